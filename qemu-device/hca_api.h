@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The C API of the HCA: the one door through which QEMU, tests, benchmarks and replay drive the model.
+// No QEMU, SystemC or C++ type crosses it. All calls are made by one thread at a time (QEMU: under its
+// global lock). No call throws, aborts or blocks; a broken invariant of the model puts the HCA into its
+// fatal health state instead (init segment health.synd, design section 7).
+//
+// Units: times are ns of the caller's clock (under QEMU: QEMU_CLOCK_VIRTUAL), offsets and sizes are bytes.
+#ifndef HCASIM_QEMU_DEVICE_HCA_API_H
+#define HCASIM_QEMU_DEVICE_HCA_API_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define HCA_API __attribute__((visibility("default")))
+#else
+#define HCA_API
+#endif
+
+typedef struct hca hca_t;
+
+enum { HCA_API_VERSION = 1 };
+#define HCA_NEVER INT64_MAX          // no event is due
+#define HCA_BAR0_SIZE (16u << 20)    // initialization segment (pages 0-2), then UAR pages
+#define HCA_MSIX_VECTORS 64u
+
+enum hca_log_level { HCA_LOG_ERROR = 0, HCA_LOG_WARNING = 1, HCA_LOG_INFO = 2 };
+
+// What the HCA needs of its host. `opaque` is the pointer given to hca_create().
+typedef struct hca_host_ops {
+  // Copies len bytes from / to bus address addr. 0 = done; anything else = the access was refused (bus
+  // master off, IOMMU fault, no memory there): bytes read are then undefined.
+  int (*dma_read)(void* opaque, uint64_t addr, void* dst, size_t len);
+  int (*dma_write)(void* opaque, uint64_t addr, const void* src, size_t len);
+  // Signals MSI-X vector (0..HCA_MSIX_VECTORS-1); masking is the host's business.
+  void (*msix)(void* opaque, unsigned vector);
+  // May be null. One line, no newline at its end.
+  void (*log)(void* opaque, int level, const char* message);
+} hca_host_ops;
+
+// PCIe link that the profile gives, for the PCIe capability.
+typedef struct hca_pcie_link {
+  unsigned generation;  // 1 = 2.5 GT/s ... 5 = 32 GT/s
+  unsigned lanes;       // 1, 2, 4, 8, 16
+} hca_pcie_link;
+
+// Creates an HCA. Must precede hca_sim_start(): SystemC makes no module after elaboration; later calls fail
+// with a message. `options` is "key=value,key=value" (keys: hca_option_help()). On error returns null and
+// writes a message that says what is wrong and what is allowed into err.
+HCA_API hca_t* hca_create(const char* options, const hca_host_ops* ops, void* opaque, char* err, size_t err_len);
+// Takes the HCA out of service: no callback is made any more. The SystemC modules stay (they cannot be
+// deleted after elaboration); the slot is not used again. Flushes its trace.
+HCA_API void hca_destroy(hca_t* hca);
+// The option keys, one per line: "key  default  what it does".
+HCA_API const char* hca_option_help(void);
+// Non-zero once elaboration is done, from which on hca_create() fails.
+HCA_API int hca_sim_started(void);
+
+// Elaborates all HCAs made so far; `now` becomes the start of simulated time. 0 = done.
+HCA_API int hca_sim_start(int64_t now);
+// Runs the simulation to `now`, then (eager coupling) from event to event up to `ahead` ns further.
+// Returns the time of the next event due, or HCA_NEVER; -1 if called from inside itself (a callback), where
+// nothing is run: the outer call takes notice by itself.
+HCA_API int64_t hca_sim_advance(int64_t now, int64_t ahead);
+// Simulated time in ns on the caller's clock, and the number of SystemC process activations so far.
+HCA_API int64_t hca_sim_time(void);
+HCA_API uint64_t hca_sim_activations(void);
+
+// BAR0. Access sizes 1, 2, 4, 8; values are in the host's order of a little-endian bus, as QEMU gives them
+// (the registers themselves are big-endian). Time is not advanced: call hca_sim_advance() before (to now)
+// and after. Accesses out of range read all ones and are counted.
+HCA_API uint64_t hca_mmio_read(hca_t* hca, uint64_t offset, unsigned size);
+HCA_API void hca_mmio_write(hca_t* hca, uint64_t offset, uint64_t value, unsigned size);
+// A burst to write-combining memory (BlueFlame); len a multiple of 8, up to 256, in address order.
+HCA_API void hca_mmio_write_burst(hca_t* hca, uint64_t offset, const void* data, size_t len);
+
+// Returns the function to power-on state (FLR, bus reset, system reset): no DMA, no interrupt after it.
+HCA_API void hca_reset(hca_t* hca);
+
+HCA_API hca_pcie_link hca_get_pcie_link(const hca_t* hca);
+// 1 = Ethernet, 0 = InfiniBand: for the PCI class code.
+HCA_API int hca_is_ethernet(const hca_t* hca);
+
+// Counters: a table of names with their values; index 0..hca_counter_count()-1, same order for all HCAs.
+HCA_API unsigned hca_counter_count(const hca_t* hca);
+HCA_API const char* hca_counter_name(const hca_t* hca, unsigned index);
+HCA_API uint64_t hca_counter_value(const hca_t* hca, unsigned index);
+// All counters and object counts as a JSON object. Valid until the next call for this HCA.
+HCA_API const char* hca_stats_json(hca_t* hca);
+
+// Faults to inject, for driver validation: "drop=0.01", "fw_syndrome=1", "link=down" ... (hca_fault_help()).
+// 0 = taken; otherwise err says why.
+HCA_API int hca_inject(hca_t* hca, const char* fault, char* err, size_t err_len);
+HCA_API const char* hca_fault_help(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
