@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+#
+# What every script of the launcher shares: places, messages, running a long step quietly.
+# Source it; it prints nothing and starts nothing.
+
+HCASIM_ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+HCASIM_BUILD=${HCASIM_BUILD:-$HCASIM_ROOT/build}
+HCASIM_CACHE=$HCASIM_BUILD/cache
+HCASIM_LOGS=$HCASIM_BUILD/logs
+HCASIM_RELEASE=$HCASIM_BUILD/release
+# shellcheck disable=SC2034 # read by the scripts that source this file
+HCASIM_PLUGIN=$HCASIM_RELEASE/qemu-device/libhcasim-qemu.so
+export HCASIM_ROOT HCASIM_BUILD HCASIM_CACHE HCASIM_LOGS HCASIM_RELEASE
+
+# Everything that is not a result goes to stderr, so that `qemu-args` can be used in $( ).
+if [[ -t 2 ]]; then
+  bold_=$'\033[1m' red_=$'\033[31m' yellow_=$'\033[33m' dim_=$'\033[2m' off_=$'\033[0m'
+else
+  bold_='' red_='' yellow_='' dim_='' off_=''
+fi
+
+say() { printf '%s\n' "$*" >&2; }
+head_line() { printf '\n%s== %s%s\n' "$bold_" "$*" "$off_" >&2; }
+warn() { printf '%shcasim: warning:%s %s\n' "$yellow_" "$off_" "$*" >&2; }
+
+# die "what is wrong" ["what to do about it"]
+die() {
+  printf '%shcasim: error:%s %s\n' "$red_" "$off_" "$1" >&2
+  shift
+  local hint
+  for hint in "$@"; do printf '  -> %s\n' "$hint" >&2; done
+  exit 1
+}
+
+have() { command -v "$1" >/dev/null 2>&1; }
+
+# step TITLE LOGNAME CMD...: runs CMD with its output in a log; one line says how it goes, and how long it took.
+# On failure the end of the log is shown and the function returns CMD's status.
+step() {
+  local title=$1 log=$HCASIM_LOGS/$2.log status=0 start=$SECONDS pid tick=0
+  shift 2
+  mkdir -p "$HCASIM_LOGS"
+  printf '%s-- %s ...%s' "$dim_" "$title" "$off_" >&2
+  "$@" >"$log" 2>&1 </dev/null &
+  pid=$!
+  while kill -0 "$pid" 2>/dev/null; do
+    sleep 0.2
+    tick=$((tick + 1))
+    if [[ -t 2 ]] && ((tick % 5 == 0)); then
+      printf '\r\033[K%s-- %s ... %d s  %s%s' "$dim_" "$title" $((SECONDS - start)) \
+        "$(tail -c 400 "$log" | tr '\r' '\n' | grep -v '^$' | tail -n 1 | cut -c 1-70 || true)" "$off_" >&2
+    elif ((tick % 150 == 0)); then
+      printf ' %d s' $((SECONDS - start)) >&2
+    fi
+  done
+  wait "$pid" || status=$?
+  [[ -t 2 ]] && printf '\r\033[K%s-- %s ...%s' "$dim_" "$title" "$off_" >&2
+  if ((status == 0)); then
+    printf ' done (%d s)\n' $((SECONDS - start)) >&2
+  else
+    printf ' FAILED (status %d)\n' "$status" >&2
+    tail -n 30 "$log" | sed 's/^/   | /' >&2
+    say "   the whole log: $log"
+  fi
+  return "$status"
+}
+
+# with_lock NAME CMD...: one at a time among all hcasim scripts that share this build folder.
+with_lock() {
+  local name=$1
+  shift
+  mkdir -p "$HCASIM_CACHE"
+  (
+    exec 9>"$HCASIM_CACHE/.$name.lock"
+    flock 9
+    # The lock must not be inherited by what outlives this step.
+    "$@" 9>&-
+  )
+}
+
+debian_codename() (
+  # shellcheck disable=SC1091
+  . /etc/os-release 2>/dev/null || true
+  printf '%s' "${VERSION_CODENAME:-unknown}"
+)
