@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The completion unit: CQs (cqc of mlx5_ifc.h), CQE writing, arming, moderation, resize, overrun.
+#ifndef HCASIM_MODEL_CQ_CQ_H
+#define HCASIM_MODEL_CQ_CQ_H
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "model/ctx/cache.h"
+#include "model/ctx/guest_ring.h"
+#include "model/eq/eq.h"
+#include "model/pcie/dma.h"
+
+namespace hcasim {
+
+struct Cq {
+  std::uint32_t cqn = 0;
+  GuestRing ring;
+  unsigned log_size = 0;        // CQEs
+  unsigned cqe_size = 64;       // bytes: 64 or 128
+  std::uint32_t eqn = 0;        // cqc.c_eqn_or_apu_element
+  std::uint64_t dbr_addr = 0;   // +0 consumer index, +4 arm word
+  bool overrun_ignore = false;  // cqc.oi
+  unsigned period_us = 0;       // moderation: cqc.cq_period, cq_max_count; 0 = off
+  unsigned max_count = 0;
+  std::uint32_t producer = 0;   // free-running
+  std::uint32_t consumer = 0;   // last read from the DBR, 24 bits extended
+  bool armed = false, armed_solicited = false;
+  std::uint32_t arm_ci = 0;
+  std::uint32_t moderated = 0;  // CQEs since the last event
+  bool error = false;           // overrun or refused write: no further CQE
+  std::uint32_t refs = 0;       // QPs and SRQs that complete into it
+};
+
+// A CQE's content, in host order; the unit lays it out (model/prm/cqe.h).
+struct Completion {
+  std::uint8_t opcode = 0;        // cqe op_own[7:4]
+  std::uint8_t send_opcode = 0;   // sop_drop_qpn[31:24], requester CQEs
+  std::uint32_t qpn = 0;          // local QP
+  std::uint32_t user_index = 0;   // word 32: srqn or user index
+  std::uint16_t wqe_counter = 0;
+  std::uint32_t byte_cnt = 0;
+  std::uint32_t imm = 0;          // immediate, invalidated rkey (host order), or pkey for GSI
+  bool solicited = false;
+  std::uint16_t slid = 0;
+  std::uint32_t flags_rqpn = 0;   // UD: source QP, sl, GRH flag
+  std::uint8_t ml_path = 0;
+  std::uint8_t syndrome = 0;      // error CQEs
+  std::uint8_t vendor_syndrome = 0;
+  // Trace correlation (requester's QPN and WQE serial).
+  std::uint32_t trace_qpn = 0, wqe_serial = 0;
+};
+
+class CqUnit : public sc_core::sc_module {
+ public:
+  CqUnit(const sc_core::sc_module_name& name, const Profile& profile, Dma& dma, EqUnit& eqs,
+         traces::Tracer& tracer, FaultSink& faults);
+
+  Cq* create(std::uint32_t cqn);  // null when taken or > 24 bits
+  Cq* find(std::uint32_t cqn);
+  bool destroy(std::uint32_t cqn);  // the CQEs posted so far are written first
+  void clear();
+  std::size_t count() const { return count_; }
+
+  // Writes a CQE that is complete at t, then the event if armed. Returns when it is visible. Behind it in the
+  // DMA queue lies everything posted before (payload first). A full CQ: overrun, CQ error event, as hardware.
+  Time post(Time t, Cq& cq, const Completion& c);
+
+  // UAR +0x20: arm word (cmd and sn in [31:24], ci [23:0]) and cqn. False: no such CQ.
+  bool arm(Time t, std::uint32_t cqn, std::uint32_t arm_word);
+
+  // MODIFY_CQ resize: writes a RESIZE_CQ CQE as last of the old ring and goes on in the new one. False when the
+  // old ring has no room for it or the unconsumed CQEs exceed the new size.
+  bool resize(Time t, Cq& cq, GuestRing ring, unsigned log_size);
+
+  std::uint64_t completions() const { return completions_; }
+
+ private:
+  const Profile& profile_;
+  Dma& dma_;
+  EqUnit& eqs_;
+  traces::Tracer& tracer_;
+  std::vector<std::unique_ptr<Cq>> table_;
+  std::size_t count_ = 0;
+  std::uint64_t completions_ = 0;
+};
+
+}  // namespace hcasim
+#endif

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A queue buffer in host memory, given to the HCA as a page list (pas of cqc, eqc, qpc, wq, srqc).
+#ifndef HCASIM_MODEL_CTX_GUEST_RING_H
+#define HCASIM_MODEL_CTX_GUEST_RING_H
+
+#include <cstdint>
+#include <vector>
+
+namespace hcasim {
+
+struct GuestRing {
+  std::vector<std::uint64_t> pages;  // bus addresses, each of (1 << log_page) bytes
+  unsigned log_page = 12;            // bytes, log2
+  std::uint64_t start = 0;           // bytes from the start of the first page
+
+  std::uint64_t page_size() const { return 1ULL << log_page; }
+  std::uint64_t capacity() const {
+    const std::uint64_t all = static_cast<std::uint64_t>(pages.size()) << log_page;
+    return all > start ? all - start : 0;
+  }
+  // Bus address of byte `off` of the buffer, and in `run` how many bytes from there are contiguous (at least
+  // to the end of the page). Returns false when off lies outside of the page list.
+  bool locate(std::uint64_t off, std::uint64_t& addr, std::uint64_t& run) const {
+    const std::uint64_t at = start + off;
+    const std::uint64_t page = at >> log_page;
+    if (page >= pages.size()) return false;
+    const std::uint64_t in_page = at & (page_size() - 1);
+    addr = pages[page] + in_page;
+    run = page_size() - in_page;
+    return true;
+  }
+};
+
+}  // namespace hcasim
+#endif

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the hardware asks of the firmware: the registers of the initialization segment, the command doorbell,
+// and events that the firmware must know. The model owns this interface; firmware-stub implements it.
+#ifndef HCASIM_MODEL_FIRMWARE_PORT_H
+#define HCASIM_MODEL_FIRMWARE_PORT_H
+
+#include <cstdint>
+
+namespace hcasim {
+
+class FirmwarePort {
+ public:
+  // Initialization segment, BAR0 offsets 0..0x2fff: aligned 32-bit registers, value in host order of the
+  // big-endian register (0x00000005 reads as the bytes 00 00 00 05).
+  virtual std::uint32_t init_seg_read(std::uint32_t offset) = 0;
+  virtual void init_seg_write(std::uint32_t offset, std::uint32_t value) = 0;
+  // The function goes back to power-on state (FLR, bus reset). The model has dropped its own state already.
+  virtual void function_reset() = 0;
+  // A QP left its state by itself (error), or finished draining: for resource state that firmware tracks.
+  virtual void qp_state_changed(std::uint32_t qpn) = 0;
+  // An invariant of the model is broken: report through health.synd, refuse commands.
+  virtual void fatal(const char* what) noexcept = 0;
+
+ protected:
+  ~FirmwarePort() = default;
+};
+
+}  // namespace hcasim
+#endif

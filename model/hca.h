@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The top module: an mlx5-class HCA. Its boundary is TLM-2.0: `bar` (target, BAR0), `dma` (initiator, host
+// memory), and MSI-X as a call of the HostPort; everything else is inside.
+#ifndef HCASIM_MODEL_HCA_H
+#define HCASIM_MODEL_HCA_H
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <systemc>
+
+#include "model/cq/cq.h"
+#include "model/ctx/qp.h"
+#include "model/eq/eq.h"
+#include "model/firmware_port.h"
+#include "model/pcie/dma.h"
+#include "model/pcie/host_port.h"
+#include "model/port/port.h"
+#include "model/profile.h"
+#include "model/req/requester.h"
+#include "model/resp/responder.h"
+#include "model/sched/scheduler.h"
+#include "model/steer/steer.h"
+#include "model/tpt/tpt.h"
+#include "model/uar/uar.h"
+#include "traces/tracer.h"
+
+namespace hcasim {
+
+constexpr std::uint64_t kBarSize = 16u << 20;
+constexpr std::uint64_t kInitSegSize = 0x3000;  // pages 0-2 of BAR0
+constexpr unsigned kUarPageSize = 4096;
+constexpr unsigned kFirstUarPage = 3;
+
+class Hca : public sc_core::sc_module, public FaultSink {
+ public:
+  Hca(const sc_core::sc_module_name& name, const Profile& profile, HostPort& host, traces::Tracer& tracer);
+
+  // The firmware is plugged in after construction, before the first access.
+  void attach(FirmwarePort& firmware) { firmware_ = &firmware; }
+  FirmwarePort& firmware() { return *firmware_; }
+
+  // BAR0 access, bytes as they lie on the bus; len 1, 2, 4, 8 (writes to UAR pages: up to 64).
+  void bar_read(std::uint64_t offset, std::uint8_t* bytes, unsigned len);
+  void bar_write(std::uint64_t offset, const std::uint8_t* bytes, unsigned len);
+
+  // Power-on state of everything in the function; then firmware().function_reset().
+  void reset();
+
+  // --- What firmware works on -------------------------------------------------------------------------
+  // A QP's attributes and state have been written by firmware: from `old` to qp.state. Starts, stops, drains or
+  // flushes its engines; to kRst: forgets its run-time state and purges nothing in CQs (the driver does that).
+  void qp_changed(Qp& qp, QpState old);
+  // The engines move a QP into an error state by themselves: flushes, tells firmware, raises the async event
+  // `event_type` (an EQE type; 0 = none).
+  void qp_error(Time t, Qp& qp, std::uint8_t event_type);
+  // Nothing in flight touches memory any more through this mkey / QP / CQ when it returns.
+  void quiesce();
+  // Async port event to the driver, after firmware changed port state.
+  void port_changed(std::uint8_t eqe_subtype);
+
+  const Profile& profile() const { return profile_; }
+  traces::Tracer& tracer() { return tracer_; }
+  Dma& dma() { return dma_; }
+  EqUnit& eqs() { return eqs_; }
+  CqUnit& cqs() { return cqs_; }
+  Tpt& tpt() { return tpt_; }
+  QpTable& qps() { return qps_; }
+  Steering& steering() { return steering_; }
+  Port& port() { return port_; }
+  Uar& uar() { return uar_; }
+  Scheduler& scheduler() { return scheduler_; }
+  Requester& requester() { return requester_; }
+  Responder& responder() { return responder_; }
+  HostPort& host() { return host_; }
+  ContextCache& qpc_cache() { return qpc_cache_; }
+
+  // Q counters by counter_set id (query_q_counter_out).
+  struct QCounter {
+    std::uint64_t rx_write_requests = 0, rx_read_requests = 0, rx_atomic_requests = 0, out_of_buffer = 0,
+                  out_of_sequence = 0, duplicate_request = 0, rnr_nak_retry_err = 0, packet_seq_err = 0,
+                  implied_nak_seq_err = 0, local_ack_timeout_err = 0, req_remote_access_errors = 0,
+                  req_remote_invalid_request = 0, req_cqe_error = 0, resp_cqe_error = 0,
+                  req_cqe_flush_error = 0, resp_cqe_flush_error = 0, resp_local_length_error = 0,
+                  resp_remote_access_errors = 0;
+  };
+  QCounter& q_counter(std::uint8_t set) { return q_counters_[set]; }
+
+  bool dead() const { return dead_; }
+  void model_fault(const char* where, const char* what) noexcept override;
+
+ private:
+  void receive(Time t, PacketRef& packet);
+
+  const Profile profile_;
+  HostPort& host_;
+  traces::Tracer& tracer_;
+  FirmwarePort* firmware_ = nullptr;
+  bool dead_ = false;
+  QpTable qps_;
+  ContextCache qpc_cache_;
+  Dma dma_;
+  EqUnit eqs_;
+  CqUnit cqs_;
+  Tpt tpt_;
+  Steering steering_;
+  Port port_;
+  Uar uar_;
+  Requester requester_;
+  Responder responder_;
+  Scheduler scheduler_;
+  std::array<QCounter, 256> q_counters_{};
+};
+
+}  // namespace hcasim
+#endif

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The DMA engine: reads with tags, TLP sizes, latency and link occupancy; posted writes in one ordered queue,
+// so that payload is visible before its CQE, a CQE before its EQE, an EQE before its MSI-X.
+#ifndef HCASIM_MODEL_PCIE_DMA_H
+#define HCASIM_MODEL_PCIE_DMA_H
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <systemc>
+#include <vector>
+
+#include "model/pcie/host_port.h"
+#include "model/port/packet.h"
+#include "model/profile.h"
+#include "model/timed_queue.h"
+#include "traces/tracer.h"
+
+namespace hcasim {
+
+struct ReadDone {
+  bool ok;
+  Time at;  // when the last byte has arrived
+};
+
+// Who a posted write works for: told of when the host refuses it.
+struct WriteOwner {
+  enum Kind : std::uint8_t { kNone, kQp, kCq, kEq, kFirmware } kind = kNone;
+  std::uint32_t number = 0;
+};
+
+class Dma : public sc_core::sc_module {
+ public:
+  using WriteError = std::function<void(Time, WriteOwner)>;
+
+  Dma(const sc_core::sc_module_name& name, const Profile& profile, HostPort& host, traces::Tracer& tracer,
+      FaultSink& faults);
+
+  // Reads at once, as if requested at t; `at` follows from tags, link occupancy and latency. Data in posted
+  // writes of this HCA that have not been performed yet is NOT seen, except through read_flush().
+  ReadDone read(Time t, std::uint64_t addr, void* dst, std::size_t len);
+  // As read(), after performing the posted writes queued so far (PCIe: a read pushes posted writes ahead).
+  ReadDone read_flush(Time t, std::uint64_t addr, void* dst, std::size_t len);
+
+  // Queues a posted write ready to leave at t. Performed in call order; returns when it is visible in memory.
+  // group: more writes of the same unit of work follow (payload before its CQE): becomes visible together
+  // with the next ungrouped one, in order, and costs no activation of its own.
+  // The bytes are copied, or, in the second form, stay in the packet (shared) until performed.
+  Time post_write(Time t, std::uint64_t addr, const void* src, std::uint32_t len, WriteOwner owner,
+                  bool group = false);
+  Time post_write(Time t, std::uint64_t addr, const PacketRef& packet, std::uint32_t offset, std::uint32_t len,
+                  WriteOwner owner, bool group = false);
+  // An MSI-X message, ordered behind all writes posted so far.
+  Time post_msix(Time t, unsigned vector);
+
+  // Performs all queued writes now (teardown of an object: nothing may land after its command completes).
+  void flush();
+  // Forgets queued writes and occupancy (function reset).
+  void reset();
+  // Off: reads and writes are refused without asking the host (after TEARDOWN, FLR).
+  void set_enabled(bool on) { enabled_ = on; }
+  void on_write_error(WriteError handler) { write_error_ = std::move(handler); }
+
+  std::uint64_t bytes_read() const { return bytes_read_; }
+  std::uint64_t bytes_written() const { return bytes_written_; }
+  std::uint64_t errors() const { return errors_; }
+
+ private:
+  HostPort& host_;
+  bool enabled_ = false;
+  WriteError write_error_;
+  std::uint64_t bytes_read_ = 0, bytes_written_ = 0, errors_ = 0;
+};
+
+}  // namespace hcasim
+#endif

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the model needs of the host it is plugged into: the seam between the HCA and PCIe.
+#ifndef HCASIM_MODEL_PCIE_HOST_PORT_H
+#define HCASIM_MODEL_PCIE_HOST_PORT_H
+
+#include <cstddef>
+#include <cstdint>
+
+namespace hcasim {
+
+class HostPort {
+ public:
+  // Copies len bytes from / to bus address addr at once. False: the access was refused (completer abort,
+  // IOMMU fault, bus mastering off); a read's destination is then undefined.
+  virtual bool dma_read(std::uint64_t addr, void* dst, std::size_t len) noexcept = 0;
+  virtual bool dma_write(std::uint64_t addr, const void* src, std::size_t len) noexcept = 0;
+  virtual void msix(unsigned vector) noexcept = 0;
+  // level: 0 error, 1 warning, 2 information.
+  virtual void log(int level, const char* message) noexcept = 0;
+
+ protected:
+  ~HostPort() = default;
+};
+
+}  // namespace hcasim
+#endif

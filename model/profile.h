@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A timing and capability profile: every figure the model's blocks take their time from. Read from a TOML
+// file (model/profiles/*.toml), where each parameter stands with its source. Times are ns in the file and
+// are rounded to whole cycles of core_clock when loaded.
+#ifndef HCASIM_MODEL_PROFILE_H
+#define HCASIM_MODEL_PROFILE_H
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "model/time.h"
+
+namespace hcasim {
+
+struct Profile {
+  std::string name = "builtin";
+  Time cycle = 1000;  // ps; [core] clock_mhz
+
+  struct Pcie {
+    unsigned generation = 3;
+    unsigned lanes = 16;
+    double efficiency = 0.9;         // share of the raw link rate left for TLPs
+    unsigned max_payload = 256;      // bytes
+    unsigned max_read_request = 512; // bytes
+    unsigned completion_boundary = 64;
+    unsigned tags = 256;             // outstanding read requests
+    Time read_latency = from_ns(460);   // round trip of a small read, caches warm
+    Time write_latency = from_ns(250);  // posted write until visible in memory
+    Time mmio_latency = from_ns(150);   // CPU store until the HCA sees it
+    unsigned tlp_write_overhead = 24;   // bytes, framing included
+    unsigned tlp_read_overhead = 24;
+    unsigned tlp_completion_overhead = 20;
+    Time per_byte_up() const;    // ps per byte, HCA to host (from generation, lanes, efficiency)
+    Time per_byte_down() const;  // ps per byte, host to HCA
+  } pcie;
+
+  struct Engine {
+    Time doorbell = from_ns(10);      // UAR decode
+    Time schedule = from_ns(8);       // one QP picked
+    Time wqe_parse = from_ns(10);     // per WQE
+    Time translate = from_ns(4);      // per translation, MTT hit
+    Time tx_packet = from_ns(12);     // transmit pipeline occupancy per packet
+    Time tx_pipeline = from_ns(100);  // transmit pipeline latency
+    Time rx_packet = from_ns(12);     // receive pipeline occupancy per packet
+    Time rx_pipeline = from_ns(100);  // receive pipeline latency
+    Time ack = from_ns(8);            // building or taking an ACK
+    Time cqe = from_ns(6);            // completion unit occupancy per CQE
+    Time eqe = from_ns(10);
+    Time atomic = from_ns(30);        // ALU and lock, on top of the two memory accesses
+    Time umr = from_ns(60);           // UMR execution, per WQE
+    unsigned wqe_fetch_bytes = 512;   // one fetch reads at most this much of the SQ
+    unsigned rwqe_prefetch = 8;       // receive WQEs read at a time
+    unsigned burst_packets = 16;      // a QP's turn in the scheduler
+    unsigned inflight_packets = 256;  // unacknowledged packets of a QP
+    unsigned ack_every = 32;          // AckReq at least every so many packets of a message
+    Time ack_coalesce = from_ns(40);  // ACKs of a QP due within this are one
+    Time batch_window = from_ns(0);   // neighbouring work handled in one activation
+  } engine;
+
+  struct Cache {
+    unsigned qpc = 4096, cqc = 4096, mkey = 4096, mtt = 65536;  // entries
+    unsigned ways = 8;
+  } cache;
+
+  struct Port {
+    double rate_gbps = 100.0;       // data rate after encoding
+    Time loopback = from_ns(60);    // port out to port in, cable to itself
+    Time wire_latency = from_ns(150);
+    unsigned ib_link_width = 0x2;   // PTYS encoding: 1 = 1X, 2 = 2X, 4 = 4X, 8 = 8X
+    unsigned ib_link_speed = 0x20;  // PTYS encoding: bit 5 = EDR
+    unsigned max_mtu = 4096;        // bytes
+    unsigned tx_backlog_packets = 8;  // packets queued before the scheduler waits for the port
+  } port;
+
+  struct Firmware {
+    Time command = from_ns(2000);          // a plain command
+    Time command_mailbox = from_ns(500);   // per mailbox block moved
+    Time object = from_ns(3000);           // create, modify, destroy of an object
+    unsigned boot_pages = 64;              // 4 KiB pages asked for at boot ...
+    unsigned init_pages = 256;             // ... and at INIT_HCA
+  } firmware;
+
+  // Everything in the file that the struct does not name is an error: `err` gets "file:line: key: what is
+  // allowed". path may be a bare name, looked for in the profile folders given.
+  static bool load(const std::string& path, const std::vector<std::string>& folders, Profile& out,
+                   std::string& err);
+};
+
+}  // namespace hcasim
+#endif

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Run-time state of a QP's receive side (IBTA 9.7.3-9.7.5, responder).
+#ifndef HCASIM_MODEL_RESP_RESPONDER_STATE_H
+#define HCASIM_MODEL_RESP_RESPONDER_STATE_H
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "model/req/requester_state.h"
+#include "model/time.h"
+
+namespace hcasim {
+
+// A read or atomic request kept for its response and for duplicates (IBTA 9.7.5.1.1, 9.7.5.1.2).
+struct ResponderResource {
+  bool atomic = false;
+  std::uint32_t first_psn = 0;
+  std::uint32_t packets = 1;
+  std::uint32_t sent = 0;         // response packets sent
+  std::uint64_t va = 0;
+  std::uint32_t rkey = 0;
+  std::uint32_t length = 0;       // bytes
+  std::uint64_t original = 0;     // atomic: value before the operation
+  std::uint32_t msn = 0;
+  std::uint32_t wqe_serial = 0;
+  bool done = false;              // answered; kept for a duplicate
+};
+
+// A receive WQE taken from the RQ or SRQ for the message that is arriving.
+struct RecvWqe {
+  bool valid = false;
+  std::uint16_t counter = 0;      // RQ index or SRQ WQE index
+  std::uint32_t pd = 0;
+  std::vector<Sge> sges;
+  std::uint64_t capacity = 0;     // bytes
+};
+
+struct ResponderState {
+  std::uint32_t expected_psn = 0;
+  std::uint32_t msn = 0;
+  // Message in progress
+  std::uint8_t message = 0;       // 0 none, else the SEND / WRITE family of its packets
+  std::uint64_t received = 0;     // bytes of it
+  std::uint64_t write_va = 0;     // RDMA WRITE: next address
+  std::uint32_t write_rkey = 0;
+  std::uint32_t write_left = 0;
+  RecvWqe wqe;
+  // RQ
+  std::uint16_t rq_producer = 0;  // last read from the DBR
+  std::uint16_t rq_consumer = 0;
+  std::vector<RecvWqe> prefetched;
+  // Acknowledgements
+  bool nak_sent = false;          // sequence error NAK outstanding: silent until the expected PSN
+  bool ack_pending = false;
+  std::uint32_t ack_psn = 0;
+  std::deque<ResponderResource> resources;  // oldest first, at most 2^log_rra_max
+  bool responding = false;
+  bool comm_established = false;
+};
+
+}  // namespace hcasim
+#endif

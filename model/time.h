@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Simulated time inside the model: integer picoseconds since the start of the simulation, the value of
+// SystemC's sc_time at its default resolution of 1 ps.
+#ifndef HCASIM_MODEL_TIME_H
+#define HCASIM_MODEL_TIME_H
+
+#include <cstdint>
+#include <systemc>
+
+namespace hcasim {
+
+using Time = std::int64_t;  // ps
+
+constexpr Time kNever = INT64_MAX;
+constexpr Time from_ns(double ns) { return static_cast<Time>(ns * 1000.0 + 0.5); }
+constexpr double to_ns(Time t) { return static_cast<double>(t) / 1000.0; }
+
+inline Time sim_now() { return static_cast<Time>(sc_core::sc_time_stamp().value()); }
+inline sc_core::sc_time to_sc(Time t) { return sc_core::sc_time::from_value(static_cast<sc_dt::uint64>(t)); }
+
+}  // namespace hcasim
+#endif

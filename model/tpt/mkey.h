@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Memory keys (mkc of mlx5_ifc.h) as the translation and protection table holds them.
+#ifndef HCASIM_MODEL_TPT_MKEY_H
+#define HCASIM_MODEL_TPT_MKEY_H
+
+#include <cstdint>
+#include <vector>
+
+namespace hcasim {
+
+// mkc.access_mode_4_2 << 2 | mkc.access_mode_1_0
+enum class AccessMode : std::uint8_t { kPa = 0, kMtt = 1, kKlm = 2, kKsm = 3 };
+
+struct AccessRights {
+  bool local_read = true;
+  bool local_write = false;
+  bool remote_read = false;
+  bool remote_write = false;
+  bool atomic = false;
+};
+
+struct Mkey {
+  std::uint32_t index = 0;  // 24 bits; the wire form is index << 8 | key
+  std::uint8_t key = 0;
+  bool free = false;  // mkc.free: the entry exists, an access is refused
+  AccessMode mode = AccessMode::kMtt;
+  AccessRights rights;
+  bool umr_en = false;
+  bool remote_invalidate_en = false;  // mkc.en_rinval
+  bool length64 = false;              // covers the whole 64-bit space, start and len unused
+  std::uint32_t pd = 0;
+  std::uint32_t qpn = 0xffffff;  // 0xffffff: any QP
+  std::uint64_t start = 0;       // virtual address of the first byte
+  std::uint64_t len = 0;         // bytes
+  unsigned log_page = 12;        // MTT: page size; KSM: entity size; bytes, log2
+  // Translation list in host byte order. MTT: one word an entry, a page's bus address (low 3 bits are flags
+  // and ignored). KLM, KSM: two words an entry, byte_count << 32 | mkey, then the address.
+  std::vector<std::uint64_t> xlt;
+
+  std::uint32_t wire_key() const { return index << 8 | key; }
+};
+
+}  // namespace hcasim
+#endif

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Translation and protection table: MKEY lookup, access check, MTT / KLM walk (IBTA vol. 1, 10.6).
+#ifndef HCASIM_MODEL_TPT_TPT_H
+#define HCASIM_MODEL_TPT_TPT_H
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "model/ctx/cache.h"
+#include "model/profile.h"
+#include "model/time.h"
+#include "model/tpt/mkey.h"
+
+namespace hcasim {
+
+class Dma;
+
+enum class Access : std::uint8_t { kLocalRead, kLocalWrite, kRemoteRead, kRemoteWrite, kRemoteAtomic };
+
+enum class TptStatus : std::uint8_t {
+  kOk,
+  kBadKey,      // no such mkey, wrong key byte, free entry
+  kBadPd,       // PD (or mkc.qpn) differs
+  kNoRight,     // access right missing
+  kOutOfRange,  // outside of [start, start + len)
+  kBadList,     // translation list too short, too deep or malformed
+};
+
+// One contiguous piece of bus addresses.
+struct Fragment {
+  std::uint64_t addr;
+  std::uint32_t len;
+};
+
+struct Translation {
+  TptStatus status = TptStatus::kOk;
+  Time ready = 0;  // when the addresses are known (cache misses included)
+};
+
+class Tpt {
+ public:
+  Tpt(const Profile& profile, Dma& dma);
+
+  // Firmware's side. create() fails (null) when the index is taken or out of range (24 bits).
+  Mkey* create(std::uint32_t index);
+  Mkey* find(std::uint32_t index);
+  bool destroy(std::uint32_t index);
+  void clear();
+  std::size_t count() const { return count_; }
+  // UMR or firmware changed the entry: cached copies are dropped.
+  void invalidate(std::uint32_t index);
+
+  // Checks [va, va + len) against `wire_key` and appends its fragments to `out` (not cleared). Work is bounded
+  // by len / page size + list entries; KLM nesting by kMaxDepth. len = 0 checks nothing and succeeds, as
+  // IBTA has it for zero-length operations.
+  Translation translate(Time t, std::uint32_t wire_key, std::uint32_t pd, std::uint32_t qpn, Access access,
+                        std::uint64_t va, std::uint64_t len, std::vector<Fragment>& out);
+  // The access check alone.
+  TptStatus check(std::uint32_t wire_key, std::uint32_t pd, std::uint32_t qpn, Access access, std::uint64_t va,
+                  std::uint64_t len);
+
+  static constexpr unsigned kMaxDepth = 4;  // cap.max_indirection
+
+ private:
+  TptStatus walk(Time& t, std::uint32_t wire_key, std::uint32_t pd, std::uint32_t qpn, Access access,
+                 std::uint64_t va, std::uint64_t len, unsigned depth, std::vector<Fragment>* out);
+
+  const Profile& profile_;
+  Dma& dma_;
+  std::vector<std::unique_ptr<Mkey>> table_;  // by index
+  std::size_t count_ = 0;
+  ContextCache mkey_cache_;
+  ContextCache mtt_cache_;
+};
+
+}  // namespace hcasim
+#endif

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// UAR pages: decodes doorbell stores (bring-up map 1.3) and sends them to the block that they are for.
+// Offsets in a 4 KiB page: 0x20 CQ arm, 0x40 / 0x48 EQ, 0x800 + n * 2^log_bf_reg_size SQ doorbell or BlueFlame.
+#ifndef HCASIM_MODEL_UAR_UAR_H
+#define HCASIM_MODEL_UAR_UAR_H
+
+#include <cstdint>
+
+#include "model/time.h"
+
+namespace hcasim {
+
+class Hca;
+
+class Uar {
+ public:
+  explicit Uar(Hca& hca) : hca_(hca) {}
+  // offset: bytes from the start of BAR0 (page 3 and up); bytes: as they lie on the bus, len 1..64.
+  void write(Time t, std::uint64_t offset, const std::uint8_t* bytes, unsigned len);
+  // Firmware handed the page out (ALLOC_UAR) or took it back: stores to other pages are counted as bad.
+  void set_allocated(std::uint32_t page, bool on);
+  void clear();
+  std::uint64_t bad_doorbells() const { return bad_; }
+
+ private:
+  Hca& hca_;
+  std::uint64_t bad_ = 0;
+};
+
+}  // namespace hcasim
+#endif
