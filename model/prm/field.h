@@ -2,7 +2,8 @@
 /// Typed access to bit fields of big-endian structures in byte arrays.
 ///
 /// A field is a type: its offset counts bits from the start of the outermost structure, bit 0 being the most
-/// significant bit of byte 0, as the kernel's mlx5_ifc.h draws it. The generated "model/prm/ifc.h" names them.
+/// significant bit of byte 0, as the kernel's mlx5_ifc.h draws it. The generated "model/prm/ifc.h" names
+/// them.
 #pragma once
 
 #include <cstddef>
@@ -191,7 +192,8 @@ constexpr bool fits(size_t len) {
 /// Whether element `i` of array A lies within the first `len` bytes.
 template <class A>
 constexpr bool fits(size_t len, size_t i) {
-  return A::bit_off <= len * 8 && i < (len * 8 - A::bit_off) / A::elem_bits && (A::count == 0 || i < A::count);
+  return A::bit_off <= len * 8 && i < (len * 8 - A::bit_off) / A::elem_bits &&
+         (A::count == 0 || i < A::count);
 }
 /// How many whole elements of array A lie within the first `len` bytes.
 template <class A>

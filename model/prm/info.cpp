@@ -31,7 +31,8 @@ class Dumper {
       if (f != nullptr) field(*f, base, path, depth);
       return;
     }
-    for (uint32_t i = 0; i < s.field_count && out_.size() < kMaxDump; i++) field(s.fields[i], base, path, depth);
+    for (uint32_t i = 0; i < s.field_count && out_.size() < kMaxDump; i++)
+      field(s.fields[i], base, path, depth);
   }
 
   std::string take() {

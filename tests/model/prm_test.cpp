@@ -56,7 +56,9 @@ TEST(Prm, EveryWidthKeepsNeighbours) {
       std::memset(b, 0xff, sizeof b);
       set_bits(b, off, width, 0);
       EXPECT_EQ(get_bits(b, off, width), 0u);
-      if (off != 0) { EXPECT_EQ(get_bits(b, off - 1, 1), 1u); }
+      if (off != 0) {
+        EXPECT_EQ(get_bits(b, off - 1, 1), 1u);
+      }
       EXPECT_EQ(get_bits(b, off + width, 1), 1u);
       set_bits(b, off, width, ~0ull);
       std::memset(ones, 0xff, sizeof ones);
@@ -124,7 +126,8 @@ TEST(Prm, UnionsPrintOneMember) {
 TEST(Prm, DumpOfAnythingIsBounded) {
   std::vector<uint8_t> b(8192, 0xff);
   for (unsigned i = 0; i < tables::kStructCount; i++)
-    for (size_t len : {0, 1, 3, 16, 500, 8192}) EXPECT_LE(dump(tables::kStructs[i], b.data(), len).size(), 80000u);
+    for (size_t len : {0, 1, 3, 16, 500, 8192})
+      EXPECT_LE(dump(tables::kStructs[i], b.data(), len).size(), 80000u);
 }
 
 }  // namespace
