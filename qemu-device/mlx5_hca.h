@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Inside of the QEMU shim: the device state and what its files share.
+ *   mlx5_hca.c         PCI function: realize, capabilities, configuration space, reset, properties
+ *   mlx5_hca_time.c    BAR0 accesses, the host operations given to the model, QEMU's clock against SystemC's
+ *   mlx5_hca_qom.c     counters, statistics and faults as QOM properties
+ *   mlx5_hca_plugin.c  entry point of `-plugin`
+ *   abi_check.c        refuses any QEMU but the one whose headers were used
+ */
+#ifndef HCASIM_QEMU_DEVICE_MLX5_HCA_H
+#define HCASIM_QEMU_DEVICE_MLX5_HCA_H
+
+#include "qcompat.h"
+
+#include "hca_api.h"
+
+#define TYPE_MLX5_HCA "mlx5-hca"
+OBJECT_DECLARE_SIMPLE_TYPE(Mlx5Hca, MLX5_HCA)
+
+#define MLX5_HCA_BAR_REGISTERS 0 /* 64 bit, so 0 and 1 */
+#define MLX5_HCA_BAR_MSIX 2
+
+/*
+ * What the model holds of a device. It outlives the device: a guest can make the HCA write (by DMA) the very
+ * configuration register that resets or unplugs it, while the model is running. Such requests wait here until
+ * the model has returned.
+ */
+typedef struct HcaLink {
+    Mlx5Hca *dev;         /* NULL once the device is gone */
+    hca_t *hca;           /* NULL until hca_create() */
+    unsigned in_access;   /* depth of DMA and interrupt writes of this HCA in flight */
+    bool reset_pending;   /* to be reset when the model returns; no DMA until then */
+    bool destroy_pending; /* to be destroyed when the model returns */
+    int64_t ahead;        /* ns; bound of the run-ahead, 0 = lockstep */
+    uint64_t refused_dma; /* accesses refused on this side of the C API */
+    uint64_t refused_mmio;
+    QTAILQ_ENTRY(HcaLink) next;
+} HcaLink;
+
+struct Mlx5Hca {
+    PCIDevice parent_obj;
+
+    MemoryRegion bar0;
+    uint8_t pm_cap; /* offset of the power management capability */
+    HcaLink *link;
+
+    /* Properties. Strings left unset are not passed on: their default is the model's. */
+    char *prop_link;
+    char *prop_profile;
+    char *prop_time;
+    char *prop_trace;
+    char *prop_options;
+    char *prop_node_guid;
+    OnOffAuto prop_bf;
+    OnOffAuto prop_sm;
+    uint32_t prop_ahead;
+    uint16_t prop_device_id;
+};
+
+/* mlx5_hca_time.c */
+extern const MemoryRegionOps mlx5_hca_bar0_ops;
+extern const hca_host_ops mlx5_hca_host_ops;
+HcaLink *mlx5_hca_link_new(Mlx5Hca *dev);
+/* Makes the link known to the clock; elaboration happens once the machine is complete. */
+void mlx5_hca_link_started(HcaLink *link);
+/* Resets, or ends, the HCA now or as soon as the model has returned. */
+void mlx5_hca_link_reset(HcaLink *link);
+void mlx5_hca_link_drop(HcaLink *link);
+/* Runs what a call into the model outside of an MMIO access (a fault, a reset) has made due. */
+void mlx5_hca_settle(void);
+
+/* mlx5_hca_qom.c */
+void mlx5_hca_qom_init(Mlx5Hca *dev);
+
+/* abi_check.c: false = this QEMU does not match the headers, with the reason reported. */
+bool mlx5_hca_abi_check(void);
+
+/* mlx5_hca.c */
+void mlx5_hca_register_type(void);
+
+#endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The only file that knows which QEMU it is compiled for. Everything else in the shim uses the names below.
+ * Known to compile and run: 7.2 (Debian 12). Known to compile: 10.0 (Debian 13).
+ * What moved, and when:
+ *   8.0  hw/pci/pci_device.h split off hw/pci/pci.h
+ *   9.0  qemu_mutex_lock_iothread() became bql_lock() (not used here: every entry comes with the lock held)
+ *   9.1  the hold phase of a reset got its type as an argument
+ *   10.0 sysemu/ became system/; property arrays are const and end without a marker; pci_pm_init()
+ *   10.1 class_init takes const data, interface lists are const
+ *   11   qdev, boards and irq headers moved to hw/core/
+ */
+#ifndef HCASIM_QEMU_DEVICE_QCOMPAT_H
+#define HCASIM_QEMU_DEVICE_QCOMPAT_H
+
+#include "qemu/osdep.h"
+
+#include "hw/pci/pci.h"
+#if __has_include("hw/pci/pci_device.h")
+#include "hw/pci/pci_device.h"
+#endif
+#include "hw/pci/msix.h"
+#include "hw/pci/pci_bus.h"
+#include "hw/pci/pcie.h"
+#include "hw/pci/pcie_aer.h"
+#if __has_include("hw/core/qdev-properties.h")
+#include "hw/core/qdev-properties.h"
+#include "hw/core/resettable.h"
+#else
+#include "hw/qdev-properties.h"
+#include "hw/resettable.h"
+#endif
+#include "migration/vmstate.h"
+#include "qapi/error.h"
+#include "qapi/qapi-builtin-visit.h"
+#include "qapi/visitor.h"
+#include "qemu/error-report.h"
+#include "qemu/timer.h"
+#include "qom/object.h"
+#if __has_include("system/system.h")
+#include "system/cpu-timers.h"
+#include "system/qtest.h"
+#include "system/system.h"
+#else
+#include "sysemu/cpu-timers.h"
+#include "sysemu/qtest.h"
+#include "sysemu/sysemu.h"
+#endif
+#if __has_include("exec/icount.h")
+#include "exec/icount.h"
+#endif
+
+#define HCASIM_QEMU_AT_LEAST(major, minor) \
+    (QEMU_VERSION_MAJOR > (major) || (QEMU_VERSION_MAJOR == (major) && QEMU_VERSION_MINOR >= (minor)))
+
+/* Second argument of class_init, and the qualifier of an interface list. */
+#if HCASIM_QEMU_AT_LEAST(10, 1)
+typedef const void *QcompatClassData;
+#define QCOMPAT_INTERFACE_CONST const
+#else
+typedef void *QcompatClassData;
+#define QCOMPAT_INTERFACE_CONST
+#endif
+
+/* Property arrays: `static QCOMPAT_PROPERTY_CONST Property p[] = { ..., QCOMPAT_PROPERTY_END };` */
+#if HCASIM_QEMU_AT_LEAST(10, 0)
+#define QCOMPAT_PROPERTY_CONST const
+#define QCOMPAT_PROPERTY_END
+#else
+#define QCOMPAT_PROPERTY_CONST
+#define QCOMPAT_PROPERTY_END DEFINE_PROP_END_OF_LIST()
+#endif
+
+/* Arguments of ResettablePhases.hold. */
+#if HCASIM_QEMU_AT_LEAST(9, 1)
+#define QCOMPAT_HOLD_ARGS Object *obj, ResetType type G_GNUC_UNUSED
+#else
+#define QCOMPAT_HOLD_ARGS Object *obj
+#endif
+
+/* Adds the power management capability; its position, or < 0 with errp set. */
+static inline int qcompat_pm_init(PCIDevice *dev, Error **errp)
+{
+#if HCASIM_QEMU_AT_LEAST(10, 0)
+    return pci_pm_init(dev, 0, errp);
+#else
+    return pci_add_capability(dev, PCI_CAP_ID_PM, 0, PCI_PM_SIZEOF, errp);
+#endif
+}
+
+#endif
