@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/// Recording of trace points: one Tracer an HCA; several may write one file.
+///
+/// Off, a record costs one predictable branch; errors are counted in any case. On, 40 bytes go to a ring that
+/// a writer thread empties; when the ring is full the recording thread empties it itself, so nothing is lost.
+/// All Tracers of a process are used from one thread at a time (SystemC's, under QEMU's lock).
+///
+/// The file's bytes depend on the records only: two equal runs give equal files.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "traces/points.h"
+
+namespace hcasim::traces {
+
+struct Record {
+  std::int64_t time_ps = 0;
+  std::uint64_t a0 = 0, a1 = 0;
+  std::uint32_t obj = 0, index = 0;
+  std::uint16_t point = 0;  ///< Point
+  std::uint8_t hca = 0;     ///< the HCA that recorded it
+  std::uint8_t flags = 0;
+  std::uint32_t blob_len = 0;
+
+  static constexpr std::uint8_t kTruncated = 1;  ///< of the blob only the first kMaxBlob bytes are there
+  Point p() const { return static_cast<Point>(point); }
+};
+static_assert(sizeof(Record) == 40);
+
+constexpr std::size_t kMaxBlob = 64 * 1024;  // bytes
+
+/// Takes records; made by Tracer::open().
+class Sink;
+
+class Tracer {
+ public:
+  /// `hca`: number of the HCA in its process, 0..253.
+  explicit Tracer(unsigned hca = 0) : hca_(static_cast<std::uint8_t>(hca < 254 ? hca : 253)) {}
+  ~Tracer();
+  Tracer(const Tracer&) = delete;
+  Tracer& operator=(const Tracer&) = delete;
+
+  /// Records into the file from now on; Tracers that name the same path share it. false: `*err` says why.
+  bool open(const std::string& path, std::string* err);
+  /// Records into memory (tests).
+  void open_memory();
+  /// What open_memory() gathered since the last call; blobs, if wanted, beside each record.
+  std::vector<Record> drain(std::vector<std::vector<std::uint8_t>>* blobs = nullptr);
+  /// Writes what is buffered to the file, though a block is not full (then runs cut differently differ in
+  /// bytes).
+  void flush();
+  /// Ends recording; the last Tracer of a file completes it.
+  void close();
+
+  bool enabled() const { return enabled_; }
+  unsigned hca() const { return hca_; }
+  /// A QPN with this HCA's number in 31:24, for records that other HCAs make about its WQEs: what a packet
+  /// carries as side data. A QPN with 0 there is the recording HCA's own.
+  std::uint32_t tag(std::uint32_t qpn) const { return (hca_ + 1u) << 24 | (qpn & 0xffffff); }
+
+  void record(Point p, std::int64_t time_ps, std::uint32_t obj, std::uint32_t index, std::uint64_t a0 = 0,
+              std::uint64_t a1 = 0) {
+    if (is_error(p)) count_error(p);
+    if (__builtin_expect(enabled_, 0)) put(p, time_ps, obj, index, a0, a1, nullptr, 0);
+  }
+  /// With bytes beside it: a mailbox. More than kMaxBlob bytes are cut.
+  void record_blob(Point p, std::int64_t time_ps, std::uint32_t obj, std::uint32_t index, std::uint64_t a0,
+                   std::uint64_t a1, const void* bytes, std::size_t len) {
+    if (is_error(p)) count_error(p);
+    if (__builtin_expect(enabled_, 0)) put(p, time_ps, obj, index, a0, a1, bytes, len);
+  }
+
+  /// Only counts an error.
+  void count_error(Point p) { ++counts_[static_cast<unsigned>(p)]; }
+  /// How often an error point was passed (always), or any other one (while recording).
+  std::uint64_t count(Point p) const { return counts_[static_cast<unsigned>(p)]; }
+
+ private:
+  void put(Point p, std::int64_t time_ps, std::uint32_t obj, std::uint32_t index, std::uint64_t a0,
+           std::uint64_t a1, const void* bytes, std::size_t len);
+
+  bool enabled_ = false;
+  std::uint8_t hca_;
+  std::shared_ptr<Sink> sink_;
+  std::array<std::uint64_t, kPoints> counts_{};
+};
+
+/// `trace(tracer, Point::kDoorbell, now, qpn, serial, ...)`.
+template <class... A>
+inline void trace(Tracer& t, Point p, std::int64_t time_ps, std::uint32_t obj, std::uint32_t index, A... a) {
+  t.record(p, time_ps, obj, index, static_cast<std::uint64_t>(a)...);
+}
+
+}  // namespace hcasim::traces
