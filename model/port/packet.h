@@ -6,19 +6,16 @@
 
 #include <array>
 #include <cstdint>
-#include <memory>
+#include <utility>
 
+#include "model/prm/packet.h"
 #include "model/time.h"
 
 namespace hcasim {
 
 constexpr std::uint32_t kMaxPayload = 4096;  // bytes, the largest IB path MTU
-constexpr std::uint32_t kPsnMask = 0xffffff;
-
-// Signed distance a - b in the 24-bit PSN space.
-constexpr std::int32_t psn_diff(std::uint32_t a, std::uint32_t b) {
-  return static_cast<std::int32_t>((a - b) << 8) >> 8;
-}
+using prm::kPsnMask;
+using prm::psn_diff;
 
 struct Packet {
   // LRH / address of the path. On the IB link rlid addresses; GRH is present when has_grh.
