@@ -3,10 +3,11 @@
 #ifndef HCASIM_MODEL_REQ_REQUESTER_STATE_H
 #define HCASIM_MODEL_REQ_REQUESTER_STATE_H
 
+#include <array>
 #include <cstdint>
-#include <deque>
 #include <vector>
 
+#include "model/prm/wqe.h"
 #include "model/time.h"
 
 namespace hcasim {
@@ -19,54 +20,106 @@ struct Sge {
 
 // A parsed send WQE, kept from fetch until its completion.
 struct SendWqe {
-  std::uint8_t opcode = 0;      // WQE opcode (model/prm/wqe.h)
-  std::uint16_t counter = 0;    // wqe_index of the control segment: goes into the CQE
-  std::uint16_t next = 0;       // WQEBB counter behind this WQE
-  std::uint32_t serial = 0;     // count of WQEs of this QP since reset, for traces
-  bool signaled = false, solicited = false, fence = false, strong_fence = false;
+  prm::WqeOp opcode = prm::WqeOp::kNop;
+  std::uint16_t counter = 0;   // wqe_index of the control segment: goes into the CQE
+  std::uint32_t serial = 0;    // count of WQEs of this QP since reset, for traces
+  bool signaled = false, solicited = false;
+  std::uint8_t fence = 0;      // CtrlSeg::fence()
   bool inline_data = false;
-  std::uint32_t imm = 0;        // immediate or R_Key to invalidate
+  std::uint32_t imm = 0;       // immediate, R_Key to invalidate, or the mkey of a UMR
   std::uint64_t raddr = 0;
   std::uint32_t rkey = 0;
   std::uint64_t swap_add = 0, compare = 0;
-  std::uint32_t xrc_srqn = 0;
   std::vector<Sge> sges;
-  std::vector<std::uint8_t> inline_bytes;  // inline data; UMR: the WQE behind the control segment
-  // UD
-  std::uint32_t av_qpn = 0, av_qkey = 0;
-  std::uint8_t av[48] = {};
-  // Packets: PSNs [first_psn, first_psn + packets)
-  std::uint32_t length = 0;     // bytes
+  std::vector<std::uint8_t> bytes;  // inline data; UMR: all behind the control segment
+  prm::AvSeg av{};                  // UD
+
+  std::uint64_t length = 0;         // bytes of the message
+  // Packets: PSNs [first_psn, first_psn + packets) once started. READ, atomic: of the responses.
+  bool started = false;
   std::uint32_t first_psn = 0;
   std::uint32_t packets = 1;
-  std::uint32_t sent = 0;       // packets sent so far (read, atomic: 1 = request sent)
-  std::uint32_t resp_packets = 0;  // read, atomic: response packets taken so far
-  std::uint8_t error = 0;       // syndrome found while parsing; raised when its turn comes
+  std::uint32_t sent = 0;           // packets sent, or responses asked for
+  std::uint32_t answered = 0;       // READ, atomic: response packets taken
+  bool done = false;                // acknowledged or executed; completes when it is the oldest
+  Time done_at = 0;
+  std::uint8_t syndrome = 0;        // CQE syndrome to fail with when it is the oldest; 0 = none
   std::uint8_t vendor = 0;
-  bool done = false;            // local operations: executed
+
+  bool is_read_or_atomic() const {
+    return opcode == prm::WqeOp::kRdmaRead || opcode == prm::WqeOp::kAtomicCs || opcode == prm::WqeOp::kAtomicFa;
+  }
+  bool is_local() const { return opcode == prm::WqeOp::kNop || opcode == prm::WqeOp::kUmr; }
+};
+
+// The WQEs between fetch and completion, oldest first: a ring whose entries keep their buffers.
+class SendWindow {
+ public:
+  bool empty() const { return size_ == 0; }
+  std::size_t size() const { return size_; }
+  SendWqe& operator[](std::size_t i) { return ring_[(head_ + i) & (ring_.size() - 1)]; }
+  const SendWqe& operator[](std::size_t i) const { return ring_[(head_ + i) & (ring_.size() - 1)]; }
+  SendWqe& front() { return (*this)[0]; }
+  void pop() {
+    head_ = (head_ + 1) & (ring_.size() - 1);
+    --size_;
+  }
+  // A fresh entry at the end.
+  SendWqe& push() {
+    if (size_ == ring_.size()) grow();
+    SendWqe& w = ring_[(head_ + size_++) & (ring_.size() - 1)];
+    auto sges = std::move(w.sges);
+    auto bytes = std::move(w.bytes);
+    w = SendWqe{};
+    sges.clear();
+    bytes.clear();
+    w.sges = std::move(sges);
+    w.bytes = std::move(bytes);
+    return w;
+  }
+  void clear() {
+    ring_.clear();
+    ring_.shrink_to_fit();
+    head_ = size_ = 0;
+  }
+
+ private:
+  void grow() {
+    std::vector<SendWqe> bigger(ring_.empty() ? 4 : ring_.size() * 2);
+    for (std::size_t i = 0; i < size_; ++i) bigger[i] = std::move((*this)[i]);
+    ring_ = std::move(bigger);
+    head_ = 0;
+  }
+  std::vector<SendWqe> ring_;  // a power of two
+  std::size_t head_ = 0, size_ = 0;
 };
 
 struct RequesterState {
   // WQEBB counters, 16 bits free-running
-  std::uint16_t db_counter = 0;   // posted: last read from the DBR
-  std::uint16_t fetched = 0;      // next WQEBB to fetch
-  bool doorbell = false;          // a doorbell came since the DBR was read
-  std::deque<SendWqe> window;     // fetched, not completed; front is the oldest
-  std::size_t next_to_send = 0;   // index into window
+  std::uint16_t db_counter = 0;  // posted: last read from the DBR
+  std::uint16_t fetched = 0;     // next WQEBB to fetch
+  bool doorbell = false;         // a doorbell came since the DBR was read
+  SendWindow window;             // fetched, not completed
+  std::size_t next_to_send = 0;  // index into window
   std::uint32_t next_serial = 0;
 
-  std::uint32_t next_psn = 0;     // of the next new packet
-  std::uint32_t una_psn = 0;      // oldest unacknowledged
+  // Firmware sets next_psn (and una_psn alike) at RTR2RTS from qpc.next_send_psn.
+  std::uint32_t next_psn = 0;    // of the next new packet
+  std::uint32_t una_psn = 0;     // oldest not acknowledged
   std::uint32_t inflight_reads = 0;
-  std::uint32_t ssn = 0, msn = 0;
+  std::uint32_t since_ack_req = 0;  // packets sent since the last with AckReq
 
   std::uint8_t retries_left = 7, rnr_left = 7;
-  Time timer_due = kNever;        // ACK timeout, absolute
+  Time last_ready = 0;           // packets of one QP leave in order
+  Time timer_due = kNever;       // ACK timeout, absolute
   bool timer_queued = false;
-  Time rnr_until = 0;             // no send before this
-  bool scheduled = false;         // in the scheduler's ready list
-  bool in_turn = false;
-  std::uint64_t epoch = 0;        // grows at each reset: stale timers are told by it
+  Time rnr_until = 0;            // nothing is sent before this
+  Time turn_at = kNever;         // earliest turn asked of the scheduler
+  std::uint64_t epoch = 0;       // grows at each reset: stale timers and turns are told by it
+
+  // The last BlueFlame burst, if its WQE has not been fetched yet.
+  std::array<std::uint8_t, 256> blueflame{};
+  unsigned blueflame_len = 0;    // bytes, 0 = none
 };
 
 }  // namespace hcasim

@@ -17,45 +17,57 @@ struct ResponderResource {
   bool atomic = false;
   std::uint32_t first_psn = 0;
   std::uint32_t packets = 1;
-  std::uint32_t sent = 0;         // response packets sent
+  std::uint32_t sent = 0;      // response packets sent
   std::uint64_t va = 0;
   std::uint32_t rkey = 0;
-  std::uint32_t length = 0;       // bytes
-  std::uint64_t original = 0;     // atomic: value before the operation
+  std::uint32_t length = 0;    // bytes
+  std::uint64_t original = 0;  // atomic: value before the operation
   std::uint32_t msn = 0;
-  std::uint32_t wqe_serial = 0;
-  bool done = false;              // answered; kept for a duplicate
+  Time ready = 0;              // no response leaves before this
+  std::uint32_t trace_qpn = 0, wqe_serial = 0;
+
+  bool done() const { return sent >= packets; }  // answered; kept for a duplicate
 };
 
 // A receive WQE taken from the RQ or SRQ for the message that is arriving.
 struct RecvWqe {
   bool valid = false;
-  std::uint16_t counter = 0;      // RQ index or SRQ WQE index
+  std::uint16_t counter = 0;   // RQ index or SRQ WQE index
   std::uint32_t pd = 0;
   std::vector<Sge> sges;
-  std::uint64_t capacity = 0;     // bytes
+  std::uint64_t capacity = 0;  // bytes
 };
 
 struct ResponderState {
+  // Firmware sets it at INIT2RTR from qpc.next_rcv_psn.
   std::uint32_t expected_psn = 0;
   std::uint32_t msn = 0;
+
   // Message in progress
-  std::uint8_t message = 0;       // 0 none, else the SEND / WRITE family of its packets
-  std::uint64_t received = 0;     // bytes of it
-  std::uint64_t write_va = 0;     // RDMA WRITE: next address
+  enum class Message : std::uint8_t { kNone, kSend, kWrite } message = Message::kNone;
+  std::uint64_t received = 0;    // bytes of it
+  std::uint64_t write_va = 0;    // RDMA WRITE: address of its first byte
   std::uint32_t write_rkey = 0;
-  std::uint32_t write_left = 0;
+  std::uint64_t write_len = 0;   // bytes announced
+  Time landed = 0;               // when its payload so far is visible
+  bool skip_message = false;     // UC: a packet of this message is lost
   RecvWqe wqe;
+
   // RQ
   std::uint16_t rq_producer = 0;  // last read from the DBR
   std::uint16_t rq_consumer = 0;
-  std::vector<RecvWqe> prefetched;
+  Time poll_since = kNever;       // flush of late posts: when it began
+
   // Acknowledgements
-  bool nak_sent = false;          // sequence error NAK outstanding: silent until the expected PSN
+  bool nak_sent = false;  // sequence error NAK outstanding: silent until the expected PSN
   bool ack_pending = false;
-  std::uint32_t ack_psn = 0;
+  bool ack_queued = false;
+  std::uint32_t ack_trace_qpn = 0, ack_serial = 0;
+  Time last_ack = 0;
+  Time last_ready = 0;    // replies of one QP leave in order
+
   std::deque<ResponderResource> resources;  // oldest first, at most 2^log_rra_max
-  bool responding = false;
+  Time turn_at = kNever;
   bool comm_established = false;
 };
 
