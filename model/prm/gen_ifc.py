@@ -326,23 +326,23 @@ def write_header(p, source, out):
         w(f"inline constexpr {t} {ident(short)} = {hexs(value)}{suffix};")
     w("}  // namespace k\n")
     for name in p.layouts:
-        w(f"template <unsigned Base> struct {name}_t;")
+        w(f"template <unsigned Base> struct {name}_at;")
     w("")
     for name, layout in p.layouts.items():
-        w(f"template <unsigned Base> struct {name}_t {{")
+        w(f"template <unsigned Base> struct {name}_at {{")
         w(f"  static constexpr unsigned bit_off = Base, bits = {hexs(layout.bits)}, bytes = "
           f"{hexs((layout.bits + 7) // 8)};")
         seen = set()
         for m, off in members_of(p.layouts, layout):
-            n = ident(m.name, (name + "_t",))
+            n = ident(m.name, (name + "_at",))
             if n in seen:
                 continue
             seen.add(n)
             o = f"Base + {hexs(off)}" if off else "Base"
             if m.kind == "struct" and m.count is None:
-                w(f"  using {n} = {m.type_name}_t<{o}>;")
+                w(f"  using {n} = {m.type_name}_at<{o}>;")
             elif m.kind == "struct":
-                w(f"  using {n} = StructArray<{o}, {m.type_name}_t, {m.count}>;")
+                w(f"  using {n} = StructArray<{o}, {m.type_name}_at, {m.count}>;")
             elif m.count is not None and m.width <= 64:
                 w(f"  using {n} = Array<{o}, {m.width}, {m.count}>;")
             elif m.width <= 64:
@@ -352,7 +352,7 @@ def write_header(p, source, out):
         w("};")
     w("")
     for name in p.layouts:
-        w(f"using {ident(name)} = {name}_t<0>;")
+        w(f"using {ident(name)} = {name}_at<0>;")
     w("\n}  // namespace hcasim::prm")
 
 
