@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "traces/tracer.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <random>
+#include <set>
+
+#include "traces/reader.h"
+
+namespace hcasim::traces {
+namespace {
+
+class TempFile {
+ public:
+  TempFile() {
+    char name[] = "/tmp/hcasim-trace-test-XXXXXX";
+    int fd = mkstemp(name);
+    close(fd);
+    path_ = name;
+  }
+  ~TempFile() { unlink(path_.c_str()); }
+  const std::string& path() const { return path_; }
+  std::string bytes() const {
+    std::ifstream f(path_, std::ios::binary);
+    return {std::istreambuf_iterator<char>(f), {}};
+  }
+  void write(const std::string& s) const { std::ofstream(path_, std::ios::binary | std::ios::trunc) << s; }
+
+ private:
+  std::string path_;
+};
+
+struct Read {
+  bool opened = false;
+  std::string error, warning;
+  std::vector<Record> records;
+  std::vector<std::vector<std::uint8_t>> blobs;
+};
+
+Read read_all(const std::string& path) {
+  Read out;
+  Reader reader;
+  out.opened = reader.open(path, &out.error);
+  if (!out.opened) return out;
+  Record r;
+  std::vector<std::uint8_t> blob;
+  while (reader.next(r, blob)) {
+    out.records.push_back(r);
+    out.blobs.push_back(blob);
+  }
+  out.warning = reader.warning();
+  return out;
+}
+
+TEST(Points, NamesAreUniqueAndExplained) {
+  std::set<std::string> names;
+  for (const PointInfo& p : kPointInfo) {
+    EXPECT_TRUE(names.insert(p.name).second) << p.name;
+    EXPECT_NE(p.help[0], '\0');
+  }
+}
+
+TEST(Tracer, OffCountsErrorsOnly) {
+  Tracer t;
+  EXPECT_FALSE(t.enabled());
+  t.record(Point::kDoorbell, 1, 2, 3);
+  t.record(Point::kTimeout, 1, 2, 3);
+  trace(t, Point::kTimeout, 1, 2, 3, 4, 5);
+  EXPECT_EQ(t.count(Point::kDoorbell), 0u);
+  EXPECT_EQ(t.count(Point::kTimeout), 2u);
+  EXPECT_TRUE(t.drain().empty());
+}
+
+TEST(Tracer, Memory) {
+  Tracer t(3);
+  t.open_memory();
+  t.record(Point::kDoorbell, 1000, 0x42, 7, 11, 12);
+  const std::uint8_t bytes[] = {1, 2, 3};
+  t.record_blob(Point::kCmdStart, 2000, 0, 1, 0x400, 3, bytes, 3);
+  std::vector<std::vector<std::uint8_t>> blobs;
+  auto r = t.drain(&blobs);
+  ASSERT_EQ(r.size(), 2u);
+  EXPECT_EQ(r[0].p(), Point::kDoorbell);
+  EXPECT_EQ(r[0].hca, 3);
+  EXPECT_EQ(r[0].a1, 12u);
+  EXPECT_EQ(blobs[1], (std::vector<std::uint8_t>{1, 2, 3}));
+  EXPECT_TRUE(t.drain().empty());
+  EXPECT_EQ(t.tag(0x42), 0x04000042u);
+}
+
+void fill(Tracer& t, unsigned n, std::vector<Record>* want, std::vector<std::vector<std::uint8_t>>* blobs) {
+  std::mt19937_64 rnd(1);
+  std::vector<std::uint8_t> blob;
+  for (unsigned i = 0; i < n; i++) {
+    Record r;
+    r.point = static_cast<std::uint16_t>(rnd() % kPoints);
+    r.time_ps = rnd() % 5 == 0 ? static_cast<std::int64_t>(rnd()) : i * 1000;
+    r.obj = rnd() % 7 == 0 ? static_cast<std::uint32_t>(rnd()) : 0x42;
+    r.index = i;
+    r.a0 = rnd() >> rnd() % 64;
+    r.a1 = rnd() >> rnd() % 64;
+    r.hca = static_cast<std::uint8_t>(t.hca());
+    blob.assign(rnd() % 50 == 0 ? rnd() % 3000 : 0, static_cast<std::uint8_t>(i));
+    r.blob_len = static_cast<std::uint32_t>(blob.size());
+    t.record_blob(r.p(), r.time_ps, r.obj, r.index, r.a0, r.a1, blob.data(), blob.size());
+    if (want != nullptr) want->push_back(r);
+    if (blobs != nullptr) blobs->push_back(blob);
+  }
+}
+
+TEST(Tracer, FileRoundTripLosesNothing) {
+  TempFile f;
+  std::vector<Record> want;
+  std::vector<std::vector<std::uint8_t>> blobs;
+  {
+    Tracer t(1);
+    std::string err;
+    ASSERT_TRUE(t.open(f.path(), &err)) << err;
+    fill(t, 200000, &want, &blobs);
+  }
+  Read got = read_all(f.path());
+  ASSERT_TRUE(got.opened) << got.error;
+  EXPECT_EQ(got.warning, "");
+  ASSERT_EQ(got.records.size(), want.size());
+  for (std::size_t i = 0; i < want.size(); i++) {
+    ASSERT_EQ(std::memcmp(&got.records[i], &want[i], sizeof(Record)), 0) << i;
+    ASSERT_EQ(got.blobs[i], blobs[i]) << i;
+  }
+}
+
+TEST(Tracer, EqualRunsGiveEqualFiles) {
+  TempFile a, b;
+  for (TempFile* f : {&a, &b}) {
+    Tracer t;
+    std::string err;
+    ASSERT_TRUE(t.open(f->path(), &err)) << err;
+    fill(t, 30000, nullptr, nullptr);
+    if (f == &b) usleep(60000);  // another timing of the writer
+    fill(t, 30000, nullptr, nullptr);
+  }
+  EXPECT_EQ(a.bytes(), b.bytes());
+}
+
+TEST(Tracer, HcasShareAFile) {
+  TempFile f;
+  {
+    Tracer t0(0), t1(1);
+    std::string err;
+    ASSERT_TRUE(t0.open(f.path(), &err));
+    ASSERT_TRUE(t1.open(f.path(), &err));
+    for (unsigned i = 0; i < 10; i++) {
+      t0.record(Point::kDoorbell, i, 1, i);
+      t1.record(Point::kPacketRx, i, t0.tag(1), i);
+    }
+    t0.close();
+    t1.record(Point::kPacketRx, 100, 1, 10);
+  }
+  Read got = read_all(f.path());
+  ASSERT_EQ(got.records.size(), 21u);
+  EXPECT_EQ(got.records[0].hca, 0);
+  EXPECT_EQ(got.records[20].hca, 1);
+  EXPECT_EQ(got.warning, "");
+}
+
+TEST(Tracer, LargeBlobsAreCut) {
+  TempFile f;
+  {
+    Tracer t;
+    std::string err;
+    ASSERT_TRUE(t.open(f.path(), &err));
+    std::vector<std::uint8_t> big(kMaxBlob + 1000, 7);
+    for (int i = 0; i < 40; i++)
+      t.record_blob(Point::kCmdStart, 0, 0, 0, 0, big.size(), big.data(), big.size());
+  }
+  Read got = read_all(f.path());
+  ASSERT_EQ(got.records.size(), 40u);
+  EXPECT_EQ(got.records[39].blob_len, kMaxBlob);
+  EXPECT_EQ(got.records[39].flags, Record::kTruncated);
+}
+
+TEST(Tracer, ReopenStartsAnew) {
+  TempFile f;
+  std::string err;
+  for (int run = 0; run < 2; run++) {
+    Tracer t;
+    ASSERT_TRUE(t.open(f.path(), &err));
+    t.record(Point::kDoorbell, run, 0, 0);
+  }
+  Read got = read_all(f.path());
+  ASSERT_EQ(got.records.size(), 1u);
+  EXPECT_EQ(got.records[0].time_ps, 1);
+}
+
+TEST(Tracer, FlushMakesRecordsReadable) {
+  TempFile f;
+  Tracer t;
+  std::string err;
+  ASSERT_TRUE(t.open(f.path(), &err));
+  t.record(Point::kDoorbell, 5, 0, 0);
+  t.flush();
+  Read got = read_all(f.path());
+  EXPECT_EQ(got.records.size(), 1u);
+  EXPECT_NE(got.warning, "");
+}
+
+TEST(Tracer, BadPath) {
+  Tracer t;
+  std::string err;
+  EXPECT_FALSE(t.open("/no/such/dir/x", &err));
+  EXPECT_NE(err.find("/no/such/dir/x"), std::string::npos);
+  EXPECT_FALSE(t.enabled());
+}
+
+TEST(Reader, RefusesWhatIsNoTrace) {
+  TempFile f;
+  for (const std::string& s : {std::string(), std::string("hello"), std::string(100, 'x'),
+                               std::string("HCASIMTR\1\0\0\0\4\3\2\1\377\377\377\377", 20)}) {
+    f.write(s);
+    Read got = read_all(f.path());
+    EXPECT_FALSE(got.opened);
+    EXPECT_NE(got.error, "");
+  }
+  EXPECT_NE(read_all("/no/such").error, "");
+}
+
+TEST(Reader, SurvivesDamage) {
+  TempFile f;
+  {
+    Tracer t;
+    std::string err;
+    ASSERT_TRUE(t.open(f.path(), &err));
+    fill(t, 10000, nullptr, nullptr);
+  }
+  const std::string good = f.bytes();
+  std::mt19937 rnd(2);
+  for (int i = 0; i < 300; i++) {
+    std::string bad = good;
+    if (i % 3 == 0) bad.resize(rnd() % bad.size());
+    for (unsigned n = 0; n < (i % 3 == 0 ? 0u : 1u + rnd() % 4) && !bad.empty(); n++)
+      bad[rnd() % bad.size()] = static_cast<char>(rnd());
+    f.write(bad);
+    Read got = read_all(f.path());
+    EXPECT_LE(got.records.size(), 10000u);
+    EXPECT_TRUE(got.opened || !got.error.empty());
+    EXPECT_TRUE(i % 3 != 0 || !got.opened || !got.warning.empty());
+  }
+}
+
+}  // namespace
+}  // namespace hcasim::traces

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/// Reads trace files, also of other versions (points are matched by name) and damaged ones.
+#pragma once
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "traces/tracer.h"
+
+namespace hcasim::traces {
+
+class Reader {
+ public:
+  ~Reader();
+  /// false: no trace file; `*err` says what is wrong.
+  bool open(const std::string& path, std::string* err);
+
+  /// The next record, in file order. `record.point` is this program's number of the point; a point that it
+  /// does not know is Point::kCount (see file_point_name()). false: the end, or warning() says what is wrong.
+  bool next(Record& record, std::vector<std::uint8_t>& blob);
+  /// Name in the file of the last record's point.
+  const std::string& file_point_name() const;
+
+  /// Empty if the file was complete and sound up to here.
+  const std::string& warning() const { return warning_; }
+
+ private:
+  bool load_block();
+  bool read(void* p, std::size_t n);
+  void warn(const std::string& what);
+
+  std::FILE* file_ = nullptr;
+  std::string warning_;
+  std::vector<std::uint16_t> point_map_;
+  std::vector<std::string> point_names_;
+  std::vector<std::uint8_t> raw_, packed_;
+  std::vector<Record> records_;
+  std::vector<std::size_t> blob_at_;
+  std::vector<std::uint16_t> file_points_;
+  std::size_t pos_ = 0, last_ = 0;
+  std::uint64_t total_ = 0;
+  long size_ = 0;
+  bool done_ = false;
+};
+
+}  // namespace hcasim::traces
