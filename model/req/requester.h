@@ -6,12 +6,13 @@
 
 #include <cstdint>
 #include <systemc>
-#include <vector>
 
 #include "model/ctx/qp.h"
 #include "model/port/packet.h"
-#include "model/tpt/tpt.h"
+#include "model/prm/cqe.h"
 #include "model/timed_queue.h"
+#include "model/wqe/parse.h"
+#include "model/wqe/scatter.h"
 
 namespace hcasim {
 
@@ -44,45 +45,57 @@ class Requester : public sc_core::sc_module {
     std::uint32_t qpn;
     std::uint64_t epoch;
   };
-  // How a WQE's attempt to make progress in a turn ended.
+  // How a WQE's attempt to make progress in a turn ended. kFailed: its syndrome is set.
   enum class Step : std::uint8_t { kSent, kBlocked, kFailed };
-  struct Pace;
+  // The time line of one turn: when the pipeline is free, and since when this QP's WQEs are there.
+  struct Pace {
+    Time engine;
+    Time ready;
+    unsigned packets = 0;
+  };
 
-  // fetch.cpp: SQ to window
-  bool fetch(Time& t, Qp& qp);
+  // fetch.cpp: from the SQ to the window
+  bool fetch(Pace& pace, Qp& qp);
   bool read_doorbell_record(Time t, Qp& qp);
-  void bad_doorbell_record(Time t, Qp& qp);
+  bool read_sq(Pace& pace, Qp& qp, std::uint16_t counter, std::uint8_t* dst, std::uint32_t len);
+  void add_to_window(Pace& pace, Qp& qp, const std::uint8_t* bytes, std::uint32_t len, WqeFault fault);
+  void queue_broken(Time t, Qp& qp, std::uint64_t value);
+  void flush_unfetched(Time t, Qp& qp);
 
-  // requester.cpp: window to packets
-  Step send_message(Pace& pace, Qp& qp, SendWqe& wqe);
-  Step send_read_or_atomic(Pace& pace, Qp& qp, SendWqe& wqe);
+  // requester.cpp: from the window to packets
+  Step step(Pace& pace, Qp& qp, SendWqe& wqe);
+  Step start(Qp& qp, SendWqe& wqe);
+  Step send_packet(Pace& pace, Qp& qp, SendWqe& wqe);
+  Step send_request(Pace& pace, Qp& qp, SendWqe& wqe);
   Step send_datagram(Pace& pace, Qp& qp, SendWqe& wqe);
   Step run_local(Pace& pace, Qp& qp, SendWqe& wqe);
-  Time gather(Time t, Qp& qp, SendWqe& wqe, std::uint32_t offset, std::uint32_t len, Packet& packet);
+  Step load_payload(Pace& pace, Qp& qp, SendWqe& wqe, std::uint64_t offset, Packet& packet, Time& ready);
   PacketRef make_packet(const Qp& qp, const SendWqe& wqe) const;
-  Time transmit(Time ready, Qp& qp, PacketRef packet);
-  bool wants_ack(Qp& qp, const SendWqe& wqe, std::size_t index) const;
-  bool check_wqe(Qp& qp, SendWqe& wqe) const;
+  void transmit(Time ready, Qp& qp, PacketRef packet, bool last);
+  bool wants_ack(const Qp& qp, std::size_t index) const;
+  bool fenced(const Qp& qp, const SendWqe& wqe) const;
+  Step refuse(SendWqe& wqe, prm::CqeSyndrome syndrome, std::uint8_t vendor) const;
 
-  // ack.cpp: responses to completions
+  // ack.cpp: from responses to completions
   void take_ack(Time t, Qp& qp, std::uint32_t psn);
   void take_nak(Time t, Qp& qp, const Packet& packet);
   void take_read_response(Time t, Qp& qp, PacketRef& packet);
-  void take_atomic_response(Time t, Qp& qp, const Packet& packet);
-  void acknowledge_before(Time t, Qp& qp, std::uint32_t psn);
+  void take_atomic_response(Time t, Qp& qp, PacketRef& packet);
   void complete_front(Time t, Qp& qp);
-  void complete(Time t, Qp& qp, const SendWqe& wqe, std::uint8_t syndrome, std::uint8_t vendor);
-  void fail_front(Time t, Qp& qp, std::uint8_t syndrome, std::uint8_t vendor);
-  void after_progress(Time t, Qp& qp);
+  void complete(Time t, Qp& qp, const SendWqe& wqe, prm::CqeSyndrome syndrome, std::uint8_t vendor);
+  void fail_front(Time t, Qp& qp, prm::CqeSyndrome syndrome, std::uint8_t vendor);
+  void after_progress(Time t, Qp& qp, bool progress);
+  // retry.cpp
   void rewind(Time t, Qp& qp, std::uint32_t psn);
-  void retry(Time t, Qp& qp, std::uint32_t psn, bool timed_out);
+  void retry(Time t, Qp& qp, std::uint32_t psn);
+  bool outstanding(const Qp& qp) const;
   void arm_timer(Time t, Qp& qp);
   void on_timer(Time due, const Timer& timer);
   void finish_drain(Time t, Qp& qp);
 
   Hca& hca_;
+  Mover mover_;
   std::uint64_t wqes_ = 0, retransmits_ = 0, timeouts_ = 0;
-  std::vector<Fragment> fragments_;  // scratch
   TimedQueue<Timer> timers_;
 };
 

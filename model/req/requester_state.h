@@ -108,6 +108,7 @@ struct RequesterState {
   std::uint32_t una_psn = 0;     // oldest not acknowledged
   std::uint32_t inflight_reads = 0;
   std::uint32_t since_ack_req = 0;  // packets sent since the last with AckReq
+  std::uint32_t rewound_at = ~0u;   // PSN of the last retry: later signs of the same loss start no other
 
   std::uint8_t retries_left = 7, rnr_left = 7;
   Time last_ready = 0;           // packets of one QP leave in order

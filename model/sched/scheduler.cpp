@@ -77,12 +77,12 @@ void Scheduler::run(Time due, const Turn& turn) {
     const auto r = hca_.responder().turn(start, *qp);
     free_at_ = std::max(free_at_, r.engine_free);
     again = r.again;
-    if (again != kNever) wake_responder(std::max(again, due), *qp);
+    if (again != kNever) wake_responder(std::max(again, start + hca_.profile().cycle), *qp);
   } else {
     const auto r = hca_.requester().turn(start, *qp);
     free_at_ = std::max(free_at_, r.engine_free);
     again = r.again;
-    if (again != kNever) wake(std::max(again, due), *qp);
+    if (again != kNever) wake(std::max(again, start + hca_.profile().cycle), *qp);
   }
 }
 

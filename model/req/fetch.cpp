@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The requester's WQE fetch: doorbell record, SQ ring, BlueFlame buffer.
+#include <algorithm>
+#include <cstring>
+
+#include "model/hca.h"
+#include "model/req/requester.h"
+
+namespace hcasim {
+
+using traces::Point;
+
+namespace {
+
+constexpr std::uint32_t kMaxWqe = prm::kMaxWqeDs * prm::kDs;  // bytes
+
+unsigned wqebbs(unsigned ds) { return (ds + 3) / 4; }
+
+}  // namespace
+
+bool Requester::read_doorbell_record(Time t, Qp& qp) {
+  RequesterState& s = qp.req;
+  s.doorbell = false;
+  prm::be32 count;
+  if (!hca_.dma().read(t, qp.dbr_addr + offsetof(prm::QpDbr, snd), &count, sizeof count).ok) {
+    queue_broken(t, qp, qp.dbr_addr);
+    return false;
+  }
+  const auto posted = static_cast<std::uint16_t>(count);
+  // More than the ring holds cannot have been posted: the record jumped.
+  if (static_cast<std::uint16_t>(posted - s.fetched) > 1u << qp.log_sq_size) {
+    queue_broken(t, qp, count);
+    return false;
+  }
+  s.db_counter = posted;
+  return true;
+}
+
+void Requester::queue_broken(Time t, Qp& qp, std::uint64_t value) {
+  hca_.tracer().record(Point::kDoorbellBad, t, qp.qpn, 0, qp.dbr_addr, value);
+  qp.req.db_counter = qp.req.fetched;  // nothing behind this can be trusted
+  hca_.qp_error(t, qp, static_cast<std::uint8_t>(prm::EqeType::kWqCatas));
+}
+
+// Reads len bytes of the SQ from WQEBB `counter` on, round the end of the ring and over its pages.
+bool Requester::read_sq(Pace& pace, Qp& qp, std::uint16_t counter, std::uint8_t* dst, std::uint32_t len) {
+  const std::uint32_t ring = prm::kWqebb << qp.log_sq_size;
+  std::uint32_t at = (counter & ((1u << qp.log_sq_size) - 1)) * prm::kWqebb;
+  const Time t = pace.engine;
+  while (len) {
+    std::uint64_t addr, run;
+    if (!qp.ring.locate(qp.sq_offset + at, addr, run)) return false;
+    const auto n = static_cast<std::uint32_t>(std::min<std::uint64_t>({len, run, ring - at}));
+    const ReadDone d = hca_.dma().read(t, addr, dst, n);
+    if (!d.ok) return false;
+    pace.ready = std::max(pace.ready, d.at);
+    dst += n;
+    len -= n;
+    at = (at + n) % ring;
+  }
+  return true;
+}
+
+void Requester::add_to_window(Pace& pace, Qp& qp, const std::uint8_t* bytes, std::uint32_t len, WqeFault fault) {
+  RequesterState& s = qp.req;
+  SendWqe& w = s.window.push();
+  w.counter = s.fetched;
+  w.serial = s.next_serial++;
+  parse_send_wqe(bytes, len, qp, w);
+  if (fault != WqeFault::kNone) {
+    w.syndrome = static_cast<std::uint8_t>(prm::CqeSyndrome::kLocalQpOp);
+    w.vendor = static_cast<std::uint8_t>(fault);
+  }
+  pace.engine += hca_.profile().engine.wqe_parse;
+  ++wqes_;
+  hca_.tracer().record(Point::kWqeParsed, std::max(pace.engine, pace.ready), qp.qpn, w.serial,
+                       static_cast<std::uint64_t>(w.opcode) | static_cast<std::uint64_t>(w.counter) << 16,
+                       w.length);
+}
+
+bool Requester::fetch(Pace& pace, Qp& qp) {
+  RequesterState& s = qp.req;
+  if (s.fetched == s.db_counter) {
+    if (!s.doorbell || !read_doorbell_record(pace.engine, qp) || s.fetched == s.db_counter) return false;
+  }
+
+  if (s.blueflame_len) {
+    const std::uint32_t have = s.blueflame_len;
+    s.blueflame_len = 0;
+    prm::CtrlSeg ctrl;
+    std::memcpy(&ctrl, s.blueflame.data(), sizeof ctrl);
+    const std::uint32_t need = ctrl.ds() * prm::kDs;
+    if (ctrl.wqe_index() == s.fetched && ctrl.qpn() == qp.qpn && need && need <= have) {
+      add_to_window(pace, qp, s.blueflame.data(), need, WqeFault::kNone);
+      s.fetched = static_cast<std::uint16_t>(s.fetched + wqebbs(ctrl.ds()));
+      return true;
+    }
+  }
+
+  std::uint8_t bytes[std::max<std::uint32_t>(4096, kMaxWqe)];
+  const unsigned posted = static_cast<std::uint16_t>(s.db_counter - s.fetched);
+  const unsigned chunk = std::clamp<unsigned>(hca_.profile().engine.wqe_fetch_bytes / prm::kWqebb, 1,
+                                              sizeof bytes / prm::kWqebb);
+  unsigned have = std::min(posted, chunk);  // WQEBBs
+  const std::uint32_t first_serial = s.next_serial;
+  if (!read_sq(pace, qp, s.fetched, bytes, have * prm::kWqebb)) {
+    queue_broken(pace.engine, qp, s.fetched);
+    return false;
+  }
+  hca_.tracer().record(Point::kWqeFetch, pace.ready, qp.qpn, first_serial, have * prm::kWqebb, s.fetched);
+
+  unsigned at = 0;
+  while (at < have) {
+    prm::CtrlSeg ctrl;
+    std::memcpy(&ctrl, bytes + at * prm::kWqebb, sizeof ctrl);
+    const unsigned size = wqebbs(ctrl.ds());
+    if (size == 0 || size > posted - at) {
+      // Not a WQE: its length cannot be told, so neither can the next one's place.
+      add_to_window(pace, qp, bytes + at * prm::kWqebb, prm::kWqebb, WqeFault::kSize);
+      s.fetched = static_cast<std::uint16_t>(s.fetched + 1);
+      return true;
+    }
+    if (size > have - at) {
+      if (at != 0) break;  // cut off by the end of the chunk: comes whole with the next fetch
+      have = size;
+      if (!read_sq(pace, qp, s.fetched, bytes, have * prm::kWqebb)) {
+        queue_broken(pace.engine, qp, s.fetched);
+        return false;
+      }
+    }
+    add_to_window(pace, qp, bytes + at * prm::kWqebb, ctrl.ds() * prm::kDs, WqeFault::kNone);
+    s.fetched = static_cast<std::uint16_t>(s.fetched + size);
+    at += size;
+  }
+  return true;
+}
+
+// Flushes what is posted but not fetched: each WQE's size must still be read to find the next one.
+void Requester::flush_unfetched(Time t, Qp& qp) {
+  RequesterState& s = qp.req;
+  if (s.doorbell) {
+    s.doorbell = false;
+    prm::be32 count;
+    if (hca_.dma().read(t, qp.dbr_addr + offsetof(prm::QpDbr, snd), &count, sizeof count).ok &&
+        static_cast<std::uint16_t>(count - s.fetched) <= 1u << qp.log_sq_size)
+      s.db_counter = static_cast<std::uint16_t>(count);
+  }
+  while (s.fetched != s.db_counter) {
+    Pace pace{t, t};
+    prm::CtrlSeg ctrl;
+    std::uint8_t head[prm::kDs];
+    if (!read_sq(pace, qp, s.fetched, head, sizeof head)) {
+      s.fetched = s.db_counter;
+      break;
+    }
+    std::memcpy(&ctrl, head, sizeof ctrl);
+    const unsigned posted = static_cast<std::uint16_t>(s.db_counter - s.fetched);
+    SendWqe w;
+    w.opcode = ctrl.opcode();
+    w.counter = s.fetched;
+    w.serial = s.next_serial++;
+    complete(t, qp, w, prm::CqeSyndrome::kWrFlush, 0);
+    s.fetched = static_cast<std::uint16_t>(s.fetched + std::clamp(wqebbs(ctrl.ds()), 1u, posted));
+  }
+}
+
+}  // namespace hcasim

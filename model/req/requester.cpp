@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The requester's transmit side: turns, packets, local operations.
+#include "model/req/requester.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "model/hca.h"
+#include "model/wqe/umr.h"
+
+namespace hcasim {
+
+using prm::BthOp;
+using prm::CqeSyndrome;
+using prm::WqeOp;
+using traces::Point;
+
+Requester::Requester(const sc_core::sc_module_name& name, Hca& hca)
+    : sc_module(name),
+      hca_(hca),
+      mover_(hca.tpt(), hca.dma()),
+      timers_("timers", [this](Time due, Timer& timer) { on_timer(due, timer); }, hca) {}
+
+void Requester::clear() { timers_.clear(); }
+
+void Requester::qp_changed(Time t, Qp& qp, QpState old) {
+  RequesterState& s = qp.req;
+  if (qp.state == QpState::kRst) {
+    const std::uint64_t epoch = s.epoch + 1;
+    s = RequesterState{};
+    s.epoch = epoch;
+    return;
+  }
+  if (qp.state == QpState::kRts) {
+    if (old == QpState::kInit || old == QpState::kRtr) {
+      s.una_psn = s.next_psn;
+      s.retries_left = qp.retry_count;
+      s.rnr_left = qp.rnr_retry;
+    }
+    s.doorbell = true;  // posted before, or while drained
+    hca_.scheduler().wake(t, qp);
+  } else if (qp.state == QpState::kSqd) {
+    finish_drain(t, qp);
+  }
+}
+
+bool Requester::fenced(const Qp& qp, const SendWqe& wqe) const {
+  const RequesterState& s = qp.req;
+  switch (wqe.fence) {
+    case prm::kFenceFence:
+    case prm::kFenceSmallAndFence: return s.inflight_reads != 0;
+    case prm::kFenceStrong: return s.next_to_send != 0;
+    default: return false;  // local operations are executed in order: a small fence waits for nothing
+  }
+}
+
+Requester::TurnResult Requester::turn(Time t, Qp& qp) {
+  RequesterState& s = qp.req;
+  const Profile::Engine& e = hca_.profile().engine;
+  if (qp.state == QpState::kErr || qp.state == QpState::kSqErr) {
+    flush(t, qp);
+    return {t, kNever};
+  }
+  if (qp.state != QpState::kRts && qp.state != QpState::kSqd) return {t, kNever};
+  if (t < s.rnr_until) return {t, s.rnr_until};
+
+  Pace pace{t, t};
+  if (!hca_.qpc_cache().touch(qp.qpn)) {
+    const Time miss = hca_.profile().pcie.read_latency;
+    hca_.tracer().record(Point::kCtxMiss, t, qp.qpn, 0, traces::kCacheQpc, static_cast<std::uint64_t>(miss));
+    pace.ready += miss;
+  }
+  hca_.tracer().record(Point::kScheduled, t, qp.qpn, s.next_serial,
+                       static_cast<std::uint16_t>(s.db_counter - s.fetched));
+
+  const Time backlog = hca_.port().backlog_limit();
+  const std::uint64_t epoch = s.epoch;
+  for (;;) {
+    if (s.next_to_send >= s.window.size()) {
+      if (qp.state == QpState::kSqd) break;
+      if (!fetch(pace, qp)) break;
+    }
+    if (pace.packets >= e.burst_packets) return {pace.engine, pace.engine};
+    if (hca_.port().tx_free() > pace.engine + backlog)
+      return {pace.engine, hca_.port().tx_free() - backlog};
+
+    SendWqe& wqe = s.window[s.next_to_send];
+    if (wqe.done) {  // acknowledged by an earlier transmission
+      ++s.next_to_send;
+      continue;
+    }
+    if (wqe.syndrome) {
+      // Fails in order: when everything before it has completed.
+      if (s.next_to_send == 0) fail_front(pace.engine, qp, static_cast<CqeSyndrome>(wqe.syndrome), wqe.vendor);
+      break;
+    }
+    if (fenced(qp, wqe)) break;
+    const Step step_done = step(pace, qp, wqe);
+    if (s.epoch != epoch || (qp.state != QpState::kRts && qp.state != QpState::kSqd)) break;
+    if (step_done == Step::kBlocked) break;
+  }
+  if (s.epoch == epoch && qp.state == QpState::kSqd) finish_drain(pace.engine, qp);
+  return {pace.engine, kNever};
+}
+
+Requester::Step Requester::refuse(SendWqe& wqe, CqeSyndrome syndrome, std::uint8_t vendor) const {
+  wqe.syndrome = static_cast<std::uint8_t>(syndrome);
+  wqe.vendor = vendor;
+  return Step::kFailed;
+}
+
+Requester::Step Requester::step(Pace& pace, Qp& qp, SendWqe& wqe) {
+  if (wqe.is_local()) return run_local(pace, qp, wqe);
+  if (!wqe.started) {
+    const Step s = start(qp, wqe);
+    if (s != Step::kSent) return s;
+  }
+  if (qp.type == QpType::kUd || qp.type == QpType::kQp0 || qp.type == QpType::kQp1)
+    return send_datagram(pace, qp, wqe);
+  if (wqe.is_read_or_atomic()) return send_request(pace, qp, wqe);
+  return send_packet(pace, qp, wqe);
+}
+
+// Checks the whole message before its first packet, and gives it its PSNs.
+Requester::Step Requester::start(Qp& qp, SendWqe& wqe) {
+  RequesterState& s = qp.req;
+  const bool datagram = qp.type == QpType::kUd || qp.type == QpType::kQp0 || qp.type == QpType::kQp1;
+  const unsigned mtu = datagram ? hca_.profile().port.max_mtu : qp.mtu;
+  if (datagram && wqe.length > mtu)
+    return refuse(wqe, CqeSyndrome::kLocalLength, static_cast<std::uint8_t>(WqeFault::kLength));
+  if (!wqe.inline_data) {
+    const Access access = wqe.is_read_or_atomic() ? Access::kLocalWrite : Access::kLocalRead;
+    const TptStatus status = mover_.check(qp, wqe.sges, access);
+    if (status != TptStatus::kOk) {
+      hca_.tracer().record(Point::kAccessErr, sim_now(), qp.qpn, wqe.serial,
+                           wqe.sges.empty() ? 0 : wqe.sges[0].lkey, wqe.sges.empty() ? 0 : wqe.sges[0].addr);
+      return refuse(wqe, CqeSyndrome::kLocalProt, static_cast<std::uint8_t>(status));
+    }
+  }
+  wqe.packets = static_cast<std::uint32_t>(std::max<std::uint64_t>(1, (wqe.length + mtu - 1) / mtu));
+  wqe.first_psn = s.next_psn;
+  s.next_psn = (s.next_psn + wqe.packets) & kPsnMask;
+  wqe.started = true;
+  return Step::kSent;
+}
+
+PacketRef Requester::make_packet(const Qp& qp, const SendWqe& wqe) const {
+  PacketRef p = PacketPool::make();
+  const AddressPath& path = qp.path;
+  p->slid = static_cast<std::uint16_t>(hca_.port().lid() | path.mlid);
+  p->dlid = path.rlid;
+  p->sl = path.sl;
+  if (path.grh) {
+    p->has_grh = true;
+    p->tclass = path.tclass;
+    p->hop_limit = path.hop_limit;
+    p->flow_label = path.flow_label;
+    p->dgid = path.rgid;
+    if (path.sgid_index < hca_.port().gids.size()) p->sgid = hca_.port().gids[path.sgid_index];
+  }
+  if (path.pkey_index < hca_.port().pkeys.size()) p->pkey = hca_.port().pkeys[path.pkey_index];
+  p->dest_qpn = qp.remote_qpn;
+  p->trace_qpn = hca_.tracer().tag(qp.qpn);
+  p->wqe_serial = wqe.serial;
+  return p;
+}
+
+void Requester::transmit(Time ready, Qp& qp, PacketRef packet, bool last) {
+  RequesterState& s = qp.req;
+  s.last_ready = std::max(s.last_ready, ready);
+  const std::uint32_t serial = packet->wqe_serial;
+  const std::uint64_t what = packet->psn | static_cast<std::uint64_t>(packet->opcode) << 24;
+  const bool first = prm::bth_traits(packet->opcode).first;
+  const std::uint32_t bytes = packet->payload_len;
+  PacketRef sent = packet;
+  const Time left = hca_.port().transmit(s.last_ready, std::move(packet));
+  if (first) hca_.tracer().record(Point::kPacketTxFirst, sent->first_bit, qp.qpn, serial, what, bytes);
+  if (last) hca_.tracer().record(Point::kPacketTxLast, left, qp.qpn, serial, what, 0);
+}
+
+Requester::Step Requester::load_payload(Pace& pace, Qp& qp, SendWqe& wqe, std::uint64_t offset, Packet& packet,
+                                        Time& ready) {
+  const std::uint32_t len = packet.payload_len;
+  if (len == 0) return Step::kSent;
+  if (wqe.inline_data) {
+    std::memcpy(packet.data(), wqe.bytes.data() + offset, len);
+    return Step::kSent;
+  }
+  const MoveResult r = mover_.gather(ready, qp, wqe.sges, offset, len, packet.data());
+  if (r.status != TptStatus::kOk)
+    return refuse(wqe, CqeSyndrome::kLocalProt, static_cast<std::uint8_t>(r.status));
+  if (!r.dma_ok) return refuse(wqe, CqeSyndrome::kLocalQpOp, static_cast<std::uint8_t>(WqeFault::kFetch));
+  if (offset == 0) hca_.tracer().record(Point::kTranslated, ready, qp.qpn, wqe.serial, wqe.sges.size());
+  ready = r.at;
+  if (offset + len == wqe.length)
+    hca_.tracer().record(Point::kGathered, ready, qp.qpn, wqe.serial, wqe.length);
+  (void)pace;
+  return Step::kSent;
+}
+
+// AckReq is left out while more of the same queue follows at once, and set where something waits for the ACK.
+bool Requester::wants_ack(const Qp& qp, std::size_t index) const {
+  const RequesterState& s = qp.req;
+  if (index + 1 >= s.window.size()) return true;
+  const SendWqe& next = s.window[index + 1];
+  return next.is_local() || next.syndrome || next.fence != prm::kFenceNone;
+}
+
+Requester::Step Requester::send_packet(Pace& pace, Qp& qp, SendWqe& wqe) {
+  RequesterState& s = qp.req;
+  const Profile::Engine& e = hca_.profile().engine;
+  const bool rc = qp.type == QpType::kRc;
+  const std::uint32_t psn = (wqe.first_psn + wqe.sent) & kPsnMask;
+  if (rc && psn_diff(psn, s.una_psn) >= static_cast<std::int32_t>(e.inflight_packets)) return Step::kBlocked;
+
+  const bool first = wqe.sent == 0, last = wqe.sent + 1 == wqe.packets;
+  const std::uint64_t offset = static_cast<std::uint64_t>(wqe.sent) * qp.mtu;
+  PacketRef p = make_packet(qp, wqe);
+  p->psn = psn;
+  p->payload_len = static_cast<std::uint32_t>(std::min<std::uint64_t>(qp.mtu, wqe.length - offset));
+
+  const bool write = wqe.opcode == WqeOp::kRdmaWrite || wqe.opcode == WqeOp::kRdmaWriteImm;
+  const bool with_imm = wqe.opcode == WqeOp::kSendImm || wqe.opcode == WqeOp::kRdmaWriteImm;
+  BthOp op;
+  if (write)
+    op = first && last ? (with_imm ? BthOp::kWriteOnlyImm : BthOp::kWriteOnly)
+         : first       ? BthOp::kWriteFirst
+         : last        ? (with_imm ? BthOp::kWriteLastImm : BthOp::kWriteLast)
+                       : BthOp::kWriteMiddle;
+  else if (wqe.opcode == WqeOp::kSendInval)
+    op = first && last ? BthOp::kSendOnlyInv
+         : first       ? BthOp::kSendFirst
+         : last        ? BthOp::kSendLastInv
+                       : BthOp::kSendMiddle;
+  else
+    op = first && last ? (with_imm ? BthOp::kSendOnlyImm : BthOp::kSendOnly)
+         : first       ? BthOp::kSendFirst
+         : last        ? (with_imm ? BthOp::kSendLastImm : BthOp::kSendLast)
+                       : BthOp::kSendMiddle;
+  p->opcode = static_cast<std::uint8_t>(op) | (rc ? prm::bth::kRc : prm::bth::kUc);
+  if (write && first) {
+    p->va = wqe.raddr;
+    p->rkey = wqe.rkey;
+    p->dma_len = static_cast<std::uint32_t>(wqe.length);
+  }
+  if (last) {
+    p->imm = wqe.imm;
+    p->solicited = wqe.solicited;
+  }
+
+  pace.engine += e.tx_packet;
+  ++pace.packets;
+  Time ready = std::max(pace.engine, pace.ready);
+  if (load_payload(pace, qp, wqe, offset, *p, ready) == Step::kFailed) return Step::kFailed;
+  if (rc) {
+    ++s.since_ack_req;
+    p->ack_req = s.since_ack_req >= e.ack_every || (last && wants_ack(qp, s.next_to_send));
+    if (p->ack_req) s.since_ack_req = 0;
+  }
+  transmit(ready + e.tx_pipeline, qp, std::move(p), last);
+  ++wqe.sent;
+  if (last) ++s.next_to_send;
+  if (rc) {
+    arm_timer(ready, qp);
+  } else if (last) {  // UC: complete once sent
+    wqe.done = true;
+    complete_front(s.last_ready, qp);
+  }
+  return Step::kSent;
+}
+
+Requester::Step Requester::send_request(Pace& pace, Qp& qp, SendWqe& wqe) {
+  RequesterState& s = qp.req;
+  const Profile::Engine& e = hca_.profile().engine;
+  if (s.inflight_reads >= 1u << qp.log_sra_max) return Step::kBlocked;
+  PacketRef p = make_packet(qp, wqe);
+  p->psn = (wqe.first_psn + wqe.answered) & kPsnMask;
+  p->rkey = wqe.rkey;
+  p->va = wqe.raddr;
+  p->ack_req = true;
+  if (wqe.opcode == WqeOp::kRdmaRead) {
+    // After a loss only what is missing is read again.
+    const std::uint64_t have = static_cast<std::uint64_t>(wqe.answered) * qp.mtu;
+    p->opcode = static_cast<std::uint8_t>(BthOp::kReadReq);
+    p->va += have;
+    p->dma_len = static_cast<std::uint32_t>(wqe.length - have);
+  } else {
+    p->opcode =
+        static_cast<std::uint8_t>(wqe.opcode == WqeOp::kAtomicCs ? BthOp::kCmpSwap : BthOp::kFetchAdd);
+    p->swap_add = wqe.swap_add;
+    p->compare = wqe.compare;
+  }
+  pace.engine += e.tx_packet;
+  ++pace.packets;
+  s.since_ack_req = 0;
+  const Time ready = std::max(pace.engine, pace.ready);
+  transmit(ready + e.tx_pipeline, qp, std::move(p), true);
+  wqe.sent = wqe.packets;
+  ++s.inflight_reads;
+  ++s.next_to_send;
+  arm_timer(ready, qp);
+  return Step::kSent;
+}
+
+Requester::Step Requester::send_datagram(Pace& pace, Qp& qp, SendWqe& wqe) {
+  RequesterState& s = qp.req;
+  const Profile::Engine& e = hca_.profile().engine;
+  PacketRef p = make_packet(qp, wqe);
+  const prm::AvSeg& av = wqe.av;
+  Port& port = hca_.port();
+  p->dlid = av.rlid;
+  p->slid = static_cast<std::uint16_t>(port.lid() | (av.fl_mlid & 0x7f));
+  p->sl = static_cast<std::uint8_t>(av.sl());
+  p->has_grh = av.extended() && av.has_grh();
+  if (p->has_grh) {
+    p->tclass = av.tclass;
+    p->hop_limit = av.hop_limit;
+    p->flow_label = av.flow_label();
+    std::memcpy(p->dgid.data(), av.rgid, p->dgid.size());
+    if (av.sgid_index() < port.gids.size()) p->sgid = port.gids[av.sgid_index()];
+  }
+  p->dest_qpn = av.dqpn();
+  p->psn = wqe.first_psn;
+  const bool with_imm = wqe.opcode == WqeOp::kSendImm;
+  p->opcode = static_cast<std::uint8_t>(with_imm ? BthOp::kSendOnlyImm : BthOp::kSendOnly) | prm::bth::kUd;
+  p->imm = wqe.imm;
+  p->solicited = wqe.solicited;
+  // IBTA 10.2.5: a Q_Key with its high bit set means the QP's own.
+  p->qkey = av.qkey & 0x80000000u ? qp.qkey : static_cast<std::uint32_t>(av.qkey);
+  p->src_qpn = qp.type == QpType::kQp1 ? 1 : qp.type == QpType::kQp0 ? 0 : qp.qpn;
+  p->payload_len = static_cast<std::uint32_t>(wqe.length);
+  pace.engine += e.tx_packet;
+  ++pace.packets;
+  Time ready = std::max(pace.engine, pace.ready);
+  if (load_payload(pace, qp, wqe, 0, *p, ready) == Step::kFailed) return Step::kFailed;
+  transmit(ready + e.tx_pipeline, qp, std::move(p), true);
+  wqe.sent = 1;
+  wqe.done = true;
+  ++s.next_to_send;
+  complete_front(s.last_ready, qp);
+  return Step::kSent;
+}
+
+Requester::Step Requester::run_local(Pace& pace, Qp& qp, SendWqe& wqe) {
+  RequesterState& s = qp.req;
+  Time done = std::max(pace.engine, pace.ready);
+  if (wqe.opcode == WqeOp::kUmr) {
+    // An invalidation must not overtake what still uses the key.
+    if (s.next_to_send != 0 && umr_invalidates(wqe)) return Step::kBlocked;
+    const UmrResult r = execute_umr(done, hca_, qp, wqe);
+    if (r.syndrome) return refuse(wqe, static_cast<CqeSyndrome>(r.syndrome), r.vendor);
+    done = r.at;
+    pace.engine += hca_.profile().engine.umr;
+  }
+  wqe.done = true;
+  s.last_ready = std::max(s.last_ready, done);
+  ++s.next_to_send;
+  ++pace.packets;
+  complete_front(done, qp);
+  return Step::kSent;
+}
+
+}  // namespace hcasim

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "model/wqe/parse.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "model/prm/cqe.h"
+
+namespace hcasim {
+
+using prm::WqeOp;
+
+namespace {
+
+template <class T>
+bool take(const std::uint8_t* bytes, std::size_t len, std::size_t& at, T& out, std::size_t size = sizeof(T)) {
+  if (len - at < size) return false;
+  std::memcpy(&out, bytes + at, size);
+  at += size;
+  return true;
+}
+
+void refuse(SendWqe& w, prm::CqeSyndrome syndrome, WqeFault fault) {
+  w.syndrome = static_cast<std::uint8_t>(syndrome);
+  w.vendor = static_cast<std::uint8_t>(fault);
+}
+
+bool op_allowed(QpType type, WqeOp op) {
+  switch (op) {
+    case WqeOp::kNop: return true;
+    case WqeOp::kSend:
+    case WqeOp::kSendImm: return type == QpType::kRc || type == QpType::kUc || type == QpType::kUd || type == QpType::kQp1 ||
+             type == QpType::kQp0;
+    case WqeOp::kRdmaWrite:
+    case WqeOp::kRdmaWriteImm: return type == QpType::kRc || type == QpType::kUc;
+    case WqeOp::kSendInval:
+    case WqeOp::kRdmaRead:
+    case WqeOp::kAtomicCs:
+    case WqeOp::kAtomicFa: return type == QpType::kRc;
+    case WqeOp::kUmr: return type == QpType::kRc || type == QpType::kUc || type == QpType::kRegUmr;
+    default: return false;
+  }
+}
+
+// Data and inline segments from `at` to the end. The manual gives byte_count 0 of a send the meaning 2 GiB.
+bool take_data(const std::uint8_t* bytes, std::size_t len, std::size_t at, SendWqe& w) {
+  constexpr std::uint32_t kTwoGiB = 1u << 31;
+  while (len - at >= sizeof(prm::DataSeg)) {
+    prm::InlineSeg head;
+    std::memcpy(&head, bytes + at, sizeof head);
+    if (head.is_inline()) {
+      const std::size_t count = head.count();
+      if (!w.sges.empty() || len - at < sizeof head + count) return false;
+      w.inline_data = true;
+      const std::uint8_t* data = bytes + at + sizeof head;
+      w.bytes.insert(w.bytes.end(), data, data + count);
+      w.length += count;
+      at += (sizeof head + count + prm::kDs - 1) / prm::kDs * prm::kDs;
+      at = std::min(at, len);
+      continue;
+    }
+    if (w.inline_data) return false;
+    prm::DataSeg seg;
+    std::memcpy(&seg, bytes + at, sizeof seg);
+    at += sizeof seg;
+    const std::uint32_t count = seg.byte_count ? static_cast<std::uint32_t>(seg.byte_count) : kTwoGiB;
+    w.sges.push_back(Sge{seg.addr, seg.lkey, count});
+    w.length += count;
+  }
+  return at == len;
+}
+
+}  // namespace
+
+void parse_send_wqe(const std::uint8_t* bytes, std::size_t len, const Qp& qp, SendWqe& w) {
+  std::size_t at = 0;
+  prm::CtrlSeg ctrl;
+  if (!take(bytes, len, at, ctrl)) return refuse(w, prm::CqeSyndrome::kLocalQpOp, WqeFault::kSize);
+  w.opcode = ctrl.opcode();
+  w.signaled = ctrl.ce() >= prm::kCeAlways;
+  w.solicited = ctrl.solicited();
+  w.fence = static_cast<std::uint8_t>(ctrl.fence());
+  w.imm = ctrl.imm;
+  if (ctrl.qpn() != qp.qpn) return refuse(w, prm::CqeSyndrome::kLocalQpOp, WqeFault::kQpn);
+  if (!op_allowed(qp.type, w.opcode)) return refuse(w, prm::CqeSyndrome::kLocalQpOp, WqeFault::kOpcode);
+
+  const auto malformed = [&w] { refuse(w, prm::CqeSyndrome::kLocalQpOp, WqeFault::kSegment); };
+  if (w.opcode == WqeOp::kNop) return;
+  if (w.opcode == WqeOp::kUmr) {
+    w.bytes.assign(bytes + at, bytes + len);
+    return;
+  }
+  if (qp.type == QpType::kUd || qp.type == QpType::kQp0 || qp.type == QpType::kQp1) {
+    if (!take(bytes, len, at, w.av, prm::AvSeg::kShortBytes)) return malformed();
+    if (w.av.extended()) {
+      at -= prm::AvSeg::kShortBytes;
+      if (!take(bytes, len, at, w.av)) return malformed();
+    }
+  }
+  if (w.is_read_or_atomic() || w.opcode == WqeOp::kRdmaWrite || w.opcode == WqeOp::kRdmaWriteImm) {
+    prm::RaddrSeg raddr;
+    if (!take(bytes, len, at, raddr)) return malformed();
+    w.raddr = raddr.raddr;
+    w.rkey = raddr.rkey;
+  }
+  if (w.opcode == WqeOp::kAtomicCs || w.opcode == WqeOp::kAtomicFa) {
+    prm::AtomicSeg atomic;
+    if (!take(bytes, len, at, atomic)) return malformed();
+    w.swap_add = atomic.swap_add;
+    w.compare = atomic.compare;
+  }
+  if (!take_data(bytes, len, at, w)) return malformed();
+  if (w.is_read_or_atomic() && w.inline_data) return malformed();
+  if ((w.opcode == WqeOp::kAtomicCs || w.opcode == WqeOp::kAtomicFa) && w.length != 8)
+    return refuse(w, prm::CqeSyndrome::kLocalLength, WqeFault::kLength);
+  const std::uint64_t max_message = 1ULL << std::min(qp.log_msg_max, 31u);
+  if (w.length > max_message) refuse(w, prm::CqeSyndrome::kLocalLength, WqeFault::kLength);
+}
+
+bool parse_recv_segments(const std::uint8_t* bytes, std::size_t len, RecvWqe& w) {
+  for (std::size_t at = 0; at + sizeof(prm::DataSeg) <= len; at += sizeof(prm::DataSeg)) {
+    prm::DataSeg seg;
+    std::memcpy(&seg, bytes + at, sizeof seg);
+    if (seg.byte_count == 0) {
+      if (seg.lkey == prm::kInvalidLkey) break;
+      continue;
+    }
+    if (seg.byte_count & prm::InlineSeg::kFlag) return false;  // nothing can be received into a WQE
+    w.sges.push_back(Sge{seg.addr, seg.lkey, seg.byte_count});
+    w.capacity += seg.byte_count;
+  }
+  return true;
+}
+
+}  // namespace hcasim

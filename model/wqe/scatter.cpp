@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "model/wqe/scatter.h"
+
+#include <algorithm>
+
+namespace hcasim {
+
+namespace {
+
+WriteOwner qp_owner(const Qp& qp) { return WriteOwner{WriteOwner::kQp, qp.qpn}; }
+
+// Calls f(sge, first byte in it, length, bytes done so far) for the pieces of [offset, offset + len).
+// Returns how many bytes the list had.
+template <class F>
+std::uint32_t each_piece(const std::vector<Sge>& sges, std::uint64_t offset, std::uint32_t len, F f) {
+  std::uint32_t done = 0;
+  for (const Sge& sge : sges) {
+    if (done == len) break;
+    if (offset >= sge.len) {
+      offset -= sge.len;
+      continue;
+    }
+    const auto n = static_cast<std::uint32_t>(std::min<std::uint64_t>(len - done, sge.len - offset));
+    if (!f(sge, offset, n, done)) break;
+    done += n;
+    offset = 0;
+  }
+  return done;
+}
+
+}  // namespace
+
+MoveResult Mover::gather(Time t, const Qp& qp, const std::vector<Sge>& sges, std::uint64_t offset,
+                         std::uint32_t len, std::uint8_t* dst) {
+  MoveResult r;
+  r.at = t;
+  const std::uint32_t done =
+      each_piece(sges, offset, len, [&](const Sge& sge, std::uint64_t skip, std::uint32_t n, std::uint32_t at) {
+        fragments_.clear();
+        const Translation tr =
+            tpt_.translate(t, sge.lkey, qp.pd, qp.qpn, Access::kLocalRead, sge.addr + skip, n, fragments_);
+        r.status = tr.status;
+        if (!r.ok()) return false;
+        std::uint8_t* to = dst + at;
+        for (const Fragment& f : fragments_) {
+          const ReadDone d = dma_.read(tr.ready, f.addr, to, f.len);
+          r.dma_ok = r.dma_ok && d.ok;
+          r.at = std::max(r.at, d.at);
+          to += f.len;
+        }
+        return r.dma_ok;
+      });
+  if (r.ok() && done != len) r.status = TptStatus::kOutOfRange;
+  return r;
+}
+
+MoveResult Mover::scatter(Time t, const Qp& qp, std::uint32_t pd, const std::vector<Sge>& sges,
+                          std::uint64_t offset, const PacketRef& packet, std::uint32_t from, std::uint32_t len,
+                          bool group) {
+  MoveResult r;
+  r.at = t;
+  const std::uint32_t done =
+      each_piece(sges, offset, len, [&](const Sge& sge, std::uint64_t skip, std::uint32_t n, std::uint32_t at) {
+        fragments_.clear();
+        const Translation tr =
+            tpt_.translate(t, sge.lkey, pd, qp.qpn, Access::kLocalWrite, sge.addr + skip, n, fragments_);
+        r.status = tr.status;
+        if (!r.ok()) return false;
+        std::uint32_t src = from + at;
+        for (const Fragment& f : fragments_) {
+          r.at = std::max(r.at, dma_.post_write(tr.ready, f.addr, packet, src, f.len, qp_owner(qp), group));
+          src += f.len;
+        }
+        return true;
+      });
+  if (r.ok() && done != len) r.status = TptStatus::kOutOfRange;
+  return r;
+}
+
+MoveResult Mover::write_remote(Time t, const Qp& qp, std::uint32_t rkey, std::uint64_t va,
+                               const PacketRef& packet, bool group) {
+  MoveResult r;
+  r.at = t;
+  fragments_.clear();
+  const Translation tr =
+      tpt_.translate(t, rkey, qp.pd, qp.qpn, Access::kRemoteWrite, va, packet->payload_len, fragments_);
+  r.status = tr.status;
+  if (!r.ok()) return r;
+  std::uint32_t src = 0;
+  for (const Fragment& f : fragments_) {
+    r.at = std::max(r.at, dma_.post_write(tr.ready, f.addr, packet, src, f.len, qp_owner(qp), group));
+    src += f.len;
+  }
+  return r;
+}
+
+MoveResult Mover::read_remote(Time t, const Qp& qp, std::uint32_t rkey, std::uint64_t va, std::uint32_t len,
+                              std::uint8_t* dst) {
+  MoveResult r;
+  r.at = t;
+  fragments_.clear();
+  const Translation tr = tpt_.translate(t, rkey, qp.pd, qp.qpn, Access::kRemoteRead, va, len, fragments_);
+  r.status = tr.status;
+  if (!r.ok()) return r;
+  for (const Fragment& f : fragments_) {
+    const ReadDone d = dma_.read_flush(tr.ready, f.addr, dst, f.len);
+    r.dma_ok = r.dma_ok && d.ok;
+    r.at = std::max(r.at, d.at);
+    dst += f.len;
+  }
+  return r;
+}
+
+TptStatus Mover::check(const Qp& qp, const std::vector<Sge>& sges, Access access) {
+  for (const Sge& sge : sges) {
+    const TptStatus s = tpt_.check(sge.lkey, qp.pd, qp.qpn, access, sge.addr, sge.len);
+    if (s != TptStatus::kOk) return s;
+  }
+  return TptStatus::kOk;
+}
+
+}  // namespace hcasim

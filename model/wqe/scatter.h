@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Moving payload between packets and scatter/gather lists, through translation and DMA.
+#ifndef HCASIM_MODEL_WQE_SCATTER_H
+#define HCASIM_MODEL_WQE_SCATTER_H
+
+#include <cstdint>
+#include <vector>
+
+#include "model/ctx/qp.h"
+#include "model/pcie/dma.h"
+#include "model/tpt/tpt.h"
+
+namespace hcasim {
+
+struct MoveResult {
+  TptStatus status = TptStatus::kOk;
+  bool dma_ok = true;
+  Time at = 0;  // gather: when the bytes are there; scatter: when they are visible in host memory
+
+  bool ok() const { return status == TptStatus::kOk && dma_ok; }
+};
+
+class Mover {
+ public:
+  Mover(Tpt& tpt, Dma& dma) : tpt_(tpt), dma_(dma) {}
+
+  // Bytes [offset, offset + len) of the list into dst. Requests leave at t.
+  MoveResult gather(Time t, const Qp& qp, const std::vector<Sge>& sges, std::uint64_t offset, std::uint32_t len,
+                    std::uint8_t* dst);
+  // len bytes of the packet's payload from `from` to bytes [offset, ...) of the list, with `pd` for the check
+  // (an SRQ has its own). kOutOfRange: the list is too short. last_group: see Dma::post_write().
+  MoveResult scatter(Time t, const Qp& qp, std::uint32_t pd, const std::vector<Sge>& sges, std::uint64_t offset,
+                     const PacketRef& packet, std::uint32_t from, std::uint32_t len, bool group);
+  // The same against one remote key (RDMA WRITE and READ at the responder).
+  MoveResult write_remote(Time t, const Qp& qp, std::uint32_t rkey, std::uint64_t va, const PacketRef& packet,
+                          bool group);
+  MoveResult read_remote(Time t, const Qp& qp, std::uint32_t rkey, std::uint64_t va, std::uint32_t len,
+                         std::uint8_t* dst);
+  // Rights and bounds of the whole list.
+  TptStatus check(const Qp& qp, const std::vector<Sge>& sges, Access access);
+
+ private:
+  Tpt& tpt_;
+  Dma& dma_;
+  std::vector<Fragment> fragments_;  // scratch
+};
+
+}  // namespace hcasim
+#endif

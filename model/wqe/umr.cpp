@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "model/wqe/umr.h"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "model/hca.h"
+#include "model/prm/prm.h"
+#include "model/wqe/parse.h"
+#include "model/wqe/scatter.h"
+
+namespace hcasim {
+
+namespace {
+
+constexpr std::size_t kMkeySegment = 64;
+constexpr std::size_t kHead = sizeof(prm::UmrCtrlSeg) + kMkeySegment;
+constexpr std::size_t kOctoword = 16;
+
+UmrResult refused(Time t) {
+  return UmrResult{t, static_cast<std::uint8_t>(prm::CqeSyndrome::kMwBind),
+                   static_cast<std::uint8_t>(WqeFault::kUmr)};
+}
+
+UmrResult fetch_failed(Time t, prm::CqeSyndrome syndrome) {
+  return UmrResult{t, static_cast<std::uint8_t>(syndrome), static_cast<std::uint8_t>(WqeFault::kFetch)};
+}
+
+// The translation list: inline behind the mkey segment, or where the data segments point.
+UmrResult read_list(Time t, Hca& hca, const Qp& qp, const SendWqe& wqe, bool inline_list,
+                    std::vector<std::uint8_t>& list) {
+  UmrResult r;
+  r.at = t;
+  const std::uint8_t* rest = wqe.bytes.data() + kHead;
+  const std::size_t rest_len = wqe.bytes.size() - kHead;
+  if (inline_list) {
+    if (rest_len < list.size()) return refused(t);
+    std::memcpy(list.data(), rest, list.size());
+    return r;
+  }
+  std::vector<Sge> sges;
+  for (std::size_t at = 0; at + sizeof(prm::DataSeg) <= rest_len; at += sizeof(prm::DataSeg)) {
+    prm::DataSeg seg;
+    std::memcpy(&seg, rest + at, sizeof seg);
+    if (seg.byte_count == 0) break;
+    if (seg.byte_count & prm::InlineSeg::kFlag) return refused(t);
+    sges.push_back(Sge{seg.addr, seg.lkey, seg.byte_count});
+  }
+  Mover mover(hca.tpt(), hca.dma());
+  const MoveResult m = mover.gather(t, qp, sges, 0, static_cast<std::uint32_t>(list.size()), list.data());
+  if (m.status == TptStatus::kOutOfRange) return refused(t);
+  if (m.status != TptStatus::kOk) return fetch_failed(t, prm::CqeSyndrome::kLocalProt);
+  if (!m.dma_ok) return fetch_failed(t, prm::CqeSyndrome::kLocalQpOp);
+  r.at = m.at;
+  return r;
+}
+
+void apply_fields(Mkey& mkey, std::uint64_t mask, const std::uint8_t* seg) {
+  namespace mm = prm::mkey_mask;
+  using mkc = prm::mkc;
+  const auto flag = [&](std::uint64_t bit, bool& to, bool value) {
+    if (mask & bit) to = value;
+  };
+  if (mask & mm::kLen) mkey.len = prm::get<mkc::len>(seg);
+  if (mask & mm::kLen) mkey.length64 = prm::get<mkc::length64>(seg) != 0;
+  if (mask & mm::kPageSize) mkey.log_page = prm::get<mkc::log_page_size>(seg);
+  if (mask & mm::kStartAddr) mkey.start = prm::get<mkc::start_addr>(seg);
+  if (mask & mm::kPd) mkey.pd = prm::get<mkc::pd>(seg);
+  if (mask & mm::kKey) mkey.key = static_cast<std::uint8_t>(prm::get<mkc::mkey_7_0>(seg));
+  if (mask & mm::kQpn) mkey.qpn = prm::get<mkc::qpn>(seg);
+  flag(mm::kEnRinval, mkey.remote_invalidate_en, prm::get<mkc::en_rinval>(seg) != 0);
+  flag(mm::kLr, mkey.rights.local_read, prm::get<mkc::lr>(seg) != 0);
+  flag(mm::kLw, mkey.rights.local_write, prm::get<mkc::lw>(seg) != 0);
+  flag(mm::kRr, mkey.rights.remote_read, prm::get<mkc::rr>(seg) != 0);
+  flag(mm::kRw, mkey.rights.remote_write, prm::get<mkc::rw>(seg) != 0);
+  flag(mm::kA, mkey.rights.atomic, prm::get<mkc::a>(seg) != 0);
+  flag(mm::kFree, mkey.free, prm::get<mkc::free>(seg) != 0);
+}
+
+}  // namespace
+
+bool umr_invalidates(const SendWqe& wqe) {
+  if (wqe.bytes.size() < kHead) return false;
+  prm::UmrCtrlSeg ctrl;
+  std::memcpy(&ctrl, wqe.bytes.data(), sizeof ctrl);
+  return (ctrl.mkey_mask & prm::mkey_mask::kFree) &&
+         prm::get<prm::mkc::free>(wqe.bytes.data() + sizeof ctrl) != 0;
+}
+
+UmrResult execute_umr(Time t, Hca& hca, const Qp& qp, const SendWqe& wqe) {
+  if (wqe.bytes.size() < kHead) return refused(t);
+  prm::UmrCtrlSeg ctrl;
+  std::memcpy(&ctrl, wqe.bytes.data(), sizeof ctrl);
+  const std::uint8_t* segment = wqe.bytes.data() + sizeof ctrl;
+  Mkey* mkey = hca.tpt().find(wqe.imm >> 8);
+  if (!mkey || !mkey->umr_en) return refused(t);
+  if (qp.type != QpType::kRegUmr && mkey->pd != qp.pd) return refused(t);
+  if ((ctrl.flags & prm::kUmrCheckFree) && !mkey->free) return refused(t);
+  if ((ctrl.flags & prm::kUmrCheckNotFree) && mkey->free) return refused(t);
+
+  UmrResult r;
+  r.at = t;
+  if (ctrl.xlt_octowords) {
+    const std::size_t octowords = ctrl.xlt_octowords;
+    std::uint64_t first = 0;  // octoword of the list
+    if (ctrl.flags & prm::kUmrTranslationOffsetEn)
+      first = static_cast<std::uint64_t>(ctrl.xlt_offset) |
+              static_cast<std::uint64_t>(ctrl.xlt_offset_47_16) << 16;
+    if (first * 2 + octowords * 2 > mkey->xlt.size()) return refused(t);
+    std::vector<std::uint8_t> list(octowords * kOctoword);
+    r = read_list(t, hca, qp, wqe, (ctrl.flags & prm::kUmrInline) != 0, list);
+    if (r.syndrome) return r;
+    for (std::size_t i = 0; i < octowords * 2; ++i) {
+      prm::be64 word;
+      std::memcpy(&word, list.data() + i * sizeof word, sizeof word);
+      mkey->xlt[first * 2 + i] = word;
+    }
+  }
+  apply_fields(*mkey, ctrl.mkey_mask, segment);
+  hca.tpt().invalidate(mkey->index);
+  r.at += hca.profile().engine.umr;
+  return r;
+}
+
+}  // namespace hcasim

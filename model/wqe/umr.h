@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// User-mode memory registration: the WQE that changes an mkey's fields and translation list (bring-up of
+// drivers: memory registration, fast registration, local invalidate).
+#ifndef HCASIM_MODEL_WQE_UMR_H
+#define HCASIM_MODEL_WQE_UMR_H
+
+#include <cstdint>
+
+#include "model/req/requester_state.h"
+#include "model/time.h"
+
+namespace hcasim {
+
+class Hca;
+struct Qp;
+
+struct UmrResult {
+  Time at = 0;                 // when the mkey is in force
+  std::uint8_t syndrome = 0;   // CQE syndrome; 0 = done
+  std::uint8_t vendor = 0;
+};
+
+// Executes wqe (opcode UMR) on behalf of qp. Nothing is changed when it fails.
+UmrResult execute_umr(Time t, Hca& hca, const Qp& qp, const SendWqe& wqe);
+
+// It makes its mkey free: accesses posted before must be over.
+bool umr_invalidates(const SendWqe& wqe);
+
+}  // namespace hcasim
+#endif
