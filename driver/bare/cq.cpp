@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "driver/bare/cq.h"
+
+#include <cstdio>
+#include <cstring>
+
+namespace hcasim::bare {
+
+std::string Completion::text() const {
+  char buf[160];
+  const char* o = prm::cqe_op_name(op);
+  const char* s = prm::cqe_syndrome_name(syndrome);
+  std::snprintf(buf, sizeof buf, "CQE %s, syndrome %s, QPN %#x, WQE %u, %u bytes", o ? o : "?", s ? s : "?",
+                qpn, wqe_counter, byte_cnt);
+  return buf;
+}
+
+void Cq::clear(const Ring& ring, unsigned log_size, unsigned cqe_size) {
+  for (std::size_t i = 0; i < std::size_t{1} << log_size; ++i) {
+    auto* cqe = reinterpret_cast<prm::Cqe*>(ring.data() + i * cqe_size + cqe_size - sizeof(prm::Cqe));
+    cqe->op_own =
+        static_cast<std::uint8_t>(static_cast<unsigned>(prm::CqeOp::kInvalid) << 4 | prm::Cqe::kOwner);
+  }
+}
+
+Cq::Cq(Device& device, const CqOptions& o)
+    : device_(device),
+      log_size_(o.log_size),
+      cqe_size_(o.cqe_size),
+      ring_(device.memory(), std::size_t{o.cqe_size} << o.log_size, o.ring),
+      dbr_(device.allocate_dbr()),
+      epoch_(device.epoch()) {
+  clear(ring_, log_size_, cqe_size_);
+  using In = prm::create_cq_in;
+  using C = In::cq_context;
+  const auto pas = ring_.pages();
+  Mailbox in(prm::op::CREATE_CQ, In::bytes + pas.size() * 8);
+  in.set<C::cqe_sz>(o.cqe_size == 128 ? 1 : 0);
+  in.set<C::oi>(o.overrun_ignore);
+  in.set<C::page_offset>(ring_.page_offset());
+  in.set<C::log_page_size>(ring_.log_page_size());
+  in.set<C::log_cq_size>(log_size_);
+  in.set<C::uar_page>(device.uar());
+  in.set<C::cq_period>(o.period_us);
+  in.set<C::cq_max_count>(o.max_count);
+  in.set<C::c_eqn_or_apu_element>(device.comp_eq(o.comp_vector).eqn());
+  in.set<C::dbr_addr>(dbr_.bus);
+  for (std::size_t i = 0; i < pas.size(); ++i) prm::set<In::pas>(in.data(), i, pas[i]);
+  try {
+    cqn_ = static_cast<std::uint32_t>(
+        device.exec(in, prm::create_cq_out::bytes).must().get<prm::create_cq_out::cqn>());
+  } catch (...) {
+    device.free_dbr(dbr_);
+    throw;
+  }
+  live_ = true;
+  device.attach(cqn_, this);
+}
+
+Cq::~Cq() {
+  if (live_ && device_.lives(epoch_)) device_.note_destroy(destroy());
+  device_.free_dbr(dbr_);
+}
+
+CommandResult Cq::destroy() {
+  Mailbox in(prm::op::DESTROY_CQ, prm::destroy_cq_in::bytes);
+  const auto r = device_.exec(in.set<prm::destroy_cq_in::cqn>(cqn_));
+  if (r.ok()) {
+    live_ = false;
+    device_.detach(cqn_);
+  }
+  return r;
+}
+
+prm::Cqe* Cq::hw_owned(std::uint32_t index) const {
+  auto* cqe = reinterpret_cast<prm::Cqe*>(slot(ring_, log_size_, index) + cqe_size_ - sizeof(prm::Cqe));
+  if ((cqe->op_own & prm::Cqe::kOwner) != (index >> log_size_ & 1) || cqe->op_own >> 4 == 15) return nullptr;
+  return cqe;
+}
+
+bool Cq::ready() const { return hw_owned(ci_) != nullptr; }
+
+std::optional<Completion> Cq::poll() {
+  const prm::Cqe* cqe = hw_owned(ci_);
+  if (!cqe) return std::nullopt;
+  Completion c;
+  c.op = cqe->opcode();
+  c.qpn = cqe->qpn();
+  c.send_op = static_cast<prm::WqeOp>(cqe->send_opcode());
+  c.user_index = cqe->srqn_uidx & 0xffffff;
+  c.wqe_counter = cqe->wqe_counter;
+  if (c.error()) {
+    const auto* e = reinterpret_cast<const prm::ErrCqe*>(cqe);
+    c.syndrome = static_cast<prm::CqeSyndrome>(e->syndrome);
+    c.vendor_syndrome = e->vendor_err_synd;
+  } else {
+    c.byte_cnt = cqe->byte_cnt;
+    c.imm = cqe->imm_inval_pkey;
+    c.flags_rqpn = cqe->flags_rqpn;
+    c.slid = cqe->slid;
+    c.solicited = (cqe->op_own & prm::Cqe::kSolicited) != 0;
+  }
+  ++ci_;
+  if (auto_update_) update_ci();
+  return c;
+}
+
+std::vector<Completion> Cq::wait(std::size_t n, std::int64_t timeout) {
+  std::vector<Completion> out;
+  device_.machine().run_until(
+      [&] {
+        while (out.size() < n) {
+          auto c = poll();
+          if (!c) break;
+          out.push_back(*c);
+        }
+        return out.size() >= n;
+      },
+      timeout);
+  return out;
+}
+
+Completion Cq::wait_one(std::int64_t timeout) {
+  auto v = wait(1, timeout);
+  if (v.empty()) throw BareError("no completion came");
+  return v[0];
+}
+
+unsigned Cq::discard(unsigned n) {
+  unsigned taken = 0;
+  while (taken < n && hw_owned(ci_)) {
+    ++ci_;
+    ++taken;
+  }
+  if (taken != 0) update_ci();
+  return taken;
+}
+
+void Cq::update_ci() { dbr_.set(0, ci_ & 0xffffff); }
+
+void Cq::arm(bool solicited_only) {
+  prm::CqDoorbell d;
+  d.cmd_ci =
+      (++arm_sn_ & 3) << 28 | (solicited_only ? prm::CqDoorbell::kSolicitedOnly : 0) | (ci_ & 0xffffff);
+  d.cqn = cqn_;
+  dbr_.set(1, d.cmd_ci);
+  device_.function().write(device_.uar_offset() + prm::uar::kCqArm, &d, sizeof d);
+}
+
+CommandResult Cq::resize(unsigned log_size) {
+  Ring ring(device_.memory(), std::size_t{cqe_size_} << log_size, RingLayout{});
+  clear(ring, log_size, cqe_size_);
+  using In = prm::modify_cq_in;
+  using C = In::cq_context;
+  const auto pas = ring.pages();
+  Mailbox in(prm::op::MODIFY_CQ, In::bytes + pas.size() * 8, 1);
+  in.set<In::cqn>(cqn_);
+  in.set<In::modify_field_select_resize_field_select::resize_field_select::resize_field_select>(7);
+  in.set<C::page_offset>(ring.page_offset());
+  in.set<C::log_page_size>(ring.log_page_size());
+  in.set<C::log_cq_size>(log_size);
+  for (std::size_t i = 0; i < pas.size(); ++i) prm::set<In::pas>(in.data(), i, pas[i]);
+  const auto r = device_.exec(in);
+  if (!r.ok()) return r;
+  // CQEs not polled yet move up by one: the RESIZE CQE took the place behind them.
+  std::uint32_t i = ci_;
+  while (true) {
+    const prm::Cqe* cqe = hw_owned(i);
+    if (!cqe) throw BareError("no RESIZE CQE in the old ring");
+    if (cqe->opcode() == prm::CqeOp::kResize) break;
+    std::uint8_t* to = slot(ring, log_size, i + 1);
+    std::memcpy(to, slot(ring_, log_size_, i), cqe_size_);
+    auto* copy = reinterpret_cast<prm::Cqe*>(to + cqe_size_ - sizeof(prm::Cqe));
+    copy->op_own = static_cast<std::uint8_t>((copy->op_own & ~prm::Cqe::kOwner) | ((i + 1) >> log_size & 1));
+    ++i;
+  }
+  ++ci_;
+  ring_ = std::move(ring);
+  log_size_ = log_size;
+  update_ci();
+  return r;
+}
+
+CommandResult Cq::set_moderation(unsigned period_us, unsigned max_count) {
+  using In = prm::modify_cq_in;
+  Mailbox in(prm::op::MODIFY_CQ, In::bytes);
+  in.set<In::cqn>(cqn_);
+  in.set<In::modify_field_select_resize_field_select::modify_field_select::modify_field_select>(3);
+  in.set<In::cq_context::cq_period>(period_us);
+  in.set<In::cq_context::cq_max_count>(max_count);
+  return device_.exec(in);
+}
+
+CommandResult Cq::query() {
+  Mailbox in(prm::op::QUERY_CQ, prm::query_cq_in::bytes);
+  return device_.exec(in.set<prm::query_cq_in::cqn>(cqn_), prm::query_cq_out::bytes);
+}
+
+}  // namespace hcasim::bare

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Completion queues of the bare driver.
+#ifndef HCASIM_DRIVER_BARE_CQ_H
+#define HCASIM_DRIVER_BARE_CQ_H
+
+#include <functional>
+#include <optional>
+
+#include "driver/bare/device.h"
+
+namespace hcasim::bare {
+
+// A CQE, in host order.
+struct Completion {
+  prm::CqeOp op = prm::CqeOp::kInvalid;
+  prm::CqeSyndrome syndrome = prm::CqeSyndrome::kOk;  // of error CQEs
+  std::uint8_t vendor_syndrome = 0;
+  prm::WqeOp send_op = prm::WqeOp::kNop;  // requester CQEs
+  std::uint32_t qpn = 0;
+  std::uint32_t user_index = 0;  // word 32: SRQN or user index
+  std::uint32_t byte_cnt = 0;
+  std::uint32_t imm = 0;  // immediate, or invalidated key
+  std::uint32_t flags_rqpn = 0;
+  std::uint16_t slid = 0;
+  std::uint16_t wqe_counter = 0;
+  bool solicited = false;
+
+  bool error() const { return op == prm::CqeOp::kReqErr || op == prm::CqeOp::kRespErr; }
+  bool request() const { return op == prm::CqeOp::kReq || op == prm::CqeOp::kReqErr; }
+  std::string text() const;
+};
+
+struct CqOptions {
+  unsigned log_size = 8;   // CQEs
+  unsigned cqe_size = 64;  // bytes: 64 or 128
+  unsigned comp_vector = 0;
+  bool overrun_ignore = false;
+  unsigned period_us = 0, max_count = 0;  // moderation, 0 = off
+  RingLayout ring;
+};
+
+class Cq {
+ public:
+  explicit Cq(Device& device) : Cq(device, CqOptions{}) {}
+  Cq(Device& device, const CqOptions& options);
+  ~Cq();
+  Cq(const Cq&) = delete;
+  Cq& operator=(const Cq&) = delete;
+
+  std::uint32_t cqn() const { return cqn_; }
+  // The next CQE, or nothing. The doorbell record follows unless told not to (set_auto_update).
+  std::optional<Completion> poll();
+  // Lets time pass until n completions have come, or the timeout (ns); returns those that came.
+  std::vector<Completion> wait(std::size_t n, std::int64_t timeout = 10'000'000'000);
+  // As wait(1); throws BareError when none comes.
+  Completion wait_one(std::int64_t timeout = 10'000'000'000);
+  // Whether a CQE is there; does not take it.
+  bool ready() const;
+  // Takes up to n CQEs without looking at them, fast; returns how many.
+  unsigned discard(unsigned n);
+
+  void arm(bool solicited_only = false);
+  void update_ci();
+  void set_auto_update(bool on) { auto_update_ = on; }
+  std::uint64_t events() const { return events_; }
+  void on_event() {
+    ++events_;
+    if (handler_) handler_();
+  }
+  void on_event(std::function<void()> handler) { handler_ = std::move(handler); }
+
+  // The whole of it: new ring, MODIFY_CQ, copy of what was not polled.
+  CommandResult resize(unsigned log_size);
+  CommandResult set_moderation(unsigned period_us, unsigned max_count);
+  CommandResult query();
+  CommandResult destroy();
+  std::uint32_t consumer() const { return ci_; }
+  unsigned log_size() const { return log_size_; }
+  const Ring& ring() const { return ring_; }
+  const Dbr& dbr() const { return dbr_; }
+
+ private:
+  static void clear(const Ring& ring, unsigned log_size, unsigned cqe_size);
+  std::uint8_t* slot(const Ring& ring, unsigned log_size, std::uint32_t index) const {
+    return ring.data() + static_cast<std::size_t>(index & ((1u << log_size) - 1)) * cqe_size_;
+  }
+  prm::Cqe* hw_owned(std::uint32_t index) const;
+
+  Device& device_;
+  unsigned log_size_, cqe_size_;
+  Ring ring_;
+  Dbr dbr_;
+  std::uint32_t cqn_ = 0, ci_ = 0;
+  unsigned arm_sn_ = 0;
+  std::uint64_t epoch_, events_ = 0;
+  bool live_ = false, auto_update_ = true;
+  std::function<void()> handler_;
+};
+
+}  // namespace hcasim::bare
+#endif

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The driver's view of one HCA: the probe and removal sequence of mlx5_core, pages, event queues, UAR pages.
+#ifndef HCASIM_DRIVER_BARE_DEVICE_H
+#define HCASIM_DRIVER_BARE_DEVICE_H
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "driver/bare/command.h"
+#include "driver/bare/machine.h"
+
+namespace hcasim::bare {
+
+class Cq;
+class Device;
+
+// A doorbell record, 64 bytes of coherent memory, zeroed.
+struct Dbr {
+  std::uint8_t* data = nullptr;
+  std::uint64_t bus = 0;
+  std::uint32_t word(unsigned i) const { return prm::load32(data + 4 * i); }
+  void set(unsigned i, std::uint32_t value) const { prm::store32(data + 4 * i, value); }
+};
+
+// How a queue's buffer lies in memory.
+struct RingLayout {
+  bool scattered = false;    // no two pages are neighbours on the bus; log_page 12 only
+  unsigned log_page = 12;    // bytes, log2
+  unsigned page_offset = 0;  // start in the first page, units of page size / 64
+};
+
+// A queue buffer as RingLayout says.
+class Ring {
+ public:
+  Ring() = default;
+  Ring(HostMemory& memory, std::size_t bytes, const RingLayout& layout);
+  std::uint8_t* data() const { return buffer_.data() + offset_; }
+  std::vector<std::uint64_t> pages() const { return buffer_.page_list(layout_.log_page); }
+  std::uint64_t bus(std::size_t off) const { return buffer_.bus(offset_ + off); }
+  unsigned log_page_size() const { return layout_.log_page - 12; }  // as contexts have it
+  unsigned page_offset() const { return layout_.page_offset; }
+
+ private:
+  Buffer buffer_;
+  RingLayout layout_;
+  std::size_t offset_ = 0;
+};
+
+struct AsyncEvent {
+  prm::EqeType type{};
+  std::uint8_t sub_type = 0;
+  std::uint32_t number = 0;  // QPN, SRQN, CQN, port
+  std::uint8_t detail = 0;   // CQ error: syndrome; QP events: kind of queue
+};
+
+class EventQueue {
+ public:
+  using Handler = std::function<void(const prm::Eqe&)>;
+  // mask: bit t % 64 of mask[t / 64] asks for event type t. Throws BareError when the device refuses.
+  EventQueue(Device& device, unsigned log_size, unsigned vector, const std::array<std::uint64_t, 4>& mask,
+             Handler handler);
+  ~EventQueue();
+  EventQueue(const EventQueue&) = delete;
+  EventQueue& operator=(const EventQueue&) = delete;
+
+  // Takes all EQEs, tells the device how far, and arms again unless told not to. Returns how many.
+  unsigned poll(bool arm_again = true);
+  void arm();
+  void update_ci();
+  unsigned eqn() const { return eqn_; }
+  std::uint32_t consumer() const { return ci_; }
+  CommandResult destroy();
+  // Interrupts call poll() unless switched off.
+  void set_automatic(bool on) { automatic_ = on; }
+  void on_interrupt() {
+    if (automatic_) poll();
+  }
+
+ private:
+  Device& device_;
+  Ring ring_;
+  unsigned log_size_, eqn_ = 0, vector_;
+  std::uint32_t ci_ = 0;
+  std::uint64_t epoch_;
+  bool automatic_ = true, live_ = false;
+  Handler handler_;
+};
+
+struct DeviceOptions {
+  bool event_commands = true;  // after the command EQ exists; false: polled throughout
+  unsigned comp_eqs = 2;       // completion vectors; MSI-X 0 is for the other EQs
+  unsigned log_comp_eq = 11;
+  bool wait_active = true;  // probe() returns with the port ACTIVE
+};
+
+class Device {
+ public:
+  explicit Device(Function& function) : Device(function, DeviceOptions{}) {}
+  Device(Function& function, const DeviceOptions& options);
+  ~Device();
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  // The sequence of the bring-up map, 4.1; throws BareError at the first step that fails.
+  void probe();
+  // The way back (4.8); throws if the device refuses or keeps pages.
+  void teardown();
+  bool up() const { return up_; }
+  // Function level reset under a driver that does not expect it: the device has forgotten everything. Objects
+  // made before only free their memory from then on.
+  void function_reset();
+
+  Function& function() { return function_; }
+  Machine& machine() { return function_.machine(); }
+  HostMemory& memory() { return function_.machine().memory(); }
+  CommandQueue& cmd() { return cmd_; }
+  CommandResult exec(const Mailbox& in, std::size_t out_len = 16) { return cmd_.exec(in, out_len); }
+
+  // General capabilities in force (QUERY_HCA_CAP current, after SET_HCA_CAP).
+  template <class F>
+  std::uint64_t cap() const {
+    return prm::get<F>(caps_.data());
+  }
+  std::uint16_t lid() const { return lid_; }
+  std::uint32_t uar() const { return uar_; }
+  std::uint64_t uar_offset() const { return std::uint64_t{uar_} * prm::uar::kPageBytes; }
+  unsigned sq_doorbell_stride() const { return 1u << cap<prm::cmd_hca_cap::log_bf_reg_size>(); }
+
+  Dbr allocate_dbr();
+  void free_dbr(const Dbr& d);
+
+  EventQueue& comp_eq(unsigned i) { return *comp_.at(i); }
+  EventQueue& async_eq() { return *async_; }
+  const std::vector<AsyncEvent>& async_events() const { return async_events_; }
+  void clear_async_events() { async_events_.clear(); }
+  // Number of events of a type since clear_async_events().
+  unsigned count_async(prm::EqeType type, std::uint32_t number = ~0u) const;
+  std::size_t pages_given() const { return pages_.size(); }
+
+  // Completion events are given to their CQ.
+  void attach(std::uint32_t cqn, Cq* cq) { cqs_[cqn] = cq; }
+  void detach(std::uint32_t cqn) { cqs_.erase(cqn); }
+
+  // Grows with each reset: an object of an older epoch has no counterpart in the device.
+  std::uint64_t epoch() const { return epoch_; }
+  bool lives(std::uint64_t epoch) const { return up_ && epoch == epoch_; }
+  // Commands of destructors that failed, as text.
+  const std::vector<std::string>& failed_destroys() const { return failed_destroys_; }
+  void note_destroy(const CommandResult& r) {
+    if (!r.ok()) failed_destroys_.push_back(r.text());
+  }
+  void clear_failed_destroys() { failed_destroys_.clear(); }
+
+  // Single steps, for tests of the sequence itself.
+  CommandResult enable_hca();
+  CommandResult disable_hca();
+  CommandResult init_hca();
+  CommandResult teardown_hca(unsigned profile = 0);
+  std::int32_t query_pages(unsigned op_mod);
+  void give_pages(std::int32_t count);
+  // Takes back up to `count` pages; returns how many the device gave.
+  unsigned take_pages(unsigned count);
+  CommandResult query_caps(unsigned type, bool current);
+  CommandResult access_register(std::uint16_t id, bool write, const std::vector<std::uint8_t>& data);
+  CommandResult query_vport();
+  std::uint8_t port_state();
+  std::vector<std::uint8_t> gid(unsigned index);
+
+ private:
+  friend class EventQueue;
+  void create_eqs();
+  void on_async(const prm::Eqe& e);
+  void on_page_request(std::int32_t count);
+
+  Function& function_;
+  DeviceOptions options_;
+  CommandQueue cmd_;
+  bool up_ = false;
+  std::uint64_t epoch_ = 1;
+  std::vector<std::uint8_t> caps_;
+  std::uint32_t uar_ = 0;
+  std::uint16_t lid_ = 0;
+  std::map<std::uint64_t, Buffer> pages_;  // given to the firmware, by bus address
+  std::vector<Buffer> dbr_pages_;
+  std::vector<Dbr> dbr_free_;
+  std::unique_ptr<EventQueue> cmd_eq_, async_, pages_eq_;
+  std::vector<std::unique_ptr<EventQueue>> comp_;
+  std::vector<AsyncEvent> async_events_;
+  std::map<std::uint32_t, Cq*> cqs_;
+  std::vector<std::string> failed_destroys_;
+};
+
+}  // namespace hcasim::bare
+#endif

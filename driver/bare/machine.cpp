@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "driver/bare/machine.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <numeric>
+
+namespace hcasim::bare {
+
+Function::Function(Machine& machine, const std::string& options) : machine_(machine) {
+  hca_host_ops ops{};
+  ops.dma_read = [](void* self, std::uint64_t addr, void* dst, std::size_t len) {
+    return static_cast<Function*>(self)->machine_.memory_.dma_read(addr, dst, len) ? 0 : -1;
+  };
+  ops.dma_write = [](void* self, std::uint64_t addr, const void* src, std::size_t len) {
+    return static_cast<Function*>(self)->machine_.memory_.dma_write(addr, src, len) ? 0 : -1;
+  };
+  ops.msix = [](void* self, unsigned vector) {
+    auto* f = static_cast<Function*>(self);
+    if (vector >= HCA_MSIX_VECTORS) return;
+    ++f->interrupts_[vector];
+    f->pending_ |= 1ULL << vector;
+  };
+  ops.log = [](void* self, int level, const char* message) {
+    auto& m = static_cast<Function*>(self)->machine_;
+    m.log_[static_cast<std::size_t>(std::clamp(level, 0, 2))].emplace_back(message);
+    if (m.echo_log) std::fprintf(stderr, "hca[%d]: %s\n", level, message);
+  };
+  char err[512] = "";
+  hca_ = hca_create(options.c_str(), &ops, this, err, sizeof err);
+  if (!hca_) throw BareError(std::string("hca_create(\"") + options + "\"): " + err);
+}
+
+Function::~Function() { hca_destroy(hca_); }
+
+std::uint8_t Function::read8(std::uint64_t offset) {
+  machine_.dirty_ = true;
+  return static_cast<std::uint8_t>(hca_mmio_read(hca_, offset, 1));
+}
+
+std::uint32_t Function::read32(std::uint64_t offset) {
+  machine_.dirty_ = true;
+  return __builtin_bswap32(static_cast<std::uint32_t>(hca_mmio_read(hca_, offset, 4)));
+}
+
+void Function::write32(std::uint64_t offset, std::uint32_t value) {
+  machine_.dirty_ = true;
+  hca_mmio_write(hca_, offset, __builtin_bswap32(value), 4);
+}
+
+void Function::write(std::uint64_t offset, const void* bytes, std::size_t len) {
+  machine_.dirty_ = true;
+  if (len > 8) {
+    hca_mmio_write_burst(hca_, offset, bytes, len);
+    return;
+  }
+  std::uint64_t value = 0;
+  std::memcpy(&value, bytes, len);
+  hca_mmio_write(hca_, offset, value, static_cast<unsigned>(len));
+}
+
+void Function::on_interrupt(unsigned vector, std::function<void()> handler) {
+  handlers_.at(vector) = std::move(handler);
+}
+
+std::uint64_t Function::interrupts() const {
+  return std::accumulate(interrupts_.begin(), interrupts_.end(), std::uint64_t{0});
+}
+
+void Function::reset() {
+  hca_reset(hca_);
+  pending_ = 0;
+  machine_.dirty_ = true;
+}
+
+std::uint64_t Function::counter(const std::string& name) const {
+  const unsigned n = hca_counter_count(hca_);
+  for (unsigned i = 0; i < n; ++i) {
+    if (name == hca_counter_name(hca_, i)) return hca_counter_value(hca_, i);
+  }
+  throw BareError("no counter named " + name);
+}
+
+std::string Function::inject(const std::string& fault) {
+  char err[512] = "";
+  machine_.dirty_ = true;
+  if (hca_inject(hca_, fault.c_str(), err, sizeof err) == 0) return "";
+  return err[0] ? err : "refused";
+}
+
+bool Function::dispatch() {
+  if (pending_ == 0) return false;
+  while (pending_ != 0) {
+    const unsigned vector = static_cast<unsigned>(__builtin_ctzll(pending_));
+    pending_ &= pending_ - 1;
+    if (handlers_[vector]) handlers_[vector]();
+  }
+  return true;
+}
+
+Function& Machine::add_hca(const std::string& options) {
+  functions_.push_back(std::make_unique<Function>(*this, options));
+  return *functions_.back();
+}
+
+void Machine::start() {
+  if (hca_sim_start(now_) != 0) throw BareError("hca_sim_start failed");
+}
+
+bool Machine::dispatch() {
+  bool any = false;
+  for (auto& f : functions_) any = f->dispatch() || any;
+  return any;
+}
+
+bool Machine::step(std::int64_t limit, std::int64_t quantum) {
+  dirty_ = false;
+  std::int64_t next = hca_sim_advance(now_, 0);
+  if (dispatch() || dirty_) return true;
+  if (now_ >= limit) return false;
+  if (next == HCA_NEVER || next > limit) next = limit;
+  now_ = std::min(limit, std::max(next, now_ + quantum));
+  hca_sim_advance(now_, 0);
+  dispatch();
+  return true;
+}
+
+void Machine::advance(std::int64_t ns) {
+  const std::int64_t limit = now_ + ns;
+  while (step(limit)) {
+  }
+}
+
+}  // namespace hcasim::bare

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A machine without a guest: memory, a clock and PCI functions that are HCAs of the model. One per process,
+// as there is one SystemC kernel per process. Nothing here runs by itself: time passes in run_until() and
+// advance().
+#ifndef HCASIM_DRIVER_BARE_MACHINE_H
+#define HCASIM_DRIVER_BARE_MACHINE_H
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "driver/bare/memory.h"
+#include "qemu-device/hca_api.h"
+
+namespace hcasim::bare {
+
+// What went wrong, where no test asked for a status of its own.
+class BareError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+class Machine;
+
+// One PCI function: BAR0, MSI-X, reset.
+class Function {
+ public:
+  Function(Machine& machine, const std::string& options);
+  ~Function();
+  Function(const Function&) = delete;
+  Function& operator=(const Function&) = delete;
+
+  Machine& machine() { return machine_; }
+  hca_t* handle() { return hca_; }
+
+  // BAR0; big-endian registers as numbers.
+  std::uint8_t read8(std::uint64_t offset);
+  std::uint32_t read32(std::uint64_t offset);
+  void write32(std::uint64_t offset, std::uint32_t value);
+  // Bytes as they lie in memory: 1, 2, 4 or 8 in one store; a multiple of 8 above is a write-combining burst.
+  void write(std::uint64_t offset, const void* bytes, std::size_t len);
+
+  // Interrupts: the handler runs when the machine next looks (after the event that raised it), never inside a
+  // call into the HCA.
+  void on_interrupt(unsigned vector, std::function<void()> handler);
+  std::uint64_t interrupts(unsigned vector) const { return interrupts_[vector]; }
+  std::uint64_t interrupts() const;
+
+  // Function level reset. Handlers stay.
+  void reset();
+  // Counter of hca_counter_name(); throws BareError if there is none of that name.
+  std::uint64_t counter(const std::string& name) const;
+  std::string stats() { return hca_stats_json(hca_); }
+  // "" or why the fault was refused.
+  std::string inject(const std::string& fault);
+
+ private:
+  friend class Machine;
+  bool dispatch();
+
+  Machine& machine_;
+  hca_t* hca_ = nullptr;
+  std::array<std::function<void()>, HCA_MSIX_VECTORS> handlers_;
+  std::array<std::uint64_t, HCA_MSIX_VECTORS> interrupts_{};
+  std::uint64_t pending_ = 0;  // vectors
+};
+
+class Machine {
+ public:
+  explicit Machine(std::size_t memory_bytes = std::size_t{512} << 20) : memory_(memory_bytes) {}
+
+  // All functions are made before start().
+  Function& add_hca(const std::string& options = "");
+  void start();
+
+  HostMemory& memory() { return memory_; }
+  Function& function(std::size_t i = 0) { return *functions_.at(i); }
+  std::size_t functions() const { return functions_.size(); }
+
+  std::int64_t now() const { return now_; }  // ns
+
+  // Lets time pass from event to event until pred() holds; false after timeout ns, or when nothing is due any
+  // more. quantum: ns that are run at a time at least (larger is faster, and pred() is asked less often).
+  template <class Pred>
+  bool run_until(Pred pred, std::int64_t timeout = kDefaultTimeout, std::int64_t quantum = 1);
+  // Lets `ns` pass.
+  void advance(std::int64_t ns);
+  // One step: everything due now, or the next event, at most up to `limit`. False when nothing was due by
+  // then.
+  bool step(std::int64_t limit, std::int64_t quantum = 1);
+
+  static constexpr std::int64_t kDefaultTimeout = 60'000'000'000;
+
+  // Lines that the HCAs logged, by level.
+  const std::vector<std::string>& log(int level) const { return log_.at(static_cast<std::size_t>(level)); }
+  void clear_log() {
+    for (auto& l : log_) l.clear();
+  }
+  bool echo_log = false;  // to stderr as well
+
+ private:
+  friend class Function;
+  bool dispatch();
+
+  HostMemory memory_;
+  std::vector<std::unique_ptr<Function>> functions_;
+  std::int64_t now_ = 0;
+  bool dirty_ = false;  // registers were written since the HCAs ran last
+  std::array<std::vector<std::string>, 3> log_;
+};
+
+template <class Pred>
+bool Machine::run_until(Pred pred, std::int64_t timeout, std::int64_t quantum) {
+  const std::int64_t limit = now_ + timeout;
+  while (!pred()) {
+    if (!step(limit, quantum)) return pred();
+  }
+  return true;
+}
+
+}  // namespace hcasim::bare
+#endif

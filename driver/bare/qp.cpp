@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "driver/bare/qp.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace hcasim::bare {
+
+namespace {
+
+// opt_param_mask bits that the verbs layer always sets with the access flags.
+constexpr std::uint32_t kOptRre = 1 << 1, kOptRae = 1 << 2, kOptRwe = 1 << 3;
+
+unsigned mtu_code(unsigned bytes) {
+  unsigned code = 1;
+  for (unsigned size = 256; size < bytes; size *= 2) ++code;
+  return code;
+}
+
+std::size_t rq_bytes(const QpOptions& o, bool has_rq) {
+  return has_rq ? std::max<std::size_t>(64, std::size_t{16} << (o.log_rq + o.log_rq_stride)) : 0;
+}
+
+template <class T>
+T* append(std::vector<std::uint8_t>& v) {
+  v.resize(v.size() + sizeof(T));
+  return reinterpret_cast<T*>(v.data() + v.size() - sizeof(T));
+}
+
+void append_inline(std::vector<std::uint8_t>& v, const std::uint8_t* data, std::size_t len) {
+  append<prm::InlineSeg>(v)->byte_count = prm::InlineSeg::kFlag | static_cast<std::uint32_t>(len);
+  v.insert(v.end(), data, data + len);
+  v.resize((v.size() + prm::kDs - 1) / prm::kDs * prm::kDs);
+}
+
+void append_data(std::vector<std::uint8_t>& v, const Sge& s) {
+  auto* seg = append<prm::DataSeg>(v);
+  seg->byte_count = s.len;
+  seg->lkey = s.lkey;
+  seg->addr = s.addr;
+}
+
+}  // namespace
+
+Qp::Qp(Device& device, const Pd& pd, Cq& send_cq, Cq& recv_cq, const QpOptions& o, Srq* srq)
+    : device_(device),
+      options_(o),
+      send_cq_(send_cq),
+      recv_cq_(recv_cq),
+      dbr_(device.allocate_dbr()),
+      pd_(pd.pdn()),
+      epoch_(device.epoch()),
+      has_srq_(srq != nullptr) {
+  const bool has_rq = !has_srq_ && !o.no_rq;
+  const std::size_t rq = rq_bytes(o, has_rq);
+  ring_ = Ring(device.memory(), rq + (std::size_t{prm::kWqebb} << o.log_sq), o.ring);
+  sq_ = ring_.data() + rq;
+
+  using In = prm::create_qp_in;
+  using C = In::qpc;
+  const auto pas = ring_.pages();
+  Mailbox in(prm::op::CREATE_QP, In::bytes + pas.size() * 8);
+  in.set<C::st>(static_cast<unsigned>(o.type));
+  in.set<C::pm_state>(3);
+  in.set<C::pd>(pd_);
+  in.set<C::log_rq_size>(has_rq ? o.log_rq : 0);
+  in.set<C::log_rq_stride>(has_rq ? o.log_rq_stride : 0);
+  in.set<C::log_sq_size>(o.log_sq);
+  in.set<C::rq_type>(has_srq_ ? 1 : has_rq ? 0 : 3);
+  if (srq) in.set<C::srqn_rmpn_xrqn>(srq->srqn());
+  in.set<C::uar_page>(device.uar());
+  in.set<C::user_index>(o.user_index);
+  in.set<C::log_page_size>(ring_.log_page_size());
+  in.set<C::page_offset>(ring_.page_offset());
+  in.set<C::cqn_snd>(send_cq.cqn());
+  in.set<C::cqn_rcv>(recv_cq.cqn());
+  in.set<C::dbr_addr>(dbr_.bus);
+  for (std::size_t i = 0; i < pas.size(); ++i) prm::set<In::pas>(in.data(), i, pas[i]);
+  try {
+    qpn_ = static_cast<std::uint32_t>(
+        device.exec(in, prm::create_qp_out::bytes).must().get<prm::create_qp_out::qpn>());
+  } catch (...) {
+    device.free_dbr(dbr_);
+    throw;
+  }
+  live_ = true;
+}
+
+Qp::~Qp() {
+  if (live_ && device_.lives(epoch_)) {
+    device_.note_destroy(to_reset());
+    device_.note_destroy(destroy());
+  }
+  device_.free_dbr(dbr_);
+}
+
+CommandResult Qp::modify(std::uint16_t opcode, std::uint32_t opt_mask,
+                         const std::function<void(std::uint8_t*)>& fill) {
+  using In = prm::rst2init_qp_in;  // all transitions share its layout
+  Mailbox in(opcode, In::bytes);
+  in.set<In::qpn>(qpn_);
+  in.set<In::opt_param_mask>(opt_mask);
+  std::uint8_t* qpc = in.data() + In::qpc::bit_off / 8;
+  prm::set<prm::qpc::st>(qpc, static_cast<unsigned>(options_.type));
+  prm::set<prm::qpc::pm_state>(qpc, 3);
+  if (fill) fill(qpc);
+  return device_.exec(in);
+}
+
+namespace {
+
+void set_access(std::uint8_t* qpc, unsigned access) {
+  prm::set<prm::qpc::rre>(qpc, (access & kRemoteRead) != 0);
+  prm::set<prm::qpc::rwe>(qpc, (access & kRemoteWrite) != 0);
+  prm::set<prm::qpc::rae>(qpc, (access & kRemoteAtomic) != 0);
+  prm::set<prm::qpc::atomic_mode>(qpc, (access & kRemoteAtomic) != 0 ? 1 : 0);
+}
+
+}  // namespace
+
+CommandResult Qp::to_init(const QpAttr& a) {
+  return modify(prm::op::RST2INIT_QP, 0, [&](std::uint8_t* qpc) {
+    prm::set<prm::qpc::primary_address_path::pkey_index>(qpc, a.pkey_index);
+    prm::set<prm::qpc::primary_address_path::vhca_port_num>(qpc, 1);
+    prm::set<prm::qpc::counter_set_id>(qpc, options_.counter_set);
+    prm::set<prm::qpc::dbr_addr>(qpc, dbr_.bus);
+    prm::set<prm::qpc::pd>(qpc, pd_);
+    prm::set<prm::qpc::cqn_snd>(qpc, send_cq_.cqn());
+    prm::set<prm::qpc::cqn_rcv>(qpc, recv_cq_.cqn());
+    prm::set<prm::qpc::rwe>(qpc, (a.access & kRemoteWrite) != 0);
+    if (options_.type == QpType::kUd || options_.type == QpType::kQp1) prm::set<prm::qpc::q_key>(qpc, a.qkey);
+  });
+}
+
+CommandResult Qp::to_rtr(const QpAttr& a) {
+  const bool rc = options_.type == QpType::kRc;
+  return modify(prm::op::INIT2RTR_QP, rc ? kOptRre | kOptRae | kOptRwe : 0, [&](std::uint8_t* qpc) {
+    prm::set<prm::qpc::mtu>(qpc, mtu_code(a.mtu));
+    prm::set<prm::qpc::log_msg_max>(qpc,
+                                    static_cast<std::uint32_t>(device_.cap<prm::cmd_hca_cap::log_max_msg>()));
+    prm::set<prm::qpc::remote_qpn>(qpc, a.remote_qpn);
+    using P = prm::qpc::primary_address_path;
+    prm::set<P::pkey_index>(qpc, a.pkey_index);
+    prm::set<P::rlid>(qpc, a.dlid != 0 ? a.dlid : device_.lid());
+    prm::set<P::vhca_port_num>(qpc, 1);
+    prm::set<prm::qpc::next_rcv_psn>(qpc, a.recv_psn);
+    prm::set<prm::qpc::log_rra_max>(qpc, a.log_outstanding_reads);
+    prm::set<prm::qpc::min_rnr_nak>(qpc, a.min_rnr_nak);
+    set_access(qpc, a.access);
+  });
+}
+
+CommandResult Qp::to_rts(const QpAttr& a) {
+  return modify(prm::op::RTR2RTS_QP, 0, [&](std::uint8_t* qpc) {
+    prm::set<prm::qpc::next_send_psn>(qpc, a.send_psn);
+    prm::set<prm::qpc::retry_count>(qpc, a.retry_count);
+    prm::set<prm::qpc::rnr_retry>(qpc, a.rnr_retry);
+    prm::set<prm::qpc::primary_address_path::ack_timeout>(qpc, a.ack_timeout);
+    prm::set<prm::qpc::log_sra_max>(qpc, a.log_outstanding_reads);
+    prm::set<prm::qpc::log_ack_req_freq>(qpc, a.log_ack_req_freq);
+    set_access(qpc, a.access);
+  });
+}
+
+CommandResult Qp::to_error() { return modify(prm::op::_2ERR_QP, 0, {}); }
+
+CommandResult Qp::to_reset() {
+  const auto r = modify(prm::op::_2RST_QP, 0, {});
+  if (r.ok()) {
+    sq_pi_ = rq_pi_ = 0;
+    dbr_.set(0, 0);
+    dbr_.set(1, 0);
+  }
+  return r;
+}
+
+void Qp::connect(const QpAttr& a) {
+  to_init(a).must();
+  to_rtr(a).must();
+  to_rts(a).must();
+}
+
+CommandResult Qp::query() {
+  Mailbox in(prm::op::QUERY_QP, prm::query_qp_in::bytes);
+  return device_.exec(in.set<prm::query_qp_in::qpn>(qpn_), prm::query_qp_out::bytes);
+}
+
+QpState Qp::state() { return static_cast<QpState>(query().must().get<prm::query_qp_out::qpc::state>()); }
+
+CommandResult Qp::destroy() {
+  Mailbox in(prm::op::DESTROY_QP, prm::destroy_qp_in::bytes);
+  const auto r = device_.exec(in.set<prm::destroy_qp_in::qpn>(qpn_));
+  if (r.ok()) live_ = false;
+  return r;
+}
+
+std::uint16_t Qp::post_raw(const std::vector<std::uint8_t>& wqe, unsigned wqebbs, bool ring) {
+  const std::uint16_t index = sq_pi_;
+  for (std::size_t off = 0, i = 0; off < wqe.size(); off += prm::kWqebb, ++i)
+    std::memcpy(sq_wqebb(static_cast<std::uint16_t>(index + i)), wqe.data() + off,
+                std::min<std::size_t>(prm::kWqebb, wqe.size() - off));
+  last_ = index;
+  sq_pi_ = static_cast<std::uint16_t>(sq_pi_ + wqebbs);
+  if (ring) ring_doorbell();
+  return index;
+}
+
+std::uint16_t Qp::push(std::vector<std::uint8_t>& wqe) {
+  const auto ds = static_cast<unsigned>(wqe.size() / prm::kDs);
+  if (ds > prm::kMaxWqeDs) throw BareError("WQE too large");
+  auto* ctrl = reinterpret_cast<prm::CtrlSeg*>(wqe.data());
+  ctrl->qpn_ds = qpn_ << 8 | ds;
+  return post_raw(wqe, (ds + 3) / 4, false);
+}
+
+std::uint16_t Qp::post(const SendWr& wr, bool ring) {
+  std::vector<std::uint8_t>& w = wqe_;
+  w.clear();
+  auto* ctrl = append<prm::CtrlSeg>(w);
+  ctrl->set(wr.op, sq_pi_, qpn_, 0, wr.signaled ? prm::kCeAlways : prm::kCeOnError, wr.solicited, 0,
+            wr.fence);
+  ctrl->imm = wr.imm;
+  if (options_.type == QpType::kUd || options_.type == QpType::kQp1) {
+    auto* av = append<prm::AvSeg>(w);
+    std::memset(static_cast<void*>(av), 0, sizeof *av);
+    av->qkey = wr.av.qkey;
+    av->dqp_dct = wr.av.qpn | prm::AvSeg::kExtended;
+    av->stat_rate_sl = wr.av.sl;
+    av->rlid = wr.av.dlid != 0 ? wr.av.dlid : device_.lid();
+    if (wr.av.grh) {
+      av->grh_gid_fl = prm::AvSeg::kGrh | wr.av.sgid_index << 20 | wr.av.flow_label;
+      av->hop_limit = wr.av.hop_limit;
+      av->tclass = wr.av.tclass;
+      std::copy(wr.av.dgid.begin(), wr.av.dgid.end(), av->rgid);
+    }
+  }
+  switch (wr.op) {
+    case WqeOp::kRdmaWrite:
+    case WqeOp::kRdmaWriteImm:
+    case WqeOp::kRdmaRead:
+    case WqeOp::kAtomicCs:
+    case WqeOp::kAtomicFa: {
+      auto* r = append<prm::RaddrSeg>(w);
+      r->raddr = wr.raddr;
+      r->rkey = wr.rkey;
+      r->rsvd = 0;
+      break;
+    }
+    default:
+      break;
+  }
+  if (wr.op == WqeOp::kAtomicCs || wr.op == WqeOp::kAtomicFa) {
+    auto* a = append<prm::AtomicSeg>(w);
+    a->swap_add = wr.swap_add;
+    a->compare = wr.compare;
+  }
+  if (!wr.inline_data.empty()) {
+    append_inline(w, wr.inline_data.data(), wr.inline_data.size());
+  } else {
+    for (const Sge& s : wr.sges) append_data(w, s);
+  }
+  const std::uint16_t index = push(w);
+  if (ring) ring_doorbell();
+  return index;
+}
+
+std::uint16_t Qp::post_nop(bool signaled, bool ring) {
+  std::vector<std::uint8_t>& w = wqe_;
+  w.clear();
+  append<prm::CtrlSeg>(w)->set(WqeOp::kNop, sq_pi_, qpn_, 0, signaled ? prm::kCeAlways : prm::kCeOnError);
+  const std::uint16_t index = push(w);
+  if (ring) ring_doorbell();
+  return index;
+}
+
+std::uint16_t Qp::post_umr(const UmrWr& wr, bool ring) {
+  std::vector<std::uint8_t>& w = wqe_;
+  w.clear();
+  auto* ctrl = append<prm::CtrlSeg>(w);
+  ctrl->set(WqeOp::kUmr, sq_pi_, qpn_, 0, wr.signaled ? prm::kCeAlways : prm::kCeOnError, false, 0, wr.fence);
+  ctrl->imm = wr.mkey;
+  const std::size_t octowords = wr.spec.mode == 1 ? (wr.spec.mtt.size() + 1) / 2 : wr.spec.klm.size();
+  const std::size_t padded = (octowords + 3) / 4 * 4;  // lists are given in units of 64 bytes
+  auto* umr = append<prm::UmrCtrlSeg>(w);
+  std::memset(static_cast<void*>(umr), 0, sizeof *umr);
+  umr->flags = static_cast<std::uint8_t>(wr.flags | (wr.inline_list ? prm::kUmrInline : 0));
+  umr->xlt_octowords = static_cast<std::uint16_t>(wr.inline_list ? padded : wr.list.len / 16);
+  umr->mkey_mask = wr.mask;
+  if (wr.flags & prm::kUmrTranslationOffsetEn) {
+    umr->xlt_offset = static_cast<std::uint16_t>(wr.offset_octowords);
+    umr->xlt_offset_47_16 = wr.offset_octowords >> 16;
+  }
+  w.resize(w.size() + prm::mkc::bytes);
+  std::uint8_t* mkc = w.data() + w.size() - prm::mkc::bytes;
+  std::memset(mkc, 0, prm::mkc::bytes);
+  fill_mkc(mkc, wr.spec);
+  if (wr.inline_list) {
+    const std::size_t at = w.size();
+    w.resize(at + padded * 16);
+    for (std::size_t i = 0; i < wr.spec.mtt.size(); ++i) prm::store64(w.data() + at + 8 * i, wr.spec.mtt[i]);
+    for (std::size_t i = 0; i < wr.spec.klm.size(); ++i) {
+      prm::store32(w.data() + at + 16 * i, wr.spec.klm[i].bytes);
+      prm::store32(w.data() + at + 16 * i + 4, wr.spec.klm[i].key);
+      prm::store64(w.data() + at + 16 * i + 8, wr.spec.klm[i].va);
+    }
+  } else {
+    append_data(w, wr.list);
+  }
+  const std::uint16_t index = push(w);
+  if (ring) ring_doorbell();
+  return index;
+}
+
+void Qp::post_inline_write(const void* data, unsigned len, std::uint64_t raddr, std::uint32_t rkey,
+                           bool signaled) {
+  alignas(64) std::uint8_t w[4 * prm::kWqebb];
+  auto* ctrl = reinterpret_cast<prm::CtrlSeg*>(w);
+  const unsigned ds = 2 + (len + 4 + 15) / 16;
+  ctrl->set(WqeOp::kRdmaWrite, sq_pi_, qpn_, ds, signaled ? prm::kCeAlways : prm::kCeOnError);
+  ctrl->imm = 0;
+  auto* r = reinterpret_cast<prm::RaddrSeg*>(w + 16);
+  r->raddr = raddr;
+  r->rkey = rkey;
+  r->rsvd = 0;
+  reinterpret_cast<prm::InlineSeg*>(w + 32)->byte_count = prm::InlineSeg::kFlag | len;
+  std::memcpy(w + 36, data, std::min<std::size_t>(len, sizeof w - 36));
+  const unsigned bbs = (ds + 3) / 4;
+  for (unsigned i = 0; i < bbs; ++i)
+    std::memcpy(sq_wqebb(static_cast<std::uint16_t>(sq_pi_ + i)), w + i * prm::kWqebb, prm::kWqebb);
+  last_ = sq_pi_;
+  sq_pi_ = static_cast<std::uint16_t>(sq_pi_ + bbs);
+}
+
+void Qp::write_doorbell_only() {
+  const std::uint64_t reg = device_.uar_offset() + prm::uar::kSqDoorbell + bf_offset_;
+  // The first 8 bytes of the last WQE posted.
+  device_.function().write(reg, sq_wqebb(last_), 8);
+  bf_offset_ ^= device_.sq_doorbell_stride() / 2;
+}
+
+void Qp::ring_doorbell() {
+  write_dbr();
+  write_doorbell_only();
+}
+
+std::uint16_t Qp::post_recv(const std::vector<Sge>& sges, bool ring) {
+  if (has_srq_ || options_.no_rq) throw BareError("the QP has no receive queue");
+  const std::size_t room = std::size_t{1} << options_.log_rq_stride;
+  if (sges.size() > room) throw BareError("too many SGEs for the RQ");
+  const std::uint16_t index = rq_pi_;
+  auto* seg = reinterpret_cast<prm::DataSeg*>(rq_wqe(index));
+  for (const Sge& s : sges) {
+    seg->byte_count = s.len;
+    seg->lkey = s.lkey;
+    seg->addr = s.addr;
+    ++seg;
+  }
+  if (sges.size() < room) {
+    seg->byte_count = 0;
+    seg->lkey = prm::kInvalidLkey;
+    seg->addr = 0;
+  }
+  ++rq_pi_;
+  if (ring) ring_rq();
+  return index;
+}
+
+void connect_pair(Qp& a, Qp& b, QpAttr attr) {
+  QpAttr back = attr;
+  attr.remote_qpn = b.qpn();
+  back.remote_qpn = a.qpn();
+  std::swap(back.send_psn, back.recv_psn);
+  a.connect(attr);
+  b.connect(back);
+}
+
+}  // namespace hcasim::bare

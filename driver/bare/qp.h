@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Queue pairs of the bare driver: life cycle, WQE building, posting.
+#ifndef HCASIM_DRIVER_BARE_QP_H
+#define HCASIM_DRIVER_BARE_QP_H
+
+#include "driver/bare/cq.h"
+#include "driver/bare/mr.h"
+#include "driver/bare/srq.h"
+
+namespace hcasim::bare {
+
+using prm::WqeOp;
+
+// qpc.st
+enum class QpType : unsigned { kRc = 0, kUc = 1, kUd = 2, kXrc = 3, kQp0 = 7, kQp1 = 8, kRegUmr = 0xc };
+// qpc.state
+enum class QpState : unsigned { kRst = 0, kInit = 1, kRtr = 2, kRts = 3, kSqErr = 4, kSqd = 5, kErr = 6 };
+
+struct QpOptions {
+  QpType type = QpType::kRc;
+  unsigned log_sq = 6;         // WQEBBs
+  unsigned log_rq = 6;         // WQEs
+  unsigned log_rq_stride = 2;  // units of 16 bytes, log2: 2^n SGEs
+  bool no_rq = false;
+  std::uint32_t user_index = 0xffffff;
+  std::uint32_t counter_set = 0;
+  RingLayout ring;
+};
+
+// The attributes that the transitions carry.
+struct QpAttr {
+  std::uint32_t remote_qpn = 0;
+  std::uint16_t dlid = 0;  // 0: our own
+  unsigned access = kRemoteRead | kRemoteWrite | kRemoteAtomic;
+  unsigned mtu = 4096;  // bytes
+  std::uint32_t send_psn = 0, recv_psn = 0;
+  unsigned retry_count = 7, rnr_retry = 7;
+  unsigned min_rnr_nak = 1;   // timer code: 0.01 ms
+  unsigned ack_timeout = 14;  // 4.096 us * 2^n
+  unsigned log_outstanding_reads = 4;
+  unsigned log_ack_req_freq = 8;
+  std::uint32_t qkey = 0x1ee7;
+  std::uint16_t pkey_index = 0;
+};
+
+// Address of a UD send.
+struct Av {
+  std::uint32_t qpn = 0, qkey = 0x1ee7;
+  std::uint16_t dlid = 0;
+  std::uint8_t sl = 0;
+  bool grh = false;
+  std::array<std::uint8_t, 16> dgid{};
+  std::uint8_t hop_limit = 64, tclass = 0;
+  std::uint32_t flow_label = 0;
+  unsigned sgid_index = 0;
+};
+
+struct SendWr {
+  WqeOp op = WqeOp::kSend;
+  std::vector<Sge> sges;
+  std::vector<std::uint8_t> inline_data;  // used when not empty, instead of sges
+  std::uint64_t raddr = 0;
+  std::uint32_t rkey = 0;
+  std::uint32_t imm = 0;  // immediate, key to invalidate, mkey of a UMR
+  std::uint64_t swap_add = 0, compare = 0;
+  bool signaled = true, solicited = false;
+  unsigned fence = prm::kFenceNone;
+  Av av;
+};
+
+// A UMR WQE: which fields of the key change (prm::mkey_mask), and its new list.
+struct UmrWr {
+  std::uint32_t mkey = 0;  // as it is on the wire before the change
+  std::uint64_t mask = 0;
+  MkeySpec spec;
+  bool inline_list = true;  // false: `list` is a data segment
+  Sge list;
+  std::uint8_t flags = 0;  // prm::kUmrCheckFree ...; inline is added
+  std::uint32_t offset_octowords = 0;
+  bool signaled = true;
+  unsigned fence = prm::kFenceNone;
+};
+
+class Qp {
+ public:
+  Qp(Device& device, const Pd& pd, Cq& send_cq, Cq& recv_cq)
+      : Qp(device, pd, send_cq, recv_cq, QpOptions{}) {}
+  Qp(Device& device, const Pd& pd, Cq& send_cq, Cq& recv_cq, const QpOptions& options, Srq* srq = nullptr);
+  ~Qp();
+  Qp(const Qp&) = delete;
+  Qp& operator=(const Qp&) = delete;
+
+  std::uint32_t qpn() const { return qpn_; }
+  Cq& send_cq() { return send_cq_; }
+  Cq& recv_cq() { return recv_cq_; }
+  Device& device() { return device_; }
+
+  CommandResult to_init(const QpAttr& a);
+  CommandResult to_rtr(const QpAttr& a);
+  CommandResult to_rts(const QpAttr& a);
+  CommandResult to_error();
+  CommandResult to_reset();
+  // Any transition command with the state that the QP is to have in qpc where the command needs it.
+  CommandResult modify(std::uint16_t opcode, std::uint32_t opt_mask,
+                       const std::function<void(std::uint8_t* qpc)>& fill);
+  // INIT, RTR, RTS with `a`; throws BareError at the first refusal.
+  void connect(const QpAttr& a);
+  CommandResult query();
+  QpState state();
+  CommandResult destroy();
+
+  // Posts to the SQ; returns the WQE's counter as its completion has it. Throws when the ring is full of WQEs
+  // that were not released.
+  std::uint16_t post(const SendWr& wr, bool ring = true);
+  std::uint16_t post_umr(const UmrWr& wr, bool ring = true);
+  std::uint16_t post_nop(bool signaled = true, bool ring = true);
+  // Any bytes as a WQE; ds in its control segment need not tell the truth. wqebbs: how far the counter moves.
+  std::uint16_t post_raw(const std::vector<std::uint8_t>& wqe, unsigned wqebbs, bool ring = true);
+  // The fast way for benchmarks: an inline RDMA WRITE of `len` <= 188 bytes.
+  void post_inline_write(const void* data, unsigned len, std::uint64_t raddr, std::uint32_t rkey,
+                         bool signaled);
+  // Doorbell record, then doorbell.
+  void ring_doorbell();
+  void write_dbr() const { dbr_.set(1, sq_pi_); }
+  void set_dbr(unsigned word, std::uint32_t value) const { dbr_.set(word, value); }
+  void write_doorbell_only();
+
+  std::uint16_t post_recv(const std::vector<Sge>& sges, bool ring = true);
+  void ring_rq() const { dbr_.set(0, rq_pi_); }
+  std::uint16_t sq_producer() const { return sq_pi_; }
+  std::uint16_t rq_producer() const { return rq_pi_; }
+  unsigned sq_wqebbs() const { return 1u << options_.log_sq; }
+  std::uint8_t* sq_wqebb(std::uint16_t index) const {
+    return sq_ + (static_cast<std::size_t>(index) & (sq_wqebbs() - 1)) * prm::kWqebb;
+  }
+  std::uint8_t* rq_wqe(std::uint16_t index) const {
+    return ring_.data() +
+           (static_cast<std::size_t>(index & ((1u << options_.log_rq) - 1)) << (4 + options_.log_rq_stride));
+  }
+  const Ring& ring() const { return ring_; }
+
+ private:
+  std::uint16_t push(std::vector<std::uint8_t>& wqe);
+  std::uint8_t* begin(WqeOp op, bool signaled, bool solicited, unsigned fence, std::uint32_t imm);
+
+  Device& device_;
+  QpOptions options_;
+  Cq& send_cq_;
+  Cq& recv_cq_;
+  Ring ring_;
+  std::uint8_t* sq_;
+  Dbr dbr_;
+  std::uint32_t pd_, qpn_ = 0;
+  std::uint64_t epoch_;
+  std::uint16_t sq_pi_ = 0, rq_pi_ = 0, last_ = 0;
+  unsigned bf_offset_ = 0;
+  bool live_ = false, has_srq_;
+  std::vector<std::uint8_t> wqe_;
+};
+
+// Two QPs of one device, each the other's remote end.
+void connect_pair(Qp& a, Qp& b, QpAttr attr = {});
+
+}  // namespace hcasim::bare
+#endif

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Shared receive queues of the bare driver: an RMP, a linked list of receive WQEs.
+#ifndef HCASIM_DRIVER_BARE_SRQ_H
+#define HCASIM_DRIVER_BARE_SRQ_H
+
+#include "driver/bare/mr.h"
+
+namespace hcasim::bare {
+
+// A scatter / gather element.
+struct Sge {
+  std::uint64_t addr = 0;
+  std::uint32_t lkey = 0;
+  std::uint32_t len = 0;  // bytes
+};
+
+struct SrqOptions {
+  unsigned log_size = 6;    // WQEs
+  unsigned log_stride = 6;  // bytes, log2: the next segment and (2^log_stride - 16) / 16 SGEs
+  RingLayout ring;
+};
+
+class Srq {
+ public:
+  Srq(Device& device, const Pd& pd) : Srq(device, pd, SrqOptions{}) {}
+  Srq(Device& device, const Pd& pd, const SrqOptions& options);
+  ~Srq();
+  Srq(const Srq&) = delete;
+  Srq& operator=(const Srq&) = delete;
+
+  std::uint32_t srqn() const { return srqn_; }
+  // Returns the index of the WQE: a completion's wqe_counter.
+  std::uint16_t post(const std::vector<Sge>& sges, bool ring = true);
+  void ring_doorbell();
+  // The WQE of a completion is free again.
+  void release(std::uint16_t index);
+  unsigned free_count() const { return free_; }
+  // Asks for one SRQ limit event when fewer than `limit` WQEs are left.
+  CommandResult arm_limit(unsigned limit);
+  CommandResult query();
+  CommandResult destroy();
+
+ private:
+  std::uint8_t* wqe(std::uint16_t index) const {
+    return ring_.data() + (static_cast<std::size_t>(index) << options_.log_stride);
+  }
+  Device& device_;
+  SrqOptions options_;
+  Ring ring_;
+  Dbr dbr_;
+  std::uint32_t srqn_ = 0;
+  std::uint64_t epoch_;
+  std::uint16_t head_ = 0, tail_ = 0, counter_ = 0;
+  unsigned free_;
+  bool live_ = false;
+};
+
+}  // namespace hcasim::bare
+#endif
