@@ -26,51 +26,51 @@ OBJECT_DECLARE_SIMPLE_TYPE(Mlx5Hca, MLX5_HCA)
  * the model has returned.
  */
 typedef struct HcaLink {
-    Mlx5Hca *dev;         /* NULL once the device is gone */
-    hca_t *hca;           /* NULL until hca_create() */
-    unsigned in_access;   /* depth of DMA and interrupt writes of this HCA in flight */
-    bool reset_pending;   /* to be reset when the model returns; no DMA until then */
-    bool destroy_pending; /* to be destroyed when the model returns */
-    int64_t ahead;        /* ns; bound of the run-ahead, 0 = lockstep */
-    uint64_t refused_dma; /* accesses refused on this side of the C API */
-    uint64_t refused_mmio;
-    QTAILQ_ENTRY(HcaLink) next;
+  Mlx5Hca* dev;         /* NULL once the device is gone */
+  hca_t* hca;           /* NULL until hca_create() */
+  unsigned in_access;   /* depth of DMA and interrupt writes of this HCA in flight */
+  bool reset_pending;   /* to be reset when the model returns; no DMA until then */
+  bool destroy_pending; /* to be destroyed when the model returns */
+  int64_t ahead;        /* ns; bound of the run-ahead, 0 = lockstep */
+  uint64_t refused_dma; /* accesses refused on this side of the C API */
+  uint64_t refused_mmio;
+  QTAILQ_ENTRY(HcaLink) next;
 } HcaLink;
 
 struct Mlx5Hca {
-    PCIDevice parent_obj;
+  PCIDevice parent_obj;
 
-    MemoryRegion bar0;
-    uint8_t pm_cap; /* offset of the power management capability */
-    HcaLink *link;
+  MemoryRegion bar0;
+  uint8_t pm_cap; /* offset of the power management capability */
+  HcaLink* link;
 
-    /* Properties. Strings left unset are not passed on: their default is the model's. */
-    char *prop_link;
-    char *prop_profile;
-    char *prop_time;
-    char *prop_trace;
-    char *prop_options;
-    char *prop_node_guid;
-    OnOffAuto prop_bf;
-    OnOffAuto prop_sm;
-    uint32_t prop_ahead;
-    uint16_t prop_device_id;
+  /* Properties. Strings left unset are not passed on: their default is the model's. */
+  char* prop_link;
+  char* prop_profile;
+  char* prop_time;
+  char* prop_trace;
+  char* prop_options;
+  char* prop_node_guid;
+  OnOffAuto prop_bf;
+  OnOffAuto prop_sm;
+  uint32_t prop_ahead;
+  uint16_t prop_device_id;
 };
 
 /* mlx5_hca_time.c */
 extern const MemoryRegionOps mlx5_hca_bar0_ops;
 extern const hca_host_ops mlx5_hca_host_ops;
-HcaLink *mlx5_hca_link_new(Mlx5Hca *dev);
+HcaLink* mlx5_hca_link_new(Mlx5Hca* dev);
 /* Makes the link known to the clock; elaboration happens once the machine is complete. */
-void mlx5_hca_link_started(HcaLink *link);
+void mlx5_hca_link_started(HcaLink* link);
 /* Resets, or ends, the HCA now or as soon as the model has returned. */
-void mlx5_hca_link_reset(HcaLink *link);
-void mlx5_hca_link_drop(HcaLink *link);
+void mlx5_hca_link_reset(HcaLink* link);
+void mlx5_hca_link_drop(HcaLink* link);
 /* Runs what a call into the model outside of an MMIO access (a fault, a reset) has made due. */
 void mlx5_hca_settle(void);
 
 /* mlx5_hca_qom.c */
-void mlx5_hca_qom_init(Mlx5Hca *dev);
+void mlx5_hca_qom_init(Mlx5Hca* dev);
 
 /* abi_check.c: false = this QEMU does not match the headers, with the reason reported. */
 bool mlx5_hca_abi_check(void);

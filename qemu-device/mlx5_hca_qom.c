@@ -1,123 +1,113 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What can be read and set while the machine runs, with qom-get and qom-set (QMP and HMP) on /machine/peripheral/<id>:
- *   ctr-<name>   each counter of the model        stats      all of them and the object counts, as JSON
- *   time-mode    lockstep or eager                sim-time   SystemC's clock in ns
- *   activations  SystemC process activations      inject     write: a fault to inject; read: the list of faults
+ * What can be read and set while the machine runs, with qom-get and qom-set (QMP and HMP) on
+ * /machine/peripheral/<id>: ctr-<name>   each counter of the model        stats      all of them and the
+ * object counts, as JSON time-mode    lockstep or eager                sim-time   SystemC's clock in ns
+ *   activations  SystemC process activations      inject     write: a fault to inject; read: the list of
+ * faults
  */
 #include "mlx5_hca.h"
 
-static hca_t *hca_of(Object *obj, Error **errp)
-{
-    Mlx5Hca *dev = MLX5_HCA(obj);
+static hca_t* hca_of(Object* obj, Error** errp) {
+  Mlx5Hca* dev = MLX5_HCA(obj);
 
-    if (!dev->link) {
-        error_setg(errp, TYPE_MLX5_HCA ": the device is gone");
-        return NULL;
-    }
-    return dev->link->hca;
+  if (!dev->link) {
+    error_setg(errp, TYPE_MLX5_HCA ": the device is gone");
+    return NULL;
+  }
+  return dev->link->hca;
 }
 
-static void get_counter(Object *obj, Visitor *v, const char *name, void *opaque, Error **errp)
-{
-    hca_t *hca = hca_of(obj, errp);
+static void get_counter(Object* obj, Visitor* v, const char* name, void* opaque, Error** errp) {
+  hca_t* hca = hca_of(obj, errp);
 
-    if (hca) {
-        uint64_t value = hca_counter_value(hca, (unsigned)GPOINTER_TO_UINT(opaque));
-
-        visit_type_uint64(v, name, &value, errp);
-    }
-}
-
-static void get_shim_counter(Object *obj, Visitor *v, const char *name, void *opaque, Error **errp)
-{
-    if (hca_of(obj, errp)) {
-        uint64_t value = *(uint64_t *)((char *)MLX5_HCA(obj)->link + GPOINTER_TO_UINT(opaque));
-
-        visit_type_uint64(v, name, &value, errp);
-    }
-}
-
-static char *get_stats(Object *obj, Error **errp)
-{
-    hca_t *hca = hca_of(obj, errp);
-
-    return hca ? g_strdup(hca_stats_json(hca)) : NULL;
-}
-
-static char *get_inject(Object *obj G_GNUC_UNUSED, Error **errp G_GNUC_UNUSED)
-{
-    return g_strdup(hca_fault_help());
-}
-
-static void set_inject(Object *obj, const char *value, Error **errp)
-{
-    hca_t *hca = hca_of(obj, errp);
-    char why[512] = "";
-
-    if (!hca) {
-        return;
-    }
-    if (hca_inject(hca, value, why, sizeof(why))) {
-        error_setg(errp, TYPE_MLX5_HCA ": fault '%s' is not taken: %s", value, why);
-        return;
-    }
-    mlx5_hca_settle();
-}
-
-static char *get_time_mode(Object *obj, Error **errp)
-{
-    return hca_of(obj, errp) ? g_strdup(MLX5_HCA(obj)->link->ahead ? "eager" : "lockstep") : NULL;
-}
-
-static void get_sim_time(Object *obj G_GNUC_UNUSED, Visitor *v, const char *name, void *opaque G_GNUC_UNUSED,
-                         Error **errp)
-{
-    int64_t value = hca_sim_time();
-
-    visit_type_int64(v, name, &value, errp);
-}
-
-static void get_activations(Object *obj G_GNUC_UNUSED, Visitor *v, const char *name, void *opaque G_GNUC_UNUSED,
-                            Error **errp)
-{
-    uint64_t value = hca_sim_activations();
+  if (hca) {
+    uint64_t value = hca_counter_value(hca, (unsigned)GPOINTER_TO_UINT(opaque));
 
     visit_type_uint64(v, name, &value, errp);
+  }
 }
 
-static void add(Object *obj, const char *name, const char *type, ObjectPropertyAccessor *get, void *opaque,
-                const char *description)
-{
-    object_property_add(obj, name, type, get, NULL, NULL, opaque);
-    object_property_set_description(obj, name, description);
+static void get_shim_counter(Object* obj, Visitor* v, const char* name, void* opaque, Error** errp) {
+  if (hca_of(obj, errp)) {
+    uint64_t value = *(uint64_t*)((char*)MLX5_HCA(obj)->link + GPOINTER_TO_UINT(opaque));
+
+    visit_type_uint64(v, name, &value, errp);
+  }
 }
 
-void mlx5_hca_qom_init(Mlx5Hca *dev)
-{
-    Object *obj = OBJECT(dev);
-    hca_t *hca = dev->link->hca;
-    unsigned count = hca_counter_count(hca);
+static char* get_stats(Object* obj, Error** errp) {
+  hca_t* hca = hca_of(obj, errp);
 
-    for (unsigned i = 0; i < count; i++) {
-        g_autofree char *name = g_strdup_printf("ctr-%s", hca_counter_name(hca, i));
+  return hca ? g_strdup(hca_stats_json(hca)) : NULL;
+}
 
-        if (!object_property_find(obj, name)) {
-            add(obj, name, "uint64", get_counter, GUINT_TO_POINTER(i), "counter of the model");
-        }
+static char* get_inject(Object* obj G_GNUC_UNUSED, Error** errp G_GNUC_UNUSED) {
+  return g_strdup(hca_fault_help());
+}
+
+static void set_inject(Object* obj, const char* value, Error** errp) {
+  hca_t* hca = hca_of(obj, errp);
+  char why[512] = "";
+
+  if (!hca) {
+    return;
+  }
+  if (hca_inject(hca, value, why, sizeof(why))) {
+    error_setg(errp, TYPE_MLX5_HCA ": fault '%s' is not taken: %s", value, why);
+    return;
+  }
+  mlx5_hca_settle();
+}
+
+static char* get_time_mode(Object* obj, Error** errp) {
+  return hca_of(obj, errp) ? g_strdup(MLX5_HCA(obj)->link->ahead ? "eager" : "lockstep") : NULL;
+}
+
+static void get_sim_time(Object* obj G_GNUC_UNUSED, Visitor* v, const char* name, void* opaque G_GNUC_UNUSED,
+                         Error** errp) {
+  int64_t value = hca_sim_time();
+
+  visit_type_int64(v, name, &value, errp);
+}
+
+static void get_activations(Object* obj G_GNUC_UNUSED, Visitor* v, const char* name,
+                            void* opaque G_GNUC_UNUSED, Error** errp) {
+  uint64_t value = hca_sim_activations();
+
+  visit_type_uint64(v, name, &value, errp);
+}
+
+static void add(Object* obj, const char* name, const char* type, ObjectPropertyAccessor* get, void* opaque,
+                const char* description) {
+  object_property_add(obj, name, type, get, NULL, NULL, opaque);
+  object_property_set_description(obj, name, description);
+}
+
+void mlx5_hca_qom_init(Mlx5Hca* dev) {
+  Object* obj = OBJECT(dev);
+  hca_t* hca = dev->link->hca;
+  unsigned count = hca_counter_count(hca);
+
+  for (unsigned i = 0; i < count; i++) {
+    g_autofree char* name = g_strdup_printf("ctr-%s", hca_counter_name(hca, i));
+
+    if (!object_property_find(obj, name)) {
+      add(obj, name, "uint64", get_counter, GUINT_TO_POINTER(i), "counter of the model");
     }
-    add(obj, "ctr-shim-refused-dma", "uint64", get_shim_counter,
-        GUINT_TO_POINTER((unsigned)offsetof(HcaLink, refused_dma)),
-        "DMA accesses and interrupts refused: bus master off, low power, IOMMU fault, nothing there");
-    add(obj, "ctr-shim-refused-mmio", "uint64", get_shim_counter,
-        GUINT_TO_POINTER((unsigned)offsetof(HcaLink, refused_mmio)),
-        "accesses to BAR0 refused because this HCA's own DMA made them");
-    add(obj, "sim-time", "int64", get_sim_time, NULL, "SystemC's clock, ns of the virtual clock");
-    add(obj, "activations", "uint64", get_activations, NULL, "SystemC process activations so far, all HCAs");
-    object_property_add_str(obj, "stats", get_stats, NULL);
-    object_property_set_description(obj, "stats", "counters and object counts as a JSON object");
-    object_property_add_str(obj, "time-mode", get_time_mode, NULL);
-    object_property_set_description(obj, "time-mode", "coupling in use: lockstep or eager");
-    object_property_add_str(obj, "inject", get_inject, set_inject);
-    object_property_set_description(obj, "inject", "write: fault to inject; read: the faults there are");
+  }
+  add(obj, "ctr-shim-refused-dma", "uint64", get_shim_counter,
+      GUINT_TO_POINTER((unsigned)offsetof(HcaLink, refused_dma)),
+      "DMA accesses and interrupts refused: bus master off, low power, IOMMU fault, nothing there");
+  add(obj, "ctr-shim-refused-mmio", "uint64", get_shim_counter,
+      GUINT_TO_POINTER((unsigned)offsetof(HcaLink, refused_mmio)),
+      "accesses to BAR0 refused because this HCA's own DMA made them");
+  add(obj, "sim-time", "int64", get_sim_time, NULL, "SystemC's clock, ns of the virtual clock");
+  add(obj, "activations", "uint64", get_activations, NULL, "SystemC process activations so far, all HCAs");
+  object_property_add_str(obj, "stats", get_stats, NULL);
+  object_property_set_description(obj, "stats", "counters and object counts as a JSON object");
+  object_property_add_str(obj, "time-mode", get_time_mode, NULL);
+  object_property_set_description(obj, "time-mode", "coupling in use: lockstep or eager");
+  object_property_add_str(obj, "inject", get_inject, set_inject);
+  object_property_set_description(obj, "inject", "write: fault to inject; read: the faults there are");
 }

@@ -1,226 +1,207 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * BAR0, the model's view of its host, and time. One SystemC kernel serves all HCAs of the process, so there is one
- * QEMUTimer and one place that calls hca_sim_advance(). Everything here runs under QEMU's global lock, on whichever
- * thread made the access: a vCPU, the main loop, or under icount the one vCPU thread also for timers.
+ * BAR0, the model's view of its host, and time. One SystemC kernel serves all HCAs of the process, so there
+ * is one QEMUTimer and one place that calls hca_sim_advance(). Everything here runs under QEMU's global lock,
+ * on whichever thread made the access: a vCPU, the main loop, or under icount the one vCPU thread also for
+ * timers.
  *
- * `depth` counts calls into the C API in flight. The model may come back here from inside (its DMA hits another
- * HCA's BAR, or a configuration register): then nothing is run, resets and removals are put off, and the outermost
- * call deals with them when the model has returned.
+ * `depth` counts calls into the C API in flight. The model may come back here from inside (its DMA hits
+ * another HCA's BAR, or a configuration register): then nothing is run, resets and removals are put off, and
+ * the outermost call deals with them when the model has returned.
  */
 #include "mlx5_hca.h"
 
 static struct {
-    QEMUTimer *timer;
-    int64_t armed; /* expiry of the timer, HCA_NEVER = not armed */
-    int64_t ahead; /* the smallest of all HCAs': their common clock cannot run further */
-    unsigned depth;
-    bool put_off; /* a link has a reset or a removal pending */
-    Notifier machine_done;
-    QTAILQ_HEAD(, HcaLink) links;
+  QEMUTimer* timer;
+  int64_t armed; /* expiry of the timer, HCA_NEVER = not armed */
+  int64_t ahead; /* the smallest of all HCAs': their common clock cannot run further */
+  unsigned depth;
+  bool put_off; /* a link has a reset or a removal pending */
+  Notifier machine_done;
+  QTAILQ_HEAD(, HcaLink) links;
 } hca_clock = {.armed = HCA_NEVER, .links = QTAILQ_HEAD_INITIALIZER(hca_clock.links)};
 
 /* Rounds of put-off resets within one access; a guest that makes more of them waits for the timer. */
 #define MAX_ROUNDS 16
 
-static void rearm(int64_t now, int64_t next)
-{
-    if (next == HCA_NEVER) {
-        if (hca_clock.armed != HCA_NEVER) {
-            timer_del(hca_clock.timer);
-        }
-    } else {
-        next = MAX(next, now + 1); /* never spin in the main loop */
-        if (next != hca_clock.armed) {
-            timer_mod_ns(hca_clock.timer, next);
-        }
+static void rearm(int64_t now, int64_t next) {
+  if (next == HCA_NEVER) {
+    if (hca_clock.armed != HCA_NEVER) {
+      timer_del(hca_clock.timer);
     }
-    hca_clock.armed = next;
+  } else {
+    next = MAX(next, now + 1); /* never spin in the main loop */
+    if (next != hca_clock.armed) {
+      timer_mod_ns(hca_clock.timer, next);
+    }
+  }
+  hca_clock.armed = next;
 }
 
-static void link_free(HcaLink *link)
-{
-    QTAILQ_REMOVE(&hca_clock.links, link, next);
-    if (link->hca) {
-        hca_clock.depth++;
-        hca_destroy(link->hca);
-        hca_clock.depth--;
-    }
-    g_free(link);
+static void link_free(HcaLink* link) {
+  QTAILQ_REMOVE(&hca_clock.links, link, next);
+  if (link->hca) {
+    hca_clock.depth++;
+    hca_destroy(link->hca);
+    hca_clock.depth--;
+  }
+  g_free(link);
 }
 
 /* Does what was put off while the model ran. Returns whether there was anything. */
-static bool run_put_off(void)
-{
-    HcaLink *link, *tmp;
+static bool run_put_off(void) {
+  HcaLink *link, *tmp;
 
-    if (!hca_clock.put_off) {
-        return false;
+  if (!hca_clock.put_off) {
+    return false;
+  }
+  hca_clock.put_off = false;
+  QTAILQ_FOREACH_SAFE(link, &hca_clock.links, next, tmp) {
+    if (link->destroy_pending) {
+      link_free(link);
+    } else if (link->reset_pending) {
+      link->reset_pending = false;
+      hca_clock.depth++;
+      hca_reset(link->hca);
+      hca_clock.depth--;
     }
-    hca_clock.put_off = false;
-    QTAILQ_FOREACH_SAFE(link, &hca_clock.links, next, tmp)
-    {
-        if (link->destroy_pending) {
-            link_free(link);
-        } else if (link->reset_pending) {
-            link->reset_pending = false;
-            hca_clock.depth++;
-            hca_reset(link->hca);
-            hca_clock.depth--;
-        }
-    }
-    return true;
+  }
+  return true;
 }
 
 /* The one place where simulated time moves. Nested calls leave the work to the outermost one. */
-static void advance(int64_t now, int64_t ahead)
-{
-    int64_t next;
-    unsigned rounds = 0;
+static void advance(int64_t now, int64_t ahead) {
+  int64_t next;
+  unsigned rounds = 0;
 
-    if (hca_clock.depth || !hca_clock.timer || !hca_sim_started()) {
-        return;
-    }
-    do {
-        hca_clock.depth++;
-        next = hca_sim_advance(now, ahead);
-        hca_clock.depth--;
-    } while (run_put_off() && ++rounds < MAX_ROUNDS);
-    rearm(now, rounds == MAX_ROUNDS ? now + 1 : next);
+  if (hca_clock.depth || !hca_clock.timer || !hca_sim_started()) {
+    return;
+  }
+  do {
+    hca_clock.depth++;
+    next = hca_sim_advance(now, ahead);
+    hca_clock.depth--;
+  } while (run_put_off() && ++rounds < MAX_ROUNDS);
+  rearm(now, rounds == MAX_ROUNDS ? now + 1 : next);
 }
 
-static void on_timer(void *opaque G_GNUC_UNUSED)
-{
-    hca_clock.armed = HCA_NEVER;
-    advance(qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL), hca_clock.ahead);
+static void on_timer(void* opaque G_GNUC_UNUSED) {
+  hca_clock.armed = HCA_NEVER;
+  advance(qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL), hca_clock.ahead);
 }
 
-void mlx5_hca_settle(void)
-{
-    advance(qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL), hca_clock.ahead);
-}
+void mlx5_hca_settle(void) { advance(qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL), hca_clock.ahead); }
 
 /* All -device options are done: elaborate. Modules can be made no more from here on. */
-static void on_machine_done(Notifier *notifier G_GNUC_UNUSED, void *data G_GNUC_UNUSED)
-{
-    int64_t now = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
-    int rc;
+static void on_machine_done(Notifier* notifier G_GNUC_UNUSED, void* data G_GNUC_UNUSED) {
+  int64_t now = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
+  int rc;
 
-    if (hca_sim_started()) {
-        return;
-    }
-    hca_clock.depth++;
-    rc = hca_sim_start(now);
-    hca_clock.depth--;
-    if (rc) {
-        error_report(TYPE_MLX5_HCA ": SystemC could not elaborate the HCAs (%d)", rc);
-        exit(1);
-    }
-    hca_clock.timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, on_timer, NULL);
-    mlx5_hca_settle();
+  if (hca_sim_started()) {
+    return;
+  }
+  hca_clock.depth++;
+  rc = hca_sim_start(now);
+  hca_clock.depth--;
+  if (rc) {
+    error_report(TYPE_MLX5_HCA ": SystemC could not elaborate the HCAs (%d)", rc);
+    exit(1);
+  }
+  hca_clock.timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, on_timer, NULL);
+  mlx5_hca_settle();
 }
 
-HcaLink *mlx5_hca_link_new(Mlx5Hca *dev)
-{
-    HcaLink *link = g_new0(HcaLink, 1);
+HcaLink* mlx5_hca_link_new(Mlx5Hca* dev) {
+  HcaLink* link = g_new0(HcaLink, 1);
 
-    link->dev = dev;
-    QTAILQ_INSERT_TAIL(&hca_clock.links, link, next);
-    return link;
+  link->dev = dev;
+  QTAILQ_INSERT_TAIL(&hca_clock.links, link, next);
+  return link;
 }
 
-void mlx5_hca_link_started(HcaLink *link)
-{
-    HcaLink *other;
+void mlx5_hca_link_started(HcaLink* link) {
+  HcaLink* other;
 
-    hca_clock.ahead = link->ahead;
-    QTAILQ_FOREACH(other, &hca_clock.links, next)
-    {
-        hca_clock.ahead = MIN(hca_clock.ahead, other->ahead);
-    }
-    if (!hca_clock.machine_done.notify) {
-        hca_clock.machine_done.notify = on_machine_done;
-        qemu_add_machine_init_done_notifier(&hca_clock.machine_done);
-    }
+  hca_clock.ahead = link->ahead;
+  QTAILQ_FOREACH(other, &hca_clock.links, next) { hca_clock.ahead = MIN(hca_clock.ahead, other->ahead); }
+  if (!hca_clock.machine_done.notify) {
+    hca_clock.machine_done.notify = on_machine_done;
+    qemu_add_machine_init_done_notifier(&hca_clock.machine_done);
+  }
 }
 
-void mlx5_hca_link_reset(HcaLink *link)
-{
-    if (!hca_sim_started()) {
-        return; /* as created: power-on state */
-    }
-    if (hca_clock.depth) {
-        link->reset_pending = true;
-        hca_clock.put_off = true;
-        return;
-    }
-    hca_clock.depth++;
-    hca_reset(link->hca);
-    hca_clock.depth--;
-    advance(qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL), 0);
+void mlx5_hca_link_reset(HcaLink* link) {
+  if (!hca_sim_started()) {
+    return; /* as created: power-on state */
+  }
+  if (hca_clock.depth) {
+    link->reset_pending = true;
+    hca_clock.put_off = true;
+    return;
+  }
+  hca_clock.depth++;
+  hca_reset(link->hca);
+  hca_clock.depth--;
+  advance(qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL), 0);
 }
 
-void mlx5_hca_link_drop(HcaLink *link)
-{
-    link->dev = NULL;
-    if (hca_clock.depth) {
-        link->destroy_pending = true;
-        hca_clock.put_off = true;
-        return;
-    }
-    link_free(link);
+void mlx5_hca_link_drop(HcaLink* link) {
+  link->dev = NULL;
+  if (hca_clock.depth) {
+    link->destroy_pending = true;
+    hca_clock.put_off = true;
+    return;
+  }
+  link_free(link);
 }
 
 /* ---- BAR0 ---- */
 
 /*
- * An HCA's own DMA that lands in its own BAR0 is refused, in either direction: the model is in the middle of that
- * very access. The DMA gets an error, as from a bridge that does not route it back.
+ * An HCA's own DMA that lands in its own BAR0 is refused, in either direction: the model is in the middle of
+ * that very access. The DMA gets an error, as from a bridge that does not route it back.
  */
-static bool own_access(HcaLink *link)
-{
-    if (!link->in_access) {
-        return false;
-    }
-    link->refused_mmio++;
-    return true;
+static bool own_access(HcaLink* link) {
+  if (!link->in_access) {
+    return false;
+  }
+  link->refused_mmio++;
+  return true;
 }
 
-static MemTxResult bar0_read(void *opaque, hwaddr addr, uint64_t *data, unsigned size,
-                             MemTxAttrs attrs G_GNUC_UNUSED)
-{
-    HcaLink *link = MLX5_HCA(opaque)->link;
-    int64_t now;
+static MemTxResult bar0_read(void* opaque, hwaddr addr, uint64_t* data, unsigned size,
+                             MemTxAttrs attrs G_GNUC_UNUSED) {
+  HcaLink* link = MLX5_HCA(opaque)->link;
+  int64_t now;
 
-    *data = UINT64_MAX;
-    if (!link || own_access(link)) {
-        return MEMTX_ERROR;
-    }
-    now = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
-    advance(now, 0); /* what is due happens before the guest looks */
-    hca_clock.depth++;
-    *data = hca_mmio_read(link->hca, addr, size);
-    hca_clock.depth--;
-    advance(now, hca_clock.ahead);
-    return MEMTX_OK;
+  *data = UINT64_MAX;
+  if (!link || own_access(link)) {
+    return MEMTX_ERROR;
+  }
+  now = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
+  advance(now, 0); /* what is due happens before the guest looks */
+  hca_clock.depth++;
+  *data = hca_mmio_read(link->hca, addr, size);
+  hca_clock.depth--;
+  advance(now, hca_clock.ahead);
+  return MEMTX_OK;
 }
 
-static MemTxResult bar0_write(void *opaque, hwaddr addr, uint64_t data, unsigned size,
-                              MemTxAttrs attrs G_GNUC_UNUSED)
-{
-    HcaLink *link = MLX5_HCA(opaque)->link;
-    int64_t now;
+static MemTxResult bar0_write(void* opaque, hwaddr addr, uint64_t data, unsigned size,
+                              MemTxAttrs attrs G_GNUC_UNUSED) {
+  HcaLink* link = MLX5_HCA(opaque)->link;
+  int64_t now;
 
-    if (!link || own_access(link)) {
-        return MEMTX_ERROR;
-    }
-    now = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
-    advance(now, 0); /* the write happens now, not at the last event's time */
-    hca_clock.depth++;
-    hca_mmio_write(link->hca, addr, data, size);
-    hca_clock.depth--;
-    advance(now, hca_clock.ahead);
-    return MEMTX_OK;
+  if (!link || own_access(link)) {
+    return MEMTX_ERROR;
+  }
+  now = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
+  advance(now, 0); /* the write happens now, not at the last event's time */
+  hca_clock.depth++;
+  hca_mmio_write(link->hca, addr, data, size);
+  hca_clock.depth--;
+  advance(now, hca_clock.ahead);
+  return MEMTX_OK;
 }
 
 const MemoryRegionOps mlx5_hca_bar0_ops = {
@@ -234,85 +215,79 @@ const MemoryRegionOps mlx5_hca_bar0_ops = {
 /* ---- what the model asks of its host ---- */
 
 /* A function that may not master the bus, sleeps, or is about to be reset makes no access. */
-static PCIDevice *bus_master(HcaLink *link)
-{
-    PCIDevice *pci = link->dev ? PCI_DEVICE(link->dev) : NULL;
+static PCIDevice* bus_master(HcaLink* link) {
+  PCIDevice* pci = link->dev ? PCI_DEVICE(link->dev) : NULL;
 
-    if (!pci || link->reset_pending || !(pci_get_word(pci->config + PCI_COMMAND) & PCI_COMMAND_MASTER)) {
-        return NULL;
-    }
-    if (pci_get_word(pci->config + link->dev->pm_cap + PCI_PM_CTRL) & PCI_PM_CTRL_STATE_MASK) {
-        return NULL;
-    }
-    return pci;
+  if (!pci || link->reset_pending || !(pci_get_word(pci->config + PCI_COMMAND) & PCI_COMMAND_MASTER)) {
+    return NULL;
+  }
+  if (pci_get_word(pci->config + link->dev->pm_cap + PCI_PM_CTRL) & PCI_PM_CTRL_STATE_MASK) {
+    return NULL;
+  }
+  return pci;
 }
 
-static int dma(HcaLink *link, uint64_t addr, void *buf, size_t len, DMADirection dir)
-{
-    PCIDevice *pci = bus_master(link);
-    MemTxResult result;
+static int dma(HcaLink* link, uint64_t addr, void* buf, size_t len, DMADirection dir) {
+  PCIDevice* pci = bus_master(link);
+  MemTxResult result;
 
-    if (!len) {
-        return 0;
-    }
-    if (!pci || addr + len - 1 < addr) { /* no wrap around the top of the address space */
-        link->refused_dma++;
-        return -1;
-    }
-    object_ref(OBJECT(pci)); /* the access may unplug the device */
-    link->in_access++;
-    result = pci_dma_rw(pci, addr, buf, len, dir, MEMTXATTRS_UNSPECIFIED);
-    link->in_access--;
-    object_unref(OBJECT(pci));
-    if (result != MEMTX_OK) {
-        link->refused_dma++;
-        return -1;
-    }
+  if (!len) {
     return 0;
+  }
+  if (!pci || addr + len - 1 < addr) { /* no wrap around the top of the address space */
+    link->refused_dma++;
+    return -1;
+  }
+  object_ref(OBJECT(pci)); /* the access may unplug the device */
+  link->in_access++;
+  result = pci_dma_rw(pci, addr, buf, len, dir, MEMTXATTRS_UNSPECIFIED);
+  link->in_access--;
+  object_unref(OBJECT(pci));
+  if (result != MEMTX_OK) {
+    link->refused_dma++;
+    return -1;
+  }
+  return 0;
 }
 
-static int host_dma_read(void *opaque, uint64_t addr, void *dst, size_t len)
-{
-    return dma(opaque, addr, dst, len, DMA_DIRECTION_TO_DEVICE);
+static int host_dma_read(void* opaque, uint64_t addr, void* dst, size_t len) {
+  return dma(opaque, addr, dst, len, DMA_DIRECTION_TO_DEVICE);
 }
 
-static int host_dma_write(void *opaque, uint64_t addr, const void *src, size_t len)
-{
-    return dma(opaque, addr, (void *)src, len, DMA_DIRECTION_FROM_DEVICE);
+static int host_dma_write(void* opaque, uint64_t addr, const void* src, size_t len) {
+  return dma(opaque, addr, (void*)src, len, DMA_DIRECTION_FROM_DEVICE);
 }
 
-static void host_msix(void *opaque, unsigned vector)
-{
-    HcaLink *link = opaque;
-    PCIDevice *pci = bus_master(link);
+static void host_msix(void* opaque, unsigned vector) {
+  HcaLink* link = opaque;
+  PCIDevice* pci = bus_master(link);
 
-    if (!pci || vector >= HCA_MSIX_VECTORS || !msix_enabled(pci)) {
-        link->refused_dma++;
-        return;
-    }
-    object_ref(OBJECT(pci));
-    link->in_access++;
-    msix_notify(pci, vector);
-    link->in_access--;
-    object_unref(OBJECT(pci));
+  if (!pci || vector >= HCA_MSIX_VECTORS || !msix_enabled(pci)) {
+    link->refused_dma++;
+    return;
+  }
+  object_ref(OBJECT(pci));
+  link->in_access++;
+  msix_notify(pci, vector);
+  link->in_access--;
+  object_unref(OBJECT(pci));
 }
 
-static void host_log(void *opaque, int level, const char *message)
-{
-    HcaLink *link = opaque;
-    const char *id = link->dev && DEVICE(link->dev)->id ? DEVICE(link->dev)->id : TYPE_MLX5_HCA;
+static void host_log(void* opaque, int level, const char* message) {
+  HcaLink* link = opaque;
+  const char* id = link->dev && DEVICE(link->dev)->id ? DEVICE(link->dev)->id : TYPE_MLX5_HCA;
 
-    switch (level) {
+  switch (level) {
     case HCA_LOG_ERROR:
-        error_report("%s: %s", id, message);
-        break;
+      error_report("%s: %s", id, message);
+      break;
     case HCA_LOG_WARNING:
-        warn_report("%s: %s", id, message);
-        break;
+      warn_report("%s: %s", id, message);
+      break;
     default:
-        info_report("%s: %s", id, message);
-        break;
-    }
+      info_report("%s: %s", id, message);
+      break;
+  }
 }
 
 const hca_host_ops mlx5_hca_host_ops = {

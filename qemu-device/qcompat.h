@@ -51,14 +51,14 @@
 #endif
 
 #define HCASIM_QEMU_AT_LEAST(major, minor) \
-    (QEMU_VERSION_MAJOR > (major) || (QEMU_VERSION_MAJOR == (major) && QEMU_VERSION_MINOR >= (minor)))
+  (QEMU_VERSION_MAJOR > (major) || (QEMU_VERSION_MAJOR == (major) && QEMU_VERSION_MINOR >= (minor)))
 
 /* Second argument of class_init, and the qualifier of an interface list. */
 #if HCASIM_QEMU_AT_LEAST(10, 1)
-typedef const void *QcompatClassData;
+typedef const void* QcompatClassData;
 #define QCOMPAT_INTERFACE_CONST const
 #else
-typedef void *QcompatClassData;
+typedef void* QcompatClassData;
 #define QCOMPAT_INTERFACE_CONST
 #endif
 
@@ -75,16 +75,15 @@ typedef void *QcompatClassData;
 #if HCASIM_QEMU_AT_LEAST(9, 1)
 #define QCOMPAT_HOLD_ARGS Object *obj, ResetType type G_GNUC_UNUSED
 #else
-#define QCOMPAT_HOLD_ARGS Object *obj
+#define QCOMPAT_HOLD_ARGS Object* obj
 #endif
 
 /* Adds the power management capability; its position, or < 0 with errp set. */
-static inline int qcompat_pm_init(PCIDevice *dev, Error **errp)
-{
+static inline int qcompat_pm_init(PCIDevice* dev, Error** errp) {
 #if HCASIM_QEMU_AT_LEAST(10, 0)
-    return pci_pm_init(dev, 0, errp);
+  return pci_pm_init(dev, 0, errp);
 #else
-    return pci_add_capability(dev, PCI_CAP_ID_PM, 0, PCI_PM_SIZEOF, errp);
+  return pci_add_capability(dev, PCI_CAP_ID_PM, 0, PCI_PM_SIZEOF, errp);
 #endif
 }
 

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The PCI function and its life, whatever the model behind it: run with the stand-in and with the real one.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "hca_vm.h"
+
+namespace hcasim::tests {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(Device, Identity) {
+  HcaVm vm({""});
+  EXPECT_EQ(vm.config(1, 0, 0x00), 0x101915b3u);
+  EXPECT_EQ(vm.config(1, 0, 0x08) >> 8, 0x020700u);
+  EXPECT_EQ(vm.config(1, 0, 0x2c), 0x000815b3u);
+  EXPECT_EQ(vm.config(1, 0, 0x3d, 1), 0u);  // no INTx
+}
+
+TEST(Device, Bars) {
+  HcaVm vm({""});
+  vm.set_config(1, 0, 0x04, 0, 2);
+  for (unsigned bar = 0x10; bar < 0x28; bar += 4) vm.set_config(1, 0, bar, 0xffffffff);
+  EXPECT_EQ(vm.config(1, 0, 0x10), 0xff00000cu);  // 16 MiB, 64 bit, prefetchable
+  EXPECT_EQ(vm.config(1, 0, 0x14), 0xffffffffu);
+  EXPECT_EQ(vm.config(1, 0, 0x18), 0xfffff000u);  // MSI-X
+  for (unsigned bar = 0x1c; bar < 0x28; bar += 4) EXPECT_EQ(vm.config(1, 0, bar), 0u);
+}
+
+TEST(Device, Capabilities) {
+  HcaVm vm({",node_guid=0x0002c90300112233"});
+  unsigned msix = vm.capability(0, 0x11), exp = vm.capability(0, 0x10), pm = vm.capability(0, 0x01);
+  ASSERT_NE(msix, 0u);
+  EXPECT_EQ(vm.config(1, 0, msix + 2, 2) & 0x7ff, 63u);
+  EXPECT_EQ(vm.config(1, 0, msix + 4) & 7, 2u);
+  ASSERT_NE(exp, 0u);
+  EXPECT_EQ(vm.config(1, 0, exp + 2, 2) & 0xff, 0x02u);  // version 2, endpoint
+  EXPECT_NE(vm.config(1, 0, exp + 4) & (1u << 28), 0u);  // FLR
+  uint64_t lnkcap = vm.config(1, 0, exp + 12), lnksta = vm.config(1, 0, exp + 18, 2);
+  EXPECT_GE(lnkcap & 0xf, 3u);
+  EXPECT_EQ(lnksta & 0x3ff, lnkcap & 0x3ff);               // runs at what it can
+  EXPECT_EQ((vm.config(1, 0, exp + 8, 2) >> 12) & 7, 2u);  // 512 byte requests
+  vm.set_config(1, 0, exp + 8, 0x5810, 2);
+  EXPECT_EQ(vm.config(1, 0, exp + 8, 2), 0x5810u);
+  ASSERT_NE(pm, 0u);
+  EXPECT_EQ(vm.config(1, 0, 0x100, 2), 0x0001u);  // AER
+  unsigned dsn = static_cast<unsigned>(vm.config(1, 0, 0x102, 2)) >> 4;
+  EXPECT_EQ(vm.config(1, 0, dsn, 2), 0x0003u);
+  EXPECT_EQ(vm.config(1, 0, dsn + 4), 0x00112233u);
+  EXPECT_EQ(vm.config(1, 0, dsn + 8), 0x0002c903u);
+}
+
+TEST(Device, DeviceIdIsAProperty) {
+  HcaVm vm({",x-device-id=0x101b"});
+  EXPECT_EQ(vm.config(1, 0, 0x00), 0x101b15b3u);
+}
+
+TEST(Device, OnTheRootComplexAndOnConventionalPci) {
+  Vm q35({"-M", "q35", "-device", "mlx5-hca,id=h,addr=7"});
+  q35.enable_ecam();
+  EXPECT_EQ(q35.config(0, 7, 0), 0x101915b3u);
+  EXPECT_EQ(q35.config(0, 7, q35.find_capability(0, 7, 0x10) + 2, 2) & 0xf0, 0x90u);  // integrated endpoint
+  Vm pc({"-M", "pc", "-device", "mlx5-hca,id=h,addr=7"});
+  EXPECT_EQ(pc.config(0, 7, 0), 0x101915b3u);
+  EXPECT_NE(pc.find_capability(0, 7, 0x10), 0u);
+}
+
+TEST(Device, IntrospectionTellsProperties) {
+  HcaVm vm({",profile=cx5"});
+  std::string tree = vm.hmp("info qtree");
+  EXPECT_THAT(tree, HasSubstr("dev: mlx5-hca, id \"hca0\""));
+  EXPECT_THAT(tree, HasSubstr("ahead = 10000"));
+  bool found = false;
+  for (const auto& p : vm.qmp("device-list-properties", {{"typename", "mlx5-hca"}})) {
+    if (p["name"] == "ahead") {
+      found = true;
+      EXPECT_THAT(p["description"].get<std::string>(), HasSubstr("run-ahead"));
+    }
+    static const char* const ours[] = {"link", "profile", "time",      "trace",
+                                       "bf",   "sm",      "node_guid", "options"};
+    for (const char* name : ours) {
+      if (p["name"] == name) {
+        EXPECT_TRUE(p.contains("description")) << name;
+      }
+    }
+  }
+  EXPECT_TRUE(found);
+  EXPECT_TRUE(nlohmann::json::accept(vm.qom_get("hca0", "stats").get<std::string>()));
+}
+
+TEST(Device, ResetsLeaveItUsable) {
+  HcaVm vm({"", ""});
+  uint64_t id = vm.reg(0, 0);
+  for (int i = 0; i < 3; i++) {
+    vm.function_level_reset(0);
+    vm.restore(0);
+    EXPECT_EQ(vm.reg(0, 0), id);
+    vm.clock_step(1000000);
+  }
+  vm.qmp("system_reset");
+  ASSERT_TRUE(vm.wait_event("RESET"));
+  vm.enable_ecam_again();
+  vm.bring_up(0);
+  EXPECT_EQ(vm.reg(0, 0), id);
+}
+
+// device_del, then the guest's part: the eject register of ACPI hot-plug (pc: 0xae00).
+TEST(Device, Unplug) {
+  Vm vm({"-M", "pc", "-device", "mlx5-hca,id=h0,addr=7", "-device", "mlx5-hca,id=h1,addr=8"});
+  EXPECT_EQ(vm.qmp("device_del", {{"id", "h0"}}), nlohmann::json::object());
+  vm.out32(0xae08, 1u << 7);
+  ASSERT_TRUE(vm.wait_event("DEVICE_DELETED"));
+  EXPECT_EQ(vm.config(0, 7, 0), 0xffffffffu);
+  EXPECT_EQ(vm.config(0, 8, 0), 0x101915b3u);
+  vm.clock_step(1000000);
+  EXPECT_THAT(vm.qom_get("h0", "stats").dump(), HasSubstr("error"));
+  EXPECT_TRUE(vm.qom_get("h1", "stats").is_string());
+  auto again = vm.qmp("device_add", {{"driver", "mlx5-hca"}, {"id", "h0"}, {"bus", "pci.0"}, {"addr", "7"}});
+  EXPECT_THAT(again.dump(), HasSubstr("cannot be added to a running machine"));
+  EXPECT_THAT(vm.qmp("device_del", {{"id", "h1"}}), nlohmann::json::object());
+  vm.out32(0xae08, 1u << 8);
+  ASSERT_TRUE(vm.wait_event("DEVICE_DELETED"));
+  vm.clock_step(1000000);
+  EXPECT_TRUE(vm.alive());
+}
+
+TEST(Device, UnplugAtReset) {
+  HcaVm vm({"", ""});
+  vm.clock_step(1000);
+  vm.qmp("device_del", {{"id", "hca0"}});
+  vm.qmp("system_reset");  // a pending removal is carried out by the reset
+  ASSERT_TRUE(vm.wait_event("RESET"));
+  EXPECT_TRUE(vm.wait_event("DEVICE_DELETED"));
+  vm.enable_ecam_again();
+  vm.bring_up(1);
+  EXPECT_EQ(vm.config(2, 0, 0), 0x101915b3u);
+  vm.clock_step(1000000);
+  EXPECT_TRUE(vm.alive());
+}
+
+TEST(Device, HotAddIsRefused) {
+  HcaVm vm({""}, {"-device", "pcie-root-port,id=free,bus=pcie.0,chassis=9,slot=9,addr=9"});
+  auto reply = vm.qmp("device_add", {{"driver", "mlx5-hca"}, {"id", "late"}, {"bus", "free"}});
+  EXPECT_THAT(reply.dump(), HasSubstr("cannot be added to a running machine"));
+  EXPECT_EQ(vm.config(1, 0, 0), 0x101915b3u);
+}
+
+TEST(Device, MigrationIsRefused) {
+  HcaVm vm({""});
+  EXPECT_THAT(vm.qmp("migrate", {{"uri", "exec:cat >/dev/null"}}).dump(), HasSubstr("mlx5-hca"));
+  EXPECT_EQ(vm.config(1, 0, 0), 0x101915b3u);
+}
+
+TEST(Device, TimeModeFollowsTheAccelerator) {
+  HcaVm wall({""}, {}, {"-accel", "tcg", "-S"});
+  EXPECT_EQ(wall.qom_get("hca0", "time-mode"), "eager");
+  HcaVm icount({""}, {}, {"-accel", "tcg", "-S", "-icount", "shift=3,sleep=off"});
+  EXPECT_EQ(icount.qom_get("hca0", "time-mode"), "lockstep");
+}
+
+TEST(Refusal, Options) {
+  struct {
+    const char *device, *message;
+  } const cases[] = {
+      {"mlx5-hca,link=eth", "link=eth"},
+      {"mlx5-hca,time=sometimes", "allowed are auto, eager, lockstep"},
+      {"mlx5-hca,ahead=2000000000", "allowed are 0 to"},
+      {"mlx5-hca,options=lanes", "is not KEY=VALUE"},
+      {"mlx5-hca,profile=a,,b", "comma"},
+      {"mlx5-hca,options=no-such-key=1", "no-such-key"},
+      {"mlx5-hca,no-such-property=1", "not found"},
+  };
+  for (const auto& c : cases) {
+    QemuExit exit = run_qemu({"-device", c.device});
+    EXPECT_EQ(exit.status, 1) << c.device;
+    EXPECT_THAT(exit.output, HasSubstr(c.message)) << c.device;
+  }
+}
+
+TEST(Refusal, PluginArguments) {
+  QemuExit exit = run_qemu({}, std::string(HCASIM_TEST_DEFAULT_PLUGIN) + ",link=ib");
+  EXPECT_EQ(exit.status, 1);
+  EXPECT_THAT(exit.output, HasSubstr("unknown argument 'link=ib'"));
+}
+
+TEST(Refusal, AnotherQemu) {
+  struct {
+    const char *plugin, *message;
+  } const cases[] = {
+      {HCASIM_TEST_WRONG_VERSION, "made with the headers of QEMU"},
+      {HCASIM_TEST_WRONG_BUILD_ID, "made for the program with build-id 00112233"},
+      {HCASIM_TEST_WRONG_LAYOUT, "differs from its headers"},
+  };
+  for (const auto& c : cases) {
+    QemuExit exit = run_qemu({}, c.plugin);
+    EXPECT_EQ(exit.status, 1) << c.plugin;
+    EXPECT_THAT(exit.output, HasSubstr(c.message));
+    EXPECT_THAT(exit.output, HasSubstr("./hcasim build"));
+  }
+}
+
+}  // namespace
+}  // namespace hcasim::tests

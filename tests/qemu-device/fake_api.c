@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A stand-in for the HCA model behind hca_api.h, for the tests of the QEMU shim alone: a few registers, a DMA
+// engine and timed events, with a clock that follows the same rules as the real one. Not part of the product.
+#include "fake_api.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hca_api.h"
+
+enum { kMaxHcas = 16, kCounters = 6 };
+
+struct hca {
+  const hca_host_ops* ops;
+  void* opaque;
+  bool alive;
+  char options[1024];
+  uint64_t dma_addr, dma_len, dma_result, event_actions, event_count, event_time, write_time, vector, repeat;
+  uint64_t resets;
+  int64_t due;         // next event, HCA_NEVER = none
+  int64_t period;      // of repeated events
+  uint64_t nested_go;  // action to be done inside hca_sim_advance()
+  uint64_t counters[kCounters];
+  uint8_t scratch[0x1000], buffer[FAKE_BUFFER_SIZE];
+  char stats[2048];
+};
+
+enum { kMmioReads, kMmioWrites, kDmaRefused, kEvents, kResets, kNested };
+static const char* const kCounterNames[kCounters] = {"mmio-reads", "mmio-writes", "dma-refused",
+                                                     "events",     "resets",      "nested-advance"};
+static hca_t* hcas[kMaxHcas];
+static unsigned hca_total;
+static bool started, in_kernel;
+static int64_t sim_now;
+static uint64_t activations;
+
+static void power_on(hca_t* h) {
+  uint64_t resets = h->resets;
+  memset(h->scratch, 0, sizeof(h->scratch));
+  memset(h->buffer, 0, sizeof(h->buffer));
+  h->dma_addr = h->dma_len = h->dma_result = h->event_actions = h->event_count = h->event_time = 0;
+  h->write_time = h->vector = h->repeat = h->nested_go = 0;
+  h->due = HCA_NEVER;
+  h->resets = resets;
+}
+
+static bool option_is(const char* item, const char* key) {
+  return strncmp(item, key, strlen(key)) == 0 && item[strlen(key)] == '=';
+}
+
+hca_t* hca_create(const char* options, const hca_host_ops* ops, void* opaque, char* err, size_t err_len) {
+  static const char* const keys[] = {"name", "link",      "profile", "trace", "bf",
+                                     "sm",   "node_guid", "lanes",   "x"};
+  char copy[1024];
+  snprintf(copy, sizeof(copy), "%s", options);
+  for (char *save = NULL, *item = strtok_r(copy, ",", &save); item; item = strtok_r(NULL, ",", &save)) {
+    bool known = false;
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) known |= option_is(item, keys[i]);
+    if (!known || strcmp(item, "link=eth") == 0) {
+      snprintf(err, err_len, "option '%s' is not supported by the fake", item);
+      return NULL;
+    }
+  }
+  if (started || hca_total == kMaxHcas) {
+    snprintf(err, err_len, "too late or too many");
+    return NULL;
+  }
+  hca_t* h = calloc(1, sizeof(*h));
+  h->ops = ops;
+  h->opaque = opaque;
+  h->alive = true;
+  snprintf(h->options, sizeof(h->options), "%s", options);
+  power_on(h);
+  hcas[hca_total++] = h;
+  return h;
+}
+
+void hca_destroy(hca_t* h) {
+  h->alive = false;
+  h->ops->log(h->opaque, HCA_LOG_INFO, "fake destroyed");
+}
+
+const char* hca_option_help(void) { return "name  -  of the HCA\nlink  ib  link layer"; }
+int hca_sim_started(void) { return started; }
+int64_t hca_sim_time(void) { return sim_now; }
+uint64_t hca_sim_activations(void) { return activations; }
+
+int hca_sim_start(int64_t now) {
+  started = true;
+  sim_now = now;
+  return 0;
+}
+
+static void act(hca_t* h, uint64_t actions) {
+  size_t len = h->dma_len < FAKE_BUFFER_SIZE ? h->dma_len : FAKE_BUFFER_SIZE;
+  if (actions & FAKE_READ) h->dma_result = h->ops->dma_read(h->opaque, h->dma_addr, h->buffer, len) != 0;
+  if (actions & FAKE_WRITE) h->dma_result = h->ops->dma_write(h->opaque, h->dma_addr, h->buffer, len) != 0;
+  if (h->dma_result) h->counters[kDmaRefused]++;
+  if (actions & FAKE_MSIX) h->ops->msix(h->opaque, (unsigned)h->vector);
+}
+
+static hca_t* earliest(void) {
+  hca_t* best = NULL;
+  for (unsigned i = 0; i < hca_total; i++) {
+    hca_t* h = hcas[i];
+    if (h->alive && h->due != HCA_NEVER && (!best || h->due < best->due)) best = h;
+  }
+  return best;
+}
+
+static void run_events(int64_t until) {
+  for (hca_t* h = earliest(); h && h->due <= until; h = earliest()) {
+    if (h->due > sim_now) sim_now = h->due;
+    h->due = HCA_NEVER;
+    if (h->repeat) {
+      h->repeat--;
+      h->due = sim_now + h->period;
+    }
+    activations++;
+    h->event_count++;
+    h->counters[kEvents]++;
+    h->event_time = (uint64_t)sim_now;
+    act(h, h->event_actions);
+  }
+}
+
+int64_t hca_sim_advance(int64_t now, int64_t ahead) {
+  if (in_kernel) {
+    for (unsigned i = 0; i < hca_total; i++) hcas[i]->counters[kNested]++;
+    return -1;
+  }
+  in_kernel = true;
+  run_events(now);
+  if (now > sim_now) sim_now = now;
+  for (unsigned i = 0; i < hca_total; i++) {
+    uint64_t go = hcas[i]->nested_go;
+    hcas[i]->nested_go = 0;
+    if (go && hcas[i]->alive) act(hcas[i], go);
+  }
+  run_events(now + ahead);
+  in_kernel = false;
+  hca_t* next = earliest();
+  return next ? next->due : HCA_NEVER;
+}
+
+static uint64_t* plain_register(hca_t* h, uint64_t offset) {
+  switch (offset) {
+    case FAKE_DMA_ADDR:
+      return &h->dma_addr;
+    case FAKE_DMA_LEN:
+      return &h->dma_len;
+    case FAKE_DMA_RESULT:
+      return &h->dma_result;
+    case FAKE_EVENT_ACTIONS:
+      return &h->event_actions;
+    case FAKE_EVENT_COUNT:
+      return &h->event_count;
+    case FAKE_EVENT_TIME:
+      return &h->event_time;
+    case FAKE_WRITE_TIME:
+      return &h->write_time;
+    case FAKE_MSIX_VECTOR:
+      return &h->vector;
+    case FAKE_EVENT_REPEAT:
+      return &h->repeat;
+    case FAKE_RESETS:
+      return &h->resets;
+    default:
+      return NULL;
+  }
+}
+
+static uint8_t* memory_at(hca_t* h, uint64_t offset, unsigned size) {
+  if (offset >= FAKE_SCRATCH && offset + size <= FAKE_SCRATCH + sizeof(h->scratch)) {
+    return h->scratch + (offset - FAKE_SCRATCH);
+  }
+  if (offset >= FAKE_BUFFER && offset + size <= FAKE_BUFFER + FAKE_BUFFER_SIZE) {
+    return h->buffer + (offset - FAKE_BUFFER);
+  }
+  return NULL;
+}
+
+uint64_t hca_mmio_read(hca_t* h, uint64_t offset, unsigned size) {
+  uint64_t value = UINT64_MAX;
+  h->counters[kMmioReads]++;
+  if (memory_at(h, offset, size)) {
+    value = 0;
+    memcpy(&value, memory_at(h, offset, size), size);
+  } else if (offset == FAKE_ID) {
+    value = FAKE_ID_VALUE;
+  } else if (plain_register(h, offset)) {
+    value = *plain_register(h, offset);
+  }
+  return value;
+}
+
+void hca_mmio_write(hca_t* h, uint64_t offset, uint64_t value, unsigned size) {
+  h->counters[kMmioWrites]++;
+  if (memory_at(h, offset, size)) {
+    memcpy(memory_at(h, offset, size), &value, size);
+  } else if (offset == FAKE_DMA_GO) {
+    act(h, value);
+  } else if (offset == FAKE_DMA_GO_NESTED) {
+    h->nested_go = value;
+  } else if (offset == FAKE_MSIX_GO) {
+    act(h, FAKE_MSIX);
+  } else if (offset == FAKE_EVENT_DELAY) {
+    h->write_time = (uint64_t)sim_now;
+    h->period = (int64_t)value;
+    h->due = sim_now + h->period;
+  } else if (plain_register(h, offset) && offset != FAKE_RESETS) {
+    *plain_register(h, offset) = value;
+  }
+}
+
+void hca_mmio_write_burst(hca_t* h, uint64_t offset, const void* data, size_t len) {
+  if (memory_at(h, offset, (unsigned)len)) memcpy(memory_at(h, offset, (unsigned)len), data, len);
+}
+
+void hca_reset(hca_t* h) {
+  power_on(h);
+  h->resets++;
+  h->counters[kResets]++;
+}
+
+hca_pcie_link hca_get_pcie_link(const hca_t* h) {
+  hca_pcie_link link = {3, strstr(h->options, "lanes=8") ? 8 : 16};
+  return link;
+}
+int hca_is_ethernet(const hca_t* h) {
+  (void)h;
+  return 0;
+}
+
+unsigned hca_counter_count(const hca_t* h) {
+  (void)h;
+  return kCounters;
+}
+const char* hca_counter_name(const hca_t* h, unsigned index) {
+  (void)h;
+  return kCounterNames[index];
+}
+uint64_t hca_counter_value(const hca_t* h, unsigned index) { return h->counters[index]; }
+const char* hca_stats_json(hca_t* h) {
+  snprintf(h->stats, sizeof(h->stats), "{\"options\": \"%s\", \"events\": %" PRIu64 "}", h->options,
+           h->counters[kEvents]);
+  return h->stats;
+}
+
+int hca_inject(hca_t* h, const char* fault, char* err, size_t err_len) {
+  if (strcmp(fault, "event") != 0) {
+    snprintf(err, err_len, "known: event");
+    return -1;
+  }
+  h->due = sim_now;
+  return 0;
+}
+const char* hca_fault_help(void) { return "event  run an event now"; }

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The register map of the stand-in for the HCA model: what the tests of the QEMU shim poke at. Little-endian,
+// 8-byte registers unless said otherwise; offsets in BAR0.
+#ifndef HCASIM_TESTS_QEMU_DEVICE_FAKE_API_H
+#define HCASIM_TESTS_QEMU_DEVICE_FAKE_API_H
+
+enum fake_register {
+  FAKE_ID = 0x0,              // reads FAKE_ID_VALUE
+  FAKE_DMA_ADDR = 0x10,       // bus address of the next DMA
+  FAKE_DMA_LEN = 0x18,        // its length, up to FAKE_BUFFER_SIZE
+  FAKE_DMA_GO = 0x20,         // write FAKE_READ or FAKE_WRITE: done at once, in the context of the access
+  FAKE_DMA_RESULT = 0x28,     // of the last DMA: 0 done, 1 refused
+  FAKE_EVENT_DELAY = 0x30,    // write n: an event n ns of simulated time from now does FAKE_EVENT_ACTIONS
+  FAKE_EVENT_ACTIONS = 0x38,  // FAKE_READ | FAKE_WRITE | FAKE_MSIX
+  FAKE_EVENT_COUNT = 0x40,    // events run so far
+  FAKE_EVENT_TIME = 0x48,     // simulated time of the last one
+  FAKE_WRITE_TIME = 0x50,     // simulated time of the last write to FAKE_EVENT_DELAY
+  FAKE_MSIX_VECTOR = 0x58,
+  FAKE_MSIX_GO = 0x60,        // write: signals the vector at once
+  FAKE_EVENT_REPEAT = 0x68,   // each event arms another one until this many more have run
+  FAKE_DMA_GO_NESTED = 0x70,  // write: as FAKE_DMA_GO, but from inside hca_sim_advance()
+  FAKE_RESETS = 0x78,         // hca_reset() calls so far; survives them
+  FAKE_SCRATCH = 0x1000,      // plain memory up to 0x2000
+  FAKE_BUFFER = 0x2000,       // DMA buffer up to 0x3000
+};
+
+enum fake_action { FAKE_READ = 1, FAKE_WRITE = 2, FAKE_MSIX = 4 };
+
+#define FAKE_ID_VALUE 0x5eca0000face0001ull
+#define FAKE_BUFFER_SIZE 0x1000u
+
+#endif

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The QEMU shim with the stand-in model: registers, DMA, interrupts, resets, time.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "hca_vm.h"
+
+namespace hcasim::tests {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr uint64_t kRam = 0x400000;  // guest memory no one else uses
+
+std::vector<uint8_t> pattern(size_t len, uint8_t seed) {
+  std::vector<uint8_t> bytes(len);
+  for (size_t i = 0; i < len; i++) bytes[i] = static_cast<uint8_t>(seed + i * 7);
+  return bytes;
+}
+
+TEST(Shim, AccessesOfAllSizes) {
+  HcaVm vm({""});
+  EXPECT_EQ(vm.reg(0, FAKE_ID), FAKE_ID_VALUE);
+  vm.set_reg(0, FAKE_SCRATCH, 0x1122334455667788);
+  EXPECT_EQ(vm.reg(0, FAKE_SCRATCH, 8), 0x1122334455667788u);
+  EXPECT_EQ(vm.reg(0, FAKE_SCRATCH + 4, 4), 0x11223344u);
+  EXPECT_EQ(vm.reg(0, FAKE_SCRATCH + 2, 2), 0x5566u);
+  EXPECT_EQ(vm.reg(0, FAKE_SCRATCH + 7, 1), 0x11u);
+  vm.set_reg(0, FAKE_SCRATCH + 1, 0xee, 1);
+  vm.set_reg(0, FAKE_SCRATCH + 2, 0xdddd, 2);
+  vm.set_reg(0, FAKE_SCRATCH + 4, 0xcccccccc, 4);
+  EXPECT_EQ(vm.reg(0, FAKE_SCRATCH), 0xccccccccddddee88u);
+  EXPECT_EQ(vm.reg(0, 0xfffff8), UINT64_MAX);  // the last register of the BAR
+}
+
+TEST(Shim, DmaBothWays) {
+  HcaVm vm({""});
+  auto data = pattern(4096, 3);
+  vm.write_bytes(kRam, data);
+  EXPECT_EQ(vm.dma(0, FAKE_READ, kRam, 4096), 0u);
+  EXPECT_EQ(vm.read_bytes(HcaVm::bar0(0) + FAKE_BUFFER, 4096), data);
+  EXPECT_EQ(vm.dma(0, FAKE_WRITE, kRam + 0x10001, 4095), 0u);
+  data.resize(4095);
+  EXPECT_EQ(vm.read_bytes(kRam + 0x10001, 4095), data);
+}
+
+TEST(Shim, DmaRefusedWhereNothingIs) {
+  HcaVm vm({""});
+  EXPECT_EQ(vm.dma(0, FAKE_READ, 0x70000000, 64), 1u);
+  EXPECT_EQ(vm.dma(0, FAKE_WRITE, 0x70000000, 64), 1u);
+  EXPECT_EQ(vm.dma(0, FAKE_READ, 0xffffffffffffffe0, 64), 1u);  // around the top of the address space
+  EXPECT_EQ(vm.dma(0, FAKE_READ, 0x100000000000, 64), 1u);
+  EXPECT_EQ(vm.qom_get("hca0", "ctr-shim-refused-dma"), 4);
+  EXPECT_EQ(vm.dma(0, FAKE_READ, kRam, 64), 0u);
+}
+
+TEST(Shim, BusMasterOffRefusesDmaAndInterrupts) {
+  HcaVm vm({""});
+  vm.enable_msix(0, kRam);
+  vm.set_config(1, 0, 4, 2, 2);
+  vm.write_bytes(kRam + 0x1000, pattern(64, 1));
+  EXPECT_EQ(vm.dma(0, FAKE_WRITE, kRam + 0x1000, 64), 1u);
+  EXPECT_EQ(vm.dma(0, FAKE_READ, kRam + 0x1000, 64), 1u);
+  vm.set_reg(0, FAKE_MSIX_GO, 1);
+  EXPECT_EQ(vm.read(kRam, 4), 0u);
+  EXPECT_EQ(vm.read_bytes(kRam + 0x1000, 64), pattern(64, 1));
+  vm.set_config(1, 0, 4, 6, 2);
+  EXPECT_EQ(vm.dma(0, FAKE_WRITE, kRam + 0x1000, 64), 0u);
+}
+
+TEST(Shim, LowPowerStateRefusesDma) {
+  HcaVm vm({""});
+  unsigned pm = vm.capability(0, 0x01);
+  ASSERT_NE(pm, 0u);
+  vm.set_reg(0, FAKE_DMA_ADDR, kRam);
+  vm.set_reg(0, FAKE_DMA_LEN, 8);
+  vm.set_reg(0, FAKE_EVENT_ACTIONS, FAKE_READ);
+  vm.set_reg(0, FAKE_EVENT_DELAY, 1000);
+  vm.set_config(1, 0, pm + 4, 3, 2);
+  vm.clock_step(2000);
+  EXPECT_EQ(vm.qom_get("hca0", "ctr-dma-refused"), 1);
+  vm.set_config(1, 0, pm + 4, 0, 2);
+  EXPECT_EQ(vm.dma(0, FAKE_READ, kRam, 8), 0u);
+}
+
+TEST(Shim, MsixVectorsMaskedAndPending) {
+  HcaVm vm({""});
+  vm.set_reg(0, FAKE_MSIX_GO, 1);  // MSI-X not enabled: dropped
+  vm.enable_msix(0, kRam);
+  EXPECT_EQ(vm.read(kRam, 4), 0u);
+  for (unsigned v : {0u, 1u, 63u}) {
+    vm.set_reg(0, FAKE_MSIX_VECTOR, v);
+    vm.set_reg(0, FAKE_MSIX_GO, 1);
+    EXPECT_EQ(vm.read(kRam + 4 * v, 4), v + 1);
+  }
+  vm.write(kRam + 4 * 5, 0, 4);
+  vm.write(HcaVm::bar2(0) + 5 * 16 + 12, 1, 4);  // mask vector 5
+  vm.set_reg(0, FAKE_MSIX_VECTOR, 5);
+  vm.set_reg(0, FAKE_MSIX_GO, 1);
+  EXPECT_EQ(vm.read(kRam + 4 * 5, 4), 0u);
+  vm.write(HcaVm::bar2(0) + 5 * 16 + 12, 0, 4);
+  EXPECT_EQ(vm.read(kRam + 4 * 5, 4), 6u);  // pending, sent when unmasked
+  vm.set_reg(0, FAKE_MSIX_VECTOR, 64);      // beyond the last: dropped
+  vm.set_reg(0, FAKE_MSIX_GO, 1);
+  EXPECT_EQ(vm.read(kRam + 4 * 64, 4), 0u);
+}
+
+TEST(Shim, LockstepEventsAtTheirNanosecond) {
+  HcaVm vm({",time=lockstep"});
+  EXPECT_EQ(vm.qom_get("hca0", "time-mode"), "lockstep");
+  vm.enable_msix(0, kRam);
+  int64_t start = vm.clock_step(12345);
+  vm.set_reg(0, FAKE_DMA_ADDR, kRam + 0x1000);
+  vm.set_reg(0, FAKE_DMA_LEN, 64);
+  vm.write_bytes(HcaVm::bar0(0) + FAKE_BUFFER, pattern(64, 9));
+  vm.set_reg(0, FAKE_EVENT_ACTIONS, FAKE_WRITE | FAKE_MSIX);
+  vm.set_reg(0, FAKE_EVENT_DELAY, 1000);
+  EXPECT_EQ(vm.reg(0, FAKE_WRITE_TIME), static_cast<uint64_t>(start));
+  vm.clock_step(999);
+  EXPECT_EQ(vm.read(kRam, 4), 0u);
+  EXPECT_EQ(vm.reg(0, FAKE_EVENT_COUNT), 0u);
+  vm.clock_step(1);
+  EXPECT_EQ(vm.read(kRam, 4), 1u);  // without an access: the timer ran it
+  EXPECT_EQ(vm.read_bytes(kRam + 0x1000, 64), pattern(64, 9));
+  EXPECT_EQ(vm.reg(0, FAKE_EVENT_TIME), static_cast<uint64_t>(start) + 1000);
+}
+
+TEST(Shim, RepeatedEventsDoNotDrift) {
+  HcaVm vm({""});
+  EXPECT_EQ(vm.qom_get("hca0", "time-mode"), "lockstep");  // accel qtest: auto
+  vm.set_reg(0, FAKE_EVENT_REPEAT, 999);
+  vm.set_reg(0, FAKE_EVENT_DELAY, 77);
+  vm.clock_step(77 * 500);
+  EXPECT_EQ(vm.reg(0, FAKE_EVENT_COUNT), 500u);
+  vm.clock_step(77 * 1000);
+  EXPECT_EQ(vm.reg(0, FAKE_EVENT_COUNT), 1000u);
+  EXPECT_EQ(vm.reg(0, FAKE_EVENT_TIME), 77000u);
+}
+
+TEST(Shim, EagerRunsAheadUpToTheBound) {
+  HcaVm vm({",time=eager,ahead=10000"});
+  EXPECT_EQ(vm.qom_get("hca0", "time-mode"), "eager");
+  vm.enable_msix(0, kRam);
+  vm.set_reg(0, FAKE_EVENT_ACTIONS, FAKE_MSIX);
+  vm.set_reg(0, FAKE_EVENT_DELAY, 5000);
+  EXPECT_EQ(vm.read(kRam, 4), 1u);  // at once, though the guest's clock stands
+  EXPECT_EQ(vm.reg(0, FAKE_EVENT_TIME), vm.reg(0, FAKE_WRITE_TIME) + 5000);
+  vm.clock_step(1000000);
+  vm.set_reg(0, FAKE_EVENT_DELAY, 20000);
+  EXPECT_EQ(vm.reg(0, FAKE_EVENT_COUNT), 1u);  // beyond the bound: the timer's work
+  vm.clock_step(20000);
+  EXPECT_EQ(vm.reg(0, FAKE_EVENT_COUNT), 2u);
+  EXPECT_EQ(vm.reg(0, FAKE_EVENT_TIME), 1020000u);
+}
+
+TEST(Shim, OneLockstepHcaMakesAllLockstep) {
+  HcaVm vm({",time=eager", ",time=lockstep"});
+  vm.set_reg(0, FAKE_EVENT_DELAY, 5000);
+  EXPECT_EQ(vm.reg(0, FAKE_EVENT_COUNT), 0u);
+  vm.clock_step(5000);
+  EXPECT_EQ(vm.reg(0, FAKE_EVENT_COUNT), 1u);
+}
+
+TEST(Shim, FunctionLevelReset) {
+  HcaVm vm({""});
+  vm.enable_msix(0, kRam);
+  vm.set_reg(0, FAKE_SCRATCH, 42);
+  vm.set_reg(0, FAKE_EVENT_ACTIONS, FAKE_MSIX);
+  vm.set_reg(0, FAKE_EVENT_DELAY, 1000);
+  uint64_t resets = vm.reg(0, FAKE_RESETS);
+  vm.function_level_reset(0);
+  EXPECT_EQ(vm.config(1, 0, 4, 2) & 6, 0u);
+  EXPECT_EQ(vm.config(1, 0, vm.capability(0, 0x10) + 8, 2) & 0x8000, 0u);
+  vm.restore(0);
+  EXPECT_EQ(vm.reg(0, FAKE_RESETS), resets + 1);
+  EXPECT_EQ(vm.reg(0, FAKE_SCRATCH), 0u);
+  vm.clock_step(5000);
+  EXPECT_EQ(vm.reg(0, FAKE_EVENT_COUNT), 0u);
+  EXPECT_EQ(vm.read(kRam, 4), 0u);
+  EXPECT_EQ(vm.dma(0, FAKE_READ, kRam, 64), 0u);
+}
+
+TEST(Shim, SystemAndBusReset) {
+  HcaVm vm({""});
+  uint64_t resets = vm.reg(0, FAKE_RESETS);
+  vm.set_reg(0, FAKE_SCRATCH, 42);
+  vm.set_config(0, 4, 0x3e, 0x40, 2);  // secondary bus reset of the port above
+  vm.set_config(0, 4, 0x3e, 0, 2);
+  vm.restore(0);
+  EXPECT_EQ(vm.reg(0, FAKE_RESETS), resets + 1);
+  EXPECT_EQ(vm.reg(0, FAKE_SCRATCH), 0u);
+  vm.set_reg(0, FAKE_SCRATCH, 43);
+  vm.qmp("system_reset");
+  ASSERT_TRUE(vm.wait_event("RESET"));
+  vm.enable_ecam_again();
+  vm.bring_up(0);
+  EXPECT_EQ(vm.reg(0, FAKE_RESETS), resets + 2);
+  EXPECT_EQ(vm.reg(0, FAKE_SCRATCH), 0u);
+}
+
+// A guest makes the HCA write its own reset bit, from an access and from inside the running simulation.
+TEST(Shim, ResetByOwnDma) {
+  HcaVm vm({""});
+  for (uint64_t go : {FAKE_DMA_GO, FAKE_DMA_GO_NESTED}) {
+    uint64_t resets = vm.reg(0, FAKE_RESETS);
+    uint64_t devctl = Vm::ecam_address(1, 0, vm.capability(0, 0x10) + 8);
+    vm.set_reg(0, FAKE_BUFFER, 0x8000, 2);
+    vm.set_reg(0, FAKE_DMA_ADDR, devctl);
+    vm.set_reg(0, FAKE_DMA_LEN, 2);
+    vm.set_reg(0, go, FAKE_WRITE);
+    vm.restore(0);
+    EXPECT_EQ(vm.reg(0, FAKE_RESETS), resets + 1);
+    EXPECT_EQ(vm.dma(0, FAKE_READ, kRam, 64), 0u);
+  }
+  EXPECT_TRUE(vm.alive());
+}
+
+TEST(Shim, DmaIntoOwnBarIsRefused) {
+  HcaVm vm({""});
+  for (uint64_t go : {FAKE_DMA_GO, FAKE_DMA_GO_NESTED}) {
+    vm.set_reg(0, FAKE_SCRATCH, 42);
+    vm.set_reg(0, FAKE_BUFFER, 7);
+    EXPECT_EQ(vm.dma(0, FAKE_WRITE, HcaVm::bar0(0) + FAKE_SCRATCH, 8, go), 1u);
+    EXPECT_EQ(vm.reg(0, FAKE_SCRATCH), 42u);
+    EXPECT_EQ(vm.dma(0, FAKE_READ, HcaVm::bar0(0) + FAKE_SCRATCH, 8, go), 1u);
+  }
+  EXPECT_EQ(vm.dma(0, FAKE_READ, kRam, 64), 0u);
+}
+
+TEST(Shim, DmaIntoAnotherHca) {
+  HcaVm vm({"", ""});
+  for (uint64_t go : {FAKE_DMA_GO, FAKE_DMA_GO_NESTED}) {
+    vm.set_reg(0, FAKE_BUFFER, 0x1234567);
+    EXPECT_EQ(vm.dma(0, FAKE_WRITE, HcaVm::bar0(1) + FAKE_SCRATCH, 8, go), 0u);
+    EXPECT_EQ(vm.reg(1, FAKE_SCRATCH), 0x1234567u);
+  }
+  // An interrupt message that is really a write to the other's event register: runs, once the first is done.
+  vm.enable_msix(0, HcaVm::bar0(1) + FAKE_EVENT_DELAY);
+  vm.set_reg(0, FAKE_MSIX_GO, 1);
+  vm.clock_step(10);
+  EXPECT_EQ(vm.reg(1, FAKE_EVENT_COUNT), 1u);
+}
+
+TEST(Shim, TwoHcasShareTheClock) {
+  HcaVm vm({"", ""});
+  vm.set_reg(0, FAKE_SCRATCH, 1);
+  vm.set_reg(1, FAKE_SCRATCH, 2);
+  EXPECT_EQ(vm.reg(0, FAKE_SCRATCH), 1u);
+  vm.set_reg(0, FAKE_EVENT_DELAY, 3000);
+  vm.set_reg(1, FAKE_EVENT_DELAY, 1000);
+  vm.clock_step(1000);
+  EXPECT_EQ(vm.reg(1, FAKE_EVENT_COUNT), 1u);
+  EXPECT_EQ(vm.reg(0, FAKE_EVENT_COUNT), 0u);
+  vm.clock_step(2000);
+  EXPECT_EQ(vm.reg(0, FAKE_EVENT_TIME), 3000u);
+  EXPECT_THAT(vm.qom_get("hca0", "stats").get<std::string>(), HasSubstr("name=hca0"));
+  EXPECT_THAT(vm.qom_get("hca1", "stats").get<std::string>(), HasSubstr("name=hca1"));
+  vm.function_level_reset(0);  // of one only
+  EXPECT_EQ(vm.reg(1, FAKE_SCRATCH), 2u);
+}
+
+// VT-d tables by hand: one second-level page, IOVA 0x1000000 -> kRam.
+TEST(Shim, DmaGoesThroughTheIommu) {
+  HcaVm vm({""}, {"-device", "intel-iommu"});
+  constexpr uint64_t kVtd = 0xfed90000, kTables = 0x300000, kIova = 0x1000000;
+  auto data = pattern(64, 5);
+  vm.write_bytes(kRam, data);
+  EXPECT_EQ(vm.dma(0, FAKE_READ, kRam, 64), 0u);       // off: identity
+  vm.write(kTables + 1 * 16, (kTables + 0x1000) | 1);  // root entry of bus 1
+  vm.write(kTables + 0x1000, (kTables + 0x2000) | 1);  // context entry of devfn 0: 3 levels
+  vm.write(kTables + 0x1008, 1 | 1 << 8);
+  vm.write(kTables + 0x2000, (kTables + 0x3000) | 3);
+  vm.write(kTables + 0x3000 + 8 * 8, (kTables + 0x4000) | 3);
+  vm.write(kTables + 0x4000, kRam | 3);
+  vm.write(kVtd + 0x20, kTables);
+  vm.write(kVtd + 0x18, 1u << 30, 4);
+  vm.write(kVtd + 0x18, 1u << 31, 4);
+  EXPECT_EQ(vm.dma(0, FAKE_READ, kIova, 64), 0u);
+  EXPECT_EQ(vm.read_bytes(HcaVm::bar0(0) + FAKE_BUFFER, 64), data);
+  EXPECT_EQ(vm.dma(0, FAKE_READ, kRam, 64), 1u);
+  EXPECT_EQ(vm.dma(0, FAKE_WRITE, kIova + 0x1000, 64), 1u);
+  EXPECT_EQ(vm.dma(0, FAKE_WRITE, kIova + 0xfc0, 128), 1u);  // runs out of the mapped page
+}
+
+TEST(Shim, CountersStatsAndFaults) {
+  HcaVm vm({",options=lanes=8;x=1,bf=off,sm=on,profile=p"});
+  EXPECT_THAT(vm.qom_get("hca0", "stats").get<std::string>(),
+              HasSubstr("name=hca0,profile=p,bf=off,sm=on,lanes=8,x=1"));
+  vm.set_reg(0, FAKE_SCRATCH, 1);
+  EXPECT_GT(vm.qom_get("hca0", "ctr-mmio-writes").get<int>(), 0);
+  EXPECT_EQ(vm.qom_get("hca0", "ctr-events"), 0);
+  EXPECT_THAT(vm.qom_get("hca0", "inject").get<std::string>(), HasSubstr("event"));
+  std::string path = "/machine/peripheral/hca0";
+  vm.qmp("qom-set", {{"path", path}, {"property", "inject"}, {"value", "event"}});
+  EXPECT_EQ(vm.qom_get("hca0", "ctr-events"), 1);
+  auto bad = vm.qmp("qom-set", {{"path", path}, {"property", "inject"}, {"value", "nonsense"}});
+  EXPECT_THAT(bad.dump(), HasSubstr("known: event"));
+  EXPECT_EQ(vm.qom_get("hca0", "ctr-nested-advance"), 0);
+  EXPECT_GE(vm.qom_get("hca0", "activations").get<int>(), 1);
+}
+
+}  // namespace
+}  // namespace hcasim::tests
