@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+#
+# Makes what a guest is started from, out of Debian packages; nothing is installed on this machine. Needs common.sh, apt.sh.
+#   build/cache/guest/kernel-<6.1|6.12>/   vmlinuz, release, lib/modules/<release> (the modules of modules.txt)
+#   build/cache/guest/root.img             the user space, Debian 12
+#   build/cache/guest/<kernel>/            initramfs.img, modules.img
+# Each is made once; a changed recipe (this file, packages.txt, modules.txt, the init scripts) makes it again.
+# Functions run where `set -e` may be off (inside a condition), so that each step names its own failure.
+
+GUEST_RECIPES=$HCASIM_ROOT/driver/guest
+GUEST_CACHE=$HCASIM_CACHE/guest
+GUEST_USERLAND=bookworm
+
+recipe_list() { sed -e 's/#.*//' -e '/^[[:space:]]*$/d' "$GUEST_RECIPES/$1"; }
+recipe_hash() { (cd "$GUEST_RECIPES" && cat "$@" | sha256sum | cut -c 1-16); }
+
+# Fresh when the stamp holds exactly this text.
+stamp_is() { [[ -r $1 && $(<"$1") == "$2" ]]; }
+
+# Package names of kernel series $1 in the lists of the private apt $2, newest first.
+kernel_candidates() {
+  local series=${1//./\\.} pattern
+  if [[ $1 == 6.1 ]]; then pattern='^linux-image-6\.1\.0-[0-9]+-amd64$'; else pattern="^linux-image-$series\\.[0-9]+(\\+deb[0-9]+(u[0-9]+)?)?-amd64\$"; fi
+  apt_private "$2" apt-cache pkgnames linux-image- | grep -E "$pattern" | sort -rV
+}
+
+# fetch_kernel SERIES: the newest package that the archive really gives; a mirror may list one and not have its file.
+fetch_kernel() {
+  local series=$1 dir=$GUEST_CACHE/kernel-$1 work=$GUEST_CACHE/kernel-$1.partial env suite package tries=0 deb
+  rm -rf "$work" && mkdir -p "$work" || return
+  for suite in bookworm trixie; do
+    env=guest-$suite
+    apt_private_ready "$env" "$suite" empty || { echo "suite $suite cannot be read"; continue; }
+    for package in $(kernel_candidates "$series" "$env"); do
+      tries=$((tries + 1))
+      ((tries <= 5)) || break 2
+      echo "trying $package from $suite"
+      if (cd "$work" && apt_private "$env" apt-get download "$package"); then
+        deb=$(find "$work" -maxdepth 1 -name '*.deb' | head -n 1)
+        break 2
+      fi
+      echo "hcasim: the archive lists $package but did not give its file"
+    done
+  done
+  [[ -n ${deb:-} ]] || { echo "E: no package of Linux $series could be fetched"; return 1; }
+  echo "unpacking $deb"
+  mkdir "$work/tree" "$work/out" && dpkg-deb --fsys-tarfile "$deb" | tar -C "$work/tree" -xf - || return
+  local release vmlinuz
+  vmlinuz=$(find "$work/tree/boot" -name 'vmlinuz-*' | head -n 1)
+  release=${vmlinuz##*/vmlinuz-}
+  [[ -n $release ]] || { echo "E: no kernel in $deb"; return 1; }
+  cp "$vmlinuz" "$work/out/vmlinuz" && printf '%s\n' "$release" >"$work/out/release" &&
+    printf '%s\n' "$package" >"$work/out/package" || return
+  if [[ -d $work/tree/usr/lib/modules && ! -d $work/tree/lib/modules ]]; then mkdir -p "$work/tree/lib" && mv "$work/tree/usr/lib/modules" "$work/tree/lib/"; fi
+  echo "choosing the modules"
+  depmod -b "$work/tree" "$release" && pick_modules "$work/tree" "$work/out" "$release" || return
+  recipe_hash modules.txt recipes.sh >"$work/out/stamp" || return
+  rm -rf "$dir" && mv "$work/out" "$dir" && rm -rf "$work"
+}
+
+# pick_modules FROM TO RELEASE: copies the modules of modules.txt and all they depend on; writes early.txt, the
+# initramfs' modules in load order.
+pick_modules() {
+  python3 - "$GUEST_RECIPES/modules.txt" "$1/lib/modules/$3" "$2/lib/modules/$3" "$2/early.txt" <<'PY'
+import os, re, shutil, subprocess, sys
+wanted_file, source, target, early_file = sys.argv[1:]
+stem = lambda path: re.sub(r"\.ko(\.\w+)?$", "", os.path.basename(path)).replace("-", "_")
+needs, path_of = {}, {}
+for line in open(os.path.join(source, "modules.dep")):
+    path, _, rest = line.strip().partition(":")
+    needs[path] = rest.split()
+    path_of[stem(path)] = path
+early, chosen = [], set()
+def load(path, order):
+    if path in order: return
+    for other in reversed(needs.get(path, [])):
+        load(other, order)
+    if path not in order: order.append(path)
+for line in open(wanted_file):
+    words = line.split("#")[0].split()
+    if not words or words[0].startswith("#"): continue
+    path = path_of.get(words[-1].replace("-", "_"))
+    if path is None: continue
+    order = []
+    load(path, order)
+    chosen.update(order)
+    if words[0] == "early":
+        for each in order:
+            if each not in early: early.append(each)
+# Compressed modules are unpacked here, once, and not by each guest under emulation.
+unpacker = {".xz": "xz", ".zst": "zstd", ".gz": "gzip"}
+plain = lambda path: re.sub(r"\.ko\.\w+$", ".ko", path)
+for path in sorted(chosen):
+    to = os.path.join(target, plain(path))
+    os.makedirs(os.path.dirname(to), exist_ok=True)
+    tool = unpacker.get(os.path.splitext(path)[1])
+    if tool is None: shutil.copyfile(os.path.join(source, path), to)
+    else: subprocess.run([tool, "-dc", os.path.join(source, path)], stdout=open(to, "wb"), check=True)
+for name in ("modules.builtin", "modules.builtin.modinfo", "modules.order"):
+    if os.path.exists(os.path.join(source, name)):
+        shutil.copyfile(os.path.join(source, name), os.path.join(target, name))
+open(early_file, "w").write("".join(plain(path) + "\n" for path in early))
+PY
+  depmod -b "$2" "$3"
+}
+
+# --- user space ---------------------------------------------------------------------------------------------------
+
+root_image_stamp() { recipe_hash packages.txt recipes.sh; }
+
+make_root_image() {
+  local work=$GUEST_CACHE/root.partial env=guest-$GUEST_USERLAND archives=$HCASIM_CACHE/apt/guest-$GUEST_USERLAND/archives tree deb
+  local -a packages
+  mapfile -t packages < <(recipe_list packages.txt)
+  rm -rf "$work" && mkdir -p "$work/tree" || return
+  tree=$work/tree
+  apt_private_ready "$env" "$GUEST_USERLAND" empty || return
+  local -a get=(apt_private "$env" apt-get install -y --no-install-recommends --download-only)
+  "${get[@]}" "${packages[@]}" || { apt_private_setup "$env" "$GUEST_USERLAND" empty && "${get[@]}" "${packages[@]}"; } || return
+  "${get[@]}" --print-uris -qq "${packages[@]}" >"$work/still-missing" || return
+  [[ ! -s $work/still-missing ]] || { echo "E: not fetched:"; cat "$work/still-missing"; return 1; }
+
+  # The packages of this release still ship /bin and /lib; on a merged system these are links.
+  mkdir -p "$tree"/usr/{bin,sbin,lib,lib64,lib/modules} && local dir &&
+    for dir in bin sbin lib lib64; do ln -s "usr/$dir" "$tree/$dir" || return; done
+  # Only what apt chose: the folder may hold older downloads too.
+  apt_private "$env" apt-get install -s --no-install-recommends "${packages[@]}" | awk '/^Inst /{print $2}' | sort >"$work/chosen" || return
+  for deb in "$archives"/*.deb; do
+    grep -qxF "$(basename "$deb" | cut -d _ -f 1)" "$work/chosen" || continue
+    dpkg-deb --fsys-tarfile "$deb" | tar -C "$tree" --keep-directory-symlink --no-same-owner -xf - \
+      --exclude='./usr/share/doc/*' --exclude='./usr/share/man/*' --exclude='./usr/share/locale/*' \
+      --exclude='./usr/share/info/*' --exclude='./usr/share/perl/*' --exclude='./usr/share/lintian/*' ||
+      { echo "E: $deb cannot be unpacked; delete it and run again"; return 1; }
+  done
+  mkdir -p "$tree"/{proc,sys,dev,run,tmp,root,mnt,etc,var/tmp,usr/lib/hcasim} || return
+  printf 'root:x:0:0:root:/root:/bin/bash\nnobody:x:65534:65534::/:/usr/sbin/nologin\n' >"$tree/etc/passwd"
+  printf 'root:x:0:\ntty:x:5:\nkvm:x:104:\nrdma:x:105:\nnogroup:x:65534:\n' >"$tree/etc/group"
+  printf '127.0.0.1 localhost hcasim\n::1 localhost\n' >"$tree/etc/hosts"
+  printf 'passwd: files\ngroup: files\nhosts: files\n' >"$tree/etc/nsswitch.conf"
+  printf 'hcasim\n' >"$tree/etc/hostname"
+  [[ -e $tree/usr/bin/awk ]] || ln -s gawk "$tree/usr/bin/awk"
+  [[ -e $tree/usr/bin/sh ]] || ln -s dash "$tree/usr/bin/sh"
+  local size
+  size=$(du -sm "$tree" | cut -f 1)
+  rm -f "$work/root.img"
+  mke2fs -q -t ext4 -O ^has_journal,^metadata_csum -m 0 -E root_owner=0:0 -L hcasim-root -d "$tree" "$work/root.img" "$((size + size / 5 + 32))M" || return
+  mv "$work/root.img" "$GUEST_CACHE/root.img" && root_image_stamp >"$GUEST_CACHE/root.stamp" && rm -rf "$work"
+}
+
+# --- per kernel ---------------------------------------------------------------------------------------------------
+
+# make_initramfs TREE OUT: TREE holds early.txt and lib/modules/<release>.
+make_initramfs() {
+  local tree=$1 out=$2 work=$2.partial release module
+  release=$(<"$tree/release")
+  rm -rf "$work" && mkdir -p "$work"/{bin,modules} || return
+  cp "$(command -v busybox)" "$work/bin/busybox" || return
+  cp "$GUEST_RECIPES/initramfs-init" "$work/init" && cp "$GUEST_RECIPES/hcasim-init" "$work/hcasim-init" || return
+  chmod 755 "$work/init" "$work/hcasim-init" && : >"$work/modules/order" || return
+  while read -r module; do
+    local from=$tree/lib/modules/$release/$module name
+    name=$(basename "$module")
+    cp "$from" "$work/modules/$name" || return
+    printf '%s\n' "$name" >>"$work/modules/order"
+  done <"$tree/early.txt"
+  # Not compressed: unpacking costs the guest more than the copy does.
+  (cd "$work" && find . -print0 | sort -z | cpio --quiet --null -o -H newc -R 0:0 >"$out.new") || return
+  mv "$out.new" "$out" && rm -rf "$work"
+}
+
+# make_modules_image TREE OUT
+make_modules_image() {
+  local tree=$1 out=$2 size
+  size=$(du -sm "$tree/lib/modules" | cut -f 1)
+  rm -f "$out.new"
+  mke2fs -q -t ext4 -O ^has_journal,^metadata_csum -m 0 -E root_owner=0:0 -L hcasim-modules -d "$tree/lib/modules" "$out.new" "$((size + size / 4 + 16))M" || return
+  mv "$out.new" "$out"
+}
+
+# guest_kernel_images DIR: initramfs.img and modules.img beside the tree in DIR.
+guest_kernel_images() {
+  make_initramfs "$1" "$1/initramfs.img" && make_modules_image "$1" "$1/modules.img" &&
+    recipe_hash initramfs-init hcasim-init recipes.sh >"$1/images.stamp"
+}
+
+# own_kernel KERNEL MODULES: a guest folder for the user's own kernel image and/or modules. KERNEL is 6.1, 6.12 or a
+# bzImage; MODULES a modules_install tree (it has modules.order or modules.builtin) or a folder of .ko files, which
+# then take the place of those of the same name.
+own_kernel() {
+  local kernel=$1 modules=$2 dir=$3 release ko magic count=0
+  rm -rf "$dir" && mkdir -p "$dir/tree" || return
+  if [[ $kernel == 6.1 || $kernel == 6.12 ]]; then
+    cp -r "$GUEST_CACHE/kernel-$kernel"/{vmlinuz,release,early.txt,lib} "$dir/" || return
+    release=$(<"$dir/release")
+  else
+    cp "$kernel" "$dir/vmlinuz" || return
+    release=$(file_kernel_release "$kernel")
+    [[ -n $release ]] || { echo "E: $kernel is no x86 Linux kernel image (bzImage)"; return 1; }
+    printf '%s\n' "$release" >"$dir/release"
+    [[ -n $modules ]] || modules=/lib/modules/$release
+    [[ -d $modules ]] || { echo "E: kernel $release needs its modules: give --modules DIR (make modules_install INSTALL_MOD_PATH=...)"; return 1; }
+  fi
+  if [[ -d $modules/lib/modules/$release ]]; then modules=$modules/lib/modules/$release; fi
+  if [[ -e $modules/modules.order || -e $modules/modules.builtin ]]; then
+    mkdir -p "$dir/tree/lib/modules" && cp -rL "$modules" "$dir/tree/lib/modules/$release" 2>/dev/null
+    rm -rf "${dir:?}/lib" "$dir/tree/lib/modules/$release"/{build,source}
+    depmod -b "$dir/tree" "$release" && pick_modules "$dir/tree" "$dir" "$release" || return
+  else
+    mkdir -p "$dir/lib/modules/$release/updates" || return
+    while IFS= read -r -d '' ko; do
+      magic=$(modinfo -F vermagic "$ko") && magic=${magic%% *}
+      [[ $magic == "$release" ]] || { echo "E: $ko is built for kernel $magic, the guest's is $release"; return 1; }
+      cp "$ko" "$dir/lib/modules/$release/updates/" || return
+      count=$((count + 1))
+    done < <(find "$modules" -name '*.ko' -print0)
+    ((count > 0)) || { echo "E: no .ko files and no modules.order under $modules"; return 1; }
+    depmod -b "$dir" "$release" || return
+  fi
+  rm -rf "$dir/tree"
+  guest_kernel_images "$dir"
+}
+
+# Release string of a bzImage: its header says where the text stands.
+file_kernel_release() {
+  python3 - "$1" <<'PY'
+import struct, sys
+image = open(sys.argv[1], "rb").read(0x10000)
+if image[0x202:0x206] != b"HdrS": sys.exit(0)
+offset = struct.unpack_from("<H", image, 0x20e)[0] + 0x200
+print(image[offset:image.index(b"\0", offset)].split()[0].decode())
+PY
+}
+
+# guest_ready KERNEL MODULES: makes all that is missing; sets GUEST_DIR (vmlinuz, initramfs.img, modules.img) and GUEST_ROOT.
+guest_ready() { with_lock guest guest_ready_locked "$@" && guest_paths "$@"; }
+
+guest_paths() {
+  if [[ -n $2 || ($1 != 6.1 && $1 != 6.12) ]]; then
+    GUEST_DIR=$GUEST_CACHE/own-$(printf '%s|%s' "$1" "$2" | sha256sum | cut -c 1-12)
+  else
+    GUEST_DIR=$GUEST_CACHE/kernel-$1
+  fi
+  # shellcheck disable=SC2034 # read by the launcher
+  GUEST_ROOT=$GUEST_CACHE/root.img
+}
+
+guest_ready_locked() {
+  local kernel=$1 modules=$2
+  mkdir -p "$GUEST_CACHE"
+  guest_paths "$kernel" "$modules"
+  if [[ $kernel == 6.1 || $kernel == 6.12 ]]; then
+    if ! stamp_is "$GUEST_CACHE/kernel-$kernel/stamp" "$(recipe_hash modules.txt recipes.sh)"; then
+      step "fetching Debian's Linux $kernel" "guest-kernel-$kernel" fetch_kernel "$kernel" ||
+        fetch_failed "a package of Linux $kernel" "guest-kernel-$kernel"
+    fi
+    if ! stamp_is "$GUEST_CACHE/kernel-$kernel/images.stamp" "$(recipe_hash initramfs-init hcasim-init recipes.sh)"; then
+      step "making the initramfs and module image for $kernel" "guest-images-$kernel" guest_kernel_images "$GUEST_CACHE/kernel-$kernel" ||
+        die "the guest's images could not be made" "./hcasim doctor says whether a tool is missing"
+    fi
+  fi
+  if ! stamp_is "$GUEST_CACHE/root.stamp" "$(root_image_stamp)"; then
+    step "making the guest's root image from Debian packages" guest-root make_root_image || fetch_failed "the guest's packages" guest-root
+  fi
+  if [[ $GUEST_DIR == */own-* ]]; then
+    # A developer's files change under us: always taken afresh.
+    step "taking over kernel ${kernel}${modules:+ with modules of $modules}" guest-own own_kernel "$kernel" "$modules" "$GUEST_DIR" ||
+      die "that kernel or those modules cannot be used: $(grep '^E: ' "$HCASIM_LOGS/guest-own.log" | sed 's/^E: //' | tail -n 1)"
+  fi
+}
+
+fetch_failed() {
+  local missing
+  missing=$(grep -hE '^(Err|E: )|did not give' "$HCASIM_LOGS/$2.log" | sort -u | head -n 5 | sed 's/^/     /')
+  die "$1 could not be fetched:"$'\n'"$missing" \
+    "a mirror sometimes lacks a file for a while: run the same command again later, or name another mirror in /etc/apt" \
+    "what has been fetched is kept in $HCASIM_CACHE/apt"
+}

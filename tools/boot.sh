@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+#
+# shellcheck disable=SC2054 # commas are QEMU's
+#
+# Starts a guest. Needs common.sh, install.sh, build.sh, apt.sh, recipes.sh.
+
+boot_usage() {
+  cat <<'TEXT'
+usage: ./hcasim boot [OPTIONS] [QEMU OPTIONS] [-- CMD...]
+
+Boots a guest with an HCA. Without CMD: an interactive shell ('exit' leaves, Ctrl-A x ends QEMU).
+With CMD: runs it as root, prints its output, exits with its status (124: time limit, 125: the guest did not get to it).
+
+  --kernel {6.1,6.12,FILE}   Debian's kernel of that series, or your own bzImage            (6.1)
+  --modules DIR              your own modules: a modules_install tree, or a folder of .ko files that take the place of
+                             Debian's of the same name
+  --hca KEY=VALUE,...        properties of the HCA; more than once: more than one HCA       (link=ib)
+  --hca none                 no HCA
+  --modprobe A,B,...         modules loaded before CMD      (mlx5_core,mlx5_ib,ib_uverbs,ib_umad; none with --hca none)
+  --no-modprobe              load nothing
+  --script FILE              run this bash script in the guest (as CMD)
+  --smp N                    processors of the guest                                        (2; 1 with --lockstep)
+  --mem SIZE                 memory of the guest                                            (2G)
+  --accel {tcg,kvm}          emulate, or use this machine's virtualization                  (tcg)
+  --lockstep                 exact, repeatable time: QEMU counts instructions and the HCA shares its clock
+  --append TEXT              added to the kernel's command line
+  --timeout SECONDS          end the guest after this long                                  (with CMD: 600)
+  --console FILE             where the kernel's messages go when there is a CMD             (build/logs/guest-console.log)
+  --reboots                  let the guest reboot; without it a reboot ends it
+All other options go to QEMU as they are, after hcasim's own.
+TEXT
+}
+
+# hca_options BUS_PREFIX SPEC...: the -plugin and -device options into the array HCA_OPTIONS. With a prefix each HCA
+# gets a PCIe root port of its own.
+hca_options() {
+  local prefix=$1 spec index=0 bus
+  shift
+  HCA_OPTIONS=()
+  for spec in "$@"; do
+    [[ $spec == none ]] && continue
+    ((${#HCA_OPTIONS[@]} > 0)) || HCA_OPTIONS=(-plugin "$HCASIM_PLUGIN")
+    [[ ",$spec," == *,link=* ]] || spec="link=ib${spec:+,$spec}"
+    bus=
+    if [[ -n $prefix && ",$spec," != *,bus=* ]]; then
+      HCA_OPTIONS+=(-device "pcie-root-port,id=$prefix$index,chassis=$((index + 1)),slot=$((index + 1))")
+      bus=,bus=$prefix$index
+    fi
+    HCA_OPTIONS+=(-device "mlx5-hca,$spec$bus")
+    index=$((index + 1))
+  done
+}
+
+# Stops a guest that this script started when the script itself is ended.
+boot_child=
+boot_stop() {
+  [[ -z $boot_child ]] || kill "$boot_child" 2>/dev/null || true
+}
+
+boot() {
+  local kernel=6.1 modules='' smp='' mem=2G accel=tcg lockstep=no append='' timeout='' console=$HCASIM_LOGS/guest-console.log
+  local modprobe=auto script='' reboots=no has_command=no status=0 report word
+  local -a hcas=() extra=() command=()
+  while (($# > 0)); do
+    word=$1
+    # Options of ours may be written --key=value too.
+    case $word in
+      --kernel=* | --modules=* | --smp=* | --mem=* | --hca=* | --modprobe=* | --script=* | --accel=* | --append=* | --timeout=* | --console=*)
+        shift
+        set -- "${word%%=*}" "${word#*=}" "$@"
+        continue
+        ;;
+      --kernel | --modules | --smp | --mem | --hca | --modprobe | --script | --accel | --append | --timeout | --console)
+        (($# >= 2)) || die "$word needs a value" "./hcasim boot --help"
+        ;;
+    esac
+    case $word in
+      --kernel) kernel=$2 && shift ;;
+      --modules) modules=$2 && shift ;;
+      --smp) smp=$2 && shift ;;
+      --mem) mem=$2 && shift ;;
+      --hca) hcas+=("$2") && shift ;;
+      --modprobe) modprobe=$2 && shift ;;
+      --no-modprobe) modprobe='' ;;
+      --script) script=$2 && shift ;;
+      --accel) accel=$2 && shift ;;
+      --lockstep) lockstep=yes ;;
+      --append) append=$2 && shift ;;
+      --timeout) timeout=$2 && shift ;;
+      --console) console=$2 && shift ;;
+      --reboots) reboots=yes ;;
+      -h | --help) boot_usage && return 0 ;;
+      --)
+        shift
+        command=("$@")
+        has_command=yes
+        break
+        ;;
+      *) extra+=("$word") ;;
+    esac
+    shift
+  done
+
+  ((${#hcas[@]} > 0)) || hcas=(link=ib)
+  case $kernel in
+    6.1 | 6.12) ;;
+    *) [[ -r $kernel ]] || die "no kernel '$kernel'" "--kernel takes 6.1, 6.12 or the path of a bzImage" ;;
+  esac
+  [[ -z $modules || -d $modules ]] || die "--modules $modules is no folder"
+  [[ -z $script || -r $script ]] || die "cannot read the script $script"
+  [[ -z $timeout || $timeout =~ ^[0-9]+$ ]] || die "--timeout takes whole seconds, not '$timeout'"
+  case $accel in
+    tcg) ;;
+    kvm) [[ -w /dev/kvm ]] || die "--accel kvm: /dev/kvm cannot be used here" "leave it out (TCG), or give this user the right to /dev/kvm" ;;
+    *) die "--accel takes tcg or kvm, not '$accel'" ;;
+  esac
+  [[ -n $script ]] && has_command=yes
+  if [[ $modprobe == auto ]]; then
+    modprobe=mlx5_core,mlx5_ib,ib_uverbs,ib_umad
+    [[ "${hcas[*]}" == none ]] && modprobe=''
+  fi
+  if [[ $lockstep == yes ]]; then
+    [[ $accel == tcg ]] || die "--lockstep counts instructions, which only TCG can"
+    smp=${smp:-1}
+    local i
+    for i in "${!hcas[@]}"; do
+      [[ ${hcas[i]} == none || ",${hcas[i]}," == *,time=* ]] || hcas[i]=${hcas[i]:+${hcas[i]},}time=lockstep
+    done
+  fi
+
+  if [[ "${hcas[*]}" == none ]]; then install_missing; else build_release; fi
+  if [[ "${hcas[*]}" != none && ! -e $HCASIM_PLUGIN ]]; then die "the build made no $HCASIM_PLUGIN"; fi
+  guest_ready "$kernel" "$modules"
+  [[ -n $modules ]] && modules=$(cd "$modules" && pwd)
+
+  local work cpu=max
+  work=$(mktemp -d "${TMPDIR:-/tmp}/hcasim-guest.XXXXXX")
+  # shellcheck disable=SC2064 # the folder's name now, not later
+  trap "boot_stop; rm -rf '$work'" EXIT
+  trap 'exit 130' INT
+  trap 'exit 143' TERM
+  # 5-level page tables make every walk under emulation longer.
+  if [[ $accel == kvm ]]; then cpu=host; else cpu=max,la57=off; fi
+  local -a qemu=(qemu-system-x86_64 -name hcasim -nodefaults -no-user-config -display none
+    -machine q35,vmport=off,usb=off -accel "$accel" -cpu "$cpu" -smp "${smp:-2}" -m "$mem"
+    -kernel "$GUEST_DIR/vmlinuz" -initrd "$GUEST_DIR/initramfs.img"
+    -drive "if=none,id=root,format=raw,readonly=on,file=${GUEST_ROOT//,/,,}" -device virtio-blk-pci,drive=root
+    -drive "if=none,id=modules,format=raw,readonly=on,file=${GUEST_DIR//,/,,}/modules.img" -device virtio-blk-pci,drive=modules)
+  [[ $reboots == yes ]] || qemu+=(-no-reboot)
+  if [[ $lockstep == yes ]]; then
+    qemu+=(-icount 'shift=3,sleep=off' -rtc 'base=2024-01-01T00:00:00,clock=vm' -seed 1)
+  fi
+  append="console=ttyS0 panic=-1 quiet loglevel=4 tsc=reliable no_timer_check mitigations=off random.trust_cpu=on${modprobe:+ hcasim.modprobe=$modprobe}${append:+ $append}"
+  hca_options hcasim-port "${hcas[@]}"
+  qemu+=("${HCA_OPTIONS[@]}")
+
+  if [[ $has_command == no ]]; then
+    qemu+=(-serial mon:stdio -append "$append" "${extra[@]}")
+    say "booting Linux $(<"$GUEST_DIR/release") ..."
+    if [[ -n $timeout ]]; then qemu=(timeout --foreground -k 5 "$timeout" "${qemu[@]}"); fi
+    "${qemu[@]}" || status=$?
+    return "$status"
+  fi
+
+  if [[ -n $script ]]; then
+    cp "$script" "$work/script"
+  else
+    # One argument is a line of shell; several are a command and its arguments.
+    if ((${#command[@]} == 1)); then printf '%s\n' "${command[0]}" >"$work/script"; else printf '%q ' "${command[@]}" >"$work/script"; fi
+  fi
+  [[ -s $work/script ]] || die "the command is empty"
+  : >"$work/control"
+  mkdir -p "$(dirname "$console")"
+  qemu+=(-append "$append" -fw_cfg "name=opt/hcasim/script,file=$work/script"
+    -serial "file:$console" -device virtio-serial-pci
+    -chardev stdio,id=out,signal=off -device virtserialport,chardev=out,name=hcasim.out
+    -chardev "file,id=control,path=$work/control" -device virtserialport,chardev=control,name=hcasim.control
+    "${extra[@]}")
+  # At the end of its input, QEMU's stdio hangs up on the guest: an input that never ends and never says anything.
+  mkfifo "$work/stdin"
+  timeout -k 5 "${timeout:-600}" "${qemu[@]}" <>"$work/stdin" &
+  boot_child=$!
+  wait "$boot_child" || status=$?
+  boot_child=
+  if ((status == 124 || status == 137)); then
+    say "hcasim: the guest was ended after its time limit of ${timeout:-600} s; the end of its console ($console):"
+    tail -n 25 "$console" | sed 's/^/   | /' >&2
+    return 124
+  fi
+  report=$(sed -n 's/^exit \([0-9]*\)$/\1/p' "$work/control" | tail -n 1)
+  [[ -n $report ]] || report=$(tr -d '\r' <"$console" | sed -n 's/^hcasim-guest-exit: \([0-9]*\)$/\1/p' | tail -n 1)
+  if [[ -z $report ]]; then
+    say "hcasim: QEMU ended with status $status and the guest did not report; the end of its console ($console):"
+    tail -n 25 "$console" | sed 's/^/   | /' >&2
+    return 125
+  fi
+  if ((report == 125 || report == 126)); then tail -n 25 "$console" | sed 's/^/   | /' >&2; fi
+  if ((status != 0)); then
+    say "hcasim: the guest reported $report, but QEMU ended with status $status"
+    return 125
+  fi
+  return "$report"
+}

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+#
+# ./hcasim doctor: what is there, what is missing, how to get it. Installs and fetches nothing.
+# Needs common.sh, install.sh, apt.sh, recipes.sh.
+
+doctor_bad=0
+row() { printf '%-9s %-22s %s\n' "$1" "$2" "$3"; }
+good() { row ok "$1" "$2"; }
+later() { row later "$1" "$2"; } # made or fetched by the next command that needs it
+bad() {
+  row MISSING "$1" "$2"
+  [[ -z ${3:-} ]] || row '' '' "-> $3"
+  doctor_bad=1
+}
+
+doctor() {
+  local missing text header free source version built k
+  # shellcheck disable=SC1091
+  text=$(. /etc/os-release 2>/dev/null && printf '%s' "${PRETTY_NAME:-}")
+  case $(debian_codename) in
+    bookworm | trixie) good system "$text, $(nproc) processors, $(awk '/MemTotal/{printf "%.0f GiB", $2/1048576}' /proc/meminfo)" ;;
+    *) bad system "${text:-unknown}: hcasim is set up for Debian 12 and 13" "elsewhere install what tools/packages.txt lists by hand" ;;
+  esac
+  [[ $(uname -m) == x86_64 ]] || bad processor "$(uname -m); the device is built for x86_64 QEMU only"
+
+  missing=$(missing_packages | tr '\n' ' ')
+  if [[ -z $missing ]]; then
+    good packages "all of tools/packages.txt"
+  elif ((EUID == 0)) || have sudo; then
+    bad packages "$missing" "./hcasim build installs them"
+  else
+    bad packages "$missing" "as root: apt-get install --no-install-recommends $missing"
+  fi
+
+  if header=$(mlx5_ifc_header); then good mlx5_ifc.h "$header"; else bad mlx5_ifc.h "not under /usr/src" "./hcasim build installs a linux-headers-*-common package"; fi
+
+  if have qemu-system-x86_64; then
+    version=$(dpkg-query -W -f '${Version}' qemu-system-x86 2>/dev/null || true)
+    good QEMU "$(qemu-system-x86_64 --version | head -n 1)"
+    [[ -n $version ]] || bad "QEMU's package" "qemu-system-x86_64 is not Debian's: its exact source cannot be found" "install the package qemu-system-x86, or configure with -DHCASIM_QEMU_SRC=<its source tree>"
+    if [[ -n $version ]]; then
+      source=$("$HCASIM_ROOT/tools/fetch-qemu-source" --expected)
+      if [[ -e $source/.hcasim-source ]]; then good "QEMU source" "$source"; else later "QEMU source" "fetched at the first build"; fi
+      if [[ -e $HCASIM_PLUGIN ]]; then
+        built=$(sed -n 's/^HCASIM_QEMU_SRC:[A-Z]*=//p' "$HCASIM_RELEASE/CMakeCache.txt" 2>/dev/null)
+        if [[ $built == "$source" ]]; then
+          good device "$HCASIM_PLUGIN"
+        else
+          bad device "built for ${built##*/}, installed is ${source##*/}" "./hcasim build"
+        fi
+      else
+        later device "built by ./hcasim build"
+      fi
+    fi
+  else
+    bad QEMU "no qemu-system-x86_64" "./hcasim build installs it"
+  fi
+
+  for k in 6.1 6.12; do
+    if [[ -e $GUEST_CACHE/kernel-$k/modules.img ]]; then
+      good "guest kernel $k" "$(<"$GUEST_CACHE/kernel-$k/package")"
+    else
+      later "guest kernel $k" "fetched at the first ./hcasim boot --kernel $k"
+    fi
+  done
+  if [[ -e $GUEST_CACHE/root.img ]]; then good "guest root image" "$GUEST_CACHE/root.img"; else later "guest root image" "made at the first ./hcasim boot"; fi
+
+  mkdir -p "$HCASIM_BUILD"
+  free=$(df -Pm "$HCASIM_BUILD" | awk 'NR==2{print $4}')
+  if ((free >= 4096)); then good "disk space" "$free MiB free at $HCASIM_BUILD"; else bad "disk space" "$free MiB free at $HCASIM_BUILD" "4096 MiB are wanted"; fi
+  free=$(awk '/MemAvailable/{printf "%d", $2/1024}' /proc/meminfo)
+  if ((free >= 3072)); then good memory "$free MiB available"; else bad memory "$free MiB available" "a guest takes 2 GiB: boot with --mem 1G, or free some"; fi
+  if [[ -w /dev/kvm ]]; then
+    good KVM "/dev/kvm is usable (boot --accel kvm); the default is TCG"
+  else
+    row none KVM "not usable here; nothing needs it, the guests run under TCG"
+  fi
+  return "$doctor_bad"
+}
