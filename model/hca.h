@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The top module: an mlx5-class HCA. Its boundary is TLM-2.0: `bar` (target, BAR0), `dma` (initiator, host
-// memory), and MSI-X as a call of the HostPort; everything else is inside.
+// The top module: an mlx5-class HCA. Its boundary is BAR0 (bar_read(), bar_write(), or the TLM-2.0 target
+// socket `bar`) and a HostPort for DMA and MSI-X (TLM-2.0: model/pcie/tlm_host_port.h); everything else is
+// inside.
 #ifndef HCASIM_MODEL_HCA_H
 #define HCASIM_MODEL_HCA_H
 
+#include <tlm_utils/simple_target_socket.h>
+#include <array>
 #include <cstdint>
-#include <functional>
-#include <memory>
-#include <string>
 #include <systemc>
+#include <tlm>
 
 #include "model/cq/cq.h"
 #include "model/ctx/qp.h"
@@ -41,7 +42,12 @@ class Hca : public sc_core::sc_module, public FaultSink {
   void attach(FirmwarePort& firmware) { firmware_ = &firmware; }
   FirmwarePort& firmware() { return *firmware_; }
 
-  // BAR0 access, bytes as they lie on the bus; len 1, 2, 4, 8 (writes to UAR pages: up to 64).
+  // The same as bar_read() and bar_write() for a SystemC platform; may be left unbound. Loosely timed; bytes
+  // lie in the payload as on the bus.
+  tlm_utils::simple_target_socket_optional<Hca> bar;
+
+  // BAR0 access, bytes as they lie on the bus; len 1, 2, 4, 8 (writes to UAR pages: up to Uar::kMaxBurst).
+  // Out of range or of another length: reads give all ones, writes do nothing; counted.
   void bar_read(std::uint64_t offset, std::uint8_t* bytes, unsigned len);
   void bar_write(std::uint64_t offset, const std::uint8_t* bytes, unsigned len);
 
@@ -49,15 +55,16 @@ class Hca : public sc_core::sc_module, public FaultSink {
   void reset();
 
   // --- What firmware works on -------------------------------------------------------------------------
-  // A QP's attributes and state have been written by firmware: from `old` to qp.state. Starts, stops, drains or
-  // flushes its engines; to kRst: forgets its run-time state and purges nothing in CQs (the driver does that).
+  // A QP's attributes and state have been written by firmware: from `old` to qp.state. Starts, stops, drains
+  // or flushes its engines; to kRst: forgets its run-time state and purges nothing in CQs (the driver does
+  // that).
   void qp_changed(Qp& qp, QpState old);
   // The engines move a QP into an error state by themselves: flushes, tells firmware, raises the async event
   // `event_type` (an EQE type; 0 = none).
   void qp_error(Time t, Qp& qp, std::uint8_t event_type);
   // Nothing in flight touches memory any more through this mkey / QP / CQ when it returns.
   void quiesce();
-  // Async port event to the driver, after firmware changed port state.
+  // Async port event to the driver, after firmware changed port state; eqe_subtype: prm::kPortActive ...
   void port_changed(std::uint8_t eqe_subtype);
 
   const Profile& profile() const { return profile_; }
@@ -87,11 +94,18 @@ class Hca : public sc_core::sc_module, public FaultSink {
   };
   QCounter& q_counter(std::uint8_t set) { return q_counters_[set]; }
 
+  std::uint64_t bad_accesses() const { return bad_accesses_; }
+  std::uint64_t qp_errors() const { return qp_errors_; }
+  // A broken invariant was met (model_fault); reset() brings the HCA back.
   bool dead() const { return dead_; }
   void model_fault(const char* where, const char* what) noexcept override;
 
  private:
   void receive(Time t, PacketRef& packet);
+  void deliver(Time t, Qp& qp, PacketRef& packet);
+  void write_refused(Time t, WriteOwner owner);
+  void transport(tlm::tlm_generic_payload& payload, sc_core::sc_time& delay);
+  void clear();
 
   const Profile profile_;
   HostPort& host_;
@@ -111,6 +125,7 @@ class Hca : public sc_core::sc_module, public FaultSink {
   Responder responder_;
   Scheduler scheduler_;
   std::array<QCounter, 256> q_counters_{};
+  std::uint64_t bad_accesses_ = 0, qp_errors_ = 0;
 };
 
 }  // namespace hcasim

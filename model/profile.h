@@ -20,19 +20,18 @@ struct Profile {
   struct Pcie {
     unsigned generation = 3;
     unsigned lanes = 16;
-    double efficiency = 0.9;         // share of the raw link rate left for TLPs
-    unsigned max_payload = 256;      // bytes
-    unsigned max_read_request = 512; // bytes
+    double efficiency = 0.9;          // share of the raw link rate left for TLPs
+    unsigned max_payload = 256;       // bytes
+    unsigned max_read_request = 512;  // bytes
     unsigned completion_boundary = 64;
-    unsigned tags = 256;             // outstanding read requests
+    unsigned tags = 256;                // outstanding read requests
     Time read_latency = from_ns(460);   // round trip of a small read, caches warm
     Time write_latency = from_ns(250);  // posted write until visible in memory
     Time mmio_latency = from_ns(150);   // CPU store until the HCA sees it
     unsigned tlp_write_overhead = 24;   // bytes, framing included
     unsigned tlp_read_overhead = 24;
     unsigned tlp_completion_overhead = 20;
-    Time per_byte_up() const;    // ps per byte, HCA to host (from generation, lanes, efficiency)
-    Time per_byte_down() const;  // ps per byte, host to HCA
+    double ps_per_byte() const;  // either direction, from generation, lanes, efficiency
   } pcie;
 
   struct Engine {
@@ -64,25 +63,26 @@ struct Profile {
   } cache;
 
   struct Port {
-    double rate_gbps = 100.0;       // data rate after encoding
-    Time loopback = from_ns(60);    // port out to port in, cable to itself
+    double rate_gbps = 100.0;     // data rate after encoding
+    Time loopback = from_ns(60);  // port out to port in, cable to itself
     Time wire_latency = from_ns(150);
-    unsigned ib_link_width = 0x2;   // PTYS encoding: 1 = 1X, 2 = 2X, 4 = 4X, 8 = 8X
-    unsigned ib_link_speed = 0x20;  // PTYS encoding: bit 5 = EDR
-    unsigned max_mtu = 4096;        // bytes
+    unsigned ib_link_width = 0x2;     // PTYS encoding: 1 = 1X, 2 = 2X, 4 = 4X, 8 = 8X
+    unsigned ib_link_speed = 0x20;    // PTYS encoding: bit 5 = EDR
+    unsigned max_mtu = 4096;          // bytes
     unsigned tx_backlog_packets = 8;  // packets queued before the scheduler waits for the port
   } port;
 
   struct Firmware {
-    Time command = from_ns(2000);          // a plain command
-    Time command_mailbox = from_ns(500);   // per mailbox block moved
-    Time object = from_ns(3000);           // create, modify, destroy of an object
-    unsigned boot_pages = 64;              // 4 KiB pages asked for at boot ...
-    unsigned init_pages = 256;             // ... and at INIT_HCA
+    Time command = from_ns(2000);         // a plain command
+    Time command_mailbox = from_ns(500);  // per mailbox block moved
+    Time object = from_ns(3000);          // create, modify, destroy of an object
+    unsigned boot_pages = 64;             // 4 KiB pages asked for at boot ...
+    unsigned init_pages = 256;            // ... and at INIT_HCA
   } firmware;
 
   // Everything in the file that the struct does not name is an error: `err` gets "file:line: key: what is
-  // allowed". path may be a bare name, looked for in the profile folders given.
+  // allowed". Keys are the members' names, those of times with the suffix _ns; what a file does not name
+  // keeps the default above. path may be a bare name, looked for as NAME.toml in the profile folders given.
   static bool load(const std::string& path, const std::vector<std::string>& folders, Profile& out,
                    std::string& err);
 };

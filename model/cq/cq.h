@@ -10,9 +10,15 @@
 #include "model/ctx/cache.h"
 #include "model/ctx/guest_ring.h"
 #include "model/eq/eq.h"
+#include "model/occupancy.h"
 #include "model/pcie/dma.h"
+#include "model/timed_queue.h"
 
 namespace hcasim {
+
+namespace prm {
+struct Cqe;
+}
 
 struct Cq {
   std::uint32_t cqn = 0;
@@ -24,29 +30,31 @@ struct Cq {
   bool overrun_ignore = false;  // cqc.oi
   unsigned period_us = 0;       // moderation: cqc.cq_period, cq_max_count; 0 = off
   unsigned max_count = 0;
-  std::uint32_t producer = 0;   // free-running
-  std::uint32_t consumer = 0;   // last read from the DBR, 24 bits extended
+  std::uint32_t producer = 0;  // free-running
+  std::uint32_t consumer = 0;  // last read from the DBR, 24 bits extended
   bool armed = false, armed_solicited = false;
-  std::uint32_t arm_ci = 0;
-  std::uint32_t moderated = 0;  // CQEs since the last event
-  bool error = false;           // overrun or refused write: no further CQE
-  std::uint32_t refs = 0;       // QPs and SRQs that complete into it
+  std::uint32_t moderated = 0;      // CQEs since the last event
+  bool error = false;               // overrun or refused write: no further CQE
+  std::uint32_t refs = 0;           // QPs and SRQs that complete into it
+  bool any_solicited = false;       // a solicited or error CQE was written ...
+  std::uint32_t solicited_end = 0;  // ... and the producer count behind the last one
+  std::uint64_t timer = 0;          // moderation period running: its serial number; 0 = none
 };
 
 // A CQE's content, in host order; the unit lays it out (model/prm/cqe.h).
 struct Completion {
-  std::uint8_t opcode = 0;        // cqe op_own[7:4]
-  std::uint8_t send_opcode = 0;   // sop_drop_qpn[31:24], requester CQEs
-  std::uint32_t qpn = 0;          // local QP
-  std::uint32_t user_index = 0;   // word 32: srqn or user index
+  std::uint8_t opcode = 0;       // cqe op_own[7:4]
+  std::uint8_t send_opcode = 0;  // sop_drop_qpn[31:24], requester CQEs
+  std::uint32_t qpn = 0;         // local QP
+  std::uint32_t user_index = 0;  // word 32: srqn or user index
   std::uint16_t wqe_counter = 0;
   std::uint32_t byte_cnt = 0;
-  std::uint32_t imm = 0;          // immediate, invalidated rkey (host order), or pkey for GSI
+  std::uint32_t imm = 0;  // immediate, invalidated rkey (host order), or pkey for GSI
   bool solicited = false;
   std::uint16_t slid = 0;
-  std::uint32_t flags_rqpn = 0;   // UD: source QP, sl, GRH flag
+  std::uint32_t flags_rqpn = 0;  // UD: source QP, sl, GRH flag
   std::uint8_t ml_path = 0;
-  std::uint8_t syndrome = 0;      // error CQEs
+  std::uint8_t syndrome = 0;  // error CQEs
   std::uint8_t vendor_syndrome = 0;
   // Trace correlation (requester's QPN and WQE serial).
   std::uint32_t trace_qpn = 0, wqe_serial = 0;
@@ -70,20 +78,40 @@ class CqUnit : public sc_core::sc_module {
   // UAR +0x20: arm word (cmd and sn in [31:24], ci [23:0]) and cqn. False: no such CQ.
   bool arm(Time t, std::uint32_t cqn, std::uint32_t arm_word);
 
-  // MODIFY_CQ resize: writes a RESIZE_CQ CQE as last of the old ring and goes on in the new one. False when the
-  // old ring has no room for it or the unconsumed CQEs exceed the new size.
+  // MODIFY_CQ resize: writes a RESIZE_CQ CQE as last of the old ring and goes on in the new one. False when
+  // the old ring has no room for it or the unconsumed CQEs exceed the new size.
   bool resize(Time t, Cq& cq, GuestRing ring, unsigned log_size);
 
+  // The host refused to take a CQE: no further one is written, CQ error event.
+  void write_refused(Time t, std::uint32_t cqn);
+
   std::uint64_t completions() const { return completions_; }
+  std::uint64_t overruns() const { return overruns_; }
 
  private:
+  struct Period {
+    std::uint32_t cqn;
+    std::uint64_t serial;
+  };
+  bool has_room(Time t, Cq& cq);
+  void consumed(Time t, Cq& cq, std::uint32_t ci);
+  // Writes a CQE laid out but for its owner bit; false: the CQ is broken.
+  bool write(Time t, Cq& cq, prm::Cqe& cqe, bool group, Time& visible);
+  Time event(Time t, Cq& cq);
+  void fail(Time t, Cq& cq, std::uint8_t syndrome);
+  void on_period(Time due, const Period& period);
+
   const Profile& profile_;
   Dma& dma_;
   EqUnit& eqs_;
   traces::Tracer& tracer_;
   std::vector<std::unique_ptr<Cq>> table_;
   std::size_t count_ = 0;
-  std::uint64_t completions_ = 0;
+  ContextCache cache_;
+  Occupancy unit_;
+  std::uint64_t serial_ = 0;
+  std::uint64_t completions_ = 0, overruns_ = 0;
+  TimedQueue<Period> periods_;
 };
 
 }  // namespace hcasim

@@ -19,8 +19,17 @@ namespace hcasim {
 
 // qpc.st
 enum class QpType : std::uint8_t {
-  kRc = 0, kUc = 1, kUd = 2, kXrc = 3, kMlx = 4, kDci = 5, kDct = 6, kQp0 = 7, kQp1 = 8,
-  kRawEthertype = 9, kRegUmr = 0xc
+  kRc = 0,
+  kUc = 1,
+  kUd = 2,
+  kXrc = 3,
+  kMlx = 4,
+  kDci = 5,
+  kDct = 6,
+  kQp0 = 7,
+  kQp1 = 8,
+  kRawEthertype = 9,
+  kRegUmr = 0xc
 };
 // qpc.state
 enum class QpState : std::uint8_t { kRst = 0, kInit = 1, kRtr = 2, kRts = 3, kSqErr = 4, kSqd = 5, kErr = 6 };
@@ -29,7 +38,7 @@ enum class QpState : std::uint8_t { kRst = 0, kInit = 1, kRtr = 2, kRts = 3, kSq
 struct AddressPath {
   std::uint16_t pkey_index = 0;
   bool grh = false;
-  std::uint8_t mlid = 0;       // low bits of the source LID
+  std::uint8_t mlid = 0;  // low bits of the source LID
   std::uint16_t rlid = 0;
   std::uint8_t ack_timeout = 0;  // 4.096 us * 2^n, 0 = none (IBTA 9.7.6.1.3)
   std::uint8_t sgid_index = 0;
@@ -40,59 +49,59 @@ struct AddressPath {
 
 // Shared receive queue: RMP or XRC SRQ. A linked list of WQEs (next_wqe_index in each WQE's next segment).
 struct Srq {
-  std::uint32_t srqn = 0;        // RMP: rmpn
+  std::uint32_t srqn = 0;  // RMP: rmpn
   bool xrc = false;
   GuestRing ring;
-  unsigned log_size = 0;         // WQEs
-  unsigned log_stride = 4;       // bytes, log2
+  unsigned log_size = 0;    // WQEs
+  unsigned log_stride = 4;  // bytes, log2
   std::uint32_t pd = 0;
   std::uint32_t xrcd = 0;
-  std::uint32_t cqn = 0;         // XRC SRQ's own CQ
+  std::uint32_t cqn = 0;  // XRC SRQ's own CQ
   std::uint32_t user_index = 0xffffff;
-  std::uint64_t dbr_addr = 0;    // +0: count of posted WQEs, 16 bits
-  std::uint16_t producer = 0;    // last read from the DBR
-  std::uint16_t consumed = 0;    // WQEs taken, free-running
-  std::uint32_t head = 0;        // index of the WQE to take next
-  std::uint32_t limit = 0;       // armed SRQ limit (lwm); 0 = not armed
+  std::uint64_t dbr_addr = 0;  // +0: count of posted WQEs, 16 bits
+  std::uint16_t producer = 0;  // last read from the DBR
+  std::uint16_t consumed = 0;  // WQEs taken, free-running
+  std::uint32_t head = 0;      // index of the WQE to take next
+  std::uint32_t limit = 0;     // armed SRQ limit (lwm); 0 = not armed
   bool error = false;
-  std::uint32_t refs = 0;        // QPs attached
+  std::uint32_t refs = 0;  // QPs attached
 };
 
 struct Qp {
-  std::uint32_t qpn = 0;         // 24 bits
+  std::uint32_t qpn = 0;  // 24 bits
   QpType type = QpType::kRc;
   QpState state = QpState::kRst;
 
   // Attributes (written by firmware, from qpc)
   std::uint32_t pd = 0;
-  std::uint32_t scq = 0, rcq = 0;       // CQNs
-  bool has_sq = true, has_rq = true;    // has_rq false: SRQ or none
-  bool use_srq = false;                 // qpc.rq_type == 1
+  std::uint32_t scq = 0, rcq = 0;     // CQNs
+  bool has_sq = true, has_rq = true;  // has_rq false: SRQ or none
+  bool use_srq = false;               // qpc.rq_type == 1
   std::uint32_t srqn = 0;
   std::uint32_t xrcd = 0;
-  GuestRing ring;                       // RQ first, then SQ
-  unsigned log_sq_size = 0;             // WQEBBs of 64 bytes
-  unsigned log_rq_size = 0;             // WQEs
-  unsigned log_rq_stride = 4;           // bytes, log2
-  std::uint64_t sq_offset = 0;          // bytes, where the SQ starts in ring
-  std::uint64_t dbr_addr = 0;           // +0 RQ count, +4 SQ count
+  GuestRing ring;               // RQ first, then SQ
+  unsigned log_sq_size = 0;     // WQEBBs of 64 bytes
+  unsigned log_rq_size = 0;     // WQEs
+  unsigned log_rq_stride = 4;   // bytes, log2
+  std::uint64_t sq_offset = 0;  // bytes, where the SQ starts in ring
+  std::uint64_t dbr_addr = 0;   // +0 RQ count, +4 SQ count
   std::uint32_t user_index = 0xffffff;
   std::uint32_t uar_page = 0;
-  unsigned mtu = 256;                   // bytes
+  unsigned mtu = 256;  // bytes
   unsigned log_msg_max = 30;
   std::uint32_t remote_qpn = 0;
   AddressPath path;
-  std::uint8_t retry_count = 7, rnr_retry = 7;     // 7 in rnr_retry: no limit
-  std::uint8_t min_rnr_nak = 0;                    // timer code, IBTA table 45
-  unsigned log_sra_max = 0, log_rra_max = 0;       // outstanding reads and atomics, log2
-  bool rre = false, rwe = false, rae = false;      // remote read, write, atomic enabled
+  std::uint8_t retry_count = 7, rnr_retry = 7;  // 7 in rnr_retry: no limit
+  std::uint8_t min_rnr_nak = 0;                 // timer code, IBTA table 45
+  unsigned log_sra_max = 0, log_rra_max = 0;    // outstanding reads and atomics, log2
+  bool rre = false, rwe = false, rae = false;   // remote read, write, atomic enabled
   std::uint8_t atomic_mode = 0;
   std::uint32_t qkey = 0;
-  bool reserved_lkey = false;                      // qpc.rlky
+  bool reserved_lkey = false;  // qpc.rlky
   std::uint8_t counter_set = 0;
   bool sq_signal_all = false;
-  bool sqd_event = false;               // an SQ drained event is due when draining ends
-  bool draining = false;                // SQD asked for, sends in flight remain
+  bool sqd_event = false;  // an SQ drained event is due when draining ends
+  bool draining = false;   // SQD asked for, sends in flight remain
 
   RequesterState req;
   ResponderState resp;

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "model/ctx/guest_ring.h"
+#include "model/occupancy.h"
 #include "model/pcie/dma.h"
 
 namespace hcasim {
@@ -15,14 +16,14 @@ namespace hcasim {
 struct Eq {
   std::uint32_t eqn = 0;
   GuestRing ring;
-  unsigned log_size = 0;       // EQEs
-  unsigned vector = 0;         // MSI-X
-  bool overrun_ignore = false; // eqc.oi
+  unsigned log_size = 0;                // EQEs
+  unsigned vector = 0;                  // MSI-X
+  bool overrun_ignore = false;          // eqc.oi
   std::array<std::uint64_t, 4> mask{};  // [0] = event types 63..0, bit n = type n
-  std::uint32_t producer = 0;  // free-running EQE count
-  std::uint32_t consumer = 0;  // from the doorbell, 24 bits extended
+  std::uint32_t producer = 0;           // free-running EQE count
+  std::uint32_t consumer = 0;           // from the doorbell, 24 bits extended
   bool armed = false;
-  bool overrun = false;        // eqc.status = 0xa: no further EQE is written
+  bool overrun = false;  // eqc.status = 0xa: no further EQE is written
 };
 
 class EqUnit {
@@ -35,13 +36,15 @@ class EqUnit {
   void clear();
   std::size_t count() const;
 
-  // UAR +0x40 (arm) and +0x48 (no arm): ci is 24 bits. False: no such EQ.
+  // UAR +0x40 (arm) and +0x48 (no arm): ci is 24 bits. Armed with EQEs waiting: MSI-X at once. False: no such
+  // EQ.
   bool doorbell(Time t, std::uint32_t eqn, std::uint32_t ci, bool arm);
 
   // An EQE of `type` to every EQ whose mask has it (completion and command events: to_eq()). data: up to 28
   // bytes for EQE offset 0x20. Returns when the EQE is visible, or t when nobody subscribed.
   Time post(Time t, std::uint8_t type, std::uint8_t subtype, const void* data, std::size_t len);
-  Time to_eq(Time t, std::uint32_t eqn, std::uint8_t type, std::uint8_t subtype, const void* data, std::size_t len);
+  Time to_eq(Time t, std::uint32_t eqn, std::uint8_t type, std::uint8_t subtype, const void* data,
+             std::size_t len);
 
   // Affiliated events: fills the EQE as bring-up map 5.2 has it.
   Time qp_event(Time t, std::uint8_t type, std::uint32_t qpn);
@@ -49,14 +52,21 @@ class EqUnit {
   Time cq_error(Time t, std::uint32_t cqn, std::uint8_t syndrome);
   Time port_event(Time t, std::uint8_t subtype, unsigned port);
 
+  // The host refused to take an EQE.
+  void write_refused(std::uint32_t eqn);
+
   std::uint64_t overruns() const { return overruns_; }
+  std::uint64_t interrupts() const { return interrupts_; }
 
  private:
+  Time raise(Time t, Eq& eq);
+
   const Profile& profile_;
   Dma& dma_;
   traces::Tracer& tracer_;
   std::array<std::unique_ptr<Eq>, 256> table_;
-  std::uint64_t overruns_ = 0;
+  Occupancy writer_;
+  std::uint64_t overruns_ = 0, interrupts_ = 0;
 };
 
 }  // namespace hcasim

@@ -6,10 +6,11 @@
 
 #include <array>
 #include <cstdint>
-#include <deque>
+#include <functional>
 #include <systemc>
 #include <vector>
 
+#include "model/occupancy.h"
 #include "model/pcie/host_port.h"
 #include "model/port/packet.h"
 #include "model/profile.h"
@@ -44,12 +45,13 @@ class Dma : public sc_core::sc_module {
 
   // Queues a posted write ready to leave at t. Performed in call order; returns when it is visible in memory.
   // group: more writes of the same unit of work follow (payload before its CQE): becomes visible together
-  // with the next ungrouped one, in order, and costs no activation of its own.
+  // with the next ungrouped one, in order, and costs no activation of its own. A group that nothing closes is
+  // written after kGroupLimit.
   // The bytes are copied, or, in the second form, stay in the packet (shared) until performed.
   Time post_write(Time t, std::uint64_t addr, const void* src, std::uint32_t len, WriteOwner owner,
                   bool group = false);
-  Time post_write(Time t, std::uint64_t addr, const PacketRef& packet, std::uint32_t offset, std::uint32_t len,
-                  WriteOwner owner, bool group = false);
+  Time post_write(Time t, std::uint64_t addr, const PacketRef& packet, std::uint32_t offset,
+                  std::uint32_t len, WriteOwner owner, bool group = false);
   // An MSI-X message, ordered behind all writes posted so far.
   Time post_msix(Time t, unsigned vector);
 
@@ -65,10 +67,50 @@ class Dma : public sc_core::sc_module {
   std::uint64_t bytes_written() const { return bytes_written_; }
   std::uint64_t errors() const { return errors_; }
 
+  static constexpr Time kGroupLimit = from_ns(2000);
+
  private:
+  static constexpr std::uint32_t kInline = 128;  // bytes kept in the queue itself
+
+  enum class Kind : std::uint8_t { kInlineBytes, kPacket, kMsix };
+  struct Entry {
+    Time due;
+    std::uint64_t addr;  // MSI-X: vector
+    PacketRef packet;
+    std::uint32_t offset, len;
+    WriteOwner owner;
+    Kind kind;
+    bool group;
+    std::uint8_t bytes[kInline];
+  };
+
+  Entry& push(Time t, std::uint32_t len, Kind kind, bool group);
+  void pushed(const Entry& e);
+  void perform_front();
+  void drain();
+  void arm(Time due);
+  void rearm();
+  void refused(Time t, WriteOwner owner, std::uint64_t addr, std::size_t len, bool write);
+  Time whole_cycle(Time t) const { return (t + cycle_ - 1) / cycle_ * cycle_; }
+  Time bytes_time(double bytes) const { return static_cast<Time>(bytes * ps_per_byte_ + 0.5); }
+
+  const Profile& profile_;
   HostPort& host_;
+  traces::Tracer& tracer_;
+  FaultSink& faults_;
+  const Time cycle_;
+  const double ps_per_byte_;
   bool enabled_ = false;
   WriteError write_error_;
+  Occupancy up_, down_;     // link directions: to the host, from the host
+  std::vector<Time> tags_;  // when each read tag is free again, used in turn
+  std::size_t next_tag_ = 0;
+  std::vector<Entry> ring_;  // posted writes [head_, tail_), a power of two long
+  std::uint64_t head_ = 0, tail_ = 0;
+  Time last_due_ = 0;
+  Time armed_ = kNever;
+  bool draining_ = false;
+  sc_core::sc_event event_;
   std::uint64_t bytes_read_ = 0, bytes_written_ = 0, errors_ = 0;
 };
 

@@ -31,21 +31,22 @@ struct Packet {
   std::uint16_t pkey = 0xffff;
   std::uint32_t dest_qpn = 0, psn = 0;
   // Extended headers; which are valid follows from the opcode
-  std::uint64_t va = 0;         // RETH, AtomicETH
-  std::uint32_t rkey = 0;       // RETH, AtomicETH; IETH's R_Key
-  std::uint32_t dma_len = 0;    // RETH
-  std::uint64_t swap_add = 0, compare = 0;   // AtomicETH; AtomicAckETH's original data in swap_add
-  std::uint32_t imm = 0;        // ImmDt, or IETH's R_Key to invalidate (both host order)
-  std::uint8_t aeth = 0;        // AETH syndrome
-  std::uint32_t msn = 0;        // AETH MSN
-  std::uint32_t qkey = 0, src_qpn = 0;  // DETH
+  std::uint64_t va = 0;                     // RETH, AtomicETH
+  std::uint32_t rkey = 0;                   // RETH, AtomicETH; IETH's R_Key
+  std::uint32_t dma_len = 0;                // RETH
+  std::uint64_t swap_add = 0, compare = 0;  // AtomicETH; AtomicAckETH's original data in swap_add
+  std::uint32_t imm = 0;                    // ImmDt, or IETH's R_Key to invalidate (both host order)
+  std::uint8_t aeth = 0;                    // AETH syndrome
+  std::uint32_t msn = 0;                    // AETH MSN
+  std::uint32_t qkey = 0, src_qpn = 0;      // DETH
   // Payload
   std::uint32_t payload_len = 0;  // bytes, without pad
   // Side data, never on a wire: lets traces tell one WQE's packets from another's.
   std::uint32_t wqe_serial = 0;
-  std::uint32_t trace_qpn = 0;   // the requester's QPN
-  Time first_bit = 0;            // when it began to leave the sender's port
-  bool corrupt = false;          // fault injection: fails its CRC at the receiver
+  std::uint32_t trace_qpn = 0;      // the requester's QPN
+  std::uint32_t trace_packets = 0;  // of its message, if the sender knows: for traces
+  Time first_bit = 0;               // when it began to leave the sender's port
+  bool corrupt = false;             // fault injection: fails its CRC at the receiver
 
   std::uint8_t* data() { return payload_; }
   const std::uint8_t* data() const { return payload_; }

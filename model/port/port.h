@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The network port on the IB link: serialization at the profile's rate, the cable, the LID / GID / P_Key tables
-// that firmware fills, counters, and the port's fault generator.
+// The network port on the IB link: serialization at the profile's rate, the cable, the LID / GID / P_Key
+// tables that firmware fills, counters, and the port's fault generator.
 #ifndef HCASIM_MODEL_PORT_PORT_H
 #define HCASIM_MODEL_PORT_PORT_H
 
@@ -11,6 +11,7 @@
 #include <systemc>
 #include <vector>
 
+#include "model/occupancy.h"
 #include "model/port/packet.h"
 #include "model/profile.h"
 #include "model/timed_queue.h"
@@ -22,6 +23,19 @@ using Gid = std::array<std::uint8_t, 16>;
 
 // vport_state of hca_vport_context; physical state follows it.
 enum class PortState : std::uint8_t { kDown = 1, kInit = 2, kArmed = 3, kActive = 4 };
+
+// a1 of Point::kPacketDrop.
+enum class DropReason : std::uint8_t {
+  kLinkDown = 1,  // port not ACTIVE
+  kNoPath = 2,    // destination LID is not on this link
+  kInjected = 3,  // fault generator
+  kCorrupt = 4,   // CRC
+  kNoQp = 5,      // no QP, or not one of this transport
+  kQpState = 6,   // QP not ready to receive
+  kPkey = 7,
+  kNoGroup = 8,  // multicast group without members
+  kOpcode = 9,
+};
 
 struct PortCounters {
   std::uint64_t tx_packets = 0, rx_packets = 0, tx_bytes = 0, rx_bytes = 0;  // bytes: whole packets
@@ -42,7 +56,8 @@ class Port : public sc_core::sc_module {
  public:
   using Receive = std::function<void(Time, PacketRef&)>;
 
-  Port(const sc_core::sc_module_name& name, const Profile& profile, traces::Tracer& tracer, FaultSink& faults);
+  Port(const sc_core::sc_module_name& name, const Profile& profile, traces::Tracer& tracer,
+       FaultSink& faults);
 
   void on_receive(Receive handler) { receive_ = std::move(handler); }
 
@@ -51,7 +66,7 @@ class Port : public sc_core::sc_module {
   // counted as discards.
   Time transmit(Time t, PacketRef packet);
   // When the transmitter would be free for one more packet; the scheduler waits while this lies far ahead.
-  Time tx_free() const { return tx_free_; }
+  Time tx_free() const { return tx_.free_at(); }
   Time backlog_limit() const { return backlog_limit_; }
 
   // Link level.
@@ -76,13 +91,20 @@ class Port : public sc_core::sc_module {
   // Size on the wire in bytes, LRH to VCRC.
   static std::uint32_t wire_bytes(const Packet& p);
 
+  // The receiver of a packet gives up on it.
+  void drop(Time t, const Packet& p, DropReason reason);
+
  private:
+  bool ours(std::uint16_t dlid) const;
+  bool hit(double probability);
+  void arrive(Time t, PacketRef& packet);
+
   const Profile& profile_;
   traces::Tracer& tracer_;
   Receive receive_;
   PortState state_ = PortState::kDown;
   std::uint16_t lid_ = 0;
-  Time tx_free_ = 0;
+  Occupancy tx_;
   Time backlog_limit_ = 0;
   double ps_per_byte_ = 0;
   PortCounters counters_;

@@ -16,12 +16,12 @@ namespace hcasim {
 class Steering {
  public:
   explicit Steering(QpTable& qps) : qps_(qps) {}
-  Qp* unicast(std::uint32_t dest_qpn);                       // 0 and 1: the special QPs of the port
+  Qp* unicast(std::uint32_t dest_qpn);  // 0 and 1: the special QPs of the port
   const std::vector<std::uint32_t>* multicast(const Gid&) const;
   void set_special(unsigned which, std::uint32_t internal_qpn) { special_[which & 1] = internal_qpn; }
   std::uint32_t special(unsigned which) const { return special_[which & 1]; }
-  bool attach(const Gid& group, std::uint32_t qpn);          // false: group full (240 QPs)
-  bool detach(const Gid& group, std::uint32_t qpn);          // false: not attached
+  bool attach(const Gid& group, std::uint32_t qpn);  // false: group full (240 QPs)
+  bool detach(const Gid& group, std::uint32_t qpn);  // false: not attached
   std::size_t memberships(std::uint32_t qpn) const;
   void clear();
 

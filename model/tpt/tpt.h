@@ -14,8 +14,6 @@
 
 namespace hcasim {
 
-class Dma;
-
 enum class Access : std::uint8_t { kLocalRead, kLocalWrite, kRemoteRead, kRemoteWrite, kRemoteAtomic };
 
 enum class TptStatus : std::uint8_t {
@@ -35,12 +33,13 @@ struct Fragment {
 
 struct Translation {
   TptStatus status = TptStatus::kOk;
-  Time ready = 0;  // when the addresses are known (cache misses included)
+  Time ready = 0;            // when the addresses are known (cache misses included)
+  std::uint32_t misses = 0;  // of the MKEY and MTT caches, for traces
 };
 
 class Tpt {
  public:
-  Tpt(const Profile& profile, Dma& dma);
+  explicit Tpt(const Profile& profile);
 
   // Firmware's side. create() fails (null) when the index is taken or out of range (24 bits).
   Mkey* create(std::uint32_t index);
@@ -51,23 +50,40 @@ class Tpt {
   // UMR or firmware changed the entry: cached copies are dropped.
   void invalidate(std::uint32_t index);
 
-  // Checks [va, va + len) against `wire_key` and appends its fragments to `out` (not cleared). Work is bounded
-  // by len / page size + list entries; KLM nesting by kMaxDepth. len = 0 checks nothing and succeeds, as
-  // IBTA has it for zero-length operations.
+  // Checks [va, va + len) against `wire_key` and appends its fragments to `out` (not cleared). Work is
+  // bounded by pages touched + kMaxSteps list entries; KLM nesting by kMaxDepth. len = 0 checks nothing and
+  // succeeds, as IBTA has it for zero-length operations. MTT entries that miss the cache are fetched
+  // together: one read's latency for each level of a list.
   Translation translate(Time t, std::uint32_t wire_key, std::uint32_t pd, std::uint32_t qpn, Access access,
                         std::uint64_t va, std::uint64_t len, std::vector<Fragment>& out);
-  // The access check alone.
-  TptStatus check(std::uint32_t wire_key, std::uint32_t pd, std::uint32_t qpn, Access access, std::uint64_t va,
-                  std::uint64_t len);
+  // The access check of the key itself alone, without its translation list.
+  TptStatus check(std::uint32_t wire_key, std::uint32_t pd, std::uint32_t qpn, Access access,
+                  std::uint64_t va, std::uint64_t len);
 
   static constexpr unsigned kMaxDepth = 4;  // cap.max_indirection
 
  private:
-  TptStatus walk(Time& t, std::uint32_t wire_key, std::uint32_t pd, std::uint32_t qpn, Access access,
-                 std::uint64_t va, std::uint64_t len, unsigned depth, std::vector<Fragment>* out);
+  static constexpr unsigned kMaxSteps = 1u << 16;  // list entries looked at in one translation
+
+  struct Walk {
+    std::uint32_t pd, qpn;
+    Access access;
+    std::vector<Fragment>* out;
+    std::size_t first;  // fragments before are not ours to merge with
+    Time t;
+    unsigned steps, misses;
+  };
+  TptStatus walk(Walk& w, std::uint32_t wire_key, std::uint64_t va, std::uint64_t len, unsigned depth);
+  TptStatus walk_mtt(Walk& w, const Mkey& mkey, std::uint64_t va, std::uint64_t len);
+  TptStatus walk_klm(Walk& w, const Mkey& mkey, std::uint64_t offset, std::uint64_t len, unsigned depth);
+  TptStatus walk_ksm(Walk& w, const Mkey& mkey, std::uint64_t offset, std::uint64_t len, unsigned depth);
+  bool append(Walk& w, std::uint64_t addr, std::uint64_t len);
+  void miss(Walk& w);
+  const Mkey* lookup(std::uint32_t wire_key) const;
+  static TptStatus verify(const Mkey* mkey, std::uint32_t pd, std::uint32_t qpn, Access access,
+                          std::uint64_t va, std::uint64_t len);
 
   const Profile& profile_;
-  Dma& dma_;
   std::vector<std::unique_ptr<Mkey>> table_;  // by index
   std::size_t count_ = 0;
   ContextCache mkey_cache_;

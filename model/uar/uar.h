@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // UAR pages: decodes doorbell stores (bring-up map 1.3) and sends them to the block that they are for.
-// Offsets in a 4 KiB page: 0x20 CQ arm, 0x40 / 0x48 EQ, 0x800 + n * 2^log_bf_reg_size SQ doorbell or BlueFlame.
+// Offsets in a 4 KiB page: 0x20 CQ arm, 0x40 / 0x48 EQ, 0x800 + n * 2^log_bf_reg_size SQ doorbell or
+// BlueFlame.
 #ifndef HCASIM_MODEL_UAR_UAR_H
 #define HCASIM_MODEL_UAR_UAR_H
 
+#include <array>
+#include <bitset>
 #include <cstdint>
 
+#include "model/occupancy.h"
 #include "model/time.h"
 
 namespace hcasim {
@@ -15,16 +19,31 @@ class Hca;
 class Uar {
  public:
   explicit Uar(Hca& hca) : hca_(hca) {}
-  // offset: bytes from the start of BAR0 (page 3 and up); bytes: as they lie on the bus, len 1..64.
+  // offset: bytes from the start of BAR0 (page 3 and up); bytes: as they lie on the bus, len 1..kMaxBurst.
   void write(Time t, std::uint64_t offset, const std::uint8_t* bytes, unsigned len);
   // Firmware handed the page out (ALLOC_UAR) or took it back: stores to other pages are counted as bad.
   void set_allocated(std::uint32_t page, bool on);
+  // BlueFlame is offered: bursts are taken as WQEs; otherwise only their first 8 bytes count, as a doorbell.
+  void set_blueflame(bool on) { blueflame_ = on; }
   void clear();
   std::uint64_t bad_doorbells() const { return bad_; }
+  std::uint64_t blueflames() const { return blueflames_; }
+
+  static constexpr unsigned kMaxBurst = 256;
+  static constexpr unsigned kPages = 4096;
 
  private:
+  void store64(Time t, std::uint64_t offset, unsigned reg, const std::uint8_t* bytes, unsigned len);
+  void bad(Time t, std::uint32_t number, std::uint64_t offset, std::uint64_t value);
+
   Hca& hca_;
-  std::uint64_t bad_ = 0;
+  bool blueflame_ = false;
+  std::bitset<kPages> allocated_;
+  Occupancy decoder_;
+  // First half of a 64-bit register that is written by two 32-bit stores.
+  std::uint64_t half_offset_ = 0;
+  std::array<std::uint8_t, 8> half_{};
+  std::uint64_t bad_ = 0, blueflames_ = 0;
 };
 
 }  // namespace hcasim

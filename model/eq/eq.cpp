@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "model/eq/eq.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "model/prm/eqe.h"
+
+namespace hcasim {
+
+using traces::Point;
+
+namespace {
+constexpr std::uint32_t kCiMask = 0xffffff;
+}
+
+EqUnit::EqUnit(const Profile& profile, Dma& dma, traces::Tracer& tracer)
+    : profile_(profile), dma_(dma), tracer_(tracer) {}
+
+Eq* EqUnit::create(std::uint32_t eqn) {
+  if (eqn >= table_.size() || table_[eqn]) return nullptr;
+  table_[eqn] = std::make_unique<Eq>();
+  table_[eqn]->eqn = eqn;
+  return table_[eqn].get();
+}
+
+Eq* EqUnit::find(std::uint32_t eqn) { return eqn < table_.size() ? table_[eqn].get() : nullptr; }
+
+bool EqUnit::destroy(std::uint32_t eqn) {
+  if (!find(eqn)) return false;
+  dma_.flush();
+  table_[eqn].reset();
+  return true;
+}
+
+void EqUnit::clear() {
+  for (auto& eq : table_) eq.reset();
+  writer_.clear();
+  overruns_ = interrupts_ = 0;
+}
+
+std::size_t EqUnit::count() const {
+  return static_cast<std::size_t>(
+      std::count_if(table_.begin(), table_.end(), [](const auto& eq) { return eq != nullptr; }));
+}
+
+bool EqUnit::doorbell(Time t, std::uint32_t eqn, std::uint32_t ci, bool arm) {
+  Eq* eq = find(eqn);
+  if (!eq) return false;
+  const std::uint32_t waiting = (eq->producer - ci) & kCiMask;
+  // An index that no EQE has reached is no index: the EQ keeps the last good one.
+  if (waiting <= 1u << eq->log_size) eq->consumer = eq->producer - waiting;
+  if (arm) {
+    if (waiting != 0) {
+      raise(t, *eq);
+    } else {
+      eq->armed = true;
+    }
+  }
+  return true;
+}
+
+Time EqUnit::raise(Time t, Eq& eq) {
+  eq.armed = false;
+  ++interrupts_;
+  const Time at = dma_.post_msix(t, eq.vector);
+  traces::trace(tracer_, Point::kMsix, at, eq.vector, 0u, eq.eqn);
+  return at;
+}
+
+Time EqUnit::post(Time t, std::uint8_t type, std::uint8_t subtype, const void* data, std::size_t len) {
+  Time visible = t;
+  const std::size_t word = type / 64u;  // mask[0] holds types 0..63
+  for (const auto& eq : table_) {
+    if (eq && (eq->mask[word] >> type % 64u & 1)) {
+      visible = std::max(visible, to_eq(t, eq->eqn, type, subtype, data, len));
+    }
+  }
+  return visible;
+}
+
+Time EqUnit::to_eq(Time t, std::uint32_t eqn, std::uint8_t type, std::uint8_t subtype, const void* data,
+                   std::size_t len) {
+  Eq* eq = find(eqn);
+  if (!eq) return t;
+  const std::uint32_t size = 1u << eq->log_size;
+  if (eq->overrun || (!eq->overrun_ignore && eq->producer - eq->consumer >= size)) {
+    eq->overrun = true;
+    ++overruns_;
+    traces::trace(tracer_, Point::kEqOverrun, t, eqn, eq->producer, eq->consumer, type);
+    return t;
+  }
+  prm::Eqe eqe{};
+  eqe.type = type;
+  eqe.sub_type = subtype;
+  std::memcpy(&eqe.data, data, std::min(len, sizeof eqe.data));
+  eqe.owner = eq->producer >> eq->log_size & 1;
+
+  std::uint64_t addr = 0, run = 0;
+  const std::uint64_t offset = static_cast<std::uint64_t>(eq->producer & (size - 1)) * sizeof eqe;
+  if (!eq->ring.locate(offset, addr, run) || run < sizeof eqe) {
+    write_refused(eqn);
+    return t;
+  }
+  const Time done = writer_.reserve(t, profile_.engine.eqe) + profile_.engine.eqe;
+  const bool interrupt = eq->armed;
+  Time visible = dma_.post_write(done, addr, &eqe, sizeof eqe, {WriteOwner::kEq, eqn}, interrupt);
+  ++eq->producer;
+  const bool of_cq = type == static_cast<std::uint8_t>(prm::EqeType::kCqError);
+  traces::trace(tracer_, Point::kEqeWritten, visible, eqn, eq->producer - 1, type | subtype << 8,
+                of_cq ? static_cast<std::uint32_t>(eqe.data.cq_err.cqn)
+                      : static_cast<std::uint32_t>(eqe.data.comp.cqn));
+  if (interrupt) visible = raise(done, *eq);
+  return visible;
+}
+
+Time EqUnit::qp_event(Time t, std::uint8_t type, std::uint32_t qpn) {
+  prm::EqeQpSrq data{};
+  data.type = prm::kEvQp;
+  data.number = qpn;
+  return post(t, type, 0, &data, sizeof data);
+}
+
+Time EqUnit::srq_event(Time t, std::uint8_t type, std::uint32_t srqn) {
+  prm::EqeQpSrq data{};
+  data.number = srqn;
+  return post(t, type, 0, &data, sizeof data);
+}
+
+Time EqUnit::cq_error(Time t, std::uint32_t cqn, std::uint8_t syndrome) {
+  prm::EqeCqErr data{};
+  data.cqn = cqn;
+  data.syndrome = syndrome;
+  return post(t, static_cast<std::uint8_t>(prm::EqeType::kCqError), 0, &data, sizeof data);
+}
+
+Time EqUnit::port_event(Time t, std::uint8_t subtype, unsigned port) {
+  prm::EqePort data{};
+  data.port = static_cast<std::uint8_t>(port << 4);
+  return post(t, static_cast<std::uint8_t>(prm::EqeType::kPortChange), subtype, &data, sizeof data);
+}
+
+void EqUnit::write_refused(std::uint32_t eqn) {
+  Eq* eq = find(eqn);
+  if (!eq) return;
+  eq->overrun = true;
+  ++overruns_;
+}
+
+}  // namespace hcasim

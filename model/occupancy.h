@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// When a unit that does one thing at a time (a link direction, a pipeline stage) can take the next. Work is
+// computed ahead of its time, so a later call may well ask for an earlier time: it gets a gap that was left.
+#ifndef HCASIM_MODEL_OCCUPANCY_H
+#define HCASIM_MODEL_OCCUPANCY_H
+
+#include <algorithm>
+#include <array>
+
+#include "model/time.h"
+
+namespace hcasim {
+
+class Occupancy {
+ public:
+  // Takes the unit for `duration` from t or as soon after as it is idle that long; returns the start.
+  Time reserve(Time t, Time duration) {
+    if (t >= free_) {
+      if (t > free_) remember(free_, t);
+      free_ = t + duration;
+      return t;
+    }
+    for (unsigned i = 0; i < count_; ++i) {
+      Gap& gap = at(i);
+      const Time start = std::max(gap.from, t);
+      if (start + duration > gap.to) continue;
+      const Gap rest{start + duration, gap.to};
+      gap.to = start;
+      if (gap.from == gap.to) {
+        gap = rest;  // may be empty: then it fits nothing and ages out
+      } else if (rest.from < rest.to) {
+        insert_after(i, rest);
+      }
+      return start;
+    }
+    const Time start = free_;
+    free_ += duration;
+    return start;
+  }
+  // From when on it is idle for good, as far as known.
+  Time free_at() const { return free_; }
+  void clear() {
+    free_ = 0;
+    count_ = 0;
+  }
+
+ private:
+  struct Gap {
+    Time from, to;
+  };
+  static constexpr unsigned kGaps = 16;
+
+  Gap& at(unsigned i) { return gaps_[(head_ + i) % kGaps]; }
+  void remember(Time from, Time to) {
+    if (count_ == kGaps) {
+      head_ = (head_ + 1) % kGaps;
+      --count_;
+    }
+    at(count_++) = Gap{from, to};
+  }
+  void insert_after(unsigned i, Gap gap) {
+    if (count_ == kGaps) {
+      if (i == 0) return;  // the oldest of a full list: its rest is lost
+      head_ = (head_ + 1) % kGaps;
+      --count_;
+      --i;
+    }
+    for (unsigned j = count_; j > i + 1; --j) at(j) = at(j - 1);
+    at(i + 1) = gap;
+    ++count_;
+  }
+
+  Time free_ = 0;
+  std::array<Gap, kGaps> gaps_{};
+  unsigned head_ = 0, count_ = 0;
+};
+
+}  // namespace hcasim
+#endif

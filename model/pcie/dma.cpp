@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "model/pcie/dma.h"
+
+#include <cstring>
+#include <exception>
+
+namespace hcasim {
+
+using traces::Point;
+
+namespace {
+constexpr std::size_t kFirstRing = 64;
+constexpr std::uint32_t kMsixBytes = 4;
+
+// How many pieces [addr, addr + len) falls into when cut at multiples of `unit` (a power of two).
+std::size_t pieces(std::uint64_t addr, std::size_t len, unsigned unit) {
+  return (static_cast<std::size_t>(addr & (unit - 1)) + len + unit - 1) / unit;
+}
+}  // namespace
+
+Dma::Dma(const sc_core::sc_module_name& name, const Profile& profile, HostPort& host, traces::Tracer& tracer,
+         FaultSink& faults)
+    : sc_module(name),
+      profile_(profile),
+      host_(host),
+      tracer_(tracer),
+      faults_(faults),
+      cycle_(profile.cycle),
+      ps_per_byte_(profile.pcie.ps_per_byte()),
+      tags_(profile.pcie.tags, 0),
+      ring_(kFirstRing) {
+  SC_HAS_PROCESS(Dma);
+  SC_METHOD(drain);
+  dont_initialize();
+  sensitive << event_;
+}
+
+ReadDone Dma::read(Time t, std::uint64_t addr, void* dst, std::size_t len) {
+  const Profile::Pcie& pcie = profile_.pcie;
+  if (len == 0) return {true, t};
+  if (!enabled_ || !host_.dma_read(addr, dst, len)) {
+    refused(t, {}, addr, len, false);
+    return {false, t + pcie.read_latency};
+  }
+  bytes_read_ += len;
+
+  std::size_t requests = pieces(addr, len, pcie.max_read_request);
+  Time ready = t;
+  std::size_t done = 0;
+  while (requests) {
+    // As many requests as there are tags go out together; more wait for the tags of the first to come back.
+    const std::size_t batch = std::min(requests, tags_.size());
+    requests -= batch;
+    std::size_t bytes = len - done;
+    if (requests) bytes = std::min<std::size_t>(bytes, batch * pcie.max_read_request);
+    // Tags come back out of order: when the next in turn is still out, a near one may be free already.
+    std::size_t tag = next_tag_;
+    if (tags_[tag] > t && batch == 1) {
+      for (unsigned i = 1; i < 8; ++i) {
+        const std::size_t other = (next_tag_ + i) % tags_.size();
+        if (tags_[other] < tags_[tag]) tag = other;
+      }
+    }
+    const Time request_time = bytes_time(static_cast<double>(batch * pcie.tlp_read_overhead));
+    const Time sent = up_.reserve(std::max(t, tags_[tag]), request_time) + request_time;
+    // Completions are cut where the completer's read completion boundary allows, each as large as one may be.
+    const std::size_t completions =
+        ((addr + done) % pcie.completion_boundary + bytes + pcie.max_payload - 1) / pcie.max_payload;
+    const Time data_time =
+        bytes_time(static_cast<double>(bytes + completions * pcie.tlp_completion_overhead));
+    const Time first_time =
+        bytes_time(static_cast<double>(std::min<std::size_t>(bytes, 64) + pcie.tlp_completion_overhead));
+    ready = down_.reserve(std::max(sent, sent + pcie.read_latency - first_time), data_time) + data_time;
+    if (batch == 1) {
+      tags_[tag] = ready;
+      if (++next_tag_ == tags_.size()) next_tag_ = 0;
+    } else {
+      for (std::size_t i = 0; i < batch; ++i) {
+        tags_[next_tag_] = ready;
+        if (++next_tag_ == tags_.size()) next_tag_ = 0;
+      }
+    }
+    done += bytes;
+  }
+  return {true, whole_cycle(ready)};
+}
+
+ReadDone Dma::read_flush(Time t, std::uint64_t addr, void* dst, std::size_t len) {
+  flush();
+  return read(t, addr, dst, len);
+}
+
+Dma::Entry& Dma::push(Time t, std::uint32_t len, Kind kind, bool group) {
+  if (tail_ - head_ == ring_.size()) {
+    std::vector<Entry> larger(ring_.size() * 2);
+    for (std::uint64_t i = head_; i != tail_; ++i) {
+      larger[i & (larger.size() - 1)] = std::move(ring_[i & (ring_.size() - 1)]);
+    }
+    ring_.swap(larger);
+  }
+  Entry& e = ring_[tail_++ & (ring_.size() - 1)];
+  e.kind = kind;
+  e.group = group;
+  e.len = len;
+  e.due = t;
+  return e;
+}
+
+// Gives a filled-in entry its due time and sees to it that it is performed.
+void Dma::pushed(const Entry& entry) {
+  Entry& e = const_cast<Entry&>(entry);
+  const Profile::Pcie& pcie = profile_.pcie;
+  const std::size_t tlps = e.kind == Kind::kMsix ? 1 : pieces(e.addr, e.len, pcie.max_payload);
+  const Time wire = bytes_time(static_cast<double>(e.len + tlps * pcie.tlp_write_overhead));
+  const Time due = whole_cycle(up_.reserve(e.due, wire) + wire + pcie.write_latency);
+  last_due_ = std::max(last_due_, due);
+  e.due = last_due_;
+  if (!draining_) arm(e.group ? e.due + kGroupLimit : e.due);
+}
+
+Time Dma::post_write(Time t, std::uint64_t addr, const void* src, std::uint32_t len, WriteOwner owner,
+                     bool group) {
+  if (len == 0) return t;
+  if (!enabled_) {
+    refused(t, owner, addr, len, true);
+    return t;
+  }
+  if (len <= kInline) {
+    Entry& e = push(t, len, Kind::kInlineBytes, group);
+    e.addr = addr;
+    e.owner = owner;
+    std::memcpy(e.bytes, src, len);
+    pushed(e);
+    return last_due_;
+  }
+  const auto* bytes = static_cast<const std::uint8_t*>(src);
+  for (std::uint32_t done = 0; done < len;) {
+    const std::uint32_t piece = std::min(len - done, kMaxPayload);
+    PacketRef buffer = PacketPool::make();
+    std::memcpy(buffer->data(), bytes + done, piece);
+    post_write(t, addr + done, buffer, 0, piece, owner, group || done + piece < len);
+    done += piece;
+  }
+  return last_due_;
+}
+
+Time Dma::post_write(Time t, std::uint64_t addr, const PacketRef& packet, std::uint32_t offset,
+                     std::uint32_t len, WriteOwner owner, bool group) {
+  if (len == 0) return t;
+  if (!enabled_) {
+    refused(t, owner, addr, len, true);
+    return t;
+  }
+  if (offset > kMaxPayload || len > kMaxPayload - offset) {
+    faults_.model_fault(name(), "posted write beyond the packet");
+    return t;
+  }
+  if (len <= kInline) return post_write(t, addr, packet->data() + offset, len, owner, group);
+  Entry& e = push(t, len, Kind::kPacket, group);
+  e.addr = addr;
+  e.owner = owner;
+  e.packet = packet;
+  e.offset = offset;
+  pushed(e);
+  return last_due_;
+}
+
+Time Dma::post_msix(Time t, unsigned vector) {
+  if (!enabled_) return t;
+  Entry& e = push(t, kMsixBytes, Kind::kMsix, false);
+  e.addr = vector;
+  e.owner = {};
+  pushed(e);
+  return last_due_;
+}
+
+void Dma::perform_front() {
+  // The host may come back with work of its own, so nothing may point into the ring during its call.
+  Entry& slot = ring_[head_ & (ring_.size() - 1)];
+  const std::uint64_t addr = slot.addr;
+  const std::uint32_t len = slot.len;
+  const WriteOwner owner = slot.owner;
+  ++head_;
+  bool ok = true;
+  switch (slot.kind) {
+    case Kind::kMsix:
+      host_.msix(static_cast<unsigned>(addr));
+      return;
+    case Kind::kInlineBytes: {
+      std::uint8_t bytes[kInline];
+      std::memcpy(bytes, slot.bytes, len);
+      ok = host_.dma_write(addr, bytes, len);
+      break;
+    }
+    case Kind::kPacket: {
+      const PacketRef packet = std::move(slot.packet);
+      ok = host_.dma_write(addr, packet->data() + slot.offset, len);
+      break;
+    }
+  }
+  if (ok) {
+    bytes_written_ += len;
+  } else {
+    refused(sim_now(), owner, addr, len, true);
+    if (write_error_ && owner.kind != WriteOwner::kNone) write_error_(sim_now(), owner);
+  }
+}
+
+void Dma::refused(Time t, WriteOwner owner, std::uint64_t addr, std::size_t len, bool write) {
+  ++errors_;
+  traces::trace(tracer_, Point::kDmaErr, t, owner.number, 0u, addr,
+                static_cast<std::uint32_t>(len) | static_cast<std::uint64_t>(write) << 32);
+}
+
+void Dma::arm(Time due) {
+  if (due >= armed_) return;
+  const Time now = sim_now();
+  armed_ = due;
+  event_.cancel();
+  event_.notify(to_sc(due > now ? due - now : 0));
+}
+
+// Waits for the end of the front group, or, while that has not been posted, for the group's limit.
+void Dma::rearm() {
+  if (head_ == tail_) return;
+  const std::size_t mask = ring_.size() - 1;
+  std::uint64_t end = head_;
+  while (end != tail_ && ring_[end & mask].group) ++end;
+  arm(end == tail_ ? ring_[head_ & mask].due + kGroupLimit : ring_[end & mask].due);
+}
+
+void Dma::drain() {
+  ++g_activations;
+  armed_ = kNever;
+  draining_ = true;
+  const Time limit = sim_now() + profile_.engine.batch_window;
+  try {
+    while (head_ != tail_) {
+      const std::size_t mask = ring_.size() - 1;
+      std::uint64_t end = head_;
+      while (end != tail_ && ring_[end & mask].group) ++end;
+      if (end == tail_) {
+        if (ring_[head_ & mask].due + kGroupLimit > limit) break;
+      } else if (ring_[end & mask].due > limit) {
+        break;
+      } else {
+        ++end;
+      }
+      while (head_ < end) perform_front();
+    }
+  } catch (const std::exception& ex) {
+    faults_.model_fault(name(), ex.what());
+  } catch (...) {
+    faults_.model_fault(name(), "unknown exception");
+  }
+  draining_ = false;
+  rearm();
+}
+
+void Dma::flush() {
+  while (head_ != tail_) perform_front();
+}
+
+void Dma::reset() {
+  for (std::uint64_t i = head_; i != tail_; ++i) ring_[i & (ring_.size() - 1)].packet = PacketRef();
+  head_ = tail_;
+  last_due_ = 0;
+  up_.clear();
+  down_.clear();
+  std::fill(tags_.begin(), tags_.end(), 0);
+  next_tag_ = 0;
+  bytes_read_ = bytes_written_ = errors_ = 0;
+  enabled_ = false;
+  armed_ = kNever;
+  event_.cancel();
+}
+
+}  // namespace hcasim

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "model/profile.h"
+
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <sstream>
+#include <variant>
+
+namespace hcasim {
+
+namespace {
+
+// One row a parameter: the truth for what a file may hold.
+struct Parameter {
+  const char* section;
+  const char* key;
+  std::variant<Time*, unsigned*, double*> where;
+  double low, high;  // allowed, in the file's unit
+  bool power_of_two = false;
+};
+
+constexpr double kMaxNs = 1e9;
+
+std::vector<Parameter> parameters(Profile& p, double& clock_mhz) {
+  Profile::Pcie& pcie = p.pcie;
+  Profile::Engine& eng = p.engine;
+  Profile::Firmware& fw = p.firmware;
+  return {
+      {"core", "clock_mhz", &clock_mhz, 1, 10000},
+      {"pcie", "generation", &pcie.generation, 1, 5},
+      {"pcie", "lanes", &pcie.lanes, 1, 16, true},
+      {"pcie", "efficiency", &pcie.efficiency, 0.05, 1},
+      {"pcie", "max_payload", &pcie.max_payload, 128, 4096, true},
+      {"pcie", "max_read_request", &pcie.max_read_request, 128, 4096, true},
+      {"pcie", "completion_boundary", &pcie.completion_boundary, 64, 128, true},
+      {"pcie", "tags", &pcie.tags, 1, 1024},
+      {"pcie", "read_latency_ns", &pcie.read_latency, 0, kMaxNs},
+      {"pcie", "write_latency_ns", &pcie.write_latency, 0, kMaxNs},
+      {"pcie", "mmio_latency_ns", &pcie.mmio_latency, 0, kMaxNs},
+      {"pcie", "tlp_write_overhead", &pcie.tlp_write_overhead, 0, 256},
+      {"pcie", "tlp_read_overhead", &pcie.tlp_read_overhead, 0, 256},
+      {"pcie", "tlp_completion_overhead", &pcie.tlp_completion_overhead, 0, 256},
+      {"engine", "doorbell_ns", &eng.doorbell, 0, kMaxNs},
+      {"engine", "schedule_ns", &eng.schedule, 0, kMaxNs},
+      {"engine", "wqe_parse_ns", &eng.wqe_parse, 0, kMaxNs},
+      {"engine", "translate_ns", &eng.translate, 0, kMaxNs},
+      {"engine", "tx_packet_ns", &eng.tx_packet, 0, kMaxNs},
+      {"engine", "tx_pipeline_ns", &eng.tx_pipeline, 0, kMaxNs},
+      {"engine", "rx_packet_ns", &eng.rx_packet, 0, kMaxNs},
+      {"engine", "rx_pipeline_ns", &eng.rx_pipeline, 0, kMaxNs},
+      {"engine", "ack_ns", &eng.ack, 0, kMaxNs},
+      {"engine", "cqe_ns", &eng.cqe, 0, kMaxNs},
+      {"engine", "eqe_ns", &eng.eqe, 0, kMaxNs},
+      {"engine", "atomic_ns", &eng.atomic, 0, kMaxNs},
+      {"engine", "umr_ns", &eng.umr, 0, kMaxNs},
+      {"engine", "wqe_fetch_bytes", &eng.wqe_fetch_bytes, 64, 4096, true},
+      {"engine", "rwqe_prefetch", &eng.rwqe_prefetch, 1, 64},
+      {"engine", "burst_packets", &eng.burst_packets, 1, 4096},
+      {"engine", "inflight_packets", &eng.inflight_packets, 1, 65536},
+      {"engine", "ack_every", &eng.ack_every, 1, 65536},
+      {"engine", "ack_coalesce_ns", &eng.ack_coalesce, 0, kMaxNs},
+      {"engine", "batch_window_ns", &eng.batch_window, 0, 1e6},
+      {"cache", "qpc", &p.cache.qpc, 1, 1 << 20},
+      {"cache", "cqc", &p.cache.cqc, 1, 1 << 20},
+      {"cache", "mkey", &p.cache.mkey, 1, 1 << 20},
+      {"cache", "mtt", &p.cache.mtt, 1, 1 << 22},
+      {"cache", "ways", &p.cache.ways, 1, 64},
+      {"port", "rate_gbps", &p.port.rate_gbps, 0.1, 3200},
+      {"port", "loopback_ns", &p.port.loopback, 0, kMaxNs},
+      {"port", "wire_latency_ns", &p.port.wire_latency, 0, kMaxNs},
+      {"port", "ib_link_width", &p.port.ib_link_width, 1, 16, true},
+      {"port", "ib_link_speed", &p.port.ib_link_speed, 1, 1 << 9, true},
+      {"port", "max_mtu", &p.port.max_mtu, 256, 4096, true},
+      {"port", "tx_backlog_packets", &p.port.tx_backlog_packets, 1, 4096},
+      {"firmware", "command_ns", &fw.command, 0, kMaxNs},
+      {"firmware", "command_mailbox_ns", &fw.command_mailbox, 0, kMaxNs},
+      {"firmware", "object_ns", &fw.object, 0, kMaxNs},
+      {"firmware", "boot_pages", &fw.boot_pages, 0, 1 << 16},
+      {"firmware", "init_pages", &fw.init_pages, 0, 1 << 16},
+  };
+}
+
+std::string number(double v) {
+  std::ostringstream out;
+  out << v;
+  return out.str();
+}
+
+std::string allowed(const Parameter& p) {
+  std::string text = std::holds_alternative<unsigned*>(p.where) ? "a whole number" : "a number";
+  text += " from " + number(p.low) + " to " + number(p.high);
+  if (p.power_of_two) text += ", a power of two";
+  return text;
+}
+
+// False: the value is not what `p` allows.
+bool store(const Parameter& p, const toml::node& node) {
+  double v;
+  if (const auto whole = node.value_exact<std::int64_t>()) {
+    v = static_cast<double>(*whole);
+  } else if (const auto real = node.value_exact<double>();
+             real && !std::holds_alternative<unsigned*>(p.where)) {
+    v = *real;
+  } else {
+    return false;
+  }
+  if (!(v >= p.low && v <= p.high)) return false;
+  if (p.power_of_two && (static_cast<std::uint64_t>(v) & (static_cast<std::uint64_t>(v) - 1))) return false;
+  if (auto* whole = std::get_if<unsigned*>(&p.where)) {
+    **whole = static_cast<unsigned>(v);
+  } else if (auto* time = std::get_if<Time*>(&p.where)) {
+    **time = from_ns(v);
+  } else {
+    *std::get<double*>(p.where) = v;
+  }
+  return true;
+}
+
+std::string find_file(const std::string& path, const std::vector<std::string>& folders) {
+  namespace fs = std::filesystem;
+  std::error_code ec;
+  if (path.find('/') != std::string::npos || fs::path(path).extension() == ".toml") {
+    return fs::is_regular_file(path, ec) ? path : std::string();
+  }
+  for (const std::string& folder : folders) {
+    const fs::path candidate = fs::path(folder) / (path + ".toml");
+    if (fs::is_regular_file(candidate, ec)) return candidate.string();
+  }
+  return {};
+}
+
+std::string names_in(const std::vector<std::string>& folders) {
+  namespace fs = std::filesystem;
+  std::vector<std::string> names;
+  for (const std::string& folder : folders) {
+    std::error_code ec;
+    for (const auto& entry : fs::directory_iterator(folder, ec)) {
+      if (entry.path().extension() == ".toml") names.push_back(entry.path().stem().string());
+    }
+  }
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  std::string list;
+  for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
+  return list.empty() ? "none found" : list;
+}
+
+std::string at(const std::string& file, const toml::source_region& where) {
+  return file + ":" + std::to_string(where.begin.line) + ": ";
+}
+
+}  // namespace
+
+double Profile::Pcie::ps_per_byte() const {
+  // Gb/s of a lane after line coding (8b/10b, from 8 GT/s on 128b/130b).
+  static constexpr double kLane[] = {2.0, 4.0, 7.877, 15.754, 31.508};
+  const double gbps = kLane[std::clamp(generation, 1u, 5u) - 1] * lanes * efficiency;
+  return 8000.0 / gbps;
+}
+
+bool Profile::load(const std::string& path, const std::vector<std::string>& folders, Profile& out,
+                   std::string& err) {
+  const std::string file = find_file(path, folders);
+  if (file.empty()) {
+    err = "profile " + path + ": no such file; profiles are " + names_in(folders);
+    return false;
+  }
+  try {
+    const toml::table root = toml::parse_file(file);
+    Profile p;
+    double clock_mhz = 1000;
+    const std::vector<Parameter> rows = parameters(p, clock_mhz);
+    for (const auto& [section_key, section] : root) {
+      const std::string section_name(section_key.str());
+      if (section_name == "name") {
+        const auto text = section.value_exact<std::string>();
+        if (!text || text->empty()) {
+          err = at(file, section.source()) + "name: a string that is not empty";
+          return false;
+        }
+        p.name = *text;
+        continue;
+      }
+      const toml::table* table = section.as_table();
+      if (!table || std::none_of(rows.begin(), rows.end(),
+                                 [&](const Parameter& r) { return section_name == r.section; })) {
+        err = at(file, section.source()) + section_name +
+              ": unknown; allowed are name and the sections core, pcie, engine, cache, port, firmware";
+        return false;
+      }
+      for (const auto& [key, value] : *table) {
+        const std::string full = section_name + "." + std::string(key.str());
+        const auto row = std::find_if(rows.begin(), rows.end(), [&](const Parameter& r) {
+          return section_name == r.section && key.str() == r.key;
+        });
+        if (row == rows.end()) {
+          std::string keys;
+          for (const Parameter& r : rows)
+            if (section_name == r.section) keys += (keys.empty() ? "" : ", ") + std::string(r.key);
+          err = at(file, key.source()) + full + ": unknown; allowed are " + keys;
+          return false;
+        }
+        if (!store(*row, value)) {
+          err = at(file, value.source()) + full + ": must be " + allowed(*row);
+          return false;
+        }
+      }
+    }
+    p.cycle = std::max<Time>(1, std::llround(1e6 / clock_mhz));
+    for (const Parameter& r : rows) {
+      if (auto* time = std::get_if<Time*>(&r.where)) **time = (**time + p.cycle / 2) / p.cycle * p.cycle;
+    }
+    out = std::move(p);
+    return true;
+  } catch (const toml::parse_error& e) {
+    err = at(file, e.source()) + std::string(e.description());
+  } catch (const std::exception& e) {
+    err = file + ": " + e.what();
+  }
+  return false;
+}
+
+}  // namespace hcasim

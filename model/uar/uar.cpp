@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "model/uar/uar.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "model/hca.h"
+#include "model/prm/cqe.h"
+#include "model/prm/eqe.h"
+#include "model/prm/wqe.h"
+
+namespace hcasim {
+
+using traces::Point;
+
+namespace {
+constexpr unsigned kHalfRegister =
+    0x100;  // log_bf_reg_size is 9, and the halves of a register are written in turn
+}
+
+void Uar::set_allocated(std::uint32_t page, bool on) {
+  if (page < kPages) allocated_[page] = on;
+}
+
+void Uar::clear() {
+  allocated_.reset();
+  decoder_.clear();
+  half_offset_ = 0;
+  bad_ = blueflames_ = 0;
+}
+
+void Uar::bad(Time t, std::uint32_t number, std::uint64_t offset, std::uint64_t value) {
+  ++bad_;
+  traces::trace(hca_.tracer(), Point::kDoorbellBad, t, number, 0u, offset, value);
+}
+
+void Uar::write(Time t, std::uint64_t offset, const std::uint8_t* bytes, unsigned len) {
+  const Time service = hca_.profile().engine.doorbell;
+  t = decoder_.reserve(t, service) + service;
+  const std::uint64_t page = offset / kUarPageSize;
+  const unsigned reg = static_cast<unsigned>(offset % kUarPageSize);
+  std::uint64_t value = 0;
+  for (unsigned i = 0; i < std::min(len, 8u); ++i) value = value << 8 | bytes[i];
+  if (page >= kPages || !allocated_[page] || len > kMaxBurst) {
+    bad(t, 0, offset, value);
+    return;
+  }
+  if (reg == prm::uar::kEqArm || reg == prm::uar::kEqUpdate) {
+    if (len < sizeof(prm::EqDoorbell)) {
+      bad(t, 0, offset, value);
+      return;
+    }
+    prm::EqDoorbell db;
+    std::memcpy(&db, bytes, sizeof db);
+    if (!hca_.eqs().doorbell(t, db.eqn(), db.ci(), reg == prm::uar::kEqArm)) bad(t, db.eqn(), offset, value);
+    return;
+  }
+  const bool doorbell = reg >= prm::uar::kSqDoorbell;
+  const unsigned in_register = doorbell ? reg % kHalfRegister : reg - prm::uar::kCqArm;
+  if (!doorbell && (reg < prm::uar::kCqArm || reg >= prm::uar::kCqArm + sizeof(prm::CqDoorbell))) {
+    bad(t, 0, offset, value);
+    return;
+  }
+  if (in_register == 0 && len >= 8) {
+    store64(t, offset, reg, bytes, len);
+  } else if (in_register == 0 && len == 4) {
+    half_offset_ = offset;
+    std::memcpy(half_.data(), bytes, 4);
+  } else if (in_register == 4 && len == 4) {
+    // Without its first half it is a later word of a BlueFlame burst.
+    if (half_offset_ + 4 != offset) return;
+    half_offset_ = 0;
+    std::memcpy(half_.data() + 4, bytes, 4);
+    store64(t, offset - 4, reg - 4, half_.data(), 8);
+  } else if (!doorbell || in_register == 0) {
+    bad(t, 0, offset, value);
+  }
+  // What remains is the rest of a BlueFlame burst in pieces; the WQE is read from the send queue.
+}
+
+void Uar::store64(Time t, std::uint64_t offset, unsigned reg, const std::uint8_t* bytes, unsigned len) {
+  if (reg == prm::uar::kCqArm) {
+    prm::CqDoorbell db;
+    std::memcpy(&db, bytes, sizeof db);
+    if (!hca_.cqs().arm(t, db.cqn & 0xffffff, db.cmd_ci)) bad(t, db.cqn, offset, db.cmd_ci);
+    return;
+  }
+  prm::CtrlSeg ctrl{};
+  std::memcpy(&ctrl, bytes, 8);
+  bool taken;
+  if (blueflame_ && len >= prm::kDs) {
+    ++blueflames_;
+    taken = hca_.scheduler().blueflame(t, ctrl.qpn(), bytes, len);
+  } else {
+    taken = hca_.scheduler().doorbell(t, ctrl.qpn(), ctrl.wqe_index());
+  }
+  if (!taken) bad(t, ctrl.qpn(), offset, ctrl.opmod_idx_opcode);
+}
+
+}  // namespace hcasim
