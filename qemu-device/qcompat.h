@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The only file that knows which QEMU it is compiled for. Everything else in the shim uses the names below.
- * Known to compile and run: 7.2 (Debian 12). Known to compile: 10.0 (Debian 13).
+ * Tested (tests/qemu-device): 7.2 of Debian 12, 10.0 of Debian 13.
  * What moved, and when:
  *   8.0  hw/pci/pci_device.h split off hw/pci/pci.h
  *   9.0  qemu_mutex_lock_iothread() became bql_lock() (not used here: every entry comes with the lock held)
