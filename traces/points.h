@@ -113,8 +113,10 @@
     "syndrome 31:0, output bytes 63:32", "a command was answered; blob: output")                                \
   X(kCmdBad,        cmd_bad,         kError,  "slot", "seq", "delivery status", "reason",                       \
     "a command queue entry or mailbox chain is wrong")                                                          \
-  X(kObjCreate,     obj_create,      kObject, "number", "uid", "object type", "-", "an object was made")        \
-  X(kObjDestroy,    obj_destroy,     kObject, "number", "uid", "object type", "-", "an object was destroyed")   \
+  X(kObjCreate,     obj_create,      kObject, "number", "uid", "opcode of its create command", "-",           \
+    "an object was made")                                                                                       \
+  X(kObjDestroy,    obj_destroy,     kObject, "number", "uid", "opcode of its create command", "-",           \
+    "an object was destroyed")                                                                                  \
   X(kPortState,     port_state,      kObject, "port", "-", "port state", "-", "the link changed")               \
   X(kHealth,        health,          kObject, "-", "-", "health syndrome", "-", "the health state changed")     \
   X(kFaultInjected, fault_injected,  kObject, "number", "-", "kind of fault", "argument",                       \

@@ -21,6 +21,11 @@ union unsigned using virtual void volatile while xor xor_eq linux unix errno maj
 HELPERS = set("""bits bytes bit_off Base Field Array StructArray Bytes get set ptr at fits op k Op StructInfo
 FieldInfo find_struct dump opcode_name load32 load64 store32 store64 be16 be32 be64 wire""".split())
 
+# Commands whose mailbox structures are not called like their opcode.
+STRUCT_OF_OPCODE = {"2err_qp": "qp_2err", "2rst_qp": "qp_2rst", "sqd_rts_qp": "sqd2rts_qp",
+                    "access_reg": "access_register", "set_flow_table_entry": "set_fte",
+                    "query_flow_table_entry": "query_fte", "delete_flow_table_entry": "delete_fte"}
+
 
 class Error(Exception):
     pass
@@ -390,7 +395,10 @@ def write_names(p, source, out):
     w("const OpcodeInfo kOpcodes[] = {  // sorted by value")
     for value in sorted(ops):
         n = ops[value].lower()
+        n = STRUCT_OF_OPCODE.get(n, n)
         i_in, i_out = index.get(n + "_in", -1), index.get(n + "_out", -1)
+        if n.endswith("_general_object"):
+            i_in, i_out = index.get("general_obj_in_cmd_hdr", -1), index.get("general_obj_out_cmd_hdr", -1)
         w(f'{{0x{value:x}, "{ops[value]}", {i_in}, {i_out}}},')
     w("};")
     w(f"const unsigned kOpcodeCount = {len(ops)};")

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "traces/analysis.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "model/prm/prm.h"
+#include "model/prm/wire_formats.h"
+#include "traces/report.h"
+#include "traces/tracer.h"
+
+namespace hcasim::traces {
+namespace {
+
+constexpr std::int64_t kNs = 1000;
+
+std::uint64_t cqe_a0(unsigned cqn, prm::CqeOp op, unsigned syndrome = 0) {
+  return cqn | static_cast<std::uint64_t>(op) << 24 | static_cast<std::uint64_t>(syndrome) << 32;
+}
+
+/// A SEND from `req` to `resp` that passes all stages, one a nanosecond, from `t` on.
+void send(Tracer& req, Tracer& resp, std::int64_t t, std::uint32_t qpn, std::uint32_t serial,
+          bool doorbell = true) {
+  const std::uint32_t tag = req.tag(qpn);
+  auto next = [&] { return t += kNs; };
+  if (doorbell) req.record(Point::kDoorbell, t, qpn, serial, serial + 1);
+  if (doorbell) req.record(Point::kScheduled, t + kNs, qpn, serial, 1);
+  if (doorbell) req.record(Point::kWqeFetch, t + 2 * kNs, qpn, serial, 64);
+  t += 2 * kNs;
+  req.record(Point::kWqeParsed, next(), qpn, serial, 0x0a | serial << 16, 100);
+  req.record(Point::kTranslated, next(), qpn, serial, 1);
+  req.record(Point::kGathered, next(), qpn, serial, 100);
+  req.record(Point::kPacketTxFirst, next(), qpn, serial, 5 | 4 << 24, 100);
+  req.record(Point::kPacketTxLast, next(), qpn, serial, 5 | 4 << 24, 1);
+  resp.record(Point::kPacketRx, next(), tag, serial, 5 | 4 << 24, 100);
+  resp.record(Point::kChecked, next(), tag, serial, 5, qpn);
+  resp.record(Point::kRwqeFetch, next(), tag, serial, 0, 9);
+  resp.record(Point::kScattered, next(), tag, serial, 100, 9);
+  resp.record(Point::kCqeWritten, t + 1, tag, serial, cqe_a0(7, prm::CqeOp::kRespSend), serial);
+  resp.record(Point::kAckTx, next(), tag, serial, 5, 0);
+  req.record(Point::kAckRx, next(), qpn, serial, 5, 0);
+  req.record(Point::kCqeWritten, next(), qpn, serial, cqe_a0(6, prm::CqeOp::kReq), serial);
+  req.record(Point::kCqConsumed, next(), 6, serial + 1);
+}
+
+void feed(Analysis& a, std::initializer_list<Tracer*> tracers) {
+  for (Tracer* t : tracers) {
+    std::vector<std::vector<std::uint8_t>> blobs;
+    auto records = t->drain(&blobs);
+    for (std::size_t i = 0; i < records.size(); i++) a.add(records[i], blobs[i]);
+  }
+}
+
+std::string capture(const std::function<void(std::FILE*)>& print) {
+  char* text = nullptr;
+  std::size_t size = 0;
+  std::FILE* f = open_memstream(&text, &size);
+  print(f);
+  std::fclose(f);
+  std::string s(text, size);
+  free(text);
+  return s;
+}
+
+TEST(Analysis, WqeAcrossTwoHcas) {
+  Tracer t0(0), t1(1);
+  t0.open_memory();
+  t1.open_memory();
+  send(t0, t1, 100 * kNs, 0x42, 0);
+  send(t1, t0, 200 * kNs, 0x42, 0);  // the same QPN on the other HCA
+  Analysis a;
+  feed(a, {&t0, &t1});
+  a.finish();
+  ASSERT_EQ(a.wqes().size(), 2u);
+  for (unsigned h = 0; h < 2; h++) {
+    const WqeRow& w = a.wqes()[h];
+    EXPECT_EQ(w.hca, h);
+    EXPECT_EQ(w.qpn, 0x42u);
+    EXPECT_EQ(w.opcode_name(), "SEND");
+    EXPECT_EQ(w.bytes, 100u);
+    EXPECT_EQ(w.status_name(), "OK");
+    for (unsigned i = 0; i < kStages; i++) EXPECT_EQ(w.time[i], (100 + 100 * h + i) * kNs) << kStageNames[i];
+    EXPECT_EQ(w.end() - w.start(), 14 * kNs);
+    EXPECT_NE(w.responder_cqe, kNoTime);
+  }
+}
+
+TEST(Analysis, BatchSharesItsDoorbell) {
+  Tracer t;
+  t.open_memory();
+  send(t, t, 1000 * kNs, 5, 0);
+  send(t, t, 1100 * kNs, 5, 1, false);
+  send(t, t, 1200 * kNs, 5, 2);
+  Analysis a;
+  feed(a, {&t});
+  a.finish();
+  ASSERT_EQ(a.wqes().size(), 3u);
+  EXPECT_EQ(a.wqes()[1].at(Stage::kDoorbell), 1000 * kNs);
+  EXPECT_EQ(a.wqes()[1].at(Stage::kFetch), 1002 * kNs);
+  EXPECT_EQ(a.wqes()[2].at(Stage::kDoorbell), 1200 * kNs);
+}
+
+TEST(Analysis, SerialsStartAgainAfterReset) {
+  Tracer t;
+  t.open_memory();
+  for (int life = 0; life < 3; life++)
+    for (std::uint32_t i = 0; i < 2; i++) send(t, t, (life * 1000 + i * 100) * kNs, 5, i);
+  Analysis a;
+  feed(a, {&t});
+  a.finish();
+  ASSERT_EQ(a.wqes().size(), 6u);
+  EXPECT_EQ(a.wqes()[4].at(Stage::kDoorbell), 2000 * kNs);
+  EXPECT_EQ(a.wqes()[4].at(Stage::kConsumed), 2015 * kNs);
+}
+
+TEST(Analysis, ErrorsAndRetries) {
+  Tracer t;
+  t.open_memory();
+  t.record(Point::kWqeParsed, 1, 5, 0, 0x08, 10);
+  t.record(Point::kTimeout, 2, 5, 0);
+  t.record(Point::kRetransmit, 3, 5, 0);
+  t.record(Point::kRetransmit, 4, 5, 0);
+  t.record(Point::kCqeWritten, 5, 5, 0, cqe_a0(6, prm::CqeOp::kReqErr, 0x15), 0);
+  t.record(Point::kWqeParsed, 6, 5, 1, 0x08, 10);
+  t.record(Point::kFlush, 7, 5, 1, 1, 0);
+  t.record(Point::kFlush, 8, 9, 0, 1, 1);  // a receive WQE: not a row
+  t.record(Point::kWqeParsed, 9, 5, 2, 0x10, 10);
+  Analysis a;
+  feed(a, {&t});
+  a.finish();
+  ASSERT_EQ(a.wqes().size(), 3u);
+  EXPECT_EQ(a.wqes()[0].status_name(), "RETRY_EXC");
+  EXPECT_EQ(a.wqes()[0].retransmits, 2u);
+  EXPECT_EQ(a.wqes()[1].status_name(), "WR_FLUSH");
+  EXPECT_EQ(a.wqes()[2].status_name(), "open");
+  EXPECT_EQ(a.errors().size(), 5u);
+  EXPECT_EQ(a.count(Point::kFlush), 2u);
+}
+
+TEST(Analysis, Filters) {
+  Tracer t0(0), t1(1);
+  t0.open_memory();
+  t1.open_memory();
+  send(t0, t1, 0, 5, 0);
+  send(t0, t1, 100 * kNs, 6, 0);
+  send(t1, t0, 200 * kNs, 6, 0);
+  auto r0 = t0.drain(), r1 = t1.drain();
+  auto rows = [&](Filter f) {
+    Analysis a(f);
+    for (auto* v : {&r0, &r1})
+      for (const Record& r : *v) a.add(r, {});
+    a.finish();
+    return a.wqes().size();
+  };
+  EXPECT_EQ(rows({}), 3u);
+  EXPECT_EQ(rows({6, -1}), 2u);
+  EXPECT_EQ(rows({6, 1}), 1u);
+  EXPECT_EQ(rows({-1, 0}), 2u);
+  EXPECT_EQ(rows({7, -1}), 0u);
+}
+
+void commands(Tracer& t) {
+  std::vector<std::uint8_t> in(0x110), out(16);
+  prm::set<prm::create_cq_in::opcode>(in.data(), prm::op::CREATE_CQ);
+  prm::set<prm::create_cq_in::cq_context::log_cq_size>(in.data(), 9);
+  prm::set<prm::create_cq_out::cqn>(out.data(), 0x83);
+  t.record_blob(Point::kCmdStart, 1000000, 3, 0, prm::op::CREATE_CQ, in.size(), in.data(), in.size());
+  t.record_blob(Point::kCmdDone, 3500000, 3, 0, prm::op::CREATE_CQ, out.size() << 32, out.data(), out.size());
+  std::vector<std::uint8_t> cap_in(16), cap_out(0x1010);
+  prm::set<prm::query_hca_cap_in::opcode>(cap_in.data(), prm::op::QUERY_HCA_CAP);
+  prm::set<prm::query_hca_cap_in::op_mod>(cap_in.data(), 3 << 1 | 1);
+  prm::set<prm::query_hca_cap_out::capability::atomic_caps::atomic_operations>(cap_out.data(), 0xf);
+  t.record_blob(Point::kCmdStart, 4000000, 0, 1, prm::op::QUERY_HCA_CAP | 7 << 16, 16, cap_in.data(), 16);
+  t.record_blob(Point::kCmdDone, 5000000, 0, 1, prm::op::QUERY_HCA_CAP, 0, cap_out.data(), cap_out.size());
+  std::vector<std::uint8_t> reg(16 + 64);
+  prm::set<prm::access_register_in::opcode>(reg.data(), prm::op::ACCESS_REG);
+  prm::set<prm::access_register_in::register_id>(reg.data(), 0x5006);
+  prm::set<prm::paos_reg::admin_status>(reg.data() + 16, 1);
+  t.record_blob(Point::kCmdStart, 6000000, 0, 2, prm::op::ACCESS_REG, reg.size(), reg.data(), reg.size());
+  t.record(Point::kCmdDone, 7000000, 0, 2, prm::op::ACCESS_REG | 0x05 << 16, 0x123456);
+  t.record_blob(Point::kCmdStart, 8000000, 0, 3, 0xfff, 0, nullptr, 0);
+  t.record(Point::kCmdBad, 8500000, 0, 3, 7, 0);
+}
+
+TEST(Analysis, Commands) {
+  Tracer t;
+  t.open_memory();
+  commands(t);
+  Analysis a;
+  feed(a, {&t});
+  a.finish();
+  ASSERT_EQ(a.commands().size(), 4u);
+  EXPECT_EQ(a.commands()[0].name(), "CREATE_CQ");
+  EXPECT_EQ(a.commands()[0].end - a.commands()[0].start, 2500000);
+  EXPECT_EQ(input_fields(a.commands()[0]), "opcode=0x400 cq_context.log_cq_size=0x9");
+  EXPECT_EQ(output_fields(a.commands()[0]), "cqn=0x83");
+  EXPECT_EQ(output_fields(a.commands()[1]), "capability.atomic_caps.atomic_operations=0xf");
+  EXPECT_EQ(input_fields(a.commands()[2]), "opcode=0x805 register_id=0x5006 paos_reg{admin_status=0x1}");
+  EXPECT_EQ(a.commands()[2].status_name(), "BAD_RES");
+  EXPECT_EQ(a.commands()[2].syndrome, 0x123456u);
+  EXPECT_EQ(a.commands()[3].status_name(), "delivery:IN_LENGTH");
+  EXPECT_EQ(a.commands()[3].name(), "0xfff");
+}
+
+TEST(Report, JsonAndPerfettoParse) {
+  Tracer t;
+  t.open_memory();
+  for (std::uint32_t i = 0; i < 5; i++) send(t, t, i * 100 * kNs, 5, i);
+  t.record(Point::kTimeout, 2, 5, 0);
+  commands(t);
+  Analysis a;
+  feed(a, {&t});
+  a.finish();
+  ReportOptions o;
+  o.fields = o.errors = true;
+  auto j = nlohmann::json::parse(capture([&](std::FILE* f) { print_json(a, o, "a \"warning\"", f); }));
+  EXPECT_EQ(j["warning"], "a \"warning\"");
+  EXPECT_EQ(j["wqes"].size(), 5u);
+  EXPECT_EQ(j["wqes"][0]["stages_ns"]["cqe"], 14.0);
+  EXPECT_EQ(j["commands"][0]["command"], "CREATE_CQ");
+  EXPECT_EQ(j["summary"]["by_opcode"][0]["latency_ns"]["p50"], 14.0);
+  EXPECT_EQ(j["summary"]["errors"]["timeout"], 1);
+  auto p = nlohmann::json::parse(capture([&](std::FILE* f) { EXPECT_TRUE(write_perfetto(a, f)); }));
+  int begun = 0, ended = 0;
+  for (const auto& e : p["traceEvents"]) {
+    begun += e["ph"] == "b";
+    ended += e["ph"] == "e";
+  }
+  EXPECT_EQ(begun, ended);
+  EXPECT_EQ(begun, 5 * static_cast<int>(kStages));
+  std::string text = capture([&](std::FILE* f) { print_text(a, o, f); });
+  EXPECT_NE(text.find("SEND"), std::string::npos);
+  EXPECT_NE(text.find("cq_context.log_cq_size=0x9"), std::string::npos);
+}
+
+TEST(Report, Percentiles) {
+  EXPECT_EQ(percentile({}, 50), 0);
+  EXPECT_EQ(percentile({7}, 99), 7);
+  std::vector<std::int64_t> v;
+  for (int i = 1; i <= 100; i++) v.push_back(i);
+  EXPECT_EQ(percentile(v, 50), 50);
+  EXPECT_EQ(percentile(v, 99), 99);
+  EXPECT_EQ(percentile(v, 100), 100);
+}
+
+TEST(Report, AnyRecordsCanBeShown) {
+  std::mt19937_64 rnd(3);
+  Analysis a;
+  for (int i = 0; i < 20000; i++) {
+    Record r;
+    r.point = static_cast<std::uint16_t>(rnd() % (kPoints + 2));
+    r.time_ps = static_cast<std::int64_t>(rnd() >> rnd() % 64) / 4;
+    r.a0 = rnd() >> rnd() % 64;
+    r.a1 = rnd() >> rnd() % 64;
+    r.obj = static_cast<std::uint32_t>(rnd() % 4 == 0 ? rnd() : rnd() % 8);
+    r.index = static_cast<std::uint32_t>(rnd() % 16);
+    r.hca = static_cast<std::uint8_t>(rnd() % 3);
+    std::vector<std::uint8_t> blob(rnd() % 4 == 0 ? rnd() % 600 : 0);
+    for (auto& b : blob) b = static_cast<std::uint8_t>(rnd());
+    a.add(r, blob);
+  }
+  a.finish();
+  ReportOptions o;
+  o.fields = o.errors = true;
+  EXPECT_FALSE(capture([&](std::FILE* f) { print_text(a, o, f); }).empty());
+  EXPECT_FALSE(nlohmann::json::parse(capture([&](std::FILE* f) { print_json(a, o, "", f); })).empty());
+  EXPECT_FALSE(nlohmann::json::parse(capture([&](std::FILE* f) { write_perfetto(a, f); })).empty());
+}
+
+}  // namespace
+}  // namespace hcasim::traces

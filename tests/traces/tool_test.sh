@@ -1,0 +1,31 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# hcasim-trace from the outside: tool_test.sh HCASIM_TRACE TRACE_SAMPLE
+set -eu
+tool=$1 sample=$2
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+fail() { echo "FAILED: $*" >&2; exit 1; }
+
+"$sample" "$dir/t" 1000
+"$tool" "$dir/t" > "$dir/out" || fail "default output"
+grep -q '^SEND  *OK  *1000 ' "$dir/out" || fail "summary lacks the 1000 SENDs"
+"$tool" "$dir/t" --wqe --limit 3 | grep -c ' SEND ' | grep -qx 3 || fail "--limit 3"
+"$tool" "$dir/t" --json > "$dir/j"
+python3 -c 'import json,sys; d=json.load(open(sys.argv[1])); assert len(d["wqes"])==1000 and d["summary"]["wqes"]==1000' "$dir/j" || fail "--json"
+"$tool" "$dir/t" --perfetto "$dir/p"
+python3 -c 'import json,sys; assert json.load(open(sys.argv[1]))["traceEvents"]' "$dir/p" || fail "--perfetto"
+"$tool" "$dir/t" --qpn 0x43 --wqe | grep -q SEND && fail "--qpn does not filter"
+"$tool" "$dir/t" --raw --limit 1 | grep -q doorbell || fail "--raw"
+"$tool" --points | grep -q cqe_written || fail "--points"
+
+# Damage is told and what can be read is shown.
+head -c -100 "$dir/t" > "$dir/cut"
+rc=0; "$tool" "$dir/cut" > /dev/null 2> "$dir/err" || rc=$?
+[ $rc = 3 ] && grep -q "ends within" "$dir/err" || fail "a cut file gives $rc: $(cat "$dir/err")"
+rc=0; "$tool" /dev/null 2> "$dir/err" || rc=$?
+[ $rc = 1 ] && grep -q "not an hcasim trace" "$dir/err" || fail "no trace file gives $rc: $(cat "$dir/err")"
+rc=0; "$tool" 2> "$dir/err" || rc=$?
+[ $rc = 2 ] || fail "no file named gives $rc"
+"$tool" "$dir/t" --perfetto /no/such/dir/x 2> /dev/null && fail "unwritable output"
+echo ok

@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "traces/analysis.h"
+
+#include <algorithm>
+
+#include "model/prm/cmd_queue.h"
+#include "model/prm/cqe.h"
+#include "model/prm/info.h"
+#include "model/prm/packet.h"
+#include "model/prm/wqe.h"
+
+namespace hcasim::traces {
+namespace {
+
+constexpr std::int64_t kMaxTime = INT64_MAX / 4;
+
+std::string or_hex(const char* name, unsigned v) {
+  if (name != nullptr) return name;
+  char s[16];
+  std::snprintf(s, sizeof s, "0x%x", v);
+  return s;
+}
+
+void keep_first(std::int64_t& t, std::int64_t v) {
+  if (t == kNoTime || v < t) t = v;
+}
+void keep_last(std::int64_t& t, std::int64_t v) {
+  if (t == kNoTime || v > t) t = v;
+}
+
+/// Points whose obj and index are a sender's QPN and a WQE serial.
+bool is_wqe_point(Point p) {
+  switch (p) {
+    case Point::kWqeParsed:
+    case Point::kTranslated:
+    case Point::kGathered:
+    case Point::kPacketTxFirst:
+    case Point::kPacketTxLast:
+    case Point::kPacketRx:
+    case Point::kChecked:
+    case Point::kRwqeFetch:
+    case Point::kScattered:
+    case Point::kAckTx:
+    case Point::kAckRx:
+    case Point::kCqeWritten:
+    case Point::kWqeDone:
+    case Point::kReadReqRx:
+    case Point::kReadRespTx:
+    case Point::kReadRespRx:
+    case Point::kAtomicExec:
+    case Point::kNakRx:
+    case Point::kRnrRx:
+    case Point::kRetransmit:
+    case Point::kWqeErr:
+    case Point::kFlush:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool is_batch_point(Point p) {
+  return p == Point::kDoorbell || p == Point::kScheduled || p == Point::kWqeFetch;
+}
+
+}  // namespace
+
+const char* const kStageNames[kStages] = {"doorbell", "sched",   "fetch", "parsed",  "transl", "gather",
+                                          "tx_first", "tx_last", "rx",    "check",   "rwqe",   "scatter",
+                                          "ack_tx",   "ack",     "cqe",   "consumed"};
+
+std::int64_t WqeRow::start() const {
+  for (std::int64_t t : time)
+    if (t != kNoTime) return t;
+  return done;
+}
+
+std::int64_t WqeRow::end() const {
+  if (at(Stage::kCqe) != kNoTime) return at(Stage::kCqe);
+  if (done != kNoTime) return done;
+  return at(Stage::kAck);
+}
+
+std::string WqeRow::opcode_name() const {
+  if (opcode >= 0)
+    return or_hex(prm::wqe_op_name(static_cast<prm::WqeOp>(opcode)), static_cast<unsigned>(opcode));
+  if (bth_opcode >= 0) {
+    const char* n = prm::bth_op_name(static_cast<prm::BthOp>(bth_opcode & prm::bth::kOpMask));
+    return "pkt:" + or_hex(n, static_cast<unsigned>(bth_opcode));
+  }
+  return "?";
+}
+
+std::string WqeRow::status_name() const {
+  if (status < 0) return "open";
+  return or_hex(prm::cqe_syndrome_name(static_cast<prm::CqeSyndrome>(status)), static_cast<unsigned>(status));
+}
+
+std::string CommandRow::name() const { return prm::opcode_name(opcode); }
+
+std::string CommandRow::status_name() const {
+  if (end == kNoTime) return "open";
+  if (delivery != 0)
+    return "delivery:" + or_hex(prm::cmd_delivery_name(static_cast<prm::CmdDelivery>(delivery)), delivery);
+  return or_hex(prm::cmd_status_name(static_cast<prm::CmdStatus>(status)), status);
+}
+
+void Analysis::add(const Record& r, const std::vector<std::uint8_t>& blob) {
+  records_++;
+  // Differences of times stay in range; no simulation lasts 26 days.
+  if (r.point >= kPoints || r.time_ps > kMaxTime || r.time_ps < -kMaxTime) {
+    unknown_++;
+    return;
+  }
+  const Point p = r.p();
+  counts_[r.point]++;
+  if (is_error(p) || p == Point::kFaultInjected) {
+    if (filter_.hca < 0 || filter_.hca == r.hca) errors_.push_back(r);
+  }
+  if (is_wqe_point(p) || is_batch_point(p)) {
+    wqe_record(r);
+  } else if (p == Point::kCqConsumed) {
+    consumed(r);
+  } else if (p == Point::kCmdStart || p == Point::kCmdDone || p == Point::kCmdBad) {
+    if (filter_.hca < 0 || filter_.hca == r.hca) command_record(r, blob);
+  }
+}
+
+bool Analysis::starts_anew(const Queue& q) const {
+  auto it = q.rows.find(0);
+  if (it == q.rows.end()) return false;
+  const WqeRow& w = wqes_[it->second];
+  return w.opcode >= 0 && (w.end() != kNoTime || w.status >= 0);
+}
+
+void Analysis::wqe_record(const Record& r) {
+  const Point p = r.p();
+  const std::uint32_t qpn = r.obj & 0xffffff;
+  const unsigned hca = r.obj >> 24 != 0 ? (r.obj >> 24) - 1 : r.hca;
+  if (qpn == 0 && r.obj >> 24 == 0) {
+    if (p == Point::kPacketRx) foreign_packets_++;
+    return;
+  }
+  if ((filter_.qpn >= 0 && filter_.qpn != qpn) ||
+      (filter_.hca >= 0 && static_cast<unsigned>(filter_.hca) != hca))
+    return;
+  if (p == Point::kFlush && r.a1 != 0) return;  // of a receive queue: no sender's WQE
+
+  Queue& q = queues_[{hca, qpn}];
+  if (r.index == 0 && (is_batch_point(p) || p == Point::kWqeParsed) && starts_anew(q)) close_queue(q);
+  if (is_batch_point(p)) {
+    (p == Point::kDoorbell    ? q.doorbell
+     : p == Point::kScheduled ? q.scheduled
+                              : q.fetch)
+        .emplace(r.index, r.time_ps);
+    return;
+  }
+  auto [it, is_new] = q.rows.try_emplace(r.index, wqes_.size());
+  if (is_new) {
+    wqes_.emplace_back();
+    wqes_.back().hca = static_cast<std::uint8_t>(hca);
+    wqes_.back().qpn = qpn;
+    wqes_.back().serial = r.index;
+  }
+  WqeRow& w = wqes_[it->second];
+  auto at = [&](Stage s) -> std::int64_t& { return w.time[static_cast<unsigned>(s)]; };
+  switch (p) {
+    case Point::kWqeParsed:
+      keep_first(at(Stage::kParsed), r.time_ps);
+      w.opcode = static_cast<int>(r.a0 & 0xff);
+      w.wqe_counter = static_cast<std::uint16_t>(r.a0 >> 16);
+      w.bytes = r.a1;
+      break;
+    case Point::kTranslated:
+      keep_last(at(Stage::kTranslated), r.time_ps);
+      break;
+    case Point::kGathered:
+      keep_last(at(Stage::kGathered), r.time_ps);
+      break;
+    case Point::kPacketTxFirst:
+      keep_first(at(Stage::kTxFirst), r.time_ps);
+      break;
+    case Point::kPacketTxLast:
+      keep_last(at(Stage::kTxLast), r.time_ps);
+      break;
+    case Point::kPacketRx:
+      keep_last(at(Stage::kRx), r.time_ps);
+      w.packets++;
+      if (w.bth_opcode < 0) w.bth_opcode = static_cast<int>(r.a0 >> 24 & 0xff);
+      break;
+    case Point::kReadReqRx:
+      keep_last(at(Stage::kRx), r.time_ps);
+      break;
+    case Point::kChecked:
+      keep_last(at(Stage::kChecked), r.time_ps);
+      break;
+    case Point::kRwqeFetch:
+      keep_first(at(Stage::kRwqe), r.time_ps);
+      break;
+    case Point::kScattered:
+    case Point::kAtomicExec:
+      keep_last(at(Stage::kScattered), r.time_ps);
+      break;
+    case Point::kAckTx:
+    case Point::kReadRespTx:
+      keep_last(at(Stage::kAckTx), r.time_ps);
+      break;
+    case Point::kAckRx:
+    case Point::kReadRespRx:
+      keep_last(at(Stage::kAck), r.time_ps);
+      break;
+    case Point::kWqeDone:
+      keep_last(w.done, r.time_ps);
+      w.status = static_cast<int>(r.a0 & 0xff);
+      break;
+    case Point::kCqeWritten: {
+      const auto op = static_cast<prm::CqeOp>(r.a0 >> 24 & 0xff);
+      if (op != prm::CqeOp::kReq && op != prm::CqeOp::kReqErr) {
+        keep_last(w.responder_cqe, r.time_ps);
+        break;
+      }
+      keep_last(at(Stage::kCqe), r.time_ps);
+      w.status = static_cast<int>(r.a0 >> 32 & 0xff);
+      w.has_cqe = true;
+      pending_cqes_[{r.hca, static_cast<std::uint32_t>(r.a0 & 0xffffff)}].push_back(
+          {static_cast<std::uint32_t>(r.a1), it->second});
+      break;
+    }
+    case Point::kRetransmit:
+      w.retransmits++;
+      break;
+    case Point::kNakRx:
+    case Point::kRnrRx:
+      w.naks++;
+      break;
+    case Point::kWqeErr:
+      if (w.status < 0 && r.hca == hca) w.status = static_cast<int>(r.a0 & 0xff);
+      break;
+    case Point::kFlush:
+      w.flushed = true;
+      if (w.status < 0) w.status = static_cast<int>(prm::CqeSyndrome::kWrFlush);
+      break;
+    default:
+      break;
+  }
+}
+
+void Analysis::consumed(const Record& r) {
+  auto it = pending_cqes_.find({r.hca, r.obj & 0xffffff});
+  if (it == pending_cqes_.end()) return;
+  auto& pending = it->second;
+  // 24-bit counters: what lies less than half their range below the consumer has been passed.
+  auto passed = [&](const PendingCqe& c) {
+    const std::uint32_t d = (r.index - c.producer) & 0xffffff;
+    if (d == 0 || d >= 0x800000) return false;
+    WqeRow& w = wqes_[c.row];
+    if (r.time_ps < w.at(Stage::kCqe)) return false;
+    w.time[static_cast<unsigned>(Stage::kConsumed)] = r.time_ps;
+    return true;
+  };
+  pending.erase(std::remove_if(pending.begin(), pending.end(), passed), pending.end());
+}
+
+void Analysis::command_record(const Record& r, const std::vector<std::uint8_t>& blob) {
+  auto [it, is_new] = open_commands_.try_emplace({r.hca, r.index}, commands_.size());
+  if (!is_new && r.p() == Point::kCmdStart && commands_[it->second].start != kNoTime) {
+    it->second = commands_.size();  // numbered anew after a reset
+    is_new = true;
+  }
+  if (is_new) {
+    commands_.emplace_back();
+    commands_.back().hca = r.hca;
+    commands_.back().slot = r.obj;
+    commands_.back().seq = r.index;
+  }
+  CommandRow& c = commands_[it->second];
+  switch (r.p()) {
+    case Point::kCmdStart:
+      c.start = r.time_ps;
+      c.opcode = static_cast<std::uint16_t>(r.a0);
+      c.op_mod = static_cast<std::uint16_t>(r.a0 >> 16);
+      c.uid = static_cast<std::uint16_t>(r.a0 >> 32);
+      c.input = blob;
+      break;
+    case Point::kCmdDone:
+      c.end = r.time_ps;
+      c.opcode = static_cast<std::uint16_t>(r.a0);
+      c.status = static_cast<std::uint8_t>(r.a0 >> 16);
+      c.delivery = static_cast<std::uint8_t>(r.a0 >> 24);
+      c.syndrome = static_cast<std::uint32_t>(r.a1);
+      c.output = blob;
+      break;
+    default:  // kCmdBad
+      c.end = r.time_ps;
+      c.delivery = static_cast<std::uint8_t>(r.a0);
+      break;
+  }
+}
+
+/// Gives the batches' times to their WQEs and forgets the queue.
+void Analysis::close_queue(Queue& q) {
+  auto batch_time = [](const std::map<std::uint32_t, std::int64_t>& m, std::uint32_t serial) {
+    auto it = m.upper_bound(serial);
+    return it == m.begin() ? kNoTime : std::prev(it)->second;
+  };
+  for (const auto& [serial, row] : q.rows) {
+    WqeRow& w = wqes_[row];
+    if (w.opcode < 0) continue;
+    std::int64_t floor = kNoTime;
+    const std::int64_t parsed = w.at(Stage::kParsed);
+    auto apply = [&](Stage s, const std::map<std::uint32_t, std::int64_t>& m) {
+      std::int64_t t = batch_time(m, serial);
+      if (t == kNoTime || (parsed != kNoTime && t > parsed) || (floor != kNoTime && t < floor)) return;
+      w.time[static_cast<unsigned>(s)] = t;
+      floor = t;
+    };
+    apply(Stage::kDoorbell, q.doorbell);
+    apply(Stage::kScheduled, q.scheduled);
+    apply(Stage::kFetch, q.fetch);
+  }
+  q = Queue();
+}
+
+void Analysis::finish() {
+  for (auto& q : queues_) close_queue(q.second);
+  auto by_time = [](const auto& a, const auto& b) { return a.start() < b.start(); };
+  pending_cqes_.clear();  // they name rows by place
+  std::stable_sort(wqes_.begin(), wqes_.end(), by_time);
+}
+
+}  // namespace hcasim::traces

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/// Turns records into the lives of WQEs and commands.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "traces/reader.h"
+
+namespace hcasim::traces {
+
+/// Stages of a WQE in the order in which they are shown. READ and atomics: kAckTx and kAck are the
+/// responses'.
+enum class Stage : unsigned {
+  kDoorbell,
+  kScheduled,
+  kFetch,
+  kParsed,
+  kTranslated,
+  kGathered,
+  kTxFirst,
+  kTxLast,
+  kRx,
+  kChecked,
+  kRwqe,
+  kScattered,
+  kAckTx,
+  kAck,
+  kCqe,
+  kConsumed,
+  kCount
+};
+constexpr unsigned kStages = static_cast<unsigned>(Stage::kCount);
+extern const char* const kStageNames[kStages];
+
+constexpr std::int64_t kNoTime = INT64_MIN;
+
+struct WqeRow {
+  std::uint8_t hca = 0;  ///< the requester's
+  std::uint32_t qpn = 0, serial = 0;
+  int opcode = -1;  ///< WQE opcode; -1: its decoding was not seen
+  int bth_opcode = -1;
+  std::uint16_t wqe_counter = 0;
+  std::uint64_t bytes = 0;
+  std::array<std::int64_t, kStages> time;  ///< ps; kNoTime: stage not passed
+  std::int64_t done = kNoTime;             ///< ps
+  std::int64_t responder_cqe = kNoTime;    ///< ps
+  int status = -1;                         ///< CQE syndrome, 0 = success; -1: not completed
+  bool has_cqe = false, flushed = false;
+  std::uint32_t retransmits = 0, naks = 0, packets = 0;
+
+  WqeRow() { time.fill(kNoTime); }
+  std::int64_t at(Stage s) const { return time[static_cast<unsigned>(s)]; }
+  /// First and last time known at the requester, ps.
+  std::int64_t start() const;
+  std::int64_t end() const;
+  std::string opcode_name() const;
+  std::string status_name() const;
+};
+
+struct CommandRow {
+  std::uint8_t hca = 0;
+  std::uint32_t slot = 0, seq = 0;
+  std::uint16_t opcode = 0, op_mod = 0, uid = 0;
+  std::int64_t start = kNoTime, end = kNoTime;  ///< ps
+  std::uint8_t status = 0, delivery = 0;
+  std::uint32_t syndrome = 0;
+  std::vector<std::uint8_t> input, output;
+
+  bool failed() const { return end != kNoTime && (status != 0 || delivery != 0); }
+  std::string name() const;
+  std::string status_name() const;
+};
+
+struct Filter {
+  std::int64_t qpn = -1;  ///< only WQEs of this QPN
+  std::int64_t hca = -1;  ///< only what this HCA recorded, or its WQEs
+};
+
+class Analysis {
+ public:
+  explicit Analysis(Filter filter = {}) : filter_(filter) {}
+
+  void add(const Record& r, const std::vector<std::uint8_t>& blob);
+  /// After the last record.
+  void finish();
+
+  const std::vector<WqeRow>& wqes() const { return wqes_; }
+  const std::vector<CommandRow>& commands() const { return commands_; }
+  /// Error and fault records in file order.
+  const std::vector<Record>& errors() const { return errors_; }
+  std::uint64_t count(Point p) const { return counts_[static_cast<unsigned>(p)]; }
+  std::uint64_t records() const { return records_; }
+  std::uint64_t unknown() const { return unknown_; }
+  /// Packets that came from outside: nobody knows which WQE sent them.
+  std::uint64_t foreign_packets() const { return foreign_packets_; }
+
+ private:
+  /// A send queue between two resets: serials start at 0 again after each.
+  struct Queue {
+    std::unordered_map<std::uint32_t, std::size_t> rows;
+    std::map<std::uint32_t, std::int64_t> doorbell, scheduled, fetch;  // of batches, by first serial
+  };
+  struct PendingCqe {
+    std::uint32_t producer;
+    std::size_t row;
+  };
+
+  void wqe_record(const Record& r);
+  void command_record(const Record& r, const std::vector<std::uint8_t>& blob);
+  void consumed(const Record& r);
+  void close_queue(Queue& q);
+  bool starts_anew(const Queue& q) const;
+
+  Filter filter_;
+  std::vector<WqeRow> wqes_;
+  std::vector<CommandRow> commands_;
+  std::vector<Record> errors_;
+  std::array<std::uint64_t, kPoints> counts_{};
+  std::uint64_t records_ = 0, unknown_ = 0, foreign_packets_ = 0;
+  std::map<std::pair<unsigned, std::uint32_t>, Queue> queues_;  // by HCA, QPN
+  std::map<std::pair<unsigned, std::uint32_t>, std::size_t> open_commands_;
+  std::map<std::pair<unsigned, std::uint32_t>, std::vector<PendingCqe>> pending_cqes_;
+};
+
+}  // namespace hcasim::traces

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/// Commands' mailboxes by field.
+#include <cstring>
+
+#include "model/prm/prm.h"
+#include "traces/report.h"
+
+namespace hcasim::traces {
+namespace {
+
+/// Capability groups by type (op_mod >> 1), as members of the union in QUERY_HCA_CAP and SET_HCA_CAP.
+const char* cap_member(unsigned type) {
+  switch (type) {
+    case 0x00:
+      return "cmd_hca_cap";
+    case 0x01:
+      return "per_protocol_networking_offload_caps";
+    case 0x02:
+      return "odp_cap";
+    case 0x03:
+      return "atomic_caps";
+    case 0x04:
+      return "roce_cap";
+    case 0x06:
+      return "per_protocol_networking_offload_caps";
+    case 0x07:
+      return "flow_table_nic_cap";
+    case 0x08:
+      return "flow_table_eswitch_cap";
+    case 0x09:
+      return "e_switch_cap";
+    case 0x0c:
+      return "qos_cap";
+    case 0x0d:
+      return "debug_cap";
+    case 0x0f:
+      return "device_mem_cap";
+    case 0x11:
+      return "tls_cap";
+    case 0x13:
+      return "virtio_emulation_cap";
+    case 0x15:
+      return "ipsec_cap";
+    case 0x1f:
+      return "macsec_cap";
+    case 0x20:
+      return "cmd_hca_cap_2";
+    case 0x25:
+      return "port_selection_cap";
+    default:
+      return "";
+  }
+}
+
+/// Structure of an access register.
+const char* register_struct(unsigned id) {
+  switch (id) {
+    case 0x4019:
+      return "qcam_reg";
+    case 0x5001:
+      return "pcap_reg";
+    case 0x5002:
+      return "pmlp_reg";
+    case 0x5003:
+      return "pmtu_reg";
+    case 0x5004:
+      return "ptys_reg";
+    case 0x5006:
+      return "paos_reg";
+    case 0x5007:
+      return "pfcc_reg";
+    case 0x5008:
+      return "ppcnt_reg";
+    case 0x500b:
+      return "pptb_reg";
+    case 0x500c:
+      return "pbmc_reg";
+    case 0x500f:
+      return "pvlc_reg";
+    case 0x5012:
+      return "pmaos_reg";
+    case 0x5023:
+      return "pplm_reg";
+    case 0x5041:
+      return "pcmr_reg";
+    case 0x507f:
+      return "pcam_reg";
+    case 0x9014:
+      return "mcia_reg";
+    case 0x9028:
+      return "mfrl_reg";
+    case 0x9050:
+      return "mpein_reg";
+    case 0x9051:
+      return "mpcnt_reg";
+    case 0x9053:
+      return "mtpps_reg";
+    case 0x9054:
+      return "mtppse_reg";
+    case 0x9055:
+      return "mtutc_reg";
+    case 0x9061:
+      return "mcqi_reg";
+    case 0x907f:
+      return "mcam_reg";
+    case 0xc00e:
+      return "dtor_reg";
+    default:
+      return "";
+  }
+}
+
+std::string hex(const std::vector<std::uint8_t>& b) {
+  std::size_t n = b.size() < 64 ? b.size() : 64;
+  std::string s;
+  for (std::size_t i = 0; i < n; i++) {
+    char t[4];
+    std::snprintf(t, sizeof t, "%02x", b[i]);
+    s += t;
+  }
+  return n < b.size() ? s + "..." : s;
+}
+
+std::string fields(const CommandRow& c, const std::vector<std::uint8_t>& b, const prm::StructInfo* s) {
+  if (s == nullptr) return b.empty() ? "" : hex(b);
+  if (c.opcode == prm::op::QUERY_HCA_CAP || c.opcode == prm::op::SET_HCA_CAP)
+    return prm::dump(*s, b.data(), b.size(), cap_member(c.op_mod >> 1));
+  if (c.opcode == prm::op::ACCESS_REG && b.size() > 16 && c.input.size() >= 12) {
+    const auto id = prm::get<prm::access_register_in::register_id>(c.input.data());
+    if (const prm::StructInfo* reg = prm::find_struct(register_struct(id))) {
+      std::string head = prm::dump(*s, b.data(), 16), body = prm::dump(*reg, b.data() + 16, b.size() - 16);
+      return head + (head.empty() ? "" : " ") + reg->name + "{" + body + "}";
+    }
+  }
+  return prm::dump(*s, b.data(), b.size());
+}
+
+}  // namespace
+
+std::string input_fields(const CommandRow& c) { return fields(c, c.input, prm::input_struct(c.opcode)); }
+std::string output_fields(const CommandRow& c) { return fields(c, c.output, prm::output_struct(c.opcode)); }
+
+}  // namespace hcasim::traces
