@@ -66,7 +66,7 @@ struct Profile {
     double rate_gbps = 100.0;     // data rate after encoding
     Time loopback = from_ns(60);  // port out to port in, cable to itself
     Time wire_latency = from_ns(150);
-    unsigned ib_link_width = 0x2;     // PTYS encoding: 1 = 1X, 2 = 2X, 4 = 4X, 8 = 8X
+    unsigned ib_link_width = 0x4;     // PTYS encoding: 1 = 1X, 2 = 2X, 4 = 4X, 8 = 8X
     unsigned ib_link_speed = 0x20;    // PTYS encoding: bit 5 = EDR
     unsigned max_mtu = 4096;          // bytes
     unsigned tx_backlog_packets = 8;  // packets queued before the scheduler waits for the port

@@ -36,7 +36,7 @@ void Uar::bad(Time t, std::uint32_t number, std::uint64_t offset, std::uint64_t 
 
 void Uar::write(Time t, std::uint64_t offset, const std::uint8_t* bytes, unsigned len) {
   const Time service = hca_.profile().engine.doorbell;
-  t = decoder_.reserve(t, service) + service;
+  t = decoder_.reserve(t, service);  // the scheduler adds the service time of its doorbells itself
   const std::uint64_t page = offset / kUarPageSize;
   const unsigned reg = static_cast<unsigned>(offset % kUarPageSize);
   std::uint64_t value = 0;
@@ -52,7 +52,8 @@ void Uar::write(Time t, std::uint64_t offset, const std::uint8_t* bytes, unsigne
     }
     prm::EqDoorbell db;
     std::memcpy(&db, bytes, sizeof db);
-    if (!hca_.eqs().doorbell(t, db.eqn(), db.ci(), reg == prm::uar::kEqArm)) bad(t, db.eqn(), offset, value);
+    if (!hca_.eqs().doorbell(t + service, db.eqn(), db.ci(), reg == prm::uar::kEqArm))
+      bad(t, db.eqn(), offset, value);
     return;
   }
   const bool doorbell = reg >= prm::uar::kSqDoorbell;
@@ -82,7 +83,8 @@ void Uar::store64(Time t, std::uint64_t offset, unsigned reg, const std::uint8_t
   if (reg == prm::uar::kCqArm) {
     prm::CqDoorbell db;
     std::memcpy(&db, bytes, sizeof db);
-    if (!hca_.cqs().arm(t, db.cqn & 0xffffff, db.cmd_ci)) bad(t, db.cqn, offset, db.cmd_ci);
+    if (!hca_.cqs().arm(t + hca_.profile().engine.doorbell, db.cqn & 0xffffff, db.cmd_ci))
+      bad(t, db.cqn, offset, db.cmd_ci);
     return;
   }
   prm::CtrlSeg ctrl{};
