@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "model/hca.h"
+#include "model/prm/eqe.h"
 #include "model/req/requester.h"
 
 namespace hcasim {

@@ -6,13 +6,15 @@
 
 #include <cstdint>
 #include <systemc>
-#include <vector>
 
 #include "model/cq/cq.h"
 #include "model/ctx/qp.h"
 #include "model/port/packet.h"
+#include "model/prm/cqe.h"
+#include "model/prm/eqe.h"
+#include "model/prm/packet.h"
 #include "model/timed_queue.h"
-#include "model/tpt/tpt.h"
+#include "model/wqe/scatter.h"
 
 namespace hcasim {
 
@@ -40,49 +42,63 @@ class Responder : public sc_core::sc_module {
   struct Poll {
     std::uint32_t qpn;
     std::uint64_t epoch;
-    Time period;
   };
   struct AckDue {
     std::uint32_t qpn;
     std::uint64_t epoch;
   };
+  using Traits = prm::BthTraits;
 
-  // responder.cpp
-  void receive_rc(Time t, Qp& qp, PacketRef& packet);
-  void receive_uc(Time t, Qp& qp, PacketRef& packet);
+  // responder.cpp: requests of connected QPs
+  void receive_rc(Time t, Qp& qp, PacketRef& packet, const Traits& traits);
+  void receive_uc(Time t, Qp& qp, PacketRef& packet, const Traits& traits);
+  void duplicate(Time t, Qp& qp, const Packet& packet, const Traits& traits);
+  bool in_sequence(const Qp& qp, const Packet& packet, const Traits& traits) const;
+  // False: the packet was refused (a NAK is under way, or the QP failed).
+  bool take_send(Time t, Qp& qp, PacketRef& packet, const Traits& traits);
+  bool take_write(Time t, Qp& qp, PacketRef& packet, const Traits& traits);
+  void finish_receive(Time t, Qp& qp, const Packet& packet, prm::CqeOp opcode);
+  bool invalidate(Qp& qp, std::uint32_t rkey);
+
+  // datagram.cpp
   void receive_ud(Time t, Qp& qp, PacketRef& packet);
-  void duplicate(Time t, Qp& qp, const Packet& packet);
-  bool in_sequence(const Qp& qp, const Packet& packet) const;
-  // False: the packet was refused (NAK sent, or the QP failed) and nothing more is to be done with it.
-  bool take_send(Time t, Qp& qp, PacketRef& packet);
-  bool take_write(Time t, Qp& qp, PacketRef& packet);
+
+  // atomic_read.cpp: READ and atomic requests, their responses
   bool take_read(Time t, Qp& qp, const Packet& packet);
   bool take_atomic(Time t, Qp& qp, const Packet& packet);
+  bool room_for_resource(Qp& qp);
+  bool send_response(Time& engine, Qp& qp, ResponderResource& resource);
+  void finish_pending(Time t, Qp& qp);
 
   // receive_queue.cpp
   enum class Take : std::uint8_t { kTaken, kEmpty, kBroken };
-  Take take_wqe(Time& t, Qp& qp);
-  Take take_from_rq(Time& t, Qp& qp);
-  Take take_from_srq(Time& t, Qp& qp, Srq& srq);
-  bool parse_segments(const std::uint8_t* bytes, std::size_t len, RecvWqe& out) const;
-  // kOk, or what the translation refused. kOutOfRange is also "longer than the WQE's capacity" (too_long).
-  bool scatter(Time& t, Qp& qp, PacketRef& packet, std::uint64_t offset, std::uint32_t skip, bool& too_long);
-
-  // Endings
-  void finish_receive(Time t, Qp& qp, const Packet& packet, std::uint8_t cqe_opcode);
-  void receive_error(Time t, Qp& qp, std::uint8_t syndrome, std::uint8_t vendor);
-  void acknowledge(Time t, Qp& qp, bool now);
-  void send_ack(Time t, Qp& qp, std::uint32_t psn, std::uint8_t syndrome);
-  void nak(Time t, Qp& qp, std::uint8_t code);
-  void nak_and_fail(Time t, Qp& qp, std::uint8_t code, std::uint8_t event_type);
-  PacketRef make_reply(const Qp& qp, std::uint8_t opcode, std::uint32_t psn) const;
+  Take take_wqe(Time t, Qp& qp, const Packet& packet);
+  Take take_from_rq(Time t, Qp& qp);
+  Take take_from_srq(Time t, Qp& qp, Srq& srq);
+  bool read_ring(Time t, const GuestRing& ring, std::uint64_t at, std::uint8_t* dst, std::uint32_t len);
+  bool read_count(Time t, std::uint64_t dbr_addr, std::uint16_t& count);
+  void check_srq_limit(Time t, Srq& srq);
+  void flush_rq(Time t, Qp& qp);
+  void post_receive(Time t, Qp& qp, const RecvWqe& wqe, Completion c);
   void on_poll(Time due, const Poll& poll);
-  void on_ack(Time due, const AckDue& due_ack);
-  std::uint32_t cq_user_index(const Qp& qp, const Srq* srq) const;
+
+  // reply.cpp: acknowledgements and refusals
+  void receive_error(Time t, Qp& qp, prm::CqeSyndrome syndrome, std::uint8_t vendor);
+  void acknowledge(Time t, Qp& qp, const Packet& packet);
+  void send_pending_ack(Time t, Qp& qp);
+  void send_ack(Time t, Qp& qp, std::uint32_t psn, std::uint8_t syndrome, std::uint32_t trace_qpn,
+                std::uint32_t serial);
+  void nak_sequence(Time t, Qp& qp, const Packet& packet);
+  void nak_rnr(Time t, Qp& qp, const Packet& packet);
+  // The NAK leaves behind the responses that are still owed, and takes the QP to ERR. event: EQE type, 0 = none.
+  void fail(Time t, Qp& qp, const Packet& packet, prm::NakCode code, prm::EqeType event);
+  PacketRef make_reply(const Qp& qp, std::uint8_t opcode, std::uint32_t psn) const;
+  void transmit(Time ready, Qp& qp, PacketRef packet);
+  void on_ack(Time due, const AckDue& ack);
 
   Hca& hca_;
+  Mover mover_;
   Time rx_free_ = 0;
-  std::vector<Fragment> fragments_;  // scratch
   TimedQueue<Poll> polls_;
   TimedQueue<AckDue> acks_;
 };

@@ -50,12 +50,13 @@ struct ResponderState {
   std::uint32_t write_rkey = 0;
   std::uint64_t write_len = 0;   // bytes announced
   Time landed = 0;               // when its payload so far is visible
-  bool skip_message = false;     // UC: a packet of this message is lost
   RecvWqe wqe;
 
   // RQ
   std::uint16_t rq_producer = 0;  // last read from the DBR
   std::uint16_t rq_consumer = 0;
+  std::vector<std::uint8_t> rq_chunk;  // WQEs read ahead
+  std::uint16_t rq_chunk_first = 0, rq_chunk_count = 0;
   Time poll_since = kNever;       // flush of late posts: when it began
 
   // Acknowledgements
@@ -69,6 +70,12 @@ struct ResponderState {
   std::deque<ResponderResource> resources;  // oldest first, at most 2^log_rra_max
   Time turn_at = kNever;
   bool comm_established = false;
+
+  // A refusal waits until the responses owed before it have left.
+  bool failing = false;
+  std::uint32_t fail_psn = 0;
+  std::uint8_t fail_code = 0, fail_event = 0;
+  std::uint32_t fail_trace_qpn = 0, fail_serial = 0;
 };
 
 }  // namespace hcasim

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The requester's receive side: acknowledgements, responses, completions.
+#include <algorithm>
+#include <cstring>
+
+#include "model/hca.h"
+#include "model/req/requester.h"
+
+namespace hcasim {
+
+using prm::Aeth;
+using prm::BthOp;
+using prm::CqeOp;
+using prm::CqeSyndrome;
+using prm::NakCode;
+using prm::WqeOp;
+using traces::Point;
+
+void Requester::receive(Time t, Qp& qp, PacketRef& packet) {
+  RequesterState& s = qp.req;
+  if (qp.type != QpType::kRc || (qp.state != QpState::kRts && qp.state != QpState::kSqd)) {
+    hca_.tracer().record(Point::kPacketDrop, t, qp.qpn, 0, packet->psn);
+    return;
+  }
+  const Profile::Engine& e = hca_.profile().engine;
+  t += e.rx_pipeline + e.ack;
+  // Ghosts: nothing that we asked for (IBTA 9.7.5.1.1).
+  if (psn_diff(packet->psn, s.next_psn) >= 0 || psn_diff(packet->psn, s.una_psn) < 0) return;
+  switch (static_cast<BthOp>(packet->opcode)) {
+    case BthOp::kAck:
+      if ((packet->aeth & Aeth::kTypeMask) == Aeth::kAck) {
+        hca_.tracer().record(Point::kAckRx, t, qp.qpn, s.window.empty() ? 0 : s.window.front().serial,
+                             packet->psn, packet->aeth);
+        take_ack(t, qp, packet->psn);
+      } else {
+        take_nak(t, qp, *packet);
+      }
+      break;
+    case BthOp::kReadRespFirst:
+    case BthOp::kReadRespMiddle:
+    case BthOp::kReadRespLast:
+    case BthOp::kReadRespOnly: take_read_response(t, qp, packet); break;
+    case BthOp::kAtomicAck: take_atomic_response(t, qp, packet); break;
+    default: hca_.tracer().record(Point::kPacketDrop, t, qp.qpn, 0, packet->psn);
+  }
+}
+
+// Everything up to and including psn has arrived at the responder.
+void Requester::take_ack(Time t, Qp& qp, std::uint32_t psn) {
+  RequesterState& s = qp.req;
+  bool progress = false;
+  for (std::size_t i = 0; i < s.window.size(); ++i) {
+    SendWqe& w = s.window[i];
+    if (w.done) continue;
+    if (w.is_local() || !w.started || psn_diff(psn, w.first_psn) < 0) break;
+    if (w.is_read_or_atomic()) {
+      // A later packet was acknowledged and the response is not here: it is lost (implied NAK, IBTA 9.7.5.2.3).
+      const std::uint32_t missing = (w.first_psn + w.answered) & kPsnMask;
+      if (psn_diff(psn, missing) >= 0 && s.rewound_at != missing) {
+        ++hca_.q_counter(qp.counter_set).implied_nak_seq_err;
+        s.una_psn = missing;
+        complete_front(t, qp);
+        retry(t, qp, missing);
+        return;
+      }
+      break;
+    }
+    progress = true;
+    const std::uint32_t last = (w.first_psn + w.packets - 1) & kPsnMask;
+    if (psn_diff(psn, last) >= 0) {
+      w.done = true;
+      w.done_at = t;
+      s.una_psn = (last + 1) & kPsnMask;
+      continue;
+    }
+    const auto arrived = static_cast<std::uint32_t>(psn_diff(psn, w.first_psn)) + 1;
+    w.sent = std::max(w.sent, arrived);
+    s.una_psn = (psn + 1) & kPsnMask;
+    break;
+  }
+  const std::uint64_t epoch = s.epoch;
+  complete_front(t, qp);
+  if (s.epoch == epoch) after_progress(t, qp, progress);
+}
+
+void Requester::take_nak(Time t, Qp& qp, const Packet& packet) {
+  RequesterState& s = qp.req;
+  const std::uint8_t value = packet.aeth & Aeth::kValueMask;
+  const bool rnr = (packet.aeth & Aeth::kTypeMask) == Aeth::kRnrNak;
+  const std::uint32_t serial = s.window.empty() ? 0 : s.window.front().serial;
+  hca_.tracer().record(rnr ? Point::kRnrRx : Point::kNakRx, t, qp.qpn, serial, packet.psn, value);
+  const std::uint64_t epoch = s.epoch;
+  if (psn_diff(packet.psn, s.una_psn) > 0) take_ack(t, qp, (packet.psn - 1) & kPsnMask);
+  if (s.epoch != epoch || qp.state == QpState::kErr || s.window.empty()) return;
+  if (psn_diff(packet.psn, s.una_psn) != 0) return;  // old, or a response before it is missing
+
+  Hca::QCounter& q = hca_.q_counter(qp.counter_set);
+  if (rnr) {
+    if (qp.rnr_retry != 7) {  // 7: no limit (IBTA 9.7.5.2.8)
+      if (s.rnr_left == 0) {
+        ++q.rnr_nak_retry_err;
+        fail_front(t, qp, CqeSyndrome::kRnrRetryExc, value);
+        return;
+      }
+      --s.rnr_left;
+    }
+    s.rnr_until = t + from_ns(1000.0 * prm::rnr_timer_us(value));
+    rewind(t, qp, packet.psn);
+    s.timer_due = kNever;
+    hca_.scheduler().wake(s.rnr_until, qp);
+    return;
+  }
+  switch (static_cast<NakCode>(value)) {
+    case NakCode::kPsnSeqErr:
+      ++q.packet_seq_err;
+      retry(t, qp, packet.psn);
+      return;
+    case NakCode::kInvalidReq:
+      ++q.req_remote_invalid_request;
+      fail_front(t, qp, CqeSyndrome::kRemoteInvalReq, value);
+      return;
+    case NakCode::kRemoteAccess:
+      ++q.req_remote_access_errors;
+      fail_front(t, qp, CqeSyndrome::kRemoteAccess, value);
+      return;
+    case NakCode::kRemoteOp: fail_front(t, qp, CqeSyndrome::kRemoteOp, value); return;
+    default: fail_front(t, qp, CqeSyndrome::kBadResp, value); return;
+  }
+}
+
+void Requester::take_read_response(Time t, Qp& qp, PacketRef& packet) {
+  RequesterState& s = qp.req;
+  const std::uint64_t epoch = s.epoch;
+  hca_.tracer().record(Point::kReadRespRx, t, qp.qpn, s.window.empty() ? 0 : s.window.front().serial,
+                       packet->psn, packet->payload_len);
+  take_ack(t, qp, (packet->psn - 1) & kPsnMask);
+  if (s.epoch != epoch || qp.state == QpState::kErr || s.window.empty()) return;
+  SendWqe& w = s.window.front();
+  if (w.opcode != WqeOp::kRdmaRead || !w.started || w.done) return;
+  if (packet->psn != ((w.first_psn + w.answered) & kPsnMask)) return;  // duplicate, or behind a loss
+
+  const std::uint64_t offset = static_cast<std::uint64_t>(w.answered) * qp.mtu;
+  const bool last = w.answered + 1 == w.packets;
+  const std::uint64_t want = std::min<std::uint64_t>(qp.mtu, w.length - offset);
+  const auto op = static_cast<BthOp>(packet->opcode);
+  const bool ends = op == BthOp::kReadRespLast || op == BthOp::kReadRespOnly;
+  if (packet->payload_len != want || ends != last) {
+    fail_front(t, qp, CqeSyndrome::kBadResp, 0);
+    return;
+  }
+  if (want) {
+    const MoveResult r = mover_.scatter(t, qp, qp.pd, w.sges, offset, packet, 0, packet->payload_len,
+                                        last && w.signaled);
+    if (!r.ok()) {
+      hca_.tracer().record(Point::kAccessErr, t, qp.qpn, w.serial, w.sges.empty() ? 0 : w.sges[0].lkey, w.raddr);
+      fail_front(t, qp, CqeSyndrome::kLocalProt, static_cast<std::uint8_t>(r.status));
+      return;
+    }
+    if (last) hca_.tracer().record(Point::kScattered, r.at, qp.qpn, w.serial, w.length, qp.qpn);
+  }
+  ++w.answered;
+  w.sent = std::max(w.sent, w.answered);
+  s.una_psn = (packet->psn + 1) & kPsnMask;
+  if (last) {
+    w.done = true;
+    w.done_at = t;
+    if (s.inflight_reads) --s.inflight_reads;
+  }
+  complete_front(t, qp);
+  if (s.epoch == epoch) after_progress(t, qp, true);
+}
+
+void Requester::take_atomic_response(Time t, Qp& qp, PacketRef& packet) {
+  RequesterState& s = qp.req;
+  const std::uint64_t epoch = s.epoch;
+  take_ack(t, qp, (packet->psn - 1) & kPsnMask);
+  if (s.epoch != epoch || qp.state == QpState::kErr || s.window.empty()) return;
+  SendWqe& w = s.window.front();
+  if (!w.is_read_or_atomic() || w.opcode == WqeOp::kRdmaRead || !w.started || w.done) return;
+  if (packet->psn != w.first_psn) return;
+  // The original value in the host's order: cap.atomic_req_8B_endianness_mode 1 on a little-endian host.
+  std::uint8_t* data = packet->data();
+  for (unsigned i = 0; i < 8; ++i) data[i] = static_cast<std::uint8_t>(packet->swap_add >> (8 * i));
+  packet->payload_len = 8;
+  const MoveResult r = mover_.scatter(t, qp, qp.pd, w.sges, 0, packet, 0, 8, w.signaled);
+  if (!r.ok()) {
+    fail_front(t, qp, CqeSyndrome::kLocalProt, static_cast<std::uint8_t>(r.status));
+    return;
+  }
+  hca_.tracer().record(Point::kScattered, r.at, qp.qpn, w.serial, 8, qp.qpn);
+  w.answered = 1;
+  w.done = true;
+  w.done_at = t;
+  s.una_psn = (packet->psn + 1) & kPsnMask;
+  if (s.inflight_reads) --s.inflight_reads;
+  complete_front(t, qp);
+  if (s.epoch == epoch) after_progress(t, qp, true);
+}
+
+// Completes the oldest WQEs that are done, in order.
+void Requester::complete_front(Time t, Qp& qp) {
+  RequesterState& s = qp.req;
+  while (!s.window.empty() && s.window.front().done) {
+    SendWqe& w = s.window.front();
+    hca_.tracer().record(Point::kWqeDone, t, qp.qpn, w.serial, w.signaled ? 1u << 8 : 0u);
+    if (w.signaled) complete(t, qp, w, CqeSyndrome::kOk, 0);
+    s.window.pop();
+    if (s.next_to_send) --s.next_to_send;
+  }
+}
+
+void Requester::complete(Time t, Qp& qp, const SendWqe& wqe, CqeSyndrome syndrome, std::uint8_t vendor) {
+  Cq* cq = hca_.cqs().find(qp.scq);
+  Hca::QCounter& q = hca_.q_counter(qp.counter_set);
+  if (syndrome == CqeSyndrome::kWrFlush) {
+    ++q.req_cqe_flush_error;
+    hca_.tracer().record(Point::kFlush, t, qp.qpn, wqe.serial, wqe.counter, 0);
+  } else if (syndrome != CqeSyndrome::kOk) {
+    ++q.req_cqe_error;
+    hca_.tracer().record(Point::kWqeErr, t, qp.qpn, wqe.serial,
+                         static_cast<std::uint64_t>(syndrome) | static_cast<std::uint64_t>(vendor) << 8,
+                         static_cast<std::uint64_t>(wqe.opcode));
+  }
+  if (!cq) return;
+  Completion c;
+  c.opcode = static_cast<std::uint8_t>(syndrome == CqeSyndrome::kOk ? CqeOp::kReq : CqeOp::kReqErr);
+  c.send_opcode = static_cast<std::uint8_t>(wqe.opcode);
+  c.qpn = qp.qpn;
+  c.user_index = qp.user_index != 0xffffff ? qp.user_index : qp.use_srq ? qp.srqn : 0;
+  c.wqe_counter = wqe.counter;
+  if (wqe.is_read_or_atomic()) c.byte_cnt = static_cast<std::uint32_t>(wqe.length);
+  if (wqe.opcode == WqeOp::kUmr) c.imm = wqe.imm;
+  c.syndrome = static_cast<std::uint8_t>(syndrome);
+  c.vendor_syndrome = vendor;
+  c.trace_qpn = qp.qpn;
+  c.wqe_serial = wqe.serial;
+  hca_.cqs().post(t, *cq, c);
+}
+
+// The oldest WQE fails; what comes after it is flushed. Connected QPs and local operations: the QP goes to ERR;
+// datagram and UC QPs: the send queue alone (IBTA 10.3.1.6, SQE).
+void Requester::fail_front(Time t, Qp& qp, CqeSyndrome syndrome, std::uint8_t vendor) {
+  RequesterState& s = qp.req;
+  complete(t, qp, s.window.front(), syndrome, vendor);
+  s.window.pop();
+  if (s.next_to_send) --s.next_to_send;
+  if (qp.type == QpType::kUd || qp.type == QpType::kUc || qp.type == QpType::kQp0 || qp.type == QpType::kQp1) {
+    hca_.tracer().record(Point::kQpError, t, qp.qpn, 0, static_cast<std::uint64_t>(QpState::kSqErr),
+                         static_cast<std::uint64_t>(syndrome));
+    qp.state = QpState::kSqErr;
+    flush(t, qp);
+    hca_.firmware().qp_state_changed(qp.qpn);
+    return;
+  }
+  hca_.qp_error(t, qp, 0);
+}
+
+void Requester::flush(Time t, Qp& qp) {
+  RequesterState& s = qp.req;
+  s.timer_due = kNever;
+  s.inflight_reads = 0;
+  s.next_to_send = 0;
+  s.blueflame_len = 0;
+  complete_front(t, qp);
+  while (!s.window.empty()) {
+    complete(t, qp, s.window.front(), CqeSyndrome::kWrFlush, 0);
+    s.window.pop();
+  }
+  if (qp.has_sq) flush_unfetched(t, qp);
+}
+
+// The window has opened, or the oldest WQEs are gone: restarts the timer and the send queue.
+void Requester::after_progress(Time t, Qp& qp, bool progress) {
+  RequesterState& s = qp.req;
+  if (progress) {
+    s.retries_left = qp.retry_count;
+    s.rnr_left = qp.rnr_retry;
+    s.rewound_at = ~0u;
+    s.timer_due = kNever;
+    if (outstanding(qp)) arm_timer(t, qp);
+  }
+  if (s.next_to_send < s.window.size() || s.doorbell || s.fetched != s.db_counter)
+    hca_.scheduler().wake(t, qp);
+  if (qp.state == QpState::kSqd) finish_drain(t, qp);
+}
+
+}  // namespace hcasim

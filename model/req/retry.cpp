@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The requester's retries: ACK timer, rewinding the send window, SQ drain (IBTA 9.7.5.1.3, 9.7.6.1.3, 10.3.1.5).
+#include <algorithm>
+
+#include "model/hca.h"
+#include "model/prm/eqe.h"
+#include "model/req/requester.h"
+
+namespace hcasim {
+
+using prm::CqeSyndrome;
+using traces::Point;
+
+bool Requester::outstanding(const Qp& qp) const {
+  const RequesterState& s = qp.req;
+  for (std::size_t i = 0; i < s.window.size(); ++i) {
+    const SendWqe& w = s.window[i];
+    if (w.done || w.is_local()) continue;
+    return w.started && w.sent > w.answered;
+  }
+  return false;
+}
+
+// Sends again from psn on. READs ask for what is missing only.
+void Requester::rewind(Time t, Qp& qp, std::uint32_t psn) {
+  RequesterState& s = qp.req;
+  std::uint32_t packets = 0;
+  bool found = false;
+  s.inflight_reads = 0;
+  for (std::size_t i = 0; i < s.window.size(); ++i) {
+    SendWqe& w = s.window[i];
+    if (w.is_local()) {
+      if (!w.done && !found) break;
+      continue;
+    }
+    if (!w.started) break;
+    if (w.done) continue;
+    const std::int32_t ahead = psn_diff(psn, w.first_psn);
+    const std::uint32_t keep = w.is_read_or_atomic() ? w.answered
+                               : ahead <= 0          ? 0
+                                                     : std::min(static_cast<std::uint32_t>(ahead), w.packets);
+    if (keep == w.packets) continue;
+    packets += w.sent > keep ? w.sent - keep : 0;
+    w.sent = std::min(w.sent, keep);
+    if (!found) {
+      found = true;
+      s.next_to_send = std::min(s.next_to_send, i);
+    }
+  }
+  s.since_ack_req = 0;
+  ++retransmits_;
+  hca_.tracer().record(Point::kRetransmit, t, qp.qpn, s.window.empty() ? 0 : s.window.front().serial, psn,
+                       packets);
+}
+
+// Something was lost: one of the QP's retries is spent.
+void Requester::retry(Time t, Qp& qp, std::uint32_t psn) {
+  RequesterState& s = qp.req;
+  if (s.window.empty()) return;
+  if (s.retries_left == 0) {
+    fail_front(t, qp, CqeSyndrome::kTransportRetryExc, 0x81);
+    return;
+  }
+  --s.retries_left;
+  s.rewound_at = psn;
+  rewind(t, qp, psn);
+  s.timer_due = kNever;
+  hca_.scheduler().wake(t, qp);
+}
+
+void Requester::arm_timer(Time t, Qp& qp) {
+  RequesterState& s = qp.req;
+  if (qp.path.ack_timeout == 0 || s.timer_due != kNever) return;
+  s.timer_due = t + (from_ns(4096) << std::min<unsigned>(qp.path.ack_timeout, 31));
+  if (s.timer_queued) return;  // the queued one comes first and goes on to this
+  s.timer_queued = true;
+  timers_.push(s.timer_due, Timer{qp.qpn, s.epoch});
+}
+
+void Requester::on_timer(Time due, const Timer& timer) {
+  Qp* qp = hca_.qps().find(timer.qpn);
+  if (!qp || qp->req.epoch != timer.epoch) return;
+  RequesterState& s = qp->req;
+  s.timer_queued = false;
+  if (s.timer_due == kNever) return;
+  if (s.timer_due > due) {
+    s.timer_queued = true;
+    timers_.push(s.timer_due, timer);
+    return;
+  }
+  s.timer_due = kNever;
+  if ((qp->state != QpState::kRts && qp->state != QpState::kSqd) || !outstanding(*qp)) return;
+  ++timeouts_;
+  ++hca_.q_counter(qp->counter_set).local_ack_timeout_err;
+  hca_.tracer().record(Point::kTimeout, due, qp->qpn, s.window.front().serial, s.una_psn, s.retries_left);
+  retry(due, *qp, s.una_psn);
+}
+
+// SQD: done when nothing fetched is left in flight (IBTA 10.3.1.5); then the driver's event.
+void Requester::finish_drain(Time t, Qp& qp) {
+  if (!qp.draining || !qp.req.window.empty()) return;
+  qp.draining = false;
+  if (qp.sqd_event) {
+    qp.sqd_event = false;
+    hca_.eqs().qp_event(t, static_cast<std::uint8_t>(prm::EqeType::kSqDrained), qp.qpn);
+  }
+  hca_.firmware().qp_state_changed(qp.qpn);
+}
+
+}  // namespace hcasim

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Datagrams at the responder: UD QPs and the port's management QPs (IBTA 9.8.3).
+#include <algorithm>
+#include <cstring>
+
+#include "model/hca.h"
+#include "model/resp/responder.h"
+
+namespace hcasim {
+
+using prm::CqeOp;
+using prm::CqeSyndrome;
+using traces::Point;
+
+namespace {
+
+constexpr std::uint32_t kGrhArea = 40;         // bytes at the start of each UD receive
+constexpr std::uint32_t kGsiQkey = 0x80010000; // IBTA 10.2.5: well-known Q_Key of QP1
+constexpr std::uint32_t kCqeGrh = 1u << 28;    // Cqe::flags_rqpn, GRH present
+
+prm::Grh make_grh(const Packet& p) {
+  prm::Grh g{};
+  g.ver_tclass_flow = 6u << 28 | static_cast<std::uint32_t>(p.tclass) << 20 | (p.flow_label & 0xfffff);
+  const prm::BthTraits traits = prm::bth_traits(p.opcode);
+  const std::uint32_t padded = (p.payload_len + 3) & ~3u;
+  g.pay_len = static_cast<std::uint16_t>(sizeof(prm::Bth) + traits.ext_bytes + padded + prm::kIcrcBytes);
+  g.next_hdr = prm::Grh::kNextBth;
+  g.hop_limit = p.hop_limit;
+  std::memcpy(g.sgid, p.sgid.data(), sizeof g.sgid);
+  std::memcpy(g.dgid, p.dgid.data(), sizeof g.dgid);
+  return g;
+}
+
+}  // namespace
+
+void Responder::receive_ud(Time t, Qp& qp, PacketRef& packet) {
+  ResponderState& s = qp.resp;
+  const Packet& p = *packet;
+  const auto drop = [&](unsigned reason) {
+    hca_.tracer().record(Point::kPacketDrop, t, p.trace_qpn, p.wqe_serial, p.psn, reason);
+  };
+  const std::uint32_t qkey = qp.type == QpType::kQp1 ? kGsiQkey : qp.qkey;
+  if (qp.type != QpType::kQp0 && p.qkey != qkey) return drop(4);
+  if (!s.wqe.valid) {
+    switch (take_wqe(t, qp, p)) {
+      case Take::kTaken: break;
+      case Take::kEmpty: ++hca_.q_counter(qp.counter_set).out_of_buffer; return drop(5);
+      case Take::kBroken:
+        if (s.wqe.valid) receive_error(t, qp, CqeSyndrome::kLocalQpOp, 0);
+        hca_.qp_error(t, qp, static_cast<std::uint8_t>(prm::EqeType::kWqCatas));
+        return;
+    }
+  }
+  if (std::uint64_t{p.payload_len} + kGrhArea > s.wqe.capacity) {
+    ++hca_.q_counter(qp.counter_set).resp_local_length_error;
+    receive_error(t, qp, CqeSyndrome::kLocalLength, 0);
+    hca_.qp_error(t, qp, 0);
+    return;
+  }
+  MoveResult r;
+  if (p.has_grh) {
+    PacketRef head = PacketPool::make();
+    const prm::Grh grh = make_grh(p);
+    std::memcpy(head->data(), &grh, sizeof grh);
+    head->payload_len = sizeof grh;
+    r = mover_.scatter(t, qp, s.wqe.pd, s.wqe.sges, 0, head, 0, sizeof grh, true);
+  }
+  if (r.ok() && p.payload_len)
+    r = mover_.scatter(t, qp, s.wqe.pd, s.wqe.sges, kGrhArea, packet, 0, p.payload_len, true);
+  if (!r.ok()) {
+    hca_.tracer().record(Point::kAccessErr, t, p.trace_qpn, p.wqe_serial,
+                         s.wqe.sges.empty() ? 0 : s.wqe.sges[0].lkey, 0);
+    receive_error(t, qp, CqeSyndrome::kLocalProt, static_cast<std::uint8_t>(r.status));
+    hca_.qp_error(t, qp, 0);
+    return;
+  }
+  hca_.tracer().record(Point::kScattered, r.at, p.trace_qpn, p.wqe_serial, p.payload_len, qp.qpn);
+
+  const bool imm = prm::bth_traits(p.opcode).imm;
+  Completion c;
+  c.opcode = static_cast<std::uint8_t>(imm ? CqeOp::kRespSendImm : CqeOp::kRespSend);
+  c.byte_cnt = p.payload_len + kGrhArea;
+  // The driver of the GSI QP looks its P_Key up by value here.
+  c.imm = imm ? p.imm : qp.type == QpType::kQp1 ? p.pkey : 0;
+  c.solicited = p.solicited;
+  c.slid = p.slid;
+  c.flags_rqpn = (p.src_qpn & 0xffffff) | static_cast<std::uint32_t>(p.sl & 0xf) << 24 | (p.has_grh ? kCqeGrh : 0);
+  c.ml_path = static_cast<std::uint8_t>(p.dlid & 0x7f);
+  c.trace_qpn = p.trace_qpn;
+  c.wqe_serial = p.wqe_serial;
+  post_receive(t, qp, s.wqe, c);
+  s.wqe.valid = false;
+}
+
+}  // namespace hcasim

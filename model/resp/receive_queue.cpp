@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Receive WQEs: the QP's own RQ, SRQs, flush.
+#include <algorithm>
+#include <cstring>
+
+#include "model/hca.h"
+#include "model/resp/responder.h"
+#include "model/wqe/parse.h"
+
+namespace hcasim {
+
+using prm::CqeOp;
+using prm::CqeSyndrome;
+using prm::EqeType;
+using traces::Point;
+
+namespace {
+
+constexpr std::uint32_t kMaxRecvWqe = 2048;  // bytes read of one receive WQE, above cap.max_wqe_sz_rq
+constexpr std::uint32_t kChunk = 2048;       // bytes read ahead of an RQ
+
+}  // namespace
+
+bool Responder::read_ring(Time t, const GuestRing& ring, std::uint64_t at, std::uint8_t* dst, std::uint32_t len) {
+  while (len) {
+    std::uint64_t addr, run;
+    if (!ring.locate(at, addr, run)) return false;
+    const auto n = static_cast<std::uint32_t>(std::min<std::uint64_t>(len, run));
+    if (!hca_.dma().read(t, addr, dst, n).ok) return false;
+    at += n;
+    dst += n;
+    len -= n;
+  }
+  return true;
+}
+
+bool Responder::read_count(Time t, std::uint64_t dbr_addr, std::uint16_t& count) {
+  prm::be32 word;
+  if (!hca_.dma().read(t, dbr_addr + offsetof(prm::QpDbr, rcv), &word, sizeof word).ok) return false;
+  count = static_cast<std::uint16_t>(word);
+  return true;
+}
+
+Responder::Take Responder::take_wqe(Time t, Qp& qp, const Packet& packet) {
+  ResponderState& s = qp.resp;
+  s.wqe.valid = false;
+  s.wqe.sges.clear();
+  s.wqe.capacity = 0;
+  Take got = Take::kEmpty;
+  std::uint32_t queue = qp.qpn;
+  if (qp.use_srq) {
+    Srq* srq = hca_.qps().find_srq(qp.srqn);
+    queue = qp.srqn;
+    if (!srq || srq->error) return Take::kBroken;
+    got = take_from_srq(t, qp, *srq);
+  } else if (qp.has_rq) {
+    got = take_from_rq(t, qp);
+  }
+  if (s.wqe.valid)
+    hca_.tracer().record(Point::kRwqeFetch, t, packet.trace_qpn, packet.wqe_serial, s.wqe.counter, queue);
+  return got;
+}
+
+// Hardware reads receive WQEs ahead of their use; so the reads here occupy the link but delay no packet.
+Responder::Take Responder::take_from_rq(Time t, Qp& qp) {
+  ResponderState& s = qp.resp;
+  const unsigned size = 1u << qp.log_rq_size;
+  if (s.rq_consumer == s.rq_producer) {
+    std::uint16_t posted;
+    if (!read_count(t, qp.dbr_addr, posted)) return Take::kBroken;
+    if (static_cast<std::uint16_t>(posted - s.rq_consumer) > size) {
+      hca_.tracer().record(Point::kDoorbellBad, t, qp.qpn, 0, qp.dbr_addr, posted);
+      return Take::kBroken;
+    }
+    s.rq_producer = posted;
+    if (s.rq_consumer == s.rq_producer) return Take::kEmpty;
+  }
+  const std::uint32_t stride = 1u << qp.log_rq_stride;
+  if (static_cast<std::uint16_t>(s.rq_consumer - s.rq_chunk_first) >= s.rq_chunk_count) {
+    const unsigned index = s.rq_consumer & (size - 1);
+    const unsigned posted = static_cast<std::uint16_t>(s.rq_producer - s.rq_consumer);
+    const unsigned ahead = std::max(1u, std::min(hca_.profile().engine.rwqe_prefetch, kChunk / stride));
+    const unsigned count = std::min({posted, ahead, size - index});
+    s.rq_chunk.resize(static_cast<std::size_t>(count) * stride);
+    s.rq_chunk_count = 0;
+    if (!read_ring(t, qp.ring, static_cast<std::uint64_t>(index) * stride, s.rq_chunk.data(), count * stride))
+      return Take::kBroken;
+    s.rq_chunk_first = s.rq_consumer;
+    s.rq_chunk_count = static_cast<std::uint16_t>(count);
+  }
+  const std::uint16_t at = static_cast<std::uint16_t>(s.rq_consumer - s.rq_chunk_first);
+  s.wqe.counter = s.rq_consumer++;
+  s.wqe.pd = qp.pd;
+  s.wqe.valid = true;
+  return parse_recv_segments(s.rq_chunk.data() + static_cast<std::size_t>(at) * stride, stride, s.wqe)
+             ? Take::kTaken
+             : Take::kBroken;
+}
+
+Responder::Take Responder::take_from_srq(Time t, Qp& qp, Srq& srq) {
+  ResponderState& s = qp.resp;
+  const auto broken = [&] {
+    srq.error = true;
+    hca_.eqs().srq_event(t, static_cast<std::uint8_t>(EqeType::kSrqCatas), srq.srqn);
+    return Take::kBroken;
+  };
+  if (srq.consumed == srq.producer) {
+    std::uint16_t posted;
+    if (!read_count(t, srq.dbr_addr, posted)) return broken();
+    if (static_cast<std::uint16_t>(posted - srq.consumed) > 1u << srq.log_size) return broken();
+    srq.producer = posted;
+    if (srq.consumed == srq.producer) return Take::kEmpty;
+  }
+  std::uint8_t bytes[kMaxRecvWqe];
+  const std::uint32_t stride = std::min<std::uint32_t>(1u << srq.log_stride, sizeof bytes);
+  if (srq.head >= 1u << srq.log_size || stride < sizeof(prm::SrqNextSeg)) return broken();
+  if (!read_ring(t, srq.ring, static_cast<std::uint64_t>(srq.head) << srq.log_stride, bytes, stride))
+    return broken();
+  prm::SrqNextSeg next;
+  std::memcpy(&next, bytes, sizeof next);
+  s.wqe.counter = static_cast<std::uint16_t>(srq.head);
+  s.wqe.pd = srq.pd;
+  s.wqe.valid = true;
+  ++srq.consumed;
+  srq.head = next.next_wqe_index;
+  (void)qp;
+  const bool good = parse_recv_segments(bytes + sizeof next, stride - sizeof next, s.wqe);
+  check_srq_limit(t, srq);
+  return good ? Take::kTaken : Take::kBroken;
+}
+
+void Responder::check_srq_limit(Time t, Srq& srq) {
+  if (srq.limit == 0) return;
+  std::uint16_t posted;
+  if (!read_count(t, srq.dbr_addr, posted)) return;
+  if (static_cast<std::uint16_t>(posted - srq.consumed) >= srq.limit) return;
+  srq.limit = 0;  // fires once
+  hca_.eqs().srq_event(t, static_cast<std::uint8_t>(EqeType::kSrqLimit), srq.srqn);
+}
+
+void Responder::post_receive(Time t, Qp& qp, const RecvWqe& wqe, Completion c) {
+  std::uint32_t cqn = qp.rcq;
+  const Srq* srq = qp.use_srq ? hca_.qps().find_srq(qp.srqn) : nullptr;
+  if (srq && srq->xrc) cqn = srq->cqn;
+  Cq* cq = hca_.cqs().find(cqn);
+  if (!cq) return;
+  c.qpn = qp.qpn;
+  const std::uint32_t user_index = srq && srq->xrc ? srq->user_index : qp.user_index;
+  c.user_index = user_index != 0xffffff ? user_index : srq ? srq->srqn : 0;
+  c.wqe_counter = wqe.counter;
+  hca_.cqs().post(t, *cq, c);
+}
+
+void Responder::flush(Time t, Qp& qp) {
+  ResponderState& s = qp.resp;
+  s.ack_pending = false;
+  s.resources.clear();
+  s.message = ResponderState::Message::kNone;
+  flush_rq(t, qp);
+  if (qp.use_srq) {
+    // Nothing more will be taken from the SRQ for this QP (IBTA 11.6.3.2, Last WQE Reached).
+    hca_.eqs().qp_event(t, static_cast<std::uint8_t>(EqeType::kLastWqe), qp.qpn);
+  } else if (qp.has_rq && s.poll_since == kNever) {
+    // A post to the RQ rings no doorbell: late ones are found by looking.
+    s.poll_since = t;
+    polls_.push(t + from_ns(20'000), Poll{qp.qpn, qp.req.epoch});
+  }
+}
+
+void Responder::flush_rq(Time t, Qp& qp) {
+  ResponderState& s = qp.resp;
+  const auto flushed = [&](std::uint16_t counter) {
+    ++hca_.q_counter(qp.counter_set).resp_cqe_flush_error;
+    hca_.tracer().record(Point::kFlush, t, qp.qpn, 0, counter, 1);
+    Completion c;
+    c.opcode = static_cast<std::uint8_t>(CqeOp::kRespErr);
+    c.syndrome = static_cast<std::uint8_t>(CqeSyndrome::kWrFlush);
+    RecvWqe wqe;
+    wqe.counter = counter;
+    post_receive(t, qp, wqe, c);
+  };
+  if (s.wqe.valid) {
+    s.wqe.valid = false;
+    flushed(s.wqe.counter);
+  }
+  if (qp.use_srq || !qp.has_rq) return;
+  std::uint16_t posted;
+  if (!read_count(t, qp.dbr_addr, posted)) return;
+  if (static_cast<std::uint16_t>(posted - s.rq_consumer) > 1u << qp.log_rq_size) return;
+  s.rq_producer = posted;
+  while (s.rq_consumer != s.rq_producer) flushed(s.rq_consumer++);
+}
+
+void Responder::on_poll(Time due, const Poll& poll) {
+  Qp* qp = hca_.qps().find(poll.qpn);
+  if (!qp || qp->req.epoch != poll.epoch || qp->state != QpState::kErr) return;
+  flush_rq(due, *qp);
+  // Soon after the error often, later rarely.
+  const Time period = std::clamp<Time>((due - qp->resp.poll_since) / 4, from_ns(20'000), from_ns(20e6));
+  polls_.push(due + period, poll);
+}
+
+}  // namespace hcasim

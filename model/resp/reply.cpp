@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the responder says back: ACK, NAK, RNR NAK; errors on its own side.
+#include <algorithm>
+
+#include "model/hca.h"
+#include "model/resp/responder.h"
+
+namespace hcasim {
+
+using prm::Aeth;
+using prm::BthOp;
+using prm::CqeOp;
+using prm::CqeSyndrome;
+using prm::EqeType;
+using prm::NakCode;
+using traces::Point;
+
+PacketRef Responder::make_reply(const Qp& qp, std::uint8_t opcode, std::uint32_t psn) const {
+  PacketRef p = PacketPool::make();
+  const AddressPath& path = qp.path;
+  const Port& port = hca_.port();
+  p->slid = static_cast<std::uint16_t>(port.lid() | path.mlid);
+  p->dlid = path.rlid;
+  p->sl = path.sl;
+  if (path.grh) {
+    p->has_grh = true;
+    p->tclass = path.tclass;
+    p->hop_limit = path.hop_limit;
+    p->flow_label = path.flow_label;
+    p->dgid = path.rgid;
+    if (path.sgid_index < port.gids.size()) p->sgid = port.gids[path.sgid_index];
+  }
+  if (path.pkey_index < port.pkeys.size()) p->pkey = port.pkeys[path.pkey_index];
+  p->opcode = opcode;
+  p->dest_qpn = qp.remote_qpn;
+  p->psn = psn & kPsnMask;
+  p->msn = qp.resp.msn;
+  return p;
+}
+
+void Responder::transmit(Time ready, Qp& qp, PacketRef packet) {
+  qp.resp.last_ready = std::max(qp.resp.last_ready, ready);
+  hca_.port().transmit(qp.resp.last_ready, std::move(packet));
+}
+
+void Responder::send_ack(Time t, Qp& qp, std::uint32_t psn, std::uint8_t syndrome, std::uint32_t trace_qpn,
+                         std::uint32_t serial) {
+  PacketRef p = make_reply(qp, static_cast<std::uint8_t>(BthOp::kAck), psn);
+  p->aeth = syndrome;
+  p->trace_qpn = trace_qpn;
+  p->wqe_serial = serial;
+  const std::uint8_t value = syndrome & Aeth::kValueMask;
+  const std::uint8_t type = syndrome & Aeth::kTypeMask;
+  hca_.tracer().record(type == Aeth::kAck      ? Point::kAckTx
+                       : type == Aeth::kRnrNak ? Point::kRnrTx
+                                               : Point::kNakTx,
+                       t, trace_qpn, serial, psn & kPsnMask, type == Aeth::kAck ? syndrome : value);
+  transmit(t + hca_.profile().engine.ack, qp, std::move(p));
+}
+
+// Acknowledges everything before expected_psn; ACKs of one QP that are close together become one, and none
+// overtakes the responses that are owed before it.
+void Responder::acknowledge(Time t, Qp& qp, const Packet& packet) {
+  ResponderState& s = qp.resp;
+  s.ack_pending = true;
+  s.ack_trace_qpn = packet.trace_qpn;
+  s.ack_serial = packet.wqe_serial;
+  if (s.ack_queued) return;
+  const Time earliest = s.last_ack + hca_.profile().engine.ack_coalesce;
+  if (t >= earliest) {
+    send_pending_ack(t, qp);
+    return;
+  }
+  s.ack_queued = true;
+  acks_.push(earliest, AckDue{qp.qpn, qp.req.epoch});
+}
+
+void Responder::send_pending_ack(Time t, Qp& qp) {
+  ResponderState& s = qp.resp;
+  if (!s.ack_pending) return;
+  for (const ResponderResource& r : s.resources)
+    if (!r.done()) return;  // turn() comes back to it
+  s.ack_pending = false;
+  s.last_ack = t;
+  send_ack(t, qp, s.expected_psn - 1, Aeth::kAck | Aeth::kInvalidCredits, s.ack_trace_qpn, s.ack_serial);
+}
+
+void Responder::on_ack(Time due, const AckDue& ack) {
+  Qp* qp = hca_.qps().find(ack.qpn);
+  if (!qp || qp->req.epoch != ack.epoch) return;
+  qp->resp.ack_queued = false;
+  const bool alive = qp->state == QpState::kRtr || qp->state == QpState::kRts || qp->state == QpState::kSqd;
+  if (alive) send_pending_ack(due, *qp);
+}
+
+void Responder::nak_sequence(Time t, Qp& qp, const Packet& packet) {
+  ResponderState& s = qp.resp;
+  hca_.tracer().record(Point::kSeqErr, t, packet.trace_qpn, packet.wqe_serial, packet.psn, s.expected_psn);
+  ++hca_.q_counter(qp.counter_set).out_of_sequence;
+  if (s.nak_sent) return;  // one NAK for one gap
+  s.nak_sent = true;
+  s.ack_pending = false;  // the NAK acknowledges what is before it
+  for (const ResponderResource& r : s.resources)
+    if (!r.done()) return;  // the responses owed come first; the requester's timer finds the gap
+  send_ack(t, qp, s.expected_psn, Aeth::kNak | static_cast<std::uint8_t>(NakCode::kPsnSeqErr), packet.trace_qpn,
+           packet.wqe_serial);
+}
+
+void Responder::nak_rnr(Time t, Qp& qp, const Packet& packet) {
+  ResponderState& s = qp.resp;
+  s.nak_sent = true;  // what follows this packet is out of sequence and stays unanswered
+  s.ack_pending = false;
+  send_ack(t, qp, s.expected_psn, Aeth::kRnrNak | (qp.min_rnr_nak & Aeth::kValueMask), packet.trace_qpn,
+           packet.wqe_serial);
+}
+
+void Responder::receive_error(Time t, Qp& qp, CqeSyndrome syndrome, std::uint8_t vendor) {
+  ResponderState& s = qp.resp;
+  ++hca_.q_counter(qp.counter_set).resp_cqe_error;
+  hca_.tracer().record(Point::kWqeErr, t, qp.qpn, 0,
+                       static_cast<std::uint64_t>(syndrome) | static_cast<std::uint64_t>(vendor) << 8, 0);
+  Completion c;
+  c.opcode = static_cast<std::uint8_t>(CqeOp::kRespErr);
+  c.syndrome = static_cast<std::uint8_t>(syndrome);
+  c.vendor_syndrome = vendor;
+  post_receive(t, qp, s.wqe, c);
+  s.wqe.valid = false;
+}
+
+void Responder::fail(Time t, Qp& qp, const Packet& packet, NakCode code, EqeType event) {
+  ResponderState& s = qp.resp;
+  if (qp.type == QpType::kUc) {  // no NAK: the message is gone (IBTA 9.8.2.2.4)
+    s.message = ResponderState::Message::kNone;
+    if (event != EqeType::kComp) {
+      hca_.tracer().record(Point::kPacketDrop, t, packet.trace_qpn, packet.wqe_serial, packet.psn, 3);
+      return;
+    }
+    hca_.qp_error(t, qp, 0);
+    return;
+  }
+  s.failing = true;
+  s.fail_psn = packet.psn;
+  s.fail_code = static_cast<std::uint8_t>(code);
+  s.fail_event = static_cast<std::uint8_t>(event);
+  s.fail_trace_qpn = packet.trace_qpn;
+  s.fail_serial = packet.wqe_serial;
+  finish_pending(t, qp);
+}
+
+// When no response is owed any more: the refusal, or the acknowledgement, that waited behind them.
+void Responder::finish_pending(Time t, Qp& qp) {
+  ResponderState& s = qp.resp;
+  for (const ResponderResource& r : s.resources)
+    if (!r.done()) return;
+  if (!s.failing) {
+    send_pending_ack(t, qp);
+    return;
+  }
+  s.failing = false;
+  s.ack_pending = false;
+  send_ack(t, qp, s.fail_psn, Aeth::kNak | s.fail_code, s.fail_trace_qpn, s.fail_serial);
+  hca_.qp_error(t, qp, s.fail_event);  // EQE type 0 is a completion: no event
+}
+
+}  // namespace hcasim

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The responder's checks and the SEND and RDMA WRITE families.
+#include "model/resp/responder.h"
+
+#include <algorithm>
+
+#include "model/hca.h"
+
+namespace hcasim {
+
+using prm::BthOp;
+using prm::CqeOp;
+using prm::CqeSyndrome;
+using prm::EqeType;
+using prm::NakCode;
+using traces::Point;
+using Message = ResponderState::Message;
+
+Responder::Responder(const sc_core::sc_module_name& name, Hca& hca)
+    : sc_module(name),
+      hca_(hca),
+      mover_(hca.tpt(), hca.dma()),
+      polls_("polls", [this](Time due, Poll& poll) { on_poll(due, poll); }, hca),
+      acks_("acks", [this](Time due, AckDue& ack) { on_ack(due, ack); }, hca) {}
+
+void Responder::clear() {
+  polls_.clear();
+  acks_.clear();
+  rx_free_ = 0;
+}
+
+void Responder::qp_changed(Time, Qp& qp, QpState) {
+  if (qp.state == QpState::kRst) qp.resp = ResponderState{};
+}
+
+void Responder::receive(Time t, Qp& qp, PacketRef& packet) {
+  const Profile::Engine& e = hca_.profile().engine;
+  const Packet& p = *packet;
+  hca_.tracer().record(Point::kPacketRx, t, p.trace_qpn, p.wqe_serial,
+                       p.psn | static_cast<std::uint64_t>(p.opcode) << 24, p.payload_len);
+  rx_free_ = std::max(rx_free_, t) + e.rx_packet;
+  t = rx_free_ + e.rx_pipeline;
+  const bool receiving = qp.state == QpState::kRtr || qp.state == QpState::kRts || qp.state == QpState::kSqd ||
+                         qp.state == QpState::kSqErr;
+  const Traits traits = prm::bth_traits(p.opcode);
+  const std::uint8_t transport = p.opcode & prm::bth::kTransportMask;
+  const bool datagram = qp.type == QpType::kUd || qp.type == QpType::kQp0 || qp.type == QpType::kQp1;
+  const bool fits = (qp.type == QpType::kRc && transport == prm::bth::kRc) ||
+                    (qp.type == QpType::kUc && transport == prm::bth::kUc) ||
+                    (datagram && transport == prm::bth::kUd);
+  if (!receiving || !traits.valid || !fits || qp.resp.failing) {
+    hca_.tracer().record(Point::kPacketDrop, t, p.trace_qpn, p.wqe_serial, p.psn, 1);
+    return;
+  }
+  if (!hca_.qpc_cache().touch(qp.qpn)) {
+    const Time miss = hca_.profile().pcie.read_latency;
+    hca_.tracer().record(Point::kCtxMiss, t, qp.qpn, 0, traces::kCacheQpc, static_cast<std::uint64_t>(miss));
+    t += miss;
+  }
+  // The first packet in RTR tells that the other side is there (IBTA 11.6.3.2).
+  if (qp.state == QpState::kRtr && !qp.resp.comm_established && !datagram) {
+    qp.resp.comm_established = true;
+    hca_.eqs().qp_event(t, static_cast<std::uint8_t>(EqeType::kCommEst), qp.qpn);
+  }
+  if (datagram)
+    receive_ud(t, qp, packet);
+  else if (qp.type == QpType::kUc)
+    receive_uc(t, qp, packet, traits);
+  else
+    receive_rc(t, qp, packet, traits);
+}
+
+// Opcode after opcode, and lengths, as IBTA 9.7.4.1.2 to 9.7.4.1.6 allow.
+bool Responder::in_sequence(const Qp& qp, const Packet& p, const Traits& traits) const {
+  const ResponderState& s = qp.resp;
+  if (traits.first != (s.message == Message::kNone)) return false;
+  if (!traits.first && traits.send != (s.message == Message::kSend)) return false;
+  if (!traits.send && !traits.write) return true;
+  if (!traits.last) return p.payload_len == qp.mtu;
+  if (p.payload_len > qp.mtu) return false;
+  return traits.first || p.payload_len > 0;
+}
+
+void Responder::receive_rc(Time t, Qp& qp, PacketRef& packet, const Traits& traits) {
+  ResponderState& s = qp.resp;
+  const Packet& p = *packet;
+  const std::int32_t ahead = psn_diff(p.psn, s.expected_psn);
+  if (ahead > 0) {
+    nak_sequence(t, qp, p);
+    return;
+  }
+  if (ahead < 0) {
+    duplicate(t, qp, p, traits);
+    return;
+  }
+  s.nak_sent = false;
+  if (!in_sequence(qp, p, traits)) {
+    fail(t, qp, p, NakCode::kInvalidReq, EqeType::kWqInvalidReq);
+    return;
+  }
+  hca_.tracer().record(Point::kChecked, t, p.trace_qpn, p.wqe_serial,
+                       p.psn | static_cast<std::uint64_t>(p.opcode) << 24, qp.qpn);
+  bool taken;
+  if (traits.send)
+    taken = take_send(t, qp, packet, traits);
+  else if (traits.write)
+    taken = take_write(t, qp, packet, traits);
+  else if (static_cast<BthOp>(p.opcode) == BthOp::kReadReq)
+    taken = take_read(t, qp, p);
+  else
+    taken = take_atomic(t, qp, p);
+  if (!taken) return;
+  if (traits.send || traits.write) {
+    s.expected_psn = (s.expected_psn + 1) & kPsnMask;
+    if (traits.last) s.msn = (s.msn + 1) & 0xffffff;
+    if (p.ack_req) acknowledge(t, qp, p);
+  }
+}
+
+void Responder::duplicate(Time t, Qp& qp, const Packet& p, const Traits& traits) {
+  ResponderState& s = qp.resp;
+  ++hca_.q_counter(qp.counter_set).duplicate_request;
+  hca_.tracer().record(Point::kDuplicate, t, p.trace_qpn, p.wqe_serial, p.psn, s.expected_psn);
+  if (traits.send || traits.write) {  // never executed twice, but acknowledged again
+    acknowledge(t, qp, p);
+    return;
+  }
+  const bool read = static_cast<BthOp>(p.opcode) == BthOp::kReadReq;
+  for (ResponderResource& r : s.resources) {
+    const std::int32_t into = psn_diff(p.psn, r.first_psn);
+    if (into < 0 || into >= static_cast<std::int32_t>(r.packets)) continue;
+    if (read == r.atomic) return;
+    if (read) {  // from the PSN asked for; the requester may have moved its key and address on with it
+      r.va = p.va - static_cast<std::uint64_t>(into) * qp.mtu;
+      r.rkey = p.rkey;
+    }
+    r.sent = std::min(r.sent, static_cast<std::uint32_t>(into));
+    r.ready = t;
+    hca_.scheduler().wake_responder(t, qp);
+    return;
+  }
+}
+
+void Responder::receive_uc(Time t, Qp& qp, PacketRef& packet, const Traits& traits) {
+  ResponderState& s = qp.resp;
+  const Packet& p = *packet;
+  // A gap drops the message in progress; a new message may begin at any PSN (IBTA 9.8.2.2.2).
+  const bool gap = p.psn != s.expected_psn;
+  s.expected_psn = (p.psn + 1) & kPsnMask;
+  if (traits.first || gap) {
+    if (s.message != Message::kNone) {
+      s.message = Message::kNone;
+      s.received = 0;  // the receive WQE, if taken, serves the next message
+    }
+    if (!traits.first) {
+      hca_.tracer().record(Point::kPacketDrop, t, p.trace_qpn, p.wqe_serial, p.psn, 2);
+      return;
+    }
+  }
+  if (!in_sequence(qp, p, traits)) {
+    hca_.tracer().record(Point::kPacketDrop, t, p.trace_qpn, p.wqe_serial, p.psn, 2);
+    return;
+  }
+  if (traits.send)
+    take_send(t, qp, packet, traits);
+  else
+    take_write(t, qp, packet, traits);
+}
+
+bool Responder::invalidate(Qp& qp, std::uint32_t rkey) {
+  Mkey* mkey = hca_.tpt().find(rkey >> 8);
+  if (!mkey || mkey->free || mkey->wire_key() != rkey || mkey->pd != qp.pd || !mkey->remote_invalidate_en)
+    return false;
+  mkey->free = true;
+  hca_.tpt().invalidate(mkey->index);
+  return true;
+}
+
+bool Responder::take_send(Time t, Qp& qp, PacketRef& packet, const Traits& traits) {
+  ResponderState& s = qp.resp;
+  const Packet& p = *packet;
+  const bool rc = qp.type == QpType::kRc;
+  if (traits.first) {
+    if (!s.wqe.valid) {
+      switch (take_wqe(t, qp, p)) {
+        case Take::kTaken: break;
+        case Take::kEmpty:
+          ++hca_.q_counter(qp.counter_set).out_of_buffer;
+          if (rc) nak_rnr(t, qp, p);
+          return false;
+        case Take::kBroken:
+          if (s.wqe.valid) receive_error(t, qp, CqeSyndrome::kLocalQpOp, 0);
+          fail(t, qp, p, NakCode::kRemoteOp, EqeType::kWqCatas);
+          return false;
+      }
+    }
+    s.received = 0;
+    s.landed = t;
+    s.message = Message::kSend;
+  }
+  if (s.received + p.payload_len > s.wqe.capacity) {
+    ++hca_.q_counter(qp.counter_set).resp_local_length_error;
+    receive_error(t, qp, CqeSyndrome::kLocalLength, 0);
+    fail(t, qp, p, NakCode::kInvalidReq, EqeType::kComp);
+    return false;
+  }
+  if (p.payload_len) {
+    const MoveResult r =
+        mover_.scatter(t, qp, s.wqe.pd, s.wqe.sges, s.received, packet, 0, p.payload_len, traits.last);
+    if (!r.ok()) {
+      hca_.tracer().record(Point::kAccessErr, t, p.trace_qpn, p.wqe_serial,
+                           s.wqe.sges.empty() ? 0 : s.wqe.sges[0].lkey,
+                           s.wqe.sges.empty() ? 0 : s.wqe.sges[0].addr);
+      receive_error(t, qp, CqeSyndrome::kLocalProt, static_cast<std::uint8_t>(r.status));
+      fail(t, qp, p, NakCode::kRemoteOp, EqeType::kComp);
+      return false;
+    }
+    s.landed = std::max(s.landed, r.at);
+  }
+  s.received += p.payload_len;
+  if (!traits.last) return true;
+  s.message = Message::kNone;
+  if (traits.ieth && !invalidate(qp, p.imm)) {
+    receive_error(t, qp, CqeSyndrome::kLocalAccess, 0);
+    fail(t, qp, p, NakCode::kRemoteAccess, EqeType::kComp);
+    return false;
+  }
+  hca_.tracer().record(Point::kScattered, s.landed, p.trace_qpn, p.wqe_serial, s.received, qp.qpn);
+  finish_receive(t, qp, p,
+                 traits.ieth  ? CqeOp::kRespSendInv
+                 : traits.imm ? CqeOp::kRespSendImm
+                              : CqeOp::kRespSend);
+  return true;
+}
+
+bool Responder::take_write(Time t, Qp& qp, PacketRef& packet, const Traits& traits) {
+  ResponderState& s = qp.resp;
+  const Packet& p = *packet;
+  const bool rc = qp.type == QpType::kRc;
+  if (traits.first) {
+    const std::uint64_t len = p.dma_len;
+    TptStatus status = qp.rwe ? TptStatus::kOk : TptStatus::kNoRight;
+    if (status == TptStatus::kOk && len)
+      status = hca_.tpt().check(p.rkey, qp.pd, qp.qpn, Access::kRemoteWrite, p.va, len);
+    if (status != TptStatus::kOk) {
+      ++hca_.q_counter(qp.counter_set).resp_remote_access_errors;
+      hca_.tracer().record(Point::kAccessErr, t, p.trace_qpn, p.wqe_serial, p.rkey, p.va);
+      fail(t, qp, p, NakCode::kRemoteAccess, EqeType::kWqAccess);
+      return false;
+    }
+    s.write_va = p.va;
+    s.write_rkey = p.rkey;
+    s.write_len = len;
+    s.received = 0;
+    s.landed = t;
+  }
+  const std::uint64_t after = s.received + p.payload_len;
+  if (after > s.write_len || (traits.last && after != s.write_len)) {
+    fail(t, qp, p, NakCode::kInvalidReq, EqeType::kWqInvalidReq);
+    return false;
+  }
+  if (traits.imm && !s.wqe.valid) {  // the immediate completes a receive WQE: it must be there before the data
+    const Take got = take_wqe(t, qp, p);
+    if (got == Take::kEmpty) {
+      ++hca_.q_counter(qp.counter_set).out_of_buffer;
+      if (rc) nak_rnr(t, qp, p);
+      return false;
+    }
+    if (got == Take::kBroken) {
+      if (s.wqe.valid) receive_error(t, qp, CqeSyndrome::kLocalQpOp, 0);
+      fail(t, qp, p, NakCode::kRemoteOp, EqeType::kWqCatas);
+      return false;
+    }
+  }
+  if (traits.first) ++hca_.q_counter(qp.counter_set).rx_write_requests;
+  s.message = traits.last ? Message::kNone : Message::kWrite;
+  if (p.payload_len) {
+    const MoveResult r = mover_.write_remote(t, qp, s.write_rkey, s.write_va + s.received, packet, traits.imm);
+    if (!r.ok()) {  // the key went away between the packets
+      hca_.tracer().record(Point::kAccessErr, t, p.trace_qpn, p.wqe_serial, s.write_rkey, s.write_va);
+      if (s.wqe.valid) receive_error(t, qp, CqeSyndrome::kLocalAccess, static_cast<std::uint8_t>(r.status));
+      fail(t, qp, p, NakCode::kRemoteAccess, EqeType::kWqAccess);
+      return false;
+    }
+    s.landed = std::max(s.landed, r.at);
+  }
+  s.received = after;
+  if (!traits.last) return true;
+  hca_.tracer().record(Point::kScattered, s.landed, p.trace_qpn, p.wqe_serial, s.received, qp.qpn);
+  if (traits.imm) finish_receive(t, qp, p, CqeOp::kRespWrImm);
+  return true;
+}
+
+void Responder::finish_receive(Time t, Qp& qp, const Packet& p, CqeOp opcode) {
+  ResponderState& s = qp.resp;
+  Completion c;
+  c.opcode = static_cast<std::uint8_t>(opcode);
+  c.byte_cnt = static_cast<std::uint32_t>(s.received);
+  c.imm = p.imm;
+  c.solicited = p.solicited;
+  c.slid = p.slid;
+  c.flags_rqpn = qp.remote_qpn;
+  c.trace_qpn = p.trace_qpn;
+  c.wqe_serial = p.wqe_serial;
+  post_receive(t, qp, s.wqe, c);
+  s.wqe.valid = false;
+}
+
+}  // namespace hcasim
