@@ -5,7 +5,9 @@
 
 build_jobs() { nproc; }
 
-configure_release() { (cd "$HCASIM_ROOT" && cmake --preset release -DHCASIM_QEMU_SRC="$1" -DHCASIM_MLX5_IFC="$2"); }
+configure_release() {
+  (cd "$HCASIM_ROOT" && cmake --preset release -B "$HCASIM_RELEASE" -DHCASIM_QEMU_SRC="$1" -DHCASIM_MLX5_IFC="$2")
+}
 
 # Nothing is done twice; says nothing when all is up to date.
 build_release() {
@@ -13,12 +15,14 @@ build_release() {
   install_missing
   source=$("$HCASIM_ROOT/tools/fetch-qemu-source") || exit 1
   header=$(mlx5_ifc_header) || die "no mlx5_ifc.h under /usr/src" "install a linux-headers-*-common package"
-  if ! grep -qsF "HCASIM_QEMU_SRC:PATH=$source" "$cache" && ! grep -qsF "HCASIM_QEMU_SRC:UNINITIALIZED=$source" "$cache" &&
-    ! grep -qsF "HCASIM_QEMU_SRC:STRING=$source" "$cache" || [[ ! -e $HCASIM_RELEASE/build.ninja ]]; then
+  # Ninja unless this folder was already configured with something else.
+  [[ -e $cache ]] || export CMAKE_GENERATOR=Ninja
+  if [[ $(sed -n 's/^HCASIM_QEMU_SRC:[A-Z]*=//p' "$cache" 2>/dev/null) != "$source" ||
+    ! (-e $HCASIM_RELEASE/build.ninja || -e $HCASIM_RELEASE/Makefile) ]]; then
     with_lock release step "configuring" cmake-configure configure_release "$source" "$header" ||
       die "CMake cannot configure the build" "./hcasim doctor says what is missing; delete $HCASIM_RELEASE to start afresh"
   fi
-  if ninja -C "$HCASIM_RELEASE" -n 2>/dev/null | grep -q 'no work to do'; then return 0; fi
+  if [[ -e $HCASIM_RELEASE/build.ninja ]] && ninja -C "$HCASIM_RELEASE" -n 2>/dev/null | grep -q 'no work to do'; then return 0; fi
   with_lock release step "building" cmake-build cmake --build "$HCASIM_RELEASE" -j "$(build_jobs)" ||
     die "the build failed; the compiler's messages stand above"
 }

@@ -9,8 +9,9 @@ HCASIM_BUILD=${HCASIM_BUILD:-$HCASIM_ROOT/build}
 HCASIM_CACHE=$HCASIM_BUILD/cache
 HCASIM_LOGS=$HCASIM_BUILD/logs
 HCASIM_RELEASE=$HCASIM_BUILD/release
-# shellcheck disable=SC2034 # read by the scripts that source this file
-HCASIM_PLUGIN=$HCASIM_RELEASE/qemu-device/libhcasim-qemu.so
+# shellcheck disable=SC2034 # these two are read by the scripts that source this file
+HCASIM_OWN_PLUGIN=${HCASIM_PLUGIN:+yes} # a plugin of the user's own is used as it is
+HCASIM_PLUGIN=${HCASIM_PLUGIN:-$HCASIM_RELEASE/qemu-device/libhcasim-qemu.so}
 export HCASIM_ROOT HCASIM_BUILD HCASIM_CACHE HCASIM_LOGS HCASIM_RELEASE
 
 # Everything that is not a result goes to stderr, so that `qemu-args` can be used in $( ).

@@ -140,6 +140,7 @@ make_root_image() {
   printf 'passwd: files\ngroup: files\nhosts: files\n' >"$tree/etc/nsswitch.conf"
   printf 'hcasim\n' >"$tree/etc/hostname"
   [[ -e $tree/usr/bin/awk ]] || ln -s gawk "$tree/usr/bin/awk"
+  [[ -e $tree/usr/bin/which ]] || ln -s which.debianutils "$tree/usr/bin/which"
   [[ -e $tree/usr/bin/sh ]] || ln -s dash "$tree/usr/bin/sh"
   local size
   size=$(du -sm "$tree" | cut -f 1)

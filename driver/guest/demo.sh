@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+#
+# What ./hcasim demo runs in the guest.
+exec 2>&1
+show() {
+  printf '\n\033[1mguest# %s\033[0m\n' "$1"
+  bash -o pipefail -c "$1" || {
+    echo "demo: '$1' failed with status $?"
+    dmesg | tail -n 30
+    exit 1
+  }
+}
+
+show 'uname -sr; lspci -d 15b3:'
+show 'dmesg | grep -i mlx5'
+show 'for i in $(seq 100); do ibv_devinfo | grep -q PORT_ACTIVE && break; sleep 0.1; done; ibv_devinfo'
+ibv_devinfo | grep -q PORT_ACTIVE || { echo "demo: the port is not ACTIVE"; exit 1; }
+show '
+  ibv_rc_pingpong -c -n 1000 >/tmp/server & server=$!
+  for i in $(seq 100); do grep -q ":4853 0*:0000 0A" /proc/net/tcp* && break; sleep 0.1; done
+  timeout 60 ibv_rc_pingpong -c -n 1000 localhost || { kill $server; cat /tmp/server; exit 1; }
+  wait $server && echo "--- the server said:" && cat /tmp/server'
+echo

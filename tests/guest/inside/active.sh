@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# One boot: the port becomes ACTIVE. The test "boots" repeats it.
+wait_active mlx5_0

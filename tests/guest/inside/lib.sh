@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+#
+# Runs inside the guest, before the test's own script. Everything goes to one stream; the test ends with fail or pass.
+exec 2>&1
+ulimit -l unlimited
+
+fail() {
+  echo "FAIL: $*"
+  echo "--- kernel log, last lines ---"
+  dmesg | tail -n 40
+  exit 1
+}
+
+note() { echo "[$(cut -d ' ' -f 1 /proc/uptime)] $*"; }
+
+hca_drivers() { modprobe mlx5_core && modprobe mlx5_ib && modprobe ib_uverbs && modprobe ib_umad; }
+
+# The PCI addresses of the HCAs.
+hca_addresses() {
+  local device
+  for device in /sys/bus/pci/devices/*; do
+    [[ $(<"$device/vendor") == 0x15b3 ]] && echo "${device##*/}"
+  done
+}
+
+# wait_active [DEVICE [SECONDS]]
+wait_active() {
+  local device=${1:-mlx5_0} limit=${2:-30} end=$((SECONDS + ${2:-30}))
+  local state=/sys/class/infiniband/$device/ports/1/state
+  until [[ -r $state && $(<"$state") == *ACTIVE* ]]; do
+    ((SECONDS < end)) || fail "$device port 1 is '$(cat "$state" 2>&1)' after $limit s, not ACTIVE"
+    sleep 0.2
+  done
+  note "$device port 1 is ACTIVE"
+}
+
+# What the kernel said since mark_kernel_log that a healthy driver does not say.
+mark_kernel_log() { echo "hcasim-mark-$$-$((mark_number += 1))" | tee /tmp/mark >/dev/kmsg; }
+mark_number=0
+kernel_complaints() {
+  local mark
+  mark=$(</tmp/mark)
+  dmesg -r | sed "1,/$mark/d" | awk '
+    {
+      match($0, /^<[0-9]+>/); level = substr($0, 2, RLENGTH - 2) % 8; text = substr($0, RLENGTH + 1)
+      if (level <= 4 || text ~ /Call Trace|WARNING:|BUG:|Oops|general protection|cmd_work_handler|timeout. Will cause a leak/) print text
+    }'
+}
+no_complaints() {
+  local text
+  text=$(kernel_complaints)
+  [[ -z $text ]] || fail "the kernel complained about $*:"$'\n'"$text"
+}
+
+# until_listens PORT PID: the server PID waits for its client on TCP port PORT.
+until_listens() {
+  local end=$((SECONDS + 60)) hex
+  hex=$(printf ':%04X' "$1")
+  until grep -qs "$hex 0*:0000 0A" /proc/net/tcp /proc/net/tcp6; do
+    kill -0 "$2" 2>/dev/null || return 1
+    ((SECONDS < end)) || return 1
+    sleep 0.1
+  done
+}
+
+# pair PORT LIMIT TOOL ARGS...: TOOL as server and as client of it, both within LIMIT seconds. Their output is shown
+# when one fails; the client's is in /tmp/client.PORT.
+pair() {
+  local port=$1 limit=$2 server status=0 server_status=0 start=$SECONDS
+  shift 2
+  timeout -k 5 "$limit" "$@" -p "$port" >"/tmp/server.$port" 2>&1 &
+  server=$!
+  if until_listens "$port" "$server"; then
+    timeout -k 5 "$limit" "$@" -p "$port" localhost >"/tmp/client.$port" 2>&1 || status=$?
+  else
+    status=1
+    echo "the server did not come up" >"/tmp/client.$port"
+  fi
+  if ((status != 0)); then kill "$server" 2>/dev/null; fi
+  wait "$server" || server_status=$?
+  if ((status != 0 || server_status != 0)); then
+    echo "--- server (status $server_status): $*"
+    cat "/tmp/server.$port"
+    echo "--- client (status $status)"
+    cat "/tmp/client.$port"
+    return 1
+  fi
+  note "ok, $((SECONDS - start)) s: $*"
+}
+
+pingpong() { pair "${pingpong_port:-18515}" "${pingpong_limit:-60}" ibv_rc_pingpong "$@" || fail "ibv_rc_pingpong $*"; }

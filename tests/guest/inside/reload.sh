@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# The drivers go and come back, ten times, and everything still works.
+wait_active mlx5_0
+mark_kernel_log
+for round in 1 2 3 4 5 6 7 8 9 10; do
+  modprobe -r ib_umad 2>/dev/null
+  modprobe -r mlx5_ib mlx5_core || fail "round $round: modprobe -r mlx5_ib mlx5_core"
+  [[ ! -e /sys/class/infiniband/mlx5_0 ]] || fail "round $round: mlx5_0 is still there"
+  hca_drivers || fail "round $round: modprobe"
+  wait_active mlx5_0
+  note "round $round"
+done
+pingpong -c -s 4096
+pingpong -e -n 100
+no_complaints "modprobe -r and back"
