@@ -204,7 +204,7 @@ static void mlx5_hca_realize(PCIDevice* pci, Error** errp) {
   char why[2048] = "";
   int64_t ahead;
 
-  if (hca_sim_started()) {
+  if (DEVICE(dev)->hotplugged || hca_sim_started()) {
     error_setg(errp, TYPE_MLX5_HCA
                ": cannot be added to a running machine: SystemC takes no module after elaboration");
     error_append_hint(errp, "Give every HCA as -device " TYPE_MLX5_HCA " on QEMU's command line.\n");
@@ -242,7 +242,7 @@ static void mlx5_hca_realize(PCIDevice* pci, Error** errp) {
     goto fail;
   }
   mlx5_hca_qom_init(dev);
-  mlx5_hca_link_started(dev->link);
+  mlx5_hca_link_started();
   return;
 
 fail:
@@ -254,6 +254,9 @@ static void mlx5_hca_exit(PCIDevice* pci) {
   Mlx5Hca* dev = MLX5_HCA(pci);
   HcaLink* link = dev->link;
 
+  if (!link) {
+    return; /* ended with QEMU */
+  }
   dev->link = NULL;
   mlx5_hca_link_drop(link);
   remove_capabilities(pci);

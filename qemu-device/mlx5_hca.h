@@ -61,8 +61,9 @@ struct Mlx5Hca {
 extern const MemoryRegionOps mlx5_hca_bar0_ops;
 extern const hca_host_ops mlx5_hca_host_ops;
 HcaLink* mlx5_hca_link_new(Mlx5Hca* dev);
-/* Makes the link known to the clock; elaboration happens once the machine is complete. */
-void mlx5_hca_link_started(HcaLink* link);
+/* The HCA of a link is complete: sees to the clock and to the end of QEMU; elaboration happens once the
+ * machine is complete. */
+void mlx5_hca_link_started(void);
 /* Resets, or ends, the HCA now or as soon as the model has returned. */
 void mlx5_hca_link_reset(HcaLink* link);
 void mlx5_hca_link_drop(HcaLink* link);

@@ -18,6 +18,7 @@ static struct {
   unsigned depth;
   bool put_off; /* a link has a reset or a removal pending */
   Notifier machine_done;
+  Notifier exit;
   QTAILQ_HEAD(, HcaLink) links;
 } hca_clock = {.armed = HCA_NEVER, .links = QTAILQ_HEAD_INITIALIZER(hca_clock.links)};
 
@@ -38,8 +39,19 @@ static void rearm(int64_t now, int64_t next) {
   hca_clock.armed = next;
 }
 
+static void find_ahead(void) {
+  HcaLink* link;
+
+  hca_clock.ahead = HCA_NEVER;
+  QTAILQ_FOREACH(link, &hca_clock.links, next) { hca_clock.ahead = MIN(hca_clock.ahead, link->ahead); }
+  if (hca_clock.ahead == HCA_NEVER) {
+    hca_clock.ahead = 0;
+  }
+}
+
 static void link_free(HcaLink* link) {
   QTAILQ_REMOVE(&hca_clock.links, link, next);
+  find_ahead();
   if (link->hca) {
     hca_clock.depth++;
     hca_destroy(link->hca);
@@ -119,13 +131,30 @@ HcaLink* mlx5_hca_link_new(Mlx5Hca* dev) {
   return link;
 }
 
-void mlx5_hca_link_started(HcaLink* link) {
-  HcaLink* other;
+/* QEMU ends without unplugging its devices: end the HCAs here, so that their traces are complete. */
+static void on_exit_of_qemu(Notifier* notifier G_GNUC_UNUSED, void* data G_GNUC_UNUSED) {
+  HcaLink *link, *tmp;
 
-  hca_clock.ahead = link->ahead;
-  QTAILQ_FOREACH(other, &hca_clock.links, next) { hca_clock.ahead = MIN(hca_clock.ahead, other->ahead); }
+  if (hca_clock.depth) {
+    return; /* exit() out of a callback: the model cannot be called now */
+  }
+  if (hca_clock.timer) {
+    timer_del(hca_clock.timer);
+  }
+  QTAILQ_FOREACH_SAFE(link, &hca_clock.links, next, tmp) {
+    if (link->dev) {
+      link->dev->link = NULL;
+    }
+    mlx5_hca_link_drop(link);
+  }
+}
+
+void mlx5_hca_link_started(void) {
+  find_ahead();
   if (!hca_clock.machine_done.notify) {
     hca_clock.machine_done.notify = on_machine_done;
+    hca_clock.exit.notify = on_exit_of_qemu;
+    qemu_add_exit_notifier(&hca_clock.exit);
     qemu_add_machine_init_done_notifier(&hca_clock.machine_done);
   }
 }

@@ -215,6 +215,38 @@ TEST(Shim, ResetByOwnDma) {
   EXPECT_TRUE(vm.alive());
 }
 
+// The same with the power control of its slot: the HCA is removed by its own write.
+TEST(Shim, UnplugByOwnDma) {
+  for (uint64_t go : {FAKE_DMA_GO, FAKE_DMA_GO_NESTED}) {
+    HcaVm vm({"", ""}, {"-global", "ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off"});
+    vm.set_reg(0, FAKE_EVENT_REPEAT, 1000000);
+    vm.set_reg(0, FAKE_EVENT_DELAY, 100);
+    unsigned exp = vm.find_capability(0, 4, 0x10);
+    vm.set_config(0, 4, exp + 24, 0x0100, 2);  // slot powered, indicator on
+    vm.set_reg(0, FAKE_BUFFER, 0x0700, 2);     // off, both
+    vm.set_reg(0, FAKE_DMA_ADDR, Vm::ecam_address(0, 4, exp + 24));
+    vm.set_reg(0, FAKE_DMA_LEN, 2);
+    vm.set_reg(0, go, FAKE_WRITE);
+    ASSERT_TRUE(vm.wait_event("DEVICE_DELETED")) << vm.output();
+    EXPECT_EQ(vm.config(1, 0, 0), 0xffffffffu);
+    vm.clock_step(100000);
+    vm.set_reg(1, FAKE_EVENT_DELAY, 100);
+    vm.clock_step(100);
+    EXPECT_EQ(vm.reg(1, FAKE_EVENT_COUNT), 1u);
+    EXPECT_EQ(vm.quit(), 0);
+  }
+}
+
+TEST(Shim, HcasAreEndedWithQemu) {
+  HcaVm vm({"", ""});
+  vm.set_reg(0, FAKE_EVENT_DELAY, 100);
+  EXPECT_EQ(vm.quit(), 0);
+  std::string output = vm.output();
+  size_t first = output.find("fake destroyed");
+  ASSERT_NE(first, std::string::npos);
+  EXPECT_NE(output.find("fake destroyed", first + 1), std::string::npos);
+}
+
 TEST(Shim, DmaIntoOwnBarIsRefused) {
   HcaVm vm({""});
   for (uint64_t go : {FAKE_DMA_GO, FAKE_DMA_GO_NESTED}) {

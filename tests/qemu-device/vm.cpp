@@ -58,6 +58,11 @@ pid_t spawn(const std::vector<std::string>& args, const std::string& log) {
   dup2(out, 1);
   dup2(out, 2);
   setenv("QEMU_MODULE_DIR", HCASIM_TEST_QEMU_MODULES, 1);
+#ifdef HCASIM_TEST_PRELOAD
+  // The sanitizers' run time has to come first. QEMU itself leaks at its end, and switches stacks.
+  setenv("LD_PRELOAD", HCASIM_TEST_PRELOAD, 1);
+  setenv("ASAN_OPTIONS", "detect_leaks=0:abort_on_error=1:detect_stack_use_after_return=0", 1);
+#endif
   execv(argv[0], argv.data());
   _exit(127);
 }
@@ -164,14 +169,19 @@ Vm::Vm(const std::vector<std::string>& args, const std::vector<std::string>& acc
   this->qmp("qmp_capabilities");
 }
 
-Vm::~Vm() {
-  if (alive()) {
-    try {
-      send_line(qmp_, R"({"execute": "quit"})");
-    } catch (const std::exception&) {  // reaped below
-    }
+int Vm::quit() {
+  if (!alive()) return -1;
+  try {
+    send_line(qmp_, R"({"execute": "quit"})");
+  } catch (const std::exception&) {  // ended by itself: its status says how
   }
-  if (pid_ > 0) reap(pid_, 5000);
+  int status = reap(pid_, 5000);
+  pid_ = -1;
+  return status;
+}
+
+Vm::~Vm() {
+  quit();
   close(qtest_);  // not sooner: a command not yet read is lost with its connection
   close(qmp_);
   unlink(log_.c_str());

@@ -47,6 +47,8 @@ class Vm {
   // Waits for an event of that name, at most 10 s.
   bool wait_event(const std::string& name);
   std::string output() const;
+  // Ends QEMU by QMP; its exit status, -1 if a signal ended it.
+  int quit();
   bool alive();
 
   // PCI configuration through the memory-mapped window (q35) or ports 0xcf8/0xcfc (size 4 at most).
