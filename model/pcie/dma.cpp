@@ -202,7 +202,16 @@ void Dma::perform_front() {
     bytes_written_ += len;
   } else {
     refused(sim_now(), owner, addr, len, true);
-    if (write_error_ && owner.kind != WriteOwner::kNone) write_error_(sim_now(), owner);
+    if (owner.kind != WriteOwner::kNone) refusals_.push_back(owner);
+  }
+}
+
+void Dma::report_refusals() {
+  while (!refusals_.empty()) {
+    std::vector<WriteOwner> owners;
+    owners.swap(refusals_);
+    if (!write_error_) return;
+    for (const WriteOwner& owner : owners) write_error_(sim_now(), owner);
   }
 }
 
@@ -248,6 +257,7 @@ void Dma::drain() {
       }
       while (head_ < end) perform_front();
     }
+    report_refusals();
   } catch (const std::exception& ex) {
     faults_.model_fault(name(), ex.what());
   } catch (...) {
@@ -259,6 +269,7 @@ void Dma::drain() {
 
 void Dma::flush() {
   while (head_ != tail_) perform_front();
+  if (!refusals_.empty() && !draining_) arm(sim_now());
 }
 
 void Dma::reset() {
@@ -271,6 +282,7 @@ void Dma::reset() {
   next_tag_ = 0;
   bytes_read_ = bytes_written_ = errors_ = 0;
   enabled_ = false;
+  refusals_.clear();
   armed_ = kNever;
   event_.cancel();
 }

@@ -90,6 +90,7 @@ class Dma : public sc_core::sc_module {
   void drain();
   void arm(Time due);
   void rearm();
+  void report_refusals();
   void refused(Time t, WriteOwner owner, std::uint64_t addr, std::size_t len, bool write);
   Time whole_cycle(Time t) const { return (t + cycle_ - 1) / cycle_ * cycle_; }
   Time bytes_time(double bytes) const { return static_cast<Time>(bytes * ps_per_byte_ + 0.5); }
@@ -102,6 +103,7 @@ class Dma : public sc_core::sc_module {
   const double ps_per_byte_;
   bool enabled_ = false;
   WriteError write_error_;
+  std::vector<WriteOwner> refusals_;  // to be told from the engine's own process: a block may be at work
   Occupancy up_, down_;     // link directions: to the host, from the host
   std::vector<Time> tags_;  // when each read tag is free again, used in turn
   std::size_t next_tag_ = 0;

@@ -39,6 +39,9 @@ void Requester::qp_changed(Time t, Qp& qp, QpState old) {
     }
     s.doorbell = true;  // posted before, or while drained
     hca_.scheduler().wake(t, qp);
+  } else if (qp.state == QpState::kErr) {
+    s.doorbell = true;
+    flush(t, qp);
   } else if (qp.state == QpState::kSqd) {
     finish_drain(t, qp);
   }
@@ -98,6 +101,9 @@ Requester::TurnResult Requester::turn(Time t, Qp& qp) {
     const Step step_done = step(pace, qp, wqe);
     if (s.epoch != epoch || (qp.state != QpState::kRts && qp.state != QpState::kSqd)) break;
     if (step_done == Step::kBlocked) break;
+    // A message broke in its middle: what is before it must be acknowledged for its error to come out.
+    if (step_done == Step::kFailed && s.next_to_send != 0 && s.since_ack_req != 0)
+      rewind(pace.engine, qp, s.una_psn);
   }
   if (s.epoch == epoch && qp.state == QpState::kSqd) finish_drain(pace.engine, qp);
   return {pace.engine, kNever};
@@ -161,21 +167,15 @@ PacketRef Requester::make_packet(const Qp& qp, const SendWqe& wqe) const {
   if (path.pkey_index < hca_.port().pkeys.size()) p->pkey = hca_.port().pkeys[path.pkey_index];
   p->dest_qpn = qp.remote_qpn;
   p->trace_qpn = hca_.tracer().tag(qp.qpn);
+  p->trace_packets = wqe.packets;
   p->wqe_serial = wqe.serial;
   return p;
 }
 
-void Requester::transmit(Time ready, Qp& qp, PacketRef packet, bool last) {
+void Requester::transmit(Time ready, Qp& qp, PacketRef packet) {
   RequesterState& s = qp.req;
   s.last_ready = std::max(s.last_ready, ready);
-  const std::uint32_t serial = packet->wqe_serial;
-  const std::uint64_t what = packet->psn | static_cast<std::uint64_t>(packet->opcode) << 24;
-  const bool first = prm::bth_traits(packet->opcode).first;
-  const std::uint32_t bytes = packet->payload_len;
-  PacketRef sent = packet;
-  const Time left = hca_.port().transmit(s.last_ready, std::move(packet));
-  if (first) hca_.tracer().record(Point::kPacketTxFirst, sent->first_bit, qp.qpn, serial, what, bytes);
-  if (last) hca_.tracer().record(Point::kPacketTxLast, left, qp.qpn, serial, what, 0);
+  hca_.port().transmit(s.last_ready, std::move(packet));
 }
 
 Requester::Step Requester::load_payload(Pace& pace, Qp& qp, SendWqe& wqe, std::uint64_t offset, Packet& packet,
@@ -199,10 +199,11 @@ Requester::Step Requester::load_payload(Pace& pace, Qp& qp, SendWqe& wqe, std::u
 }
 
 // AckReq is left out while more of the same queue follows at once, and set where something waits for the ACK.
-bool Requester::wants_ack(const Qp& qp, std::size_t index) const {
-  const RequesterState& s = qp.req;
+bool Requester::wants_ack(Qp& qp, std::size_t index) {
+  RequesterState& s = qp.req;
   if (index + 1 >= s.window.size()) return true;
-  const SendWqe& next = s.window[index + 1];
+  SendWqe& next = s.window[index + 1];
+  if (!next.is_local() && !next.started && !next.syndrome) start(qp, next);
   return next.is_local() || next.syndrome || next.fence != prm::kFenceNone;
 }
 
@@ -257,7 +258,7 @@ Requester::Step Requester::send_packet(Pace& pace, Qp& qp, SendWqe& wqe) {
     p->ack_req = s.since_ack_req >= e.ack_every || (last && wants_ack(qp, s.next_to_send));
     if (p->ack_req) s.since_ack_req = 0;
   }
-  transmit(ready + e.tx_pipeline, qp, std::move(p), last);
+  transmit(ready + e.tx_pipeline, qp, std::move(p));
   ++wqe.sent;
   if (last) ++s.next_to_send;
   if (rc) {
@@ -294,7 +295,7 @@ Requester::Step Requester::send_request(Pace& pace, Qp& qp, SendWqe& wqe) {
   ++pace.packets;
   s.since_ack_req = 0;
   const Time ready = std::max(pace.engine, pace.ready);
-  transmit(ready + e.tx_pipeline, qp, std::move(p), true);
+  transmit(ready + e.tx_pipeline, qp, std::move(p));
   wqe.sent = wqe.packets;
   ++s.inflight_reads;
   ++s.next_to_send;
@@ -333,7 +334,7 @@ Requester::Step Requester::send_datagram(Pace& pace, Qp& qp, SendWqe& wqe) {
   ++pace.packets;
   Time ready = std::max(pace.engine, pace.ready);
   if (load_payload(pace, qp, wqe, 0, *p, ready) == Step::kFailed) return Step::kFailed;
-  transmit(ready + e.tx_pipeline, qp, std::move(p), true);
+  transmit(ready + e.tx_pipeline, qp, std::move(p));
   wqe.sent = 1;
   wqe.done = true;
   ++s.next_to_send;

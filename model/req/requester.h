@@ -71,8 +71,8 @@ class Requester : public sc_core::sc_module {
   Step run_local(Pace& pace, Qp& qp, SendWqe& wqe);
   Step load_payload(Pace& pace, Qp& qp, SendWqe& wqe, std::uint64_t offset, Packet& packet, Time& ready);
   PacketRef make_packet(const Qp& qp, const SendWqe& wqe) const;
-  void transmit(Time ready, Qp& qp, PacketRef packet, bool last);
-  bool wants_ack(const Qp& qp, std::size_t index) const;
+  void transmit(Time ready, Qp& qp, PacketRef packet);
+  bool wants_ack(Qp& qp, std::size_t index);
   bool fenced(const Qp& qp, const SendWqe& wqe) const;
   Step refuse(SendWqe& wqe, prm::CqeSyndrome syndrome, std::uint8_t vendor) const;
 

@@ -29,15 +29,16 @@ void Responder::clear() {
   rx_free_ = 0;
 }
 
-void Responder::qp_changed(Time, Qp& qp, QpState) {
-  if (qp.state == QpState::kRst) qp.resp = ResponderState{};
+void Responder::qp_changed(Time t, Qp& qp, QpState old) {
+  if (qp.state == QpState::kRst)
+    qp.resp = ResponderState{};
+  else if (qp.state == QpState::kErr && old != QpState::kErr)
+    flush(t, qp);
 }
 
 void Responder::receive(Time t, Qp& qp, PacketRef& packet) {
   const Profile::Engine& e = hca_.profile().engine;
   const Packet& p = *packet;
-  hca_.tracer().record(Point::kPacketRx, t, p.trace_qpn, p.wqe_serial,
-                       p.psn | static_cast<std::uint64_t>(p.opcode) << 24, p.payload_len);
   rx_free_ = std::max(rx_free_, t) + e.rx_packet;
   t = rx_free_ + e.rx_pipeline;
   const bool receiving = qp.state == QpState::kRtr || qp.state == QpState::kRts || qp.state == QpState::kSqd ||
