@@ -26,9 +26,7 @@ void Requester::clear() { timers_.clear(); }
 void Requester::qp_changed(Time t, Qp& qp, QpState old) {
   RequesterState& s = qp.req;
   if (qp.state == QpState::kRst) {
-    const std::uint64_t epoch = s.epoch + 1;
     s = RequesterState{};
-    s.epoch = epoch;
     return;
   }
   if (qp.state == QpState::kRts) {
@@ -76,7 +74,8 @@ Requester::TurnResult Requester::turn(Time t, Qp& qp) {
   hca_.tracer().record(Point::kScheduled, t, qp.qpn, s.next_serial,
                        static_cast<std::uint16_t>(s.db_counter - s.fetched));
 
-  const Time backlog = hca_.port().backlog_limit();
+  // Packets wait for their payload before they wait for the port.
+  const Time backlog = hca_.port().backlog_limit() + hca_.profile().pcie.read_latency + e.tx_pipeline;
   const std::uint64_t epoch = s.epoch;
   for (;;) {
     if (s.next_to_send >= s.window.size()) {

@@ -94,6 +94,12 @@ class SendWindow {
   std::size_t head_ = 0, size_ = 0;
 };
 
+// A number no other QP's state has had: what was queued for an earlier state is told by it.
+inline std::uint64_t next_epoch() {
+  static std::uint64_t last = 0;
+  return ++last;
+}
+
 struct RequesterState {
   // WQEBB counters, 16 bits free-running
   std::uint16_t db_counter = 0;  // posted: last read from the DBR
@@ -116,7 +122,7 @@ struct RequesterState {
   bool timer_queued = false;
   Time rnr_until = 0;            // nothing is sent before this
   Time turn_at = kNever;         // earliest turn asked of the scheduler
-  std::uint64_t epoch = 0;       // grows at each reset: stale timers and turns are told by it
+  std::uint64_t epoch = next_epoch();
 
   // The last BlueFlame burst, if its WQE has not been fetched yet.
   std::array<std::uint8_t, 256> blueflame{};

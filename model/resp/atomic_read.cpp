@@ -158,7 +158,8 @@ Responder::TurnResult Responder::turn(Time t, Qp& qp) {
   ResponderState& s = qp.resp;
   const bool alive = qp.state == QpState::kRtr || qp.state == QpState::kRts || qp.state == QpState::kSqd;
   if (!alive) return {t, kNever};
-  const Time backlog = hca_.port().backlog_limit();
+  const Time backlog = hca_.port().backlog_limit() + hca_.profile().pcie.read_latency +
+                       hca_.profile().engine.tx_pipeline;
   const unsigned burst = hca_.profile().engine.burst_packets;
   Time engine = t;
   unsigned packets = 0;
