@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "qemu-device/instance.h"
+
+#include <cctype>
+#include <cstdlib>
+#include <cstring>
+
+#include "qemu-device/simulation.h"
+
+namespace {
+
+// A name that SystemC takes: others would be changed with a warning.
+std::string module_name(const std::string& name, unsigned number) {
+  std::string out = "hca" + std::to_string(number) + "_";
+  for (const char c : name) out += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+  return out;
+}
+
+}  // namespace
+
+namespace hcasim::api {
+
+std::vector<std::string> profile_folders() {
+  std::vector<std::string> folders;
+  if (const char* path = std::getenv("HCASIM_PROFILE_PATH")) {
+    const std::string text = path;
+    for (std::size_t at = 0; at <= text.size();) {
+      const std::size_t end = std::min(text.find(':', at), text.size());
+      if (end > at) folders.push_back(text.substr(at, end - at));
+      at = end + 1;
+    }
+  }
+  folders.emplace_back(HCASIM_PROFILE_DIR);
+  return folders;
+}
+
+// Names of error points, with a prefix: they live as long as the process.
+const std::vector<std::pair<traces::Point, std::string>>& error_points() {
+  static const auto* list = [] {
+    auto* names = new std::vector<std::pair<traces::Point, std::string>>;
+    for (unsigned i = 0; i < traces::kPoints; ++i) {
+      const auto point = static_cast<traces::Point>(i);
+      if (traces::is_error(point)) names->emplace_back(point, std::string("err_") + traces::info(point).name);
+    }
+    return names;
+  }();
+  return *list;
+}
+
+}  // namespace hcasim::api
+
+hca::hca(unsigned number, const hcasim::api::Settings& s, const hcasim::Profile& profile,
+         std::unique_ptr<hcasim::traces::Tracer> t, const hca_host_ops& host_ops, void* host)
+    : ops(host_ops),
+      opaque(host),
+      settings(s),
+      tracer(std::move(t)),
+      model(module_name(s.name, number).c_str(), profile, *this, *tracer),
+      firmware((module_name(s.name, number) + "_fw").c_str(), model, s.firmware) {
+  model.attach(firmware);
+  model.uar().set_blueflame(s.firmware.bf);
+  model.port().faults() = s.faults;
+  model.port().reseed();
+}
+
+bool hca::dma_read(std::uint64_t addr, void* dst, std::size_t len) noexcept {
+  return in_service && ops.dma_read(opaque, addr, dst, len) == 0;
+}
+
+bool hca::dma_write(std::uint64_t addr, const void* src, std::size_t len) noexcept {
+  return in_service && ops.dma_write(opaque, addr, src, len) == 0;
+}
+
+void hca::msix(unsigned vector) noexcept {
+  if (in_service && vector < HCA_MSIX_VECTORS) ops.msix(opaque, vector);
+}
+
+void hca::log(int level, const char* message) noexcept {
+  if (in_service && ops.log) ops.log(opaque, level, message);
+}
+
+std::vector<hcasim::api::Counter> hca::counters() const {
+  const hcasim::PortCounters& port = model.port().counters();
+  std::vector<hcasim::api::Counter> list = {
+      {"doorbells", model.scheduler().doorbells()},
+      {"blueflames", model.uar().blueflames()},
+      {"bad_doorbells", model.uar().bad_doorbells()},
+      {"bad_accesses", model.bad_accesses()},
+      {"wqes", model.requester().wqes()},
+      {"retransmits", model.requester().retransmits()},
+      {"timeouts", model.requester().timeouts()},
+      {"completions", model.cqs().completions()},
+      {"cq_overruns", model.cqs().overruns()},
+      {"interrupts", model.eqs().interrupts()},
+      {"eq_overruns", model.eqs().overruns()},
+      {"dma_read_bytes", model.dma().bytes_read()},
+      {"dma_write_bytes", model.dma().bytes_written()},
+      {"dma_errors", model.dma().errors()},
+      {"tx_packets", port.tx_packets},
+      {"rx_packets", port.rx_packets},
+      {"tx_bytes", port.tx_bytes},
+      {"rx_bytes", port.rx_bytes},
+      {"tx_discards", port.tx_discards},
+      {"rx_errors", port.rx_errors},
+      {"rx_dropped", port.rx_dropped},
+      {"injected_drop", port.injected_drop},
+      {"injected_dup", port.injected_dup},
+      {"injected_reorder", port.injected_reorder},
+      {"injected_corrupt", port.injected_corrupt},
+      {"qp_errors", model.qp_errors()},
+      {"qpc_misses", model.qpc_cache().misses()},
+      {"model_dead", model.dead() ? 1u : 0u},
+  };
+  // Firmware counts its objects under their plain names.
+  for (const auto& c : firmware.counters()) {
+    list.push_back({c.name, c.value, std::strncmp(c.name, "fw_", 3) != 0});
+  }
+  for (const auto& [point, name] : hcasim::api::error_points()) {
+    list.push_back({name.c_str(), tracer->count(point)});
+  }
+  return list;
+}
+
+std::string hca::stats_json() const {
+  // Names hold no character that JSON would want escaped (options.cpp, the tables above).
+  std::string out = "{\"name\":\"" + settings.name + "\",\"profile\":\"";
+  for (const char c : model.profile().name) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+  }
+  out += "\",\"sim_time_ns\":" + std::to_string(hcasim::api::Simulation::instance().time());
+  out += ",\"activations\":" + std::to_string(hcasim::g_activations);
+  std::string events, objects;
+  for (const auto& c : counters()) {
+    std::string& list = c.is_object ? objects : events;
+    list += (list.empty() ? "\"" : ",\"") + std::string(c.name) + "\":" + std::to_string(c.value);
+  }
+  return out + ",\"counters\":{" + events + "},\"objects\":{" + objects + "}}";
+}
+
+void hca::inject(const hcasim::api::Fault& fault) {
+  hcasim::traces::trace(*tracer, hcasim::traces::Point::kFaultInjected, hcasim::sim_now(), 0u, 0u, fault.kind,
+                        fault.number);
+  switch (fault.kind) {
+    case hcasim::api::Fault::kPort:
+      break;
+    case hcasim::api::Fault::kHealth:
+    case hcasim::api::Fault::kFatalHealth:
+      firmware.inject_health(static_cast<std::uint8_t>(fault.number),
+                             fault.kind == hcasim::api::Fault::kFatalHealth);
+      break;
+    case hcasim::api::Fault::kLink:
+      firmware.inject_link(fault.number != 0);
+      break;
+    case hcasim::api::Fault::kModelFault:
+      model.model_fault("hca_inject", "asked for");
+      break;
+  }
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What stands behind an hca_t: the model, its firmware, its trace, and the caller's callbacks as a HostPort.
+#ifndef HCASIM_QEMU_DEVICE_INSTANCE_H
+#define HCASIM_QEMU_DEVICE_INSTANCE_H
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "firmware-stub/firmware.h"
+#include "model/hca.h"
+#include "qemu-device/hca_api.h"
+#include "qemu-device/options.h"
+#include "traces/tracer.h"
+
+namespace hcasim::api {
+
+// Where bare profile names are looked for: HCASIM_PROFILE_PATH (folders parted by ':'), then the source
+// tree's.
+std::vector<std::string> profile_folders();
+
+struct Counter {
+  const char* name;
+  std::uint64_t value;
+  bool is_object = false;  // a number of objects that exist now
+};
+
+}  // namespace hcasim::api
+
+struct hca final : hcasim::HostPort {
+  hca(unsigned number, const hcasim::api::Settings& settings, const hcasim::Profile& profile,
+      std::unique_ptr<hcasim::traces::Tracer> tracer, const hca_host_ops& ops, void* opaque);
+
+  bool dma_read(std::uint64_t addr, void* dst, std::size_t len) noexcept override;
+  bool dma_write(std::uint64_t addr, const void* src, std::size_t len) noexcept override;
+  void msix(unsigned vector) noexcept override;
+  void log(int level, const char* message) noexcept override;
+
+  std::vector<hcasim::api::Counter> counters() const;
+  std::string stats_json() const;
+  void inject(const hcasim::api::Fault& fault);
+
+  const hca_host_ops ops;
+  void* const opaque;
+  const hcasim::api::Settings settings;
+  const std::unique_ptr<hcasim::traces::Tracer> tracer;
+  bool in_service = true;
+  bool told_dead = false;
+  std::string json;
+  mutable hcasim::Hca model;
+  mutable hcasim::fw::Firmware firmware;
+};
+
+#endif

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The options of hca_create() and the faults of hca_inject(): two tables that parsing and help texts read.
+#ifndef HCASIM_QEMU_DEVICE_OPTIONS_H
+#define HCASIM_QEMU_DEVICE_OPTIONS_H
+
+#include <optional>
+#include <string>
+
+#include "firmware-stub/options.h"
+#include "model/hca.h"
+
+namespace hcasim::api {
+
+struct Settings {
+  std::string name;  // empty: hcaN
+  std::string profile = "default";
+  std::string trace;  // path; empty: off
+  fw::Options firmware;
+  PortFaults faults;
+  std::optional<Time> batch_window;
+};
+
+// "key=value,key=value". False: `err` says what is wrong and what is allowed.
+bool parse_options(const std::string& text, Settings& out, std::string& err);
+// One line an option: "key  default  what it does".
+const char* option_help();
+
+// A fault to inject: what hca_inject() was asked for.
+struct Fault {
+  enum Kind { kPort, kHealth, kFatalHealth, kLink, kModelFault } kind = kPort;
+  std::uint32_t number = 0;  // health syndrome; link: 1 up, 0 down
+};
+// Takes "key=value" pairs, or "none", which ends all faults; those of the port's fault generator go to
+// `port`, each other one to `act`.
+bool parse_faults(const std::string& text, PortFaults& port, std::string& err,
+                  void (*act)(void*, const Fault&), void* context);
+const char* fault_help();
+
+}  // namespace hcasim::api
+#endif

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "qemu-device/simulation.h"
+
+#include <systemc>
+
+#include "model/time.h"
+#include "qemu-device/hca_api.h"
+
+namespace hcasim::api {
+
+namespace {
+constexpr std::int64_t kPsPerNs = 1000;
+constexpr std::int64_t kMaxNs = INT64_MAX / kPsPerNs - 1;  // 106 days of simulated time
+}  // namespace
+
+Simulation& Simulation::instance() {
+  // Never destroyed: HCAs may be taken out of service as late as at exit.
+  static auto* simulation = new Simulation;
+  return *simulation;
+}
+
+void Simulation::prepare() {
+  if (prepared_) return;
+  prepared_ = true;
+  using namespace sc_core;
+  sc_report_handler::set_actions(SC_INFO, SC_DO_NOTHING);
+  sc_report_handler::set_actions(SC_WARNING, SC_DO_NOTHING);
+  sc_report_handler::set_actions(SC_ERROR, SC_THROW);
+  sc_report_handler::set_actions(SC_FATAL, SC_THROW);
+  sc_report_handler::set_actions(SC_ID_NO_SC_START_ACTIVITY_, SC_DO_NOTHING);
+}
+
+void Simulation::failed(const char* what) noexcept {
+  dead_ = true;
+  try {
+    cause_ = what;
+  } catch (...) {
+  }
+}
+
+bool Simulation::start(std::int64_t now) noexcept {
+  if (started_) return !dead_;
+  Entry entry(*this);
+  started_ = true;
+  base_ = now;
+  try {
+    prepare();
+    sc_core::sc_start(sc_core::SC_ZERO_TIME);
+    run_to(0);
+  } catch (const std::exception& e) {
+    failed(e.what());
+  } catch (...) {
+    failed("unknown exception");
+  }
+  return !dead_;
+}
+
+void Simulation::run_to(std::int64_t ps) {
+  const std::int64_t now = sim_now();
+  if (ps > now) sc_core::sc_start(to_sc(ps - now), sc_core::SC_RUN_TO_TIME);
+  // What is due exactly at the end has been triggered but not run.
+  while (sc_core::sc_pending_activity_at_current_time()) sc_core::sc_start(sc_core::SC_ZERO_TIME);
+}
+
+// ps of the next event, or HCA_NEVER.
+std::int64_t Simulation::next() const {
+  if (!sc_core::sc_pending_activity()) return HCA_NEVER;
+  const std::uint64_t wait = sc_core::sc_time_to_pending_activity().value();
+  const std::int64_t now = sim_now();
+  return wait > static_cast<std::uint64_t>(HCA_NEVER - now) ? HCA_NEVER
+                                                            : now + static_cast<std::int64_t>(wait);
+}
+
+std::int64_t Simulation::advance(std::int64_t now, std::int64_t ahead) noexcept {
+  if (busy()) return -1;
+  if (!started_ || dead_) return HCA_NEVER;
+  Entry entry(*this);
+  try {
+    const std::int64_t target = std::min(now - base_, kMaxNs);
+    run_to(target > 0 ? target * kPsPerNs : 0);
+    std::int64_t due = next();
+    if (ahead > 0) {
+      const std::int64_t limit = (std::min(target, kMaxNs - ahead) + ahead) * kPsPerNs;
+      while (due <= limit) {
+        run_to(due);
+        due = next();
+      }
+    }
+    return due == HCA_NEVER ? HCA_NEVER : base_ + (due + kPsPerNs - 1) / kPsPerNs;
+  } catch (const std::exception& e) {
+    failed(e.what());
+  } catch (...) {
+    failed("unknown exception");
+  }
+  return HCA_NEVER;
+}
+
+std::int64_t Simulation::time() const noexcept { return base_ + sim_now() / kPsPerNs; }
+
+}  // namespace hcasim::api
