@@ -47,8 +47,16 @@ class HcaVm : public Vm {
   uint64_t dma(unsigned i, fake_action direction, uint64_t addr, uint64_t len, uint64_t go = FAKE_DMA_GO) {
     set_reg(i, FAKE_DMA_ADDR, addr);
     set_reg(i, FAKE_DMA_LEN, len);
-    set_reg(i, go, direction);
+    act(i, go, direction);
     return reg(i, FAKE_DMA_RESULT);
+  }
+
+  // `go`: FAKE_DMA_GO, FAKE_DMA_GO_NESTED, or FAKE_EVENT_DELAY for an event run by the timer.
+  void act(unsigned i, uint64_t go, fake_action action) {
+    if (go != FAKE_EVENT_DELAY) return set_reg(i, go, action);
+    set_reg(i, FAKE_EVENT_ACTIONS, action);
+    set_reg(i, FAKE_EVENT_DELAY, 100);
+    clock_step(100);
   }
 
   unsigned capability(unsigned i, uint8_t id) { return find_capability(i + 1, 0, id); }

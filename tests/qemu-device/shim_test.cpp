@@ -10,6 +10,9 @@ namespace {
 
 using ::testing::HasSubstr;
 
+// Where a DMA comes from: the access that asked for it, the simulation run by that access, the timer.
+constexpr uint64_t kContexts[] = {FAKE_DMA_GO, FAKE_DMA_GO_NESTED, FAKE_EVENT_DELAY};
+
 constexpr uint64_t kRam = 0x400000;  // guest memory no one else uses
 
 std::vector<uint8_t> pattern(size_t len, uint8_t seed) {
@@ -201,14 +204,15 @@ TEST(Shim, SystemAndBusReset) {
 // A guest makes the HCA write its own reset bit, from an access and from inside the running simulation.
 TEST(Shim, ResetByOwnDma) {
   HcaVm vm({""});
-  for (uint64_t go : {FAKE_DMA_GO, FAKE_DMA_GO_NESTED}) {
+  for (uint64_t go : kContexts) {
     uint64_t resets = vm.reg(0, FAKE_RESETS);
     uint64_t devctl = Vm::ecam_address(1, 0, vm.capability(0, 0x10) + 8);
     vm.set_reg(0, FAKE_BUFFER, 0x8000, 2);
     vm.set_reg(0, FAKE_DMA_ADDR, devctl);
     vm.set_reg(0, FAKE_DMA_LEN, 2);
-    vm.set_reg(0, go, FAKE_WRITE);
+    vm.act(0, go, FAKE_WRITE);
     vm.restore(0);
+    EXPECT_EQ(vm.qom_get("hca0", "ctr-nested-calls"), 0);
     EXPECT_EQ(vm.reg(0, FAKE_RESETS), resets + 1);
     EXPECT_EQ(vm.dma(0, FAKE_READ, kRam, 64), 0u);
   }
@@ -217,16 +221,15 @@ TEST(Shim, ResetByOwnDma) {
 
 // The same with the power control of its slot: the HCA is removed by its own write.
 TEST(Shim, UnplugByOwnDma) {
-  for (uint64_t go : {FAKE_DMA_GO, FAKE_DMA_GO_NESTED}) {
+  for (uint64_t go : kContexts) {
     HcaVm vm({"", ""}, {"-global", "ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off"});
-    vm.set_reg(0, FAKE_EVENT_REPEAT, 1000000);
-    vm.set_reg(0, FAKE_EVENT_DELAY, 100);
     unsigned exp = vm.find_capability(0, 4, 0x10);
     vm.set_config(0, 4, exp + 24, 0x0100, 2);  // slot powered, indicator on
     vm.set_reg(0, FAKE_BUFFER, 0x0700, 2);     // off, both
     vm.set_reg(0, FAKE_DMA_ADDR, Vm::ecam_address(0, 4, exp + 24));
     vm.set_reg(0, FAKE_DMA_LEN, 2);
-    vm.set_reg(0, go, FAKE_WRITE);
+    vm.set_reg(0, FAKE_EVENT_REPEAT, 1000000);
+    vm.act(0, go, FAKE_WRITE);
     ASSERT_TRUE(vm.wait_event("DEVICE_DELETED")) << vm.output();
     EXPECT_EQ(vm.config(1, 0, 0), 0xffffffffu);
     vm.clock_step(100000);
@@ -249,7 +252,7 @@ TEST(Shim, HcasAreEndedWithQemu) {
 
 TEST(Shim, DmaIntoOwnBarIsRefused) {
   HcaVm vm({""});
-  for (uint64_t go : {FAKE_DMA_GO, FAKE_DMA_GO_NESTED}) {
+  for (uint64_t go : kContexts) {
     vm.set_reg(0, FAKE_SCRATCH, 42);
     vm.set_reg(0, FAKE_BUFFER, 7);
     EXPECT_EQ(vm.dma(0, FAKE_WRITE, HcaVm::bar0(0) + FAKE_SCRATCH, 8, go), 1u);
@@ -261,7 +264,7 @@ TEST(Shim, DmaIntoOwnBarIsRefused) {
 
 TEST(Shim, DmaIntoAnotherHca) {
   HcaVm vm({"", ""});
-  for (uint64_t go : {FAKE_DMA_GO, FAKE_DMA_GO_NESTED}) {
+  for (uint64_t go : kContexts) {
     vm.set_reg(0, FAKE_BUFFER, 0x1234567);
     EXPECT_EQ(vm.dma(0, FAKE_WRITE, HcaVm::bar0(1) + FAKE_SCRATCH, 8, go), 0u);
     EXPECT_EQ(vm.reg(1, FAKE_SCRATCH), 0x1234567u);
@@ -327,7 +330,7 @@ TEST(Shim, CountersStatsAndFaults) {
   EXPECT_EQ(vm.qom_get("hca0", "ctr-events"), 1);
   auto bad = vm.qmp("qom-set", {{"path", path}, {"property", "inject"}, {"value", "nonsense"}});
   EXPECT_THAT(bad.dump(), HasSubstr("known: event"));
-  EXPECT_EQ(vm.qom_get("hca0", "ctr-nested-advance"), 0);
+  EXPECT_EQ(vm.qom_get("hca0", "ctr-nested-calls"), 0);
   EXPECT_GE(vm.qom_get("hca0", "activations").get<int>(), 1);
 }
 
