@@ -34,8 +34,7 @@ static bool G_GNUC_PRINTF(1, 2) refuse(const char* format, ...) {
   va_start(ap, format);
   error_vreport(format, ap);
   va_end(ap);
-  error_printf(ADVICE
-               "\n(another program than the one in PATH: ./hcasim build with HCASIM_QEMU=/path/to/it)\n");
+  error_printf(ADVICE "\n(for a QEMU of your own: cmake -DHCASIM_QEMU=PROGRAM -DHCASIM_QEMU_SRC=FOLDER)\n");
   return false;
 }
 
