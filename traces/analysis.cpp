@@ -24,9 +24,6 @@ std::string or_hex(const char* name, unsigned v) {
 void keep_first(std::int64_t& t, std::int64_t v) {
   if (t == kNoTime || v < t) t = v;
 }
-void keep_last(std::int64_t& t, std::int64_t v) {
-  if (t == kNoTime || v > t) t = v;
-}
 
 /// Points whose obj and index are a sender's QPN and a WQE serial.
 bool is_wqe_point(Point p) {
@@ -70,15 +67,24 @@ const char* const kStageNames[kStages] = {"doorbell", "sched",   "fetch", "parse
                                           "ack_tx",   "ack",     "cqe",   "consumed"};
 
 std::int64_t WqeRow::start() const {
+  std::int64_t first = kNoTime;
   for (std::int64_t t : time)
-    if (t != kNoTime) return t;
-  return done;
+    if (t != kNoTime) keep_first(first, t);
+  return first != kNoTime ? first : done;
 }
 
 std::int64_t WqeRow::end() const {
   if (at(Stage::kCqe) != kNoTime) return at(Stage::kCqe);
   if (done != kNoTime) return done;
   return at(Stage::kAck);
+}
+
+std::vector<std::pair<Stage, std::int64_t>> WqeRow::steps() const {
+  std::vector<std::pair<Stage, std::int64_t>> v;
+  for (unsigned i = 0; i < kStages; i++)
+    if (time[i] != kNoTime) v.emplace_back(static_cast<Stage>(i), time[i]);
+  std::stable_sort(v.begin(), v.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  return v;
 }
 
 std::string WqeRow::opcode_name() const {
@@ -164,6 +170,12 @@ void Analysis::wqe_record(const Record& r) {
   }
   WqeRow& w = wqes_[it->second];
   auto at = [&](Stage s) -> std::int64_t& { return w.time[static_cast<unsigned>(s)]; };
+  // What a retry repeats after the WQE is complete (a duplicate arriving late) is not its life any more.
+  const bool complete = w.end() != kNoTime && (w.has_cqe || w.done != kNoTime);
+  auto keep_last = [&](std::int64_t& t, std::int64_t v) {
+    if (t == kNoTime || (v > t && !complete)) t = v;
+  };
+  const prm::BthTraits bth = prm::bth_traits(static_cast<std::uint8_t>(r.a0 >> 24));
   switch (p) {
     case Point::kWqeParsed:
       keep_first(at(Stage::kParsed), r.time_ps);
@@ -178,12 +190,13 @@ void Analysis::wqe_record(const Record& r) {
       keep_last(at(Stage::kGathered), r.time_ps);
       break;
     case Point::kPacketTxFirst:
-      keep_first(at(Stage::kTxFirst), r.time_ps);
+      if (!bth.valid || bth.request) keep_first(at(Stage::kTxFirst), r.time_ps);
       break;
     case Point::kPacketTxLast:
-      keep_last(at(Stage::kTxLast), r.time_ps);
+      if (!bth.valid || bth.request) keep_last(at(Stage::kTxLast), r.time_ps);
       break;
     case Point::kPacketRx:
+      if (bth.valid && !bth.request) break;
       keep_last(at(Stage::kRx), r.time_ps);
       w.packets++;
       if (w.bth_opcode < 0) w.bth_opcode = static_cast<int>(r.a0 >> 24 & 0xff);
@@ -232,9 +245,6 @@ void Analysis::wqe_record(const Record& r) {
     case Point::kNakRx:
     case Point::kRnrRx:
       w.naks++;
-      break;
-    case Point::kWqeErr:
-      if (w.status < 0 && r.hca == hca) w.status = static_cast<int>(r.a0 & 0xff);
       break;
     case Point::kFlush:
       w.flushed = true;
@@ -317,6 +327,11 @@ void Analysis::close_queue(Queue& q) {
     apply(Stage::kDoorbell, q.doorbell);
     apply(Stage::kScheduled, q.scheduled);
     apply(Stage::kFetch, q.fetch);
+    // One ACK may complete several WQEs; it is recorded for the oldest.
+    std::int64_t& ack = w.time[static_cast<unsigned>(Stage::kAck)];
+    if (ack == kNoTime && w.done != kNoTime && w.at(Stage::kAckTx) == kNoTime &&
+        w.at(Stage::kScattered) != kNoTime && w.done > w.at(Stage::kScattered))
+      ack = w.done;
   }
   q = Queue();
 }

@@ -59,6 +59,8 @@ struct WqeRow {
   /// First and last time known at the requester, ps.
   std::int64_t start() const;
   std::int64_t end() const;
+  /// The stages passed, in order of time: payload may overtake its packet's start, READs scatter at the end.
+  std::vector<std::pair<Stage, std::int64_t>> steps() const;
   std::string opcode_name() const;
   std::string status_name() const;
 };

@@ -52,11 +52,11 @@ void wqe(Writer& w, const WqeRow& r, std::size_t id) {
       "\"retransmits\":{}}}",
       common, name, ts(r.start()), r.serial, r.bytes, r.status_name(), r.retransmits));
   std::int64_t from = r.start();
-  for (unsigned i = 1; i < kStages; i++) {
-    const std::int64_t t = r.time[i];
-    if (t == kNoTime || t <= from) continue;  // a stage that overtook the one before has no slice of its own
-    w.put(fmt::format("\"ph\":\"b\",{},\"name\":\"{}\",\"ts\":{}", common, kStageNames[i], ts(from)));
-    w.put(fmt::format("\"ph\":\"e\",{},\"name\":\"{}\",\"ts\":{}", common, kStageNames[i], ts(t)));
+  for (const auto& [stage, t] : r.steps()) {
+    if (t == from) continue;
+    const char* stage_name = kStageNames[static_cast<unsigned>(stage)];
+    w.put(fmt::format("\"ph\":\"b\",{},\"name\":\"{}\",\"ts\":{}", common, stage_name, ts(from)));
+    w.put(fmt::format("\"ph\":\"e\",{},\"name\":\"{}\",\"ts\":{}", common, stage_name, ts(t)));
     from = t;
   }
   w.put(fmt::format("\"ph\":\"e\",{},\"name\":\"{}\",\"ts\":{}", common, name, ts(end)));

@@ -17,109 +17,111 @@
 #pragma once
 
 // clang-format off
-#define HCASIM_TRACE_POINTS(X)                                                                                  \
-  /* The life of a WQE. doorbell, scheduled and wqe_fetch cover a batch: serial is that of its first WQE. */    \
-  X(kDoorbell,      doorbell,        kNormal, "qpn", "serial", "SQ producer counter (WQEBBs)", "UAR page",      \
-    "a doorbell or BlueFlame write reached the HCA")                                                            \
-  X(kScheduled,     scheduled,       kNormal, "qpn", "serial", "WQEBBs to do", "-",                             \
-    "the scheduler gave the send queue its turn")                                                               \
-  X(kWqeFetch,      wqe_fetch,       kNormal, "qpn", "serial", "bytes", "SQ consumer counter (WQEBBs)",         \
-    "the WQEs' bytes arrived from host memory")                                                                 \
-  X(kWqeParsed,     wqe_parsed,      kNormal, "qpn", "serial", "WQE opcode 7:0, WQE counter 31:16",             \
-    "message bytes", "the WQE was decoded")                                                                     \
-  X(kTranslated,    translated,      kNormal, "qpn", "serial", "scatter/gather elements", "cache misses",       \
-    "MKEYs and MTTs of the WQE's data were looked up")                                                          \
-  X(kGathered,      gathered,        kNormal, "qpn", "serial", "bytes", "-",                                    \
-    "the last payload byte arrived from host memory")                                                           \
-  X(kPacketTxFirst, packet_tx_first, kNormal, "qpn", "serial", "PSN 23:0, BTH opcode 31:24", "payload bytes",   \
-    "the first bit of the first packet left the port")                                                          \
-  X(kPacketTxLast,  packet_tx_last,  kNormal, "qpn", "serial", "PSN 23:0, BTH opcode 31:24", "packets",         \
-    "the last bit of the last packet left the port")                                                            \
-  X(kPacketRx,      packet_rx,       kNormal, "qpn", "serial", "PSN 23:0, BTH opcode 31:24", "payload bytes",   \
-    "a request packet arrived completely at the responder")                                                     \
-  X(kChecked,       checked,         kNormal, "qpn", "serial", "PSN 23:0, BTH opcode 31:24", "responder QPN",   \
-    "its PSN, P_Key and rights were found good")                                                                \
-  X(kRwqeFetch,     rwqe_fetch,      kNormal, "qpn", "serial", "receive WQE counter",                           \
-    "receive queue: QPN, RQN or SRQN", "the receive WQE arrived from host memory")                              \
-  X(kScattered,     scattered,       kNormal, "qpn", "serial", "bytes", "responder QPN",                        \
-    "the message's last byte was written to host memory")                                                       \
-  X(kAckTx,         ack_tx,          kNormal, "qpn", "serial", "PSN", "AETH syndrome",                          \
-    "the responder sent an acknowledge")                                                                        \
-  X(kAckRx,         ack_rx,          kNormal, "qpn", "serial", "PSN", "AETH syndrome",                          \
-    "an acknowledge that completes the WQE arrived at the requester")                                           \
-  X(kCqeWritten,    cqe_written,     kNormal, "qpn", "serial",                                                  \
-    "CQN 23:0, CQE opcode 31:24, syndrome 39:32, WQE counter 63:48",                                            \
-    "CQ producer counter 31:0, bytes 63:32", "a CQE was written to host memory")                                \
-  X(kEqeWritten,    eqe_written,     kNormal, "eqn", "EQ producer counter", "EQE type 7:0, sub type 15:8",      \
-    "CQN of a completion event, else the object's number", "an EQE was written to host memory")                 \
-  X(kMsix,          msix,            kNormal, "vector", "-", "eqn", "-", "an MSI-X message was sent")           \
-  X(kCqConsumed,    cq_consumed,     kNormal, "cqn", "CQ consumer counter", "-", "-",                           \
-    "the driver's consumer counter was seen at this value")                                                     \
-  X(kCqArmed,       cq_armed,        kNormal, "cqn", "CQ consumer counter", "1: solicited only", "-",           \
-    "the driver asked for an event")                                                                            \
-  X(kWqeDone,       wqe_done,        kNormal, "qpn", "serial", "syndrome 7:0, 1: a CQE is due 8", "-",          \
-    "the WQE is complete, with or without a CQE")                                                               \
-  /* RDMA READ and atomics */                                                                                   \
-  X(kReadReqRx,     read_req_rx,     kNormal, "qpn", "serial", "PSN", "bytes",                                  \
-    "a READ request arrived at the responder")                                                                  \
-  X(kReadRespTx,    read_resp_tx,    kNormal, "qpn", "serial", "PSN", "payload bytes",                          \
-    "a READ response packet left the responder")                                                                \
-  X(kReadRespRx,    read_resp_rx,    kNormal, "qpn", "serial", "PSN", "payload bytes",                          \
-    "a READ response packet arrived at the requester")                                                          \
-  X(kAtomicExec,    atomic_exec,     kNormal, "qpn", "serial", "operand address", "value before",               \
-    "an atomic was executed at the responder")                                                                  \
-  X(kCtxMiss,       ctx_miss,        kNormal, "number", "-",                                                    \
-    "cache: 0 QPC, 1 MKEY, 2 MTT, 3 CQC, 4 SRQC, 5 EQC", "ps", "a context was fetched from host memory")        \
-  /* Errors and retries */                                                                                      \
-  X(kNakTx,         nak_tx,          kError,  "qpn", "serial", "PSN", "NAK code",                               \
-    "the responder sent a NAK")                                                                                 \
-  X(kNakRx,         nak_rx,          kError,  "qpn", "serial", "PSN", "NAK code",                               \
-    "a NAK arrived at the requester")                                                                           \
-  X(kRnrTx,         rnr_tx,          kError,  "qpn", "serial", "PSN", "RNR timer code",                         \
-    "no receive WQE: the responder sent an RNR NAK")                                                            \
-  X(kRnrRx,         rnr_rx,          kError,  "qpn", "serial", "PSN", "RNR timer code",                         \
-    "an RNR NAK arrived at the requester")                                                                      \
-  X(kTimeout,       timeout,         kError,  "qpn", "serial", "oldest PSN not acknowledged", "retries left",   \
-    "the requester's ACK timer ran out")                                                                        \
-  X(kRetransmit,    retransmit,      kError,  "qpn", "serial", "PSN to start again from", "packets",            \
-    "the requester sends again")                                                                                \
-  X(kDuplicate,     duplicate,       kError,  "qpn", "serial", "PSN", "PSN expected",                           \
-    "the responder got a request again")                                                                        \
-  X(kSeqErr,        seq_err,         kError,  "qpn", "serial", "PSN", "PSN expected",                           \
-    "the responder misses a packet")                                                                            \
-  X(kAccessErr,     access_err,      kError,  "qpn", "serial", "key", "address",                                \
-    "key, rights or bounds of a memory access are wrong")                                                       \
-  X(kWqeErr,        wqe_err,         kError,  "qpn", "serial", "CQE syndrome 7:0, vendor syndrome 15:8",        \
-    "WQE opcode", "a WQE completed in error")                                                                   \
-  X(kFlush,         flush,           kError,  "qpn", "serial", "WQE counter", "0: send queue, 1: receive queue",\
-    "a WQE was flushed")                                                                                        \
-  X(kCqOverrun,     cq_overrun,      kError,  "cqn", "CQ producer counter", "consumer counter", "-",            \
-    "no room for a CQE")                                                                                        \
-  X(kEqOverrun,     eq_overrun,      kError,  "eqn", "EQ producer counter", "consumer counter", "EQE type",     \
-    "no room for an EQE")                                                                                       \
-  X(kDmaErr,        dma_err,         kError,  "number", "-", "address", "bytes 31:0, 1: write 32",              \
-    "the host refused a DMA")                                                                                   \
-  X(kPacketDrop,    packet_drop,     kError,  "qpn", "serial", "PSN 23:0, BTH opcode 31:24", "reason",          \
-    "a packet was dropped")                                                                                     \
-  X(kDoorbellBad,   doorbell_bad,    kError,  "qpn", "-", "BAR0 offset", "value",                               \
-    "a doorbell names nothing that may be rung")                                                                \
-  X(kQpError,       qp_error,        kError,  "qpn", "-", "new state", "reason: CQE syndrome or EQE type",      \
-    "a QP went to an error state by itself")                                                                    \
-  X(kModelFault,    model_fault,     kError,  "-", "-", "-", "-", "an invariant of the model is broken")        \
-  /* The firmware's side. seq: number of the command since start; blob: the mailbox's bytes. */                 \
-  X(kCmdStart,      cmd_start,       kCommand, "slot", "seq", "opcode 15:0, op_mod 31:16, uid 47:32",           \
-    "input bytes", "a command was taken from the queue; blob: input")                                           \
-  X(kCmdDone,       cmd_done,        kCommand, "slot", "seq", "opcode 15:0, status 23:16, delivery status 31:24",\
-    "syndrome 31:0, output bytes 63:32", "a command was answered; blob: output")                                \
-  X(kCmdBad,        cmd_bad,         kError,  "slot", "seq", "delivery status", "reason",                       \
-    "a command queue entry or mailbox chain is wrong")                                                          \
-  X(kObjCreate,     obj_create,      kObject, "number", "uid", "opcode of its create command", "-",           \
-    "an object was made")                                                                                       \
-  X(kObjDestroy,    obj_destroy,     kObject, "number", "uid", "opcode of its create command", "-",           \
-    "an object was destroyed")                                                                                  \
-  X(kPortState,     port_state,      kObject, "port", "-", "port state", "-", "the link changed")               \
-  X(kHealth,        health,          kObject, "-", "-", "health syndrome", "-", "the health state changed")     \
-  X(kFaultInjected, fault_injected,  kObject, "number", "-", "kind of fault", "argument",                       \
+#define HCASIM_TRACE_POINTS(X)                                                                               \
+  /* The life of a WQE. doorbell, scheduled and wqe_fetch cover a batch: serial is that of its first WQE. */ \
+  X(kDoorbell,      doorbell,        kNormal, "qpn", "serial", "SQ producer counter (WQEBBs)", "UAR page",   \
+    "a doorbell or BlueFlame write reached the HCA")                                                         \
+  X(kScheduled,     scheduled,       kNormal, "qpn", "serial", "WQEBBs to do", "-",                          \
+    "the scheduler gave the send queue its turn")                                                            \
+  X(kWqeFetch,      wqe_fetch,       kNormal, "qpn", "serial", "bytes", "SQ consumer counter (WQEBBs)",      \
+    "the WQEs' bytes arrived from host memory")                                                              \
+  X(kWqeParsed,     wqe_parsed,      kNormal, "qpn", "serial", "WQE opcode 7:0, WQE counter 31:16",          \
+    "message bytes", "the WQE was decoded")                                                                  \
+  X(kTranslated,    translated,      kNormal, "qpn", "serial", "scatter/gather elements", "cache misses",    \
+    "MKEYs and MTTs of the WQE's data were looked up")                                                       \
+  X(kGathered,      gathered,        kNormal, "qpn", "serial", "bytes", "-",                                 \
+    "the last payload byte arrived from host memory")                                                        \
+  X(kPacketTxFirst, packet_tx_first, kNormal, "qpn", "serial", "PSN 23:0, BTH opcode 31:24", "payload bytes", \
+    "the first bit of the first packet left the port")                                                       \
+  X(kPacketTxLast,  packet_tx_last,  kNormal, "qpn", "serial", "PSN 23:0, BTH opcode 31:24", "packets",      \
+    "the last bit of the last packet left the port")                                                         \
+  X(kPacketRx,      packet_rx,       kNormal, "qpn", "serial", "PSN 23:0, BTH opcode 31:24", "payload bytes", \
+    "a request packet arrived completely at the responder")                                                  \
+  X(kChecked,       checked,         kNormal, "qpn", "serial", "PSN 23:0, BTH opcode 31:24", "responder QPN", \
+    "its PSN, P_Key and rights were found good")                                                             \
+  X(kRwqeFetch,     rwqe_fetch,      kNormal, "qpn", "serial", "receive WQE counter",                        \
+    "receive queue: QPN, RQN or SRQN", "the receive WQE arrived from host memory")                           \
+  X(kScattered,     scattered,       kNormal, "qpn", "serial", "bytes", "responder QPN",                     \
+    "the message's last byte was written to host memory")                                                    \
+  X(kAckTx,         ack_tx,          kNormal, "qpn", "serial", "PSN", "AETH syndrome",                       \
+    "the responder sent an acknowledge")                                                                     \
+  X(kAckRx,         ack_rx,          kNormal, "qpn", "serial", "PSN", "AETH syndrome",                       \
+    "an acknowledge that completes the WQE arrived at the requester")                                        \
+  X(kCqeWritten,    cqe_written,     kNormal, "qpn", "serial",                                               \
+    "CQN 23:0, CQE opcode 31:24, syndrome 39:32, WQE counter 63:48",                                         \
+    "CQ producer counter 31:0, bytes 63:32", "a CQE was written to host memory")                             \
+  X(kEqeWritten,    eqe_written,     kNormal, "eqn", "EQ producer counter", "EQE type 7:0, sub type 15:8",   \
+    "CQN of a completion event, else the object's number", "an EQE was written to host memory")              \
+  X(kMsix,          msix,            kNormal, "vector", "-", "eqn", "-", "an MSI-X message was sent")        \
+  X(kCqConsumed,    cq_consumed,     kNormal, "cqn", "CQ consumer counter", "-", "-",                        \
+    "the driver's consumer counter was seen at this value")                                                  \
+  X(kCqArmed,       cq_armed,        kNormal, "cqn", "CQ consumer counter", "1: solicited only", "-",        \
+    "the driver asked for an event")                                                                         \
+  X(kWqeDone,       wqe_done,        kNormal, "qpn", "serial", "syndrome 7:0, 1: a CQE is due 8", "-",       \
+    "the WQE is complete, with or without a CQE")                                                            \
+  /* RDMA READ and atomics */                                                                                \
+  X(kReadReqRx,     read_req_rx,     kNormal, "qpn", "serial", "PSN", "bytes",                               \
+    "a READ request arrived at the responder")                                                               \
+  X(kReadRespTx,    read_resp_tx,    kNormal, "qpn", "serial", "PSN", "payload bytes",                       \
+    "a READ response packet left the responder")                                                             \
+  X(kReadRespRx,    read_resp_rx,    kNormal, "qpn", "serial", "PSN", "payload bytes",                       \
+    "a READ response packet arrived at the requester")                                                       \
+  X(kAtomicExec,    atomic_exec,     kNormal, "qpn", "serial", "operand address", "value before",            \
+    "an atomic was executed at the responder")                                                               \
+  X(kCtxMiss,       ctx_miss,        kNormal, "number", "-",                                                 \
+    "cache: 0 QPC, 1 MKEY, 2 MTT, 3 CQC, 4 SRQC, 5 EQC", "ps", "a context was fetched from host memory")     \
+  /* Errors and retries */                                                                                   \
+  X(kNakTx,         nak_tx,          kError,  "qpn", "serial", "PSN", "NAK code",                            \
+    "the responder sent a NAK")                                                                              \
+  X(kNakRx,         nak_rx,          kError,  "qpn", "serial", "PSN", "NAK code",                            \
+    "a NAK arrived at the requester")                                                                        \
+  X(kRnrTx,         rnr_tx,          kError,  "qpn", "serial", "PSN", "RNR timer code",                      \
+    "no receive WQE: the responder sent an RNR NAK")                                                         \
+  X(kRnrRx,         rnr_rx,          kError,  "qpn", "serial", "PSN", "RNR timer code",                      \
+    "an RNR NAK arrived at the requester")                                                                   \
+  X(kTimeout,       timeout,         kError,  "qpn", "serial", "oldest PSN not acknowledged", "retries left", \
+    "the requester's ACK timer ran out")                                                                     \
+  X(kRetransmit,    retransmit,      kError,  "qpn", "serial", "PSN to start again from", "packets",         \
+    "the requester sends again")                                                                             \
+  X(kDuplicate,     duplicate,       kError,  "qpn", "serial", "PSN", "PSN expected",                        \
+    "the responder got a request again")                                                                     \
+  X(kSeqErr,        seq_err,         kError,  "qpn", "serial", "PSN", "PSN expected",                        \
+    "the responder misses a packet")                                                                         \
+  X(kAccessErr,     access_err,      kError,  "qpn", "serial", "key", "address",                             \
+    "key, rights or bounds of a memory access are wrong")                                                    \
+  X(kWqeErr,        wqe_err,         kError,  "qpn", "serial", "CQE syndrome 7:0, vendor syndrome 15:8",     \
+    "WQE opcode", "a WQE completed in error")                                                                \
+  X(kFlush,         flush,           kError,  "qpn", "serial", "WQE counter",                                \
+    "0: send queue, 1: receive queue", "a WQE was flushed")                                                  \
+  X(kCqOverrun,     cq_overrun,      kError,  "cqn", "CQ producer counter", "consumer counter", "-",         \
+    "no room for a CQE")                                                                                     \
+  X(kEqOverrun,     eq_overrun,      kError,  "eqn", "EQ producer counter", "consumer counter", "EQE type",  \
+    "no room for an EQE")                                                                                    \
+  X(kDmaErr,        dma_err,         kError,  "number", "-", "address", "bytes 31:0, 1: write 32",           \
+    "the host refused a DMA")                                                                                \
+  X(kPacketDrop,    packet_drop,     kError,  "qpn", "serial", "PSN 23:0, BTH opcode 31:24",                 \
+    "reason: 1 port down 2 no path 3 injected 4 corrupt 5 no QP 6 QP state 7 P_Key 8 no group 9 opcode",     \
+    "a packet was dropped")                                                                                  \
+  X(kDoorbellBad,   doorbell_bad,    kError,  "qpn", "-", "BAR0 offset", "value",                            \
+    "a doorbell names nothing that may be rung")                                                             \
+  X(kQpError,       qp_error,        kError,  "qpn", "-", "new state", "reason: CQE syndrome or EQE type",   \
+    "a QP went to an error state by itself")                                                                 \
+  X(kModelFault,    model_fault,     kError,  "-", "-", "-", "-", "an invariant of the model is broken")     \
+  /* The firmware's side. seq: number of the command since start; blob: the mailbox's bytes. */              \
+  X(kCmdStart,      cmd_start,       kCommand, "slot", "seq", "opcode 15:0, op_mod 31:16, uid 47:32",        \
+    "input bytes", "a command was taken from the queue; blob: input")                                        \
+  X(kCmdDone,       cmd_done,        kCommand, "slot", "seq",                                                \
+    "opcode 15:0, status 23:16, delivery status 31:24", "syndrome 31:0, output bytes 63:32", "a command was answered; blob: output") \
+  X(kCmdBad,        cmd_bad,         kError,  "slot", "seq", "delivery status", "reason",                    \
+    "a command queue entry or mailbox chain is wrong")                                                       \
+  X(kObjCreate,     obj_create,      kObject, "number", "uid",                                               \
+    "type: 1 PD 2 UAR 3 XRCD 4 TD 5 MKEY 6 EQ 7 CQ 8 QP 9 RMP 10 XRC SRQ 11 SRQ 12 Q counter 13 MCG", "-",   \
+    "an object was made")                                                                                    \
+  X(kObjDestroy,    obj_destroy,     kObject, "number", "uid", "type as in obj_create", "-",                 \
+    "an object was destroyed")                                                                               \
+  X(kPortState,     port_state,      kObject, "port", "-", "port state", "-", "the link changed")            \
+  X(kHealth,        health,          kObject, "-", "-", "health syndrome", "-", "the health state changed")  \
+  X(kFaultInjected, fault_injected,  kObject, "number", "-", "kind of fault", "argument",                    \
     "a test or the user's options broke something on purpose")
 // clang-format on
 

@@ -24,7 +24,7 @@ void print_limit(std::size_t n, std::size_t shown, std::FILE* out) {
 
 void print_wqes(const Analysis& a, const ReportOptions& o, std::FILE* out) {
   fmt::print(out, "WQEs: time of each stage in ns since {}; - = not passed\n",
-             o.absolute ? "the first stage" : "the stage before");
+             o.absolute ? "the first stage" : "the stage before it in time");
   fmt::print(out, "{:>3} {:>8} {:>8} {:>5} {:<15} {:>9} {:>15}", "hca", "qpn", "wqe", "idx", "opcode",
              "bytes", "start_ns");
   for (unsigned i = 1; i < kStages; i++) fmt::print(out, " {:>8}", kStageNames[i]);
@@ -34,15 +34,14 @@ void print_wqes(const Analysis& a, const ReportOptions& o, std::FILE* out) {
     const WqeRow& w = a.wqes()[r];
     fmt::print(out, "{:>3} {:>#8x} {:>8} {:>5} {:<15} {:>9} {:>15.1f}", w.hca, w.qpn, w.serial, w.wqe_counter,
                w.opcode_name(), w.bytes, ns(w.start()));
+    std::array<std::string, kStages> cell;
+    cell.fill("-");
     std::int64_t before = w.start();
-    for (unsigned i = 1; i < kStages; i++) {
-      if (w.time[i] == kNoTime) {
-        fmt::print(out, " {:>8}", "-");
-        continue;
-      }
-      fmt::print(out, " {:>8.1f}", ns(w.time[i] - before));
-      if (!o.absolute) before = w.time[i];
+    for (const auto& [stage, t] : w.steps()) {
+      cell[static_cast<unsigned>(stage)] = fmt::format("{:.1f}", ns(t - before));
+      if (!o.absolute) before = t;
     }
+    for (unsigned i = 1; i < kStages; i++) fmt::print(out, " {:>8}", cell[i]);
     if (w.end() != kNoTime) {
       fmt::print(out, " {:>10.1f}", ns(w.end() - w.start()));
     } else {

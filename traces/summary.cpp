@@ -27,12 +27,10 @@ Summary summarize(const Analysis& a) {
       if (s.last == kNoTime || w.end() > s.last) s.last = w.end();
       if (w.status == 0) s.bytes += w.bytes;
     }
-    unsigned before = kStages;
-    for (unsigned i = 0; i < kStages; i++) {
-      if (w.time[i] == kNoTime) continue;
-      if (before != kStages) stages[{before, i}].push_back(w.time[i] - w.time[before]);
-      before = i;
-    }
+    const auto steps = w.steps();
+    for (std::size_t i = 1; i < steps.size(); i++)
+      stages[{static_cast<unsigned>(steps[i - 1].first), static_cast<unsigned>(steps[i].first)}].push_back(
+          steps[i].second - steps[i - 1].second);
   }
   for (auto& [key, o] : ops) {
     o.opcode = key.first;
