@@ -161,6 +161,8 @@ boot() {
   qemu+=("${HCA_OPTIONS[@]}")
 
   if [[ $has_command == no ]]; then
+    # The guest's console does not know how large the terminal is.
+    if [[ -t 0 ]]; then append+=" hcasim.terminal=$(stty size | tr ' ' x)x${TERM:-linux}"; fi
     qemu+=(-serial mon:stdio -append "$append" "${extra[@]}")
     say "booting Linux $(<"$GUEST_DIR/release") ..."
     if [[ -n $timeout ]]; then qemu=(timeout --foreground -k 5 "$timeout" "${qemu[@]}"); fi
