@@ -72,6 +72,7 @@ class EventQueue {
   void arm();
   void update_ci();
   unsigned eqn() const { return eqn_; }
+  const Ring& ring() const { return ring_; }
   std::uint32_t consumer() const { return ci_; }
   CommandResult destroy();
   // Interrupts call poll() unless switched off.

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Shared receive queues, and UD as the drivers' management QPs use it.
+#include <cstring>
+
+#include "fixture.h"
+
+namespace hcasim::bare {
+namespace {
+
+using SrqTest = DeviceTest;
+
+TEST_F(SrqTest, SharedByManyQps) {
+  Pair p(dev());
+  Srq srq(dev(), p.pd);
+  std::vector<std::unique_ptr<Qp>> tx, rx;
+  for (int i = 0; i < 6; ++i) {
+    tx.push_back(std::make_unique<Qp>(dev(), p.pd, p.acq, p.acq));
+    rx.push_back(std::make_unique<Qp>(dev(), p.pd, p.bcq, p.bcq, QpOptions{}, &srq));
+    connect_pair(*tx.back(), *rx.back());
+  }
+  std::map<std::uint16_t, std::size_t> where;
+  std::mt19937 rnd(3);
+  for (int round = 0; round < 50; ++round) {
+    p.fill(static_cast<std::uint64_t>(round));
+    while (srq.free_count() > 30) {
+      const std::size_t slot = where.size();
+      std::size_t at = 0;
+      for (std::size_t k = 0; k <= slot; ++k) {
+        bool used = false;
+        for (const auto& [i, o] : where) used = used || o == k * 1024;
+        if (!used) {
+          at = k * 1024;
+          break;
+        }
+      }
+      where[srq.post({p.bsge(at, 1024)})] = at;
+    }
+    const std::size_t from = rnd() % 60000;
+    const std::uint32_t len = rnd() % 1024 + 1;
+    const std::size_t who = rnd() % 6;
+    SendWr w;
+    w.op = WqeOp::kSend;
+    w.sges = {p.asge(from, len)};
+    tx[who]->post(w);
+    const Completion d = p.bcq.wait_one();
+    ASSERT_FALSE(d.error()) << d.text();
+    EXPECT_EQ(d.qpn, rx[who]->qpn());
+    EXPECT_EQ(d.user_index, srq.srqn()) << "a kernel object's CQE names the SRQ";
+    ASSERT_EQ(where.count(d.wqe_counter), 1u) << d.text();
+    EXPECT_EQ(std::memcmp(p.amem.data() + from, p.bmem.data() + where[d.wqe_counter], len), 0);
+    where.erase(d.wqe_counter);
+    srq.release(d.wqe_counter);
+    EXPECT_FALSE(p.acq.wait_one().error());
+  }
+}
+
+TEST_F(SrqTest, LimitEventFiresOnce) {
+  Pair p(dev());
+  Srq srq(dev(), p.pd);
+  Qp rx(dev(), p.pd, p.bcq, p.bcq, {}, &srq), tx(dev(), p.pd, p.acq, p.acq);
+  connect_pair(tx, rx);
+  for (int i = 0; i < 20; ++i) srq.post({p.bsge(0, 1024)});
+  dev().clear_async_events();
+  ASSERT_TRUE(srq.arm_limit(10).ok());
+  const auto send = [&] {
+    SendWr w;
+    w.sges = {p.asge(0, 8)};
+    tx.post(w);
+    srq.release(p.bcq.wait_one().wqe_counter);
+    p.acq.wait(1);
+    machine().advance(100'000);
+  };
+  for (int i = 0; i < 10; ++i) send();
+  EXPECT_EQ(dev().count_async(prm::EqeType::kSrqLimit), 0u) << "10 are left, not fewer";
+  send();
+  EXPECT_EQ(dev().count_async(prm::EqeType::kSrqLimit, srq.srqn()), 1u);
+  for (int i = 0; i < 4; ++i) send();
+  EXPECT_EQ(dev().count_async(prm::EqeType::kSrqLimit), 1u) << "once for each arming";
+  ASSERT_TRUE(srq.arm_limit(5).ok());
+  send();
+  machine().advance(100'000);
+  EXPECT_EQ(dev().count_async(prm::EqeType::kSrqLimit), 2u);
+}
+
+TEST_F(SrqTest, EmptyMakesRnrThenServes) {
+  Pair p(dev());
+  Srq srq(dev(), p.pd);
+  Qp rx(dev(), p.pd, p.bcq, p.bcq, {}, &srq), tx(dev(), p.pd, p.acq, p.acq);
+  connect_pair(tx, rx);
+  SendWr w;
+  w.sges = {p.asge(0, 8)};
+  tx.post(w);
+  machine().advance(300'000);
+  EXPECT_FALSE(p.bcq.ready());
+  srq.post({p.bsge(0, 1024)});
+  EXPECT_FALSE(p.bcq.wait_one().error());
+}
+
+TEST_F(SrqTest, LastWqeReachedWhenAQpGoesToError) {
+  Pair p(dev());
+  Srq srq(dev(), p.pd);
+  Qp rx(dev(), p.pd, p.bcq, p.bcq, {}, &srq), tx(dev(), p.pd, p.acq, p.acq);
+  connect_pair(tx, rx);
+  for (int i = 0; i < 5; ++i) srq.post({p.bsge(0, 1024)});
+  dev().clear_async_events();
+  ASSERT_TRUE(rx.to_error().ok());
+  EXPECT_TRUE(machine().run_until([&] { return dev().count_async(prm::EqeType::kLastWqe, rx.qpn()) == 1; },
+                                  10'000'000));
+  EXPECT_FALSE(p.bcq.ready()) << "the WQEs of the SRQ stay";
+}
+
+TEST_F(SrqTest, GarbageLinkIsAnErrorOfTheSrq) {
+  Pair p(dev());
+  SrqOptions o;
+  o.log_size = 4;
+  Srq srq(dev(), p.pd, o);
+  Qp rx(dev(), p.pd, p.bcq, p.bcq, {}, &srq), tx(dev(), p.pd, p.acq, p.acq);
+  QpAttr attr;
+  attr.rnr_retry = 1;
+  connect_pair(tx, rx, attr);
+  srq.post({{p.bmr.start(), 0xdeadbe00, 1024}});
+  SendWr w;
+  w.sges = {p.asge(0, 8)};
+  tx.post(w);
+  const Completion c = p.acq.wait_one();
+  EXPECT_TRUE(c.error()) << c.text();
+  expect_serves_on();
+}
+
+class Ud : public DeviceTest {
+ protected:
+  struct Pairs {
+    Pairs(Device& d, Pair& p) : a(d, p.pd, p.acq, p.acq, options()), b(d, p.pd, p.bcq, p.bcq, options()) {
+      QpAttr attr;
+      for (Qp* q : {&a, &b}) q->connect(attr);
+    }
+    static QpOptions options() {
+      QpOptions o;
+      o.type = QpType::kUd;
+      return o;
+    }
+    Qp a, b;
+  };
+};
+
+TEST_F(Ud, SendLeavesRoomForTheGrh) {
+  Pair p(dev());
+  Pairs u(dev(), p);
+  p.fill(1);
+  u.b.post_recv({p.bsge(0, 4096)});
+  SendWr w;
+  w.sges = {p.asge(40, 1000)};
+  w.av.qpn = u.b.qpn();
+  const auto n = u.a.post(w);
+  expect_good(p.acq, n);
+  const Completion d = p.bcq.wait_one();
+  EXPECT_EQ(d.op, prm::CqeOp::kRespSend);
+  EXPECT_EQ(d.byte_cnt, 1040u) << "the 40 bytes of the GRH count always";
+  EXPECT_EQ(d.flags_rqpn & 0xffffff, u.a.qpn());
+  EXPECT_EQ(d.slid, dev().lid());
+  EXPECT_EQ((d.flags_rqpn >> 28) & 3, 0u);
+  EXPECT_TRUE(p.same(40, 1000));
+}
+
+TEST_F(Ud, GrhIsWrittenWhenThereIsOne) {
+  Pair p(dev());
+  Pairs u(dev(), p);
+  p.fill(2);
+  u.b.post_recv({p.bsge(0, 4096)});
+  SendWr w;
+  w.op = WqeOp::kSendImm;
+  w.imm = 0x1234;
+  w.sges = {p.asge(40, 100)};
+  w.av.qpn = u.b.qpn();
+  w.av.grh = true;
+  w.av.tclass = 0x5a;
+  const auto gid = dev().gid(0);
+  std::copy(gid.begin(), gid.end(), w.av.dgid.begin());
+  u.a.post(w);
+  const Completion d = p.bcq.wait_one();
+  EXPECT_EQ(d.op, prm::CqeOp::kRespSendImm);
+  EXPECT_EQ(d.imm, 0x1234u);
+  EXPECT_EQ(d.byte_cnt, 140u);
+  EXPECT_NE((d.flags_rqpn >> 28) & 3, 0u);
+  const std::uint8_t* grh = p.bmem.data();
+  EXPECT_EQ(grh[0] >> 4, 6) << "IP version";
+  EXPECT_EQ((grh[0] << 4 | grh[1] >> 4) & 0xff, 0x5a);
+  EXPECT_EQ(std::memcmp(grh + 8, gid.data(), 16), 0) << "source GID";
+  EXPECT_EQ(std::memcmp(grh + 24, gid.data(), 16), 0) << "destination GID";
+  EXPECT_TRUE(p.same(40, 100));
+}
+
+TEST_F(Ud, WhatDoesNotFitIsDropped) {
+  Pair p(dev());
+  Pairs u(dev(), p);
+  u.b.post_recv({p.bsge(0, 1039)});
+  SendWr w;
+  w.sges = {p.asge(0, 1000)};
+  w.av.qpn = u.b.qpn();
+  expect_good(p.acq, u.a.post(w));
+  machine().advance(1'000'000);
+  const auto c = p.bcq.poll();
+  EXPECT_TRUE(!c || c->error());
+  w.av.qkey = 0xbad;
+  expect_good(p.acq, u.a.post(w));
+  w.av.qpn = 0xfffff0;
+  expect_good(p.acq, u.a.post(w));
+  machine().advance(1'000'000);
+  EXPECT_FALSE(p.bcq.ready());
+}
+
+TEST_F(Ud, NoReceiverIsNoError) {
+  Pair p(dev());
+  Pairs u(dev(), p);
+  SendWr w;
+  w.sges = {p.asge(0, 64)};
+  w.av.qpn = u.b.qpn();
+  for (int i = 0; i < 10; ++i) expect_good(p.acq, u.a.post(w));
+  u.b.post_recv({p.bsge(0, 4096)});
+  expect_good(p.acq, u.a.post(w));
+  EXPECT_EQ(p.bcq.wait_one().byte_cnt, 104u);
+}
+
+TEST_F(Ud, LongerThanThePortMtuIsALocalError) {
+  Pair p(dev());
+  Pairs u(dev(), p);
+  SendWr w;
+  w.sges = {p.asge(0, 4097)};
+  w.av.qpn = u.b.qpn();
+  u.a.post(w);
+  expect_error(p.acq.wait_one(), prm::CqeSyndrome::kLocalLength);
+}
+
+TEST_F(Ud, GsiQpTakesPacketsForQpn1) {
+  Pair p(dev());
+  QpOptions o;
+  o.type = QpType::kQp1;
+  Qp gsi(dev(), p.pd, p.bcq, p.bcq, o);
+  QpAttr attr;
+  attr.qkey = 0x80010000;
+  gsi.connect(attr);
+  EXPECT_GT(gsi.qpn(), 1u);
+  Pairs u(dev(), p);
+  p.fill(5);
+  gsi.post_recv({p.bsge(0, 4096)});
+  SendWr w;
+  w.sges = {p.asge(40, 256)};
+  w.av.qpn = 1;
+  w.av.qkey = 0x80010000;
+  expect_good(p.acq, u.a.post(w));
+  const Completion d = p.bcq.wait_one();
+  EXPECT_EQ(d.qpn, gsi.qpn()) << "the internal number, known to the driver";
+  EXPECT_EQ(d.byte_cnt, 296u);
+  EXPECT_TRUE(p.same(40, 256));
+}
+
+TEST_F(Ud, MulticastReachesThoseWhoJoined) {
+  Pair p(dev());
+  Pairs u(dev(), p);
+  Mailbox in(prm::op::ATTACH_TO_MCG, prm::attach_to_mcg_in::bytes);
+  in.set<prm::attach_to_mcg_in::qpn>(u.b.qpn());
+  std::array<std::uint8_t, 16> mgid{0xff, 0x12, 0x40, 0x1b};
+  mgid[15] = 0x77;
+  std::copy(mgid.begin(), mgid.end(), in.begin() + prm::attach_to_mcg_in::multicast_gid::bit_off / 8);
+  const auto r = dev().exec(in);
+  if (!r.ok()) GTEST_SKIP() << "multicast is not offered: " << r.text();
+  p.fill(6);
+  u.b.post_recv({p.bsge(0, 4096)});
+  SendWr w;
+  w.sges = {p.asge(40, 128)};
+  w.av.qpn = 0xffffff;
+  w.av.dlid = 0xc005;
+  w.av.grh = true;
+  w.av.dgid = mgid;
+  expect_good(p.acq, u.a.post(w));
+  EXPECT_EQ(p.bcq.wait_one().byte_cnt, 168u);
+  EXPECT_TRUE(p.same(40, 128));
+  Mailbox out(prm::op::DETACH_FROM_MCG, prm::attach_to_mcg_in::bytes);
+  std::copy(in.begin() + 8, in.end(), out.begin() + 8);
+  EXPECT_CMD_OK(dev().exec(out));
+  u.b.post_recv({p.bsge(0, 4096)});
+  expect_good(p.acq, u.a.post(w));
+  machine().advance(1'000'000);
+  EXPECT_FALSE(p.bcq.ready());
+}
+
+}  // namespace
+}  // namespace hcasim::bare
