@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The capability groups (QUERY_HCA_CAP, SET_HCA_CAP): what the card offers at most, and what is in force.
+#ifndef HCASIM_FIRMWARE_STUB_CAPS_H
+#define HCASIM_FIRMWARE_STUB_CAPS_H
+
+#include <array>
+#include <cstdint>
+
+#include "firmware-stub/options.h"
+#include "firmware-stub/syndromes.h"
+#include "model/prm/prm.h"
+
+namespace hcasim {
+struct Profile;
+}
+
+namespace hcasim::fw {
+
+// op_mod[15:1] of QUERY_HCA_CAP and SET_HCA_CAP (mlx5 device.h, mlx5_cap_type).
+enum class CapGroup : std::uint16_t { kGeneral = 0, kAtomic = 3 };
+
+class Caps {
+ public:
+  static constexpr std::size_t kBytes = prm::cmd_hca_cap::bytes;  // of each group that is offered
+  using Block = std::array<std::uint8_t, kBytes>;
+
+  Caps(const Options& options, const Profile& profile);
+
+  // Values in force become those of power-on.
+  void reset();
+  // Null: no such group.
+  const Block* current(std::uint16_t group) const;
+  const Block* maximum(std::uint16_t group) const;
+  // `block`: as in set_hca_cap_in.capability, kBytes bytes.
+  Syndrome set(std::uint16_t group, const std::uint8_t* block);
+
+  // A field of the general group as in force, e.g. get<prm::cmd_hca_cap::log_max_qp>().
+  template <class F>
+  auto get() const {
+    return prm::get<F>(general_.data());
+  }
+  bool atomic_host_endian() const;
+
+ private:
+  Block general_max_{}, general_{}, atomic_max_{}, atomic_{};
+};
+
+}  // namespace hcasim::fw
+#endif

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "firmware-stub/cmdq.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "firmware-stub/firmware.h"
+#include "model/hca.h"
+#include "model/prm/eqe.h"
+
+namespace hcasim::fw {
+
+using prm::CmdDelivery;
+using prm::CmdEntry;
+using prm::CmdMailbox;
+
+namespace {
+
+constexpr std::size_t kInline = sizeof(CmdEntry::in);
+constexpr std::size_t kBlock = sizeof(CmdMailbox::data);
+constexpr std::uint64_t kMailboxAlign = 0x1ff;  // low bits of a mailbox pointer that must be zero
+constexpr std::size_t kMaxTraced = 4096 + 16;
+
+std::uint8_t xor8(const void* bytes, std::size_t len) {
+  std::uint8_t x = 0;
+  for (std::size_t i = 0; i < len; ++i) x ^= static_cast<const std::uint8_t*>(bytes)[i];
+  return x;
+}
+
+std::size_t blocks(std::size_t len) { return len <= kInline ? 0 : (len - kInline + kBlock - 1) / kBlock; }
+
+// Checks of one mailbox block (device.h mlx5_cmd_prot_block). Signatures: the exclusive or of all bytes that one
+// covers, itself included, is 0xff.
+CmdDelivery check_block(const CmdMailbox& box, std::size_t index, std::uint8_t token, bool checksum) {
+  if (box.token != token) return CmdDelivery::kToken;
+  if (box.block_num != index) return CmdDelivery::kBadBlockNum;
+  if (checksum) {
+    constexpr std::size_t from = offsetof(CmdMailbox, rsvd0), to = offsetof(CmdMailbox, sig);
+    if (xor8(box.rsvd0, to - from) != 0xff) return CmdDelivery::kSignature;
+    if (xor8(&box, sizeof box) != 0xff) return CmdDelivery::kSignature;
+  }
+  return CmdDelivery::kOk;
+}
+
+}  // namespace
+
+CmdQueue::CmdQueue(const sc_core::sc_module_name& name, Firmware& fw)
+    : sc_module(name),
+      fw_(fw),
+      work_("work", [this](Time due, unsigned& slot) { execute(due, slot); }, fw.hca()) {}
+
+bool CmdQueue::busy() const {
+  return std::any_of(jobs_.begin(), jobs_.end(), [](const auto& j) { return j != nullptr; });
+}
+
+void CmdQueue::reset() {
+  work_.clear();
+  for (auto& j : jobs_) j.reset();
+  address_ = 0;
+  new_high_ = 0;
+  free_at_ = 0;
+}
+
+void CmdQueue::doorbell(std::uint32_t vector) {
+  if (address_ == 0 || fw_.health().nic_interface() != 0) {
+    ++counters_.bad_doorbells;
+    return;
+  }
+  for (unsigned slot = 0; slot < kSlots; ++slot)
+    if ((vector >> slot & 1) != 0) fetch(slot);
+}
+
+void CmdQueue::fetch(unsigned slot) {
+  if (jobs_[slot]) {  // still in progress: a second doorbell for it means nothing
+    ++counters_.bad_doorbells;
+    return;
+  }
+  auto job = std::make_unique<Job>();
+  Hca& hca = fw_.hca();
+  Time t = sim_now() + hca.profile().pcie.mmio_latency;
+  const std::uint64_t at = address_ + (std::uint64_t{slot} << kLogStride);
+  const ReadDone entry = hca.dma().read(t, at, &job->entry, sizeof job->entry);
+  if (!entry.ok || (job->entry.status_own & CmdEntry::kOwnerHw) == 0) {
+    ++counters_.bad_doorbells;
+    return;
+  }
+  t = entry.at;
+  job->checksum = fw_.caps().get<prm::cmd_hca_cap::cmdif_checksum>() != 0;
+  job->cmd.slot = slot;
+  job->cmd.seq = next_seq_++;
+  ++counters_.commands;
+
+  job->delivery = read_input(*job, t);
+  if (job->delivery == CmdDelivery::kOk) job->delivery = read_output_chain(*job, t);
+
+  Command& cmd = job->cmd;
+  if (cmd.in.size() >= 8) {
+    cmd.opcode = static_cast<std::uint16_t>(prm::load32(cmd.in.data()) >> 16);
+    cmd.uid = static_cast<std::uint16_t>(prm::load32(cmd.in.data()));
+    cmd.op_mod = static_cast<std::uint16_t>(prm::load32(cmd.in.data() + 4));
+  }
+  job->opcode = find_opcode(cmd.opcode);
+  hca.tracer().record_blob(traces::Point::kCmdStart, t, slot, cmd.seq,
+                           cmd.opcode | std::uint64_t{cmd.op_mod} << 16 | std::uint64_t{cmd.uid} << 32, cmd.in_len,
+                           cmd.in.data(), std::min(cmd.in.size(), kMaxTraced));
+  // Whether the answer comes with an event is settled now: the driver that makes (or takes away) the EQ for
+  // command events waits for this very command by polling.
+  fw_.objects().eqs.for_each([&](std::uint32_t eqn, const EqObject& eq) {
+    if ((eq.mask[0] >> static_cast<unsigned>(prm::EqeType::kCmd) & 1) != 0) job->event_eqns.push_back(eqn);
+  });
+
+  const Profile::Firmware& cost = hca.profile().firmware;
+  Time service = job->opcode != nullptr && job->opcode->time == TimeClass::kObject ? cost.object : cost.command;
+  service += static_cast<Time>(blocks(cmd.in_len) + job->out_blocks.size()) * cost.command_mailbox;
+  free_at_ = std::max(t, free_at_) + service;
+  jobs_[slot] = std::move(job);
+  work_.push(free_at_, slot);
+}
+
+CmdDelivery CmdQueue::read_input(Job& job, Time& t) {
+  const CmdEntry& e = job.entry;
+  if (e.type != CmdEntry::kPci) return CmdDelivery::kBadType;
+  if (job.checksum && xor8(&e, sizeof e) != 0xff) return CmdDelivery::kSignature;
+  const std::uint32_t len = e.inlen;
+  if (len < 8 || len > kMaxInput) return CmdDelivery::kInLength;
+  // Grows as the chain is read: a length alone does not get memory.
+  Command& cmd = job.cmd;
+  cmd.in_len = len;
+  cmd.in.assign(e.in, e.in + std::min<std::size_t>(len, kInline));
+  std::uint64_t next = e.in_ptr;
+  CmdMailbox box;
+  for (std::size_t i = 0; i < blocks(len); ++i) {  // by length: a chain may be longer, or a ring
+    if (next == 0 || (next & kMailboxAlign) != 0) return CmdDelivery::kBadInPtr;
+    const ReadDone r = fw_.hca().dma().read(t, next, &box, sizeof box);
+    if (!r.ok) return CmdDelivery::kBadInPtr;
+    t = r.at;
+    const CmdDelivery d = check_block(box, i, e.token, job.checksum);
+    if (d != CmdDelivery::kOk) return d;
+    const std::size_t n = std::min(kBlock, len - cmd.in.size());
+    cmd.in.insert(cmd.in.end(), box.data, box.data + n);
+    next = box.next;
+  }
+  return CmdDelivery::kOk;
+}
+
+CmdDelivery CmdQueue::read_output_chain(Job& job, Time& t) {
+  const CmdEntry& e = job.entry;
+  const std::uint32_t len = e.outlen;
+  if (len < 8 || len > kMaxOutput) return CmdDelivery::kOutLength;
+  job.cmd.out_len = len;
+  std::uint64_t next = e.out_ptr;
+  CmdMailbox box;
+  for (std::size_t i = 0; i < blocks(len); ++i) {
+    if (next == 0 || (next & kMailboxAlign) != 0) return CmdDelivery::kBadOutPtr;
+    const ReadDone r = fw_.hca().dma().read(t, next, &box, sizeof box);
+    if (!r.ok) return CmdDelivery::kBadOutPtr;
+    t = r.at;
+    const CmdDelivery d = check_block(box, i, e.token, false);
+    if (d != CmdDelivery::kOk) return d;
+    job.out_blocks.push_back(next);
+    next = box.next;
+  }
+  return CmdDelivery::kOk;
+}
+
+void CmdQueue::execute(Time t, unsigned slot) {
+  Job* job = jobs_[slot].get();
+  if (job == nullptr) return;
+  Syndrome syndrome = Syndrome::kOk;
+  if (job->delivery == CmdDelivery::kOk && fw_.health().is_fatal()) job->delivery = CmdDelivery::kFwErr;
+  if (job->delivery == CmdDelivery::kOk) {
+    job->cmd.now = t;
+    try {
+      syndrome = dispatch(job->cmd, job->opcode);
+    } catch (const std::bad_alloc&) {
+      syndrome = Syndrome::kNoMemory;
+    } catch (const std::exception& ex) {
+      fw_.hca().model_fault("firmware", ex.what());
+      syndrome = Syndrome::kFirmwareFatal;
+    }
+    if (syndrome == Syndrome::kWaitPages) {
+      if (fw_.pages().request_now(t)) {
+        job->waiting = true;
+        return;
+      }
+      syndrome = Syndrome::kNoPages;
+    }
+  }
+  answer(t, slot, syndrome);
+  // What the command used up may be due for replacement; asked for behind its answer.
+  fw_.pages().request_if_low(t);
+}
+
+void CmdQueue::pages_changed() {
+  for (unsigned slot = 0; slot < kSlots; ++slot) {
+    Job* job = jobs_[slot].get();
+    if (job == nullptr || !job->waiting) continue;
+    job->waiting = false;
+    free_at_ = std::max(sim_now(), free_at_) + fw_.hca().profile().firmware.object;
+    work_.push(free_at_, slot);
+  }
+}
+
+Syndrome CmdQueue::dispatch(Command& cmd, const Opcode* op) {
+  cmd.out.assign(std::max<std::size_t>(cmd.out_len, op != nullptr ? op->min_out : 16), 0);
+  if (op == nullptr) {
+    ++counters_.unknown_opcodes;
+    return Syndrome::kUnknownOpcode;
+  }
+  if (op->offered != nullptr && !op->offered(fw_.caps())) return Syndrome::kNotOffered;
+  if (cmd.in_len < op->min_in) return Syndrome::kInputShort;
+  if (cmd.out_len < op->min_out) return Syndrome::kOutputShort;
+  if (!op->allowed(fw_.state())) {
+    if (fw_.state() == State::kOff) return Syndrome::kNotEnabled;
+    return fw_.state() == State::kEnabled ? Syndrome::kNotInitialized : Syndrome::kInitialized;
+  }
+  if (cmd.uid != 0) return Syndrome::kUid;  // user contexts are not offered (log_max_uctx = 0)
+  return op->handler(fw_, cmd);
+}
+
+void CmdQueue::answer(Time t, unsigned slot, Syndrome syndrome) {
+  // Taken out first: a handler may have reset the function, and the slot is the driver's once it is answered.
+  const std::unique_ptr<Job> job = std::move(jobs_[slot]);
+  if (!job) return;
+  Hca& hca = fw_.hca();
+  Command& cmd = job->cmd;
+  CmdEntry& e = job->entry;
+  const WriteOwner owner{WriteOwner::kFirmware, slot};
+  const std::uint64_t at = address_ + (std::uint64_t{slot} << kLogStride);
+  const auto status = status_of(syndrome);
+
+  if (job->delivery == CmdDelivery::kOk) {
+    if (syndrome != Syndrome::kOk) {
+      ++counters_.failed;
+      // A failed command answers with its status alone.
+      std::fill(cmd.out.begin(), cmd.out.end(), std::uint8_t{0});
+      cmd.out[0] = static_cast<std::uint8_t>(status);
+      prm::store32(cmd.out.data() + 4, static_cast<std::uint32_t>(syndrome));
+    }
+    std::size_t off = std::min(cmd.out_len, kInline);
+    std::memcpy(e.out, cmd.out.data(), off);
+    for (const std::uint64_t block : job->out_blocks) {
+      const std::size_t n = std::min(kBlock, cmd.out_len - off);
+      hca.dma().post_write(t, block, cmd.out.data() + off, static_cast<std::uint32_t>(n), owner, true);
+      off += n;
+    }
+    hca.dma().post_write(t, at + offsetof(CmdEntry, out), e.out, sizeof e.out, owner, true);
+  } else {
+    ++counters_.bad_deliveries;
+    hca.tracer().record(traces::Point::kCmdBad, t, slot, cmd.seq, static_cast<std::uint64_t>(job->delivery), 0);
+  }
+  e.status_own = static_cast<std::uint8_t>(static_cast<unsigned>(job->delivery) << 1);
+  // The owner bit by itself: a driver that polls must not see it before the output.
+  const Time seen = hca.dma().post_write(t, at + offsetof(CmdEntry, status_own), &e.status_own, 1, owner);
+
+  hca.tracer().record_blob(traces::Point::kCmdDone, t, slot, cmd.seq,
+                           cmd.opcode | std::uint64_t{static_cast<std::uint8_t>(status)} << 16 |
+                               std::uint64_t{static_cast<std::uint8_t>(job->delivery)} << 24,
+                           static_cast<std::uint32_t>(syndrome) | std::uint64_t{cmd.out_len} << 32, cmd.out.data(),
+                           std::min({cmd.out.size(), cmd.out_len, kMaxTraced}));
+  prm::EqeCmd event{};
+  event.vector = 1u << slot;
+  for (const std::uint32_t eqn : job->event_eqns)
+    hca.eqs().to_eq(seen, eqn, static_cast<std::uint8_t>(prm::EqeType::kCmd), 0, &event, sizeof event);
+}
+
+}  // namespace hcasim::fw

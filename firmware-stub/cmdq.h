@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The command queue: fetches entries and mailbox chains on a doorbell, gives each command its turn on the
+// firmware's one processor, writes the answer: output, owner bit, command event - in this order.
+#ifndef HCASIM_FIRMWARE_STUB_CMDQ_H
+#define HCASIM_FIRMWARE_STUB_CMDQ_H
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include <systemc>
+
+#include "firmware-stub/command.h"
+#include "firmware-stub/opcodes.h"
+#include "model/prm/cmd_queue.h"
+#include "model/timed_queue.h"
+
+namespace hcasim::fw {
+
+class CmdQueue : public sc_core::sc_module {
+ public:
+  static constexpr unsigned kLogSize = 5, kLogStride = 6;  // entries; bytes
+  static constexpr unsigned kSlots = 1u << kLogSize;
+  static constexpr std::size_t kMaxInput = 32u << 20;  // bytes; bounds the walk of a mailbox chain
+  static constexpr std::size_t kMaxOutput = 1u << 20;
+
+  struct Counters {
+    std::uint64_t commands = 0, failed = 0, unknown_opcodes = 0, bad_deliveries = 0, bad_doorbells = 0;
+  };
+
+  CmdQueue(const sc_core::sc_module_name& name, Firmware& fw);
+
+  std::uint32_t address_high() const { return static_cast<std::uint32_t>(address_ >> 32); }
+  std::uint32_t address_low() const { return static_cast<std::uint32_t>(address_); }
+  // The driver writes the high word first; the low one puts the address in force.
+  void set_address_high(std::uint32_t v) { new_high_ = v; }
+  void set_address_low(std::uint32_t v) { address_ = std::uint64_t{new_high_} << 32 | v; }
+
+  void doorbell(std::uint32_t vector);  // bit n: slot n
+  // Commands in progress are forgotten, as is the queue's address.
+  void reset();
+  // Host pages came, or will not come: commands that wait for them run again.
+  void pages_changed();
+
+  const Counters& counters() const { return counters_; }
+  bool busy() const;
+
+ private:
+  struct Job {
+    Command cmd;
+    prm::CmdEntry entry;
+    const Opcode* opcode = nullptr;
+    prm::CmdDelivery delivery = prm::CmdDelivery::kOk;
+    std::vector<std::uint64_t> out_blocks;  // addresses of the output mailboxes that out_len needs
+    std::vector<std::uint32_t> event_eqns;  // EQs that asked for command events when the command was taken
+    bool checksum = false;
+    bool waiting = false;  // for host pages
+  };
+
+  void fetch(unsigned slot);
+  prm::CmdDelivery read_input(Job& job, Time& t);
+  prm::CmdDelivery read_output_chain(Job& job, Time& t);
+  void execute(Time t, unsigned slot);
+  Syndrome dispatch(Command& cmd, const Opcode* op);
+  void answer(Time t, unsigned slot, Syndrome syndrome);
+
+  Firmware& fw_;
+  std::uint64_t address_ = 0;
+  std::uint32_t new_high_ = 0;
+  std::uint32_t next_seq_ = 0;
+  Time free_at_ = 0;  // the firmware's processor
+  std::array<std::unique_ptr<Job>, kSlots> jobs_;
+  Counters counters_;
+  TimedQueue<unsigned> work_;  // slots whose command is due
+};
+
+}  // namespace hcasim::fw
+#endif

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "firmware-stub/firmware.h"
+
+#include "model/prm/init_seg.h"
+
+namespace hcasim::fw {
+
+namespace {
+Options complete(Options o, unsigned hca_number) {
+  // 00:02:c9 is the vendor's OUI, the rest tells cards apart.
+  if (o.node_guid == 0) o.node_guid = 0x0002c90300a00000ull + (std::uint64_t{hca_number} << 8);
+  return o;
+}
+}  // namespace
+
+Firmware::Firmware(const sc_core::sc_module_name& name, Hca& hca, const Options& options)
+    : sc_module(name),
+      hca_(hca),
+      options_(complete(options, hca.tracer().hca())),
+      caps_(options_, hca.profile()),
+      health_(options_),
+      pages_(hca, options_.page_requests),
+      objects_(options_),
+      port_(hca, options_),
+      cmdq_("cmdq", *this) {}
+
+std::uint32_t Firmware::init_seg_read(std::uint32_t offset) {
+  switch (offset) {
+    case offsetof(prm::InitSeg, cmdq_addr_h): return cmdq_.address_high();
+    case offsetof(prm::InitSeg, cmdq_addr_l_sz):
+      return cmdq_.address_low() | health_.nic_interface() << 8 | CmdQueue::kLogSize << 4 | CmdQueue::kLogStride;
+    default: return health_.read(offset);
+  }
+}
+
+void Firmware::init_seg_write(std::uint32_t offset, std::uint32_t value) {
+  switch (offset) {
+    case offsetof(prm::InitSeg, cmdq_addr_h): cmdq_.set_address_high(value); break;
+    case offsetof(prm::InitSeg, cmdq_addr_l_sz): {
+      // A new address (bits 31:12) and what shall become of the interface (10:8); sizes are read-only.
+      const std::uint32_t nic = value >> 8 & 7;
+      if (nic == prm::kNicSwReset) {
+        hca_.reset();  // comes back through function_reset()
+        health_.set_nic_interface(prm::kNicDisabled);
+      } else if (nic == prm::kNicDisabled) {
+        fast_teardown();
+      } else {
+        cmdq_.set_address_low(value & ~0xfffu);
+        health_.set_nic_interface(nic);
+        hca_.dma().set_enabled(true);
+      }
+      break;
+    }
+    case offsetof(prm::InitSeg, cmd_dbell): cmdq_.doorbell(value); break;
+    default: health_.count_bad_write(); break;
+  }
+}
+
+void Firmware::function_reset() {
+  cmdq_.reset();
+  to_power_on();
+  health_.reset();
+}
+
+void Firmware::qp_state_changed(std::uint32_t) {
+  // The state itself is read from the model when it is asked for.
+  ++qp_errors_;
+}
+
+void Firmware::fatal(const char* what) noexcept {
+  health_.fatal(prm_health::kFwInternal, true);
+  hca_.tracer().record(traces::Point::kHealth, sim_now(), 0, 0, health_.syndrome());
+  (void)what;
+}
+
+void Firmware::inject_health(std::uint8_t syndrome, bool reset_requested) {
+  health_.fatal(syndrome, reset_requested && syndrome != 0);
+  hca_.tracer().record(traces::Point::kFaultInjected, sim_now(), 0, 0, 1, syndrome);
+  hca_.tracer().record(traces::Point::kHealth, sim_now(), 0, 0, syndrome);
+}
+
+void Firmware::inject_link(bool up) {
+  hca_.tracer().record(traces::Point::kFaultInjected, sim_now(), 0, 0, 2, up ? 1 : 0);
+  port_.cable(up);
+}
+
+void Firmware::drop_objects() {
+  hca_.quiesce();
+  hca_.dma().flush();
+  // Nothing of these may run or write afterwards: the driver frees the memory.
+  hca_.qps().for_each_qp([this](Qp& qp) {
+    const QpState old = qp.state;
+    qp.state = QpState::kRst;
+    hca_.qp_changed(qp, old);
+  });
+  hca_.steering().clear();
+  hca_.qps().clear();
+  hca_.cqs().clear();
+  hca_.eqs().clear();
+  hca_.tpt().clear();
+  hca_.uar().clear();
+  hca_.dma().flush();
+  objects_.clear();
+  pages_.objects_dropped();
+  port_.teardown();
+}
+
+void Firmware::to_power_on() {
+  drop_objects();
+  pages_.reset();
+  caps_.reset();
+  issi = 0;
+  driver_version.clear();
+  state_ = State::kOff;
+}
+
+// nic_interface = DISABLED: the driver is about to take its memory back without asking command by command.
+void Firmware::fast_teardown() {
+  cmdq_.reset();
+  to_power_on();
+  hca_.dma().set_enabled(false);
+  health_.set_nic_interface(prm::kNicDisabled);
+}
+
+void Firmware::trace_create(ObjType type, std::uint32_t number, std::uint16_t uid) {
+  hca_.tracer().record(traces::Point::kObjCreate, sim_now(), number, uid, static_cast<std::uint64_t>(type));
+}
+
+void Firmware::trace_destroy(ObjType type, std::uint32_t number, std::uint16_t uid) {
+  hca_.tracer().record(traces::Point::kObjDestroy, sim_now(), number, uid, static_cast<std::uint64_t>(type));
+}
+
+std::vector<Firmware::Counter> Firmware::counters() {
+  const CmdQueue::Counters& c = cmdq_.counters();
+  return {
+      {"fw_commands", c.commands},
+      {"fw_commands_failed", c.failed},
+      {"fw_unknown_opcodes", c.unknown_opcodes},
+      {"fw_bad_deliveries", c.bad_deliveries},
+      {"fw_bad_doorbells", c.bad_doorbells},
+      {"fw_bad_init_seg_writes", health_.bad_writes()},
+      {"fw_pages", pages_.given()},
+      {"fw_pages_used", pages_.used_pages()},
+      {"fw_page_requests", pages_.requests()},
+      {"fw_qp_errors", qp_errors_},
+      {"fw_health_syndrome", health_.syndrome()},
+      {"pds", objects_.pds.count()},
+      {"uars", objects_.uars.count()},
+      {"mkeys", objects_.mkeys.count()},
+      {"eqs", objects_.eqs.count()},
+      {"cqs", objects_.cqs.count()},
+      {"srqs", objects_.srqs.count()},
+      {"qps", objects_.qps.count()},
+  };
+}
+
+}  // namespace hcasim::fw

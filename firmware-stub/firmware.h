@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The card's firmware: the command interface and everything that commands work on. Plugged into an Hca with
+// hca.attach().
+#ifndef HCASIM_FIRMWARE_STUB_FIRMWARE_H
+#define HCASIM_FIRMWARE_STUB_FIRMWARE_H
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <systemc>
+
+#include "firmware-stub/caps.h"
+#include "firmware-stub/cmdq.h"
+#include "firmware-stub/health.h"
+#include "firmware-stub/objects/objects.h"
+#include "firmware-stub/opcodes.h"
+#include "firmware-stub/options.h"
+#include "firmware-stub/pages.h"
+#include "firmware-stub/port_agent.h"
+#include "model/firmware_port.h"
+#include "model/hca.h"
+
+namespace hcasim::fw {
+
+class Firmware : public sc_core::sc_module, public FirmwarePort {
+ public:
+  Firmware(const sc_core::sc_module_name& name, Hca& hca, const Options& options);
+
+  // FirmwarePort: what the hardware asks.
+  std::uint32_t init_seg_read(std::uint32_t offset) override;
+  void init_seg_write(std::uint32_t offset, std::uint32_t value) override;
+  void function_reset() override;
+  void qp_state_changed(std::uint32_t qpn) override;
+  void fatal(const char* what) noexcept override;
+
+  // Faults on request (C API): a health syndrome (0 takes it back), with or without "reset requested"; the cable.
+  void inject_health(std::uint8_t syndrome, bool reset_requested);
+  void inject_link(bool up);
+
+  // What has happened so far, by name; same order always.
+  struct Counter {
+    const char* name;
+    std::uint64_t value;
+  };
+  std::vector<Counter> counters();
+
+  // --- For the handlers --------------------------------------------------------------------------------------
+  Hca& hca() { return hca_; }
+  const Options& options() const { return options_; }
+  Caps& caps() { return caps_; }
+  PagePool& pages() { return pages_; }
+  Objects& objects() { return objects_; }
+  PortAgent& port() { return port_; }
+  Health& health() { return health_; }
+  CmdQueue& cmdq() { return cmdq_; }
+
+  State state() const { return state_; }
+  void set_state(State s) { state_ = s; }
+  std::uint16_t issi = 0;
+  std::string driver_version;
+
+  // Everything the driver has made is gone, in hardware and here; nothing DMAs for it any more. Caps stay.
+  void drop_objects();
+  // As drop_objects(), back to the state before ENABLE_HCA; pages that the host gave are forgotten.
+  void to_power_on();
+
+  void trace_create(ObjType type, std::uint32_t number, std::uint16_t uid = 0);
+  void trace_destroy(ObjType type, std::uint32_t number, std::uint16_t uid = 0);
+
+ private:
+  void fast_teardown();
+
+  Hca& hca_;
+  const Options options_;
+  Caps caps_;
+  Health health_;
+  PagePool pages_;
+  Objects objects_;
+  PortAgent port_;
+  CmdQueue cmdq_;
+  State state_ = State::kOff;
+  std::uint64_t qp_errors_ = 0;
+};
+
+}  // namespace hcasim::fw
+#endif

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// ENABLE, INIT, TEARDOWN, DISABLE and what else a driver says once.
+#include <algorithm>
+#include <cstring>
+
+#include "firmware-stub/firmware.h"
+#include "firmware-stub/handlers.h"
+
+namespace hcasim::fw {
+
+namespace {
+enum : std::uint16_t { kGracefulClose = 0, kForceClose = 1, kPrepareFast = 2 };  // teardown_hca_in.profile
+constexpr std::uint32_t kSupportedIssi = 1u << 0 | 1u << 1;
+constexpr std::uint16_t kMaxIssi = 1;
+constexpr std::uint32_t kIeeeVendorId = 0x0002c9;
+constexpr char kPsid[] = "HCA_0000000001";  // 16 bytes with its padding
+}  // namespace
+
+// A guest that crashed left everything as it was: enabling starts from power-on whatever the state. The command
+// queue stays where the driver has just put it.
+Syndrome enable_hca(Firmware& fw, Command& cmd) {
+  if (cmd.get<prm::enable_hca_in::function_id>() != 0) return Syndrome::kFunction;
+  fw.to_power_on();
+  fw.set_state(State::kEnabled);
+  return Syndrome::kOk;
+}
+
+Syndrome disable_hca(Firmware& fw, Command& cmd) {
+  if (cmd.get<prm::disable_hca_in::function_id>() != 0) return Syndrome::kFunction;
+  fw.to_power_on();
+  return Syndrome::kOk;
+}
+
+Syndrome init_hca(Firmware& fw, Command& cmd) {
+  if (cmd.op_mod != 0) return Syndrome::kOpMod;
+  fw.objects().qps.limit((1u << fw.caps().get<prm::cmd_hca_cap::log_max_qp>()) - 128);
+  fw.set_state(State::kInit);
+  fw.port().start();
+  return Syndrome::kOk;
+}
+
+Syndrome teardown_hca(Firmware& fw, Command& cmd) {
+  using out = prm::teardown_hca_out;
+  switch (cmd.get<prm::teardown_hca_in::profile>()) {
+    case kGracefulClose:
+    case kForceClose:
+      fw.drop_objects();
+      fw.set_state(State::kEnabled);
+      cmd.put<out::state>(0);
+      return Syndrome::kOk;
+    case kPrepareFast:
+      // Queues stop when the driver then writes nic_interface = DISABLED.
+      cmd.put<out::state>(0);
+      return Syndrome::kOk;
+    default: return Syndrome::kTeardownProfile;
+  }
+}
+
+Syndrome query_issi(Firmware& fw, Command& cmd) {
+  using out = prm::query_issi_out;
+  cmd.put<out::current_issi>(fw.issi);
+  cmd.put<out::supported_issi_dw0>(kSupportedIssi);
+  return Syndrome::kOk;
+}
+
+Syndrome set_issi(Firmware& fw, Command& cmd) {
+  const auto v = cmd.get<prm::set_issi_in::current_issi>();
+  if (v > kMaxIssi) return Syndrome::kIssi;
+  fw.issi = static_cast<std::uint16_t>(v);
+  return Syndrome::kOk;
+}
+
+Syndrome set_driver_version(Firmware& fw, Command& cmd) {
+  using in = prm::set_driver_version_in;
+  const char* text = reinterpret_cast<const char*>(cmd.in.data() + in::driver_version::bit_off / 8);
+  fw.driver_version.assign(text, strnlen(text, in::driver_version::count));
+  return Syndrome::kOk;
+}
+
+Syndrome query_adapter(Firmware&, Command& cmd) {
+  using block = prm::query_adapter_out::query_adapter_struct;
+  cmd.put<block::ieee_vendor_id>(kIeeeVendorId);
+  cmd.put<block::vsd_vendor_id>(0x15b3);
+  constexpr std::size_t psid = block::vsd_contd_psid::bit_off / 8;
+  static_assert(sizeof kPsid <= block::vsd_contd_psid::count);
+  std::memcpy(cmd.out.data() + psid, kPsid, sizeof kPsid);
+  return Syndrome::kOk;
+}
+
+Syndrome nop(Firmware&, Command&) { return Syndrome::kOk; }
+
+}  // namespace hcasim::fw

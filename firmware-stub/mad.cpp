@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// MAD_IFC: the agents on the card - subnet management (SMA) and performance management (PMA).
+#include <algorithm>
+#include <cstring>
+
+#include "firmware-stub/firmware.h"
+#include "firmware-stub/handlers.h"
+#include "firmware-stub/mad_formats.h"
+#include "model/prm/eqe.h"
+
+namespace hcasim::fw {
+
+namespace {
+
+constexpr unsigned kPkeysPerBlock = 32, kGuidsPerBlock = 8;
+constexpr std::uint8_t kOneVl = 1;
+
+std::uint8_t mtu_code(unsigned bytes) {
+  std::uint8_t code = 1;
+  for (unsigned mtu = 256; mtu < bytes && code < 5; mtu *= 2) ++code;
+  return code;
+}
+
+// PTYS encodings to those of PortInfo.
+std::uint8_t width_code(unsigned ptys) {
+  switch (ptys) {
+    case 0x1: return 1;    // 1X
+    case 0x2: return 16;   // 2X
+    case 0x8: return 4;    // 8X
+    case 0x10: return 8;   // 12X
+    default: return 2;     // 4X
+  }
+}
+std::uint8_t base_speed(unsigned ptys) { return ptys >= 4 ? 4 : static_cast<std::uint8_t>(ptys); }
+std::uint8_t ext_speed(unsigned ptys) { return ptys < 0x10 ? 0 : static_cast<std::uint8_t>(ptys >> 4); }
+
+template <class T>
+T load(const std::uint8_t* p) {
+  T v;
+  std::memcpy(&v, p, sizeof v);
+  return v;
+}
+template <class T>
+void store(std::uint8_t* p, const T& v) {
+  std::memcpy(p, &v, sizeof v);
+}
+
+struct Mad {
+  Firmware& fw;
+  bool set;              // method Set
+  std::uint32_t modifier;
+  std::uint8_t* data;    // attribute data: the request's, to become the answer's
+};
+
+void node_description(Mad& m) {
+  std::memset(m.data, 0, 64);
+  const std::string& text = m.fw.port().node_description;
+  std::memcpy(m.data, text.data(), std::min<std::size_t>(text.size(), 64));
+}
+
+void node_info(Mad& m) {
+  NodeInfo i{};
+  i.base_version = i.class_version = 1;
+  i.node_type = NodeInfo::kChannelAdapter;
+  i.num_ports = 1;
+  i.system_image_guid = m.fw.port().system_image_guid();
+  i.node_guid = m.fw.port().node_guid();
+  i.port_guid = m.fw.port().port_guid();
+  i.partition_cap = static_cast<std::uint16_t>(m.fw.hca().port().pkeys.size());
+  i.device_id = m.fw.options().device_id;
+  i.local_port = 1;
+  i.vendor_id[1] = 0x02;
+  i.vendor_id[2] = 0xc9;
+  store(m.data, i);
+}
+
+std::uint16_t set_port_info(Mad& m, const PortInfo& i) {
+  PortAgent& agent = m.fw.port();
+  const std::uint16_t lid = i.lid;
+  if (lid == 0 || lid >= 0xc000) return kMadBadField;  // unicast LIDs only
+  const auto state = static_cast<std::uint8_t>(i.speed_supported_state & 0xf);
+  if (state > static_cast<std::uint8_t>(PortState::kActive)) return kMadBadField;
+  agent.set_subnet_prefix(i.gid_prefix);
+  agent.set_lid(lid, i.m_key_protect_lmc & 7, i.master_sm_lid, i.neighbor_mtu_sm_sl & 0xf);
+  agent.set_subnet_timeout(i.rereg_subnet_timeout);
+  // 0: no change
+  if (state != 0 && !agent.set_state(static_cast<PortState>(state))) return kMadBadField;
+  if ((i.rereg_subnet_timeout & 0x80) != 0) agent.client_reregister();
+  return kMadOk;
+}
+
+std::uint16_t port_info(Mad& m) {
+  if (m.modifier > 1) return kMadBadField;  // port 1; 0 means the port that got the MAD
+  if (m.set) {
+    const std::uint16_t status = set_port_info(m, load<PortInfo>(m.data));
+    if (status != kMadOk) return status;
+  }
+  const PortAgent& agent = m.fw.port();
+  const Port& port = m.fw.hca().port();
+  const Profile::Port& profile = m.fw.hca().profile().port;
+  const std::uint8_t width = width_code(profile.ib_link_width), speed = base_speed(profile.ib_link_speed);
+  const std::uint8_t ext = ext_speed(profile.ib_link_speed);
+  const bool up = port.state() != PortState::kDown;
+  PortInfo i{};
+  i.gid_prefix = agent.subnet_prefix();
+  i.lid = port.lid();
+  i.master_sm_lid = port.sm_lid;
+  i.capability_mask = agent.cap_mask;
+  i.local_port = 1;
+  i.width_enabled = i.width_supported = width;
+  i.width_active = up ? width : 0;
+  i.speed_supported_state = static_cast<std::uint8_t>(speed << 4 | static_cast<unsigned>(port.state()));
+  i.physical_state_default = static_cast<std::uint8_t>((up ? 5 : 2) << 4 | 2);
+  i.m_key_protect_lmc = port.lmc & 7;
+  i.speed_active_enabled = static_cast<std::uint8_t>((up ? speed : 0) << 4 | speed);
+  i.neighbor_mtu_sm_sl = static_cast<std::uint8_t>(mtu_code(agent.mtu) << 4 | (port.sm_sl & 0xf));
+  i.vl_cap_init_type = kOneVl << 4;
+  i.init_reply_mtu_cap = mtu_code(profile.max_mtu);
+  i.operational_vls = kOneVl << 4;
+  i.guid_cap = static_cast<std::uint8_t>(port.gids.size());
+  i.rereg_subnet_timeout = agent.subnet_timeout();
+  i.resp_time = 16;
+  i.ext_speed_active_supported = static_cast<std::uint8_t>((up ? ext : 0) << 4 | ext);
+  i.ext_speed_enabled = ext;
+  store(m.data, i);
+  return kMadOk;
+}
+
+std::uint16_t pkey_table(Mad& m) {
+  auto& pkeys = m.fw.hca().port().pkeys;
+  const std::size_t first = std::size_t{m.modifier & 0xffff} * kPkeysPerBlock;
+  if (first + kPkeysPerBlock > pkeys.size()) return kMadBadField;
+  for (unsigned i = 0; i < kPkeysPerBlock; ++i) {
+    if (m.set) pkeys[first + i] = load<be16>(m.data + 2 * i);
+    store(m.data + 2 * i, be16(pkeys[first + i]));
+  }
+  if (m.set) m.fw.hca().port_changed(prm::kPortPkey);
+  return kMadOk;
+}
+
+std::uint16_t guid_info(Mad& m) {
+  const auto& gids = m.fw.hca().port().gids;
+  const std::size_t first = std::size_t{m.modifier} * kGuidsPerBlock;
+  if (m.set || first >= gids.size()) return kMadBadField;
+  for (unsigned i = 0; i < kGuidsPerBlock; ++i) {
+    const bool there = first + i < gids.size();
+    if (there) std::memcpy(m.data + 8 * i, gids[first + i].data() + 8, 8);
+    else std::memset(m.data + 8 * i, 0, 8);
+  }
+  return kMadOk;
+}
+
+std::uint16_t subnet(Mad& m, std::uint16_t attribute) {
+  switch (attribute) {
+    case kAttrNodeDescription:
+      if (m.set) return kMadBadAttribute;
+      node_description(m);
+      return kMadOk;
+    case kAttrNodeInfo:
+      if (m.set) return kMadBadAttribute;
+      node_info(m);
+      return kMadOk;
+    case kAttrPortInfo: return port_info(m);
+    case kAttrPkeyTable: return pkey_table(m);
+    case kAttrGuidInfo: return guid_info(m);
+    default: return kMadBadAttribute;
+  }
+}
+
+template <class T>
+T capped(std::uint64_t v) {
+  return static_cast<T>(std::min<std::uint64_t>(v, static_cast<T>(~T{0})));
+}
+
+std::uint16_t performance(Mad& m, std::uint16_t attribute) {
+  const PortCounters c = m.fw.hca().port().counters();
+  switch (attribute) {
+    case kAttrClassPortInfo: {
+      if (m.set) return kMadBadAttribute;
+      ClassPortInfo i{};
+      i.base_version = i.class_version = 1;
+      i.capability_mask = ClassPortInfo::kExtendedCounters;
+      i.resp_time = 18;
+      store(m.data, i);
+      return kMadOk;
+    }
+    case kAttrPortCounters: {
+      const auto asked = load<PortCountersMad>(m.data);
+      if (asked.port_select > 1 && asked.port_select != 0xff) return kMadBadField;
+      if (m.set) m.fw.hca().port().clear_counters();
+      PortCountersMad i{};
+      i.port_select = asked.port_select;
+      i.counter_select = asked.counter_select;
+      if (!m.set) {
+        i.link_downed = capped<std::uint8_t>(m.fw.port().link_downed);
+        i.rcv_errors = capped<std::uint16_t>(c.rx_errors);
+        i.xmit_discards = capped<std::uint16_t>(c.tx_discards);
+        i.xmit_data = capped<std::uint32_t>(c.tx_bytes / 4);
+        i.rcv_data = capped<std::uint32_t>(c.rx_bytes / 4);
+        i.xmit_packets = capped<std::uint32_t>(c.tx_packets);
+        i.rcv_packets = capped<std::uint32_t>(c.rx_packets);
+      }
+      store(m.data, i);
+      return kMadOk;
+    }
+    case kAttrPortCountersExt: {
+      const auto asked = load<PortCountersExtMad>(m.data);
+      if (asked.port_select > 1 && asked.port_select != 0xff) return kMadBadField;
+      if (m.set) m.fw.hca().port().clear_counters();
+      PortCountersExtMad i{};
+      i.port_select = asked.port_select;
+      i.counter_select = asked.counter_select;
+      if (!m.set) {
+        i.xmit_data = c.tx_bytes / 4;
+        i.rcv_data = c.rx_bytes / 4;
+        i.xmit_packets = c.tx_packets;
+        i.rcv_packets = c.rx_packets;
+        i.unicast_xmit = c.tx_packets - c.tx_multicast;
+        i.unicast_rcv = c.rx_packets - c.rx_multicast;
+        i.multicast_xmit = c.tx_multicast;
+        i.multicast_rcv = c.rx_multicast;
+      }
+      store(m.data, i);
+      return kMadOk;
+    }
+    default: return kMadBadAttribute;
+  }
+}
+
+}  // namespace
+
+Syndrome mad_ifc(Firmware& fw, Command& cmd) {
+  using in = prm::mad_ifc_in;
+  using out = prm::mad_ifc_out;
+  static_assert(in::mad::count == kMadBytes && out::response_mad_packet::count == kMadBytes);
+  if ((cmd.op_mod & ~3u) != 0) return Syndrome::kOpMod;  // bit 0 ignore M_Key, bit 1 ignore B_Key
+  if (cmd.get<in::port>() > 1) return Syndrome::kPortNumber;
+  std::uint8_t* mad = cmd.out.data() + out::response_mad_packet::bit_off / 8;
+  std::memcpy(mad, cmd.in.data() + in::mad::bit_off / 8, kMadBytes);
+  auto header = load<MadHeader>(mad);
+  if (header.base_version != 1) return Syndrome::kMadFormat;
+
+  std::uint16_t status = kMadOk;
+  Mad m{fw, header.method == kMethodSet, header.attr_mod, mad + kMadData};
+  const bool method_ok = header.method == kMethodGet || header.method == kMethodSet;
+  const bool subnet_class = header.mgmt_class == kClassSubnLid || header.mgmt_class == kClassSubnDirected;
+  if (header.method == kMethodTrapRepress && subnet_class) return Syndrome::kOk;  // no traps are sent
+  if (!subnet_class && header.mgmt_class != kClassPerf) {
+    status = kMadBadClass;
+  } else if (!method_ok) {
+    status = kMadBadMethod;
+  } else {
+    status = subnet_class ? subnet(m, header.attr_id) : performance(m, header.attr_id);
+  }
+  header.method = kMethodGetResp;
+  header.status = status;
+  store(mad, header);
+  return Syndrome::kOk;
+}
+
+}  // namespace hcasim::fw

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Multicast groups (IBTA 10.5): ATTACH_TO_MCG, DETACH_FROM_MCG.
+#include "firmware-stub/firmware.h"
+#include "firmware-stub/handlers.h"
+
+namespace hcasim::fw {
+
+namespace {
+template <class In>
+Gid gid_of(const Command& cmd) {
+  Gid gid;
+  for (unsigned i = 0; i < gid.size(); ++i)
+    gid[i] = static_cast<std::uint8_t>(prm::get<typename In::multicast_gid>(cmd.in.data(), i));
+  return gid;
+}
+}  // namespace
+
+Syndrome attach_to_mcg(Firmware& fw, Command& cmd) {
+  using in = prm::attach_to_mcg_in;
+  const std::uint32_t qpn = cmd.get<in::qpn>();
+  QpObject* object = fw.objects().qps.find(qpn);
+  const Qp* qp = fw.hca().qps().find(qpn);
+  if (object == nullptr || qp == nullptr) return Syndrome::kQpNumber;
+  if (qp->type != QpType::kUd) return Syndrome::kMcgQpType;
+  const Gid gid = gid_of<in>(cmd);
+  if (gid[0] != 0xff) return Syndrome::kMcgGid;
+  const std::size_t before = fw.hca().steering().memberships(qpn);
+  if (!fw.hca().steering().attach(gid, qpn)) return Syndrome::kMcgFull;
+  // Attaching twice changes nothing.
+  if (fw.hca().steering().memberships(qpn) != before) ++object->refs;
+  fw.trace_create(ObjType::kMcg, qpn, cmd.uid);
+  return Syndrome::kOk;
+}
+
+Syndrome detach_from_mcg(Firmware& fw, Command& cmd) {
+  using in = prm::detach_from_mcg_in;
+  const std::uint32_t qpn = cmd.get<in::qpn>();
+  QpObject* object = fw.objects().qps.find(qpn);
+  if (object == nullptr) return Syndrome::kQpNumber;
+  if (!fw.hca().steering().detach(gid_of<in>(cmd), qpn)) return Syndrome::kMcgNotAttached;
+  if (object->refs != 0) --object->refs;
+  fw.trace_destroy(ObjType::kMcg, qpn, cmd.uid);
+  return Syndrome::kOk;
+}
+
+}  // namespace hcasim::fw

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// CREATE_QP, DESTROY_QP, QUERY_QP.
+#include <algorithm>
+#include <cstring>
+
+#include "firmware-stub/firmware.h"
+#include "firmware-stub/handlers.h"
+#include "firmware-stub/objects/qp_context.h"
+#include "firmware-stub/objects/ring.h"
+
+namespace hcasim::fw {
+
+namespace {
+
+using In = prm::create_qp_in;
+using C = In::qpc;
+
+enum : std::uint32_t { kRqOwn = 0, kRqSrq = 1, kRqNone = 3 };  // qpc.rq_type
+constexpr unsigned kWqebb = 64;                                 // bytes
+constexpr std::uint64_t kMinRq = 64;                            // bytes: an RQ is a whole number of these
+
+bool type_offered(const Caps& caps, std::uint32_t st) {
+  switch (static_cast<QpType>(st)) {
+    case QpType::kRc: return caps.get<prm::cmd_hca_cap::rc>() != 0;
+    case QpType::kUc: return caps.get<prm::cmd_hca_cap::uc>() != 0;
+    case QpType::kUd: return caps.get<prm::cmd_hca_cap::ud>() != 0;
+    case QpType::kQp0:
+    case QpType::kQp1:
+    case QpType::kRegUmr: return true;
+    default: return false;
+  }
+}
+
+// Asks for what no capability promises.
+bool wants_feature(const Command& cmd) {
+  return cmd.get<C::wq_signature>() != 0 || cmd.get<C::cd_master>() != 0 || cmd.get<C::cd_slave_send>() != 0 ||
+         cmd.get<C::cd_slave_receive>() != 0 || cmd.get<C::cs_req>() != 0 || cmd.get<C::cs_res>() != 0 ||
+         cmd.get<C::block_lb_mc>() != 0 || cmd.get<C::ulp_stateless_offload_mode>() != 0 ||
+         cmd.get<C::offload_type>() != 0 || cmd.get<C::isolate_vl_tc>() != 0 ||
+         cmd.get<C::req_e2e_credit_mode>() != 0 || cmd.get<C::end_padding_mode>() != 0 ||
+         cmd.get<C::lag_tx_port_affinity>() != 0;
+}
+
+struct Geometry {
+  bool has_rq = false, has_sq = false, use_srq = false;
+  unsigned log_rq_size = 0, log_rq_stride = 4, log_sq_size = 0;
+  std::uint64_t rq_bytes = 0, sq_bytes = 0;
+};
+
+Syndrome read_geometry(const Caps& caps, const Command& cmd, Geometry& g) {
+  const std::uint32_t rq_type = cmd.get<C::rq_type>();
+  if (rq_type != kRqOwn && rq_type != kRqSrq && rq_type != kRqNone) return Syndrome::kQpRqType;
+  g.has_rq = rq_type == kRqOwn;
+  g.use_srq = rq_type == kRqSrq;
+  g.has_sq = cmd.get<C::no_sq>() == 0;
+  const unsigned limit = caps.get<prm::cmd_hca_cap::log_max_qp_sz>();
+  if (g.has_rq) {
+    g.log_rq_size = cmd.get<C::log_rq_size>();
+    g.log_rq_stride = cmd.get<C::log_rq_stride>() + 4;
+    if (g.log_rq_size > limit) return Syndrome::kQpSize;
+    g.rq_bytes = std::max(kMinRq, std::uint64_t{1} << (g.log_rq_size + g.log_rq_stride));
+  }
+  if (g.has_sq) {
+    g.log_sq_size = cmd.get<C::log_sq_size>();
+    if (g.log_sq_size > limit) return Syndrome::kQpSize;
+    g.sq_bytes = std::uint64_t{kWqebb} << g.log_sq_size;
+  }
+  return Syndrome::kOk;
+}
+
+}  // namespace
+
+Syndrome create_qp(Firmware& fw, Command& cmd) {
+  Objects& o = fw.objects();
+  Hca& hca = fw.hca();
+  if (cmd.get<In::wq_umem_valid>() != 0 || cmd.get<C::dbr_umem_valid>() != 0) return Syndrome::kUmem;
+  if (cmd.get<In::input_qpn>() != 0) return Syndrome::kQpFeature;  // a number of the driver's choice
+  const std::uint32_t st = cmd.get<C::st>();
+  if (!type_offered(fw.caps(), st)) return Syndrome::kQpType;
+  const auto type = static_cast<QpType>(st);
+  if (wants_feature(cmd)) return Syndrome::kQpFeature;
+  Geometry g;
+  const Syndrome geometry = read_geometry(fw.caps(), cmd, g);
+  if (geometry != Syndrome::kOk) return geometry;
+  if (g.use_srq && !(type == QpType::kRc || type == QpType::kUc || type == QpType::kUd)) return Syndrome::kQpRqType;
+
+  // References. A UMR QP gets its PD with RST2INIT.
+  const std::uint32_t pdn = cmd.get<C::pd>();
+  PlainObject* pd = o.pds.find(pdn);
+  if (pd == nullptr && !(type == QpType::kRegUmr && pdn == 0)) return Syndrome::kQpPd;
+  const std::uint32_t scqn = cmd.get<C::cqn_snd>(), rcqn = cmd.get<C::cqn_rcv>();
+  CqObject* scq = o.cqs.find(scqn);
+  CqObject* rcq = o.cqs.find(rcqn);
+  if (scq == nullptr && (g.has_sq || scqn != 0)) return Syndrome::kQpSendCq;
+  if (rcq == nullptr && (g.has_rq || g.use_srq || rcqn != 0)) return Syndrome::kQpRecvCq;
+  SrqObject* srq = nullptr;
+  const std::uint32_t srqn = cmd.get<C::srqn_rmpn_xrqn>();  // a placeholder unless rq_type says SRQ
+  if (g.use_srq) {
+    srq = o.srqs.find(srqn);
+    if (srq == nullptr) return Syndrome::kQpSrq;
+    if (srq->kind == ObjType::kXrcSrq) return Syndrome::kSrqKind;
+  }
+  if (g.has_sq && o.uars.find(cmd.get<C::uar_page>()) == nullptr) return Syndrome::kQpUar;
+  const std::uint64_t dbr = cmd.get<C::dbr_addr>();
+  if ((dbr & 7) != 0) return Syndrome::kQpDbr;
+  GuestRing ring;
+  if (!read_ring(cmd, In::pas::bit_off / 8, cmd.get<C::log_page_size>(), cmd.get<C::page_offset>(),
+                 g.rq_bytes + g.sq_bytes, ring))
+    return Syndrome::kQpPages;
+  const unsigned special = type == QpType::kQp1 ? 1 : 0;
+  if (is_special(type) && hca.steering().special(special) != 0) return Syndrome::kQpSpecial;
+  if (o.qps.full()) return Syndrome::kQpLimit;
+  if (!fw.pages().charge(kIcmQp)) return Syndrome::kWaitPages;
+
+  std::uint32_t qpn = 0;
+  QpObject* object = o.qps.create(qpn);
+  Qp* qp = hca.qps().create(qpn);
+  if (qp == nullptr) {
+    o.qps.destroy(qpn);
+    fw.pages().release(kIcmQp);
+    return Syndrome::kQpModelRefused;
+  }
+  std::memcpy(object->qpc.data(), prm::ptr<C>(cmd.in.data()), object->qpc.size());
+  if (pd != nullptr) object->pd = pdn, ++pd->refs;
+  if (scq != nullptr) object->scq = scqn, ++scq->refs;
+  if (rcq != nullptr) object->rcq = rcqn, ++rcq->refs;
+  if (srq != nullptr) object->srqn = srqn, ++srq->refs;
+  if (Cq* hw = hca.cqs().find(object->scq)) ++hw->refs;
+  if (Cq* hw = hca.cqs().find(object->rcq)) ++hw->refs;
+  if (Srq* hw = g.use_srq ? hca.qps().find_srq(srqn) : nullptr) ++hw->refs;
+
+  qp->type = type;
+  qp->pd = pdn;
+  qp->scq = scqn;
+  qp->rcq = rcqn;
+  qp->has_sq = g.has_sq;
+  qp->has_rq = g.has_rq;
+  qp->use_srq = g.use_srq;
+  qp->srqn = g.use_srq ? srqn : 0;
+  qp->ring = std::move(ring);
+  qp->log_sq_size = g.log_sq_size;
+  qp->log_rq_size = g.log_rq_size;
+  qp->log_rq_stride = g.log_rq_stride;
+  qp->sq_offset = g.rq_bytes;
+  qp->dbr_addr = dbr;
+  qp->user_index = cmd.get<C::user_index>();
+  qp->uar_page = cmd.get<C::uar_page>();
+  qp->reserved_lkey = cmd.get<C::rlky>() != 0;
+  if (is_special(type)) hca.steering().set_special(special, qpn);
+  cmd.put<prm::create_qp_out::qpn>(qpn);
+  fw.trace_create(ObjType::kQp, qpn, cmd.uid);
+  return Syndrome::kOk;
+}
+
+Syndrome destroy_qp(Firmware& fw, Command& cmd) {
+  Objects& o = fw.objects();
+  Hca& hca = fw.hca();
+  const std::uint32_t qpn = cmd.get<prm::destroy_qp_in::qpn>();
+  const QpObject* object = o.qps.find(qpn);
+  Qp* qp = hca.qps().find(qpn);
+  if (object == nullptr || qp == nullptr) return Syndrome::kQpNumber;
+  if (object->refs != 0) return Syndrome::kQpBusy;
+  if (qp->state != QpState::kRst) {  // engines let go of it first
+    const QpState old = qp->state;
+    qp->state = QpState::kRst;
+    hca.qp_changed(*qp, old);
+  }
+  hca.quiesce();
+  if (is_special(qp->type)) hca.steering().set_special(qp->type == QpType::kQp1 ? 1 : 0, 0);
+  if (PlainObject* pd = o.pds.find(object->pd)) --pd->refs;
+  if (CqObject* cq = o.cqs.find(object->scq)) --cq->refs;
+  if (CqObject* cq = o.cqs.find(object->rcq)) --cq->refs;
+  if (SrqObject* srq = o.srqs.find(object->srqn)) --srq->refs;
+  if (PlainObject* counter = o.q_counters.find(object->counter_set)) --counter->refs;
+  if (Cq* hw = hca.cqs().find(object->scq)) --hw->refs;
+  if (Cq* hw = hca.cqs().find(object->rcq)) --hw->refs;
+  if (Srq* hw = object->srqn != 0 ? hca.qps().find_srq(object->srqn) : nullptr) --hw->refs;
+  hca.qps().destroy(qpn);
+  o.qps.destroy(qpn);
+  fw.pages().release(kIcmQp);
+  fw.trace_destroy(ObjType::kQp, qpn, cmd.uid);
+  return Syndrome::kOk;
+}
+
+Syndrome query_qp(Firmware& fw, Command& cmd) {
+  using out = prm::query_qp_out;
+  using c = out::qpc;
+  const std::uint32_t qpn = cmd.get<prm::query_qp_in::qpn>();
+  const QpObject* object = fw.objects().qps.find(qpn);
+  const Qp* qp = fw.hca().qps().find(qpn);
+  if (object == nullptr || qp == nullptr) return Syndrome::kQpNumber;
+  std::memcpy(prm::ptr<c>(cmd.out.data()), object->qpc.data(), object->qpc.size());
+  cmd.put<out::opt_param_mask>(object->opt_param_mask);
+  // What runs on by itself.
+  constexpr std::uint32_t kDraining = 7;
+  cmd.put<c::state>(qp->draining ? kDraining : static_cast<std::uint32_t>(qp->state));
+  cmd.put<c::next_send_psn>(qp->req.next_psn & kPsnMask);
+  cmd.put<c::last_acked_psn>((qp->req.una_psn - 1) & kPsnMask);
+  cmd.put<c::next_rcv_psn>(qp->resp.expected_psn & kPsnMask);
+  cmd.put<c::rmsn>(qp->resp.msn & kPsnMask);
+  cmd.put<c::cur_retry_count>(qp->req.retries_left & 7);
+  cmd.put<c::cur_rnr_retry>(qp->req.rnr_left & 7);
+  cmd.put<c::hw_sq_wqebb_counter>(qp->req.fetched);
+  cmd.put<c::sw_sq_wqebb_counter>(qp->req.db_counter);
+  cmd.put<c::hw_rq_counter>(qp->resp.rq_consumer);
+  cmd.put<c::sw_rq_counter>(qp->resp.rq_producer);
+  return Syndrome::kOk;
+}
+
+}  // namespace hcasim::fw

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// QP state transitions (IBTA 10.3.1): which are legal, what each takes from the QPC always, and what only when
+// the bit in opt_param_mask asks for it.
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "firmware-stub/firmware.h"
+#include "firmware-stub/handlers.h"
+#include "firmware-stub/objects/qp_context.h"
+
+namespace hcasim::fw {
+
+namespace {
+
+// All transition commands have their input laid out alike.
+using In = prm::rst2init_qp_in;
+using C = In::qpc;
+using Path = C::primary_address_path;
+static_assert(prm::init2rtr_qp_in::qpc::bit_off == C::bit_off && prm::rtr2rts_qp_in::qpc::bit_off == C::bit_off &&
+              prm::rts2rts_qp_in::qpc::bit_off == C::bit_off &&
+              prm::sqerr2rts_qp_in::qpc::bit_off == C::bit_off && prm::sqd2rts_qp_in::qpc::bit_off == C::bit_off &&
+              prm::init2init_qp_in::qpc::bit_off == C::bit_off &&
+              prm::init2rtr_qp_in::opt_param_mask::bit_off == In::opt_param_mask::bit_off);
+
+constexpr std::uint32_t kOptRights = kOptRre | kOptRae | kOptRwe;
+
+struct Transition {
+  std::uint16_t opcode;
+  QpState from, to;
+  std::uint32_t optional_rc, optional_uc, optional_ud;  // opt_param_mask bits that may be set
+};
+
+constexpr Transition kTransitions[] = {
+    {prm::op::RST2INIT_QP, QpState::kRst, QpState::kInit, 0, 0, 0},
+    {prm::op::INIT2INIT_QP, QpState::kInit, QpState::kInit, kOptRights | kOptPkeyIndex | kOptPort,
+     kOptRwe | kOptPkeyIndex | kOptPort, kOptPkeyIndex | kOptQkey | kOptPort},
+    {prm::op::INIT2RTR_QP, QpState::kInit, QpState::kRtr, kOptRights | kOptPkeyIndex, kOptRwe | kOptPkeyIndex,
+     kOptPkeyIndex | kOptQkey},
+    {prm::op::RTR2RTS_QP, QpState::kRtr, QpState::kRts, kOptRights | kOptRnrTimeout, kOptRwe, kOptQkey},
+    {prm::op::RTS2RTS_QP, QpState::kRts, QpState::kRts, kOptRights | kOptRnrTimeout | kOptCounterSet,
+     kOptRwe | kOptCounterSet, kOptQkey | kOptCounterSet},
+    {prm::op::SQERR2RTS_QP, QpState::kSqErr, QpState::kRts, 0, kOptRwe, kOptQkey},
+    {prm::op::SQD_RTS_QP, QpState::kSqd, QpState::kRts, kOptRights | kOptRnrTimeout, kOptRwe, kOptQkey},
+};
+// Bits that ask for path migration. The path is never migrated (cap.apm = 0): PM_STATE may only say "migrated".
+constexpr std::uint32_t kOptMigration = kOptPmState;
+constexpr std::uint32_t kPmMigrated = 3;
+
+const Transition* find_transition(std::uint16_t opcode) {
+  for (const Transition& t : kTransitions)
+    if (t.opcode == opcode) return &t;
+  return nullptr;
+}
+
+std::uint32_t optional_bits(const Transition& t, QpType type) {
+  if (is_reliable(type)) return t.optional_rc | kOptMigration;
+  if (type == QpType::kUc) return t.optional_uc | kOptMigration;
+  if (is_datagram(type)) return t.optional_ud;
+  return t.optional_rc;  // UMR QP
+}
+
+unsigned mtu_bytes(std::uint32_t code) { return code >= 1 && code <= 5 ? 128u << code : 0; }
+
+// The path of INIT2RTR; P_Key index, port and timeout have bits or transitions of their own.
+void read_path(const Command& cmd, AddressPath& p) {
+  p.grh = cmd.get<Path::grh>() != 0;
+  p.mlid = static_cast<std::uint8_t>(cmd.get<Path::mlid>());
+  p.rlid = static_cast<std::uint16_t>(cmd.get<Path::rlid>());
+  p.sgid_index = static_cast<std::uint8_t>(cmd.get<Path::src_addr_index>());
+  p.stat_rate = static_cast<std::uint8_t>(cmd.get<Path::stat_rate>());
+  p.hop_limit = static_cast<std::uint8_t>(cmd.get<Path::hop_limit>());
+  p.tclass = static_cast<std::uint8_t>(cmd.get<Path::tclass>());
+  p.sl = static_cast<std::uint8_t>(cmd.get<Path::sl>());
+  p.flow_label = cmd.get<Path::flow_label>();
+  for (unsigned i = 0; i < p.rgid.size(); ++i)
+    p.rgid[i] = static_cast<std::uint8_t>(prm::get<Path::rgid_rip>(cmd.in.data(), i));
+}
+
+// Collects what the transition changes in a copy; nothing is applied before everything is found good.
+class Modify {
+ public:
+  Modify(Firmware& fw, Command& cmd, const Qp& qp) : fw_(fw), cmd_(cmd), qp_(qp), opt_(cmd.get<In::opt_param_mask>()) {
+    path_ = qp.path;
+    qkey_ = qp.qkey;
+  }
+
+  Syndrome check(const Transition& t);
+  void apply(const Transition& t, Qp& qp, QpObject& object);
+
+ private:
+  bool has(std::uint32_t bit) const { return (opt_ & bit) != 0; }
+  Syndrome check_path();
+  Syndrome check_required(const Transition& t);
+  void apply_rights(Qp& qp, bool read, bool write, bool atomic);
+  void set_counter(Qp& qp, QpObject& object);
+
+  Firmware& fw_;
+  Command& cmd_;
+  const Qp& qp_;
+  const std::uint32_t opt_;
+  AddressPath path_;
+  std::uint32_t qkey_ = 0;
+};
+
+Syndrome Modify::check_path() {
+  const Port& port = fw_.hca().port();
+  if (path_.pkey_index >= port.pkeys.size()) return Syndrome::kQpPath;
+  if (path_.grh && path_.sgid_index >= port.gids.size()) return Syndrome::kQpPath;
+  // Port 0 in the path: the function's only port.
+  return path_.port <= 1 ? Syndrome::kOk : Syndrome::kQpPath;
+}
+
+Syndrome Modify::check_required(const Transition& t) {
+  const Caps& caps = fw_.caps();
+  if (t.opcode == prm::op::RST2INIT_QP) {
+    path_.pkey_index = static_cast<std::uint16_t>(cmd_.get<Path::pkey_index>());
+    path_.port = static_cast<std::uint8_t>(cmd_.get<Path::vhca_port_num>());
+    qkey_ = cmd_.get<C::q_key>();
+    if ((cmd_.get<C::dbr_addr>() & 7) != 0) return Syndrome::kQpDbr;
+    const std::uint32_t counter = cmd_.get<C::counter_set_id>();
+    if (counter != 0 && fw_.objects().q_counters.find(counter) == nullptr) return Syndrome::kQpCounter;
+    if (qp_.type == QpType::kRegUmr && fw_.objects().pds.find(cmd_.get<C::pd>()) == nullptr)
+      return Syndrome::kQpPd;
+  } else if (t.opcode == prm::op::INIT2RTR_QP) {
+    const unsigned mtu = mtu_bytes(cmd_.get<C::mtu>());
+    if (mtu == 0 || mtu > fw_.hca().profile().port.max_mtu) return Syndrome::kQpMtu;
+    if (cmd_.get<C::log_msg_max>() > caps.get<prm::cmd_hca_cap::log_max_msg>()) return Syndrome::kQpMsgSize;
+    if (cmd_.get<C::log_rra_max>() > caps.get<prm::cmd_hca_cap::log_max_ra_res_qp>()) return Syndrome::kQpDepth;
+    if (is_connected(qp_.type)) read_path(cmd_, path_);
+  } else if (t.opcode == prm::op::RTR2RTS_QP) {
+    if (cmd_.get<C::log_sra_max>() > caps.get<prm::cmd_hca_cap::log_max_ra_req_qp>()) return Syndrome::kQpDepth;
+    path_.ack_timeout = static_cast<std::uint8_t>(cmd_.get<Path::ack_timeout>());
+  }
+  return Syndrome::kOk;
+}
+
+Syndrome Modify::check(const Transition& t) {
+  if ((opt_ & ~optional_bits(t, qp_.type)) != 0) return Syndrome::kQpOptMask;
+  if (has(kOptPmState) && cmd_.get<C::pm_state>() != kPmMigrated) return Syndrome::kQpFeature;
+  const Syndrome required = check_required(t);
+  if (required != Syndrome::kOk) return required;
+  if (has(kOptPkeyIndex)) path_.pkey_index = static_cast<std::uint16_t>(cmd_.get<Path::pkey_index>());
+  if (has(kOptPort)) path_.port = static_cast<std::uint8_t>(cmd_.get<Path::vhca_port_num>());
+  if (has(kOptQkey)) qkey_ = cmd_.get<C::q_key>();
+  const bool rights = t.opcode == prm::op::RST2INIT_QP || has(kOptRae);
+  // 1: IB specification. Others need extended atomics, which are not offered.
+  if (rights && cmd_.get<C::rae>() != 0 && cmd_.get<C::atomic_mode>() != prm::k::QPC_ATOMIC_MODE_IB_SPEC)
+    return Syndrome::kQpAtomicMode;
+  if (has(kOptCounterSet)) {
+    const std::uint32_t counter = cmd_.get<C::counter_set_id>();
+    if (counter != 0 && fw_.objects().q_counters.find(counter) == nullptr) return Syndrome::kQpCounter;
+  }
+  return check_path();
+}
+
+void Modify::apply_rights(Qp& qp, bool read, bool write, bool atomic) {
+  if (read) qp.rre = cmd_.get<C::rre>() != 0;
+  if (write) qp.rwe = cmd_.get<C::rwe>() != 0;
+  if (atomic) {
+    qp.rae = cmd_.get<C::rae>() != 0;
+    qp.atomic_mode = static_cast<std::uint8_t>(cmd_.get<C::atomic_mode>());
+  }
+}
+
+void Modify::set_counter(Qp& qp, QpObject& object) {
+  auto& counters = fw_.objects().q_counters;
+  const std::uint32_t next = cmd_.get<C::counter_set_id>();
+  if (PlainObject* old = counters.find(object.counter_set)) --old->refs;
+  if (PlainObject* now = counters.find(next)) ++now->refs;
+  object.counter_set = next;
+  qp.counter_set = static_cast<std::uint8_t>(next);
+  prm::set<prm::qpc::counter_set_id>(object.qpc.data(), next);
+}
+
+void Modify::apply(const Transition& t, Qp& qp, QpObject& object) {
+  std::uint8_t* kept = object.qpc.data();
+  qp.path = path_;
+  qp.qkey = qkey_;
+  if (t.opcode == prm::op::RST2INIT_QP) {
+    if (cmd_.get<C::dbr_addr>() != 0) qp.dbr_addr = cmd_.get<C::dbr_addr>();
+    if (cmd_.get<C::rlky>() != 0) qp.reserved_lkey = true;
+    if (qp.type == QpType::kRegUmr) qp.pd = cmd_.get<C::pd>();
+    set_counter(qp, object);
+    apply_rights(qp, true, true, true);
+    prm::set<prm::qpc::rlky>(kept, qp.reserved_lkey ? 1 : 0);
+    prm::set<prm::qpc::dbr_addr>(kept, qp.dbr_addr);
+  } else if (t.opcode == prm::op::INIT2RTR_QP) {
+    qp.mtu = mtu_bytes(cmd_.get<C::mtu>());
+    qp.log_msg_max = cmd_.get<C::log_msg_max>();
+    qp.remote_qpn = cmd_.get<C::remote_qpn>();
+    qp.log_rra_max = cmd_.get<C::log_rra_max>();
+    qp.min_rnr_nak = static_cast<std::uint8_t>(cmd_.get<C::min_rnr_nak>());
+    qp.resp.expected_psn = cmd_.get<C::next_rcv_psn>();
+    // The whole path, as it came: QUERY_QP gives it back.
+    std::memcpy(prm::ptr<prm::qpc::primary_address_path>(kept), prm::ptr<Path>(cmd_.in.data()), Path::bytes);
+    prm::set<prm::qpc::mtu>(kept, cmd_.get<C::mtu>());
+    prm::set<prm::qpc::log_msg_max>(kept, qp.log_msg_max);
+    prm::set<prm::qpc::remote_qpn>(kept, qp.remote_qpn);
+    prm::set<prm::qpc::log_rra_max>(kept, qp.log_rra_max);
+  } else if (t.opcode == prm::op::RTR2RTS_QP) {
+    qp.retry_count = static_cast<std::uint8_t>(cmd_.get<C::retry_count>());
+    qp.rnr_retry = static_cast<std::uint8_t>(cmd_.get<C::rnr_retry>());
+    qp.log_sra_max = cmd_.get<C::log_sra_max>();
+    qp.req.next_psn = qp.req.una_psn = cmd_.get<C::next_send_psn>();
+    qp.req.retries_left = qp.retry_count;
+    qp.req.rnr_left = qp.rnr_retry;
+    prm::set<prm::qpc::log_ack_req_freq>(kept, cmd_.get<C::log_ack_req_freq>());
+    prm::set<prm::qpc::retry_count>(kept, qp.retry_count);
+    prm::set<prm::qpc::rnr_retry>(kept, qp.rnr_retry);
+    prm::set<prm::qpc::log_sra_max>(kept, qp.log_sra_max);
+  }
+  apply_rights(qp, has(kOptRre), has(kOptRwe), has(kOptRae));
+  if (has(kOptRnrTimeout)) qp.min_rnr_nak = static_cast<std::uint8_t>(cmd_.get<C::min_rnr_nak>());
+  if (has(kOptCounterSet)) set_counter(qp, object);
+  using kept_path = prm::qpc::primary_address_path;
+  prm::set<kept_path::pkey_index>(kept, qp.path.pkey_index);
+  prm::set<kept_path::vhca_port_num>(kept, qp.path.port);
+  prm::set<kept_path::ack_timeout>(kept, qp.path.ack_timeout);
+  prm::set<prm::qpc::q_key>(kept, qp.qkey);
+  prm::set<prm::qpc::rre>(kept, qp.rre ? 1 : 0);
+  prm::set<prm::qpc::rwe>(kept, qp.rwe ? 1 : 0);
+  prm::set<prm::qpc::rae>(kept, qp.rae ? 1 : 0);
+  prm::set<prm::qpc::atomic_mode>(kept, qp.atomic_mode);
+  prm::set<prm::qpc::min_rnr_nak>(kept, qp.min_rnr_nak);
+  prm::set<prm::qpc::pm_state>(kept, kPmMigrated);
+  object.opt_param_mask = opt_;
+}
+
+}  // namespace
+
+Syndrome modify_qp(Firmware& fw, Command& cmd) {
+  const Transition* t = find_transition(cmd.opcode);
+  const std::uint32_t qpn = cmd.get<In::qpn>();
+  QpObject* object = fw.objects().qps.find(qpn);
+  Qp* qp = fw.hca().qps().find(qpn);
+  if (object == nullptr || qp == nullptr) return Syndrome::kQpNumber;
+  if (t == nullptr || qp->state != t->from || qp->draining) return Syndrome::kQpState;
+  Modify modify(fw, cmd, *qp);
+  const Syndrome s = modify.check(*t);
+  if (s != Syndrome::kOk) return s;
+  modify.apply(*t, *qp, *object);
+  qp->state = t->to;
+  fw.hca().qp_changed(*qp, t->from);
+  return Syndrome::kOk;
+}
+
+// 2ERR and 2RST: from any state, with nothing but the number.
+Syndrome move_qp(Firmware& fw, Command& cmd) {
+  static_assert(prm::qp_2err_in::qpn::bit_off == prm::qp_2rst_in::qpn::bit_off);
+  const std::uint32_t qpn = cmd.get<prm::qp_2err_in::qpn>();
+  QpObject* object = fw.objects().qps.find(qpn);
+  Qp* qp = fw.hca().qps().find(qpn);
+  if (object == nullptr || qp == nullptr) return Syndrome::kQpNumber;
+  const QpState old = qp->state;
+  const QpState to = cmd.opcode == prm::op::_2RST_QP ? QpState::kRst : QpState::kErr;
+  if (to == QpState::kRst) {
+    if (PlainObject* counter = fw.objects().q_counters.find(object->counter_set)) --counter->refs;
+    object->counter_set = 0;
+    qp->counter_set = 0;
+    qp->draining = false;
+  }
+  qp->state = to;
+  fw.hca().qp_changed(*qp, old);
+  return Syndrome::kOk;
+}
+
+}  // namespace hcasim::fw

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "firmware-stub/opcodes.h"
+
+#include <algorithm>
+
+#include "firmware-stub/caps.h"
+#include "firmware-stub/handlers.h"
+
+namespace hcasim::fw {
+
+namespace {
+constexpr std::uint8_t kAny = 7, kOn = 6, kPreInit = 2, kRun = 4;
+
+bool has_vport(const Caps& c) { return c.get<prm::cmd_hca_cap::ib_virt>() != 0; }
+bool has_xrc(const Caps& c) { return c.get<prm::cmd_hca_cap::xrc>() != 0; }
+bool has_rmp(const Caps& c) { return c.get<prm::cmd_hca_cap::log_max_rmp>() != 0; }
+bool has_q_counters(const Caps& c) { return c.get<prm::cmd_hca_cap::max_qp_cnt>() != 0; }
+bool has_vport_counters(const Caps& c) { return c.get<prm::cmd_hca_cap::vport_counters>() != 0; }
+bool has_mcg(const Caps& c) { return c.get<prm::cmd_hca_cap::max_qp_mcg>() != 0; }
+bool has_version(const Caps& c) { return c.get<prm::cmd_hca_cap::driver_version>() != 0; }
+bool has_td(const Caps& c) { return c.get<prm::cmd_hca_cap::log_max_transport_domain>() != 0; }
+constexpr bool (*kAlways)(const Caps&) = nullptr;
+
+std::vector<Opcode> make_table() {
+  std::vector<Opcode> table = {
+#define HCASIM_OPCODE(NAME, op, in, out, states, need, handler, time) \
+  {NAME, op, in, out, states, need, handler, TimeClass::time},
+#include "firmware-stub/opcodes.def"
+#undef HCASIM_OPCODE
+  };
+  std::sort(table.begin(), table.end(), [](const Opcode& a, const Opcode& b) { return a.opcode < b.opcode; });
+  return table;
+}
+}  // namespace
+
+const std::vector<Opcode>& all_opcodes() {
+  static const std::vector<Opcode> table = make_table();
+  return table;
+}
+
+const Opcode* find_opcode(std::uint16_t opcode) {
+  const std::vector<Opcode>& t = all_opcodes();
+  auto it = std::lower_bound(t.begin(), t.end(), opcode,
+                             [](const Opcode& o, std::uint16_t v) { return o.opcode < v; });
+  return it != t.end() && it->opcode == opcode ? &*it : nullptr;
+}
+
+}  // namespace hcasim::fw

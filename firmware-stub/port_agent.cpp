@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "firmware-stub/port_agent.h"
+
+#include <algorithm>
+
+#include "model/hca.h"
+#include "model/prm/eqe.h"
+#include "model/prm/field.h"
+
+namespace hcasim::fw {
+
+namespace {
+constexpr std::uint16_t kDefaultPkey = 0xffff;      // full member of the default partition
+constexpr std::uint8_t kSmSubnetTimeout = 18;       // 4.096 us * 2^18: about a second
+}  // namespace
+
+PortAgent::PortAgent(Hca& hca, const Options& options)
+    : hca_(hca),
+      options_(options),
+      node_description("MT" + std::to_string(options.device_id) + " ConnectX5 Ex, hcasim"),
+      mtu(static_cast<std::uint16_t>(hca.profile().port.max_mtu)) {}
+
+void PortAgent::state(PortState s) { hca_.port().set_state(s); }
+
+void PortAgent::set_subnet_prefix(std::uint64_t prefix) {
+  subnet_prefix_ = prefix;
+  Gid& gid = hca_.port().gids.at(0);
+  prm::store64(gid.data(), prefix);
+  prm::store64(gid.data() + 8, port_guid());
+}
+
+void PortAgent::start() {
+  running_ = true;
+  Port& port = hca_.port();
+  std::fill(port.gids.begin(), port.gids.end(), Gid{});
+  std::fill(port.pkeys.begin(), port.pkeys.end(), std::uint16_t{0});
+  port.pkeys.at(0) = kDefaultPkey;
+  set_subnet_prefix(0xfe80000000000000ull);
+  follow();
+}
+
+void PortAgent::link_up() {
+  if (!options_.sm) {
+    state(PortState::kInit);
+    hca_.port_changed(prm::kPortInitialized);
+    return;
+  }
+  Port& port = hca_.port();
+  port.set_lid(options_.lid);
+  port.lmc = 0;
+  port.sm_lid = options_.lid;
+  port.sm_sl = 0;
+  subnet_timeout_ = kSmSubnetTimeout;
+  state(PortState::kActive);
+  hca_.port_changed(prm::kPortActive);
+}
+
+void PortAgent::teardown() {
+  running_ = false;
+  admin_up = true;
+  cap_mask = kCapSystemImageGuid | kCapExtendedSpeeds | kCapClientReregister;
+  subnet_timeout_ = 0;
+  Port& port = hca_.port();
+  port.set_state(PortState::kDown);
+  port.set_lid(0);
+  port.sm_lid = 0;
+}
+
+void PortAgent::cable(bool up) {
+  cable_ = up;
+  follow();
+}
+
+void PortAgent::set_admin(bool up) {
+  admin_up = up;
+  follow();
+}
+
+void PortAgent::follow() {
+  if (!running_) return;
+  const bool up = cable_ && admin_up;
+  if (up == (hca_.port().state() != PortState::kDown)) return;
+  if (up) {
+    link_up();
+  } else {
+    ++link_downed;
+    state(PortState::kDown);
+    hca_.port_changed(prm::kPortDown);
+  }
+}
+
+void PortAgent::set_lid(std::uint16_t lid, std::uint8_t lmc, std::uint16_t sm_lid, std::uint8_t sm_sl) {
+  Port& port = hca_.port();
+  const bool changed = port.lid() != lid || port.lmc != lmc;
+  port.set_lid(lid);
+  port.lmc = lmc;
+  port.sm_lid = sm_lid;
+  port.sm_sl = sm_sl;
+  if (changed) hca_.port_changed(prm::kPortLid);
+}
+
+void PortAgent::client_reregister() { hca_.port_changed(prm::kPortClientRereg); }
+
+bool PortAgent::set_state(PortState wanted) {
+  const PortState now = hca_.port().state();
+  if (wanted == now) return true;
+  switch (wanted) {
+    case PortState::kDown:  // the link trains again and comes back in INIT
+      if (now == PortState::kDown) return true;
+      state(PortState::kDown);
+      hca_.port_changed(prm::kPortDown);
+      state(PortState::kInit);
+      hca_.port_changed(prm::kPortInitialized);
+      return true;
+    case PortState::kArmed:
+      if (now != PortState::kInit && now != PortState::kActive) return false;
+      state(PortState::kArmed);
+      return true;
+    case PortState::kActive:
+      if (now != PortState::kArmed) return false;
+      state(PortState::kActive);
+      hca_.port_changed(prm::kPortActive);
+      return true;
+    default: return false;
+  }
+}
+
+}  // namespace hcasim::fw

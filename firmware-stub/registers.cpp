@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// ACCESS_REG: the table of access registers. Data are read and written in place: the answer's data start as a
+// copy of the request's (local_port and other selectors), the handler fills in the rest.
+#include <algorithm>
+#include <cstring>
+
+#include "firmware-stub/firmware.h"
+#include "firmware-stub/handlers.h"
+
+namespace hcasim::fw {
+
+namespace {
+
+enum : std::uint16_t { kWrite = 0, kRead = 1 };  // op_mod
+
+enum : std::uint16_t {  // mlx5 driver.h, MLX5_REG_*
+  kPmtu = 0x5003,
+  kPtys = 0x5004,
+  kPaos = 0x5006,
+  kPpcnt = 0x5008,
+  kPvlc = 0x500f,
+  kNodeDesc = 0x6001,
+  kHostEndianness = 0x7004,
+};
+
+constexpr std::size_t kNodeDescBytes = 64;
+constexpr std::uint32_t kProtoIb = 1;                          // ptys_reg.proto_mask
+constexpr std::uint32_t kAdminUp = 1, kAdminDown = 2;          // paos_reg
+constexpr std::uint32_t kOneVl = 1;                            // pvlc_reg: VL0 only
+constexpr std::uint32_t kGroupIb = 0x20;                       // ppcnt_reg.grp
+
+struct Access {
+  Firmware& fw;
+  std::uint8_t* data;  // of the answer
+};
+
+struct Register {
+  std::uint16_t id;
+  std::size_t bytes;
+  bool has_port;  // local_port in dword 0 must be ours
+  Syndrome (*read)(Access&);
+  Syndrome (*write)(Access&);
+};
+
+Syndrome read_pmtu(Access& a) {
+  using r = prm::pmtu_reg;
+  prm::set<r::max_mtu>(a.data, a.fw.hca().profile().port.max_mtu);
+  prm::set<r::admin_mtu>(a.data, a.fw.port().mtu);
+  prm::set<r::oper_mtu>(a.data, a.fw.port().mtu);
+  return Syndrome::kOk;
+}
+Syndrome write_pmtu(Access& a) {
+  const std::uint32_t mtu = prm::get<prm::pmtu_reg::admin_mtu>(a.data);
+  const bool power_of_two = mtu != 0 && (mtu & (mtu - 1)) == 0;
+  if (!power_of_two || mtu < 256 || mtu > a.fw.hca().profile().port.max_mtu) return Syndrome::kRegisterValue;
+  a.fw.port().mtu = static_cast<std::uint16_t>(mtu);
+  return read_pmtu(a);
+}
+
+Syndrome read_ptys(Access& a) {
+  using r = prm::ptys_reg;
+  // The Ethernet half stays zero: this port has none.
+  if (prm::get<r::proto_mask>(a.data) != kProtoIb) return Syndrome::kOk;
+  const Profile::Port& port = a.fw.hca().profile().port;
+  const bool up = a.fw.hca().port().state() != PortState::kDown;
+  prm::set<r::ib_link_width_capability>(a.data, port.ib_link_width);
+  prm::set<r::ib_proto_capability>(a.data, port.ib_link_speed);
+  prm::set<r::ib_link_width_admin>(a.data, port.ib_link_width);
+  prm::set<r::ib_proto_admin>(a.data, port.ib_link_speed);
+  prm::set<r::ib_link_width_oper>(a.data, up ? port.ib_link_width : 0);
+  prm::set<r::ib_proto_oper>(a.data, up ? port.ib_link_speed : 0);
+  return Syndrome::kOk;
+}
+
+Syndrome read_paos(Access& a) {
+  using r = prm::paos_reg;
+  prm::set<r::admin_status>(a.data, a.fw.port().admin_up ? kAdminUp : kAdminDown);
+  prm::set<r::oper_status>(a.data, a.fw.hca().port().state() != PortState::kDown ? kAdminUp : kAdminDown);
+  return Syndrome::kOk;
+}
+Syndrome write_paos(Access& a) {
+  const std::uint32_t admin = prm::get<prm::paos_reg::admin_status>(a.data);
+  if (admin != kAdminUp && admin != kAdminDown) return Syndrome::kRegisterValue;
+  a.fw.port().set_admin(admin == kAdminUp);
+  return read_paos(a);
+}
+
+// 8 and 16 bit counters stop at their highest value (IBTA 16.1.3.5).
+template <class F>
+void saturate(std::uint8_t* p, std::uint64_t v) {
+  const std::uint64_t max = (std::uint64_t{1} << F::bits) - 1;
+  prm::set<F>(p, static_cast<typename F::type>(std::min(v, max)));
+}
+
+Syndrome read_ppcnt(Access& a) {
+  using set = prm::ppcnt_reg::counter_set;
+  const PortCounters& c = a.fw.hca().port().counters();
+  switch (prm::get<prm::ppcnt_reg::grp>(a.data)) {
+    case kGroupIb: {
+      using ib = set::ib_port_cntrs_grp_data_layout;
+      saturate<ib::link_downed_counter>(a.data, a.fw.port().link_downed);
+      saturate<ib::port_rcv_errors>(a.data, c.rx_errors);
+      saturate<ib::port_xmit_discards>(a.data, c.tx_discards);
+      break;
+    }
+    default: return Syndrome::kRegisterValue;
+  }
+  if (prm::get<prm::ppcnt_reg::clr>(a.data) != 0) a.fw.hca().port().clear_counters();
+  return Syndrome::kOk;
+}
+
+Syndrome read_pvlc(Access& a) {
+  using r = prm::pvlc_reg;
+  prm::set<r::vl_hw_cap>(a.data, kOneVl);
+  prm::set<r::vl_admin>(a.data, kOneVl);
+  prm::set<r::vl_operational>(a.data, kOneVl);
+  return Syndrome::kOk;
+}
+
+Syndrome read_node_desc(Access& a) {
+  std::memset(a.data, 0, kNodeDescBytes);
+  const std::string& text = a.fw.port().node_description;
+  std::memcpy(a.data, text.data(), std::min(text.size(), kNodeDescBytes));
+  return Syndrome::kOk;
+}
+Syndrome write_node_desc(Access& a) {
+  const char* text = reinterpret_cast<const char*>(a.data);
+  a.fw.port().node_description.assign(text, strnlen(text, kNodeDescBytes));
+  return Syndrome::kOk;
+}
+
+Syndrome write_host_endianness(Access& a) {
+  // Byte 0: 0 little-endian. The model's atomics are made for that.
+  return a.data[0] == 0 ? Syndrome::kOk : Syndrome::kHostEndianness;
+}
+Syndrome read_host_endianness(Access& a) {
+  a.data[0] = 0;
+  return Syndrome::kOk;
+}
+
+constexpr Register kRegisters[] = {
+    {kPmtu, prm::pmtu_reg::bytes, true, read_pmtu, write_pmtu},
+    {kPtys, prm::ptys_reg::bytes, true, read_ptys, nullptr},
+    {kPaos, prm::paos_reg::bytes, true, read_paos, write_paos},
+    {kPpcnt, prm::ppcnt_reg::bytes, true, read_ppcnt, nullptr},
+    {kPvlc, prm::pvlc_reg::bytes, true, read_pvlc, nullptr},
+    {kNodeDesc, kNodeDescBytes, false, read_node_desc, write_node_desc},
+    {kHostEndianness, 16, false, read_host_endianness, write_host_endianness},
+};
+
+}  // namespace
+
+Syndrome access_register(Firmware& fw, Command& cmd) {
+  using in = prm::access_register_in;
+  using out = prm::access_register_out;
+  const std::uint32_t id = cmd.get<in::register_id>();
+  const Register* reg = std::find_if(std::begin(kRegisters), std::end(kRegisters),
+                                     [id](const Register& r) { return r.id == id; });
+  if (reg == std::end(kRegisters)) return Syndrome::kRegister;
+  if (cmd.op_mod != kWrite && cmd.op_mod != kRead) return Syndrome::kOpMod;
+  constexpr std::size_t in_at = in::register_data::bit_off / 8, out_at = out::register_data::bit_off / 8;
+  if (cmd.in_len < in_at + reg->bytes) return Syndrome::kRegisterLength;
+  if (cmd.out_len < out_at + reg->bytes) return Syndrome::kOutputShort;
+  const auto handler = cmd.op_mod == kRead ? reg->read : reg->write;
+  if (handler == nullptr) return Syndrome::kRegisterRead;
+  Access access{fw, cmd.out.data() + out_at};
+  std::memcpy(access.data, cmd.in.data() + in_at, reg->bytes);
+  if (reg->has_port && prm::get<prm::pmtu_reg::local_port>(access.data) != 1) return Syndrome::kPortNumber;
+  return handler(access);
+}
+
+}  // namespace hcasim::fw
