@@ -2,16 +2,16 @@
 /// The one list of trace points: what each tells, in which units.
 ///
 /// X(enumerator, name, kind, obj, index, a0, a1, help)
-///   kind  kNormal: a stage of a WQE or its completion; kError: errors and retries, counted even when tracing is
-///         off; kCommand, kObject: the firmware's side.
+///   kind  kNormal: a stage of a WQE or its completion; kError: errors and retries, counted even when tracing
+///         is off; kCommand, kObject: the firmware's side.
 ///   obj   32 bits: what the record is about.
 ///   index 32 bits, a0 and a1 64 bits: arguments; "-" where unused (0).
 ///
-/// "qpn" is the QPN or SQN of the WQE's *sender* (Tracer::tag() tells QPNs of different HCAs apart), and "serial"
-/// the number of the WQE in that send queue: 0 for the first after RST, then counting up, 32 bits. Points at the
-/// responder use the sender's qpn and serial, which an in-process packet carries beside its headers; a packet
-/// from outside has qpn 0. All times are picoseconds of simulated time; a point may be recorded ahead of its
-/// time, so records are not sorted.
+/// "qpn" is the QPN or SQN of the WQE's *sender* (Tracer::tag() tells QPNs of different HCAs apart), and
+/// "serial" the number of the WQE in that send queue: 0 for the first after RST, then counting up, 32 bits.
+/// Points at the responder use the sender's qpn and serial, which an in-process packet carries beside its
+/// headers; a packet from outside has qpn 0. All times are picoseconds of simulated time; a point may be
+/// recorded ahead of its time, so records are not sorted.
 ///
 /// New points go to the end of their group: files name their points, so numbers may change.
 #pragma once
@@ -31,14 +31,14 @@
     "MKEYs and MTTs of the WQE's data were looked up")                                                       \
   X(kGathered,      gathered,        kNormal, "qpn", "serial", "bytes", "-",                                 \
     "the last payload byte arrived from host memory")                                                        \
-  X(kPacketTxFirst, packet_tx_first, kNormal, "qpn", "serial", "PSN 23:0, BTH opcode 31:24", "payload bytes", \
-    "the first bit of the first packet left the port")                                                       \
+  X(kPacketTxFirst, packet_tx_first, kNormal, "qpn", "serial", "PSN 23:0, BTH opcode 31:24",                 \
+    "payload bytes", "the first bit of the first packet left the port")                                      \
   X(kPacketTxLast,  packet_tx_last,  kNormal, "qpn", "serial", "PSN 23:0, BTH opcode 31:24", "packets",      \
     "the last bit of the last packet left the port")                                                         \
-  X(kPacketRx,      packet_rx,       kNormal, "qpn", "serial", "PSN 23:0, BTH opcode 31:24", "payload bytes", \
-    "a request packet arrived completely at the responder")                                                  \
-  X(kChecked,       checked,         kNormal, "qpn", "serial", "PSN 23:0, BTH opcode 31:24", "responder QPN", \
-    "its PSN, P_Key and rights were found good")                                                             \
+  X(kPacketRx,      packet_rx,       kNormal, "qpn", "serial", "PSN 23:0, BTH opcode 31:24",                 \
+    "payload bytes", "a request packet arrived completely at the responder")                                 \
+  X(kChecked,       checked,         kNormal, "qpn", "serial", "PSN 23:0, BTH opcode 31:24",                 \
+    "responder QPN", "its PSN, P_Key and rights were found good")                                            \
   X(kRwqeFetch,     rwqe_fetch,      kNormal, "qpn", "serial", "receive WQE counter",                        \
     "receive queue: QPN, RQN or SRQN", "the receive WQE arrived from host memory")                           \
   X(kScattered,     scattered,       kNormal, "qpn", "serial", "bytes", "responder QPN",                     \
@@ -79,7 +79,7 @@
     "no receive WQE: the responder sent an RNR NAK")                                                         \
   X(kRnrRx,         rnr_rx,          kError,  "qpn", "serial", "PSN", "RNR timer code",                      \
     "an RNR NAK arrived at the requester")                                                                   \
-  X(kTimeout,       timeout,         kError,  "qpn", "serial", "oldest PSN not acknowledged", "retries left", \
+  X(kTimeout,       timeout,         kError,  "qpn", "serial", "oldest PSN not acked", "retries left",       \
     "the requester's ACK timer ran out")                                                                     \
   X(kRetransmit,    retransmit,      kError,  "qpn", "serial", "PSN to start again from", "packets",         \
     "the requester sends again")                                                                             \
@@ -111,7 +111,8 @@
   X(kCmdStart,      cmd_start,       kCommand, "slot", "seq", "opcode 15:0, op_mod 31:16, uid 47:32",        \
     "input bytes", "a command was taken from the queue; blob: input")                                        \
   X(kCmdDone,       cmd_done,        kCommand, "slot", "seq",                                                \
-    "opcode 15:0, status 23:16, delivery status 31:24", "syndrome 31:0, output bytes 63:32", "a command was answered; blob: output") \
+    "opcode 15:0, status 23:16, delivery status 31:24", "syndrome 31:0, output bytes 63:32",                 \
+    "a command was answered; blob: output")                                                                  \
   X(kCmdBad,        cmd_bad,         kError,  "slot", "seq", "delivery status", "reason",                    \
     "a command queue entry or mailbox chain is wrong")                                                       \
   X(kObjCreate,     obj_create,      kObject, "number", "uid",                                               \

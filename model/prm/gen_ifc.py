@@ -12,11 +12,13 @@ import os
 import re
 import sys
 
-KEYWORDS = set("""alignas alignof and and_eq asm auto bitand bitor bool break case catch char class compl const
-constexpr continue decltype default delete do double else enum explicit export extern false float for friend goto
-if inline int long mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected public
-register return short signed sizeof static struct switch template this throw true try typedef typeid typename
-union unsigned using virtual void volatile while xor xor_eq linux unix errno major minor""".split())
+KEYWORDS = set("""
+alignas alignof and and_eq asm auto bitand bitor bool break case catch char class compl const constexpr
+continue decltype default delete do double else enum explicit export extern false float for friend goto if
+inline int long mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected public
+register return short signed sizeof static struct switch template this throw true try typedef typeid
+typename union unsigned using virtual void volatile while xor xor_eq linux unix errno major minor
+""".split())
 # Names that the hand-written part of the namespace, or each generated structure, uses itself.
 HELPERS = set("""bits bytes bit_off Base Field Array StructArray Bytes get set ptr at fits op k Op StructInfo
 FieldInfo find_struct dump opcode_name load32 load64 store32 store64 be16 be32 be64 wire""".split())
@@ -122,8 +124,8 @@ class Parser:
         for n, t in enumerate(toks):
             if re.match(r"(0[xX][0-9a-fA-F]+|\d+)[uUlL]*$", t):
                 t = t.rstrip("uUlL")
-                out.append(str(int(t, 16) if t[:2] in ("0x", "0X") else int(t, 8) if len(t) > 1 and t[0] == "0"
-                               else int(t)))
+                base = 16 if t[:2] in ("0x", "0X") else 8 if len(t) > 1 and t[0] == "0" else 10
+                out.append(str(int(t, base)))
             elif re.match(r"[A-Za-z_]", t):
                 if t in ("BIT", "BIT_ULL"):
                     out.append("1 <<")
@@ -390,7 +392,9 @@ def write_names(p, source, out):
     w(f"const unsigned kStructCount = {len(p.layouts)};")
     ops = {}
     for name, value in p.enums.items():
-        if name.startswith("MLX5_CMD_OP_") and 0 <= value <= 0xFFFF and not re.search(r"_(MAX|START|END)$", name):
+        if not name.startswith("MLX5_CMD_OP_") or re.search(r"_(MAX|START|END)$", name):
+            continue
+        if 0 <= value <= 0xFFFF:
             ops.setdefault(value, name[12:])
     w("const OpcodeInfo kOpcodes[] = {  // sorted by value")
     for value in sorted(ops):

@@ -12,7 +12,8 @@ fail() { echo "FAILED: $*" >&2; exit 1; }
 grep -q '^SEND  *OK  *1000 ' "$dir/out" || fail "summary lacks the 1000 SENDs"
 "$tool" "$dir/t" --wqe --limit 3 | grep -c ' SEND ' | grep -qx 3 || fail "--limit 3"
 "$tool" "$dir/t" --json > "$dir/j"
-python3 -c 'import json,sys; d=json.load(open(sys.argv[1])); assert len(d["wqes"])==1000 and d["summary"]["wqes"]==1000' "$dir/j" || fail "--json"
+python3 -c 'import json,sys; d=json.load(open(sys.argv[1]))
+assert len(d["wqes"])==1000 and d["summary"]["wqes"]==1000' "$dir/j" || fail "--json"
 "$tool" "$dir/t" --perfetto "$dir/p"
 python3 -c 'import json,sys; assert json.load(open(sys.argv[1]))["traceEvents"]' "$dir/p" || fail "--perfetto"
 "$tool" "$dir/t" --qpn 0x43 --wqe | grep -q SEND && fail "--qpn does not filter"
