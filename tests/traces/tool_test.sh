@@ -23,9 +23,9 @@ python3 -c 'import json,sys; assert json.load(open(sys.argv[1]))["traceEvents"]'
 # Damage is told and what can be read is shown.
 head -c -100 "$dir/t" > "$dir/cut"
 rc=0; "$tool" "$dir/cut" > /dev/null 2> "$dir/err" || rc=$?
-[ $rc = 3 ] && grep -q "ends within" "$dir/err" || fail "a cut file gives $rc: $(cat "$dir/err")"
+{ [ $rc = 3 ] && grep -q "ends within" "$dir/err"; } || fail "a cut file gives $rc: $(cat "$dir/err")"
 rc=0; "$tool" /dev/null 2> "$dir/err" || rc=$?
-[ $rc = 1 ] && grep -q "not an hcasim trace" "$dir/err" || fail "no trace file gives $rc: $(cat "$dir/err")"
+{ [ $rc = 1 ] && grep -q "not an hcasim trace" "$dir/err"; } || fail "no trace file gives $rc: $(cat "$dir/err")"
 rc=0; "$tool" 2> "$dir/err" || rc=$?
 [ $rc = 2 ] || fail "no file named gives $rc"
 "$tool" "$dir/t" --perfetto /no/such/dir/x 2> /dev/null && fail "unwritable output"
