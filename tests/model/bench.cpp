@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "bench.h"
+
+namespace hcasim::test {
+
+namespace {
+Profile with_two_tags() {
+  Profile p;
+  p.pcie.tags = 2;
+  return p;
+}
+}  // namespace
+
+Bench::Bench()
+    : few_tags(with_two_tags()),
+      dma("dma", profile, host, tracer, faults),
+      dma_few_tags("dma_few_tags", few_tags, host, tracer, faults),
+      eqs(profile, dma, tracer),
+      cqs("cqs", profile, dma, eqs, tracer, faults),
+      port("port", profile, tracer, faults) {
+  sc_core::sc_report_handler::set_actions(sc_core::SC_ID_NO_SC_START_ACTIVITY_, sc_core::SC_DO_NOTHING);
+  dma.on_write_error([this](Time t, WriteOwner owner) { write_errors.emplace_back(t, owner); });
+  port.on_receive([this](Time t, PacketRef& packet) { received.emplace_back(t, packet); });
+}
+
+void Bench::run(Time duration) {
+  if (duration) sc_core::sc_start(to_sc(duration), sc_core::SC_RUN_TO_TIME);
+  while (sc_core::sc_pending_activity_at_current_time()) sc_core::sc_start(sc_core::SC_ZERO_TIME);
+}
+
+void Bench::reset() {
+  run_ns(1);  // elaborates, the first time
+  dma.reset();
+  dma_few_tags.reset();
+  cqs.clear();
+  eqs.clear();
+  port.reset();
+  port.faults() = PortFaults();
+  port.reseed();
+  dma.set_enabled(true);
+  dma_few_tags.set_enabled(true);
+  host.clear();
+  write_errors.clear();
+  received.clear();
+}
+
+Bench& bench() {
+  static auto* made = new Bench;  // lives as long as the SystemC kernel: to the end
+  return *made;
+}
+
+}  // namespace hcasim::test

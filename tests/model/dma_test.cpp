@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "model/pcie/dma.h"
+
+#include <gmock/gmock.h>
+
+#include "bench.h"
+
+namespace hcasim::test {
+namespace {
+
+class DmaTest : public BlockTest {
+ protected:
+  Time wire(double bytes) const { return static_cast<Time>(bytes * b.profile.pcie.ps_per_byte()); }
+  std::uint8_t at(std::uint64_t addr) const { return b.host.memory[addr]; }
+  std::uint8_t buf[32768] = {};
+};
+
+constexpr Time kRounding = 1500;  // whole cycles of 1 ns, and fractions of a byte's time
+
+TEST_F(DmaTest, SmallReadTakesTheRoundTrip) {
+  b.host.memory[100] = 7;
+  const Time t = sim_now();
+  const ReadDone r = b.dma.read(t, 100, buf, 64);
+  EXPECT_TRUE(r.ok);
+  EXPECT_EQ(buf[0], 7);
+  EXPECT_NEAR(r.at - t, b.profile.pcie.read_latency + wire(24), kRounding);
+  EXPECT_EQ(b.dma.bytes_read(), 64u);
+}
+
+TEST_F(DmaTest, LargeReadTakesTheLinksTimePerByte) {
+  const Time t = sim_now();
+  const Time small = b.dma.read(t, 0, buf, 64).at - t;
+  b.dma.reset();
+  b.dma.set_enabled(true);
+  const Time large = b.dma.read(t, 0, buf, 16384).at - t;
+  // 64 completions of 256 bytes, 20 bytes of overhead each; 32 requests.
+  EXPECT_NEAR(large - small, wire(16384 - 64 + 63 * 20 + 31 * 24), 2 * kRounding);
+}
+
+TEST_F(DmaTest, ReadsShareTheLink) {
+  const Time t = sim_now();
+  Time last = 0;
+  for (int i = 0; i < 100; ++i) last = std::max(last, b.dma.read(t, 0, buf, 4096).at);
+  const double bytes = 100 * (4096 + 16 * 20);
+  EXPECT_GT(last - t, wire(bytes));
+  EXPECT_LT(last - t, wire(bytes) + b.profile.pcie.read_latency + wire(3000));
+}
+
+TEST_F(DmaTest, AnEarlierReadAskedForLaterIsNotHeldUp) {
+  const Time t = sim_now();
+  b.dma.read(t + from_ns(5000), 0, buf, 64);
+  const ReadDone r = b.dma.read(t, 0, buf, 64);
+  EXPECT_LT(r.at - t, b.profile.pcie.read_latency + from_ns(10));
+}
+
+TEST_F(DmaTest, OutstandingReadsAreBoundedByTags) {
+  const Time t = sim_now();
+  Time at[6];
+  for (Time& a : at) a = b.dma_few_tags.read(t, 0, buf, 64).at;
+  const Time latency = b.profile.pcie.read_latency;
+  EXPECT_LT(at[1] - t, latency + from_ns(20));
+  EXPECT_GE(at[2] - t, 2 * latency);
+  EXPECT_LT(at[3] - t, 2 * latency + from_ns(20));
+  EXPECT_GE(at[5] - t, 3 * latency);
+  // Eight requests of one read, two at a time.
+  b.dma_few_tags.reset();
+  b.dma_few_tags.set_enabled(true);
+  EXPECT_GE(b.dma_few_tags.read(t, 0, buf, 4096).at - t, 4 * latency);
+}
+
+TEST_F(DmaTest, WritesAreSeenWhenTheyArriveAndNotBefore) {
+  buf[0] = 1;
+  const Time t = sim_now();
+  const Time visible = b.dma.post_write(t, 500, buf, 8, {});
+  EXPECT_NEAR(visible - t, b.profile.pcie.write_latency + wire(32), kRounding);
+  b.run(visible - t - 1);
+  EXPECT_EQ(at(500), 0);
+  b.run(1);
+  EXPECT_EQ(at(500), 1);
+  ASSERT_EQ(b.host.events.size(), 1u);
+  EXPECT_EQ(b.host.events[0].at, visible);
+  EXPECT_EQ(b.dma.bytes_written(), 8u);
+}
+
+TEST_F(DmaTest, WritesKeepTheOrderOfTheirCalls) {
+  const Time t = sim_now();
+  b.dma.post_write(t + from_ns(900), 0x2000, buf, 8, {});
+  b.dma.post_write(t, 0x1000, buf, 5000, {});
+  b.dma.post_write(t, 0x100, buf, 8, {}, true);
+  b.dma.post_msix(t, 3);
+  b.dma.post_write(t, 0x200, buf, 8, {});
+  b.run_ns(100000);
+  std::vector<std::uint64_t> order;
+  for (const auto& e : b.host.events) order.push_back(e.msix ? 1000000 + e.addr : e.addr);
+  EXPECT_THAT(order, ::testing::ElementsAre(0x2000, 0x1000, 0x2000, 0x100, 1000003, 0x200));
+}
+
+TEST_F(DmaTest, AGroupBecomesVisibleTogetherInOneActivation) {
+  const Time t = sim_now();
+  Time first = 0, last = 0;
+  for (int i = 0; i < 4; ++i) {
+    last = b.dma.post_write(t + from_ns(100 * i), 0x100u + 16 * i, buf, 16, {}, i < 3);
+    if (i == 0) first = last;
+  }
+  EXPECT_GT(last, first);
+  const std::uint64_t before = g_activations;
+  b.run(last - t);
+  EXPECT_EQ(g_activations - before, 1u);
+  ASSERT_EQ(b.host.events.size(), 4u);
+  for (const auto& e : b.host.events) EXPECT_EQ(e.at, last);
+}
+
+TEST_F(DmaTest, AGroupThatNothingClosesIsWrittenInTheEnd) {
+  const Time t = sim_now();
+  const Time due = b.dma.post_write(t, 0x100, buf, 16, {}, true);
+  b.run(due - t + Dma::kGroupLimit - 1);
+  EXPECT_TRUE(b.host.events.empty());
+  b.run(1);
+  EXPECT_EQ(b.host.events.size(), 1u);
+}
+
+TEST_F(DmaTest, LargeWritesArriveWhole) {
+  for (std::size_t i = 0; i < sizeof buf; ++i) buf[i] = static_cast<std::uint8_t>(i * 7 + i / 256);
+  b.dma.post_write(sim_now(), 0x333, buf, 20000, {});
+  b.run_ns(100000);
+  EXPECT_EQ(std::memcmp(&b.host.memory[0x333], buf, 20000), 0);
+}
+
+TEST_F(DmaTest, APacketsBytesStayWithThePacketUntilWritten) {
+  PacketRef p = PacketPool::make();
+  for (unsigned i = 0; i < 1000; ++i) p->data()[i] = static_cast<std::uint8_t>(i);
+  b.dma.post_write(sim_now(), 0x500, p, 100, 500, {});
+  p = PacketRef();
+  PacketRef other = PacketPool::make();
+  std::memset(other->data(), 0xee, kMaxPayload);
+  b.run_ns(10000);
+  EXPECT_EQ(at(0x500), 100);
+  EXPECT_EQ(at(0x500 + 499), static_cast<std::uint8_t>(599));
+}
+
+TEST_F(DmaTest, ManyWritesGrowTheQueue) {
+  for (std::uint32_t i = 0; i < 1000; ++i) b.dma.post_write(sim_now(), 4 * i, &i, 4, {}, i % 3 != 0);
+  b.run_ns(100000);
+  for (std::uint32_t i = 0; i < 1000; ++i) {
+    std::uint32_t v;
+    std::memcpy(&v, &b.host.memory[4 * i], 4);
+    ASSERT_EQ(v, i);
+  }
+}
+
+TEST_F(DmaTest, FlushWritesNow) {
+  buf[0] = 9;
+  b.dma.post_write(sim_now(), 0x40, buf, 1, {}, true);
+  b.dma.post_msix(sim_now(), 5);
+  std::uint8_t seen = 0;
+  EXPECT_TRUE(b.dma.read(sim_now(), 0x40, &seen, 1).ok);
+  EXPECT_EQ(seen, 0);
+  EXPECT_TRUE(b.dma.read_flush(sim_now(), 0x40, &seen, 1).ok);
+  EXPECT_EQ(seen, 9);
+  EXPECT_EQ(b.host.events.size(), 2u);
+  b.run_ns(10000);
+  EXPECT_EQ(b.host.events.size(), 2u);
+}
+
+TEST_F(DmaTest, ARefusedReadSaysSo) {
+  EXPECT_FALSE(b.dma.read(sim_now(), FakeHost::kSize - 4, buf, 8).ok);
+  EXPECT_FALSE(b.dma.read(sim_now(), ~0ULL, buf, 8).ok);
+  EXPECT_EQ(b.dma.errors(), 2u);
+}
+
+TEST_F(DmaTest, ARefusedWriteIsToldToItsOwner) {
+  b.dma.post_write(sim_now(), FakeHost::kSize, buf, 8, {WriteOwner::kCq, 12});
+  b.dma.post_write(sim_now(), FakeHost::kSize, buf, 8, {});
+  b.run_ns(10000);
+  ASSERT_EQ(b.write_errors.size(), 1u);
+  EXPECT_EQ(b.write_errors[0].second.kind, WriteOwner::kCq);
+  EXPECT_EQ(b.write_errors[0].second.number, 12u);
+  EXPECT_EQ(b.dma.errors(), 2u);
+}
+
+TEST_F(DmaTest, SwitchedOffTheHostIsNotAsked) {
+  b.dma.set_enabled(false);
+  EXPECT_FALSE(b.dma.read(sim_now(), 0, buf, 8).ok);
+  b.dma.post_write(sim_now(), 0, buf, 8, {WriteOwner::kQp, 1});
+  b.dma.post_msix(sim_now(), 1);
+  b.run_ns(10000);
+  EXPECT_EQ(b.host.reads, 0u);
+  EXPECT_TRUE(b.host.events.empty());
+  EXPECT_EQ(b.dma.errors(), 2u);
+}
+
+TEST_F(DmaTest, ResetForgetsWhatIsQueued) {
+  b.dma.post_write(sim_now(), 0, buf, 8, {});
+  b.dma.post_msix(sim_now(), 1);
+  b.dma.reset();
+  b.run_ns(10000);
+  EXPECT_TRUE(b.host.events.empty());
+}
+
+}  // namespace
+}  // namespace hcasim::test

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "model/occupancy.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+
+namespace hcasim {
+namespace {
+
+TEST(Occupancy, BackToBack) {
+  Occupancy o;
+  EXPECT_EQ(o.reserve(100, 10), 100);
+  EXPECT_EQ(o.reserve(100, 10), 110);
+  EXPECT_EQ(o.reserve(115, 10), 120);
+  EXPECT_EQ(o.free_at(), 130);
+}
+
+TEST(Occupancy, AnEarlierTimeGetsTheGapThatWasLeft) {
+  Occupancy o;
+  EXPECT_EQ(o.reserve(1000, 10), 1000);
+  EXPECT_EQ(o.reserve(500, 10), 500);
+  EXPECT_EQ(o.reserve(500, 10), 510);
+  EXPECT_EQ(o.reserve(985, 10), 985);
+  EXPECT_EQ(o.reserve(985, 10), 1010);  // 5 are left before 1000
+  EXPECT_EQ(o.reserve(0, 400), 0);
+  EXPECT_EQ(o.reserve(0, 400), 520);
+}
+
+TEST(Occupancy, NeverTwoAtOnce) {
+  std::mt19937 random(7);
+  Occupancy o;
+  std::map<Time, Time> taken;  // start -> end
+  Time base = 0;
+  for (int i = 0; i < 20000; ++i) {
+    base += random() % 20;
+    const Time t = base + random() % 500, duration = 1 + random() % 30;
+    const Time start = o.reserve(t, duration);
+    ASSERT_GE(start, t);
+    const auto next = taken.lower_bound(start);
+    if (next != taken.end()) {
+      ASSERT_LE(start + duration, next->first);
+    }
+    if (next != taken.begin()) {
+      ASSERT_LE(std::prev(next)->second, start);
+    }
+    taken[start] = start + duration;
+  }
+}
+
+}  // namespace
+}  // namespace hcasim

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "model/profile.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+namespace hcasim {
+namespace {
+
+using ::testing::HasSubstr;
+
+class ProfileFile : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (std::filesystem::temp_directory_path() / "hcasim-profile-XXXXXX").string();
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    folder = name;
+  }
+  void TearDown() override { std::filesystem::remove_all(folder); }
+  bool load(const std::string& text) {
+    std::ofstream(folder + "/card.toml") << text;
+    return Profile::load("card", {"/nowhere", folder}, profile, err);
+  }
+  std::string folder, err;
+  Profile profile;
+};
+
+TEST_F(ProfileFile, WhatItDoesNotNameKeepsItsDefault) {
+  ASSERT_TRUE(load("name = \"x\"\n[pcie]\nlanes = 8\n")) << err;
+  EXPECT_EQ(profile.name, "x");
+  EXPECT_EQ(profile.pcie.lanes, 8u);
+  EXPECT_EQ(profile.pcie.generation, Profile().pcie.generation);
+  EXPECT_EQ(profile.engine.burst_packets, Profile().engine.burst_packets);
+}
+
+TEST_F(ProfileFile, TimesAreWholeCycles) {
+  ASSERT_TRUE(load("[core]\nclock_mhz = 400\n[engine]\ndoorbell_ns = 11\ncqe_ns = 1.2\n")) << err;
+  EXPECT_EQ(profile.cycle, 2500);
+  EXPECT_EQ(profile.engine.doorbell, 10000);
+  EXPECT_EQ(profile.engine.cqe, 0);
+}
+
+TEST_F(ProfileFile, UnknownKeysAreToldWithLineAndWhatIsAllowed) {
+  EXPECT_FALSE(load("[engine]\n\ndorbell_ns = 3\n"));
+  EXPECT_THAT(err, HasSubstr("card.toml:3: engine.dorbell_ns: unknown"));
+  EXPECT_THAT(err, HasSubstr("doorbell_ns"));
+  EXPECT_FALSE(load("[core]\n[enigne]\n"));
+  EXPECT_THAT(err, HasSubstr("card.toml:2: enigne: unknown"));
+  EXPECT_FALSE(load("doorbell_ns = 3\n"));
+  EXPECT_THAT(err, HasSubstr("card.toml:1: doorbell_ns: unknown"));
+}
+
+TEST_F(ProfileFile, WrongValuesAreToldWithWhatIsAllowed) {
+  const struct {
+    const char *text, *message;
+  } cases[] = {
+      {"[pcie]\nlanes = 3\n", "card.toml:2: pcie.lanes: must be a whole number from 1 to 16, a power of two"},
+      {"[pcie]\ngeneration = 9\n", "card.toml:2: pcie.generation: must be a whole number from 1 to 5"},
+      {"[pcie]\ntags = \"many\"\n", "pcie.tags: must be"},
+      {"[pcie]\ntags = 1.5\n", "pcie.tags: must be"},
+      {"[pcie]\nefficiency = nan\n", "pcie.efficiency: must be a number from 0.05 to 1"},
+      {"[pcie]\nread_latency_ns = -1\n", "pcie.read_latency_ns: must be"},
+      {"[pcie]\nread_latency_ns = 1e30\n", "pcie.read_latency_ns: must be"},
+      {"name = 3\n", "card.toml:1: name: a string"},
+      {"pcie = 3\n", "card.toml:1: pcie: unknown"},
+  };
+  for (const auto& c : cases) {
+    EXPECT_FALSE(load(c.text)) << c.text;
+    EXPECT_THAT(err, HasSubstr(c.message));
+  }
+}
+
+TEST_F(ProfileFile, BrokenFilesAreToldWithTheirLine) {
+  EXPECT_FALSE(load("[pcie]\nlanes = = 3\n"));
+  EXPECT_THAT(err, HasSubstr("card.toml:2: "));
+}
+
+TEST_F(ProfileFile, AnUnknownNameIsAnsweredWithThoseThereAre) {
+  std::ofstream(folder + "/other.toml") << "";
+  EXPECT_FALSE(Profile::load("card", {folder}, profile, err));
+  EXPECT_THAT(err, HasSubstr("other"));
+  EXPECT_FALSE(Profile::load(folder + "/none.toml", {}, profile, err));
+}
+
+TEST(Profiles, AllOfOursLoad) {
+  unsigned n = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(HCASIM_PROFILE_DIR)) {
+    Profile p;
+    std::string err;
+    EXPECT_TRUE(Profile::load(entry.path().string(), {}, p, err)) << err;
+    EXPECT_EQ(p.name, entry.path().stem().string());
+    ++n;
+  }
+  EXPECT_GE(n, 3u);
+}
+
+TEST(Profiles, LinkRate) {
+  Profile::Pcie pcie;
+  pcie.efficiency = 1;
+  EXPECT_NEAR(8000 / pcie.ps_per_byte(), 126.0, 0.1);  // Gen3 x16
+  pcie.generation = 5;
+  EXPECT_NEAR(8000 / pcie.ps_per_byte(), 504.1, 0.1);
+}
+
+}  // namespace
+}  // namespace hcasim

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "model/tpt/tpt.h"
+
+#include <gtest/gtest.h>
+
+namespace hcasim {
+
+bool operator==(const Fragment& a, const Fragment& b) { return a.addr == b.addr && a.len == b.len; }
+std::ostream& operator<<(std::ostream& out, const Fragment& f) {
+  return out << std::hex << f.addr << "+" << f.len;
+}
+std::ostream& operator<<(std::ostream& out, TptStatus s) { return out << static_cast<int>(s); }
+
+namespace {
+
+constexpr std::uint32_t kPd = 5, kQpn = 42;
+
+class TptTest : public ::testing::Test {
+ protected:
+  Mkey& make(std::uint32_t index, AccessMode mode, std::uint64_t start, std::uint64_t len,
+             std::vector<std::uint64_t> xlt = {}) {
+    Mkey* m = tpt.create(index);
+    EXPECT_NE(m, nullptr);
+    m->key = 0x77;
+    m->mode = mode;
+    m->pd = kPd;
+    m->start = start;
+    m->len = len;
+    m->xlt = std::move(xlt);
+    m->rights = {true, true, true, true, true};
+    return *m;
+  }
+  static std::uint32_t key(std::uint32_t index) { return index << 8 | 0x77; }
+  static std::uint64_t entry(std::uint32_t bytes, std::uint32_t index) {
+    return static_cast<std::uint64_t>(bytes) << 32 | key(index);
+  }
+  TptStatus get(std::uint32_t wire_key, std::uint64_t va, std::uint64_t len,
+                Access access = Access::kLocalRead, std::uint32_t pd = kPd, std::uint32_t qpn = kQpn) {
+    out.clear();
+    last = tpt.translate(1000, wire_key, pd, qpn, access, va, len, out);
+    return last.status;
+  }
+  Profile profile;
+  Tpt tpt{profile};
+  std::vector<Fragment> out;
+  Translation last;
+};
+
+using Fragments = std::vector<Fragment>;
+
+TEST_F(TptTest, PagesOfARegionThatStartsInsideAPage) {
+  make(9, AccessMode::kMtt, 0x7f0000000123, 0x3000, {0x10003, 0x50003, 0x51003, 0x90003});
+  ASSERT_EQ(get(key(9), 0x7f0000000123, 0x3000), TptStatus::kOk);
+  // Entries' flag bits are no address; neighbours in bus addresses are one fragment.
+  EXPECT_EQ(out, (Fragments{{0x10123, 0x1000 - 0x123}, {0x50000, 0x2000}, {0x90000, 0x123}}));
+  ASSERT_EQ(get(key(9), 0x7f0000001000, 1), TptStatus::kOk);
+  EXPECT_EQ(out, (Fragments{{0x50000, 1}}));
+}
+
+TEST_F(TptTest, LargePages) {
+  Mkey& m = make(9, AccessMode::kMtt, 0x200000, 0x400000, {0x40000000, 0x80000000});
+  m.log_page = 21;
+  ASSERT_EQ(get(key(9), 0x3ffff0, 0x20), TptStatus::kOk);
+  EXPECT_EQ(out, (Fragments{{0x401ffff0, 0x10}, {0x80000000, 0x10}}));
+}
+
+TEST_F(TptTest, BoundsAreExact) {
+  make(9, AccessMode::kMtt, 0x1000, 0x1000, {0x10000});
+  EXPECT_EQ(get(key(9), 0x1000, 0x1000), TptStatus::kOk);
+  EXPECT_EQ(get(key(9), 0xfff, 1), TptStatus::kOutOfRange);
+  EXPECT_EQ(get(key(9), 0x1fff, 2), TptStatus::kOutOfRange);
+  EXPECT_EQ(get(key(9), 0x2000, 1), TptStatus::kOutOfRange);
+  EXPECT_EQ(get(key(9), ~0ULL, 2), TptStatus::kOutOfRange);
+  EXPECT_EQ(get(key(9), 0x1000, ~0ULL), TptStatus::kOutOfRange);
+}
+
+TEST_F(TptTest, ZeroLengthChecksNothing) {
+  EXPECT_EQ(get(0xdeadbeef, 0, 0), TptStatus::kOk);
+  EXPECT_TRUE(out.empty());
+}
+
+TEST_F(TptTest, KeysThatAreNone) {
+  Mkey& m = make(9, AccessMode::kMtt, 0, 0x1000, {0x10000});
+  EXPECT_EQ(get(key(8), 0, 1), TptStatus::kBadKey);
+  EXPECT_EQ(get(0xffffffff, 0, 1), TptStatus::kBadKey);
+  EXPECT_EQ(get(key(9) ^ 1, 0, 1), TptStatus::kBadKey);
+  m.free = true;
+  EXPECT_EQ(get(key(9), 0, 1), TptStatus::kBadKey);
+  EXPECT_EQ(tpt.create(9), nullptr);
+  EXPECT_EQ(tpt.create(1 << 24), nullptr);
+  EXPECT_TRUE(tpt.destroy(9));
+  EXPECT_FALSE(tpt.destroy(9));
+  EXPECT_EQ(tpt.count(), 0u);
+}
+
+TEST_F(TptTest, ProtectionDomainAndQueuePair) {
+  Mkey& m = make(9, AccessMode::kMtt, 0, 0x1000, {0x10000});
+  EXPECT_EQ(get(key(9), 0, 1, Access::kLocalRead, kPd + 1), TptStatus::kBadPd);
+  m.qpn = kQpn;
+  EXPECT_EQ(get(key(9), 0, 1), TptStatus::kOk);
+  EXPECT_EQ(get(key(9), 0, 1, Access::kLocalRead, kPd, kQpn + 1), TptStatus::kBadPd);
+}
+
+TEST_F(TptTest, EachAccessNeedsItsRight) {
+  Mkey& m = make(9, AccessMode::kMtt, 0, 0x1000, {0x10000});
+  const Access all[] = {Access::kLocalRead, Access::kLocalWrite, Access::kRemoteRead, Access::kRemoteWrite,
+                        Access::kRemoteAtomic};
+  bool AccessRights::*const rights[] = {&AccessRights::local_read, &AccessRights::local_write,
+                                        &AccessRights::remote_read, &AccessRights::remote_write,
+                                        &AccessRights::atomic};
+  for (unsigned given = 0; given < 5; ++given) {
+    m.rights = {false, false, false, false, false};
+    m.rights.*rights[given] = true;
+    for (unsigned asked = 0; asked < 5; ++asked) {
+      EXPECT_EQ(get(key(9), 0, 8, all[asked]), asked == given ? TptStatus::kOk : TptStatus::kNoRight);
+      EXPECT_EQ(tpt.check(key(9), kPd, kQpn, all[asked], 0, 8),
+                asked == given ? TptStatus::kOk : TptStatus::kNoRight);
+    }
+  }
+}
+
+TEST_F(TptTest, PhysicalAddresses) {
+  Mkey& m = make(9, AccessMode::kPa, 0, 0);
+  m.length64 = true;
+  ASSERT_EQ(get(key(9), 0xfffffffff0, 0x20), TptStatus::kOk);
+  EXPECT_EQ(out, (Fragments{{0xfffffffff0, 0x20}}));
+  EXPECT_EQ(get(key(9), ~0ULL - 3, 4), TptStatus::kOk);
+  EXPECT_EQ(get(key(9), ~0ULL - 3, 5), TptStatus::kOutOfRange);
+  EXPECT_EQ(get(key(9), 0, 1ULL << 40), TptStatus::kOutOfRange);
+  m.length64 = false;
+  m.len = 0x1000;
+  EXPECT_EQ(get(key(9), 0x1000, 1), TptStatus::kOutOfRange);
+}
+
+TEST_F(TptTest, AListTooShortForItsLength) {
+  make(9, AccessMode::kMtt, 0, 0x2000, {0x10000});
+  EXPECT_EQ(get(key(9), 0x1000, 1), TptStatus::kBadList);
+  make(10, AccessMode::kKlm, 0, 0x2000, {entry(0x800, 9), 0});
+  EXPECT_EQ(get(key(10), 0x7ff, 2), TptStatus::kBadList);
+}
+
+TEST_F(TptTest, KlmPiecesOfUnequalLength) {
+  make(9, AccessMode::kMtt, 0x1000, 0x2000, {0x10000, 0x20000});
+  make(10, AccessMode::kPa, 0, 0).length64 = true;
+  make(11, AccessMode::kKlm, 0x5000, 0x900,
+       {entry(0x100, 10), 0xa000, entry(0, 10), 0, entry(0x800, 9), 0x1c00});
+  ASSERT_EQ(get(key(11), 0x5080, 0x880), TptStatus::kOk);
+  EXPECT_EQ(out, (Fragments{{0xa080, 0x80}, {0x10c00, 0x400}, {0x20000, 0x400}}));
+}
+
+TEST_F(TptTest, KsmEntitiesOfOneSize) {
+  make(9, AccessMode::kPa, 0, 0).length64 = true;
+  Mkey& m =
+      make(10, AccessMode::kKsm, 0, 0x3000, {entry(0, 9), 0x7000, entry(0, 9), 0x3000, entry(0, 9), 0x9000});
+  m.log_page = 12;
+  ASSERT_EQ(get(key(10), 0xff0, 0x1020), TptStatus::kOk);
+  EXPECT_EQ(out, (Fragments{{0x7ff0, 0x10}, {0x3000, 0x1000}, {0x9000, 0x10}}));
+}
+
+TEST_F(TptTest, AnInnerKeyIsCheckedToo) {
+  Mkey& inner = make(9, AccessMode::kMtt, 0, 0x1000, {0x10000});
+  make(10, AccessMode::kKlm, 0, 0x1000, {entry(0x1000, 9), 0});
+  inner.rights.remote_write = false;
+  EXPECT_EQ(get(key(10), 0, 8, Access::kRemoteRead), TptStatus::kOk);
+  EXPECT_EQ(get(key(10), 0, 8, Access::kRemoteWrite), TptStatus::kNoRight);
+  inner.pd = kPd + 1;
+  EXPECT_EQ(get(key(10), 0, 8), TptStatus::kBadPd);
+}
+
+TEST_F(TptTest, KeysThatNameThemselvesEnd) {
+  make(10, AccessMode::kKlm, 0, 0x1000, {entry(0x1000, 10), 0});
+  EXPECT_EQ(get(key(10), 0, 8), TptStatus::kBadList);
+  Mkey& m = make(11, AccessMode::kKsm, 0, 0x1000, {entry(0, 11), 0});
+  m.log_page = 0;
+  EXPECT_NE(get(key(11), 0, 8), TptStatus::kOk);
+}
+
+TEST_F(TptTest, ListsMadeToBeSlowEnd) {
+  // Each level looks at thousands of empty entries for each byte: without a bound, 10^12 steps.
+  std::vector<std::uint64_t> list;
+  make(9, AccessMode::kPa, 0, 0).length64 = true;
+  for (std::uint32_t level = 0; level < 3; ++level) {
+    list.clear();
+    for (int i = 0; i < 10000; ++i) list.insert(list.end(), {entry(1, 9 + level), 0});
+    make(10 + level, AccessMode::kKlm, 0, 10000, list);
+  }
+  EXPECT_EQ(get(key(12), 0, 10000), TptStatus::kOk);  // every byte is the same one
+  list.assign(2 * 70000, entry(0, 9));
+  list.insert(list.end(), {entry(1, 9), 0});
+  make(20, AccessMode::kKlm, 0, 1, list);
+  EXPECT_EQ(get(key(20), 0, 1), TptStatus::kBadList);
+}
+
+TEST_F(TptTest, MissesCostAReadEach) {
+  make(9, AccessMode::kMtt, 0, 64 * 4096, std::vector<std::uint64_t>(64, 0x10000));
+  const Time hit = 1000 + profile.engine.translate;
+  get(key(9), 0, 1);
+  EXPECT_EQ(last.ready, hit + 2 * profile.pcie.read_latency);  // the key, then its list
+  EXPECT_EQ(last.misses, 2u);
+  get(key(9), 7 * 4096, 4096);
+  EXPECT_EQ(last.ready, hit);  // eight entries came together
+  get(key(9), 0, 64 * 4096);
+  EXPECT_EQ(last.ready, hit + profile.pcie.read_latency);  // the rest of the list, read together
+  get(key(9), 0, 64 * 4096);
+  EXPECT_EQ(last.ready, hit);
+  tpt.invalidate(9);
+  get(key(9), 0, 1);
+  EXPECT_EQ(last.misses, 2u);
+}
+
+}  // namespace
+}  // namespace hcasim
