@@ -96,8 +96,9 @@ UmrResult execute_umr(Time t, Hca& hca, const Qp& qp, const SendWqe& wqe) {
   Mkey* mkey = hca.tpt().find(wqe.imm >> 8);
   if (!mkey || !mkey->umr_en) return refused(t);
   if (qp.type != QpType::kRegUmr && mkey->pd != qp.pd) return refused(t);
-  if ((ctrl.flags & prm::kUmrCheckFree) && !mkey->free) return refused(t);
-  if ((ctrl.flags & prm::kUmrCheckNotFree) && mkey->free) return refused(t);
+  // The flags name the state in which the update fails.
+  if ((ctrl.flags & prm::kUmrCheckFree) && mkey->free) return refused(t);
+  if ((ctrl.flags & prm::kUmrCheckNotFree) && !mkey->free) return refused(t);
 
   UmrResult r;
   r.at = t;
