@@ -20,6 +20,7 @@ With CMD: runs it as root, prints its output, exits with its status (124: time l
   --modprobe A,B,...         modules loaded before CMD      (mlx5_core,mlx5_ib,ib_uverbs,ib_umad; none with --hca none)
   --no-modprobe              load nothing
   --script FILE              run this bash script in the guest (as CMD)
+  --file FILE                put this program or file into the guest's /usr/local/bin; more than once: several
   --smp N                    processors of the guest                                        (2; 1 with --lockstep)
   --mem SIZE                 memory of the guest                                            (2G)
   --accel {tcg,kvm}          emulate, or use this machine's virtualization                  (tcg)
@@ -66,18 +67,18 @@ boot_stop() {
 
 boot() {
   local kernel=6.1 modules='' smp='' mem=2G accel=tcg lockstep=no append='' timeout='' console=$HCASIM_LOGS/guest-console.log
-  local modprobe=auto script='' reboots=no has_command=no status=0 report word
-  local -a hcas=() extra=() command=()
+  local modprobe=auto script='' reboots=no has_command=no status=0 report word file
+  local -a hcas=() extra=() command=() files=()
   while (($# > 0)); do
     word=$1
     # Options of ours may be written --key=value too.
     case $word in
-      --kernel=* | --modules=* | --smp=* | --mem=* | --hca=* | --modprobe=* | --script=* | --accel=* | --append=* | --timeout=* | --console=*)
+      --kernel=* | --modules=* | --smp=* | --mem=* | --hca=* | --modprobe=* | --script=* | --file=* | --accel=* | --append=* | --timeout=* | --console=*)
         shift
         set -- "${word%%=*}" "${word#*=}" "$@"
         continue
         ;;
-      --kernel | --modules | --smp | --mem | --hca | --modprobe | --script | --accel | --append | --timeout | --console)
+      --kernel | --modules | --smp | --mem | --hca | --modprobe | --script | --file | --accel | --append | --timeout | --console)
         (($# >= 2)) || die "$word needs a value" "./hcasim boot --help"
         ;;
     esac
@@ -90,6 +91,7 @@ boot() {
       --modprobe) modprobe=$2 && shift ;;
       --no-modprobe) modprobe='' ;;
       --script) script=$2 && shift ;;
+      --file) files+=("$2") && shift ;;
       --accel) accel=$2 && shift ;;
       --lockstep) lockstep=yes ;;
       --append) append=$2 && shift ;;
@@ -115,6 +117,7 @@ boot() {
   esac
   [[ -z $modules || -d $modules ]] || die "--modules $modules is no folder"
   [[ -z $script || -r $script ]] || die "cannot read the script $script"
+  for file in "${files[@]}"; do [[ -r $file && ! -d $file ]] || die "cannot read the file $file"; done
   [[ -z $timeout || $timeout =~ ^[0-9]+$ ]] || die "--timeout takes whole seconds, not '$timeout'"
   case $accel in
     tcg) ;;
@@ -159,6 +162,8 @@ boot() {
   append="console=ttyS0 panic=-1 quiet loglevel=4 tsc=reliable no_timer_check mitigations=off random.trust_cpu=on${modprobe:+ hcasim.modprobe=$modprobe}${append:+ $append}"
   hca_options hcasim-port "${hcas[@]}"
   qemu+=("${HCA_OPTIONS[@]}")
+
+  for file in "${files[@]}"; do qemu+=(-fw_cfg "name=opt/hcasim/bin/${file##*/},file=${file//,/,,}"); done
 
   if [[ $has_command == no ]]; then
     # The guest's console does not know how large the terminal is.

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
 #
+# shellcheck disable=SC2016 # the guest's shell expands these
+#
 # What ./hcasim demo runs in the guest.
 exec 2>&1
 show() {

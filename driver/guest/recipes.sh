@@ -13,7 +13,17 @@ GUEST_CACHE=$HCASIM_CACHE/guest
 GUEST_USERLAND=bookworm
 
 recipe_list() { sed -e 's/#.*//' -e '/^[[:space:]]*$/d' "$GUEST_RECIPES/$1"; }
-recipe_hash() { (cd "$GUEST_RECIPES" && cat "$@" | sha256sum | cut -c 1-16); }
+# recipe_hash FILES -- FUNCTIONS: changes when one of these does.
+recipe_hash() {
+  {
+    while (($# > 0)) && [[ $1 != -- ]]; do
+      cat "$GUEST_RECIPES/$1"
+      shift
+    done
+    shift || true
+    (($# == 0)) || declare -f "$@"
+  } | sha256sum | cut -c 1-16
+}
 
 # Fresh when the stamp holds exactly this text.
 stamp_is() { [[ -r $1 && $(<"$1") == "$2" ]]; }
@@ -55,7 +65,7 @@ fetch_kernel() {
   if [[ -d $work/tree/usr/lib/modules && ! -d $work/tree/lib/modules ]]; then mkdir -p "$work/tree/lib" && mv "$work/tree/usr/lib/modules" "$work/tree/lib/"; fi
   echo "choosing the modules"
   depmod -b "$work/tree" "$release" && pick_modules "$work/tree" "$work/out" "$release" || return
-  recipe_hash modules.txt recipes.sh >"$work/out/stamp" || return
+  recipe_hash modules.txt -- fetch_kernel pick_modules >"$work/out/stamp" || return
   rm -rf "$dir" && mv "$work/out" "$dir" && rm -rf "$work"
 }
 
@@ -107,32 +117,41 @@ PY
 
 # --- user space ---------------------------------------------------------------------------------------------------
 
-root_image_stamp() { recipe_hash packages.txt recipes.sh; }
+root_image_stamp() { recipe_hash packages.txt -- unpack_packages make_root_image; }
 
-make_root_image() {
-  local work=$GUEST_CACHE/root.partial env=guest-$GUEST_USERLAND archives=$HCASIM_CACHE/apt/guest-$GUEST_USERLAND/archives tree deb
-  local -a packages
-  mapfile -t packages < <(recipe_list packages.txt)
-  rm -rf "$work" && mkdir -p "$work/tree" || return
-  tree=$work/tree
+# unpack_packages TREE NAME PACKAGE...: fetches them and what they depend on, unpacks them into TREE; no maintainer script.
+unpack_packages() {
+  local tree=$1 work=$2 env=guest-$GUEST_USERLAND archives=$HCASIM_CACHE/apt/guest-$GUEST_USERLAND/archives deb dir
+  shift 2
+  mkdir -p "$tree" "$work" || return
   apt_private_ready "$env" "$GUEST_USERLAND" empty || return
   local -a get=(apt_private "$env" apt-get install -y --no-install-recommends --download-only)
-  "${get[@]}" "${packages[@]}" || { apt_private_setup "$env" "$GUEST_USERLAND" empty && "${get[@]}" "${packages[@]}"; } || return
-  "${get[@]}" --print-uris -qq "${packages[@]}" >"$work/still-missing" || return
+  "${get[@]}" "$@" || { apt_private_setup "$env" "$GUEST_USERLAND" empty && "${get[@]}" "$@"; } || return
+  "${get[@]}" --print-uris -qq "$@" >"$work/still-missing" || return
   [[ ! -s $work/still-missing ]] || { echo "E: not fetched:"; cat "$work/still-missing"; return 1; }
 
   # The packages of this release still ship /bin and /lib; on a merged system these are links.
-  mkdir -p "$tree"/usr/{bin,sbin,lib,lib64,lib/modules} && local dir &&
-    for dir in bin sbin lib lib64; do ln -s "usr/$dir" "$tree/$dir" || return; done
-  # Only what apt chose: the folder may hold older downloads too.
-  apt_private "$env" apt-get install -s --no-install-recommends "${packages[@]}" | awk '/^Inst /{print $2}' | sort >"$work/chosen" || return
+  mkdir -p "$tree"/usr/{bin,sbin,lib,lib64,lib/modules} || return
+  for dir in bin sbin lib lib64; do ln -s "usr/$dir" "$tree/$dir" || return; done
+  # Only what apt chose: the folder may hold older downloads too. Names there have ':' written as '%3a'.
+  apt_private "$env" apt-get install -s --no-install-recommends "$@" |
+    sed -n 's/^Inst \([^ ]*\) (\([^ ]*\) .*/\1_\2_/p' | sed 's/:/%3a/g' | sort >"$work/chosen" || return
   for deb in "$archives"/*.deb; do
-    grep -qxF "$(basename "$deb" | cut -d _ -f 1)" "$work/chosen" || continue
+    dir=$(basename "$deb")
+    grep -qxF "${dir%_*}_" "$work/chosen" || continue
     dpkg-deb --fsys-tarfile "$deb" | tar -C "$tree" --keep-directory-symlink --no-same-owner -xf - \
       --exclude='./usr/share/doc/*' --exclude='./usr/share/man/*' --exclude='./usr/share/locale/*' \
       --exclude='./usr/share/info/*' --exclude='./usr/share/perl/*' --exclude='./usr/share/lintian/*' ||
       { echo "E: $deb cannot be unpacked; delete it and run again"; return 1; }
+    echo "unpacked $dir"
   done
+}
+
+make_root_image() {
+  local work=$GUEST_CACHE/root.partial tree=$GUEST_CACHE/root.partial/tree
+  local -a packages
+  mapfile -t packages < <(recipe_list packages.txt)
+  rm -rf "$work" && unpack_packages "$tree" "$work" "${packages[@]}" || return
   mkdir -p "$tree"/{proc,sys,dev,run,tmp,root,mnt,etc,var/tmp,usr/lib/hcasim} || return
   printf 'root:x:0:0:root:/root:/bin/bash\nnobody:x:65534:65534::/:/usr/sbin/nologin\n' >"$tree/etc/passwd"
   printf 'root:x:0:\ntty:x:5:\nkvm:x:104:\nrdma:x:105:\nnogroup:x:65534:\n' >"$tree/etc/group"
@@ -147,6 +166,26 @@ make_root_image() {
   rm -f "$work/root.img"
   mke2fs -q -t ext4 -O ^has_journal,^metadata_csum -m 0 -E root_owner=0:0 -L hcasim-root -d "$tree" "$work/root.img" "$((size + size / 5 + 32))M" || return
   mv "$work/root.img" "$GUEST_CACHE/root.img" && root_image_stamp >"$GUEST_CACHE/root.stamp" && rm -rf "$work"
+}
+
+# The guest's headers and libraries, for programs that are compiled here and run there (gcc --sysroot).
+make_sysroot() {
+  local work=$GUEST_CACHE/sysroot.partial
+  rm -rf "$work" && unpack_packages "$work/tree" "$work" libc6-dev libibverbs-dev || return
+  rm -rf "$GUEST_CACHE/sysroot" && mv "$work/tree" "$GUEST_CACHE/sysroot" && rm -rf "$work" && recipe_hash -- unpack_packages make_sysroot >"$GUEST_CACHE/sysroot.stamp"
+}
+
+# guest_program SOURCE OUT: compiles a C program for the guest.
+guest_program() { with_lock guest guest_program_locked "$@"; }
+
+guest_program_locked() {
+  mkdir -p "$GUEST_CACHE"
+  if ! stamp_is "$GUEST_CACHE/sysroot.stamp" "$(recipe_hash -- unpack_packages make_sysroot)"; then
+    step "fetching the guest's headers and libraries" guest-sysroot make_sysroot || fetch_failed "the guest's headers" guest-sysroot
+  fi
+  if [[ $2 -nt $1 && $2 -nt $GUEST_CACHE/sysroot.stamp ]]; then return 0; fi
+  step "compiling ${1##*/} for the guest" guest-program gcc -std=c11 -O2 -Wall -Wextra -Wpedantic --sysroot="$GUEST_CACHE/sysroot" \
+    -o "$2" "$1" -libverbs || die "${1##*/} does not compile"
 }
 
 # --- per kernel ---------------------------------------------------------------------------------------------------
@@ -182,7 +221,7 @@ make_modules_image() {
 # guest_kernel_images DIR: initramfs.img and modules.img beside the tree in DIR.
 guest_kernel_images() {
   make_initramfs "$1" "$1/initramfs.img" && make_modules_image "$1" "$1/modules.img" &&
-    recipe_hash initramfs-init hcasim-init recipes.sh >"$1/images.stamp"
+    recipe_hash initramfs-init hcasim-init -- make_initramfs make_modules_image >"$1/images.stamp"
 }
 
 # own_kernel KERNEL MODULES: a guest folder for the user's own kernel image and/or modules. KERNEL is 6.1, 6.12 or a
@@ -251,11 +290,11 @@ guest_ready_locked() {
   mkdir -p "$GUEST_CACHE"
   guest_paths "$kernel" "$modules"
   if [[ $kernel == 6.1 || $kernel == 6.12 ]]; then
-    if ! stamp_is "$GUEST_CACHE/kernel-$kernel/stamp" "$(recipe_hash modules.txt recipes.sh)"; then
+    if ! stamp_is "$GUEST_CACHE/kernel-$kernel/stamp" "$(recipe_hash modules.txt -- fetch_kernel pick_modules)"; then
       step "fetching Debian's Linux $kernel" "guest-kernel-$kernel" fetch_kernel "$kernel" ||
         fetch_failed "a package of Linux $kernel" "guest-kernel-$kernel"
     fi
-    if ! stamp_is "$GUEST_CACHE/kernel-$kernel/images.stamp" "$(recipe_hash initramfs-init hcasim-init recipes.sh)"; then
+    if ! stamp_is "$GUEST_CACHE/kernel-$kernel/images.stamp" "$(recipe_hash initramfs-init hcasim-init -- make_initramfs make_modules_image)"; then
       step "making the initramfs and module image for $kernel" "guest-images-$kernel" guest_kernel_images "$GUEST_CACHE/kernel-$kernel" ||
         die "the guest's images could not be made" "./hcasim doctor says whether a tool is missing"
     fi
