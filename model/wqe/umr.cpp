@@ -17,6 +17,7 @@ namespace {
 constexpr std::size_t kMkeySegment = 64;
 constexpr std::size_t kHead = sizeof(prm::UmrCtrlSeg) + kMkeySegment;
 constexpr std::size_t kOctoword = 16;
+constexpr std::size_t kListAlign = 8;  // words: 64 bytes
 
 UmrResult refused(Time t) {
   return UmrResult{t, static_cast<std::uint8_t>(prm::CqeSyndrome::kMwBind),
@@ -108,11 +109,13 @@ UmrResult execute_umr(Time t, Hca& hca, const Qp& qp, const SendWqe& wqe) {
     if (ctrl.flags & prm::kUmrTranslationOffsetEn)
       first = static_cast<std::uint64_t>(ctrl.xlt_offset) |
               static_cast<std::uint64_t>(ctrl.xlt_offset_47_16) << 16;
-    if (first * 2 + octowords * 2 > mkey->xlt.size()) return refused(t);
+    // Drivers pad lists to 64 bytes, past what the mkey reserves; the padding is not stored.
+    const std::uint64_t room = (mkey->xlt.size() + kListAlign - 1) / kListAlign * kListAlign;
+    if (first * 2 + octowords * 2 > room) return refused(t);
     std::vector<std::uint8_t> list(octowords * kOctoword);
     r = read_list(t, hca, qp, wqe, (ctrl.flags & prm::kUmrInline) != 0, list);
     if (r.syndrome) return r;
-    for (std::size_t i = 0; i < octowords * 2; ++i) {
+    for (std::size_t i = 0; i < octowords * 2 && first * 2 + i < mkey->xlt.size(); ++i) {
       prm::be64 word;
       std::memcpy(&word, list.data() + i * sizeof word, sizeof word);
       mkey->xlt[first * 2 + i] = word;
