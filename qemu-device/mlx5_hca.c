@@ -158,6 +158,9 @@ static bool add_capabilities(Mlx5Hca* dev, Error** errp) {
   pci_set_word(pci->config + pm + PCI_PM_CTRL, PCI_PM_CTRL_NO_SOFT_RESET);
   pci_set_word(pci->wmask + pm + PCI_PM_CTRL, PCI_PM_CTRL_STATE_MASK);
 
+  if (mlx5_hca_vsc_init(dev, errp) < 0) {
+    return false;
+  }
   if (pcie_endpoint_cap_init(pci, 0) < 0) {
     error_setg(errp, TYPE_MLX5_HCA ": no room for the PCI Express capability");
     return false;
@@ -273,7 +276,13 @@ static void mlx5_hca_reset_hold(QCOMPAT_HOLD_ARGS) {
   pcie_cap_deverr_reset(pci);
   reset_device_control(pci);
   pci_set_word(pci->config + dev->pm_cap + PCI_PM_CTRL, PCI_PM_CTRL_NO_SOFT_RESET);
+  mlx5_hca_vsc_reset(dev);
   mlx5_hca_link_reset(dev->link);
+}
+
+static uint32_t mlx5_hca_config_read(PCIDevice* pci, uint32_t addr, int len) {
+  mlx5_hca_vsc_before_read(MLX5_HCA(pci), addr, len);
+  return pci_default_read_config(pci, addr, len);
 }
 
 static void mlx5_hca_config_write(PCIDevice* pci, uint32_t addr, uint32_t value, int len) {
@@ -282,6 +291,7 @@ static void mlx5_hca_config_write(PCIDevice* pci, uint32_t addr, uint32_t value,
   if (pci->exp.aer_cap) {
     pcie_aer_write_config(pci, addr, value, len);
   }
+  mlx5_hca_vsc_after_write(MLX5_HCA(pci), addr, value, len);
 }
 
 /* ---- class ---- */
@@ -328,6 +338,7 @@ static void mlx5_hca_class_init(ObjectClass* klass, QcompatClassData data G_GNUC
 
   k->realize = mlx5_hca_realize;
   k->exit = mlx5_hca_exit;
+  k->config_read = mlx5_hca_config_read;
   k->config_write = mlx5_hca_config_write;
   k->vendor_id = PCI_VENDOR_ID_MLX;
   k->device_id = PCI_DEVICE_ID_MLX_CX5_EX;

@@ -2,6 +2,7 @@
 /*
  * Inside of the QEMU shim: the device state and what its files share.
  *   mlx5_hca.c         PCI function: realize, capabilities, configuration space, reset, properties
+ *   mlx5_hca_vsc.c     the vendor specific capability
  *   mlx5_hca_time.c    BAR0 accesses, the host operations given to the model, QEMU's clock against SystemC's
  *   mlx5_hca_qom.c     counters, statistics and faults as QOM properties
  *   mlx5_hca_plugin.c  entry point of `-plugin`
@@ -41,7 +42,9 @@ struct Mlx5Hca {
   PCIDevice parent_obj;
 
   MemoryRegion bar0;
-  uint8_t pm_cap; /* offset of the power management capability */
+  uint8_t pm_cap;  /* offset of the power management capability */
+  uint8_t vsc_cap; /* and of the vendor specific one, 0 = not there yet */
+  uint32_t vsc_semaphores[64];
   HcaLink* link;
 
   /* Properties. Strings left unset are not passed on: their default is the model's. */
@@ -69,6 +72,12 @@ void mlx5_hca_link_reset(HcaLink* link);
 void mlx5_hca_link_drop(HcaLink* link);
 /* Runs what a call into the model outside of an MMIO access (a fault, a reset) has made due. */
 void mlx5_hca_settle(void);
+
+/* mlx5_hca_vsc.c; init: < 0 with errp set if there is no room */
+int mlx5_hca_vsc_init(Mlx5Hca* dev, Error** errp);
+void mlx5_hca_vsc_reset(Mlx5Hca* dev);
+void mlx5_hca_vsc_before_read(Mlx5Hca* dev, uint32_t addr, int len);
+void mlx5_hca_vsc_after_write(Mlx5Hca* dev, uint32_t addr, uint32_t value, int len);
 
 /* mlx5_hca_qom.c */
 void mlx5_hca_qom_init(Mlx5Hca* dev);

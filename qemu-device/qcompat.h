@@ -35,6 +35,7 @@
 #include "qapi/qapi-builtin-visit.h"
 #include "qapi/visitor.h"
 #include "qemu/error-report.h"
+#include "qemu/range.h"
 #include "qemu/timer.h"
 #include "qom/object.h"
 #if __has_include("system/system.h")

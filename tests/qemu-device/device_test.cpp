@@ -51,6 +51,48 @@ TEST(Device, Capabilities) {
   EXPECT_EQ(vm.config(1, 0, dsn + 8), 0x0002c903u);
 }
 
+// The steps of the kernel's lib/pci_vsc.c.
+TEST(Device, VendorCapabilitySemaphores) {
+  HcaVm vm({""});
+  unsigned vsc = vm.capability(0, 0x09);
+  ASSERT_NE(vsc, 0u);
+  EXPECT_EQ(vm.config(1, 0, vsc + 2, 1), 0x18u);
+  auto get = [&](unsigned offset) { return vm.config(1, 0, vsc + offset); };
+  auto set = [&](unsigned offset, uint64_t value) { vm.set_config(1, 0, vsc + offset, value); };
+  EXPECT_EQ(get(0x0c), 0u);
+  uint64_t ticket = get(0x08);
+  uint64_t other = get(0x08);
+  EXPECT_NE(ticket, other);
+  set(0x0c, ticket);
+  EXPECT_EQ(get(0x0c), ticket);
+  set(0x0c, other);  // too late
+  EXPECT_EQ(get(0x0c), ticket);
+
+  set(0x04, 0x07);  // register dump: not offered
+  EXPECT_EQ(get(0x04) >> 29, 0u);
+  set(0x04, 0x0a);
+  EXPECT_NE(get(0x04) >> 29, 0u);
+  set(0x14, ticket);  // take the software reset semaphore
+  set(0x10, 0x80000020);
+  EXPECT_EQ(get(0x10), 0x20u);
+  set(0x10, 0x20);
+  EXPECT_EQ(get(0x10), 0x80000020u);
+  EXPECT_EQ(get(0x14), ticket);
+  set(0x14, other);
+  set(0x10, 0x80000020);
+  set(0x10, 0x20);
+  EXPECT_EQ(get(0x14), ticket);
+  set(0x10, 0x3ffffffc);  // no such semaphore
+  EXPECT_EQ(get(0x10), 0xfffffffcu);
+  EXPECT_EQ(get(0x14), 0u);
+
+  vm.function_level_reset(0);
+  EXPECT_EQ(get(0x0c), 0u);
+  set(0x04, 0x0a);
+  set(0x10, 0x20);
+  EXPECT_EQ(get(0x14), 0u);
+}
+
 TEST(Device, DeviceIdIsAProperty) {
   HcaVm vm({",x-device-id=0x101b"});
   EXPECT_EQ(vm.config(1, 0, 0x00), 0x101b15b3u);
@@ -67,7 +109,7 @@ TEST(Device, OnTheRootComplexAndOnConventionalPci) {
 }
 
 TEST(Device, IntrospectionTellsProperties) {
-  HcaVm vm({",profile=cx5"});
+  HcaVm vm({",profile=default"});
   std::string tree = vm.hmp("info qtree");
   EXPECT_THAT(tree, HasSubstr("dev: mlx5-hca, id \"hca0\""));
   EXPECT_THAT(tree, HasSubstr("ahead = 10000"));
