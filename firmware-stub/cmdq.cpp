@@ -121,7 +121,8 @@ void CmdQueue::fetch(unsigned slot) {
 CmdDelivery CmdQueue::read_input(Job& job, Time& t) {
   const CmdEntry& e = job.entry;
   if (e.type != CmdEntry::kPci) return CmdDelivery::kBadType;
-  if (job.checksum && xor8(&e, sizeof e) != 0xff) return CmdDelivery::kSignature;
+  // Drivers sign the entry always, mailbox blocks only when cmdif_checksum is on.
+  if (xor8(&e, sizeof e) != 0xff) return CmdDelivery::kSignature;
   const std::uint32_t len = e.inlen;
   if (len < 8 || len > kMaxInput) return CmdDelivery::kInLength;
   // Grows as the chain is read: a length alone does not get memory.

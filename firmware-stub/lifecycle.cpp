@@ -33,6 +33,7 @@ Syndrome disable_hca(Firmware& fw, Command& cmd) {
 
 Syndrome init_hca(Firmware& fw, Command& cmd) {
   if (cmd.op_mod != 0) return Syndrome::kOpMod;
+  if (fw.pages().given() < fw.pages().boot_pages() + fw.pages().init_pages()) return Syndrome::kInitPages;
   fw.objects().qps.limit((1u << fw.caps().get<prm::cmd_hca_cap::log_max_qp>()) - 128);
   fw.set_state(State::kInit);
   fw.port().start();

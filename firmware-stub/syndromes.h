@@ -35,6 +35,7 @@
   X(PageCount, 0x5a0205, kBadParam, "number of pages beyond the list")                                        \
   X(PageAddress, 0x5a0206, kBadParam, "page address zero or not 4 KiB aligned")                               \
   X(PageTwice, 0x5a0207, kBadParam, "page given twice")                                                       \
+  X(InitPages, 0x5a020d, kBadSysState, "boot and init pages have not been given")                             \
   X(Register, 0x5a0208, kBadParam, "no such register")                                                        \
   X(RegisterRead, 0x5a0209, kBadParam, "register cannot be accessed that way")                                \
   X(RegisterLength, 0x5a020a, kBadInpLen, "register data too short")                                          \
