@@ -185,7 +185,8 @@ Requester::Step Requester::load_payload(Pace& pace, Qp& qp, SendWqe& wqe, std::u
     std::memcpy(packet.data(), wqe.bytes.data() + offset, len);
     return Step::kSent;
   }
-  const MoveResult r = mover_.gather(ready, qp, wqe.sges, offset, len, packet.data());
+  const MoveResult r = mover_.gather(ready, qp, wqe.sges, offset, len, packet.data(),
+                                      wqe.fence >= prm::kFenceFence);
   if (r.status != TptStatus::kOk)
     return refuse(wqe, CqeSyndrome::kLocalProt, static_cast<std::uint8_t>(r.status));
   if (!r.dma_ok) return refuse(wqe, CqeSyndrome::kLocalQpOp, static_cast<std::uint8_t>(WqeFault::kFetch));

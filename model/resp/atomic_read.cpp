@@ -25,12 +25,12 @@ bool Responder::room_for_resource(Qp& qp) {
 bool Responder::take_read(Time t, Qp& qp, const Packet& p) {
   ResponderState& s = qp.resp;
   hca_.tracer().record(Point::kReadReqRx, t, p.trace_qpn, p.wqe_serial, p.psn, p.dma_len);
-  if (p.dma_len > 1u << 31 || !room_for_resource(qp)) {
+  if (!qp.rre || p.dma_len > 1u << 31 || !room_for_resource(qp)) {
     fail(t, qp, p, NakCode::kInvalidReq, EqeType::kWqInvalidReq);
     return false;
   }
-  TptStatus status = qp.rre ? TptStatus::kOk : TptStatus::kNoRight;
-  if (status == TptStatus::kOk && p.dma_len)
+  TptStatus status = TptStatus::kOk;
+  if (p.dma_len)
     status = hca_.tpt().check(p.rkey, qp.pd, qp.qpn, Access::kRemoteRead, p.va, p.dma_len);
   if (status != TptStatus::kOk) {
     ++hca_.q_counter(qp.counter_set).resp_remote_access_errors;
@@ -58,17 +58,13 @@ bool Responder::take_read(Time t, Qp& qp, const Packet& p) {
 
 bool Responder::take_atomic(Time t, Qp& qp, const Packet& p) {
   ResponderState& s = qp.resp;
-  if ((p.va & 7) || !room_for_resource(qp)) {
+  if (!qp.rae || (p.va & 7) || !room_for_resource(qp)) {
     fail(t, qp, p, NakCode::kInvalidReq, EqeType::kWqInvalidReq);
     return false;
   }
   std::vector<Fragment> where;
-  TptStatus status = qp.rae ? TptStatus::kOk : TptStatus::kNoRight;
-  Translation tr;
-  if (status == TptStatus::kOk) {
-    tr = hca_.tpt().translate(t, p.rkey, qp.pd, qp.qpn, Access::kRemoteAtomic, p.va, 8, where);
-    status = tr.status;
-  }
+  const Translation tr = hca_.tpt().translate(t, p.rkey, qp.pd, qp.qpn, Access::kRemoteAtomic, p.va, 8, where);
+  TptStatus status = tr.status;
   if (status == TptStatus::kOk && where.size() != 1) status = TptStatus::kBadList;
   if (status != TptStatus::kOk) {
     ++hca_.q_counter(qp.counter_set).resp_remote_access_errors;

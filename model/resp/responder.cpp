@@ -240,8 +240,12 @@ bool Responder::take_write(Time t, Qp& qp, PacketRef& packet, const Traits& trai
   const bool rc = qp.type == QpType::kRc;
   if (traits.first) {
     const std::uint64_t len = p.dma_len;
-    TptStatus status = qp.rwe ? TptStatus::kOk : TptStatus::kNoRight;
-    if (status == TptStatus::kOk && len)
+    if (!qp.rwe) {  // a QP that is not set up for the operation: invalid request, not a key violation
+      fail(t, qp, p, NakCode::kInvalidReq, EqeType::kWqInvalidReq);
+      return false;
+    }
+    TptStatus status = TptStatus::kOk;
+    if (len)
       status = hca_.tpt().check(p.rkey, qp.pd, qp.qpn, Access::kRemoteWrite, p.va, len);
     if (status != TptStatus::kOk) {
       ++hca_.q_counter(qp.counter_set).resp_remote_access_errors;

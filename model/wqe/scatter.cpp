@@ -31,7 +31,7 @@ std::uint32_t each_piece(const std::vector<Sge>& sges, std::uint64_t offset, std
 }  // namespace
 
 MoveResult Mover::gather(Time t, const Qp& qp, const std::vector<Sge>& sges, std::uint64_t offset,
-                         std::uint32_t len, std::uint8_t* dst) {
+                         std::uint32_t len, std::uint8_t* dst, bool behind_writes) {
   MoveResult r;
   r.at = t;
   const std::uint32_t done =
@@ -43,7 +43,8 @@ MoveResult Mover::gather(Time t, const Qp& qp, const std::vector<Sge>& sges, std
         if (!r.ok()) return false;
         std::uint8_t* to = dst + at;
         for (const Fragment& f : fragments_) {
-          const ReadDone d = dma_.read(tr.ready, f.addr, to, f.len);
+          const ReadDone d = behind_writes ? dma_.read_flush(tr.ready, f.addr, to, f.len)
+                                           : dma_.read(tr.ready, f.addr, to, f.len);
           r.dma_ok = r.dma_ok && d.ok;
           r.at = std::max(r.at, d.at);
           to += f.len;
