@@ -46,6 +46,14 @@ const CommandResult& CommandResult::must() const {
 }
 
 void CommandQueue::Raw::sign() const {
+  for (const auto* chain : {&in, &out}) {
+    for (prm::CmdMailbox* b : *chain) {
+      constexpr std::size_t from = offsetof(prm::CmdMailbox, rsvd0);
+      b->ctrl_sig = b->sig = 0;
+      b->ctrl_sig = static_cast<std::uint8_t>(~xor_of(b->rsvd0, offsetof(prm::CmdMailbox, sig) - from));
+      b->sig = static_cast<std::uint8_t>(~xor_of(b, sizeof *b));
+    }
+  }
   entry->sig = 0;
   entry->sig = static_cast<std::uint8_t>(~xor_of(entry, sizeof *entry));
 }

@@ -58,7 +58,7 @@ class CommandQueue {
     prm::CmdEntry* entry;
     std::vector<prm::CmdMailbox*> in, out;
     std::vector<std::uint64_t> in_bus, out_bus;
-    // Puts the entry's signature right again after changes.
+    // Puts all signatures right again after changes.
     void sign() const;
   };
   using Tamper = std::function<void(Raw&)>;

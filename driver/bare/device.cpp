@@ -142,7 +142,7 @@ void Device::probe() {
   using Cap = prm::cmd_hca_cap;
   prm::set<Cap::pkey_table_size>(cap, 0);
   prm::set<Cap::log_max_qp>(cap, std::min<std::uint32_t>(18, prm::get<Cap::log_max_qp>(cap)));
-  prm::set<Cap::cmdif_checksum>(cap, 0);
+  prm::set<Cap::cmdif_checksum>(cap, options_.checksums ? 3 : 0);
   prm::set<Cap::log_uar_page_sz>(cap, 0);
   exec(set).must();
   if (prm::get<Cap::atomic>(cap)) query_caps(3, true).must();
@@ -171,7 +171,7 @@ void Device::create_eqs() {
   cmd_eq_ =
       std::make_unique<EventQueue>(*this, 8, kControlVector, mask_of({T::kCmd}), [this](const prm::Eqe& e) {
         if (e.type != static_cast<std::uint8_t>(T::kCmd)) throw BareError("foreign event in the command EQ");
-        cmd_.complete(e.data.cmd.vector);
+        if (cmd_.events()) cmd_.complete(e.data.cmd.vector);
       });
   function_.on_interrupt(kControlVector, [this] {
     if (cmd_eq_) cmd_eq_->poll();

@@ -95,6 +95,7 @@ struct DeviceOptions {
   bool event_commands = true;  // after the command EQ exists; false: polled throughout
   unsigned comp_eqs = 2;       // completion vectors; MSI-X 0 is for the other EQs
   unsigned log_comp_eq = 11;
+  bool checksums = false;   // signatures of the command interface: off, as the kernel has them
   bool wait_active = true;  // probe() returns with the port ACTIVE
 };
 

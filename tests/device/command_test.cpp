@@ -140,9 +140,27 @@ TEST_F(Command, WrongType) {
 }
 
 TEST_F(Command, WrongSignature) {
+  // Signatures are looked at when the driver asks for them (SET_HCA_CAP cmdif_checksum).
+  dev().teardown();
+  options_.checksums = true;
+  dev_ = std::make_unique<Device>(fn(), options_);
+  dev().probe();
+  expect_delivery([](auto&) {}, CmdDelivery::kOk);
   expect_delivery([](auto& raw) { raw.entry->sig ^= 0x10; }, CmdDelivery::kSignature);
   expect_delivery([](auto& raw) { raw.entry->in[3] ^= 0x01; }, CmdDelivery::kSignature);
+  Mailbox in = big(200);
+  const auto spoiled = [&](const CommandQueue::Tamper& t) {
+    const auto r = dev().cmd().exec(in, 16, 1'000'000'000, t);
+    EXPECT_TRUE(r.done);
+    EXPECT_EQ(static_cast<int>(r.delivery), static_cast<int>(CmdDelivery::kSignature)) << r.text();
+  };
+  spoiled([](auto& raw) { raw.in[1]->data[77] ^= 0x80; });
+  spoiled([](auto& raw) { raw.in[3]->ctrl_sig ^= 0x01; });
   expect_serves_on();
+}
+
+TEST_F(Command, SignaturesAreNotLookedAtWhenOff) {
+  expect_delivery([](auto& raw) { raw.entry->sig ^= 0x10; }, CmdDelivery::kOk);
 }
 
 TEST_F(Command, WrongToken) {
