@@ -44,12 +44,12 @@
   /* PD, UAR, XRCD, transport domain, counters */                                                             \
   X(PdLimit, 0x5a0301, kLim, "no more PDs")                                                                   \
   X(PdNumber, 0x5a0302, kBadRes, "no such PD")                                                                \
-  X(PdBusy, 0x5a0303, kResBusy, "PD in use")                                                                  \
+  X(PdBusy, 0x5a0303, kBadResState, "PD in use")                                                              \
   X(UarLimit, 0x5a0304, kLim, "no more UAR pages")                                                            \
   X(UarNumber, 0x5a0305, kBadRes, "UAR page not allocated")                                                   \
   X(XrcdLimit, 0x5a0306, kLim, "no more XRC domains")                                                         \
   X(XrcdNumber, 0x5a0307, kBadRes, "no such XRC domain")                                                      \
-  X(XrcdBusy, 0x5a0308, kResBusy, "XRC domain in use")                                                        \
+  X(XrcdBusy, 0x5a0308, kBadResState, "XRC domain in use")                                                    \
   X(TdLimit, 0x5a0309, kLim, "no more transport domains")                                                     \
   X(TdNumber, 0x5a030a, kBadRes, "no such transport domain")                                                  \
   X(QCounterLimit, 0x5a030b, kLim, "no more Q counters")                                                      \
@@ -58,14 +58,14 @@
   /* event queues */                                                                                          \
   X(EqLimit, 0x5a0401, kLim, "no more EQs")                                                                   \
   X(EqNumber, 0x5a0402, kBadRes, "no such EQ")                                                                \
-  X(EqBusy, 0x5a0403, kResBusy, "EQ in use by a CQ")                                                          \
+  X(EqBusy, 0x5a0403, kBadResState, "EQ in use by a CQ")                                                      \
   X(EqSize, 0x5a0404, kLim, "EQ larger than log_max_eq_sz")                                                   \
   X(EqVector, 0x5a0405, kIx, "no such MSI-X vector")                                                          \
   X(EqPages, 0x5a0406, kBadParam, "EQ's page list too short")                                                 \
   /* completion queues */                                                                                     \
   X(CqLimit, 0x5a0501, kLim, "no more CQs")                                                                   \
   X(CqNumber, 0x5a0502, kBadRes, "no such CQ")                                                                \
-  X(CqBusy, 0x5a0503, kResBusy, "CQ in use by a QP or SRQ")                                                   \
+  X(CqBusy, 0x5a0503, kBadResState, "CQ in use by a QP or SRQ")                                               \
   X(CqSize, 0x5a0504, kLim, "CQ larger than log_max_cq_sz")                                                   \
   X(CqeSize, 0x5a0505, kBadParam, "CQE size not supported")                                                   \
   X(CqPages, 0x5a0506, kBadParam, "CQ's page list too short")                                                 \
@@ -89,7 +89,7 @@
   X(SrqLimit, 0x5a0701, kLim, "no more SRQs")                                                                 \
   X(SrqNumber, 0x5a0702, kBadRes, "no such SRQ")                                                              \
   X(SrqKind, 0x5a0703, kBadRes, "SRQ is of another kind")                                                     \
-  X(SrqBusy, 0x5a0704, kResBusy, "SRQ in use by a QP")                                                        \
+  X(SrqBusy, 0x5a0704, kBadResState, "SRQ in use by a QP")                                                    \
   X(SrqSize, 0x5a0705, kLim, "SRQ larger than log_max_srq_sz")                                                \
   X(SrqStride, 0x5a0706, kBadParam, "SRQ stride not supported")                                               \
   X(SrqPages, 0x5a0707, kBadParam, "SRQ's page list too short")                                               \
