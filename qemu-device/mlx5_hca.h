@@ -72,6 +72,8 @@ void mlx5_hca_link_reset(HcaLink* link);
 void mlx5_hca_link_drop(HcaLink* link);
 /* Runs what a call into the model outside of an MMIO access (a fault, a reset) has made due. */
 void mlx5_hca_settle(void);
+/* How often the timer, not an access, ran the model: each costs a hand-off to another thread. All HCAs. */
+uint64_t mlx5_hca_timer_runs(void);
 
 /* mlx5_hca_vsc.c; init: < 0 with errp set if there is no room */
 int mlx5_hca_vsc_init(Mlx5Hca* dev, Error** errp);

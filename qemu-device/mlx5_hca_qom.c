@@ -71,6 +71,13 @@ static void get_sim_time(Object* obj G_GNUC_UNUSED, Visitor* v, const char* name
   visit_type_int64(v, name, &value, errp);
 }
 
+static void get_timer_runs(Object* obj G_GNUC_UNUSED, Visitor* v, const char* name,
+                           void* opaque G_GNUC_UNUSED, Error** errp) {
+  uint64_t value = mlx5_hca_timer_runs();
+
+  visit_type_uint64(v, name, &value, errp);
+}
+
 static void get_activations(Object* obj G_GNUC_UNUSED, Visitor* v, const char* name,
                             void* opaque G_GNUC_UNUSED, Error** errp) {
   uint64_t value = hca_sim_activations();
@@ -102,6 +109,8 @@ void mlx5_hca_qom_init(Mlx5Hca* dev) {
   add(obj, "ctr-shim-refused-mmio", "uint64", get_shim_counter,
       GUINT_TO_POINTER((unsigned)offsetof(HcaLink, refused_mmio)),
       "accesses to BAR0 refused because this HCA's own DMA made them");
+  add(obj, "ctr-shim-timer-runs", "uint64", get_timer_runs, NULL,
+      "times the timer, not an access, ran the model, all HCAs");
   add(obj, "sim-time", "int64", get_sim_time, NULL, "SystemC's clock, ns of the virtual clock");
   add(obj, "activations", "uint64", get_activations, NULL, "SystemC process activations so far, all HCAs");
   object_property_add_str(obj, "stats", get_stats, NULL);

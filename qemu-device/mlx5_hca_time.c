@@ -16,6 +16,7 @@ static struct {
   int64_t armed; /* expiry of the timer, HCA_NEVER = not armed */
   int64_t ahead; /* the smallest of all HCAs': their common clock cannot run further */
   unsigned depth;
+  uint64_t timer_runs;
   bool put_off; /* a link has a reset or a removal pending */
   Notifier machine_done;
   Notifier exit;
@@ -99,8 +100,11 @@ static void advance(int64_t now, int64_t ahead) {
 
 static void on_timer(void* opaque G_GNUC_UNUSED) {
   hca_clock.armed = HCA_NEVER;
+  hca_clock.timer_runs++;
   advance(qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL), hca_clock.ahead);
 }
+
+uint64_t mlx5_hca_timer_runs(void) { return hca_clock.timer_runs; }
 
 void mlx5_hca_settle(void) { advance(qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL), hca_clock.ahead); }
 
