@@ -32,6 +32,7 @@ Device::~Device() {
     teardown();
   } catch (const std::exception& e) {
     failed_destroys_.emplace_back(e.what());
+    forget();
   }
 }
 
@@ -287,6 +288,10 @@ void Device::teardown() {
 
 void Device::function_reset() {
   function_.reset();
+  forget();
+}
+
+void Device::forget() {
   ++epoch_;
   up_ = false;
   cmd_.stop();

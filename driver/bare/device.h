@@ -175,6 +175,7 @@ class Device {
  private:
   friend class EventQueue;
   void create_eqs();
+  void forget();
   void on_async(const prm::Eqe& e);
   void on_page_request(std::int32_t count);
 

@@ -142,6 +142,16 @@ TEST_F(BringUp, CommandsOutOfOrder) {
   expect_serves_on();
 }
 
+TEST_F(BringUp, InitWithoutItsPages) {
+  dev().teardown();
+  dev().cmd().start();
+  dev().enable_hca().must();
+  EXPECT_GT(dev().query_pages(1), 0);
+  EXPECT_CMD_STATUS(dev().init_hca(), CmdStatus::kBadSysState);
+  dev().disable_hca();
+  dev().probe();
+}
+
 TEST_F(BringUp, TwoHcasDoNotSeeEachOther) {
   Device other(machine().function(1));
   other.probe();

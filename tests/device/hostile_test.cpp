@@ -136,7 +136,8 @@ TEST_P(Garbage, EndsInALocalError) {
   p.a.post(p.wr(WqeOp::kRdmaWrite, 0, 64));  // flushed behind it
   const Completion c = p.acq.wait_one();
   EXPECT_TRUE(c.error()) << c.text();
-  EXPECT_TRUE(c.syndrome == S::kLocalQpOp || c.syndrome == S::kLocalLength || c.syndrome == S::kLocalProt)
+  EXPECT_TRUE(c.syndrome == S::kLocalQpOp || c.syndrome == S::kLocalLength || c.syndrome == S::kLocalProt ||
+              c.syndrome == S::kMwBind)
       << c.text();
   EXPECT_EQ(p.a.state(), QpState::kErr);
   expect_serves_on();

@@ -200,7 +200,7 @@ TEST_F(Mkey, ListsThatLie) {
   // The mailbox holds fewer entries than it says, or than the length needs.
   Mailbox in = create_mkey_mailbox(Mr::of(pd, b));
   in.set<prm::create_mkey_in::translations_octword_actual_size>(0xffffffff);
-  EXPECT_CMD_STATUS(dev().exec(in, prm::create_mkey_out::bytes), CmdStatus::kBadInpLen);
+  EXPECT_CMD_STATUS(dev().exec(in, prm::create_mkey_out::bytes), CmdStatus::kBadParam);
   in = create_mkey_mailbox(Mr::of(pd, b));
   in.set<prm::create_mkey_in::memory_key_mkey_entry::pd>(0xabcdef);
   const auto r = dev().exec(in, prm::create_mkey_out::bytes);
@@ -245,7 +245,7 @@ TEST_F(Umr, FastRegistrationInlineThenLocalInvalidate) {
   Mr mr(dev(), s);
   expect_refused(p, mr.key(), p.bmem.bus(), 8);
   for (int round = 0; round < 5; ++round) {
-    // As the verbs layer registers: list inline, key byte moves on, checked to be free.
+    // As the verbs layer registers: list inline, key byte moves on; fails if the key is not free.
     UmrWr u;
     u.mkey = mr.key();
     u.spec = Mr::of(p.pd, p.bmem, kAllAccess, 12, 4096 * static_cast<std::size_t>(round), 3 * 4096);
@@ -253,7 +253,7 @@ TEST_F(Umr, FastRegistrationInlineThenLocalInvalidate) {
     u.spec.umr_en = true;
     u.mask = mask::kLen | mask::kPageSize | mask::kStartAddr | mask::kKey | mask::kLr | mask::kLw |
              mask::kRr | mask::kRw | mask::kA | mask::kFree | mask::kEnRinval | mask::kSmallFence;
-    u.flags = prm::kUmrCheckFree;
+    u.flags = prm::kUmrCheckNotFree;
     const auto n = p.b.post_umr(u);
     expect_good(p.bcq, n);
     mr.set_key_byte(u.spec.key);
@@ -265,7 +265,7 @@ TEST_F(Umr, FastRegistrationInlineThenLocalInvalidate) {
     inv.mask = mask::kFree;
     inv.spec.free = true;
     inv.spec.umr_en = true;
-    inv.flags = prm::kUmrCheckNotFree;
+    inv.flags = prm::kUmrCheckFree;
     expect_good(p.bcq, p.b.post_umr(inv));
     expect_refused(p, mr.key(), u.spec.start, 8);
   }
@@ -361,7 +361,7 @@ TEST_F(Umr, OfAKeyThatIsNotThere) {
   expect_serves_on();
 }
 
-TEST_F(Umr, CheckFreeFailsOnAKeyInUse) {
+TEST_F(Umr, CheckNotFreeFailsOnAKeyInUse) {
   Pair p(dev());
   MkeySpec s = Mr::of(p.pd, p.bmem);
   s.umr_en = true;
@@ -369,7 +369,7 @@ TEST_F(Umr, CheckFreeFailsOnAKeyInUse) {
   UmrWr u;
   u.mkey = mr.key();
   u.mask = mask::kFree;
-  u.flags = prm::kUmrCheckFree;
+  u.flags = prm::kUmrCheckNotFree;
   u.spec.umr_en = true;
   p.a.post_umr(u);
   EXPECT_TRUE(p.acq.wait_one().error());
