@@ -50,10 +50,6 @@ CmdQueue::CmdQueue(const sc_core::sc_module_name& name, Firmware& fw)
       fw_(fw),
       work_("work", [this](Time due, unsigned& slot) { execute(due, slot); }, fw.hca()) {}
 
-bool CmdQueue::busy() const {
-  return std::any_of(jobs_.begin(), jobs_.end(), [](const auto& j) { return j != nullptr; });
-}
-
 void CmdQueue::reset() {
   work_.clear();
   for (auto& j : jobs_) j.reset();

@@ -44,7 +44,7 @@ class CmdQueue : public sc_core::sc_module {
   void pages_changed();
 
   const Counters& counters() const { return counters_; }
-  bool busy() const;
+  bool in_use() const { return address_ != 0; }
 
  private:
   struct Job {

@@ -57,9 +57,13 @@ void Firmware::init_seg_write(std::uint32_t offset, std::uint32_t value) {
 }
 
 void Firmware::function_reset() {
+  // A driver that had the interface in its hands sees it DISABLED until it writes a queue address again: so it
+  // learns that the card has forgotten everything.
+  const bool in_use = cmdq_.in_use();
   cmdq_.reset();
   to_power_on();
   health_.reset();
+  if (in_use) health_.set_nic_interface(prm::kNicDisabled);
 }
 
 void Firmware::qp_state_changed(std::uint32_t) {
