@@ -5,9 +5,9 @@
 #include <cstdio>
 #include <cstring>
 
+#include "model/port/traits.h"
 #include "model/prm/eqe.h"
 #include "model/prm/field.h"
-#include "model/prm/packet.h"
 
 namespace hcasim {
 
@@ -215,7 +215,7 @@ void Hca::write_refused(Time t, WriteOwner owner) {
 void Hca::receive(Time t, PacketRef& packet) {
   if (dead_) return;
   const Packet& p = *packet;
-  const prm::BthTraits traits = prm::bth_traits(p.opcode);
+  const prm::BthTraits& traits = traits_of(p.opcode);
   if (!traits.valid) {
     port_.drop(t, p, DropReason::kOpcode);
     return;
@@ -266,7 +266,7 @@ void Hca::deliver(Time t, Qp& qp, PacketRef& packet) {
     port_.drop(t, p, DropReason::kPkey);
     return;
   }
-  if (prm::bth_traits(p.opcode).request) {
+  if (traits_of(p.opcode).request) {
     responder_.receive(t, qp, packet);
   } else {
     requester_.receive(t, qp, packet);

@@ -44,15 +44,22 @@ class TimedQueue : public sc_core::sc_module {
   }
 
   void push(Time due, Item item) {
-    heap_.push_back(Entry{due, seq_++, std::move(item)});
-    std::push_heap(heap_.begin(), heap_.end(), later);
-    if (!draining_) rearm();
+    // Most work comes in order of its due time and needs no heap.
+    if (fifo_empty() || due >= fifo_.back().due) {
+      fifo_.push_back(Entry{due, seq_++, std::move(item)});
+    } else {
+      heap_.push_back(Entry{due, seq_++, std::move(item)});
+      std::push_heap(heap_.begin(), heap_.end(), later);
+    }
+    if (!draining_) arm(due);
   }
-  bool empty() const { return heap_.empty(); }
-  std::size_t size() const { return heap_.size(); }
+  bool empty() const { return heap_.empty() && fifo_empty(); }
+  std::size_t size() const { return heap_.size() + fifo_.size() - fifo_head_; }
   // Drops all items (device reset).
   void clear() {
     heap_.clear();
+    fifo_.clear();
+    fifo_head_ = 0;
     armed_ = kNever;
     event_.cancel();
   }
@@ -65,9 +72,32 @@ class TimedQueue : public sc_core::sc_module {
   };
   static bool later(const Entry& a, const Entry& b) { return a.due != b.due ? a.due > b.due : a.seq > b.seq; }
 
-  void rearm() {
-    if (heap_.empty()) return;
-    const Time due = heap_.front().due;
+  bool fifo_empty() const { return fifo_head_ == fifo_.size(); }
+  // Whether the next item is the FIFO's; not to be asked of an empty queue.
+  bool fifo_next() const {
+    return heap_.empty() || (!fifo_empty() && later(heap_.front(), fifo_[fifo_head_]));
+  }
+  Time next_due() const { return fifo_next() ? fifo_[fifo_head_].due : heap_.front().due; }
+
+  Entry pop() {
+    if (fifo_next()) {
+      Entry e = std::move(fifo_[fifo_head_++]);
+      if (fifo_empty()) {
+        fifo_.clear();
+        fifo_head_ = 0;
+      } else if (fifo_head_ >= kCompact && fifo_head_ * 2 >= fifo_.size()) {
+        fifo_.erase(fifo_.begin(), fifo_.begin() + static_cast<std::ptrdiff_t>(fifo_head_));
+        fifo_head_ = 0;
+      }
+      return e;
+    }
+    std::pop_heap(heap_.begin(), heap_.end(), later);
+    Entry e = std::move(heap_.back());
+    heap_.pop_back();
+    return e;
+  }
+
+  void arm(Time due) {
     if (due >= armed_) return;
     const Time now = sim_now();
     armed_ = due;
@@ -80,10 +110,8 @@ class TimedQueue : public sc_core::sc_module {
     armed_ = kNever;
     draining_ = true;
     const Time limit = sim_now() + window_;
-    while (!heap_.empty() && heap_.front().due <= limit) {
-      std::pop_heap(heap_.begin(), heap_.end(), later);
-      Entry e = std::move(heap_.back());
-      heap_.pop_back();
+    while (!empty() && next_due() <= limit) {
+      Entry e = pop();
       try {
         handler_(e.due, e.item);
       } catch (const std::exception& ex) {
@@ -93,13 +121,17 @@ class TimedQueue : public sc_core::sc_module {
       }
     }
     draining_ = false;
-    rearm();
+    if (!empty()) arm(next_due());
   }
+
+  static constexpr std::size_t kCompact = 64;
 
   Handler handler_;
   FaultSink& faults_;
   Time window_;
-  std::vector<Entry> heap_;
+  std::vector<Entry> fifo_;  // from fifo_head_ on: items that came in order
+  std::size_t fifo_head_ = 0;
+  std::vector<Entry> heap_;  // items that came out of order
   std::uint64_t seq_ = 0;
   Time armed_ = kNever;
   bool draining_ = false;

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "model/prm/packet.h"
+#include "model/port/traits.h"
 
 namespace hcasim {
 
@@ -42,7 +42,7 @@ std::uint32_t Port::wire_bytes(const Packet& p) {
   const std::uint32_t padded = (p.payload_len + 3) & ~3u;
   return static_cast<std::uint32_t>(sizeof(prm::Lrh) + (p.has_grh ? sizeof(prm::Grh) : 0) +
                                     sizeof(prm::Bth)) +
-         prm::bth_traits(p.opcode).ext_bytes + padded + prm::kIcrcBytes + prm::kVcrcBytes;
+         traits_of(p.opcode).ext_bytes + padded + prm::kIcrcBytes + prm::kVcrcBytes;
 }
 
 bool Port::ours(std::uint16_t dlid) const {
@@ -94,7 +94,7 @@ Time Port::transmit(Time t, PacketRef packet) {
   const bool multicast = is_multicast(p.dlid);
   if (multicast) ++counters_.tx_multicast;
   if (tracer_.enabled()) {
-    const prm::BthTraits traits = prm::bth_traits(p.opcode);
+    const prm::BthTraits& traits = traits_of(p.opcode);
     if (traits.request && traits.first) {
       traces::trace(tracer_, Point::kPacketTxFirst, start, p.trace_qpn, p.wqe_serial, psn_opcode(p),
                     p.payload_len);
@@ -144,7 +144,7 @@ void Port::arrive(Time t, PacketRef& packet) {
     drop(t, p, DropReason::kCorrupt);
     return;
   }
-  if (tracer_.enabled() && prm::bth_traits(p.opcode).request) {
+  if (tracer_.enabled() && traits_of(p.opcode).request) {
     traces::trace(tracer_, Point::kPacketRx, t, p.trace_qpn, p.wqe_serial, psn_opcode(p), p.payload_len);
   }
   if (receive_) receive_(t, packet);

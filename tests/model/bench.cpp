@@ -17,7 +17,14 @@ Bench::Bench()
       dma_few_tags("dma_few_tags", few_tags, host, tracer, faults),
       eqs(profile, dma, tracer),
       cqs("cqs", profile, dma, eqs, tracer, faults),
-      port("port", profile, tracer, faults) {
+      port("port", profile, tracer, faults),
+      queue(
+          "queue",
+          [this](Time due, int& item) {
+            taken.emplace_back(due, item);
+            if (on_item) on_item(due, item);
+          },
+          faults) {
   sc_core::sc_report_handler::set_actions(sc_core::SC_ID_NO_SC_START_ACTIVITY_, sc_core::SC_DO_NOTHING);
   dma.on_write_error([this](Time t, WriteOwner owner) { write_errors.emplace_back(t, owner); });
   port.on_receive([this](Time t, PacketRef& packet) { received.emplace_back(t, packet); });
