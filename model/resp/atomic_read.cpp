@@ -13,11 +13,12 @@ using prm::EqeType;
 using prm::NakCode;
 using traces::Point;
 
-// Makes room for one more read or atomic: the oldest answered one is forgotten.
+// Makes room for one more read or atomic: the oldest answered one is forgotten, also when a late duplicate has it
+// sent again: that the requester asks for more says that it has its answer.
 bool Responder::room_for_resource(Qp& qp) {
   ResponderState& s = qp.resp;
   if (s.resources.size() < 1u << qp.log_rra_max) return true;
-  if (!s.resources.front().done()) return false;
+  if (!s.resources.front().answered) return false;
   s.resources.pop_front();
   return true;
 }
@@ -147,6 +148,7 @@ bool Responder::send_response(Time& engine, Qp& qp, ResponderResource& r) {
   }
   transmit(ready + e.tx_pipeline, qp, std::move(p));
   ++r.sent;
+  r.answered = r.answered || r.done();
   return true;
 }
 

@@ -26,7 +26,8 @@ struct ResponderResource {
   Time ready = 0;              // no response leaves before this
   std::uint32_t trace_qpn = 0, wqe_serial = 0;
 
-  bool done() const { return sent >= packets; }  // answered; kept for a duplicate
+  bool answered = false;       // in full, once at least; kept for a duplicate, which makes it be sent again
+  bool done() const { return sent >= packets; }
 };
 
 // A receive WQE taken from the RQ or SRQ for the message that is arriving.

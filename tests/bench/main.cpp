@@ -4,6 +4,7 @@
 #include <benchmark/benchmark.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -156,6 +157,14 @@ void table(const Latencies& l) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::string options;  // --hca=KEY=VALUE,...: of hca_create(), for all HCAs
+  for (int i = 1; i < argc; ++i) {
+    if (std::strncmp(argv[i], "--hca=", 6) != 0) continue;
+    options = std::string(",") + (argv[i] + 6);
+    std::copy(argv + i + 1, argv + argc, argv + i);
+    --argc;
+    --i;
+  }
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
   const auto trace =
@@ -163,8 +172,8 @@ int main(int argc, char** argv) {
   int status = 0;
   try {
     auto* machine = new Machine(std::size_t{512} << 20);  // stays, like the SystemC kernel
-    Function& plain = machine->add_hca("name=plain");
-    Function& traced = machine->add_hca("name=traced,trace=" + trace.string());
+    Function& plain = machine->add_hca("name=plain" + options);
+    Function& traced = machine->add_hca("name=traced,trace=" + trace.string() + options);
     machine->start();
     auto off = std::make_unique<Device>(plain), on = std::make_unique<Device>(traced);
     off->probe();
