@@ -38,6 +38,7 @@ struct Cq {
   std::uint32_t refs = 0;           // QPs and SRQs that complete into it
   bool any_solicited = false;       // a solicited or error CQE was written ...
   std::uint32_t solicited_end = 0;  // ... and the producer count behind the last one
+  std::uint32_t traced = 0;         // consumer index last written to the trace
   std::uint64_t timer = 0;          // moderation period running: its serial number; 0 = none
 };
 
@@ -95,6 +96,7 @@ class CqUnit : public sc_core::sc_module {
   };
   bool has_room(Time t, Cq& cq);
   void consumed(Time t, Cq& cq, std::uint32_t ci);
+  void trace_consumed(Time t, Cq& cq, std::uint32_t consumer);
   // Writes a CQE laid out but for its owner bit; false: the CQ is broken.
   bool write(Time t, Cq& cq, prm::Cqe& cqe, bool group, Time& visible);
   Time event(Time t, Cq& cq);

@@ -43,6 +43,11 @@ class Dma : public sc_core::sc_module {
   // As read(), after performing the posted writes queued so far (PCIe: a read pushes posted writes ahead).
   ReadDone read_flush(Time t, std::uint64_t addr, void* dst, std::size_t len);
 
+  // What the host's memory holds now, outside of simulated time and uncounted: for traces.
+  bool peek(std::uint64_t addr, void* dst, std::size_t len) {
+    return enabled_ && host_.dma_read(addr, dst, len);
+  }
+
   // Queues a posted write ready to leave at t. Performed in call order; returns when it is visible in memory.
   // group: more writes of the same unit of work follow (payload before its CQE): becomes visible together
   // with the next ungrouped one, in order, and costs no activation of its own. A group that nothing closes is
@@ -104,8 +109,8 @@ class Dma : public sc_core::sc_module {
   bool enabled_ = false;
   WriteError write_error_;
   std::vector<WriteOwner> refusals_;  // to be told from the engine's own process: a block may be at work
-  Occupancy up_, down_;     // link directions: to the host, from the host
-  std::vector<Time> tags_;  // when each read tag is free again, used in turn
+  Occupancy up_, down_;               // link directions: to the host, from the host
+  std::vector<Time> tags_;            // when each read tag is free again, used in turn
   std::size_t next_tag_ = 0;
   std::vector<Entry> ring_;  // posted writes [head_, tail_), a power of two long
   std::uint64_t head_ = 0, tail_ = 0;

@@ -4,15 +4,16 @@
 namespace hcasim::test {
 
 namespace {
-Profile with_two_tags() {
+Profile with_few_tags_and_window() {
   Profile p;
   p.pcie.tags = 2;
+  p.engine.batch_window = from_ns(200);
   return p;
 }
 }  // namespace
 
 Bench::Bench()
-    : few_tags(with_two_tags()),
+    : few_tags(with_few_tags_and_window()),
       dma("dma", profile, host, tracer, faults),
       dma_few_tags("dma_few_tags", few_tags, host, tracer, faults),
       eqs(profile, dma, tracer),

@@ -70,7 +70,7 @@ struct Faults : FaultSink {
 struct Bench {
   Bench();
   Profile profile;
-  Profile few_tags;  // two of them
+  Profile few_tags;  // two of them, and a batch window of 200 ns
   FakeHost host;
   int expected_faults = 0;
   Faults faults{expected_faults};

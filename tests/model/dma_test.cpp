@@ -110,6 +110,23 @@ TEST_F(DmaTest, AGroupBecomesVisibleTogetherInOneActivation) {
   for (const auto& e : b.host.events) EXPECT_EQ(e.at, last);
 }
 
+TEST_F(DmaTest, OnlyABurstIsWrittenAheadOfItsTime) {
+  Dma& dma = b.dma_few_tags;
+  const Time t = sim_now();
+  const Time first = dma.post_write(t, 0x100, buf, 16, {});
+  const Time second = dma.post_write(t + from_ns(100), 0x200, buf, 16, {});
+  b.run(second - t);
+  ASSERT_EQ(b.host.events.size(), 2u);
+  EXPECT_EQ(b.host.events[0].at, first);
+  EXPECT_EQ(b.host.events[1].at, second);
+  b.host.events.clear();
+  const std::uint64_t before = g_activations;
+  for (int i = 0; i < 8; ++i) dma.post_write(sim_now() + from_ns(20 * i), 0x300u + 16 * i, buf, 16, {});
+  b.run_ns(10000);
+  EXPECT_EQ(b.host.events.size(), 8u);
+  EXPECT_EQ(g_activations - before, 1u);
+}
+
 TEST_F(DmaTest, AGroupThatNothingClosesIsWrittenInTheEnd) {
   const Time t = sim_now();
   const Time due = b.dma.post_write(t, 0x100, buf, 16, {}, true);
