@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Why a command failed: every reason has a number of its own (output mailbox, dword 1), a command status that it
 // implies, and a text for traces and logs. The numbers are this firmware's own; drivers only print them.
+// An object in use is refused with BAD_RES_STATE, as cards do.
 #ifndef HCASIM_FIRMWARE_STUB_SYNDROMES_H
 #define HCASIM_FIRMWARE_STUB_SYNDROMES_H
 
@@ -54,7 +55,7 @@
   X(TdNumber, 0x5a030a, kBadRes, "no such transport domain")                                                  \
   X(QCounterLimit, 0x5a030b, kLim, "no more Q counters")                                                      \
   X(QCounterNumber, 0x5a030c, kBadRes, "no such Q counter")                                                   \
-  X(QCounterBusy, 0x5a030d, kResBusy, "Q counter in use")                                                     \
+  X(QCounterBusy, 0x5a030d, kBadResState, "Q counter in use")                                                     \
   /* event queues */                                                                                          \
   X(EqLimit, 0x5a0401, kLim, "no more EQs")                                                                   \
   X(EqNumber, 0x5a0402, kBadRes, "no such EQ")                                                                \
@@ -115,8 +116,8 @@
   X(QpDbr, 0x5a080c, kBadParam, "QP's doorbell record not 8-byte aligned")                                    \
   X(QpRqType, 0x5a080d, kBadParam, "rq_type not supported")                                                   \
   X(QpFeature, 0x5a080e, kBadParam, "QP feature not offered")                                                 \
-  X(QpBusy, 0x5a080f, kResBusy, "QP attached to a multicast group")                                           \
-  X(QpSpecial, 0x5a0810, kResBusy, "the port's special QP exists already")                                    \
+  X(QpBusy, 0x5a080f, kBadResState, "QP attached to a multicast group")                                           \
+  X(QpSpecial, 0x5a0810, kBadResState, "the port's special QP exists already")                                    \
   X(QpMtu, 0x5a0811, kBadParam, "path MTU not supported")                                                     \
   X(QpPath, 0x5a0812, kIx, "P_Key, GID or port index of the path out of range")                               \
   X(QpDepth, 0x5a0813, kBadParam, "outstanding reads and atomics beyond the capability")                      \

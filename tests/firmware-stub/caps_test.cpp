@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "fixture.h"
+
+namespace hcasim::bare {
+namespace {
+
+using Cap = prm::cmd_hca_cap;
+using SetIn = prm::set_hca_cap_in;
+
+class Caps : public FirmwareTest {
+ protected:
+  // A function between ENABLE_HCA and INIT_HCA.
+  void before_init() {
+    dev().teardown();
+    dev().cmd().start();
+    dev().enable_hca().must();
+  }
+  CommandResult set(unsigned group, const std::vector<std::uint8_t>& block) {
+    Mailbox in(prm::op::SET_HCA_CAP, SetIn::bytes, static_cast<std::uint16_t>(group << 1));
+    std::copy(block.begin(), block.begin() + 256, in.begin() + SetIn::capability::bit_off / 8);
+    return dev().exec(in);
+  }
+};
+
+TEST_F(Caps, NothingIsOfferedThatHasNoGroup) {
+  const auto c = caps(0, true);
+  for (unsigned group = 0; group < 0x40; ++group) {
+    const bool there = group == 0 || (group == 3 && prm::get<Cap::atomic>(c.data()));
+    const auto r = dev().query_caps(group, true);
+    EXPECT_EQ(r.ok(), there) << "group " << group << ": " << r.text();
+    if (!there) EXPECT_STATUS(r, CmdStatus::kBadParam);
+  }
+  EXPECT_EQ(prm::get<Cap::pg>(c.data()), 0u);
+  EXPECT_EQ(prm::get<Cap::roce>(c.data()), 0u);
+  EXPECT_EQ(prm::get<Cap::eth_net_offloads>(c.data()), 0u);
+}
+
+TEST_F(Caps, SetIsEchoed) {
+  before_init();
+  auto block = caps(0, true);
+  prm::set<Cap::log_max_qp>(block.data(), 12);
+  EXPECT_OK(set(0, block));
+  EXPECT_EQ(prm::get<Cap::log_max_qp>(caps(0, true).data()), 12u);
+  EXPECT_GT(prm::get<Cap::log_max_qp>(caps(0, false).data()), 12u) << "the maximum stays";
+  std::vector<std::uint8_t> atomic(4096);
+  prm::set<prm::atomic_caps::atomic_req_8B_endianness_mode>(atomic.data(), 1);
+  EXPECT_OK(set(3, atomic));
+  EXPECT_EQ(prm::get<prm::atomic_caps::atomic_req_8B_endianness_mode>(caps(3, true).data()), 1u);
+  EXPECT_EQ(prm::get<prm::atomic_caps::atomic_operations>(caps(3, true).data()), 3u);
+  dev().disable_hca().must();
+  dev().probe();
+}
+
+TEST_F(Caps, SetBeyondTheMaximumIsRefused) {
+  before_init();
+  const auto good = caps(0, true);
+  const auto refused = [&](const std::function<void(std::uint8_t*)>& spoil) {
+    auto block = good;
+    spoil(block.data());
+    EXPECT_STATUS(set(0, block), CmdStatus::kBadParam);
+    EXPECT_EQ(caps(0, true), good) << "a refused SET changed something";
+  };
+  refused([](std::uint8_t* c) { prm::set<Cap::log_max_qp>(c, prm::get<Cap::log_max_qp>(c) + 1); });
+  refused([](std::uint8_t* c) { prm::set<Cap::roce>(c, 1); });
+  refused([](std::uint8_t* c) { prm::set<Cap::log_uar_page_sz>(c, 4); });
+  refused([](std::uint8_t* c) { prm::set<Cap::pkey_table_size>(c, 2); });
+  refused([](std::uint8_t* c) { prm::set<Cap::port_type>(c, 1); });
+  std::vector<std::uint8_t> atomic(4096);
+  prm::set<prm::atomic_caps::atomic_req_8B_endianness_mode>(atomic.data(), 2);
+  EXPECT_STATUS(set(3, atomic), CmdStatus::kBadParam);
+  EXPECT_STATUS(set(2, good), CmdStatus::kBadParam);
+  dev().disable_hca().must();
+  dev().probe();
+}
+
+TEST_F(Caps, SetAfterInitIsRefused) { EXPECT_STATUS(set(0, caps(0, true)), CmdStatus::kBadSysState); }
+
+TEST_F(Caps, ResetForgetsWhatWasSet) {
+  before_init();
+  auto block = caps(0, true);
+  prm::set<Cap::log_max_qp>(block.data(), 10);
+  EXPECT_OK(set(0, block));
+  dev().enable_hca().must();
+  EXPECT_NE(prm::get<Cap::log_max_qp>(caps(0, true).data()), 10u);
+  dev().disable_hca().must();
+  dev().probe();
+}
+
+TEST_F(Caps, OtherFunctionsDoNotExist) {
+  Mailbox in(prm::op::QUERY_HCA_CAP, prm::query_hca_cap_in::bytes, 1);
+  in.set<prm::query_hca_cap_in::other_function>(1);
+  EXPECT_STATUS(dev().exec(in, prm::query_hca_cap_out::bytes), CmdStatus::kBadParam);
+}
+
+}  // namespace
+}  // namespace hcasim::bare

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// MAD_IFC, and the port under a subnet manager that is not built in.
+#include "fixture.h"
+
+namespace hcasim::bare {
+namespace {
+
+using In = prm::mad_ifc_in;
+using Out = prm::mad_ifc_out;
+constexpr std::size_t kData = 64;
+enum : std::uint8_t { kSubn = 0x01, kPerf = 0x04, kGet = 1, kSet = 2 };
+enum : std::uint16_t { kNodeDesc = 0x10, kNodeInfo = 0x11, kGuidInfo = 0x14, kPortInfo = 0x15, kPkeys = 0x16 };
+enum : std::uint16_t { kBadClass = 0x04, kBadMethod = 0x08, kBadAttribute = 0x0c, kBadField = 0x1c };
+
+class Mads : public FirmwareTest {
+ protected:
+  struct Answer {
+    std::uint16_t status;
+    std::uint8_t method;
+    std::vector<std::uint8_t> data;
+  };
+  CommandResult send(std::uint8_t mgmt_class, std::uint8_t method, std::uint16_t attribute, std::uint32_t modifier,
+                     const std::vector<std::uint8_t>& data, std::uint8_t version = 1) {
+    Mailbox in(prm::op::MAD_IFC, In::bytes);
+    in.set<In::port>(1);
+    std::uint8_t* mad = in.data() + In::mad::bit_off / 8;
+    mad[0] = version;
+    mad[1] = mgmt_class;
+    mad[2] = 1;
+    mad[3] = method;
+    prm::store64(mad + 8, 0x1122334455667788);
+    prm::store32(mad + 16, std::uint32_t{attribute} << 16);
+    prm::store32(mad + 20, modifier);
+    std::copy(data.begin(), data.end(), mad + kData);
+    return dev().exec(in, Out::bytes);
+  }
+  Answer ask(std::uint8_t mgmt_class, std::uint8_t method, std::uint16_t attribute, std::uint32_t modifier = 0,
+             const std::vector<std::uint8_t>& data = {}) {
+    const auto r = send(mgmt_class, method, attribute, modifier, data).must();
+    const std::uint8_t* mad = r.out.data() + Out::response_mad_packet::bit_off / 8;
+    EXPECT_EQ(prm::load64(mad + 8), 0x1122334455667788u) << "transaction ID";
+    return {static_cast<std::uint16_t>(prm::load32(mad + 4) >> 16), mad[3], {mad + kData, mad + 256}};
+  }
+};
+
+TEST_F(Mads, NodeInfo) {
+  const Answer a = ask(kSubn, kGet, kNodeInfo);
+  EXPECT_EQ(a.status, 0);
+  EXPECT_EQ(a.method, 0x81);
+  EXPECT_EQ(a.data[2], 1) << "channel adapter";
+  EXPECT_EQ(a.data[3], 1) << "ports";
+  const auto v = dev().query_vport().must();
+  EXPECT_EQ(prm::load64(a.data.data() + 12), v.get<prm::query_hca_vport_context_out::hca_vport_context::node_guid>());
+}
+
+TEST_F(Mads, NodeDescription) {
+  const Answer a = ask(kSubn, kGet, kNodeDesc);
+  EXPECT_EQ(a.status, 0);
+  EXPECT_NE(a.data[0], 0);
+}
+
+TEST_F(Mads, PortInfoAgreesWithTheVport) {
+  const Answer a = ask(kSubn, kGet, kPortInfo, 1);
+  EXPECT_EQ(a.status, 0);
+  EXPECT_EQ(prm::load32(a.data.data() + 16) >> 16, dev().lid());
+  EXPECT_EQ(a.data[32] & 0xf, 4) << "ACTIVE";
+  EXPECT_EQ(a.data[33] >> 4, 5) << "LinkUp";
+  EXPECT_EQ(a.data[31], 2) << "4X";
+  EXPECT_EQ(ask(kSubn, kGet, kPortInfo, 2).status, kBadField);
+}
+
+TEST_F(Mads, PkeyTableAndGuids) {
+  const Answer p = ask(kSubn, kGet, kPkeys, 0);
+  EXPECT_EQ(p.status, 0);
+  EXPECT_EQ(prm::load32(p.data.data()), 0xffff0000u);
+  EXPECT_EQ(ask(kSubn, kGet, kPkeys, 3).status, 0);
+  EXPECT_EQ(ask(kSubn, kGet, kPkeys, 4).status, kBadField);
+  EXPECT_EQ(ask(kSubn, kGet, kPkeys, 0xffff).status, kBadField);
+  EXPECT_EQ(ask(kSubn, kGet, kGuidInfo, 0).status, 0);
+  EXPECT_EQ(ask(kSubn, kGet, kGuidInfo, 1).status, kBadField);
+  EXPECT_EQ(ask(kSubn, kGet, kGuidInfo, 0xffffffff).status, kBadField);
+}
+
+TEST_F(Mads, PerformanceClass) {
+  EXPECT_EQ(ask(kPerf, kGet, 1).status, 0);
+  std::vector<std::uint8_t> port = {0, 1};
+  EXPECT_EQ(ask(kPerf, kGet, 0x12, 0, port).status, 0);
+  EXPECT_EQ(ask(kPerf, kGet, 0x1d, 0, port).status, 0);
+  EXPECT_EQ(ask(kPerf, kSet, 0x12, 0, port).status, 0);
+  port[1] = 9;
+  EXPECT_EQ(ask(kPerf, kGet, 0x12, 0, port).status, kBadField);
+}
+
+TEST_F(Mads, WhatIsNotAnswered) {
+  EXPECT_EQ(ask(kSubn, kGet, 0x1234).status, kBadAttribute);
+  EXPECT_EQ(ask(kSubn, kSet, kNodeInfo).status, kBadAttribute);
+  EXPECT_EQ(ask(kPerf, kGet, 0x1234).status, kBadAttribute);
+  EXPECT_EQ(ask(kSubn, 0x55, kNodeInfo).status, kBadMethod);
+  EXPECT_EQ(ask(0x77, kGet, kNodeInfo).status, kBadClass);
+  EXPECT_STATUS(send(kSubn, kGet, kNodeInfo, 0, {}, 9), CmdStatus::kBadPkt);
+  Mailbox in(prm::op::MAD_IFC, In::bytes);
+  EXPECT_STATUS(dev().exec(in.set<In::port>(2), Out::bytes), CmdStatus::kBadParam);
+}
+
+// Without the built-in subnet manager the port waits in INIT; one in the guest brings it up by SMPs.
+class ForeignSm : public Mads {
+ protected:
+  DeviceOptions device_options() const override {
+    DeviceOptions o;
+    o.wait_active = false;
+    return o;
+  }
+  std::size_t hca() const override { return 1; }
+};
+
+TEST_F(ForeignSm, BringsThePortUp) {
+  EXPECT_EQ(dev().port_state(), 2);
+  EXPECT_EQ(dev().query_vport().must().get<prm::query_hca_vport_context_out::hca_vport_context::has_smi>(), 1u);
+  dev().clear_async_events();
+  std::vector<std::uint8_t> info = ask(kSubn, kGet, kPortInfo, 1).data;
+  prm::store32(info.data() + 16, 0x00420007);  // LID 0x42, SM LID 7
+  info[32] = (info[32] & 0xf0) | 3;            // ARMED
+  EXPECT_EQ(ask(kSubn, kSet, kPortInfo, 1, info).status, 0);
+  EXPECT_EQ(dev().port_state(), 3);
+  info[32] = (info[32] & 0xf0) | 4;  // ACTIVE
+  const Answer a = ask(kSubn, kSet, kPortInfo, 1, info);
+  EXPECT_EQ(a.status, 0);
+  EXPECT_EQ(prm::load32(a.data.data() + 16), 0x00420007u);
+  EXPECT_EQ(dev().port_state(), 4);
+  machine().advance(1'000'000);
+  EXPECT_GE(dev().count_async(prm::EqeType::kPortChange), 2u);  // LID, ACTIVE
+  info[32] = (info[32] & 0xf0) | 2;                             // INIT is nothing to ask for
+  EXPECT_EQ(ask(kSubn, kSet, kPortInfo, 1, info).status, kBadField);
+  prm::store32(info.data() + 16, 0xc0000007);  // a multicast LID
+  EXPECT_EQ(ask(kSubn, kSet, kPortInfo, 1, info).status, kBadField);
+}
+
+TEST_F(ForeignSm, NoActiveWithoutArmed) {
+  std::vector<std::uint8_t> info = ask(kSubn, kGet, kPortInfo, 1).data;
+  prm::store32(info.data() + 16, 0x00420007);
+  info[32] = (info[32] & 0xf0) | 4;
+  EXPECT_EQ(ask(kSubn, kSet, kPortInfo, 1, info).status, kBadField);
+  EXPECT_EQ(dev().port_state(), 2);
+}
+
+}  // namespace
+}  // namespace hcasim::bare

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The tables that everything else follows from.
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+#include "firmware-stub/objects/table.h"
+#include "firmware-stub/opcodes.h"
+#include "firmware-stub/syndromes.h"
+
+namespace hcasim::fw {
+namespace {
+
+TEST(OpcodeTable, EachOpcodeOnceWithItsNameAndAHandler) {
+  std::set<std::uint16_t> seen;
+  for (const Opcode& o : all_opcodes()) {
+    EXPECT_TRUE(seen.insert(o.opcode).second) << o.name << " stands twice";
+    const std::string name = prm::opcode_name(o.opcode);
+    EXPECT_TRUE(name == o.name || "_" + name == o.name) << name << " is called " << o.name;
+    EXPECT_NE(o.handler, nullptr);
+    EXPECT_GE(o.min_in, 8u) << o.name;
+    EXPECT_GE(o.min_out, 8u) << o.name;
+    EXPECT_NE(o.states, 0) << o.name;
+    EXPECT_EQ(find_opcode(o.opcode), &o);
+  }
+  EXPECT_EQ(find_opcode(0), nullptr);
+  EXPECT_EQ(find_opcode(0xffff), nullptr);
+}
+
+TEST(OpcodeTable, OnlyEnableBeforeEnable) {
+  for (const Opcode& o : all_opcodes())
+    EXPECT_EQ(o.allowed(State::kOff), o.opcode == prm::op::ENABLE_HCA) << o.name;
+}
+
+TEST(Syndromes, EachNumberOnceWithAText) {
+  std::set<std::uint32_t> seen;
+#define HCASIM_X(name, number, status, text)                                              \
+  EXPECT_TRUE(seen.insert(number).second) << #name;                                       \
+  EXPECT_EQ(text_of(Syndrome::k##name), std::string(text));                               \
+  EXPECT_EQ(status_of(Syndrome::k##name) == prm::CmdStatus::kOk, Syndrome::k##name == Syndrome::kOk) << #name;
+  HCASIM_SYNDROMES(HCASIM_X)
+#undef HCASIM_X
+  EXPECT_EQ(static_cast<int>(status_of(static_cast<Syndrome>(0x123456))),
+            static_cast<int>(prm::CmdStatus::kIntErr));
+}
+
+struct Thing {
+  std::uint32_t refs = 0;
+};
+
+TEST(Table, NumbersRestBeforeTheyComeBack) {
+  Table<Thing> t(5, 3000);
+  std::uint32_t a = 0, b = 0;
+  ASSERT_NE(t.create(a), nullptr);
+  EXPECT_EQ(a, 5u);
+  t.destroy(a);
+  EXPECT_EQ(t.find(a), nullptr);
+  for (int i = 0; i < 1000; ++i) {
+    ASSERT_NE(t.create(b), nullptr);
+    EXPECT_NE(b, a);
+    t.destroy(b);
+  }
+  EXPECT_EQ(t.count(), 0u);
+  EXPECT_EQ(t.generation(a), 1u);
+}
+
+TEST(Table, RunsOutAndServesOn) {
+  Table<Thing> t(1, 4);
+  std::uint32_t n = 0;
+  for (int i = 0; i < 4; ++i) ASSERT_NE(t.create(n), nullptr);
+  EXPECT_TRUE(t.full());
+  EXPECT_EQ(t.create(n), nullptr);
+  t.destroy(2);
+  t.destroy(2);  // twice frees once
+  EXPECT_EQ(t.count(), 3u);
+  ASSERT_NE(t.create(n), nullptr);
+  EXPECT_EQ(n, 2u);
+  EXPECT_EQ(t.generation(2), 2u);
+  EXPECT_EQ(t.find(0), nullptr);
+  t.clear();
+  EXPECT_EQ(t.count(), 0u);
+  ASSERT_NE(t.create(n), nullptr);
+}
+
+}  // namespace
+}  // namespace hcasim::fw
