@@ -20,9 +20,10 @@ constexpr unsigned kBatch = 32;        // WQEs per doorbell
 constexpr std::uint32_t kInline = 64;  // bytes
 constexpr std::uint32_t kLarge = 64 << 10;
 constexpr std::size_t kArea = 16 << 20;  // larger than the caches, on both sides
+constexpr const char* kWindow = "100";   // ns
 constexpr std::int64_t kQuantum = 1000;  // ns of simulated time run at a time
 
-Device* g_device[2];  // without, with trace
+Device* g_device[3];  // plain, traced, each event on its own
 std::map<std::string, double> g_result;
 
 // 64-byte inline RDMA WRITEs, `batch` to a doorbell, the last of each signalled.
@@ -140,6 +141,8 @@ void table(const Latencies& l) {
   row("64 B inline writes, 1 QP, one at a time", number(lone, "M WQE/s", 1e6));
   row("SystemC activations per WQE, one at a time", number(at("inline_64B/lone.activations"), ""), "aim: 3");
   row("SystemC activations per WQE, batch of 32", number(at("inline_64B/1_QP.activations"), ""), "aim: 0.5");
+  row("64 B inline writes, 1 QP, batch_window_ns=0", number(at("inline_64B/1_QP/exact"), "M WQE/s", 1e6),
+      number(at("inline_64B/1_QP/exact.activations"), "activations per WQE"));
   row("64 KiB writes", number(at("write_64KiB"), "GB/s", 1e9),
       "memcpy: " + number(at("memcpy_64KiB"), "GB/s", 1e9) + ", ratio " +
           ratio(at("write_64KiB"), at("memcpy_64KiB")));
@@ -174,12 +177,14 @@ int main(int argc, char** argv) {
     auto* machine = new Machine(std::size_t{512} << 20);  // stays, like the SystemC kernel
     Function& plain = machine->add_hca("name=plain" + options);
     Function& traced = machine->add_hca("name=traced,trace=" + trace.string() + options);
+    Function& exact = machine->add_hca("name=exact" + options + ",batch_window_ns=" + kWindow);
     machine->start();
-    auto off = std::make_unique<Device>(plain), on = std::make_unique<Device>(traced);
-    off->probe();
-    on->probe();
-    g_device[0] = off.get();
-    g_device[1] = on.get();
+    std::vector<std::unique_ptr<Device>> devices;
+    for (Function* f : {&plain, &traced, &exact}) {
+      devices.push_back(std::make_unique<Device>(*f));
+      devices.back()->probe();
+      g_device[devices.size() - 1] = devices.back().get();
+    }
     struct Case {
       const char* name;
       int device;
@@ -187,7 +192,8 @@ int main(int argc, char** argv) {
       unsigned batch;
     };
     for (const Case c : {Case{"inline_64B/1_QP", 0, 1, kBatch}, Case{"inline_64B/64_QPs", 0, 64, kBatch},
-                         Case{"inline_64B/lone", 0, 1, 1}, Case{"inline_64B/1_QP/traced", 1, 1, kBatch}})
+                         Case{"inline_64B/lone", 0, 1, 1}, Case{"inline_64B/1_QP/traced", 1, 1, kBatch},
+                         Case{"inline_64B/1_QP/exact", 2, 1, kBatch}})
       benchmark::RegisterBenchmark(c.name, [c](benchmark::State& s) {
         inline_writes(s, *g_device[c.device], c.qps, c.batch, c.name);
       });
@@ -196,8 +202,7 @@ int main(int argc, char** argv) {
     Collect reporter;
     benchmark::RunSpecifiedBenchmarks(&reporter);
     table(measure_latencies(*g_device[0]));
-    on->teardown();
-    off->teardown();
+    for (auto& d : devices) d->teardown();
   } catch (const std::exception& e) {
     std::fprintf(stderr, "hcasim-bench: %s\n", e.what());
     status = 1;

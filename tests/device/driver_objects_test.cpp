@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What mlx5_core and mlx5_ib ask for beside the data path: XRC objects, counters, port tables, registers.
+#include <algorithm>
+#include <cstring>
+
+#include "fixture.h"
+
+namespace hcasim::bare {
+namespace {
+
+using DriverObjects = DeviceTest;
+
+class XrcSrq {
+ public:
+  XrcSrq(Device& d, const Pd& pd, Cq& cq, std::uint32_t xrcd)
+      : dev_(d), ring_(d.memory(), 64 << 5, {}), dbr_(d.allocate_dbr()) {
+    using In = prm::create_xrc_srq_in;
+    using C = In::xrc_srq_context_entry;
+    const auto pas = ring_.pages();
+    Mailbox in(prm::op::CREATE_XRC_SRQ, In::bytes + pas.size() * 8);
+    in.set<C::log_xrc_srq_size>(6).set<C::log_rq_stride>(1).set<C::xrcd>(xrcd).set<C::cqn>(cq.cqn());
+    in.set<C::user_index>(0xffffff).set<C::pd>(pd.pdn());
+    in.set<C::db_record_addr_h>(dbr_.bus >> 32).set<C::db_record_addr_l>((dbr_.bus & 0xffffffff) >> 2);
+    for (std::size_t i = 0; i < pas.size(); ++i) prm::set<In::pas>(in.data(), i, pas[i]);
+    const auto r = d.exec(in, prm::create_xrc_srq_out::bytes);
+    srqn = static_cast<std::uint32_t>(r.must().get<prm::create_xrc_srq_out::xrc_srqn>());
+  }
+  ~XrcSrq() {
+    Mailbox in(prm::op::DESTROY_XRC_SRQ, prm::destroy_xrc_srq_in::bytes);
+    EXPECT_CMD_OK(dev_.exec(in.set<prm::destroy_xrc_srq_in::xrc_srqn>(srqn)));
+    dev_.free_dbr(dbr_);
+  }
+  std::uint32_t srqn = 0;
+
+ private:
+  Device& dev_;
+  Ring ring_;
+  Dbr dbr_;
+};
+
+TEST_F(DriverObjects, XrcSrqAsAtProbe) {
+  Pd pd(dev());
+  Cq cq(dev());
+  const auto x =
+      dev().exec(Mailbox(prm::op::ALLOC_XRCD, prm::alloc_xrcd_in::bytes), prm::alloc_xrcd_out::bytes);
+  const auto xrcd = static_cast<std::uint32_t>(x.must().get<prm::alloc_xrcd_out::xrcd>());
+  EXPECT_NE(xrcd, 0u);
+  Mailbox free_xrcd(prm::op::DEALLOC_XRCD, prm::dealloc_xrcd_in::bytes);
+  free_xrcd.set<prm::dealloc_xrcd_in::xrcd>(xrcd);
+  {
+    XrcSrq srq(dev(), pd, cq, xrcd);
+    EXPECT_NE(srq.srqn, 0u);
+    Mailbox q(prm::op::QUERY_XRC_SRQ, prm::query_xrc_srq_in::bytes);
+    const auto r =
+        dev().exec(q.set<prm::query_xrc_srq_in::xrc_srqn>(srq.srqn), prm::query_xrc_srq_out::bytes).must();
+    EXPECT_EQ(r.get<prm::query_xrc_srq_out::xrc_srq_context_entry::cqn>(), cq.cqn());
+    EXPECT_EQ(r.get<prm::query_xrc_srq_out::xrc_srq_context_entry::log_xrc_srq_size>(), 6u);
+    Mailbox arm(prm::op::ARM_XRC_SRQ, prm::arm_xrc_srq_in::bytes, 1);
+    arm.set<prm::arm_xrc_srq_in::xrc_srqn>(srq.srqn).set<prm::arm_xrc_srq_in::lwm>(5);
+    EXPECT_CMD_OK(dev().exec(arm));
+    EXPECT_CMD_STATUS(cq.destroy(), CmdStatus::kBadResState);
+    EXPECT_CMD_STATUS(dev().exec(free_xrcd), CmdStatus::kBadResState);
+  }
+  EXPECT_CMD_OK(dev().exec(free_xrcd));
+}
+
+class QCounter {
+ public:
+  explicit QCounter(Device& d) : dev_(d) {
+    const auto r = d.exec(Mailbox(prm::op::ALLOC_Q_COUNTER, prm::alloc_q_counter_in::bytes),
+                          prm::alloc_q_counter_out::bytes);
+    id = static_cast<std::uint32_t>(r.must().get<prm::alloc_q_counter_out::counter_set_id>());
+  }
+  ~QCounter() {
+    Mailbox in(prm::op::DEALLOC_Q_COUNTER, prm::dealloc_q_counter_in::bytes);
+    EXPECT_CMD_OK(dev_.exec(in.set<prm::dealloc_q_counter_in::counter_set_id>(id)));
+  }
+  template <class F>
+  std::uint64_t get(bool clear = false) {
+    Mailbox in(prm::op::QUERY_Q_COUNTER, prm::query_q_counter_in::bytes);
+    in.set<prm::query_q_counter_in::counter_set_id>(id).set<prm::query_q_counter_in::clear>(clear);
+    return dev_.exec(in, prm::query_q_counter_out::bytes).must().get<F>();
+  }
+  std::uint32_t id = 0;
+
+ private:
+  Device& dev_;
+};
+
+using Q = prm::query_q_counter_out;
+
+TEST_F(DriverObjects, QCountersCount) {
+  QCounter q(dev());
+  EXPECT_NE(q.id, 0u) << "0 means none";
+  {
+    PairOptions o;
+    o.counter_set = q.id;
+    Pair p(dev(), o);
+    for (int i = 0; i < 3; ++i) expect_good(p.acq, p.a.post(p.wr(WqeOp::kRdmaWrite, 0, 64)));
+    for (int i = 0; i < 2; ++i) expect_good(p.acq, p.a.post(p.wr(WqeOp::kRdmaRead, 0, 64)));
+    expect_good(p.acq, p.a.post(p.wr(WqeOp::kAtomicFa, 0, 8)));
+    EXPECT_EQ(q.get<Q::rx_write_requests>(), 3u);
+    EXPECT_EQ(q.get<Q::rx_read_requests>(), 2u);
+    EXPECT_EQ(q.get<Q::rx_atomic_requests>(), 1u);
+    EXPECT_EQ(q.get<Q::out_of_buffer>(), 0u);
+    p.a.post(p.wr(WqeOp::kSend, 0, 64));
+    machine().advance(100'000);
+    EXPECT_GE(q.get<Q::out_of_buffer>(), 1u);
+    p.b.post_recv({p.bsge(0, 64)});
+    p.acq.wait(1);
+    EXPECT_EQ(q.get<Q::rx_write_requests>(true), 3u);
+    EXPECT_EQ(q.get<Q::rx_write_requests>(), 0u) << "cleared by the query before";
+  }
+  {
+    PairOptions o;
+    o.counter_set = q.id;
+    o.attr.ack_timeout = 6;
+    Pair p(dev(), o);
+    ASSERT_EQ(fn().inject("drop=0.2,duplicate=0.2"), "");
+    for (int i = 0; i < 40; ++i) p.a.post(p.wr(WqeOp::kRdmaWrite, 0, 10000), false);
+    p.a.ring_doorbell();
+    ASSERT_EQ(p.acq.wait(40).size(), 40u);
+    fn().inject("none");
+    EXPECT_GT(q.get<Q::out_of_sequence>(), 0u);
+    EXPECT_GT(q.get<Q::duplicate_request>(), 0u);
+    EXPECT_GT(q.get<Q::packet_seq_err>(), 0u);
+    EXPECT_GT(q.get<Q::local_ack_timeout_err>(), 0u);
+  }
+}
+
+TEST_F(DriverObjects, PkeyTable) {
+  Mailbox in(prm::op::QUERY_HCA_VPORT_PKEY, prm::query_hca_vport_pkey_in::bytes);
+  in.set<prm::query_hca_vport_pkey_in::pkey_index>(0);
+  const auto r = dev().exec(in, prm::query_hca_vport_pkey_out::bytes + 4);
+  EXPECT_EQ(prm::load32(r.must().out.data() + 16) & 0xffff, 0xffffu);
+  in.set<prm::query_hca_vport_pkey_in::pkey_index>(0xffff);  // all
+  const auto all = dev().exec(in, prm::query_hca_vport_pkey_out::bytes + 128 * 4).must();
+  EXPECT_EQ(prm::load32(all.out.data() + 16) & 0xffff, 0xffffu);
+  for (unsigned i = 1; i < 128; ++i) EXPECT_EQ(prm::load32(all.out.data() + 16 + 4 * i) & 0xffff, 0u);
+  in.set<prm::query_hca_vport_pkey_in::pkey_index>(500);
+  EXPECT_CMD_STATUS(dev().exec(in, prm::query_hca_vport_pkey_out::bytes + 4), CmdStatus::kIx);
+}
+
+TEST_F(DriverObjects, GidTable) {
+  const auto g = dev().gid(0);
+  EXPECT_EQ(g[0], 0xfe);
+  EXPECT_EQ(g[1], 0x80) << "link-local prefix";
+  using Out = prm::query_hca_vport_context_out;
+  const auto v = dev().query_vport().must();
+  EXPECT_EQ(prm::load64(g.data() + 8), v.get<Out::hca_vport_context::port_guid>());
+}
+
+TEST_F(DriverObjects, PortRegisters) {
+  std::vector<std::uint8_t> reg(64);
+  prm::store32(reg.data(), 1 << 16 | 1);  // local_port, proto_mask IB
+  const auto ptys = dev().access_register(0x5004, false, reg).must();
+  const std::uint8_t* d = ptys.out.data() + 16;
+  const std::uint32_t oper = prm::load32(d + 0x28);
+  EXPECT_EQ(__builtin_popcount(oper & 0xffff), 1) << "one speed";
+  EXPECT_EQ(__builtin_popcount(oper >> 16), 1) << "one width";
+  reg.assign(16, 0);
+  prm::store32(reg.data(), 1 << 16);
+  const auto pmtu = dev().access_register(0x5003, false, reg).must();
+  EXPECT_EQ(prm::load32(pmtu.out.data() + 16 + 4) >> 16, 4096u);
+  EXPECT_EQ(prm::load32(pmtu.out.data() + 16 + 12) >> 16, 4096u);
+  const auto pvlc = dev().access_register(0x500f, false, reg).must();
+  const unsigned vl = prm::load32(pvlc.out.data() + 16 + 4) & 0xf;
+  EXPECT_TRUE(vl == 1 || vl == 2 || vl == 4 || vl == 8 || vl == 15) << vl;
+  const auto desc = dev().access_register(0x6001, false, std::vector<std::uint8_t>(64)).must();
+  EXPECT_NE(desc.out[16], 0);
+  EXPECT_CMD_STATUS(dev().access_register(0x7777, false, reg), CmdStatus::kBadParam);
+}
+
+TEST_F(DriverObjects, CapMaskOfThePortCanBeSet) {
+  using In = prm::modify_hca_vport_context_in;
+  Mailbox in(prm::op::MODIFY_HCA_VPORT_CONTEXT, In::bytes);
+  in.set<In::hca_vport_context::cap_mask1>(1 << 16).set<In::hca_vport_context::cap_mask1_field_select>(1
+                                                                                                       << 16);
+  EXPECT_CMD_OK(dev().exec(in));
+  using Out = prm::query_hca_vport_context_out;
+  EXPECT_NE(dev().query_vport().must().get<Out::hca_vport_context::cap_mask1>() & 1 << 16, 0u);
+}
+
+TEST_F(DriverObjects, UarPagesAreInsideTheBarAndDistinct) {
+  std::vector<std::uint32_t> uars;
+  for (int i = 0; i < 100; ++i) {
+    const auto r =
+        dev().exec(Mailbox(prm::op::ALLOC_UAR, prm::alloc_uar_in::bytes), prm::alloc_uar_out::bytes);
+    const auto uar = static_cast<std::uint32_t>(r.must().get<prm::alloc_uar_out::uar>());
+    EXPECT_GE(uar, 3u);
+    EXPECT_LT(uar * 4096ULL, HCA_BAR0_SIZE);
+    EXPECT_EQ(std::count(uars.begin(), uars.end(), uar), 0);
+    EXPECT_NE(uar, dev().uar());
+    uars.push_back(uar);
+  }
+  for (const std::uint32_t u : uars) {
+    Mailbox in(prm::op::DEALLOC_UAR, prm::dealloc_uar_in::bytes);
+    EXPECT_CMD_OK(dev().exec(in.set<prm::dealloc_uar_in::uar>(u)));
+  }
+}
+
+TEST_F(DriverObjects, AckCoalescing) {
+  // 200 writes of one packet each: far fewer acknowledgements than packets come back.
+  PairOptions o;
+  o.log_sq = 9;
+  Pair p(dev(), o);
+  const auto json = [this] { return fn().stats(); };
+  for (int i = 0; i < 200; ++i) {
+    auto w = p.wr(WqeOp::kRdmaWrite, 0, 64);
+    w.signaled = i == 199;
+    p.a.post(w, false);
+  }
+  const std::string name = "tx_packets";
+  if (json().find('"' + name + '"') == std::string::npos) GTEST_SKIP() << "no counter named " << name;
+  const std::uint64_t before = fn().counter(name);
+  p.a.ring_doorbell();
+  expect_good(p.acq, 199);
+  const std::uint64_t sent = fn().counter(name) - before;
+  EXPECT_GE(sent, 201u);
+  EXPECT_LE(sent, 260u) << "acknowledgements are coalesced";
+}
+
+TEST_F(DriverObjects, ResetAtAnyMoment) {
+  for (int i = 0; i < 40; ++i) {
+    {
+      Pair p(dev());
+      std::vector<std::unique_ptr<Qp>> more;
+      for (int k = 0; k < 16; ++k) {
+        p.b.post_recv({p.bsge(0, 20000)});
+        p.a.post(p.wr(k % 3 ? WqeOp::kSend : k % 2 ? WqeOp::kRdmaRead : WqeOp::kRdmaWrite, 0, 20000), false);
+      }
+      p.a.ring_doorbell();
+      p.acq.arm();
+      p.bcq.arm();
+      bool answered = false;
+      dev().cmd().submit(Mailbox(prm::op::QUERY_ADAPTER, prm::query_adapter_in::bytes),
+                         prm::query_adapter_out::bytes, [&](const CommandResult&) { answered = true; });
+      machine().advance(i * 311);
+      dev().function_reset();
+    }
+    // All memory of that life is free now: any access to it counts as stray.
+    machine().advance(20'000'000);
+    ASSERT_EQ(leftover_objects(fn()), "");
+    dev().probe();
+  }
+  expect_serves_on();
+}
+
+}  // namespace
+}  // namespace hcasim::bare
