@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "bench.h"
 
+#include "platform.h"
+
 namespace hcasim::test {
 
 namespace {
@@ -25,7 +27,8 @@ Bench::Bench()
             taken.emplace_back(due, item);
             if (on_item) on_item(due, item);
           },
-          faults) {
+          faults),
+      platform(new Platform("platform", profile, tracer)) {
   sc_core::sc_report_handler::set_actions(sc_core::SC_ID_NO_SC_START_ACTIVITY_, sc_core::SC_DO_NOTHING);
   dma.on_write_error([this](Time t, WriteOwner owner) { write_errors.emplace_back(t, owner); });
   port.on_receive([this](Time t, PacketRef& packet) { received.emplace_back(t, packet); });

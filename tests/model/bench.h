@@ -67,6 +67,8 @@ struct Faults : FaultSink {
   }
 };
 
+class Platform;
+
 struct Bench {
   Bench();
   Profile profile;
@@ -82,6 +84,7 @@ struct Bench {
   TimedQueue<int> queue;
   std::function<void(Time, int)> on_item;
   std::vector<std::pair<Time, int>> taken;
+  Platform* platform;  // with an Hca of its own; lives as long as the SystemC kernel
   std::vector<std::pair<Time, WriteOwner>> write_errors;
   std::vector<std::pair<Time, PacketRef>> received;
 
