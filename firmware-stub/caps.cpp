@@ -115,16 +115,20 @@ void Caps::reset() {
 
 const Caps::Block* Caps::current(std::uint16_t group) const {
   switch (static_cast<CapGroup>(group)) {
-    case CapGroup::kGeneral: return &general_;
-    case CapGroup::kAtomic: return &atomic_;
+    case CapGroup::kGeneral:
+      return &general_;
+    case CapGroup::kAtomic:
+      return &atomic_;
   }
   return nullptr;
 }
 
 const Caps::Block* Caps::maximum(std::uint16_t group) const {
   switch (static_cast<CapGroup>(group)) {
-    case CapGroup::kGeneral: return &general_max_;
-    case CapGroup::kAtomic: return &atomic_max_;
+    case CapGroup::kGeneral:
+      return &general_max_;
+    case CapGroup::kAtomic:
+      return &atomic_max_;
   }
   return nullptr;
 }

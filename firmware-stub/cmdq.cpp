@@ -30,8 +30,8 @@ std::uint8_t xor8(const void* bytes, std::size_t len) {
 
 std::size_t blocks(std::size_t len) { return len <= kInline ? 0 : (len - kInline + kBlock - 1) / kBlock; }
 
-// Checks of one mailbox block (device.h mlx5_cmd_prot_block). Signatures: the exclusive or of all bytes that one
-// covers, itself included, is 0xff.
+// Checks of one mailbox block (device.h mlx5_cmd_prot_block). Signatures: the exclusive or of all bytes that
+// one covers, itself included, is 0xff.
 CmdDelivery check_block(const CmdMailbox& box, std::size_t index, std::uint8_t token, bool checksum) {
   if (box.token != token) return CmdDelivery::kToken;
   if (box.block_num != index) return CmdDelivery::kBadBlockNum;
@@ -48,7 +48,8 @@ CmdDelivery check_block(const CmdMailbox& box, std::size_t index, std::uint8_t t
 CmdQueue::CmdQueue(const sc_core::sc_module_name& name, Firmware& fw)
     : sc_module(name),
       fw_(fw),
-      work_("work", [this](Time due, unsigned& slot) { execute(due, slot); }, fw.hca()) {}
+      work_(
+          "work", [this](Time due, unsigned& slot) { execute(due, slot); }, fw.hca()) {}
 
 void CmdQueue::reset() {
   work_.clear();
@@ -98,8 +99,8 @@ void CmdQueue::fetch(unsigned slot) {
   }
   job->opcode = find_opcode(cmd.opcode);
   hca.tracer().record_blob(traces::Point::kCmdStart, t, slot, cmd.seq,
-                           cmd.opcode | std::uint64_t{cmd.op_mod} << 16 | std::uint64_t{cmd.uid} << 32, cmd.in_len,
-                           cmd.in.data(), std::min(cmd.in.size(), kMaxTraced));
+                           cmd.opcode | std::uint64_t{cmd.op_mod} << 16 | std::uint64_t{cmd.uid} << 32,
+                           cmd.in_len, cmd.in.data(), std::min(cmd.in.size(), kMaxTraced));
   // Whether the answer comes with an event is settled now: the driver that makes (or takes away) the EQ for
   // command events waits for this very command by polling.
   fw_.objects().eqs.for_each([&](std::uint32_t eqn, const EqObject& eq) {
@@ -107,7 +108,8 @@ void CmdQueue::fetch(unsigned slot) {
   });
 
   const Profile::Firmware& cost = hca.profile().firmware;
-  Time service = job->opcode != nullptr && job->opcode->time == TimeClass::kObject ? cost.object : cost.command;
+  Time service =
+      job->opcode != nullptr && job->opcode->time == TimeClass::kObject ? cost.object : cost.command;
   service += static_cast<Time>(blocks(cmd.in_len) + job->out_blocks.size()) * cost.command_mailbox;
   free_at_ = std::max(t, free_at_) + service;
   jobs_[slot] = std::move(job);
@@ -245,7 +247,8 @@ void CmdQueue::answer(Time t, unsigned slot, Syndrome syndrome) {
     hca.dma().post_write(t, at + offsetof(CmdEntry, out), e.out, sizeof e.out, owner, true);
   } else {
     ++counters_.bad_deliveries;
-    hca.tracer().record(traces::Point::kCmdBad, t, slot, cmd.seq, static_cast<std::uint64_t>(job->delivery), 0);
+    hca.tracer().record(traces::Point::kCmdBad, t, slot, cmd.seq, static_cast<std::uint64_t>(job->delivery),
+                        0);
   }
   e.status_own = static_cast<std::uint8_t>(static_cast<unsigned>(job->delivery) << 1);
   // The owner bit by itself: a driver that polls must not see it before the output.
@@ -254,8 +257,8 @@ void CmdQueue::answer(Time t, unsigned slot, Syndrome syndrome) {
   hca.tracer().record_blob(traces::Point::kCmdDone, t, slot, cmd.seq,
                            cmd.opcode | std::uint64_t{static_cast<std::uint8_t>(status)} << 16 |
                                std::uint64_t{static_cast<std::uint8_t>(job->delivery)} << 24,
-                           static_cast<std::uint32_t>(syndrome) | std::uint64_t{cmd.out_len} << 32, cmd.out.data(),
-                           std::min({cmd.out.size(), cmd.out_len, kMaxTraced}));
+                           static_cast<std::uint32_t>(syndrome) | std::uint64_t{cmd.out_len} << 32,
+                           cmd.out.data(), std::min({cmd.out.size(), cmd.out_len, kMaxTraced}));
   prm::EqeCmd event{};
   event.vector = 1u << slot;
   for (const std::uint32_t eqn : job->event_eqns)

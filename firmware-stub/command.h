@@ -18,11 +18,11 @@ struct Command {
   unsigned slot = 0;
   std::uint32_t seq = 0;
   std::uint16_t opcode = 0, op_mod = 0, uid = 0;
-  Time now = 0;                    // when it is executed
-  std::size_t in_len = 0;          // bytes the driver gave
-  std::vector<std::uint8_t> in;    // at least the opcode's input structure, zero-filled behind in_len
-  std::size_t out_len = 0;         // bytes the driver has room for
-  std::vector<std::uint8_t> out;   // at least the opcode's output structure; out_len bytes of it go back
+  Time now = 0;                   // when it is executed
+  std::size_t in_len = 0;         // bytes the driver gave
+  std::vector<std::uint8_t> in;   // at least the opcode's input structure, zero-filled behind in_len
+  std::size_t out_len = 0;        // bytes the driver has room for
+  std::vector<std::uint8_t> out;  // at least the opcode's output structure; out_len bytes of it go back
 
   template <class F>
   auto get() const {

@@ -26,16 +26,21 @@ Firmware::Firmware(const sc_core::sc_module_name& name, Hca& hca, const Options&
 
 std::uint32_t Firmware::init_seg_read(std::uint32_t offset) {
   switch (offset) {
-    case offsetof(prm::InitSeg, cmdq_addr_h): return cmdq_.address_high();
+    case offsetof(prm::InitSeg, cmdq_addr_h):
+      return cmdq_.address_high();
     case offsetof(prm::InitSeg, cmdq_addr_l_sz):
-      return cmdq_.address_low() | health_.nic_interface() << 8 | CmdQueue::kLogSize << 4 | CmdQueue::kLogStride;
-    default: return health_.read(offset);
+      return cmdq_.address_low() | health_.nic_interface() << 8 | CmdQueue::kLogSize << 4 |
+             CmdQueue::kLogStride;
+    default:
+      return health_.read(offset);
   }
 }
 
 void Firmware::init_seg_write(std::uint32_t offset, std::uint32_t value) {
   switch (offset) {
-    case offsetof(prm::InitSeg, cmdq_addr_h): cmdq_.set_address_high(value); break;
+    case offsetof(prm::InitSeg, cmdq_addr_h):
+      cmdq_.set_address_high(value);
+      break;
     case offsetof(prm::InitSeg, cmdq_addr_l_sz): {
       // A new address (bits 31:12) and what shall become of the interface (10:8); sizes are read-only.
       const std::uint32_t nic = value >> 8 & 7;
@@ -51,14 +56,18 @@ void Firmware::init_seg_write(std::uint32_t offset, std::uint32_t value) {
       }
       break;
     }
-    case offsetof(prm::InitSeg, cmd_dbell): cmdq_.doorbell(value); break;
-    default: health_.count_bad_write(); break;
+    case offsetof(prm::InitSeg, cmd_dbell):
+      cmdq_.doorbell(value);
+      break;
+    default:
+      health_.count_bad_write();
+      break;
   }
 }
 
 void Firmware::function_reset() {
-  // A driver that had the interface in its hands sees it DISABLED until it writes a queue address again: so it
-  // learns that the card has forgotten everything.
+  // A driver that had the interface in its hands sees it DISABLED until it writes a queue address again: so
+  // it learns that the card has forgotten everything.
   const bool in_use = cmdq_.in_use();
   cmdq_.reset();
   to_power_on();
@@ -79,14 +88,10 @@ void Firmware::fatal(const char* what) noexcept {
 
 void Firmware::inject_health(std::uint8_t syndrome, bool reset_requested) {
   health_.fatal(syndrome, reset_requested && syndrome != 0);
-  hca_.tracer().record(traces::Point::kFaultInjected, sim_now(), 0, 0, 1, syndrome);
   hca_.tracer().record(traces::Point::kHealth, sim_now(), 0, 0, syndrome);
 }
 
-void Firmware::inject_link(bool up) {
-  hca_.tracer().record(traces::Point::kFaultInjected, sim_now(), 0, 0, 2, up ? 1 : 0);
-  port_.cable(up);
-}
+void Firmware::inject_link(bool up) { port_.cable(up); }
 
 void Firmware::drop_objects() {
   hca_.quiesce();

@@ -34,7 +34,8 @@ class Firmware : public sc_core::sc_module, public FirmwarePort {
   void qp_state_changed(std::uint32_t qpn) override;
   void fatal(const char* what) noexcept override;
 
-  // Faults on request (C API): a health syndrome (0 takes it back), with or without "reset requested"; the cable.
+  // Faults on request (C API): a health syndrome (0 takes it back), with or without "reset requested"; the
+  // cable.
   void inject_health(std::uint8_t syndrome, bool reset_requested);
   void inject_link(bool up);
 
@@ -45,7 +46,8 @@ class Firmware : public sc_core::sc_module, public FirmwarePort {
   };
   std::vector<Counter> counters();
 
-  // --- For the handlers --------------------------------------------------------------------------------------
+  // --- For the handlers
+  // --------------------------------------------------------------------------------------
   Hca& hca() { return hca_; }
   const Options& options() const { return options_; }
   Caps& caps() { return caps_; }

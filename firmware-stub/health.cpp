@@ -19,26 +19,35 @@ std::uint32_t Health::read(std::uint32_t offset) const {
   const Time now = sim_now();
   const auto ticks = static_cast<std::uint64_t>(now) / 1000;  // device_frequency_khz = 1 GHz
   switch (offset) {
-    case offsetof(InitSeg, fw_rev): return std::uint32_t{options_.fw_minor} << 16 | options_.fw_major;
-    case offsetof(InitSeg, cmdif_rev_fw_sub): return InitSeg::kCmdifRev << 16 | options_.fw_subminor;
+    case offsetof(InitSeg, fw_rev):
+      return std::uint32_t{options_.fw_minor} << 16 | options_.fw_major;
+    case offsetof(InitSeg, cmdif_rev_fw_sub):
+      return InitSeg::kCmdifRev << 16 | options_.fw_subminor;
     // Ready as soon as it answers; a software reset (nic_interface 7) is taken.
-    case offsetof(InitSeg, initializing): return InitSeg::kFwResetSupported;
+    case offsetof(InitSeg, initializing):
+      return InitSeg::kFwResetSupported;
     case offsetof(InitSeg, health) + offsetof(HealthBuffer, time):
       return static_cast<std::uint32_t>(now / kSecond);
     case offsetof(InitSeg, health) + offsetof(HealthBuffer, fw_ver):
-      return std::uint32_t{options_.fw_major} << 24 | (options_.fw_minor & 0xffu) << 16 | options_.fw_subminor;
-    case offsetof(InitSeg, health) + offsetof(HealthBuffer, hw_id): return 0x20d;
+      return std::uint32_t{options_.fw_major} << 24 | (options_.fw_minor & 0xffu) << 16 |
+             options_.fw_subminor;
+    case offsetof(InitSeg, health) + offsetof(HealthBuffer, hw_id):
+      return 0x20d;
     // Byte registers, in the word that holds them: rfr 31, valid 27, severity 26:24.
     case offsetof(InitSeg, health) + offsetof(HealthBuffer, rfr_severity):
       return syndrome_ == 0 ? 0 : (reset_requested_ ? 0x8b000000u : 0x0b000000u);
     // irisc_index 31:24, synd 23:16, ext_synd 15:0
     case offsetof(InitSeg, health) + offsetof(HealthBuffer, irisc_index):
       return std::uint32_t{syndrome_} << 16 | (syndrome_ != 0 ? 0x8000u | syndrome_ : 0u);
-    case offsetof(InitSeg, internal_timer_h): return static_cast<std::uint32_t>(ticks >> 32);
-    case offsetof(InitSeg, internal_timer_l): return static_cast<std::uint32_t>(ticks);
+    case offsetof(InitSeg, internal_timer_h):
+      return static_cast<std::uint32_t>(ticks >> 32);
+    case offsetof(InitSeg, internal_timer_l):
+      return static_cast<std::uint32_t>(ticks);
     // Starts at 1: 0 would look like a counter that stands still to a driver that has just begun.
-    case offsetof(InitSeg, health_counter): return static_cast<std::uint32_t>(now / kBeat) + 1;
-    default: return 0;
+    case offsetof(InitSeg, health_counter):
+      return static_cast<std::uint32_t>(now / kBeat) + 1;
+    default:
+      return 0;
   }
 }
 

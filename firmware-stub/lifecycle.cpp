@@ -16,8 +16,8 @@ constexpr std::uint32_t kIeeeVendorId = 0x0002c9;
 constexpr char kPsid[] = "HCA_0000000001";  // 16 bytes with its padding
 }  // namespace
 
-// A guest that crashed left everything as it was: enabling starts from power-on whatever the state. The command
-// queue stays where the driver has just put it.
+// A guest that crashed left everything as it was: enabling starts from power-on whatever the state. The
+// command queue stays where the driver has just put it.
 Syndrome enable_hca(Firmware& fw, Command& cmd) {
   if (cmd.get<prm::enable_hca_in::function_id>() != 0) return Syndrome::kFunction;
   fw.to_power_on();
@@ -53,7 +53,8 @@ Syndrome teardown_hca(Firmware& fw, Command& cmd) {
       // Queues stop when the driver then writes nic_interface = DISABLED.
       cmd.put<out::state>(0);
       return Syndrome::kOk;
-    default: return Syndrome::kTeardownProfile;
+    default:
+      return Syndrome::kTeardownProfile;
   }
 }
 

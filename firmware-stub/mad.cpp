@@ -24,11 +24,16 @@ std::uint8_t mtu_code(unsigned bytes) {
 // PTYS encodings to those of PortInfo.
 std::uint8_t width_code(unsigned ptys) {
   switch (ptys) {
-    case 0x1: return 1;    // 1X
-    case 0x2: return 16;   // 2X
-    case 0x8: return 4;    // 8X
-    case 0x10: return 8;   // 12X
-    default: return 2;     // 4X
+    case 0x1:
+      return 1;  // 1X
+    case 0x2:
+      return 16;  // 2X
+    case 0x8:
+      return 4;  // 8X
+    case 0x10:
+      return 8;  // 12X
+    default:
+      return 2;  // 4X
   }
 }
 std::uint8_t base_speed(unsigned ptys) { return ptys >= 4 ? 4 : static_cast<std::uint8_t>(ptys); }
@@ -47,9 +52,9 @@ void store(std::uint8_t* p, const T& v) {
 
 struct Mad {
   Firmware& fw;
-  bool set;              // method Set
+  bool set;  // method Set
   std::uint32_t modifier;
-  std::uint8_t* data;    // attribute data: the request's, to become the answer's
+  std::uint8_t* data;  // attribute data: the request's, to become the answer's
 };
 
 void node_description(Mad& m) {
@@ -144,8 +149,10 @@ std::uint16_t guid_info(Mad& m) {
   if (m.set || first >= gids.size()) return kMadBadField;
   for (unsigned i = 0; i < kGuidsPerBlock; ++i) {
     const bool there = first + i < gids.size();
-    if (there) std::memcpy(m.data + 8 * i, gids[first + i].data() + 8, 8);
-    else std::memset(m.data + 8 * i, 0, 8);
+    if (there)
+      std::memcpy(m.data + 8 * i, gids[first + i].data() + 8, 8);
+    else
+      std::memset(m.data + 8 * i, 0, 8);
   }
   return kMadOk;
 }
@@ -160,10 +167,14 @@ std::uint16_t subnet(Mad& m, std::uint16_t attribute) {
       if (m.set) return kMadBadAttribute;
       node_info(m);
       return kMadOk;
-    case kAttrPortInfo: return port_info(m);
-    case kAttrPkeyTable: return pkey_table(m);
-    case kAttrGuidInfo: return guid_info(m);
-    default: return kMadBadAttribute;
+    case kAttrPortInfo:
+      return port_info(m);
+    case kAttrPkeyTable:
+      return pkey_table(m);
+    case kAttrGuidInfo:
+      return guid_info(m);
+    default:
+      return kMadBadAttribute;
   }
 }
 
@@ -223,7 +234,8 @@ std::uint16_t performance(Mad& m, std::uint16_t attribute) {
       store(m.data, i);
       return kMadOk;
     }
-    default: return kMadBadAttribute;
+    default:
+      return kMadBadAttribute;
   }
 }
 

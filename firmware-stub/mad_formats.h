@@ -17,7 +17,12 @@ using prm::be64;
 constexpr std::size_t kMadBytes = 256;
 
 enum : std::uint8_t { kClassSubnLid = 0x01, kClassPerf = 0x04, kClassSubnDirected = 0x81 };
-enum : std::uint8_t { kMethodGet = 0x01, kMethodSet = 0x02, kMethodTrapRepress = 0x07, kMethodGetResp = 0x81 };
+enum : std::uint8_t {
+  kMethodGet = 0x01,
+  kMethodSet = 0x02,
+  kMethodTrapRepress = 0x07,
+  kMethodGetResp = 0x81
+};
 // Common status field (IBTA table 109)
 enum : std::uint16_t {
   kMadOk = 0,
@@ -66,19 +71,19 @@ struct PortInfo {
   be16 diag_code, m_key_lease;
   std::uint8_t local_port;
   std::uint8_t width_enabled, width_supported, width_active;  // 1: 1X, 2: 4X, 4: 8X, 8: 12X, 16: 2X
-  std::uint8_t speed_supported_state;   // LinkSpeedSupported 7:4, PortState 3:0
+  std::uint8_t speed_supported_state;                         // LinkSpeedSupported 7:4, PortState 3:0
   std::uint8_t physical_state_default;  // PortPhysicalState 7:4, LinkDownDefaultState 3:0
   std::uint8_t m_key_protect_lmc;       // 7:6, LMC 2:0
   std::uint8_t speed_active_enabled;
-  std::uint8_t neighbor_mtu_sm_sl;      // 7:4, MasterSMSL 3:0
-  std::uint8_t vl_cap_init_type;        // 7:4, 3:0
+  std::uint8_t neighbor_mtu_sm_sl;  // 7:4, MasterSMSL 3:0
+  std::uint8_t vl_cap_init_type;    // 7:4, 3:0
   std::uint8_t vl_high_limit, vl_arb_high_cap, vl_arb_low_cap;
-  std::uint8_t init_reply_mtu_cap;      // 7:4, MTUCap 3:0
+  std::uint8_t init_reply_mtu_cap;  // 7:4, MTUCap 3:0
   std::uint8_t vl_stall_hoq_life;
-  std::uint8_t operational_vls;         // 7:4
+  std::uint8_t operational_vls;  // 7:4
   be16 m_key_violations, p_key_violations, q_key_violations;
   std::uint8_t guid_cap;
-  std::uint8_t rereg_subnet_timeout;    // ClientReregister 7, SubnetTimeOut 4:0
+  std::uint8_t rereg_subnet_timeout;  // ClientReregister 7, SubnetTimeOut 4:0
   std::uint8_t resp_time;
   std::uint8_t error_thresholds;
   be16 max_credit_hint;

@@ -11,14 +11,14 @@ namespace hcasim::fw {
 enum class Link : std::uint8_t { kInfiniBand, kEthernet };
 
 struct Options {
-  Link link = Link::kInfiniBand;   // only InfiniBand is modelled
+  Link link = Link::kInfiniBand;     // only InfiniBand is modelled
   std::uint16_t device_id = 0x1019;  // PCI device ID: names the card in NODE_DESC
-  bool bf = false;                 // BlueFlame offered (cmd_hca_cap.bf)
-  bool sm = true;                  // built-in subnet manager: the port becomes ACTIVE with a LID by itself
-  std::uint64_t node_guid = 0;     // EUI-64, also system image and port GUID; 0: made from the HCA's number
-  std::uint16_t lid = 1;           // what the built-in subnet manager assigns
+  bool bf = false;                   // BlueFlame offered (cmd_hca_cap.bf)
+  bool sm = true;                    // built-in subnet manager: the port becomes ACTIVE with a LID by itself
+  std::uint64_t node_guid = 0;       // EUI-64, also system image and port GUID; 0: made from the HCA's number
+  std::uint16_t lid = 1;             // what the built-in subnet manager assigns
   unsigned msix_vectors = 64;
-  bool page_requests = true;       // host pages asked for (profile: boot_pages, init_pages); false: none
+  bool page_requests = true;  // host pages asked for (profile: boot_pages, init_pages); false: none
   // Sizes of the resource tables, log2.
   unsigned log_max_qp = 18, log_max_cq = 16, log_max_srq = 16, log_max_mkey = 20, log_max_pd = 16;
   unsigned num_eqs = 64, num_q_counters = 64, num_uars = 2048;

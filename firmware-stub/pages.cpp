@@ -11,8 +11,8 @@
 namespace hcasim::fw {
 
 namespace {
-constexpr std::uint64_t kLow = 64;      // free pages below which more are asked for ...
-constexpr std::uint64_t kChunk = 128;   // ... this many at a time
+constexpr std::uint64_t kLow = 64;     // free pages below which more are asked for ...
+constexpr std::uint64_t kChunk = 128;  // ... this many at a time
 constexpr std::uint64_t kMaxAsk = 1 << 16;
 // op_mod of QUERY_PAGES and MANAGE_PAGES (mlx5 pagealloc.c).
 enum : std::uint16_t { kQueryBoot = 1, kQueryInit = 2, kQueryRegular = 3 };
@@ -126,10 +126,17 @@ Syndrome query_pages(Firmware& fw, Command& cmd) {
   if (cmd.get<prm::query_pages_in::function_id>() != 0) return Syndrome::kFunction;
   unsigned n = 0;
   switch (cmd.op_mod) {
-    case kQueryBoot: n = fw.pages().boot_pages(); break;
-    case kQueryInit: n = fw.pages().init_pages(); break;
-    case kQueryRegular: n = fw.pages().regular_pages(); break;
-    default: return Syndrome::kOpMod;
+    case kQueryBoot:
+      n = fw.pages().boot_pages();
+      break;
+    case kQueryInit:
+      n = fw.pages().init_pages();
+      break;
+    case kQueryRegular:
+      n = fw.pages().regular_pages();
+      break;
+    default:
+      return Syndrome::kOpMod;
   }
   cmd.put<out::num_pages>(n);
   return Syndrome::kOk;
@@ -156,7 +163,8 @@ Syndrome manage_pages(Firmware& fw, Command& cmd) {
       cmd.put<out::output_num_entries>(fw.pages().take(cmd.out.data(), n, fw.state() != State::kInit));
       return Syndrome::kOk;
     }
-    default: return Syndrome::kOpMod;
+    default:
+      return Syndrome::kOpMod;
   }
 }
 

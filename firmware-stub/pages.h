@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Host pages: memory that the driver lends to the card for its contexts (ICM). The firmware asks for a number at
-// boot and at INIT_HCA, and for more by event while objects are made; at teardown it gives all back.
+// Host pages: memory that the driver lends to the card for its contexts (ICM). The firmware asks for a number
+// at boot and at INIT_HCA, and for more by event while objects are made; at teardown it gives all back.
 #ifndef HCASIM_FIRMWARE_STUB_PAGES_H
 #define HCASIM_FIRMWARE_STUB_PAGES_H
 
@@ -40,8 +40,8 @@ class PagePool {
   // Context memory for an object. False: not enough pages now; nothing is charged.
   bool charge(std::uint64_t bytes);
   void release(std::uint64_t bytes) { icm_ -= bytes < icm_ ? bytes : icm_; }
-  // The bytes that a charge() could not get: sends the event that asks for them. False: nobody would hear it, or
-  // the driver has just refused.
+  // The bytes that a charge() could not get: sends the event that asks for them. False: nobody would hear it,
+  // or the driver has just refused.
   bool request_now(Time t);
   void request_if_low(Time t);
 
@@ -62,11 +62,11 @@ class PagePool {
   Hca& hca_;
   const bool enabled_;
   const unsigned boot_, init_;
-  std::vector<std::uint64_t> pages_;          // bus addresses, last given on top
-  std::unordered_set<std::uint64_t> known_;   // the same
-  std::uint64_t icm_ = 0;                     // bytes in use by objects
-  std::uint64_t wanted_ = 0;                  // bytes that the last failed charge asked for
-  bool pending_ = false;                      // a request event is unanswered
+  std::vector<std::uint64_t> pages_;         // bus addresses, last given on top
+  std::unordered_set<std::uint64_t> known_;  // the same
+  std::uint64_t icm_ = 0;                    // bytes in use by objects
+  std::uint64_t wanted_ = 0;                 // bytes that the last failed charge asked for
+  bool pending_ = false;                     // a request event is unanswered
   bool refused_ = false;
   std::uint64_t requests_ = 0;
 };

@@ -10,8 +10,8 @@
 namespace hcasim::fw {
 
 namespace {
-constexpr std::uint16_t kDefaultPkey = 0xffff;      // full member of the default partition
-constexpr std::uint8_t kSmSubnetTimeout = 18;       // 4.096 us * 2^18: about a second
+constexpr std::uint16_t kDefaultPkey = 0xffff;  // full member of the default partition
+constexpr std::uint8_t kSmSubnetTimeout = 18;   // 4.096 us * 2^18: about a second
 }  // namespace
 
 PortAgent::PortAgent(Hca& hca, const Options& options)
@@ -121,7 +121,8 @@ bool PortAgent::set_state(PortState wanted) {
       state(PortState::kActive);
       hca_.port_changed(prm::kPortActive);
       return true;
-    default: return false;
+    default:
+      return false;
   }
 }
 

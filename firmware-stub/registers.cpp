@@ -24,10 +24,10 @@ enum : std::uint16_t {  // mlx5 driver.h, MLX5_REG_*
 };
 
 constexpr std::size_t kNodeDescBytes = 64;
-constexpr std::uint32_t kProtoIb = 1;                          // ptys_reg.proto_mask
-constexpr std::uint32_t kAdminUp = 1, kAdminDown = 2;          // paos_reg
-constexpr std::uint32_t kOneVl = 1;                            // pvlc_reg: VL0 only
-constexpr std::uint32_t kGroupIb = 0x20;                       // ppcnt_reg.grp
+constexpr std::uint32_t kProtoIb = 1;                  // ptys_reg.proto_mask
+constexpr std::uint32_t kAdminUp = 1, kAdminDown = 2;  // paos_reg
+constexpr std::uint32_t kOneVl = 1;                    // pvlc_reg: VL0 only
+constexpr std::uint32_t kGroupIb = 0x20;               // ppcnt_reg.grp
 
 struct Access {
   Firmware& fw;
@@ -103,7 +103,8 @@ Syndrome read_ppcnt(Access& a) {
       saturate<ib::port_xmit_discards>(a.data, c.tx_discards);
       break;
     }
-    default: return Syndrome::kRegisterValue;
+    default:
+      return Syndrome::kRegisterValue;
   }
   if (prm::get<prm::ppcnt_reg::clr>(a.data) != 0) a.fw.hca().port().clear_counters();
   return Syndrome::kOk;

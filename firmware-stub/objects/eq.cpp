@@ -39,7 +39,8 @@ Syndrome create_eq(Firmware& fw, Command& cmd) {
     return Syndrome::kEqLimit;
   }
   std::memcpy(object->eqc.data(), prm::ptr<c>(cmd.in.data()), object->eqc.size());
-  for (unsigned i = 0; i < object->mask.size(); ++i) object->mask[i] = prm::get<in::event_bitmask>(cmd.in.data(), i);
+  for (unsigned i = 0; i < object->mask.size(); ++i)
+    object->mask[i] = prm::get<in::event_bitmask>(cmd.in.data(), i);
   eq->ring = std::move(ring);
   eq->log_size = log_size;
   eq->vector = vector;

@@ -10,8 +10,8 @@ namespace hcasim::fw {
 
 namespace {
 
-// Translation list entries of all mkeys together: what is set aside costs memory of ours, and a driver only has
-// to name a number to get it.
+// Translation list entries of all mkeys together: what is set aside costs memory of ours, and a driver only
+// has to name a number to get it.
 constexpr std::uint64_t kMaxXltWords = 1u << 27;
 constexpr unsigned kMinPageShift = 12, kMaxPageShift = 40;
 
@@ -37,7 +37,8 @@ Syndrome create_mkey(Firmware& fw, Command& cmd) {
   if (cmd.get<in::mkey_umem_valid>() != 0) return Syndrome::kUmem;
   const unsigned mode = mode_of(mkc);
   if (mode > static_cast<unsigned>(AccessMode::kKsm)) return Syndrome::kMkeyMode;
-  if (cmd.get<c::bsf_en>() != 0 || cmd.get<c::bsf_octword_size>() != 0 || cmd.get<c::ma_translation_mode>() != 0)
+  if (cmd.get<c::bsf_en>() != 0 || cmd.get<c::bsf_octword_size>() != 0 ||
+      cmd.get<c::ma_translation_mode>() != 0)
     return Syndrome::kMkeyFeature;
   PlainObject* pd = o.pds.find(cmd.get<c::pd>());
   if (pd == nullptr) return Syndrome::kMkeyPd;
@@ -129,7 +130,8 @@ Syndrome query_mkey(Firmware& fw, Command& cmd) {
   // op_mod 1: the first entries of the list as well (two BE64 words a piece).
   if (cmd.op_mod == 1) {
     constexpr std::size_t list = out::bsf0_klm0_pas_mtt0_1::bit_off / 8;
-    for (std::size_t i = 0; i < 4 && i < m->xlt.size(); ++i) prm::store64(cmd.out.data() + list + 8 * i, m->xlt[i]);
+    for (std::size_t i = 0; i < 4 && i < m->xlt.size(); ++i)
+      prm::store64(cmd.out.data() + list + 8 * i, m->xlt[i]);
   } else if (cmd.op_mod != 0) {
     return Syndrome::kOpMod;
   }
@@ -152,8 +154,8 @@ Syndrome destroy_mkey(Firmware& fw, Command& cmd) {
   return Syndrome::kOk;
 }
 
-// dump_fill_mkey, null_mkey and the reserved lkey exist only with their capabilities, which are not offered: all
-// zero, which is no key.
+// dump_fill_mkey, null_mkey and the reserved lkey exist only with their capabilities, which are not offered:
+// all zero, which is no key.
 Syndrome query_special_contexts(Firmware&, Command& cmd) {
   return cmd.op_mod == 0 ? Syndrome::kOk : Syndrome::kOpMod;
 }

@@ -6,9 +6,9 @@
 namespace hcasim::fw {
 
 namespace {
-// Numbers that must never be given out: QPN 0 and 1 name the port's special QPs, lkey 0x100 (mkey index 1) ends
-// a scatter list, UAR pages 0-2 are the initialization segment; 0 is "none" everywhere. The rest is spread, so
-// that a number of one type used for another is likely to be refused.
+// Numbers that must never be given out: QPN 0 and 1 name the port's special QPs, lkey 0x100 (mkey index 1)
+// ends a scatter list, UAR pages 0-2 are the initialization segment; 0 is "none" everywhere. The rest is
+// spread, so that a number of one type used for another is likely to be refused.
 constexpr std::uint32_t kFirstPd = 1, kFirstXrcd = 1, kFirstTd = 1, kFirstMkey = 0x20, kFirstEq = 1,
                         kFirstCq = 0x400, kFirstSrq = 0x40, kFirstQp = 0x80, kFirstQCounter = 1;
 constexpr std::uint32_t room(unsigned log, std::uint32_t first) { return (1u << log) - first; }

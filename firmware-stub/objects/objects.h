@@ -16,7 +16,19 @@ namespace hcasim::fw {
 
 // Numbers of object types in trace points obj_create and obj_destroy.
 enum class ObjType : std::uint8_t {
-  kPd = 1, kUar, kXrcd, kTransportDomain, kMkey, kEq, kCq, kQp, kRmp, kXrcSrq, kSrq, kQCounter, kMcg
+  kPd = 1,
+  kUar,
+  kXrcd,
+  kTransportDomain,
+  kMkey,
+  kEq,
+  kCq,
+  kQp,
+  kRmp,
+  kXrcSrq,
+  kSrq,
+  kQCounter,
+  kMcg
 };
 
 struct PlainObject {
@@ -26,9 +38,9 @@ struct PlainObject {
 struct MkeyObject {
   std::uint32_t refs = 0;
   std::array<std::uint8_t, prm::mkc::bytes> mkc{};  // as created
-  std::uint32_t pd = 0;  // 0: none (holds no reference)
-  std::uint64_t icm = 0;      // bytes of context memory
-  std::uint64_t reserved = 0;  // words of translation list set aside
+  std::uint32_t pd = 0;                             // 0: none (holds no reference)
+  std::uint64_t icm = 0;                            // bytes of context memory
+  std::uint64_t reserved = 0;                       // words of translation list set aside
 };
 
 struct EqObject {

@@ -16,29 +16,34 @@ using In = prm::create_qp_in;
 using C = In::qpc;
 
 enum : std::uint32_t { kRqOwn = 0, kRqSrq = 1, kRqNone = 3 };  // qpc.rq_type
-constexpr unsigned kWqebb = 64;                                 // bytes
-constexpr std::uint64_t kMinRq = 64;                            // bytes: an RQ is a whole number of these
+constexpr unsigned kWqebb = 64;                                // bytes
+constexpr std::uint64_t kMinRq = 64;                           // bytes: an RQ is a whole number of these
 
 bool type_offered(const Caps& caps, std::uint32_t st) {
   switch (static_cast<QpType>(st)) {
-    case QpType::kRc: return caps.get<prm::cmd_hca_cap::rc>() != 0;
-    case QpType::kUc: return caps.get<prm::cmd_hca_cap::uc>() != 0;
-    case QpType::kUd: return caps.get<prm::cmd_hca_cap::ud>() != 0;
+    case QpType::kRc:
+      return caps.get<prm::cmd_hca_cap::rc>() != 0;
+    case QpType::kUc:
+      return caps.get<prm::cmd_hca_cap::uc>() != 0;
+    case QpType::kUd:
+      return caps.get<prm::cmd_hca_cap::ud>() != 0;
     case QpType::kQp0:
     case QpType::kQp1:
-    case QpType::kRegUmr: return true;
-    default: return false;
+    case QpType::kRegUmr:
+      return true;
+    default:
+      return false;
   }
 }
 
 // Asks for what no capability promises.
 bool wants_feature(const Command& cmd) {
-  return cmd.get<C::wq_signature>() != 0 || cmd.get<C::cd_master>() != 0 || cmd.get<C::cd_slave_send>() != 0 ||
-         cmd.get<C::cd_slave_receive>() != 0 || cmd.get<C::cs_req>() != 0 || cmd.get<C::cs_res>() != 0 ||
-         cmd.get<C::block_lb_mc>() != 0 || cmd.get<C::ulp_stateless_offload_mode>() != 0 ||
-         cmd.get<C::offload_type>() != 0 || cmd.get<C::isolate_vl_tc>() != 0 ||
-         cmd.get<C::req_e2e_credit_mode>() != 0 || cmd.get<C::end_padding_mode>() != 0 ||
-         cmd.get<C::lag_tx_port_affinity>() != 0;
+  return cmd.get<C::wq_signature>() != 0 || cmd.get<C::cd_master>() != 0 ||
+         cmd.get<C::cd_slave_send>() != 0 || cmd.get<C::cd_slave_receive>() != 0 ||
+         cmd.get<C::cs_req>() != 0 || cmd.get<C::cs_res>() != 0 || cmd.get<C::block_lb_mc>() != 0 ||
+         cmd.get<C::ulp_stateless_offload_mode>() != 0 || cmd.get<C::offload_type>() != 0 ||
+         cmd.get<C::isolate_vl_tc>() != 0 || cmd.get<C::req_e2e_credit_mode>() != 0 ||
+         cmd.get<C::end_padding_mode>() != 0 || cmd.get<C::lag_tx_port_affinity>() != 0;
 }
 
 struct Geometry {
@@ -82,7 +87,8 @@ Syndrome create_qp(Firmware& fw, Command& cmd) {
   Geometry g;
   const Syndrome geometry = read_geometry(fw.caps(), cmd, g);
   if (geometry != Syndrome::kOk) return geometry;
-  if (g.use_srq && !(type == QpType::kRc || type == QpType::kUc || type == QpType::kUd)) return Syndrome::kQpRqType;
+  if (g.use_srq && !(type == QpType::kRc || type == QpType::kUc || type == QpType::kUd))
+    return Syndrome::kQpRqType;
 
   // References. A UMR QP gets its PD with RST2INIT.
   const std::uint32_t pdn = cmd.get<C::pd>();

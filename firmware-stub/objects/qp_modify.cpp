@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// QP state transitions (IBTA 10.3.1): which are legal, what each takes from the QPC always, and what only when
-// the bit in opt_param_mask asks for it.
+// QP state transitions (IBTA 10.3.1): which are legal, what each takes from the QPC always, and what only
+// when the bit in opt_param_mask asks for it.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -17,9 +17,11 @@ namespace {
 using In = prm::rst2init_qp_in;
 using C = In::qpc;
 using Path = C::primary_address_path;
-static_assert(prm::init2rtr_qp_in::qpc::bit_off == C::bit_off && prm::rtr2rts_qp_in::qpc::bit_off == C::bit_off &&
+static_assert(prm::init2rtr_qp_in::qpc::bit_off == C::bit_off &&
+              prm::rtr2rts_qp_in::qpc::bit_off == C::bit_off &&
               prm::rts2rts_qp_in::qpc::bit_off == C::bit_off &&
-              prm::sqerr2rts_qp_in::qpc::bit_off == C::bit_off && prm::sqd2rts_qp_in::qpc::bit_off == C::bit_off &&
+              prm::sqerr2rts_qp_in::qpc::bit_off == C::bit_off &&
+              prm::sqd2rts_qp_in::qpc::bit_off == C::bit_off &&
               prm::init2init_qp_in::qpc::bit_off == C::bit_off &&
               prm::init2rtr_qp_in::opt_param_mask::bit_off == In::opt_param_mask::bit_off);
 
@@ -43,7 +45,8 @@ constexpr Transition kTransitions[] = {
     {prm::op::SQERR2RTS_QP, QpState::kSqErr, QpState::kRts, 0, kOptRwe, kOptQkey},
     {prm::op::SQD_RTS_QP, QpState::kSqd, QpState::kRts, kOptRights | kOptRnrTimeout, kOptRwe, kOptQkey},
 };
-// Bits that ask for path migration. The path is never migrated (cap.apm = 0): PM_STATE may only say "migrated".
+// Bits that ask for path migration. The path is never migrated (cap.apm = 0): PM_STATE may only say
+// "migrated".
 constexpr std::uint32_t kOptMigration = kOptPmState;
 constexpr std::uint32_t kPmMigrated = 3;
 
@@ -80,7 +83,8 @@ void read_path(const Command& cmd, AddressPath& p) {
 // Collects what the transition changes in a copy; nothing is applied before everything is found good.
 class Modify {
  public:
-  Modify(Firmware& fw, Command& cmd, const Qp& qp) : fw_(fw), cmd_(cmd), qp_(qp), opt_(cmd.get<In::opt_param_mask>()) {
+  Modify(Firmware& fw, Command& cmd, const Qp& qp)
+      : fw_(fw), cmd_(cmd), qp_(qp), opt_(cmd.get<In::opt_param_mask>()) {
     path_ = qp.path;
     qkey_ = qp.qkey;
   }
@@ -126,10 +130,12 @@ Syndrome Modify::check_required(const Transition& t) {
     const unsigned mtu = mtu_bytes(cmd_.get<C::mtu>());
     if (mtu == 0 || mtu > fw_.hca().profile().port.max_mtu) return Syndrome::kQpMtu;
     if (cmd_.get<C::log_msg_max>() > caps.get<prm::cmd_hca_cap::log_max_msg>()) return Syndrome::kQpMsgSize;
-    if (cmd_.get<C::log_rra_max>() > caps.get<prm::cmd_hca_cap::log_max_ra_res_qp>()) return Syndrome::kQpDepth;
+    if (cmd_.get<C::log_rra_max>() > caps.get<prm::cmd_hca_cap::log_max_ra_res_qp>())
+      return Syndrome::kQpDepth;
     if (is_connected(qp_.type)) read_path(cmd_, path_);
   } else if (t.opcode == prm::op::RTR2RTS_QP) {
-    if (cmd_.get<C::log_sra_max>() > caps.get<prm::cmd_hca_cap::log_max_ra_req_qp>()) return Syndrome::kQpDepth;
+    if (cmd_.get<C::log_sra_max>() > caps.get<prm::cmd_hca_cap::log_max_ra_req_qp>())
+      return Syndrome::kQpDepth;
     path_.ack_timeout = static_cast<std::uint8_t>(cmd_.get<Path::ack_timeout>());
   }
   return Syndrome::kOk;

@@ -39,8 +39,8 @@ Syndrome dealloc_pd(Firmware& fw, Command& cmd) {
 }
 
 Syndrome alloc_uar(Firmware& fw, Command& cmd) {
-  const Syndrome s = allocate<prm::alloc_uar_out::uar>(fw, cmd, fw.objects().uars, ObjType::kUar,
-                                                       Syndrome::kUarLimit);
+  const Syndrome s =
+      allocate<prm::alloc_uar_out::uar>(fw, cmd, fw.objects().uars, ObjType::kUar, Syndrome::kUarLimit);
   if (s == Syndrome::kOk)
     fw.hca().uar().set_allocated(prm::get<prm::alloc_uar_out::uar>(cmd.out.data()), true);
   return s;
@@ -53,11 +53,12 @@ Syndrome dealloc_uar(Firmware& fw, Command& cmd) {
 }
 
 Syndrome alloc_xrcd(Firmware& fw, Command& cmd) {
-  return allocate<prm::alloc_xrcd_out::xrcd>(fw, cmd, fw.objects().xrcds, ObjType::kXrcd, Syndrome::kXrcdLimit);
+  return allocate<prm::alloc_xrcd_out::xrcd>(fw, cmd, fw.objects().xrcds, ObjType::kXrcd,
+                                             Syndrome::kXrcdLimit);
 }
 Syndrome dealloc_xrcd(Firmware& fw, Command& cmd) {
-  return release<prm::dealloc_xrcd_in::xrcd>(fw, cmd, fw.objects().xrcds, ObjType::kXrcd, Syndrome::kXrcdNumber,
-                                             Syndrome::kXrcdBusy);
+  return release<prm::dealloc_xrcd_in::xrcd>(fw, cmd, fw.objects().xrcds, ObjType::kXrcd,
+                                             Syndrome::kXrcdNumber, Syndrome::kXrcdBusy);
 }
 
 Syndrome alloc_transport_domain(Firmware& fw, Command& cmd) {
@@ -79,8 +80,9 @@ Syndrome alloc_q_counter(Firmware& fw, Command& cmd) {
   return s;
 }
 Syndrome dealloc_q_counter(Firmware& fw, Command& cmd) {
-  return release<prm::dealloc_q_counter_in::counter_set_id>(fw, cmd, fw.objects().q_counters, ObjType::kQCounter,
-                                                            Syndrome::kQCounterNumber, Syndrome::kQCounterBusy);
+  return release<prm::dealloc_q_counter_in::counter_set_id>(fw, cmd, fw.objects().q_counters,
+                                                            ObjType::kQCounter, Syndrome::kQCounterNumber,
+                                                            Syndrome::kQCounterBusy);
 }
 
 Syndrome query_q_counter(Firmware& fw, Command& cmd) {

@@ -10,10 +10,11 @@ namespace hcasim::fw {
 
 namespace {
 
-constexpr std::uint32_t kWqLinkedList = 0;      // wq.wq_type
+constexpr std::uint32_t kWqLinkedList = 0;             // wq.wq_type
 constexpr std::uint32_t kRmpReady = 1, kRmpError = 3;  // rmpc.state
-constexpr unsigned kMinLogStride = 5, kMaxLogStride = 11;  // bytes: next segment and one data segment at least
-constexpr std::uint32_t kSrqError = 1;          // srqc.state, xrc_srqc.state
+constexpr unsigned kMinLogStride = 5,
+                   kMaxLogStride = 11;  // bytes: next segment and one data segment at least
+constexpr std::uint32_t kSrqError = 1;  // srqc.state, xrc_srqc.state
 
 // What the three contexts have in common, read out of one of them.
 struct Attributes {
@@ -45,8 +46,8 @@ Syndrome create(Firmware& fw, Command& cmd, const Attributes& a, std::uint32_t& 
     if (cq == nullptr) return Syndrome::kSrqCq;
   }
   GuestRing ring;
-  if (!read_ring(cmd, a.pas_offset, a.log_page_size, a.page_offset, std::uint64_t{1} << (a.log_size + a.log_stride),
-                 ring))
+  if (!read_ring(cmd, a.pas_offset, a.log_page_size, a.page_offset,
+                 std::uint64_t{1} << (a.log_size + a.log_stride), ring))
     return Syndrome::kSrqPages;
   if (o.srqs.full()) return Syndrome::kSrqLimit;
   if (!fw.pages().charge(kIcmSrq)) return Syndrome::kWaitPages;
@@ -219,7 +220,8 @@ Syndrome arm_xrc_srq(Firmware& fw, Command& cmd) {
 }
 Syndrome modify_rmp(Firmware& fw, Command& cmd) {
   using in = prm::modify_rmp_in;
-  if (cmd.get<in::rmp_state>() != kRmpReady || cmd.get<in::ctx::state>() != kRmpReady) return Syndrome::kSrqState;
+  if (cmd.get<in::rmp_state>() != kRmpReady || cmd.get<in::ctx::state>() != kRmpReady)
+    return Syndrome::kSrqState;
   if (cmd.get<in::bitmask::lwm>() == 0) return Syndrome::kSrqFeature;
   return arm(fw, cmd.get<in::rmpn>(), ObjType::kRmp, cmd.get<in::ctx::wq::lwm>());
 }

@@ -45,13 +45,13 @@ class FirmwareTest : public ::testing::Test {
     EXPECT_TRUE(ok_result_.ok()) << ok_result_.text(); \
   } while (0)
 // Also: each refusal tells why.
-#define EXPECT_STATUS(expr, want)                                                                          \
-  do {                                                                                                     \
-    const auto status_result_ = (expr);                                                                    \
-    EXPECT_TRUE(status_result_.done);                                                                      \
-    EXPECT_EQ(static_cast<int>(status_result_.delivery), 0) << status_result_.text();                      \
-    EXPECT_EQ(static_cast<int>(status_result_.status), static_cast<int>(want)) << status_result_.text();   \
-    EXPECT_NE(status_result_.syndrome, 0u) << status_result_.text();                                       \
+#define EXPECT_STATUS(expr, want)                                                                        \
+  do {                                                                                                   \
+    const auto status_result_ = (expr);                                                                  \
+    EXPECT_TRUE(status_result_.done);                                                                    \
+    EXPECT_EQ(static_cast<int>(status_result_.delivery), 0) << status_result_.text();                    \
+    EXPECT_EQ(static_cast<int>(status_result_.status), static_cast<int>(want)) << status_result_.text(); \
+    EXPECT_NE(status_result_.syndrome, 0u) << status_result_.text();                                     \
   } while (0)
 
 }  // namespace hcasim::bare

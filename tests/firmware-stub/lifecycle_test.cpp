@@ -28,7 +28,8 @@ TEST_F(Lifecycle, QueueSizesAreReadOnly) {
 }
 
 TEST_F(Lifecycle, IssiOneAtMost) {
-  const auto r = dev().exec(Mailbox(prm::op::QUERY_ISSI, prm::query_issi_in::bytes), prm::query_issi_out::bytes);
+  const auto r =
+      dev().exec(Mailbox(prm::op::QUERY_ISSI, prm::query_issi_in::bytes), prm::query_issi_out::bytes);
   EXPECT_EQ(r.must().get<prm::query_issi_out::current_issi>(), 1u);
   dev().teardown();
   dev().cmd().start();
@@ -71,7 +72,7 @@ TEST_F(Lifecycle, ADriverSeesAResetUnderIt) {
 // What the driver's health recovery does: sees the syndrome, asks for a software reset, waits for DISABLED,
 // loads again.
 TEST_F(Lifecycle, RecoversFromAFatalSyndromeBySoftwareReset) {
-  ASSERT_EQ(fn().inject("fw_syndrome=1"), "");
+  ASSERT_EQ(fn().inject("fw_fatal=1"), "");
   EXPECT_EQ(synd(), 1);
   EXPECT_EQ(rfr() >> 7, 1);
   EXPECT_NE(fn().read32(offsetof(prm::InitSeg, initializing)) & prm::InitSeg::kFwResetSupported, 0u);
@@ -81,6 +82,24 @@ TEST_F(Lifecycle, RecoversFromAFatalSyndromeBySoftwareReset) {
   EXPECT_EQ(nic_interface(), static_cast<unsigned>(prm::kNicDisabled));
   EXPECT_EQ(synd(), 0);
   dev().function_reset();
+  dev().probe();
+}
+
+TEST_F(Lifecycle, ASyndromeAloneIsOnlyReported) {
+  ASSERT_EQ(fn().inject("fw_syndrome=16"), "");  // high temperature
+  EXPECT_EQ(synd(), 16);
+  EXPECT_EQ(rfr() >> 7, 0);
+  EXPECT_OK(dev().exec(Mailbox(prm::op::QUERY_ISSI, prm::query_issi_in::bytes), prm::query_issi_out::bytes));
+  ASSERT_EQ(fn().inject("fw_syndrome=0"), "");
+  EXPECT_EQ(synd(), 0);
+}
+
+TEST_F(Lifecycle, ABrokenModelIsAFatalSyndrome) {
+  ASSERT_EQ(fn().inject("model_fault=1"), "");
+  EXPECT_NE(synd(), 0);
+  EXPECT_EQ(rfr() >> 7, 1);
+  dev().function_reset();
+  EXPECT_EQ(synd(), 0);
   dev().probe();
 }
 

@@ -9,7 +9,13 @@ using In = prm::mad_ifc_in;
 using Out = prm::mad_ifc_out;
 constexpr std::size_t kData = 64;
 enum : std::uint8_t { kSubn = 0x01, kPerf = 0x04, kGet = 1, kSet = 2 };
-enum : std::uint16_t { kNodeDesc = 0x10, kNodeInfo = 0x11, kGuidInfo = 0x14, kPortInfo = 0x15, kPkeys = 0x16 };
+enum : std::uint16_t {
+  kNodeDesc = 0x10,
+  kNodeInfo = 0x11,
+  kGuidInfo = 0x14,
+  kPortInfo = 0x15,
+  kPkeys = 0x16
+};
 enum : std::uint16_t { kBadClass = 0x04, kBadMethod = 0x08, kBadAttribute = 0x0c, kBadField = 0x1c };
 
 class Mads : public FirmwareTest {
@@ -19,8 +25,9 @@ class Mads : public FirmwareTest {
     std::uint8_t method;
     std::vector<std::uint8_t> data;
   };
-  CommandResult send(std::uint8_t mgmt_class, std::uint8_t method, std::uint16_t attribute, std::uint32_t modifier,
-                     const std::vector<std::uint8_t>& data, std::uint8_t version = 1) {
+  CommandResult send(std::uint8_t mgmt_class, std::uint8_t method, std::uint16_t attribute,
+                     std::uint32_t modifier, const std::vector<std::uint8_t>& data,
+                     std::uint8_t version = 1) {
     Mailbox in(prm::op::MAD_IFC, In::bytes);
     in.set<In::port>(1);
     std::uint8_t* mad = in.data() + In::mad::bit_off / 8;
@@ -34,8 +41,8 @@ class Mads : public FirmwareTest {
     std::copy(data.begin(), data.end(), mad + kData);
     return dev().exec(in, Out::bytes);
   }
-  Answer ask(std::uint8_t mgmt_class, std::uint8_t method, std::uint16_t attribute, std::uint32_t modifier = 0,
-             const std::vector<std::uint8_t>& data = {}) {
+  Answer ask(std::uint8_t mgmt_class, std::uint8_t method, std::uint16_t attribute,
+             std::uint32_t modifier = 0, const std::vector<std::uint8_t>& data = {}) {
     const auto r = send(mgmt_class, method, attribute, modifier, data).must();
     const std::uint8_t* mad = r.out.data() + Out::response_mad_packet::bit_off / 8;
     EXPECT_EQ(prm::load64(mad + 8), 0x1122334455667788u) << "transaction ID";
@@ -50,7 +57,8 @@ TEST_F(Mads, NodeInfo) {
   EXPECT_EQ(a.data[2], 1) << "channel adapter";
   EXPECT_EQ(a.data[3], 1) << "ports";
   const auto v = dev().query_vport().must();
-  EXPECT_EQ(prm::load64(a.data.data() + 12), v.get<prm::query_hca_vport_context_out::hca_vport_context::node_guid>());
+  EXPECT_EQ(prm::load64(a.data.data() + 12),
+            v.get<prm::query_hca_vport_context_out::hca_vport_context::node_guid>());
 }
 
 TEST_F(Mads, NodeDescription) {
@@ -115,7 +123,8 @@ class ForeignSm : public Mads {
 
 TEST_F(ForeignSm, BringsThePortUp) {
   EXPECT_EQ(dev().port_state(), 2);
-  EXPECT_EQ(dev().query_vport().must().get<prm::query_hca_vport_context_out::hca_vport_context::has_smi>(), 1u);
+  EXPECT_EQ(dev().query_vport().must().get<prm::query_hca_vport_context_out::hca_vport_context::has_smi>(),
+            1u);
   dev().clear_async_events();
   std::vector<std::uint8_t> info = ask(kSubn, kGet, kPortInfo, 1).data;
   prm::store32(info.data() + 16, 0x00420007);  // LID 0x42, SM LID 7

@@ -47,8 +47,8 @@ TEST_F(Objects, XrcSrqHoldsDomainAndCq) {
   EXPECT_STATUS((name<prm::dealloc_xrcd_in::xrcd>(prm::op::DEALLOC_XRCD, prm::dealloc_xrcd_in::bytes, xrcdn)),
                 CmdStatus::kBadResState);
   EXPECT_STATUS(cq.destroy(), CmdStatus::kBadResState);
-  const auto q = name<prm::query_xrc_srq_in::xrc_srqn>(prm::op::QUERY_XRC_SRQ, prm::query_xrc_srq_in::bytes, srqn,
-                                                       prm::query_xrc_srq_out::bytes);
+  const auto q = name<prm::query_xrc_srq_in::xrc_srqn>(prm::op::QUERY_XRC_SRQ, prm::query_xrc_srq_in::bytes,
+                                                       srqn, prm::query_xrc_srq_out::bytes);
   EXPECT_EQ(q.must().get<prm::query_xrc_srq_out::xrc_srq_context_entry::cqn>(), cq.cqn());
   Mailbox arm(prm::op::ARM_XRC_SRQ, prm::arm_xrc_srq_in::bytes, 1);
   arm.set<prm::arm_xrc_srq_in::xrc_srqn>(srqn).set<prm::arm_xrc_srq_in::lwm>(10);
@@ -58,7 +58,8 @@ TEST_F(Objects, XrcSrqHoldsDomainAndCq) {
   // One space of numbers, but not one of commands.
   EXPECT_STATUS((name<prm::destroy_rmp_in::rmpn>(prm::op::DESTROY_RMP, prm::destroy_rmp_in::bytes, srqn)),
                 CmdStatus::kBadRes);
-  EXPECT_OK((name<prm::destroy_xrc_srq_in::xrc_srqn>(prm::op::DESTROY_XRC_SRQ, prm::destroy_xrc_srq_in::bytes, srqn)));
+  EXPECT_OK((name<prm::destroy_xrc_srq_in::xrc_srqn>(prm::op::DESTROY_XRC_SRQ, prm::destroy_xrc_srq_in::bytes,
+                                                     srqn)));
   in.set<C::xrcd>(0x1234);
   EXPECT_STATUS(dev().exec(in), CmdStatus::kBadRes);
   in.set<C::xrcd>(xrcdn).set<C::log_xrc_srq_size>(9);  // beyond its page
@@ -72,7 +73,8 @@ TEST_F(Objects, SrqOfIssiZero) {
   using In = prm::create_srq_in;
   using C = In::srq_context_entry;
   Mailbox in(prm::op::CREATE_SRQ, In::bytes + 8);
-  in.set<C::log_srq_size>(5).set<C::log_rq_stride>(2).set<C::pd>(pd.pdn()).set<C::dbr_addr>(ring.bus() + 4096);
+  in.set<C::log_srq_size>(5).set<C::log_rq_stride>(2).set<C::pd>(pd.pdn()).set<C::dbr_addr>(ring.bus() +
+                                                                                            4096);
   prm::set<In::pas>(in.data(), 0, ring.bus());
   const auto srqn = dev().exec(in).must().get<prm::create_srq_out::srqn>();
   Mailbox arm(prm::op::ARM_RQ, prm::arm_rq_in::bytes, 1);
@@ -179,7 +181,11 @@ TEST_F(Objects, KeysThatAreRefused) {
   using C = In::memory_key_mkey_entry;
   const auto make = [&](const std::function<void(Mailbox&)>& spoil) {
     Mailbox in(prm::op::CREATE_MKEY, In::bytes + 16);
-    in.set<C::access_mode_1_0>(1).set<C::lr>(1).set<C::pd>(pd.pdn()).set<C::qpn>(0xffffff).set<C::log_page_size>(12);
+    in.set<C::access_mode_1_0>(1)
+        .set<C::lr>(1)
+        .set<C::pd>(pd.pdn())
+        .set<C::qpn>(0xffffff)
+        .set<C::log_page_size>(12);
     in.set<C::start_addr>(0x10000).set<C::len>(8192).set<C::translations_octword_size>(1);
     in.set<In::translations_octword_actual_size>(1);
     spoil(in);
@@ -187,7 +193,7 @@ TEST_F(Objects, KeysThatAreRefused) {
   };
   const auto good = make([](Mailbox&) {}).must();
   EXPECT_OK((name<prm::destroy_mkey_in::mkey_index>(prm::op::DESTROY_MKEY, prm::destroy_mkey_in::bytes,
-                                                   good.get<prm::create_mkey_out::mkey_index>())));
+                                                    good.get<prm::create_mkey_out::mkey_index>())));
   EXPECT_STATUS(make([](Mailbox& in) { in.set<C::pd>(0xfffff); }), CmdStatus::kBadRes);
   EXPECT_STATUS(make([](Mailbox& in) { in.set<C::access_mode_4_2>(1); }), CmdStatus::kBadParam);
   EXPECT_STATUS(make([](Mailbox& in) { in.set<C::len>(8193); }), CmdStatus::kBadParam);

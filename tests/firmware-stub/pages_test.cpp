@@ -91,7 +91,10 @@ TEST_F(Pages, WithNobodyToAskTheCommandFails) {
   using C = prm::create_mkey_in::memory_key_mkey_entry;
   constexpr std::size_t kEntries = 512 * 300;
   Mailbox in(prm::op::CREATE_MKEY, prm::create_mkey_in::bytes + kEntries * 8);
-  in.set<C::access_mode_1_0>(1).set<C::lr>(1).set<C::pd>(pd.get<prm::alloc_pd_out::pd>()).set<C::log_page_size>(12);
+  in.set<C::access_mode_1_0>(1)
+      .set<C::lr>(1)
+      .set<C::pd>(pd.get<prm::alloc_pd_out::pd>())
+      .set<C::log_page_size>(12);
   in.set<C::len>(std::uint64_t{kEntries} << 12).set<C::translations_octword_size>(kEntries / 2);
   in.set<prm::create_mkey_in::translations_octword_actual_size>(kEntries / 2);
   EXPECT_STATUS(dev().exec(in), CmdStatus::kNoRes);
@@ -109,7 +112,8 @@ TEST_F(Pages, QueryKnowsThreeKinds) {
   EXPECT_GT(dev().query_pages(1), 0);
   EXPECT_GT(dev().query_pages(2), 0);
   EXPECT_GE(dev().query_pages(3), 0);
-  EXPECT_STATUS(dev().exec(Mailbox(prm::op::QUERY_PAGES, prm::query_pages_in::bytes, 4)), CmdStatus::kBadParam);
+  EXPECT_STATUS(dev().exec(Mailbox(prm::op::QUERY_PAGES, prm::query_pages_in::bytes, 4)),
+                CmdStatus::kBadParam);
   Mailbox other(prm::op::QUERY_PAGES, prm::query_pages_in::bytes, 1);
   other.set<prm::query_pages_in::function_id>(3);
   EXPECT_STATUS(dev().exec(other), CmdStatus::kBadParam);

@@ -143,7 +143,8 @@ TEST_F(PortTest, RegistersCheckPortLengthAndDirection) {
   auto ppcnt = request<prm::ppcnt_reg>();
   prm::set<prm::ppcnt_reg::grp>(ppcnt.data(), 0x3f);
   EXPECT_STATUS(dev().access_register(kPpcnt, false, ppcnt), CmdStatus::kBadParam);
-  EXPECT_STATUS(dev().access_register(0x7004, true, std::vector<std::uint8_t>(16, 0x80)), CmdStatus::kBadParam);
+  EXPECT_STATUS(dev().access_register(0x7004, true, std::vector<std::uint8_t>(16, 0x80)),
+                CmdStatus::kBadParam);
 }
 
 TEST_F(PortTest, NodeDescriptionIsKept) {

@@ -46,9 +46,9 @@ TEST_F(QpModify, EveryCommandFromEveryState) {
     std::uint16_t opcode;
     QpState from;  // the only state it is for
   };
-  const Row rows[] = {{prm::op::RST2INIT_QP, QpState::kRst},   {prm::op::INIT2INIT_QP, QpState::kInit},
-                      {prm::op::INIT2RTR_QP, QpState::kInit},  {prm::op::RTR2RTS_QP, QpState::kRtr},
-                      {prm::op::RTS2RTS_QP, QpState::kRts},    {prm::op::SQERR2RTS_QP, QpState::kSqErr},
+  const Row rows[] = {{prm::op::RST2INIT_QP, QpState::kRst},  {prm::op::INIT2INIT_QP, QpState::kInit},
+                      {prm::op::INIT2RTR_QP, QpState::kInit}, {prm::op::RTR2RTS_QP, QpState::kRtr},
+                      {prm::op::RTS2RTS_QP, QpState::kRts},   {prm::op::SQERR2RTS_QP, QpState::kSqErr},
                       {prm::op::SQD_RTS_QP, QpState::kSqd}};
   for (const QpState from : {QpState::kRst, QpState::kInit, QpState::kRtr, QpState::kRts, QpState::kErr}) {
     for (const Row& row : rows) {
@@ -109,12 +109,14 @@ TEST_F(QpModify, BitsThatATransitionDoesNotKnow) {
 
 TEST_F(QpModify, ValuesOutOfRange) {
   Qp qp(dev(), *pd_, *cq_, *cq_);
-  EXPECT_STATUS(qp.modify(prm::op::RST2INIT_QP, 0,
-                          [](std::uint8_t* c) { prm::set<prm::qpc::primary_address_path::pkey_index>(c, 128); }),
-                CmdStatus::kIx);
-  EXPECT_STATUS(qp.modify(prm::op::RST2INIT_QP, 0,
-                          [](std::uint8_t* c) { prm::set<prm::qpc::primary_address_path::vhca_port_num>(c, 2); }),
-                CmdStatus::kIx);
+  EXPECT_STATUS(
+      qp.modify(prm::op::RST2INIT_QP, 0,
+                [](std::uint8_t* c) { prm::set<prm::qpc::primary_address_path::pkey_index>(c, 128); }),
+      CmdStatus::kIx);
+  EXPECT_STATUS(
+      qp.modify(prm::op::RST2INIT_QP, 0,
+                [](std::uint8_t* c) { prm::set<prm::qpc::primary_address_path::vhca_port_num>(c, 2); }),
+      CmdStatus::kIx);
   EXPECT_STATUS(
       qp.modify(prm::op::RST2INIT_QP, 0, [](std::uint8_t* c) { prm::set<prm::qpc::counter_set_id>(c, 200); }),
       CmdStatus::kBadRes);
@@ -163,9 +165,11 @@ TEST_F(QpModify, ValuesOutOfRange) {
 TEST_F(QpModify, TimersAndCountersOnTheWay) {
   Qp qp(dev(), *pd_, *cq_, *cq_);
   bring(qp, QpState::kRts);
-  EXPECT_OK(qp.modify(prm::op::RTS2RTS_QP, kRnr, [](std::uint8_t* c) { prm::set<prm::qpc::min_rnr_nak>(c, 9); }));
+  EXPECT_OK(
+      qp.modify(prm::op::RTS2RTS_QP, kRnr, [](std::uint8_t* c) { prm::set<prm::qpc::min_rnr_nak>(c, 9); }));
   EXPECT_EQ(qp.query().must().get<Q::min_rnr_nak>(), 9u);
-  EXPECT_OK(qp.modify(prm::op::RTS2RTS_QP, 0, [](std::uint8_t* c) { prm::set<prm::qpc::min_rnr_nak>(c, 3); }));
+  EXPECT_OK(
+      qp.modify(prm::op::RTS2RTS_QP, 0, [](std::uint8_t* c) { prm::set<prm::qpc::min_rnr_nak>(c, 3); }));
   EXPECT_EQ(qp.query().must().get<Q::min_rnr_nak>(), 9u);
 }
 
@@ -177,7 +181,8 @@ TEST_F(QpModify, DatagramsHaveAQkey) {
   a.qkey = 0x11112222;
   qp.connect(a);
   EXPECT_EQ(qp.query().must().get<Q::q_key>(), 0x11112222u);
-  EXPECT_OK(qp.modify(prm::op::RTS2RTS_QP, kQkey, [](std::uint8_t* c) { prm::set<prm::qpc::q_key>(c, 0x3333); }));
+  EXPECT_OK(
+      qp.modify(prm::op::RTS2RTS_QP, kQkey, [](std::uint8_t* c) { prm::set<prm::qpc::q_key>(c, 0x3333); }));
   EXPECT_EQ(qp.query().must().get<Q::q_key>(), 0x3333u);
   EXPECT_STATUS(qp.modify(prm::op::RTS2RTS_QP, kRre, nothing()), CmdStatus::kBadParam);
 }
