@@ -20,7 +20,7 @@ constexpr unsigned kBatch = 32;        // WQEs per doorbell
 constexpr std::uint32_t kInline = 64;  // bytes
 constexpr std::uint32_t kLarge = 64 << 10;
 constexpr std::size_t kArea = 16 << 20;  // larger than the caches, on both sides
-constexpr const char* kWindow = "100";   // ns
+constexpr const char* kWindow = "0";     // ns: each event on its own
 constexpr std::int64_t kQuantum = 1000;  // ns of simulated time run at a time
 
 Device* g_device[3];  // plain, traced, each event on its own
@@ -199,7 +199,8 @@ int main(int argc, char** argv) {
       });
     benchmark::RegisterBenchmark("write_64KiB", [](benchmark::State& s) { large_writes(s, *g_device[0]); });
     benchmark::RegisterBenchmark("memcpy_64KiB", [](benchmark::State& s) { plain_memcpy(s); });
-    Collect reporter;
+    Collect reporter(isatty(1) ? benchmark::ConsoleReporter::OO_Defaults
+                               : benchmark::ConsoleReporter::OO_None);
     benchmark::RunSpecifiedBenchmarks(&reporter);
     table(measure_latencies(*g_device[0]));
     for (auto& d : devices) d->teardown();
