@@ -22,6 +22,7 @@ void fill_general(const Options& o, const Profile&, std::uint8_t* c) {
   };
   // Transports
   set(g::rc{}, 1);
+  set(g::uc{}, 1);
   set(g::ud{}, 1);
   set(g::xrc{}, 1);  // domains and XRC SRQs; mlx5_ib does not load without
   // Table sizes

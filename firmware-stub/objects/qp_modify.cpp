@@ -8,6 +8,7 @@
 #include "firmware-stub/firmware.h"
 #include "firmware-stub/handlers.h"
 #include "firmware-stub/objects/qp_context.h"
+#include "firmware-stub/opcodes.h"
 
 namespace hcasim::fw {
 
@@ -251,7 +252,7 @@ Syndrome modify_qp(Firmware& fw, Command& cmd) {
   return Syndrome::kOk;
 }
 
-// 2ERR and 2RST: from any state, with nothing but the number.
+// 2ERR and 2RST from any state, RTS2SQD from RTS, with nothing but the number.
 Syndrome move_qp(Firmware& fw, Command& cmd) {
   static_assert(prm::qp_2err_in::qpn::bit_off == prm::qp_2rst_in::qpn::bit_off);
   const std::uint32_t qpn = cmd.get<prm::qp_2err_in::qpn>();
@@ -259,13 +260,20 @@ Syndrome move_qp(Firmware& fw, Command& cmd) {
   Qp* qp = fw.hca().qps().find(qpn);
   if (object == nullptr || qp == nullptr) return Syndrome::kQpNumber;
   const QpState old = qp->state;
+  if (cmd.opcode == kRts2SqdQp) {
+    if (old != QpState::kRts || !qp->has_sq) return Syndrome::kQpState;
+    qp->state = QpState::kSqd;
+    qp->draining = qp->sqd_event = true;
+    fw.hca().qp_changed(*qp, old);
+    return Syndrome::kOk;
+  }
   const QpState to = cmd.opcode == prm::op::_2RST_QP ? QpState::kRst : QpState::kErr;
   if (to == QpState::kRst) {
     if (PlainObject* counter = fw.objects().q_counters.find(object->counter_set)) --counter->refs;
     object->counter_set = 0;
     qp->counter_set = 0;
-    qp->draining = false;
   }
+  qp->draining = qp->sqd_event = false;
   qp->state = to;
   fw.hca().qp_changed(*qp, old);
   return Syndrome::kOk;
