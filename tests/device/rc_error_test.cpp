@@ -439,5 +439,73 @@ TEST_F(RcError, MkeyDestroyedWhileTrafficRuns) {
   }
 }
 
+// --- Draining the send queue
+// ------------------------------------------------------------------------------------
+
+constexpr std::uint16_t kRts2Sqd = 0x508;
+
+TEST_F(RcError, SqDrainFinishesWhatIsUnderWay) {
+  Pair p(dev());
+  p.fill(1);
+  dev().clear_async_events();
+  for (int i = 0; i < 20; ++i) p.a.post(p.wr(i % 2 ? WqeOp::kRdmaRead : WqeOp::kRdmaWrite, 0, 50000), false);
+  p.a.ring_doorbell();
+  machine().advance(3000);
+  ASSERT_TRUE(p.a.modify(kRts2Sqd, 0, {}).ok());
+  ASSERT_TRUE(machine().run_until([&] { return dev().count_async(prm::EqeType::kSqDrained, p.a.qpn()) == 1; },
+                                  1'000'000'000));
+  std::vector<Completion> got;
+  while (const auto c = p.acq.poll()) got.push_back(*c);
+  EXPECT_FALSE(got.empty());
+  EXPECT_LT(got.size(), 20u) << "what had not been begun waits";
+  machine().advance(5'000'000);
+  EXPECT_FALSE(p.acq.ready()) << "nothing completes while drained";
+  EXPECT_EQ(p.a.state(), QpState::kSqd);
+  // Receives go on, new sends wait.
+  p.a.post_recv({p.asge(0, 4096)});
+  SendWr w;
+  w.sges = {p.bsge(0, 100)};
+  p.b.post(w);
+  EXPECT_EQ(p.acq.wait_one().op, prm::CqeOp::kRespSend);
+  p.a.post(p.wr(WqeOp::kRdmaWrite, 0, 100));
+  machine().advance(1'000'000);
+  EXPECT_FALSE(p.acq.ready());
+  ASSERT_TRUE(p.a.modify(prm::op::SQD_RTS_QP, 0, {}).ok());
+  p.a.ring_doorbell();
+  const auto rest = p.acq.wait(21 - got.size());
+  ASSERT_EQ(rest.size(), 21 - got.size());
+  got.insert(got.end(), rest.begin(), rest.end());
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    EXPECT_FALSE(got[i].error()) << got[i].text();
+    EXPECT_EQ(got[i].wqe_counter, i);
+  }
+  EXPECT_EQ(dev().count_async(prm::EqeType::kSqDrained), 1u);
+}
+
+TEST_F(RcError, SqDrainOfAnIdleQueueIsDoneAtOnce) {
+  Pair p(dev());
+  dev().clear_async_events();
+  ASSERT_TRUE(p.a.modify(kRts2Sqd, 0, {}).ok());
+  EXPECT_TRUE(machine().run_until([&] { return dev().count_async(prm::EqeType::kSqDrained, p.a.qpn()) == 1; },
+                                  1'000'000));
+  EXPECT_CMD_STATUS(p.a.modify(kRts2Sqd, 0, {}), CmdStatus::kBadQpState);
+  ASSERT_TRUE(p.a.modify(prm::op::SQD_RTS_QP, 0, {}).ok());
+  p.fill(2);
+  expect_good(p.acq, p.a.post(p.wr(WqeOp::kRdmaWrite, 0, 100)));
+}
+
+TEST_F(RcError, SqDrainEndsInError) {
+  Pair p(dev());
+  for (int i = 0; i < 10; ++i) p.a.post(p.wr(WqeOp::kRdmaWrite, 0, 50000), false);
+  p.a.ring_doorbell();
+  machine().advance(5000);
+  ASSERT_TRUE(p.a.modify(kRts2Sqd, 0, {}).ok());
+  ASSERT_TRUE(p.a.to_error().ok());
+  const auto got = p.acq.wait(10);
+  ASSERT_EQ(got.size(), 10u);
+  expect_error(got.back(), S::kWrFlush);
+  revive(p);
+}
+
 }  // namespace
 }  // namespace hcasim::bare
