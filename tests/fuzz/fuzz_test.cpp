@@ -42,7 +42,7 @@ TEST_F(Fuzz, RandomCommandsAreAnswered) {
   std::mt19937_64 random(seed(1));
   dev().cmd().use_events(false);
   unsigned answered = 0;
-  const unsigned n = rounds(3000);
+  const unsigned n = rounds(20000);
   for (unsigned i = 0; i < n; ++i) {
     const std::uint16_t opcode = static_cast<std::uint16_t>(random() % 0xb10);
     if (kEnding.count(opcode)) continue;
@@ -62,7 +62,7 @@ TEST_F(Fuzz, RandomCommandsAreAnswered) {
 TEST_F(Fuzz, RandomEntriesAndChainsNeverHang) {
   std::mt19937_64 random(seed(2));
   dev().cmd().use_events(false);
-  for (unsigned i = 0; i < rounds(400); ++i) {
+  for (unsigned i = 0; i < rounds(5000); ++i) {
     Mailbox in(random() % 2 ? 0x100 : 0x500, 16 + random() % 3000);
     const auto tamper = [&random](CommandQueue::Raw& raw) {
       auto* bytes = reinterpret_cast<std::uint8_t*>(raw.entry);
@@ -71,6 +71,7 @@ TEST_F(Fuzz, RandomEntriesAndChainsNeverHang) {
         if (random() % 2) reinterpret_cast<std::uint8_t*>(box)[0x200 + random() % 64] ^= 1u << random() % 8;
       for (auto* box : raw.out)
         if (random() % 4 == 0) reinterpret_cast<std::uint8_t*>(box)[0x200 + random() % 64] ^= 1u << random() % 8;
+      if (random() % 4) raw.sign();  // past the first check
     };
     int slot = -1;
     slot = dev().cmd().submit(in, 16 + random() % 3000, [](const CommandResult&) {}, -1, tamper);
@@ -83,7 +84,7 @@ TEST_F(Fuzz, RandomEntriesAndChainsNeverHang) {
 
 TEST_F(Fuzz, RandomRegisterAccesses) {
   std::mt19937_64 random(seed(3));
-  for (unsigned i = 0; i < rounds(20000); ++i) {
+  for (unsigned i = 0; i < rounds(100000); ++i) {
     std::uint64_t offset = random() % (random() % 2 ? 0x10000 : HCA_BAR0_SIZE + 64);
     const std::size_t len = std::size_t{1} << random() % 4;
     if (offset >= 0x10 && offset < 0x20) continue;  // the queue's address: a new one is legal, and deafening
@@ -103,7 +104,7 @@ TEST_F(Fuzz, RandomRegisterAccesses) {
 TEST_F(Fuzz, GarbageInSendQueues) {
   std::mt19937_64 random(seed(4));
   unsigned errors = 0;
-  for (unsigned i = 0; i < rounds(300); ++i) {
+  for (unsigned i = 0; i < rounds(2000); ++i) {
     Pair pair(dev());
     pair.b.post_recv({pair.bsge(0, 4096)});
     for (unsigned k = 0; k < 1 + random() % 8; ++k) {
@@ -130,7 +131,7 @@ TEST_F(Fuzz, GarbageInSendQueues) {
 
 TEST_F(Fuzz, GarbageInReceiveQueues) {
   std::mt19937_64 random(seed(5));
-  for (unsigned i = 0; i < rounds(200); ++i) {
+  for (unsigned i = 0; i < rounds(1500); ++i) {
     Pair pair(dev());
     pair.b.post_recv({pair.bsge(0, 64)});
     for (unsigned at = 0; at < 64; ++at)
