@@ -120,7 +120,7 @@ class Collect : public benchmark::ConsoleReporter {
 };
 
 void row(const char* what, const std::string& value, const std::string& beside = "") {
-  std::printf("%-46s %14s   %s\n", what, value.c_str(), beside.c_str());
+  std::printf("%-48s %14s   %s\n", what, value.c_str(), beside.c_str());
 }
 
 std::string number(double v, const char* unit, double scale = 1) {
@@ -133,7 +133,7 @@ std::string number(double v, const char* unit, double scale = 1) {
 void table(const Latencies& l) {
   const auto at = [](const char* name) { return g_result.count(name) ? g_result[name] : 0; };
   const auto ratio = [](double a, double b) { return a != 0 && b != 0 ? number(a / b, "x") : std::string(); };
-  std::printf("\n%-46s %14s\n", "hcasim bench", "");
+  std::printf("\n%-48s %14s\n", "hcasim bench", "");
   std::printf("%s\n", std::string(84, '-').c_str());
   const double one = at("inline_64B/1_QP"), many = at("inline_64B/64_QPs"), lone = at("inline_64B/lone");
   row("64 B inline writes, 1 QP, 32 a doorbell", number(one, "M WQE/s", 1e6), "aim: 1");
@@ -149,6 +149,7 @@ void table(const Latencies& l) {
   row("64 B inline writes, 1 QP, tracing on", number(at("inline_64B/1_QP/traced"), "M WQE/s", 1e6),
       "off / on: " + ratio(one, at("inline_64B/1_QP/traced")));
   std::printf("\nSimulated, doorbell to visible completion:\n");
+  row("RDMA WRITE 64 B inline, to the receiver's memory", std::to_string(l.write64_landed) + " ns");
   row("RDMA WRITE 64 B inline", std::to_string(l.write64) + " ns");
   row("RDMA WRITE 4 KiB", std::to_string(l.write4k) + " ns");
   row("RDMA READ 64 B", std::to_string(l.read64) + " ns");

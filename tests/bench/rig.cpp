@@ -46,13 +46,13 @@ Latencies measure_latencies(Device& device) {
   Rig rig(device, 1, 64 << 10);
   Machine& m = device.machine();
   Qp &a = *rig.tx[0], &b = *rig.rx[0];
-  const auto timed = [&](const SendWr& w, Cq& until) {
+  const auto timed_until = [&](const SendWr& w, const auto& until) {
     std::int64_t best = 0;
     for (int i = 0; i < 4; ++i) {  // the last run finds all contexts cached
       m.advance(1'000'000);
       const std::int64_t t0 = m.now();
       a.post(w);
-      if (!m.run_until([&] { return until.ready(); })) throw BareError("completion is missing");
+      if (!m.run_until(until)) throw BareError("completion is missing");
       best = m.now() - t0;
       m.advance(100'000);
       while (const auto c = rig.cq.poll()) {
@@ -63,6 +63,7 @@ Latencies measure_latencies(Device& device) {
     }
     return best;
   };
+  const auto timed = [&](const SendWr& w, Cq& cq) { return timed_until(w, [&] { return cq.ready(); }); };
   SendWr w;
   w.raddr = rig.to_mr.start();
   w.rkey = rig.to_mr.key();
@@ -73,6 +74,13 @@ Latencies measure_latencies(Device& device) {
   w.op = WqeOp::kRdmaWrite;
   w.inline_data.assign(64, 1);
   l.write64 = timed(w, rig.cq);
+  const std::uint8_t* last = rig.to.data() + 63;
+  rig.to.fill(0);
+  l.write64_landed = timed_until(w, [&] {
+    const bool landed = *last != 0;
+    if (landed) rig.to.fill(0);
+    return landed;
+  });
   w.inline_data.clear();
   w.sges = local(4096);
   l.write4k = timed(w, rig.cq);

@@ -28,9 +28,10 @@ class Rig {
   void drain(std::size_t n, std::int64_t quantum);
 };
 
-// Simulated ns from doorbell to visible completion, idle device, contexts cached.
+// Simulated ns from doorbell to visible completion (landed: to the last byte in the receiver's memory), idle
+// device, contexts cached.
 struct Latencies {
-  std::int64_t write64 = 0, write4k = 0, read64 = 0, read4k = 0, send64 = 0, atomic = 0;
+  std::int64_t write64_landed = 0, write64 = 0, write4k = 0, read64 = 0, read4k = 0, send64 = 0, atomic = 0;
 };
 Latencies measure_latencies(Device& device);
 
