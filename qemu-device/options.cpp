@@ -45,6 +45,8 @@ bool to_share(const std::string& text, double& out) {
 // "0x0002c90300abcdef", "0002c903:00abcdef", "00:02:c9:03:00:ab:cd:ef"
 bool to_guid(std::string text, std::uint64_t& out) {
   text.erase(std::remove(text.begin(), text.end(), ':'), text.end());
+  if (text.rfind("0x", 0) == 0) text.erase(0, 2);
+  if (text.size() > 16) return false;
   return to_number(text, 0, UINT64_MAX, out, 16);
 }
 
