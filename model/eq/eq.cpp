@@ -93,7 +93,7 @@ Time EqUnit::to_eq(Time t, std::uint32_t eqn, std::uint8_t type, std::uint8_t su
   prm::Eqe eqe{};
   eqe.type = type;
   eqe.sub_type = subtype;
-  std::memcpy(&eqe.data, data, std::min(len, sizeof eqe.data));
+  if (len) std::memcpy(&eqe.data, data, std::min(len, sizeof eqe.data));
   eqe.owner = eq->producer >> eq->log_size & 1;
 
   std::uint64_t addr = 0, run = 0;
