@@ -22,17 +22,20 @@ PortAgent::PortAgent(Hca& hca, const Options& options)
 
 void PortAgent::state(PortState s) { hca_.port().set_state(s); }
 
+// Every entry of the table is the prefix with a GUID behind it; of the GUIDs only the first is assigned.
 void PortAgent::set_subnet_prefix(std::uint64_t prefix) {
   subnet_prefix_ = prefix;
-  Gid& gid = hca_.port().gids.at(0);
-  prm::store64(gid.data(), prefix);
-  prm::store64(gid.data() + 8, port_guid());
+  std::uint64_t guid = port_guid();
+  for (Gid& gid : hca_.port().gids) {
+    prm::store64(gid.data(), prefix);
+    prm::store64(gid.data() + 8, guid);
+    guid = 0;
+  }
 }
 
 void PortAgent::start() {
   running_ = true;
   Port& port = hca_.port();
-  std::fill(port.gids.begin(), port.gids.end(), Gid{});
   std::fill(port.pkeys.begin(), port.pkeys.end(), std::uint16_t{0});
   port.pkeys.at(0) = kDefaultPkey;
   set_subnet_prefix(0xfe80000000000000ull);

@@ -36,6 +36,10 @@ TEST_F(PortTest, ActiveWithGuidsAndPhysicalLink) {
   ASSERT_EQ(gid.size(), 16u);
   EXPECT_EQ(gid[0], 0xfe);
   EXPECT_EQ(prm::load64(gid.data() + 8), r.get<Ctx::port_guid>());
+  // Not assigned, but of the subnet: Linux takes the prefix from the last one.
+  const auto last = dev().gid(7);
+  EXPECT_EQ(prm::load64(last.data()), prm::load64(gid.data()));
+  EXPECT_EQ(prm::load64(last.data() + 8), 0u);
 }
 
 TEST_F(PortTest, CapabilityMaskOfTheConnectionManager) {
