@@ -85,7 +85,7 @@ bool PagePool::request_now(Time t) {
 }
 
 void PagePool::request_if_low(Time t) {
-  if (!enabled_ || pending_ || pages_.empty() || icm_ == 0 || free_pages() >= kLow) return;
+  if (!enabled_ || pending_ || refused_ || pages_.empty() || icm_ == 0 || free_pages() >= kLow) return;
   send_request(t, static_cast<std::uint32_t>(kChunk));
 }
 

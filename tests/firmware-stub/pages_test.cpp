@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <optional>
+
 #include "fixture.h"
 
 namespace hcasim::bare {
@@ -105,6 +107,75 @@ TEST_F(Pages, WithNobodyToAskTheCommandFails) {
   }
   dev().disable_hca().must();
   EXPECT_EQ(dev().pages_given(), 0u);
+  dev().probe();
+}
+
+// A driver that polls its commands and does not hear the page request.
+class DeafPages : public Pages {
+ protected:
+  DeviceOptions device_options() const override {
+    DeviceOptions o;
+    o.event_commands = false;
+    return o;
+  }
+  void SetUp() override {
+    Pages::SetUp();
+    fn().on_interrupt(0, [] {});
+  }
+  // CREATE_MKEY that needs more pages than there are.
+  Mailbox greedy(std::uint32_t pd) {
+    using C = prm::create_mkey_in::memory_key_mkey_entry;
+    constexpr std::size_t kEntries = 512 * 300;
+    Mailbox in(prm::op::CREATE_MKEY, prm::create_mkey_in::bytes + kEntries * 8);
+    in.set<C::access_mode_1_0>(1).set<C::lr>(1).set<C::pd>(pd).set<C::log_page_size>(12);
+    in.set<C::len>(std::uint64_t{kEntries} << 12).set<C::translations_octword_size>(kEntries / 2);
+    in.set<prm::create_mkey_in::translations_octword_actual_size>(kEntries / 2);
+    return in;
+  }
+};
+
+TEST_F(DeafPages, WaitingCommandLetsOthersPass) {
+  Pd pd(dev());
+  std::optional<CommandResult> result;
+  dev().cmd().submit(greedy(pd.pdn()), 16, [&](const CommandResult& r) { result = r; });
+  machine().advance(10'000'000);
+  dev().cmd().poll();
+  EXPECT_FALSE(result);
+  { Pd another(dev()); }
+  EXPECT_FALSE(result);
+  dev().give_pages(400);
+  machine().advance(10'000'000);
+  dev().cmd().poll();
+  ASSERT_TRUE(result);
+  EXPECT_TRUE(result->ok()) << result->text();
+  EXPECT_OK((name<prm::destroy_mkey_in::mkey_index>(prm::op::DESTROY_MKEY, prm::destroy_mkey_in::bytes,
+                                                    result->get<prm::create_mkey_out::mkey_index>())));
+}
+
+TEST_F(DeafPages, RefusalFailsTheCommandAndNotTheNext) {
+  Pd pd(dev());
+  std::optional<CommandResult> result;
+  dev().cmd().submit(greedy(pd.pdn()), 16, [&](const CommandResult& r) { result = r; });
+  machine().advance(10'000'000);
+  Mailbox cant(prm::op::MANAGE_PAGES, In::bytes, kCantGive);
+  EXPECT_OK(dev().exec(cant));
+  machine().advance(10'000'000);
+  dev().cmd().poll();
+  ASSERT_TRUE(result);
+  EXPECT_STATUS(*result, CmdStatus::kNoRes);
+  dev().give_pages(400);
+  const auto r = dev().exec(greedy(pd.pdn())).must();
+  EXPECT_OK((name<prm::destroy_mkey_in::mkey_index>(prm::op::DESTROY_MKEY, prm::destroy_mkey_in::bytes,
+                                                    r.get<prm::create_mkey_out::mkey_index>())));
+}
+
+// What waits is forgotten with everything else.
+TEST_F(DeafPages, ResetWhileACommandWaits) {
+  Pd pd(dev());
+  dev().cmd().submit(greedy(pd.pdn()), 16, [](const CommandResult&) {});
+  machine().advance(10'000'000);
+  dev().function_reset();
+  machine().advance(10'000'000);
   dev().probe();
 }
 
