@@ -111,6 +111,7 @@ void Firmware::drop_objects() {
   hca_.dma().flush();
   objects_.clear();
   pages_.objects_dropped();
+  cmdq_.pages_changed();  // what waited for pages finds the function gone
   port_.teardown();
 }
 

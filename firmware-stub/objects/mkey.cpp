@@ -12,7 +12,7 @@ namespace {
 
 // Translation list entries of all mkeys together: what is set aside costs memory of ours, and a driver only
 // has to name a number to get it.
-constexpr std::uint64_t kMaxXltWords = 1u << 27;
+constexpr std::uint64_t kMaxXltWords = 1u << 26;
 constexpr unsigned kMinPageShift = 12, kMaxPageShift = 40;
 
 unsigned mode_of(const std::uint8_t* mkc) {
@@ -63,9 +63,9 @@ Syndrome create_mkey(Firmware& fw, Command& cmd) {
   if (o.mkeys.full()) return Syndrome::kMkeyLimit;
   // An empty list costs pages only when it is filled; UMR does that without the firmware: not counted.
   const std::uint64_t icm = kIcmMkey + given_words * kIcmMtt;
+  std::vector<std::uint64_t> xlt(size_words);  // may throw: before anything is charged
   if (!fw.pages().charge(icm)) return Syndrome::kWaitPages;
 
-  std::vector<std::uint64_t> xlt(size_words);
   for (std::uint64_t i = 0; i < given_words; ++i) xlt[i] = prm::load64(cmd.in.data() + list + 8 * i);
   std::uint32_t index = 0;
   MkeyObject* object = o.mkeys.create(index);

@@ -169,6 +169,20 @@ TEST_F(DeafPages, RefusalFailsTheCommandAndNotTheNext) {
                                                     r.get<prm::create_mkey_out::mkey_index>())));
 }
 
+TEST_F(DeafPages, TeardownWhileACommandWaits) {
+  Pd pd(dev());
+  std::optional<CommandResult> result;
+  dev().cmd().submit(greedy(pd.pdn()), 16, [&](const CommandResult& r) { result = r; });
+  machine().advance(10'000'000);
+  EXPECT_OK(dev().teardown_hca());
+  machine().advance(10'000'000);
+  dev().cmd().poll();
+  ASSERT_TRUE(result);
+  EXPECT_STATUS(*result, CmdStatus::kBadSysState);
+  dev().function_reset();
+  dev().probe();
+}
+
 // What waits is forgotten with everything else.
 TEST_F(DeafPages, ResetWhileACommandWaits) {
   Pd pd(dev());
