@@ -128,6 +128,19 @@ TEST_F(DriverObjects, QCountersCount) {
   }
 }
 
+TEST_F(DriverObjects, AreCounted) {
+  const auto before = leftover_objects(fn());
+  EXPECT_NE(before.find("eqs=5 "), std::string::npos) << before;
+  {
+    Pair p(dev());
+    const auto during = leftover_objects(fn());
+    EXPECT_NE(during.find("qps=2 "), std::string::npos) << during;
+    EXPECT_NE(during.find("cqs=2 "), std::string::npos) << during;
+    EXPECT_NE(during.find("mkeys=2 "), std::string::npos) << during;
+  }
+  EXPECT_EQ(leftover_objects(fn()), before);
+}
+
 TEST_F(DriverObjects, PkeyTable) {
   Mailbox in(prm::op::QUERY_HCA_VPORT_PKEY, prm::query_hca_vport_pkey_in::bytes);
   in.set<prm::query_hca_vport_pkey_in::pkey_index>(0);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "fixture.h"
 
+#include <cstdlib>
 #include <cstring>
-#include <regex>
+#include <nlohmann/json.hpp>
 
 namespace hcasim::bare {
 
@@ -20,14 +21,10 @@ Machine& machine() {
 }
 
 std::string leftover_objects(Function& function) {
-  const std::string json = function.stats();
-  const auto at = json.find("\"objects\"");
-  if (at == std::string::npos) return "no \"objects\" in " + json;
-  const std::string objects = json.substr(at, json.find('}', at) - at);
+  const auto stats = nlohmann::json::parse(function.stats());
   std::string out;
-  const std::regex entry("\"([a-z_0-9]+)\": *([0-9]+)");
-  for (std::sregex_iterator i(objects.begin(), objects.end(), entry), end; i != end; ++i) {
-    if ((*i)[2] != "0") out += (*i)[1].str() + "=" + (*i)[2].str() + " ";
+  for (const auto& [name, count] : stats.at("objects").items()) {
+    if (count != 0) out += name + "=" + count.dump() + " ";
   }
   return out;
 }
