@@ -22,7 +22,8 @@ case $tool in
   *_bw)
     run "${all[@]}" -n 100
     if [[ $tool == *atomic* || $test_argument == *:full ]]; then
-      run "${all[@]}" -n 5 -t 4 -q 64
+      # A multiple of the moderation (4 here): else perftest ends a size with completions that it has not polled.
+      run "${all[@]}" -n 8 -t 4 -q 64
     else
       for size in 2 4096 262144; do run -s "$size" -n 20 -t 8 -q 64; done
     fi
