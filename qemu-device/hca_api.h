@@ -24,8 +24,8 @@ extern "C" {
 typedef struct hca hca_t;
 
 enum { HCA_API_VERSION = 1 };
-#define HCA_NEVER INT64_MAX          // no event is due
-#define HCA_BAR0_SIZE (16u << 20)    // initialization segment (pages 0-2), then UAR pages
+#define HCA_NEVER INT64_MAX        // no event is due
+#define HCA_BAR0_SIZE (16u << 20)  // initialization segment (pages 0-2), then UAR pages
 #define HCA_MSIX_VECTORS 64u
 
 enum hca_log_level { HCA_LOG_ERROR = 0, HCA_LOG_WARNING = 1, HCA_LOG_INFO = 2 };
@@ -51,7 +51,8 @@ typedef struct hca_pcie_link {
 // Creates an HCA. Must precede hca_sim_start(): SystemC makes no module after elaboration; later calls fail
 // with a message. `options` is "key=value,key=value" (keys: hca_option_help()). On error returns null and
 // writes a message that says what is wrong and what is allowed into err.
-HCA_API hca_t* hca_create(const char* options, const hca_host_ops* ops, void* opaque, char* err, size_t err_len);
+HCA_API hca_t* hca_create(const char* options, const hca_host_ops* ops, void* opaque, char* err,
+                          size_t err_len);
 // Takes the HCA out of service: no callback is made any more. The SystemC modules stay (they cannot be
 // deleted after elaboration); the slot is not used again. Flushes its trace.
 HCA_API void hca_destroy(hca_t* hca);

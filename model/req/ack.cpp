@@ -39,9 +39,14 @@ void Requester::receive(Time t, Qp& qp, PacketRef& packet) {
     case BthOp::kReadRespFirst:
     case BthOp::kReadRespMiddle:
     case BthOp::kReadRespLast:
-    case BthOp::kReadRespOnly: take_read_response(t, qp, packet); break;
-    case BthOp::kAtomicAck: take_atomic_response(t, qp, packet); break;
-    default: hca_.tracer().record(Point::kPacketDrop, t, qp.qpn, 0, packet->psn);
+    case BthOp::kReadRespOnly:
+      take_read_response(t, qp, packet);
+      break;
+    case BthOp::kAtomicAck:
+      take_atomic_response(t, qp, packet);
+      break;
+    default:
+      hca_.tracer().record(Point::kPacketDrop, t, qp.qpn, 0, packet->psn);
   }
 }
 
@@ -54,7 +59,8 @@ void Requester::take_ack(Time t, Qp& qp, std::uint32_t psn) {
     if (w.done) continue;
     if (w.is_local() || !w.started || psn_diff(psn, w.first_psn) < 0) break;
     if (w.is_read_or_atomic()) {
-      // A later packet was acknowledged and the response is not here: it is lost (implied NAK, IBTA 9.7.5.2.3).
+      // A later packet was acknowledged and the response is not here: it is lost (implied NAK,
+      // IBTA 9.7.5.2.3).
       const std::uint32_t missing = (w.first_psn + w.answered) & kPsnMask;
       if (psn_diff(psn, missing) >= 0 && s.rewound_at != missing) {
         ++hca_.q_counter(qp.counter_set).implied_nak_seq_err;
@@ -123,8 +129,12 @@ void Requester::take_nak(Time t, Qp& qp, const Packet& packet) {
       ++q.req_remote_access_errors;
       fail_front(t, qp, CqeSyndrome::kRemoteAccess, value);
       return;
-    case NakCode::kRemoteOp: fail_front(t, qp, CqeSyndrome::kRemoteOp, value); return;
-    default: fail_front(t, qp, CqeSyndrome::kBadResp, value); return;
+    case NakCode::kRemoteOp:
+      fail_front(t, qp, CqeSyndrome::kRemoteOp, value);
+      return;
+    default:
+      fail_front(t, qp, CqeSyndrome::kBadResp, value);
+      return;
   }
 }
 
@@ -149,10 +159,11 @@ void Requester::take_read_response(Time t, Qp& qp, PacketRef& packet) {
     return;
   }
   if (want) {
-    const MoveResult r = mover_.scatter(t, qp, qp.pd, w.sges, offset, packet, 0, packet->payload_len,
-                                        last && w.signaled);
+    const MoveResult r =
+        mover_.scatter(t, qp, qp.pd, w.sges, offset, packet, 0, packet->payload_len, last && w.signaled);
     if (!r.ok()) {
-      hca_.tracer().record(Point::kAccessErr, t, qp.qpn, w.serial, w.sges.empty() ? 0 : w.sges[0].lkey, w.raddr);
+      hca_.tracer().record(Point::kAccessErr, t, qp.qpn, w.serial, w.sges.empty() ? 0 : w.sges[0].lkey,
+                           w.raddr);
       fail_front(t, qp, CqeSyndrome::kLocalProt, static_cast<std::uint8_t>(r.status));
       return;
     }
@@ -237,14 +248,15 @@ void Requester::complete(Time t, Qp& qp, const SendWqe& wqe, CqeSyndrome syndrom
   hca_.cqs().post(t, *cq, c);
 }
 
-// The oldest WQE fails; what comes after it is flushed. Connected QPs and local operations: the QP goes to ERR;
-// datagram and UC QPs: the send queue alone (IBTA 10.3.1.6, SQE).
+// The oldest WQE fails; what comes after it is flushed. Connected QPs and local operations: the QP goes to
+// ERR; datagram and UC QPs: the send queue alone (IBTA 10.3.1.6, SQE).
 void Requester::fail_front(Time t, Qp& qp, CqeSyndrome syndrome, std::uint8_t vendor) {
   RequesterState& s = qp.req;
   complete(t, qp, s.window.front(), syndrome, vendor);
   s.window.pop();
   if (s.next_to_send) --s.next_to_send;
-  if (qp.type == QpType::kUd || qp.type == QpType::kUc || qp.type == QpType::kQp0 || qp.type == QpType::kQp1) {
+  if (qp.type == QpType::kUd || qp.type == QpType::kUc || qp.type == QpType::kQp0 ||
+      qp.type == QpType::kQp1) {
     hca_.tracer().record(Point::kQpError, t, qp.qpn, 0, static_cast<std::uint64_t>(QpState::kSqErr),
                          static_cast<std::uint64_t>(syndrome));
     qp.state = QpState::kSqErr;

@@ -62,7 +62,8 @@ bool Requester::read_sq(Pace& pace, Qp& qp, std::uint16_t counter, std::uint8_t*
   return true;
 }
 
-void Requester::add_to_window(Pace& pace, Qp& qp, const std::uint8_t* bytes, std::uint32_t len, WqeFault fault) {
+void Requester::add_to_window(Pace& pace, Qp& qp, const std::uint8_t* bytes, std::uint32_t len,
+                              WqeFault fault) {
   RequesterState& s = qp.req;
   SendWqe& w = s.window.push();
   w.counter = s.fetched;

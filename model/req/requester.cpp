@@ -19,7 +19,8 @@ Requester::Requester(const sc_core::sc_module_name& name, Hca& hca)
     : sc_module(name),
       hca_(hca),
       mover_(hca.tpt(), hca.dma()),
-      timers_("timers", [this](Time due, Timer& timer) { on_timer(due, timer); }, hca) {}
+      timers_(
+          "timers", [this](Time due, Timer& timer) { on_timer(due, timer); }, hca) {}
 
 void Requester::clear() { timers_.clear(); }
 
@@ -49,9 +50,12 @@ bool Requester::fenced(const Qp& qp, const SendWqe& wqe) const {
   const RequesterState& s = qp.req;
   switch (wqe.fence) {
     case prm::kFenceFence:
-    case prm::kFenceSmallAndFence: return s.inflight_reads != 0;
-    case prm::kFenceStrong: return s.next_to_send != 0;
-    default: return false;  // local operations are executed in order: a small fence waits for nothing
+    case prm::kFenceSmallAndFence:
+      return s.inflight_reads != 0;
+    case prm::kFenceStrong:
+      return s.next_to_send != 0;
+    default:
+      return false;  // local operations are executed in order: a small fence waits for nothing
   }
 }
 
@@ -83,8 +87,7 @@ Requester::TurnResult Requester::turn(Time t, Qp& qp) {
       if (!fetch(pace, qp)) break;
     }
     if (pace.packets >= e.burst_packets) return {pace.engine, pace.engine};
-    if (hca_.port().tx_free() > pace.engine + backlog)
-      return {pace.engine, hca_.port().tx_free() - backlog};
+    if (hca_.port().tx_free() > pace.engine + backlog) return {pace.engine, hca_.port().tx_free() - backlog};
 
     SendWqe& wqe = s.window[s.next_to_send];
     if (wqe.done) {  // acknowledged by an earlier transmission
@@ -93,7 +96,8 @@ Requester::TurnResult Requester::turn(Time t, Qp& qp) {
     }
     if (wqe.syndrome) {
       // Fails in order: when everything before it has completed.
-      if (s.next_to_send == 0) fail_front(pace.engine, qp, static_cast<CqeSyndrome>(wqe.syndrome), wqe.vendor);
+      if (s.next_to_send == 0)
+        fail_front(pace.engine, qp, static_cast<CqeSyndrome>(wqe.syndrome), wqe.vendor);
       break;
     }
     if (fenced(qp, wqe)) break;
@@ -177,16 +181,16 @@ void Requester::transmit(Time ready, Qp& qp, PacketRef packet) {
   hca_.port().transmit(s.last_ready, std::move(packet));
 }
 
-Requester::Step Requester::load_payload(Pace& pace, Qp& qp, SendWqe& wqe, std::uint64_t offset, Packet& packet,
-                                        Time& ready) {
+Requester::Step Requester::load_payload(Pace& pace, Qp& qp, SendWqe& wqe, std::uint64_t offset,
+                                        Packet& packet, Time& ready) {
   const std::uint32_t len = packet.payload_len;
   if (len == 0) return Step::kSent;
   if (wqe.inline_data) {
     std::memcpy(packet.data(), wqe.bytes.data() + offset, len);
     return Step::kSent;
   }
-  const MoveResult r = mover_.gather(ready, qp, wqe.sges, offset, len, packet.data(),
-                                      wqe.fence >= prm::kFenceFence);
+  const MoveResult r =
+      mover_.gather(ready, qp, wqe.sges, offset, len, packet.data(), wqe.fence >= prm::kFenceFence);
   if (r.status != TptStatus::kOk)
     return refuse(wqe, CqeSyndrome::kLocalProt, static_cast<std::uint8_t>(r.status));
   if (!r.dma_ok) return refuse(wqe, CqeSyndrome::kLocalQpOp, static_cast<std::uint8_t>(WqeFault::kFetch));

@@ -21,12 +21,12 @@ struct Sge {
 // A parsed send WQE, kept from fetch until its completion.
 struct SendWqe {
   prm::WqeOp opcode = prm::WqeOp::kNop;
-  std::uint16_t counter = 0;   // wqe_index of the control segment: goes into the CQE
-  std::uint32_t serial = 0;    // count of WQEs of this QP since reset, for traces
+  std::uint16_t counter = 0;  // wqe_index of the control segment: goes into the CQE
+  std::uint32_t serial = 0;   // count of WQEs of this QP since reset, for traces
   bool signaled = false, solicited = false;
-  std::uint8_t fence = 0;      // CtrlSeg::fence()
+  std::uint8_t fence = 0;  // CtrlSeg::fence()
   bool inline_data = false;
-  std::uint32_t imm = 0;       // immediate, R_Key to invalidate, or the mkey of a UMR
+  std::uint32_t imm = 0;  // immediate, R_Key to invalidate, or the mkey of a UMR
   std::uint64_t raddr = 0;
   std::uint32_t rkey = 0;
   std::uint64_t swap_add = 0, compare = 0;
@@ -34,20 +34,21 @@ struct SendWqe {
   std::vector<std::uint8_t> bytes;  // inline data; UMR: all behind the control segment
   prm::AvSeg av{};                  // UD
 
-  std::uint64_t length = 0;         // bytes of the message
+  std::uint64_t length = 0;  // bytes of the message
   // Packets: PSNs [first_psn, first_psn + packets) once started. READ, atomic: of the responses.
   bool started = false;
   std::uint32_t first_psn = 0;
   std::uint32_t packets = 1;
-  std::uint32_t sent = 0;           // packets sent, or responses asked for
-  std::uint32_t answered = 0;       // READ, atomic: response packets taken
-  bool done = false;                // acknowledged or executed; completes when it is the oldest
+  std::uint32_t sent = 0;      // packets sent, or responses asked for
+  std::uint32_t answered = 0;  // READ, atomic: response packets taken
+  bool done = false;           // acknowledged or executed; completes when it is the oldest
   Time done_at = 0;
-  std::uint8_t syndrome = 0;        // CQE syndrome to fail with when it is the oldest; 0 = none
+  std::uint8_t syndrome = 0;  // CQE syndrome to fail with when it is the oldest; 0 = none
   std::uint8_t vendor = 0;
 
   bool is_read_or_atomic() const {
-    return opcode == prm::WqeOp::kRdmaRead || opcode == prm::WqeOp::kAtomicCs || opcode == prm::WqeOp::kAtomicFa;
+    return opcode == prm::WqeOp::kRdmaRead || opcode == prm::WqeOp::kAtomicCs ||
+           opcode == prm::WqeOp::kAtomicFa;
   }
   bool is_local() const { return opcode == prm::WqeOp::kNop || opcode == prm::WqeOp::kUmr; }
 };
@@ -110,23 +111,23 @@ struct RequesterState {
   std::uint32_t next_serial = 0;
 
   // Firmware sets next_psn (and una_psn alike) at RTR2RTS from qpc.next_send_psn.
-  std::uint32_t next_psn = 0;    // of the next new packet
-  std::uint32_t una_psn = 0;     // oldest not acknowledged
+  std::uint32_t next_psn = 0;  // of the next new packet
+  std::uint32_t una_psn = 0;   // oldest not acknowledged
   std::uint32_t inflight_reads = 0;
   std::uint32_t since_ack_req = 0;  // packets sent since the last with AckReq
   std::uint32_t rewound_at = ~0u;   // PSN of the last retry: later signs of the same loss start no other
 
   std::uint8_t retries_left = 7, rnr_left = 7;
-  Time last_ready = 0;           // packets of one QP leave in order
-  Time timer_due = kNever;       // ACK timeout, absolute
+  Time last_ready = 0;      // packets of one QP leave in order
+  Time timer_due = kNever;  // ACK timeout, absolute
   bool timer_queued = false;
-  Time rnr_until = 0;            // nothing is sent before this
-  Time turn_at = kNever;         // earliest turn asked of the scheduler
+  Time rnr_until = 0;     // nothing is sent before this
+  Time turn_at = kNever;  // earliest turn asked of the scheduler
   std::uint64_t epoch = next_epoch();
 
   // The last BlueFlame burst, if its WQE has not been fetched yet.
   std::array<std::uint8_t, 256> blueflame{};
-  unsigned blueflame_len = 0;    // bytes, 0 = none
+  unsigned blueflame_len = 0;  // bytes, 0 = none
 };
 
 }  // namespace hcasim

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The requester's retries: ACK timer, rewinding the send window, SQ drain (IBTA 9.7.5.1.3, 9.7.6.1.3, 10.3.1.5).
+// The requester's retries: ACK timer, rewinding the send window, SQ drain
+// (IBTA 9.7.5.1.3, 9.7.6.1.3, 10.3.1.5).
 #include <algorithm>
 
 #include "model/hca.h"

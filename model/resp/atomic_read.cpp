@@ -13,8 +13,8 @@ using prm::EqeType;
 using prm::NakCode;
 using traces::Point;
 
-// Makes room for one more read or atomic: the oldest answered one is forgotten, also when a late duplicate has it
-// sent again: that the requester asks for more says that it has its answer.
+// Makes room for one more read or atomic: the oldest answered one is forgotten, also when a late duplicate
+// has it sent again: that the requester asks for more says that it has its answer.
 bool Responder::room_for_resource(Qp& qp) {
   ResponderState& s = qp.resp;
   if (s.resources.size() < 1u << qp.log_rra_max) return true;
@@ -31,8 +31,7 @@ bool Responder::take_read(Time t, Qp& qp, const Packet& p) {
     return false;
   }
   TptStatus status = TptStatus::kOk;
-  if (p.dma_len)
-    status = hca_.tpt().check(p.rkey, qp.pd, qp.qpn, Access::kRemoteRead, p.va, p.dma_len);
+  if (p.dma_len) status = hca_.tpt().check(p.rkey, qp.pd, qp.qpn, Access::kRemoteRead, p.va, p.dma_len);
   if (status != TptStatus::kOk) {
     ++hca_.q_counter(qp.counter_set).resp_remote_access_errors;
     hca_.tracer().record(Point::kAccessErr, t, p.trace_qpn, p.wqe_serial, p.rkey, p.va);
@@ -42,7 +41,8 @@ bool Responder::take_read(Time t, Qp& qp, const Packet& p) {
   ++hca_.q_counter(qp.counter_set).rx_read_requests;
   ResponderResource r;
   r.first_psn = p.psn;
-  r.packets = std::max<std::uint32_t>(1, static_cast<std::uint32_t>((std::uint64_t{p.dma_len} + qp.mtu - 1) / qp.mtu));
+  r.packets = std::max<std::uint32_t>(
+      1, static_cast<std::uint32_t>((std::uint64_t{p.dma_len} + qp.mtu - 1) / qp.mtu));
   r.va = p.va;
   r.rkey = p.rkey;
   r.length = p.dma_len;
@@ -64,7 +64,8 @@ bool Responder::take_atomic(Time t, Qp& qp, const Packet& p) {
     return false;
   }
   std::vector<Fragment> where;
-  const Translation tr = hca_.tpt().translate(t, p.rkey, qp.pd, qp.qpn, Access::kRemoteAtomic, p.va, 8, where);
+  const Translation tr =
+      hca_.tpt().translate(t, p.rkey, qp.pd, qp.qpn, Access::kRemoteAtomic, p.va, 8, where);
   TptStatus status = tr.status;
   if (status == TptStatus::kOk && where.size() != 1) status = TptStatus::kBadList;
   if (status != TptStatus::kOk) {
@@ -130,8 +131,9 @@ bool Responder::send_response(Time& engine, Qp& qp, ResponderResource& r) {
     p->swap_add = r.original;
   } else {
     const std::uint64_t offset = static_cast<std::uint64_t>(r.sent) * qp.mtu;
-    p->payload_len =
-        offset < r.length ? static_cast<std::uint32_t>(std::min<std::uint64_t>(qp.mtu, r.length - offset)) : 0;
+    p->payload_len = offset < r.length
+                         ? static_cast<std::uint32_t>(std::min<std::uint64_t>(qp.mtu, r.length - offset))
+                         : 0;
     if (p->payload_len) {
       const MoveResult m = mover_.read_remote(ready, qp, r.rkey, r.va + offset, p->payload_len, p->data());
       if (!m.ok()) {
@@ -156,8 +158,8 @@ Responder::TurnResult Responder::turn(Time t, Qp& qp) {
   ResponderState& s = qp.resp;
   const bool alive = qp.state == QpState::kRtr || qp.state == QpState::kRts || qp.state == QpState::kSqd;
   if (!alive) return {t, kNever};
-  const Time backlog = hca_.port().backlog_limit() + hca_.profile().pcie.read_latency +
-                       hca_.profile().engine.tx_pipeline;
+  const Time backlog =
+      hca_.port().backlog_limit() + hca_.profile().pcie.read_latency + hca_.profile().engine.tx_pipeline;
   const unsigned burst = hca_.profile().engine.burst_packets;
   Time engine = t;
   unsigned packets = 0;

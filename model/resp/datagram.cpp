@@ -14,9 +14,9 @@ using traces::Point;
 
 namespace {
 
-constexpr std::uint32_t kGrhArea = 40;         // bytes at the start of each UD receive
-constexpr std::uint32_t kGsiQkey = 0x80010000; // IBTA 10.2.5: well-known Q_Key of QP1
-constexpr std::uint32_t kCqeGrh = 1u << 28;    // Cqe::flags_rqpn, GRH present
+constexpr std::uint32_t kGrhArea = 40;          // bytes at the start of each UD receive
+constexpr std::uint32_t kGsiQkey = 0x80010000;  // IBTA 10.2.5: well-known Q_Key of QP1
+constexpr std::uint32_t kCqeGrh = 1u << 28;     // Cqe::flags_rqpn, GRH present
 
 prm::Grh make_grh(const Packet& p) {
   prm::Grh g{};
@@ -43,8 +43,11 @@ void Responder::receive_ud(Time t, Qp& qp, PacketRef& packet) {
   if (qp.type != QpType::kQp0 && p.qkey != qkey) return drop(4);
   if (!s.wqe.valid) {
     switch (take_wqe(t, qp, p)) {
-      case Take::kTaken: break;
-      case Take::kEmpty: ++hca_.q_counter(qp.counter_set).out_of_buffer; return drop(5);
+      case Take::kTaken:
+        break;
+      case Take::kEmpty:
+        ++hca_.q_counter(qp.counter_set).out_of_buffer;
+        return drop(5);
       case Take::kBroken:
         if (s.wqe.valid) receive_error(t, qp, CqeSyndrome::kLocalQpOp, 0);
         hca_.qp_error(t, qp, static_cast<std::uint8_t>(prm::EqeType::kWqCatas));
@@ -84,7 +87,8 @@ void Responder::receive_ud(Time t, Qp& qp, PacketRef& packet) {
   c.imm = imm ? p.imm : qp.type == QpType::kQp1 ? p.pkey : 0;
   c.solicited = p.solicited;
   c.slid = p.slid;
-  c.flags_rqpn = (p.src_qpn & 0xffffff) | static_cast<std::uint32_t>(p.sl & 0xf) << 24 | (p.has_grh ? kCqeGrh : 0);
+  c.flags_rqpn =
+      (p.src_qpn & 0xffffff) | static_cast<std::uint32_t>(p.sl & 0xf) << 24 | (p.has_grh ? kCqeGrh : 0);
   c.ml_path = static_cast<std::uint8_t>(p.dlid & 0x7f);
   c.trace_qpn = p.trace_qpn;
   c.wqe_serial = p.wqe_serial;

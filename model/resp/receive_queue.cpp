@@ -21,7 +21,8 @@ constexpr std::uint32_t kChunk = 2048;       // bytes read ahead of an RQ
 
 }  // namespace
 
-bool Responder::read_ring(Time t, const GuestRing& ring, std::uint64_t at, std::uint8_t* dst, std::uint32_t len) {
+bool Responder::read_ring(Time t, const GuestRing& ring, std::uint64_t at, std::uint8_t* dst,
+                          std::uint32_t len) {
   while (len) {
     std::uint64_t addr, run;
     if (!ring.locate(at, addr, run)) return false;

@@ -102,8 +102,8 @@ void Responder::nak_sequence(Time t, Qp& qp, const Packet& packet) {
   s.ack_pending = false;  // the NAK acknowledges what is before it
   for (const ResponderResource& r : s.resources)
     if (!r.done()) return;  // the responses owed come first; the requester's timer finds the gap
-  send_ack(t, qp, s.expected_psn, Aeth::kNak | static_cast<std::uint8_t>(NakCode::kPsnSeqErr), packet.trace_qpn,
-           packet.wqe_serial);
+  send_ack(t, qp, s.expected_psn, Aeth::kNak | static_cast<std::uint8_t>(NakCode::kPsnSeqErr),
+           packet.trace_qpn, packet.wqe_serial);
 }
 
 void Responder::nak_rnr(Time t, Qp& qp, const Packet& packet) {

@@ -20,8 +20,10 @@ Responder::Responder(const sc_core::sc_module_name& name, Hca& hca)
     : sc_module(name),
       hca_(hca),
       mover_(hca.tpt(), hca.dma()),
-      polls_("polls", [this](Time due, Poll& poll) { on_poll(due, poll); }, hca),
-      acks_("acks", [this](Time due, AckDue& ack) { on_ack(due, ack); }, hca) {}
+      polls_(
+          "polls", [this](Time due, Poll& poll) { on_poll(due, poll); }, hca),
+      acks_(
+          "acks", [this](Time due, AckDue& ack) { on_ack(due, ack); }, hca) {}
 
 void Responder::clear() {
   polls_.clear();
@@ -41,8 +43,8 @@ void Responder::receive(Time t, Qp& qp, PacketRef& packet) {
   const Packet& p = *packet;
   rx_free_ = std::max(rx_free_, t) + e.rx_packet;
   t = rx_free_ + e.rx_pipeline;
-  const bool receiving = qp.state == QpState::kRtr || qp.state == QpState::kRts || qp.state == QpState::kSqd ||
-                         qp.state == QpState::kSqErr;
+  const bool receiving = qp.state == QpState::kRtr || qp.state == QpState::kRts ||
+                         qp.state == QpState::kSqd || qp.state == QpState::kSqErr;
   const Traits traits = prm::bth_traits(p.opcode);
   const std::uint8_t transport = p.opcode & prm::bth::kTransportMask;
   const bool datagram = qp.type == QpType::kUd || qp.type == QpType::kQp0 || qp.type == QpType::kQp1;
@@ -184,7 +186,8 @@ bool Responder::take_send(Time t, Qp& qp, PacketRef& packet, const Traits& trait
   if (traits.first) {
     if (!s.wqe.valid) {
       switch (take_wqe(t, qp, p)) {
-        case Take::kTaken: break;
+        case Take::kTaken:
+          break;
         case Take::kEmpty:
           ++hca_.q_counter(qp.counter_set).out_of_buffer;
           if (rc) nak_rnr(t, qp, p);
@@ -245,8 +248,7 @@ bool Responder::take_write(Time t, Qp& qp, PacketRef& packet, const Traits& trai
       return false;
     }
     TptStatus status = TptStatus::kOk;
-    if (len)
-      status = hca_.tpt().check(p.rkey, qp.pd, qp.qpn, Access::kRemoteWrite, p.va, len);
+    if (len) status = hca_.tpt().check(p.rkey, qp.pd, qp.qpn, Access::kRemoteWrite, p.va, len);
     if (status != TptStatus::kOk) {
       ++hca_.q_counter(qp.counter_set).resp_remote_access_errors;
       hca_.tracer().record(Point::kAccessErr, t, p.trace_qpn, p.wqe_serial, p.rkey, p.va);
@@ -264,7 +266,8 @@ bool Responder::take_write(Time t, Qp& qp, PacketRef& packet, const Traits& trai
     fail(t, qp, p, NakCode::kInvalidReq, EqeType::kWqInvalidReq);
     return false;
   }
-  if (traits.imm && !s.wqe.valid) {  // the immediate completes a receive WQE: it must be there before the data
+  if (traits.imm &&
+      !s.wqe.valid) {  // the immediate completes a receive WQE: it must be there before the data
     const Take got = take_wqe(t, qp, p);
     if (got == Take::kEmpty) {
       ++hca_.q_counter(qp.counter_set).out_of_buffer;
@@ -280,7 +283,8 @@ bool Responder::take_write(Time t, Qp& qp, PacketRef& packet, const Traits& trai
   if (traits.first) ++hca_.q_counter(qp.counter_set).rx_write_requests;
   s.message = traits.last ? Message::kNone : Message::kWrite;
   if (p.payload_len) {
-    const MoveResult r = mover_.write_remote(t, qp, s.write_rkey, s.write_va + s.received, packet, traits.imm);
+    const MoveResult r =
+        mover_.write_remote(t, qp, s.write_rkey, s.write_va + s.received, packet, traits.imm);
     if (!r.ok()) {  // the key went away between the packets
       hca_.tracer().record(Point::kAccessErr, t, p.trace_qpn, p.wqe_serial, s.write_rkey, s.write_va);
       if (s.wqe.valid) receive_error(t, qp, CqeSyndrome::kLocalAccess, static_cast<std::uint8_t>(r.status));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The responder: checks requests, takes receive WQEs, scatters payload, acknowledges, answers reads and atomics
-// (IBTA vol. 1, 9.7.3-9.7.5, 9.9.3; 10.8.2).
+// The responder: checks requests, takes receive WQEs, scatters payload, acknowledges, answers reads and
+// atomics (IBTA vol. 1, 9.7.3-9.7.5, 9.9.3; 10.8.2).
 #ifndef HCASIM_MODEL_RESP_RESPONDER_H
 #define HCASIM_MODEL_RESP_RESPONDER_H
 
@@ -90,7 +90,8 @@ class Responder : public sc_core::sc_module {
                 std::uint32_t serial);
   void nak_sequence(Time t, Qp& qp, const Packet& packet);
   void nak_rnr(Time t, Qp& qp, const Packet& packet);
-  // The NAK leaves behind the responses that are still owed, and takes the QP to ERR. event: EQE type, 0 = none.
+  // The NAK leaves behind the responses that are still owed, and takes the QP to ERR. event: EQE type, 0 =
+  // none.
   void fail(Time t, Qp& qp, const Packet& packet, prm::NakCode code, prm::EqeType event);
   PacketRef make_reply(const Qp& qp, std::uint8_t opcode, std::uint32_t psn) const;
   void transmit(Time ready, Qp& qp, PacketRef packet);

@@ -17,23 +17,23 @@ struct ResponderResource {
   bool atomic = false;
   std::uint32_t first_psn = 0;
   std::uint32_t packets = 1;
-  std::uint32_t sent = 0;      // response packets sent
+  std::uint32_t sent = 0;  // response packets sent
   std::uint64_t va = 0;
   std::uint32_t rkey = 0;
   std::uint32_t length = 0;    // bytes
   std::uint64_t original = 0;  // atomic: value before the operation
   std::uint32_t msn = 0;
-  Time ready = 0;              // no response leaves before this
+  Time ready = 0;  // no response leaves before this
   std::uint32_t trace_qpn = 0, wqe_serial = 0;
 
-  bool answered = false;       // in full, once at least; kept for a duplicate, which makes it be sent again
+  bool answered = false;  // in full, once at least; kept for a duplicate, which makes it be sent again
   bool done() const { return sent >= packets; }
 };
 
 // A receive WQE taken from the RQ or SRQ for the message that is arriving.
 struct RecvWqe {
   bool valid = false;
-  std::uint16_t counter = 0;   // RQ index or SRQ WQE index
+  std::uint16_t counter = 0;  // RQ index or SRQ WQE index
   std::uint32_t pd = 0;
   std::vector<Sge> sges;
   std::uint64_t capacity = 0;  // bytes
@@ -46,11 +46,11 @@ struct ResponderState {
 
   // Message in progress
   enum class Message : std::uint8_t { kNone, kSend, kWrite } message = Message::kNone;
-  std::uint64_t received = 0;    // bytes of it
-  std::uint64_t write_va = 0;    // RDMA WRITE: address of its first byte
+  std::uint64_t received = 0;  // bytes of it
+  std::uint64_t write_va = 0;  // RDMA WRITE: address of its first byte
   std::uint32_t write_rkey = 0;
-  std::uint64_t write_len = 0;   // bytes announced
-  Time landed = 0;               // when its payload so far is visible
+  std::uint64_t write_len = 0;  // bytes announced
+  Time landed = 0;              // when its payload so far is visible
   RecvWqe wqe;
 
   // RQ
@@ -58,7 +58,7 @@ struct ResponderState {
   std::uint16_t rq_consumer = 0;
   std::vector<std::uint8_t> rq_chunk;  // WQEs read ahead
   std::uint16_t rq_chunk_first = 0, rq_chunk_count = 0;
-  Time poll_since = kNever;       // flush of late posts: when it began
+  Time poll_since = kNever;  // flush of late posts: when it began
 
   // Acknowledgements
   bool nak_sent = false;  // sequence error NAK outstanding: silent until the expected PSN
@@ -66,7 +66,7 @@ struct ResponderState {
   bool ack_queued = false;
   std::uint32_t ack_trace_qpn = 0, ack_serial = 0;
   Time last_ack = 0;
-  Time last_ready = 0;    // replies of one QP leave in order
+  Time last_ready = 0;  // replies of one QP leave in order
 
   std::deque<ResponderResource> resources;  // oldest first, at most 2^log_rra_max
   Time turn_at = kNever;

@@ -13,8 +13,9 @@ using traces::Point;
 Scheduler::Scheduler(const sc_core::sc_module_name& name, Hca& hca)
     : sc_module(name),
       hca_(hca),
-      ready_("ready", [this](Time due, Turn& turn) { run(due, turn); }, hca,
-             hca.profile().engine.batch_window) {}
+      ready_(
+          "ready", [this](Time due, Turn& turn) { run(due, turn); }, hca, hca.profile().engine.batch_window) {
+}
 
 bool Scheduler::doorbell(Time t, std::uint32_t qpn, std::uint16_t wqe_index) {
   Qp* qp = hca_.qps().find(qpn);

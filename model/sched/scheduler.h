@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The QP scheduler: takes doorbells, gives each ready QP a turn (round robin), and does the same for QPs whose
-// responder owes read or atomic responses.
+// The QP scheduler: takes doorbells, gives each ready QP a turn (round robin), and does the same for QPs
+// whose responder owes read or atomic responses.
 #ifndef HCASIM_MODEL_SCHED_SCHEDULER_H
 #define HCASIM_MODEL_SCHED_SCHEDULER_H
 
@@ -18,8 +18,8 @@ class Scheduler : public sc_core::sc_module {
  public:
   Scheduler(const sc_core::sc_module_name& name, Hca& hca);
 
-  // The first 8 bytes of a control segment reached a doorbell register: wqe_index is its WQEBB counter. False:
-  // no QP with a send queue has this number (the caller counts it).
+  // The first 8 bytes of a control segment reached a doorbell register: wqe_index is its WQEBB counter.
+  // False: no QP with a send queue has this number (the caller counts it).
   bool doorbell(Time t, std::uint32_t qpn, std::uint16_t wqe_index);
   // A BlueFlame burst: the WQE itself, len bytes from the control segment on. Implies doorbell().
   bool blueflame(Time t, std::uint32_t qpn, const std::uint8_t* bytes, unsigned len);

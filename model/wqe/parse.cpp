@@ -27,18 +27,24 @@ void refuse(SendWqe& w, prm::CqeSyndrome syndrome, WqeFault fault) {
 
 bool op_allowed(QpType type, WqeOp op) {
   switch (op) {
-    case WqeOp::kNop: return true;
+    case WqeOp::kNop:
+      return true;
     case WqeOp::kSend:
-    case WqeOp::kSendImm: return type == QpType::kRc || type == QpType::kUc || type == QpType::kUd || type == QpType::kQp1 ||
+    case WqeOp::kSendImm:
+      return type == QpType::kRc || type == QpType::kUc || type == QpType::kUd || type == QpType::kQp1 ||
              type == QpType::kQp0;
     case WqeOp::kRdmaWrite:
-    case WqeOp::kRdmaWriteImm: return type == QpType::kRc || type == QpType::kUc;
+    case WqeOp::kRdmaWriteImm:
+      return type == QpType::kRc || type == QpType::kUc;
     case WqeOp::kSendInval:
     case WqeOp::kRdmaRead:
     case WqeOp::kAtomicCs:
-    case WqeOp::kAtomicFa: return type == QpType::kRc;
-    case WqeOp::kUmr: return type == QpType::kRc || type == QpType::kUc || type == QpType::kRegUmr;
-    default: return false;
+    case WqeOp::kAtomicFa:
+      return type == QpType::kRc;
+    case WqeOp::kUmr:
+      return type == QpType::kRc || type == QpType::kUc || type == QpType::kRegUmr;
+    default:
+      return false;
   }
 }
 

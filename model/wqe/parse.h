@@ -22,8 +22,8 @@ enum class WqeFault : std::uint8_t {
   kFetch = 0x67,    // the host refused the DMA
 };
 
-// Decodes the send WQE in bytes[0, len), len a multiple of 16 and at least 16, into `w` (fresh). What is wrong
-// with it ends up in w.syndrome and w.vendor.
+// Decodes the send WQE in bytes[0, len), len a multiple of 16 and at least 16, into `w` (fresh). What is
+// wrong with it ends up in w.syndrome and w.vendor.
 void parse_send_wqe(const std::uint8_t* bytes, std::size_t len, const Qp& qp, SendWqe& w);
 
 // Decodes a receive WQE's data segments; the list ends at the end of the stride or at kInvalidLkey with byte

@@ -34,8 +34,8 @@ MoveResult Mover::gather(Time t, const Qp& qp, const std::vector<Sge>& sges, std
                          std::uint32_t len, std::uint8_t* dst, bool behind_writes) {
   MoveResult r;
   r.at = t;
-  const std::uint32_t done =
-      each_piece(sges, offset, len, [&](const Sge& sge, std::uint64_t skip, std::uint32_t n, std::uint32_t at) {
+  const std::uint32_t done = each_piece(
+      sges, offset, len, [&](const Sge& sge, std::uint64_t skip, std::uint32_t n, std::uint32_t at) {
         fragments_.clear();
         const Translation tr =
             tpt_.translate(t, sge.lkey, qp.pd, qp.qpn, Access::kLocalRead, sge.addr + skip, n, fragments_);
@@ -56,12 +56,12 @@ MoveResult Mover::gather(Time t, const Qp& qp, const std::vector<Sge>& sges, std
 }
 
 MoveResult Mover::scatter(Time t, const Qp& qp, std::uint32_t pd, const std::vector<Sge>& sges,
-                          std::uint64_t offset, const PacketRef& packet, std::uint32_t from, std::uint32_t len,
-                          bool group) {
+                          std::uint64_t offset, const PacketRef& packet, std::uint32_t from,
+                          std::uint32_t len, bool group) {
   MoveResult r;
   r.at = t;
-  const std::uint32_t done =
-      each_piece(sges, offset, len, [&](const Sge& sge, std::uint64_t skip, std::uint32_t n, std::uint32_t at) {
+  const std::uint32_t done = each_piece(
+      sges, offset, len, [&](const Sge& sge, std::uint64_t skip, std::uint32_t n, std::uint32_t at) {
         fragments_.clear();
         const Translation tr =
             tpt_.translate(t, sge.lkey, pd, qp.qpn, Access::kLocalWrite, sge.addr + skip, n, fragments_);

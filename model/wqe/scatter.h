@@ -24,14 +24,15 @@ class Mover {
  public:
   Mover(Tpt& tpt, Dma& dma) : tpt_(tpt), dma_(dma) {}
 
-  // Bytes [offset, offset + len) of the list into dst. Requests leave at t. behind_writes: sees what posted writes
-  // before it bring (a fenced WQE sends what a READ has just fetched).
-  MoveResult gather(Time t, const Qp& qp, const std::vector<Sge>& sges, std::uint64_t offset, std::uint32_t len,
-                    std::uint8_t* dst, bool behind_writes = false);
+  // Bytes [offset, offset + len) of the list into dst. Requests leave at t. behind_writes: sees what posted
+  // writes before it bring (a fenced WQE sends what a READ has just fetched).
+  MoveResult gather(Time t, const Qp& qp, const std::vector<Sge>& sges, std::uint64_t offset,
+                    std::uint32_t len, std::uint8_t* dst, bool behind_writes = false);
   // len bytes of the packet's payload from `from` to bytes [offset, ...) of the list, with `pd` for the check
   // (an SRQ has its own). kOutOfRange: the list is too short. last_group: see Dma::post_write().
-  MoveResult scatter(Time t, const Qp& qp, std::uint32_t pd, const std::vector<Sge>& sges, std::uint64_t offset,
-                     const PacketRef& packet, std::uint32_t from, std::uint32_t len, bool group);
+  MoveResult scatter(Time t, const Qp& qp, std::uint32_t pd, const std::vector<Sge>& sges,
+                     std::uint64_t offset, const PacketRef& packet, std::uint32_t from, std::uint32_t len,
+                     bool group);
   // The same against one remote key (RDMA WRITE and READ at the responder).
   MoveResult write_remote(Time t, const Qp& qp, std::uint32_t rkey, std::uint64_t va, const PacketRef& packet,
                           bool group);

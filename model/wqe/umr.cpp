@@ -107,8 +107,8 @@ UmrResult execute_umr(Time t, Hca& hca, const Qp& qp, const SendWqe& wqe) {
     const std::size_t octowords = ctrl.xlt_octowords;
     std::uint64_t first = 0;  // octoword of the list
     if (ctrl.flags & prm::kUmrTranslationOffsetEn)
-      first = static_cast<std::uint64_t>(ctrl.xlt_offset) |
-              static_cast<std::uint64_t>(ctrl.xlt_offset_47_16) << 16;
+      first = static_cast<std::uint64_t>(ctrl.xlt_offset) | static_cast<std::uint64_t>(ctrl.xlt_offset_47_16)
+                                                                << 16;
     // Drivers pad lists to 64 bytes, past what the mkey reserves; the padding is not stored.
     const std::uint64_t room = (mkey->xlt.size() + kListAlign - 1) / kListAlign * kListAlign;
     if (first * 2 + octowords * 2 > room) return refused(t);

@@ -15,8 +15,8 @@ class Hca;
 struct Qp;
 
 struct UmrResult {
-  Time at = 0;                 // when the mkey is in force
-  std::uint8_t syndrome = 0;   // CQE syndrome; 0 = done
+  Time at = 0;                // when the mkey is in force
+  std::uint8_t syndrome = 0;  // CQE syndrome; 0 = done
   std::uint8_t vendor = 0;
 };
 

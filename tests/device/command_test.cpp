@@ -313,7 +313,6 @@ TEST_F(Command, PolledModeThroughout) {
 }
 
 // --- Object numbers
-// ---------------------------------------------------------------------------------------------
 
 struct NumberCase {
   const char* name;

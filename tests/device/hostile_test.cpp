@@ -240,7 +240,6 @@ TEST_F(Hostile, RandomReceiveWqes) {
 }
 
 // --- Memory that refuses
-// --------------------------------------------------------------------------------------------
 
 class DmaFault : public Hostile {
  protected:

@@ -221,7 +221,6 @@ TEST_F(Mkey, ShortListIsFoundAtAccess) {
 }
 
 // --- UMR
-// ------------------------------------------------------------------------------------------------------------
 
 class Umr : public Mkey {
  protected:

@@ -440,7 +440,6 @@ TEST_F(RcError, MkeyDestroyedWhileTrafficRuns) {
 }
 
 // --- Draining the send queue
-// ------------------------------------------------------------------------------------
 
 constexpr std::uint16_t kRts2Sqd = 0x508;
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Seeded nonsense from the driver's side: commands, registers, doorbells, WQEs, doorbell records. The device may
-// answer what it likes, but it answers, it lives, and a function level reset brings back a device that works.
-// HCASIM_FUZZ_ROUNDS (a factor, default 1) makes the runs longer, HCASIM_FUZZ_SEED moves them elsewhere.
+// Seeded nonsense from the driver's side: commands, registers, doorbells, WQEs, doorbell records. The device
+// may answer what it likes, but it answers, it lives, and a function level reset brings back a device that
+// works. HCASIM_FUZZ_ROUNDS (a factor, default 1) makes the runs longer, HCASIM_FUZZ_SEED moves them
+// elsewhere.
 #include <cstdlib>
 #include <random>
 #include <set>
@@ -35,7 +36,8 @@ class Fuzz : public DeviceTest {
   }
 };
 
-// Opcodes that end the driver's own arrangements: run apart, or the rest of a round meets a device that is down.
+// Opcodes that end the driver's own arrangements: run apart, or the rest of a round meets a device that is
+// down.
 const std::set<std::uint16_t> kEnding = {0x102, 0x103, 0x104, 0x105, 0x109, 0x10b, 0x302};
 
 TEST_F(Fuzz, RandomCommandsAreAnswered) {
@@ -70,11 +72,13 @@ TEST_F(Fuzz, RandomEntriesAndChainsNeverHang) {
       for (auto* box : raw.in)
         if (random() % 2) reinterpret_cast<std::uint8_t*>(box)[0x200 + random() % 64] ^= 1u << random() % 8;
       for (auto* box : raw.out)
-        if (random() % 4 == 0) reinterpret_cast<std::uint8_t*>(box)[0x200 + random() % 64] ^= 1u << random() % 8;
+        if (random() % 4 == 0)
+          reinterpret_cast<std::uint8_t*>(box)[0x200 + random() % 64] ^= 1u << random() % 8;
       if (random() % 4) raw.sign();  // past the first check
     };
     int slot = -1;
-    slot = dev().cmd().submit(in, 16 + random() % 3000, [](const CommandResult&) {}, -1, tamper);
+    slot = dev().cmd().submit(
+        in, 16 + random() % 3000, [](const CommandResult&) {}, -1, tamper);
     machine().advance(200'000);
     dev().cmd().poll();
     dev().cmd().abandon(slot);
@@ -88,7 +92,8 @@ TEST_F(Fuzz, RandomRegisterAccesses) {
     std::uint64_t offset = random() % (random() % 2 ? 0x10000 : HCA_BAR0_SIZE + 64);
     const std::size_t len = std::size_t{1} << random() % 4;
     if (offset >= 0x10 && offset < 0x20) continue;  // the queue's address: a new one is legal, and deafening
-    if (offset >= 0x2000 && random() % 2) offset = (offset & ~0xfffULL) | (random() % 2 ? 0x20 : 0x40 + random() % 2 * 8);
+    if (offset >= 0x2000 && random() % 2)
+      offset = (offset & ~0xfffULL) | (random() % 2 ? 0x20 : 0x40 + random() % 2 * 8);
     if (random() % 4 == 0) {
       (void)hca_mmio_read(fn().handle(), offset, static_cast<unsigned>(len));
       continue;
@@ -111,11 +116,12 @@ TEST_F(Fuzz, GarbageInSendQueues) {
       std::vector<std::uint8_t> wqe(64 * (1 + random() % 4));
       for (auto& b : wqe) b = static_cast<std::uint8_t>(random() % 3 ? 0 : random());
       if (random() % 4) {  // a control segment that gets past the first checks
-        static constexpr std::uint8_t kOps[] = {0x00, 0x01, 0x08, 0x09, 0x0a, 0x0b, 0x10, 0x11, 0x12, 0x25, 0x14};
+        static constexpr std::uint8_t kOps[] = {0x00, 0x01, 0x08, 0x09, 0x0a, 0x0b,
+                                                0x10, 0x11, 0x12, 0x25, 0x14};
         auto* ctrl = reinterpret_cast<prm::CtrlSeg*>(wqe.data());
         ctrl->set(static_cast<WqeOp>(kOps[random() % sizeof kOps]), pair.a.sq_producer(), pair.a.qpn(),
-                  1 + static_cast<unsigned>(random() % (wqe.size() / 16)), static_cast<unsigned>(random() % 4),
-                  random() % 2, 0, static_cast<unsigned>(random() % 8));
+                  1 + static_cast<unsigned>(random() % (wqe.size() / 16)),
+                  static_cast<unsigned>(random() % 4), random() % 2, 0, static_cast<unsigned>(random() % 8));
       }
       pair.a.post_raw(wqe, static_cast<unsigned>(wqe.size() / 64));
     }
