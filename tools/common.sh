@@ -36,6 +36,13 @@ die() {
 
 have() { command -v "$1" >/dev/null 2>&1; }
 
+# A process and all its children, the youngest first.
+kill_tree() {
+  local child
+  for child in $(cat /proc/"$1"/task/*/children 2>/dev/null); do kill_tree "$child"; done
+  kill "$1" 2>/dev/null || true
+}
+
 # step TITLE LOGNAME CMD...: runs CMD with its output in a log; one line says how it goes, and how long it took.
 # On failure the end of the log is shown and the function returns CMD's status.
 step() {
@@ -45,6 +52,9 @@ step() {
   printf '%s-- %s ...%s' "$dim_" "$title" "$off_" >&2
   "$@" >"$log" 2>&1 </dev/null &
   pid=$!
+  # Whoever ends this script ends what it waits for.
+  trap 'kill_tree "$pid"; exit 143' TERM
+  trap 'kill_tree "$pid"; exit 130' INT
   while kill -0 "$pid" 2>/dev/null; do
     sleep 0.2
     tick=$((tick + 1))
@@ -56,6 +66,7 @@ step() {
     fi
   done
   wait "$pid" || status=$?
+  trap - TERM INT
   [[ -t 2 ]] && printf '\r\033[K%s-- %s ...%s' "$dim_" "$title" "$off_" >&2
   if ((status == 0)); then
     printf ' done (%d s)\n' $((SECONDS - start)) >&2

@@ -5,9 +5,10 @@
 #
 # What ./hcasim demo runs in the guest.
 exec 2>&1
+# show "what is typed" "what is run, if that is longer"
 show() {
   printf '\n\033[1mguest# %s\033[0m\n' "$1"
-  bash -o pipefail -c "$1" || {
+  bash -o pipefail -c "${2:-$1}" || {
     echo "demo: '$1' failed with status $?"
     dmesg | tail -n 30
     exit 1
@@ -15,12 +16,12 @@ show() {
 }
 
 show 'uname -sr; lspci -d 15b3:'
-show 'dmesg | grep -i mlx5'
-show 'for i in $(seq 100); do ibv_devinfo | grep -q PORT_ACTIVE && break; sleep 0.1; done; ibv_devinfo'
+show 'dmesg | grep mlx5' 'dmesg | grep -E "\] (mlx5_|infiniband)"'
+show 'ibv_devinfo' 'for i in $(seq 100); do ibv_devinfo | grep -q PORT_ACTIVE && break; sleep 0.1; done; ibv_devinfo'
 ibv_devinfo | grep -q PORT_ACTIVE || { echo "demo: the port is not ACTIVE"; exit 1; }
-show '
+show 'ibv_rc_pingpong -c -n 1000 & ibv_rc_pingpong -c -n 1000 localhost' '
   ibv_rc_pingpong -c -n 1000 >/tmp/server & server=$!
   for i in $(seq 100); do grep -q ":4853 0*:0000 0A" /proc/net/tcp* && break; sleep 0.1; done
   timeout 60 ibv_rc_pingpong -c -n 1000 localhost || { kill $server; cat /tmp/server; exit 1; }
-  wait $server && echo "--- the server said:" && cat /tmp/server'
+  wait $server && cat /tmp/server'
 echo
