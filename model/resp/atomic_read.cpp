@@ -76,7 +76,8 @@ bool Responder::take_atomic(Time t, Qp& qp, const Packet& p) {
   }
   // Operand in memory: host order of a little-endian host (atomic_req_8B_endianness_mode 1).
   std::uint8_t bytes[8];
-  const ReadDone d = hca_.dma().read_flush(tr.ready, where[0].addr, bytes, sizeof bytes);
+  Time& free = atomic_free_[(where[0].addr >> 3) % atomic_free_.size()];
+  const ReadDone d = hca_.dma().read_flush(std::max(tr.ready, free), where[0].addr, bytes, sizeof bytes);
   if (!d.ok) {
     fail(t, qp, p, NakCode::kRemoteOp, EqeType::kWqCatas);
     return false;
@@ -89,6 +90,7 @@ bool Responder::take_atomic(Time t, Qp& qp, const Packet& p) {
   else if (old == p.compare)
     value = p.swap_add;
   const Time done = d.at + hca_.profile().engine.atomic;
+  free = done;
   if (value != old) {
     for (unsigned i = 0; i < 8; ++i) bytes[i] = static_cast<std::uint8_t>(value >> (8 * i));
     hca_.dma().post_write(done, where[0].addr, bytes, sizeof bytes, WriteOwner{WriteOwner::kQp, qp.qpn});

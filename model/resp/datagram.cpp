@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "model/hca.h"
+#include "model/port/traits.h"
 #include "model/resp/responder.h"
 
 namespace hcasim {
@@ -21,7 +22,7 @@ constexpr std::uint32_t kCqeGrh = 1u << 28;     // Cqe::flags_rqpn, GRH present
 prm::Grh make_grh(const Packet& p) {
   prm::Grh g{};
   g.ver_tclass_flow = 6u << 28 | static_cast<std::uint32_t>(p.tclass) << 20 | (p.flow_label & 0xfffff);
-  const prm::BthTraits traits = prm::bth_traits(p.opcode);
+  const prm::BthTraits traits = traits_of(p.opcode);
   const std::uint32_t padded = (p.payload_len + 3) & ~3u;
   g.pay_len = static_cast<std::uint16_t>(sizeof(prm::Bth) + traits.ext_bytes + padded + prm::kIcrcBytes);
   g.next_hdr = prm::Grh::kNextBth;
@@ -79,7 +80,7 @@ void Responder::receive_ud(Time t, Qp& qp, PacketRef& packet) {
   }
   hca_.tracer().record(Point::kScattered, r.at, p.trace_qpn, p.wqe_serial, p.payload_len, qp.qpn);
 
-  const bool imm = prm::bth_traits(p.opcode).imm;
+  const bool imm = traits_of(p.opcode).imm;
   Completion c;
   c.opcode = static_cast<std::uint8_t>(imm ? CqeOp::kRespSendImm : CqeOp::kRespSend);
   c.byte_cnt = p.payload_len + kGrhArea;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "model/hca.h"
+#include "model/port/traits.h"
 
 namespace hcasim {
 
@@ -29,6 +30,7 @@ void Responder::clear() {
   polls_.clear();
   acks_.clear();
   rx_free_ = 0;
+  atomic_free_.fill(0);
 }
 
 void Responder::qp_changed(Time t, Qp& qp, QpState old) {
@@ -45,7 +47,7 @@ void Responder::receive(Time t, Qp& qp, PacketRef& packet) {
   t = rx_free_ + e.rx_pipeline;
   const bool receiving = qp.state == QpState::kRtr || qp.state == QpState::kRts ||
                          qp.state == QpState::kSqd || qp.state == QpState::kSqErr;
-  const Traits traits = prm::bth_traits(p.opcode);
+  const Traits traits = traits_of(p.opcode);
   const std::uint8_t transport = p.opcode & prm::bth::kTransportMask;
   const bool datagram = qp.type == QpType::kUd || qp.type == QpType::kQp0 || qp.type == QpType::kQp1;
   const bool fits = (qp.type == QpType::kRc && transport == prm::bth::kRc) ||

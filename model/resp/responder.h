@@ -4,6 +4,7 @@
 #ifndef HCASIM_MODEL_RESP_RESPONDER_H
 #define HCASIM_MODEL_RESP_RESPONDER_H
 
+#include <array>
 #include <cstdint>
 #include <systemc>
 
@@ -100,6 +101,9 @@ class Responder : public sc_core::sc_module {
   Hca& hca_;
   Mover mover_;
   Time rx_free_ = 0;
+  // Atomics on one address wait for each other: when a slot of addresses (a hash of the operand's) is free
+  // again.
+  std::array<Time, 256> atomic_free_{};
   TimedQueue<Poll> polls_;
   TimedQueue<AckDue> acks_;
 };
