@@ -64,7 +64,7 @@ Cq::~Cq() {
 
 CommandResult Cq::destroy() {
   Mailbox in(prm::op::DESTROY_CQ, prm::destroy_cq_in::bytes);
-  const auto r = device_.exec(in.set<prm::destroy_cq_in::cqn>(cqn_));
+  auto r = device_.exec(in.set<prm::destroy_cq_in::cqn>(cqn_));
   if (r.ok()) {
     live_ = false;
     device_.detach(cqn_);
@@ -160,7 +160,7 @@ CommandResult Cq::resize(unsigned log_size) {
   in.set<C::log_page_size>(ring.log_page_size());
   in.set<C::log_cq_size>(log_size);
   for (std::size_t i = 0; i < pas.size(); ++i) prm::set<In::pas>(in.data(), i, pas[i]);
-  const auto r = device_.exec(in);
+  auto r = device_.exec(in);
   if (!r.ok()) return r;
   // CQEs not polled yet move up by one: the RESIZE CQE took the place behind them.
   std::uint32_t i = ci_;

@@ -67,7 +67,7 @@ class Cq {
     ++events_;
     if (handler_) handler_();
   }
-  void on_event(std::function<void()> handler) { handler_ = std::move(handler); }
+  void set_handler(std::function<void()> handler) { handler_ = std::move(handler); }
 
   // The whole of it: new ring, MODIFY_CQ, copy of what was not polled.
   CommandResult resize(unsigned log_size);

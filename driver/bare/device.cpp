@@ -261,7 +261,7 @@ void Device::on_page_request(std::int32_t count) {
 }
 
 void Device::teardown() {
-  const auto eq = [this](std::unique_ptr<EventQueue>& q) {
+  const auto eq = [](std::unique_ptr<EventQueue>& q) {
     if (q) q->destroy().must();
     q.reset();
   };

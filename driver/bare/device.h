@@ -84,7 +84,7 @@ class EventQueue {
  private:
   Device& device_;
   Ring ring_;
-  unsigned log_size_, eqn_ = 0, vector_;
+  unsigned log_size_, eqn_ = 0;
   std::uint32_t ci_ = 0;
   std::uint64_t epoch_;
   bool automatic_ = true, live_ = false;

@@ -17,7 +17,6 @@ EventQueue::EventQueue(Device& device, unsigned log_size, unsigned vector,
     : device_(device),
       ring_(device.memory(), sizeof(prm::Eqe) << log_size, RingLayout{}),
       log_size_(log_size),
-      vector_(vector),
       epoch_(device.epoch()),
       handler_(std::move(handler)) {
   auto* eqes = reinterpret_cast<prm::Eqe*>(ring_.data());
@@ -44,7 +43,7 @@ EventQueue::~EventQueue() {
 CommandResult EventQueue::destroy() {
   Mailbox in(prm::op::DESTROY_EQ, prm::destroy_eq_in::bytes);
   in.set<prm::destroy_eq_in::eq_number>(eqn_);
-  const CommandResult r = device_.exec(in);
+  CommandResult r = device_.exec(in);
   if (r.ok()) live_ = false;
   return r;
 }

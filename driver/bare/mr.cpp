@@ -17,7 +17,7 @@ Pd::~Pd() {
 
 CommandResult Pd::destroy() {
   Mailbox in(prm::op::DEALLOC_PD, prm::dealloc_pd_in::bytes);
-  const auto r = device_.exec(in.set<prm::dealloc_pd_in::pd>(pdn_));
+  auto r = device_.exec(in.set<prm::dealloc_pd_in::pd>(pdn_));
   if (r.ok()) live_ = false;
   return r;
 }
@@ -104,7 +104,7 @@ CommandResult Mr::query() {
 
 CommandResult Mr::destroy() {
   Mailbox in(prm::op::DESTROY_MKEY, prm::destroy_mkey_in::bytes);
-  const auto r = device_.exec(in.set<prm::destroy_mkey_in::mkey_index>(index_));
+  auto r = device_.exec(in.set<prm::destroy_mkey_in::mkey_index>(index_));
   if (r.ok()) live_ = false;
   return r;
 }

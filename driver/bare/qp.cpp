@@ -165,7 +165,7 @@ CommandResult Qp::to_rts(const QpAttr& a) {
 CommandResult Qp::to_error() { return modify(prm::op::_2ERR_QP, 0, {}); }
 
 CommandResult Qp::to_reset() {
-  const auto r = modify(prm::op::_2RST_QP, 0, {});
+  auto r = modify(prm::op::_2RST_QP, 0, {});
   if (r.ok()) {
     sq_pi_ = rq_pi_ = 0;
     dbr_.set(0, 0);
@@ -189,7 +189,7 @@ QpState Qp::state() { return static_cast<QpState>(query().must().get<prm::query_
 
 CommandResult Qp::destroy() {
   Mailbox in(prm::op::DESTROY_QP, prm::destroy_qp_in::bytes);
-  const auto r = device_.exec(in.set<prm::destroy_qp_in::qpn>(qpn_));
+  auto r = device_.exec(in.set<prm::destroy_qp_in::qpn>(qpn_));
   if (r.ok()) live_ = false;
   return r;
 }

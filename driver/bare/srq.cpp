@@ -96,7 +96,7 @@ CommandResult Srq::query() {
 
 CommandResult Srq::destroy() {
   Mailbox in(prm::op::DESTROY_RMP, prm::destroy_rmp_in::bytes);
-  const auto r = device_.exec(in.set<prm::destroy_rmp_in::rmpn>(srqn_));
+  auto r = device_.exec(in.set<prm::destroy_rmp_in::rmpn>(srqn_));
   if (r.ok()) live_ = false;
   return r;
 }
