@@ -81,7 +81,7 @@ void Firmware::qp_state_changed(std::uint32_t) {
 }
 
 void Firmware::fatal(const char* what) noexcept {
-  health_.fatal(prm_health::kFwInternal, true);
+  health_.fatal(kSyndFwInternal, true);
   hca_.tracer().record(traces::Point::kHealth, sim_now(), 0, 0, health_.syndrome());
   (void)what;
 }

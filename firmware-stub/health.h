@@ -10,10 +10,8 @@
 
 namespace hcasim::fw {
 
-// health.synd
-namespace prm_health {
-enum : std::uint8_t { kHealthy = 0, kFwInternal = 1 };
-}
+// health.synd of an internal error of the firmware (mlx5 health.c)
+constexpr std::uint8_t kSyndFwInternal = 1;
 
 class Health {
  public:

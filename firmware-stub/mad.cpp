@@ -59,7 +59,7 @@ struct Mad {
 
 void node_description(Mad& m) {
   std::memset(m.data, 0, 64);
-  const std::string& text = m.fw.port().node_description;
+  const std::string& text = m.fw.port().node_description();
   std::memcpy(m.data, text.data(), std::min<std::size_t>(text.size(), 64));
 }
 
@@ -110,7 +110,7 @@ std::uint16_t port_info(Mad& m) {
   i.gid_prefix = agent.subnet_prefix();
   i.lid = port.lid();
   i.master_sm_lid = port.sm_lid;
-  i.capability_mask = agent.cap_mask;
+  i.capability_mask = agent.cap_mask();
   i.local_port = 1;
   i.width_enabled = i.width_supported = width;
   i.width_active = up ? width : 0;
@@ -118,7 +118,7 @@ std::uint16_t port_info(Mad& m) {
   i.physical_state_default = static_cast<std::uint8_t>((up ? 5 : 2) << 4 | 2);
   i.m_key_protect_lmc = port.lmc & 7;
   i.speed_active_enabled = static_cast<std::uint8_t>((up ? speed : 0) << 4 | speed);
-  i.neighbor_mtu_sm_sl = static_cast<std::uint8_t>(mtu_code(agent.mtu) << 4 | (port.sm_sl & 0xf));
+  i.neighbor_mtu_sm_sl = static_cast<std::uint8_t>(mtu_code(agent.mtu()) << 4 | (port.sm_sl & 0xf));
   i.vl_cap_init_type = kOneVl << 4;
   i.init_reply_mtu_cap = mtu_code(profile.max_mtu);
   i.operational_vls = kOneVl << 4;
@@ -203,7 +203,7 @@ std::uint16_t performance(Mad& m, std::uint16_t attribute) {
       i.port_select = asked.port_select;
       i.counter_select = asked.counter_select;
       if (!m.set) {
-        i.link_downed = capped<std::uint8_t>(m.fw.port().link_downed);
+        i.link_downed = capped<std::uint8_t>(m.fw.port().link_downed());
         i.rcv_errors = capped<std::uint16_t>(c.rx_errors);
         i.xmit_discards = capped<std::uint16_t>(c.tx_discards);
         i.xmit_data = capped<std::uint32_t>(c.tx_bytes / 4);

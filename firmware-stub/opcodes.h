@@ -30,7 +30,8 @@ struct Opcode {
   bool allowed(State s) const { return (states & static_cast<std::uint8_t>(s)) != 0; }
 };
 
-// Drains a send queue. Of the first mlx5 interface; mlx5_ifc.h has its number free and its way back (0x50c) still.
+// Drains a send queue. Of the first mlx5 interface; mlx5_ifc.h has its number free and its way back (0x50c)
+// still.
 constexpr std::uint16_t kRts2SqdQp = 0x508;
 
 // Null for an opcode that this firmware does not have.

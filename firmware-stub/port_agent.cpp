@@ -17,8 +17,8 @@ constexpr std::uint8_t kSmSubnetTimeout = 18;   // 4.096 us * 2^18: about a seco
 PortAgent::PortAgent(Hca& hca, const Options& options)
     : hca_(hca),
       options_(options),
-      node_description("MT" + std::to_string(options.device_id) + " ConnectX5 Ex, hcasim"),
-      mtu(static_cast<std::uint16_t>(hca.profile().port.max_mtu)) {}
+      mtu_(static_cast<std::uint16_t>(hca.profile().port.max_mtu)),
+      node_description_("MT" + std::to_string(options.device_id) + " ConnectX5 Ex, hcasim") {}
 
 void PortAgent::state(PortState s) { hca_.port().set_state(s); }
 
@@ -38,7 +38,7 @@ void PortAgent::start() {
   Port& port = hca_.port();
   std::fill(port.pkeys.begin(), port.pkeys.end(), std::uint16_t{0});
   port.pkeys.at(0) = kDefaultPkey;
-  set_subnet_prefix(0xfe80000000000000ull);
+  set_subnet_prefix(kDefaultSubnetPrefix);
   follow();
 }
 
@@ -60,8 +60,8 @@ void PortAgent::link_up() {
 
 void PortAgent::teardown() {
   running_ = false;
-  admin_up = true;
-  cap_mask = kCapSystemImageGuid | kCapExtendedSpeeds | kCapClientReregister;
+  admin_up_ = true;
+  cap_mask_ = kDefaultCaps;
   subnet_timeout_ = 0;
   Port& port = hca_.port();
   port.set_state(PortState::kDown);
@@ -75,18 +75,18 @@ void PortAgent::cable(bool up) {
 }
 
 void PortAgent::set_admin(bool up) {
-  admin_up = up;
+  admin_up_ = up;
   follow();
 }
 
 void PortAgent::follow() {
   if (!running_) return;
-  const bool up = cable_ && admin_up;
+  const bool up = cable_ && admin_up_;
   if (up == (hca_.port().state() != PortState::kDown)) return;
   if (up) {
     link_up();
   } else {
-    ++link_downed;
+    ++link_downed_;
     state(PortState::kDown);
     hca_.port_changed(prm::kPortDown);
   }

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "firmware-stub/options.h"
 #include "model/port/port.h"
@@ -27,6 +28,8 @@ enum : std::uint32_t {
   kCapVendorClass = 1u << 24,
   kCapClientReregister = 1u << 25,
 };
+constexpr std::uint32_t kDefaultCaps = kCapSystemImageGuid | kCapExtendedSpeeds | kCapClientReregister;
+constexpr std::uint64_t kDefaultSubnetPrefix = 0xfe80000000000000ull;
 
 class PortAgent {
  public:
@@ -37,43 +40,48 @@ class PortAgent {
   void teardown();
   // The cable comes or goes.
   void cable(bool up);
-  void set_admin(bool up);  // PAOS
 
   // What a subnet manager writes (PortInfo, IBTA 14.2.5.6), with the events that follow.
   void set_lid(std::uint16_t lid, std::uint8_t lmc, std::uint16_t sm_lid, std::uint8_t sm_sl);
   bool set_state(PortState wanted);  // false: not a transition that a subnet manager may ask for
-
   void client_reregister();
+  void set_subnet_timeout(std::uint8_t v) { subnet_timeout_ = v & 0x1f; }
+  void set_subnet_prefix(std::uint64_t prefix);
+
+  // What the host changes.
+  void set_admin(bool up);  // PAOS
+  void set_mtu(std::uint16_t bytes) { mtu_ = bytes; }
+  void set_node_description(std::string text) { node_description_ = std::move(text); }
+  void set_caps(std::uint32_t mask, std::uint32_t value) { cap_mask_ = (cap_mask_ & ~mask) | (value & mask); }
 
   bool built_in_sm() const { return options_.sm; }
   std::uint64_t node_guid() const { return options_.node_guid; }
   std::uint64_t port_guid() const { return options_.node_guid; }
   std::uint64_t system_image_guid() const { return options_.node_guid; }
   std::uint8_t subnet_timeout() const { return subnet_timeout_; }
-  void set_subnet_timeout(std::uint8_t v) { subnet_timeout_ = v & 0x1f; }
   std::uint64_t subnet_prefix() const { return subnet_prefix_; }
-  void set_subnet_prefix(std::uint64_t prefix);
-
- private:
-  Hca& hca_;
-  const Options& options_;
-
- public:
-  std::uint32_t cap_mask = kCapSystemImageGuid | kCapExtendedSpeeds | kCapClientReregister;
-  std::string node_description;
-  std::uint16_t mtu = 4096;  // bytes, in force
-  bool admin_up = true;
-  std::uint64_t link_downed = 0;
+  std::uint32_t cap_mask() const { return cap_mask_; }
+  std::uint16_t mtu() const { return mtu_; }  // in force, bytes
+  bool admin_up() const { return admin_up_; }
+  std::uint64_t link_downed() const { return link_downed_; }  // times
+  const std::string& node_description() const { return node_description_; }
 
  private:
   void follow();  // link state after cable or PAOS changed
   void link_up();
   void state(PortState s);
 
+  Hca& hca_;
+  const Options& options_;
   bool running_ = false;
   bool cable_ = true;
+  bool admin_up_ = true;
+  std::uint32_t cap_mask_ = kDefaultCaps;
+  std::uint16_t mtu_;  // bytes
   std::uint8_t subnet_timeout_ = 0;
-  std::uint64_t subnet_prefix_ = 0xfe80000000000000ull;
+  std::uint64_t subnet_prefix_ = kDefaultSubnetPrefix;
+  std::uint64_t link_downed_ = 0;
+  std::string node_description_;
 };
 
 }  // namespace hcasim::fw

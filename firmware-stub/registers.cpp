@@ -45,15 +45,15 @@ struct Register {
 Syndrome read_pmtu(Access& a) {
   using r = prm::pmtu_reg;
   prm::set<r::max_mtu>(a.data, a.fw.hca().profile().port.max_mtu);
-  prm::set<r::admin_mtu>(a.data, a.fw.port().mtu);
-  prm::set<r::oper_mtu>(a.data, a.fw.port().mtu);
+  prm::set<r::admin_mtu>(a.data, a.fw.port().mtu());
+  prm::set<r::oper_mtu>(a.data, a.fw.port().mtu());
   return Syndrome::kOk;
 }
 Syndrome write_pmtu(Access& a) {
   const std::uint32_t mtu = prm::get<prm::pmtu_reg::admin_mtu>(a.data);
   const bool power_of_two = mtu != 0 && (mtu & (mtu - 1)) == 0;
   if (!power_of_two || mtu < 256 || mtu > a.fw.hca().profile().port.max_mtu) return Syndrome::kRegisterValue;
-  a.fw.port().mtu = static_cast<std::uint16_t>(mtu);
+  a.fw.port().set_mtu(static_cast<std::uint16_t>(mtu));
   return read_pmtu(a);
 }
 
@@ -74,7 +74,7 @@ Syndrome read_ptys(Access& a) {
 
 Syndrome read_paos(Access& a) {
   using r = prm::paos_reg;
-  prm::set<r::admin_status>(a.data, a.fw.port().admin_up ? kAdminUp : kAdminDown);
+  prm::set<r::admin_status>(a.data, a.fw.port().admin_up() ? kAdminUp : kAdminDown);
   prm::set<r::oper_status>(a.data, a.fw.hca().port().state() != PortState::kDown ? kAdminUp : kAdminDown);
   return Syndrome::kOk;
 }
@@ -98,7 +98,7 @@ Syndrome read_ppcnt(Access& a) {
   switch (prm::get<prm::ppcnt_reg::grp>(a.data)) {
     case kGroupIb: {
       using ib = set::ib_port_cntrs_grp_data_layout;
-      saturate<ib::link_downed_counter>(a.data, a.fw.port().link_downed);
+      saturate<ib::link_downed_counter>(a.data, a.fw.port().link_downed());
       saturate<ib::port_rcv_errors>(a.data, c.rx_errors);
       saturate<ib::port_xmit_discards>(a.data, c.tx_discards);
       break;
@@ -120,13 +120,13 @@ Syndrome read_pvlc(Access& a) {
 
 Syndrome read_node_desc(Access& a) {
   std::memset(a.data, 0, kNodeDescBytes);
-  const std::string& text = a.fw.port().node_description;
+  const std::string& text = a.fw.port().node_description();
   std::memcpy(a.data, text.data(), std::min(text.size(), kNodeDescBytes));
   return Syndrome::kOk;
 }
 Syndrome write_node_desc(Access& a) {
   const char* text = reinterpret_cast<const char*>(a.data);
-  a.fw.port().node_description.assign(text, strnlen(text, kNodeDescBytes));
+  a.fw.port().set_node_description({text, strnlen(text, kNodeDescBytes)});
   return Syndrome::kOk;
 }
 

@@ -40,7 +40,7 @@ Syndrome query_hca_vport_context(Firmware& fw, Command& cmd) {
   cmd.put<c::system_image_guid>(agent.system_image_guid());
   cmd.put<c::port_guid>(agent.port_guid());
   cmd.put<c::node_guid>(agent.node_guid());
-  cmd.put<c::cap_mask1>(agent.cap_mask);
+  cmd.put<c::cap_mask1>(agent.cap_mask());
   cmd.put<c::cap_mask1_field_select>(kSettableCaps);
   cmd.put<c::lid>(port.lid());
   cmd.put<c::lmc>(port.lmc);
@@ -60,7 +60,7 @@ Syndrome modify_hca_vport_context(Firmware& fw, Command& cmd) {
   const std::uint32_t mask = cmd.get<c::cap_mask1_field_select>();
   if ((mask & ~kSettableCaps) != 0 || cmd.get<c::cap_mask2_field_select>() != 0) return Syndrome::kVportField;
   PortAgent& agent = fw.port();
-  agent.cap_mask = (agent.cap_mask & ~mask) | (cmd.get<c::cap_mask1>() & mask);
+  agent.set_caps(mask, cmd.get<c::cap_mask1>());
   return Syndrome::kOk;
 }
 
