@@ -74,9 +74,10 @@ bool PagePool::send_request(Time t, std::uint32_t pages) {
 bool PagePool::request_now(Time t) {
   if (!enabled_) return false;
   if (refused_) {
-    refused_ = false;
+    refused_ = waiting_ = false;
     return false;
   }
+  waiting_ = true;
   if (pending_) return true;
   const std::uint64_t need = boot_ + to_pages(icm_ + wanted_);
   const std::uint64_t missing = need > pages_.size() ? need - pages_.size() : 0;
@@ -85,7 +86,7 @@ bool PagePool::request_now(Time t) {
 }
 
 void PagePool::request_if_low(Time t) {
-  if (!enabled_ || pending_ || refused_ || pages_.empty() || icm_ == 0 || free_pages() >= kLow) return;
+  if (!enabled_ || pending_ || low_refused_ || pages_.empty() || icm_ == 0 || free_pages() >= kLow) return;
   send_request(t, static_cast<std::uint32_t>(kChunk));
 }
 
@@ -100,7 +101,7 @@ Syndrome PagePool::give(const Command& cmd, std::uint32_t count) {
   }
   for (std::uint32_t i = 0; i < count; ++i) pages_.push_back(prm::get<in::pas>(cmd.in.data(), i));
   known_.insert(fresh.begin(), fresh.end());
-  pending_ = refused_ = false;
+  pending_ = waiting_ = refused_ = low_refused_ = false;
   return Syndrome::kOk;
 }
 

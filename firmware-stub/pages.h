@@ -34,7 +34,8 @@ class PagePool {
   // The driver has no pages to give.
   void refused() {
     pending_ = false;
-    refused_ = true;
+    refused_ = waiting_;
+    low_refused_ = true;
   }
 
   // Context memory for an object. False: not enough pages now; nothing is charged.
@@ -47,7 +48,7 @@ class PagePool {
 
   void objects_dropped() {
     icm_ = wanted_ = 0;
-    pending_ = refused_ = false;
+    pending_ = waiting_ = refused_ = low_refused_ = false;
   }
   void reset();
 
@@ -67,7 +68,9 @@ class PagePool {
   std::uint64_t icm_ = 0;                    // bytes in use by objects
   std::uint64_t wanted_ = 0;                 // bytes that the last failed charge asked for
   bool pending_ = false;                     // a request event is unanswered
-  bool refused_ = false;
+  bool waiting_ = false;                      // a command waits for pages
+  bool refused_ = false;                      // and the driver has none
+  bool low_refused_ = false;                  // do not ask ahead again
   std::uint64_t requests_ = 0;
 };
 

@@ -113,6 +113,29 @@ TEST_F(Objects, QCounterInUseByAQp) {
   EXPECT_STATUS(free_it(), CmdStatus::kBadRes);
 }
 
+// The driver binds counters to QPs on their way, under the user context that all share.
+TEST_F(Objects, QCounterBoundLater) {
+  Mailbox alloc(prm::op::ALLOC_Q_COUNTER, prm::alloc_q_counter_in::bytes);
+  alloc.set<prm::alloc_q_counter_in::uid>(0xffff);
+  const auto id = dev().exec(alloc).must().get<prm::alloc_q_counter_out::counter_set_id>();
+  Pd pd(dev());
+  Cq cq(dev());
+  {
+    Qp qp(dev(), pd, cq, cq);
+    qp.connect({});
+    const auto bind = [&](std::uint32_t set) {
+      return qp.modify(prm::op::RTS2RTS_QP, 1u << 25,
+                       [set](std::uint8_t* c) { prm::set<prm::qpc::counter_set_id>(c, set); });
+    };
+    EXPECT_STATUS(bind(id + 1), CmdStatus::kBadRes);
+    EXPECT_OK(bind(id));
+    EXPECT_EQ(qp.query().must().get<prm::query_qp_out::qpc::counter_set_id>(), id);
+    EXPECT_OK(bind(0));
+  }
+  EXPECT_OK((name<prm::dealloc_q_counter_in::counter_set_id>(prm::op::DEALLOC_Q_COUNTER,
+                                                             prm::dealloc_q_counter_in::bytes, id)));
+}
+
 TEST_F(Objects, UarPagesLieInTheBarAndRunOut) {
   std::vector<std::uint32_t> pages;
   for (;;) {
