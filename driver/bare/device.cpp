@@ -234,6 +234,13 @@ unsigned Device::count_async(prm::EqeType type, std::uint32_t number) const {
 // Runs in an interrupt handler, so it must not wait: the command has its own slot.
 void Device::on_page_request(std::int32_t count) {
   const int slot = static_cast<int>(cmd_.slots()) - 1;
+  ++page_requests_;
+  if (count >= 0 && !pages_available_) {
+    Mailbox in(prm::op::MANAGE_PAGES, prm::manage_pages_in::bytes, 0);
+    cmd_.submit(
+        in, 16, [this](const CommandResult& r) { note_destroy(r); }, slot);
+    return;
+  }
   if (count >= 0) {
     Mailbox in(prm::op::MANAGE_PAGES, prm::manage_pages_in::bytes + static_cast<std::size_t>(count) * 8, 1);
     in.set<prm::manage_pages_in::input_num_entries>(static_cast<std::uint32_t>(count));

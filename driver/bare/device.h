@@ -142,6 +142,9 @@ class Device {
   // Number of events of a type since clear_async_events().
   unsigned count_async(prm::EqeType type, std::uint32_t number = ~0u) const;
   std::size_t pages_given() const { return pages_.size(); }
+  // How page requests by event are answered: with pages, or with MANAGE_PAGES CANT_GIVE.
+  void set_pages_available(bool on) { pages_available_ = on; }
+  unsigned page_requests() const { return page_requests_; }
 
   // Completion events are given to their CQ.
   void attach(std::uint32_t cqn, Cq* cq) { cqs_[cqn] = cq; }
@@ -187,6 +190,8 @@ class Device {
   std::vector<std::uint8_t> caps_;
   std::uint32_t uar_ = 0;
   std::uint16_t lid_ = 0;
+  bool pages_available_ = true;
+  unsigned page_requests_ = 0;
   std::map<std::uint64_t, Buffer> pages_;  // given to the firmware, by bus address
   std::vector<Buffer> dbr_pages_;
   std::vector<Dbr> dbr_free_;

@@ -141,6 +141,67 @@ TEST_F(DriverObjects, AreCounted) {
   EXPECT_EQ(leftover_objects(fn()), before);
 }
 
+TEST_F(DriverObjects, PagesAreAskedForAsObjectsGrow) {
+  Pd pd(dev());
+  Cq cq(dev());
+  const std::size_t before = dev().pages_given();
+  Buffer b = dev().memory().allocate(4 << 20);
+  {
+    std::vector<std::unique_ptr<Mr>> mrs;
+    std::vector<std::unique_ptr<Qp>> qps;
+    for (int i = 0; i < 600; ++i) mrs.push_back(std::make_unique<Mr>(dev(), Mr::of(pd, b)));
+    for (int i = 0; i < 600; ++i) qps.push_back(std::make_unique<Qp>(dev(), pd, cq, cq));
+    EXPECT_GT(dev().page_requests(), 0u);
+    EXPECT_GT(dev().pages_given(), before);
+    EXPECT_NE(leftover_objects(fn()).find("mkeys=600 "), std::string::npos);
+    expect_serves_on();
+  }
+  // A driver that takes pages back gets those that are free, and no more.
+  const unsigned all = static_cast<unsigned>(dev().pages_given());
+  const unsigned taken = dev().take_pages(std::min(all, 500u));
+  EXPECT_GT(taken, 0u);
+  EXPECT_LT(taken, all);
+  expect_serves_on();
+}
+
+TEST_F(DriverObjects, NoPagesMakesALimitErrorNotAHang) {
+  Pd pd(dev());
+  Buffer b = dev().memory().allocate(4 << 20);
+  dev().set_pages_available(false);
+  std::vector<std::unique_ptr<Mr>> mrs;
+  std::string refused;
+  for (int i = 0; i < 2000 && refused.empty(); ++i) {
+    try {
+      mrs.push_back(std::make_unique<Mr>(dev(), Mr::of(pd, b)));
+    } catch (const BareError& e) {
+      refused = e.what();
+    }
+  }
+  EXPECT_NE(refused.find("CREATE_MKEY"), std::string::npos) << refused;
+  EXPECT_EQ(refused.find("no answer"), std::string::npos) << refused;
+  dev().set_pages_available(true);
+  for (int i = 0; i < 100; ++i) mrs.push_back(std::make_unique<Mr>(dev(), Mr::of(pd, b)));
+  mrs.clear();
+  expect_serves_on();
+}
+
+TEST_F(DriverObjects, PagesThatAreWrong) {
+  const auto give = [&](std::vector<std::uint64_t> pages, std::uint32_t count) {
+    Mailbox in(prm::op::MANAGE_PAGES, prm::manage_pages_in::bytes + pages.size() * 8, 1);
+    in.set<prm::manage_pages_in::input_num_entries>(count);
+    for (std::size_t i = 0; i < pages.size(); ++i)
+      prm::set<prm::manage_pages_in::pas>(in.data(), i, pages[i]);
+    return dev().exec(in);
+  };
+  Buffer b = dev().memory().allocate(kPage);
+  const auto refused = [](const CommandResult& r) { return r.done && !r.ok() && r.syndrome != 0; };
+  EXPECT_TRUE(refused(give({b.bus() + 8}, 1))) << "not aligned";
+  EXPECT_TRUE(refused(give({b.bus(), b.bus()}, 2))) << "twice";
+  EXPECT_TRUE(refused(give({b.bus()}, 100))) << "more than the mailbox has";
+  EXPECT_TRUE(refused(give({b.bus()}, 0xffffffff)));
+  expect_serves_on();
+}
+
 TEST_F(DriverObjects, PkeyTable) {
   Mailbox in(prm::op::QUERY_HCA_VPORT_PKEY, prm::query_hca_vport_pkey_in::bytes);
   in.set<prm::query_hca_vport_pkey_in::pkey_index>(0);
