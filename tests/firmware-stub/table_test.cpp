@@ -17,7 +17,10 @@ TEST(OpcodeTable, EachOpcodeOnceWithItsNameAndAHandler) {
   for (const Opcode& o : all_opcodes()) {
     EXPECT_TRUE(seen.insert(o.opcode).second) << o.name << " stands twice";
     const std::string name = prm::opcode_name(o.opcode);
-    EXPECT_TRUE(name == o.name || "_" + name == o.name) << name << " is called " << o.name;
+    // RTS2SQD_QP is the one opcode that the kernel's header does not know.
+    if (o.opcode != kRts2SqdQp) {
+      EXPECT_TRUE(name == o.name || "_" + name == o.name) << name << " is called " << o.name;
+    }
     EXPECT_NE(o.handler, nullptr);
     EXPECT_GE(o.min_in, 8u) << o.name;
     EXPECT_GE(o.min_out, 8u) << o.name;
