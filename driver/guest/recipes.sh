@@ -31,7 +31,7 @@ stamp_is() { [[ -r $1 && $(<"$1") == "$2" ]]; }
 # Package names of kernel series $1 in the lists of the private apt $2, newest first.
 kernel_candidates() {
   local series=${1//./\\.} pattern
-  if [[ $1 == 6.1 ]]; then pattern='^linux-image-6\.1\.0-[0-9]+-amd64$'; else pattern="^linux-image-$series\\.[0-9]+(\\+deb[0-9]+(u[0-9]+)?)?-amd64\$"; fi
+  if [[ $1 == 6.1 ]]; then pattern='^linux-image-6\.1\.0-[0-9]+-amd64$'; else pattern="^linux-image-$series\\.[0-9]+(\\+deb[0-9.]+(u[0-9]+)?)?-amd64\$"; fi
   apt_private "$2" apt-cache pkgnames linux-image- | grep -E "$pattern" | sort -rV
 }
 
