@@ -63,7 +63,7 @@ Syndrome create_mkey(Firmware& fw, Command& cmd) {
   if (o.mkeys.full()) return Syndrome::kMkeyLimit;
   // An empty list costs pages only when it is filled; UMR does that without the firmware: not counted.
   const std::uint64_t icm = kIcmMkey + given_words * kIcmMtt;
-  std::vector<std::uint64_t> xlt(size_words);  // may throw: before anything is charged
+  std::vector<std::uint64_t> xlt(given_words);  // may throw: before anything is charged
   if (!fw.pages().charge(icm)) return Syndrome::kWaitPages;
 
   for (std::uint64_t i = 0; i < given_words; ++i) xlt[i] = prm::load64(cmd.in.data() + list + 8 * i);
@@ -98,6 +98,7 @@ Syndrome create_mkey(Firmware& fw, Command& cmd) {
   m->len = len;
   m->log_page = shift;
   m->xlt = std::move(xlt);
+  m->xlt_words = size_words;
   fw.hca().tpt().invalidate(index);
   cmd.put<prm::create_mkey_out::mkey_index>(index);
   fw.trace_create(ObjType::kMkey, index, cmd.uid);

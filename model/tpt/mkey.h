@@ -35,7 +35,9 @@ struct Mkey {
   unsigned log_page = 12;        // MTT: page size; KSM: entity size; bytes, log2
   // Translation list in host byte order. MTT: one word an entry, a page's bus address (low 3 bits are flags
   // and ignored). KLM, KSM: two words an entry, byte_count << 32 | mkey, then the address.
+  // It grows as entries are written, up to xlt_words: most of what drivers set aside stays empty.
   std::vector<std::uint64_t> xlt;
+  std::uint64_t xlt_words = 0;
 
   std::uint32_t wire_key() const { return index << 8 | key; }
 };

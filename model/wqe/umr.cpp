@@ -110,12 +110,14 @@ UmrResult execute_umr(Time t, Hca& hca, const Qp& qp, const SendWqe& wqe) {
       first = static_cast<std::uint64_t>(ctrl.xlt_offset) | static_cast<std::uint64_t>(ctrl.xlt_offset_47_16)
                                                                 << 16;
     // Drivers pad lists to 64 bytes, past what the mkey reserves; the padding is not stored.
-    const std::uint64_t room = (mkey->xlt.size() + kListAlign - 1) / kListAlign * kListAlign;
+    const std::uint64_t room = (mkey->xlt_words + kListAlign - 1) / kListAlign * kListAlign;
     if (first * 2 + octowords * 2 > room) return refused(t);
     std::vector<std::uint8_t> list(octowords * kOctoword);
     r = read_list(t, hca, qp, wqe, (ctrl.flags & prm::kUmrInline) != 0, list);
     if (r.syndrome) return r;
-    for (std::size_t i = 0; i < octowords * 2 && first * 2 + i < mkey->xlt.size(); ++i) {
+    const std::uint64_t end = std::min(first * 2 + octowords * 2, mkey->xlt_words);
+    if (mkey->xlt.size() < end) mkey->xlt.resize(end);
+    for (std::size_t i = 0; first * 2 + i < end; ++i) {
       prm::be64 word;
       std::memcpy(&word, list.data() + i * sizeof word, sizeof word);
       mkey->xlt[first * 2 + i] = word;
