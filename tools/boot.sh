@@ -55,7 +55,7 @@ hca_options() {
 
 # The plugin, up to date. Under ctest the build is not touched, and a plugin named by HCASIM_PLUGIN is taken as it is.
 need_plugin() {
-  if [[ $HCASIM_OWN_PLUGIN != yes && -z ${HCASIM_UNDER_TEST:-} ]]; then build_release; fi
+  if [[ $HCASIM_OWN_PLUGIN != yes && -z ${HCASIM_UNDER_TEST:-} ]]; then build_release "${PRODUCT_TARGETS[@]}"; fi
   [[ -e $HCASIM_PLUGIN ]] || die "there is no $HCASIM_PLUGIN" "./hcasim build makes it, and ./hcasim doctor says what that needs"
 }
 

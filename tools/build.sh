@@ -9,7 +9,11 @@ configure_release() {
   (cd "$HCASIM_ROOT" && cmake --preset release -B "$HCASIM_RELEASE" -DHCASIM_QEMU_SRC="$1" -DHCASIM_MLX5_IFC="$2")
 }
 
-# Nothing is done twice; says nothing when all is up to date.
+# What demo, boot and qemu-args need: without tests and benchmarks.
+# shellcheck disable=SC2034 # for those who source this
+PRODUCT_TARGETS=(hcasim-qemu hcasim-trace)
+
+# build_release [TARGET...]: these targets, or all. Nothing is done twice; says nothing when all is up to date.
 build_release() {
   local source header cache=$HCASIM_RELEASE/CMakeCache.txt
   install_missing
@@ -22,7 +26,7 @@ build_release() {
     with_lock release step "configuring" cmake-configure configure_release "$source" "$header" ||
       die "CMake cannot configure the build" "./hcasim doctor says what is missing; delete $HCASIM_RELEASE to start afresh"
   fi
-  if [[ -e $HCASIM_RELEASE/build.ninja ]] && ninja -C "$HCASIM_RELEASE" -n 2>/dev/null | grep -q 'no work to do'; then return 0; fi
-  with_lock release step "building" cmake-build cmake --build "$HCASIM_RELEASE" -j "$(build_jobs)" ||
+  if [[ -e $HCASIM_RELEASE/build.ninja ]] && ninja -C "$HCASIM_RELEASE" -n "$@" 2>/dev/null | grep -q 'no work to do'; then return 0; fi
+  with_lock release step "building" cmake-build cmake --build "$HCASIM_RELEASE" -j "$(build_jobs)" ${1:+--target "$@"} ||
     die "the build failed; the compiler's messages stand above"
 }
