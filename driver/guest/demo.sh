@@ -19,9 +19,10 @@ show 'uname -sr; lspci -d 15b3:'
 show 'dmesg | grep mlx5' 'dmesg | grep -E "\] (mlx5_|infiniband)"'
 show 'ibv_devinfo' 'for i in $(seq 100); do ibv_devinfo | grep -q PORT_ACTIVE && break; sleep 0.1; done; ibv_devinfo'
 ibv_devinfo | grep -q PORT_ACTIVE || { echo "demo: the port is not ACTIVE"; exit 1; }
-show 'ibv_rc_pingpong -c -n 1000 & ibv_rc_pingpong -c -n 1000 localhost' '
-  ibv_rc_pingpong -c -n 1000 >/tmp/server & server=$!
+# Both ends poll: on one processor they would pass it to each other once a time slice.
+show 'taskset -c 0 ibv_rc_pingpong -c -n 1000 & taskset -c 1 ibv_rc_pingpong -c -n 1000 localhost' '
+  taskset -c 0 ibv_rc_pingpong -c -n 1000 >/tmp/server & server=$!
   for i in $(seq 100); do grep -q ":4853 0*:0000 0A" /proc/net/tcp* && break; sleep 0.1; done
-  timeout 60 ibv_rc_pingpong -c -n 1000 localhost || { kill $server; cat /tmp/server; exit 1; }
+  taskset -c $(($(nproc) - 1)) timeout 60 ibv_rc_pingpong -c -n 1000 localhost || { kill $server; cat /tmp/server; exit 1; }
   wait $server && cat /tmp/server'
 echo

@@ -66,15 +66,22 @@ until_listens() {
   done
 }
 
+# Both ends poll: on one processor they would pass it to each other once a time slice.
+on_cpu() {
+  local cpu=$(($1 % $(nproc)))
+  shift
+  taskset -c "$cpu" "$@"
+}
+
 # pair PORT LIMIT TOOL ARGS...: TOOL as server and as client of it, both within LIMIT seconds. Their output is shown
 # when one fails; the client's is in /tmp/client.PORT.
 pair() {
   local port=$1 limit=$2 server status=0 server_status=0 start=$SECONDS
   shift 2
-  timeout -k 5 "$limit" "$@" -p "$port" >"/tmp/server.$port" 2>&1 &
+  on_cpu 0 timeout -k 5 "$limit" "$@" -p "$port" >"/tmp/server.$port" 2>&1 &
   server=$!
   if until_listens "$port" "$server"; then
-    timeout -k 5 "$limit" "$@" -p "$port" localhost >"/tmp/client.$port" 2>&1 || status=$?
+    on_cpu 1 timeout -k 5 "$limit" "$@" -p "$port" localhost >"/tmp/client.$port" 2>&1 || status=$?
   else
     status=1
     echo "the server did not come up" >"/tmp/client.$port"
