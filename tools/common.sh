@@ -39,6 +39,7 @@ have() { command -v "$1" >/dev/null 2>&1; }
 # A process and all its children, the youngest first.
 kill_tree() {
   local child
+  # shellcheck disable=SC2013 # words it is: process ids
   for child in $(cat /proc/"$1"/task/*/children 2>/dev/null); do kill_tree "$child"; done
   kill "$1" 2>/dev/null || true
 }
