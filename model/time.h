@@ -12,7 +12,10 @@ namespace hcasim {
 using Time = std::int64_t;  // ps
 
 constexpr Time kNever = INT64_MAX;
-constexpr Time from_ns(double ns) { return static_cast<Time>(ns * 1000.0 + 0.5); }
+// To the nearest; times are never negative.
+constexpr Time from_ns(double ns) {
+  return static_cast<Time>(ns * 1000.0 + 0.5);  // NOLINT(bugprone-incorrect-roundings)
+}
 constexpr double to_ns(Time t) { return static_cast<double>(t) / 1000.0; }
 
 inline Time sim_now() { return static_cast<Time>(sc_core::sc_time_stamp().value()); }
