@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "model/hca.h"
+#include "model/port/path.h"
 #include "model/wqe/umr.h"
 
 namespace hcasim {
@@ -155,19 +156,7 @@ Requester::Step Requester::start(Qp& qp, SendWqe& wqe) {
 
 PacketRef Requester::make_packet(const Qp& qp, const SendWqe& wqe) const {
   PacketRef p = PacketPool::make();
-  const AddressPath& path = qp.path;
-  p->slid = static_cast<std::uint16_t>(hca_.port().lid() | path.mlid);
-  p->dlid = path.rlid;
-  p->sl = path.sl;
-  if (path.grh) {
-    p->has_grh = true;
-    p->tclass = path.tclass;
-    p->hop_limit = path.hop_limit;
-    p->flow_label = path.flow_label;
-    p->dgid = path.rgid;
-    if (path.sgid_index < hca_.port().gids.size()) p->sgid = hca_.port().gids[path.sgid_index];
-  }
-  if (path.pkey_index < hca_.port().pkeys.size()) p->pkey = hca_.port().pkeys[path.pkey_index];
+  fill_path(*p, qp.path, hca_.port());
   p->dest_qpn = qp.remote_qpn;
   p->trace_qpn = hca_.tracer().tag(qp.qpn);
   p->trace_packets = wqe.packets;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "model/hca.h"
+#include "model/port/path.h"
 #include "model/resp/responder.h"
 
 namespace hcasim {
@@ -17,20 +18,7 @@ using traces::Point;
 
 PacketRef Responder::make_reply(const Qp& qp, std::uint8_t opcode, std::uint32_t psn) const {
   PacketRef p = PacketPool::make();
-  const AddressPath& path = qp.path;
-  const Port& port = hca_.port();
-  p->slid = static_cast<std::uint16_t>(port.lid() | path.mlid);
-  p->dlid = path.rlid;
-  p->sl = path.sl;
-  if (path.grh) {
-    p->has_grh = true;
-    p->tclass = path.tclass;
-    p->hop_limit = path.hop_limit;
-    p->flow_label = path.flow_label;
-    p->dgid = path.rgid;
-    if (path.sgid_index < port.gids.size()) p->sgid = port.gids[path.sgid_index];
-  }
-  if (path.pkey_index < port.pkeys.size()) p->pkey = port.pkeys[path.pkey_index];
+  fill_path(*p, qp.path, hca_.port());
   p->opcode = opcode;
   p->dest_qpn = qp.remote_qpn;
   p->psn = psn & kPsnMask;
