@@ -30,6 +30,16 @@ done
 no_complaints "reset without a driver"
 
 printf 1 | dd of=/dev/vdc bs=512 conv=sync,fsync status=none || fail "cannot write /dev/vdc"
+note "reset under the driver: its health poll finds out, and it recovers by itself"
+echo 1 >"$reset" || fail "reset under the driver"
+end=$((SECONDS + 60))
+until dmesg | grep -q 'health recovery succeeded'; do
+  ((SECONDS < end)) || fail "the driver has not recovered after 60 s"
+  sleep 0.5
+done
+wait_active mlx5_0 60
+pingpong -c -n 100
+
 note "reset under the driver, then reboot"
 echo 1 >"$reset" || fail "reset under the driver"
 sleep 3
