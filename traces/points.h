@@ -106,6 +106,11 @@
     "a doorbell names nothing that may be rung")                                                             \
   X(kQpError,       qp_error,        kError,  "qpn", "-", "new state", "reason: CQE syndrome or EQE type",   \
     "a QP went to an error state by itself")                                                                 \
+  X(kPageFault,     page_fault,      kError,  "qpn", "serial",                                               \
+    "kind 7:0, QPN that waits 31:8, bytes of the message before 63:32", "address, or WQE's index",           \
+    "a page was not there: the driver was told")                                                             \
+  X(kPageFaultDone, page_fault_done, kError,  "qpn", "serial", "kind 7:0, QPN that waits 31:8", "1: error",  \
+    "the driver has dealt with a page fault")                                                                \
   X(kModelFault,    model_fault,     kError,  "-", "-", "-", "-", "an invariant of the model is broken")     \
   /* The firmware's side. seq: number of the command since start; blob: the mailbox's bytes. */              \
   X(kCmdStart,      cmd_start,       kCommand, "slot", "seq", "opcode 15:0, op_mod 31:16, uid 47:32",        \
@@ -123,7 +128,21 @@
   X(kPortState,     port_state,      kObject, "port", "-", "port state", "-", "the link changed")            \
   X(kHealth,        health,          kObject, "-", "-", "health syndrome", "-", "the health state changed")  \
   X(kFaultInjected, fault_injected,  kObject, "number", "-", "kind of fault", "argument",                    \
-    "a test or the user's options broke something on purpose")
+    "a test or the user's options broke something on purpose")                                               \
+  X(kCnpTx,         cnp_tx,          kObject, "qpn", "-", "destination QPN", "-",                            \
+    "a congestion notification was sent for a marked packet")                                                \
+  X(kCnpRx,         cnp_rx,          kObject, "qpn", "-", "rate in Mb/s, after it", "target rate in Mb/s",   \
+    "a congestion notification came for the QP")                                                             \
+  X(kPauseTx,       pause_tx,        kObject, "port", "-", "priorities", "quanta of the first",              \
+    "the receive side asked the other port to pause, or (0) to go on")                                       \
+  X(kPauseRx,       pause_rx,        kObject, "port", "-", "priorities that heed it", "quanta of the first", \
+    "a pause frame arrived")                                                                                 \
+  X(kTagOp,         tag_op,          kObject, "XRQ number", "-", "operation", "entry",                       \
+    "an operation on the matching list of a tag-matching SRQ")                                               \
+  X(kTagMatch,      tag_match,       kObject, "XRQ number", "-", "tag", "entry, or 0xffff: none matched",    \
+    "a tagged message was looked up")                                                                        \
+  X(kTagRefused,    tag_refused,     kError,  "XRQ number", "-", "operation or tag", "entry",                \
+    "a list operation or the data of a matched message failed")
 // clang-format on
 
 #include <cstdint>
