@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "wire/link.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <boost/asio/buffer.hpp>
+#include <cinttypes>
+#include <cstdio>
+#include <cstring>
+
+#include "wire/link_impl.h"
+
+namespace hcasim::wire {
+
+namespace {
+
+constexpr std::int64_t kKeepalive = 2 * kSecond;           // without traffic
+constexpr std::int64_t kSilence = 15 * kSecond;            // until it is given up
+constexpr std::size_t kReadAtOnce = std::size_t{4} << 20;  // bytes of one poll()
+constexpr std::size_t kFlushAt = std::size_t{256} << 10;   // bytes that do not wait for a flush()
+// Of coupled ends: what a link of any rate carries from one meeting to the next.
+constexpr std::size_t kCoupledCapacity = std::size_t{256} << 20;
+
+}  // namespace
+
+std::uint8_t* Link::Impl::append(std::size_t bytes) {
+  if (out_head == out_tail) out_head = out_tail = 0;
+  if (out_tail + bytes > out.size()) {
+    // Moving pays when much room is won by it.
+    const std::size_t most = own.coupled ? kCoupledCapacity : kCapacity;
+    if (out_head >= out.size() / 2 || out.size() == most) {
+      std::memmove(out.data(), out.data() + out_head, out_tail - out_head);
+      out_tail -= out_head;
+      out_head = 0;
+    } else {
+      out.resize(std::min(most, out.size() * 2));
+    }
+    if (out_tail + bytes > out.size()) return nullptr;
+  }
+  return out.data() + out_tail;
+}
+
+void Link::Impl::write() {
+  while (out_head < out_tail && socket.is_open()) {
+    error_code ec;
+    const std::size_t n = socket.write_some(asio::buffer(out.data() + out_head, out_tail - out_head), ec);
+    out_head += n;
+    if (n != 0) sent_at = now;
+    if (ec == asio::error::interrupted) continue;
+    if (ec) {
+      if (!later(ec)) out_head = out_tail;
+      break;
+    }
+  }
+  const bool rest = out_head < out_tail;
+  if (rest != blocked) {
+    blocked = rest;
+    watch_socket();
+  }
+}
+
+void Link::Impl::send_small(Type type, const std::uint8_t* body, std::size_t len) {
+  if (std::uint8_t* p = append(kHeaderBytes + len)) {
+    put_header(p, type, 0, 0, len);
+    if (len != 0) std::memcpy(p + kHeaderBytes, body, len);
+    out_tail += kHeaderBytes + len;
+  }
+  write();
+}
+
+bool Link::Impl::read() {
+  if (in_head > 0) {
+    std::memmove(in.data(), in.data() + in_head, in_tail - in_head);
+    in_tail -= in_head;
+    in_head = 0;
+  }
+  error_code ec;
+  const std::size_t n = socket.read_some(asio::buffer(in.data() + in_tail, in.size() - in_tail), ec);
+  if (ec == asio::error::interrupted) return true;
+  if (ec) {
+    if (later(ec)) return false;
+    close(state == State::kUp ? kWarning : kInfo,
+          ec == asio::error::eof || ec == asio::error::connection_reset || ec == asio::error::broken_pipe
+              ? "the other end has gone"
+              : "the connection broke: " + ec.message(),
+          "");
+    return false;
+  }
+  in_tail += n;
+  read_bytes += n;
+  heard_at = now;
+  parse_all();
+  // A short read has emptied the socket.
+  return socket.is_open() && in_tail == in.size() && in_head > 0;
+}
+
+void Link::Impl::parse_all() {
+  while (socket.is_open() && (state == State::kGreeting || state == State::kUp)) {
+    if (coupled_up() && (!pulling || marked)) return;
+    Message m;
+    std::size_t used = 0;
+    const char* why = nullptr;
+    switch (parse(in.data() + in_head, in_tail - in_head, state == State::kGreeting, m, used, why)) {
+      case Parsed::kMore:
+        return;
+      case Parsed::kMalformed:
+        if (state == State::kGreeting) {
+          close(kWarning, std::string("what has connected is no HCA of ours (") + why + "); closed",
+                "this is a wire of hcasim", kLongRetry);
+        } else {
+          close(kError, std::string("the other end sent ") + why + "; closed", why);
+        }
+        return;
+      case Parsed::kMessage:
+        in_head += used;
+        take(m);
+        break;
+    }
+  }
+}
+
+void Link::Impl::take(const Message& m) {
+  switch (m.type) {
+    case Type::kHello:
+      if (state == State::kUp)
+        return close(kError, "the other end sent a second hello; closed", "hello twice");
+      return hello(m);
+    case Type::kFrame:
+      return owner.wire_frame(m);
+    case Type::kCarrier:
+      return owner.wire_carrier(*m.body != 0);
+    case Type::kMark: {
+      const std::string wrong = own.coupled ? owner.wire_mark(parse_mark(m)) : "a mark, but is not coupled";
+      if (!wrong.empty()) return close(kError, "the other end sent " + wrong + "; closed", wrong);
+      marked = true;
+      return;
+    }
+    case Type::kKeepalive:
+      return;
+    case Type::kBye: {
+      std::string text;
+      for (std::size_t i = 0; i < m.len; ++i) {
+        const char c = static_cast<char>(m.body[i]);
+        text += c >= 0x20 && c < 0x7f ? c : '?';
+      }
+      refused = true;
+      return close(kWarning, "the other end has closed: " + text, "", kLongRetry);
+    }
+  }
+}
+
+void Link::Impl::hello(const Message& m) {
+  Hello peer;
+  if (!parse_hello(m, peer)) {
+    const std::string text = "version " + std::to_string(peer.version) + " of the protocol there, " +
+                             std::to_string(kVersion) + " here";
+    refused = true;
+    return close(kError, text + "; closed", text, kLongRetry);
+  }
+  if (peer.instance == own.instance) {
+    return close(kWarning, "connected to itself; closed", "", kRetry);
+  }
+  const std::string differs = owner.wire_up(peer);
+  if (!differs.empty()) {
+    refused = true;
+    return close(kError, differs + "; closed", differs, kLongRetry);
+  }
+  state = State::kUp;
+  deadline = kNever;
+  heard_at = sent_at = now;
+  char text[160];
+  std::snprintf(text, sizeof text, "joined with %s, node GUID %016" PRIx64, peer.name.c_str(),
+                peer.node_guid);
+  last_said.clear();
+  say(kInfo, text);
+  watch_socket();
+  if (!own.coupled && own.carrier != told_carrier()) send_carrier();
+}
+
+void Link::Impl::send_carrier() {
+  const std::uint8_t on = own.carrier ? 1 : 0;
+  hello_carrier = own.carrier;
+  send_small(Type::kCarrier, &on, 1);
+}
+
+std::int64_t Link::Impl::poll_once() {
+  if (acceptor.is_open()) {
+    check_file();
+    if (acceptor.is_open() && somebody_waits()) accept_all();
+  }
+  if (state == State::kIdle && now >= deadline) look_for_peer();
+  if (state == State::kConnecting) {
+    finish_connect();
+    if (state == State::kConnecting && now >= deadline) {
+      close(kWarning, "the other end cannot be reached: no answer", "");
+    }
+  }
+  read_bytes = 0;
+  while ((state == State::kGreeting || state == State::kUp) && !held && !coupled_up() &&
+         read_bytes < kReadAtOnce && read()) {
+  }
+  if (state == State::kGreeting && now >= deadline) {
+    close(kWarning, "what has connected says nothing; closed", "no hello came", kLongRetry);
+  }
+  if (state == State::kUp || state == State::kGreeting) write();
+  if (state == State::kUp && !own.coupled) {
+    if (held) heard_at = now;
+    if (now - heard_at >= kSilence) {
+      close(kWarning, "the other end is silent; closed", "silence");
+    } else if (now - sent_at >= kKeepalive && !blocked) {
+      sent_at = now;
+      send_small(Type::kKeepalive, nullptr, 0);
+    }
+  }
+  switch (state) {
+    case State::kUp:
+      return own.coupled ? now + kSecond : std::min(heard_at + kSilence, now + kKeepalive);
+    case State::kFinished:
+      return kNever;
+    case State::kListening:
+      return now + kSecond;
+    default:
+      return deadline;
+  }
+}
+
+Link::Link(const Address& address, const Hello& own, Owner& owner)
+    : impl_(std::make_unique<Impl>(address, own, owner)) {}
+Link::~Link() = default;
+
+std::int64_t Link::poll(std::int64_t now) {
+  impl_->now = now;
+  const std::int64_t due = impl_->state == Impl::State::kFinished ? kNever : impl_->poll_once();
+  return std::max(due, now + 1'000'000);
+}
+
+bool Link::up() const { return impl_->state == Impl::State::kUp; }
+
+std::uint8_t* Link::frame(std::size_t most) {
+  if (!up()) return nullptr;
+  std::uint8_t* p = impl_->append(kHeaderBytes + most);
+  if (!p) {
+    ++impl_->lost;
+    return nullptr;
+  }
+  return p + kHeaderBytes;
+}
+
+void Link::commit(std::size_t len, std::uint8_t flags, std::int64_t time) {
+  Impl& i = *impl_;
+  put_header(i.out.data() + i.out_tail, Type::kFrame, flags, time, len);
+  i.out_tail += kHeaderBytes + len;
+  if (i.out_tail - i.out_head >= kFlushAt && !i.blocked) i.write();
+}
+
+void Link::flush() {
+  if (!impl_->blocked) impl_->write();
+}
+bool Link::pending() const { return impl_->out_head < impl_->out_tail && !impl_->blocked; }
+bool Link::congested() const {
+  return !impl_->own.coupled && impl_->out_tail - impl_->out_head >= kHighWater;
+}
+std::uint64_t Link::lost() const { return impl_->lost; }
+
+void Link::set_carrier(bool on) {
+  if (impl_->own.carrier == on) return;
+  impl_->own.carrier = on;
+  if (up() && !impl_->own.coupled) impl_->send_carrier();
+}
+
+void Link::hold(bool on) {
+  if (impl_->held == on) return;
+  impl_->held = on;
+  if (up()) impl_->heard_at = impl_->now;
+  impl_->watch_socket();
+}
+
+void Link::send_mark(const Mark& mark) {
+  Impl& i = *impl_;
+  if (!up()) return;
+  if (std::uint8_t* p = i.append(kHeaderBytes + kMarkBytes)) {
+    put_mark(p, mark);
+    i.out_tail += kHeaderBytes + kMarkBytes;
+  } else {
+    i.close(kError, "the other end takes nothing any more; closed", "no room for what is to be sent");
+  }
+  i.write();
+}
+
+Link::Pulled Link::pull(std::int64_t now) {
+  Impl& i = *impl_;
+  i.now = now;
+  if (!up()) return Pulled::kDown;
+  i.pulling = true;
+  i.marked = false;
+  i.parse_all();
+  while (up() && !i.marked && i.read()) {
+  }
+  i.pulling = false;
+  if (i.marked) return Pulled::kMark;
+  if (up() && i.blocked) i.write();
+  return up() ? Pulled::kNothing : Pulled::kDown;
+}
+
+void Link::wait(int milliseconds) {
+  const Impl& i = *impl_;
+  pollfd p{-1, POLLIN, 0};
+  if (i.socket.is_open()) {
+    p.fd = const_cast<Impl&>(i).socket.native_handle();
+    if (i.blocked || i.state == Impl::State::kConnecting) p.events |= POLLOUT;
+  } else if (i.acceptor.is_open()) {
+    p.fd = const_cast<Impl&>(i).acceptor.native_handle();
+  }
+  ::poll(&p, 1, milliseconds);  // without a descriptor: just that long
+}
+
+bool Link::refused() const { return impl_->refused; }
+
+void Link::finish(const std::string& reason) {
+  Impl& i = *impl_;
+  if (i.state == Impl::State::kFinished) return;
+  if (!reason.empty() && i.socket.is_open()) Impl::turn_away(i.socket, reason);
+  i.state = Impl::State::kFinished;
+  i.drop_socket();
+  i.stop_listening();
+}
+
+}  // namespace hcasim::wire

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How a link finds the other end, greets it and gives it up.
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+#include <cerrno>
+#include <cstring>
+#include <random>
+
+#include "wire/link_impl.h"
+
+namespace hcasim::wire {
+
+namespace {
+
+constexpr std::int64_t kGreeting = 5 * kSecond;  // for its hello
+constexpr int kSocketBuffer = 4 << 20;
+
+bool nobody_there(const error_code& ec) {
+  return ec == asio::error::connection_refused || ec == boost::system::errc::no_such_file_or_directory;
+}
+
+std::uint64_t random_number() {
+  std::random_device device;
+  return static_cast<std::uint64_t>(device()) << 32 | device();
+}
+
+std::optional<FileId> socket_file(const std::string& path) {
+  struct stat s {};
+  if (lstat(path.c_str(), &s) != 0 || !S_ISSOCK(s.st_mode)) return std::nullopt;
+  return FileId{s.st_dev, s.st_ino};
+}
+
+}  // namespace
+
+Link::Impl::Impl(const Address& a, const Hello& h, Owner& o) : address(a), own(h), owner(o) {
+  own.instance = random_number();
+  out.resize(kReadBuffer);
+  in.resize(kReadBuffer);
+}
+
+Link::Impl::~Impl() {
+  drop_socket();
+  stop_listening();
+}
+
+void Link::Impl::watch_socket() {
+  if (!socket.is_open()) return;
+  if (state == State::kConnecting) return watch(on_socket, socket.native_handle(), false, true);
+  watch(on_socket, socket.native_handle(), !held && !coupled_up(), blocked && !coupled_up());
+}
+
+void Link::Impl::say(int level, const std::string& line) {
+  if (line == last_said) return;  // once, not each time it is tried
+  last_said = line;
+  owner.wire_log(level, "wire " + address.text + ": " + line);
+}
+
+std::vector<Stream::endpoint> Link::Impl::endpoints(error_code& ec) {
+  if (!address.tcp) return {asio::local::stream_protocol::endpoint(address.path)};
+  std::vector<Stream::endpoint> list;
+  const asio::ip::address numeric = asio::ip::make_address(address.host, ec);
+  if (!ec) return {asio::ip::tcp::endpoint(numeric, address.port)};
+  // A name is looked up once, when the link is made: that may take a while.
+  asio::ip::tcp::resolver resolver(io);
+  for (const auto& entry : resolver.resolve(address.host, std::to_string(address.port), ec)) {
+    list.emplace_back(entry.endpoint());
+  }
+  return list;
+}
+
+void Link::Impl::look_for_peer() {
+  if (targets.empty()) {
+    error_code ec;
+    targets = endpoints(ec);
+    if (targets.empty()) {
+      say(kError, "cannot find " + address.host + ": " + ec.message());
+      return retry(kLongRetry);
+    }
+  }
+  const Stream::endpoint& to = targets[next_target++ % targets.size()];
+  error_code ec;
+  socket.open(to.protocol(), ec);
+  if (!ec) socket.non_blocking(true, ec);
+  if (ec) {
+    say(kError, "no socket: " + ec.message());
+    drop_socket();
+    return retry(kLongRetry);
+  }
+  // Not socket.connect(): that one waits.
+  if (::connect(socket.native_handle(), to.data(), static_cast<socklen_t>(to.size())) == 0) {
+    return greet();
+  }
+  ec.assign(errno, boost::system::system_category());
+  if (ec == asio::error::in_progress) {
+    state = State::kConnecting;
+    deadline = now + kGreeting;
+    return watch_socket();
+  }
+  connect_failed(ec);
+}
+
+void Link::Impl::connect_failed(const error_code& ec) {
+  drop_socket();
+  if (nobody_there(ec)) return listen(ec);
+  if (!later(ec)) say(kWarning, "the other end cannot be reached: " + ec.message());
+  retry(kRetry);
+}
+
+void Link::Impl::finish_connect() {
+  int error = 0;
+  socklen_t len = sizeof error;
+  if (::getsockopt(socket.native_handle(), SOL_SOCKET, SO_ERROR, &error, &len) != 0) error = errno;
+  if (error != 0) return connect_failed(error_code(error, boost::system::system_category()));
+  error_code ec;
+  socket.remote_endpoint(ec);
+  if (ec) return;  // not yet
+  greet();
+}
+
+void Link::Impl::listen(const error_code& found) {
+  const Stream::endpoint& at = targets[(next_target - 1) % targets.size()];
+  // A socket file that nobody listens at was left behind by a process that is gone.
+  if (!address.tcp && found == asio::error::connection_refused) {
+    if (!socket_file(address.path)) {
+      say(kError, "there is something else than a socket");
+      return retry(kLongRetry);
+    }
+    ::unlink(address.path.c_str());
+  }
+  error_code ec;
+  acceptor.open(at.protocol(), ec);
+  if (!ec && address.tcp) acceptor.set_option(asio::socket_base::reuse_address(true), ec);
+  if (!ec) acceptor.bind(at, ec);
+  if (!ec) acceptor.listen(4, ec);
+  if (!ec) acceptor.non_blocking(true, ec);
+  if (ec) {
+    acceptor.close(found_ignored);
+    // Another process was faster, or HOST is another machine: try to connect again.
+    const bool usual = ec == asio::error::address_in_use ||
+                       (address.tcp && ec == boost::system::errc::address_not_available);
+    if (!usual) say(kError, "cannot listen: " + ec.message());
+    return retry(usual ? kRetry : kLongRetry);
+  }
+  if (!address.tcp) {
+    file = socket_file(address.path);
+    if (!file) {  // removed at once: somebody else makes his own
+      acceptor.close(found_ignored);
+      return retry(kRetry);
+    }
+  }
+  watch(on_acceptor, acceptor.native_handle(), true, false);
+  say(kInfo, "waiting for the other end");
+  state = State::kListening;
+  deadline = kNever;
+}
+
+void Link::Impl::stop_listening() {
+  if (!acceptor.is_open()) return;
+  forget(*this, on_acceptor);
+  acceptor.close(found_ignored);
+  if (!address.tcp && file && socket_file(address.path) == file) ::unlink(address.path.c_str());
+  file.reset();
+}
+
+bool Link::Impl::somebody_waits() {
+  pollfd p{acceptor.native_handle(), POLLIN, 0};
+  return ::poll(&p, 1, 0) > 0;
+}
+
+void Link::Impl::accept_all() {
+  for (int i = 0; i < 8; ++i) {  // a flood of connections does not keep us here
+    asio::basic_stream_socket<Stream> fresh(io);
+    error_code ec;
+    acceptor.accept(fresh, ec);
+    if (ec) {
+      if (!later(ec) && ec != asio::error::connection_aborted) {
+        say(kWarning, "cannot accept: " + ec.message());
+      }
+      return;
+    }
+    if (socket.is_open()) {
+      turn_away(fresh, "this wire has two ends already");
+      continue;
+    }
+    socket = std::move(fresh);
+    socket.non_blocking(true, ec);
+    greet();
+  }
+}
+
+void Link::Impl::turn_away(asio::basic_stream_socket<Stream>& to, const std::string& why) {
+  std::vector<std::uint8_t> message(kHeaderBytes + why.size());
+  put_header(message.data(), Type::kBye, 0, 0, why.size());
+  std::memcpy(message.data() + kHeaderBytes, why.data(), why.size());
+  error_code ec;
+  to.non_blocking(true, ec);
+  to.write_some(asio::buffer(message), ec);
+}
+
+void Link::Impl::greet() {
+  const int fd = socket.native_handle();
+  for (const int option : {SO_SNDBUF, SO_RCVBUF}) {  // as large as the system allows
+    (void)::setsockopt(fd, SOL_SOCKET, option, &kSocketBuffer, sizeof kSocketBuffer);
+  }
+  if (::geteuid() == 0) {
+    for (const int option : {SO_SNDBUFFORCE, SO_RCVBUFFORCE}) {
+      (void)::setsockopt(fd, SOL_SOCKET, option, &kSocketBuffer, sizeof kSocketBuffer);
+    }
+  }
+  if (address.tcp) {
+    error_code ec;
+    socket.set_option(asio::ip::tcp::no_delay(true), ec);
+  }
+  state = State::kGreeting;
+  deadline = now + kGreeting;
+  out_head = out_tail = in_head = in_tail = 0;
+  blocked = false;
+  hello_carrier = own.carrier;
+  put_hello(append(kHeaderBytes + kHelloBytes), own, 0);
+  out_tail += kHeaderBytes + kHelloBytes;
+  watch_socket();
+  write();
+}
+
+void Link::Impl::drop_socket() {
+  if (!socket.is_open()) return;
+  forget(*this, on_socket);
+  socket.close(found_ignored);
+}
+
+void Link::Impl::retry(std::int64_t after) {
+  if (state == State::kFinished) return;
+  state = acceptor.is_open() ? State::kListening : State::kIdle;
+  deadline = acceptor.is_open() ? kNever : now + after;
+}
+
+void Link::Impl::close(int level, const std::string& line, const std::string& reason, std::int64_t after) {
+  const bool was_up = state == State::kUp;
+  if (!reason.empty() && socket.is_open()) turn_away(socket, reason);
+  drop_socket();
+  retry(after);
+  if (was_up) last_said.clear();
+  say(level, line);
+  if (was_up) owner.wire_down();
+}
+
+void Link::Impl::check_file() {
+  if (address.tcp || state != State::kListening || !file) return;
+  if (socket_file(address.path) == file) return;
+  file.reset();
+  stop_listening();
+  retry(0);
+}
+
+}  // namespace hcasim::wire

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The inside of a link: how it finds the other end (link_connect.cpp), and what goes over it (link.cpp).
+#ifndef HCASIM_WIRE_LINK_IMPL_H
+#define HCASIM_WIRE_LINK_IMPL_H
+
+#include <sys/types.h>
+
+#include <boost/asio/basic_socket_acceptor.hpp>
+#include <boost/asio/basic_stream_socket.hpp>
+#include <boost/asio/generic/stream_protocol.hpp>
+#include <boost/asio/io_context.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "wire/link.h"
+#include "wire/protocol.h"
+
+namespace hcasim::wire {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+using Stream = asio::generic::stream_protocol;
+
+constexpr std::int64_t kSecond = 1'000'000'000;
+constexpr std::int64_t kRetry = kSecond / 2;      // between attempts to find the other end
+constexpr std::int64_t kLongRetry = 5 * kSecond;  // after it was refused
+constexpr std::size_t kReadBuffer = std::size_t{1} << 20;
+
+enum : int { kError = 0, kWarning = 1, kInfo = 2 };
+
+// EINTR and "not now" are no errors.
+inline bool later(const error_code& ec) {
+  return ec == asio::error::would_block || ec == asio::error::try_again || ec == asio::error::interrupted ||
+         ec == asio::error::in_progress;
+}
+
+// What a file is, to see whether it is still the same one.
+struct FileId {
+  dev_t dev = 0;
+  ino_t ino = 0;
+  bool operator==(const FileId& o) const { return dev == o.dev && ino == o.ino; }
+};
+
+struct Link::Impl {
+  enum class State { kIdle, kListening, kConnecting, kGreeting, kUp, kFinished };
+
+  Impl(const Address& address, const Hello& own, Owner& owner);
+  ~Impl();
+
+  // ---- link_connect.cpp: descriptors ----
+
+  struct Watch {
+    int fd = -1;
+    bool read = false, write = false;
+  };
+  void watch(Watch& w, int fd, bool read, bool write) {
+    if (w.fd == fd && w.read == read && w.write == write) return;
+    w = Watch{fd, read, write};
+    owner.wire_watch(fd, read, write);
+  }
+  static void forget(Impl& self, Watch& w) {
+    if (w.fd >= 0 && (w.read || w.write)) self.owner.wire_watch(w.fd, false, false);
+    w = Watch{};
+  }
+  void watch_socket();
+
+  bool coupled_up() const { return own.coupled && state == State::kUp; }
+  void say(int level, const std::string& line);
+
+  // ---- finding the other end ----
+
+  std::vector<Stream::endpoint> endpoints(error_code& ec);
+  void look_for_peer();
+  void connect_failed(const error_code& ec);
+  void finish_connect();
+  // `found`: what connect() said.
+  void listen(const error_code& found);
+  void stop_listening();
+  // The file may have been removed, or replaced by another process that thought us dead.
+  void check_file();
+  // Cheaper than an accept() that finds nobody.
+  bool somebody_waits();
+  void accept_all();
+  static void turn_away(asio::basic_stream_socket<Stream>& to, const std::string& why);
+  void greet();
+
+  // ---- the end of a connection ----
+
+  void drop_socket();
+  void retry(std::int64_t after);
+  // reason empty: the peer knows.
+  void close(int level, const std::string& line, const std::string& reason, std::int64_t after = kRetry);
+
+  // ---- link.cpp: bytes ----
+
+  std::uint8_t* append(std::size_t bytes);
+  // A connection that broke is noticed by read(): what the peer sent before is still read.
+  void write();
+  void send_small(Type type, const std::uint8_t* body, std::size_t len);
+  // One read and what was in it. False: nothing more for now.
+  bool read();
+  void parse_all();
+  void take(const Message& m);
+  void hello(const Message& m);
+  bool told_carrier() const { return hello_carrier; }
+  void send_carrier();
+  // What is due. When to be called again.
+  std::int64_t poll_once();
+
+  const Address address;
+  Hello own;
+  Owner& owner;
+  asio::io_context io{1};
+  asio::basic_stream_socket<Stream> socket{io};
+  asio::basic_socket_acceptor<Stream> acceptor{io};
+  error_code found_ignored;
+  std::vector<Stream::endpoint> targets;
+  std::size_t next_target = 0;
+  std::optional<FileId> file;
+  Watch on_socket, on_acceptor;
+  State state = State::kIdle;
+  std::int64_t now = 0, deadline = 0, heard_at = 0, sent_at = 0;
+  bool held = false, blocked = false, hello_carrier = true;
+  bool pulling = false, marked = false, refused = false;
+  std::string last_said;
+  std::vector<std::uint8_t> out, in;
+  std::size_t out_head = 0, out_tail = 0, in_head = 0, in_tail = 0;
+  std::size_t read_bytes = 0;
+  std::uint64_t lost = 0;
+};
+
+}  // namespace hcasim::wire
+#endif

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "wire/protocol.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstring>
+
+namespace hcasim::wire {
+
+namespace {
+
+constexpr char kMagic[8] = {'h', 'c', 'a', 's', 'i', 'm', '-', 'w'};
+constexpr std::size_t kNameBytes = 40;
+constexpr std::size_t kMaxBye = 256;
+
+// Offsets in a hello.
+enum : std::size_t {
+  kAtVersion = 8,
+  kAtLink = 12,
+  kAtFlags = 13,
+  kAtLid = 14,
+  kAtGuid = 16,
+  kAtInstance = 24,
+  kAtMtu = 32,
+  kAtRate = 36,
+  kAtName = 40,
+  kAtLatency = 80,
+};
+static_assert(kAtName + kNameBytes == kAtLatency && kAtLatency + 8 == kHelloBytes);
+constexpr std::uint8_t kHelloCarrier = 1, kHelloSm = 2, kHelloCoupled = 4;
+constexpr std::size_t kShortestHello = 80;  // of any version
+
+template <class T>
+T get(const std::uint8_t* p) {
+  T v = 0;
+  for (std::size_t i = 0; i < sizeof(T); ++i) v |= static_cast<T>(static_cast<T>(p[i]) << (8 * i));
+  return v;
+}
+
+template <class T>
+void put(std::uint8_t* p, T v) {
+  for (std::size_t i = 0; i < sizeof(T); ++i) p[i] = static_cast<std::uint8_t>(v >> (8 * i));
+}
+
+const char* wrong_length(Type type, std::size_t len) {
+  switch (type) {
+    case Type::kHello:
+      // Later versions may say more.
+      return len < kShortestHello ? "a hello that is too short" : nullptr;
+    case Type::kFrame:
+      return len == 0 ? "an empty frame" : nullptr;
+    case Type::kCarrier:
+      return len != 1 ? "a carrier message of a wrong length" : nullptr;
+    case Type::kKeepalive:
+      return len != 0 ? "a keepalive of a wrong length" : nullptr;
+    case Type::kBye:
+      return len > kMaxBye ? "a bye that is too long" : nullptr;
+    case Type::kMark:
+      return len != kMarkBytes ? "a mark of a wrong length" : nullptr;
+  }
+  return "a message of an unknown type";
+}
+
+}  // namespace
+
+Parsed parse(const std::uint8_t* bytes, std::size_t len, bool first, Message& out, std::size_t& used,
+             const char*& why) {
+  // A foreign peer is known by its first bytes, however many there are.
+  if (len < kHeaderBytes) return Parsed::kMore;
+  const std::size_t body = get<std::uint32_t>(bytes);
+  out.type = static_cast<Type>(bytes[4]);
+  out.flags = bytes[5];
+  out.time = static_cast<std::int64_t>(get<std::uint64_t>(bytes + 8));
+  if (first && out.type != Type::kHello && out.type != Type::kBye) {
+    why = "something else than a hello";
+    return Parsed::kMalformed;
+  }
+  why = body > kMaxFrameBytes ? "a message that is too long" : wrong_length(out.type, body);
+  if (why) return Parsed::kMalformed;
+  if (len < kHeaderBytes + body) return Parsed::kMore;
+  out.body = bytes + kHeaderBytes;
+  out.len = body;
+  used = kHeaderBytes + body;
+  if (out.type == Type::kHello && std::memcmp(out.body, kMagic, sizeof kMagic) != 0) {
+    why = "a hello without the magic number";
+    return Parsed::kMalformed;
+  }
+  return Parsed::kMessage;
+}
+
+bool parse_hello(const Message& message, Hello& out) {
+  const std::uint8_t* p = message.body;
+  out.version = get<std::uint32_t>(p + kAtVersion);
+  if (out.version != kVersion || message.len < kHelloBytes) return false;
+  out.link = static_cast<LinkLayer>(p[kAtLink]);
+  out.carrier = (p[kAtFlags] & kHelloCarrier) != 0;
+  out.subnet_manager = (p[kAtFlags] & kHelloSm) != 0;
+  out.coupled = (p[kAtFlags] & kHelloCoupled) != 0;
+  out.latency = static_cast<std::int64_t>(get<std::uint64_t>(p + kAtLatency));
+  out.lid = get<std::uint16_t>(p + kAtLid);
+  out.node_guid = get<std::uint64_t>(p + kAtGuid);
+  out.instance = get<std::uint64_t>(p + kAtInstance);
+  out.mtu = get<std::uint32_t>(p + kAtMtu);
+  out.rate = get<std::uint32_t>(p + kAtRate);
+  out.name.clear();
+  // It ends in messages: nothing but plain characters.
+  for (std::size_t i = 0; i < kNameBytes && p[kAtName + i] != 0; ++i) {
+    const char c = static_cast<char>(p[kAtName + i]);
+    out.name += std::isgraph(static_cast<unsigned char>(c)) != 0 ? c : '?';
+  }
+  return true;
+}
+
+Mark parse_mark(const Message& message) {
+  Mark mark;
+  mark.at = message.time;
+  mark.next = static_cast<std::int64_t>(get<std::uint64_t>(message.body));
+  mark.wanted = message.body[8] != 0;
+  return mark;
+}
+
+void put_header(std::uint8_t* out, Type type, std::uint8_t flags, std::int64_t time, std::size_t body) {
+  put(out, static_cast<std::uint32_t>(body));
+  out[4] = static_cast<std::uint8_t>(type);
+  out[5] = flags;
+  out[6] = out[7] = 0;
+  put(out + 8, static_cast<std::uint64_t>(time));
+}
+
+void put_hello(std::uint8_t* out, const Hello& hello, std::int64_t time) {
+  put_header(out, Type::kHello, 0, time, kHelloBytes);
+  std::uint8_t* p = out + kHeaderBytes;
+  std::memset(p, 0, kHelloBytes);
+  std::memcpy(p, kMagic, sizeof kMagic);
+  put(p + kAtVersion, hello.version);
+  p[kAtLink] = static_cast<std::uint8_t>(hello.link);
+  p[kAtFlags] =
+      static_cast<std::uint8_t>((hello.carrier ? kHelloCarrier : 0) | (hello.subnet_manager ? kHelloSm : 0) |
+                                (hello.coupled ? kHelloCoupled : 0));
+  put(p + kAtLatency, static_cast<std::uint64_t>(hello.latency));
+  put(p + kAtLid, hello.lid);
+  put(p + kAtGuid, hello.node_guid);
+  put(p + kAtInstance, hello.instance);
+  put(p + kAtMtu, hello.mtu);
+  put(p + kAtRate, hello.rate);
+  const std::size_t len = std::min(hello.name.size(), kNameBytes - 1);
+  std::copy_n(hello.name.begin(), len, p + kAtName);  // zeros follow
+}
+
+void put_mark(std::uint8_t* out, const Mark& mark) {
+  put_header(out, Type::kMark, 0, mark.at, kMarkBytes);
+  std::uint8_t* p = out + kHeaderBytes;
+  std::memset(p, 0, kMarkBytes);
+  put(p, static_cast<std::uint64_t>(mark.next));
+  p[8] = mark.wanted ? 1 : 0;
+}
+
+}  // namespace hcasim::wire

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The protocol of a wire between two HCAs: messages over a byte stream, each a header and a body. All numbers
+// are little-endian. A connection begins with a hello from either end; then frames, carrier changes and
+// keepalives follow in any order; a bye says why the sender closes.
+//
+// Two ends in coupled time (both say so in their hello) meet at the same simulated times. At each, either
+// sends what frames it still has, then a mark: when it will send next at the earliest if nothing comes in,
+// and whether it wants the link up. When both have the other's mark, they know when to meet next, and neither
+// has to look at the socket before. No carrier changes and keepalives then: the marks say it all.
+//
+//   header (16 bytes)  u32 length of the body | u8 type | u8 flags | u16 0 | i64 simulated send time, ps
+//   hello  (88 bytes)  8 bytes magic | u32 version | u8 link | u8 flags | u16 LID | u64 node GUID |
+//                      u64 instance | u32 MTU | u32 rate, Mb/s | 40 bytes name, NUL-padded |
+//                      i64 latency of the cable, ps
+//   frame              the packet as it lies on its link: Ethernet without FCS, IB from LRH to ICRC (it
+//                      crosses no physical link that would want a VCRC)
+//   carrier (1 byte)   0 off, 1 on
+//   keepalive          nothing
+//   bye                text
+//   mark (16 bytes)    i64 earliest next send time, ps | u8 the link is wanted | 7 bytes 0; the header's time
+//                      is the one they meet at
+#ifndef HCASIM_WIRE_PROTOCOL_H
+#define HCASIM_WIRE_PROTOCOL_H
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace hcasim::wire {
+
+constexpr std::uint32_t kVersion = 2;
+constexpr std::size_t kHeaderBytes = 16;
+constexpr std::size_t kHelloBytes = 88;
+constexpr std::size_t kMarkBytes = 16;
+constexpr std::size_t kMaxFrameBytes = 10496;  // the longest packet with all its headers
+constexpr std::size_t kMaxMessage = kHeaderBytes + kMaxFrameBytes;
+
+enum class Type : std::uint8_t { kHello = 1, kFrame = 2, kCarrier = 3, kKeepalive = 4, kBye = 5, kMark = 6 };
+
+// Flags of a frame.
+constexpr std::uint8_t kFrameCorrupt = 1;  // damaged on the way: the receiver finds a bad CRC
+
+enum class LinkLayer : std::uint8_t { kIb = 0, kEthernet = 1 };
+
+// What an end says of itself.
+struct Hello {
+  std::uint32_t version = kVersion;
+  LinkLayer link = LinkLayer::kIb;
+  bool carrier = true;         // it wants the link up
+  bool subnet_manager = true;  // IB: it has a built-in subnet manager
+  bool coupled = false;        // its time is to be the other end's
+  std::uint16_t lid = 0;       // IB: the LID it insists on; 0: takes what it gets
+  std::uint64_t node_guid = 0;
+  std::uint64_t instance = 0;  // random: tells an end that talks to itself
+  std::uint32_t mtu = 0;       // bytes
+  std::uint32_t rate = 0;      // Mb/s
+  std::int64_t latency = 0;    // of the cable, for what this end sends, ps
+  std::string name;
+};
+
+struct Mark {
+  std::int64_t at = 0;    // ps
+  std::int64_t next = 0;  // ps
+  bool wanted = false;
+};
+
+struct Message {
+  Type type{};
+  std::uint8_t flags = 0;
+  std::int64_t time = 0;  // ps
+  const std::uint8_t* body = nullptr;
+  std::size_t len = 0;
+};
+
+enum class Parsed : std::uint8_t { kMessage, kMore, kMalformed };
+
+// Takes the message at the start of `bytes`: kMessage with `used` bytes of it (body points into bytes), kMore
+// when it is not complete, kMalformed with the reason in `why`. `first`: nothing but a hello may come.
+Parsed parse(const std::uint8_t* bytes, std::size_t len, bool first, Message& out, std::size_t& used,
+             const char*& why);
+// The body of a hello that parse() took. False: a version that cannot be read further; `out.version` is set.
+bool parse_hello(const Message& message, Hello& out);
+
+// The body of a mark that parse() took.
+Mark parse_mark(const Message& message);
+
+void put_header(std::uint8_t* out, Type type, std::uint8_t flags, std::int64_t time, std::size_t body);
+// out: kHeaderBytes + kHelloBytes.
+void put_hello(std::uint8_t* out, const Hello& hello, std::int64_t time);
+// out: kHeaderBytes + kMarkBytes.
+void put_mark(std::uint8_t* out, const Mark& mark);
+
+}  // namespace hcasim::wire
+#endif
