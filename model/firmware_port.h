@@ -6,7 +6,11 @@
 
 #include <cstdint>
 
+#include "model/time.h"
+
 namespace hcasim {
+
+struct Packet;
 
 class FirmwarePort {
  public:
@@ -18,6 +22,11 @@ class FirmwarePort {
   virtual void function_reset() = 0;
   // A QP left its state by itself (error), or finished draining: for resource state that firmware tracks.
   virtual void qp_state_changed(std::uint32_t qpn) = 0;
+  // A datagram for QP 0 or 1 of the port. True: one of the card's own agents has taken it.
+  virtual bool take_mad(Time t, const Packet& packet) {
+    (void)t, (void)packet;
+    return false;
+  }
   // An invariant of the model is broken: report through health.synd, refuse commands.
   virtual void fatal(const char* what) noexcept = 0;
 

@@ -5,42 +5,12 @@
 #include <cstdio>
 #include <cstring>
 
-#include "model/port/traits.h"
 #include "model/prm/eqe.h"
 #include "model/prm/field.h"
 
 namespace hcasim {
 
 using traces::Point;
-
-namespace {
-
-constexpr std::uint32_t kMulticastQpn = 0xffffff;
-constexpr std::uint16_t kFullMember = 0x8000, kPkeyBase = 0x7fff;
-
-// The transport bits of BTH opcodes that a QP takes; 0xff: none.
-std::uint8_t transport_of(QpType type) {
-  switch (type) {
-    case QpType::kRc:
-      return prm::bth::kRc;
-    case QpType::kUc:
-      return prm::bth::kUc;
-    case QpType::kXrc:
-      return prm::bth::kXrc;
-    case QpType::kUd:
-    case QpType::kQp0:
-    case QpType::kQp1:
-      return prm::bth::kUd;
-    default:
-      return 0xff;
-  }
-}
-
-bool same_partition(std::uint16_t a, std::uint16_t b) {
-  return (a & kPkeyBase) == (b & kPkeyBase) && ((a | b) & kFullMember) != 0;
-}
-
-}  // namespace
 
 Hca::Hca(const sc_core::sc_module_name& name, const Profile& profile, HostPort& host, traces::Tracer& tracer)
     : sc_module(name),
@@ -54,13 +24,27 @@ Hca::Hca(const sc_core::sc_module_name& name, const Profile& profile, HostPort& 
       cqs_("cqs", profile_, dma_, eqs_, tracer, *this),
       tpt_(profile_),
       steering_(qps_),
+      sw_steering_(flows_),
       port_("port", profile_, tracer, *this),
       uar_(*this),
       requester_("requester", *this),
       responder_("responder", *this),
+      eth_rx_("eth_rx", *this),
+      tags_(*this),
+      cc_(*this, port_),
+      qos_(profile_.port.rate_gbps * 1000),
       scheduler_("scheduler", *this) {
   bar.register_b_transport(this, &Hca::transport);
+  port_.on_resume([this](Time t) { scheduler_.resume(t); });
+  port_.watch_backlog([this] { return std::max({dma_.up_free(), responder_.rx_free(), eth_rx_.rx_free()}); });
   port_.on_receive([this](Time t, PacketRef& packet) { receive(t, packet); });
+  port_.on_transmit([this](Time t, const Packet& p) { eth_rx_.sniff(t, FlowTableType::kSnifferTx, p); });
+  dma_.attach(Space::kSink, sink_);
+  dma_.attach(Space::kMemic, memic_);
+  tpt_.on_signature_error([this](Time t, std::uint32_t qpn, const Mkey& mkey, const SigError& e,
+                                 bool requester) { signature_error(t, qpn, mkey, e, requester); });
+  cqs_.on_failed([this](Time t, std::uint32_t cqn) { cq_failed(t, cqn); });
+  dma_.attach(Space::kSwIcm, sw_steering_.icm());
   dma_.on_write_error([this](Time t, WriteOwner owner) { write_refused(t, owner); });
 }
 
@@ -74,6 +58,8 @@ void Hca::bar_read(std::uint64_t offset, std::uint8_t* bytes, unsigned len) {
   }
   if (offset >= kInitSegSize) {
     std::memset(bytes, 0, len);  // UAR pages are write-only
+    if (offset >= Memic::kBase && (!Memic::covers(offset) || !memic_.load(offset, bytes, len)))
+      ++bad_accesses_;
     return;
   }
   for (unsigned done = 0; done < len;) {
@@ -89,6 +75,10 @@ void Hca::bar_read(std::uint64_t offset, std::uint8_t* bytes, unsigned len) {
 void Hca::bar_write(std::uint64_t offset, const std::uint8_t* bytes, unsigned len) {
   if (len == 0 || offset >= kBarSize || len > kBarSize - offset) {
     ++bad_accesses_;
+    return;
+  }
+  if (offset >= Memic::kBase) {
+    if (!Memic::covers(offset) || !memic_.store(offset, bytes, len)) ++bad_accesses_;
     return;
   }
   if (offset >= kInitSegSize) {
@@ -136,16 +126,25 @@ void Hca::clear() {
   scheduler_.clear();
   requester_.clear();
   responder_.clear();
+  tags_.clear();
   port_.reset();
   steering_.clear();
+  eth_rx_.clear();
+  cc_.reset();
+  eth_.clear();
+  flows_.clear();
+  sw_steering_.clear();
   uar_.clear();
   cqs_.clear();
   eqs_.clear();
   tpt_.clear();
+  memic_.clear();
+  page_faults_.clear();
   qps_.clear();
   qpc_cache_.clear();
   q_counters_ = {};
   bad_accesses_ = qp_errors_ = 0;
+  atomic_host_endian_ = false;
 }
 
 void Hca::reset() {
@@ -169,6 +168,7 @@ void Hca::model_fault(const char* where, const char* what) noexcept {
 void Hca::qp_changed(Qp& qp, QpState old) {
   const Time t = sim_now();
   qpc_cache_.invalidate(qp.qpn);
+  if (qp.state == QpState::kRst) CongestionControl::forget(qp);
   requester_.qp_changed(t, qp, old);
   responder_.qp_changed(t, qp, old);
 }
@@ -180,8 +180,30 @@ void Hca::qp_error(Time t, Qp& qp, std::uint8_t event_type) {
   traces::trace(tracer_, Point::kQpError, t, qp.qpn, 0u, qp.state, event_type);
   requester_.flush(t, qp);
   responder_.flush(t, qp);
+  if (qp.dctn != 0) return;  // one connection of a DC target: the target goes on
   if (firmware_) firmware_->qp_state_changed(qp.qpn);
-  if (event_type) eqs_.qp_event(t, event_type, qp.qpn);
+  if (event_type) eqs_.qp_event(t, event_type, qp.qpn, qp.type == QpType::kSq ? prm::kEvSq : prm::kEvQp);
+}
+
+void Hca::signature_error(Time t, std::uint32_t qpn, const Mkey& mkey, const SigError& e, bool requester) {
+  Qp* qp = qps_.find(qpn);
+  if (qp == nullptr) return;
+  traces::trace(tracer_, Point::kAccessErr, t, qpn, 0u, mkey.wire_key(), e.offset);
+  if (Cq* cq = cqs_.find(requester ? qp->scq : qp->rcq)) {
+    SignatureCompletion s;
+    s.mkey = mkey.wire_key();
+    s.memory = e.memory;
+    s.syndrome = e.syndrome;
+    s.expected = e.expected;
+    s.actual = e.actual;
+    s.offset = e.offset;
+    Completion c;
+    c.opcode = static_cast<std::uint8_t>(prm::CqeOp::kSigErr);
+    c.qpn = c.trace_qpn = qp->number();
+    c.signature = &s;
+    cqs_.post(t, *cq, c);
+  }
+  if (requester && qp->drain_sigerr) requester_.stop_behind(t, *qp);
 }
 
 void Hca::quiesce() { dma_.flush(); }
@@ -191,12 +213,26 @@ void Hca::port_changed(std::uint8_t eqe_subtype) {
   eqs_.port_event(sim_now(), eqe_subtype, 1);
 }
 
+// A queue whose completions have nowhere to go has failed too (IBTA 11.6.3.1: with the CQ, its QPs).
+void Hca::cq_failed(Time t, std::uint32_t cqn) {
+  const auto event = static_cast<std::uint8_t>(prm::EqeType::kWqCatas);
+  qps_.for_each_qp([&](Qp& qp) {
+    const bool sends = qp.has_sq && qp.scq == cqn, receives = (qp.has_rq || qp.use_srq) && qp.rcq == cqn;
+    if ((sends || receives) && qp.state != QpState::kInit && qp.type != QpType::kDct) qp_error(t, qp, event);
+  });
+  for (auto& entry : eth_.rqs)
+    if (entry.second.cqn == cqn) eth_rx_.rq_failed(t, entry.second);
+}
+
 void Hca::write_refused(Time t, WriteOwner owner) {
   switch (owner.kind) {
     case WriteOwner::kQp:
       if (Qp* qp = qps_.find(owner.number)) {
         qp_error(t, *qp, static_cast<std::uint8_t>(prm::EqeType::kWqCatas));
       }
+      break;
+    case WriteOwner::kRq:
+      if (Rq* rq = EthTable::find(eth_.rqs, owner.number)) eth_rx_.rq_failed(t, *rq);
       break;
     case WriteOwner::kCq:
       cqs_.write_refused(t, owner.number);
@@ -207,69 +243,6 @@ void Hca::write_refused(Time t, WriteOwner owner) {
     case WriteOwner::kFirmware:
     case WriteOwner::kNone:
       break;
-  }
-}
-
-// ---- Packets ----
-
-void Hca::receive(Time t, PacketRef& packet) {
-  if (dead_) return;
-  const Packet& p = *packet;
-  const prm::BthTraits& traits = traits_of(p.opcode);
-  if (!traits.valid) {
-    port_.drop(t, p, DropReason::kOpcode);
-    return;
-  }
-  if (p.dest_qpn == kMulticastQpn) {
-    const std::vector<std::uint32_t>* members =
-        p.has_grh && traits.deth ? steering_.multicast(p.dgid) : nullptr;
-    if (!members) {
-      port_.drop(t, p, DropReason::kNoGroup);
-      return;
-    }
-    // A copy: a receiver's error handling may end up in detaching.
-    const std::vector<std::uint32_t> list = *members;
-    for (const std::uint32_t qpn : list) {
-      PacketRef shared = packet;
-      if (Qp* qp = qps_.find(qpn)) deliver(t, *qp, shared);
-    }
-    return;
-  }
-  Qp* qp = steering_.unicast(p.dest_qpn);
-  if (!qp) {
-    port_.drop(t, p, DropReason::kNoQp);
-    return;
-  }
-  deliver(t, *qp, packet);
-}
-
-void Hca::deliver(Time t, Qp& qp, PacketRef& packet) {
-  const Packet& p = *packet;
-  if ((p.opcode & prm::bth::kTransportMask) != transport_of(qp.type)) {
-    port_.drop(t, p, DropReason::kNoQp);
-    return;
-  }
-  if (qp.state != QpState::kRtr && qp.state != QpState::kRts && qp.state != QpState::kSqd &&
-      qp.state != QpState::kSqErr) {
-    port_.drop(t, p, DropReason::kQpState);
-    return;
-  }
-  // IBTA 10.9.3: QP0 takes any P_Key, QP1 any of the port's table, others their own.
-  bool pkey = true;
-  if (qp.type == QpType::kQp1) {
-    pkey = port_.pkey_valid(p.pkey);
-  } else if (qp.type != QpType::kQp0) {
-    const std::size_t index = qp.path.pkey_index;
-    pkey = index < port_.pkeys.size() && same_partition(p.pkey, port_.pkeys[index]);
-  }
-  if (!pkey) {
-    port_.drop(t, p, DropReason::kPkey);
-    return;
-  }
-  if (traits_of(p.opcode).request) {
-    responder_.receive(t, qp, packet);
-  } else {
-    requester_.receive(t, qp, packet);
   }
 }
 

@@ -11,9 +11,12 @@
 #include <systemc>
 #include <tlm>
 
+#include "model/cc/congestion.h"
 #include "model/cq/cq.h"
+#include "model/ctx/eth.h"
 #include "model/ctx/qp.h"
 #include "model/eq/eq.h"
+#include "model/eth/rx.h"
 #include "model/firmware_port.h"
 #include "model/pcie/dma.h"
 #include "model/pcie/host_port.h"
@@ -21,18 +24,25 @@
 #include "model/profile.h"
 #include "model/req/requester.h"
 #include "model/resp/responder.h"
+#include "model/sched/qos.h"
 #include "model/sched/scheduler.h"
+#include "model/steer/flow.h"
 #include "model/steer/steer.h"
+#include "model/steer/sw_steering.h"
+#include "model/tm/tag_unit.h"
+#include "model/tpt/fault.h"
+#include "model/tpt/memic.h"
 #include "model/tpt/tpt.h"
 #include "model/uar/uar.h"
 #include "traces/tracer.h"
 
 namespace hcasim {
 
-constexpr std::uint64_t kBarSize = 16u << 20;
+constexpr std::uint64_t kBarSize = 32u << 20;
 constexpr std::uint64_t kInitSegSize = 0x3000;  // pages 0-2 of BAR0
 constexpr unsigned kUarPageSize = 4096;
 constexpr unsigned kFirstUarPage = 3;
+static_assert(Memic::kBase == std::uint64_t{Uar::kPages} * kUarPageSize && Memic::kEnd <= kBarSize);
 
 class Hca : public sc_core::sc_module, public FaultSink {
  public:
@@ -64,6 +74,8 @@ class Hca : public sc_core::sc_module, public FaultSink {
   void qp_error(Time t, Qp& qp, std::uint8_t event_type);
   // Nothing in flight touches memory any more through this mkey / QP / CQ when it returns.
   void quiesce();
+  // A packet of a transport's engine on its way to the port, through the RDMA tables of the transmit side.
+  void transmit(Time t, std::uint32_t qpn, PacketRef packet);
   // Async port event to the driver, after firmware changed port state; eqe_subtype: prm::kPortActive ...
   void port_changed(std::uint8_t eqe_subtype);
 
@@ -73,13 +85,22 @@ class Hca : public sc_core::sc_module, public FaultSink {
   EqUnit& eqs() { return eqs_; }
   CqUnit& cqs() { return cqs_; }
   Tpt& tpt() { return tpt_; }
+  Memic& memic() { return memic_; }
+  PageFaults& page_faults() { return page_faults_; }
   QpTable& qps() { return qps_; }
   Steering& steering() { return steering_; }
   Port& port() { return port_; }
+  EthTable& eth() { return eth_; }
+  FlowSteering& flows() { return flows_; }
+  SwSteering& sw_steering() { return sw_steering_; }
+  EthRx& eth_rx() { return eth_rx_; }
+  CongestionControl& cc() { return cc_; }
+  Qos& qos() { return qos_; }
   Uar& uar() { return uar_; }
   Scheduler& scheduler() { return scheduler_; }
   Requester& requester() { return requester_; }
   Responder& responder() { return responder_; }
+  TagUnit& tags() { return tags_; }
   HostPort& host() { return host_; }
   ContextCache& qpc_cache() { return qpc_cache_; }
 
@@ -90,7 +111,7 @@ class Hca : public sc_core::sc_module, public FaultSink {
                   implied_nak_seq_err = 0, local_ack_timeout_err = 0, req_remote_access_errors = 0,
                   req_remote_invalid_request = 0, req_cqe_error = 0, resp_cqe_error = 0,
                   req_cqe_flush_error = 0, resp_cqe_flush_error = 0, resp_local_length_error = 0,
-                  resp_remote_access_errors = 0;
+                  resp_remote_access_errors = 0, rx_dct_connect = 0;
   };
   QCounter& q_counter(std::uint8_t set) { return q_counters_[set]; }
 
@@ -98,12 +119,20 @@ class Hca : public sc_core::sc_module, public FaultSink {
   std::uint64_t qp_errors() const { return qp_errors_; }
   // A broken invariant was met (model_fault); reset() brings the HCA back.
   bool dead() const { return dead_; }
+  // What the requester gets back from an atomic of 8 bytes: in its host's order, or big-endian (atomic_caps.
+  // atomic_req_8B_endianness_mode).
+  void set_atomic_host_endian(bool host) { atomic_host_endian_ = host; }
+  bool atomic_host_endian() const { return atomic_host_endian_; }
   void model_fault(const char* where, const char* what) noexcept override;
 
  private:
   void receive(Time t, PacketRef& packet);
+  bool take_roce(Time t, PacketRef& packet);
+  bool steer_roce(Time t, PacketRef& packet);
   void deliver(Time t, Qp& qp, PacketRef& packet);
   void write_refused(Time t, WriteOwner owner);
+  void signature_error(Time t, std::uint32_t qpn, const Mkey& mkey, const SigError& e, bool requester);
+  void cq_failed(Time t, std::uint32_t cqn);
   void transport(tlm::tlm_generic_payload& payload, sc_core::sc_time& delay);
   void clear();
 
@@ -112,17 +141,28 @@ class Hca : public sc_core::sc_module, public FaultSink {
   traces::Tracer& tracer_;
   FirmwarePort* firmware_ = nullptr;
   bool dead_ = false;
+  bool atomic_host_endian_ = false;
   QpTable qps_;
   ContextCache qpc_cache_;
   Dma dma_;
+  Sink sink_;
+  Memic memic_;
   EqUnit eqs_;
   CqUnit cqs_;
   Tpt tpt_;
+  PageFaults page_faults_{*this};
   Steering steering_;
+  EthTable eth_;
+  FlowSteering flows_;
+  SwSteering sw_steering_;
   Port port_;
   Uar uar_;
   Requester requester_;
   Responder responder_;
+  EthRx eth_rx_;
+  TagUnit tags_;
+  CongestionControl cc_;
+  Qos qos_;
   Scheduler scheduler_;
   std::array<QCounter, 256> q_counters_{};
   std::uint64_t bad_accesses_ = 0, qp_errors_ = 0;

@@ -51,6 +51,7 @@ struct Profile {
     unsigned wqe_fetch_bytes = 512;   // one fetch reads at most this much of the SQ
     unsigned rwqe_prefetch = 8;       // receive WQEs read at a time
     unsigned burst_packets = 16;      // a QP's turn in the scheduler
+    unsigned dc_contexts = 4096;      // DC initiators that all DC targets together can serve at a time
     unsigned inflight_packets = 256;  // unacknowledged packets of a QP
     unsigned ack_every = 32;          // AckReq at least every so many packets of a message
     Time ack_coalesce = from_ns(40);  // ACKs of a QP due within this are one
@@ -70,6 +71,9 @@ struct Profile {
     unsigned ib_link_speed = 0x20;    // PTYS encoding: bit 5 = EDR
     unsigned max_mtu = 4096;          // bytes
     unsigned tx_backlog_packets = 8;  // packets queued before the scheduler waits for the port
+    // Backlog of the receive side, as time to work it off, that makes the port send pause frames, if they are
+    // on, and to which it must fall before the other side may go on.
+    Time rx_xoff = from_ns(10000), rx_xon = from_ns(5000);
   } port;
 
   struct Firmware {

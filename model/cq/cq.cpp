@@ -2,9 +2,11 @@
 #include "model/cq/cq.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "model/prm/cqe.h"
 #include "model/prm/eqe.h"
+#include "model/prm/signature.h"
 
 namespace hcasim {
 
@@ -13,6 +15,21 @@ using traces::Point;
 namespace {
 constexpr std::uint32_t kIndexMask = 0xffffff;  // consumer indices on the bus have 24 bits
 constexpr std::uint32_t kCqnEnd = 1u << 24;
+
+void lay_out(prm::Cqe& cqe, const SignatureCompletion& s, std::uint32_t qpn) {
+  prm::SigErrCqe e{};
+  e.expected_trans_sig = static_cast<std::uint32_t>(s.expected >> 32);
+  e.actual_trans_sig = static_cast<std::uint32_t>(s.actual >> 32);
+  e.expected_ref_tag = static_cast<std::uint32_t>(s.expected);
+  e.actual_ref_tag = static_cast<std::uint32_t>(s.actual);
+  e.syndrome = s.syndrome;
+  e.domain = s.memory ? 1 : 0;
+  e.mkey = s.mkey;
+  e.offset = s.offset;
+  e.qpn = qpn & 0xffffff;
+  e.op_own = cqe.op_own;
+  std::memcpy(&cqe, &e, sizeof cqe);
+}
 
 bool is_error(std::uint8_t opcode) {
   return opcode == static_cast<std::uint8_t>(prm::CqeOp::kReqErr) ||
@@ -29,7 +46,15 @@ CqUnit::CqUnit(const sc_core::sc_module_name& name, const Profile& profile, Dma&
       tracer_(tracer),
       cache_(profile.cache.cqc, profile.cache.ways),
       periods_(
-          "periods", [this](Time due, const Period& p) { on_period(due, p); }, faults) {}
+          "periods", [this](Time due, const Period& p) { on_period(due, p); }, faults),
+      blocks_(
+          "blocks", [this](Time due, const Period& p) { on_block(due, p); }, faults),
+      failures_(
+          "failures",
+          [this](Time due, const Period& p) {
+            if (failed_ && find(p.cqn)) failed_(due, p.cqn);
+          },
+          faults) {}
 
 Cq* CqUnit::create(std::uint32_t cqn) {
   if (cqn >= kCqnEnd) return nullptr;
@@ -44,7 +69,9 @@ Cq* CqUnit::create(std::uint32_t cqn) {
 Cq* CqUnit::find(std::uint32_t cqn) { return cqn < table_.size() ? table_[cqn].get() : nullptr; }
 
 bool CqUnit::destroy(std::uint32_t cqn) {
-  if (!find(cqn)) return false;
+  Cq* cq = find(cqn);
+  if (!cq) return false;
+  settle(sim_now(), *cq);
   dma_.flush();
   table_[cqn].reset();
   cache_.invalidate(cqn);
@@ -58,7 +85,9 @@ void CqUnit::clear() {
   cache_.clear();
   unit_.clear();
   periods_.clear();
-  completions_ = overruns_ = 0;
+  blocks_.clear();
+  failures_.clear();
+  completions_ = overruns_ = compressed_ = 0;
 }
 
 // Takes notice of a consumer index (24 bits). One beyond the producer is none.
@@ -79,25 +108,47 @@ void CqUnit::trace_consumed(Time t, Cq& cq, std::uint32_t consumer) {
 // The doorbell record is read only when the index known so far says "full".
 bool CqUnit::has_room(Time t, Cq& cq) {
   const std::uint32_t size = 1u << cq.log_size;
-  if (cq.overrun_ignore || cq.producer - cq.consumer < size) return true;
+  if (cq.overrun_ignore || cq.producer + cq.held() - cq.consumer < size) return true;
   prm::be32 ci;
   if (!dma_.read(t, cq.dbr_addr, &ci, sizeof ci).ok) return false;
   consumed(t, cq, ci & kIndexMask);
-  return cq.producer - cq.consumer < size;
+  return cq.producer + cq.held() - cq.consumer < size;
 }
 
-bool CqUnit::write(Time t, Cq& cq, prm::Cqe& cqe, bool group, Time& visible) {
+std::uint32_t CqUnit::inline_room(const Cq& cq, prm::InlineScatter want) {
+  if (want == prm::InlineScatter::k32) return cq.cqe_size == 64 ? prm::Cqe::kInline32 : 0;
+  if (want == prm::InlineScatter::k64) return cq.cqe_size == 128 ? prm::Cqe::kInline64 : 0;
+  return 0;
+}
+
+bool CqUnit::write(Time t, Cq& cq, prm::Cqe& cqe, const std::uint8_t* head, bool group, Time& visible) {
   const std::uint32_t size = 1u << cq.log_size;
   cqe.op_own = static_cast<std::uint8_t>(cqe.op_own | (cq.producer >> cq.log_size & 1));
   std::uint64_t addr = 0, run = 0;
   // A 128-byte entry's CQE is its second half.
   const std::uint64_t offset =
       static_cast<std::uint64_t>(cq.producer & (size - 1)) * cq.cqe_size + (cq.cqe_size - sizeof cqe);
+  const WriteOwner owner{WriteOwner::kCq, cq.cqn};
+  if (head) {  // may lie in another page: buffers are aligned to 64 bytes
+    if (!cq.ring.locate(offset - sizeof cqe, addr, run) || run < sizeof cqe) {
+      fail(t, cq, prm::EqeCqErr::kAccess);
+      return false;
+    }
+    if (run >= 2 * sizeof cqe) {
+      std::uint8_t entry[2 * sizeof cqe];
+      std::memcpy(entry, head, sizeof cqe);
+      std::memcpy(entry + sizeof cqe, &cqe, sizeof cqe);
+      visible = dma_.post_write(t, addr, entry, sizeof entry, owner, group);
+      ++cq.producer;
+      return true;
+    }
+    dma_.post_write(t, addr, head, sizeof cqe, owner, true);
+  }
   if (!cq.ring.locate(offset, addr, run) || run < sizeof cqe) {
     fail(t, cq, prm::EqeCqErr::kAccess);
     return false;
   }
-  visible = dma_.post_write(t, addr, &cqe, sizeof cqe, {WriteOwner::kCq, cq.cqn}, group);
+  visible = dma_.post_write(t, addr, &cqe, sizeof cqe, owner, group);
   ++cq.producer;
   return true;
 }
@@ -106,6 +157,7 @@ Time CqUnit::post(Time t, Cq& cq, const Completion& c) {
   if (cq.error) return t;
   if (!has_room(t, cq)) {
     ++overruns_;
+    close_block(t, cq);
     traces::trace(tracer_, Point::kCqOverrun, t, cq.cqn, cq.producer, cq.consumer);
     fail(t, cq, prm::EqeCqErr::kOverrun);
     return t;
@@ -133,27 +185,88 @@ Time CqUnit::post(Time t, Cq& cq, const Completion& c) {
     cqe.flags_rqpn = c.flags_rqpn;
     cqe.imm_inval_pkey = c.imm;
     cqe.byte_cnt = c.byte_cnt;
+    if (c.has_vlan) {
+      cqe.l4_l3_hdr_type = prm::Cqe::kVlanPresent;
+      cqe.vlan_info = c.vlan;
+    }
+    if (const FrameCompletion* f = c.frame) {
+      cqe.tls_outer_l3_tunneled = f->tunneled;
+      cqe.wqe_id = f->wqe_id;
+      cqe.rss_hash_result = f->rss_hash;
+      cqe.rss_hash_type = f->rss_type;
+      cqe.check_sum = f->check_sum;
+      cqe.hds_ip_ext = f->ok;
+      cqe.l4_l3_hdr_type = f->header_type;
+      cqe.vlan_info = f->vlan;
+      cqe.sop_drop_qpn = f->flow_tag & 0xffffff;
+    }
     cqe.timestamp = static_cast<std::uint64_t>(done) / 1000;  // internal timer: 1 GHz
   }
+  if (c.tm_op != 0) {
+    cqe.app = prm::Cqe::kAppTagMatching;
+    cqe.app_op = c.tm_op;
+    cqe.app_info = c.tm_index;
+    if (c.tm_head_len)
+      std::memcpy(static_cast<void*>(&cqe), c.tm_head,
+                  std::min<std::size_t>(c.tm_head_len, sizeof(prm::Tmh)));
+  }
+  if (cq.block) {
+    if (hold(done, cq, c, cqe)) return done;
+    close_block(done, cq);
+    if (cq.error) return t;
+  }
+  // Inline data: in the first half of a 128-byte entry, or over the first 32 bytes of a 64-byte one.
+  std::uint8_t first[sizeof cqe] = {};
+  const std::uint8_t* head = cq.cqe_size == 128 && cq.padded ? first : nullptr;
+  if (c.inline_len != 0 && !error) {
+    if (cq.cqe_size == 128) {
+      std::memcpy(first, c.inline_data, std::min<std::size_t>(c.inline_len, sizeof first));
+      head = first;
+      cqe.op_own |= prm::Cqe::kFormatInline64;
+    } else {
+      std::memcpy(static_cast<void*>(&cqe), c.inline_data,
+                  std::min<std::size_t>(c.inline_len, prm::Cqe::kInline32));
+      cqe.op_own |= prm::Cqe::kFormatInline32;
+    }
+  }
 
-  // Does this CQE raise an event now? Then it is written together with the EQE.
-  ++cq.moderated;
-  const bool counts = cq.armed && (!cq.armed_solicited || c.solicited || error);
-  const bool moderate = cq.period_us && cq.max_count > 1;
-  const bool fire = counts && (!moderate || cq.moderated >= cq.max_count);
+  if (c.signature) lay_out(cqe, *c.signature, c.qpn);
 
+  bool counts = false;
+  const bool fire = fires(cq, 1, c.solicited || error, counts);
   Time visible = t;
-  if (!write(done, cq, cqe, fire, visible)) return t;
+  if (!write(done, cq, cqe, head, fire, visible)) return t;
+  trace_written(visible, cq, cq.producer - 1, cqe, c.trace_qpn ? c.trace_qpn : c.qpn, c.wqe_serial);
+  written(done, cq, c.solicited || error, counts, fire);
+  return visible;
+}
+
+// A CQE that raises an event now is written together with the EQE.
+bool CqUnit::fires(Cq& cq, std::uint32_t n, bool solicited, bool& counts) {
+  cq.moderated += n;
+  counts = cq.armed && (!cq.armed_solicited || solicited);
+  const bool moderate = cq.period_us && cq.max_count > 1;
+  return counts && (!moderate || cq.moderated >= cq.max_count);
+}
+
+void CqUnit::trace_written(Time t, const Cq& cq, std::uint32_t index, const prm::Cqe& cqe,
+                           std::uint32_t trace_qpn, std::uint32_t serial) {
   ++completions_;
-  if (c.solicited || error) {
+  const bool error = is_error(static_cast<std::uint8_t>(cqe.opcode()));
+  const std::uint8_t syndrome = error ? reinterpret_cast<const prm::ErrCqe&>(cqe).syndrome : 0;
+  const std::uint32_t byte_cnt = error ? 0 : static_cast<std::uint32_t>(cqe.byte_cnt);
+  traces::trace(tracer_, Point::kCqeWritten, t, trace_qpn, serial,
+                static_cast<std::uint64_t>(cq.cqn) | static_cast<std::uint64_t>(cqe.opcode()) << 24 |
+                    static_cast<std::uint64_t>(syndrome) << 32 |
+                    static_cast<std::uint64_t>(static_cast<std::uint16_t>(cqe.wqe_counter)) << 48,
+                index | static_cast<std::uint64_t>(byte_cnt) << 32);
+}
+
+void CqUnit::written(Time t, Cq& cq, bool solicited, bool counts, bool fire) {
+  if (solicited) {
     cq.any_solicited = true;
     cq.solicited_end = cq.producer;
   }
-  traces::trace(tracer_, Point::kCqeWritten, visible, c.trace_qpn ? c.trace_qpn : c.qpn, c.wqe_serial,
-                static_cast<std::uint64_t>(cq.cqn) | static_cast<std::uint64_t>(c.opcode) << 24 |
-                    static_cast<std::uint64_t>(c.syndrome) << 32 |
-                    static_cast<std::uint64_t>(c.wqe_counter) << 48,
-                (cq.producer - 1) | static_cast<std::uint64_t>(c.byte_cnt) << 32);
   if (tracer_.enabled()) {
     // A driver that polls tells its index in the record alone. Looked at beside simulated time, so that a
     // traced run is the same run.
@@ -164,12 +277,11 @@ Time CqUnit::post(Time t, Cq& cq, const Completion& c) {
     }
   }
   if (fire) {
-    event(done, cq);
+    event(t, cq);
   } else if (counts && !cq.timer) {
     cq.timer = ++serial_;
-    periods_.push(done + static_cast<Time>(cq.period_us) * 1000000, Period{cq.cqn, cq.timer});
+    periods_.push(t + static_cast<Time>(cq.period_us) * 1000000, Period{cq.cqn, cq.timer});
   }
-  return visible;
 }
 
 Time CqUnit::event(Time t, Cq& cq) {
@@ -189,9 +301,11 @@ void CqUnit::on_period(Time due, const Period& period) {
 }
 
 void CqUnit::fail(Time t, Cq& cq, std::uint8_t syndrome) {
+  if (cq.error) return;
   cq.error = true;
   cq.armed = false;
   eqs_.cq_error(t, cq.cqn, syndrome);
+  failures_.push(std::max(t, sim_now()), Period{cq.cqn, 0});
 }
 
 void CqUnit::write_refused(Time t, std::uint32_t cqn) {
@@ -202,6 +316,8 @@ void CqUnit::write_refused(Time t, std::uint32_t cqn) {
 bool CqUnit::arm(Time t, std::uint32_t cqn, std::uint32_t arm_word) {
   Cq* cq = find(cqn);
   if (!cq) return false;
+  if (cq->error) return true;
+  close_block(t, *cq);
   if (cq->error) return true;
   const std::uint32_t ci = arm_word & kIndexMask;
   const bool solicited_only = (arm_word & prm::CqDoorbell::kSolicitedOnly) != 0;
@@ -224,6 +340,7 @@ bool CqUnit::arm(Time t, std::uint32_t cqn, std::uint32_t arm_word) {
 }
 
 bool CqUnit::resize(Time t, Cq& cq, GuestRing ring, unsigned log_size) {
+  close_block(t, cq);
   if (cq.error) return false;
   prm::be32 ci;
   if (dma_.read(t, cq.dbr_addr, &ci, sizeof ci).ok) consumed(t, cq, ci & kIndexMask);
@@ -232,7 +349,7 @@ bool CqUnit::resize(Time t, Cq& cq, GuestRing ring, unsigned log_size) {
   prm::Cqe cqe{};
   cqe.op_own = static_cast<std::uint8_t>(static_cast<unsigned>(prm::CqeOp::kResize) << 4);
   Time visible = t;
-  if (!write(t, cq, cqe, false, visible)) return false;
+  if (!write(t, cq, cqe, nullptr, false, visible)) return false;
   // The driver looks for the RESIZE CQE when the command completes.
   dma_.flush();
   cq.ring = std::move(ring);

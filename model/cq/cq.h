@@ -4,6 +4,7 @@
 #define HCASIM_MODEL_CQ_CQ_H
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -12,20 +13,32 @@
 #include "model/eq/eq.h"
 #include "model/occupancy.h"
 #include "model/pcie/dma.h"
+#include "model/prm/cqe.h"
 #include "model/timed_queue.h"
 
 namespace hcasim {
 
-namespace prm {
-struct Cqe;
-}
+// CQEs of received frames that wait to be written as one block: a title and mini CQEs (cqc.cqe_comp_en).
+struct CqeBlock {
+  prm::MiniFormat format{};
+  prm::Cqe title{};  // the first of them, whole
+  struct One {
+    std::uint32_t hash, byte_cnt;
+    std::uint16_t check_sum, counter;
+    std::uint32_t trace_qpn, wqe_serial;
+  };
+  std::vector<One> cqes;
+  bool solicited = false;
+  std::uint64_t serial = 0;  // of the block that is open
+};
 
 struct Cq {
   std::uint32_t cqn = 0;
   GuestRing ring;
-  unsigned log_size = 0;        // CQEs
-  unsigned cqe_size = 64;       // bytes: 64 or 128
-  std::uint32_t eqn = 0;        // cqc.c_eqn_or_apu_element
+  unsigned log_size = 0;   // CQEs
+  unsigned cqe_size = 64;  // bytes: 64 or 128
+  bool padded = false;     // cqc.cqe_sz 2: all 128 bytes are written, whether the first half is used or not
+  std::uint32_t eqn = 0;   // cqc.c_eqn_or_apu_element
   std::uint64_t dbr_addr = 0;   // +0 consumer index, +4 arm word
   bool overrun_ignore = false;  // cqc.oi
   unsigned period_us = 0;       // moderation: cqc.cq_period, cq_max_count; 0 = off
@@ -40,6 +53,29 @@ struct Cq {
   std::uint32_t solicited_end = 0;  // ... and the producer count behind the last one
   std::uint32_t traced = 0;         // consumer index last written to the trace
   std::uint64_t timer = 0;          // moderation period running: its serial number; 0 = none
+  std::unique_ptr<CqeBlock> block;  // compression, if it is on
+  std::uint32_t held() const { return block ? static_cast<std::uint32_t>(block->cqes.size()) : 0; }
+};
+
+// What a CQE tells of a received frame.
+struct FrameCompletion {
+  std::uint16_t wqe_id = 0;  // striding: index of the WQE; wqe_counter is the stride's
+  std::uint32_t rss_hash = 0;
+  std::uint8_t rss_type = 0;  // [1:0] source IP, [3:2] destination IP: 1 IPv4, 2 IPv6; [5:4], [7:6] ports
+  std::uint16_t check_sum = 0;
+  std::uint8_t ok = 0;           // Cqe::kL2Ok ...
+  std::uint8_t header_type = 0;  // l4_l3_hdr_type
+  std::uint16_t vlan = 0;
+  bool tunneled = false;
+  std::uint32_t flow_tag = 0;
+};
+
+// What a CQE tells of a signature error.
+struct SignatureCompletion {
+  std::uint32_t mkey = 0;
+  bool memory = false;  // the domain: memory or wire
+  std::uint16_t syndrome = 0;
+  std::uint64_t expected = 0, actual = 0, offset = 0;
 };
 
 // A CQE's content, in host order; the unit lays it out (model/prm/cqe.h).
@@ -53,10 +89,22 @@ struct Completion {
   std::uint32_t imm = 0;  // immediate, invalidated rkey (host order), or pkey for GSI
   bool solicited = false;
   std::uint16_t slid = 0;
-  std::uint32_t flags_rqpn = 0;  // UD: source QP, sl, GRH flag
+  std::uint32_t flags_rqpn = 0;  // UD: source QP, sl or RoCE's header type, GRH flag
+  bool has_vlan = false;         // UD on RoCE: the packet had a tag
+  std::uint16_t vlan = 0;
   std::uint8_t ml_path = 0;
   std::uint8_t syndrome = 0;  // error CQEs
   std::uint8_t vendor_syndrome = 0;
+  const FrameCompletion* frame = nullptr;          // not kept
+  const SignatureCompletion* signature = nullptr;  // likewise
+  // Data that lies in the CQE instead of the buffers: up to inline_room() bytes. Not kept.
+  const std::uint8_t* inline_data = nullptr;
+  std::uint32_t inline_len = 0;
+  // Tag matching: TmOp (0: none), entry of the list; what lies in the CQE's first bytes, up to 16. Not kept.
+  std::uint8_t tm_op = 0;
+  std::uint16_t tm_index = 0;
+  const std::uint8_t* tm_head = nullptr;
+  std::uint32_t tm_head_len = 0;
   // Trace correlation (requester's QPN and WQE serial).
   std::uint32_t trace_qpn = 0, wqe_serial = 0;
 };
@@ -75,6 +123,15 @@ class CqUnit : public sc_core::sc_module {
   // Writes a CQE that is complete at t, then the event if armed. Returns when it is visible. Behind it in the
   // DMA queue lies everything posted before (payload first). A full CQ: overrun, CQ error event, as hardware.
   Time post(Time t, Cq& cq, const Completion& c);
+  // How many bytes a CQE of this queue carries for a QP that asks for `want` (qpc.cs_res, low half of
+  // cs_req).
+  static std::uint32_t inline_room(const Cq& cq, prm::InlineScatter want);
+
+  // Writes what compression has held back.
+  void settle(Time t, Cq& cq) { close_block(t, cq); }
+  // Compression: the most CQEs of one block, and how long the first of them is held.
+  static constexpr unsigned kMaxBlock = 64;
+  static constexpr Time kBlockTime = from_ns(1000);
 
   // UAR +0x20: arm word (cmd and sn in [31:24], ci [23:0]) and cqn. False: no such CQ.
   bool arm(Time t, std::uint32_t cqn, std::uint32_t arm_word);
@@ -83,11 +140,16 @@ class CqUnit : public sc_core::sc_module {
   // the old ring has no room for it or the unconsumed CQEs exceed the new size.
   bool resize(Time t, Cq& cq, GuestRing ring, unsigned log_size);
 
+  // A CQ has failed: told from a process of this unit's own, when no engine is at work on a queue.
+  using Failed = std::function<void(Time, std::uint32_t cqn)>;
+  void on_failed(Failed handler) { failed_ = std::move(handler); }
+
   // The host refused to take a CQE: no further one is written, CQ error event.
   void write_refused(Time t, std::uint32_t cqn);
 
   std::uint64_t completions() const { return completions_; }
   std::uint64_t overruns() const { return overruns_; }
+  std::uint64_t compressed() const { return compressed_; }  // CQEs that were parts of blocks
 
  private:
   struct Period {
@@ -98,8 +160,20 @@ class CqUnit : public sc_core::sc_module {
   void consumed(Time t, Cq& cq, std::uint32_t ci);
   void trace_consumed(Time t, Cq& cq, std::uint32_t consumer);
   // Writes a CQE laid out but for its owner bit; false: the CQ is broken.
-  bool write(Time t, Cq& cq, prm::Cqe& cqe, bool group, Time& visible);
+  // `head`: the entry's first half, null if nothing is to be written there.
+  bool write(Time t, Cq& cq, prm::Cqe& cqe, const std::uint8_t* head, bool group, Time& visible);
   Time event(Time t, Cq& cq);
+  // Whether n CQEs that are about to be written raise an event, and what follows when they are.
+  bool fires(Cq& cq, std::uint32_t n, bool solicited, bool& counts);
+  void written(Time t, Cq& cq, bool solicited, bool counts, bool fire);
+  void trace_written(Time t, const Cq& cq, std::uint32_t index, const prm::Cqe& cqe, std::uint32_t trace_qpn,
+                     std::uint32_t serial);
+
+  // compress.cpp
+  bool hold(Time t, Cq& cq, const Completion& c, const prm::Cqe& cqe);
+  void close_block(Time t, Cq& cq);
+  bool write_slot(Time t, Cq& cq, std::uint32_t index, const void* bytes, bool group, Time& visible);
+  void on_block(Time due, const Period& block);
   void fail(Time t, Cq& cq, std::uint8_t syndrome);
   void on_period(Time due, const Period& period);
 
@@ -112,8 +186,11 @@ class CqUnit : public sc_core::sc_module {
   ContextCache cache_;
   Occupancy unit_;
   std::uint64_t serial_ = 0;
-  std::uint64_t completions_ = 0, overruns_ = 0;
+  std::uint64_t completions_ = 0, overruns_ = 0, compressed_ = 0;
   TimedQueue<Period> periods_;
+  TimedQueue<Period> blocks_;
+  TimedQueue<Period> failures_;
+  Failed failed_;
 };
 
 }  // namespace hcasim

@@ -31,5 +31,11 @@ struct GuestRing {
   }
 };
 
+// WQEs of a ring that were read ahead of their use.
+struct ReadAhead {
+  std::vector<std::uint8_t> bytes;
+  std::uint16_t first = 0, count = 0;  // WQEs, `first` counted as their queue counts, free-running
+};
+
 }  // namespace hcasim
 #endif

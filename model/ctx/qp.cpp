@@ -47,6 +47,7 @@ void QpTable::clear() {
   qps_.clear();
   srqs_.clear();
   qp_count_ = srq_count_ = 0;
+  dc_contexts_.clear();
 }
 
 }  // namespace hcasim

@@ -7,13 +7,19 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
+#include <tuple>
 #include <vector>
 
+#include "model/cc/flow.h"
 #include "model/ctx/guest_ring.h"
 #include "model/port/packet.h"
+#include "model/prm/cqe.h"
 #include "model/req/requester_state.h"
 #include "model/resp/responder_state.h"
+#include "model/sched/rate_clock.h"
+#include "model/tm/tag_list.h"
 
 namespace hcasim {
 
@@ -29,8 +35,35 @@ enum class QpType : std::uint8_t {
   kQp0 = 7,
   kQp1 = 8,
   kRawEthertype = 9,
-  kRegUmr = 0xc
+  kRegUmr = 0xc,
+  kSq = 0x40  // not of the PRM: a send queue of its own (sqc), for frames; receives nothing
 };
+constexpr bool sends_datagrams(QpType t) {
+  return t == QpType::kUd || t == QpType::kQp0 || t == QpType::kQp1;
+}
+// Acknowledged and retried, with reads and atomics (IBTA 9.7; XRC: annex A14).
+constexpr bool is_dc(QpType t) { return t == QpType::kDci || t == QpType::kDct; }
+constexpr bool is_reliable(QpType t) { return t == QpType::kRc || t == QpType::kXrc || is_dc(t); }
+// The transport bits of a QP's BTH opcodes; 0xff: it has no packets of a transport.
+constexpr std::uint8_t transport_bits(QpType t) {
+  switch (t) {
+    case QpType::kRc:
+      return prm::bth::kRc;
+    case QpType::kUc:
+      return prm::bth::kUc;
+    case QpType::kXrc:
+      return prm::bth::kXrc;
+    case QpType::kDci:
+    case QpType::kDct:
+      return prm::bth::kDc;
+    case QpType::kUd:
+    case QpType::kQp0:
+    case QpType::kQp1:
+      return prm::bth::kUd;
+    default:
+      return 0xff;
+  }
+}
 // qpc.state
 enum class QpState : std::uint8_t { kRst = 0, kInit = 1, kRtr = 2, kRts = 3, kSqErr = 4, kSqd = 5, kErr = 6 };
 
@@ -45,6 +78,11 @@ struct AddressPath {
   std::uint8_t stat_rate = 0, hop_limit = 0, tclass = 0, sl = 0, port = 1;
   std::uint32_t flow_label = 0;
   std::array<std::uint8_t, 16> rgid{};
+  // RoCE
+  std::array<std::uint8_t, 6> rmac{};
+  std::uint16_t udp_sport = 0;  // 0: made from the QP numbers
+  std::uint8_t eth_prio = 0, dscp = 0;
+  bool force_loopback = false;  // ads.fl: packets stay inside this HCA, whatever their address
 };
 
 // Shared receive queue: RMP or XRC SRQ. A linked list of WQEs (next_wqe_index in each WQE's next segment).
@@ -65,6 +103,11 @@ struct Srq {
   std::uint32_t limit = 0;     // armed SRQ limit (lwm); 0 = not armed
   bool error = false;
   std::uint32_t refs = 0;  // QPs attached
+  // XRQ: has its CQ, like an XRC SRQ. tags: the matching list, if it has one.
+  bool xrq = false;
+  bool rendezvous = false;  // xrqc.offload: the HCA fetches the data
+  std::unique_ptr<TagList> tags;
+  bool has_cq() const { return xrc || xrq; }
 };
 
 struct Qp {
@@ -100,18 +143,88 @@ struct Qp {
   bool reserved_lkey = false;  // qpc.rlky
   std::uint8_t counter_set = 0;
   bool sq_signal_all = false;
-  bool sqd_event = false;  // an SQ drained event is due when draining ends
-  bool draining = false;   // SQD asked for, sends in flight remain
+  bool block_own_multicast = false;       // qpc.block_lb_mc
+  bool drain_sigerr = false;              // a signature error of a send WQE drains the SQ
+  bool rendezvous = false;                // qpc.offload_type: the send queue is the tag-matching unit's
+  prm::InlineScatter cs_req{}, cs_res{};  // small READ and atomic results, small receives: into the CQE
+  bool sqd_event = false;                 // an SQ drained event is due when draining ends
+  // SQs (type kSq)
+  std::uint32_t tis = 0;               // sqc.tis_num_0
+  std::uint32_t transport_domain = 0;  // of the TIS
+  bool flush_in_error = false;         // sqc.flush_in_error_en
+  bool draining = false;               // SQD asked for, sends in flight remain
+
+  // DC target: what a DCT has itself ...
+  std::uint64_t dc_key = 0;
+  std::uint32_t dc_key_violations = 0;
+  bool dc_key_armed = true;  // the next violation raises an event
+  // ... and what a responder context has that serves one of its initiators (DcContexts).
+  std::uint32_t dctn = 0;
+  std::uint8_t dc_session = 0;     // also a DCI's
+  std::uint32_t dc_first_psn = 0;  // where the connection began
+  bool dc_closed = false;
+  Time dc_last_used = 0;
+
+  // The number that completions and events name.
+  std::uint32_t number() const { return dctn != 0 ? dctn : qpn; }
 
   RequesterState req;
   ResponderState resp;
+  CcFlow cc;
+  QpQos qos;
+};
+
+// The PD that a remote key is checked against: of the SRQ that the request names, on XRC (IBTA A14).
+inline std::uint32_t rights_pd(const Qp& qp) { return qp.type == QpType::kXrc ? qp.resp.xrc_pd : qp.pd; }
+
+// Responder contexts of DC targets: one for each initiator that is connected, made when it connects. An
+// initiator is known by its address and QPN. Numbers lie above those of QPs, so that the engines' queues take
+// them as such.
+class DcContexts {
+ public:
+  static constexpr std::uint32_t kFirst = 1u << 24;
+  using Address = std::array<std::uint8_t, 16>;
+
+  Qp* find(std::uint32_t number) {
+    const std::uint32_t i = number - kFirst;
+    return i < contexts_.size() ? contexts_[i].get() : nullptr;
+  }
+  Qp* find(std::uint32_t dctn, std::uint32_t initiator, const Address& from);
+  // Null: `limit` contexts are in use and none of them is idle at t.
+  Qp* create(Time t, std::size_t limit, std::uint32_t dctn, std::uint32_t initiator, const Address& from);
+  void remove_all_of(std::uint32_t dctn);
+  void clear();
+  std::size_t count() const { return index_.size(); }
+  template <class F>
+  void for_each(F f) {
+    for (auto& c : contexts_)
+      if (c) f(*c);
+  }
+
+ private:
+  struct Key {
+    std::uint32_t dctn, initiator;
+    Address from;
+    bool operator<(const Key& o) const {
+      return std::tie(dctn, initiator, from) < std::tie(o.dctn, o.initiator, o.from);
+    }
+  };
+  bool reclaim(Time t);
+
+  std::vector<std::unique_ptr<Qp>> contexts_;
+  std::vector<std::uint32_t> free_;
+  std::map<Key, std::uint32_t> index_;
 };
 
 // All QPs and SRQs by number.
 class QpTable {
  public:
   Qp* create(std::uint32_t qpn);  // null when taken or beyond 24 bits
-  Qp* find(std::uint32_t qpn) { return qpn < qps_.size() ? qps_[qpn].get() : nullptr; }
+  // Also of a DC responder context, by its own number.
+  Qp* find(std::uint32_t qpn) {
+    return qpn < qps_.size() ? qps_[qpn].get() : qpn >= DcContexts::kFirst ? dc_contexts_.find(qpn) : nullptr;
+  }
+  DcContexts& dc_contexts() { return dc_contexts_; }
   bool destroy(std::uint32_t qpn);
   Srq* create_srq(std::uint32_t srqn);
   Srq* find_srq(std::uint32_t srqn) { return srqn < srqs_.size() ? srqs_[srqn].get() : nullptr; }
@@ -123,12 +236,14 @@ class QpTable {
   void for_each_qp(F f) {
     for (auto& q : qps_)
       if (q) f(*q);
+    dc_contexts_.for_each(f);
   }
 
  private:
   std::vector<std::unique_ptr<Qp>> qps_;
   std::vector<std::unique_ptr<Srq>> srqs_;
   std::size_t qp_count_ = 0, srq_count_ = 0;
+  DcContexts dc_contexts_;
 };
 
 }  // namespace hcasim

@@ -79,6 +79,13 @@ Time EqUnit::post(Time t, std::uint8_t type, std::uint8_t subtype, const void* d
   return visible;
 }
 
+bool EqUnit::listening(std::uint8_t type) const {
+  return std::any_of(table_.begin(), table_.end(), [type](const auto& eq) {
+    return eq && (eq->mask[type / 64u] >> type % 64u & 1) && !eq->overrun &&
+           (eq->overrun_ignore || eq->producer - eq->consumer < 1u << eq->log_size);
+  });
+}
+
 Time EqUnit::to_eq(Time t, std::uint32_t eqn, std::uint8_t type, std::uint8_t subtype, const void* data,
                    std::size_t len) {
   Eq* eq = find(eqn);
@@ -114,9 +121,9 @@ Time EqUnit::to_eq(Time t, std::uint32_t eqn, std::uint8_t type, std::uint8_t su
   return visible;
 }
 
-Time EqUnit::qp_event(Time t, std::uint8_t type, std::uint32_t qpn) {
+Time EqUnit::qp_event(Time t, std::uint8_t type, std::uint32_t qpn, std::uint8_t queue) {
   prm::EqeQpSrq data{};
-  data.type = prm::kEvQp;
+  data.type = queue;
   data.number = qpn;
   return post(t, type, 0, &data, sizeof data);
 }

@@ -10,6 +10,7 @@
 #include "model/ctx/guest_ring.h"
 #include "model/occupancy.h"
 #include "model/pcie/dma.h"
+#include "model/prm/eqe.h"
 
 namespace hcasim {
 
@@ -46,8 +47,12 @@ class EqUnit {
   Time to_eq(Time t, std::uint32_t eqn, std::uint8_t type, std::uint8_t subtype, const void* data,
              std::size_t len);
 
+  // Whether somebody takes events of the type, and has room for one.
+  bool listening(std::uint8_t type) const;
+
   // Affiliated events: fills the EQE as bring-up map 5.2 has it.
-  Time qp_event(Time t, std::uint8_t type, std::uint32_t qpn);
+  // queue: what the number is of, kEvQp, kEvRq or kEvSq of model/prm/eqe.h.
+  Time qp_event(Time t, std::uint8_t type, std::uint32_t qpn, std::uint8_t queue = prm::kEvQp);
   Time srq_event(Time t, std::uint8_t type, std::uint32_t srqn);
   Time cq_error(Time t, std::uint32_t cqn, std::uint8_t syndrome);
   Time port_event(Time t, std::uint8_t subtype, unsigned port);

@@ -36,9 +36,28 @@ Dma::Dma(const sc_core::sc_module_name& name, const Profile& profile, HostPort& 
   sensitive << event_;
 }
 
-ReadDone Dma::read(Time t, std::uint64_t addr, void* dst, std::size_t len) {
+ReadDone Dma::read_local(Time t, std::uint64_t addr, void* dst, std::size_t len, Space space) {
+  LocalMemory* memory = local_[static_cast<unsigned>(space)];
+  const bool ok = memory && memory->read(addr, dst, len);
+  if (!ok) refused(t, {}, addr, len, false);
+  return {ok, t + local_time(len)};
+}
+
+Time Dma::write_local(Time t, std::uint64_t addr, const void* src, std::size_t len, WriteOwner owner,
+                      Space space) {
+  LocalMemory* memory = local_[static_cast<unsigned>(space)];
+  if (!memory || !memory->write(addr, src, len)) {
+    refused(t, owner, addr, len, true);
+    if (owner.kind != WriteOwner::kNone) refusals_.push_back(owner);
+    if (!draining_) arm(sim_now());
+  }
+  return t + local_time(len);
+}
+
+ReadDone Dma::read(Time t, std::uint64_t addr, void* dst, std::size_t len, Space space) {
   const Profile::Pcie& pcie = profile_.pcie;
   if (len == 0) return {true, t};
+  if (space != Space::kHost) return read_local(t, addr, dst, len, space);
   if (!enabled_ || !host_.dma_read(addr, dst, len)) {
     refused(t, {}, addr, len, false);
     return {false, t + pcie.read_latency};
@@ -86,9 +105,9 @@ ReadDone Dma::read(Time t, std::uint64_t addr, void* dst, std::size_t len) {
   return {true, whole_cycle(ready)};
 }
 
-ReadDone Dma::read_flush(Time t, std::uint64_t addr, void* dst, std::size_t len) {
-  flush();
-  return read(t, addr, dst, len);
+ReadDone Dma::read_flush(Time t, std::uint64_t addr, void* dst, std::size_t len, Space space) {
+  if (space == Space::kHost) flush();
+  return read(t, addr, dst, len, space);
 }
 
 Dma::Entry& Dma::push(Time t, std::uint32_t len, Kind kind, bool group) {
@@ -120,8 +139,9 @@ void Dma::pushed(const Entry& entry) {
 }
 
 Time Dma::post_write(Time t, std::uint64_t addr, const void* src, std::uint32_t len, WriteOwner owner,
-                     bool group) {
+                     bool group, Space space) {
   if (len == 0) return t;
+  if (space != Space::kHost) return write_local(t, addr, src, len, owner, space);
   if (!enabled_) {
     refused(t, owner, addr, len, true);
     return t;
@@ -146,17 +166,19 @@ Time Dma::post_write(Time t, std::uint64_t addr, const void* src, std::uint32_t 
 }
 
 Time Dma::post_write(Time t, std::uint64_t addr, const PacketRef& packet, std::uint32_t offset,
-                     std::uint32_t len, WriteOwner owner, bool group) {
+                     std::uint32_t len, WriteOwner owner, bool group, Space space) {
   if (len == 0) return t;
-  if (!enabled_) {
+  if (space == Space::kHost && !enabled_) {
     refused(t, owner, addr, len, true);
     return t;
   }
-  if (offset > kMaxPayload || len > kMaxPayload - offset) {
+  const std::uint32_t room = packet->room();
+  if (offset > room || len > room - offset) {
     faults_.model_fault(name(), "posted write beyond the packet");
     return t;
   }
-  if (len <= kInline) return post_write(t, addr, packet->data() + offset, len, owner, group);
+  if (len <= kInline || space != Space::kHost)
+    return post_write(t, addr, packet->data() + offset, len, owner, group, space);
   Entry& e = push(t, len, Kind::kPacket, group);
   e.addr = addr;
   e.owner = owner;

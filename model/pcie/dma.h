@@ -12,6 +12,7 @@
 
 #include "model/occupancy.h"
 #include "model/pcie/host_port.h"
+#include "model/pcie/local_memory.h"
 #include "model/port/packet.h"
 #include "model/profile.h"
 #include "model/timed_queue.h"
@@ -26,7 +27,7 @@ struct ReadDone {
 
 // Who a posted write works for: told of when the host refuses it.
 struct WriteOwner {
-  enum Kind : std::uint8_t { kNone, kQp, kCq, kEq, kFirmware } kind = kNone;
+  enum Kind : std::uint8_t { kNone, kQp, kRq, kCq, kEq, kFirmware } kind = kNone;
   std::uint32_t number = 0;
 };
 
@@ -39,9 +40,10 @@ class Dma : public sc_core::sc_module {
 
   // Reads at once, as if requested at t; `at` follows from tags, link occupancy and latency. Data in posted
   // writes of this HCA that have not been performed yet is NOT seen, except through read_flush().
-  ReadDone read(Time t, std::uint64_t addr, void* dst, std::size_t len);
+  // Memory of the device's own (space) costs no PCIe and is written at once, ahead of what is queued.
+  ReadDone read(Time t, std::uint64_t addr, void* dst, std::size_t len, Space space = Space::kHost);
   // As read(), after performing the posted writes queued so far (PCIe: a read pushes posted writes ahead).
-  ReadDone read_flush(Time t, std::uint64_t addr, void* dst, std::size_t len);
+  ReadDone read_flush(Time t, std::uint64_t addr, void* dst, std::size_t len, Space space = Space::kHost);
 
   // What the host's memory holds now, outside of simulated time and uncounted: for traces.
   bool peek(std::uint64_t addr, void* dst, std::size_t len) {
@@ -54,11 +56,14 @@ class Dma : public sc_core::sc_module {
   // written after kGroupLimit.
   // The bytes are copied, or, in the second form, stay in the packet (shared) until performed.
   Time post_write(Time t, std::uint64_t addr, const void* src, std::uint32_t len, WriteOwner owner,
-                  bool group = false);
+                  bool group = false, Space space = Space::kHost);
   Time post_write(Time t, std::uint64_t addr, const PacketRef& packet, std::uint32_t offset,
-                  std::uint32_t len, WriteOwner owner, bool group = false);
+                  std::uint32_t len, WriteOwner owner, bool group = false, Space space = Space::kHost);
   // An MSI-X message, ordered behind all writes posted so far.
   Time post_msix(Time t, unsigned vector);
+
+  // When the link to the host has taken all that was given to it so far.
+  Time up_free() const { return up_.free_at(); }
 
   // Performs all queued writes now (teardown of an object: nothing may land after its command completes).
   void flush();
@@ -66,6 +71,8 @@ class Dma : public sc_core::sc_module {
   void reset();
   // Off: reads and writes are refused without asking the host (after TEARDOWN, FLR).
   void set_enabled(bool on) { enabled_ = on; }
+  // The memory behind a space other than the host's; without one every access to it is refused.
+  void attach(Space space, LocalMemory& memory) { local_[static_cast<unsigned>(space)] = &memory; }
   void on_write_error(WriteError handler) { write_error_ = std::move(handler); }
 
   std::uint64_t bytes_read() const { return bytes_read_; }
@@ -75,6 +82,7 @@ class Dma : public sc_core::sc_module {
   static constexpr Time kGroupLimit = from_ns(2000);
 
  private:
+  static constexpr std::size_t kLocalLine = 64;  // bytes of local memory a cycle
   static constexpr std::uint32_t kInline = 128;  // bytes kept in the queue itself
 
   enum class Kind : std::uint8_t { kInlineBytes, kPacket, kMsix };
@@ -89,6 +97,10 @@ class Dma : public sc_core::sc_module {
     std::uint8_t bytes[kInline];
   };
 
+  ReadDone read_local(Time t, std::uint64_t addr, void* dst, std::size_t len, Space space);
+  Time write_local(Time t, std::uint64_t addr, const void* src, std::size_t len, WriteOwner owner,
+                   Space space);
+  Time local_time(std::size_t len) const { return cycle_ * (1 + (len + kLocalLine - 1) / kLocalLine); }
   Entry& push(Time t, std::uint32_t len, Kind kind, bool group);
   void pushed(const Entry& e);
   void perform_front();
@@ -104,6 +116,7 @@ class Dma : public sc_core::sc_module {
 
   const Profile& profile_;
   HostPort& host_;
+  std::array<LocalMemory*, kSpaces> local_{};
   traces::Tracer& tracer_;
   FaultSink& faults_;
   const Time cycle_;

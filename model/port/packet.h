@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A packet inside the process: header fields decoded, payload beside them. Bytes are made of it only where it
-// leaves the process or a capture wants it (port/encode). IBTA vol. 1 ch. 5 and 9.
+// leaves the process or a capture wants it (port/codec.h). IBTA vol. 1 ch. 5 and 9, annexes A16 and A17
+// (RoCE).
 #ifndef HCASIM_MODEL_PORT_PACKET_H
 #define HCASIM_MODEL_PORT_PACKET_H
 
@@ -14,13 +15,42 @@
 namespace hcasim {
 
 constexpr std::uint32_t kMaxPayload = 4096;  // bytes, the largest IB path MTU
+constexpr std::uint16_t kPermissiveLid = 0xffff;
+constexpr std::uint32_t kMaxFrame = 10240;  // bytes, room for the largest Ethernet frame (MTU 9978 and below)
 using prm::kPsnMask;
 using prm::psn_diff;
 
+using Mac = std::array<std::uint8_t, 6>;
+
+constexpr bool is_multicast(std::uint16_t dlid) { return dlid >= 0xc000 && dlid <= 0xfffe; }
+
+// The low two bits of a traffic class (RFC 3168).
+enum Ecn : std::uint8_t { kNotEct = 0, kEct1 = 1, kEct0 = 2, kCe = 3, kEcnMask = 3 };
+
+// What a packet is on its link. kEthernet: any frame that is not (yet) known to be RoCE; its bytes, from the
+// destination MAC on and without FCS, are frame(), frame_len long.
+enum class PacketKind : std::uint8_t { kIb, kRoceV1, kRoceV2, kEthernet };
+
 struct Packet {
+  PacketKind kind = PacketKind::kIb;
+  // Ethernet link: L2, and what RoCE v2 adds. Addresses are in sgid and dgid (IPv4 as ::ffff:a.b.c.d), DSCP
+  // and ECN in tclass, TTL in hop_limit.
+  bool ipv4 = false;      // RoCE v2: over IPv4
+  bool has_vlan = false;  // RoCE: a tag with vlan_tci
+  std::uint16_t vlan_tci = 0;
+  Mac dmac{}, smac{};
+  std::uint16_t udp_sport = 0;
+  std::uint16_t frame_len = 0;  // kEthernet, and RoCE that came as bytes: length of frame()
+  // Of a QP whose path is forced to loop: goes round inside this HCA, without addresses, past port and
+  // tables.
+  bool internal = false;
+  // Sent by this HCA itself and looped back inside it; the sender's transport domain (0: none).
+  bool looped = false;
+  std::uint32_t transport_domain = 0;
   // LRH / address of the path. On the IB link rlid addresses; GRH is present when has_grh.
   std::uint16_t slid = 0, dlid = 0;
   std::uint8_t sl = 0;
+  bool vl15 = false;  // IB: on the management lane, as SMPs and nothing else
   bool has_grh = false;
   std::uint8_t tclass = 0, hop_limit = 0;
   std::uint32_t flow_label = 0;
@@ -38,7 +68,12 @@ struct Packet {
   std::uint32_t imm = 0;                    // ImmDt, or IETH's R_Key to invalidate (both host order)
   std::uint8_t aeth = 0;                    // AETH syndrome
   std::uint32_t msn = 0;                    // AETH MSN
-  std::uint32_t qkey = 0, src_qpn = 0;      // DETH
+  std::uint32_t qkey = 0, src_qpn = 0;      // DETH; src_qpn also XRCETH's SRQ number
+  // DCETH (with src_qpn)
+  std::uint64_t dc_key = 0;
+  bool dc_connect = false;
+  std::uint8_t dc_session = 0;
+  std::uint32_t dc_first_psn = 0;
   // Payload
   std::uint32_t payload_len = 0;  // bytes, without pad
   // Side data, never on a wire: lets traces tell one WQE's packets from another's.
@@ -48,15 +83,25 @@ struct Packet {
   Time first_bit = 0;               // when it began to leave the sender's port
   bool corrupt = false;             // fault injection: fails its CRC at the receiver
 
-  std::uint8_t* data() { return payload_; }
-  const std::uint8_t* data() const { return payload_; }
+  // Ethernet link: where the packet goes, of whatever kind it is.
+  const std::uint8_t* dest_mac() const { return kind == PacketKind::kEthernet ? buffer_ : dmac.data(); }
+
+  // Payload of a transport packet.
+  std::uint8_t* data() { return buffer_ + head_; }
+  const std::uint8_t* data() const { return buffer_ + head_; }
+  // The whole frame. Decoding in place (decode_roce()) leaves it intact and moves data() behind its headers.
+  std::uint8_t* frame() { return buffer_; }
+  const std::uint8_t* frame() const { return buffer_; }
+  void set_head(std::uint32_t bytes) { head_ = bytes; }
+  std::uint32_t room() const { return kMaxFrame - head_; }  // bytes of the buffer from data() on
 
  private:
   friend class PacketPool;
   friend class PacketRef;
   std::uint32_t refs_ = 0;
   Packet* next_ = nullptr;
-  alignas(64) std::uint8_t payload_[kMaxPayload];  // not initialized
+  std::uint32_t head_ = 0;
+  alignas(64) std::uint8_t buffer_[kMaxFrame];  // not initialized
 };
 
 // Shared ownership of a pooled packet; single-threaded by design.
@@ -75,6 +120,7 @@ class PacketRef {
   Packet* operator->() const { return p_; }
   Packet& operator*() const { return *p_; }
   explicit operator bool() const { return p_ != nullptr; }
+  bool shared() const { return p_ && p_->refs_ > 1; }  // others hold it too
 
  private:
   friend class PacketPool;
@@ -87,6 +133,8 @@ class PacketPool {
  public:
   // A packet with all fields at their defaults and payload bytes undefined.
   static PacketRef make();
+  // The same packet once more.
+  static PacketRef copy(const Packet& p);
   static void give_back(Packet* p);
 };
 

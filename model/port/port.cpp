@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "model/port/codec.h"
+#include "model/port/garble.h"
 #include "model/port/traits.h"
 
 namespace hcasim {
@@ -12,10 +14,9 @@ using traces::Point;
 
 namespace {
 
-constexpr std::uint16_t kMulticastFirst = 0xc000, kMulticastLast = 0xfffe;
 constexpr std::uint16_t kFullMember = 0x8000, kPkeyBase = 0x7fff;
 
-bool is_multicast(std::uint16_t dlid) { return dlid >= kMulticastFirst && dlid <= kMulticastLast; }
+constexpr double kQuantumBits = 512;  // of pause times
 
 std::uint64_t psn_opcode(const Packet& p) {
   return static_cast<std::uint64_t>(p.opcode) << 24 | (p.psn & kPsnMask);
@@ -29,9 +30,21 @@ Port::Port(const sc_core::sc_module_name& name, const Profile& profile, traces::
       profile_(profile),
       tracer_(tracer),
       ps_per_byte_(8000.0 / profile.port.rate_gbps),
+      pause_("pause", kQuantumBits / 8 * ps_per_byte_, profile.port.rx_xoff, profile.port.rx_xon, faults),
       rx_(
           "rx", [this](Time due, PacketRef& packet) { arrive(due, packet); }, faults,
-          profile.engine.batch_window) {
+          profile.engine.batch_window),
+      held_(
+          "held",
+          [this](Time due, PacketRef& packet) {
+            if (wire_) wire_->transmit(due, packet);
+          },
+          faults) {
+  pause_.connect({[this](Time t, PacketRef packet) { transmit_now(t, std::move(packet)); },
+                  [this](Time t) {
+                    if (resume_) resume_(t);
+                  },
+                  [this](Time t, const PauseFrame& frame) { send_pause(t, frame); }});
   Packet largest_like;
   largest_like.payload_len = profile.port.max_mtu;
   backlog_limit_ =
@@ -39,6 +52,8 @@ Port::Port(const sc_core::sc_module_name& name, const Profile& profile, traces::
 }
 
 std::uint32_t Port::wire_bytes(const Packet& p) {
+  if (p.kind != PacketKind::kIb)
+    return std::max<std::uint32_t>(encoded_bytes(p), kShortestFrame) + prm::kFcsBytes;
   const std::uint32_t padded = (p.payload_len + 3) & ~3u;
   return static_cast<std::uint32_t>(sizeof(prm::Lrh) + (p.has_grh ? sizeof(prm::Grh) : 0) +
                                     sizeof(prm::Bth)) +
@@ -48,6 +63,13 @@ std::uint32_t Port::wire_bytes(const Packet& p) {
 bool Port::ours(std::uint16_t dlid) const {
   const std::uint16_t mask = static_cast<std::uint16_t>(~((1u << (lmc & 7)) - 1));
   return lid_ != 0 && (dlid & mask) == (lid_ & mask);
+}
+
+// IBTA 7.2.2: while the link is not ACTIVE, SMPs pass, and an ARMED port takes all that comes in.
+bool Port::passes(const Packet& p, bool inward) const {
+  if (state_ == PortState::kActive) return true;
+  if (state_ == PortState::kDown || link_ != LinkType::kIb) return false;
+  return p.vl15 || (inward && state_ == PortState::kArmed);
 }
 
 bool Port::hit(double probability) {
@@ -62,10 +84,15 @@ void Port::drop(Time t, const Packet& p, DropReason reason) {
   switch (reason) {
     case DropReason::kLinkDown:
     case DropReason::kNoPath:
+    case DropReason::kTooLong:
       ++counters_.tx_discards;
       break;
     case DropReason::kInjected:
       ++counters_.injected_drop;
+      break;
+    case DropReason::kIcrc:
+      ++counters_.rx_icrc_errors;
+      ++counters_.rx_errors;
       break;
     case DropReason::kCorrupt:
       ++counters_.rx_errors;
@@ -77,23 +104,51 @@ void Port::drop(Time t, const Packet& p, DropReason reason) {
   traces::trace(tracer_, Point::kPacketDrop, t, p.trace_qpn, p.wqe_serial, psn_opcode(p), reason);
 }
 
+Time Port::duration(const Packet& p) const {
+  // NOLINTNEXTLINE(bugprone-incorrect-roundings)
+  return static_cast<Time>((wire_bytes(p) + wire_overhead(p)) * ps_per_byte_ + 0.5);
+}
+
 Time Port::transmit(Time t, PacketRef packet) {
+  if (packet->internal) {
+    packet->looped = true;
+    rx_.push(t + profile_.port.loopback, std::move(packet));
+    return t;
+  }
+  if (watch_ && link_ == LinkType::kEthernet && state_ == PortState::kActive) watch_(t, *packet);
+  if (pause_.active(t)) {
+    const Time open = pause_.open_at(t, priority_of(*packet)), lasts = duration(*packet);
+    if (pause_.hold(t, packet)) return open + lasts;
+  }
+  return transmit_now(t, std::move(packet));
+}
+
+// What waits counts as so many packets of the largest size.
+Time Port::free_after_pause() const {
+  const Time open = pause_.all_open();
+  if (open <= tx_.free_at()) return tx_.free_at();
+  return open + static_cast<Time>(pause_.waiting()) * backlog_limit_ / profile_.port.tx_backlog_packets;
+}
+
+Time Port::transmit_now(Time t, PacketRef packet) {
   Packet& p = *packet;
-  if (state_ != PortState::kActive) {
+  if (!passes(p, false)) {
     drop(t, p, DropReason::kLinkDown);
     return t;
   }
+  if (p.kind == PacketKind::kEthernet && p.frame_len < sizeof(prm::EthHdr)) {
+    drop(t, p, DropReason::kNoPath);  // RoCE without a source address
+    return t;
+  }
   const std::uint32_t bytes = wire_bytes(p);
-  const Time duration = static_cast<Time>(bytes * ps_per_byte_ + 0.5);
-  const Time start = tx_.reserve(t, duration);
-  const Time end = start + duration;
+  const Time lasts = duration(p);
+  const Time start = tx_.reserve(t, lasts);
+  const Time end = start + lasts;
   p.first_bit = start;
   ++counters_.tx_packets;
   counters_.tx_bytes += bytes;
   counters_.tx_data += p.payload_len;
-  const bool multicast = is_multicast(p.dlid);
-  if (multicast) ++counters_.tx_multicast;
-  if (tracer_.enabled()) {
+  if (tracer_.enabled() && p.kind != PacketKind::kEthernet) {
     const prm::BthTraits& traits = traits_of(p.opcode);
     if (traits.request && traits.first) {
       traces::trace(tracer_, Point::kPacketTxFirst, start, p.trace_qpn, p.wqe_serial, psn_opcode(p),
@@ -104,50 +159,156 @@ Time Port::transmit(Time t, PacketRef packet) {
                     p.trace_packets);
     }
   }
-  if (!multicast && !ours(p.dlid)) {
+  const Route to = route(p);
+  if (link_ == LinkType::kEthernet)
+    count_tx(p, bytes, to);
+  else if (is_multicast(p.dlid))
+    ++counters_.tx_multicast;
+  if (!to.back && !to.out) {
     drop(end, p, DropReason::kNoPath);
     return end;
   }
+  p.looped = to.back && !to.out;
   if (hit(faults_cfg_.drop)) {
     drop(end, p, DropReason::kInjected);
     return end;
   }
-  Time arrival = end + profile_.port.loopback;
+  Time left = end;  // when it is out of the port
   if (hit(faults_cfg_.corrupt)) {
     ++counters_.injected_corrupt;
     p.corrupt = true;
   }
+  if (hit(faults_cfg_.garble)) {
+    ++counters_.injected_garble;
+    if (PacketRef other = garbled(p, random_))
+      packet = std::move(other);
+    else
+      p.corrupt = true;
+  }
+  if (packet->kind == PacketKind::kRoceV2) mark_congestion(*packet, start - t);
   if (hit(faults_cfg_.duplicate)) {
     ++counters_.injected_dup;
-    rx_.push(arrival, packet);
-    arrival += duration;
+    send(left, packet, to);
+    left += lasts;
   }
+  Time late = 0;
   if (hit(faults_cfg_.reorder)) {
     ++counters_.injected_reorder;
-    arrival += faults_cfg_.reorder_delay;
+    late = faults_cfg_.reorder_delay;
   }
-  rx_.push(arrival, std::move(packet));
+  send(left, packet, to, late);
   return end;
 }
 
+// IB: to our own LID and multicast over the loopback, all else and multicast over the cable. Ethernet: the
+// same with MACs, but that without another cable there is one to ourselves.
+Port::Route Port::route(const Packet& p) const {
+  if (link_ == LinkType::kEthernet) {
+    if (!wire_) return {true, false};
+    const std::uint8_t* to = p.dest_mac();
+    if (to[0] & 1) return {true, true};
+    Mac dest;
+    std::copy(to, to + dest.size(), dest.begin());
+    const bool own = own_mac(dest);
+    return {own, !own};
+  }
+  const bool multicast = is_multicast(p.dlid), own = ours(p.dlid);
+  return {multicast || own, wire_ != nullptr && !own};
+}
+
+void Port::send(Time t, const PacketRef& packet, Route to, Time late) {
+  if (to.back) {
+    PacketRef back = packet;
+    if (to.out) {
+      back = PacketPool::copy(*packet);
+      back->looped = true;
+    }
+    rx_.push(t + late + profile_.port.loopback, std::move(back));
+  }
+  if (!to.out) return;
+  if (late)
+    held_.push(t + late, packet);
+  else
+    wire_->transmit(t, packet);
+}
+
+void Port::mark_congestion(Packet& p, Time waits) {
+  const unsigned ecn = p.tclass & kEcnMask;
+  if (ecn == kNotEct || ecn == kCe) return;
+  bool mark = false;
+  if (faults_cfg_.ecn_kmax > 0) {
+    const PortFaults& f = faults_cfg_;
+    const double queue = static_cast<double>(waits) / ps_per_byte_;
+    if (queue >= f.ecn_kmax)
+      mark = true;
+    else if (queue > f.ecn_kmin)
+      mark = hit(f.ecn_pmax * (queue - f.ecn_kmin) / (f.ecn_kmax - f.ecn_kmin));
+    counters_.ecn_marked += mark;
+  }
+  if (hit(faults_cfg_.ecn)) {
+    mark = true;
+    ++counters_.injected_ecn;
+  }
+  if (mark) p.tclass |= kCe;
+}
+
+void Port::wire_receive(Time t, PacketRef packet) { rx_.push(t, std::move(packet)); }
+
 void Port::arrive(Time t, PacketRef& packet) {
   const Packet& p = *packet;
+  if (p.internal) {
+    trace_received(t, p);
+    if (receive_) receive_(t, packet);
+    return;
+  }
+  const std::uint32_t bytes = wire_bytes(p);
   ++counters_.rx_packets;
-  counters_.rx_bytes += wire_bytes(p);
+  counters_.rx_bytes += bytes;
   counters_.rx_data += p.payload_len;
-  if (is_multicast(p.dlid)) ++counters_.rx_multicast;
-  if (state_ != PortState::kActive) {
+  if (!passes(p, true)) {
     drop(t, p, DropReason::kLinkDown);
     return;
   }
-  if (p.corrupt) {
-    drop(t, p, DropReason::kCorrupt);
+  if ((p.kind == PacketKind::kIb) != (link_ == LinkType::kIb) ||
+      (p.kind == PacketKind::kEthernet && p.frame_len < sizeof(prm::EthHdr))) {
+    drop(t, p, DropReason::kMalformed);
     return;
   }
+  if (link_ == LinkType::kEthernet) {
+    if (p.corrupt && p.kind == PacketKind::kEthernet) ++counters_.mac.rx_fcs_errors;
+    if (p.corrupt) {
+      drop(t, p, p.kind == PacketKind::kEthernet ? DropReason::kCorrupt : DropReason::kIcrc);
+      return;
+    }
+    count_rx(p, bytes);
+    if (p.kind == PacketKind::kEthernet) {
+      const std::uint8_t* type = p.frame() + offsetof(prm::EthHdr, ethertype);
+      if ((type[0] << 8 | type[1]) == kMacControl) {
+        take_pause(t, p);
+        return;
+      }
+    }
+    if (pause_tx || pfc_tx) pause_.arrived(t, priority_of(p), pause_tx, pfc_tx);
+  } else {
+    if (is_multicast(p.dlid)) ++counters_.rx_multicast;
+    if (p.corrupt) {
+      drop(t, p, DropReason::kCorrupt);
+      return;
+    }
+    const bool directed = p.vl15 && p.dlid == kPermissiveLid;
+    if (!is_multicast(p.dlid) && !ours(p.dlid) && !directed) {
+      drop(t, p, DropReason::kNoAddress);
+      return;
+    }
+  }
+  if (p.kind != PacketKind::kEthernet) trace_received(t, p);
+  if (receive_) receive_(t, packet);
+}
+
+void Port::trace_received(Time t, const Packet& p) {
   if (tracer_.enabled() && traits_of(p.opcode).request) {
     traces::trace(tracer_, Point::kPacketRx, t, p.trace_qpn, p.wqe_serial, psn_opcode(p), p.payload_len);
   }
-  if (receive_) receive_(t, packet);
 }
 
 bool Port::pkey_valid(std::uint16_t pkey) const {
@@ -166,8 +327,14 @@ void Port::reset() {
   sm_sl = 0;
   std::fill(gids.begin(), gids.end(), Gid{});
   std::fill(pkeys.begin(), pkeys.end(), std::uint16_t{0});
+  roce_enabled = false;
+  pause_rx = pause_tx = false;
+  pfc_rx = pfc_tx = 0;
+  clear_roce_addresses();
   tx_.clear();
+  pause_.clear();
   rx_.clear();
+  held_.clear();
   counters_ = {};
   reseed();
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The network port on the IB link: serialization at the profile's rate, the cable, the LID / GID / P_Key
-// tables that firmware fills, counters, and the port's fault generator.
+// The network port: serialization at the profile's rate, the cable, the address tables that firmware fills
+// (IB: LID, GIDs, P_Keys; Ethernet: MAC, RoCE address table), counters, and the port's fault generator.
 #ifndef HCASIM_MODEL_PORT_PORT_H
 #define HCASIM_MODEL_PORT_PORT_H
 
@@ -12,7 +12,10 @@
 #include <vector>
 
 #include "model/occupancy.h"
+#include "model/port/counters.h"
 #include "model/port/packet.h"
+#include "model/port/pause.h"
+#include "model/port/wire.h"
 #include "model/profile.h"
 #include "model/timed_queue.h"
 #include "traces/tracer.h"
@@ -20,6 +23,19 @@
 namespace hcasim {
 
 using Gid = std::array<std::uint8_t, 16>;
+
+enum class LinkType : std::uint8_t { kIb, kEthernet };
+
+// An entry of the RoCE address table (roce_addr_layout). version: 0 = RoCE v1, 2 = RoCE v2.
+struct RoceAddress {
+  bool valid = false;
+  Gid gid{};  // IPv4: ::ffff:a.b.c.d
+  Mac mac{};
+  bool vlan_valid = false;
+  std::uint16_t vlan_id = 0;
+  bool ipv4 = false;
+  std::uint8_t version = 0;
+};
 
 // vport_state of hca_vport_context; physical state follows it.
 enum class PortState : std::uint8_t { kDown = 1, kInit = 2, kArmed = 3, kActive = 4 };
@@ -35,19 +51,24 @@ enum class DropReason : std::uint8_t {
   kPkey = 7,
   kNoGroup = 8,  // multicast group without members
   kOpcode = 9,
-};
-
-struct PortCounters {
-  std::uint64_t tx_packets = 0, rx_packets = 0, tx_bytes = 0, rx_bytes = 0;  // bytes: whole packets
-  std::uint64_t tx_data = 0, rx_data = 0;
-  std::uint64_t tx_multicast = 0, rx_multicast = 0;
-  std::uint64_t rx_errors = 0, tx_discards = 0, rx_dropped = 0;
-  std::uint64_t injected_drop = 0, injected_dup = 0, injected_reorder = 0, injected_corrupt = 0;
+  kMalformed = 10,  // lengths or versions that do not fit
+  kNoAddress = 11,  // the destination LID, MAC or IP address is not ours; no flow rule takes it
+  kLoopback = 12,   // Ethernet: TIR blocks frames of its own transport domain
+  kNoBuffer = 13,   // Ethernet: no receive WQE
+  kRule = 14,       // Ethernet: a flow rule drops it
+  kTooLong = 15,    // Ethernet: longer than the port's MTU
+  kIcrc = 16,       // RoCE: invariant CRC
+  kDcKey = 20,      // DC: not the target's access key
 };
 
 // Probabilities 0..1 for each packet that leaves the port, from a seeded generator.
 struct PortFaults {
   double drop = 0, duplicate = 0, reorder = 0, corrupt = 0;
+  double garble = 0;  // fields changed, with checksums that fit
+  double ecn = 0;     // of ECN-capable RoCE v2 packets: marked "congestion experienced"
+  // As a switch would mark them by the bytes that wait before them: none below kmin, all from kmax on, a
+  // share that grows to pmax in between. kmax 0: off.
+  double ecn_kmin = 0, ecn_kmax = 0, ecn_pmax = 0.01;
   Time reorder_delay = from_ns(5000);
   std::uint64_t seed = 1;
 };
@@ -60,13 +81,37 @@ class Port : public sc_core::sc_module {
        FaultSink& faults);
 
   void on_receive(Receive handler) { receive_ = std::move(handler); }
+  // Sees what is sent, the port's own pause frames apart.
+  using Watch = std::function<void(Time, const Packet&)>;
+  void on_transmit(Watch watcher) { watch_ = std::move(watcher); }
 
-  // Sends a packet that is ready at t. Returns when its last bit has left. A packet for our own LID (or
-  // multicast, which also comes back) goes over the loopback; others have no cable in this process and are
-  // counted as discards.
+  LinkType link() const { return link_; }
+  void set_link(LinkType link) { link_ = link; }
+  // Null: a cable to itself. The wire outlives the port's use of it.
+  void connect(Wire* wire) { wire_ = wire; }
+  bool connected() const { return wire_ != nullptr; }
+  // A packet came in over the wire; its last bit arrives at t (not before now).
+  void wire_receive(Time t, PacketRef packet);
+
+  // Packets that came in and that nobody has looked at yet.
+  std::size_t arriving() const { return rx_.size(); }
+  // The far end, or what stands in its way, cannot take more: nothing new leaves before `until`.
+  void pause(Time until) { pause_.stop(until); }
+  // When a packet of this priority, ready at t, may leave: later than t while pause frames stop it.
+  Time open_at(Time t, unsigned priority) const { return pause_.open_at(t, priority); }
+  bool stopped(Time t) const { return pause_.active(t); }  // some priority, or packets wait
+  // Called when a pause ends before its time.
+  void on_resume(std::function<void(Time)> handler) { resume_ = std::move(handler); }
+  // Tells until when the receive side is busy with what has come in: beyond a limit, pause frames are sent.
+  void watch_backlog(Pause::Backlog backlog) { pause_.watch(std::move(backlog)); }
+
+  // Sends a packet that is ready at t. Returns when its last bit has left, or, of one
+  // that pause frames hold back, could have left at the earliest. Packets for ourselves (own LID,
+  // own MAC) come back inside the HCA, multicast comes back as well, all others go over the wire. Without
+  // one, Ethernet has a cable to itself: everything comes back; IB counts what is not for us as discards.
   Time transmit(Time t, PacketRef packet);
   // When the transmitter would be free for one more packet; the scheduler waits while this lies far ahead.
-  Time tx_free() const { return tx_.free_at(); }
+  Time tx_free() const { return pause_.active(tx_.free_at()) ? free_after_pause() : tx_.free_at(); }
   Time backlog_limit() const { return backlog_limit_; }
 
   // Link level.
@@ -80,6 +125,23 @@ class Port : public sc_core::sc_module {
   std::vector<Gid> gids = std::vector<Gid>(8);
   std::vector<std::uint16_t> pkeys = std::vector<std::uint16_t>(128);
 
+  // Ethernet: the vport's own MAC (nic_vport_context.permanent_address) and the RoCE address table.
+  Mac mac{};
+  std::uint32_t max_frame = 1522;  // bytes with FCS (PMTU.admin_mtu): longer ones are dropped, either way
+  bool roce_enabled = false;       // nic_vport_context.roce_en
+  static constexpr unsigned kRoceAddresses = 256;  // roce_cap.roce_address_table_size
+  // Entries beyond the table are never valid.
+  const RoceAddress& roce_address(unsigned index) const;
+  void set_roce_address(unsigned index, const RoceAddress& address);
+  void clear_roce_addresses();
+  bool own_mac(const Mac& mac) const;  // of the vport or of a RoCE address
+  bool own_gid(const Gid& gid, bool v2) const;
+
+  // Pause (IEEE 802.3 annex 31B) and priority flow control (802.1Qbb), as PFCC sets them. Received: pause
+  // frames are heeded, of all or of the priorities in the mask; sent: when the receive side is congested.
+  bool pause_rx = false, pause_tx = false;
+  std::uint8_t pfc_rx = 0, pfc_tx = 0;
+
   bool pkey_valid(std::uint16_t pkey) const;  // IBTA 10.9: base keys equal, at least one of both full member
 
   PortFaults& faults() { return faults_cfg_; }
@@ -88,29 +150,64 @@ class Port : public sc_core::sc_module {
   void clear_counters() { counters_ = {}; }
   void reset();
 
-  // Size on the wire in bytes, LRH to VCRC.
+  // Size in bytes: LRH to VCRC; Ethernet with FCS, ...
   static std::uint32_t wire_bytes(const Packet& p);
+  // ... and what a packet takes of the cable besides: preamble and gap between frames.
+  static std::uint32_t wire_overhead(const Packet& p) { return p.kind == PacketKind::kIb ? 0 : 20; }
 
+  // Ethernet: a packet goes on to the vport's users, as RoCE or as a frame.
+  void count_vport_rx(const Packet& p);
+  // For a frame that was found to be a RoCE packet after it had been received.
+  void trace_received(Time t, const Packet& p);
   // The receiver of a packet gives up on it.
   void drop(Time t, const Packet& p, DropReason reason);
 
  private:
+  // Where a packet goes: back to this port, out over the wire.
+  struct Route {
+    bool back, out;
+  };
   bool ours(std::uint16_t dlid) const;
+  bool passes(const Packet& p, bool inward) const;
+  Route route(const Packet& p) const;
+  void send(Time t, const PacketRef& packet, Route to, Time late = 0);
   bool hit(double probability);
+  void mark_congestion(Packet& p, Time waits);
   void arrive(Time t, PacketRef& packet);
+  Time duration(const Packet& p) const;  // on the cable
+  Time free_after_pause() const;
+  Time transmit_now(Time t, PacketRef packet);
+  void take_pause(Time t, const Packet& p);
+  void send_pause(Time t, const PauseFrame& frame);
+  // ethernet.cpp
+  void count_tx(const Packet& p, std::uint32_t bytes, Route to);
+  void count_rx(const Packet& p, std::uint32_t bytes);
 
   const Profile& profile_;
   traces::Tracer& tracer_;
   Receive receive_;
+  Watch watch_;
+  std::function<void(Time)> resume_;
+  LinkType link_ = LinkType::kIb;
+  Wire* wire_ = nullptr;
   PortState state_ = PortState::kDown;
   std::uint16_t lid_ = 0;
+  std::vector<RoceAddress> roce_addresses_;
+  std::vector<Mac> own_macs_;  // of the table, each once
+  struct OwnGid {
+    Gid gid;
+    bool v2;
+  };
+  std::vector<OwnGid> own_gids_;
   Occupancy tx_;
   Time backlog_limit_ = 0;
   double ps_per_byte_ = 0;
   PortCounters counters_;
   PortFaults faults_cfg_;
   std::mt19937_64 random_{1};
+  Pause pause_;
   TimedQueue<PacketRef> rx_;
+  TimedQueue<PacketRef> held_;  // held back by the fault generator, for the wire
 };
 
 }  // namespace hcasim

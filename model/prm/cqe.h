@@ -102,6 +102,20 @@ constexpr const char* cqe_syndrome_name(CqeSyndrome s) {
   return nullptr;
 }
 
+/// How much of a message a QP wants in its CQEs: qpc.cs_res, and each half of qpc.cs_req.
+enum class InlineScatter : uint8_t { kNone = 0, k32 = 1, k64 = 2 };
+
+/// cqc.mini_cqe_res_format: what a mini CQE tells beside the byte count.
+enum class MiniFormat : uint8_t { kHash = 0, kChecksum = 1, kChecksumStride = 3 };
+
+/// One of the eight in a slot behind a title CQE (kernel device.h, mlx5_mini_cqe8).
+struct MiniCqe {
+  be32 info;  ///< RSS hash; or checksum 31:16, stride index 15:0
+  be32 byte_cnt;
+  static constexpr unsigned kInSlot = 8;
+};
+static_assert(sizeof(MiniCqe) == 8);
+
 /// 64-byte CQE; of a 128-byte CQE this is the second half.
 struct Cqe {
   uint8_t tls_outer_l3_tunneled;
@@ -120,7 +134,9 @@ struct Cqe {
   be16 vlan_info;
   be32 srqn_uidx;  ///< 23:0
   be32 imm_inval_pkey;
-  uint8_t rsvd40[4];
+  uint8_t app;     ///< kAppTagMatching
+  uint8_t app_op;  ///< TmOp
+  be16 app_info;   ///< index in the matching list
   be32 byte_cnt;
   be64 timestamp;     ///< ticks of the internal timer
   be32 sop_drop_qpn;  ///< WQE opcode of a send 31:24, QPN 23:0
@@ -129,7 +145,12 @@ struct Cqe {
   uint8_t op_own;  ///< opcode 7:4, format 3:2, solicited 1, owner 0
 
   static constexpr uint8_t kOwner = 1, kSolicited = 2;
+  /// op_own 3:2. Inline data lies in the first 32 bytes of the CQE, or in the first half of a 128-byte one.
+  static constexpr uint8_t kFormatInline32 = 1 << 2, kFormatInline64 = 2 << 2, kFormatCompressed = 3 << 2;
+  static constexpr uint32_t kInline32 = 32, kInline64 = 64;  ///< bytes
+  static constexpr uint8_t kAppTagMatching = 1;
   static constexpr uint32_t kGrh = 3u << 28;
+  static constexpr uint8_t kVlanPresent = 1;  ///< of l4_l3_hdr_type
   static constexpr uint8_t kL2Ok = 1, kL3Ok = 2, kL4Ok = 4;
   CqeOp opcode() const { return static_cast<CqeOp>(op_own >> 4); }
   unsigned format() const { return op_own >> 2 & 3; }
@@ -139,9 +160,47 @@ struct Cqe {
 static_assert(sizeof(Cqe) == 64 && offsetof(Cqe, rss_hash_result) == 12 && offsetof(Cqe, check_sum) == 20 &&
               offsetof(Cqe, flags_rqpn) == 24 && offsetof(Cqe, hds_ip_ext) == 28 &&
               offsetof(Cqe, vlan_info) == 30 && offsetof(Cqe, srqn_uidx) == 32 &&
-              offsetof(Cqe, imm_inval_pkey) == 36 && offsetof(Cqe, byte_cnt) == 44 &&
-              offsetof(Cqe, timestamp) == 48 && offsetof(Cqe, sop_drop_qpn) == 56 &&
-              offsetof(Cqe, wqe_counter) == 60 && offsetof(Cqe, op_own) == 63);
+              offsetof(Cqe, imm_inval_pkey) == 36 && offsetof(Cqe, app_info) == 42 &&
+              offsetof(Cqe, byte_cnt) == 44 && offsetof(Cqe, timestamp) == 48 &&
+              offsetof(Cqe, sop_drop_qpn) == 56 && offsetof(Cqe, wqe_counter) == 60 &&
+              offsetof(Cqe, op_own) == 63);
+
+/// Cqe::app_op of a tag-matching SRQ (rdma-core, providers/mlx5/cq.c). Messages, then list operations.
+enum class TmOp : uint8_t {
+  kConsumed = 1,    ///< matched; its data follow
+  kExpected = 2,    ///< the data of a matched message are there
+  kUnexpected = 3,  ///< in an untagged buffer
+  kNoTag = 4,       ///< the same, not a tagged message
+  kAppend = 5,
+  kRemove = 6,
+  kNoop = 7,
+  kConsumedSwRndv = 9,  ///< matched, a rendezvous left to software; its headers follow
+  kConsumedMsg = 10,    ///< matched, and the data are there
+  kConsumedMsgSwRndv = 11,
+  kCanceled = 12,  ///< matched, but the data will not come
+};
+
+/// First bytes of the CQE of a list operation.
+struct TmCqe {
+  be32 success;
+  be16 hw_phase_cnt;
+  static constexpr uint32_t kSuccess = 1u << 31;
+};
+
+/// Header of tagged messages, and what follows it in a rendezvous request (rdma-core, libibverbs/tm_types.h).
+struct Tmh {
+  uint8_t opcode;  ///< TmhOp
+  uint8_t rsvd[3];
+  be32 app_ctx;
+  be64 tag;
+};
+struct Rvh {
+  be64 va;
+  be32 rkey;
+  be32 len;
+};
+enum class TmhOp : uint8_t { kNoTag = 0, kRndv = 1, kFin = 2, kEager = 3 };
+static_assert(sizeof(Tmh) == 16 && sizeof(Rvh) == 16 && offsetof(TmCqe, hw_phase_cnt) == 4);
 
 struct ErrCqe {
   uint8_t rsvd0[32];

@@ -129,6 +129,9 @@ enum : uint8_t {
   kPortClientRereg = 9,
 };
 
+/// Eqe::sub_type of kPageFault.
+enum : uint8_t { kFaultWqe = 0, kFaultRdma = 1 };
+
 /// EqeQpSrq::type.
 enum : uint8_t { kEvQp = 0, kEvRq = 1, kEvSq = 2, kEvDct = 6 };
 

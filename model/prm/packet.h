@@ -67,6 +67,7 @@ static_assert(sizeof(UdpHdr) == 8);
 /// BTH opcode: transport in bits 7:5.
 namespace bth {
 constexpr uint8_t kRc = 0x00, kUc = 0x20, kRd = 0x40, kUd = 0x60, kCnpClass = 0x80, kXrc = 0xa0;
+constexpr uint8_t kDc = 0xc0;  ///< ours: of the codes that IBTA leaves to manufacturers, see DcEth
 constexpr uint8_t kTransportMask = 0xe0, kOpMask = 0x1f;
 constexpr uint8_t kCnp = 0x81;
 }  // namespace bth
@@ -97,6 +98,13 @@ enum class BthOp : uint8_t {
   kResync = 0x15,  ///< RD only
   kSendLastInv = 0x16,
   kSendOnlyInv = 0x17,
+  kDcDisconnect = 0x18,  ///< DC only: the initiator has turned to another target
+  // Masked atomics are the vendor's own, and how the cards send them is not public: codes and format are
+  // ours, understood by this model alone. A request is RETH (length: of the operand) and the operands as in
+  // the WQE; the response AETH and what was there before, in the same form.
+  kMaskedCmpSwap = 0x19,
+  kMaskedFetchAdd = 0x1a,
+  kMaskedAtomicAck = 0x1b,
 };
 
 constexpr const char* bth_op_name(BthOp op) {
@@ -149,6 +157,14 @@ constexpr const char* bth_op_name(BthOp op) {
       return "SEND_LAST_INV";
     case BthOp::kSendOnlyInv:
       return "SEND_ONLY_INV";
+    case BthOp::kDcDisconnect:
+      return "DC_DISCONNECT";
+    case BthOp::kMaskedCmpSwap:
+      return "MASKED_CMP_SWAP";
+    case BthOp::kMaskedFetchAdd:
+      return "MASKED_FETCH_ADD";
+    case BthOp::kMaskedAtomicAck:
+      return "MASKED_ATOMIC_ACK";
   }
   return nullptr;
 }
@@ -158,29 +174,44 @@ struct BthTraits {
   bool valid;        ///< defined for its transport
   bool first, last;  ///< of its message; "only" is both
   bool send, write, read_resp, request;
-  bool reth, atomic_eth, aeth, atomic_ack_eth, imm, ieth, deth, xrceth;
+  bool reth, atomic_eth, aeth, atomic_ack_eth, imm, ieth, deth, xrceth, dceth;
   bool payload;       ///< may carry payload
   uint8_t ext_bytes;  ///< of all extended headers
 };
+
+constexpr uint8_t kCnpBytes = 16;  ///< of zeros behind a CNP's BTH (A17.9.3)
 
 constexpr BthTraits bth_traits(uint8_t opcode) {
   BthTraits t{};
   const uint8_t transport = opcode & bth::kTransportMask;
   const uint8_t low = opcode & bth::kOpMask;
   const BthOp op = static_cast<BthOp>(low);
-  const bool rc = transport == bth::kRc || transport == bth::kXrc;
+  const bool dc = transport == bth::kDc;
+  const bool rc = transport == bth::kRc || transport == bth::kXrc || dc;
+  if (dc && op == BthOp::kDcDisconnect) {
+    t.valid = t.first = t.last = t.request = t.dceth = true;
+    t.ext_bytes = 16;
+    return t;
+  }
   if (rc) {
-    t.valid = low <= 0x14 || low == 0x16 || low == 0x17;
+    t.valid = low <= 0x14 || low == 0x16 || low == 0x17 || (low >= 0x19 && low <= 0x1b);
   } else if (transport == bth::kUc) {
     t.valid = low <= 0x0b;
   } else if (transport == bth::kUd) {
     t.valid = op == BthOp::kSendOnly || op == BthOp::kSendOnlyImm;
+  } else if (opcode == bth::kCnp) {
+    t.valid = t.first = t.last = true;
+    t.ext_bytes = kCnpBytes;
+    return t;
   }
   if (!t.valid) return t;
-  t.send = low <= 0x05 || low >= 0x16;
+  const bool masked_request = op == BthOp::kMaskedCmpSwap || op == BthOp::kMaskedFetchAdd;
+  const bool masked_ack = op == BthOp::kMaskedAtomicAck;
+  t.send = low <= 0x05 || low == 0x16 || low == 0x17;
   t.write = low >= 0x06 && low <= 0x0b;
   t.read_resp = low >= 0x0d && low <= 0x10;
-  t.request = t.send || t.write || op == BthOp::kReadReq || op == BthOp::kCmpSwap || op == BthOp::kFetchAdd;
+  t.request = t.send || t.write || op == BthOp::kReadReq || op == BthOp::kCmpSwap || op == BthOp::kFetchAdd ||
+              masked_request;
   switch (op) {
     case BthOp::kSendFirst:
     case BthOp::kWriteFirst:
@@ -202,20 +233,21 @@ constexpr BthTraits bth_traits(uint8_t opcode) {
     default:
       t.first = t.last = true;
   }
-  t.reth = (t.write && t.first) || op == BthOp::kReadReq;
+  t.reth = (t.write && t.first) || op == BthOp::kReadReq || masked_request;
   t.atomic_eth = op == BthOp::kCmpSwap || op == BthOp::kFetchAdd;
   t.aeth = op == BthOp::kReadRespFirst || op == BthOp::kReadRespLast || op == BthOp::kReadRespOnly ||
-           op == BthOp::kAck || op == BthOp::kAtomicAck;
+           op == BthOp::kAck || op == BthOp::kAtomicAck || masked_ack;
   t.atomic_ack_eth = op == BthOp::kAtomicAck;
   t.imm = op == BthOp::kSendLastImm || op == BthOp::kSendOnlyImm || op == BthOp::kWriteLastImm ||
           op == BthOp::kWriteOnlyImm;
-  t.ieth = low >= 0x16;
+  t.ieth = low == 0x16 || low == 0x17;
   t.deth = transport == bth::kUd;
   t.xrceth = transport == bth::kXrc && t.request;
-  t.payload = t.send || t.write || t.read_resp;
+  t.dceth = dc && t.request;
+  t.payload = t.send || t.write || t.read_resp || masked_request || masked_ack;
   t.ext_bytes = static_cast<uint8_t>((t.reth ? 16 : 0) + (t.atomic_eth ? 28 : 0) + (t.aeth ? 4 : 0) +
                                      (t.atomic_ack_eth ? 8 : 0) + (t.imm ? 4 : 0) + (t.ieth ? 4 : 0) +
-                                     (t.deth ? 8 : 0) + (t.xrceth ? 4 : 0));
+                                     (t.deth ? 8 : 0) + (t.xrceth ? 4 : 0) + (t.dceth ? 16 : 0));
   return t;
 }
 
@@ -265,6 +297,7 @@ enum class NakCode : uint8_t {
   kRemoteAccess = 2,
   kRemoteOp = 3,
   kInvalidRdReq = 4,
+  kDcNoConnection = 0x1e,  ///< ours: the target does not know the connection (any more)
 };
 
 constexpr const char* nak_code_name(NakCode c) {
@@ -279,6 +312,8 @@ constexpr const char* nak_code_name(NakCode c) {
       return "REMOTE_OP";
     case NakCode::kInvalidRdReq:
       return "INVALID_RD_REQ";
+    case NakCode::kDcNoConnection:
+      return "DC_NO_CONNECTION";
   }
   return nullptr;
 }
@@ -303,6 +338,19 @@ struct XrcEth {
 };
 static_assert(sizeof(AtomicAckEth) == 8 && sizeof(ImmDt) == 4 && sizeof(Ieth) == 4 && sizeof(Deth) == 8 &&
               sizeof(XrcEth) == 4);
+
+/// What a request of the DC transport has behind its BTH. How the cards lay it out is not public: this is a
+/// format of our own, understood by this model alone.
+struct DcEth {
+  be64 key;       ///< DC access key
+  uint8_t flags;  ///< kConnect
+  be24 sqpn;      ///< initiator
+  uint8_t session;
+  be24 first_psn;  ///< of the connection
+
+  static constexpr uint8_t kConnect = 1;  ///< nothing of the connection has been acknowledged yet
+};
+static_assert(sizeof(DcEth) == 16 && offsetof(DcEth, sqpn) == 9 && offsetof(DcEth, first_psn) == 13);
 
 constexpr unsigned kIcrcBytes = 4, kVcrcBytes = 2, kFcsBytes = 4;
 constexpr uint32_t kPsnMask = 0xffffff;

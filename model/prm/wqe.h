@@ -168,7 +168,19 @@ struct AtomicSeg {
 };
 static_assert(sizeof(AtomicSeg) == 16);
 
-/// Masked atomics on 8 bytes.
+/// Masked atomics. The control segment's opmod tells the size of the operand: kAtomicExtended and, in its low
+/// bits, log2 of the bytes less 2; without it 8 bytes. Operands follow as big-endian words: of a comparison
+/// four (value to swap in, to compare with, mask of the swap, of the comparison), of an addition two
+/// (summand; boundary, the highest bits of the fields that are added separately). Of 4 and 8 bytes each is
+/// one word; larger ones are words of 8 bytes in the order of memory. What is short of 16 bytes is padded.
+constexpr uint8_t kAtomicExtended = 8, kAtomicSizeMask = 7;
+constexpr unsigned kMaxAtomicBytes = 32;  ///< of the operand, as ConnectX-4 and later have it
+constexpr unsigned masked_atomic_size(uint8_t opmod) {
+  return opmod & kAtomicExtended ? 4u << (opmod & kAtomicSizeMask) : 8;
+}
+constexpr unsigned masked_atomic_operands(bool compare_swap) { return compare_swap ? 4 : 2; }
+
+/// Comparison on 8 bytes.
 struct MaskedAtomicSeg {
   be64 swap_add;
   be64 compare;
@@ -203,6 +215,7 @@ struct AvSeg {
   bool extended() const { return (dqp_dct & kExtended) != 0; }
   uint32_t dqpn() const { return dqp_dct & 0xffffff; }
   unsigned sl() const { return stat_rate_sl & 0xf; }
+  unsigned roce_prio() const { return stat_rate_sl >> 1 & 7; }
   unsigned stat_rate() const { return stat_rate_sl >> 4; }
   bool has_grh() const { return (grh_gid_fl & kGrh) != 0; }
   unsigned sgid_index() const { return grh_gid_fl >> 20 & 0xff; }
@@ -226,7 +239,7 @@ struct EthSeg {
   uint8_t inline_start[2];
 
   static constexpr uint8_t kL3InnerCsum = 1 << 4, kL4InnerCsum = 1 << 5, kL3Csum = 1 << 6, kL4Csum = 1 << 7;
-  static constexpr uint16_t kInsertVlan = 1 << 15, kInsertSvlan = 1 << 0;
+  static constexpr uint16_t kInsertVlan = 1 << 15, kInsertSvlan = 1 << 0, kInlineMask = 0x3ff;
 };
 static_assert(sizeof(EthSeg) == 16 && offsetof(EthSeg, mss) == 6 && offsetof(EthSeg, inline_hdr_sz) == 12);
 
@@ -245,6 +258,7 @@ static_assert(sizeof(UmrCtrlSeg) == 48 && offsetof(UmrCtrlSeg, mkey_mask) == 8 &
 
 /// UmrCtrlSeg::flags.
 enum : uint8_t {
+  kUmrCheckQpn = 1 << 3,  ///< fails on an mkey that is bound to another QP
   kUmrTranslationOffsetEn = 1 << 4,
   kUmrCheckNotFree = 1 << 5,
   kUmrCheckFree = 2 << 5,
@@ -274,6 +288,23 @@ enum : uint64_t {
   kRelaxedOrderingRead = 1ull << 47,
 };
 }  // namespace mkey_mask
+
+/// Operation on the matching list of a tag-matching SRQ (rdma-core, mlx5dv.h mlx5_wqe_tm_seg); an append's
+/// data segment follows.
+struct TmSeg {
+  uint8_t opcode;  ///< TmListOp 7:4
+  uint8_t flags;
+  be16 index;  ///< append: of the place that the next append takes; remove: of the entry
+  uint8_t rsvd0[2];
+  be16 sw_cnt;  ///< with kSwCnt: unexpected messages that the software has handled
+  uint8_t rsvd1[8];
+  be64 append_tag;
+  be64 append_mask;
+
+  static constexpr uint8_t kSwCnt = 1 << 6, kCqeReq = 1 << 7;
+};
+enum class TmListOp : uint8_t { kNop = 0, kAppend = 1, kRemove = 2 };
+static_assert(sizeof(TmSeg) == 32 && offsetof(TmSeg, sw_cnt) == 6 && offsetof(TmSeg, append_tag) == 16);
 
 /// Head of a receive WQE in a linked list (SRQ, striding RQ); data segments follow.
 struct SrqNextSeg {

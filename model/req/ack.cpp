@@ -2,9 +2,11 @@
 // The requester's receive side: acknowledgements, responses, completions.
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "model/hca.h"
 #include "model/req/requester.h"
+#include "model/resp/atomic_op.h"
 
 namespace hcasim {
 
@@ -18,7 +20,7 @@ using traces::Point;
 
 void Requester::receive(Time t, Qp& qp, PacketRef& packet) {
   RequesterState& s = qp.req;
-  if (qp.type != QpType::kRc || (qp.state != QpState::kRts && qp.state != QpState::kSqd)) {
+  if (!is_reliable(qp.type) || (qp.state != QpState::kRts && qp.state != QpState::kSqd)) {
     hca_.tracer().record(Point::kPacketDrop, t, qp.qpn, 0, packet->psn);
     return;
   }
@@ -26,7 +28,12 @@ void Requester::receive(Time t, Qp& qp, PacketRef& packet) {
   t += e.rx_pipeline + e.ack;
   // Ghosts: nothing that we asked for (IBTA 9.7.5.1.1).
   if (psn_diff(packet->psn, s.next_psn) >= 0 || psn_diff(packet->psn, s.una_psn) < 0) return;
-  switch (static_cast<BthOp>(packet->opcode)) {
+  if (s.response_fault.active && psn_diff(packet->psn, s.response_fault.psn) >= 0) {
+    hca_.tracer().record(Point::kPacketDrop, t, qp.qpn, 0,
+                         packet->psn);  // asked for again when pages are there
+    return;
+  }
+  switch (static_cast<BthOp>(packet->opcode & prm::bth::kOpMask)) {
     case BthOp::kAck:
       if ((packet->aeth & Aeth::kTypeMask) == Aeth::kAck) {
         hca_.tracer().record(Point::kAckRx, t, qp.qpn, s.window.empty() ? 0 : s.window.front().serial,
@@ -43,6 +50,7 @@ void Requester::receive(Time t, Qp& qp, PacketRef& packet) {
       take_read_response(t, qp, packet);
       break;
     case BthOp::kAtomicAck:
+    case BthOp::kMaskedAtomicAck:
       take_atomic_response(t, qp, packet);
       break;
     default:
@@ -96,6 +104,10 @@ void Requester::take_nak(Time t, Qp& qp, const Packet& packet) {
   const std::uint32_t serial = s.window.empty() ? 0 : s.window.front().serial;
   hca_.tracer().record(rnr ? Point::kRnrRx : Point::kNakRx, t, qp.qpn, serial, packet.psn, value);
   const std::uint64_t epoch = s.epoch;
+  if (!rnr && qp.type == QpType::kDci && static_cast<NakCode>(value) == NakCode::kDcNoConnection) {
+    dc_reconnect(t, qp);
+    return;
+  }
   if (psn_diff(packet.psn, s.una_psn) > 0) take_ack(t, qp, (packet.psn - 1) & kPsnMask);
   if (s.epoch != epoch || qp.state == QpState::kErr || s.window.empty()) return;
   if (psn_diff(packet.psn, s.una_psn) != 0) return;  // old, or a response before it is missing
@@ -111,6 +123,7 @@ void Requester::take_nak(Time t, Qp& qp, const Packet& packet) {
       --s.rnr_left;
     }
     s.rnr_until = t + from_ns(1000.0 * prm::rnr_timer_us(value));
+    s.rewound_at = packet.psn;
     rewind(t, qp, packet.psn);
     s.timer_due = kNever;
     hca_.scheduler().wake(s.rnr_until, qp);
@@ -119,6 +132,9 @@ void Requester::take_nak(Time t, Qp& qp, const Packet& packet) {
   switch (static_cast<NakCode>(value)) {
     case NakCode::kPsnSeqErr:
       ++q.packet_seq_err;
+      // A responder tells of a gap once, and what it misses is under way again already: this is an answer to
+      // packets sent before. Software RoCE says so for each packet behind one that it was not ready for.
+      if (s.rewound_at == packet.psn) return;
       retry(t, qp, packet.psn);
       return;
     case NakCode::kInvalidReq:
@@ -152,15 +168,18 @@ void Requester::take_read_response(Time t, Qp& qp, PacketRef& packet) {
   const std::uint64_t offset = static_cast<std::uint64_t>(w.answered) * qp.mtu;
   const bool last = w.answered + 1 == w.packets;
   const std::uint64_t want = std::min<std::uint64_t>(qp.mtu, w.length - offset);
-  const auto op = static_cast<BthOp>(packet->opcode);
+  const auto op = static_cast<BthOp>(packet->opcode & prm::bth::kOpMask);
   const bool ends = op == BthOp::kReadRespLast || op == BthOp::kReadRespOnly;
   if (packet->payload_len != want || ends != last) {
     fail_front(t, qp, CqeSyndrome::kBadResp, 0);
     return;
   }
-  if (want) {
+  if (want && w.packets == 1 && into_cqe(qp, w, *packet)) {
+    // nothing in the buffers
+  } else if (want) {
     const MoveResult r =
         mover_.scatter(t, qp, qp.pd, w.sges, offset, packet, 0, packet->payload_len, last && w.signaled);
+    if (r.status == TptStatus::kFault) return response_fault(t, qp, w, offset, *packet);
     if (!r.ok()) {
       hca_.tracer().record(Point::kAccessErr, t, qp.qpn, w.serial, w.sges.empty() ? 0 : w.sges[0].lkey,
                            w.raddr);
@@ -187,18 +206,28 @@ void Requester::take_atomic_response(Time t, Qp& qp, PacketRef& packet) {
   take_ack(t, qp, (packet->psn - 1) & kPsnMask);
   if (s.epoch != epoch || qp.state == QpState::kErr || s.window.empty()) return;
   SendWqe& w = s.window.front();
-  if (!w.is_read_or_atomic() || w.opcode == WqeOp::kRdmaRead || !w.started || w.done) return;
+  if (!w.is_atomic() || !w.started || w.done) return;
   if (packet->psn != w.first_psn) return;
-  // The original value in the host's order: cap.atomic_req_8B_endianness_mode 1 on a little-endian host.
+  const bool masked = static_cast<BthOp>(packet->opcode & prm::bth::kOpMask) == BthOp::kMaskedAtomicAck;
+  const auto bytes = static_cast<std::uint32_t>(w.length);
+  if (masked != w.is_masked_atomic() || (masked && packet->payload_len != bytes)) {
+    fail_front(t, qp, CqeSyndrome::kBadResp, 0);
+    return;
+  }
+  // The original value: 8 bytes in the order that SET_HCA_CAP has chosen, others in network order.
   std::uint8_t* data = packet->data();
-  for (unsigned i = 0; i < 8; ++i) data[i] = static_cast<std::uint8_t>(packet->swap_add >> (8 * i));
-  packet->payload_len = 8;
-  const MoveResult r = mover_.scatter(t, qp, qp.pd, w.sges, 0, packet, 0, 8, w.signaled);
+  if (!masked) store_words({packet->swap_add}, 8, data);
+  if (bytes == 8 && hca_.atomic_host_endian()) swap_words(data, bytes);
+  packet->payload_len = bytes;
+  MoveResult r;
+  r.at = t;
+  if (!into_cqe(qp, w, *packet)) r = mover_.scatter(t, qp, qp.pd, w.sges, 0, packet, 0, bytes, w.signaled);
+  if (r.status == TptStatus::kFault) return response_fault(t, qp, w, 0, *packet);
   if (!r.ok()) {
     fail_front(t, qp, CqeSyndrome::kLocalProt, static_cast<std::uint8_t>(r.status));
     return;
   }
-  hca_.tracer().record(Point::kScattered, r.at, qp.qpn, w.serial, 8, qp.qpn);
+  hca_.tracer().record(Point::kScattered, r.at, qp.qpn, w.serial, bytes, qp.qpn);
   w.answered = 1;
   w.done = true;
   w.done_at = t;
@@ -206,6 +235,17 @@ void Requester::take_atomic_response(Time t, Qp& qp, PacketRef& packet) {
   if (s.inflight_reads) --s.inflight_reads;
   complete_front(t, qp);
   if (s.epoch == epoch) after_progress(t, qp, true);
+}
+
+// A small result goes into the CQE if the QP wants it there. False: it goes where it always does.
+bool Requester::into_cqe(const Qp& qp, SendWqe& w, const Packet& packet) {
+  if (!w.signaled || qp.cs_req == prm::InlineScatter::kNone || w.rendezvous != SendWqe::Rendezvous::kNone)
+    return false;
+  const Cq* cq = hca_.cqs().find(qp.scq);
+  if (!cq || packet.payload_len > CqUnit::inline_room(*cq, qp.cs_req)) return false;
+  w.bytes.assign(packet.data(), packet.data() + packet.payload_len);
+  w.in_cqe = true;
+  return true;
 }
 
 // Completes the oldest WQEs that are done, in order.
@@ -221,9 +261,14 @@ void Requester::complete_front(Time t, Qp& qp) {
 }
 
 void Requester::complete(Time t, Qp& qp, const SendWqe& wqe, CqeSyndrome syndrome, std::uint8_t vendor) {
+  if (wqe.rendezvous != SendWqe::Rendezvous::kNone) {
+    hca_.tags().request_done(t, qp, wqe, syndrome == CqeSyndrome::kOk);
+    return;
+  }
   Cq* cq = hca_.cqs().find(qp.scq);
   Hca::QCounter& q = hca_.q_counter(qp.counter_set);
   if (syndrome == CqeSyndrome::kWrFlush) {
+    if (qp.type == QpType::kSq && !qp.flush_in_error) return;
     ++q.req_cqe_flush_error;
     hca_.tracer().record(Point::kFlush, t, qp.qpn, wqe.serial, wqe.counter, 0);
   } else if (syndrome != CqeSyndrome::kOk) {
@@ -241,6 +286,10 @@ void Requester::complete(Time t, Qp& qp, const SendWqe& wqe, CqeSyndrome syndrom
   c.wqe_counter = wqe.counter;
   if (wqe.is_read_or_atomic()) c.byte_cnt = static_cast<std::uint32_t>(wqe.length);
   if (wqe.opcode == WqeOp::kUmr) c.imm = wqe.imm;
+  if (wqe.in_cqe) {
+    c.inline_data = wqe.bytes.data();
+    c.inline_len = static_cast<std::uint32_t>(wqe.bytes.size());
+  }
   c.syndrome = static_cast<std::uint8_t>(syndrome);
   c.vendor_syndrome = vendor;
   c.trace_qpn = qp.qpn;
@@ -273,11 +322,13 @@ void Requester::flush(Time t, Qp& qp) {
   s.inflight_reads = 0;
   s.next_to_send = 0;
   s.blueflame_len = 0;
+  s.send_fault = s.response_fault = {};
   complete_front(t, qp);
   while (!s.window.empty()) {
     complete(t, qp, s.window.front(), CqeSyndrome::kWrFlush, 0);
     s.window.pop();
   }
+  for (const SendWqe& w : std::exchange(s.own, {})) complete(t, qp, w, CqeSyndrome::kWrFlush, 0);
   if (qp.has_sq) flush_unfetched(t, qp);
 }
 
@@ -291,7 +342,7 @@ void Requester::after_progress(Time t, Qp& qp, bool progress) {
     s.timer_due = kNever;
     if (outstanding(qp)) arm_timer(t, qp);
   }
-  if (s.next_to_send < s.window.size() || s.doorbell || s.fetched != s.db_counter)
+  if (s.next_to_send < s.window.size() || s.doorbell || s.fetched != s.db_counter || !s.own.empty())
     hca_.scheduler().wake(t, qp);
   if (qp.state == QpState::kSqd) finish_drain(t, qp);
 }

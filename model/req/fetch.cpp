@@ -82,6 +82,14 @@ void Requester::add_to_window(Pace& pace, Qp& qp, const std::uint8_t* bytes, std
 
 bool Requester::fetch(Pace& pace, Qp& qp) {
   RequesterState& s = qp.req;
+  if (!s.own.empty()) {
+    SendWqe& w = s.window.push();
+    w = std::move(s.own.front());
+    s.own.erase(s.own.begin());
+    w.serial = s.next_serial++;
+    ++wqes_;
+    return true;
+  }
   if (s.fetched == s.db_counter) {
     if (!s.doorbell || !read_doorbell_record(pace.engine, qp) || s.fetched == s.db_counter) return false;
   }

@@ -31,16 +31,18 @@ void Requester::qp_changed(Time t, Qp& qp, QpState old) {
     s = RequesterState{};
     return;
   }
+  // An XRC target: no doorbell record is its. Nor is one the tag-matching unit's, but that sends.
+  if (!qp.has_sq && !qp.rendezvous) return;
   if (qp.state == QpState::kRts) {
     if (old == QpState::kInit || old == QpState::kRtr) {
       s.una_psn = s.next_psn;
       s.retries_left = qp.retry_count;
       s.rnr_left = qp.rnr_retry;
     }
-    s.doorbell = true;  // posted before, or while drained
+    s.doorbell = qp.has_sq;  // posted before, or while drained
     hca_.scheduler().wake(t, qp);
   } else if (qp.state == QpState::kErr) {
-    s.doorbell = true;
+    s.doorbell = qp.has_sq;
     flush(t, qp);
   } else if (qp.state == QpState::kSqd) {
     finish_drain(t, qp);
@@ -69,6 +71,7 @@ Requester::TurnResult Requester::turn(Time t, Qp& qp) {
   }
   if (qp.state != QpState::kRts && qp.state != QpState::kSqd) return {t, kNever};
   if (t < s.rnr_until) return {t, s.rnr_until};
+  if (s.response_fault.active) return {t, kNever};
 
   Pace pace{t, t};
   if (!hca_.qpc_cache().touch(qp.qpn)) {
@@ -79,8 +82,6 @@ Requester::TurnResult Requester::turn(Time t, Qp& qp) {
   hca_.tracer().record(Point::kScheduled, t, qp.qpn, s.next_serial,
                        static_cast<std::uint16_t>(s.db_counter - s.fetched));
 
-  // Packets wait for their payload before they wait for the port.
-  const Time backlog = hca_.port().backlog_limit() + hca_.profile().pcie.read_latency + e.tx_pipeline;
   const std::uint64_t epoch = s.epoch;
   for (;;) {
     if (s.next_to_send >= s.window.size()) {
@@ -88,7 +89,13 @@ Requester::TurnResult Requester::turn(Time t, Qp& qp) {
       if (!fetch(pace, qp)) break;
     }
     if (pace.packets >= e.burst_packets) return {pace.engine, pace.engine};
-    if (hca_.port().tx_free() > pace.engine + backlog) return {pace.engine, hca_.port().tx_free() - backlog};
+    // Asked before the port: who waits for it takes part in the sharing of its bandwidth.
+    const Time allowed = hca_.qos().earliest(pace.engine, qp, false);
+    if (allowed > pace.engine) return {pace.engine, allowed};
+    if (const Time open = hca_.scheduler().port_open(); open > pace.engine) return {pace.engine, open, true};
+
+    const Time paced = hca_.cc().earliest(pace.engine, qp);
+    if (paced > pace.engine) return {pace.engine, paced};
 
     SendWqe& wqe = s.window[s.next_to_send];
     if (wqe.done) {  // acknowledged by an earlier transmission
@@ -121,12 +128,15 @@ Requester::Step Requester::refuse(SendWqe& wqe, CqeSyndrome syndrome, std::uint8
 
 Requester::Step Requester::step(Pace& pace, Qp& qp, SendWqe& wqe) {
   if (wqe.is_local()) return run_local(pace, qp, wqe);
+  const PendingFault& fault = qp.req.send_fault;
+  if (fault.active && wqe.serial == fault.serial && wqe.sent >= fault.packet) return Step::kBlocked;
+  if (qp.type == QpType::kSq) return send_frame(pace, qp, wqe);
   if (!wqe.started) {
     const Step s = start(qp, wqe);
     if (s != Step::kSent) return s;
   }
-  if (qp.type == QpType::kUd || qp.type == QpType::kQp0 || qp.type == QpType::kQp1)
-    return send_datagram(pace, qp, wqe);
+  if (qp.type == QpType::kDci && !dc_connect(pace.engine, qp, wqe)) return Step::kBlocked;
+  if (sends_datagrams(qp.type)) return send_datagram(pace, qp, wqe);
   if (wqe.is_read_or_atomic()) return send_request(pace, qp, wqe);
   return send_packet(pace, qp, wqe);
 }
@@ -134,7 +144,7 @@ Requester::Step Requester::step(Pace& pace, Qp& qp, SendWqe& wqe) {
 // Checks the whole message before its first packet, and gives it its PSNs.
 Requester::Step Requester::start(Qp& qp, SendWqe& wqe) {
   RequesterState& s = qp.req;
-  const bool datagram = qp.type == QpType::kUd || qp.type == QpType::kQp0 || qp.type == QpType::kQp1;
+  const bool datagram = sends_datagrams(qp.type);
   const unsigned mtu = datagram ? hca_.profile().port.max_mtu : qp.mtu;
   if (datagram && wqe.length > mtu)
     return refuse(wqe, CqeSyndrome::kLocalLength, static_cast<std::uint8_t>(WqeFault::kLength));
@@ -156,8 +166,13 @@ Requester::Step Requester::start(Qp& qp, SendWqe& wqe) {
 
 PacketRef Requester::make_packet(const Qp& qp, const SendWqe& wqe) const {
   PacketRef p = PacketPool::make();
-  fill_path(*p, qp.path, hca_.port());
-  p->dest_qpn = qp.remote_qpn;
+  if (qp.type == QpType::kDci) {
+    dc_fill(*p, qp, wqe.av);
+  } else {
+    if (!sends_datagrams(qp.type)) fill_path(*p, qp, hca_.port());
+    p->dest_qpn = qp.remote_qpn;
+    p->src_qpn = wqe.xrc_srqn;
+  }
   p->trace_qpn = hca_.tracer().tag(qp.qpn);
   p->trace_packets = wqe.packets;
   p->wqe_serial = wqe.serial;
@@ -167,7 +182,9 @@ PacketRef Requester::make_packet(const Qp& qp, const SendWqe& wqe) const {
 void Requester::transmit(Time ready, Qp& qp, PacketRef packet) {
   RequesterState& s = qp.req;
   s.last_ready = std::max(s.last_ready, ready);
-  hca_.port().transmit(s.last_ready, std::move(packet));
+  hca_.cc().sending(s.last_ready, qp, *packet);
+  hca_.qos().sent(s.last_ready, qp, false, *packet);
+  hca_.transmit(s.last_ready, qp.qpn, std::move(packet));
 }
 
 Requester::Step Requester::load_payload(Pace& pace, Qp& qp, SendWqe& wqe, std::uint64_t offset,
@@ -180,6 +197,7 @@ Requester::Step Requester::load_payload(Pace& pace, Qp& qp, SendWqe& wqe, std::u
   }
   const MoveResult r =
       mover_.gather(ready, qp, wqe.sges, offset, len, packet.data(), wqe.fence >= prm::kFenceFence);
+  if (r.status == TptStatus::kFault) return payload_fault(ready, qp, wqe, offset);
   if (r.status != TptStatus::kOk)
     return refuse(wqe, CqeSyndrome::kLocalProt, static_cast<std::uint8_t>(r.status));
   if (!r.dma_ok) return refuse(wqe, CqeSyndrome::kLocalQpOp, static_cast<std::uint8_t>(WqeFault::kFetch));
@@ -197,13 +215,14 @@ bool Requester::wants_ack(Qp& qp, std::size_t index) {
   if (index + 1 >= s.window.size()) return true;
   SendWqe& next = s.window[index + 1];
   if (!next.is_local() && !next.started && !next.syndrome) start(qp, next);
+  if (qp.type == QpType::kDci && !dc_same_target(qp, s.window[index], next)) return true;
   return next.is_local() || next.syndrome || next.fence != prm::kFenceNone;
 }
 
 Requester::Step Requester::send_packet(Pace& pace, Qp& qp, SendWqe& wqe) {
   RequesterState& s = qp.req;
   const Profile::Engine& e = hca_.profile().engine;
-  const bool rc = qp.type == QpType::kRc;
+  const bool rc = is_reliable(qp.type);
   const std::uint32_t psn = (wqe.first_psn + wqe.sent) & kPsnMask;
   if (rc && psn_diff(psn, s.una_psn) >= static_cast<std::int32_t>(e.inflight_packets)) return Step::kBlocked;
 
@@ -231,7 +250,7 @@ Requester::Step Requester::send_packet(Pace& pace, Qp& qp, SendWqe& wqe) {
          : first       ? BthOp::kSendFirst
          : last        ? (with_imm ? BthOp::kSendLastImm : BthOp::kSendLast)
                        : BthOp::kSendMiddle;
-  p->opcode = static_cast<std::uint8_t>(op) | (rc ? prm::bth::kRc : prm::bth::kUc);
+  p->opcode = static_cast<std::uint8_t>(op) | transport_bits(qp.type);
   if (write && first) {
     p->va = wqe.raddr;
     p->rkey = wqe.rkey;
@@ -245,7 +264,8 @@ Requester::Step Requester::send_packet(Pace& pace, Qp& qp, SendWqe& wqe) {
   pace.engine += e.tx_packet;
   ++pace.packets;
   Time ready = std::max(pace.engine, pace.ready);
-  if (load_payload(pace, qp, wqe, offset, *p, ready) == Step::kFailed) return Step::kFailed;
+  const Step loaded = load_payload(pace, qp, wqe, offset, *p, ready);
+  if (loaded != Step::kSent) return loaded;
   if (rc) {
     ++s.since_ack_req;
     p->ack_req = s.since_ack_req >= e.ack_every || (last && wants_ack(qp, s.next_to_send));
@@ -275,12 +295,20 @@ Requester::Step Requester::send_request(Pace& pace, Qp& qp, SendWqe& wqe) {
   if (wqe.opcode == WqeOp::kRdmaRead) {
     // After a loss only what is missing is read again.
     const std::uint64_t have = static_cast<std::uint64_t>(wqe.answered) * qp.mtu;
-    p->opcode = static_cast<std::uint8_t>(BthOp::kReadReq);
+    p->opcode = static_cast<std::uint8_t>(BthOp::kReadReq) | transport_bits(qp.type);
     p->va += have;
     p->dma_len = static_cast<std::uint32_t>(wqe.length - have);
+  } else if (wqe.is_masked_atomic()) {
+    p->opcode = static_cast<std::uint8_t>(wqe.opcode == WqeOp::kMaskedCs ? BthOp::kMaskedCmpSwap
+                                                                         : BthOp::kMaskedFetchAdd) |
+                transport_bits(qp.type);
+    p->dma_len = static_cast<std::uint32_t>(wqe.length);
+    p->payload_len = static_cast<std::uint32_t>(wqe.bytes.size());
+    std::memcpy(p->data(), wqe.bytes.data(), wqe.bytes.size());
   } else {
     p->opcode =
-        static_cast<std::uint8_t>(wqe.opcode == WqeOp::kAtomicCs ? BthOp::kCmpSwap : BthOp::kFetchAdd);
+        static_cast<std::uint8_t>(wqe.opcode == WqeOp::kAtomicCs ? BthOp::kCmpSwap : BthOp::kFetchAdd) |
+        transport_bits(qp.type);
     p->swap_add = wqe.swap_add;
     p->compare = wqe.compare;
   }
@@ -301,18 +329,7 @@ Requester::Step Requester::send_datagram(Pace& pace, Qp& qp, SendWqe& wqe) {
   const Profile::Engine& e = hca_.profile().engine;
   PacketRef p = make_packet(qp, wqe);
   const prm::AvSeg& av = wqe.av;
-  Port& port = hca_.port();
-  p->dlid = av.rlid;
-  p->slid = static_cast<std::uint16_t>(port.lid() | (av.fl_mlid & 0x7f));
-  p->sl = static_cast<std::uint8_t>(av.sl());
-  p->has_grh = av.extended() && av.has_grh();
-  if (p->has_grh) {
-    p->tclass = av.tclass;
-    p->hop_limit = av.hop_limit;
-    p->flow_label = av.flow_label();
-    std::memcpy(p->dgid.data(), av.rgid, p->dgid.size());
-    if (av.sgid_index() < port.gids.size()) p->sgid = port.gids[av.sgid_index()];
-  }
+  fill_av(*p, av, qp, hca_.port());
   p->dest_qpn = av.dqpn();
   p->psn = wqe.first_psn;
   const bool with_imm = wqe.opcode == WqeOp::kSendImm;
@@ -326,7 +343,8 @@ Requester::Step Requester::send_datagram(Pace& pace, Qp& qp, SendWqe& wqe) {
   pace.engine += e.tx_packet;
   ++pace.packets;
   Time ready = std::max(pace.engine, pace.ready);
-  if (load_payload(pace, qp, wqe, 0, *p, ready) == Step::kFailed) return Step::kFailed;
+  const Step loaded = load_payload(pace, qp, wqe, 0, *p, ready);
+  if (loaded != Step::kSent) return loaded;
   transmit(ready + e.tx_pipeline, qp, std::move(p));
   wqe.sent = 1;
   wqe.done = true;
@@ -345,6 +363,15 @@ Requester::Step Requester::run_local(Pace& pace, Qp& qp, SendWqe& wqe) {
     if (r.syndrome) return refuse(wqe, static_cast<CqeSyndrome>(r.syndrome), r.vendor);
     done = r.at;
     pace.engine += hca_.profile().engine.umr;
+  } else if (wqe.opcode == WqeOp::kTagMatch) {
+    if (!hca_.tags().execute(done, qp, wqe))
+      return refuse(wqe, CqeSyndrome::kLocalQpOp, static_cast<std::uint8_t>(WqeFault::kTag));
+    pace.engine += hca_.profile().engine.wqe_parse;
+  }
+  if (wqe.opcode == WqeOp::kSetPsv) {
+    const UmrResult r = execute_set_psv(done, hca_, qp, wqe);
+    if (r.syndrome) return refuse(wqe, static_cast<CqeSyndrome>(r.syndrome), r.vendor);
+    done = r.at;
   }
   wqe.done = true;
   s.last_ready = std::max(s.last_ready, done);

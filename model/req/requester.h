@@ -21,8 +21,9 @@ class Hca;
 class Requester : public sc_core::sc_module {
  public:
   struct TurnResult {
-    Time engine_free;  // when the transmit pipeline can take the next QP
-    Time again;        // when this QP wants its next turn; kNever: only after an event
+    Time engine_free;   // when the transmit pipeline can take the next QP
+    Time again;         // when this QP wants its next turn; kNever: only after an event
+    bool port = false;  // it waits for the port, which has room for it then
   };
 
   Requester(const sc_core::sc_module_name& name, Hca& hca);
@@ -34,6 +35,11 @@ class Requester : public sc_core::sc_module {
   void qp_changed(Time t, Qp& qp, QpState old);
   // Completes everything that is posted with "flushed" (the QP is in kErr or kSqErr).
   void flush(Time t, Qp& qp);
+  // The send queue stops behind what has begun, as RTS2SQD has it stop; what is posted behind may be changed
+  // until it goes on.
+  void stop_behind(Time t, Qp& qp);
+  // The driver has dealt with a page fault; fault: the QP's (model/tpt/fault.h).
+  void fault_resumed(Time t, Qp& qp, PendingFault& fault, bool error);
   void clear();
 
   std::uint64_t wqes() const { return wqes_; }
@@ -62,6 +68,10 @@ class Requester : public sc_core::sc_module {
   void queue_broken(Time t, Qp& qp, std::uint64_t value);
   void flush_unfetched(Time t, Qp& qp);
 
+  // fault.cpp: on-demand paging
+  Step payload_fault(Time t, Qp& qp, SendWqe& wqe, std::uint64_t offset);
+  void response_fault(Time t, Qp& qp, SendWqe& wqe, std::uint64_t offset, const Packet& packet);
+
   // requester.cpp: from the window to packets
   Step step(Pace& pace, Qp& qp, SendWqe& wqe);
   Step start(Qp& qp, SendWqe& wqe);
@@ -71,16 +81,28 @@ class Requester : public sc_core::sc_module {
   Step run_local(Pace& pace, Qp& qp, SendWqe& wqe);
   Step load_payload(Pace& pace, Qp& qp, SendWqe& wqe, std::uint64_t offset, Packet& packet, Time& ready);
   PacketRef make_packet(const Qp& qp, const SendWqe& wqe) const;
+  void emit_frame(Time t, Qp& qp, const SendWqe& wqe, PacketRef packet);
   void transmit(Time ready, Qp& qp, PacketRef packet);
   bool wants_ack(Qp& qp, std::size_t index);
   bool fenced(const Qp& qp, const SendWqe& wqe) const;
   Step refuse(SendWqe& wqe, prm::CqeSyndrome syndrome, std::uint8_t vendor) const;
+
+  // dc.cpp
+  bool dc_connect(Time t, Qp& qp, const SendWqe& wqe);
+  bool dc_same_target(const Qp& qp, const SendWqe& a, const SendWqe& b) const;
+  void dc_fill(Packet& packet, const Qp& qp, const prm::AvSeg& av) const;
+  void dc_reconnect(Time t, Qp& qp);
+
+  // ethernet.cpp: frames
+  Step send_frame(Pace& pace, Qp& qp, SendWqe& wqe);
+  Step load_frame(Time& ready, Qp& qp, SendWqe& wqe, Packet& packet);
 
   // ack.cpp: from responses to completions
   void take_ack(Time t, Qp& qp, std::uint32_t psn);
   void take_nak(Time t, Qp& qp, const Packet& packet);
   void take_read_response(Time t, Qp& qp, PacketRef& packet);
   void take_atomic_response(Time t, Qp& qp, PacketRef& packet);
+  bool into_cqe(const Qp& qp, SendWqe& wqe, const Packet& packet);
   void complete_front(Time t, Qp& qp);
   void complete(Time t, Qp& qp, const SendWqe& wqe, prm::CqeSyndrome syndrome, std::uint8_t vendor);
   void fail_front(Time t, Qp& qp, prm::CqeSyndrome syndrome, std::uint8_t vendor);

@@ -9,6 +9,7 @@
 
 #include "model/prm/wqe.h"
 #include "model/time.h"
+#include "model/tpt/fault.h"
 
 namespace hcasim {
 
@@ -26,13 +27,20 @@ struct SendWqe {
   bool signaled = false, solicited = false;
   std::uint8_t fence = 0;  // CtrlSeg::fence()
   bool inline_data = false;
+  bool in_cqe = false;    // READ, atomic: the result lies in `bytes` and goes into the CQE
   std::uint32_t imm = 0;  // immediate, R_Key to invalidate, or the mkey of a UMR
   std::uint64_t raddr = 0;
   std::uint32_t rkey = 0;
   std::uint64_t swap_add = 0, compare = 0;
   std::vector<Sge> sges;
-  std::vector<std::uint8_t> bytes;  // inline data; UMR: all behind the control segment
-  prm::AvSeg av{};                  // UD
+  std::vector<std::uint8_t>
+      bytes;                   // inline data; UMR: all behind the control segment; masked atomic: operands
+  prm::AvSeg av{};             // UD
+  std::uint32_t xrc_srqn = 0;  // XRC: the receive queue at the other end
+  // Frames (type kSq). bytes: inline headers and data, in front of what the sges bring. ENHANCED_MPSW: each
+  // sge is a frame, one with kInvalidLkey lies in bytes, at addr.
+  prm::EthSeg eth{};
+  std::uint32_t header_len = 0;  // LSO: of bytes, what each segment repeats
 
   std::uint64_t length = 0;  // bytes of the message
   // Packets: PSNs [first_psn, first_psn + packets) once started. READ, atomic: of the responses.
@@ -46,11 +54,19 @@ struct SendWqe {
   std::uint8_t syndrome = 0;  // CQE syndrome to fail with when it is the oldest; 0 = none
   std::uint8_t vendor = 0;
 
-  bool is_read_or_atomic() const {
-    return opcode == prm::WqeOp::kRdmaRead || opcode == prm::WqeOp::kAtomicCs ||
-           opcode == prm::WqeOp::kAtomicFa;
+  // Of the tag-matching unit: a rendezvous' data, and the message that ends it. bytes: its two headers.
+  enum class Rendezvous : std::uint8_t { kNone, kRead, kFin } rendezvous = Rendezvous::kNone;
+  std::uint16_t tag_index = 0;
+
+  bool is_masked_atomic() const { return opcode == prm::WqeOp::kMaskedCs || opcode == prm::WqeOp::kMaskedFa; }
+  bool is_atomic() const {
+    return opcode == prm::WqeOp::kAtomicCs || opcode == prm::WqeOp::kAtomicFa || is_masked_atomic();
   }
-  bool is_local() const { return opcode == prm::WqeOp::kNop || opcode == prm::WqeOp::kUmr; }
+  bool is_read_or_atomic() const { return opcode == prm::WqeOp::kRdmaRead || is_atomic(); }
+  bool is_local() const {
+    return opcode == prm::WqeOp::kNop || opcode == prm::WqeOp::kUmr || opcode == prm::WqeOp::kSetPsv ||
+           opcode == prm::WqeOp::kTagMatch;
+  }
 };
 
 // The WQEs between fetch and completion, oldest first: a ring whose entries keep their buffers.
@@ -65,6 +81,7 @@ class SendWindow {
     head_ = (head_ + 1) & (ring_.size() - 1);
     --size_;
   }
+  void pop_back() { --size_; }
   // A fresh entry at the end.
   SendWqe& push() {
     if (size_ == ring_.size()) grow();
@@ -108,6 +125,7 @@ struct RequesterState {
   bool doorbell = false;         // a doorbell came since the DBR was read
   SendWindow window;             // fetched, not completed
   std::size_t next_to_send = 0;  // index into window
+  std::vector<SendWqe> own;      // of the HCA itself: go into the window before those of the SQ
   std::uint32_t next_serial = 0;
 
   // Firmware sets next_psn (and una_psn alike) at RTR2RTS from qpc.next_send_psn.
@@ -117,13 +135,22 @@ struct RequesterState {
   std::uint32_t since_ack_req = 0;  // packets sent since the last with AckReq
   std::uint32_t rewound_at = ~0u;   // PSN of the last retry: later signs of the same loss start no other
 
+  // DCI: the connection in use.
+  bool dc_connected = false;
+  prm::AvSeg dc_target{};
+  std::uint32_t dc_first_psn = 0;
+
   std::uint8_t retries_left = 7, rnr_left = 7;
   Time last_ready = 0;      // packets of one QP leave in order
   Time timer_due = kNever;  // ACK timeout, absolute
   bool timer_queued = false;
-  Time rnr_until = 0;     // nothing is sent before this
-  Time turn_at = kNever;  // earliest turn asked of the scheduler
+  Time rnr_until = 0;        // nothing is sent before this
+  Time turn_at = kNever;     // earliest turn asked of the scheduler
+  bool port_queued = false;  // in the scheduler's queue for the port
   std::uint64_t epoch = next_epoch();
+
+  // On-demand paging: what the payload to send, and the answer to a READ or atomic, waits for.
+  PendingFault send_fault, response_fault;
 
   // The last BlueFlame burst, if its WQE has not been fetched yet.
   std::array<std::uint8_t, 256> blueflame{};

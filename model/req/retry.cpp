@@ -90,6 +90,7 @@ void Requester::on_timer(Time due, const Timer& timer) {
     return;
   }
   s.timer_due = kNever;
+  if (s.send_fault.active || s.response_fault.active) return;  // starts again when the pages are there
   if ((qp->state != QpState::kRts && qp->state != QpState::kSqd) || !outstanding(*qp)) return;
   ++timeouts_;
   ++hca_.q_counter(qp->counter_set).local_ack_timeout_err;
@@ -98,6 +99,21 @@ void Requester::on_timer(Time due, const Timer& timer) {
 }
 
 // SQD: done when nothing fetched is left in flight (IBTA 10.3.1.5); then the driver's event.
+void Requester::stop_behind(Time t, Qp& qp) {
+  RequesterState& s = qp.req;
+  if (qp.state != QpState::kRts) return;
+  while (s.window.size() > s.next_to_send && s.window.size() != 0) {
+    const SendWqe& last = s.window[s.window.size() - 1];
+    if (last.started || last.done) break;
+    s.fetched = last.counter;
+    s.window.pop_back();
+  }
+  s.blueflame_len = 0;
+  qp.state = QpState::kSqd;
+  qp.draining = qp.sqd_event = true;
+  finish_drain(t, qp);
+}
+
 void Requester::finish_drain(Time t, Qp& qp) {
   if (!qp.draining || !qp.req.window.empty()) return;
   qp.draining = false;

@@ -31,7 +31,8 @@ bool Responder::take_read(Time t, Qp& qp, const Packet& p) {
     return false;
   }
   TptStatus status = TptStatus::kOk;
-  if (p.dma_len) status = hca_.tpt().check(p.rkey, qp.pd, qp.qpn, Access::kRemoteRead, p.va, p.dma_len);
+  if (p.dma_len)
+    status = hca_.tpt().check(p.rkey, rights_pd(qp), qp.qpn, Access::kRemoteRead, p.va, p.dma_len);
   if (status != TptStatus::kOk) {
     ++hca_.q_counter(qp.counter_set).resp_remote_access_errors;
     hca_.tracer().record(Point::kAccessErr, t, p.trace_qpn, p.wqe_serial, p.rkey, p.va);
@@ -46,6 +47,7 @@ bool Responder::take_read(Time t, Qp& qp, const Packet& p) {
   r.va = p.va;
   r.rkey = p.rkey;
   r.length = p.dma_len;
+  r.pd = rights_pd(qp);
   s.msn = (s.msn + 1) & 0xffffff;
   r.msn = s.msn;
   r.ready = t;
@@ -57,15 +59,54 @@ bool Responder::take_read(Time t, Qp& qp, const Packet& p) {
   return true;
 }
 
+namespace {
+
+// Of 2^n bytes for mode n, or up to as many; the first mode is the IB specification's own, without masks.
+bool mode_allows(std::uint8_t mode, bool masked, unsigned bytes) {
+  if (!masked) return true;
+  if (mode == prm::k::QPC_ATOMIC_MODE_ONLY_8B) return bytes == 8;
+  return mode >= prm::k::QPC_ATOMIC_MODE_UP_TO_8B && bytes <= 1u << mode;
+}
+
+// False: lengths that no requester sends.
+bool operands_of(const Packet& p, AtomicOperands& op, bool& masked) {
+  const auto code = static_cast<BthOp>(p.opcode & prm::bth::kOpMask);
+  masked = code == BthOp::kMaskedCmpSwap || code == BthOp::kMaskedFetchAdd;
+  op.compare_swap = code == BthOp::kCmpSwap || code == BthOp::kMaskedCmpSwap;
+  if (!masked) {
+    op.swap_add[0] = p.swap_add;
+    op.compare[0] = p.compare;
+    op.swap_mask[0] = op.compare_mask[0] = ~0ULL;
+    return true;
+  }
+  op.bytes = p.dma_len;
+  if (op.bytes < 4 || op.bytes > prm::kMaxAtomicBytes || (op.bytes & (op.bytes - 1)) != 0) return false;
+  if (p.payload_len != op.bytes * prm::masked_atomic_operands(op.compare_swap)) return false;
+  const std::uint8_t* at = p.data();
+  load_words(at, op.bytes, op.swap_add);
+  load_words(at + op.bytes, op.bytes, op.compare_swap ? op.compare : op.boundary);
+  if (op.compare_swap) {
+    load_words(at + 2 * op.bytes, op.bytes, op.swap_mask);
+    load_words(at + 3 * op.bytes, op.bytes, op.compare_mask);
+  }
+  return true;
+}
+
+}  // namespace
+
 bool Responder::take_atomic(Time t, Qp& qp, const Packet& p) {
   ResponderState& s = qp.resp;
-  if (!qp.rae || (p.va & 7) || !room_for_resource(qp)) {
+  AtomicOperands op;
+  bool masked = false;
+  if (!operands_of(p, op, masked) || !qp.rae || !mode_allows(qp.atomic_mode, masked, op.bytes) ||
+      (p.va & (op.bytes - 1)) != 0 || !room_for_resource(qp)) {
     fail(t, qp, p, NakCode::kInvalidReq, EqeType::kWqInvalidReq);
     return false;
   }
   std::vector<Fragment> where;
   const Translation tr =
-      hca_.tpt().translate(t, p.rkey, qp.pd, qp.qpn, Access::kRemoteAtomic, p.va, 8, where);
+      hca_.tpt().translate(t, p.rkey, rights_pd(qp), qp.qpn, Access::kRemoteAtomic, p.va, op.bytes, where);
+  if (tr.status == TptStatus::kFault && remote_fault(t, qp, p, p.rkey, p.va, op.bytes, 0)) return false;
   TptStatus status = tr.status;
   if (status == TptStatus::kOk && where.size() != 1) status = TptStatus::kBadList;
   if (status != TptStatus::kOk) {
@@ -74,32 +115,35 @@ bool Responder::take_atomic(Time t, Qp& qp, const Packet& p) {
     fail(t, qp, p, NakCode::kRemoteAccess, EqeType::kWqAccess);
     return false;
   }
-  // Operand in memory: host order of a little-endian host (atomic_req_8B_endianness_mode 1).
-  std::uint8_t bytes[8];
-  Time& free = atomic_free_[(where[0].addr >> 3) % atomic_free_.size()];
-  const ReadDone d = hca_.dma().read_flush(std::max(tr.ready, free), where[0].addr, bytes, sizeof bytes);
+  // The unit does one operation after another on the same 32 bytes.
+  std::uint8_t bytes[prm::kMaxAtomicBytes];
+  Time& free = atomic_free_[where[0].addr / prm::kMaxAtomicBytes % atomic_free_.size()];
+  const ReadDone d =
+      hca_.dma().read_flush(std::max(tr.ready, free), where[0].addr, bytes, op.bytes, where[0].space);
   if (!d.ok) {
     fail(t, qp, p, NakCode::kRemoteOp, EqeType::kWqCatas);
     return false;
   }
-  std::uint64_t old = 0;
-  for (unsigned i = 0; i < 8; ++i) old |= static_cast<std::uint64_t>(bytes[i]) << (8 * i);
-  std::uint64_t value = old;
-  if (static_cast<BthOp>(p.opcode) == BthOp::kFetchAdd)
-    value = old + p.swap_add;
-  else if (old == p.compare)
-    value = p.swap_add;
+  // The operand in memory is in the host's order: little-endian (register HOST_ENDIANNESS).
+  AtomicOperands::Words old, now;
+  swap_words(bytes, op.bytes);
+  load_words(bytes, op.bytes, old);
+  const bool write = execute(op, old, now) && now != old;
   const Time done = d.at + hca_.profile().engine.atomic;
   free = done;
-  if (value != old) {
-    for (unsigned i = 0; i < 8; ++i) bytes[i] = static_cast<std::uint8_t>(value >> (8 * i));
-    hca_.dma().post_write(done, where[0].addr, bytes, sizeof bytes, WriteOwner{WriteOwner::kQp, qp.qpn});
+  if (write) {
+    store_words(now, op.bytes, bytes);
+    swap_words(bytes, op.bytes);
+    hca_.dma().post_write(done, where[0].addr, bytes, op.bytes, WriteOwner{WriteOwner::kQp, qp.qpn}, false,
+                          where[0].space);
   }
-  hca_.tracer().record(Point::kAtomicExec, done, p.trace_qpn, p.wqe_serial, p.va, old);
+  hca_.tracer().record(Point::kAtomicExec, done, p.trace_qpn, p.wqe_serial, p.va, old[0]);
   ++hca_.q_counter(qp.counter_set).rx_atomic_requests;
   ResponderResource r;
   r.atomic = true;
+  r.masked = masked;
   r.first_psn = p.psn;
+  r.length = op.bytes;
   r.original = old;
   s.msn = (s.msn + 1) & 0xffffff;
   r.msn = s.msn;
@@ -116,7 +160,7 @@ bool Responder::take_atomic(Time t, Qp& qp, const Packet& p) {
 bool Responder::send_response(Time& engine, Qp& qp, ResponderResource& r) {
   const Profile::Engine& e = hca_.profile().engine;
   const bool first = r.sent == 0, last = r.sent + 1 == r.packets;
-  BthOp op = BthOp::kAtomicAck;
+  BthOp op = r.masked ? BthOp::kMaskedAtomicAck : BthOp::kAtomicAck;
   if (!r.atomic)
     op = first && last ? BthOp::kReadRespOnly
          : first       ? BthOp::kReadRespFirst
@@ -129,15 +173,20 @@ bool Responder::send_response(Time& engine, Qp& qp, ResponderResource& r) {
   p->wqe_serial = r.wqe_serial;
   engine += e.tx_packet;
   Time ready = std::max(engine, r.ready);
-  if (r.atomic) {
-    p->swap_add = r.original;
+  if (r.masked) {
+    p->payload_len = r.length;
+    store_words(r.original, r.length, p->data());
+  } else if (r.atomic) {
+    p->swap_add = r.original[0];
   } else {
     const std::uint64_t offset = static_cast<std::uint64_t>(r.sent) * qp.mtu;
     p->payload_len = offset < r.length
                          ? static_cast<std::uint32_t>(std::min<std::uint64_t>(qp.mtu, r.length - offset))
                          : 0;
     if (p->payload_len) {
-      const MoveResult m = mover_.read_remote(ready, qp, r.rkey, r.va + offset, p->payload_len, p->data());
+      const MoveResult m =
+          mover_.read_remote(ready, qp, r.pd, r.rkey, r.va + offset, p->payload_len, p->data());
+      if (m.status == TptStatus::kFault && read_fault(ready, qp, r, p->payload_len)) return false;
       if (!m.ok()) {
         const NakCode code = m.dma_ok ? NakCode::kRemoteAccess : NakCode::kRemoteOp;
         hca_.tracer().record(Point::kAccessErr, ready, r.trace_qpn, r.wqe_serial, r.rkey, r.va);
@@ -160,18 +209,21 @@ Responder::TurnResult Responder::turn(Time t, Qp& qp) {
   ResponderState& s = qp.resp;
   const bool alive = qp.state == QpState::kRtr || qp.state == QpState::kRts || qp.state == QpState::kSqd;
   if (!alive) return {t, kNever};
-  const Time backlog =
-      hca_.port().backlog_limit() + hca_.profile().pcie.read_latency + hca_.profile().engine.tx_pipeline;
   const unsigned burst = hca_.profile().engine.burst_packets;
   Time engine = t;
   unsigned packets = 0;
   for (std::size_t i = 0; i < s.resources.size(); ++i) {
     while (!s.resources[i].done()) {
+      if (s.resources[i].parked) return {engine, kNever};
       if (packets >= burst) return {engine, engine};
-      if (hca_.port().tx_free() > engine + backlog) return {engine, hca_.port().tx_free() - backlog};
+      const Time allowed = hca_.qos().earliest(engine, qp, true);
+      if (allowed > engine) return {engine, allowed};
+      if (const Time open = hca_.scheduler().port_open(); open > engine) return {engine, open, true};
       if (s.resources[i].ready > engine + hca_.profile().pcie.read_latency) {
         return {engine, s.resources[i].ready};
       }
+      const Time paced = hca_.cc().earliest(engine, qp);
+      if (paced > engine) return {engine, paced};
       ++packets;
       if (!send_response(engine, qp, s.resources[i])) return {engine, kNever};
     }

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "model/hca.h"
+#include "model/port/codec.h"
 #include "model/port/traits.h"
 #include "model/resp/responder.h"
 
@@ -15,21 +16,19 @@ using traces::Point;
 
 namespace {
 
-constexpr std::uint32_t kGrhArea = 40;          // bytes at the start of each UD receive
 constexpr std::uint32_t kGsiQkey = 0x80010000;  // IBTA 10.2.5: well-known Q_Key of QP1
 constexpr std::uint32_t kCqeGrh = 1u << 28;     // Cqe::flags_rqpn, GRH present
 
-prm::Grh make_grh(const Packet& p) {
-  prm::Grh g{};
-  g.ver_tclass_flow = 6u << 28 | static_cast<std::uint32_t>(p.tclass) << 20 | (p.flow_label & 0xfffff);
-  const prm::BthTraits traits = traits_of(p.opcode);
-  const std::uint32_t padded = (p.payload_len + 3) & ~3u;
-  g.pay_len = static_cast<std::uint16_t>(sizeof(prm::Bth) + traits.ext_bytes + padded + prm::kIcrcBytes);
-  g.next_hdr = prm::Grh::kNextBth;
-  g.hop_limit = p.hop_limit;
-  std::memcpy(g.sgid, p.sgid.data(), sizeof g.sgid);
-  std::memcpy(g.dgid, p.dgid.data(), sizeof g.dgid);
-  return g;
+// RoCE: what kind of network header lies in the buffer (kernel mlx5 device.h, CQE L3 header type).
+constexpr std::uint32_t kCqeRoceGrh = 0, kCqeRoceIpv6 = 1, kCqeRoceIpv4 = 2;
+
+std::uint32_t header_flags(const Packet& p) {
+  if (p.kind == PacketKind::kIb)
+    return static_cast<std::uint32_t>(p.sl & 0xf) << 24 | (p.has_grh ? kCqeGrh : 0);
+  const std::uint32_t type = p.kind == PacketKind::kRoceV1 ? kCqeRoceGrh
+                             : p.ipv4                      ? kCqeRoceIpv4
+                                                           : kCqeRoceIpv6;
+  return type << 24 | kCqeGrh;
 }
 
 }  // namespace
@@ -42,6 +41,7 @@ void Responder::receive_ud(Time t, Qp& qp, PacketRef& packet) {
   };
   const std::uint32_t qkey = qp.type == QpType::kQp1 ? kGsiQkey : qp.qkey;
   if (qp.type != QpType::kQp0 && p.qkey != qkey) return drop(4);
+  if (s.fault.active) return drop(3);
   if (!s.wqe.valid) {
     switch (take_wqe(t, qp, p)) {
       case Take::kTaken:
@@ -64,13 +64,14 @@ void Responder::receive_ud(Time t, Qp& qp, PacketRef& packet) {
   MoveResult r;
   if (p.has_grh) {
     PacketRef head = PacketPool::make();
-    const prm::Grh grh = make_grh(p);
-    std::memcpy(head->data(), &grh, sizeof grh);
-    head->payload_len = sizeof grh;
-    r = mover_.scatter(t, qp, s.wqe.pd, s.wqe.sges, 0, head, 0, sizeof grh, true);
+    network_header(p, head->data());
+    head->payload_len = kGrhArea;
+    r = mover_.scatter(t, qp, s.wqe.pd, s.wqe.sges, 0, head, 0, kGrhArea, true);
   }
   if (r.ok() && p.payload_len)
     r = mover_.scatter(t, qp, s.wqe.pd, s.wqe.sges, kGrhArea, packet, 0, p.payload_len, true);
+  s.received = 0;
+  if (r.status == TptStatus::kFault && receive_fault(t, qp, p)) return;
   if (!r.ok()) {
     hca_.tracer().record(Point::kAccessErr, t, p.trace_qpn, p.wqe_serial,
                          s.wqe.sges.empty() ? 0 : s.wqe.sges[0].lkey, 0);
@@ -88,8 +89,9 @@ void Responder::receive_ud(Time t, Qp& qp, PacketRef& packet) {
   c.imm = imm ? p.imm : qp.type == QpType::kQp1 ? p.pkey : 0;
   c.solicited = p.solicited;
   c.slid = p.slid;
-  c.flags_rqpn =
-      (p.src_qpn & 0xffffff) | static_cast<std::uint32_t>(p.sl & 0xf) << 24 | (p.has_grh ? kCqeGrh : 0);
+  c.flags_rqpn = (p.src_qpn & 0xffffff) | header_flags(p);
+  c.has_vlan = p.has_vlan;
+  c.vlan = p.vlan_tci;
   c.ml_path = static_cast<std::uint8_t>(p.dlid & 0x7f);
   c.trace_qpn = p.trace_qpn;
   c.wqe_serial = p.wqe_serial;

@@ -6,6 +6,7 @@
 #include "model/hca.h"
 #include "model/resp/responder.h"
 #include "model/wqe/parse.h"
+#include "model/wqe/ring_read.h"
 
 namespace hcasim {
 
@@ -13,27 +14,6 @@ using prm::CqeOp;
 using prm::CqeSyndrome;
 using prm::EqeType;
 using traces::Point;
-
-namespace {
-
-constexpr std::uint32_t kMaxRecvWqe = 2048;  // bytes read of one receive WQE, above cap.max_wqe_sz_rq
-constexpr std::uint32_t kChunk = 2048;       // bytes read ahead of an RQ
-
-}  // namespace
-
-bool Responder::read_ring(Time t, const GuestRing& ring, std::uint64_t at, std::uint8_t* dst,
-                          std::uint32_t len) {
-  while (len) {
-    std::uint64_t addr, run;
-    if (!ring.locate(at, addr, run)) return false;
-    const auto n = static_cast<std::uint32_t>(std::min<std::uint64_t>(len, run));
-    if (!hca_.dma().read(t, addr, dst, n).ok) return false;
-    at += n;
-    dst += n;
-    len -= n;
-  }
-  return true;
-}
 
 bool Responder::read_count(Time t, std::uint64_t dbr_addr, std::uint16_t& count) {
   prm::be32 word;
@@ -49,9 +29,10 @@ Responder::Take Responder::take_wqe(Time t, Qp& qp, const Packet& packet) {
   s.wqe.capacity = 0;
   Take got = Take::kEmpty;
   std::uint32_t queue = qp.qpn;
-  if (qp.use_srq) {
-    Srq* srq = hca_.qps().find_srq(qp.srqn);
-    queue = qp.srqn;
+  s.wqe.srqn = qp.type == QpType::kXrc ? s.xrc_srqn : qp.use_srq ? qp.srqn : 0;
+  if (s.wqe.srqn != 0) {
+    Srq* srq = hca_.qps().find_srq(s.wqe.srqn);
+    queue = s.wqe.srqn;
     if (!srq || srq->error) return Take::kBroken;
     got = take_from_srq(t, qp, *srq);
   } else if (qp.has_rq) {
@@ -62,14 +43,12 @@ Responder::Take Responder::take_wqe(Time t, Qp& qp, const Packet& packet) {
   return got;
 }
 
-// Hardware reads receive WQEs ahead of their use; so the reads here occupy the link but delay no packet.
 Responder::Take Responder::take_from_rq(Time t, Qp& qp) {
   ResponderState& s = qp.resp;
-  const unsigned size = 1u << qp.log_rq_size;
   if (s.rq_consumer == s.rq_producer) {
     std::uint16_t posted;
     if (!read_count(t, qp.dbr_addr, posted)) return Take::kBroken;
-    if (static_cast<std::uint16_t>(posted - s.rq_consumer) > size) {
+    if (static_cast<std::uint16_t>(posted - s.rq_consumer) > 1u << qp.log_rq_size) {
       hca_.tracer().record(Point::kDoorbellBad, t, qp.qpn, 0, qp.dbr_addr, posted);
       return Take::kBroken;
     }
@@ -77,25 +56,13 @@ Responder::Take Responder::take_from_rq(Time t, Qp& qp) {
     if (s.rq_consumer == s.rq_producer) return Take::kEmpty;
   }
   const std::uint32_t stride = 1u << qp.log_rq_stride;
-  if (static_cast<std::uint16_t>(s.rq_consumer - s.rq_chunk_first) >= s.rq_chunk_count) {
-    const unsigned index = s.rq_consumer & (size - 1);
-    const unsigned posted = static_cast<std::uint16_t>(s.rq_producer - s.rq_consumer);
-    const unsigned ahead = std::max(1u, std::min(hca_.profile().engine.rwqe_prefetch, kChunk / stride));
-    const unsigned count = std::min({posted, ahead, size - index});
-    s.rq_chunk.resize(static_cast<std::size_t>(count) * stride);
-    s.rq_chunk_count = 0;
-    if (!read_ring(t, qp.ring, static_cast<std::uint64_t>(index) * stride, s.rq_chunk.data(), count * stride))
-      return Take::kBroken;
-    s.rq_chunk_first = s.rq_consumer;
-    s.rq_chunk_count = static_cast<std::uint16_t>(count);
-  }
-  const std::uint16_t at = static_cast<std::uint16_t>(s.rq_consumer - s.rq_chunk_first);
+  const std::uint8_t* bytes = recv_wqe_ahead(hca_, t, qp.ring, qp.log_rq_size, qp.log_rq_stride,
+                                             s.rq_consumer, s.rq_producer, s.rq_ahead);
+  if (!bytes) return Take::kBroken;
   s.wqe.counter = s.rq_consumer++;
   s.wqe.pd = qp.pd;
   s.wqe.valid = true;
-  return parse_recv_segments(s.rq_chunk.data() + static_cast<std::size_t>(at) * stride, stride, s.wqe)
-             ? Take::kTaken
-             : Take::kBroken;
+  return parse_recv_segments(bytes, stride, s.wqe) ? Take::kTaken : Take::kBroken;
 }
 
 Responder::Take Responder::take_from_srq(Time t, Qp& qp, Srq& srq) {
@@ -115,7 +82,7 @@ Responder::Take Responder::take_from_srq(Time t, Qp& qp, Srq& srq) {
   std::uint8_t bytes[kMaxRecvWqe];
   const std::uint32_t stride = std::min<std::uint32_t>(1u << srq.log_stride, sizeof bytes);
   if (srq.head >= 1u << srq.log_size || stride < sizeof(prm::SrqNextSeg)) return broken();
-  if (!read_ring(t, srq.ring, static_cast<std::uint64_t>(srq.head) << srq.log_stride, bytes, stride))
+  if (!read_ring(hca_, t, srq.ring, static_cast<std::uint64_t>(srq.head) << srq.log_stride, bytes, stride))
     return broken();
   prm::SrqNextSeg next;
   std::memcpy(&next, bytes, sizeof next);
@@ -139,14 +106,18 @@ void Responder::check_srq_limit(Time t, Srq& srq) {
   hca_.eqs().srq_event(t, static_cast<std::uint8_t>(EqeType::kSrqLimit), srq.srqn);
 }
 
+// XRC SRQs and XRQs have a CQ of their own.
+Cq* Responder::receive_cq(const Qp& qp, const RecvWqe& wqe) {
+  const Srq* srq = wqe.srqn != 0 ? hca_.qps().find_srq(wqe.srqn) : nullptr;
+  return hca_.cqs().find(srq && srq->has_cq() ? srq->cqn : qp.rcq);
+}
+
 void Responder::post_receive(Time t, Qp& qp, const RecvWqe& wqe, Completion c) {
-  std::uint32_t cqn = qp.rcq;
-  const Srq* srq = qp.use_srq ? hca_.qps().find_srq(qp.srqn) : nullptr;
-  if (srq && srq->xrc) cqn = srq->cqn;
-  Cq* cq = hca_.cqs().find(cqn);
+  Cq* cq = receive_cq(qp, wqe);
   if (!cq) return;
-  c.qpn = qp.qpn;
-  const std::uint32_t user_index = srq && srq->xrc ? srq->user_index : qp.user_index;
+  const Srq* srq = wqe.srqn != 0 ? hca_.qps().find_srq(wqe.srqn) : nullptr;
+  c.qpn = qp.number();
+  const std::uint32_t user_index = srq && srq->has_cq() ? srq->user_index : qp.user_index;
   c.user_index = user_index != 0xffffff ? user_index : srq ? srq->srqn : 0;
   c.wqe_counter = wqe.counter;
   hca_.cqs().post(t, *cq, c);
@@ -154,10 +125,12 @@ void Responder::post_receive(Time t, Qp& qp, const RecvWqe& wqe, Completion c) {
 
 void Responder::flush(Time t, Qp& qp) {
   ResponderState& s = qp.resp;
-  s.ack_pending = false;
+  s.ack_pending = s.rnr_owed = false;
+  s.fault = {};
   s.resources.clear();
   s.message = ResponderState::Message::kNone;
   flush_rq(t, qp);
+  if (qp.dctn != 0) return;  // of many connections, one
   if (qp.use_srq) {
     // Nothing more will be taken from the SRQ for this QP (IBTA 11.6.3.2, Last WQE Reached).
     hca_.eqs().qp_event(t, static_cast<std::uint8_t>(EqeType::kLastWqe), qp.qpn);
@@ -170,7 +143,7 @@ void Responder::flush(Time t, Qp& qp) {
 
 void Responder::flush_rq(Time t, Qp& qp) {
   ResponderState& s = qp.resp;
-  const auto flushed = [&](std::uint16_t counter) {
+  const auto flushed = [&](std::uint16_t counter, std::uint32_t srqn = 0) {
     ++hca_.q_counter(qp.counter_set).resp_cqe_flush_error;
     hca_.tracer().record(Point::kFlush, t, qp.qpn, 0, counter, 1);
     Completion c;
@@ -178,11 +151,15 @@ void Responder::flush_rq(Time t, Qp& qp) {
     c.syndrome = static_cast<std::uint8_t>(CqeSyndrome::kWrFlush);
     RecvWqe wqe;
     wqe.counter = counter;
+    wqe.srqn = srqn;
     post_receive(t, qp, wqe, c);
   };
   if (s.wqe.valid) {
     s.wqe.valid = false;
-    flushed(s.wqe.counter);
+    if (s.tagged.matched)
+      hca_.tags().cancel(t, qp, s.tagged.index);
+    else
+      flushed(s.wqe.counter, s.wqe.srqn);
   }
   if (qp.use_srq || !qp.has_rq) return;
   std::uint16_t posted;

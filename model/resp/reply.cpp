@@ -4,6 +4,7 @@
 
 #include "model/hca.h"
 #include "model/port/path.h"
+#include "model/port/traits.h"
 #include "model/resp/responder.h"
 
 namespace hcasim {
@@ -18,8 +19,8 @@ using traces::Point;
 
 PacketRef Responder::make_reply(const Qp& qp, std::uint8_t opcode, std::uint32_t psn) const {
   PacketRef p = PacketPool::make();
-  fill_path(*p, qp.path, hca_.port());
-  p->opcode = opcode;
+  fill_path(*p, qp, hca_.port());
+  p->opcode = opcode | transport_bits(qp.type);
   p->dest_qpn = qp.remote_qpn;
   p->psn = psn & kPsnMask;
   p->msn = qp.resp.msn;
@@ -28,7 +29,11 @@ PacketRef Responder::make_reply(const Qp& qp, std::uint8_t opcode, std::uint32_t
 
 void Responder::transmit(Time ready, Qp& qp, PacketRef packet) {
   qp.resp.last_ready = std::max(qp.resp.last_ready, ready);
-  hca_.port().transmit(qp.resp.last_ready, std::move(packet));
+  if (traits_of(packet->opcode).read_resp) {
+    hca_.cc().sending(qp.resp.last_ready, qp, *packet);
+    hca_.qos().sent(qp.resp.last_ready, qp, true, *packet);
+  }
+  hca_.transmit(qp.resp.last_ready, qp.qpn, std::move(packet));
 }
 
 void Responder::send_ack(Time t, Qp& qp, std::uint32_t psn, std::uint8_t syndrome, std::uint32_t trace_qpn,
@@ -98,12 +103,25 @@ void Responder::nak_rnr(Time t, Qp& qp, const Packet& packet) {
   ResponderState& s = qp.resp;
   s.nak_sent = true;  // what follows this packet is out of sequence and stays unanswered
   s.ack_pending = false;
+  for (const ResponderResource& r : s.resources) {
+    if (r.done()) continue;
+    s.rnr_owed = !r.parked;  // behind a READ that is to be asked for again this comes again, too
+    s.rnr_trace_qpn = packet.trace_qpn;
+    s.rnr_serial = packet.wqe_serial;
+    return;
+  }
   send_ack(t, qp, s.expected_psn, Aeth::kRnrNak | (qp.min_rnr_nak & Aeth::kValueMask), packet.trace_qpn,
            packet.wqe_serial);
 }
 
 void Responder::receive_error(Time t, Qp& qp, CqeSyndrome syndrome, std::uint8_t vendor) {
   ResponderState& s = qp.resp;
+  if (s.tagged.matched) {  // an error CQE would name a WQE of the SRQ, and none was taken
+    s.wqe.valid = false;
+    hca_.tags().cancel(t, qp, s.tagged.index);
+    s.tagged = {};
+    return;
+  }
   ++hca_.q_counter(qp.counter_set).resp_cqe_error;
   hca_.tracer().record(Point::kWqeErr, t, qp.qpn, 0,
                        static_cast<std::uint64_t>(syndrome) | static_cast<std::uint64_t>(vendor) << 8, 0);
@@ -141,6 +159,10 @@ void Responder::finish_pending(Time t, Qp& qp) {
   for (const ResponderResource& r : s.resources)
     if (!r.done()) return;
   if (!s.failing) {
+    if (s.rnr_owed)
+      send_ack(t, qp, s.expected_psn, Aeth::kRnrNak | (qp.min_rnr_nak & Aeth::kValueMask), s.rnr_trace_qpn,
+               s.rnr_serial);
+    s.rnr_owed = false;
     send_pending_ack(t, qp);
     return;
   }

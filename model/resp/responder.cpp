@@ -20,7 +20,7 @@ using Message = ResponderState::Message;
 Responder::Responder(const sc_core::sc_module_name& name, Hca& hca)
     : sc_module(name),
       hca_(hca),
-      mover_(hca.tpt(), hca.dma()),
+      mover_(hca.tpt(), hca.dma(), false),
       polls_(
           "polls", [this](Time due, Poll& poll) { on_poll(due, poll); }, hca),
       acks_(
@@ -49,11 +49,8 @@ void Responder::receive(Time t, Qp& qp, PacketRef& packet) {
                          qp.state == QpState::kSqd || qp.state == QpState::kSqErr;
   const Traits traits = traits_of(p.opcode);
   const std::uint8_t transport = p.opcode & prm::bth::kTransportMask;
-  const bool datagram = qp.type == QpType::kUd || qp.type == QpType::kQp0 || qp.type == QpType::kQp1;
-  const bool fits = (qp.type == QpType::kRc && transport == prm::bth::kRc) ||
-                    (qp.type == QpType::kUc && transport == prm::bth::kUc) ||
-                    (datagram && transport == prm::bth::kUd);
-  if (!receiving || !traits.valid || !fits || qp.resp.failing) {
+  const bool datagram = sends_datagrams(qp.type);
+  if (!receiving || !traits.valid || transport != transport_bits(qp.type) || qp.resp.failing) {
     hca_.tracer().record(Point::kPacketDrop, t, p.trace_qpn, p.wqe_serial, p.psn, 1);
     return;
   }
@@ -99,18 +96,27 @@ void Responder::receive_rc(Time t, Qp& qp, PacketRef& packet, const Traits& trai
     return;
   }
   s.nak_sent = false;
+  if (s.fault.active) {
+    while_faulted(t, qp, p);
+    return;
+  }
+  s.rnr_owed = false;
   if (!in_sequence(qp, p, traits)) {
     fail(t, qp, p, NakCode::kInvalidReq, EqeType::kWqInvalidReq);
     return;
   }
   hca_.tracer().record(Point::kChecked, t, p.trace_qpn, p.wqe_serial,
                        p.psn | static_cast<std::uint64_t>(p.opcode) << 24, qp.qpn);
+  if (qp.type == QpType::kXrc && traits.first && !select_xrc_srq(qp, p)) {
+    fail(t, qp, p, NakCode::kInvalidReq, EqeType::kWqInvalidReq);
+    return;
+  }
   bool taken;
   if (traits.send)
     taken = take_send(t, qp, packet, traits);
   else if (traits.write)
     taken = take_write(t, qp, packet, traits);
-  else if (static_cast<BthOp>(p.opcode) == BthOp::kReadReq)
+  else if (static_cast<BthOp>(p.opcode & prm::bth::kOpMask) == BthOp::kReadReq)
     taken = take_read(t, qp, p);
   else
     taken = take_atomic(t, qp, p);
@@ -130,7 +136,7 @@ void Responder::duplicate(Time t, Qp& qp, const Packet& p, const Traits& traits)
     acknowledge(t, qp, p);
     return;
   }
-  const bool read = static_cast<BthOp>(p.opcode) == BthOp::kReadReq;
+  const bool read = static_cast<BthOp>(p.opcode & prm::bth::kOpMask) == BthOp::kReadReq;
   for (ResponderResource& r : s.resources) {
     const std::int32_t into = psn_diff(p.psn, r.first_psn);
     if (into < 0 || into >= static_cast<std::int32_t>(r.packets)) continue;
@@ -140,6 +146,7 @@ void Responder::duplicate(Time t, Qp& qp, const Packet& p, const Traits& traits)
       r.rkey = p.rkey;
     }
     r.sent = std::min(r.sent, static_cast<std::uint32_t>(into));
+    r.parked = false;
     r.ready = t;
     hca_.scheduler().wake_responder(t, qp);
     return;
@@ -162,7 +169,8 @@ void Responder::receive_uc(Time t, Qp& qp, PacketRef& packet, const Traits& trai
       return;
     }
   }
-  if (!in_sequence(qp, p, traits)) {
+  if (s.fault.active || !in_sequence(qp, p, traits)) {
+    s.message = Message::kNone;
     hca_.tracer().record(Point::kPacketDrop, t, p.trace_qpn, p.wqe_serial, p.psn, 2);
     return;
   }
@@ -174,7 +182,8 @@ void Responder::receive_uc(Time t, Qp& qp, PacketRef& packet, const Traits& trai
 
 bool Responder::invalidate(Qp& qp, std::uint32_t rkey) {
   Mkey* mkey = hca_.tpt().find(rkey >> 8);
-  if (!mkey || mkey->free || mkey->wire_key() != rkey || mkey->pd != qp.pd || !mkey->remote_invalidate_en)
+  if (!mkey || mkey->free || mkey->wire_key() != rkey || mkey->pd != rights_pd(qp) ||
+      !mkey->remote_invalidate_en || !mkey->usable_by(qp.qpn))
     return false;
   mkey->free = true;
   hca_.tpt().invalidate(mkey->index);
@@ -184,13 +193,22 @@ bool Responder::invalidate(Qp& qp, std::uint32_t rkey) {
 bool Responder::take_send(Time t, Qp& qp, PacketRef& packet, const Traits& traits) {
   ResponderState& s = qp.resp;
   const Packet& p = *packet;
-  const bool rc = qp.type == QpType::kRc;
+  const bool rc = is_reliable(qp.type);
   if (traits.first) {
+    const TagUnit::Arrival tagged =
+        s.wqe.valid ? TagUnit::Arrival::kNotForTags : hca_.tags().arrive(t, qp, p, traits.last);
+    if (tagged == TagUnit::Arrival::kDone) {
+      if (!traits.ieth || invalidate(qp, p.imm)) return true;
+      fail(t, qp, p, NakCode::kRemoteAccess, EqeType::kComp);
+      return false;
+    }
     if (!s.wqe.valid) {
       switch (take_wqe(t, qp, p)) {
         case Take::kTaken:
+          hca_.tags().accepted(t, qp);
           break;
         case Take::kEmpty:
+          s.tagged = {};
           ++hca_.q_counter(qp.counter_set).out_of_buffer;
           if (rc) nak_rnr(t, qp, p);
           return false;
@@ -204,15 +222,21 @@ bool Responder::take_send(Time t, Qp& qp, PacketRef& packet, const Traits& trait
     s.landed = t;
     s.message = Message::kSend;
   }
-  if (s.received + p.payload_len > s.wqe.capacity) {
+  const std::uint32_t skip = traits.first ? s.tagged.skip : 0, len = p.payload_len - skip;
+  if (s.received + len > s.wqe.capacity) {
     ++hca_.q_counter(qp.counter_set).resp_local_length_error;
     receive_error(t, qp, CqeSyndrome::kLocalLength, 0);
     fail(t, qp, p, NakCode::kInvalidReq, EqeType::kComp);
     return false;
   }
-  if (p.payload_len) {
+  s.in_cqe = traits.first && traits.last && into_cqe(qp, p);
+  if (len && !s.in_cqe) {
     const MoveResult r =
-        mover_.scatter(t, qp, s.wqe.pd, s.wqe.sges, s.received, packet, 0, p.payload_len, traits.last);
+        mover_.scatter(t, qp, s.wqe.pd, s.wqe.sges, s.received, packet, skip, len, traits.last);
+    if (r.status == TptStatus::kFault && receive_fault(t, qp, p)) {
+      if (traits.first) s.message = Message::kNone;
+      return false;
+    }
     if (!r.ok()) {
       hca_.tracer().record(Point::kAccessErr, t, p.trace_qpn, p.wqe_serial,
                            s.wqe.sges.empty() ? 0 : s.wqe.sges[0].lkey,
@@ -223,7 +247,7 @@ bool Responder::take_send(Time t, Qp& qp, PacketRef& packet, const Traits& trait
     }
     s.landed = std::max(s.landed, r.at);
   }
-  s.received += p.payload_len;
+  s.received += len;
   if (!traits.last) return true;
   s.message = Message::kNone;
   if (traits.ieth && !invalidate(qp, p.imm)) {
@@ -242,7 +266,7 @@ bool Responder::take_send(Time t, Qp& qp, PacketRef& packet, const Traits& trait
 bool Responder::take_write(Time t, Qp& qp, PacketRef& packet, const Traits& traits) {
   ResponderState& s = qp.resp;
   const Packet& p = *packet;
-  const bool rc = qp.type == QpType::kRc;
+  const bool rc = is_reliable(qp.type);
   if (traits.first) {
     const std::uint64_t len = p.dma_len;
     if (!qp.rwe) {  // a QP that is not set up for the operation: invalid request, not a key violation
@@ -250,7 +274,7 @@ bool Responder::take_write(Time t, Qp& qp, PacketRef& packet, const Traits& trai
       return false;
     }
     TptStatus status = TptStatus::kOk;
-    if (len) status = hca_.tpt().check(p.rkey, qp.pd, qp.qpn, Access::kRemoteWrite, p.va, len);
+    if (len) status = hca_.tpt().check(p.rkey, rights_pd(qp), qp.qpn, Access::kRemoteWrite, p.va, len);
     if (status != TptStatus::kOk) {
       ++hca_.q_counter(qp.counter_set).resp_remote_access_errors;
       hca_.tracer().record(Point::kAccessErr, t, p.trace_qpn, p.wqe_serial, p.rkey, p.va);
@@ -282,11 +306,15 @@ bool Responder::take_write(Time t, Qp& qp, PacketRef& packet, const Traits& trai
       return false;
     }
   }
-  if (traits.first) ++hca_.q_counter(qp.counter_set).rx_write_requests;
   s.message = traits.last ? Message::kNone : Message::kWrite;
   if (p.payload_len) {
     const MoveResult r =
-        mover_.write_remote(t, qp, s.write_rkey, s.write_va + s.received, packet, traits.imm);
+        mover_.write_remote(t, qp, rights_pd(qp), s.write_rkey, s.write_va + s.received, packet, traits.imm);
+    if (r.status == TptStatus::kFault &&
+        remote_fault(t, qp, p, s.write_rkey, s.write_va, s.write_len, s.received)) {
+      s.message = traits.first || !rc ? Message::kNone : Message::kWrite;
+      return false;
+    }
     if (!r.ok()) {  // the key went away between the packets
       hca_.tracer().record(Point::kAccessErr, t, p.trace_qpn, p.wqe_serial, s.write_rkey, s.write_va);
       if (s.wqe.valid) receive_error(t, qp, CqeSyndrome::kLocalAccess, static_cast<std::uint8_t>(r.status));
@@ -295,11 +323,19 @@ bool Responder::take_write(Time t, Qp& qp, PacketRef& packet, const Traits& trai
     }
     s.landed = std::max(s.landed, r.at);
   }
+  if (traits.first) ++hca_.q_counter(qp.counter_set).rx_write_requests;
   s.received = after;
   if (!traits.last) return true;
   hca_.tracer().record(Point::kScattered, s.landed, p.trace_qpn, p.wqe_serial, s.received, qp.qpn);
   if (traits.imm) finish_receive(t, qp, p, CqeOp::kRespWrImm);
   return true;
+}
+
+// A small message of one packet goes into the CQE if the QP wants it there.
+bool Responder::into_cqe(const Qp& qp, const Packet& p) {
+  if (qp.cs_res == prm::InlineScatter::kNone || p.payload_len == 0 || qp.resp.tagged.matched) return false;
+  const Cq* cq = receive_cq(qp, qp.resp.wqe);
+  return cq && p.payload_len <= CqUnit::inline_room(*cq, qp.cs_res);
 }
 
 void Responder::finish_receive(Time t, Qp& qp, const Packet& p, CqeOp opcode) {
@@ -311,9 +347,16 @@ void Responder::finish_receive(Time t, Qp& qp, const Packet& p, CqeOp opcode) {
   c.solicited = p.solicited;
   c.slid = p.slid;
   c.flags_rqpn = qp.remote_qpn;
+  if (s.in_cqe) {
+    c.inline_data = p.data();
+    c.inline_len = p.payload_len;
+    s.in_cqe = false;
+  }
   c.trace_qpn = p.trace_qpn;
   c.wqe_serial = p.wqe_serial;
+  TagUnit::complete_message(qp, c);
   post_receive(t, qp, s.wqe, c);
+  s.tagged = {};
   s.wqe.valid = false;
 }
 

@@ -25,11 +25,14 @@ class Responder : public sc_core::sc_module {
  public:
   struct TurnResult {
     Time engine_free;
-    Time again;  // kNever: no response left to send
+    Time again;         // kNever: no response left to send
+    bool port = false;  // it waits for the port, which has room for it then
   };
 
   Responder(const sc_core::sc_module_name& name, Hca& hca);
 
+  // A request packet for this DC target: finds or makes the context that serves its sender.
+  void receive_dc(Time t, Qp& dct, PacketRef& packet);
   // A request packet for this QP.
   void receive(Time t, Qp& qp, PacketRef& packet);
   // Sends read and atomic responses that are due, then acknowledgements held back behind them.
@@ -37,7 +40,10 @@ class Responder : public sc_core::sc_module {
   void qp_changed(Time t, Qp& qp, QpState old);
   // Completes all posted receive WQEs with "flushed"; own RQs only. SRQ: last WQE reached event.
   void flush(Time t, Qp& qp);
+  // The driver has dealt with the QP's page fault.
+  void fault_resumed(Time t, Qp& qp, bool error);
   void clear();
+  Time rx_free() const { return rx_free_; }  // when the receive pipeline has taken all that came
 
  private:
   struct Poll {
@@ -59,7 +65,23 @@ class Responder : public sc_core::sc_module {
   bool take_send(Time t, Qp& qp, PacketRef& packet, const Traits& traits);
   bool take_write(Time t, Qp& qp, PacketRef& packet, const Traits& traits);
   void finish_receive(Time t, Qp& qp, const Packet& packet, prm::CqeOp opcode);
+  bool into_cqe(const Qp& qp, const Packet& packet);
   bool invalidate(Qp& qp, std::uint32_t rkey);
+
+  // xrc.cpp
+  bool select_xrc_srq(Qp& qp, const Packet& packet);
+
+  // dc.cpp
+  Qp* dc_context(Time t, Qp& dct, const Packet& packet);
+  void dc_refuse(Time t, Qp& dct, const Packet& packet, std::uint32_t psn, std::uint8_t syndrome);
+
+  // fault.cpp: on-demand paging. False: no driver listens, or the QP waits for another page already.
+  bool receive_fault(Time t, Qp& qp, const Packet& packet);
+  bool remote_fault(Time t, Qp& qp, const Packet& packet, std::uint32_t rkey, std::uint64_t va,
+                    std::uint64_t len, std::uint64_t done);
+  bool read_fault(Time t, Qp& qp, ResponderResource& resource, std::uint32_t packet_len);
+  void while_faulted(Time t, Qp& qp, const Packet& packet);
+  void not_ready(Time t, Qp& qp, const Packet& packet);
 
   // datagram.cpp
   void receive_ud(Time t, Qp& qp, PacketRef& packet);
@@ -76,10 +98,10 @@ class Responder : public sc_core::sc_module {
   Take take_wqe(Time t, Qp& qp, const Packet& packet);
   Take take_from_rq(Time t, Qp& qp);
   Take take_from_srq(Time t, Qp& qp, Srq& srq);
-  bool read_ring(Time t, const GuestRing& ring, std::uint64_t at, std::uint8_t* dst, std::uint32_t len);
   bool read_count(Time t, std::uint64_t dbr_addr, std::uint16_t& count);
   void check_srq_limit(Time t, Srq& srq);
   void flush_rq(Time t, Qp& qp);
+  Cq* receive_cq(const Qp& qp, const RecvWqe& wqe);
   void post_receive(Time t, Qp& qp, const RecvWqe& wqe, Completion c);
   void on_poll(Time due, const Poll& poll);
 

@@ -3,11 +3,15 @@
 #ifndef HCASIM_MODEL_RESP_RESPONDER_STATE_H
 #define HCASIM_MODEL_RESP_RESPONDER_STATE_H
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <vector>
 
+#include "model/ctx/guest_ring.h"
+#include "model/prm/cqe.h"
 #include "model/req/requester_state.h"
+#include "model/resp/atomic_op.h"
 #include "model/time.h"
 
 namespace hcasim {
@@ -15,17 +19,20 @@ namespace hcasim {
 // A read or atomic request kept for its response and for duplicates (IBTA 9.7.5.1.1, 9.7.5.1.2).
 struct ResponderResource {
   bool atomic = false;
+  bool masked = false;  // atomic: a masked one
   std::uint32_t first_psn = 0;
   std::uint32_t packets = 1;
   std::uint32_t sent = 0;  // response packets sent
   std::uint64_t va = 0;
   std::uint32_t rkey = 0;
-  std::uint32_t length = 0;    // bytes
-  std::uint64_t original = 0;  // atomic: value before the operation
+  std::uint32_t length = 0;          // bytes
+  AtomicOperands::Words original{};  // atomic: value before the operation
   std::uint32_t msn = 0;
+  std::uint32_t pd = 0;
   Time ready = 0;  // no response leaves before this
   std::uint32_t trace_qpn = 0, wqe_serial = 0;
 
+  bool parked = false;    // waits for the requester to ask again (page fault)
   bool answered = false;  // in full, once at least; kept for a duplicate, which makes it be sent again
   bool done() const { return sent >= packets; }
 };
@@ -35,6 +42,7 @@ struct RecvWqe {
   bool valid = false;
   std::uint16_t counter = 0;  // RQ index or SRQ WQE index
   std::uint32_t pd = 0;
+  std::uint32_t srqn = 0;  // of the SRQ it was taken from, 0: the QP's own RQ
   std::vector<Sge> sges;
   std::uint64_t capacity = 0;  // bytes
 };
@@ -44,6 +52,9 @@ struct ResponderState {
   std::uint32_t expected_psn = 0;
   std::uint32_t msn = 0;
 
+  // XRC: the SRQ that the request names. Its PD is the one that keys are checked against.
+  std::uint32_t xrc_srqn = 0, xrc_pd = 0;
+
   // Message in progress
   enum class Message : std::uint8_t { kNone, kSend, kWrite } message = Message::kNone;
   std::uint64_t received = 0;  // bytes of it
@@ -51,13 +62,21 @@ struct ResponderState {
   std::uint32_t write_rkey = 0;
   std::uint64_t write_len = 0;  // bytes announced
   Time landed = 0;              // when its payload so far is visible
+  bool in_cqe = false;          // its payload goes into the CQE
   RecvWqe wqe;
+  // The same message at a tag-matching SRQ. With a match `wqe` is the tagged buffer.
+  struct Tagged {
+    prm::TmOp op{};  // of its last CQE; 0: no such message
+    bool matched = false;
+    std::uint16_t index = 0;                // in the list
+    std::uint32_t skip = 0;                 // bytes of its first packet that are not for the buffer
+    std::array<std::uint8_t, 16> header{};  // TMH
+  } tagged;
 
   // RQ
   std::uint16_t rq_producer = 0;  // last read from the DBR
   std::uint16_t rq_consumer = 0;
-  std::vector<std::uint8_t> rq_chunk;  // WQEs read ahead
-  std::uint16_t rq_chunk_first = 0, rq_chunk_count = 0;
+  ReadAhead rq_ahead;
   Time poll_since = kNever;  // flush of late posts: when it began
 
   // Acknowledgements
@@ -69,10 +88,14 @@ struct ResponderState {
   Time last_ready = 0;  // replies of one QP leave in order
 
   std::deque<ResponderResource> resources;  // oldest first, at most 2^log_rra_max
+  PendingFault fault;                       // on-demand paging
   Time turn_at = kNever;
+  bool port_queued = false;
   bool comm_established = false;
 
-  // A refusal waits until the responses owed before it have left.
+  // A refusal, and an RNR NAK, wait until the responses owed before it have left.
+  bool rnr_owed = false;
+  std::uint32_t rnr_trace_qpn = 0, rnr_serial = 0;
   bool failing = false;
   std::uint32_t fail_psn = 0;
   std::uint8_t fail_code = 0, fail_event = 0;

@@ -14,7 +14,9 @@ Scheduler::Scheduler(const sc_core::sc_module_name& name, Hca& hca)
     : sc_module(name),
       hca_(hca),
       ready_(
-          "ready", [this](Time due, Turn& turn) { run(due, turn); }, hca, hca.profile().engine.batch_window) {
+          "ready", [this](Time due, Turn& turn) { run(due, turn); }, hca, hca.profile().engine.batch_window),
+      port_turns_(
+          "port_turns", [this](Time due, bool&) { port_turn(due); }, hca, hca.profile().engine.batch_window) {
 }
 
 bool Scheduler::doorbell(Time t, std::uint32_t qpn, std::uint16_t wqe_index) {
@@ -52,9 +54,32 @@ void Scheduler::wake_responder(Time t, Qp& qp) {
   ready_.push(t, Turn{qp.qpn, true, qp.req.epoch});
 }
 
+void Scheduler::resume(Time t) {
+  hca_.qps().for_each_qp([&](Qp& qp) {
+    if (qp.req.turn_at != kNever && !qp.req.port_queued) wake(t, qp);
+    if (qp.resp.turn_at != kNever && !qp.resp.port_queued) wake_responder(t, qp);
+  });
+  if (!port_queue_.empty()) arm_port(t);
+}
+
 void Scheduler::clear() {
   ready_.clear();
+  port_queue_.clear();
+  port_turns_.clear();
+  port_armed_ = kNever;
   free_at_ = 0;
+}
+
+Time Scheduler::port_open() const {
+  const Time ahead =
+      hca_.port().backlog_limit() + hca_.profile().pcie.read_latency + hca_.profile().engine.tx_pipeline;
+  const Time free = hca_.port().tx_free();
+  return free > ahead ? free - ahead : 0;
+}
+
+// Beyond what may share this activation.
+bool Scheduler::engine_busy(Time due) const {
+  return free_at_ > due && free_at_ > sim_now() + hca_.profile().engine.batch_window;
 }
 
 void Scheduler::run(Time due, const Turn& turn) {
@@ -62,28 +87,65 @@ void Scheduler::run(Time due, const Turn& turn) {
   if (!qp || qp->req.epoch != turn.epoch) return;
   Time& turn_at = turn.responder ? qp->resp.turn_at : qp->req.turn_at;
   if (due != turn_at) return;  // an earlier turn took its place
-
-  // The pipeline is busy beyond what may share this activation: take the turn when it is free.
-  const Profile::Engine& e = hca_.profile().engine;
-  const Time busy_until = free_at_;
-  if (busy_until > due && busy_until > sim_now() + e.batch_window) {
-    turn_at = busy_until;
-    ready_.push(busy_until, turn);
+  if (engine_busy(due)) {
+    turn_at = free_at_;
+    ready_.push(free_at_, turn);
     return;
   }
-  turn_at = kNever;
-  const Time start = std::max(due, busy_until) + e.schedule;
-  Time again = kNever;
-  if (turn.responder) {
-    const auto r = hca_.responder().turn(start, *qp);
-    free_at_ = std::max(free_at_, r.engine_free);
-    again = r.again;
-    if (again != kNever) wake_responder(std::max(again, start + hca_.profile().cycle), *qp);
-  } else {
-    const auto r = hca_.requester().turn(start, *qp);
-    free_at_ = std::max(free_at_, r.engine_free);
-    again = r.again;
-    if (again != kNever) wake(std::max(again, start + hca_.profile().cycle), *qp);
+  take(due, turn, *qp);
+}
+
+void Scheduler::take(Time due, const Turn& turn, Qp& qp) {
+  const Profile& profile = hca_.profile();
+  const Time start = std::max(due, free_at_) + profile.engine.schedule;
+  (turn.responder ? qp.resp.turn_at : qp.req.turn_at) = kNever;
+  const auto next = [&](const auto& result) {
+    free_at_ = std::max(free_at_, result.engine_free);
+    if (result.again == kNever) return;
+    const Time again = std::max(result.again, start + profile.cycle);
+    if (result.port)
+      wait_for_port(turn, qp, again);
+    else if (turn.responder)
+      wake_responder(again, qp);
+    else
+      wake(again, qp);
+  };
+  if (turn.responder)
+    next(hca_.responder().turn(start, qp));
+  else
+    next(hca_.requester().turn(start, qp));
+}
+
+void Scheduler::wait_for_port(const Turn& turn, Qp& qp, Time open) {
+  (turn.responder ? qp.resp.turn_at : qp.req.turn_at) = open;  // no event before then gives it a turn
+  bool& queued = turn.responder ? qp.resp.port_queued : qp.req.port_queued;
+  if (queued) return;
+  queued = true;
+  const std::uint32_t group = turn.responder ? qp.qos.responder_group : qp.qos.group;
+  if (group != 0) hca_.qos().waits(group);
+  port_queue_.push_back({{qp.qpn, turn.responder, qp.req.epoch}, group});
+  if (port_queue_.size() == 1) arm_port(open);
+}
+
+void Scheduler::arm_port(Time t) {
+  if (t >= port_armed_) return;
+  port_armed_ = t;
+  port_turns_.push(t, true);
+}
+
+void Scheduler::port_turn(Time due) {
+  if (due != port_armed_) return;  // an earlier one took its place
+  port_armed_ = kNever;
+  while (!port_queue_.empty()) {
+    if (const Time open = std::max(port_open(), due); open > due) return arm_port(open);
+    if (engine_busy(due)) return arm_port(free_at_);
+    const auto [turn, group] = port_queue_.front();
+    port_queue_.pop_front();
+    if (group != 0) hca_.qos().left(due, group);
+    Qp* qp = hca_.qps().find(turn.qpn);
+    if (!qp || qp->req.epoch != turn.epoch) continue;
+    (turn.responder ? qp->resp.port_queued : qp->req.port_queued) = false;
+    take(due, turn, *qp);
   }
 }
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The QP scheduler: takes doorbells, gives each ready QP a turn (round robin), and does the same for QPs
-// whose responder owes read or atomic responses.
+// whose responder owes read or atomic responses. Who finds the port busy waits in line for it.
 #ifndef HCASIM_MODEL_SCHED_SCHEDULER_H
 #define HCASIM_MODEL_SCHED_SCHEDULER_H
 
 #include <cstdint>
+#include <deque>
 #include <systemc>
 
 #include "model/timed_queue.h"
@@ -28,6 +29,11 @@ class Scheduler : public sc_core::sc_module {
   void wake(Time t, Qp& qp);
   // The QP's responder has responses to send at or after t.
   void wake_responder(Time t, Qp& qp);
+  // What stopped the port is over: turns that wait for it come now.
+  void resume(Time t);
+  // From when on the port has room for what a turn makes. Packets wait for their payload before they wait for
+  // the port, so a turn may be that much ahead of it.
+  Time port_open() const;
   void clear();
 
   std::uint64_t doorbells() const { return doorbells_; }
@@ -39,11 +45,25 @@ class Scheduler : public sc_core::sc_module {
     std::uint64_t epoch;  // RequesterState::epoch: turns of a QP that was reset meanwhile are void
   };
   void run(Time due, const Turn& turn);
+  bool engine_busy(Time due) const;
+  void take(Time due, const Turn& turn, Qp& qp);
+  void wait_for_port(const Turn& turn, Qp& qp, Time open);
+  void port_turn(Time due);
+  void arm_port(Time t);
 
   Hca& hca_;
   Time free_at_ = 0;
   std::uint64_t doorbells_ = 0;
   TimedQueue<Turn> ready_;
+  // Those whom the port keeps waiting, in the order in which they found it busy: each has its turn when there
+  // is room, and nobody else is asked.
+  struct Waiting {
+    Turn turn;
+    std::uint32_t group;  // of scheduling elements; 0: none
+  };
+  std::deque<Waiting> port_queue_;
+  Time port_armed_ = kNever;
+  TimedQueue<bool> port_turns_;
 };
 
 }  // namespace hcasim

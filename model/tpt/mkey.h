@@ -4,12 +4,22 @@
 #define HCASIM_MODEL_TPT_MKEY_H
 
 #include <cstdint>
+#include <memory>
 #include <vector>
+
+#include "model/tpt/signature.h"
 
 namespace hcasim {
 
 // mkc.access_mode_4_2 << 2 | mkc.access_mode_1_0
-enum class AccessMode : std::uint8_t { kPa = 0, kMtt = 1, kKlm = 2, kKsm = 3 };
+// kSwIcm, kMemic: memory of the device's own, one run of it; virtual addresses count from 0.
+enum class AccessMode : std::uint8_t { kPa = 0, kMtt = 1, kKlm = 2, kKsm = 3, kSwIcm = 4, kMemic = 5 };
+
+// Keys that no driver gets for itself (query_special_contexts_out): one that discards what is written and
+// reads as zeros, local only and of any PD; one that is no memory, for the holes of a list; and, in a KLM
+// list, the head of a strided block.
+constexpr std::uint32_t kDumpFillKey = 0x200, kNullKey = 0x300, kRepeatKey = 0x400;
+constexpr std::uint32_t kAnyQp = 0xffffff;
 
 struct AccessRights {
   bool local_read = true;
@@ -26,19 +36,26 @@ struct Mkey {
   AccessMode mode = AccessMode::kMtt;
   AccessRights rights;
   bool umr_en = false;
-  bool remote_invalidate_en = false;  // mkc.en_rinval
-  bool length64 = false;              // covers the whole 64-bit space, start and len unused
+  bool remote_invalidate_en = false;                 // mkc.en_rinval
+  bool relaxed_write = false, relaxed_read = false;  // may be reordered on PCIe; kept for queries
+  bool length64 = false;                             // covers the whole 64-bit space, start and len unused
   std::uint32_t pd = 0;
-  std::uint32_t qpn = 0xffffff;  // 0xffffff: any QP
-  std::uint64_t start = 0;       // virtual address of the first byte
-  std::uint64_t len = 0;         // bytes
-  unsigned log_page = 12;        // MTT: page size; KSM: entity size; bytes, log2
+  std::uint32_t qpn = kAnyQp;
+  std::uint64_t start = 0;  // virtual address of the first byte
+  std::uint64_t len = 0;    // bytes
+  std::uint64_t base = 0;   // kSwIcm, kMemic: where byte 0 lies in that memory (mkc.start_addr)
+  unsigned log_page = 12;   // MTT: page size; KSM: entity size; bytes, log2
   // Translation list in host byte order. MTT: one word an entry, a page's bus address (low 3 bits are flags
   // and ignored). KLM, KSM: two words an entry, byte_count << 32 | mkey, then the address.
   // It grows as entries are written, up to xlt_words: most of what drivers set aside stays empty.
   std::vector<std::uint64_t> xlt;
   std::uint64_t xlt_words = 0;
+  std::unique_ptr<MkeySignature> signature;  // null: the key has no room for a BSF
+  // An entry grants what its flags say (prm::Mtt), and faults otherwise. Without: entries are plain
+  // addresses.
+  bool paged = false;
 
+  bool usable_by(std::uint32_t n) const { return qpn == kAnyQp || qpn == n; }
   std::uint32_t wire_key() const { return index << 8 | key; }
 };
 

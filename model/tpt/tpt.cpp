@@ -3,14 +3,31 @@
 
 #include <algorithm>
 
+#include "model/prm/wqe.h"
+
 namespace hcasim {
 
 namespace {
 constexpr std::uint32_t kIndexEnd = 1u << 24;
-constexpr std::uint32_t kAnyQp = 0xffffff;
 constexpr std::uint64_t kMaxLength = 1ULL << 32;  // no message is longer; bounds the fragments of a PA key
-constexpr unsigned kMttGroup = 8;                 // entries of one cache line: 64 bytes
-constexpr std::uint64_t kMttFlags = 7;            // low bits of an MTT entry are flags, not address
+bool is_local(Access a) { return a == Access::kLocalRead || a == Access::kLocalWrite; }
+constexpr unsigned kMttGroup = 8;       // entries of one cache line: 64 bytes
+constexpr std::uint64_t kMttFlags = 7;  // low bits of an MTT entry are flags, not address
+
+// What an entry must grant for an access.
+constexpr std::uint64_t entry_flags(Access access) {
+  switch (access) {
+    case Access::kLocalRead:
+    case Access::kRemoteRead:
+      return prm::Mtt::kRead;
+    case Access::kLocalWrite:
+    case Access::kRemoteWrite:
+      return prm::Mtt::kWrite;
+    case Access::kRemoteAtomic:
+      break;
+  }
+  return prm::Mtt::kRead | prm::Mtt::kWrite;
+}
 }  // namespace
 
 Tpt::Tpt(const Profile& profile)
@@ -43,19 +60,24 @@ void Tpt::clear() {
   count_ = 0;
   mkey_cache_.clear();
   mtt_cache_.clear();
+  psvs_.clear();
 }
 
 void Tpt::invalidate(std::uint32_t index) {
-  mkey_cache_.invalidate(index);
   const Mkey* mkey = find(index);
-  if (!mkey) return;
-  const std::uint64_t groups = (mkey->xlt.size() + kMttGroup - 1) / kMttGroup;
+  invalidate(index, 0, mkey ? mkey->xlt.size() : 0);
+}
+
+void Tpt::invalidate(std::uint32_t index, std::uint64_t first, std::uint64_t words) {
+  mkey_cache_.invalidate(index);
+  if (words == 0) return;
+  const std::uint64_t from = first / kMttGroup, to = (first + words - 1) / kMttGroup;
   // A list larger than the cache cannot be in it entirely: dropping the whole cache is cheaper than a search.
-  if (groups > profile_.cache.mtt / kMttGroup) {
+  if (to - from >= profile_.cache.mtt / kMttGroup) {
     mtt_cache_.clear();
     return;
   }
-  for (std::uint64_t g = 0; g < groups; ++g)
+  for (std::uint64_t g = from; g <= to; ++g)
     mtt_cache_.invalidate(static_cast<std::uint64_t>(index) << 32 | g);
 }
 
@@ -67,7 +89,7 @@ const Mkey* Tpt::lookup(std::uint32_t wire_key) const {
 TptStatus Tpt::verify(const Mkey* mkey, std::uint32_t pd, std::uint32_t qpn, Access access, std::uint64_t va,
                       std::uint64_t len) {
   if (mkey->pd != pd) return TptStatus::kBadPd;
-  if (mkey->qpn != kAnyQp && mkey->qpn != qpn) return TptStatus::kBadPd;
+  if (!mkey->usable_by(qpn)) return TptStatus::kBadPd;
   const AccessRights& r = mkey->rights;
   bool right = false;
   switch (access) {
@@ -96,12 +118,45 @@ TptStatus Tpt::verify(const Mkey* mkey, std::uint32_t pd, std::uint32_t qpn, Acc
   return TptStatus::kOk;
 }
 
+// What lies behind an indirect key is used on its own side: the window, or list, grants what the far end may
+// do, and the keys in it have to allow it locally (IBTA 10.6.7.2.1).
+Access Tpt::behind(Access access) {
+  switch (access) {
+    case Access::kRemoteRead:
+      return Access::kLocalRead;
+    case Access::kRemoteWrite:
+    case Access::kRemoteAtomic:
+      return Access::kLocalWrite;
+    default:
+      return access;
+  }
+}
+
 TptStatus Tpt::check(std::uint32_t wire_key, std::uint32_t pd, std::uint32_t qpn, Access access,
                      std::uint64_t va, std::uint64_t len) {
   if (len == 0) return TptStatus::kOk;
+  if (wire_key == kDumpFillKey) return is_local(access) ? TptStatus::kOk : TptStatus::kNoRight;
   const Mkey* mkey = lookup(wire_key);
   if (!mkey || mkey->free || mkey->key != (wire_key & 0xff)) return TptStatus::kBadKey;
+  if (mkey->signature && mkey->signature->active()) {
+    // The address counts as on the wire; the bounds are those of the memory.
+    if (va < mkey->start || va - mkey->start > kMaxLength || len > kMaxLength) return TptStatus::kOutOfRange;
+    std::uint64_t off = va - mkey->start;
+    mkey->signature->to_memory(off, len);
+    va = mkey->start + off;
+  }
   return verify(mkey, pd, qpn, access, va, len);
+}
+
+Mkey* Tpt::signed_key(std::uint32_t wire_key) {
+  Mkey* mkey = find(wire_key >> 8);
+  return mkey && mkey->signature && mkey->signature->active() ? mkey : nullptr;
+}
+
+void Tpt::signature_error(Time t, std::uint32_t qpn, Mkey& mkey, const SigError& error, bool requester) {
+  if (mkey.signature->reported) return;
+  mkey.signature->reported = true;
+  if (signature_error_) signature_error_(t, qpn, mkey, error, requester);
 }
 
 Translation Tpt::translate(Time t, std::uint32_t wire_key, std::uint32_t pd, std::uint32_t qpn, Access access,
@@ -119,12 +174,17 @@ void Tpt::miss(Walk& w) {
 }
 
 TptStatus Tpt::walk(Walk& w, std::uint32_t wire_key, std::uint64_t va, std::uint64_t len, unsigned depth) {
+  if (wire_key == kDumpFillKey) {
+    if (depth == 0 && !is_local(w.access)) return TptStatus::kNoRight;
+    return append(w, 0, len, Space::kSink) ? TptStatus::kOk : TptStatus::kBadList;
+  }
   const Mkey* mkey = lookup(wire_key);
   if (!mkey || mkey->free || mkey->key != (wire_key & 0xff)) return TptStatus::kBadKey;
   if (!mkey_cache_.touch(mkey->index)) miss(w);
-  const TptStatus status = verify(mkey, w.pd, w.qpn, w.access, va, len);
+  const TptStatus status = verify(mkey, w.pd, w.qpn, depth == 0 ? w.access : behind(w.access), va, len);
   if (status != TptStatus::kOk) return status;
   if (mkey->log_page >= 64) return TptStatus::kBadList;
+  if (depth != 0 && mkey->signature && mkey->signature->active()) return TptStatus::kBadList;
   switch (mkey->mode) {
     case AccessMode::kPa:
       return append(w, va, len) ? TptStatus::kOk : TptStatus::kBadList;
@@ -134,6 +194,10 @@ TptStatus Tpt::walk(Walk& w, std::uint32_t wire_key, std::uint64_t va, std::uint
       return depth < kMaxDepth ? walk_klm(w, *mkey, va - mkey->start, len, depth) : TptStatus::kBadList;
     case AccessMode::kKsm:
       return depth < kMaxDepth ? walk_ksm(w, *mkey, va - mkey->start, len, depth) : TptStatus::kBadList;
+    case AccessMode::kSwIcm:
+      return append(w, mkey->base + va, len, Space::kSwIcm) ? TptStatus::kOk : TptStatus::kBadList;
+    case AccessMode::kMemic:
+      return append(w, mkey->base + va, len, Space::kMemic) ? TptStatus::kOk : TptStatus::kBadList;
   }
   return TptStatus::kBadList;
 }
@@ -146,12 +210,16 @@ TptStatus Tpt::walk_mtt(Walk& w, const Mkey& mkey, std::uint64_t va, std::uint64
   std::uint64_t in_page = in_list & page_mask;
   std::uint64_t group = ~0ULL;
   bool missed = false;
+  const std::uint64_t need = mkey.paged ? entry_flags(w.access) : 0;
   while (len) {
-    if (index >= mkey.xlt.size()) return TptStatus::kBadList;
+    // What was set aside and never written is not there either.
+    if (index >= mkey.xlt.size())
+      return mkey.paged && index < mkey.xlt_words ? TptStatus::kFault : TptStatus::kBadList;
     if (index / kMttGroup != group) {
       group = index / kMttGroup;
       missed |= !mtt_cache_.touch(static_cast<std::uint64_t>(mkey.index) << 32 | group);
     }
+    if ((mkey.xlt[index] & need) != need) return TptStatus::kFault;
     const std::uint64_t piece = std::min(len, page_mask - in_page + 1);
     if (!append(w, (mkey.xlt[index] & ~kMttFlags) + in_page, piece)) return TptStatus::kBadList;
     len -= piece;
@@ -168,6 +236,11 @@ TptStatus Tpt::walk_klm(Walk& w, const Mkey& mkey, std::uint64_t offset, std::ui
   for (std::size_t i = 0; i < entries && len; ++i) {
     if (++w.steps > kMaxSteps) return TptStatus::kBadList;
     const std::uint64_t bytes = mkey.xlt[2 * i] >> 32;
+    if (static_cast<std::uint32_t>(mkey.xlt[2 * i]) == kRepeatKey) {
+      const TptStatus status = walk_repeat(w, mkey, i, offset, len, depth);
+      if (status != TptStatus::kOk) return status;
+      continue;
+    }
     if (offset >= bytes) {
       offset -= bytes;
       continue;
@@ -182,6 +255,46 @@ TptStatus Tpt::walk_klm(Walk& w, const Mkey& mkey, std::uint64_t offset, std::ui
   return len ? TptStatus::kBadList : TptStatus::kOk;
 }
 
+// A strided block of a KLM list: a head (bytes of one round, kRepeatKey, how many rounds), then its entries
+// (stride and byte count of 16 bits each, key, address). Round r takes each entry's bytes at its address + r
+// * stride. Moves `i` to the block's last word pair; takes what it covers from `offset`, then from `len`.
+TptStatus Tpt::walk_repeat(Walk& w, const Mkey& mkey, std::size_t& i, std::uint64_t& offset,
+                           std::uint64_t& len, unsigned depth) {
+  const std::size_t left = mkey.xlt.size() / 2 - i - 1;
+  const std::uint64_t round_bytes = mkey.xlt[2 * i] >> 32;
+  const std::uint64_t rounds = mkey.xlt[2 * i + 1] >> 32;
+  const std::size_t entries = mkey.xlt[2 * i + 1] & 0xffff;
+  const std::size_t first = i + 1;
+  if (entries == 0 || entries > left) return TptStatus::kBadList;
+  i += entries;
+  std::uint64_t sum = 0;
+  for (std::size_t e = first; e < first + entries; ++e) sum += mkey.xlt[2 * e] >> 32 & 0xffff;
+  if (sum != round_bytes || sum == 0) return TptStatus::kBadList;
+  w.steps += static_cast<unsigned>(entries);
+  if (offset / sum >= rounds) {
+    offset -= rounds * sum;
+    return TptStatus::kOk;
+  }
+  for (std::uint64_t r = offset / sum; r < rounds && len; ++r) {
+    offset = offset >= sum ? offset % sum : offset;
+    for (std::size_t e = first; e < first + entries && len; ++e) {
+      if (++w.steps > kMaxSteps) return TptStatus::kBadList;
+      const std::uint64_t stride = mkey.xlt[2 * e] >> 48, bytes = mkey.xlt[2 * e] >> 32 & 0xffff;
+      if (offset >= bytes) {
+        offset -= bytes;
+        continue;
+      }
+      const std::uint64_t piece = std::min(len, bytes - offset);
+      const auto key = static_cast<std::uint32_t>(mkey.xlt[2 * e]);
+      const TptStatus status = walk(w, key, mkey.xlt[2 * e + 1] + r * stride + offset, piece, depth + 1);
+      if (status != TptStatus::kOk) return status;
+      len -= piece;
+      offset = 0;
+    }
+  }
+  return TptStatus::kOk;
+}
+
 TptStatus Tpt::walk_ksm(Walk& w, const Mkey& mkey, std::uint64_t offset, std::uint64_t len, unsigned depth) {
   const std::size_t entries = mkey.xlt.size() / 2;
   const std::uint64_t mask = (1ULL << mkey.log_page) - 1;
@@ -192,6 +305,7 @@ TptStatus Tpt::walk_ksm(Walk& w, const Mkey& mkey, std::uint64_t offset, std::ui
     if (index >= entries || ++w.steps > kMaxSteps) return TptStatus::kBadList;
     const std::uint64_t piece = std::min(len, mask - inside + 1);
     const auto key = static_cast<std::uint32_t>(mkey.xlt[2 * index]);
+    if (key == kNullKey) return TptStatus::kFault;  // implicit on-demand paging: a part that was never used
     const TptStatus status = walk(w, key, mkey.xlt[2 * index + 1] + inside, piece, depth + 1);
     if (status != TptStatus::kOk) return status;
     len -= piece;
@@ -202,17 +316,18 @@ TptStatus Tpt::walk_ksm(Walk& w, const Mkey& mkey, std::uint64_t offset, std::ui
 }
 
 // Adjacent pieces become one fragment; fragments have 32-bit lengths.
-bool Tpt::append(Walk& w, std::uint64_t addr, std::uint64_t len) {
+bool Tpt::append(Walk& w, std::uint64_t addr, std::uint64_t len, Space space) {
   constexpr std::uint64_t kMax = 1ULL << 31;
   std::vector<Fragment>& out = *w.out;
   if (addr + len < addr && addr + len != 0) return false;
   while (len) {
-    if (out.size() > w.first && out.back().addr + out.back().len == addr && out.back().len + len <= kMax) {
+    if (out.size() > w.first && out.back().space == space && out.back().addr + out.back().len == addr &&
+        out.back().len + len <= kMax) {
       out.back().len += static_cast<std::uint32_t>(len);
       return true;
     }
     const std::uint64_t piece = std::min(len, kMax);
-    out.push_back({addr, static_cast<std::uint32_t>(piece)});
+    out.push_back({addr, static_cast<std::uint32_t>(piece), space});
     addr += piece;
     len -= piece;
   }

@@ -4,10 +4,12 @@
 #define HCASIM_MODEL_TPT_TPT_H
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
 #include "model/ctx/cache.h"
+#include "model/pcie/local_memory.h"
 #include "model/profile.h"
 #include "model/time.h"
 #include "model/tpt/mkey.h"
@@ -23,12 +25,14 @@ enum class TptStatus : std::uint8_t {
   kNoRight,     // access right missing
   kOutOfRange,  // outside of [start, start + len)
   kBadList,     // translation list too short, too deep or malformed
+  kFault,       // a page is not there: on-demand paging (model/tpt/fault.h)
 };
 
-// One contiguous piece of bus addresses.
+// One contiguous piece of bus addresses, or of the device's own memory.
 struct Fragment {
   std::uint64_t addr;
   std::uint32_t len;
+  Space space = Space::kHost;
 };
 
 struct Translation {
@@ -47,8 +51,10 @@ class Tpt {
   bool destroy(std::uint32_t index);
   void clear();
   std::size_t count() const { return count_; }
-  // UMR or firmware changed the entry: cached copies are dropped.
+  // UMR or firmware changed the entry: cached copies are dropped; the second form: of `words` words of the
+  // list from `first` on alone.
   void invalidate(std::uint32_t index);
+  void invalidate(std::uint32_t index, std::uint64_t first, std::uint64_t words);
 
   // Checks [va, va + len) against `wire_key` and appends its fragments to `out` (not cleared). Work is
   // bounded by pages touched + kMaxSteps list entries; KLM nesting by kMaxDepth. len = 0 checks nothing and
@@ -59,6 +65,16 @@ class Tpt {
   // The access check of the key itself alone, without its translation list.
   TptStatus check(std::uint32_t wire_key, std::uint32_t pd, std::uint32_t qpn, Access access,
                   std::uint64_t va, std::uint64_t len);
+
+  // --- Signatures
+  PsvTable& psvs() { return psvs_; }
+  // The key if what goes through it is transformed on its way; null for any other.
+  Mkey* signed_key(std::uint32_t wire_key);
+  // Told once for each key until a UMR takes note. requester: found while executing a send WQE of the QP.
+  using SignatureErrorHandler =
+      std::function<void(Time, std::uint32_t qpn, const Mkey&, const SigError&, bool requester)>;
+  void on_signature_error(SignatureErrorHandler handler) { signature_error_ = std::move(handler); }
+  void signature_error(Time t, std::uint32_t qpn, Mkey& mkey, const SigError& error, bool requester);
 
   static constexpr unsigned kMaxDepth = 4;  // cap.max_indirection
 
@@ -76,14 +92,19 @@ class Tpt {
   TptStatus walk(Walk& w, std::uint32_t wire_key, std::uint64_t va, std::uint64_t len, unsigned depth);
   TptStatus walk_mtt(Walk& w, const Mkey& mkey, std::uint64_t va, std::uint64_t len);
   TptStatus walk_klm(Walk& w, const Mkey& mkey, std::uint64_t offset, std::uint64_t len, unsigned depth);
+  TptStatus walk_repeat(Walk& w, const Mkey& mkey, std::size_t& i, std::uint64_t& offset, std::uint64_t& len,
+                        unsigned depth);
   TptStatus walk_ksm(Walk& w, const Mkey& mkey, std::uint64_t offset, std::uint64_t len, unsigned depth);
-  bool append(Walk& w, std::uint64_t addr, std::uint64_t len);
+  bool append(Walk& w, std::uint64_t addr, std::uint64_t len, Space space = Space::kHost);
   void miss(Walk& w);
   const Mkey* lookup(std::uint32_t wire_key) const;
+  static Access behind(Access access);
   static TptStatus verify(const Mkey* mkey, std::uint32_t pd, std::uint32_t qpn, Access access,
                           std::uint64_t va, std::uint64_t len);
 
   const Profile& profile_;
+  PsvTable psvs_;
+  SignatureErrorHandler signature_error_;
   std::vector<std::unique_ptr<Mkey>> table_;  // by index
   std::size_t count_ = 0;
   ContextCache mkey_cache_;

@@ -31,18 +31,26 @@ bool op_allowed(QpType type, WqeOp op) {
       return true;
     case WqeOp::kSend:
     case WqeOp::kSendImm:
-      return type == QpType::kRc || type == QpType::kUc || type == QpType::kUd || type == QpType::kQp1 ||
-             type == QpType::kQp0;
+      return is_reliable(type) || type == QpType::kUc || sends_datagrams(type) ||
+             (type == QpType::kSq && op == WqeOp::kSend);
+    case WqeOp::kLso:
+    case WqeOp::kEnhancedMpsw:
+      return type == QpType::kSq;
     case WqeOp::kRdmaWrite:
     case WqeOp::kRdmaWriteImm:
-      return type == QpType::kRc || type == QpType::kUc;
+      return is_reliable(type) || type == QpType::kUc;
     case WqeOp::kSendInval:
     case WqeOp::kRdmaRead:
     case WqeOp::kAtomicCs:
     case WqeOp::kAtomicFa:
+    case WqeOp::kMaskedCs:
+    case WqeOp::kMaskedFa:
+      return is_reliable(type);
+    case WqeOp::kTagMatch:
       return type == QpType::kRc;
+    case WqeOp::kSetPsv:
     case WqeOp::kUmr:
-      return type == QpType::kRc || type == QpType::kUc || type == QpType::kRegUmr;
+      return is_reliable(type) || type == QpType::kUc || type == QpType::kRegUmr || type == QpType::kSq;
     default:
       return false;
   }
@@ -92,16 +100,22 @@ void parse_send_wqe(const std::uint8_t* bytes, std::size_t len, const Qp& qp, Se
 
   const auto malformed = [&w] { refuse(w, prm::CqeSyndrome::kLocalQpOp, WqeFault::kSegment); };
   if (w.opcode == WqeOp::kNop) return;
-  if (w.opcode == WqeOp::kUmr) {
+  if (w.opcode == WqeOp::kUmr || w.opcode == WqeOp::kSetPsv || w.opcode == WqeOp::kTagMatch) {
     w.bytes.assign(bytes + at, bytes + len);
     return;
   }
-  if (qp.type == QpType::kUd || qp.type == QpType::kQp0 || qp.type == QpType::kQp1) {
+  if (qp.type == QpType::kSq) return parse_frame_wqe(bytes, len, at, w);
+  if (sends_datagrams(qp.type) || qp.type == QpType::kDci) {
     if (!take(bytes, len, at, w.av, prm::AvSeg::kShortBytes)) return malformed();
     if (w.av.extended()) {
       at -= prm::AvSeg::kShortBytes;
       if (!take(bytes, len, at, w.av)) return malformed();
     }
+  }
+  if (qp.type == QpType::kXrc) {
+    prm::XrcSeg xrc;
+    if (!take(bytes, len, at, xrc)) return malformed();
+    w.xrc_srqn = xrc.xrc_srqn & 0xffffff;
   }
   if (w.is_read_or_atomic() || w.opcode == WqeOp::kRdmaWrite || w.opcode == WqeOp::kRdmaWriteImm) {
     prm::RaddrSeg raddr;
@@ -115,25 +129,37 @@ void parse_send_wqe(const std::uint8_t* bytes, std::size_t len, const Qp& qp, Se
     w.swap_add = atomic.swap_add;
     w.compare = atomic.compare;
   }
+  std::size_t atomic_bytes = 8;
+  if (w.is_masked_atomic()) {
+    atomic_bytes = prm::masked_atomic_size(ctrl.opmod());
+    if (atomic_bytes > prm::kMaxAtomicBytes) return malformed();
+    const std::size_t size = atomic_bytes * prm::masked_atomic_operands(w.opcode == WqeOp::kMaskedCs);
+    const std::size_t taken = std::max<std::size_t>(size, prm::kDs);
+    if (len - at < taken) return malformed();
+    w.bytes.assign(bytes + at, bytes + at + size);
+    at += taken;
+  }
   if (!take_data(bytes, len, at, w)) return malformed();
   if (w.is_read_or_atomic() && w.inline_data) return malformed();
-  if ((w.opcode == WqeOp::kAtomicCs || w.opcode == WqeOp::kAtomicFa) && w.length != 8)
+  if (w.is_atomic() && w.length != atomic_bytes)
     return refuse(w, prm::CqeSyndrome::kLocalLength, WqeFault::kLength);
   const std::uint64_t max_message = 1ULL << std::min(qp.log_msg_max, 31u);
   if (w.length > max_message) refuse(w, prm::CqeSyndrome::kLocalLength, WqeFault::kLength);
 }
 
-bool parse_recv_segments(const std::uint8_t* bytes, std::size_t len, RecvWqe& w) {
+bool parse_recv_segments(const std::uint8_t* bytes, std::size_t len, RecvWqe& w, InlineFlag flag) {
   for (std::size_t at = 0; at + sizeof(prm::DataSeg) <= len; at += sizeof(prm::DataSeg)) {
     prm::DataSeg seg;
     std::memcpy(&seg, bytes + at, sizeof seg);
-    if (seg.byte_count == 0) {
+    std::uint32_t count = seg.byte_count;
+    if (flag == InlineFlag::kIgnored) count &= ~prm::InlineSeg::kFlag;
+    if (count == 0) {
       if (seg.lkey == prm::kInvalidLkey) break;
       continue;
     }
-    if (seg.byte_count & prm::InlineSeg::kFlag) return false;  // nothing can be received into a WQE
-    w.sges.push_back(Sge{seg.addr, seg.lkey, seg.byte_count});
-    w.capacity += seg.byte_count;
+    if (count & prm::InlineSeg::kFlag) return false;  // nothing can be received into a WQE
+    w.sges.push_back(Sge{seg.addr, seg.lkey, count});
+    w.capacity += count;
   }
   return true;
 }

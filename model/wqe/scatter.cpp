@@ -36,6 +36,9 @@ MoveResult Mover::gather(Time t, const Qp& qp, const std::vector<Sge>& sges, std
   r.at = t;
   const std::uint32_t done = each_piece(
       sges, offset, len, [&](const Sge& sge, std::uint64_t skip, std::uint32_t n, std::uint32_t at) {
+        if (Mkey* key = tpt_.signed_key(sge.lkey))
+          return gather_signed(r, *key, sge.lkey, {qp.pd, qp.qpn, Access::kLocalRead}, sge.addr + skip, n,
+                               dst + at);
         fragments_.clear();
         const Translation tr =
             tpt_.translate(t, sge.lkey, qp.pd, qp.qpn, Access::kLocalRead, sge.addr + skip, n, fragments_);
@@ -43,8 +46,8 @@ MoveResult Mover::gather(Time t, const Qp& qp, const std::vector<Sge>& sges, std
         if (!r.ok()) return false;
         std::uint8_t* to = dst + at;
         for (const Fragment& f : fragments_) {
-          const ReadDone d = behind_writes ? dma_.read_flush(tr.ready, f.addr, to, f.len)
-                                           : dma_.read(tr.ready, f.addr, to, f.len);
+          const ReadDone d = behind_writes ? dma_.read_flush(tr.ready, f.addr, to, f.len, f.space)
+                                           : dma_.read(tr.ready, f.addr, to, f.len, f.space);
           r.dma_ok = r.dma_ok && d.ok;
           r.at = std::max(r.at, d.at);
           to += f.len;
@@ -58,18 +61,27 @@ MoveResult Mover::gather(Time t, const Qp& qp, const std::vector<Sge>& sges, std
 MoveResult Mover::scatter(Time t, const Qp& qp, std::uint32_t pd, const std::vector<Sge>& sges,
                           std::uint64_t offset, const PacketRef& packet, std::uint32_t from,
                           std::uint32_t len, bool group) {
+  return scatter(t, qp_owner(qp), pd, sges, offset, packet, from, len, group);
+}
+
+MoveResult Mover::scatter(Time t, WriteOwner owner, std::uint32_t pd, const std::vector<Sge>& sges,
+                          std::uint64_t offset, const PacketRef& packet, std::uint32_t from,
+                          std::uint32_t len, bool group) {
   MoveResult r;
   r.at = t;
   const std::uint32_t done = each_piece(
       sges, offset, len, [&](const Sge& sge, std::uint64_t skip, std::uint32_t n, std::uint32_t at) {
+        if (Mkey* key = tpt_.signed_key(sge.lkey))
+          return scatter_signed(r, *key, sge.lkey, {pd, owner.number, Access::kLocalWrite}, sge.addr + skip,
+                                packet->data() + from + at, n, owner, group);
         fragments_.clear();
-        const Translation tr =
-            tpt_.translate(t, sge.lkey, pd, qp.qpn, Access::kLocalWrite, sge.addr + skip, n, fragments_);
+        const Translation tr = tpt_.translate(t, sge.lkey, pd, owner.number, Access::kLocalWrite,
+                                              sge.addr + skip, n, fragments_);
         r.status = tr.status;
         if (!r.ok()) return false;
         std::uint32_t src = from + at;
         for (const Fragment& f : fragments_) {
-          r.at = std::max(r.at, dma_.post_write(tr.ready, f.addr, packet, src, f.len, qp_owner(qp), group));
+          r.at = std::max(r.at, dma_.post_write(tr.ready, f.addr, packet, src, f.len, owner, group, f.space));
           src += f.len;
         }
         return true;
@@ -78,33 +90,43 @@ MoveResult Mover::scatter(Time t, const Qp& qp, std::uint32_t pd, const std::vec
   return r;
 }
 
-MoveResult Mover::write_remote(Time t, const Qp& qp, std::uint32_t rkey, std::uint64_t va,
+MoveResult Mover::write_remote(Time t, const Qp& qp, std::uint32_t pd, std::uint32_t rkey, std::uint64_t va,
                                const PacketRef& packet, bool group) {
   MoveResult r;
   r.at = t;
+  if (Mkey* key = tpt_.signed_key(rkey)) {
+    scatter_signed(r, *key, rkey, {pd, qp.qpn, Access::kRemoteWrite}, va, packet->data(), packet->payload_len,
+                   qp_owner(qp), group);
+    return r;
+  }
   fragments_.clear();
   const Translation tr =
-      tpt_.translate(t, rkey, qp.pd, qp.qpn, Access::kRemoteWrite, va, packet->payload_len, fragments_);
+      tpt_.translate(t, rkey, pd, qp.qpn, Access::kRemoteWrite, va, packet->payload_len, fragments_);
   r.status = tr.status;
   if (!r.ok()) return r;
   std::uint32_t src = 0;
   for (const Fragment& f : fragments_) {
-    r.at = std::max(r.at, dma_.post_write(tr.ready, f.addr, packet, src, f.len, qp_owner(qp), group));
+    r.at =
+        std::max(r.at, dma_.post_write(tr.ready, f.addr, packet, src, f.len, qp_owner(qp), group, f.space));
     src += f.len;
   }
   return r;
 }
 
-MoveResult Mover::read_remote(Time t, const Qp& qp, std::uint32_t rkey, std::uint64_t va, std::uint32_t len,
-                              std::uint8_t* dst) {
+MoveResult Mover::read_remote(Time t, const Qp& qp, std::uint32_t pd, std::uint32_t rkey, std::uint64_t va,
+                              std::uint32_t len, std::uint8_t* dst) {
   MoveResult r;
   r.at = t;
+  if (Mkey* key = tpt_.signed_key(rkey)) {
+    gather_signed(r, *key, rkey, {pd, qp.qpn, Access::kRemoteRead}, va, len, dst);
+    return r;
+  }
   fragments_.clear();
-  const Translation tr = tpt_.translate(t, rkey, qp.pd, qp.qpn, Access::kRemoteRead, va, len, fragments_);
+  const Translation tr = tpt_.translate(t, rkey, pd, qp.qpn, Access::kRemoteRead, va, len, fragments_);
   r.status = tr.status;
   if (!r.ok()) return r;
   for (const Fragment& f : fragments_) {
-    const ReadDone d = dma_.read_flush(tr.ready, f.addr, dst, f.len);
+    const ReadDone d = dma_.read_flush(tr.ready, f.addr, dst, f.len, f.space);
     r.dma_ok = r.dma_ok && d.ok;
     r.at = std::max(r.at, d.at);
     dst += f.len;

@@ -22,7 +22,8 @@ struct MoveResult {
 
 class Mover {
  public:
-  Mover(Tpt& tpt, Dma& dma) : tpt_(tpt), dma_(dma) {}
+  // requester: it moves for send WQEs; signature errors are told apart by that.
+  Mover(Tpt& tpt, Dma& dma, bool requester = true) : tpt_(tpt), dma_(dma), requester_(requester) {}
 
   // Bytes [offset, offset + len) of the list into dst. Requests leave at t. behind_writes: sees what posted
   // writes before it bring (a fenced WQE sends what a READ has just fetched).
@@ -33,18 +34,36 @@ class Mover {
   MoveResult scatter(Time t, const Qp& qp, std::uint32_t pd, const std::vector<Sge>& sges,
                      std::uint64_t offset, const PacketRef& packet, std::uint32_t from, std::uint32_t len,
                      bool group);
-  // The same against one remote key (RDMA WRITE and READ at the responder).
-  MoveResult write_remote(Time t, const Qp& qp, std::uint32_t rkey, std::uint64_t va, const PacketRef& packet,
-                          bool group);
-  MoveResult read_remote(Time t, const Qp& qp, std::uint32_t rkey, std::uint64_t va, std::uint32_t len,
-                         std::uint8_t* dst);
+  // The same for a queue that is no QP: owner.number is checked against the key's QP.
+  MoveResult scatter(Time t, WriteOwner owner, std::uint32_t pd, const std::vector<Sge>& sges,
+                     std::uint64_t offset, const PacketRef& packet, std::uint32_t from, std::uint32_t len,
+                     bool group);
+  // The same against one remote key (RDMA WRITE and READ at the responder); `pd`: XRC takes the SRQ's.
+  MoveResult write_remote(Time t, const Qp& qp, std::uint32_t pd, std::uint32_t rkey, std::uint64_t va,
+                          const PacketRef& packet, bool group);
+  MoveResult read_remote(Time t, const Qp& qp, std::uint32_t pd, std::uint32_t rkey, std::uint64_t va,
+                         std::uint32_t len, std::uint8_t* dst);
   // Rights and bounds of the whole list.
   TptStatus check(const Qp& qp, const std::vector<Sge>& sges, Access access);
 
  private:
+  // Through a key with signatures: bytes [va, va + len) as they are on the wire (signed.cpp).
+  struct Party {
+    std::uint32_t pd, qpn;
+    Access access;
+  };
+  bool start_signed(Mkey& mkey);
+  bool fetch_signed(MoveResult& r, Mkey& mkey, const Party& who, std::uint64_t n);
+  bool gather_signed(MoveResult& r, Mkey& mkey, std::uint32_t key, const Party& who, std::uint64_t va,
+                     std::uint32_t len, std::uint8_t* dst);
+  bool scatter_signed(MoveResult& r, Mkey& mkey, std::uint32_t key, const Party& who, std::uint64_t va,
+                      const std::uint8_t* src, std::uint32_t len, WriteOwner owner, bool group);
+
   Tpt& tpt_;
   Dma& dma_;
+  const bool requester_;
   std::vector<Fragment> fragments_;  // scratch
+  std::vector<std::uint8_t> bytes_;  // scratch
 };
 
 }  // namespace hcasim

@@ -7,6 +7,7 @@
 
 #include "model/hca.h"
 #include "model/prm/prm.h"
+#include "model/prm/signature.h"
 #include "model/wqe/parse.h"
 #include "model/wqe/scatter.h"
 
@@ -76,6 +77,8 @@ void apply_fields(Mkey& mkey, std::uint64_t mask, const std::uint8_t* seg) {
   flag(mm::kRr, mkey.rights.remote_read, prm::get<mkc::rr>(seg) != 0);
   flag(mm::kRw, mkey.rights.remote_write, prm::get<mkc::rw>(seg) != 0);
   flag(mm::kA, mkey.rights.atomic, prm::get<mkc::a>(seg) != 0);
+  flag(mm::kRelaxedOrderingWrite, mkey.relaxed_write, prm::get<mkc::relaxed_ordering_write>(seg) != 0);
+  flag(mm::kRelaxedOrderingRead, mkey.relaxed_read, prm::get<mkc::relaxed_ordering_read>(seg) != 0);
   flag(mm::kFree, mkey.free, prm::get<mkc::free>(seg) != 0);
 }
 
@@ -89,6 +92,14 @@ bool umr_invalidates(const SendWqe& wqe) {
          prm::get<prm::mkc::free>(wqe.bytes.data() + sizeof ctrl) != 0;
 }
 
+UmrResult execute_set_psv(Time t, Hca& hca, const Qp& qp, const SendWqe& wqe) {
+  prm::SetPsvSeg seg;
+  if (wqe.bytes.size() < sizeof seg) return refused(t);
+  std::memcpy(&seg, wqe.bytes.data(), sizeof seg);
+  if (!hca.tpt().psvs().set(seg.psv & 0xffffff, qp.pd, seg.transient_sig, seg.ref_tag)) return refused(t);
+  return UmrResult{t + hca.profile().engine.umr, 0, 0};
+}
+
 UmrResult execute_umr(Time t, Hca& hca, const Qp& qp, const SendWqe& wqe) {
   if (wqe.bytes.size() < kHead) return refused(t);
   prm::UmrCtrlSeg ctrl;
@@ -100,9 +111,21 @@ UmrResult execute_umr(Time t, Hca& hca, const Qp& qp, const SendWqe& wqe) {
   // The flags name the state in which the update fails.
   if ((ctrl.flags & prm::kUmrCheckFree) && mkey->free) return refused(t);
   if ((ctrl.flags & prm::kUmrCheckNotFree) && !mkey->free) return refused(t);
+  if ((ctrl.flags & prm::kUmrCheckQpn) && !mkey->usable_by(qp.qpn)) return refused(t);
 
   UmrResult r;
   r.at = t;
+  // A BSF comes inline behind the list; its length stands where the offset would.
+  SigFormat format;
+  const bool offset = (ctrl.flags & prm::kUmrTranslationOffsetEn) != 0;
+  const std::size_t bsf_octowords = offset ? 0 : static_cast<std::size_t>(ctrl.xlt_offset);
+  if (bsf_octowords) {
+    const std::size_t at = kHead + ctrl.xlt_octowords * kOctoword;
+    if (!mkey->signature || bsf_octowords > mkey->signature->room || !(ctrl.flags & prm::kUmrInline) ||
+        bsf_octowords * kOctoword < sizeof(prm::Bsf) || wqe.bytes.size() < at + sizeof(prm::Bsf) ||
+        !read_bsf(wqe.bytes.data() + at, format))
+      return refused(t);
+  }
   if (ctrl.xlt_octowords) {
     const std::size_t octowords = ctrl.xlt_octowords;
     std::uint64_t first = 0;  // octoword of the list
@@ -122,9 +145,19 @@ UmrResult execute_umr(Time t, Hca& hca, const Qp& qp, const SendWqe& wqe) {
       std::memcpy(&word, list.data() + i * sizeof word, sizeof word);
       mkey->xlt[first * 2 + i] = word;
     }
+    hca.tpt().invalidate(mkey->index, first * 2, octowords * 2);
   }
   apply_fields(*mkey, ctrl.mkey_mask, segment);
-  hca.tpt().invalidate(mkey->index);
+  if (MkeySignature* s = mkey->signature.get()) {
+    if (bsf_octowords) s->format = format;
+    s->set = s->set || bsf_octowords != 0;
+    if (ctrl.mkey_mask & prm::mkey_mask::kBsfEn) s->enabled = prm::get<prm::mkc::bsf_en>(segment) != 0;
+    if (ctrl.mkey_mask & prm::mkey_mask::kEnSigerr) s->reported = false;
+    s->tx.stop();
+    s->rx.stop();
+    s->left.clear();
+  }
+  hca.tpt().invalidate(mkey->index, 0, 0);
   r.at += hca.profile().engine.umr;
   return r;
 }

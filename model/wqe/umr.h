@@ -23,6 +23,9 @@ struct UmrResult {
 // Executes wqe (opcode UMR) on behalf of qp. Nothing is changed when it fails.
 UmrResult execute_umr(Time t, Hca& hca, const Qp& qp, const SendWqe& wqe);
 
+// The same for opcode SET_PSV.
+UmrResult execute_set_psv(Time t, Hca& hca, const Qp& qp, const SendWqe& wqe);
+
 // It makes its mkey free: accesses posted before must be over.
 bool umr_invalidates(const SendWqe& wqe);
 

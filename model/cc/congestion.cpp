@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "model/cc/congestion.h"
+
+#include <algorithm>
+
+#include "model/hca.h"
+
+namespace hcasim {
+
+using traces::Point;
+
+namespace {
+
+constexpr std::uint32_t kMulticastQpn = 0xffffff;
+constexpr unsigned kDscpShift = 2, kPcpShift = 13;
+constexpr std::uint16_t kVlanId = 0x0fff;
+
+bool has(std::uint8_t mask, std::uint8_t priority) { return (mask >> (priority & 7) & 1) != 0; }
+
+bool connected(const Qp& qp) {
+  return qp.type == QpType::kRc || qp.type == QpType::kUc || qp.type == QpType::kXrc;
+}
+
+}  // namespace
+
+double CongestionControl::line_rate() const { return hca_.profile().port.rate_gbps * 1000; }
+
+void CongestionControl::reset() {
+  rp = {};
+  np = {};
+  rp_enabled = np_enabled = 0xff;
+  rp_tag = np_tag = 0;
+  statistics_ = {};
+}
+
+// ---- Notification point ----
+
+void CongestionControl::marked(Time t, Qp& qp, const Packet& p) {
+  ++statistics_.np_ecn_marked_roce_packets;
+  const std::uint8_t priority = p.has_vlan ? p.vlan_tci >> kPcpShift & 7 : qp.path.eth_prio;
+  if (!has(np_enabled, priority)) return;
+  const std::uint32_t to = connected(qp) ? qp.remote_qpn : p.src_qpn;
+  if (to <= 1 || p.dest_qpn == kMulticastQpn) return;  // no reaction point
+  CcFlow& flow = qp.cc;
+  const Time interval = static_cast<Time>(np.min_time_between_cnps) * from_ns(1000);
+  if (flow.last_cnp_sent >= 0 && t < flow.last_cnp_sent + interval) return;
+  flow.last_cnp_sent = t;
+  PacketRef cnp = PacketPool::make();
+  cnp->kind = PacketKind::kRoceV2;
+  cnp->opcode = prm::bth::kCnp;
+  cnp->migreq = false;  // as the cards send it
+  cnp->dest_qpn = to;
+  cnp->pkey = p.pkey;
+  cnp->has_grh = true;
+  cnp->ipv4 = p.ipv4;
+  cnp->sgid = p.dgid;
+  cnp->dgid = p.sgid;
+  cnp->smac = p.dmac;
+  cnp->dmac = p.smac;
+  cnp->udp_sport = p.udp_sport;
+  cnp->hop_limit = std::max<std::uint8_t>(qp.path.hop_limit, 1);
+  cnp->tclass = static_cast<std::uint8_t>(np.cnp_dscp << kDscpShift);
+  cnp->has_vlan = p.has_vlan;
+  const unsigned pcp = np.cnp_prio_mode ? priority : np.cnp_802p_prio;
+  cnp->vlan_tci = static_cast<std::uint16_t>((p.vlan_tci & kVlanId) | pcp << kPcpShift);
+  cnp->trace_qpn = hca_.tracer().tag(qp.qpn);
+  ++statistics_.np_cnp_sent;
+  traces::trace(hca_.tracer(), Point::kCnpTx, t, hca_.tracer().tag(qp.qpn), 0u, to);
+  hca_.transmit(t + hca_.profile().engine.ack, qp.qpn, std::move(cnp));
+}
+
+// ---- Reaction point ----
+
+void CongestionControl::receive_cnp(Time t, const Packet& p) {
+  Qp* qp = hca_.qps().find(p.dest_qpn);
+  const bool sends =
+      qp && (qp->state == QpState::kRtr || qp->state == QpState::kRts || qp->state == QpState::kSqd);
+  if (!sends || qp->type == QpType::kSq || !has(rp_enabled, qp->path.eth_prio)) {
+    ++statistics_.rp_cnp_ignored;
+    return;
+  }
+  ++statistics_.rp_cnp_handled;
+  if (!qp->cc.limited) ++statistics_.sum_flows;
+  qp->cc.on_cnp(t, rp, line_rate());
+  traces::trace(hca_.tracer(), Point::kCnpRx, t, hca_.tracer().tag(qp->qpn), 0u,
+                static_cast<std::uint64_t>(qp->cc.current), static_cast<std::uint64_t>(qp->cc.target));
+}
+
+Time CongestionControl::earliest_of_slowed(Time t, Qp& qp) {
+  if (port_.stopped(t) && connected(qp)) {
+    const bool tagged = port_.roce_address(qp.path.sgid_index).vlan_valid;
+    t = port_.open_at(t, tagged ? qp.path.eth_prio & 7u : 0);
+  }
+  if (!qp.cc.limited) return t;
+  qp.cc.advance(t, rp, line_rate());
+  return qp.cc.earliest(t);
+}
+
+void CongestionControl::stamp(Time t, Qp& qp, Packet& p) {
+  if (!has(rp_enabled, qp.path.eth_prio) || qp.type == QpType::kQp1) return;
+  p.tclass = static_cast<std::uint8_t>((p.tclass & ~kEcnMask) | kEct0);
+  if (qp.cc.limited) {
+    qp.cc.advance(t, rp, line_rate());
+    if (qp.cc.limited) qp.cc.on_sent(Port::wire_bytes(p), rp, line_rate());
+  }
+}
+
+std::uint32_t CongestionControl::current_flows() {
+  std::uint32_t n = 0;
+  const Time t = sim_now();
+  hca_.qps().for_each_qp([&](Qp& qp) {
+    if (!qp.cc.limited) return;
+    qp.cc.advance(t, rp, line_rate());
+    n += qp.cc.limited;
+  });
+  return n;
+}
+
+}  // namespace hcasim

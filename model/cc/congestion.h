@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Congestion control of RoCE v2 (IBTA annex A17.9): at the receiver of marked packets the notification point,
+// which sends CNPs; at their sender the reaction point, which paces a QP's packets.
+#ifndef HCASIM_MODEL_CC_CONGESTION_H
+#define HCASIM_MODEL_CC_CONGESTION_H
+
+#include <array>
+#include <cstdint>
+
+#include "model/cc/params.h"
+#include "model/ctx/qp.h"
+#include "model/port/packet.h"
+#include "model/port/port.h"
+#include "model/time.h"
+
+namespace hcasim {
+
+class Hca;
+
+class CongestionControl {
+ public:
+  // query_cong_statistics_out
+  struct Statistics {
+    std::uint64_t sum_flows = 0;  // rate limiters given to flows so far
+    std::uint64_t rp_cnp_ignored = 0, rp_cnp_handled = 0;
+    std::uint64_t np_ecn_marked_roce_packets = 0, np_cnp_sent = 0;
+  };
+
+  CongestionControl(Hca& hca, Port& port) : hca_(hca), port_(port) {}
+
+  // --- Hooks of the engines
+  // A packet that its QP takes. Cheap unless it is marked.
+  void received(Time t, Qp& qp, const Packet& p) {
+    if (p.kind == PacketKind::kRoceV2 && (p.tclass & kEcnMask) == kCe) marked(t, qp, p);
+  }
+  // A CNP that arrived for QP p.dest_qpn.
+  void receive_cnp(Time t, const Packet& p);
+  // When the QP may send its next packet: t, or later, as its pace and pause frames want.
+  Time earliest(Time t, Qp& qp) { return qp.cc.limited || port_.stopped(t) ? earliest_of_slowed(t, qp) : t; }
+  // A data packet (request with or without payload, READ response) is about to go to the port at t: its ECN
+  // bits, and the QP's pace.
+  void sending(Time t, Qp& qp, Packet& p) {
+    if (p.kind == PacketKind::kRoceV2) stamp(t, qp, p);
+  }
+  // The QP goes to reset: its limiter is free.
+  static void forget(Qp& qp) { qp.cc = CcFlow{}; }
+
+  // --- What firmware sets
+  ReactionParams rp;
+  NotificationParams np;
+  // A bit a priority. Cards have it on for all (mlxconfig: ROCE_CC_PRIO_MASK 255).
+  std::uint8_t rp_enabled = 0xff, np_enabled = 0xff;
+  std::uint8_t rp_tag = 0, np_tag = 0;  // tag_enable: kept, of no use to RoCE v2
+
+  const Statistics& statistics() const { return statistics_; }
+  void clear_statistics() { statistics_ = {}; }
+  std::uint32_t current_flows();  // QPs with a rate limiter now
+  void reset();
+
+ private:
+  void marked(Time t, Qp& qp, const Packet& p);
+  void stamp(Time t, Qp& qp, Packet& p);
+  Time earliest_of_slowed(Time t, Qp& qp);
+  double line_rate() const;  // Mb/s
+
+  Hca& hca_;
+  Port& port_;
+  Statistics statistics_;
+};
+
+}  // namespace hcasim
+#endif

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "model/cc/flow.h"
+
+#include <algorithm>
+
+namespace hcasim {
+
+namespace {
+
+constexpr double kAlphaOne = 1024;
+constexpr Time kUs = from_ns(1000);
+
+double power(double base, std::uint64_t n) {
+  double r = 1;
+  for (; n; n >>= 1, base *= base)
+    if (n & 1) r *= base;
+  return r;
+}
+
+double full_rate(const ReactionParams& p, double max) {
+  return p.max_rate ? std::min<double>(p.max_rate, max) : max;
+}
+
+Time us(std::uint32_t n) { return static_cast<Time>(n) * kUs; }
+
+}  // namespace
+
+// Once each dce_tcp_rtt: alpha = g * alpha, and (1 - g) on top if a CNP came since the last update.
+void CcFlow::advance_alpha(Time t, const ReactionParams& p) {
+  if (t < alpha_due) return;
+  const Time period = std::max<Time>(us(p.dce_tcp_rtt), kUs);
+  const double keep = std::min<double>(p.dce_tcp_g, kAlphaOne) / kAlphaOne;
+  alpha *= keep;
+  if (cnp_since_alpha) alpha += kAlphaOne * (1 - keep);
+  cnp_since_alpha = false;
+  const std::uint64_t more = static_cast<std::uint64_t>((t - alpha_due) / period);
+  alpha *= power(keep, more);
+  alpha_due += static_cast<Time>(more + 1) * period;
+}
+
+// Paper, equation 1.
+void CcFlow::cut(Time t, const ReactionParams& p) {
+  if (p.clamp_tgt_rate || raised_by_bytes || (raised_by_time && p.clamp_tgt_rate_after_time_inc))
+    target = current;
+  const double by = alpha / static_cast<double>(std::uint64_t{1} << std::min<std::uint32_t>(p.gd, 31));
+  current = std::max({current * (1 - by), current * std::min<std::uint32_t>(p.min_dec_fac, 100) / 100.0,
+                      std::min<double>(p.min_rate, current)});
+  cut_at = t;
+  cut_pending = false;
+  time_events = byte_events = 0;
+  raised_by_time = raised_by_bytes = false;
+  bytes = 0;
+  timer_due = p.time_reset ? t + us(p.time_reset) : kNever;
+}
+
+// Paper, figure 7 and equations 3 to 5.
+void CcFlow::raise(const ReactionParams& p, double max) {
+  const std::uint32_t most = std::max(time_events, byte_events), least = std::min(time_events, byte_events);
+  if (most > p.threshold) target += least > p.threshold ? p.hai_rate : p.ai_rate;
+  target = std::min(target, max);
+  current = (current + target) / 2;
+  // The limiter counts in Mb/s; at full rate it is given up.
+  if (current >= max - 1) limited = false;
+}
+
+// Rate and target have met: the timer's events up to t change nothing before the next phase begins.
+void CcFlow::skip_idle_events(Time t, const ReactionParams& p) {
+  if (timer_due > t || !p.time_reset) return;
+  auto events = static_cast<std::uint64_t>((t - timer_due) / us(p.time_reset)) + 1;
+  const std::uint32_t most = std::max(time_events, byte_events);
+  if (most <= p.threshold) events = std::min<std::uint64_t>(events, p.threshold - most);
+  time_events = static_cast<std::uint32_t>(std::min<std::uint64_t>(time_events + events, UINT32_MAX - 1));
+  timer_due += static_cast<Time>(events) * us(p.time_reset);
+}
+
+void CcFlow::advance(Time t, const ReactionParams& p, double max) {
+  max = full_rate(p, max);
+  while (limited) {
+    const Time cut_due = cut_pending ? cut_at + us(p.rate_reduce_monitor_period) : kNever;
+    const Time due = std::min(cut_due, timer_due);
+    if (due > t) break;
+    if (cut_due <= timer_due) {
+      advance_alpha(due, p);
+      cut(due, p);
+      continue;
+    }
+    timer_due = p.time_reset ? timer_due + us(p.time_reset) : kNever;
+    ++time_events;
+    const double rate_before = current, target_before = target;
+    raise(p, max);
+    raised_by_time = true;
+    if (current == rate_before && target == target_before) skip_idle_events(t, p);
+  }
+  if (limited) advance_alpha(t, p);
+}
+
+void CcFlow::on_cnp(Time t, const ReactionParams& p, double max) {
+  advance(t, p, max);
+  if (!limited) {
+    limited = true;
+    current = target = full_rate(p, max);
+    alpha = std::min<double>(p.initial_alpha_value, kAlphaOne);
+    alpha_due = t + std::max<Time>(us(p.dce_tcp_rtt), kUs);
+    cnp_since_alpha = true;
+    cut(t, p);
+    if (p.rate_to_set_on_first_cnp)
+      current = target = std::min<double>(p.rate_to_set_on_first_cnp, full_rate(p, max));
+    return;
+  }
+  cnp_since_alpha = true;
+  if (t >= cut_at + us(p.rate_reduce_monitor_period))
+    cut(t, p);
+  else
+    cut_pending = true;
+}
+
+void CcFlow::on_sent(std::uint32_t size, const ReactionParams& p, double max) {
+  const double ps = size * 8e6 / std::max(current, 1.0);
+  next_send += static_cast<Time>(ps + 0.5);  // NOLINT(bugprone-incorrect-roundings)
+  if (!p.byte_reset) return;
+  bytes += size;
+  const std::uint64_t step = p.byte_reset * ReactionParams::kByteUnit;
+  while (limited && bytes >= step) {
+    bytes -= step;
+    ++byte_events;
+    raise(p, full_rate(p, max));
+    raised_by_bytes = true;
+  }
+}
+
+}  // namespace hcasim

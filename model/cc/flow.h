@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One flow (QP) at its reaction point: DCQCN (Zhu et al., Congestion Control for Large-Scale RDMA
+// Deployments, SIGCOMM 2015, ch. 3) with the parameters that ConnectX cards give it. Plain data with absolute
+// times: what time has done to a flow is worked out when somebody asks, so that an idle QP costs nothing.
+#ifndef HCASIM_MODEL_CC_FLOW_H
+#define HCASIM_MODEL_CC_FLOW_H
+
+#include <cstdint>
+
+#include "model/cc/params.h"
+#include "model/time.h"
+
+namespace hcasim {
+
+struct CcFlow {
+  bool limited = false;  // has a rate limiter: from its first CNP until its rate is the full one again
+  double current = 0;    // Mb/s
+  double target = 0;     // Mb/s
+  double alpha = 0;      // 0 to 1024
+
+  Time alpha_due = 0;            // next update of alpha
+  bool cnp_since_alpha = false;  // a CNP came since the last
+  Time cut_at = 0;               // last rate cut
+  bool cut_pending = false;      // a CNP came too early after it: cut when the monitor period is over
+  Time timer_due = kNever;       // next increase by the timer
+  std::uint64_t bytes = 0;       // sent since the last event of the byte counter
+  std::uint32_t time_events = 0, byte_events = 0;        // since the last cut
+  bool raised_by_time = false, raised_by_bytes = false;  // since the last cut
+
+  Time next_send = 0;       // the next packet leaves no earlier
+  Time last_cnp_sent = -1;  // notification point of this QP; -1: none yet
+
+  // A CNP for the flow. max: the port's rate, Mb/s.
+  void on_cnp(Time t, const ReactionParams& p, double max);
+  // Brings the state to time t.
+  void advance(Time t, const ReactionParams& p, double max);
+  // When the flow may send: t, or later. What it did not use until then is lost: it makes no bursts.
+  Time earliest(Time t) {
+    if (!limited || next_send > t) return limited ? next_send : t;
+    next_send = t;
+    return t;
+  }
+  // A packet of so many bytes is on its way, sent when earliest() allowed: pace and byte counter. Only of a
+  // limited flow.
+  void on_sent(std::uint32_t size, const ReactionParams& p, double max);
+
+ private:
+  void advance_alpha(Time t, const ReactionParams& p);
+  void cut(Time t, const ReactionParams& p);
+  void skip_idle_events(Time t, const ReactionParams& p);
+  void raise(const ReactionParams& p, double max);
+};
+
+}  // namespace hcasim
+#endif

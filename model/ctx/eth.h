@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The objects of the Ethernet data path as the hardware holds them (rqc, tirc, tisc, rqtc of mlx5_ifc.h).
+// Firmware writes the attributes; model/eth keeps the run-time state. Send queues are Qp of type kSq, since
+// they share numbers, doorbells and WQE fetch with QPs.
+#ifndef HCASIM_MODEL_CTX_ETH_H
+#define HCASIM_MODEL_CTX_ETH_H
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "model/ctx/guest_ring.h"
+#include "model/resp/responder_state.h"
+
+namespace hcasim {
+
+// rqc.state
+enum class RqState : std::uint8_t { kRst = 0, kRdy = 1, kErr = 3 };
+// wq.wq_type
+enum class WqType : std::uint8_t {
+  kLinkedList = 0,
+  kCyclic = 1,
+  kLinkedListStriding = 2,
+  kCyclicStriding = 3
+};
+
+struct Rq {
+  std::uint32_t rqn = 0;
+  // Attributes
+  RqState state = RqState::kRst;
+  WqType type = WqType::kCyclic;
+  bool keep_vlan = false;    // rqc.vsd: VLAN strip disabled
+  bool scatter_fcs = false;  // four bytes of FCS behind the frame
+  bool use_rmp = false;      // rqc.mem_rq_type 1: WQEs come from an RMP (Srq)
+  std::uint32_t rmpn = 0;
+  std::uint32_t cqn = 0, pd = 0;
+  std::uint32_t user_index = 0xffffff;
+  std::uint8_t counter_set = 0;
+  GuestRing ring;
+  unsigned log_size = 0;    // WQEs
+  unsigned log_stride = 4;  // bytes of a WQE, log2
+  std::uint64_t dbr_addr = 0;
+  // Striding types
+  unsigned log_strides = 9;      // strides a WQE, log2 (wq.log_wqe_num_of_strides + 9)
+  unsigned log_stride_size = 6;  // bytes of a stride, log2 (wq.log_wqe_stride_size + 6)
+  bool two_byte_shift = false;   // two bytes before each frame, so that its IP header is aligned
+
+  // Run-time state
+  std::uint16_t producer = 0;  // last read from the DBR
+  std::uint16_t consumer = 0;  // WQEs begun or taken, free-running
+  std::uint16_t head = 0;      // linked list: index of the WQE to take next
+  RecvWqe wqe;                 // striding: the WQE in use
+  ReadAhead ahead;             // cyclic
+  std::uint32_t next_stride = 0;
+  std::uint64_t epoch = next_epoch();
+  std::uint32_t refs = 0;
+};
+
+// tirc.rx_hash_field_select
+struct HashFields {
+  bool ipv6 = false, udp = false;  // l3_prot_type, l4_prot_type
+  std::uint32_t selected = 0;      // 1 src IP, 2 dst IP, 4 L4 sport, 8 L4 dport, 16 IPsec SPI
+};
+
+struct Tir {
+  std::uint32_t tirn = 0;
+  bool indirect = false;
+  std::uint32_t rqn = 0;     // direct
+  std::uint32_t rqt = 0;     // indirect
+  std::uint8_t hash_fn = 0;  // 0 none, 1 inverted XOR8, 2 Toeplitz
+  bool symmetric = false;
+  std::array<std::uint8_t, 40> key{};
+  HashFields outer, inner;
+  // tirc.self_lb_block: 1 unicast, 2 multicast. In spite of its name a bit that is set lets frames of the own
+  // transport domain in; without, they are blocked (mlx5: TIR_ALLOW_SELF_LB_UC, the loopback self-test).
+  std::uint8_t self_lb_allow = 0;
+  std::uint32_t transport_domain = 0;
+};
+
+struct Tis {
+  std::uint32_t tisn = 0;
+  std::uint8_t prio = 0;
+  std::uint32_t transport_domain = 0, pd = 0;
+};
+
+struct Rqt {
+  std::uint32_t rqtn = 0;
+  std::uint32_t max_size = 1;
+  std::vector<std::uint32_t> rqs;  // a power of two
+};
+
+// All of them by number.
+class EthTable {
+ public:
+  std::map<std::uint32_t, Rq> rqs;
+  std::map<std::uint32_t, Tir> tirs;
+  std::map<std::uint32_t, Tis> tises;
+  std::map<std::uint32_t, Rqt> rqts;
+  template <class Map>
+  static typename Map::mapped_type* find(Map& map, std::uint32_t number) {
+    const auto it = map.find(number);
+    return it == map.end() ? nullptr : &it->second;
+  }
+  void clear() {
+    rqs.clear();
+    tirs.clear();
+    tises.clear();
+    rqts.clear();
+  }
+};
+
+}  // namespace hcasim
+#endif

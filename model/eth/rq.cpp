@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Receive queues of frames: their WQEs, strides, flush.
+#include <algorithm>
+#include <cstring>
+
+#include "model/eth/rx.h"
+#include "model/hca.h"
+#include "model/wqe/parse.h"
+#include "model/wqe/ring_read.h"
+
+namespace hcasim {
+
+using prm::CqeOp;
+using prm::CqeSyndrome;
+using traces::Point;
+
+namespace {
+
+constexpr std::uint32_t kFiller = 1u << 31;  // in byte_cnt: strides left unused at the end of a WQE
+
+bool linked(const Rq& rq) { return rq.type == WqType::kLinkedList || rq.type == WqType::kLinkedListStriding; }
+
+}  // namespace
+
+// Looks at the doorbell record when all that is known of is used up. False: it cannot be. Q: Rq, or the RMP
+// that is its Srq.
+template <class Q>
+bool EthRx::posted(Time t, Q& q, std::uint16_t consumer, bool& any) {
+  if (consumer == q.producer) {
+    prm::be32 word;
+    if (!hca_.dma().read(t, q.dbr_addr + offsetof(prm::QpDbr, rcv), &word, sizeof word).ok) return false;
+    const auto count = static_cast<std::uint16_t>(word);
+    if (static_cast<std::uint16_t>(count - consumer) > 1u << q.log_size) {
+      hca_.tracer().record(Point::kDoorbellBad, t, 0, 0, q.dbr_addr, count);
+      return false;
+    }
+    q.producer = count;
+  }
+  any = consumer != q.producer;
+  return true;
+}
+
+EthRx::Take EthRx::take_wqe(Time t, Rq& rq) {
+  rq.wqe.sges.clear();
+  rq.wqe.capacity = 0;
+  bool any = false;
+  if (rq.use_rmp) {
+    Srq* rmp = hca_.qps().find_srq(rq.rmpn);
+    if (!rmp || rmp->error || !posted(t, *rmp, rmp->consumed, any)) return Take::kBroken;
+    if (!any) return Take::kEmpty;
+    rq.wqe.pd = rmp->pd;
+    auto head = static_cast<std::uint16_t>(rmp->head);
+    const Take taken = take_linked(t, rmp->ring, rmp->log_size, rmp->log_stride, head, rq.wqe);
+    rmp->head = head;
+    if (taken == Take::kTaken) ++rmp->consumed;
+    return taken;
+  }
+  if (!posted(t, rq, rq.consumer, any)) return Take::kBroken;
+  if (!any) return Take::kEmpty;
+  rq.wqe.pd = rq.pd;
+  if (!linked(rq)) return take_cyclic(t, rq);
+  const Take taken = take_linked(t, rq.ring, rq.log_size, rq.log_stride, rq.head, rq.wqe);
+  if (taken == Take::kTaken) ++rq.consumer;
+  return taken;
+}
+
+EthRx::Take EthRx::take_cyclic(Time t, Rq& rq) {
+  const std::uint32_t stride = 1u << rq.log_stride;
+  if (stride > kMaxRecvWqe) return Take::kBroken;
+  const std::uint8_t* bytes =
+      recv_wqe_ahead(hca_, t, rq.ring, rq.log_size, rq.log_stride, rq.consumer, rq.producer, rq.ahead);
+  if (!bytes) return Take::kBroken;
+  std::uint32_t head = 0;
+  if (rq.type == WqType::kCyclicStriding) {
+    head = sizeof(prm::SrqNextSeg);
+    if (stride < head) return Take::kBroken;
+  }
+  rq.wqe.counter = rq.consumer++;
+  rq.wqe.valid = true;
+  return parse_recv_segments(bytes + head, stride - head, rq.wqe, InlineFlag::kIgnored) ? Take::kTaken
+                                                                                        : Take::kBroken;
+}
+
+EthRx::Take EthRx::take_linked(Time t, const GuestRing& ring, unsigned log_size, unsigned log_stride,
+                               std::uint16_t& head, RecvWqe& wqe) {
+  std::uint8_t bytes[kMaxRecvWqe];
+  const std::uint32_t stride = 1u << log_stride;
+  if (stride > sizeof bytes || stride < sizeof(prm::SrqNextSeg) || head >> log_size) return Take::kBroken;
+  if (!read_ring(hca_, t, ring, static_cast<std::uint64_t>(head) << log_stride, bytes, stride))
+    return Take::kBroken;
+  prm::SrqNextSeg next;
+  std::memcpy(&next, bytes, sizeof next);
+  wqe.counter = head;
+  wqe.valid = true;
+  head = next.next_wqe_index;
+  return parse_recv_segments(bytes + sizeof next, stride - sizeof next, wqe, InlineFlag::kIgnored)
+             ? Take::kTaken
+             : Take::kBroken;
+}
+
+EthRx::Take EthRx::make_room(Time t, Rq& rq, std::uint32_t strides) {
+  const std::uint32_t all = 1u << rq.log_strides;
+  if (rq.wqe.valid && all - rq.next_stride >= strides) return Take::kTaken;
+  if (rq.wqe.valid) {
+    // The driver counts strides to know when a WQE is used up.
+    Completion c;
+    FrameCompletion f;
+    c.opcode = static_cast<std::uint8_t>(CqeOp::kRespSend);
+    c.byte_cnt = kFiller | (all - rq.next_stride) << 16;
+    c.wqe_counter = static_cast<std::uint16_t>(rq.next_stride);
+    f.wqe_id = rq.wqe.counter;
+    c.frame = &f;
+    rq.wqe.valid = false;
+    post(t, rq, c);
+  }
+  const Take taken = take_wqe(t, rq);
+  rq.next_stride = 0;
+  return taken;
+}
+
+void EthRx::post(Time t, Rq& rq, Completion& c) {
+  Cq* cq = hca_.cqs().find(rq.cqn);
+  if (!cq) return;
+  c.qpn = rq.rqn;
+  c.user_index = rq.user_index != 0xffffff ? rq.user_index : 0;
+  hca_.cqs().post(t, *cq, c);
+}
+
+void EthRx::flush(Time t, Rq& rq) {
+  const auto flushed = [&](std::uint16_t counter) {
+    ++hca_.q_counter(rq.counter_set).resp_cqe_flush_error;
+    hca_.tracer().record(Point::kFlush, t, rq.rqn, 0, counter, 1);
+    Completion c;
+    c.opcode = static_cast<std::uint8_t>(CqeOp::kRespErr);
+    c.syndrome = static_cast<std::uint8_t>(CqeSyndrome::kWrFlush);
+    c.wqe_counter = counter;
+    post(t, rq, c);
+  };
+  if (rq.wqe.valid) {
+    rq.wqe.valid = false;
+    flushed(rq.wqe.counter);
+  }
+  if (rq.use_rmp) return;  // the WQEs are not this queue's
+  for (unsigned n = 0; n <= 1u << rq.log_size; ++n) {
+    bool any = false;
+    if (!posted(t, rq, rq.consumer, any) || !any) return;
+    // A list has its order in the WQEs themselves.
+    if (linked(rq) && take_wqe(t, rq) != Take::kTaken) return;
+    rq.wqe.valid = false;
+    flushed(linked(rq) ? rq.wqe.counter : rq.consumer++);
+  }
+}
+
+void EthRx::rq_changed(Time t, Rq& rq, RqState old) {
+  if (rq.state == RqState::kErr && old != RqState::kErr) {
+    flush(t, rq);
+  } else if (rq.state == RqState::kRst) {
+    rq.producer = rq.consumer = rq.head = 0;
+    rq.ahead.count = 0;
+    rq.wqe.valid = false;
+    rq.next_stride = 0;
+    rq.epoch = next_epoch();
+  }
+}
+
+void EthRx::rq_failed(Time t, Rq& rq) {
+  if (rq.state != RqState::kRdy) return;
+  hca_.tracer().record(Point::kQpError, t, rq.rqn, 0, static_cast<std::uint64_t>(RqState::kErr),
+                       static_cast<std::uint64_t>(prm::EqeType::kWqCatas));
+  rq.state = RqState::kErr;
+  rq_changed(t, rq, RqState::kRdy);
+  hca_.eqs().qp_event(t, static_cast<std::uint8_t>(prm::EqeType::kWqCatas), rq.rqn, prm::kEvRq);
+}
+
+}  // namespace hcasim

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// From the port to the RQ: flow tables, TIR, RSS, scatter, CQE.
+#include "model/eth/rx.h"
+
+#include <libdeflate.h>
+#include <algorithm>
+
+#include "model/eth/checksum.h"
+#include "model/hca.h"
+#include "model/port/codec.h"
+
+namespace hcasim {
+
+using prm::Cqe;
+using prm::CqeOp;
+using prm::CqeSyndrome;
+using traces::Point;
+
+namespace {
+
+constexpr std::uint32_t kFcs = 4, kMacs = 12;
+constexpr std::uint8_t kLbUnicast = 1, kLbMulticast = 2;  // Tir::self_lb_allow
+// Cqe::l4_l3_hdr_type
+constexpr unsigned kVlanStripped = 1, kL3Shift = 2, kL3Ipv6 = 1, kL3Ipv4 = 2, kL4Shift = 4;
+constexpr unsigned kL4TcpNoAck = 1, kL4Udp = 2, kL4TcpAck = 3, kL4TcpAckData = 4;
+constexpr std::uint8_t kTcpAck = 0x10;
+
+std::uint16_t swap16(std::uint16_t v) { return static_cast<std::uint16_t>(v << 8 | v >> 8); }
+
+bool broadcast(const std::uint8_t* frame) {
+  return std::all_of(frame, frame + 6, [](std::uint8_t b) { return b == 0xff; });
+}
+
+// Of the innermost IP packet.
+unsigned header_type(const std::uint8_t* frame, const FrameHeaders& h) {
+  const IpHeaders& ip = h.inner.version ? h.inner : h.outer;
+  if (!ip.version) return 0;
+  unsigned l4 = 0;
+  if (ip.udp) {
+    l4 = kL4Udp;
+  } else if (ip.tcp) {
+    const std::uint8_t* tcp = frame + ip.l4;
+    const bool data = ip.l4 + (tcp[12] >> 4) * 4 < ip.end;
+    l4 = !(tcp[13] & kTcpAck) ? kL4TcpNoAck : data ? kL4TcpAckData : kL4TcpAck;
+  }
+  return (ip.version == 4 ? kL3Ipv4 : kL3Ipv6) << kL3Shift | l4 << kL4Shift;
+}
+
+}  // namespace
+
+EthRx::EthRx(const sc_core::sc_module_name& name, Hca& hca)
+    : sc_module(name), hca_(hca), mover_(hca.tpt(), hca.dma()) {}
+
+void EthRx::clear() {
+  counters_ = {};
+  rx_free_ = 0;
+}
+
+void EthRx::drop(Time t, const Packet& packet, std::uint64_t& counter, DropReason reason) {
+  if (sniffing_) return;
+  ++counter;
+  hca_.port().drop(t, packet, reason);
+}
+
+void EthRx::receive(Time t, PacketRef& packet) {
+  const Profile::Engine& e = hca_.profile().engine;
+  const Packet& p = *packet;
+  rx_free_ = std::max(rx_free_, t) + e.rx_packet;
+  t = rx_free_ + e.rx_pipeline;
+  if (p.frame_len > kMaxFrame || p.frame_len + kFcs > hca_.port().max_frame || p.frame_len < kMinFrame)
+    return drop(t, p, counters_.too_long, DropReason::kMalformed);
+  ++counters_.packets;
+  counters_.bytes += p.frame_len;
+  if (p.frame()[0] & 1) ++(broadcast(p.frame()) ? counters_.broadcast : counters_.multicast);
+
+  FlowVerdict& verdict = hca_.flows().run(t, FlowTableType::kNicRx, SteeredFrame(packet));
+  if (verdict.deliveries.empty()) {
+    if (verdict.dropped_by_rule) return drop(t, p, counters_.dropped, DropReason::kRule);
+    return drop(t, p, counters_.no_rule, DropReason::kNoAddress);
+  }
+  deliver(t, verdict);
+}
+
+void EthRx::deliver(Time t, FlowVerdict& verdict) {
+  // The match engine may be asked again before all are delivered.
+  std::vector<FlowDelivery> list;
+  list.swap(deliveries_);
+  list.swap(verdict.deliveries);
+  const SteeredFrame* last = nullptr;
+  Arrival a;
+  for (FlowDelivery& d : list) {
+    if (d.fate != FlowDelivery::kTir) continue;
+    // Sums are the same for copies that nothing has changed.
+    if (!last || last->version != d.frame.version) a = {};
+    a.packet = &d.frame.packet;
+    a.headers = &d.frame.headers;
+    a.flow_tag = d.frame.flow_tag;
+    a.metadata = d.frame.regs.b;
+    last = &d.frame;
+    if (const Tir* tir = EthTable::find(hca_.eth().tirs, d.tirn))
+      deliver(t, *tir, a);
+    else
+      drop(t, *d.frame.packet, counters_.no_rule, DropReason::kNoQp);
+  }
+  list.clear();
+  deliveries_.swap(list);  // keeps its room
+}
+
+void EthRx::sniff(Time t, FlowTableType type, const Packet& packet) {
+  if (!hca_.flows().active(type)) return;
+  PacketRef frame = PacketPool::make();
+  Packet& copy = *frame;
+  copy.kind = PacketKind::kEthernet;
+  copy.frame_len = static_cast<std::uint16_t>(encode(packet, copy.frame(), kMaxFrame));
+  if (copy.frame_len < kMinFrame) return;
+  sniffing_ = true;
+  deliver(t, hca_.flows().run(t, type, SteeredFrame(std::move(frame))));
+  sniffing_ = false;
+}
+
+void EthRx::deliver(Time t, const Tir& tir, Arrival& a) {
+  const Packet& p = **a.packet;
+  if (p.looped && p.transport_domain == tir.transport_domain &&
+      !(tir.self_lb_allow & (p.frame()[0] & 1 ? kLbMulticast : kLbUnicast)))
+    return drop(t, p, counters_.self_loopback, DropReason::kLoopback);
+
+  a.hash = rss_hash(tir, p.frame(), *a.headers);
+  std::uint32_t rqn = tir.rqn;
+  if (tir.indirect) {
+    const Rqt* rqt = EthTable::find(hca_.eth().rqts, tir.rqt);
+    if (!rqt || rqt->rqs.empty()) return drop(t, p, counters_.no_rule, DropReason::kNoQp);
+    rqn = rqt->rqs[a.hash.value % rqt->rqs.size()];
+  }
+  Rq* rq = EthTable::find(hca_.eth().rqs, rqn);
+  if (!rq || rq->state != RqState::kRdy) return drop(t, p, counters_.no_rule, DropReason::kQpState);
+  take_frame(t, *rq, a);
+}
+
+void EthRx::take_frame(Time t, Rq& rq, Arrival& a) {
+  const Packet& p = **a.packet;
+  const bool strip = !rq.keep_vlan && a.headers->tags && a.headers->tpid[0] == kTpidCvlan;
+  const std::uint32_t len = p.frame_len - (strip ? kVlanTag : 0) + (rq.scatter_fcs ? kFcs : 0);
+  const bool striding = rq.type == WqType::kLinkedListStriding || rq.type == WqType::kCyclicStriding;
+  Completion c;
+  FrameCompletion f;
+  Take taken;
+  std::uint64_t offset = 0;
+  std::uint32_t strides = 0;
+  if (striding) {
+    const std::uint32_t shift = rq.two_byte_shift ? 2 : 0;
+    const std::uint32_t size = 1u << rq.log_stride_size;
+    strides = (len + shift + size - 1) / size;
+    taken = strides > 1u << rq.log_strides ? Take::kEmpty : make_room(t, rq, strides);
+    offset = static_cast<std::uint64_t>(rq.next_stride) * size + shift;
+    c.wqe_counter = static_cast<std::uint16_t>(rq.next_stride);
+    c.byte_cnt = strides << 16 | len;
+    f.wqe_id = rq.wqe.counter;
+  } else {
+    taken = take_wqe(t, rq);
+    c.wqe_counter = rq.wqe.counter;
+    c.byte_cnt = len;
+  }
+  if (taken == Take::kEmpty) {
+    ++hca_.q_counter(rq.counter_set).out_of_buffer;
+    return drop(t, p, counters_.out_of_buffer, DropReason::kNoBuffer);
+  }
+  if (taken == Take::kBroken) return rq_failed(t, rq);
+  hca_.tracer().record(Point::kRwqeFetch, t, p.trace_qpn, p.wqe_serial, rq.wqe.counter, rq.rqn);
+
+  MoveResult m = scatter(t, rq, offset, a, strip);
+  if (m.ok() && rq.scatter_fcs) m = scatter_fcs(t, rq, offset + len - kFcs, a, f);
+  if (!m.ok()) {
+    const bool too_short = m.status == TptStatus::kOutOfRange && offset + len > rq.wqe.capacity;
+    if (!too_short)
+      hca_.tracer().record(Point::kAccessErr, t, rq.rqn, 0, rq.wqe.sges.empty() ? 0 : rq.wqe.sges[0].lkey,
+                           rq.wqe.sges.empty() ? 0 : rq.wqe.sges[0].addr);
+    return fail_wqe(t, rq, too_short ? CqeSyndrome::kLocalLength : CqeSyndrome::kLocalProt,
+                    static_cast<std::uint8_t>(m.status));
+  }
+  hca_.tracer().record(Point::kScattered, m.at, p.trace_qpn, p.wqe_serial, len, rq.rqn);
+  if (striding) {
+    rq.next_stride += strides;
+    if (rq.next_stride == 1u << rq.log_strides) rq.wqe.valid = false;
+  } else {
+    rq.wqe.valid = false;
+  }
+  sum_up(a);
+  complete(t, rq, a, c, f, strip);
+}
+
+MoveResult EthRx::scatter(Time t, Rq& rq, std::uint64_t offset, const Arrival& a, bool strip) {
+  const WriteOwner owner{WriteOwner::kRq, rq.rqn};
+  const std::uint32_t len = (*a.packet)->frame_len;
+  if (!strip) return mover_.scatter(t, owner, rq.wqe.pd, rq.wqe.sges, offset, *a.packet, 0, len, true);
+  const MoveResult m = mover_.scatter(t, owner, rq.wqe.pd, rq.wqe.sges, offset, *a.packet, 0, kMacs, true);
+  if (!m.ok()) return m;
+  const std::uint32_t rest = kMacs + kVlanTag;
+  return mover_.scatter(t, owner, rq.wqe.pd, rq.wqe.sges, offset + kMacs, *a.packet, rest, len - rest, true);
+}
+
+// As it stood behind the frame on the cable (IEEE 802.3 3.2.9), low byte first; check_sum covers it.
+MoveResult EthRx::scatter_fcs(Time t, Rq& rq, std::uint64_t offset, const Arrival& a, FrameCompletion& f) {
+  const std::uint32_t crc = libdeflate_crc32(0, (*a.packet)->frame(), (*a.packet)->frame_len);
+  const PacketRef bytes = PacketPool::make();
+  for (unsigned i = 0; i < kFcs; ++i) bytes->data()[i] = static_cast<std::uint8_t>(crc >> 8 * i);
+  f.check_sum = ones_sum(bytes->data(), kFcs);
+  if ((*a.packet)->frame_len & 1) f.check_sum = swap16(f.check_sum);
+  return mover_.scatter(t, {WriteOwner::kRq, rq.rqn}, rq.wqe.pd, rq.wqe.sges, offset, bytes, 0, kFcs, true);
+}
+
+// Checksums of the whole frame in one pass: what lies before the L4 part, that, and the padding.
+void EthRx::sum_up(Arrival& a) const {
+  if (a.summed) return;
+  a.summed = true;
+  const std::uint8_t* frame = (*a.packet)->frame();
+  const std::uint32_t len = (*a.packet)->frame_len;
+  const IpHeaders& ip = a.headers->outer;
+  a.ok = Cqe::kL2Ok;
+  if (!ip.version) {
+    a.sum = ones_sum(frame + kEthHeader, len - kEthHeader);
+    return;
+  }
+  const std::uint16_t l4 = ones_sum(frame + ip.l4, static_cast<std::size_t>(ip.end - ip.l4));
+  std::uint16_t padding = ones_sum(frame + ip.end, len - ip.end);
+  if ((ip.end - ip.l4) & 1) padding = swap16(padding);
+  const std::uint16_t head = ones_sum(frame + kEthHeader, ip.l4 - kEthHeader);
+  a.sum = ones_add(head, ones_add(l4, padding));
+
+  bool l3_ok = ip_checksum_ok(frame, ip);
+  bool l4_ok;
+  if (a.headers->inner.version) {
+    const IpHeaders& inner = a.headers->inner;
+    l3_ok = l3_ok && ip_checksum_ok(frame, inner);
+    l4_ok = l4_checksum_ok(frame, inner) && (!ip.udp || l4_checksum_ok(frame, ip));
+  } else {
+    const std::uint8_t* udp = frame + ip.l4 + 6;
+    const bool none = ip.udp && ip.version == 4 && udp[0] == 0 && udp[1] == 0;
+    l4_ok = (ip.tcp || ip.udp) && (none || ones_add(pseudo_sum(frame, ip), l4) == 0xffff);
+  }
+  if (l3_ok) a.ok |= Cqe::kL3Ok;
+  if (l4_ok) a.ok |= Cqe::kL4Ok;
+}
+
+void EthRx::complete(Time t, Rq& rq, const Arrival& a, Completion& c, FrameCompletion& f, bool strip) {
+  const std::uint8_t* frame = (*a.packet)->frame();
+  f.rss_hash = a.hash.value;
+  f.rss_type = a.hash.type;
+  f.ok = a.ok;
+  f.tunneled = a.headers->inner.version != 0;
+  f.flow_tag = a.flow_tag;
+  c.imm = a.metadata;
+  unsigned type = header_type(frame, *a.headers);
+  f.check_sum = ones_add(f.check_sum, a.sum);
+  if (strip) {
+    // Without the tag: adding the complement takes it away.
+    f.check_sum = ones_add(f.check_sum, static_cast<std::uint16_t>(~ones_sum(frame + kMacs + 2, kVlanTag)));
+    type |= kVlanStripped;
+    f.vlan = a.headers->tci[0];
+  }
+  f.header_type = static_cast<std::uint8_t>(type);
+  c.opcode = static_cast<std::uint8_t>(CqeOp::kRespSend);
+  c.frame = &f;
+  c.trace_qpn = (*a.packet)->trace_qpn;
+  c.wqe_serial = (*a.packet)->wqe_serial;
+  post(t, rq, c);
+}
+
+void EthRx::fail_wqe(Time t, Rq& rq, CqeSyndrome syndrome, std::uint8_t vendor) {
+  ++hca_.q_counter(rq.counter_set).resp_cqe_error;
+  Completion c;
+  c.opcode = static_cast<std::uint8_t>(CqeOp::kRespErr);
+  c.syndrome = static_cast<std::uint8_t>(syndrome);
+  c.vendor_syndrome = vendor;
+  c.wqe_counter = rq.wqe.counter;
+  rq.wqe.valid = false;
+  post(t, rq, c);
+  // A frame that is longer than the WQE's buffers costs that WQE and no more: the driver does not revive the
+  // RQ for it, and waits for the next frame (en/health.h, cqe_syndrome_needs_recover). A WQE of strides has
+  // room for all of them, or its driver is wrong.
+  const bool striding = rq.type == WqType::kLinkedListStriding || rq.type == WqType::kCyclicStriding;
+  if (syndrome == CqeSyndrome::kLocalLength && !striding) return;
+  const RqState old = rq.state;
+  rq.state = RqState::kErr;
+  rq_changed(t, rq, old);
+}
+
+}  // namespace hcasim

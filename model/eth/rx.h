@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The Ethernet receive path: flow tables decide, TIRs hash (RSS), RQs take frames: cyclic and striding WQEs,
+// checksums, VLAN strip, CQEs (Cqe of model/prm/cqe.h, CQE section of the PRM).
+#ifndef HCASIM_MODEL_ETH_RX_H
+#define HCASIM_MODEL_ETH_RX_H
+
+#include <cstdint>
+#include <systemc>
+#include <vector>
+
+#include "model/cq/cq.h"
+#include "model/ctx/eth.h"
+#include "model/eth/headers.h"
+#include "model/eth/rss.h"
+#include "model/port/packet.h"
+#include "model/port/port.h"
+#include "model/prm/cqe.h"
+#include "model/steer/flow.h"
+#include "model/time.h"
+#include "model/wqe/scatter.h"
+
+namespace hcasim {
+
+class Hca;
+
+class EthRx : public sc_core::sc_module {
+ public:
+  EthRx(const sc_core::sc_module_name& name, Hca& hca);
+
+  // A frame (kind kEthernet) that is not RoCE, or whose RoCE is not enabled.
+  void receive(Time t, PacketRef& packet);
+  // A packet passes the port: the sniffer's table of that direction, if there is one, gets a copy of it.
+  void sniff(Time t, FlowTableType type, const Packet& packet);
+  // What the tables give to TIRs; takes the deliveries out of the verdict.
+  void deliver(Time t, FlowVerdict& verdict);
+  // Firmware changed the RQ's state. To kErr: flushes what is posted; to kRst: forgets the run-time state.
+  void rq_changed(Time t, Rq& rq, RqState old);
+  // The RQ cannot go on (its ring or doorbell record, a write that the host refused): to kErr, flush, event.
+  void rq_failed(Time t, Rq& rq);
+  void clear();
+  Time rx_free() const { return rx_free_; }  // when the receive pipeline has taken all that came
+
+  // check_sum covers all bytes behind the Ethernet header (cap.cqe_checksum_full).
+  static constexpr bool kChecksumFull = true;
+
+  struct Counters {
+    std::uint64_t packets = 0, bytes = 0, multicast = 0, broadcast = 0;
+    std::uint64_t no_rule = 0, dropped = 0, out_of_buffer = 0, self_loopback = 0, too_long = 0;
+  };
+  const Counters& counters() const { return counters_; }
+
+ private:
+  // A frame on its way into RQs.
+  struct Arrival {
+    const PacketRef* packet = nullptr;
+    const FrameHeaders* headers = nullptr;
+    std::uint32_t flow_tag = 0, metadata = 0;
+    RssHash hash;
+    // Found when the first RQ takes it; the same for all.
+    bool summed = false;
+    std::uint16_t sum = 0;  // behind the Ethernet header, VLAN tags included
+    std::uint8_t ok = 0;
+  };
+  enum class Take : std::uint8_t { kTaken, kEmpty, kBroken };
+
+  // rx.cpp
+  void deliver(Time t, const Tir& tir, Arrival& a);
+  void take_frame(Time t, Rq& rq, Arrival& a);
+  void sum_up(Arrival& a) const;
+  void drop(Time t, const Packet& packet, std::uint64_t& counter, DropReason reason);
+  // Writes the frame at `offset` of the WQE, without its VLAN tag if strip.
+  MoveResult scatter(Time t, Rq& rq, std::uint64_t offset, const Arrival& a, bool strip);
+  MoveResult scatter_fcs(Time t, Rq& rq, std::uint64_t offset, const Arrival& a, FrameCompletion& f);
+  void complete(Time t, Rq& rq, const Arrival& a, Completion& c, FrameCompletion& f, bool strip);
+  void fail_wqe(Time t, Rq& rq, prm::CqeSyndrome syndrome, std::uint8_t vendor);
+
+  // rq.cpp: receive WQEs
+  Take take_wqe(Time t, Rq& rq);
+  Take take_cyclic(Time t, Rq& rq);
+  Take take_linked(Time t, const GuestRing& ring, unsigned log_size, unsigned log_stride, std::uint16_t& head,
+                   RecvWqe& wqe);
+  template <class Q>
+  bool posted(Time t, Q& q, std::uint16_t consumer, bool& any);
+  // Striding: makes room for `strides` in the WQE in use or the next one.
+  Take make_room(Time t, Rq& rq, std::uint32_t strides);
+  void flush(Time t, Rq& rq);
+  void post(Time t, Rq& rq, Completion& c);
+
+  Hca& hca_;
+  Mover mover_;
+  Time rx_free_ = 0;
+  Counters counters_;
+  bool sniffing_ = false;                 // what is lost now is a copy
+  std::vector<FlowDelivery> deliveries_;  // scratch
+};
+
+}  // namespace hcasim
+#endif

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a port counts. Read by PPCNT, QUERY_VPORT_COUNTER, performance MADs and the statistics of the C API.
+#ifndef HCASIM_MODEL_PORT_COUNTERS_H
+#define HCASIM_MODEL_PORT_COUNTERS_H
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+namespace hcasim {
+
+// Frames on the cable, with FCS (IEEE 802.3 clause 30, RFC 2863, RFC 2819). What is looped back inside the
+// HCA is not among them; over a cable to itself a frame counts on both sides.
+struct MacCounters {
+  struct Direction {
+    std::uint64_t frames = 0, octets = 0;        // all of them
+    std::uint64_t multicast = 0, broadcast = 0;  // frames
+    std::uint64_t pause = 0;                     // MAC control frames among them
+    std::array<std::uint64_t, 8> prio_frames{}, prio_octets{}, prio_pause{};
+  };
+  Direction tx, rx;
+  // Received frames by size: 64, -127, -255, -511, -1023, -1518, -2047, -4095, -8191, and longer.
+  std::array<std::uint64_t, 10> rx_sizes{};
+  std::uint64_t rx_fcs_errors = 0;
+
+  static unsigned size_class(std::uint32_t octets) {
+    constexpr std::array<std::uint32_t, 9> kLargest{64, 127, 255, 511, 1023, 1518, 2047, 4095, 8191};
+    return static_cast<unsigned>(std::lower_bound(kLargest.begin(), kLargest.end(), octets) -
+                                 kLargest.begin());
+  }
+};
+
+// Traffic of the function's vport, also what is looped back: RoCE, and all other frames.
+struct VportTraffic {
+  enum Cast : unsigned { kUnicast, kMulticast, kBroadcast, kCasts };
+  struct Count {
+    std::uint64_t packets = 0, octets = 0;
+  };
+  std::array<Count, kCasts> tx_rdma{}, rx_rdma{}, tx_eth{}, rx_eth{};
+};
+
+struct PortCounters {
+  // Both links, loopback included; bytes: whole packets, Ethernet with FCS.
+  std::uint64_t tx_packets = 0, rx_packets = 0, tx_bytes = 0, rx_bytes = 0;
+  std::uint64_t tx_data = 0, rx_data = 0;
+  std::uint64_t tx_multicast = 0, rx_multicast = 0;
+  std::uint64_t rx_errors = 0, tx_discards = 0, rx_dropped = 0;
+  std::uint64_t injected_drop = 0, injected_dup = 0, injected_reorder = 0, injected_corrupt = 0,
+                injected_garble = 0, injected_ecn = 0;
+  // Ethernet
+  std::uint64_t rx_icrc_errors =
+      0;                         // RoCE packets with a wrong ICRC (rx_icrc_encapsulated); in rx_errors too
+  std::uint64_t ecn_marked = 0;  // packets that got CE in this port's own queue
+  MacCounters mac;
+  VportTraffic vport;
+};
+
+}  // namespace hcasim
+#endif

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What is particular to the port on an Ethernet link: RoCE addresses, MAC counters, pause frames.
+#include <algorithm>
+#include <cstring>
+
+#include "model/port/port.h"
+
+namespace hcasim {
+
+namespace {
+
+using prm::EthHdr;
+
+VportTraffic::Cast cast_of(const std::uint8_t* mac) {
+  if (!(mac[0] & 1)) return VportTraffic::kUnicast;
+  return std::all_of(mac, mac + 6, [](std::uint8_t b) { return b == 0xff; }) ? VportTraffic::kBroadcast
+                                                                             : VportTraffic::kMulticast;
+}
+
+void count(MacCounters::Direction& d, VportTraffic::Cast cast, unsigned prio, std::uint32_t bytes) {
+  ++d.frames;
+  d.octets += bytes;
+  if (cast == VportTraffic::kMulticast) ++d.multicast;
+  if (cast == VportTraffic::kBroadcast) ++d.broadcast;
+  ++d.prio_frames[prio];
+  d.prio_octets[prio] += bytes;
+}
+
+void count(VportTraffic::Count& c, std::uint32_t bytes) {
+  ++c.packets;
+  c.octets += bytes;
+}
+
+}  // namespace
+
+const RoceAddress& Port::roce_address(unsigned index) const {
+  static const RoceAddress kNone;
+  return index < roce_addresses_.size() ? roce_addresses_[index] : kNone;
+}
+
+void Port::set_roce_address(unsigned index, const RoceAddress& address) {
+  if (index >= kRoceAddresses) return;
+  if (index >= roce_addresses_.size()) roce_addresses_.resize(index + 1);
+  roce_addresses_[index] = address;
+  own_macs_.clear();
+  own_gids_.clear();
+  for (const RoceAddress& a : roce_addresses_) {
+    if (!a.valid) continue;
+    if (std::find(own_macs_.begin(), own_macs_.end(), a.mac) == own_macs_.end()) own_macs_.push_back(a.mac);
+    if (!own_gid(a.gid, a.version != 0)) own_gids_.push_back({a.gid, a.version != 0});
+  }
+}
+
+void Port::clear_roce_addresses() {
+  roce_addresses_.clear();
+  own_macs_.clear();
+  own_gids_.clear();
+}
+
+bool Port::own_mac(const Mac& m) const {
+  if (m == mac) return m != Mac{};
+  return std::find(own_macs_.begin(), own_macs_.end(), m) != own_macs_.end();
+}
+
+bool Port::own_gid(const Gid& gid, bool v2) const {
+  return std::any_of(own_gids_.begin(), own_gids_.end(),
+                     [&](const OwnGid& own) { return own.v2 == v2 && own.gid == gid; });
+}
+
+void Port::count_tx(const Packet& p, std::uint32_t bytes, Route to) {
+  const VportTraffic::Cast cast = cast_of(p.dest_mac());
+  if (cast == VportTraffic::kMulticast) ++counters_.tx_multicast;
+  VportTraffic& v = counters_.vport;
+  count((p.kind == PacketKind::kEthernet ? v.tx_eth : v.tx_rdma)[cast], bytes);
+  if (to.out || !wire_) count(counters_.mac.tx, cast, priority_of(p), bytes);
+}
+
+// The vport's share is counted where it is known whether a frame is RoCE: count_vport_rx().
+void Port::count_rx(const Packet& p, std::uint32_t bytes) {
+  const VportTraffic::Cast cast = cast_of(p.dest_mac());
+  if (cast == VportTraffic::kMulticast) ++counters_.rx_multicast;
+  if (p.looped && wire_) return;  // never was on the cable
+  count(counters_.mac.rx, cast, priority_of(p), bytes);
+  ++counters_.mac.rx_sizes[MacCounters::size_class(bytes)];
+}
+
+void Port::count_vport_rx(const Packet& p) {
+  VportTraffic& v = counters_.vport;
+  count((p.kind == PacketKind::kEthernet ? v.rx_eth : v.rx_rdma)[cast_of(p.dest_mac())], wire_bytes(p));
+}
+
+void Port::take_pause(Time t, const Packet& p) {
+  PauseFrame frame;
+  if (!parse_pause(p, frame)) return;
+  ++counters_.mac.rx.pause;
+  std::uint8_t heeded = pfc_rx;
+  if (frame.by_priority) {
+    for (unsigned i = 0; i < kPriorities; ++i) counters_.mac.rx.prio_pause[i] += frame.priorities >> i & 1;
+    heeded &= frame.priorities;
+  } else {
+    // A port that heeds one kind does not heed the other.
+    heeded = pause_rx && !pfc_rx ? 0xff : 0;
+  }
+  traces::trace(tracer_, traces::Point::kPauseRx, t, 1u, 0u, heeded, frame.quanta[0]);
+  if (heeded) pause_.take(t, frame, heeded);
+}
+
+// Between the frames that are on their way, not behind them, and whatever has stopped those.
+void Port::send_pause(Time t, const PauseFrame& frame) {
+  if (state_ != PortState::kActive) return;
+  PacketRef p = make_pause(mac, frame);
+  const std::uint32_t bytes = wire_bytes(*p);
+  MacCounters::Direction& tx = counters_.mac.tx;
+  count(tx, VportTraffic::kMulticast, 0, bytes);
+  ++tx.pause;
+  for (unsigned i = 0; i < kPriorities; ++i)
+    tx.prio_pause[i] += frame.by_priority ? frame.priorities >> i & 1u : 0u;
+  traces::trace(tracer_, traces::Point::kPauseTx, t, 1u, 0u, frame.by_priority ? frame.priorities : 0xffu,
+                frame.quanta[0]);
+  const Time end = t + duration(*p);
+  send(end, p, {wire_ == nullptr, wire_ != nullptr});
+}
+
+}  // namespace hcasim

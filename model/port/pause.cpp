@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "model/port/pause.h"
+
+#include <cstring>
+
+#include "model/prm/packet.h"
+
+namespace hcasim {
+
+namespace {
+
+using prm::EthHdr;
+
+constexpr std::size_t kVlanTag = 4, kShortestFrame = 60;
+// Behind the header: opcode, then one time, or a mask of priorities and eight times.
+constexpr std::uint16_t kPauseOpcode = 0x0001, kPfcOpcode = 0x0101;
+constexpr std::size_t kOpcodeAt = 0, kTimeAt = 2, kMaskAt = 3, kTimesAt = 4;
+constexpr std::size_t kPauseBytes = 4, kPfcBytes = 20;
+// Not forwarded by bridges.
+constexpr Mac kPauseMac{0x01, 0x80, 0xc2, 0x00, 0x00, 0x01};
+constexpr Time kSoonest = from_ns(100);  // between two looks at the backlog
+
+std::uint16_t load16(const std::uint8_t* p) { return static_cast<std::uint16_t>(p[0] << 8 | p[1]); }
+void store16(std::uint8_t* p, std::uint16_t v) {
+  p[0] = static_cast<std::uint8_t>(v >> 8);
+  p[1] = static_cast<std::uint8_t>(v);
+}
+
+}  // namespace
+
+unsigned priority_of(const Packet& p) {
+  if (p.kind != PacketKind::kEthernet) return p.has_vlan ? p.vlan_tci >> 13 : 0u;
+  const std::uint8_t* f = p.frame();
+  const bool tagged =
+      p.frame_len >= sizeof(EthHdr) + kVlanTag && load16(f + offsetof(EthHdr, ethertype)) == EthHdr::kVlan;
+  return tagged ? f[sizeof(EthHdr)] >> 5 : 0u;
+}
+
+bool parse_pause(const Packet& p, PauseFrame& out) {
+  if (p.frame_len < sizeof(EthHdr) + kPauseBytes) return false;
+  const std::uint8_t* at = p.frame() + sizeof(EthHdr);
+  out = {};
+  switch (load16(at + kOpcodeAt)) {
+    case kPauseOpcode:
+      out.quanta[0] = load16(at + kTimeAt);
+      return true;
+    case kPfcOpcode:
+      if (p.frame_len < sizeof(EthHdr) + kPfcBytes) return false;
+      out.by_priority = true;
+      out.priorities = at[kMaskAt];
+      for (unsigned i = 0; i < kPriorities; ++i) out.quanta[i] = load16(at + kTimesAt + 2 * i);
+      return true;
+    default:
+      return false;
+  }
+}
+
+PacketRef make_pause(const Mac& from, const PauseFrame& frame) {
+  PacketRef p = PacketPool::make();
+  p->kind = PacketKind::kEthernet;
+  p->frame_len = kShortestFrame;
+  std::uint8_t* f = p->frame();
+  std::memset(f, 0, kShortestFrame);
+  std::copy(kPauseMac.begin(), kPauseMac.end(), f + offsetof(EthHdr, dmac));
+  std::copy(from.begin(), from.end(), f + offsetof(EthHdr, smac));
+  store16(f + offsetof(EthHdr, ethertype), kMacControl);
+  std::uint8_t* at = f + sizeof(EthHdr);
+  store16(at + kOpcodeAt, frame.by_priority ? kPfcOpcode : kPauseOpcode);
+  if (!frame.by_priority) {
+    store16(at + kTimeAt, frame.quanta[0]);
+    return p;
+  }
+  at[kMaskAt] = frame.priorities;
+  for (unsigned i = 0; i < kPriorities; ++i) store16(at + kTimesAt + 2 * i, frame.quanta[i]);
+  return p;
+}
+
+Pause::Pause(const sc_core::sc_module_name& name, double quantum, Time xoff, Time xon, FaultSink& faults)
+    : sc_module(name),
+      quantum_(quantum),
+      xoff_(xoff),
+      xon_(std::min(xon, xoff)),
+      opens_(
+          "opens", [this](Time due, unsigned& priority) { open(due, priority); }, faults),
+      checks_(
+          "checks", [this](Time due, bool&) { check(due); }, faults) {}
+
+void Pause::clear() {
+  until_.fill(0);
+  last_ = 0;
+  for (auto& queue : held_) queue.clear();
+  waiting_ = 0;
+  asked_whole_ = checking_ = false;
+  asked_ = 0;
+  ask_again_ = 0;
+  opens_.clear();
+  checks_.clear();
+}
+
+// ---- Transmit side ----
+
+Time Pause::all_open() const {
+  if (waiting_ >= kMostWaiting) return last_;
+  return *std::min_element(until_.begin(), until_.end());
+}
+
+bool Pause::hold(Time t, PacketRef& packet) {
+  const unsigned priority = priority_of(*packet);
+  std::deque<Held>& queue = held_[priority];
+  if (queue.empty()) {
+    if (t >= until_[priority]) return false;
+    opens_.push(until_[priority], priority);
+  }
+  queue.push_back({t, std::move(packet)});
+  ++waiting_;
+  return true;
+}
+
+void Pause::open(Time due, unsigned priority) {
+  std::deque<Held>& queue = held_[priority];
+  if (queue.empty()) return;
+  if (until_[priority] > due) {  // prolonged meanwhile
+    opens_.push(until_[priority], priority);
+    return;
+  }
+  std::deque<Held> out;
+  out.swap(queue);
+  waiting_ -= out.size();
+  for (Held& h : out) users_.release(std::max(due, h.ready), std::move(h.packet));
+}
+
+void Pause::set(unsigned priority, Time until) {
+  until_[priority] = until;
+  last_ = *std::max_element(until_.begin(), until_.end());
+}
+
+void Pause::stop(Time until) {
+  for (unsigned i = 0; i < kPriorities; ++i) set(i, std::max(until_[i], until));
+}
+
+void Pause::take(Time t, const PauseFrame& frame, std::uint8_t priorities) {
+  bool earlier = false;
+  for (unsigned i = 0; i < kPriorities; ++i) {
+    if ((priorities >> i & 1) == 0) continue;
+    const Time until = t + quanta(frame.quanta[frame.by_priority ? i : 0]);
+    const bool shorter = until < until_[i] && until_[i] > t;
+    set(i, until);
+    if (!shorter) continue;
+    earlier = true;
+    if (!held_[i].empty()) opens_.push(until, i);
+  }
+  if (earlier) users_.resume(t);
+}
+
+// ---- Receive side ----
+
+void Pause::arrived(Time t, unsigned priority, bool whole, std::uint8_t priorities) {
+  const Time late = backlog_ ? backlog_() - t : 0;
+  if (late <= xoff_) return;
+  if ((priorities >> priority & 1) != 0) {
+    if ((asked_ >> priority & 1) == 0) ask_again_ = 0;
+    asked_ = static_cast<std::uint8_t>(asked_ | 1u << priority);
+  } else if (whole && priorities == 0) {
+    asked_whole_ = true;
+  } else {
+    return;
+  }
+  if (t >= ask_again_) ask(t, true);
+  if (checking_) return;
+  checking_ = true;
+  checks_.push(t + next_look(late), true);
+}
+
+void Pause::ask(Time t, bool stop) {
+  ask_again_ = t + quanta(kLongest / 2);
+  const std::uint16_t quanta = stop ? kLongest : 0;
+  PauseFrame frame;
+  if (asked_whole_) {
+    frame.quanta[0] = quanta;
+    users_.request(t, frame);
+  }
+  if (asked_) {
+    frame.by_priority = true;
+    frame.priorities = asked_;
+    for (unsigned i = 0; i < kPriorities; ++i) frame.quanta[i] = asked_ >> i & 1 ? quanta : 0;
+    users_.request(t, frame);
+  }
+}
+
+// When the backlog may have fallen far enough; soon enough to ask again.
+Time Pause::next_look(Time late) const {
+  return std::clamp(late - xon_, kSoonest, std::max(quanta(kLongest / 4), kSoonest));
+}
+
+void Pause::check(Time due) {
+  const Time late = backlog_ ? backlog_() - due : 0;
+  if (late > xon_) {
+    if (due >= ask_again_) ask(due, true);
+    checks_.push(due + next_look(late), true);
+    return;
+  }
+  ask(due, false);
+  checking_ = asked_whole_ = false;
+  asked_ = 0;
+  ask_again_ = 0;
+}
+
+}  // namespace hcasim

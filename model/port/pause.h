@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Pause of a full-duplex Ethernet port: IEEE 802.3 annex 31B (all traffic) and 31D, 802.1Qbb (priority by
+// priority). Frames received stop the transmitter; a congested receive side has them sent.
+#ifndef HCASIM_MODEL_PORT_PAUSE_H
+#define HCASIM_MODEL_PORT_PAUSE_H
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <systemc>
+#include <utility>
+
+#include "model/port/packet.h"
+#include "model/timed_queue.h"
+
+namespace hcasim {
+
+constexpr unsigned kPriorities = 8;
+constexpr std::uint16_t kMacControl = 0x8808;  // ethertype
+
+// A MAC control frame that asks for a pause; times in quanta of 512 bit times, 0 ends one.
+struct PauseFrame {
+  bool by_priority = false;
+  std::uint8_t priorities = 0;                      // by_priority: those that are meant
+  std::array<std::uint16_t, kPriorities> quanta{};  // not by_priority: the first
+};
+
+// 802.1p priority of a packet on Ethernet: of its VLAN tag, 0 without one.
+unsigned priority_of(const Packet& p);
+// False: a MAC control frame of another kind, or too short.
+bool parse_pause(const Packet& p, PauseFrame& out);
+PacketRef make_pause(const Mac& from, const PauseFrame& frame);
+
+class Pause : public sc_core::sc_module {
+ public:
+  // What it needs of the port. release: a packet that was held back goes out at t. resume: what was stopped
+  // may go on, earlier than it was told. request: a pause frame is to be sent at t.
+  struct Users {
+    std::function<void(Time, PacketRef)> release;
+    std::function<void(Time)> resume;
+    std::function<void(Time, const PauseFrame&)> request;
+  };
+  // Until when the receive side is busy with what it has.
+  using Backlog = std::function<Time()>;
+
+  // xoff, xon: backlog of the receive side from which on a pause is asked for, and to which it falls before
+  // that ends. quantum: 512 bit times, ps.
+  Pause(const sc_core::sc_module_name& name, double quantum, Time xoff, Time xon, FaultSink& faults);
+  void connect(Users users) { users_ = std::move(users); }
+  void watch(Backlog backlog) { backlog_ = std::move(backlog); }
+
+  // --- Transmit side
+  // Anything is stopped at t, or packets wait: only then are the other questions worth asking.
+  bool active(Time t) const { return t < last_ || waiting_ != 0; }
+  // When a packet of this priority, ready at t, may leave.
+  Time open_at(Time t, unsigned priority) const { return std::max(t, until_[priority]); }
+  // Keeps a packet whose priority is stopped or has others waiting; it comes out by release().
+  bool hold(Time t, PacketRef& packet);
+  std::size_t waiting() const { return waiting_; }
+  // From when on nothing stops the transmitter as a whole.
+  Time all_open() const;
+  // Stops all priorities until then, if they are not stopped for longer.
+  void stop(Time until);
+  // A frame came: priorities, those of the frame that are to be heeded.
+  void take(Time t, const PauseFrame& frame, std::uint8_t priorities);
+
+  // --- Receive side
+  // A packet of this priority has arrived. whole: pause frames may be sent; priorities: those of which PFC
+  // frames may.
+  void arrived(Time t, unsigned priority, bool whole, std::uint8_t priorities);
+
+  void clear();
+
+  // Packets that wait in the port before the transmitter counts as stopped for all.
+  static constexpr std::size_t kMostWaiting = 64;
+
+ private:
+  static constexpr std::uint16_t kLongest = 0xffff;  // quanta asked for; again at half of them
+
+  Time quanta(unsigned n) const { return static_cast<Time>(n * quantum_); }
+  void set(unsigned priority, Time until);
+  void open(Time due, unsigned priority);
+  void ask(Time t, bool stop);
+  Time next_look(Time late) const;
+  void check(Time due);
+
+  Users users_;
+  Backlog backlog_;
+  const double quantum_;
+  const Time xoff_, xon_;
+  std::array<Time, kPriorities> until_{};
+  Time last_ = 0;  // the latest of them
+  struct Held {
+    Time ready;
+    PacketRef packet;
+  };
+  std::array<std::deque<Held>, kPriorities> held_;
+  std::size_t waiting_ = 0;
+  // Asked of the other side
+  bool asked_whole_ = false;
+  std::uint8_t asked_ = 0;
+  Time ask_again_ = 0;
+  bool checking_ = false;
+  TimedQueue<unsigned> opens_;  // priorities
+  TimedQueue<bool> checks_;
+};
+
+}  // namespace hcasim
+#endif

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "model/port/switch.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "model/port/pause.h"
+#include "model/port/port.h"
+
+namespace hcasim {
+
+namespace {
+
+constexpr unsigned kQuantumBits = 512;  // of pause frames (IEEE 802.3 annex 31B)
+
+std::uint64_t mac_key(const std::uint8_t* mac) {
+  std::uint64_t key = 0;
+  for (unsigned i = 0; i < 6; ++i) key = key << 8 | mac[i];
+  return key;
+}
+
+const std::uint8_t* source_mac(const Packet& p) {
+  return p.kind == PacketKind::kEthernet ? p.frame() + 6 : p.smac.data();
+}
+
+// 01:80:c2:00:00:0x stays between two neighbours.
+bool link_local(const std::uint8_t* mac) { return (mac_key(mac) & ~0xfull) == 0x0180c2000000ull; }
+
+}  // namespace
+
+Switch::Switch(const sc_core::sc_module_name& name, const Config& config)
+    : sc_module(name),
+      config_(config),
+      ps_per_byte_(8000.0 / config.rate_gbps),
+      random_(config.seed),
+      in_(
+          "in", [this](Time t, Arrival& a) { handle(t, a); }, *this) {}
+
+std::size_t Switch::attach(Station station) {
+  ports_.push_back(std::make_unique<Port>(*this, ports_.size(), std::move(station)));
+  return ports_.size() - 1;
+}
+
+void Switch::assign(std::size_t number, std::uint16_t lid) {
+  if (lid != 0) lids_[lid] = number;
+}
+
+void Switch::detach(std::size_t number) { ports_[number]->attached = false; }
+
+void Switch::model_fault(const char*, const char*) noexcept { ++counters_.faults; }
+
+// Handled when it is there, in the order of arrival at all ports: who comes first has the output first.
+void Switch::Port::transmit(Time t, const PacketRef& packet) {
+  owner.in_.push(t + station.cable, Arrival{packet, number});
+}
+
+void Switch::handle(Time t, Arrival& arrival) {
+  const Packet& p = *arrival.packet;
+  Port& from = *ports_[arrival.port];
+  ++counters_.packets;
+  counters_.bytes += hcasim::Port::wire_bytes(p);
+  if (!config_.ethernet) {
+    if (is_multicast(p.dlid)) return flood(t, arrival);
+    const auto to = lids_.find(p.dlid);
+    if (to == lids_.end()) {
+      ++counters_.dropped_unknown;
+      return;
+    }
+    return forward(t, std::move(arrival.packet), from, *ports_[to->second]);
+  }
+  const std::uint8_t* dest = p.dest_mac();
+  if (link_local(dest)) {
+    take_pause(t, p, from);
+    return;
+  }
+  learn(p, arrival.port);
+  const auto to = (dest[0] & 1) != 0 ? macs_.end() : macs_.find(mac_key(dest));
+  if (to == macs_.end()) return flood(t, arrival);
+  if (to->second != arrival.port) forward(t, std::move(arrival.packet), from, *ports_[to->second]);
+}
+
+void Switch::learn(const Packet& p, std::size_t number) {
+  const std::uint8_t* mac = source_mac(p);
+  if ((mac[0] & 1) != 0) return;
+  if (const auto known = macs_.find(mac_key(mac)); known != macs_.end()) {
+    known->second = number;
+  } else if (macs_.size() < kMostAddresses) {
+    macs_.emplace(mac_key(mac), number);
+  }
+}
+
+void Switch::take_pause(Time t, const Packet& p, Port& from) {
+  PauseFrame frame;
+  if (p.kind != PacketKind::kEthernet || !parse_pause(p, frame)) return;
+  // One queue an output: any priority's pause stops it.
+  unsigned longest = 0;
+  for (unsigned i = 0; i < kPriorities; ++i) {
+    if (!frame.by_priority || (frame.priorities >> i & 1u) != 0)
+      longest = std::max<unsigned>(longest, frame.quanta[i]);
+  }
+  from.stopped = t + static_cast<Time>(longest * kQuantumBits / 8.0 * ps_per_byte_);
+}
+
+void Switch::flood(Time t, const Arrival& arrival) {
+  ++counters_.flooded;
+  for (const auto& to : ports_) {
+    if (to->number != arrival.port) forward(t, PacketPool::copy(*arrival.packet), *ports_[arrival.port], *to);
+  }
+}
+
+bool Switch::mark(const Packet& p, std::uint64_t waiting) {
+  if (config_.ecn_kmax == 0 || waiting <= config_.ecn_kmin) return false;
+  const unsigned ecn = p.tclass & kEcnMask;
+  if (p.kind != PacketKind::kRoceV2 || ecn == kNotEct || ecn == kCe) return false;
+  if (waiting >= config_.ecn_kmax) return true;
+  const double share = config_.ecn_pmax * static_cast<double>(waiting - config_.ecn_kmin) /
+                       static_cast<double>(config_.ecn_kmax - config_.ecn_kmin);
+  return std::generate_canonical<double, 53>(random_) < share;
+}
+
+// The last bit is here at t.
+void Switch::forward(Time t, PacketRef packet, Port& from, Port& to) {
+  if (!to.attached) return;
+  const std::uint32_t bytes = hcasim::Port::wire_bytes(*packet) + hcasim::Port::wire_overhead(*packet);
+  const auto lasts = static_cast<Time>(bytes * ps_per_byte_);
+  const Time ready = t + config_.hop > lasts ? t + config_.hop - lasts : 0;  // its first bit
+  const Time start = std::max({ready, to.free, to.stopped});
+  const auto waiting = static_cast<std::uint64_t>(static_cast<double>(start - ready) / ps_per_byte_);
+  counters_.most_waiting = std::max(counters_.most_waiting, waiting);
+  if (waiting > config_.buffer) {
+    if (config_.ethernet && !config_.lossless) {
+      ++counters_.dropped_full;
+      return;
+    }
+    // Until half of what waits has left.
+    ++counters_.stops;
+    from.station.stop(start - (start - ready) / 2);
+  }
+  if (config_.ethernet && mark(*packet, waiting)) {
+    ++counters_.marked;
+    packet = PacketPool::copy(*packet);
+    packet->tclass |= kCe;
+  }
+  to.free = start + lasts;
+  to.station.deliver(start + lasts + to.station.cable, std::move(packet));
+}
+
+}  // namespace hcasim

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A switch between HCAs of one process: cut-through, a queue for each output, a cable to each port.
+// Ethernet: bridges by learned MAC addresses (IEEE 802.1D), floods what it does not know; a full queue drops,
+// and marks ECN before (RED), or, lossless, stops the senders that feed it (as 802.3x does). It heeds pause
+// frames and forwards none. InfiniBand: by the LIDs that were assigned, and always lossless (credits, IBTA
+// 7.9): a sender stops as a whole, so that what waits for a full output also holds back what does not.
+#ifndef HCASIM_MODEL_PORT_SWITCH_H
+#define HCASIM_MODEL_PORT_SWITCH_H
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <random>
+#include <systemc>
+#include <unordered_map>
+#include <vector>
+
+#include "model/port/packet.h"
+#include "model/port/wire.h"
+#include "model/time.h"
+#include "model/timed_queue.h"
+
+namespace hcasim {
+
+class Switch : public sc_core::sc_module, private FaultSink {
+ public:
+  struct Config {
+    bool ethernet = true;
+    double rate_gbps = 100;                    // of each port
+    Time hop = from_ns(240);                   // first bit in to first bit out, nothing in the way
+    std::uint64_t buffer = 1u << 20;           // bytes that may wait for an output
+    bool lossless = false;                     // Ethernet
+    std::uint64_t ecn_kmin = 0, ecn_kmax = 0;  // bytes that wait; kmax 0: nothing is marked
+    double ecn_pmax = 0.01;                    // share that is marked just below kmax
+    std::uint64_t seed = 1;
+  };
+  // An HCA's port at the far end of a cable.
+  struct Station {
+    Time cable = 0;                                // each way
+    std::function<void(Time, PacketRef)> deliver;  // its last bit arrives at that time
+    std::function<void(Time)> stop;                // nothing new may leave the HCA before then
+  };
+  struct Counters {
+    std::uint64_t packets = 0, bytes = 0;                 // in
+    std::uint64_t flooded = 0;                            // to all for want of an address
+    std::uint64_t dropped_full = 0, dropped_unknown = 0;  // no room; IB: no such LID
+    std::uint64_t stops = 0;                              // senders that were stopped
+    std::uint64_t marked = 0;                             // ECN
+    std::uint64_t most_waiting = 0;                       // bytes in one queue
+    std::uint64_t faults = 0;                             // broken invariants
+  };
+  // Addresses that are remembered.
+  static constexpr std::size_t kMostAddresses = 16384;
+
+  Switch(const sc_core::sc_module_name& name, const Config& config);
+
+  // Before time starts. Returns the port's number; port() is the HCA's end.
+  std::size_t attach(Station station);
+  Wire& port(std::size_t number) { return *ports_[number]; }
+  // IB: who has a LID; 0 takes none.
+  void assign(std::size_t number, std::uint16_t lid);
+  // The HCA is gone.
+  void detach(std::size_t number);
+
+  const Config& config() const { return config_; }
+  const Counters& counters() const { return counters_; }
+
+ private:
+  struct Port final : Wire {
+    Port(Switch& o, std::size_t n, Station s) : owner(o), number(n), station(std::move(s)) {}
+    void transmit(Time t, const PacketRef& packet) override;
+    Switch& owner;
+    const std::size_t number;
+    Station station;
+    Time free = 0;     // the output
+    Time stopped = 0;  // by a pause frame
+    bool attached = true;
+  };
+  struct Arrival {
+    PacketRef packet;
+    std::size_t port = 0;
+  };
+
+  void model_fault(const char* where, const char* what) noexcept override;
+  void handle(Time t, Arrival& arrival);
+  void take_pause(Time t, const Packet& p, Port& from);
+  void flood(Time t, const Arrival& arrival);
+  void forward(Time t, PacketRef packet, Port& from, Port& to);
+  bool mark(const Packet& p, std::uint64_t waiting);
+  void learn(const Packet& p, std::size_t number);
+
+  const Config config_;
+  const double ps_per_byte_;
+  std::vector<std::unique_ptr<Port>> ports_;
+  std::unordered_map<std::uint64_t, std::size_t> macs_;
+  std::unordered_map<std::uint16_t, std::size_t> lids_;
+  std::mt19937_64 random_;
+  Counters counters_;
+  TimedQueue<Arrival> in_;
+};
+
+}  // namespace hcasim
+#endif

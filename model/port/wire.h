@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Where a port's cable leads: another port of this process, QEMU's network back end, a socket. The model owns
+// the interface; whoever joins ports implements it. A port without a wire has a cable to itself.
+#ifndef HCASIM_MODEL_PORT_WIRE_H
+#define HCASIM_MODEL_PORT_WIRE_H
+
+#include "model/port/packet.h"
+#include "model/time.h"
+
+namespace hcasim {
+
+class Wire {
+ public:
+  // The packet's last bit leaves the port at `t` (simulated; at or after now). The packet may be shared: it
+  // must not be changed. Arrival at the far end is Port::wire_receive() of that port.
+  virtual void transmit(Time t, const PacketRef& packet) = 0;
+
+ protected:
+  ~Wire() = default;
+};
+
+}  // namespace hcasim
+#endif

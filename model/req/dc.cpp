@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The DC initiator: each WQE names its target. The connection to it is made by the first packet, and left
+// when a WQE for another target comes up, once everything before is acknowledged.
+#include <cstring>
+
+#include "model/hca.h"
+#include "model/port/path.h"
+#include "model/req/requester.h"
+
+namespace hcasim {
+
+namespace {
+
+bool same(const prm::AvSeg& a, const prm::AvSeg& b) { return std::memcmp(&a, &b, sizeof a) == 0; }
+
+}  // namespace
+
+bool Requester::dc_same_target(const Qp& qp, const SendWqe& a, const SendWqe& b) const {
+  (void)qp;
+  return same(a.av, b.av);
+}
+
+void Requester::dc_fill(Packet& p, const Qp& qp, const prm::AvSeg& av) const {
+  const RequesterState& s = qp.req;
+  fill_av(p, av, qp, hca_.port());
+  p.dest_qpn = av.dqpn();
+  p.src_qpn = qp.qpn;
+  p.dc_key = static_cast<std::uint64_t>(av.qkey) << 32 | static_cast<std::uint32_t>(av.key_low);
+  p.dc_connect = s.una_psn == s.dc_first_psn;
+  p.dc_session = qp.dc_session;
+  p.dc_first_psn = s.dc_first_psn;
+}
+
+// False: what was sent to another target is not all acknowledged yet.
+bool Requester::dc_connect(Time t, Qp& qp, const SendWqe& wqe) {
+  RequesterState& s = qp.req;
+  if (s.dc_connected && same(s.dc_target, wqe.av)) return true;
+  if (s.next_to_send != 0) return false;
+  if (s.dc_connected) {
+    PacketRef bye = PacketPool::make();
+    dc_fill(*bye, qp, s.dc_target);
+    bye->opcode = static_cast<std::uint8_t>(prm::BthOp::kDcDisconnect) | prm::bth::kDc;
+    bye->psn = s.una_psn;
+    transmit(t + hca_.profile().engine.tx_pipeline, qp, std::move(bye));
+  }
+  s.dc_connected = true;
+  s.dc_target = wqe.av;
+  s.dc_first_psn = wqe.first_psn;
+  ++qp.dc_session;
+  return true;
+}
+
+// The target has forgotten this connection: a new one begins with what is not acknowledged.
+void Requester::dc_reconnect(Time t, Qp& qp) {
+  RequesterState& s = qp.req;
+  if (s.window.empty() || s.dc_first_psn == s.una_psn) return;  // connecting already
+  s.dc_first_psn = s.una_psn;
+  ++qp.dc_session;
+  retry(t, qp, s.una_psn);
+}
+
+}  // namespace hcasim

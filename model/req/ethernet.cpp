@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The requester's send queues of frames: SEND, LSO, ENHANCED_MPSW.
+#include <algorithm>
+#include <cstring>
+
+#include "model/eth/checksum.h"
+#include "model/eth/headers.h"
+#include "model/eth/segment.h"
+#include "model/hca.h"
+#include "model/prm/be.h"
+#include "model/req/requester.h"
+
+namespace hcasim {
+
+using prm::CqeSyndrome;
+using prm::EthSeg;
+using prm::WqeOp;
+using traces::Point;
+
+namespace {
+
+constexpr std::uint32_t kMacs = 12;      // bytes in front of a VLAN tag
+constexpr std::uint32_t kShortest = 60;  // without FCS; what is shorter is padded
+constexpr std::uint32_t kFcs = 4;
+
+// What of its WQE a frame is made of.
+struct Recipe {
+  const std::uint8_t* head = nullptr;  // bytes of the WQE itself ...
+  std::uint32_t head_len = 0;
+  std::uint64_t offset = 0;  // ... then bytes [offset, offset + len) of its sges
+  std::uint32_t len = 0;
+};
+
+Recipe recipe(const SendWqe& wqe) {
+  Recipe r;
+  if (wqe.opcode == WqeOp::kEnhancedMpsw) {
+    const Sge& sge = wqe.sges[wqe.sent];
+    if (sge.lkey == prm::kInvalidLkey) {
+      r.head = wqe.bytes.data() + sge.addr;
+      r.head_len = sge.len;
+      return r;
+    }
+    for (std::uint32_t i = 0; i < wqe.sent; ++i) r.offset += wqe.sges[i].len;
+    r.len = sge.len;
+    return r;
+  }
+  r.head = wqe.bytes.data();
+  r.head_len = static_cast<std::uint32_t>(wqe.bytes.size());
+  const std::uint64_t payload = wqe.length - r.head_len;
+  if (wqe.opcode == WqeOp::kLso) {
+    const std::uint32_t mss = wqe.eth.mss;
+    r.offset = static_cast<std::uint64_t>(wqe.sent) * mss;
+    r.len = static_cast<std::uint32_t>(std::min<std::uint64_t>(mss, payload - r.offset));
+  } else {
+    r.len = static_cast<std::uint32_t>(std::min<std::uint64_t>(payload, kMaxFrame + 1));
+  }
+  return r;
+}
+
+void put_checksums(std::uint8_t* frame, const FrameHeaders& headers, std::uint8_t flags) {
+  // From the inside out: an outer checksum covers the inner ones.
+  if (flags & EthSeg::kL4InnerCsum) put_l4_checksum(frame, headers.inner);
+  if (flags & EthSeg::kL3InnerCsum) put_ip_checksum(frame, headers.inner);
+  if (flags & EthSeg::kL4Csum) put_l4_checksum(frame, headers.outer);
+  if (flags & EthSeg::kL3Csum) put_ip_checksum(frame, headers.outer);
+}
+
+}  // namespace
+
+// Gathers the WQE's next frame and finishes its headers; ready becomes when it is there.
+Requester::Step Requester::load_frame(Time& ready, Qp& qp, SendWqe& wqe, Packet& packet) {
+  const Recipe r = recipe(wqe);
+  const bool tagged = (wqe.eth.inline_hdr_sz & EthSeg::kInsertVlan) != 0;
+  const std::uint32_t room = tagged ? kMaxFrame - kVlanTag : kMaxFrame;
+  if (r.head_len > room || r.len > room - r.head_len || r.head_len + r.len < kMinFrame)
+    return refuse(wqe, CqeSyndrome::kLocalLength, static_cast<std::uint8_t>(WqeFault::kLength));
+  std::uint8_t* frame = packet.frame();
+  std::uint8_t* start = frame + (tagged ? kVlanTag : 0);
+  if (r.head_len) std::memcpy(start, r.head, r.head_len);
+  if (r.len) {
+    const MoveResult m = mover_.gather(ready, qp, wqe.sges, r.offset, r.len, start + r.head_len);
+    if (m.status != TptStatus::kOk) {
+      hca_.tracer().record(Point::kAccessErr, ready, qp.qpn, wqe.serial,
+                           wqe.sges.empty() ? 0 : wqe.sges[0].lkey, wqe.sges.empty() ? 0 : wqe.sges[0].addr);
+      return refuse(wqe, CqeSyndrome::kLocalProt, static_cast<std::uint8_t>(m.status));
+    }
+    if (!m.dma_ok) return refuse(wqe, CqeSyndrome::kLocalQpOp, static_cast<std::uint8_t>(WqeFault::kFetch));
+    if (wqe.sent == 0) hca_.tracer().record(Point::kTranslated, ready, qp.qpn, wqe.serial, wqe.sges.size());
+    ready = m.at;
+  }
+  std::uint32_t len = r.head_len + r.len;
+  if (tagged) {
+    std::memmove(frame, start, kMacs);
+    const prm::be16 tpid = wqe.eth.inline_hdr_sz & EthSeg::kInsertSvlan ? kTpidSvlan : kTpidCvlan;
+    std::memcpy(frame + kMacs, &tpid, sizeof tpid);
+    std::memcpy(frame + kMacs + sizeof tpid, wqe.eth.inline_start, sizeof wqe.eth.inline_start);
+    len += kVlanTag;
+  }
+  if (wqe.opcode == WqeOp::kLso) {
+    const FrameHeaders h = parse_frame(frame, len, LengthsOf::kBuffer);
+    const IpHeaders& l4 = h.inner.version ? h.inner : h.outer;
+    if (!l4.tcp && !l4.udp)
+      return refuse(wqe, CqeSyndrome::kLocalQpOp, static_cast<std::uint8_t>(WqeFault::kHeaders));
+    make_segment(frame, h, {wqe.sent, wqe.sent + 1 == wqe.packets, static_cast<std::uint32_t>(r.offset)});
+    put_checksums(frame, h, wqe.eth.cs_flags);
+  } else if (wqe.eth.cs_flags) {
+    put_checksums(frame, parse_frame(frame, len), wqe.eth.cs_flags);
+  }
+  packet.frame_len = static_cast<std::uint16_t>(len);
+  return Step::kSent;
+}
+
+// From the queue through the tables of the transmit side to the port.
+void Requester::emit_frame(Time t, Qp& qp, const SendWqe& wqe, PacketRef packet) {
+  const auto out = [&](PacketRef p) {
+    Packet& frame = *p;
+    if (frame.frame_len + kFcs > hca_.port().max_frame)
+      return hca_.port().drop(t, frame, DropReason::kTooLong);
+    if (frame.frame_len < kShortest) {
+      std::memset(frame.frame() + frame.frame_len, 0, kShortest - frame.frame_len);
+      frame.frame_len = kShortest;
+    }
+    transmit(t, qp, std::move(p));
+  };
+  FlowSteering& flows = hca_.flows();
+  if (!flows.active(FlowTableType::kNicTx)) return out(std::move(packet));
+  SteeredFrame frame(packet);
+  frame.sqn = qp.qpn;
+  frame.regs.a = wqe.eth.flow_table_metadata;
+  FlowVerdict& verdict = flows.run(t, FlowTableType::kNicTx, std::move(frame));
+  if (verdict.deliveries.empty()) return hca_.port().drop(t, *packet, DropReason::kRule);
+  packet = {};
+  for (FlowDelivery& d : verdict.deliveries) {
+    if (d.fate != FlowDelivery::kPass) continue;
+    d.frame.writable();  // each copy a packet of its own
+    out(std::move(d.frame.packet));
+  }
+}
+
+Requester::Step Requester::send_frame(Pace& pace, Qp& qp, SendWqe& wqe) {
+  RequesterState& s = qp.req;
+  const Profile::Engine& e = hca_.profile().engine;
+  pace.engine += e.tx_packet;
+  ++pace.packets;
+  Time ready = std::max(pace.engine, pace.ready);
+  if (wqe.packets != 0) {
+    PacketRef p = PacketPool::make();
+    p->kind = PacketKind::kEthernet;
+    p->transport_domain = qp.transport_domain;
+    p->trace_qpn = hca_.tracer().tag(qp.qpn);
+    p->trace_packets = wqe.packets;
+    p->wqe_serial = wqe.serial;
+    if (load_frame(ready, qp, wqe, *p) == Step::kFailed) return Step::kFailed;
+    const Time leaves = ready + e.tx_pipeline;
+    emit_frame(leaves, qp, wqe, std::move(p));
+  }
+  s.last_ready = std::max(s.last_ready, ready);
+  ++wqe.sent;
+  if (wqe.sent < wqe.packets) return Step::kSent;
+  hca_.tracer().record(Point::kGathered, ready, qp.qpn, wqe.serial, wqe.length);
+  wqe.done = true;
+  ++s.next_to_send;
+  complete_front(s.last_ready, qp);
+  return Step::kSent;
+}
+
+}  // namespace hcasim

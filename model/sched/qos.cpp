@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "model/sched/qos.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace hcasim {
+
+namespace {
+// What siblings may be apart, bytes of an element with share 1; and what an element may send at once after a
+// rest.
+constexpr std::uint64_t kQuantum = 8192;
+// A sibling that has not been ready for so many quanta leaves its share to the others.
+constexpr Time kIdleQuanta = 8;
+}  // namespace
+
+Time RateClock::time_of(std::uint64_t bytes) const {
+  // Mb/s: a bit takes 1000 / mbps nanoseconds.
+  const double ns = static_cast<double>(bytes) * 8 * 1000 / mbps;
+  return static_cast<Time>(ns * static_cast<double>(from_ns(1)));
+}
+
+Time RateClock::earliest(Time t) const {
+  if (mbps <= 0) return t;
+  return std::max(t, next - (burst != 0 ? time_of(burst) : 0));
+}
+
+void RateClock::sent(Time t, std::uint64_t bytes) {
+  if (mbps > 0) next = std::max(next, t) + time_of(bytes);
+}
+
+void Qos::set_pace(std::uint16_t index, std::uint32_t kbps, std::uint32_t burst) {
+  if (index == 0 || index >= kPaces) return;
+  paces_[index] = {kbps, burst};
+}
+
+Qos::Element* Qos::find(std::uint32_t id) {
+  const auto it = elements_.find(id);
+  return it == elements_.end() ? nullptr : &it->second;
+}
+
+void Qos::create_element(std::uint32_t id, std::uint32_t parent) {
+  Element e;
+  e.parent = parent;
+  e.rate.burst = kQuantum;
+  elements_[id] = e;
+}
+
+void Qos::set_share(std::uint32_t id, std::uint32_t share) {
+  if (Element* e = find(id)) e->share = std::max(share, 1u);
+}
+
+void Qos::set_rate(std::uint32_t id, std::uint32_t mbps) {
+  if (Element* e = find(id)) {
+    e->rate.mbps = mbps;
+    e->rate.next = 0;
+  }
+}
+
+void Qos::destroy_element(std::uint32_t id) { elements_.erase(id); }
+
+unsigned Qos::depth(std::uint32_t id) const {
+  unsigned n = 0;
+  for (auto it = elements_.find(id); it != elements_.end() && n <= kMaxDepth;
+       it = elements_.find(it->second.parent))
+    ++n;
+  return n;
+}
+
+void Qos::clear() {
+  elements_.clear();
+  std::fill(std::begin(paces_), std::end(paces_), Pace{});
+}
+
+Time Qos::quantum_time() const {
+  RateClock port;
+  port.mbps = port_mbps_;
+  return std::max<Time>(1, port.time_of(kQuantum));
+}
+
+// Ahead of a sibling that wants to send: its turn comes when the sibling has had some.
+Time Qos::share_delay(Time t, std::uint32_t id, Element& e) {
+  const Time idle = kIdleQuanta * quantum_time();
+  double least = std::numeric_limits<double>::max();
+  for (auto& [other, s] : elements_)
+    if (other != id && s.parent == e.parent && (s.waiting != 0 || (s.wanted >= 0 && t - s.wanted <= idle)))
+      least = std::min(least, s.served);
+  // What was not wanted for a while is not made up for.
+  const bool fresh = e.waiting == 0 && (e.wanted < 0 || t - e.wanted > idle);
+  if (least == std::numeric_limits<double>::max()) return t;
+  if (fresh) e.served = std::max(e.served, least);
+  return e.served > least + static_cast<double>(kQuantum) ? t + quantum_time() : t;
+}
+
+void Qos::waits(std::uint32_t group) {
+  unsigned steps = 0;
+  for (Element* e = find(group); e != nullptr && steps < kMaxDepth; e = find(e->parent), ++steps)
+    ++e->waiting;
+}
+
+// The element may be another of the same number by now.
+void Qos::left(Time t, std::uint32_t group) {
+  unsigned steps = 0;
+  for (Element* e = find(group); e != nullptr && steps < kMaxDepth; e = find(e->parent), ++steps) {
+    if (e->waiting == 0) continue;
+    --e->waiting;
+    e->wanted = std::max(e->wanted, t);
+  }
+}
+
+Time Qos::earliest_of_limited(Time t, Qp& qp, bool responder) {
+  Time at = t;
+  QpQos& q = qp.qos;
+  if (!responder && q.pace != 0 && q.pace < kPaces) {
+    q.clock.mbps = paces_[q.pace].kbps / 1000.0;
+    q.clock.burst = paces_[q.pace].burst;
+    at = std::max(at, q.clock.earliest(t));
+  }
+  const std::uint32_t group = responder ? q.responder_group : q.group;
+  unsigned steps = 0;
+  for (Element* e = find(group); e != nullptr && steps < kMaxDepth; e = find(e->parent), ++steps)
+    at = std::max(at, e->rate.earliest(t));
+  if (at > t) return at;
+  // Nothing but its siblings stands in its way.
+  steps = 0;
+  std::uint32_t id = group;
+  for (Element* e = find(group); e != nullptr && steps < kMaxDepth; id = e->parent, e = find(id), ++steps) {
+    if (e->parent != 0) at = std::max(at, share_delay(t, id, *e));
+    e->wanted = t;
+  }
+  return at;
+}
+
+void Qos::sent_of_limited(Time t, Qp& qp, bool responder, std::uint64_t bytes) {
+  if (!responder) qp.qos.clock.sent(t, bytes);
+  unsigned steps = 0;
+  for (Element* e = find(responder ? qp.qos.responder_group : qp.qos.group);
+       e != nullptr && steps < kMaxDepth; e = find(e->parent), ++steps) {
+    e->rate.sent(t, bytes);
+    e->served += static_cast<double>(bytes) / e->share;
+  }
+}
+
+}  // namespace hcasim

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Quality of service of send queues: rate limiters that SQs name by index (packet pacing), and the NIC's tree
+// of scheduling elements, whose leaves are groups of queues. A queue sends when its limiter, and every
+// element from its group up to the root, let it: an element has a largest rate, and a share of its parent's
+// bandwidth that counts against the siblings that want to send too (deficit-weighted round robin, by virtual
+// time).
+#ifndef HCASIM_MODEL_SCHED_QOS_H
+#define HCASIM_MODEL_SCHED_QOS_H
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "model/ctx/qp.h"
+#include "model/port/port.h"
+#include "model/sched/rate_clock.h"
+#include "model/time.h"
+
+namespace hcasim {
+
+class Qos {
+ public:
+  explicit Qos(double port_mbps) : port_mbps_(port_mbps) {}
+
+  static constexpr unsigned kPaces = 128;   // with number 0, which is no limit
+  static constexpr unsigned kMaxDepth = 8;  // of the tree, root included
+  static constexpr std::uint32_t kElements = 256;
+
+  // --- What firmware sets. Index 0 and elements that do not exist change nothing.
+  void set_pace(std::uint16_t index, std::uint32_t kbps, std::uint32_t burst);
+  bool has_pace(std::uint16_t index) const { return index < kPaces && paces_[index].kbps != 0; }
+  // parent 0: a root. share: weight, 0 as 1. mbps: 0 no limit.
+  void create_element(std::uint32_t id, std::uint32_t parent);
+  void set_share(std::uint32_t id, std::uint32_t share);
+  void set_rate(std::uint32_t id, std::uint32_t mbps);
+  void destroy_element(std::uint32_t id);
+  unsigned depth(std::uint32_t id) const;  // 1: a root; 0: no such element
+  void clear();
+
+  // --- Hooks of the engines. responder: for the READ responses of the queue.
+  // When the queue may send its next packet: t, or later. Only asked when there is one.
+  Time earliest(Time t, Qp& qp, bool responder) {
+    const QpQos& q = qp.qos;
+    return q.pace == 0 && q.group == 0 && q.responder_group == 0 ? t : earliest_of_limited(t, qp, responder);
+  }
+  void sent(Time t, Qp& qp, bool responder, const Packet& p) {
+    const QpQos& q = qp.qos;
+    if (q.pace != 0 || q.group != 0 || q.responder_group != 0)
+      sent_of_limited(t, qp, responder, Port::wire_bytes(p));
+  }
+  // A queue of this group waits in line for the port from now on, and until left(): the group, and what is
+  // above it, wants to send all that time.
+  void waits(std::uint32_t group);
+  void left(Time t, std::uint32_t group);
+
+ private:
+  struct Pace {
+    std::uint32_t kbps = 0, burst = 0;
+  };
+  struct Element {
+    std::uint32_t parent = 0;
+    double share = 1;
+    RateClock rate;
+    double served = 0;          // bytes / share
+    Time wanted = -1;           // when a queue below was last ready to send
+    std::uint32_t waiting = 0;  // queues below that wait for the port
+  };
+  Element* find(std::uint32_t id);
+  Time earliest_of_limited(Time t, Qp& qp, bool responder);
+  void sent_of_limited(Time t, Qp& qp, bool responder, std::uint64_t bytes);
+  Time share_delay(Time t, std::uint32_t id, Element& e);
+  Time quantum_time() const;
+
+  double port_mbps_;
+  Pace paces_[kPaces];
+  std::map<std::uint32_t, Element> elements_;
+};
+
+}  // namespace hcasim
+#endif

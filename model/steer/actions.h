@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What steering does to a frame on its way: modify header, VLAN tags, packet reformat. Both kinds of tables
+// (those that firmware installs and those that software writes itself) act on frames through this alone.
+// Lengths and checksums of the headers that an action touches are right afterwards.
+#ifndef HCASIM_MODEL_STEER_ACTIONS_H
+#define HCASIM_MODEL_STEER_ACTIONS_H
+
+#include <array>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "model/eth/headers.h"
+#include "model/port/packet.h"
+#include "model/prm/prm.h"
+
+namespace hcasim {
+
+// Registers that go with a frame from table to table; zero at the root.
+struct FlowRegisters {
+  std::uint32_t a = 0, b = 0;
+  std::array<std::uint32_t, 8> c{};
+};
+
+// A frame on its way through tables. A copy shares the bytes until one of the two is changed.
+struct SteeredFrame {
+  SteeredFrame() = default;
+  explicit SteeredFrame(PacketRef p) : packet(std::move(p)) { reparse(); }  // kind kEthernet
+
+  PacketRef packet;
+  FrameHeaders headers;  // of the bytes as they are now
+  FlowRegisters regs;
+  std::uint32_t flow_tag = 0;  // goes into the CQE
+  std::uint32_t sqn = 0;       // transmit: the queue it came from
+  std::uint64_t version = 0;   // 0: as it came. Frames of the same version in one walk are alike.
+
+  const std::uint8_t* bytes() const { return packet->frame(); }
+  std::uint32_t len() const { return packet->frame_len; }
+  // The bytes, this frame's alone from here on; kMaxFrame of them may be written.
+  std::uint8_t* writable();
+  void set_len(std::uint32_t len) { packet->frame_len = static_cast<std::uint16_t>(len); }
+  void touch();  // bytes or registers are about to change
+  void reparse() { headers = parse_frame(packet->frame(), packet->frame_len); }
+};
+
+// --- Header fields, by their numbers in modify-header actions (MLX5_ACTION_IN_FIELD_*)
+
+// Width in bits; 0: there is no such field.
+unsigned field_width(std::uint32_t field);
+// False, and v is 0: the frame does not have it.
+bool read_field(const SteeredFrame& frame, std::uint32_t field, std::uint32_t& v);
+// Puts the low `width` bits of v at bit `offset` of the field (from its lowest). False: the frame does not
+// have it, and is not changed. Checksums of IPv4, TCP and UDP that cover it follow.
+bool write_field(SteeredFrame& frame, std::uint32_t field, unsigned offset, unsigned width, std::uint32_t v);
+
+// One action of a modify-header list.
+struct FieldAction {
+  enum Type : std::uint8_t { kNop = 0, kSet = 1, kAdd = 2, kCopy = 3 } type = kNop;
+  std::uint32_t field = 0;  // what is changed
+  std::uint8_t offset = 0;  // set, copy: lowest bit of it
+  std::uint8_t width = 32;  // set, copy: bits
+  std::uint32_t data = 0;   // set: the value; add: added to the whole field, modulo its width
+  std::uint32_t from = 0;   // copy: field, and its lowest bit
+  std::uint8_t from_offset = 0;
+};
+// In order. An action on a field that the frame does not have does nothing.
+void modify_headers(SteeredFrame& frame, const FieldAction* actions, std::size_t count);
+
+// --- VLAN tags
+
+// False: no room.
+bool push_vlan(SteeredFrame& frame, std::uint16_t tpid, std::uint16_t tci);
+// The outermost. False: there is none.
+bool pop_vlan(SteeredFrame& frame);
+
+// --- Reformat. False: does not apply to this frame, or does not fit into one; the frame is as it was.
+
+// Puts a tunnel's headers (L2 to the tunnel header itself) before the frame: before its Ethernet header, or
+// in place of that one and its tags. IP and UDP lengths and the IPv4 checksum are made; a UDP checksum is
+// made unless the headers given say none.
+enum class EncapOf : std::uint8_t { kL2, kL3 };
+bool encapsulate(SteeredFrame& frame, const std::uint8_t* header, std::uint32_t len, EncapOf of);
+// Leaves the inner Ethernet frame of a tunnel.
+bool decapsulate_l2(SteeredFrame& frame);
+// Leaves the inner IP packet of a tunnel, behind the L2 header given (Ethernet, perhaps with tags).
+bool decapsulate_l3(SteeredFrame& frame, const std::uint8_t* header, std::uint32_t len);
+
+// reformat_param_0 of INSERT_HDR and REMOVE_HDR (REFORMAT_CONTEXT_ANCHOR_*).
+// Byte offset of the anchor; false: the frame has no such header, or it is no anchor.
+bool anchor_offset(const SteeredFrame& frame, std::uint32_t anchor, std::uint32_t& at);
+bool known_anchor(std::uint32_t anchor);
+bool insert_bytes(SteeredFrame& frame, std::uint32_t at, const std::uint8_t* bytes, std::uint32_t len);
+bool remove_bytes(SteeredFrame& frame, std::uint32_t at, std::uint32_t len);
+
+}  // namespace hcasim
+#endif

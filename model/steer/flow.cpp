@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Flow tables, groups, entries and counters as firmware installs them; their index for the match engine.
+#include "model/steer/flow.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "model/steer/flow_match.h"
+
+namespace hcasim {
+
+namespace {
+
+// The words of the mask that its criteria name, from the start of the parameters on.
+std::vector<FlowGroup::Word> words_of(const FlowGroup& group) {
+  std::vector<FlowGroup::Word> words;
+  for (unsigned block = 0; block < 8; ++block) {
+    if (!(group.criteria >> block & 1)) continue;
+    for (unsigned i = 0; i < kMatchBlock; i += 4) {
+      const unsigned at = block * kMatchBlock + i;
+      std::uint32_t mask;
+      std::memcpy(&mask, group.mask.data() + at, sizeof mask);
+      if (mask) words.push_back({static_cast<std::uint16_t>(at), mask});
+    }
+  }
+  return words;
+}
+
+void unindex(FlowGroup& group, std::uint32_t flow_index, const FlowEntry& entry) {
+  const auto range = group.index.equal_range(flow_hash(entry.key.data(), entry.key.size()));
+  const auto it =
+      std::find_if(range.first, range.second, [&](const auto& item) { return item.second == flow_index; });
+  if (it != range.second) group.index.erase(it);
+}
+
+}  // namespace
+
+FlowTable* FlowSteering::create_table(std::uint32_t id, FlowTableType type) {
+  const auto [it, fresh] = tables_.try_emplace(id);
+  if (!fresh) return nullptr;
+  it->second.id = id;
+  it->second.type = type;
+  return &it->second;
+}
+
+FlowTable* FlowSteering::find_table(std::uint32_t id) {
+  const auto it = tables_.find(id);
+  return it == tables_.end() ? nullptr : &it->second;
+}
+
+bool FlowSteering::destroy_table(std::uint32_t id) {
+  const auto it = tables_.find(id);
+  if (it == tables_.end() || it->second.refs != 0) return false;
+  tables_.erase(it);
+  return true;
+}
+
+bool FlowSteering::create_group(FlowTable& table, const FlowGroup& group) {
+  if (group.first > group.last || group.last >> std::min(table.log_size, 31u) != 0) return false;
+  for (const FlowGroup* other : table.order)
+    if (group.first <= other->last && other->first <= group.last) return false;
+  const auto [it, fresh] = table.groups.try_emplace(group.id, group);
+  if (!fresh) return false;
+  FlowGroup& mine = it->second;
+  mine.words = words_of(mine);
+  mine.index.clear();
+  criteria_ |= mine.criteria;
+  table.order.insert(std::find_if(table.order.begin(), table.order.end(),
+                                  [&](const FlowGroup* other) { return other->first > mine.first; }),
+                     &mine);
+  return true;
+}
+
+bool FlowSteering::destroy_group(FlowTable& table, std::uint32_t group) {
+  const auto it = table.groups.find(group);
+  if (it == table.groups.end()) return false;
+  const auto entry = table.entries.lower_bound(it->second.first);
+  if (entry != table.entries.end() && entry->first <= it->second.last) return false;
+  table.order.erase(std::find(table.order.begin(), table.order.end(), &it->second));
+  table.groups.erase(it);
+  return true;
+}
+
+bool FlowSteering::set_entry(FlowTable& table, std::uint32_t index, const FlowEntry& entry) {
+  const auto group_it = table.groups.find(entry.group);
+  if (group_it == table.groups.end()) return false;
+  FlowGroup& group = group_it->second;
+  if (index < group.first || index > group.last) return false;
+  const auto [it, fresh] = table.entries.try_emplace(index);
+  if (!fresh) unindex(group, index, it->second);
+  it->second = entry;
+  std::vector<std::uint32_t>& key = it->second.key;
+  key.clear();
+  for (const FlowGroup::Word& word : group.words) key.push_back(flow_word(entry.value.data(), word));
+  group.index.emplace(flow_hash(key.data(), key.size()), index);
+  return true;
+}
+
+bool FlowSteering::delete_entry(FlowTable& table, std::uint32_t index) {
+  const auto it = table.entries.find(index);
+  if (it == table.entries.end()) return false;
+  const auto group = table.groups.find(it->second.group);
+  if (group != table.groups.end()) unindex(group->second, index, it->second);
+  table.entries.erase(it);
+  return true;
+}
+
+bool FlowSteering::set_root(FlowTableType type, std::uint32_t table) {
+  if (table != 0) {
+    const FlowTable* t = find_table(table);
+    if (!t || t->type != type) return false;
+  }
+  roots_[static_cast<std::uint8_t>(type)] = table;
+  return true;
+}
+
+std::uint32_t FlowSteering::root(FlowTableType type) const {
+  const auto it = roots_.find(static_cast<std::uint8_t>(type));
+  return it == roots_.end() ? 0 : it->second;
+}
+
+bool FlowSteering::create_counter(std::uint32_t id) { return counters_.try_emplace(id).second; }
+
+bool FlowSteering::destroy_counter(std::uint32_t id) { return counters_.erase(id) != 0; }
+
+FlowCounter* FlowSteering::counter(std::uint32_t id) {
+  const auto it = counters_.find(id);
+  return it == counters_.end() ? nullptr : &it->second;
+}
+
+void FlowSteering::clear() {
+  tables_.clear();
+  roots_.clear();
+  counters_.clear();
+  modify_headers.clear();
+  reformats.clear();
+  samplers.clear();
+  criteria_ = 0;
+  verdict_ = {};
+}
+
+}  // namespace hcasim

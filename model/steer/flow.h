@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The match engine of flow tables, groups and entries (flow_table_context, create_flow_group_in,
+// flow_context, fte_match_param of mlx5_ifc.h). Firmware installs; frames are matched here and nowhere else.
+// Lookup in a table: groups and entries in order of flow index, the first entry that fits is taken; no entry:
+// the table's miss action.
+#ifndef HCASIM_MODEL_STEER_FLOW_H
+#define HCASIM_MODEL_STEER_FLOW_H
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <unordered_map>
+#include <vector>
+
+#include "model/prm/prm.h"
+#include "model/steer/actions.h"
+#include "model/time.h"
+
+namespace hcasim {
+
+using MatchParam = std::array<std::uint8_t, prm::fte_match_param::bytes>;  // big-endian, as in the command
+
+// flow_table_type of the commands
+enum class FlowTableType : std::uint8_t {
+  kNicRx = 0,
+  kNicTx = 1,
+  kEswEgressAcl = 2,
+  kEswIngressAcl = 3,
+  kFdb = 4,
+  kSnifferRx = 5,
+  kSnifferTx = 6,
+  kRdmaRx = 7,
+  kRdmaTx = 8,
+};
+
+// dest_format_struct.destination_type
+struct FlowDestination {
+  enum Type : std::uint8_t {
+    kVport = 0,
+    kTable = 1,
+    kTir = 2,
+    kSampler = 6,
+    kUplink = 8,
+    kTableType = 10,  // the root of another type of tables
+  } type = kTir;
+  std::uint32_t id = 0;  // kTableType: the type
+};
+
+// flow_context.action
+enum : std::uint16_t {
+  kFlowAllow = 0x1,
+  kFlowDrop = 0x2,
+  kFlowForward = 0x4,
+  kFlowCount = 0x8,
+  kFlowReformat = 0x10,
+  kFlowDecap = 0x20,
+  kFlowModify = 0x40,
+  kFlowPopVlan = 0x80,
+  kFlowPushVlan = 0x100,
+  kFlowPopVlan2 = 0x400,
+  kFlowPushVlan2 = 0x800,
+  kFlowAso = 0x4000,
+};
+
+struct VlanTag {
+  std::uint16_t tpid = 0, tci = 0;
+};
+
+struct FlowEntry {
+  std::uint32_t group = 0;
+  std::uint32_t tag = 0;  // goes into the CQE (flow_tag)
+  std::uint16_t action = 0;
+  std::vector<FlowDestination> destinations;
+  std::vector<std::uint32_t> counters;  // ids
+  std::uint32_t reformat = 0;           // kFlowReformat: packet_reformat_id
+  std::uint32_t modify = 0;             // kFlowModify: modify_header_id
+  std::array<VlanTag, 2> push;          // kFlowPushVlan, kFlowPushVlan2
+  MatchParam value{};
+
+  std::vector<std::uint32_t> key;  // the value's words that the group looks at; the engine's own
+};
+
+// What ALLOC_PACKET_REFORMAT_CONTEXT holds (packet_reformat_context_in).
+struct PacketReformat {
+  std::uint8_t type = 0;                  // REFORMAT_TYPE_*
+  std::uint8_t anchor = 0;                // insert, remove: REFORMAT_CONTEXT_ANCHOR_* ...
+  std::uint8_t offset = 0;                // ... and bytes behind it
+  std::uint32_t remove = 0;               // remove: bytes
+  std::vector<std::uint8_t> data;         // headers to put in
+  bool apply(SteeredFrame& frame) const;  // false: as the actions it consists of
+  bool before_fields() const;             // takes headers away: done before fields are modified
+};
+
+// A sampler object (sampler_obj): every frame to one table, one of `ratio` to another one too.
+struct FlowSampler {
+  std::uint32_t ratio = 1;
+  std::uint32_t sample_table = 0, default_table = 0;
+  std::uint32_t phase = 0;  // frames since the last sample
+};
+
+struct FlowGroup {
+  std::uint32_t id = 0;
+  std::uint32_t first = 0, last = 0;  // flow indices
+  std::uint8_t criteria = 0;          // match_criteria_enable: 1 outer, 2 misc, 4 inner, 8 misc2 ...
+  MatchParam mask{};
+
+  // The engine's own: the words that the mask names, and the entries by a hash of those (several flow indices
+  // may share one).
+  struct Word {
+    std::uint16_t at;    // bytes from the start of the parameters
+    std::uint32_t mask;  // as in memory
+  };
+  std::vector<Word> words;
+  std::unordered_multimap<std::uint64_t, std::uint32_t> index;
+};
+
+struct FlowTable {
+  std::uint32_t id = 0;
+  FlowTableType type = FlowTableType::kNicRx;
+  std::uint8_t level = 0;
+  unsigned log_size = 0;
+  bool miss_to_table = false;  // table_miss_action 1
+  std::uint32_t miss_table = 0;
+  bool reformats = false, decaps = false;  // entries may change the lengths of frames (reformat_en, decap_en)
+  bool miss_to_nic = false;  // table_miss_action 2, of RDMA tables: on in the root of the NIC's tables
+  bool sw_owner = false;     // entries are software's, in memory of the device from these addresses on:
+  std::array<std::uint64_t, 2> sw_root{};      // receive, transmit
+  std::map<std::uint32_t, FlowGroup> groups;   // by id
+  std::map<std::uint32_t, FlowEntry> entries;  // by flow index
+  std::uint32_t refs = 0;  // destinations, miss actions and roots that name it; firmware counts
+
+  std::vector<FlowGroup*> order;  // groups by first flow index; the engine's own
+};
+
+struct FlowCounter {
+  std::uint64_t packets = 0, bytes = 0;
+};
+
+// Where a copy of the frame goes.
+struct FlowDelivery {
+  enum Fate : std::uint8_t {
+    kTir,  // to the TIR tirn
+    kPass  // NIC TX: to the port. RDMA RX, TX: to the transport, the port
+  } fate = kTir;
+  std::uint32_t tirn = 0;
+  SteeredFrame frame;
+};
+
+// No deliveries: dropped.
+struct FlowVerdict {
+  bool dropped_by_rule = false;  // an entry said drop; else nothing matched
+  std::vector<FlowDelivery> deliveries;
+};
+
+class FlowSteering;
+
+// The walker of tables that software writes itself (FlowTable::sw_owner). It follows them from `root` on and
+// says where the frame and its copies go by FlowSteering::forward(), pass() and drop(), any number of times.
+class SwTables {
+ public:
+  // What is walked from now on is for another frame.
+  virtual void begin() = 0;
+  virtual void walk(Time now, FlowTableType type, std::uint64_t root, SteeredFrame frame,
+                    FlowSteering& steering) = 0;
+
+ protected:
+  ~SwTables() = default;
+};
+
+class FlowSteering {
+ public:
+  // --- Firmware's side. It has checked what it gives; a false return means it does not exist or is in use.
+  FlowTable* create_table(std::uint32_t id, FlowTableType type);
+  FlowTable* find_table(std::uint32_t id);
+  bool destroy_table(std::uint32_t id);
+  // False: the range overlaps another group's or exceeds the table.
+  bool create_group(FlowTable& table, const FlowGroup& group);
+  bool destroy_group(FlowTable& table, std::uint32_t group);
+  // New or in place of the one at that index. False: the index is outside of the entry's group.
+  bool set_entry(FlowTable& table, std::uint32_t index, const FlowEntry& entry);
+  bool delete_entry(FlowTable& table, std::uint32_t index);
+  // Root of a type; 0 = none (frames of that direction are then dropped on NIC RX, passed on NIC TX).
+  bool set_root(FlowTableType type, std::uint32_t table);
+  std::uint32_t root(FlowTableType type) const;
+
+  bool create_counter(std::uint32_t id);
+  bool destroy_counter(std::uint32_t id);
+  FlowCounter* counter(std::uint32_t id);
+
+  // Contexts of actions; firmware gives the ids and counts references.
+  std::map<std::uint32_t, std::vector<FieldAction>> modify_headers;
+  std::map<std::uint32_t, PacketReformat> reformats;
+  std::map<std::uint32_t, FlowSampler> samplers;
+  void attach(SwTables& walker) { sw_tables_ = &walker; }
+
+  // --- The data path's side. Follows tables from the root; loops in what the driver installed end after
+  // kMaxHops tables, copies after kMaxCopies.
+  static constexpr unsigned kMaxHops = 128;  // at least max_ft_level
+  static constexpr std::size_t kMaxCopies = 256;
+  // frame: as on the cable, without FCS. The verdict lives until the next call.
+  FlowVerdict& run(Time now, FlowTableType type, SteeredFrame frame);
+  // There is something to be asked: frames of this direction are not simply passed on.
+  bool active(FlowTableType type) const { return root(type) != 0; }
+
+  // --- From within run(): what becomes of a frame
+  void forward(const FlowDestination& to, SteeredFrame frame);
+  void pass(SteeredFrame frame);
+  void drop() { verdict_.dropped_by_rule = true; }
+  void count(std::uint32_t counter, const SteeredFrame& frame);
+
+  void clear();
+
+ private:
+  struct Step {
+    std::uint32_t table;
+    SteeredFrame frame;
+  };
+  const FlowEntry* lookup(const FlowTable& table, const std::uint8_t* params) const;
+  void visit(Time now, Step step);
+  void miss(const FlowTable& table, SteeredFrame frame);
+  bool act(const FlowEntry& entry, SteeredFrame& frame);
+
+  std::map<std::uint32_t, FlowTable> tables_;
+  std::map<std::uint8_t, std::uint32_t> roots_;
+  std::map<std::uint32_t, FlowCounter> counters_;
+  SwTables* sw_tables_ = nullptr;
+  std::uint8_t criteria_ = 0;  // of all groups that there have been
+  FlowVerdict verdict_;
+  std::vector<Step> todo_;  // scratch: steps still to be made
+  MatchParam params_{};     // scratch: the match parameters of the frame of that version
+  std::uint64_t params_of_ = 0;
+  bool params_valid_ = false;
+  FlowTableType walking_ = FlowTableType::kNicRx;  // the domain that the step being made is in
+};
+
+}  // namespace hcasim
+#endif

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The way of a frame through tables: entries' actions, destinations, copies.
+#include <algorithm>
+
+#include "model/steer/flow_match.h"
+
+namespace hcasim {
+
+namespace {
+
+bool transmit_side(FlowTableType type) {
+  return type == FlowTableType::kNicTx || type == FlowTableType::kRdmaTx;
+}
+
+// Frames that no rule stops go on where they were bound for.
+bool passes_by_default(FlowTableType type) { return transmit_side(type) || type == FlowTableType::kRdmaRx; }
+
+}  // namespace
+
+bool PacketReformat::before_fields() const {
+  return type == prm::k::REFORMAT_TYPE_L3_TUNNEL_TO_L2 || type == prm::k::REFORMAT_TYPE_REMOVE_HDR;
+}
+
+bool PacketReformat::apply(SteeredFrame& frame) const {
+  const auto len = static_cast<std::uint32_t>(data.size());
+  std::uint32_t at = 0;
+  switch (type) {
+    case prm::k::REFORMAT_TYPE_L2_TO_VXLAN:
+    case prm::k::REFORMAT_TYPE_L2_TO_NVGRE:
+    case prm::k::REFORMAT_TYPE_L2_TO_L2_TUNNEL:
+      return encapsulate(frame, data.data(), len, EncapOf::kL2);
+    case prm::k::REFORMAT_TYPE_L2_TO_L3_TUNNEL:
+      return encapsulate(frame, data.data(), len, EncapOf::kL3);
+    case prm::k::REFORMAT_TYPE_L3_TUNNEL_TO_L2:
+      return decapsulate_l3(frame, data.data(), len);
+    case prm::k::REFORMAT_TYPE_INSERT_HDR:
+      return anchor_offset(frame, anchor, at) && insert_bytes(frame, at + offset, data.data(), len);
+    case prm::k::REFORMAT_TYPE_REMOVE_HDR:
+      return anchor_offset(frame, anchor, at) && remove_bytes(frame, at + offset, remove);
+    default:
+      return false;
+  }
+}
+
+void FlowSteering::count(std::uint32_t id, const SteeredFrame& frame) {
+  if (FlowCounter* c = counter(id)) {
+    ++c->packets;
+    c->bytes += frame.len();
+  }
+}
+
+void FlowSteering::pass(SteeredFrame frame) {
+  if (passes_by_default(walking_) && verdict_.deliveries.size() < kMaxCopies)
+    verdict_.deliveries.push_back({FlowDelivery::kPass, 0, std::move(frame)});
+}
+
+void FlowSteering::forward(const FlowDestination& to, SteeredFrame frame) {
+  const auto enter = [&](std::uint32_t id, SteeredFrame f) {
+    if (todo_.size() < kMaxHops) todo_.push_back({id, std::move(f)});
+  };
+  switch (to.type) {
+    case FlowDestination::kTable:
+      return enter(to.id, std::move(frame));
+    case FlowDestination::kTableType: {
+      const auto type = static_cast<FlowTableType>(to.id);
+      if (root(type) != 0) return enter(root(type), std::move(frame));
+      if (passes_by_default(type)) pass(std::move(frame));
+      return;
+    }
+    case FlowDestination::kTir:
+      if (verdict_.deliveries.size() < kMaxCopies)
+        verdict_.deliveries.push_back({FlowDelivery::kTir, to.id, std::move(frame)});
+      return;
+    case FlowDestination::kSampler: {
+      const auto it = samplers.find(to.id);
+      if (it == samplers.end()) return drop();
+      FlowSampler& s = it->second;
+      if (++s.phase >= s.ratio) {
+        s.phase = 0;
+        enter(s.sample_table, frame);
+      }
+      return enter(s.default_table, std::move(frame));
+    }
+    default:
+      return pass(std::move(frame));
+  }
+}
+
+void FlowSteering::miss(const FlowTable& table, SteeredFrame frame) {
+  if (table.miss_to_table) return forward({FlowDestination::kTable, table.miss_table}, std::move(frame));
+  if (table.miss_to_nic) {
+    const FlowTableType nic = transmit_side(table.type) ? FlowTableType::kNicTx : FlowTableType::kNicRx;
+    return forward({FlowDestination::kTableType, static_cast<std::uint32_t>(nic)}, std::move(frame));
+  }
+  pass(std::move(frame));
+}
+
+// What an entry does to the frame, in the order of the hardware's stages: headers away, fields, headers on.
+// False: an action does not apply, which drops the frame.
+bool FlowSteering::act(const FlowEntry& entry, SteeredFrame& frame) {
+  const unsigned action = entry.action;
+  if (action & kFlowCount)
+    for (const std::uint32_t id : entry.counters) count(id, frame);
+  if (entry.tag) frame.flow_tag = entry.tag;
+  constexpr unsigned kChanges = kFlowReformat | kFlowDecap | kFlowModify | kFlowPopVlan | kFlowPushVlan |
+                                kFlowPopVlan2 | kFlowPushVlan2;
+  if (!(action & kChanges)) return true;
+
+  const PacketReformat* reformat = nullptr;
+  if (action & kFlowReformat) {
+    const auto it = reformats.find(entry.reformat);
+    if (it == reformats.end()) return false;
+    reformat = &it->second;
+  }
+  if (action & kFlowDecap && !decapsulate_l2(frame)) return false;
+  if (reformat && reformat->before_fields() && !reformat->apply(frame)) return false;
+  if (action & kFlowPopVlan) pop_vlan(frame);
+  if (action & kFlowPopVlan2) pop_vlan(frame);
+  if (action & kFlowModify) {
+    const auto it = modify_headers.find(entry.modify);
+    if (it != modify_headers.end()) hcasim::modify_headers(frame, it->second.data(), it->second.size());
+  }
+  if (action & kFlowPushVlan && !push_vlan(frame, entry.push[0].tpid, entry.push[0].tci)) return false;
+  if (action & kFlowPushVlan2 && !push_vlan(frame, entry.push[1].tpid, entry.push[1].tci)) return false;
+  return !reformat || reformat->before_fields() || reformat->apply(frame);
+}
+
+void FlowSteering::visit(Time now, Step step) {
+  const FlowTable* table = find_table(step.table);
+  if (!table) return;
+  SteeredFrame& frame = step.frame;
+  walking_ = table->type;
+  if (table->sw_owner) {
+    if (!sw_tables_) return drop();
+    return sw_tables_->walk(now, table->type, table->sw_root[transmit_side(table->type)], std::move(frame),
+                            *this);
+  }
+  if (params_of_ != frame.version || !params_valid_) {
+    fill_match_param(frame, criteria_, params_.data());
+    params_of_ = frame.version;
+    params_valid_ = true;
+  }
+  const FlowEntry* entry = lookup(*table, params_.data());
+  if (!entry) return miss(*table, std::move(frame));
+  if (!act(*entry, frame) || entry->action & kFlowDrop) return drop();
+  if (entry->action & kFlowAllow) return pass(std::move(frame));
+  if (!(entry->action & kFlowForward)) return;
+  const std::size_t n = entry->destinations.size();
+  for (std::size_t i = 0; i + 1 < n; ++i) forward(entry->destinations[i], frame);
+  if (n != 0) forward(entry->destinations[n - 1], std::move(frame));
+}
+
+FlowVerdict& FlowSteering::run(Time now, FlowTableType type, SteeredFrame frame) {
+  verdict_.dropped_by_rule = false;
+  verdict_.deliveries.clear();
+  todo_.clear();
+  params_valid_ = false;
+  walking_ = type;
+  if (sw_tables_) sw_tables_->begin();
+  const std::uint32_t first = root(type);
+  if (first == 0) {
+    pass(std::move(frame));
+    return verdict_;
+  }
+  // Steps are made in the order in which they were found; the list grows while it is worked through.
+  todo_.reserve(kMaxHops);
+  todo_.push_back({first, std::move(frame)});
+  for (std::size_t i = 0; i < todo_.size(); ++i) visit(now, std::move(todo_[i]));
+  todo_.clear();
+  return verdict_;
+}
+
+}  // namespace hcasim

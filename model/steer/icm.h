@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Context memory that software writes itself (SW ICM): steering table entries and lists of rewriting actions,
+// reached through memory keys. And the addresses in the same 40-bit space that lead out of software's tables:
+// fates, TIRs, the firmware's tables, samplers and meters.
+#ifndef HCASIM_MODEL_STEER_ICM_H
+#define HCASIM_MODEL_STEER_ICM_H
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "model/pcie/local_memory.h"
+
+namespace hcasim {
+
+// Where an address of another part than SW ICM leads. Addresses are multiples of kIcmLine.
+struct IcmTarget {
+  enum Kind : std::uint8_t { kNone, kRxDrop, kTxDrop, kTxAllow, kTir, kTable, kSampler, kMeter };
+  Kind kind = kNone;
+  std::uint32_t id = 0;  // 24 bits
+};
+constexpr unsigned kIcmLine = 64;
+std::uint64_t icm_address(IcmTarget target);
+// kNone: nothing is at that address.
+IcmTarget icm_target(std::uint64_t address);
+
+class SwIcm final : public LocalMemory {
+ public:
+  // Two areas, each for its own use. Sizes in bytes, log2.
+  enum Area : std::uint8_t { kSteering, kHeaderModify };
+  static constexpr unsigned kAreas = 2, kLogGranularity = 12;
+  static constexpr unsigned log_size(Area area) { return area == kSteering ? 27 : 22; }
+  static constexpr std::uint64_t base(Area area) { return area == kSteering ? 0x4000000000u : 0x6000000000u; }
+
+  // Firmware's side: what is allocated may be accessed. False: not of one area, of no whole granules, or
+  // overlaps what is there. Fresh memory reads as zeros.
+  bool allocate(std::uint64_t addr, std::uint64_t len);
+  bool release(std::uint64_t addr);
+  bool allocated(std::uint64_t addr, std::uint64_t len) const;
+  void clear();
+
+  bool read(std::uint64_t addr, void* dst, std::size_t len) override;
+  bool write(std::uint64_t addr, const void* src, std::size_t len) override;
+  // The steering unit's side: the line of kIcmLine bytes at `addr`; null: not aligned, or not allocated.
+  const std::uint8_t* line(std::uint64_t addr) const;
+  // Bytes of this process that the content takes.
+  std::uint64_t resident() const { return pages_used_ * kPage; }
+
+ private:
+  static constexpr std::uint64_t kPage = std::uint64_t{1} << kLogGranularity;
+  using Page = std::array<std::uint8_t, kPage>;
+  static bool find_area(std::uint64_t addr, std::uint64_t len, Area& area);
+  std::unique_ptr<Page>& page(Area area, std::uint64_t addr);
+
+  std::map<std::uint64_t, std::uint64_t> ranges_;                 // start, length
+  std::array<std::vector<std::unique_ptr<Page>>, kAreas> pages_;  // by number in the area, made when written
+  std::uint64_t pages_used_ = 0;
+};
+
+}  // namespace hcasim
+#endif

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Actions that change a frame's length: VLAN tags, tunnels, inserted and removed bytes.
+#include <cstring>
+
+#include "model/eth/checksum.h"
+#include "model/steer/actions.h"
+
+namespace hcasim {
+
+namespace {
+
+constexpr std::uint32_t kMacs = 12;  // bytes in front of a VLAN tag
+
+void store16(std::uint8_t* p, std::uint32_t v) {
+  p[0] = static_cast<std::uint8_t>(v >> 8);
+  p[1] = static_cast<std::uint8_t>(v);
+}
+
+// In place of bytes [at, at + cut) `len` others; what follows moves, and the frame ends with byte `end`.
+bool splice(SteeredFrame& frame, std::uint32_t at, std::uint32_t cut, const std::uint8_t* bytes,
+            std::uint32_t len, std::uint32_t end) {
+  if (end > frame.len() || at > end || cut > end - at) return false;
+  const std::uint32_t made = end - cut + len;
+  if (made > kMaxFrame || made < kMinFrame) return false;
+  std::uint8_t* p = frame.writable();
+  std::memmove(p + at + len, p + at + cut, end - at - cut);
+  if (len) std::memcpy(p + at, bytes, len);
+  frame.set_len(made);
+  frame.reparse();
+  return true;
+}
+
+// Lengths and checksums of the outermost IP packet, which ends with the frame.
+void finish_tunnel(SteeredFrame& frame) {
+  std::uint8_t* p = frame.writable();
+  const FrameHeaders h = parse_frame(p, frame.len(), LengthsOf::kBuffer);
+  const IpHeaders& ip = h.outer;
+  if (!ip.version) return;
+  if (ip.version == 4)
+    store16(p + ip.l3 + 2, static_cast<std::uint32_t>(ip.end - ip.l3));
+  else
+    store16(p + ip.l3 + 4, static_cast<std::uint32_t>(ip.end - ip.l3 - 40));
+  put_ip_checksum(p, ip);
+  if (ip.udp) {
+    store16(p + ip.l4 + 4, static_cast<std::uint32_t>(ip.end - ip.l4));
+    if (p[ip.l4 + 6] || p[ip.l4 + 7]) put_l4_checksum(p, ip);
+  }
+}
+
+}  // namespace
+
+bool push_vlan(SteeredFrame& frame, std::uint16_t tpid, std::uint16_t tci) {
+  std::uint8_t tag[kVlanTag];
+  store16(tag, tpid);
+  store16(tag + 2, tci);
+  return splice(frame, kMacs, 0, tag, sizeof tag, frame.len());
+}
+
+bool pop_vlan(SteeredFrame& frame) {
+  return frame.headers.tags != 0 && splice(frame, kMacs, kVlanTag, nullptr, 0, frame.len());
+}
+
+bool encapsulate(SteeredFrame& frame, const std::uint8_t* header, std::uint32_t len, EncapOf of) {
+  if (len < kEthHeader) return false;
+  const std::uint32_t cut = of == EncapOf::kL3 ? frame.headers.payload : 0;
+  if (of == EncapOf::kL3 && !frame.headers.outer.version) return false;
+  // Padding of a short frame does not belong to its IP packet.
+  const std::uint32_t end = of == EncapOf::kL3 ? frame.headers.outer.end : frame.len();
+  if (!splice(frame, 0, cut, header, len, end)) return false;
+  finish_tunnel(frame);
+  frame.reparse();
+  return true;
+}
+
+bool decapsulate_l2(SteeredFrame& frame) {
+  const FrameHeaders& h = frame.headers;
+  return h.inner_l2 != 0 && splice(frame, 0, h.inner_l2, nullptr, 0, h.outer.end);
+}
+
+bool decapsulate_l3(SteeredFrame& frame, const std::uint8_t* header, std::uint32_t len) {
+  const FrameHeaders& h = frame.headers;
+  return len >= kEthHeader && h.inner.version != 0 && splice(frame, 0, h.inner.l3, header, len, h.inner.end);
+}
+
+bool known_anchor(std::uint32_t anchor) {
+  using namespace prm::k;
+  return anchor == REFORMAT_CONTEXT_ANCHOR_MAC_START || anchor == REFORMAT_CONTEXT_ANCHOR_IP_START ||
+         anchor == REFORMAT_CONTEXT_ANCHOR_TCP_UDP_START;
+}
+
+bool anchor_offset(const SteeredFrame& frame, std::uint32_t anchor, std::uint32_t& at) {
+  using namespace prm::k;
+  const IpHeaders& ip = frame.headers.outer;
+  switch (anchor) {
+    case REFORMAT_CONTEXT_ANCHOR_MAC_START:
+      at = 0;
+      return true;
+    case REFORMAT_CONTEXT_ANCHOR_IP_START:
+      at = ip.l3;
+      return ip.version != 0;
+    case REFORMAT_CONTEXT_ANCHOR_TCP_UDP_START:
+      at = ip.l4;
+      return ip.tcp || ip.udp;
+    default:
+      return false;
+  }
+}
+
+bool insert_bytes(SteeredFrame& frame, std::uint32_t at, const std::uint8_t* bytes, std::uint32_t len) {
+  return splice(frame, at, 0, bytes, len, frame.len());
+}
+
+bool remove_bytes(SteeredFrame& frame, std::uint32_t at, std::uint32_t len) {
+  return splice(frame, at, len, nullptr, 0, frame.len());
+}
+
+}  // namespace hcasim

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Steering by tables that software has written into SW ICM (steering format 0): from an entry to the next by
+// hash, along the misses of those that do not match, doing what those that match say, until an address leads
+// out of it.
+#ifndef HCASIM_MODEL_STEER_STE_H
+#define HCASIM_MODEL_STEER_STE_H
+
+#include <cstdint>
+#include <vector>
+
+#include "model/steer/actions.h"
+#include "model/steer/icm.h"
+#include "model/steer/ste_tag.h"
+
+namespace hcasim {
+
+// What entries refer to by number; whoever has these objects.
+class SteObjects {
+ public:
+  virtual void count(std::uint32_t counter, std::uint32_t bytes) = 0;  // nothing if there is none
+  // The header that a reformat context puts before frames; null: there is none.
+  virtual const std::vector<std::uint8_t>* tunnel_header(std::uint32_t reformat) = 0;
+
+ protected:
+  ~SteObjects() = default;
+};
+
+struct SteEnd {
+  // kLost: entries lead nowhere (bad address, type or lookup; too many; an action that failed). The frame is
+  // discarded.
+  enum Fate : std::uint8_t { kLost, kDropped, kOut } fate = kLost;
+  IcmTarget to;  // kOut: TX allow, a TIR, a table, a sampler, a meter
+};
+
+class SteWalker {
+ public:
+  // What one frame may cost: entries looked at, and for those that change the frame, kChangeWork and each of
+  // their rewriting actions. Entries of software may lead in circles.
+  static constexpr unsigned kMaxWork = 1u << 16, kChangeWork = 16;
+
+  SteWalker(const SwIcm& icm, SteObjects& objects) : icm_(icm), objects_(objects) {}
+
+  // `address`: of an entry in SW ICM, or of what lies elsewhere. The frame is changed on the way.
+  // `work` of the frame is left, and is taken from it.
+  SteEnd walk(std::uint64_t address, bool receive, SteeredFrame& frame, const SteSource& source,
+              unsigned& work) const;
+  SteEnd walk(std::uint64_t address, bool receive, SteeredFrame& frame, const SteSource& source) const {
+    unsigned work = kMaxWork;
+    return walk(address, receive, frame, source, work);
+  }
+
+ private:
+  struct Tags;  // those of the frame as it is, by lookup
+  bool act(const std::uint8_t* ste, bool receive, SteeredFrame& frame, Tags& tags, unsigned& work) const;
+  bool tunnel(const std::uint8_t* ste, SteeredFrame& frame) const;
+  bool rewrite(const std::uint8_t* ste, SteeredFrame& frame) const;
+  bool send(const std::uint8_t* ste, SteeredFrame& frame) const;
+
+  const SwIcm& icm_;
+  SteObjects& objects_;
+};
+
+// One action of a rewriting list (8 bytes, prm::SteAction) on the frame. False: no such action or field.
+bool rewrite_header(const std::uint8_t* action, SteeredFrame& frame);
+
+}  // namespace hcasim
+#endif

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "model/steer/sw_steering.h"
+
+namespace hcasim {
+
+void SwSteering::clear() {
+  icm_.clear();
+  lost_ = 0;
+}
+
+void SwSteering::count(std::uint32_t counter, std::uint32_t bytes) {
+  if (FlowCounter* c = flows_.counter(counter)) {
+    ++c->packets;
+    c->bytes += bytes;
+  }
+}
+
+const std::vector<std::uint8_t>* SwSteering::tunnel_header(std::uint32_t reformat) {
+  const auto it = flows_.reformats.find(reformat);
+  if (it == flows_.reformats.end()) return nullptr;
+  const unsigned type = it->second.type;
+  const bool encap = type == prm::k::REFORMAT_TYPE_L2_TO_L2_TUNNEL ||
+                     type == prm::k::REFORMAT_TYPE_L2_TO_L3_TUNNEL ||
+                     type == prm::k::REFORMAT_TYPE_L2_TO_VXLAN || type == prm::k::REFORMAT_TYPE_L2_TO_NVGRE;
+  return encap ? &it->second.data : nullptr;
+}
+
+void SwSteering::walk(Time, FlowTableType type, std::uint64_t root, SteeredFrame frame,
+                      FlowSteering& steering) {
+  SteSource source;
+  source.qpn = frame.sqn;
+  source.function_loop = frame.packet->looped;
+  const SteEnd end = walker_.walk(root, type == FlowTableType::kNicRx, frame, source, work_left_);
+  if (end.fate != SteEnd::kOut) {
+    lost_ += end.fate == SteEnd::kLost;
+    return steering.drop();
+  }
+  switch (end.to.kind) {
+    case IcmTarget::kTir:
+      return steering.forward({FlowDestination::kTir, end.to.id}, std::move(frame));
+    case IcmTarget::kTable:
+      return steering.forward({FlowDestination::kTable, end.to.id}, std::move(frame));
+    case IcmTarget::kSampler:
+      return steering.forward({FlowDestination::kSampler, end.to.id}, std::move(frame));
+    case IcmTarget::kTxAllow:
+      return steering.pass(std::move(frame));
+    default:
+      ++lost_;
+      return steering.drop();
+  }
+}
+
+}  // namespace hcasim

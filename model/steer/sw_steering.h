@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The steering unit's part for tables that software writes itself: SW ICM, the walk through it, and where the
+// walk leads to: TIRs, the port, samplers, tables of the firmware.
+#ifndef HCASIM_MODEL_STEER_SW_STEERING_H
+#define HCASIM_MODEL_STEER_SW_STEERING_H
+
+#include "model/steer/flow.h"
+#include "model/steer/ste.h"
+
+namespace hcasim {
+
+class SwSteering final : public SwTables, private SteObjects {
+ public:
+  explicit SwSteering(FlowSteering& flows) : flows_(flows), walker_(icm_, *this) { flows.attach(*this); }
+
+  SwIcm& icm() { return icm_; }
+  void begin() override { work_left_ = SteWalker::kMaxWork; }
+  void walk(Time now, FlowTableType type, std::uint64_t root, SteeredFrame frame,
+            FlowSteering& steering) override;
+  // Frames that entries led nowhere: discarded.
+  std::uint64_t lost() const { return lost_; }
+  void clear();
+
+ private:
+  void count(std::uint32_t counter, std::uint32_t bytes) override;
+  const std::vector<std::uint8_t>* tunnel_header(std::uint32_t reformat) override;
+
+  FlowSteering& flows_;
+  SwIcm icm_;
+  SteWalker walker_;
+  std::uint64_t lost_ = 0;
+  unsigned work_left_ = 0;  // of the frame that is steered
+};
+
+}  // namespace hcasim
+#endif

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "model/tpt/fault.h"
+
+#include <algorithm>
+
+#include "model/hca.h"
+#include "model/prm/eqe.h"
+
+namespace hcasim {
+
+using traces::Point;
+
+namespace {
+
+constexpr std::uint8_t kEvent = static_cast<std::uint8_t>(prm::EqeType::kPageFault);
+
+std::uint32_t type_and(FaultKind kind, std::uint32_t number) {
+  return static_cast<std::uint32_t>(kind) << 24 | (number & 0xffffff);
+}
+
+// The number that an event gives for the QP, and a resumption gives back: 24 bits. Responder contexts of DC
+// targets, whose numbers lie above, take the upper half of them, where no QPN is.
+constexpr std::uint32_t kContext = 1u << 23;
+std::uint32_t token_of(const Qp& qp) {
+  return qp.qpn < DcContexts::kFirst ? qp.qpn : kContext | (qp.qpn - DcContexts::kFirst);
+}
+Qp* of_token(QpTable& qps, std::uint32_t token) {
+  Qp* qp = qps.find(token);
+  return qp || !(token & kContext) ? qp : qps.find(DcContexts::kFirst + (token & (kContext - 1)));
+}
+
+// Fields narrower than what they tell of: a driver takes 0xffff as "at least".
+std::uint16_t clip16(std::uint64_t v) {
+  return static_cast<std::uint16_t>(std::min<std::uint64_t>(v, 0xffff));
+}
+
+// `what`: the WQE, or the address.
+template <class Fault>
+void trace(Hca& hca, Time t, const Qp& qp, const Fault& f, std::uint64_t what) {
+  hca.tracer().record(
+      Point::kPageFault, t, f.trace_qpn, f.trace_serial,
+      static_cast<std::uint64_t>(f.kind) | static_cast<std::uint64_t>(token_of(qp)) << 8 | f.done << 32,
+      what);
+}
+
+}  // namespace
+
+void PageFaults::clear() {
+  owed_.clear();
+  counters_ = {};
+}
+
+bool PageFaults::post(Time t, const Qp& qp, std::uint8_t subtype, const void* data, std::size_t len) {
+  if (!hca_.eqs().listening(kEvent)) {
+    ++counters_.unheard;
+    return false;
+  }
+  ++(subtype == prm::kFaultWqe ? counters_.wqe : counters_.rdma);
+  ++owed_[qp.qpn];
+  hca_.eqs().post(t, kEvent, subtype, data, len);
+  return true;
+}
+
+bool PageFaults::raise(Time t, const Qp& qp, const Wqe& f) {
+  trace(hca_, t, qp, f, f.index);
+  prm::EqePageFaultWqe data{};
+  data.bytes_committed = static_cast<std::uint32_t>(f.done);
+  data.wqe_index = f.index;
+  data.packet_length = clip16(f.packet_len);
+  data.token = token_of(qp);
+  data.pftype_wq = type_and(f.kind, f.queue);
+  return post(t, qp, prm::kFaultWqe, &data, sizeof data);
+}
+
+bool PageFaults::raise(Time t, const Qp& qp, const Rdma& f) {
+  trace(hca_, t, qp, f, f.va);
+  prm::EqePageFaultRdma data{};
+  data.bytes_committed = static_cast<std::uint32_t>(f.done);
+  data.rkey = f.rkey;
+  data.packet_length = clip16(f.packet_len);
+  data.rdma_op_len = static_cast<std::uint32_t>(f.len);
+  data.rdma_va = f.va;
+  data.pftype_token = type_and(f.kind, token_of(qp));
+  return post(t, qp, prm::kFaultRdma, &data, sizeof data);
+}
+
+PageFaults::Resumed PageFaults::resume(Time t, FaultKind kind, std::uint32_t queue, std::uint32_t token,
+                                       bool error) {
+  const bool srq = kind == FaultKind::kSrqReceive;
+  Qp* qp = of_token(hca_.qps(), token);
+  if (!qp || (!srq && queue != token)) return Resumed::kNoQp;
+  PendingFault& fault = !at_requester(kind)              ? qp->resp.fault
+                        : kind == FaultKind::kReadAtomic ? qp->req.response_fault
+                                                         : qp->req.send_fault;
+  const bool waits = fault.active && fault.kind == kind && (!srq || fault.queue == queue);
+  const auto owed = owed_.find(qp->qpn);
+  if (!waits && owed == owed_.end()) return Resumed::kNoFault;
+  if (owed != owed_.end() && --owed->second == 0) owed_.erase(owed);
+  ++(error ? counters_.failed : counters_.resumed);
+  hca_.tracer().record(Point::kPageFaultDone, t, fault.trace_qpn, fault.trace_serial,
+                       static_cast<std::uint64_t>(kind) | static_cast<std::uint64_t>(token) << 8,
+                       error ? 1 : 0);
+  if (!waits) return Resumed::kOk;
+  if (at_requester(kind))
+    hca_.requester().fault_resumed(t, *qp, fault, error);
+  else
+    hca_.responder().fault_resumed(t, *qp, error);
+  return Resumed::kOk;
+}
+
+}  // namespace hcasim

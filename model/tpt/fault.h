@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// On-demand paging: page faults of the transport's scheme. An access to an MTT entry without the flags it
+// needs, or to the null key of an indirect list, stops the queue that made it; an event tells the driver,
+// which brings the pages in and resumes the queue (EQE: model/prm/eqe.h; kernel mlx5 driver.h and device.h).
+#ifndef HCASIM_MODEL_TPT_FAULT_H
+#define HCASIM_MODEL_TPT_FAULT_H
+
+#include <cstdint>
+#include <unordered_map>
+
+#include "model/time.h"
+
+namespace hcasim {
+
+class Hca;
+struct Qp;
+
+// What faulted: the type of the event and of its resumption. Bit 0: at the requester, bit 2: named by R_Key
+// and address instead of by WQE.
+enum class FaultKind : std::uint8_t {
+  kSrqReceive = 0,  // a WQE of an SRQ
+  kSend = 1,        // the payload of a SEND or WRITE
+  kReceive = 2,     // a receive WQE of the QP's own
+  kReadAtomic = 3,  // where a READ or atomic puts its answer
+  kRdmaRead = 4,
+  kRdmaWrite = 6,  // and atomics
+};
+constexpr bool at_requester(FaultKind k) { return (static_cast<unsigned>(k) & 1) != 0; }
+constexpr bool names_rkey(FaultKind k) { return (static_cast<unsigned>(k) & 4) != 0; }
+
+// A fault that an engine of a QP waits for.
+struct PendingFault {
+  bool active = false;
+  FaultKind kind = FaultKind::kSend;
+  std::uint32_t psn = 0;     // of the packet that waits
+  std::uint32_t serial = 0;  // requester: of its WQE
+  std::uint32_t packet = 0;  // kSend: its number in the message
+  std::uint32_t queue = 0;   // kSrqReceive: SRQN
+  std::uint32_t trace_qpn = 0, trace_serial = 0;
+};
+
+class PageFaults {
+ public:
+  explicit PageFaults(Hca& hca) : hca_(hca) {}
+
+  struct Wqe {
+    FaultKind kind;
+    std::uint32_t queue;  // QPN or SRQN
+    std::uint16_t index;  // WQEBB counter of the send queue, or number of the receive WQE
+    std::uint64_t done;   // bytes of the message before the packet that faulted
+    std::uint32_t packet_len = 0;
+    std::uint32_t trace_qpn, trace_serial;
+  };
+  struct Rdma {
+    FaultKind kind;
+    std::uint32_t rkey;
+    std::uint64_t va, len, done;  // of the operation; bytes of it before the packet that faulted
+    std::uint32_t packet_len;
+    std::uint32_t trace_qpn, trace_serial;
+  };
+  // Tells the driver. False: nobody listens, or the event queue is full; no resumption will come.
+  bool raise(Time t, const Qp& qp, const Wqe& fault);
+  bool raise(Time t, const Qp& qp, const Rdma& fault);
+
+  enum class Resumed : std::uint8_t { kOk, kNoQp, kNoFault };
+  // queue: as in the event; token: the event's, the QPN but for DC targets. Of a QP whose fault was forgotten
+  // on the way to an error state or to reset it is good, and does nothing.
+  Resumed resume(Time t, FaultKind kind, std::uint32_t queue, std::uint32_t token, bool error);
+  // The QP is no more: a resumption finds none.
+  void forget(std::uint32_t qpn) { owed_.erase(qpn); }
+  void clear();
+
+  struct Counters {
+    std::uint64_t wqe = 0, rdma = 0;        // events
+    std::uint64_t unheard = 0;              // faults that no event queue took
+    std::uint64_t resumed = 0, failed = 0;  // without and with error
+  };
+  const Counters& counters() const { return counters_; }
+
+ private:
+  bool post(Time t, const Qp& qp, std::uint8_t subtype, const void* data, std::size_t len);
+
+  Hca& hca_;
+  std::unordered_map<std::uint32_t, unsigned> owed_;  // by QPN: resumptions to come
+  Counters counters_;
+};
+
+}  // namespace hcasim
+#endif

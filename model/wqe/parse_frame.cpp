@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// WQEs of Ethernet send queues.
+#include <algorithm>
+#include <cstring>
+
+#include "model/prm/cqe.h"
+#include "model/wqe/parse.h"
+
+namespace hcasim {
+
+using prm::WqeOp;
+
+namespace {
+
+constexpr std::size_t kInlineInSeg = sizeof prm::EthSeg::inline_start;  // inline bytes within the EthSeg
+constexpr std::uint32_t kMaxLso = 1u << 18;                             // bytes (cap.max_lso_cap)
+constexpr std::size_t kSegStart = offsetof(prm::EthSeg, inline_start);
+
+std::size_t round_up(std::size_t bytes) { return (bytes + prm::kDs - 1) / prm::kDs * prm::kDs; }
+
+void refuse(SendWqe& w, prm::CqeSyndrome syndrome, WqeFault fault) {
+  w.syndrome = static_cast<std::uint8_t>(syndrome);
+  w.vendor = static_cast<std::uint8_t>(fault);
+}
+
+// The EthSeg and the inline headers that begin in it and go on behind it; `at` moves to the data segments.
+bool take_eth(const std::uint8_t* bytes, std::size_t len, std::size_t& at, SendWqe& w) {
+  if (len - at < sizeof w.eth) return false;
+  std::memcpy(&w.eth, bytes + at, sizeof w.eth);
+  if (w.eth.inline_hdr_sz & prm::EthSeg::kInsertVlan) {
+    at += sizeof w.eth;
+    return true;
+  }
+  const std::size_t headers = w.eth.inline_hdr_sz & prm::EthSeg::kInlineMask;
+  const std::size_t size = sizeof w.eth + (headers > kInlineInSeg ? round_up(headers - kInlineInSeg) : 0);
+  if (len - at < size) return false;
+  const std::uint8_t* start = bytes + at + kSegStart;
+  w.bytes.assign(start, start + headers);
+  w.header_len = static_cast<std::uint32_t>(headers);
+  w.length = headers;
+  at += size;
+  return true;
+}
+
+// f(data, count) for each inline segment, f(DataSeg) for each other; false: cut off, or f said so.
+template <class Inline, class Data>
+bool each_segment(const std::uint8_t* bytes, std::size_t len, std::size_t at, Inline on_inline,
+                  Data on_data) {
+  while (at < len) {
+    if (len - at < sizeof(prm::DataSeg)) return false;
+    prm::InlineSeg head;
+    std::memcpy(&head, bytes + at, sizeof head);
+    if (head.is_inline()) {
+      const std::size_t count = head.count();
+      if (len - at < sizeof head + count) return false;
+      if (!on_inline(bytes + at + sizeof head, count)) return false;
+      at = std::min(len, at + round_up(sizeof head + count));
+      continue;
+    }
+    prm::DataSeg seg;
+    std::memcpy(&seg, bytes + at, sizeof seg);
+    at += sizeof seg;
+    if (!on_data(seg)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+void parse_frame_wqe(const std::uint8_t* bytes, std::size_t len, std::size_t at, SendWqe& w) {
+  const bool many = w.opcode == WqeOp::kEnhancedMpsw;
+  const auto on_inline = [&](const std::uint8_t* data, std::size_t count) {
+    if (many)
+      w.sges.push_back(Sge{w.bytes.size(), prm::kInvalidLkey, static_cast<std::uint32_t>(count)});
+    else if (!w.sges.empty())
+      return false;  // inline data goes in front of the rest
+    w.bytes.insert(w.bytes.end(), data, data + count);
+    w.length += count;
+    return true;
+  };
+  const auto on_data = [&](const prm::DataSeg& seg) {
+    if (many && seg.lkey == prm::kInvalidLkey) return false;
+    w.sges.push_back(Sge{seg.addr, seg.lkey, seg.byte_count});
+    w.length += seg.byte_count;
+    return true;
+  };
+  if (!take_eth(bytes, len, at, w) || (many && w.header_len != 0) ||
+      !each_segment(bytes, len, at, on_inline, on_data))
+    return refuse(w, prm::CqeSyndrome::kLocalQpOp, WqeFault::kSegment);
+  if (w.opcode == WqeOp::kLso) {
+    if (w.header_len == 0 || w.header_len != w.bytes.size() || w.eth.mss == 0)
+      return refuse(w, prm::CqeSyndrome::kLocalQpOp, WqeFault::kHeaders);
+    if (w.length - w.header_len > kMaxLso)
+      return refuse(w, prm::CqeSyndrome::kLocalLength, WqeFault::kLength);
+    const std::uint64_t payload = w.length - w.header_len;
+    w.packets = static_cast<std::uint32_t>(std::max<std::uint64_t>(1, (payload + w.eth.mss - 1) / w.eth.mss));
+  } else {
+    w.packets = many ? static_cast<std::uint32_t>(w.sges.size()) : 1;
+  }
+}
+
+}  // namespace hcasim
