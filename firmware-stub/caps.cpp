@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "firmware-stub/caps.h"
 
+#include <algorithm>
 #include <cstring>
 
+#include "firmware-stub/caps_cq.h"
+#include "firmware-stub/caps_devx.h"
+#include "firmware-stub/caps_eth.h"
+#include "firmware-stub/caps_memory.h"
+#include "firmware-stub/caps_odp.h"
+#include "firmware-stub/caps_sw_steering.h"
+#include "firmware-stub/caps_transport.h"
 #include "firmware-stub/command.h"
 #include "firmware-stub/firmware.h"
 #include "firmware-stub/handlers.h"
-#include "model/profile.h"
 #include "model/tpt/tpt.h"
 
 namespace hcasim::fw {
@@ -14,17 +21,17 @@ namespace hcasim::fw {
 namespace {
 
 // What power-on offers. A bit is set only when model and firmware do what it promises.
-void fill_general(const Options& o, const Profile&, std::uint8_t* c) {
+void fill_general(const Options& o, std::uint8_t* c) {
   using g = prm::cmd_hca_cap;
   const auto set = [c](auto field, std::uint64_t v) {
     using F = decltype(field);
     prm::set<F>(c, static_cast<typename F::type>(v));
   };
+  const bool eth = o.link == Link::kEthernet;
   // Transports
   set(g::rc{}, 1);
   set(g::uc{}, 1);
   set(g::ud{}, 1);
-  set(g::xrc{}, 1);  // domains and XRC SRQs; mlx5_ib does not load without
   // Table sizes
   set(g::log_max_qp{}, o.log_max_qp);
   set(g::log_max_qp_sz{}, 15);
@@ -56,26 +63,31 @@ void fill_general(const Options& o, const Profile&, std::uint8_t* c) {
   set(g::max_indirection{}, Tpt::kMaxDepth);
   set(g::log_max_klm_list_size{}, 16);
   set(g::umr_extended_translation_offset{}, 1);
+  fill_general_odp(c);
   set(g::umr_fence{}, 2);  // none needed after a UMR: the model executes it in order
-  // CQs
-  set(g::cqe_version{}, 1);
-  set(g::cq_resize{}, 1);
-  set(g::cq_moderation{}, 1);
-  set(g::cq_oi{}, 1);
+  fill_general_memory(c);
+  fill_general_cq(c, eth);
   // UARs
   set(g::bf{}, o.bf ? 1 : 0);
   set(g::log_bf_reg_size{}, 9);
   set(g::num_of_uars_per_page{}, 1);
   // Port
-  set(g::port_type{}, 0);
+  set(g::port_type{}, eth ? 1 : 0);
   set(g::num_ports{}, 1);
-  set(g::ib_virt{}, 1);
+  set(g::ib_virt{}, eth ? 0 : 1);
   set(g::local_ca_ack_delay{}, 16);
   set(g::vport_counters{}, 1);
   set(g::out_of_seq_cnt{}, 1);
   set(g::retransmission_q_counters{}, 1);
   set(g::enhanced_error_q_counters{}, 1);
   set(g::rts2rts_qp_counters_set_id{}, 1);
+  // Congestion control, of RoCE v2
+  set(g::cc_query_allowed{}, o.link == Link::kEthernet ? 1 : 0);
+  set(g::cc_modify_allowed{}, o.link == Link::kEthernet ? 1 : 0);
+  if (eth) fill_general_eth(c);
+  if (eth) fill_general_sw_steering(c);
+  fill_general_devx(o, c);
+  fill_general_transport(o, c);
   // Firmware
   set(g::cmdif_checksum{}, 3);
   set(g::driver_version{}, 1);
@@ -83,13 +95,6 @@ void fill_general(const Options& o, const Profile&, std::uint8_t* c) {
   set(g::force_teardown{}, 1);
   set(g::device_frequency_mhz{}, 1000);
   set(g::device_frequency_khz{}, 1000000);
-}
-
-void fill_atomic(std::uint8_t* c) {
-  using a = prm::atomic_caps;
-  prm::set<a::supported_atomic_req_8B_endianness_mode_1>(c, 1);
-  prm::set<a::atomic_operations>(c, 3);  // compare and swap, fetch and add
-  prm::set<a::atomic_size_qp>(c, prm::k::ATOMIC_CAPS_ATOMIC_SIZE_QP_8_BYTES);
 }
 
 // Copies field F of a SET_HCA_CAP block if it does not exceed the maximum.
@@ -102,9 +107,27 @@ bool take(const std::uint8_t* in, const Caps::Block& max, Caps::Block& into) {
 
 }  // namespace
 
-Caps::Caps(const Options& options, const Profile& profile) {
-  fill_general(options, profile, general_max_.data());
+static_assert(prm::cmd_hca_cap::bytes <= Caps::kBytes && prm::atomic_caps::bytes <= Caps::kBytes &&
+              prm::per_protocol_networking_offload_caps::bytes <= Caps::kBytes &&
+              prm::roce_cap::bytes <= Caps::kBytes && prm::odp_cap::bytes <= Caps::kBytes &&
+              prm::flow_table_nic_cap::bytes <= Caps::kBytes);
+
+Caps::Caps(const Options& options) {
+  fill_general(options, general_max_.data());
   fill_atomic(atomic_max_.data());
+  fill_general_2(fixed_[static_cast<std::uint16_t>(CapGroup::kGeneral2)].data());
+  fill_device_memory(fixed_[static_cast<std::uint16_t>(CapGroup::kDeviceMemory)].data());
+  fill_odp(odp_max_.data(), odp_power_on_.data());
+  if (options.link == Link::kEthernet) {
+    fill_ethernet(fixed_[static_cast<std::uint16_t>(CapGroup::kEthernet)].data());
+    fill_roce(fixed_[static_cast<std::uint16_t>(CapGroup::kRoce)].data());
+    fill_flow_table(fixed_[static_cast<std::uint16_t>(CapGroup::kFlowTable)].data());
+    fill_flow_table_sw_steering(fixed_[static_cast<std::uint16_t>(CapGroup::kFlowTable)].data());
+    fill_device_memory_sw_icm(fixed_[static_cast<std::uint16_t>(CapGroup::kDeviceMemory)].data());
+  }
+  // Asked for by user space on every link; on InfiniBand there are no flow tables, and it is empty.
+  fixed_[static_cast<std::uint16_t>(CapGroup::kFlowTable)];
+  fill_qos(options, fixed_[static_cast<std::uint16_t>(CapGroup::kQos)].data());
   reset();
 }
 
@@ -112,6 +135,7 @@ void Caps::reset() {
   general_ = general_max_;
   prm::set<prm::cmd_hca_cap::cmdif_checksum>(general_.data(), 0);
   atomic_ = atomic_max_;
+  odp_ = odp_power_on_;
 }
 
 const Caps::Block* Caps::current(std::uint16_t group) const {
@@ -120,8 +144,13 @@ const Caps::Block* Caps::current(std::uint16_t group) const {
       return &general_;
     case CapGroup::kAtomic:
       return &atomic_;
+    case CapGroup::kOdp:
+      return &odp_;
+    default:
+      break;
   }
-  return nullptr;
+  const auto it = fixed_.find(group);
+  return it != fixed_.end() ? &it->second : nullptr;
 }
 
 const Caps::Block* Caps::maximum(std::uint16_t group) const {
@@ -130,8 +159,11 @@ const Caps::Block* Caps::maximum(std::uint16_t group) const {
       return &general_max_;
     case CapGroup::kAtomic:
       return &atomic_max_;
+    case CapGroup::kOdp:
+      return &odp_max_;
+    default:
+      return current(group);
   }
-  return nullptr;
 }
 
 Syndrome Caps::set(std::uint16_t group, const std::uint8_t* block) {
@@ -145,7 +177,7 @@ Syndrome Caps::set(std::uint16_t group, const std::uint8_t* block) {
       if (!take<g::cmdif_checksum>(block, general_max_, next)) return Syndrome::kCapValue;
       // pkey_table_size 0 (128 entries) and 4 KiB UAR pages are all there is: in `next` already. Everything
       // else must be as it was: a change that is not made must not be answered with success.
-      if (std::memcmp(next.data(), block, kBytes) != 0) return Syndrome::kCapValue;
+      if (std::memcmp(next.data(), block, prm::cmd_hca_cap::bytes) != 0) return Syndrome::kCapValue;
       general_ = next;
       return Syndrome::kOk;
     }
@@ -156,8 +188,11 @@ Syndrome Caps::set(std::uint16_t group, const std::uint8_t* block) {
       prm::set<a::atomic_req_8B_endianness_mode>(atomic_.data(), mode);
       return Syndrome::kOk;
     }
+    case CapGroup::kOdp:
+      return take_odp(block, odp_max_.data(), odp_.data()) ? Syndrome::kOk : Syndrome::kCapValue;
+    default:
+      return current(group) != nullptr ? Syndrome::kCapValue : Syndrome::kCapGroup;
   }
-  return Syndrome::kCapGroup;
 }
 
 bool Caps::atomic_host_endian() const {
@@ -171,7 +206,9 @@ Syndrome query_hca_cap(Firmware& fw, Command& cmd) {
   const std::uint16_t group = cmd.op_mod >> 1;
   const Caps::Block* block = (cmd.op_mod & 1) != 0 ? fw.caps().current(group) : fw.caps().maximum(group);
   if (block == nullptr) return Syndrome::kCapGroup;
-  std::memcpy(prm::ptr<prm::query_hca_cap_out::capability>(cmd.out.data()), block->data(), block->size());
+  // User space asks for less than all of it.
+  constexpr std::size_t at = prm::query_hca_cap_out::capability::bit_off / 8;
+  std::memcpy(cmd.out.data() + at, block->data(), std::min(block->size(), cmd.out.size() - at));
   return Syndrome::kOk;
 }
 
@@ -179,7 +216,9 @@ Syndrome set_hca_cap(Firmware& fw, Command& cmd) {
   using in = prm::set_hca_cap_in;
   if (cmd.get<in::other_function>() != 0 || cmd.get<in::function_id>() != 0) return Syndrome::kFunction;
   if ((cmd.op_mod & 1) != 0) return Syndrome::kOpMod;
-  return fw.caps().set(cmd.op_mod >> 1, prm::ptr<in::capability>(cmd.in.data()));
+  const Syndrome s = fw.caps().set(cmd.op_mod >> 1, prm::ptr<in::capability>(cmd.in.data()));
+  fw.hca().set_atomic_host_endian(fw.caps().atomic_host_endian());
+  return s;
 }
 
 }  // namespace hcasim::fw

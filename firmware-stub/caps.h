@@ -5,33 +5,40 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 
 #include "firmware-stub/options.h"
 #include "firmware-stub/syndromes.h"
 #include "model/prm/prm.h"
 
-namespace hcasim {
-struct Profile;
-}
-
 namespace hcasim::fw {
 
 // op_mod[15:1] of QUERY_HCA_CAP and SET_HCA_CAP (mlx5 device.h, mlx5_cap_type).
-enum class CapGroup : std::uint16_t { kGeneral = 0, kAtomic = 3 };
+enum class CapGroup : std::uint16_t {
+  kGeneral = 0,
+  kEthernet = 1,
+  kOdp = 2,
+  kAtomic = 3,
+  kRoce = 4,
+  kFlowTable = 7,
+  kQos = 0xc,
+  kDeviceMemory = 0xf,
+  kGeneral2 = 0x20,
+};
 
 class Caps {
  public:
-  static constexpr std::size_t kBytes = prm::cmd_hca_cap::bytes;  // of each group that is offered
+  static constexpr std::size_t kBytes = prm::hca_cap_union::bytes;  // of each group
   using Block = std::array<std::uint8_t, kBytes>;
 
-  Caps(const Options& options, const Profile& profile);
+  explicit Caps(const Options& options);
 
   // Values in force become those of power-on.
   void reset();
   // Null: no such group.
   const Block* current(std::uint16_t group) const;
   const Block* maximum(std::uint16_t group) const;
-  // `block`: as in set_hca_cap_in.capability, kBytes bytes.
+  // `block`: as in set_hca_cap_in.capability.
   Syndrome set(std::uint16_t group, const std::uint8_t* block);
 
   // A field of the general group as in force, e.g. get<prm::cmd_hca_cap::log_max_qp>().
@@ -40,9 +47,17 @@ class Caps {
     return prm::get<F>(general_.data());
   }
   bool atomic_host_endian() const;
+  // A field of the maximum of another group, zero if there is no such group.
+  template <class F>
+  auto get(CapGroup group) const {
+    const Block* block = current(static_cast<std::uint16_t>(group));
+    return block != nullptr ? prm::get<F>(block->data()) : typename F::type{};
+  }
 
  private:
-  Block general_max_{}, general_{}, atomic_max_{}, atomic_{};
+  Block general_max_{}, general_{}, atomic_max_{}, atomic_{}, odp_max_{}, odp_power_on_{}, odp_{};
+  // Never changed by a driver; empty on the InfiniBand link.
+  std::map<std::uint16_t, Block> fixed_;
 };
 
 }  // namespace hcasim::fw

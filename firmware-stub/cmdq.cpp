@@ -20,7 +20,6 @@ namespace {
 constexpr std::size_t kInline = sizeof(CmdEntry::in);
 constexpr std::size_t kBlock = sizeof(CmdMailbox::data);
 constexpr std::uint64_t kMailboxAlign = 0x1ff;  // low bits of a mailbox pointer that must be zero
-constexpr std::uint16_t kSharedUid = 0xffff;
 constexpr std::size_t kMaxTraced = 4096 + 16;
 
 std::uint8_t xor8(const void* bytes, std::size_t len) {
@@ -215,8 +214,10 @@ Syndrome CmdQueue::dispatch(Command& cmd, const Opcode* op) {
     if (fw_.state() == State::kOff) return Syndrome::kNotEnabled;
     return fw_.state() == State::kEnabled ? Syndrome::kNotInitialized : Syndrome::kInitialized;
   }
-  // User contexts are not offered (log_max_uctx = 0); 0xffff is the driver's own for what all of them share.
-  if (cmd.uid != 0 && cmd.uid != kSharedUid) return Syndrome::kUid;
+  if (cmd.uid != 0 && cmd.uid != kSharedUid) {
+    const Syndrome access = check_access(fw_, cmd);
+    if (access != Syndrome::kOk) return access;
+  }
   return op->handler(fw_, cmd);
 }
 

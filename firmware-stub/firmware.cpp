@@ -6,9 +6,20 @@
 namespace hcasim::fw {
 
 namespace {
+// A MAC and the EUI-64 made of it, as cards have them: 0c:..:aa:bb:cc:dd is 0c..aa03 00bbccdd (or any two
+// bytes in the middle, on the way back).
+std::uint64_t guid_of(std::uint64_t mac) { return mac >> 24 << 40 | 0x0300000000ull | (mac & 0xffffff); }
+std::uint64_t mac_of(std::uint64_t guid) {
+  const std::uint64_t mac = guid >> 40 << 24 | (guid & 0xffffff);
+  return mac & ~(std::uint64_t{1} << 40);  // never a group address
+}
+
 Options complete(Options o, unsigned hca_number) {
   // 00:02:c9 is the vendor's OUI, the rest tells cards apart.
-  if (o.node_guid == 0) o.node_guid = 0x0002c90300a00000ull + (std::uint64_t{hca_number} << 8);
+  if (o.node_guid == 0) {
+    o.node_guid = o.mac != 0 ? guid_of(o.mac) : 0x0002c90300a00000ull + (std::uint64_t{hca_number} << 8);
+  }
+  if (o.mac == 0) o.mac = mac_of(o.node_guid);
   return o;
 }
 }  // namespace
@@ -17,12 +28,16 @@ Firmware::Firmware(const sc_core::sc_module_name& name, Hca& hca, const Options&
     : sc_module(name),
       hca_(hca),
       options_(complete(options, hca.tracer().hca())),
-      caps_(options_, hca.profile()),
+      caps_(options_),
       health_(options_),
       pages_(hca, options_.page_requests),
       objects_(options_),
       port_(hca, options_),
-      cmdq_("cmdq", *this) {}
+      gsi_("gsi", *this),
+      traps_("traps", hca, port_),
+      cmdq_("cmdq", *this) {
+  hca.port().set_link(options_.link == Link::kEthernet ? LinkType::kEthernet : LinkType::kIb);
+}
 
 std::uint32_t Firmware::init_seg_read(std::uint32_t offset) {
   switch (offset) {
@@ -80,6 +95,8 @@ void Firmware::qp_state_changed(std::uint32_t) {
   ++qp_errors_;
 }
 
+bool Firmware::take_mad(Time t, const Packet& packet) { return gsi_.take(t, packet); }
+
 void Firmware::fatal(const char* what) noexcept {
   health_.fatal(kSyndFwInternal, true);
   hca_.tracer().record(traces::Point::kHealth, sim_now(), 0, 0, health_.syndrome());
@@ -102,23 +119,33 @@ void Firmware::drop_objects() {
     qp.state = QpState::kRst;
     hca_.qp_changed(qp, old);
   });
+  hca_.flows().clear();
+  hca_.qos().clear();
+  hca_.eth_rx().clear();
+  hca_.eth().clear();
   hca_.steering().clear();
   hca_.qps().clear();
   hca_.cqs().clear();
   hca_.eqs().clear();
   hca_.tpt().clear();
+  hca_.memic().clear();
   hca_.uar().clear();
   hca_.dma().flush();
   objects_.clear();
   pages_.objects_dropped();
   cmdq_.pages_changed();  // what waited for pages finds the function gone
+  nic_vport_ = {};
   port_.teardown();
+  gsi_.clear();
+  traps_.clear();
 }
 
 void Firmware::to_power_on() {
   drop_objects();
   pages_.reset();
   caps_.reset();
+  hca_.set_atomic_host_endian(caps_.atomic_host_endian());
+  hca_.cc().reset();
   issi = 0;
   driver_version.clear();
   state_ = State::kOff;
@@ -134,10 +161,21 @@ void Firmware::fast_teardown() {
 
 void Firmware::trace_create(ObjType type, std::uint32_t number, std::uint16_t uid) {
   hca_.tracer().record(traces::Point::kObjCreate, sim_now(), number, uid, static_cast<std::uint64_t>(type));
+  if (type != ObjType::kMcg) objects_.users.own(type, number, uid);  // a group's number is its QP's
 }
 
 void Firmware::trace_destroy(ObjType type, std::uint32_t number, std::uint16_t uid) {
   hca_.tracer().record(traces::Point::kObjDestroy, sim_now(), number, uid, static_cast<std::uint64_t>(type));
+  if (type == ObjType::kMcg) return;
+  objects_.users.disown(type, number);
+  objects_.umem_users.release(objects_, type, number);
+  release_queue_groups(*this, type, number);
+}
+
+// In traces a general object's type stands above those of ObjType.
+void Firmware::trace_general(bool created, std::uint16_t type, std::uint32_t number, std::uint16_t uid) {
+  hca_.tracer().record(created ? traces::Point::kObjCreate : traces::Point::kObjDestroy, sim_now(), number,
+                       uid, std::uint64_t{0x10000} | type);
 }
 
 std::vector<Firmware::Counter> Firmware::counters() {
@@ -154,13 +192,30 @@ std::vector<Firmware::Counter> Firmware::counters() {
       {"fw_page_requests", pages_.requests()},
       {"fw_qp_errors", qp_errors_},
       {"fw_health_syndrome", health_.syndrome()},
+      {"fw_performance_mads", gsi_.performance_mads()},
+      {"fw_traps", traps_.sent()},
+      {"fw_sa_requests", gsi_.subnet_admin().requests()},
+      {"fw_sa_refused", gsi_.subnet_admin().refused()},
       {"pds", objects_.pds.count()},
       {"uars", objects_.uars.count()},
       {"mkeys", objects_.mkeys.count()},
+      {"psvs", objects_.psvs.count()},
+      {"memics", hca_.memic().count()},
       {"eqs", objects_.eqs.count()},
       {"cqs", objects_.cqs.count()},
       {"srqs", objects_.srqs.count()},
-      {"qps", objects_.qps.count()},
+      {"qps", objects_.qps.count()},  // SQs too
+      {"rqs", objects_.rqs.count()},
+      {"tirs", objects_.tirs.count()},
+      {"tises", objects_.tises.count()},
+      {"rqts", objects_.rqts.count()},
+      {"flow_tables", objects_.flow_tables.count()},
+      {"flows", objects_.flows},
+      {"flow_counters", objects_.flow_counters.count()},
+      {"uctxs", objects_.users.table.count()},
+      {"umems", objects_.umems.count()},
+      {"sched_elements", objects_.sched_elements.count()},
+      {"general_objects", objects_.general_objects},
   };
 }
 

@@ -4,6 +4,7 @@
 #ifndef HCASIM_FIRMWARE_STUB_FIRMWARE_H
 #define HCASIM_FIRMWARE_STUB_FIRMWARE_H
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -12,16 +13,28 @@
 
 #include "firmware-stub/caps.h"
 #include "firmware-stub/cmdq.h"
+#include "firmware-stub/gsi.h"
 #include "firmware-stub/health.h"
 #include "firmware-stub/objects/objects.h"
 #include "firmware-stub/opcodes.h"
 #include "firmware-stub/options.h"
 #include "firmware-stub/pages.h"
 #include "firmware-stub/port_agent.h"
+#include "firmware-stub/traps.h"
 #include "model/firmware_port.h"
 #include "model/hca.h"
 
 namespace hcasim::fw {
+
+// nic_vport_context: what the driver has said of its Ethernet port. Frames are filtered by flow tables; lists
+// and promiscuity are kept for whoever asks.
+constexpr std::uint32_t kMaxEthMtu = 10000;  // bytes, with the Ethernet header, a VLAN tag and FCS
+struct NicVport {
+  std::uint32_t min_inline = 0, mtu = 1522;
+  std::uint32_t promisc_uc = 0, promisc_mc = 0, promisc_all = 0;
+  std::uint32_t admin_state = 2;                    // follows the port
+  std::array<std::vector<std::uint64_t>, 3> lists;  // unicast, multicast, VLANs; entries as in the command
+};
 
 class Firmware : public sc_core::sc_module, public FirmwarePort {
  public:
@@ -32,6 +45,7 @@ class Firmware : public sc_core::sc_module, public FirmwarePort {
   void init_seg_write(std::uint32_t offset, std::uint32_t value) override;
   void function_reset() override;
   void qp_state_changed(std::uint32_t qpn) override;
+  bool take_mad(Time t, const Packet& packet) override;
   void fatal(const char* what) noexcept override;
 
   // Faults on request (C API): a health syndrome (0 takes it back), with or without "reset requested"; the
@@ -54,6 +68,8 @@ class Firmware : public sc_core::sc_module, public FirmwarePort {
   PagePool& pages() { return pages_; }
   Objects& objects() { return objects_; }
   PortAgent& port() { return port_; }
+  Traps& traps() { return traps_; }
+  NicVport& nic_vport() { return nic_vport_; }
   Health& health() { return health_; }
   CmdQueue& cmdq() { return cmdq_; }
 
@@ -67,8 +83,10 @@ class Firmware : public sc_core::sc_module, public FirmwarePort {
   // As drop_objects(), back to the state before ENABLE_HCA; pages that the host gave are forgotten.
   void to_power_on();
 
+  // An object has come or gone: for the trace, for its owner, and for the UMEMs that it uses.
   void trace_create(ObjType type, std::uint32_t number, std::uint16_t uid = 0);
   void trace_destroy(ObjType type, std::uint32_t number, std::uint16_t uid = 0);
+  void trace_general(bool created, std::uint16_t type, std::uint32_t number, std::uint16_t uid);
 
  private:
   void fast_teardown();
@@ -80,6 +98,9 @@ class Firmware : public sc_core::sc_module, public FirmwarePort {
   PagePool pages_;
   Objects objects_;
   PortAgent port_;
+  Gsi gsi_;
+  Traps traps_;
+  NicVport nic_vport_;
   CmdQueue cmdq_;
   State state_ = State::kOff;
   std::uint64_t qp_errors_ = 0;

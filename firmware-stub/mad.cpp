@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// MAD_IFC: the agents on the card - subnet management (SMA) and performance management (PMA).
+// The agents on the card, behind MAD_IFC and the port - subnet management (SMA) and performance management
+// (PMA).
 #include <algorithm>
 #include <cstring>
 
 #include "firmware-stub/firmware.h"
 #include "firmware-stub/handlers.h"
+#include "firmware-stub/mad_agent.h"
 #include "firmware-stub/mad_formats.h"
 #include "model/prm/eqe.h"
 
@@ -14,12 +16,6 @@ namespace {
 
 constexpr unsigned kPkeysPerBlock = 32, kGuidsPerBlock = 8;
 constexpr std::uint8_t kOneVl = 1;
-
-std::uint8_t mtu_code(unsigned bytes) {
-  std::uint8_t code = 1;
-  for (unsigned mtu = 256; mtu < bytes && code < 5; mtu *= 2) ++code;
-  return code;
-}
 
 // PTYS encodings to those of PortInfo.
 std::uint8_t width_code(unsigned ptys) {
@@ -241,22 +237,16 @@ std::uint16_t performance(Mad& m, std::uint16_t attribute) {
 
 }  // namespace
 
-Syndrome mad_ifc(Firmware& fw, Command& cmd) {
-  using in = prm::mad_ifc_in;
-  using out = prm::mad_ifc_out;
-  static_assert(in::mad::count == kMadBytes && out::response_mad_packet::count == kMadBytes);
-  if ((cmd.op_mod & ~3u) != 0) return Syndrome::kOpMod;  // bit 0 ignore M_Key, bit 1 ignore B_Key
-  if (cmd.get<in::port>() > 1) return Syndrome::kPortNumber;
-  std::uint8_t* mad = cmd.out.data() + out::response_mad_packet::bit_off / 8;
-  std::memcpy(mad, cmd.in.data() + in::mad::bit_off / 8, kMadBytes);
+bool answer_mad(Firmware& fw, std::uint8_t* mad) {
   auto header = load<MadHeader>(mad);
-  if (header.base_version != 1) return Syndrome::kMadFormat;
-
   std::uint16_t status = kMadOk;
   Mad m{fw, header.method == kMethodSet, header.attr_mod, mad + kMadData};
   const bool method_ok = header.method == kMethodGet || header.method == kMethodSet;
   const bool subnet_class = header.mgmt_class == kClassSubnLid || header.mgmt_class == kClassSubnDirected;
-  if (header.method == kMethodTrapRepress && subnet_class) return Syndrome::kOk;  // no traps are sent
+  if (header.method == kMethodTrapRepress && subnet_class) {
+    fw.traps().repress();
+    return false;
+  }
   if (!subnet_class && header.mgmt_class != kClassPerf) {
     status = kMadBadClass;
   } else if (!method_ok) {
@@ -267,6 +257,19 @@ Syndrome mad_ifc(Firmware& fw, Command& cmd) {
   header.method = kMethodGetResp;
   header.status = status;
   store(mad, header);
+  return true;
+}
+
+Syndrome mad_ifc(Firmware& fw, Command& cmd) {
+  using in = prm::mad_ifc_in;
+  using out = prm::mad_ifc_out;
+  static_assert(in::mad::count == kMadBytes && out::response_mad_packet::count == kMadBytes);
+  if ((cmd.op_mod & ~3u) != 0) return Syndrome::kOpMod;  // bit 0 ignore M_Key, bit 1 ignore B_Key
+  if (cmd.get<in::port>() > 1) return Syndrome::kPortNumber;
+  std::uint8_t* mad = cmd.out.data() + out::response_mad_packet::bit_off / 8;
+  std::memcpy(mad, cmd.in.data() + in::mad::bit_off / 8, kMadBytes);
+  if (load<MadHeader>(mad).base_version != 1) return Syndrome::kMadFormat;
+  answer_mad(fw, mad);
   return Syndrome::kOk;
 }
 

@@ -20,7 +20,9 @@ enum : std::uint8_t { kClassSubnLid = 0x01, kClassPerf = 0x04, kClassSubnDirecte
 enum : std::uint8_t {
   kMethodGet = 0x01,
   kMethodSet = 0x02,
+  kMethodTrap = 0x05,
   kMethodTrapRepress = 0x07,
+  kMethodResponse = 0x80,
   kMethodGetResp = 0x81
 };
 // Common status field (IBTA table 109)
@@ -34,6 +36,7 @@ enum : std::uint16_t {
 // Attributes
 enum : std::uint16_t {
   kAttrClassPortInfo = 0x0001,
+  kAttrNotice = 0x0002,
   kAttrNodeDescription = 0x0010,
   kAttrNodeInfo = 0x0011,
   kAttrPortCounters = 0x0012,  // of the performance class
@@ -100,7 +103,11 @@ struct ClassPortInfo {
   be16 capability_mask;
   be32 resp_time;
   std::uint8_t rest[64];
-  static constexpr std::uint16_t kExtendedCounters = 1 << 9;
+  static constexpr std::uint16_t kExtendedCounters = 1 << 9;  // performance
+  // Subnet administration: multicast groups for UD; of CapabilityMask2, which lies above the response time
+  static constexpr std::uint16_t kSaMulticast = 1 << 9;
+  static constexpr std::uint32_t kSaSendOnlyFullMember = 1u << 12;
+  static constexpr unsigned kMask2Shift = 5;
 };
 static_assert(sizeof(ClassPortInfo) == 72);
 
@@ -123,6 +130,30 @@ struct PortCountersExtMad {
   be64 unicast_xmit, unicast_rcv, multicast_xmit, multicast_rcv;
 };
 static_assert(sizeof(PortCountersExtMad) == 72);
+
+// Notice with the data of trap 144
+#pragma pack(push, 1)
+struct LocalChangeNotice {
+  std::uint8_t type, producer[3];
+  be16 number, issuer_lid, toggle_count;
+  be16 rsvd0, lid;
+  std::uint8_t rsvd1, local_changes;  // bit 0: `changes` tells more than the mask
+  be32 capability_mask;
+  be16 changes, capability_mask2;
+
+  static constexpr std::uint8_t kGeneric = 0x80, kInformational = 4;
+  static constexpr std::uint16_t kDescription = 1;
+};
+#pragma pack(pop)
+static_assert(sizeof(LocalChangeNotice) == 24);
+
+// MTU codes: 1 is 256 bytes, 5 is 4096.
+inline std::uint8_t mtu_code(unsigned bytes) {
+  std::uint8_t code = 1;
+  for (unsigned mtu = 256; mtu < bytes && code < 5; mtu *= 2) ++code;
+  return code;
+}
+inline unsigned mtu_of_code(unsigned code) { return code >= 1 && code <= 5 ? 128u << code : 0; }
 
 }  // namespace hcasim::fw
 #endif

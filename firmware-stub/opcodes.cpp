@@ -5,6 +5,7 @@
 
 #include "firmware-stub/caps.h"
 #include "firmware-stub/handlers.h"
+#include "firmware-stub/objects/srq.h"
 
 namespace hcasim::fw {
 
@@ -13,12 +14,27 @@ constexpr std::uint8_t kAny = 7, kOn = 6, kPreInit = 2, kRun = 4;
 
 bool has_vport(const Caps& c) { return c.get<prm::cmd_hca_cap::ib_virt>() != 0; }
 bool has_xrc(const Caps& c) { return c.get<prm::cmd_hca_cap::xrc>() != 0; }
+bool has_dct(const Caps& c) { return c.get<prm::cmd_hca_cap::dct>() != 0; }
 bool has_rmp(const Caps& c) { return c.get<prm::cmd_hca_cap::log_max_rmp>() != 0; }
 bool has_q_counters(const Caps& c) { return c.get<prm::cmd_hca_cap::max_qp_cnt>() != 0; }
 bool has_vport_counters(const Caps& c) { return c.get<prm::cmd_hca_cap::vport_counters>() != 0; }
 bool has_mcg(const Caps& c) { return c.get<prm::cmd_hca_cap::max_qp_mcg>() != 0; }
 bool has_version(const Caps& c) { return c.get<prm::cmd_hca_cap::driver_version>() != 0; }
 bool has_td(const Caps& c) { return c.get<prm::cmd_hca_cap::log_max_transport_domain>() != 0; }
+bool has_cc(const Caps& c) { return c.get<prm::cmd_hca_cap::cc_query_allowed>() != 0; }
+bool has_cc_modify(const Caps& c) { return c.get<prm::cmd_hca_cap::cc_modify_allowed>() != 0; }
+bool has_eth(const Caps& c) { return c.get<prm::cmd_hca_cap::eth_net_offloads>() != 0; }
+bool has_flows(const Caps& c) { return c.get<prm::cmd_hca_cap::nic_flow_table>() != 0; }
+bool has_roce(const Caps& c) { return c.get<prm::cmd_hca_cap::roce>() != 0; }
+bool has_uctx(const Caps& c) { return c.get<prm::cmd_hca_cap::log_max_uctx>() != 0; }
+bool has_general(const Caps& c) { return c.get<prm::cmd_hca_cap::general_obj_types>() != 0; }
+bool has_qos(const Caps& c) { return c.get<prm::cmd_hca_cap::qos>() != 0; }
+bool has_pacing(const Caps& c) { return c.get<prm::qos_cap::packet_pacing>(CapGroup::kQos) != 0; }
+bool has_sw_icm(const Caps& c) { return c.get<prm::cmd_hca_cap::device_memory>() != 0 && has_flows(c); }
+bool has_pkeys(const Caps& c) { return has_vport(c) || has_roce(c); }
+bool has_signature(const Caps& c) { return c.get<prm::cmd_hca_cap::sho>() != 0; }
+bool has_memic(const Caps& c) { return c.get<prm::cmd_hca_cap::device_memory>() != 0; }
+bool has_odp(const Caps& c) { return c.get<prm::cmd_hca_cap::pg>() != 0; }
 constexpr bool (*kAlways)(const Caps&) = nullptr;
 
 std::vector<Opcode> make_table() {

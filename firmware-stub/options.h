@@ -11,12 +11,13 @@ namespace hcasim::fw {
 enum class Link : std::uint8_t { kInfiniBand, kEthernet };
 
 struct Options {
-  Link link = Link::kInfiniBand;     // only InfiniBand is modelled
+  Link link = Link::kEthernet;
   std::uint16_t device_id = 0x1019;  // PCI device ID: names the card in NODE_DESC
   bool bf = false;                   // BlueFlame offered (cmd_hca_cap.bf)
   bool sm = true;                    // built-in subnet manager: the port becomes ACTIVE with a LID by itself
   std::uint64_t node_guid = 0;       // EUI-64, also system image and port GUID; 0: made from the HCA's number
-  std::uint16_t lid = 1;             // what the built-in subnet manager assigns
+  std::uint64_t mac = 0;             // Ethernet: low 48 bits; 0: made from node_guid
+  std::uint16_t lid = 0;             // what the built-in subnet manager assigns; 0: 1, or as the peer wants
   unsigned msix_vectors = 64;
   bool page_requests = true;  // host pages asked for (profile: boot_pages, init_pages); false: none
   // Sizes of the resource tables, log2.

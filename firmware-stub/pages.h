@@ -68,9 +68,9 @@ class PagePool {
   std::uint64_t icm_ = 0;                    // bytes in use by objects
   std::uint64_t wanted_ = 0;                 // bytes that the last failed charge asked for
   bool pending_ = false;                     // a request event is unanswered
-  bool waiting_ = false;                      // a command waits for pages
-  bool refused_ = false;                      // and the driver has none
-  bool low_refused_ = false;                  // do not ask ahead again
+  bool waiting_ = false;                     // a command waits for pages
+  bool refused_ = false;                     // and the driver has none
+  bool low_refused_ = false;                 // do not ask ahead again
   std::uint64_t requests_ = 0;
 };
 

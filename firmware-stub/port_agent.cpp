@@ -11,13 +11,17 @@ namespace hcasim::fw {
 
 namespace {
 constexpr std::uint16_t kDefaultPkey = 0xffff;  // full member of the default partition
+constexpr std::uint16_t kDefaultEthMtu = 1522;  // bytes, with headers and FCS
 constexpr std::uint8_t kSmSubnetTimeout = 18;   // 4.096 us * 2^18: about a second
 }  // namespace
 
 PortAgent::PortAgent(Hca& hca, const Options& options)
     : hca_(hca),
       options_(options),
-      mtu_(static_cast<std::uint16_t>(hca.profile().port.max_mtu)),
+      lid_(options.lid != 0 ? options.lid : 1),
+      sm_lid_(lid_),
+      mtu_(options.link == Link::kEthernet ? kDefaultEthMtu
+                                           : static_cast<std::uint16_t>(hca.profile().port.max_mtu)),
       node_description_("MT" + std::to_string(options.device_id) + " ConnectX5 Ex, hcasim") {}
 
 void PortAgent::state(PortState s) { hca_.port().set_state(s); }
@@ -38,20 +42,33 @@ void PortAgent::start() {
   Port& port = hca_.port();
   std::fill(port.pkeys.begin(), port.pkeys.end(), std::uint16_t{0});
   port.pkeys.at(0) = kDefaultPkey;
-  set_subnet_prefix(kDefaultSubnetPrefix);
+  if (ethernet()) {
+    for (unsigned i = 0; i < port.mac.size(); ++i)
+      port.mac[i] = static_cast<std::uint8_t>(options_.mac >> (40 - 8 * i));
+    port.pause_rx = port.pause_tx = true;  // as cards are delivered
+    set_mtu(kDefaultEthMtu);
+  } else {
+    set_subnet_prefix(kDefaultSubnetPrefix);
+  }
   follow();
+  if (on_admin_) on_admin_();
 }
 
 void PortAgent::link_up() {
+  if (ethernet()) {
+    state(PortState::kActive);
+    hca_.port_changed(prm::kPortActive);
+    return;
+  }
   if (!options_.sm) {
     state(PortState::kInit);
     hca_.port_changed(prm::kPortInitialized);
     return;
   }
   Port& port = hca_.port();
-  port.set_lid(options_.lid);
+  port.set_lid(lid_);
   port.lmc = 0;
-  port.sm_lid = options_.lid;
+  port.sm_lid = sm_lid_;
   port.sm_sl = 0;
   subnet_timeout_ = kSmSubnetTimeout;
   state(PortState::kActive);
@@ -67,6 +84,20 @@ void PortAgent::teardown() {
   port.set_state(PortState::kDown);
   port.set_lid(0);
   port.sm_lid = 0;
+  if (ethernet()) {
+    port.roce_enabled = false;
+    for (unsigned i = 0; i < Port::kRoceAddresses; ++i)
+      if (port.roce_address(i).valid) port.set_roce_address(i, {});
+    port.pause_rx = port.pause_tx = false;
+    port.pfc_rx = port.pfc_tx = 0;
+    set_mtu(kDefaultEthMtu);
+  }
+  if (on_admin_) on_admin_();
+}
+
+void PortAgent::set_mtu(std::uint16_t bytes) {
+  mtu_ = bytes;
+  if (ethernet()) hca_.port().max_frame = bytes;
 }
 
 void PortAgent::cable(bool up) {
@@ -74,9 +105,20 @@ void PortAgent::cable(bool up) {
   follow();
 }
 
+void PortAgent::assign(std::uint16_t lid, std::uint16_t sm_lid, std::vector<Peer> peers) {
+  peers_ = std::move(peers);
+  lid_ = lid;
+  sm_lid_ = sm_lid;
+  if (options_.sm && running_ && options_.link == Link::kInfiniBand &&
+      hca_.port().state() == PortState::kActive) {
+    set_lid(lid, hca_.port().lmc, sm_lid, hca_.port().sm_sl);
+  }
+}
+
 void PortAgent::set_admin(bool up) {
   admin_up_ = up;
   follow();
+  if (on_admin_) on_admin_();
 }
 
 void PortAgent::follow() {

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The port as management sees it: GUIDs, capability mask, link state, and the built-in subnet manager, which
-// makes the port ACTIVE with a LID, so that one guest needs no SM of its own.
+// makes the port ACTIVE with a LID, so that one guest needs no SM of its own. An Ethernet port has none of
+// this: it is up when the driver wants it up and the cable is in.
 #ifndef HCASIM_FIRMWARE_STUB_PORT_AGENT_H
 #define HCASIM_FIRMWARE_STUB_PORT_AGENT_H
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "firmware-stub/options.h"
 #include "model/port/port.h"
@@ -40,6 +43,18 @@ class PortAgent {
   void teardown();
   // The cable comes or goes.
   void cable(bool up);
+  // The built-in subnet manager's choice for the next time, or the one before, the link comes up; and whom it
+  // knows elsewhere on the link (nobody has LID 0).
+  struct Peer {
+    std::uint64_t guid = 0;
+    std::uint16_t lid = 0;
+  };
+  void assign(std::uint16_t lid, std::uint16_t sm_lid, std::vector<Peer> peers);
+  const std::vector<Peer>& peers() const { return peers_; }
+  // Between INIT_HCA and the end of it.
+  bool running() const { return running_; }
+  // Is told when the host takes the link down or up (PAOS), and when running() changes.
+  void on_admin(std::function<void()> handler) { on_admin_ = std::move(handler); }
 
   // What a subnet manager writes (PortInfo, IBTA 14.2.5.6), with the events that follow.
   void set_lid(std::uint16_t lid, std::uint8_t lmc, std::uint16_t sm_lid, std::uint8_t sm_sl);
@@ -50,7 +65,7 @@ class PortAgent {
 
   // What the host changes.
   void set_admin(bool up);  // PAOS
-  void set_mtu(std::uint16_t bytes) { mtu_ = bytes; }
+  void set_mtu(std::uint16_t bytes);
   void set_node_description(std::string text) { node_description_ = std::move(text); }
   void set_caps(std::uint32_t mask, std::uint32_t value) { cap_mask_ = (cap_mask_ & ~mask) | (value & mask); }
 
@@ -69,6 +84,7 @@ class PortAgent {
  private:
   void follow();  // link state after cable or PAOS changed
   void link_up();
+  bool ethernet() const { return options_.link == Link::kEthernet; }
   void state(PortState s);
 
   Hca& hca_;
@@ -76,6 +92,9 @@ class PortAgent {
   bool running_ = false;
   bool cable_ = true;
   bool admin_up_ = true;
+  std::function<void()> on_admin_;
+  std::uint16_t lid_, sm_lid_;  // IB: what the built-in subnet manager gives
+  std::vector<Peer> peers_;
   std::uint32_t cap_mask_ = kDefaultCaps;
   std::uint16_t mtu_;  // bytes
   std::uint8_t subnet_timeout_ = 0;

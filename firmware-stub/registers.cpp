@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // ACCESS_REG: the table of access registers. Data are read and written in place: the answer's data start as a
 // copy of the request's (local_port and other selectors), the handler fills in the rest.
+#include "firmware-stub/registers.h"
+
 #include <algorithm>
 #include <cstring>
 
@@ -14,13 +16,20 @@ namespace {
 enum : std::uint16_t { kWrite = 0, kRead = 1 };  // op_mod
 
 enum : std::uint16_t {  // mlx5 driver.h, MLX5_REG_*
+  kPmlp = 0x5002,
   kPmtu = 0x5003,
   kPtys = 0x5004,
   kPaos = 0x5006,
+  kPfcc = 0x5007,
   kPpcnt = 0x5008,
   kPvlc = 0x500f,
+  kPcam = 0x507f,
   kNodeDesc = 0x6001,
   kHostEndianness = 0x7004,
+  kMcia = 0x9014,
+  kMcqs = 0x9060,
+  kMcqi = 0x9061,
+  kMcam = 0x907f,
 };
 
 constexpr std::size_t kNodeDescBytes = 64;
@@ -28,19 +37,6 @@ constexpr std::uint32_t kProtoIb = 1;                  // ptys_reg.proto_mask
 constexpr std::uint32_t kAdminUp = 1, kAdminDown = 2;  // paos_reg
 constexpr std::uint32_t kOneVl = 1;                    // pvlc_reg: VL0 only
 constexpr std::uint32_t kGroupIb = 0x20;               // ppcnt_reg.grp
-
-struct Access {
-  Firmware& fw;
-  std::uint8_t* data;  // of the answer
-};
-
-struct Register {
-  std::uint16_t id;
-  std::size_t bytes;
-  bool has_port;  // local_port in dword 0 must be ours
-  Syndrome (*read)(Access&);
-  Syndrome (*write)(Access&);
-};
 
 Syndrome read_pmtu(Access& a) {
   using r = prm::pmtu_reg;
@@ -103,8 +99,12 @@ Syndrome read_ppcnt(Access& a) {
       saturate<ib::port_xmit_discards>(a.data, c.tx_discards);
       break;
     }
-    default:
-      return Syndrome::kRegisterValue;
+    default: {
+      const bool ethernet = a.fw.options().link == Link::kEthernet;
+      const Syndrome s = ethernet ? read_ppcnt_eth(a) : Syndrome::kRegisterValue;
+      if (s != Syndrome::kOk) return s;
+      break;
+    }
   }
   if (prm::get<prm::ppcnt_reg::clr>(a.data) != 0) a.fw.hca().port().clear_counters();
   return Syndrome::kOk;
@@ -127,6 +127,7 @@ Syndrome read_node_desc(Access& a) {
 Syndrome write_node_desc(Access& a) {
   const char* text = reinterpret_cast<const char*>(a.data);
   a.fw.port().set_node_description({text, strnlen(text, kNodeDescBytes)});
+  a.fw.traps().description_changed();
   return Syndrome::kOk;
 }
 
@@ -139,15 +140,48 @@ Syndrome read_host_endianness(Access& a) {
   return Syndrome::kOk;
 }
 
+Syndrome read_pcam(Access& a);  // tells of this table
+
 constexpr Register kRegisters[] = {
-    {kPmtu, prm::pmtu_reg::bytes, true, read_pmtu, write_pmtu},
-    {kPtys, prm::ptys_reg::bytes, true, read_ptys, nullptr},
-    {kPaos, prm::paos_reg::bytes, true, read_paos, write_paos},
-    {kPpcnt, prm::ppcnt_reg::bytes, true, read_ppcnt, nullptr},
-    {kPvlc, prm::pvlc_reg::bytes, true, read_pvlc, nullptr},
-    {kNodeDesc, kNodeDescBytes, false, read_node_desc, write_node_desc},
-    {kHostEndianness, 16, false, read_host_endianness, write_host_endianness},
+    {kPmlp, prm::pmlp_reg::bytes, true, kOnEthernet, read_pmlp, nullptr},
+    {kPmtu, prm::pmtu_reg::bytes, true, kOnIb, read_pmtu, write_pmtu},
+    {kPmtu, prm::pmtu_reg::bytes, true, kOnEthernet, read_pmtu_eth, write_pmtu_eth},
+    {kPtys, prm::ptys_reg::bytes, true, kOnIb, read_ptys, nullptr},
+    {kPtys, prm::ptys_reg::bytes, true, kOnEthernet, read_ptys_eth, write_ptys_eth},
+    {kPaos, prm::paos_reg::bytes, true, kOnBoth, read_paos, write_paos},
+    {kPfcc, prm::pfcc_reg::bytes, true, kOnEthernet, read_pfcc, write_pfcc},
+    {kPpcnt, prm::ppcnt_reg::bytes, true, kOnBoth, read_ppcnt, nullptr},
+    {kPvlc, prm::pvlc_reg::bytes, true, kOnIb, read_pvlc, nullptr},
+    {kPcam, prm::pcam_reg::bytes, false, kOnEthernet, read_pcam, nullptr},
+    {kNodeDesc, kNodeDescBytes, false, kOnBoth, read_node_desc, write_node_desc},
+    {kHostEndianness, 16, false, kOnBoth, read_host_endianness, write_host_endianness},
+    {kMcia, prm::mcia_reg::bytes, false, kOnEthernet, read_mcia, nullptr},
+    {kMcqs, prm::mcqs_reg::bytes, false, kOnEthernet, read_mcqs, nullptr},
+    {kMcqi, prm::mcqi_reg::bytes, false, kOnEthernet, read_mcqi, nullptr},
+    {kMcam, prm::mcam_reg::bytes, false, kOnEthernet, read_mcam, nullptr},
 };
+
+// Bit n of the mask, counted from its end: register 0x5000 + n is there.
+Syndrome read_pcam(Access& a) {
+  using r = prm::pcam_reg;
+  using regs = r::port_access_reg_cap_mask::regs_5000_to_507f;
+  constexpr std::size_t first_bit = regs::port_access_reg_cap_mask_127_to_96::bit_off;
+  constexpr std::uint16_t first = 0x5000, last = 0x507f;
+  static_assert(first_bit + (last - kPpcnt) == regs::ppcnt::bit_off);
+  if (prm::get<r::feature_group>(a.data) != 0 || prm::get<r::access_reg_group>(a.data) != 0)
+    return Syndrome::kRegisterValue;
+  constexpr std::size_t selectors = r::access_reg_group::bit_off / 8 + 1;
+  std::memset(a.data + selectors, 0, r::bytes - selectors);
+  for (const Register& reg : kRegisters) {
+    if ((reg.links & kOnEthernet) == 0 || reg.id < first || reg.id > last) continue;
+    const std::size_t bit = first_bit + (last - reg.id);
+    a.data[bit / 8] = static_cast<std::uint8_t>(a.data[bit / 8] | 0x80u >> bit % 8);
+  }
+  // PPCNT has neither the statistical nor the discard group, PTYS neither the extended modes nor the
+  // connector, PFCC no stall masks.
+  prm::set<r::feature_cap_mask::enhanced_features::rx_icrc_encapsulated_counter>(a.data, 1);
+  return Syndrome::kOk;
+}
 
 }  // namespace
 
@@ -155,8 +189,10 @@ Syndrome access_register(Firmware& fw, Command& cmd) {
   using in = prm::access_register_in;
   using out = prm::access_register_out;
   const std::uint32_t id = cmd.get<in::register_id>();
-  const Register* reg = std::find_if(std::begin(kRegisters), std::end(kRegisters),
-                                     [id](const Register& r) { return r.id == id; });
+  const RegisterLinks link = fw.options().link == Link::kEthernet ? kOnEthernet : kOnIb;
+  const Register* reg =
+      std::find_if(std::begin(kRegisters), std::end(kRegisters),
+                   [id, link](const Register& r) { return r.id == id && (r.links & link) != 0; });
   if (reg == std::end(kRegisters)) return Syndrome::kRegister;
   if (cmd.op_mod != kWrite && cmd.op_mod != kRead) return Syndrome::kOpMod;
   constexpr std::size_t in_at = in::register_data::bit_off / 8, out_at = out::register_data::bit_off / 8;
@@ -164,7 +200,7 @@ Syndrome access_register(Firmware& fw, Command& cmd) {
   if (cmd.out_len < out_at + reg->bytes) return Syndrome::kOutputShort;
   const auto handler = cmd.op_mod == kRead ? reg->read : reg->write;
   if (handler == nullptr) return Syndrome::kRegisterRead;
-  Access access{fw, cmd.out.data() + out_at};
+  Access access{fw, cmd.out.data() + out_at, cmd.out_len - out_at};
   std::memcpy(access.data, cmd.in.data() + in_at, reg->bytes);
   if (reg->has_port && prm::get<prm::pmtu_reg::local_port>(access.data) != 1) return Syndrome::kPortNumber;
   return handler(access);

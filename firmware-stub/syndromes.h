@@ -27,7 +27,33 @@
   X(NoPages, 0x5a010c, kNoRes, "out of host pages for contexts")                           \
   X(Function, 0x5a010d, kBadParam, "no such function or vport")                            \
   X(PortNumber, 0x5a010e, kBadParam, "no such port")                                       \
-  X(Umem, 0x5a010f, kBadParam, "umem objects are not offered")                             \
+  X(Umem, 0x5a010f, kBadParam, "a UMEM where that queue takes none")                       \
+  X(NotForUsers, 0x5a0110, kBadOp, "not a command for user contexts")                      \
+  X(NotOwner, 0x5a0111, kBadRes, "an object of another user context")                      \
+  X(UctxLimit, 0x5a0112, kLim, "no more user contexts")                                    \
+  X(UctxCap, 0x5a0113, kBadParam, "the user context lacks the right")                      \
+  X(UctxBusy, 0x5a0114, kBadResState, "user context has objects")                          \
+  X(UmemLimit, 0x5a0115, kLim, "no more UMEMs")                                            \
+  X(UmemNumber, 0x5a0116, kBadRes, "no such UMEM")                                         \
+  X(UmemBusy, 0x5a0117, kBadResState, "UMEM in use by a queue")                            \
+  X(UmemPages, 0x5a0118, kBadParam, "UMEM's page list or page size wrong")                 \
+  X(UmemOffset, 0x5a0119, kBadParam, "offset in the UMEM not aligned")                     \
+  X(UmemRange, 0x5a011a, kBadParam, "not wholly inside of the UMEM")                       \
+  X(UmemWrite, 0x5a011b, kBadParam, "UMEM is read-only to the device")                     \
+  X(UmemFeature, 0x5a011c, kBadParam, "UMEM feature not offered")                          \
+  X(GeneralType, 0x5a011d, kBadParam, "no such type of general object")                    \
+  X(GeneralFeature, 0x5a011e, kBadParam, "ranges, aliases not offered")                    \
+  X(GeneralNumber, 0x5a011f, kBadRes, "no such general object")                            \
+  X(GeneralBusy, 0x5a0120, kBadResState, "general object in use")                          \
+  X(SchedHierarchy, 0x5a0121, kBadParam, "scheduling hierarchy not offered")               \
+  X(SchedType, 0x5a0122, kBadParam, "scheduling element's type not offered")               \
+  X(SchedParent, 0x5a0123, kBadParam, "no such parent, or tree too deep")                  \
+  X(SchedShare, 0x5a0124, kBadParam, "share beyond max_tsar_bw_share")                     \
+  X(SchedNumber, 0x5a0125, kBadRes, "no such scheduling element")                          \
+  X(SchedBusy, 0x5a0126, kBadResState, "scheduling element in use")                        \
+  X(SchedLimit, 0x5a0127, kLim, "no more scheduling elements")                             \
+  X(PaceIndex, 0x5a0128, kIx, "no such rate limiter")                                      \
+  X(PaceRate, 0x5a0129, kBadParam, "rate beyond packet_pacing_max_rate")                   \
   /* life cycle, capabilities, pages */                                                    \
   X(Issi, 0x5a0201, kBadParam, "ISSI not supported")                                       \
   X(CapGroup, 0x5a0202, kBadParam, "no such capability group")                             \
@@ -85,7 +111,23 @@
   X(MkeyPageSize, 0x5a0607, kBadParam, "mkey page size not supported")                     \
   X(MkeyRange, 0x5a0608, kBadParam, "translation list does not cover the length")          \
   X(MkeyFeature, 0x5a0609, kBadParam, "mkey feature not offered")                          \
+  X(FaultType, 0x5a06e1, kBadParam, "no such type of page fault")                          \
+  X(FaultQueue, 0x5a06e2, kBadRes, "no such queue waits for a page")                       \
+  X(FaultNone, 0x5a06e3, kBadResState, "the queue waits for no page")                      \
   X(MkeyWrap, 0x5a060a, kBadParam, "start address plus length wraps")                      \
+  X(MkeyMemic, 0x5a060b, kBadParam, "mkey beyond its device memory")                       \
+  /* device memory */                                                                      \
+  X(MemicSize, 0x5a0681, kBadParam, "device memory size not supported")                    \
+  X(MemicAlign, 0x5a0682, kBadParam, "device memory alignment not supported")              \
+  X(MemicRange, 0x5a0683, kNoRes, "no such device memory free in the range")               \
+  X(MemicAddress, 0x5a0684, kBadRes, "no such device memory")                              \
+  X(MemicBusy, 0x5a0685, kBadResState, "device memory in use by an mkey")                  \
+  X(MemicOp, 0x5a0686, kBadParam, "no such operation on device memory, or not its state")  \
+  /* protection signature variables */                                                     \
+  X(PsvCount, 0x5a06c1, kBadParam, "one to four PSVs by one command")                      \
+  X(PsvPd, 0x5a06c2, kBadRes, "PSV's PD does not exist")                                   \
+  X(PsvLimit, 0x5a06c3, kLim, "no more PSVs")                                              \
+  X(PsvNumber, 0x5a06c4, kBadRes, "no such PSV")                                           \
   /* shared receive queues */                                                              \
   X(SrqLimit, 0x5a0701, kLim, "no more SRQs")                                              \
   X(SrqNumber, 0x5a0702, kBadRes, "no such SRQ")                                           \
@@ -101,6 +143,7 @@
   X(SrqArm, 0x5a070c, kBadParam, "SRQ limit beyond its size")                              \
   X(SrqFeature, 0x5a070d, kBadParam, "SRQ feature not offered")                            \
   X(SrqState, 0x5a070e, kBadResState, "SRQ is not in the state named")                     \
+  X(SrqTags, 0x5a070f, kBadParam, "size of the matching list not supported")               \
   /* queue pairs */                                                                        \
   X(QpLimit, 0x5a0801, kLim, "no more QPs")                                                \
   X(QpNumber, 0x5a0802, kBadRes, "no such QP")                                             \
@@ -126,6 +169,8 @@
   X(QpCounter, 0x5a0816, kBadRes, "QP's Q counter does not exist")                         \
   X(QpMsgSize, 0x5a0817, kBadParam, "log_msg_max beyond the capability")                   \
   X(QpModelRefused, 0x5a0818, kIntErr, "the QP table refused the number")                  \
+  X(QpXrcd, 0x5a0819, kBadRes, "QP's XRC domain does not exist")                           \
+  X(DctNotDrained, 0x5a081a, kBadResState, "DC target has not been drained")               \
   /* multicast, vport, MAD */                                                              \
   X(McgGid, 0x5a0901, kBadParam, "not a multicast GID")                                    \
   X(McgFull, 0x5a0902, kLim, "multicast group or table full")                              \
@@ -135,6 +180,85 @@
   X(PkeyIndex, 0x5a0906, kIx, "P_Key index out of range")                                  \
   X(VportField, 0x5a0907, kBadParam, "vport field cannot be modified")                     \
   X(MadFormat, 0x5a0908, kBadPkt, "not a MAD that the firmware answers")                   \
+  /* congestion control */                                                                 \
+  X(CongProtocol, 0x5a0e01, kBadParam, "no such congestion control protocol")              \
+  X(CongPriority, 0x5a0e02, kBadParam, "no such priority")                                 \
+  X(CongParameter, 0x5a0e03, kBadParam, "parameter out of range or not selectable")        \
+  X(RoceIndex, 0x5a0909, kIx, "RoCE address index out of range")                           \
+  X(RoceAddress, 0x5a090a, kBadParam, "RoCE address of a type not supported")              \
+  X(VportList, 0x5a090b, kBadParam, "vport address list of that type or size not offered") \
+  /* queues of the Ethernet link */                                                        \
+  X(TisLimit, 0x5a0a01, kLim, "no more TISes")                                             \
+  X(TisNumber, 0x5a0a02, kBadRes, "no such TIS")                                           \
+  X(TisBusy, 0x5a0a03, kBadResState, "TIS in use by an SQ")                                \
+  X(TirLimit, 0x5a0a04, kLim, "no more TIRs")                                              \
+  X(TirNumber, 0x5a0a05, kBadRes, "no such TIR")                                           \
+  X(TirBusy, 0x5a0a06, kBadResState, "TIR in use by a flow entry")                         \
+  X(TirHash, 0x5a0a07, kBadParam, "TIR's hash function or fields not supported")           \
+  X(TirFeature, 0x5a0a08, kBadParam, "TIS or TIR feature not offered")                     \
+  X(RqtLimit, 0x5a0a09, kLim, "no more RQTs")                                              \
+  X(RqtNumber, 0x5a0a0a, kBadRes, "no such RQT")                                           \
+  X(RqtBusy, 0x5a0a0b, kBadResState, "RQT in use by a TIR")                                \
+  X(RqtSize, 0x5a0a0c, kBadParam, "RQT size not a power of two or too large")              \
+  X(RqtList, 0x5a0a0d, kBadInpLen, "RQT's list shorter than its size says")                \
+  X(RqLimit, 0x5a0a0e, kLim, "no more RQs")                                                \
+  X(RqNumber, 0x5a0a0f, kBadRes, "no such RQ")                                             \
+  X(RqBusy, 0x5a0a10, kBadResState, "RQ in use by a TIR or RQT")                           \
+  X(RqState, 0x5a0a11, kBadResState, "RQ not in the state named, or no such transition")   \
+  X(SqNumber, 0x5a0a12, kBadRes, "no such SQ")                                             \
+  X(SqState, 0x5a0a13, kBadResState, "SQ not in the state named, or no such transition")   \
+  X(SqTis, 0x5a0a14, kBadParam, "SQ's list of TISes too long")                             \
+  X(WqType, 0x5a0a15, kBadParam, "work queue type not supported")                          \
+  X(WqSize, 0x5a0a16, kLim, "work queue larger than log_max_wq_sz")                        \
+  X(WqStride, 0x5a0a17, kBadParam, "work queue stride not supported")                      \
+  X(WqPages, 0x5a0a18, kBadParam, "work queue's page list too short")                      \
+  X(WqDbr, 0x5a0a19, kBadParam, "work queue's doorbell record not aligned")                \
+  X(WqFeature, 0x5a0a1a, kBadParam, "work queue feature not offered")                      \
+  X(ModifyMask, 0x5a0a1b, kBadParam, "field cannot be modified")                           \
+  X(TdBusy, 0x5a0a1c, kBadResState, "transport domain in use")                             \
+  /* flow steering */                                                                      \
+  X(FlowTableLimit, 0x5a0b01, kLim, "no more flow tables")                                 \
+  X(FlowTableNumber, 0x5a0b02, kBadRes, "no such flow table")                              \
+  X(FlowTableBusy, 0x5a0b03, kBadResState, "flow table in use or not empty")               \
+  X(FlowTableType, 0x5a0b04, kBadParam, "flow table type not offered")                     \
+  X(FlowTableSize, 0x5a0b05, kLim, "flow table larger than log_max_ft_size")               \
+  X(FlowLevel, 0x5a0b06, kBadParam, "flow table level not above the one it follows")       \
+  X(FlowMiss, 0x5a0b07, kBadParam, "miss action not supported")                            \
+  X(FlowGroupLimit, 0x5a0b08, kLim, "no more flow groups")                                 \
+  X(FlowGroupNumber, 0x5a0b09, kBadRes, "no such flow group")                              \
+  X(FlowGroupBusy, 0x5a0b0a, kBadResState, "flow group has entries")                       \
+  X(FlowGroupRange, 0x5a0b0b, kBadParam, "flow group's range wrong, or another's")         \
+  X(FlowCriteria, 0x5a0b0c, kBadParam, "match criteria not supported")                     \
+  X(FlowLimit, 0x5a0b0d, kLim, "no more flow entries")                                     \
+  X(FlowIndex, 0x5a0b0e, kIx, "flow index outside of its group, or without an entry")      \
+  X(FlowIndexUsed, 0x5a0b0f, kBadResState, "flow index has an entry already")              \
+  X(FlowAction, 0x5a0b10, kBadParam, "flow action not supported")                          \
+  X(FlowDestination, 0x5a0b11, kBadParam, "flow destination not supported")                \
+  X(FlowList, 0x5a0b12, kBadInpLen, "flow entry's list shorter than its size says")        \
+  X(FlowCounterLimit, 0x5a0b13, kLim, "no more flow counters")                             \
+  X(FlowCounterNumber, 0x5a0b14, kBadRes, "no such flow counter")                          \
+  X(FlowCounterBusy, 0x5a0b15, kBadResState, "flow counter in use")                        \
+  X(FlowCounterBulk, 0x5a0b16, kBadParam, "number of flow counters not supported")         \
+  X(FlowFeature, 0x5a0b17, kBadParam, "flow steering feature not offered")                 \
+  X(ModifyHeaderLimit, 0x5a0b18, kLim, "no more modify header contexts")                   \
+  X(ModifyHeaderNumber, 0x5a0b19, kBadRes, "no such modify header context")                \
+  X(ModifyHeaderBusy, 0x5a0b1a, kBadResState, "modify header context in use")              \
+  X(ModifyHeaderAction, 0x5a0b1b, kBadParam, "header field or modification not supported") \
+  X(ModifyHeaderList, 0x5a0b1c, kBadInpLen, "list of modifications shorter than it says")  \
+  X(ReformatLimit, 0x5a0b1d, kLim, "no more packet reformat contexts")                     \
+  X(ReformatNumber, 0x5a0b1e, kBadRes, "no such packet reformat context")                  \
+  X(ReformatBusy, 0x5a0b1f, kBadResState, "packet reformat context in use")                \
+  X(ReformatType, 0x5a0b20, kBadParam, "packet reformat not supported")                    \
+  X(ReformatData, 0x5a0b21, kBadParam, "packet reformat data of a size not supported")     \
+  X(ReformatList, 0x5a0b22, kBadInpLen, "packet reformat data shorter than it says")       \
+  /* steering by software */                                                               \
+  X(SwIcmLimit, 0x5a0d01, kLim, "no more SW ICM objects")                                  \
+  X(SwIcmNumber, 0x5a0d02, kBadRes, "no such SW ICM object")                               \
+  X(SwIcmRange, 0x5a0d03, kBadParam, "SW ICM outside of its area, not aligned, or taken")  \
+  X(FlowSamplerLimit, 0x5a0d04, kLim, "no more flow samplers")                             \
+  X(FlowSamplerNumber, 0x5a0d05, kBadRes, "no such flow sampler")                          \
+  X(FlowSamplerBusy, 0x5a0d06, kBadResState, "flow sampler in use")                        \
+  X(FlowSamplerRatio, 0x5a0d07, kBadParam, "flow sampler's ratio is zero")                 \
   /* inside the firmware: the command waits until the driver gives pages */                \
   X(WaitPages, 0x5a0f01, kNoRes, "waits for host pages")
 

@@ -23,6 +23,28 @@ Syndrome check_target(const Command& cmd) {
   return cmd.get<typename In::port_num>() <= 1 ? Syndrome::kOk : Syndrome::kPortNumber;
 }
 
+template <class F>
+void put_count(Command& cmd, const VportTraffic::Count& c) {
+  cmd.put<typename F::packets>(c.packets);
+  cmd.put<typename F::octets>(c.octets);
+}
+
+// "ib" are RoCE packets, "eth" all other frames.
+void put_vport_traffic(Command& cmd, const VportTraffic& v) {
+  using out = prm::query_vport_counter_out;
+  using t = VportTraffic;
+  put_count<out::received_ib_unicast>(cmd, v.rx_rdma[t::kUnicast]);
+  put_count<out::transmitted_ib_unicast>(cmd, v.tx_rdma[t::kUnicast]);
+  put_count<out::received_ib_multicast>(cmd, v.rx_rdma[t::kMulticast]);
+  put_count<out::transmitted_ib_multicast>(cmd, v.tx_rdma[t::kMulticast]);
+  put_count<out::received_eth_broadcast>(cmd, v.rx_eth[t::kBroadcast]);
+  put_count<out::transmitted_eth_broadcast>(cmd, v.tx_eth[t::kBroadcast]);
+  put_count<out::received_eth_unicast>(cmd, v.rx_eth[t::kUnicast]);
+  put_count<out::transmitted_eth_unicast>(cmd, v.tx_eth[t::kUnicast]);
+  put_count<out::received_eth_multicast>(cmd, v.rx_eth[t::kMulticast]);
+  put_count<out::transmitted_eth_multicast>(cmd, v.tx_eth[t::kMulticast]);
+}
+
 }  // namespace
 
 Syndrome query_hca_vport_context(Firmware& fw, Command& cmd) {
@@ -32,8 +54,7 @@ Syndrome query_hca_vport_context(Firmware& fw, Command& cmd) {
   const Port& port = fw.hca().port();
   const PortAgent& agent = fw.port();
   const auto state = static_cast<std::uint32_t>(port.state());
-  // A subnet manager in the guest needs QP0.
-  cmd.put<c::has_smi>(agent.built_in_sm() ? 0 : 1);
+  cmd.put<c::has_smi>(1);
   cmd.put<c::port_physical_state>(port.state() == PortState::kDown ? kPhysPolling : kPhysLinkUp);
   cmd.put<c::port_state>(state);
   cmd.put<c::vport_state>(state);
@@ -60,7 +81,9 @@ Syndrome modify_hca_vport_context(Firmware& fw, Command& cmd) {
   const std::uint32_t mask = cmd.get<c::cap_mask1_field_select>();
   if ((mask & ~kSettableCaps) != 0 || cmd.get<c::cap_mask2_field_select>() != 0) return Syndrome::kVportField;
   PortAgent& agent = fw.port();
+  const std::uint32_t before = agent.cap_mask();
   agent.set_caps(mask, cmd.get<c::cap_mask1>());
+  if (agent.cap_mask() != before) fw.traps().capabilities_changed();
   return Syndrome::kOk;
 }
 
@@ -105,12 +128,16 @@ Syndrome query_vport_counter(Firmware& fw, Command& cmd) {
   const PortCounters& c = fw.hca().port().counters();
   cmd.put<out::received_errors::packets>(c.rx_errors);
   cmd.put<out::transmit_errors::packets>(c.tx_discards);
-  cmd.put<out::received_ib_unicast::packets>(c.rx_packets - c.rx_multicast);
-  cmd.put<out::received_ib_unicast::octets>(c.rx_bytes);
-  cmd.put<out::transmitted_ib_unicast::packets>(c.tx_packets - c.tx_multicast);
-  cmd.put<out::transmitted_ib_unicast::octets>(c.tx_bytes);
-  cmd.put<out::received_ib_multicast::packets>(c.rx_multicast);
-  cmd.put<out::transmitted_ib_multicast::packets>(c.tx_multicast);
+  if (fw.options().link == Link::kEthernet) {
+    put_vport_traffic(cmd, c.vport);
+  } else {
+    cmd.put<out::received_ib_unicast::packets>(c.rx_packets - c.rx_multicast);
+    cmd.put<out::received_ib_unicast::octets>(c.rx_bytes);
+    cmd.put<out::transmitted_ib_unicast::packets>(c.tx_packets - c.tx_multicast);
+    cmd.put<out::transmitted_ib_unicast::octets>(c.tx_bytes);
+    cmd.put<out::received_ib_multicast::packets>(c.rx_multicast);
+    cmd.put<out::transmitted_ib_multicast::packets>(c.tx_multicast);
+  }
   if (cmd.get<in::clear>() != 0) fw.hca().port().clear_counters();
   return Syndrome::kOk;
 }

@@ -5,16 +5,38 @@
 #include "firmware-stub/firmware.h"
 #include "firmware-stub/handlers.h"
 #include "firmware-stub/objects/ring.h"
+#include "model/prm/umem.h"
 
 namespace hcasim::fw {
 
 namespace {
 
-// cqc.cqe_sz: 0 = 64 bytes, 1 = 128, 2 = 128 with the content in the second half always; 0 bytes: unknown.
+// cqc.cqe_sz: 0 = 64 bytes, 1 = 128, 2 = 128 all of which are written always; 0 bytes: unknown.
+constexpr std::uint32_t kCqe128Padded = 2;
+constexpr std::uint32_t kLayoutBasic = 0;  // cqc.cqe_compression_layout
 unsigned cqe_bytes(unsigned code) { return code == 0 ? 64 : code == 1 || code == 2 ? 128 : 0; }
 
+bool compression_offered(const Caps& caps, const Command& cmd) {
+  using c = prm::create_cq_in::cq_context;
+  using cap = prm::cmd_hca_cap;
+  if (cmd.get<c::cqe_comp_en>() == 0) return true;
+  if (cmd.get<c::cqe_compression_layout>() != kLayoutBasic) return false;
+  switch (static_cast<prm::MiniFormat>(cmd.get<c::mini_cqe_res_format>())) {
+    case prm::MiniFormat::kHash:
+    case prm::MiniFormat::kChecksum:
+      break;
+    case prm::MiniFormat::kChecksumStride:
+      if (caps.get<cap::mini_cqe_resp_stride_index>() == 0) return false;
+      break;
+    default:
+      return false;
+  }
+  return (cmd.get<c::cqe_sz>() == 0 ? caps.get<cap::cqe_compression>()
+                                    : caps.get<cap::cqe_compression_128>()) != 0;
+}
+
 // MODIFY_CQ (mlx5 cq.h): fields with op_mod 0, and those of a resize with op_mod 1.
-enum : std::uint32_t { kPeriod = 1 << 0, kCount = 1 << 1, kOverrun = 1 << 2 };
+enum : std::uint32_t { kPeriod = 1 << 0, kCount = 1 << 1, kOverrun = 1 << 2, kPeriodMode = 1 << 4 };
 enum : std::uint32_t { kLogSize = 1 << 0, kPageOffset = 1 << 1, kPageSize = 1 << 2 };
 constexpr std::uint32_t kCqcArmedSolicited = 6, kCqcArmed = 9, kCqcFired = 0xa;
 constexpr std::uint32_t kCqcOverflow = 9, kCqcWriteFail = 0xa;
@@ -27,21 +49,34 @@ Syndrome create_cq(Firmware& fw, Command& cmd) {
   Objects& o = fw.objects();
   const unsigned log_size = cmd.get<c::log_cq_size>();
   const unsigned cqe_size = cqe_bytes(cmd.get<c::cqe_sz>());
-  if (cmd.get<in::cq_umem_valid>() != 0 || cmd.get<c::dbr_umem_valid>() != 0) return Syndrome::kUmem;
-  if (cmd.get<c::cqe_comp_en>() != 0 || cmd.get<c::cc>() != 0 || cmd.get<c::apu_cq>() != 0)
+  if (cmd.get<c::cc>() != 0 || cmd.get<c::apu_cq>() != 0 || !compression_offered(fw.caps(), cmd))
     return Syndrome::kCqFeature;
   if (cqe_size == 0) return Syndrome::kCqeSize;
+  if (cmd.get<c::cqe_sz>() == kCqe128Padded && fw.caps().get<prm::cmd_hca_cap::cqe_128_always>() == 0)
+    return Syndrome::kCqeSize;
   if (log_size > fw.caps().get<prm::cmd_hca_cap::log_max_cq_sz>()) return Syndrome::kCqSize;
   const std::uint32_t eqn = cmd.get<c::c_eqn_or_apu_element>();
   EqObject* eq = o.eqs.find(eqn);
   if (eq == nullptr) return Syndrome::kCqEq;
   if (o.uars.find(cmd.get<c::uar_page>()) == nullptr) return Syndrome::kUarNumber;
-  const std::uint64_t dbr = cmd.get<c::dbr_addr>();
-  if ((dbr & 7) != 0) return Syndrome::kCqDbr;
+  std::uint64_t dbr = cmd.get<c::dbr_addr>();
   GuestRing ring;
-  if (!read_ring(cmd, in::pas::bit_off / 8, cmd.get<c::log_page_size>(), cmd.get<c::page_offset>(),
-                 std::uint64_t{cqe_size} << log_size, ring))
+  UmemRefs umems;
+  if (cmd.get<c::dbr_umem_valid>() != 0) {
+    umems.doorbell = cmd.get<prm::umem_ref::cqc_dbr_id<c>>();
+    const Syndrome s = umem_doorbell(fw, cmd, umems.doorbell, dbr, 8, dbr);
+    if (s != Syndrome::kOk) return s;
+  }
+  if ((dbr & 7) != 0) return Syndrome::kCqDbr;
+  if (cmd.get<in::cq_umem_valid>() != 0) {
+    umems.buffer = cmd.get<prm::umem_ref::cq_id>();
+    const Syndrome s = umem_ring(fw, cmd, umems.buffer, cmd.get<prm::umem_ref::cq_offset>(),
+                                 std::uint64_t{cqe_size} << log_size, cqe_size, true, ring);
+    if (s != Syndrome::kOk) return s;
+  } else if (!read_ring(cmd, in::pas::bit_off / 8, cmd.get<c::log_page_size>(), cmd.get<c::page_offset>(),
+                        std::uint64_t{cqe_size} << log_size, ring)) {
     return Syndrome::kCqPages;
+  }
   if (o.cqs.full()) return Syndrome::kCqLimit;
   if (!fw.pages().charge(kIcmCq)) return Syndrome::kWaitPages;
 
@@ -59,6 +94,11 @@ Syndrome create_cq(Firmware& fw, Command& cmd) {
   cq->ring = std::move(ring);
   cq->log_size = log_size;
   cq->cqe_size = cqe_size;
+  if (cmd.get<c::cqe_comp_en>() != 0) {
+    cq->block = std::make_unique<CqeBlock>();
+    cq->block->format = static_cast<prm::MiniFormat>(cmd.get<c::mini_cqe_res_format>());
+  }
+  cq->padded = cmd.get<c::cqe_sz>() == kCqe128Padded;
   cq->eqn = eqn;
   cq->dbr_addr = dbr;
   cq->overrun_ignore = cmd.get<c::oi>() != 0;
@@ -66,6 +106,7 @@ Syndrome create_cq(Firmware& fw, Command& cmd) {
   cq->max_count = cmd.get<c::cq_max_count>();
   cmd.put<prm::create_cq_out::cqn>(cqn);
   fw.trace_create(ObjType::kCq, cqn, cmd.uid);
+  hold_umems(fw, ObjType::kCq, cqn, umems);
   return Syndrome::kOk;
 }
 
@@ -88,8 +129,9 @@ Syndrome query_cq(Firmware& fw, Command& cmd) {
   using c = prm::query_cq_out::cq_context;
   const std::uint32_t cqn = cmd.get<prm::query_cq_in::cqn>();
   const CqObject* object = fw.objects().cqs.find(cqn);
-  const Cq* cq = fw.hca().cqs().find(cqn);
+  Cq* cq = fw.hca().cqs().find(cqn);
   if (object == nullptr || cq == nullptr) return Syndrome::kCqNumber;
+  fw.hca().cqs().settle(cmd.now, *cq);
   std::memcpy(prm::ptr<c>(cmd.out.data()), object->cqc.data(), object->cqc.size());
   const bool full = cq->producer - cq->consumer >= 1u << cq->log_size;
   cmd.put<c::status>(!cq->error ? 0 : full ? kCqcOverflow : kCqcWriteFail);
@@ -113,7 +155,9 @@ Syndrome modify_cq(Firmware& fw, Command& cmd) {
   const std::uint32_t mask =
       cmd.get<in::modify_field_select_resize_field_select::modify_field_select::modify_field_select>();
   if (cmd.op_mod == 0) {
-    if ((mask & ~(kPeriod | kCount | kOverrun)) != 0) return Syndrome::kCqModifyMask;
+    if ((mask & ~(kPeriod | kCount | kOverrun | kPeriodMode)) != 0) return Syndrome::kCqModifyMask;
+    // Periods start from the event; cq_period_start_from_cqe is not offered.
+    if ((mask & kPeriodMode) != 0 && cmd.get<c::cq_period_mode>() != 0) return Syndrome::kCqFeature;
     if ((mask & kPeriod) != 0) cq->period_us = cmd.get<c::cq_period>();
     if ((mask & kCount) != 0) cq->max_count = cmd.get<c::cq_max_count>();
     if ((mask & kOverrun) != 0) cq->overrun_ignore = cmd.get<c::oi>() != 0;
@@ -122,16 +166,24 @@ Syndrome modify_cq(Firmware& fw, Command& cmd) {
   if (cmd.op_mod != 1) return Syndrome::kOpMod;
   if ((mask & ~(kLogSize | kPageOffset | kPageSize)) != 0 || (mask & kLogSize) == 0)
     return Syndrome::kCqModifyMask;
-  if (cmd.get<in::cq_umem_valid>() != 0) return Syndrome::kUmem;
   const unsigned log_size = cmd.get<c::log_cq_size>();
   if (log_size > fw.caps().get<prm::cmd_hca_cap::log_max_cq_sz>()) return Syndrome::kCqSize;
   if (cqe_bytes(cmd.get<c::cqe_sz>()) != cq->cqe_size) return Syndrome::kCqeSize;
   const unsigned log_page = (mask & kPageSize) != 0 ? cmd.get<c::log_page_size>() : cq->ring.log_page - 12;
   const unsigned offset = (mask & kPageOffset) != 0 ? cmd.get<c::page_offset>() : 0;
   GuestRing ring;
-  if (!read_ring(cmd, in::pas::bit_off / 8, log_page, offset, std::uint64_t{cq->cqe_size} << log_size, ring))
+  const std::uint64_t bytes = std::uint64_t{cq->cqe_size} << log_size;
+  std::uint32_t umem = 0;
+  if (cmd.get<in::cq_umem_valid>() != 0) {
+    umem = cmd.get<prm::umem_ref::cq_id>();
+    const Syndrome s =
+        umem_ring(fw, cmd, umem, cmd.get<prm::umem_ref::cq_offset>(), bytes, cq->cqe_size, true, ring);
+    if (s != Syndrome::kOk) return s;
+  } else if (!read_ring(cmd, in::pas::bit_off / 8, log_page, offset, bytes, ring)) {
     return Syndrome::kCqPages;
+  }
   if (!fw.hca().cqs().resize(cmd.now, *cq, std::move(ring), log_size)) return Syndrome::kCqResize;
+  fw.objects().umem_users.hold(fw.objects(), ObjType::kCq, cqn, UmemUsers::kBuffer, umem);
   prm::set<prm::cqc::log_cq_size>(object->cqc.data(), log_size);
   prm::set<prm::cqc::log_page_size>(object->cqc.data(), log_page);
   prm::set<prm::cqc::page_offset>(object->cqc.data(), offset);

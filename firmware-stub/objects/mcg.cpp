@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Multicast groups (IBTA 10.5): ATTACH_TO_MCG, DETACH_FROM_MCG.
+#include <algorithm>
+
 #include "firmware-stub/firmware.h"
 #include "firmware-stub/handlers.h"
 
@@ -13,6 +15,13 @@ Gid gid_of(const Command& cmd) {
     gid[i] = static_cast<std::uint8_t>(prm::get<typename In::multicast_gid>(cmd.in.data(), i));
   return gid;
 }
+
+// IPv6 and IB groups, and on RoCE IPv4 groups in their mapped form.
+bool is_group(const Gid& gid) {
+  constexpr Gid kMapped{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+  if (gid[0] == 0xff) return true;
+  return std::equal(kMapped.begin(), kMapped.begin() + 12, gid.begin()) && gid[12] >> 4 == 0xe;
+}
 }  // namespace
 
 Syndrome attach_to_mcg(Firmware& fw, Command& cmd) {
@@ -23,7 +32,7 @@ Syndrome attach_to_mcg(Firmware& fw, Command& cmd) {
   if (object == nullptr || qp == nullptr) return Syndrome::kQpNumber;
   if (qp->type != QpType::kUd) return Syndrome::kMcgQpType;
   const Gid gid = gid_of<in>(cmd);
-  if (gid[0] != 0xff) return Syndrome::kMcgGid;
+  if (!is_group(gid)) return Syndrome::kMcgGid;
   const std::size_t before = fw.hca().steering().memberships(qpn);
   if (!fw.hca().steering().attach(gid, qpn)) return Syndrome::kMcgFull;
   // Attaching twice changes nothing.

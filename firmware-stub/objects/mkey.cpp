@@ -5,6 +5,8 @@
 
 #include "firmware-stub/firmware.h"
 #include "firmware-stub/handlers.h"
+#include "model/prm/umem.h"
+#include "model/tpt/mkey.h"
 
 namespace hcasim::fw {
 
@@ -27,6 +29,28 @@ std::uint64_t mtt_entries(std::uint64_t start, std::uint64_t len, unsigned shift
   return whole + ((rest + page - 1) >> shift);
 }
 
+// The list of an mkey over a UMEM: its first byte is the UMEM's at mkey_umem_offset. Pages as large as both
+// addresses allow; `shift`: bytes, log2.
+Syndrome read_umem(Firmware& fw, const Command& cmd, std::uint64_t start, std::uint64_t len, bool writes,
+                   std::vector<std::uint64_t>& xlt, unsigned& shift) {
+  const std::uint64_t offset = cmd.get<prm::umem_ref::mkey_offset>();
+  GuestRing part;
+  const Syndrome s = umem_ring(fw, cmd, cmd.get<prm::umem_ref::mkey_id>(), offset, len, 1, writes, part);
+  if (s != Syndrome::kOk) return s;
+  shift = std::min(part.log_page, kMaxPageShift);
+  while (shift > kMinPageShift && ((part.start ^ start) & ((std::uint64_t{1} << shift) - 1)) != 0) --shift;
+  const std::uint64_t page = std::uint64_t{1} << shift;
+  if (((part.start ^ start) & (page - 1)) != 0) return Syndrome::kUmemOffset;
+  const std::uint64_t n = mtt_entries(start, len, shift), first = part.start & ~(page - 1);
+  if (n > kMaxXltWords) return Syndrome::kMkeyListSize;
+  xlt.resize(n);
+  for (std::uint64_t i = 0; i < n; ++i) {
+    const std::uint64_t at = first + (i << shift);
+    xlt[i] = part.pages[at >> part.log_page] + (at & (part.page_size() - 1));
+  }
+  return Syndrome::kOk;
+}
+
 }  // namespace
 
 Syndrome create_mkey(Firmware& fw, Command& cmd) {
@@ -34,11 +58,15 @@ Syndrome create_mkey(Firmware& fw, Command& cmd) {
   using c = in::memory_key_mkey_entry;
   Objects& o = fw.objects();
   const std::uint8_t* mkc = prm::ptr<c>(cmd.in.data());
-  if (cmd.get<in::mkey_umem_valid>() != 0) return Syndrome::kUmem;
   const unsigned mode = mode_of(mkc);
-  if (mode > static_cast<unsigned>(AccessMode::kKsm)) return Syndrome::kMkeyMode;
-  if (cmd.get<c::bsf_en>() != 0 || cmd.get<c::bsf_octword_size>() != 0 ||
-      cmd.get<c::ma_translation_mode>() != 0)
+  const bool in_memic = mode == static_cast<unsigned>(AccessMode::kMemic);
+  const bool in_sw_icm = mode == static_cast<unsigned>(AccessMode::kSwIcm);
+  const bool device = in_memic || in_sw_icm;
+  if (mode > static_cast<unsigned>(AccessMode::kKsm) && !device) return Syndrome::kMkeyMode;
+  // Signatures: of what a UMR brings later, and of lists of pieces alone.
+  const std::uint32_t bsf = cmd.get<c::bsf_octword_size>();
+  if (cmd.get<c::ma_translation_mode>() != 0 || (bsf != 0) != (cmd.get<c::bsf_en>() != 0) ||
+      (bsf != 0 && (bsf != kBsfOctowords || mode != static_cast<unsigned>(AccessMode::kKlm))))
     return Syndrome::kMkeyFeature;
   PlainObject* pd = o.pds.find(cmd.get<c::pd>());
   if (pd == nullptr) return Syndrome::kMkeyPd;
@@ -46,14 +74,37 @@ Syndrome create_mkey(Firmware& fw, Command& cmd) {
   const bool is_free = cmd.get<c::free>() != 0;
   const bool length64 = cmd.get<c::length64>() != 0;
   const std::uint64_t start = cmd.get<c::start_addr>(), len = cmd.get<c::len>();
-  const unsigned shift = cmd.get<c::log_page_size>();
-  const std::uint64_t size_words = std::uint64_t{2} * cmd.get<c::translations_octword_size>();
-  const std::uint64_t given_words = std::uint64_t{2} * cmd.get<in::translations_octword_actual_size>();
+  unsigned shift = cmd.get<c::log_page_size>();
+  std::uint64_t size_words = std::uint64_t{2} * cmd.get<c::translations_octword_size>();
+  std::uint64_t given_words = std::uint64_t{2} * cmd.get<in::translations_octword_actual_size>();
   constexpr std::size_t list = in::klm_pas_mtt::bit_off / 8;
-  if (given_words > (cmd.in_len - list) / 8 || given_words > size_words) return Syndrome::kMkeyList;
-  const bool listed = mode != static_cast<unsigned>(AccessMode::kPa);
+  const bool listed = mode != static_cast<unsigned>(AccessMode::kPa) && !device;
   const bool mtt = mode == static_cast<unsigned>(AccessMode::kMtt);
+  // An entry for user contexts has no list of its own, and never all of memory; an empty one has none at all.
+  if (!listed && !device && cmd.uid != 0 && cmd.uid != kSharedUid) return Syndrome::kMkeyMode;
+  const bool umem = mtt && cmd.get<in::mkey_umem_valid>() != 0 &&
+                    !(cmd.get<prm::umem_ref::mkey_id>() == 0 && (is_free || len == 0));
+  if (cmd.get<in::mkey_umem_valid>() != 0 && !mtt) return Syndrome::kUmem;
+  if (!umem && (given_words > (cmd.in_len - list) / 8 || given_words > size_words))
+    return Syndrome::kMkeyList;
   if (!listed && size_words != 0) return Syndrome::kMkeyList;
+  Memic::Area* memic = in_memic ? fw.hca().memic().holding(start, len) : nullptr;
+  if (in_memic && (memic == nullptr || length64)) return Syndrome::kMkeyMemic;
+  if (in_sw_icm && (length64 || !fw.hca().sw_steering().icm().allocated(start, len)))
+    return Syndrome::kMkeyRange;
+  std::vector<std::uint64_t> xlt;  // may throw: before anything is charged
+  if (umem) {
+    if (length64) return Syndrome::kUmemRange;
+    if (len != 0 && start + (len - 1) < start) return Syndrome::kMkeyWrap;
+    const bool writes = cmd.get<c::lw>() != 0 || cmd.get<c::rw>() != 0 || cmd.get<c::a>() != 0;
+    const Syndrome s = read_umem(fw, cmd, start, len, writes, xlt, shift);
+    if (s != Syndrome::kOk) return s;
+    given_words = xlt.size();
+    size_words = std::max(size_words, given_words);
+  } else {
+    xlt.resize(given_words);
+    for (std::uint64_t i = 0; i < given_words; ++i) xlt[i] = prm::load64(cmd.in.data() + list + 8 * i);
+  }
   if (!is_free) {
     if (!length64 && len != 0 && start + (len - 1) < start) return Syndrome::kMkeyWrap;
     if (mtt && (shift < kMinPageShift || shift > kMaxPageShift)) return Syndrome::kMkeyPageSize;
@@ -63,10 +114,8 @@ Syndrome create_mkey(Firmware& fw, Command& cmd) {
   if (o.mkeys.full()) return Syndrome::kMkeyLimit;
   // An empty list costs pages only when it is filled; UMR does that without the firmware: not counted.
   const std::uint64_t icm = kIcmMkey + given_words * kIcmMtt;
-  std::vector<std::uint64_t> xlt(given_words);  // may throw: before anything is charged
   if (!fw.pages().charge(icm)) return Syndrome::kWaitPages;
 
-  for (std::uint64_t i = 0; i < given_words; ++i) xlt[i] = prm::load64(cmd.in.data() + list + 8 * i);
   std::uint32_t index = 0;
   MkeyObject* object = o.mkeys.create(index);
   Mkey* m = fw.hca().tpt().create(index);
@@ -91,17 +140,34 @@ Syndrome create_mkey(Firmware& fw, Command& cmd) {
   m->rights.atomic = cmd.get<c::a>() != 0;
   m->umr_en = cmd.get<c::umr_en>() != 0;
   m->remote_invalidate_en = cmd.get<c::en_rinval>() != 0;
+  m->relaxed_write = cmd.get<c::relaxed_ordering_write>() != 0;
+  m->relaxed_read = cmd.get<c::relaxed_ordering_read>() != 0;
   m->length64 = length64;
   m->pd = object->pd;
   m->qpn = cmd.get<c::qpn>();
-  m->start = start;
+  // Device memory is zero-based, and start_addr is where it lies.
+  m->start = device ? 0 : start;
+  m->base = device ? start : 0;
+  if (in_memic) {
+    object->memic = start;
+    ++memic->refs;
+  }
   m->len = len;
   m->log_page = shift;
+  if (bsf != 0) {
+    m->signature = std::make_unique<MkeySignature>();
+    m->signature->room = bsf;
+    m->signature->enabled = true;
+  }
   m->xlt = std::move(xlt);
   m->xlt_words = size_words;
+  // A list that the command brings grants what its flags say only if it is said to have them; one that comes
+  // by UMR always has.
+  m->paged = given_words == 0 || cmd.get<in::pg_access>() != 0;
   fw.hca().tpt().invalidate(index);
   cmd.put<prm::create_mkey_out::mkey_index>(index);
   fw.trace_create(ObjType::kMkey, index, cmd.uid);
+  if (umem) hold_umems(fw, ObjType::kMkey, index, {cmd.get<prm::umem_ref::mkey_id>(), 0});
   return Syndrome::kOk;
 }
 
@@ -121,21 +187,21 @@ Syndrome query_mkey(Firmware& fw, Command& cmd) {
   cmd.put<c::lw>(m->rights.local_write ? 1 : 0);
   cmd.put<c::lr>(m->rights.local_read ? 1 : 0);
   cmd.put<c::en_rinval>(m->remote_invalidate_en ? 1 : 0);
+  cmd.put<c::relaxed_ordering_write>(m->relaxed_write ? 1 : 0);
+  cmd.put<c::relaxed_ordering_read>(m->relaxed_read ? 1 : 0);
   cmd.put<c::mkey_7_0>(m->key);
   cmd.put<c::pd>(m->pd);
   cmd.put<c::qpn>(m->qpn);
-  cmd.put<c::start_addr>(m->start);
+  cmd.put<c::start_addr>(m->start + m->base);
   cmd.put<c::len>(m->len);
+  if (m->signature) cmd.put<c::bsf_en>(m->signature->enabled ? 1 : 0);
   cmd.put<c::log_page_size>(m->log_page);
   cmd.put<c::length64>(m->length64 ? 1 : 0);
-  // op_mod 1: the first entries of the list as well (two BE64 words a piece).
-  if (cmd.op_mod == 1) {
-    constexpr std::size_t list = out::bsf0_klm0_pas_mtt0_1::bit_off / 8;
-    for (std::size_t i = 0; i < 4 && i < m->xlt.size(); ++i)
-      prm::store64(cmd.out.data() + list + 8 * i, m->xlt[i]);
-  } else if (cmd.op_mod != 0) {
-    return Syndrome::kOpMod;
-  }
+  // The list as well, two BE64 words a piece, as far as there is room: how drivers see into an indirect key.
+  if (cmd.op_mod > 1) return Syndrome::kOpMod;
+  constexpr std::size_t list = out::bsf0_klm0_pas_mtt0_1::bit_off / 8;
+  const std::size_t words = std::min(m->xlt.size(), (cmd.out.size() - list) / 8);
+  for (std::size_t i = 0; i < words; ++i) prm::store64(cmd.out.data() + list + 8 * i, m->xlt[i]);
   return Syndrome::kOk;
 }
 
@@ -148,6 +214,7 @@ Syndrome destroy_mkey(Firmware& fw, Command& cmd) {
   fw.hca().tpt().destroy(index);
   fw.hca().quiesce();
   if (PlainObject* pd = o.pds.find(object->pd)) --pd->refs;
+  if (Memic::Area* memic = fw.hca().memic().holding(object->memic, 0)) --memic->refs;
   fw.pages().release(object->icm);
   o.xlt_words -= object->reserved;
   o.mkeys.destroy(index);
@@ -155,10 +222,13 @@ Syndrome destroy_mkey(Firmware& fw, Command& cmd) {
   return Syndrome::kOk;
 }
 
-// dump_fill_mkey, null_mkey and the reserved lkey exist only with their capabilities, which are not offered:
-// all zero, which is no key.
-Syndrome query_special_contexts(Firmware&, Command& cmd) {
-  return cmd.op_mod == 0 ? Syndrome::kOk : Syndrome::kOpMod;
+// The reserved lkey exists only with its capability, which is not offered: zero, which is no key.
+Syndrome query_special_contexts(Firmware& fw, Command& cmd) {
+  if (cmd.op_mod != 0) return Syndrome::kOpMod;
+  using out = prm::query_special_contexts_out;
+  if (fw.caps().get<prm::cmd_hca_cap::dump_fill_mkey>() != 0) cmd.put<out::dump_fill_mkey>(kDumpFillKey);
+  if (fw.caps().get<prm::cmd_hca_cap::null_mkey>() != 0) cmd.put<out::null_mkey>(kNullKey);
+  return Syndrome::kOk;
 }
 
 }  // namespace hcasim::fw

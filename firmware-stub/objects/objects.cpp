@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "firmware-stub/objects/objects.h"
 
+#include "firmware-stub/objects/flow_types.h"
 #include "model/hca.h"
 
 namespace hcasim::fw {
@@ -9,8 +10,12 @@ namespace {
 // Numbers that must never be given out: QPN 0 and 1 name the port's special QPs, lkey 0x100 (mkey index 1)
 // ends a scatter list, UAR pages 0-2 are the initialization segment; 0 is "none" everywhere. The rest is
 // spread, so that a number of one type used for another is likely to be refused.
-constexpr std::uint32_t kFirstPd = 1, kFirstXrcd = 1, kFirstTd = 1, kFirstMkey = 0x20, kFirstEq = 1,
-                        kFirstCq = 0x400, kFirstSrq = 0x40, kFirstQp = 0x80, kFirstQCounter = 1;
+constexpr std::uint32_t kFirstPd = 1, kFirstXrcd = 1, kFirstTd = 1, kFirstMkey = 0x20, kFirstPsv = 0x60,
+                        kFirstEq = 1, kFirstCq = 0x400, kFirstSrq = 0x40, kFirstQp = 0x80, kFirstQCounter = 1,
+                        kFirstTis = 0x10, kFirstTir = 0x100, kFirstRqt = 0x200, kFirstRq = 0x300,
+                        kFirstFlowTable = 0x30, kFirstFlowGroup = 0x50, kFirstFlowCounter = 4,
+                        kFirstModifyHeader = 0x70, kFirstReformat = 0x90, kFirstUmem = 0x20,
+                        kFirstSwIcm = 0x10, kFirstFlowSampler = 0x18;
 constexpr std::uint32_t room(unsigned log, std::uint32_t first) { return (1u << log) - first; }
 }  // namespace
 
@@ -18,13 +23,40 @@ Objects::Objects(const Options& o)
     : pds(kFirstPd, room(o.log_max_pd, kFirstPd)),
       uars(kFirstUarPage, o.num_uars),
       xrcds(kFirstXrcd, room(o.log_max_pd, kFirstXrcd)),
-      tds(kFirstTd, 32),
+      tds(kFirstTd, room(kLogTds, kFirstTd)),
       q_counters(kFirstQCounter, o.num_q_counters < 255 ? o.num_q_counters : 255),
       mkeys(kFirstMkey, room(o.log_max_mkey, kFirstMkey)),
+      psvs(kFirstPsv, room(kLogPsvs, kFirstPsv)),
       eqs(kFirstEq, o.num_eqs < 255 ? o.num_eqs : 255),
       cqs(kFirstCq, room(o.log_max_cq, kFirstCq)),
       srqs(kFirstSrq, room(o.log_max_srq, kFirstSrq)),
-      qps(kFirstQp, room(o.log_max_qp, kFirstQp)) {}
+      qps(kFirstQp, room(o.log_max_qp, kFirstQp)),
+      tises(kFirstTis, room(kLogTises, kFirstTis)),
+      tirs(kFirstTir, room(kLogTirs, kFirstTir)),
+      rqts(kFirstRqt, room(kLogRqts, kFirstRqt)),
+      rqs(kFirstRq, room(kLogRqs, kFirstRq)),
+      flow_tables(kFirstFlowTable, room(kLogFlowTables, kFirstFlowTable)),
+      flow_groups(kFirstFlowGroup, 1u << 20),
+      flow_counters(kFirstFlowCounter, kFlowCounters),
+      modify_headers(kFirstModifyHeader, 1u << kLogModifyHeaders),
+      reformats(kFirstReformat, 1u << kLogReformats),
+      sw_icms(kFirstSwIcm, kSwIcms),
+      flow_samplers(kFirstFlowSampler, kFlowSamplers),
+      reserved_qpns(1, kReservedQpnBlocks),
+      umems(kFirstUmem, room(kLogUmems, kFirstUmem)),
+      sched_elements(1, Qos::kElements) {}
+
+std::uint32_t Objects::allocated_counter(std::uint32_t id) const {
+  auto it = counter_bulks.upper_bound(id);
+  if (it == counter_bulks.begin()) return id;
+  --it;
+  return id - it->first < it->second.count ? it->first : id;
+}
+
+PlainObject* Objects::find_flow_counter(std::uint32_t id) {
+  const auto bulk = counter_bulks.find(allocated_counter(id));
+  return bulk != counter_bulks.end() ? &bulk->second : flow_counters.find(id);
+}
 
 void Objects::clear() {
   pds.clear();
@@ -33,11 +65,32 @@ void Objects::clear() {
   tds.clear();
   q_counters.clear();
   mkeys.clear();
+  psvs.clear();
   eqs.clear();
   cqs.clear();
   srqs.clear();
   qps.clear();
+  tises.clear();
+  tirs.clear();
+  rqts.clear();
+  rqs.clear();
+  flow_tables.clear();
+  flow_groups.clear();
+  flow_counters.clear();
+  counter_bulks.clear();
+  modify_headers.clear();
+  reformats.clear();
+  sw_icms.clear();
+  flow_samplers.clear();
+  reserved_qpns.clear();
+  flows = 0;
   xlt_words = 0;
+  users.clear();
+  umems.clear();
+  umem_users.clear();
+  sched_elements.clear();
+  sched_users.clear();
+  general_objects = 0;
 }
 
 }  // namespace hcasim::fw

@@ -7,6 +7,7 @@
 #include "firmware-stub/handlers.h"
 #include "firmware-stub/objects/qp_context.h"
 #include "firmware-stub/objects/ring.h"
+#include "model/prm/umem.h"
 
 namespace hcasim::fw {
 
@@ -16,6 +17,7 @@ using In = prm::create_qp_in;
 using C = In::qpc;
 
 enum : std::uint32_t { kRqOwn = 0, kRqSrq = 1, kRqNone = 3 };  // qpc.rq_type
+constexpr std::uint32_t kOffloadRendezvous = 1;                // qpc.offload_type
 constexpr unsigned kWqebb = 64;                                // bytes
 constexpr std::uint64_t kMinRq = 64;                           // bytes: an RQ is a whole number of these
 
@@ -27,6 +29,10 @@ bool type_offered(const Caps& caps, std::uint32_t st) {
       return caps.get<prm::cmd_hca_cap::uc>() != 0;
     case QpType::kUd:
       return caps.get<prm::cmd_hca_cap::ud>() != 0;
+    case QpType::kXrc:
+      return caps.get<prm::cmd_hca_cap::xrc>() != 0;
+    case QpType::kDci:
+      return caps.get<prm::cmd_hca_cap::dct>() != 0;
     case QpType::kQp0:
     case QpType::kQp1:
     case QpType::kRegUmr:
@@ -40,14 +46,22 @@ bool type_offered(const Caps& caps, std::uint32_t st) {
 bool wants_feature(const Command& cmd) {
   return cmd.get<C::wq_signature>() != 0 || cmd.get<C::cd_master>() != 0 ||
          cmd.get<C::cd_slave_send>() != 0 || cmd.get<C::cd_slave_receive>() != 0 ||
-         cmd.get<C::cs_req>() != 0 || cmd.get<C::cs_res>() != 0 || cmd.get<C::block_lb_mc>() != 0 ||
-         cmd.get<C::ulp_stateless_offload_mode>() != 0 || cmd.get<C::offload_type>() != 0 ||
+         cmd.get<C::ulp_stateless_offload_mode>() != 0 || cmd.get<C::offload_type>() > kOffloadRendezvous ||
          cmd.get<C::isolate_vl_tc>() != 0 || cmd.get<C::req_e2e_credit_mode>() != 0 ||
          cmd.get<C::end_padding_mode>() != 0 || cmd.get<C::lag_tx_port_affinity>() != 0;
 }
 
+// cs_req has the same in both halves; what they are apart is nowhere said.
+bool scatter_offered(const Caps& caps, const Command& cmd) {
+  const std::uint32_t req = cmd.get<C::cs_req>(), res = cmd.get<C::cs_res>();
+  if (req == 0 && res == 0) return true;
+  constexpr auto kMost = static_cast<std::uint32_t>(prm::InlineScatter::k64);
+  return caps.get<prm::cmd_hca_cap::sctr_data_cqe>() != 0 && (req & 0xf) == req >> 4 && req >> 4 <= kMost &&
+         res <= kMost;
+}
+
 struct Geometry {
-  bool has_rq = false, has_sq = false, use_srq = false;
+  bool has_rq = false, has_sq = false, names_srq = false;
   unsigned log_rq_size = 0, log_rq_stride = 4, log_sq_size = 0;
   std::uint64_t rq_bytes = 0, sq_bytes = 0;
 };
@@ -56,7 +70,7 @@ Syndrome read_geometry(const Caps& caps, const Command& cmd, Geometry& g) {
   const std::uint32_t rq_type = cmd.get<C::rq_type>();
   if (rq_type != kRqOwn && rq_type != kRqSrq && rq_type != kRqNone) return Syndrome::kQpRqType;
   g.has_rq = rq_type == kRqOwn;
-  g.use_srq = rq_type == kRqSrq;
+  g.names_srq = rq_type == kRqSrq;
   g.has_sq = cmd.get<C::no_sq>() == 0;
   const unsigned limit = caps.get<prm::cmd_hca_cap::log_max_qp_sz>();
   if (g.has_rq) {
@@ -78,16 +92,18 @@ Syndrome read_geometry(const Caps& caps, const Command& cmd, Geometry& g) {
 Syndrome create_qp(Firmware& fw, Command& cmd) {
   Objects& o = fw.objects();
   Hca& hca = fw.hca();
-  if (cmd.get<In::wq_umem_valid>() != 0 || cmd.get<C::dbr_umem_valid>() != 0) return Syndrome::kUmem;
   if (cmd.get<In::input_qpn>() != 0) return Syndrome::kQpFeature;  // a number of the driver's choice
   const std::uint32_t st = cmd.get<C::st>();
   if (!type_offered(fw.caps(), st)) return Syndrome::kQpType;
   const auto type = static_cast<QpType>(st);
-  if (wants_feature(cmd)) return Syndrome::kQpFeature;
+  if (wants_feature(cmd) || !scatter_offered(fw.caps(), cmd)) return Syndrome::kQpFeature;
   Geometry g;
   const Syndrome geometry = read_geometry(fw.caps(), cmd, g);
   if (geometry != Syndrome::kOk) return geometry;
-  if (g.use_srq && !(type == QpType::kRc || type == QpType::kUc || type == QpType::kUd))
+  const bool xrc = type == QpType::kXrc;
+  const bool dci = type == QpType::kDci;  // receives nothing: the SRQ that it names is a placeholder
+  if ((xrc || dci) && g.has_rq) return Syndrome::kQpRqType;
+  if (g.names_srq && !(type == QpType::kRc || type == QpType::kUc || type == QpType::kUd || xrc || dci))
     return Syndrome::kQpRqType;
 
   // References. A UMR QP gets its PD with RST2INIT.
@@ -98,21 +114,41 @@ Syndrome create_qp(Firmware& fw, Command& cmd) {
   CqObject* scq = o.cqs.find(scqn);
   CqObject* rcq = o.cqs.find(rcqn);
   if (scq == nullptr && (g.has_sq || scqn != 0)) return Syndrome::kQpSendCq;
-  if (rcq == nullptr && (g.has_rq || g.use_srq || rcqn != 0)) return Syndrome::kQpRecvCq;
+  if (rcq == nullptr && (g.has_rq || g.names_srq || rcqn != 0)) return Syndrome::kQpRecvCq;
   SrqObject* srq = nullptr;
   const std::uint32_t srqn = cmd.get<C::srqn_rmpn_xrqn>();  // a placeholder unless rq_type says SRQ
-  if (g.use_srq) {
+  if (g.names_srq) {
     srq = o.srqs.find(srqn);
     if (srq == nullptr) return Syndrome::kQpSrq;
-    if (srq->kind == ObjType::kXrcSrq) return Syndrome::kSrqKind;
+    if (srq->kind == ObjType::kXrcSrq && !xrc && !dci) return Syndrome::kSrqKind;
   }
+  PlainObject* xrcd = nullptr;  // other types have one that means nothing
+  if (xrc) {
+    xrcd = o.xrcds.find(cmd.get<C::xrcd>());
+    if (xrcd == nullptr) return Syndrome::kQpXrcd;
+  }
+  const bool rendezvous = cmd.get<C::offload_type>() == kOffloadRendezvous;
+  if (rendezvous && (type != QpType::kRc || g.has_sq || srq == nullptr || srq->kind != ObjType::kXrq))
+    return Syndrome::kQpFeature;
   if (g.has_sq && o.uars.find(cmd.get<C::uar_page>()) == nullptr) return Syndrome::kQpUar;
-  const std::uint64_t dbr = cmd.get<C::dbr_addr>();
-  if ((dbr & 7) != 0) return Syndrome::kQpDbr;
+  std::uint64_t dbr = cmd.get<C::dbr_addr>();
   GuestRing ring;
-  if (!read_ring(cmd, In::pas::bit_off / 8, cmd.get<C::log_page_size>(), cmd.get<C::page_offset>(),
-                 g.rq_bytes + g.sq_bytes, ring))
+  UmemRefs umems;
+  if (cmd.get<C::dbr_umem_valid>() != 0) {
+    umems.doorbell = cmd.get<prm::umem_ref::qpc_dbr_id<C>>();
+    const Syndrome s = umem_doorbell(fw, cmd, umems.doorbell, dbr, 8, dbr);
+    if (s != Syndrome::kOk) return s;
+  }
+  if ((dbr & 7) != 0) return Syndrome::kQpDbr;
+  if (cmd.get<In::wq_umem_valid>() != 0) {
+    umems.buffer = cmd.get<In::wq_umem_id>();
+    const Syndrome s = umem_ring(fw, cmd, umems.buffer, cmd.get<In::wq_umem_offset>(),
+                                 g.rq_bytes + g.sq_bytes, kWqebb, false, ring);
+    if (s != Syndrome::kOk) return s;
+  } else if (!read_ring(cmd, In::pas::bit_off / 8, cmd.get<C::log_page_size>(), cmd.get<C::page_offset>(),
+                        g.rq_bytes + g.sq_bytes, ring)) {
     return Syndrome::kQpPages;
+  }
   const unsigned special = type == QpType::kQp1 ? 1 : 0;
   if (is_special(type) && hca.steering().special(special) != 0) return Syndrome::kQpSpecial;
   if (o.qps.full()) return Syndrome::kQpLimit;
@@ -131,9 +167,10 @@ Syndrome create_qp(Firmware& fw, Command& cmd) {
   if (scq != nullptr) object->scq = scqn, ++scq->refs;
   if (rcq != nullptr) object->rcq = rcqn, ++rcq->refs;
   if (srq != nullptr) object->srqn = srqn, ++srq->refs;
+  if (xrcd != nullptr) object->xrcd = cmd.get<C::xrcd>(), ++xrcd->refs;
   if (Cq* hw = hca.cqs().find(object->scq)) ++hw->refs;
   if (Cq* hw = hca.cqs().find(object->rcq)) ++hw->refs;
-  if (Srq* hw = g.use_srq ? hca.qps().find_srq(srqn) : nullptr) ++hw->refs;
+  if (Srq* hw = g.names_srq ? hca.qps().find_srq(srqn) : nullptr) ++hw->refs;
 
   qp->type = type;
   qp->pd = pdn;
@@ -141,8 +178,11 @@ Syndrome create_qp(Firmware& fw, Command& cmd) {
   qp->rcq = rcqn;
   qp->has_sq = g.has_sq;
   qp->has_rq = g.has_rq;
-  qp->use_srq = g.use_srq;
-  qp->srqn = g.use_srq ? srqn : 0;
+  qp->use_srq = g.names_srq && !xrc && !dci;  // XRC: each packet names one
+  qp->srqn = qp->use_srq ? srqn : 0;
+  qp->xrcd = object->xrcd;
+  qp->dc_session =
+      static_cast<std::uint8_t>(qp->req.epoch);  // not that of a DCI which had this number before
   qp->ring = std::move(ring);
   qp->log_sq_size = g.log_sq_size;
   qp->log_rq_size = g.log_rq_size;
@@ -152,9 +192,14 @@ Syndrome create_qp(Firmware& fw, Command& cmd) {
   qp->user_index = cmd.get<C::user_index>();
   qp->uar_page = cmd.get<C::uar_page>();
   qp->reserved_lkey = cmd.get<C::rlky>() != 0;
+  qp->rendezvous = rendezvous;
+  qp->block_own_multicast = cmd.get<C::block_lb_mc>() != 0;
+  qp->cs_req = static_cast<prm::InlineScatter>(cmd.get<C::cs_req>() & 0xf);
+  qp->cs_res = static_cast<prm::InlineScatter>(cmd.get<C::cs_res>());
   if (is_special(type)) hca.steering().set_special(special, qpn);
   cmd.put<prm::create_qp_out::qpn>(qpn);
   fw.trace_create(ObjType::kQp, qpn, cmd.uid);
+  hold_umems(fw, ObjType::kQp, qpn, umems);
   return Syndrome::kOk;
 }
 
@@ -164,7 +209,7 @@ Syndrome destroy_qp(Firmware& fw, Command& cmd) {
   const std::uint32_t qpn = cmd.get<prm::destroy_qp_in::qpn>();
   const QpObject* object = o.qps.find(qpn);
   Qp* qp = hca.qps().find(qpn);
-  if (object == nullptr || qp == nullptr) return Syndrome::kQpNumber;
+  if (object == nullptr || qp == nullptr || !object->is_qp()) return Syndrome::kQpNumber;
   if (object->refs != 0) return Syndrome::kQpBusy;
   if (qp->state != QpState::kRst) {  // engines let go of it first
     const QpState old = qp->state;
@@ -177,10 +222,12 @@ Syndrome destroy_qp(Firmware& fw, Command& cmd) {
   if (CqObject* cq = o.cqs.find(object->scq)) --cq->refs;
   if (CqObject* cq = o.cqs.find(object->rcq)) --cq->refs;
   if (SrqObject* srq = o.srqs.find(object->srqn)) --srq->refs;
+  if (PlainObject* xrcd = o.xrcds.find(object->xrcd)) --xrcd->refs;
   if (PlainObject* counter = o.q_counters.find(object->counter_set)) --counter->refs;
   if (Cq* hw = hca.cqs().find(object->scq)) --hw->refs;
   if (Cq* hw = hca.cqs().find(object->rcq)) --hw->refs;
   if (Srq* hw = object->srqn != 0 ? hca.qps().find_srq(object->srqn) : nullptr) --hw->refs;
+  hca.page_faults().forget(qpn);
   hca.qps().destroy(qpn);
   o.qps.destroy(qpn);
   fw.pages().release(kIcmQp);
@@ -194,7 +241,7 @@ Syndrome query_qp(Firmware& fw, Command& cmd) {
   const std::uint32_t qpn = cmd.get<prm::query_qp_in::qpn>();
   const QpObject* object = fw.objects().qps.find(qpn);
   const Qp* qp = fw.hca().qps().find(qpn);
-  if (object == nullptr || qp == nullptr) return Syndrome::kQpNumber;
+  if (object == nullptr || qp == nullptr || !object->is_qp()) return Syndrome::kQpNumber;
   std::memcpy(prm::ptr<c>(cmd.out.data()), object->qpc.data(), object->qpc.size());
   cmd.put<out::opt_param_mask>(object->opt_param_mask);
   // What runs on by itself.

@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "firmware-stub/caps.h"
+#include "firmware-stub/caps_transport.h"
 #include "firmware-stub/command.h"
 #include "model/ctx/qp.h"
 
@@ -23,6 +25,7 @@ enum : std::uint32_t {
   kOptSraMax = 1u << 8,
   kOptRraMax = 1u << 9,
   kOptPmState = 1u << 10,
+  kOptDrainSigerr = 1u << 11,  // of INIT2INIT; rdma-core's name
   kOptRetryCount = 1u << 12,
   kOptRnrRetry = 1u << 13,
   kOptAckTimeout = 1u << 14,
@@ -35,8 +38,23 @@ enum : std::uint32_t {
 
 inline bool is_special(QpType t) { return t == QpType::kQp0 || t == QpType::kQp1; }
 inline bool is_datagram(QpType t) { return t == QpType::kUd || is_special(t); }
-inline bool is_connected(QpType t) { return t == QpType::kRc || t == QpType::kUc; }
-inline bool is_reliable(QpType t) { return t == QpType::kRc; }
+// With one remote end, named by INIT2RTR.
+inline bool is_connected(QpType t) { return t == QpType::kRc || t == QpType::kXrc || t == QpType::kUc; }
+
+// qpc.mtu and dctc.mtu to bytes; 0: no such code.
+inline unsigned mtu_bytes(std::uint32_t code) { return code >= 1 && code <= 5 ? 128u << code : 0; }
+
+// qpc.atomic_mode and dctc.atomic_mode: 1 is the IB specification's, 2 masked ones of 8 bytes, n > 2 masked
+// ones of up to 2^n bytes.
+inline bool atomic_mode_offered(const Caps& caps, std::uint32_t mode, bool dc) {
+  if (mode == prm::k::QPC_ATOMIC_MODE_IB_SPEC) return true;
+  using a = prm::atomic_caps;
+  const std::uint8_t* c = caps.current(static_cast<std::uint16_t>(CapGroup::kAtomic))->data();
+  if ((prm::get<a::atomic_operations>(c) & kAtomicMasked) != kAtomicMasked) return false;
+  if (mode == prm::k::QPC_ATOMIC_MODE_ONLY_8B) mode = prm::k::QPC_ATOMIC_MODE_UP_TO_8B;
+  const std::uint64_t sizes = dc ? prm::get<a::atomic_size_dc>(c) : prm::get<a::atomic_size_qp>(c);
+  return mode >= prm::k::QPC_ATOMIC_MODE_UP_TO_8B && (sizes >> mode & 1) != 0;
+}
 
 }  // namespace hcasim::fw
 #endif

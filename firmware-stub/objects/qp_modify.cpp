@@ -9,6 +9,8 @@
 #include "firmware-stub/handlers.h"
 #include "firmware-stub/objects/qp_context.h"
 #include "firmware-stub/opcodes.h"
+#include "model/prm/qos.h"
+#include "model/prm/transport_caps.h"
 
 namespace hcasim::fw {
 
@@ -36,8 +38,9 @@ struct Transition {
 
 constexpr Transition kTransitions[] = {
     {prm::op::RST2INIT_QP, QpState::kRst, QpState::kInit, 0, 0, 0},
-    {prm::op::INIT2INIT_QP, QpState::kInit, QpState::kInit, kOptRights | kOptPkeyIndex | kOptPort,
-     kOptRwe | kOptPkeyIndex | kOptPort, kOptPkeyIndex | kOptQkey | kOptPort},
+    {prm::op::INIT2INIT_QP, QpState::kInit, QpState::kInit,
+     kOptRights | kOptPkeyIndex | kOptPort | kOptDrainSigerr, kOptRwe | kOptPkeyIndex | kOptPort,
+     kOptPkeyIndex | kOptQkey | kOptPort},
     {prm::op::INIT2RTR_QP, QpState::kInit, QpState::kRtr, kOptRights | kOptPkeyIndex, kOptRwe | kOptPkeyIndex,
      kOptPkeyIndex | kOptQkey},
     {prm::op::RTR2RTS_QP, QpState::kRtr, QpState::kRts, kOptRights | kOptRnrTimeout, kOptRwe, kOptQkey},
@@ -58,17 +61,16 @@ const Transition* find_transition(std::uint16_t opcode) {
 }
 
 std::uint32_t optional_bits(const Transition& t, QpType type) {
-  if (is_reliable(type)) return t.optional_rc | kOptMigration;
+  if (is_reliable(type)) return t.optional_rc | kOptMigration;  // DC initiators too
   if (type == QpType::kUc) return t.optional_uc | kOptMigration;
   if (is_datagram(type)) return t.optional_ud;
   return t.optional_rc;  // UMR QP
 }
 
-unsigned mtu_bytes(std::uint32_t code) { return code >= 1 && code <= 5 ? 128u << code : 0; }
-
 // The path of INIT2RTR; P_Key index, port and timeout have bits or transitions of their own.
 void read_path(const Command& cmd, AddressPath& p) {
   p.grh = cmd.get<Path::grh>() != 0;
+  p.force_loopback = cmd.get<Path::fl>() != 0;
   p.mlid = static_cast<std::uint8_t>(cmd.get<Path::mlid>());
   p.rlid = static_cast<std::uint16_t>(cmd.get<Path::rlid>());
   p.sgid_index = static_cast<std::uint8_t>(cmd.get<Path::src_addr_index>());
@@ -79,6 +81,16 @@ void read_path(const Command& cmd, AddressPath& p) {
   p.flow_label = cmd.get<Path::flow_label>();
   for (unsigned i = 0; i < p.rgid.size(); ++i)
     p.rgid[i] = static_cast<std::uint8_t>(prm::get<Path::rgid_rip>(cmd.in.data(), i));
+}
+
+// What RoCE adds. Its packets have a GRH (or the IP header in its place) always.
+void read_roce_path(const Command& cmd, AddressPath& p) {
+  p.grh = true;
+  const std::uint64_t mac = std::uint64_t{cmd.get<Path::rmac_47_32>()} << 32 | cmd.get<Path::rmac_31_0>();
+  for (unsigned i = 0; i < p.rmac.size(); ++i) p.rmac[i] = static_cast<std::uint8_t>(mac >> (40 - 8 * i));
+  p.udp_sport = static_cast<std::uint16_t>(cmd.get<Path::udp_sport>());
+  p.eth_prio = static_cast<std::uint8_t>(cmd.get<Path::eth_prio>());
+  p.dscp = static_cast<std::uint8_t>(cmd.get<Path::dscp>());
 }
 
 // Collects what the transition changes in a copy; nothing is applied before everything is found good.
@@ -111,7 +123,12 @@ class Modify {
 Syndrome Modify::check_path() {
   const Port& port = fw_.hca().port();
   if (path_.pkey_index >= port.pkeys.size()) return Syndrome::kQpPath;
-  if (path_.grh && path_.sgid_index >= port.gids.size()) return Syndrome::kQpPath;
+  if (port.link() == LinkType::kEthernet) {
+    if (path_.grh && !path_.force_loopback && !port.roce_address(path_.sgid_index).valid)
+      return Syndrome::kQpPath;
+  } else if (path_.grh && path_.sgid_index >= port.gids.size()) {
+    return Syndrome::kQpPath;
+  }
   // Port 0 in the path: the function's only port.
   return path_.port <= 1 ? Syndrome::kOk : Syndrome::kQpPath;
 }
@@ -133,7 +150,10 @@ Syndrome Modify::check_required(const Transition& t) {
     if (cmd_.get<C::log_msg_max>() > caps.get<prm::cmd_hca_cap::log_max_msg>()) return Syndrome::kQpMsgSize;
     if (cmd_.get<C::log_rra_max>() > caps.get<prm::cmd_hca_cap::log_max_ra_res_qp>())
       return Syndrome::kQpDepth;
-    if (is_connected(qp_.type)) read_path(cmd_, path_);
+    if (is_connected(qp_.type)) {
+      read_path(cmd_, path_);
+      if (fw_.hca().port().link() == LinkType::kEthernet) read_roce_path(cmd_, path_);
+    }
   } else if (t.opcode == prm::op::RTR2RTS_QP) {
     if (cmd_.get<C::log_sra_max>() > caps.get<prm::cmd_hca_cap::log_max_ra_req_qp>())
       return Syndrome::kQpDepth;
@@ -151,8 +171,8 @@ Syndrome Modify::check(const Transition& t) {
   if (has(kOptPort)) path_.port = static_cast<std::uint8_t>(cmd_.get<Path::vhca_port_num>());
   if (has(kOptQkey)) qkey_ = cmd_.get<C::q_key>();
   const bool rights = t.opcode == prm::op::RST2INIT_QP || has(kOptRae);
-  // 1: IB specification. Others need extended atomics, which are not offered.
-  if (rights && cmd_.get<C::rae>() != 0 && cmd_.get<C::atomic_mode>() != prm::k::QPC_ATOMIC_MODE_IB_SPEC)
+  if (rights && cmd_.get<C::rae>() != 0 &&
+      !atomic_mode_offered(fw_.caps(), cmd_.get<C::atomic_mode>(), is_dc(qp_.type)))
     return Syndrome::kQpAtomicMode;
   if (has(kOptCounterSet)) {
     const std::uint32_t counter = cmd_.get<C::counter_set_id>();
@@ -185,8 +205,10 @@ void Modify::apply(const Transition& t, Qp& qp, QpObject& object) {
   qp.path = path_;
   qp.qkey = qkey_;
   if (t.opcode == prm::op::RST2INIT_QP) {
-    if (cmd_.get<C::dbr_addr>() != 0) qp.dbr_addr = cmd_.get<C::dbr_addr>();
+    // From a user context it is an address that nobody has checked; CREATE_QP's stands.
+    if (cmd_.get<C::dbr_addr>() != 0 && cmd_.uid == 0) qp.dbr_addr = cmd_.get<C::dbr_addr>();
     if (cmd_.get<C::rlky>() != 0) qp.reserved_lkey = true;
+    qp.drain_sigerr = qp.type == QpType::kRc && cmd_.get<C::drain_sigerr>() != 0;
     if (qp.type == QpType::kRegUmr) qp.pd = cmd_.get<C::pd>();
     set_counter(qp, object);
     apply_rights(qp, true, true, true);
@@ -218,6 +240,7 @@ void Modify::apply(const Transition& t, Qp& qp, QpObject& object) {
     prm::set<prm::qpc::log_sra_max>(kept, qp.log_sra_max);
   }
   apply_rights(qp, has(kOptRre), has(kOptRwe), has(kOptRae));
+  if (has(kOptDrainSigerr)) qp.drain_sigerr = cmd_.get<C::drain_sigerr>() != 0;
   if (has(kOptRnrTimeout)) qp.min_rnr_nak = static_cast<std::uint8_t>(cmd_.get<C::min_rnr_nak>());
   if (has(kOptCounterSet)) set_counter(qp, object);
   using kept_path = prm::qpc::primary_address_path;
@@ -234,6 +257,32 @@ void Modify::apply(const Transition& t, Qp& qp, QpObject& object) {
   object.opt_param_mask = opt_;
 }
 
+// What stands behind the context: when qpc_ext says so the QP's groups of queues, and in any case the bit for
+// its UDP source port.
+struct Extension {
+  bool groups = false, udp_sport = false;
+};
+
+Syndrome check_extension(Firmware& fw, const Command& cmd, const Transition& t, QpType type, Extension& e) {
+  using ext = prm::qp_ext;
+  constexpr std::size_t kMaskEnd = (ext::opt_param_mask_95_32::bit_off + 64) / 8;
+  const bool running = t.opcode == prm::op::RTS2RTS_QP;
+  const bool extended = (running || t.opcode == prm::op::INIT2INIT_QP) && cmd.get<ext::qpc_ext>() != 0;
+  if (extended && cmd.in_len < ext::bytes) return Syndrome::kInputShort;
+  if (!extended && (!running || cmd.in_len < kMaskEnd)) return Syndrome::kOk;
+  const std::uint64_t mask = cmd.get<ext::opt_param_mask_95_32>();
+  std::uint64_t offered = extended ? prm::kOptQosQueueGroup : 0;
+  if (running && (type == QpType::kRc || type == QpType::kUc) &&
+      fw.caps().get<prm::cap_rts2rts_qp_udp_sport>() != 0)
+    offered |= prm::kOptUdpSport;
+  if ((mask & ~offered) != 0) return Syndrome::kQpOptMask;
+  e.udp_sport = (mask & prm::kOptUdpSport) != 0;
+  e.groups = (mask & prm::kOptQosQueueGroup) != 0;
+  if (!e.groups) return Syndrome::kOk;
+  const Syndrome s = check_queue_group(fw, cmd, cmd.get<ext::qos_queue_group_id_requester>());
+  return s != Syndrome::kOk ? s : check_queue_group(fw, cmd, cmd.get<ext::qos_queue_group_id_responder>());
+}
+
 }  // namespace
 
 Syndrome modify_qp(Firmware& fw, Command& cmd) {
@@ -241,12 +290,21 @@ Syndrome modify_qp(Firmware& fw, Command& cmd) {
   const std::uint32_t qpn = cmd.get<In::qpn>();
   QpObject* object = fw.objects().qps.find(qpn);
   Qp* qp = fw.hca().qps().find(qpn);
-  if (object == nullptr || qp == nullptr) return Syndrome::kQpNumber;
+  if (object == nullptr || qp == nullptr || !object->is_qp()) return Syndrome::kQpNumber;
   if (t == nullptr || qp->state != t->from || qp->draining) return Syndrome::kQpState;
   Modify modify(fw, cmd, *qp);
-  const Syndrome s = modify.check(*t);
+  Syndrome s = modify.check(*t);
+  Extension extension;
+  if (s == Syndrome::kOk) s = check_extension(fw, cmd, *t, qp->type, extension);
   if (s != Syndrome::kOk) return s;
   modify.apply(*t, *qp, *object);
+  if (extension.udp_sport) {
+    qp->path.udp_sport = static_cast<std::uint16_t>(cmd.get<Path::udp_sport>());
+    prm::set<prm::qpc::primary_address_path::udp_sport>(object->qpc.data(), qp->path.udp_sport);
+  }
+  if (extension.groups)
+    set_queue_groups(fw, ObjType::kQp, qpn, cmd.get<prm::qp_ext::qos_queue_group_id_requester>(),
+                     cmd.get<prm::qp_ext::qos_queue_group_id_responder>());
   qp->state = t->to;
   fw.hca().qp_changed(*qp, t->from);
   return Syndrome::kOk;
@@ -258,7 +316,7 @@ Syndrome move_qp(Firmware& fw, Command& cmd) {
   const std::uint32_t qpn = cmd.get<prm::qp_2err_in::qpn>();
   QpObject* object = fw.objects().qps.find(qpn);
   Qp* qp = fw.hca().qps().find(qpn);
-  if (object == nullptr || qp == nullptr) return Syndrome::kQpNumber;
+  if (object == nullptr || qp == nullptr || !object->is_qp()) return Syndrome::kQpNumber;
   const QpState old = qp->state;
   if (cmd.opcode == kRts2SqdQp) {
     if (old != QpState::kRts || !qp->has_sq) return Syndrome::kQpState;

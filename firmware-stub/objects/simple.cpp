@@ -67,7 +67,7 @@ Syndrome alloc_transport_domain(Firmware& fw, Command& cmd) {
 }
 Syndrome dealloc_transport_domain(Firmware& fw, Command& cmd) {
   return release<prm::dealloc_transport_domain_in::transport_domain>(
-      fw, cmd, fw.objects().tds, ObjType::kTransportDomain, Syndrome::kTdNumber, Syndrome::kTdNumber);
+      fw, cmd, fw.objects().tds, ObjType::kTransportDomain, Syndrome::kTdNumber, Syndrome::kTdBusy);
 }
 
 Syndrome alloc_q_counter(Firmware& fw, Command& cmd) {
@@ -98,6 +98,7 @@ Syndrome query_q_counter(Firmware& fw, Command& cmd) {
   put(out::rx_write_requests{}, c.rx_write_requests);
   put(out::rx_read_requests{}, c.rx_read_requests);
   put(out::rx_atomic_requests{}, c.rx_atomic_requests);
+  put(out::rx_dct_connect{}, c.rx_dct_connect);
   put(out::out_of_buffer{}, c.out_of_buffer);
   put(out::out_of_sequence{}, c.out_of_sequence);
   put(out::duplicate_request{}, c.duplicate_request);

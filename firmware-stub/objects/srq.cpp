@@ -5,6 +5,8 @@
 #include "firmware-stub/firmware.h"
 #include "firmware-stub/handlers.h"
 #include "firmware-stub/objects/ring.h"
+#include "firmware-stub/objects/srq.h"
+#include "model/prm/umem.h"
 
 namespace hcasim::fw {
 
@@ -16,17 +18,9 @@ constexpr unsigned kMinLogStride = 5,
                    kMaxLogStride = 11;  // bytes: next segment and one data segment at least
 constexpr std::uint32_t kSrqError = 1;  // srqc.state, xrc_srqc.state
 
-// What the three contexts have in common, read out of one of them.
-struct Attributes {
-  ObjType kind;
-  unsigned log_size = 0, log_stride = 0, log_page_size = 0, page_offset = 0;
-  std::uint32_t pd = 0, xrcd = 0, cqn = 0, user_index = 0xffffff, limit = 0;
-  std::uint64_t dbr = 0;
-  std::size_t pas_offset = 0;
-  const std::uint8_t* context = nullptr;
-  std::size_t context_len = 0;
-  bool feature = false;  // asks for something that is not offered
-};
+}  // namespace
+
+namespace srqs {
 
 Syndrome create(Firmware& fw, Command& cmd, const Attributes& a, std::uint32_t& srqn) {
   Objects& o = fw.objects();
@@ -34,7 +28,6 @@ Syndrome create(Firmware& fw, Command& cmd, const Attributes& a, std::uint32_t& 
   if (a.log_size > fw.caps().get<prm::cmd_hca_cap::log_max_srq_sz>()) return Syndrome::kSrqSize;
   if (a.log_stride < kMinLogStride || a.log_stride > kMaxLogStride) return Syndrome::kSrqStride;
   if (a.limit > 1u << a.log_size) return Syndrome::kSrqArm;
-  if ((a.dbr & 3) != 0) return Syndrome::kSrqDbr;
   PlainObject* pd = o.pds.find(a.pd);
   if (pd == nullptr) return Syndrome::kSrqPd;
   PlainObject* xrcd = nullptr;
@@ -42,13 +35,28 @@ Syndrome create(Firmware& fw, Command& cmd, const Attributes& a, std::uint32_t& 
   if (a.kind == ObjType::kXrcSrq) {
     xrcd = o.xrcds.find(a.xrcd);
     if (xrcd == nullptr) return Syndrome::kSrqXrcd;
+  }
+  if (a.kind == ObjType::kXrcSrq || a.kind == ObjType::kXrq) {
     cq = o.cqs.find(a.cqn);
     if (cq == nullptr) return Syndrome::kSrqCq;
   }
+  const std::uint64_t bytes = std::uint64_t{1} << (a.log_size + a.log_stride);
   GuestRing ring;
-  if (!read_ring(cmd, a.pas_offset, a.log_page_size, a.page_offset,
-                 std::uint64_t{1} << (a.log_size + a.log_stride), ring))
+  UmemRefs umems;
+  std::uint64_t dbr = a.dbr;
+  if (a.dbr_umem) {
+    umems.doorbell = a.dbr_umem_id;
+    const Syndrome s = umem_doorbell(fw, cmd, umems.doorbell, a.dbr, 4, dbr);
+    if (s != Syndrome::kOk) return s;
+  }
+  if ((dbr & 3) != 0) return Syndrome::kSrqDbr;
+  if (a.buffer_umem) {
+    umems.buffer = a.buffer_umem_id;
+    const Syndrome s = umem_ring(fw, cmd, umems.buffer, a.umem_offset, bytes, 64, false, ring);
+    if (s != Syndrome::kOk) return s;
+  } else if (!read_ring(cmd, a.pas_offset, a.log_page_size, a.page_offset, bytes, ring)) {
     return Syndrome::kSrqPages;
+  }
   if (o.srqs.full()) return Syndrome::kSrqLimit;
   if (!fw.pages().charge(kIcmSrq)) return Syndrome::kWaitPages;
 
@@ -71,6 +79,9 @@ Syndrome create(Firmware& fw, Command& cmd, const Attributes& a, std::uint32_t& 
     if (Cq* hw = fw.hca().cqs().find(a.cqn)) ++hw->refs;
   }
   srq->xrc = a.kind == ObjType::kXrcSrq;
+  srq->xrq = a.kind == ObjType::kXrq;
+  srq->rendezvous = a.rendezvous;
+  if (a.log_tags != 0) srq->tags = std::make_unique<TagList>(a.log_tags);
   srq->ring = std::move(ring);
   srq->log_size = a.log_size;
   srq->log_stride = a.log_stride;
@@ -78,9 +89,10 @@ Syndrome create(Firmware& fw, Command& cmd, const Attributes& a, std::uint32_t& 
   srq->xrcd = a.xrcd;
   srq->cqn = a.cqn;
   srq->user_index = a.user_index;
-  srq->dbr_addr = a.dbr;
+  srq->dbr_addr = dbr;
   srq->limit = a.limit;
   fw.trace_create(a.kind, srqn, cmd.uid);
+  hold_umems(fw, a.kind, srqn, umems);
   return Syndrome::kOk;
 }
 
@@ -100,8 +112,9 @@ Syndrome destroy(Firmware& fw, Command& cmd, std::uint32_t srqn, ObjType kind) {
   if (object->refs != 0) return Syndrome::kSrqBusy;
   Objects& o = fw.objects();
   if (PlainObject* pd = o.pds.find(object->pd)) --pd->refs;
-  if (kind == ObjType::kXrcSrq) {
+  if (kind == ObjType::kXrcSrq)
     if (PlainObject* xrcd = o.xrcds.find(object->xrcd)) --xrcd->refs;
+  if (kind == ObjType::kXrcSrq || kind == ObjType::kXrq) {
     if (CqObject* cq = o.cqs.find(object->cqn)) --cq->refs;
     if (Cq* hw = fw.hca().cqs().find(object->cqn)) --hw->refs;
   }
@@ -124,7 +137,9 @@ Syndrome arm(Firmware& fw, std::uint32_t srqn, ObjType kind, std::uint32_t lwm) 
   return Syndrome::kOk;
 }
 
-}  // namespace
+}  // namespace srqs
+
+using namespace srqs;
 
 Syndrome create_srq(Firmware& fw, Command& cmd) {
   using in = prm::create_srq_in;
@@ -138,13 +153,9 @@ Syndrome create_srq(Firmware& fw, Command& cmd) {
   a.limit = cmd.get<c::lwm>();
   a.dbr = cmd.get<c::dbr_addr>();
   a.pas_offset = in::pas::bit_off / 8;
-  a.context = prm::ptr<c>(cmd.in.data());
-  a.context_len = c::bytes;
+  take_context<c>(cmd, a);
   a.feature = cmd.get<c::wq_signature>() != 0 || cmd.get<c::cont_srq>() != 0;
-  std::uint32_t srqn = 0;
-  const Syndrome s = create(fw, cmd, a, srqn);
-  if (s == Syndrome::kOk) cmd.put<prm::create_srq_out::srqn>(srqn);
-  return s;
+  return create_numbered<prm::create_srq_out::srqn>(fw, cmd, a);
 }
 
 Syndrome create_xrc_srq(Firmware& fw, Command& cmd) {
@@ -162,15 +173,14 @@ Syndrome create_xrc_srq(Firmware& fw, Command& cmd) {
   a.limit = cmd.get<c::lwm>();
   a.dbr = std::uint64_t{cmd.get<c::db_record_addr_h>()} << 32 | cmd.get<c::db_record_addr_l>() << 2;
   a.pas_offset = in::pas::bit_off / 8;
-  a.context = prm::ptr<c>(cmd.in.data());
-  a.context_len = c::bytes;
+  take_context<c>(cmd, a);
   a.feature = cmd.get<c::wq_signature>() != 0 || cmd.get<c::cont_srq>() != 0 ||
               cmd.get<c::basic_cyclic_rcv_wqe>() != 0;
-  if (cmd.get<in::xrc_srq_umem_valid>() != 0 || cmd.get<c::dbr_umem_valid>() != 0) return Syndrome::kUmem;
-  std::uint32_t srqn = 0;
-  const Syndrome s = create(fw, cmd, a, srqn);
-  if (s == Syndrome::kOk) cmd.put<prm::create_xrc_srq_out::xrc_srqn>(srqn);
-  return s;
+  if (cmd.get<c::dbr_umem_valid>() != 0) return Syndrome::kUmem;
+  a.buffer_umem = cmd.get<in::xrc_srq_umem_valid>() != 0;
+  a.buffer_umem_id = cmd.get<prm::umem_ref::xrc_srq_id>();
+  a.umem_offset = cmd.get<prm::umem_ref::xrc_srq_offset>();
+  return create_numbered<prm::create_xrc_srq_out::xrc_srqn>(fw, cmd, a);
 }
 
 Syndrome create_rmp(Firmware& fw, Command& cmd) {
@@ -178,24 +188,12 @@ Syndrome create_rmp(Firmware& fw, Command& cmd) {
   using c = in::ctx;
   using w = c::wq;
   if (cmd.get<c::state>() != kRmpReady) return Syndrome::kSrqState;
-  if (cmd.get<w::wq_umem_valid>() != 0 || cmd.get<w::dbr_umem_valid>() != 0) return Syndrome::kUmem;
   Attributes a{ObjType::kRmp};
-  a.log_size = cmd.get<w::log_wq_sz>();
-  a.log_stride = cmd.get<w::log_wq_stride>();
-  a.log_page_size = cmd.get<w::log_wq_pg_sz>();
-  a.page_offset = cmd.get<w::page_offset>();
-  a.pd = cmd.get<w::pd>();
-  a.limit = cmd.get<w::lwm>();
-  a.dbr = cmd.get<w::dbr_addr>();
-  a.pas_offset = w::pas::bit_off / 8;
-  a.context = prm::ptr<c>(cmd.in.data());
-  a.context_len = c::bytes;
+  take_wq<w>(cmd, a);
+  take_context<c>(cmd, a);
   a.feature = cmd.get<w::wq_type>() != kWqLinkedList || cmd.get<w::wq_signature>() != 0 ||
               cmd.get<w::cd_slave>() != 0 || cmd.get<c::basic_cyclic_rcv_wqe>() != 0;
-  std::uint32_t rmpn = 0;
-  const Syndrome s = create(fw, cmd, a, rmpn);
-  if (s == Syndrome::kOk) cmd.put<prm::create_rmp_out::rmpn>(rmpn);
-  return s;
+  return create_numbered<prm::create_rmp_out::rmpn>(fw, cmd, a);
 }
 
 Syndrome destroy_srq(Firmware& fw, Command& cmd) {
@@ -210,7 +208,9 @@ Syndrome destroy_rmp(Firmware& fw, Command& cmd) {
 
 Syndrome arm_srq(Firmware& fw, Command& cmd) {
   using in = prm::arm_rq_in;
-  if (cmd.op_mod != 1) return Syndrome::kOpMod;  // 1: SRQ
+  if (cmd.op_mod == prm::k::ARM_RQ_IN_OP_MOD_XRQ && has_xrq(fw.caps()))
+    return arm(fw, cmd.get<in::srq_number>(), ObjType::kXrq, cmd.get<in::lwm>());
+  if (cmd.op_mod != prm::k::ARM_RQ_IN_OP_MOD_SRQ) return Syndrome::kOpMod;
   return arm(fw, cmd.get<in::srq_number>(), ObjType::kSrq, cmd.get<in::lwm>());
 }
 Syndrome arm_xrc_srq(Firmware& fw, Command& cmd) {
@@ -226,43 +226,39 @@ Syndrome modify_rmp(Firmware& fw, Command& cmd) {
   return arm(fw, cmd.get<in::rmpn>(), ObjType::kRmp, cmd.get<in::ctx::wq::lwm>());
 }
 
-Syndrome query_srq(Firmware& fw, Command& cmd) {
-  using c = prm::query_srq_out::srq_context_entry;
-  SrqObject* object = nullptr;
+namespace {
+
+// SRQs and XRC SRQs: their contexts have the same fields, without a wq.
+template <class Context>
+Syndrome query_flat(Firmware& fw, Command& cmd, std::uint32_t srqn, ObjType kind) {
   Srq* srq = nullptr;
-  const Syndrome s = find(fw, cmd.get<prm::query_srq_in::srqn>(), ObjType::kSrq, object, srq);
+  const Syndrome s = query<Context>(fw, cmd, srqn, kind, srq);
   if (s != Syndrome::kOk) return s;
-  std::memcpy(prm::ptr<c>(cmd.out.data()), object->context.data(), c::bytes);
-  cmd.put<c::state>(srq->error ? kSrqError : 0);
-  cmd.put<c::lwm>(srq->limit);
-  cmd.put<c::wqe_cnt>(static_cast<std::uint16_t>(srq->producer - srq->consumed));
+  cmd.put<typename Context::state>(srq->error ? kSrqError : 0);
+  cmd.put<typename Context::lwm>(srq->limit);
+  cmd.put<typename Context::wqe_cnt>(static_cast<std::uint16_t>(srq->producer - srq->consumed));
   return Syndrome::kOk;
 }
 
+}  // namespace
+
+Syndrome query_srq(Firmware& fw, Command& cmd) {
+  return query_flat<prm::query_srq_out::srq_context_entry>(fw, cmd, cmd.get<prm::query_srq_in::srqn>(),
+                                                           ObjType::kSrq);
+}
+
 Syndrome query_xrc_srq(Firmware& fw, Command& cmd) {
-  using c = prm::query_xrc_srq_out::xrc_srq_context_entry;
-  SrqObject* object = nullptr;
-  Srq* srq = nullptr;
-  const Syndrome s = find(fw, cmd.get<prm::query_xrc_srq_in::xrc_srqn>(), ObjType::kXrcSrq, object, srq);
-  if (s != Syndrome::kOk) return s;
-  std::memcpy(prm::ptr<c>(cmd.out.data()), object->context.data(), c::bytes);
-  cmd.put<c::state>(srq->error ? kSrqError : 0);
-  cmd.put<c::lwm>(srq->limit);
-  cmd.put<c::wqe_cnt>(static_cast<std::uint16_t>(srq->producer - srq->consumed));
-  return Syndrome::kOk;
+  return query_flat<prm::query_xrc_srq_out::xrc_srq_context_entry>(
+      fw, cmd, cmd.get<prm::query_xrc_srq_in::xrc_srqn>(), ObjType::kXrcSrq);
 }
 
 Syndrome query_rmp(Firmware& fw, Command& cmd) {
   using c = prm::query_rmp_out::rmp_context;
-  SrqObject* object = nullptr;
   Srq* srq = nullptr;
-  const Syndrome s = find(fw, cmd.get<prm::query_rmp_in::rmpn>(), ObjType::kRmp, object, srq);
+  const Syndrome s = query<c>(fw, cmd, cmd.get<prm::query_rmp_in::rmpn>(), ObjType::kRmp, srq);
   if (s != Syndrome::kOk) return s;
-  std::memcpy(prm::ptr<c>(cmd.out.data()), object->context.data(), c::bytes);
   cmd.put<c::state>(srq->error ? kRmpError : kRmpReady);
-  cmd.put<c::wq::lwm>(srq->limit);
-  cmd.put<c::wq::hw_counter>(srq->consumed);
-  cmd.put<c::wq::sw_counter>(srq->producer);
+  put_wq<c::wq>(cmd, *srq);
   return Syndrome::kOk;
 }
 

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The capabilities of completion queues and of tag matching.
+#ifndef HCASIM_FIRMWARE_STUB_CAPS_CQ_H
+#define HCASIM_FIRMWARE_STUB_CAPS_CQ_H
+
+#include <cstdint>
+
+namespace hcasim::fw {
+
+// Into a block of group General.
+void fill_general_cq(std::uint8_t* c, bool ethernet);
+
+}  // namespace hcasim::fw
+#endif

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// As in caps.cpp: a bit is set only when model and firmware do what it promises.
+#include "firmware-stub/caps_devx.h"
+
+#include "firmware-stub/objects/general.h"
+#include "firmware-stub/objects/sched.h"
+#include "firmware-stub/objects/uctx.h"
+#include "model/prm/prm.h"
+#include "model/prm/qos.h"
+
+namespace hcasim::fw {
+
+void fill_general_devx(const Options& options, std::uint8_t* c) {
+  using g = prm::cmd_hca_cap;
+  prm::set<g::log_max_uctx>(c, kLogUctxs);
+  prm::set<g::uctx_cap>(c, kUctxRawTx | kUctxInternalDevRes);
+  prm::set<g::general_obj_types>(c, general_obj_types(options));
+  prm::set<g::qos>(c, 1);
+  prm::set<prm::cap_qpc_extension>(c, 1);
+}
+
+void fill_qos(const Options& options, std::uint8_t* c) {
+  using q = prm::qos_cap;
+  constexpr std::uint32_t kElements = 1u << kElementTsar | 1u << kElementQueueGroup;
+  prm::set<q::nic_sq_scheduling>(c, 1);
+  prm::set<prm::qos_cap_nic_qp_scheduling>(c, 1);
+  prm::set<q::nic_bw_share>(c, 1);
+  prm::set<q::nic_rate_limit>(c, 1);
+  prm::set<q::max_tsar_bw_share>(c, kMaxBwShare);
+  prm::set<q::nic_element_type>(c, kElements);
+  prm::set<q::nic_tsar_type>(c, prm::k::TSAR_TYPE_CAP_MASK_DWRR);
+  prm::set<q::log_max_qos_nic_queue_group>(c, kLogQueueGroups);
+  if (options.link != Link::kEthernet) return;  // only SQs are paced
+  prm::set<q::packet_pacing>(c, 1);
+  prm::set<q::packet_pacing_uid>(c, 1);
+  prm::set<q::packet_pacing_burst_bound>(c, 1);
+  prm::set<q::packet_pacing_typical_size>(c, 1);
+  prm::set<q::packet_pacing_max_rate>(c, kMaxPace);
+  prm::set<q::packet_pacing_min_rate>(c, kMinPace);
+  prm::set<q::packet_pacing_rate_table_size>(c, Qos::kPaces);
+}
+
+}  // namespace hcasim::fw

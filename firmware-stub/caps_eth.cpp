@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// As in caps.cpp: a bit is set only when model and firmware do what it promises.
+#include "firmware-stub/caps_eth.h"
+
+#include "firmware-stub/objects/objects.h"
+#include "model/eth/rx.h"
+#include "model/port/port.h"
+#include "model/prm/prm.h"
+
+namespace hcasim::fw {
+
+namespace {
+
+constexpr std::uint32_t kInlineNotRequired = 2;    // wqe_inline_mode
+constexpr std::uint32_t kL3Ipv4 = 2, kL3Ipv6 = 4;  // roce_cap.l3_type
+constexpr std::uint32_t kRoceV1 = 1, kRoceV2 = 4;  // roce_cap.roce_version
+constexpr unsigned kLogMinStride = 6, kLogMaxStride = 13;
+constexpr std::uint32_t kRoceUdpPort = 4791;  // IBTA annex A17
+
+template <class F>
+void put(std::uint8_t* c, std::uint64_t v) {
+  prm::set<F>(c, static_cast<typename F::type>(v));
+}
+
+}  // namespace
+
+void fill_general_eth(std::uint8_t* c) {
+  using g = prm::cmd_hca_cap;
+  put<g::eth_net_offloads>(c, 1);
+  put<g::nic_flow_table>(c, 1);
+  put<g::roce>(c, 1);
+  put<g::vport_group_manager>(c, 1);
+  put<g::fl_rc_qp_when_roce_disabled>(c, 1);
+  put<g::log_max_transport_domain>(c, kLogTds);
+  put<g::log_max_tis>(c, kLogTises);
+  put<g::log_max_tir>(c, kLogTirs);
+  put<g::log_max_rqt>(c, kLogRqts);
+  put<g::log_max_rqt_size>(c, kLogRqtSize);
+  put<g::log_max_rq>(c, kLogRqs);
+  put<g::log_max_sq>(c, kLogSqs);
+  put<g::log_max_tis_per_sq>(c, 0);
+  put<g::log_max_current_uc_list>(c, kLogUcList);
+  put<g::log_max_current_mc_list>(c, kLogMcList);
+  put<g::log_max_vlan_list>(c, kLogVlanList);
+  put<g::log_max_flow_counter_bulk>(c, kLogFlowCounterBulk);
+  put<g::flow_counter_bulk_alloc>(c, kCounterBulkUnits);
+  put<g::max_flow_counter_15_0>(c, kFlowCounters & 0xffff);
+  put<g::max_flow_counter_31_16>(c, kFlowCounters >> 16);
+  put<g::mcam_reg>(c, 1);
+  put<g::pcam_reg>(c, 1);
+  put<g::modify_rq_counter_set_id>(c, 1);
+  put<g::nic_receive_steering_discard>(c, 1);
+  put<g::striding_rq>(c, 1);
+  put<g::log_min_stride_sz_rq>(c, kLogMinStride);
+  put<g::log_max_stride_sz_rq>(c, kLogMaxStride);
+  put<g::umr_ptr_rlky>(c, 1);  // UMRs in an SQ, their lists inline or behind any key
+}
+
+void fill_ethernet(std::uint8_t* c) {
+  using e = prm::per_protocol_networking_offload_caps;
+  put<e::csum_cap>(c, 1);
+  put<e::vlan_cap>(c, 1);
+  put<e::wqe_vlan_insert>(c, 1);
+  put<e::self_lb_en_modifiable>(c, 1);
+  put<e::max_lso_cap>(c, 18);
+  put<e::wqe_inline_mode>(c, kInlineNotRequired);
+  put<e::rss_ind_tbl_cap>(c, kLogRqtSize);
+  put<e::scatter_fcs>(c, 1);
+  put<e::cqe_checksum_full>(c, EthRx::kChecksumFull);
+  put<e::reg_umr_sq>(c, 1);
+  put<e::enhanced_multi_pkt_send_wqe>(c, 1);
+}
+
+void fill_roce(std::uint8_t* c) {
+  using r = prm::roce_cap;
+  put<r::l3_type>(c, kL3Ipv4 | kL3Ipv6);
+  put<r::roce_version>(c, kRoceV1 | kRoceV2);
+  put<r::r_roce_dest_udp_port>(c, kRoceUdpPort);
+  put<r::r_roce_min_src_udp_port>(c, 0xc000);
+  put<r::r_roce_max_src_udp_port>(c, 0xffff);
+  put<r::fl_rc_qp_when_roce_disabled>(c, 1);
+  put<r::fl_rc_qp_when_roce_enabled>(c, 1);
+  put<r::roce_address_table_size>(c, Port::kRoceAddresses);
+}
+
+}  // namespace hcasim::fw

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The capabilities of memory: windows, keys of special meaning, memory of the device's own. Each fills a
+// zeroed block, or adds to one.
+#ifndef HCASIM_FIRMWARE_STUB_CAPS_MEMORY_H
+#define HCASIM_FIRMWARE_STUB_CAPS_MEMORY_H
+
+#include <cstdint>
+
+namespace hcasim::fw {
+
+void fill_general_memory(std::uint8_t* cmd_hca_cap);
+void fill_device_memory(std::uint8_t* device_mem_cap);
+
+}  // namespace hcasim::fw
+#endif

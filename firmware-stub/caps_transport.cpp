@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Capabilities of the transports beside RC, UC and UD, and of atomic operations.
+#include "firmware-stub/caps_transport.h"
+
+#include "firmware-stub/objects/objects.h"
+#include "model/prm/prm.h"
+#include "model/prm/transport_caps.h"
+
+namespace hcasim::fw {
+
+void fill_general_transport(const Options& options, std::uint8_t* c) {
+  using g = prm::cmd_hca_cap;
+  prm::set<g::xrc>(c, 1);
+  prm::set<g::dct>(c, 1);
+  prm::set<g::log_max_ra_req_dc>(c, 4);
+  prm::set<g::log_max_ra_res_dc>(c, 4);
+  prm::set<g::max_wqe_sz_sq_dc>(c, 1024);
+  prm::set<g::block_lb_mc>(c, 1);
+  prm::set<g::hca_cap_2>(c, 1);
+  prm::set<prm::cap_rts2rts_qp_udp_sport>(c, options.link == Link::kEthernet ? 1 : 0);
+}
+
+void fill_general_2(std::uint8_t* c) {
+  prm::set<prm::cap2_log_reserved_qpn_granularity>(c, kLogReservedQpns);
+}
+
+void fill_atomic(std::uint8_t* c) {
+  using a = prm::atomic_caps;
+  prm::set<a::supported_atomic_req_8B_endianness_mode_1>(c, 1);
+  prm::set<a::atomic_operations>(c, kAtomicCmpSwap | kAtomicFetchAdd | kAtomicMasked);
+  prm::set<a::atomic_size_qp>(
+      c, prm::k::ATOMIC_CAPS_ATOMIC_SIZE_QP_4_BYTES | prm::k::ATOMIC_CAPS_ATOMIC_SIZE_QP_8_BYTES |
+             prm::k::ATOMIC_CAPS_ATOMIC_SIZE_QP_16_BYTES | prm::k::ATOMIC_CAPS_ATOMIC_SIZE_QP_32_BYTES);
+  prm::set<a::atomic_size_dc>(c, prm::get<a::atomic_size_qp>(c));
+}
+
+}  // namespace hcasim::fw

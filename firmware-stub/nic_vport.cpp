@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The function's virtual port on the Ethernet link: NIC vport context, state, RoCE address table, counters of
+// its environment.
+#include <cstring>
+
+#include "firmware-stub/firmware.h"
+#include "firmware-stub/handlers.h"
+
+namespace hcasim::fw {
+
+namespace {
+
+enum : std::uint32_t { kListUc = 0, kListMc = 1, kListVlan = 2 };  // nic_vport_context.allowed_list_type
+enum : std::uint32_t { kStateDown = 0, kStateUp = 1, kStateFollow = 2 };  // query_vport_state_out
+enum : std::uint16_t { kVnicVport = 0, kEswVport = 1, kUplink = 2 };      // op_mod of the vport state
+constexpr std::size_t kListEntry = 8;  // bytes, MAC addresses and VLANs alike
+
+template <class In>
+Syndrome check_target(const Command& cmd) {
+  // The function itself, which is also vport 0 of the vports it manages.
+  return cmd.get<typename In::vport_number>() == 0 ? Syndrome::kOk : Syndrome::kFunction;
+}
+
+std::uint32_t list_limit(const Caps& caps, std::uint32_t type) {
+  using g = prm::cmd_hca_cap;
+  switch (type) {
+    case kListUc:
+      return 1u << caps.get<g::log_max_current_uc_list>();
+    case kListMc:
+      return 1u << caps.get<g::log_max_current_mc_list>();
+    case kListVlan:
+      return 1u << caps.get<g::log_max_vlan_list>();
+    default:
+      return 0;
+  }
+}
+
+}  // namespace
+
+Syndrome query_nic_vport_context(Firmware& fw, Command& cmd) {
+  using in = prm::query_nic_vport_context_in;
+  using c = prm::query_nic_vport_context_out::nic_vport_context;
+  const Syndrome s = check_target<in>(cmd);
+  if (s != Syndrome::kOk) return s;
+  const std::uint32_t type = cmd.get<in::allowed_list_type>();
+  if (type > kListVlan) return Syndrome::kVportList;
+  const NicVport& v = fw.nic_vport();
+  const auto& list = v.lists[type];
+  const PortAgent& agent = fw.port();
+  cmd.put<c::min_wqe_inline_mode>(v.min_inline);
+  cmd.put<c::roce_en>(fw.hca().port().roce_enabled ? 1 : 0);
+  cmd.put<c::mtu>(v.mtu);
+  cmd.put<c::system_image_guid>(agent.system_image_guid());
+  cmd.put<c::port_guid>(agent.port_guid());
+  cmd.put<c::node_guid>(agent.node_guid());
+  cmd.put<c::promisc_uc>(v.promisc_uc);
+  cmd.put<c::promisc_mc>(v.promisc_mc);
+  cmd.put<c::promisc_all>(v.promisc_all);
+  cmd.put<c::allowed_list_type>(type);
+  const Mac& mac = fw.hca().port().mac;
+  cmd.put<c::permanent_address::mac_addr_47_32>(static_cast<std::uint32_t>(mac[0]) << 8 | mac[1]);
+  cmd.put<c::permanent_address::mac_addr_31_0>(prm::load32(mac.data() + 2));
+  // The list as far as there is room for it.
+  constexpr std::size_t kList = c::current_uc_mac_address::bit_off / 8;
+  const std::size_t room = cmd.out_len > kList ? (cmd.out_len - kList) / kListEntry : 0;
+  const std::size_t n = list.size() < room ? list.size() : room;
+  cmd.put<c::allowed_list_size>(static_cast<std::uint32_t>(n));
+  for (std::size_t i = 0; i < n; ++i) prm::store64(cmd.out.data() + kList + i * kListEntry, list[i]);
+  return Syndrome::kOk;
+}
+
+Syndrome modify_nic_vport_context(Firmware& fw, Command& cmd) {
+  using in = prm::modify_nic_vport_context_in;
+  using f = in::field_select;
+  using c = in::nic_vport_context;
+  const Syndrome s = check_target<in>(cmd);
+  if (s != Syndrome::kOk) return s;
+  // GUIDs are the card's; local loopback cannot be switched off (disable_local_lb_* are not offered), nor is
+  // there another port to be affiliated to.
+  if (cmd.get<f::affiliation>() != 0 || cmd.get<f::disable_uc_local_lb>() != 0 ||
+      cmd.get<f::disable_mc_local_lb>() != 0 || cmd.get<f::node_guid>() != 0 ||
+      cmd.get<f::port_guid>() != 0 || cmd.get<f::change_event>() != 0)
+    return Syndrome::kVportField;
+  NicVport& v = fw.nic_vport();
+  NicVport next = v;
+  if (cmd.get<f::min_inline>() != 0) {
+    next.min_inline = cmd.get<c::min_wqe_inline_mode>();
+  }
+  if (cmd.get<f::mtu>() != 0) {
+    next.mtu = cmd.get<c::mtu>();
+    if (next.mtu == 0 || next.mtu > kMaxEthMtu) return Syndrome::kVportField;
+  }
+  if (cmd.get<f::promisc>() != 0) {
+    next.promisc_uc = cmd.get<c::promisc_uc>();
+    next.promisc_mc = cmd.get<c::promisc_mc>();
+    next.promisc_all = cmd.get<c::promisc_all>();
+  }
+  if (cmd.get<f::addresses_list>() != 0) {
+    const std::uint32_t type = cmd.get<c::allowed_list_type>(), n = cmd.get<c::allowed_list_size>();
+    if (type > kListVlan || n > list_limit(fw.caps(), type)) return Syndrome::kVportList;
+    constexpr std::size_t kList = c::current_uc_mac_address::bit_off / 8;
+    if (cmd.in_len < kList + n * kListEntry) return Syndrome::kInputShort;
+    next.lists[type].clear();
+    for (std::uint32_t i = 0; i < n; ++i)
+      next.lists[type].push_back(prm::load64(cmd.in.data() + kList + i * kListEntry));
+  }
+  v = std::move(next);
+  Port& port = fw.hca().port();
+  if (cmd.get<f::permanent_address>() != 0) {
+    port.mac[0] = static_cast<std::uint8_t>(cmd.get<c::permanent_address::mac_addr_47_32>() >> 8);
+    port.mac[1] = static_cast<std::uint8_t>(cmd.get<c::permanent_address::mac_addr_47_32>());
+    prm::store32(port.mac.data() + 2, cmd.get<c::permanent_address::mac_addr_31_0>());
+  }
+  if (cmd.get<f::roce_en>() != 0) port.roce_enabled = cmd.get<c::roce_en>() != 0;
+  return Syndrome::kOk;
+}
+
+Syndrome query_vport_state(Firmware& fw, Command& cmd) {
+  using in = prm::query_vport_state_in;
+  using out = prm::query_vport_state_out;
+  const Syndrome s = check_target<in>(cmd);
+  if (s != Syndrome::kOk) return s;
+  if (cmd.op_mod > kUplink) return Syndrome::kOpMod;
+  cmd.put<out::admin_state>(cmd.op_mod == kUplink ? (fw.port().admin_up() ? kStateUp : kStateDown)
+                                                  : fw.nic_vport().admin_state);
+  cmd.put<out::state>(fw.hca().port().state() == PortState::kActive ? kStateUp : kStateDown);
+  return Syndrome::kOk;
+}
+
+Syndrome modify_vport_state(Firmware& fw, Command& cmd) {
+  using in = prm::modify_vport_state_in;
+  const Syndrome s = check_target<in>(cmd);
+  if (s != Syndrome::kOk) return s;
+  if (cmd.op_mod == kUplink) {
+    const std::uint32_t wanted = cmd.get<in::admin_state>();
+    if (wanted != kStateDown && wanted != kStateUp) return Syndrome::kVportField;
+    fw.port().set_admin(wanted == kStateUp);
+    return Syndrome::kOk;
+  }
+  if (cmd.op_mod > kUplink) return Syndrome::kOpMod;
+  // The vport of the function itself follows the port; only others can be forced.
+  if (cmd.get<in::admin_state>() != kStateFollow) return Syndrome::kVportField;
+  return Syndrome::kOk;
+}
+
+Syndrome set_roce_address(Firmware& fw, Command& cmd) {
+  using in = prm::set_roce_address_in;
+  using a = in::roce_address;
+  enum : std::uint32_t { kIpv4 = 0, kIpv6 = 1 };          // roce_l3_type
+  enum : std::uint32_t { kVersion1 = 0, kVersion2 = 2 };  // roce_version
+  const std::uint32_t index = cmd.get<in::roce_address_index>();
+  if (index >= Port::kRoceAddresses) return Syndrome::kRoceIndex;
+  if (cmd.get<in::vhca_port_num>() > 1) return Syndrome::kPortNumber;
+  RoceAddress next;
+  std::memcpy(next.gid.data(), prm::ptr<a::source_l3_address>(cmd.in.data()), next.gid.size());
+  const std::uint32_t version = cmd.get<a::roce_version>(), l3 = cmd.get<a::roce_l3_type>();
+  // All zero: the entry goes.
+  next.valid = next.gid != Gid{};
+  if (next.valid) {
+    if (version != kVersion1 && version != kVersion2) return Syndrome::kRoceAddress;
+    if (l3 != kIpv4 && l3 != kIpv6) return Syndrome::kRoceAddress;
+    next.version = static_cast<std::uint8_t>(version);
+    next.ipv4 = version == kVersion2 && l3 == kIpv4;
+    const std::uint32_t high = cmd.get<a::source_mac_47_32>();
+    next.mac[0] = static_cast<std::uint8_t>(high >> 8);
+    next.mac[1] = static_cast<std::uint8_t>(high);
+    prm::store32(next.mac.data() + 2, cmd.get<a::source_mac_31_0>());
+    next.vlan_valid = cmd.get<a::vlan_valid>() != 0;
+    next.vlan_id = static_cast<std::uint16_t>(cmd.get<a::vlan_id>());
+  }
+  fw.hca().port().set_roce_address(index, next);
+  return Syndrome::kOk;
+}
+
+Syndrome query_roce_address(Firmware& fw, Command& cmd) {
+  using a = prm::query_roce_address_out::roce_address;
+  const std::uint32_t index = cmd.get<prm::query_roce_address_in::roce_address_index>();
+  if (index >= Port::kRoceAddresses) return Syndrome::kRoceIndex;
+  const RoceAddress& e = fw.hca().port().roce_address(index);
+  std::memcpy(prm::ptr<a::source_l3_address>(cmd.out.data()), e.gid.data(), e.gid.size());
+  cmd.put<a::vlan_valid>(e.vlan_valid ? 1 : 0);
+  cmd.put<a::vlan_id>(e.vlan_id);
+  cmd.put<a::source_mac_47_32>(static_cast<std::uint32_t>(e.mac[0]) << 8 | e.mac[1]);
+  cmd.put<a::source_mac_31_0>(prm::load32(e.mac.data() + 2));
+  cmd.put<a::roce_l3_type>(e.valid && !e.ipv4 ? 1 : 0);
+  cmd.put<a::roce_version>(e.version);
+  return Syndrome::kOk;
+}
+
+Syndrome query_vnic_env(Firmware& fw, Command& cmd) {
+  using env = prm::query_vnic_env_out::vport_env;
+  const Syndrome s = check_target<prm::query_vnic_env_in>(cmd);
+  if (s != Syndrome::kOk) return s;
+  const EthRx::Counters& c = fw.hca().eth_rx().counters();
+  cmd.put<env::nic_receive_steering_discard>(c.no_rule + c.dropped);
+  return Syndrome::kOk;
+}
+
+}  // namespace hcasim::fw

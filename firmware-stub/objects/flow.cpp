@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Flow steering: tables and groups, installed into the model's match engine.
+#include <cstring>
+
+#include "firmware-stub/handlers.h"
+#include "firmware-stub/objects/flow.h"
+#include "firmware-stub/objects/flow_types.h"
+#include "model/steer/flow_match.h"
+
+namespace hcasim::fw {
+
+namespace {
+
+// flow_table_context.table_miss_action
+enum : std::uint32_t { kMissDefault = 0, kMissForward = 1, kMissToNic = 2 };
+enum : std::uint16_t { kConnectRoot = 0, kDisconnectRoot = 1 };  // op_mod of SET_FLOW_TABLE_ROOT
+enum : std::uint32_t { kSelectMissTable = 1 };                   // modify_flow_table_in.modify_field_select
+constexpr std::uint32_t kCriteria = 0x1f;                        // outer, misc, inner, misc 2, misc 3
+
+struct Miss {
+  bool to_table = false, to_nic = false;
+  std::uint32_t id = 0;
+};
+
+// The miss action of context C of the command, for a table of that type and level.
+template <class C>
+Syndrome read_miss(Firmware& fw, const Command& cmd, const FlowTypeCaps& type, std::uint8_t level,
+                   Miss& miss) {
+  const std::uint32_t action = cmd.get<typename C::table_miss_action>();
+  if (action > kMissToNic || (action == kMissToNic && !type.miss_to_nic)) return Syndrome::kFlowMiss;
+  miss.to_table = action == kMissForward;
+  miss.to_nic = action == kMissToNic;
+  miss.id = miss.to_table ? cmd.get<typename C::table_miss_id>() : 0;
+  return miss.to_table ? check_next_table(fw, miss.id, type.type, level) : Syndrome::kOk;
+}
+
+void set_miss(Firmware& fw, FlowTable& table, const Miss& miss) {
+  if (miss.to_table) refer(fw, {FlowDestination::kTable, miss.id}, 1);
+  if (table.miss_to_table) refer(fw, {FlowDestination::kTable, table.miss_table}, -1);
+  table.miss_to_table = miss.to_table;
+  table.miss_to_nic = miss.to_nic;
+  table.miss_table = miss.id;
+}
+
+// The group's mask names only what the match engine reads of a frame.
+bool mask_known(const FlowGroup& group) {
+  const MatchParam& known = matchable();
+  for (std::size_t i = 0; i < group.mask.size(); ++i)
+    if (group.criteria >> (i / kMatchBlock) & 1 && (group.mask[i] & ~known[i]) != 0) return false;
+  return true;
+}
+
+}  // namespace
+
+Syndrome check_next_table(Firmware& fw, std::uint32_t id, FlowTableType type, std::uint8_t level,
+                          bool ignore_level) {
+  const FlowTable* next = fw.hca().flows().find_table(id);
+  if (next == nullptr || next->type != type) return Syndrome::kFlowTableNumber;
+  return ignore_level || next->level > level ? Syndrome::kOk : Syndrome::kFlowLevel;
+}
+
+void refer(Firmware& fw, const FlowDestination& d, int by) {
+  const auto n = static_cast<std::uint32_t>(by);
+  if (d.type == FlowDestination::kTable) {
+    if (FlowTable* t = fw.hca().flows().find_table(d.id)) t->refs += n;
+  } else if (d.type == FlowDestination::kTir) {
+    if (TirObject* tir = fw.objects().tirs.find(d.id)) tir->refs += n;
+  }
+}
+
+// ---- Tables ----
+
+Syndrome create_flow_table(Firmware& fw, Command& cmd) {
+  using in = prm::create_flow_table_in;
+  using c = in::flow_table_context;
+  Objects& o = fw.objects();
+  Syndrome s = check_flow_target<in>(cmd);
+  if (s != Syndrome::kOk) return s;
+  if (cmd.op_mod != 0) return Syndrome::kOpMod;
+  const FlowTypeCaps* type = flow_type(cmd.get<in::table_type>());
+  if (type == nullptr) return Syndrome::kFlowTableType;
+  const bool reformats = cmd.get<c::reformat_en>() != 0, decaps = cmd.get<c::decap_en>() != 0;
+  if ((reformats && (type->actions & kFlowReformat) == 0) || (decaps && (type->actions & kFlowDecap) == 0) ||
+      (cmd.get<c::termination_table>() != 0 && type->type != FlowTableType::kNicRx))
+    return Syndrome::kFlowFeature;
+  const bool sw_owner = cmd.get<c::sw_owner>() != 0;
+  if (sw_owner && type->type != FlowTableType::kNicRx && type->type != FlowTableType::kNicTx)
+    return Syndrome::kFlowFeature;
+  const std::uint32_t level = cmd.get<c::level>();
+  if (level > kFlowLevels) return Syndrome::kFlowLevel;
+  if (cmd.get<c::log_size>() > kLogFlowTableSize) return Syndrome::kFlowTableSize;
+  Miss miss;
+  s = read_miss<c>(fw, cmd, *type, static_cast<std::uint8_t>(level), miss);
+  if (s != Syndrome::kOk) return s;
+  if (o.flow_tables.full()) return Syndrome::kFlowTableLimit;
+  if (!fw.pages().charge(kIcmFlow)) return Syndrome::kWaitPages;
+  std::uint32_t id = 0;
+  o.flow_tables.create(id);
+  FlowTable* table = fw.hca().flows().create_table(id, type->type);
+  if (table == nullptr) {
+    o.flow_tables.destroy(id);
+    fw.pages().release(kIcmFlow);
+    return Syndrome::kFlowTableLimit;
+  }
+  table->level = static_cast<std::uint8_t>(level);
+  table->log_size = cmd.get<c::log_size>();
+  table->reformats = reformats;
+  table->decaps = decaps;
+  table->sw_owner = sw_owner;
+  // Tables of one direction have one root.
+  if (sw_owner) table->sw_root.fill(cmd.get<c::sws::sw_owner_icm_root_0>());
+  set_miss(fw, *table, miss);
+  cmd.put<prm::create_flow_table_out::table_id>(id);
+  fw.trace_create(ObjType::kFlowTable, id, cmd.uid);
+  return Syndrome::kOk;
+}
+
+Syndrome modify_flow_table(Firmware& fw, Command& cmd) {
+  using in = prm::modify_flow_table_in;
+  Syndrome s = check_flow_target<in>(cmd);
+  if (s != Syndrome::kOk) return s;
+  FlowTable* table = nullptr;
+  s = find_flow_table<in>(fw, cmd, table);
+  if (s != Syndrome::kOk) return s;
+  if (cmd.get<in::modify_field_select>() != kSelectMissTable) return Syndrome::kModifyMask;
+  Miss miss;
+  const FlowTypeCaps& type = *flow_type(static_cast<std::uint32_t>(table->type));
+  s = read_miss<in::flow_table_context>(fw, cmd, type, table->level, miss);
+  if (s != Syndrome::kOk) return s;
+  set_miss(fw, *table, miss);
+  return Syndrome::kOk;
+}
+
+// A root may be destroyed: there is none then.
+Syndrome destroy_flow_table(Firmware& fw, Command& cmd) {
+  using in = prm::destroy_flow_table_in;
+  Syndrome s = check_flow_target<in>(cmd);
+  if (s != Syndrome::kOk) return s;
+  FlowTable* table = nullptr;
+  s = find_flow_table<in>(fw, cmd, table);
+  if (s != Syndrome::kOk) return s;
+  if (table->refs != 0 || !table->groups.empty()) return Syndrome::kFlowTableBusy;
+  const std::uint32_t id = table->id;
+  set_miss(fw, *table, {});
+  if (fw.hca().flows().root(table->type) == id) fw.hca().flows().set_root(table->type, 0);
+  fw.hca().flows().destroy_table(id);
+  fw.objects().flow_tables.destroy(id);
+  fw.pages().release(kIcmFlow);
+  fw.trace_destroy(ObjType::kFlowTable, id, cmd.uid);
+  return Syndrome::kOk;
+}
+
+Syndrome query_flow_table(Firmware& fw, Command& cmd) {
+  using c = prm::query_flow_table_out::flow_table_context;
+  FlowTable* table = nullptr;
+  const Syndrome s = find_flow_table<prm::query_flow_table_in>(fw, cmd, table);
+  if (s != Syndrome::kOk) return s;
+  cmd.put<c::sw_owner>(table->sw_owner ? 1 : 0);
+  cmd.put<c::sws::sw_owner_icm_root_0>(table->sw_owner ? table->sw_root[0]
+                                                       : icm_address({IcmTarget::kTable, table->id}));
+  cmd.put<c::level>(table->level);
+  cmd.put<c::log_size>(table->log_size);
+  cmd.put<c::reformat_en>(table->reformats);
+  cmd.put<c::decap_en>(table->decaps);
+  cmd.put<c::table_miss_action>(table->miss_to_table ? kMissForward
+                                : table->miss_to_nic ? kMissToNic
+                                                     : kMissDefault);
+  cmd.put<c::table_miss_id>(table->miss_table);
+  return Syndrome::kOk;
+}
+
+Syndrome set_flow_table_root(Firmware& fw, Command& cmd) {
+  using in = prm::set_flow_table_root_in;
+  const Syndrome s = check_flow_target<in>(cmd);
+  if (s != Syndrome::kOk) return s;
+  const std::uint32_t type = cmd.get<in::table_type>();
+  if (flow_type(type) == nullptr) return Syndrome::kFlowTableType;
+  if (cmd.get<in::underlay_qpn>() != 0 || cmd.get<in::table_of_other_vport>() != 0 ||
+      cmd.get<in::table_eswitch_owner_vhca_id_valid>() != 0)
+    return Syndrome::kFlowFeature;
+  if (cmd.op_mod == kDisconnectRoot) {
+    fw.hca().flows().set_root(static_cast<FlowTableType>(type), 0);
+    return Syndrome::kOk;
+  }
+  if (cmd.op_mod != kConnectRoot) return Syndrome::kOpMod;
+  const std::uint32_t id = cmd.get<in::table_id>();
+  if (id == 0 || !fw.hca().flows().set_root(static_cast<FlowTableType>(type), id))
+    return Syndrome::kFlowTableNumber;
+  return Syndrome::kOk;
+}
+
+// ---- Groups ----
+
+Syndrome create_flow_group(Firmware& fw, Command& cmd) {
+  using in = prm::create_flow_group_in;
+  Objects& o = fw.objects();
+  Syndrome s = check_flow_target<in>(cmd);
+  if (s != Syndrome::kOk) return s;
+  FlowTable* table = nullptr;
+  s = find_flow_table<in>(fw, cmd, table);
+  if (s != Syndrome::kOk) return s;
+  if (cmd.get<in::group_type>() != 0 || cmd.get<in::match_definer_id>() != 0) return Syndrome::kFlowFeature;
+  FlowGroup group;
+  group.first = cmd.get<in::start_flow_index>();
+  group.last = cmd.get<in::end_flow_index>();
+  const std::uint32_t criteria = cmd.get<in::match_criteria_enable>();
+  if ((criteria & ~kCriteria) != 0) return Syndrome::kFlowCriteria;
+  group.criteria = static_cast<std::uint8_t>(criteria);
+  std::memcpy(group.mask.data(), prm::ptr<in::match_criteria>(cmd.in.data()), group.mask.size());
+  if (!mask_known(group)) return Syndrome::kFlowCriteria;
+  if (o.flow_groups.full()) return Syndrome::kFlowGroupLimit;
+  if (!fw.pages().charge(kIcmFlow)) return Syndrome::kWaitPages;
+  o.flow_groups.create(group.id);
+  if (!fw.hca().flows().create_group(*table, group)) {
+    o.flow_groups.destroy(group.id);
+    fw.pages().release(kIcmFlow);
+    return Syndrome::kFlowGroupRange;
+  }
+  cmd.put<prm::create_flow_group_out::group_id>(group.id);
+  fw.trace_create(ObjType::kFlowGroup, group.id, cmd.uid);
+  return Syndrome::kOk;
+}
+
+Syndrome destroy_flow_group(Firmware& fw, Command& cmd) {
+  using in = prm::destroy_flow_group_in;
+  Syndrome s = check_flow_target<in>(cmd);
+  if (s != Syndrome::kOk) return s;
+  FlowTable* table = nullptr;
+  s = find_flow_table<in>(fw, cmd, table);
+  if (s != Syndrome::kOk) return s;
+  const std::uint32_t id = cmd.get<in::group_id>();
+  if (table->groups.count(id) == 0) return Syndrome::kFlowGroupNumber;
+  if (!fw.hca().flows().destroy_group(*table, id)) return Syndrome::kFlowGroupBusy;
+  fw.objects().flow_groups.destroy(id);
+  fw.pages().release(kIcmFlow);
+  fw.trace_destroy(ObjType::kFlowGroup, id, cmd.uid);
+  return Syndrome::kOk;
+}
+
+Syndrome query_flow_group(Firmware& fw, Command& cmd) {
+  using in = prm::query_flow_group_in;
+  using out = prm::query_flow_group_out;
+  FlowTable* table = nullptr;
+  const Syndrome s = find_flow_table<in>(fw, cmd, table);
+  if (s != Syndrome::kOk) return s;
+  const auto it = table->groups.find(cmd.get<in::group_id>());
+  if (it == table->groups.end()) return Syndrome::kFlowGroupNumber;
+  const FlowGroup& group = it->second;
+  cmd.put<out::start_flow_index>(group.first);
+  cmd.put<out::end_flow_index>(group.last);
+  cmd.put<out::match_criteria_enable>(group.criteria);
+  std::memcpy(prm::ptr<out::match_criteria>(cmd.out.data()), group.mask.data(), group.mask.size());
+  return Syndrome::kOk;
+}
+
+}  // namespace hcasim::fw

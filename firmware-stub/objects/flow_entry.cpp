@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Flow table entries: what is matched, what is done, where to.
+#include <cstring>
+
+#include "firmware-stub/handlers.h"
+#include "firmware-stub/objects/flow.h"
+#include "firmware-stub/objects/flow_types.h"
+
+namespace hcasim::fw {
+
+namespace {
+
+enum : std::uint16_t { kNewEntry = 0, kModifyEntry = 1 };  // op_mod of SET_FLOW_TABLE_ENTRY
+enum : std::uint32_t {  // set_fte_in.modify_enable_mask (mlx5_ifc.h, MLX5_SET_FTE_MODIFY_ENABLE_MASK_*)
+  kModifyAction = 1 << 0,
+  kModifyTag = 1 << 1,
+  kModifyDestinations = 1 << 2,
+  kModifyCounters = 1 << 3,
+};
+
+void refer_destinations(Firmware& fw, const FlowEntry& e, int by) {
+  for (const FlowDestination& d : e.destinations) refer(fw, d, by);
+}
+// All else that the entry names.
+void refer_objects(Firmware& fw, const FlowEntry& e, int by) {
+  Objects& o = fw.objects();
+  const auto n = static_cast<std::uint32_t>(by);
+  for (const std::uint32_t id : e.counters)
+    if (PlainObject* c = o.find_flow_counter(id)) c->refs += n;
+  if ((e.action & kFlowModify) != 0)
+    if (PlainObject* m = o.modify_headers.find(e.modify)) m->refs += n;
+  if ((e.action & kFlowReformat) != 0)
+    if (PlainObject* r = o.reformats.find(e.reformat)) r->refs += n;
+}
+
+using Fte = prm::set_fte_in;
+using FlowContext = Fte::flow_context;
+
+// The lists behind the context: destinations, then counters.
+Syndrome read_lists(Firmware& fw, const Command& cmd, const FlowTable& table, const FlowTypeCaps& type,
+                    FlowEntry& entry) {
+  const std::uint32_t destinations = cmd.get<FlowContext::destination_list_size>();
+  const std::uint32_t counters = cmd.get<FlowContext::flow_counter_list_size>();
+  if (destinations > 1u << kLogDestinations) return Syndrome::kFlowDestination;
+  if (counters > 1) return Syndrome::kFlowCounterBulk;
+  constexpr std::size_t kList = FlowContext::destination::bit_off / 8;
+  static_assert(prm::dest_format_struct::bytes == prm::flow_counter_list::bytes);
+  if (cmd.in_len < kList + (destinations + counters) * prm::dest_format_struct::bytes)
+    return Syndrome::kFlowList;
+  const std::uint8_t* p = cmd.in.data() + kList;
+  entry.destinations.clear();
+  for (std::uint32_t i = 0; i < destinations; ++i, p += prm::dest_format_struct::bytes) {
+    using d = prm::dest_format_struct;
+    if (prm::get<d::packet_reformat>(p) != 0 || prm::get<d::destination_eswitch_owner_vhca_id_valid>(p) != 0)
+      return Syndrome::kFlowDestination;
+    const std::uint32_t id = prm::get<d::destination_id>(p);
+    const std::uint32_t kind = prm::get<d::destination_type>(p);
+    if (kind >= 32 || (type.destinations >> kind & 1) == 0) return Syndrome::kFlowDestination;
+    switch (kind) {
+      case FlowDestination::kTable: {
+        const Syndrome s =
+            check_next_table(fw, id, table.type, table.level, cmd.get<Fte::ignore_flow_level>() != 0);
+        if (s != Syndrome::kOk) return s;
+        entry.destinations.push_back({FlowDestination::kTable, id});
+        break;
+      }
+      case FlowDestination::kTir:
+        if (fw.objects().tirs.find(id) == nullptr) return Syndrome::kTirNumber;
+        entry.destinations.push_back({FlowDestination::kTir, id});
+        break;
+      default:
+        return Syndrome::kFlowDestination;
+    }
+  }
+  entry.counters.clear();
+  for (std::uint32_t i = 0; i < counters; ++i, p += prm::flow_counter_list::bytes) {
+    const std::uint32_t id = prm::get<prm::flow_counter_list::flow_counter_id>(p);
+    if (fw.objects().find_flow_counter(id) == nullptr) return Syndrome::kFlowCounterNumber;
+    entry.counters.push_back(id);
+  }
+  return Syndrome::kOk;
+}
+
+Syndrome check_action(Firmware& fw, const FlowTable& table, const FlowTypeCaps& type, const FlowEntry& e) {
+  const auto has = [&](unsigned action) { return (e.action & action) != 0; };
+  if ((e.action & ~type.actions) != 0) return Syndrome::kFlowAction;
+  if (has(kFlowAllow) + has(kFlowDrop) + has(kFlowForward) != 1) return Syndrome::kFlowAction;
+  if (has(kFlowForward) == e.destinations.empty()) return Syndrome::kFlowDestination;
+  if (has(kFlowCount) == e.counters.empty()) return Syndrome::kFlowCounterNumber;
+  if (has(kFlowDecap) && !table.decaps) return Syndrome::kFlowFeature;
+  if ((has(kFlowPopVlan2) && !has(kFlowPopVlan)) || (has(kFlowPushVlan2) && !has(kFlowPushVlan)))
+    return Syndrome::kFlowAction;
+  if (has(kFlowModify) && fw.objects().modify_headers.find(e.modify) == nullptr)
+    return Syndrome::kModifyHeaderNumber;
+  if (has(kFlowReformat)) {
+    if (!table.reformats) return Syndrome::kFlowFeature;
+    const auto reformat = fw.hca().flows().reformats.find(e.reformat);
+    if (reformat == fw.hca().flows().reformats.end()) return Syndrome::kReformatNumber;
+    if ((type.reformats >> reformat->second.type & 1) == 0) return Syndrome::kReformatType;
+  }
+  return Syndrome::kOk;
+}
+
+template <class Vlan>
+VlanTag read_vlan(const Command& cmd) {
+  return {static_cast<std::uint16_t>(cmd.get<typename Vlan::ethtype>()),
+          static_cast<std::uint16_t>(cmd.get<typename Vlan::prio>() << 13 |
+                                     cmd.get<typename Vlan::cfi>() << 12 | cmd.get<typename Vlan::vid>())};
+}
+
+template <class Vlan>
+void write_vlan(Command& cmd, const VlanTag& tag) {
+  cmd.put<typename Vlan::ethtype>(tag.tpid);
+  cmd.put<typename Vlan::prio>(tag.tci >> 13);
+  cmd.put<typename Vlan::cfi>(tag.tci >> 12 & 1);
+  cmd.put<typename Vlan::vid>(tag.tci & 0xfff);
+}
+
+}  // namespace
+
+Syndrome set_fte(Firmware& fw, Command& cmd) {
+  Objects& o = fw.objects();
+  Syndrome s = check_flow_target<Fte>(cmd);
+  if (s != Syndrome::kOk) return s;
+  FlowTable* table = nullptr;
+  s = find_flow_table<Fte>(fw, cmd, table);
+  if (s != Syndrome::kOk) return s;
+  if (cmd.op_mod != kNewEntry && cmd.op_mod != kModifyEntry) return Syndrome::kOpMod;
+  if (cmd.get<FlowContext::extended_destination>() != 0) return Syndrome::kFlowFeature;
+  const std::uint32_t index = cmd.get<Fte::flow_index>();
+  const auto old = table->entries.find(index);
+  const bool fresh = cmd.op_mod == kNewEntry;
+  if (fresh && old != table->entries.end()) return Syndrome::kFlowIndexUsed;
+  if (!fresh && old == table->entries.end()) return Syndrome::kFlowIndex;
+  std::uint32_t mask = kModifyAction | kModifyTag | kModifyDestinations | kModifyCounters;
+  if (!fresh) {
+    if ((cmd.get<Fte::modify_enable_mask>() & ~mask) != 0) return Syndrome::kModifyMask;
+    mask = cmd.get<Fte::modify_enable_mask>();
+  }
+
+  const FlowTypeCaps& type = *flow_type(static_cast<std::uint32_t>(table->type));
+  FlowEntry given;
+  s = read_lists(fw, cmd, *table, type, given);
+  if (s != Syndrome::kOk) return s;
+  FlowEntry entry;
+  if (fresh) {
+    entry.group = cmd.get<FlowContext::group_id>();
+    const auto group = table->groups.find(entry.group);
+    if (group == table->groups.end()) return Syndrome::kFlowGroupNumber;
+    if (index < group->second.first || index > group->second.last) return Syndrome::kFlowIndex;
+    std::memcpy(entry.value.data(), prm::ptr<FlowContext::match_value>(cmd.in.data()), entry.value.size());
+  } else {
+    entry = old->second;
+  }
+  if ((mask & kModifyAction) != 0) {
+    entry.action = static_cast<std::uint16_t>(cmd.get<FlowContext::action>());
+    entry.modify = cmd.get<FlowContext::modify_header_id>();
+    entry.reformat = cmd.get<FlowContext::packet_reformat_id>();
+    entry.push = {read_vlan<FlowContext::push_vlan>(cmd), read_vlan<FlowContext::push_vlan_2>(cmd)};
+  }
+  if ((mask & kModifyTag) != 0) entry.tag = cmd.get<FlowContext::flow_tag>();
+  if ((mask & kModifyDestinations) != 0) entry.destinations = given.destinations;
+  if ((mask & kModifyCounters) != 0) entry.counters = given.counters;
+  s = check_action(fw, *table, type, entry);
+  if (s != Syndrome::kOk) return s;
+  if (fresh) {
+    if (o.flows >= 1u << kLogFlows) return Syndrome::kFlowLimit;
+    if (!fw.pages().charge(kIcmFlow)) return Syndrome::kWaitPages;
+    ++o.flows;
+  }
+  refer_destinations(fw, entry, 1);
+  refer_objects(fw, entry, 1);
+  if (!fresh) {
+    refer_destinations(fw, old->second, -1);
+    refer_objects(fw, old->second, -1);
+  }
+  fw.hca().flows().set_entry(*table, index, entry);
+  return Syndrome::kOk;
+}
+
+Syndrome delete_fte(Firmware& fw, Command& cmd) {
+  using in = prm::delete_fte_in;
+  Syndrome s = check_flow_target<in>(cmd);
+  if (s != Syndrome::kOk) return s;
+  FlowTable* table = nullptr;
+  s = find_flow_table<in>(fw, cmd, table);
+  if (s != Syndrome::kOk) return s;
+  const std::uint32_t index = cmd.get<in::flow_index>();
+  const auto it = table->entries.find(index);
+  if (it == table->entries.end()) return Syndrome::kFlowIndex;
+  refer_destinations(fw, it->second, -1);
+  refer_objects(fw, it->second, -1);
+  fw.hca().flows().delete_entry(*table, index);
+  --fw.objects().flows;
+  fw.pages().release(kIcmFlow);
+  return Syndrome::kOk;
+}
+
+Syndrome query_fte(Firmware& fw, Command& cmd) {
+  using c = prm::query_fte_out::flow_context;
+  FlowTable* table = nullptr;
+  const Syndrome s = find_flow_table<prm::query_fte_in>(fw, cmd, table);
+  if (s != Syndrome::kOk) return s;
+  const auto it = table->entries.find(cmd.get<prm::query_fte_in::flow_index>());
+  if (it == table->entries.end()) return Syndrome::kFlowIndex;
+  const FlowEntry& e = it->second;
+  constexpr std::size_t kList = c::destination::bit_off / 8, kItem = prm::dest_format_struct::bytes;
+  if (cmd.out_len < kList + (e.destinations.size() + e.counters.size()) * kItem)
+    return Syndrome::kOutputShort;
+  cmd.put<c::group_id>(e.group);
+  cmd.put<c::flow_tag>(e.tag);
+  cmd.put<c::action>(e.action);
+  cmd.put<c::modify_header_id>(e.modify);
+  cmd.put<c::packet_reformat_id>(e.reformat);
+  write_vlan<c::push_vlan>(cmd, e.push[0]);
+  write_vlan<c::push_vlan_2>(cmd, e.push[1]);
+  cmd.put<c::destination_list_size>(static_cast<std::uint32_t>(e.destinations.size()));
+  cmd.put<c::flow_counter_list_size>(static_cast<std::uint32_t>(e.counters.size()));
+  std::memcpy(prm::ptr<c::match_value>(cmd.out.data()), e.value.data(), e.value.size());
+  std::uint8_t* p = cmd.out.data() + kList;
+  for (const FlowDestination& d : e.destinations) {
+    prm::set<prm::dest_format_struct::destination_type>(p, d.type);
+    prm::set<prm::dest_format_struct::destination_id>(p, d.id);
+    p += kItem;
+  }
+  for (const std::uint32_t id : e.counters) {
+    prm::set<prm::flow_counter_list::flow_counter_id>(p, id);
+    p += kItem;
+  }
+  return Syndrome::kOk;
+}
+
+}  // namespace hcasim::fw

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "firmware-stub/objects/flow_types.h"
+
+namespace hcasim::fw {
+
+namespace {
+
+using namespace prm::k;
+
+constexpr std::uint16_t kPlain = kFlowAllow | kFlowDrop | kFlowForward | kFlowCount;
+constexpr std::uint32_t kTable = 1u << FlowDestination::kTable, kTir = 1u << FlowDestination::kTir,
+                        kSampler = 1u << FlowDestination::kSampler;
+constexpr std::uint32_t kBytes = 1u << REFORMAT_TYPE_INSERT_HDR | 1u << REFORMAT_TYPE_REMOVE_HDR;
+constexpr std::uint32_t kEncap = 1u << REFORMAT_TYPE_L2_TO_VXLAN | 1u << REFORMAT_TYPE_L2_TO_NVGRE |
+                                 1u << REFORMAT_TYPE_L2_TO_L2_TUNNEL | 1u << REFORMAT_TYPE_L2_TO_L3_TUNNEL;
+
+constexpr FlowTypeCaps kTypes[] = {
+    {FlowTableType::kNicRx, kPlain | kFlowReformat | kFlowDecap | kFlowModify | kFlowPopVlan | kFlowPopVlan2,
+     kTable | kTir | kSampler, 1u << REFORMAT_TYPE_L3_TUNNEL_TO_L2 | kBytes, false},
+    {FlowTableType::kNicTx, kPlain | kFlowReformat | kFlowModify | kFlowPushVlan | kFlowPushVlan2,
+     kTable | kSampler, kEncap | kBytes, false},
+    {FlowTableType::kSnifferRx, kPlain, kTable | kTir, 0, false},
+    {FlowTableType::kSnifferTx, kPlain, kTable | kTir, 0, false},
+    {FlowTableType::kRdmaRx, kPlain | kFlowModify, kTable, 0, true},
+    {FlowTableType::kRdmaTx, kPlain | kFlowModify, kTable, 0, true},
+};
+
+}  // namespace
+
+const FlowTypeCaps* flow_type(std::uint32_t table_type) {
+  for (const FlowTypeCaps& t : kTypes)
+    if (static_cast<std::uint32_t>(t.type) == table_type) return &t;
+  return nullptr;
+}
+
+}  // namespace hcasim::fw

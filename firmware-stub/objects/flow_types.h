@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What each type of flow table offers: the truth for capabilities (caps_steering.cpp) and for the checks of
+// commands alike.
+#ifndef HCASIM_FIRMWARE_STUB_OBJECTS_FLOW_TYPES_H
+#define HCASIM_FIRMWARE_STUB_OBJECTS_FLOW_TYPES_H
+
+#include <cstdint>
+
+#include "model/steer/flow.h"
+
+namespace hcasim::fw {
+
+struct FlowTypeCaps {
+  FlowTableType type;
+  std::uint16_t actions;       // of entries, kFlow*
+  std::uint32_t destinations;  // 1 << FlowDestination::Type
+  std::uint32_t reformats;     // 1 << REFORMAT_TYPE_*
+  bool miss_to_nic;            // table_miss_action 2
+};
+
+// Null: no tables of that type.
+const FlowTypeCaps* flow_type(std::uint32_t table_type);
+
+constexpr unsigned kLogModifyHeaders = 12, kLogReformats = 12;
+constexpr unsigned kModifyActions = 16;     // a context
+constexpr unsigned kMaxReformatData = 256;  // bytes
+
+}  // namespace hcasim::fw
+#endif

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The handlers that general.def names, declared.
+#ifndef HCASIM_FIRMWARE_STUB_OBJECTS_GENERAL_HANDLERS_H
+#define HCASIM_FIRMWARE_STUB_OBJECTS_GENERAL_HANDLERS_H
+
+#include "firmware-stub/command.h"
+
+namespace hcasim::fw {
+
+Syndrome create_sched_object(Firmware&, Command&);
+Syndrome modify_sched_object(Firmware&, Command&);
+Syndrome query_sched_object(Firmware&, Command&);
+Syndrome destroy_sched_object(Firmware&, Command&);
+Syndrome create_reserved_qpns(Firmware&, Command&);
+Syndrome destroy_reserved_qpns(Firmware&, Command&);
+
+}  // namespace hcasim::fw
+#endif

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Quality of service: rate limiters by index, scheduling elements, and which queues use them.
+#ifndef HCASIM_FIRMWARE_STUB_OBJECTS_SCHED_H
+#define HCASIM_FIRMWARE_STUB_OBJECTS_SCHED_H
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <utility>
+
+#include "firmware-stub/command.h"
+#include "firmware-stub/objects/table.h"
+#include "model/prm/prm.h"
+#include "model/sched/qos.h"
+
+namespace hcasim::fw {
+
+enum class ObjType : std::uint8_t;
+class Firmware;
+
+constexpr unsigned kLogQueueGroups = 7;
+constexpr std::uint32_t kMaxBwShare = 100;       // per cent, as drivers give it
+constexpr std::uint32_t kMaxPace = 100'000'000;  // kb/s
+constexpr std::uint32_t kMinPace = 1;
+constexpr std::uint32_t kElementTsar = 0, kElementQueueGroup = 4;  // scheduling_context.element_type
+
+struct SchedObject {
+  std::uint32_t refs = 0;  // elements below it, queues
+  std::array<std::uint8_t, prm::scheduling_context::bytes> context{};
+  std::uint32_t type() const { return prm::get<prm::scheduling_context::element_type>(context.data()); }
+  std::uint32_t parent() const {
+    return prm::get<prm::scheduling_context::parent_element_id>(context.data());
+  }
+};
+
+// Queue by kind and number -> its groups: of requests, of responses.
+using SchedUsers = std::map<std::pair<ObjType, std::uint32_t>, std::array<std::uint32_t, 2>>;
+
+// Whether the command may name `group` as a queue's group (0: none).
+Syndrome check_queue_group(Firmware& fw, const Command& cmd, std::uint32_t group);
+// `type`: kQp or kSq. Groups are good; 0: none.
+void set_queue_groups(Firmware& fw, ObjType type, std::uint32_t number, std::uint32_t requester,
+                      std::uint32_t responder);
+// The queue is gone.
+void release_queue_groups(Firmware& fw, ObjType type, std::uint32_t number);
+// Whether the command may name the rate limiter (0: none).
+Syndrome check_pace(Firmware& fw, const Command& cmd, std::uint32_t index);
+
+}  // namespace hcasim::fw
+#endif

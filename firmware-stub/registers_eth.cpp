@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Registers of the Ethernet port, of its cable module, and of the firmware image.
+#include "firmware-stub/registers.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "firmware-stub/firmware.h"
+#include "firmware-stub/module_eeprom.h"
+
+namespace hcasim::fw {
+
+namespace {
+
+constexpr std::uint32_t kProtoEthernet = 4;  // ptys_reg.proto_mask
+constexpr std::uint32_t kLanes = 4;
+constexpr std::uint32_t kMinEthMtu = 68 + 22;  // IPv4's smallest and the headers
+constexpr std::uint32_t kAnUnavailable = 0;    // ptys_reg.an_status: a fixed rate
+constexpr std::uint32_t kPriorities = 8;       // and traffic classes
+
+// eth_proto_* bit for the port's rate (mlx5 port.h, mlx5e_link_mode): the short-reach optical or, where there
+// is none, the copper mode.
+std::uint32_t link_mode(double gbps) {
+  struct Mode {
+    double gbps;
+    unsigned bit;
+  };
+  static constexpr Mode kModes[] = {{95, 21}, {47, 31}, {38, 15}, {23, 28}, {9.5, 13}, {0, 0}};
+  for (const Mode& m : kModes)
+    if (gbps >= m.gbps) return 1u << m.bit;
+  return 1;
+}
+
+// Counters come as two dwords, high and low.
+template <class High, class Low>
+void put64(std::uint8_t* p, std::uint64_t v) {
+  static_assert(Low::bit_off == High::bit_off + 32);
+  prm::set<High>(p, static_cast<std::uint32_t>(v >> 32));
+  prm::set<Low>(p, static_cast<std::uint32_t>(v));
+}
+#define HCASIM_PUT64(group, counter, value) put64<group::counter##_high, group::counter##_low>(a.data, value)
+
+using Sets = prm::ppcnt_reg::counter_set;
+
+void put_802_3(Access& a, const PortCounters& c) {
+  using g = Sets::eth_802_3_cntrs_grp_data_layout;
+  const MacCounters& m = c.mac;
+  HCASIM_PUT64(g, a_frames_transmitted_ok, m.tx.frames);
+  HCASIM_PUT64(g, a_frames_received_ok, m.rx.frames - m.rx_fcs_errors);
+  HCASIM_PUT64(g, a_frame_check_sequence_errors, m.rx_fcs_errors);
+  HCASIM_PUT64(g, a_octets_transmitted_ok, m.tx.octets);
+  HCASIM_PUT64(g, a_octets_received_ok, m.rx.octets);
+  HCASIM_PUT64(g, a_multicast_frames_xmitted_ok, m.tx.multicast);
+  HCASIM_PUT64(g, a_broadcast_frames_xmitted_ok, m.tx.broadcast);
+  HCASIM_PUT64(g, a_multicast_frames_received_ok, m.rx.multicast);
+  HCASIM_PUT64(g, a_broadcast_frames_received_ok, m.rx.broadcast);
+  HCASIM_PUT64(g, a_mac_control_frames_transmitted, m.tx.pause);
+  HCASIM_PUT64(g, a_mac_control_frames_received, m.rx.pause);
+  HCASIM_PUT64(g, a_pause_mac_ctrl_frames_received, m.rx.pause);
+  HCASIM_PUT64(g, a_pause_mac_ctrl_frames_transmitted, m.tx.pause);
+}
+
+void put_2863(Access& a, const PortCounters& c) {
+  using g = Sets::eth_2863_cntrs_grp_data_layout;
+  const MacCounters& m = c.mac;
+  HCASIM_PUT64(g, if_in_octets, m.rx.octets);
+  HCASIM_PUT64(g, if_in_ucast_pkts, m.rx.frames - m.rx.multicast - m.rx.broadcast);
+  HCASIM_PUT64(g, if_in_errors, m.rx_fcs_errors);
+  HCASIM_PUT64(g, if_out_octets, m.tx.octets);
+  HCASIM_PUT64(g, if_out_ucast_pkts, m.tx.frames - m.tx.multicast - m.tx.broadcast);
+  HCASIM_PUT64(g, if_out_discards, c.tx_discards);
+  HCASIM_PUT64(g, if_in_multicast_pkts, m.rx.multicast);
+  HCASIM_PUT64(g, if_in_broadcast_pkts, m.rx.broadcast);
+  HCASIM_PUT64(g, if_out_multicast_pkts, m.tx.multicast);
+  HCASIM_PUT64(g, if_out_broadcast_pkts, m.tx.broadcast);
+}
+
+void put_2819(Access& a, const PortCounters& c) {
+  using g = Sets::eth_2819_cntrs_grp_data_layout;
+  const MacCounters& m = c.mac;
+  HCASIM_PUT64(g, ether_stats_octets, m.rx.octets);
+  HCASIM_PUT64(g, ether_stats_pkts, m.rx.frames);
+  HCASIM_PUT64(g, ether_stats_broadcast_pkts, m.rx.broadcast);
+  HCASIM_PUT64(g, ether_stats_multicast_pkts, m.rx.multicast);
+  HCASIM_PUT64(g, ether_stats_crc_align_errors, m.rx_fcs_errors);
+  HCASIM_PUT64(g, ether_stats_pkts64octets, m.rx_sizes[0]);
+  HCASIM_PUT64(g, ether_stats_pkts65to127octets, m.rx_sizes[1]);
+  HCASIM_PUT64(g, ether_stats_pkts128to255octets, m.rx_sizes[2]);
+  HCASIM_PUT64(g, ether_stats_pkts256to511octets, m.rx_sizes[3]);
+  HCASIM_PUT64(g, ether_stats_pkts512to1023octets, m.rx_sizes[4]);
+  HCASIM_PUT64(g, ether_stats_pkts1024to1518octets, m.rx_sizes[5]);
+  HCASIM_PUT64(g, ether_stats_pkts1519to2047octets, m.rx_sizes[6]);
+  HCASIM_PUT64(g, ether_stats_pkts2048to4095octets, m.rx_sizes[7]);
+  HCASIM_PUT64(g, ether_stats_pkts4096to8191octets, m.rx_sizes[8]);
+  HCASIM_PUT64(g, ether_stats_pkts8192to10239octets, m.rx_sizes[9]);
+}
+
+void put_3635(Access& a, const PortCounters& c) {
+  using g = Sets::eth_3635_cntrs_grp_data_layout;
+  HCASIM_PUT64(g, dot3stats_fcs_errors, c.mac.rx_fcs_errors);
+  HCASIM_PUT64(g, dot3in_pause_frames, c.mac.rx.pause);
+  HCASIM_PUT64(g, dot3out_pause_frames, c.mac.tx.pause);
+}
+
+void put_extended(Access& a, const PortCounters& c) {
+  using g = Sets::eth_extended_cntrs_grp_data_layout;
+  HCASIM_PUT64(g, rx_icrc_encapsulated, c.rx_icrc_errors);
+}
+
+void put_priority(Access& a, const PortCounters& c, std::uint32_t priority) {
+  using g = Sets::eth_per_prio_grp_data_layout;
+  const MacCounters& m = c.mac;
+  HCASIM_PUT64(g, rx_octets, m.rx.prio_octets[priority]);
+  HCASIM_PUT64(g, rx_frames, m.rx.prio_frames[priority]);
+  HCASIM_PUT64(g, tx_octets, m.tx.prio_octets[priority]);
+  HCASIM_PUT64(g, tx_frames, m.tx.prio_frames[priority]);
+  HCASIM_PUT64(g, rx_pause, m.rx.prio_pause[priority]);
+  HCASIM_PUT64(g, tx_pause, m.tx.prio_pause[priority]);
+}
+
+void put_physical(Access& a) {
+  using g = Sets::phys_layer_cntrs;
+  prm::set<g::link_down_events>(a.data, static_cast<std::uint32_t>(a.fw.port().link_downed()));
+}
+
+}  // namespace
+
+// ---- The port ----
+
+Syndrome read_pmtu_eth(Access& a) {
+  using r = prm::pmtu_reg;
+  prm::set<r::max_mtu>(a.data, kMaxEthMtu);
+  prm::set<r::admin_mtu>(a.data, a.fw.port().mtu());
+  prm::set<r::oper_mtu>(a.data, a.fw.port().mtu());
+  return Syndrome::kOk;
+}
+
+Syndrome write_pmtu_eth(Access& a) {
+  const std::uint32_t mtu = prm::get<prm::pmtu_reg::admin_mtu>(a.data);
+  if (mtu < kMinEthMtu || mtu > kMaxEthMtu) return Syndrome::kRegisterValue;
+  a.fw.port().set_mtu(static_cast<std::uint16_t>(mtu));
+  return read_pmtu_eth(a);
+}
+
+Syndrome read_ptys_eth(Access& a) {
+  using r = prm::ptys_reg;
+  // The InfiniBand half stays zero: this port has none.
+  if (prm::get<r::proto_mask>(a.data) != kProtoEthernet) return Syndrome::kOk;
+  const std::uint32_t mode = link_mode(a.fw.hca().profile().port.rate_gbps);
+  prm::set<r::an_disable_cap>(a.data, 0);
+  prm::set<r::an_disable_admin>(a.data, 0);
+  prm::set<r::an_status>(a.data, kAnUnavailable);
+  prm::set<r::eth_proto_capability>(a.data, mode);
+  prm::set<r::eth_proto_admin>(a.data, mode);
+  prm::set<r::eth_proto_oper>(a.data, a.fw.hca().port().state() != PortState::kDown ? mode : 0);
+  return Syndrome::kOk;
+}
+
+// There is one mode to choose from.
+Syndrome write_ptys_eth(Access& a) {
+  using r = prm::ptys_reg;
+  if (prm::get<r::proto_mask>(a.data) != kProtoEthernet) return Syndrome::kRegisterValue;
+  const std::uint32_t mode = link_mode(a.fw.hca().profile().port.rate_gbps);
+  if ((prm::get<r::eth_proto_admin>(a.data) & mode) == 0) return Syndrome::kRegisterValue;
+  return read_ptys_eth(a);
+}
+
+Syndrome read_pmlp(Access& a) {
+  // lane_2_module_mapping: module 0, lane n both ways.
+  using lane = prm::lane_2_module_mapping;
+  prm::set<prm::pmlp_reg::width>(a.data, kLanes);
+  std::uint8_t* p = prm::ptr<prm::pmlp_reg::lane0_module_mapping>(a.data);
+  for (std::uint32_t i = 0; i < kLanes; ++i, p += 4) {
+    prm::set<lane::rx_lane>(p, i);
+    prm::set<lane::tx_lane>(p, i);
+    prm::set<lane::module>(p, 0);
+  }
+  return Syndrome::kOk;
+}
+
+Syndrome read_pfcc(Access& a) {
+  using r = prm::pfcc_reg;
+  const Port& port = a.fw.hca().port();
+  prm::set<r::pptx>(a.data, port.pause_tx ? 1 : 0);
+  prm::set<r::pprx>(a.data, port.pause_rx ? 1 : 0);
+  prm::set<r::pfctx>(a.data, port.pfc_tx);
+  prm::set<r::pfcrx>(a.data, port.pfc_rx);
+  return Syndrome::kOk;
+}
+
+Syndrome write_pfcc(Access& a) {
+  using r = prm::pfcc_reg;
+  // The negated masks keep a field as it is; stall watermarks are not offered.
+  if (prm::get<r::critical_stall_mask>(a.data) != 0 || prm::get<r::minor_stall_mask>(a.data) != 0)
+    return Syndrome::kRegisterValue;
+  Port& port = a.fw.hca().port();
+  if (prm::get<r::pptx_mask_n>(a.data) == 0) port.pause_tx = prm::get<r::pptx>(a.data) != 0;
+  if (prm::get<r::pprx_mask_n>(a.data) == 0) port.pause_rx = prm::get<r::pprx>(a.data) != 0;
+  port.pfc_tx = static_cast<std::uint8_t>(prm::get<r::pfctx>(a.data));
+  port.pfc_rx = static_cast<std::uint8_t>(prm::get<r::pfcrx>(a.data));
+  return read_pfcc(a);
+}
+
+Syndrome read_ppcnt_eth(Access& a) {
+  enum : std::uint32_t {  // ppcnt_reg.grp (mlx5 device.h)
+    k802_3 = 0,
+    kRfc2863 = 1,
+    kRfc2819 = 2,
+    kRfc3635 = 3,
+    kExtended = 5,
+    kPerPriority = 0x10,
+    kPerTc = 0x11,
+    kPhysical = 0x12,
+  };
+  const PortCounters& c = a.fw.hca().port().counters();
+  const std::uint32_t group = prm::get<prm::ppcnt_reg::grp>(a.data);
+  const std::uint32_t index = prm::get<prm::ppcnt_reg::prio_tc>(a.data);
+  switch (group) {
+    case k802_3:
+      put_802_3(a, c);
+      return Syndrome::kOk;
+    case kRfc2863:
+      put_2863(a, c);
+      return Syndrome::kOk;
+    case kRfc2819:
+      put_2819(a, c);
+      return Syndrome::kOk;
+    case kRfc3635:
+      put_3635(a, c);
+      return Syndrome::kOk;
+    case kExtended:
+      put_extended(a, c);
+      return Syndrome::kOk;
+    case kPerPriority:
+    case kPerTc:
+      if (index >= kPriorities) return Syndrome::kRegisterValue;
+      // Of traffic classes there is nothing to count: they have no queue limits of their own.
+      if (group == kPerPriority) put_priority(a, c, index);
+      return Syndrome::kOk;
+    case kPhysical:
+      put_physical(a);
+      return Syndrome::kOk;
+    default:
+      return Syndrome::kRegisterValue;
+  }
+}
+
+// ---- The cable module ----
+
+Syndrome read_mcia(Access& a) {
+  using r = prm::mcia_reg;
+  enum : std::uint32_t { kGood = 0, kNoModule = 1, kNotSupported = 2, kBadPage = 3, kI2cError = 9 };
+  constexpr std::uint32_t kI2cLow = 0x50;
+  constexpr std::uint32_t kMaxRead = 48;  // bytes: mcia_32dwords is not offered
+  const std::uint32_t size = prm::get<r::size>(a.data);
+  std::uint8_t* out = prm::ptr<r::dwords>(a.data);
+  std::memset(out, 0, r::dwords::bits / 8);
+  std::uint32_t status = kGood;
+  if (prm::get<r::module>(a.data) != 0) {
+    status = kNoModule;
+  } else if (prm::get<r::i2c_device_address>(a.data) != kI2cLow) {
+    status = kI2cError;
+  } else if (size > kMaxRead) {
+    status = kNotSupported;
+  } else if (!read_module_eeprom(prm::get<r::page_number>(a.data), prm::get<r::device_address>(a.data), size,
+                                 out)) {
+    status = kBadPage;
+  }
+  prm::set<r::status>(a.data, status);
+  return Syndrome::kOk;
+}
+
+// ---- The firmware image ----
+
+Syndrome read_mcam(Access& a) {
+  using r = prm::mcam_reg;
+  const std::uint32_t group = prm::get<r::access_reg_group>(a.data);
+  if (prm::get<r::feature_group>(a.data) != 0 || group > 3) return Syndrome::kRegisterValue;
+  std::memset(a.data + 8, 0, r::bytes - 8);
+  if (group != 0) return Syndrome::kOk;
+  using regs = r::mng_access_reg_cap_mask::access_regs;
+  prm::set<regs::mcqi>(a.data, 1);
+  prm::set<regs::mcqs>(a.data, 1);
+  return Syndrome::kOk;
+}
+
+namespace {
+constexpr std::uint32_t kBootImage = 1;  // mcqs_reg.identifier
+}
+
+// One component: the image that runs.
+Syndrome read_mcqs(Access& a) {
+  using r = prm::mcqs_reg;
+  enum : std::uint32_t { kIdle = 0 };
+  if (prm::get<r::component_index>(a.data) != 0) return Syndrome::kRegisterValue;
+  std::memset(a.data + 4, 0, r::bytes - 4);
+  prm::set<r::last_index_flag>(a.data, 1);
+  prm::set<r::identifier>(a.data, kBootImage);
+  prm::set<r::component_update_state>(a.data, kIdle);
+  return Syndrome::kOk;
+}
+
+Syndrome read_mcqi(Access& a) {
+  using r = prm::mcqi_reg;
+  enum : std::uint32_t { kCapabilities = 0, kVersion = 1 };  // info_type
+  if (prm::get<r::component_index>(a.data) != 0) return Syndrome::kRegisterValue;
+  if (prm::get<r::offset>(a.data) != 0) return Syndrome::kRegisterValue;
+  // The data follow the register, as much of them as there is room for.
+  std::array<std::uint8_t, prm::mcqi_version::bytes> info{};
+  std::size_t size = 0;
+  switch (prm::get<r::info_type>(a.data)) {
+    case kCapabilities:
+      // Neither read nor written by hosts.
+      prm::set<prm::mcqi_cap::supported_info_bitmask>(info.data(), 1u << kCapabilities | 1u << kVersion);
+      size = prm::mcqi_cap::bytes;
+      break;
+    case kVersion: {
+      using v = prm::mcqi_version;
+      const Options& o = a.fw.options();
+      prm::set<v::version>(info.data(), static_cast<std::uint32_t>(o.fw_major) << 24 |
+                                            static_cast<std::uint32_t>(o.fw_minor) << 16 | o.fw_subminor);
+      const std::string text =
+          std::to_string(o.fw_major) + "." + std::to_string(o.fw_minor) + "." + std::to_string(o.fw_subminor);
+      prm::set<v::version_string_length>(info.data(), static_cast<std::uint32_t>(text.size()));
+      std::memcpy(info.data() + v::version_string::bit_off / 8, text.data(), text.size());
+      size = v::bytes;
+      break;
+    }
+    default:
+      return Syndrome::kRegisterValue;
+  }
+  prm::set<r::info_size>(a.data, static_cast<std::uint32_t>(size));
+  std::memcpy(a.data + r::bytes, info.data(), std::min(size, a.room - r::bytes));
+  return Syndrome::kOk;
+}
+
+}  // namespace hcasim::fw

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Subnet administration by the built-in subnet manager (IBTA chapter 15): paths between the ports that it
+// knows, which are its own and the one at the other end of the cable, and multicast groups. Requests come to
+// QP1 of the port at whose LID the manager is; what it does not answer goes on to the driver's QP1, where a
+// subnet manager of the host may listen.
+#ifndef HCASIM_FIRMWARE_STUB_SUBNET_ADMIN_H
+#define HCASIM_FIRMWARE_STUB_SUBNET_ADMIN_H
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "firmware-stub/sa_formats.h"
+#include "model/port/packet.h"
+
+namespace hcasim {
+class Hca;
+}
+
+namespace hcasim::fw {
+
+class PortAgent;
+
+// Answers to whom a request came from.
+class MadSender {
+ public:
+  virtual void reply(Time t, const Packet& to, const std::uint8_t* mad) = 0;  // kMadBytes
+
+ protected:
+  ~MadSender() = default;
+};
+
+class SubnetAdmin {
+ public:
+  SubnetAdmin(Hca& hca, PortAgent& agent, MadSender& sender) : hca_(hca), agent_(agent), sender_(sender) {}
+
+  // A request of the class for QP1. False: not for this agent.
+  bool take(Time t, const Packet& packet);
+  // Groups and answers on their way are forgotten.
+  void clear();
+
+  std::uint64_t requests() const { return requests_; }
+  std::uint64_t refused() const { return refused_; }  // of them
+  std::size_t groups() const { return groups_.size(); }
+
+ private:
+  struct Group {
+    std::uint32_t qkey = 0;
+    std::uint16_t mlid = 0, pkey = 0;
+    std::uint8_t mtu = 0, rate = 0, life = 0, tclass = 0;
+    std::uint32_t sl_flow_hop = 0;
+    bool permanent = false;               // IPoIB's broadcast group: there without members
+    std::map<Gid, std::uint8_t> members;  // join state
+  };
+  struct Node {
+    Gid gid{};
+    std::uint16_t lid = 0;
+  };
+  using Groups = std::map<Gid, Group>;
+  struct Request {
+    SaHeader header{};
+    const std::uint8_t* data = nullptr;  // kSaData bytes
+    bool asks(std::uint64_t components) const { return (header.component_mask & components) == components; }
+  };
+  struct Answer {
+    std::uint16_t status = kMadOk;
+    std::size_t record_bytes = 0;
+    std::vector<std::uint8_t> records;  // each padded to 8 bytes
+
+    template <class T>
+    void add(const T& record);
+  };
+  // An answer of several segments, whose receiver tells how far it may go on (13.6.6).
+  struct Transfer {
+    Packet address;  // of the request: where the segments go
+    SaHeader header{};
+    std::vector<std::uint8_t> records;
+    std::uint32_t sent = 0;
+  };
+
+  void serve(const Request& request, Answer& answer);
+  void paths(const Request& request, Answer& answer) const;
+  void group_paths(const Request& request, Answer& answer) const;
+  void join(const Request& request, Answer& answer);
+  void leave(const Request& request, Answer& answer);
+  void list_groups(const Request& request, Answer& answer) const;
+  Groups::iterator create_group(const Request& request, const McMemberRecord& wish, Answer& answer);
+
+  void send(Time t, const Packet& to, const SaHeader& header, const std::uint8_t* data, std::size_t bytes);
+  void send_segments(Time t, Transfer& transfer, std::uint32_t window);
+  void take_ack(Time t, const Packet& packet, const SaHeader& header);
+
+  std::vector<Node> nodes() const;
+  void add_broadcast_group();
+  std::uint16_t free_mlid() const;
+  std::uint8_t mtu() const;   // code
+  std::uint8_t rate() const;  // code
+  static McMemberRecord record_of(const Gid& mgid, const Group& group);
+
+  Hca& hca_;
+  PortAgent& agent_;
+  MadSender& sender_;
+  Groups groups_;
+  std::uint64_t made_mgids_ = 0;
+  std::map<std::uint64_t, Transfer> transfers_;  // by transaction ID
+  std::uint64_t requests_ = 0, refused_ = 0;
+};
+
+}  // namespace hcasim::fw
+#endif
