@@ -7,15 +7,20 @@
 #include <cstdio>
 #include <cstring>
 #include <memory>
+#include <random>
 #include <vector>
 
+#include "qemu-device/fabric.h"
 #include "qemu-device/instance.h"
 #include "qemu-device/options.h"
 #include "qemu-device/simulation.h"
 
+using hcasim::api::CableEnd;
 using hcasim::api::Fault;
+using hcasim::api::HostWire;
 using hcasim::api::Settings;
 using hcasim::api::Simulation;
+using hcasim::api::SocketWire;
 
 namespace {
 
@@ -30,6 +35,7 @@ void tell(char* err, std::size_t len, const std::string& text) {
 }
 
 constexpr unsigned kMaxHcas = 64;
+constexpr std::size_t kMostArriving = 4096;  // frames in the port, beyond which the host is asked to wait
 
 // The kernel has stopped for good: each HCA tells its driver so, once.
 void spread_death() {
@@ -54,6 +60,120 @@ void enter(hca* h, const char* where, F body) noexcept {
   } catch (...) {
     h->model.model_fault(where, "unknown exception");
   }
+}
+
+// One cable a port, of the right kind.
+bool check_cable(Settings& s, const hca_host_ops& ops, std::string& why) {
+  const bool eth = s.firmware.link == hcasim::fw::Link::kEthernet;
+  if (!s.cable.empty() && (s.host_wire || s.wire)) {
+    why = "cable=" + s.cable + ": the port has a wire already";
+  } else if (!s.switch_name.empty() && (!s.cable.empty() || s.host_wire || s.wire)) {
+    why = "switch=" + s.switch_name + ": the port has a cable or wire already";
+  } else if (!s.switch_name.empty() && !eth && !s.firmware.sm) {
+    why = "switch=" + s.switch_name +
+          ": the modelled switch has no management agent, so sm=off finds no way through it";
+  } else if (s.cable == s.name) {
+    why = "cable=" + s.cable + ": that is this HCA itself; without cable= it has a cable to itself";
+  } else if (s.host_wire && !eth) {
+    why = "link=ib: the host's network carries Ethernet; an InfiniBand port takes wire= or cable=";
+  } else if (s.host_wire && !ops.wire_tx) {
+    why = "wire=host: the host takes no frames";
+  } else if (s.coupled && !s.wire) {
+    why = "coupled=on: there is no wire=unix:PATH or wire=tcp:HOST:PORT to be coupled over";
+  }
+  // Every process would come to the same GUID.
+  if (s.wire && s.firmware.node_guid == 0) {
+    std::random_device random;
+    s.firmware.node_guid = 0x0002c90300000000ull | (random() & 0xffffffu);
+  }
+  return why.empty();
+}
+
+bool join(hca* a, hca* b, std::string& why) {
+  if (!a || !b || !a->in_service || !b->in_service) {
+    why = "an HCA is out of service";
+    return false;
+  }
+  const std::string names = a->settings.name + " and " + b->settings.name;
+  if (a == b) {
+    why = names + " are the same HCA";
+  } else if (a->uplink || b->uplink) {
+    why = (a->uplink ? a : b)->settings.name + " has a cable already";
+  } else if (a->settings.firmware.link != b->settings.firmware.link) {
+    why = names + " have different link types";
+  } else if (a->settings.firmware.link == hcasim::fw::Link::kInfiniBand) {
+    const auto lids = hcasim::api::assign_lids({a->firmware.port().node_guid(), a->settings.firmware.lid},
+                                               {b->firmware.port().node_guid(), b->settings.firmware.lid});
+    if (lids.own == 0) {
+      why = names + " want the same LID, or have the same node GUID";
+    } else {
+      a->firmware.port().assign(lids.own, lids.sm, {{b->firmware.port().port_guid(), lids.peer}});
+      b->firmware.port().assign(lids.peer, lids.sm, {{a->firmware.port().port_guid(), lids.own}});
+    }
+  }
+  if (!why.empty()) return false;
+  a->connect(std::make_unique<CableEnd>(*a, *b));
+  b->connect(std::make_unique<CableEnd>(*b, *a));
+  a->follow_carrier();
+  return true;
+}
+
+// The wires in coupled time.
+class Partners final : public Simulation::Partners {
+ public:
+  hcasim::Time limit() const override {
+    hcasim::Time first = hcasim::kNever;
+    for (const auto& h : all()) {
+      if (h->uplink) first = std::min(first, h->uplink->meets_at());
+    }
+    return first;
+  }
+
+  void meet(hcasim::Time next) override {
+    const hcasim::Time now = limit();
+    std::vector<hca*> here;
+    for (const auto& h : all()) {
+      if (h->uplink && h->uplink->meets_at() <= now) here.push_back(h.get());
+    }
+    for (hca* h : here) h->uplink->tell(std::min(next, unprompted(*h, now)));
+    for (hca* h : here) h->uplink->hear();
+  }
+
+ private:
+  // Before this, an HCA sends nothing because of its host, or of what may come in over other wires.
+  static hcasim::Time unprompted(const hca& h, hcasim::Time now) {
+    const hcasim::Time latency = h.model.profile().pcie.mmio_latency;
+    hcasim::Time first = now;
+    if (h.ops.quiet_until) first = std::max(now, Simulation::instance().at(h.ops.quiet_until(h.opaque)));
+    first = first > hcasim::kNever - latency ? hcasim::kNever : first + latency;
+    for (const auto& other : all()) {
+      if (other.get() != &h && other->uplink) first = std::min(first, other->uplink->meets_at());
+    }
+    return std::max(first, now);
+  }
+};
+
+// The options cable=NAME. Both ends may say it.
+bool join_all(std::string& why) {
+  for (auto& h : all()) {
+    const std::string& name = h->settings.cable;
+    if (name.empty() || !h->in_service) continue;
+    std::string where = h->settings.name;
+    where.append(": cable=").append(name).append(": ");
+    const auto peer = std::find_if(all().begin(), all().end(),
+                                   [&](const auto& o) { return o->in_service && o->settings.name == name; });
+    if (peer == all().end()) {
+      why = where + "there is no HCA of that name";
+      return false;
+    }
+    const auto* end = dynamic_cast<const CableEnd*>(h->uplink.get());
+    if (end && &end->peer() == peer->get()) continue;
+    if (!join(h.get(), peer->get(), why)) {
+      why.insert(0, where);
+      return false;
+    }
+  }
+  return true;
 }
 
 bool usable(const hca* h) { return h && h->in_service && Simulation::instance().started(); }
@@ -91,14 +211,33 @@ hca_t* hca_create(const char* options, const hca_host_ops* ops, void* opaque, ch
       return nullptr;
     }
     if (settings.batch_window) profile.engine.batch_window = *settings.batch_window;
+    if (settings.wire_latency) profile.port.wire_latency = *settings.wire_latency;
+    if (settings.coupled && profile.port.wire_latency <= 0) {
+      tell(err, err_len, "coupled=on: the profile's cable has no latency: give wire_latency_ns");
+      return nullptr;
+    }
+    if (settings.dc_contexts) profile.engine.dc_contexts = *settings.dc_contexts;
     auto tracer = std::make_unique<hcasim::traces::Tracer>(number);
     if (!settings.trace.empty() && !tracer->open(settings.trace, &why)) {
       tell(err, err_len, "trace=" + settings.trace + ": " + why);
       return nullptr;
     }
+    if (!check_cable(settings, *ops, why)) {
+      tell(err, err_len, why);
+      return nullptr;
+    }
     simulation.prepare();
     all().push_back(std::make_unique<hca>(number, settings, profile, std::move(tracer), *ops, opaque));
-    return all().back().get();
+    hca& made = *all().back();
+    if (settings.host_wire) made.connect(std::make_unique<HostWire>(made));
+    if (settings.wire) {
+      made.connect(std::make_unique<SocketWire>(made, *settings.wire, settings.coupled));
+    }
+    if (settings.coupled) {
+      static Partners partners;
+      simulation.set_partners(&partners);
+    }
+    return &made;
   } catch (const std::exception& e) {
     tell(err, err_len, e.what());
   } catch (...) {
@@ -109,11 +248,17 @@ hca_t* hca_create(const char* options, const hca_host_ops* ops, void* opaque, ch
 
 void hca_destroy(hca_t* h) {
   if (!h || !h->in_service) return;
-  h->in_service = false;
   enter(h, "hca_destroy", [&] {
+    auto* joined = dynamic_cast<CableEnd*>(h->uplink.get());
+    hca* peer = joined ? &joined->peer() : nullptr;
+    h->model.port().connect(nullptr);
+    h->uplink.reset();  // closes its sockets
+    h->in_service = false;
+    if (peer && peer->in_service) peer->follow_carrier();
     if (Simulation::instance().started()) h->model.reset();
     h->tracer->close();
   });
+  h->in_service = false;
 }
 
 const char* hca_option_help(void) { return hcasim::api::option_help(); }
@@ -121,6 +266,13 @@ const char* hca_option_help(void) { return hcasim::api::option_help(); }
 int hca_sim_started(void) { return Simulation::instance().started(); }
 
 int hca_sim_start(int64_t now) {
+  std::string why;
+  if (!hca_sim_started() && !(join_all(why) && hcasim::api::join_switches(all(), why))) {
+    for (auto& h : all()) {
+      if (why.rfind(h->settings.name + ":", 0) == 0) h->log(HCA_LOG_ERROR, why.c_str());
+    }
+    return -1;
+  }
   const bool good = Simulation::instance().start(now);
   if (!good) {
     for (auto& h : all()) h->log(HCA_LOG_ERROR, Simulation::instance().cause().c_str());
@@ -131,6 +283,11 @@ int hca_sim_start(int64_t now) {
 int64_t hca_sim_advance(int64_t now, int64_t ahead) {
   const std::int64_t next = Simulation::instance().advance(now, ahead);
   if (Simulation::instance().dead()) spread_death();
+  if (next != -1) {
+    for (auto& h : all()) {
+      if (h->uplink) h->uplink->flush();
+    }
+  }
   return next;
 }
 
@@ -174,6 +331,58 @@ hca_pcie_link hca_get_pcie_link(const hca_t* h) {
 }
 
 int hca_is_ethernet(const hca_t* h) { return h->settings.firmware.link == hcasim::fw::Link::kEthernet; }
+
+int hca_cable(hca_t* a, hca_t* b, char* err, size_t err_len) {
+  std::string why;
+  bool good = false;
+  if (a) {
+    enter(a, "hca_cable", [&] { good = join(a, b, why); });
+  }
+  if (!good) tell(err, err_len, why);
+  return good ? 0 : -1;
+}
+
+int hca_wire_rx(hca_t* h, const void* frame, size_t len) {
+  bool taken = false;
+  if (usable(h)) {
+    enter(h, "hca_wire_rx", [&] {
+      auto* wire = dynamic_cast<HostWire*>(h->uplink.get());
+      taken = wire && wire->receive(frame, len);
+    });
+  }
+  return taken ? 0 : -1;
+}
+
+int hca_wire_room(const hca_t* h) { return h->model.port().arriving() < kMostArriving; }
+
+void hca_wire_carrier(hca_t* h, int up) {
+  if (!h || !h->in_service) return;
+  enter(h, "hca_wire_carrier", [&] {
+    if (auto* wire = dynamic_cast<HostWire*>(h->uplink.get())) {
+      wire->host_carrier(up != 0);
+      h->follow_carrier();
+    }
+  });
+}
+
+int64_t hca_wire_poll(hca_t* h, int64_t clock) {
+  constexpr std::int64_t kSoon = 1'000'000;
+  if (!usable(h) || !h->uplink) return HCA_NEVER;
+  if (Simulation::instance().busy()) return clock + kSoon;
+  std::int64_t due = HCA_NEVER;
+  enter(h, "hca_wire_poll", [&] { due = h->uplink->poll(clock); });
+  return due;
+}
+
+void hca_wire_hold(hca_t* h, int on) {
+  if (!h || !h->in_service || !h->uplink) return;
+  enter(h, "hca_wire_hold", [&] { h->uplink->hold(on != 0); });
+}
+
+void hca_get_mac(const hca_t* h, uint8_t mac[6]) {
+  const std::uint64_t value = h->firmware.options().mac;
+  for (unsigned i = 0; i < 6; ++i) mac[i] = static_cast<std::uint8_t>(value >> (8 * (5 - i)));
+}
 
 unsigned hca_counter_count(const hca_t* h) { return static_cast<unsigned>(h->counters().size()); }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The C API of the HCA: the one door through which QEMU, tests, benchmarks and replay drive the model.
 // No QEMU, SystemC or C++ type crosses it. All calls are made by one thread at a time (QEMU: under its
-// global lock). No call throws, aborts or blocks; a broken invariant of the model puts the HCA into its
-// fatal health state instead (init segment health.synd, design section 7).
+// global lock). No call throws or aborts, and none but hca_sim_advance() blocks; a broken invariant of the
+// model puts the HCA into its fatal health state instead (init segment health.synd, design section 7).
 //
 // Units: times are ns of the caller's clock (under QEMU: QEMU_CLOCK_VIRTUAL), offsets and sizes are bytes.
 #ifndef HCASIM_QEMU_DEVICE_HCA_API_H
@@ -23,9 +23,10 @@ extern "C" {
 
 typedef struct hca hca_t;
 
-enum { HCA_API_VERSION = 1 };
-#define HCA_NEVER INT64_MAX        // no event is due
-#define HCA_BAR0_SIZE (16u << 20)  // initialization segment (pages 0-2), then UAR pages
+enum { HCA_API_VERSION = 3 };
+#define HCA_NEVER INT64_MAX  // no event is due
+#define HCA_BAR0_SIZE \
+  (32u << 20)  // initialization segment (pages 0-2), UAR pages, from the middle device memory
 #define HCA_MSIX_VECTORS 64u
 
 enum hca_log_level { HCA_LOG_ERROR = 0, HCA_LOG_WARNING = 1, HCA_LOG_INFO = 2 };
@@ -40,6 +41,19 @@ typedef struct hca_host_ops {
   void (*msix)(void* opaque, unsigned vector);
   // May be null. One line, no newline at its end.
   void (*log)(void* opaque, int level, const char* message);
+  // wire=host: an Ethernet frame leaves the port, from the destination MAC to the last byte before the FCS.
+  // 0 = taken; anything else = taken, but the host has enough for a while: the port pauses.
+  int (*wire_tx)(void* opaque, const void* frame, size_t len);
+  // wire=unix:..., tcp:...: hca_wire_poll() is to be called when fd is ready for reading or writing, as far
+  // as asked for; with neither, no longer. May be null: then the host polls regularly.
+  void (*watch_fd)(void* opaque, int fd, int read, int write);
+  // coupled=on. Until when the host makes no access and takes no interrupt of its own accord: ns of its
+  // clock, HCA_NEVER if it waits for the HCA alone. May be null, and answer too early a time, such as now:
+  // the two ends then meet more often.
+  int64_t (*quiet_until)(void* opaque);
+  // coupled=on: asked now and then while hca_sim_advance() waits for the other end. 0 = it shall wait no
+  // longer: the wire ends. May be null.
+  int (*keep_waiting)(void* opaque);
 } hca_host_ops;
 
 // PCIe link that the profile gives, for the PCIe capability.
@@ -66,6 +80,9 @@ HCA_API int hca_sim_start(int64_t now);
 // Runs the simulation to `now`, then (eager coupling) from event to event up to `ahead` ns further.
 // Returns the time of the next event due, or HCA_NEVER; -1 if called from inside itself (a callback), where
 // nothing is run: the outer call takes notice by itself.
+// With coupled=on this is where the process waits for the one at the other end of the wire, at the first call
+// too: until that is there. The time returned may then be that of the next meeting, at which nothing else is
+// due; the caller's clock must stand still while it waits.
 HCA_API int64_t hca_sim_advance(int64_t now, int64_t ahead);
 // Simulated time in ns on the caller's clock, and the number of SystemC process activations so far.
 HCA_API int64_t hca_sim_time(void);
@@ -85,6 +102,26 @@ HCA_API void hca_reset(hca_t* hca);
 HCA_API hca_pcie_link hca_get_pcie_link(const hca_t* hca);
 // 1 = Ethernet, 0 = InfiniBand: for the PCI class code.
 HCA_API int hca_is_ethernet(const hca_t* hca);
+
+// --- The wire: where the port's cable leads. Without any, it is a cable to the port itself.
+// Joins the ports of two HCAs of this process (also done by the option cable=NAME of either, at
+// hca_sim_start()). 0 = done; otherwise err says why not.
+HCA_API int hca_cable(hca_t* a, hca_t* b, char* err, size_t err_len);
+// wire=host: a frame comes in, now. Returns 0, or -1 if it was dropped (counted).
+HCA_API int hca_wire_rx(hca_t* hca, const void* frame, size_t len);
+// Whether the port has room for more frames: a hint to stop bringing them until the model has run.
+HCA_API int hca_wire_room(const hca_t* hca);
+// wire=host: the host's side of the link is up or down.
+HCA_API void hca_wire_carrier(hca_t* hca, int up);
+// wire=unix:..., tcp:...: reads and writes sockets, connects, listens; frames that came in arrive now.
+// `clock` is ns of a clock that goes on even when the caller's does not (CLOCK_MONOTONIC). Returns the time
+// on it of the next call wanted, ready descriptor or not, HCA_NEVER without such a wire. To be called once
+// after hca_sim_start(), then as it says; run hca_sim_advance() before (to now) and after.
+HCA_API int64_t hca_wire_poll(hca_t* hca, int64_t clock);
+// While on, nothing is taken from the wire: the machine stands still.
+HCA_API void hca_wire_hold(hca_t* hca, int on);
+// MAC address of the Ethernet link.
+HCA_API void hca_get_mac(const hca_t* hca, uint8_t mac[6]);
 
 // Counters: a table of names with their values; index 0..hca_counter_count()-1, same order for all HCAs.
 HCA_API unsigned hca_counter_count(const hca_t* hca);

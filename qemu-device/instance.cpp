@@ -61,6 +61,26 @@ hca::hca(unsigned number, const hcasim::api::Settings& s, const hcasim::Profile&
   model.uar().set_blueflame(s.firmware.bf);
   model.port().faults() = s.faults;
   model.port().reseed();
+  firmware.port().on_admin([this] { wish_changed(); });
+}
+
+void hca::connect(std::unique_ptr<hcasim::api::Uplink> to) {
+  uplink = std::move(to);
+  model.port().connect(uplink.get());
+  follow_carrier();
+}
+
+bool hca::wants_link() const {
+  // While the link is down, coupled ends meet seldom: it is up for no longer than the driver wants it.
+  if (settings.coupled && !firmware.port().running()) return false;
+  const bool keep = settings.firmware.link == hcasim::fw::Link::kEthernet && !settings.coupled;
+  return !link_injected_down && (keep || firmware.port().admin_up());
+}
+
+void hca::follow_carrier() { firmware.port().cable(!link_injected_down && (!uplink || uplink->carrier())); }
+
+void hca::wish_changed() {
+  if (uplink) uplink->set_carrier(wants_link());
 }
 
 bool hca::dma_read(std::uint64_t addr, void* dst, std::size_t len) noexcept {
@@ -81,6 +101,7 @@ void hca::log(int level, const char* message) noexcept {
 
 std::vector<hcasim::api::Counter> hca::counters() const {
   const hcasim::PortCounters& port = model.port().counters();
+  const auto meetings = uplink ? uplink->meetings() : hcasim::api::Uplink::Meetings{};
   std::vector<hcasim::api::Counter> list = {
       {"doorbells", model.scheduler().doorbells()},
       {"blueflames", model.uar().blueflames()},
@@ -91,6 +112,10 @@ std::vector<hcasim::api::Counter> hca::counters() const {
       {"timeouts", model.requester().timeouts()},
       {"completions", model.cqs().completions()},
       {"cq_overruns", model.cqs().overruns()},
+      {"cqes_compressed", model.cqs().compressed()},
+      {"tag_matched", model.tags().matched()},
+      {"tag_unexpected", model.tags().unexpected()},
+      {"tag_refused", model.tags().refused()},
       {"interrupts", model.eqs().interrupts()},
       {"eq_overruns", model.eqs().overruns()},
       {"dma_read_bytes", model.dma().bytes_read()},
@@ -101,12 +126,29 @@ std::vector<hcasim::api::Counter> hca::counters() const {
       {"tx_bytes", port.tx_bytes},
       {"rx_bytes", port.rx_bytes},
       {"tx_discards", port.tx_discards},
+      {"wire_lost", uplink ? uplink->lost() : 0},
+      {"wire_meetings", meetings.count},
+      {"wire_waits", meetings.waits},
+      {"wire_wait_us", meetings.wait_us},
+      {"wire_late", meetings.late},
       {"rx_errors", port.rx_errors},
       {"rx_dropped", port.rx_dropped},
       {"injected_drop", port.injected_drop},
       {"injected_dup", port.injected_dup},
       {"injected_reorder", port.injected_reorder},
       {"injected_corrupt", port.injected_corrupt},
+      {"injected_garble", port.injected_garble},
+      {"injected_ecn", port.injected_ecn},
+      {"ecn_marked", port.ecn_marked},
+      {"cnp_sent", model.cc().statistics().np_cnp_sent},
+      {"cnp_handled", model.cc().statistics().rp_cnp_handled},
+      {"pause_sent", port.mac.tx.pause},
+      {"pause_received", port.mac.rx.pause},
+      {"page_faults_wqe", model.page_faults().counters().wqe},
+      {"page_faults_rdma", model.page_faults().counters().rdma},
+      {"page_faults_unheard", model.page_faults().counters().unheard},
+      {"page_faults_resumed", model.page_faults().counters().resumed},
+      {"page_faults_failed", model.page_faults().counters().failed},
       {"qp_errors", model.qp_errors()},
       {"qpc_misses", model.qpc_cache().misses()},
       {"model_dead", model.dead() ? 1u : 0u},
@@ -150,7 +192,9 @@ void hca::inject(const hcasim::api::Fault& fault) {
                              fault.kind == hcasim::api::Fault::kFatalHealth);
       break;
     case hcasim::api::Fault::kLink:
-      firmware.inject_link(fault.number != 0);
+      link_injected_down = fault.number == 0;
+      follow_carrier();
+      wish_changed();
       break;
     case hcasim::api::Fault::kModelFault:
       model.model_fault("hca_inject", "asked for");

@@ -11,6 +11,7 @@
 #include "model/hca.h"
 #include "qemu-device/hca_api.h"
 #include "qemu-device/options.h"
+#include "qemu-device/wires.h"
 #include "traces/tracer.h"
 
 namespace hcasim::api {
@@ -40,12 +41,22 @@ struct hca final : hcasim::HostPort {
   std::string stats_json() const;
   void inject(const hcasim::api::Fault& fault);
 
+  // The cable. Joins the port to it.
+  void connect(std::unique_ptr<hcasim::api::Uplink> to);
+  // This end wants the link up: not taken down by a fault, nor (IB) by the host. Ethernet ports keep the
+  // link up when the host takes theirs down, as cards do (KEEP_ETH_LINK_UP), but not in coupled time.
+  bool wants_link() const;
+  void follow_carrier();  // of the far end
+  void wish_changed();
+
   const hca_host_ops ops;
   void* const opaque;
   const hcasim::api::Settings settings;
   const std::unique_ptr<hcasim::traces::Tracer> tracer;
   bool in_service = true;
   bool told_dead = false;
+  bool link_injected_down = false;
+  std::unique_ptr<hcasim::api::Uplink> uplink;  // null: a cable to itself
   std::string json;
   mutable hcasim::Hca model;
   mutable hcasim::fw::Firmware firmware;

@@ -59,10 +59,31 @@ static bool add_free_options(GString* out, const char* list, Error** errp) {
   return true;
 }
 
-static bool build_options(Mlx5Hca* dev, GString* out, Error** errp) {
+static bool is_unset(const MACAddr* mac) {
+  static const MACAddr unset;
+
+  return !memcmp(mac, &unset, sizeof(unset));
+}
+
+/* Whether the time of a wire's two ends is to be one. Only a clock that counts instructions stands still
+ * while this process waits. */
+static bool resolve_coupled(Mlx5Hca* dev, int64_t ahead, bool* coupled, Error** errp) {
+  bool can = dev->prop_wire && !mlx5_hca_has_netdev(dev) && !ahead && icount_enabled();
+
+  *coupled = can && dev->prop_coupled != ON_OFF_AUTO_OFF;
+  if (dev->prop_coupled == ON_OFF_AUTO_ON && !can) {
+    error_setg(errp, TYPE_MLX5_HCA ": coupled=on needs wire=, time=lockstep and -icount");
+    return false;
+  }
+  return true;
+}
+
+static bool build_options(Mlx5Hca* dev, bool coupled, GString* out, Error** errp) {
   static unsigned instances;
   const char* id = DEVICE(dev)->id;
   g_autofree char* name = id ? g_strdup(id) : g_strdup_printf("hca%u", instances);
+  g_autofree char* mac_text = qemu_mac_strdup_printf(dev->nic_conf.macaddr.a);
+  const char* mac = is_unset(&dev->nic_conf.macaddr) ? NULL : mac_text; /* NULL: made by the model */
   const struct {
     const char *key, *value;
   } strings[] = {
@@ -71,8 +92,15 @@ static bool build_options(Mlx5Hca* dev, GString* out, Error** errp) {
       {"profile", dev->prop_profile},
       {"trace", dev->prop_trace},
       {"node_guid", dev->prop_node_guid},
+      {"wire", mlx5_hca_has_netdev(dev) ? "host" : dev->prop_wire},
+      {"cable", dev->prop_cable},
+      {"mac", mac},
   };
 
+  if (mlx5_hca_has_netdev(dev) && dev->prop_wire) {
+    error_setg(errp, TYPE_MLX5_HCA ": netdev= and wire=: the port has one cable; take one of the two");
+    return false;
+  }
   instances++;
   for (size_t i = 0; i < ARRAY_SIZE(strings); i++) {
     if (strings[i].value && !add_option(out, strings[i].key, strings[i].value, errp)) {
@@ -80,6 +108,7 @@ static bool build_options(Mlx5Hca* dev, GString* out, Error** errp) {
     }
   }
   return add_switch(out, "bf", dev->prop_bf, errp) && add_switch(out, "sm", dev->prop_sm, errp) &&
+         (!coupled || add_option(out, "coupled", "on", errp)) &&
          (!dev->prop_options || add_free_options(out, dev->prop_options, errp));
 }
 
@@ -205,6 +234,7 @@ static void mlx5_hca_realize(PCIDevice* pci, Error** errp) {
   Mlx5Hca* dev = MLX5_HCA(pci);
   g_autoptr(GString) options = g_string_new(NULL);
   char why[2048] = "";
+  bool coupled;
   int64_t ahead;
 
   if (DEVICE(dev)->hotplugged || hca_sim_started()) {
@@ -213,7 +243,8 @@ static void mlx5_hca_realize(PCIDevice* pci, Error** errp) {
     error_append_hint(errp, "Give every HCA as -device " TYPE_MLX5_HCA " on QEMU's command line.\n");
     return;
   }
-  if (!resolve_time(dev, &ahead, errp) || !build_options(dev, options, errp)) {
+  if (!resolve_time(dev, &ahead, errp) || !resolve_coupled(dev, ahead, &coupled, errp) ||
+      !build_options(dev, coupled, options, errp)) {
     return;
   }
   dev->link = mlx5_hca_link_new(dev);
@@ -244,6 +275,7 @@ static void mlx5_hca_realize(PCIDevice* pci, Error** errp) {
     remove_capabilities(pci);
     goto fail;
   }
+  mlx5_hca_net_init(dev);
   mlx5_hca_qom_init(dev);
   mlx5_hca_link_started();
   return;
@@ -260,6 +292,7 @@ static void mlx5_hca_exit(PCIDevice* pci) {
   if (!link) {
     return; /* ended with QEMU */
   }
+  mlx5_hca_net_exit(link);
   dev->link = NULL;
   mlx5_hca_link_drop(link);
   remove_capabilities(pci);
@@ -305,6 +338,10 @@ static QCOMPAT_PROPERTY_CONST Property mlx5_hca_properties[] = {
     DEFINE_PROP_ON_OFF_AUTO("bf", Mlx5Hca, prop_bf, ON_OFF_AUTO_AUTO),
     DEFINE_PROP_ON_OFF_AUTO("sm", Mlx5Hca, prop_sm, ON_OFF_AUTO_AUTO),
     DEFINE_PROP_STRING("node_guid", Mlx5Hca, prop_node_guid),
+    DEFINE_PROP_STRING("wire", Mlx5Hca, prop_wire),
+    DEFINE_PROP_ON_OFF_AUTO("coupled", Mlx5Hca, prop_coupled, ON_OFF_AUTO_AUTO),
+    DEFINE_PROP_STRING("cable", Mlx5Hca, prop_cable),
+    DEFINE_NIC_PROPERTIES(Mlx5Hca, nic_conf),
     DEFINE_PROP_STRING("options", Mlx5Hca, prop_options),
     DEFINE_PROP_UINT16("x-device-id", Mlx5Hca, prop_device_id, PCI_DEVICE_ID_MLX_CX5_EX),
     QCOMPAT_PROPERTY_END};
@@ -323,6 +360,16 @@ static const struct {
     {"bf", "offer BlueFlame registers: on, off, auto = as the profile says"},
     {"sm", "built-in subnet manager that makes the port ACTIVE: on, off, auto = the model's default"},
     {"node_guid", "node GUID, 16 hexadecimal digits; also the PCIe device serial number"},
+    {"wire",
+     "the port is joined to that of an HCA in another QEMU: unix:PATH or tcp:HOST:PORT; the first one "
+     "listens"},
+    {"coupled",
+     "wire=: the guests at both ends live in one time, that of the model; the one that is ahead waits (and "
+     "its "
+     "monitor with it). on, off, auto = on with time=lockstep and -icount; both ends must say the same"},
+    {"cable", "the port is joined to that of the HCA with this id, in this machine"},
+    {"netdev", "link=eth: network back end that the port is joined to; without it a cable to itself"},
+    {"mac", "link=eth: MAC address; default: made from the node GUID"},
     {"options", "further KEY=VALUE options of the model, parted by ';' or ':'"},
     {"x-device-id", "PCI device id (default 0x1019, ConnectX-5 Ex)"},
 };

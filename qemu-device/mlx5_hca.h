@@ -4,6 +4,7 @@
  *   mlx5_hca.c         PCI function: realize, capabilities, configuration space, reset, properties
  *   mlx5_hca_vsc.c     the vendor specific capability
  *   mlx5_hca_time.c    BAR0 accesses, the host operations given to the model, QEMU's clock against SystemC's
+ *   mlx5_hca_net.c     the network back end (netdev=)
  *   mlx5_hca_qom.c     counters, statistics and faults as QOM properties
  *   mlx5_hca_plugin.c  entry point of `-plugin`
  *   abi_check.c        refuses any QEMU but the one whose headers were used
@@ -26,6 +27,7 @@ OBJECT_DECLARE_SIMPLE_TYPE(Mlx5Hca, MLX5_HCA)
  * configuration register that resets or unplugs it, while the model is running. Such requests wait here until
  * the model has returned.
  */
+typedef struct HcaNet HcaNet;
 typedef struct HcaLink {
   Mlx5Hca* dev;         /* NULL once the device is gone */
   hca_t* hca;           /* NULL until hca_create() */
@@ -35,6 +37,7 @@ typedef struct HcaLink {
   int64_t ahead;        /* ns; bound of the run-ahead, 0 = lockstep */
   uint64_t refused_dma; /* accesses refused on this side of the C API */
   uint64_t refused_mmio;
+  HcaNet* net; /* NULL without netdev= */
   QTAILQ_ENTRY(HcaLink) next;
 } HcaLink;
 
@@ -54,8 +57,12 @@ struct Mlx5Hca {
   char* prop_trace;
   char* prop_options;
   char* prop_node_guid;
+  char* prop_wire;
+  char* prop_cable;
+  NICConf nic_conf;
   OnOffAuto prop_bf;
   OnOffAuto prop_sm;
+  OnOffAuto prop_coupled;
   uint32_t prop_ahead;
   uint16_t prop_device_id;
 };
@@ -74,6 +81,22 @@ void mlx5_hca_link_drop(HcaLink* link);
 void mlx5_hca_settle(void);
 /* How often the timer, not an access, ran the model: each costs a hand-off to another thread. All HCAs. */
 uint64_t mlx5_hca_timer_runs(void);
+
+/* A frame that arrives now. False: the model runs, it must wait for mlx5_hca_net_take(). */
+bool mlx5_hca_enter_now(HcaLink* link, const void* frame, size_t len);
+void mlx5_hca_carrier(HcaLink* link, bool up);
+
+/* mlx5_hca_net.c */
+bool mlx5_hca_has_netdev(Mlx5Hca* dev);
+/* The MAC address, and with netdev= the network client. */
+void mlx5_hca_net_init(Mlx5Hca* dev);
+void mlx5_hca_net_exit(HcaLink* link); /* the client goes, with the device */
+void mlx5_hca_net_free(HcaLink* link);
+/* Gives waiting frames to the model, which must not be running. False: there were none. */
+bool mlx5_hca_net_take(HcaLink* link);
+/* Asks QEMU for the frames that there was no room for. */
+void mlx5_hca_net_resume(HcaLink* link);
+int mlx5_hca_net_tx(void* opaque, const void* frame, size_t len);
 
 /* mlx5_hca_vsc.c; init: < 0 with errp set if there is no room */
 int mlx5_hca_vsc_init(Mlx5Hca* dev, Error** errp);

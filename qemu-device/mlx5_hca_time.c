@@ -13,18 +13,41 @@
 
 static struct {
   QEMUTimer* timer;
-  int64_t armed; /* expiry of the timer, HCA_NEVER = not armed */
+  int64_t armed; /* model time at which the timer expires, HCA_NEVER = not armed */
+  int64_t lost;  /* ns that the host kept from this process and that were no time to the model */
   int64_t ahead; /* the smallest of all HCAs': their common clock cannot run further */
   unsigned depth;
   uint64_t timer_runs;
-  bool put_off; /* a link has a reset or a removal pending */
+  bool put_off;          /* a link has a reset or a removal pending */
+  QEMUTimer* wire_timer; /* on the clock that goes on: sockets that look for their other end, keepalives */
+  int64_t wire_armed;
   Notifier machine_done;
   Notifier exit;
   QTAILQ_HEAD(, HcaLink) links;
-} hca_clock = {.armed = HCA_NEVER, .links = QTAILQ_HEAD_INITIALIZER(hca_clock.links)};
+} hca_clock = {
+    .armed = HCA_NEVER, .wire_armed = HCA_NEVER, .links = QTAILQ_HEAD_INITIALIZER(hca_clock.links)};
 
 /* Rounds of put-off resets within one access; a guest that makes more of them waits for the timer. */
 #define MAX_ROUNDS 16
+
+/* A timer this late, ns, was kept from running by the host. */
+#define LATE_NS 1000000
+
+/*
+ * The guest's clock as the model has it. In eager coupling the model's stands still while the host lets this
+ * process wait: otherwise all retries of a QP would run out in one go, before anybody has looked at the
+ * peer's answers, which lie in a socket.
+ */
+static int64_t model_now(void) {
+  int64_t now = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL) - hca_clock.lost;
+
+  if (!hca_clock.depth && hca_clock.ahead && hca_clock.armed != HCA_NEVER &&
+      now - hca_clock.armed > LATE_NS) {
+    hca_clock.lost += now - hca_clock.armed;
+    now = hca_clock.armed;
+  }
+  return now;
+}
 
 static void rearm(int64_t now, int64_t next) {
   if (next == HCA_NEVER) {
@@ -34,7 +57,7 @@ static void rearm(int64_t now, int64_t next) {
   } else {
     next = MAX(next, now + 1); /* never spin in the main loop */
     if (next != hca_clock.armed) {
-      timer_mod_ns(hca_clock.timer, next);
+      timer_mod_ns(hca_clock.timer, next + hca_clock.lost);
     }
   }
   hca_clock.armed = next;
@@ -58,6 +81,7 @@ static void link_free(HcaLink* link) {
     hca_destroy(link->hca);
     hca_clock.depth--;
   }
+  mlx5_hca_net_free(link);
   g_free(link);
 }
 
@@ -82,8 +106,20 @@ static bool run_put_off(void) {
   return true;
 }
 
+/* Frames that came while the model ran. */
+static bool take_frames(void) {
+  bool any = false;
+  HcaLink* link;
+
+  hca_clock.depth++;
+  QTAILQ_FOREACH(link, &hca_clock.links, next) { any |= mlx5_hca_net_take(link); }
+  hca_clock.depth--;
+  return any;
+}
+
 /* The one place where simulated time moves. Nested calls leave the work to the outermost one. */
 static void advance(int64_t now, int64_t ahead) {
+  HcaLink *link, *tmp;
   int64_t next;
   unsigned rounds = 0;
 
@@ -94,23 +130,113 @@ static void advance(int64_t now, int64_t ahead) {
     hca_clock.depth++;
     next = hca_sim_advance(now, ahead);
     hca_clock.depth--;
-  } while (run_put_off() && ++rounds < MAX_ROUNDS);
+  } while ((run_put_off() | take_frames()) && ++rounds < MAX_ROUNDS);
   rearm(now, rounds == MAX_ROUNDS ? now + 1 : next);
+  QTAILQ_FOREACH_SAFE(link, &hca_clock.links, next, tmp) { mlx5_hca_net_resume(link); }
 }
 
 static void on_timer(void* opaque G_GNUC_UNUSED) {
+  int64_t now = model_now();
+
   hca_clock.armed = HCA_NEVER;
   hca_clock.timer_runs++;
-  advance(qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL), hca_clock.ahead);
+  advance(now, hca_clock.ahead);
 }
 
 uint64_t mlx5_hca_timer_runs(void) { return hca_clock.timer_runs; }
 
-void mlx5_hca_settle(void) { advance(qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL), hca_clock.ahead); }
+void mlx5_hca_settle(void) { advance(model_now(), hca_clock.ahead); }
+
+/* ---- the wire ---- */
+
+bool mlx5_hca_enter_now(HcaLink* link, const void* frame, size_t len) {
+  int64_t now;
+
+  if (hca_clock.depth) {
+    return false;
+  }
+  now = model_now();
+  advance(now, 0);
+  hca_clock.depth++;
+  hca_wire_rx(link->hca, frame, len);
+  hca_clock.depth--;
+  advance(now, hca_clock.ahead);
+  return true;
+}
+
+void mlx5_hca_carrier(HcaLink* link, bool up) {
+  hca_clock.depth++;
+  hca_wire_carrier(link->hca, up);
+  hca_clock.depth--;
+  mlx5_hca_settle();
+}
+
+static void poll_wire(void* opaque) {
+  HcaLink* link = opaque;
+  int64_t now = model_now(), clock = qemu_clock_get_ns(QEMU_CLOCK_REALTIME);
+  int64_t due;
+
+  if (!link->hca || !hca_sim_started()) {
+    return;
+  }
+  if (hca_clock.depth) {
+    due = clock + SCALE_MS; /* an event loop inside an access of the model */
+  } else {
+    advance(now, 0);
+    hca_clock.depth++;
+    due = hca_wire_poll(link->hca, clock);
+    hca_clock.depth--;
+    advance(now, hca_clock.ahead);
+  }
+  if (due < hca_clock.wire_armed) { /* too early does no harm */
+    hca_clock.wire_armed = due;
+    timer_mod_ns(hca_clock.wire_timer, due);
+  }
+}
+
+static void on_wire_timer(void* opaque G_GNUC_UNUSED) {
+  HcaLink *link, *tmp;
+
+  hca_clock.wire_armed = HCA_NEVER;
+  QTAILQ_FOREACH_SAFE(link, &hca_clock.links, next, tmp) { poll_wire(link); }
+}
+
+/* A guest whose processors all sleep is woken by its next timer, or by the HCA. */
+static int64_t host_quiet_until(void* opaque G_GNUC_UNUSED) {
+  int64_t now = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL), wait;
+
+  if (!all_cpu_threads_idle()) {
+    return now - hca_clock.lost;
+  }
+  wait = qemu_clock_deadline_ns_all(QEMU_CLOCK_VIRTUAL, ~QEMU_TIMER_ATTR_EXTERNAL);
+  return wait < 0 ? HCA_NEVER : now + wait - hca_clock.lost;
+}
+
+/* Asked with QEMU's lock held, so that nobody else could hear a signal. */
+static int host_keep_waiting(void* opaque G_GNUC_UNUSED) {
+  return qemu_shutdown_requested_get() == SHUTDOWN_CAUSE_NONE;
+}
+
+static void host_watch_fd(void* opaque, int fd, int read, int write) {
+  qemu_set_fd_handler(fd, read ? poll_wire : NULL, write ? poll_wire : NULL, opaque);
+}
+
+/* Nothing enters a machine that stands still. */
+static void on_run_state(void* opaque G_GNUC_UNUSED, bool running, RunState state G_GNUC_UNUSED) {
+  HcaLink* link;
+
+  hca_clock.depth++;
+  QTAILQ_FOREACH(link, &hca_clock.links, next) {
+    if (link->hca) {
+      hca_wire_hold(link->hca, !running);
+    }
+  }
+  hca_clock.depth--;
+}
 
 /* All -device options are done: elaborate. Modules can be made no more from here on. */
 static void on_machine_done(Notifier* notifier G_GNUC_UNUSED, void* data G_GNUC_UNUSED) {
-  int64_t now = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
+  int64_t now = model_now();
   int rc;
 
   if (hca_sim_started()) {
@@ -120,11 +246,14 @@ static void on_machine_done(Notifier* notifier G_GNUC_UNUSED, void* data G_GNUC_
   rc = hca_sim_start(now);
   hca_clock.depth--;
   if (rc) {
-    error_report(TYPE_MLX5_HCA ": SystemC could not elaborate the HCAs (%d)", rc);
+    error_report(TYPE_MLX5_HCA ": the HCAs cannot start (%d)", rc);
     exit(1);
   }
   hca_clock.timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, on_timer, NULL);
+  hca_clock.wire_timer = timer_new_ns(QEMU_CLOCK_REALTIME, on_wire_timer, NULL);
+  qemu_add_vm_change_state_handler(on_run_state, NULL);
   mlx5_hca_settle();
+  on_wire_timer(NULL);
 }
 
 HcaLink* mlx5_hca_link_new(Mlx5Hca* dev) {
@@ -144,6 +273,7 @@ static void on_exit_of_qemu(Notifier* notifier G_GNUC_UNUSED, void* data G_GNUC_
   }
   if (hca_clock.timer) {
     timer_del(hca_clock.timer);
+    timer_del(hca_clock.wire_timer);
   }
   QTAILQ_FOREACH_SAFE(link, &hca_clock.links, next, tmp) {
     if (link->dev) {
@@ -175,7 +305,7 @@ void mlx5_hca_link_reset(HcaLink* link) {
   hca_clock.depth++;
   hca_reset(link->hca);
   hca_clock.depth--;
-  advance(qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL), 0);
+  advance(model_now(), 0);
 }
 
 void mlx5_hca_link_drop(HcaLink* link) {
@@ -211,7 +341,7 @@ static MemTxResult bar0_read(void* opaque, hwaddr addr, uint64_t* data, unsigned
   if (!link || own_access(link)) {
     return MEMTX_ERROR;
   }
-  now = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
+  now = model_now();
   advance(now, 0); /* what is due happens before the guest looks */
   hca_clock.depth++;
   *data = hca_mmio_read(link->hca, addr, size);
@@ -228,7 +358,7 @@ static MemTxResult bar0_write(void* opaque, hwaddr addr, uint64_t data, unsigned
   if (!link || own_access(link)) {
     return MEMTX_ERROR;
   }
-  now = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
+  now = model_now();
   advance(now, 0); /* the write happens now, not at the last event's time */
   hca_clock.depth++;
   hca_mmio_write(link->hca, addr, data, size);
@@ -328,4 +458,8 @@ const hca_host_ops mlx5_hca_host_ops = {
     .dma_write = host_dma_write,
     .msix = host_msix,
     .log = host_log,
+    .wire_tx = mlx5_hca_net_tx,
+    .watch_fd = host_watch_fd,
+    .quiet_until = host_quiet_until,
+    .keep_waiting = host_keep_waiting,
 };

@@ -33,6 +33,13 @@ bool to_number(const std::string& text, std::uint64_t low, std::uint64_t high, s
   return true;
 }
 
+bool to_bytes(const std::string& text, double& out) {
+  std::uint64_t n = 0;
+  if (!to_number(text, 0, 1 << 30, n)) return false;
+  out = static_cast<double>(n);
+  return true;
+}
+
 bool to_share(const std::string& text, double& out) {
   if (text.empty()) return false;
   char* end = nullptr;
@@ -48,6 +55,13 @@ bool to_guid(std::string text, std::uint64_t& out) {
   if (text.rfind("0x", 0) == 0) text.erase(0, 2);
   if (text.size() > 16) return false;
   return to_number(text, 0, UINT64_MAX, out, 16);
+}
+
+// "00:02:c9:ab:cd:ef", "0002c9abcdef"
+bool to_mac(std::string text, std::uint64_t& out) {
+  text.erase(std::remove(text.begin(), text.end(), ':'), text.end());
+  if (text != "0" && text.size() != 12) return false;
+  return to_number(text, 0, 0xffffffffffffull, out, 16) && (out >> 40 & 1) == 0;
 }
 
 bool valid_name(const std::string& text) {
@@ -71,10 +85,10 @@ const Option kOptions[] = {
        s.name = v;
        return valid_name(v);
      }},
-    {"link", "ib", "link type of the port", "ib",
+    {"link", "eth", "link type of the port: Ethernet or InfiniBand", "eth, ib",
      [](Settings& s, const std::string& v) {
-       s.firmware.link = fw::Link::kInfiniBand;
-       return v == "ib";
+       s.firmware.link = v == "eth" ? fw::Link::kEthernet : fw::Link::kInfiniBand;
+       return v == "eth" || v == "ib";
      }},
     {"profile", "default", "timing profile: a name, or the path of a .toml file", "a name or path",
      [](Settings& s, const std::string& v) {
@@ -90,16 +104,38 @@ const Option kOptions[] = {
      [](Settings& s, const std::string& v) { return to_bool(v, s.firmware.bf); }},
     {"sm", "on", "built-in subnet manager: the port becomes ACTIVE with a LID", "on, off",
      [](Settings& s, const std::string& v) { return to_bool(v, s.firmware.sm); }},
-    {"lid", "1", "LID that the built-in subnet manager assigns", "1 to 0xbfff",
+    {"lid", "(free)", "LID that the built-in subnet manager assigns: 1, or after the peer's", "1 to 0xbfff",
      [](Settings& s, const std::string& v) {
        std::uint64_t n = 0;
        if (!to_number(v, 1, 0xbfff, n)) return false;
        s.firmware.lid = static_cast<std::uint16_t>(n);
        return true;
      }},
+    {"cable", "(none)", "the port is joined to that of this HCA of the same machine", "the name of an HCA",
+     [](Settings& s, const std::string& v) {
+       s.cable = v;
+       return valid_name(v);
+     }},
+    {"switch", "(none)",
+     "the port is on the modelled switch of this name, with all HCAs of this process that name it", "a name",
+     [](Settings& s, const std::string& v) {
+       s.switch_name = v;
+       return valid_name(v);
+     }},
+    {"wire", "(none)", "the port is joined to that of an HCA in another process, or to the host's network",
+     "unix:PATH, tcp:HOST:PORT, host",
+     [](Settings& s, const std::string& v) {
+       std::string why;
+       s.host_wire = v == "host";
+       s.wire.reset();
+       return s.host_wire || wire::parse_address(v, s.wire.emplace(), why);
+     }},
     {"node_guid", "0", "node, system image and port GUID; 0: made from the HCA's number",
      "16 hexadecimal digits",
      [](Settings& s, const std::string& v) { return to_guid(v, s.firmware.node_guid); }},
+    {"mac", "0", "MAC address of the Ethernet link; 0: made from node_guid",
+     "12 hexadecimal digits, not a group address",
+     [](Settings& s, const std::string& v) { return to_mac(v, s.firmware.mac); }},
     {"device_id", "0x1019", "PCI device ID that the firmware reports", "1 to 0xffff",
      [](Settings& s, const std::string& v) {
        std::uint64_t n = 0;
@@ -115,6 +151,22 @@ const Option kOptions[] = {
        std::uint64_t n = 0;
        if (!to_number(v, 0, 1000000, n)) return false;
        s.batch_window = from_ns(static_cast<double>(n));
+       return true;
+     }},
+    {"wire_latency_ns", "(profile)", "latency of the cable, for what leaves this port", "1 to 1000000000",
+     [](Settings& s, const std::string& v) {
+       std::uint64_t n = 0;
+       if (!to_number(v, 1, 1000000000, n)) return false;
+       s.wire_latency = from_ns(static_cast<double>(n));
+       return true;
+     }},
+    {"coupled", "off", "with wire=unix:, tcp: time is the other end's, exactly; that end must say so too",
+     "on, off", [](Settings& s, const std::string& v) { return to_bool(v, s.coupled); }},
+    {"dc_contexts", "(profile)", "DC initiators that the DC targets can serve at a time", "1 to 1048576",
+     [](Settings& s, const std::string& v) {
+       std::uint64_t n = 0;
+       if (!to_number(v, 1, 1u << 20, n)) return false;
+       s.dc_contexts = static_cast<unsigned>(n);
        return true;
      }},
 };
@@ -144,6 +196,16 @@ const PortFault kPortFaults[] = {
      }},
     {"corrupt", "0", "share of packets that fail their CRC at the receiver", "0 to 1",
      [](PortFaults& f, const std::string& v) { return to_share(v, f.corrupt); }},
+    {"garble", "0", "share of packets whose fields are changed at random, checksums made right", "0 to 1",
+     [](PortFaults& f, const std::string& v) { return to_share(v, f.garble); }},
+    {"ecn", "0", "share of RoCE v2 packets that are marked as a congested switch would", "0 to 1",
+     [](PortFaults& f, const std::string& v) { return to_share(v, f.ecn); }},
+    {"ecn_kmin", "0", "bytes waiting before a packet beyond which some are marked", "0 to 2^30",
+     [](PortFaults& f, const std::string& v) { return to_bytes(v, f.ecn_kmin); }},
+    {"ecn_kmax", "0", "bytes from which on all are marked; 0: marked by no queue", "0 to 2^30",
+     [](PortFaults& f, const std::string& v) { return to_bytes(v, f.ecn_kmax); }},
+    {"ecn_pmax", "0.01", "share that is marked just below ecn_kmax", "0 to 1",
+     [](PortFaults& f, const std::string& v) { return to_share(v, f.ecn_pmax); }},
     {"seed", "1", "start value of the fault generator", "0 to 2^64-1",
      [](PortFaults& f, const std::string& v) { return to_number(v, 0, UINT64_MAX, f.seed); }},
 };
@@ -230,10 +292,6 @@ std::string line(const Row& r, const char* fallback) {
 
 bool parse_options(const std::string& text, Settings& out, std::string& err) {
   return for_each_pair(text, err, [&](const std::string& key, const std::string& value) {
-    if (key == "link" && value == "eth") {
-      err = "link=eth is not built yet; use link=ib";
-      return false;
-    }
     if (const Option* row = find(kOptions, key)) {
       if (row->set(out, value)) return true;
       refuse(key, value, row->allowed, err);

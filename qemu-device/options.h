@@ -8,16 +8,23 @@
 
 #include "firmware-stub/options.h"
 #include "model/hca.h"
+#include "wire/address.h"
 
 namespace hcasim::api {
 
 struct Settings {
   std::string name;  // empty: hcaN
   std::string profile = "default";
-  std::string trace;  // path; empty: off
+  std::string trace;        // path; empty: off
+  std::string cable;        // name of the HCA at the other end; empty: none
+  std::string switch_name;  // of the switch that the port is on; empty: none
+  bool host_wire = false;
+  std::optional<wire::Address> wire;
   fw::Options firmware;
   PortFaults faults;
-  std::optional<Time> batch_window;
+  bool coupled = false;
+  std::optional<Time> batch_window, wire_latency;
+  std::optional<unsigned> dc_contexts;
 };
 
 // "key=value,key=value". False: `err` says what is wrong and what is allowed.

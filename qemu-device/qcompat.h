@@ -3,6 +3,7 @@
  * The only file that knows which QEMU it is compiled for. Everything else in the shim uses the names below.
  * Tested (tests/qemu-device): 7.2 of Debian 12, 10.0 of Debian 13.
  * What moved, and when:
+ *   7.2.x, 8.1  qemu_new_nic() got a guard against re-entry as an argument, which DeviceState has since then
  *   8.0  hw/pci/pci_device.h split off hw/pci/pci.h
  *   9.0  qemu_mutex_lock_iothread() became bql_lock() (not used here: every entry comes with the lock held)
  *   9.1  the hold phase of a reset got its type as an argument
@@ -31,20 +32,26 @@
 #include "hw/resettable.h"
 #endif
 #include "migration/vmstate.h"
+#include "net/net.h"
 #include "qapi/error.h"
 #include "qapi/qapi-builtin-visit.h"
 #include "qapi/visitor.h"
 #include "qemu/error-report.h"
+#include "qemu/main-loop.h"
 #include "qemu/range.h"
 #include "qemu/timer.h"
 #include "qom/object.h"
 #if __has_include("system/system.h")
 #include "system/cpu-timers.h"
+#include "system/cpus.h"
 #include "system/qtest.h"
+#include "system/runstate.h"
 #include "system/system.h"
 #else
 #include "sysemu/cpu-timers.h"
+#include "sysemu/cpus.h"
 #include "sysemu/qtest.h"
+#include "sysemu/runstate.h"
 #include "sysemu/sysemu.h"
 #endif
 #if __has_include("exec/icount.h")
@@ -53,6 +60,9 @@
 
 #define HCASIM_QEMU_AT_LEAST(major, minor) \
   (QEMU_VERSION_MAJOR > (major) || (QEMU_VERSION_MAJOR == (major) && QEMU_VERSION_MINOR >= (minor)))
+
+/* Stable releases of 7.2 got the guard late. */
+#define QCOMPAT_NIC_GUARD (HCASIM_QEMU_AT_LEAST(7, 2) && QEMU_VERSION_MICRO >= 5)
 
 /* Second argument of class_init, and the qualifier of an interface list. */
 #if HCASIM_QEMU_AT_LEAST(10, 1)
@@ -78,6 +88,16 @@ typedef void* QcompatClassData;
 #else
 #define QCOMPAT_HOLD_ARGS Object* obj
 #endif
+
+/* A network card that is this device. */
+static inline NICState* qcompat_new_nic(NetClientInfo* info, NICConf* conf, const char* model,
+                                        DeviceState* dev, void* opaque) {
+#if HCASIM_QEMU_AT_LEAST(8, 1) || QCOMPAT_NIC_GUARD
+  return qemu_new_nic(info, conf, model, dev->id, &dev->mem_reentrancy_guard, opaque);
+#else
+  return qemu_new_nic(info, conf, model, dev->id, opaque);
+#endif
+}
 
 /* Adds the power management capability; its position, or < 0 with errp set. */
 static inline int qcompat_pm_init(PCIDevice* dev, Error** errp) {

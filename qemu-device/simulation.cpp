@@ -71,15 +71,28 @@ std::int64_t Simulation::next() const {
                                                             : now + static_cast<std::int64_t>(wait);
 }
 
+Time Simulation::at(std::int64_t ns) const {
+  if (ns == HCA_NEVER) return kNever;
+  const std::int64_t target = std::min(ns > base_ ? ns - base_ : 0, kMaxNs);
+  return target * kPsPerNs;
+}
+
 std::int64_t Simulation::advance(std::int64_t now, std::int64_t ahead) noexcept {
   if (busy()) return -1;
   if (!started_ || dead_) return HCA_NEVER;
   Entry entry(*this);
   try {
     const std::int64_t target = std::min(now - base_, kMaxNs);
-    run_to(target > 0 ? target * kPsPerNs : 0);
+    if (partners_) {
+      while (partners_->limit() <= at(now)) {
+        run_to(partners_->limit());
+        partners_->meet(next());
+      }
+    }
+    run_to(at(now));
     std::int64_t due = next();
-    if (ahead > 0) {
+    if (partners_) due = std::min(due, partners_->limit());
+    if (ahead > 0 && (!partners_ || partners_->limit() == kNever)) {
       const std::int64_t limit = (std::min(target, kMaxNs - ahead) + ahead) * kPsPerNs;
       while (due <= limit) {
         run_to(due);

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <string>
 
+#include "model/time.h"
+
 namespace hcasim::api {
 
 class Simulation {
@@ -23,6 +25,21 @@ class Simulation {
   // As hca_sim_advance().
   std::int64_t advance(std::int64_t now, std::int64_t ahead) noexcept;
   std::int64_t time() const noexcept;
+
+  // Who keeps simulated time in step with that of other processes.
+  class Partners {
+   public:
+    // The model must not run beyond this, ps.
+    virtual Time limit() const = 0;
+    // It has come there; its next event is at `next`. Returns with a limit that lies later. May wait.
+    virtual void meet(Time next) = 0;
+
+   protected:
+    ~Partners() = default;
+  };
+  void set_partners(Partners* partners) { partners_ = partners; }
+  // Simulated time, ps, of a time of the caller's clock.
+  Time at(std::int64_t ns) const;
 
   // Held while the model runs: a call that comes back from a callback finds busy() and runs nothing.
   class Entry {
@@ -44,6 +61,7 @@ class Simulation {
 
   bool prepared_ = false, started_ = false, dead_ = false;
   unsigned depth_ = 0;
+  Partners* partners_ = nullptr;
   std::int64_t base_ = 0;  // the caller's clock at simulated time 0, ns
   std::string cause_;
 };
