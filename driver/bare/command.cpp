@@ -219,13 +219,19 @@ CommandResult CommandQueue::exec(const Mailbox& in, std::size_t out_len, std::in
       },
       -1, tamper);
   const bool polled = !events_;
-  function_.machine().run_until(
-      [&] {
-        if (polled && !done) poll();
-        return done;
-      },
-      timeout);
+  try {
+    function_.machine().run_until(
+        [&] {
+          if (polled && !done) poll();
+          return done;
+        },
+        timeout);
+  } catch (...) {
+    if (!done) abandon(slot);  // `done` and `result` go
+    throw;
+  }
   if (!done) abandon(slot);
+  if (observer_) observer_(in, result);
   return result;
 }
 

@@ -77,6 +77,9 @@ class CommandQueue {
   // Executes and waits. timeout: simulated ns.
   CommandResult exec(const Mailbox& in, std::size_t out_len, std::int64_t timeout = 5'000'000'000,
                      const Tamper& tamper = {});
+  // Sees each command of exec(), with its answer.
+  using Observer = std::function<void(const Mailbox& in, const CommandResult& result)>;
+  void set_observer(Observer observer) { observer_ = std::move(observer); }
   // Starts a command and returns its slot; `done` is called when it completes. The slot is chosen when < 0.
   int submit(const Mailbox& in, std::size_t out_len, Done done, int slot = -1, const Tamper& tamper = {},
              bool ring = true);
@@ -114,6 +117,7 @@ class CommandQueue {
   bool events_ = false;
   std::uint8_t token_ = 0;
   std::array<Slot, 32> slots_;
+  Observer observer_;
 };
 
 }  // namespace hcasim::bare

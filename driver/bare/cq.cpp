@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "model/prm/umem.h"
+
 namespace hcasim::bare {
 
 std::string Completion::text() const {
@@ -13,6 +15,12 @@ std::string Completion::text() const {
   std::snprintf(buf, sizeof buf, "CQE %s, syndrome %s, QPN %#x, WQE %u, %u bytes", o ? o : "?", s ? s : "?",
                 qpn, wqe_counter, byte_cnt);
   return buf;
+}
+
+const std::uint8_t* Completion::inline_data() const {
+  const unsigned format = raw.format() << 2;
+  if (format == prm::Cqe::kFormatInline32) return reinterpret_cast<const std::uint8_t*>(&raw);
+  return format == prm::Cqe::kFormatInline64 ? head.data() : nullptr;
 }
 
 void Cq::clear(const Ring& ring, unsigned log_size, unsigned cqe_size) {
@@ -29,14 +37,17 @@ Cq::Cq(Device& device, const CqOptions& o)
       cqe_size_(o.cqe_size),
       ring_(device.memory(), std::size_t{o.cqe_size} << o.log_size, o.ring),
       dbr_(device.allocate_dbr()),
-      epoch_(device.epoch()) {
+      epoch_(device.epoch()),
+      compress_(o.compress) {
   clear(ring_, log_size_, cqe_size_);
   using In = prm::create_cq_in;
   using C = In::cq_context;
   const auto pas = ring_.pages();
   Mailbox in(prm::op::CREATE_CQ, In::bytes + pas.size() * 8);
-  in.set<C::cqe_sz>(o.cqe_size == 128 ? 1 : 0);
+  in.set<C::cqe_sz>(o.padded ? 2 : o.cqe_size == 128 ? 1 : 0);
   in.set<C::oi>(o.overrun_ignore);
+  in.set<C::cqe_comp_en>(o.compress.has_value());
+  in.set<C::mini_cqe_res_format>(static_cast<std::uint32_t>(o.compress.value_or(prm::MiniFormat{})));
   in.set<C::page_offset>(ring_.page_offset());
   in.set<C::log_page_size>(ring_.log_page_size());
   in.set<C::log_cq_size>(log_size_);
@@ -46,6 +57,14 @@ Cq::Cq(Device& device, const CqOptions& o)
   in.set<C::c_eqn_or_apu_element>(device.comp_eq(o.comp_vector).eqn());
   in.set<C::dbr_addr>(dbr_.bus);
   for (std::size_t i = 0; i < pas.size(); ++i) prm::set<In::pas>(in.data(), i, pas[i]);
+  if (o.in_umem) {
+    umems_.emplace(device, ring_, dbr_);
+    in.resize(In::bytes);
+    in.set<C::dbr_addr>(umems_->dbr_offset()).set<C::dbr_umem_valid>(1).set<In::cq_umem_valid>(1);
+    in.set<prm::umem_ref::cqc_dbr_id<C>>(umems_->dbr_id());
+    in.set<prm::umem_ref::cq_id>(umems_->ring_id()).set<prm::umem_ref::cq_offset>(umems_->ring_offset());
+    in.set<C::page_offset>(0).set<C::log_page_size>(0);
+  }
   try {
     cqn_ = static_cast<std::uint32_t>(
         device.exec(in, prm::create_cq_out::bytes).must().get<prm::create_cq_out::cqn>());
@@ -78,31 +97,83 @@ prm::Cqe* Cq::hw_owned(std::uint32_t index) const {
   return cqe;
 }
 
-bool Cq::ready() const { return hw_owned(ci_) != nullptr; }
+bool Cq::ready() const { return !taken_.empty() || hw_owned(ci_) != nullptr; }
+
+Completion Cq::decode(const prm::Cqe& cqe) const {
+  Completion c;
+  c.raw = cqe;
+  c.op = cqe.opcode();
+  c.qpn = cqe.qpn();
+  c.send_op = static_cast<prm::WqeOp>(cqe.send_opcode());
+  c.user_index = cqe.srqn_uidx & 0xffffff;
+  c.wqe_counter = cqe.wqe_counter;
+  if (c.error()) {
+    const auto& e = reinterpret_cast<const prm::ErrCqe&>(cqe);
+    c.syndrome = static_cast<prm::CqeSyndrome>(e.syndrome);
+    c.vendor_syndrome = e.vendor_err_synd;
+  } else {
+    c.byte_cnt = cqe.byte_cnt;
+    c.imm = cqe.imm_inval_pkey;
+    c.flags_rqpn = cqe.flags_rqpn;
+    c.slid = cqe.slid;
+    c.header_type = cqe.l4_l3_hdr_type;
+    c.vlan = cqe.vlan_info;
+    c.solicited = (cqe.op_own & prm::Cqe::kSolicited) != 0;
+  }
+  return c;
+}
 
 std::optional<Completion> Cq::poll() {
-  const prm::Cqe* cqe = hw_owned(ci_);
-  if (!cqe) return std::nullopt;
-  Completion c;
-  c.op = cqe->opcode();
-  c.qpn = cqe->qpn();
-  c.send_op = static_cast<prm::WqeOp>(cqe->send_opcode());
-  c.user_index = cqe->srqn_uidx & 0xffffff;
-  c.wqe_counter = cqe->wqe_counter;
-  if (c.error()) {
-    const auto* e = reinterpret_cast<const prm::ErrCqe*>(cqe);
-    c.syndrome = static_cast<prm::CqeSyndrome>(e->syndrome);
-    c.vendor_syndrome = e->vendor_err_synd;
-  } else {
-    c.byte_cnt = cqe->byte_cnt;
-    c.imm = cqe->imm_inval_pkey;
-    c.flags_rqpn = cqe->flags_rqpn;
-    c.slid = cqe->slid;
-    c.solicited = (cqe->op_own & prm::Cqe::kSolicited) != 0;
+  if (taken_.empty()) {
+    const prm::Cqe* cqe = hw_owned(ci_);
+    if (!cqe) return std::nullopt;
+    if (compress_ && (cqe->op_own & prm::Cqe::kFormatCompressed) == prm::Cqe::kFormatCompressed) {
+      take_block(*cqe);
+    } else {
+      taken_.push_back(decode(*cqe));
+      if (cqe_size_ == 128)
+        std::memcpy(taken_.back().head.data(),
+                    reinterpret_cast<const std::uint8_t*>(cqe) - taken_.back().head.size(),
+                    taken_.back().head.size());
+      ++ci_;
+    }
+    if (auto_update_) update_ci();
   }
-  ++ci_;
-  if (auto_update_) update_ci();
+  const Completion c = taken_.front();
+  taken_.pop_front();
   return c;
+}
+
+// A title CQE, and arrays of mini CQEs behind it. All places of the block become the driver's own, so that
+// what lies there from the last round is not taken for a CQE in the next.
+void Cq::take_block(const prm::Cqe& title) {
+  ++blocks_;
+  const std::uint32_t n = title.byte_cnt;
+  if (n < 2 || n > 1u << log_size_) throw BareError("a block of compressed CQEs of an impossible length");
+  const auto at = [this](std::uint32_t index) {
+    return slot(ring_, log_size_, index) + cqe_size_ - sizeof(prm::Cqe);
+  };
+  prm::Cqe cqe = title;
+  cqe.op_own &= 0xf0;
+  std::uint16_t counter = title.wqe_counter;
+  for (std::uint32_t i = 0; i < n; ++i) {
+    prm::MiniCqe mini;
+    const std::uint32_t array =
+        i < prm::MiniCqe::kInSlot ? 1 : i / prm::MiniCqe::kInSlot * prm::MiniCqe::kInSlot;
+    std::memcpy(&mini, at(ci_ + array) + i % prm::MiniCqe::kInSlot * sizeof mini, sizeof mini);
+    cqe.byte_cnt = mini.byte_cnt;
+    if (*compress_ == prm::MiniFormat::kHash)
+      cqe.rss_hash_result = mini.info;
+    else
+      cqe.check_sum = static_cast<std::uint16_t>(mini.info >> 16);
+    if (*compress_ == prm::MiniFormat::kChecksumStride) counter = static_cast<std::uint16_t>(mini.info);
+    cqe.wqe_counter = counter;
+    const std::uint32_t strides = mini.byte_cnt >> 16;
+    counter = static_cast<std::uint16_t>(counter + (strides != 0 ? strides : 1));
+    taken_.push_back(decode(cqe));
+  }
+  for (std::uint32_t i = 0; i < n; ++i, ++ci_)
+    reinterpret_cast<prm::Cqe*>(at(ci_))->op_own = static_cast<std::uint8_t>(ci_ >> log_size_ & 1);
 }
 
 std::vector<Completion> Cq::wait(std::size_t n, std::int64_t timeout) {

@@ -3,10 +3,12 @@
 #ifndef HCASIM_DRIVER_BARE_CQ_H
 #define HCASIM_DRIVER_BARE_CQ_H
 
+#include <array>
+#include <deque>
 #include <functional>
 #include <optional>
 
-#include "driver/bare/device.h"
+#include "driver/bare/devx.h"
 
 namespace hcasim::bare {
 
@@ -22,21 +24,30 @@ struct Completion {
   std::uint32_t imm = 0;  // immediate, or invalidated key
   std::uint32_t flags_rqpn = 0;
   std::uint16_t slid = 0;
+  std::uint8_t header_type = 0;  // l4_l3_hdr_type
+  std::uint16_t vlan = 0;
   std::uint16_t wqe_counter = 0;
   bool solicited = false;
+  prm::Cqe raw{};                                     // all of it, as the device wrote it
+  std::array<std::uint8_t, sizeof(prm::Cqe)> head{};  // what stands before it in a 128-byte entry
 
   bool error() const { return op == prm::CqeOp::kReqErr || op == prm::CqeOp::kRespErr; }
   bool request() const { return op == prm::CqeOp::kReq || op == prm::CqeOp::kReqErr; }
   std::string text() const;
+  // Data of the message that lies in the CQE; null if none does.
+  const std::uint8_t* inline_data() const;
 };
 
 struct CqOptions {
   unsigned log_size = 8;   // CQEs
   unsigned cqe_size = 64;  // bytes: 64 or 128
+  bool padded = false;     // all of a 128-byte entry is written always
   unsigned comp_vector = 0;
   bool overrun_ignore = false;
+  std::optional<prm::MiniFormat> compress;
   unsigned period_us = 0, max_count = 0;  // moderation, 0 = off
   RingLayout ring;
+  bool in_umem = false;  // ring and doorbell record are named as parts of UMEMs
 };
 
 class Cq {
@@ -56,6 +67,8 @@ class Cq {
   Completion wait_one(std::int64_t timeout = 10'000'000'000);
   // Whether a CQE is there; does not take it.
   bool ready() const;
+  // How many blocks of compressed CQEs poll() has taken apart.
+  unsigned blocks() const { return blocks_; }
   // Takes up to n CQEs without looking at them, fast; returns how many.
   unsigned discard(unsigned n);
 
@@ -85,14 +98,19 @@ class Cq {
     return ring.data() + static_cast<std::size_t>(index & ((1u << log_size) - 1)) * cqe_size_;
   }
   prm::Cqe* hw_owned(std::uint32_t index) const;
+  Completion decode(const prm::Cqe& cqe) const;
+  void take_block(const prm::Cqe& title);
 
   Device& device_;
   unsigned log_size_, cqe_size_;
   Ring ring_;
   Dbr dbr_;
+  std::optional<QueueUmems> umems_;
   std::uint32_t cqn_ = 0, ci_ = 0;
-  unsigned arm_sn_ = 0;
+  unsigned arm_sn_ = 0, blocks_ = 0;
+  std::deque<Completion> taken_;  // of a block
   std::uint64_t epoch_, events_ = 0;
+  std::optional<prm::MiniFormat> compress_;
   bool live_ = false, auto_update_ = true;
   std::function<void()> handler_;
 };

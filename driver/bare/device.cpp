@@ -95,6 +95,13 @@ CommandResult Device::query_caps(unsigned type, bool current) {
               prm::query_hca_cap_out::bytes);
 }
 
+CommandResult Device::set_atomic_endianness(bool host) {
+  Mailbox in(prm::op::SET_HCA_CAP, prm::set_hca_cap_in::bytes, 3 << 1);
+  prm::set<prm::atomic_caps::atomic_req_8B_endianness_mode>(
+      in.data() + prm::set_hca_cap_in::capability::bit_off / 8, host ? 1 : 0);
+  return exec(in, prm::set_hca_cap_out::bytes);
+}
+
 CommandResult Device::access_register(std::uint16_t id, bool write, const std::vector<std::uint8_t>& data) {
   Mailbox in(prm::op::ACCESS_REG, prm::access_register_in::bytes + data.size(), write ? 0 : 1);
   in.set<prm::access_register_in::register_id>(id);
@@ -107,7 +114,29 @@ CommandResult Device::query_vport() {
               prm::query_hca_vport_context_out::bytes);
 }
 
+CommandResult Device::set_port_up(bool up) {
+  using R = prm::paos_reg;
+  std::vector<std::uint8_t> reg(R::bytes);
+  prm::set<R::local_port>(reg.data(), 1);
+  prm::set<R::admin_status>(reg.data(), up ? 1 : 2);
+  prm::set<R::ase>(reg.data(), 1);
+  return access_register(0x5006, true, reg);
+}
+
+CommandResult Device::set_port_mtu(unsigned bytes) {
+  using R = prm::pmtu_reg;
+  std::vector<std::uint8_t> reg(R::bytes);
+  prm::set<R::local_port>(reg.data(), 1);
+  prm::set<R::admin_mtu>(reg.data(), bytes);
+  return access_register(0x5003, true, reg);
+}
+
 std::uint8_t Device::port_state() {
+  if (ethernet()) {
+    const auto r = exec(Mailbox(prm::op::QUERY_VPORT_STATE, prm::query_vport_state_in::bytes),
+                        prm::query_vport_state_out::bytes);
+    return r.must().get<prm::query_vport_state_out::state>() == 1 ? 4 : 1;
+  }
   using Out = prm::query_hca_vport_context_out;
   const auto r = query_vport().must();
   lid_ = static_cast<std::uint16_t>(r.get<Out::hca_vport_context::lid>());
@@ -146,7 +175,10 @@ void Device::probe() {
   prm::set<Cap::cmdif_checksum>(cap, options_.checksums ? 3 : 0);
   prm::set<Cap::log_uar_page_sz>(cap, 0);
   exec(set).must();
-  if (prm::get<Cap::atomic>(cap)) query_caps(3, true).must();
+  if (prm::get<Cap::atomic>(cap)) {
+    query_caps(3, true).must();
+    set_atomic_endianness(options_.atomic_host_endian).must();
+  }
   give_pages(query_pages(2));
   init_hca().must();
   const auto after = query_caps(0, true);
@@ -160,6 +192,10 @@ void Device::probe() {
   if (uar_ < 3 || uar_offset() + prm::uar::kPageBytes > HCA_BAR0_SIZE)
     throw BareError("UAR page outside of BAR0");
   create_eqs();
+  if (ethernet()) {
+    set_port_up(true).must();
+    start_roce();
+  }
   if (options_.wait_active && port_state() != 4) {
     if (!machine().run_until([&] { return count_async(prm::EqeType::kPortChange) != 0; }, 10'000'000'000) ||
         port_state() != 4)
@@ -184,7 +220,8 @@ void Device::create_eqs() {
   async_ = std::make_unique<EventQueue>(
       *this, 13, kControlVector,
       mask_of({T::kPathMig, T::kCommEst, T::kSqDrained, T::kCqError, T::kWqCatas, T::kPathMigFailed,
-               T::kPortChange, T::kWqInvalidReq, T::kWqAccess, T::kSrqCatas, T::kLastWqe, T::kSrqLimit}),
+               T::kPortChange, T::kWqInvalidReq, T::kWqAccess, T::kSrqCatas, T::kLastWqe, T::kSrqLimit,
+               T::kDctDrained, T::kDctKeyViolation}),
       [this](const prm::Eqe& e) { on_async(e); });
   async_->arm();
   pages_eq_ = std::make_unique<EventQueue>(

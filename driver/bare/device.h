@@ -91,12 +91,30 @@ class EventQueue {
   Handler handler_;
 };
 
+using Mac = std::array<std::uint8_t, 6>;
+using Gid = std::array<std::uint8_t, 16>;
+
+// An entry of the RoCE address table.
+struct RoceEntry {
+  Gid gid{};
+  Mac mac{};
+  bool ipv4 = false;
+  std::uint8_t version = 2;  // 0: RoCE v1, 2: v2
+  bool vlan_valid = false;
+  std::uint16_t vlan_id = 0;
+};
+// What probe() puts into the table: addresses made from the MAC.
+enum : unsigned { kRoceV2Ipv4 = 0, kRoceV2Ipv6 = 1, kRoceV1 = 2, kRoceV2Vlan = 3, kRoceEntries = 4 };
+constexpr std::uint16_t kTestVlan = 77;
+
 struct DeviceOptions {
   bool event_commands = true;  // after the command EQ exists; false: polled throughout
   unsigned comp_eqs = 2;       // completion vectors; MSI-X 0 is for the other EQs
   unsigned log_comp_eq = 11;
-  bool checksums = false;   // signatures of the command interface: off, as the kernel has them
-  bool wait_active = true;  // probe() returns with the port ACTIVE
+  bool checksums = false;             // signatures of the command interface: off, as the kernel has them
+  bool wait_active = true;            // probe() returns with the port ACTIVE
+  unsigned sgid_index = kRoceV2Ipv4;  // Ethernet: source address of QPs and WQEs that name none
+  bool atomic_host_endian = true;     // results of 8-byte atomics in our order, as the kernel has them
 };
 
 class Device {
@@ -120,7 +138,15 @@ class Device {
   Machine& machine() { return function_.machine(); }
   HostMemory& memory() { return function_.machine().memory(); }
   CommandQueue& cmd() { return cmd_; }
-  CommandResult exec(const Mailbox& in, std::size_t out_len = 16) { return cmd_.exec(in, out_len); }
+  CommandResult exec(const Mailbox& in, std::size_t out_len = 16) {
+    if (uid_ == 0) return cmd_.exec(in, out_len);
+    Mailbox marked = in;
+    prm::store32(marked.data(), std::uint32_t{in.opcode()} << 16 | uid_);
+    return cmd_.exec(marked, out_len);
+  }
+  // From now on commands carry this user context's number (0: the driver itself).
+  void act_for(std::uint16_t uid) { uid_ = uid; }
+  std::uint16_t acting_uid() const { return uid_; }
 
   // General capabilities in force (QUERY_HCA_CAP current, after SET_HCA_CAP).
   template <class F>
@@ -170,26 +196,42 @@ class Device {
   // Takes back up to `count` pages; returns how many the device gave.
   unsigned take_pages(unsigned count);
   CommandResult query_caps(unsigned type, bool current);
+  CommandResult set_atomic_endianness(bool host);
   CommandResult access_register(std::uint16_t id, bool write, const std::vector<std::uint8_t>& data);
   CommandResult query_vport();
-  std::uint8_t port_state();
+  bool ethernet() const { return cap<prm::cmd_hca_cap::port_type>() == 1; }
+  std::uint8_t port_state();  // 4 = ACTIVE; Ethernet: up
+  // Ethernet: administrative state of the port, and its MTU in bytes with header and FCS.
+  CommandResult set_port_up(bool up);
+  CommandResult set_port_mtu(unsigned bytes);
+
+  // RoCE (roce.cpp)
+  const Mac& mac() const { return mac_; }
+  const RoceEntry& roce_entry(unsigned index) const { return roce_.at(index); }
+  unsigned sgid_index() const { return options_.sgid_index; }
+  CommandResult set_roce_address(unsigned index, const RoceEntry& entry);  // no GID: the entry goes
+  CommandResult enable_roce(bool on);
   std::vector<std::uint8_t> gid(unsigned index);
 
  private:
   friend class EventQueue;
   void create_eqs();
+  void start_roce();
   void forget();
   void on_async(const prm::Eqe& e);
   void on_page_request(std::int32_t count);
 
   Function& function_;
   DeviceOptions options_;
+  std::uint16_t uid_ = 0;
   CommandQueue cmd_;
   bool up_ = false;
   std::uint64_t epoch_ = 1;
   std::vector<std::uint8_t> caps_;
   std::uint32_t uar_ = 0;
   std::uint16_t lid_ = 0;
+  Mac mac_{};
+  std::vector<RoceEntry> roce_;
   bool pages_available_ = true;
   unsigned page_requests_ = 0;
   std::map<std::uint64_t, Buffer> pages_;  // given to the firmware, by bus address

@@ -29,6 +29,8 @@ EventQueue::EventQueue(Device& device, unsigned log_size, unsigned vector,
   in.set<In::eq_context_entry::uar_page>(device.uar());
   in.set<In::eq_context_entry::intr>(vector);
   in.set<In::eq_context_entry::log_page_size>(ring_.log_page_size());
+  // EQs for completions are there for all user contexts.
+  if (mask == std::array<std::uint64_t, 4>{}) in.set<In::uid>(0xffff);
   for (std::size_t i = 0; i < 4; ++i) prm::set<In::event_bitmask>(in.data(), i, mask[i]);
   for (std::size_t i = 0; i < pas.size(); ++i) prm::set<In::pas>(in.data(), i, pas[i]);
   eqn_ = static_cast<unsigned>(

@@ -11,7 +11,10 @@ namespace hcasim::bare {
 Function::Function(Machine& machine, const std::string& options) : machine_(machine) {
   hca_host_ops ops{};
   ops.dma_read = [](void* self, std::uint64_t addr, void* dst, std::size_t len) {
-    return static_cast<Function*>(self)->machine_.memory_.dma_read(addr, dst, len) ? 0 : -1;
+    auto* f = static_cast<Function*>(self);
+    if (!f->machine_.memory_.dma_read(addr, dst, len)) return -1;
+    if (f->dma_tamper_) f->dma_tamper_(addr, static_cast<std::uint8_t*>(dst), len);
+    return 0;
   };
   ops.dma_write = [](void* self, std::uint64_t addr, const void* src, std::size_t len) {
     return static_cast<Function*>(self)->machine_.memory_.dma_write(addr, src, len) ? 0 : -1;
@@ -27,9 +30,16 @@ Function::Function(Machine& machine, const std::string& options) : machine_(mach
     m.log_[static_cast<std::size_t>(std::clamp(level, 0, 2))].emplace_back(message);
     if (m.echo_log) std::fprintf(stderr, "hca[%d]: %s\n", level, message);
   };
+  ops.wire_tx = [](void* self, const void* frame, std::size_t len) {
+    auto* f = static_cast<Function*>(self);
+    const auto* bytes = static_cast<const std::uint8_t*>(frame);
+    f->frames_.emplace_back(bytes, bytes + len);
+    return f->wire_busy_ ? 1 : 0;
+  };
   char err[512] = "";
   hca_ = hca_create(options.c_str(), &ops, this, err, sizeof err);
   if (!hca_) throw BareError(std::string("hca_create(\"") + options + "\"): " + err);
+  sockets_ = options.find("wire=") != std::string::npos && options.find("wire=host") == std::string::npos;
 }
 
 Function::~Function() { hca_destroy(hca_); }
@@ -89,6 +99,23 @@ std::string Function::inject(const std::string& fault) {
   return err[0] ? err : "refused";
 }
 
+bool Function::wire_receive(const std::vector<std::uint8_t>& frame) {
+  machine_.dirty_ = true;
+  return hca_wire_rx(hca_, frame.data(), frame.size()) == 0;
+}
+
+void Function::set_carrier(bool up) {
+  machine_.dirty_ = true;
+  hca_wire_carrier(hca_, up ? 1 : 0);
+}
+
+bool Function::poll_wire() {
+  if (!sockets_) return false;
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  hca_wire_poll(hca_, std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
+  return true;
+}
+
 bool Function::dispatch() {
   if (pending_ == 0) return false;
   while (pending_ != 0) {
@@ -117,6 +144,9 @@ bool Machine::dispatch() {
 bool Machine::step(std::int64_t limit, std::int64_t quantum) {
   dirty_ = false;
   std::int64_t next = hca_sim_advance(now_, 0);
+  bool polled = false;
+  for (auto& f : functions_) polled = f->poll_wire() || polled;
+  if (polled) next = hca_sim_advance(now_, 0);
   if (dispatch() || dirty_) return true;
   if (now_ >= limit) return false;
   if (next == HCA_NEVER || next > limit) next = limit;

@@ -6,11 +6,13 @@
 #define HCASIM_DRIVER_BARE_MACHINE_H
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "driver/bare/memory.h"
@@ -55,18 +57,33 @@ class Function {
   // Counter of hca_counter_name(); throws BareError if there is none of that name.
   std::uint64_t counter(const std::string& name) const;
   std::string stats() { return hca_stats_json(hca_); }
+  // wire=host: frames that have left the port, oldest first; to come in now (false: dropped); and whether
+  // the host says it has enough.
+  std::vector<std::vector<std::uint8_t>> take_frames() { return std::move(frames_); }
+  bool wire_receive(const std::vector<std::uint8_t>& frame);
+  void set_wire_busy(bool busy) { wire_busy_ = busy; }
+  void set_carrier(bool up);
+
   // "" or why the fault was refused.
   std::string inject(const std::string& fault);
+
+  // Sees, and may change, what the HCA reads from memory; memory itself stays as it is.
+  using DmaTamper = std::function<void(std::uint64_t bus, std::uint8_t* bytes, std::size_t len)>;
+  void set_dma_tamper(DmaTamper tamper) { dma_tamper_ = std::move(tamper); }
 
  private:
   friend class Machine;
   bool dispatch();
+  bool poll_wire();
 
   Machine& machine_;
   hca_t* hca_ = nullptr;
   std::array<std::function<void()>, HCA_MSIX_VECTORS> handlers_;
   std::array<std::uint64_t, HCA_MSIX_VECTORS> interrupts_{};
   std::uint64_t pending_ = 0;  // vectors
+  bool sockets_ = false, wire_busy_ = false;
+  std::vector<std::vector<std::uint8_t>> frames_;
+  DmaTamper dma_tamper_;
 };
 
 class Machine {
@@ -93,6 +110,11 @@ class Machine {
   // then.
   bool step(std::int64_t limit, std::int64_t quantum = 1);
 
+  // Sockets of wires to other processes are served in each step; this lets `ms` of real time pass, and
+  // simulated time along with it, until pred() holds.
+  template <class Pred>
+  bool wait_real(Pred pred, int ms = 10000);
+
   static constexpr std::int64_t kDefaultTimeout = 60'000'000'000;
 
   // Lines that the HCAs logged, by level.
@@ -112,6 +134,17 @@ class Machine {
   bool dirty_ = false;  // registers were written since the HCAs ran last
   std::array<std::vector<std::string>, 3> log_;
 };
+
+template <class Pred>
+bool Machine::wait_real(Pred pred, int ms) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(ms);
+  while (!pred()) {
+    if (std::chrono::steady_clock::now() >= end) return false;
+    advance(100'000);
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+  return true;
+}
 
 template <class Pred>
 bool Machine::run_until(Pred pred, std::int64_t timeout, std::int64_t quantum) {

@@ -53,6 +53,7 @@ Mailbox create_mkey_mailbox(const MkeySpec& s) {
   Mailbox in(prm::op::CREATE_MKEY, In::bytes + octowords * 16);
   fill_mkc(in.data() + In::memory_key_mkey_entry::bit_off / 8, s);
   in.set<In::translations_octword_actual_size>(octowords);
+  in.set<In::pg_access>(s.paged);
   std::uint8_t* list = in.data() + In::bytes;
   for (std::size_t i = 0; i < s.mtt.size(); ++i) prm::store64(list + 8 * i, s.mtt[i]);
   for (std::size_t i = 0; i < s.klm.size(); ++i) {

@@ -47,6 +47,7 @@ struct MkeySpec {
   unsigned access = kAllAccess;
   unsigned mode = 1;  // 0 PA, 1 MTT, 2 KLM, 3 KSM
   std::uint64_t start = 0, len = 0;
+  bool paged = false;  // entries of `mtt` grant what their flags say, and fault otherwise (pg_access)
   bool length64 = false, free = false, umr_en = false, remote_invalidate = false;
   unsigned log_page = 12;             // MTT: page, KSM: entity; bytes, log2
   std::uint8_t key = 0x42;            // low byte

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "model/prm/umem.h"
+
 namespace hcasim::bare {
 
 namespace {
@@ -65,17 +67,31 @@ Qp::Qp(Device& device, const Pd& pd, Cq& send_cq, Cq& recv_cq, const QpOptions& 
   in.set<C::pd>(pd_);
   in.set<C::log_rq_size>(has_rq ? o.log_rq : 0);
   in.set<C::log_rq_stride>(has_rq ? o.log_rq_stride : 0);
-  in.set<C::log_sq_size>(o.log_sq);
+  in.set<C::log_sq_size>(o.no_sq ? 0 : o.log_sq);
+  in.set<C::offload_type>(o.rendezvous);
+  in.set<C::block_lb_mc>(o.block_own_multicast);
   in.set<C::rq_type>(has_srq_ ? 1 : has_rq ? 0 : 3);
   if (srq) in.set<C::srqn_rmpn_xrqn>(srq->srqn());
+  if (o.type == QpType::kXrc) in.set<C::xrcd>(o.xrcd);
   in.set<C::uar_page>(device.uar());
   in.set<C::user_index>(o.user_index);
+  in.set<C::cs_req>(o.cs_req);
+  in.set<C::cs_res>(o.cs_res);
   in.set<C::log_page_size>(ring_.log_page_size());
   in.set<C::page_offset>(ring_.page_offset());
   in.set<C::cqn_snd>(send_cq.cqn());
   in.set<C::cqn_rcv>(recv_cq.cqn());
-  in.set<C::dbr_addr>(dbr_.bus);
+  in.set<C::no_sq>(o.no_sq ? 1 : 0);
+  in.set<C::dbr_addr>(o.no_sq ? 0 : dbr_.bus);
   for (std::size_t i = 0; i < pas.size(); ++i) prm::set<In::pas>(in.data(), i, pas[i]);
+  if (o.in_umem) {
+    umems_.emplace(device, ring_, dbr_);
+    in.resize(In::bytes);
+    in.set<C::dbr_addr>(umems_->dbr_offset()).set<C::dbr_umem_valid>(1).set<In::wq_umem_valid>(1);
+    in.set<prm::umem_ref::qpc_dbr_id<C>>(umems_->dbr_id());
+    in.set<In::wq_umem_id>(umems_->ring_id()).set<In::wq_umem_offset>(umems_->ring_offset());
+    in.set<C::page_offset>(0).set<C::log_page_size>(0);
+  }
   try {
     qpn_ = static_cast<std::uint32_t>(
         device.exec(in, prm::create_qp_out::bytes).must().get<prm::create_qp_out::qpn>());
@@ -109,11 +125,41 @@ CommandResult Qp::modify(std::uint16_t opcode, std::uint32_t opt_mask,
 
 namespace {
 
-void set_access(std::uint8_t* qpc, unsigned access) {
-  prm::set<prm::qpc::rre>(qpc, (access & kRemoteRead) != 0);
-  prm::set<prm::qpc::rwe>(qpc, (access & kRemoteWrite) != 0);
-  prm::set<prm::qpc::rae>(qpc, (access & kRemoteAtomic) != 0);
-  prm::set<prm::qpc::atomic_mode>(qpc, (access & kRemoteAtomic) != 0 ? 1 : 0);
+// The path with all its defaults filled in.
+RocePath resolved(const Device& d, RocePath p) {
+  if (p.sgid_index < 0) p.sgid_index = static_cast<int>(d.sgid_index());
+  if (p.dgid == Gid{}) p.dgid = d.roce_entry(static_cast<unsigned>(p.sgid_index)).gid;
+  if (p.dmac == Mac{}) p.dmac = d.mac();
+  return p;
+}
+
+void set_roce_path(const Device& d, std::uint8_t* qpc, const RocePath& path) {
+  using P = prm::qpc::primary_address_path;
+  const RocePath p = resolved(d, path);
+  prm::set<P::src_addr_index>(qpc, static_cast<std::uint32_t>(p.sgid_index));
+  prm::set<P::hop_limit>(qpc, p.hop_limit);
+  prm::set<P::tclass>(qpc, p.tclass);
+  prm::set<P::flow_label>(qpc, p.flow_label);
+  prm::set<P::udp_sport>(qpc, p.udp_sport);
+  prm::set<P::eth_prio>(qpc, p.sl);
+  if (d.roce_entry(static_cast<unsigned>(p.sgid_index)).version != 0) prm::set<P::dscp>(qpc, p.tclass >> 2);
+  for (unsigned i = 0; i < p.dgid.size(); ++i) prm::set<P::rgid_rip>(qpc, i, p.dgid[i]);
+  prm::set<P::rmac_47_32>(qpc, static_cast<std::uint32_t>(p.dmac[0] << 8 | p.dmac[1]));
+  prm::set<P::rmac_31_0>(qpc, prm::load32(p.dmac.data() + 2));
+}
+
+void set_access(std::uint8_t* qpc, const QpAttr& a) {
+  prm::set<prm::qpc::rre>(qpc, (a.access & kRemoteRead) != 0);
+  prm::set<prm::qpc::rwe>(qpc, (a.access & kRemoteWrite) != 0);
+  prm::set<prm::qpc::rae>(qpc, (a.access & kRemoteAtomic) != 0);
+  prm::set<prm::qpc::atomic_mode>(qpc, (a.access & kRemoteAtomic) != 0 ? a.atomic_mode : 0);
+}
+
+std::uint8_t opmod_of(const SendWr& wr) {
+  if (wr.op != WqeOp::kMaskedCs && wr.op != WqeOp::kMaskedFa) return 0;
+  unsigned log = 0;
+  while (4u << log < wr.atomic_bytes) ++log;
+  return static_cast<std::uint8_t>(prm::kAtomicExtended | log);
 }
 
 }  // namespace
@@ -123,7 +169,7 @@ CommandResult Qp::to_init(const QpAttr& a) {
     prm::set<prm::qpc::primary_address_path::pkey_index>(qpc, a.pkey_index);
     prm::set<prm::qpc::primary_address_path::vhca_port_num>(qpc, 1);
     prm::set<prm::qpc::counter_set_id>(qpc, options_.counter_set);
-    prm::set<prm::qpc::dbr_addr>(qpc, dbr_.bus);
+    if (!umems_ && !options_.no_sq) prm::set<prm::qpc::dbr_addr>(qpc, dbr_.bus);
     prm::set<prm::qpc::pd>(qpc, pd_);
     prm::set<prm::qpc::cqn_snd>(qpc, send_cq_.cqn());
     prm::set<prm::qpc::cqn_rcv>(qpc, recv_cq_.cqn());
@@ -133,7 +179,8 @@ CommandResult Qp::to_init(const QpAttr& a) {
 }
 
 CommandResult Qp::to_rtr(const QpAttr& a) {
-  const bool rc = options_.type == QpType::kRc;
+  const bool rc = options_.type == QpType::kRc || options_.type == QpType::kXrc;
+  const bool named = rc || options_.type == QpType::kUc;  // by the path; others' WQEs have an address
   return modify(prm::op::INIT2RTR_QP, rc ? kOptRre | kOptRae | kOptRwe : 0, [&](std::uint8_t* qpc) {
     prm::set<prm::qpc::mtu>(qpc, mtu_code(a.mtu));
     prm::set<prm::qpc::log_msg_max>(qpc,
@@ -141,12 +188,17 @@ CommandResult Qp::to_rtr(const QpAttr& a) {
     prm::set<prm::qpc::remote_qpn>(qpc, a.remote_qpn);
     using P = prm::qpc::primary_address_path;
     prm::set<P::pkey_index>(qpc, a.pkey_index);
-    prm::set<P::rlid>(qpc, a.dlid != 0 ? a.dlid : device_.lid());
+    if (!device_.ethernet())
+      prm::set<P::rlid>(qpc, a.dlid != 0 ? a.dlid : device_.lid());
+    else if (a.roce.force_loopback)
+      prm::set<P::fl>(qpc, 1);
+    else if (named)
+      set_roce_path(device_, qpc, a.roce);
     prm::set<P::vhca_port_num>(qpc, 1);
     prm::set<prm::qpc::next_rcv_psn>(qpc, a.recv_psn);
     prm::set<prm::qpc::log_rra_max>(qpc, a.log_outstanding_reads);
     prm::set<prm::qpc::min_rnr_nak>(qpc, a.min_rnr_nak);
-    set_access(qpc, a.access);
+    set_access(qpc, a);
   });
 }
 
@@ -158,7 +210,7 @@ CommandResult Qp::to_rts(const QpAttr& a) {
     prm::set<prm::qpc::primary_address_path::ack_timeout>(qpc, a.ack_timeout);
     prm::set<prm::qpc::log_sra_max>(qpc, a.log_outstanding_reads);
     prm::set<prm::qpc::log_ack_req_freq>(qpc, a.log_ack_req_freq);
-    set_access(qpc, a.access);
+    set_access(qpc, a);
   });
 }
 
@@ -217,29 +269,50 @@ std::uint16_t Qp::post(const SendWr& wr, bool ring) {
   std::vector<std::uint8_t>& w = wqe_;
   w.clear();
   auto* ctrl = append<prm::CtrlSeg>(w);
-  ctrl->set(wr.op, sq_pi_, qpn_, 0, wr.signaled ? prm::kCeAlways : prm::kCeOnError, wr.solicited, 0,
-            wr.fence);
+  ctrl->set(wr.op, sq_pi_, qpn_, 0, wr.signaled ? prm::kCeAlways : prm::kCeOnError, wr.solicited,
+            opmod_of(wr), wr.fence);
   ctrl->imm = wr.imm;
-  if (options_.type == QpType::kUd || options_.type == QpType::kQp1) {
+  if (options_.type == QpType::kUd || options_.type == QpType::kQp1 || options_.type == QpType::kQp0 ||
+      options_.type == QpType::kDci) {
     auto* av = append<prm::AvSeg>(w);
     std::memset(static_cast<void*>(av), 0, sizeof *av);
     av->qkey = wr.av.qkey;
+    if (options_.type == QpType::kDci) {
+      av->qkey = static_cast<std::uint32_t>(wr.av.dc_key >> 32);
+      av->key_low = static_cast<std::uint32_t>(wr.av.dc_key);
+    }
     av->dqp_dct = wr.av.qpn | prm::AvSeg::kExtended;
     av->stat_rate_sl = wr.av.sl;
     av->rlid = wr.av.dlid != 0 ? wr.av.dlid : device_.lid();
-    if (wr.av.grh) {
+    if (device_.ethernet()) {
+      const RocePath p = resolved(device_, wr.av.roce);
+      av->stat_rate_sl = static_cast<std::uint8_t>(p.sl << 1);
+      av->rlid = p.udp_sport;
+      std::copy(p.dmac.begin(), p.dmac.end(), av->rmac);
+      av->tclass = p.tclass;
+      av->hop_limit = p.hop_limit;
+      av->grh_gid_fl = prm::AvSeg::kGrh | static_cast<std::uint32_t>(p.sgid_index) << 20 | p.flow_label;
+      std::copy(p.dgid.begin(), p.dgid.end(), av->rgid);
+    } else if (wr.av.grh) {
       av->grh_gid_fl = prm::AvSeg::kGrh | wr.av.sgid_index << 20 | wr.av.flow_label;
       av->hop_limit = wr.av.hop_limit;
       av->tclass = wr.av.tclass;
       std::copy(wr.av.dgid.begin(), wr.av.dgid.end(), av->rgid);
     }
   }
+  if (options_.type == QpType::kXrc) {
+    auto* x = append<prm::XrcSeg>(w);
+    std::memset(static_cast<void*>(x), 0, sizeof *x);
+    x->xrc_srqn = wr.xrc_srqn;
+  }
   switch (wr.op) {
     case WqeOp::kRdmaWrite:
     case WqeOp::kRdmaWriteImm:
     case WqeOp::kRdmaRead:
     case WqeOp::kAtomicCs:
-    case WqeOp::kAtomicFa: {
+    case WqeOp::kAtomicFa:
+    case WqeOp::kMaskedCs:
+    case WqeOp::kMaskedFa: {
       auto* r = append<prm::RaddrSeg>(w);
       r->raddr = wr.raddr;
       r->rkey = wr.rkey;
@@ -253,6 +326,10 @@ std::uint16_t Qp::post(const SendWr& wr, bool ring) {
     auto* a = append<prm::AtomicSeg>(w);
     a->swap_add = wr.swap_add;
     a->compare = wr.compare;
+  }
+  if (wr.op == WqeOp::kMaskedCs || wr.op == WqeOp::kMaskedFa) {
+    w.insert(w.end(), wr.operands.begin(), wr.operands.end());
+    w.resize((w.size() + prm::kDs - 1) / prm::kDs * prm::kDs);
   }
   if (!wr.inline_data.empty()) {
     append_inline(w, wr.inline_data.data(), wr.inline_data.size());
@@ -346,20 +423,8 @@ void Qp::ring_doorbell() {
 std::uint16_t Qp::post_recv(const std::vector<Sge>& sges, bool ring) {
   if (has_srq_ || options_.no_rq) throw BareError("the QP has no receive queue");
   const std::size_t room = std::size_t{1} << options_.log_rq_stride;
-  if (sges.size() > room) throw BareError("too many SGEs for the RQ");
   const std::uint16_t index = rq_pi_;
-  auto* seg = reinterpret_cast<prm::DataSeg*>(rq_wqe(index));
-  for (const Sge& s : sges) {
-    seg->byte_count = s.len;
-    seg->lkey = s.lkey;
-    seg->addr = s.addr;
-    ++seg;
-  }
-  if (sges.size() < room) {
-    seg->byte_count = 0;
-    seg->lkey = prm::kInvalidLkey;
-    seg->addr = 0;
-  }
+  write_receive_list(rq_wqe(index), sges, room);
   ++rq_pi_;
   if (ring) ring_rq();
   return index;

@@ -12,7 +12,16 @@ namespace hcasim::bare {
 using prm::WqeOp;
 
 // qpc.st
-enum class QpType : unsigned { kRc = 0, kUc = 1, kUd = 2, kXrc = 3, kQp0 = 7, kQp1 = 8, kRegUmr = 0xc };
+enum class QpType : unsigned {
+  kRc = 0,
+  kUc = 1,
+  kUd = 2,
+  kXrc = 3,
+  kDci = 5,
+  kQp0 = 7,
+  kQp1 = 8,
+  kRegUmr = 0xc
+};
 // qpc.state
 enum class QpState : unsigned { kRst = 0, kInit = 1, kRtr = 2, kRts = 3, kSqErr = 4, kSqd = 5, kErr = 6 };
 
@@ -22,9 +31,26 @@ struct QpOptions {
   unsigned log_rq = 6;         // WQEs
   unsigned log_rq_stride = 2;  // units of 16 bytes, log2: 2^n SGEs
   bool no_rq = false;
+  bool no_sq = false;  // XRC target: no doorbell record either
+  bool block_own_multicast = false;
+  bool rendezvous = false;  // no_sq and an XRQ: the HCA fetches the data of tagged messages
   std::uint32_t user_index = 0xffffff;
   std::uint32_t counter_set = 0;
+  std::uint32_t xrcd = 0;               // XRC
+  std::uint8_t cs_req = 0, cs_res = 0;  // as in qpc
   RingLayout ring;
+  bool in_umem = false;  // ring and doorbell record are named as parts of UMEMs
+};
+
+// A path on the Ethernet link. What is left at zero is our own: a loopback.
+struct RocePath {
+  int sgid_index = -1;  // -1: DeviceOptions::sgid_index
+  Gid dgid{};
+  Mac dmac{};
+  std::uint8_t hop_limit = 64, tclass = 0, sl = 0;
+  std::uint32_t flow_label = 0;
+  std::uint16_t udp_sport = 0;
+  bool force_loopback = false;  // all else then stays zero
 };
 
 // The attributes that the transitions carry.
@@ -32,7 +58,8 @@ struct QpAttr {
   std::uint32_t remote_qpn = 0;
   std::uint16_t dlid = 0;  // 0: our own
   unsigned access = kRemoteRead | kRemoteWrite | kRemoteAtomic;
-  unsigned mtu = 4096;  // bytes
+  unsigned atomic_mode = 5;  // qpc.atomic_mode, with kRemoteAtomic: masked ones of up to 2^5 bytes
+  unsigned mtu = 4096;       // bytes
   std::uint32_t send_psn = 0, recv_psn = 0;
   unsigned retry_count = 7, rnr_retry = 7;
   unsigned min_rnr_nak = 1;   // timer code: 0.01 ms
@@ -41,11 +68,13 @@ struct QpAttr {
   unsigned log_ack_req_freq = 8;
   std::uint32_t qkey = 0x1ee7;
   std::uint16_t pkey_index = 0;
+  RocePath roce;
 };
 
-// Address of a UD send.
+// Address of a UD or DC send.
 struct Av {
-  std::uint32_t qpn = 0, qkey = 0x1ee7;
+  std::uint32_t qpn = 0, qkey = 0x1ee7;  // DC: qpn is the target's
+  std::uint64_t dc_key = 0;
   std::uint16_t dlid = 0;
   std::uint8_t sl = 0;
   bool grh = false;
@@ -53,6 +82,7 @@ struct Av {
   std::uint8_t hop_limit = 64, tclass = 0;
   std::uint32_t flow_label = 0;
   unsigned sgid_index = 0;
+  RocePath roce;
 };
 
 struct SendWr {
@@ -63,6 +93,10 @@ struct SendWr {
   std::uint32_t rkey = 0;
   std::uint32_t imm = 0;  // immediate, key to invalidate, mkey of a UMR
   std::uint64_t swap_add = 0, compare = 0;
+  // Masked atomics: the operands, see prm::masked_atomic_operands(), of atomic_bytes bytes each.
+  unsigned atomic_bytes = 8;
+  std::vector<std::uint8_t> operands;
+  std::uint32_t xrc_srqn = 0;  // XRC: the SRQ at the other end
   bool signaled = true, solicited = false;
   unsigned fence = prm::kFenceNone;
   Av av;
@@ -150,6 +184,7 @@ class Qp {
   Ring ring_;
   std::uint8_t* sq_;
   Dbr dbr_;
+  std::optional<QueueUmems> umems_;
   std::uint32_t pd_, qpn_ = 0;
   std::uint64_t epoch_;
   std::uint16_t sq_pi_ = 0, rq_pi_ = 0, last_ = 0;

@@ -3,6 +3,34 @@
 
 namespace hcasim::bare {
 
+void write_receive_list(std::uint8_t* at, const std::vector<Sge>& sges, std::size_t room) {
+  if (sges.size() > room) throw BareError("too many SGEs for the receive queue");
+  auto* seg = reinterpret_cast<prm::DataSeg*>(at);
+  for (const Sge& s : sges) {
+    seg->byte_count = s.len;
+    seg->lkey = s.lkey;
+    seg->addr = s.addr;
+    ++seg;
+  }
+  if (sges.size() < room) {
+    seg->byte_count = 0;
+    seg->lkey = prm::kInvalidLkey;
+    seg->addr = 0;
+  }
+}
+
+Xrcd::Xrcd(Device& device) : device_(device), epoch_(device.epoch()) {
+  Mailbox in(prm::op::ALLOC_XRCD, prm::alloc_xrcd_in::bytes);
+  number_ = static_cast<std::uint32_t>(
+      device.exec(in, prm::alloc_xrcd_out::bytes).must().get<prm::alloc_xrcd_out::xrcd>());
+}
+
+Xrcd::~Xrcd() {
+  if (!device_.lives(epoch_)) return;
+  Mailbox in(prm::op::DEALLOC_XRCD, prm::dealloc_xrcd_in::bytes);
+  device_.note_destroy(device_.exec(in.set<prm::dealloc_xrcd_in::xrcd>(number_)));
+}
+
 Srq::Srq(Device& device, const Pd& pd, const SrqOptions& o)
     : device_(device),
       options_(o),
@@ -16,6 +44,21 @@ Srq::Srq(Device& device, const Pd& pd, const SrqOptions& o)
         static_cast<std::uint16_t>((i + 1) & (n - 1));
   tail_ = static_cast<std::uint16_t>(n - 1);
 
+  try {
+    if (o.xrq)
+      create_xrq(pd);
+    else if (o.xrcd != 0)
+      create_xrc(pd);
+    else
+      create_rmp(pd);
+  } catch (...) {
+    device.free_dbr(dbr_);
+    throw;
+  }
+  live_ = true;
+}
+
+void Srq::create_rmp(const Pd& pd) {
   using In = prm::create_rmp_in;
   using C = In::ctx;
   const auto pas = ring_.pages();
@@ -25,18 +68,56 @@ Srq::Srq(Device& device, const Pd& pd, const SrqOptions& o)
   in.set<C::wq::page_offset>(ring_.page_offset());
   in.set<C::wq::pd>(pd.pdn());
   in.set<C::wq::dbr_addr>(dbr_.bus);
-  in.set<C::wq::log_wq_stride>(o.log_stride);
+  in.set<C::wq::log_wq_stride>(options_.log_stride);
   in.set<C::wq::log_wq_pg_sz>(ring_.log_page_size());
-  in.set<C::wq::log_wq_sz>(o.log_size);
+  in.set<C::wq::log_wq_sz>(options_.log_size);
   for (std::size_t i = 0; i < pas.size(); ++i) prm::store64(in.data() + In::bytes + 8 * i, pas[i]);
-  try {
-    srqn_ = static_cast<std::uint32_t>(
-        device.exec(in, prm::create_rmp_out::bytes).must().get<prm::create_rmp_out::rmpn>());
-  } catch (...) {
-    device.free_dbr(dbr_);
-    throw;
+  srqn_ = static_cast<std::uint32_t>(
+      device_.exec(in, prm::create_rmp_out::bytes).must().get<prm::create_rmp_out::rmpn>());
+}
+
+void Srq::create_xrc(const Pd& pd) {
+  using In = prm::create_xrc_srq_in;
+  using C = In::xrc_srq_context_entry;
+  const auto pas = ring_.pages();
+  Mailbox in(prm::op::CREATE_XRC_SRQ, In::bytes + pas.size() * 8);
+  in.set<C::log_xrc_srq_size>(options_.log_size);
+  in.set<C::log_rq_stride>(options_.log_stride - 4);
+  in.set<C::log_page_size>(ring_.log_page_size());
+  in.set<C::page_offset>(ring_.page_offset());
+  in.set<C::pd>(pd.pdn());
+  in.set<C::xrcd>(options_.xrcd);
+  in.set<C::cqn>(options_.cqn);
+  in.set<C::user_index>(options_.user_index);
+  in.set<C::db_record_addr_h>(static_cast<std::uint32_t>(dbr_.bus >> 32));
+  in.set<C::db_record_addr_l>(static_cast<std::uint32_t>(dbr_.bus) >> 2);
+  for (std::size_t i = 0; i < pas.size(); ++i) prm::set<In::pas>(in.data(), i, pas[i]);
+  srqn_ = static_cast<std::uint32_t>(
+      device_.exec(in, prm::create_xrc_srq_out::bytes).must().get<prm::create_xrc_srq_out::xrc_srqn>());
+}
+
+void Srq::create_xrq(const Pd& pd) {
+  using In = prm::create_xrq_in;
+  using C = In::xrq_context;
+  using W = C::wq;
+  const auto pas = ring_.pages();
+  Mailbox in(prm::op::CREATE_XRQ, In::bytes + pas.size() * 8);
+  in.set<C::cqn>(options_.cqn);
+  in.set<C::user_index>(options_.user_index);
+  if (options_.log_tags != 0) {
+    in.set<C::topology>(prm::k::XRQC_TOPOLOGY_TAG_MATCHING);
+    in.set<C::offload>(options_.rendezvous ? prm::k::XRQC_OFFLOAD_RNDV : 0);
+    in.set<C::tag_matching_topology_context::log_matching_list_sz>(options_.log_tags);
   }
-  live_ = true;
+  in.set<W::page_offset>(ring_.page_offset());
+  in.set<W::pd>(pd.pdn());
+  in.set<W::dbr_addr>(dbr_.bus);
+  in.set<W::log_wq_stride>(options_.log_stride);
+  in.set<W::log_wq_pg_sz>(ring_.log_page_size());
+  in.set<W::log_wq_sz>(options_.log_size);
+  for (std::size_t i = 0; i < pas.size(); ++i) prm::store64(in.data() + W::pas::bit_off / 8 + 8 * i, pas[i]);
+  srqn_ = static_cast<std::uint32_t>(
+      device_.exec(in, prm::create_xrq_out::bytes).must().get<prm::create_xrq_out::xrqn>());
 }
 
 Srq::~Srq() {
@@ -48,22 +129,10 @@ std::uint16_t Srq::post(const std::vector<Sge>& sges, bool ring) {
   if (free_ == 0) throw BareError("the SRQ is full");
   const std::size_t room =
       ((std::size_t{1} << options_.log_stride) - sizeof(prm::SrqNextSeg)) / sizeof(prm::DataSeg);
-  if (sges.size() > room) throw BareError("too many SGEs for the SRQ");
   const std::uint16_t index = head_;
   std::uint8_t* w = wqe(index);
+  write_receive_list(w + sizeof(prm::SrqNextSeg), sges, room);
   head_ = reinterpret_cast<prm::SrqNextSeg*>(w)->next_wqe_index;
-  auto* seg = reinterpret_cast<prm::DataSeg*>(w + sizeof(prm::SrqNextSeg));
-  for (const Sge& s : sges) {
-    seg->byte_count = s.len;
-    seg->lkey = s.lkey;
-    seg->addr = s.addr;
-    ++seg;
-  }
-  if (sges.size() < room) {
-    seg->byte_count = 0;
-    seg->lkey = prm::kInvalidLkey;
-    seg->addr = 0;
-  }
   --free_;
   ++counter_;
   if (ring) ring_doorbell();
@@ -79,6 +148,17 @@ void Srq::release(std::uint16_t index) {
 }
 
 CommandResult Srq::arm_limit(unsigned limit) {
+  if (options_.xrq) {
+    using A = prm::arm_rq_in;
+    Mailbox a(prm::op::ARM_RQ, A::bytes, prm::k::ARM_RQ_IN_OP_MOD_XRQ);
+    return device_.exec(a.set<A::srq_number>(srqn_).set<A::lwm>(limit));
+  }
+  if (options_.xrcd != 0) {
+    using X = prm::arm_xrc_srq_in;
+    Mailbox x(prm::op::ARM_XRC_SRQ, X::bytes);
+    x.set<X::op_mod>(1);
+    return device_.exec(x.set<X::xrc_srqn>(srqn_).set<X::lwm>(limit));
+  }
   using In = prm::modify_rmp_in;
   Mailbox in(prm::op::MODIFY_RMP, In::bytes);
   in.set<In::rmp_state>(1);
@@ -90,13 +170,25 @@ CommandResult Srq::arm_limit(unsigned limit) {
 }
 
 CommandResult Srq::query() {
+  if (options_.xrq) {
+    Mailbox x(prm::op::QUERY_XRQ, prm::query_xrq_in::bytes);
+    return device_.exec(x.set<prm::query_xrq_in::xrqn>(srqn_), prm::query_xrq_out::bytes);
+  }
+  if (options_.xrcd != 0) {
+    Mailbox x(prm::op::QUERY_XRC_SRQ, prm::query_xrc_srq_in::bytes);
+    return device_.exec(x.set<prm::query_xrc_srq_in::xrc_srqn>(srqn_), prm::query_xrc_srq_out::bytes);
+  }
   Mailbox in(prm::op::QUERY_RMP, prm::query_rmp_in::bytes);
   return device_.exec(in.set<prm::query_rmp_in::rmpn>(srqn_), prm::query_rmp_out::bytes);
 }
 
 CommandResult Srq::destroy() {
-  Mailbox in(prm::op::DESTROY_RMP, prm::destroy_rmp_in::bytes);
-  auto r = device_.exec(in.set<prm::destroy_rmp_in::rmpn>(srqn_));
+  Mailbox rmp(prm::op::DESTROY_RMP, prm::destroy_rmp_in::bytes);
+  Mailbox xrc(prm::op::DESTROY_XRC_SRQ, prm::destroy_xrc_srq_in::bytes);
+  Mailbox xrq(prm::op::DESTROY_XRQ, prm::destroy_xrq_in::bytes);
+  auto r = options_.xrq         ? device_.exec(xrq.set<prm::destroy_xrq_in::xrqn>(srqn_))
+           : options_.xrcd != 0 ? device_.exec(xrc.set<prm::destroy_xrc_srq_in::xrc_srqn>(srqn_))
+                                : device_.exec(rmp.set<prm::destroy_rmp_in::rmpn>(srqn_));
   if (r.ok()) live_ = false;
   return r;
 }

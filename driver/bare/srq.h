@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Shared receive queues of the bare driver: an RMP, a linked list of receive WQEs.
+// Shared receive queues of the bare driver: an RMP or an XRC SRQ, a linked list of receive WQEs.
 #ifndef HCASIM_DRIVER_BARE_SRQ_H
 #define HCASIM_DRIVER_BARE_SRQ_H
 
@@ -14,10 +14,34 @@ struct Sge {
   std::uint32_t len = 0;  // bytes
 };
 
+// Writes a receive WQE's data segments at `at`, which has room for that many; a shorter list is ended as the
+// PRM has it. Throws BareError if there are more.
+void write_receive_list(std::uint8_t* at, const std::vector<Sge>& sges, std::size_t room);
+
 struct SrqOptions {
   unsigned log_size = 6;    // WQEs
   unsigned log_stride = 6;  // bytes, log2: the next segment and (2^log_stride - 16) / 16 SGEs
   RingLayout ring;
+  // XRC SRQ: its domain (0: an RMP) and its CQ.
+  std::uint32_t xrcd = 0, cqn = 0, user_index = 0xffffff;
+  // XRQ: with its CQ as above; log_tags: places of its matching list, log2, 0: it has none.
+  bool xrq = false, rendezvous = true;
+  unsigned log_tags = 0;
+};
+
+// An XRC domain.
+class Xrcd {
+ public:
+  explicit Xrcd(Device& device);
+  ~Xrcd();
+  Xrcd(const Xrcd&) = delete;
+  Xrcd& operator=(const Xrcd&) = delete;
+  std::uint32_t number() const { return number_; }
+
+ private:
+  Device& device_;
+  std::uint64_t epoch_;
+  std::uint32_t number_;
 };
 
 class Srq {
@@ -41,6 +65,9 @@ class Srq {
   CommandResult destroy();
 
  private:
+  void create_rmp(const Pd& pd);
+  void create_xrc(const Pd& pd);
+  void create_xrq(const Pd& pd);
   std::uint8_t* wqe(std::uint16_t index) const {
     return ring_.data() + (static_cast<std::size_t>(index) << options_.log_stride);
   }

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The Ethernet side of the bare driver: send and receive queues of frames, TIRs, RSS tables, flow steering.
+#ifndef HCASIM_DRIVER_BARE_ETH_H
+#define HCASIM_DRIVER_BARE_ETH_H
+
+#include "driver/bare/cq.h"
+#include "driver/bare/mr.h"
+#include "driver/bare/srq.h"
+
+namespace hcasim::bare {
+
+using prm::WqeOp;
+
+using Frame = std::vector<std::uint8_t>;
+using MatchParam = std::array<std::uint8_t, prm::fte_match_param::bytes>;
+
+// An object that one command makes and another destroys.
+class EthObject {
+ public:
+  EthObject(Device& device, std::uint32_t number, std::function<CommandResult()> destroy);
+  ~EthObject();
+  EthObject(EthObject&& o) noexcept;
+  EthObject& operator=(EthObject&&) = delete;
+  std::uint32_t number() const { return number_; }
+  CommandResult destroy();
+
+ private:
+  Device* device_;
+  std::uint32_t number_;
+  std::uint64_t epoch_;
+  bool live_ = true;
+  std::function<CommandResult()> destroy_;
+};
+
+EthObject make_transport_domain(Device& device);
+EthObject make_tis(Device& device, std::uint32_t transport_domain);
+EthObject make_rqt(Device& device, const std::vector<std::uint32_t>& rqns);
+
+// tirc.rx_hash_field_selector
+enum : std::uint32_t { kHashSrcIp = 1, kHashDstIp = 2, kHashSport = 4, kHashDport = 8 };
+
+struct TirSpec {
+  std::uint32_t rqn = 0;  // direct, when not 0
+  std::uint32_t rqt = 0;
+  std::uint32_t transport_domain = 0;
+  unsigned hash_fn = 2;  // 1 inverted XOR8, 2 Toeplitz
+  bool ipv6 = false, udp = false, symmetric = false;
+  std::uint32_t fields = kHashSrcIp | kHashDstIp | kHashSport | kHashDport;
+  std::array<std::uint8_t, 40> key{};
+  // tirc.self_lb_block: 1 unicast, 2 multicast of the own transport domain come in.
+  unsigned self_lb_allow = 3;
+};
+// icm: the address that create_tir_out gives, when asked for.
+EthObject make_tir(Device& device, const TirSpec& spec, std::uint64_t* icm = nullptr);
+
+// Flow steering; type: flow_table_type of the commands, NIC RX unless told.
+enum : unsigned {
+  kNicRxTable = 0,
+  kNicTxTable = 1,
+  kSnifferRxTable = 5,
+  kSnifferTxTable = 6,
+  kRdmaRxTable = 7,
+  kRdmaTxTable = 8
+};
+struct FlowDest {
+  enum Type : unsigned { kTable = 1, kTir = 2, kSampler = 6 } type;
+  std::uint32_t id;
+};
+// changes_lengths: its entries may (reformat_en; of receive tables decap_en too).
+EthObject make_flow_table(Device& device, unsigned log_size, unsigned level = 0, unsigned type = kNicRxTable,
+                          bool changes_lengths = false);
+CommandResult set_flow_root(Device& device, std::uint32_t table, unsigned type = kNicRxTable);
+EthObject make_flow_group(Device& device, std::uint32_t table, std::uint32_t first, std::uint32_t last,
+                          unsigned criteria = 0, const MatchParam& mask = {}, unsigned type = kNicRxTable);
+struct FlowRule {
+  std::uint32_t table = 0, group = 0, index = 0;
+  MatchParam value{};
+  std::vector<FlowDest> to;  // none: drop, unless `allow`
+  std::uint32_t tag = 0;
+  unsigned type = kNicRxTable;
+  bool allow = false;
+  // Further actions, with what they need.
+  unsigned action = 0;
+  std::uint32_t counter = 0, modify = 0, reformat = 0;
+  std::uint16_t push_tpid = 0, push_tci = 0;
+};
+CommandResult try_flow(Device& device, const FlowRule& rule);
+EthObject make_flow(Device& device, const FlowRule& rule);
+
+// Contexts of actions. Items of a list of modifications: set_action_in, add_action_in or copy_action_in.
+using FieldItem = std::array<std::uint8_t, prm::set_action_in::bytes>;
+FieldItem set_field(std::uint32_t field, std::uint32_t value, unsigned offset = 0, unsigned length = 0);
+FieldItem add_field(std::uint32_t field, std::uint32_t value);
+FieldItem copy_field(std::uint32_t from, std::uint32_t to, unsigned length = 0, unsigned from_offset = 0,
+                     unsigned to_offset = 0);
+CommandResult try_modify_header(Device& device, const std::vector<FieldItem>& items,
+                                unsigned type = kNicRxTable);
+EthObject make_modify_header(Device& device, const std::vector<FieldItem>& items,
+                             unsigned type = kNicRxTable);
+struct Reformat {
+  unsigned type = 0, anchor = 0, offset = 0;  // REFORMAT_TYPE_*; insert, remove: REFORMAT_CONTEXT_ANCHOR_*
+  Frame data;
+  unsigned size = 0;  // when not the data's
+};
+CommandResult try_reformat(Device& device, const Reformat& reformat);
+EthObject make_reformat(Device& device, const Reformat& reformat);
+EthObject make_flow_counter(Device& device);
+struct Counted {
+  std::uint64_t packets = 0, bytes = 0;
+};
+Counted query_flow_counter(Device& device, std::uint32_t counter);
+
+// A queue of frames to send.
+struct EthWr {
+  WqeOp op = WqeOp::kSend;
+  std::vector<std::uint8_t> headers;  // inline headers of the Ethernet segment
+  std::vector<std::uint8_t> inline_data;
+  std::vector<Sge> sges;  // kEnhancedMpsw: a frame each
+  std::uint8_t cs_flags = 0;
+  std::uint16_t mss = 0;
+  std::optional<std::uint16_t> vlan;  // tag to insert; headers must be empty
+  bool signaled = true;
+};
+
+class Sq {
+ public:
+  Sq(Device& device, const Pd& pd, Cq& cq, std::uint32_t tis, unsigned log_size = 7);
+  ~Sq();
+  Sq(const Sq&) = delete;
+  Sq& operator=(const Sq&) = delete;
+
+  std::uint32_t sqn() const { return sqn_; }
+  // Returns the WQE's counter. Room in the ring is the caller's business.
+  std::uint16_t post(const EthWr& wr, bool ring = true);
+  // Any bytes as a WQE, 16 at least; the queue's number is put in. wqebbs: how far the counter moves.
+  std::uint16_t post_raw(std::vector<std::uint8_t> wqe, unsigned wqebbs, bool ring = true);
+  void ring_doorbell();
+  void set_dbr(std::uint32_t value) const { dbr_.set(1, value); }
+  // sqc.state: 0 RST, 1 RDY, 3 ERR
+  CommandResult modify(unsigned from, unsigned to);
+  unsigned state();
+  CommandResult destroy();
+
+ private:
+  Device& device_;
+  unsigned log_size_;
+  Ring ring_;
+  Dbr dbr_;
+  std::uint32_t sqn_ = 0;
+  std::uint64_t epoch_;
+  std::uint16_t pi_ = 0, last_ = 0;
+  bool live_ = false;
+};
+
+struct RqOptions {
+  unsigned log_size = 6;    // WQEs
+  unsigned log_stride = 4;  // bytes, log2
+  unsigned type = 1;        // wq_type: 1 cyclic, 2 linked list striding, 3 cyclic striding
+  unsigned log_strides = 9, log_stride_size = 6;
+  bool two_byte_shift = false, keep_vlan = true, scatter_fcs = false;
+  std::uint32_t counter_set = 0, user_index = 0xffffff;
+  RingLayout ring;
+};
+
+// A receive queue of frames.
+class EthRq {
+ public:
+  EthRq(Device& device, const Pd& pd, Cq& cq, const RqOptions& options = {});
+  ~EthRq();
+  EthRq(const EthRq&) = delete;
+  EthRq& operator=(const EthRq&) = delete;
+
+  std::uint32_t rqn() const { return rqn_; }
+  std::uint16_t post(const std::vector<Sge>& sges, bool ring = true);
+  std::uint8_t* wqe(std::uint16_t index) const;
+  void ring_doorbell() const { dbr_.set(0, pi_); }
+  void set_dbr(std::uint32_t value) const { dbr_.set(0, value); }
+  CommandResult modify(unsigned from, unsigned to);
+  unsigned state();
+  CommandResult destroy();
+
+ private:
+  bool has_next() const { return options_.type != 1; }
+
+  Device& device_;
+  RqOptions options_;
+  Ring ring_;
+  Dbr dbr_;
+  std::uint32_t rqn_ = 0;
+  std::uint64_t epoch_;
+  std::uint16_t pi_ = 0;
+  bool live_ = false;
+};
+
+}  // namespace hcasim::bare
+#endif
