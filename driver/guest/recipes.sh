@@ -3,16 +3,17 @@
 #
 # Makes what a guest is started from, out of Debian packages; nothing is installed on this machine. Needs common.sh, apt.sh.
 #   build/cache/guest/kernel-<6.1|6.12>/   vmlinuz, release, lib/modules/<release> (the modules of modules.txt)
-#   build/cache/guest/root.img             the user space, Debian 12
+#   build/cache/guest/root-<12|13>.img     the user space of that Debian
 #   build/cache/guest/<kernel>/            initramfs.img, modules.img
 # Each is made once; a changed recipe (this file, packages.txt, modules.txt, the init scripts) makes it again.
 # Functions run where `set -e` may be off (inside a condition), so that each step names its own failure.
 
 GUEST_RECIPES=$HCASIM_ROOT/driver/guest
 GUEST_CACHE=$HCASIM_CACHE/guest
-GUEST_USERLAND=bookworm
 
-recipe_list() { sed -e 's/#.*//' -e '/^[[:space:]]*$/d' "$GUEST_RECIPES/$1"; }
+# The lines of a list; one that starts with "13:" is of Debian $2=13 only.
+recipe_list() { sed -E -e 's/#.*//' -e "s/^${2:-}: *//" -e '/^[0-9]+:/d' -e '/^[[:space:]]*$/d' "$GUEST_RECIPES/$1"; }
+debian_suite() { case $1 in 12) echo bookworm ;; 13) echo trixie ;; *) return 1 ;; esac; }
 # recipe_hash FILES -- FUNCTIONS: changes when one of these does.
 recipe_hash() {
   {
@@ -117,20 +118,22 @@ PY
 
 # --- user space ---------------------------------------------------------------------------------------------------
 
-root_image_stamp() { recipe_hash packages.txt -- unpack_packages make_root_image; }
+root_image_stamp() { recipe_list packages.txt "$1" | sha256sum | cut -c 1-16; recipe_hash -- unpack_packages compile_python make_root_image; }
 
-# unpack_packages TREE NAME PACKAGE...: fetches them and what they depend on, unpacks them into TREE; no maintainer script.
+# unpack_packages DEBIAN TREE WORK PACKAGE...: fetches them and what they depend on, unpacks them into TREE; no maintainer script.
 unpack_packages() {
-  local tree=$1 work=$2 env=guest-$GUEST_USERLAND archives=$HCASIM_CACHE/apt/guest-$GUEST_USERLAND/archives deb dir
-  shift 2
+  local suite tree=$2 work=$3 env archives deb dir
+  suite=$(debian_suite "$1") || return
+  env=guest-$suite archives=$HCASIM_CACHE/apt/guest-$suite/archives
+  shift 3
   mkdir -p "$tree" "$work" || return
-  apt_private_ready "$env" "$GUEST_USERLAND" empty || return
+  apt_private_ready "$env" "$suite" empty || return
   local -a get=(apt_private "$env" apt-get install -y --no-install-recommends --download-only)
-  "${get[@]}" "$@" || { apt_private_setup "$env" "$GUEST_USERLAND" empty && "${get[@]}" "$@"; } || return
+  "${get[@]}" "$@" || { apt_private_setup "$env" "$suite" empty && "${get[@]}" "$@"; } || return
   "${get[@]}" --print-uris -qq "$@" >"$work/still-missing" || return
   [[ ! -s $work/still-missing ]] || { echo "E: not fetched:"; cat "$work/still-missing"; return 1; }
 
-  # The packages of this release still ship /bin and /lib; on a merged system these are links.
+  # The packages of Debian 12 still ship /bin and /lib; on a merged system these are links.
   mkdir -p "$tree"/usr/{bin,sbin,lib,lib64,lib/modules} || return
   for dir in bin sbin lib lib64; do ln -s "usr/$dir" "$tree/$dir" || return; done
   # Only what apt chose: the folder may hold older downloads too. Names there have ':' written as '%3a'.
@@ -147,11 +150,21 @@ unpack_packages() {
   done
 }
 
+# compile_python TREE: what the packages' scripts would have done, by the tree's own interpreter; emulated guests are slow at it.
+compile_python() {
+  local tree=$1 python libraries=$1/usr/lib/x86_64-linux-gnu
+  python=$(find "$tree/usr/bin" -name 'python3.*' -type f | head -n 1)
+  [[ -n $python ]] || return 0
+  PYTHONHOME=$tree/usr "$libraries/ld-linux-x86-64.so.2" --library-path "$libraries" "$python" -m compileall -q \
+    --invalidation-mode unchecked-hash -s "$tree" "$tree/usr/lib/${python##*/}" "$tree/usr/lib/python3/dist-packages"
+}
+
+# make_root_image DEBIAN
 make_root_image() {
-  local work=$GUEST_CACHE/root.partial tree=$GUEST_CACHE/root.partial/tree
+  local work=$GUEST_CACHE/root-$1.partial tree=$GUEST_CACHE/root-$1.partial/tree
   local -a packages
-  mapfile -t packages < <(recipe_list packages.txt)
-  rm -rf "$work" && unpack_packages "$tree" "$work" "${packages[@]}" || return
+  mapfile -t packages < <(recipe_list packages.txt "$1")
+  rm -rf "$work" && unpack_packages "$1" "$tree" "$work" "${packages[@]}" || return
   mkdir -p "$tree"/{proc,sys,dev,run,tmp,root,mnt,etc,var/tmp,usr/lib/hcasim} || return
   printf 'root:x:0:0:root:/root:/bin/bash\nnobody:x:65534:65534::/:/usr/sbin/nologin\n' >"$tree/etc/passwd"
   printf 'root:x:0:\ntty:x:5:\nkvm:x:104:\nrdma:x:105:\nnogroup:x:65534:\n' >"$tree/etc/group"
@@ -161,17 +174,18 @@ make_root_image() {
   [[ -e $tree/usr/bin/awk ]] || ln -s gawk "$tree/usr/bin/awk"
   [[ -e $tree/usr/bin/which ]] || ln -s which.debianutils "$tree/usr/bin/which"
   [[ -e $tree/usr/bin/sh ]] || ln -s dash "$tree/usr/bin/sh"
+  compile_python "$tree" || echo "Python's modules are not compiled; the guest does it at each start"
   local size
   size=$(du -sm "$tree" | cut -f 1)
   rm -f "$work/root.img"
   mke2fs -q -t ext4 -O ^has_journal,^metadata_csum -m 0 -E root_owner=0:0 -L hcasim-root -d "$tree" "$work/root.img" "$((size + size / 5 + 32))M" || return
-  mv "$work/root.img" "$GUEST_CACHE/root.img" && root_image_stamp >"$GUEST_CACHE/root.stamp" && rm -rf "$work"
+  mv "$work/root.img" "$GUEST_CACHE/root-$1.img" && root_image_stamp "$1" >"$GUEST_CACHE/root-$1.stamp" && rm -rf "$work"
 }
 
 # The guest's headers and libraries, for programs that are compiled here and run there (gcc --sysroot).
 make_sysroot() {
   local work=$GUEST_CACHE/sysroot.partial
-  rm -rf "$work" && unpack_packages "$work/tree" "$work" libc6-dev libibverbs-dev || return
+  rm -rf "$work" && unpack_packages 12 "$work/tree" "$work" libc6-dev libibverbs-dev || return
   rm -rf "$GUEST_CACHE/sysroot" && mv "$work/tree" "$GUEST_CACHE/sysroot" && rm -rf "$work" && recipe_hash -- unpack_packages make_sysroot >"$GUEST_CACHE/sysroot.stamp"
 }
 
@@ -272,7 +286,7 @@ print(image[offset:image.index(b"\0", offset)].split()[0].decode())
 PY
 }
 
-# guest_ready KERNEL MODULES: makes all that is missing; sets GUEST_DIR (vmlinuz, initramfs.img, modules.img) and GUEST_ROOT.
+# guest_ready KERNEL MODULES [DEBIAN]: makes all that is missing; sets GUEST_DIR (vmlinuz, initramfs.img, modules.img) and GUEST_ROOT.
 guest_ready() { with_lock guest guest_ready_locked "$@" && guest_paths "$@"; }
 
 guest_paths() {
@@ -282,13 +296,13 @@ guest_paths() {
     GUEST_DIR=$GUEST_CACHE/kernel-$1
   fi
   # shellcheck disable=SC2034 # read by the launcher
-  GUEST_ROOT=$GUEST_CACHE/root.img
+  GUEST_ROOT=$GUEST_CACHE/root-${3:-12}.img
 }
 
 guest_ready_locked() {
-  local kernel=$1 modules=$2
+  local kernel=$1 modules=$2 debian=${3:-12}
   mkdir -p "$GUEST_CACHE"
-  guest_paths "$kernel" "$modules"
+  guest_paths "$kernel" "$modules" "$debian"
   if [[ $kernel == 6.1 || $kernel == 6.12 ]]; then
     if ! stamp_is "$GUEST_CACHE/kernel-$kernel/stamp" "$(recipe_hash modules.txt -- fetch_kernel pick_modules)"; then
       step "fetching Debian's Linux $kernel" "guest-kernel-$kernel" fetch_kernel "$kernel" ||
@@ -299,8 +313,9 @@ guest_ready_locked() {
         die "the guest's images could not be made" "./hcasim doctor says whether a tool is missing"
     fi
   fi
-  if ! stamp_is "$GUEST_CACHE/root.stamp" "$(root_image_stamp)"; then
-    step "making the guest's root image from Debian packages" guest-root make_root_image || fetch_failed "the guest's packages" guest-root
+  if ! stamp_is "$GUEST_CACHE/root-$debian.stamp" "$(root_image_stamp "$debian")"; then
+    step "making the guest's root image from Debian $debian's packages" "guest-root-$debian" make_root_image "$debian" ||
+      fetch_failed "the guest's packages" "guest-root-$debian"
   fi
   if [[ $GUEST_DIR == */own-* ]]; then
     # A developer's files change under us: always taken afresh.
