@@ -3,7 +3,7 @@
 #
 # shellcheck disable=SC2054 # commas are QEMU's
 #
-# Starts a guest. Needs common.sh, install.sh, build.sh, apt.sh, recipes.sh.
+# Starts a guest. Needs common.sh, install.sh, build.sh, apt.sh, recipes.sh, deterministic.sh.
 
 boot_usage() {
   cat <<'TEXT'
@@ -15,7 +15,15 @@ With CMD: runs it as root, prints its output, exits with its status (124: time l
   --kernel {6.1,6.12,FILE}   Debian's kernel of that series, or your own bzImage            (6.1)
   --modules DIR              your own modules: a modules_install tree, or a folder of .ko files that take the place of
                              Debian's of the same name
-  --hca KEY=VALUE,...        properties of the HCA; more than once: more than one HCA       (link=ib)
+  --debian {12,13}           whose user space the guest has                                 (12)
+  --hca KEY=VALUE,...        properties of the HCA; more than once: more than one HCA       (link=eth)
+                             where the port's cable leads, if not back to the port itself:
+                               netdev=ID    link=eth: a network back end of QEMU, given as -netdev TYPE,id=ID,...
+                                            (user, tap, stream, dgram, socket, vde; filter-dump captures work); mac=MAC
+                               wire=unix:PATH, wire=tcp:HOST:PORT
+                                            an HCA in another QEMU; the one that comes first listens. With --lockstep at both
+                                            ends the guests live in one time: the first waits for the other (coupled=off: no)
+                               cable=NAME   the HCA with id=NAME in this guest
   --hca none                 no HCA
   --modprobe A,B,...         modules loaded before CMD      (mlx5_core,mlx5_ib,ib_uverbs,ib_umad; none with --hca none)
   --no-modprobe              load nothing
@@ -24,10 +32,13 @@ With CMD: runs it as root, prints its output, exits with its status (124: time l
   --smp N                    processors of the guest                                        (2; 1 with --lockstep)
   --mem SIZE                 memory of the guest                                            (2G)
   --accel {tcg,kvm}          emulate, or use this machine's virtualization                  (tcg)
-  --lockstep                 exact, repeatable time: QEMU counts instructions and the HCA shares its clock
+  --lockstep                 exact time: QEMU counts instructions and the HCA shares its clock
+  --deterministic            the same, and nothing of this machine enters the guest: each run of a CMD goes the same way, to the bit.
+                             The guest's root is in its memory, without Python, Perl and disks; its output is on a serial line
   --append TEXT              added to the kernel's command line
   --timeout SECONDS          end the guest after this long                                  (with CMD: 600)
   --console FILE             where the kernel's messages go when there is a CMD             (build/logs/guest-console.log)
+  --serial DEVICE            without CMD: the shell's console on this QEMU character device, not on this terminal
   --reboots                  let the guest reboot; without it a reboot ends it
 All other options go to QEMU as they are, after hcasim's own.
 TEXT
@@ -42,7 +53,7 @@ hca_options() {
   for spec in "$@"; do
     [[ $spec == none ]] && continue
     ((${#HCA_OPTIONS[@]} > 0)) || HCA_OPTIONS=(-plugin "$HCASIM_PLUGIN")
-    [[ ",$spec," == *,link=* ]] || spec="link=ib${spec:+,$spec}"
+    [[ ",$spec," == *,link=* ]] || spec="link=eth${spec:+,$spec}"
     bus=
     if [[ -n $prefix && ",$spec," != *,bus=* ]]; then
       HCA_OPTIONS+=(-device "pcie-root-port,id=$prefix$index,chassis=$((index + 1)),slot=$((index + 1))")
@@ -59,6 +70,35 @@ need_plugin() {
   [[ -e $HCASIM_PLUGIN ]] || die "there is no $HCASIM_PLUGIN" "./hcasim build makes it, and ./hcasim doctor says what that needs"
 }
 
+# The guest's time stamp counter is this machine's under TCG, and the guest measures its frequency against a timer that a loaded
+# machine serves late: its clock then runs many times too fast or too slow. Prints kHz; nothing where it cannot be measured.
+host_tsc_khz() {
+  local cache boot_id
+  boot_id=$(</proc/sys/kernel/random/boot_id) || return 0
+  cache=$HCASIM_CACHE/tsc-khz
+  if [[ -r $cache && $(<"$cache") == "$boot_id "* ]]; then
+    cut -d ' ' -f 2 "$cache"
+    return 0
+  fi
+  python3 - "$boot_id" 2>/dev/null <<'PY' | tee "$cache.$$" | cut -d ' ' -f 2
+import ctypes, mmap, sys, time
+page = mmap.mmap(-1, mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+page.write(bytes.fromhex("0f3148c1e2204809d0c3"))  # rdtsc; shl $32,%rdx; or %rdx,%rax; ret
+rdtsc = ctypes.CFUNCTYPE(ctypes.c_uint64)(ctypes.addressof(ctypes.c_char.from_buffer(page)))
+def both():  # the least disturbed of some pairs of readings
+    readings = []
+    for _ in range(20):
+        before, tsc, after = time.monotonic_ns(), rdtsc(), time.monotonic_ns()
+        readings.append((after - before, tsc, (before + after) // 2))
+    return min(readings)
+_, tsc0, ns0 = both()
+time.sleep(0.2)
+_, tsc1, ns1 = both()
+print(sys.argv[1], round((tsc1 - tsc0) * 1e6 / (ns1 - ns0)))
+PY
+  if [[ -s $cache.$$ ]]; then mv "$cache.$$" "$cache"; else rm -f "$cache.$$"; fi
+}
+
 # Stops a guest that this script started when the script itself is ended.
 boot_child=
 boot_stop() {
@@ -66,25 +106,26 @@ boot_stop() {
 }
 
 boot() {
-  local kernel=6.1 modules='' smp='' mem=2G accel=tcg lockstep=no append='' timeout='' console=$HCASIM_LOGS/guest-console.log
-  local modprobe=auto script='' reboots=no has_command=no status=0 report word file
+  local kernel=6.1 modules='' debian=12 smp='' mem=2G accel=tcg lockstep=no deterministic=no append='' timeout='' console=$HCASIM_LOGS/guest-console.log
+  local tsc modprobe=auto script='' serial=mon:stdio reboots=no has_command=no status=0 report word file
   local -a hcas=() extra=() command=() files=()
   while (($# > 0)); do
     word=$1
     # Options of ours may be written --key=value too.
     case $word in
-      --kernel=* | --modules=* | --smp=* | --mem=* | --hca=* | --modprobe=* | --script=* | --file=* | --accel=* | --append=* | --timeout=* | --console=*)
+      --kernel=* | --modules=* | --debian=* | --smp=* | --mem=* | --hca=* | --modprobe=* | --script=* | --file=* | --accel=* | --append=* | --timeout=* | --console=* | --serial=*)
         shift
         set -- "${word%%=*}" "${word#*=}" "$@"
         continue
         ;;
-      --kernel | --modules | --smp | --mem | --hca | --modprobe | --script | --file | --accel | --append | --timeout | --console)
+      --kernel | --modules | --debian | --smp | --mem | --hca | --modprobe | --script | --file | --accel | --append | --timeout | --console | --serial)
         (($# >= 2)) || die "$word needs a value" "./hcasim boot --help"
         ;;
     esac
     case $word in
       --kernel) kernel=$2 && shift ;;
       --modules) modules=$2 && shift ;;
+      --debian) debian=$2 && shift ;;
       --smp) smp=$2 && shift ;;
       --mem) mem=$2 && shift ;;
       --hca) hcas+=("$2") && shift ;;
@@ -94,9 +135,11 @@ boot() {
       --file) files+=("$2") && shift ;;
       --accel) accel=$2 && shift ;;
       --lockstep) lockstep=yes ;;
+      --deterministic) lockstep=yes deterministic=yes ;;
       --append) append=$2 && shift ;;
       --timeout) timeout=$2 && shift ;;
       --console) console=$2 && shift ;;
+      --serial) serial=$2 && shift ;;
       --reboots) reboots=yes ;;
       -h | --help) boot_usage && return 0 ;;
       --)
@@ -110,12 +153,13 @@ boot() {
     shift
   done
 
-  ((${#hcas[@]} > 0)) || hcas=(link=ib)
+  ((${#hcas[@]} > 0)) || hcas=(link=eth)
   case $kernel in
     6.1 | 6.12) ;;
     *) [[ -r $kernel ]] || die "no kernel '$kernel'" "--kernel takes 6.1, 6.12 or the path of a bzImage" ;;
   esac
   [[ -z $modules || -d $modules ]] || die "--modules $modules is no folder"
+  debian_suite "$debian" >/dev/null || die "--debian takes 12 or 13, not '$debian'"
   [[ -z $script || -r $script ]] || die "cannot read the script $script"
   for file in "${files[@]}"; do [[ -r $file && ! -d $file ]] || die "cannot read the file $file"; done
   [[ -z $timeout || $timeout =~ ^[0-9]+$ ]] || die "--timeout takes whole seconds, not '$timeout'"
@@ -125,12 +169,14 @@ boot() {
     *) die "--accel takes tcg or kvm, not '$accel'" ;;
   esac
   [[ -n $script ]] && has_command=yes
+  [[ $deterministic == no || $has_command == yes ]] || die "--deterministic needs a command: keys come when they come" \
+    "--lockstep gives a shell in exact time"
   if [[ $modprobe == auto ]]; then
     modprobe=mlx5_core,mlx5_ib,ib_uverbs,ib_umad
     [[ "${hcas[*]}" == none ]] && modprobe=''
   fi
   if [[ $lockstep == yes ]]; then
-    [[ $accel == tcg ]] || die "--lockstep counts instructions, which only TCG can"
+    [[ $accel == tcg ]] || die "--lockstep and --deterministic count instructions, which only TCG can"
     smp=${smp:-1}
     local i
     for i in "${!hcas[@]}"; do
@@ -139,7 +185,8 @@ boot() {
   fi
 
   if [[ "${hcas[*]}" == none ]]; then install_missing; else need_plugin; fi
-  guest_ready "$kernel" "$modules"
+  guest_ready "$kernel" "$modules" "$debian"
+  [[ $deterministic == no ]] || memory_image_ready "$debian"
   [[ -n $modules ]] && modules=$(cd "$modules" && pwd)
 
   local work cpu=max
@@ -148,14 +195,24 @@ boot() {
   trap "boot_stop; rm -rf '$work'" EXIT
   trap 'exit 130' INT
   trap 'exit 143' TERM
-  # 5-level page tables make every walk under emulation longer.
-  if [[ $accel == kvm ]]; then cpu=host; else cpu=max,la57=off; fi
+  # 5-level page tables make every walk under emulation longer. cmpxchg16b: before QEMU 8.0 its emulation reads flags that have not been
+  # written yet, and an interrupt just behind it finds impossible ones: seldom, and then the guest's kernel dies. Linux does without.
+  if [[ $accel == kvm ]]; then cpu=host; else cpu=max,la57=off,cx16=off; fi
   local -a qemu=(qemu-system-x86_64 -name hcasim -nodefaults -no-user-config -display none
     -machine q35,vmport=off,usb=off -accel "$accel" -cpu "$cpu" -smp "${smp:-2}" -m "$mem"
-    -kernel "$GUEST_DIR/vmlinuz" -initrd "$GUEST_DIR/initramfs.img"
-    -drive "if=none,id=root,format=raw,readonly=on,file=${GUEST_ROOT//,/,,}" -device virtio-blk-pci,drive=root
-    -drive "if=none,id=modules,format=raw,readonly=on,file=${GUEST_DIR//,/,,}/modules.img" -device virtio-blk-pci,drive=modules)
+    -kernel "$GUEST_DIR/vmlinuz")
+  if [[ $deterministic == yes ]]; then
+    qemu+=(-initrd "$GUEST_MEMORY_IMAGE")
+  else
+    qemu+=(-initrd "$GUEST_DIR/initramfs.img"
+      -drive "if=none,id=root,format=raw,readonly=on,file=${GUEST_ROOT//,/,,}" -device virtio-blk-pci,drive=root
+      -drive "if=none,id=modules,format=raw,readonly=on,file=${GUEST_DIR//,/,,}/modules.img" -device virtio-blk-pci,drive=modules)
+  fi
   [[ $reboots == yes ]] || qemu+=(-no-reboot)
+  if [[ $lockstep == no && $accel == tcg ]]; then
+    tsc=$(host_tsc_khz || true)
+    if [[ $tsc =~ ^[0-9]+$ ]]; then append="tsc_early_khz=$tsc${append:+ $append}"; fi
+  fi
   if [[ $lockstep == yes ]]; then
     qemu+=(-icount 'shift=3,sleep=off' -rtc 'base=2024-01-01T00:00:00,clock=vm' -seed 1)
   fi
@@ -167,8 +224,8 @@ boot() {
 
   if [[ $has_command == no ]]; then
     # The guest's console does not know how large the terminal is.
-    if [[ -t 0 ]]; then append+=" hcasim.terminal=$(stty size | tr ' ' x)x${TERM:-linux}"; fi
-    qemu+=(-serial mon:stdio -append "$append" "${extra[@]}")
+    if [[ -t 0 && $serial == mon:stdio ]]; then append+=" hcasim.terminal=$(stty size | tr ' ' x)x${TERM:-linux}"; fi
+    qemu+=(-serial "$serial" -append "$append" "${extra[@]}")
     say "booting Linux $(<"$GUEST_DIR/release") ..."
     if [[ -n $timeout ]]; then qemu=(timeout --foreground -k 5 "$timeout" "${qemu[@]}"); fi
     "${qemu[@]}" || status=$?
@@ -184,17 +241,26 @@ boot() {
   [[ -s $work/script ]] || die "the command is empty"
   : >"$work/control"
   mkdir -p "$(dirname "$console")"
-  qemu+=(-append "$append" -fw_cfg "name=opt/hcasim/script,file=$work/script"
-    -serial "file:$console" -device virtio-serial-pci
-    -chardev stdio,id=out,signal=off -device virtserialport,chardev=out,name=hcasim.out
-    -chardev "file,id=control,path=$work/control" -device virtserialport,chardev=control,name=hcasim.control
-    "${extra[@]}")
+  qemu+=(-append "$append" -fw_cfg "name=opt/hcasim/script,file=$work/script" -serial "file:$console")
+  if [[ $deterministic == yes ]]; then
+    # A file takes what is written to it at once; a pipe does when its reader has time.
+    : >"$work/out"
+    qemu+=(-serial "file:$work/out")
+  else
+    qemu+=(-device virtio-serial-pci
+      -chardev stdio,id=out,signal=off -device virtserialport,chardev=out,name=hcasim.out
+      -chardev "file,id=control,path=$work/control" -device virtserialport,chardev=control,name=hcasim.control)
+  fi
+  qemu+=("${extra[@]}")
   # At the end of its input, QEMU's stdio hangs up on the guest: an input that never ends and never says anything.
   mkfifo "$work/stdin"
   timeout -k 5 "${timeout:-600}" "${qemu[@]}" <>"$work/stdin" &
   boot_child=$!
+  [[ $deterministic == no ]] || tail -c +1 -s 0.2 --pid="$boot_child" -f "$work/out" &
   wait "$boot_child" || status=$?
   boot_child=
+  # What the guest has printed to its end.
+  if [[ $deterministic == yes ]]; then wait || true; fi
   if ((status == 124 || status == 137)); then
     say "hcasim: the guest was ended after its time limit of ${timeout:-600} s; the end of its console ($console):"
     tail -n 25 "$console" | sed 's/^/   | /' >&2

@@ -64,7 +64,7 @@ doctor() {
       later "guest kernel $k" "fetched at the first ./hcasim boot --kernel $k"
     fi
   done
-  if [[ -e $GUEST_CACHE/root.img ]]; then good "guest root image" "$GUEST_CACHE/root.img"; else later "guest root image" "made at the first ./hcasim boot"; fi
+  if [[ -e $GUEST_CACHE/root-12.img ]]; then good "guest root image" "$GUEST_CACHE/root-12.img"; else later "guest root image" "made at the first ./hcasim boot"; fi
 
   mkdir -p "$HCASIM_BUILD"
   free=$(df -Pm "$HCASIM_BUILD" | awk 'NR==2{print $4}')

@@ -17,7 +17,8 @@ def state(case):
 
 groups = {}
 for case in cases:
-    kind = "guest" if case.get("name", "").startswith("guest.") else "host"
+    first = case.get("name", "").split(".")[0]
+    kind = first if first in ("guest", "pyverbs") else "host"
     counts = groups.setdefault(kind, {"passed": 0, "failed": 0, "skipped": 0, "seconds": 0.0})
     counts[state(case)] += 1
     counts["seconds"] += float(case.get("time") or 0)
@@ -27,6 +28,6 @@ for case in cases:
     if state(case) != "passed":
         print(f"{state(case)}: {case.get('name')}")
 for kind, c in sorted(groups.items()):
-    print(f"{kind:6} {c['passed']} passed, {c['failed']} failed, {c['skipped']} skipped  ({c['seconds']:.0f} s)")
+    print(f"{kind:7} {c['passed']} passed, {c['failed']} failed, {c['skipped']} skipped  ({c['seconds']:.0f} s)")
 total = {key: sum(c[key] for c in groups.values()) for key in ("passed", "failed", "skipped")}
 print(f"tests: {sum(total.values())}, passed: {total['passed']}, failed: {total['failed']}, skipped: {total['skipped']}")

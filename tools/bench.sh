@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+#
+# ./hcasim bench guest: the HCA beside Linux's software RoCE in the same kind of guest; bench lockstep: the cost of one time for two
+# guests. Needs common.sh and what boot and pair need.
+
+bench_guest_usage() {
+  cat <<'TEXT'
+usage: ./hcasim bench guest [--kernel {6.1,6.12,FILE}] [--duration SECONDS] [--one | --two]
+
+perftest's bandwidth at 64 KiB and 1 MiB and its operations a second at 2 B, on the HCA and on Linux's software RoCE (rdma_rxe), one
+after the other: both ends in one guest (--one), and between two guests (--two); by default both.
+TEXT
+}
+
+bench_guest() {
+  local kernel=6.1 duration=4 where='one two' lines status=0
+  while (($# > 0)); do
+    case $1 in
+      --kernel) (($# >= 2)) || die "--kernel needs a value" && kernel=$2 && shift ;;
+      --duration) (($# >= 2)) || die "--duration needs a value" && duration=$2 && shift ;;
+      --one) where=one ;;
+      --two) where=two ;;
+      -h | --help) bench_guest_usage && return 0 ;;
+      *) die "bench guest does not know '$1'" "./hcasim bench guest --help" ;;
+    esac
+    shift
+  done
+  # perftest measures without its first and its last second.
+  [[ $duration =~ ^([3-9]|[1-9][0-9]+)$ ]] || die "--duration takes whole seconds, 3 and more"
+  need_plugin
+  guest_ready "$kernel" ''
+  mkdir -p "$HCASIM_LOGS"
+  lines=$HCASIM_LOGS/bench-guest.log
+  : >"$lines"
+  local -x HCASIM_UNDER_TEST=yes GUEST_TEST_TIMEOUT=$((240 + 30 * duration))
+  local test="$HCASIM_ROOT/tests/guest/run-guest-test"
+  if [[ $where == *one* ]]; then
+    say "-- both ends in one guest ..."
+    "$test" "bench:$duration" --kernel "$kernel" >"$lines.one" 2>&1 || status=$?
+    sed -n 's/^bench /one &/p' "$lines.one" >>"$lines"
+    ((status == 0)) || { tail -n 30 "$lines.one" >&2 && die "the guest failed" "all it said: $lines.one"; }
+  fi
+  if [[ $where == *two* ]]; then
+    for kind in hca rxe; do
+      say "-- two guests, $kind ..."
+      "$test" "bench-pair:$duration" --kernel "$kernel" --first $kind --peer $kind >"$lines.two-$kind" 2>&1 || status=$?
+      sed -n 's/^a| bench /two bench /p' "$lines.two-$kind" >>"$lines"
+      ((status == 0)) || { tail -n 30 "$lines.two-$kind" >&2 && die "the guests failed" "all they said: $lines.two-$kind"; }
+    done
+  fi
+  awk '
+    BEGIN {printf "%-12s %-14s %12s %12s %8s %s\n", "", "", "HCA", "rdma_rxe", "ratio", ""}
+    {key = $1 " " $4; if (!(key in unit)) order[++n] = key; unit[key] = $6; value[key, $3] = $5}
+    END {
+      for (i = 1; i <= n; i++) {
+        split(order[i], part, " ")
+        hca = value[order[i], "hca"]; rxe = value[order[i], "rxe"]
+        ratio = "-"
+        if (rxe > 0) ratio = sprintf("%.1f", hca / rxe)
+        printf "%-12s %-14s %12s %12s %8s %s\n", (part[1] == "one" ? "one guest" : "two guests"), part[2], hca, rxe, ratio, unit[order[i]]
+      }
+    }' "$lines"
+}
+
+bench_lockstep_usage() {
+  cat <<'TEXT'
+usage: ./hcasim bench lockstep [--kernel {6.1,6.12,FILE}] [--latencies NS,NS,...] [--out DIR]
+
+What two guests in one time (./hcasim pair --lockstep) cost in real time, over the latency of the cable between them: both boot, run
+ibv_rc_pingpong and ib_write_lat, and end. Prints a table, and writes DIR/lockstep.csv and DIR/lockstep.svg (build/bench).
+TEXT
+}
+
+bench_lockstep() {
+  local kernel=6.1 latencies=2000,10000,50000,250000,1000000 out=$HCASIM_BUILD/bench latency start seconds log lat
+  local -a met=()
+  while (($# > 0)); do
+    case $1 in
+      --kernel | --latencies | --out) (($# >= 2)) || die "$1 needs a value" ;;
+    esac
+    case $1 in
+      --kernel) kernel=$2 && shift ;;
+      --latencies) latencies=$2 && shift ;;
+      --out) out=$2 && shift ;;
+      -h | --help) bench_lockstep_usage && return 0 ;;
+      *) die "bench lockstep does not know '$1'" "./hcasim bench lockstep --help" ;;
+    esac
+    shift
+  done
+  [[ $latencies =~ ^[1-9][0-9]*(,[1-9][0-9]*)*$ ]] || die "--latencies takes whole ns, parted by commas"
+  need_plugin
+  guest_ready "$kernel" ''
+  memory_image_ready 12
+  mkdir -p "$out"
+  local work
+  work=$(mktemp -d "${TMPDIR:-/tmp}/hcasim-bench.XXXXXX")
+  # shellcheck disable=SC2064 # the folder's name now, not later
+  trap "rm -rf '$work'" EXIT
+  local inside=$HCASIM_ROOT/tests/guest/inside
+  {
+    cat "$inside/lib.sh" "$inside/lib-ends.sh"
+    # shellcheck disable=SC2016 # for the guest's shell
+    printf '%s\n' 'ends_up' 'pingpong_ends ibv_rc_pingpong -n 50 -s 1024' 'perftest_ends ib_write_lat -n 100 -s 8' \
+      'if is_client; then cat /tmp/client; fi' 'passed done'
+  } >"$work/script"
+  local -x HCASIM_UNDER_TEST=yes
+  printf 'latency_ns,wall_s,meetings,waited_s,ib_write_lat_us\n' >"$out/lockstep.csv"
+  printf '%12s %10s %12s %12s %16s\n' 'cable ns' 'wall s' 'meetings' 'us each' 'ib_write_lat us'
+  for latency in ${latencies//,/ }; do
+    log=$out/lockstep-$latency.log
+    start=$(date +%s%N)
+    "$HCASIM_ROOT/hcasim" pair --lockstep --kernel "$kernel" --script "$work/script" --console "$work" --timeout 3600 \
+      --hca "options=wire_latency_ns=$latency" >"$log" 2>&1 || { tail -n 20 "$log" >&2 && die "the guests failed" "all they said: $log"; }
+    seconds=$(awk -v ns=$(($(date +%s%N) - start)) 'BEGIN {printf "%.1f", ns / 1e9}')
+    read -r -a met < <(sed -nE 's/.*have met ([0-9]+) times.*waited, for ([0-9.]+) s.*/\1 \2/p' "$log" | tail -n 1) || true
+    lat=$(grep -A1 '#bytes #iterations' "$log" | awk 'END {print $6}')
+    printf '%s,%s,%s,%s,%s\n' "$latency" "$seconds" "${met[0]:-}" "${met[1]:-}" "$lat" >>"$out/lockstep.csv"
+    printf '%12s %10s %12s %12s %16s\n' "$latency" "$seconds" "${met[0]:--}" \
+      "$(awk -v s="$seconds" -v n="${met[0]:-0}" 'BEGIN {if (n > 0) printf "%.1f", s * 1e6 / n; else print "-"}')" "$lat"
+  done
+  awk -F, 'NR > 1 {print $1, $2, $2 " s"}' "$out/lockstep.csv" |
+    "$HCASIM_ROOT/tools/plot-curve.py" "Two guests in lockstep: boot, pingpong, ib_write_lat" "latency of the cable, ns" "real time, s" >"$out/lockstep.svg"
+  say "$out/lockstep.svg"
+}
