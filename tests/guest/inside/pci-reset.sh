@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# boot: --reboots --scratch
+# boot: --hca link=ib --reboots --scratch
 # A function-level reset through sysfs. Without the driver: it then finds a card as after power-on. Under the driver: the
 # kernel does not tell it, so its commands go unanswered and it can only wait for their time limits; the machine is
 # rebooted instead, and the card must serve again.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# boot: --mem 5G
+# boot: --hca link=ib --mem 5G
 # One perftest tool, named by $test_argument: all sizes that it has on 1 QP; a bandwidth tool then on 64 QPs with three
 # sizes. TOOL:full does all sizes on 64 QPs too: perftest then fills 2 GiB with rand(), minutes of an emulated processor.
 tool=${test_argument%%:*}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# boot: --no-modprobe
+# boot: --hca link=ib --no-modprobe
 # The drivers come up, the kernel has nothing to complain about, the port is ACTIVE.
 mark_kernel_log
 modprobe mlx5_ib || fail "modprobe mlx5_ib"

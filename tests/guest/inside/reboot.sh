@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# boot: --reboots --scratch
+# boot: --hca link=ib --reboots --scratch
 # The guest reboots with the driver loaded; the card must come up again. /dev/vdc remembers across the reboot.
 wait_active mlx5_0
 pingpong -c -n 100

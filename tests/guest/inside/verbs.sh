@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# boot: --hca link=ib
 # program: verbs_check
 # Every RC operation with every byte compared, then the errors. Its tests are named in verbs_check.c.
 wait_active "${verbs_device:-mlx5_0}"

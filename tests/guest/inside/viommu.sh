@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# boot: --append intel_iommu=on -device intel-iommu
+# boot: --hca link=ib --append intel_iommu=on -device intel-iommu
 # Every DMA of the HCA goes through the guest's IOMMU, and none goes where the driver has not mapped.
 wait_active mlx5_0
 mark_kernel_log

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# boot: --hca link=eth
+# watch: -
+# The card's processor dies under traffic (its health buffer says so, and asks for a reset): programs hear of it in
+# IBV_EVENT_DEVICE_FATAL, the driver takes the HCA down and up, and it serves again.
+ends_up 1500
+ibv_asyncwatch -d "$device" >/tmp/watch 2>&1 &
+watch=$!
+ib_write_bw -d "$device" -x "$gid" -F -D 120 >/tmp/server 2>&1 &
+server=$!
+until_listens 18515 "$server" || fail "ib_write_bw does not listen: $(cat /tmp/server)"
+ib_write_bw -d "$device" -x "$gid" -F -D 120 127.0.0.1 >/tmp/client 2>&1 &
+client=$!
+# within SECONDS COMMAND...: until it succeeds.
+within() {
+  local end=$((SECONDS + $1))
+  shift
+  until "$@"; do
+    ((SECONDS < end)) || fail "not within its time: $*"$'\n'"$(tail -n 20 /tmp/watch /tmp/server /tmp/client; dmesg | tail -n 30)"
+    sleep 0.3
+  done
+}
+written() { cat "/sys/class/infiniband/$device/ports/1/counters/port_xmit_data"; }
+start=$(written)
+moves() { (($(written) > start + 1000)); }
+within 60 moves
+echo "inject: fw_fatal=1"
+within 60 grep -q IBV_EVENT_DEVICE_FATAL /tmp/watch
+note "$(grep -m 1 IBV_EVENT_DEVICE_FATAL /tmp/watch)"
+within 90 eval 'dmesg | grep -q "health recovery succeeded"'
+note "$(dmesg | grep "health recovery succeeded")"
+# A program that polls its CQ and does not listen to events polls on for ever, here as on the card; its objects are the kernel's to
+# take back.
+kill -9 "$client" "$server" 2>/dev/null || true
+if wait "$client"; then fail "traffic went on over a dead device"; fi
+wait "$server" || true
+kill $watch 2>/dev/null || true
+back() { [[ -e /sys/class/infiniband/$device/ports/1/state ]]; }
+within 120 back
+note "$device is back: $(cat "/sys/class/infiniband/$device/ports/1/state"); $(ip -br link show "$interface")"
+ends_up 1500
+pingpong_ends ibv_rc_pingpong -c -n 100
+if dmesg | grep 'Call Trace\|WARNING:\|BUG:'; then fail "the kernel complained"; fi

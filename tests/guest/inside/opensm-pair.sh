@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# pair: --link ib --hca sm=off
+# A subnet manager in guest a brings both ports up; then the tools that look at a subnet, in both guests.
+mark_kernel_log
+ends_up
+state() { cat "/sys/class/infiniband/$device/ports/1/state"; }
+[[ $(state) == *INIT* ]] || fail "the port is '$(state)' without a subnet manager"
+barrier init
+if [[ $side == a ]]; then
+  mkdir -p /var/cache/opensm /var/log
+  opensm --daemon --log_file /tmp/opensm.log --timeout 2000 >/tmp/opensm.out 2>&1 || { cat /tmp/opensm.out && fail "opensm"; }
+fi
+# wait_active, with what the subnet manager says.
+end=$((SECONDS + 90))
+until [[ $(state) == *ACTIVE* ]]; do
+  if ((SECONDS >= end)); then
+    tail -n 40 /tmp/opensm.log 2>/dev/null
+    fail "the port stays '$(state)'"
+  fi
+  sleep 0.5
+done
+lid=$(($(cat "/sys/class/infiniband/$device/ports/1/lid"))) sm_lid=$(($(cat "/sys/class/infiniband/$device/ports/1/sm_lid")))
+note "LID $lid, subnet manager at $sm_lid"
+tell "lid $side $lid"
+hear "lid " && other_lid=${heard#* }
+[[ $lid != 0 && $other_lid != 0 && $lid != "$other_lid" ]] || fail "LIDs $lid and $other_lid"
+if [[ $side == a ]]; then [[ $sm_lid == "$lid" ]]; else [[ $sm_lid == "$other_lid" ]]; fi || fail "the subnet manager's LID is $sm_lid"
+barrier lids
+
+# try TOOL ARGS...: in this guest, output in /tmp/out.
+try() {
+  timeout 60 "$@" >/tmp/out 2>&1 || { cat /tmp/out && fail "$*: status $?"; }
+  if [[ -n ${show:-} ]]; then sed 's/^/    /' /tmp/out; fi
+  note "ok: $*"
+}
+has() { grep -qE -- "$1" /tmp/out || { cat /tmp/out && fail "no '$1' in the output"; }; }
+looks() {
+  try ibstat && has 'State: Active' && has "Base lid: $lid" && has "SM lid: $sm_lid"
+  try ibstatus && has '4: ACTIVE'
+  try ibaddr && has "LID start 0x"
+  try sminfo && has 'SMINFO_MASTER'
+  try smpquery nodeinfo "$other_lid" && has 'NodeType:.*Channel Adapter'
+  try smpquery -D nodeinfo 0,1 && has 'LocalPort'
+  try smpquery portinfo "$other_lid" 1 && has 'LinkState:.*Active'
+  try smpquery nodedesc "$other_lid" && has 'Node Description'
+  try smpquery pkeys "$other_lid" && has 0xffff
+  try smpquery guidinfo "$other_lid"
+  show=y try ibnetdiscover && has 'lid '"$lid"' ' && has 'lid '"$other_lid"' '
+  [[ $(grep -c '^Ca' /tmp/out) == 2 ]] || fail "ibnetdiscover does not see two nodes"
+  try ibhosts && [[ $(grep -c '^Ca' /tmp/out) == 2 ]] || fail "ibhosts does not see two nodes"
+  try ibtracert "$lid" "$other_lid"
+  try saquery && [[ $(grep -c 'NodeRecord dump' /tmp/out) == 2 ]] || fail "saquery does not list two nodes"
+  try saquery -p && has 'PathRecord dump'
+  try saquery -g && has '0xC000|c000'
+  try saquery -s && has 'IsSM|SM'
+  try saquery -c && has 'ClassVersion|Class version'
+  show=y try perfquery "$other_lid" 1 && has 'PortXmitPkts:\.*[1-9]'
+  try perfquery && has 'PortXmitPkts'
+  show=y try perfquery -x "$other_lid" 1 && has 'PortXmitData:\.*[1-9]' && has 'PortUnicastRcvPkts'
+  try perfquery -R "$other_lid" 1 0xffff
+  try ibqueryerrors
+}
+for who in a b; do
+  if [[ $who == "$side" ]]; then looks; fi
+  barrier "looks $who" 300
+done
+
+# A node that gets another name tells the subnet manager by a trap.
+if [[ $side == b ]]; then echo "second node" >"/sys/class/infiniband/$device/node_desc" || fail "node_desc"; fi
+if [[ $side == a ]]; then
+  end=$((SECONDS + 60))
+  until saquery 2>/dev/null | grep -q "second node"; do
+    ((SECONDS < end)) || fail "the subnet manager does not know the new description"
+    sleep 1
+  done
+  note "the subnet manager knows the new description"
+fi
+barrier description
+
+for client in a b; do
+  if is_server; then
+    ibping -S >/tmp/ibping 2>&1 &
+    server=$!
+    sleep 1
+  fi
+  barrier "ibping $client"
+  if is_client; then try ibping -c 10 "$other_lid" && has '10 packets transmitted, 10 received'; fi
+  barrier "ibping done $client"
+  if is_server; then kill $server; fi
+done
+
+# Connections by GID and by IP address.
+ipoib_up
+if is_client; then ping -c 5 -i 0.3 -W 5 "$theirs" || fail "ping over IPoIB"; fi
+barrier ping
+for client in a b; do
+  ends 60 cm rping -s -a 0.0.0.0 -v -V -C 50 -S 4000 -- rping -c -a "$theirs" -v -V -C 50 -S 4000
+  ends 60 cm ucmatose -c 4 -C 10 -S 5000 -- ucmatose -s "$theirs" -c 4 -C 10 -S 5000
+  ends 60 cm udaddy -c 2 -C 10 -S 500 -- udaddy -s "$theirs" -c 2 -C 10 -S 500
+done
+client=a
+ends 60 cm ib_write_bw -R -F -s 65536 -n 50 -d "$device" -- ib_write_bw -R -F -s 65536 -n 50 -d "$device" "$theirs"
+# shellcheck disable=SC2009 # by its name
+if [[ $side == a ]]; then kill "$(ps -e -o pid=,comm= | awk '$2 == "opensm" {print $1}')"; fi
+no_complaints "a subnet under opensm"
