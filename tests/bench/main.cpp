@@ -176,9 +176,9 @@ int main(int argc, char** argv) {
   int status = 0;
   try {
     auto* machine = new Machine(std::size_t{512} << 20);  // stays, like the SystemC kernel
-    Function& plain = machine->add_hca("name=plain" + options);
-    Function& traced = machine->add_hca("name=traced,trace=" + trace.string() + options);
-    Function& exact = machine->add_hca("name=exact" + options + ",batch_window_ns=" + kWindow);
+    Function& plain = machine->add_hca("link=ib,name=plain" + options);
+    Function& traced = machine->add_hca("link=ib,name=traced,trace=" + trace.string() + options);
+    Function& exact = machine->add_hca("link=ib,name=exact" + options + ",batch_window_ns=" + kWindow);
     machine->start();
     std::vector<std::unique_ptr<Device>> devices;
     for (Function* f : {&plain, &traced, &exact}) {

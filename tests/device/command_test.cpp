@@ -102,7 +102,7 @@ TEST_F(Command, InputTooShort) {
 }
 
 TEST_F(Command, OutputTooShort) {
-  const auto r = dev().exec(Mailbox(prm::op::QUERY_HCA_CAP, prm::query_hca_cap_in::bytes, 1), 16);
+  const auto r = dev().exec(Mailbox(prm::op::QUERY_ADAPTER, prm::query_adapter_in::bytes), 16);
   EXPECT_TRUE(r.done);
   EXPECT_EQ(static_cast<int>(r.status), static_cast<int>(CmdStatus::kBadOutpLen)) << r.text();
   expect_serves_on();

@@ -113,6 +113,8 @@ TEST_F(CqEq, OverrunIsAnEventAndTheRestServesOn) {
   EXPECT_TRUE(machine().run_until([&] { return dev().count_async(prm::EqeType::kCqError, cq->cqn()) != 0; }));
   machine().advance(1'000'000);
   EXPECT_EQ(dev().count_async(prm::EqeType::kCqError, cq->cqn()), 1u);
+  EXPECT_EQ(dev().count_async(prm::EqeType::kWqCatas, a->qpn()), 1u) << "its QP goes with it";
+  EXPECT_EQ(a->state(), QpState::kErr);
   unsigned n = 0;
   while (auto c = cq->poll()) {
     EXPECT_EQ(c->wqe_counter, n) << "no CQE was overwritten";

@@ -12,8 +12,14 @@ Machine& machine() {
     auto* made = new Machine(std::size_t{1} << 30);  // lives as long as the SystemC kernel: to the end
     made->echo_log = std::getenv("HCASIM_TEST_LOG") != nullptr;
     const char* options = std::getenv("HCASIM_TEST_OPTIONS");
-    made->add_hca(options ? options : "");
-    made->add_hca("");
+    const std::string more = options ? std::string(",") + options : "";
+    made->add_hca("link=ib" + more);
+    made->add_hca("link=ib");
+    made->add_hca("link=eth" + more);
+    made->add_hca("link=eth,name=left");
+    made->add_hca("link=eth,cable=left");
+    made->add_hca("link=ib,name=ibleft");
+    made->add_hca("link=ib,lid=2,cable=ibleft");
     made->start();
     return made;
   }();
@@ -27,6 +33,12 @@ std::string leftover_objects(Function& function) {
     if (count != 0) out += name + "=" + count.dump() + " ";
   }
   return out;
+}
+
+DeviceTest::DeviceTest(DeviceOptions options) : options_(options) {
+  if (const char* f = std::getenv("HCASIM_TEST_FUNCTION")) function_ = std::strtoul(f, nullptr, 10);
+  if (const char* i = std::getenv("HCASIM_TEST_SGID"))
+    options_.sgid_index = static_cast<unsigned>(std::strtoul(i, nullptr, 10));
 }
 
 void DeviceTest::SetUp() {

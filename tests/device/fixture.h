@@ -14,24 +14,31 @@
 
 namespace hcasim::bare {
 
-// The machine of this process; its HCAs are made, and simulated time started, at the first call.
+// The machine of this process; its HCAs are made, and simulated time started, at the first call: two with the
+// IB link, one with the Ethernet link, each with a cable to itself, then pairs joined by a cable.
+// HCASIM_TEST_OPTIONS are further options of the first.
 Machine& machine();
+enum : std::size_t { kEthFunction = 2, kEthernetPair = 3, kIbPair = 5 };
 
 // Object counts of hca_stats_json() that are not zero, as text; "" when all are.
 std::string leftover_objects(Function& function);
 
 class DeviceTest : public ::testing::Test {
  protected:
-  explicit DeviceTest(DeviceOptions options = {}) : options_(options) {}
+  // The HCA under test is the first, or the one that HCASIM_TEST_FUNCTION names; HCASIM_TEST_SGID: index of
+  // its RoCE address to use.
+  explicit DeviceTest(DeviceOptions options = {});
+  DeviceTest(DeviceOptions options, std::size_t function) : options_(options), function_(function) {}
   void SetUp() override;
   void TearDown() override;
 
   Device& dev() { return *dev_; }
-  Function& fn() { return machine().function(0); }
+  Function& fn() { return machine().function(function_); }
   // Traffic over a new pair of QPs works: the device serves the next user.
   void expect_serves_on();
 
   DeviceOptions options_;
+  std::size_t function_ = 0;  // of the machine
   std::unique_ptr<Device> dev_;
   // Set by tests that provoke them on purpose.
   bool expect_strays_ = false;

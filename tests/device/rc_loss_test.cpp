@@ -37,12 +37,21 @@ TEST_P(RcLoss, AllOperationsArriveOnce) {
     std::vector<std::uint32_t> lens;
     for (int i = 0; i < 12; ++i) {
       const std::uint32_t len = rnd() % 40000 + 1;
-      const WqeOp ops[] = {WqeOp::kSend, WqeOp::kRdmaWrite, WqeOp::kRdmaRead, WqeOp::kRdmaWriteImm,
-                           WqeOp::kAtomicFa};
-      const WqeOp op = ops[rnd() % 5];
+      const WqeOp ops[] = {WqeOp::kSend,         WqeOp::kRdmaWrite, WqeOp::kRdmaRead,
+                           WqeOp::kRdmaWriteImm, WqeOp::kAtomicFa,  WqeOp::kMaskedFa};
+      const WqeOp op = ops[rnd() % 6];
       if (op == WqeOp::kAtomicFa) {
         SendWr w = p.wr(op, p.amem.size() - 64, 8);
         w.swap_add = 3;
+        added += 3;
+        posted.push_back(p.a.post(w, false));
+        continue;
+      }
+      if (op == WqeOp::kMaskedFa) {  // 3 in the first of two words
+        SendWr w = p.wr(op, p.amem.size() - 64, 16);
+        w.atomic_bytes = 16;
+        w.operands.resize(32);
+        w.operands[7] = 3;
         added += 3;
         posted.push_back(p.a.post(w, false));
         continue;

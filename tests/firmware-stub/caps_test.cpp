@@ -25,12 +25,15 @@ class Caps : public FirmwareTest {
 TEST_F(Caps, NothingIsOfferedThatHasNoGroup) {
   const auto c = caps(0, true);
   for (unsigned group = 0; group < 0x40; ++group) {
-    const bool there = group == 0 || (group == 3 && prm::get<Cap::atomic>(c.data()));
+    const bool there = group == 0 || (group == 3 && prm::get<Cap::atomic>(c.data())) ||
+                       (group == 2 && prm::get<Cap::pg>(c.data())) || group == 7 ||
+                       (group == 12 && prm::get<Cap::qos>(c.data())) ||
+                       (group == 15 && prm::get<Cap::device_memory>(c.data())) ||
+                       (group == 32 && prm::get<Cap::hca_cap_2>(c.data()));
     const auto r = dev().query_caps(group, true);
     EXPECT_EQ(r.ok(), there) << "group " << group << ": " << r.text();
     if (!there) EXPECT_STATUS(r, CmdStatus::kBadParam);
   }
-  EXPECT_EQ(prm::get<Cap::pg>(c.data()), 0u);
   EXPECT_EQ(prm::get<Cap::roce>(c.data()), 0u);
   EXPECT_EQ(prm::get<Cap::eth_net_offloads>(c.data()), 0u);
 }
@@ -46,7 +49,7 @@ TEST_F(Caps, SetIsEchoed) {
   prm::set<prm::atomic_caps::atomic_req_8B_endianness_mode>(atomic.data(), 1);
   EXPECT_OK(set(3, atomic));
   EXPECT_EQ(prm::get<prm::atomic_caps::atomic_req_8B_endianness_mode>(caps(3, true).data()), 1u);
-  EXPECT_EQ(prm::get<prm::atomic_caps::atomic_operations>(caps(3, true).data()), 3u);
+  EXPECT_EQ(prm::get<prm::atomic_caps::atomic_operations>(caps(3, true).data()), 15u);
   dev().disable_hca().must();
   dev().probe();
 }
@@ -69,6 +72,32 @@ TEST_F(Caps, SetBeyondTheMaximumIsRefused) {
   prm::set<prm::atomic_caps::atomic_req_8B_endianness_mode>(atomic.data(), 2);
   EXPECT_STATUS(set(3, atomic), CmdStatus::kBadParam);
   EXPECT_STATUS(set(2, good), CmdStatus::kBadParam);
+  dev().disable_hca().must();
+  dev().probe();
+}
+
+// On-demand paging: what drivers have to ask for, and no more.
+TEST_F(Caps, PagingOfSharedReceiveQueuesIsAskedFor) {
+  using Rc = prm::odp_cap::transport_page_fault_scheme_cap::rc_odp_caps;
+  using Uc = prm::odp_cap::transport_page_fault_scheme_cap::uc_odp_caps;
+  before_init();
+  auto block = caps(2, true);
+  EXPECT_EQ(prm::get<Rc::send>(block.data()), 1u);
+  EXPECT_EQ(prm::get<Rc::srq_receive>(block.data()), 0u);
+  EXPECT_EQ(prm::get<Rc::srq_receive>(caps(2, false).data()), 1u);
+  EXPECT_EQ(prm::get<prm::odp_cap::mem_page_fault>(caps(2, false).data()), 0u);
+  prm::set<Rc::srq_receive>(block.data(), 1);
+  EXPECT_OK(set(2, block));
+  EXPECT_EQ(prm::get<Rc::srq_receive>(caps(2, true).data()), 1u);
+  const auto good = caps(2, true);
+  prm::set<Uc::send>(block.data(), 1);
+  EXPECT_STATUS(set(2, block), CmdStatus::kBadParam);
+  block = good;
+  prm::set<prm::odp_cap::mem_page_fault>(block.data(), 1);
+  EXPECT_STATUS(set(2, block), CmdStatus::kBadParam);
+  EXPECT_EQ(caps(2, true), good);
+  dev().enable_hca().must();
+  EXPECT_EQ(prm::get<Rc::srq_receive>(caps(2, true).data()), 0u) << "a new driver asks anew";
   dev().disable_hca().must();
   dev().probe();
 }

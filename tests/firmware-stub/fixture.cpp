@@ -6,8 +6,9 @@ namespace hcasim::bare {
 Machine& machine() {
   static Machine* m = [] {
     auto* made = new Machine(std::size_t{1} << 30);  // lives as long as the SystemC kernel
-    made->add_hca("");
-    made->add_hca("sm=off");
+    made->add_hca("link=ib");
+    made->add_hca("link=ib,sm=off");
+    made->add_hca("link=eth");
     made->start();
     return made;
   }();
@@ -23,7 +24,9 @@ void FirmwareTest::SetUp() {
 void FirmwareTest::TearDown() {
   if (dev_ && dev_->up()) {
     EXPECT_NO_THROW(dev_->teardown());
-    for (const char* objects : {"pds", "uars", "mkeys", "eqs", "cqs", "srqs", "qps"})
+    for (const char* objects :
+         {"pds", "uars", "mkeys", "eqs", "cqs", "srqs", "qps", "rqs", "tirs", "tises", "rqts", "flow_tables",
+          "flows", "flow_counters", "uctxs", "umems", "general_objects"})
       EXPECT_EQ(fn().counter(objects), 0u) << objects << " left over";
     EXPECT_EQ(fn().counter("fw_pages"), 0u);
   }

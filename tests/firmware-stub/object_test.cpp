@@ -234,5 +234,23 @@ TEST_F(Objects, KeysThatAreRefused) {
                 CmdStatus::kLim);
 }
 
+TEST_F(Objects, CqModeration) {
+  Cq cq(dev());
+  using In = prm::modify_cq_in;
+  using Mask = In::modify_field_select_resize_field_select::modify_field_select::modify_field_select;
+  Mailbox in(prm::op::MODIFY_CQ, In::bytes);
+  in.set<In::cqn>(cq.cqn()).set<Mask>(1u << 0 | 1u << 1 | 1u << 4);
+  in.set<In::cq_context::cq_period>(32).set<In::cq_context::cq_max_count>(8);
+  EXPECT_OK(dev().exec(in));
+  in.set<In::cq_context::cq_period_mode>(1);  // from the CQE: not offered
+  EXPECT_STATUS(dev().exec(in), CmdStatus::kBadParam);
+  using Out = prm::query_cq_out::cq_context;
+  const auto q = name<prm::query_cq_in::cqn>(prm::op::QUERY_CQ, prm::query_cq_in::bytes, cq.cqn(),
+                                             prm::query_cq_out::bytes)
+                     .must();
+  EXPECT_EQ(q.get<Out::cq_period>(), 32u);
+  EXPECT_EQ(q.get<Out::cq_max_count>(), 8u);
+}
+
 }  // namespace
 }  // namespace hcasim::bare

@@ -31,7 +31,7 @@ TEST_F(PortTest, ActiveWithGuidsAndPhysicalLink) {
   EXPECT_NE(r.get<Ctx::lid>(), 0u);
   EXPECT_NE(r.get<Ctx::sm_lid>(), 0u);
   EXPECT_NE(r.get<Ctx::node_guid>(), 0u);
-  EXPECT_EQ(r.get<Ctx::has_smi>(), 0u);
+  EXPECT_EQ(r.get<Ctx::has_smi>(), 1u);
   const auto gid = dev().gid(0);
   ASSERT_EQ(gid.size(), 16u);
   EXPECT_EQ(gid[0], 0xfe);

@@ -1,40 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Seeded nonsense from the driver's side: commands, registers, doorbells, WQEs, doorbell records. The device
 // may answer what it likes, but it answers, it lives, and a function level reset brings back a device that
-// works. HCASIM_FUZZ_ROUNDS (a factor, default 1) makes the runs longer, HCASIM_FUZZ_SEED moves them
-// elsewhere.
-#include <cstdlib>
-#include <random>
+// works.
 #include <set>
 
-#include "tests/device/fixture.h"
+#include "fuzz_fixture.h"
 
 namespace hcasim::bare {
 namespace {
-
-unsigned rounds(unsigned base) {
-  const char* factor = std::getenv("HCASIM_FUZZ_ROUNDS");
-  return base * (factor ? std::max(1, std::atoi(factor)) : 1);
-}
 
 std::uint64_t seed(std::uint64_t base) {
   const char* given = std::getenv("HCASIM_FUZZ_SEED");
   return base + (given ? std::strtoull(given, nullptr, 0) : 0);
 }
-
-class Fuzz : public DeviceTest {
- protected:
-  void SetUp() override {
-    DeviceTest::SetUp();
-    expect_strays_ = true;
-  }
-  // What was done may have taken anything away; a reset gives a new start, and that must work.
-  void expect_recovers() {
-    dev().function_reset();
-    dev().probe();
-    expect_serves_on();
-  }
-};
 
 // Opcodes that end the driver's own arrangements: run apart, or the rest of a round meets a device that is
 // down.

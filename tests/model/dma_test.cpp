@@ -2,6 +2,7 @@
 #include "model/pcie/dma.h"
 
 #include <gmock/gmock.h>
+#include <cstring>
 
 #include "bench.h"
 
@@ -25,6 +26,41 @@ TEST_F(DmaTest, SmallReadTakesTheRoundTrip) {
   EXPECT_EQ(buf[0], 7);
   EXPECT_NEAR(r.at - t, b.profile.pcie.read_latency + wire(24), kRounding);
   EXPECT_EQ(b.dma.bytes_read(), 64u);
+}
+
+struct SmallMemory final : LocalMemory {
+  std::uint8_t bytes[4096] = {};
+  bool read(std::uint64_t addr, void* dst, std::size_t len) override {
+    if (addr > sizeof bytes || len > sizeof bytes - addr) return false;
+    std::memcpy(dst, bytes + addr, len);
+    return true;
+  }
+  bool write(std::uint64_t addr, const void* src, std::size_t len) override {
+    if (addr > sizeof bytes || len > sizeof bytes - addr) return false;
+    std::memcpy(bytes + addr, src, len);
+    return true;
+  }
+};
+
+TEST_F(DmaTest, TheDevicesOwnMemoryIsNoPcieMatter) {
+  static SmallMemory memory;  // stays attached
+  const Time t = sim_now();
+  EXPECT_FALSE(b.dma.read(t, 0, buf, 64, Space::kSwIcm).ok);  // none there
+  b.dma.attach(Space::kSwIcm, memory);
+  for (std::size_t i = 0; i < 1000; ++i) buf[i] = static_cast<std::uint8_t>(i);
+  b.dma.post_write(t, 40, buf, 1000, {}, false, Space::kSwIcm);
+  std::uint8_t back[1000] = {};
+  const ReadDone r = b.dma.read(t, 40, back, sizeof back, Space::kSwIcm);
+  EXPECT_TRUE(r.ok);
+  EXPECT_EQ(std::memcmp(back, buf, sizeof back), 0);
+  EXPECT_LT(r.at - t, b.profile.pcie.read_latency);
+  EXPECT_EQ(b.dma.bytes_read() + b.dma.bytes_written(), 0u);
+  EXPECT_EQ(at(40), 0);
+  const std::uint64_t errors = b.dma.errors();
+  EXPECT_FALSE(b.dma.read(t, 4095, buf, 2, Space::kSwIcm).ok);
+  b.dma.post_write(t, 4090, buf, 64, {}, false, Space::kSwIcm);
+  EXPECT_EQ(b.dma.errors(), errors + 2);
+  EXPECT_EQ(memory.bytes[4090], 0);
 }
 
 TEST_F(DmaTest, LargeReadTakesTheLinksTimePerByte) {

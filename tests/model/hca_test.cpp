@@ -218,6 +218,40 @@ TEST_F(SteeringTest, MulticastGroups) {
   EXPECT_EQ(s.multicast(group), nullptr);
 }
 
+// Lengths of a peer that is not one of ours: refused before a key is looked up, as one that is right is not.
+TEST_F(SteeringTest, MaskedAtomicsOfWrongLength) {
+  struct {
+    std::uint8_t opcode;
+    std::uint32_t size, payload;
+    bool good;
+  } const cases[] = {{0x19, 8, 32, true},       {0x1a, 8, 16, true},    {0x19, 32, 128, true},
+                     {0x1a, 4, 8, true},        {0x19, 8, 16, false},   {0x1a, 8, 32, false},
+                     {0x19, 8, 0, false},       {0x19, 0, 0, false},    {0x1a, 2, 4, false},
+                     {0x19, 12, 48, false},     {0x19, 64, 256, false}, {0x1a, ~0u, 0, false},
+                     {0x1a, 1u << 31, 0, false}};
+  std::uint32_t qpn = 0x60;
+  for (const auto& c : cases) {
+    Qp& rc = *p.hca.qps().create(++qpn);
+    rc.type = QpType::kRc;
+    rc.state = QpState::kRts;
+    rc.rae = true;
+    rc.atomic_mode = 5;
+    rc.log_rra_max = 2;
+    const std::uint64_t key_errors = p.hca.q_counter(0).resp_remote_access_errors;
+    PacketRef packet = PacketPool::make();
+    packet->dlid = 1;
+    packet->opcode = c.opcode;
+    packet->dest_qpn = qpn;
+    packet->dma_len = c.size;
+    packet->payload_len = c.payload;
+    p.hca.port().transmit(sim_now(), packet);
+    b.run_ns(20'000);
+    EXPECT_EQ(rc.state, QpState::kErr);
+    EXPECT_EQ(p.hca.q_counter(0).resp_remote_access_errors - key_errors, c.good ? 1u : 0u)
+        << unsigned{c.opcode} << " " << c.size << " " << c.payload;
+  }
+}
+
 TEST_F(SteeringTest, NumbersAreTakenOnce) {
   QpTable& t = p.hca.qps();
   EXPECT_EQ(t.create(0x50), nullptr);

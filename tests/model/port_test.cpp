@@ -85,6 +85,27 @@ TEST_F(PortTest, FaultsComeAsOftenAsAskedFor) {
   EXPECT_EQ(b.received.size(), c.rx_packets - c.rx_errors);
 }
 
+TEST_F(PortTest, GarbledPacketsDifferAndAreWhole) {
+  b.port.faults().garble = 1;
+  unsigned other = 0, longest = 0;
+  for (int i = 0; i < 1000; ++i) {
+    b.port.transmit(sim_now(), packet(64));
+    b.run_ns(100);
+  }
+  b.run_ns(100000);
+  const PortCounters& c = b.port.counters();
+  EXPECT_EQ(c.injected_garble, 1000u);
+  for (const auto& [t, p] : b.received) {
+    other += p->opcode != 0x04 || p->psn != 0 || p->dest_qpn != 0 || p->payload_len != 64;
+    longest = std::max(longest, p->payload_len);
+    ASSERT_LE(p->payload_len, p->room());
+  }
+  EXPECT_GT(b.received.size(), 300u) << "most are packets still";
+  EXPECT_GT(c.rx_errors, 30u) << "and some are none";
+  EXPECT_GT(other, 200u);
+  EXPECT_GT(longest, 1000u);
+}
+
 TEST_F(PortTest, AHeldBackPacketIsOvertaken) {
   PacketRef late = packet();
   late->psn = 1;
@@ -134,6 +155,73 @@ TEST_F(PortTest, PooledPacketsComeWithCleanHeaders) {
   EXPECT_FALSE(p->has_grh || p->corrupt);
   EXPECT_EQ(p->psn, 0u);
   EXPECT_EQ(p->pkey, 0xffff);
+}
+
+struct RecordingWire final : Wire {
+  void transmit(Time t, const PacketRef& packet) override { sent.emplace_back(t, packet); }
+  std::vector<std::pair<Time, PacketRef>> sent;
+};
+
+class WiredPortTest : public PortTest {
+ protected:
+  void SetUp() override {
+    PortTest::SetUp();
+    b.port.connect(&wire_);
+  }
+  void TearDown() override {
+    b.port.connect(nullptr);
+    PortTest::TearDown();
+  }
+  RecordingWire wire_;
+};
+
+TEST_F(WiredPortTest, ForeignLidsLeaveOwnOnesComeBackMulticastDoesBoth) {
+  const Time end = b.port.transmit(sim_now(), packet(64, 0x14));
+  b.port.transmit(sim_now(), packet(64, 0x12));
+  b.port.transmit(sim_now(), packet(64, 0xc001));
+  b.run_ns(10000);
+  ASSERT_EQ(wire_.sent.size(), 2u);
+  EXPECT_EQ(wire_.sent[0].first, end);
+  EXPECT_EQ(wire_.sent[0].second->dlid, 0x14);
+  EXPECT_EQ(wire_.sent[1].second->dlid, 0xc001);
+  ASSERT_EQ(b.received.size(), 2u);
+  EXPECT_EQ(b.port.counters().tx_discards, 0u);
+}
+
+TEST_F(WiredPortTest, WhatArrivesIsForUsOrDropped) {
+  const Time t = sim_now();
+  b.port.wire_receive(t + from_ns(5), packet(64, 0x12));
+  b.port.wire_receive(t + from_ns(7), packet(64, 0x14));
+  b.run_ns(100);
+  ASSERT_EQ(b.received.size(), 1u);
+  EXPECT_EQ(b.received[0].first, t + from_ns(5));
+  EXPECT_EQ(b.port.counters().rx_dropped, 1u);
+}
+
+TEST_F(WiredPortTest, FaultsActOnTheWire) {
+  b.port.faults().drop = 1;
+  b.port.transmit(sim_now(), packet(64, 0x14));
+  EXPECT_TRUE(wire_.sent.empty());
+  b.port.faults() = PortFaults{};
+  b.port.faults().duplicate = 1;
+  b.port.transmit(sim_now(), packet(64, 0x14));
+  EXPECT_EQ(wire_.sent.size(), 2u);
+  b.port.faults() = PortFaults{};
+  b.port.faults().reorder = 1;
+  b.port.transmit(sim_now(), packet(64, 0x15));
+  b.port.faults() = PortFaults{};
+  b.port.transmit(sim_now(), packet(64, 0x16));
+  b.run_ns(10000);
+  ASSERT_EQ(wire_.sent.size(), 4u);
+  EXPECT_EQ(wire_.sent[2].second->dlid, 0x16);  // overtook
+  EXPECT_EQ(wire_.sent[3].second->dlid, 0x15);
+}
+
+TEST_F(WiredPortTest, APausedTransmitterWaits) {
+  const Time t = sim_now();
+  b.port.pause(t + from_ns(3000));
+  EXPECT_EQ(b.port.tx_free(), t + from_ns(3000));
+  EXPECT_NEAR(b.port.transmit(t, packet(1024, 0x14)) - t, from_ns(3000) + wire(1050), 10);
 }
 
 }  // namespace

@@ -5,7 +5,9 @@
 
 namespace hcasim {
 
-bool operator==(const Fragment& a, const Fragment& b) { return a.addr == b.addr && a.len == b.len; }
+bool operator==(const Fragment& a, const Fragment& b) {
+  return a.addr == b.addr && a.len == b.len && a.space == b.space;
+}
 std::ostream& operator<<(std::ostream& out, const Fragment& f) {
   return out << std::hex << f.addr << "+" << f.len;
 }
@@ -62,6 +64,53 @@ TEST_F(TptTest, LargePages) {
   m.log_page = 21;
   ASSERT_EQ(get(key(9), 0x3ffff0, 0x20), TptStatus::kOk);
   EXPECT_EQ(out, (Fragments{{0x401ffff0, 0x10}, {0x80000000, 0x10}}));
+}
+
+TEST_F(TptTest, DeviceMemoryCountsFromZero) {
+  make(9, AccessMode::kSwIcm, 0, 0x1000).base = 0x700000000000;
+  ASSERT_EQ(get(key(9), 0x40, 0x80), TptStatus::kOk);
+  EXPECT_EQ(out, (Fragments{{0x700000000040, 0x80, Space::kSwIcm}}));
+  EXPECT_EQ(get(key(9), 0xfff, 2), TptStatus::kOutOfRange);
+  EXPECT_EQ(get(key(9), 0x700000000000, 1), TptStatus::kOutOfRange);
+  // Pieces of two memories are two fragments, whatever their addresses.
+  make(10, AccessMode::kMemic, 0, 0x1000).base = 0x700000001000;
+  make(11, AccessMode::kKlm, 0, 0x2000, {entry(0x1000, 9), 0, entry(0x1000, 10), 0});
+  ASSERT_EQ(get(key(11), 0xfc0, 0x80), TptStatus::kOk);
+  EXPECT_EQ(out, (Fragments{{0x700000000fc0, 0x40, Space::kSwIcm}, {0x700000001000, 0x40, Space::kMemic}}));
+}
+
+// On-demand paging: an entry grants what its flags say.
+TEST_F(TptTest, EntriesWithoutTheirFlagsFault) {
+  Mkey& m = make(9, AccessMode::kMtt, 0x1000, 0x4000, {0x10001, 0x20002, 0x30003});
+  m.xlt_words = 4;
+  EXPECT_EQ(get(key(9), 0x2000, 1), TptStatus::kOk) << "plain addresses";
+  m.paged = true;
+  EXPECT_EQ(get(key(9), 0x1000, 0x1000), TptStatus::kOk);
+  EXPECT_EQ(get(key(9), 0x1000, 1, Access::kRemoteRead), TptStatus::kOk);
+  EXPECT_EQ(get(key(9), 0x1000, 1, Access::kLocalWrite), TptStatus::kFault);
+  EXPECT_EQ(get(key(9), 0x1fff, 2), TptStatus::kFault) << "the second page is write-only";
+  EXPECT_EQ(get(key(9), 0x2000, 0x2000, Access::kRemoteWrite), TptStatus::kOk);
+  EXPECT_EQ(get(key(9), 0x2000, 8, Access::kRemoteAtomic), TptStatus::kFault);
+  EXPECT_EQ(get(key(9), 0x3000, 8, Access::kRemoteAtomic), TptStatus::kOk);
+  EXPECT_EQ(get(key(9), 0x4000, 1), TptStatus::kFault) << "never written";
+  m.xlt_words = 3;
+  EXPECT_EQ(get(key(9), 0x4000, 1), TptStatus::kBadList);
+  m.rights.local_write = false;
+  EXPECT_EQ(get(key(9), 0x1000, 1, Access::kLocalWrite), TptStatus::kNoRight) << "rights come first";
+}
+
+TEST_F(TptTest, NullEntriesOfAKsmListFault) {
+  make(9, AccessMode::kMtt, 0x10000, 0x10000, std::vector<std::uint64_t>(16, 0x50000));
+  Mkey& m = make(10, AccessMode::kKsm, 0, 0x30000,
+                 {entry(0, 9), 0x10000, std::uint64_t{kNullKey}, 0, entry(0, 9), 0x10000});
+  m.log_page = 16;
+  EXPECT_EQ(get(key(10), 0xffff, 1), TptStatus::kOk);
+  EXPECT_EQ(get(key(10), 0xffff, 2), TptStatus::kFault);
+  EXPECT_EQ(get(key(10), 0x20000, 1), TptStatus::kOk);
+  m.mode = AccessMode::kKlm;
+  m.xlt[2] |= std::uint64_t{0x10000} << 32;
+  m.xlt[0] |= std::uint64_t{0x10000} << 32;
+  EXPECT_EQ(get(key(10), 0x10000, 1), TptStatus::kBadKey) << "a hole in a list of the user's own";
 }
 
 TEST_F(TptTest, BoundsAreExact) {
@@ -160,9 +209,13 @@ TEST_F(TptTest, KsmEntitiesOfOneSize) {
 TEST_F(TptTest, AnInnerKeyIsCheckedToo) {
   Mkey& inner = make(9, AccessMode::kMtt, 0, 0x1000, {0x10000});
   make(10, AccessMode::kKlm, 0, 0x1000, {entry(0x1000, 9), 0});
-  inner.rights.remote_write = false;
+  // On its own side: the outer one says what the far end may do.
+  inner.rights.remote_write = inner.rights.local_write = false;
   EXPECT_EQ(get(key(10), 0, 8, Access::kRemoteRead), TptStatus::kOk);
   EXPECT_EQ(get(key(10), 0, 8, Access::kRemoteWrite), TptStatus::kNoRight);
+  EXPECT_EQ(get(key(10), 0, 8, Access::kRemoteAtomic), TptStatus::kNoRight);
+  inner.rights.local_write = true;
+  EXPECT_EQ(get(key(10), 0, 8, Access::kRemoteWrite), TptStatus::kOk);
   inner.pd = kPd + 1;
   EXPECT_EQ(get(key(10), 0, 8), TptStatus::kBadPd);
 }

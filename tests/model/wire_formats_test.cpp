@@ -57,6 +57,15 @@ TEST(WireFormats, BthTraits) {
   EXPECT_FALSE(bth_traits(0x18).valid);
   EXPECT_TRUE(bth_traits(0xa4).xrceth);
   EXPECT_FALSE(bth_traits(0xb1).xrceth);
+  for (const uint8_t masked : {0x19, 0x1a}) {
+    EXPECT_EQ(bth_traits(masked).ext_bytes, 16);
+    EXPECT_TRUE(bth_traits(masked).payload && bth_traits(masked).request);
+    EXPECT_FALSE(bth_traits(masked).send || bth_traits(masked).ieth);
+    EXPECT_EQ(bth_traits(0xa0 | masked).ext_bytes, 20);
+    EXPECT_FALSE(bth_traits(0x20 | masked).valid);  // UC
+  }
+  EXPECT_EQ(bth_traits(0x1b).ext_bytes, 4);
+  EXPECT_FALSE(bth_traits(0x1b).request || bth_traits(0x1c).valid);
 }
 
 TEST(WireFormats, PsnArithmetic) {

@@ -11,9 +11,10 @@ namespace {
 using ::testing::HasSubstr;
 
 TEST(Device, Identity) {
-  HcaVm vm({""});
+  HcaVm vm({",link=ib", ",link=eth"});
   EXPECT_EQ(vm.config(1, 0, 0x00), 0x101915b3u);
-  EXPECT_EQ(vm.config(1, 0, 0x08) >> 8, 0x020700u);
+  EXPECT_EQ(vm.config(1, 0, 0x08) >> 8, 0x020700u);  // InfiniBand
+  EXPECT_EQ(vm.config(2, 0, 0x08) >> 8, 0x020000u);  // Ethernet
   EXPECT_EQ(vm.config(1, 0, 0x2c), 0x000815b3u);
   EXPECT_EQ(vm.config(1, 0, 0x3d, 1), 0u);  // no INTx
 }
@@ -22,7 +23,7 @@ TEST(Device, Bars) {
   HcaVm vm({""});
   vm.set_config(1, 0, 0x04, 0, 2);
   for (unsigned bar = 0x10; bar < 0x28; bar += 4) vm.set_config(1, 0, bar, 0xffffffff);
-  EXPECT_EQ(vm.config(1, 0, 0x10), 0xff00000cu);  // 16 MiB, 64 bit, prefetchable
+  EXPECT_EQ(vm.config(1, 0, 0x10), 0xfe00000cu);  // 32 MiB, 64 bit, prefetchable
   EXPECT_EQ(vm.config(1, 0, 0x14), 0xffffffffu);
   EXPECT_EQ(vm.config(1, 0, 0x18), 0xfffff000u);  // MSI-X
   for (unsigned bar = 0x1c; bar < 0x28; bar += 4) EXPECT_EQ(vm.config(1, 0, bar), 0u);
@@ -119,8 +120,8 @@ TEST(Device, IntrospectionTellsProperties) {
       found = true;
       EXPECT_THAT(p["description"].get<std::string>(), HasSubstr("run-ahead"));
     }
-    static const char* const ours[] = {"link", "profile", "time",      "trace",
-                                       "bf",   "sm",      "node_guid", "options"};
+    static const char* const ours[] = {"link", "profile", "time", "trace",  "bf",      "sm",
+                                       "wire", "cable",   "mac",  "netdev", "options", "node_guid"};
     for (const char* name : ours) {
       if (p["name"] == name) {
         EXPECT_TRUE(p.contains("description")) << name;
@@ -208,7 +209,7 @@ TEST(Refusal, Options) {
   struct {
     const char *device, *message;
   } const cases[] = {
-      {"mlx5-hca,link=eth", "link=eth"},
+      {"mlx5-hca,link=no-such", "link=no-such"},
       {"mlx5-hca,time=sometimes", "allowed are auto, eager, lockstep"},
       {"mlx5-hca,ahead=2000000000", "allowed are 0 to"},
       {"mlx5-hca,options=lanes", "is not KEY=VALUE"},

@@ -20,6 +20,7 @@ struct hca {
   char options[1024];
   uint64_t dma_addr, dma_len, dma_result, event_actions, event_count, event_time, write_time, vector, repeat;
   uint64_t resets;
+  uint64_t rx_count, rx_len, rx_echo, rx_full, carrier, polls, held, tx_busy;
   int64_t due;         // next event, HCA_NEVER = none
   int64_t period;      // of repeated events
   uint64_t nested_go;  // action to be done inside hca_sim_advance()
@@ -53,14 +54,14 @@ static bool option_is(const char* item, const char* key) {
 }
 
 hca_t* hca_create(const char* options, const hca_host_ops* ops, void* opaque, char* err, size_t err_len) {
-  static const char* const keys[] = {"name", "link",      "profile", "trace", "bf",
-                                     "sm",   "node_guid", "lanes",   "x"};
+  static const char* const keys[] = {"name",      "link",  "profile", "trace", "bf",   "sm",
+                                     "node_guid", "lanes", "x",       "mac",   "wire", "cable"};
   char copy[1024];
   snprintf(copy, sizeof(copy), "%s", options);
   for (char *save = NULL, *item = strtok_r(copy, ",", &save); item; item = strtok_r(NULL, ",", &save)) {
     bool known = false;
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) known |= option_is(item, keys[i]);
-    if (!known || strcmp(item, "link=eth") == 0) {
+    if (!known || strcmp(item, "link=no-such") == 0) {
       snprintf(err, err_len, "option '%s' is not supported by the fake", item);
       return NULL;
     }
@@ -73,6 +74,7 @@ hca_t* hca_create(const char* options, const hca_host_ops* ops, void* opaque, ch
   h->ops = ops;
   h->opaque = opaque;
   h->alive = true;
+  h->carrier = 1;
   snprintf(h->options, sizeof(h->options), "%s", options);
   power_on(h);
   hcas[hca_total++] = h;
@@ -100,6 +102,7 @@ static void act(hca_t* h, uint64_t actions) {
   if (actions & FAKE_READ) h->dma_result = h->ops->dma_read(h->opaque, h->dma_addr, h->buffer, len) != 0;
   if (actions & FAKE_WRITE) h->dma_result = h->ops->dma_write(h->opaque, h->dma_addr, h->buffer, len) != 0;
   if (h->dma_result) h->counters[kDmaRefused]++;
+  if ((actions & FAKE_TX) && h->ops->wire_tx(h->opaque, h->buffer, len)) h->tx_busy++;
   if (actions & FAKE_MSIX) h->ops->msix(h->opaque, (unsigned)h->vector);
 }
 
@@ -169,6 +172,22 @@ static uint64_t* plain_register(hca_t* h, uint64_t offset) {
       return &h->repeat;
     case FAKE_RESETS:
       return &h->resets;
+    case FAKE_RX_COUNT:
+      return &h->rx_count;
+    case FAKE_RX_LEN:
+      return &h->rx_len;
+    case FAKE_RX_ECHO:
+      return &h->rx_echo;
+    case FAKE_RX_FULL:
+      return &h->rx_full;
+    case FAKE_CARRIER:
+      return &h->carrier;
+    case FAKE_POLLS:
+      return &h->polls;
+    case FAKE_HELD:
+      return &h->held;
+    case FAKE_TX_BUSY:
+      return &h->tx_busy;
     default:
       return NULL;
   }
@@ -234,10 +253,7 @@ hca_pcie_link hca_get_pcie_link(const hca_t* h) {
   hca_pcie_link link = {3, strstr(h->options, "lanes=8") ? 8 : 16};
   return link;
 }
-int hca_is_ethernet(const hca_t* h) {
-  (void)h;
-  return 0;
-}
+int hca_is_ethernet(const hca_t* h) { return strstr(h->options, "link=eth") != NULL; }
 
 unsigned hca_counter_count(const hca_t* h) {
   (void)h;
@@ -262,4 +278,37 @@ int hca_inject(hca_t* h, const char* fault, char* err, size_t err_len) {
   h->due = sim_now;
   return 0;
 }
+int hca_cable(hca_t* a, hca_t* b, char* err, size_t err_len) {
+  (void)a;
+  (void)b;
+  snprintf(err, err_len, "not by the fake");
+  return -1;
+}
+// Frames that come in, for FAKE_RX_COUNT and FAKE_RX_FRAME.
+int hca_wire_rx(hca_t* h, const void* frame, size_t len) {
+  if (in_kernel || in_access) h->counters[kNested]++;
+  h->rx_count++;
+  h->rx_len = len;
+  memcpy(h->buffer, frame, len < FAKE_BUFFER_SIZE ? len : FAKE_BUFFER_SIZE);
+  if (h->rx_echo) {
+    h->rx_echo--;
+    h->nested_go = FAKE_TX;
+    h->dma_len = len;
+  }
+  return 0;
+}
+int hca_wire_room(const hca_t* h) { return !h->rx_full; }
+void hca_wire_carrier(hca_t* h, int up) { h->carrier = (uint64_t)up; }
+int64_t hca_wire_poll(hca_t* h, int64_t clock) {
+  if (in_kernel || in_access) h->counters[kNested]++;
+  h->polls++;
+  return strstr(h->options, "wire=unix") ? clock + 1000000 : HCA_NEVER;
+}
+void hca_wire_hold(hca_t* h, int on) { h->held = (uint64_t)on; }
+void hca_get_mac(const hca_t* h, uint8_t mac[6]) {
+  static const uint8_t made[6] = {0x00, 0x02, 0xc9, 0x0f, 0xa4, 0x0e};
+  (void)h;
+  memcpy(mac, made, sizeof(made));
+}
+
 const char* hca_fault_help(void) { return "event  run an event now"; }

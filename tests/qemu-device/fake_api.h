@@ -20,11 +20,19 @@ enum fake_register {
   FAKE_EVENT_REPEAT = 0x68,   // each event arms another one until this many more have run
   FAKE_DMA_GO_NESTED = 0x70,  // write: as FAKE_DMA_GO, but from inside hca_sim_advance()
   FAKE_RESETS = 0x78,         // hca_reset() calls so far; survives them
-  FAKE_SCRATCH = 0x1000,      // plain memory up to 0x2000
-  FAKE_BUFFER = 0x2000,       // DMA buffer up to 0x3000
+  FAKE_RX_COUNT = 0x80,       // frames that came in; the last one is in the buffer
+  FAKE_RX_LEN = 0x88,         // length of the last one
+  FAKE_RX_ECHO = 0x90,        // so many frames are sent back from inside hca_sim_advance()
+  FAKE_RX_FULL = 0x98,        // not 0: hca_wire_room() says no
+  FAKE_CARRIER = 0xa0,
+  FAKE_POLLS = 0xa8,  // hca_wire_poll() calls
+  FAKE_HELD = 0xb0,
+  FAKE_TX_BUSY = 0xb8,    // frames that wire_tx() took with "enough"
+  FAKE_SCRATCH = 0x1000,  // plain memory up to 0x2000
+  FAKE_BUFFER = 0x2000,   // DMA buffer up to 0x3000
 };
 
-enum fake_action { FAKE_READ = 1, FAKE_WRITE = 2, FAKE_MSIX = 4 };
+enum fake_action { FAKE_READ = 1, FAKE_WRITE = 2, FAKE_MSIX = 4, FAKE_TX = 8 };
 
 #define FAKE_ID_VALUE 0x5eca0000face0001ull
 #define FAKE_BUFFER_SIZE 0x1000u

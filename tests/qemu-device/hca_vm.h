@@ -27,7 +27,7 @@ class HcaVm : public Vm {
     unsigned port = 4 + i, bus = i + 1;
     set_config(0, port, 0x18, bus << 8 | bus << 16);
     set_config(0, port, 0x20, (bar2(i) >> 16) | (bar2(i) & 0xfff00000), 4);
-    set_config(0, port, 0x24, (bar0(i) >> 16) | ((bar0(i) + 0xffffff) & 0xfff00000), 4);
+    set_config(0, port, 0x24, (bar0(i) >> 16) | ((bar0(i) + 0x1ffffff) & 0xfff00000), 4);
     set_config(0, port, 0x04, 6, 2);
     restore(i);
   }

@@ -29,4 +29,17 @@ rc=0; "$tool" /dev/null 2> "$dir/err" || rc=$?
 rc=0; "$tool" 2> "$dir/err" || rc=$?
 [ $rc = 2 ] || fail "no file named gives $rc"
 "$tool" "$dir/t" --perfetto /no/such/dir/x 2> /dev/null && fail "unwritable output"
+
+# Where two traces part.
+"$sample" "$dir/u" 1000
+"$tool" diff "$dir/t" "$dir/u" | grep -qx 'the same: 8000 records' || fail "diff of equal traces"
+"$sample" "$dir/s" 990
+rc=0; "$tool" diff "$dir/t" "$dir/s" > "$dir/out" || rc=$?
+{ [ $rc = 1 ] && grep -q '^B ends after 7920 records' "$dir/out"; } || fail "diff of a shorter trace gives $rc: $(cat "$dir/out")"
+rc=0; "$tool" diff "$dir/t" "$dir/cut" > /dev/null 2> "$dir/err" || rc=$?
+{ [ $rc = 2 ] && grep -q "ends within" "$dir/err"; } || fail "diff with a cut file gives $rc"
+rc=0; "$tool" diff "$dir/t" /no/such/file 2> /dev/null || rc=$?
+[ $rc = 2 ] || fail "diff with a missing file gives $rc"
+rc=0; "$tool" diff "$dir/t" > /dev/null 2>&1 || rc=$?
+[ $rc = 2 ] || fail "diff of one file gives $rc"
 echo ok

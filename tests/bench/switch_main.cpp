@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// `./hcasim bench switch`: HCAs on one modelled switch in one process, each writing to each other one; how
+// its cost grows, and that two runs are the same.
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "all_to_all.h"
+#include "plot.h"
+
+namespace {
+
+using hcasim::bare::AllToAll;
+using hcasim::bare::AllToAllOptions;
+using nlohmann::json;
+
+// One size, in this process; a line of JSON.
+int run_one(const AllToAllOptions& options, unsigned writes) {
+  try {
+    AllToAll fabric(options);
+    fabric.run(1);  // caches, pools
+    fabric.clear();
+    const std::uint64_t packets = fabric.packets();
+    const std::int64_t simulated = fabric.now();
+    const auto start = std::chrono::steady_clock::now();
+    const std::size_t done = fabric.run(writes);
+    const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - start;
+    fabric.check();
+    std::cout << json{{"hcas", options.hcas},
+                      {"writes", done},
+                      {"packets", fabric.packets() - packets},
+                      {"simulated_us", static_cast<double>(fabric.now() - simulated) / 1000},
+                      {"wall_s", wall.count()},
+                      {"digest", fabric.digest()}}
+              << std::endl;
+    return 0;
+  } catch (const std::exception& e) {
+    std::cerr << "bench switch: " << options.hcas << " HCAs: " << e.what() << "\n";
+    return 1;
+  }
+}
+
+// HCAs cannot be added once time has started, so each size has a process of its own.
+json run_apart(const std::string& arguments) {
+  const std::string command = "'/proc/" + std::to_string(getpid()) + "/exe' " + arguments;
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
+  if (!pipe) throw std::runtime_error("cannot run " + command);
+  std::string text;
+  std::array<char, 512> part;
+  while (std::fgets(part.data(), part.size(), pipe.get())) text += part.data();
+  const json answer = json::parse(text, nullptr, false);
+  if (answer.is_discarded()) throw std::runtime_error("no result from " + command);
+  return answer;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("HCAs on one modelled switch, all to all");
+  std::vector<std::size_t> sizes{2, 4, 8, 16, 32, 64};
+  AllToAllOptions options;
+  std::string link = "eth", svg;
+  unsigned writes = 2;
+  std::size_t one = 0;
+  bool as_json = false;
+  app.add_option("--hcas", sizes, "numbers of HCAs, 2 to 64")->delimiter(',')->check(CLI::Range(2, 64));
+  app.add_option("--link", link, "eth or ib")->check(CLI::IsMember({"eth", "ib"}));
+  app.add_option("--bytes", options.bytes, "of each write")->check(CLI::Range(1, 1 << 20));
+  app.add_option("--writes", writes, "of each HCA to each other one")->check(CLI::Range(1, 16));
+  app.add_option("--profile", options.profile, "timing profile of the HCAs and the switch");
+  app.add_option("--svg", svg, "file for a plot of wall time over packets");
+  app.add_flag("--json", as_json, "results as JSON");
+  app.add_option("--one", one, "this number of HCAs, once, in this process")->group("");
+  CLI11_PARSE(app, argc, argv);
+  options.ethernet = link == "eth";
+  if (one != 0) {
+    options.hcas = one;
+    return run_one(options, writes);
+  }
+  try {
+    json all = json::array();
+    hcasim::bench::Plot plot{"Writes of all to all, " + std::to_string(options.bytes) + " B, link=" + link,
+                             "packets",
+                             "wall time, s",
+                             {}};
+    if (!as_json)
+      std::printf("%6s %8s %9s %14s %9s %14s  %s\n", "HCAs", "writes", "packets", "simulated us", "wall s",
+                  "wall ns/packet", "two runs");
+    bool same = true;
+    for (const std::size_t n : sizes) {
+      const std::string arguments = "--one " + std::to_string(n) + " --link " + link + " --bytes " +
+                                    std::to_string(options.bytes) + " --writes " + std::to_string(writes) +
+                                    " --profile '" + options.profile + "'";
+      json first = run_apart(arguments);
+      const json second = run_apart(arguments);
+      const bool equal = first["digest"] == second["digest"];
+      same = same && equal;
+      const double wall = std::min(first["wall_s"].get<double>(), second["wall_s"].get<double>()),
+                   packets = first["packets"];
+      first["wall_s"] = wall;
+      first["same"] = equal;
+      plot.points.emplace_back(packets, wall);
+      if (!as_json) {
+        std::printf("%6zu %8zu %9.0f %14.1f %9.3f %14.0f  %s\n", n, first["writes"].get<std::size_t>(),
+                    packets, first["simulated_us"].get<double>(), wall, wall * 1e9 / packets,
+                    equal ? "same" : "DIFFER");
+        std::fflush(stdout);
+      }
+      all.push_back(std::move(first));
+    }
+    if (as_json) std::cout << all.dump(2) << "\n";
+    if (!svg.empty()) {
+      std::ofstream file(svg);
+      file << hcasim::bench::svg(plot);
+      if (!file.flush()) throw std::runtime_error("cannot write " + svg);
+    }
+    return same ? 0 : 1;
+  } catch (const std::exception& e) {
+    std::cerr << "bench switch: " << e.what() << "\n";
+    return 1;
+  }
+}

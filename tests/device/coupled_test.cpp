@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Coupled time: two processes that live in the same simulated time, at whatever speed each of them runs, and
+// one whose other end does not behave.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "wire/protocol.h"
+
+namespace hcasim {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class Folder {
+ public:
+  Folder() {
+    std::string text = std::filesystem::temp_directory_path() / "hcasim-coupled.XXXXXX";
+    if (mkdtemp(text.data()) == nullptr) throw std::runtime_error("mkdtemp");
+    path_ = text;
+  }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+// A coupled_end that runs beside this process.
+class Process {
+ public:
+  explicit Process(const std::vector<std::string>& args) {
+    int fds[2];
+    if (pipe2(fds, O_CLOEXEC) != 0) throw std::runtime_error("pipe");
+    std::vector<char*> argv = {const_cast<char*>(COUPLED_END)};
+    for (const auto& a : args) argv.push_back(const_cast<char*>(a.c_str()));
+    argv.push_back(nullptr);
+    pid_ = fork();
+    if (pid_ == 0) {
+      dup2(fds[1], 1);
+      dup2(fds[1], 2);
+      execv(COUPLED_END, argv.data());
+      _exit(127);
+    }
+    close(fds[1]);
+    out_ = fds[0];
+  }
+  ~Process() {
+    if (pid_ > 0) {
+      kill(pid_, SIGKILL);
+      waitpid(pid_, nullptr, 0);
+    }
+    close(out_);
+  }
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+
+  // Waits for its end; its status and all it has printed.
+  int end() {
+    while (read_some(-1)) {
+    }
+    int status = 0;
+    waitpid(pid_, &status, 0);
+    pid_ = -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+  }
+  // Until it has printed this; false: it has ended without.
+  bool prints(const std::string& text) {
+    while (said.find(text) == std::string::npos) {
+      if (!read_some(-1)) return false;
+    }
+    return true;
+  }
+  // Whether it prints anything, or ends, within that time.
+  bool stirs(int ms) { return read_some(ms) || said.empty(); }
+
+  std::string said;
+
+ private:
+  bool read_some(int ms) {
+    pollfd p{out_, POLLIN, 0};
+    if (poll(&p, 1, ms) <= 0) return false;
+    char text[4096];
+    const ssize_t n = read(out_, text, sizeof text);
+    if (n <= 0) return false;
+    said.append(text, static_cast<std::size_t>(n));
+    return true;
+  }
+  pid_t pid_ = -1;
+  int out_ = -1;
+};
+
+std::string bytes_of(const std::string& path) {
+  std::ifstream f(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(f), {}};
+}
+
+std::string line_with(const std::string& text, const std::string& what) {
+  const std::size_t at = text.find(what);
+  if (at == std::string::npos) return "";
+  const std::size_t start = text.rfind('\n', at) + 1;
+  return text.substr(start, text.find('\n', at) - start);
+}
+
+class Coupled : public ::testing::Test {
+ protected:
+  std::string options(const char* side, const std::string& more = "") const {
+    return std::string("link=ib,coupled=on,node_guid=000000000000000") + side + ",name=end-" + side +
+           ",wire=unix:" + (folder_ / "wire") + more;
+  }
+  struct Ran {
+    int status_a, status_b;
+    std::string a, b;              // what they printed
+    std::string trace_a, trace_b;  // the files
+  };
+  Ran pair(unsigned seed_a, unsigned seed_b, const std::string& more = "") {
+    const std::string ta = folder_ / "ta", tb = folder_ / "tb";
+    Process a({"a", options("1", ",trace=" + ta + more), "40", std::to_string(seed_a)});
+    Process b({"b", options("2", ",trace=" + tb + more), "40", std::to_string(seed_b)});
+    Ran r;
+    r.status_a = a.end();
+    r.status_b = b.end();
+    r.a = a.said;
+    r.b = b.said;
+    r.trace_a = bytes_of(ta);
+    r.trace_b = bytes_of(tb);
+    return r;
+  }
+  Folder folder_;
+};
+
+TEST_F(Coupled, RunsAreTheSameAtWhateverSpeedTheEndsRun) {
+  const Ran first = pair(0, 0);
+  EXPECT_EQ(first.status_a, 0) << first.a;
+  EXPECT_EQ(first.status_b, 0) << first.b;
+  EXPECT_THAT(first.a, HasSubstr("port 4 at "));
+  EXPECT_THAT(first.a, HasSubstr("rounds 40 in "));
+  EXPECT_THAT(first.a, Not(HasSubstr("wrong data")));
+  EXPECT_THAT(first.a, HasSubstr(", late 0\n"));
+  EXPECT_THAT(first.b, HasSubstr(", late 0\n"));
+  EXPECT_GT(first.trace_a.size(), 1000u);
+  for (const auto& [a, b] : {std::pair{1u, 2u}, std::pair{2u, 0u}}) {
+    const Ran again = pair(a, b);
+    EXPECT_EQ(again.status_a, 0) << again.a;
+    EXPECT_TRUE(first.trace_a == again.trace_a) << "speeds " << a << " and " << b;
+    EXPECT_TRUE(first.trace_b == again.trace_b) << "speeds " << a << " and " << b;
+    EXPECT_EQ(line_with(first.a, "rounds"), line_with(again.a, "rounds"));
+  }
+}
+
+// 40 rounds are 80 ways: what they take grows by the cable's latency each.
+TEST_F(Coupled, EachWayTakesTheCablesLatency) {
+  const auto took = [&](int latency) {
+    const Ran r = pair(0, 0, ",batch_window_ns=0,wire_latency_ns=" + std::to_string(latency));
+    EXPECT_EQ(r.status_a, 0) << r.a;
+    const std::string line = line_with(r.a, "rounds");
+    return line.empty() ? 0 : std::atoll(line.c_str() + line.find(" in ") + 4);
+  };
+  const long long low = took(500), high = took(10'500);
+  EXPECT_EQ(high - low, 80 * 10'000) << low << " and " << high;
+}
+
+TEST_F(Coupled, TheFirstOneWaitsForTheOther) {
+  Process a({"a", options("1"), "0", "0"});
+  ASSERT_TRUE(a.prints("waiting for the other end"));
+  EXPECT_FALSE(a.stirs(300)) << a.said;
+  Process b({"b", options("2"), "0", "0"});
+  EXPECT_EQ(a.end(), 0) << a.said;
+  EXPECT_EQ(b.end(), 0) << b.said;
+  EXPECT_EQ(line_with(a.said, "port 4 at"), line_with(b.said, "port 4 at"));
+}
+
+TEST_F(Coupled, WhenTheOtherEndDiesThePortGoesDownAndTimeGoesOn) {
+  Process a({"a", options("1"), "0", "0"});
+  Process b({"b", options("2"), "0", "0", "9000"});
+  EXPECT_EQ(b.end(), 0) << b.said;
+  EXPECT_EQ(a.end(), 0) << a.said;
+  EXPECT_THAT(a.said, HasSubstr("port 4 at "));
+  EXPECT_THAT(a.said, HasSubstr("the other end has gone"));
+  EXPECT_THAT(a.said, HasSubstr("the port is down, and time goes on by itself"));
+  EXPECT_THAT(a.said, HasSubstr("port 1 in the end"));
+}
+
+// The far end by hand.
+class Stranger {
+ public:
+  explicit Stranger(const std::string& path) : fd_(socket(AF_UNIX, SOCK_STREAM, 0)) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::strncpy(address.sun_path, path.c_str(), sizeof address.sun_path - 1);
+    for (int i = 0; i < 1000; ++i) {
+      if (connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return;
+      usleep(10'000);
+    }
+    ADD_FAILURE() << "nobody listens";
+  }
+  ~Stranger() { close(fd_); }
+  Stranger(const Stranger&) = delete;
+  Stranger& operator=(const Stranger&) = delete;
+
+  static wire::Hello hello() {
+    wire::Hello h;
+    h.coupled = true;
+    h.latency = 1'000'000;
+    h.node_guid = 0x77;
+    h.instance = 99;
+    h.mtu = 4096;
+    h.name = "stranger";
+    return h;
+  }
+  // As much of it as the other end takes.
+  void send(const std::vector<std::uint8_t>& bytes) const {
+    (void)!::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+  }
+  void greet(const wire::Hello& h = hello()) const {
+    std::vector<std::uint8_t> m(wire::kHeaderBytes + wire::kHelloBytes);
+    put_hello(m.data(), h, 0);
+    send(m);
+  }
+  void mark(std::int64_t at, std::int64_t next, bool wanted = true) const {
+    std::vector<std::uint8_t> m(wire::kHeaderBytes + wire::kMarkBytes);
+    wire::put_mark(m.data(), {at, next, wanted});
+    send(m);
+  }
+  void frame(std::int64_t time, std::size_t len) const {
+    std::vector<std::uint8_t> m(wire::kHeaderBytes + len);
+    wire::put_header(m.data(), wire::Type::kFrame, 0, time, len);
+    send(m);
+  }
+  // The next message's type and time; false: the connection has ended.
+  bool hear(wire::Message& m) {
+    for (;;) {
+      std::size_t used = 0;
+      const char* why = nullptr;
+      in_.erase(in_.begin(), in_.begin() + static_cast<std::ptrdiff_t>(used_));
+      used_ = 0;
+      if (parse(in_.data(), in_.size(), false, m, used, why) == wire::Parsed::kMessage) {
+        used_ = used;
+        return true;
+      }
+      std::uint8_t bytes[65536];
+      const ssize_t n = recv(fd_, bytes, sizeof bytes, 0);
+      if (n <= 0) return false;
+      in_.insert(in_.end(), bytes, bytes + n);
+    }
+  }
+  // Answers each mark with one of the same time that promises nothing, `count` times.
+  bool go_along(int count) {
+    wire::Message m;
+    while (count > 0 && hear(m)) {
+      if (m.type != wire::Type::kMark) continue;
+      mark(m.time, m.time);
+      --count;
+    }
+    return count == 0;
+  }
+
+ private:
+  int fd_;
+  std::vector<std::uint8_t> in_;
+  std::size_t used_ = 0;
+};
+
+class CoupledStranger : public Coupled {
+ protected:
+  CoupledStranger() : end_({"a", options("1"), "0", "0"}) {}
+  std::string path() const { return folder_ / "wire"; }
+  // It has ended the coupling with that text, and gone on.
+  void expect_alone(const char* text) {
+    EXPECT_EQ(end_.end(), 0) << end_.said;
+    EXPECT_THAT(end_.said, HasSubstr(text));
+    EXPECT_THAT(end_.said, HasSubstr("the port is down, and time goes on by itself"));
+    EXPECT_THAT(end_.said, HasSubstr("port 1 in the end"));
+  }
+  Process end_;
+};
+
+TEST_F(CoupledStranger, AProperOneIsTaken) {
+  {
+    Stranger s(path());
+    s.greet();
+    EXPECT_TRUE(s.go_along(2000));
+  }
+  expect_alone("the other end has gone");
+  EXPECT_THAT(end_.said, HasSubstr("port 4 at"));
+}
+
+TEST_F(CoupledStranger, AForeignOneIsSentAwayAndTheWaitGoesOn) {
+  {
+    Stranger s(path());
+    s.send(std::vector<std::uint8_t>(100, 'x'));
+    wire::Message m;
+    while (s.hear(m)) {
+    }
+  }
+  Stranger good(path());
+  good.greet();
+  EXPECT_TRUE(good.go_along(100));
+  EXPECT_TRUE(end_.prints("is no HCA of ours"));
+}
+
+TEST_F(CoupledStranger, AnotherVersionEndsIt) {
+  Stranger s(path());
+  wire::Hello h = Stranger::hello();
+  h.version = 1;
+  s.greet(h);
+  expect_alone("version 1 of the protocol there, 2 here");
+}
+
+TEST_F(CoupledStranger, OneWhoseTimeIsItsOwnEndsIt) {
+  Stranger s(path());
+  wire::Hello h = Stranger::hello();
+  h.coupled = false;
+  s.greet(h);
+  expect_alone("the ends differ: this one's time is coupled");
+}
+
+TEST_F(CoupledStranger, ACableWithoutLatencyIsRefused) {
+  Stranger s(path());
+  wire::Hello h = Stranger::hello();
+  h.latency = 0;
+  s.greet(h);
+  expect_alone("the other end's cable has no latency");
+}
+
+TEST_F(CoupledStranger, MalformedMessagesEndIt) {
+  Stranger s(path());
+  s.greet();
+  EXPECT_TRUE(s.go_along(50));
+  s.send(std::vector<std::uint8_t>(64, 0xff));
+  expect_alone("a message that is too long");
+}
+
+TEST_F(CoupledStranger, AMarkOfAnotherTimeEndsIt) {
+  Stranger s(path());
+  s.greet();
+  EXPECT_TRUE(s.go_along(50));
+  s.mark(12345, 12345);
+  expect_alone("a mark of the time 12345 ps, but the ends meet at");
+}
+
+// What comes late, or is said to come in ages, comes as soon, or as late, as it can.
+TEST_F(CoupledStranger, FramesOfImpossibleTimesDoNoHarm) {
+  Stranger s(path());
+  s.greet();
+  EXPECT_TRUE(s.go_along(50));
+  for (const std::int64_t t : {std::int64_t{0}, INT64_MIN, INT64_MAX, INT64_MAX - 5}) s.frame(t, 100);
+  wire::Message m;
+  // Marks that promise the impossible, too.
+  for (int i = 0; i < 50 && s.hear(m);) {
+    if (m.type != wire::Type::kMark) continue;
+    s.mark(m.time, i % 2 != 0 ? INT64_MAX : INT64_MIN);
+    ++i;
+  }
+  EXPECT_TRUE(s.go_along(200));
+  s.send(std::vector<std::uint8_t>(64, 0xff));
+  EXPECT_EQ(end_.end(), 0) << end_.said;
+  EXPECT_THAT(end_.said, Not(HasSubstr("late 0\n")));
+}
+
+TEST_F(CoupledStranger, FramesWithoutEndEndIt) {
+  Stranger s(path());
+  s.greet();
+  EXPECT_TRUE(s.go_along(50));
+  for (int i = 0; i < 20'000; ++i) s.frame(0, 10'000);
+  expect_alone("more frames than a link carries");
+}
+
+}  // namespace
+}  // namespace hcasim

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Flow tables through PCIe: what entries look at behind the outer headers, what is refused, their counters.
+#include "steering_fixture.h"
+
+namespace hcasim::bare {
+namespace {
+
+using namespace prm::k;
+
+// ---- Match fields behind the outer headers ----
+
+TEST_F(Steering, TunnelAndTransportFieldsMatch) {
+  using Misc = prm::fte_match_set_misc;
+  using Misc2 = prm::fte_match_set_misc2;
+  using Misc3 = prm::fte_match_set_misc3;
+  constexpr unsigned kMisc = 1, kMisc2 = 3, kMisc3 = 4;  // blocks
+  struct Case {
+    const char* name;
+    unsigned block;
+    void (*put)(std::uint8_t*, std::uint32_t);
+    std::uint32_t value;
+    Frame hit;
+  };
+  const auto udp = [](unsigned port, std::initializer_list<std::uint32_t> words) {
+    Frame f = udp_tunnel(port);
+    for (const std::uint32_t w : words) u32(f, w);
+    for (unsigned i = 0; i < 16; ++i) u32(f, 0);
+    const auto len = static_cast<unsigned>(f.size() - kEth);
+    f[16] = static_cast<std::uint8_t>(len >> 8), f[17] = static_cast<std::uint8_t>(len);
+    f[38] = static_cast<std::uint8_t>((len - 20) >> 8), f[39] = static_cast<std::uint8_t>(len - 20);
+    return f;
+  };
+  const auto of_protocol = [&](unsigned protocol, std::initializer_list<std::uint32_t> words) {
+    Frame f = udp(0, {0, 0, 0, 0});
+    f[23] = static_cast<std::uint8_t>(protocol);
+    std::size_t at = 34;
+    for (const std::uint32_t w : words) prm::store32(f.data() + at, w), at += 4;
+    return f;
+  };
+  Frame mpls = plain_frame(100);
+  mpls[12] = 0x88, mpls[13] = 0x47, prm::store32(mpls.data() + 14, 0x12345b40);
+#define FIELD(f) +[](std::uint8_t* p, std::uint32_t v) { prm::set<f>(p, v); }
+  const Case cases[] = {
+      {"vxlan_vni", kMisc, FIELD(Misc::vxlan_vni), 0xabcdef, udp(4789, {0x08000000, 0xabcdef00})},
+      {"geneve_vni", kMisc, FIELD(Misc::geneve_vni), 0x123456, udp(6081, {0x00006558, 0x12345600})},
+      {"geneve_oam", kMisc, FIELD(Misc::geneve_oam), 1, udp(6081, {0x00806558, 0})},
+      {"geneve_protocol_type", kMisc, FIELD(Misc::geneve_protocol_type), 0x6558, udp(6081, {0x00006558, 0})},
+      {"geneve_opt_len", kMisc, FIELD(Misc::geneve_opt_len), 1, udp(6081, {0x01006558, 0, 0})},
+      {"gre_key", kMisc,
+       +[](std::uint8_t* p, std::uint32_t v) { prm::store32(prm::ptr<Misc::gre_key>(p), v); }, 0xdeadbeef,
+       of_protocol(47, {0x20006558, 0xdeadbeef})},
+      {"gre_protocol", kMisc, FIELD(Misc::gre_protocol), 0x6558, of_protocol(47, {0x00006558})},
+      {"gre_k_present", kMisc, FIELD(Misc::gre_k_present), 1, of_protocol(47, {0x20006558, 1})},
+      {"bth_opcode", kMisc, FIELD(Misc::bth_opcode), 0x81, udp(4791, {0x8100ffff, 0x00123456, 0})},
+      {"bth_dst_qp", kMisc, FIELD(Misc::bth_dst_qp), 0x123456, udp(4791, {0x8100ffff, 0x00123456, 0})},
+      {"outer_esp_spi", kMisc, FIELD(Misc::outer_esp_spi), 0x11223344, of_protocol(50, {0x11223344})},
+      {"mpls", kMisc2, FIELD(Misc2::outer_first_mpls::mpls_label), 0x12345, mpls},
+      {"mpls_over_udp", kMisc2, FIELD(Misc2::outer_first_mpls_over_udp::mpls_label), 0x54321,
+       udp(6635, {0x54321140})},
+      {"mpls_over_gre", kMisc2, FIELD(Misc2::outer_first_mpls_over_gre::mpls_ttl), 0x40,
+       of_protocol(47, {0x00008847, 0x54321140})},
+      {"outer_tcp_seq", kMisc3, FIELD(Misc3::outer_tcp_seq_num), 0x01020304,
+       of_protocol(6, {0, 0x01020304, 0x05060708, 0x50000000, 0})},
+      {"outer_tcp_ack", kMisc3, FIELD(Misc3::outer_tcp_ack_num), 0x05060708,
+       of_protocol(6, {0, 0x01020304, 0x05060708, 0x50000000, 0})},
+      {"icmp_type", kMisc3, FIELD(Misc3::icmp_type), 8, of_protocol(1, {0x08000000, 0x00070009})},
+      {"icmp_header_data", kMisc3, FIELD(Misc3::icmp_header_data), 0x00070009,
+       of_protocol(1, {0x08000000, 0x00070009})},
+      {"vxlan_gpe_vni", kMisc3, FIELD(Misc3::outer_vxlan_gpe_vni), 0x777,
+       udp(4790, {0x0c000003, 0x00077700})},
+      {"vxlan_gpe_next", kMisc3, FIELD(Misc3::outer_vxlan_gpe_next_protocol), 3,
+       udp(4790, {0x0c000003, 0x00077700})},
+      {"gtpu_teid", kMisc3, FIELD(Misc3::gtpu_teid), 0xa1b2c3d4, udp(2152, {0x30ff0010, 0xa1b2c3d4})},
+      {"gtpu_msg_type", kMisc3, FIELD(Misc3::gtpu_msg_type), 255, udp(2152, {0x30ff0010, 1})},
+  };
+#undef FIELD
+  link->rule.reset();
+  for (const Case& c : cases) {
+    MatchParam mask{}, value{};
+    const std::size_t block = c.block * prm::fte_match_set_misc::bytes;
+    c.put(mask.data() + block, ~0u);
+    c.put(value.data() + block, c.value);
+    Root rx(dev(), kNicRxTable, 1u << c.block, mask);
+    FlowRule r = rx.rule();
+    r.value = value, r.to = {{FlowDest::kTir, link->tir.number()}};
+    auto rule = make_flow(dev(), r);
+    EXPECT_EQ(arrives(c.hit), c.hit) << c.name;
+    EXPECT_TRUE(arrives(plain_frame(100)).empty()) << c.name;
+    if (c.value != 1) {
+      // The same headers with another value.
+      ASSERT_TRUE(rule.destroy().ok());
+      c.put(r.value.data() + block, c.value ^ 1);
+      auto other = make_flow(dev(), r);
+      EXPECT_TRUE(arrives(c.hit).empty()) << c.name;
+    }
+  }
+  set_flow_root(dev(), link->table.number()).must();
+}
+
+// ---- What is refused ----
+
+TEST_F(Steering, ContextsAreChecked) {
+  const auto bad = [&](std::vector<FieldItem> items, CmdStatus status, unsigned type = kNicRxTable) {
+    EXPECT_STATUS(try_modify_header(dev(), items, type), status);
+  };
+  const FieldItem good = set_field(ACTION_IN_FIELD_OUT_SIPV4, 1);
+  bad({}, CmdStatus::kBadParam);
+  bad(std::vector<FieldItem>(17, good), CmdStatus::kBadParam);
+  bad({good}, CmdStatus::kBadParam, kSnifferRxTable);
+  bad({good}, CmdStatus::kBadParam, 99);
+  bad({set_field(0xfff, 1)}, CmdStatus::kBadParam);
+  bad({good, set_field(ACTION_IN_FIELD_OUT_SMAC_15_0, 1)}, CmdStatus::kBadParam);  // 32 bits of 16
+  bad({set_field(ACTION_IN_FIELD_OUT_SIPV4, 1, 20, 13)}, CmdStatus::kBadParam);
+  bad({copy_field(0xfff, ACTION_IN_FIELD_OUT_SIPV4)}, CmdStatus::kBadParam);
+  bad({copy_field(ACTION_IN_FIELD_OUT_SIPV4, ACTION_IN_FIELD_OUT_UDP_SPORT)}, CmdStatus::kBadParam);
+  bad({FieldItem{}}, CmdStatus::kBadParam);
+  using In = prm::alloc_modify_header_context_in;
+  Mailbox cut(prm::op::ALLOC_MODIFY_HEADER_CONTEXT, In::bytes + 8);
+  EXPECT_STATUS(dev().exec(cut.set<In::num_of_actions>(4)), CmdStatus::kBadInpLen);
+
+  Reformat r;
+  r.type = REFORMAT_TYPE_ADD_MACSEC, r.data = Frame(16);
+  EXPECT_STATUS(try_reformat(dev(), r), CmdStatus::kBadParam);
+  r.type = REFORMAT_TYPE_L2_TO_L2_TUNNEL, r.data = Frame(13);
+  EXPECT_STATUS(try_reformat(dev(), r), CmdStatus::kBadParam);
+  r.data = Frame(300);
+  EXPECT_STATUS(try_reformat(dev(), r), CmdStatus::kBadParam);
+  r.data = Frame(20), r.size = 40;
+  EXPECT_STATUS(try_reformat(dev(), r), CmdStatus::kBadInpLen);
+  r = {};
+  r.type = REFORMAT_TYPE_L3_TUNNEL_TO_L2, r.data = Frame(16);
+  EXPECT_STATUS(try_reformat(dev(), r), CmdStatus::kBadParam);
+  r.type = REFORMAT_TYPE_INSERT_HDR, r.anchor = 3, r.data = Frame(4);
+  EXPECT_STATUS(try_reformat(dev(), r), CmdStatus::kBadParam);
+
+  // Contexts where they do not belong.
+  Reformat encap;
+  encap.type = REFORMAT_TYPE_L2_TO_L2_TUNNEL, encap.data = vxlan_headers(1);
+  auto context = make_reformat(dev(), encap);
+  auto modify = make_modify_header(dev(), {good});
+  Root rx(dev(), kNicRxTable), tx(dev(), kNicTxTable), sniffer(dev(), kSnifferRxTable);
+  const auto refused = [&](const Root& root, unsigned action, CmdStatus status, std::uint32_t id = 0) {
+    FlowRule rule = root.rule();
+    rule.action = action, rule.reformat = rule.modify = id;
+    EXPECT_STATUS(try_flow(dev(), rule), status);
+  };
+  refused(rx, kReformat, CmdStatus::kBadParam, context.number());  // of the transmit side
+  refused(tx, kReformat, CmdStatus::kBadRes, 0x7777);
+  refused(tx, kModify, CmdStatus::kBadRes, 0x7777);
+  refused(tx, kDecap, CmdStatus::kBadParam);
+  refused(tx, kPopVlan, CmdStatus::kBadParam);
+  refused(rx, kPushVlan, CmdStatus::kBadParam);
+  refused(sniffer, kModify, CmdStatus::kBadParam, modify.number());
+  FlowRule to_tir = tx.rule();
+  to_tir.to = {{FlowDest::kTir, link->tir.number()}};
+  EXPECT_STATUS(try_flow(dev(), to_tir), CmdStatus::kBadParam);
+  // A table that was not made for changes of length.
+  auto table = make_flow_table(dev(), 2, 0, kNicTxTable);
+  auto group = make_flow_group(dev(), table.number(), 0, 3, 0, {}, kNicTxTable);
+  FlowRule plain = tx.rule();
+  plain.table = table.number(), plain.group = group.number();
+  plain.action = kReformat, plain.reformat = context.number();
+  EXPECT_STATUS(try_flow(dev(), plain), CmdStatus::kBadParam);
+  set_flow_root(dev(), link->table.number()).must();
+}
+
+TEST_F(Steering, MasksOfFieldsThatNobodyReadsAreRefused) {
+  const auto group = [&](unsigned block, std::size_t byte, CmdStatus status) {
+    using In = prm::create_flow_group_in;
+    Mailbox in(prm::op::CREATE_FLOW_GROUP, In::bytes);
+    in.set<In::table_id>(link->table.number()).set<In::start_flow_index>(0).set<In::end_flow_index>(1);
+    in.set<In::match_criteria_enable>(1u << block);
+    prm::ptr<In::match_criteria>(in.data())[block * 64 + byte] = 0xff;
+    EXPECT_STATUS(dev().exec(in), status);
+  };
+  using Misc = prm::fte_match_set_misc;
+  group(1, Misc::source_port::bit_off / 8, CmdStatus::kBadParam);
+  group(1, 63, CmdStatus::kBadParam);  // reserved
+  group(3, prm::fte_match_set_misc2::macsec_syndrome::bit_off / 8, CmdStatus::kBadParam);
+  group(4, prm::fte_match_set_misc3::geneve_tlv_option_0_data::bit_off / 8, CmdStatus::kBadParam);
+  group(5, 0, CmdStatus::kBadParam);
+  group(6, 0, CmdStatus::kBadParam);
+}
+
+// ---- Counters ----
+
+TEST_F(Steering, CountersInBulk) {
+  using Alloc = prm::alloc_flow_counter_in;
+  Mailbox alloc(prm::op::ALLOC_FLOW_COUNTER, Alloc::bytes);
+  alloc.set<Alloc::flow_counter_bulk>(1);
+  const auto first = dev().exec(alloc).must().get<prm::alloc_flow_counter_out::flow_counter_id>();
+  const auto second = dev().exec(alloc).must().get<prm::alloc_flow_counter_out::flow_counter_id>();
+  EXPECT_EQ(first % 4, 0u);
+  EXPECT_GE(second, first + 128);
+  const auto dealloc = [&](std::uint32_t id) {
+    using In = prm::dealloc_flow_counter_in;
+    Mailbox in(prm::op::DEALLOC_FLOW_COUNTER, In::bytes);
+    return dev().exec(in.set<In::flow_counter_id>(id));
+  };
+  {
+    Root tx(dev(), kNicTxTable);
+    FlowRule r = tx.rule();
+    r.allow = true, r.counter = first + 127;
+    auto rule = make_flow(dev(), r);
+    EXPECT_EQ(arrives(plain_frame(100)), plain_frame(100));
+    EXPECT_STATUS(dealloc(first), CmdStatus::kBadResState);
+  }
+  EXPECT_EQ(query_flow_counter(dev(), first + 127).packets, 1u);
+  EXPECT_EQ(query_flow_counter(dev(), first + 126).packets, 0u);
+  EXPECT_STATUS(dealloc(first + 1), CmdStatus::kBadRes);
+  EXPECT_OK(dealloc(first));
+  EXPECT_STATUS(dealloc(first), CmdStatus::kBadRes);
+  EXPECT_EQ(dev().exec(alloc).must().get<prm::alloc_flow_counter_out::flow_counter_id>(), first);
+  EXPECT_OK(dealloc(first));
+  EXPECT_OK(dealloc(second));
+}
+
+}  // namespace
+}  // namespace hcasim::bare

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Steering by software as its user sees it: SW ICM objects and keys, entries written with RDMA WRITE by a QP
+// whose packets loop inside the HCA, tables that begin there, what entries say done to frames.
+#include "eth_fixture.h"
+#include "model/prm/ste.h"
+
+namespace hcasim::bare {
+namespace {
+
+using prm::CmdStatus;
+using prm::SteRx;
+using prm::SteTx;
+using Dev = prm::device_mem_cap;
+using Nic = prm::flow_table_nic_cap;
+using IcmIn = prm::create_sw_icm_in;
+using GeneralIn = prm::general_obj_in_cmd_hdr;
+
+constexpr unsigned kLogIcm = 16, kModeSwIcm = 4;
+
+CommandResult general(Device& d, std::uint16_t opcode, std::uint32_t type, std::uint32_t id) {
+  Mailbox in(opcode, GeneralIn::bytes);
+  in.set<GeneralIn::obj_type>(type).set<GeneralIn::obj_id>(id);
+  return d.exec(in, 256);
+}
+
+// The group of QUERY_HCA_CAP: 7 flow tables, 15 device memory.
+std::vector<std::uint8_t> caps(Device& d, unsigned group) {
+  const auto r = d.query_caps(group, true).must();
+  const std::uint8_t* c = prm::ptr<prm::query_hca_cap_out::capability>(r.out.data());
+  return {c, r.out.data() + r.out.size()};
+}
+
+CommandResult create_icm(Device& d, std::uint64_t start, unsigned log_size) {
+  Mailbox in(prm::op::CREATE_GENERAL_OBJECT, IcmIn::bytes);
+  in.set<GeneralIn::obj_type>(prm::k::OBJ_TYPE_SW_ICM);
+  in.set<IcmIn::sw_icm::sw_icm_start_addr>(start).set<IcmIn::sw_icm::log_sw_icm_size>(log_size);
+  return d.exec(in, prm::general_obj_out_cmd_hdr::bytes);
+}
+
+EthObject make_icm(Device& d, std::uint64_t start, unsigned log_size) {
+  const auto r = create_icm(d, start, log_size).must();
+  return {d, static_cast<std::uint32_t>(r.get<prm::general_obj_out_cmd_hdr::obj_id>()),
+          [&d, id = r.get<prm::general_obj_out_cmd_hdr::obj_id>()] {
+            return general(d, prm::op::DESTROY_GENERAL_OBJECT, prm::k::OBJ_TYPE_SW_ICM, id);
+          }};
+}
+
+MkeySpec icm_key(const Pd& pd, std::uint64_t start, std::uint64_t len) {
+  MkeySpec s;
+  s.pd = pd.pdn();
+  s.mode = kModeSwIcm;
+  s.start = start;
+  s.len = len;
+  return s;
+}
+
+std::uint64_t counted(Device& d, std::uint32_t id) { return query_flow_counter(d, id).packets; }
+
+// 64 bytes of an entry that takes every frame and leads to `to`.
+struct Entry {
+  std::array<std::uint8_t, 64> bytes{};
+  Entry(prm::SteType type, std::uint64_t to) {
+    constexpr unsigned kAnyLookup = 0x0f;
+    set<prm::Ste::entry_type>(static_cast<unsigned>(type));
+    set<prm::Ste::lookup_type>(kAnyLookup).set<prm::Ste::next_lookup_type>(kAnyLookup);
+    set<prm::Ste::next_base_39_32>((to >> 5 | 1) >> 27)
+        .set<prm::Ste::next_base_31_5>((to >> 5 | 1) & 0x7ffffff);
+  }
+  template <class F>
+  Entry& set(std::uint64_t v) {
+    prm::set<F>(bytes.data(), static_cast<typename F::type>(v));
+    return *this;
+  }
+};
+
+class SwSteering : public EthTest {
+ protected:
+  void SetUp() override {
+    EthTest::SetUp();
+    const auto memory = caps(dev(), 15), tables = caps(dev(), 7);
+    icm_start = prm::get<Dev::steering_sw_icm_start_address>(memory.data());
+    icm_log = prm::get<Dev::log_steering_sw_icm_size>(memory.data());
+    granule = 1ull << prm::get<Dev::log_sw_icm_alloc_granularity>(memory.data());
+    rx_drop = prm::get<Nic::sw_steering_nic_rx_action_drop_icm_address>(tables.data());
+    tx_allow = prm::get<Nic::sw_steering_nic_tx_action_allow_icm_address>(tables.data());
+    EXPECT_EQ(prm::get<Nic::flow_table_properties_nic_receive::sw_owner>(tables.data()), 1u);
+  }
+  std::uint64_t icm_start = 0, granule = 0, rx_drop = 0, tx_allow = 0;
+  unsigned icm_log = 0;
+};
+
+// A link of frames, SW ICM, and the QP that writes into it.
+struct Writer {
+  explicit Writer(Device& d, std::uint64_t start)
+      : dev(d),
+        base(start),
+        link(d),
+        icm(make_icm(d, start, kLogIcm)),
+        key(d, icm_key(link.pd, start, 1u << kLogIcm)),
+        cq(d),
+        buffer(d.memory().allocate(1u << kLogIcm)),
+        mr(d, Mr::of(link.pd, buffer)),
+        qp(d, link.pd, cq, cq) {
+    QpAttr attr;
+    attr.roce.force_loopback = true;
+    attr.remote_qpn = qp.qpn();
+    attr.mtu = 1024;
+    qp.connect(attr);
+  }
+  void move(WqeOp op, std::uint64_t at, std::uint32_t len) {
+    SendWr wr;
+    wr.op = op;
+    wr.sges = {{mr.start(), mr.key(), len}};
+    wr.raddr = at;
+    wr.rkey = key.key();
+    expect_good(cq, qp.post(wr));
+  }
+  void write(std::uint64_t at, const Entry& e) {
+    std::memcpy(buffer.data(), e.bytes.data(), e.bytes.size());
+    move(WqeOp::kRdmaWrite, at, 64);
+  }
+  // A table of the given kind whose first entry is at `at`.
+  EthObject table(std::uint64_t at, unsigned type) {
+    using In = prm::create_flow_table_in;
+    Mailbox in(prm::op::CREATE_FLOW_TABLE, In::bytes);
+    in.set<In::table_type>(type).set<In::flow_table_context::sw_owner>(1);
+    in.set<In::flow_table_context::level>(60);
+    in.set<In::flow_table_context::sws::sw_owner_icm_root_0>(base + at);
+    const auto r = dev.exec(in, prm::create_flow_table_out::bytes).must();
+    return {dev, r.get<prm::create_flow_table_out::table_id>(),
+            [d = &dev, id = r.get<prm::create_flow_table_out::table_id>(), type] {
+              using Gone = prm::destroy_flow_table_in;
+              Mailbox gone(prm::op::DESTROY_FLOW_TABLE, Gone::bytes);
+              return d->exec(gone.set<Gone::table_id>(id).set<Gone::table_type>(type));
+            }};
+  }
+  std::unique_ptr<EthObject> lead_to(std::uint32_t table_id) {
+    link.rule.reset();
+    FlowRule r;
+    r.table = link.table.number();
+    r.group = link.all.number();
+    r.index = kCatchAll;
+    r.to = {{FlowDest::kTable, table_id}};
+    return std::make_unique<EthObject>(make_flow(dev, r));
+  }
+
+  Device& dev;
+  std::uint64_t base;
+  EthLink link;
+  EthObject icm;
+  Mr key;
+  Cq cq;
+  Buffer buffer;
+  Mr mr;
+  Qp qp;
+};
+
+TEST_F(SwSteering, MemoryIsGivenOutInGranulesOfItsAreas) {
+  EXPECT_CMD_STATUS(create_icm(dev(), icm_start + 64, kLogIcm), CmdStatus::kBadParam);
+  EXPECT_CMD_STATUS(create_icm(dev(), icm_start, 3), CmdStatus::kBadParam);
+  EXPECT_CMD_STATUS(create_icm(dev(), icm_start, icm_log + 1), CmdStatus::kBadParam);
+  EXPECT_CMD_STATUS(create_icm(dev(), 0x1000, kLogIcm), CmdStatus::kBadParam);
+  EXPECT_CMD_STATUS(create_icm(dev(), icm_start + (1ull << icm_log), kLogIcm), CmdStatus::kBadParam);
+  EthObject icm = make_icm(dev(), icm_start + granule, kLogIcm);
+  EXPECT_CMD_STATUS(create_icm(dev(), icm_start, kLogIcm), CmdStatus::kBadParam);
+  const auto q = general(dev(), prm::op::QUERY_GENERAL_OBJECT, prm::k::OBJ_TYPE_SW_ICM, icm.number()).must();
+  EXPECT_EQ(q.get<IcmIn::sw_icm::sw_icm_start_addr>(), icm_start + granule);
+  EXPECT_EQ(q.get<IcmIn::sw_icm::log_sw_icm_size>(), kLogIcm);
+  EXPECT_CMD_OK(icm.destroy());
+  EXPECT_CMD_STATUS(general(dev(), prm::op::DESTROY_GENERAL_OBJECT, prm::k::OBJ_TYPE_SW_ICM, icm.number()),
+                    CmdStatus::kBadRes);
+  EXPECT_CMD_OK(dev().exec(Mailbox(prm::op::SYNC_STEERING, prm::sync_steering_in::bytes)));
+}
+
+TEST_F(SwSteering, KeysReachAllocatedMemoryAlone) {
+  Writer w(dev(), icm_start);
+  Mailbox out_of = create_mkey_mailbox(icm_key(w.link.pd, icm_start + granule, 1u << kLogIcm));
+  EXPECT_CMD_STATUS(dev().exec(out_of), CmdStatus::kBadParam);
+  EXPECT_CMD_STATUS(dev().exec(create_mkey_mailbox(icm_key(w.link.pd, 0x1000, 64))), CmdStatus::kBadParam);
+  fill_random(w.buffer.data(), w.buffer.size(), 9);
+  const std::vector<std::uint8_t> sent(w.buffer.data() + 0, w.buffer.data() + 5000);
+  w.move(WqeOp::kRdmaWrite, 100, 5000);
+  std::memset(w.buffer.data(), 0, 5000);
+  w.move(WqeOp::kRdmaRead, 100, 5000);
+  EXPECT_EQ(std::memcmp(w.buffer.data(), sent.data(), sent.size()), 0);
+  SendWr wr;
+  wr.op = WqeOp::kRdmaRead;
+  wr.sges = {{w.mr.start(), w.mr.key(), 64}};
+  wr.raddr = (1u << kLogIcm) - 32;
+  wr.rkey = w.key.key();
+  w.qp.post(wr);
+  EXPECT_TRUE(w.cq.wait_one().error());
+}
+
+TEST_F(SwSteering, FramesFollowTheEntriesAsTheyStand) {
+  Writer w(dev(), icm_start);
+  const EthObject counter = make_flow_counter(dev());
+  std::uint64_t tir_icm = 0;
+  TirSpec spec;
+  spec.rqn = w.link.rq.rqn();
+  spec.transport_domain = w.link.td.number();
+  spec.hash_fn = 0;
+  const EthObject tir = make_tir(dev(), spec, &tir_icm);
+  w.write(0, Entry(prm::SteType::kRx, icm_start + 64));
+  w.write(64, Entry(prm::SteType::kRx, tir_icm)
+                  .set<SteRx::flow_tag_en>(1)
+                  .set<SteRx::flow_tag>(0x123)
+                  .set<prm::Ste::counter_15_0>(counter.number()));
+  EthObject table = w.table(0, kNicRxTable);
+  auto rule = w.lead_to(table.number());
+  w.link.rq.post({w.link.rx_sge(0, 2048)});
+  w.link.send(plain_frame(300));
+  const Completion c = w.link.rcq.wait_one();
+  EXPECT_EQ(c.byte_cnt, 300u);
+  EXPECT_EQ(c.raw.sop_drop_qpn & 0xffffff, 0x123u);
+  EXPECT_EQ(w.link.received(0, 300), plain_frame(300));
+  EXPECT_EQ(counted(dev(), counter.number()), 1u);
+  // The second entry now drops, and counts all the same.
+  w.write(64, Entry(prm::SteType::kRx, rx_drop).set<prm::Ste::counter_15_0>(counter.number()));
+  w.link.scq.wait_one();
+  expect_good(w.link.scq, w.link.send(plain_frame(300)));
+  EXPECT_EQ(counted(dev(), counter.number()), 2u);
+  // Without its memory the table leads nowhere.
+  w.icm.destroy().must();
+  expect_good(w.link.scq, w.link.send(plain_frame(300)));
+  EXPECT_EQ(counted(dev(), counter.number()), 2u);
+  EXPECT_FALSE(w.link.rcq.ready());
+}
+
+TEST_F(SwSteering, WhatIsSentIsSteeredToo) {
+  Writer w(dev(), icm_start);
+  w.write(0, Entry(prm::SteType::kTx, tx_allow)
+                 .set<SteTx::action_type>(SteTx::kPushVlan)
+                 .set<SteTx::encap_vlan>(0x81000123));
+  EthObject table = w.table(0, kNicTxTable);
+  set_flow_root(dev(), table.number(), kNicTxTable).must();
+  w.link.rq.post({w.link.rx_sge(0, 2048)});
+  w.link.send(plain_frame(300));
+  EXPECT_EQ(w.link.rcq.wait_one().byte_cnt, 304u);
+  Frame want = plain_frame(300);
+  const std::uint8_t tag[] = {0x81, 0x00, 0x01, 0x23};
+  want.insert(want.begin() + 12, tag, tag + 4);
+  EXPECT_EQ(w.link.received(0, 304), want);
+}
+
+// Every frame to the firmware's table, every fourth to the sampled one too.
+TEST_F(SwSteering, SamplersAndTablesAreReachedByAddress) {
+  Writer w(dev(), icm_start);
+  EthObject sampled = make_flow_table(dev(), 1, 61), rest = make_flow_table(dev(), 1, 61);
+  const EthObject sampled_all = make_flow_group(dev(), sampled.number(), 0, 0);
+  const EthObject rest_all = make_flow_group(dev(), rest.number(), 0, 0);
+  FlowRule to_tir;
+  to_tir.table = sampled.number();
+  to_tir.group = sampled_all.number();
+  to_tir.to = {{FlowDest::kTir, w.link.tir.number()}};
+  const EthObject rule1 = make_flow(dev(), to_tir);
+  FlowRule drop;
+  drop.table = rest.number();
+  drop.group = rest_all.number();
+  const EthObject rule2 = make_flow(dev(), drop);
+  using In = prm::create_sampler_obj_in;
+  Mailbox in(prm::op::CREATE_GENERAL_OBJECT, In::bytes);
+  in.set<GeneralIn::obj_type>(prm::k::GENERAL_OBJECT_TYPES_SAMPLER);
+  in.set<In::sampler_object::level>(60).set<In::sampler_object::sample_table_id>(sampled.number());
+  in.set<In::sampler_object::default_table_id>(rest.number());
+  EXPECT_CMD_STATUS(dev().exec(in, 16), CmdStatus::kBadParam);  // ratio 0
+  in.set<In::sampler_object::sample_ratio>(4);
+  const auto id = dev().exec(in, 16).must().get<prm::general_obj_out_cmd_hdr::obj_id>();
+  const auto q =
+      general(dev(), prm::op::QUERY_GENERAL_OBJECT, prm::k::GENERAL_OBJECT_TYPES_SAMPLER, id).must();
+  EXPECT_EQ(q.get<prm::query_sampler_obj_out::sampler_object::sample_ratio>(), 4u);
+  w.write(0, Entry(prm::SteType::kRx,
+                   q.get<prm::query_sampler_obj_out::sampler_object::sw_steering_icm_address_rx>()));
+  EXPECT_FALSE(sampled.destroy().ok());
+  {
+    EthObject table = w.table(0, kNicRxTable);
+    const auto rule = w.lead_to(table.number());
+    for (unsigned i = 0; i < 3; ++i) w.link.rq.post({w.link.rx_sge(2048 * i, 2048)});
+    for (unsigned i = 0; i < 12; ++i) expect_good(w.link.scq, w.link.send(plain_frame(300)));
+    EXPECT_EQ(w.link.rcq.wait(3).size(), 3u);
+    // And a table's own address.
+    using Q = prm::query_flow_table_in;
+    Mailbox query(prm::op::QUERY_FLOW_TABLE, Q::bytes);
+    const auto t =
+        dev().exec(query.set<Q::table_id>(sampled.number()), prm::query_flow_table_out::bytes).must();
+    w.write(0, Entry(prm::SteType::kRx,
+                     t.get<prm::query_flow_table_out::flow_table_context::sws::sw_owner_icm_root_0>()));
+    w.link.rq.post({w.link.rx_sge(0, 2048)});
+    w.link.send(plain_frame(200));
+    EXPECT_EQ(w.link.rcq.wait_one().byte_cnt, 200u);
+  }
+  general(dev(), prm::op::DESTROY_GENERAL_OBJECT, prm::k::GENERAL_OBJECT_TYPES_SAMPLER, id).must();
+}
+
+}  // namespace
+}  // namespace hcasim::bare

@@ -1,0 +1,493 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Two ends of a link, the decoder under nonsense, addresses. Time is the test's own.
+#include "wire/link.h"
+
+#include <gmock/gmock.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <random>
+#include <vector>
+
+namespace hcasim::wire {
+namespace {
+
+using ::testing::HasSubstr;
+using Bytes = std::vector<std::uint8_t>;
+constexpr std::int64_t kSecond = 1'000'000'000;
+
+class Folder {
+ public:
+  Folder() {
+    std::string text = std::filesystem::temp_directory_path() / "hcasim-link.XXXXXX";
+    if (mkdtemp(text.data()) == nullptr) throw std::runtime_error("mkdtemp");
+    path_ = text;
+  }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+Address address(const std::string& text) {
+  Address a;
+  std::string err;
+  EXPECT_TRUE(parse_address(text, a, err)) << err;
+  return a;
+}
+
+Hello hello(const char* name) {
+  Hello h;
+  h.name = name;
+  h.node_guid = static_cast<unsigned char>(name[0]);
+  h.lid = 3;
+  h.mtu = 4096;
+  h.rate = 100'000;
+  return h;
+}
+
+Hello coupled_hello(const char* name) {
+  Hello h = hello(name);
+  h.coupled = true;
+  h.latency = 150'000;
+  return h;
+}
+
+struct End final : Link::Owner {
+  End(const std::string& where, const char* name) : End(where, hello(name)) {}
+  End(const std::string& where, const Hello& h) : link(address(where), h, *this) {}
+  std::string wire_mark(const Mark& m) override {
+    marks.push_back(m);
+    return refuse_mark;
+  }
+  std::string wire_up(const Hello& h) override {
+    peer = h;
+    ++ups;
+    return refuse;
+  }
+  void wire_down() override { ++downs; }
+  void wire_carrier(bool on) override { carrier = on; }
+  void wire_frame(const Message& m) override {
+    ++count;
+    bytes += m.len;
+    if (keep) frames.push_back({m.flags, m.time, Bytes(m.body, m.body + m.len)});
+  }
+  void wire_watch(int fd, bool read, bool write) override {
+    if (read || write)
+      watched[fd] = {read, write};
+    else
+      watched.erase(fd);
+  }
+  void wire_log(int, const std::string& line) override { log += line + "\n"; }
+
+  bool send(const Bytes& f, std::uint8_t flags = 0, std::int64_t time = 0) {
+    std::uint8_t* room = link.frame(f.size());
+    if (!room) return false;
+    std::memcpy(room, f.data(), f.size());
+    link.commit(f.size(), flags, time);
+    return true;
+  }
+
+  struct Frame {
+    std::uint8_t flags;
+    std::int64_t time;
+    Bytes body;
+  };
+  Hello peer;
+  std::string refuse, refuse_mark, log;
+  std::vector<Mark> marks;
+  int ups = 0, downs = 0;
+  bool carrier = true, keep = true;
+  std::size_t count = 0, bytes = 0;
+  std::vector<Frame> frames;
+  std::map<int, std::pair<bool, bool>> watched;
+  Link link;
+};
+
+class LinkTest : public ::testing::Test {
+ protected:
+  // Lets `seconds` pass for these ends, in steps.
+  template <class... Ends>
+  void pass(double seconds, Ends&... ends) {
+    const std::int64_t end = now_ + static_cast<std::int64_t>(seconds * 1e9);
+    while (now_ < end) {
+      now_ += kSecond / 100;
+      (ends.link.poll(now_), ...);
+    }
+  }
+  Folder folder_;
+  std::int64_t now_ = kSecond;
+};
+
+TEST_F(LinkTest, TwoEndsFindEachOther) {
+  for (const std::string& where :
+       {"unix:" + (folder_ / "s"), std::string("tcp:127.0.0.1:47911"), std::string("tcp:[::1]:47912")}) {
+    End a(where, "a"), b(where, "b");
+    pass(0.1, a);
+    EXPECT_THAT(a.log, HasSubstr("waiting for the other end"));
+    EXPECT_EQ(a.watched.size(), 1u);
+    pass(1, a, b);
+    ASSERT_TRUE(a.link.up() && b.link.up()) << where << a.log << b.log;
+    EXPECT_EQ(a.peer.name, "b");
+    EXPECT_EQ(b.peer.name, "a");
+    EXPECT_EQ(b.peer.lid, 3u);
+    EXPECT_EQ(b.peer.rate, 100'000u);
+    EXPECT_TRUE(a.send({1, 2, 3}, kFrameCorrupt, -5));
+    a.link.flush();
+    pass(0.02, b);
+    ASSERT_EQ(b.frames.size(), 1u);
+    EXPECT_EQ(b.frames[0].body, Bytes({1, 2, 3}));
+    EXPECT_EQ(b.frames[0].flags, kFrameCorrupt);
+    EXPECT_EQ(b.frames[0].time, -5);
+    a.link.set_carrier(false);
+    pass(0.02, b);
+    EXPECT_FALSE(b.carrier);
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "s")) << "the one who made it takes it away";
+}
+
+// What is for after a mark stays until the next pull; polls take nothing.
+TEST_F(LinkTest, CoupledEndsPullUpToAMark) {
+  const std::string where = "unix:" + (folder_ / "s");
+  End a(where, coupled_hello("a")), b(where, coupled_hello("b"));
+  pass(1, a, b);
+  ASSERT_TRUE(a.link.up() && b.link.up()) << a.log << b.log;
+  EXPECT_TRUE(b.peer.coupled);
+  EXPECT_EQ(b.peer.latency, 150'000);
+  EXPECT_EQ(b.link.pull(now_), Link::Pulled::kNothing);
+  EXPECT_TRUE(a.send({1}, 0, 10));
+  a.link.send_mark({100, 250, true});
+  EXPECT_TRUE(a.send({2}, 0, 120));
+  EXPECT_TRUE(a.send({3}, 0, 130));
+  a.link.send_mark({300, 350, false});
+  pass(20, a, b);  // longer than a silence that others would take for death
+  EXPECT_TRUE(b.frames.empty());
+  ASSERT_EQ(b.link.pull(now_), Link::Pulled::kMark);
+  ASSERT_EQ(b.frames.size(), 1u);
+  EXPECT_EQ(b.frames[0].time, 10);
+  ASSERT_EQ(b.marks.size(), 1u);
+  EXPECT_EQ(b.marks[0].at, 100);
+  EXPECT_EQ(b.marks[0].next, 250);
+  EXPECT_TRUE(b.marks[0].wanted);
+  ASSERT_EQ(b.link.pull(now_), Link::Pulled::kMark);
+  EXPECT_EQ(b.frames.size(), 3u);
+  ASSERT_EQ(b.marks.size(), 2u);
+  EXPECT_EQ(b.marks[1].at, 300);
+  EXPECT_FALSE(b.marks[1].wanted);
+  EXPECT_EQ(b.link.pull(now_), Link::Pulled::kNothing);
+  a.link.finish("enough");
+  EXPECT_EQ(b.link.pull(now_), Link::Pulled::kDown);
+  EXPECT_THAT(b.log, HasSubstr("the other end has closed: enough"));
+  EXPECT_EQ(b.downs, 1);
+  pass(10, a);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "s")) << "it looks for nobody any more";
+}
+
+// Far more than sockets hold: nothing is lost, whoever reads late.
+TEST_F(LinkTest, CoupledEndsLoseNothing) {
+  const std::string where = "unix:" + (folder_ / "s");
+  End a(where, coupled_hello("a")), b(where, coupled_hello("b"));
+  pass(1, a, b);
+  ASSERT_TRUE(a.link.up() && b.link.up());
+  b.keep = false;
+  const Bytes frame(10'000, 7);
+  for (int i = 0; i < 5000; ++i) ASSERT_TRUE(a.send(frame));
+  EXPECT_FALSE(a.link.congested());
+  a.link.send_mark({1, 1, true});
+  Link::Pulled got = Link::Pulled::kNothing;
+  for (int i = 0; i < 100'000 && (got = b.link.pull(now_)) == Link::Pulled::kNothing; ++i) {
+    EXPECT_EQ(a.link.pull(now_), Link::Pulled::kNothing);  // it waits too, and sends the rest meanwhile
+  }
+  EXPECT_EQ(got, Link::Pulled::kMark);
+  EXPECT_EQ(b.count, 5000u);
+  EXPECT_EQ(a.link.lost(), 0u);
+}
+
+TEST_F(LinkTest, AMarkThatDoesNotFitEndsTheConnection) {
+  const std::string where = "unix:" + (folder_ / "s");
+  {
+    End a(where, coupled_hello("a")), b(where, coupled_hello("b"));
+    pass(1, a, b);
+    b.refuse_mark = "a mark of yesterday";
+    a.link.send_mark({1, 1, true});
+    EXPECT_EQ(b.link.pull(now_), Link::Pulled::kDown);
+    EXPECT_THAT(b.log, HasSubstr("the other end sent a mark of yesterday; closed"));
+    EXPECT_EQ(a.link.pull(now_), Link::Pulled::kDown);
+  }
+  End a(where, "a"), b(where, "b");
+  pass(1, a, b);
+  ASSERT_TRUE(a.link.up() && b.link.up());
+  a.link.send_mark({1, 1, true});
+  pass(0.02, b);
+  EXPECT_FALSE(b.link.up());
+  EXPECT_THAT(b.log, HasSubstr("the other end sent a mark, but is not coupled"));
+}
+
+TEST_F(LinkTest, EitherEndMayComeBack) {
+  const std::string where = "unix:" + (folder_ / "s");
+  auto a = std::make_unique<End>(where, "a");
+  End b(where, "b");
+  pass(1, *a, b);
+  ASSERT_TRUE(b.link.up());
+  a = nullptr;  // the listener goes: the other one becomes it
+  pass(2, b);
+  EXPECT_EQ(b.downs, 1);
+  EXPECT_FALSE(b.link.up());
+  a = std::make_unique<End>(where, "a");
+  pass(1, *a, b);
+  EXPECT_TRUE(a->link.up() && b.link.up());
+  a = nullptr;  // the one who connected goes
+  pass(0.1, b);
+  EXPECT_EQ(b.downs, 2);
+  a = std::make_unique<End>(where, "a");
+  pass(1, *a, b);
+  EXPECT_TRUE(a->link.up() && b.link.up());
+}
+
+TEST_F(LinkTest, AStaleSocketFileIsReplaced) {
+  const std::string path = folder_ / "s";
+  {
+    const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    sockaddr_un at{};
+    at.sun_family = AF_UNIX;
+    std::strncpy(at.sun_path, path.c_str(), sizeof at.sun_path - 1);
+    ASSERT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&at), sizeof at), 0);
+    close(fd);
+  }
+  End a("unix:" + path, "a"), b("unix:" + path, "b");
+  pass(1, a, b);
+  EXPECT_TRUE(a.link.up() && b.link.up());
+}
+
+TEST_F(LinkTest, ARemovedSocketFileIsMadeAgain) {
+  End a("unix:" + (folder_ / "s"), "a");
+  pass(0.1, a);
+  std::filesystem::remove(folder_ / "s");
+  End b("unix:" + (folder_ / "s"), "b");
+  pass(3, a, b);
+  EXPECT_TRUE(a.link.up() && b.link.up()) << a.log << b.log;
+}
+
+TEST_F(LinkTest, ARegularFileIsLeftAlone) {
+  std::ofstream(folder_ / "f") << "precious";
+  End a("unix:" + (folder_ / "f"), "a");
+  pass(2, a);
+  EXPECT_FALSE(a.link.up());
+  EXPECT_THAT(a.log, HasSubstr("something else than a socket"));
+  EXPECT_TRUE(std::filesystem::is_regular_file(folder_ / "f"));
+  End b("unix:/no/such/folder/s", "b");
+  pass(2, b);
+  EXPECT_THAT(b.log, HasSubstr("cannot listen"));
+}
+
+TEST_F(LinkTest, RefusalIsToldToBoth) {
+  const std::string where = "unix:" + (folder_ / "s");
+  End a(where, "a"), b(where, "b");
+  b.refuse = "not with you";
+  pass(1, a, b);
+  EXPECT_FALSE(b.link.up());
+  EXPECT_THAT(b.log, HasSubstr("not with you"));
+  EXPECT_THAT(a.log, HasSubstr("the other end has closed: not with you"));
+  b.refuse.clear();
+  pass(6, a, b);
+  EXPECT_TRUE(a.link.up() && b.link.up());
+}
+
+// The process is there but does nothing: keepalives stop.
+TEST_F(LinkTest, ASilentPeerIsGivenUpAndAQuietOneIsNot) {
+  const std::string where = "unix:" + (folder_ / "s");
+  End a(where, "a"), b(where, "b");
+  pass(1, a, b);
+  pass(60, a, b);
+  EXPECT_TRUE(a.link.up() && b.link.up()) << "idle is not dead";
+  pass(14, a);
+  EXPECT_TRUE(a.link.up());
+  pass(3, a);
+  EXPECT_FALSE(a.link.up());
+  EXPECT_EQ(a.downs, 1);
+  EXPECT_THAT(a.log, HasSubstr("silent"));
+}
+
+TEST_F(LinkTest, HeldFramesStayInTheSocket) {
+  const std::string where = "unix:" + (folder_ / "s");
+  End a(where, "a"), b(where, "b");
+  pass(1, a, b);
+  b.link.hold(true);
+  ASSERT_TRUE(a.send(Bytes(100, 1)));
+  a.link.flush();
+  pass(60, a, b);
+  EXPECT_EQ(b.count, 0u);
+  EXPECT_TRUE(b.link.up()) << "a machine that stands still keeps its wire";
+  b.link.hold(false);
+  pass(0.1, a, b);
+  EXPECT_EQ(b.count, 1u);
+}
+
+TEST_F(LinkTest, WhatHasNoRoomIsLostAndCounted) {
+  const std::string where = "unix:" + (folder_ / "s");
+  End a(where, "a"), b(where, "b");
+  pass(1, a, b);
+  std::size_t taken = 0;
+  while (a.send(Bytes(4096, 7))) ++taken;
+  EXPECT_TRUE(a.link.congested());
+  EXPECT_EQ(a.link.lost(), 1u);
+  EXPECT_GE(taken * 4096, Link::kHighWater);
+  EXPECT_LE(taken * 4096, std::size_t{64} << 20);
+  pass(1, a, b);
+  EXPECT_EQ(b.count, taken);
+  EXPECT_FALSE(a.link.congested());
+}
+
+TEST_F(LinkTest, FloodsArriveWholeAndInOrder) {
+  const std::string where = "unix:" + (folder_ / "s");
+  End a(where, "a"), b(where, "b");
+  b.keep = false;
+  pass(1, a, b);
+  std::mt19937 random(1);
+  std::size_t sent = 0, bytes = 0;
+  for (int round = 0; round < 2000; ++round) {
+    for (int i = 0; i < 30; ++i) {
+      const Bytes f(random() % 9000 + 1, static_cast<std::uint8_t>(sent));
+      if (!a.send(f)) break;
+      ++sent;
+      bytes += f.size();
+    }
+    a.link.flush();
+    pass(0.01, a, b);
+  }
+  EXPECT_GT(sent, 50'000u);
+  EXPECT_EQ(b.count, sent);
+  EXPECT_EQ(b.bytes, bytes);
+}
+
+// Whatever comes, the link stays usable for the next peer.
+TEST_F(LinkTest, NonsenseFromAPeer) {
+  const std::string path = folder_ / "s";
+  End a("unix:" + path, "a");
+  a.keep = false;
+  pass(0.1, a);
+  std::mt19937 random(3);
+  sockaddr_un at{};
+  at.sun_family = AF_UNIX;
+  std::strncpy(at.sun_path, path.c_str(), sizeof at.sun_path - 1);
+  for (int round = 0; round < 300; ++round) {
+    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+    ASSERT_EQ(connect(fd, reinterpret_cast<sockaddr*>(&at), sizeof at), 0);
+    Bytes stream(kHeaderBytes + kHelloBytes);
+    put_hello(stream.data(), hello("x"), 0);
+    if (random() % 4 == 0) stream.clear();
+    for (unsigned n = random() % 20; n > 0; --n) {
+      const std::size_t len = random() % 3 == 0 ? random() % 12000 : random() % 4;
+      Bytes m(kHeaderBytes + len);
+      put_header(m.data(), static_cast<Type>(1 + random() % 5), 0, 0, len);
+      for (std::size_t i = kHeaderBytes; i < m.size(); ++i) m[i] = static_cast<std::uint8_t>(random());
+      stream.insert(stream.end(), m.begin(), m.end());
+    }
+    for (unsigned n = random() % 4; n > 0 && !stream.empty(); --n) {
+      stream[random() % stream.size()] = static_cast<std::uint8_t>(random());
+    }
+    // In pieces of any size.
+    for (std::size_t done = 0; done < stream.size();) {
+      const std::size_t piece = std::min<std::size_t>(stream.size() - done, 1 + random() % 5000);
+      if (send(fd, stream.data() + done, piece, MSG_NOSIGNAL) < 0) break;
+      done += piece;
+      pass(0.01, a);
+    }
+    close(fd);
+    pass(0.01, a);
+    EXPECT_FALSE(a.link.up());
+  }
+  End b("unix:" + path, "b");
+  pass(2, a, b);
+  EXPECT_TRUE(a.link.up() && b.link.up()) << a.log << b.log;
+}
+
+TEST(Protocol, NonsenseIsNeverReadBeyondItsEnd) {
+  std::mt19937 random(5);
+  for (int round = 0; round < 200'000; ++round) {
+    // An allocation of exactly that size: a sanitizer sees what goes beyond.
+    const std::size_t len = random() % 200;
+    const auto bytes = std::make_unique<std::uint8_t[]>(len);
+    for (std::size_t i = 0; i < len; ++i) bytes[i] = static_cast<std::uint8_t>(random());
+    if (len >= kHeaderBytes && random() % 8 != 0) {
+      put_header(bytes.get(), static_cast<Type>(random() % 7), 0, 0, random() % 250);
+      if (random() % 2 != 0 && len >= kHeaderBytes + kHelloBytes) put_hello(bytes.get(), hello("fuzz"), 0);
+    }
+    Message m;
+    std::size_t used = 0;
+    const char* why = nullptr;
+    if (parse(bytes.get(), len, random() % 2 != 0, m, used, why) != Parsed::kMessage) continue;
+    ASSERT_LE(used, len);
+    ASSERT_EQ(m.body + m.len, bytes.get() + used);
+    Hello h;
+    if (m.type == Type::kHello && parse_hello(m, h)) {
+      EXPECT_LE(h.name.size(), 40u);
+    }
+  }
+}
+
+TEST(Protocol, AHelloComesBackAsItWas) {
+  Hello h = hello("some-name");
+  h.link = LinkLayer::kEthernet;
+  h.carrier = false;
+  h.instance = 0x1122334455667788;
+  Bytes bytes(kHeaderBytes + kHelloBytes);
+  put_hello(bytes.data(), h, 77);
+  Message m;
+  std::size_t used = 0;
+  const char* why = nullptr;
+  ASSERT_EQ(parse(bytes.data(), bytes.size(), true, m, used, why), Parsed::kMessage);
+  EXPECT_EQ(m.time, 77);
+  Hello back;
+  ASSERT_TRUE(parse_hello(m, back));
+  EXPECT_EQ(back.name, h.name);
+  EXPECT_EQ(back.link, h.link);
+  EXPECT_EQ(back.carrier, false);
+  EXPECT_EQ(back.subnet_manager, true);
+  EXPECT_EQ(back.instance, h.instance);
+  EXPECT_EQ(back.node_guid, h.node_guid);
+  EXPECT_FALSE(back.coupled);
+}
+
+TEST(Protocol, AMarkComesBackAsItWas) {
+  for (const Mark& mark : {Mark{0, 1, true}, Mark{1'234'567'890'123, INT64_MAX, false}, Mark{-5, -7, true}}) {
+    Bytes bytes(kHeaderBytes + kMarkBytes);
+    put_mark(bytes.data(), mark);
+    Message m;
+    std::size_t used = 0;
+    const char* why = nullptr;
+    ASSERT_EQ(parse(bytes.data(), bytes.size(), false, m, used, why), Parsed::kMessage);
+    const Mark back = parse_mark(m);
+    EXPECT_EQ(back.at, mark.at);
+    EXPECT_EQ(back.next, mark.next);
+    EXPECT_EQ(back.wanted, mark.wanted);
+    EXPECT_EQ(parse(bytes.data(), bytes.size(), true, m, used, why), Parsed::kMalformed) << "not the first";
+  }
+}
+
+TEST(AddressTest, WhatIsAllowed) {
+  Address a;
+  std::string err;
+  EXPECT_TRUE(parse_address("unix:/run/x", a, err));
+  EXPECT_EQ(a.path, "/run/x");
+  EXPECT_TRUE(parse_address("tcp:host.example:4791", a, err));
+  EXPECT_EQ(a.host, "host.example");
+  EXPECT_EQ(a.port, 4791);
+  EXPECT_TRUE(parse_address("tcp:[fe80::1]:1", a, err));
+  EXPECT_EQ(a.host, "fe80::1");
+  for (const char* bad : {"", "unix:", "/run/x", "tcp:", "tcp:host", "tcp:host:", "tcp::5", "tcp:h:0",
+                          "tcp:h:65536", "tcp:h:1x", "udp:h:1"}) {
+    EXPECT_FALSE(parse_address(bad, a, err)) << bad;
+    EXPECT_NE(err, "");
+  }
+  EXPECT_FALSE(parse_address("unix:" + std::string(200, 'x'), a, err));
+}
+
+}  // namespace
+}  // namespace hcasim::wire
