@@ -8,8 +8,9 @@ bench_guest_usage() {
   cat <<'TEXT'
 usage: ./hcasim bench guest [--kernel {6.1,6.12,FILE}] [--duration SECONDS] [--one | --two]
 
-perftest's bandwidth at 64 KiB and 1 MiB and its operations a second at 2 B, on the HCA and on Linux's software RoCE (rdma_rxe), one
-after the other: both ends in one guest (--one), and between two guests (--two); by default both.
+perftest's bandwidth at 64 KiB and 1 MiB, its operations a second and its latency at 2 B, on the HCA and on Linux's software RoCE
+(rdma_rxe), one after the other: both ends in one guest (--one), and between two guests (--two); by default both. Real time, all of it:
+the ratio (above 1: the HCA does better) is what this says; how long things take on the card is in the trace.
 TEXT
 }
 
@@ -57,7 +58,7 @@ bench_guest() {
         split(order[i], part, " ")
         hca = value[order[i], "hca"]; rxe = value[order[i], "rxe"]
         ratio = "-"
-        if (rxe > 0) ratio = sprintf("%.1f", hca / rxe)
+        if (rxe > 0 && hca > 0) ratio = sprintf("%.1f", unit[order[i]] == "us" ? rxe / hca : hca / rxe)
         printf "%-12s %-14s %12s %12s %8s %s\n", (part[1] == "one" ? "one guest" : "two guests"), part[2], hca, rxe, ratio, unit[order[i]]
       }
     }' "$lines"

@@ -100,7 +100,7 @@
   X(kDmaErr,        dma_err,         kError,  "number", "-", "address", "bytes 31:0, 1: write 32",           \
     "the host refused a DMA")                                                                                \
   X(kPacketDrop,    packet_drop,     kError,  "qpn", "serial", "PSN 23:0, BTH opcode 31:24",                 \
-    "reason: 1 port down 2 no path 3 injected 4 corrupt 5 no QP 6 QP state 7 P_Key 8 no group 9 opcode",     \
+    "reason: DropReason in drops.h",                                                                         \
     "a packet was dropped")                                                                                  \
   X(kDoorbellBad,   doorbell_bad,    kError,  "qpn", "-", "BAR0 offset", "value",                            \
     "a doorbell names nothing that may be rung")                                                             \

@@ -24,6 +24,10 @@ std::uint64_t psn_opcode(const Packet& p) {
 
 }  // namespace
 
+void trace_drop(traces::Tracer& tracer, Time t, const Packet& p, DropReason reason) {
+  traces::trace(tracer, Point::kPacketDrop, t, p.trace_qpn, p.wqe_serial, psn_opcode(p), reason);
+}
+
 Port::Port(const sc_core::sc_module_name& name, const Profile& profile, traces::Tracer& tracer,
            FaultSink& faults)
     : sc_module(name),
@@ -101,7 +105,7 @@ void Port::drop(Time t, const Packet& p, DropReason reason) {
       ++counters_.rx_dropped;
       break;
   }
-  traces::trace(tracer_, Point::kPacketDrop, t, p.trace_qpn, p.wqe_serial, psn_opcode(p), reason);
+  trace_drop(tracer_, t, p, reason);
 }
 
 Time Port::duration(const Packet& p) const {

@@ -18,6 +18,7 @@
 #include "model/port/wire.h"
 #include "model/profile.h"
 #include "model/timed_queue.h"
+#include "traces/drops.h"
 #include "traces/tracer.h"
 
 namespace hcasim {
@@ -40,26 +41,9 @@ struct RoceAddress {
 // vport_state of hca_vport_context; physical state follows it.
 enum class PortState : std::uint8_t { kDown = 1, kInit = 2, kArmed = 3, kActive = 4 };
 
-// a1 of Point::kPacketDrop.
-enum class DropReason : std::uint8_t {
-  kLinkDown = 1,  // port not ACTIVE
-  kNoPath = 2,    // destination LID is not on this link
-  kInjected = 3,  // fault generator
-  kCorrupt = 4,   // CRC
-  kNoQp = 5,      // no QP, or not one of this transport
-  kQpState = 6,   // QP not ready to receive
-  kPkey = 7,
-  kNoGroup = 8,  // multicast group without members
-  kOpcode = 9,
-  kMalformed = 10,  // lengths or versions that do not fit
-  kNoAddress = 11,  // the destination LID, MAC or IP address is not ours; no flow rule takes it
-  kLoopback = 12,   // Ethernet: TIR blocks frames of its own transport domain
-  kNoBuffer = 13,   // Ethernet: no receive WQE
-  kRule = 14,       // Ethernet: a flow rule drops it
-  kTooLong = 15,    // Ethernet: longer than the port's MTU
-  kIcrc = 16,       // RoCE: invariant CRC
-  kDcKey = 20,      // DC: not the target's access key
-};
+using traces::DropReason;
+// Records that `packet` was dropped; whoever counts it does so beside this.
+void trace_drop(traces::Tracer& tracer, Time t, const Packet& packet, DropReason reason);
 
 // Probabilities 0..1 for each packet that leaves the port, from a seeded generator.
 struct PortFaults {

@@ -21,7 +21,7 @@ using traces::Point;
 void Requester::receive(Time t, Qp& qp, PacketRef& packet) {
   RequesterState& s = qp.req;
   if (!is_reliable(qp.type) || (qp.state != QpState::kRts && qp.state != QpState::kSqd)) {
-    hca_.tracer().record(Point::kPacketDrop, t, qp.qpn, 0, packet->psn);
+    trace_drop(hca_.tracer(), t, *packet, DropReason::kQpState);
     return;
   }
   const Profile::Engine& e = hca_.profile().engine;
@@ -29,8 +29,7 @@ void Requester::receive(Time t, Qp& qp, PacketRef& packet) {
   // Ghosts: nothing that we asked for (IBTA 9.7.5.1.1).
   if (psn_diff(packet->psn, s.next_psn) >= 0 || psn_diff(packet->psn, s.una_psn) < 0) return;
   if (s.response_fault.active && psn_diff(packet->psn, s.response_fault.psn) >= 0) {
-    hca_.tracer().record(Point::kPacketDrop, t, qp.qpn, 0,
-                         packet->psn);  // asked for again when pages are there
+    trace_drop(hca_.tracer(), t, *packet, DropReason::kPageFault);  // asked for again when pages are there
     return;
   }
   switch (static_cast<BthOp>(packet->opcode & prm::bth::kOpMask)) {
@@ -54,7 +53,7 @@ void Requester::receive(Time t, Qp& qp, PacketRef& packet) {
       take_atomic_response(t, qp, packet);
       break;
     default:
-      hca_.tracer().record(Point::kPacketDrop, t, qp.qpn, 0, packet->psn);
+      trace_drop(hca_.tracer(), t, *packet, DropReason::kUnasked);
   }
 }
 

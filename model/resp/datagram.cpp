@@ -36,19 +36,17 @@ std::uint32_t header_flags(const Packet& p) {
 void Responder::receive_ud(Time t, Qp& qp, PacketRef& packet) {
   ResponderState& s = qp.resp;
   const Packet& p = *packet;
-  const auto drop = [&](unsigned reason) {
-    hca_.tracer().record(Point::kPacketDrop, t, p.trace_qpn, p.wqe_serial, p.psn, reason);
-  };
+  const auto drop = [&](DropReason reason) { trace_drop(hca_.tracer(), t, p, reason); };
   const std::uint32_t qkey = qp.type == QpType::kQp1 ? kGsiQkey : qp.qkey;
-  if (qp.type != QpType::kQp0 && p.qkey != qkey) return drop(4);
-  if (s.fault.active) return drop(3);
+  if (qp.type != QpType::kQp0 && p.qkey != qkey) return drop(DropReason::kQkey);
+  if (s.fault.active) return drop(DropReason::kPageFault);
   if (!s.wqe.valid) {
     switch (take_wqe(t, qp, p)) {
       case Take::kTaken:
         break;
       case Take::kEmpty:
         ++hca_.q_counter(qp.counter_set).out_of_buffer;
-        return drop(5);
+        return drop(DropReason::kNoBuffer);
       case Take::kBroken:
         if (s.wqe.valid) receive_error(t, qp, CqeSyndrome::kLocalQpOp, 0);
         hca_.qp_error(t, qp, static_cast<std::uint8_t>(prm::EqeType::kWqCatas));

@@ -39,7 +39,7 @@ void Responder::not_ready(Time t, Qp& qp, const Packet& p) {
     return;
   }
   qp.resp.message = Message::kNone;
-  hca_.tracer().record(Point::kPacketDrop, t, p.trace_qpn, p.wqe_serial, p.psn, 3);
+  trace_drop(hca_.tracer(), t, p, DropReason::kNoBuffer);
 }
 
 // The receive WQE's memory is not there; the WQE stays, for the message's next attempt.
@@ -97,7 +97,7 @@ void Responder::while_faulted(Time t, Qp& qp, const Packet& p) {
     return;
   }
   // Sent before the requester heard of the fault: it comes again.
-  hca_.tracer().record(Point::kPacketDrop, t, p.trace_qpn, p.wqe_serial, p.psn, 3);
+  trace_drop(hca_.tracer(), t, p, DropReason::kPageFault);
 }
 
 void Responder::fault_resumed(Time t, Qp& qp, bool error) {

@@ -138,7 +138,7 @@ void Responder::fail(Time t, Qp& qp, const Packet& packet, NakCode code, EqeType
   if (qp.type == QpType::kUc) {  // no NAK: the message is gone (IBTA 9.8.2.2.4)
     s.message = ResponderState::Message::kNone;
     if (event != EqeType::kComp) {
-      hca_.tracer().record(Point::kPacketDrop, t, packet.trace_qpn, packet.wqe_serial, packet.psn, 3);
+      trace_drop(hca_.tracer(), t, packet, DropReason::kRefused);
       return;
     }
     hca_.qp_error(t, qp, 0);

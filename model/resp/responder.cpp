@@ -51,7 +51,7 @@ void Responder::receive(Time t, Qp& qp, PacketRef& packet) {
   const std::uint8_t transport = p.opcode & prm::bth::kTransportMask;
   const bool datagram = sends_datagrams(qp.type);
   if (!receiving || !traits.valid || transport != transport_bits(qp.type) || qp.resp.failing) {
-    hca_.tracer().record(Point::kPacketDrop, t, p.trace_qpn, p.wqe_serial, p.psn, 1);
+    trace_drop(hca_.tracer(), t, p, DropReason::kQpState);
     return;
   }
   if (!hca_.qpc_cache().touch(qp.qpn)) {
@@ -165,13 +165,13 @@ void Responder::receive_uc(Time t, Qp& qp, PacketRef& packet, const Traits& trai
       s.received = 0;  // the receive WQE, if taken, serves the next message
     }
     if (!traits.first) {
-      hca_.tracer().record(Point::kPacketDrop, t, p.trace_qpn, p.wqe_serial, p.psn, 2);
+      trace_drop(hca_.tracer(), t, p, DropReason::kSequence);
       return;
     }
   }
   if (s.fault.active || !in_sequence(qp, p, traits)) {
     s.message = Message::kNone;
-    hca_.tracer().record(Point::kPacketDrop, t, p.trace_qpn, p.wqe_serial, p.psn, 2);
+    trace_drop(hca_.tracer(), t, p, s.fault.active ? DropReason::kPageFault : DropReason::kSequence);
     return;
   }
   if (traits.send)

@@ -23,6 +23,9 @@ rates() {
   for tool in write send read; do
     measure $tool-2B 0 Mops/s ib_${tool}_bw -s 2 -D "$duration" -f 1
   done
+  for tool in write send read; do
+    measure $tool-2B-lat 4 us ib_${tool}_lat -s 2 -n 2000
+  done
 }
 rates
 if [[ -z $side ]]; then
