@@ -167,6 +167,8 @@ void Analysis::wqe_record(const Record& r) {
     wqes_.back().hca = static_cast<std::uint8_t>(hca);
     wqes_.back().qpn = qpn;
     wqes_.back().serial = r.index;
+    wqes_.back().life = q.life;
+    wqes_.back().from = q.from;
   }
   WqeRow& w = wqes_[it->second];
   auto at = [&](Stage s) -> std::int64_t& { return w.time[static_cast<unsigned>(s)]; };
@@ -315,6 +317,7 @@ void Analysis::close_queue(Queue& q) {
   };
   for (const auto& [serial, row] : q.rows) {
     WqeRow& w = wqes_[row];
+    w.until = records_ - 1;
     if (w.opcode < 0) continue;
     std::int64_t floor = kNoTime;
     const std::int64_t parsed = w.at(Stage::kParsed);
@@ -333,12 +336,17 @@ void Analysis::close_queue(Queue& q) {
         w.at(Stage::kScattered) != kNoTime && w.done > w.at(Stage::kScattered))
       ack = w.done;
   }
+  const unsigned life = q.life + 1;
   q = Queue();
+  q.life = life;
+  q.from = records_ - 1;  // the record that begins the next life has been counted
 }
 
 void Analysis::finish() {
+  records_++;  // close_queue() is for a record that begins a new life
   for (auto& q : queues_) close_queue(q.second);
   auto by_time = [](const auto& a, const auto& b) { return a.start() < b.start(); };
+  records_--;
   pending_cqes_.clear();  // they name rows by place
   std::stable_sort(wqes_.begin(), wqes_.end(), by_time);
 }

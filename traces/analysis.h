@@ -2,6 +2,7 @@
 /// Turns records into the lives of WQEs and commands.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <map>
@@ -53,6 +54,9 @@ struct WqeRow {
   int status = -1;                         ///< CQE syndrome, 0 = success; -1: not completed
   bool has_cqe = false, flushed = false;
   std::uint32_t retransmits = 0, naks = 0, packets = 0;
+  unsigned life = 0;  ///< of its send queue: how often serials had begun anew before
+  /// Its queue's life in the file: of the records, the from-th to before the until-th.
+  std::uint64_t from = 0, until = UINT64_MAX;
 
   WqeRow() { time.fill(kNoTime); }
   std::int64_t at(Stage s) const { return time[static_cast<unsigned>(s)]; }
@@ -94,6 +98,13 @@ class Analysis {
 
   const std::vector<WqeRow>& wqes() const { return wqes_; }
   const std::vector<CommandRow>& commands() const { return commands_; }
+  /// Forgets the other commands. After finish().
+  template <class Keep>
+  void keep_commands(Keep keep) {
+    commands_.erase(
+        std::remove_if(commands_.begin(), commands_.end(), [&](const CommandRow& c) { return !keep(c); }),
+        commands_.end());
+  }
   /// Error and fault records in file order.
   const std::vector<Record>& errors() const { return errors_; }
   std::uint64_t count(Point p) const { return counts_[static_cast<unsigned>(p)]; }
@@ -107,6 +118,8 @@ class Analysis {
   struct Queue {
     std::unordered_map<std::uint32_t, std::size_t> rows;
     std::map<std::uint32_t, std::int64_t> doorbell, scheduled, fetch;  // of batches, by first serial
+    unsigned life = 0;
+    std::uint64_t from = 0;
   };
   struct PendingCqe {
     std::uint32_t producer;

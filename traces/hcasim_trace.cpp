@@ -7,9 +7,9 @@
 #include <cstring>
 #include <string>
 
-#include "traces/diff.h"
 #include "traces/reader.h"
 #include "traces/report.h"
+#include "traces/verbs.h"
 
 namespace {
 
@@ -30,47 +30,20 @@ void print_points() {
                 p.a1);
 }
 
-/// hcasim-trace diff A B: status 0: the same, 1: they part, 2: one of them cannot be read.
-int diff_main(int argc, char** argv) {
-  CLI::App app(
-      "Says where two traces part: the first record that differs, with what is around it on both sides.\n"
-      "Status 0: they are the same, 1: they part, 2: one of them cannot be read to its end.",
-      "hcasim-trace diff");
-  std::string path_a, path_b;
-  DiffOptions o;
-  app.add_option("A", path_a, "a trace file")->required();
-  app.add_option("B", path_b, "another one")->required();
-  app.add_option("--context", o.context, "so many records before that one, and after it")
-      ->capture_default_str();
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : 2;
-  }
-  Reader a, b;
-  std::string err;
-  if (!a.open(path_a, &err) || !b.open(path_b, &err)) {
-    std::fprintf(stderr, "hcasim-trace: %s\n", err.c_str());
-    return 2;
-  }
-  const DiffResult result = diff(a, b, o, stdout);
-  bool sound = true;
-  for (const auto& [reader, path] : {std::pair{&a, &path_a}, std::pair{&b, &path_b}}) {
-    if (reader->warning().empty()) continue;
-    std::fprintf(stderr, "hcasim-trace: %s: %s\n", path->c_str(), reader->warning().c_str());
-    sound = false;
-  }
-  if (!sound) return 2;
-  return result == DiffResult::kSame ? 0 : 1;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc > 1 && std::strcmp(argv[1], "diff") == 0) return diff_main(argc - 1, argv + 1);
+  int status = 0;
+  if (run_verb(argc, argv, &status)) return status;
   CLI::App app(
       "Shows what an HCA model recorded: the life of each WQE and command, and a summary.\n"
-      "hcasim-trace diff A B says where two traces part (diff --help).");
+      "More, each with --help:\n"
+      "  list FILE        WQEs, chosen by QP, opcode, status, time; the slowest\n"
+      "  show FILE WQE    the whole life of one, at both ends\n"
+      "  why FILE WQE     why it failed, or was slow, in words\n"
+      "  stats FILE       how long WQEs take from stage to stage\n"
+      "  commands FILE    the firmware's commands\n"
+      "  diff A B         where two traces part");
   std::string path, perfetto;
   bool wqe = false, commands = false, summary = false, errors = false, json = false, raw = false,
        points = false;

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "traces/story.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <iterator>
+
+#include "model/prm/prm.h"
+
+namespace hcasim::traces {
+namespace {
+
+/// Points whose obj is a sender's QPN and whose index is a WQE's serial, as the list of points says.
+bool names_a_wqe(const PointInfo& p) {
+  return std::strcmp(p.obj, "qpn") == 0 && std::strcmp(p.index, "serial") == 0;
+}
+
+bool is_batch(Point p) { return p == Point::kDoorbell || p == Point::kScheduled || p == Point::kWqeFetch; }
+
+unsigned hca_of(const Record& r) { return r.obj >> 24 != 0 ? (r.obj >> 24) - 1 : r.hca; }
+
+/// All commands that move a QP between states have their QPN and context where these two have them.
+using Modify = prm::rst2init_qp_in;
+using Create = prm::create_qp_in;
+
+bool moves_qp(std::uint16_t opcode) {
+  switch (opcode) {
+    case prm::op::RST2INIT_QP:
+    case prm::op::INIT2INIT_QP:
+    case prm::op::INIT2RTR_QP:
+    case prm::op::RTR2RTS_QP:
+    case prm::op::RTS2RTS_QP:
+    case prm::op::SQERR2RTS_QP:
+    case prm::op::_2ERR_QP:
+    case prm::op::_2RST_QP:
+      return true;
+    default:
+      return false;
+  }
+}
+
+template <class F>
+bool holds(const std::vector<std::uint8_t>& b) {
+  return b.size() * 8 >= F::bit_off + F::bits;
+}
+
+/// The QPN that a command is about; -1: none, or it failed.
+std::int64_t qpn_of(const CommandRow& c) {
+  if (c.end == kNoTime || c.failed()) return -1;
+  if (c.opcode == prm::op::CREATE_QP && holds<prm::create_qp_out::qpn>(c.output))
+    return static_cast<std::int64_t>(prm::get<prm::create_qp_out::qpn>(c.output.data()));
+  if (moves_qp(c.opcode) && holds<Modify::qpn>(c.input))
+    return static_cast<std::int64_t>(prm::get<Modify::qpn>(c.input.data()));
+  return -1;
+}
+
+void read_context(const Analysis& a, Story* s) {
+  const WqeRow& w = *s->wqe;
+  for (const CommandRow& c : a.commands()) {
+    if (c.hca != w.hca || c.start > w.start() || qpn_of(c) != w.qpn) continue;
+    if (c.opcode == prm::op::CREATE_QP) s->context.clear();
+    s->context.push_back(&c);
+  }
+  for (const CommandRow* c : s->context) {
+    if (c->opcode == prm::op::CREATE_QP && holds<Create::qpc::cqn_snd>(c->input))
+      s->send_cqn = static_cast<std::int64_t>(prm::get<Create::qpc::cqn_snd>(c->input.data()));
+    if (c->opcode == prm::op::INIT2RTR_QP && holds<prm::init2rtr_qp_in::qpc::remote_qpn>(c->input))
+      s->remote_qpn =
+          static_cast<std::int64_t>(prm::get<prm::init2rtr_qp_in::qpc::remote_qpn>(c->input.data()));
+  }
+}
+
+/// What of the rest bears on this WQE. `end`: its last moment.
+bool bears_on(const Record& r, const Story& s, std::int64_t begin, std::int64_t end) {
+  const WqeRow& w = *s.wqe;
+  const bool here = r.hca == w.hca, there = static_cast<int>(r.hca) == s.responder_hca;
+  if (r.time_ps > end) return false;
+  const std::uint32_t number = r.obj & 0xffffff;
+  const auto of_ends = [&] {
+    return (here && number == w.qpn) || (there && number == s.responder_qpn) ||
+           (s.remote_qpn >= 0 && number == static_cast<std::uint32_t>(s.remote_qpn));
+  };
+  switch (r.p()) {
+    case Point::kObjDestroy:
+    case Point::kQpError:
+    case Point::kPortState:
+      // These last: what happened before the WQE was posted still holds.
+      if (r.p() == Point::kPortState) return here || there;
+      return (r.p() == Point::kQpError || r.a0 == 8) && of_ends();
+    case Point::kCtxMiss:
+      return r.time_ps >= begin && of_ends() && r.a0 == kCacheQpc;
+    case Point::kCqOverrun:
+      return here && s.send_cqn >= 0 && number == static_cast<std::uint32_t>(s.send_cqn);
+    case Point::kDmaErr:
+    case Point::kFaultInjected:
+    case Point::kHealth:
+    case Point::kModelFault:
+      return r.time_ps >= begin && (here || there || r.p() == Point::kFaultInjected);
+    case Point::kCnpRx:
+      return r.time_ps >= begin && here && number == w.qpn;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+bool parse_wqe_id(const std::string& text, WqeId* id, std::string* err) {
+  unsigned long part[4] = {0, 0, 0, 0};
+  const unsigned long limit[4] = {253, 0xffffff, UINT32_MAX, UINT32_MAX};
+  const char* p = text.c_str();
+  for (unsigned i = 0; i < 4; i++) {
+    char* end = nullptr;
+    errno = 0;
+    if (*p < '0' || *p > '9') break;
+    part[i] = std::strtoul(p, &end, 0);
+    if (errno != 0 || part[i] > limit[i]) break;
+    if (*end == '\0' && i >= 2) {
+      *id = {static_cast<unsigned>(part[0]), static_cast<std::uint32_t>(part[1]),
+             static_cast<std::uint32_t>(part[2]), static_cast<unsigned>(part[3])};
+      return true;
+    }
+    if (*end != (i == 2 ? '.' : ':')) break;
+    p = end + 1;
+  }
+  *err = "'" + text +
+         "' names no WQE: HCA:QPN:SERIAL, such as 0:0x4a:12, as `list` prints them in its first column";
+  return false;
+}
+
+std::string wqe_id(const WqeRow& w) {
+  char s[48];
+  if (w.life == 0)
+    std::snprintf(s, sizeof s, "%u:%#x:%u", w.hca, w.qpn, w.serial);
+  else
+    std::snprintf(s, sizeof s, "%u:%#x:%u.%u", w.hca, w.qpn, w.serial, w.life);
+  return s;
+}
+
+const WqeRow* find_wqe(const Analysis& a, const WqeId& id) {
+  for (const WqeRow& w : a.wqes())
+    if (w.hca == id.hca && w.qpn == id.qpn && w.serial == id.serial && w.life == id.life) return &w;
+  return nullptr;
+}
+
+std::vector<Record> Story::all(Point p) const {
+  std::vector<Record> v;
+  std::copy_if(own.begin(), own.end(), std::back_inserter(v), [p](const Record& r) { return r.p() == p; });
+  return v;
+}
+
+bool Story::has(Point p) const {
+  return std::any_of(own.begin(), own.end(), [p](const Record& r) { return r.p() == p; });
+}
+
+const CommandRow* Story::mkey_before(const Analysis& a, unsigned hca, std::uint32_t key,
+                                     std::int64_t t) const {
+  const CommandRow* found = nullptr;
+  for (const CommandRow& c : a.commands()) {
+    if (c.hca != hca || c.opcode != prm::op::CREATE_MKEY || c.end == kNoTime || c.failed() || c.start > t)
+      continue;
+    if (holds<prm::create_mkey_out::mkey_index>(c.output) &&
+        prm::get<prm::create_mkey_out::mkey_index>(c.output.data()) == key >> 8)
+      found = &c;
+  }
+  return found;
+}
+
+bool tell(const std::string& path, const Analysis& a, const WqeRow& w, Story* story, std::string* err) {
+  *story = Story();
+  story->wqe = &w;
+  read_context(a, story);
+  Reader reader;
+  if (!reader.open(path, err)) return false;
+
+  std::vector<Record> batches, rest;
+  Record r;
+  std::vector<std::uint8_t> blob;
+  for (std::uint64_t n = 0; reader.next(r, blob); n++) {
+    if (r.point >= kPoints) continue;
+    if (!names_a_wqe(info(r.p()))) {
+      rest.push_back(r);
+      continue;
+    }
+    if ((r.obj & 0xffffff) != w.qpn || hca_of(r) != w.hca) {
+      // A record of the QP without a WQE's serial (a ghost that was dropped) is about its queue.
+      continue;
+    }
+    if (n < w.from || n >= w.until) continue;
+    if (is_batch(r.p())) {
+      if (r.index <= w.serial) batches.push_back(r);
+    } else if (r.index == w.serial) {
+      story->own.push_back(r);
+      if (r.p() == Point::kChecked || r.p() == Point::kPacketRx || r.p() == Point::kScattered ||
+          r.p() == Point::kNakTx || r.p() == Point::kRnrTx || r.p() == Point::kReadReqRx)
+        story->responder_hca = r.hca;
+      if (r.p() == Point::kChecked || r.p() == Point::kScattered)
+        story->responder_qpn = static_cast<std::uint32_t>(r.a1 & 0xffffff);
+    }
+  }
+  if (story->responder_qpn == 0 && story->remote_qpn > 0)
+    story->responder_qpn = static_cast<std::uint32_t>(story->remote_qpn);
+  // Of the batches, the last of each kind that begins at this WQE or before it, no later than its stage.
+  for (const Point p : {Point::kDoorbell, Point::kScheduled, Point::kWqeFetch}) {
+    const Stage stage = p == Point::kDoorbell    ? Stage::kDoorbell
+                        : p == Point::kScheduled ? Stage::kScheduled
+                                                 : Stage::kFetch;
+    for (const Record& b : batches)
+      if (b.p() == p && b.time_ps == w.at(stage)) {
+        story->own.push_back(b);
+        break;
+      }
+  }
+  const auto by_time = [](const Record& x, const Record& y) { return x.time_ps < y.time_ps; };
+  std::stable_sort(story->own.begin(), story->own.end(), by_time);
+  const std::int64_t begin = w.start();
+  std::int64_t end = story->own.empty() ? begin : story->own.back().time_ps;
+  if (w.end() == kNoTime) end = INT64_MAX;
+  for (const Record& x : rest)
+    if (bears_on(x, *story, begin, end)) story->around.push_back(x);
+  std::stable_sort(story->around.begin(), story->around.end(), by_time);
+  return true;
+}
+
+}  // namespace hcasim::traces

@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "traces/verbs.h"
+
+#include <fmt/format.h>
+
+#include <strings.h>
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "traces/diff.h"
+#include "traces/report.h"
+#include "traces/story.h"
+
+namespace hcasim::traces {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// nullopt: go on; else the program's status.
+std::optional<int> parse(CLI::App& app, int argc, char** argv) {
+  try {
+    app.parse(argc, argv);
+    return std::nullopt;
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? 0 : 2;
+  }
+}
+
+int complain(const std::string& text) {
+  std::fprintf(stderr, "hcasim-trace: %s\n", text.c_str());
+  return 2;
+}
+
+/// Status 0, 2 or 3, as run_verb() has them.
+int load(const std::string& path, Analysis& a) {
+  Reader reader;
+  std::string err;
+  if (!reader.open(path, &err)) return complain(err);
+  Record r;
+  std::vector<std::uint8_t> blob;
+  while (reader.next(r, blob)) a.add(r, blob);
+  a.finish();
+  if (reader.warning().empty()) return 0;
+  complain(path + ": " + reader.warning());
+  return 3;
+}
+
+double us(std::int64_t ps) { return static_cast<double>(ps) / 1e6; }
+double ns(std::int64_t ps) { return static_cast<double>(ps) / 1e3; }
+
+/// Which WQEs: what `list` and `stats` are asked for.
+struct Choice {
+  Filter filter;
+  std::string opcode, status;
+  double from = -1e300, to = 1e300;  // us
+  std::uint64_t slowest = 0, limit = 0;
+
+  void options(CLI::App& app) {
+    app.add_option("--qpn", filter.qpn, "only of this send queue's QPN")->check(CLI::Range(0, 0xffffff));
+    app.add_option("--hca", filter.hca, "only of this HCA")->check(CLI::Range(0, 253));
+    app.add_option("--opcode", opcode, "only of this opcode, such as RDMA_WRITE");
+    app.add_option("--status", status,
+                   "only those that ended so: ok, error (any), open, or a name such as RNR_RETRY_EXC");
+    app.add_option("--from", from, "only those that began then or later, us of simulated time");
+    app.add_option("--to", to, "only those that began before, us");
+    app.add_option("--slowest", slowest, "only so many, those that took longest, longest first");
+    app.add_option("--limit", limit, "at most so many");
+  }
+
+  bool takes(const WqeRow& w) const {
+    const double start = us(w.start());
+    if (start < from || start >= to) return false;
+    if (!opcode.empty() && strcasecmp(opcode.c_str(), w.opcode_name().c_str()) != 0) return false;
+    if (status.empty()) return true;
+    if (status == "ok") return w.status == 0;
+    if (status == "error") return w.status > 0;
+    return strcasecmp(status.c_str(), w.status_name().c_str()) == 0;
+  }
+
+  std::vector<const WqeRow*> pick(const Analysis& a) const {
+    std::vector<const WqeRow*> v;
+    for (const WqeRow& w : a.wqes())
+      if (w.start() != kNoTime && takes(w)) v.push_back(&w);
+    if (slowest != 0) {
+      v.erase(std::remove_if(v.begin(), v.end(), [](const WqeRow* w) { return w->end() == kNoTime; }),
+              v.end());
+      std::stable_sort(v.begin(), v.end(), [](const WqeRow* x, const WqeRow* y) {
+        return x->end() - x->start() > y->end() - y->start();
+      });
+      if (v.size() > slowest) v.resize(slowest);
+    }
+    if (limit != 0 && v.size() > limit) v.resize(limit);
+    return v;
+  }
+};
+
+enum class Format { kText, kCsv, kJson };
+
+void format_options(CLI::App& app, Format* format) {
+  const std::map<std::string, Format> names{
+      {"text", Format::kText}, {"csv", Format::kCsv}, {"json", Format::kJson}};
+  app.add_option("--format", *format, "text, csv or json")
+      ->transform(CLI::CheckedTransformer(names, CLI::ignore_case));
+}
+
+std::string took(const WqeRow& w) {
+  return w.end() == kNoTime ? "" : fmt::format("{:.1f}", ns(w.end() - w.start()));
+}
+
+int list_main(int argc, char** argv) {
+  CLI::App app("Lists WQEs, one a line; the first column is the name that `show` and `why` take.",
+               "hcasim-trace list");
+  std::string path;
+  Choice choice;
+  Format format = Format::kText;
+  app.add_option("FILE", path, "a trace file")->required();
+  choice.options(app);
+  format_options(app, &format);
+  if (const auto status = parse(app, argc, argv)) return *status;
+  Analysis a(choice.filter);
+  const int status = load(path, a);
+  if (status == 2) return status;
+  const auto rows = choice.pick(a);
+  if (format == Format::kJson) {
+    Json j = Json::array();
+    for (const WqeRow* w : rows) {
+      Json row = {{"wqe", wqe_id(*w)},
+                  {"hca", w->hca},
+                  {"qpn", w->qpn},
+                  {"opcode", w->opcode_name()},
+                  {"bytes", w->bytes},
+                  {"start_us", us(w->start())},
+                  {"status", w->status_name()},
+                  {"retransmits", w->retransmits},
+                  {"naks", w->naks}};
+      if (w->end() != kNoTime) row["took_ns"] = ns(w->end() - w->start());
+      j.push_back(std::move(row));
+    }
+    fmt::print("{}\n", j.dump(1, ' ', false, Json::error_handler_t::replace));
+    return status;
+  }
+  const bool csv = format == Format::kCsv;
+  const char* row =
+      csv ? "{},{},{},{},{},{},{},{}\n" : "{:<18} {:<16} {:>9} {:>16} {:>12} {:<18} {:>6} {:>5}\n";
+  fmt::print(fmt::runtime(row), "wqe", "opcode", "bytes", "start_us", "took_ns", "status", "again", "naks");
+  for (const WqeRow* w : rows)
+    fmt::print(fmt::runtime(row), wqe_id(*w), w->opcode_name(), std::to_string(w->bytes),
+               fmt::format("{:.4f}", us(w->start())), took(*w), w->status_name(),
+               std::to_string(w->retransmits), std::to_string(w->naks));
+  if (!csv) fmt::print("{} of {} WQEs\n", rows.size(), a.wqes().size());
+  return status;
+}
+
+int stats_main(int argc, char** argv) {
+  CLI::App app(
+      "How long WQEs take, as a whole and from stage to stage: median, 99th percentile, longest, and how "
+      "they spread.",
+      "hcasim-trace stats");
+  std::string path;
+  Choice choice;
+  bool histogram = false;
+  app.add_option("FILE", path, "a trace file")->required();
+  choice.options(app);
+  app.add_flag("--histogram", histogram, "for each step, how many took how long");
+  if (const auto status = parse(app, argc, argv)) return *status;
+  Analysis a(choice.filter);
+  const int status = load(path, a);
+  if (status == 2) return status;
+  const auto rows = choice.pick(a);
+  std::map<std::pair<int, int>, std::vector<std::int64_t>> steps;  // {-1, -1}: the whole life
+  for (const WqeRow* w : rows) {
+    if (w->end() != kNoTime) steps[{-1, -1}].push_back(w->end() - w->start());
+    const auto passed = w->steps();
+    for (std::size_t i = 1; i < passed.size(); i++)
+      steps[{static_cast<int>(passed[i - 1].first), static_cast<int>(passed[i].first)}].push_back(
+          passed[i].second - passed[i - 1].second);
+  }
+  fmt::print("{} of {} WQEs\n{:<24} {:>10} {:>12} {:>12} {:>12}\n", rows.size(), a.wqes().size(), "step",
+             "count", "median_ns", "p99_ns", "max_ns");
+  for (auto& [step, times] : steps) {
+    std::sort(times.begin(), times.end());
+    const std::string name = step.first < 0
+                                 ? "whole life"
+                                 : fmt::format("{} -> {}", kStageNames[step.first], kStageNames[step.second]);
+    fmt::print("{:<24} {:>10} {:>12.1f} {:>12.1f} {:>12.1f}\n", name, times.size(), ns(percentile(times, 50)),
+               ns(percentile(times, 99)), ns(percentile(times, 100)));
+    if (!histogram) continue;
+    // A bar for each doubling, from 1 ns on.
+    std::map<int, std::size_t> bins;
+    std::size_t most = 0;
+    for (const std::int64_t t : times) {
+      int bin = 0;
+      while (bin < 62 && (t / 1000) >> bin != 0) bin++;
+      most = std::max(most, ++bins[bin]);
+    }
+    for (const auto& [bin, n] : bins)
+      fmt::print("  below {:>12} ns {:>10}  {}\n", std::int64_t{1} << bin, n,
+                 std::string((n * 50 + most - 1) / most, '#'));
+  }
+  return status;
+}
+
+int commands_main(int argc, char** argv) {
+  CLI::App app("Lists the firmware's commands.", "hcasim-trace commands");
+  std::string path, name;
+  Filter filter;
+  ReportOptions o;
+  bool failed = false, json = false;
+  app.add_option("FILE", path, "a trace file")->required();
+  app.add_option("--hca", filter.hca, "only of this HCA")->check(CLI::Range(0, 253));
+  app.add_option("--name", name, "only this command, such as CREATE_QP");
+  app.add_flag("--failed", failed, "only those that failed, or were never answered");
+  app.add_flag("--fields", o.fields, "with what was asked and answered, field by field");
+  app.add_option("--limit", o.limit, "at most so many");
+  app.add_flag("--json", json, "as JSON");
+  if (const auto status = parse(app, argc, argv)) return *status;
+  Analysis a(filter);
+  const int status = load(path, a);
+  if (status == 2) return status;
+  a.keep_commands([&](const CommandRow& c) {
+    return (name.empty() || strcasecmp(name.c_str(), c.name().c_str()) == 0) &&
+           (!failed || c.failed() || c.end == kNoTime);
+  });
+  o.wqes = o.summary = false;
+  if (json)
+    print_json(a, o, status == 3 ? "the file is damaged" : "", stdout);
+  else
+    print_text(a, o, stdout);
+  return status;
+}
+
+void print_proof(const std::vector<Record>& proof, std::int64_t since) {
+  for (const Record& r : proof)
+    fmt::print("    {:>14}  HCA {}  {}\n", "+" + time_text(r.time_ps - since), r.hca, in_words(r));
+}
+
+/// "cmd:HCA:SEQ": a command; nullptr: none of that name.
+const CommandRow* find_command(const Analysis& a, const std::string& name) {
+  unsigned hca = 0, seq = 0;
+  char rest = 0;
+  if (std::sscanf(name.c_str(), "cmd:%u:%u%c", &hca, &seq, &rest) != 2) return nullptr;
+  for (const CommandRow& c : a.commands())
+    if (c.hca == hca && c.seq == seq) return &c;
+  return nullptr;
+}
+
+/// `show` and `why`.
+int one_main(int argc, char** argv, bool explain) {
+  CLI::App app(explain ? "Says in words why a WQE ended as it did, or took as long as it took, with the "
+                         "records that prove it.\n"
+                         "A command's name is cmd:HCA:SEQ, with its number as `commands` prints it."
+                       : "Shows the whole life of a WQE, at both ends, and by what context it was judged.",
+               explain ? "hcasim-trace why" : "hcasim-trace show");
+  std::string path, name;
+  bool fields = false;
+  app.add_option("FILE", path, "a trace file")->required();
+  app.add_option("WQE", name, "HCA:QPN:SERIAL, as `list` prints it in its first column")->required();
+  if (!explain) app.add_flag("--fields", fields, "the context's commands field by field");
+  if (const auto status = parse(app, argc, argv)) return *status;
+  Analysis a;
+  const int status = load(path, a);
+  if (status == 2) return status;
+  if (explain && name.compare(0, 4, "cmd:") == 0) {
+    const CommandRow* c = find_command(a, name);
+    if (c == nullptr)
+      return complain("the trace has no command " + name + ": cmd:HCA:SEQ, as `commands` prints them");
+    fmt::print("{}: {}, {}\n", name, c->name(), c->status_name());
+    for (const Reason& reason : why(a, *c)) {
+      fmt::print("- {}\n", reason.text);
+      print_proof(reason.proof, c->start);
+    }
+    return status;
+  }
+  WqeId id;
+  std::string err;
+  if (!parse_wqe_id(name, &id, &err)) return complain(err);
+  const WqeRow* w = find_wqe(a, id);
+  if (w == nullptr) return complain("the trace has no WQE " + name + ": `list` shows those that it has");
+  Story s;
+  if (!tell(path, a, *w, &s, &err)) return complain(err);
+  fmt::print("{}: {}, {} bytes, {}", wqe_id(*w), w->opcode_name(), w->bytes, w->status_name());
+  if (w->end() != kNoTime) fmt::print(", in {}", time_text(w->end() - w->start()));
+  fmt::print("; begun at {:.4f} us\n", us(w->start()));
+  if (explain) {
+    for (const Reason& reason : why(a, s)) {
+      fmt::print("- {}\n", reason.text);
+      print_proof(reason.proof, w->start());
+    }
+    return status;
+  }
+  std::vector<Record> all = s.own;
+  all.insert(all.end(), s.around.begin(), s.around.end());
+  std::stable_sort(all.begin(), all.end(),
+                   [](const Record& x, const Record& y) { return x.time_ps < y.time_ps; });
+  print_proof(all, w->start());
+  if (s.context.empty()) {
+    fmt::print("The trace does not hold the commands that made its QP.\n");
+    return status;
+  }
+  fmt::print("Its QP as the driver made it:\n");
+  for (const CommandRow* c : s.context) {
+    fmt::print("    command {:>5} {:<14} at {:.3f} us\n", c->seq, c->name(), us(c->start));
+    if (fields) fmt::print("        {}\n", input_fields(*c));
+  }
+  return status;
+}
+
+int show_main(int argc, char** argv) { return one_main(argc, argv, false); }
+int why_main(int argc, char** argv) { return one_main(argc, argv, true); }
+
+int diff_main(int argc, char** argv) {
+  CLI::App app(
+      "Says where two traces part: the first record that differs, with what is around it on both sides.\n"
+      "Status 0: they are the same, 1: they part, 2: one of them cannot be read to its end.",
+      "hcasim-trace diff");
+  std::string path_a, path_b;
+  DiffOptions o;
+  app.add_option("A", path_a, "a trace file")->required();
+  app.add_option("B", path_b, "another one")->required();
+  app.add_option("--context", o.context, "so many records before that one, and after it")
+      ->capture_default_str();
+  if (const auto status = parse(app, argc, argv)) return *status;
+  Reader a, b;
+  std::string err;
+  if (!a.open(path_a, &err) || !b.open(path_b, &err)) return complain(err);
+  const DiffResult result = diff(a, b, o, stdout);
+  bool sound = true;
+  for (const auto& [reader, path] : {std::pair{&a, &path_a}, std::pair{&b, &path_b}}) {
+    if (reader->warning().empty()) continue;
+    complain(*path + ": " + reader->warning());
+    sound = false;
+  }
+  if (!sound) return 2;
+  return result == DiffResult::kSame ? 0 : 1;
+}
+
+constexpr struct {
+  const char* name;
+  int (*run)(int argc, char** argv);
+} kVerbs[] = {{"list", list_main},   {"show", show_main},         {"why", why_main},
+              {"stats", stats_main}, {"commands", commands_main}, {"diff", diff_main}};
+
+}  // namespace
+
+bool run_verb(int argc, char** argv, int* status) {
+  if (argc < 2) return false;
+  for (const auto& verb : kVerbs) {
+    if (std::strcmp(argv[1], verb.name) != 0) continue;
+    *status = verb.run(argc - 1, argv + 1);
+    return true;
+  }
+  return false;
+}
+
+}  // namespace hcasim::traces

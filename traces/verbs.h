@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/// The verbs of hcasim-trace.
+#pragma once
+
+namespace hcasim::traces {
+
+/// Runs `hcasim-trace VERB ...` if argv[1] is a verb: true, and `*status` is the program's status. 0: done;
+/// 1: diff: the traces part; 2: the command line or a file is wrong; 3: the file is damaged, and what could
+/// be read was used.
+bool run_verb(int argc, char** argv, int* status);
+
+}  // namespace hcasim::traces

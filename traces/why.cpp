@@ -1,0 +1,436 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/// Why a WQE or a command ended as it did. Nothing is guessed: a sentence stands only where a record proves
+/// it, and says so where the trace is silent.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+
+#include "model/prm/cqe.h"
+#include "model/prm/packet.h"
+#include "model/prm/prm.h"
+#include "model/prm/wqe.h"
+#include "traces/drops.h"
+#include "traces/report.h"
+#include "traces/story.h"
+
+namespace hcasim::traces {
+namespace {
+
+using prm::CqeSyndrome;
+using prm::NakCode;
+using Mkc = prm::create_mkey_in::memory_key_mkey_entry;
+
+class Explainer {
+ public:
+  Explainer(const Analysis& a, const Story& s) : a_(a), s_(s), w_(*s.wqe) {}
+
+  std::vector<Reason> run() {
+    if (w_.status < 0) {
+      open();
+    } else if (w_.status == 0) {
+      slow();
+    } else {
+      failed(static_cast<CqeSyndrome>(w_.status));
+    }
+    injected();
+    return std::move(out_);
+  }
+
+ private:
+  void say(std::string text, std::vector<Record> proof = {}) {
+    constexpr std::size_t kProof = 12;
+    if (proof.size() > kProof) {
+      text += fmt::format(" ({} records; the first and the last of them)", proof.size());
+      proof.erase(proof.begin() + kProof / 2, proof.end() - kProof / 2);
+    }
+    out_.push_back({std::move(text), std::move(proof)});
+  }
+
+  std::vector<Record> of(Point p) const { return s_.all(p); }
+  std::vector<Record> around(Point p, const std::function<bool(const Record&)>& good = nullptr) const {
+    std::vector<Record> v;
+    std::copy_if(s_.around.begin(), s_.around.end(), std::back_inserter(v),
+                 [&](const Record& r) { return r.p() == p && (!good || good(r)); });
+    return v;
+  }
+  std::string peer() const {
+    if (s_.responder_hca >= 0) return fmt::format("QP {:#x} of HCA {}", s_.responder_qpn, s_.responder_hca);
+    if (s_.remote_qpn >= 0) return fmt::format("QP {:#x}", s_.remote_qpn);
+    return "the other QP";
+  }
+
+  void failed(CqeSyndrome syndrome) {
+    switch (syndrome) {
+      case CqeSyndrome::kTransportRetryExc:
+        return retries();
+      case CqeSyndrome::kRnrRetryExc:
+        return rnr();
+      case CqeSyndrome::kRemoteAccess:
+        return remote_access();
+      case CqeSyndrome::kRemoteInvalReq:
+        return remote_request();
+      case CqeSyndrome::kRemoteOp:
+        say(fmt::format("{} could not do its part: an error of its own, not of the request.", peer()),
+            of(Point::kNakRx));
+        return refused_memory(true);
+      case CqeSyndrome::kLocalProt:
+      case CqeSyndrome::kLocalAccess:
+        say("The HCA was not let to the WQE's own memory: a key, its rights or its bounds do not fit.");
+        return refused_memory(false);
+      case CqeSyndrome::kLocalLength:
+        say(fmt::format("The message is {} bytes long, more than its QP or the port may send, or more than "
+                        "the memory "
+                        "that an answer goes to.",
+                        w_.bytes),
+            of(Point::kWqeErr));
+        return;
+      case CqeSyndrome::kLocalQpOp:
+        say("The WQE itself is wrong: an opcode, a size or a segment that this QP does not take.",
+            of(Point::kWqeErr));
+        return vendor();
+      case CqeSyndrome::kMwBind:
+        say("The memory window was not bound: its key, its rights or its range do not fit the region.",
+            of(Point::kWqeErr));
+        return;
+      case CqeSyndrome::kBadResp:
+        say("The answer was not the one that the request asks for.", of(Point::kWqeErr));
+        return;
+      case CqeSyndrome::kWrFlush:
+        return flushed();
+      default:
+        say(fmt::format("It ended with {}.", w_.status_name()), of(Point::kWqeErr));
+        return;
+    }
+  }
+
+  // ---- no answer ----
+  void retries() {
+    const auto timeouts = of(Point::kTimeout), again = of(Point::kRetransmit), arrived = of(Point::kPacketRx);
+    const auto drops = of(Point::kPacketDrop), naks = of(Point::kNakRx);
+    if (!timeouts.empty()) {
+      say(fmt::format("The ACK timer ran out {} times and the retries were used up: no acknowledge came.",
+                      timeouts.size()),
+          timeouts);
+    } else if (!naks.empty()) {
+      say(fmt::format("{} NAKs asked for the packets again and the retries were used up.", naks.size()),
+          naks);
+    } else {
+      say("The retries were used up.", of(Point::kWqeErr));
+    }
+    if (!again.empty()) say(fmt::format("Its packets were sent again {} times.", again.size()), again);
+
+    const auto down = around(Point::kPortState, [&](const Record& r) { return r.a0 != 4; });
+    const auto up = around(Point::kPortState, [&](const Record& r) { return r.a0 == 4; });
+    if (!down.empty() && (up.empty() || up.back().time_ps < down.back().time_ps ||
+                          (w_.start() != kNoTime && down.back().time_ps >= w_.start())))
+      say("The port went down.", {down.back()});
+    for (const Record& r : around(Point::kObjDestroy))
+      if (r.a0 == 8 && (s_.remote_qpn < 0 || (r.obj & 0xffffff) == static_cast<std::uint32_t>(s_.remote_qpn)))
+        say(fmt::format("The QP that it was sent to is gone: QP {:#x} of HCA {} was destroyed.",
+                        r.obj & 0xffffff, r.hca),
+            {r});
+    for (const Record& r : around(Point::kQpError))
+      if (s_.remote_qpn >= 0 && (r.obj & 0xffffff) == static_cast<std::uint32_t>(s_.remote_qpn) &&
+          !(r.hca == w_.hca && w_.qpn == (r.obj & 0xffffff)))
+        say(fmt::format("The QP that it was sent to, {:#x} of HCA {}, had gone to an error state.",
+                        r.obj & 0xffffff, r.hca),
+            {r});
+    if (!drops.empty()) say(dropped(drops), drops);
+    if (arrived.empty() && drops.empty())
+      say("No packet of it was seen to arrive, and none to be dropped: the other end is not in this trace, "
+          "or nothing is there.");
+    else if (!arrived.empty() && s_.has(Point::kAckTx))
+      say(fmt::format("{} got it and sent an acknowledge, which did not come back.", peer()),
+          of(Point::kAckTx));
+    else if (!arrived.empty())
+      say(fmt::format("Packets of it did arrive ({}).", arrived.size()), arrived);
+  }
+
+  static std::string dropped(const std::vector<Record>& drops) {
+    std::string text = fmt::format("{} packets of it were dropped: ", drops.size());
+    std::vector<std::uint64_t> seen;
+    for (const Record& r : drops) {
+      if (std::find(seen.begin(), seen.end(), r.a1) != seen.end()) continue;
+      const char* reason = drop_reason_text(r.a1);
+      text += (seen.empty() ? "" : "; ") + std::string(reason != nullptr ? reason : "unknown reason");
+      seen.push_back(r.a1);
+    }
+    return text + ".";
+  }
+
+  void rnr() {
+    const auto naks = of(Point::kRnrRx), sent = of(Point::kRnrTx);
+    say(fmt::format("{} had no receive WQE for it, said so {} times (RNR NAK), and the RNR retries were used "
+                    "up: post receives "
+                    "before the peer sends, or set rnr_retry to 7 (for ever).",
+                    peer(), std::max(naks.size(), sent.size())),
+        naks);
+    if (!sent.empty()) say("What the other end sent:", sent);
+    if (s_.has(Point::kPageFault))
+      say("A page fault at the other end asks for time in the same way.", of(Point::kPageFault));
+  }
+
+  // ---- memory ----
+  void remote_access() {
+    const auto naks = of(Point::kNakRx);
+    say(fmt::format("{} refused the access to its memory (NAK \"remote access error\").", peer()), naks);
+    refused_memory(true);
+  }
+
+  void refused_memory(bool remote) {
+    const auto errors = of(Point::kAccessErr);
+    const auto dma = around(Point::kDmaErr);
+    if (!dma.empty()) say("The host refused a DMA meanwhile.", dma);
+    if (errors.empty()) return vendor();
+    const Record& r = errors.back();
+    const auto key = static_cast<std::uint32_t>(r.a0);
+    say(fmt::format("Key {:#x}{}.", key, r.a1 != 0 ? fmt::format(", address {:#x}", r.a1) : ""), errors);
+    const CommandRow* make = s_.mkey_before(a_, r.hca, key, r.time_ps);
+    if (make == nullptr) {
+      say(
+          fmt::format("This trace has no CREATE_MKEY of index {:#x} before: the key was never valid, or is "
+                      "older than the trace.",
+                      key >> 8));
+      return;
+    }
+    for (const CommandRow& c : a_.commands())
+      if (c.hca == r.hca && c.opcode == prm::op::DESTROY_MKEY && !c.failed() && c.end != kNoTime &&
+          c.start >= make->end && c.end <= r.time_ps && c.input.size() >= 12 &&
+          prm::get<prm::destroy_mkey_in::mkey_index>(c.input.data()) == key >> 8) {
+        say(fmt::format("The key was destroyed before (command {}, at {}).", c.seq, time_text(c.end)));
+        return;
+      }
+    if (make->input.size() * 8 < Mkc::len::bit_off + Mkc::len::bits) return;
+    const std::uint8_t* in = make->input.data();
+    const std::uint64_t start = prm::get<Mkc::start_addr>(in), len = prm::get<Mkc::len>(in);
+    const bool all = prm::get<Mkc::length64>(in) != 0;
+    std::string rights;
+    const auto add = [&](bool on, const char* name) {
+      if (on) rights += std::string(rights.empty() ? "" : ", ") + name;
+    };
+    add(prm::get<Mkc::lr>(in), "local read");
+    add(prm::get<Mkc::lw>(in), "local write");
+    add(prm::get<Mkc::rr>(in), "remote read");
+    add(prm::get<Mkc::rw>(in), "remote write");
+    add(prm::get<Mkc::a>(in), "atomics");
+    say(fmt::format(
+        "As command {} made it, the key covers {}, with these rights: {}. (A UMR may have changed it since.)",
+        make->seq,
+        all ? std::string("all addresses")
+            : fmt::format("{} bytes from {:#x} to before {:#x}", len, start, start + len),
+        rights.empty() ? "none" : rights));
+    if ((prm::get<Mkc::mkey_7_0>(in) & 0xff) != (key & 0xff))
+      say(fmt::format("Its low byte was {:#x}, not {:#x}: an old key, or one that was changed.",
+                      prm::get<Mkc::mkey_7_0>(in), key & 0xff));
+    if (!all && r.a1 != 0 && len != 0) {
+      if (r.a1 < start || r.a1 >= start + len)
+        say("The address lies outside of it.");
+      else if (remote && w_.bytes > start + len - r.a1)
+        say(fmt::format("{} bytes from that address on end {} bytes behind it.", w_.bytes,
+                        w_.bytes - (start + len - r.a1)));
+    }
+    if (!remote) return;
+    const auto op = static_cast<prm::WqeOp>(w_.opcode);
+    if ((op == prm::WqeOp::kRdmaWrite || op == prm::WqeOp::kRdmaWriteImm) && !prm::get<Mkc::rw>(in))
+      say("It has no right of remote write.");
+    if (op == prm::WqeOp::kRdmaRead && !prm::get<Mkc::rr>(in)) say("It has no right of remote read.");
+    if ((op == prm::WqeOp::kAtomicCs || op == prm::WqeOp::kAtomicFa) && !prm::get<Mkc::a>(in))
+      say("It has no right of atomics.");
+  }
+
+  void remote_request() {
+    say(fmt::format("{} found the request wrong (NAK \"invalid request\").", peer()), of(Point::kNakRx));
+    std::vector<Record> ends;
+    for (const Record& r : of(Point::kCqeWritten))
+      if (static_cast<CqeSyndrome>(r.a0 >> 32 & 0xff) == CqeSyndrome::kLocalLength &&
+          r.hca == s_.responder_hca)
+        ends.push_back(r);
+    if (!ends.empty())
+      say(fmt::format("The message of {} bytes is longer than the receive WQE that it met: that one ended "
+                      "with LOCAL_LENGTH.",
+                      w_.bytes),
+          ends);
+    else
+      say("Among the causes: an operation that the QP does not allow, a message longer than the receive WQE "
+          "or the QP's limit, "
+          "an atomic that is not aligned, more outstanding reads than the QP takes.");
+  }
+
+  void vendor() {
+    const auto errors = of(Point::kWqeErr);
+    if (errors.empty()) return;
+    const auto code = static_cast<unsigned>(errors.back().a0 >> 8 & 0xff);
+    if (code != 0) say(fmt::format("The vendor syndrome of its CQE is {:#x}.", code), errors);
+  }
+
+  void flushed() {
+    say("It was not done: its QP was in an error state, and what is posted then is flushed.",
+        of(Point::kFlush));
+    const WqeRow* first = nullptr;
+    for (const WqeRow& x : a_.wqes())
+      if (x.hca == w_.hca && x.qpn == w_.qpn && x.life == w_.life && x.status > 0 && !x.flushed &&
+          x.status != static_cast<int>(CqeSyndrome::kWrFlush) &&
+          (first == nullptr || x.serial < first->serial))
+        first = &x;
+    if (first != nullptr) {
+      say(fmt::format("The first that failed on this QP is {}: {} with {}. `why {}` tells of it.",
+                      wqe_id(*first), first->opcode_name(), first->status_name(), wqe_id(*first)));
+      return;
+    }
+    const auto self = around(
+        Point::kQpError, [&](const Record& r) { return r.hca == w_.hca && (r.obj & 0xffffff) == w_.qpn; });
+    if (!self.empty()) say("The QP went to the error state by itself.", self);
+    for (const CommandRow& c : a_.commands())
+      if (c.hca == w_.hca && c.opcode == prm::op::_2ERR_QP && !c.failed() && c.input.size() >= 12 &&
+          prm::get<prm::rst2init_qp_in::qpn>(c.input.data()) == w_.qpn &&
+          (w_.end() == kNoTime || c.start <= w_.end()))
+        say(fmt::format("The driver moved the QP to ERR (command {}, at {}).", c.seq, time_text(c.start)));
+  }
+
+  // ---- not complete ----
+  void open() {
+    const auto overrun = around(Point::kCqOverrun);
+    if (!overrun.empty()) {
+      say(fmt::format("Its CQE was never written: CQ {:#x} was full, which is an error of the CQ and of "
+                      "every QP on it. The driver polls too "
+                      "late, or the CQ is smaller than what may complete into it.",
+                      s_.send_cqn),
+          overrun);
+      return;
+    }
+    if (s_.own.empty()) return say("The trace has nothing of it.");
+    const Record& last = s_.own.back();
+    say(fmt::format("It is not complete at the trace's end. The last of it: {}.", in_words(last)), {last});
+    if (s_.has(Point::kTimeout)) say("Its packets are not acknowledged.", of(Point::kTimeout));
+    if (!of(Point::kRnrRx).empty()) say("The other end has no receive WQE for it.", of(Point::kRnrRx));
+    if (s_.has(Point::kPageFault) && of(Point::kPageFaultDone).size() < of(Point::kPageFault).size())
+      say("It waits for a page that the driver has not brought.", of(Point::kPageFault));
+    const auto drops = of(Point::kPacketDrop);
+    if (!drops.empty()) say(dropped(drops), drops);
+    const auto self = around(
+        Point::kQpError, [&](const Record& r) { return r.hca == w_.hca && (r.obj & 0xffffff) == w_.qpn; });
+    if (!self.empty()) say("Its QP is in an error state.", self);
+  }
+
+  // ---- good, but slow? ----
+  void slow() {
+    const std::int64_t took = w_.end() - w_.start();
+    std::vector<std::int64_t> others;
+    const auto alike = [&](const WqeRow& x) {
+      return x.status == 0 && x.opcode == w_.opcode && x.bytes == w_.bytes && x.hca == w_.hca &&
+             x.end() != kNoTime;
+    };
+    for (const WqeRow& x : a_.wqes())
+      if (alike(x)) others.push_back(x.end() - x.start());
+    std::sort(others.begin(), others.end());
+    const std::int64_t median = percentile(others, 50);
+    say(fmt::format("It succeeded, in {}. The median of the {} like it ({}, {} bytes) is {}.",
+                    time_text(took), others.size(), w_.opcode_name(), w_.bytes, time_text(median)));
+    // Which step took how much longer than that step takes in the middle.
+    const auto steps = w_.steps();
+    struct Step {
+      Stage from, to;
+      std::int64_t extra, took;
+    };
+    std::vector<Step> late;
+    for (std::size_t i = 1; i < steps.size(); i++) {
+      std::vector<std::int64_t> usual;
+      for (const WqeRow& x : a_.wqes()) {
+        if (!alike(x)) continue;
+        const std::int64_t from = x.at(steps[i - 1].first), to = x.at(steps[i].first);
+        if (from != kNoTime && to != kNoTime && to >= from) usual.push_back(to - from);
+      }
+      std::sort(usual.begin(), usual.end());
+      const std::int64_t mine = steps[i].second - steps[i - 1].second;
+      late.push_back({steps[i - 1].first, steps[i].first, mine - percentile(usual, 50), mine});
+    }
+    std::stable_sort(late.begin(), late.end(),
+                     [](const Step& x, const Step& y) { return x.extra > y.extra; });
+    for (std::size_t i = 0; i < late.size() && i < 3; i++) {
+      // A tenth of the whole is worth a sentence.
+      if (late[i].extra * 10 < took) break;
+      say(fmt::format("From {} to {} it took {}, {} more than is usual.",
+                      kStageNames[static_cast<unsigned>(late[i].from)],
+                      kStageNames[static_cast<unsigned>(late[i].to)], time_text(late[i].took),
+                      time_text(late[i].extra)));
+    }
+    const auto misses = around(Point::kCtxMiss);
+    if (!misses.empty()) say("Contexts had to be read from host memory.", misses);
+    for (const Record& r : of(Point::kTranslated))
+      if (r.a1 != 0) say(fmt::format("{} keys or translations were not in the cache.", r.a1), {r});
+    const auto again = of(Point::kRetransmit), rnrs = of(Point::kRnrRx), timeouts = of(Point::kTimeout),
+               faults = of(Point::kPageFault);
+    if (!again.empty()) say(fmt::format("It was sent again {} times.", again.size()), again);
+    if (!timeouts.empty()) say("The ACK timer ran out.", timeouts);
+    if (!rnrs.empty()) say("The other end had no receive WQE for it at first.", rnrs);
+    if (!faults.empty()) say("Pages were not there: the driver had to bring them.", faults);
+    const auto cnps = around(Point::kCnpRx);
+    if (!cnps.empty()) say("Its QP is slowed down by congestion control.", cnps);
+    const auto drops = of(Point::kPacketDrop);
+    if (!drops.empty()) say(dropped(drops), drops);
+  }
+
+  void injected() {
+    const auto faults = around(Point::kFaultInjected);
+    if (!faults.empty()) say("Faults were injected on purpose meanwhile.", faults);
+  }
+
+  const Analysis& a_;
+  const Story& s_;
+  const WqeRow& w_;
+  std::vector<Reason> out_;
+};
+
+}  // namespace
+
+std::vector<Reason> why(const Analysis& a, const Story& s) { return Explainer(a, s).run(); }
+
+std::vector<Reason> why(const Analysis& a, const CommandRow& c) {
+  std::vector<Reason> out;
+  std::vector<Record> faults, dma;
+  for (const Record& r : a.errors()) {
+    if (r.time_ps < (c.start != kNoTime ? c.start : c.end) || (c.end != kNoTime && r.time_ps > c.end))
+      continue;
+    if (r.p() == Point::kFaultInjected) faults.push_back(r);
+    if (r.p() == Point::kDmaErr && r.hca == c.hca) dma.push_back(r);
+  }
+  if (c.end == kNoTime) {
+    out.push_back(
+        {"The card took the command and never answered: the driver's command times out (60 s), it says "
+         "\"timeout. Will cause a leak of a "
+         "command resource\", and may call for a recovery.",
+         {}});
+    std::size_t later = 0;
+    for (const CommandRow& x : a.commands())
+      if (x.hca == c.hca && x.start > c.start && x.end != kNoTime) later++;
+    out.push_back({later != 0
+                       ? fmt::format("{} later commands were answered: the card's processor lives.", later)
+                       : std::string("No later command was answered either."),
+                   {}});
+  } else if (c.delivery != 0) {
+    out.push_back({fmt::format("The command could not be read or answered: {}. Its entry or its mailbox "
+                               "chain is wrong, or memory was refused.",
+                               c.status_name()),
+                   {}});
+  } else if (c.status != 0) {
+    out.push_back({fmt::format("The card refused it: {}, syndrome {:#x}.", c.status_name(), c.syndrome), {}});
+    out.push_back({"What it asked for: " + input_fields(c), {}});
+  } else {
+    std::vector<std::int64_t> others;
+    for (const CommandRow& x : a.commands())
+      if (x.opcode == c.opcode && x.op_mod == c.op_mod && x.start != kNoTime && x.end != kNoTime)
+        others.push_back(x.end - x.start);
+    std::sort(others.begin(), others.end());
+    out.push_back({fmt::format("It succeeded, in {}; the median of {} of its kind is {}.",
+                               c.start != kNoTime ? time_text(c.end - c.start) : "an unknown time",
+                               others.size(), time_text(percentile(others, 50))),
+                   {}});
+  }
+  if (!dma.empty()) out.push_back({"The host refused a DMA meanwhile.", std::move(dma)});
+  if (!faults.empty()) out.push_back({"Faults were injected on purpose meanwhile.", std::move(faults)});
+  return out;
+}
+
+}  // namespace hcasim::traces

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/// Records in words.
+#include <fmt/format.h>
+
+#include "model/prm/cqe.h"
+#include "model/prm/eqe.h"
+#include "model/prm/packet.h"
+#include "model/prm/wqe.h"
+#include "traces/drops.h"
+#include "traces/story.h"
+
+namespace hcasim::traces {
+namespace {
+
+std::string packet_text(std::uint64_t a0) {
+  const auto opcode = static_cast<std::uint8_t>(a0 >> 24);
+  const char* name = prm::bth_op_name(static_cast<prm::BthOp>(opcode & prm::bth::kOpMask));
+  return fmt::format("PSN {} {}", a0 & 0xffffff,
+                     name != nullptr ? name : fmt::format("opcode {:#x}", opcode));
+}
+
+std::string syndrome_text(std::uint64_t v) {
+  const char* name = prm::cqe_syndrome_name(static_cast<prm::CqeSyndrome>(v & 0xff));
+  return name != nullptr ? name : fmt::format("syndrome {:#x}", v & 0xff);
+}
+
+const char* nak_text(std::uint64_t code) {
+  switch (static_cast<prm::NakCode>(code & 0x1f)) {
+    case prm::NakCode::kPsnSeqErr:
+      return "PSN sequence error";
+    case prm::NakCode::kInvalidReq:
+      return "invalid request";
+    case prm::NakCode::kRemoteAccess:
+      return "remote access error";
+    case prm::NakCode::kRemoteOp:
+      return "remote operational error";
+    case prm::NakCode::kInvalidRdReq:
+      return "invalid RD request";
+    default:
+      return "unknown NAK";
+  }
+}
+
+}  // namespace
+
+std::string time_text(std::int64_t ps) {
+  const double ns = static_cast<double>(ps) / 1e3;
+  if (ps < 1000000 && ps > -1000000) return fmt::format("{:.1f} ns", ns);
+  if (ps < 1000000000 && ps > -1000000000) return fmt::format("{:.3f} us", ns / 1e3);
+  return fmt::format("{:.3f} ms", ns / 1e6);
+}
+
+std::string in_words(const Record& r) {
+  const std::uint32_t number = r.obj & 0xffffff;
+  switch (r.p()) {
+    case Point::kDoorbell:
+      return fmt::format("doorbell of QP {:#x}: producer {}, UAR page {}", number, r.a0, r.a1);
+    case Point::kScheduled:
+      return fmt::format("the scheduler gave the send queue its turn, {} WQEBBs to do", r.a0);
+    case Point::kWqeFetch:
+      return fmt::format("{} bytes of WQEs arrived from host memory", r.a0);
+    case Point::kWqeParsed: {
+      const char* name = prm::wqe_op_name(static_cast<prm::WqeOp>(r.a0 & 0xff));
+      return fmt::format("decoded: {}, {} bytes, WQE counter {}", name != nullptr ? name : "unknown opcode",
+                         r.a1, r.a0 >> 16 & 0xffff);
+    }
+    case Point::kTranslated:
+      return fmt::format("{} elements translated, {} cache misses", r.a0, r.a1);
+    case Point::kGathered:
+      return fmt::format("{} bytes of payload read", r.a0);
+    case Point::kPacketTxFirst:
+      return fmt::format("first packet leaves: {}, {} bytes", packet_text(r.a0), r.a1);
+    case Point::kPacketTxLast:
+      return fmt::format("last packet has left: {}, {} in all", packet_text(r.a0), r.a1);
+    case Point::kPacketRx:
+      return fmt::format("a packet arrived: {}, {} bytes", packet_text(r.a0), r.a1);
+    case Point::kChecked:
+      return fmt::format("accepted by QP {:#x}: {}", r.a1, packet_text(r.a0));
+    case Point::kRwqeFetch:
+      return fmt::format("receive WQE {} taken from queue {:#x}", r.a0, r.a1);
+    case Point::kScattered:
+      return fmt::format("{} bytes are in memory (QP {:#x})", r.a0, r.a1);
+    case Point::kAckTx:
+      return fmt::format("acknowledge sent, PSN {}, AETH {:#x}", r.a0, r.a1);
+    case Point::kAckRx:
+      return fmt::format("acknowledge arrived, PSN {}, AETH {:#x}", r.a0, r.a1);
+    case Point::kCqeWritten:
+      return fmt::format("CQE in CQ {:#x}, index {}: {}", r.a0 & 0xffffff, r.a1 & 0xffffffff,
+                         syndrome_text(r.a0 >> 32));
+    case Point::kWqeDone:
+      return fmt::format("complete: {}{}", syndrome_text(r.a0),
+                         (r.a0 >> 8 & 1) != 0 ? "" : ", no CQE asked for");
+    case Point::kReadReqRx:
+      return fmt::format("READ request arrived, PSN {}, {} bytes", r.a0, r.a1);
+    case Point::kReadRespTx:
+      return fmt::format("READ response sent, PSN {}, {} bytes", r.a0, r.a1);
+    case Point::kReadRespRx:
+      return fmt::format("READ response arrived, PSN {}, {} bytes", r.a0, r.a1);
+    case Point::kAtomicExec:
+      return fmt::format("atomic on {:#x} executed; {:#x} was there", r.a0, r.a1);
+    case Point::kCtxMiss:
+      return fmt::format("context of {:#x} was not in the cache: {}", r.obj,
+                         time_text(static_cast<std::int64_t>(r.a1)));
+    case Point::kNakTx:
+      return fmt::format("NAK sent, PSN {}: {}", r.a0, nak_text(r.a1));
+    case Point::kNakRx:
+      return fmt::format("NAK arrived, PSN {}: {}", r.a0, nak_text(r.a1));
+    case Point::kRnrTx:
+      return fmt::format("RNR NAK sent, PSN {}: come again in {} us", r.a0, prm::rnr_timer_us(r.a1 & 0x1f));
+    case Point::kRnrRx:
+      return fmt::format("RNR NAK arrived, PSN {}: wait {} us", r.a0, prm::rnr_timer_us(r.a1 & 0x1f));
+    case Point::kTimeout:
+      return fmt::format("no acknowledge of PSN {} in time, {} retries left", r.a0, r.a1);
+    case Point::kRetransmit:
+      return fmt::format("sent again from PSN {}, {} packets", r.a0, r.a1);
+    case Point::kDuplicate:
+      return fmt::format("came again: PSN {}, {} expected", r.a0, r.a1);
+    case Point::kSeqErr:
+      return fmt::format("out of order: PSN {}, {} expected", r.a0, r.a1);
+    case Point::kAccessErr:
+      return fmt::format("memory access refused: key {:#x}, address {:#x}", r.a0, r.a1);
+    case Point::kWqeErr:
+      return fmt::format("error: {}, vendor syndrome {:#x}", syndrome_text(r.a0), r.a0 >> 8 & 0xff);
+    case Point::kFlush:
+      return fmt::format("flushed from the {} queue", r.a1 == 0 ? "send" : "receive");
+    case Point::kPacketDrop: {
+      const char* text = drop_reason_text(r.a1);
+      return fmt::format("dropped, {}: {}", packet_text(r.a0), text != nullptr ? text : "unknown reason");
+    }
+    case Point::kQpError:
+      return fmt::format("QP {:#x} went to an error state by itself", number);
+    case Point::kCqOverrun:
+      return fmt::format("CQ {:#x} had no room: producer {}, consumer {}", number, r.index, r.a0);
+    case Point::kObjDestroy:
+      return fmt::format("{} {:#x} was destroyed", r.a0 == 8 ? "QP" : r.a0 == 5 ? "MKEY" : "object", number);
+    case Point::kPortState:
+      return fmt::format("the port became {}", r.a0 == 4   ? "ACTIVE"
+                                               : r.a0 == 1 ? "DOWN"
+                                                           : fmt::format("state {}", r.a0));
+    case Point::kDmaErr:
+      return fmt::format("the host refused a {} of {} bytes at {:#x}",
+                         (r.a1 >> 32 & 1) != 0 ? "write" : "read", r.a1 & 0xffffffff, r.a0);
+    case Point::kPageFault:
+      return fmt::format("page fault at {:#x}", r.a1);
+    case Point::kPageFaultDone:
+      return fmt::format("the driver dealt with the page fault{}", r.a1 != 0 ? ": it failed" : "");
+    case Point::kCnpRx:
+      return fmt::format("congestion notification: {} Mb/s from here on", r.a0);
+    default:
+      return fmt::format("{}: obj {:#x} index {} a0 {:#x} a1 {:#x} ({})", info(r.p()).name, r.obj, r.index,
+                         r.a0, r.a1, info(r.p()).help);
+  }
+}
+
+}  // namespace hcasim::traces
