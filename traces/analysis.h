@@ -105,6 +105,8 @@ class Analysis {
         std::remove_if(commands_.begin(), commands_.end(), [&](const CommandRow& c) { return !keep(c); }),
         commands_.end());
   }
+  /// kMkeyChanged records in file order.
+  const std::vector<Record>& keys() const { return keys_; }
   /// Error and fault records in file order.
   const std::vector<Record>& errors() const { return errors_; }
   std::uint64_t count(Point p) const { return counts_[static_cast<unsigned>(p)]; }
@@ -135,7 +137,7 @@ class Analysis {
   Filter filter_;
   std::vector<WqeRow> wqes_;
   std::vector<CommandRow> commands_;
-  std::vector<Record> errors_;
+  std::vector<Record> errors_, keys_;
   std::array<std::uint64_t, kPoints> counts_{};
   std::uint64_t records_ = 0, unknown_ = 0, foreign_packets_ = 0;
   std::map<std::pair<unsigned, std::uint32_t>, Queue> queues_;  // by HCA, QPN

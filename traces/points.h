@@ -70,6 +70,9 @@
     "an atomic was executed at the responder")                                                               \
   X(kCtxMiss,       ctx_miss,        kNormal, "number", "-",                                                 \
     "cache: 0 QPC, 1 MKEY, 2 MTT, 3 CQC, 4 SRQC, 5 EQC", "ps", "a context was fetched from host memory")     \
+  X(kMkeyChanged,   mkey_changed,    kNormal, "key",                                                         \
+    "rights: 1 local read, 2 local write, 4 remote read, 8 remote write, 16 atomics; 256: invalid",          \
+    "first address", "bytes", "a WQE registered or invalidated a memory key")                                \
   /* Errors and retries */                                                                                   \
   X(kNakTx,         nak_tx,          kError,  "qpn", "serial", "PSN", "NAK code",                            \
     "the responder sent a NAK")                                                                              \
@@ -91,6 +94,8 @@
     "key, rights or bounds of a memory access are wrong")                                                    \
   X(kWqeErr,        wqe_err,         kError,  "qpn", "serial", "CQE syndrome 7:0, vendor syndrome 15:8",     \
     "WQE opcode", "a WQE completed in error")                                                                \
+  X(kRwqeErr,       rwqe_err,        kError,  "receiver", "receive WQE counter",                              \
+    "CQE syndrome 7:0, vendor syndrome 15:8", "-", "a receive WQE completed in error")                       \
   X(kFlush,         flush,           kError,  "qpn", "serial", "WQE counter",                                \
     "0: send queue, 1: receive queue", "a WQE was flushed")                                                  \
   X(kCqOverrun,     cq_overrun,      kError,  "cqn", "CQ producer counter", "consumer counter", "-",         \

@@ -76,7 +76,8 @@ void read_context(const Analysis& a, Story* s) {
 bool bears_on(const Record& r, const Story& s, std::int64_t begin, std::int64_t end) {
   const WqeRow& w = *s.wqe;
   const bool here = r.hca == w.hca, there = static_cast<int>(r.hca) == s.responder_hca;
-  if (r.time_ps > end) return false;
+  // A completion that finds its CQ full does so behind the WQE's last record.
+  if (r.time_ps > end && r.p() != Point::kCqOverrun) return false;
   const std::uint32_t number = r.obj & 0xffffff;
   const auto of_ends = [&] {
     return (here && number == w.qpn) || (there && number == s.responder_qpn) ||
@@ -91,6 +92,8 @@ bool bears_on(const Record& r, const Story& s, std::int64_t begin, std::int64_t 
       return (r.p() == Point::kQpError || r.a0 == 8) && of_ends();
     case Point::kCtxMiss:
       return r.time_ps >= begin && of_ends() && r.a0 == kCacheQpc;
+    case Point::kRwqeErr:
+      return r.time_ps >= begin && there && number == s.responder_qpn;
     case Point::kCqOverrun:
       return here && s.send_cqn >= 0 && number == static_cast<std::uint32_t>(s.send_cqn);
     case Point::kDmaErr:

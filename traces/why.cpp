@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <functional>
 #include <iterator>
+#include <optional>
 
 #include "model/prm/cqe.h"
 #include "model/prm/packet.h"
@@ -27,7 +28,10 @@ class Explainer {
   Explainer(const Analysis& a, const Story& s) : a_(a), s_(s), w_(*s.wqe) {}
 
   std::vector<Reason> run() {
-    if (w_.status < 0) {
+    // A WQE may be done and its CQE, which was asked for, never come.
+    const auto done = of(Point::kWqeDone);
+    const bool missing = !w_.has_cqe && !done.empty() && (done.back().a0 >> 8 & 1) != 0;
+    if (w_.status < 0 || (missing && !around(Point::kCqOverrun).empty())) {
       open();
     } else if (w_.status == 0) {
       slow();
@@ -187,66 +191,108 @@ class Explainer {
     const Record& r = errors.back();
     const auto key = static_cast<std::uint32_t>(r.a0);
     say(fmt::format("Key {:#x}{}.", key, r.a1 != 0 ? fmt::format(", address {:#x}", r.a1) : ""), errors);
-    const CommandRow* make = s_.mkey_before(a_, r.hca, key, r.time_ps);
-    if (make == nullptr) {
+    const std::optional<Key> k = key_at(r.hca, key, r.time_ps);
+    if (!k) {
       say(
           fmt::format("This trace has no CREATE_MKEY of index {:#x} before: the key was never valid, or is "
                       "older than the trace.",
                       key >> 8));
       return;
     }
-    for (const CommandRow& c : a_.commands())
-      if (c.hca == r.hca && c.opcode == prm::op::DESTROY_MKEY && !c.failed() && c.end != kNoTime &&
-          c.start >= make->end && c.end <= r.time_ps && c.input.size() >= 12 &&
-          prm::get<prm::destroy_mkey_in::mkey_index>(c.input.data()) == key >> 8) {
-        say(fmt::format("The key was destroyed before (command {}, at {}).", c.seq, time_text(c.end)));
-        return;
-      }
-    if (make->input.size() * 8 < Mkc::len::bit_off + Mkc::len::bits) return;
-    const std::uint8_t* in = make->input.data();
-    const std::uint64_t start = prm::get<Mkc::start_addr>(in), len = prm::get<Mkc::len>(in);
-    const bool all = prm::get<Mkc::length64>(in) != 0;
-    std::string rights;
-    const auto add = [&](bool on, const char* name) {
-      if (on) rights += std::string(rights.empty() ? "" : ", ") + name;
-    };
-    add(prm::get<Mkc::lr>(in), "local read");
-    add(prm::get<Mkc::lw>(in), "local write");
-    add(prm::get<Mkc::rr>(in), "remote read");
-    add(prm::get<Mkc::rw>(in), "remote write");
-    add(prm::get<Mkc::a>(in), "atomics");
-    say(fmt::format(
-        "As command {} made it, the key covers {}, with these rights: {}. (A UMR may have changed it since.)",
-        make->seq,
-        all ? std::string("all addresses")
-            : fmt::format("{} bytes from {:#x} to before {:#x}", len, start, start + len),
-        rights.empty() ? "none" : rights));
-    if ((prm::get<Mkc::mkey_7_0>(in) & 0xff) != (key & 0xff))
-      say(fmt::format("Its low byte was {:#x}, not {:#x}: an old key, or one that was changed.",
-                      prm::get<Mkc::mkey_7_0>(in), key & 0xff));
-    if (!all && r.a1 != 0 && len != 0) {
-      if (r.a1 < start || r.a1 >= start + len)
-        say("The address lies outside of it.");
-      else if (remote && w_.bytes > start + len - r.a1)
-        say(fmt::format("{} bytes from that address on end {} bytes behind it.", w_.bytes,
-                        w_.bytes - (start + len - r.a1)));
+    if (k->destroyed != nullptr) {
+      say(fmt::format("The key was destroyed before (command {}, at {}).", k->destroyed->seq,
+                      time_text(k->destroyed->end)));
+      return;
     }
-    if (!remote) return;
+    if (k->invalid) return say(k->how + " it was invalid: invalidated, or never registered.", k->proof);
+    std::string rights;
+    for (unsigned i = 0; i < 5; i++) {
+      constexpr const char* kNames[] = {"local read", "local write", "remote read", "remote write",
+                                        "atomics"};
+      if ((k->rights >> i & 1) != 0) rights += std::string(rights.empty() ? "" : ", ") + kNames[i];
+    }
+    const bool all = k->len == UINT64_MAX;
+    say(fmt::format(
+            "{} it covers {}, with these rights: {}.", k->how,
+            all ? std::string("all addresses")
+                : fmt::format("{} bytes from {:#x} to before {:#x}", k->len, k->start, k->start + k->len),
+            rights.empty() ? "none" : rights),
+        k->proof);
+    if (k->low_byte != (key & 0xff))
+      say(fmt::format("Its low byte was {:#x}, not {:#x}: an old key, or a wrong one.", k->low_byte,
+                      key & 0xff));
+    if (!all && r.a1 != 0) {
+      if (r.a1 < k->start || r.a1 - k->start >= k->len)
+        say("The address lies outside of it.");
+      else if (w_.bytes > k->len - (r.a1 - k->start))
+        say(fmt::format("{} bytes from that address on end {} bytes behind it.", w_.bytes,
+                        w_.bytes - (k->len - (r.a1 - k->start))));
+    }
     const auto op = static_cast<prm::WqeOp>(w_.opcode);
-    if ((op == prm::WqeOp::kRdmaWrite || op == prm::WqeOp::kRdmaWriteImm) && !prm::get<Mkc::rw>(in))
-      say("It has no right of remote write.");
-    if (op == prm::WqeOp::kRdmaRead && !prm::get<Mkc::rr>(in)) say("It has no right of remote read.");
-    if ((op == prm::WqeOp::kAtomicCs || op == prm::WqeOp::kAtomicFa) && !prm::get<Mkc::a>(in))
-      say("It has no right of atomics.");
+    const bool write = op == prm::WqeOp::kRdmaWrite || op == prm::WqeOp::kRdmaWriteImm;
+    const bool atomic = op == prm::WqeOp::kAtomicCs || op == prm::WqeOp::kAtomicFa;
+    const bool read = op == prm::WqeOp::kRdmaRead;
+    if (remote && write && (k->rights & 8) == 0) say("It has no right of remote write.");
+    if (remote && read && (k->rights & 4) == 0) say("It has no right of remote read.");
+    if (remote && atomic && (k->rights & 16) == 0) say("It has no right of atomics.");
+    if (!remote && (read || atomic) && (k->rights & 2) == 0)
+      say("It has no right of local write, which the answer needs.");
+  }
+
+  /// What a key granted at a time: as CREATE_MKEY or the last WQE that changed it has it.
+  struct Key {
+    std::uint64_t start = 0, len = 0;  // len UINT64_MAX: all
+    unsigned rights = 0;               // bits as those of Point::kMkeyChanged
+    std::uint32_t low_byte = 0;
+    bool invalid = false;
+    const CommandRow* destroyed = nullptr;
+    std::string how;
+    std::vector<Record> proof;
+  };
+  std::optional<Key> key_at(unsigned hca, std::uint32_t key, std::int64_t t) const {
+    const CommandRow* make = s_.mkey_before(a_, hca, key, t);
+    const Record* change = nullptr;
+    for (const Record& r : a_.keys())
+      if (r.hca == hca && r.obj >> 8 == key >> 8 && r.time_ps <= t &&
+          (make == nullptr || r.time_ps >= make->start) &&
+          (change == nullptr || r.time_ps >= change->time_ps))
+        change = &r;
+    if (make == nullptr && change == nullptr) return std::nullopt;
+    Key k;
+    const std::int64_t since = make != nullptr ? make->end : change->time_ps;
+    for (const CommandRow& c : a_.commands())
+      if (c.hca == hca && c.opcode == prm::op::DESTROY_MKEY && !c.failed() && c.end != kNoTime &&
+          c.start >= since && c.end <= t && c.input.size() >= 12 &&
+          prm::get<prm::destroy_mkey_in::mkey_index>(c.input.data()) == key >> 8)
+        k.destroyed = &c;
+    if (change != nullptr) {
+      k.start = change->a0;
+      k.len = change->a1;
+      k.rights = change->index & 0x1f;
+      k.low_byte = change->obj & 0xff;
+      k.invalid = (change->index >> 8 & 1) != 0;
+      k.how = "As a WQE left it,";
+      k.proof = {*change};
+      return k;
+    }
+    if (make->input.size() * 8 < Mkc::len::bit_off + Mkc::len::bits) return std::nullopt;
+    const std::uint8_t* in = make->input.data();
+    k.start = prm::get<Mkc::start_addr>(in);
+    k.len = prm::get<Mkc::length64>(in) != 0 ? UINT64_MAX : prm::get<Mkc::len>(in);
+    k.rights = unsigned{prm::get<Mkc::lr>(in)} | unsigned{prm::get<Mkc::lw>(in)} << 1 |
+               unsigned{prm::get<Mkc::rr>(in)} << 2 | unsigned{prm::get<Mkc::rw>(in)} << 3 |
+               unsigned{prm::get<Mkc::a>(in)} << 4;
+    k.low_byte = prm::get<Mkc::mkey_7_0>(in);
+    k.invalid = prm::get<Mkc::free>(in) != 0;
+    k.how = fmt::format("As command {} made it,", make->seq);
+    return k;
   }
 
   void remote_request() {
     say(fmt::format("{} found the request wrong (NAK \"invalid request\").", peer()), of(Point::kNakRx));
-    std::vector<Record> ends;
-    for (const Record& r : of(Point::kCqeWritten))
-      if (static_cast<CqeSyndrome>(r.a0 >> 32 & 0xff) == CqeSyndrome::kLocalLength &&
-          r.hca == s_.responder_hca)
-        ends.push_back(r);
+    const auto ends = around(Point::kRwqeErr, [](const Record& r) {
+      return static_cast<CqeSyndrome>(r.a0 & 0xff) == CqeSyndrome::kLocalLength;
+    });
     if (!ends.empty())
       say(fmt::format("The message of {} bytes is longer than the receive WQE that it met: that one ended "
                       "with LOCAL_LENGTH.",
@@ -344,7 +390,9 @@ class Explainer {
       }
       std::sort(usual.begin(), usual.end());
       const std::int64_t mine = steps[i].second - steps[i - 1].second;
-      late.push_back({steps[i - 1].first, steps[i].first, mine - percentile(usual, 50), mine});
+      // A step that most do not take, as the stages come in another order, is all extra.
+      const std::int64_t expected = usual.size() * 2 < others.size() ? 0 : percentile(usual, 50);
+      late.push_back({steps[i - 1].first, steps[i].first, mine - expected, mine});
     }
     std::stable_sort(late.begin(), late.end(),
                      [](const Step& x, const Step& y) { return x.extra > y.extra; });

@@ -101,6 +101,9 @@ std::string in_words(const Record& r) {
     case Point::kCtxMiss:
       return fmt::format("context of {:#x} was not in the cache: {}", r.obj,
                          time_text(static_cast<std::int64_t>(r.a1)));
+    case Point::kMkeyChanged:
+      return fmt::format("key {:#x} {}: {} bytes from {:#x}, rights {:#x}", r.obj,
+                         (r.index >> 8 & 1) != 0 ? "invalidated" : "registered", r.a1, r.a0, r.index & 0x1f);
     case Point::kNakTx:
       return fmt::format("NAK sent, PSN {}: {}", r.a0, nak_text(r.a1));
     case Point::kNakRx:
@@ -121,6 +124,8 @@ std::string in_words(const Record& r) {
       return fmt::format("memory access refused: key {:#x}, address {:#x}", r.a0, r.a1);
     case Point::kWqeErr:
       return fmt::format("error: {}, vendor syndrome {:#x}", syndrome_text(r.a0), r.a0 >> 8 & 0xff);
+    case Point::kRwqeErr:
+      return fmt::format("receive WQE {} of QP {:#x} ended with {}", r.index, number, syndrome_text(r.a0));
     case Point::kFlush:
       return fmt::format("flushed from the {} queue", r.a1 == 0 ? "send" : "receive");
     case Point::kPacketDrop: {

@@ -123,7 +123,7 @@ void Responder::receive_error(Time t, Qp& qp, CqeSyndrome syndrome, std::uint8_t
     return;
   }
   ++hca_.q_counter(qp.counter_set).resp_cqe_error;
-  hca_.tracer().record(Point::kWqeErr, t, qp.qpn, 0,
+  hca_.tracer().record(Point::kRwqeErr, t, qp.qpn, s.wqe.counter,
                        static_cast<std::uint64_t>(syndrome) | static_cast<std::uint64_t>(vendor) << 8, 0);
   Completion c;
   c.opcode = static_cast<std::uint8_t>(CqeOp::kRespErr);

@@ -186,6 +186,7 @@ bool Responder::invalidate(Qp& qp, std::uint32_t rkey) {
       !mkey->remote_invalidate_en || !mkey->usable_by(qp.qpn))
     return false;
   mkey->free = true;
+  trace_key(hca_.tracer(), sim_now(), *mkey);
   hca_.tpt().invalidate(mkey->index);
   return true;
 }

@@ -7,7 +7,9 @@
 #include <memory>
 #include <vector>
 
+#include "model/time.h"
 #include "model/tpt/signature.h"
+#include "traces/tracer.h"
 
 namespace hcasim {
 
@@ -58,6 +60,15 @@ struct Mkey {
   bool usable_by(std::uint32_t n) const { return qpn == kAnyQp || qpn == n; }
   std::uint32_t wire_key() const { return index << 8 | key; }
 };
+
+// Records what the key grants from `t` on.
+inline void trace_key(traces::Tracer& tracer, Time t, const Mkey& m) {
+  const unsigned rights = unsigned{m.rights.local_read} | unsigned{m.rights.local_write} << 1 |
+                          unsigned{m.rights.remote_read} << 2 | unsigned{m.rights.remote_write} << 3 |
+                          unsigned{m.rights.atomic} << 4 | unsigned{m.free} << 8;
+  traces::trace(tracer, traces::Point::kMkeyChanged, t, m.wire_key(), rights, m.start,
+                m.length64 ? ~std::uint64_t{0} : m.len);
+}
 
 }  // namespace hcasim
 #endif

@@ -159,6 +159,7 @@ UmrResult execute_umr(Time t, Hca& hca, const Qp& qp, const SendWqe& wqe) {
   }
   hca.tpt().invalidate(mkey->index, 0, 0);
   r.at += hca.profile().engine.umr;
+  trace_key(hca.tracer(), r.at, *mkey);
   return r;
 }
 

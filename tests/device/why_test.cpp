@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// `hcasim-trace why`: what it says of WQEs that failed for a known reason, from the trace of a real run. One
+// HCA a process, so each test is a process of its own.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <functional>
+#include <string>
+
+#include "driver/bare/qp.h"
+#include "traces/story.h"
+
+namespace hcasim::bare {
+namespace {
+
+using ::testing::HasSubstr;
+using S = prm::CqeSyndrome;
+
+struct World {
+  explicit World(Device& d, const QpAttr& attr = {})
+      : device(d),
+        pd(d),
+        cq(d),
+        rcq(d),
+        memory(d.memory().allocate(1 << 16)),
+        mr(d, Mr::of(pd, memory, kAllAccess)) {
+    a.emplace(d, pd, cq, cq);
+    b.emplace(d, pd, rcq, rcq);
+    connect_pair(*a, *b, attr);
+  }
+  SendWr wr(WqeOp op, std::uint32_t len) const {
+    SendWr w;
+    w.op = op;
+    w.sges = {{mr.start(), mr.key(), len}};
+    w.raddr = mr.start() + 32768;
+    w.rkey = mr.key();
+    return w;
+  }
+
+  Device& device;
+  Pd pd;
+  Cq cq, rcq;
+  Buffer memory;
+  Mr mr;
+  std::optional<Qp> a, b;
+};
+
+class Why : public ::testing::Test {
+ protected:
+  Why() { close(mkstemp(path_)); }
+  ~Why() override { unlink(path_); }
+
+  // Runs `scenario` on a probed HCA; the trace ends with it.
+  void run(const std::function<void(Device&)>& scenario, const std::string& options = "") {
+    Machine machine(std::size_t{64} << 20);
+    Function& function = machine.add_hca("link=ib" + options + ",trace=" + path_);
+    machine.start();
+    Device device(function);
+    device.probe();
+    scenario(device);
+    hca_destroy(function.handle());
+    traces::Reader reader;
+    std::string err;
+    ASSERT_TRUE(reader.open(path_, &err)) << err;
+    traces::Record r;
+    std::vector<std::uint8_t> blob;
+    while (reader.next(r, blob)) analysis_.add(r, blob);
+    EXPECT_EQ(reader.warning(), "");
+    analysis_.finish();
+  }
+
+  // What is said of a WQE: its sentences, and the words of the records that prove them.
+  std::string said(std::uint32_t qpn, std::uint32_t serial, int status) {
+    const traces::WqeRow* w = traces::find_wqe(analysis_, {0, qpn, serial, 0});
+    if (w == nullptr) return "no such WQE";
+    EXPECT_EQ(w->status, status);
+    traces::Story story;
+    std::string err;
+    EXPECT_TRUE(traces::tell(path_, analysis_, *w, &story, &err)) << err;
+    std::string text;
+    for (const traces::Reason& reason : traces::why(analysis_, story)) {
+      text += reason.text + "\n";
+      for (const traces::Record& r : reason.proof) text += "  " + traces::in_words(r) + "\n";
+    }
+    return text;
+  }
+  std::string said(std::uint32_t qpn, std::uint32_t serial, S status) {
+    return said(qpn, serial, static_cast<int>(status));
+  }
+
+  char path_[32] = "/tmp/hcasim-why-test-XXXXXX";
+  traces::Analysis analysis_;
+  std::uint32_t qpn_ = 0, peer_ = 0;
+};
+
+QpAttr impatient() {
+  QpAttr attr;
+  attr.ack_timeout = 2;
+  attr.retry_count = 2;
+  attr.rnr_retry = 2;
+  return attr;
+}
+
+TEST_F(Why, RetriesExceededAsThePeerIsGone) {
+  run([&](Device& d) {
+    World w(d, impatient());
+    qpn_ = w.a->qpn();
+    peer_ = w.b->qpn();
+    w.b.reset();
+    w.a->post(w.wr(WqeOp::kRdmaWrite, 100));
+    EXPECT_EQ(w.cq.wait_one().syndrome, S::kTransportRetryExc);
+    w.a->post(w.wr(WqeOp::kRdmaWrite, 100));
+    w.cq.wait_one();
+  });
+  const std::string text = said(qpn_, 0, S::kTransportRetryExc);
+  EXPECT_THAT(text, HasSubstr("The ACK timer ran out 3 times"));
+  EXPECT_THAT(text, HasSubstr("0 retries left"));
+  char gone[80];
+  std::snprintf(gone, sizeof gone, "is gone: QP %#x of HCA 0 was destroyed", peer_);
+  EXPECT_THAT(text, HasSubstr(gone));
+  EXPECT_THAT(text, HasSubstr("there is no QP of that number"));
+  char first[80];
+  std::snprintf(first, sizeof first, "The first that failed on this QP is 0:%#x:0", qpn_);
+  EXPECT_THAT(said(qpn_, 1, S::kWrFlush), HasSubstr(first));
+}
+
+TEST_F(Why, RetriesExceededOverALinkThatLosesAll) {
+  run([&](Device& d) {
+    World w(d, impatient());
+    qpn_ = w.a->qpn();
+    ASSERT_EQ(d.function().inject("drop=1"), "");
+    w.a->post(w.wr(WqeOp::kRdmaWrite, 100));
+    EXPECT_EQ(w.cq.wait_one().syndrome, S::kTransportRetryExc);
+    ASSERT_EQ(d.function().inject("none"), "");
+  });
+  EXPECT_THAT(said(qpn_, 0, S::kTransportRetryExc),
+              HasSubstr("3 packets of it were dropped: the fault generator took it"));
+}
+
+TEST_F(Why, RnrRetriesExceeded) {
+  run([&](Device& d) {
+    World w(d, impatient());
+    qpn_ = w.a->qpn();
+    w.a->post(w.wr(WqeOp::kSend, 100));
+    EXPECT_EQ(w.cq.wait_one().syndrome, S::kRnrRetryExc);
+  });
+  const std::string text = said(qpn_, 0, S::kRnrRetryExc);
+  EXPECT_THAT(text, HasSubstr("had no receive WQE for it, said so 3 times"));
+  EXPECT_THAT(text, HasSubstr("wait 10 us"));
+}
+
+TEST_F(Why, RemoteAccessBeyondTheRegion) {
+  run([&](Device& d) {
+    World w(d);
+    qpn_ = w.a->qpn();
+    SendWr beyond = w.wr(WqeOp::kRdmaWrite, 100);
+    beyond.raddr = w.mr.start() + (1 << 16) - 40;
+    w.a->post(beyond);
+    EXPECT_EQ(w.cq.wait_one().syndrome, S::kRemoteAccess);
+  });
+  const std::string text = said(qpn_, 0, S::kRemoteAccess);
+  EXPECT_THAT(text, HasSubstr("refused the access to its memory"));
+  EXPECT_THAT(text, HasSubstr("it covers 65536 bytes"));
+  EXPECT_THAT(text, HasSubstr("100 bytes from that address on end 60 bytes behind it."));
+}
+
+TEST_F(Why, RemoteAccessWithoutTheRight) {
+  run([&](Device& d) {
+    World w(d);
+    qpn_ = w.a->qpn();
+    Mr read_only(d, Mr::of(w.pd, w.memory, kLocalRead | kRemoteRead));
+    SendWr wrong = w.wr(WqeOp::kRdmaWrite, 100);
+    wrong.rkey = read_only.key();
+    wrong.raddr = read_only.start();
+    w.a->post(wrong);
+    EXPECT_EQ(w.cq.wait_one().syndrome, S::kRemoteAccess);
+  });
+  const std::string text = said(qpn_, 0, S::kRemoteAccess);
+  EXPECT_THAT(text, HasSubstr("with these rights: local read, remote read."));
+  EXPECT_THAT(text, HasSubstr("It has no right of remote write."));
+}
+
+TEST_F(Why, LocalProtectionOfADestroyedKey) {
+  run([&](Device& d) {
+    World w(d);
+    qpn_ = w.a->qpn();
+    SendWr wrong = w.wr(WqeOp::kRdmaWrite, 100);
+    {
+      Mr other(d, Mr::of(w.pd, w.memory, kAllAccess));
+      wrong.sges[0].lkey = other.key();
+    }
+    w.a->post(wrong);
+    EXPECT_EQ(w.cq.wait_one().syndrome, S::kLocalProt);
+  });
+  const std::string text = said(qpn_, 0, S::kLocalProt);
+  EXPECT_THAT(text, HasSubstr("not let to the WQE's own memory"));
+  EXPECT_THAT(text, HasSubstr("The key was destroyed before"));
+}
+
+TEST_F(Why, MessageLongerThanItsReceiveWqe) {
+  run([&](Device& d) {
+    World w(d);
+    qpn_ = w.a->qpn();
+    w.b->post_recv({{w.mr.start(), w.mr.key(), 99}});
+    w.a->post(w.wr(WqeOp::kSend, 100));
+    EXPECT_EQ(w.cq.wait_one().syndrome, S::kRemoteInvalReq);
+  });
+  const std::string text = said(qpn_, 0, S::kRemoteInvalReq);
+  EXPECT_THAT(text, HasSubstr("The message of 100 bytes is longer than the receive WQE that it met"));
+}
+
+TEST_F(Why, CqOverrun) {
+  run([&](Device& d) {
+    World w(d);
+    CqOptions small;
+    small.log_size = 2;
+    Cq cq(d, small);
+    Qp a(d, w.pd, cq, cq), b(d, w.pd, w.rcq, w.rcq);
+    connect_pair(a, b);
+    qpn_ = a.qpn();
+    for (int i = 0; i < 8; ++i) a.post(w.wr(WqeOp::kRdmaWrite, 8));
+    d.machine().advance(1'000'000);
+  });
+  std::string text;
+  for (std::uint32_t serial = 0; serial < 8 && text.empty(); ++serial) {
+    const traces::WqeRow* w = traces::find_wqe(analysis_, {0, qpn_, serial, 0});
+    ASSERT_NE(w, nullptr);
+    if (!w->has_cqe) text = said(qpn_, serial, w->status);
+  }
+  EXPECT_THAT(text, HasSubstr("Its CQE was never written: CQ"));
+  EXPECT_THAT(text, HasSubstr("was full"));
+  EXPECT_THAT(text, HasSubstr("had no room: producer 4, consumer 0"));
+}
+
+TEST_F(Why, SlowBecauseThePeerWasNotReady) {
+  run([&](Device& d) {
+    World w(d);
+    qpn_ = w.a->qpn();
+    for (int i = 0; i < 9; ++i) w.b->post_recv({{w.mr.start(), w.mr.key(), 4096}});
+    for (int i = 0; i < 9; ++i) {
+      w.a->post(w.wr(WqeOp::kSend, 100));
+      w.cq.wait_one();
+    }
+    w.a->post(w.wr(WqeOp::kSend, 100));
+    d.machine().advance(5'000);
+    w.b->post_recv({{w.mr.start(), w.mr.key(), 4096}});
+    w.cq.wait_one();
+  });
+  const std::string text = said(qpn_, 9, 0);
+  EXPECT_THAT(text, HasSubstr("It succeeded"));
+  EXPECT_THAT(text, HasSubstr("more than is usual"));
+  EXPECT_THAT(text, HasSubstr("The other end had no receive WQE for it at first."));
+}
+
+TEST(WqeName, IsReadAndRefused) {
+  traces::WqeId id;
+  std::string err;
+  ASSERT_TRUE(traces::parse_wqe_id("1:0x4a:12", &id, &err));
+  EXPECT_EQ(id.hca, 1u);
+  EXPECT_EQ(id.qpn, 0x4au);
+  EXPECT_EQ(id.serial, 12u);
+  ASSERT_TRUE(traces::parse_wqe_id("0:7:3.2", &id, &err));
+  EXPECT_EQ(id.life, 2u);
+  for (const char* bad :
+       {"", "1", "1:2", "1:2:", "1:2:x", "1:2:3:4", "1:2:3.", "-1:2:3", "1:0x1000000:3", "300:1:1"}) {
+    EXPECT_FALSE(traces::parse_wqe_id(bad, &id, &err)) << bad;
+    EXPECT_THAT(err, HasSubstr("HCA:QPN:SERIAL"));
+  }
+}
+
+}  // namespace
+}  // namespace hcasim::bare
