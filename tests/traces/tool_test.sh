@@ -20,6 +20,25 @@ python3 -c 'import json,sys; assert json.load(open(sys.argv[1]))["traceEvents"]'
 "$tool" "$dir/t" --raw --limit 1 | grep -q doorbell || fail "--raw"
 "$tool" --points | grep -q cqe_written || fail "--points"
 
+# The verbs.
+"$tool" list "$dir/t" --slowest 3 > "$dir/out" || fail "list"
+grep -q '^3 of 1000 WQEs' "$dir/out" || fail "list --slowest: $(cat "$dir/out")"
+wqe=$(sed -n 2p "$dir/out" | cut -d ' ' -f 1)
+"$tool" list "$dir/t" --format csv --opcode send --status ok --limit 7 | grep -c ',SEND,' | grep -qx 7 || fail "list --format csv"
+"$tool" list "$dir/t" --format json --status error | python3 -c 'import json,sys; assert json.load(sys.stdin)==[]' || fail "list --format json"
+"$tool" show "$dir/t" "$wqe" > "$dir/out" || fail "show $wqe"
+grep -q 'decoded: SEND' "$dir/out" || fail "show $wqe: $(cat "$dir/out")"
+"$tool" why "$dir/t" "$wqe" | grep -q 'It succeeded, in ' || fail "why $wqe"
+"$tool" stats "$dir/t" --histogram | grep -q '^whole life  *1000 ' || fail "stats"
+"$tool" commands "$dir/t" --failed > /dev/null || fail "commands"
+for wrong in 9:9:9 nonsense 0:1:2:3; do
+  rc=0; "$tool" why "$dir/t" $wrong 2> "$dir/err" || rc=$?
+  [ $rc = 2 ] || fail "why $wrong gives $rc"
+done
+grep -q 'HCA:QPN:SERIAL' "$dir/err" || fail "why does not say what names a WQE"
+rc=0; "$tool" why "$dir/t" cmd:0:77 2> "$dir/err" || rc=$?
+[ $rc = 2 ] || fail "why of a command that is not there gives $rc"
+
 # Damage is told and what can be read is shown.
 head -c -100 "$dir/t" > "$dir/cut"
 rc=0; "$tool" "$dir/cut" > /dev/null 2> "$dir/err" || rc=$?
