@@ -265,13 +265,13 @@
 namespace hcasim::fw {
 
 enum class Syndrome : std::uint32_t {
-#define HCASIM_X(name, number, status, text) k##name = number,
+#define HCASIM_X(name, number, status, text) k##name = (number),
   HCASIM_SYNDROMES(HCASIM_X)
 #undef HCASIM_X
 };
 
 constexpr prm::CmdStatus status_of(Syndrome s) {
-  switch (s) {
+  switch (s) {  // NOLINT(bugprone-branch-clone): a row of the table each
 #define HCASIM_X(name, number, status, text) \
   case Syndrome::k##name:                    \
     return prm::CmdStatus::status;

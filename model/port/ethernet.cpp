@@ -9,7 +9,6 @@ namespace hcasim {
 
 namespace {
 
-using prm::EthHdr;
 
 VportTraffic::Cast cast_of(const std::uint8_t* mac) {
   if (!(mac[0] & 1)) return VportTraffic::kUnicast;
