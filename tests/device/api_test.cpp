@@ -83,7 +83,8 @@ TEST_F(ApiOptions, WrongOnesAreToldWithWhatIsAllowed) {
       {"name=a b", "name=a b: allowed"},
       {"colour=red", "unknown option colour; there are name, link, profile, trace"},
       {"profile=none-such",
-       "profile none-such: no such file; profiles are connectx5-100gbe, connectx5-edr, default"},
+       "profile none-such: no such file; profiles are connectx4-edr, connectx5-100g-roce, connectx5-100gbe, "
+       "connectx5-edr, connectx5-x8, connectx6-hdr100, connectx6-hdr200, default"},
       {"trace=/no/such/folder/t", "trace=/no/such/folder/t: "},
   };
   for (const auto& c : cases) {
