@@ -95,11 +95,27 @@ struct Profile {
     unsigned init_pages = 256;            // ... and at INIT_HCA
   } firmware;
 
+  // The machine around the card: what a measurement charges the CPU that drives it. The model itself takes no
+  // time from here.
+  struct Host {
+    Time post = from_ns(30);       // building one send WQE
+    Time doorbell = from_ns(100);  // after the doorbell or BlueFlame store: until write-combining memory is
+                                   // flushed and the CPU goes on
+    Time post_recv = from_ns(15);  // building one receive WQE, doorbell record included
+    Time cqe = from_ns(25);        // taking one CQE
+    Time poll = from_ns(10);       // looking at memory or at a CQ in vain: the step of a polling loop
+  } host;
+
   // Everything in the file that the struct does not name is an error: `err` gets "file:line: key: what is
   // allowed". Keys are the members' names, those of times with the suffix _ns; what a file does not name
   // keeps the default above. path may be a bare name, looked for as NAME.toml in the profile folders given.
+  // overrides: "SECTION.KEY=VALUE", taken after the file, in order, under the same rules.
   static bool load(const std::string& path, const std::vector<std::string>& folders, Profile& out,
-                   std::string& err);
+                   std::string& err, const std::vector<std::string>& overrides = {});
+
+  // The parameters by name, "SECTION.KEY", in the order of the file; value: in the file's unit.
+  static const std::vector<std::string>& names();
+  double value(std::size_t index) const;
 };
 
 }  // namespace hcasim
