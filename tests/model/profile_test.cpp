@@ -139,7 +139,7 @@ TEST(Profiles, AllOfOursLoad) {
     EXPECT_EQ(p.name, entry.path().stem().string());
     ++n;
   }
-  EXPECT_GE(n, 3u);
+  EXPECT_GE(n, 8u);
 }
 
 TEST(Profiles, LinkRate) {
