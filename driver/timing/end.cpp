@@ -129,7 +129,7 @@ void End::connect(End& a, End& b, const Setup& setup) {
 }
 
 void End::post(Lane& lane, unsigned count, std::uint8_t toggle) {
-  const std::size_t number = static_cast<std::size_t>(&lane - lanes_.data());
+  const std::size_t number = this->number(lane);
   for (unsigned i = 0; i < count; ++i) {
     const std::uint64_t message = lane.posted++;
     const std::size_t at = lane.base + slot(message), turn = number + message;

@@ -33,6 +33,8 @@ class End {
   bare::Cq& recv_cq(unsigned thread) { return *recv_cqs_[thread]; }
   Lane& lane_of(std::uint32_t qpn) { return lanes_[by_qpn_.at(qpn)]; }
 
+  std::size_t number(const Lane& lane) const { return static_cast<std::size_t>(&lane - lanes_.data()); }
+
   static void connect(End& a, End& b, const Setup& setup);
   // Posts `count` messages and rings once. toggle: put into the last byte, to be polled for at the other end.
   void post(Lane& lane, unsigned count, std::uint8_t toggle = 0);

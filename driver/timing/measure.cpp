@@ -106,42 +106,59 @@ class Player final : public Cpu {
   std::vector<Ps> posts_;
 };
 
-// What all senders and receivers of a measurement have done.
+// What all QPs of a measurement have done. Each one's rate is taken from its first completion after the
+// warm-up to its last, so that completions which stand for many messages cost no exactness.
 class Tally {
  public:
-  Tally(const Setup& setup, std::size_t parties) : setup_(setup), done_(parties), at_start_(parties) {}
-  // `messages` of party `who` have completed, at `time`.
-  void note(std::size_t who, std::uint64_t messages, Ps time) {
-    digest.note(time);
-    done_[who] += messages;
+  Tally(const Setup& setup, std::size_t parties) : setup_(setup), lanes_(parties * setup.qps) {}
+  // `messages` of a QP of party `who` have completed, at `time`.
+  void note(std::size_t who, std::size_t lane, std::uint64_t messages, Ps time) {
+    digest_.note(time);
     all_ += messages;
-    if (!started_ && all_ >= setup_.warmup) {
-      started_ = true;
+    if (all_ < setup_.warmup) return;
+    if (start_ < 0) {
       start_ = time;
-      all_at_start_ = all_;
-      at_start_ = done_;
+      wanted_ = all_ + setup_.iterations;
     }
-    if (started_ && !over_ && all_ >= all_at_start_ + setup_.iterations) {
-      over_ = true;
-      Result& r = result;
-      r.simulated_ns = static_cast<double>(time - start_) / 1000;
-      const auto n = static_cast<double>(all_ - all_at_start_);
-      if (time > start_) r.rate = n / (r.simulated_ns * 1e-9);
-      r.bits = r.rate * setup_.size * 8;
-      for (std::size_t i = 0; i < done_.size(); ++i)
-        r.shares.push_back(static_cast<double>(done_[i] - at_start_[i]) / n);
-    }
+    Span& s = lanes_[who * setup_.qps + lane];
+    if (s.first < 0)
+      s.first = time;
+    else
+      s.messages += messages;
+    s.last = time;
+    over_ = over_ || all_ >= wanted_;
+    end_ = time;
   }
   bool over() const { return over_; }
-  Result result;
-  Digest digest;
+  Result result() const {
+    Result r;
+    r.simulated_ns = static_cast<double>(end_ - start_) / 1000;
+    for (std::size_t i = 0; i < lanes_.size(); i += setup_.qps) {
+      double rate = 0;
+      for (std::size_t lane = 0; lane < setup_.qps; ++lane) rate += lanes_[i + lane].rate();
+      r.shares.push_back(rate);
+      r.rate += rate;
+    }
+    for (double& share : r.shares) share = r.rate > 0 ? share / r.rate : 0;
+    r.bits = r.rate * setup_.size * 8;
+    r.digest = digest_.value();
+    return r;
+  }
 
  private:
+  struct Span {
+    Ps first = -1, last = -1;
+    std::uint64_t messages = 0;  // after `first`
+    double rate() const {
+      return last > first ? static_cast<double>(messages) / (static_cast<double>(last - first) * 1e-12) : 0;
+    }
+  };
   const Setup& setup_;
-  std::vector<std::uint64_t> done_, at_start_;
-  std::uint64_t all_ = 0, all_at_start_ = 0;
-  Ps start_ = 0;
-  bool started_ = false, over_ = false;
+  std::vector<Span> lanes_;
+  std::uint64_t all_ = 0, wanted_ = 0;
+  Ps start_ = -1, end_ = 0;
+  bool over_ = false;
+  Digest digest_;
 };
 
 // A CPU that keeps its QPs' queues full, as perftest's bandwidth tests do: fills each QP in turn, then takes
@@ -181,7 +198,7 @@ class Sender final : public Cpu {
     if (c->error()) failed(*c);
     Lane& lane = end_.lane_of(c->qpn);
     lane.completed += setup_.cq_mod;
-    if (tally_) tally_->note(who_, setup_.cq_mod, time());
+    if (tally_) tally_->note(who_, end_.number(lane), setup_.cq_mod, time());
     if (room(lane) && std::find(open_.begin(), open_.end(), &lane) == open_.end()) open_.push_back(&lane);
     if (taken < kPollBatch && cq_.ready())
       spend(costs().cqe, [this, taken] { take(taken + 1); });
@@ -225,7 +242,7 @@ class Receiver final : public Cpu {
     Lane& lane = end_.lane_of(c->qpn);
     ++lane.received;
     end_.post_receives(lane, 1);
-    if (tally_) tally_->note(who_, 1, time());
+    if (tally_) tally_->note(who_, end_.number(lane), 1, time());
     if (end_.recv_cq(thread_).ready())
       busy();
     else
@@ -289,8 +306,7 @@ Result throughput(Stage& stage, const Setup& s) {
   Cpus cpus(stage.machine());
   for (const auto& cpu : all) cpus.add(*cpu);
   cpus.run([&] { return tally.over(); });
-  tally.result.digest = tally.digest.value();
-  return tally.result;
+  return tally.result();
 }
 
 void add_counters(bare::Function& f, const std::string& prefix, std::map<std::string, std::uint64_t>& out) {
