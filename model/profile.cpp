@@ -49,6 +49,8 @@ std::vector<Parameter> parameters(Profile& p, double& clock_mhz) {
       {"pcie", "tlp_write_overhead", &pcie.tlp_write_overhead, 0, 256},
       {"pcie", "tlp_read_overhead", &pcie.tlp_read_overhead, 0, 256},
       {"pcie", "tlp_completion_overhead", &pcie.tlp_completion_overhead, 0, 256},
+      {"pcie", "tlp_write_ns", &pcie.tlp_write, 0, kMaxNs},
+      {"pcie", "tlp_read_ns", &pcie.tlp_read, 0, kMaxNs},
       {"engine", "doorbell_ns", &eng.doorbell, 0, kMaxNs},
       {"engine", "schedule_ns", &eng.schedule, 0, kMaxNs},
       {"engine", "wqe_parse_ns", &eng.wqe_parse, 0, kMaxNs},

@@ -32,7 +32,8 @@ struct Profile {
     unsigned tlp_write_overhead = 24;   // bytes, framing included
     unsigned tlp_read_overhead = 24;
     unsigned tlp_completion_overhead = 20;
-    double ps_per_byte() const;  // either direction, from generation, lanes, efficiency
+    Time tlp_write = 0, tlp_read = 0;  // from one write or read request to the next, however small
+    double ps_per_byte() const;        // either direction, from generation, lanes, efficiency
   } pcie;
 
   struct Engine {

@@ -88,7 +88,9 @@ Time Dma::read_time(Time t, std::uint64_t addr, std::size_t len) {
       }
     }
     const Time request_time = bytes_time(static_cast<double>(batch * pcie.tlp_read_overhead));
-    const Time sent = up_.reserve(std::max(t, tags_[tag]), request_time) + request_time;
+    Time leaves = std::max(t, tags_[tag]);
+    if (pcie.tlp_read != 0) leaves = requests_.reserve(leaves, static_cast<Time>(batch) * pcie.tlp_read);
+    const Time sent = up_.reserve(leaves, request_time) + request_time;
     // Completions are cut where the completer's read completion boundary allows, each as large as one may be.
     const std::size_t completions =
         ((addr + done) % pcie.completion_boundary + bytes + pcie.max_payload - 1) / pcie.max_payload;
@@ -182,7 +184,9 @@ Time Dma::pushed(const Entry& e, WriteOwner behind) {
   const bool group = place.group;
   const std::size_t tlps = e.kind == Kind::kMsix ? 1 : pieces(e.addr, e.len, pcie.max_payload);
   const Time wire = bytes_time(static_cast<double>(e.len + tlps * pcie.tlp_write_overhead));
-  Time due = whole_cycle(up_.reserve(place.due, wire) + wire + pcie.write_latency);
+  Time leaves = place.due;
+  if (pcie.tlp_write != 0) leaves = writes_.reserve(leaves, static_cast<Time>(tlps) * pcie.tlp_write);
+  Time due = whole_cycle(up_.reserve(leaves, wire) + wire + pcie.write_latency);
   place.due = due;
   if (tail_ - head_ > 1 && ring_[(tail_ - 2) & (ring_.size() - 1)].due > due) due = in_its_place(due, behind);
   if (!draining_) arm(group ? due + kGroupLimit : due);
@@ -355,6 +359,8 @@ void Dma::reset() {
   }
   up_.clear();
   down_.clear();
+  writes_.clear();
+  requests_.clear();
   std::fill(tags_.begin(), tags_.end(), 0);
   next_tag_ = 0;
   bytes_read_ = bytes_written_ = errors_ = 0;

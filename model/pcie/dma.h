@@ -146,6 +146,7 @@ class Dma : public sc_core::sc_module {
   WriteError write_error_;
   std::vector<WriteOwner> refusals_;  // to be told from the engine's own process: a block may be at work
   Occupancy up_, down_;               // link directions: to the host, from the host
+  Occupancy writes_, requests_;       // what makes TLPs: only so many a second of either kind
   std::vector<Time> tags_;            // when each read tag is free again, used in turn
   std::size_t next_tag_ = 0;
   std::vector<Entry> slots_;         // posted writes, in no order
