@@ -106,55 +106,62 @@ class Player final : public Cpu {
   std::vector<Ps> posts_;
 };
 
-// What all QPs of a measurement have done. Each one's rate is taken from its first completion after the
-// warm-up to its last, so that completions which stand for many messages cost no exactness.
+// What all QPs of a measurement have done. A completion stands for many messages: at both edges of what is
+// measured each QP's count is taken in proportion to time.
 class Tally {
  public:
   Tally(const Setup& setup, std::size_t parties) : setup_(setup), lanes_(parties * setup.qps) {}
   // `messages` of a QP of party `who` have completed, at `time`.
-  void note(std::size_t who, std::size_t lane, std::uint64_t messages, Ps time) {
+  void note(std::size_t who, std::size_t number, std::uint64_t messages, Ps time) {
     digest_.note(time);
     all_ += messages;
-    if (all_ < setup_.warmup) return;
-    if (start_ < 0) {
+    Lane& lane = lanes_[who * setup_.qps + number];
+    if (start_ >= 0) {
+      const Ps before = std::max(lane.last, Ps{0}), since = std::max(before, start_);
+      const auto count = static_cast<double>(messages);
+      lane.messages += time > before
+                           ? count * static_cast<double>(time - since) / static_cast<double>(time - before)
+                           : count;
+      lane.step = count;
+      over_ = over_ || all_ >= wanted_;
+      end_ = time;
+    } else if (all_ >= setup_.warmup) {
       start_ = time;
       wanted_ = all_ + setup_.iterations;
     }
-    Span& s = lanes_[who * setup_.qps + lane];
-    if (s.first < 0)
-      s.first = time;
-    else
-      s.messages += messages;
-    s.last = time;
-    over_ = over_ || all_ >= wanted_;
-    end_ = time;
+    lane.last = time;
   }
   bool over() const { return over_; }
   Result result() const {
     Result r;
     r.simulated_ns = static_cast<double>(end_ - start_) / 1000;
     for (std::size_t i = 0; i < lanes_.size(); i += setup_.qps) {
-      double rate = 0;
-      for (std::size_t lane = 0; lane < setup_.qps; ++lane) rate += lanes_[i + lane].rate();
-      r.shares.push_back(rate);
-      r.rate += rate;
+      double messages = 0;
+      for (std::size_t lane = 0; lane < setup_.qps; ++lane) messages += lanes_[i + lane].until(start_, end_);
+      r.shares.push_back(messages);
+      r.rate += messages / (r.simulated_ns * 1e-9);
     }
-    for (double& share : r.shares) share = r.rate > 0 ? share / r.rate : 0;
+    const double sum = std::accumulate(r.shares.begin(), r.shares.end(), 0.0);
+    for (double& share : r.shares) share /= sum;
     r.bits = r.rate * setup_.size * 8;
     r.digest = digest_.value();
     return r;
   }
 
  private:
-  struct Span {
-    Ps first = -1, last = -1;
-    std::uint64_t messages = 0;  // after `first`
-    double rate() const {
-      return last > first ? static_cast<double>(messages) / (static_cast<double>(last - first) * 1e-12) : 0;
+  struct Lane {
+    Ps last = -1;         // completion
+    double messages = 0;  // that completed in what is measured
+    double step = 0;      // that the last one stood for
+    // With its share of those under way at the end.
+    double until(Ps start, Ps end) const {
+      if (last <= start) return messages;
+      return messages +
+             std::min(step, messages * static_cast<double>(end - last) / static_cast<double>(last - start));
     }
   };
   const Setup& setup_;
-  std::vector<Span> lanes_;
+  std::vector<Lane> lanes_;
   std::uint64_t all_ = 0, wanted_ = 0;
   Ps start_ = -1, end_ = 0;
   bool over_ = false;

@@ -113,8 +113,8 @@ const std::vector<Row>& rows() {
           "one CQE for so many messages (latency: 1; depth from 128: 100; else depth / 4)"),
       number<&Setup::mrs, 1, 65536>("mrs", "1 to 65536", "memory regions at either end, used in turn"),
       number<&Setup::addresses, 1, k1M>("addresses", "1 to 1M", "of atomics: places used in turn"),
-      number<&Setup::span, 0, 1024 * k1M>("span", "0 to 1024M bytes",
-                                          "memory of a QP that its messages go through (0: one message's)"),
+      number<&Setup::span, 0, 1024 * k1M>(
+          "span", "0 to 1024M bytes", "memory of a QP that its messages jump about in (0: one message's)"),
       {{"both", "on, off", "both ends send (off)"},
        [](Setup& s, const std::string& v) { return pick(kSwitches, v, s.both); },
        [](const Setup& s) { return name_of(kSwitches, s.both); }},
