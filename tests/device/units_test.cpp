@@ -53,7 +53,7 @@ TEST(Contexts, MissesAreBoundedByThoseUnderWay) {
   // With one entry each WQE misses; the receiver's do not count here, as its cache is the same: it waits too.
   const std::vector<std::string> few = {"cache.qpc=8", "cache.ways=1", "depth=4", "postlist=4"};
   const auto with = [&](const char* outstanding) {
-    Setup s = many_writes("128", few);
+    auto s = many_writes("128", few);
     s.set(std::string("cache.outstanding=") + outstanding);
     return mops(s);
   };
@@ -70,7 +70,7 @@ TEST(Contexts, ARegionsMissHoldsUpItsOwnQueuePairAlone) {
 }
 
 TEST(Atomics, OneAddressIsOneMemoryRoundTripAfterAnother) {
-  Setup s = rate("fetch_add_rate", {"depth=16", "reads=16", "qps=4", "cq_mod=1"});
+  auto s = rate("fetch_add_rate", {"depth=16", "reads=16", "qps=4", "cq_mod=1"});
   const double one = mops(s);
   EXPECT_NEAR(one, 1000.0 / 470, 0.15);
   s.set("addresses=16");
@@ -80,7 +80,7 @@ TEST(Atomics, OneAddressIsOneMemoryRoundTripAfterAnother) {
 }
 
 TEST(Pcie, AWholeLinkLimitsLargeMessages) {
-  Setup s = rate("write_bw", {"size=65536", "qps=2"});
+  auto s = rate("write_bw", {"size=65536", "qps=2"});
   const double wide = measure(s).gbps();
   s.set("pcie.lanes=8");
   const double narrow = measure(s).gbps();

@@ -141,6 +141,17 @@ TEST(Shape, DatagramsNeedOneContext) {
   EXPECT_GT(r[0].rate, 0.5 * r[1].rate);
 }
 
+// What comes with the doorbell need not be fetched; a CPU that posts one at a time is no slower for it.
+TEST(Shape, BlueFlameSparesFetches) {
+  const auto rates = over("pattern=write_rate inline=64 iterations=4000", {"blueflame=on", "blueflame=off"});
+  EXPECT_GE(rates[0].rate, 0.97 * rates[1].rate);
+  const auto lone = over("pattern=write_lat size=8 iterations=1000", {"blueflame=on", "blueflame=off"});
+  EXPECT_GT(lone[0].counters.at("tx.blueflames"), 1000u);
+  EXPECT_EQ(lone[1].counters.count("tx.blueflames"), 0u);
+  // 64 bytes a WQE at least.
+  EXPECT_GT(lone[1].counters.at("tx.dma_read_bytes"), lone[0].counters.at("tx.dma_read_bytes") + 1000 * 64);
+}
+
 // Each outstanding read is a round trip at a time, until something else is the limit.
 TEST(Shape, ReadsAreAsManyAsMayBeOutstanding) {
   const auto r =
