@@ -20,9 +20,10 @@ Hca::Hca(const sc_core::sc_module_name& name, const Profile& profile, HostPort& 
       tracer_(tracer),
       qpc_cache_(profile_.cache.qpc, profile_.cache.ways),
       dma_("dma", profile_, host, tracer, *this),
+      contexts_(profile_, [this](Time t, unsigned bytes) { return dma_.context_read(t, bytes); }),
       eqs_(profile_, dma_, tracer),
-      cqs_("cqs", profile_, dma_, eqs_, tracer, *this),
-      tpt_(profile_),
+      cqs_("cqs", profile_, dma_, contexts_, eqs_, tracer, *this),
+      tpt_(profile_, contexts_),
       steering_(qps_),
       sw_steering_(flows_),
       port_("port", profile_, tracer, *this),
@@ -82,7 +83,7 @@ void Hca::bar_write(std::uint64_t offset, const std::uint8_t* bytes, unsigned le
     return;
   }
   if (offset >= kInitSegSize) {
-    if (!dead_) uar_.write(sim_now() + profile_.pcie.mmio_latency, offset, bytes, len);
+    if (!dead_) uar_.write(dma_.store(sim_now() + profile_.pcie.mmio_latency, len), offset, bytes, len);
     return;
   }
   if (offset % 4 || len % 4 || len > 8 || !firmware_) {
@@ -142,6 +143,8 @@ void Hca::clear() {
   page_faults_.clear();
   qps_.clear();
   qpc_cache_.clear();
+  contexts_.clear();
+  tx_stage_.clear();
   q_counters_ = {};
   bad_accesses_ = qp_errors_ = 0;
   atomic_host_endian_ = false;
@@ -164,6 +167,12 @@ void Hca::model_fault(const char* where, const char* what) noexcept {
 }
 
 // ---- QP state ----
+
+Time Hca::context(Time t, std::uint32_t qpn) {
+  const ContextFetch::Got got = contexts_.get(t, qpc_cache_, qpn, profile_.cache.qpc_bytes);
+  if (got.missed) tracer_.record(Point::kCtxMiss, t, qpn, 0, traces::kCacheQpc, got.at - t);
+  return got.at;
+}
 
 void Hca::qp_changed(Qp& qp, QpState old) {
   const Time t = sim_now();

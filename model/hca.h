@@ -103,6 +103,13 @@ class Hca : public sc_core::sc_module, public FaultSink {
   TagUnit& tags() { return tags_; }
   HostPort& host() { return host_; }
   ContextCache& qpc_cache() { return qpc_cache_; }
+  // When the context of a QP that work at t is for can be used.
+  Time context(Time t, std::uint32_t qpn);
+  // A packet that is whole at `ready` goes through what all units share of the transmit pipeline; returns
+  // when it comes out.
+  Time tx_slot(Time ready) {
+    return tx_stage_.reserve(ready, profile_.engine.tx_packet) + profile_.engine.tx_packet;
+  }
 
   // Q counters by counter_set id (query_q_counter_out).
   struct QCounter {
@@ -145,6 +152,8 @@ class Hca : public sc_core::sc_module, public FaultSink {
   QpTable qps_;
   ContextCache qpc_cache_;
   Dma dma_;
+  ContextFetch contexts_;
+  Occupancy tx_stage_;
   Sink sink_;
   Memic memic_;
   EqUnit eqs_;

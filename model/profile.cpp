@@ -4,9 +4,13 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
+#include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <sstream>
+#include <string_view>
 #include <variant>
 
 namespace hcasim {
@@ -28,6 +32,7 @@ std::vector<Parameter> parameters(Profile& p, double& clock_mhz) {
   Profile::Pcie& pcie = p.pcie;
   Profile::Engine& eng = p.engine;
   Profile::Firmware& fw = p.firmware;
+  Profile::Host& host = p.host;
   return {
       {"core", "clock_mhz", &clock_mhz, 1, 10000},
       {"pcie", "generation", &pcie.generation, 1, 5},
@@ -37,16 +42,26 @@ std::vector<Parameter> parameters(Profile& p, double& clock_mhz) {
       {"pcie", "max_read_request", &pcie.max_read_request, 128, 4096, true},
       {"pcie", "completion_boundary", &pcie.completion_boundary, 64, 128, true},
       {"pcie", "tags", &pcie.tags, 1, 1024},
+      {"pcie", "write_buffer", &pcie.write_buffer, 256, 1 << 24},
       {"pcie", "read_latency_ns", &pcie.read_latency, 0, kMaxNs},
       {"pcie", "write_latency_ns", &pcie.write_latency, 0, kMaxNs},
       {"pcie", "mmio_latency_ns", &pcie.mmio_latency, 0, kMaxNs},
       {"pcie", "tlp_write_overhead", &pcie.tlp_write_overhead, 0, 256},
       {"pcie", "tlp_read_overhead", &pcie.tlp_read_overhead, 0, 256},
       {"pcie", "tlp_completion_overhead", &pcie.tlp_completion_overhead, 0, 256},
+      {"pcie", "tlp_write_ns", &pcie.tlp_write, 0, kMaxNs},
+      {"pcie", "tlp_read_ns", &pcie.tlp_read, 0, kMaxNs},
       {"engine", "doorbell_ns", &eng.doorbell, 0, kMaxNs},
       {"engine", "schedule_ns", &eng.schedule, 0, kMaxNs},
       {"engine", "wqe_parse_ns", &eng.wqe_parse, 0, kMaxNs},
       {"engine", "translate_ns", &eng.translate, 0, kMaxNs},
+      {"engine", "tx_units", &eng.tx_units, 1, 256},
+      {"engine", "rx_units", &eng.rx_units, 1, 256},
+      {"engine", "tx_wqe_ns", &eng.tx_wqe, 0, kMaxNs},
+      {"engine", "tx_more_ns", &eng.tx_more, 0, kMaxNs},
+      {"engine", "rx_message_ns", &eng.rx_message, 0, kMaxNs},
+      {"engine", "rx_more_ns", &eng.rx_more, 0, kMaxNs},
+      {"engine", "gather_ns", &eng.gather, 0, kMaxNs},
       {"engine", "tx_packet_ns", &eng.tx_packet, 0, kMaxNs},
       {"engine", "tx_pipeline_ns", &eng.tx_pipeline, 0, kMaxNs},
       {"engine", "rx_packet_ns", &eng.rx_packet, 0, kMaxNs},
@@ -55,6 +70,7 @@ std::vector<Parameter> parameters(Profile& p, double& clock_mhz) {
       {"engine", "cqe_ns", &eng.cqe, 0, kMaxNs},
       {"engine", "eqe_ns", &eng.eqe, 0, kMaxNs},
       {"engine", "atomic_ns", &eng.atomic, 0, kMaxNs},
+      {"engine", "atomic_slots", &eng.atomic_slots, 4, 1 << 16, true},
       {"engine", "umr_ns", &eng.umr, 0, kMaxNs},
       {"engine", "wqe_fetch_bytes", &eng.wqe_fetch_bytes, 64, 4096, true},
       {"engine", "rwqe_prefetch", &eng.rwqe_prefetch, 1, 64},
@@ -69,6 +85,10 @@ std::vector<Parameter> parameters(Profile& p, double& clock_mhz) {
       {"cache", "mkey", &p.cache.mkey, 1, 1 << 20},
       {"cache", "mtt", &p.cache.mtt, 1, 1 << 22},
       {"cache", "ways", &p.cache.ways, 1, 64},
+      {"cache", "outstanding", &p.cache.outstanding, 1, 1024},
+      {"cache", "qpc_bytes", &p.cache.qpc_bytes, 16, 4096},
+      {"cache", "cqc_bytes", &p.cache.cqc_bytes, 16, 4096},
+      {"cache", "mkey_bytes", &p.cache.mkey_bytes, 16, 4096},
       {"port", "rate_gbps", &p.port.rate_gbps, 0.1, 3200},
       {"port", "loopback_ns", &p.port.loopback, 0, kMaxNs},
       {"port", "wire_latency_ns", &p.port.wire_latency, 0, kMaxNs},
@@ -83,6 +103,11 @@ std::vector<Parameter> parameters(Profile& p, double& clock_mhz) {
       {"firmware", "object_ns", &fw.object, 0, kMaxNs},
       {"firmware", "boot_pages", &fw.boot_pages, 0, 1 << 16},
       {"firmware", "init_pages", &fw.init_pages, 0, 1 << 16},
+      {"host", "post_ns", &host.post, 0, kMaxNs},
+      {"host", "doorbell_ns", &host.doorbell, 0, kMaxNs},
+      {"host", "post_recv_ns", &host.post_recv, 0, kMaxNs},
+      {"host", "cqe_ns", &host.cqe, 0, kMaxNs},
+      {"host", "poll_ns", &host.poll, 0, kMaxNs},
   };
 }
 
@@ -155,6 +180,67 @@ std::string at(const std::string& file, const toml::source_region& where) {
   return file + ":" + std::to_string(where.begin.line) + ": ";
 }
 
+// The sections there are, in the order of the table.
+std::string sections_of(const std::vector<Parameter>& rows) {
+  std::string list;
+  const char* last = "";
+  for (const Parameter& r : rows) {
+    if (std::strcmp(r.section, last) != 0) list += (list.empty() ? "" : ", ") + std::string(r.section);
+    last = r.section;
+  }
+  return list;
+}
+
+bool has_section(const std::vector<Parameter>& rows, std::string_view section) {
+  return std::any_of(rows.begin(), rows.end(), [&](const Parameter& r) { return section == r.section; });
+}
+
+// Gives a value to the parameter of that name. False: `err` says what is allowed.
+bool assign(const std::vector<Parameter>& rows, std::string_view section, std::string_view key,
+            const toml::node& value, std::string& err) {
+  const std::string full = std::string(section) + "." + std::string(key);
+  const auto row = std::find_if(rows.begin(), rows.end(),
+                                [&](const Parameter& r) { return section == r.section && key == r.key; });
+  if (row == rows.end()) {
+    std::string keys;
+    for (const Parameter& r : rows)
+      if (section == r.section) keys += (keys.empty() ? "" : ", ") + std::string(r.key);
+    err = full + ": unknown; allowed are " + keys;
+    return false;
+  }
+  if (store(*row, value)) return true;
+  err = full + ": must be " + allowed(*row);
+  return false;
+}
+
+// "SECTION.KEY=VALUE"
+bool override_one(const std::vector<Parameter>& rows, const std::string& text, std::string& err) {
+  const std::size_t eq = text.find('='), dot = text.find('.');
+  if (eq == std::string::npos || dot > eq) {
+    err = "\"" + text + "\": expected SECTION.KEY=VALUE";
+    return false;
+  }
+  const std::string section = text.substr(0, dot), key = text.substr(dot + 1, eq - dot - 1),
+                    number = text.substr(eq + 1);
+  if (!has_section(rows, section)) {
+    err = section + ": unknown; the profile's sections are " + sections_of(rows);
+    return false;
+  }
+  char* end = nullptr;
+  errno = 0;
+  const long long whole = std::strtoll(number.c_str(), &end, 10);
+  if (!number.empty() && *end == 0 && errno == 0) {
+    if (assign(rows, section, key, toml::value<std::int64_t>(whole), err)) return true;
+  } else {
+    const double real = std::strtod(number.c_str(), &end);
+    // What is no number at all is refused as a value that is not allowed.
+    const bool good = !number.empty() && *end == 0;
+    if (assign(rows, section, key, toml::value<double>(good ? real : std::nan("")), err)) return true;
+  }
+  err += " (" + text + ")";
+  return false;
+}
+
 }  // namespace
 
 double Profile::Pcie::ps_per_byte() const {
@@ -165,7 +251,7 @@ double Profile::Pcie::ps_per_byte() const {
 }
 
 bool Profile::load(const std::string& path, const std::vector<std::string>& folders, Profile& out,
-                   std::string& err) {
+                   std::string& err, const std::vector<std::string>& overrides) {
   const std::string file = find_file(path, folders);
   if (file.empty()) {
     err = "profile " + path + ": no such file; profiles are " + names_in(folders);
@@ -188,32 +274,24 @@ bool Profile::load(const std::string& path, const std::vector<std::string>& fold
         continue;
       }
       const toml::table* table = section.as_table();
-      if (!table || std::none_of(rows.begin(), rows.end(),
-                                 [&](const Parameter& r) { return section_name == r.section; })) {
-        err = at(file, section.source()) + section_name +
-              ": unknown; allowed are name and the sections core, pcie, engine, cache, port, firmware";
+      if (!table || !has_section(rows, section_name)) {
+        err = at(file, section.source()) + section_name + ": unknown; allowed are name and the sections " +
+              sections_of(rows);
         return false;
       }
       for (const auto& [key, value] : *table) {
-        const std::string full = section_name + "." + std::string(key.str());
-        const auto row = std::find_if(rows.begin(), rows.end(), [&](const Parameter& r) {
-          return section_name == r.section && key.str() == r.key;
-        });
-        if (row == rows.end()) {
-          std::string keys;
-          for (const Parameter& r : rows)
-            if (section_name == r.section) keys += (keys.empty() ? "" : ", ") + std::string(r.key);
-          err = at(file, key.source()) + full + ": unknown; allowed are " + keys;
-          return false;
-        }
-        if (!store(*row, value)) {
-          err = at(file, value.source()) + full + ": must be " + allowed(*row);
-          return false;
-        }
+        std::string why;
+        if (assign(rows, section_name, key.str(), value, why)) continue;
+        err = at(file, key.source()) + why;
+        return false;
       }
+    }
+    for (const std::string& text : overrides) {
+      if (!override_one(rows, text, err)) return false;
     }
     p.cycle = std::max<Time>(1, std::llround(1e6 / clock_mhz));
     for (const Parameter& r : rows) {
+      if (std::strcmp(r.section, "host") == 0) continue;  // whose clock is another
       if (auto* time = std::get_if<Time*>(&r.where)) **time = (**time + p.cycle / 2) / p.cycle * p.cycle;
     }
     out = std::move(p);
@@ -224,6 +302,26 @@ bool Profile::load(const std::string& path, const std::vector<std::string>& fold
     err = file + ": " + e.what();
   }
   return false;
+}
+
+const std::vector<std::string>& Profile::names() {
+  static const std::vector<std::string> all = [] {
+    Profile p;
+    double clock_mhz = 0;
+    std::vector<std::string> list;
+    for (const Parameter& r : parameters(p, clock_mhz)) list.push_back(std::string(r.section) + "." + r.key);
+    return list;
+  }();
+  return all;
+}
+
+double Profile::value(std::size_t index) const {
+  Profile copy = *this;
+  double clock_mhz = 1e6 / static_cast<double>(cycle);
+  const auto where = parameters(copy, clock_mhz).at(index).where;
+  if (const auto* whole = std::get_if<unsigned*>(&where)) return **whole;
+  if (const auto* time = std::get_if<Time*>(&where)) return static_cast<double>(**time) / 1000;
+  return *std::get<double*>(where);
 }
 
 }  // namespace hcasim

@@ -24,29 +24,39 @@ struct Profile {
     unsigned max_payload = 256;       // bytes
     unsigned max_read_request = 512;  // bytes
     unsigned completion_boundary = 64;
-    unsigned tags = 256;                // outstanding read requests
+    unsigned tags = 256;            // outstanding read requests
+    unsigned write_buffer = 32768;  // bytes of posted writes that wait for the link before reception stalls
     Time read_latency = from_ns(460);   // round trip of a small read, caches warm
     Time write_latency = from_ns(250);  // posted write until visible in memory
     Time mmio_latency = from_ns(150);   // CPU store until the HCA sees it
     unsigned tlp_write_overhead = 24;   // bytes, framing included
     unsigned tlp_read_overhead = 24;
     unsigned tlp_completion_overhead = 20;
-    double ps_per_byte() const;  // either direction, from generation, lanes, efficiency
+    Time tlp_write = 0, tlp_read = 0;  // from one write or read request to the next, however small
+    double ps_per_byte() const;        // either direction, from generation, lanes, efficiency
   } pcie;
 
   struct Engine {
-    Time doorbell = from_ns(10);      // UAR decode
-    Time schedule = from_ns(8);       // one QP picked
-    Time wqe_parse = from_ns(10);     // per WQE
-    Time translate = from_ns(4);      // per translation, MTT hit
-    Time tx_packet = from_ns(12);     // transmit pipeline occupancy per packet
+    Time doorbell = from_ns(10);   // UAR decode
+    Time schedule = from_ns(8);    // one QP picked
+    Time wqe_parse = from_ns(10);  // per WQE
+    Time translate = from_ns(4);   // per translation, MTT hit
+    // Units that work side by side, each on one QP at a time: how long one is busy with a WQE and its first
+    // packet, or with a message's first packet, and with each packet more. Latency is not in these.
+    unsigned tx_units = 8, rx_units = 8;
+    Time tx_wqe = from_ns(40), tx_more = from_ns(16);
+    Time rx_message = from_ns(32), rx_more = from_ns(16);
+    // What all units share.
+    Time tx_packet = from_ns(6);      // transmit pipeline occupancy per packet
     Time tx_pipeline = from_ns(100);  // transmit pipeline latency
-    Time rx_packet = from_ns(12);     // receive pipeline occupancy per packet
+    Time rx_packet = from_ns(6);      // receive pipeline occupancy per packet
     Time rx_pipeline = from_ns(100);  // receive pipeline latency
+    Time gather = from_ns(80);        // setting up the gather of a payload that is not inline
     Time ack = from_ns(8);            // building or taking an ACK
     Time cqe = from_ns(6);            // completion unit occupancy per CQE
     Time eqe = from_ns(10);
-    Time atomic = from_ns(30);        // ALU and lock, on top of the two memory accesses
+    Time atomic = from_ns(7);         // the ALU, on top of the memory read
+    unsigned atomic_slots = 512;      // locks; of 8 bytes each, told apart by the low bits of the address
     Time umr = from_ns(60);           // UMR execution, per WQE
     unsigned wqe_fetch_bytes = 512;   // one fetch reads at most this much of the SQ
     unsigned rwqe_prefetch = 8;       // receive WQEs read at a time
@@ -61,6 +71,8 @@ struct Profile {
   struct Cache {
     unsigned qpc = 4096, cqc = 4096, mkey = 4096, mtt = 65536;  // entries
     unsigned ways = 8;
+    unsigned outstanding = 16;  // reads of what misses that are under way at a time, of all caches together
+    unsigned qpc_bytes = 256, cqc_bytes = 64, mkey_bytes = 64;  // read for one entry; MTT: 64, eight entries
   } cache;
 
   struct Port {
@@ -84,11 +96,27 @@ struct Profile {
     unsigned init_pages = 256;            // ... and at INIT_HCA
   } firmware;
 
+  // The machine around the card: what a measurement charges the CPU that drives it. The model itself takes no
+  // time from here.
+  struct Host {
+    Time post = from_ns(30);       // building one send WQE
+    Time doorbell = from_ns(100);  // after the doorbell or BlueFlame store: until write-combining memory is
+                                   // flushed and the CPU goes on
+    Time post_recv = from_ns(15);  // building one receive WQE, doorbell record included
+    Time cqe = from_ns(25);        // taking one CQE
+    Time poll = from_ns(10);       // looking at memory or at a CQ in vain: the step of a polling loop
+  } host;
+
   // Everything in the file that the struct does not name is an error: `err` gets "file:line: key: what is
   // allowed". Keys are the members' names, those of times with the suffix _ns; what a file does not name
   // keeps the default above. path may be a bare name, looked for as NAME.toml in the profile folders given.
+  // overrides: "SECTION.KEY=VALUE", taken after the file, in order, under the same rules.
   static bool load(const std::string& path, const std::vector<std::string>& folders, Profile& out,
-                   std::string& err);
+                   std::string& err, const std::vector<std::string>& overrides = {});
+
+  // The parameters by name, "SECTION.KEY", in the order of the file; value: in the file's unit.
+  static const std::vector<std::string>& names();
+  double value(std::size_t index) const;
 };
 
 }  // namespace hcasim

@@ -206,7 +206,8 @@ hca_t* hca_create(const char* options, const hca_host_ops* ops, void* opaque, ch
     const unsigned number = static_cast<unsigned>(all().size());
     if (settings.name.empty()) settings.name = "hca" + std::to_string(number);
     hcasim::Profile profile;
-    if (!hcasim::Profile::load(settings.profile, hcasim::api::profile_folders(), profile, why)) {
+    if (!hcasim::Profile::load(settings.profile, hcasim::api::profile_folders(), profile, why,
+                               settings.parameters)) {
       tell(err, err_len, why);
       return nullptr;
     }
@@ -323,6 +324,16 @@ void hca_mmio_write_burst(hca_t* h, uint64_t offset, const void* data, size_t le
 void hca_reset(hca_t* h) {
   if (!usable(h)) return;
   enter(h, "hca_reset", [&] { h->model.reset(); });
+}
+
+unsigned hca_parameter_count(void) { return static_cast<unsigned>(hcasim::Profile::names().size()); }
+
+const char* hca_parameter_name(unsigned index) {
+  return index < hca_parameter_count() ? hcasim::Profile::names()[index].c_str() : nullptr;
+}
+
+double hca_parameter_value(const hca_t* h, unsigned index) {
+  return h && index < hca_parameter_count() ? h->model.profile().value(index) : 0;
 }
 
 hca_pcie_link hca_get_pcie_link(const hca_t* h) {

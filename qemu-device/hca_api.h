@@ -99,6 +99,12 @@ HCA_API void hca_mmio_write_burst(hca_t* hca, uint64_t offset, const void* data,
 // Returns the function to power-on state (FLR, bus reset, system reset): no DMA, no interrupt after it.
 HCA_API void hca_reset(hca_t* hca);
 
+// The parameters of the profile in force, "SECTION.KEY", in the unit that the profile's file has them in.
+// index 0..hca_parameter_count()-1; beyond, no name and 0.
+HCA_API unsigned hca_parameter_count(void);
+HCA_API const char* hca_parameter_name(unsigned index);
+HCA_API double hca_parameter_value(const hca_t* hca, unsigned index);
+
 HCA_API hca_pcie_link hca_get_pcie_link(const hca_t* hca);
 // 1 = Ethernet, 0 = InfiniBand: for the PCI class code.
 HCA_API int hca_is_ethernet(const hca_t* hca);

@@ -302,9 +302,14 @@ bool parse_options(const std::string& text, Settings& out, std::string& err) {
       refuse(key, value, row->allowed, err);
       return false;
     }
+    if (key.find('.') != std::string::npos) {  // what may stand there the profile knows
+      out.parameters.push_back(key + "=" + value);
+      return true;
+    }
     std::string keys;
     list_keys(kOptions, keys);
     list_keys(kPortFaults, keys);
+    keys += ", SECTION.KEY of the profile";
     err = "unknown option " + key + "; there are " + keys;
     return false;
   });
@@ -315,6 +320,7 @@ const char* option_help() {
     std::string all;
     for (const Option& r : kOptions) all += line(r, r.fallback);
     for (const PortFault& r : kPortFaults) all += line(r, r.fallback);
+    all += "SECTION.KEY       (profile)   any parameter of the profile, such as pcie.read_latency_ns=500\n";
     return all;
   }();
   return text.c_str();

@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "firmware-stub/options.h"
 #include "model/hca.h"
@@ -25,9 +26,11 @@ struct Settings {
   bool coupled = false;
   std::optional<Time> batch_window, wire_latency;
   std::optional<unsigned> dc_contexts;
+  std::vector<std::string> parameters;  // of the profile: SECTION.KEY=VALUE
 };
 
-// "key=value,key=value". False: `err` says what is wrong and what is allowed.
+// "key=value,key=value"; a key with a dot in it is a parameter of the profile. False: `err` says what is
+// wrong and what is allowed.
 bool parse_options(const std::string& text, Settings& out, std::string& err);
 // One line an option: "key  default  what it does".
 const char* option_help();

@@ -92,6 +92,14 @@ std::uint64_t Function::counter(const std::string& name) const {
   throw BareError("no counter named " + name);
 }
 
+double Function::parameter(const std::string& name) const {
+  const unsigned n = hca_parameter_count();
+  for (unsigned i = 0; i < n; ++i) {
+    if (name == hca_parameter_name(i)) return hca_parameter_value(hca_, i);
+  }
+  throw BareError("no parameter named " + name);
+}
+
 std::string Function::inject(const std::string& fault) {
   char err[512] = "";
   machine_.dirty_ = true;

@@ -56,6 +56,8 @@ class Function {
   void reset();
   // Counter of hca_counter_name(); throws BareError if there is none of that name.
   std::uint64_t counter(const std::string& name) const;
+  // Parameter of the profile in force, "SECTION.KEY", in the unit of the profile's file; throws as counter().
+  double parameter(const std::string& name) const;
   std::string stats() { return hca_stats_json(hca_); }
   // wire=host: frames that have left the port, oldest first; to come in now (false: dropped); and whether
   // the host says it has enough.

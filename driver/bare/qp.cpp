@@ -252,6 +252,7 @@ std::uint16_t Qp::post_raw(const std::vector<std::uint8_t>& wqe, unsigned wqebbs
     std::memcpy(sq_wqebb(static_cast<std::uint16_t>(index + i)), wqe.data() + off,
                 std::min<std::size_t>(prm::kWqebb, wqe.size() - off));
   last_ = index;
+  last_wqebbs_ = wqebbs;
   sq_pi_ = static_cast<std::uint16_t>(sq_pi_ + wqebbs);
   if (ring) ring_doorbell();
   return index;
@@ -405,6 +406,7 @@ void Qp::post_inline_write(const void* data, unsigned len, std::uint64_t raddr, 
   for (unsigned i = 0; i < bbs; ++i)
     std::memcpy(sq_wqebb(static_cast<std::uint16_t>(sq_pi_ + i)), w + i * prm::kWqebb, prm::kWqebb);
   last_ = sq_pi_;
+  last_wqebbs_ = bbs;
   sq_pi_ = static_cast<std::uint16_t>(sq_pi_ + bbs);
 }
 
@@ -418,6 +420,20 @@ void Qp::write_doorbell_only() {
 void Qp::ring_doorbell() {
   write_dbr();
   write_doorbell_only();
+}
+
+void Qp::ring_blueflame() {
+  std::array<std::uint8_t, 256> burst;  // as large as half a register
+  if (last_wqebbs_ * prm::kWqebb > burst.size()) {
+    ring_doorbell();
+    return;
+  }
+  write_dbr();
+  for (unsigned i = 0; i < last_wqebbs_; ++i)  // which may wrap
+    std::memcpy(burst.data() + i * prm::kWqebb, sq_wqebb(static_cast<std::uint16_t>(last_ + i)), prm::kWqebb);
+  device_.function().write(device_.uar_offset() + prm::uar::kSqDoorbell + bf_offset_, burst.data(),
+                           last_wqebbs_ * prm::kWqebb);
+  bf_offset_ ^= device_.sq_doorbell_stride() / 2;
 }
 
 std::uint16_t Qp::post_recv(const std::vector<Sge>& sges, bool ring) {

@@ -155,6 +155,9 @@ class Qp {
                          bool signaled);
   // Doorbell record, then doorbell.
   void ring_doorbell();
+  // Doorbell record, then the last WQE posted by a write-combining burst (BlueFlame, bf=on): for one WQE of
+  // up to 256 bytes alone; a larger one is announced by its doorbell.
+  void ring_blueflame();
   void write_dbr() const { dbr_.set(1, sq_pi_); }
   void set_dbr(unsigned word, std::uint32_t value) const { dbr_.set(word, value); }
   void write_doorbell_only();
@@ -188,7 +191,7 @@ class Qp {
   std::uint32_t pd_, qpn_ = 0;
   std::uint64_t epoch_;
   std::uint16_t sq_pi_ = 0, rq_pi_ = 0, last_ = 0;
-  unsigned bf_offset_ = 0;
+  unsigned bf_offset_ = 0, last_wqebbs_ = 1;
   bool live_ = false, has_srq_;
   std::vector<std::uint8_t> wqe_;
 };

@@ -37,11 +37,12 @@ bool is_error(std::uint8_t opcode) {
 }
 }  // namespace
 
-CqUnit::CqUnit(const sc_core::sc_module_name& name, const Profile& profile, Dma& dma, EqUnit& eqs,
-               traces::Tracer& tracer, FaultSink& faults)
+CqUnit::CqUnit(const sc_core::sc_module_name& name, const Profile& profile, Dma& dma, ContextFetch& contexts,
+               EqUnit& eqs, traces::Tracer& tracer, FaultSink& faults)
     : sc_module(name),
       profile_(profile),
       dma_(dma),
+      contexts_(contexts),
       eqs_(eqs),
       tracer_(tracer),
       cache_(profile.cache.cqc, profile.cache.ways),
@@ -121,7 +122,8 @@ std::uint32_t CqUnit::inline_room(const Cq& cq, prm::InlineScatter want) {
   return 0;
 }
 
-bool CqUnit::write(Time t, Cq& cq, prm::Cqe& cqe, const std::uint8_t* head, bool group, Time& visible) {
+bool CqUnit::write(Time t, Cq& cq, prm::Cqe& cqe, const std::uint8_t* head, bool group, WriteOwner behind,
+                   Time& visible) {
   const std::uint32_t size = 1u << cq.log_size;
   cqe.op_own = static_cast<std::uint8_t>(cqe.op_own | (cq.producer >> cq.log_size & 1));
   std::uint64_t addr = 0, run = 0;
@@ -138,17 +140,17 @@ bool CqUnit::write(Time t, Cq& cq, prm::Cqe& cqe, const std::uint8_t* head, bool
       std::uint8_t entry[2 * sizeof cqe];
       std::memcpy(entry, head, sizeof cqe);
       std::memcpy(entry + sizeof cqe, &cqe, sizeof cqe);
-      visible = dma_.post_write(t, addr, entry, sizeof entry, owner, group);
+      visible = dma_.post_write(t, addr, entry, sizeof entry, owner, group, Space::kHost, behind);
       ++cq.producer;
       return true;
     }
-    dma_.post_write(t, addr, head, sizeof cqe, owner, true);
+    dma_.post_write(t, addr, head, sizeof cqe, owner, true, Space::kHost, behind);
   }
   if (!cq.ring.locate(offset, addr, run) || run < sizeof cqe) {
     fail(t, cq, prm::EqeCqErr::kAccess);
     return false;
   }
-  visible = dma_.post_write(t, addr, &cqe, sizeof cqe, owner, group);
+  visible = dma_.post_write(t, addr, &cqe, sizeof cqe, owner, group, Space::kHost, behind);
   ++cq.producer;
   return true;
 }
@@ -162,12 +164,10 @@ Time CqUnit::post(Time t, Cq& cq, const Completion& c) {
     fail(t, cq, prm::EqeCqErr::kOverrun);
     return t;
   }
-  Time start = t;
-  if (!cache_.touch(cq.cqn)) {
-    start += profile_.pcie.read_latency;
-    traces::trace(tracer_, Point::kCtxMiss, start, cq.cqn, 0u, traces::kCacheCqc, profile_.pcie.read_latency);
-  }
-  const Time done = unit_.reserve(start, profile_.engine.cqe) + profile_.engine.cqe;
+  const ContextFetch::Got context = contexts_.get(t, cache_, cq.cqn, profile_.cache.cqc_bytes);
+  if (context.missed)
+    traces::trace(tracer_, Point::kCtxMiss, context.at, cq.cqn, 0u, traces::kCacheCqc, context.at - t);
+  const Time done = unit_.reserve(context.at, profile_.engine.cqe) + profile_.engine.cqe;
 
   prm::Cqe cqe{};
   const bool error = is_error(c.opcode);
@@ -235,7 +235,7 @@ Time CqUnit::post(Time t, Cq& cq, const Completion& c) {
   bool counts = false;
   const bool fire = fires(cq, 1, c.solicited || error, counts);
   Time visible = t;
-  if (!write(done, cq, cqe, head, fire, visible)) return t;
+  if (!write(done, cq, cqe, head, fire, c.behind, visible)) return t;
   trace_written(visible, cq, cq.producer - 1, cqe, c.trace_qpn ? c.trace_qpn : c.qpn, c.wqe_serial);
   written(done, cq, c.solicited || error, counts, fire);
   return visible;
@@ -290,7 +290,8 @@ Time CqUnit::event(Time t, Cq& cq) {
   cq.timer = 0;
   prm::EqeComp data{};
   data.cqn = cq.cqn;
-  return eqs_.to_eq(t, cq.eqn, static_cast<std::uint8_t>(prm::EqeType::kComp), 0, &data, sizeof data);
+  return eqs_.to_eq(t, cq.eqn, static_cast<std::uint8_t>(prm::EqeType::kComp), 0, &data, sizeof data,
+                    {WriteOwner::kCq, cq.cqn});
 }
 
 void CqUnit::on_period(Time due, const Period& period) {
@@ -349,7 +350,7 @@ bool CqUnit::resize(Time t, Cq& cq, GuestRing ring, unsigned log_size) {
   prm::Cqe cqe{};
   cqe.op_own = static_cast<std::uint8_t>(static_cast<unsigned>(prm::CqeOp::kResize) << 4);
   Time visible = t;
-  if (!write(t, cq, cqe, nullptr, false, visible)) return false;
+  if (!write(t, cq, cqe, nullptr, false, {}, visible)) return false;
   // The driver looks for the RESIZE CQE when the command completes.
   dma_.flush();
   cq.ring = std::move(ring);

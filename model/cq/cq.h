@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "model/ctx/cache.h"
+#include "model/ctx/fetch.h"
 #include "model/ctx/guest_ring.h"
 #include "model/eq/eq.h"
 #include "model/occupancy.h"
@@ -105,14 +105,15 @@ struct Completion {
   std::uint16_t tm_index = 0;
   const std::uint8_t* tm_head = nullptr;
   std::uint32_t tm_head_len = 0;
+  WriteOwner behind;  // whose writes it completes; nobody: it waits for all that are queued
   // Trace correlation (requester's QPN and WQE serial).
   std::uint32_t trace_qpn = 0, wqe_serial = 0;
 };
 
 class CqUnit : public sc_core::sc_module {
  public:
-  CqUnit(const sc_core::sc_module_name& name, const Profile& profile, Dma& dma, EqUnit& eqs,
-         traces::Tracer& tracer, FaultSink& faults);
+  CqUnit(const sc_core::sc_module_name& name, const Profile& profile, Dma& dma, ContextFetch& contexts,
+         EqUnit& eqs, traces::Tracer& tracer, FaultSink& faults);
 
   Cq* create(std::uint32_t cqn);  // null when taken or > 24 bits
   Cq* find(std::uint32_t cqn);
@@ -161,7 +162,8 @@ class CqUnit : public sc_core::sc_module {
   void trace_consumed(Time t, Cq& cq, std::uint32_t consumer);
   // Writes a CQE laid out but for its owner bit; false: the CQ is broken.
   // `head`: the entry's first half, null if nothing is to be written there.
-  bool write(Time t, Cq& cq, prm::Cqe& cqe, const std::uint8_t* head, bool group, Time& visible);
+  bool write(Time t, Cq& cq, prm::Cqe& cqe, const std::uint8_t* head, bool group, WriteOwner behind,
+             Time& visible);
   Time event(Time t, Cq& cq);
   // Whether n CQEs that are about to be written raise an event, and what follows when they are.
   bool fires(Cq& cq, std::uint32_t n, bool solicited, bool& counts);
@@ -179,6 +181,7 @@ class CqUnit : public sc_core::sc_module {
 
   const Profile& profile_;
   Dma& dma_;
+  ContextFetch& contexts_;
   EqUnit& eqs_;
   traces::Tracer& tracer_;
   std::vector<std::unique_ptr<Cq>> table_;

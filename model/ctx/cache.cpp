@@ -17,33 +17,43 @@ ContextCache::ContextCache(unsigned entries, unsigned ways) : ways_(std::max(1u,
   std::uint64_t sets = 1;
   while (sets * ways_ < entries) sets *= 2;
   set_mask_ = sets - 1;
-  tags_.assign(sets * ways_, 0);
+  lines_.assign(sets * ways_, Line{});
 }
 
+std::size_t ContextCache::set_of(std::uint64_t id) const { return (spread(id) & set_mask_) * ways_; }
+
 bool ContextCache::touch(std::uint64_t id) {
-  std::uint64_t* set = &tags_[(spread(id) & set_mask_) * ways_];
+  last_ = set_of(id);
+  Line* set = &lines_[last_];
   const std::uint64_t tag = id + 1;
-  if (set[0] == tag) {
+  if (set[0].tag == tag) {
     ++hits_;
     return true;
   }
   unsigned way = 1;
-  while (way < ways_ && set[way] != tag) ++way;
+  while (way < ways_ && set[way].tag != tag) ++way;
   const bool hit = way < ways_;
+  const Line first = hit ? set[way] : Line{tag, 0};
   for (unsigned i = hit ? way : ways_ - 1; i > 0; --i) set[i] = set[i - 1];
-  set[0] = tag;
+  set[0] = first;
   ++(hit ? hits_ : misses_);
   return hit;
 }
 
+void ContextCache::arrives(std::uint64_t id, Time t) {
+  Line* set = &lines_[set_of(id)];
+  for (unsigned way = 0; way < ways_; ++way)
+    if (set[way].tag == id + 1 && set[way].there == 0) set[way].there = t;
+}
+
 void ContextCache::invalidate(std::uint64_t id) {
-  std::uint64_t* set = &tags_[(spread(id) & set_mask_) * ways_];
-  std::uint64_t* end = std::remove(set, set + ways_, id + 1);
-  std::fill(end, set + ways_, 0);
+  Line* set = &lines_[set_of(id)];
+  Line* end = std::remove_if(set, set + ways_, [id](const Line& line) { return line.tag == id + 1; });
+  std::fill(end, set + ways_, Line{});
 }
 
 void ContextCache::clear() {
-  std::fill(tags_.begin(), tags_.end(), 0);
+  std::fill(lines_.begin(), lines_.end(), Line{});
   hits_ = misses_ = 0;
 }
 

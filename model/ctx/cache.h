@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Timing of an on-chip context cache (QPC, CQC, MKEY, MTT): which identifiers hit. Contents live in the
-// tables of the model; this holds only tags. Set-associative, LRU in each set.
+// Timing of an on-chip context cache (QPC, CQC, MKEY, MTT): which identifiers hit, and since when. Contents
+// live in the tables of the model; this holds only tags. Set-associative, LRU in each set.
 #ifndef HCASIM_MODEL_CTX_CACHE_H
 #define HCASIM_MODEL_CTX_CACHE_H
 
 #include <cstdint>
 #include <vector>
+
+#include "model/time.h"
 
 namespace hcasim {
 
@@ -15,15 +17,27 @@ class ContextCache {
   ContextCache(unsigned entries, unsigned ways);
   // True when `id` is present; otherwise it is brought in (the least recently used of its set leaves).
   bool touch(std::uint64_t id);
+  // Of the entry touched last: from when on it can be used. One that nothing was told of: at once.
+  Time there() const { return lines_[last_].there; }
+  void arrives(Time t) { lines_[last_].there = t; }
+  // The same for `id`, if it is still in the cache and nothing was told of it.
+  void arrives(std::uint64_t id, Time t);
   void invalidate(std::uint64_t id);
   void clear();
   std::uint64_t hits() const { return hits_; }
   std::uint64_t misses() const { return misses_; }
 
  private:
+  struct Line {
+    std::uint64_t tag = 0;  // 0 = empty, id + 1
+    Time there = 0;
+  };
+  std::size_t set_of(std::uint64_t id) const;
+
   unsigned ways_;
   std::uint64_t set_mask_;
-  std::vector<std::uint64_t> tags_;  // [set][way], most recent first; 0 = empty, tag = id + 1
+  std::vector<Line> lines_;  // [set][way], most recent first
+  std::size_t last_ = 0;
   std::uint64_t hits_ = 0;
   std::uint64_t misses_ = 0;
 };

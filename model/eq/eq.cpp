@@ -63,7 +63,7 @@ bool EqUnit::doorbell(Time t, std::uint32_t eqn, std::uint32_t ci, bool arm) {
 Time EqUnit::raise(Time t, Eq& eq) {
   eq.armed = false;
   ++interrupts_;
-  const Time at = dma_.post_msix(t, eq.vector);
+  const Time at = dma_.post_msix(t, eq.vector, {WriteOwner::kEq, eq.eqn});
   traces::trace(tracer_, Point::kMsix, at, eq.vector, 0u, eq.eqn);
   return at;
 }
@@ -87,7 +87,7 @@ bool EqUnit::listening(std::uint8_t type) const {
 }
 
 Time EqUnit::to_eq(Time t, std::uint32_t eqn, std::uint8_t type, std::uint8_t subtype, const void* data,
-                   std::size_t len) {
+                   std::size_t len, WriteOwner behind) {
   Eq* eq = find(eqn);
   if (!eq) return t;
   const std::uint32_t size = 1u << eq->log_size;
@@ -111,7 +111,8 @@ Time EqUnit::to_eq(Time t, std::uint32_t eqn, std::uint8_t type, std::uint8_t su
   }
   const Time done = writer_.reserve(t, profile_.engine.eqe) + profile_.engine.eqe;
   const bool interrupt = eq->armed;
-  Time visible = dma_.post_write(done, addr, &eqe, sizeof eqe, {WriteOwner::kEq, eqn}, interrupt);
+  Time visible =
+      dma_.post_write(done, addr, &eqe, sizeof eqe, {WriteOwner::kEq, eqn}, interrupt, Space::kHost, behind);
   ++eq->producer;
   const bool of_cq = type == static_cast<std::uint8_t>(prm::EqeType::kCqError);
   traces::trace(tracer_, Point::kEqeWritten, visible, eqn, eq->producer - 1, type | subtype << 8,

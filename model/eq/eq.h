@@ -44,8 +44,9 @@ class EqUnit {
   // An EQE of `type` to every EQ whose mask has it (completion and command events: to_eq()). data: up to 28
   // bytes for EQE offset 0x20. Returns when the EQE is visible, or t when nobody subscribed.
   Time post(Time t, std::uint8_t type, std::uint8_t subtype, const void* data, std::size_t len);
+  // behind: whose writes the event tells of; nobody: all that are queued.
   Time to_eq(Time t, std::uint32_t eqn, std::uint8_t type, std::uint8_t subtype, const void* data,
-             std::size_t len);
+             std::size_t len, WriteOwner behind = {});
 
   // Whether somebody takes events of the type, and has room for one.
   bool listening(std::uint8_t type) const;

@@ -123,6 +123,7 @@ void EthRx::post(Time t, Rq& rq, Completion& c) {
   if (!cq) return;
   c.qpn = rq.rqn;
   c.user_index = rq.user_index != 0xffffff ? rq.user_index : 0;
+  c.behind = {WriteOwner::kRq, rq.rqn};
   hca_.cqs().post(t, *cq, c);
 }
 

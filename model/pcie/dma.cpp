@@ -28,6 +28,7 @@ Dma::Dma(const sc_core::sc_module_name& name, const Profile& profile, HostPort& 
       faults_(faults),
       cycle_(profile.cycle),
       ps_per_byte_(profile.pcie.ps_per_byte()),
+      buffer_time_(bytes_time(profile.pcie.write_buffer)),
       tags_(profile.pcie.tags, 0),
       ring_(kFirstRing) {
   SC_HAS_PROCESS(Dma);
@@ -63,7 +64,12 @@ ReadDone Dma::read(Time t, std::uint64_t addr, void* dst, std::size_t len, Space
     return {false, t + pcie.read_latency};
   }
   bytes_read_ += len;
+  return {true, whole_cycle(read_time(t, addr, len))};
+}
 
+// When the last byte of a read has come, whose first request may leave at t.
+Time Dma::read_time(Time t, std::uint64_t addr, std::size_t len) {
+  const Profile::Pcie& pcie = profile_.pcie;
   std::size_t requests = pieces(addr, len, pcie.max_read_request);
   Time ready = t;
   std::size_t done = 0;
@@ -82,7 +88,9 @@ ReadDone Dma::read(Time t, std::uint64_t addr, void* dst, std::size_t len, Space
       }
     }
     const Time request_time = bytes_time(static_cast<double>(batch * pcie.tlp_read_overhead));
-    const Time sent = up_.reserve(std::max(t, tags_[tag]), request_time) + request_time;
+    Time leaves = std::max(t, tags_[tag]);
+    if (pcie.tlp_read != 0) leaves = requests_.reserve(leaves, static_cast<Time>(batch) * pcie.tlp_read);
+    const Time sent = up_.reserve(leaves, request_time) + request_time;
     // Completions are cut where the completer's read completion boundary allows, each as large as one may be.
     const std::size_t completions =
         ((addr + done) % pcie.completion_boundary + bytes + pcie.max_payload - 1) / pcie.max_payload;
@@ -102,7 +110,13 @@ ReadDone Dma::read(Time t, std::uint64_t addr, void* dst, std::size_t len, Space
     }
     done += bytes;
   }
-  return {true, whole_cycle(ready)};
+  return ready;
+}
+
+Time Dma::store(Time t, unsigned len) {
+  const Time lasts = bytes_time(len + profile_.pcie.tlp_write_overhead);
+  // The latency of a store that finds the link idle holds this already.
+  return down_.reserve(t - lasts, lasts) + lasts;
 }
 
 ReadDone Dma::read_flush(Time t, std::uint64_t addr, void* dst, std::size_t len, Space space) {
@@ -112,34 +126,75 @@ ReadDone Dma::read_flush(Time t, std::uint64_t addr, void* dst, std::size_t len,
 
 Dma::Entry& Dma::push(Time t, std::uint32_t len, Kind kind, bool group) {
   if (tail_ - head_ == ring_.size()) {
-    std::vector<Entry> larger(ring_.size() * 2);
-    for (std::uint64_t i = head_; i != tail_; ++i) {
-      larger[i & (larger.size() - 1)] = std::move(ring_[i & (ring_.size() - 1)]);
-    }
+    std::vector<Place> larger(ring_.size() * 2);
+    for (std::uint64_t i = head_; i != tail_; ++i)
+      larger[i & (larger.size() - 1)] = ring_[i & (ring_.size() - 1)];
     ring_.swap(larger);
   }
-  Entry& e = ring_[tail_++ & (ring_.size() - 1)];
+  if (free_.empty()) {
+    free_.push_back(static_cast<std::uint32_t>(slots_.size()));
+    slots_.emplace_back();
+  }
+  Place& place = ring_[tail_++ & (ring_.size() - 1)];
+  place.due = t;
+  place.group = group;
+  place.slot = free_.back();
+  free_.pop_back();
+  Entry& e = slots_[place.slot];
   e.kind = kind;
-  e.group = group;
   e.len = len;
-  e.due = t;
   return e;
 }
 
-// Gives a filled-in entry its due time and sees to it that it is performed.
-void Dma::pushed(const Entry& entry) {
-  Entry& e = const_cast<Entry&>(entry);
+// Whether `e` must not become visible before the write in front of it. A queue's writes keep their order;
+// what names nobody (commands, events of no queue) stays behind everything.
+bool Dma::ordered(const Place& before, const Place& e, WriteOwner behind) {
+  if (before.owner == e.owner) return true;
+  if (behind.kind != WriteOwner::kNone) return before.owner == behind;
+  const bool payload = e.owner.kind == WriteOwner::kQp || e.owner.kind == WriteOwner::kRq;
+  return !payload;
+}
+
+// Moves the last write, due by itself at `due`, before those that are due later and are none of its concern.
+// Returns when it is due there.
+Time Dma::in_its_place(Time due, WriteOwner behind) {
+  const std::size_t mask = ring_.size() - 1;
+  Place last = ring_[(tail_ - 1) & mask];
+  std::uint64_t place = tail_ - 1;
+  while (place != head_) {
+    const Place& before = ring_[(place - 1) & mask];
+    if (before.due <= due) break;
+    if (ordered(before, last, behind)) {
+      due = before.due;
+      break;
+    }
+    ring_[place & mask] = before;
+    --place;
+  }
+  last.due = due;
+  ring_[place & mask] = last;
+  return due;
+}
+
+// Gives a filled-in entry its due time and its place, and sees to it that it is performed. Returns that time.
+Time Dma::pushed(const Entry& e, WriteOwner behind) {
   const Profile::Pcie& pcie = profile_.pcie;
+  Place& place = ring_[(tail_ - 1) & (ring_.size() - 1)];
+  place.owner = e.owner;
+  const bool group = place.group;
   const std::size_t tlps = e.kind == Kind::kMsix ? 1 : pieces(e.addr, e.len, pcie.max_payload);
   const Time wire = bytes_time(static_cast<double>(e.len + tlps * pcie.tlp_write_overhead));
-  const Time due = whole_cycle(up_.reserve(e.due, wire) + wire + pcie.write_latency);
-  last_due_ = std::max(last_due_, due);
-  e.due = last_due_;
-  if (!draining_) arm(e.group ? e.due + kGroupLimit : e.due);
+  Time leaves = place.due;
+  if (pcie.tlp_write != 0) leaves = writes_.reserve(leaves, static_cast<Time>(tlps) * pcie.tlp_write);
+  Time due = whole_cycle(up_.reserve(leaves, wire) + wire + pcie.write_latency);
+  place.due = due;
+  if (tail_ - head_ > 1 && ring_[(tail_ - 2) & (ring_.size() - 1)].due > due) due = in_its_place(due, behind);
+  if (!draining_) arm(group ? due + kGroupLimit : due);
+  return due;
 }
 
 Time Dma::post_write(Time t, std::uint64_t addr, const void* src, std::uint32_t len, WriteOwner owner,
-                     bool group, Space space) {
+                     bool group, Space space, WriteOwner behind) {
   if (len == 0) return t;
   if (space != Space::kHost) return write_local(t, addr, src, len, owner, space);
   if (!enabled_) {
@@ -151,18 +206,18 @@ Time Dma::post_write(Time t, std::uint64_t addr, const void* src, std::uint32_t 
     e.addr = addr;
     e.owner = owner;
     std::memcpy(e.bytes, src, len);
-    pushed(e);
-    return last_due_;
+    return pushed(e, behind);
   }
+  Time last = t;
   const auto* bytes = static_cast<const std::uint8_t*>(src);
   for (std::uint32_t done = 0; done < len;) {
     const std::uint32_t piece = std::min(len - done, kMaxPayload);
     PacketRef buffer = PacketPool::make();
     std::memcpy(buffer->data(), bytes + done, piece);
-    post_write(t, addr + done, buffer, 0, piece, owner, group || done + piece < len);
+    last = post_write(t, addr + done, buffer, 0, piece, owner, group || done + piece < len);
     done += piece;
   }
-  return last_due_;
+  return last;
 }
 
 Time Dma::post_write(Time t, std::uint64_t addr, const PacketRef& packet, std::uint32_t offset,
@@ -184,22 +239,22 @@ Time Dma::post_write(Time t, std::uint64_t addr, const PacketRef& packet, std::u
   e.owner = owner;
   e.packet = packet;
   e.offset = offset;
-  pushed(e);
-  return last_due_;
+  return pushed(e, {});
 }
 
-Time Dma::post_msix(Time t, unsigned vector) {
+Time Dma::post_msix(Time t, unsigned vector, WriteOwner behind) {
   if (!enabled_) return t;
   Entry& e = push(t, kMsixBytes, Kind::kMsix, false);
   e.addr = vector;
   e.owner = {};
-  pushed(e);
-  return last_due_;
+  return pushed(e, behind);
 }
 
 void Dma::perform_front() {
   // The host may come back with work of its own, so nothing may point into the ring during its call.
-  Entry& slot = ring_[head_ & (ring_.size() - 1)];
+  const std::uint32_t number = ring_[head_ & (ring_.size() - 1)].slot;
+  Entry& slot = slots_[number];
+  free_.push_back(number);
   const std::uint64_t addr = slot.addr;
   const std::uint32_t len = slot.len;
   const WriteOwner owner = slot.owner;
@@ -297,11 +352,15 @@ void Dma::flush() {
 }
 
 void Dma::reset() {
-  for (std::uint64_t i = head_; i != tail_; ++i) ring_[i & (ring_.size() - 1)].packet = PacketRef();
-  head_ = tail_;
-  last_due_ = 0;
+  for (; head_ != tail_; ++head_) {
+    const std::uint32_t number = ring_[head_ & (ring_.size() - 1)].slot;
+    slots_[number].packet = PacketRef();
+    free_.push_back(number);
+  }
   up_.clear();
   down_.clear();
+  writes_.clear();
+  requests_.clear();
   std::fill(tags_.begin(), tags_.end(), 0);
   next_tag_ = 0;
   bytes_read_ = bytes_written_ = errors_ = 0;

@@ -29,6 +29,8 @@ struct ReadDone {
 struct WriteOwner {
   enum Kind : std::uint8_t { kNone, kQp, kRq, kCq, kEq, kFirmware } kind = kNone;
   std::uint32_t number = 0;
+
+  bool operator==(const WriteOwner& o) const { return kind == o.kind && number == o.number; }
 };
 
 class Dma : public sc_core::sc_module {
@@ -45,23 +47,33 @@ class Dma : public sc_core::sc_module {
   // As read(), after performing the posted writes queued so far (PCIe: a read pushes posted writes ahead).
   ReadDone read_flush(Time t, std::uint64_t addr, void* dst, std::size_t len, Space space = Space::kHost);
 
+  // A read of the HCA's own contexts, which lie in host memory: its time, as of any read.
+  Time context_read(Time t, unsigned bytes) { return read_time(t, 0, bytes); }
+  // A store of the CPU to the BAR that arrives at t: when the link, which the HCA's reads share, has let it
+  // through.
+  Time store(Time t, unsigned len);
+
   // What the host's memory holds now, outside of simulated time and uncounted: for traces.
   bool peek(std::uint64_t addr, void* dst, std::size_t len) {
     return enabled_ && host_.dma_read(addr, dst, len);
   }
 
-  // Queues a posted write ready to leave at t. Performed in call order; returns when it is visible in memory.
+  // Queues a posted write ready to leave at t; returns when it is visible in memory. Behind the writes queued
+  // so far: those of its owner and of `behind`; with neither named, all of them. (A write that waits for an
+  // address holds up its own queue's, and no other's.)
   // group: more writes of the same unit of work follow (payload before its CQE): becomes visible together
   // with the next ungrouped one, in order, and costs no activation of its own. A group that nothing closes is
   // written after kGroupLimit.
   // The bytes are copied, or, in the second form, stay in the packet (shared) until performed.
   Time post_write(Time t, std::uint64_t addr, const void* src, std::uint32_t len, WriteOwner owner,
-                  bool group = false, Space space = Space::kHost);
+                  bool group = false, Space space = Space::kHost, WriteOwner behind = {});
   Time post_write(Time t, std::uint64_t addr, const PacketRef& packet, std::uint32_t offset,
                   std::uint32_t len, WriteOwner owner, bool group = false, Space space = Space::kHost);
-  // An MSI-X message, ordered behind all writes posted so far.
-  Time post_msix(Time t, unsigned vector);
+  // An MSI-X message, behind the writes of `behind`; none named: behind all posted so far.
+  Time post_msix(Time t, unsigned vector, WriteOwner behind = {});
 
+  // Until when so much waits for the link to the host that the buffer of posted writes has no room.
+  Time stalled_until() const { return up_.free_at() - buffer_time_; }
   // When the link to the host has taken all that was given to it so far.
   Time up_free() const { return up_.free_at(); }
 
@@ -87,14 +99,19 @@ class Dma : public sc_core::sc_module {
 
   enum class Kind : std::uint8_t { kInlineBytes, kPacket, kMsix };
   struct Entry {
-    Time due;
     std::uint64_t addr;  // MSI-X: vector
     PacketRef packet;
     std::uint32_t offset, len;
     WriteOwner owner;
     Kind kind;
-    bool group;
     std::uint8_t bytes[kInline];
+  };
+  // An entry's place in the order of due times.
+  struct Place {
+    Time due;
+    WriteOwner owner;
+    std::uint32_t slot;  // of slots_
+    bool group;
   };
 
   ReadDone read_local(Time t, std::uint64_t addr, void* dst, std::size_t len, Space space);
@@ -102,7 +119,10 @@ class Dma : public sc_core::sc_module {
                    Space space);
   Time local_time(std::size_t len) const { return cycle_ * (1 + (len + kLocalLine - 1) / kLocalLine); }
   Entry& push(Time t, std::uint32_t len, Kind kind, bool group);
-  void pushed(const Entry& e);
+  Time pushed(const Entry& e, WriteOwner behind);
+  Time in_its_place(Time due, WriteOwner behind);
+  static bool ordered(const Place& before, const Place& e, WriteOwner behind);
+  Time read_time(Time t, std::uint64_t addr, std::size_t len);
   void perform_front();
   void drain();
   void arm(Time due);
@@ -121,15 +141,18 @@ class Dma : public sc_core::sc_module {
   FaultSink& faults_;
   const Time cycle_;
   const double ps_per_byte_;
+  const Time buffer_time_;
   bool enabled_ = false;
   WriteError write_error_;
   std::vector<WriteOwner> refusals_;  // to be told from the engine's own process: a block may be at work
   Occupancy up_, down_;               // link directions: to the host, from the host
+  Occupancy writes_, requests_;       // what makes TLPs: only so many a second of either kind
   std::vector<Time> tags_;            // when each read tag is free again, used in turn
   std::size_t next_tag_ = 0;
-  std::vector<Entry> ring_;  // posted writes [head_, tail_), a power of two long
+  std::vector<Entry> slots_;         // posted writes, in no order
+  std::vector<std::uint32_t> free_;  // slots without one
+  std::vector<Place> ring_;          // [head_, tail_) by due time, a power of two long
   std::uint64_t head_ = 0, tail_ = 0;
-  Time last_due_ = 0;
   Time armed_ = kNever;
   bool draining_ = false;
   sc_core::sc_event event_;

@@ -25,7 +25,9 @@ void Requester::receive(Time t, Qp& qp, PacketRef& packet) {
     return;
   }
   const Profile::Engine& e = hca_.profile().engine;
-  t += e.rx_pipeline + e.ack;
+  const bool plain = (packet->opcode & prm::bth::kOpMask) == static_cast<std::uint8_t>(BthOp::kAck);
+  t = hca_.responder().admit(t, s.rx_until, plain ? 0 : e.rx_more) + e.ack;
+  t = hca_.context(t, qp.qpn);
   // Ghosts: nothing that we asked for (IBTA 9.7.5.1.1).
   if (psn_diff(packet->psn, s.next_psn) >= 0 || psn_diff(packet->psn, s.una_psn) < 0) return;
   if (s.response_fault.active && psn_diff(packet->psn, s.response_fault.psn) >= 0) {
@@ -283,6 +285,7 @@ void Requester::complete(Time t, Qp& qp, const SendWqe& wqe, CqeSyndrome syndrom
   c.qpn = qp.qpn;
   c.user_index = qp.user_index != 0xffffff ? qp.user_index : qp.use_srq ? qp.srqn : 0;
   c.wqe_counter = wqe.counter;
+  c.behind = {WriteOwner::kQp, qp.qpn};
   if (wqe.is_read_or_atomic()) c.byte_cnt = static_cast<std::uint32_t>(wqe.length);
   if (wqe.opcode == WqeOp::kUmr) c.imm = wqe.imm;
   if (wqe.in_cqe) {

@@ -78,6 +78,7 @@ Requester::Step Requester::load_frame(Time& ready, Qp& qp, SendWqe& wqe, Packet&
   std::uint8_t* start = frame + (tagged ? kVlanTag : 0);
   if (r.head_len) std::memcpy(start, r.head, r.head_len);
   if (r.len) {
+    ready += hca_.profile().engine.gather;
     const MoveResult m = mover_.gather(ready, qp, wqe.sges, r.offset, r.len, start + r.head_len);
     if (m.status != TptStatus::kOk) {
       hca_.tracer().record(Point::kAccessErr, ready, qp.qpn, wqe.serial,
@@ -140,7 +141,6 @@ void Requester::emit_frame(Time t, Qp& qp, const SendWqe& wqe, PacketRef packet)
 Requester::Step Requester::send_frame(Pace& pace, Qp& qp, SendWqe& wqe) {
   RequesterState& s = qp.req;
   const Profile::Engine& e = hca_.profile().engine;
-  pace.engine += e.tx_packet;
   ++pace.packets;
   Time ready = std::max(pace.engine, pace.ready);
   if (wqe.packets != 0) {

@@ -73,9 +73,9 @@ void Requester::add_to_window(Pace& pace, Qp& qp, const std::uint8_t* bytes, std
     w.syndrome = static_cast<std::uint8_t>(prm::CqeSyndrome::kLocalQpOp);
     w.vendor = static_cast<std::uint8_t>(fault);
   }
-  pace.engine += hca_.profile().engine.wqe_parse;
   ++wqes_;
-  hca_.tracer().record(Point::kWqeParsed, std::max(pace.engine, pace.ready), qp.qpn, w.serial,
+  const Time parsed = std::max(pace.engine, pace.ready) + hca_.profile().engine.wqe_parse;
+  hca_.tracer().record(Point::kWqeParsed, parsed, qp.qpn, w.serial,
                        static_cast<std::uint64_t>(w.opcode) | static_cast<std::uint64_t>(w.counter) << 16,
                        w.length);
 }

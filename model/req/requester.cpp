@@ -73,12 +73,19 @@ Requester::TurnResult Requester::turn(Time t, Qp& qp) {
   if (t < s.rnr_until) return {t, s.rnr_until};
   if (s.response_fault.active) return {t, kNever};
 
-  Pace pace{t, t};
-  if (!hca_.qpc_cache().touch(qp.qpn)) {
-    const Time miss = hca_.profile().pcie.read_latency;
-    hca_.tracer().record(Point::kCtxMiss, t, qp.qpn, 0, traces::kCacheQpc, static_cast<std::uint64_t>(miss));
-    pace.ready += miss;
+  // Nothing is known of the queue without its context: another QP has the unit until it is there.
+  if (s.context_due == 0) {
+    const Time there = hca_.context(t, qp.qpn);
+    if (there > t) {
+      s.context_due = there;
+      return {t, there};
+    }
+  } else if (t < s.context_due) {
+    return {t, s.context_due};
   }
+  s.context_due = 0;
+
+  Pace pace{t, t};
   hca_.tracer().record(Point::kScheduled, t, qp.qpn, s.next_serial,
                        static_cast<std::uint16_t>(s.db_counter - s.fetched));
 
@@ -109,7 +116,12 @@ Requester::TurnResult Requester::turn(Time t, Qp& qp) {
       break;
     }
     if (fenced(qp, wqe)) break;
+    const Time begin = pace.engine;
+    const bool first = wqe.sent == 0;
+    if (first) pace.engine += e.wqe_parse;
     const Step step_done = step(pace, qp, wqe);
+    pace.engine =
+        step_done == Step::kBlocked ? begin : std::max(pace.engine, begin + (first ? e.tx_wqe : e.tx_more));
     if (s.epoch != epoch || (qp.state != QpState::kRts && qp.state != QpState::kSqd)) break;
     if (step_done == Step::kBlocked) break;
     // A message broke in its middle: what is before it must be acknowledged for its error to come out.
@@ -181,7 +193,7 @@ PacketRef Requester::make_packet(const Qp& qp, const SendWqe& wqe) const {
 
 void Requester::transmit(Time ready, Qp& qp, PacketRef packet) {
   RequesterState& s = qp.req;
-  s.last_ready = std::max(s.last_ready, ready);
+  s.last_ready = hca_.tx_slot(std::max(s.last_ready, ready));
   hca_.cc().sending(s.last_ready, qp, *packet);
   hca_.qos().sent(s.last_ready, qp, false, *packet);
   hca_.transmit(s.last_ready, qp.qpn, std::move(packet));
@@ -195,6 +207,7 @@ Requester::Step Requester::load_payload(Pace& pace, Qp& qp, SendWqe& wqe, std::u
     std::memcpy(packet.data(), wqe.bytes.data() + offset, len);
     return Step::kSent;
   }
+  ready += hca_.profile().engine.gather;
   const MoveResult r =
       mover_.gather(ready, qp, wqe.sges, offset, len, packet.data(), wqe.fence >= prm::kFenceFence);
   if (r.status == TptStatus::kFault) return payload_fault(ready, qp, wqe, offset);
@@ -261,7 +274,6 @@ Requester::Step Requester::send_packet(Pace& pace, Qp& qp, SendWqe& wqe) {
     p->solicited = wqe.solicited;
   }
 
-  pace.engine += e.tx_packet;
   ++pace.packets;
   Time ready = std::max(pace.engine, pace.ready);
   const Step loaded = load_payload(pace, qp, wqe, offset, *p, ready);
@@ -312,7 +324,6 @@ Requester::Step Requester::send_request(Pace& pace, Qp& qp, SendWqe& wqe) {
     p->swap_add = wqe.swap_add;
     p->compare = wqe.compare;
   }
-  pace.engine += e.tx_packet;
   ++pace.packets;
   s.since_ack_req = 0;
   const Time ready = std::max(pace.engine, pace.ready);
@@ -340,7 +351,6 @@ Requester::Step Requester::send_datagram(Pace& pace, Qp& qp, SendWqe& wqe) {
   p->qkey = av.qkey & 0x80000000u ? qp.qkey : static_cast<std::uint32_t>(av.qkey);
   p->src_qpn = qp.type == QpType::kQp1 ? 1 : qp.type == QpType::kQp0 ? 0 : qp.qpn;
   p->payload_len = static_cast<std::uint32_t>(wqe.length);
-  pace.engine += e.tx_packet;
   ++pace.packets;
   Time ready = std::max(pace.engine, pace.ready);
   const Step loaded = load_payload(pace, qp, wqe, 0, *p, ready);
@@ -366,7 +376,6 @@ Requester::Step Requester::run_local(Pace& pace, Qp& qp, SendWqe& wqe) {
   } else if (wqe.opcode == WqeOp::kTagMatch) {
     if (!hca_.tags().execute(done, qp, wqe))
       return refuse(wqe, CqeSyndrome::kLocalQpOp, static_cast<std::uint8_t>(WqeFault::kTag));
-    pace.engine += hca_.profile().engine.wqe_parse;
   }
   if (wqe.opcode == WqeOp::kSetPsv) {
     const UmrResult r = execute_set_psv(done, hca_, qp, wqe);

@@ -142,6 +142,9 @@ struct RequesterState {
 
   std::uint8_t retries_left = 7, rnr_left = 7;
   Time last_ready = 0;      // packets of one QP leave in order
+  Time unit_until = 0;      // one transmit unit works on it
+  Time rx_until = 0;        // responses of one QP are taken in order
+  Time context_due = 0;     // its context was not on the chip and comes then; 0: no turn waits for it
   Time timer_due = kNever;  // ACK timeout, absolute
   bool timer_queued = false;
   Time rnr_until = 0;        // nothing is sent before this

@@ -61,6 +61,8 @@ bool Responder::take_read(Time t, Qp& qp, const Packet& p) {
 
 namespace {
 
+constexpr unsigned kLockBytes = 8;
+
 // Of 2^n bytes for mode n, or up to as many; the first mode is the IB specification's own, without masks.
 bool mode_allows(std::uint8_t mode, bool masked, unsigned bytes) {
   if (!masked) return true;
@@ -115,11 +117,14 @@ bool Responder::take_atomic(Time t, Qp& qp, const Packet& p) {
     fail(t, qp, p, NakCode::kRemoteAccess, EqeType::kWqAccess);
     return false;
   }
-  // The unit does one operation after another on the same 32 bytes.
   std::uint8_t bytes[prm::kMaxAtomicBytes];
-  Time& free = atomic_free_[where[0].addr / prm::kMaxAtomicBytes % atomic_free_.size()];
-  const ReadDone d =
-      hca_.dma().read_flush(std::max(tr.ready, free), where[0].addr, bytes, op.bytes, where[0].space);
+  const auto lock = [&](unsigned i) -> Time& {
+    return atomic_free_[(where[0].addr / kLockBytes + i) % atomic_free_.size()];
+  };
+  const unsigned locks = (op.bytes + kLockBytes - 1) / kLockBytes;
+  Time begin = tr.ready;
+  for (unsigned i = 0; i < locks; ++i) begin = std::max(begin, lock(i));
+  const ReadDone d = hca_.dma().read_flush(begin, where[0].addr, bytes, op.bytes, where[0].space);
   if (!d.ok) {
     fail(t, qp, p, NakCode::kRemoteOp, EqeType::kWqCatas);
     return false;
@@ -129,13 +134,14 @@ bool Responder::take_atomic(Time t, Qp& qp, const Packet& p) {
   swap_words(bytes, op.bytes);
   load_words(bytes, op.bytes, old);
   const bool write = execute(op, old, now) && now != old;
-  const Time done = d.at + hca_.profile().engine.atomic;
-  free = done;
+  const Time alu = hca_.profile().engine.atomic;
+  const Time done = alu_.reserve(d.at, alu) + alu;
+  for (unsigned i = 0; i < locks; ++i) lock(i) = done;
   if (write) {
     store_words(now, op.bytes, bytes);
     swap_words(bytes, op.bytes);
-    hca_.dma().post_write(done, where[0].addr, bytes, op.bytes, WriteOwner{WriteOwner::kQp, qp.qpn}, false,
-                          where[0].space);
+    s.landed = hca_.dma().post_write(done, where[0].addr, bytes, op.bytes,
+                                     WriteOwner{WriteOwner::kQp, qp.qpn}, false, where[0].space);
   }
   hca_.tracer().record(Point::kAtomicExec, done, p.trace_qpn, p.wqe_serial, p.va, old[0]);
   ++hca_.q_counter(qp.counter_set).rx_atomic_requests;
@@ -171,8 +177,8 @@ bool Responder::send_response(Time& engine, Qp& qp, ResponderResource& r) {
   p->aeth = Aeth::kAck | Aeth::kInvalidCredits;
   p->trace_qpn = r.trace_qpn;
   p->wqe_serial = r.wqe_serial;
-  engine += e.tx_packet;
   Time ready = std::max(engine, r.ready);
+  engine += first ? e.tx_wqe : e.tx_more;
   if (r.masked) {
     p->payload_len = r.length;
     store_words(r.original, r.length, p->data());

@@ -95,7 +95,7 @@ void Responder::receive_dc(Time t, Qp& dct, PacketRef& packet) {
 void Responder::dc_refuse(Time t, Qp& dct, const Packet& p, std::uint32_t psn, std::uint8_t syndrome) {
   Qp back;
   set_up(back, dct, p, hca_.port());
-  send_ack(t + hca_.profile().engine.rx_pipeline, back, psn, syndrome, p.trace_qpn, p.wqe_serial);
+  send_ack(admit(t, back.resp.rx_until, 0), back, psn, syndrome, p.trace_qpn, p.wqe_serial);
 }
 
 Qp* Responder::dc_context(Time t, Qp& dct, const Packet& p) {

@@ -120,6 +120,7 @@ void Responder::post_receive(Time t, Qp& qp, const RecvWqe& wqe, Completion c) {
   const std::uint32_t user_index = srq && srq->has_cq() ? srq->user_index : qp.user_index;
   c.user_index = user_index != 0xffffff ? user_index : srq ? srq->srqn : 0;
   c.wqe_counter = wqe.counter;
+  c.behind = {WriteOwner::kQp, qp.qpn};
   hca_.cqs().post(t, *cq, c);
 }
 

@@ -27,8 +27,14 @@ PacketRef Responder::make_reply(const Qp& qp, std::uint8_t opcode, std::uint32_t
   return p;
 }
 
+// Whatever acknowledges a message leaves when its payload has addresses and is on its way to memory.
+Time Responder::not_before_data(Time t, const Qp& qp) const {
+  return std::max(t, qp.resp.landed - hca_.profile().pcie.write_latency);
+}
+
 void Responder::transmit(Time ready, Qp& qp, PacketRef packet) {
-  qp.resp.last_ready = std::max(qp.resp.last_ready, ready);
+  ready = not_before_data(ready, qp);
+  qp.resp.last_ready = hca_.tx_slot(std::max(qp.resp.last_ready, ready));
   if (traits_of(packet->opcode).read_resp) {
     hca_.cc().sending(qp.resp.last_ready, qp, *packet);
     hca_.qos().sent(qp.resp.last_ready, qp, true, *packet);
@@ -39,6 +45,7 @@ void Responder::transmit(Time ready, Qp& qp, PacketRef packet) {
 void Responder::send_ack(Time t, Qp& qp, std::uint32_t psn, std::uint8_t syndrome, std::uint32_t trace_qpn,
                          std::uint32_t serial) {
   PacketRef p = make_reply(qp, static_cast<std::uint8_t>(BthOp::kAck), psn);
+  t = not_before_data(t, qp);
   p->aeth = syndrome;
   p->trace_qpn = trace_qpn;
   p->wqe_serial = serial;

@@ -21,6 +21,8 @@ Responder::Responder(const sc_core::sc_module_name& name, Hca& hca)
     : sc_module(name),
       hca_(hca),
       mover_(hca.tpt(), hca.dma(), false),
+      units_(hca.profile().engine.rx_units),
+      atomic_free_(hca.profile().engine.atomic_slots, 0),
       polls_(
           "polls", [this](Time due, Poll& poll) { on_poll(due, poll); }, hca),
       acks_(
@@ -30,7 +32,9 @@ void Responder::clear() {
   polls_.clear();
   acks_.clear();
   rx_free_ = 0;
-  atomic_free_.fill(0);
+  units_.clear();
+  std::fill(atomic_free_.begin(), atomic_free_.end(), 0);
+  alu_.clear();
 }
 
 void Responder::qp_changed(Time t, Qp& qp, QpState old) {
@@ -40,25 +44,34 @@ void Responder::qp_changed(Time t, Qp& qp, QpState old) {
     flush(t, qp);
 }
 
+Time Responder::admit(Time t, Time& own, Time service) {
+  const Profile::Engine& e = hca_.profile().engine;
+  // What the link to the host has not taken fills the buffer of posted writes; then nothing more comes in.
+  rx_free_ = std::max({rx_free_, t, hca_.dma().stalled_until()}) + e.rx_packet;
+  Time begin = std::max(rx_free_, own);
+  if (service != 0) {
+    Time& unit = units_.best(begin);
+    begin = std::max(begin, unit);
+    unit = begin + service;
+  }
+  own = begin + service;
+  return begin + e.rx_pipeline;
+}
+
 void Responder::receive(Time t, Qp& qp, PacketRef& packet) {
   const Profile::Engine& e = hca_.profile().engine;
   const Packet& p = *packet;
-  rx_free_ = std::max(rx_free_, t) + e.rx_packet;
-  t = rx_free_ + e.rx_pipeline;
   const bool receiving = qp.state == QpState::kRtr || qp.state == QpState::kRts ||
                          qp.state == QpState::kSqd || qp.state == QpState::kSqErr;
   const Traits traits = traits_of(p.opcode);
+  t = admit(t, qp.resp.rx_until, traits.first ? e.rx_message : e.rx_more);
   const std::uint8_t transport = p.opcode & prm::bth::kTransportMask;
   const bool datagram = sends_datagrams(qp.type);
   if (!receiving || !traits.valid || transport != transport_bits(qp.type) || qp.resp.failing) {
     trace_drop(hca_.tracer(), t, p, DropReason::kQpState);
     return;
   }
-  if (!hca_.qpc_cache().touch(qp.qpn)) {
-    const Time miss = hca_.profile().pcie.read_latency;
-    hca_.tracer().record(Point::kCtxMiss, t, qp.qpn, 0, traces::kCacheQpc, static_cast<std::uint64_t>(miss));
-    t += miss;
-  }
+  t = hca_.context(t, qp.qpn);
   // The first packet in RTR tells that the other side is there (IBTA 11.6.3.2).
   if (qp.state == QpState::kRtr && !qp.resp.comm_established && !datagram) {
     qp.resp.comm_established = true;
@@ -220,7 +233,7 @@ bool Responder::take_send(Time t, Qp& qp, PacketRef& packet, const Traits& trait
       }
     }
     s.received = 0;
-    s.landed = t;
+    s.landed = std::max(s.landed, t);
     s.message = Message::kSend;
   }
   const std::uint32_t skip = traits.first ? s.tagged.skip : 0, len = p.payload_len - skip;
@@ -286,7 +299,7 @@ bool Responder::take_write(Time t, Qp& qp, PacketRef& packet, const Traits& trai
     s.write_rkey = p.rkey;
     s.write_len = len;
     s.received = 0;
-    s.landed = t;
+    s.landed = std::max(s.landed, t);
   }
   const std::uint64_t after = s.received + p.payload_len;
   if (after > s.write_len || (traits.last && after != s.write_len)) {

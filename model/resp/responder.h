@@ -4,9 +4,9 @@
 #ifndef HCASIM_MODEL_RESP_RESPONDER_H
 #define HCASIM_MODEL_RESP_RESPONDER_H
 
-#include <array>
 #include <cstdint>
 #include <systemc>
+#include <vector>
 
 #include "model/cq/cq.h"
 #include "model/ctx/qp.h"
@@ -15,6 +15,7 @@
 #include "model/prm/eqe.h"
 #include "model/prm/packet.h"
 #include "model/timed_queue.h"
+#include "model/unit_pool.h"
 #include "model/wqe/scatter.h"
 
 namespace hcasim {
@@ -43,6 +44,10 @@ class Responder : public sc_core::sc_module {
   // The driver has dealt with the QP's page fault.
   void fault_resumed(Time t, Qp& qp, bool error);
   void clear();
+  // Takes a packet that has arrived at t into the receive pipeline: what all units share of it, then a unit
+  // for `service` (0: none is needed). own: until when the one QP's earlier packets take; moved on. Returns
+  // when the packet is looked at.
+  Time admit(Time t, Time& own, Time service);
   Time rx_free() const { return rx_free_; }  // when the receive pipeline has taken all that came
 
  private:
@@ -116,6 +121,7 @@ class Responder : public sc_core::sc_module {
   // The NAK leaves behind the responses that are still owed, and takes the QP to ERR. event: EQE type, 0 =
   // none.
   void fail(Time t, Qp& qp, const Packet& packet, prm::NakCode code, prm::EqeType event);
+  Time not_before_data(Time t, const Qp& qp) const;
   PacketRef make_reply(const Qp& qp, std::uint8_t opcode, std::uint32_t psn) const;
   void transmit(Time ready, Qp& qp, PacketRef packet);
   void on_ack(Time due, const AckDue& ack);
@@ -123,9 +129,11 @@ class Responder : public sc_core::sc_module {
   Hca& hca_;
   Mover mover_;
   Time rx_free_ = 0;
-  // Atomics on one address wait for each other: when a slot of addresses (a hash of the operand's) is free
-  // again.
-  std::array<Time, 256> atomic_free_{};
+  UnitPool units_;
+  // Atomics take a lock, chosen by the low bits of the address, from the read of the memory to the write:
+  // when each is free again. The ALU is one for all.
+  std::vector<Time> atomic_free_;
+  Occupancy alu_;
   TimedQueue<Poll> polls_;
   TimedQueue<AckDue> acks_;
 };

@@ -13,6 +13,7 @@ using traces::Point;
 Scheduler::Scheduler(const sc_core::sc_module_name& name, Hca& hca)
     : sc_module(name),
       hca_(hca),
+      units_(hca.profile().engine.tx_units),
       ready_(
           "ready", [this](Time due, Turn& turn) { run(due, turn); }, hca, hca.profile().engine.batch_window),
       port_turns_(
@@ -67,19 +68,20 @@ void Scheduler::clear() {
   port_queue_.clear();
   port_turns_.clear();
   port_armed_ = kNever;
-  free_at_ = 0;
+  units_.clear();
 }
 
 Time Scheduler::port_open() const {
+  const Profile::Engine& e = hca_.profile().engine;
   const Time ahead =
-      hca_.port().backlog_limit() + hca_.profile().pcie.read_latency + hca_.profile().engine.tx_pipeline;
+      hca_.port().backlog_limit() + hca_.profile().pcie.read_latency + e.gather + e.tx_pipeline;
   const Time free = hca_.port().tx_free();
   return free > ahead ? free - ahead : 0;
 }
 
-// Beyond what may share this activation.
-bool Scheduler::engine_busy(Time due) const {
-  return free_at_ > due && free_at_ > sim_now() + hca_.profile().engine.batch_window;
+// Who is free only then has to wait longer than what may share this activation.
+bool Scheduler::beyond(Time due, Time free) const {
+  return free > due && free > sim_now() + hca_.profile().engine.batch_window;
 }
 
 void Scheduler::run(Time due, const Turn& turn) {
@@ -87,9 +89,10 @@ void Scheduler::run(Time due, const Turn& turn) {
   if (!qp || qp->req.epoch != turn.epoch) return;
   Time& turn_at = turn.responder ? qp->resp.turn_at : qp->req.turn_at;
   if (due != turn_at) return;  // an earlier turn took its place
-  if (engine_busy(due)) {
-    turn_at = free_at_;
-    ready_.push(free_at_, turn);
+  const Time free = std::max(units_.free_at(), turn.responder ? qp->resp.unit_until : qp->req.unit_until);
+  if (beyond(due, free)) {
+    turn_at = free;
+    ready_.push(free, turn);
     return;
   }
   take(due, turn, *qp);
@@ -97,10 +100,12 @@ void Scheduler::run(Time due, const Turn& turn) {
 
 void Scheduler::take(Time due, const Turn& turn, Qp& qp) {
   const Profile& profile = hca_.profile();
-  const Time start = std::max(due, free_at_) + profile.engine.schedule;
+  Time& own = turn.responder ? qp.resp.unit_until : qp.req.unit_until;
+  Time& unit = units_.best(std::max(due, own));
+  const Time start = std::max({due, own, unit}) + profile.engine.schedule;
   (turn.responder ? qp.resp.turn_at : qp.req.turn_at) = kNever;
   const auto next = [&](const auto& result) {
-    free_at_ = std::max(free_at_, result.engine_free);
+    unit = own = std::max(start, result.engine_free);
     if (result.again == kNever) return;
     const Time again = std::max(result.again, start + profile.cycle);
     if (result.port)
@@ -138,7 +143,7 @@ void Scheduler::port_turn(Time due) {
   port_armed_ = kNever;
   while (!port_queue_.empty()) {
     if (const Time open = std::max(port_open(), due); open > due) return arm_port(open);
-    if (engine_busy(due)) return arm_port(free_at_);
+    if (const Time free = units_.free_at(); beyond(due, free)) return arm_port(free);
     const auto [turn, group] = port_queue_.front();
     port_queue_.pop_front();
     if (group != 0) hca_.qos().left(due, group);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The QP scheduler: takes doorbells, gives each ready QP a turn (round robin), and does the same for QPs
-// whose responder owes read or atomic responses. Who finds the port busy waits in line for it.
+// The QP scheduler: takes doorbells, gives each ready QP a turn (round robin) at one of the transmit units,
+// and does the same for QPs whose responder owes read or atomic responses. No QP has two units at a time. Who
+// finds the port busy waits in line for it.
 #ifndef HCASIM_MODEL_SCHED_SCHEDULER_H
 #define HCASIM_MODEL_SCHED_SCHEDULER_H
 
@@ -9,6 +10,7 @@
 #include <systemc>
 
 #include "model/timed_queue.h"
+#include "model/unit_pool.h"
 
 namespace hcasim {
 
@@ -45,14 +47,14 @@ class Scheduler : public sc_core::sc_module {
     std::uint64_t epoch;  // RequesterState::epoch: turns of a QP that was reset meanwhile are void
   };
   void run(Time due, const Turn& turn);
-  bool engine_busy(Time due) const;
+  bool beyond(Time due, Time free) const;
   void take(Time due, const Turn& turn, Qp& qp);
   void wait_for_port(const Turn& turn, Qp& qp, Time open);
   void port_turn(Time due);
   void arm_port(Time t);
 
   Hca& hca_;
-  Time free_at_ = 0;
+  UnitPool units_;
   std::uint64_t doorbells_ = 0;
   TimedQueue<Turn> ready_;
   // Those whom the port keeps waiting, in the order in which they found it busy: each has its turn when there

@@ -11,7 +11,8 @@ namespace {
 constexpr std::uint32_t kIndexEnd = 1u << 24;
 constexpr std::uint64_t kMaxLength = 1ULL << 32;  // no message is longer; bounds the fragments of a PA key
 bool is_local(Access a) { return a == Access::kLocalRead || a == Access::kLocalWrite; }
-constexpr unsigned kMttGroup = 8;       // entries of one cache line: 64 bytes
+constexpr unsigned kMttGroup = 8;       // entries of one cache line ...
+constexpr unsigned kLineBytes = 64;     // ... of so many bytes
 constexpr std::uint64_t kMttFlags = 7;  // low bits of an MTT entry are flags, not address
 
 // What an entry must grant for an access.
@@ -30,8 +31,9 @@ constexpr std::uint64_t entry_flags(Access access) {
 }
 }  // namespace
 
-Tpt::Tpt(const Profile& profile)
+Tpt::Tpt(const Profile& profile, ContextFetch& contexts)
     : profile_(profile),
+      contexts_(contexts),
       mkey_cache_(profile.cache.mkey, profile.cache.ways),
       mtt_cache_(profile.cache.mtt / kMttGroup, profile.cache.ways) {}
 
@@ -168,9 +170,10 @@ Translation Tpt::translate(Time t, std::uint32_t wire_key, std::uint32_t pd, std
   return {status, w.t, w.misses};
 }
 
-void Tpt::miss(Walk& w) {
-  w.t += profile_.pcie.read_latency;
-  ++w.misses;
+void Tpt::list_line(Walk& w, std::uint64_t id) {
+  const ContextFetch::Got line = contexts_.get(w.t, mtt_cache_, id, kLineBytes);
+  w.t = line.at;
+  w.misses += line.missed;
 }
 
 TptStatus Tpt::walk(Walk& w, std::uint32_t wire_key, std::uint64_t va, std::uint64_t len, unsigned depth) {
@@ -180,7 +183,9 @@ TptStatus Tpt::walk(Walk& w, std::uint32_t wire_key, std::uint64_t va, std::uint
   }
   const Mkey* mkey = lookup(wire_key);
   if (!mkey || mkey->free || mkey->key != (wire_key & 0xff)) return TptStatus::kBadKey;
-  if (!mkey_cache_.touch(mkey->index)) miss(w);
+  const ContextFetch::Got entry = contexts_.get(w.t, mkey_cache_, mkey->index, profile_.cache.mkey_bytes);
+  w.t = entry.at;
+  w.misses += entry.missed;
   const TptStatus status = verify(mkey, w.pd, w.qpn, depth == 0 ? w.access : behind(w.access), va, len);
   if (status != TptStatus::kOk) return status;
   if (mkey->log_page >= 64) return TptStatus::kBadList;
@@ -209,7 +214,9 @@ TptStatus Tpt::walk_mtt(Walk& w, const Mkey& mkey, std::uint64_t va, std::uint64
   std::uint64_t index = in_list >> mkey.log_page;
   std::uint64_t in_page = in_list & page_mask;
   std::uint64_t group = ~0ULL;
-  bool missed = false;
+  std::uint64_t first_missed = 0;
+  unsigned missed = 0;
+  Time there = w.t;
   const std::uint64_t need = mkey.paged ? entry_flags(w.access) : 0;
   while (len) {
     // What was set aside and never written is not there either.
@@ -217,7 +224,10 @@ TptStatus Tpt::walk_mtt(Walk& w, const Mkey& mkey, std::uint64_t va, std::uint64
       return mkey.paged && index < mkey.xlt_words ? TptStatus::kFault : TptStatus::kBadList;
     if (index / kMttGroup != group) {
       group = index / kMttGroup;
-      missed |= !mtt_cache_.touch(static_cast<std::uint64_t>(mkey.index) << 32 | group);
+      if (mtt_cache_.touch(static_cast<std::uint64_t>(mkey.index) << 32 | group))
+        there = std::max(there, mtt_cache_.there());
+      else if (missed++ == 0)
+        first_missed = group;
     }
     if ((mkey.xlt[index] & need) != need) return TptStatus::kFault;
     const std::uint64_t piece = std::min(len, page_mask - in_page + 1);
@@ -226,13 +236,20 @@ TptStatus Tpt::walk_mtt(Walk& w, const Mkey& mkey, std::uint64_t va, std::uint64
     in_page = 0;
     ++index;
   }
-  if (missed) miss(w);
+  if (missed) {
+    const Time at = contexts_.read(w.t, missed * kLineBytes);
+    for (std::uint64_t g = first_missed; g <= group; ++g)
+      mtt_cache_.arrives(static_cast<std::uint64_t>(mkey.index) << 32 | g, at);
+    there = std::max(there, at);
+    ++w.misses;
+  }
+  w.t = there;
   return TptStatus::kOk;
 }
 
 TptStatus Tpt::walk_klm(Walk& w, const Mkey& mkey, std::uint64_t offset, std::uint64_t len, unsigned depth) {
   const std::size_t entries = mkey.xlt.size() / 2;
-  if (!mtt_cache_.touch(static_cast<std::uint64_t>(mkey.index) << 32)) miss(w);
+  list_line(w, static_cast<std::uint64_t>(mkey.index) << 32);
   for (std::size_t i = 0; i < entries && len; ++i) {
     if (++w.steps > kMaxSteps) return TptStatus::kBadList;
     const std::uint64_t bytes = mkey.xlt[2 * i] >> 32;
@@ -300,7 +317,7 @@ TptStatus Tpt::walk_ksm(Walk& w, const Mkey& mkey, std::uint64_t offset, std::ui
   const std::uint64_t mask = (1ULL << mkey.log_page) - 1;
   std::uint64_t index = offset >> mkey.log_page;
   std::uint64_t inside = offset & mask;
-  if (!mtt_cache_.touch(static_cast<std::uint64_t>(mkey.index) << 32 | index / (kMttGroup / 2))) miss(w);
+  list_line(w, static_cast<std::uint64_t>(mkey.index) << 32 | index / (kMttGroup / 2));
   while (len) {
     if (index >= entries || ++w.steps > kMaxSteps) return TptStatus::kBadList;
     const std::uint64_t piece = std::min(len, mask - inside + 1);

@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "model/ctx/cache.h"
+#include "model/ctx/fetch.h"
 #include "model/pcie/local_memory.h"
 #include "model/profile.h"
 #include "model/time.h"
@@ -43,7 +43,7 @@ struct Translation {
 
 class Tpt {
  public:
-  explicit Tpt(const Profile& profile);
+  Tpt(const Profile& profile, ContextFetch& contexts);
 
   // Firmware's side. create() fails (null) when the index is taken or out of range (24 bits).
   Mkey* create(std::uint32_t index);
@@ -96,13 +96,15 @@ class Tpt {
                         unsigned depth);
   TptStatus walk_ksm(Walk& w, const Mkey& mkey, std::uint64_t offset, std::uint64_t len, unsigned depth);
   bool append(Walk& w, std::uint64_t addr, std::uint64_t len, Space space = Space::kHost);
-  void miss(Walk& w);
+  // Waits for a line of a translation list.
+  void list_line(Walk& w, std::uint64_t id);
   const Mkey* lookup(std::uint32_t wire_key) const;
   static Access behind(Access access);
   static TptStatus verify(const Mkey* mkey, std::uint32_t pd, std::uint32_t qpn, Access access,
                           std::uint64_t va, std::uint64_t len);
 
   const Profile& profile_;
+  ContextFetch& contexts_;
   PsvTable psvs_;
   SignatureErrorHandler signature_error_;
   std::vector<std::unique_ptr<Mkey>> table_;  // by index

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -83,7 +84,10 @@ TEST_F(ApiOptions, WrongOnesAreToldWithWhatIsAllowed) {
       {"name=a b", "name=a b: allowed"},
       {"colour=red", "unknown option colour; there are name, link, profile, trace"},
       {"profile=none-such",
-       "profile none-such: no such file; profiles are connectx5-100gbe, connectx5-edr, default"},
+       "profile none-such: no such file; profiles are connectx4-edr, connectx5-100g-roce, connectx5-100gbe, "
+       "connectx5-edr, connectx5-x8, connectx6-hdr100, connectx6-hdr200, default"},
+      {"pcie.lanes=3", "pcie.lanes: must be a whole number from 1 to 16, a power of two (pcie.lanes=3)"},
+      {"pcie.lane=4", "pcie.lane: unknown; allowed are generation, lanes"},
       {"trace=/no/such/folder/t", "trace=/no/such/folder/t: "},
   };
   for (const auto& c : cases) {
@@ -235,6 +239,18 @@ TEST_F(ApiRunning, TheProfilesPcieLink) {
   EXPECT_EQ(link.generation, 3u);
   EXPECT_EQ(link.lanes, 16u);
   EXPECT_EQ(hca_is_ethernet(hca), 1);
+}
+
+TEST_F(ApiRunning, TheProfilesParameters) {
+  const unsigned n = hca_parameter_count();
+  std::map<std::string, double> values;
+  for (unsigned i = 0; i < n; ++i) values[hca_parameter_name(i)] = hca_parameter_value(hca, i);
+  EXPECT_EQ(values.size(), n);
+  EXPECT_EQ(values.at("pcie.generation"), 3);
+  EXPECT_EQ(values.at("pcie.lanes"), 16);
+  EXPECT_EQ(hca_parameter_name(n), nullptr);
+  EXPECT_EQ(hca_parameter_value(hca, n), 0);
+  EXPECT_EQ(hca_parameter_value(nullptr, 0), 0);
 }
 
 TEST_F(ApiRunning, WrongFaultsChangeNothing) {

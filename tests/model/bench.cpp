@@ -19,7 +19,7 @@ Bench::Bench()
       dma("dma", profile, host, tracer, faults),
       dma_few_tags("dma_few_tags", few_tags, host, tracer, faults),
       eqs(profile, dma, tracer),
-      cqs("cqs", profile, dma, eqs, tracer, faults),
+      cqs("cqs", profile, dma, contexts, eqs, tracer, faults),
       port("port", profile, tracer, faults),
       queue(
           "queue",
@@ -44,6 +44,7 @@ void Bench::reset() {
   dma.reset();
   dma_few_tags.reset();
   cqs.clear();
+  contexts.clear();
   eqs.clear();
   port.reset();
   port.faults() = PortFaults();

@@ -78,6 +78,7 @@ struct Bench {
   Faults faults{expected_faults};
   traces::Tracer tracer;
   Dma dma, dma_few_tags;
+  ContextFetch contexts{profile, [this](Time t, unsigned bytes) { return dma.context_read(t, bytes); }};
   EqUnit eqs;
   CqUnit cqs;
   Port port;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "model/ctx/cache.h"
+#include "model/ctx/fetch.h"
 
 #include <gtest/gtest.h>
 
@@ -51,6 +52,52 @@ TEST(ContextCache, SizesThatAreNoPowersOfTwoAreRoundedUp) {
   EXPECT_TRUE(c.touch(1));
   c.clear();
   EXPECT_FALSE(c.touch(1));
+}
+
+class ContextFetchTest : public ::testing::Test {
+ protected:
+  static Profile few() {
+    Profile p;
+    p.cache.outstanding = 4;
+    return p;
+  }
+  static constexpr Time kRead = 460;
+  Profile profile = few();
+  unsigned reads = 0;
+  ContextFetch fetch{profile, [this](Time t, unsigned) {
+                       ++reads;
+                       return t + kRead;
+                     }};
+  ContextCache cache{64, 8};
+};
+
+TEST_F(ContextFetchTest, OneThatIsUnderWayIsWaitedForAndNotReadAgain) {
+  const auto first = fetch.get(100, cache, 7, 64);
+  EXPECT_TRUE(first.missed);
+  EXPECT_EQ(first.at, 100 + kRead);
+  const auto second = fetch.get(200, cache, 7, 64);
+  EXPECT_FALSE(second.missed);
+  EXPECT_EQ(second.at, 100 + kRead);
+  EXPECT_EQ(fetch.get(5000, cache, 7, 64).at, 5000);
+  EXPECT_EQ(reads, 1u);
+}
+
+TEST_F(ContextFetchTest, TheRateOfMissesIsTheNumberUnderWayOverTheLatency) {
+  Time last = 0;
+  for (unsigned i = 0; i < 40; ++i) last = std::max(last, fetch.get(0, cache, 1000 + i, 64).at);
+  EXPECT_EQ(last, 10 * kRead);  // 40 reads, 4 at a time
+  EXPECT_EQ(fetch.get(0, cache, 2000, 64).at, 11 * kRead);
+  fetch.clear();
+  EXPECT_EQ(fetch.get(0, cache, 2001, 64).at, kRead);
+}
+
+TEST_F(ContextFetchTest, OnlyWhatIsUnderWayIsToldOfItsArrival) {
+  cache.touch(1);
+  cache.arrives(1, 50);
+  cache.arrives(1, 70);  // it is there already
+  cache.touch(1);
+  EXPECT_EQ(cache.there(), 50);
+  cache.arrives(99, 70);  // not in the cache
 }
 
 }  // namespace

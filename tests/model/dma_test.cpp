@@ -131,6 +131,55 @@ TEST_F(DmaTest, WritesKeepTheOrderOfTheirCalls) {
   EXPECT_THAT(order, ::testing::ElementsAre(0x2000, 0x1000, 0x2000, 0x100, 1000003, 0x200));
 }
 
+TEST_F(DmaTest, ALateWriteHoldsUpItsOwnQueuesAndNoOthers) {
+  const WriteOwner a{WriteOwner::kQp, 1}, c{WriteOwner::kQp, 2}, cq{WriteOwner::kCq, 9};
+  const Time t = sim_now(), late = t + from_ns(500);
+  const Time first = b.dma.post_write(late, 0x100, buf, 8, a, true);  // its address was not known
+  const Time other = b.dma.post_write(t, 0x200, buf, 8, c, true);
+  const Time others_cqe = b.dma.post_write(t, 0x280, buf, 8, {WriteOwner::kCq, 8}, false, Space::kHost, c);
+  const Time same = b.dma.post_write(t, 0x300, buf, 8, a, true);
+  const Time cqe = b.dma.post_write(t, 0x400, buf, 8, cq, false, Space::kHost, a);
+  const Time eqe = b.dma.post_write(t, 0x500, buf, 8, {WriteOwner::kEq, 3}, true, Space::kHost, cq);
+  const Time irq = b.dma.post_msix(t, 3, {WriteOwner::kEq, 3});
+  const Time all = b.dma.post_write(t, 0x600, buf, 8, {WriteOwner::kFirmware, 0});
+  EXPECT_LT(other, late);
+  EXPECT_LT(others_cqe, late);
+  EXPECT_GE(others_cqe, other);
+  EXPECT_GE(first, late);
+  for (const Time behind : {same, cqe, eqe, irq, all}) EXPECT_GE(behind, first);
+  b.run_ns(5000);
+  std::vector<std::uint64_t> order;
+  for (const auto& e : b.host.events) order.push_back(e.msix ? 1000000 + e.addr : e.addr);
+  EXPECT_THAT(order, ::testing::ElementsAre(0x200, 0x280, 0x100, 0x300, 0x400, 0x500, 1000003, 0x600));
+  for (const auto& e : b.host.events)
+    if (e.addr == 0x280) EXPECT_EQ(e.at, others_cqe);
+}
+
+TEST_F(DmaTest, ReceptionStallsWhenThePostedWritesFillTheirBuffer) {
+  const Time t = sim_now();
+  EXPECT_LE(b.dma.stalled_until(), t);
+  PacketRef p = PacketPool::make();
+  const unsigned n = b.profile.pcie.write_buffer / 4096 + 4;
+  for (unsigned i = 0; i < n; ++i) b.dma.post_write(t, 4096 * i, p, 0, 4096, {WriteOwner::kQp, 1});
+  const double more = 4096 * 4 + n * 16 * 24;
+  EXPECT_NEAR(b.dma.stalled_until() - t, wire(more), wire(100));
+}
+
+TEST_F(DmaTest, StoresOfTheCpuShareTheLinkWithTheReads) {
+  const Time t = sim_now() + from_ns(1000);
+  EXPECT_EQ(b.dma.store(t, 64), t);  // an idle link's time is in the latency of the store
+  EXPECT_NEAR(b.dma.store(t, 64) - t, wire(88), kRounding);
+  Time last = 0;
+  for (int i = 0; i < 100; ++i) last = b.dma.store(t, 64);
+  EXPECT_NEAR(last - t, wire(101 * 88), kRounding * 70);
+}
+
+TEST_F(DmaTest, ContextsAreReadLikeAllElse) {
+  const Time t = sim_now();
+  EXPECT_NEAR(b.dma.context_read(t, 64) - t, b.profile.pcie.read_latency + wire(24), kRounding);
+  EXPECT_EQ(b.host.reads, 0u);
+}
+
 TEST_F(DmaTest, AGroupBecomesVisibleTogetherInOneActivation) {
   const Time t = sim_now();
   Time first = 0, last = 0;

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -86,6 +87,49 @@ TEST_F(ProfileFile, AnUnknownNameIsAnsweredWithThoseThereAre) {
   EXPECT_FALSE(Profile::load(folder + "/none.toml", {}, profile, err));
 }
 
+TEST_F(ProfileFile, ParametersAreOverriddenByNameUnderTheSameRules) {
+  std::ofstream(folder + "/card.toml") << "[pcie]\nlanes = 8\nread_latency_ns = 100\n";
+  ASSERT_TRUE(Profile::load("card", {folder}, profile, err,
+                            {"pcie.read_latency_ns=500", "port.rate_gbps=12.5", "core.clock_mhz=400",
+                             "engine.doorbell_ns=11", "host.post_ns=11.3", "pcie.read_latency_ns=600"}))
+      << err;
+  EXPECT_EQ(profile.pcie.lanes, 8u);
+  EXPECT_EQ(profile.pcie.read_latency, 600000);  // the last one counts
+  EXPECT_EQ(profile.port.rate_gbps, 12.5);
+  EXPECT_EQ(profile.engine.doorbell, 10000);  // whole cycles of the clock given
+  EXPECT_EQ(profile.host.post, 11300);        // which is not the CPU's
+  const struct {
+    const char *text, *message;
+  } cases[] = {
+      {"pcie.lanes=3", "pcie.lanes: must be a whole number from 1 to 16, a power of two (pcie.lanes=3)"},
+      {"pcie.lanes=1.0", "pcie.lanes: must be"},
+      {"pcie.lanes=", "pcie.lanes: must be"},
+      {"pcie.efficiency=much", "pcie.efficiency: must be a number from 0.05 to 1"},
+      {"pcie.efficiency=nan", "pcie.efficiency: must be"},
+      {"pcie.lane=4", "pcie.lane: unknown; allowed are generation, lanes"},
+      {"pci.lanes=4", "pci: unknown; the profile's sections are core, pcie, engine"},
+      {"pcie.lanes", "expected SECTION.KEY=VALUE"},
+      {"lanes=4", "expected SECTION.KEY=VALUE"},
+  };
+  for (const auto& c : cases) {
+    EXPECT_FALSE(Profile::load("card", {folder}, profile, err, {c.text})) << c.text;
+    EXPECT_THAT(err, HasSubstr(c.message));
+  }
+}
+
+TEST_F(ProfileFile, ParametersHaveNamesAndValues) {
+  ASSERT_TRUE(load("[pcie]\nlanes = 4\nread_latency_ns = 321\n[core]\nclock_mhz = 500\n")) << err;
+  const auto& names = Profile::names();
+  const auto value = [&](const char* name) {
+    const auto at = std::find(names.begin(), names.end(), name);
+    return at == names.end() ? -1 : profile.value(static_cast<std::size_t>(at - names.begin()));
+  };
+  EXPECT_EQ(value("pcie.lanes"), 4);
+  EXPECT_EQ(value("pcie.read_latency_ns"), 322);
+  EXPECT_EQ(value("core.clock_mhz"), 500);
+  EXPECT_EQ(value("pcie.efficiency"), Profile().pcie.efficiency);
+}
+
 TEST(Profiles, AllOfOursLoad) {
   unsigned n = 0;
   for (const auto& entry : std::filesystem::directory_iterator(HCASIM_PROFILE_DIR)) {
@@ -95,7 +139,7 @@ TEST(Profiles, AllOfOursLoad) {
     EXPECT_EQ(p.name, entry.path().stem().string());
     ++n;
   }
-  EXPECT_GE(n, 3u);
+  EXPECT_GE(n, 8u);
 }
 
 TEST(Profiles, LinkRate) {

@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "driver/timing/measure.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "driver/timing/cpu.h"
+#include "driver/timing/end.h"
+
+namespace hcasim::timing {
+
+using bare::BareError;
+
+namespace {
+
+constexpr unsigned kPollBatch = 16;  // CQEs that one look at a CQ takes, as perftest has it
+
+// Of every time that is noted, in order.
+class Digest {
+ public:
+  void note(std::int64_t value) { sum_ = (sum_ ^ static_cast<std::uint64_t>(value)) * 1099511628211ull; }
+  std::uint64_t value() const { return sum_; }
+
+ private:
+  std::uint64_t sum_ = 14695981039346656037ull;
+};
+
+[[noreturn]] void failed(const bare::Completion& c) { throw BareError(c.text()); }
+
+// One end of a ping-pong (write, send), or the one that asks (read, atomics), as perftest does it: wait for
+// the other's message, post the next, take one's own completion.
+class Player final : public Cpu {
+ public:
+  Player(const CpuCosts& costs, End& end, const Setup& setup, bool first)
+      : Cpu(costs), end_(end), setup_(setup), lane_(end.lanes()[0]), first_(first) {}
+
+  void begin() override {
+    if (setup_.verb == Verb::kSend) end_.post_receives(lane_, end_.receive_queue());
+    if (first_)
+      post();
+    else
+      await_message();
+  }
+  const std::vector<Ps>& posts() const { return posts_; }
+  Digest digest;
+
+ private:
+  void post() {
+    posts_.push_back(time());
+    spend(costs().post, [this] {
+      end_.post(lane_, 1, static_cast<std::uint8_t>(lane_.posted + 1));
+      spend(costs().doorbell, [this] { await_completion(); });
+    });
+  }
+
+  void await_completion() {
+    if (lane_.posted % setup_.cq_mod != 0) {
+      next();
+      return;
+    }
+    poll([this] { return end_.send_cq(0).ready(); }, [this] { spend(costs().cqe, [this] { take(); }); });
+  }
+
+  void take() {
+    const auto c = end_.send_cq(0).poll();
+    if (c->error()) failed(*c);
+    digest.note(time());
+    next();
+  }
+
+  void next() {
+    if (setup_.pulls())
+      post();
+    else
+      await_message();
+  }
+
+  void await_message() {
+    if (setup_.verb == Verb::kSend) {
+      poll([this] { return end_.recv_cq(0).ready(); },
+           [this] { spend(costs().cqe + costs().post_recv, [this] { take_message(); }); });
+      return;
+    }
+    const std::uint8_t* last = end_.last_byte(lane_);
+    const auto awaited = static_cast<std::uint8_t>(lane_.received + 1);
+    poll([last, awaited] { return *static_cast<const volatile std::uint8_t*>(last) == awaited; },
+         [this] {
+           ++lane_.received;
+           post();
+         });
+  }
+
+  void take_message() {
+    const auto c = end_.recv_cq(0).poll();
+    if (c->error()) failed(*c);
+    ++lane_.received;
+    end_.post_receives(lane_, 1);
+    post();
+  }
+
+  End& end_;
+  const Setup& setup_;
+  Lane& lane_;
+  const bool first_;
+  std::vector<Ps> posts_;
+};
+
+// What all QPs of a measurement have done. A completion stands for many messages: at both edges of what is
+// measured each QP's count is taken in proportion to time.
+class Tally {
+ public:
+  Tally(const Setup& setup, std::size_t parties) : setup_(setup), lanes_(parties * setup.qps) {}
+  // `messages` of a QP of party `who` have completed, at `time`.
+  void note(std::size_t who, std::size_t number, std::uint64_t messages, Ps time) {
+    digest_.note(time);
+    all_ += messages;
+    Lane& lane = lanes_[who * setup_.qps + number];
+    if (start_ >= 0) {
+      const Ps before = std::max(lane.last, Ps{0}), since = std::max(before, start_);
+      const auto count = static_cast<double>(messages);
+      lane.messages += time > before
+                           ? count * static_cast<double>(time - since) / static_cast<double>(time - before)
+                           : count;
+      lane.step = count;
+      over_ = over_ || all_ >= wanted_;
+      end_ = time;
+    } else if (all_ >= setup_.warmup) {
+      start_ = time;
+      wanted_ = all_ + setup_.iterations;
+    }
+    lane.last = time;
+  }
+  bool over() const { return over_; }
+  Result result() const {
+    Result r;
+    r.simulated_ns = static_cast<double>(end_ - start_) / 1000;
+    for (std::size_t i = 0; i < lanes_.size(); i += setup_.qps) {
+      double messages = 0;
+      for (std::size_t lane = 0; lane < setup_.qps; ++lane) messages += lanes_[i + lane].until(start_, end_);
+      r.shares.push_back(messages);
+      r.rate += messages / (r.simulated_ns * 1e-9);
+    }
+    const double sum = std::accumulate(r.shares.begin(), r.shares.end(), 0.0);
+    for (double& share : r.shares) share /= sum;
+    r.bits = r.rate * setup_.size * 8;
+    r.digest = digest_.value();
+    return r;
+  }
+
+ private:
+  struct Lane {
+    Ps last = -1;         // completion
+    double messages = 0;  // that completed in what is measured
+    double step = 0;      // that the last one stood for
+    // With its share of those under way at the end.
+    double until(Ps start, Ps end) const {
+      if (last <= start) return messages;
+      return messages +
+             std::min(step, messages * static_cast<double>(end - last) / static_cast<double>(last - start));
+    }
+  };
+  const Setup& setup_;
+  std::vector<Lane> lanes_;
+  std::uint64_t all_ = 0, wanted_ = 0;
+  Ps start_ = -1, end_ = 0;
+  bool over_ = false;
+  Digest digest_;
+};
+
+// A CPU that keeps its QPs' queues full, as perftest's bandwidth tests do: fills each QP in turn, then takes
+// completions.
+class Sender final : public Cpu {
+ public:
+  // tally: null when the receiver counts.
+  Sender(const CpuCosts& costs, End& end, const Setup& setup, unsigned thread, std::size_t who, Tally* tally)
+      : Cpu(costs), end_(end), setup_(setup), cq_(end.send_cq(thread)), who_(who), tally_(tally) {
+    for (std::size_t i = thread; i < end.lanes().size(); i += setup.threads) open_.push_back(&end.lanes()[i]);
+  }
+  void begin() override { fill(); }
+
+ private:
+  bool room(const Lane& l) const { return l.posted - l.completed + setup_.postlist <= setup_.depth; }
+
+  void fill() {
+    while (next_ < open_.size() && !room(*open_[next_])) ++next_;
+    if (next_ == open_.size()) {
+      open_.clear();
+      next_ = 0;
+      complete();
+      return;
+    }
+    spend(costs().post * setup_.postlist, [this] {
+      end_.post(*open_[next_], setup_.postlist, 1);
+      spend(costs().doorbell, [this] { fill(); });
+    });
+  }
+
+  void complete() {
+    poll([this] { return cq_.ready(); }, [this] { spend(costs().cqe, [this] { take(1); }); });
+  }
+
+  void take(unsigned taken) {
+    const auto c = cq_.poll();
+    if (c->error()) failed(*c);
+    Lane& lane = end_.lane_of(c->qpn);
+    lane.completed += setup_.cq_mod;
+    if (tally_) tally_->note(who_, end_.number(lane), setup_.cq_mod, time());
+    if (room(lane) && std::find(open_.begin(), open_.end(), &lane) == open_.end()) open_.push_back(&lane);
+    if (taken < kPollBatch && cq_.ready())
+      spend(costs().cqe, [this, taken] { take(taken + 1); });
+    else if (open_.empty())
+      complete();
+    else
+      fill();
+  }
+
+  End& end_;
+  const Setup& setup_;
+  bare::Cq& cq_;
+  const std::size_t who_;
+  Tally* const tally_;
+  std::vector<Lane*> open_;  // with room, perhaps
+  std::size_t next_ = 0;
+};
+
+// A CPU that takes messages and gives their receive WQEs back.
+class Receiver final : public Cpu {
+ public:
+  Receiver(const CpuCosts& costs, End& end, unsigned thread, unsigned threads, std::size_t who, Tally* tally)
+      : Cpu(costs), end_(end), thread_(thread), threads_(threads), who_(who), tally_(tally) {}
+
+  void begin() override {
+    for (std::size_t i = thread_; i < end_.lanes().size(); i += threads_)
+      end_.post_receives(end_.lanes()[i], end_.receive_queue());
+    await();
+  }
+
+ private:
+  void await() {
+    poll([this] { return end_.recv_cq(thread_).ready(); }, [this] { busy(); });
+  }
+  void busy() {
+    spend(costs().cqe + costs().post_recv, [this] { take(); });
+  }
+  void take() {
+    const auto c = end_.recv_cq(thread_).poll();
+    if (c->error()) failed(*c);
+    Lane& lane = end_.lane_of(c->qpn);
+    ++lane.received;
+    end_.post_receives(lane, 1);
+    if (tally_) tally_->note(who_, end_.number(lane), 1, time());
+    if (end_.recv_cq(thread_).ready())
+      busy();
+    else
+      await();
+  }
+
+  End& end_;
+  const unsigned thread_, threads_;
+  const std::size_t who_;
+  Tally* const tally_;
+};
+
+Result latency(Stage& stage, const Setup& s) {
+  End &from = *stage.senders[0], &to = *stage.receivers[0];
+  Player ping(CpuCosts(from.device().function()), from, s, true);
+  Player pong(CpuCosts(to.device().function()), to, s, false);
+  Cpus cpus(stage.machine());
+  // The one that answers first: its receive WQEs are there when the first message comes.
+  if (!s.pulls()) cpus.add(pong);
+  cpus.add(ping);
+  const std::size_t wanted = std::size_t{s.warmup} + s.iterations + 1;
+  cpus.run([&] { return ping.posts().size() >= wanted; });
+  std::vector<double> times;
+  const double half = s.pulls() ? 1 : 0.5;
+  Digest digest = ping.digest;
+  for (std::size_t i = s.warmup; i + 1 < wanted; ++i) {
+    times.push_back(half * static_cast<double>(ping.posts()[i + 1] - ping.posts()[i]) / 1000);
+    digest.note(ping.posts()[i]);
+  }
+  std::sort(times.begin(), times.end());
+  const std::size_t n = times.size();
+  Result r;
+  r.median = n % 2 != 0 ? times[n / 2] : (times[n / 2 - 1] + times[n / 2]) / 2;
+  r.mean = std::accumulate(times.begin(), times.end(), 0.0) / static_cast<double>(n);
+  r.p99 = times[std::min(n - 1, n * 99 / 100)];
+  r.least = times.front();
+  r.most = times.back();
+  r.simulated_ns = static_cast<double>(ping.posts()[wanted - 1] - ping.posts()[s.warmup]) / 1000;
+  r.digest = digest.value();
+  return r;
+}
+
+Result throughput(Stage& stage, const Setup& s) {
+  const bool received = s.verb == Verb::kSend && s.transport != Transport::kRc;
+  const std::size_t parties = stage.senders.size() * (s.both ? 2 : 1);
+  Tally tally(s, parties);
+  std::vector<std::unique_ptr<Cpu>> all;
+  const auto one_way = [&](End& from, End& to, std::size_t who) {
+    for (unsigned t = 0; t < s.threads; ++t) {
+      if (s.verb == Verb::kSend)
+        all.push_back(std::make_unique<Receiver>(CpuCosts(to.device().function()), to, t, s.threads, who,
+                                                 received ? &tally : nullptr));
+      all.push_back(std::make_unique<Sender>(CpuCosts(from.device().function()), from, s, t, who,
+                                             received ? nullptr : &tally));
+    }
+  };
+  for (std::size_t i = 0; i < stage.senders.size(); ++i) {
+    one_way(*stage.senders[i], *stage.receivers[i], i);
+    if (s.both) one_way(*stage.receivers[i], *stage.senders[i], stage.senders.size() + i);
+  }
+  Cpus cpus(stage.machine());
+  for (const auto& cpu : all) cpus.add(*cpu);
+  cpus.run([&] { return tally.over(); });
+  return tally.result();
+}
+
+void add_counters(bare::Function& f, const std::string& prefix, std::map<std::string, std::uint64_t>& out) {
+  const unsigned n = hca_counter_count(f.handle());
+  for (unsigned i = 0; i < n; ++i) {
+    if (const std::uint64_t v = hca_counter_value(f.handle(), i); v != 0)
+      out[prefix + hca_counter_name(f.handle(), i)] = v;
+  }
+}
+
+}  // namespace
+
+Result measure_here(const Setup& setup) {
+  const Setup s = setup.resolved();
+  Stage stage(s);
+  Result r = s.metric == Metric::kLat ? latency(stage, s) : throughput(stage, s);
+  add_counters(stage.receivers[0]->device().function(), "rx.", r.counters);
+  add_counters(stage.senders[0]->device().function(), "tx.", r.counters);
+  return r;
+}
+
+}  // namespace hcasim::timing

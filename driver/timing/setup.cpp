@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "driver/timing/setup.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <utility>
+
+namespace hcasim::timing {
+
+namespace {
+
+template <class T>
+using Names = std::vector<std::pair<const char*, T>>;
+
+const Names<Verb> kVerbs{{"write", Verb::kWrite},
+                         {"send", Verb::kSend},
+                         {"read", Verb::kRead},
+                         {"fetch_add", Verb::kFetchAdd},
+                         {"cmp_swap", Verb::kCmpSwap}};
+const Names<Metric> kMetrics{{"lat", Metric::kLat}, {"bw", Metric::kBw}, {"rate", Metric::kRate}};
+const Names<Transport> kTransports{{"rc", Transport::kRc}, {"uc", Transport::kUc}, {"ud", Transport::kUd}};
+const Names<Fabric> kFabrics{
+    {"loopback", Fabric::kLoopback}, {"cable", Fabric::kCable}, {"switch", Fabric::kSwitch}};
+const Names<bool> kLinks{{"eth", true}, {"ib", false}};
+const Names<bool> kSwitches{{"on", true}, {"off", false}};
+
+template <class T>
+bool pick(const Names<T>& names, const std::string& text, T& out) {
+  for (const auto& [name, value] : names) {
+    if (text != name) continue;
+    out = value;
+    return true;
+  }
+  return false;
+}
+
+template <class T>
+std::string name_of(const Names<T>& names, T value) {
+  for (const auto& [name, v] : names) {
+    if (v == value) return name;
+  }
+  return {};
+}
+
+template <class T>
+bool whole(const std::string& text, long long low, long long high, T& out) {
+  char* end = nullptr;
+  errno = 0;
+  long long v = std::strtoll(text.c_str(), &end, 10);
+  if (end == text.c_str() || errno != 0) return false;
+  if (*end == 'K' || *end == 'k') v *= 1 << 10, ++end;
+  if (*end == 'M') v *= 1 << 20, ++end;
+  if (*end != 0 || v < low || v > high) return false;
+  out = static_cast<T>(v);
+  return true;
+}
+
+bool set_pattern(Setup& s, const std::string& text) {
+  const std::size_t at = text.rfind('_');
+  return at != std::string::npos && pick(kVerbs, text.substr(0, at), s.verb) &&
+         pick(kMetrics, text.substr(at + 1), s.metric);
+}
+
+struct Row {
+  SetupKey key;
+  bool (*set)(Setup&, const std::string&);
+  std::string (*get)(const Setup&);
+};
+
+template <auto Member, long long Low, long long High>
+Row number(const char* name, const char* allowed, const char* help) {
+  return {{name, allowed, help},
+          [](Setup& s, const std::string& v) { return whole(v, Low, High, s.*Member); },
+          [](const Setup& s) { return std::to_string(s.*Member); }};
+}
+
+constexpr long long k1M = 1 << 20;
+
+const std::vector<Row>& rows() {
+  static const std::vector<Row> all{
+      {{"profile", "a name or the path of a .toml file", "timing profile of the HCAs"},
+       [](Setup& s, const std::string& v) {
+         s.profile = v;
+         return !v.empty() && v.find(',') == std::string::npos;
+       },
+       [](const Setup& s) { return s.profile; }},
+      {{"pattern", "{write,send,read,fetch_add,cmp_swap}_{lat,bw,rate}",
+        "what is measured: latency, bandwidth, messages a second"},
+       set_pattern,
+       [](const Setup& s) { return s.pattern(); }},
+      {{"link", "eth, ib", "link type"},
+       [](Setup& s, const std::string& v) { return pick(kLinks, v, s.ethernet); },
+       [](const Setup& s) { return name_of(kLinks, s.ethernet); }},
+      {{"fabric", "loopback, cable, switch", "both ends on one HCA, on two with a cable, on a switch"},
+       [](Setup& s, const std::string& v) { return pick(kFabrics, v, s.fabric); },
+       [](const Setup& s) { return name_of(kFabrics, s.fabric); }},
+      {{"transport", "rc, uc, ud", "type of the QPs"},
+       [](Setup& s, const std::string& v) { return pick(kTransports, v, s.transport); },
+       [](const Setup& s) { return name_of(kTransports, s.transport); }},
+      number<&Setup::size, 1, 64 * k1M>("size", "1 to 64M bytes", "of a message (8; bandwidth: 64K)"),
+      number<&Setup::inline_limit, 0, 900>("inline", "0 to 900 bytes",
+                                           "messages up to this are inline (latency: 220, else 0)"),
+      {{"blueflame", "on, off", "a WQE posted alone goes with the doorbell (on)"},
+       [](Setup& s, const std::string& v) { return pick(kSwitches, v, s.blueflame); },
+       [](const Setup& s) { return name_of(kSwitches, s.blueflame); }},
+      number<&Setup::qps, 1, 65536>("qps", "1 to 65536", "QPs of each sender"),
+      number<&Setup::threads, 1, 256>("threads", "1 to 256", "CPUs of each sender, which share its QPs out"),
+      number<&Setup::depth, 1, 8192>("depth", "1 to 8192", "messages of a QP posted and not completed (128)"),
+      number<&Setup::postlist, 1, 256>("postlist", "1 to 256", "WQEs a doorbell"),
+      number<&Setup::cq_mod, 1, 8192>(
+          "cq_mod", "1 to 8192",
+          "one CQE for so many messages (latency: 1; depth from 128: 100; else depth / 4)"),
+      number<&Setup::mrs, 1, 65536>("mrs", "1 to 65536", "memory regions at either end, used in turn"),
+      number<&Setup::addresses, 1, k1M>("addresses", "1 to 1M", "of atomics: places used in turn"),
+      number<&Setup::span, 0, 1024 * k1M>(
+          "span", "0 to 1024M bytes", "memory of a QP that its messages jump about in (0: one message's)"),
+      {{"both", "on, off", "both ends send (off)"},
+       [](Setup& s, const std::string& v) { return pick(kSwitches, v, s.both); },
+       [](const Setup& s) { return name_of(kSwitches, s.both); }},
+      number<&Setup::senders, 1, 63>("senders", "1 to 63", "fabric=switch: HCAs that send to one"),
+      {{"mtu", "256, 512, 1024, 2048, 4096", "of the path (4096)"},
+       [](Setup& s, const std::string& v) {
+         return whole(v, 256, 4096, s.mtu) && (s.mtu & (s.mtu - 1)) == 0;
+       },
+       [](const Setup& s) { return std::to_string(s.mtu); }},
+      {{"reads", "1, 2, 4, 8, 16", "outstanding reads and atomics of a QP (16)"},
+       [](Setup& s, const std::string& v) {
+         return whole(v, 1, 16, s.reads) && (s.reads & (s.reads - 1)) == 0;
+       },
+       [](const Setup& s) { return std::to_string(s.reads); }},
+      number<&Setup::warmup, 0, 100 * k1M>("warmup", "0 to 100M",
+                                           "messages before those measured (0: enough)"),
+      number<&Setup::iterations, 0, 100 * k1M>("iterations", "0 to 100M", "messages measured (0: enough)"),
+  };
+  return all;
+}
+
+const Row* find(const std::string& key) {
+  const auto row =
+      std::find_if(rows().begin(), rows().end(), [&](const Row& r) { return key == r.key.name; });
+  return row == rows().end() ? nullptr : &*row;
+}
+
+void must(bool good, const std::string& message) {
+  if (!good) throw SetupError(message);
+}
+
+unsigned quotient(std::uint64_t a, std::uint64_t b, std::uint64_t low, std::uint64_t high) {
+  return static_cast<unsigned>(std::clamp(a / b, low, high));
+}
+
+}  // namespace
+
+const std::vector<SetupKey>& setup_keys() {
+  static const std::vector<SetupKey> keys = [] {
+    std::vector<SetupKey> list;
+    for (const Row& r : rows()) list.push_back(r.key);
+    return list;
+  }();
+  return keys;
+}
+
+void Setup::set(const std::string& key, const std::string& value) {
+  if (key.find('.') != std::string::npos) {
+    must(value.find(',') == std::string::npos, key + "=" + value + ": a number is wanted");
+    const auto same = [&](const std::string& p) { return p.compare(0, key.size() + 1, key + "=") == 0; };
+    parameters.erase(std::remove_if(parameters.begin(), parameters.end(), same), parameters.end());
+    parameters.push_back(key + "=" + value);
+    return;
+  }
+  if (const Row* row = find(key)) {
+    must(row->set(*this, value), key + "=" + value + ": allowed: " + row->key.allowed);
+    return;
+  }
+  std::string keys;
+  for (const Row& r : rows()) keys += std::string(keys.empty() ? "" : ", ") + r.key.name;
+  throw SetupError("there is no " + key + "; there are " + keys + ", and SECTION.KEY of the profile");
+}
+
+void Setup::set(const std::string& pair) {
+  const std::size_t eq = pair.find('=');
+  must(eq != std::string::npos && eq != 0, "\"" + pair + "\": expected KEY=VALUE");
+  set(pair.substr(0, eq), pair.substr(eq + 1));
+}
+
+std::string Setup::get(const std::string& key) const {
+  if (const Row* row = find(key)) return row->get(*this);
+  for (const std::string& p : parameters) {
+    if (p.compare(0, key.size() + 1, key + "=") == 0) return p.substr(key.size() + 1);
+  }
+  return {};
+}
+
+std::string Setup::pattern() const { return name_of(kVerbs, verb) + "_" + name_of(kMetrics, metric); }
+
+Setup Setup::resolved() const {
+  Setup s = *this;
+  const bool lat = metric == Metric::kLat;
+  if (s.size == 0) s.size = metric == Metric::kBw && !atomic() ? 65536 : 8;
+  if (s.inline_limit < 0) s.inline_limit = lat ? 220 : 0;
+  if (pulls()) s.inline_limit = 0;
+  if (lat) s.qps = s.threads = s.depth = s.postlist = 1;
+  if (s.depth == 0) s.depth = std::max(128u, s.postlist);
+  if (s.cq_mod == 0) s.cq_mod = lat ? 1 : s.depth >= 128 ? 100 : std::max(1u, s.depth / 4);
+  // Enough messages to be past the start: several rounds of the queues, and not fewer than a handful of
+  // large ones.
+  const std::uint64_t flying = std::uint64_t{s.depth} * s.qps * s.senders * (s.both ? 2 : 1);
+  if (s.warmup == 0) s.warmup = lat ? 20 : static_cast<unsigned>(std::max<std::uint64_t>(2 * flying, 64));
+  // Past the start of each place and region.
+  if (lat) s.warmup += std::max(s.mrs, s.addresses);
+  if (s.iterations == 0) {
+    const std::uint64_t enough = quotient(std::uint64_t{32} << 20, s.size, 64, 8000);
+    s.iterations = lat ? 200 : static_cast<unsigned>(std::max<std::uint64_t>(4 * flying, enough));
+  }
+  must(!s.atomic() || s.size == 8, "size: atomics are of 8 bytes");
+  must(s.transport != Transport::kUd || s.verb == Verb::kSend, "transport=ud: only for send");
+  must(s.transport != Transport::kUc || !s.pulls(), "transport=uc: only for write and send");
+  must(s.transport != Transport::kUd || s.size <= s.mtu,
+       "transport=ud: a message is one packet: size up to mtu");
+  must(s.postlist <= s.depth, "postlist: up to depth");
+  must(s.cq_mod <= s.depth, "cq_mod: up to depth");
+  must(s.threads <= s.qps, "threads: up to qps");
+  must(s.senders == 1 || s.fabric == Fabric::kSwitch, "senders: with fabric=switch");
+  must(s.senders == 1 || !lat, "senders: of bandwidth and rate");
+  must(s.senders == 1 || !s.both, "senders: more than one, and both=off");
+  must(!s.both || !lat, "both: of bandwidth and rate");
+  must(s.span == 0 || s.span >= s.size, "span: at least size");
+  return s;
+}
+
+}  // namespace hcasim::timing

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a measurement is to be: perftest's knobs, by name. One table that files, command lines and sweeps
+// read.
+#ifndef HCASIM_DRIVER_TIMING_SETUP_H
+#define HCASIM_DRIVER_TIMING_SETUP_H
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace hcasim::timing {
+
+// What was asked for cannot be: the message says what can.
+class SetupError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+enum class Verb { kWrite, kSend, kRead, kFetchAdd, kCmpSwap };
+// kLat: one message at a time. kBw, kRate: as many as `depth` allows; they differ in what is customary.
+enum class Metric { kLat, kBw, kRate };
+enum class Transport { kRc, kUc, kUd };
+// Where the two ends are: on one HCA, on two joined by a cable, on two (or more) of one switch.
+enum class Fabric { kLoopback, kCable, kSwitch };
+
+struct Setup {
+  std::string profile = "default";
+  std::vector<std::string> parameters;  // of the profile: SECTION.KEY=VALUE; the last of a name counts
+  bool ethernet = true;
+  Fabric fabric = Fabric::kCable;
+  Verb verb = Verb::kWrite;
+  Metric metric = Metric::kLat;
+  Transport transport = Transport::kRc;
+  std::uint32_t size = 0;  // bytes of a message; 0: 8, for bandwidth 65536
+  int inline_limit = -1;   // messages up to this are inline; -1: as perftest: 220 for latency, else 0
+  bool blueflame = true;   // for one WQE at a time; false: doorbells only
+  unsigned qps = 1;        // of each sender
+  unsigned threads = 1;    // CPUs of each sender, among which the QPs are dealt out
+  unsigned depth = 0;      // messages of a QP posted and not completed; 0: 128
+  unsigned postlist = 1;   // WQEs a doorbell
+  unsigned cq_mod =
+      0;             // one CQE for so many messages; 0: latency 1; depth from 128: 100; else a quarter of it
+  unsigned mrs = 1;  // memory regions at either end, used in turn
+  unsigned addresses = 1;   // atomics: places, 64 bytes apart, used in turn
+  std::uint64_t span = 0;   // bytes that the messages of a QP go through in turn; 0: one message's
+  bool both = false;        // both ends send
+  unsigned senders = 1;     // fabric=switch: HCAs that send to one
+  unsigned mtu = 4096;      // of the path
+  unsigned reads = 16;      // outstanding reads and atomics of a QP, a power of two
+  unsigned warmup = 0;      // messages before those measured; 0: enough for the caches and queues
+  unsigned iterations = 0;  // messages measured; 0: latency 200, else enough
+
+  // Gives a value by name; SECTION.KEY is a parameter of the profile. Throws SetupError.
+  void set(const std::string& key, const std::string& value);
+  void set(const std::string& pair);              // KEY=VALUE
+  std::string get(const std::string& key) const;  // as set() takes it; "" for what the profile says
+  // Fills in what was left to custom, and throws SetupError when the parts do not fit one another.
+  Setup resolved() const;
+  bool atomic() const { return verb == Verb::kFetchAdd || verb == Verb::kCmpSwap; }
+  bool pulls() const { return atomic() || verb == Verb::kRead; }
+  std::string pattern() const;  // such as "write_lat"
+};
+
+struct SetupKey {
+  const char* name;
+  const char* allowed;
+  const char* help;
+};
+const std::vector<SetupKey>& setup_keys();
+
+}  // namespace hcasim::timing
+#endif

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Reads of contexts and translations that the caches on the chip do not hold. Each is a read of host memory
+// that the work waits for, and only so many are under way at a time: their rate is bounded by that number
+// over the read's latency, however many units ask.
+#ifndef HCASIM_MODEL_CTX_FETCH_H
+#define HCASIM_MODEL_CTX_FETCH_H
+
+#include <algorithm>
+#include <functional>
+#include <vector>
+
+#include "model/ctx/cache.h"
+#include "model/profile.h"
+#include "model/time.h"
+
+namespace hcasim {
+
+class ContextFetch {
+ public:
+  // When a read of so many bytes that is asked for at t has come.
+  using Read = std::function<Time(Time t, unsigned bytes)>;
+
+  ContextFetch(const Profile& profile, Read read)
+      : read_(std::move(read)), slots_(std::max(1u, profile.cache.outstanding), 0) {}
+
+  struct Got {
+    Time at;  // when the entry can be used
+    bool missed;
+  };
+  // Entry `id` of a cache for work at t. One that is under way already is waited for, not read again.
+  Got get(Time t, ContextCache& cache, std::uint64_t id, unsigned bytes) {
+    if (cache.touch(id)) return {std::max(t, cache.there()), false};
+    const Time at = read(t, bytes);
+    cache.arrives(at);
+    return {at, true};
+  }
+  // The read alone.
+  Time read(Time t, unsigned bytes) {
+    Time& slot = *std::min_element(slots_.begin(), slots_.end());
+    return slot = read_(std::max(t, slot), bytes);
+  }
+  void clear() { std::fill(slots_.begin(), slots_.end(), 0); }
+
+ private:
+  Read read_;
+  std::vector<Time> slots_;  // when each is free again
+};
+
+}  // namespace hcasim
+#endif

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// `./hcasim bench timing`: perftest's figures in simulated time: beside the published ones, or any by
+// themselves.
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <thread>
+
+#include "driver/bare/machine.h"
+#include "report.h"
+
+namespace {
+
+using namespace hcasim::bench;
+using hcasim::timing::Result;
+using hcasim::timing::Setup;
+using hcasim::timing::SetupError;
+
+struct Arguments {
+  std::vector<std::string> sets, sweeps, rows;
+  std::string published = HCASIM_PUBLISHED, json, csv, svg;
+  std::vector<std::pair<std::string, std::string>> keys;  // --size 8 and the like, as given
+  unsigned jobs = 1;
+  bool list = false;
+
+  bool one_measurement() const {
+    return !sweeps.empty() ||
+           std::any_of(keys.begin(), keys.end(), [](const auto& k) { return k.first != "profile"; });
+  }
+};
+
+void write(const std::string& file, const std::string& text) {
+  if (file == "-") {
+    std::cout << text;
+    return;
+  }
+  std::ofstream out(file);
+  out << text;
+  if (!out.flush()) throw std::runtime_error("cannot write " + file);
+}
+
+// How far it has got, where somebody sees it.
+class Progress {
+ public:
+  explicit Progress(std::size_t all) : all_(all), shown_(isatty(2) != 0 && all > 1) { show(); }
+  ~Progress() {
+    if (shown_) std::fputs("\r\033[K", stderr);
+  }
+  void step() {
+    ++done_;
+    show();
+  }
+
+ private:
+  void show() const {
+    if (shown_) std::fprintf(stderr, "\r%zu of %zu measurements", done_, all_);
+  }
+  const std::size_t all_;
+  std::size_t done_ = 0;
+  const bool shown_;
+};
+
+std::vector<Result> measured(const std::vector<Setup>& setups, unsigned jobs) {
+  Progress progress(setups.size());
+  return measure_all(setups, jobs, [&](std::size_t) { progress.step(); });
+}
+
+bool compare(const Arguments& a) {
+  std::vector<PublishedRow> rows = load_published(a.published);
+  if (!a.rows.empty()) {
+    std::string ids;
+    for (const PublishedRow& row : rows) ids += (ids.empty() ? "" : ", ") + row.id;
+    for (const std::string& id : a.rows) {
+      if (std::none_of(rows.begin(), rows.end(), [&](const PublishedRow& r) { return r.id == id; }))
+        throw SetupError("there is no row " + id + "; there are " + ids);
+    }
+    rows.erase(std::remove_if(rows.begin(), rows.end(),
+                              [&](const PublishedRow& r) {
+                                return std::find(a.rows.begin(), a.rows.end(), r.id) == a.rows.end();
+                              }),
+               rows.end());
+  }
+  std::vector<Setup> all;
+  for (PublishedRow& row : rows) {
+    for (Setup& s : row.measurements) {
+      for (const auto& [key, value] : a.keys) s.set(key, value);  // --profile
+      for (const std::string& pair : a.sets) s.set(pair);
+      all.push_back(s);
+    }
+  }
+  const Comparison table(std::move(rows), measured(all, a.jobs));
+  if (a.csv != "-" && a.json != "-") std::cout << table.text();
+  if (!a.csv.empty()) write(a.csv, table.csv());
+  if (!a.json.empty()) write(a.json, table.json().dump(2) + "\n");
+  return table.good();
+}
+
+Setup base_of(const Arguments& a) {
+  Setup setup;
+  for (const auto& [key, value] : a.keys) setup.set(key, value);
+  for (const std::string& pair : a.sets) setup.set(pair);
+  return setup;
+}
+
+void run(Grid& grid, const Arguments& a) {
+  grid.results = measured(grid.setups(), a.jobs);
+  if (a.csv != "-" && a.json != "-" && a.svg != "-") {
+    std::cout << grid.heading();
+    for (std::size_t i = 0; i < grid.setups().size(); ++i) std::cout << grid.line(i);
+  }
+  if (!a.csv.empty()) write(a.csv, grid.csv());
+  if (!a.json.empty()) write(a.json, grid.json().dump(2) + "\n");
+  if (!a.svg.empty()) write(a.svg, svg(grid.charts()));
+}
+
+// Latency and bandwidth over size, of one verb or of those there are.
+void plot(const Arguments& a) {
+  const Setup base = base_of(a);
+  const std::string verb = base.pattern().substr(0, base.pattern().rfind('_'));
+  const bool chosen =
+      std::any_of(a.keys.begin(), a.keys.end(), [](const auto& k) { return k.first == "pattern"; });
+  if (base.atomic()) throw SetupError("--svg: atomics have one size: give --sweep");
+  Grid grid(base, {"size=2,8,32,128,512,2K,4K,8K,16K,32K,64K,256K,1M",
+                   chosen ? "pattern=" + verb + "_lat," + verb + "_bw"
+                          : "pattern=write_lat,send_lat,read_lat,write_bw,send_bw,read_bw"});
+  run(grid, a);
+}
+
+void list(const Arguments& a) {
+  std::cout << "What a measurement can be told, --KEY VALUE, --set KEY=VALUE or --sweep KEY=A,B,C:\n";
+  for (const auto& key : hcasim::timing::setup_keys())
+    std::printf("  %-12s %s  [%s]\n", key.name, key.help, key.allowed);
+  const Setup base = base_of(a);
+  std::string options = "name=list,profile=" + base.profile;
+  for (const std::string& p : base.parameters) options += "," + p;
+  hcasim::bare::Machine machine(std::size_t{64} << 20);
+  const auto& function = machine.add_hca(options);
+  std::printf("\nParameters of profile %s, --set SECTION.KEY=VALUE:\n", base.profile.c_str());
+  for (unsigned i = 0; i < hca_parameter_count(); ++i)
+    std::printf("  %-32s %g\n", hca_parameter_name(i), function.parameter(hca_parameter_name(i)));
+  std::cout << "\nPublished figures, --row ID:\n";
+  for (const PublishedRow& row : load_published(a.published)) {
+    std::printf("  %-6s %s: %s (%s)\n", row.id.c_str(), row.setup.c_str(), row.figure().c_str(),
+                row.source.c_str());
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app(
+      "perftest's figures in simulated time. Without a pattern: the published figures, what is simulated for "
+      "each,\n"
+      "and whether it is within its tolerance (exit status 1 if one is not). With one: that measurement, or "
+      "a grid.",
+      "./hcasim bench timing");
+  Arguments a;
+  a.jobs = std::max(1u, std::thread::hardware_concurrency());
+  app.add_option("--set", a.sets,
+                 "KEY=VALUE: of the measurement (--list), or SECTION.KEY=VALUE of the profile; repeatable")
+      ->allow_extra_args(false);
+  app.add_option("--sweep", a.sweeps,
+                 "KEY=A,B,C: one measurement for each value; repeated: for each combination")
+      ->allow_extra_args(false);
+  app.add_option("--row", a.rows, "only this row of the published figures; repeatable")
+      ->allow_extra_args(false);
+  app.add_option("--json", a.json, "file for the results as JSON, with counters; - is standard output");
+  app.add_option("--csv", a.csv, "file for the results as CSV; - is standard output");
+  app.add_option("--svg", a.svg, "file for a plot: of the sweep, or of latency and bandwidth over size");
+  app.add_option("--published", a.published, "table of published figures")->check(CLI::ExistingFile);
+  app.add_option("--jobs", a.jobs, "measurements at a time")->check(CLI::Range(1, 256));
+  app.add_flag("--list", a.list, "keys, the profile's parameters and the published figures");
+  for (const auto& key : hcasim::timing::setup_keys()) {
+    app.add_option_function<std::string>(
+           std::string("--") + key.name,
+           [&a, name = key.name](const std::string& value) { a.keys.emplace_back(name, value); },
+           std::string(key.help) + " [" + key.allowed + "]")
+        ->type_name("")
+        ->group("The measurement");
+  }
+  app.footer(
+      "Examples:\n"
+      "  bench timing --pattern write_lat --size 64 --set pcie.read_latency_ns=600\n"
+      "  bench timing --pattern read_bw --sweep size=4K,64K,1M --sweep reads=1,4,16 --csv read.csv\n"
+      "  bench timing --profile connectx5-edr --link ib --svg sizes.svg");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? 0 : 2;
+  }
+  try {
+    if (a.list) {
+      list(a);
+      return 0;
+    }
+    if (!a.svg.empty() && a.sweeps.empty()) {
+      plot(a);
+      return 0;
+    }
+    if (!a.one_measurement()) return compare(a) ? 0 : 1;
+    if (!a.rows.empty()) throw SetupError("--row is of the published figures, and goes with --set only");
+    Grid grid(base_of(a), a.sweeps);
+    run(grid, a);
+    return 0;
+  } catch (const std::exception& e) {
+    std::cerr << "bench timing: " << e.what() << "\n";
+    return 2;
+  }
+}
