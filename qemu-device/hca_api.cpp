@@ -295,6 +295,8 @@ int64_t hca_sim_time(void) { return Simulation::instance().time(); }
 
 uint64_t hca_sim_activations(void) { return hcasim::g_activations; }
 
+uint64_t hca_sim_turns(void) { return hcasim::g_turns; }
+
 uint64_t hca_mmio_read(hca_t* h, uint64_t offset, unsigned size) {
   std::uint8_t bytes[8];
   std::memset(bytes, 0xff, sizeof bytes);

@@ -84,9 +84,11 @@ HCA_API int hca_sim_start(int64_t now);
 // too: until that is there. The time returned may then be that of the next meeting, at which nothing else is
 // due; the caller's clock must stand still while it waits.
 HCA_API int64_t hca_sim_advance(int64_t now, int64_t ahead);
-// Simulated time in ns on the caller's clock, and the number of SystemC process activations so far.
+// Simulated time in ns on the caller's clock; the number of SystemC process activations so far, and of turns
+// that the model's blocks were given in them.
 HCA_API int64_t hca_sim_time(void);
 HCA_API uint64_t hca_sim_activations(void);
+HCA_API uint64_t hca_sim_turns(void);
 
 // BAR0. Access sizes 1, 2, 4, 8; values are in the host's order of a little-endian bus, as QEMU gives them
 // (the registers themselves are big-endian). Time is not advanced: call hca_sim_advance() before (to now)

@@ -29,12 +29,7 @@ Dma::Dma(const sc_core::sc_module_name& name, const Profile& profile, HostPort& 
       cycle_(profile.cycle),
       ps_per_byte_(profile.pcie.ps_per_byte()),
       tags_(profile.pcie.tags, 0),
-      ring_(kFirstRing) {
-  SC_HAS_PROCESS(Dma);
-  SC_METHOD(drain);
-  dont_initialize();
-  sensitive << event_;
-}
+      ring_(kFirstRing) {}
 
 ReadDone Dma::read_local(Time t, std::uint64_t addr, void* dst, std::size_t len, Space space) {
   LocalMemory* memory = local_[static_cast<unsigned>(space)];
@@ -246,10 +241,8 @@ void Dma::refused(Time t, WriteOwner owner, std::uint64_t addr, std::size_t len,
 
 void Dma::arm(Time due) {
   if (due >= armed_) return;
-  const Time now = sim_now();
   armed_ = due;
-  event_.cancel();
-  event_.notify(to_sc(due > now ? due - now : 0));
+  at(due);
 }
 
 // Waits for the end of the front group, or, while that has not been posted, for the group's limit.
@@ -261,8 +254,7 @@ void Dma::rearm() {
   arm(end == tail_ ? ring_[head_ & mask].due + kGroupLimit : ring_[end & mask].due);
 }
 
-void Dma::drain() {
-  ++g_activations;
+void Dma::turn() {
   armed_ = kNever;
   draining_ = true;
   // Only a burst is written ahead of its time: a lone operation's result is seen exactly when it is due.
@@ -308,7 +300,7 @@ void Dma::reset() {
   enabled_ = false;
   refusals_.clear();
   armed_ = kNever;
-  event_.cancel();
+  cancel();
 }
 
 }  // namespace hcasim

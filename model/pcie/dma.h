@@ -31,7 +31,7 @@ struct WriteOwner {
   std::uint32_t number = 0;
 };
 
-class Dma : public sc_core::sc_module {
+class Dma : public sc_core::sc_module, private Agenda::Block {
  public:
   using WriteError = std::function<void(Time, WriteOwner)>;
 
@@ -104,7 +104,7 @@ class Dma : public sc_core::sc_module {
   Entry& push(Time t, std::uint32_t len, Kind kind, bool group);
   void pushed(const Entry& e);
   void perform_front();
-  void drain();
+  void turn() override;
   void arm(Time due);
   void rearm();
   void report_refusals();
@@ -132,7 +132,6 @@ class Dma : public sc_core::sc_module {
   Time last_due_ = 0;
   Time armed_ = kNever;
   bool draining_ = false;
-  sc_core::sc_event event_;
   std::uint64_t bytes_read_ = 0, bytes_written_ = 0, errors_ = 0;
 };
 
