@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "model/pcie/host_copies.h"
+
 namespace hcasim {
 
 std::uint64_t g_activations = 0, g_turns = 0;
@@ -134,6 +136,7 @@ void Agenda::run() {
       remove(*first);
     }
   }
+  HostCopies::make();
   reached_ = g_time_ahead;
   g_time_ahead = kNever;
   running_ = false;

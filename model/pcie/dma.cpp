@@ -4,6 +4,8 @@
 #include <cstring>
 #include <exception>
 
+#include "model/pcie/host_copies.h"
+
 namespace hcasim {
 
 using traces::Point;
@@ -11,12 +13,15 @@ using traces::Point;
 namespace {
 constexpr std::size_t kFirstRing = 64;
 constexpr std::uint32_t kMsixBytes = 4;
-constexpr std::uint64_t kBurst = 4;  // posted writes in the queue
+constexpr std::uint64_t kBurst = 4;           // posted writes in the queue
+constexpr std::uint32_t kWorthLending = 512;  // bytes
 
 // How many pieces [addr, addr + len) falls into when cut at multiples of `unit` (a power of two).
 std::size_t pieces(std::uint64_t addr, std::size_t len, unsigned unit) {
   return (static_cast<std::size_t>(addr & (unit - 1)) + len + unit - 1) / unit;
 }
+
+bool overlap(std::uint64_t a, std::uint64_t b, std::uint32_t len) { return a - b < len || b - a < len; }
 }  // namespace
 
 Dma::Dma(const sc_core::sc_module_name& name, const Profile& profile, HostPort& host, traces::Tracer& tracer,
@@ -50,15 +55,29 @@ Time Dma::write_local(Time t, std::uint64_t addr, const void* src, std::size_t l
 }
 
 ReadDone Dma::read(Time t, std::uint64_t addr, void* dst, std::size_t len, Space space) {
-  const Profile::Pcie& pcie = profile_.pcie;
   if (len == 0) return {true, t};
   if (space != Space::kHost) return read_local(t, addr, dst, len, space);
+  HostCopies::make();
   if (!enabled_ || !host_.dma_read(addr, dst, len)) {
     refused(t, {}, addr, len, false);
-    return {false, t + pcie.read_latency};
+    return {false, t + profile_.pcie.read_latency};
   }
   bytes_read_ += len;
+  return {true, read_time(t, addr, len)};
+}
 
+ReadDone Dma::read_payload(Time t, std::uint64_t addr, Packet& packet, std::uint32_t qpn) {
+  const std::uint32_t len = packet.payload_len;
+  const std::uint8_t* bytes = enabled_ && len >= kWorthLending ? host_.dma_map(addr, len, false) : nullptr;
+  if (!bytes) return read(t, addr, packet.data(), len);
+  loans_.lend(packet, bytes, addr, qpn);
+  bytes_read_ += len;
+  return {true, read_time(t, addr, len)};
+}
+
+// When the last of these bytes has arrived.
+Time Dma::read_time(Time t, std::uint64_t addr, std::size_t len) {
+  const Profile::Pcie& pcie = profile_.pcie;
   std::size_t requests = pieces(addr, len, pcie.max_read_request);
   Time ready = t;
   std::size_t done = 0;
@@ -97,7 +116,7 @@ ReadDone Dma::read(Time t, std::uint64_t addr, void* dst, std::size_t len, Space
     }
     done += bytes;
   }
-  return {true, whole_cycle(ready)};
+  return whole_cycle(ready);
 }
 
 ReadDone Dma::read_flush(Time t, std::uint64_t addr, void* dst, std::size_t len, Space space) {
@@ -172,13 +191,16 @@ Time Dma::post_write(Time t, std::uint64_t addr, const PacketRef& packet, std::u
     faults_.model_fault(name(), "posted write beyond the packet");
     return t;
   }
-  if (len <= kInline || space != Space::kHost)
-    return post_write(t, addr, packet->data() + offset, len, owner, group, space);
+  if (len <= kInline || space != Space::kHost) {
+    const Packet& p = *packet;
+    return post_write(t, addr, p.data() + offset, len, owner, group, space);
+  }
   Entry& e = push(t, len, Kind::kPacket, group);
   e.addr = addr;
   e.owner = owner;
   e.packet = packet;
   e.offset = offset;
+  if (packet->lent()) packet->landing = this;
   pushed(e);
   return last_due_;
 }
@@ -202,17 +224,31 @@ void Dma::perform_front() {
   bool ok = true;
   switch (slot.kind) {
     case Kind::kMsix:
+      HostCopies::make();
       host_.msix(static_cast<unsigned>(addr));
       return;
     case Kind::kInlineBytes: {
       std::uint8_t bytes[kInline];
       std::memcpy(bytes, slot.bytes, len);
+      HostCopies::make();
       ok = host_.dma_write(addr, bytes, len);
       break;
     }
     case Kind::kPacket: {
       const PacketRef packet = std::move(slot.packet);
-      ok = host_.dma_write(addr, packet->data() + slot.offset, len);
+      const std::uint32_t offset = slot.offset;
+      if (packet->lent()) {
+        const Packet& p = *packet;
+        if (std::uint8_t* to = host_.dma_map(addr, len, true)) {
+          HostCopies::add(to, p.data() + offset, len);
+          if (!Agenda::running()) HostCopies::make();
+          break;
+        }
+        if (overlap(p.lent_from() + offset, addr, len)) packet->own();
+      }
+      HostCopies::make();
+      const Packet& p = *packet;
+      ok = host_.dma_write(addr, p.data() + offset, len);
       break;
     }
   }
@@ -289,6 +325,7 @@ void Dma::flush() {
 }
 
 void Dma::reset() {
+  loans_.settle_all();
   for (std::uint64_t i = head_; i != tail_; ++i) ring_[i & (ring_.size() - 1)].packet = PacketRef();
   head_ = tail_;
   last_due_ = 0;

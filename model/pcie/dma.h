@@ -44,6 +44,10 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   ReadDone read(Time t, std::uint64_t addr, void* dst, std::size_t len, Space space = Space::kHost);
   // As read(), after performing the posted writes queued so far (PCIe: a read pushes posted writes ahead).
   ReadDone read_flush(Time t, std::uint64_t addr, void* dst, std::size_t len, Space space = Space::kHost);
+  // As read(), of the packet's whole payload; the host may lend it instead: then it is not copied before it
+  // lands. For what nobody may change until QP qpn's WQE is complete.
+  ReadDone read_payload(Time t, std::uint64_t addr, Packet& packet, std::uint32_t qpn);
+  Loans& loans() { return loans_; }
 
   // What the host's memory holds now, outside of simulated time and uncounted: for traces.
   bool peek(std::uint64_t addr, void* dst, std::size_t len) {
@@ -70,7 +74,10 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   // Forgets queued writes and occupancy (function reset).
   void reset();
   // Off: reads and writes are refused without asking the host (after TEARDOWN, FLR).
-  void set_enabled(bool on) { enabled_ = on; }
+  void set_enabled(bool on) {
+    if (!on) loans_.settle_all();
+    enabled_ = on;
+  }
   // The memory behind a space other than the host's; without one every access to it is refused.
   void attach(Space space, LocalMemory& memory) { local_[static_cast<unsigned>(space)] = &memory; }
   void on_write_error(WriteError handler) { write_error_ = std::move(handler); }
@@ -97,6 +104,7 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
     std::uint8_t bytes[kInline];
   };
 
+  Time read_time(Time t, std::uint64_t addr, std::size_t len);
   ReadDone read_local(Time t, std::uint64_t addr, void* dst, std::size_t len, Space space);
   Time write_local(Time t, std::uint64_t addr, const void* src, std::size_t len, WriteOwner owner,
                    Space space);
@@ -127,6 +135,7 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   Occupancy up_, down_;               // link directions: to the host, from the host
   std::vector<Time> tags_;            // when each read tag is free again, used in turn
   std::size_t next_tag_ = 0;
+  Loans loans_;
   std::vector<Entry> ring_;  // posted writes [head_, tail_), a power of two long
   std::uint64_t head_ = 0, tail_ = 0;
   Time last_due_ = 0;
