@@ -42,6 +42,7 @@ Hca::Hca(const sc_core::sc_module_name& name, const Profile& profile, HostPort& 
   port_.on_transmit([this](Time t, const Packet& p) { eth_rx_.sniff(t, FlowTableType::kSnifferTx, p); });
   dma_.attach(Space::kSink, sink_);
   dma_.attach(Space::kMemic, memic_);
+  tpt_.on_invalidate([this] { dma_.loans().settle_all(); });
   tpt_.on_signature_error([this](Time t, std::uint32_t qpn, const Mkey& mkey, const SigError& e,
                                  bool requester) { signature_error(t, qpn, mkey, e, requester); });
   cqs_.on_failed([this](Time t, std::uint32_t cqn) { cq_failed(t, cqn); });
@@ -215,7 +216,10 @@ void Hca::signature_error(Time t, std::uint32_t qpn, const Mkey& mkey, const Sig
   if (requester && qp->drain_sigerr) requester_.stop_behind(t, *qp);
 }
 
-void Hca::quiesce() { dma_.flush(); }
+void Hca::quiesce() {
+  dma_.flush();
+  dma_.loans().settle_all();
+}
 
 void Hca::port_changed(std::uint8_t eqe_subtype) {
   traces::trace(tracer_, Point::kPortState, sim_now(), 1u, 0u, port_.state());

@@ -20,7 +20,10 @@ class Occupancy {
       free_ = t + duration;
       return t;
     }
-    for (unsigned i = 0; i < count_; ++i) {
+    // Gaps lie one behind the other: those that end too early come first.
+    unsigned first = count_;
+    while (first != 0 && at(first - 1).to >= t + duration) --first;
+    for (unsigned i = first; i < count_; ++i) {
       Gap& gap = at(i);
       const Time start = std::max(gap.from, t);
       if (start + duration > gap.to) continue;

@@ -18,7 +18,13 @@ constexpr Time from_ns(double ns) {
 }
 constexpr double to_ns(Time t) { return static_cast<double>(t) / 1000.0; }
 
-inline Time sim_now() { return static_cast<Time>(sc_core::sc_time_stamp().value()); }
+// The time that the model's blocks have come to, while they run ahead of SystemC's clock (model/agenda.h);
+// kNever while they do not run.
+extern Time g_time_ahead;
+
+inline Time sim_now() {
+  return g_time_ahead != kNever ? g_time_ahead : static_cast<Time>(sc_core::sc_time_stamp().value());
+}
 inline sc_core::sc_time to_sc(Time t) { return sc_core::sc_time::from_value(static_cast<sc_dt::uint64>(t)); }
 
 }  // namespace hcasim

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A queue of work with absolute due times, drained by one SC_METHOD: the way every block of the model waits.
+// A queue of work with absolute due times, which has its turns from the agenda: the way every block of the
+// model waits.
 // Items come out in order of due time, equal times in order of arrival. State is plain data: no wait is
 // hidden on a thread's stack.
 #ifndef HCASIM_MODEL_TIMED_QUEUE_H
@@ -12,12 +13,10 @@
 #include <utility>
 #include <vector>
 
+#include "model/agenda.h"
 #include "model/time.h"
 
 namespace hcasim {
-
-// Counts process activations of all HCAs (one SystemC kernel a process) for the benchmark.
-extern std::uint64_t g_activations;
 
 // What a process body must do with an exception: none may leave it (it would stop the kernel for good).
 class FaultSink {
@@ -29,26 +28,21 @@ class FaultSink {
 };
 
 template <class Item>
-class TimedQueue : public sc_core::sc_module {
+class TimedQueue : public sc_core::sc_module, private Agenda::Block {
  public:
   using Handler = std::function<void(Time due, Item&)>;
 
-  // window: how far ahead of simulated time an item may be handled, so that neighbours share one activation;
+  // window: how far ahead of simulated time an item may be handled, so that neighbours share one turn;
   // the handler gets the item's own due time and must use that, not sim_now().
   TimedQueue(const sc_core::sc_module_name& name, Handler handler, FaultSink& faults, Time window = 0)
-      : sc_module(name), handler_(std::move(handler)), faults_(faults), window_(window) {
-    SC_HAS_PROCESS(TimedQueue);
-    SC_METHOD(drain);
-    dont_initialize();
-    sensitive << event_;
-  }
+      : sc_module(name), handler_(std::move(handler)), faults_(faults), window_(window) {}
 
   void push(Time due, Item item) {
     // Most work comes in order of its due time and needs no heap.
     if (fifo_empty() || due >= fifo_.back().due) {
-      fifo_.push_back(Entry{due, seq_++, std::move(item)});
+      fifo_.emplace_back(due, seq_++, std::move(item));
     } else {
-      heap_.push_back(Entry{due, seq_++, std::move(item)});
+      heap_.emplace_back(due, seq_++, std::move(item));
       std::push_heap(heap_.begin(), heap_.end(), later);
     }
     if (!draining_) arm(due);
@@ -61,7 +55,7 @@ class TimedQueue : public sc_core::sc_module {
     fifo_.clear();
     fifo_head_ = 0;
     armed_ = kNever;
-    event_.cancel();
+    cancel();
   }
 
  private:
@@ -69,6 +63,8 @@ class TimedQueue : public sc_core::sc_module {
     Time due;
     std::uint64_t seq;
     Item item;
+    // Made in its place: a copy of what has just been written would wait for the processor's stores.
+    Entry(Time at, std::uint64_t number, Item&& what) : due(at), seq(number), item(std::move(what)) {}
   };
   static bool later(const Entry& a, const Entry& b) { return a.due != b.due ? a.due > b.due : a.seq > b.seq; }
 
@@ -99,14 +95,11 @@ class TimedQueue : public sc_core::sc_module {
 
   void arm(Time due) {
     if (due >= armed_) return;
-    const Time now = sim_now();
     armed_ = due;
-    event_.cancel();
-    event_.notify(to_sc(due > now ? due - now : 0));
+    at(due);
   }
 
-  void drain() {
-    ++g_activations;
+  void turn() override {
     armed_ = kNever;
     draining_ = true;
     const Time limit = sim_now() + window_;
@@ -135,7 +128,6 @@ class TimedQueue : public sc_core::sc_module {
   std::uint64_t seq_ = 0;
   Time armed_ = kNever;
   bool draining_ = false;
-  sc_core::sc_event event_;
 };
 
 }  // namespace hcasim

@@ -296,6 +296,12 @@ int64_t hca_sim_time(void) { return Simulation::instance().time(); }
 
 uint64_t hca_sim_activations(void) { return hcasim::g_activations; }
 
+uint64_t hca_sim_turns(void) { return hcasim::g_turns; }
+
+void hca_memory_changed(hca_t* h) {
+  if (h) enter(h, "hca_memory_changed", [&] { h->model.dma().loans().settle_all(); });
+}
+
 uint64_t hca_mmio_read(hca_t* h, uint64_t offset, unsigned size) {
   std::uint8_t bytes[8];
   std::memset(bytes, 0xff, sizeof bytes);

@@ -23,7 +23,7 @@ extern "C" {
 
 typedef struct hca hca_t;
 
-enum { HCA_API_VERSION = 3 };
+enum { HCA_API_VERSION = 4 };
 #define HCA_NEVER INT64_MAX  // no event is due
 #define HCA_BAR0_SIZE \
   (32u << 20)  // initialization segment (pages 0-2), UAR pages, from the middle device memory
@@ -54,6 +54,11 @@ typedef struct hca_host_ops {
   // coupled=on: asked now and then while hca_sim_advance() waits for the other end. 0 = it shall wait no
   // longer: the wire ends. May be null.
   int (*keep_waiting)(void* opaque);
+  // Where len bytes at bus address addr lie, if in one piece in plain memory, so that a copy from there brings
+  // what dma_read does, or (write) one to there does what dma_write does; null otherwise. May be null. The HCA
+  // may read there until it is told (hca_memory_changed()) that it must not, and writes before the call of the
+  // API returns in which it asked. Payload is then copied once only.
+  void* (*dma_map)(void* opaque, uint64_t addr, size_t len, int write);
 } hca_host_ops;
 
 // PCIe link that the profile gives, for the PCIe capability.
@@ -84,9 +89,11 @@ HCA_API int hca_sim_start(int64_t now);
 // too: until that is there. The time returned may then be that of the next meeting, at which nothing else is
 // due; the caller's clock must stand still while it waits.
 HCA_API int64_t hca_sim_advance(int64_t now, int64_t ahead);
-// Simulated time in ns on the caller's clock, and the number of SystemC process activations so far.
+// Simulated time in ns on the caller's clock; the number of SystemC process activations so far, and of turns
+// that the model's blocks were given in them.
 HCA_API int64_t hca_sim_time(void);
 HCA_API uint64_t hca_sim_activations(void);
+HCA_API uint64_t hca_sim_turns(void);
 
 // BAR0. Access sizes 1, 2, 4, 8; values are in the host's order of a little-endian bus, as QEMU gives them
 // (the registers themselves are big-endian). Time is not advanced: call hca_sim_advance() before (to now)
@@ -95,6 +102,10 @@ HCA_API uint64_t hca_mmio_read(hca_t* hca, uint64_t offset, unsigned size);
 HCA_API void hca_mmio_write(hca_t* hca, uint64_t offset, uint64_t value, unsigned size);
 // A burst to write-combining memory (BlueFlame); len a multiple of 8, up to 256, in address order.
 HCA_API void hca_mmio_write_burst(hca_t* hca, uint64_t offset, const void* data, size_t len);
+
+// What dma_map() has given for this HCA is about to go, or to mean something else: the HCA copies what it has
+// not read yet, and forgets the rest, before this returns.
+HCA_API void hca_memory_changed(hca_t* hca);
 
 // Returns the function to power-on state (FLR, bus reset, system reset): no DMA, no interrupt after it.
 HCA_API void hca_reset(hca_t* hca);

@@ -91,6 +91,11 @@ bool hca::dma_write(std::uint64_t addr, const void* src, std::size_t len) noexce
   return in_service && ops.dma_write(opaque, addr, src, len) == 0;
 }
 
+std::uint8_t* hca::dma_map(std::uint64_t addr, std::size_t len, bool write) noexcept {
+  if (!in_service || !ops.dma_map) return nullptr;
+  return static_cast<std::uint8_t*>(ops.dma_map(opaque, addr, len, write ? 1 : 0));
+}
+
 void hca::msix(unsigned vector) noexcept {
   if (in_service && vector < HCA_MSIX_VECTORS) ops.msix(opaque, vector);
 }

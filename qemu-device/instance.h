@@ -34,6 +34,7 @@ struct hca final : hcasim::HostPort {
 
   bool dma_read(std::uint64_t addr, void* dst, std::size_t len) noexcept override;
   bool dma_write(std::uint64_t addr, const void* src, std::size_t len) noexcept override;
+  std::uint8_t* dma_map(std::uint64_t addr, std::size_t len, bool write) noexcept override;
   void msix(unsigned vector) noexcept override;
   void log(int level, const char* message) noexcept override;
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "qemu-device/simulation.h"
 
+#include <algorithm>
 #include <systemc>
 
+#include "model/agenda.h"
 #include "model/time.h"
 #include "qemu-device/hca_api.h"
 
@@ -28,6 +30,7 @@ void Simulation::prepare() {
   sc_report_handler::set_actions(SC_ERROR, SC_THROW);
   sc_report_handler::set_actions(SC_FATAL, SC_THROW);
   sc_report_handler::set_actions(SC_ID_NO_SC_START_ACTIVITY_, SC_DO_NOTHING);
+  Agenda::instance().set_alone();  // made before elaboration, though there may be no HCA
 }
 
 void Simulation::failed(const char* what) noexcept {
@@ -55,11 +58,29 @@ bool Simulation::start(std::int64_t now) noexcept {
   return !dead_;
 }
 
+// The agenda needs no turn of the kernel in between, as no access comes from outside before `ps`.
 void Simulation::run_to(std::int64_t ps) {
+  Agenda& agenda = Agenda::instance();
+  agenda.set_horizon(ps);
   const std::int64_t now = sim_now();
   if (ps > now) sc_core::sc_start(to_sc(ps - now), sc_core::SC_RUN_TO_TIME);
   // What is due exactly at the end has been triggered but not run.
   while (sc_core::sc_pending_activity_at_current_time()) sc_core::sc_start(sc_core::SC_ZERO_TIME);
+  agenda.set_horizon(0);
+}
+
+// From event to event, no further than the last up to `limit`: there the clock stays. Returns the next one.
+std::int64_t Simulation::run_ahead(std::int64_t due, std::int64_t limit) {
+  Agenda& agenda = Agenda::instance();
+  while (due <= limit) {
+    agenda.set_horizon(limit);
+    const std::int64_t now = sim_now();
+    if (due > now) sc_core::sc_start(to_sc(due - now), sc_core::SC_RUN_TO_TIME);
+    while (sc_core::sc_pending_activity_at_current_time()) sc_core::sc_start(sc_core::SC_ZERO_TIME);
+    run_to(std::max(due, agenda.reached()));
+    due = next();
+  }
+  return due;
 }
 
 // ps of the next event, or HCA_NEVER.
@@ -94,10 +115,7 @@ std::int64_t Simulation::advance(std::int64_t now, std::int64_t ahead) noexcept 
     if (partners_) due = std::min(due, partners_->limit());
     if (ahead > 0 && (!partners_ || partners_->limit() == kNever)) {
       const std::int64_t limit = (std::min(target, kMaxNs - ahead) + ahead) * kPsPerNs;
-      while (due <= limit) {
-        run_to(due);
-        due = next();
-      }
+      due = run_ahead(due, limit);
     }
     return due == HCA_NEVER ? HCA_NEVER : base_ + (due + kPsPerNs - 1) / kPsPerNs;
   } catch (const std::exception& e) {

@@ -92,10 +92,7 @@ std::shared_ptr<FileSink> FileSink::get(const std::string& path, std::string* er
 }
 
 FileSink::FileSink(std::FILE* file, std::string path)
-    : file_(file),
-      path_(std::move(path)),
-      ring_(new Record[kSlots]),
-      compressor_(libdeflate_alloc_compressor(1)) {
+    : file_(file), path_(std::move(path)), compressor_(libdeflate_alloc_compressor(1)) {
   std::string head(format::kMagic, sizeof format::kMagic);
   const std::string json = header_json();
   format::put_u32(head, format::kVersion);
@@ -124,75 +121,81 @@ FileSink::~FileSink() {
 }
 
 void FileSink::put(const Record& r, const std::uint8_t* blob) {
-  const std::size_t need = 1 + slots_of(r.blob_len);
-  std::size_t head = head_.load(std::memory_order_relaxed);
-  if (head + need - tail_seen_ > kSlots) {
-    tail_seen_ = tail_.load(std::memory_order_acquire);
-    if (head + need - tail_seen_ > kSlots) {  // full: the writer is behind
-      std::lock_guard<std::mutex> lock(drain_mutex_);
-      if (finished_) return;
-      drain();
-      tail_seen_ = tail_.load(std::memory_order_relaxed);
+  if (finished_) return;
+  Block& block = *open_;
+  const std::size_t room = block.size + format::Coder::kMost + r.blob_len;
+  if (room > block.raw.size()) block.raw.resize(room);
+  std::uint8_t* raw = block.raw.data();
+  block.size = static_cast<std::size_t>(coder_.encode(r, blob, raw + block.size) - raw);
+  // Cut by content alone: the file must not depend on when the writer runs.
+  if (++block.records == format::kBlockRecords || block.size >= format::kBlockBytes) submit();
+}
+
+void FileSink::submit() {
+  if (open_->records == 0) return;
+  coder_.reset();
+  std::size_t waiting;
+  {
+    std::lock_guard<std::mutex> lock(queue_mutex_);
+    waiting_.push_back(std::move(open_));
+    waiting = waiting_.size();
+    if (!free_.empty()) {
+      open_ = std::move(free_.back());
+      free_.pop_back();
     }
   }
-  ring_[head & kMask] = r;
-  for (std::size_t done = 0, slot = head + 1; done < r.blob_len; slot++) {
-    std::size_t n = r.blob_len - done < sizeof(Record) ? r.blob_len - done : sizeof(Record);
-    std::memcpy(static_cast<void*>(&ring_[slot & kMask]), blob + done, n);
-    done += n;
-  }
-  head_.store(head + need, std::memory_order_release);
-  // The writer also wakes by itself, so a lost notification costs nothing.
-  if (((head ^ (head + need)) & (kSlots / 4)) != 0) wake_.notify_one();
+  if (open_ == nullptr) open_ = std::make_unique<Block>();
+  wake_.notify_one();
+  if (waiting < kMostWaiting) return;
+  std::lock_guard<std::mutex> lock(drain_mutex_);
+  drain(kMostWaiting / 2);
 }
 
 void FileSink::thread_main() {
-  while (!stop_.load(std::memory_order_acquire)) {
+  for (;;) {
     {
-      std::unique_lock<std::mutex> lock(wake_mutex_);
-      wake_.wait_for(lock, std::chrono::milliseconds(20));
+      std::unique_lock<std::mutex> lock(queue_mutex_);
+      wake_.wait(lock, [this] { return stop_ || !waiting_.empty(); });
+      if (stop_) return;
     }
     std::lock_guard<std::mutex> lock(drain_mutex_);
-    if (!finished_) drain();
-  }
-}
-
-void FileSink::drain() {
-  std::size_t tail = tail_.load(std::memory_order_relaxed);
-  const std::size_t head = head_.load(std::memory_order_acquire);
-  while (tail != head) {
-    const Record r = ring_[tail & kMask];
-    tail++;
-    blob_.resize(r.blob_len);
-    for (std::size_t done = 0; done < r.blob_len; tail++) {
-      std::size_t n = r.blob_len - done < sizeof(Record) ? r.blob_len - done : sizeof(Record);
-      std::memcpy(blob_.data() + done, static_cast<const void*>(&ring_[tail & kMask]), n);
-      done += n;
+    // One at a time: the recording thread must not wait for long.
+    std::size_t waiting;
+    {
+      std::lock_guard<std::mutex> queue(queue_mutex_);
+      waiting = waiting_.size();
     }
-    tail_.store(tail, std::memory_order_release);
-    coder_.encode(r, blob_.data(), raw_);
-    // Cut by content alone: the file must not depend on when this runs.
-    if (++block_records_ == format::kBlockRecords || raw_.size() >= format::kBlockBytes) write_block();
+    if (waiting != 0) drain(waiting - 1);
   }
 }
 
-void FileSink::write_block() {
-  if (block_records_ == 0) return;
-  packed_.resize(libdeflate_deflate_compress_bound(compressor_, raw_.size()));
+void FileSink::drain(std::size_t left) {
+  std::unique_lock<std::mutex> lock(queue_mutex_);
+  while (waiting_.size() > left) {
+    std::unique_ptr<Block> block = std::move(waiting_.front());
+    waiting_.pop_front();
+    lock.unlock();
+    write_block(*block);
+    block->size = 0;
+    block->records = 0;
+    lock.lock();
+    free_.push_back(std::move(block));
+  }
+}
+
+void FileSink::write_block(const Block& block) {
+  packed_.resize(libdeflate_deflate_compress_bound(compressor_, block.size));
   std::size_t n =
-      libdeflate_deflate_compress(compressor_, raw_.data(), raw_.size(), packed_.data(), packed_.size());
+      libdeflate_deflate_compress(compressor_, block.raw.data(), block.size, packed_.data(), packed_.size());
   std::string head;
   format::put_u32(head, format::kBlockMagic);
-  format::put_u32(head, block_records_);
-  format::put_u32(head, static_cast<std::uint32_t>(raw_.size()));
+  format::put_u32(head, block.records);
+  format::put_u32(head, static_cast<std::uint32_t>(block.size));
   format::put_u32(head, static_cast<std::uint32_t>(n));
-  format::put_u32(head, libdeflate_crc32(0, raw_.data(), raw_.size()));
+  format::put_u32(head, libdeflate_crc32(0, block.raw.data(), block.size));
   write(head.data(), head.size());
   write(packed_.data(), n);
-  total_ += block_records_;
-  block_records_ = 0;
-  raw_.clear();
-  coder_.reset();
+  total_ += block.records;
 }
 
 void FileSink::write(const void* bytes, std::size_t len) {
@@ -203,19 +206,19 @@ void FileSink::write(const void* bytes, std::size_t len) {
 }
 
 void FileSink::flush() {
-  std::lock_guard<std::mutex> lock(drain_mutex_);
   if (finished_) return;
-  drain();
-  write_block();
+  submit();
+  std::lock_guard<std::mutex> lock(drain_mutex_);
+  drain(0);
   std::fflush(file_);
 }
 
 void FileSink::finish() {
+  if (finished_) return;
+  submit();
   {
     std::lock_guard<std::mutex> lock(drain_mutex_);
-    if (finished_) return;
-    drain();
-    write_block();
+    drain(0);
     std::string end;
     for (std::uint32_t v : {format::kEndMagic, static_cast<std::uint32_t>(total_),
                             static_cast<std::uint32_t>(total_ >> 32), 0u, 0u})
@@ -226,7 +229,10 @@ void FileSink::finish() {
     file_ = nullptr;
     finished_ = true;
   }
-  stop_.store(true, std::memory_order_release);
+  {
+    std::lock_guard<std::mutex> lock(queue_mutex_);
+    stop_ = true;
+  }
   wake_.notify_one();
   thread_.join();
 }

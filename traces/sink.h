@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// Where records go: a file behind a ring and a writer thread, or memory. Inside of traces/ only.
+/// Where records go: a file behind a writer thread, or memory. Inside of traces/ only.
 #pragma once
 
-#include <atomic>
 #include <condition_variable>
 #include <cstdio>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -36,7 +36,8 @@ class MemorySink final : public Sink {
   std::vector<std::vector<std::uint8_t>> blobs;
 };
 
-/// Single producer (the simulation), one consumer at a time (guarded by drain_mutex_).
+/// The recording thread makes the file's blocks; a thread packs and writes them. When that is behind, the
+/// recording one does so too, so nothing is lost.
 class FileSink final : public Sink {
  public:
   /// The sink of that file, shared by all who name it. nullptr: `*err` says why.
@@ -51,34 +52,37 @@ class FileSink final : public Sink {
   void finish();
 
  private:
-  static constexpr std::size_t kSlots = 1 << 15;  // of 40 bytes
-  static constexpr std::size_t kMask = kSlots - 1;
-  static_assert(kMaxBlob / sizeof(Record) + 2 < kSlots / 2);
-  static constexpr std::size_t slots_of(std::size_t bytes) {
-    return (bytes + sizeof(Record) - 1) / sizeof(Record);
-  }
+  struct Block {
+    std::vector<std::uint8_t> raw = std::vector<std::uint8_t>(kRoom);
+    std::size_t size = 0;  // of raw, in use
+    std::uint32_t records = 0;
+  };
+  static constexpr std::size_t kRoom = 64 * 1024;  // bytes; more when blobs want it
+  static constexpr std::size_t kMostWaiting = 64;  // blocks
 
   void thread_main();
-  /// Encodes what the ring holds; the caller holds drain_mutex_.
-  void drain();
-  void write_block();
+  /// Gives the block that is being made to the writer.
+  void submit();
+  /// Writes what waits, until so many blocks are left. The caller holds drain_mutex_.
+  void drain(std::size_t left);
+  void write_block(const Block& block);
   void write(const void* bytes, std::size_t len);
 
+  // Recording thread's state
+  format::Coder coder_;
+  std::unique_ptr<Block> open_ = std::make_unique<Block>();
+
+  std::mutex queue_mutex_;
+  std::condition_variable wake_;
+  std::deque<std::unique_ptr<Block>> waiting_;  // oldest first
+  std::vector<std::unique_ptr<Block>> free_;
+  bool stop_ = false;
+
+  std::mutex drain_mutex_;  // taken before queue_mutex_
   std::FILE* file_;
   const std::string path_;
-  std::unique_ptr<Record[]> ring_;
-  alignas(64) std::atomic<std::size_t> head_{0};  // slots ever filled
-  std::size_t tail_seen_ = 0;                     // producer's copy of tail_
-  alignas(64) std::atomic<std::size_t> tail_{0};  // slots ever emptied
-  std::mutex drain_mutex_;
-  std::mutex wake_mutex_;
-  std::condition_variable wake_;
-  std::atomic<bool> stop_{false};
   bool finished_ = false, failed_ = false;
-  // Consumer's state
-  format::Coder coder_;
-  std::vector<std::uint8_t> raw_, packed_, blob_;
-  std::uint32_t block_records_ = 0;
+  std::vector<std::uint8_t> packed_;
   std::uint64_t total_ = 0;
   libdeflate_compressor* compressor_;
   std::thread thread_;

@@ -36,6 +36,13 @@ Function::Function(Machine& machine, const std::string& options) : machine_(mach
     f->frames_.emplace_back(bytes, bytes + len);
     return f->wire_busy_ ? 1 : 0;
   };
+  ops.dma_map = [](void* self, std::uint64_t addr, std::size_t len, int write) -> void* {
+    auto* f = static_cast<Function*>(self);
+    if (!f->dma_map_ || f->dma_tamper_) return nullptr;
+    void* bytes = f->machine_.memory_.dma_map(addr, len, write != 0);
+    f->dma_maps_ += bytes && !write;
+    return bytes;
+  };
   char err[512] = "";
   hca_ = hca_create(options.c_str(), &ops, this, err, sizeof err);
   if (!hca_) throw BareError(std::string("hca_create(\"") + options + "\"): " + err);

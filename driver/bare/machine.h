@@ -72,6 +72,14 @@ class Function {
   // Sees, and may change, what the HCA reads from memory; memory itself stays as it is.
   using DmaTamper = std::function<void(std::uint64_t bus, std::uint8_t* bytes, std::size_t len)>;
   void set_dma_tamper(DmaTamper tamper) { dma_tamper_ = std::move(tamper); }
+  // Whether the HCA may read payload where it lies (initially so) or has to copy it; and how often it did the former.
+  void set_dma_map(bool on) {
+    dma_map_ = on;
+    memory_changed();
+  }
+  std::uint64_t dma_maps() const { return dma_maps_; }
+  // What the HCA reads in place is about to change.
+  void memory_changed() { hca_memory_changed(hca_); }
 
  private:
   friend class Machine;
@@ -86,6 +94,8 @@ class Function {
   bool sockets_ = false, wire_busy_ = false;
   std::vector<std::vector<std::uint8_t>> frames_;
   DmaTamper dma_tamper_;
+  bool dma_map_ = true;
+  std::uint64_t dma_maps_ = 0;
 };
 
 class Machine {

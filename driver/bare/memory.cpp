@@ -159,6 +159,16 @@ bool HostMemory::dma_read(std::uint64_t bus, void* dst, std::size_t len) {
   return true;
 }
 
+std::uint8_t* HostMemory::dma_map(std::uint64_t bus, std::size_t len, bool write) {
+  // What is refused counts when the HCA tries the other way.
+  const std::uint64_t at = bus - kBusBase;
+  if (!bus_master_ || len == 0 || at > size_ || len > size_ - at) return nullptr;
+  for (std::size_t p = at / kPage; p <= (at + len - 1) / kPage; ++p)
+    if (state_[p] != kUsed) return nullptr;
+  (write ? bytes_written_ : bytes_read_) += len;
+  return base_ + (bus - kBusBase);
+}
+
 bool HostMemory::dma_write(std::uint64_t bus, const void* src, std::size_t len) {
   if (!check(bus, len, stray_writes_)) return false;
   std::memcpy(base_ + (bus - kBusBase), src, len);

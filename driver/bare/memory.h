@@ -68,6 +68,8 @@ class HostMemory {
   // DMA as the HCA does it. False: refused (outside of the arena, faulting page, page that nobody owns).
   bool dma_read(std::uint64_t bus, void* dst, std::size_t len);
   bool dma_write(std::uint64_t bus, const void* src, std::size_t len);
+  // Where the bytes lie if the HCA may reach them; else null.
+  std::uint8_t* dma_map(std::uint64_t bus, std::size_t len, bool write);
   // From now on DMA to the pages of [bus, bus + len) is refused, or taken again.
   void set_faulting(std::uint64_t bus, std::size_t len, bool on);
   // Bus master enable of the PCI function: off, all DMA is refused.

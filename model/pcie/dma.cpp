@@ -4,6 +4,8 @@
 #include <cstring>
 #include <exception>
 
+#include "model/pcie/host_copies.h"
+
 namespace hcasim {
 
 using traces::Point;
@@ -11,12 +13,15 @@ using traces::Point;
 namespace {
 constexpr std::size_t kFirstRing = 64;
 constexpr std::uint32_t kMsixBytes = 4;
-constexpr std::uint64_t kBurst = 4;  // posted writes in the queue
+constexpr std::uint64_t kBurst = 4;           // posted writes in the queue
+constexpr std::uint32_t kWorthLending = 512;  // bytes
 
 // How many pieces [addr, addr + len) falls into when cut at multiples of `unit` (a power of two).
 std::size_t pieces(std::uint64_t addr, std::size_t len, unsigned unit) {
   return (static_cast<std::size_t>(addr & (unit - 1)) + len + unit - 1) / unit;
 }
+
+bool overlap(std::uint64_t a, std::uint64_t b, std::uint32_t len) { return a - b < len || b - a < len; }
 }  // namespace
 
 Dma::Dma(const sc_core::sc_module_name& name, const Profile& profile, HostPort& host, traces::Tracer& tracer,
@@ -30,12 +35,7 @@ Dma::Dma(const sc_core::sc_module_name& name, const Profile& profile, HostPort& 
       ps_per_byte_(profile.pcie.ps_per_byte()),
       buffer_time_(bytes_time(profile.pcie.write_buffer)),
       tags_(profile.pcie.tags, 0),
-      ring_(kFirstRing) {
-  SC_HAS_PROCESS(Dma);
-  SC_METHOD(drain);
-  dont_initialize();
-  sensitive << event_;
-}
+      ring_(kFirstRing) {}
 
 ReadDone Dma::read_local(Time t, std::uint64_t addr, void* dst, std::size_t len, Space space) {
   LocalMemory* memory = local_[static_cast<unsigned>(space)];
@@ -56,13 +56,22 @@ Time Dma::write_local(Time t, std::uint64_t addr, const void* src, std::size_t l
 }
 
 ReadDone Dma::read(Time t, std::uint64_t addr, void* dst, std::size_t len, Space space) {
-  const Profile::Pcie& pcie = profile_.pcie;
   if (len == 0) return {true, t};
   if (space != Space::kHost) return read_local(t, addr, dst, len, space);
+  HostCopies::make();
   if (!enabled_ || !host_.dma_read(addr, dst, len)) {
     refused(t, {}, addr, len, false);
-    return {false, t + pcie.read_latency};
+    return {false, t + profile_.pcie.read_latency};
   }
+  bytes_read_ += len;
+  return {true, whole_cycle(read_time(t, addr, len))};
+}
+
+ReadDone Dma::read_payload(Time t, std::uint64_t addr, Packet& packet, std::uint32_t qpn) {
+  const std::uint32_t len = packet.payload_len;
+  const std::uint8_t* bytes = enabled_ && len >= kWorthLending ? host_.dma_map(addr, len, false) : nullptr;
+  if (!bytes) return read(t, addr, packet.data(), len);
+  loans_.lend(packet, bytes, addr, qpn);
   bytes_read_ += len;
   return {true, whole_cycle(read_time(t, addr, len))};
 }
@@ -232,13 +241,16 @@ Time Dma::post_write(Time t, std::uint64_t addr, const PacketRef& packet, std::u
     faults_.model_fault(name(), "posted write beyond the packet");
     return t;
   }
-  if (len <= kInline || space != Space::kHost)
-    return post_write(t, addr, packet->data() + offset, len, owner, group, space);
+  if (len <= kInline || space != Space::kHost) {
+    const Packet& p = *packet;
+    return post_write(t, addr, p.data() + offset, len, owner, group, space);
+  }
   Entry& e = push(t, len, Kind::kPacket, group);
   e.addr = addr;
   e.owner = owner;
   e.packet = packet;
   e.offset = offset;
+  if (packet->lent()) packet->landing = this;
   return pushed(e, {});
 }
 
@@ -262,17 +274,31 @@ void Dma::perform_front() {
   bool ok = true;
   switch (slot.kind) {
     case Kind::kMsix:
+      HostCopies::make();
       host_.msix(static_cast<unsigned>(addr));
       return;
     case Kind::kInlineBytes: {
       std::uint8_t bytes[kInline];
       std::memcpy(bytes, slot.bytes, len);
+      HostCopies::make();
       ok = host_.dma_write(addr, bytes, len);
       break;
     }
     case Kind::kPacket: {
       const PacketRef packet = std::move(slot.packet);
-      ok = host_.dma_write(addr, packet->data() + slot.offset, len);
+      const std::uint32_t offset = slot.offset;
+      if (packet->lent()) {
+        const Packet& p = *packet;
+        if (std::uint8_t* to = host_.dma_map(addr, len, true)) {
+          HostCopies::add(to, p.data() + offset, len);
+          if (!Agenda::running()) HostCopies::make();
+          break;
+        }
+        if (overlap(p.lent_from() + offset, addr, len)) packet->own();
+      }
+      HostCopies::make();
+      const Packet& p = *packet;
+      ok = host_.dma_write(addr, p.data() + offset, len);
       break;
     }
   }
@@ -301,10 +327,8 @@ void Dma::refused(Time t, WriteOwner owner, std::uint64_t addr, std::size_t len,
 
 void Dma::arm(Time due) {
   if (due >= armed_) return;
-  const Time now = sim_now();
   armed_ = due;
-  event_.cancel();
-  event_.notify(to_sc(due > now ? due - now : 0));
+  at(due);
 }
 
 // Waits for the end of the front group, or, while that has not been posted, for the group's limit.
@@ -316,8 +340,7 @@ void Dma::rearm() {
   arm(end == tail_ ? ring_[head_ & mask].due + kGroupLimit : ring_[end & mask].due);
 }
 
-void Dma::drain() {
-  ++g_activations;
+void Dma::turn() {
   armed_ = kNever;
   draining_ = true;
   // Only a burst is written ahead of its time: a lone operation's result is seen exactly when it is due.
@@ -352,6 +375,7 @@ void Dma::flush() {
 }
 
 void Dma::reset() {
+  loans_.settle_all();
   for (; head_ != tail_; ++head_) {
     const std::uint32_t number = ring_[head_ & (ring_.size() - 1)].slot;
     slots_[number].packet = PacketRef();
@@ -367,7 +391,7 @@ void Dma::reset() {
   enabled_ = false;
   refusals_.clear();
   armed_ = kNever;
-  event_.cancel();
+  cancel();
 }
 
 }  // namespace hcasim

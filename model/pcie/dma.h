@@ -33,7 +33,7 @@ struct WriteOwner {
   bool operator==(const WriteOwner& o) const { return kind == o.kind && number == o.number; }
 };
 
-class Dma : public sc_core::sc_module {
+class Dma : public sc_core::sc_module, private Agenda::Block {
  public:
   using WriteError = std::function<void(Time, WriteOwner)>;
 
@@ -46,6 +46,10 @@ class Dma : public sc_core::sc_module {
   ReadDone read(Time t, std::uint64_t addr, void* dst, std::size_t len, Space space = Space::kHost);
   // As read(), after performing the posted writes queued so far (PCIe: a read pushes posted writes ahead).
   ReadDone read_flush(Time t, std::uint64_t addr, void* dst, std::size_t len, Space space = Space::kHost);
+  // As read(), of the packet's whole payload; the host may lend it instead: then it is not copied before it
+  // lands. For what nobody may change until QP qpn's WQE is complete.
+  ReadDone read_payload(Time t, std::uint64_t addr, Packet& packet, std::uint32_t qpn);
+  Loans& loans() { return loans_; }
 
   // A read of the HCA's own contexts, which lie in host memory: its time, as of any read.
   Time context_read(Time t, unsigned bytes) { return read_time(t, 0, bytes); }
@@ -82,7 +86,10 @@ class Dma : public sc_core::sc_module {
   // Forgets queued writes and occupancy (function reset).
   void reset();
   // Off: reads and writes are refused without asking the host (after TEARDOWN, FLR).
-  void set_enabled(bool on) { enabled_ = on; }
+  void set_enabled(bool on) {
+    if (!on) loans_.settle_all();
+    enabled_ = on;
+  }
   // The memory behind a space other than the host's; without one every access to it is refused.
   void attach(Space space, LocalMemory& memory) { local_[static_cast<unsigned>(space)] = &memory; }
   void on_write_error(WriteError handler) { write_error_ = std::move(handler); }
@@ -124,7 +131,7 @@ class Dma : public sc_core::sc_module {
   static bool ordered(const Place& before, const Place& e, WriteOwner behind);
   Time read_time(Time t, std::uint64_t addr, std::size_t len);
   void perform_front();
-  void drain();
+  void turn() override;
   void arm(Time due);
   void rearm();
   void report_refusals();
@@ -149,13 +156,13 @@ class Dma : public sc_core::sc_module {
   Occupancy writes_, requests_;       // what makes TLPs: only so many a second of either kind
   std::vector<Time> tags_;            // when each read tag is free again, used in turn
   std::size_t next_tag_ = 0;
+  Loans loans_;
   std::vector<Entry> slots_;         // posted writes, in no order
   std::vector<std::uint32_t> free_;  // slots without one
   std::vector<Place> ring_;          // [head_, tail_) by due time, a power of two long
   std::uint64_t head_ = 0, tail_ = 0;
   Time armed_ = kNever;
   bool draining_ = false;
-  sc_core::sc_event event_;
   std::uint64_t bytes_read_ = 0, bytes_written_ = 0, errors_ = 0;
 };
 

@@ -14,6 +14,12 @@ class HostPort {
   // IOMMU fault, bus mastering off); a read's destination is then undefined.
   virtual bool dma_read(std::uint64_t addr, void* dst, std::size_t len) noexcept = 0;
   virtual bool dma_write(std::uint64_t addr, const void* src, std::size_t len) noexcept = 0;
+  // Where the len bytes at bus address addr lie, if in one piece, and so that a copy from there is the same
+  // as dma_read(), or (write) a copy to there the same as dma_write(); null otherwise. What is to be read may
+  // be until Loans::settle_all(), what is to be written until the model gives up control.
+  virtual std::uint8_t* dma_map(std::uint64_t /*addr*/, std::size_t /*len*/, bool /*write*/) noexcept {
+    return nullptr;
+  }
   virtual void msix(unsigned vector) noexcept = 0;
   // level: 0 error, 1 warning, 2 information.
   virtual void log(int level, const char* message) noexcept = 0;

@@ -6,6 +6,8 @@
 #include <new>
 #include <type_traits>
 
+#include "model/pcie/host_copies.h"
+
 namespace hcasim {
 
 namespace {
@@ -40,14 +42,71 @@ PacketRef PacketPool::copy(const Packet& p) {
   std::memcpy(static_cast<void*>(&q), &p, head);
   q.refs_ = refs;
   q.next_ = nullptr;
+  if (p.lent_) {
+    q.lent_ = nullptr;
+    q.next_lent_ = nullptr;
+    q.lent_link_ = nullptr;
+    q.landing = nullptr;
+    HostCopies::make();
+    std::memcpy(q.buffer_ + q.head_, p.lent_, std::min(p.payload_len, kMaxFrame - q.head_));
+    return made;
+  }
   const std::uint32_t end = std::max<std::uint32_t>(p.frame_len, p.head_ + p.payload_len);
   std::memcpy(q.buffer_, p.buffer_, std::min(end, kMaxFrame));
   return made;
 }
 
 void PacketPool::give_back(Packet* p) {
+  if (p->lent_) p->take_back();
   p->next_ = g_free;
   g_free = p;
+}
+
+void Packet::take_back() {
+  *lent_link_ = next_lent_;
+  if (next_lent_) next_lent_->lent_link_ = lent_link_;
+  lent_ = nullptr;
+}
+
+// The memory it lies in may be waiting for a copy itself.
+void Packet::own() {
+  if (!lent_) return;
+  HostCopies::make();
+  std::memcpy(buffer_ + head_, lent_, std::min(payload_len, kMaxFrame - head_));
+  take_back();
+}
+
+void Loans::lend(Packet& p, const std::uint8_t* bytes, std::uint64_t from, std::uint32_t qpn) {
+  p.lent_ = bytes;
+  p.lent_from_ = from;
+  p.lent_by_ = qpn;
+  p.next_lent_ = first_;
+  p.lent_link_ = &first_;
+  if (first_) first_->lent_link_ = &p.next_lent_;
+  first_ = &p;
+}
+
+template <class Which>
+void Loans::settle_if(Which which) {
+  for (Packet* p = first_; p != nullptr;) {
+    Packet* next = p->next_lent_;
+    if (which(*p)) p->own();
+    p = next;
+  }
+}
+
+void Loans::settle_all() {
+  settle_if([](const Packet&) { return true; });
+}
+
+void Loans::settle(std::uint32_t qpn) {
+  settle_if([=](const Packet& p) { return p.lent_by_ == qpn; });
+}
+
+void Loans::settle(std::uint32_t qpn, std::uint32_t psn, std::uint32_t packets, const void* queue) {
+  settle_if([=](const Packet& p) {
+    return p.lent_by_ == qpn && ((p.psn - psn) & kPsnMask) < packets && p.landing != queue;
+  });
 }
 
 }  // namespace hcasim

@@ -86,21 +86,40 @@ struct Packet {
   // Ethernet link: where the packet goes, of whatever kind it is.
   const std::uint8_t* dest_mac() const { return kind == PacketKind::kEthernet ? buffer_ : dmac.data(); }
 
-  // Payload of a transport packet.
-  std::uint8_t* data() { return buffer_ + head_; }
-  const std::uint8_t* data() const { return buffer_ + head_; }
+  // Payload of a transport packet, wherever it lies; who may write gets it in the packet's own buffer.
+  std::uint8_t* data() {
+    if (lent_) own();
+    return buffer_ + head_;
+  }
+  const std::uint8_t* data() const { return lent_ ? lent_ : buffer_ + head_; }
+  // The payload lies in the memory of the sender's host still (class Loans), from this bus address on.
+  bool lent() const { return lent_ != nullptr; }
+  std::uint64_t lent_from() const { return lent_from_; }
+  // Copies a payload that is lent.
+  void own();
+  // Whose queue of writes to the host holds all of the payload; null: none yet.
+  const void* landing = nullptr;
   // The whole frame. Decoding in place (decode_roce()) leaves it intact and moves data() behind its headers.
   std::uint8_t* frame() { return buffer_; }
   const std::uint8_t* frame() const { return buffer_; }
   void set_head(std::uint32_t bytes) { head_ = bytes; }
-  std::uint32_t room() const { return kMaxFrame - head_; }  // bytes of the buffer from data() on
+  // Bytes there are from data() on.
+  std::uint32_t room() const { return lent_ ? payload_len : kMaxFrame - head_; }
 
  private:
+  friend class Loans;
   friend class PacketPool;
   friend class PacketRef;
+  void take_back();
+
   std::uint32_t refs_ = 0;
   Packet* next_ = nullptr;
   std::uint32_t head_ = 0;
+  const std::uint8_t* lent_ = nullptr;
+  std::uint64_t lent_from_ = 0;
+  std::uint32_t lent_by_ = 0;                   // QPN
+  Packet* next_lent_ = nullptr;                 // of the same Loans
+  Packet** lent_link_ = nullptr;                // what points to this one there
   alignas(64) std::uint8_t buffer_[kMaxFrame];  // not initialized
 };
 
@@ -141,6 +160,33 @@ class PacketPool {
 inline PacketRef::~PacketRef() {
   if (p_ && --p_->refs_ == 0) PacketPool::give_back(p_);
 }
+
+// Payload on its way that has not been copied: the packets of one HCA whose data() lies in its host's memory.
+// They read it when it lands, as a card reads it again for a retransmission; so they must be done with it, or
+// have a copy of their own, before anybody may think that the memory is free: settle_*().
+class Loans {
+ public:
+  Loans() = default;
+  Loans(const Loans&) = delete;
+  Loans& operator=(const Loans&) = delete;
+
+  bool empty() const { return first_ == nullptr; }
+  // The packet's payload_len bytes are those at `bytes`, which is bus address `from`. It is QP `qpn`'s.
+  void lend(Packet& packet, const std::uint8_t* bytes, std::uint64_t from, std::uint32_t qpn);
+  // All have a copy of their own when it returns,
+  void settle_all();
+  // ... those of the QP do, ...
+  void settle(std::uint32_t qpn);
+  // ... those of the QP with PSNs [psn, psn + packets) do, but for those that `queue` holds: what is behind
+  // them there, such as the CQE that tells of them, is not seen before them.
+  void settle(std::uint32_t qpn, std::uint32_t psn, std::uint32_t packets, const void* queue);
+
+ private:
+  template <class Which>
+  void settle_if(Which which);
+
+  Packet* first_ = nullptr;
+};
 
 }  // namespace hcasim
 #endif

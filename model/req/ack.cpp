@@ -252,8 +252,10 @@ bool Requester::into_cqe(const Qp& qp, SendWqe& w, const Packet& packet) {
 // Completes the oldest WQEs that are done, in order.
 void Requester::complete_front(Time t, Qp& qp) {
   RequesterState& s = qp.req;
+  Loans& loans = hca_.dma().loans();
   while (!s.window.empty() && s.window.front().done) {
     SendWqe& w = s.window.front();
+    if (!loans.empty()) loans.settle(qp.qpn, w.first_psn, w.packets, &hca_.dma());
     hca_.tracer().record(Point::kWqeDone, t, qp.qpn, w.serial, w.signaled ? 1u << 8 : 0u);
     if (w.signaled) complete(t, qp, w, CqeSyndrome::kOk, 0);
     s.window.pop();
@@ -303,6 +305,7 @@ void Requester::complete(Time t, Qp& qp, const SendWqe& wqe, CqeSyndrome syndrom
 // ERR; datagram and UC QPs: the send queue alone (IBTA 10.3.1.6, SQE).
 void Requester::fail_front(Time t, Qp& qp, CqeSyndrome syndrome, std::uint8_t vendor) {
   RequesterState& s = qp.req;
+  hca_.dma().loans().settle(qp.qpn);
   complete(t, qp, s.window.front(), syndrome, vendor);
   s.window.pop();
   if (s.next_to_send) --s.next_to_send;
@@ -325,6 +328,7 @@ void Requester::flush(Time t, Qp& qp) {
   s.next_to_send = 0;
   s.blueflame_len = 0;
   s.send_fault = s.response_fault = {};
+  hca_.dma().loans().settle(qp.qpn);
   complete_front(t, qp);
   while (!s.window.empty()) {
     complete(t, qp, s.window.front(), CqeSyndrome::kWrFlush, 0);

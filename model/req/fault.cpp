@@ -7,7 +7,6 @@
 namespace hcasim {
 
 using prm::CqeSyndrome;
-using traces::Point;
 
 namespace {
 constexpr auto kVendor = static_cast<std::uint8_t>(WqeFault::kPageFault);

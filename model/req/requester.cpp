@@ -28,6 +28,7 @@ void Requester::clear() { timers_.clear(); }
 void Requester::qp_changed(Time t, Qp& qp, QpState old) {
   RequesterState& s = qp.req;
   if (qp.state == QpState::kRst) {
+    hca_.dma().loans().settle(qp.qpn);
     s = RequesterState{};
     return;
   }
@@ -208,8 +209,11 @@ Requester::Step Requester::load_payload(Pace& pace, Qp& qp, SendWqe& wqe, std::u
     return Step::kSent;
   }
   ready += hca_.profile().engine.gather;
-  const MoveResult r =
-      mover_.gather(ready, qp, wqe.sges, offset, len, packet.data(), wqe.fence >= prm::kFenceFence);
+  const bool fenced = wqe.fence >= prm::kFenceFence;
+  // Until an acknowledged message is complete its data stay as they are (IBTA 10.8.2.2).
+  const MoveResult r = is_reliable(qp.type) && !fenced
+                           ? mover_.gather_payload(ready, qp, wqe.sges, offset, packet)
+                           : mover_.gather(ready, qp, wqe.sges, offset, len, packet.data(), fenced);
   if (r.status == TptStatus::kFault) return payload_fault(ready, qp, wqe, offset);
   if (r.status != TptStatus::kOk)
     return refuse(wqe, CqeSyndrome::kLocalProt, static_cast<std::uint8_t>(r.status));

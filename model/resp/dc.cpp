@@ -11,7 +11,6 @@ using prm::Aeth;
 using prm::BthOp;
 using prm::EqeType;
 using prm::NakCode;
-using traces::Point;
 
 namespace {
 

@@ -11,7 +11,6 @@ using prm::Aeth;
 using prm::CqeSyndrome;
 using prm::EqeType;
 using prm::NakCode;
-using traces::Point;
 using Message = ResponderState::Message;
 
 namespace {

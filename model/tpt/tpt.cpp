@@ -71,6 +71,7 @@ void Tpt::invalidate(std::uint32_t index) {
 }
 
 void Tpt::invalidate(std::uint32_t index, std::uint64_t first, std::uint64_t words) {
+  if (invalidate_) invalidate_();
   mkey_cache_.invalidate(index);
   if (words == 0) return;
   const std::uint64_t from = first / kMttGroup, to = (first + words - 1) / kMttGroup;
@@ -344,7 +345,10 @@ bool Tpt::append(Walk& w, std::uint64_t addr, std::uint64_t len, Space space) {
       return true;
     }
     const std::uint64_t piece = std::min(len, kMax);
-    out.push_back({addr, static_cast<std::uint32_t>(piece), space});
+    Fragment& f = out.emplace_back();  // in its place: see TimedQueue::Entry
+    f.addr = addr;
+    f.len = static_cast<std::uint32_t>(piece);
+    f.space = space;
     addr += piece;
     len -= piece;
   }

@@ -30,8 +30,8 @@ enum class TptStatus : std::uint8_t {
 
 // One contiguous piece of bus addresses, or of the device's own memory.
 struct Fragment {
-  std::uint64_t addr;
-  std::uint32_t len;
+  std::uint64_t addr = 0;
+  std::uint32_t len = 0;
   Space space = Space::kHost;
 };
 
@@ -55,6 +55,9 @@ class Tpt {
   // list from `first` on alone.
   void invalidate(std::uint32_t index);
   void invalidate(std::uint32_t index, std::uint64_t first, std::uint64_t words);
+
+  // Called before an entry changes: what it led to has been read by then.
+  void on_invalidate(std::function<void()> handler) { invalidate_ = std::move(handler); }
 
   // Checks [va, va + len) against `wire_key` and appends its fragments to `out` (not cleared). Work is
   // bounded by pages touched + kMaxSteps list entries; KLM nesting by kMaxDepth. len = 0 checks nothing and
@@ -107,6 +110,7 @@ class Tpt {
   ContextFetch& contexts_;
   PsvTable psvs_;
   SignatureErrorHandler signature_error_;
+  std::function<void()> invalidate_;
   std::vector<std::unique_ptr<Mkey>> table_;  // by index
   std::size_t count_ = 0;
   ContextCache mkey_cache_;

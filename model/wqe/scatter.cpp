@@ -31,7 +31,7 @@ std::uint32_t each_piece(const std::vector<Sge>& sges, std::uint64_t offset, std
 }  // namespace
 
 MoveResult Mover::gather(Time t, const Qp& qp, const std::vector<Sge>& sges, std::uint64_t offset,
-                         std::uint32_t len, std::uint8_t* dst, bool behind_writes) {
+                         std::uint32_t len, std::uint8_t* dst, bool behind_writes, Packet* whole) {
   MoveResult r;
   r.at = t;
   const std::uint32_t done = each_piece(
@@ -44,6 +44,12 @@ MoveResult Mover::gather(Time t, const Qp& qp, const std::vector<Sge>& sges, std
             tpt_.translate(t, sge.lkey, qp.pd, qp.qpn, Access::kLocalRead, sge.addr + skip, n, fragments_);
         r.status = tr.status;
         if (!r.ok()) return false;
+        if (whole && n == len && fragments_.size() == 1 && fragments_.front().space == Space::kHost) {
+          const ReadDone d = dma_.read_payload(tr.ready, fragments_.front().addr, *whole, qp.qpn);
+          r.dma_ok = d.ok;
+          r.at = std::max(r.at, d.at);
+          return r.dma_ok;
+        }
         std::uint8_t* to = dst + at;
         for (const Fragment& f : fragments_) {
           const ReadDone d = behind_writes ? dma_.read_flush(tr.ready, f.addr, to, f.len, f.space)

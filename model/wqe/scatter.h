@@ -28,7 +28,14 @@ class Mover {
   // Bytes [offset, offset + len) of the list into dst. Requests leave at t. behind_writes: sees what posted
   // writes before it bring (a fenced WQE sends what a READ has just fetched).
   MoveResult gather(Time t, const Qp& qp, const std::vector<Sge>& sges, std::uint64_t offset,
-                    std::uint32_t len, std::uint8_t* dst, bool behind_writes = false);
+                    std::uint32_t len, std::uint8_t* dst, bool behind_writes = false) {
+    return gather(t, qp, sges, offset, len, dst, behind_writes, nullptr);
+  }
+  // The packet's payload, from `offset` of the list on; it may be lent (Dma::read_payload()).
+  MoveResult gather_payload(Time t, const Qp& qp, const std::vector<Sge>& sges, std::uint64_t offset,
+                            Packet& packet) {
+    return gather(t, qp, sges, offset, packet.payload_len, packet.data(), false, &packet);
+  }
   // len bytes of the packet's payload from `from` to bytes [offset, ...) of the list, with `pd` for the check
   // (an SRQ has its own). kOutOfRange: the list is too short. last_group: see Dma::post_write().
   MoveResult scatter(Time t, const Qp& qp, std::uint32_t pd, const std::vector<Sge>& sges,
@@ -47,6 +54,8 @@ class Mover {
   TptStatus check(const Qp& qp, const std::vector<Sge>& sges, Access access);
 
  private:
+  MoveResult gather(Time t, const Qp& qp, const std::vector<Sge>& sges, std::uint64_t offset,
+                    std::uint32_t len, std::uint8_t* dst, bool behind_writes, Packet* whole);
   // Through a key with signatures: bytes [va, va + len) as they are on the wire (signed.cpp).
   struct Party {
     std::uint32_t pd, qpn;

@@ -69,7 +69,8 @@ bool Mover::gather_signed(MoveResult& r, Mkey& mkey, std::uint32_t key, const Pa
     // wrong.
     const SigDomain &wire = s.format.wire, &mem = s.format.mem;
     std::uint64_t d = wire.bytes() ? off / wire.unit() * wire.block : off;
-    const std::uint64_t both = std::lcm(mem.bytes() ? mem.block : 1, wire.bytes() ? wire.block : 1);
+    const std::uint64_t both =
+        std::max<std::uint64_t>(1, std::lcm(mem.bytes() ? mem.block : 1, wire.bytes() ? wire.block : 1));
     const std::uint64_t whole = d / both * both;
     s.left.clear();
     if (off - wire.encoded(whole) <= kReread) {

@@ -8,8 +8,11 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <map>
+#include <regex>
 
+#include "compare.h"
 #include "rig.h"
 
 namespace {
@@ -19,89 +22,166 @@ using namespace hcasim::bare;
 constexpr unsigned kBatch = 32;        // WQEs per doorbell
 constexpr std::uint32_t kInline = 64;  // bytes
 constexpr std::uint32_t kLarge = 64 << 10;
+constexpr unsigned kLargeBatch = 8;      // WQEs per doorbell
 constexpr std::size_t kArea = 16 << 20;  // larger than the caches, on both sides
 constexpr const char* kWindow = "0";     // ns: each event on its own
 constexpr std::int64_t kQuantum = 1000;  // ns of simulated time run at a time
 
-Device* g_device[3];  // plain, traced, each event on its own
+enum { kPlain, kTraced, kExact, kUntimed, kDevices };  // exact: each event on its own
+Device* g_device[kDevices];
 std::map<std::string, double> g_result;
 
 // 64-byte inline RDMA WRITEs, `batch` to a doorbell, the last of each signalled.
-void inline_writes(benchmark::State& state, Device& device, std::size_t qps, unsigned batch,
-                   const std::string& name) {
-  Rig rig(device, qps, 1 << 20);
-  std::uint8_t data[kInline];
-  std::memset(data, 0x5a, sizeof data);
-  const auto round = [&] {
+class InlineWrites {
+ public:
+  InlineWrites(Device& device, std::size_t qps, unsigned batch) : rig_(device, qps, 1 << 20), batch_(batch) {
+    std::memset(data_, 0x5a, sizeof data_);
+    (*this)();  // contexts are cached from here
+  }
+  void operator()() {
+    const std::size_t qps = rig_.tx.size();
     for (std::size_t q = 0; q < qps; ++q) {
-      Qp& qp = *rig.tx[q];
-      for (unsigned i = 0; i < batch; ++i)
-        qp.post_inline_write(data, kInline, rig.to_mr.start() + 64 * (q * batch + i), rig.to_mr.key(),
-                             i + 1 == batch);
+      Qp& qp = *rig_.tx[q];
+      for (unsigned i = 0; i < batch_; ++i)
+        qp.post_inline_write(data_, kInline, rig_.to_mr.start() + 64 * (q * batch_ + i), rig_.to_mr.key(),
+                             i + 1 == batch_);
       qp.ring_doorbell();
     }
-    rig.drain(qps, kQuantum);
-  };
-  round();  // contexts are cached from here
-  const std::uint64_t activations = hca_sim_activations();
+    rig_.drain(qps, kQuantum);
+  }
+  std::size_t wqes() const { return batch_ * rig_.tx.size(); }  // in a round
+
+ private:
+  Rig rig_;
+  unsigned batch_;
+  std::uint8_t data_[kInline];
+};
+
+// RDMA WRITEs of 64 KiB, all over an area.
+class LargeWrites {
+ public:
+  explicit LargeWrites(Device& device) : rig_(device, 1, kArea) {
+    for (std::size_t i = 0; i < kArea / kLarge / kLargeBatch; ++i) (*this)();  // every page was touched once
+  }
+  void operator()() {
+    for (unsigned i = 0; i < kLargeBatch; ++i) {
+      SendWr w;
+      w.op = WqeOp::kRdmaWrite;
+      w.sges = {{rig_.from_mr.start() + off_, rig_.from_mr.key(), kLarge}};
+      w.raddr = rig_.to_mr.start() + off_;
+      w.rkey = rig_.to_mr.key();
+      rig_.tx[0]->post(w, false);
+      off_ = (off_ + kLarge) % kArea;
+    }
+    rig_.tx[0]->ring_doorbell();
+    rig_.drain(kLargeBatch, 10 * kQuantum);
+  }
+
+ private:
+  Rig rig_;
+  std::size_t off_ = 0;
+};
+
+// The same bytes, moved by the CPU.
+class Copies {
+ public:
+  explicit Copies(Device& device)
+      : from_(device.memory().allocate(kArea)), to_(device.memory().allocate(kArea)) {
+    std::memcpy(to_.data(), from_.data(), kArea);
+  }
+  void operator()() {
+    for (unsigned i = 0; i < kLargeBatch; ++i) {
+      std::memcpy(to_.data() + off_, from_.data() + off_, kLarge);
+      off_ = (off_ + kLarge) % kArea;
+    }
+    benchmark::ClobberMemory();
+  }
+
+ private:
+  Buffer from_, to_;
+  std::size_t off_ = 0;
+};
+
+void inline_writes(benchmark::State& state, Device& device, std::size_t qps, unsigned batch,
+                   const std::string& name) {
+  InlineWrites round(device, qps, batch);
+  const std::uint64_t activations = hca_sim_activations(), turns = hca_sim_turns();
   const std::int64_t t0 = device.machine().now();
   std::uint64_t wqes = 0;
   for (auto _ : state) {
     round();
-    wqes += batch * qps;
+    wqes += round.wqes();
   }
   const double n = static_cast<double>(wqes);
   state.SetItemsProcessed(static_cast<std::int64_t>(wqes));
   const double per_wqe = static_cast<double>(hca_sim_activations() - activations) / n;
   state.counters["activations/WQE"] = per_wqe;
+  state.counters["turns/WQE"] = static_cast<double>(hca_sim_turns() - turns) / n;
   state.counters["simulated_ns/WQE"] = static_cast<double>(device.machine().now() - t0) / n;
   state.counters["WQE/s"] = benchmark::Counter(n, benchmark::Counter::kIsRate);
   g_result[name + ".activations"] = per_wqe;
+  g_result[name + ".turns"] = state.counters["turns/WQE"];
 }
 
 void large_writes(benchmark::State& state, Device& device) {
-  Rig rig(device, 1, kArea);
-  std::size_t off = 0;
-  const auto round = [&] {
-    for (int i = 0; i < 8; ++i) {
-      SendWr w;
-      w.op = WqeOp::kRdmaWrite;
-      w.sges = {{rig.from_mr.start() + off, rig.from_mr.key(), kLarge}};
-      w.raddr = rig.to_mr.start() + off;
-      w.rkey = rig.to_mr.key();
-      rig.tx[0]->post(w, false);
-      off = (off + kLarge) % kArea;
-    }
-    rig.tx[0]->ring_doorbell();
-    rig.drain(8, 10 * kQuantum);
-  };
-  for (std::size_t i = 0; i < kArea / kLarge / 8; ++i) round();  // every page was touched once
+  LargeWrites round(device);
   std::int64_t bytes = 0;
-  const std::uint64_t activations = hca_sim_activations();
+  const std::uint64_t activations = hca_sim_activations(), turns = hca_sim_turns();
   for (auto _ : state) {
     round();
-    bytes += 8 * kLarge;
+    bytes += kLargeBatch * kLarge;
   }
+  const double n = static_cast<double>(bytes) / kLarge;
   state.SetBytesProcessed(bytes);
-  state.counters["activations/WQE"] =
-      static_cast<double>(hca_sim_activations() - activations) / (static_cast<double>(bytes) / kLarge);
+  state.counters["activations/WQE"] = static_cast<double>(hca_sim_activations() - activations) / n;
+  state.counters["turns/WQE"] = static_cast<double>(hca_sim_turns() - turns) / n;
 }
 
-// The same bytes, moved by the CPU.
 void plain_memcpy(benchmark::State& state) {
-  Buffer from = g_device[0]->memory().allocate(kArea), to = g_device[0]->memory().allocate(kArea);
-  std::memcpy(to.data(), from.data(), kArea);
-  std::size_t off = 0;
+  Copies round(*g_device[kPlain]);
   std::int64_t bytes = 0;
   for (auto _ : state) {
-    for (int i = 0; i < 8; ++i) {
-      std::memcpy(to.data() + off, from.data() + off, kLarge);
-      off = (off + kLarge) % kArea;
-    }
-    benchmark::ClobberMemory();
-    bytes += 8 * kLarge;
+    round();
+    bytes += kLargeBatch * kLarge;
   }
   state.SetBytesProcessed(bytes);
+}
+
+// The default profile with every time at zero and every link at its fastest, in a file: what is left is the
+// model's function.
+std::string untimed_profile(const std::filesystem::path& file) {
+  std::ifstream in(std::string(HCASIM_PROFILE_DIR) + "/default.toml");
+  std::ofstream out(file);
+  const std::regex time("^(\\w+_ns)\\s*=.*"), rate("^rate_gbps\\s*=.*"), gen("^generation\\s*=.*");
+  for (std::string line; std::getline(in, line);) {
+    if (line.rfind("batch_window_ns", 0) != 0) line = std::regex_replace(line, time, "$1 = 0");
+    line = std::regex_replace(line, rate, "rate_gbps = 3200");
+    line = std::regex_replace(line, gen, "generation = 5");
+    out << line << "\n";
+  }
+  if (!in.eof() || !out.flush()) throw BareError("cannot write " + file.string());
+  return file.string();
+}
+
+struct Ratios {
+  double traced = 0, traced_all = 0, untimed = 0, untimed_large = 0, copied = 0;
+};
+
+Ratios compare() {
+  using hcasim::bench::slowdown;
+  InlineWrites plain(*g_device[kPlain], 1, kBatch), traced(*g_device[kTraced], 1, kBatch),
+      untimed(*g_device[kUntimed], 1, kBatch);
+  LargeWrites large(*g_device[kPlain]), untimed_large(*g_device[kUntimed]);
+  Copies copies(*g_device[kPlain]);
+  const auto of = [](auto& round) { return [&round] { round(); }; };
+  Ratios r;
+  const auto tracing = slowdown(of(plain), of(traced));
+  r.traced = tracing.own;
+  r.traced_all = tracing.all;
+  r.untimed = slowdown(of(untimed), of(plain)).own;
+  r.untimed_large = slowdown(of(untimed_large), of(large)).own;
+  r.copied = 1 / slowdown(of(copies), of(large)).own;
+  return r;
 }
 
 // Keeps what the table at the end needs beside the usual output.
@@ -130,24 +210,29 @@ std::string number(double v, const char* unit, double scale = 1) {
   return buf;
 }
 
-void table(const Latencies& l) {
+void table(const Latencies& l, const Ratios& r) {
   const auto at = [](const char* name) { return g_result.count(name) ? g_result[name] : 0; };
-  const auto ratio = [](double a, double b) { return a != 0 && b != 0 ? number(a / b, "x") : std::string(); };
   std::printf("\n%-48s %14s\n", "hcasim bench", "");
   std::printf("%s\n", std::string(84, '-').c_str());
   const double one = at("inline_64B/1_QP"), many = at("inline_64B/64_QPs"), lone = at("inline_64B/lone");
-  row("64 B inline writes, 1 QP, 32 a doorbell", number(one, "M WQE/s", 1e6), "aim: 1");
-  row("64 B inline writes, 64 QPs, 32 a doorbell", number(many, "M WQE/s", 1e6), "aim: 1");
+  row("64 B inline writes, 1 QP, 32 a doorbell", number(one, "M WQE/s", 1e6), "aim: 4");
+  row("64 B inline writes, 64 QPs, 32 a doorbell", number(many, "M WQE/s", 1e6), "aim: 4");
   row("64 B inline writes, 1 QP, one at a time", number(lone, "M WQE/s", 1e6));
-  row("SystemC activations per WQE, one at a time", number(at("inline_64B/lone.activations"), ""), "aim: 3");
-  row("SystemC activations per WQE, batch of 32", number(at("inline_64B/1_QP.activations"), ""), "aim: 0.5");
+  row("SystemC activations per WQE, one at a time", number(at("inline_64B/lone.activations"), ""),
+      "aim: 3; turns of blocks: " + number(at("inline_64B/lone.turns"), ""));
+  row("SystemC activations per WQE, batch of 32", number(at("inline_64B/1_QP.activations"), ""),
+      "aim: 0.5; turns of blocks: " + number(at("inline_64B/1_QP.turns"), ""));
   row("64 B inline writes, 1 QP, batch_window_ns=0", number(at("inline_64B/1_QP/exact"), "M WQE/s", 1e6),
-      number(at("inline_64B/1_QP/exact.activations"), "activations per WQE"));
+      number(at("inline_64B/1_QP/exact.turns"), "turns per WQE"));
   row("64 KiB writes", number(at("write_64KiB"), "GB/s", 1e9),
-      "memcpy: " + number(at("memcpy_64KiB"), "GB/s", 1e9) + ", ratio " +
-          ratio(at("write_64KiB"), at("memcpy_64KiB")));
-  row("64 B inline writes, 1 QP, tracing on", number(at("inline_64B/1_QP/traced"), "M WQE/s", 1e6),
-      "off / on: " + ratio(one, at("inline_64B/1_QP/traced")));
+      "memcpy: " + number(at("memcpy_64KiB"), "GB/s", 1e9));
+  row("64 B inline writes, 1 QP, tracing on", number(at("inline_64B/1_QP/traced"), "M WQE/s", 1e6));
+  std::printf("\nBoth in turns, medians:\n");
+  row("64 KiB writes / memcpy, bytes a second", number(r.copied, "x"), "aim: 0.5");
+  row("Tracing on / off, time", number(r.traced, "x"),
+      "aim: 1.3; with the time of the thread that writes: " + number(r.traced_all, "x"));
+  row("Timed / all delays zero, time, 64 B inline", number(r.untimed, "x"), "aim: 1.5");
+  row("Timed / all delays zero, time, 64 KiB", number(r.untimed_large, "x"), "aim: 1.5");
   std::printf("\nSimulated, doorbell to visible completion:\n");
   row("RDMA WRITE 64 B inline, to the receiver's memory", std::to_string(l.write64_landed) + " ns");
   row("RDMA WRITE 64 B inline", std::to_string(l.write64) + " ns");
@@ -171,17 +256,18 @@ int main(int argc, char** argv) {
   }
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
-  const auto trace =
-      std::filesystem::temp_directory_path() / ("hcasim-bench-" + std::to_string(::getpid()) + ".trace");
+  const auto file = std::filesystem::temp_directory_path() / ("hcasim-bench-" + std::to_string(::getpid()));
+  const auto trace = file.string() + ".trace", untimed_toml = file.string() + ".toml";
   int status = 0;
   try {
     auto* machine = new Machine(std::size_t{512} << 20);  // stays, like the SystemC kernel
     Function& plain = machine->add_hca("link=ib,name=plain" + options);
-    Function& traced = machine->add_hca("link=ib,name=traced,trace=" + trace.string() + options);
+    Function& traced = machine->add_hca("link=ib,name=traced,trace=" + trace + options);
     Function& exact = machine->add_hca("link=ib,name=exact" + options + ",batch_window_ns=" + kWindow);
+    Function& untimed = machine->add_hca("link=ib,name=untimed,profile=" + untimed_profile(untimed_toml));
     machine->start();
     std::vector<std::unique_ptr<Device>> devices;
-    for (Function* f : {&plain, &traced, &exact}) {
+    for (Function* f : {&plain, &traced, &exact, &untimed}) {
       devices.push_back(std::make_unique<Device>(*f));
       devices.back()->probe();
       g_device[devices.size() - 1] = devices.back().get();
@@ -192,18 +278,27 @@ int main(int argc, char** argv) {
       std::size_t qps;
       unsigned batch;
     };
-    for (const Case c : {Case{"inline_64B/1_QP", 0, 1, kBatch}, Case{"inline_64B/64_QPs", 0, 64, kBatch},
-                         Case{"inline_64B/lone", 0, 1, 1}, Case{"inline_64B/1_QP/traced", 1, 1, kBatch},
-                         Case{"inline_64B/1_QP/exact", 2, 1, kBatch}})
+    for (const Case c :
+         {Case{"inline_64B/1_QP", kPlain, 1, kBatch}, Case{"inline_64B/64_QPs", kPlain, 64, kBatch},
+          Case{"inline_64B/lone", kPlain, 1, 1}, Case{"inline_64B/1_QP/traced", kTraced, 1, kBatch},
+          Case{"inline_64B/1_QP/exact", kExact, 1, kBatch}})
       benchmark::RegisterBenchmark(c.name, [c](benchmark::State& s) {
         inline_writes(s, *g_device[c.device], c.qps, c.batch, c.name);
       });
-    benchmark::RegisterBenchmark("write_64KiB", [](benchmark::State& s) { large_writes(s, *g_device[0]); });
+    benchmark::RegisterBenchmark("inline_64B/1_QP/untimed", [](benchmark::State& s) {
+      inline_writes(s, *g_device[kUntimed], 1, kBatch, "inline_64B/1_QP/untimed");
+    });
+    benchmark::RegisterBenchmark("write_64KiB/untimed",
+                                 [](benchmark::State& s) { large_writes(s, *g_device[kUntimed]); });
+    benchmark::RegisterBenchmark("write_64KiB",
+                                 [](benchmark::State& s) { large_writes(s, *g_device[kPlain]); });
     benchmark::RegisterBenchmark("memcpy_64KiB", [](benchmark::State& s) { plain_memcpy(s); });
+    const std::string filter = benchmark::GetBenchmarkFilter();
+    const bool whole = filter.empty() || filter == "." || filter == "all";
     Collect reporter(isatty(1) ? benchmark::ConsoleReporter::OO_Defaults
                                : benchmark::ConsoleReporter::OO_None);
     benchmark::RunSpecifiedBenchmarks(&reporter);
-    table(measure_latencies(*g_device[0]));
+    table(measure_latencies(*g_device[kPlain]), whole ? compare() : Ratios{});
     for (auto& d : devices) d->teardown();
   } catch (const std::exception& e) {
     std::fprintf(stderr, "hcasim-bench: %s\n", e.what());
@@ -211,5 +306,6 @@ int main(int argc, char** argv) {
   }
   std::error_code ignored;
   std::filesystem::remove(trace, ignored);
+  std::filesystem::remove(untimed_toml, ignored);
   return status;
 }

@@ -348,8 +348,8 @@ TEST_F(EthTest, FramesAboveTheMtuAreDropped) {
   EXPECT_EQ(link.received(0, 9018), plain_frame(9018));
 }
 
-// A lone frame costs few activations of SystemC processes, many at once share theirs.
-TEST_F(EthTest, Activations) {
+// A lone frame costs few turns of the model's blocks, many at once share theirs.
+TEST_F(EthTest, Turns) {
   RqOptions o;
   o.log_size = 7;
   EthLink link(dev(), o);
@@ -359,14 +359,14 @@ TEST_F(EthTest, Activations) {
     link.put(0, frame);
     EthWr wr;
     wr.sges = {link.tx_sge(0, 1000)};
-    const std::uint64_t before = hca_sim_activations();
+    const std::uint64_t before = hca_sim_turns();
     for (unsigned i = 0; i < frames; ++i) {
       wr.signaled = i + 1 == frames;
       link.sq.post(wr, i + 1 == frames);
     }
     EXPECT_EQ(link.rcq.wait(frames).size(), frames);
     EXPECT_FALSE(link.scq.wait_one().error());
-    return static_cast<double>(hca_sim_activations() - before) / frames;
+    return static_cast<double>(hca_sim_turns() - before) / frames;
   };
   cost(1);
   const double lone = cost(1), batch = cost(64);

@@ -28,6 +28,13 @@ Bench::Bench()
             if (on_item) on_item(due, item);
           },
           faults),
+      other(
+          "other",
+          [this](Time due, int& item) {
+            taken.emplace_back(due, item);
+            if (on_item) on_item(due, item);
+          },
+          faults),
       platform(new Platform("platform", profile, tracer)) {
   sc_core::sc_report_handler::set_actions(sc_core::SC_ID_NO_SC_START_ACTIVITY_, sc_core::SC_DO_NOTHING);
   dma.on_write_error([this](Time t, WriteOwner owner) { write_errors.emplace_back(t, owner); });

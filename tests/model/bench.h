@@ -69,6 +69,24 @@ struct Faults : FaultSink {
 
 class Platform;
 
+// What else may be in a platform: a process with an event of its own.
+class Stranger : public sc_core::sc_module {
+ public:
+  explicit Stranger(const sc_core::sc_module_name& name) : sc_module(name) {
+    SC_HAS_PROCESS(Stranger);
+    SC_METHOD(run);
+    dont_initialize();
+    sensitive << event;
+  }
+  sc_core::sc_event event;
+  std::function<void()> body;
+
+ private:
+  void run() {
+    if (body) body();
+  }
+};
+
 struct Bench {
   Bench();
   Profile profile;
@@ -83,6 +101,8 @@ struct Bench {
   CqUnit cqs;
   Port port;
   TimedQueue<int> queue;
+  TimedQueue<int> other;  // a second one, the same in all
+  Stranger stranger{"stranger"};
   std::function<void(Time, int)> on_item;
   std::vector<std::pair<Time, int>> taken;
   Platform* platform;  // with an Hca of its own; lives as long as the SystemC kernel

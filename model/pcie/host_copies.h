@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copies within host memory that are due and not made yet: payload that is read where it lies and written
+// where it goes. Packets of one message continue each other, and one long copy is much faster than many short
+// ones (the processor need not fetch what it overwrites). Nobody can tell: the copies are made before
+// anything else reads or writes host memory, and before the model gives up control.
+#ifndef HCASIM_MODEL_PCIE_HOST_COPIES_H
+#define HCASIM_MODEL_PCIE_HOST_COPIES_H
+
+#include <cstddef>
+#include <cstdint>
+
+namespace hcasim {
+
+// One for all HCAs of the process: they may share a host.
+class HostCopies {
+ public:
+  // len bytes from src to dst, in order with those given before.
+  static void add(std::uint8_t* dst, const std::uint8_t* src, std::size_t len) {
+    if (len_ != 0 && dst == dst_ + len_ && src == src_ + len_ && len_ + len <= kLongest) {
+      len_ += len;
+      return;
+    }
+    make();
+    dst_ = dst;
+    src_ = src;
+    len_ = len;
+  }
+  // Makes those that are due.
+  static void make() {
+    if (len_ != 0) copy();
+  }
+
+ private:
+  static constexpr std::size_t kLongest = std::size_t{256} << 10;
+  static void copy();
+
+  static std::uint8_t* dst_;
+  static const std::uint8_t* src_;
+  static std::size_t len_;
+};
+
+}  // namespace hcasim
+#endif
