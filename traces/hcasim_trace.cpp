@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <exception>
 #include <string>
 
 #include "traces/reader.h"
@@ -30,9 +31,7 @@ void print_points() {
                 p.a1);
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   int status = 0;
   if (run_verb(argc, argv, &status)) return status;
   CLI::App app(
@@ -122,4 +121,15 @@ int main(int argc, char** argv) {
     rc = 3;  // what could be read was shown
   }
   return rc;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& e) {  // the output cannot be written, or there is no memory
+    std::fprintf(stderr, "hcasim-trace: %s\n", e.what());
+    return 2;
+  }
 }
