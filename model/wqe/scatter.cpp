@@ -44,6 +44,7 @@ MoveResult Mover::gather(Time t, const Qp& qp, const std::vector<Sge>& sges, std
             tpt_.translate(t, sge.lkey, qp.pd, qp.qpn, Access::kLocalRead, sge.addr + skip, n, fragments_);
         r.status = tr.status;
         if (!r.ok()) return false;
+        r.addressed = std::max(r.addressed, tr.ready);
         std::uint8_t* to = dst + at;
         for (const Fragment& f : fragments_) {
           const ReadDone d = behind_writes ? dma_.read_flush(tr.ready, f.addr, to, f.len, f.space)
