@@ -20,7 +20,16 @@ Hca::Hca(const sc_core::sc_module_name& name, const Profile& profile, HostPort& 
       tracer_(tracer),
       qpc_cache_(profile_.cache.qpc, profile_.cache.ways),
       dma_("dma", profile_, host, tracer, *this),
-      contexts_(profile_, [this](Time t, unsigned bytes) { return dma_.context_read(t, bytes); }),
+      contexts_(profile_,
+                [this](Time t, unsigned bytes) {
+                  // What waits long for its turn takes its part of the link from those of today: far ahead
+                  // nobody else has asked for the link yet.
+                  const Time at = std::min(t, sim_now() + profile_.pcie.read_latency);
+                  return std::max(t + profile_.pcie.read_latency, dma_.context_read(at, bytes));
+                }),
+      parked_(
+          "parked", [this](Time due, ParkedPacket& item) { unpark(due, item); }, *this,
+          profile_.engine.batch_window),
       eqs_(profile_, dma_, tracer),
       cqs_("cqs", profile_, dma_, contexts_, eqs_, tracer, *this),
       tpt_(profile_, contexts_),
@@ -146,6 +155,7 @@ void Hca::clear() {
   qpc_cache_.clear();
   contexts_.clear();
   tx_stage_.clear();
+  parked_.clear();
   q_counters_ = {};
   bad_accesses_ = qp_errors_ = 0;
   atomic_host_endian_ = false;

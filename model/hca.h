@@ -105,6 +105,9 @@ class Hca : public sc_core::sc_module, public FaultSink {
   ContextCache& qpc_cache() { return qpc_cache_; }
   // When the context of a QP that work at t is for can be used.
   Time context(Time t, std::uint32_t qpn);
+  // True: a packet for the QP is set aside until its context is there, and comes to its engine's take() then;
+  // `parked` is of those of this engine. Later ones of the queue stay behind, others' go on.
+  bool wait_for_context(Time t, const Qp& qp, Parked& parked, const PacketRef& packet);
   // A packet that is whole at `ready` goes through what all units share of the transmit pipeline; returns
   // when it comes out.
   Time tx_slot(Time ready) {
@@ -137,6 +140,12 @@ class Hca : public sc_core::sc_module, public FaultSink {
   bool take_roce(Time t, PacketRef& packet);
   bool steer_roce(Time t, PacketRef& packet);
   void deliver(Time t, Qp& qp, PacketRef& packet);
+  struct ParkedPacket {
+    std::uint32_t qpn;
+    std::uint64_t epoch;
+    PacketRef packet;
+  };
+  void unpark(Time due, ParkedPacket& item);
   void write_refused(Time t, WriteOwner owner);
   void signature_error(Time t, std::uint32_t qpn, const Mkey& mkey, const SigError& e, bool requester);
   void cq_failed(Time t, std::uint32_t cqn);
@@ -154,6 +163,7 @@ class Hca : public sc_core::sc_module, public FaultSink {
   Dma dma_;
   ContextFetch contexts_;
   Occupancy tx_stage_;
+  TimedQueue<ParkedPacket> parked_;
   Sink sink_;
   Memic memic_;
   EqUnit eqs_;

@@ -156,4 +156,24 @@ void Hca::deliver(Time t, Qp& qp, PacketRef& packet) {
   }
 }
 
+bool Hca::wait_for_context(Time t, const Qp& qp, Parked& parked, const PacketRef& packet) {
+  const Time there = context(t, qp.qpn);
+  if (there <= t && parked.count == 0) return false;
+  ++parked.count;
+  parked.until = std::max(parked.until, there);
+  parked_.push(parked.until, ParkedPacket{qp.qpn, qp.req.epoch, packet});
+  return true;
+}
+
+void Hca::unpark(Time due, ParkedPacket& item) {
+  Qp* qp = qps_.find(item.qpn);
+  if (!qp || qp->req.epoch != item.epoch || dead_) return;
+  const bool request = traits_of(item.packet->opcode).request;
+  --(request ? qp->resp.parked : qp->req.parked).count;
+  if (request)
+    responder_.take(due, *qp, item.packet);
+  else
+    requester_.take(due, *qp, item.packet);
+}
+
 }  // namespace hcasim

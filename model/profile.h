@@ -45,6 +45,7 @@ struct Profile {
     // packet, or with a message's first packet, and with each packet more. Latency is not in these.
     unsigned tx_units = 8, rx_units = 8;
     Time tx_wqe = from_ns(40), tx_more = from_ns(16);
+    Time tx_response = from_ns(80);  // with the first packet of a read's or an atomic's response
     Time rx_message = from_ns(32), rx_more = from_ns(16);
     // What all units share.
     Time tx_packet = from_ns(6);      // transmit pipeline occupancy per packet

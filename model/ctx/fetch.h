@@ -7,9 +7,9 @@
 
 #include <algorithm>
 #include <functional>
-#include <vector>
 
 #include "model/ctx/cache.h"
+#include "model/occupancy.h"
 #include "model/profile.h"
 #include "model/time.h"
 
@@ -21,7 +21,7 @@ class ContextFetch {
   using Read = std::function<Time(Time t, unsigned bytes)>;
 
   ContextFetch(const Profile& profile, Read read)
-      : read_(std::move(read)), slots_(std::max(1u, profile.cache.outstanding), 0) {}
+      : read_(std::move(read)), share_(profile.pcie.read_latency / std::max(1u, profile.cache.outstanding)) {}
 
   struct Got {
     Time at;  // when the entry can be used
@@ -35,15 +35,13 @@ class ContextFetch {
     return {at, true};
   }
   // The read alone.
-  Time read(Time t, unsigned bytes) {
-    Time& slot = *std::min_element(slots_.begin(), slots_.end());
-    return slot = read_(std::max(t, slot), bytes);
-  }
-  void clear() { std::fill(slots_.begin(), slots_.end(), 0); }
+  Time read(Time t, unsigned bytes) { return read_(issue_.reserve(t, share_), bytes); }
+  void clear() { issue_.clear(); }
 
  private:
   Read read_;
-  std::vector<Time> slots_;  // when each is free again
+  const Time share_;  // of the latency, for each that may be under way: the time from one read to the next
+  Occupancy issue_;
 };
 
 }  // namespace hcasim

@@ -20,14 +20,18 @@ using traces::Point;
 
 void Requester::receive(Time t, Qp& qp, PacketRef& packet) {
   RequesterState& s = qp.req;
+  const Profile::Engine& e = hca_.profile().engine;
+  const bool plain = (packet->opcode & prm::bth::kOpMask) == static_cast<std::uint8_t>(BthOp::kAck);
+  t = hca_.responder().admit(t, s.rx_until, plain ? 0 : e.rx_more) + e.ack;
+  if (!hca_.wait_for_context(t, qp, s.parked, packet)) take(t, qp, packet);
+}
+
+void Requester::take(Time t, Qp& qp, PacketRef& packet) {
+  RequesterState& s = qp.req;
   if (!is_reliable(qp.type) || (qp.state != QpState::kRts && qp.state != QpState::kSqd)) {
     trace_drop(hca_.tracer(), t, *packet, DropReason::kQpState);
     return;
   }
-  const Profile::Engine& e = hca_.profile().engine;
-  const bool plain = (packet->opcode & prm::bth::kOpMask) == static_cast<std::uint8_t>(BthOp::kAck);
-  t = hca_.responder().admit(t, s.rx_until, plain ? 0 : e.rx_more) + e.ack;
-  t = hca_.context(t, qp.qpn);
   // Ghosts: nothing that we asked for (IBTA 9.7.5.1.1).
   if (psn_diff(packet->psn, s.next_psn) >= 0 || psn_diff(packet->psn, s.una_psn) < 0) return;
   if (s.response_fault.active && psn_diff(packet->psn, s.response_fault.psn) >= 0) {

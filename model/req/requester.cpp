@@ -75,16 +75,9 @@ Requester::TurnResult Requester::turn(Time t, Qp& qp) {
   if (s.response_fault.active) return {t, kNever};
 
   // Nothing is known of the queue without its context: another QP has the unit until it is there.
-  if (s.context_due == 0) {
-    const Time there = hca_.context(t, qp.qpn);
-    if (there > t) {
-      s.context_due = there;
-      return {t, there};
-    }
-  } else if (t < s.context_due) {
-    return {t, s.context_due};
-  }
-  s.context_due = 0;
+  // Once there it stays until something was done with it, whatever else the turn has to wait for.
+  if (s.context_due == 0) s.context_due = std::max<Time>(1, hca_.context(t, qp.qpn));
+  if (t < s.context_due) return {t, s.context_due};
 
   Pace pace{t, t};
   hca_.tracer().record(Point::kScheduled, t, qp.qpn, s.next_serial,
@@ -117,6 +110,7 @@ Requester::TurnResult Requester::turn(Time t, Qp& qp) {
       break;
     }
     if (fenced(qp, wqe)) break;
+    s.context_due = 0;
     const Time begin = pace.engine;
     const bool first = wqe.sent == 0;
     if (first) pace.engine += e.wqe_parse;
@@ -129,6 +123,7 @@ Requester::TurnResult Requester::turn(Time t, Qp& qp) {
     if (step_done == Step::kFailed && s.next_to_send != 0 && s.since_ack_req != 0)
       rewind(pace.engine, qp, s.una_psn);
   }
+  if (s.epoch == epoch) s.context_due = 0;
   if (s.epoch == epoch && qp.state == QpState::kSqd) finish_drain(pace.engine, qp);
   return {pace.engine, kNever};
 }
@@ -218,11 +213,14 @@ Requester::Step Requester::load_payload(Pace& pace, Qp& qp, SendWqe& wqe, std::u
   if (r.status != TptStatus::kOk)
     return refuse(wqe, CqeSyndrome::kLocalProt, static_cast<std::uint8_t>(r.status));
   if (!r.dma_ok) return refuse(wqe, CqeSyndrome::kLocalQpOp, static_cast<std::uint8_t>(WqeFault::kFetch));
+  // The unit goes on when a miss of the translation has been asked for: while too many are under way, it
+  // waits.
+  const Time asked = r.addressed - hca_.profile().pcie.read_latency;
+  if (asked > ready) pace.engine += asked - ready;
   if (offset == 0) hca_.tracer().record(Point::kTranslated, ready, qp.qpn, wqe.serial, wqe.sges.size());
   ready = r.at;
   if (offset + len == wqe.length)
     hca_.tracer().record(Point::kGathered, ready, qp.qpn, wqe.serial, wqe.length);
-  (void)pace;
   return Step::kSent;
 }
 

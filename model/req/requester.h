@@ -31,6 +31,8 @@ class Requester : public sc_core::sc_module {
   TurnResult turn(Time t, Qp& qp);
   // ACK, NAK, read response or atomic response for this QP.
   void receive(Time t, Qp& qp, PacketRef& packet);
+  // The same when the pipeline and the QP's context are passed.
+  void take(Time t, Qp& qp, PacketRef& packet);
   // Firmware changed the state (see Hca::qp_changed).
   void qp_changed(Time t, Qp& qp, QpState old);
   // Completes everything that is posted with "flushed" (the QP is in kErr or kSqErr).

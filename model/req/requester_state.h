@@ -118,6 +118,12 @@ inline std::uint64_t next_epoch() {
   return ++last;
 }
 
+// Packets of a QP that wait for its context, until when.
+struct Parked {
+  unsigned count = 0;
+  Time until = 0;
+};
+
 struct RequesterState {
   // WQEBB counters, 16 bits free-running
   std::uint16_t db_counter = 0;  // posted: last read from the DBR
@@ -144,6 +150,7 @@ struct RequesterState {
   Time last_ready = 0;      // packets of one QP leave in order
   Time unit_until = 0;      // one transmit unit works on it
   Time rx_until = 0;        // responses of one QP are taken in order
+  Parked parked;            // responses
   Time context_due = 0;     // its context was not on the chip and comes then; 0: no turn waits for it
   Time timer_due = kNever;  // ACK timeout, absolute
   bool timer_queued = false;

@@ -60,18 +60,22 @@ Time Responder::admit(Time t, Time& own, Time service) {
 
 void Responder::receive(Time t, Qp& qp, PacketRef& packet) {
   const Profile::Engine& e = hca_.profile().engine;
+  const bool first = traits_of(packet->opcode).first;
+  t = admit(t, qp.resp.rx_until, first ? e.rx_message : e.rx_more);
+  if (!hca_.wait_for_context(t, qp, qp.resp.parked, packet)) take(t, qp, packet);
+}
+
+void Responder::take(Time t, Qp& qp, PacketRef& packet) {
   const Packet& p = *packet;
   const bool receiving = qp.state == QpState::kRtr || qp.state == QpState::kRts ||
                          qp.state == QpState::kSqd || qp.state == QpState::kSqErr;
   const Traits traits = traits_of(p.opcode);
-  t = admit(t, qp.resp.rx_until, traits.first ? e.rx_message : e.rx_more);
   const std::uint8_t transport = p.opcode & prm::bth::kTransportMask;
   const bool datagram = sends_datagrams(qp.type);
   if (!receiving || !traits.valid || transport != transport_bits(qp.type) || qp.resp.failing) {
     trace_drop(hca_.tracer(), t, p, DropReason::kQpState);
     return;
   }
-  t = hca_.context(t, qp.qpn);
   // The first packet in RTR tells that the other side is there (IBTA 11.6.3.2).
   if (qp.state == QpState::kRtr && !qp.resp.comm_established && !datagram) {
     qp.resp.comm_established = true;

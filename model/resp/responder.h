@@ -36,6 +36,8 @@ class Responder : public sc_core::sc_module {
   void receive_dc(Time t, Qp& dct, PacketRef& packet);
   // A request packet for this QP.
   void receive(Time t, Qp& qp, PacketRef& packet);
+  // The same when the pipeline and the QP's context are passed.
+  void take(Time t, Qp& qp, PacketRef& packet);
   // Sends read and atomic responses that are due, then acknowledgements held back behind them.
   TurnResult turn(Time t, Qp& qp);
   void qp_changed(Time t, Qp& qp, QpState old);

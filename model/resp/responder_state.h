@@ -88,6 +88,7 @@ struct ResponderState {
   Time last_ready = 0;  // replies of one QP leave in order
   Time unit_until = 0;  // one transmit unit works on its responses
   Time rx_until = 0;    // one receive unit works on its requests
+  Parked parked;        // requests
 
   std::deque<ResponderResource> resources;  // oldest first, at most 2^log_rra_max
   PendingFault fault;                       // on-demand paging

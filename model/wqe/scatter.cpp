@@ -44,6 +44,7 @@ MoveResult Mover::gather(Time t, const Qp& qp, const std::vector<Sge>& sges, std
             tpt_.translate(t, sge.lkey, qp.pd, qp.qpn, Access::kLocalRead, sge.addr + skip, n, fragments_);
         r.status = tr.status;
         if (!r.ok()) return false;
+        r.addressed = std::max(r.addressed, tr.ready);
         if (whole && n == len && fragments_.size() == 1 && fragments_.front().space == Space::kHost) {
           const ReadDone d = dma_.read_payload(tr.ready, fragments_.front().addr, *whole, qp.qpn);
           r.dma_ok = d.ok;

@@ -15,7 +15,8 @@ namespace hcasim {
 struct MoveResult {
   TptStatus status = TptStatus::kOk;
   bool dma_ok = true;
-  Time at = 0;  // gather: when the bytes are there; scatter: when they are visible in host memory
+  Time at = 0;         // gather: when the bytes are there; scatter: when they are visible in host memory
+  Time addressed = 0;  // gather: when the last address was known
 
   bool ok() const { return status == TptStatus::kOk && dma_ok; }
 };
