@@ -72,7 +72,7 @@ class Function {
   // Sees, and may change, what the HCA reads from memory; memory itself stays as it is.
   using DmaTamper = std::function<void(std::uint64_t bus, std::uint8_t* bytes, std::size_t len)>;
   void set_dma_tamper(DmaTamper tamper) { dma_tamper_ = std::move(tamper); }
-  // Whether the HCA may read payload where it lies (initially so) or has to copy it; and how often it did the former.
+  // Whether the HCA may read payload where it lies (initially so) or has to copy it; how often it did.
   void set_dma_map(bool on) {
     dma_map_ = on;
     memory_changed();
