@@ -46,7 +46,11 @@ struct Host {
 
   hca_t* create(const std::string& options) {
     char text[1024] = "";
-    const hca_host_ops ops{read, write, msix, log, nullptr, nullptr};
+    hca_host_ops ops{};
+    ops.dma_read = read;
+    ops.dma_write = write;
+    ops.msix = msix;
+    ops.log = log;
     hca_t* made = hca_create(options.c_str(), &ops, this, text, sizeof text);
     err = text;
     return made;

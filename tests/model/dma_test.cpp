@@ -151,8 +151,11 @@ TEST_F(DmaTest, ALateWriteHoldsUpItsOwnQueuesAndNoOthers) {
   std::vector<std::uint64_t> order;
   for (const auto& e : b.host.events) order.push_back(e.msix ? 1000000 + e.addr : e.addr);
   EXPECT_THAT(order, ::testing::ElementsAre(0x200, 0x280, 0x100, 0x300, 0x400, 0x500, 1000003, 0x600));
-  for (const auto& e : b.host.events)
-    if (e.addr == 0x280) EXPECT_EQ(e.at, others_cqe);
+  for (const auto& e : b.host.events) {
+    if (e.addr == 0x280) {
+      EXPECT_EQ(e.at, others_cqe);
+    }
+  }
 }
 
 TEST_F(DmaTest, ReceptionStallsWhenThePostedWritesFillTheirBuffer) {
