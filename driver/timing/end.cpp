@@ -24,7 +24,18 @@ std::size_t stride_of(const Setup& s) {
   return (s.size + (s.transport == Transport::kUd ? kGrh : 0) + kLine - 1) / kLine * kLine;
 }
 
-std::size_t slots_of(const Setup& s) { return std::max<std::uint64_t>(1, s.span / stride_of(s)); }
+// Whole pages, from one page on.
+std::size_t slots_of(const Setup& s) {
+  const std::size_t stride = stride_of(s), in_page = kPage / stride, slots = s.span / stride;
+  if (in_page == 0 || slots < in_page) return std::max<std::size_t>(1, slots);
+  return s.span / kPage * in_page;
+}
+
+// Bytes of a QP's part of the memory.
+std::size_t lane_bytes_of(const Setup& s) {
+  const std::size_t stride = stride_of(s), slots = slots_of(s), in_page = kPage / stride;
+  return in_page == 0 || slots < in_page ? stride * slots : slots / in_page * kPage;
+}
 
 bool is_inline(const Setup& s) {
   return !s.pulls() && s.inline_limit >= 0 && s.size <= static_cast<unsigned>(s.inline_limit);
@@ -70,7 +81,7 @@ End::End(Device& device, const Setup& setup)
       log_rq_(setup.verb == Verb::kSend ? kLogReceives : 0),
       stride_(stride_of(setup)),
       slots_(slots_of(setup)),
-      lane_bytes_(stride_ * slots_),
+      lane_bytes_(lane_bytes_of(setup)),
       pd_(device) {
   const std::uint64_t lanes = (setup.qps + setup.threads - 1) / setup.threads;
   for (unsigned t = 0; t < setup.threads; ++t) {
@@ -129,12 +140,11 @@ void End::connect(End& a, End& b, const Setup& setup) {
 }
 
 void End::post(Lane& lane, unsigned count, std::uint8_t toggle) {
-  const std::size_t number = static_cast<std::size_t>(&lane - lanes_.data());
   for (unsigned i = 0; i < count; ++i) {
     const std::uint64_t message = lane.posted++;
-    const std::size_t at = lane.base + slot(message), turn = number + message;
-    const Mr& remote = *other_->in_mrs_[turn % setup_.mrs];
-    wr_.raddr = remote.start() + (setup_.atomic() ? turn % setup_.addresses * kLine : at);
+    const std::size_t at = lane.base + slot(message), mr = turn(lane, message, setup_.mrs);
+    const Mr& remote = *other_->in_mrs_[mr];
+    wr_.raddr = remote.start() + (setup_.atomic() ? turn(lane, message, setup_.addresses) * kLine : at);
     wr_.rkey = remote.key();
     wr_.signaled = lane.posted % setup_.cq_mod == 0;
     wr_.av = lane.av;
@@ -143,7 +153,7 @@ void End::post(Lane& lane, unsigned count, std::uint8_t toggle) {
       wr_.inline_data.back() = toggle;
     } else {
       // What is read comes to where messages come in.
-      const Mr& local = setup_.pulls() ? *in_mrs_[turn % setup_.mrs] : *out_mrs_[turn % setup_.mrs];
+      const Mr& local = setup_.pulls() ? *in_mrs_[mr] : *out_mrs_[mr];
       wr_.sges[0] = {local.start() + at, local.key(), setup_.size};
       if (!setup_.pulls()) out_.data()[at + setup_.size - 1] = toggle;
     }
@@ -173,8 +183,7 @@ const std::uint8_t* End::last_byte(const Lane& lane) const {
 
 Stage::Stage(const Setup& s) {
   const std::size_t hcas = s.fabric == Fabric::kLoopback ? 1 : s.fabric == Fabric::kCable ? 2 : s.senders + 1;
-  const std::size_t of_lane = 2 * stride_of(s) * slots_of(s) +
-                              (std::size_t{128} << log2_up(s.depth * wqebbs_of(s))) +
+  const std::size_t of_lane = 2 * lane_bytes_of(s) + (std::size_t{128} << log2_up(s.depth * wqebbs_of(s))) +
                               (std::size_t{128} << kLogReceives) + (std::size_t{16} << 10);
   machine_ = std::make_unique<Machine>(kSpare + hcas * (std::size_t{8} << 20) +
                                        2 * s.senders * s.qps * of_lane + std::size_t{64} * s.addresses);

@@ -3,6 +3,7 @@
 #ifndef HCASIM_DRIVER_TIMING_END_H
 #define HCASIM_DRIVER_TIMING_END_H
 
+#include <algorithm>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -33,6 +34,8 @@ class End {
   bare::Cq& recv_cq(unsigned thread) { return *recv_cqs_[thread]; }
   Lane& lane_of(std::uint32_t qpn) { return lanes_[by_qpn_.at(qpn)]; }
 
+  std::size_t number(const Lane& lane) const { return static_cast<std::size_t>(&lane - lanes_.data()); }
+
   static void connect(End& a, End& b, const Setup& setup);
   // Posts `count` messages and rings once. toggle: put into the last byte, to be polled for at the other end.
   void post(Lane& lane, unsigned count, std::uint8_t toggle = 0);
@@ -43,7 +46,19 @@ class End {
   const std::uint8_t* last_byte(const Lane& lane) const;
 
  private:
-  std::size_t slot(std::uint64_t message) const { return message % slots_ * stride_; }
+  // Where a message lies in its lane's part: each on the next page, in the next place of each page in the
+  // next round, so that a large span is one of many translations.
+  std::size_t slot(std::uint64_t message) const {
+    const std::uint64_t i = message % slots_;
+    if (stride_ * slots_ <= bare::kPage || stride_ >= bare::kPage) return i * stride_;
+    const std::size_t in_page = bare::kPage / stride_, pages = slots_ / in_page;
+    const std::size_t jump = pages % 11 != 0 ? 11 : 1;
+    return i * jump % pages * bare::kPage + i / pages * stride_;
+  }
+  // Which of n is a message's: QPs begin at different ones.
+  std::size_t turn(const Lane& lane, std::uint64_t message, std::size_t n) const {
+    return (number(lane) * std::max<std::size_t>(1, n / setup_.qps) + message) % n;
+  }
 
   bare::Device& device_;
   const Setup setup_;

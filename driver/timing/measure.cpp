@@ -106,42 +106,66 @@ class Player final : public Cpu {
   std::vector<Ps> posts_;
 };
 
-// What all senders and receivers of a measurement have done.
+// What all QPs of a measurement have done. A completion stands for many messages: at both edges of what is
+// measured each QP's count is taken in proportion to time.
 class Tally {
  public:
-  Tally(const Setup& setup, std::size_t parties) : setup_(setup), done_(parties), at_start_(parties) {}
-  // `messages` of party `who` have completed, at `time`.
-  void note(std::size_t who, std::uint64_t messages, Ps time) {
-    digest.note(time);
-    done_[who] += messages;
+  Tally(const Setup& setup, std::size_t parties) : setup_(setup), lanes_(parties * setup.qps) {}
+  // `messages` of a QP of party `who` have completed, at `time`.
+  void note(std::size_t who, std::size_t number, std::uint64_t messages, Ps time) {
+    digest_.note(time);
     all_ += messages;
-    if (!started_ && all_ >= setup_.warmup) {
-      started_ = true;
+    Lane& lane = lanes_[who * setup_.qps + number];
+    if (start_ >= 0) {
+      const Ps before = std::max(lane.last, Ps{0}), since = std::max(before, start_);
+      const auto count = static_cast<double>(messages);
+      lane.messages += time > before
+                           ? count * static_cast<double>(time - since) / static_cast<double>(time - before)
+                           : count;
+      lane.step = count;
+      over_ = over_ || all_ >= wanted_;
+      end_ = time;
+    } else if (all_ >= setup_.warmup) {
       start_ = time;
-      all_at_start_ = all_;
-      at_start_ = done_;
+      wanted_ = all_ + setup_.iterations;
     }
-    if (started_ && !over_ && all_ >= all_at_start_ + setup_.iterations) {
-      over_ = true;
-      Result& r = result;
-      r.simulated_ns = static_cast<double>(time - start_) / 1000;
-      const auto n = static_cast<double>(all_ - all_at_start_);
-      if (time > start_) r.rate = n / (r.simulated_ns * 1e-9);
-      r.bits = r.rate * setup_.size * 8;
-      for (std::size_t i = 0; i < done_.size(); ++i)
-        r.shares.push_back(static_cast<double>(done_[i] - at_start_[i]) / n);
-    }
+    lane.last = time;
   }
   bool over() const { return over_; }
-  Result result;
-  Digest digest;
+  Result result() const {
+    Result r;
+    r.simulated_ns = static_cast<double>(end_ - start_) / 1000;
+    for (std::size_t i = 0; i < lanes_.size(); i += setup_.qps) {
+      double messages = 0;
+      for (std::size_t lane = 0; lane < setup_.qps; ++lane) messages += lanes_[i + lane].until(start_, end_);
+      r.shares.push_back(messages);
+      r.rate += messages / (r.simulated_ns * 1e-9);
+    }
+    const double sum = std::accumulate(r.shares.begin(), r.shares.end(), 0.0);
+    for (double& share : r.shares) share /= sum;
+    r.bits = r.rate * setup_.size * 8;
+    r.digest = digest_.value();
+    return r;
+  }
 
  private:
+  struct Lane {
+    Ps last = -1;         // completion
+    double messages = 0;  // that completed in what is measured
+    double step = 0;      // that the last one stood for
+    // With its share of those under way at the end.
+    double until(Ps start, Ps end) const {
+      if (last <= start) return messages;
+      return messages +
+             std::min(step, messages * static_cast<double>(end - last) / static_cast<double>(last - start));
+    }
+  };
   const Setup& setup_;
-  std::vector<std::uint64_t> done_, at_start_;
-  std::uint64_t all_ = 0, all_at_start_ = 0;
-  Ps start_ = 0;
-  bool started_ = false, over_ = false;
+  std::vector<Lane> lanes_;
+  std::uint64_t all_ = 0, wanted_ = 0;
+  Ps start_ = -1, end_ = 0;
+  bool over_ = false;
+  Digest digest_;
 };
 
 // A CPU that keeps its QPs' queues full, as perftest's bandwidth tests do: fills each QP in turn, then takes
@@ -181,7 +205,7 @@ class Sender final : public Cpu {
     if (c->error()) failed(*c);
     Lane& lane = end_.lane_of(c->qpn);
     lane.completed += setup_.cq_mod;
-    if (tally_) tally_->note(who_, setup_.cq_mod, time());
+    if (tally_) tally_->note(who_, end_.number(lane), setup_.cq_mod, time());
     if (room(lane) && std::find(open_.begin(), open_.end(), &lane) == open_.end()) open_.push_back(&lane);
     if (taken < kPollBatch && cq_.ready())
       spend(costs().cqe, [this, taken] { take(taken + 1); });
@@ -225,7 +249,7 @@ class Receiver final : public Cpu {
     Lane& lane = end_.lane_of(c->qpn);
     ++lane.received;
     end_.post_receives(lane, 1);
-    if (tally_) tally_->note(who_, 1, time());
+    if (tally_) tally_->note(who_, end_.number(lane), 1, time());
     if (end_.recv_cq(thread_).ready())
       busy();
     else
@@ -289,8 +313,7 @@ Result throughput(Stage& stage, const Setup& s) {
   Cpus cpus(stage.machine());
   for (const auto& cpu : all) cpus.add(*cpu);
   cpus.run([&] { return tally.over(); });
-  tally.result.digest = tally.digest.value();
-  return tally.result;
+  return tally.result();
 }
 
 void add_counters(bare::Function& f, const std::string& prefix, std::map<std::string, std::uint64_t>& out) {

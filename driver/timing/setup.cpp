@@ -108,12 +108,13 @@ const std::vector<Row>& rows() {
       number<&Setup::threads, 1, 256>("threads", "1 to 256", "CPUs of each sender, which share its QPs out"),
       number<&Setup::depth, 1, 8192>("depth", "1 to 8192", "messages of a QP posted and not completed (128)"),
       number<&Setup::postlist, 1, 256>("postlist", "1 to 256", "WQEs a doorbell"),
-      number<&Setup::cq_mod, 1, 8192>("cq_mod", "1 to 8192",
-                                      "one CQE for so many messages (latency: 1, else 100)"),
+      number<&Setup::cq_mod, 1, 8192>(
+          "cq_mod", "1 to 8192",
+          "one CQE for so many messages (latency: 1; depth from 128: 100; else depth / 4)"),
       number<&Setup::mrs, 1, 65536>("mrs", "1 to 65536", "memory regions at either end, used in turn"),
       number<&Setup::addresses, 1, k1M>("addresses", "1 to 1M", "of atomics: places used in turn"),
-      number<&Setup::span, 0, 1024 * k1M>("span", "0 to 1024M bytes",
-                                          "memory of a QP that its messages go through (0: one message's)"),
+      number<&Setup::span, 0, 1024 * k1M>(
+          "span", "0 to 1024M bytes", "memory of a QP that its messages jump about in (0: one message's)"),
       {{"both", "on, off", "both ends send (off)"},
        [](Setup& s, const std::string& v) { return pick(kSwitches, v, s.both); },
        [](const Setup& s) { return name_of(kSwitches, s.both); }},
@@ -201,7 +202,7 @@ Setup Setup::resolved() const {
   if (pulls()) s.inline_limit = 0;
   if (lat) s.qps = s.threads = s.depth = s.postlist = 1;
   if (s.depth == 0) s.depth = std::max(128u, s.postlist);
-  if (s.cq_mod == 0) s.cq_mod = lat ? 1 : std::min(s.depth, 100u);
+  if (s.cq_mod == 0) s.cq_mod = lat ? 1 : s.depth >= 128 ? 100 : std::max(1u, s.depth / 4);
   // Enough messages to be past the start: several rounds of the queues, and not fewer than a handful of
   // large ones.
   const std::uint64_t flying = std::uint64_t{s.depth} * s.qps * s.senders * (s.both ? 2 : 1);
@@ -209,9 +210,8 @@ Setup Setup::resolved() const {
   // Past the start of each place and region.
   if (lat) s.warmup += std::max(s.mrs, s.addresses);
   if (s.iterations == 0) {
-    s.iterations = lat ? 200
-                       : static_cast<unsigned>(std::max<std::uint64_t>(
-                             2 * flying, quotient(std::uint64_t{32} << 20, s.size, 64, 8000)));
+    const std::uint64_t enough = quotient(std::uint64_t{32} << 20, s.size, 64, 8000);
+    s.iterations = lat ? 200 : static_cast<unsigned>(std::max<std::uint64_t>(4 * flying, enough));
   }
   must(!s.atomic() || s.size == 8, "size: atomics are of 8 bytes");
   must(s.transport != Transport::kUd || s.verb == Verb::kSend, "transport=ud: only for send");

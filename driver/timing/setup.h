@@ -32,15 +32,16 @@ struct Setup {
   Verb verb = Verb::kWrite;
   Metric metric = Metric::kLat;
   Transport transport = Transport::kRc;
-  std::uint32_t size = 0;   // bytes of a message; 0: 8, for bandwidth 65536
-  int inline_limit = -1;    // messages up to this are inline; -1: as perftest: 220 for latency, else 0
-  bool blueflame = true;    // for one WQE at a time; false: doorbells only
-  unsigned qps = 1;         // of each sender
-  unsigned threads = 1;     // CPUs of each sender, among which the QPs are dealt out
-  unsigned depth = 0;       // messages of a QP posted and not completed; 0: 128
-  unsigned postlist = 1;    // WQEs a doorbell
-  unsigned cq_mod = 0;      // one CQE for so many messages; 0: latency 1, else up to 100
-  unsigned mrs = 1;         // memory regions at either end, used in turn
+  std::uint32_t size = 0;  // bytes of a message; 0: 8, for bandwidth 65536
+  int inline_limit = -1;   // messages up to this are inline; -1: as perftest: 220 for latency, else 0
+  bool blueflame = true;   // for one WQE at a time; false: doorbells only
+  unsigned qps = 1;        // of each sender
+  unsigned threads = 1;    // CPUs of each sender, among which the QPs are dealt out
+  unsigned depth = 0;      // messages of a QP posted and not completed; 0: 128
+  unsigned postlist = 1;   // WQEs a doorbell
+  unsigned cq_mod =
+      0;             // one CQE for so many messages; 0: latency 1; depth from 128: 100; else a quarter of it
+  unsigned mrs = 1;  // memory regions at either end, used in turn
   unsigned addresses = 1;   // atomics: places, 64 bytes apart, used in turn
   std::uint64_t span = 0;   // bytes that the messages of a QP go through in turn; 0: one message's
   bool both = false;        // both ends send

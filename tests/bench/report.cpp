@@ -67,6 +67,9 @@ const Column kColumns[] = {
 
 bool is_latency(const Setup& s) { return s.metric == Metric::kLat; }
 
+// Columns that there are in any case.
+bool shown(const std::string& key) { return key == "pattern" || key == "size"; }
+
 bool has(const Column& c, const Setup& s, const Result& r) {
   if (c.latency != is_latency(s)) return false;
   return std::string(c.name).find("share") == std::string::npos || r.shares.size() > 1;
@@ -182,8 +185,10 @@ std::string Grid::line(std::size_t i) const {
   const Setup s = setups_[i].resolved();
   const Result& r = results[i];
   std::string out;
-  for (const std::string& key : keys_)
-    out += fmt::format("{:>{}} ", setups_[i].get(key), std::max<std::size_t>(10, key.size()));
+  for (const std::string& key : keys_) {
+    if (!shown(key))
+      out += fmt::format("{:>{}} ", setups_[i].get(key), std::max<std::size_t>(10, key.size()));
+  }
   out += fmt::format("{:>14} {:>8}", s.pattern(), s.size);
   const bool mixed = std::any_of(setups_.begin(), setups_.end(),
                                  [&](const Setup& o) { return is_latency(o) != is_latency(s); });

@@ -215,6 +215,7 @@ TEST(Refusal, Options) {
       {"mlx5-hca,options=lanes", "is not KEY=VALUE"},
       {"mlx5-hca,profile=a,,b", "comma"},
       {"mlx5-hca,options=no-such-key=1", "no-such-key"},
+      {"mlx5-hca,options=pcie.lanes=3", "pcie.lanes"},
       {"mlx5-hca,no-such-property=1", "not found"},
   };
   for (const auto& c : cases) {

@@ -1,0 +1,53 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# `bench timing` from the outside: timing_tool_test.sh HCASIM_BENCH_TIMING PUBLISHED_TOML
+set -eu
+tool=$1 published=$2
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+fail() { echo "FAILED: $*" >&2; exit 1; }
+refused() { # TEXT ARGUMENTS...: status 2, and TEXT in the message
+  want=$1
+  shift
+  rc=0
+  "$tool" "$@" > "$dir/out" 2> "$dir/err" || rc=$?
+  { [ $rc = 2 ] && grep -qF -- "$want" "$dir/err"; } || fail "$*: status $rc: $(cat "$dir/err")"
+}
+
+# The table: status 0 with every row, 1 when one is off.
+"$tool" --json "$dir/j" --csv "$dir/c" > "$dir/out" || fail "a published row is off: $(cat "$dir/out")"
+grep -q 'rows, all within their tolerances' "$dir/out" || fail "no verdict"
+[ "$(grep -c '^\[\[row\]\]' "$published")" = "$(($(wc -l < "$dir/c") - 1))" ] || fail "--csv lacks rows"
+python3 -c 'import json,sys; d=json.load(open(sys.argv[1])); assert d and all(r["ok"] for r in d)' "$dir/j" || fail "--json"
+rc=0
+"$tool" --row 6b --row 1 --set pcie.read_latency_ns=900 > "$dir/out" || rc=$?
+{ [ $rc = 1 ] && grep -q '^6b .*OFF' "$dir/out" && grep -q '1 of 2 rows OFF' "$dir/out" && [ "$(wc -l < "$dir/out")" = 4 ]; } ||
+  fail "a row that is off: status $rc: $(cat "$dir/out")"
+
+# One measurement, a grid, files.
+"$tool" --pattern write_lat --size 64 | grep -Eq '^ +write_lat +64 +[0-9.]+ +[0-9.]+ +[0-9.]+$' || fail "--pattern"
+"$tool" --pattern read_bw --sweep size=4K,64K --sweep pcie.lanes=8,16 --csv "$dir/c" --json "$dir/j" --svg "$dir/s" > "$dir/out"
+[ "$(wc -l < "$dir/out")" = 5 ] || fail "--sweep: $(cat "$dir/out")"
+[ "$(wc -l < "$dir/c")" = 5 ] || fail "--csv of a sweep"
+python3 -c 'import json,sys; d=json.load(open(sys.argv[1]))
+assert [r["setup"]["size"] for r in d]==["4096"]*2+["65536"]*2 and all(r["result"]["Gb/s"]>1 for r in d)' "$dir/j" || fail "--json of a sweep"
+python3 -c 'import sys; from xml.etree import ElementTree as E
+assert len([n for n in E.parse(sys.argv[1]).iter() if n.tag.endswith("polyline")])==2' "$dir/s" || fail "--svg of a sweep"
+"$tool" --pattern write_lat --svg "$dir/s" > "$dir/out"
+python3 -c 'import sys; from xml.etree import ElementTree as E
+assert len([n for n in E.parse(sys.argv[1]).iter() if n.tag.endswith("polyline")])==2' "$dir/s" || fail "--svg over size"
+"$tool" --pattern write_lat --csv - | head -n 1 | grep -q '^profile,pattern,' || fail "--csv -"
+"$tool" --profile connectx5-x8 --list > "$dir/out"
+{ grep -Eq '^  pcie.lanes +8$' "$dir/out" && grep -q '^  cq_mod' "$dir/out" && grep -q '^  23 ' "$dir/out"; } || fail "--list"
+
+refused 'pcie.lane: unknown; allowed are generation, lanes' --set pcie.lane=4
+refused 'profile nobody: no such file; profiles are connectx' --profile nobody
+refused 'size=x: allowed: 1 to 64M bytes' --size x
+refused 'there is no row 77; there are 1, 2a' --row 77
+refused '"size": expected KEY=A,B,C' --sweep size
+refused 'expected KEY=VALUE' --set size
+refused 'frob' --frob
+refused 'cannot write /no/such/folder/c' --pattern write_lat --csv /no/such/folder/c
+refused 'transport=ud: only for send' --pattern write_lat --transport ud
+printf '[[row]]\nid = 1\n' > "$dir/rows"
+refused "$dir/rows:1: id: a string" --published "$dir/rows"

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Doubling one parameter of a profile moves the figures that it should move, by what it should, and no other.
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "figures.h"
+
+namespace hcasim::timing {
+namespace {
+
+constexpr double kStill = 0.03;  // a figure that moves less stands still
+
+// The figures that are watched: latencies in ns, the others as throughput.
+const std::map<std::string, std::string> kWatched{
+    {"write_lat", "pattern=write_lat size=8"},
+    {"read_lat", "pattern=read_lat size=8"},
+    {"atomic_lat", "pattern=fetch_add_lat"},
+    {"write_bw", "pattern=write_bw size=64K depth=16"},
+    {"read_bw", "pattern=read_bw size=64K depth=16"},
+    // Of the whole card: CPUs enough.
+    {"card_rate", "pattern=write_rate inline=64 qps=16 threads=16 postlist=16 depth=64"},
+    // Of one QP, the CPU beside it.
+    {"qp_rate", "pattern=write_rate inline=64"},
+    {"one_address", "pattern=fetch_add_rate depth=16"},
+};
+
+// How a figure is to move: by so many ns, or by a factor.
+struct Move {
+  double ns_least = 0, ns_most = 0, least = 0, most = 0;
+};
+Move by(double ns) { return {ns * 0.93 - 5, ns * 1.07 + 5, 0, 0}; }
+Move times(double least, double most) { return {0, 0, least, most}; }
+
+class Doubling : public ::testing::Test {
+ protected:
+  // parameter=single against parameter=2*single, on top of `base`.
+  static void check(const std::string& parameter, double single, const std::map<std::string, Move>& moves,
+                    const std::string& base = "") {
+    std::vector<std::string> words;
+    const auto value = [&](double v) {
+      std::string text = std::to_string(v);
+      text.erase(text.find_last_not_of('0') + 1);
+      if (text.back() == '.') text.pop_back();
+      return " " + parameter + "=" + text;
+    };
+    for (const auto& [name, what] : kWatched) {
+      const std::string all = "profile=connectx5-100g-roce " + base + " " + what;
+      words.push_back(all + value(single));
+      words.push_back(all + value(2 * single));
+    }
+    const auto results = measured(words);
+    std::size_t i = 0;
+    for (const auto& [name, what] : kWatched) {
+      const Result &once = results[i++], &twice = results[i++];
+      const bool latency = once.median > 0;
+      const double a = latency ? once.median : once.rate, b = latency ? twice.median : twice.rate;
+      const auto move = moves.find(name);
+      const std::string said =
+          parameter + " doubled: " + name + " " + std::to_string(a) + " -> " + std::to_string(b);
+      if (move == moves.end()) {
+        EXPECT_NEAR(b / a, 1, kStill) << said;
+      } else if (move->second.most != 0) {
+        EXPECT_GE(b / a, move->second.least) << said;
+        EXPECT_LE(b / a, move->second.most) << said;
+      } else {
+        EXPECT_GE(b - a, move->second.ns_least) << said;
+        EXPECT_LE(b - a, move->second.ns_most) << said;
+      }
+    }
+  }
+};
+
+// One host read is in a read's and in an atomic's way; atomics on one address wait for it one after the
+// other. A write that is inline and comes with its doorbell reads nothing.
+TEST_F(Doubling, HostReadLatency) {
+  check("pcie.read_latency_ns", 460,
+        {{"read_lat", by(460)}, {"atomic_lat", by(460)}, {"one_address", times(0.4, 0.55)}});
+}
+
+// Where data or a completion come to memory.
+TEST_F(Doubling, HostWriteLatency) {
+  check("pcie.write_latency_ns", 240,
+        {{"write_lat", by(240)}, {"read_lat", by(240)}, {"atomic_lat", by(240)}});
+}
+
+TEST_F(Doubling, StoreLatency) {
+  check("pcie.mmio_latency_ns", 230,
+        {{"write_lat", by(230)}, {"read_lat", by(230)}, {"atomic_lat", by(230)}});
+}
+
+// Bandwidth of the link is what it is of large messages, and of the card's rate of small ones; nothing else
+// shall be narrower.
+TEST_F(Doubling, LinkRate) {
+  check("port.rate_gbps", 25,
+        {{"write_bw", times(1.7, 2)}, {"read_bw", times(1.7, 2)}, {"card_rate", times(1.7, 2.01)}});
+}
+
+TEST_F(Doubling, PcieWidth) {
+  check("pcie.lanes", 4,
+        {{"write_bw", times(1.7, 2.01)},
+         {"read_bw", times(1.7, 2.01)},
+         {"card_rate", times(1.5, 2.01)},
+         {"one_address", times(1, 1.2)}},
+        "port.rate_gbps=400");
+}
+
+// Once on the way of a write, on that of a read's request and of its response.
+TEST_F(Doubling, TransmitPipeline) {
+  check("engine.tx_pipeline_ns", 87, {{"write_lat", by(87)}, {"read_lat", by(174)}, {"atomic_lat", by(174)}});
+}
+
+TEST_F(Doubling, ReceivePipeline) {
+  check("engine.rx_pipeline_ns", 111,
+        {{"write_lat", by(111)}, {"read_lat", by(222)}, {"atomic_lat", by(222)}});
+}
+
+TEST_F(Doubling, CableLatency) {
+  check("port.wire_latency_ns", 150,
+        {{"write_lat", by(150)}, {"read_lat", by(300)}, {"atomic_lat", by(300)}});
+}
+
+// Engines: units that work side by side. As many QPs as there are units are needed to keep them busy.
+TEST_F(Doubling, TransmitUnits) { check("engine.tx_units", 2, {{"card_rate", times(1.9, 2.05)}}); }
+
+TEST_F(Doubling, ReceiveUnits) { check("engine.rx_units", 2, {{"card_rate", times(1.8, 2.05)}}); }
+
+// How long a unit takes; a lone message pays it too where it waits for the unit only.
+TEST_F(Doubling, TransmitUnitTime) {
+  check("engine.tx_wqe_ns", 55, {{"card_rate", times(0.48, 0.55)}}, "engine.tx_units=2");
+}
+
+TEST_F(Doubling, CpuTimeToPost) {
+  check("host.post_ns", 50,
+        {{"write_lat", by(50)}, {"read_lat", by(50)}, {"atomic_lat", by(50)}, {"qp_rate", times(0.7, 0.85)}});
+}
+
+// After the store the CPU is kept, the message is not.
+TEST_F(Doubling, CpuTimeOfADoorbell) { check("host.doorbell_ns", 140, {{"qp_rate", times(0.5, 0.75)}}); }
+
+// Caches: what did not fit does; with what fits anyhow nothing changes.
+TEST_F(Doubling, CacheOfMemoryKeys) {
+  check("cache.mkey", 64, {});
+  const std::string lanes =
+      "profile=connectx5-100g-roce pattern=write_rate inline=64 qps=16 threads=16 postlist=4 mrs=100";
+  const auto r = measured({lanes + " cache.mkey=64", lanes + " cache.mkey=128", lanes + " cache.mkey=256"});
+  EXPECT_GT(r[1].rate, 1.3 * r[0].rate);
+  EXPECT_NEAR(r[2].rate / r[1].rate, 1, kStill);
+}
+
+TEST_F(Doubling, CacheOfQueuePairs) {
+  check("cache.qpc", 64, {});
+  const std::string lanes =
+      "profile=connectx5-100g-roce pattern=write_rate inline=64 qps=120 threads=8 depth=4 postlist=4";
+  const auto r = measured({lanes + " cache.qpc=64", lanes + " cache.qpc=128", lanes + " cache.qpc=256"});
+  EXPECT_GT(r[1].rate, 1.5 * r[0].rate);
+  EXPECT_NEAR(r[2].rate / r[1].rate, 1, kStill);
+}
+
+TEST_F(Doubling, CacheOfTranslations) {
+  check("cache.mtt", 512, {});
+  const std::string pages =
+      "profile=connectx5-100g-roce pattern=write_rate size=64 qps=16 threads=16 postlist=4 span=256K";
+  const auto r = measured({pages + " cache.mtt=64", pages + " cache.mtt=4096", pages + " cache.mtt=8192"});
+  EXPECT_GT(r[1].rate, 1.1 * r[0].rate);
+  EXPECT_NEAR(r[2].rate / r[1].rate, 1, kStill);
+}
+
+// Beyond the caches, the rate is that of the reads that may be under way.
+TEST_F(Doubling, OutstandingCacheReads) {
+  check("cache.outstanding", 4, {});
+  const std::string misses =
+      "profile=connectx5-100g-roce pattern=write_rate inline=64 qps=16 threads=16 postlist=4 mrs=4096 "
+      "cache.mkey=16";
+  const auto r = measured({misses + " cache.outstanding=2", misses + " cache.outstanding=4"});
+  EXPECT_GT(r[1].rate / r[0].rate, 1.7);
+  EXPECT_LT(r[1].rate / r[0].rate, 2.1);
+}
+
+}  // namespace
+}  // namespace hcasim::timing

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The shapes that measured cards show, whatever their figures: what is faster than what, where curves bend
+// and where they are flat.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "figures.h"
+
+namespace hcasim::timing {
+namespace {
+
+const std::string kRead = "pcie.read_latency_ns=460 ";  // named, because it is what the shapes are made of
+constexpr double kReadNs = 460;
+
+// base, with each of the values after it.
+std::vector<Result> over(const std::string& base, const std::vector<std::string>& more) {
+  std::vector<std::string> all;
+  for (const std::string& m : more) all.push_back(base + " " + m);
+  return measured(all);
+}
+
+// Each at least `least` of the one before it.
+void never_falls(const std::vector<double>& values, double least = 0.97) {
+  for (std::size_t i = 1; i < values.size(); ++i)
+    EXPECT_GE(values[i], least * values[i - 1]) << "at place " << i;
+}
+
+std::vector<double> each(const std::vector<Result>& results, double (*figure)(const Result&)) {
+  std::vector<double> list;
+  for (const Result& r : results) list.push_back(figure(r));
+  return list;
+}
+double rate(const Result& r) { return r.rate; }
+double bits(const Result& r) { return r.bits; }
+
+// Each host read that the card must make first costs one round trip.
+TEST(Shape, InlineAndBlueFlameSaveOneHostReadEach) {
+  const auto r = over(kRead + "pattern=write_lat size=64",
+                      {"inline=64", "inline=64 blueflame=off", "inline=0", "inline=0 blueflame=off"});
+  EXPECT_NEAR(ns(r[1]) - ns(r[0]), kReadNs, 60);
+  EXPECT_GT(ns(r[2]) - ns(r[0]), kReadNs);
+  EXPECT_LT(ns(r[2]) - ns(r[0]), kReadNs + 200);
+  EXPECT_NEAR(ns(r[3]) - ns(r[2]), kReadNs, 60);
+}
+
+TEST(Shape, LatencyGrowsWithSize) {
+  for (const char* pattern : {"write_lat", "send_lat", "read_lat"}) {
+    const auto r =
+        over(std::string("inline=0 pattern=") + pattern,
+             {"size=2", "size=64", "size=256", "size=1K", "size=4K", "size=16K", "size=64K", "size=256K"});
+    never_falls(each(r, us), 1);
+    EXPECT_LT(us(r[1]), 1.05 * us(r[0])) << pattern;  // within one packet's headers nothing grows
+    // Large ones: what the link takes for the bytes more.
+    EXPECT_NEAR(us(r[7]) - us(r[6]), (256 - 64) * 1024 * 8 / 100e3, 2) << pattern;
+  }
+}
+
+TEST(Shape, BandwidthGrowsWithSizeUpToTheLink) {
+  for (const char* pattern : {"write_bw", "send_bw", "read_bw"}) {
+    const auto r = over(std::string("port.rate_gbps=100 pattern=") + pattern,
+                        {"size=64", "size=256", "size=1K", "size=4K", "size=16K", "size=64K", "size=256K"});
+    never_falls(each(r, bits));
+    EXPECT_GT(r[6].gbps(), 95) << pattern;
+    for (const Result& one : r) EXPECT_LT(one.gbps(), 100) << pattern;
+  }
+}
+
+// Wire arithmetic: 82 bytes of RoCE v2 around each packet, 16 more on a write's first.
+TEST(Shape, LargeWritesGetWhatHeadersLeaveOfTheLink) {
+  const auto r =
+      over("port.rate_gbps=100 pattern=write_bw link=eth depth=16", {"mtu=4096", "mtu=2048", "mtu=1024"});
+  const double mtus[] = {4096, 2048, 1024};
+  for (std::size_t i = 0; i < 3; ++i) {
+    const double packets = 65536 / mtus[i];
+    EXPECT_NEAR(r[i].gbps(), 100 * 65536 / (65536 + packets * 82 + 16), 1) << mtus[i];
+  }
+}
+
+// A PCIe slot that is narrower than the link.
+TEST(Shape, TheNarrowerOfLinkAndSlotLimits) {
+  const auto r = over("pattern=write_bw depth=16 profile=connectx5-x8",
+                      {"port.rate_gbps=100", "port.rate_gbps=200", "port.rate_gbps=25"});
+  EXPECT_GT(r[0].gbps(), 45);
+  EXPECT_LT(r[0].gbps(), 56.7);  // 90 % of Gen3 x8
+  EXPECT_NEAR(r[1].rate / r[0].rate, 1, 0.03);
+  EXPECT_GT(r[2].gbps(), 23);
+}
+
+// One doorbell for many WQEs: a CPU posts more. Messages that must be gathered are never faster.
+TEST(Shape, PostlistsAndInlineRaiseTheRate) {
+  for (const char* where : {"inline=64", "inline=0"}) {
+    const auto r = over(std::string("pattern=write_rate size=32 cq_mod=16 depth=128 ") + where,
+                        {"postlist=1", "postlist=4", "postlist=16"});
+    never_falls(each(r, rate));
+    EXPECT_GT(r[1].rate, 1.8 * r[0].rate) << where;
+    EXPECT_GT(r[2].rate, 2 * r[0].rate) << where;
+  }
+  const auto r = over("pattern=write_rate size=32 qps=16 threads=16 postlist=16", {"inline=64", "inline=0"});
+  EXPECT_GE(r[0].rate, 0.97 * r[1].rate);
+}
+
+TEST(Shape, FewerCompletionsDoNoHarm) {
+  never_falls(each(over("pattern=write_rate inline=64 postlist=16 depth=128",
+                        {"cq_mod=1", "cq_mod=4", "cq_mod=16", "cq_mod=64"}),
+                   rate));
+}
+
+// A QP's WQEs are worked on by one unit at a time: one QP gets part of the card, several get all of it.
+TEST(Shape, QueuePairsShareTheCard) {
+  const auto r =
+      over("pattern=write_rate inline=64 postlist=16 depth=64 port.rate_gbps=400 pcie.generation=5",
+           {"qps=1", "qps=2 threads=2", "qps=4 threads=4", "qps=16 threads=16", "qps=64 threads=64"});
+  never_falls(each(r, rate));
+  EXPECT_NEAR(r[1].rate / r[0].rate, 2, 0.1);
+  EXPECT_NEAR(r[2].rate / r[0].rate, 4, 0.2);
+  EXPECT_GT(r[3].rate, 5 * r[0].rate);
+  EXPECT_NEAR(r[4].rate / r[3].rate, 1, 0.1);  // that is all there is
+}
+
+// Flat while contexts fit the cache, less beyond it.
+TEST(Shape, QueuePairsBeyondTheContextCacheCost) {
+  for (const char* pattern : {"write_rate", "send_rate"}) {
+    const auto r =
+        over(std::string("inline=64 threads=8 depth=4 postlist=4 cache.qpc=256 pattern=") + pattern,
+             {"qps=64", "qps=128", "qps=256", "qps=512", "qps=1024"});
+    EXPECT_NEAR(r[1].rate / r[0].rate, 1, 0.05) << pattern;
+    EXPECT_NEAR(r[2].rate / r[0].rate, 1, 0.1) << pattern;
+    EXPECT_LT(r[3].rate, 0.8 * r[0].rate) << pattern;
+    EXPECT_LT(r[4].rate, 0.8 * r[0].rate) << pattern;
+    EXPECT_EQ(r[1].counters.at("tx.qpc_misses"), 128u) << pattern;
+    EXPECT_GT(r[4].counters.at("tx.qpc_misses"), 2048u) << pattern;
+  }
+}
+
+// The responder keeps one context for all datagrams; each connection has one of its own.
+TEST(Shape, DatagramsNeedOneContext) {
+  const auto r = over("pattern=send_rate inline=64 threads=8 depth=4 postlist=4 cache.qpc=64 qps=8",
+                      {"transport=ud", "transport=rc"});
+  EXPECT_GT(r[0].rate, 0.5 * r[1].rate);
+}
+
+// What comes with the doorbell need not be fetched; a CPU that posts one at a time is no slower for it.
+TEST(Shape, BlueFlameSparesFetches) {
+  const auto rates = over("pattern=write_rate inline=64 iterations=4000", {"blueflame=on", "blueflame=off"});
+  EXPECT_GE(rates[0].rate, 0.97 * rates[1].rate);
+  const auto lone = over("pattern=write_lat size=8 iterations=1000", {"blueflame=on", "blueflame=off"});
+  EXPECT_GT(lone[0].counters.at("tx.blueflames"), 1000u);
+  EXPECT_EQ(lone[1].counters.count("tx.blueflames"), 0u);
+  // 64 bytes a WQE at least.
+  EXPECT_GT(lone[1].counters.at("tx.dma_read_bytes"), lone[0].counters.at("tx.dma_read_bytes") + 1000 * 64);
+}
+
+// Each outstanding read is a round trip at a time, until something else is the limit.
+TEST(Shape, ReadsAreAsManyAsMayBeOutstanding) {
+  const auto r =
+      over("pattern=read_rate postlist=16", {"reads=1", "reads=2", "reads=4", "reads=8", "reads=16"});
+  for (std::size_t i = 1; i < 4; ++i) EXPECT_NEAR(r[i].rate / r[i - 1].rate, 2, 0.06) << i;
+  never_falls(each(r, rate));
+  const Result one = measured("pattern=read_lat");
+  // One after the other: the wire and the responder, without the CPU and its doorbell.
+  EXPECT_GT(1e9 / r[0].rate, 0.4 * one.median);
+  EXPECT_LT(1e9 / r[0].rate, one.median);
+}
+
+// Atomics on one address wait for one another, a host read each; on others they do not.
+TEST(Shape, AtomicsOnOneAddressWaitForOneAnother) {
+  const std::string base = kRead + "pattern=fetch_add_rate depth=16 cq_mod=4 qps=8 threads=8";
+  const auto r = over(base, {"addresses=1", "addresses=2", "addresses=4", "addresses=64"});
+  EXPECT_LT(r[0].rate * kReadNs * 1e-9, 1.01);
+  EXPECT_GT(r[0].rate * kReadNs * 1e-9, 0.9);
+  EXPECT_NEAR(r[1].rate / r[0].rate, 2, 0.2);
+  EXPECT_GT(r[2].rate, 3 * r[0].rate);
+  EXPECT_GT(r[3].rate, 6 * r[0].rate);
+  // More who ask for the one make it no faster.
+  const Result alone = measured(kRead + "pattern=fetch_add_rate depth=16 cq_mod=1 qps=1");
+  EXPECT_NEAR(alone.rate / r[0].rate, 1, 0.1);
+}
+
+TEST(Shape, BothDirectionsAtOnce) {
+  const auto r = over("pattern=write_bw depth=16", {"both=off", "both=on"});
+  EXPECT_GT(r[1].rate, 1.9 * r[0].rate);
+  EXPECT_LE(r[1].rate, 2.01 * r[0].rate);
+  EXPECT_NEAR(r[1].shares[0], 0.5, 0.02);
+}
+
+// A switch adds the same to all sizes, to a read twice.
+TEST(Shape, ASwitchAddsItsHop) {
+  for (const char* link : {"link=ib", "link=eth"}) {
+    const std::string base = std::string(link) + " pattern=";
+    const auto r = measured({base + "write_lat", base + "write_lat fabric=switch", base + "write_lat size=4K",
+                             base + "write_lat size=4K fabric=switch", base + "read_lat",
+                             base + "read_lat fabric=switch"});
+    const double hop = ns(r[1]) - ns(r[0]);
+    EXPECT_GT(hop, 90) << link;
+    EXPECT_LT(hop, 300) << link;
+    EXPECT_NEAR(ns(r[3]) - ns(r[2]), hop, 30) << link;
+    EXPECT_NEAR(ns(r[5]) - ns(r[4]), 2 * hop, 30) << link;
+  }
+}
+
+TEST(Shape, LoopbackIsShorterThanACable) {
+  const auto r = over("pattern=write_lat", {"fabric=loopback", "fabric=cable"});
+  EXPECT_LT(us(r[0]), us(r[1]));
+}
+
+// All send to one: each gets its share of the one link, which is full.
+TEST(Shape, IncastSharesOneLink) {
+  for (const char* link : {"link=ib depth=64", "link=eth depth=2"}) {  // Ethernet: what the switch can hold
+    const auto r = over(std::string("pattern=write_bw fabric=switch port.rate_gbps=100 ") + link,
+                        {"senders=1", "senders=2", "senders=7"});
+    EXPECT_GT(r[2].gbps(), 95) << link;
+    EXPECT_LT(r[2].gbps(), 100) << link;
+    EXPECT_NEAR(r[2].rate / r[1].rate, 1, 0.05) << link;
+    ASSERT_EQ(r[2].shares.size(), 7u);
+    for (const double share : r[2].shares) EXPECT_NEAR(share, 1.0 / 7, 0.1 / 7) << link;
+    EXPECT_NEAR(std::accumulate(r[2].shares.begin(), r[2].shares.end(), 0.0), 1, 1e-9);
+    EXPECT_NEAR(r[1].shares[0], 0.5, 0.03) << link;
+    EXPECT_EQ(r[2].counters.count("rx.wire_lost"), 0u) << link;
+  }
+}
+
+// An unacknowledged transport is no slower; a datagram carries an address more.
+TEST(Shape, Transports) {
+  const auto r = over("pattern=send_lat size=64", {"transport=rc", "transport=uc", "transport=ud"});
+  EXPECT_LE(us(r[1]), 1.02 * us(r[0]));
+  EXPECT_NEAR(us(r[2]) / us(r[1]), 1, 0.1);
+}
+
+}  // namespace
+}  // namespace hcasim::timing
