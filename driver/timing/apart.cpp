@@ -131,6 +131,7 @@ std::vector<Result> measure_all(const std::vector<Setup>& setups, unsigned jobs,
       }
     }
     std::vector<pollfd> fds;
+    fds.reserve(running.size());
     for (const Child& c : running) fds.push_back({c.fd, POLLIN, 0});
     if (::poll(fds.data(), fds.size(), -1) < 0) continue;  // interrupted
     for (std::size_t i = running.size(); i-- > 0;) {

@@ -8,9 +8,11 @@
 namespace hcasim::timing {
 namespace {
 
+using Measurement = Setup;  // a name that is not of ::testing::Test
+
 // CPUs that cost nothing, so that the HCA alone is measured.
-Setup rate(const std::string& pattern, const std::vector<std::string>& more) {
-  Setup s;
+Measurement rate(const std::string& pattern, const std::vector<std::string>& more) {
+  Measurement s;
   s.set("pattern", pattern);
   for (const char* free : {"host.post_ns=0", "host.doorbell_ns=0", "host.cqe_ns=0", "host.post_recv_ns=0",
                            "link=ib", "profile=connectx5-edr"})
@@ -19,10 +21,10 @@ Setup rate(const std::string& pattern, const std::vector<std::string>& more) {
   return s;
 }
 
-double mops(const Setup& s) { return measure(s).mops(); }
+double mops(const Measurement& s) { return measure(s).mops(); }
 
-Setup many_writes(const std::string& qps, const std::vector<std::string>& more = {}) {
-  auto s = rate("write_rate", {"size=8", "inline=8", "postlist=32", "depth=128", "qps=" + qps});
+Measurement many_writes(const std::string& qps, const std::vector<std::string>& more = {}) {
+  Measurement s = rate("write_rate", {"size=8", "inline=8", "postlist=32", "depth=128", "qps=" + qps});
   for (const std::string& pair : more) s.set(pair);
   return s;
 }
@@ -54,7 +56,7 @@ TEST(Contexts, MissesAreBoundedByThoseUnderWay) {
   // With one entry each WQE misses; the receiver's do not count here, as its cache is the same: it waits too.
   const std::vector<std::string> few = {"cache.qpc=8", "cache.ways=1", "depth=4", "postlist=4"};
   const auto with = [&](const char* outstanding) {
-    auto s = many_writes("128", few);
+    Measurement s = many_writes("128", few);
     s.set(std::string("cache.outstanding=") + outstanding);
     return mops(s);
   };
@@ -71,7 +73,7 @@ TEST(Contexts, ARegionsMissHoldsUpItsOwnQueuePairAlone) {
 }
 
 TEST(Atomics, OneAddressIsOneMemoryRoundTripAfterAnother) {
-  auto s = rate("fetch_add_rate", {"depth=16", "reads=16", "qps=4", "cq_mod=1"});
+  Measurement s = rate("fetch_add_rate", {"depth=16", "reads=16", "qps=4", "cq_mod=1"});
   const double one = mops(s);
   EXPECT_NEAR(one, 1000.0 / 470, 0.15);
   s.set("addresses=16");
@@ -81,7 +83,7 @@ TEST(Atomics, OneAddressIsOneMemoryRoundTripAfterAnother) {
 }
 
 TEST(Pcie, AWholeLinkLimitsLargeMessages) {
-  auto s = rate("write_bw", {"size=65536", "qps=2"});
+  Measurement s = rate("write_bw", {"size=65536", "qps=2"});
   const double wide = measure(s).gbps();
   s.set("pcie.lanes=8");
   const double narrow = measure(s).gbps();

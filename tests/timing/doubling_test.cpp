@@ -151,7 +151,7 @@ TEST_F(Doubling, CacheOfMemoryKeys) {
 TEST_F(Doubling, CacheOfQueuePairs) {
   check("cache.qpc", 64, {});
   const std::string lanes =
-      "profile=connectx5-100g-roce pattern=write_rate inline=64 qps=120 threads=8 depth=4 postlist=4";
+      "profile=connectx5-100g-roce pattern=write_rate inline=64 qps=120 threads=32 depth=1";
   const auto r = measured({lanes + " cache.qpc=64", lanes + " cache.qpc=128", lanes + " cache.qpc=256"});
   EXPECT_GT(r[1].rate, 1.5 * r[0].rate);
   EXPECT_NEAR(r[2].rate / r[1].rate, 1, kStill);

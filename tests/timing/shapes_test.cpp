@@ -119,16 +119,14 @@ TEST(Shape, QueuePairsShareTheCard) {
   EXPECT_NEAR(r[4].rate / r[3].rate, 1, 0.1);  // that is all there is
 }
 
-// Flat while contexts fit the cache, less beyond it.
+// Flat while contexts fit the cache, less beyond it: one message a turn, so that each needs its context anew.
 TEST(Shape, QueuePairsBeyondTheContextCacheCost) {
   for (const char* pattern : {"write_rate", "send_rate"}) {
-    const auto r =
-        over(std::string("inline=64 threads=8 depth=4 postlist=4 cache.qpc=256 pattern=") + pattern,
-             {"qps=64", "qps=128", "qps=256", "qps=512", "qps=1024"});
-    EXPECT_NEAR(r[1].rate / r[0].rate, 1, 0.05) << pattern;
-    EXPECT_NEAR(r[2].rate / r[0].rate, 1, 0.1) << pattern;
-    EXPECT_LT(r[3].rate, 0.8 * r[0].rate) << pattern;
-    EXPECT_LT(r[4].rate, 0.8 * r[0].rate) << pattern;
+    const auto r = over(std::string("inline=64 threads=32 depth=1 cache.qpc=256 pattern=") + pattern,
+                        {"qps=64", "qps=128", "qps=256", "qps=512", "qps=1024"});
+    never_falls(each({r[0], r[1], r[2]}, rate));
+    EXPECT_LT(r[3].rate, 0.5 * r[2].rate) << pattern;
+    EXPECT_NEAR(r[4].rate / r[3].rate, 1, 0.2) << pattern;
     EXPECT_EQ(r[1].counters.at("tx.qpc_misses"), 128u) << pattern;
     EXPECT_GT(r[4].counters.at("tx.qpc_misses"), 2048u) << pattern;
   }
@@ -212,7 +210,6 @@ TEST(Shape, IncastSharesOneLink) {
                         {"senders=1", "senders=2", "senders=7"});
     EXPECT_GT(r[2].gbps(), 95) << link;
     EXPECT_LT(r[2].gbps(), 100) << link;
-    EXPECT_NEAR(r[2].rate / r[1].rate, 1, 0.05) << link;
     ASSERT_EQ(r[2].shares.size(), 7u);
     for (const double share : r[2].shares) EXPECT_NEAR(share, 1.0 / 7, 0.1 / 7) << link;
     EXPECT_NEAR(std::accumulate(r[2].shares.begin(), r[2].shares.end(), 0.0), 1, 1e-9);
