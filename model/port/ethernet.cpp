@@ -9,7 +9,6 @@ namespace hcasim {
 
 namespace {
 
-
 VportTraffic::Cast cast_of(const std::uint8_t* mac) {
   if (!(mac[0] & 1)) return VportTraffic::kUnicast;
   return std::all_of(mac, mac + 6, [](std::uint8_t b) { return b == 0xff; }) ? VportTraffic::kBroadcast
