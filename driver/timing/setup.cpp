@@ -201,8 +201,11 @@ Setup Setup::resolved() const {
   if (s.inline_limit < 0) s.inline_limit = lat ? 220 : 0;
   if (pulls()) s.inline_limit = 0;
   if (lat) s.qps = s.threads = s.depth = s.postlist = 1;
-  if (s.depth == 0) s.depth = std::max(128u, s.postlist);
-  if (s.cq_mod == 0) s.cq_mod = lat ? 1 : s.depth >= 128 ? 100 : std::max(1u, s.depth / 4);
+  if (s.depth == 0) s.depth = std::max(128u, 2 * s.postlist);
+  // A full queue must hold a WQE that brings a CQE, or it stays full: up to cq_mod - 1 wait for theirs while
+  // a list looks for room.
+  const unsigned most = s.depth >= s.postlist ? s.depth + 1 - s.postlist : 1;
+  if (s.cq_mod == 0) s.cq_mod = lat ? 1 : std::min(most, s.depth >= 128 ? 100 : std::max(1u, s.depth / 4));
   // Enough messages to be past the start: several rounds of the queues, and not fewer than a handful of
   // large ones.
   const std::uint64_t flying = std::uint64_t{s.depth} * s.qps * s.senders * (s.both ? 2 : 1);
@@ -219,7 +222,7 @@ Setup Setup::resolved() const {
   must(s.transport != Transport::kUd || s.size <= s.mtu,
        "transport=ud: a message is one packet: size up to mtu");
   must(s.postlist <= s.depth, "postlist: up to depth");
-  must(s.cq_mod <= s.depth, "cq_mod: up to depth");
+  must(s.cq_mod <= most, "cq_mod: up to depth + 1 - postlist, or a full queue never completes");
   must(s.threads <= s.qps, "threads: up to qps");
   must(s.senders == 1 || s.fabric == Fabric::kSwitch, "senders: with fabric=switch");
   must(s.senders == 1 || !lat, "senders: of bandwidth and rate");

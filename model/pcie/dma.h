@@ -27,7 +27,7 @@ struct ReadDone {
 
 // Who a posted write works for: told of when the host refuses it.
 struct WriteOwner {
-  enum Kind : std::uint8_t { kNone, kQp, kRq, kCq, kEq, kFirmware } kind = kNone;
+  enum Kind : std::uint32_t { kNone, kQp, kRq, kCq, kEq, kFirmware } kind = kNone;
   std::uint32_t number = 0;
 
   bool operator==(const WriteOwner& o) const { return kind == o.kind && number == o.number; }

@@ -11,7 +11,7 @@
 namespace hcasim {
 
 // Which memory an address is of.
-enum class Space : std::uint8_t { kHost, kMemic, kSwIcm, kSink };
+enum class Space : std::uint32_t { kHost, kMemic, kSwIcm, kSink };
 constexpr unsigned kSpaces = 4;
 
 class LocalMemory {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 namespace hcasim::prm {
 
@@ -13,20 +14,23 @@ struct Be {
 
   Be() = default;
   constexpr Be(T v) : b{} { store(v); }  // NOLINT: meant to be implicit
-  constexpr operator T() const {
-    T v = 0;
-    for (unsigned i = 0; i < N; i++) v = static_cast<T>(v << 8 | b[i]);
-    return v;
-  }
+  constexpr operator T() const { return load(std::make_integer_sequence<unsigned, N>()); }
   constexpr Be& operator=(T v) {
     store(v);
     return *this;
   }
 
  private:
-  constexpr void store(T v) {
-    for (unsigned i = 0; i < N; i++) b[i] = static_cast<uint8_t>(v >> (8 * (N - 1 - i)));
+  // Written out, so that compilers see one load or store and a swap of its bytes.
+  template <unsigned... I>
+  constexpr T load(std::integer_sequence<unsigned, I...>) const {
+    return static_cast<T>(((static_cast<T>(b[I]) << (8 * (N - 1 - I))) | ...));
   }
+  template <unsigned... I>
+  constexpr void store(T v, std::integer_sequence<unsigned, I...>) {
+    ((b[I] = static_cast<uint8_t>(v >> (8 * (N - 1 - I)))), ...);
+  }
+  constexpr void store(T v) { store(v, std::make_integer_sequence<unsigned, N>()); }
 };
 
 using be16 = Be<uint16_t, 2>;

@@ -74,6 +74,15 @@ TEST(Timing, TheCardSawTheMessages) {
   EXPECT_EQ(off.counters.count("tx.blueflames"), 0u);
 }
 
+// Long lists: a queue that is full must always hold a WQE that brings a CQE.
+TEST(Timing, ListsAsLongAsTheQueueComplete) {
+  for (const char* more :
+       {"postlist=64", "postlist=64 depth=128 cq_mod=65", "postlist=128", "postlist=128 depth=128"}) {
+    const Result r = measured(std::string("pattern=write_rate size=8 inline=64 iterations=2000 ") + more);
+    EXPECT_GT(r.mops(), 4) << more;
+  }
+}
+
 TEST(Timing, WhatDoesNotFitIsRefusedWithAReason) {
   const struct {
     const char *words, *message;
@@ -91,6 +100,7 @@ TEST(Timing, WhatDoesNotFitIsRefusedWithAReason) {
       {"pattern=fetch_add_lat size=16", "size: atomics are of 8 bytes"},
       {"pattern=write_bw postlist=9 depth=8", "postlist: up to depth"},
       {"pattern=write_bw cq_mod=9 depth=8", "cq_mod: up to depth"},
+      {"pattern=write_rate postlist=64 depth=128 cq_mod=100", "a full queue never completes"},
       {"pattern=write_bw threads=2", "threads: up to qps"},
       {"pattern=write_bw senders=2", "senders: with fabric=switch"},
       {"pattern=write_bw span=4 size=8", "span: at least size"},
