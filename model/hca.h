@@ -79,6 +79,9 @@ class Hca : public sc_core::sc_module, public FaultSink {
   // Async port event to the driver, after firmware changed port state; eqe_subtype: prm::kPortActive ...
   void port_changed(std::uint8_t eqe_subtype);
 
+  // Whether packets of this QP may leave in runs: no other queue, limit or rule has a say in them.
+  bool takes_runs(const Qp& qp) const;
+
   const Profile& profile() const { return profile_; }
   traces::Tracer& tracer() { return tracer_; }
   Dma& dma() { return dma_; }
@@ -138,6 +141,7 @@ class Hca : public sc_core::sc_module, public FaultSink {
  private:
   void receive(Time t, PacketRef& packet);
   bool take_roce(Time t, PacketRef& packet);
+  bool takes_run(const Packet& packet);
   bool steer_roce(Time t, PacketRef& packet);
   void deliver(Time t, Qp& qp, PacketRef& packet);
   struct ParkedPacket {

@@ -6,6 +6,7 @@
 
 #include "model/port/codec.h"
 #include "model/port/path.h"
+#include "model/port/run.h"
 #include "model/port/traits.h"
 
 namespace hcasim {
@@ -21,8 +22,21 @@ bool same_partition(std::uint16_t a, std::uint16_t b) {
 
 }  // namespace
 
+// A run of packets for a QP that takes them, with nothing on its way that looks at packets.
+bool Hca::takes_run(const Packet& p) {
+  if (port_.link() == LinkType::kEthernet && !p.internal &&
+      (flows_.active(FlowTableType::kSnifferRx) || flows_.active(FlowTableType::kRdmaRx)))
+    return false;
+  const Qp* qp = steering_.unicast(p.dest_qpn);
+  return qp && qp->type == QpType::kRc && qp->mtu == p.unit && !tags_.serves(*qp);
+}
+
 void Hca::receive(Time t, PacketRef& packet) {
   if (dead_) return;
+  if (packet->packets > 1 && !takes_run(*packet)) {
+    each_part(*packet, [this](Time at, PacketRef& part) { receive(at, part); });
+    return;
+  }
   if (port_.link() == LinkType::kEthernet && !packet->internal) {
     eth_rx_.sniff(t, FlowTableType::kSnifferRx, *packet);
     if (!take_roce(t, packet)) return;
@@ -94,6 +108,10 @@ bool Hca::take_roce(Time t, PacketRef& packet) {
         return false;
     }
   } else {
+    if (!mine && packet->packets > 1) {
+      each_part(p, [this](Time at, PacketRef& part) { receive(at, part); });
+      return false;
+    }
     if (!mine) {  // somebody may look at it all the same: as a frame
       PacketRef frame = PacketPool::make();
       frame->frame_len = static_cast<std::uint16_t>(encode(p, frame->frame(), kMaxFrame));
@@ -161,6 +179,8 @@ bool Hca::wait_for_context(Time t, const Qp& qp, Parked& parked, const PacketRef
   if (there <= t && parked.count == 0) return false;
   ++parked.count;
   parked.until = std::max(parked.until, there);
+  if (packet->packets > 1)
+    for (unsigned i = 0; i < packet->packets; ++i) packet->at[i] = std::max(packet->at[i], parked.until);
   parked_.push(parked.until, ParkedPacket{qp.qpn, qp.req.epoch, packet});
   return true;
 }

@@ -35,6 +35,7 @@ struct hca final : hcasim::HostPort {
   bool dma_read(std::uint64_t addr, void* dst, std::size_t len) noexcept override;
   bool dma_write(std::uint64_t addr, const void* src, std::size_t len) noexcept override;
   std::uint8_t* dma_map(std::uint64_t addr, std::size_t len, bool write) noexcept override;
+  bool maps() const noexcept override { return ops.dma_map != nullptr; }
   void msix(unsigned vector) noexcept override;
   void log(int level, const char* message) noexcept override;
 

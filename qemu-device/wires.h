@@ -73,6 +73,7 @@ class CableEnd final : public Uplink {
   CableEnd(hca& owner, hca& peer) : owner_(owner), peer_(peer) {}
   hca& peer() const { return peer_; }
   void transmit(Time t, const PacketRef& packet) override;
+  bool takes_runs() const override { return true; }
   bool carrier() const override;
   void set_carrier(bool on) override;
 

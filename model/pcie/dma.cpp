@@ -76,6 +76,71 @@ ReadDone Dma::read_payload(Time t, std::uint64_t addr, Packet& packet, std::uint
   return {true, whole_cycle(read_time(t, addr, len))};
 }
 
+bool Dma::read_run(Time t, Time apart, std::uint64_t addr, Packet& packet, std::uint32_t qpn) {
+  const std::uint32_t len = packet.payload_len, unit = packet.unit;
+  const std::uint8_t* bytes = enabled_ ? host_.dma_map(addr, len, false) : nullptr;
+  if (!bytes) return false;
+  loans_.lend(packet, bytes, addr, qpn);
+  bytes_read_ += len;
+  // Packets behind each other cost the same, but for the last one, where units and requests are aligned
+  // alike.
+  const Profile::Pcie& pcie = profile_.pcie;
+  const std::size_t requests = pieces(addr, unit, pcie.max_read_request);
+  const bool alike =
+      unit % pcie.max_read_request == 0 && unit % pcie.completion_boundary == 0 && requests <= tags_.size();
+  const ReadCost cost = alike ? cost_of(requests, addr, unit) : ReadCost{};
+  for (unsigned i = 0; i < packet.packets; ++i, t += apart) {
+    const std::uint32_t from = i * unit;
+    const bool full = alike && len - from >= unit;
+    const Time ready = full ? read_batch(t, cost) : read_time(t, addr + from, std::min(unit, len - from));
+    packet.at[i] = whole_cycle(ready);
+  }
+  return true;
+}
+
+// What so many requests for so many bytes from addr on take of the link.
+Dma::ReadCost Dma::cost_of(std::size_t requests, std::uint64_t addr, std::size_t bytes) const {
+  const Profile::Pcie& pcie = profile_.pcie;
+  // Completions are cut where the completer's read completion boundary allows, each as large as one may be.
+  const std::size_t completions =
+      (addr % pcie.completion_boundary + bytes + pcie.max_payload - 1) / pcie.max_payload;
+  ReadCost c;
+  c.requests = requests;
+  c.request = bytes_time(static_cast<double>(requests * pcie.tlp_read_overhead));
+  c.data = bytes_time(static_cast<double>(bytes + completions * pcie.tlp_completion_overhead));
+  c.first = bytes_time(static_cast<double>(std::min<std::size_t>(bytes, 64) + pcie.tlp_completion_overhead));
+  return c;
+}
+
+// When the last byte has come of requests that may leave at t and all have a tag at once.
+Time Dma::read_batch(Time t, const ReadCost& c) {
+  const Profile::Pcie& pcie = profile_.pcie;
+  // Tags come back out of order: when the next in turn is still out, a near one may be free already.
+  std::size_t tag = next_tag_;
+  if (tags_[tag] > t && c.requests == 1) {
+    for (unsigned i = 1; i < 8; ++i) {
+      const std::size_t other = (next_tag_ + i) % tags_.size();
+      if (tags_[other] < tags_[tag]) tag = other;
+    }
+  }
+  Time leaves = std::max(t, tags_[tag]);
+  if (pcie.tlp_read != 0) leaves = requests_.reserve(leaves, static_cast<Time>(c.requests) * pcie.tlp_read);
+  const Time sent = up_.reserve(leaves, c.request) + c.request;
+  const Time ready = down_.reserve(std::max(sent, sent + pcie.read_latency - c.first), c.data) + c.data;
+  if (c.requests == 1) {
+    tags_[tag] = ready;
+    if (++next_tag_ == tags_.size()) next_tag_ = 0;
+    return ready;
+  }
+  std::size_t next = next_tag_;
+  for (std::size_t i = 0; i < c.requests; ++i) {
+    tags_[next] = ready;
+    if (++next == tags_.size()) next = 0;
+  }
+  next_tag_ = next;
+  return ready;
+}
+
 // When the last byte of a read has come, whose first request may leave at t.
 Time Dma::read_time(Time t, std::uint64_t addr, std::size_t len) {
   const Profile::Pcie& pcie = profile_.pcie;
@@ -88,35 +153,7 @@ Time Dma::read_time(Time t, std::uint64_t addr, std::size_t len) {
     requests -= batch;
     std::size_t bytes = len - done;
     if (requests) bytes = std::min<std::size_t>(bytes, batch * pcie.max_read_request);
-    // Tags come back out of order: when the next in turn is still out, a near one may be free already.
-    std::size_t tag = next_tag_;
-    if (tags_[tag] > t && batch == 1) {
-      for (unsigned i = 1; i < 8; ++i) {
-        const std::size_t other = (next_tag_ + i) % tags_.size();
-        if (tags_[other] < tags_[tag]) tag = other;
-      }
-    }
-    const Time request_time = bytes_time(static_cast<double>(batch * pcie.tlp_read_overhead));
-    Time leaves = std::max(t, tags_[tag]);
-    if (pcie.tlp_read != 0) leaves = requests_.reserve(leaves, static_cast<Time>(batch) * pcie.tlp_read);
-    const Time sent = up_.reserve(leaves, request_time) + request_time;
-    // Completions are cut where the completer's read completion boundary allows, each as large as one may be.
-    const std::size_t completions =
-        ((addr + done) % pcie.completion_boundary + bytes + pcie.max_payload - 1) / pcie.max_payload;
-    const Time data_time =
-        bytes_time(static_cast<double>(bytes + completions * pcie.tlp_completion_overhead));
-    const Time first_time =
-        bytes_time(static_cast<double>(std::min<std::size_t>(bytes, 64) + pcie.tlp_completion_overhead));
-    ready = down_.reserve(std::max(sent, sent + pcie.read_latency - first_time), data_time) + data_time;
-    if (batch == 1) {
-      tags_[tag] = ready;
-      if (++next_tag_ == tags_.size()) next_tag_ = 0;
-    } else {
-      for (std::size_t i = 0; i < batch; ++i) {
-        tags_[next_tag_] = ready;
-        if (++next_tag_ == tags_.size()) next_tag_ = 0;
-      }
-    }
+    ready = read_batch(t, cost_of(batch, addr + done, bytes));
     done += bytes;
   }
   return ready;
@@ -187,16 +224,26 @@ Time Dma::in_its_place(Time due, WriteOwner behind) {
 
 // Gives a filled-in entry its due time and its place, and sees to it that it is performed. Returns that time.
 Time Dma::pushed(const Entry& e, WriteOwner behind) {
-  const Profile::Pcie& pcie = profile_.pcie;
   Place& place = ring_[(tail_ - 1) & (ring_.size() - 1)];
-  place.owner = e.owner;
-  const bool group = place.group;
-  const std::size_t tlps = e.kind == Kind::kMsix ? 1 : pieces(e.addr, e.len, pcie.max_payload);
-  const Time wire = bytes_time(static_cast<double>(e.len + tlps * pcie.tlp_write_overhead));
-  Time leaves = place.due;
+  const std::uint64_t addr = e.kind == Kind::kMsix ? 0 : e.addr;
+  return placed(whole_cycle(write_time(place.due, addr, e.len) + profile_.pcie.write_latency), e.owner,
+                behind);
+}
+
+// When the link has taken a write that may leave at this time.
+Time Dma::write_time(Time leaves, std::uint64_t addr, std::uint32_t len) {
+  const Profile::Pcie& pcie = profile_.pcie;
+  const std::size_t tlps = pieces(addr, len, pcie.max_payload);
+  const Time wire = bytes_time(static_cast<double>(len + tlps * pcie.tlp_write_overhead));
   if (pcie.tlp_write != 0) leaves = writes_.reserve(leaves, static_cast<Time>(tlps) * pcie.tlp_write);
-  Time due = whole_cycle(up_.reserve(leaves, wire) + wire + pcie.write_latency);
+  return up_.reserve(leaves, wire) + wire;
+}
+
+Time Dma::placed(Time due, WriteOwner owner, WriteOwner behind) {
+  Place& place = ring_[(tail_ - 1) & (ring_.size() - 1)];
+  place.owner = owner;
   place.due = due;
+  const bool group = place.group;
   if (tail_ - head_ > 1 && ring_[(tail_ - 2) & (ring_.size() - 1)].due > due) due = in_its_place(due, behind);
   if (!draining_) arm(group ? due + kGroupLimit : due);
   return due;
@@ -230,7 +277,7 @@ Time Dma::post_write(Time t, std::uint64_t addr, const void* src, std::uint32_t 
 }
 
 Time Dma::post_write(Time t, std::uint64_t addr, const PacketRef& packet, std::uint32_t offset,
-                     std::uint32_t len, WriteOwner owner, bool group, Space space) {
+                     std::uint32_t len, WriteOwner owner, bool group, Space space, Time after) {
   if (len == 0) return t;
   if (space == Space::kHost && !enabled_) {
     refused(t, owner, addr, len, true);
@@ -251,7 +298,15 @@ Time Dma::post_write(Time t, std::uint64_t addr, const PacketRef& packet, std::u
   e.packet = packet;
   e.offset = offset;
   if (packet->lent()) packet->landing = this;
-  return pushed(e, {});
+  if (packet->packets == 1) return pushed(e, {});
+  Time due = t;
+  for (std::uint32_t done = 0; done < len;) {
+    const std::uint32_t number = (offset + done) / packet->unit;
+    const std::uint32_t n = std::min(len - done, (number + 1) * packet->unit - (offset + done));
+    due = std::max(due, write_time(std::max(t, packet->at[number] + after), addr + done, n));
+    done += n;
+  }
+  return placed(whole_cycle(due + profile_.pcie.write_latency), owner, {});
 }
 
 Time Dma::post_msix(Time t, unsigned vector, WriteOwner behind) {

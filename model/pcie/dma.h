@@ -49,6 +49,11 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   // As read(), of the packet's whole payload; the host may lend it instead: then it is not copied before it
   // lands. For what nobody may change until QP qpn's WQE is complete.
   ReadDone read_payload(Time t, std::uint64_t addr, Packet& packet, std::uint32_t qpn);
+  // Whether the host lends anything at all.
+  bool lends() const { return enabled_ && host_.maps(); }
+  // The same of a run, whose packets are asked for `apart` one after the other, the first one at t: packet.at
+  // is when each is here. False, and nothing has happened: the host does not lend it.
+  bool read_run(Time t, Time apart, std::uint64_t addr, Packet& packet, std::uint32_t qpn);
   Loans& loans() { return loans_; }
 
   // A read of the HCA's own contexts, which lie in host memory: its time, as of any read.
@@ -68,11 +73,13 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   // group: more writes of the same unit of work follow (payload before its CQE): becomes visible together
   // with the next ungrouped one, in order, and costs no activation of its own. A group that nothing closes is
   // written after kGroupLimit.
-  // The bytes are copied, or, in the second form, stay in the packet (shared) until performed.
+  // The bytes are copied, or, in the second form, stay in the packet (shared) until performed. Of a run each
+  // packet's share leaves `after` its packet's time, if that is later than t.
   Time post_write(Time t, std::uint64_t addr, const void* src, std::uint32_t len, WriteOwner owner,
                   bool group = false, Space space = Space::kHost, WriteOwner behind = {});
   Time post_write(Time t, std::uint64_t addr, const PacketRef& packet, std::uint32_t offset,
-                  std::uint32_t len, WriteOwner owner, bool group = false, Space space = Space::kHost);
+                  std::uint32_t len, WriteOwner owner, bool group = false, Space space = Space::kHost,
+                  Time after = 0);
   // An MSI-X message, behind the writes of `behind`; none named: behind all posted so far.
   Time post_msix(Time t, unsigned vector, WriteOwner behind = {});
 
@@ -127,8 +134,17 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   Time local_time(std::size_t len) const { return cycle_ * (1 + (len + kLocalLine - 1) / kLocalLine); }
   Entry& push(Time t, std::uint32_t len, Kind kind, bool group);
   Time pushed(const Entry& e, WriteOwner behind);
+  Time placed(Time due, WriteOwner owner, WriteOwner behind);
+  Time write_time(Time leaves, std::uint64_t addr, std::uint32_t len);
   Time in_its_place(Time due, WriteOwner behind);
   static bool ordered(const Place& before, const Place& e, WriteOwner behind);
+  struct ReadCost {
+    std::size_t requests = 0;
+    Time request = 0, data = 0;  // on the link
+    Time first = 0;              // of the data: the first completion
+  };
+  ReadCost cost_of(std::size_t requests, std::uint64_t addr, std::size_t bytes) const;
+  Time read_batch(Time t, const ReadCost& cost);
   Time read_time(Time t, std::uint64_t addr, std::size_t len);
   void perform_front();
   void turn() override;

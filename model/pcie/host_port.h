@@ -20,6 +20,8 @@ class HostPort {
   virtual std::uint8_t* dma_map(std::uint64_t /*addr*/, std::size_t /*len*/, bool /*write*/) noexcept {
     return nullptr;
   }
+  // Whether dma_map() may ever give something.
+  virtual bool maps() const noexcept { return false; }
   virtual void msix(unsigned vector) noexcept = 0;
   // level: 0 error, 1 warning, 2 information.
   virtual void log(int level, const char* message) noexcept = 0;

@@ -15,17 +15,18 @@ VportTraffic::Cast cast_of(const std::uint8_t* mac) {
                                                                              : VportTraffic::kMulticast;
 }
 
-void count(MacCounters::Direction& d, VportTraffic::Cast cast, unsigned prio, std::uint32_t bytes) {
-  ++d.frames;
+void count(MacCounters::Direction& d, VportTraffic::Cast cast, unsigned prio, std::uint64_t bytes,
+           unsigned frames = 1) {
+  d.frames += frames;
   d.octets += bytes;
-  if (cast == VportTraffic::kMulticast) ++d.multicast;
-  if (cast == VportTraffic::kBroadcast) ++d.broadcast;
-  ++d.prio_frames[prio];
+  if (cast == VportTraffic::kMulticast) d.multicast += frames;
+  if (cast == VportTraffic::kBroadcast) d.broadcast += frames;
+  d.prio_frames[prio] += frames;
   d.prio_octets[prio] += bytes;
 }
 
-void count(VportTraffic::Count& c, std::uint32_t bytes) {
-  ++c.packets;
+void count(VportTraffic::Count& c, std::uint64_t bytes, unsigned frames) {
+  c.packets += frames;
   c.octets += bytes;
 }
 
@@ -65,26 +66,30 @@ bool Port::own_gid(const Gid& gid, bool v2) const {
                      [&](const OwnGid& own) { return own.v2 == v2 && own.gid == gid; });
 }
 
-void Port::count_tx(const Packet& p, std::uint32_t bytes, Route to) {
+void Port::count_tx(const Packet& p, std::uint64_t bytes, Route to, unsigned frames) {
   const VportTraffic::Cast cast = cast_of(p.dest_mac());
-  if (cast == VportTraffic::kMulticast) ++counters_.tx_multicast;
+  if (cast == VportTraffic::kMulticast) counters_.tx_multicast += frames;
   VportTraffic& v = counters_.vport;
-  count((p.kind == PacketKind::kEthernet ? v.tx_eth : v.tx_rdma)[cast], bytes);
-  if (to.out || !wire_) count(counters_.mac.tx, cast, priority_of(p), bytes);
+  count((p.kind == PacketKind::kEthernet ? v.tx_eth : v.tx_rdma)[cast], bytes, frames);
+  if (to.out || !wire_) count(counters_.mac.tx, cast, priority_of(p), bytes, frames);
 }
 
 // The vport's share is counted where it is known whether a frame is RoCE: count_vport_rx().
-void Port::count_rx(const Packet& p, std::uint32_t bytes) {
+void Port::count_rx(const Packet& p, std::uint64_t bytes, unsigned frames) {
   const VportTraffic::Cast cast = cast_of(p.dest_mac());
-  if (cast == VportTraffic::kMulticast) ++counters_.rx_multicast;
+  if (cast == VportTraffic::kMulticast) counters_.rx_multicast += frames;
   if (p.looped && wire_) return;  // never was on the cable
-  count(counters_.mac.rx, cast, priority_of(p), bytes);
-  ++counters_.mac.rx_sizes[MacCounters::size_class(bytes)];
+  count(counters_.mac.rx, cast, priority_of(p), bytes, frames);
+  if (frames == 1)
+    ++counters_.mac.rx_sizes[MacCounters::size_class(static_cast<std::uint32_t>(bytes))];
+  else
+    for (unsigned i = 0; i < frames; ++i) ++counters_.mac.rx_sizes[MacCounters::size_class(part_bytes(p, i))];
 }
 
 void Port::count_vport_rx(const Packet& p) {
   VportTraffic& v = counters_.vport;
-  count((p.kind == PacketKind::kEthernet ? v.rx_eth : v.rx_rdma)[cast_of(p.dest_mac())], wire_bytes(p));
+  count((p.kind == PacketKind::kEthernet ? v.rx_eth : v.rx_rdma)[cast_of(p.dest_mac())],
+        p.packets == 1 ? wire_bytes(p) : run_bytes(p), p.packets);
 }
 
 void Port::take_pause(Time t, const Packet& p) {

@@ -2,6 +2,7 @@
 #include "model/port/packet.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <new>
 #include <type_traits>
@@ -42,13 +43,13 @@ PacketRef PacketPool::copy(const Packet& p) {
   std::memcpy(static_cast<void*>(&q), &p, head);
   q.refs_ = refs;
   q.next_ = nullptr;
-  if (p.lent_) {
+  if (p.lent_ || p.large_) {
     q.lent_ = nullptr;
+    q.large_ = nullptr;
     q.next_lent_ = nullptr;
     q.lent_link_ = nullptr;
     q.landing = nullptr;
-    HostCopies::make();
-    std::memcpy(q.buffer_ + q.head_, p.lent_, std::min(p.payload_len, kMaxFrame - q.head_));
+    q.keep(p.data());
     return made;
   }
   const std::uint32_t end = std::max<std::uint32_t>(p.frame_len, p.head_ + p.payload_len);
@@ -58,6 +59,7 @@ PacketRef PacketPool::copy(const Packet& p) {
 
 void PacketPool::give_back(Packet* p) {
   if (p->lent_) p->take_back();
+  std::free(p->large_);
   p->next_ = g_free;
   g_free = p;
 }
@@ -68,11 +70,19 @@ void Packet::take_back() {
   lent_ = nullptr;
 }
 
-// The memory it lies in may be waiting for a copy itself.
+// The payload is a copy of these bytes. The memory they lie in may be waiting for a copy itself.
+void Packet::keep(const std::uint8_t* bytes) {
+  HostCopies::make();
+  if (payload_len > kMaxFrame - head_) {
+    large_ = static_cast<std::uint8_t*>(std::malloc(payload_len));
+    if (!large_) throw std::bad_alloc();
+  }
+  std::memcpy(large_ ? large_ : buffer_ + head_, bytes, payload_len);
+}
+
 void Packet::own() {
   if (!lent_) return;
-  HostCopies::make();
-  std::memcpy(buffer_ + head_, lent_, std::min(payload_len, kMaxFrame - head_));
+  keep(lent_);
   take_back();
 }
 

@@ -27,9 +27,14 @@ constexpr bool is_multicast(std::uint16_t dlid) { return dlid >= 0xc000 && dlid 
 // The low two bits of a traffic class (RFC 3168).
 enum Ecn : std::uint8_t { kNotEct = 0, kEct1 = 1, kEct0 = 2, kCe = 3, kEcnMask = 3 };
 
+// Packets that may be carried as one (Packet::packets).
+constexpr unsigned kMaxRun = 16;
+
 // What a packet is on its link. kEthernet: any frame that is not (yet) known to be RoCE; its bytes, from the
 // destination MAC on and without FCS, are frame(), frame_len long.
 enum class PacketKind : std::uint8_t { kIb, kRoceV1, kRoceV2, kEthernet };
+
+class PacketRef;
 
 struct Packet {
   PacketKind kind = PacketKind::kIb;
@@ -83,15 +88,24 @@ struct Packet {
   Time first_bit = 0;               // when it began to leave the sender's port
   bool corrupt = false;             // fault injection: fails its CRC at the receiver
 
+  // More than 1: a run. That many packets of one message, one behind the other, which go through the HCAs as
+  // one for as long as nobody on their way would tell them apart; the simulator's cost is that of one packet
+  // then, the times are each packet's own. They have PSNs from psn on and `unit` bytes of payload, the last
+  // one what remains of payload_len; the opcode is that of one packet which is the first of its message if
+  // the first of them is, and the last if the last is. Who needs to see them one by one takes part_of()
+  // (port/run.h). Only SENDs and RDMA WRITEs of RC, without immediate, whose payload is lent.
+  std::uint16_t packets = 1;
+  std::uint32_t unit = 0;
+
   // Ethernet link: where the packet goes, of whatever kind it is.
   const std::uint8_t* dest_mac() const { return kind == PacketKind::kEthernet ? buffer_ : dmac.data(); }
 
   // Payload of a transport packet, wherever it lies; who may write gets it in the packet's own buffer.
   std::uint8_t* data() {
     if (lent_) own();
-    return buffer_ + head_;
+    return large_ ? large_ : buffer_ + head_;
   }
-  const std::uint8_t* data() const { return lent_ ? lent_ : buffer_ + head_; }
+  const std::uint8_t* data() const { return lent_ ? lent_ : large_ ? large_ : buffer_ + head_; }
   // The payload lies in the memory of the sender's host still (class Loans), from this bus address on.
   bool lent() const { return lent_ != nullptr; }
   std::uint64_t lent_from() const { return lent_from_; }
@@ -104,18 +118,23 @@ struct Packet {
   const std::uint8_t* frame() const { return buffer_; }
   void set_head(std::uint32_t bytes) { head_ = bytes; }
   // Bytes there are from data() on.
-  std::uint32_t room() const { return lent_ ? payload_len : kMaxFrame - head_; }
+  std::uint32_t room() const { return lent_ || large_ ? payload_len : kMaxFrame - head_; }
+  // Of a run: when each packet is where the run is. Not initialized.
+  std::array<Time, kMaxRun> at;
 
  private:
   friend class Loans;
   friend class PacketPool;
   friend class PacketRef;
+  friend PacketRef part_of(Packet& run, unsigned i);
   void take_back();
+  void keep(const std::uint8_t* bytes);
 
   std::uint32_t refs_ = 0;
   Packet* next_ = nullptr;
   std::uint32_t head_ = 0;
   const std::uint8_t* lent_ = nullptr;
+  std::uint8_t* large_ = nullptr;  // payload that the buffer has no room for, from malloc()
   std::uint64_t lent_from_ = 0;
   std::uint32_t lent_by_ = 0;                   // QPN
   Packet* next_lent_ = nullptr;                 // of the same Loans

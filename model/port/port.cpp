@@ -18,14 +18,10 @@ constexpr std::uint16_t kFullMember = 0x8000, kPkeyBase = 0x7fff;
 
 constexpr double kQuantumBits = 512;  // of pause times
 
-std::uint64_t psn_opcode(const Packet& p) {
-  return static_cast<std::uint64_t>(p.opcode) << 24 | (p.psn & kPsnMask);
-}
-
 }  // namespace
 
 void trace_drop(traces::Tracer& tracer, Time t, const Packet& p, DropReason reason) {
-  traces::trace(tracer, Point::kPacketDrop, t, p.trace_qpn, p.wqe_serial, psn_opcode(p), reason);
+  traces::trace(tracer, Point::kPacketDrop, t, p.trace_qpn, p.wqe_serial, psn_opcode(p.opcode, p.psn), reason);
 }
 
 Port::Port(const sc_core::sc_module_name& name, const Profile& profile, traces::Tracer& tracer,
@@ -85,35 +81,34 @@ bool Port::hit(double probability) {
 void Port::reseed() { random_.seed(faults_cfg_.seed); }
 
 void Port::drop(Time t, const Packet& p, DropReason reason) {
+  const unsigned n = p.packets;
   switch (reason) {
     case DropReason::kLinkDown:
     case DropReason::kNoPath:
     case DropReason::kTooLong:
-      ++counters_.tx_discards;
+      counters_.tx_discards += n;
       break;
     case DropReason::kInjected:
-      ++counters_.injected_drop;
+      counters_.injected_drop += n;
       break;
     case DropReason::kIcrc:
-      ++counters_.rx_icrc_errors;
-      ++counters_.rx_errors;
+      counters_.rx_icrc_errors += n;
+      counters_.rx_errors += n;
       break;
     case DropReason::kCorrupt:
-      ++counters_.rx_errors;
+      counters_.rx_errors += n;
       break;
     default:
-      ++counters_.rx_dropped;
+      counters_.rx_dropped += n;
       break;
   }
   trace_drop(tracer_, t, p, reason);
 }
 
-Time Port::duration(const Packet& p) const {
-  // NOLINTNEXTLINE(bugprone-incorrect-roundings)
-  return static_cast<Time>((wire_bytes(p) + wire_overhead(p)) * ps_per_byte_ + 0.5);
-}
+Time Port::duration(const Packet& p) const { return duration(wire_bytes(p) + wire_overhead(p)); }
 
 Time Port::transmit(Time t, PacketRef packet) {
+  if (packet->packets > 1) return transmit_run(std::move(packet));
   if (packet->internal) {
     packet->looped = true;
     rx_.push(t + profile_.port.loopback, std::move(packet));
@@ -155,11 +150,11 @@ Time Port::transmit_now(Time t, PacketRef packet) {
   if (tracer_.enabled() && p.kind != PacketKind::kEthernet) {
     const prm::BthTraits& traits = traits_of(p.opcode);
     if (traits.request && traits.first) {
-      traces::trace(tracer_, Point::kPacketTxFirst, start, p.trace_qpn, p.wqe_serial, psn_opcode(p),
+      traces::trace(tracer_, Point::kPacketTxFirst, start, p.trace_qpn, p.wqe_serial, psn_opcode(p.opcode, p.psn),
                     p.payload_len);
     }
     if (traits.request && traits.last) {
-      traces::trace(tracer_, Point::kPacketTxLast, end, p.trace_qpn, p.wqe_serial, psn_opcode(p),
+      traces::trace(tracer_, Point::kPacketTxLast, end, p.trace_qpn, p.wqe_serial, psn_opcode(p.opcode, p.psn),
                     p.trace_packets);
     }
   }
@@ -259,6 +254,7 @@ void Port::mark_congestion(Packet& p, Time waits) {
 void Port::wire_receive(Time t, PacketRef packet) { rx_.push(t, std::move(packet)); }
 
 void Port::arrive(Time t, PacketRef& packet) {
+  if (packet->packets > 1) return arrive_run(t, packet);
   const Packet& p = *packet;
   if (p.internal) {
     trace_received(t, p);
@@ -311,7 +307,7 @@ void Port::arrive(Time t, PacketRef& packet) {
 
 void Port::trace_received(Time t, const Packet& p) {
   if (tracer_.enabled() && traits_of(p.opcode).request) {
-    traces::trace(tracer_, Point::kPacketRx, t, p.trace_qpn, p.wqe_serial, psn_opcode(p), p.payload_len);
+    traces::trace(tracer_, Point::kPacketRx, t, p.trace_qpn, p.wqe_serial, psn_opcode(p.opcode, p.psn), p.payload_len);
   }
 }
 

@@ -45,6 +45,11 @@ using traces::DropReason;
 // Records that `packet` was dropped; whoever counts it does so beside this.
 void trace_drop(traces::Tracer& tracer, Time t, const Packet& packet, DropReason reason);
 
+// As trace points have them.
+constexpr std::uint64_t psn_opcode(std::uint8_t opcode, std::uint32_t psn) {
+  return static_cast<std::uint64_t>(opcode) << 24 | (psn & kPsnMask);
+}
+
 // Probabilities 0..1 for each packet that leaves the port, from a seeded generator.
 struct PortFaults {
   double drop = 0, duplicate = 0, reorder = 0, corrupt = 0;
@@ -97,6 +102,10 @@ class Port : public sc_core::sc_module {
   // When the transmitter would be free for one more packet; the scheduler waits while this lies far ahead.
   Time tx_free() const { return pause_.active(tx_.free_at()) ? free_after_pause() : tx_.free_at(); }
   Time backlog_limit() const { return backlog_limit_; }
+  // Whether a run of packets would leave as it comes: nothing looks at, holds back or harms single ones.
+  bool takes_runs() const;
+  // How long a packet of RC with so much payload, in the middle of its message, takes on the cable.
+  Time full_packet(std::uint32_t payload) const;
 
   // Link level.
   PortState state() const { return state_; }
@@ -136,6 +145,9 @@ class Port : public sc_core::sc_module {
 
   // Size in bytes: LRH to VCRC; Ethernet with FCS, ...
   static std::uint32_t wire_bytes(const Packet& p);
+  // Of packet i of a run, and of all of them.
+  static std::uint32_t part_bytes(const Packet& run, unsigned i);
+  static std::uint64_t run_bytes(const Packet& run);
   // ... and what a packet takes of the cable besides: preamble and gap between frames.
   static std::uint32_t wire_overhead(const Packet& p) { return p.kind == PacketKind::kIb ? 0 : 20; }
 
@@ -159,13 +171,21 @@ class Port : public sc_core::sc_module {
   void mark_congestion(Packet& p, Time waits);
   void arrive(Time t, PacketRef& packet);
   Time duration(const Packet& p) const;  // on the cable
+  Time duration(std::uint32_t bytes) const {
+    return static_cast<Time>(bytes * ps_per_byte_ + 0.5);  // NOLINT(bugprone-incorrect-roundings)
+  }
   Time free_after_pause() const;
   Time transmit_now(Time t, PacketRef packet);
+  // run.cpp
+  Time transmit_run(PacketRef packet);
+  void arrive_run(Time t, PacketRef& packet);
+  Time one_by_one(Packet& run);
   void take_pause(Time t, const Packet& p);
   void send_pause(Time t, const PauseFrame& frame);
   // ethernet.cpp
-  void count_tx(const Packet& p, std::uint32_t bytes, Route to);
-  void count_rx(const Packet& p, std::uint32_t bytes);
+  // bytes: of all `frames` of a run
+  void count_tx(const Packet& p, std::uint64_t bytes, Route to, unsigned frames = 1);
+  void count_rx(const Packet& p, std::uint64_t bytes, unsigned frames = 1);
 
   const Profile& profile_;
   traces::Tracer& tracer_;

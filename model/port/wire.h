@@ -14,6 +14,9 @@ class Wire {
   // The packet's last bit leaves the port at `t` (simulated; at or after now). The packet may be shared: it
   // must not be changed. Arrival at the far end is Port::wire_receive() of that port.
   virtual void transmit(Time t, const PacketRef& packet) = 0;
+  // Whether it carries runs of packets (Packet::packets) as they are: packet->at are their times then, and
+  // `t` the last one's; the port at its far end takes them by their distance to the last one.
+  virtual bool takes_runs() const { return false; }
 
  protected:
   ~Wire() = default;

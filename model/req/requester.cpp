@@ -93,7 +93,10 @@ Requester::TurnResult Requester::turn(Time t, Qp& qp) {
     // Asked before the port: who waits for it takes part in the sharing of its bandwidth.
     const Time allowed = hca_.qos().earliest(pace.engine, qp, false);
     if (allowed > pace.engine) return {pace.engine, allowed};
-    if (const Time open = hca_.scheduler().port_open(); open > pace.engine) return {pace.engine, open, true};
+    pace.run = run_ahead(pace, qp);
+    Time open = hca_.scheduler().port_open();
+    if (pace.run > 1) open += (pace.run - 1) * hca_.port().full_packet(qp.mtu);
+    if (open > pace.engine) return {pace.engine, open, true};
 
     const Time paced = hca_.cc().earliest(pace.engine, qp);
     if (paced > pace.engine) return {pace.engine, paced};
@@ -116,7 +119,9 @@ Requester::TurnResult Requester::turn(Time t, Qp& qp) {
     if (first) pace.engine += e.wqe_parse;
     const Step step_done = step(pace, qp, wqe);
     pace.engine =
-        step_done == Step::kBlocked ? begin : std::max(pace.engine, begin + (first ? e.tx_wqe : e.tx_more));
+        step_done == Step::kBlocked
+            ? begin
+            : std::max(pace.engine, begin + (first ? e.tx_wqe : e.tx_more) + (pace.run - 1) * e.tx_more);
     if (s.epoch != epoch || (qp.state != QpState::kRts && qp.state != QpState::kSqd)) break;
     if (step_done == Step::kBlocked) break;
     // A message broke in its middle: what is before it must be acknowledged for its error to come out.
@@ -241,6 +246,8 @@ Requester::Step Requester::send_packet(Pace& pace, Qp& qp, SendWqe& wqe) {
   const std::uint32_t psn = (wqe.first_psn + wqe.sent) & kPsnMask;
   if (rc && psn_diff(psn, s.una_psn) >= static_cast<std::int32_t>(e.inflight_packets)) return Step::kBlocked;
 
+  if (pace.run > 1 && send_run(pace, qp, wqe)) return Step::kSent;
+  pace.run = 1;
   const bool first = wqe.sent == 0, last = wqe.sent + 1 == wqe.packets;
   const std::uint64_t offset = static_cast<std::uint64_t>(wqe.sent) * qp.mtu;
   PacketRef p = make_packet(qp, wqe);

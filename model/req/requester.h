@@ -60,6 +60,7 @@ class Requester : public sc_core::sc_module {
     Time engine;
     Time ready;
     unsigned packets = 0;
+    unsigned run = 1;  // packets that go in one step
   };
 
   // fetch.cpp: from the SQ to the window
@@ -78,6 +79,9 @@ class Requester : public sc_core::sc_module {
   Step step(Pace& pace, Qp& qp, SendWqe& wqe);
   Step start(Qp& qp, SendWqe& wqe);
   Step send_packet(Pace& pace, Qp& qp, SendWqe& wqe);
+  // run.cpp: packets of a message that go as one (Packet::packets)
+  unsigned run_ahead(const Pace& pace, const Qp& qp) const;
+  bool send_run(Pace& pace, Qp& qp, SendWqe& wqe);
   Step send_request(Pace& pace, Qp& qp, SendWqe& wqe);
   Step send_datagram(Pace& pace, Qp& qp, SendWqe& wqe);
   Step run_local(Pace& pace, Qp& qp, SendWqe& wqe);

@@ -49,6 +49,7 @@ struct SendWqe {
   std::uint32_t packets = 1;
   std::uint32_t sent = 0;      // packets sent, or responses asked for
   std::uint32_t answered = 0;  // READ, atomic: response packets taken
+  bool one_by_one = false;     // its packets cannot go in runs
   bool done = false;           // acknowledged or executed; completes when it is the oldest
   Time done_at = 0;
   std::uint8_t syndrome = 0;  // CQE syndrome to fail with when it is the oldest; 0 = none

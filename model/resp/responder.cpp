@@ -61,7 +61,8 @@ Time Responder::admit(Time t, Time& own, Time service) {
 void Responder::receive(Time t, Qp& qp, PacketRef& packet) {
   const Profile::Engine& e = hca_.profile().engine;
   const bool first = traits_of(packet->opcode).first;
-  t = admit(t, qp.resp.rx_until, first ? e.rx_message : e.rx_more);
+  t = packet->packets > 1 ? admit_run(*packet, qp.resp.rx_until)
+                          : admit(t, qp.resp.rx_until, first ? e.rx_message : e.rx_more);
   if (!hca_.wait_for_context(t, qp, qp.resp.parked, packet)) take(t, qp, packet);
 }
 
@@ -103,6 +104,10 @@ bool Responder::in_sequence(const Qp& qp, const Packet& p, const Traits& traits)
 void Responder::receive_rc(Time t, Qp& qp, PacketRef& packet, const Traits& traits) {
   ResponderState& s = qp.resp;
   const Packet& p = *packet;
+  if (p.packets > 1) {
+    receive_run(t, qp, packet, traits);
+    return;
+  }
   const std::int32_t ahead = psn_diff(p.psn, s.expected_psn);
   if (ahead > 0) {
     nak_sequence(t, qp, p);
@@ -221,7 +226,9 @@ bool Responder::take_send(Time t, Qp& qp, PacketRef& packet, const Traits& trait
       return false;
     }
     if (!s.wqe.valid) {
-      switch (take_wqe(t, qp, p)) {
+      const Take got = take_wqe(p.packets > 1 ? p.at[0] : t, qp, p);
+      if (got != Take::kTaken && p.packets > 1) return false;
+      switch (got) {
         case Take::kTaken:
           hca_.tags().accepted(t, qp);
           break;
@@ -242,6 +249,7 @@ bool Responder::take_send(Time t, Qp& qp, PacketRef& packet, const Traits& trait
   }
   const std::uint32_t skip = traits.first ? s.tagged.skip : 0, len = p.payload_len - skip;
   if (s.received + len > s.wqe.capacity) {
+    if (p.packets > 1) return false;
     ++hca_.q_counter(qp.counter_set).resp_local_length_error;
     receive_error(t, qp, CqeSyndrome::kLocalLength, 0);
     fail(t, qp, p, NakCode::kInvalidReq, EqeType::kComp);
@@ -251,6 +259,7 @@ bool Responder::take_send(Time t, Qp& qp, PacketRef& packet, const Traits& trait
   if (len && !s.in_cqe) {
     const MoveResult r =
         mover_.scatter(t, qp, s.wqe.pd, s.wqe.sges, s.received, packet, skip, len, traits.last);
+    if (!r.ok() && p.packets > 1) return false;
     if (r.status == TptStatus::kFault && receive_fault(t, qp, p)) {
       if (traits.first) s.message = Message::kNone;
       return false;
@@ -287,12 +296,14 @@ bool Responder::take_write(Time t, Qp& qp, PacketRef& packet, const Traits& trai
   const bool rc = is_reliable(qp.type);
   if (traits.first) {
     const std::uint64_t len = p.dma_len;
+    if (!qp.rwe && p.packets > 1) return false;
     if (!qp.rwe) {  // a QP that is not set up for the operation: invalid request, not a key violation
       fail(t, qp, p, NakCode::kInvalidReq, EqeType::kWqInvalidReq);
       return false;
     }
     TptStatus status = TptStatus::kOk;
     if (len) status = hca_.tpt().check(p.rkey, rights_pd(qp), qp.qpn, Access::kRemoteWrite, p.va, len);
+    if (status != TptStatus::kOk && p.packets > 1) return false;
     if (status != TptStatus::kOk) {
       ++hca_.q_counter(qp.counter_set).resp_remote_access_errors;
       hca_.tracer().record(Point::kAccessErr, t, p.trace_qpn, p.wqe_serial, p.rkey, p.va);
@@ -307,6 +318,7 @@ bool Responder::take_write(Time t, Qp& qp, PacketRef& packet, const Traits& trai
   }
   const std::uint64_t after = s.received + p.payload_len;
   if (after > s.write_len || (traits.last && after != s.write_len)) {
+    if (p.packets > 1) return false;
     fail(t, qp, p, NakCode::kInvalidReq, EqeType::kWqInvalidReq);
     return false;
   }
@@ -328,6 +340,7 @@ bool Responder::take_write(Time t, Qp& qp, PacketRef& packet, const Traits& trai
   if (p.payload_len) {
     const MoveResult r =
         mover_.write_remote(t, qp, rights_pd(qp), s.write_rkey, s.write_va + s.received, packet, traits.imm);
+    if (!r.ok() && p.packets > 1) return false;
     if (r.status == TptStatus::kFault &&
         remote_fault(t, qp, p, s.write_rkey, s.write_va, s.write_len, s.received)) {
       s.message = traits.first || !rc ? Message::kNone : Message::kWrite;

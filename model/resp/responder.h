@@ -50,6 +50,8 @@ class Responder : public sc_core::sc_module {
   // for `service` (0: none is needed). own: until when the one QP's earlier packets take; moved on. Returns
   // when the packet is looked at.
   Time admit(Time t, Time& own, Time service);
+  // The same with all packets of a run, each at its own time; returns when the last one is looked at.
+  Time admit_run(Packet& run, Time& own);
   Time rx_free() const { return rx_free_; }  // when the receive pipeline has taken all that came
 
  private:
@@ -66,9 +68,14 @@ class Responder : public sc_core::sc_module {
   // responder.cpp: requests of connected QPs
   void receive_rc(Time t, Qp& qp, PacketRef& packet, const Traits& traits);
   void receive_uc(Time t, Qp& qp, PacketRef& packet, const Traits& traits);
+  // run.cpp: those that came as one (Packet::packets)
+  bool in_sequence_run(const Qp& qp, const Packet& run, const Traits& traits) const;
+  void receive_run(Time t, Qp& qp, PacketRef& run, const Traits& traits);
+  void take_each(Qp& qp, PacketRef& run);
   void duplicate(Time t, Qp& qp, const Packet& packet, const Traits& traits);
   bool in_sequence(const Qp& qp, const Packet& packet, const Traits& traits) const;
-  // False: the packet was refused (a NAK is under way, or the QP failed).
+  // False: the packet was refused (a NAK is under way, or the QP failed); of a run, nothing was said: its
+  // packets are to be taken one by one.
   bool take_send(Time t, Qp& qp, PacketRef& packet, const Traits& traits);
   bool take_write(Time t, Qp& qp, PacketRef& packet, const Traits& traits);
   void finish_receive(Time t, Qp& qp, const Packet& packet, prm::CqeOp opcode);

@@ -60,7 +60,9 @@ void Scheduler::resume(Time t) {
     if (qp.req.turn_at != kNever && !qp.req.port_queued) wake(t, qp);
     if (qp.resp.turn_at != kNever && !qp.resp.port_queued) wake_responder(t, qp);
   });
-  if (!port_queue_.empty()) arm_port(t);
+  if (port_queue_.empty()) return;
+  for (Waiting& w : port_queue_) w.open = t;
+  arm_port(t);
 }
 
 void Scheduler::clear() {
@@ -128,8 +130,8 @@ void Scheduler::wait_for_port(const Turn& turn, Qp& qp, Time open) {
   queued = true;
   const std::uint32_t group = turn.responder ? qp.qos.responder_group : qp.qos.group;
   if (group != 0) hca_.qos().waits(group);
-  port_queue_.push_back({{qp.qpn, turn.responder, qp.req.epoch}, group});
-  if (port_queue_.size() == 1) arm_port(open);
+  port_queue_.push_back({{qp.qpn, turn.responder, qp.req.epoch}, group, open});
+  arm_port(open);  // the first one may have asked for room for more
 }
 
 void Scheduler::arm_port(Time t) {
@@ -142,9 +144,11 @@ void Scheduler::port_turn(Time due) {
   if (due != port_armed_) return;  // an earlier one took its place
   port_armed_ = kNever;
   while (!port_queue_.empty()) {
-    if (const Time open = std::max(port_open(), due); open > due) return arm_port(open);
+    const Time room = port_queue_.size() == 1 ? port_queue_.front().open : port_open();
+    if (room > due) return arm_port(room);
     if (const Time free = units_.free_at(); beyond(due, free)) return arm_port(free);
-    const auto [turn, group] = port_queue_.front();
+    const Turn turn = port_queue_.front().turn;
+    const std::uint32_t group = port_queue_.front().group;
     port_queue_.pop_front();
     if (group != 0) hca_.qos().left(due, group);
     Qp* qp = hca_.qps().find(turn.qpn);

@@ -36,6 +36,8 @@ class Scheduler : public sc_core::sc_module {
   // From when on the port has room for what a turn makes. Packets wait for their payload before they wait for
   // the port, so a turn may be that much ahead of it.
   Time port_open() const;
+  // Nobody waits for the port, but for who has its turn.
+  bool alone() const { return port_queue_.empty(); }
   void clear();
 
   std::uint64_t doorbells() const { return doorbells_; }
@@ -62,6 +64,7 @@ class Scheduler : public sc_core::sc_module {
   struct Waiting {
     Turn turn;
     std::uint32_t group;  // of scheduling elements; 0: none
+    Time open;            // what it asked for: alone, it gets room for as much as it wanted
   };
   std::deque<Waiting> port_queue_;
   Time port_armed_ = kNever;

@@ -49,6 +49,9 @@ class TagUnit {
   std::uint64_t refused() const { return refused_; }
   void clear() { matched_ = unexpected_ = refused_ = 0; }
 
+  // Whether tags are matched for what the QP receives.
+  bool serves(const Qp& qp) { return queue_of(qp) != nullptr; }
+
  private:
   void post(Time t, const Qp& qp, const Srq& xrq, Completion& c, prm::TmOp op, std::uint16_t index);
   bool start_rendezvous(Time t, Qp& qp, const Srq& xrq, const TagEntry& entry, const Packet& packet);

@@ -231,8 +231,17 @@ TptStatus Tpt::walk_mtt(Walk& w, const Mkey& mkey, std::uint64_t va, std::uint64
         first_missed = group;
     }
     if ((mkey.xlt[index] & need) != need) return TptStatus::kFault;
-    const std::uint64_t piece = std::min(len, page_mask - in_page + 1);
-    if (!append(w, (mkey.xlt[index] & ~kMttFlags) + in_page, piece)) return TptStatus::kBadList;
+    std::uint64_t piece = std::min(len, page_mask - in_page + 1);
+    // The pages behind it that lie behind it, as far as their entries come with the same line.
+    const std::uint64_t from = mkey.xlt[index];
+    for (std::uint64_t page = page_mask + 1;
+         piece < len && (index + 1) / kMttGroup == group && index + 1 < mkey.xlt.size() &&
+         mkey.xlt[index + 1] == from + page;
+         page += page_mask + 1) {
+      piece = std::min(len, piece + page_mask + 1);
+      ++index;
+    }
+    if (!append(w, (from & ~kMttFlags) + in_page, piece)) return TptStatus::kBadList;
     len -= piece;
     in_page = 0;
     ++index;

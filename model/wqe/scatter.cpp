@@ -65,6 +65,25 @@ MoveResult Mover::gather(Time t, const Qp& qp, const std::vector<Sge>& sges, std
   return r;
 }
 
+bool Mover::gather_run(Time t, Time apart, const Qp& qp, const std::vector<Sge>& sges, std::uint64_t offset,
+                       Packet& packet, MoveResult& r) {
+  for (const Sge& sge : sges) {
+    if (offset >= sge.len) {
+      offset -= sge.len;
+      continue;
+    }
+    if (sge.len - offset < packet.payload_len || tpt_.signed_key(sge.lkey)) return false;
+    fragments_.clear();
+    const Translation tr = tpt_.translate(t, sge.lkey, qp.pd, qp.qpn, Access::kLocalRead, sge.addr + offset,
+                                          packet.payload_len, fragments_);
+    if (tr.status != TptStatus::kOk || fragments_.size() != 1 || fragments_.front().space != Space::kHost)
+      return false;
+    r.addressed = tr.ready;
+    return dma_.read_run(tr.ready, apart, fragments_.front().addr, packet, qp.qpn);
+  }
+  return false;
+}
+
 MoveResult Mover::scatter(Time t, const Qp& qp, std::uint32_t pd, const std::vector<Sge>& sges,
                           std::uint64_t offset, const PacketRef& packet, std::uint32_t from,
                           std::uint32_t len, bool group) {
@@ -82,19 +101,30 @@ MoveResult Mover::scatter(Time t, WriteOwner owner, std::uint32_t pd, const std:
           return scatter_signed(r, *key, sge.lkey, {pd, owner.number, Access::kLocalWrite}, sge.addr + skip,
                                 packet->data() + from + at, n, owner, group);
         fragments_.clear();
-        const Translation tr = tpt_.translate(t, sge.lkey, pd, owner.number, Access::kLocalWrite,
+        const Time here = packet->packets == 1 ? t : packet->at[(from + at) / packet->unit];
+        const Translation tr = tpt_.translate(here, sge.lkey, pd, owner.number, Access::kLocalWrite,
                                               sge.addr + skip, n, fragments_);
         r.status = tr.status;
         if (!r.ok()) return false;
-        std::uint32_t src = from + at;
-        for (const Fragment& f : fragments_) {
-          r.at = std::max(r.at, dma_.post_write(tr.ready, f.addr, packet, src, f.len, owner, group, f.space));
-          src += f.len;
-        }
+        r.at = std::max(r.at, write(here, tr, packet, from + at, owner, group));
         return true;
       });
   if (r.ok() && done != len) r.status = TptStatus::kOutOfRange;
   return r;
+}
+
+// Writes what has just been translated, payload from `src` on that came at `here`. Returns when it is
+// visible.
+Time Mover::write(Time here, const Translation& tr, const PacketRef& packet, std::uint32_t src,
+                  WriteOwner owner, bool group) {
+  // What comes behind in a run has the time of its own translation, if none had to be fetched.
+  const Time after = tr.misses == 0 ? tr.ready - here : 0;
+  Time at = here;
+  for (const Fragment& f : fragments_) {
+    at = std::max(at, dma_.post_write(tr.ready, f.addr, packet, src, f.len, owner, group, f.space, after));
+    src += f.len;
+  }
+  return at;
 }
 
 MoveResult Mover::write_remote(Time t, const Qp& qp, std::uint32_t pd, std::uint32_t rkey, std::uint64_t va,
@@ -107,16 +137,11 @@ MoveResult Mover::write_remote(Time t, const Qp& qp, std::uint32_t pd, std::uint
     return r;
   }
   fragments_.clear();
+  const Time here = packet->packets == 1 ? t : packet->at[0];
   const Translation tr =
-      tpt_.translate(t, rkey, pd, qp.qpn, Access::kRemoteWrite, va, packet->payload_len, fragments_);
+      tpt_.translate(here, rkey, pd, qp.qpn, Access::kRemoteWrite, va, packet->payload_len, fragments_);
   r.status = tr.status;
-  if (!r.ok()) return r;
-  std::uint32_t src = 0;
-  for (const Fragment& f : fragments_) {
-    r.at =
-        std::max(r.at, dma_.post_write(tr.ready, f.addr, packet, src, f.len, qp_owner(qp), group, f.space));
-    src += f.len;
-  }
+  if (r.ok()) r.at = std::max(r.at, write(here, tr, packet, 0, qp_owner(qp), group));
   return r;
 }
 

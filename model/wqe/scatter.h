@@ -37,6 +37,11 @@ class Mover {
                             Packet& packet) {
     return gather(t, qp, sges, offset, packet.payload_len, packet.data(), false, &packet);
   }
+  // The payload of a run of packets, whose turns are `apart` and the first one's is at t: if all of it lies
+  // in one piece and is lent, packet.at is when each packet's share is there. False: it is not, and the
+  // packets are to be gathered one by one.
+  bool gather_run(Time t, Time apart, const Qp& qp, const std::vector<Sge>& sges, std::uint64_t offset,
+                  Packet& packet, MoveResult& r);
   // len bytes of the packet's payload from `from` to bytes [offset, ...) of the list, with `pd` for the check
   // (an SRQ has its own). kOutOfRange: the list is too short. last_group: see Dma::post_write().
   MoveResult scatter(Time t, const Qp& qp, std::uint32_t pd, const std::vector<Sge>& sges,
@@ -57,6 +62,8 @@ class Mover {
  private:
   MoveResult gather(Time t, const Qp& qp, const std::vector<Sge>& sges, std::uint64_t offset,
                     std::uint32_t len, std::uint8_t* dst, bool behind_writes, Packet* whole);
+  Time write(Time here, const Translation& tr, const PacketRef& packet, std::uint32_t src, WriteOwner owner,
+             bool group);
   // Through a key with signatures: bytes [va, va + len) as they are on the wire (signed.cpp).
   struct Party {
     std::uint32_t pd, qpn;

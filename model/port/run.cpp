@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "model/port/run.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "model/port/port.h"
+#include "model/port/traits.h"
+
+namespace hcasim {
+
+using traces::Point;
+
+std::uint8_t part_opcode(const Packet& run, unsigned i) {
+  const prm::BthTraits& traits = traits_of(run.opcode);
+  return piece_opcode(run.opcode, traits.first && i == 0, traits.last && i + 1 == run.packets);
+}
+
+PacketRef part_of(Packet& run, unsigned i) {
+  PacketRef made = PacketPool::make();
+  Packet& p = *made;
+  const auto header = reinterpret_cast<const std::uint8_t*>(&run.at) - reinterpret_cast<std::uint8_t*>(&run);
+  std::memcpy(static_cast<void*>(&p), &run, static_cast<std::size_t>(header));
+  p.landing = nullptr;
+  const bool end = i + 1 == run.packets;
+  const std::uint32_t from = i * run.unit;
+  p.packets = 1;
+  p.opcode = part_opcode(run, i);
+  p.psn = (run.psn + i) & kPsnMask;
+  p.payload_len = end ? run.payload_len - from : run.unit;
+  p.ack_req = run.ack_req && end;
+  p.solicited = run.solicited && end;
+  if (!run.lent_) {
+    p.keep(run.data() + from);
+    return made;
+  }
+  // One more that the same memory is lent to.
+  p.lent_ = run.lent_ + from;
+  p.lent_from_ = run.lent_from_ + from;
+  p.lent_by_ = run.lent_by_;
+  p.next_lent_ = run.next_lent_;
+  p.lent_link_ = &run.next_lent_;
+  if (p.next_lent_) p.next_lent_->lent_link_ = &p.next_lent_;
+  run.next_lent_ = &p;
+  return made;
+}
+
+// ---- The port
+
+namespace {
+
+std::uint32_t padded(std::uint32_t len) { return (len + 3) & ~3u; }
+
+std::uint32_t part_length(const Packet& run, unsigned i) {
+  return i + 1 == run.packets ? run.payload_len - i * run.unit : run.unit;
+}
+
+}  // namespace
+
+std::uint32_t Port::part_bytes(const Packet& run, unsigned i) {
+  const std::uint32_t frame = wire_bytes(run) - traits_of(run.opcode).ext_bytes - padded(run.payload_len);
+  return frame + traits_of(part_opcode(run, i)).ext_bytes + padded(part_length(run, i));
+}
+
+std::uint64_t Port::run_bytes(const Packet& run) {
+  const unsigned n = run.packets;
+  std::uint64_t all = part_bytes(run, 0) + part_bytes(run, n - 1);
+  if (n > 2) all += std::uint64_t{n - 2} * part_bytes(run, 1);
+  return all;
+}
+
+Time Port::full_packet(std::uint32_t payload) const {
+  Packet like;
+  like.kind = link_ == LinkType::kIb ? PacketKind::kIb : PacketKind::kRoceV2;
+  like.opcode = static_cast<std::uint8_t>(prm::BthOp::kWriteMiddle);
+  like.payload_len = payload;
+  return duration(like);
+}
+
+bool Port::takes_runs() const {
+  const PortFaults& f = faults_cfg_;
+  const bool harms = f.drop > 0 || f.duplicate > 0 || f.reorder > 0 || f.corrupt > 0 || f.garble > 0 ||
+                     f.ecn > 0 || f.ecn_kmax > 0;
+  return !harms && state_ == PortState::kActive && !pause_.active(tx_.free_at()) &&
+         (!wire_ || wire_->takes_runs());
+}
+
+Time Port::one_by_one(Packet& run) {
+  Time end = 0;
+  each_part(run, [&](Time t, PacketRef& part) { end = transmit(t, std::move(part)); });
+  return end;
+}
+
+Time Port::transmit_run(PacketRef packet) {
+  Packet& p = *packet;
+  const unsigned n = p.packets;
+  if (p.internal) {
+    p.looped = true;
+    for (unsigned i = 0; i < n; ++i) p.at[i] += profile_.port.loopback;
+    rx_.push(p.at[n - 1], std::move(packet));
+    return p.at[n - 1] - profile_.port.loopback;
+  }
+  const Route to = route(p);
+  if (!takes_runs() || to.back == to.out || pause_.active(p.at[n - 1])) return one_by_one(p);
+  std::uint64_t bytes = 0;
+  std::uint32_t own = 0;
+  Time lasts = 0;
+  for (unsigned i = 0; i < n; ++i) {
+    if (i <= 1 || i + 1 == n) {  // those between are as the one before
+      own = part_bytes(p, i);
+      lasts = duration(own + wire_overhead(p));
+    }
+    bytes += own;
+    const Time start = tx_.reserve(p.at[i], lasts);
+    if (i == 0) p.first_bit = start;
+    p.at[i] = start + lasts;
+  }
+  const Time end = p.at[n - 1];
+  counters_.tx_packets += n;
+  counters_.tx_bytes += bytes;
+  counters_.tx_data += p.payload_len;
+  if (tracer_.enabled()) {
+    const prm::BthTraits& traits = traits_of(p.opcode);
+    if (traits.first)
+      traces::trace(tracer_, Point::kPacketTxFirst, p.first_bit, p.trace_qpn, p.wqe_serial,
+                    psn_opcode(part_opcode(p, 0), p.psn), p.unit);
+    if (traits.last)
+      traces::trace(tracer_, Point::kPacketTxLast, end, p.trace_qpn, p.wqe_serial,
+                    psn_opcode(part_opcode(p, n - 1), p.psn + n - 1), p.trace_packets);
+  }
+  if (link_ == LinkType::kEthernet) count_tx(p, bytes, to, n);
+  p.looped = to.back;
+  if (to.back) {
+    for (unsigned i = 0; i < n; ++i) p.at[i] += profile_.port.loopback;
+    rx_.push(p.at[n - 1], std::move(packet));
+  } else {
+    wire_->transmit(end, packet);
+  }
+  return end;
+}
+
+void Port::arrive_run(Time t, PacketRef& packet) {
+  Packet& p = *packet;
+  const unsigned n = p.packets;
+  const Time further = t - p.at[n - 1];
+  for (unsigned i = 0; i < n; ++i) p.at[i] += further;
+  const bool ethernet = link_ == LinkType::kEthernet;
+  const bool plain = p.internal || (passes(p, true) && (p.kind == PacketKind::kIb) != ethernet &&
+                                    (ethernet ? !pause_tx && !pfc_tx : ours(p.dlid)));
+  if (!plain) {
+    each_part(p, [this](Time at, PacketRef& part) { arrive(at, part); });
+    return;
+  }
+  if (!p.internal) {
+    const std::uint64_t bytes = run_bytes(p);
+    counters_.rx_packets += n;
+    counters_.rx_bytes += bytes;
+    counters_.rx_data += p.payload_len;
+    if (ethernet) count_rx(p, bytes, n);
+  }
+  if (tracer_.enabled())
+    for (unsigned i = 0; i < n; ++i)
+      traces::trace(tracer_, Point::kPacketRx, p.at[i], p.trace_qpn, p.wqe_serial,
+                    psn_opcode(part_opcode(p, i), p.psn + i), part_length(p, i));
+  if (receive_) receive_(t, packet);
+}
+
+}  // namespace hcasim

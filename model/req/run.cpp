@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Packets of a long message that leave in one go: what they have in common is done once for all of them. Each
+// has its own times: they are what they would be had each packet had a turn of its own, for a run is sent
+// only where nothing could come between (no other QP waits for the port, no pace, no fault generator, no
+// filter), and no more of it than the port would have taken ahead of time anyway.
+#include <algorithm>
+
+#include "model/hca.h"
+#include "model/port/run.h"
+#include "model/req/requester.h"
+
+namespace hcasim {
+
+using prm::WqeOp;
+using traces::Point;
+
+// How many packets the QP may send next as one.
+unsigned Requester::run_ahead(const Pace& pace, const Qp& qp) const {
+  const RequesterState& s = qp.req;
+  const SendWqe& w = s.window[s.next_to_send];
+  if (qp.type != QpType::kRc || w.length <= qp.mtu || w.inline_data || w.one_by_one) return 1;
+  if (w.fence >= prm::kFenceFence || w.done || w.syndrome || s.send_fault.active) return 1;
+  bool plain_end = true;
+  switch (w.opcode) {
+    case WqeOp::kRdmaWrite:
+    case WqeOp::kSend:
+      break;
+    case WqeOp::kRdmaWriteImm:
+    case WqeOp::kSendImm:
+    case WqeOp::kSendInval:
+      plain_end = false;  // what the last packet brings more may be refused for itself
+      break;
+    default:
+      return 1;
+  }
+  if (!hca_.takes_runs(qp)) return 1;
+  const Profile& profile = hca_.profile();
+  const std::uint64_t packets = w.started ? w.packets : (w.length + qp.mtu - 1) / qp.mtu;
+  std::uint64_t n = packets - w.sent;
+  if (!plain_end) --n;
+  n = std::min<std::uint64_t>(
+      {n, kMaxRun, profile.port.tx_backlog_packets, profile.engine.burst_packets - pace.packets});
+  const std::uint32_t psn = w.started ? (w.first_psn + w.sent) & kPsnMask : s.next_psn;
+  const std::int64_t room =
+      static_cast<std::int64_t>(profile.engine.inflight_packets) - psn_diff(psn, s.una_psn);
+  return static_cast<unsigned>(std::max<std::int64_t>(1, std::min(static_cast<std::int64_t>(n), room)));
+}
+
+// False: it cannot go as one, and nothing has been done.
+bool Requester::send_run(Pace& pace, Qp& qp, SendWqe& wqe) {
+  RequesterState& s = qp.req;
+  const Profile::Engine& e = hca_.profile().engine;
+  const unsigned n = pace.run;
+  const bool first = wqe.sent == 0, last = wqe.sent + n == wqe.packets;
+  const bool write = wqe.opcode == WqeOp::kRdmaWrite || wqe.opcode == WqeOp::kRdmaWriteImm;
+  const std::uint64_t offset = static_cast<std::uint64_t>(wqe.sent) * qp.mtu;
+  PacketRef packet = make_packet(qp, wqe);
+  Packet& p = *packet;
+  p.psn = (wqe.first_psn + wqe.sent) & kPsnMask;
+  p.packets = static_cast<std::uint16_t>(n);
+  p.unit = qp.mtu;
+  p.payload_len =
+      static_cast<std::uint32_t>(std::min<std::uint64_t>(std::uint64_t{n} * qp.mtu, wqe.length - offset));
+  p.opcode =
+      piece_opcode(static_cast<std::uint8_t>(write ? prm::BthOp::kWriteFirst : prm::BthOp::kSendFirst) |
+                       transport_bits(qp.type),
+                   first, last);
+  if (write && first) {
+    p.va = wqe.raddr;
+    p.rkey = wqe.rkey;
+    p.dma_len = static_cast<std::uint32_t>(wqe.length);
+  }
+  p.solicited = last && wqe.solicited;
+
+  const Time ready = std::max(pace.engine, pace.ready) + e.gather;
+  MoveResult r;
+  if (!mover_.gather_run(ready, e.tx_more, qp, wqe.sges, offset, p, r)) {
+    wqe.one_by_one = true;
+    return false;
+  }
+  const Time asked = r.addressed - hca_.profile().pcie.read_latency;
+  if (asked > ready) pace.engine += asked - ready;
+  if (first) hca_.tracer().record(Point::kTranslated, ready, qp.qpn, wqe.serial, wqe.sges.size());
+  const Time gathered = p.at[n - 1];
+  if (last) hca_.tracer().record(Point::kGathered, gathered, qp.qpn, wqe.serial, wqe.length);
+
+  pace.packets += n;
+  s.since_ack_req += n;
+  p.ack_req = s.since_ack_req >= e.ack_every || (last && wants_ack(qp, s.next_to_send));
+  if (p.ack_req) s.since_ack_req = 0;
+  for (unsigned i = 0; i < n; ++i)
+    p.at[i] = s.last_ready = hca_.tx_slot(std::max(s.last_ready, p.at[i] + e.tx_pipeline));
+  hca_.cc().sending(s.last_ready, qp, p);
+  hca_.transmit(s.last_ready, qp.qpn, std::move(packet));
+  wqe.sent += n;
+  if (last) ++s.next_to_send;
+  arm_timer(gathered, qp);
+  return true;
+}
+
+}  // namespace hcasim
