@@ -40,6 +40,29 @@ class Occupancy {
     free_ += duration;
     return start;
   }
+  // The same for work that may be interrupted: takes what is idle from t on, piece by piece; returns its end.
+  Time fill(Time t, Time duration) {
+    if (t >= free_) return reserve(t, duration) + duration;
+    unsigned i = count_;
+    while (i != 0 && at(i - 1).to > t) --i;
+    for (; i < count_ && duration > 0; ++i) {
+      Gap& gap = at(i);
+      const Time start = std::max(gap.from, t);
+      const Time end = std::min(gap.to, start + duration);
+      if (end <= start) continue;
+      duration -= end - start;
+      if (start == gap.from) {
+        gap.from = end;
+      } else {
+        const Gap rest{end, gap.to};
+        gap.to = start;
+        if (rest.from < rest.to) insert_after(i, rest);
+      }
+      if (duration == 0) return end;
+    }
+    free_ += duration;
+    return free_;
+  }
   // From when on it is idle for good, as far as known.
   Time free_at() const { return free_; }
   void clear() {

@@ -127,6 +127,7 @@ std::vector<hcasim::api::Counter> hca::counters() const {
       {"dma_write_bytes", model.dma().bytes_written()},
       {"dma_errors", model.dma().errors()},
       {"tx_packets", port.tx_packets},
+      {"tx_runs", port.tx_runs},
       {"rx_packets", port.rx_packets},
       {"tx_bytes", port.tx_bytes},
       {"rx_bytes", port.rx_bytes},

@@ -230,13 +230,14 @@ Time Dma::pushed(const Entry& e, WriteOwner behind) {
                 behind);
 }
 
-// When the link has taken a write that may leave at this time.
-Time Dma::write_time(Time leaves, std::uint64_t addr, std::uint32_t len) {
+// When the link has taken a write that may leave at this time. late: that time may be over, and others have
+// taken their parts of the link since: its TLPs get what was left between.
+Time Dma::write_time(Time leaves, std::uint64_t addr, std::uint32_t len, bool late) {
   const Profile::Pcie& pcie = profile_.pcie;
   const std::size_t tlps = pieces(addr, len, pcie.max_payload);
   const Time wire = bytes_time(static_cast<double>(len + tlps * pcie.tlp_write_overhead));
   if (pcie.tlp_write != 0) leaves = writes_.reserve(leaves, static_cast<Time>(tlps) * pcie.tlp_write);
-  return up_.reserve(leaves, wire) + wire;
+  return late ? up_.fill(leaves, wire) : up_.reserve(leaves, wire) + wire;
 }
 
 Time Dma::placed(Time due, WriteOwner owner, WriteOwner behind) {
@@ -303,7 +304,7 @@ Time Dma::post_write(Time t, std::uint64_t addr, const PacketRef& packet, std::u
   for (std::uint32_t done = 0; done < len;) {
     const std::uint32_t number = (offset + done) / packet->unit;
     const std::uint32_t n = std::min(len - done, (number + 1) * packet->unit - (offset + done));
-    due = std::max(due, write_time(std::max(t, packet->at[number] + after), addr + done, n));
+    due = std::max(due, write_time(std::max(t, packet->at[number] + after), addr + done, n, true));
     done += n;
   }
   return placed(whole_cycle(due + profile_.pcie.write_latency), owner, {});

@@ -135,7 +135,7 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   Entry& push(Time t, std::uint32_t len, Kind kind, bool group);
   Time pushed(const Entry& e, WriteOwner behind);
   Time placed(Time due, WriteOwner owner, WriteOwner behind);
-  Time write_time(Time leaves, std::uint64_t addr, std::uint32_t len);
+  Time write_time(Time leaves, std::uint64_t addr, std::uint32_t len, bool late = false);
   Time in_its_place(Time due, WriteOwner behind);
   static bool ordered(const Place& before, const Place& e, WriteOwner behind);
   struct ReadCost {

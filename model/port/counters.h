@@ -43,6 +43,7 @@ struct PortCounters {
   // Both links, loopback included; bytes: whole packets, Ethernet with FCS.
   std::uint64_t tx_packets = 0, rx_packets = 0, tx_bytes = 0, rx_bytes = 0;
   std::uint64_t tx_data = 0, rx_data = 0;
+  std::uint64_t tx_runs = 0;  // of the packets sent, runs that went as one (Packet::packets)
   std::uint64_t tx_multicast = 0, rx_multicast = 0;
   std::uint64_t rx_errors = 0, tx_discards = 0, rx_dropped = 0;
   std::uint64_t injected_drop = 0, injected_dup = 0, injected_reorder = 0, injected_corrupt = 0,

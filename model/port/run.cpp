@@ -116,6 +116,7 @@ Time Port::transmit_run(PacketRef packet) {
     p.at[i] = start + lasts;
   }
   const Time end = p.at[n - 1];
+  ++counters_.tx_runs;
   counters_.tx_packets += n;
   counters_.tx_bytes += bytes;
   counters_.tx_data += p.payload_len;

@@ -95,7 +95,8 @@ Requester::TurnResult Requester::turn(Time t, Qp& qp) {
     if (allowed > pace.engine) return {pace.engine, allowed};
     pace.run = run_ahead(pace, qp);
     Time open = hca_.scheduler().port_open();
-    if (pace.run > 1) open += (pace.run - 1) * hca_.port().full_packet(qp.mtu);
+    // Not so late that the port would be idle before the first packet of the run has come from the host.
+    if (pace.run > 1) open += (pace.run - 2) * hca_.port().full_packet(qp.mtu);
     if (open > pace.engine) return {pace.engine, open, true};
 
     const Time paced = hca_.cc().earliest(pace.engine, qp);
