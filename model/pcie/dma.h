@@ -136,6 +136,7 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   void rearm();
   void report_refusals();
   void refused(Time t, WriteOwner owner, std::uint64_t addr, std::size_t len, bool write);
+  void tell_refused(Time t, WriteOwner owner, std::uint64_t addr, bool write);
   Time whole_cycle(Time t) const { return (t + cycle_ - 1) / cycle_ * cycle_; }
   Time bytes_time(double bytes) const {
     return static_cast<Time>(bytes * ps_per_byte_ + 0.5);  // NOLINT(bugprone-incorrect-roundings)
