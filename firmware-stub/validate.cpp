@@ -8,6 +8,7 @@
 
 #include "firmware-stub/firmware.h"
 #include "model/prm/info.h"
+#include "model/prm/qos.h"
 
 namespace hcasim::fw {
 
@@ -22,6 +23,11 @@ class FieldBits {
  public:
   explicit FieldBits(const prm::StructInfo& s) : bytes_((s.bits + 7) / 8) { structure(s, 0); }
   std::vector<std::uint8_t> take() { return std::move(bytes_); }
+  // A field that mlx5_ifc.h does not have (yet).
+  template <class F>
+  void add() {
+    mark(F::bit_off, F::bits);
+  }
 
  private:
   void structure(const prm::StructInfo& s, std::uint64_t base) {
@@ -53,8 +59,13 @@ const std::vector<std::uint8_t>& field_bits(std::uint16_t opcode) {
   static auto* const known = new std::unordered_map<std::uint16_t, std::vector<std::uint8_t>>;
   const auto found = known->find(opcode);
   if (found != known->end()) return found->second;
-  const prm::StructInfo* s = prm::input_struct(opcode);
-  return (*known)[opcode] = s != nullptr ? FieldBits(*s).take() : std::vector<std::uint8_t>();
+  std::vector<std::uint8_t>& bits = (*known)[opcode];
+  if (const prm::StructInfo* s = prm::input_struct(opcode)) {
+    FieldBits fields(*s);
+    if (opcode == prm::op::INIT2INIT_QP || opcode == prm::op::RTS2RTS_QP) fields.add<prm::qp_ext::qpc_ext>();
+    bits = fields.take();
+  }
+  return bits;
 }
 
 // Dword 2 of a command that works on an object names it, in bits 23:0.

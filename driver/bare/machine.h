@@ -144,10 +144,10 @@ class Machine {
   bool dispatch();
 
   HostMemory memory_;
+  std::array<std::vector<std::string>, 3> log_;  // functions write to it to their end
   std::vector<std::unique_ptr<Function>> functions_;
   std::int64_t now_ = 0;
   bool dirty_ = false;  // registers were written since the HCAs ran last
-  std::array<std::vector<std::string>, 3> log_;
 };
 
 template <class Pred>

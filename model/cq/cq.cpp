@@ -109,10 +109,10 @@ void CqUnit::trace_consumed(Time t, Cq& cq, std::uint32_t consumer) {
 }
 
 void CqUnit::check_record(Time t, Cq& cq, std::uint32_t ci) {
-  if (((cq.producer - ci) & kIndexMask) > 1u << cq.log_size)
-    tracer_.broke_value(Rule::kCqRecordJump, t, RuleObject::kCq, cq.cqn, ci);
-  else if (((ci - cq.recorded) & kIndexMask) > kIndexMask / 2)
+  if (((ci - cq.recorded) & kIndexMask) > kIndexMask / 2)
     tracer_.broke_value(Rule::kCqRecordBack, t, RuleObject::kCq, cq.cqn, ci);
+  else if (((cq.producer - ci) & kIndexMask) > 1u << cq.log_size)
+    tracer_.broke_value(Rule::kCqRecordJump, t, RuleObject::kCq, cq.cqn, ci);
   cq.recorded = ci;
 }
 
