@@ -62,7 +62,12 @@ const std::vector<std::uint8_t>& field_bits(std::uint16_t opcode) {
   std::vector<std::uint8_t>& bits = (*known)[opcode];
   if (const prm::StructInfo* s = prm::input_struct(opcode)) {
     FieldBits fields(*s);
-    if (opcode == prm::op::INIT2INIT_QP || opcode == prm::op::RTS2RTS_QP) fields.add<prm::qp_ext::qpc_ext>();
+    if (opcode == prm::op::INIT2INIT_QP || opcode == prm::op::RTS2RTS_QP) {
+      fields.add<prm::qp_ext::qpc_ext>();
+      fields.add<prm::qp_ext::opt_param_mask_95_32>();
+      fields.add<prm::qp_ext::qos_queue_group_id_requester>();
+      fields.add<prm::qp_ext::qos_queue_group_id_responder>();
+    }
     bits = fields.take();
   }
   return bits;

@@ -223,7 +223,7 @@
     "a key of device memory lies within it") \
   /* 4xx: doorbells */ \
   X(kUarNotAllocated, 401, "uar-not-allocated", kError, "PRM: UAR; mlx5_ifc.h alloc_uar_out.uar", \
-    "doorbells are written to UAR pages that ALLOC_UAR has given") \
+    "while the interface is on, doorbells are written to UAR pages that ALLOC_UAR has given") \
   X(kUarRegister, 402, "uar-register", kError, "PRM: UAR; eq.h MLX5_EQ_DOORBEL_OFFSET, cq.h MLX5_CQ_DOORBELL", \
     "of a UAR page only its doorbell registers are written") \
   X(kUarSize, 403, "uar-store-size", kError, "PRM: UAR; doorbell.h mlx5_write64", \

@@ -90,6 +90,7 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
     if (!on) loans_.settle_all();
     enabled_ = on;
   }
+  bool enabled() const { return enabled_; }
   // The memory behind a space other than the host's; without one every access to it is refused.
   void attach(Space space, LocalMemory& memory) { local_[static_cast<unsigned>(space)] = &memory; }
   void on_write_error(WriteError handler) { write_error_ = std::move(handler); }

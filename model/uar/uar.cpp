@@ -33,7 +33,12 @@ void Uar::clear() {
 void Uar::bad(Time t, Rule rule, RuleObject object, std::uint32_t number, std::uint64_t offset,
               std::uint64_t value) {
   ++bad_;
-  hca_.tracer().broke_value(rule, t, object, number, value);
+  std::uint8_t bytes[12];  // where, and what
+  prm::store32(bytes, static_cast<std::uint32_t>(offset));
+  prm::store64(bytes + 4, value);
+  // A driver that has switched the interface off (fast teardown at shutdown) still completes its queues by
+  // itself, and arms CQs while it does.
+  if (hca_.dma().enabled()) hca_.tracer().broke(rule, t, object, number, bytes, sizeof bytes);
   traces::trace(hca_.tracer(), Point::kDoorbellBad, t, number, 0u, offset, value);
 }
 
