@@ -18,7 +18,7 @@ int run(int argc, char** argv) {
   CLI::App app(
       "The rules that a driver of the HCA has to keep. An HCA checks them while it runs (rules=report, "
       "strict\n"
-      "or off); `hcasim trace --errors FILE` shows those that were broken.",
+      "or off); `hcasim trace rules FILE` shows those that were broken.",
       "hcasim rules");
   bool page = false, json = false;
   std::string word;

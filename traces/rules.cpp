@@ -100,7 +100,7 @@ std::string rules_page() {
       "Made by `hcasim rules --page` from `traces/rule_list.h`. An HCA checks them all while it runs\n"
       "(`rules=report`, the default; `strict`; `off`). A broken rule is counted (`rules_broken` and the "
       "table\n"
-      "`rules` of its statistics), recorded as trace point `rule_broken` (`hcasim trace --errors FILE`), "
+      "`rules` of its statistics), recorded as trace point `rule_broken` (`hcasim trace rules FILE`), "
       "and\n"
       "logged the first time. `strict` puts the device into its fatal health state as well, and\n"
       "`./hcasim boot` ends with status 1.\n\n"

@@ -2,8 +2,10 @@
 // What becomes of a broken rule: report, strict and off; the log, the statistics, the trace, the report file.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -17,7 +19,9 @@
 namespace hcasim::bare {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 std::uint32_t health(Function& f) {
   return f.read32(offsetof(prm::InitSeg, health) + offsetof(prm::HealthBuffer, irisc_index)) >> 8 & 0xff;
@@ -51,6 +55,15 @@ class RuleModes : public ::testing::Test {
     f.read32(device.uar_offset());
     see(machine, f, device);
     device.function_reset();
+  }
+  // Exit status and output of hcasim-trace.
+  static std::pair<int, std::string> tool(const std::string& arguments) {
+    std::FILE* pipe = popen((std::string(HCASIM_TRACE) + " " + arguments).c_str(), "r");
+    if (!pipe) return {-1, ""};
+    std::string out;
+    for (int c = std::fgetc(pipe); c != EOF; c = std::fgetc(pipe)) out += static_cast<char>(c);
+    const int status = pclose(pipe);
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, out};
   }
   std::string report() const {
     std::ifstream file(report_);
@@ -88,6 +101,13 @@ TEST_F(RuleModes, ReportCountsAndTellsOnce) {
   ASSERT_EQ(told.size(), 3u);
   EXPECT_THAT(told[0], HasSubstr("rule object-unknown broken by command"));
   EXPECT_THAT(told[2], HasSubstr("rule uar-read broken by UAR page"));
+
+  // `hcasim-trace rules`: with the command that it was broken by.
+  const auto shown = tool(std::string("rules --rule object-unknown ") + trace_);
+  EXPECT_EQ(shown.first, 1);
+  EXPECT_THAT(shown.second, ContainsRegex("cmd_start.*\n=> .*rule object-unknown broken by command"));
+  EXPECT_THAT(shown.second, HasSubstr("bytes 04010000 00000000 00005555"));
+  EXPECT_THAT(shown.second, Not(HasSubstr("=> uar-read")));
 }
 
 TEST_F(RuleModes, StrictEndsTheService) {
