@@ -6,6 +6,7 @@
 #include <new>
 
 #include "firmware-stub/firmware.h"
+#include "firmware-stub/validate.h"
 #include "model/hca.h"
 #include "model/prm/eqe.h"
 
@@ -14,6 +15,8 @@ namespace hcasim::fw {
 using prm::CmdDelivery;
 using prm::CmdEntry;
 using prm::CmdMailbox;
+using traces::Rule;
+using traces::RuleObject;
 
 namespace {
 
@@ -26,6 +29,13 @@ std::uint8_t xor8(const void* bytes, std::size_t len) {
   std::uint8_t x = 0;
   for (std::size_t i = 0; i < len; ++i) x ^= static_cast<const std::uint8_t*>(bytes)[i];
   return x;
+}
+
+template <std::size_t N>
+bool all_zero(const std::uint8_t (&bytes)[N]) {
+  std::uint8_t any = 0;
+  for (const std::uint8_t b : bytes) any = static_cast<std::uint8_t>(any | b);
+  return any == 0;
 }
 
 std::size_t blocks(std::size_t len) { return len <= kInline ? 0 : (len - kInline + kBlock - 1) / kBlock; }
@@ -62,6 +72,7 @@ void CmdQueue::reset() {
 void CmdQueue::doorbell(std::uint32_t vector) {
   if (address_ == 0 || fw_.health().nic_interface() != 0) {
     ++counters_.bad_doorbells;
+    fw_.hca().tracer().broke_value(Rule::kCmdqEarly, sim_now(), RuleObject::kNone, 0, vector);
     return;
   }
   for (unsigned slot = 0; slot < kSlots; ++slot)
@@ -71,6 +82,7 @@ void CmdQueue::doorbell(std::uint32_t vector) {
 void CmdQueue::fetch(unsigned slot) {
   if (jobs_[slot]) {  // still in progress: a second doorbell for it means nothing
     ++counters_.bad_doorbells;
+    fw_.hca().tracer().broke(Rule::kCmdqBusySlot, sim_now(), RuleObject::kSlot, slot);
     return;
   }
   auto job = std::make_unique<Job>();
@@ -80,9 +92,14 @@ void CmdQueue::fetch(unsigned slot) {
   const ReadDone entry = hca.dma().read(t, at, &job->entry, sizeof job->entry);
   if (!entry.ok || (job->entry.status_own & CmdEntry::kOwnerHw) == 0) {
     ++counters_.bad_doorbells;
+    if (entry.ok)
+      hca.tracer().broke(Rule::kCmdqOwnership, t, RuleObject::kSlot, slot, &job->entry, sizeof job->entry);
     return;
   }
   t = entry.at;
+  const CmdEntry& e = job->entry;
+  if ((e.rsvd0[0] | e.rsvd0[1] | e.rsvd0[2] | e.rsvd1) != 0)
+    hca.tracer().broke(Rule::kCmdqReserved, t, RuleObject::kSlot, slot, &e, sizeof e);
   job->checksum = fw_.caps().get<prm::cmd_hca_cap::cmdif_checksum>() != 0;
   job->cmd.slot = slot;
   job->cmd.seq = next_seq_++;
@@ -136,6 +153,9 @@ CmdDelivery CmdQueue::read_input(Job& job, Time& t) {
     t = r.at;
     const CmdDelivery d = check_block(box, i, e.token, job.checksum);
     if (d != CmdDelivery::kOk) return d;
+    if (!all_zero(box.rsvd0))
+      fw_.hca().tracer().broke(Rule::kCmdqMailboxReserved, t, RuleObject::kSlot, cmd.slot, box.rsvd0,
+                               sizeof box.rsvd0);
     const std::size_t n = std::min(kBlock, len - cmd.in.size());
     cmd.in.insert(cmd.in.end(), box.data, box.data + n);
     next = box.next;
@@ -214,11 +234,25 @@ Syndrome CmdQueue::dispatch(Command& cmd, const Opcode* op) {
     if (fw_.state() == State::kOff) return Syndrome::kNotEnabled;
     return fw_.state() == State::kEnabled ? Syndrome::kNotInitialized : Syndrome::kInitialized;
   }
+  validate_input(fw_, cmd);
   if (cmd.uid != 0 && cmd.uid != kSharedUid) {
     const Syndrome access = check_access(fw_, cmd);
     if (access != Syndrome::kOk) return access;
   }
   return op->handler(fw_, cmd);
+}
+
+// What lies in the queue is still what was taken from it.
+void CmdQueue::check_entry(Time t, const Job& job, std::uint64_t at) {
+  Hca& hca = fw_.hca();
+  CmdEntry now;
+  if (!hca.tracer().rules().on() || !hca.dma().peek(at, &now, sizeof now)) return;
+  constexpr std::size_t in_end = offsetof(CmdEntry, out), rest = offsetof(CmdEntry, out_ptr);
+  if (std::memcmp(&now, &job.entry, in_end) == 0 &&
+      std::memcmp(reinterpret_cast<const std::uint8_t*>(&now) + rest,
+                  reinterpret_cast<const std::uint8_t*>(&job.entry) + rest, sizeof now - rest) == 0)
+    return;
+  hca.tracer().broke(Rule::kCmdqChanged, t, RuleObject::kSlot, job.cmd.slot, &now, sizeof now);
 }
 
 void CmdQueue::answer(Time t, unsigned slot, Syndrome syndrome) {
@@ -231,6 +265,13 @@ void CmdQueue::answer(Time t, unsigned slot, Syndrome syndrome) {
   const WriteOwner owner{WriteOwner::kFirmware, slot};
   const std::uint64_t at = address_ + (std::uint64_t{slot} << kLogStride);
   const auto status = status_of(syndrome);
+  check_entry(t, *job, at);
+  if (job->delivery != CmdDelivery::kOk) {
+    if (const Rule rule = rule_of(job->delivery); rule != Rule::kCount)
+      hca.tracer().broke(rule, t, RuleObject::kSlot, slot, &e, sizeof e);
+  } else if (syndrome != Syndrome::kOk) {
+    validate_refused(fw_, cmd, job->opcode, syndrome);
+  }
 
   if (job->delivery == CmdDelivery::kOk) {
     if (syndrome != Syndrome::kOk) {

@@ -64,6 +64,7 @@ class CmdQueue : public sc_core::sc_module {
   void execute(Time t, unsigned slot);
   Syndrome dispatch(Command& cmd, const Opcode* op);
   void answer(Time t, unsigned slot, Syndrome syndrome);
+  void check_entry(Time t, const Job& job, std::uint64_t at);
 
   Firmware& fw_;
   std::uint64_t address_ = 0;

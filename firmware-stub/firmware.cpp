@@ -65,6 +65,9 @@ void Firmware::init_seg_write(std::uint32_t offset, std::uint32_t value) {
       } else if (nic == prm::kNicDisabled) {
         fast_teardown();
       } else {
+        if ((value & 0x8ff) != 0)
+          hca_.tracer().broke_value(traces::Rule::kCmdqAddress, sim_now(), traces::RuleObject::kNone, 0,
+                                    value);
         cmdq_.set_address_low(value & ~0xfffu);
         health_.set_nic_interface(nic);
         hca_.dma().set_enabled(true);
@@ -76,6 +79,8 @@ void Firmware::init_seg_write(std::uint32_t offset, std::uint32_t value) {
       break;
     default:
       health_.count_bad_write();
+      hca_.tracer().broke_value(traces::Rule::kIsegRegister, sim_now(), traces::RuleObject::kNone, offset,
+                                value);
       break;
   }
 }

@@ -5,6 +5,7 @@
 
 #include "firmware-stub/firmware.h"
 #include "firmware-stub/handlers.h"
+#include "firmware-stub/validate.h"
 
 namespace hcasim::fw {
 
@@ -20,6 +21,8 @@ constexpr char kPsid[] = "HCA_0000000001";  // 16 bytes with its padding
 // command queue stays where the driver has just put it.
 Syndrome enable_hca(Firmware& fw, Command& cmd) {
   if (cmd.get<prm::enable_hca_in::function_id>() != 0) return Syndrome::kFunction;
+  if (fw.state() != State::kOff)
+    fw.hca().tracer().broke(traces::Rule::kEnableTwice, cmd.now, traces::RuleObject::kCommand, cmd.seq);
   fw.to_power_on();
   fw.set_state(State::kEnabled);
   return Syndrome::kOk;
@@ -27,6 +30,9 @@ Syndrome enable_hca(Firmware& fw, Command& cmd) {
 
 Syndrome disable_hca(Firmware& fw, Command& cmd) {
   if (cmd.get<prm::disable_hca_in::function_id>() != 0) return Syndrome::kFunction;
+  if (fw.pages().given() != 0)
+    fw.hca().tracer().broke_value(traces::Rule::kPagesKept, cmd.now, traces::RuleObject::kCommand, cmd.seq,
+                                  fw.pages().given());
   fw.to_power_on();
   return Syndrome::kOk;
 }
@@ -44,6 +50,11 @@ Syndrome teardown_hca(Firmware& fw, Command& cmd) {
   using out = prm::teardown_hca_out;
   switch (cmd.get<prm::teardown_hca_in::profile>()) {
     case kGracefulClose:
+      if (const std::string left = objects_left(fw); !left.empty()) {
+        fw.hca().tracer().broke(traces::Rule::kTeardownObjects, cmd.now, traces::RuleObject::kCommand,
+                                cmd.seq, left.data(), left.size());
+      }
+      [[fallthrough]];
     case kForceClose:
       fw.drop_objects();
       fw.set_state(State::kEnabled);

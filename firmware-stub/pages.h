@@ -53,6 +53,8 @@ class PagePool {
   void reset();
 
   std::uint64_t given() const { return pages_.size(); }
+  // The page of this address is lent to the device.
+  bool has(std::uint64_t addr) const { return known_.count(addr >> kPageShift << kPageShift) != 0; }
   std::uint64_t used_pages() const;
   std::uint64_t requests() const { return requests_; }
 

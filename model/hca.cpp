@@ -7,6 +7,7 @@
 
 #include "model/prm/eqe.h"
 #include "model/prm/field.h"
+#include "model/rules.h"
 
 namespace hcasim {
 
@@ -61,16 +62,25 @@ Hca::Hca(const sc_core::sc_module_name& name, const Profile& profile, HostPort& 
 
 // ---- BAR0 ----
 
+namespace {
+std::uint32_t uar_page(std::uint64_t offset) { return static_cast<std::uint32_t>(offset / kUarPageSize); }
+}  // namespace
+
 void Hca::bar_read(std::uint64_t offset, std::uint8_t* bytes, unsigned len) {
   if (len == 0 || len > 8 || offset >= kBarSize || len > kBarSize - offset) {
     ++bad_accesses_;
+    tracer_.broke_value(Rule::kBarRange, sim_now(), RuleObject::kNone, 0, offset);
     std::memset(bytes, 0xff, len);
     return;
   }
   if (offset >= kInitSegSize) {
     std::memset(bytes, 0, len);  // UAR pages are write-only
-    if (offset >= Memic::kBase && (!Memic::covers(offset) || !memic_.load(offset, bytes, len)))
+    if (offset < Memic::kBase) {
+      tracer_.broke_value(Rule::kUarRead, sim_now(), RuleObject::kUar, uar_page(offset), offset);
+    } else if (!Memic::covers(offset) || !memic_.load(offset, bytes, len)) {
       ++bad_accesses_;
+      tracer_.broke_value(Rule::kMemicAccess, sim_now(), RuleObject::kNone, 0, offset);
+    }
     return;
   }
   for (unsigned done = 0; done < len;) {
@@ -86,10 +96,14 @@ void Hca::bar_read(std::uint64_t offset, std::uint8_t* bytes, unsigned len) {
 void Hca::bar_write(std::uint64_t offset, const std::uint8_t* bytes, unsigned len) {
   if (len == 0 || offset >= kBarSize || len > kBarSize - offset) {
     ++bad_accesses_;
+    tracer_.broke(Rule::kBarRange, sim_now(), RuleObject::kNone, 0, bytes, len);
     return;
   }
   if (offset >= Memic::kBase) {
-    if (!Memic::covers(offset) || !memic_.store(offset, bytes, len)) ++bad_accesses_;
+    if (!Memic::covers(offset) || !memic_.store(offset, bytes, len)) {
+      ++bad_accesses_;
+      tracer_.broke(Rule::kMemicAccess, sim_now(), RuleObject::kNone, 0, bytes, len);
+    }
     return;
   }
   if (offset >= kInitSegSize) {
@@ -98,6 +112,7 @@ void Hca::bar_write(std::uint64_t offset, const std::uint8_t* bytes, unsigned le
   }
   if (offset % 4 || len % 4 || len > 8 || !firmware_) {
     ++bad_accesses_;
+    tracer_.broke(Rule::kBarSize, sim_now(), RuleObject::kNone, 0, bytes, len);
     return;
   }
   for (unsigned done = 0; done < len; done += 4) {

@@ -250,6 +250,7 @@ hca_t* hca_create(const char* options, const hca_host_ops* ops, void* opaque, ch
 void hca_destroy(hca_t* h) {
   if (!h || !h->in_service) return;
   enter(h, "hca_destroy", [&] {
+    h->report_rules();
     auto* joined = dynamic_cast<CableEnd*>(h->uplink.get());
     hca* peer = joined ? &joined->peer() : nullptr;
     h->model.port().connect(nullptr);
@@ -420,6 +421,17 @@ const char* hca_stats_json(hca_t* h) {
     return "{}";
   }
   return h->json.c_str();
+}
+
+unsigned hca_rule_count(void) { return hcasim::traces::kRules; }
+
+const char* hca_rule_name(unsigned index) {
+  return index < hcasim::traces::kRules ? hcasim::traces::kRuleInfo[index].name : nullptr;
+}
+
+uint64_t hca_rule_broken(const hca_t* h, unsigned index) {
+  if (!h || index >= hcasim::traces::kRules) return 0;
+  return h->tracer->rules().count(static_cast<hcasim::traces::Rule>(index));
 }
 
 int hca_inject(hca_t* h, const char* fault, char* err, size_t err_len) {

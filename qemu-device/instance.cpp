@@ -2,6 +2,7 @@
 #include "qemu-device/instance.h"
 
 #include <cctype>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -58,6 +59,8 @@ hca::hca(unsigned number, const hcasim::api::Settings& s, const hcasim::Profile&
       model(module_name(s.name, number).c_str(), profile, *this, *tracer),
       firmware((module_name(s.name, number) + "_fw").c_str(), model, s.firmware) {
   model.attach(firmware);
+  tracer->rules().set_mode(s.rules);
+  tracer->rules().on_broken([this](const hcasim::traces::Broken& b) { rule_broken(b); });
   model.uar().set_blueflame(s.firmware.bf);
   model.port().faults() = s.faults;
   model.port().reseed();
@@ -102,6 +105,45 @@ void hca::msix(unsigned vector) noexcept {
 
 void hca::log(int level, const char* message) noexcept {
   if (in_service && ops.log) ops.log(opaque, level, message);
+}
+
+void hca::rule_broken(const hcasim::traces::Broken& broken) {
+  const bool strict = tracer->rules().mode() == hcasim::traces::Rules::Mode::kStrict;
+  if (broken.count == 1) {
+    const std::string line = describe(broken) + (strict ? "" : "; further ones are only counted");
+    log(strict ? HCA_LOG_ERROR : HCA_LOG_WARNING, line.c_str());
+  }
+  if (strict && firmware.health().syndrome() == 0) firmware.inject_health(hcasim::fw::kSyndFwInternal, true);
+}
+
+void hca::report_rules() noexcept {
+  using Mode = hcasim::traces::Rules::Mode;
+  try {
+    const hcasim::traces::Rules& rules = tracer->rules();
+    if (!rules.on()) return;
+    if (rules.total() != 0)
+      log(rules.mode() == Mode::kStrict ? HCA_LOG_ERROR : HCA_LOG_WARNING,
+          ("rules broken: " + rules.summary()).c_str());
+    const char* path = std::getenv("HCASIM_RULES_REPORT");
+    if (!path || !*path) return;
+    std::string line = settings.name + (rules.mode() == Mode::kStrict ? " strict " : " report ");
+    line += std::to_string(rules.total());
+    for (unsigned i = 0; i < hcasim::traces::kRules; ++i) {
+      const auto rule = static_cast<hcasim::traces::Rule>(i);
+      if (const std::uint64_t n = rules.count(rule)) {
+        line += ' ';
+        line += hcasim::traces::info(rule).name;
+        line += '=' + std::to_string(n);
+      }
+    }
+    line += '\n';
+    // One write at the end of the file: other processes may do the same.
+    std::FILE* f = std::fopen(path, "ae");
+    if (!f) return log(HCA_LOG_ERROR, (std::string("cannot write to HCASIM_RULES_REPORT=") + path).c_str());
+    std::fputs(line.c_str(), f);
+    std::fclose(f);
+  } catch (...) {  // no memory: there is no report, and whoever waits for it finds none
+  }
 }
 
 std::vector<hcasim::api::Counter> hca::counters() const {
@@ -158,6 +200,7 @@ std::vector<hcasim::api::Counter> hca::counters() const {
       {"qp_errors", model.qp_errors()},
       {"qpc_misses", model.qpc_cache().misses()},
       {"model_dead", model.dead() ? 1u : 0u},
+      {"rules_broken", tracer->rules().total()},
   };
   // Firmware counts its objects under their plain names.
   for (const auto& c : firmware.counters()) {
@@ -183,7 +226,15 @@ std::string hca::stats_json() const {
     std::string& list = c.is_object ? objects : events;
     list += (list.empty() ? "\"" : ",\"") + std::string(c.name) + "\":" + std::to_string(c.value);
   }
-  return out + ",\"counters\":{" + events + "},\"objects\":{" + objects + "}}";
+  std::string rules;
+  for (unsigned i = 0; i < hcasim::traces::kRules; ++i) {
+    const auto rule = static_cast<hcasim::traces::Rule>(i);
+    const std::uint64_t n = tracer->rules().count(rule);
+    if (n == 0) continue;
+    rules += (rules.empty() ? "\"" : ",\"") + std::string(hcasim::traces::info(rule).name) +
+             "\":" + std::to_string(n);
+  }
+  return out + ",\"counters\":{" + events + "},\"objects\":{" + objects + "},\"rules\":{" + rules + "}}";
 }
 
 void hca::inject(const hcasim::api::Fault& fault) {

@@ -42,6 +42,9 @@ struct hca final : hcasim::HostPort {
   std::vector<hcasim::api::Counter> counters() const;
   std::string stats_json() const;
   void inject(const hcasim::api::Fault& fault);
+  void rule_broken(const hcasim::traces::Broken& broken);
+  // The end of the HCA's service: what its driver has broken, to the log and to HCASIM_RULES_REPORT.
+  void report_rules() noexcept;
 
   // The cable. Joins the port to it.
   void connect(std::unique_ptr<hcasim::api::Uplink> to);

@@ -91,6 +91,7 @@ static bool build_options(Mlx5Hca* dev, bool coupled, GString* out, Error** errp
       {"link", dev->prop_link},
       {"profile", dev->prop_profile},
       {"trace", dev->prop_trace},
+      {"rules", dev->prop_rules},
       {"node_guid", dev->prop_node_guid},
       {"wire", mlx5_hca_has_netdev(dev) ? "host" : dev->prop_wire},
       {"cable", dev->prop_cable},
@@ -335,6 +336,7 @@ static QCOMPAT_PROPERTY_CONST Property mlx5_hca_properties[] = {
     DEFINE_PROP_STRING("time", Mlx5Hca, prop_time),
     DEFINE_PROP_UINT32("ahead", Mlx5Hca, prop_ahead, AHEAD_DEFAULT_NS),
     DEFINE_PROP_STRING("trace", Mlx5Hca, prop_trace),
+    DEFINE_PROP_STRING("rules", Mlx5Hca, prop_rules),
     DEFINE_PROP_ON_OFF_AUTO("bf", Mlx5Hca, prop_bf, ON_OFF_AUTO_AUTO),
     DEFINE_PROP_ON_OFF_AUTO("sm", Mlx5Hca, prop_sm, ON_OFF_AUTO_AUTO),
     DEFINE_PROP_STRING("node_guid", Mlx5Hca, prop_node_guid),
@@ -357,6 +359,10 @@ static const struct {
      "lockstep HCA makes all of the machine lockstep"},
     {"ahead", "bound of the run-ahead of time=eager, ns; the smallest of all HCAs counts"},
     {"trace", "file the trace is written to (read it with: hcasim trace FILE)"},
+    {"rules",
+     "what a driver has to keep (hcasim rules): report what it breaks, strict (and the device goes to its "
+     "fatal "
+     "health state), off"},
     {"bf", "offer BlueFlame registers: on, off, auto = as the profile says"},
     {"sm", "built-in subnet manager that makes the port ACTIVE: on, off, auto = the model's default"},
     {"node_guid", "node GUID, 16 hexadecimal digits; also the PCIe device serial number"},

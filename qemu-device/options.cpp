@@ -100,6 +100,10 @@ const Option kOptions[] = {
        s.trace = v;
        return true;
      }},
+    {"rules", "report",
+     "what the driver has to keep is checked: breaches are reported, end the device's service, or go unseen",
+     "report, strict, off",
+     [](Settings& s, const std::string& v) { return traces::parse_mode(v, &s.rules); }},
     {"bf", "off", "BlueFlame: WQEs by write-combining bursts", "on, off",
      [](Settings& s, const std::string& v) { return to_bool(v, s.firmware.bf); }},
     {"sm", "on", "built-in subnet manager: the port becomes ACTIVE with a LID", "on, off",

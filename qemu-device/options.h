@@ -24,6 +24,7 @@ struct Settings {
   fw::Options firmware;
   PortFaults faults;
   bool coupled = false;
+  traces::Rules::Mode rules = traces::Rules::Mode::kReport;
   std::optional<Time> batch_window, wire_latency;
   std::optional<unsigned> dc_contexts;
   std::vector<std::string> parameters;  // of the profile: SECTION.KEY=VALUE

@@ -25,6 +25,8 @@ With CMD: runs it as root, prints its output, exits with its status (124: time l
                                             ends the guests live in one time: the first waits for the other (coupled=off: no)
                                cable=NAME   the HCA with id=NAME in this guest
   --hca none                 no HCA
+  --rules {report,strict,off}  what the drivers have to keep (hcasim rules): what they break is said at the end; strict: the HCA
+                             goes to its fatal health state, and the exit status is 1 at least             (report)
   --modprobe A,B,...         modules loaded before CMD      (mlx5_core,mlx5_ib,ib_uverbs,ib_umad; none with --hca none)
   --no-modprobe              load nothing
   --script FILE              run this bash script in the guest (as CMD)
@@ -105,20 +107,32 @@ boot_stop() {
   [[ -z $boot_child ]] || kill "$boot_child" 2>/dev/null || true
 }
 
+# boot_rules REPORT: says what the guest's drivers broke. Status 1: an HCA with rules=strict is among them.
+boot_rules() {
+  local name mode total what status=0
+  [[ -r $1 ]] || return 0
+  while read -r name mode total what; do
+    ((total > 0)) || continue
+    say "hcasim: the driver of $name broke rules: $what (hcasim rules NAME says what they are)"
+    [[ $mode != strict ]] || status=1
+  done <"$1"
+  return "$status"
+}
+
 boot() {
   local kernel=6.1 modules='' debian=12 smp='' mem=2G accel=tcg lockstep=no deterministic=no append='' timeout='' console=$HCASIM_LOGS/guest-console.log
-  local tsc modprobe=auto script='' serial=mon:stdio reboots=no has_command=no status=0 report word file
+  local tsc rules='' rules_report modprobe=auto script='' serial=mon:stdio reboots=no has_command=no status=0 report word file
   local -a hcas=() extra=() command=() files=()
   while (($# > 0)); do
     word=$1
     # Options of ours may be written --key=value too.
     case $word in
-      --kernel=* | --modules=* | --debian=* | --smp=* | --mem=* | --hca=* | --modprobe=* | --script=* | --file=* | --accel=* | --append=* | --timeout=* | --console=* | --serial=*)
+      --kernel=* | --modules=* | --debian=* | --smp=* | --mem=* | --hca=* | --rules=* | --modprobe=* | --script=* | --file=* | --accel=* | --append=* | --timeout=* | --console=* | --serial=*)
         shift
         set -- "${word%%=*}" "${word#*=}" "$@"
         continue
         ;;
-      --kernel | --modules | --debian | --smp | --mem | --hca | --modprobe | --script | --file | --accel | --append | --timeout | --console | --serial)
+      --kernel | --modules | --debian | --smp | --mem | --hca | --rules | --modprobe | --script | --file | --accel | --append | --timeout | --console | --serial)
         (($# >= 2)) || die "$word needs a value" "./hcasim boot --help"
         ;;
     esac
@@ -129,6 +143,7 @@ boot() {
       --smp) smp=$2 && shift ;;
       --mem) mem=$2 && shift ;;
       --hca) hcas+=("$2") && shift ;;
+      --rules) rules=$2 && shift ;;
       --modprobe) modprobe=$2 && shift ;;
       --no-modprobe) modprobe='' ;;
       --script) script=$2 && shift ;;
@@ -162,6 +177,15 @@ boot() {
   debian_suite "$debian" >/dev/null || die "--debian takes 12 or 13, not '$debian'"
   [[ -z $script || -r $script ]] || die "cannot read the script $script"
   for file in "${files[@]}"; do [[ -r $file && ! -d $file ]] || die "cannot read the file $file"; done
+  case $rules in
+    '') ;;
+    report | strict | off)
+      for word in "${!hcas[@]}"; do
+        [[ ${hcas[word]} == none || ",${hcas[word]}," == *,rules=* ]] || hcas[word]=${hcas[word]:+${hcas[word]},}rules=$rules
+      done
+      ;;
+    *) die "--rules takes report, strict or off, not '$rules'" ;;
+  esac
   [[ -z $timeout || $timeout =~ ^[0-9]+$ ]] || die "--timeout takes whole seconds, not '$timeout'"
   case $accel in
     tcg) ;;
@@ -195,6 +219,8 @@ boot() {
   trap "boot_stop; rm -rf '$work'" EXIT
   trap 'exit 130' INT
   trap 'exit 143' TERM
+  # Each HCA writes a line there at its end. Whoever has set it himself looks at it himself, too.
+  rules_report=${HCASIM_RULES_REPORT:-$work/rules}
   # 5-level page tables make every walk under emulation longer. cmpxchg16b: before QEMU 8.0 its emulation reads flags that have not been
   # written yet, and an interrupt just behind it finds impossible ones: seldom, and then the guest's kernel dies. Linux does without.
   if [[ $accel == kvm ]]; then cpu=host; else cpu=max,la57=off,cx16=off; fi
@@ -228,7 +254,8 @@ boot() {
     qemu+=(-serial "$serial" -append "$append" "${extra[@]}")
     say "booting Linux $(<"$GUEST_DIR/release") ..."
     if [[ -n $timeout ]]; then qemu=(timeout --foreground -k 5 "$timeout" "${qemu[@]}"); fi
-    "${qemu[@]}" || status=$?
+    HCASIM_RULES_REPORT=$rules_report "${qemu[@]}" || status=$?
+    boot_rules "$rules_report" || status=$((status == 0 ? 1 : status))
     return "$status"
   fi
 
@@ -254,7 +281,7 @@ boot() {
   qemu+=("${extra[@]}")
   # At the end of its input, QEMU's stdio hangs up on the guest: an input that never ends and never says anything.
   mkfifo "$work/stdin"
-  timeout -k 5 "${timeout:-600}" "${qemu[@]}" <>"$work/stdin" &
+  HCASIM_RULES_REPORT=$rules_report timeout -k 5 "${timeout:-600}" "${qemu[@]}" <>"$work/stdin" &
   boot_child=$!
   [[ $deterministic == no ]] || tail -c +1 -s 0.2 --pid="$boot_child" -f "$work/out" &
   wait "$boot_child" || status=$?
@@ -278,5 +305,6 @@ boot() {
     say "hcasim: the guest reported $report, but QEMU ended with status $status"
     return 125
   fi
+  boot_rules "$rules_report" || report=$((report == 0 ? 1 : report))
   return "$report"
 }

@@ -27,7 +27,7 @@ other is given a while to end too.
   --timeout SECONDS          end both after this long                                         (with a command: 600)
   --grace SECONDS            how long a guest may outlive the other                           (60; 10 if that one failed)
   --console DIR              where the kernels' messages go when there is a command: pair-a.console, pair-b.console (build/logs)
-Options of boot that go to both: --modules --debian --file --smp --mem --accel --append --modprobe.
+Options of boot that go to both: --rules --modules --debian --file --smp --mem --accel --append --modprobe.
 
 In a guest `wire-up` sets its addresses (A 10.9.0.1, fd09::1; B 10.9.0.2, fd09::2) and, for the software peer, its RDMA device;
 scripts find what is there in /run/wire. Guest A's name is "a", guest B's "b" (hcasim.side= on the kernel's command line).
@@ -59,13 +59,13 @@ pair() {
     word=$1
     case $word in
       --kernel=* | --kernel-b=* | --link=* | --peer=* | --first=* | --hca=* | --hca-a=* | --hca-b=* | --capture=* | --script=* | --script-a=* | \
-        --script-b=* | --timeout=* | --grace=* | --console=* | --modules=* | --debian=* | --file=* | --smp=* | --mem=* | --accel=* | --append=* | --modprobe=*)
+        --script-b=* | --timeout=* | --grace=* | --console=* | --modules=* | --debian=* | --file=* | --smp=* | --mem=* | --accel=* | --append=* | --rules=* | --modprobe=*)
         shift
         set -- "${word%%=*}" "${word#*=}" "$@"
         continue
         ;;
       --kernel | --kernel-b | --link | --peer | --first | --hca | --hca-a | --hca-b | --capture | --script | --script-a | \
-        --script-b | --timeout | --grace | --console | --modules | --debian | --file | --smp | --mem | --accel | --append | --modprobe)
+        --script-b | --timeout | --grace | --console | --modules | --debian | --file | --smp | --mem | --accel | --append | --rules | --modprobe)
         (($# >= 2)) || die "$word needs a value" "./hcasim pair --help"
         ;;
     esac
@@ -85,7 +85,7 @@ pair() {
       --timeout) timeout=$2 && shift ;;
       --grace) grace=$2 && shift ;;
       --console) consoles=$2 && shift ;;
-      --modules | --debian | --file | --smp | --mem | --accel | --append | --modprobe) both+=("$1" "$2") && shift ;;
+      --modules | --debian | --file | --smp | --mem | --accel | --append | --rules | --modprobe) both+=("$1" "$2") && shift ;;
       --lockstep) lockstep=yes ;;
       --reboots | --deterministic) die "pair does not take $word" "./hcasim boot $word runs one guest; --lockstep runs two in one time" ;;
       -h | --help) pair_usage && return 0 ;;

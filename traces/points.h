@@ -117,6 +117,9 @@
   X(kPageFaultDone, page_fault_done, kError,  "qpn", "serial", "kind 7:0, QPN that waits 31:8", "1: error",  \
     "the driver has dealt with a page fault")                                                                \
   X(kModelFault,    model_fault,     kError,  "-", "-", "-", "-", "an invariant of the model is broken")     \
+  X(kRuleBroken,    rule_broken,     kError,  "object's number", "rule: its number in rule_list.h",          \
+    "type of object: RuleObject in rules.h", "the first bytes that are wrong",                               \
+    "the driver broke a validation rule; blob: the bytes")                                                   \
   /* The firmware's side. seq: number of the command since start; blob: the mailbox's bytes. */              \
   X(kCmdStart,      cmd_start,       kCommand, "slot", "seq", "opcode 15:0, op_mod 31:16, uid 47:32",        \
     "input bytes", "a command was taken from the queue; blob: input")                                        \

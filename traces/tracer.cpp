@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "traces/tracer.h"
 
+#include <algorithm>
+
 #include "traces/sink.h"
 
 namespace hcasim::traces {
+
+namespace {
+constexpr std::size_t kMaxRuleBytes = 4096;  // beside the record of a broken rule
+}
 
 Tracer::~Tracer() { close(); }
 
@@ -30,6 +36,25 @@ std::vector<Record> Tracer::drain(std::vector<std::vector<std::uint8_t>>* blobs)
   std::vector<Record> out = std::move(memory->records);
   memory->records.clear();
   return out;
+}
+
+void Tracer::broke(Rule rule, std::int64_t time_ps, RuleObject object, std::uint32_t number,
+                   const void* bytes, std::size_t len) {
+  if (!rules_.on()) return;
+  const auto* from = static_cast<const std::uint8_t*>(bytes);
+  std::uint64_t first = 0;
+  for (std::size_t i = 0; i < std::min<std::size_t>(len, 8); ++i) first = first << 8 | from[i];
+  record_blob(Point::kRuleBroken, time_ps, number, info(rule).number, static_cast<std::uint64_t>(object),
+              first, bytes, std::min(len, kMaxRuleBytes));
+  rules_.count({rule, time_ps, object, number, from, len, 0});
+}
+
+void Tracer::broke_value(Rule rule, std::int64_t time_ps, RuleObject object, std::uint32_t number,
+                         std::uint64_t value) {
+  std::uint8_t bytes[8];
+  for (unsigned i = 0; i < 8; ++i) bytes[i] = static_cast<std::uint8_t>(value >> (56 - 8 * i));
+  const std::size_t skip = value >> 32 == 0 ? 4 : 0;
+  broke(rule, time_ps, object, number, bytes + skip, sizeof bytes - skip);
 }
 
 void Tracer::flush() {

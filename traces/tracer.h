@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "traces/points.h"
+#include "traces/rules.h"
 
 namespace hcasim::traces {
 
@@ -76,6 +77,18 @@ class Tracer {
     if (__builtin_expect(enabled_, 0)) put(p, time_ps, obj, index, a0, a1, bytes, len);
   }
 
+  /// What the driver has broken. `number` is of the object; `bytes` are those that are wrong.
+  Rules& rules() { return rules_; }
+  const Rules& rules() const { return rules_; }
+  void broke(Rule rule, std::int64_t time_ps, RuleObject object, std::uint32_t number, const void* bytes,
+             std::size_t len);
+  void broke(Rule rule, std::int64_t time_ps, RuleObject object, std::uint32_t number) {
+    broke(rule, time_ps, object, number, nullptr, 0);
+  }
+  /// A value that is wrong; its bytes as on the bus, without the zeros in front (4 at least).
+  void broke_value(Rule rule, std::int64_t time_ps, RuleObject object, std::uint32_t number,
+                   std::uint64_t value);
+
   /// Only counts an error.
   void count_error(Point p) { ++counts_[static_cast<unsigned>(p)]; }
   /// How often an error point was passed (always), or any other one (while recording).
@@ -89,6 +102,7 @@ class Tracer {
   std::uint8_t hca_;
   std::shared_ptr<Sink> sink_;
   std::array<std::uint64_t, kPoints> counts_{};
+  Rules rules_;
 };
 
 /// `trace(tracer, Point::kDoorbell, now, qpn, serial, ...)`.

@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "traces/broken_rules.h"
 #include "traces/diff.h"
 #include "traces/report.h"
 #include "traces/story.h"
@@ -343,8 +344,8 @@ int diff_main(int argc, char** argv) {
 constexpr struct {
   const char* name;
   int (*run)(int argc, char** argv);
-} kVerbs[] = {{"list", list_main},   {"show", show_main},         {"why", why_main},
-              {"stats", stats_main}, {"commands", commands_main}, {"diff", diff_main}};
+} kVerbs[] = {{"list", list_main},         {"show", show_main}, {"why", why_main},    {"stats", stats_main},
+              {"commands", commands_main}, {"diff", diff_main}, {"rules", rules_main}};
 
 }  // namespace
 

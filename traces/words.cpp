@@ -7,6 +7,7 @@
 #include "model/prm/packet.h"
 #include "model/prm/wqe.h"
 #include "traces/drops.h"
+#include "traces/rules.h"
 #include "traces/story.h"
 
 namespace hcasim::traces {
@@ -149,6 +150,12 @@ std::string in_words(const Record& r) {
       return fmt::format("page fault at {:#x}", r.a1);
     case Point::kPageFaultDone:
       return fmt::format("the driver dealt with the page fault{}", r.a1 != 0 ? ": it failed" : "");
+    case Point::kRuleBroken: {
+      const RuleInfo* rule = find_rule(r.index);
+      if (rule == nullptr) return fmt::format("rule {} broken, which this version does not know", r.index);
+      return fmt::format("rule {} broken by {} {:#x} ({:x}): {}", rule->name,
+                         object_name(static_cast<RuleObject>(r.a0)), r.obj, r.a1, rule->text);
+    }
     case Point::kCnpRx:
       return fmt::format("congestion notification: {} Mb/s from here on", r.a0);
     default:

@@ -211,8 +211,7 @@ void Cq::update_ci() { dbr_.set(0, ci_ & 0xffffff); }
 
 void Cq::arm(bool solicited_only) {
   prm::CqDoorbell d;
-  d.cmd_ci =
-      (++arm_sn_ & 3) << 28 | (solicited_only ? prm::CqDoorbell::kSolicitedOnly : 0) | (ci_ & 0xffffff);
+  d.cmd_ci = (arm_sn_ & 3) << 28 | (solicited_only ? prm::CqDoorbell::kSolicitedOnly : 0) | (ci_ & 0xffffff);
   d.cqn = cqn_;
   dbr_.set(1, d.cmd_ci);
   device_.function().write(device_.uar_offset() + prm::uar::kCqArm, &d, sizeof d);

@@ -78,6 +78,7 @@ class Cq {
   std::uint64_t events() const { return events_; }
   void on_event() {
     ++events_;
+    ++arm_sn_;
     if (handler_) handler_();
   }
   void set_handler(std::function<void()> handler) { handler_ = std::move(handler); }
@@ -107,7 +108,8 @@ class Cq {
   Dbr dbr_;
   std::optional<QueueUmems> umems_;
   std::uint32_t cqn_ = 0, ci_ = 0;
-  unsigned arm_sn_ = 0, blocks_ = 0;
+  unsigned arm_sn_ = 0;  // counts the events, as the device does
+  unsigned blocks_ = 0;
   std::deque<Completion> taken_;  // of a block
   std::uint64_t epoch_, events_ = 0;
   std::optional<prm::MiniFormat> compress_;

@@ -87,7 +87,7 @@ class EventQueue {
   unsigned log_size_, eqn_ = 0;
   std::uint32_t ci_ = 0;
   std::uint64_t epoch_;
-  bool automatic_ = true, live_ = false;
+  bool automatic_ = true, live_ = false, closing_ = false;
   Handler handler_;
 };
 

@@ -45,13 +45,16 @@ EventQueue::~EventQueue() {
 CommandResult EventQueue::destroy() {
   Mailbox in(prm::op::DESTROY_EQ, prm::destroy_eq_in::bytes);
   in.set<prm::destroy_eq_in::eq_number>(eqn_);
+  closing_ = true;  // its interrupt may still come, for others: an EQ that is gone is not armed
   CommandResult r = device_.exec(in);
+  closing_ = r.ok();
   if (r.ok()) live_ = false;
   return r;
 }
 
 unsigned EventQueue::poll(bool arm_again) {
   unsigned taken = 0;
+  if (closing_) return taken;
   while (true) {
     auto* e = reinterpret_cast<prm::Eqe*>(ring_.data()) + (ci_ & ((1u << log_size_) - 1));
     if ((e->owner & 1u) != (ci_ >> log_size_ & 1u)) break;

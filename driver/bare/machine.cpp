@@ -99,6 +99,14 @@ std::uint64_t Function::counter(const std::string& name) const {
   throw BareError("no counter named " + name);
 }
 
+std::map<std::string, std::uint64_t> Function::rules_broken() const {
+  std::map<std::string, std::uint64_t> out;
+  for (unsigned i = 0; i < hca_rule_count(); ++i) {
+    if (const std::uint64_t n = hca_rule_broken(hca_, i)) out[hca_rule_name(i)] = n;
+  }
+  return out;
+}
+
 double Function::parameter(const std::string& name) const {
   const unsigned n = hca_parameter_count();
   for (unsigned i = 0; i < n; ++i) {

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -58,6 +59,8 @@ class Function {
   std::uint64_t counter(const std::string& name) const;
   // Parameter of the profile in force, "SECTION.KEY", in the unit of the profile's file; throws as counter().
   double parameter(const std::string& name) const;
+  // Validation rules that this function's driver has broken so far, and how often.
+  std::map<std::string, std::uint64_t> rules_broken() const;
   std::string stats() { return hca_stats_json(hca_); }
   // wire=host: frames that have left the port, oldest first; to come in now (false: dropped); and whether
   // the host says it has enough.
@@ -141,10 +144,10 @@ class Machine {
   bool dispatch();
 
   HostMemory memory_;
+  std::array<std::vector<std::string>, 3> log_;  // functions write to it to their end
   std::vector<std::unique_ptr<Function>> functions_;
   std::int64_t now_ = 0;
   bool dirty_ = false;  // registers were written since the HCAs ran last
-  std::array<std::vector<std::string>, 3> log_;
 };
 
 template <class Pred>

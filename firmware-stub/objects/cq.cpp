@@ -73,7 +73,7 @@ Syndrome create_cq(Firmware& fw, Command& cmd) {
     const Syndrome s = umem_ring(fw, cmd, umems.buffer, cmd.get<prm::umem_ref::cq_offset>(),
                                  std::uint64_t{cqe_size} << log_size, cqe_size, true, ring);
     if (s != Syndrome::kOk) return s;
-  } else if (!read_ring(cmd, in::pas::bit_off / 8, cmd.get<c::log_page_size>(), cmd.get<c::page_offset>(),
+  } else if (!read_ring(fw, cmd, in::pas::bit_off / 8, cmd.get<c::log_page_size>(), cmd.get<c::page_offset>(),
                         std::uint64_t{cqe_size} << log_size, ring)) {
     return Syndrome::kCqPages;
   }
@@ -179,7 +179,7 @@ Syndrome modify_cq(Firmware& fw, Command& cmd) {
     const Syndrome s =
         umem_ring(fw, cmd, umem, cmd.get<prm::umem_ref::cq_offset>(), bytes, cq->cqe_size, true, ring);
     if (s != Syndrome::kOk) return s;
-  } else if (!read_ring(cmd, in::pas::bit_off / 8, log_page, offset, bytes, ring)) {
+  } else if (!read_ring(fw, cmd, in::pas::bit_off / 8, log_page, offset, bytes, ring)) {
     return Syndrome::kCqPages;
   }
   if (!fw.hca().cqs().resize(cmd.now, *cq, std::move(ring), log_size)) return Syndrome::kCqResize;

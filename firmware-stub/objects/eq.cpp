@@ -24,7 +24,7 @@ Syndrome create_eq(Firmware& fw, Command& cmd) {
   const unsigned vector = cmd.get<c::intr>();
   if (vector >= fw.options().msix_vectors) return Syndrome::kEqVector;
   GuestRing ring;
-  if (!read_ring(cmd, in::pas::bit_off / 8, cmd.get<c::log_page_size>(), cmd.get<c::page_offset>(),
+  if (!read_ring(fw, cmd, in::pas::bit_off / 8, cmd.get<c::log_page_size>(), cmd.get<c::page_offset>(),
                  kEqeBytes << log_size, ring))
     return Syndrome::kEqPages;
   if (o.eqs.full()) return Syndrome::kEqLimit;

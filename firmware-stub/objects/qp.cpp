@@ -145,7 +145,7 @@ Syndrome create_qp(Firmware& fw, Command& cmd) {
     const Syndrome s = umem_ring(fw, cmd, umems.buffer, cmd.get<In::wq_umem_offset>(),
                                  g.rq_bytes + g.sq_bytes, kWqebb, false, ring);
     if (s != Syndrome::kOk) return s;
-  } else if (!read_ring(cmd, In::pas::bit_off / 8, cmd.get<C::log_page_size>(), cmd.get<C::page_offset>(),
+  } else if (!read_ring(fw, cmd, In::pas::bit_off / 8, cmd.get<C::log_page_size>(), cmd.get<C::page_offset>(),
                         g.rq_bytes + g.sq_bytes, ring)) {
     return Syndrome::kQpPages;
   }

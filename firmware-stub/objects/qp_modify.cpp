@@ -108,6 +108,7 @@ class Modify {
  private:
   bool has(std::uint32_t bit) const { return (opt_ & bit) != 0; }
   Syndrome check_path();
+  void check_psn(std::size_t bit_off, unsigned reserved);
   Syndrome check_required(const Transition& t);
   void apply_rights(Qp& qp, bool read, bool write, bool atomic);
   void set_counter(Qp& qp, QpObject& object);
@@ -119,6 +120,14 @@ class Modify {
   AddressPath path_;
   std::uint32_t qkey_ = 0;
 };
+
+// In front of a PSN's 24 bits: what a driver leaves there that does not mask it. Of these bits the first
+// `reserved` are nothing else.
+void Modify::check_psn(std::size_t bit_off, unsigned reserved) {
+  const std::uint32_t word = prm::load32(cmd_.in.data() + bit_off / 32 * 4);
+  if (word >> (32 - reserved) != 0)
+    fw_.hca().tracer().broke_value(traces::Rule::kPsnRange, cmd_.now, traces::RuleObject::kQp, qp_.qpn, word);
+}
 
 Syndrome Modify::check_path() {
   const Port& port = fw_.hca().port();
@@ -163,6 +172,8 @@ Syndrome Modify::check_required(const Transition& t) {
 }
 
 Syndrome Modify::check(const Transition& t) {
+  if (t.opcode == prm::op::INIT2RTR_QP) check_psn(C::next_rcv_psn::bit_off, 3);
+  if (t.opcode == prm::op::RTR2RTS_QP) check_psn(C::next_send_psn::bit_off, 8);
   if ((opt_ & ~optional_bits(t, qp_.type)) != 0) return Syndrome::kQpOptMask;
   if (has(kOptPmState) && cmd_.get<C::pm_state>() != kPmMigrated) return Syndrome::kQpFeature;
   const Syndrome required = check_required(t);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "firmware-stub/objects/ring.h"
 
+#include "firmware-stub/firmware.h"
+
 namespace hcasim::fw {
 
-bool read_ring(const Command& cmd, std::size_t pas_offset, unsigned log_page_size, unsigned page_offset,
-               std::uint64_t bytes, GuestRing& ring) {
+bool read_ring(Firmware& fw, const Command& cmd, std::size_t pas_offset, unsigned log_page_size,
+               unsigned page_offset, std::uint64_t bytes, GuestRing& ring) {
   if (log_page_size > 31) return false;
   ring.log_page = 12 + log_page_size;
   ring.start = static_cast<std::uint64_t>(page_offset) << (ring.log_page - 6);
@@ -12,8 +14,13 @@ bool read_ring(const Command& cmd, std::size_t pas_offset, unsigned log_page_siz
   const std::uint64_t given = cmd.in_len > pas_offset ? (cmd.in_len - pas_offset) / 8 : 0;
   if (need > given) return false;
   ring.pages.resize(need);
-  for (std::uint64_t i = 0; i < need; ++i)
-    ring.pages[i] = prm::load64(cmd.in.data() + pas_offset + 8 * i) & ~std::uint64_t{0xfff};
+  for (std::uint64_t i = 0; i < need; ++i) {
+    const std::uint64_t page = prm::load64(cmd.in.data() + pas_offset + 8 * i) & ~std::uint64_t{0xfff};
+    if (fw.pages().has(page))
+      fw.hca().tracer().broke_value(traces::Rule::kFirmwarePage, cmd.now, traces::RuleObject::kCommand,
+                                    cmd.seq, page);
+    ring.pages[i] = page;
+  }
   return true;
 }
 

@@ -13,8 +13,8 @@ namespace hcasim::fw {
 // Fills `ring` with the pages that hold `bytes` bytes. log_page_size: pages of 4 KiB << log_page_size;
 // page_offset: in units of page size / 64 (map 6.1); pas_offset: bytes from the start of the input, BE64
 // entries to its end. False: fewer entries than that, or a page size beyond reason.
-bool read_ring(const Command& cmd, std::size_t pas_offset, unsigned log_page_size, unsigned page_offset,
-               std::uint64_t bytes, GuestRing& ring);
+bool read_ring(Firmware& fw, const Command& cmd, std::size_t pas_offset, unsigned log_page_size,
+               unsigned page_offset, std::uint64_t bytes, GuestRing& ring);
 
 }  // namespace hcasim::fw
 #endif

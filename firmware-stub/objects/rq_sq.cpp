@@ -49,7 +49,7 @@ Syndrome read_wq_ring(Firmware& fw, const Command& cmd, GuestRing& ring, UmemRef
     return umem_ring(fw, cmd, umems.buffer, cmd.get<typename W::wq_umem_offset>(), bytes, 1u << kLogWqebb,
                      false, ring);
   }
-  return read_ring(cmd, W::pas::bit_off / 8, cmd.get<typename W::log_wq_pg_sz>(),
+  return read_ring(fw, cmd, W::pas::bit_off / 8, cmd.get<typename W::log_wq_pg_sz>(),
                    cmd.get<typename W::page_offset>(), bytes, ring)
              ? Syndrome::kOk
              : Syndrome::kWqPages;

@@ -54,7 +54,7 @@ Syndrome create(Firmware& fw, Command& cmd, const Attributes& a, std::uint32_t& 
     umems.buffer = a.buffer_umem_id;
     const Syndrome s = umem_ring(fw, cmd, umems.buffer, a.umem_offset, bytes, 64, false, ring);
     if (s != Syndrome::kOk) return s;
-  } else if (!read_ring(cmd, a.pas_offset, a.log_page_size, a.page_offset, bytes, ring)) {
+  } else if (!read_ring(fw, cmd, a.pas_offset, a.log_page_size, a.page_offset, bytes, ring)) {
     return Syndrome::kSrqPages;
   }
   if (o.srqs.full()) return Syndrome::kSrqLimit;

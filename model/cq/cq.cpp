@@ -11,6 +11,8 @@
 namespace hcasim {
 
 using traces::Point;
+using traces::Rule;
+using traces::RuleObject;
 
 namespace {
 constexpr std::uint32_t kIndexMask = 0xffffff;  // consumer indices on the bus have 24 bits
@@ -106,12 +108,38 @@ void CqUnit::trace_consumed(Time t, Cq& cq, std::uint32_t consumer) {
   traces::trace(tracer_, Point::kCqConsumed, t, cq.cqn, consumer);
 }
 
+void CqUnit::check_record(Time t, Cq& cq, std::uint32_t ci) {
+  if (((ci - cq.recorded) & kIndexMask) > kIndexMask / 2)
+    tracer_.broke_value(Rule::kCqRecordBack, t, RuleObject::kCq, cq.cqn, ci);
+  else if (((cq.producer - ci) & kIndexMask) > 1u << cq.log_size)
+    tracer_.broke_value(Rule::kCqRecordJump, t, RuleObject::kCq, cq.cqn, ci);
+  cq.recorded = ci;
+}
+
+// Sequence numbers count modulo 4, so that a number may be right that is not: never the other way round.
+void CqUnit::check_arm(Time t, Cq& cq, std::uint32_t arm_word) {
+  if (((cq.producer - arm_word) & kIndexMask) > 1u << cq.log_size)
+    tracer_.broke_value(Rule::kCqArmIndex, t, RuleObject::kCq, cq.cqn, arm_word);
+  const auto sn = static_cast<std::uint8_t>(arm_word >> 28 & 3);
+  const std::uint32_t seen = (sn - cq.arm_sn) & 3u;
+  if (seen > cq.unseen)
+    tracer_.broke_value(Rule::kCqArmSn, t, RuleObject::kCq, cq.cqn, arm_word);
+  else
+    cq.unseen -= seen;
+  cq.arm_sn = sn;
+  // Beside simulated time: what the doorbell says is known, and the driver wrote the record before.
+  prm::be32 recorded;
+  if (dma_.peek(cq.dbr_addr + sizeof recorded, &recorded, sizeof recorded) && recorded != arm_word)
+    tracer_.broke(Rule::kCqArmRecord, t, RuleObject::kCq, cq.cqn, &recorded, sizeof recorded);
+}
+
 // The doorbell record is read only when the index known so far says "full".
 bool CqUnit::has_room(Time t, Cq& cq) {
   const std::uint32_t size = 1u << cq.log_size;
   if (cq.overrun_ignore || cq.producer + cq.held() - cq.consumer < size) return true;
   prm::be32 ci;
   if (!dma_.read(t, cq.dbr_addr, &ci, sizeof ci).ok) return false;
+  check_record(t, cq, ci & kIndexMask);
   consumed(t, cq, ci & kIndexMask);
   return cq.producer + cq.held() - cq.consumer < size;
 }
@@ -161,6 +189,7 @@ Time CqUnit::post(Time t, Cq& cq, const Completion& c) {
     ++overruns_;
     close_block(t, cq);
     traces::trace(tracer_, Point::kCqOverrun, t, cq.cqn, cq.producer, cq.consumer);
+    tracer_.broke_value(Rule::kCqOverrun, t, RuleObject::kCq, cq.cqn, cq.consumer & kIndexMask);
     fail(t, cq, prm::EqeCqErr::kOverrun);
     return t;
   }
@@ -286,6 +315,7 @@ void CqUnit::written(Time t, Cq& cq, bool solicited, bool counts, bool fire) {
 
 Time CqUnit::event(Time t, Cq& cq) {
   cq.armed = cq.armed_solicited = false;
+  ++cq.unseen;
   cq.moderated = 0;
   cq.timer = 0;
   prm::EqeComp data{};
@@ -321,6 +351,7 @@ bool CqUnit::arm(Time t, std::uint32_t cqn, std::uint32_t arm_word) {
   close_block(t, *cq);
   if (cq->error) return true;
   const std::uint32_t ci = arm_word & kIndexMask;
+  if (tracer_.rules().on()) check_arm(t, *cq, arm_word);
   const bool solicited_only = (arm_word & prm::CqDoorbell::kSolicitedOnly) != 0;
   consumed(t, *cq, ci);
   traces::trace(tracer_, Point::kCqArmed, t, cqn, ci, solicited_only);

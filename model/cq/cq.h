@@ -51,6 +51,9 @@ struct Cq {
   std::uint32_t refs = 0;           // QPs and SRQs that complete into it
   bool any_solicited = false;       // a solicited or error CQE was written ...
   std::uint32_t solicited_end = 0;  // ... and the producer count behind the last one
+  std::uint32_t recorded = 0;       // consumer index as last read from the DBR, 24 bits
+  std::uint8_t arm_sn = 0;          // sequence number of the last arming doorbell, 2 bits ...
+  std::uint32_t unseen = 0;         // ... and events that it does not count yet
   std::uint32_t traced = 0;         // consumer index last written to the trace
   std::uint64_t timer = 0;          // moderation period running: its serial number; 0 = none
   std::unique_ptr<CqeBlock> block;  // compression, if it is on
@@ -158,6 +161,8 @@ class CqUnit : public sc_core::sc_module {
     std::uint64_t serial;
   };
   bool has_room(Time t, Cq& cq);
+  void check_record(Time t, Cq& cq, std::uint32_t ci);
+  void check_arm(Time t, Cq& cq, std::uint32_t arm_word);
   void consumed(Time t, Cq& cq, std::uint32_t ci);
   void trace_consumed(Time t, Cq& cq, std::uint32_t consumer);
   // Writes a CQE laid out but for its owner bit; false: the CQ is broken.

@@ -49,7 +49,10 @@ bool EqUnit::doorbell(Time t, std::uint32_t eqn, std::uint32_t ci, bool arm) {
   if (!eq) return false;
   const std::uint32_t waiting = (eq->producer - ci) & kCiMask;
   // An index that no EQE has reached is no index: the EQ keeps the last good one.
-  if (waiting <= 1u << eq->log_size) eq->consumer = eq->producer - waiting;
+  if (waiting <= 1u << eq->log_size)
+    eq->consumer = eq->producer - waiting;
+  else
+    tracer_.broke_value(traces::Rule::kEqIndex, t, traces::RuleObject::kEq, eqn, ci);
   if (arm) {
     if (waiting != 0) {
       raise(t, *eq);
@@ -92,6 +95,8 @@ Time EqUnit::to_eq(Time t, std::uint32_t eqn, std::uint8_t type, std::uint8_t su
   if (!eq) return t;
   const std::uint32_t size = 1u << eq->log_size;
   if (eq->overrun || (!eq->overrun_ignore && eq->producer - eq->consumer >= size)) {
+    if (!eq->overrun)
+      tracer_.broke_value(traces::Rule::kEqOverrun, t, traces::RuleObject::kEq, eqn, eq->consumer);
     eq->overrun = true;
     ++overruns_;
     traces::trace(tracer_, Point::kEqOverrun, t, eqn, eq->producer, eq->consumer, type);

@@ -5,6 +5,7 @@
 
 #include "model/eth/rx.h"
 #include "model/hca.h"
+#include "model/rules.h"
 #include "model/wqe/parse.h"
 #include "model/wqe/ring_read.h"
 
@@ -17,6 +18,13 @@ using traces::Point;
 namespace {
 
 constexpr std::uint32_t kFiller = 1u << 31;  // in byte_cnt: strides left unused at the end of a WQE
+
+void broke_record(traces::Tracer& tracer, Time t, const Rq& rq, std::uint16_t count) {
+  tracer.broke_value(Rule::kRqRecordJump, t, RuleObject::kRq, rq.rqn, count);
+}
+void broke_record(traces::Tracer& tracer, Time t, const Srq& rmp, std::uint16_t count) {
+  tracer.broke_value(Rule::kSrqRecordJump, t, RuleObject::kSrq, rmp.srqn, count);
+}
 
 bool linked(const Rq& rq) { return rq.type == WqType::kLinkedList || rq.type == WqType::kLinkedListStriding; }
 
@@ -32,6 +40,7 @@ bool EthRx::posted(Time t, Q& q, std::uint16_t consumer, bool& any) {
     const auto count = static_cast<std::uint16_t>(word);
     if (static_cast<std::uint16_t>(count - consumer) > 1u << q.log_size) {
       hca_.tracer().record(Point::kDoorbellBad, t, 0, 0, q.dbr_addr, count);
+      broke_record(hca_.tracer(), t, q, count);
       return false;
     }
     q.producer = count;
@@ -50,7 +59,7 @@ EthRx::Take EthRx::take_wqe(Time t, Rq& rq) {
     if (!any) return Take::kEmpty;
     rq.wqe.pd = rmp->pd;
     auto head = static_cast<std::uint16_t>(rmp->head);
-    const Take taken = take_linked(t, rmp->ring, rmp->log_size, rmp->log_stride, head, rq.wqe);
+    const Take taken = take_linked(t, rmp->ring, rmp->log_size, rmp->log_stride, head, rq.wqe, rmp->srqn);
     rmp->head = head;
     if (taken == Take::kTaken) ++rmp->consumed;
     return taken;
@@ -59,7 +68,7 @@ EthRx::Take EthRx::take_wqe(Time t, Rq& rq) {
   if (!any) return Take::kEmpty;
   rq.wqe.pd = rq.pd;
   if (!linked(rq)) return take_cyclic(t, rq);
-  const Take taken = take_linked(t, rq.ring, rq.log_size, rq.log_stride, rq.head, rq.wqe);
+  const Take taken = take_linked(t, rq.ring, rq.log_size, rq.log_stride, rq.head, rq.wqe, rq.rqn);
   if (taken == Take::kTaken) ++rq.consumer;
   return taken;
 }
@@ -77,15 +86,20 @@ EthRx::Take EthRx::take_cyclic(Time t, Rq& rq) {
   }
   rq.wqe.counter = rq.consumer++;
   rq.wqe.valid = true;
-  return parse_recv_segments(bytes + head, stride - head, rq.wqe, InlineFlag::kIgnored) ? Take::kTaken
-                                                                                        : Take::kBroken;
+  if (parse_recv_segments(bytes + head, stride - head, rq.wqe, InlineFlag::kIgnored)) return Take::kTaken;
+  hca_.tracer().broke(Rule::kRwqeSegment, t, RuleObject::kRq, rq.rqn, bytes, stride);
+  return Take::kBroken;
 }
 
 EthRx::Take EthRx::take_linked(Time t, const GuestRing& ring, unsigned log_size, unsigned log_stride,
-                               std::uint16_t& head, RecvWqe& wqe) {
+                               std::uint16_t& head, RecvWqe& wqe, std::uint32_t number) {
   std::uint8_t bytes[kMaxRecvWqe];
   const std::uint32_t stride = 1u << log_stride;
-  if (stride > sizeof bytes || stride < sizeof(prm::SrqNextSeg) || head >> log_size) return Take::kBroken;
+  if (stride > sizeof bytes || stride < sizeof(prm::SrqNextSeg)) return Take::kBroken;
+  if (head >> log_size != 0) {
+    hca_.tracer().broke_value(Rule::kSrqLink, t, RuleObject::kRq, number, head);
+    return Take::kBroken;
+  }
   if (!read_ring(hca_, t, ring, static_cast<std::uint64_t>(head) << log_stride, bytes, stride))
     return Take::kBroken;
   prm::SrqNextSeg next;
@@ -93,9 +107,10 @@ EthRx::Take EthRx::take_linked(Time t, const GuestRing& ring, unsigned log_size,
   wqe.counter = head;
   wqe.valid = true;
   head = next.next_wqe_index;
-  return parse_recv_segments(bytes + sizeof next, stride - sizeof next, wqe, InlineFlag::kIgnored)
-             ? Take::kTaken
-             : Take::kBroken;
+  if (parse_recv_segments(bytes + sizeof next, stride - sizeof next, wqe, InlineFlag::kIgnored))
+    return Take::kTaken;
+  hca_.tracer().broke(Rule::kRwqeSegment, t, RuleObject::kRq, number, bytes, stride);
+  return Take::kBroken;
 }
 
 EthRx::Take EthRx::make_room(Time t, Rq& rq, std::uint32_t strides) {

@@ -8,6 +8,7 @@
 #include "model/eth/checksum.h"
 #include "model/hca.h"
 #include "model/port/codec.h"
+#include "model/rules.h"
 
 namespace hcasim {
 
@@ -267,6 +268,9 @@ void EthRx::complete(Time t, Rq& rq, const Arrival& a, Completion& c, FrameCompl
 
 void EthRx::fail_wqe(Time t, Rq& rq, CqeSyndrome syndrome, std::uint8_t vendor) {
   ++hca_.q_counter(rq.counter_set).resp_cqe_error;
+  const Rule rule = syndrome == CqeSyndrome::kLocalLength ? Rule::kReceiveLength : rule_of(syndrome, vendor);
+  const Sge sge = rq.wqe.sges.empty() ? Sge{} : rq.wqe.sges[0];
+  broke_access(hca_.tracer(), rule, t, RuleObject::kRq, rq.rqn, sge.addr, sge.lkey, rq.wqe.capacity);
   Completion c;
   c.opcode = static_cast<std::uint8_t>(CqeOp::kRespErr);
   c.syndrome = static_cast<std::uint8_t>(syndrome);

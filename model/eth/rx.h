@@ -78,7 +78,7 @@ class EthRx : public sc_core::sc_module {
   Take take_wqe(Time t, Rq& rq);
   Take take_cyclic(Time t, Rq& rq);
   Take take_linked(Time t, const GuestRing& ring, unsigned log_size, unsigned log_stride, std::uint16_t& head,
-                   RecvWqe& wqe);
+                   RecvWqe& wqe, std::uint32_t number);
   template <class Q>
   bool posted(Time t, Q& q, std::uint16_t consumer, bool& any);
   // Striding: makes room for `strides` in the WQE in use or the next one.

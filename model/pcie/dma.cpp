@@ -375,8 +375,40 @@ void Dma::report_refusals() {
   }
 }
 
+// Where the host does not take part, no memory of the driver's is missing.
+void Dma::tell_refused(Time t, WriteOwner owner, std::uint64_t addr, bool write) {
+  using traces::Rule;
+  using traces::RuleObject;
+  Rule rule = write ? Rule::kDmaPayload : Rule::kDmaRead;
+  RuleObject object = RuleObject::kNone;
+  switch (owner.kind) {
+    case WriteOwner::kNone:
+      break;
+    case WriteOwner::kQp:
+      object = RuleObject::kQp;
+      break;
+    case WriteOwner::kRq:
+      object = RuleObject::kRq;
+      break;
+    case WriteOwner::kCq:
+      rule = Rule::kDmaCqe;
+      object = RuleObject::kCq;
+      break;
+    case WriteOwner::kEq:
+      rule = Rule::kDmaEqe;
+      object = RuleObject::kEq;
+      break;
+    case WriteOwner::kFirmware:
+      rule = Rule::kDmaAnswer;
+      object = RuleObject::kSlot;
+      break;
+  }
+  tracer_.broke_value(rule, t, object, owner.number, addr);
+}
+
 void Dma::refused(Time t, WriteOwner owner, std::uint64_t addr, std::size_t len, bool write) {
   ++errors_;
+  if (enabled_) tell_refused(t, owner, addr, write);
   traces::trace(tracer_, Point::kDmaErr, t, owner.number, 0u, addr,
                 static_cast<std::uint32_t>(len) | static_cast<std::uint64_t>(write) << 32);
 }

@@ -97,6 +97,7 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
     if (!on) loans_.settle_all();
     enabled_ = on;
   }
+  bool enabled() const { return enabled_; }
   // The memory behind a space other than the host's; without one every access to it is refused.
   void attach(Space space, LocalMemory& memory) { local_[static_cast<unsigned>(space)] = &memory; }
   void on_write_error(WriteError handler) { write_error_ = std::move(handler); }
@@ -152,6 +153,7 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   void rearm();
   void report_refusals();
   void refused(Time t, WriteOwner owner, std::uint64_t addr, std::size_t len, bool write);
+  void tell_refused(Time t, WriteOwner owner, std::uint64_t addr, bool write);
   Time whole_cycle(Time t) const { return (t + cycle_ - 1) / cycle_ * cycle_; }
   Time bytes_time(double bytes) const {
     return static_cast<Time>(bytes * ps_per_byte_ + 0.5);  // NOLINT(bugprone-incorrect-roundings)

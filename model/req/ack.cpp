@@ -7,6 +7,7 @@
 #include "model/hca.h"
 #include "model/req/requester.h"
 #include "model/resp/atomic_op.h"
+#include "model/rules.h"
 
 namespace hcasim {
 
@@ -310,7 +311,13 @@ void Requester::complete(Time t, Qp& qp, const SendWqe& wqe, CqeSyndrome syndrom
 void Requester::fail_front(Time t, Qp& qp, CqeSyndrome syndrome, std::uint8_t vendor) {
   RequesterState& s = qp.req;
   hca_.dma().loans().settle(qp.qpn);
-  complete(t, qp, s.window.front(), syndrome, vendor);
+  const SendWqe& failed = s.window.front();
+  if (!failed.told) {
+    const Sge sge = failed.sges.empty() ? Sge{} : failed.sges[0];
+    broke_access(hca_.tracer(), rule_of(syndrome, vendor), t, RuleObject::kQp, qp.qpn, sge.addr, sge.lkey,
+                 failed.length);
+  }
+  complete(t, qp, failed, syndrome, vendor);
   s.window.pop();
   if (s.next_to_send) --s.next_to_send;
   if (qp.type == QpType::kUd || qp.type == QpType::kUc || qp.type == QpType::kQp0 ||

@@ -6,6 +6,7 @@
 #include "model/hca.h"
 #include "model/prm/eqe.h"
 #include "model/req/requester.h"
+#include "model/rules.h"
 
 namespace hcasim {
 
@@ -29,10 +30,20 @@ bool Requester::read_doorbell_record(Time t, Qp& qp) {
   }
   const auto posted = static_cast<std::uint16_t>(count);
   // More than the ring holds cannot have been posted: the record jumped.
-  if (static_cast<std::uint16_t>(posted - s.fetched) > 1u << qp.log_sq_size) {
+  const unsigned size = 1u << qp.log_sq_size;
+  if (static_cast<std::uint16_t>(posted - s.fetched) > size) {
+    const bool back = static_cast<std::int16_t>(posted - s.fetched) < 0;
+    hca_.tracer().broke(back ? Rule::kSqRecordBack : Rule::kSqRecordJump, t, RuleObject::kQp, qp.qpn, &count,
+                        sizeof count);
     queue_broken(t, qp, count);
     return false;
   }
+  if (!s.window.empty() && !qp.rendezvous &&
+      static_cast<std::uint16_t>(posted - s.window.front().counter) > size)
+    hca_.tracer().broke(Rule::kSqOverrun, t, RuleObject::kQp, qp.qpn, &count, sizeof count);
+  if (s.doorbell_named && static_cast<std::int16_t>(posted - s.doorbell_index) <= 0)
+    hca_.tracer().broke(Rule::kDoorbellEarly, t, RuleObject::kQp, qp.qpn, &count, sizeof count);
+  s.doorbell_named = false;
   s.db_counter = posted;
   return true;
 }
@@ -74,6 +85,11 @@ void Requester::add_to_window(Pace& pace, Qp& qp, const std::uint8_t* bytes, std
     w.vendor = static_cast<std::uint8_t>(fault);
   }
   ++wqes_;
+  if (w.syndrome) {
+    hca_.tracer().broke(rule_of(static_cast<WqeFault>(w.vendor)), pace.engine, RuleObject::kQp, qp.qpn, bytes,
+                        len);
+    w.told = true;
+  }
   const Time parsed = std::max(pace.engine, pace.ready) + hca_.profile().engine.wqe_parse;
   hca_.tracer().record(Point::kWqeParsed, parsed, qp.qpn, w.serial,
                        static_cast<std::uint64_t>(w.opcode) | static_cast<std::uint64_t>(w.counter) << 16,
@@ -138,6 +154,9 @@ bool Requester::fetch(Pace& pace, Qp& qp) {
         return false;
       }
     }
+    if (ctrl.wqe_index() != s.fetched)
+      hca_.tracer().broke(Rule::kWqeIndex, pace.engine, RuleObject::kQp, qp.qpn, bytes + at * prm::kWqebb,
+                          sizeof ctrl);
     add_to_window(pace, qp, bytes + at * prm::kWqebb, ctrl.ds() * prm::kDs, WqeFault::kNone);
     s.fetched = static_cast<std::uint16_t>(s.fetched + size);
     at += size;

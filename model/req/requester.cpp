@@ -7,6 +7,7 @@
 
 #include "model/hca.h"
 #include "model/port/path.h"
+#include "model/rules.h"
 #include "model/wqe/umr.h"
 
 namespace hcasim {
@@ -334,6 +335,9 @@ Requester::Step Requester::send_request(Pace& pace, Qp& qp, SendWqe& wqe) {
     p->swap_add = wqe.swap_add;
     p->compare = wqe.compare;
   }
+  if (wqe.is_atomic() && (wqe.raddr & (wqe.length - 1)) != 0)
+    broke_access(hca_.tracer(), Rule::kAtomicUnaligned, pace.engine, RuleObject::kQp, qp.qpn, wqe.raddr,
+                 wqe.rkey, wqe.length);
   ++pace.packets;
   s.since_ack_req = 0;
   const Time ready = std::max(pace.engine, pace.ready);
@@ -345,12 +349,30 @@ Requester::Step Requester::send_request(Pace& pace, Qp& qp, SendWqe& wqe) {
   return Step::kSent;
 }
 
+namespace {
+
+// What is wrong with a datagram's address, whatever the tables hold now.
+Rule av_rule(const prm::AvSeg& av, const Port& port) {
+  if (port.link() == LinkType::kEthernet
+          ? !av.extended()
+          : av.extended() && av.has_grh() && av.sgid_index() >= port.gids.size())
+    return Rule::kAvSource;
+  if (av.key_low != 0) return Rule::kAvReserved;
+  if (av.extended() && (av.rsvd[0] | av.rsvd[1] | av.rsvd[2] | av.rsvd[3]) != 0) return Rule::kAvReserved;
+  return Rule::kCount;
+}
+
+}  // namespace
+
 Requester::Step Requester::send_datagram(Pace& pace, Qp& qp, SendWqe& wqe) {
   RequesterState& s = qp.req;
   const Profile::Engine& e = hca_.profile().engine;
   PacketRef p = make_packet(qp, wqe);
   const prm::AvSeg& av = wqe.av;
   fill_av(*p, av, qp, hca_.port());
+  if (const Rule rule = av_rule(av, hca_.port()); rule != Rule::kCount)
+    hca_.tracer().broke(rule, pace.engine, RuleObject::kQp, qp.qpn, &av,
+                        av.extended() ? sizeof av : prm::AvSeg::kShortBytes);
   p->dest_qpn = av.dqpn();
   p->psn = wqe.first_psn;
   const bool with_imm = wqe.opcode == WqeOp::kSendImm;

@@ -27,6 +27,7 @@ struct SendWqe {
   bool signaled = false, solicited = false;
   std::uint8_t fence = 0;  // CtrlSeg::fence()
   bool inline_data = false;
+  bool told = false;      // that it breaks a rule
   bool in_cqe = false;    // READ, atomic: the result lies in `bytes` and goes into the CQE
   std::uint32_t imm = 0;  // immediate, R_Key to invalidate, or the mkey of a UMR
   std::uint64_t raddr = 0;
@@ -127,12 +128,14 @@ struct Parked {
 
 struct RequesterState {
   // WQEBB counters, 16 bits free-running
-  std::uint16_t db_counter = 0;  // posted: last read from the DBR
-  std::uint16_t fetched = 0;     // next WQEBB to fetch
-  bool doorbell = false;         // a doorbell came since the DBR was read
-  SendWindow window;             // fetched, not completed
-  std::size_t next_to_send = 0;  // index into window
-  std::vector<SendWqe> own;      // of the HCA itself: go into the window before those of the SQ
+  std::uint16_t db_counter = 0;      // posted: last read from the DBR
+  std::uint16_t fetched = 0;         // next WQEBB to fetch
+  bool doorbell = false;             // a doorbell came since the DBR was read ...
+  bool doorbell_named = false;       // ... from the driver, with the index of
+  std::uint16_t doorbell_index = 0;  // a WQE that the DBR then must be past
+  SendWindow window;                 // fetched, not completed
+  std::size_t next_to_send = 0;      // index into window
+  std::vector<SendWqe> own;          // of the HCA itself: go into the window before those of the SQ
   std::uint32_t next_serial = 0;
 
   // Firmware sets next_psn (and una_psn alike) at RTR2RTS from qpc.next_send_psn.

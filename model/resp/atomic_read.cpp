@@ -4,6 +4,7 @@
 
 #include "model/hca.h"
 #include "model/resp/responder.h"
+#include "model/rules.h"
 
 namespace hcasim {
 
@@ -27,6 +28,8 @@ bool Responder::take_read(Time t, Qp& qp, const Packet& p) {
   ResponderState& s = qp.resp;
   hca_.tracer().record(Point::kReadReqRx, t, p.trace_qpn, p.wqe_serial, p.psn, p.dma_len);
   if (!qp.rre || p.dma_len > 1u << 31 || !room_for_resource(qp)) {
+    if (!qp.rre)
+      broke_access(hca_.tracer(), Rule::kQpRights, t, RuleObject::kQp, qp.qpn, p.va, p.rkey, p.dma_len);
     fail(t, qp, p, NakCode::kInvalidReq, EqeType::kWqInvalidReq);
     return false;
   }
@@ -35,6 +38,7 @@ bool Responder::take_read(Time t, Qp& qp, const Packet& p) {
     status = hca_.tpt().check(p.rkey, rights_pd(qp), qp.qpn, Access::kRemoteRead, p.va, p.dma_len);
   if (status != TptStatus::kOk) {
     ++hca_.q_counter(qp.counter_set).resp_remote_access_errors;
+    broke_access(hca_.tracer(), remote_rule(status), t, RuleObject::kQp, qp.qpn, p.va, p.rkey, p.dma_len);
     hca_.tracer().record(Point::kAccessErr, t, p.trace_qpn, p.wqe_serial, p.rkey, p.va);
     fail(t, qp, p, NakCode::kRemoteAccess, EqeType::kWqAccess);
     return false;
@@ -102,6 +106,8 @@ bool Responder::take_atomic(Time t, Qp& qp, const Packet& p) {
   bool masked = false;
   if (!operands_of(p, op, masked) || !qp.rae || !mode_allows(qp.atomic_mode, masked, op.bytes) ||
       (p.va & (op.bytes - 1)) != 0 || !room_for_resource(qp)) {
+    if (!qp.rae)
+      broke_access(hca_.tracer(), Rule::kQpRights, t, RuleObject::kQp, qp.qpn, p.va, p.rkey, op.bytes);
     fail(t, qp, p, NakCode::kInvalidReq, EqeType::kWqInvalidReq);
     return false;
   }
@@ -113,6 +119,7 @@ bool Responder::take_atomic(Time t, Qp& qp, const Packet& p) {
   if (status == TptStatus::kOk && where.size() != 1) status = TptStatus::kBadList;
   if (status != TptStatus::kOk) {
     ++hca_.q_counter(qp.counter_set).resp_remote_access_errors;
+    broke_access(hca_.tracer(), remote_rule(status), t, RuleObject::kQp, qp.qpn, p.va, p.rkey, p.dma_len);
     hca_.tracer().record(Point::kAccessErr, t, p.trace_qpn, p.wqe_serial, p.rkey, p.va);
     fail(t, qp, p, NakCode::kRemoteAccess, EqeType::kWqAccess);
     return false;
@@ -194,6 +201,8 @@ bool Responder::send_response(Time& engine, Qp& qp, ResponderResource& r) {
           mover_.read_remote(ready, qp, r.pd, r.rkey, r.va + offset, p->payload_len, p->data());
       if (m.status == TptStatus::kFault && read_fault(ready, qp, r, p->payload_len)) return false;
       if (!m.ok()) {
+        broke_access(hca_.tracer(), remote_rule(m.status), ready, RuleObject::kQp, qp.qpn, r.va, r.rkey,
+                     r.length);
         const NakCode code = m.dma_ok ? NakCode::kRemoteAccess : NakCode::kRemoteOp;
         hca_.tracer().record(Point::kAccessErr, ready, r.trace_qpn, r.wqe_serial, r.rkey, r.va);
         qp.resp.resources.clear();  // r is gone

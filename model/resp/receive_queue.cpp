@@ -5,6 +5,7 @@
 
 #include "model/hca.h"
 #include "model/resp/responder.h"
+#include "model/rules.h"
 #include "model/wqe/parse.h"
 #include "model/wqe/ring_read.h"
 
@@ -50,6 +51,7 @@ Responder::Take Responder::take_from_rq(Time t, Qp& qp) {
     if (!read_count(t, qp.dbr_addr, posted)) return Take::kBroken;
     if (static_cast<std::uint16_t>(posted - s.rq_consumer) > 1u << qp.log_rq_size) {
       hca_.tracer().record(Point::kDoorbellBad, t, qp.qpn, 0, qp.dbr_addr, posted);
+      hca_.tracer().broke_value(Rule::kRqRecordJump, t, RuleObject::kQp, qp.qpn, posted);
       return Take::kBroken;
     }
     s.rq_producer = posted;
@@ -62,7 +64,9 @@ Responder::Take Responder::take_from_rq(Time t, Qp& qp) {
   s.wqe.counter = s.rq_consumer++;
   s.wqe.pd = qp.pd;
   s.wqe.valid = true;
-  return parse_recv_segments(bytes, stride, s.wqe) ? Take::kTaken : Take::kBroken;
+  if (parse_recv_segments(bytes, stride, s.wqe)) return Take::kTaken;
+  hca_.tracer().broke(Rule::kRwqeSegment, t, RuleObject::kQp, qp.qpn, bytes, stride);
+  return Take::kBroken;
 }
 
 Responder::Take Responder::take_from_srq(Time t, Qp& qp, Srq& srq) {
@@ -75,13 +79,19 @@ Responder::Take Responder::take_from_srq(Time t, Qp& qp, Srq& srq) {
   if (srq.consumed == srq.producer) {
     std::uint16_t posted;
     if (!read_count(t, srq.dbr_addr, posted)) return broken();
-    if (static_cast<std::uint16_t>(posted - srq.consumed) > 1u << srq.log_size) return broken();
+    if (static_cast<std::uint16_t>(posted - srq.consumed) > 1u << srq.log_size) {
+      hca_.tracer().broke_value(Rule::kSrqRecordJump, t, RuleObject::kSrq, srq.srqn, posted);
+      return broken();
+    }
     srq.producer = posted;
     if (srq.consumed == srq.producer) return Take::kEmpty;
   }
   std::uint8_t bytes[kMaxRecvWqe];
   const std::uint32_t stride = std::min<std::uint32_t>(1u << srq.log_stride, sizeof bytes);
-  if (srq.head >= 1u << srq.log_size || stride < sizeof(prm::SrqNextSeg)) return broken();
+  if (srq.head >= 1u << srq.log_size || stride < sizeof(prm::SrqNextSeg)) {
+    hca_.tracer().broke_value(Rule::kSrqLink, t, RuleObject::kSrq, srq.srqn, srq.head);
+    return broken();
+  }
   if (!read_ring(hca_, t, srq.ring, static_cast<std::uint64_t>(srq.head) << srq.log_stride, bytes, stride))
     return broken();
   prm::SrqNextSeg next;
@@ -93,6 +103,7 @@ Responder::Take Responder::take_from_srq(Time t, Qp& qp, Srq& srq) {
   srq.head = next.next_wqe_index;
   (void)qp;
   const bool good = parse_recv_segments(bytes + sizeof next, stride - sizeof next, s.wqe);
+  if (!good) hca_.tracer().broke(Rule::kRwqeSegment, t, RuleObject::kSrq, srq.srqn, bytes, stride);
   check_srq_limit(t, srq);
   return good ? Take::kTaken : Take::kBroken;
 }

@@ -6,6 +6,7 @@
 #include "model/port/path.h"
 #include "model/port/traits.h"
 #include "model/resp/responder.h"
+#include "model/rules.h"
 
 namespace hcasim {
 
@@ -123,6 +124,9 @@ void Responder::nak_rnr(Time t, Qp& qp, const Packet& packet) {
 
 void Responder::receive_error(Time t, Qp& qp, CqeSyndrome syndrome, std::uint8_t vendor) {
   ResponderState& s = qp.resp;
+  const Rule rule = syndrome == CqeSyndrome::kLocalLength ? Rule::kReceiveLength : rule_of(syndrome, vendor);
+  const Sge sge = s.wqe.sges.empty() ? Sge{} : s.wqe.sges[0];
+  broke_access(hca_.tracer(), rule, t, RuleObject::kQp, qp.qpn, sge.addr, sge.lkey, s.wqe.capacity);
   if (s.tagged.matched) {  // an error CQE would name a WQE of the SRQ, and none was taken
     s.wqe.valid = false;
     hca_.tags().cancel(t, qp, s.tagged.index);

@@ -6,6 +6,7 @@
 
 #include "model/hca.h"
 #include "model/port/traits.h"
+#include "model/rules.h"
 
 namespace hcasim {
 
@@ -205,8 +206,10 @@ void Responder::receive_uc(Time t, Qp& qp, PacketRef& packet, const Traits& trai
 bool Responder::invalidate(Qp& qp, std::uint32_t rkey) {
   Mkey* mkey = hca_.tpt().find(rkey >> 8);
   if (!mkey || mkey->free || mkey->wire_key() != rkey || mkey->pd != rights_pd(qp) ||
-      !mkey->remote_invalidate_en || !mkey->usable_by(qp.qpn))
+      !mkey->remote_invalidate_en || !mkey->usable_by(qp.qpn)) {
+    hca_.tracer().broke_value(Rule::kRemoteKey, sim_now(), RuleObject::kQp, qp.qpn, rkey);
     return false;
+  }
   mkey->free = true;
   trace_key(hca_.tracer(), sim_now(), *mkey);
   hca_.tpt().invalidate(mkey->index);
@@ -298,6 +301,7 @@ bool Responder::take_write(Time t, Qp& qp, PacketRef& packet, const Traits& trai
     const std::uint64_t len = p.dma_len;
     if (!qp.rwe && p.packets > 1) return false;
     if (!qp.rwe) {  // a QP that is not set up for the operation: invalid request, not a key violation
+      broke_access(hca_.tracer(), Rule::kQpRights, t, RuleObject::kQp, qp.qpn, p.va, p.rkey, len);
       fail(t, qp, p, NakCode::kInvalidReq, EqeType::kWqInvalidReq);
       return false;
     }
@@ -306,6 +310,7 @@ bool Responder::take_write(Time t, Qp& qp, PacketRef& packet, const Traits& trai
     if (status != TptStatus::kOk && p.packets > 1) return false;
     if (status != TptStatus::kOk) {
       ++hca_.q_counter(qp.counter_set).resp_remote_access_errors;
+      broke_access(hca_.tracer(), remote_rule(status), t, RuleObject::kQp, qp.qpn, p.va, p.rkey, len);
       hca_.tracer().record(Point::kAccessErr, t, p.trace_qpn, p.wqe_serial, p.rkey, p.va);
       fail(t, qp, p, NakCode::kRemoteAccess, EqeType::kWqAccess);
       return false;
@@ -347,6 +352,8 @@ bool Responder::take_write(Time t, Qp& qp, PacketRef& packet, const Traits& trai
       return false;
     }
     if (!r.ok()) {  // the key went away between the packets
+      broke_access(hca_.tracer(), remote_rule(r.status), t, RuleObject::kQp, qp.qpn, s.write_va, s.write_rkey,
+                   s.write_len);
       hca_.tracer().record(Point::kAccessErr, t, p.trace_qpn, p.wqe_serial, s.write_rkey, s.write_va);
       if (s.wqe.valid) receive_error(t, qp, CqeSyndrome::kLocalAccess, static_cast<std::uint8_t>(r.status));
       fail(t, qp, p, NakCode::kRemoteAccess, EqeType::kWqAccess);

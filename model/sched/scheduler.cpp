@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "model/hca.h"
+#include "model/rules.h"
 
 namespace hcasim {
 
@@ -20,19 +21,22 @@ Scheduler::Scheduler(const sc_core::sc_module_name& name, Hca& hca)
           "port_turns", [this](Time due, bool&) { port_turn(due); }, hca, hca.profile().engine.batch_window) {
 }
 
-bool Scheduler::doorbell(Time t, std::uint32_t qpn, std::uint16_t wqe_index) {
+bool Scheduler::doorbell(Time t, std::uint32_t qpn, std::uint16_t wqe_index, std::uint32_t page) {
   Qp* qp = hca_.qps().find(qpn);
   if (!qp || !qp->has_sq || qp->state == QpState::kRst) return false;
   ++doorbells_;
   hca_.tracer().record(Point::kDoorbell, t, qpn, qp->req.next_serial, wqe_index, qp->uar_page);
-  qp->req.doorbell = true;
+  if (page != qp->uar_page) hca_.tracer().broke_value(Rule::kSqDoorbellUar, t, RuleObject::kQp, qpn, page);
+  qp->req.doorbell = qp->req.doorbell_named = true;
+  qp->req.doorbell_index = wqe_index;
   // In INIT and RTR the post is remembered: it is sent once the QP comes to RTS (IBTA 10.3.1.2, 10.3.1.3).
   if (qp->state == QpState::kInit || qp->state == QpState::kRtr) return true;
   wake(t + hca_.profile().engine.doorbell, *qp);
   return true;
 }
 
-bool Scheduler::blueflame(Time t, std::uint32_t qpn, const std::uint8_t* bytes, unsigned len) {
+bool Scheduler::blueflame(Time t, std::uint32_t qpn, const std::uint8_t* bytes, unsigned len,
+                          std::uint32_t page) {
   Qp* qp = hca_.qps().find(qpn);
   if (!qp || !qp->has_sq || qp->state == QpState::kRst || len < sizeof(prm::CtrlSeg)) return false;
   RequesterState& s = qp->req;
@@ -40,7 +44,7 @@ bool Scheduler::blueflame(Time t, std::uint32_t qpn, const std::uint8_t* bytes, 
   std::memcpy(s.blueflame.data(), bytes, s.blueflame_len);
   prm::CtrlSeg ctrl;
   std::memcpy(&ctrl, bytes, sizeof ctrl);
-  return doorbell(t, qpn, ctrl.wqe_index());
+  return doorbell(t, qpn, ctrl.wqe_index(), page);
 }
 
 void Scheduler::wake(Time t, Qp& qp) {

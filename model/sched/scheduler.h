@@ -23,9 +23,10 @@ class Scheduler : public sc_core::sc_module {
 
   // The first 8 bytes of a control segment reached a doorbell register: wqe_index is its WQEBB counter.
   // False: no QP with a send queue has this number (the caller counts it).
-  bool doorbell(Time t, std::uint32_t qpn, std::uint16_t wqe_index);
+  // page: of the UAR register that was written.
+  bool doorbell(Time t, std::uint32_t qpn, std::uint16_t wqe_index, std::uint32_t page);
   // A BlueFlame burst: the WQE itself, len bytes from the control segment on. Implies doorbell().
-  bool blueflame(Time t, std::uint32_t qpn, const std::uint8_t* bytes, unsigned len);
+  bool blueflame(Time t, std::uint32_t qpn, const std::uint8_t* bytes, unsigned len, std::uint32_t page);
 
   // The QP's send side may have work at or after t (doorbell, ACK that opens the window, retry).
   void wake(Time t, Qp& qp);

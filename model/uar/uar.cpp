@@ -8,6 +8,7 @@
 #include "model/prm/cqe.h"
 #include "model/prm/eqe.h"
 #include "model/prm/wqe.h"
+#include "model/rules.h"
 
 namespace hcasim {
 
@@ -29,8 +30,15 @@ void Uar::clear() {
   bad_ = blueflames_ = 0;
 }
 
-void Uar::bad(Time t, std::uint32_t number, std::uint64_t offset, std::uint64_t value) {
+void Uar::bad(Time t, Rule rule, RuleObject object, std::uint32_t number, std::uint64_t offset,
+              std::uint64_t value) {
   ++bad_;
+  std::uint8_t bytes[12];  // where, and what
+  prm::store32(bytes, static_cast<std::uint32_t>(offset));
+  prm::store64(bytes + 4, value);
+  // A driver that has switched the interface off (fast teardown at shutdown) still completes its queues by
+  // itself, and arms CQs while it does.
+  if (hca_.dma().enabled()) hca_.tracer().broke(rule, t, object, number, bytes, sizeof bytes);
   traces::trace(hca_.tracer(), Point::kDoorbellBad, t, number, 0u, offset, value);
 }
 
@@ -42,24 +50,24 @@ void Uar::write(Time t, std::uint64_t offset, const std::uint8_t* bytes, unsigne
   std::uint64_t value = 0;
   for (unsigned i = 0; i < std::min(len, 8u); ++i) value = value << 8 | bytes[i];
   if (page >= kPages || !allocated_[page] || len > kMaxBurst) {
-    bad(t, 0, offset, value);
+    bad(t, Rule::kUarNotAllocated, RuleObject::kUar, static_cast<std::uint32_t>(page), offset, value);
     return;
   }
   if (reg == prm::uar::kEqArm || reg == prm::uar::kEqUpdate) {
     if (len < sizeof(prm::EqDoorbell)) {
-      bad(t, 0, offset, value);
+      bad(t, Rule::kUarSize, RuleObject::kUar, static_cast<std::uint32_t>(page), offset, value);
       return;
     }
     prm::EqDoorbell db;
     std::memcpy(&db, bytes, sizeof db);
     if (!hca_.eqs().doorbell(t + service, db.eqn(), db.ci(), reg == prm::uar::kEqArm))
-      bad(t, db.eqn(), offset, value);
+      bad(t, Rule::kEqDoorbellNoEq, RuleObject::kEq, db.eqn(), offset, value);
     return;
   }
   const bool doorbell = reg >= prm::uar::kSqDoorbell;
   const unsigned in_register = doorbell ? reg % kHalfRegister : reg - prm::uar::kCqArm;
   if (!doorbell && (reg < prm::uar::kCqArm || reg >= prm::uar::kCqArm + sizeof(prm::CqDoorbell))) {
-    bad(t, 0, offset, value);
+    bad(t, Rule::kUarRegister, RuleObject::kUar, static_cast<std::uint32_t>(page), offset, value);
     return;
   }
   if (in_register == 0 && len >= 8) {
@@ -74,7 +82,7 @@ void Uar::write(Time t, std::uint64_t offset, const std::uint8_t* bytes, unsigne
     std::memcpy(half_.data() + 4, bytes, 4);
     store64(t, offset - 4, reg - 4, half_.data(), 8);
   } else if (!doorbell || in_register == 0) {
-    bad(t, 0, offset, value);
+    bad(t, Rule::kUarSize, RuleObject::kUar, static_cast<std::uint32_t>(page), offset, value);
   }
   // What remains is the rest of a BlueFlame burst in pieces; the WQE is read from the send queue.
 }
@@ -84,19 +92,23 @@ void Uar::store64(Time t, std::uint64_t offset, unsigned reg, const std::uint8_t
     prm::CqDoorbell db;
     std::memcpy(&db, bytes, sizeof db);
     if (!hca_.cqs().arm(t + hca_.profile().engine.doorbell, db.cqn & 0xffffff, db.cmd_ci))
-      bad(t, db.cqn, offset, db.cmd_ci);
+      bad(t, Rule::kCqArmNoCq, RuleObject::kCq, db.cqn, offset, db.cmd_ci);
     return;
   }
   prm::CtrlSeg ctrl{};
   std::memcpy(&ctrl, bytes, 8);
+  const auto page = static_cast<std::uint32_t>(offset / kUarPageSize);
   bool taken;
   if (blueflame_ && len >= prm::kDs) {
     ++blueflames_;
-    taken = hca_.scheduler().blueflame(t, ctrl.qpn(), bytes, len);
+    taken = hca_.scheduler().blueflame(t, ctrl.qpn(), bytes, len, page);
   } else {
-    taken = hca_.scheduler().doorbell(t, ctrl.qpn(), ctrl.wqe_index());
+    taken = hca_.scheduler().doorbell(t, ctrl.qpn(), ctrl.wqe_index(), page);
   }
-  if (!taken) bad(t, ctrl.qpn(), offset, ctrl.opmod_idx_opcode);
+  if (taken) return;
+  const Qp* qp = hca_.qps().find(ctrl.qpn());
+  bad(t, qp && qp->has_sq ? Rule::kSqDoorbellReset : Rule::kSqDoorbellNoQp, RuleObject::kQp, ctrl.qpn(),
+      offset, std::uint64_t{ctrl.opmod_idx_opcode} << 32 | ctrl.qpn_ds);
 }
 
 }  // namespace hcasim

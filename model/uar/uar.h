@@ -11,6 +11,7 @@
 
 #include "model/occupancy.h"
 #include "model/time.h"
+#include "traces/rules.h"
 
 namespace hcasim {
 
@@ -34,7 +35,8 @@ class Uar {
 
  private:
   void store64(Time t, std::uint64_t offset, unsigned reg, const std::uint8_t* bytes, unsigned len);
-  void bad(Time t, std::uint32_t number, std::uint64_t offset, std::uint64_t value);
+  void bad(Time t, traces::Rule rule, traces::RuleObject object, std::uint32_t number, std::uint64_t offset,
+           std::uint64_t value);
 
   Hca& hca_;
   bool blueflame_ = false;

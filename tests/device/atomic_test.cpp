@@ -191,6 +191,7 @@ TEST_F(BigEndianAtomic, ReturnsNetworkOrderOfEightBytesToo) {
 }
 
 TEST_F(MaskedAtomic, ModeOfTheQpLimitsTheSize) {
+  breaks({"qp-atomic-mode"});
   for (const unsigned mode : {1u, 2u, 3u, 4u, 5u}) {
     for (const unsigned bytes : {4u, 8u, 16u, 32u}) {
       PairOptions o;
@@ -221,6 +222,7 @@ TEST_F(MaskedAtomic, ModeOfTheQpLimitsTheSize) {
 }
 
 TEST_F(MaskedAtomic, MustBeAlignedAndWithinTheKey) {
+  breaks({"atomic-unaligned", "rkey-bounds", "rkey-rights"});
   for (const unsigned bytes : {4u, 8u, 16u, 32u}) {
     const Words ones(bytes < 8 ? 1 : bytes / 8, ~0ULL);
     const Masked m{true, bytes, ones, ones, ones, ones};
@@ -250,6 +252,7 @@ TEST_F(MaskedAtomic, MustBeAlignedAndWithinTheKey) {
 }
 
 TEST_F(MaskedAtomic, BadWqesAreRefused) {
+  breaks({"wqe-length", "wqe-segment"});
   const Masked m{true, 16, {1, 1}, {1, 1}, {1, 1}, {1, 1}};
   const auto fails = [&](S syndrome, const std::function<void(SendWr&)>& spoil) {
     Pair p(dev());

@@ -89,6 +89,7 @@ TEST_F(BringUp, FunctionLevelResetReturnsToPowerOn) {
 }
 
 TEST_F(BringUp, EnableAfterACrashWithoutTeardown) {
+  breaks({"enable-twice"});
   // A driver that dies leaves everything behind; the next one just starts over.
   auto p = std::make_unique<Pair>(dev());
   p->a.post(p->wr(WqeOp::kRdmaWrite, 0, 4096));
@@ -114,6 +115,7 @@ TEST_F(BringUp, ShutdownWithFastOrForcedTeardown) {
 }
 
 TEST_F(BringUp, QueuesStopAtTeardown) {
+  breaks({"teardown-objects"});
   auto p = std::make_unique<Pair>(dev());
   p->a.post(p->wr(WqeOp::kRdmaWrite, 0, 65536));
   machine().advance(500);
@@ -129,6 +131,7 @@ TEST_F(BringUp, QueuesStopAtTeardown) {
 }
 
 TEST_F(BringUp, CommandsOutOfOrder) {
+  breaks({"access-before-enable", "access-before-init"});
   dev().teardown();
   dev().cmd().start();
   // Before ENABLE_HCA nothing but the first steps is allowed.
@@ -143,6 +146,7 @@ TEST_F(BringUp, CommandsOutOfOrder) {
 }
 
 TEST_F(BringUp, InitWithoutItsPages) {
+  breaks({"init-pages"});
   dev().teardown();
   dev().cmd().start();
   dev().enable_hca().must();
@@ -198,6 +202,7 @@ TEST_F(BringUp, ResetOfOneHcaLeavesTheOther) {
 }
 
 TEST_F(BringUp, BusMasterOffStopsEverything) {
+  breaks({"dma-refused-read"});
   machine().memory().set_bus_master(false);
   const auto r = dev().cmd().exec(Mailbox(prm::op::ALLOC_PD, prm::alloc_pd_in::bytes), 16, 10'000'000);
   EXPECT_FALSE(r.done) << "the command entry cannot be fetched";
@@ -208,6 +213,7 @@ TEST_F(BringUp, BusMasterOffStopsEverything) {
 }
 
 TEST_F(BringUp, RegistersOutOfRangeReadAllOnes) {
+  breaks({"bar-access-size", "bar-range"});
   EXPECT_EQ(hca_mmio_read(fn().handle(), HCA_BAR0_SIZE, 4), 0xffffffffu);
   EXPECT_EQ(hca_mmio_read(fn().handle(), ~0ULL - 2, 4), 0xffffffffu);
   hca_mmio_write(fn().handle(), HCA_BAR0_SIZE + 64, 1, 4);

@@ -39,6 +39,7 @@ class Command : public DeviceTest {
 };
 
 TEST_F(Command, UnknownOpcode) {
+  breaks({"cmd-opcode"});
   for (const unsigned op : {0x0u, 0x1u, 0x106u, 0x1ffu, 0x7fffu, 0xffffu}) {
     const auto r = dev().exec(Mailbox(static_cast<std::uint16_t>(op), 16));
     EXPECT_TRUE(r.done);
@@ -50,6 +51,8 @@ TEST_F(Command, UnknownOpcode) {
 }
 
 TEST_F(Command, EveryOpcodeWithZeroedInputAnswers) {
+  breaks({"access-before-enable", "access-before-init", "cap-not-offered", "cmd-input-short", "cmd-op-mod",
+          "cmd-opcode", "cmd-output-short", "register-unknown"});
   dev().teardown();  // destructive ones are among them
   for (int enabled = 0; enabled < 2; ++enabled) {
     for (unsigned op = 0; op < 0x1000; ++op) {
@@ -71,6 +74,7 @@ TEST_F(Command, EveryOpcodeWithZeroedInputAnswers) {
 }
 
 TEST_F(Command, EveryOpcodeWithGarbageAnswers) {
+  breaks_any_rule();
   std::mt19937_64 rnd(7);
   for (unsigned i = 0; i < 3000; ++i) {
     const std::size_t len = 8 + rnd() % 1200, out = 8 + rnd() % 1200;
@@ -94,6 +98,7 @@ TEST_F(Command, EveryOpcodeWithGarbageAnswers) {
 }
 
 TEST_F(Command, InputTooShort) {
+  breaks({"cmd-input-short"});
   Mailbox in(prm::op::CREATE_CQ, 32);
   const auto r = dev().exec(in);
   EXPECT_TRUE(r.done);
@@ -102,6 +107,7 @@ TEST_F(Command, InputTooShort) {
 }
 
 TEST_F(Command, OutputTooShort) {
+  breaks({"cmd-output-short"});
   const auto r = dev().exec(Mailbox(prm::op::QUERY_ADAPTER, prm::query_adapter_in::bytes), 16);
   EXPECT_TRUE(r.done);
   EXPECT_EQ(static_cast<int>(r.status), static_cast<int>(CmdStatus::kBadOutpLen)) << r.text();
@@ -109,6 +115,7 @@ TEST_F(Command, OutputTooShort) {
 }
 
 TEST_F(Command, LengthsThatNoCommandHas) {
+  breaks({"cmdq-input-length", "cmdq-output-length"});
   expect_delivery(
       [](auto& raw) {
         raw.entry->inlen = 0;
@@ -131,6 +138,7 @@ TEST_F(Command, LengthsThatNoCommandHas) {
 }
 
 TEST_F(Command, WrongType) {
+  breaks({"cmdq-entry-type"});
   expect_delivery(
       [](auto& raw) {
         raw.entry->type = 3;
@@ -140,12 +148,14 @@ TEST_F(Command, WrongType) {
 }
 
 TEST_F(Command, WrongSignature) {
+  breaks({"cmdq-signature"});
   expect_delivery([](auto& raw) { raw.entry->sig ^= 0x10; }, CmdDelivery::kSignature);
   expect_delivery([](auto& raw) { raw.entry->in[3] ^= 0x01; }, CmdDelivery::kSignature);
   expect_serves_on();
 }
 
 TEST_F(Command, WrongSignatureOfAMailbox) {
+  breaks({"cmdq-signature"});
   Mailbox in = big(200);
   const auto exec = [&](const CommandQueue::Tamper& t) {
     const auto r = dev().cmd().exec(in, 16, 1'000'000'000, t);
@@ -172,6 +182,7 @@ TEST_F(Command, WrongSignatureOfAMailbox) {
 }
 
 TEST_F(Command, WrongToken) {
+  breaks({"cmdq-mailbox-token"});
   Mailbox in = big(200);  // 16 + 1856 bytes: four blocks
   for (const std::size_t block : {std::size_t{0}, std::size_t{2}}) {
     const auto r = dev().cmd().exec(in, 16, 1'000'000'000, [&](auto& raw) { raw.in[block]->token ^= 0xff; });
@@ -198,6 +209,7 @@ TEST_F(Command, BlocksBeyondTheLengthAreNotLookedAt) {
 }
 
 TEST_F(Command, TruncatedMailboxChain) {
+  breaks({"cmdq-input-pointer", "cmdq-output-pointer"});
   Mailbox in = big(200);
   const auto r = dev().cmd().exec(in, 16, 1'000'000'000, [](auto& raw) { raw.in[1]->next = 0; });
   EXPECT_TRUE(r.done);
@@ -211,6 +223,7 @@ TEST_F(Command, TruncatedMailboxChain) {
 }
 
 TEST_F(Command, LoopingMailboxChain) {
+  breaks({"cmdq-mailbox-order"});
   Mailbox in = big(200);
   const auto r = dev().cmd().exec(in, 16, 1'000'000'000, [](auto& raw) { raw.in[1]->next = raw.in_bus[0]; });
   EXPECT_TRUE(r.done);
@@ -222,6 +235,7 @@ TEST_F(Command, LoopingMailboxChain) {
 }
 
 TEST_F(Command, WrongBlockNumber) {
+  breaks({"cmdq-mailbox-order"});
   Mailbox in = big(200);
   const auto r = dev().cmd().exec(in, 16, 1'000'000'000, [](auto& raw) { raw.in[2]->block_num = 7; });
   EXPECT_EQ(static_cast<int>(r.delivery), static_cast<int>(CmdDelivery::kBadBlockNum)) << r.text();
@@ -229,6 +243,7 @@ TEST_F(Command, WrongBlockNumber) {
 }
 
 TEST_F(Command, MailboxPointersToNowhere) {
+  breaks({"cmdq-input-pointer", "cmdq-output-pointer", "dma-refused-read"});
   Mailbox in = big(200);
   for (const std::uint64_t where :
        std::vector<std::uint64_t>{0x10, ~0xfffULL, HostMemory::kBusBase - 1024, 0}) {
@@ -250,6 +265,7 @@ TEST_F(Command, MailboxPointersToNowhere) {
 }
 
 TEST_F(Command, DoorbellForEmptySlots) {
+  breaks({"cmdq-ownership"});
   fn().write32(offsetof(prm::InitSeg, cmd_dbell), 0xffffffff);  // no slot is owned by hardware
   machine().advance(100'000'000);
   fn().write32(offsetof(prm::InitSeg, cmd_dbell), 0);
@@ -324,6 +340,7 @@ class WrongNumber : public Command, public ::testing::WithParamInterface<NumberC
 
 // All of these carry the object number in the low 24 bits of input dword 8 (EQ: 8 bits).
 TEST_P(WrongNumber, IsRefused) {
+  breaks({"cmd-reserved-bits", "object-unknown"});
   const NumberCase& c = GetParam();
   for (const std::uint32_t n : {0u, 0x7fu, 0xfffu, 0x12345u, 0xffffffu}) {
     if (c.opcode == prm::op::DESTROY_EQ && (n & 0xff) < 16) continue;
@@ -361,6 +378,7 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& i) { return std::string(i.param.name); });
 
 TEST_F(Command, DoubleFree) {
+  breaks({"use-after-destroy"});
   std::uint32_t pdn;
   {
     Pd once(dev());
@@ -395,6 +413,7 @@ TEST_F(Command, DoubleFree) {
 }
 
 TEST_F(Command, DestroyInUse) {
+  breaks({"destroy-busy"});
   auto p = std::make_unique<Pair>(dev());
   EXPECT_CMD_STATUS(p->acq.destroy(), CmdStatus::kBadResState);
   EXPECT_CMD_STATUS(p->pd.destroy(), CmdStatus::kBadResState);
@@ -407,6 +426,7 @@ TEST_F(Command, DestroyInUse) {
 }
 
 TEST_F(Command, ObjectsOfObjectsThatAreNotThere) {
+  breaks({"cap-limit", "object-reference", "qp-type", "queue-pages"});
   Cq cq(dev());
   using In = prm::create_qp_in;
   Buffer ring = dev().memory().allocate(kPage);
@@ -480,6 +500,7 @@ TEST_F(Command, NumbersAreNotReusedAtOnceAndNeverReserved) {
 }
 
 TEST_F(Command, TransitionsThatDoNotExist) {
+  breaks({"qp-state-transition"});
   Cq cq(dev());
   Qp qp(dev(), pd(), cq, cq);
   QpAttr a;

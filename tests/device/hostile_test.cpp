@@ -16,6 +16,7 @@ class Hostile : public DeviceTest {
 };
 
 TEST_F(Hostile, DoorbellsToNothing) {
+  breaks({"cq-arm-no-cq", "eq-doorbell-no-eq", "sq-doorbell-no-queue"});
   const std::uint64_t uar = dev().uar_offset();
   Pair p(dev());
   for (const std::uint32_t qpn : {0u, 1u, 2u, 0x77777u, 0xffffffu}) {
@@ -41,6 +42,7 @@ TEST_F(Hostile, DoorbellsToNothing) {
 }
 
 TEST_F(Hostile, StoresAllOverTheUar) {
+  breaks({"uar-not-allocated", "uar-register", "uar-store-size"});
   Pair p(dev());
   std::mt19937_64 rnd(5);
   for (int i = 0; i < 20000; ++i) {
@@ -58,6 +60,7 @@ TEST_F(Hostile, StoresAllOverTheUar) {
 }
 
 TEST_F(Hostile, DoorbellOfAUarPageThatIsNotAllocated) {
+  breaks({"memic-access"});
   Pair p(dev());
   p.fill(1);
   p.a.post(p.wr(WqeOp::kRdmaWrite, 0, 64), false);
@@ -73,6 +76,7 @@ TEST_F(Hostile, DoorbellOfAUarPageThatIsNotAllocated) {
 }
 
 TEST_F(Hostile, DoorbellBelievesTheRecordNotTheStore) {
+  breaks({"wqe-doorbell-before-visible"});
   Pair p(dev());
   p.fill(2);
   const auto n = p.a.post(p.wr(WqeOp::kRdmaWrite, 0, 64), false);
@@ -87,6 +91,7 @@ TEST_F(Hostile, DoorbellBelievesTheRecordNotTheStore) {
 }
 
 TEST_F(Hostile, DoorbellRecordJumps) {
+  breaks({"dbr-back", "dbr-jump", "wqe-size"});
   for (const std::uint32_t jump : {0x40u, 0x81u, 0x1000u, 0x8000u, 0xffffu}) {
     auto p = std::make_unique<Pair>(dev());
     for (int i = 0; i < 3; ++i) expect_good(p->acq, p->a.post(p->wr(WqeOp::kRdmaWrite, 0, 64)));
@@ -103,6 +108,7 @@ TEST_F(Hostile, DoorbellRecordJumps) {
 }
 
 TEST_F(Hostile, ReceiveRecordJumps) {
+  breaks({"rq-record-jump"});
   Pair p(dev());
   p.b.set_dbr(0, 0xfff0);  // far more than the ring has
   p.a.post(p.wr(WqeOp::kSend, 0, 64));
@@ -121,6 +127,7 @@ class Garbage : public Hostile, public ::testing::WithParamInterface<GarbageCase
 prm::CtrlSeg* ctrl(std::vector<std::uint8_t>& w) { return reinterpret_cast<prm::CtrlSeg*>(w.data()); }
 
 TEST_P(Garbage, EndsInALocalError) {
+  breaks({"wqe-length", "wqe-opcode", "wqe-segment", "wqe-size", "wqe-umr"});
   Pair p(dev());
   std::vector<std::uint8_t> w(48);
   ctrl(w)->set(WqeOp::kRdmaWrite, 0, p.a.qpn(), 3, prm::kCeAlways);
@@ -183,6 +190,8 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& i) { return std::string(i.param.name); });
 
 TEST_F(Hostile, RandomWqes) {
+  breaks({"mr-key", "rkey-unknown", "sq-doorbell-no-queue", "wqe-index", "wqe-length", "wqe-opcode",
+          "wqe-qpn", "wqe-segment", "wqe-size", "wqe-umr"});
   std::mt19937_64 rnd(11);
   for (int round = 0; round < 200; ++round) {
     PairOptions o;
@@ -218,6 +227,7 @@ TEST_F(Hostile, RandomWqes) {
 }
 
 TEST_F(Hostile, RandomReceiveWqes) {
+  breaks({"mr-key", "rwqe-segment"});
   std::mt19937_64 rnd(12);
   for (int round = 0; round < 100; ++round) {
     PairOptions o;
@@ -247,6 +257,7 @@ class DmaFault : public Hostile {
 };
 
 TEST_F(DmaFault, PayloadToSend) {
+  breaks({"dma-refused-read"});
   Pair p(dev());
   mem().set_faulting(p.amem.bus(8192), 4096, true);
   expect_good(p.acq, p.a.post(p.wr(WqeOp::kRdmaWrite, 0, 4096)));
@@ -259,6 +270,7 @@ TEST_F(DmaFault, PayloadToSend) {
 }
 
 TEST_F(DmaFault, PayloadToReceive) {
+  breaks({"dma-refused-payload"});
   Pair p(dev());
   mem().set_faulting(p.bmem.bus(4096), 4096, true);
   p.b.post_recv({p.bsge(0, 60000)});
@@ -272,6 +284,7 @@ TEST_F(DmaFault, PayloadToReceive) {
 }
 
 TEST_F(DmaFault, PayloadThatIsRead) {
+  breaks({"dma-refused-read"});
   Pair p(dev());
   mem().set_faulting(p.bmem.bus(4096), 4096, true);
   p.a.post(p.wr(WqeOp::kRdmaRead, 0, 20000));
@@ -282,6 +295,7 @@ TEST_F(DmaFault, PayloadThatIsRead) {
 }
 
 TEST_F(DmaFault, SendQueue) {
+  breaks({"dma-refused-read"});
   Pair p(dev());
   const std::uint64_t sq = p.a.ring().bus(static_cast<std::size_t>(p.a.sq_wqebb(0) - p.a.ring().data()));
   mem().set_faulting(sq, 64, true);
@@ -296,6 +310,7 @@ TEST_F(DmaFault, SendQueue) {
 }
 
 TEST_F(DmaFault, ReceiveQueue) {
+  breaks({"dma-refused-read"});
   Pair p(dev());
   p.b.post_recv({p.bsge(0, 4096)});
   mem().set_faulting(p.b.ring().bus(0), 64, true);
@@ -308,6 +323,7 @@ TEST_F(DmaFault, ReceiveQueue) {
 }
 
 TEST_F(DmaFault, DoorbellRecord) {
+  breaks({"dma-refused-read"});
   // In a page of its own: the device's other records share one.
   Pair p(dev());
   std::vector<std::unique_ptr<Cq>> fill;
@@ -321,6 +337,7 @@ TEST_F(DmaFault, DoorbellRecord) {
 }
 
 TEST_F(DmaFault, CompletionQueue) {
+  breaks({"dma-refused-cqe"});
   Pair p(dev());
   dev().clear_async_events();
   mem().set_faulting(p.acq.ring().bus(0), 4096, true);
@@ -332,6 +349,7 @@ TEST_F(DmaFault, CompletionQueue) {
 }
 
 TEST_F(DmaFault, EventQueueOfCompletions) {
+  breaks({"dma-refused-eqe"});
   Pair p(dev());
   machine().memory();
   EventQueue& eq = dev().comp_eq(1);
@@ -350,6 +368,7 @@ TEST_F(DmaFault, EventQueueOfCompletions) {
 }
 
 TEST_F(DmaFault, MailboxesAndOutput) {
+  breaks({"cmdq-output-pointer", "dma-refused-read"});
   Buffer nowhere = mem().allocate(kPage);
   mem().set_faulting(nowhere.bus(), kPage, true);
   const auto r = dev().cmd().exec(Mailbox(prm::op::QUERY_HCA_CAP, prm::query_hca_cap_in::bytes, 1),
@@ -364,6 +383,7 @@ TEST_F(DmaFault, MailboxesAndOutput) {
 }
 
 TEST_F(DmaFault, UmrListInMemory) {
+  breaks({"dma-refused-read"});
   Pair p(dev());
   MkeySpec s;
   s.pd = p.pd.pdn();
@@ -385,6 +405,7 @@ TEST_F(DmaFault, UmrListInMemory) {
 }
 
 TEST_F(DmaFault, MttToNowhere) {
+  breaks({"dma-refused-read"});
   Pair p(dev());
   MkeySpec s = Mr::of(p.pd, p.amem);
   for (auto& m : s.mtt) m = 0xffff000000000003;

@@ -97,6 +97,7 @@ TEST_F(Odp, WithoutAListenerAFaultIsAnError) {
 // --- Queues that go away, and answers that fit nothing
 
 TEST_F(Odp, AFaultedQpThatIsResetStartsAgain) {
+  breaks({"page-fault-resume"});
   PagedPair p(dev());
   SendWr w;
   w.sges = {p.apaged.sge(0, 100)};
@@ -141,6 +142,7 @@ TEST_F(Odp, AFaultedQpThatFailsIsFlushed) {
 }
 
 TEST_F(Odp, AFaultedQpThatIsDestroyedLeavesNothing) {
+  breaks({"mr-key", "page-fault-resume"});
   Fault f{}, g{};
   {
     PagedPair p(dev()), q(dev());
@@ -158,6 +160,7 @@ TEST_F(Odp, AFaultedQpThatIsDestroyedLeavesNothing) {
 }
 
 TEST_F(Odp, NonsenseIsRefused) {
+  breaks({"page-fault-resume"});
   PagedPair p(dev());
   const std::uint32_t q = p.a.qpn();
   EXPECT_CMD_STATUS(resume(kSendFault, 0xabcdef, 0xabcdef, false), CmdStatus::kBadRes);

@@ -87,6 +87,7 @@ class Qos : public DeviceTest {
 };
 
 TEST_F(Qos, GroupKeepsItsRate) {
+  breaks({"destroy-busy"});
   Pair p(dev());
   constexpr std::uint32_t kBytes = 32 << 10;
   const std::int64_t free = time_of_writes(p, 8, kBytes);
@@ -189,6 +190,7 @@ TEST_F(Qos, SharesHoldInALongLine) {
 }
 
 TEST_F(Qos, TreesAreChecked) {
+  breaks({"cap-limit", "cap-not-offered", "destroy-busy", "modify-mask", "object-unknown", "sched-element"});
   using S = CmdStatus;
   const auto make = [&](std::uint32_t type, std::uint32_t parent, std::uint32_t share = 0) {
     return dev().exec(Element::mailbox(type, parent, share, 0));
@@ -229,6 +231,7 @@ TEST_F(Qos, TreesAreChecked) {
 }
 
 TEST_F(Qos, GroupsOfOthersAreOutOfReach) {
+  breaks({"devx-owner"});
   Uctx a(dev()), b(dev());
   std::unique_ptr<Element> root, group;
   {
@@ -253,6 +256,7 @@ TEST_F(Qos, GroupsOfOthersAreOutOfReach) {
 class Pacing : public EthTest {};
 
 TEST_F(Pacing, SqKeepsItsRate) {
+  breaks({"table-index"});
   EthLink link(dev());
   const Frame frame = plain_frame(1500);
   const auto run = [&] {
@@ -288,6 +292,7 @@ TEST_F(Pacing, SqKeepsItsRate) {
 }
 
 TEST_F(Pacing, LimitersAreChecked) {
+  breaks({"cap-limit", "devx-owner", "table-index"});
   EXPECT_CMD_STATUS(set_pace(dev(), 0, 1000), CmdStatus::kIx);
   EXPECT_CMD_STATUS(set_pace(dev(), 128, 1000), CmdStatus::kIx);
   EXPECT_CMD_STATUS(set_pace(dev(), 1, 100'000'001), CmdStatus::kBadParam);

@@ -193,6 +193,7 @@ TEST_F(Xrc, LossIsRepaired) {
 }
 
 TEST_F(Xrc, DomainIsHeldByItsQps) {
+  breaks({"destroy-busy", "object-reference"});
   Pair p(dev());
   Pairs x(p);
   Mailbox free(prm::op::DEALLOC_XRCD, prm::dealloc_xrcd_in::bytes);

@@ -23,6 +23,7 @@ class Caps : public FirmwareTest {
 };
 
 TEST_F(Caps, NothingIsOfferedThatHasNoGroup) {
+  breaks({"cap-set"});
   const auto c = caps(0, true);
   for (unsigned group = 0; group < 0x40; ++group) {
     const bool there = group == 0 || (group == 3 && prm::get<Cap::atomic>(c.data())) ||
@@ -55,6 +56,7 @@ TEST_F(Caps, SetIsEchoed) {
 }
 
 TEST_F(Caps, SetBeyondTheMaximumIsRefused) {
+  breaks({"cap-set"});
   before_init();
   const auto good = caps(0, true);
   const auto refused = [&](const std::function<void(std::uint8_t*)>& spoil) {
@@ -78,6 +80,7 @@ TEST_F(Caps, SetBeyondTheMaximumIsRefused) {
 
 // On-demand paging: what drivers have to ask for, and no more.
 TEST_F(Caps, PagingOfSharedReceiveQueuesIsAskedFor) {
+  breaks({"cap-set", "enable-twice"});
   using Rc = prm::odp_cap::transport_page_fault_scheme_cap::rc_odp_caps;
   using Uc = prm::odp_cap::transport_page_fault_scheme_cap::uc_odp_caps;
   before_init();
@@ -102,9 +105,13 @@ TEST_F(Caps, PagingOfSharedReceiveQueuesIsAskedFor) {
   dev().probe();
 }
 
-TEST_F(Caps, SetAfterInitIsRefused) { EXPECT_STATUS(set(0, caps(0, true)), CmdStatus::kBadSysState); }
+TEST_F(Caps, SetAfterInitIsRefused) {
+  breaks({"cmd-after-init"});
+  EXPECT_STATUS(set(0, caps(0, true)), CmdStatus::kBadSysState);
+}
 
 TEST_F(Caps, ResetForgetsWhatWasSet) {
+  breaks({"enable-twice"});
   before_init();
   auto block = caps(0, true);
   prm::set<Cap::log_max_qp>(block.data(), 10);
@@ -116,6 +123,7 @@ TEST_F(Caps, ResetForgetsWhatWasSet) {
 }
 
 TEST_F(Caps, OtherFunctionsDoNotExist) {
+  breaks({"cmd-function"});
   Mailbox in(prm::op::QUERY_HCA_CAP, prm::query_hca_cap_in::bytes, 1);
   in.set<prm::query_hca_cap_in::other_function>(1);
   EXPECT_STATUS(dev().exec(in, prm::query_hca_cap_out::bytes), CmdStatus::kBadParam);

@@ -24,6 +24,7 @@ class DevxEth : public Devx {
 };
 
 TEST_F(Devx, ContextsComeAndGo) {
+  breaks({"devx-command", "devx-uid"});
   EXPECT_GT(dev().cap<prm::cmd_hca_cap::log_max_uctx>(), 0u);
   EXPECT_EQ(dev().cap<prm::cmd_hca_cap::uctx_cap>(), kRawTx | kInternalDevRes);
   Uctx a(dev()), b(dev(), kRawTx);
@@ -39,6 +40,7 @@ TEST_F(Devx, ContextsComeAndGo) {
 }
 
 TEST_F(Devx, ContextWithObjectsStays) {
+  breaks({"destroy-busy"});
   Uctx user(dev());
   std::unique_ptr<Pd> pd;
   {
@@ -51,6 +53,7 @@ TEST_F(Devx, ContextWithObjectsStays) {
 }
 
 TEST_F(Devx, WhatIsTheDriversBusiness) {
+  breaks({"cap-not-offered", "devx-command"});
   Uctx user(dev(), kRawTx | kInternalDevRes);
   const Uctx::As as(dev(), user);
   for (const std::uint16_t opcode :
@@ -66,6 +69,7 @@ TEST_F(Devx, WhatIsTheDriversBusiness) {
 }
 
 TEST_F(Devx, OthersObjectsAreOutOfReach) {
+  breaks({"devx-owner"});
   Pd driver_pd(dev());
   Cq driver_cq(dev());
   Uctx a(dev()), b(dev());
@@ -118,6 +122,7 @@ TEST_F(Devx, OthersObjectsAreOutOfReach) {
 }
 
 TEST_F(Devx, SharedCountersAreUsedNotChanged) {
+  breaks({"devx-owner"});
   Mailbox alloc(prm::op::ALLOC_Q_COUNTER, prm::alloc_q_counter_in::bytes);
   const auto own = dev().exec(alloc).must().get<prm::alloc_q_counter_out::counter_set_id>();
   alloc.set<prm::alloc_q_counter_in::uid>(0xffff);
@@ -145,6 +150,7 @@ TEST_F(Devx, SharedCountersAreUsedNotChanged) {
 }
 
 TEST_F(Devx, KeysOfUsers) {
+  breaks({"devx-owner", "mkey-layout"});
   Pd driver_pd(dev());
   Uctx user(dev());
   const Uctx::As as(dev(), user);
@@ -161,6 +167,7 @@ TEST_F(Devx, KeysOfUsers) {
 // ---- UMEM ----
 
 TEST_F(Devx, UmemsAreChecked) {
+  breaks({"cap-not-offered", "devx-owner", "umem-use"});
   Uctx user(dev());
   const Uctx::As as(dev(), user);
   const Buffer mem = dev().memory().allocate(1 << 14);
@@ -221,6 +228,7 @@ struct CqInUmem {
 };
 
 TEST_F(Devx, QueuesLieInsideOfTheirUmem) {
+  breaks({"destroy-busy", "object-reference", "umem-use"});
   Uctx user(dev());
   const Uctx::As as(dev(), user);
   CqInUmem cq(dev());
@@ -261,6 +269,7 @@ TEST_F(Devx, QueuesLieInsideOfTheirUmem) {
 }
 
 TEST_F(Devx, UmemOfAnother) {
+  breaks({"devx-owner"});
   Uctx a(dev()), b(dev());
   CqInUmem cq(dev());
   const Uctx::As as_a(dev(), a);
@@ -273,6 +282,7 @@ TEST_F(Devx, UmemOfAnother) {
 }
 
 TEST_F(Devx, ResizedCqLetsGoOfItsOldUmem) {
+  breaks({"destroy-busy", "umem-use"});
   Uctx user(dev());
   const Uctx::As as(dev(), user);
   CqInUmem cq(dev());
@@ -345,6 +355,7 @@ TEST_F(DevxTraffic, QueuesInUmemsOfLargePages) {
 
 // A key over a part of a UMEM leads to that part.
 TEST_F(Devx, KeyOverAUmem) {
+  breaks({"destroy-busy", "object-reference", "rkey-bounds", "umem-use"});
   Uctx user(dev());
   const Uctx::As as(dev(), user);
   Pd pd(dev());
@@ -412,6 +423,7 @@ TEST_F(Devx, KeyOverAUmem) {
 // ---- Ethernet ----
 
 TEST_F(DevxEth, RawFramesNeedTheRight) {
+  breaks({"devx-command"});
   Uctx plain(dev()), raw(dev(), kRawTx);
   for (const Uctx* user : {&plain, &raw}) {
     const Uctx::As as(dev(), *user);
@@ -429,6 +441,7 @@ TEST_F(DevxEth, RawFramesNeedTheRight) {
 }
 
 TEST_F(DevxEth, TablesOfRqsNameOwnOnes) {
+  breaks({"devx-owner"});
   Uctx user(dev());
   Pd driver_pd(dev());
   Cq driver_cq(dev());
@@ -446,6 +459,7 @@ TEST_F(DevxEth, TablesOfRqsNameOwnOnes) {
 // ---- General objects ----
 
 TEST_F(Devx, GeneralObjectsOfNoType) {
+  breaks({"general-object"});
   Mailbox in(prm::op::CREATE_GENERAL_OBJECT, 256, 0x7e);
   EXPECT_FALSE(dev().exec(in).ok());
   in = Mailbox(prm::op::DESTROY_GENERAL_OBJECT, 16, 0x7e);
@@ -453,6 +467,7 @@ TEST_F(Devx, GeneralObjectsOfNoType) {
 }
 
 TEST_F(Devx, ReservedQpNumbersAreNoQps) {
+  breaks({"cap-not-offered", "object-unknown"});
   using In = prm::general_obj_in_cmd_hdr;
   const auto c = dev().query_caps(0x20, true).must();
   const unsigned log = prm::get<prm::cap2_log_reserved_qpn_granularity>(

@@ -38,6 +38,7 @@ TEST_F(Pages, GivenInEarnestAndAllReturned) {
 }
 
 TEST_F(Pages, RefusesWhatIsNoPage) {
+  breaks({"page-address", "page-given-twice", "page-list"});
   const Buffer page = dev().memory().allocate(4096);
   const auto before = fn().counter("fw_pages");
   EXPECT_STATUS(give({page.bus() + 512}, 1), CmdStatus::kBadParam);
@@ -83,6 +84,7 @@ TEST_F(Pages, ACommandWaitsForItsPages) {
 }
 
 TEST_F(Pages, WithNobodyToAskTheCommandFails) {
+  breaks({"teardown-objects"});
   dev().teardown();
   dev().cmd().start();
   dev().enable_hca().must();
@@ -170,6 +172,7 @@ TEST_F(DeafPages, RefusalFailsTheCommandAndNotTheNext) {
 }
 
 TEST_F(DeafPages, TeardownWhileACommandWaits) {
+  breaks({"access-before-init", "teardown-objects"});
   Pd pd(dev());
   std::optional<CommandResult> result;
   dev().cmd().submit(greedy(pd.pdn()), 16, [&](const CommandResult& r) { result = r; });
@@ -194,6 +197,7 @@ TEST_F(DeafPages, ResetWhileACommandWaits) {
 }
 
 TEST_F(Pages, QueryKnowsThreeKinds) {
+  breaks({"cmd-function", "cmd-op-mod"});
   EXPECT_GT(dev().query_pages(1), 0);
   EXPECT_GT(dev().query_pages(2), 0);
   EXPECT_GE(dev().query_pages(3), 0);

@@ -38,7 +38,7 @@ TEST(OpcodeTable, OnlyEnableBeforeEnable) {
 
 TEST(Syndromes, EachNumberOnceWithAText) {
   std::set<std::uint32_t> seen;
-#define HCASIM_X(name, number, status, text)                \
+#define HCASIM_X(name, number, status, rule, text)          \
   EXPECT_TRUE(seen.insert(number).second) << #name;         \
   EXPECT_EQ(text_of(Syndrome::k##name), std::string(text)); \
   EXPECT_EQ(status_of(Syndrome::k##name) == prm::CmdStatus::kOk, Syndrome::k##name == Syndrome::kOk) << #name;

@@ -8,6 +8,7 @@ namespace hcasim::bare {
 void Fuzz::SetUp() {
   DeviceTest::SetUp();
   expect_strays_ = true;
+  breaks_any_rule();
 }
 
 void Fuzz::TearDown() {

@@ -19,6 +19,7 @@ python3 -c 'import json,sys; assert json.load(open(sys.argv[1]))["traceEvents"]'
 "$tool" "$dir/t" --qpn 0x43 --wqe | grep -q SEND && fail "--qpn does not filter"
 "$tool" "$dir/t" --raw --limit 1 | grep -q doorbell || fail "--raw"
 "$tool" --points | grep -q cqe_written || fail "--points"
+"$tool" rules "$dir/t" | grep -qx 'no rule was broken' || fail "rules"
 
 # The verbs.
 "$tool" list "$dir/t" --slowest 3 > "$dir/out" || fail "list"

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "firmware-stub/validate.h"
+
+#include <algorithm>
+#include <cstring>
+#include <unordered_map>
+#include <vector>
+
+#include "firmware-stub/firmware.h"
+#include "model/prm/info.h"
+#include "model/prm/qos.h"
+
+namespace hcasim::fw {
+
+using traces::Rule;
+using traces::RuleObject;
+
+namespace {
+
+// The bits of a structure that are fields, from `base` on; what follows a list that ends with the buffer is
+// one.
+class FieldBits {
+ public:
+  explicit FieldBits(const prm::StructInfo& s) : bytes_((s.bits + 7) / 8) { structure(s, 0); }
+  std::vector<std::uint8_t> take() { return std::move(bytes_); }
+  // A field that mlx5_ifc.h does not have (yet).
+  template <class F>
+  void add() {
+    mark(F::bit_off, F::bits);
+  }
+
+ private:
+  void structure(const prm::StructInfo& s, std::uint64_t base) {
+    for (std::uint32_t i = 0; i < s.field_count; ++i) {
+      const prm::FieldInfo& f = s.fields[i];
+      const std::uint64_t at = base + f.bit_off;
+      if (f.count == 0) {
+        mark(at, bytes_.size() * 8 > at ? bytes_.size() * 8 - at : 0);
+        continue;
+      }
+      const auto n = static_cast<std::uint64_t>(std::max(f.count, 1));
+      for (std::uint64_t k = 0; k < n; ++k) {
+        const prm::StructInfo* inner = f.nested_struct();
+        if (inner != nullptr)
+          structure(*inner, at + k * f.bits);
+        else
+          mark(at + k * f.bits, f.bits);
+      }
+    }
+  }
+  void mark(std::uint64_t at, std::uint64_t bits) {
+    for (std::uint64_t b = at; b < std::min<std::uint64_t>(at + bits, bytes_.size() * 8); ++b)
+      bytes_[b / 8] = static_cast<std::uint8_t>(bytes_[b / 8] | 0x80u >> b % 8);
+  }
+  std::vector<std::uint8_t> bytes_;
+};
+
+const std::vector<std::uint8_t>& field_bits(std::uint16_t opcode) {
+  static auto* const known = new std::unordered_map<std::uint16_t, std::vector<std::uint8_t>>;
+  const auto found = known->find(opcode);
+  if (found != known->end()) return found->second;
+  std::vector<std::uint8_t>& bits = (*known)[opcode];
+  if (const prm::StructInfo* s = prm::input_struct(opcode)) {
+    FieldBits fields(*s);
+    if (opcode == prm::op::INIT2INIT_QP || opcode == prm::op::RTS2RTS_QP) {
+      fields.add<prm::qp_ext::qpc_ext>();
+      fields.add<prm::qp_ext::opt_param_mask_95_32>();
+      fields.add<prm::qp_ext::qos_queue_group_id_requester>();
+      fields.add<prm::qp_ext::qos_queue_group_id_responder>();
+    }
+    bits = fields.take();
+  }
+  return bits;
+}
+
+// Dword 2 of a command that works on an object names it, in bits 23:0.
+std::uint32_t number_of(const Command& cmd) {
+  return cmd.in.size() >= 12 ? prm::load32(cmd.in.data() + 8) & 0xffffff : 0;
+}
+
+template <class T>
+bool was(Table<T>& table, std::uint32_t number) {
+  return number != 0 && table.generation(number) != 0 && table.find(number) == nullptr;
+}
+
+bool was_there(Objects& o, Syndrome syndrome, std::uint32_t number) {
+  switch (syndrome) {
+    case Syndrome::kPdNumber:
+      return was(o.pds, number);
+    case Syndrome::kUarNumber:
+      return was(o.uars, number);
+    case Syndrome::kXrcdNumber:
+      return was(o.xrcds, number);
+    case Syndrome::kTdNumber:
+      return was(o.tds, number);
+    case Syndrome::kEqNumber:
+      return was(o.eqs, number);
+    case Syndrome::kCqNumber:
+      return was(o.cqs, number);
+    case Syndrome::kMkeyNumber:
+      return was(o.mkeys, number);
+    case Syndrome::kSrqNumber:
+      return was(o.srqs, number);
+    case Syndrome::kQpNumber:
+    case Syndrome::kSqNumber:
+      return was(o.qps, number);
+    case Syndrome::kRqNumber:
+      return was(o.rqs, number);
+    case Syndrome::kTisNumber:
+      return was(o.tises, number);
+    case Syndrome::kTirNumber:
+      return was(o.tirs, number);
+    case Syndrome::kRqtNumber:
+      return was(o.rqts, number);
+    case Syndrome::kUmemNumber:
+      return was(o.umems, number);
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+Rule rule_of(prm::CmdDelivery delivery) {
+  using prm::CmdDelivery;
+  switch (delivery) {
+    case CmdDelivery::kSignature:
+      return Rule::kCmdqSignature;
+    case CmdDelivery::kToken:
+      return Rule::kCmdqToken;
+    case CmdDelivery::kBadBlockNum:
+      return Rule::kCmdqBlock;
+    case CmdDelivery::kBadOutPtr:
+      return Rule::kCmdqOutPointer;
+    case CmdDelivery::kBadInPtr:
+      return Rule::kCmdqInPointer;
+    case CmdDelivery::kInLength:
+      return Rule::kCmdqInLength;
+    case CmdDelivery::kOutLength:
+      return Rule::kCmdqOutLength;
+    case CmdDelivery::kReservedNotZero:
+      return Rule::kCmdqReserved;
+    case CmdDelivery::kBadType:
+      return Rule::kCmdqType;
+    case CmdDelivery::kOk:
+    case CmdDelivery::kFwErr:
+      break;
+  }
+  return Rule::kCount;
+}
+
+void validate_input(Firmware& fw, const Command& cmd) {
+  if (cmd.uid != 0 || !fw.hca().tracer().rules().on()) return;
+  const std::vector<std::uint8_t>& fields = field_bits(cmd.opcode);
+  const std::size_t len = std::min(fields.size(), cmd.in.size());
+  std::size_t at = 0;
+  while (at < len && (cmd.in[at] & ~fields[at]) == 0) ++at;
+  if (at == len) return;
+  // From the dword on that holds them.
+  const std::size_t from = at & ~std::size_t{3};
+  fw.hca().tracer().broke(Rule::kCmdReserved, cmd.now, RuleObject::kCommand, cmd.seq, cmd.in.data() + from,
+                          std::min<std::size_t>(cmd.in.size() - from, 16));
+}
+
+void validate_refused(Firmware& fw, const Command& cmd, const Opcode* op, Syndrome syndrome) {
+  Rule rule = rule_of(syndrome);
+  if (rule == Rule::kCount) return;
+  if (rule == Rule::kNoObject) {
+    if (was_there(fw.objects(), syndrome, number_of(cmd)))
+      rule = Rule::kUseAfterDestroy;
+    else if (op != nullptr && std::strncmp(op->name, "CREATE_", 7) == 0)
+      rule = Rule::kReference;
+  }
+  fw.hca().tracer().broke(rule, cmd.now, RuleObject::kCommand, cmd.seq, cmd.in.data(),
+                          std::min<std::size_t>(cmd.in.size(), 256));
+}
+
+std::string objects_left(Firmware& fw) {
+  Objects& o = fw.objects();
+  std::string out;
+  const auto add = [&out](std::uint32_t n, const char* name) {
+    if (n != 0) out += (out.empty() ? "" : ", ") + std::to_string(n) + " " + name;
+  };
+  add(o.mkeys.count(), "mkeys");
+  add(o.eqs.count(), "EQs");
+  add(o.cqs.count(), "CQs");
+  add(o.srqs.count(), "SRQs");
+  add(o.qps.count(), "QPs");
+  add(o.rqs.count(), "RQs");
+  add(o.tirs.count(), "TIRs");
+  add(o.tises.count(), "TISes");
+  add(o.rqts.count(), "RQTs");
+  add(o.flow_tables.count(), "flow tables");
+  add(o.xrcds.count(), "XRC domains");
+  add(o.users.table.count(), "user contexts");
+  add(o.umems.count(), "UMEMs");
+  add(o.pds.count(), "PDs");
+  add(o.uars.count(), "UAR pages");
+  return out;
+}
+
+}  // namespace hcasim::fw
