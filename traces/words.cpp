@@ -151,6 +151,11 @@ std::string in_words(const Record& r) {
       return fmt::format("the driver dealt with the page fault{}", r.a1 != 0 ? ": it failed" : "");
     case Point::kCnpRx:
       return fmt::format("congestion notification: {} Mb/s from here on", r.a0);
+    case Point::kPacketOut:
+      return fmt::format("out of the port: {}, {} bytes, {} on the cable", packet_text(r.a0), r.a1 >> 32,
+                         time_text(static_cast<std::int64_t>(r.a1 & 0xffffffff)));
+    case Point::kPacketIn:
+      return fmt::format("into the port: {}, {} bytes", packet_text(r.a0), r.a1 >> 32);
     default:
       return fmt::format("{}: obj {:#x} index {} a0 {:#x} a1 {:#x} ({})", info(r.p()).name, r.obj, r.index,
                          r.a0, r.a1, info(r.p()).help);
