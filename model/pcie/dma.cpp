@@ -63,8 +63,16 @@ ReadDone Dma::read(Time t, std::uint64_t addr, void* dst, std::size_t len, Space
     refused(t, {}, addr, len, false);
     return {false, t + profile_.pcie.read_latency};
   }
+  return counted_read(t, addr, len);
+}
+
+// The time of a read that the host has answered.
+ReadDone Dma::counted_read(Time t, std::uint64_t addr, std::size_t len) {
   bytes_read_ += len;
-  return {true, whole_cycle(read_time(t, addr, len))};
+  const Time at = whole_cycle(read_time(t, addr, len));
+  if (tracer_.detail())
+    traces::trace(tracer_, Point::kDmaRead, t, static_cast<std::uint32_t>(len), 0u, addr, at - t);
+  return {true, at};
 }
 
 ReadDone Dma::read_payload(Time t, std::uint64_t addr, Packet& packet, std::uint32_t qpn) {
@@ -72,8 +80,7 @@ ReadDone Dma::read_payload(Time t, std::uint64_t addr, Packet& packet, std::uint
   const std::uint8_t* bytes = enabled_ && len >= kWorthLending ? host_.dma_map(addr, len, false) : nullptr;
   if (!bytes) return read(t, addr, packet.data(), len);
   loans_.lend(packet, bytes, addr, qpn);
-  bytes_read_ += len;
-  return {true, whole_cycle(read_time(t, addr, len))};
+  return counted_read(t, addr, len);
 }
 
 // When the last byte of a read has come, whose first request may leave at t.
@@ -191,6 +198,7 @@ Time Dma::pushed(const Entry& e, WriteOwner behind) {
   Place& place = ring_[(tail_ - 1) & (ring_.size() - 1)];
   place.owner = e.owner;
   const bool group = place.group;
+  const Time asked = place.due;
   const std::size_t tlps = e.kind == Kind::kMsix ? 1 : pieces(e.addr, e.len, pcie.max_payload);
   const Time wire = bytes_time(static_cast<double>(e.len + tlps * pcie.tlp_write_overhead));
   Time leaves = place.due;
@@ -198,6 +206,9 @@ Time Dma::pushed(const Entry& e, WriteOwner behind) {
   Time due = whole_cycle(up_.reserve(leaves, wire) + wire + pcie.write_latency);
   place.due = due;
   if (tail_ - head_ > 1 && ring_[(tail_ - 2) & (ring_.size() - 1)].due > due) due = in_its_place(due, behind);
+  if (tracer_.detail())
+    traces::trace(tracer_, Point::kDmaWrite, asked, e.kind == Kind::kMsix ? kMsixBytes : e.len, 0u, e.addr,
+                  due - asked);
   if (!draining_) arm(group ? due + kGroupLimit : due);
   return due;
 }

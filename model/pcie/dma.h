@@ -129,6 +129,7 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   Time pushed(const Entry& e, WriteOwner behind);
   Time in_its_place(Time due, WriteOwner behind);
   static bool ordered(const Place& before, const Place& e, WriteOwner behind);
+  ReadDone counted_read(Time t, std::uint64_t addr, std::size_t len);
   Time read_time(Time t, std::uint64_t addr, std::size_t len);
   void perform_front();
   void turn() override;
