@@ -42,6 +42,12 @@ struct hca final : hcasim::HostPort {
   std::string stats_json() const;
   void inject(const hcasim::api::Fault& fault);
 
+  // hca_set_trace(), hca_get_trace(); false: `why` says why not. trace_to(), capture_to(): none ends it.
+  bool set_trace(const std::string& key, const std::string& value, std::string& why);
+  std::string get_trace(const std::string& key) const;
+  bool trace_to(const std::string& path, std::string& why);
+  bool capture_to(const std::string& path, std::string& why);
+
   // The cable. Joins the port to it.
   void connect(std::unique_ptr<hcasim::api::Uplink> to);
   // This end wants the link up: not taken down by a fault, nor (IB) by the host. Ethernet ports keep the
@@ -59,6 +65,8 @@ struct hca final : hcasim::HostPort {
   bool link_injected_down = false;
   std::unique_ptr<hcasim::api::Uplink> uplink;  // null: a cable to itself
   std::string json;
+  std::string trace_path, capture_path, trace_answer;
+  unsigned trace_ring_mib;
   mutable hcasim::Hca model;
   mutable hcasim::fw::Firmware firmware;
 };

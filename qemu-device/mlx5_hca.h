@@ -55,6 +55,8 @@ struct Mlx5Hca {
   char* prop_profile;
   char* prop_time;
   char* prop_trace;
+  char* prop_trace_ring;
+  char* prop_capture;
   char* prop_options;
   char* prop_node_guid;
   char* prop_wire;

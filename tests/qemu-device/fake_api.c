@@ -27,6 +27,7 @@ struct hca {
   uint64_t counters[kCounters];
   uint8_t scratch[0x1000], buffer[FAKE_BUFFER_SIZE];
   char stats[2048];
+  char trace[256];
 };
 
 enum { kMmioReads, kMmioWrites, kDmaRefused, kEvents, kResets, kNested };
@@ -277,6 +278,19 @@ int hca_inject(hca_t* h, const char* fault, char* err, size_t err_len) {
   }
   h->due = sim_now;
   return 0;
+}
+// Keeps what was set last, of any key but "ring".
+int hca_set_trace(hca_t* h, const char* key, const char* value, char* err, size_t err_len) {
+  if (strcmp(key, "ring") == 0) {
+    snprintf(err, err_len, "no ring in the fake");
+    return -1;
+  }
+  snprintf(h->trace, sizeof(h->trace), "%s=%s", key, value);
+  return 0;
+}
+const char* hca_get_trace(hca_t* h, const char* key) {
+  const size_t len = strlen(key);
+  return strncmp(h->trace, key, len) == 0 && h->trace[len] == '=' ? h->trace + len + 1 : "";
 }
 int hca_cable(hca_t* a, hca_t* b, char* err, size_t err_len) {
   (void)a;
