@@ -42,6 +42,22 @@ void put_option(std::string& s, Option code, const void* bytes, std::size_t len)
   put16(s, static_cast<unsigned>(len));
   put_bytes(s, bytes, len);
 }
+/// The header of an ERF record (Endace): time in 2^-32 s, little-endian; the rest in the network's order.
+std::string erf_header(std::uint64_t ns, std::size_t len) {
+  constexpr std::uint64_t kSecond = 1'000'000'000;
+  constexpr unsigned kInfiniBand = 21, kVaryingLength = 4, kSize = 16;
+  std::string s;
+  put32(s, static_cast<std::uint32_t>(((ns % kSecond) << 32) / kSecond));
+  put32(s, static_cast<std::uint32_t>(ns / kSecond));
+  s.push_back(static_cast<char>(kInfiniBand));
+  s.push_back(static_cast<char>(kVaryingLength));
+  for (const std::size_t v : {len + kSize, std::size_t{0}, len}) {  // record, lost before it, packet
+    s.push_back(static_cast<char>(v >> 8));
+    s.push_back(static_cast<char>(v));
+  }
+  return s;
+}
+
 std::string block(std::uint32_t type, const std::string& body) {
   const auto len = static_cast<std::uint32_t>(body.size() + 12);
   std::string s;
@@ -114,7 +130,8 @@ std::uint32_t Capture::add_interface(const std::string& name, Link link) {
   put_option(s, kEnd, nullptr, 0);
   // Before its packets in the file: those come no earlier than they are given.
   write(block(kInterface, s));
-  return interfaces_++;
+  interfaces_.push_back(link);
+  return static_cast<std::uint32_t>(interfaces_.size() - 1);
 }
 
 void Capture::packet(std::uint32_t interface, std::int64_t time_ps, Direction direction,
@@ -126,9 +143,11 @@ void Capture::packet(std::uint32_t interface, std::int64_t time_ps, Direction di
   put32(s, interface);
   put32(s, static_cast<std::uint32_t>(ns >> 32));
   put32(s, static_cast<std::uint32_t>(ns));
-  put32(s, static_cast<std::uint32_t>(len));  // captured, and on the wire
-  put32(s, static_cast<std::uint32_t>(len));
-  put_bytes(s, bytes, len);
+  std::string kept = interfaces_.at(interface) == Link::kInfiniBand ? erf_header(ns, len) : "";
+  kept.append(reinterpret_cast<const char*>(bytes), len);
+  put32(s, static_cast<std::uint32_t>(kept.size()));  // captured, and on the wire
+  put32(s, static_cast<std::uint32_t>(kept.size()));
+  put_bytes(s, kept.data(), kept.size());
   std::string flags;
   put32(flags, static_cast<std::uint32_t>(direction));
   put_option(s, kPacketFlags, flags.data(), flags.size());

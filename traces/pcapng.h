@@ -17,8 +17,10 @@ namespace hcasim::traces {
 
 class Capture {
  public:
-  enum class Link : std::uint16_t { kEthernet = 1, kInfiniBand = 247 };  ///< LINKTYPE_ of tcpdump.org
-  enum class Direction : std::uint8_t { kIn = 1, kOut = 2 };             ///< as epb_flags have them
+  /// LINKTYPE_ of tcpdump.org. InfiniBand stands in records of ERF, as ibdump writes it: the number that
+  /// packets without such a header have (247) is known to no Wireshark.
+  enum class Link : std::uint16_t { kEthernet = 1, kInfiniBand = 197 };
+  enum class Direction : std::uint8_t { kIn = 1, kOut = 2 };  ///< as epb_flags have them
 
   /// The capture of that file, shared by all who name it. nullptr: `*err` says why.
   static std::shared_ptr<Capture> get(const std::string& path, std::string* err);
@@ -52,7 +54,7 @@ class Capture {
   std::FILE* file_;
   const std::string path_;
   bool failed_ = false;
-  std::uint32_t interfaces_ = 0;
+  std::vector<Link> interfaces_;
   std::uint64_t order_ = 0;
   std::priority_queue<Waiting, std::vector<Waiting>, std::greater<>> waiting_;
 };
