@@ -117,7 +117,7 @@ class See : public ::testing::Test {
 
 struct Captured {
   std::uint64_t ns = 0;
-  unsigned direction = 0;  // 1: in, 2: out
+  unsigned interface = 0, direction = 0;  // 1: in, 2: out
   std::vector<std::uint8_t> bytes;
   std::string comment;
 };
@@ -130,8 +130,8 @@ std::uint32_t u32(const std::string& s, std::size_t at) {
 }
 std::uint32_t u16(const std::string& s, std::size_t at) { return u32(s, at) & 0xffff; }
 
-// A pcapng file with one interface of that link type.
-std::vector<Captured> read_capture(const std::string& path, unsigned link) {
+// A pcapng file with so many interfaces of that link type.
+std::vector<Captured> read_capture(const std::string& path, unsigned link, unsigned ports = 1) {
   std::ifstream f(path, std::ios::binary);
   const std::string s(std::istreambuf_iterator<char>(f), {});
   std::vector<Captured> v;
@@ -145,6 +145,7 @@ std::vector<Captured> read_capture(const std::string& path, unsigned link) {
       interfaces++;
       EXPECT_EQ(u16(s, at + 8), link);
     } else if (type == 6) {
+      c.interface = u32(s, at + 8);
       c.ns = static_cast<std::uint64_t>(u32(s, at + 12)) << 32 | u32(s, at + 16);
       const std::uint32_t len = u32(s, at + 20);
       c.bytes.assign(s.begin() + static_cast<long>(at) + 28, s.begin() + static_cast<long>(at + 28 + len));
@@ -162,7 +163,7 @@ std::vector<Captured> read_capture(const std::string& path, unsigned link) {
     if (type == 6) v.push_back(std::move(c));
     at += size;
   }
-  EXPECT_EQ(interfaces, 1u);
+  EXPECT_EQ(interfaces, ports);
   return v;
 }
 
@@ -359,6 +360,82 @@ TEST_F(See, RingHoldsTheLastOfALongRun) {
     EXPECT_GT(t.wqes.wqes().front().serial, 0u) << "what is oldest has gone";
     EXPECT_EQ(t.wqes.wqes().back().status, 0);
   }
+}
+
+TEST_F(See, TwoPortsOfACableShareACapture) {
+  Machine machine(std::size_t{64} << 20);
+  const std::string same = std::string(",capture=") + capture_.path + ",trace=" + trace_.path;
+  Function& left = machine.add_hca("link=eth,name=left" + same);
+  Function& right = machine.add_hca("link=eth,name=right,cable=left" + same);
+  machine.start();
+  DeviceOptions o;
+  o.wait_active = false;
+  Device a(left, o), b(right, o);
+  a.probe();
+  b.probe();
+  ASSERT_TRUE(machine.run_until([&] { return a.port_state() == 4 && b.port_state() == 4; }, 10'000'000'000));
+  Pd apd(a), bpd(b);
+  Cq acq(a), bcq(b);
+  Qp aqp(a, apd, acq, acq), bqp(b, bpd, bcq, bcq);
+  const Buffer amem = a.memory().allocate(1 << 16), bmem = b.memory().allocate(1 << 16);
+  Mr amr(a, Mr::of(apd, amem, kAllAccess)), bmr(b, Mr::of(bpd, bmem, kAllAccess));
+  QpAttr there, back;
+  there.remote_qpn = bqp.qpn();
+  there.roce.dgid = b.roce_entry(b.sgid_index()).gid;
+  there.roce.dmac = b.mac();
+  back.remote_qpn = aqp.qpn();
+  back.roce.dgid = a.roce_entry(a.sgid_index()).gid;
+  back.roce.dmac = a.mac();
+  aqp.connect(there);
+  bqp.connect(back);
+  SendWr w;
+  w.op = WqeOp::kRdmaWrite;
+  w.sges = {{amr.start(), amr.key(), 20000}};
+  w.raddr = bmr.start();
+  w.rkey = bmr.key();
+  aqp.post(w);
+  EXPECT_FALSE(acq.wait_one().error());
+  const auto latency = static_cast<std::uint64_t>(left.parameter("port.wire_latency_ns"));
+  hca_destroy(left.handle());
+  hca_destroy(right.handle());
+
+  // Whatever one port sends comes in at the other, the same bytes, the cable's latency later.
+  std::vector<Captured> under_way[2];
+  unsigned crossed = 0;
+  for (const Captured& c : read_capture(capture_.path, 1, 2)) {
+    if (c.direction == 2) {
+      under_way[c.interface].push_back(c);
+      continue;
+    }
+    auto& from = under_way[1 - c.interface];
+    ASSERT_FALSE(from.empty());
+    EXPECT_EQ(c.bytes, from.front().bytes);
+    EXPECT_GE(c.ns - from.front().ns, latency);
+    EXPECT_LE(c.ns - from.front().ns, latency + 1) << "both are cut to nanoseconds";
+    from.erase(from.begin());
+    crossed++;
+  }
+  EXPECT_GE(crossed, 6u);
+  EXPECT_TRUE(under_way[0].empty() && under_way[1].empty());
+  expect_clean(capture_.path, " --min roce-rc=12");
+
+  // The WQE's life at both ends, with the arrow from one HCA to the other.
+  traces::Timeline t;
+  records(trace_.path, &t);
+  ASSERT_EQ(t.wqes.wqes().size(), 1u);
+  EXPECT_EQ(t.wqes.wqes()[0].responder_hca, 1);
+  EXPECT_EQ(t.wqes.wqes()[0].responder_qpn, bqp.qpn());
+  TempFile file;
+  std::FILE* out = std::fopen(file.path, "wb");
+  ASSERT_TRUE(write_perfetto_proto(t, nullptr, 0, out));
+  std::fclose(out);
+  std::ifstream in(file.path, std::ios::binary);
+  const traces::View v(std::string(std::istreambuf_iterator<char>(in), {}));
+  unsigned arrows = 0;
+  for (const auto& track : v.slices)
+    if (track.first.first == "HCA 1" && track.first.second.find(" receives") != std::string::npos)
+      for (const auto& s : track.second) arrows += static_cast<unsigned>(s.ending.size());
+  EXPECT_EQ(arrows, 1u);
 }
 
 TEST_F(See, PerfettoOfARealRun) {
