@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// Perfetto's protobuf format. A process an HCA, its tracks: send queues (WQEs with their stages inside),
-/// what each QP receives, engines, DMA, link, command slots, EQs and interrupts, errors, WQEs under way; then
-/// the guest's tasks. Work of one track that overlaps is laid out on several of the same name, which viewers
-/// show as one. Times are whole nanoseconds, cut; annotations have the picoseconds.
+/// Perfetto's protobuf format. A track an HCA, which holds the others: send queues (WQEs with their stages
+/// inside), what each QP receives, engines, DMA, link, command slots, EQs and interrupts, errors, WQEs under
+/// way; then the guest's tasks. Work of one track that overlaps is laid out on several of the same name,
+/// which viewers show as one. Times are whole nanoseconds, cut; annotations have the picoseconds.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,9 +21,8 @@ constexpr std::uint32_t kSequence = 1;
 constexpr std::uint32_t kSliceBegin = 1, kSliceEnd = 2, kInstant = 3, kCounter = 4;  // of Event.type
 constexpr std::uint32_t kStateCleared = 1;                                           // of sequence_flags
 constexpr std::uint32_t kByRank = 3, kUnitCount = 2;
-constexpr std::int32_t kGuestPid = 1000;  // HCAs have 1 and up
-
-/// Where a track stands in its process.
+/// Where a track stands in its HCA's. Viewers keep to that for tracks within a track, not for those of a
+/// group.
 enum Rank : std::int32_t { kQps, kReceives, kEngines, kDma, kLink, kCommands, kEvents, kErrors, kDepths };
 
 std::uint64_t ns(std::int64_t ps) { return ps < 0 ? 0 : static_cast<std::uint64_t>(ps / 1000); }
@@ -32,40 +31,38 @@ class Writer {
  public:
   explicit Writer(std::FILE* out) : out_(out) {}
 
-  std::uint64_t process(std::int32_t pid, const std::string& name) {
-    auto [it, is_new] = processes_.try_emplace(pid, next_);
+  /// A track that holds others.
+  std::uint64_t group(const std::string& name) {
+    auto [it, is_new] = groups_.try_emplace(name, next_);
     if (!is_new) return it->second;
     perfetto::Packet p;
     perfetto::Track* t = p.mutable_track();
     t->set_uuid(next_++);
-    t->mutable_process()->set_pid(pid);
-    t->mutable_process()->set_name(name);
+    t->set_name(name);
     t->set_child_ordering(kByRank);
     put(p);
     return it->second;
   }
-  std::uint64_t hca(unsigned number) {
-    return process(static_cast<std::int32_t>(number) + 1, fmt::format("HCA {}", number));
-  }
+  std::uint64_t hca(unsigned number) { return group(fmt::format("HCA {}", number)); }
 
   /// A track of that name, on which there is room for [from, to].
-  std::uint64_t track(std::uint64_t process, const std::string& name, Rank rank, std::int64_t from,
+  std::uint64_t track(std::uint64_t group, const std::string& name, Rank rank, std::int64_t from,
                       std::int64_t to) {
-    auto& lanes = tracks_[{process, name}];
+    auto& lanes = tracks_[{group, name}];
     for (Lane& lane : lanes) {
       if (lane.until > from) continue;
       lane.until = to;
       return lane.uuid;
     }
-    lanes.push_back({describe(process, name, rank, false), to});
+    lanes.push_back({describe(group, name, rank, false), to});
     return lanes.back().uuid;
   }
   /// One that holds instants, or what cannot overlap.
-  std::uint64_t track(std::uint64_t process, const std::string& name, Rank rank) {
-    return track(process, name, rank, INT64_MAX, 0);
+  std::uint64_t track(std::uint64_t group, const std::string& name, Rank rank) {
+    return track(group, name, rank, INT64_MAX, 0);
   }
-  std::uint64_t counter_track(std::uint64_t process, const std::string& name) {
-    return describe(process, name, kDepths, true);
+  std::uint64_t counter_track(std::uint64_t group, const std::string& name) {
+    return describe(group, name, kDepths, true);
   }
 
   /// An event to be filled in; put() writes it.
@@ -107,11 +104,11 @@ class Writer {
     std::uint64_t uuid;
     std::int64_t until;
   };
-  std::uint64_t describe(std::uint64_t process, const std::string& name, Rank rank, bool counter) {
+  std::uint64_t describe(std::uint64_t group, const std::string& name, Rank rank, bool counter) {
     perfetto::Packet p;
     perfetto::Track* t = p.mutable_track();
     t->set_uuid(next_);
-    t->set_parent_uuid(process);
+    t->set_parent_uuid(group);
     t->set_name(name);
     t->set_rank(rank);
     if (counter) t->mutable_counter()->set_unit(kUnitCount);
@@ -122,7 +119,7 @@ class Writer {
   std::FILE* out_;
   bool ok_ = true, first_ = true;
   std::uint64_t next_ = 1;
-  std::map<std::int32_t, std::uint64_t> processes_;
+  std::map<std::string, std::uint64_t> groups_;
   std::map<std::pair<std::uint64_t, std::string>, std::vector<Lane>> tracks_;
 };
 
@@ -300,7 +297,7 @@ void depths(Writer& w, const Analysis& a) {
 }
 
 void guest_events(Writer& w, const GuestTrace& guest, std::int64_t offset) {
-  const std::uint64_t process = w.process(kGuestPid, "guest");
+  const std::uint64_t group = w.group("guest");
   for (const GuestEvent& g : guest.events) {
     const std::int64_t at = g.time_ns + offset;
     if (at < 0) continue;  // before the machine's time began
@@ -308,7 +305,7 @@ void guest_events(Writer& w, const GuestTrace& guest, std::int64_t offset) {
     // A task's functions nest. What no task did stands by its CPU.
     const std::string name =
         g.pid == 0 ? fmt::format("CPU {} idle", g.cpu) : fmt::format("{}-{}", g.task, g.pid);
-    const std::uint64_t track = w.track(process, name, kQps);
+    const std::uint64_t track = w.track(group, name, kQps);
     if (g.ends) {
       w.end(track, t);
       continue;

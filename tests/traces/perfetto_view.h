@@ -17,7 +17,7 @@
 
 namespace hcasim::traces {
 
-/// What a viewer makes of the file: slices of each track, by name of process and track.
+/// What a viewer makes of the file: slices of each track, by name of group and track.
 struct Slice {
   std::string name;
   std::uint64_t from = 0, to = 0;
@@ -40,8 +40,8 @@ struct View {
       if (p.has_track()) {
         const auto& t = p.track();
         EXPECT_EQ(names.count(t.uuid()), 0u) << "two tracks of one number";
-        if (t.has_process()) {
-          names[t.uuid()] = {t.process().name(), ""};
+        if (!t.has_parent_uuid()) {
+          names[t.uuid()] = {t.name(), ""};
         } else {
           EXPECT_EQ(names.count(t.parent_uuid()), 1u);
           names[t.uuid()] = {names[t.parent_uuid()].first, t.name()};
