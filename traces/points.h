@@ -153,9 +153,9 @@
   X(kUnitBusy,      unit_busy,       kDetail,                                                                \
     "unit: 0 SQ and responder turns, 1 receive, 2 transmit, 3 CQE, 4 EQE, 5 atomics",                        \
     "which of those side by side", "QPN, or 0", "ps from this time on", "a unit was at work")                \
-  X(kDmaRead,       dma_read,        kDetail, "bytes", "-", "address", "ps until the last byte had come",    \
-    "the host's memory was read")                                                                            \
-  X(kDmaWrite,      dma_write,       kDetail, "bytes", "-", "address, or MSI-X vector",                      \
+  X(kDmaRead,       dma_read,        kDetail, "bytes", "owner", "address", "ps until the last byte had come",  \
+    "the host's memory was read; owner: kind 31:28 (1 QP 2 RQ 3 CQ 4 EQ 5 firmware), number 23:0")                                                                            \
+  X(kDmaWrite,      dma_write,       kDetail, "bytes", "owner", "address, or MSI-X vector",                      \
     "ps until it was visible", "the host's memory was written")                                              \
   X(kPacketOut,     packet_out,      kDetail, "qpn", "serial", "PSN 23:0, BTH opcode 31:24",                 \
     "ps on the cable 31:0, bytes 63:32", "the first bit of a packet left the port")                          \

@@ -511,6 +511,14 @@ TEST_F(See, DetailShowsEachPacketAndTransfer) {
   ASSERT_TRUE(traces::tell(trace_.path, t.wqes, t.wqes.wqes().at(0), &story, &err)) << err;
   EXPECT_EQ(story.all(Point::kPacketOut).size(), story.all(Point::kPacketIn).size());
   EXPECT_GE(story.all(Point::kPacketOut).size(), 4u);
+  // And each transfer: the doorbell record, the WQE, what is gathered and scattered, the CQE.
+  std::uint64_t moved[2] = {0, 0};
+  for (const traces::Record& r : story.around) {
+    if (r.p() == Point::kDmaRead) moved[0] += r.obj;
+    if (r.p() == Point::kDmaWrite) moved[1] += r.obj;
+  }
+  EXPECT_EQ(moved[0], 4 + 64 + 10001u);
+  EXPECT_EQ(moved[1], 10001 + 64u);
 }
 
 }  // namespace
