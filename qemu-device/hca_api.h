@@ -153,7 +153,7 @@ HCA_API const char* hca_stats_json(hca_t* hca);
 //   file     a path: a new trace file from now on, the one before is complete; empty: none
 //   ring     MiB of memory that the next file's records are kept in: the oldest go; 0: written as they come
 //   dump     writes what the ring holds to this path, or, empty, to its own; it goes on
-//   flush    writes what has been recorded, so that the file can be read so far
+//   flush    writes what has been recorded and captured, so that the files can be read so far
 //   capture  a path: pcapng file of what leaves and enters the port, from now on; empty: none
 // 0 = done; otherwise err says why not.
 HCA_API int hca_set_trace(hca_t* hca, const char* key, const char* value, char* err, size_t err_len);

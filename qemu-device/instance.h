@@ -66,6 +66,7 @@ struct hca final : hcasim::HostPort {
   std::unique_ptr<hcasim::api::Uplink> uplink;  // null: a cable to itself
   std::string json;
   std::string trace_path, capture_path, trace_answer;
+  std::shared_ptr<hcasim::traces::Capture> capture;  // null: none
   unsigned trace_ring_mib;
   mutable hcasim::Hca model;
   mutable hcasim::fw::Firmware firmware;

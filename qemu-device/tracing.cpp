@@ -33,10 +33,11 @@ bool hca::capture_to(const std::string& path, std::string& why) {
   capture_path.clear();
   // The last port of a file completes it.
   model.port().capture_to(nullptr, "");
+  capture.reset();
   if (path.empty()) return true;
-  auto capture = hcasim::traces::Capture::get(path, &why);
+  capture = hcasim::traces::Capture::get(path, &why);
   if (!capture) return false;
-  model.port().capture_to(std::move(capture), settings.name);
+  model.port().capture_to(capture, settings.name);
   capture_path = path;
   return true;
 }
@@ -64,6 +65,10 @@ bool hca::set_trace(const std::string& key, const std::string& value, std::strin
   if (key == "dump") return tracer->dump(value, &why);
   if (key == "flush") {
     tracer->flush();
+    if (capture) {
+      capture->settle(hcasim::sim_now());
+      capture->flush();
+    }
     return true;
   }
   if (key == "capture") return capture_to(value, why);

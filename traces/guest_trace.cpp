@@ -2,6 +2,7 @@
 /// The guest's kernel trace: reading its text, and finding the offset of its clock.
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -46,8 +47,7 @@ std::int64_t duration(const std::string& text) {
   const std::size_t unit = text.find(" us");
   if (unit == std::string::npos) return -1;
   const std::size_t from = text.find_last_not_of("0123456789.", unit - 1);
-  return static_cast<std::int64_t>(
-      std::strtod(text.c_str() + (from == std::string::npos ? 0 : from + 1), nullptr) * 1000 + 0.5);
+  return std::llround(std::strtod(text.c_str() + (from == std::string::npos ? 0 : from + 1), nullptr) * 1000);
 }
 
 bool read_graph(const std::string& rest, bool entry, GuestEvent* g) {

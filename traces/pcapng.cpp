@@ -168,6 +168,10 @@ void Capture::write(const std::string& bytes) {
                std::strerror(errno));
 }
 
+void Capture::flush() {
+  if (file_ != nullptr) std::fflush(file_);
+}
+
 void Capture::finish() {
   if (file_ == nullptr) return;
   settle(INT64_MAX);

@@ -37,6 +37,8 @@ class Capture {
               std::size_t len, const char* comment);
   /// Nothing is to come before this time any more: what is waiting from before it is written.
   void settle(std::int64_t time_ps);
+  /// What has been written can be read by others.
+  void flush();
   /// Writes all and closes the file.
   void finish();
 

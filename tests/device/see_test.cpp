@@ -303,6 +303,8 @@ TEST_F(See, CapturesAndTracesAreSetWhileItRuns) {
   EXPECT_STREQ(hca_get_trace(function_->handle(), "file"), trace_.path);
   ASSERT_EQ(set("capture", capture_.path), "");
   w.one(WqeOp::kRdmaWrite, 8);
+  ASSERT_EQ(set("flush", ""), "");
+  EXPECT_EQ(read_capture(capture_.path, 197).size(), 4u) << "a write and its acknowledge, out and in";
   ASSERT_EQ(set("on", "off"), "");
   EXPECT_STREQ(hca_get_trace(function_->handle(), "on"), "off");
   w.one(WqeOp::kRdmaWrite, 8);
