@@ -114,7 +114,10 @@ class Hca : public sc_core::sc_module, public FaultSink {
   // A packet that is whole at `ready` goes through what all units share of the transmit pipeline; returns
   // when it comes out.
   Time tx_slot(Time ready) {
-    return tx_stage_.reserve(ready, profile_.engine.tx_packet) + profile_.engine.tx_packet;
+    const Time start = tx_stage_.reserve(ready, profile_.engine.tx_packet),
+               end = start + profile_.engine.tx_packet;
+    traces::trace_busy(tracer_, traces::Unit::kTransmit, 0, start, end);
+    return end;
   }
 
   // Q counters by counter_set id (query_q_counter_out).

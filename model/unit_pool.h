@@ -26,6 +26,8 @@ class UnitPool {
     }
     return *found;
   }
+  // Which of them that is.
+  unsigned number(const Time& unit) const { return static_cast<unsigned>(&unit - busy_until_.data()); }
   // When the first of them is idle.
   Time free_at() const { return *std::min_element(busy_until_.begin(), busy_until_.end()); }
   void clear() { std::fill(busy_until_.begin(), busy_until_.end(), 0); }

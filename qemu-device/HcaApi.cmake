@@ -3,7 +3,7 @@
 add_library(hcasim_api STATIC
   ${CMAKE_CURRENT_LIST_DIR}/coupling.cpp ${CMAKE_CURRENT_LIST_DIR}/fabric.cpp ${CMAKE_CURRENT_LIST_DIR}/hca_api.cpp
   ${CMAKE_CURRENT_LIST_DIR}/instance.cpp ${CMAKE_CURRENT_LIST_DIR}/options.cpp
-  ${CMAKE_CURRENT_LIST_DIR}/simulation.cpp ${CMAKE_CURRENT_LIST_DIR}/wires.cpp)
+  ${CMAKE_CURRENT_LIST_DIR}/simulation.cpp ${CMAKE_CURRENT_LIST_DIR}/tracing.cpp ${CMAKE_CURRENT_LIST_DIR}/wires.cpp)
 hcasim_room(hcasim_api qemu-device)
 target_link_libraries(hcasim_api PRIVATE hcasim_firmware hcasim_model hcasim_traces hcasim_wire)
 target_compile_definitions(hcasim_api PRIVATE HCASIM_PROFILE_DIR="${CMAKE_SOURCE_DIR}/model/profiles")

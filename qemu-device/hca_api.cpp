@@ -219,17 +219,24 @@ hca_t* hca_create(const char* options, const hca_host_ops* ops, void* opaque, ch
     }
     if (settings.dc_contexts) profile.engine.dc_contexts = *settings.dc_contexts;
     auto tracer = std::make_unique<hcasim::traces::Tracer>(number);
-    if (!settings.trace.empty() && !tracer->open(settings.trace, &why)) {
+    tracer->set_on(settings.trace_on);
+    tracer->set_filter(settings.trace_filter, nullptr);
+    if (!settings.trace.empty() &&
+        !(settings.trace_ring != 0
+              ? tracer->open_ring(settings.trace, std::size_t{settings.trace_ring} << 20, &why)
+              : tracer->open(settings.trace, &why))) {
       tell(err, err_len, "trace=" + settings.trace + ": " + why);
       return nullptr;
     }
-    if (!check_cable(settings, *ops, why)) {
+    if (!check_cable(settings, *ops, why) ||
+        (!settings.capture.empty() && !hcasim::traces::Capture::get(settings.capture, &why))) {
       tell(err, err_len, why);
       return nullptr;
     }
     simulation.prepare();
     all().push_back(std::make_unique<hca>(number, settings, profile, std::move(tracer), *ops, opaque));
     hca& made = *all().back();
+    if (!made.capture_to(settings.capture, why)) made.log(HCA_LOG_ERROR, why.c_str());
     if (settings.host_wire) made.connect(std::make_unique<HostWire>(made));
     if (settings.wire) {
       made.connect(std::make_unique<SocketWire>(made, *settings.wire, settings.coupled));
@@ -259,6 +266,8 @@ void hca_destroy(hca_t* h) {
     if (peer && peer->in_service) peer->follow_carrier();
     if (Simulation::instance().started()) h->model.reset();
     h->tracer->close();
+    std::string why;
+    h->capture_to("", why);
   });
   h->in_service = false;
 }
@@ -450,6 +459,29 @@ int hca_inject(hca_t* h, const char* fault, char* err, size_t err_len) {
     if (h->model.port().faults().seed != seed) h->model.port().reseed();
   });
   return good ? 0 : -1;
+}
+
+int hca_set_trace(hca_t* h, const char* key, const char* value, char* err, size_t err_len) {
+  if (!h || !h->in_service) {
+    tell(err, err_len, "the HCA is out of service");
+    return -1;
+  }
+  bool good = false;
+  enter(h, "hca_set_trace", [&] {
+    std::string why;
+    good = h->set_trace(key ? key : "", value ? value : "", why);
+    if (!good) tell(err, err_len, why);
+  });
+  return good ? 0 : -1;
+}
+
+const char* hca_get_trace(hca_t* h, const char* key) {
+  try {
+    h->trace_answer = h->get_trace(key ? key : "");
+  } catch (...) {
+    return "";
+  }
+  return h->trace_answer.c_str();
 }
 
 const char* hca_fault_help(void) { return hcasim::api::fault_help(); }

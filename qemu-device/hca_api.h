@@ -23,7 +23,7 @@ extern "C" {
 
 typedef struct hca hca_t;
 
-enum { HCA_API_VERSION = 4 };
+enum { HCA_API_VERSION = 5 };
 #define HCA_NEVER INT64_MAX  // no event is due
 #define HCA_BAR0_SIZE \
   (32u << 20)  // initialization segment (pages 0-2), UAR pages, from the middle device memory
@@ -156,6 +156,18 @@ HCA_API const char* hca_stats_json(hca_t* hca);
 HCA_API unsigned hca_rule_count(void);
 HCA_API const char* hca_rule_name(unsigned index);
 HCA_API uint64_t hca_rule_broken(const hca_t* hca, unsigned index);
+// Traces and captures while the machine runs. Keys and their values:
+//   on       on, off: recording goes on, or rests
+//   filter   what is recorded from now on: "qp=0x4a+0x50-0x5f,point=A+B,kind=error+command,detail"; all
+//   file     a path: a new trace file from now on, the one before is complete; empty: none
+//   ring     MiB of memory that the next file's records are kept in: the oldest go; 0: written as they come
+//   dump     writes what the ring holds to this path, or, empty, to its own; it goes on
+//   flush    writes what has been recorded and captured, so that the files can be read so far
+//   capture  a path: pcapng file of what leaves and enters the port, from now on; empty: none
+// 0 = done; otherwise err says why not.
+HCA_API int hca_set_trace(hca_t* hca, const char* key, const char* value, char* err, size_t err_len);
+// What a key but dump and flush is set to. Valid until the next call for this HCA.
+HCA_API const char* hca_get_trace(hca_t* hca, const char* key);
 
 // Faults to inject, for driver validation: "drop=0.01", "fw_syndrome=1", "link=down" ... (hca_fault_help()).
 // 0 = taken; otherwise err says why.

@@ -56,6 +56,8 @@ hca::hca(unsigned number, const hcasim::api::Settings& s, const hcasim::Profile&
       opaque(host),
       settings(s),
       tracer(std::move(t)),
+      trace_path(s.trace),
+      trace_ring_mib(s.trace_ring),
       model(module_name(s.name, number).c_str(), profile, *this, *tracer),
       firmware((module_name(s.name, number) + "_fw").c_str(), model, s.firmware) {
   model.attach(firmware);

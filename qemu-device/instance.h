@@ -46,6 +46,12 @@ struct hca final : hcasim::HostPort {
   // The end of the HCA's service: what its driver has broken, to the log and to HCASIM_RULES_REPORT.
   void report_rules() noexcept;
 
+  // hca_set_trace(), hca_get_trace(); false: `why` says why not. trace_to(), capture_to(): none ends it.
+  bool set_trace(const std::string& key, const std::string& value, std::string& why);
+  std::string get_trace(const std::string& key) const;
+  bool trace_to(const std::string& path, std::string& why);
+  bool capture_to(const std::string& path, std::string& why);
+
   // The cable. Joins the port to it.
   void connect(std::unique_ptr<hcasim::api::Uplink> to);
   // This end wants the link up: not taken down by a fault, nor (IB) by the host. Ethernet ports keep the
@@ -63,6 +69,9 @@ struct hca final : hcasim::HostPort {
   bool link_injected_down = false;
   std::unique_ptr<hcasim::api::Uplink> uplink;  // null: a cable to itself
   std::string json;
+  std::string trace_path, capture_path, trace_answer;
+  std::shared_ptr<hcasim::traces::Capture> capture;  // null: none
+  unsigned trace_ring_mib;
   mutable hcasim::Hca model;
   mutable hcasim::fw::Firmware firmware;
 };

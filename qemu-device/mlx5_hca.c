@@ -92,6 +92,8 @@ static bool build_options(Mlx5Hca* dev, bool coupled, GString* out, Error** errp
       {"profile", dev->prop_profile},
       {"trace", dev->prop_trace},
       {"rules", dev->prop_rules},
+      {"trace_ring", dev->prop_trace_ring},
+      {"capture", dev->prop_capture},
       {"node_guid", dev->prop_node_guid},
       {"wire", mlx5_hca_has_netdev(dev) ? "host" : dev->prop_wire},
       {"cable", dev->prop_cable},
@@ -337,6 +339,8 @@ static QCOMPAT_PROPERTY_CONST Property mlx5_hca_properties[] = {
     DEFINE_PROP_UINT32("ahead", Mlx5Hca, prop_ahead, AHEAD_DEFAULT_NS),
     DEFINE_PROP_STRING("trace", Mlx5Hca, prop_trace),
     DEFINE_PROP_STRING("rules", Mlx5Hca, prop_rules),
+    DEFINE_PROP_STRING("trace_ring", Mlx5Hca, prop_trace_ring),
+    DEFINE_PROP_STRING("capture", Mlx5Hca, prop_capture),
     DEFINE_PROP_ON_OFF_AUTO("bf", Mlx5Hca, prop_bf, ON_OFF_AUTO_AUTO),
     DEFINE_PROP_ON_OFF_AUTO("sm", Mlx5Hca, prop_sm, ON_OFF_AUTO_AUTO),
     DEFINE_PROP_STRING("node_guid", Mlx5Hca, prop_node_guid),
@@ -363,6 +367,11 @@ static const struct {
      "what a driver has to keep (hcasim rules): report what it breaks, strict (and the device goes to its "
      "fatal "
      "health state), off"},
+    {"trace_ring",
+     "MiB of memory that the trace is kept in, the last of it; the file is written when the machine ends, "
+     "and "
+     "by qom-set of trace-dump"},
+    {"capture", "pcapng file of what leaves and enters the port, in simulated time"},
     {"bf", "offer BlueFlame registers: on, off, auto = as the profile says"},
     {"sm", "built-in subnet manager that makes the port ACTIVE: on, off, auto = the model's default"},
     {"node_guid", "node GUID, 16 hexadecimal digits; also the PCIe device serial number"},

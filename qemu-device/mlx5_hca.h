@@ -56,6 +56,8 @@ struct Mlx5Hca {
   char* prop_time;
   char* prop_trace;
   char* prop_rules;
+  char* prop_trace_ring;
+  char* prop_capture;
   char* prop_options;
   char* prop_node_guid;
   char* prop_wire;

@@ -4,7 +4,8 @@
  * /machine/peripheral/<id>: ctr-<name>   each counter of the model        stats      all of them and the
  * object counts, as JSON time-mode    lockstep or eager                sim-time   SystemC's clock in ns
  *   activations  SystemC process activations      inject     write: a fault to inject; read: the list of
- * faults
+ * faults       trace-on, trace-filter, trace-file, trace-ring, trace-dump, trace-flush, capture-file: see
+ * hca_set_trace()
  */
 #include "mlx5_hca.h"
 
@@ -58,6 +59,69 @@ static void set_inject(Object* obj, const char* value, Error** errp) {
     return;
   }
   mlx5_hca_settle();
+}
+
+static void set_trace(Object* obj, const char* key, const char* value, Error** errp) {
+  hca_t* hca = hca_of(obj, errp);
+  char why[512] = "";
+
+  if (hca && hca_set_trace(hca, key, value, why, sizeof(why))) {
+    error_setg(errp, TYPE_MLX5_HCA ": %s", why);
+  }
+}
+
+static char* get_trace(Object* obj, const char* key, Error** errp) {
+  hca_t* hca = hca_of(obj, errp);
+
+  return hca ? g_strdup(hca_get_trace(hca, key)) : NULL;
+}
+
+static bool get_trace_on(Object* obj, Error** errp) {
+  g_autofree char* on = get_trace(obj, "on", errp);
+
+  return on && !strcmp(on, "on");
+}
+
+static void set_trace_on(Object* obj, bool on, Error** errp) {
+  set_trace(obj, "on", on ? "on" : "off", errp);
+}
+
+#define TRACE_PROPERTY(key)                                                                      \
+  static char* get_trace_##key(Object* obj, Error** errp) { return get_trace(obj, #key, errp); } \
+  static void set_trace_##key(Object* obj, const char* value, Error** errp) {                    \
+    set_trace(obj, #key, value, errp);                                                           \
+  }
+TRACE_PROPERTY(filter)
+TRACE_PROPERTY(file)
+TRACE_PROPERTY(ring)
+TRACE_PROPERTY(dump)
+TRACE_PROPERTY(flush)
+TRACE_PROPERTY(capture)
+
+static void add_trace_properties(Object* obj) {
+  static const struct {
+    const char* name;
+    char* (*get)(Object*, Error**);
+    void (*set)(Object*, const char*, Error**);
+    const char* text;
+  } list[] = {
+      {"trace-filter", get_trace_filter, set_trace_filter,
+       "what is recorded: qp=0x4a+0x50-0x5f,point=A+B,kind=error+command,detail; all"},
+      {"trace-file", get_trace_file, set_trace_file, "write: a new trace file from now on; empty: none"},
+      {"trace-ring", get_trace_ring, set_trace_ring, "MiB of memory that the next file's records stay in"},
+      {"trace-dump", get_trace_dump, set_trace_dump,
+       "write: a path that the ring is written to; empty: its own"},
+      {"trace-flush", get_trace_flush, set_trace_flush, "write anything: the file can be read so far"},
+      {"capture-file", get_trace_capture, set_trace_capture,
+       "write: a pcapng file of what leaves and enters the port from now on; empty: none"},
+  };
+
+  object_property_add_bool(obj, "trace-on", get_trace_on, set_trace_on);
+  object_property_set_description(obj, "trace-on", "recording goes on, or rests");
+  for (size_t i = 0; i < ARRAY_SIZE(list); i++) {
+    object_property_add_str(obj, list[i].name, list[i].get, list[i].set);
+    object_property_set_description(obj, list[i].name, list[i].text);
+  }
 }
 
 static char* get_time_mode(Object* obj, Error** errp) {
@@ -117,6 +181,7 @@ void mlx5_hca_qom_init(Mlx5Hca* dev) {
   object_property_set_description(obj, "stats", "counters and object counts as a JSON object");
   object_property_add_str(obj, "time-mode", get_time_mode, NULL);
   object_property_set_description(obj, "time-mode", "coupling in use: lockstep or eager");
+  add_trace_properties(obj);
   object_property_add_str(obj, "inject", get_inject, set_inject);
   object_property_set_description(obj, "inject", "write: fault to inject; read: the faults there are");
 }

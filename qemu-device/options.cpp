@@ -104,6 +104,30 @@ const Option kOptions[] = {
      "what the driver has to keep is checked: breaches are reported, end the device's service, or go unseen",
      "report, strict, off",
      [](Settings& s, const std::string& v) { return traces::parse_mode(v, &s.rules); }},
+    {"trace_ring", "0",
+     "MiB of memory that the trace is kept in: what is oldest goes; the file is written on request and at "
+     "the end. 0: the file is written at once",
+     "0 to 65536",
+     [](Settings& s, const std::string& v) {
+       std::uint64_t n = 0;
+       if (!to_number(v, 0, 65536, n)) return false;
+       s.trace_ring = static_cast<unsigned>(n);
+       return true;
+     }},
+    {"trace_filter", "all", "what the trace is to hold: qp=A+B-C, point=A+B, kind=A+B, detail; parted by '/'",
+     "qp=, point=, kind= and values parted by '+', detail, all",
+     [](Settings& s, const std::string& v) {
+       s.trace_filter = v;
+       return traces::RecordFilter().parse(v, nullptr);
+     }},
+    {"trace_on", "on", "the trace begins at once, or when hca_set_trace() starts it", "on, off",
+     [](Settings& s, const std::string& v) { return to_bool(v, s.trace_on); }},
+    {"capture", "(none)",
+     "pcapng file of what leaves and enters the port; HCAs that name the same file share it", "a path",
+     [](Settings& s, const std::string& v) {
+       s.capture = v;
+       return true;
+     }},
     {"bf", "off", "BlueFlame: WQEs by write-combining bursts", "on, off",
      [](Settings& s, const std::string& v) { return to_bool(v, s.firmware.bf); }},
     {"sm", "on", "built-in subnet manager: the port becomes ACTIVE with a LID", "on, off",

@@ -17,6 +17,10 @@ struct Settings {
   std::string name;  // empty: hcaN
   std::string profile = "default";
   std::string trace;        // path; empty: off
+  unsigned trace_ring = 0;  // MiB of memory that the trace is kept in; 0: none
+  std::string trace_filter;
+  bool trace_on = true;
+  std::string capture;      // path; empty: none
   std::string cable;        // name of the HCA at the other end; empty: none
   std::string switch_name;  // of the switch that the port is on; empty: none
   bool host_wire = false;

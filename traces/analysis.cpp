@@ -201,14 +201,18 @@ void Analysis::wqe_record(const Record& r) {
     case Point::kPacketRx:
       if (bth.valid && !bth.request) break;
       keep_last(at(Stage::kRx), r.time_ps);
+      w.responder_hca = r.hca;
       w.packets++;
       if (w.bth_opcode < 0) w.bth_opcode = static_cast<int>(r.a0 >> 24 & 0xff);
       break;
     case Point::kReadReqRx:
       keep_last(at(Stage::kRx), r.time_ps);
+      w.responder_hca = r.hca;
       break;
     case Point::kChecked:
       keep_last(at(Stage::kChecked), r.time_ps);
+      w.responder_hca = r.hca;
+      w.responder_qpn = static_cast<std::uint32_t>(r.a1 & 0xffffff);
       break;
     case Point::kRwqeFetch:
       keep_first(at(Stage::kRwqe), r.time_ps);

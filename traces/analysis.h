@@ -54,7 +54,9 @@ struct WqeRow {
   int status = -1;                         ///< CQE syndrome, 0 = success; -1: not completed
   bool has_cqe = false, flushed = false;
   std::uint32_t retransmits = 0, naks = 0, packets = 0;
-  unsigned life = 0;  ///< of its send queue: how often serials had begun anew before
+  int responder_hca = -1;           ///< the HCA at which it arrived; -1: none in this trace
+  std::uint32_t responder_qpn = 0;  ///< 0: its packets were not found good
+  unsigned life = 0;                ///< of its send queue: how often serials had begun anew before
   /// Its queue's life in the file: of the records, the from-th to before the until-th.
   std::uint64_t from = 0, until = UINT64_MAX;
 

@@ -42,6 +42,7 @@ int run(int argc, char** argv) {
       "  why FILE WQE     why it failed, or was slow, in words\n"
       "  stats FILE       how long WQEs take from stage to stage\n"
       "  commands FILE    the firmware's commands\n"
+      "  export FILE      for Perfetto, GTKWave, as CSV and JSON; with the guest's kernel trace\n"
       "  diff A B         where two traces part\n"
       "  rules FILE       the validation rules that the driver broke, with what stood around them");
   std::string path, perfetto;

@@ -3,7 +3,8 @@
 ///
 /// X(enumerator, name, kind, obj, index, a0, a1, help)
 ///   kind  kNormal: a stage of a WQE or its completion; kError: errors and retries, counted even when tracing
-///         is off; kCommand, kObject: the firmware's side.
+///         is off; kCommand, kObject: the firmware's side; kDetail: recorded only when asked for
+///         (Tracer::set_filter()), as there are many.
 ///   obj   32 bits: what the record is about.
 ///   index 32 bits, a0 and a1 64 bits: arguments; "-" where unused (0).
 ///
@@ -150,14 +151,26 @@
   X(kTagMatch,      tag_match,       kObject, "XRQ number", "-", "tag", "entry, or 0xffff: none matched",    \
     "a tagged message was looked up")                                                                        \
   X(kTagRefused,    tag_refused,     kError,  "XRQ number", "-", "operation or tag", "entry",                \
-    "a list operation or the data of a matched message failed")
+    "a list operation or the data of a matched message failed")                                              \
+  /* Detail: what each unit did, each access to the host's memory, each packet. */                           \
+  X(kUnitBusy,      unit_busy,       kDetail,                                                                \
+    "unit: 0 SQ and responder turns, 1 receive, 2 transmit, 3 CQE, 4 EQE, 5 atomics",                        \
+    "which of those side by side", "QPN, or 0", "ps from this time on", "a unit was at work")                \
+  X(kDmaRead,       dma_read,        kDetail, "bytes", "owner", "address", "ps until the last byte had come",  \
+    "the host's memory was read; owner: kind 31:28 (1 QP 2 RQ 3 CQ 4 EQ 5 firmware), number 23:0")                                                                            \
+  X(kDmaWrite,      dma_write,       kDetail, "bytes", "owner", "address, or MSI-X vector",                      \
+    "ps until it was visible", "the host's memory was written")                                              \
+  X(kPacketOut,     packet_out,      kDetail, "qpn", "serial", "PSN 23:0, BTH opcode 31:24",                 \
+    "ps on the cable 31:0, bytes 63:32", "the first bit of a packet left the port")                          \
+  X(kPacketIn,      packet_in,       kDetail, "qpn", "serial", "PSN 23:0, BTH opcode 31:24",                 \
+    "ps on the cable 31:0, bytes 63:32", "the last bit of a packet arrived at the port")
 // clang-format on
 
 #include <cstdint>
 
 namespace hcasim::traces {
 
-enum class Kind : std::uint8_t { kNormal, kError, kCommand, kObject };
+enum class Kind : std::uint8_t { kNormal, kError, kCommand, kObject, kDetail };
 
 #define HCASIM_X(id, name, kind, obj, index, a0, a1, help) id,
 enum class Point : std::uint16_t { HCASIM_TRACE_POINTS(HCASIM_X) kCount };
@@ -176,6 +189,9 @@ inline constexpr PointInfo kPointInfo[kPoints] = {HCASIM_TRACE_POINTS(HCASIM_X)}
 
 constexpr const PointInfo& info(Point p) { return kPointInfo[static_cast<unsigned>(p)]; }
 constexpr bool is_error(Point p) { return info(p).kind == Kind::kError; }
+
+/// Unit of Point::kUnitBusy.
+enum class Unit : std::uint8_t { kTurns, kReceive, kTransmit, kCqe, kEqe, kAtomics };
 
 /// Cache number of Point::kCtxMiss.
 enum : std::uint64_t { kCacheQpc, kCacheMkey, kCacheMtt, kCacheCqc, kCacheSrqc, kCacheEqc };

@@ -17,6 +17,7 @@ namespace {
 
 struct OpenFiles {
   std::mutex mutex;
+  std::map<std::string, std::weak_ptr<RingSink>> rings;
   std::map<std::pair<dev_t, ino_t>, std::weak_ptr<FileSink>> files;
 };
 
@@ -31,6 +32,13 @@ void finish_all() {
   std::lock_guard<std::mutex> lock(open_files().mutex);
   for (auto& f : open_files().files)
     if (auto sink = f.second.lock()) sink->finish();
+  for (auto& r : open_files().rings)
+    if (auto sink = r.second.lock()) sink->finish();
+}
+
+void finish_at_exit() {
+  static const int registered = std::atexit(finish_all);
+  (void)registered;
 }
 
 const char* kind_name(Kind k) {
@@ -43,6 +51,8 @@ const char* kind_name(Kind k) {
       return "command";
     case Kind::kObject:
       return "object";
+    case Kind::kDetail:
+      return "detail";
   }
   return "";
 }
@@ -78,8 +88,7 @@ std::shared_ptr<FileSink> FileSink::get(const std::string& path, std::string* er
     if (f != nullptr) std::fclose(f);
     return nullptr;
   }
-  static const int registered = std::atexit(finish_all);
-  (void)registered;
+  finish_at_exit();
   std::shared_ptr<FileSink> sink;
   try {
     sink = std::make_shared<FileSink>(f, path);
@@ -91,7 +100,7 @@ std::shared_ptr<FileSink> FileSink::get(const std::string& path, std::string* er
   return sink;
 }
 
-FileSink::FileSink(std::FILE* file, std::string path)
+FileWriter::FileWriter(std::FILE* file, std::string path)
     : file_(file), path_(std::move(path)), compressor_(libdeflate_alloc_compressor(1)) {
   std::string head(format::kMagic, sizeof format::kMagic);
   const std::string json = header_json();
@@ -100,6 +109,110 @@ FileSink::FileSink(std::FILE* file, std::string path)
   format::put_u32(head, static_cast<std::uint32_t>(json.size()));
   head += json;
   write(head.data(), head.size());
+}
+
+FileWriter::~FileWriter() {
+  if (file_ != nullptr) std::fclose(file_);
+  libdeflate_free_compressor(compressor_);
+}
+
+void FileWriter::write_block(const std::uint8_t* raw, std::size_t size, std::uint32_t records) {
+  packed_.resize(libdeflate_deflate_compress_bound(compressor_, size));
+  const std::size_t n = libdeflate_deflate_compress(compressor_, raw, size, packed_.data(), packed_.size());
+  std::string head;
+  format::put_u32(head, format::kBlockMagic);
+  format::put_u32(head, records);
+  format::put_u32(head, static_cast<std::uint32_t>(size));
+  format::put_u32(head, static_cast<std::uint32_t>(n));
+  format::put_u32(head, libdeflate_crc32(0, raw, size));
+  write(head.data(), head.size());
+  write(packed_.data(), n);
+  total_ += records;
+}
+
+void FileWriter::write(const void* bytes, std::size_t len) {
+  if (failed_ || std::fwrite(bytes, 1, len, file_) == len) return;
+  failed_ = true;
+  std::fprintf(stderr, "hcasim: cannot write trace file %s: %s; the trace ends here\n", path_.c_str(),
+               std::strerror(errno));
+}
+
+bool FileWriter::finish() {
+  std::string end;
+  for (std::uint32_t v : {format::kEndMagic, static_cast<std::uint32_t>(total_),
+                          static_cast<std::uint32_t>(total_ >> 32), 0u, 0u})
+    format::put_u32(end, v);
+  write(end.data(), end.size());
+  if (std::fclose(file_) != 0 && !failed_) {
+    failed_ = true;
+    std::fprintf(stderr, "hcasim: cannot write trace file %s: %s\n", path_.c_str(), std::strerror(errno));
+  }
+  file_ = nullptr;
+  return !failed_;
+}
+
+std::shared_ptr<RingSink> RingSink::get(const std::string& path, std::size_t bytes, std::string* err) {
+  OpenFiles& open = open_files();
+  std::lock_guard<std::mutex> lock(open.mutex);
+  auto it = open.rings.find(path);
+  if (it != open.rings.end())
+    if (auto sink = it->second.lock())
+      if (!sink->finished_) return sink;
+  // What cannot be written is better known now than at the end.
+  std::FILE* f = std::fopen(path.c_str(), "wbe");
+  if (f == nullptr) {
+    if (err != nullptr) *err = "cannot write trace file " + path + ": " + std::strerror(errno);
+    return nullptr;
+  }
+  std::fclose(f);
+  finish_at_exit();
+  auto sink = std::make_shared<RingSink>(path, bytes);
+  open.rings[path] = sink;
+  return sink;
+}
+
+void RingSink::put(const Record& r, const std::uint8_t* blob) {
+  if (finished_) return;
+  if (blocks_.empty()) blocks_.emplace_back();
+  Block& block = blocks_.back();
+  const std::size_t used = block.raw.size();
+  block.raw.resize(used + format::Coder::kMost + r.blob_len);
+  std::uint8_t* at = block.raw.data() + used;
+  block.raw.resize(used + static_cast<std::size_t>(coder_.encode(r, blob, at) - at));
+  if (++block.records < format::kBlockRecords && block.raw.size() < format::kBlockBytes) return;
+  bytes_ += block.raw.size();
+  coder_.reset();
+  blocks_.emplace_back();
+  while (bytes_ > most_ && blocks_.size() > 2) {
+    bytes_ -= blocks_.front().raw.size();
+    blocks_.pop_front();
+  }
+}
+
+bool RingSink::dump(const std::string& path, std::string* err) {
+  const std::string& to = path.empty() ? path_ : path;
+  std::FILE* f = std::fopen(to.c_str(), "wbe");
+  if (f == nullptr) {
+    if (err != nullptr) *err = "cannot write trace file " + to + ": " + std::strerror(errno);
+    return false;
+  }
+  FileWriter writer(f, to);
+  for (const Block& block : blocks_)
+    if (block.records != 0) writer.write_block(block.raw.data(), block.raw.size(), block.records);
+  if (writer.finish()) return true;
+  if (err != nullptr) *err = "cannot write all of trace file " + to;
+  return false;
+}
+
+void RingSink::finish() {
+  if (finished_) return;
+  std::string err;
+  if (!dump("", &err)) std::fprintf(stderr, "hcasim: %s\n", err.c_str());
+  finished_ = true;
+  blocks_.clear();
+}
+
+FileSink::FileSink(std::FILE* file, std::string path) : writer_(file, std::move(path)) {
   // The process around us (a VMM) directs signals at threads of its own.
   sigset_t all, old;
   sigfillset(&all);
@@ -108,17 +221,12 @@ FileSink::FileSink(std::FILE* file, std::string path)
     thread_ = std::thread([this] { thread_main(); });
   } catch (...) {
     pthread_sigmask(SIG_SETMASK, &old, nullptr);
-    libdeflate_free_compressor(compressor_);
-    std::fclose(file_);
     throw;
   }
   pthread_sigmask(SIG_SETMASK, &old, nullptr);
 }
 
-FileSink::~FileSink() {
-  finish();
-  libdeflate_free_compressor(compressor_);
-}
+FileSink::~FileSink() { finish(); }
 
 void FileSink::put(const Record& r, const std::uint8_t* blob) {
   if (finished_) return;
@@ -175,7 +283,7 @@ void FileSink::drain(std::size_t left) {
     std::unique_ptr<Block> block = std::move(waiting_.front());
     waiting_.pop_front();
     lock.unlock();
-    write_block(*block);
+    writer_.write_block(block->raw.data(), block->size, block->records);
     block->size = 0;
     block->records = 0;
     lock.lock();
@@ -183,34 +291,12 @@ void FileSink::drain(std::size_t left) {
   }
 }
 
-void FileSink::write_block(const Block& block) {
-  packed_.resize(libdeflate_deflate_compress_bound(compressor_, block.size));
-  std::size_t n =
-      libdeflate_deflate_compress(compressor_, block.raw.data(), block.size, packed_.data(), packed_.size());
-  std::string head;
-  format::put_u32(head, format::kBlockMagic);
-  format::put_u32(head, block.records);
-  format::put_u32(head, static_cast<std::uint32_t>(block.size));
-  format::put_u32(head, static_cast<std::uint32_t>(n));
-  format::put_u32(head, libdeflate_crc32(0, block.raw.data(), block.size));
-  write(head.data(), head.size());
-  write(packed_.data(), n);
-  total_ += block.records;
-}
-
-void FileSink::write(const void* bytes, std::size_t len) {
-  if (failed_ || std::fwrite(bytes, 1, len, file_) == len) return;
-  failed_ = true;
-  std::fprintf(stderr, "hcasim: cannot write trace file %s: %s; the trace ends here\n", path_.c_str(),
-               std::strerror(errno));
-}
-
 void FileSink::flush() {
   if (finished_) return;
   submit();
   std::lock_guard<std::mutex> lock(drain_mutex_);
   drain(0);
-  std::fflush(file_);
+  writer_.flush();
 }
 
 void FileSink::finish() {
@@ -219,14 +305,7 @@ void FileSink::finish() {
   {
     std::lock_guard<std::mutex> lock(drain_mutex_);
     drain(0);
-    std::string end;
-    for (std::uint32_t v : {format::kEndMagic, static_cast<std::uint32_t>(total_),
-                            static_cast<std::uint32_t>(total_ >> 32), 0u, 0u})
-      format::put_u32(end, v);
-    write(end.data(), end.size());
-    if (std::fclose(file_) != 0 && !failed_)
-      std::fprintf(stderr, "hcasim: cannot write trace file %s: %s\n", path_.c_str(), std::strerror(errno));
-    file_ = nullptr;
+    writer_.finish();
     finished_ = true;
   }
   {

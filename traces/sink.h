@@ -36,6 +36,57 @@ class MemorySink final : public Sink {
   std::vector<std::vector<std::uint8_t>> blobs;
 };
 
+/// The bytes of a trace file but its blocks' contents. Calls are made by one thread at a time.
+class FileWriter {
+ public:
+  FileWriter(std::FILE* file, std::string path);
+  ~FileWriter();
+  FileWriter(const FileWriter&) = delete;
+  FileWriter& operator=(const FileWriter&) = delete;
+
+  void write_block(const std::uint8_t* raw, std::size_t size, std::uint32_t records);
+  void flush() { std::fflush(file_); }
+  /// Writes the end mark and closes the file. false: something could not be written (said on stderr).
+  bool finish();
+
+ private:
+  void write(const void* bytes, std::size_t len);
+
+  std::FILE* file_;
+  const std::string path_;
+  bool failed_ = false;
+  std::vector<std::uint8_t> packed_;
+  std::uint64_t total_ = 0;
+  libdeflate_compressor* compressor_;
+};
+
+/// What was recorded last, in as much memory as is allowed; whole blocks fall out of it.
+class RingSink final : public Sink {
+ public:
+  /// The ring of that file, shared by all who name it; the first says how large it is.
+  static std::shared_ptr<RingSink> get(const std::string& path, std::size_t bytes, std::string* err);
+
+  RingSink(std::string path, std::size_t bytes) : path_(std::move(path)), most_(bytes) {}
+  ~RingSink() override { finish(); }
+
+  void put(const Record& r, const std::uint8_t* blob) override;
+  bool dump(const std::string& path, std::string* err);
+  /// Writes the file; later records are dropped.
+  void finish();
+
+ private:
+  struct Block {
+    std::vector<std::uint8_t> raw;
+    std::uint32_t records = 0;
+  };
+  const std::string path_;
+  const std::size_t most_;
+  format::Coder coder_;
+  std::deque<Block> blocks_;  // the last is being made
+  std::size_t bytes_ = 0;     // of all but that one
+  bool finished_ = false;
+};
+
 /// The recording thread makes the file's blocks; a thread packs and writes them. When that is behind, the
 /// recording one does so too, so nothing is lost.
 class FileSink final : public Sink {
@@ -65,8 +116,6 @@ class FileSink final : public Sink {
   void submit();
   /// Writes what waits, until so many blocks are left. The caller holds drain_mutex_.
   void drain(std::size_t left);
-  void write_block(const Block& block);
-  void write(const void* bytes, std::size_t len);
 
   // Recording thread's state
   format::Coder coder_;
@@ -79,12 +128,8 @@ class FileSink final : public Sink {
   bool stop_ = false;
 
   std::mutex drain_mutex_;  // taken before queue_mutex_
-  std::FILE* file_;
-  const std::string path_;
-  bool finished_ = false, failed_ = false;
-  std::vector<std::uint8_t> packed_;
-  std::uint64_t total_ = 0;
-  libdeflate_compressor* compressor_;
+  FileWriter writer_;
+  bool finished_ = false;
   std::thread thread_;
 };
 

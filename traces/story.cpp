@@ -7,6 +7,7 @@
 #include <cstring>
 #include <iterator>
 
+#include "model/prm/cqe.h"
 #include "model/prm/prm.h"
 
 namespace hcasim::traces {
@@ -101,6 +102,19 @@ bool bears_on(const Record& r, const Story& s, std::int64_t begin, std::int64_t 
     case Point::kHealth:
     case Point::kModelFault:
       return r.time_ps >= begin && (here || there || r.p() == Point::kFaultInjected);
+    case Point::kDmaRead:
+    case Point::kDmaWrite: {
+      const std::uint32_t owner = r.index & 0xffffff;
+      switch (r.index >> 28) {
+        case 1:  // QP
+          return r.time_ps >= begin && ((here && owner == w.qpn) || (there && owner == s.responder_qpn));
+        case 3:  // CQ
+          return r.time_ps >= begin && here && s.send_cqn >= 0 &&
+                 owner == static_cast<std::uint32_t>(s.send_cqn);
+        default:
+          return false;
+      }
+    }
     case Point::kCnpRx:
       return r.time_ps >= begin && here && number == w.qpn;
     default:
@@ -215,6 +229,14 @@ bool tell(const std::string& path, const Analysis& a, const WqeRow& w, Story* st
         story->own.push_back(b);
         break;
       }
+  }
+  if (story->send_cqn < 0) {  // made before the trace began
+    for (const Record& x : story->own) {
+      const auto op = static_cast<prm::CqeOp>(x.a0 >> 24 & 0xff);
+      if (x.p() == Point::kCqeWritten && x.hca == w.hca &&
+          (op == prm::CqeOp::kReq || op == prm::CqeOp::kReqErr))
+        story->send_cqn = static_cast<std::int64_t>(x.a0 & 0xffffff);
+    }
   }
   const auto by_time = [](const Record& x, const Record& y) { return x.time_ps < y.time_ps; };
   std::stable_sort(story->own.begin(), story->own.end(), by_time);

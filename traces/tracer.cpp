@@ -18,14 +18,46 @@ bool Tracer::open(const std::string& path, std::string* err) {
   auto sink = FileSink::get(path, err);
   if (sink == nullptr) return false;
   sink_ = std::move(sink);
-  enabled_ = true;
+  settle();
   return true;
+}
+
+bool Tracer::open_ring(const std::string& path, std::size_t bytes, std::string* err) {
+  close();
+  auto sink = RingSink::get(path, bytes, err);
+  if (sink == nullptr) return false;
+  sink_ = std::move(sink);
+  settle();
+  return true;
+}
+
+bool Tracer::dump(const std::string& path, std::string* err) {
+  auto* ring = dynamic_cast<RingSink*>(sink_.get());
+  if (ring != nullptr) return ring->dump(path, err);
+  if (err != nullptr) *err = "there is no ring: records go to a file as they are made, or nowhere";
+  return false;
 }
 
 void Tracer::open_memory() {
   close();
   sink_ = std::make_shared<MemorySink>();
-  enabled_ = true;
+  settle();
+}
+
+void Tracer::set_on(bool on) {
+  on_ = on;
+  settle();
+}
+
+bool Tracer::set_filter(const std::string& text, std::string* err) {
+  if (!filter_.parse(text, err)) return false;
+  settle();
+  return true;
+}
+
+void Tracer::settle() {
+  enabled_ = on_ && sink_ != nullptr;
+  detail_ = enabled_ && filter_.detail();
 }
 
 std::vector<Record> Tracer::drain(std::vector<std::vector<std::uint8_t>>* blobs) {
@@ -62,13 +94,14 @@ void Tracer::flush() {
 }
 
 void Tracer::close() {
-  enabled_ = false;
   sink_.reset();
+  settle();
 }
 
 void Tracer::put(Point p, std::int64_t time_ps, std::uint32_t obj, std::uint32_t index, std::uint64_t a0,
                  std::uint64_t a1, const void* bytes, std::size_t len) {
   if (!is_error(p)) ++counts_[static_cast<unsigned>(p)];
+  if (!filter_.trivial() && !filter_.takes(p, obj)) return;
   Record r;
   r.time_ps = time_ps;
   r.a0 = a0;

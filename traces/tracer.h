@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "traces/filter.h"
 #include "traces/points.h"
 #include "traces/rules.h"
 
@@ -49,6 +50,11 @@ class Tracer {
 
   /// Records into the file from now on; Tracers that name the same path share it. false: `*err` says why.
   bool open(const std::string& path, std::string* err);
+  /// The same into memory: of what was recorded last, `bytes` are kept, and written to the file by dump() and
+  /// when its last Tracer closes it.
+  bool open_ring(const std::string& path, std::size_t bytes, std::string* err);
+  /// Writes what the ring holds to `path` (empty: that of open_ring()) and keeps it. false: `*err` says why.
+  bool dump(const std::string& path, std::string* err);
   /// Records into memory (tests).
   void open_memory();
   /// What open_memory() gathered since the last call; blobs, if wanted, beside each record.
@@ -59,7 +65,16 @@ class Tracer {
   /// Ends recording; the last Tracer of a file completes it.
   void close();
 
+  /// Stops recording for a while, and goes on; errors are counted all the same.
+  void set_on(bool on);
+  bool on() const { return on_; }
+  /// What is recorded from now on (RecordFilter::parse()). false: `*err` says what is wrong with it.
+  bool set_filter(const std::string& text, std::string* err);
+  const std::string& filter() const { return filter_.text(); }
+
   bool enabled() const { return enabled_; }
+  /// Detail points are wanted: whoever makes their records asks first.
+  bool detail() const { return detail_; }
   unsigned hca() const { return hca_; }
   /// A QPN with this HCA's number in 31:24, for records that other HCAs make about its WQEs: what a packet
   /// carries as side data. A QPN with 0 there is the recording HCA's own.
@@ -98,17 +113,28 @@ class Tracer {
   void put(Point p, std::int64_t time_ps, std::uint32_t obj, std::uint32_t index, std::uint64_t a0,
            std::uint64_t a1, const void* bytes, std::size_t len);
 
-  bool enabled_ = false;
+  void settle();
+
+  bool enabled_ = false, detail_ = false, on_ = true;
   std::uint8_t hca_;
   std::shared_ptr<Sink> sink_;
   std::array<std::uint64_t, kPoints> counts_{};
   Rules rules_;
+  RecordFilter filter_;
 };
 
 /// `trace(tracer, Point::kDoorbell, now, qpn, serial, ...)`.
 template <class... A>
 inline void trace(Tracer& t, Point p, std::int64_t time_ps, std::uint32_t obj, std::uint32_t index, A... a) {
   t.record(p, time_ps, obj, index, static_cast<std::uint64_t>(a)...);
+}
+
+/// A unit (one of several side by side: `which`) works from `from` to `to`, ps, for a QP.
+inline void trace_busy(Tracer& t, Unit unit, unsigned which, std::int64_t from, std::int64_t to,
+                       std::uint32_t qpn = 0) {
+  if (__builtin_expect(t.detail(), 0))
+    t.record(Point::kUnitBusy, from, static_cast<std::uint32_t>(unit), which, qpn,
+             static_cast<std::uint64_t>(to - from));
 }
 
 }  // namespace hcasim::traces

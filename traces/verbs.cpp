@@ -7,8 +7,10 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -17,6 +19,7 @@
 #include "traces/diff.h"
 #include "traces/report.h"
 #include "traces/story.h"
+#include "traces/timeline.h"
 
 namespace hcasim::traces {
 namespace {
@@ -341,11 +344,94 @@ int diff_main(int argc, char** argv) {
   return result == DiffResult::kSame ? 0 : 1;
 }
 
+/// Writes one export; "-" is the standard output.
+bool write_to(const std::string& path, const std::function<bool(std::FILE*)>& write) {
+  if (path == "-") return write(stdout);
+  std::FILE* f = std::fopen(path.c_str(), "wbe");
+  bool ok = f != nullptr && write(f);
+  if (f != nullptr && std::fclose(f) != 0) ok = false;
+  if (!ok) complain("cannot write " + path + ": " + std::strerror(errno));
+  return ok;
+}
+
+int export_main(int argc, char** argv) {
+  CLI::App app("Writes a trace in other programs' formats; several at a time, if wanted.",
+               "hcasim-trace export");
+  std::string path, perfetto, csv, json, vcd, ftrace;
+  std::int64_t offset = 0;
+  Filter filter;
+  app.add_option("FILE", path, "a trace file")->required();
+  app.add_option("--perfetto", perfetto, "Perfetto's protobuf format, for ui.perfetto.dev")->type_name("OUT");
+  app.add_option("--csv", csv, "a row a WQE with the times of all its stages, ps")->type_name("OUT");
+  app.add_option("--json", json, "the same as JSON, an object a WQE")->type_name("OUT");
+  app.add_option("--vcd", vcd, "value change dump, for GTKWave: WQEs under way and units at work")
+      ->type_name("OUT");
+  auto* with_ftrace =
+      app.add_option("--ftrace", ftrace,
+                     "with --perfetto: the guest's kernel trace on the same time line; text of "
+                     "`trace-cmd report`, or of tracefs' file `trace`")
+          ->type_name("TEXT");
+  auto* with_offset =
+      app.add_option(
+             "--ftrace-offset", offset,
+             "ns from the guest's times to simulated ones; without it, it is found: from a mark that the "
+             "guest wrote into trace_marker, \"hcasim: t=NS\", or from what causes what")
+          ->needs(with_ftrace);
+  app.add_option("--qpn", filter.qpn, "only WQEs of this send queue's QPN")->check(CLI::Range(0, 0xffffff));
+  app.add_option("--hca", filter.hca, "only of this HCA")->check(CLI::Range(0, 253));
+  if (const auto status = parse(app, argc, argv)) return *status;
+  if (perfetto.empty() && csv.empty() && json.empty() && vcd.empty())
+    return complain("nothing to export: name --perfetto, --csv, --json or --vcd; see export --help");
+  if (!ftrace.empty() && perfetto.empty()) return complain("--ftrace goes with --perfetto");
+
+  Reader reader;
+  std::string err;
+  if (!reader.open(path, &err)) return complain(err);
+  Timeline t(filter);
+  Record r;
+  std::vector<std::uint8_t> blob;
+  while (reader.next(r, blob)) t.add(r, blob);
+  t.finish();
+  GuestTrace guest;
+  if (!ftrace.empty()) {
+    if (!guest.read(ftrace, &err)) return complain(err);
+    ClockOffset found{true, offset, "as told", 0, 0};
+    if (with_offset->count() == 0) found = find_offset(t, guest);
+    if (!found.known)
+      return complain(
+          fmt::format("{}: the offset of the guest's clock is not known: of {} of its events that the HCA "
+                      "has records of, no "
+                      "offset fits half; give --ftrace-offset NS, or write \"hcasim: t=NS\" into "
+                      "trace_marker in the guest",
+                      ftrace, found.of));
+    offset = found.ns;
+    fmt::print(stderr, "{}: {} events, {} other lines; guest's time {} {} ns: {}", ftrace,
+               guest.events.size(), guest.other_lines, offset < 0 ? "-" : "+", offset < 0 ? -offset : offset,
+               found.how);
+    if (found.of != 0) fmt::print(stderr, " ({} of {} fit)", found.matched, found.of);
+    fmt::print(stderr, "\n");
+  }
+  bool ok = true;
+  const auto out = [&](const std::string& to, const std::function<bool(std::FILE*)>& write) {
+    if (!to.empty()) ok = write_to(to, write) && ok;
+  };
+  out(perfetto,
+      [&](std::FILE* f) { return write_perfetto_proto(t, ftrace.empty() ? nullptr : &guest, offset, f); });
+  out(csv, [&](std::FILE* f) { return write_csv(t.wqes, f); });
+  out(json, [&](std::FILE* f) { return write_json_wqes(t.wqes, f); });
+  out(vcd, [&](std::FILE* f) { return write_vcd(t, f); });
+  if (!ok) return 2;
+  if (reader.warning().empty()) return 0;
+  complain(path + ": " + reader.warning());
+  return 3;
+}
+
 constexpr struct {
   const char* name;
   int (*run)(int argc, char** argv);
-} kVerbs[] = {{"list", list_main},         {"show", show_main}, {"why", why_main},    {"stats", stats_main},
-              {"commands", commands_main}, {"diff", diff_main}, {"rules", rules_main}};
+} kVerbs[] = {{"list", list_main},   {"show", show_main},         {"why", why_main},
+              {"stats", stats_main}, {"commands", commands_main}, {"export", export_main},
+              {"diff", diff_main},   {"rules", rules_main}};
 
 }  // namespace
 

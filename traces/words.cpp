@@ -158,6 +158,22 @@ std::string in_words(const Record& r) {
     }
     case Point::kCnpRx:
       return fmt::format("congestion notification: {} Mb/s from here on", r.a0);
+    case Point::kDmaRead:
+    case Point::kDmaWrite: {
+      const char* const owners[] = {"", "QP", "RQ", "CQ", "EQ", "firmware"};
+      const std::uint32_t kind = r.index >> 28;
+      const std::string owner =
+          kind == 0 || kind > 5 ? "" : fmt::format(" for {} {:#x}", owners[kind], r.index & 0xffffff);
+      return fmt::format("{} {} bytes at {:#x}{}, in {}", r.p() == Point::kDmaRead ? "read" : "wrote", r.obj,
+                         r.a0, owner, time_text(static_cast<std::int64_t>(r.a1)));
+    }
+    case Point::kUnitBusy:
+      return fmt::format("unit {} worked for {}", r.obj, time_text(static_cast<std::int64_t>(r.a1)));
+    case Point::kPacketOut:
+      return fmt::format("out of the port: {}, {} bytes, {} on the cable", packet_text(r.a0), r.a1 >> 32,
+                         time_text(static_cast<std::int64_t>(r.a1 & 0xffffffff)));
+    case Point::kPacketIn:
+      return fmt::format("into the port: {}, {} bytes", packet_text(r.a0), r.a1 >> 32);
     default:
       return fmt::format("{}: obj {:#x} index {} a0 {:#x} a1 {:#x} ({})", info(r.p()).name, r.obj, r.index,
                          r.a0, r.a1, info(r.p()).help);

@@ -197,6 +197,7 @@ Time CqUnit::post(Time t, Cq& cq, const Completion& c) {
   if (context.missed)
     traces::trace(tracer_, Point::kCtxMiss, context.at, cq.cqn, 0u, traces::kCacheCqc, context.at - t);
   const Time done = unit_.reserve(context.at, profile_.engine.cqe) + profile_.engine.cqe;
+  traces::trace_busy(tracer_, traces::Unit::kCqe, 0, done - profile_.engine.cqe, done);
 
   prm::Cqe cqe{};
   const bool error = is_error(c.opcode);

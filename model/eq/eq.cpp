@@ -115,6 +115,7 @@ Time EqUnit::to_eq(Time t, std::uint32_t eqn, std::uint8_t type, std::uint8_t su
     return t;
   }
   const Time done = writer_.reserve(t, profile_.engine.eqe) + profile_.engine.eqe;
+  traces::trace_busy(tracer_, traces::Unit::kEqe, 0, done - profile_.engine.eqe, done);
   const bool interrupt = eq->armed;
   Time visible =
       dma_.post_write(done, addr, &eqe, sizeof eqe, {WriteOwner::kEq, eqn}, interrupt, Space::kHost, behind);

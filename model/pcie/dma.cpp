@@ -21,6 +21,11 @@ std::size_t pieces(std::uint64_t addr, std::size_t len, unsigned unit) {
   return (static_cast<std::size_t>(addr & (unit - 1)) + len + unit - 1) / unit;
 }
 
+// Who a transfer works for, as traces have it.
+std::uint32_t of(const WriteOwner& owner) {
+  return static_cast<std::uint32_t>(owner.kind) << 28 | (owner.number & 0xffffff);
+}
+
 bool overlap(std::uint64_t a, std::uint64_t b, std::uint32_t len) { return a - b < len || b - a < len; }
 }  // namespace
 
@@ -55,7 +60,7 @@ Time Dma::write_local(Time t, std::uint64_t addr, const void* src, std::size_t l
   return t + local_time(len);
 }
 
-ReadDone Dma::read(Time t, std::uint64_t addr, void* dst, std::size_t len, Space space) {
+ReadDone Dma::read(Time t, std::uint64_t addr, void* dst, std::size_t len, Space space, WriteOwner owner) {
   if (len == 0) return {true, t};
   if (space != Space::kHost) return read_local(t, addr, dst, len, space);
   HostCopies::make();
@@ -63,17 +68,25 @@ ReadDone Dma::read(Time t, std::uint64_t addr, void* dst, std::size_t len, Space
     refused(t, {}, addr, len, false);
     return {false, t + profile_.pcie.read_latency};
   }
+  return counted_read(t, addr, len, owner);
+}
+
+// The time of a read that the host has answered.
+ReadDone Dma::counted_read(Time t, std::uint64_t addr, std::size_t len, WriteOwner owner) {
   bytes_read_ += len;
-  return {true, whole_cycle(read_time(t, addr, len))};
+  const Time at = whole_cycle(read_time(t, addr, len));
+  if (tracer_.detail())
+    traces::trace(tracer_, Point::kDmaRead, t, static_cast<std::uint32_t>(len), of(owner), addr, at - t);
+  return {true, at};
 }
 
 ReadDone Dma::read_payload(Time t, std::uint64_t addr, Packet& packet, std::uint32_t qpn) {
   const std::uint32_t len = packet.payload_len;
   const std::uint8_t* bytes = enabled_ && len >= kWorthLending ? host_.dma_map(addr, len, false) : nullptr;
-  if (!bytes) return read(t, addr, packet.data(), len);
+  const WriteOwner owner{WriteOwner::kQp, qpn};
+  if (!bytes) return read(t, addr, packet.data(), len, Space::kHost, owner);
   loans_.lend(packet, bytes, addr, qpn);
-  bytes_read_ += len;
-  return {true, whole_cycle(read_time(t, addr, len))};
+  return counted_read(t, addr, len, owner);
 }
 
 bool Dma::read_run(Time t, Time apart, std::uint64_t addr, Packet& packet, std::uint32_t qpn) {
@@ -165,9 +178,10 @@ Time Dma::store(Time t, unsigned len) {
   return down_.reserve(t - lasts, lasts) + lasts;
 }
 
-ReadDone Dma::read_flush(Time t, std::uint64_t addr, void* dst, std::size_t len, Space space) {
+ReadDone Dma::read_flush(Time t, std::uint64_t addr, void* dst, std::size_t len, Space space,
+                         WriteOwner owner) {
   if (space == Space::kHost) flush();
-  return read(t, addr, dst, len, space);
+  return read(t, addr, dst, len, space, owner);
 }
 
 Dma::Entry& Dma::push(Time t, std::uint32_t len, Kind kind, bool group) {
@@ -226,8 +240,11 @@ Time Dma::in_its_place(Time due, WriteOwner behind) {
 Time Dma::pushed(const Entry& e, WriteOwner behind) {
   Place& place = ring_[(tail_ - 1) & (ring_.size() - 1)];
   const std::uint64_t addr = e.kind == Kind::kMsix ? 0 : e.addr;
-  return placed(whole_cycle(write_time(place.due, addr, e.len) + profile_.pcie.write_latency), e.owner,
-                behind);
+  const Time asked = place.due,
+             due = whole_cycle(write_time(asked, addr, e.len) + profile_.pcie.write_latency);
+  if (tracer_.detail())
+    traces::trace(tracer_, Point::kDmaWrite, asked, e.len, of(e.owner), e.addr, due - asked);
+  return placed(due, e.owner, behind);
 }
 
 // When the link has taken a write that may leave at this time. late: that time may be over, and others have

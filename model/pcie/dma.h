@@ -25,7 +25,7 @@ struct ReadDone {
   Time at;  // when the last byte has arrived
 };
 
-// Who a posted write works for: told of when the host refuses it.
+// Who a transfer works for: of a posted write, told of when the host refuses it; of a read, for traces.
 struct WriteOwner {
   enum Kind : std::uint32_t { kNone, kQp, kRq, kCq, kEq, kFirmware } kind = kNone;
   std::uint32_t number = 0;
@@ -43,9 +43,11 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   // Reads at once, as if requested at t; `at` follows from tags, link occupancy and latency. Data in posted
   // writes of this HCA that have not been performed yet is NOT seen, except through read_flush().
   // Memory of the device's own (space) costs no PCIe and is written at once, ahead of what is queued.
-  ReadDone read(Time t, std::uint64_t addr, void* dst, std::size_t len, Space space = Space::kHost);
+  ReadDone read(Time t, std::uint64_t addr, void* dst, std::size_t len, Space space = Space::kHost,
+                WriteOwner owner = {});
   // As read(), after performing the posted writes queued so far (PCIe: a read pushes posted writes ahead).
-  ReadDone read_flush(Time t, std::uint64_t addr, void* dst, std::size_t len, Space space = Space::kHost);
+  ReadDone read_flush(Time t, std::uint64_t addr, void* dst, std::size_t len, Space space = Space::kHost,
+                      WriteOwner owner = {});
   // As read(), of the packet's whole payload; the host may lend it instead: then it is not copied before it
   // lands. For what nobody may change until QP qpn's WQE is complete.
   ReadDone read_payload(Time t, std::uint64_t addr, Packet& packet, std::uint32_t qpn);
@@ -146,6 +148,7 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   };
   ReadCost cost_of(std::size_t requests, std::uint64_t addr, std::size_t bytes) const;
   Time read_batch(Time t, const ReadCost& cost);
+  ReadDone counted_read(Time t, std::uint64_t addr, std::size_t len, WriteOwner owner);
   Time read_time(Time t, std::uint64_t addr, std::size_t len);
   void perform_front();
   void turn() override;

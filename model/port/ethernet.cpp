@@ -121,6 +121,7 @@ void Port::send_pause(Time t, const PauseFrame& frame) {
   traces::trace(tracer_, traces::Point::kPauseTx, t, 1u, 0u, frame.by_priority ? frame.priorities : 0xffu,
                 frame.quanta[0]);
   const Time end = t + duration(*p);
+  if (capture_) capture(end, *p, Direction::kOut);
   send(end, p, {wire_ == nullptr, wire_ != nullptr});
 }
 

@@ -167,8 +167,13 @@ Time Port::transmit_now(Time t, PacketRef packet) {
     drop(end, p, DropReason::kNoPath);
     return end;
   }
+  if (tracer_.detail()) {
+    traces::trace(tracer_, Point::kPacketOut, start, p.trace_qpn, p.wqe_serial, psn_opcode(p),
+                  static_cast<std::uint64_t>(bytes) << 32 | static_cast<std::uint32_t>(lasts));
+  }
   p.looped = to.back && !to.out;
   if (hit(faults_cfg_.drop)) {
+    if (capture_) capture(end, p, Direction::kOut, "lost: fault injection");
     drop(end, p, DropReason::kInjected);
     return end;
   }
@@ -187,6 +192,7 @@ Time Port::transmit_now(Time t, PacketRef packet) {
   if (packet->kind == PacketKind::kRoceV2) mark_congestion(*packet, start - t);
   if (hit(faults_cfg_.duplicate)) {
     ++counters_.injected_dup;
+    if (capture_) capture(left, *packet, Direction::kOut, "sent twice: fault injection");
     send(left, packet, to);
     left += lasts;
   }
@@ -194,6 +200,12 @@ Time Port::transmit_now(Time t, PacketRef packet) {
   if (hit(faults_cfg_.reorder)) {
     ++counters_.injected_reorder;
     late = faults_cfg_.reorder_delay;
+  }
+  if (capture_) {
+    const char* said = packet->corrupt ? "corrupted: fault injection"
+                       : late != 0     ? "held back: fault injection"
+                                       : nullptr;
+    capture(left + late, *packet, Direction::kOut, said);
   }
   send(left, packet, to, late);
   return end;
@@ -262,6 +274,11 @@ void Port::arrive(Time t, PacketRef& packet) {
     return;
   }
   const std::uint32_t bytes = wire_bytes(p);
+  if (capture_) capture(t, p, Direction::kIn);
+  if (tracer_.detail()) {
+    traces::trace(tracer_, Point::kPacketIn, t, p.trace_qpn, p.wqe_serial, psn_opcode(p),
+                  static_cast<std::uint64_t>(bytes) << 32 | static_cast<std::uint32_t>(duration(p)));
+  }
   ++counters_.rx_packets;
   counters_.rx_bytes += bytes;
   counters_.rx_data += p.payload_len;
@@ -303,6 +320,22 @@ void Port::arrive(Time t, PacketRef& packet) {
   }
   if (p.kind != PacketKind::kEthernet) trace_received(t, p);
   if (receive_) receive_(t, packet);
+}
+
+void Port::capture_to(std::shared_ptr<traces::Capture> capture, const std::string& name) {
+  capture_ = std::move(capture);
+  using traces::Capture;
+  if (capture_)
+    capture_interface_ = capture_->add_interface(
+        name, link_ == LinkType::kEthernet ? Capture::Link::kEthernet : Capture::Link::kInfiniBand);
+}
+
+void Port::capture(Time t, const Packet& p, Direction direction, const char* comment) {
+  std::array<std::uint8_t, kMaxFrame> bytes;
+  const std::size_t len = encode(p, bytes.data(), bytes.size());
+  if (len == 0) return;
+  capture_->packet(capture_interface_, t, direction, bytes.data(), len, comment);
+  capture_->settle(sim_now());
 }
 
 void Port::trace_received(Time t, const Packet& p) {

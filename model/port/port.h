@@ -7,7 +7,9 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <random>
+#include <string>
 #include <systemc>
 #include <vector>
 
@@ -19,6 +21,7 @@
 #include "model/profile.h"
 #include "model/timed_queue.h"
 #include "traces/drops.h"
+#include "traces/pcapng.h"
 #include "traces/tracer.h"
 
 namespace hcasim {
@@ -73,6 +76,14 @@ class Port : public sc_core::sc_module {
   // Sees what is sent, the port's own pause frames apart.
   using Watch = std::function<void(Time, const Packet&)>;
   void on_transmit(Watch watcher) { watch_ = std::move(watcher); }
+
+  // What leaves and enters the port goes into this capture too, under this name; null: into none. For the
+  // time of a capture, or of a trace in detail, each packet is to come by itself (each_packet()).
+  void capture_to(std::shared_ptr<traces::Capture> capture, const std::string& name);
+  bool each_packet() const { return capture_ || tracer_.detail(); }
+  using Direction = traces::Capture::Direction;
+  // One packet whose last bit is out of the port, or has come in, at t. comment: what befell it; may be null.
+  void capture(Time t, const Packet& p, Direction direction, const char* comment = nullptr);
 
   LinkType link() const { return link_; }
   void set_link(LinkType link) { link_ = link; }
@@ -178,6 +189,7 @@ class Port : public sc_core::sc_module {
   Time transmit_now(Time t, PacketRef packet);
   // run.cpp
   Time transmit_run(PacketRef packet);
+  bool passes_run(const Packet& run) const;
   void arrive_run(Time t, PacketRef& packet);
   Time one_by_one(Packet& run);
   void take_pause(Time t, const Packet& p);
@@ -189,6 +201,8 @@ class Port : public sc_core::sc_module {
 
   const Profile& profile_;
   traces::Tracer& tracer_;
+  std::shared_ptr<traces::Capture> capture_;
+  std::uint32_t capture_interface_ = 0;
   Receive receive_;
   Watch watch_;
   std::function<void(Time)> resume_;

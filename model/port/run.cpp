@@ -81,7 +81,7 @@ bool Port::takes_runs() const {
   const PortFaults& f = faults_cfg_;
   const bool harms = f.drop > 0 || f.duplicate > 0 || f.reorder > 0 || f.corrupt > 0 || f.garble > 0 ||
                      f.ecn > 0 || f.ecn_kmax > 0;
-  return !harms && state_ == PortState::kActive && !pause_.active(tx_.free_at()) &&
+  return !harms && !each_packet() && state_ == PortState::kActive && !pause_.active(tx_.free_at()) &&
          (!wire_ || wire_->takes_runs());
 }
 
@@ -140,14 +140,19 @@ Time Port::transmit_run(PacketRef packet) {
   return end;
 }
 
+// Nothing would become of one of its packets that does not become of all.
+bool Port::passes_run(const Packet& run) const {
+  const bool ethernet = link_ == LinkType::kEthernet;
+  return passes(run, true) && (run.kind == PacketKind::kIb) != ethernet &&
+         (ethernet ? !pause_tx && !pfc_tx : ours(run.dlid));
+}
+
 void Port::arrive_run(Time t, PacketRef& packet) {
   Packet& p = *packet;
   const unsigned n = p.packets;
   const Time further = t - p.at[n - 1];
   for (unsigned i = 0; i < n; ++i) p.at[i] += further;
-  const bool ethernet = link_ == LinkType::kEthernet;
-  const bool plain = p.internal || (passes(p, true) && (p.kind == PacketKind::kIb) != ethernet &&
-                                    (ethernet ? !pause_tx && !pfc_tx : ours(p.dlid)));
+  const bool plain = !each_packet() && (p.internal || passes_run(p));
   if (!plain) {
     each_part(p, [this](Time at, PacketRef& part) { arrive(at, part); });
     return;
@@ -157,7 +162,7 @@ void Port::arrive_run(Time t, PacketRef& packet) {
     counters_.rx_packets += n;
     counters_.rx_bytes += bytes;
     counters_.rx_data += p.payload_len;
-    if (ethernet) count_rx(p, bytes, n);
+    if (link_ == LinkType::kEthernet) count_rx(p, bytes, n);
   }
   if (tracer_.enabled())
     for (unsigned i = 0; i < n; ++i)

@@ -24,7 +24,10 @@ bool Requester::read_doorbell_record(Time t, Qp& qp) {
   RequesterState& s = qp.req;
   s.doorbell = false;
   prm::be32 count;
-  if (!hca_.dma().read(t, qp.dbr_addr + offsetof(prm::QpDbr, snd), &count, sizeof count).ok) {
+  if (!hca_.dma()
+           .read(t, qp.dbr_addr + offsetof(prm::QpDbr, snd), &count, sizeof count, Space::kHost,
+                 {WriteOwner::kQp, qp.qpn})
+           .ok) {
     queue_broken(t, qp, qp.dbr_addr);
     return false;
   }
@@ -63,7 +66,7 @@ bool Requester::read_sq(Pace& pace, Qp& qp, std::uint16_t counter, std::uint8_t*
     std::uint64_t addr, run;
     if (!qp.ring.locate(qp.sq_offset + at, addr, run)) return false;
     const auto n = static_cast<std::uint32_t>(std::min<std::uint64_t>({len, run, ring - at}));
-    const ReadDone d = hca_.dma().read(t, addr, dst, n);
+    const ReadDone d = hca_.dma().read(t, addr, dst, n, Space::kHost, {WriteOwner::kQp, qp.qpn});
     if (!d.ok) return false;
     pace.ready = std::max(pace.ready, d.at);
     dst += n;

@@ -143,6 +143,7 @@ bool Responder::take_atomic(Time t, Qp& qp, const Packet& p) {
   const bool write = execute(op, old, now) && now != old;
   const Time alu = hca_.profile().engine.atomic;
   const Time done = alu_.reserve(d.at, alu) + alu;
+  traces::trace_busy(hca_.tracer(), traces::Unit::kAtomics, 0, done - alu, done, qp.qpn);
   for (unsigned i = 0; i < locks; ++i) lock(i) = done;
   if (write) {
     store_words(now, op.bytes, bytes);

@@ -54,6 +54,7 @@ Time Responder::admit(Time t, Time& own, Time service) {
     Time& unit = units_.best(begin);
     begin = std::max(begin, unit);
     unit = begin + service;
+    traces::trace_busy(hca_.tracer(), traces::Unit::kReceive, units_.number(unit), begin, unit);
   }
   own = begin + service;
   return begin + e.rx_pipeline;

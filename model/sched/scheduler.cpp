@@ -112,6 +112,8 @@ void Scheduler::take(Time due, const Turn& turn, Qp& qp) {
   (turn.responder ? qp.resp.turn_at : qp.req.turn_at) = kNever;
   const auto next = [&](const auto& result) {
     unit = own = std::max(start, result.engine_free);
+    traces::trace_busy(hca_.tracer(), traces::Unit::kTurns, units_.number(unit),
+                       start - profile.engine.schedule, unit, turn.qpn);
     if (result.again == kNever) return;
     const Time again = std::max(result.again, start + profile.cycle);
     if (result.port)

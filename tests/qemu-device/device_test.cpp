@@ -2,6 +2,10 @@
 // The PCI function and its life, whatever the model behind it: run with the stand-in and with the real one.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
 
 #include "hca_vm.h"
 
@@ -130,6 +134,42 @@ TEST(Device, IntrospectionTellsProperties) {
   }
   EXPECT_TRUE(found);
   EXPECT_TRUE(nlohmann::json::accept(vm.qom_get("hca0", "stats").get<std::string>()));
+}
+
+TEST(Tracing, IsSetOverQmp) {
+  char folder[] = "/tmp/hcasim-qmp-XXXXXX";
+  ASSERT_NE(mkdtemp(folder), nullptr);
+  const std::string trace = std::string(folder) + "/t", dump = std::string(folder) + "/d",
+                    capture = std::string(folder) + "/c";
+  const auto begin_of = [](const std::string& path) {
+    std::ifstream f(path, std::ios::binary);
+    std::string s(8, '\0');
+    f.read(s.data(), 8);
+    return s.substr(0, static_cast<std::size_t>(f.gcount()));
+  };
+  {
+    HcaVm vm({""});
+    const auto set = [&](const char* property, const nlohmann::json& value) {
+      return vm
+          .qmp("qom-set", {{"path", "/machine/peripheral/hca0"}, {"property", property}, {"value", value}})
+          .dump();
+    };
+    EXPECT_EQ(vm.qom_get("hca0", "trace-on"), true);
+    EXPECT_EQ(set("trace-ring", "2"), "{}");
+    EXPECT_EQ(set("trace-filter", "kind=command"), "{}");
+    EXPECT_EQ(set("trace-file", trace), "{}");
+    EXPECT_EQ(vm.qom_get("hca0", "trace-file"), trace);
+    EXPECT_EQ(begin_of(trace), "") << "a ring is written when asked for";
+    EXPECT_EQ(set("trace-dump", dump), "{}");
+    EXPECT_EQ(begin_of(dump), "HCASIMTR");
+    EXPECT_EQ(set("capture-file", capture), "{}");
+    EXPECT_EQ(set("capture-file", ""), "{}");
+    EXPECT_EQ(begin_of(capture).substr(0, 4), "\n\r\r\n");
+    EXPECT_THAT(set("trace-filter", "point=nonsense"), HasSubstr("no such point"));
+    EXPECT_EQ(vm.qom_get("hca0", "trace-filter"), "kind=command");
+  }
+  EXPECT_EQ(begin_of(trace), "HCASIMTR") << "and at the end";
+  std::filesystem::remove_all(folder);
 }
 
 TEST(Device, ResetsLeaveItUsable) {

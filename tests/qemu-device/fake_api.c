@@ -27,6 +27,7 @@ struct hca {
   uint64_t counters[kCounters];
   uint8_t scratch[0x1000], buffer[FAKE_BUFFER_SIZE];
   char stats[2048];
+  char trace[256];
 };
 
 enum { kMmioReads, kMmioWrites, kDmaRefused, kEvents, kResets, kNested };
@@ -54,8 +55,8 @@ static bool option_is(const char* item, const char* key) {
 }
 
 hca_t* hca_create(const char* options, const hca_host_ops* ops, void* opaque, char* err, size_t err_len) {
-  static const char* const keys[] = {"name",      "link",  "profile", "trace", "bf",   "sm",
-                                     "node_guid", "lanes", "x",       "mac",   "wire", "cable"};
+  static const char* const keys[] = {"name",  "link", "profile", "trace", "bf",    "sm",         "node_guid",
+                                     "lanes", "x",    "mac",     "wire",  "cable", "trace_ring", "capture"};
   char copy[1024];
   snprintf(copy, sizeof(copy), "%s", options);
   for (char *save = NULL, *item = strtok_r(copy, ",", &save); item; item = strtok_r(NULL, ",", &save)) {
@@ -277,6 +278,19 @@ int hca_inject(hca_t* h, const char* fault, char* err, size_t err_len) {
   }
   h->due = sim_now;
   return 0;
+}
+// Keeps what was set last, of any key but "ring".
+int hca_set_trace(hca_t* h, const char* key, const char* value, char* err, size_t err_len) {
+  if (strcmp(key, "ring") == 0) {
+    snprintf(err, err_len, "no ring in the fake");
+    return -1;
+  }
+  snprintf(h->trace, sizeof(h->trace), "%s=%s", key, value);
+  return 0;
+}
+const char* hca_get_trace(hca_t* h, const char* key) {
+  const size_t len = strlen(key);
+  return strncmp(h->trace, key, len) == 0 && h->trace[len] == '=' ? h->trace + len + 1 : "";
 }
 int hca_cable(hca_t* a, hca_t* b, char* err, size_t err_len) {
   (void)a;

@@ -334,5 +334,24 @@ TEST(Shim, CountersStatsAndFaults) {
   EXPECT_GE(vm.qom_get("hca0", "activations").get<int>(), 1);
 }
 
+TEST(Shim, TracesAreSetWhileTheMachineRuns) {
+  HcaVm vm({",trace_ring=4,capture=/tmp/x.pcapng"});
+  EXPECT_THAT(vm.qom_get("hca0", "stats").get<std::string>(),
+              HasSubstr("trace_ring=4,capture=/tmp/x.pcapng"));
+  const std::string path = "/machine/peripheral/hca0";
+  const auto set = [&](const char* property, const nlohmann::json& value) {
+    return vm.qmp("qom-set", {{"path", path}, {"property", property}, {"value", value}}).dump();
+  };
+  set("trace-filter", "qp=0x4a,point=doorbell");
+  EXPECT_EQ(vm.qom_get("hca0", "trace-filter"), "qp=0x4a,point=doorbell");
+  set("trace-on", true);
+  EXPECT_EQ(vm.qom_get("hca0", "trace-on"), true);
+  set("trace-on", false);
+  EXPECT_EQ(vm.qom_get("hca0", "trace-on"), false);
+  set("capture-file", "/tmp/y.pcapng");
+  EXPECT_EQ(vm.qom_get("hca0", "capture-file"), "/tmp/y.pcapng");
+  EXPECT_THAT(set("trace-ring", "7"), HasSubstr("no ring in the fake"));
+}
+
 }  // namespace
 }  // namespace hcasim::tests

@@ -32,6 +32,26 @@ grep -q 'decoded: SEND' "$dir/out" || fail "show $wqe: $(cat "$dir/out")"
 "$tool" why "$dir/t" "$wqe" | grep -q 'It succeeded, in ' || fail "why $wqe"
 "$tool" stats "$dir/t" --histogram | grep -q '^whole life  *1000 ' || fail "stats"
 "$tool" commands "$dir/t" --failed > /dev/null || fail "commands"
+"$tool" export "$dir/t" --perfetto "$dir/p" --csv "$dir/c" --json "$dir/j" --vcd "$dir/v" || fail "export"
+{ [ -s "$dir/p" ] && [ "$(wc -l < "$dir/c")" = 1001 ]; } || fail "export: a row a WQE"
+python3 -c 'import json,sys; d=json.load(open(sys.argv[1])); assert len(d)==1000 and d[7]["stages_ps"]["cqe"]==7*500000+1400000' "$dir/j" \
+  || fail "export --json"
+grep -q '^.enddefinitions' "$dir/v" || fail "export --vcd"
+"$tool" export "$dir/t" --csv - --qpn 0x43 | wc -l | grep -qx 1 || fail "export --qpn"
+# 1 ns from each post to its doorbell; the guest's clock is 2 s ahead of simulated time.
+python3 -c 'for i in [*range(0, 995, 5), 999]: print("  app-7 [000] .... %.9f: mlx5_ib_post_send <-x" % (2 + i * 5e-7 - 1e-9))' > "$dir/f"
+rc=0; "$tool" export "$dir/t" --perfetto "$dir/p2" --ftrace "$dir/f" 2> "$dir/err" || rc=$?
+{ [ $rc = 0 ] && grep -q "guest's time - 1999999999 ns: causes before their effects (200 of 200 fit)" "$dir/err"; } \
+  || fail "export --ftrace gives $rc: $(cat "$dir/err")"
+[ "$(wc -c < "$dir/p2")" -gt "$(wc -c < "$dir/p")" ] || fail "export --ftrace adds nothing"
+"$tool" export "$dir/t" --perfetto "$dir/p2" --ftrace "$dir/f" --ftrace-offset -5 2> "$dir/err" || fail "export --ftrace-offset"
+grep -q "guest's time - 5 ns: as told" "$dir/err" || fail "export --ftrace-offset: $(cat "$dir/err")"
+for wrong in "" "--csv /no/such/dir/x" "--ftrace $dir/f" "--perfetto $dir/p2 --ftrace $dir/t" "--perfetto $dir/p2 --ftrace /no/such/file"; do
+  rc=0
+  # shellcheck disable=SC2086  # several words
+  "$tool" export "$dir/t" $wrong 2> "$dir/err" || rc=$?
+  { [ $rc = 2 ] && [ -s "$dir/err" ]; } || fail "export $wrong gives $rc"
+done
 for wrong in 9:9:9 nonsense 0:1:2:3; do
   rc=0; "$tool" why "$dir/t" $wrong 2> "$dir/err" || rc=$?
   [ $rc = 2 ] || fail "why $wrong gives $rc"

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/// Which records a Tracer keeps.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "traces/points.h"
+
+namespace hcasim::traces {
+
+class RecordFilter {
+ public:
+  RecordFilter();
+
+  /// "KEY=VALUE[,KEY=VALUE]...", or "all" or nothing for what is kept without a filter: all but detail
+  /// points. Pairs may be parted by ';' or '/' too, values by '+'.
+  ///   qp=0x4a+0x50-0x5f   of what is about a WQE, only that of these senders' QPNs
+  ///   point=doorbell+cqe_written, kind=error+command+detail   only these points; both add to what is kept
+  ///   detail   the detail points too
+  /// false, and nothing changed: `*err` says what is wrong and what is allowed.
+  bool parse(const std::string& text, std::string* err);
+  const std::string& text() const { return text_; }
+
+  /// Takes everything but detail points: nothing need be asked.
+  bool trivial() const { return trivial_; }
+  bool detail() const { return detail_; }
+  bool takes(Point p, std::uint32_t obj) const {
+    const auto n = static_cast<unsigned>(p);
+    return points_[n] && (qpns_.empty() || !of_a_qp(p) || of(obj & 0xffffff));
+  }
+
+ private:
+  static bool of_a_qp(Point p);
+  bool of(std::uint32_t qpn) const {
+    for (const auto& range : qpns_)
+      if (qpn >= range.first && qpn <= range.second) return true;
+    return false;
+  }
+
+  std::array<bool, kPoints> points_{};
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> qpns_;  // from, to
+  bool trivial_ = true, detail_ = false;
+  std::string text_;
+};
+
+}  // namespace hcasim::traces
