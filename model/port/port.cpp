@@ -108,9 +108,9 @@ void Port::drop(Time t, const Packet& p, DropReason reason) {
   trace_drop(tracer_, t, p, reason);
 }
 
-Time Port::duration(const Packet& p) const {
+Time Port::duration(const Packet& p, std::uint32_t bytes) const {
   // NOLINTNEXTLINE(bugprone-incorrect-roundings)
-  return static_cast<Time>((wire_bytes(p) + wire_overhead(p)) * ps_per_byte_ + 0.5);
+  return static_cast<Time>((bytes + wire_overhead(p)) * ps_per_byte_ + 0.5);
 }
 
 Time Port::transmit(Time t, PacketRef packet) {
@@ -121,7 +121,7 @@ Time Port::transmit(Time t, PacketRef packet) {
   }
   if (watch_ && link_ == LinkType::kEthernet && state_ == PortState::kActive) watch_(t, *packet);
   if (pause_.active(t)) {
-    const Time open = pause_.open_at(t, priority_of(*packet)), lasts = duration(*packet);
+    const Time open = pause_.open_at(t, priority_of(*packet)), lasts = duration(*packet, wire_bytes(*packet));
     if (pause_.hold(t, packet)) return open + lasts;
   }
   return transmit_now(t, std::move(packet));
@@ -145,7 +145,7 @@ Time Port::transmit_now(Time t, PacketRef packet) {
     return t;
   }
   const std::uint32_t bytes = wire_bytes(p);
-  const Time lasts = duration(p);
+  const Time lasts = duration(p, bytes);
   const Time start = tx_.reserve(t, lasts);
   const Time end = start + lasts;
   p.first_bit = start;

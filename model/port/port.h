@@ -158,7 +158,7 @@ class Port : public sc_core::sc_module {
   bool hit(double probability);
   void mark_congestion(Packet& p, Time waits);
   void arrive(Time t, PacketRef& packet);
-  Time duration(const Packet& p) const;  // on the cable
+  Time duration(const Packet& p, std::uint32_t bytes) const;  // on the cable; bytes: wire_bytes()
   Time free_after_pause() const;
   Time transmit_now(Time t, PacketRef packet);
   void take_pause(Time t, const Packet& p);
