@@ -55,6 +55,9 @@ class Agenda : public sc_core::sc_module {
   void set_horizon(Time t) { horizon_ = t; }
   // All of the kernel's processes are the model's: it need not ask for others.
   void set_alone() { alone_ = true; }
+  // When its process is activated next, at the earliest: absolute, in the past if that is due; kNever: it
+  // waits for nothing.
+  Time armed() const { return armed_; }
   // How far it has come: at SystemC's clock, or ahead of it.
   Time reached() const { return reached_; }
 

@@ -75,22 +75,15 @@ class TimedQueue : public sc_core::sc_module, private Agenda::Block {
   }
   Time next_due() const { return fifo_next() ? fifo_[fifo_head_].due : heap_.front().due; }
 
-  Entry pop() {
-    if (fifo_next()) {
-      Entry e = std::move(fifo_[fifo_head_++]);
-      if (fifo_empty()) {
-        fifo_.clear();
-        fifo_head_ = 0;
-      } else if (fifo_head_ >= kCompact && fifo_head_ * 2 >= fifo_.size()) {
-        fifo_.erase(fifo_.begin(), fifo_.begin() + static_cast<std::ptrdiff_t>(fifo_head_));
-        fifo_head_ = 0;
-      }
-      return e;
+  void drop_front() {
+    ++fifo_head_;
+    if (fifo_empty()) {
+      fifo_.clear();
+      fifo_head_ = 0;
+    } else if (fifo_head_ >= kCompact && fifo_head_ * 2 >= fifo_.size()) {
+      fifo_.erase(fifo_.begin(), fifo_.begin() + static_cast<std::ptrdiff_t>(fifo_head_));
+      fifo_head_ = 0;
     }
-    std::pop_heap(heap_.begin(), heap_.end(), later);
-    Entry e = std::move(heap_.back());
-    heap_.pop_back();
-    return e;
   }
 
   void arm(Time due) {
@@ -103,10 +96,24 @@ class TimedQueue : public sc_core::sc_module, private Agenda::Block {
     armed_ = kNever;
     draining_ = true;
     const Time limit = sim_now() + window_;
-    while (!empty() && next_due() <= limit) {
-      Entry e = pop();
+    for (;;) {
       try {
-        handler_(e.due, e.item);
+        // The queue may grow while an item is handled, so it is out of it by then.
+        while (!empty() && next_due() <= limit) {
+          if (fifo_next()) {
+            const Time due = fifo_[fifo_head_].due;
+            Item item = std::move(fifo_[fifo_head_].item);
+            drop_front();
+            handler_(due, item);
+          } else {
+            std::pop_heap(heap_.begin(), heap_.end(), later);
+            const Time due = heap_.back().due;
+            Item item = std::move(heap_.back().item);
+            heap_.pop_back();
+            handler_(due, item);
+          }
+        }
+        break;
       } catch (const std::exception& ex) {
         faults_.model_fault(name(), ex.what());
       } catch (...) {

@@ -5,6 +5,7 @@ add_library(hcasim_api STATIC
   ${CMAKE_CURRENT_LIST_DIR}/instance.cpp ${CMAKE_CURRENT_LIST_DIR}/options.cpp
   ${CMAKE_CURRENT_LIST_DIR}/simulation.cpp ${CMAKE_CURRENT_LIST_DIR}/tracing.cpp ${CMAKE_CURRENT_LIST_DIR}/wires.cpp)
 hcasim_room(hcasim_api qemu-device)
+hcasim_whole_part(hcasim_api)
 target_link_libraries(hcasim_api PRIVATE hcasim_firmware hcasim_model hcasim_traces hcasim_wire)
 target_compile_definitions(hcasim_api PRIVATE HCASIM_PROFILE_DIR="${CMAKE_SOURCE_DIR}/model/profiles")
 target_sources(hcasim_api INTERFACE

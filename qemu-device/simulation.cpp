@@ -58,14 +58,18 @@ bool Simulation::start(std::int64_t now) noexcept {
   return !dead_;
 }
 
+// What is due exactly now, which the kernel triggers but does not run. The agenda is its only process.
+void Simulation::run_due() {
+  while (Agenda::instance().armed() <= sim_now()) sc_core::sc_start(sc_core::SC_ZERO_TIME);
+}
+
 // The agenda needs no turn of the kernel in between, as no access comes from outside before `ps`.
 void Simulation::run_to(std::int64_t ps) {
   Agenda& agenda = Agenda::instance();
   agenda.set_horizon(ps);
   const std::int64_t now = sim_now();
   if (ps > now) sc_core::sc_start(to_sc(ps - now), sc_core::SC_RUN_TO_TIME);
-  // What is due exactly at the end has been triggered but not run.
-  while (sc_core::sc_pending_activity_at_current_time()) sc_core::sc_start(sc_core::SC_ZERO_TIME);
+  run_due();
   agenda.set_horizon(0);
 }
 
@@ -76,7 +80,7 @@ std::int64_t Simulation::run_ahead(std::int64_t due, std::int64_t limit) {
     agenda.set_horizon(limit);
     const std::int64_t now = sim_now();
     if (due > now) sc_core::sc_start(to_sc(due - now), sc_core::SC_RUN_TO_TIME);
-    while (sc_core::sc_pending_activity_at_current_time()) sc_core::sc_start(sc_core::SC_ZERO_TIME);
+    run_due();
     run_to(std::max(due, agenda.reached()));
     due = next();
   }
@@ -85,11 +89,8 @@ std::int64_t Simulation::run_ahead(std::int64_t due, std::int64_t limit) {
 
 // ps of the next event, or HCA_NEVER.
 std::int64_t Simulation::next() const {
-  if (!sc_core::sc_pending_activity()) return HCA_NEVER;
-  const std::uint64_t wait = sc_core::sc_time_to_pending_activity().value();
-  const std::int64_t now = sim_now();
-  return wait > static_cast<std::uint64_t>(HCA_NEVER - now) ? HCA_NEVER
-                                                            : now + static_cast<std::int64_t>(wait);
+  const Time armed = Agenda::instance().armed();
+  return armed == kNever ? HCA_NEVER : std::max<std::int64_t>(armed, sim_now());
 }
 
 Time Simulation::at(std::int64_t ns) const {

@@ -56,6 +56,7 @@ class Simulation {
 
  private:
   void run_to(std::int64_t ps);
+  static void run_due();
   std::int64_t run_ahead(std::int64_t due, std::int64_t limit);
   std::int64_t next() const;
   void failed(const char* what) noexcept;

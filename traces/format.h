@@ -7,10 +7,11 @@
 ///           raw deflate data
 ///   end     a block of magic kEndMagic: u32 records of the file low, high, 0, 0
 ///
-/// A record is: u16 point as varint, u8 hca, u8 which of the parts that follow are there (Coder::Part), then
-/// those as varints: time, obj, index, a0, a1 as signed differences to the record of the same point before
-/// (0 at a block's start), flags, blob length; blob bytes. A part that is not there is 0. Integers are
-/// little-endian.
+/// A record is: u16 point as varint, u8 which of the parts that follow are there (Coder::Part), then those:
+/// u8 hca, if it is not that of the record before; as varints flags, blob length, and of time, obj, index,
+/// a0, a1 by how much they differ (signed) from what was expected: the record of the same point before, and
+/// again as far from it as that was from its own (all 0 at a block's start); blob bytes. A part that is not
+/// there is 0. Integers are little-endian.
 #pragma once
 
 #include <array>
@@ -24,9 +25,9 @@
 namespace hcasim::traces::format {
 
 constexpr char kMagic[8] = {'H', 'C', 'A', 'S', 'I', 'M', 'T', 'R'};
-constexpr std::uint32_t kVersion = 2, kEndianCheck = 0x01020304;
+constexpr std::uint32_t kVersion = 3, kEndianCheck = 0x01020304;
 constexpr std::uint32_t kBlockMagic = 0x314b4c42, kEndMagic = 0x31444e45;  // "BLK1", "END1"
-constexpr std::uint32_t kBlockRecords = 2048;       ///< a block is cut at this many records
+constexpr std::uint32_t kBlockRecords = 8192;       ///< a block is cut at this many records
 constexpr std::uint32_t kBlockBytes = 256 * 1024;   ///< or when it holds so many bytes
 constexpr std::uint32_t kMaxRaw = 4 * 1024 * 1024;  ///< a reader refuses larger blocks
 constexpr std::uint32_t kMaxHeader = 1024 * 1024;
@@ -48,8 +49,17 @@ constexpr std::int64_t unzigzag(std::uint64_t v) {
 
 constexpr std::size_t kMaxVarint = 10;  // bytes
 
-/// Returns the end of what it wrote.
+/// Returns the end of what it wrote; kMaxVarint bytes may be changed.
 inline std::uint8_t* put_varint(std::uint8_t* p, std::uint64_t v) {
+  if (v < 1u << 28) {  // up to four bytes, without a branch for each
+    const auto n = static_cast<std::uint32_t>(v);
+    const unsigned last = (31u - static_cast<unsigned>(__builtin_clz(n | 1))) / 7;
+    const std::uint32_t groups = (n & 0x7f) | (n << 1 & 0x7f00) | (n << 2 & 0x7f0000) | (n << 3 & 0x7f000000);
+    const std::uint32_t more = 0x80808080u & ((1u << 8 * last) - 1);
+    const std::uint32_t bytes = groups | more;
+    for (unsigned i = 0; i < 4; ++i) p[i] = static_cast<std::uint8_t>(bytes >> 8 * i);  // one store
+    return p + last + 1;
+  }
   while (v >= 0x80) {
     *p++ = static_cast<std::uint8_t>(v | 0x80);
     v >>= 7;
@@ -70,66 +80,55 @@ inline bool get_varint(const std::uint8_t*& p, const std::uint8_t* end, std::uin
   return false;
 }
 
-/// Difference coding of records of the same point: what one stage does for WQE after WQE differs little.
+/// What one stage does for WQE after WQE goes on in equal steps: of such a record, which point it is remains.
 class Coder {
  public:
-  void reset() { last_.fill({}); }
+  void reset() {
+    last_.fill({});
+    hca_ = 0;
+  }
 
-  static constexpr std::size_t kMost = 2 + 8 * kMaxVarint;  // bytes of a record without its blob
+  /// Bytes of a record without its blob, and to spare.
+  static constexpr std::size_t kMost = 4 + 7 * kMaxVarint;
 
   /// Returns the end of what it wrote: at most kMost bytes and the blob.
-  std::uint8_t* encode(const Record& r, const std::uint8_t* blob, std::uint8_t* p) {
+  [[gnu::always_inline]] std::uint8_t* encode(const Record& r, const std::uint8_t* blob, std::uint8_t* p) {
     p = put_varint(p, r.point);
-    *p++ = r.hca;
-    std::uint8_t& parts = *p++;
-    unsigned there = 0;
-    const auto put = [&](Part part, std::uint64_t v) {
-      if (v == 0) return;
-      there |= part;
-      p = put_varint(p, v);
-    };
-    const auto change = [&](Part part, std::uint64_t& last, std::uint64_t v) {
-      put(part, zigzag(static_cast<std::int64_t>(v - last)));  // wraps: any two numbers have a difference
-      last = v;
-    };
     Last& last = last_of(r.point);
-    change(kTime, last.time, static_cast<std::uint64_t>(r.time_ps));
-    change(kObj, last.obj, r.obj);
-    change(kIndex, last.index, r.index);
-    change(kA0, last.a0, r.a0);
-    change(kA1, last.a1, r.a1);
-    put(kFlags, r.flags);
-    put(kBlob, r.blob_len);
-    parts = static_cast<std::uint8_t>(there);
-    if (r.blob_len == 0) return p;
-    std::memcpy(p, blob, r.blob_len);
-    return p + r.blob_len;
+    const std::uint64_t time = last.time.step(static_cast<std::uint64_t>(r.time_ps));
+    const Rest rest{last.obj.step(r.obj), last.index.step(r.index), last.a0.step(r.a0), last.a1.step(r.a1)};
+    const unsigned seldom = static_cast<unsigned>(r.hca ^ hca_) | r.flags | r.blob_len;
+    if ((rest.obj | rest.index | rest.a0 | rest.a1 | seldom) != 0) return encode_rest(r, blob, p, time, rest);
+    *p++ = time != 0 ? kTime : 0;
+    std::uint8_t* end = put_varint(p, zigzag(static_cast<std::int64_t>(time)));
+    return time != 0 ? end : p;
   }
 
   /// false: the bytes are no record. `*blob` points into the bytes.
   bool decode(const std::uint8_t*& p, const std::uint8_t* end, Record& r, const std::uint8_t** blob) {
     std::uint64_t point;
-    if (!get_varint(p, end, point) || point > 0xffff || end - p < 2) return false;
+    if (!get_varint(p, end, point) || point > 0xffff || p == end) return false;
     r.point = static_cast<std::uint16_t>(point);
-    r.hca = *p++;
     const unsigned there = *p++;
+    if ((there & kHca) != 0) {
+      if (p == end) return false;
+      hca_ = *p++;
+    }
+    r.hca = hca_;
     bool good = true;
     const auto get = [&](Part part) {
       std::uint64_t v = 0;
       if ((there & part) != 0) good = good && get_varint(p, end, v);
       return v;
     };
-    const auto change = [&](Part part, std::uint64_t& last) {
-      return last += static_cast<std::uint64_t>(unzigzag(get(part)));
-    };
-    Last& last = last_of(r.point);
-    r.time_ps = static_cast<std::int64_t>(change(kTime, last.time));
-    r.obj = static_cast<std::uint32_t>(change(kObj, last.obj));
-    r.index = static_cast<std::uint32_t>(change(kIndex, last.index));
-    r.a0 = change(kA0, last.a0);
-    r.a1 = change(kA1, last.a1);
     r.flags = static_cast<std::uint8_t>(get(kFlags));
     const std::uint64_t len = get(kBlob);
+    Last& last = last_of(r.point);
+    r.time_ps = static_cast<std::int64_t>(last.time.go(get(kTime)));
+    r.obj = static_cast<std::uint32_t>(last.obj.go(get(kObj)));
+    r.index = static_cast<std::uint32_t>(last.index.go(get(kIndex)));
+    r.a0 = last.a0.go(get(kA0));
+    r.a1 = last.a1.go(get(kA1));
     if (!good || len > kMaxBlob || static_cast<std::uint64_t>(end - p) < len) return false;
     r.blob_len = static_cast<std::uint32_t>(len);
     *blob = p;
@@ -138,15 +137,76 @@ class Coder {
   }
 
  private:
-  enum Part : unsigned { kTime = 1, kObj = 2, kIndex = 4, kA0 = 8, kA1 = 16, kFlags = 32, kBlob = 64 };
-  struct Last {
-    std::uint64_t time = 0, obj = 0, index = 0, a0 = 0, a1 = 0;
+  enum Part : unsigned {
+    kTime = 1,
+    kObj = 2,
+    kIndex = 4,
+    kA0 = 8,
+    kA1 = 16,
+    kFlags = 32,
+    kBlob = 64,
+    kHca = 128
   };
+  // A number that goes on in steps. All wraps: any two numbers have a difference.
+  struct Number {
+    std::uint64_t value = 0, width = 0;
+    /// By how much the step to v differs from the one before.
+    std::uint64_t step(std::uint64_t v) {
+      const std::uint64_t now = v - value, change = now - width;
+      value = v;
+      width = now;
+      return change;
+    }
+    std::uint64_t go(std::uint64_t coded) {
+      width += static_cast<std::uint64_t>(unzigzag(coded));
+      return value += width;
+    }
+  };
+  struct Last {
+    Number time, obj, index, a0, a1;
+  };
+  struct Rest {
+    std::uint64_t obj, index, a0, a1;
+  };
+
+  // Of a record of which more is new than its time, from its parts on.
+  std::uint8_t* encode_rest(const Record& r, const std::uint8_t* blob, std::uint8_t* p, std::uint64_t time,
+                            const Rest& rest) {
+    std::uint8_t& parts = *p++;
+    unsigned there = 0;
+    if (r.hca != hca_) {
+      there |= kHca;
+      *p++ = hca_ = r.hca;
+    }
+    if (r.flags != 0) {
+      there |= kFlags;
+      p = put_varint(p, r.flags);
+    }
+    if (r.blob_len != 0) {
+      there |= kBlob;
+      p = put_varint(p, r.blob_len);
+    }
+    const auto put = [&](Part part, std::uint64_t v) {
+      if (v == 0) return;
+      there |= part;
+      p = put_varint(p, zigzag(static_cast<std::int64_t>(v)));
+    };
+    put(kTime, time);
+    put(kObj, rest.obj);
+    put(kIndex, rest.index);
+    put(kA0, rest.a0);
+    put(kA1, rest.a1);
+    parts = static_cast<std::uint8_t>(there);
+    if (r.blob_len == 0) return p;
+    std::memcpy(p, blob, r.blob_len);
+    return p + r.blob_len;
+  }
 
   // Of points that this reader does not know, too.
   Last& last_of(std::uint16_t point) { return last_[point % last_.size()]; }
 
   std::array<Last, 256> last_{};
+  std::uint8_t hca_ = 0;
 };
 static_assert(kPoints <= 256);
 

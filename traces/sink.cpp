@@ -228,17 +228,6 @@ FileSink::FileSink(std::FILE* file, std::string path) : writer_(file, std::move(
 
 FileSink::~FileSink() { finish(); }
 
-void FileSink::put(const Record& r, const std::uint8_t* blob) {
-  if (finished_) return;
-  Block& block = *open_;
-  const std::size_t room = block.size + format::Coder::kMost + r.blob_len;
-  if (room > block.raw.size()) block.raw.resize(room);
-  std::uint8_t* raw = block.raw.data();
-  block.size = static_cast<std::size_t>(coder_.encode(r, blob, raw + block.size) - raw);
-  // Cut by content alone: the file must not depend on when the writer runs.
-  if (++block.records == format::kBlockRecords || block.size >= format::kBlockBytes) submit();
-}
-
 void FileSink::submit() {
   if (open_->records == 0) return;
   coder_.reset();

@@ -17,6 +17,7 @@ bool Tracer::open(const std::string& path, std::string* err) {
   close();
   auto sink = FileSink::get(path, err);
   if (sink == nullptr) return false;
+  file_ = sink.get();
   sink_ = std::move(sink);
   settle();
   return true;
@@ -94,27 +95,36 @@ void Tracer::flush() {
 }
 
 void Tracer::close() {
+  file_ = nullptr;
   sink_.reset();
   settle();
 }
 
 void Tracer::put(Point p, std::int64_t time_ps, std::uint32_t obj, std::uint32_t index, std::uint64_t a0,
-                 std::uint64_t a1, const void* bytes, std::size_t len) {
+                 std::uint64_t a1) {
   if (!is_error(p)) ++counts_[static_cast<unsigned>(p)];
   if (!filter_.trivial() && !filter_.takes(p, obj)) return;
-  Record r;
-  r.time_ps = time_ps;
-  r.a0 = a0;
-  r.a1 = a1;
-  r.obj = obj;
-  r.index = index;
-  r.point = static_cast<std::uint16_t>(p);
-  r.hca = hca_;
-  if (len > kMaxBlob) {
-    len = kMaxBlob;
-    r.flags |= Record::kTruncated;
-  }
-  r.blob_len = static_cast<std::uint32_t>(len);
+  const Record r{time_ps, a0, a1, obj, index, static_cast<std::uint16_t>(p), hca_, 0, 0};
+  if (file_ != nullptr)
+    file_->add(r, nullptr);
+  else
+    sink_->put(r, nullptr);
+}
+
+void Tracer::put_blob(Point p, std::int64_t time_ps, std::uint32_t obj, std::uint32_t index, std::uint64_t a0,
+                      std::uint64_t a1, const void* bytes, std::size_t len) {
+  if (!is_error(p)) ++counts_[static_cast<unsigned>(p)];
+  if (!filter_.trivial() && !filter_.takes(p, obj)) return;
+  const bool cut = len > kMaxBlob;
+  const Record r{time_ps,
+                 a0,
+                 a1,
+                 obj,
+                 index,
+                 static_cast<std::uint16_t>(p),
+                 hca_,
+                 cut ? Record::kTruncated : std::uint8_t{0},
+                 static_cast<std::uint32_t>(cut ? kMaxBlob : len)};
   sink_->put(r, static_cast<const std::uint8_t*>(bytes));
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /// Recording of trace points: one Tracer an HCA; several may write one file.
 ///
-/// Off, a record costs one predictable branch; errors are counted in any case. On, some ten bytes go to a
-/// block that a thread packs and writes; when that is behind, the recording one helps: nothing is lost.
+/// Off, a record costs one predictable branch; errors are counted in any case. On, a few bytes go to a block
+/// that a thread packs and writes; when that is behind, the recording one helps: nothing is lost.
 /// All Tracers of a process are used from one thread at a time (SystemC's, under QEMU's lock).
 ///
 /// The file's bytes depend on the records only: two equal runs give equal files.
@@ -39,6 +39,7 @@ constexpr std::size_t kMaxBlob = 64 * 1024;  // bytes
 
 /// Takes records; made by Tracer::open().
 class Sink;
+class FileSink;
 
 class Tracer {
  public:
@@ -83,13 +84,13 @@ class Tracer {
   void record(Point p, std::int64_t time_ps, std::uint32_t obj, std::uint32_t index, std::uint64_t a0 = 0,
               std::uint64_t a1 = 0) {
     if (is_error(p)) count_error(p);
-    if (__builtin_expect(enabled_, 0)) put(p, time_ps, obj, index, a0, a1, nullptr, 0);
+    if (__builtin_expect(enabled_, 0)) put(p, time_ps, obj, index, a0, a1);
   }
   /// With bytes beside it: a mailbox. More than kMaxBlob bytes are cut.
   void record_blob(Point p, std::int64_t time_ps, std::uint32_t obj, std::uint32_t index, std::uint64_t a0,
                    std::uint64_t a1, const void* bytes, std::size_t len) {
     if (is_error(p)) count_error(p);
-    if (__builtin_expect(enabled_, 0)) put(p, time_ps, obj, index, a0, a1, bytes, len);
+    if (__builtin_expect(enabled_, 0)) put_blob(p, time_ps, obj, index, a0, a1, bytes, len);
   }
 
   /// What the driver has broken. `number` is of the object; `bytes` are those that are wrong.
@@ -111,13 +112,16 @@ class Tracer {
 
  private:
   void put(Point p, std::int64_t time_ps, std::uint32_t obj, std::uint32_t index, std::uint64_t a0,
-           std::uint64_t a1, const void* bytes, std::size_t len);
+           std::uint64_t a1);
+  void put_blob(Point p, std::int64_t time_ps, std::uint32_t obj, std::uint32_t index, std::uint64_t a0,
+                std::uint64_t a1, const void* bytes, std::size_t len);
 
   void settle();
 
   bool enabled_ = false, detail_ = false, on_ = true;
   std::uint8_t hca_;
   std::shared_ptr<Sink> sink_;
+  FileSink* file_ = nullptr;  // sink_, if it is one
   std::array<std::uint64_t, kPoints> counts_{};
   Rules rules_;
   RecordFilter filter_;

@@ -137,12 +137,14 @@ void HostMemory::set_faulting(std::uint64_t bus, std::size_t len, bool on) {
 }
 
 bool HostMemory::check(std::uint64_t bus, std::size_t len, std::uint64_t& strays) {
-  if (!bus_master_ || bus < kBusBase || bus - kBusBase > size_ || len > size_ - (bus - kBusBase)) {
+  const std::uint64_t at = bus - kBusBase;  // huge if it lies before
+  if (!bus_master_ || at > size_ || len > size_ - at) {
     ++refused_;
     return false;
   }
   if (len == 0) return true;
-  const std::size_t first = (bus - kBusBase) / kPage, last = (bus - kBusBase + len - 1) / kPage;
+  const std::size_t first = at / kPage, last = (at + len - 1) / kPage;
+  if (first == last && state_[first] == kUsed) return true;
   for (std::size_t p = first; p <= last; ++p) {
     if (state_[p] == kUsed) continue;
     if (state_[p] == kFree) ++strays;

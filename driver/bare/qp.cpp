@@ -391,9 +391,12 @@ std::uint16_t Qp::post_umr(const UmrWr& wr, bool ring) {
 
 void Qp::post_inline_write(const void* data, unsigned len, std::uint64_t raddr, std::uint32_t rkey,
                            bool signaled) {
-  alignas(64) std::uint8_t w[4 * prm::kWqebb];
+  // In the queue itself, unless it goes over its end.
+  const unsigned ds = 2 + (len + 4 + 15) / 16, bbs = (ds + 3) / 4;
+  alignas(64) std::uint8_t apart[4 * prm::kWqebb];
+  const bool whole = (sq_pi_ & (sq_wqebbs() - 1)) + bbs <= sq_wqebbs();
+  std::uint8_t* w = whole ? sq_wqebb(sq_pi_) : apart;
   auto* ctrl = reinterpret_cast<prm::CtrlSeg*>(w);
-  const unsigned ds = 2 + (len + 4 + 15) / 16;
   ctrl->set(WqeOp::kRdmaWrite, sq_pi_, qpn_, ds, signaled ? prm::kCeAlways : prm::kCeOnError);
   ctrl->imm = 0;
   auto* r = reinterpret_cast<prm::RaddrSeg*>(w + 16);
@@ -401,9 +404,8 @@ void Qp::post_inline_write(const void* data, unsigned len, std::uint64_t raddr, 
   r->rkey = rkey;
   r->rsvd = 0;
   reinterpret_cast<prm::InlineSeg*>(w + 32)->byte_count = prm::InlineSeg::kFlag | len;
-  std::memcpy(w + 36, data, std::min<std::size_t>(len, sizeof w - 36));
-  const unsigned bbs = (ds + 3) / 4;
-  for (unsigned i = 0; i < bbs; ++i)
+  std::memcpy(w + 36, data, std::min<std::size_t>(len, sizeof apart - 36));
+  for (unsigned i = 0; !whole && i < bbs; ++i)
     std::memcpy(sq_wqebb(static_cast<std::uint16_t>(sq_pi_ + i)), w + i * prm::kWqebb, prm::kWqebb);
   last_ = sq_pi_;
   last_wqebbs_ = bbs;

@@ -5,14 +5,6 @@
 
 namespace hcasim {
 
-namespace {
-// Neighbouring identifiers spread over the sets in any case; the multiplication keeps strided ones apart too.
-std::uint64_t spread(std::uint64_t id) {
-  const std::uint64_t h = id * 0x9e3779b97f4a7c15ULL;
-  return h ^ h >> 32;
-}
-}  // namespace
-
 ContextCache::ContextCache(unsigned entries, unsigned ways) : ways_(std::max(1u, ways)) {
   std::uint64_t sets = 1;
   while (sets * ways_ < entries) sets *= 2;
@@ -20,16 +12,10 @@ ContextCache::ContextCache(unsigned entries, unsigned ways) : ways_(std::max(1u,
   lines_.assign(sets * ways_, Line{});
 }
 
-std::size_t ContextCache::set_of(std::uint64_t id) const { return (spread(id) & set_mask_) * ways_; }
-
-bool ContextCache::touch(std::uint64_t id) {
-  last_ = set_of(id);
+// It is not the one used last of its set.
+bool ContextCache::touch_others(std::uint64_t id) {
   Line* set = &lines_[last_];
   const std::uint64_t tag = id + 1;
-  if (set[0].tag == tag) {
-    ++hits_;
-    return true;
-  }
   unsigned way = 1;
   while (way < ways_ && set[way].tag != tag) ++way;
   const bool hit = way < ways_;

@@ -16,7 +16,12 @@ class ContextCache {
   // entries: total, rounded up to a multiple of ways with a power-of-two number of sets.
   ContextCache(unsigned entries, unsigned ways);
   // True when `id` is present; otherwise it is brought in (the least recently used of its set leaves).
-  bool touch(std::uint64_t id);
+  bool touch(std::uint64_t id) {
+    last_ = set_of(id);
+    if (lines_[last_].tag != id + 1) return touch_others(id);
+    ++hits_;
+    return true;
+  }
   // Of the entry touched last: from when on it can be used. One that nothing was told of: at once.
   Time there() const { return lines_[last_].there; }
   void arrives(Time t) { lines_[last_].there = t; }
@@ -32,7 +37,13 @@ class ContextCache {
     std::uint64_t tag = 0;  // 0 = empty, id + 1
     Time there = 0;
   };
-  std::size_t set_of(std::uint64_t id) const;
+  // Neighbouring identifiers spread over the sets in any case; the multiplication keeps strided ones apart
+  // too.
+  std::size_t set_of(std::uint64_t id) const {
+    const std::uint64_t h = id * 0x9e3779b97f4a7c15ULL;
+    return ((h ^ h >> 32) & set_mask_) * ways_;
+  }
+  bool touch_others(std::uint64_t id);
 
   unsigned ways_;
   std::uint64_t set_mask_;

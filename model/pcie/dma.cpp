@@ -184,67 +184,43 @@ ReadDone Dma::read_flush(Time t, std::uint64_t addr, void* dst, std::size_t len,
   return read(t, addr, dst, len, space, owner);
 }
 
-Dma::Entry& Dma::push(Time t, std::uint32_t len, Kind kind, bool group) {
-  if (tail_ - head_ == ring_.size()) {
-    std::vector<Place> larger(ring_.size() * 2);
-    for (std::uint64_t i = head_; i != tail_; ++i)
-      larger[i & (larger.size() - 1)] = ring_[i & (ring_.size() - 1)];
-    ring_.swap(larger);
+Dma::Entry& Dma::new_entry(std::uint64_t addr, std::uint32_t len, Kind kind, WriteOwner owner) {
+  Entry* e;
+  if (unused_.empty()) {
+    e = &entries_.emplace_back();
+  } else {
+    e = unused_.back();
+    unused_.pop_back();
   }
-  if (free_.empty()) {
-    free_.push_back(static_cast<std::uint32_t>(slots_.size()));
-    slots_.emplace_back();
-  }
-  Place& place = ring_[tail_++ & (ring_.size() - 1)];
-  place.due = t;
-  place.group = group;
-  place.slot = free_.back();
-  free_.pop_back();
-  Entry& e = slots_[place.slot];
-  e.kind = kind;
-  e.len = len;
-  return e;
+  e->addr = addr;
+  e->len = len;
+  e->owner = owner;
+  e->kind = kind;
+  return *e;
 }
 
-// Whether `e` must not become visible before the write in front of it. A queue's writes keep their order;
-// what names nobody (commands, events of no queue) stays behind everything.
-bool Dma::ordered(const Place& before, const Place& e, WriteOwner behind) {
-  if (before.owner == e.owner) return true;
-  if (behind.kind != WriteOwner::kNone) return before.owner == behind;
-  const bool payload = e.owner.kind == WriteOwner::kQp || e.owner.kind == WriteOwner::kRq;
+void Dma::grow() {
+  std::vector<Place> larger(ring_.size() * 2);
+  for (std::uint64_t i = head_; i != tail_; ++i)
+    larger[i & (larger.size() - 1)] = ring_[i & (ring_.size() - 1)];
+  ring_.swap(larger);
+}
+
+// Whether a write of `owner` must not become visible before one of `before` in front of it. A queue's writes
+// keep their order; what names nobody (commands, events of no queue) stays behind everything.
+bool Dma::ordered(WriteOwner before, WriteOwner owner, WriteOwner behind) {
+  if (before == owner) return true;
+  if (behind.kind != WriteOwner::kNone) return before == behind;
+  const bool payload = owner.kind == WriteOwner::kQp || owner.kind == WriteOwner::kRq;
   return !payload;
 }
 
-// Moves the last write, due by itself at `due`, before those that are due later and are none of its concern.
-// Returns when it is due there.
-Time Dma::in_its_place(Time due, WriteOwner behind) {
-  const std::size_t mask = ring_.size() - 1;
-  Place last = ring_[(tail_ - 1) & mask];
-  std::uint64_t place = tail_ - 1;
-  while (place != head_) {
-    const Place& before = ring_[(place - 1) & mask];
-    if (before.due <= due) break;
-    if (ordered(before, last, behind)) {
-      due = before.due;
-      break;
-    }
-    ring_[place & mask] = before;
-    --place;
-  }
-  last.due = due;
-  ring_[place & mask] = last;
-  return due;
-}
-
-// Gives a filled-in entry its due time and its place, and sees to it that it is performed. Returns that time.
-Time Dma::pushed(const Entry& e, WriteOwner behind) {
-  Place& place = ring_[(tail_ - 1) & (ring_.size() - 1)];
+// Gives a filled-in entry, ready to leave at t, its due time and its place. Returns when it is due.
+Time Dma::push(Time t, Entry& e, bool group, WriteOwner behind) {
   const std::uint64_t addr = e.kind == Kind::kMsix ? 0 : e.addr;
-  const Time asked = place.due,
-             due = whole_cycle(write_time(asked, addr, e.len) + profile_.pcie.write_latency);
-  if (tracer_.detail())
-    traces::trace(tracer_, Point::kDmaWrite, asked, e.len, of(e.owner), e.addr, due - asked);
-  return placed(due, e.owner, behind);
+  const Time due = whole_cycle(write_time(t, addr, e.len) + profile_.pcie.write_latency);
+  if (tracer_.detail()) traces::trace(tracer_, Point::kDmaWrite, t, e.len, of(e.owner), e.addr, due - t);
+  return placed(due, e, group, behind);
 }
 
 // When the link has taken a write that may leave at this time. late: that time may be over, and others have
@@ -257,12 +233,28 @@ Time Dma::write_time(Time leaves, std::uint64_t addr, std::uint32_t len, bool la
   return late ? up_.fill(leaves, wire) : up_.reserve(leaves, wire) + wire;
 }
 
-Time Dma::placed(Time due, WriteOwner owner, WriteOwner behind) {
-  Place& place = ring_[(tail_ - 1) & (ring_.size() - 1)];
-  place.owner = owner;
+// Puts an entry that is due at this time before those that are due later and are none of its concern. Sees to
+// it that it is performed. Returns when it is due there.
+Time Dma::placed(Time due, Entry& e, bool group, WriteOwner behind) {
+  if (tail_ - head_ == ring_.size()) grow();
+  const std::size_t mask = ring_.size() - 1;
+  const WriteOwner owner = e.owner;
+  std::uint64_t at = tail_++;
+  while (at != head_) {
+    const Place& before = ring_[(at - 1) & mask];
+    if (before.due <= due) break;
+    if (ordered(before.owner, owner, behind)) {
+      due = before.due;
+      break;
+    }
+    ring_[at & mask] = before;
+    --at;
+  }
+  Place& place = ring_[at & mask];  // field by field: see TimedQueue::Entry
   place.due = due;
-  const bool group = place.group;
-  if (tail_ - head_ > 1 && ring_[(tail_ - 2) & (ring_.size() - 1)].due > due) due = in_its_place(due, behind);
+  place.owner = owner;
+  place.entry = &e;
+  place.group = group;
   if (!draining_) arm(group ? due + kGroupLimit : due);
   return due;
 }
@@ -276,11 +268,9 @@ Time Dma::post_write(Time t, std::uint64_t addr, const void* src, std::uint32_t 
     return t;
   }
   if (len <= kInline) {
-    Entry& e = push(t, len, Kind::kInlineBytes, group);
-    e.addr = addr;
-    e.owner = owner;
+    Entry& e = new_entry(addr, len, Kind::kInlineBytes, owner);
     std::memcpy(e.bytes, src, len);
-    return pushed(e, behind);
+    return push(t, e, group, behind);
   }
   Time last = t;
   const auto* bytes = static_cast<const std::uint8_t*>(src);
@@ -310,13 +300,11 @@ Time Dma::post_write(Time t, std::uint64_t addr, const PacketRef& packet, std::u
     const Packet& p = *packet;
     return post_write(t, addr, p.data() + offset, len, owner, group, space);
   }
-  Entry& e = push(t, len, Kind::kPacket, group);
-  e.addr = addr;
-  e.owner = owner;
+  Entry& e = new_entry(addr, len, Kind::kPacket, owner);
   e.packet = packet;
   e.offset = offset;
   if (packet->lent()) packet->landing = this;
-  if (packet->packets == 1) return pushed(e, {});
+  if (packet->packets == 1) return push(t, e, group, {});
   Time due = t;
   for (std::uint32_t done = 0; done < len;) {
     const std::uint32_t number = (offset + done) / packet->unit;
@@ -324,42 +312,37 @@ Time Dma::post_write(Time t, std::uint64_t addr, const PacketRef& packet, std::u
     due = std::max(due, write_time(std::max(t, packet->at[number] + after), addr + done, n, true));
     done += n;
   }
-  return placed(whole_cycle(due + profile_.pcie.write_latency), owner, {});
+  return placed(whole_cycle(due + profile_.pcie.write_latency), e, group, {});
 }
 
 Time Dma::post_msix(Time t, unsigned vector, WriteOwner behind) {
   if (!enabled_) return t;
-  Entry& e = push(t, kMsixBytes, Kind::kMsix, false);
-  e.addr = vector;
-  e.owner = {};
-  return pushed(e, behind);
+  return push(t, new_entry(vector, kMsixBytes, Kind::kMsix, {}), false, behind);
 }
 
 void Dma::perform_front() {
-  // The host may come back with work of its own, so nothing may point into the ring during its call.
-  const std::uint32_t number = ring_[head_ & (ring_.size() - 1)].slot;
-  Entry& slot = slots_[number];
-  free_.push_back(number);
-  const std::uint64_t addr = slot.addr;
-  const std::uint32_t len = slot.len;
-  const WriteOwner owner = slot.owner;
+  // The host may come back with work of its own: the entry is out of the queue by then, but not free.
+  Entry& e = *ring_[head_ & (ring_.size() - 1)].entry;
+  const std::uint64_t addr = e.addr;
+  const std::uint32_t len = e.len;
+  const WriteOwner owner = e.owner;
   ++head_;
   bool ok = true;
-  switch (slot.kind) {
+  switch (e.kind) {
     case Kind::kMsix:
+      unused_.push_back(&e);
       HostCopies::make();
       host_.msix(static_cast<unsigned>(addr));
       return;
-    case Kind::kInlineBytes: {
-      std::uint8_t bytes[kInline];
-      std::memcpy(bytes, slot.bytes, len);
+    case Kind::kInlineBytes:
       HostCopies::make();
-      ok = host_.dma_write(addr, bytes, len);
+      ok = host_.dma_write(addr, e.bytes, len);
+      unused_.push_back(&e);
       break;
-    }
     case Kind::kPacket: {
-      const PacketRef packet = std::move(slot.packet);
-      const std::uint32_t offset = slot.offset;
+      const PacketRef packet = std::move(e.packet);
+      const std::uint32_t offset = e.offset;
+      unused_.push_back(&e);
       if (packet->lent()) {
         const Packet& p = *packet;
         if (std::uint8_t* to = host_.dma_map(addr, len, true)) {
@@ -482,9 +465,9 @@ void Dma::flush() {
 void Dma::reset() {
   loans_.settle_all();
   for (; head_ != tail_; ++head_) {
-    const std::uint32_t number = ring_[head_ & (ring_.size() - 1)].slot;
-    slots_[number].packet = PacketRef();
-    free_.push_back(number);
+    Entry* e = ring_[head_ & (ring_.size() - 1)].entry;
+    e->packet = PacketRef();
+    unused_.push_back(e);
   }
   up_.clear();
   down_.clear();

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <systemc>
 #include <vector>
@@ -127,7 +128,7 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   struct Place {
     Time due;
     WriteOwner owner;
-    std::uint32_t slot;  // of slots_
+    Entry* entry;
     bool group;
   };
 
@@ -135,12 +136,12 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   Time write_local(Time t, std::uint64_t addr, const void* src, std::size_t len, WriteOwner owner,
                    Space space);
   Time local_time(std::size_t len) const { return cycle_ * (1 + (len + kLocalLine - 1) / kLocalLine); }
-  Entry& push(Time t, std::uint32_t len, Kind kind, bool group);
-  Time pushed(const Entry& e, WriteOwner behind);
-  Time placed(Time due, WriteOwner owner, WriteOwner behind);
+  Entry& new_entry(std::uint64_t addr, std::uint32_t len, Kind kind, WriteOwner owner);
+  Time push(Time t, Entry& e, bool group, WriteOwner behind);
+  Time placed(Time due, Entry& e, bool group, WriteOwner behind);
+  void grow();
+  static bool ordered(WriteOwner before, WriteOwner owner, WriteOwner behind);
   Time write_time(Time leaves, std::uint64_t addr, std::uint32_t len, bool late = false);
-  Time in_its_place(Time due, WriteOwner behind);
-  static bool ordered(const Place& before, const Place& e, WriteOwner behind);
   struct ReadCost {
     std::size_t requests = 0;
     Time request = 0, data = 0;  // on the link
@@ -178,9 +179,9 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   std::vector<Time> tags_;            // when each read tag is free again, used in turn
   std::size_t next_tag_ = 0;
   Loans loans_;
-  std::vector<Entry> slots_;         // posted writes, in no order
-  std::vector<std::uint32_t> free_;  // slots without one
-  std::vector<Place> ring_;          // [head_, tail_) by due time, a power of two long
+  std::deque<Entry> entries_;   // posted writes, in no order; they stay where they are
+  std::vector<Entry*> unused_;  // those of entries_ without one
+  std::vector<Place> ring_;     // [head_, tail_) by due time, a power of two long
   std::uint64_t head_ = 0, tail_ = 0;
   Time armed_ = kNever;
   bool draining_ = false;

@@ -120,7 +120,7 @@ void Port::send_pause(Time t, const PauseFrame& frame) {
     tx.prio_pause[i] += frame.by_priority ? frame.priorities >> i & 1u : 0u;
   traces::trace(tracer_, traces::Point::kPauseTx, t, 1u, 0u, frame.by_priority ? frame.priorities : 0xffu,
                 frame.quanta[0]);
-  const Time end = t + duration(*p);
+  const Time end = t + duration(*p, wire_bytes(*p));
   if (capture_) capture(end, *p, Direction::kOut);
   send(end, p, {wire_ == nullptr, wire_ != nullptr});
 }

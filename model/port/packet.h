@@ -174,6 +174,9 @@ class PacketPool {
   // The same packet once more.
   static PacketRef copy(const Packet& p);
   static void give_back(Packet* p);
+
+ private:
+  static void grow();
 };
 
 inline PacketRef::~PacketRef() {

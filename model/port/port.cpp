@@ -21,7 +21,8 @@ constexpr double kQuantumBits = 512;  // of pause times
 }  // namespace
 
 void trace_drop(traces::Tracer& tracer, Time t, const Packet& p, DropReason reason) {
-  traces::trace(tracer, Point::kPacketDrop, t, p.trace_qpn, p.wqe_serial, psn_opcode(p.opcode, p.psn), reason);
+  traces::trace(tracer, Point::kPacketDrop, t, p.trace_qpn, p.wqe_serial, psn_opcode(p.opcode, p.psn),
+                reason);
 }
 
 Port::Port(const sc_core::sc_module_name& name, const Profile& profile, traces::Tracer& tracer,
@@ -105,7 +106,10 @@ void Port::drop(Time t, const Packet& p, DropReason reason) {
   trace_drop(tracer_, t, p, reason);
 }
 
-Time Port::duration(const Packet& p) const { return duration(wire_bytes(p) + wire_overhead(p)); }
+Time Port::duration(const Packet& p, std::uint32_t bytes) const {
+  // NOLINTNEXTLINE(bugprone-incorrect-roundings)
+  return static_cast<Time>((bytes + wire_overhead(p)) * ps_per_byte_ + 0.5);
+}
 
 Time Port::transmit(Time t, PacketRef packet) {
   if (packet->packets > 1) return transmit_run(std::move(packet));
@@ -116,7 +120,7 @@ Time Port::transmit(Time t, PacketRef packet) {
   }
   if (watch_ && link_ == LinkType::kEthernet && state_ == PortState::kActive) watch_(t, *packet);
   if (pause_.active(t)) {
-    const Time open = pause_.open_at(t, priority_of(*packet)), lasts = duration(*packet);
+    const Time open = pause_.open_at(t, priority_of(*packet)), lasts = duration(*packet, wire_bytes(*packet));
     if (pause_.hold(t, packet)) return open + lasts;
   }
   return transmit_now(t, std::move(packet));
@@ -140,7 +144,7 @@ Time Port::transmit_now(Time t, PacketRef packet) {
     return t;
   }
   const std::uint32_t bytes = wire_bytes(p);
-  const Time lasts = duration(p);
+  const Time lasts = duration(p, bytes);
   const Time start = tx_.reserve(t, lasts);
   const Time end = start + lasts;
   p.first_bit = start;
@@ -150,12 +154,12 @@ Time Port::transmit_now(Time t, PacketRef packet) {
   if (tracer_.enabled() && p.kind != PacketKind::kEthernet) {
     const prm::BthTraits& traits = traits_of(p.opcode);
     if (traits.request && traits.first) {
-      traces::trace(tracer_, Point::kPacketTxFirst, start, p.trace_qpn, p.wqe_serial, psn_opcode(p.opcode, p.psn),
-                    p.payload_len);
+      traces::trace(tracer_, Point::kPacketTxFirst, start, p.trace_qpn, p.wqe_serial,
+                    psn_opcode(p.opcode, p.psn), p.payload_len);
     }
     if (traits.request && traits.last) {
-      traces::trace(tracer_, Point::kPacketTxLast, end, p.trace_qpn, p.wqe_serial, psn_opcode(p.opcode, p.psn),
-                    p.trace_packets);
+      traces::trace(tracer_, Point::kPacketTxLast, end, p.trace_qpn, p.wqe_serial,
+                    psn_opcode(p.opcode, p.psn), p.trace_packets);
     }
   }
   const Route to = route(p);
@@ -277,7 +281,7 @@ void Port::arrive(Time t, PacketRef& packet) {
   if (capture_) capture(t, p, Direction::kIn);
   if (tracer_.detail()) {
     traces::trace(tracer_, Point::kPacketIn, t, p.trace_qpn, p.wqe_serial, psn_opcode(p),
-                  static_cast<std::uint64_t>(bytes) << 32 | static_cast<std::uint32_t>(duration(p)));
+                  static_cast<std::uint64_t>(bytes) << 32 | static_cast<std::uint32_t>(duration(p, bytes)));
   }
   ++counters_.rx_packets;
   counters_.rx_bytes += bytes;
@@ -340,7 +344,8 @@ void Port::capture(Time t, const Packet& p, Direction direction, const char* com
 
 void Port::trace_received(Time t, const Packet& p) {
   if (tracer_.enabled() && traits_of(p.opcode).request) {
-    traces::trace(tracer_, Point::kPacketRx, t, p.trace_qpn, p.wqe_serial, psn_opcode(p.opcode, p.psn), p.payload_len);
+    traces::trace(tracer_, Point::kPacketRx, t, p.trace_qpn, p.wqe_serial, psn_opcode(p.opcode, p.psn),
+                  p.payload_len);
   }
 }
 

@@ -181,10 +181,7 @@ class Port : public sc_core::sc_module {
   bool hit(double probability);
   void mark_congestion(Packet& p, Time waits);
   void arrive(Time t, PacketRef& packet);
-  Time duration(const Packet& p) const;  // on the cable
-  Time duration(std::uint32_t bytes) const {
-    return static_cast<Time>(bytes * ps_per_byte_ + 0.5);  // NOLINT(bugprone-incorrect-roundings)
-  }
+  Time duration(const Packet& p, std::uint32_t bytes) const;  // on the cable; bytes: wire_bytes()
   Time free_after_pause() const;
   Time transmit_now(Time t, PacketRef packet);
   // run.cpp

@@ -74,7 +74,7 @@ Time Port::full_packet(std::uint32_t payload) const {
   like.kind = link_ == LinkType::kIb ? PacketKind::kIb : PacketKind::kRoceV2;
   like.opcode = static_cast<std::uint8_t>(prm::BthOp::kWriteMiddle);
   like.payload_len = payload;
-  return duration(like);
+  return duration(like, wire_bytes(like));
 }
 
 bool Port::takes_runs() const {
@@ -108,7 +108,7 @@ Time Port::transmit_run(PacketRef packet) {
   for (unsigned i = 0; i < n; ++i) {
     if (i <= 1 || i + 1 == n) {  // those between are as the one before
       own = part_bytes(p, i);
-      lasts = duration(own + wire_overhead(p));
+      lasts = duration(p, own);
     }
     bytes += own;
     const Time start = tx_.reserve(p.at[i], lasts);

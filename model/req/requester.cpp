@@ -259,11 +259,12 @@ Requester::Step Requester::send_packet(Pace& pace, Qp& qp, SendWqe& wqe) {
   const bool write = wqe.opcode == WqeOp::kRdmaWrite || wqe.opcode == WqeOp::kRdmaWriteImm;
   const bool with_imm = wqe.opcode == WqeOp::kSendImm || wqe.opcode == WqeOp::kRdmaWriteImm;
   BthOp op;
-  if (write)
-    op = first && last ? (with_imm ? BthOp::kWriteOnlyImm : BthOp::kWriteOnly)
-         : first       ? BthOp::kWriteFirst
-         : last        ? (with_imm ? BthOp::kWriteLastImm : BthOp::kWriteLast)
-                       : BthOp::kWriteMiddle;
+  if (write && first && last)
+    op = with_imm ? BthOp::kWriteOnlyImm : BthOp::kWriteOnly;
+  else if (write)
+    op = first  ? BthOp::kWriteFirst
+         : last ? (with_imm ? BthOp::kWriteLastImm : BthOp::kWriteLast)
+                : BthOp::kWriteMiddle;
   else if (wqe.opcode == WqeOp::kSendInval)
     op = first && last ? BthOp::kSendOnlyInv
          : first       ? BthOp::kSendFirst

@@ -19,8 +19,8 @@ struct Sge {
   std::uint32_t len = 0;  // bytes
 };
 
-// A parsed send WQE, kept from fetch until its completion.
-struct SendWqe {
+// A parsed send WQE, kept from fetch until its completion: all but its lists.
+struct SendWqeHead {
   prm::WqeOp opcode = prm::WqeOp::kNop;
   std::uint16_t counter = 0;  // wqe_index of the control segment: goes into the CQE
   std::uint32_t serial = 0;   // count of WQEs of this QP since reset, for traces
@@ -33,9 +33,6 @@ struct SendWqe {
   std::uint64_t raddr = 0;
   std::uint32_t rkey = 0;
   std::uint64_t swap_add = 0, compare = 0;
-  std::vector<Sge> sges;
-  std::vector<std::uint8_t>
-      bytes;                   // inline data; UMR: all behind the control segment; masked atomic: operands
   prm::AvSeg av{};             // UD
   std::uint32_t xrc_srqn = 0;  // XRC: the receive queue at the other end
   // Frames (type kSq). bytes: inline headers and data, in front of what the sges bring. ENHANCED_MPSW: each
@@ -71,6 +68,21 @@ struct SendWqe {
   }
 };
 
+struct SendWqe : SendWqeHead {
+  std::vector<Sge> sges;
+  // Inline data; UMR: all behind the control segment; masked atomic: operands.
+  std::vector<std::uint8_t> bytes;
+
+  // As new; the lists keep their memory.
+  void clear() {
+    // From one that lies in memory: a copy of what is only just being made waits for the processor's stores.
+    static constexpr SendWqeHead fresh{};
+    static_cast<SendWqeHead&>(*this) = fresh;
+    sges.clear();
+    bytes.clear();
+  }
+};
+
 // The WQEs between fetch and completion, oldest first: a ring whose entries keep their buffers.
 class SendWindow {
  public:
@@ -88,13 +100,7 @@ class SendWindow {
   SendWqe& push() {
     if (size_ == ring_.size()) grow();
     SendWqe& w = ring_[(head_ + size_++) & (ring_.size() - 1)];
-    auto sges = std::move(w.sges);
-    auto bytes = std::move(w.bytes);
-    w = SendWqe{};
-    sges.clear();
-    bytes.clear();
-    w.sges = std::move(sges);
-    w.bytes = std::move(bytes);
+    w.clear();
     return w;
   }
   void clear() {

@@ -72,7 +72,7 @@ void Responder::take(Time t, Qp& qp, PacketRef& packet) {
   const Packet& p = *packet;
   const bool receiving = qp.state == QpState::kRtr || qp.state == QpState::kRts ||
                          qp.state == QpState::kSqd || qp.state == QpState::kSqErr;
-  const Traits traits = traits_of(p.opcode);
+  const Traits& traits = traits_of(p.opcode);
   const std::uint8_t transport = p.opcode & prm::bth::kTransportMask;
   const bool datagram = sends_datagrams(qp.type);
   if (!receiving || !traits.valid || transport != transport_bits(qp.type) || qp.resp.failing) {

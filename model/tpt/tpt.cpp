@@ -219,6 +219,19 @@ TptStatus Tpt::walk_mtt(Walk& w, const Mkey& mkey, std::uint64_t va, std::uint64
   unsigned missed = 0;
   Time there = w.t;
   const std::uint64_t need = mkey.paged ? entry_flags(w.access) : 0;
+  // Most are in one page.
+  if (len - 1 <= page_mask - in_page && index < mkey.xlt.size() && (mkey.xlt[index] & need) == need) {
+    const std::uint64_t line = static_cast<std::uint64_t>(mkey.index) << 32 | index / kMttGroup;
+    if (mtt_cache_.touch(line)) {
+      w.t = std::max(w.t, mtt_cache_.there());
+    } else {
+      const Time at = contexts_.read(w.t, kLineBytes);
+      mtt_cache_.arrives(line, at);
+      w.t = std::max(w.t, at);
+      ++w.misses;
+    }
+    return append(w, (mkey.xlt[index] & ~kMttFlags) + in_page, len) ? TptStatus::kOk : TptStatus::kBadList;
+  }
   while (len) {
     // What was set aside and never written is not there either.
     if (index >= mkey.xlt.size())

@@ -67,7 +67,10 @@ bool take_data(const std::uint8_t* bytes, std::size_t len, std::size_t at, SendW
       if (!w.sges.empty() || len - at < sizeof head + count) return false;
       w.inline_data = true;
       const std::uint8_t* data = bytes + at + sizeof head;
-      w.bytes.insert(w.bytes.end(), data, data + count);
+      if (w.bytes.empty())
+        w.bytes.assign(data, data + count);
+      else
+        w.bytes.insert(w.bytes.end(), data, data + count);
       w.length += count;
       at += (sizeof head + count + prm::kDs - 1) / prm::kDs * prm::kDs;
       at = std::min(at, len);
@@ -99,6 +102,16 @@ void parse_send_wqe(const std::uint8_t* bytes, std::size_t len, const Qp& qp, Se
   if (!op_allowed(qp.type, w.opcode)) return refuse(w, prm::CqeSyndrome::kLocalQpOp, WqeFault::kOpcode);
 
   const auto malformed = [&w] { refuse(w, prm::CqeSyndrome::kLocalQpOp, WqeFault::kSegment); };
+  const std::uint64_t max_message = 1ULL << std::min(qp.log_msg_max, 31u);
+  if (w.opcode == WqeOp::kRdmaWrite && qp.type == QpType::kRc) {  // the shortest way for the most common
+    prm::RaddrSeg raddr;
+    if (!take(bytes, len, at, raddr)) return malformed();
+    w.raddr = raddr.raddr;
+    w.rkey = raddr.rkey;
+    if (!take_data(bytes, len, at, w)) return malformed();
+    if (w.length > max_message) refuse(w, prm::CqeSyndrome::kLocalLength, WqeFault::kLength);
+    return;
+  }
   if (w.opcode == WqeOp::kNop) return;
   if (w.opcode == WqeOp::kUmr || w.opcode == WqeOp::kSetPsv || w.opcode == WqeOp::kTagMatch) {
     w.bytes.assign(bytes + at, bytes + len);
@@ -143,7 +156,6 @@ void parse_send_wqe(const std::uint8_t* bytes, std::size_t len, const Qp& qp, Se
   if (w.is_read_or_atomic() && w.inline_data) return malformed();
   if (w.is_atomic() && w.length != atomic_bytes)
     return refuse(w, prm::CqeSyndrome::kLocalLength, WqeFault::kLength);
-  const std::uint64_t max_message = 1ULL << std::min(qp.log_msg_max, 31u);
   if (w.length > max_message) refuse(w, prm::CqeSyndrome::kLocalLength, WqeFault::kLength);
 }
 

@@ -192,7 +192,9 @@ function(hcasim_add_qemu_shim name api)
   target_compile_definitions(${name} PRIVATE HCASIM_QEMU_BUILD_ID="${arg_BUILD_ID}" ${arg_DEFINITIONS})
   target_compile_options(${name} PRIVATE -Wall -Wextra -Wno-pedantic) # QEMU's macros are GNU C
   # No symbol of the model or of its libraries may meet one of QEMU's, and none may be missing later than at load.
-  target_link_options(${name} PRIVATE -Wl,-z,now -Wl,--exclude-libs,ALL)
+  # (The list of what is seen, besides --exclude-libs: that does not know code that is optimized when it is linked.)
+  target_link_options(${name} PRIVATE -Wl,-z,now -Wl,--exclude-libs,ALL -Wl,--version-script=${dir}/qemu/exports)
+  set_property(TARGET ${name} APPEND PROPERTY LINK_DEPENDS ${dir}/qemu/exports)
   set_target_properties(${name} PROPERTIES
     C_STANDARD 11 C_EXTENSIONS ON C_VISIBILITY_PRESET hidden LINKER_LANGUAGE CXX
     LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/qemu-device)

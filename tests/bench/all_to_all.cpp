@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "all_to_all.h"
 
+#include <algorithm>
 #include <cstring>
 #include <random>
 
@@ -26,7 +27,7 @@ struct AllToAll::Node {
     pd = std::make_unique<Pd>(dev);
     cq = std::make_unique<Cq>(dev, cq_options());
     out = dev.memory().allocate(o.bytes);
-    in = dev.memory().allocate(o.bytes * o.hcas);
+    in = dev.memory().allocate(o.bytes * o.hcas * o.areas);
     std::mt19937_64 random(number + 1);
     for (std::size_t i = 0; i < o.bytes; ++i) out.data()[i] = static_cast<std::uint8_t>(random());
     out_mr = std::make_unique<Mr>(dev, Mr::of(*pd, out));
@@ -55,7 +56,8 @@ struct AllToAll::Node {
 
 AllToAll::AllToAll(const AllToAllOptions& options)
     : options_(options),
-      machine_(kSpare + options.hcas * (options.hcas + 1) * (options.bytes + (std::size_t{8} << 10)) +
+      machine_(kSpare +
+               options.hcas * (options.hcas * options.areas + 1) * (options.bytes + (std::size_t{8} << 10)) +
                options.hcas * (std::size_t{8} << 20)) {
   for (std::size_t i = 0; i < options.hcas; ++i) {
     machine_.add_hca(std::string("switch=s,link=") + (options.ethernet ? "eth" : "ib") +
@@ -101,7 +103,7 @@ std::size_t AllToAll::run(unsigned writes_each, bool incast) {
         SendWr w;
         w.op = WqeOp::kRdmaWrite;
         w.sges = {{from->out_mr->start(), from->out_mr->key(), options_.bytes}};
-        w.raddr = to->in_mr->start() + from->number * options_.bytes;
+        w.raddr = to->in_mr->start() + place(from->number, runs_);
         w.rkey = to->in_mr->key();
         from->qps[to->number]->post(w);
         ++open[from->number];
@@ -109,6 +111,7 @@ std::size_t AllToAll::run(unsigned writes_each, bool incast) {
       }
     }
   }
+  ++runs_;
   std::size_t left = writes;
   const bool all = machine_.run_until(
       [&] {
@@ -134,16 +137,18 @@ void AllToAll::check(bool incast) const {
   for (const auto& to : nodes_) {
     if (incast && to->number != 0) break;
     for (const auto& from : nodes_) {
-      if (from != to &&
-          std::memcmp(to->in.data() + from->number * options_.bytes, from->out.data(), options_.bytes) != 0)
-        throw BareError("HCA " + std::to_string(from->number) + "'s bytes are not in HCA " +
-                        std::to_string(to->number) + "'s memory");
+      for (std::size_t run = 0; from != to && run < std::min(runs_, options_.areas); ++run) {
+        if (std::memcmp(to->in.data() + place(from->number, run), from->out.data(), options_.bytes) != 0)
+          throw BareError("HCA " + std::to_string(from->number) + "'s bytes are not in HCA " +
+                          std::to_string(to->number) + "'s memory");
+      }
     }
   }
 }
 
 void AllToAll::clear() {
   for (const auto& to : nodes_) std::memset(to->in.data(), 0, to->in.size());
+  runs_ = 0;
 }
 
 std::uint64_t AllToAll::packets() const {

@@ -17,6 +17,7 @@ struct AllToAllOptions {
   std::size_t hcas = 4;  // 2 to 64
   bool ethernet = true;
   std::uint32_t bytes = 65536;  // of each write
+  std::size_t areas = 1;        // each run() writes to the next of so many places at the receivers
   std::string profile = "default";
 };
 
@@ -43,10 +44,15 @@ class AllToAll {
  private:
   struct Node;
   void note(std::uint64_t value);
+  // In the receiver's memory.
+  std::size_t place(std::size_t from, std::size_t run) const {
+    return (run % options_.areas * options_.hcas + from) * options_.bytes;
+  }
 
   AllToAllOptions options_;
   Machine machine_;
   std::vector<std::unique_ptr<Node>> nodes_;
+  std::size_t runs_ = 0;  // since clear()
   std::uint64_t digest_ = 14695981039346656037ull;
 };
 

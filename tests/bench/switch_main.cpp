@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // `./hcasim bench switch`: HCAs on one modelled switch in one process, each writing to each other one; how
-// its cost grows, and that two runs are the same.
+// its cost grows, and that two runs are the same. Few HCAs do it more often, each time to other memory, so
+// that each number of HCAs writes to as much of it: what a packet costs then tells of the model, and not of
+// whose memory the processor's caches hold. (--own-memory: as much as each number of HCAs takes for once.)
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdio>
@@ -22,22 +25,24 @@ using hcasim::bare::AllToAllOptions;
 using nlohmann::json;
 
 // One size, in this process; a line of JSON.
-int run_one(const AllToAllOptions& options, unsigned writes) {
+int run_one(const AllToAllOptions& options, unsigned writes, unsigned rounds) {
   try {
     AllToAll fabric(options);
-    fabric.run(1);  // caches, pools
+    fabric.run(writes);  // caches, pools
     fabric.clear();
     const std::uint64_t packets = fabric.packets();
     const std::int64_t simulated = fabric.now();
     const auto start = std::chrono::steady_clock::now();
-    const std::size_t done = fabric.run(writes);
+    std::size_t done = 0;
+    for (unsigned round = 0; round < rounds; ++round) done += fabric.run(writes);
     const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - start;
     fabric.check();
     std::cout << json{{"hcas", options.hcas},
-                      {"writes", done},
-                      {"packets", fabric.packets() - packets},
-                      {"simulated_us", static_cast<double>(fabric.now() - simulated) / 1000},
-                      {"wall_s", wall.count()},
+                      {"times", rounds},
+                      {"writes", done / rounds},
+                      {"packets", static_cast<double>(fabric.packets() - packets) / rounds},
+                      {"simulated_us", static_cast<double>(fabric.now() - simulated) / 1000 / rounds},
+                      {"wall_s", wall.count() / rounds},
                       {"digest", fabric.digest()}}
               << std::endl;
     return 0;
@@ -67,9 +72,9 @@ int main(int argc, char** argv) {
   std::vector<std::size_t> sizes{2, 4, 8, 16, 32, 64};
   AllToAllOptions options;
   std::string link = "eth", svg;
-  unsigned writes = 2;
+  unsigned writes = 2, rounds = 1;
   std::size_t one = 0;
-  bool as_json = false;
+  bool as_json = false, own_memory = false;
   app.add_option("--hcas", sizes, "numbers of HCAs, 2 to 64")->delimiter(',')->check(CLI::Range(2, 64));
   app.add_option("--link", link, "eth or ib")->check(CLI::IsMember({"eth", "ib"}));
   app.add_option("--bytes", options.bytes, "of each write")->check(CLI::Range(1, 1 << 20));
@@ -77,12 +82,15 @@ int main(int argc, char** argv) {
   app.add_option("--profile", options.profile, "timing profile of the HCAs and the switch");
   app.add_option("--svg", svg, "file for a plot of wall time over packets");
   app.add_flag("--json", as_json, "results as JSON");
-  app.add_option("--one", one, "this number of HCAs, once, in this process")->group("");
+  app.add_flag("--own-memory", own_memory, "each number of HCAs writes once, to so much less memory");
+  app.add_option("--one", one, "this number of HCAs, in this process")->group("");
+  app.add_option("--rounds", rounds, "so many times")->group("");
   CLI11_PARSE(app, argc, argv);
   options.ethernet = link == "eth";
   if (one != 0) {
     options.hcas = one;
-    return run_one(options, writes);
+    options.areas = rounds = std::max(1u, rounds);
+    return run_one(options, writes, rounds);
   }
   try {
     json all = json::array();
@@ -94,10 +102,13 @@ int main(int argc, char** argv) {
       std::printf("%6s %8s %9s %14s %9s %14s  %s\n", "HCAs", "writes", "packets", "simulated us", "wall s",
                   "wall ns/packet", "two runs");
     bool same = true;
+    const std::size_t most = *std::max_element(sizes.begin(), sizes.end());
     for (const std::size_t n : sizes) {
+      const std::size_t often = own_memory ? 1 : most * (most - 1) / (n * (n - 1));
       const std::string arguments = "--one " + std::to_string(n) + " --link " + link + " --bytes " +
                                     std::to_string(options.bytes) + " --writes " + std::to_string(writes) +
-                                    " --profile '" + options.profile + "'";
+                                    " --rounds " + std::to_string(often) + " --profile '" + options.profile +
+                                    "'";
       json first = run_apart(arguments);
       const json second = run_apart(arguments);
       const bool equal = first["digest"] == second["digest"];
