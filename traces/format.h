@@ -53,7 +53,7 @@ constexpr std::size_t kMaxVarint = 10;  // bytes
 inline std::uint8_t* put_varint(std::uint8_t* p, std::uint64_t v) {
   if (v < 1u << 28) {  // up to four bytes, without a branch for each
     const auto n = static_cast<std::uint32_t>(v);
-    const unsigned last = (31u - static_cast<unsigned>(__builtin_clz(n | 1))) / 7;
+    const unsigned last = (31u - static_cast<unsigned>(__builtin_clz(n | 1))) * 37 >> 8;  // / 7
     const std::uint32_t groups = (n & 0x7f) | (n << 1 & 0x7f00) | (n << 2 & 0x7f0000) | (n << 3 & 0x7f000000);
     const std::uint32_t more = 0x80808080u & ((1u << 8 * last) - 1);
     const std::uint32_t bytes = groups | more;
@@ -93,7 +93,10 @@ class Coder {
 
   /// Returns the end of what it wrote: at most kMost bytes and the blob.
   [[gnu::always_inline]] std::uint8_t* encode(const Record& r, const std::uint8_t* blob, std::uint8_t* p) {
-    p = put_varint(p, r.point);
+    if (r.point < 0x80)
+      *p++ = static_cast<std::uint8_t>(r.point);
+    else
+      p = put_varint(p, r.point);
     Last& last = last_of(r.point);
     const std::uint64_t time = last.time.step(static_cast<std::uint64_t>(r.time_ps));
     const Rest rest{last.obj.step(r.obj), last.index.step(r.index), last.a0.step(r.a0), last.a1.step(r.a1)};

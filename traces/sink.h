@@ -99,7 +99,7 @@ class FileSink final : public Sink {
 
   void put(const Record& r, const std::uint8_t* blob) override { add(r, blob); }
   /// The same, for the compiler to see through.
-  void add(const Record& r, const std::uint8_t* blob) {
+  [[gnu::always_inline]] void add(const Record& r, const std::uint8_t* blob) {
     if (finished_) return;
     Block& block = *open_;
     const std::size_t room = block.size + format::Coder::kMost + r.blob_len;
