@@ -21,7 +21,7 @@ constexpr double kQuantumBits = 512;  // of pause times
 }  // namespace
 
 void trace_drop(traces::Tracer& tracer, Time t, const Packet& p, DropReason reason) {
-  traces::trace(tracer, Point::kPacketDrop, t, p.trace_qpn, p.wqe_serial, psn_opcode(p.opcode, p.psn),
+  traces::trace(tracer, Point::kPacketDrop, t, p.trace_qpn, p.wqe_serial, psn_opcode(p),
                 reason);
 }
 
@@ -155,11 +155,11 @@ Time Port::transmit_now(Time t, PacketRef packet) {
     const prm::BthTraits& traits = traits_of(p.opcode);
     if (traits.request && traits.first) {
       traces::trace(tracer_, Point::kPacketTxFirst, start, p.trace_qpn, p.wqe_serial,
-                    psn_opcode(p.opcode, p.psn), p.payload_len);
+                    psn_opcode(p), p.payload_len);
     }
     if (traits.request && traits.last) {
       traces::trace(tracer_, Point::kPacketTxLast, end, p.trace_qpn, p.wqe_serial,
-                    psn_opcode(p.opcode, p.psn), p.trace_packets);
+                    psn_opcode(p), p.trace_packets);
     }
   }
   const Route to = route(p);
@@ -344,7 +344,7 @@ void Port::capture(Time t, const Packet& p, Direction direction, const char* com
 
 void Port::trace_received(Time t, const Packet& p) {
   if (tracer_.enabled() && traits_of(p.opcode).request) {
-    traces::trace(tracer_, Point::kPacketRx, t, p.trace_qpn, p.wqe_serial, psn_opcode(p.opcode, p.psn),
+    traces::trace(tracer_, Point::kPacketRx, t, p.trace_qpn, p.wqe_serial, psn_opcode(p),
                   p.payload_len);
   }
 }

@@ -53,6 +53,8 @@ constexpr std::uint64_t psn_opcode(std::uint8_t opcode, std::uint32_t psn) {
   return static_cast<std::uint64_t>(opcode) << 24 | (psn & kPsnMask);
 }
 
+inline std::uint64_t psn_opcode(const Packet& p) { return psn_opcode(p.opcode, p.psn); }
+
 // Probabilities 0..1 for each packet that leaves the port, from a seeded generator.
 struct PortFaults {
   double drop = 0, duplicate = 0, reorder = 0, corrupt = 0;
