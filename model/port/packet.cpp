@@ -18,8 +18,8 @@ Packet* g_free = nullptr;
 
 constexpr unsigned kSlab = 16;  // packets made at a time
 
-// Of a packet, what is in front of its buffer; and as it is in a new one.
-constexpr std::size_t kHead = sizeof(Packet) - kMaxFrame;
+// Of a packet, what is in front of what is not initialized; and as it is in a new one.
+constexpr std::size_t kHead = sizeof(Packet) - kMaxFrame - sizeof(Packet::at);
 constexpr std::size_t kLine = 64;
 static_assert(kHead % kLine == 0);
 alignas(kLine) std::uint8_t g_fresh[kHead];

@@ -119,8 +119,6 @@ struct Packet {
   void set_head(std::uint32_t bytes) { head_ = bytes; }
   // Bytes there are from data() on.
   std::uint32_t room() const { return lent_ || large_ ? payload_len : kMaxFrame - head_; }
-  // Of a run: when each packet is where the run is. Not initialized.
-  std::array<Time, kMaxRun> at;
 
  private:
   friend class Loans;
@@ -136,9 +134,15 @@ struct Packet {
   const std::uint8_t* lent_ = nullptr;
   std::uint8_t* large_ = nullptr;  // payload that the buffer has no room for, from malloc()
   std::uint64_t lent_from_ = 0;
-  std::uint32_t lent_by_ = 0;                   // QPN
-  Packet* next_lent_ = nullptr;                 // of the same Loans
-  Packet** lent_link_ = nullptr;                // what points to this one there
+  std::uint32_t lent_by_ = 0;     // QPN
+  Packet* next_lent_ = nullptr;   // of the same Loans
+  Packet** lent_link_ = nullptr;  // what points to this one there
+
+ public:
+  // Of a run: when each packet is where the run is. Not initialized.
+  alignas(64) std::array<Time, kMaxRun> at;
+
+ private:
   alignas(64) std::uint8_t buffer_[kMaxFrame];  // not initialized
 };
 

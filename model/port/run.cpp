@@ -19,7 +19,8 @@ std::uint8_t part_opcode(const Packet& run, unsigned i) {
 PacketRef part_of(Packet& run, unsigned i) {
   PacketRef made = PacketPool::make();
   Packet& p = *made;
-  const auto header = reinterpret_cast<const std::uint8_t*>(&run.at) - reinterpret_cast<std::uint8_t*>(&run);
+  const auto header =
+      reinterpret_cast<const std::uint8_t*>(&run.refs_) - reinterpret_cast<std::uint8_t*>(&run);
   std::memcpy(static_cast<void*>(&p), &run, static_cast<std::size_t>(header));
   p.landing = nullptr;
   const bool end = i + 1 == run.packets;
