@@ -114,8 +114,22 @@ void hca::rule_broken(const hcasim::traces::Broken& broken) {
   if (broken.count == 1) {
     const std::string line = describe(broken) + (strict ? "" : "; further ones are only counted");
     log(strict ? HCA_LOG_ERROR : HCA_LOG_WARNING, line.c_str());
+    dump_ring_for(hcasim::traces::info(broken.rule).name);
   }
   if (strict && firmware.health().syndrome() == 0) firmware.inject_health(hcasim::fw::kSyndFwInternal, true);
+}
+
+// What led to the first breach of a rule, before later records push it out of the ring.
+void hca::dump_ring_for(const char* rule) {
+  constexpr unsigned kMost = 16;  // files; the first breaches are those that matter
+  if (trace_ring_mib == 0 || trace_path.empty() || ring_dumps == kMost) return;
+  ++ring_dumps;
+  const std::string file = trace_path + "." + rule;
+  std::string why;
+  if (tracer->dump(file, &why))
+    log(HCA_LOG_INFO, ("what was recorded until then: " + file).c_str());
+  else
+    log(HCA_LOG_WARNING, why.c_str());
 }
 
 void hca::report_rules() noexcept {

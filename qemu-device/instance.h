@@ -43,6 +43,7 @@ struct hca final : hcasim::HostPort {
   std::string stats_json() const;
   void inject(const hcasim::api::Fault& fault);
   void rule_broken(const hcasim::traces::Broken& broken);
+  void dump_ring_for(const char* rule);
   // The end of the HCA's service: what its driver has broken, to the log and to HCASIM_RULES_REPORT.
   void report_rules() noexcept;
 
@@ -72,6 +73,7 @@ struct hca final : hcasim::HostPort {
   std::string trace_path, capture_path, trace_answer;
   std::shared_ptr<hcasim::traces::Capture> capture;  // null: none
   unsigned trace_ring_mib;
+  unsigned ring_dumps = 0;  // because of broken rules
   mutable hcasim::Hca model;
   mutable hcasim::fw::Firmware firmware;
 };

@@ -9,6 +9,7 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <random>
 
@@ -136,8 +137,12 @@ void Link::Impl::listen(const error_code& found) {
   error_code ec;
   acceptor.open(at.protocol(), ec);
   if (!ec && address.tcp) acceptor.set_option(asio::socket_base::reuse_address(true), ec);
-  if (!ec) acceptor.bind(at, ec);
-  if (!ec) acceptor.listen(4, ec);
+  if (address.tcp) {
+    if (!ec) acceptor.bind(at, ec);
+    if (!ec) acceptor.listen(4, ec);
+  } else if (!ec) {
+    listen_at_file(ec);
+  }
   if (!ec) acceptor.non_blocking(true, ec);
   if (ec) {
     acceptor.close(found_ignored);
@@ -147,17 +152,27 @@ void Link::Impl::listen(const error_code& found) {
     if (!usual) say(kError, "cannot listen: " + ec.message());
     return retry(usual ? kRetry : kLongRetry);
   }
-  if (!address.tcp) {
-    file = socket_file(address.path);
-    if (!file) {  // removed at once: somebody else makes his own
-      acceptor.close(found_ignored);
-      return retry(kRetry);
-    }
-  }
   watch(on_acceptor, acceptor.native_handle(), true, false);
   say(kInfo, "waiting for the other end");
   state = State::kListening;
   deadline = kNever;
+}
+
+// The file comes to its name when somebody listens at it: between bind() and listen() the other end would
+// take it for one that was left behind.
+void Link::Impl::listen_at_file(error_code& ec) {
+  char own_name[16];
+  std::snprintf(own_name, sizeof own_name, ".%06x", static_cast<unsigned>(own.instance & 0xffffff));
+  const std::string hidden = address.path + own_name;
+  acceptor.bind(asio::local::stream_protocol::endpoint(hidden), ec);
+  if (ec) return;
+  acceptor.listen(4, ec);
+  if (!ec) file = socket_file(hidden);
+  if (!ec && ::link(hidden.c_str(), address.path.c_str()) != 0)
+    ec = errno == EEXIST ? error_code(asio::error::address_in_use)
+                         : error_code(errno, boost::system::system_category());
+  ::unlink(hidden.c_str());
+  if (ec) file.reset();
 }
 
 void Link::Impl::stop_listening() {

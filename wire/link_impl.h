@@ -77,6 +77,7 @@ struct Link::Impl {
   void finish_connect();
   // `found`: what connect() said.
   void listen(const error_code& found);
+  void listen_at_file(error_code& ec);
   void stop_listening();
   // The file may have been removed, or replaced by another process that thought us dead.
   void check_file();

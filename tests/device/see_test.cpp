@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iterator>
@@ -338,6 +339,26 @@ TEST_F(See, CapturesAndTracesAreSetWhileItRuns) {
   EXPECT_THAT(set("dump", ""), HasSubstr("no ring"));
   EXPECT_THAT(set("colour", "red"), HasSubstr("there are on, filter"));
   stop();
+}
+
+TEST_F(See, RingIsWrittenWhenARuleBreaks) {
+  const std::string dumped = std::string(trace_.path) + ".uar-read";
+  World w(start(std::string("link=ib,trace_ring=1,trace=") + trace_.path));
+  w.one(WqeOp::kRdmaWrite, 8);
+  EXPECT_FALSE(std::filesystem::exists(dumped));
+  for (int i = 0; i < 2; ++i) {  // the second one is counted only
+    function_->read32(device_->uar_offset());
+    w.one(WqeOp::kRdmaWrite, 8);
+  }
+  const auto all = records(dumped);
+  ASSERT_FALSE(all.empty());
+  EXPECT_EQ(all.back().point, static_cast<std::uint16_t>(traces::Point::kRuleBroken));
+  traces::Timeline t;
+  records(dumped, &t);
+  EXPECT_EQ(t.wqes.wqes().size(), 1u) << "what was before the first breach";
+  std::filesystem::remove(dumped);
+  stop();
+  EXPECT_GT(records(trace_.path).size(), all.size());
 }
 
 TEST_F(See, RingHoldsTheLastOfALongRun) {
