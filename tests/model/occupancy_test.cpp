@@ -49,5 +49,20 @@ TEST(Occupancy, NeverTwoAtOnce) {
   }
 }
 
+TEST(Occupancy, WhatMayBeInterruptedFillsTheGaps) {
+  Occupancy o;
+  EXPECT_EQ(o.reserve(100, 10), 100);  // gaps: 0-100, 110-120, 130-200
+  EXPECT_EQ(o.reserve(120, 10), 120);
+  EXPECT_EQ(o.reserve(200, 10), 200);
+  EXPECT_EQ(o.fill(95, 5), 100);
+  EXPECT_EQ(o.fill(112, 10), 132);  // 112-120, 130-132
+  EXPECT_EQ(o.fill(0, 97), 112);    // 0-95, 110-112
+  EXPECT_EQ(o.fill(140, 70), 220);  // 140-200, 210-220
+  EXPECT_EQ(o.reserve(0, 8), 132);  // 132-140 is left
+  EXPECT_EQ(o.fill(0, 5), 225);
+  EXPECT_EQ(o.fill(300, 5), 305);
+  EXPECT_EQ(o.free_at(), 305);
+}
+
 }  // namespace
 }  // namespace hcasim
