@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# breaks: congestion-parameter
 # boot: --hca link=eth,options=ecn=0.02
 # DCQCN as the driver sees it: parameters in debugfs, counters that move when packets are marked, and a flow that is slower
 # for it. tests/model shows the formulas.
