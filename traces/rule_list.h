@@ -28,7 +28,7 @@
   X(kCmdqAddress, 111, "cmdq-address", kError, "PRM: command queue; device.h mlx5_init_seg.cmdq_addr_l_sz", \
     "the command queue lies on a page of 4 KiB; the bits below are the interface's state, or zero") \
   X(kCmdqEarly, 112, "cmdq-doorbell-early", kError, "PRM: command queue; device.h mlx5_init_seg.cmd_dbell", \
-    "the command doorbell is rung only while the queue's address is in force and the interface is on") \
+    "the command doorbell is rung only when the queue's address is in force") \
   X(kCmdqBusySlot, 113, "cmdq-slot-busy", kError, "PRM: command queue", \
     "a slot is not rung again before its command has been answered") \
   X(kCmdqOwnership, 114, "cmdq-ownership", kError, "device.h mlx5_cmd_layout.status_own", \
