@@ -281,6 +281,8 @@ hca_t* hca_create(const char* options, const hca_host_ops* ops, void* opaque, ch
       tell(err, err_len, why);
       return nullptr;
     }
+    // A trace looks at memory for itself, and the replay may be asked for one.
+    if (Recorder::current() && settings.trace.empty()) tracer->open("/dev/null", &why);
     simulation.prepare();
     hca_host_ops host = *ops;
     if (Recorder::current()) host.dma_map = nullptr;  // reads that nobody hears of

@@ -266,8 +266,9 @@ bool Replay::create(const Noted& record, std::uint64_t& result) {
     options += key + "=" + value + ",";
   }
   options += "profile=" + profile;
-  if (!options_.trace.empty() && (!any_traced_ || has(record.texts[0], "trace")))
-    options += ",trace=" + options_.trace;
+  // Nowhere, at the least: a trace looks at memory for itself, and a recorded HCA always has one.
+  const bool traced = !options_.trace.empty() && (!any_traced_ || has(record.texts[0], "trace"));
+  options += ",trace=" + (traced ? options_.trace : "/dev/null");
   if (!options_.capture.empty() && (!any_captured_ || has(record.texts[0], "capture")))
     options += ",capture=" + options_.capture;
   auto* f = new Function{this, static_cast<unsigned>(functions_.size())};
