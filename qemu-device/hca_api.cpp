@@ -5,19 +5,25 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <random>
 #include <vector>
 
 #include "qemu-device/fabric.h"
 #include "qemu-device/instance.h"
 #include "qemu-device/options.h"
+#include "qemu-device/recording.h"
 #include "qemu-device/simulation.h"
 
 using hcasim::api::CableEnd;
+using hcasim::api::Event;
 using hcasim::api::Fault;
 using hcasim::api::HostWire;
+using hcasim::api::Recorded;
+using hcasim::api::Recorder;
 using hcasim::api::Settings;
 using hcasim::api::Simulation;
 using hcasim::api::SocketWire;
@@ -176,6 +182,44 @@ bool join_all(std::string& why) {
   return true;
 }
 
+// One for the process. What sockets bring does not pass the API.
+bool check_recording(const Settings& s, std::string& why) {
+  if (s.wire && (Recorder::current() || !s.record.empty())) {
+    why = "record=: a wire= to another process cannot be recorded; wire=host, cable= and switch= can";
+    return false;
+  }
+  return s.record.empty() || Recorder::begin(s.record, all().empty(), why);
+}
+
+void note_statistics(hca* h) {
+  Recorder* recorder = Recorder::current();
+  if (recorder && !recorder->finished())
+    recorder->note(Event::kStatistics, h->number, std::string_view(hca_stats_json(h)));
+}
+
+// HCAs that the process leaves in service at its end tell their statistics now.
+void finish_recording() {
+  if (Recorder* recorder = Recorder::current()) {
+    for (auto& h : all()) {
+      if (h->in_service) note_statistics(h.get());
+    }
+    recorder->finish();
+  }
+}
+
+void note_creation(const hca& h, const char* options) {
+  if (Recorder* recorder = Recorder::current()) {
+    static const int at_exit = std::atexit(finish_recording);
+    static_cast<void>(at_exit);
+    recorder->note(
+        Event::kCreate,
+        (h.ops.log ? hcasim::api::kHostLogs : 0) | (h.ops.wire_tx ? hcasim::api::kHostTakesFrames : 0),
+        std::string_view(options ? options : ""),
+        std::string_view(hcasim::api::profile_text(h.model.profile())));
+    recorder->note(Event::kReturn, std::uint64_t{h.number});
+  }
+}
+
 bool usable(const hca* h) { return h && h->in_service && Simulation::instance().started(); }
 
 }  // namespace
@@ -233,9 +277,18 @@ hca_t* hca_create(const char* options, const hca_host_ops* ops, void* opaque, ch
       tell(err, err_len, why);
       return nullptr;
     }
+    if (!check_recording(settings, why)) {
+      tell(err, err_len, why);
+      return nullptr;
+    }
+    // A trace looks at memory for itself, and the replay may be asked for one.
+    if (Recorder::current() && settings.trace.empty()) tracer->open("/dev/null", &why);
     simulation.prepare();
-    all().push_back(std::make_unique<hca>(number, settings, profile, std::move(tracer), *ops, opaque));
+    hca_host_ops host = *ops;
+    if (Recorder::current()) host.dma_map = nullptr;  // reads that nobody hears of
+    all().push_back(std::make_unique<hca>(number, settings, profile, std::move(tracer), host, opaque));
     hca& made = *all().back();
+    note_creation(made, options);
     if (!made.capture_to(settings.capture, why)) made.log(HCA_LOG_ERROR, why.c_str());
     if (settings.host_wire) made.connect(std::make_unique<HostWire>(made));
     if (settings.wire) {
@@ -256,6 +309,8 @@ hca_t* hca_create(const char* options, const hca_host_ops* ops, void* opaque, ch
 
 void hca_destroy(hca_t* h) {
   if (!h || !h->in_service) return;
+  note_statistics(h);
+  auto call = std::make_optional<Recorded>(Event::kDestroy, h->number);
   enter(h, "hca_destroy", [&] {
     h->report_rules();
     auto* joined = dynamic_cast<CableEnd*>(h->uplink.get());
@@ -270,6 +325,9 @@ void hca_destroy(hca_t* h) {
     h->capture_to("", why);
   });
   h->in_service = false;
+  call.reset();
+  if (std::none_of(all().begin(), all().end(), [](const auto& other) { return other->in_service; }))
+    finish_recording();
 }
 
 const char* hca_option_help(void) { return hcasim::api::option_help(); }
@@ -277,6 +335,7 @@ const char* hca_option_help(void) { return hcasim::api::option_help(); }
 int hca_sim_started(void) { return Simulation::instance().started(); }
 
 int hca_sim_start(int64_t now) {
+  Recorded call(Event::kStart, Recorder::At{now});
   std::string why;
   if (!hca_sim_started() && !(join_all(why) && hcasim::api::join_switches(all(), why))) {
     for (auto& h : all()) {
@@ -288,16 +347,18 @@ int hca_sim_start(int64_t now) {
   if (!good) {
     for (auto& h : all()) h->log(HCA_LOG_ERROR, Simulation::instance().cause().c_str());
   }
+  call.returns(good);
   return good ? 0 : -1;
 }
 
 int64_t hca_sim_advance(int64_t now, int64_t ahead) {
+  if (Simulation::instance().busy()) return -1;
+  Recorded call(Event::kAdvance, Recorder::At{now}, static_cast<std::uint64_t>(ahead));
   const std::int64_t next = Simulation::instance().advance(now, ahead);
+  call.returns(hcasim::api::due_number(next, now));
   if (Simulation::instance().dead()) spread_death();
-  if (next != -1) {
-    for (auto& h : all()) {
-      if (h->uplink) h->uplink->flush();
-    }
+  for (auto& h : all()) {
+    if (h->uplink) h->uplink->flush();
   }
   return next;
 }
@@ -309,17 +370,24 @@ uint64_t hca_sim_activations(void) { return hcasim::g_activations; }
 uint64_t hca_sim_turns(void) { return hcasim::g_turns; }
 
 void hca_memory_changed(hca_t* h) {
-  if (h) enter(h, "hca_memory_changed", [&] { h->model.dma().loans().settle_all(); });
+  if (!h) return;
+  Recorded call(Event::kMemory, h->number);
+  enter(h, "hca_memory_changed", [&] { h->model.dma().loans().settle_all(); });
 }
 
 uint64_t hca_mmio_read(hca_t* h, uint64_t offset, unsigned size) {
   std::uint8_t bytes[8];
   std::memset(bytes, 0xff, sizeof bytes);
-  if (usable(h)) {
-    enter(h, "hca_mmio_read", [&] { h->model.bar_read(offset, bytes, std::min(size, 8u)); });
-  }
   std::uint64_t value = 0;
-  std::memcpy(&value, bytes, std::min(size, 8u));  // hosts are little-endian
+  size = std::min(size, 8u);
+  if (usable(h)) {
+    Recorded call(Event::kMmioRead, h->number, offset, size);
+    enter(h, "hca_mmio_read", [&] { h->model.bar_read(offset, bytes, size); });
+    std::memcpy(&value, bytes, size);  // hosts are little-endian
+    call.returns(value);
+  } else {
+    std::memcpy(&value, bytes, size);
+  }
   return value;
 }
 
@@ -327,11 +395,13 @@ void hca_mmio_write(hca_t* h, uint64_t offset, uint64_t value, unsigned size) {
   if (!usable(h) || size > 8) return;
   std::uint8_t bytes[8];
   std::memcpy(bytes, &value, sizeof bytes);
+  Recorded call(Event::kMmioWrite, h->number, offset, value, size);
   enter(h, "hca_mmio_write", [&] { h->model.bar_write(offset, bytes, size); });
 }
 
 void hca_mmio_write_burst(hca_t* h, uint64_t offset, const void* data, size_t len) {
   if (!usable(h) || !data || len == 0 || len % 8 || len > hcasim::Uar::kMaxBurst) return;
+  Recorded call(Event::kBurst, h->number, offset, std::string_view(static_cast<const char*>(data), len));
   enter(h, "hca_mmio_write_burst", [&] {
     h->model.bar_write(offset, static_cast<const std::uint8_t*>(data), static_cast<unsigned>(len));
   });
@@ -339,6 +409,7 @@ void hca_mmio_write_burst(hca_t* h, uint64_t offset, const void* data, size_t le
 
 void hca_reset(hca_t* h) {
   if (!usable(h)) return;
+  Recorded call(Event::kReset, h->number);
   enter(h, "hca_reset", [&] { h->model.reset(); });
 }
 
@@ -362,8 +433,12 @@ int hca_is_ethernet(const hca_t* h) { return h->settings.firmware.link == hcasim
 int hca_cable(hca_t* a, hca_t* b, char* err, size_t err_len) {
   std::string why;
   bool good = false;
-  if (a) {
+  if (a && b) {
+    Recorded call(Event::kCable, a->number, b->number);
     enter(a, "hca_cable", [&] { good = join(a, b, why); });
+    call.returns(good);
+  } else {
+    join(a, b, why);
   }
   if (!good) tell(err, err_len, why);
   return good ? 0 : -1;
@@ -372,10 +447,12 @@ int hca_cable(hca_t* a, hca_t* b, char* err, size_t err_len) {
 int hca_wire_rx(hca_t* h, const void* frame, size_t len) {
   bool taken = false;
   if (usable(h)) {
+    Recorded call(Event::kWireRx, h->number, std::string_view(static_cast<const char*>(frame), len));
     enter(h, "hca_wire_rx", [&] {
       auto* wire = dynamic_cast<HostWire*>(h->uplink.get());
       taken = wire && wire->receive(frame, len);
     });
+    call.returns(taken);
   }
   return taken ? 0 : -1;
 }
@@ -384,6 +461,7 @@ int hca_wire_room(const hca_t* h) { return h->model.port().arriving() < kMostArr
 
 void hca_wire_carrier(hca_t* h, int up) {
   if (!h || !h->in_service) return;
+  Recorded call(Event::kCarrier, h->number, static_cast<unsigned>(up != 0));
   enter(h, "hca_wire_carrier", [&] {
     if (auto* wire = dynamic_cast<HostWire*>(h->uplink.get())) {
       wire->host_carrier(up != 0);
@@ -449,6 +527,7 @@ int hca_inject(hca_t* h, const char* fault, char* err, size_t err_len) {
     return -1;
   }
   bool good = false;
+  Recorded call(Event::kInject, h->number, std::string_view(fault ? fault : ""));
   enter(h, "hca_inject", [&] {
     std::string why;
     const std::uint64_t seed = h->model.port().faults().seed;
@@ -458,6 +537,7 @@ int hca_inject(hca_t* h, const char* fault, char* err, size_t err_len) {
     if (!good) tell(err, err_len, why);
     if (h->model.port().faults().seed != seed) h->model.port().reseed();
   });
+  call.returns(good);
   return good ? 0 : -1;
 }
 
@@ -467,11 +547,14 @@ int hca_set_trace(hca_t* h, const char* key, const char* value, char* err, size_
     return -1;
   }
   bool good = false;
+  Recorded call(Event::kSetTrace, h->number, std::string_view(key ? key : ""),
+                std::string_view(value ? value : ""));
   enter(h, "hca_set_trace", [&] {
     std::string why;
     good = h->set_trace(key ? key : "", value ? value : "", why);
     if (!good) tell(err, err_len, why);
   });
+  call.returns(good);
   return good ? 0 : -1;
 }
 

@@ -6,7 +6,11 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "qemu-device/recording.h"
 #include "qemu-device/simulation.h"
+
+using hcasim::api::Event;
+using hcasim::api::Recorder;
 
 namespace {
 
@@ -50,16 +54,17 @@ const std::vector<std::pair<traces::Point, std::string>>& error_points() {
 
 }  // namespace hcasim::api
 
-hca::hca(unsigned number, const hcasim::api::Settings& s, const hcasim::Profile& profile,
+hca::hca(unsigned n, const hcasim::api::Settings& s, const hcasim::Profile& profile,
          std::unique_ptr<hcasim::traces::Tracer> t, const hca_host_ops& host_ops, void* host)
-    : ops(host_ops),
+    : number(n),
+      ops(host_ops),
       opaque(host),
       settings(s),
       tracer(std::move(t)),
       trace_path(s.trace),
       trace_ring_mib(s.trace_ring),
-      model(module_name(s.name, number).c_str(), profile, *this, *tracer),
-      firmware((module_name(s.name, number) + "_fw").c_str(), model, s.firmware) {
+      model(module_name(s.name, n).c_str(), profile, *this, *tracer),
+      firmware((module_name(s.name, n) + "_fw").c_str(), model, s.firmware) {
   model.attach(firmware);
   tracer->rules().set_mode(s.rules);
   tracer->rules().on_broken([this](const hcasim::traces::Broken& b) { rule_broken(b); });
@@ -89,11 +94,22 @@ void hca::wish_changed() {
 }
 
 bool hca::dma_read(std::uint64_t addr, void* dst, std::size_t len) noexcept {
-  return in_service && ops.dma_read(opaque, addr, dst, len) == 0;
+  if (!in_service) return false;
+  const bool done = ops.dma_read(opaque, addr, dst, len) == 0;
+  if (Recorder* recorder = Recorder::current()) {
+    recorder->note(Event::kDmaRead, number, addr, len, done,
+                   std::string_view(static_cast<const char*>(dst), done ? len : 0));
+  }
+  return done;
 }
 
 bool hca::dma_write(std::uint64_t addr, const void* src, std::size_t len) noexcept {
-  return in_service && ops.dma_write(opaque, addr, src, len) == 0;
+  if (!in_service) return false;
+  const bool done = ops.dma_write(opaque, addr, src, len) == 0;
+  if (Recorder* recorder = Recorder::current()) {
+    recorder->note(Event::kDmaWrite, number, addr, len, done, hcasim::api::Digest(src, len).bytes());
+  }
+  return done;
 }
 
 std::uint8_t* hca::dma_map(std::uint64_t addr, std::size_t len, bool write) noexcept {
@@ -102,11 +118,25 @@ std::uint8_t* hca::dma_map(std::uint64_t addr, std::size_t len, bool write) noex
 }
 
 void hca::msix(unsigned vector) noexcept {
-  if (in_service && vector < HCA_MSIX_VECTORS) ops.msix(opaque, vector);
+  if (!in_service || vector >= HCA_MSIX_VECTORS) return;
+  ops.msix(opaque, vector);
+  if (Recorder* recorder = Recorder::current()) recorder->note(Event::kMsix, number, vector);
 }
 
 void hca::log(int level, const char* message) noexcept {
-  if (in_service && ops.log) ops.log(opaque, level, message);
+  if (!in_service || !ops.log) return;
+  ops.log(opaque, level, message);
+  if (Recorder* recorder = Recorder::current()) {
+    recorder->note(Event::kLog, number, static_cast<unsigned>(level), std::string_view(message));
+  }
+}
+
+bool hca::wire_tx(const void* frame, std::size_t len) noexcept {
+  const int said = ops.wire_tx(opaque, frame, len);
+  if (Recorder* recorder = Recorder::current()) {
+    recorder->note(Event::kWireTx, number, len, said != 0, hcasim::api::Digest(frame, len).bytes());
+  }
+  return said == 0;
 }
 
 void hca::rule_broken(const hcasim::traces::Broken& broken) {

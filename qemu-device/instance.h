@@ -38,6 +38,8 @@ struct hca final : hcasim::HostPort {
   bool maps() const noexcept override { return ops.dma_map != nullptr; }
   void msix(unsigned vector) noexcept override;
   void log(int level, const char* message) noexcept override;
+  // wire=host: false: the host has enough for a while.
+  bool wire_tx(const void* frame, std::size_t len) noexcept;
 
   std::vector<hcasim::api::Counter> counters() const;
   std::string stats_json() const;
@@ -61,6 +63,7 @@ struct hca final : hcasim::HostPort {
   void follow_carrier();  // of the far end
   void wish_changed();
 
+  const unsigned number;  // as they were made, from 0
   const hca_host_ops ops;
   void* const opaque;
   const hcasim::api::Settings settings;

@@ -94,6 +94,7 @@ static bool build_options(Mlx5Hca* dev, bool coupled, GString* out, Error** errp
       {"rules", dev->prop_rules},
       {"trace_ring", dev->prop_trace_ring},
       {"capture", dev->prop_capture},
+      {"record", dev->prop_record},
       {"node_guid", dev->prop_node_guid},
       {"wire", mlx5_hca_has_netdev(dev) ? "host" : dev->prop_wire},
       {"cable", dev->prop_cable},
@@ -341,6 +342,7 @@ static QCOMPAT_PROPERTY_CONST Property mlx5_hca_properties[] = {
     DEFINE_PROP_STRING("rules", Mlx5Hca, prop_rules),
     DEFINE_PROP_STRING("trace_ring", Mlx5Hca, prop_trace_ring),
     DEFINE_PROP_STRING("capture", Mlx5Hca, prop_capture),
+    DEFINE_PROP_STRING("record", Mlx5Hca, prop_record),
     DEFINE_PROP_ON_OFF_AUTO("bf", Mlx5Hca, prop_bf, ON_OFF_AUTO_AUTO),
     DEFINE_PROP_ON_OFF_AUTO("sm", Mlx5Hca, prop_sm, ON_OFF_AUTO_AUTO),
     DEFINE_PROP_STRING("node_guid", Mlx5Hca, prop_node_guid),
@@ -372,6 +374,10 @@ static const struct {
      "and "
      "by qom-set of trace-dump"},
     {"capture", "pcapng file of what leaves and enters the port, in simulated time"},
+    {"record",
+     "file that all of the machine's HCAs get and answer is recorded in (hcasim replay FILE); of the first "
+     "HCA; "
+     "not with wire="},
     {"bf", "offer BlueFlame registers: on, off, auto = as the profile says"},
     {"sm", "built-in subnet manager that makes the port ACTIVE: on, off, auto = the model's default"},
     {"node_guid", "node GUID, 16 hexadecimal digits; also the PCIe device serial number"},

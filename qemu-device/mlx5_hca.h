@@ -58,6 +58,7 @@ struct Mlx5Hca {
   char* prop_rules;
   char* prop_trace_ring;
   char* prop_capture;
+  char* prop_record;
   char* prop_options;
   char* prop_node_guid;
   char* prop_wire;

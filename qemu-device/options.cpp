@@ -128,6 +128,15 @@ const Option kOptions[] = {
        s.capture = v;
        return true;
      }},
+    {"record", "(none)",
+     "file that all of the process's HCAs get and answer is recorded in, for hcasim replay; to be given to "
+     "the "
+     "first of them",
+     "a path",
+     [](Settings& s, const std::string& v) {
+       s.record = v;
+       return !v.empty();
+     }},
     {"bf", "off", "BlueFlame: WQEs by write-combining bursts", "on, off",
      [](Settings& s, const std::string& v) { return to_bool(v, s.firmware.bf); }},
     {"sm", "on", "built-in subnet manager: the port becomes ACTIVE with a LID", "on, off",

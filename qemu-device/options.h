@@ -21,6 +21,7 @@ struct Settings {
   std::string trace_filter;
   bool trace_on = true;
   std::string capture;      // path; empty: none
+  std::string record;       // path; empty: none
   std::string cable;        // name of the HCA at the other end; empty: none
   std::string switch_name;  // of the switch that the port is on; empty: none
   bool host_wire = false;

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "qemu-device/instance.h"
+#include "qemu-device/recording.h"
 
 namespace {
 
@@ -21,7 +22,7 @@ bool to_mib(const std::string& text, unsigned& out) {
 bool hca::trace_to(const std::string& path, std::string& why) {
   tracer->close();
   trace_path.clear();
-  if (path.empty()) return true;
+  if (path.empty()) return !hcasim::api::Recorder::current() || tracer->open("/dev/null", &why);
   const bool good = trace_ring_mib != 0 ? tracer->open_ring(path, std::size_t{trace_ring_mib} << 20, &why)
                                         : tracer->open(path, &why);
   if (good) trace_path = path;

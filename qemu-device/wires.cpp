@@ -53,9 +53,7 @@ void HostWire::transmit(Time, const PacketRef& packet) {
     std::memset(frame_.data() + len, 0, kShortestFrame - len);
     len = kShortestFrame;
   }
-  if (owner_.ops.wire_tx(owner_.opaque, frame_.data(), len) != 0) {
-    owner_.model.port().pause(sim_now() + kBusyPause);
-  }
+  if (!owner_.wire_tx(frame_.data(), len)) owner_.model.port().pause(sim_now() + kBusyPause);
 }
 
 bool HostWire::receive(const void* frame, std::size_t len) {

@@ -27,6 +27,7 @@ With CMD: runs it as root, prints its output, exits with its status (124: time l
   --hca none                 no HCA
   --rules {report,strict,off}  what the drivers have to keep (hcasim rules): what they break is said at the end; strict: the HCA
                              goes to its fatal health state, and the exit status is 1 at least             (report)
+  --record FILE              what the HCAs get and answer, for ./hcasim replay FILE; not with wire=
   --modprobe A,B,...         modules loaded before CMD      (mlx5_core,mlx5_ib,ib_uverbs,ib_umad; none with --hca none)
   --no-modprobe              load nothing
   --script FILE              run this bash script in the guest (as CMD)
@@ -121,18 +122,18 @@ boot_rules() {
 
 boot() {
   local kernel=6.1 modules='' debian=12 smp='' mem=2G accel=tcg lockstep=no deterministic=no append='' timeout='' console=$HCASIM_LOGS/guest-console.log
-  local tsc rules='' rules_report modprobe=auto script='' serial=mon:stdio reboots=no has_command=no status=0 report word file
+  local tsc rules='' record='' rules_report modprobe=auto script='' serial=mon:stdio reboots=no has_command=no status=0 report word file
   local -a hcas=() extra=() command=() files=()
   while (($# > 0)); do
     word=$1
     # Options of ours may be written --key=value too.
     case $word in
-      --kernel=* | --modules=* | --debian=* | --smp=* | --mem=* | --hca=* | --rules=* | --modprobe=* | --script=* | --file=* | --accel=* | --append=* | --timeout=* | --console=* | --serial=*)
+      --kernel=* | --modules=* | --debian=* | --smp=* | --mem=* | --hca=* | --rules=* | --record=* | --modprobe=* | --script=* | --file=* | --accel=* | --append=* | --timeout=* | --console=* | --serial=*)
         shift
         set -- "${word%%=*}" "${word#*=}" "$@"
         continue
         ;;
-      --kernel | --modules | --debian | --smp | --mem | --hca | --rules | --modprobe | --script | --file | --accel | --append | --timeout | --console | --serial)
+      --kernel | --modules | --debian | --smp | --mem | --hca | --rules | --record | --modprobe | --script | --file | --accel | --append | --timeout | --console | --serial)
         (($# >= 2)) || die "$word needs a value" "./hcasim boot --help"
         ;;
     esac
@@ -144,6 +145,7 @@ boot() {
       --mem) mem=$2 && shift ;;
       --hca) hcas+=("$2") && shift ;;
       --rules) rules=$2 && shift ;;
+      --record) record=$2 && shift ;;
       --modprobe) modprobe=$2 && shift ;;
       --no-modprobe) modprobe='' ;;
       --script) script=$2 && shift ;;
@@ -186,6 +188,10 @@ boot() {
       ;;
     *) die "--rules takes report, strict or off, not '$rules'" ;;
   esac
+  if [[ -n $record ]]; then
+    [[ ${hcas[0]} != none ]] || die "--record needs an HCA"
+    hcas[0]=${hcas[0]:+${hcas[0]},}record=$record
+  fi
   [[ -z $timeout || $timeout =~ ^[0-9]+$ ]] || die "--timeout takes whole seconds, not '$timeout'"
   case $accel in
     tcg) ;;

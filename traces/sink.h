@@ -26,6 +26,12 @@ class Sink {
   virtual void flush() {}
 };
 
+/// Records go nowhere.
+class NullSink final : public Sink {
+ public:
+  void put(const Record&, const std::uint8_t*) override {}
+};
+
 class MemorySink final : public Sink {
  public:
   void put(const Record& r, const std::uint8_t* blob) override {

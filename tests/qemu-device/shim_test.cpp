@@ -335,9 +335,9 @@ TEST(Shim, CountersStatsAndFaults) {
 }
 
 TEST(Shim, TracesAreSetWhileTheMachineRuns) {
-  HcaVm vm({",trace_ring=4,capture=/tmp/x.pcapng"});
+  HcaVm vm({",trace_ring=4,capture=/tmp/x.pcapng,record=/tmp/x.rec"});
   EXPECT_THAT(vm.qom_get("hca0", "stats").get<std::string>(),
-              HasSubstr("trace_ring=4,capture=/tmp/x.pcapng"));
+              HasSubstr("trace_ring=4,capture=/tmp/x.pcapng,record=/tmp/x.rec"));
   const std::string path = "/machine/peripheral/hca0";
   const auto set = [&](const char* property, const nlohmann::json& value) {
     return vm.qmp("qom-set", {{"path", path}, {"property", property}, {"value", value}}).dump();

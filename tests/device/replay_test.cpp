@@ -1,0 +1,465 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Recordings of all that passes the C API, and hcasim-replay, which drives the model by them in a process of
+// its own: the trace has the same bytes, and what is not as it was is found. Each test is a process.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <optional>
+#include <random>
+
+#include "driver/bare/qp.h"
+#include "traces/stream_file.h"
+
+namespace hcasim::bare {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr char kMagic[] = "HCASIMRP";
+constexpr std::uint32_t kVersion = 1;
+// In memory once, and sent.
+const std::string kMark = "this text is the payload of a send";
+
+std::string bytes_of(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+void write_bytes(const fs::path& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary) << bytes;
+}
+
+// The records of a recording, as they are without packing.
+std::string records_of(const fs::path& path) {
+  traces::StreamReader in;
+  std::string err, out;
+  EXPECT_TRUE(in.open(path, kMagic, kVersion, &err)) << err;
+  std::uint8_t byte = 0;
+  while (in.read(byte)) out += static_cast<char>(byte);
+  EXPECT_EQ(in.warning(), "");
+  return out;
+}
+
+void write_records(const fs::path& path, const std::string& records) {
+  std::string err;
+  auto out = traces::StreamWriter::create(path, kMagic, kVersion, &err);
+  ASSERT_NE(out, nullptr) << err;
+  out->put(records.data(), records.size());
+  EXPECT_TRUE(out->finish());
+}
+
+struct Ran {
+  int status = -1;  // 128 and more: killed by a signal
+  std::string text;
+};
+
+Ran replay(const std::string& arguments) {
+  Ran ran;
+  std::FILE* f = ::popen(("timeout 60 " REPLAY " " + arguments + " 2>&1").c_str(), "re");
+  if (f == nullptr) return ran;
+  char piece[4096];
+  while (const std::size_t n = std::fread(piece, 1, sizeof piece, f)) ran.text.append(piece, n);
+  const int status = ::pclose(f);
+  ran.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+  return ran;
+}
+
+class Replay : public ::testing::Test {
+ protected:
+  Replay() {
+    std::string text = fs::temp_directory_path() / "hcasim-replay-test.XXXXXX";
+    if (mkdtemp(text.data()) == nullptr) throw BareError("mkdtemp");
+    folder_ = text;
+  }
+  ~Replay() override { fs::remove_all(folder_); }
+
+  std::string file(const char* name) const { return folder_ / name; }
+  // Options of the HCA that begins the recording.
+  std::string recorded(const std::string& more = "") const {
+    return "record=" + file("r") + ",trace=" + file("t") + ",trace_filter=detail," + more;
+  }
+  // It replays, and its trace has the same bytes.
+  void expect_same() const {
+    const Ran ran = replay(file("r") + " --trace " + file("t2"));
+    EXPECT_EQ(ran.status, 0) << ran.text;
+    EXPECT_THAT(ran.text, HasSubstr("as recorded; statistics of"));
+    EXPECT_THAT(ran.text, Not(HasSubstr("NOT")));
+    const std::string first = bytes_of(file("t"));
+    EXPECT_GT(first.size(), 1000u);
+    EXPECT_TRUE(first == bytes_of(file("t2"))) << "the traces differ";
+  }
+  fs::path folder_;
+};
+
+// Two QPs of a device, joined; whatever happens to them happens to them alone.
+struct Traffic {
+  explicit Traffic(Device& d, const QpAttr& attr = {})
+      : device(d),
+        pd(d),
+        cq(d),
+        rcq(d),
+        memory(d.memory().allocate(1 << 18)),
+        mr(d, Mr::of(pd, memory, kAllAccess)) {
+    a.emplace(d, pd, cq, cq);
+    b.emplace(d, pd, rcq, rcq);
+    connect_pair(*a, *b, attr);
+    for (std::size_t i = 0; i < memory.size(); ++i)
+      memory.data()[i] = static_cast<std::uint8_t>(i * 7 + i / 251);
+    std::copy(kMark.begin(), kMark.end(), memory.data());
+  }
+  SendWr wr(WqeOp op, std::uint32_t len) const {
+    SendWr w;
+    w.op = op;
+    w.sges = {{mr.start(), mr.key(), len}};
+    w.raddr = mr.start() + (1 << 17);
+    w.rkey = mr.key();
+    return w;
+  }
+  // Posts, and waits for each completion; `after` comes behind each doorbell.
+  void run(const std::function<void()>& after = [] {}) {
+    const auto one = [&](const SendWr& w) {
+      a->post(w);
+      after();
+      cq.wait_one();
+    };
+    b->post_recv({{mr.start() + (1 << 16), mr.key(), 4096}});
+    one(wr(WqeOp::kSend, static_cast<std::uint32_t>(kMark.size())));
+    for (const std::uint32_t len : {1u, 64u, 4096u, 40'000u}) {
+      one(wr(WqeOp::kRdmaWrite, len));
+      one(wr(WqeOp::kRdmaRead, len));
+    }
+    SendWr bad = wr(WqeOp::kRdmaWrite, 8);
+    bad.rkey ^= 0x100;
+    a->post(bad);
+    after();
+    EXPECT_TRUE(cq.wait_one().error());
+  }
+
+  Device& device;
+  Pd pd;
+  Cq cq, rcq;
+  Buffer memory;
+  Mr mr;
+  std::optional<Qp> a, b;
+};
+
+// Bring-up, traffic, a command that is refused, all the way down.
+void scenario(
+    Function& function, const std::function<void()>& after = [] {}) {
+  Device device(function);
+  device.probe();
+  {
+    Traffic traffic(device);
+    traffic.run(after);
+    EXPECT_FALSE(device.exec(Mailbox(prm::op::DESTROY_QP, 16)).ok());
+  }
+  device.teardown();
+}
+
+TEST_F(Replay, IsTheRecordedRun) {
+  {
+    Machine machine(std::size_t{64} << 20);
+    Function& function = machine.add_hca(recorded("link=ib,name=one,drop=0.02,duplicate=0.02,seed=77"));
+    machine.start();
+    scenario(function);
+    EXPECT_EQ(function.inject("drop=0.2,seed=5"), "");
+    scenario(function);
+    EXPECT_NE(function.inject("smoke=1"), "");
+    EXPECT_GT(function.counter("injected_drop"), 0u);
+    function.reset();
+    scenario(function);
+    EXPECT_EQ(function.dma_maps(), 0u) << "reads that nobody records";
+  }
+  expect_same();
+}
+
+// With a profile of its own, and parameters changed: the recording needs neither file nor folder.
+TEST_F(Replay, HasTheProfileWithIt) {
+  write_bytes(
+      file("own.toml"),
+      "name = \"my \\\"own\\\"\"\n[core]\nclock_mhz = 333\n[pcie]\nlanes = 8\nread_latency_ns = 611\n");
+  {
+    Machine machine(std::size_t{64} << 20);
+    Function& function = machine.add_hca(
+        recorded("link=ib,profile=" + file("own.toml") + ",pcie.write_latency_ns=301.5,wire_latency_ns=77"));
+    machine.start();
+    scenario(function);
+  }
+  fs::remove(file("own.toml"));
+  expect_same();
+}
+
+// The model runs ahead of the host's clock, as it does beside a guest that is not counted.
+TEST_F(Replay, OfAnEagerRun) {
+  {
+    Machine machine(std::size_t{64} << 20);
+    Function& function = machine.add_hca(recorded("link=eth"));
+    machine.start();
+    std::mt19937 random(3);
+    scenario(function, [&] {
+      hca_sim_advance(machine.now(), 10'000);
+      machine.advance(random() % 700);
+      hca_sim_advance(machine.now() + 50, 10'000);
+    });
+  }
+  expect_same();
+}
+
+TEST_F(Replay, OfAllHcasOfTheProcess) {
+  {
+    Machine machine(std::size_t{64} << 20);
+    Function& first = machine.add_hca(recorded("link=ib,name=left"));
+    Function& second =
+        machine.add_hca("link=ib,cable=left,trace=" + file("t") + ",trace_filter=detail,drop=0.01");
+    machine.add_hca("link=eth,switch=s");
+    machine.add_hca("link=eth,switch=s");
+    machine.start();
+    DeviceOptions no_wait;
+    no_wait.wait_active = false;  // both ends have to be up for that
+    Device a(first, no_wait), b(second, no_wait);
+    a.probe();
+    b.probe();
+    {
+      Pd apd(a), bpd(b);
+      Cq acq(a), bcq(b);
+      Qp aqp(a, apd, acq, acq), bqp(b, bpd, bcq, bcq);
+      Buffer memory = a.memory().allocate(1 << 16);
+      Mr amr(a, Mr::of(apd, memory, kAllAccess)), bmr(b, Mr::of(bpd, memory, kAllAccess));
+      QpAttr to_a, to_b;
+      to_b.remote_qpn = bqp.qpn();
+      to_b.dlid = b.lid();
+      to_a.remote_qpn = aqp.qpn();
+      to_a.dlid = a.lid();
+      machine.advance(10'000'000);
+      to_b.dlid = a.lid() == 1 ? 2 : 1;
+      to_a.dlid = to_b.dlid == 1 ? 2 : 1;
+      aqp.connect(to_b);
+      bqp.connect(to_a);
+      for (unsigned i = 0; i < 20; ++i) {
+        SendWr w;
+        w.op = WqeOp::kRdmaWrite;
+        w.sges = {{amr.start(), amr.key(), 8000}};
+        w.raddr = bmr.start() + 32768;
+        w.rkey = bmr.key();
+        aqp.post(w);
+        const Completion c = acq.wait_one();
+        EXPECT_FALSE(c.error()) << c.text();
+      }
+    }
+    a.teardown();
+    b.teardown();
+  }
+  expect_same();
+}
+
+// What is switched while it runs is switched in the replay; files are left alone.
+TEST_F(Replay, OfARunWhoseTracesWereSwitched) {
+  {
+    Machine machine(std::size_t{64} << 20);
+    Function& function = machine.add_hca("link=ib,record=" + file("r"));
+    machine.start();
+    const auto set = [&](const char* key, const std::string& value) {
+      char err[200] = "";
+      EXPECT_EQ(hca_set_trace(function.handle(), key, value.c_str(), err, sizeof err), 0) << err;
+    };
+    scenario(function);
+    set("file", file("t"));
+    set("capture", file("c"));
+    scenario(function);
+    set("on", "off");
+    scenario(function);
+    set("on", "on");
+    set("filter", "point=cqe_written");
+    scenario(function);
+    set("file", "");
+    set("capture", "");
+    scenario(function);
+  }
+  const std::string trace = bytes_of(file("t")), capture = bytes_of(file("c"));
+  const Ran ran = replay(file("r") + " --trace " + file("t2") + " --capture " + file("c2"));
+  EXPECT_EQ(ran.status, 0) << ran.text;
+  EXPECT_THAT(ran.text, HasSubstr("as recorded; statistics of 1 HCA equal"));
+  EXPECT_TRUE(trace == bytes_of(file("t")) && capture == bytes_of(file("c"))) << "the run's own files";
+  EXPECT_GT(bytes_of(file("t2")).size(), trace.size()) << "from the start on";
+  EXPECT_GT(bytes_of(file("c2")).size(), capture.size());
+}
+
+// Frames that come and go: an echo that loses some of them, a host that has enough, a carrier that goes.
+TEST_F(Replay, OfTheHostsNetwork) {
+  {
+    Machine machine(std::size_t{64} << 20);
+    Function& function = machine.add_hca(recorded("link=eth,mac=02:00:00:00:00:01,wire=host"));
+    machine.start();
+    Device device(function);
+    device.probe();
+    {
+      QpAttr attr;
+      attr.roce.dmac = {2, 0, 0, 0, 0, 9};  // or it would not leave the port
+      attr.roce.dgid = device.roce_entry(device.sgid_index()).gid;
+      Traffic traffic(device, attr);
+      unsigned frames = 0;
+      for (unsigned i = 0; i < 10; ++i) {
+        traffic.a->post(traffic.wr(i % 2 ? WqeOp::kRdmaRead : WqeOp::kRdmaWrite, 3000));
+        function.set_wire_busy(i % 3 == 0);
+        EXPECT_TRUE(machine.run_until([&] {
+          for (auto& frame : function.take_frames()) {
+            frame[5] = 1;
+            if (++frames % 17 != 5) function.wire_receive(frame);
+          }
+          return traffic.cq.poll().has_value();
+        }));
+      }
+      EXPECT_GT(frames, 17u) << "some of them lost";
+      EXPECT_FALSE(function.wire_receive(std::vector<std::uint8_t>(20000)));
+      EXPECT_TRUE(function.wire_receive({1, 2, 3}));
+      function.set_carrier(false);
+      machine.advance(1000);
+      function.set_carrier(true);
+      machine.advance(1000);
+    }
+    device.teardown();
+  }
+  expect_same();
+}
+
+// What differs is named: the payload of the send reaches memory changed, so the write of it is not the same.
+TEST_F(Replay, FindsAChangedByte) {
+  {
+    Machine machine(std::size_t{64} << 20);
+    Function& function = machine.add_hca(recorded("link=ib"));
+    machine.start();
+    scenario(function);
+  }
+  std::string records = records_of(file("r"));
+  const std::size_t at = records.find(kMark);
+  ASSERT_NE(at, std::string::npos);
+  records[at + 3] ^= 1;
+  write_records(file("r"), records);
+  const Ran ran = replay(file("r") + " --trace " + file("t2"));
+  EXPECT_EQ(ran.status, 1) << ran.text;
+  EXPECT_THAT(ran.text, HasSubstr("NOT as recorded: event "));
+  EXPECT_THAT(ran.text, HasSubstr(" ns of simulated time: expected hca0 dma_write(0x"));
+  EXPECT_THAT(ran.text, HasSubstr("\"" + kMark + "\"), got hca0 dma_write(0x"));
+
+  // As far as the event before that, nothing is wrong.
+  const std::size_t number = ran.text.find("event ") + 6;
+  const std::string event = ran.text.substr(number, ran.text.find(',', number) - number);
+  const Ran before = replay(file("r") + " --stop-at " + event);
+  EXPECT_EQ(before.status, 0) << before.text;
+  EXPECT_THAT(before.text, HasSubstr(event + " events"));
+  EXPECT_THAT(before.text, HasSubstr("stopped before event " + event + ", as asked"));
+  const Ran until = replay(file("r") + " --until 100000");
+  EXPECT_EQ(until.status, 0) << until.text;
+  EXPECT_THAT(until.text, HasSubstr("0.000100000 s of simulated time"));
+  // A debugger would stop there.
+  EXPECT_GE(replay(file("r") + " --trap 100").status, 128);
+}
+
+// A process that ends without a word has recorded what it did.
+TEST_F(Replay, GoesAsFarAsARecordingThatWasCutOff) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    try {
+      Machine machine(std::size_t{64} << 20);
+      Function& function = machine.add_hca("link=ib,record=" + file("r"));
+      machine.start();
+      Device device(function);
+      device.probe();
+      Traffic traffic(device);
+      traffic.run([] {
+        static unsigned n = 0;
+        if (++n == 6) ::kill(::getpid(), SIGKILL);
+      });
+    } catch (const std::exception&) {
+    }
+    ::_exit(1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  const Ran killed = replay(file("r") + " --trace " + file("t"));
+  EXPECT_EQ(killed.status, 0) << killed.text;
+  EXPECT_THAT(killed.text, HasSubstr("the process that wrote it ended without a word"));
+  EXPECT_THAT(killed.text, HasSubstr("as recorded, so far"));
+  EXPECT_THAT(bytes_of(file("t")).size(), ::testing::Gt(1000u));
+
+  // And cut anywhere.
+  const std::string whole = bytes_of(file("r"));
+  for (std::size_t len = 0; len < 200'000; len = len * 3 / 2 + 7) {
+    write_bytes(file("cut"), whole.substr(0, len));
+    const Ran ran = replay(file("cut"));
+    EXPECT_EQ(ran.status, len < 40 ? 2 : 0) << len << ": " << ran.text;
+  }
+}
+
+// Nothing that a file may hold crashes the program.
+TEST_F(Replay, SurvivesDamagedRecordings) {
+  {
+    Machine machine(std::size_t{64} << 20);
+    Function& function = machine.add_hca(recorded("link=ib"));
+    machine.start();
+    scenario(function);
+  }
+  std::mt19937 random(11);
+  const std::string packed = bytes_of(file("r"));
+  for (unsigned i = 0; i < 8; ++i) {  // as a disk would
+    std::string spoiled = packed;
+    spoiled[random() % spoiled.size()] ^= static_cast<char>(1 + random() % 255);
+    write_bytes(file("s"), spoiled);
+    const Ran ran = replay(file("s"));
+    EXPECT_LE(ran.status, 2) << ran.text;
+    EXPECT_THAT(ran.text, Not(HasSubstr("as recorded; statistics")));
+  }
+  const std::string records = records_of(file("r"));
+  for (unsigned i = 0; i < 60; ++i) {  // as somebody would who knows the format
+    std::string spoiled = records;
+    for (unsigned k = 0; k <= i % 3; ++k) {
+      // Half of them where the HCA is made and brought up.
+      const std::size_t at = random() % (i % 2 ? spoiled.size() : spoiled.size() / 50);
+      if (i % 5 == 4) {
+        spoiled.erase(at, 1 + random() % 9);
+      } else {
+        spoiled[at] = static_cast<char>(random());
+      }
+    }
+    write_records(file("s"), spoiled);
+    const Ran ran = replay(file("s") + " --until 1000000000");
+    EXPECT_LE(ran.status, 2) << "spoiled " << i << ": " << ran.text;
+  }
+}
+
+TEST_F(Replay, WhatCannotBeRecordedIsRefused) {
+  Machine machine(std::size_t{16} << 20);
+  const auto refused = [&](const std::string& options) -> std::string {
+    try {
+      machine.add_hca(options);
+    } catch (const BareError& e) {
+      return e.what();
+    }
+    return "made";
+  };
+  EXPECT_THAT(refused("link=ib,record=" + file("r") + ",wire=unix:" + file("w")),
+              HasSubstr("a wire= to another process cannot be recorded"));
+  EXPECT_THAT(refused("link=ib,record=/no/such/folder/r"), HasSubstr("record=/no/such/folder/r: "));
+  EXPECT_EQ(refused("link=ib"), "made");
+  EXPECT_THAT(refused("link=ib,record=" + file("r")), HasSubstr("give it to the first HCA"));
+  EXPECT_FALSE(fs::exists(file("r")));
+  const Ran none = replay(file("r"));
+  EXPECT_EQ(none.status, 2);
+  EXPECT_THAT(none.text, HasSubstr("No such file"));
+  write_bytes(file("r"), std::string(100, 'x'));
+  EXPECT_THAT(replay(file("r")).text, HasSubstr("does not begin with HCASIMRP"));
+}
+
+}  // namespace
+}  // namespace hcasim::bare
