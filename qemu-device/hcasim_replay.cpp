@@ -12,6 +12,14 @@
 
 namespace {
 
+// A damaged recording may hold anything where a text should be.
+std::string plain(std::string text) {
+  for (char& c : text) {
+    if (c < ' ' || c > '~') c = '?';
+  }
+  return text;
+}
+
 int replay(const std::string& path, const hcasim::api::ReplayOptions& options, bool statistics) {
   using Clock = std::chrono::steady_clock;
   // Lives as long as the HCAs, whose host it is: to the end of the process.
@@ -21,7 +29,7 @@ int replay(const std::string& path, const hcasim::api::ReplayOptions& options, b
   const bool good = run.run(path, err);
   const double wall = std::chrono::duration<double>(Clock::now() - began).count();
   if (!good) {
-    fmt::print(stderr, "hcasim-replay: {}\n", err);
+    fmt::print(stderr, "hcasim-replay: {}\n", plain(err));
     return 2;
   }
   const double simulated = static_cast<double>(run.simulated()) / 1e9;
@@ -30,9 +38,9 @@ int replay(const std::string& path, const hcasim::api::ReplayOptions& options, b
   if (statistics) {
     for (const std::string& json : run.statistics()) fmt::print("{}\n", json);
   }
-  if (!run.early_end().empty()) fmt::print("the replay ends early: {}\n", run.early_end());
+  if (!run.early_end().empty()) fmt::print("the replay ends early: {}\n", plain(run.early_end()));
   if (!run.divergence().empty()) {
-    fmt::print("NOT as recorded: {}\n", run.divergence());
+    fmt::print("NOT as recorded: {}\n", plain(run.divergence()));
     return 1;
   }
   fmt::print("as recorded{}{}\n", run.early_end().empty() ? "" : ", so far",

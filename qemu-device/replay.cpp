@@ -9,6 +9,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <regex>
+#include <sstream>
 
 namespace hcasim::api {
 
@@ -43,6 +45,23 @@ bool has(const std::string& options, const char* key) {
   const auto pairs = pairs_of(options);
   return std::any_of(pairs.begin(), pairs.end(),
                      [&](const auto& p) { return p.first == key && !p.second.empty(); });
+}
+
+// Whether a profile is as a recorder writes it (profile_text()): what reads TOML need not bear with anything
+// else.
+bool plausible(const std::string& profile) {
+  static const std::regex line(
+      R"re(name = "([ !#-\[\]-~]|\\["\\])*"|\[[a-z0-9_]+\]|[a-z0-9_]+ = -?[0-9]+(\.[0-9]+)?(e[-+]?[0-9]+)?)re");
+  std::istringstream in(profile);
+  std::string text;
+  while (std::getline(in, text)) {
+    if (text.rfind("name", 0) == 0) {  // in any language
+      std::replace_if(
+          text.begin(), text.end(), [](unsigned char c) { return c >= 0x80; }, 'x');
+    }
+    if (text.size() > 200 || !std::regex_match(text, line)) return false;
+  }
+  return true;
 }
 
 // A file of its own; empty: `why` says why not.
@@ -256,6 +275,10 @@ bool Replay::pass(const Noted& record, std::uint64_t& result) {
 
 bool Replay::create(const Noted& record, std::uint64_t& result) {
   std::string why, options;
+  if (!plausible(record.texts[1])) {
+    end_early("it is damaged: the profile of hca" + std::to_string(functions_.size()));
+    return false;
+  }
   const std::string profile = write_profile(record.texts[1], why);
   for (const auto& [key, value] : pairs_of(record.texts[0])) {
     if (key == "wire" && value != "host") why = "wire=" + value + " cannot be replayed";

@@ -102,7 +102,7 @@ class Coder {
     const Rest rest{last.obj.step(r.obj), last.index.step(r.index), last.a0.step(r.a0), last.a1.step(r.a1)};
     const unsigned seldom = static_cast<unsigned>(r.hca ^ hca_) | r.flags | r.blob_len;
     if ((rest.obj | rest.index | rest.a0 | rest.a1 | seldom) != 0) return encode_rest(r, blob, p, time, rest);
-    *p++ = time != 0 ? kTime : 0;
+    *p++ = time != 0 ? std::uint8_t{kTime} : std::uint8_t{0};
     std::uint8_t* end = put_varint(p, zigzag(static_cast<std::int64_t>(time)));
     return time != 0 ? end : p;
   }

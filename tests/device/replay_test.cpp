@@ -187,7 +187,7 @@ TEST_F(Replay, IsTheRecordedRun) {
 TEST_F(Replay, HasTheProfileWithIt) {
   write_bytes(
       file("own.toml"),
-      "name = \"my \\\"own\\\"\"\n[core]\nclock_mhz = 333\n[pcie]\nlanes = 8\nread_latency_ns = 611\n");
+      "name = \"my \\\"own\\\" größe\"\n[core]\nclock_mhz = 333\n[pcie]\nlanes = 8\nread_latency_ns = 611\n");
   {
     Machine machine(std::size_t{64} << 20);
     Function& function = machine.add_hca(
@@ -330,6 +330,26 @@ TEST_F(Replay, OfTheHostsNetwork) {
     device.teardown();
   }
   expect_same();
+}
+
+// Texts that a recording holds are not read before they are known to be as they should.
+TEST_F(Replay, RefusesAProfileThatNoRecorderWrites) {
+  {
+    Machine machine(std::size_t{16} << 20);
+    machine.add_hca(recorded("link=ib"));
+    machine.start();
+  }
+  const std::string records = records_of(file("r"));
+  for (const char* bad : {"\xfflanes", "lan\0es", "lane==", "[anes ", "'anes "}) {
+    std::string spoiled = records;
+    const std::size_t at = spoiled.find("\nlanes = ");
+    ASSERT_NE(at, std::string::npos);
+    spoiled.replace(at + 1, 6, std::string(bad, 6));
+    write_records(file("s"), spoiled);
+    const Ran ran = replay(file("s"));
+    EXPECT_EQ(ran.status, 0);
+    EXPECT_THAT(ran.text, HasSubstr("the replay ends early: it is damaged: the profile of hca0"));
+  }
 }
 
 // What differs is named: the payload of the send reaches memory changed, so the write of it is not the same.
