@@ -21,8 +21,7 @@ constexpr double kQuantumBits = 512;  // of pause times
 }  // namespace
 
 void trace_drop(traces::Tracer& tracer, Time t, const Packet& p, DropReason reason) {
-  traces::trace(tracer, Point::kPacketDrop, t, p.trace_qpn, p.wqe_serial, psn_opcode(p),
-                reason);
+  traces::trace(tracer, Point::kPacketDrop, t, p.trace_qpn, p.wqe_serial, psn_opcode(p), reason);
 }
 
 Port::Port(const sc_core::sc_module_name& name, const Profile& profile, traces::Tracer& tracer,
@@ -154,12 +153,12 @@ Time Port::transmit_now(Time t, PacketRef packet) {
   if (tracer_.enabled() && p.kind != PacketKind::kEthernet) {
     const prm::BthTraits& traits = traits_of(p.opcode);
     if (traits.request && traits.first) {
-      traces::trace(tracer_, Point::kPacketTxFirst, start, p.trace_qpn, p.wqe_serial,
-                    psn_opcode(p), p.payload_len);
+      traces::trace(tracer_, Point::kPacketTxFirst, start, p.trace_qpn, p.wqe_serial, psn_opcode(p),
+                    p.payload_len);
     }
     if (traits.request && traits.last) {
-      traces::trace(tracer_, Point::kPacketTxLast, end, p.trace_qpn, p.wqe_serial,
-                    psn_opcode(p), p.trace_packets);
+      traces::trace(tracer_, Point::kPacketTxLast, end, p.trace_qpn, p.wqe_serial, psn_opcode(p),
+                    p.trace_packets);
     }
   }
   const Route to = route(p);
@@ -344,8 +343,7 @@ void Port::capture(Time t, const Packet& p, Direction direction, const char* com
 
 void Port::trace_received(Time t, const Packet& p) {
   if (tracer_.enabled() && traits_of(p.opcode).request) {
-    traces::trace(tracer_, Point::kPacketRx, t, p.trace_qpn, p.wqe_serial, psn_opcode(p),
-                  p.payload_len);
+    traces::trace(tracer_, Point::kPacketRx, t, p.trace_qpn, p.wqe_serial, psn_opcode(p), p.payload_len);
   }
 }
 
