@@ -41,8 +41,8 @@ PacketRef PacketPool::make() {
   if (!g_free) grow();
   Packet* p = g_free;
   g_free = p->next_;
-  // A third of what setting each field takes; line by line, or the compiler makes a slow string instruction of
-  // it.
+  // A third of what setting each field takes; line by line, or the compiler makes a slow string instruction
+  // of it.
   auto* head = reinterpret_cast<std::uint8_t*>(p);
   for (std::size_t line = 0; line < kHead; line += kLine) std::memcpy(head + line, g_fresh + line, kLine);
   return PacketRef(p);
