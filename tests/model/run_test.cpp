@@ -65,8 +65,9 @@ TEST_F(Run, PartsAreThePacketsOfTheMessage) {
        {BthOp::kSendMiddle, BthOp::kSendMiddle, BthOp::kSendMiddle, BthOp::kSendMiddle, BthOp::kSendLast}},
       {BthOp::kSendMiddle, std::vector<BthOp>(kPackets, BthOp::kSendMiddle)},
   };
-  for (const auto& [op, ops] : cases) {
-    PacketRef run = make(op);
+  for (const auto& c : cases) {
+    const std::vector<BthOp>& ops = c.second;
+    PacketRef run = make(c.first);
     std::uint64_t wire = 0;
     unsigned i = 0;
     each_part(*run, [&](Time at, PacketRef& part) {
