@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Packets of a long message that leave in one go: what they have in common is done once for all of them. Each
-// has its own times: they are what they would be had each packet had a turn of its own, for a run is sent
-// only where nothing could come between (no other QP waits for the port, no pace, no fault generator, no
-// filter), and no more of it than the port would have taken ahead of time anyway.
+// has its own times, close to what they would be had each packet had a turn of its own: a run is sent only
+// where nothing could come between (no other QP waits for the port, no pace, no fault generator, no filter),
+// and takes the port at most one packet further ahead than single packets do. What differs is who gives way:
+// acknowledgements wait behind a whole run, and its writes to the host are made when its last packet is here.
 #include <algorithm>
 
 #include "model/hca.h"
