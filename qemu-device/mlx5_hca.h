@@ -30,6 +30,7 @@ OBJECT_DECLARE_SIMPLE_TYPE(Mlx5Hca, MLX5_HCA)
 typedef struct HcaNet HcaNet;
 typedef struct HcaLink {
   Mlx5Hca* dev;         /* NULL once the device is gone */
+  Mlx5Hca* held;        /* the same, which stays in memory as long as this */
   hca_t* hca;           /* NULL until hca_create() */
   unsigned in_access;   /* depth of DMA and interrupt writes of this HCA in flight */
   bool reset_pending;   /* to be reset when the model returns; no DMA until then */

@@ -13,9 +13,10 @@
 
 static struct {
   QEMUTimer* timer;
-  int64_t armed; /* model time at which the timer expires, HCA_NEVER = not armed */
-  int64_t lost;  /* ns that the host kept from this process and that were no time to the model */
-  int64_t ahead; /* the smallest of all HCAs': their common clock cannot run further */
+  int64_t armed;    /* model time at which something is due, HCA_NEVER = nothing is */
+  int64_t timer_at; /* the guest's time at which the timer expires, HCA_NEVER = it does not run */
+  int64_t lost;     /* ns that the host kept from this process and that were no time to the model */
+  int64_t ahead;    /* the smallest of all HCAs': their common clock cannot run further */
   unsigned depth;
   uint64_t timer_runs;
   bool put_off;          /* a link has a reset or a removal pending */
@@ -24,8 +25,10 @@ static struct {
   Notifier machine_done;
   Notifier exit;
   QTAILQ_HEAD(, HcaLink) links;
-} hca_clock = {
-    .armed = HCA_NEVER, .wire_armed = HCA_NEVER, .links = QTAILQ_HEAD_INITIALIZER(hca_clock.links)};
+} hca_clock = {.armed = HCA_NEVER,
+               .timer_at = HCA_NEVER,
+               .wire_armed = HCA_NEVER,
+               .links = QTAILQ_HEAD_INITIALIZER(hca_clock.links)};
 
 /* Rounds of put-off resets within one access; a guest that makes more of them waits for the timer. */
 #define MAX_ROUNDS 16
@@ -50,17 +53,24 @@ static int64_t model_now(void) {
 }
 
 static void rearm(int64_t now, int64_t next) {
-  if (next == HCA_NEVER) {
-    if (hca_clock.armed != HCA_NEVER) {
-      timer_del(hca_clock.timer);
-    }
-  } else {
+  int64_t at = HCA_NEVER;
+
+  if (next != HCA_NEVER) {
     next = MAX(next, now + 1); /* never spin in the main loop */
-    if (next != hca_clock.armed) {
-      timer_mod_ns(hca_clock.timer, next + hca_clock.lost);
-    }
+    at = next + hca_clock.lost;
   }
   hca_clock.armed = next;
+  /* A timer that expires too early finds nothing due. In eager coupling that is cheaper than to put it off at
+     each access, which wakes the main loop. */
+  if (at == hca_clock.timer_at || (hca_clock.ahead && at > hca_clock.timer_at)) {
+    return;
+  }
+  if (at == HCA_NEVER) {
+    timer_del(hca_clock.timer);
+  } else {
+    timer_mod_ns(hca_clock.timer, at);
+  }
+  hca_clock.timer_at = at;
 }
 
 static void find_ahead(void) {
@@ -82,6 +92,7 @@ static void link_free(HcaLink* link) {
     hca_clock.depth--;
   }
   mlx5_hca_net_free(link);
+  object_unref(OBJECT(link->held));
   g_free(link);
 }
 
@@ -139,6 +150,7 @@ static void on_timer(void* opaque G_GNUC_UNUSED) {
   int64_t now = model_now();
 
   hca_clock.armed = HCA_NEVER;
+  hca_clock.timer_at = HCA_NEVER;
   hca_clock.timer_runs++;
   advance(now, hca_clock.ahead);
 }
@@ -260,6 +272,8 @@ HcaLink* mlx5_hca_link_new(Mlx5Hca* dev) {
   HcaLink* link = g_new0(HcaLink, 1);
 
   link->dev = dev;
+  link->held = dev; /* an access that the model makes may unplug the device */
+  object_ref(OBJECT(dev));
   QTAILQ_INSERT_TAIL(&hca_clock.links, link, next);
   return link;
 }
@@ -334,7 +348,7 @@ static bool own_access(HcaLink* link) {
 
 static MemTxResult bar0_read(void* opaque, hwaddr addr, uint64_t* data, unsigned size,
                              MemTxAttrs attrs G_GNUC_UNUSED) {
-  HcaLink* link = MLX5_HCA(opaque)->link;
+  HcaLink* link = ((Mlx5Hca*)opaque)->link;
   int64_t now;
 
   *data = UINT64_MAX;
@@ -352,7 +366,7 @@ static MemTxResult bar0_read(void* opaque, hwaddr addr, uint64_t* data, unsigned
 
 static MemTxResult bar0_write(void* opaque, hwaddr addr, uint64_t data, unsigned size,
                               MemTxAttrs attrs G_GNUC_UNUSED) {
-  HcaLink* link = MLX5_HCA(opaque)->link;
+  HcaLink* link = ((Mlx5Hca*)opaque)->link;
   int64_t now;
 
   if (!link || own_access(link)) {
@@ -379,7 +393,7 @@ const MemoryRegionOps mlx5_hca_bar0_ops = {
 
 /* A function that may not master the bus, sleeps, or is about to be reset makes no access. */
 static PCIDevice* bus_master(HcaLink* link) {
-  PCIDevice* pci = link->dev ? PCI_DEVICE(link->dev) : NULL;
+  PCIDevice* pci = link->dev ? &link->dev->parent_obj : NULL; /* each DMA asks: no cast that looks up types */
 
   if (!pci || link->reset_pending || !(pci_get_word(pci->config + PCI_COMMAND) & PCI_COMMAND_MASTER)) {
     return NULL;
@@ -401,11 +415,9 @@ static int dma(HcaLink* link, uint64_t addr, void* buf, size_t len, DMADirection
     link->refused_dma++;
     return -1;
   }
-  object_ref(OBJECT(pci)); /* the access may unplug the device */
   link->in_access++;
   result = pci_dma_rw(pci, addr, buf, len, dir, MEMTXATTRS_UNSPECIFIED);
   link->in_access--;
-  object_unref(OBJECT(pci));
   if (result != MEMTX_OK) {
     link->refused_dma++;
     return -1;
@@ -429,11 +441,9 @@ static void host_msix(void* opaque, unsigned vector) {
     link->refused_dma++;
     return;
   }
-  object_ref(OBJECT(pci));
   link->in_access++;
   msix_notify(pci, vector);
   link->in_access--;
-  object_unref(OBJECT(pci));
 }
 
 static void host_log(void* opaque, int level, const char* message) {
