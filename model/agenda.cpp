@@ -7,16 +7,7 @@
 
 namespace hcasim {
 
-std::uint64_t g_activations = 0, g_turns = 0;
-Time g_time_ahead = kNever;
-
-namespace {
-// Whose turn it is: stays the first of the heap meanwhile, as nobody is due before now, and most want
-// another.
-const Agenda::Block* g_current = nullptr;
-Time g_another = kNever;  // when
-std::uint64_t g_another_seq = 0;
-}  // namespace
+ModelClock g_clock;
 
 Agenda& Agenda::instance() {
   static auto* agenda = new Agenda("agenda");
@@ -36,13 +27,15 @@ Agenda::Block::~Block() { cancel(); }
 
 void Agenda::Block::at(Time t) {
   t = std::max(t, sim_now());
-  if (this == g_current) {
-    g_another = t;
-    g_another_seq = agenda_.seq_++;
+  // Whose turn it is stays the first of the heap meanwhile, as nobody is due before now, and most want
+  // another.
+  if (this == g_clock.current) {
+    g_clock.another = t;
+    g_clock.another_seq = g_clock.seq++;
     return;
   }
   due_ = t;
-  seq_ = agenda_.seq_++;
+  seq_ = g_clock.seq++;
   if (slot_ == kNone) {
     agenda_.heap_.push_back(nullptr);
     agenda_.rise(this, agenda_.heap_.size() - 1);
@@ -54,8 +47,8 @@ void Agenda::Block::at(Time t) {
 }
 
 void Agenda::Block::cancel() {
-  if (this == g_current)
-    g_another = kNever;
+  if (this == g_clock.current)
+    g_clock.another = kNever;
   else if (slot_ != kNone)
     agenda_.remove(*this);
 }
@@ -94,7 +87,7 @@ void Agenda::remove(Block& e) {
 }
 
 void Agenda::wait_for_first() {
-  if (heap_.empty()) return;
+  if (heap_.empty() || alone_) return;
   const Time due = heap_.front()->due_;
   if (due >= armed_) return;  // an event that comes too early finds nothing due and waits on
   const Time now = sim_now();
@@ -106,41 +99,62 @@ void Agenda::wait_for_first() {
 // Whether time may go on to t here: nothing else of the kernel comes before, or then.
 bool Agenda::may_reach(Time t) const {
   if (t > horizon_) return false;
-  if (alone_) return true;
   const auto now = static_cast<Time>(sc_core::sc_time_stamp().value());
   return !sc_core::sc_pending_activity() ||
          static_cast<Time>(sc_core::sc_time_to_pending_activity().value()) > t - now;
 }
 
-void Agenda::run() {
-  ++g_activations;
-  armed_ = kNever;
+// The turns due at g_clock.ahead, and on to `limit`, or (kNever) as far as may_reach().
+void Agenda::turns(Time limit) {
+  ++g_clock.activations;
   running_ = true;
-  g_time_ahead = static_cast<Time>(sc_core::sc_time_stamp().value());
   while (!heap_.empty()) {
     Block* first = heap_.front();
-    if (first->due_ > g_time_ahead) {
-      if (!may_reach(first->due_)) break;
-      g_time_ahead = first->due_;
+    if (first->due_ > g_clock.ahead) {
+      if (limit == kNever ? !may_reach(first->due_) : first->due_ > limit) break;
+      g_clock.ahead = first->due_;
     }
-    ++g_turns;
-    g_current = first;
-    g_another = kNever;
+    ++g_clock.turns;
+    g_clock.current = first;
+    g_clock.another = kNever;
     first->turn();
-    g_current = nullptr;
-    if (g_another != kNever) {
-      first->due_ = g_another;
-      first->seq_ = g_another_seq;
+    g_clock.current = nullptr;
+    if (g_clock.another != kNever) {
+      first->due_ = g_clock.another;
+      first->seq_ = g_clock.another_seq;
       sink(first, 0);
     } else {
       remove(*first);
     }
   }
   HostCopies::make();
-  reached_ = g_time_ahead;
-  g_time_ahead = kNever;
   running_ = false;
+}
+
+void Agenda::run() {
+  armed_ = kNever;
+  g_clock.ahead = static_cast<Time>(sc_core::sc_time_stamp().value());
+  turns(kNever);
+  reached_ = g_clock.ahead;
+  g_clock.ahead = kNever;
   wait_for_first();
+}
+
+void Agenda::set_alone() {
+  if (alone_) return;
+  g_clock.ahead = sim_now();
+  alone_ = true;
+  event_.cancel();
+}
+
+void Agenda::run_alone(Time t, bool to_the_end) {
+  if (!heap_.empty() && heap_.front()->due_ <= t) turns(t);
+  if (to_the_end && t > g_clock.ahead) g_clock.ahead = t;
+}
+
+void Agenda::sync() {
+  const Time behind = g_clock.ahead - static_cast<Time>(sc_core::sc_time_stamp().value());
+  if (behind > kQuantum) sc_core::sc_start(to_sc(behind), sc_core::SC_RUN_TO_TIME);
 }
 
 }  // namespace hcasim

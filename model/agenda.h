@@ -3,6 +3,8 @@
 // time. It runs ahead of SystemC's clock, from one block's time to the next, for as long as nothing else in
 // the kernel is due before (temporal decoupling, as TLM-2.0 has it, but without error: nobody can tell). So a
 // message's packets cost a call each and not a turn of the kernel's scheduler.
+// Where it is the kernel's only process for good (set_alone()), its caller gives it time directly: SystemC's
+// clock then only follows, a quantum behind (sync()).
 #ifndef HCASIM_MODEL_AGENDA_H
 #define HCASIM_MODEL_AGENDA_H
 
@@ -11,17 +13,15 @@
 #include <systemc>
 #include <vector>
 
+#include "model/cache_lines.h"
 #include "model/time.h"
 
 namespace hcasim {
 
-// Since the start of the process, of all HCAs: activations of SystemC processes, and turns given to blocks.
-extern std::uint64_t g_activations, g_turns;
-
 class Agenda : public sc_core::sc_module {
  public:
   // A block that waits for a time.
-  class Block {
+  class alignas(64) Block {
    public:
     Block();
     Block(const Block&) = delete;
@@ -30,6 +30,7 @@ class Agenda : public sc_core::sc_module {
     // order in which they were asked for.
     void at(Time t);
     void cancel();
+    void take_block() const { take_line(this); }
 
    protected:
     ~Block();
@@ -48,18 +49,30 @@ class Agenda : public sc_core::sc_module {
   static Agenda& instance();
 
   // Whether blocks have their turns; whoever else asks is outside of the model.
-  static bool running() { return g_time_ahead != kNever; }
+  static bool running() { return instance().running_; }
 
   // How far it may run ahead of SystemC's clock in the calls of sc_start() that follow, absolute: no further
   // than they run themselves, and no access comes from outside before. 0 (initially): not at all.
   void set_horizon(Time t) { horizon_ = t; }
-  // All of the kernel's processes are the model's: it need not ask for others.
-  void set_alone() { alone_ = true; }
-  // When its process is activated next, at the earliest: absolute, in the past if that is due; kNever: it
-  // waits for nothing.
-  Time armed() const { return armed_; }
+  // There is no other process in the kernel, and there will be none: run_alone() takes the place of
+  // sc_start(). Before the simulation starts.
+  void set_alone();
+  // Alone: gives all turns that are due up to t, absolute. The time is that of the last one then, or t
+  // (to_the_end).
+  void run_alone(Time t, bool to_the_end);
+  // Alone: SystemC's clock catches up if it is more than kQuantum behind. May throw what the kernel throws.
+  void sync();
+  static constexpr Time kQuantum = from_ns(1e6);
+  // When it is next due, at the earliest: absolute, in the past if that is due; kNever: it waits for nothing.
+  Time armed() const { return alone_ ? (heap_.empty() ? kNever : heap_.front()->due_) : armed_; }
   // How far it has come: at SystemC's clock, or ahead of it.
   Time reached() const { return reached_; }
+
+  void take_lines() const {
+    take_line(&g_clock);
+    take_lines_of(&heap_, sizeof heap_ + 40);
+  }
+  void take_targets() const { take_line(heap_.data()); }
 
  private:
   static constexpr std::size_t kNone = ~std::size_t{0};
@@ -78,9 +91,9 @@ class Agenda : public sc_core::sc_module {
   void wait_for_first();
   bool may_reach(Time t) const;
   void run();
+  void turns(Time limit);
 
   std::vector<Block*> heap_;
-  std::uint64_t seq_ = 0;
   Time horizon_ = 0, reached_ = 0;
   Time armed_ = kNever;  // when event_ comes
   bool running_ = false, alone_ = false;

@@ -93,6 +93,42 @@ void Hca::bar_read(std::uint64_t offset, std::uint8_t* bytes, unsigned len) {
   }
 }
 
+void Hca::take_lines() {
+  taken_over_ = true;
+  Agenda::instance().take_lines();
+  PacketPool::take_lines();
+  scheduler_.take_lines();
+  dma_.take_lines();
+  qpc_cache_.take_lines();
+  tx_stage_.take_lines();
+  requester_.take_lines();
+  tpt_.take_lines();
+  port_.take_lines();
+  responder_.take_lines();
+  cqs_.take_lines();
+  take_line(&q_counters_[0]);
+}
+
+void Hca::take_lines_for(const Qp& qp) {
+  take_lines_of(&qp.req, offsetof(RequesterState, send_fault));
+  if (const Cq* cq = cqs_.find(qp.scq)) take_lines_of(cq, offsetof(Cq, block));
+  // On a cable to itself the responder is here too.
+  if (port_.connected()) return;
+  if (const Qp* peer = qps_.find(qp.remote_qpn)) {
+    take_lines_of(&peer->resp, sizeof peer->resp);
+    if (const Cq* cq = cqs_.find(peer->rcq)) take_lines_of(cq, offsetof(Cq, block));
+  }
+}
+
+void Hca::take_targets() {
+  taken_over_ = false;
+  Agenda::instance().take_targets();
+  PacketPool::take_targets();
+  scheduler_.take_targets();
+  dma_.take_targets();
+  port_.take_targets();
+}
+
 void Hca::bar_write(std::uint64_t offset, const std::uint8_t* bytes, unsigned len) {
   if (len == 0 || offset >= kBarSize || len > kBarSize - offset) {
     ++bad_accesses_;

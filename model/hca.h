@@ -134,6 +134,12 @@ class Hca : public sc_core::sc_module, public FaultSink {
   std::uint64_t bad_accesses() const { return bad_accesses_; }
   std::uint64_t qp_errors() const { return qp_errors_; }
   // A broken invariant was met (model_fault); reset() brings the HCA back.
+  // (model/cache_lines.h)
+  // Between the two it is taken over, and what a doorbell names is asked for as well.
+  void take_lines();
+  void take_targets();
+  bool taken_over() const { return taken_over_; }
+  void take_lines_for(const Qp& qp);
   bool dead() const { return dead_; }
   // What the requester gets back from an atomic of 8 bytes: in its host's order, or big-endian (atomic_caps.
   // atomic_req_8B_endianness_mode).
@@ -165,6 +171,7 @@ class Hca : public sc_core::sc_module, public FaultSink {
   FirmwarePort* firmware_ = nullptr;
   bool dead_ = false;
   bool atomic_host_endian_ = false;
+  bool taken_over_ = false;
   QpTable qps_;
   ContextCache qpc_cache_;
   Dma dma_;

@@ -7,11 +7,12 @@
 #include <algorithm>
 #include <array>
 
+#include "model/cache_lines.h"
 #include "model/time.h"
 
 namespace hcasim {
 
-class Occupancy {
+class alignas(64) Occupancy {
  public:
   // Takes the unit for `duration` from t or as soon after as it is idle that long; returns the start.
   Time reserve(Time t, Time duration) {
@@ -63,6 +64,7 @@ class Occupancy {
     free_ += duration;
     return free_;
   }
+  void take_lines() const { take_line(this); }
   // From when on it is idle for good, as far as known.
   Time free_at() const { return free_; }
   void clear() {
@@ -96,9 +98,10 @@ class Occupancy {
     ++count_;
   }
 
+  // What each reservation writes lies together; of the gaps it writes one.
   Time free_ = 0;
-  std::array<Gap, kGaps> gaps_{};
   unsigned head_ = 0, count_ = 0;
+  std::array<Gap, kGaps> gaps_{};
 };
 
 }  // namespace hcasim

@@ -48,6 +48,12 @@ class TimedQueue : public sc_core::sc_module, private Agenda::Block {
     if (!draining_) arm(due);
   }
   bool empty() const { return heap_.empty() && fifo_empty(); }
+  // (model/cache_lines.h)
+  void take_lines() const {
+    take_block();
+    take_line(&armed_);
+  }
+  void take_targets() const { take_line(fifo_.data()); }
   std::size_t size() const { return heap_.size() + fifo_.size() - fifo_head_; }
   // Drops all items (device reset).
   void clear() {
@@ -126,15 +132,16 @@ class TimedQueue : public sc_core::sc_module, private Agenda::Block {
 
   static constexpr std::size_t kCompact = 64;
 
-  Handler handler_;
-  FaultSink& faults_;
-  Time window_;
+  // What each item changes comes first, in the cache line of Block and the next.
   std::vector<Entry> fifo_;  // from fifo_head_ on: items that came in order
   std::size_t fifo_head_ = 0;
-  std::vector<Entry> heap_;  // items that came out of order
   std::uint64_t seq_ = 0;
   Time armed_ = kNever;
   bool draining_ = false;
+  std::vector<Entry> heap_;  // items that came out of order
+  Handler handler_;
+  FaultSink& faults_;
+  Time window_;
 };
 
 }  // namespace hcasim

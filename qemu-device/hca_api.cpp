@@ -353,6 +353,12 @@ int hca_sim_start(int64_t now) {
 
 int64_t hca_sim_advance(int64_t now, int64_t ahead) {
   if (Simulation::instance().busy()) return -1;
+  // Another thread than last time: the model's memory is in another processor's cache.
+  static const void* last_thread = nullptr;
+  if (const void* thread = __builtin_thread_pointer(); thread != last_thread) {
+    last_thread = thread;
+    if (!all().empty()) all().front()->model.take_lines();
+  }
   Recorded call(Event::kAdvance, Recorder::At{now}, static_cast<std::uint64_t>(ahead));
   const std::int64_t next = Simulation::instance().advance(now, ahead);
   call.returns(hcasim::api::due_number(next, now));
@@ -365,9 +371,9 @@ int64_t hca_sim_advance(int64_t now, int64_t ahead) {
 
 int64_t hca_sim_time(void) { return Simulation::instance().time(); }
 
-uint64_t hca_sim_activations(void) { return hcasim::g_activations; }
+uint64_t hca_sim_activations(void) { return hcasim::g_clock.activations; }
 
-uint64_t hca_sim_turns(void) { return hcasim::g_turns; }
+uint64_t hca_sim_turns(void) { return hcasim::g_clock.turns; }
 
 void hca_memory_changed(hca_t* h) {
   if (!h) return;
@@ -396,7 +402,10 @@ void hca_mmio_write(hca_t* h, uint64_t offset, uint64_t value, unsigned size) {
   std::uint8_t bytes[8];
   std::memcpy(bytes, &value, sizeof bytes);
   Recorded call(Event::kMmioWrite, h->number, offset, value, size);
-  enter(h, "hca_mmio_write", [&] { h->model.bar_write(offset, bytes, size); });
+  enter(h, "hca_mmio_write", [&] {
+    h->model.bar_write(offset, bytes, size);
+    if (h->model.taken_over()) h->model.take_targets();
+  });
 }
 
 void hca_mmio_write_burst(hca_t* h, uint64_t offset, const void* data, size_t len) {

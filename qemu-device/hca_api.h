@@ -89,8 +89,8 @@ HCA_API int hca_sim_start(int64_t now);
 // too: until that is there. The time returned may then be that of the next meeting, at which nothing else is
 // due; the caller's clock must stand still while it waits.
 HCA_API int64_t hca_sim_advance(int64_t now, int64_t ahead);
-// Simulated time in ns on the caller's clock; the number of SystemC process activations so far, and of turns
-// that the model's blocks were given in them.
+// Simulated time in ns on the caller's clock (SystemC's own clock follows, up to 1 ms behind); how often the
+// model was activated so far, and the number of turns that its blocks were given then.
 HCA_API int64_t hca_sim_time(void);
 HCA_API uint64_t hca_sim_activations(void);
 HCA_API uint64_t hca_sim_turns(void);

@@ -58,34 +58,7 @@ bool Simulation::start(std::int64_t now) noexcept {
   return !dead_;
 }
 
-// What is due exactly now, which the kernel triggers but does not run. The agenda is its only process.
-void Simulation::run_due() {
-  while (Agenda::instance().armed() <= sim_now()) sc_core::sc_start(sc_core::SC_ZERO_TIME);
-}
-
-// The agenda needs no turn of the kernel in between, as no access comes from outside before `ps`.
-void Simulation::run_to(std::int64_t ps) {
-  Agenda& agenda = Agenda::instance();
-  agenda.set_horizon(ps);
-  const std::int64_t now = sim_now();
-  if (ps > now) sc_core::sc_start(to_sc(ps - now), sc_core::SC_RUN_TO_TIME);
-  run_due();
-  agenda.set_horizon(0);
-}
-
-// From event to event, no further than the last up to `limit`: there the clock stays. Returns the next one.
-std::int64_t Simulation::run_ahead(std::int64_t due, std::int64_t limit) {
-  Agenda& agenda = Agenda::instance();
-  while (due <= limit) {
-    agenda.set_horizon(limit);
-    const std::int64_t now = sim_now();
-    if (due > now) sc_core::sc_start(to_sc(due - now), sc_core::SC_RUN_TO_TIME);
-    run_due();
-    run_to(std::max(due, agenda.reached()));
-    due = next();
-  }
-  return due;
-}
+void Simulation::run_to(std::int64_t ps) { Agenda::instance().run_alone(ps, true); }
 
 // ps of the next event, or HCA_NEVER.
 std::int64_t Simulation::next() const {
@@ -116,8 +89,11 @@ std::int64_t Simulation::advance(std::int64_t now, std::int64_t ahead) noexcept 
     if (partners_) due = std::min(due, partners_->limit());
     if (ahead > 0 && (!partners_ || partners_->limit() == kNever)) {
       const std::int64_t limit = (std::min(target, kMaxNs - ahead) + ahead) * kPsPerNs;
-      due = run_ahead(due, limit);
+      // From event to event: the clock stays at the last.
+      Agenda::instance().run_alone(limit, false);
+      due = next();
     }
+    Agenda::instance().sync();
     return due == HCA_NEVER ? HCA_NEVER : base_ + (due + kPsPerNs - 1) / kPsPerNs;
   } catch (const std::exception& e) {
     failed(e.what());

@@ -55,9 +55,7 @@ class Simulation {
   bool busy() const { return depth_ != 0; }
 
  private:
-  void run_to(std::int64_t ps);
-  static void run_due();
-  std::int64_t run_ahead(std::int64_t due, std::int64_t limit);
+  static void run_to(std::int64_t ps);
   std::int64_t next() const;
   void failed(const char* what) noexcept;
 

@@ -151,6 +151,12 @@ class CqUnit : public sc_core::sc_module {
   // The host refused to take a CQE: no further one is written, CQ error event.
   void write_refused(Time t, std::uint32_t cqn);
 
+  void take_lines() const {
+    cache_.take_lines();
+    unit_.take_lines();
+    take_line(&completions_);
+  }
+
   std::uint64_t completions() const { return completions_; }
   std::uint64_t overruns() const { return overruns_; }
   std::uint64_t compressed() const { return compressed_; }  // CQEs that were parts of blocks

@@ -7,11 +7,13 @@
 #include <cstdint>
 #include <vector>
 
+#include "model/cache_lines.h"
 #include "model/time.h"
 
 namespace hcasim {
 
-class ContextCache {
+// In one cache line, as a hit writes to it.
+class alignas(64) ContextCache {
  public:
   // entries: total, rounded up to a multiple of ways with a power-of-two number of sets.
   ContextCache(unsigned entries, unsigned ways);
@@ -29,6 +31,7 @@ class ContextCache {
   void arrives(std::uint64_t id, Time t);
   void invalidate(std::uint64_t id);
   void clear();
+  void take_lines() const { take_line(this); }
   std::uint64_t hits() const { return hits_; }
   std::uint64_t misses() const { return misses_; }
 

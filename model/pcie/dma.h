@@ -105,6 +105,10 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   void attach(Space space, LocalMemory& memory) { local_[static_cast<unsigned>(space)] = &memory; }
   void on_write_error(WriteError handler) { write_error_ = std::move(handler); }
 
+  // (model/cache_lines.h)
+  void take_lines() const;
+  void take_targets() const;
+
   std::uint64_t bytes_read() const { return bytes_read_; }
   std::uint64_t bytes_written() const { return bytes_written_; }
   std::uint64_t errors() const { return errors_; }

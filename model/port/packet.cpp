@@ -7,6 +7,7 @@
 #include <new>
 #include <type_traits>
 
+#include "model/cache_lines.h"
 #include "model/pcie/host_copies.h"
 
 namespace hcasim {
@@ -35,6 +36,15 @@ void PacketPool::grow() {
     p->next_ = g_free;
     g_free = p;
   }
+}
+
+void PacketPool::take_lines() {
+  take_line(&g_free);
+  if (g_free) take_lines_of(g_free, kHead);
+}
+
+void PacketPool::take_targets() {
+  if (g_free && g_free->next_) take_lines_of(g_free->next_, kHead);
 }
 
 PacketRef PacketPool::make() {

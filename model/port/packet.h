@@ -178,6 +178,9 @@ class PacketPool {
   // The same packet once more.
   static PacketRef copy(const Packet& p);
   static void give_back(Packet* p);
+  // Of the packets that are next to be made, two with take_targets() (model/cache_lines.h).
+  static void take_lines();
+  static void take_targets();
 
  private:
   static void grow();

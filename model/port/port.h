@@ -150,6 +150,13 @@ class Port : public sc_core::sc_module {
 
   bool pkey_valid(std::uint16_t pkey) const;  // IBTA 10.9: base keys equal, at least one of both full member
 
+  // (model/cache_lines.h)
+  void take_lines() const {
+    tx_.take_lines();
+    rx_.take_lines();
+    take_line(&counters_);
+  }
+  void take_targets() const { rx_.take_targets(); }
   PortFaults& faults() { return faults_cfg_; }
   void reseed();
   const PortCounters& counters() const { return counters_; }

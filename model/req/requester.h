@@ -44,6 +44,7 @@ class Requester : public sc_core::sc_module {
   void fault_resumed(Time t, Qp& qp, PendingFault& fault, bool error);
   void clear();
 
+  void take_lines() const { take_line(&wqes_); }
   std::uint64_t wqes() const { return wqes_; }
   std::uint64_t retransmits() const { return retransmits_; }
   std::uint64_t timeouts() const { return timeouts_; }

@@ -52,7 +52,8 @@ class Responder : public sc_core::sc_module {
   Time admit(Time t, Time& own, Time service);
   // The same with all packets of a run, each at its own time; returns when the last one is looked at.
   Time admit_run(Packet& run, Time& own);
-  Time rx_free() const { return rx_free_; }  // when the receive pipeline has taken all that came
+  void take_lines() const { take_line(&rx_free_); }  // (model/cache_lines.h)
+  Time rx_free() const { return rx_free_; }          // when the receive pipeline has taken all that came
 
  private:
   struct Poll {

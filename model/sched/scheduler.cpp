@@ -24,6 +24,7 @@ Scheduler::Scheduler(const sc_core::sc_module_name& name, Hca& hca)
 bool Scheduler::doorbell(Time t, std::uint32_t qpn, std::uint16_t wqe_index, std::uint32_t page) {
   Qp* qp = hca_.qps().find(qpn);
   if (!qp || !qp->has_sq || qp->state == QpState::kRst) return false;
+  if (hca_.taken_over()) hca_.take_lines_for(*qp);
   ++doorbells_;
   hca_.tracer().record(Point::kDoorbell, t, qpn, qp->req.next_serial, wqe_index, qp->uar_page);
   if (page != qp->uar_page) hca_.tracer().broke_value(Rule::kSqDoorbellUar, t, RuleObject::kQp, qpn, page);

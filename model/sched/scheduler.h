@@ -43,6 +43,13 @@ class Scheduler : public sc_core::sc_module {
 
   std::uint64_t doorbells() const { return doorbells_; }
 
+  // (model/cache_lines.h)
+  void take_lines() const {
+    take_line(&doorbells_);
+    ready_.take_lines();
+  }
+  void take_targets() const { ready_.take_targets(); }
+
  private:
   struct Turn {
     std::uint32_t qpn;

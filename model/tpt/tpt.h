@@ -71,6 +71,10 @@ class Tpt {
 
   // --- Signatures
   PsvTable& psvs() { return psvs_; }
+  void take_lines() const {
+    mkey_cache_.take_lines();
+    mtt_cache_.take_lines();
+  }
   // The key if what goes through it is transformed on its way; null for any other.
   Mkey* signed_key(std::uint32_t wire_key);
   // Told once for each key until a UMR takes note. requester: found while executing a send WQE of the QP.

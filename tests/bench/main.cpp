@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Speed of the model alone: WQEs and bytes per second of wall time, SystemC activations per WQE, the cost of
+// Speed of the model alone: WQEs and bytes per second of wall time, activations per WQE, the cost of
 // tracing, and what the model says that lone operations take. Ends with a table of all of it.
 #include <benchmark/benchmark.h>
 #include <unistd.h>
@@ -218,9 +218,9 @@ void table(const Latencies& l, const Ratios& r) {
   row("64 B inline writes, 1 QP, 32 a doorbell", number(one, "M WQE/s", 1e6), "aim: 4");
   row("64 B inline writes, 64 QPs, 32 a doorbell", number(many, "M WQE/s", 1e6), "aim: 4");
   row("64 B inline writes, 1 QP, one at a time", number(lone, "M WQE/s", 1e6));
-  row("SystemC activations per WQE, one at a time", number(at("inline_64B/lone.activations"), ""),
+  row("activations of the model per WQE, one at a time", number(at("inline_64B/lone.activations"), ""),
       "aim: 3; turns of blocks: " + number(at("inline_64B/lone.turns"), ""));
-  row("SystemC activations per WQE, batch of 32", number(at("inline_64B/1_QP.activations"), ""),
+  row("activations of the model per WQE, batch of 32", number(at("inline_64B/1_QP.activations"), ""),
       "aim: 0.5; turns of blocks: " + number(at("inline_64B/1_QP.turns"), ""));
   row("64 B inline writes, 1 QP, batch_window_ns=0", number(at("inline_64B/1_QP/exact"), "M WQE/s", 1e6),
       number(at("inline_64B/1_QP/exact.turns"), "turns per WQE"));
