@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Work for a driver that is expected to be wrong: driver_work {mrs|qp} [COUNT]
+// Work for a driver that may be wrong, or is watched: driver_work {mrs|qp|writes|where} [COUNT]
 //   mrs  registers and deregisters COUNT memory regions (the driver posts UMR WQEs for them)
 //   qp   takes COUNT RC QPs through their states, and destroys them
+//   writes  posts COUNT RDMA WRITEs, one at a time, on a QP that is connected to itself
+//   where   prints the offset in this file of post_one(), which posts each of them, for a probe of the
+//   kernel's
 // What the driver refuses is said, and nothing else: status 0, but 2 when there is no HCA.
+#define _DEFAULT_SOURCE  // usleep
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <stdio.h>
@@ -36,8 +40,43 @@ static void regions(struct ibv_pd* pd, int count) {
   free(mem);
 }
 
+static int __attribute__((noinline)) post_one(struct ibv_qp* qp, struct ibv_send_wr* wr) {
+  struct ibv_send_wr* bad;
+  const int status = ibv_post_send(qp, wr, &bad);
+  __asm__ volatile("" ::: "memory");  // no tail call: the probe wants to see it return
+  return status;
+}
+
+static int writes(struct ibv_pd* pd, struct ibv_qp* qp, struct ibv_cq* cq, int count) {
+  char* mem = aligned_alloc(4096, 4096);
+  struct ibv_mr* mr =
+      mem ? ibv_reg_mr(pd, mem, 4096, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE) : NULL;
+  if (!mr) return refused("ibv_reg_mr");
+  for (int i = 0; i < count; i++) {
+    struct ibv_sge sge = {(uintptr_t)mem, 64, mr->lkey};
+    struct ibv_send_wr wr = {
+        .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED};
+    wr.wr.rdma.remote_addr = (uintptr_t)mem + 2048;
+    wr.wr.rdma.rkey = mr->rkey;
+    if ((errno = post_one(qp, &wr)) != 0) return refused("ibv_post_send");
+    struct ibv_wc wc;
+    int got;
+    while ((got = ibv_poll_cq(cq, 1, &wc)) == 0)
+      ;
+    if (got < 0 || wc.status != IBV_WC_SUCCESS) {
+      printf("driver_work: WRITE %d: %s\n", i, got < 0 ? "ibv_poll_cq" : ibv_wc_status_str(wc.status));
+      break;
+    }
+    usleep(1000);
+  }
+  ibv_dereg_mr(mr);
+  free(mem);
+  return 0;
+}
+
 static void states(struct ibv_qp* qp, uint16_t lid) {
-  struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1};
+  struct ibv_qp_attr attr = {
+      .qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = IBV_ACCESS_REMOTE_WRITE};
   if ((errno = ibv_modify_qp(qp, &attr,
                              IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS)) != 0) {
     refused("to INIT");
@@ -67,7 +106,7 @@ static void states(struct ibv_qp* qp, uint16_t lid) {
     refused("to RTS");
 }
 
-static void queues(struct ibv_context* context, struct ibv_pd* pd, int count) {
+static void queues(struct ibv_context* context, struct ibv_pd* pd, int count, int posts) {
   struct ibv_port_attr port;
   if (ibv_query_port(context, 1, &port) != 0) port.lid = 1;
   for (int i = 0; i < count; i++) {
@@ -81,6 +120,7 @@ static void queues(struct ibv_context* context, struct ibv_pd* pd, int count) {
     struct ibv_qp* qp = ibv_create_qp(pd, &init);
     if (qp) {
       states(qp, port.lid);
+      if (posts > 0) writes(pd, qp, cq, posts);
       if ((errno = ibv_destroy_qp(qp)) != 0) refused("ibv_destroy_qp");
     } else {
       refused("ibv_create_qp");
@@ -92,7 +132,12 @@ static void queues(struct ibv_context* context, struct ibv_pd* pd, int count) {
 int main(int argc, char** argv) {
   setvbuf(stdout, NULL, _IOLBF, 0);
   const int count = argc > 2 ? atoi(argv[2]) : 1;
-  if (argc < 2 || (strcmp(argv[1], "mrs") != 0 && strcmp(argv[1], "qp") != 0)) return 1;
+  if (argc < 2 || strchr("mqw", argv[1][0]) == NULL) return 1;
+  if (strcmp(argv[1], "where") == 0) {
+    extern const char __executable_start;
+    printf("0x%lx\n", (unsigned long)((uintptr_t)&post_one - (uintptr_t)&__executable_start));
+    return 0;
+  }
   int devices = 0;
   struct ibv_device** list = ibv_get_device_list(&devices);
   struct ibv_context* context = devices > 0 ? ibv_open_device(list[0]) : NULL;
@@ -101,8 +146,10 @@ int main(int argc, char** argv) {
   if (!pd) return refused("ibv_alloc_pd");
   if (argv[1][0] == 'm')
     regions(pd, count);
+  else if (argv[1][0] == 'q')
+    queues(context, pd, count, 0);
   else
-    queues(context, pd, count);
+    queues(context, pd, 1, count);
   if ((errno = ibv_dealloc_pd(pd)) != 0) refused("ibv_dealloc_pd");
   return 0;
 }
