@@ -29,8 +29,8 @@ std::string word(std::string& rest) {
   return w;
 }
 
-/// "1234.567890" or "1234.567890123" to ns. Clocks that count something else (x86-tsc, counter) have no dot: under
-/// an emulator that counts instructions the TSC goes by ns, and is taken for that.
+/// "1234.567890" or "1234.567890123" to ns. Clocks that count something else (x86-tsc, counter) have no dot:
+/// under an emulator that counts instructions the TSC goes by ns, and is taken for that.
 bool to_ns(const std::string& text, std::int64_t* ns) {
   const std::size_t dot = text.find('.');
   if (dot == std::string::npos && !text.empty() && text.size() <= 18 &&
