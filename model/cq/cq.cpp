@@ -128,9 +128,11 @@ void CqUnit::check_arm(Time t, Cq& cq, std::uint32_t arm_word) {
     cq.unseen -= seen;
   cq.arm_sn = sn;
   // Beside simulated time: what the doorbell says is known, and the driver wrote the record before.
-  prm::be32 recorded;
-  if (dma_.peek(cq.dbr_addr + sizeof recorded, &recorded, sizeof recorded) && recorded != arm_word)
-    tracer_.broke(Rule::kCqArmRecord, t, RuleObject::kCq, cq.cqn, &recorded, sizeof recorded);
+  prm::be32 record[2];  // consumer index, arm word
+  if (!dma_.peek(cq.dbr_addr, record, sizeof record)) return;
+  check_record(t, cq, record[0] & kIndexMask);
+  if (record[1] != arm_word)
+    tracer_.broke(Rule::kCqArmRecord, t, RuleObject::kCq, cq.cqn, &record[1], sizeof record[1]);
 }
 
 // The doorbell record is read only when the index known so far says "full".

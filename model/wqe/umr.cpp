@@ -52,7 +52,9 @@ UmrResult read_list(Time t, Hca& hca, const Qp& qp, const SendWqe& wqe, bool inl
   Mover mover(hca.tpt(), hca.dma());
   const MoveResult m = mover.gather(t, qp, sges, 0, static_cast<std::uint32_t>(list.size()), list.data());
   if (m.status == TptStatus::kOutOfRange) return refused(t);
-  if (m.status != TptStatus::kOk) return fetch_failed(t, prm::CqeSyndrome::kLocalProt);
+  if (m.status != TptStatus::kOk)  // why, as for the data of a message
+    return UmrResult{t, static_cast<std::uint8_t>(prm::CqeSyndrome::kLocalProt),
+                     static_cast<std::uint8_t>(m.status)};
   if (!m.dma_ok) return fetch_failed(t, prm::CqeSyndrome::kLocalQpOp);
   r.at = m.at;
   return r;

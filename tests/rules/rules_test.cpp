@@ -50,7 +50,11 @@ TEST_P(WrongDriver, BreaksTheRuleMeantForIt) {
 INSTANTIATE_TEST_SUITE_P(All, WrongDriver, ::testing::ValuesIn(all_wrong()), [](const auto& info) {
   std::string name = info.param.rule;
   std::replace(name.begin(), name.end(), '-', '_');
-  return name;
+  // The second that breaks the same rule, in another way, has a number.
+  const std::vector<Wrong> all = all_wrong();
+  const auto before = std::count_if(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(info.index),
+                                    [&](const Wrong& w) { return std::string(w.rule) == info.param.rule; });
+  return before == 0 ? name : name + "_" + std::to_string(before + 1);
 });
 
 TEST(RuleTable, NamesAreUniqueAndThereAreEnough) {
@@ -62,7 +66,7 @@ TEST(RuleTable, NamesAreUniqueAndThereAreEnough) {
   std::set<std::string> wrong;
   for (const Wrong& w : all_wrong()) {
     EXPECT_EQ(names.count(w.rule), 1u) << w.rule;
-    EXPECT_TRUE(wrong.insert(w.rule).second) << w.rule << " has two drivers";
+    wrong.insert(w.rule);  // some rules can be broken in more than one way
     for (const std::string& also : w.consequences) EXPECT_EQ(names.count(also), 1u) << also;
   }
   EXPECT_GE(wrong.size(), 40u);

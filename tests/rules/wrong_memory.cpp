@@ -26,6 +26,23 @@ void unmapped(Device& d, std::uint64_t bus, const std::function<void()>& meanwhi
 const std::vector<Wrong>& wrong_memory() {
   static const auto* const list = new std::vector<Wrong>{
       {"mr-key",
+       [](Device& d) {  // the key of a UMR's translation list
+         Pair p(d);
+         MkeySpec spec;
+         spec.pd = p.pd.pdn();
+         spec.free = spec.umr_en = true;
+         spec.reserve_octowords = 64;
+         Mr mr(d, spec);
+         Buffer list = d.memory().allocate(4096);
+         UmrWr u;
+         u.mkey = mr.key();
+         u.inline_list = false;
+         u.list = {list.bus(), 0xabc00, 1024};
+         u.mask = prm::mkey_mask::kFree;
+         p.a.post_umr(u);
+         settle(d);
+       }},
+      {"mr-key",
        [](Device& d) { post_with(d, WqeOp::kRdmaWrite, [](Pair&, SendWr& w) { w.sges[0].lkey ^= 0x11; }); }},
       {"mr-pd",
        [](Device& d) {

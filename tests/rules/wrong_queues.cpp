@@ -184,6 +184,25 @@ const std::vector<Wrong>& wrong_queues() {
          complete(1);
        },
        {"cq-overrun"}},
+      // The same two, told by the record that stands there when the CQ is armed.
+      {"cq-record-jump",
+       [](Device& d) {
+         Cq cq(d);
+         cq.dbr().set(0, 3);
+         arm(d, cq.cqn(), 0);
+       }},
+      {"cq-record-back",
+       [](Device& d) {
+         Pair p(d);
+         p.acq.set_auto_update(false);
+         for (int i = 0; i < 2; ++i) p.a.post(p.wr(WqeOp::kRdmaWrite, 0, 64));
+         settle(d);
+         p.acq.dbr().set(0, 2);
+         p.acq.dbr().set(1, 2);
+         arm(d, p.acq.cqn(), 2);
+         p.acq.dbr().set(0, 1);
+         arm(d, p.acq.cqn(), 2);
+       }},
       {"cq-overrun",
        [](Device& d) {
          PairOptions o;

@@ -321,6 +321,16 @@ std::string guest_text(World& w, std::int64_t behind, bool mark) {
   return text;
 }
 
+TEST(GuestTrace, AClockWithoutADotCountsNanoseconds) {
+  const GuestTrace g = guest(
+      "     driver_work-156     [000] d..1.  85398794752: ring: (mlx5r_ring_db+0x0/0x60 [mlx5_ib])\n"
+      "     driver_work-156     [000] d..1.  853987947x2: ring: (mlx5r_ring_db+0x0/0x60 [mlx5_ib])\n");
+  ASSERT_EQ(g.events.size(), 1u);
+  EXPECT_EQ(g.events[0].time_ns, 85398794752);
+  EXPECT_EQ(g.events[0].name, "ring");
+  EXPECT_EQ(g.other_lines, 1u);
+}
+
 TEST(GuestTrace, OffsetIsFoundFromCauses) {
   World w;
   const std::int64_t behind = 1'234'567'890;

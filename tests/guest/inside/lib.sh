@@ -18,6 +18,16 @@ note() { echo "[$(cut -d ' ' -f 1 /proc/uptime)] $*"; }
 
 hca_drivers() { modprobe mlx5_core && modprobe mlx5_ib && modprobe ib_uverbs && modprobe ib_umad; }
 
+# The port named $1 of the virtio console.
+guest_port() {
+  local name
+  for name in /sys/class/virtio-ports/*/name; do
+    [[ $(<"$name") == "$1" ]] || continue
+    name=${name%/name}
+    echo "/dev/${name##*/}"
+  done
+}
+
 # The PCI addresses of the HCAs.
 hca_addresses() {
   local device
