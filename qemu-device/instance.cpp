@@ -304,7 +304,8 @@ void hca::inject(const hcasim::api::Fault& fault) {
   const auto note = [&](FaultType kind, FaultAction action) {
     ++asked_faults;
     hcasim::traces::trace(*tracer, hcasim::traces::Point::kFaultInjected, hcasim::sim_now(), 0u, 0u,
-                          hcasim::traces::fault_word(kind, action), fault.number);
+                          hcasim::traces::fault_word(kind, action),
+                          fault.number | (fault.kind == Fault::kFatalHealth ? 0x100u : 0u));
   };
   switch (fault.kind) {
     case Fault::kPort:
