@@ -140,8 +140,12 @@ void hca::pcie_error(unsigned what, std::uint32_t bit, const char* name) noexcep
 
 void hca::cable(bool in) noexcept {
   link_injected_down = !in;
-  follow_carrier();
-  wish_changed();
+  try {
+    follow_carrier();
+    wish_changed();
+  } catch (const std::exception& e) {
+    model.model_fault("cable", e.what());
+  }
 }
 
 bool hca::wire_tx(const void* frame, std::size_t len) noexcept {

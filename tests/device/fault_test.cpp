@@ -387,6 +387,7 @@ TEST_F(Fault, TheFirmwareResetsTheCard) {
   EXPECT_EQ(fn().read32(offsetof(prm::InitSeg, cmdq_addr_l_sz)) >> 8 & 7, prm::kNicFull);
   machine().advance(2'000'000);
   EXPECT_EQ(fn().read32(offsetof(prm::InitSeg, cmdq_addr_l_sz)) >> 8 & 7, prm::kNicDisabled);
+  dev().cmd().ring(1);  // a driver that has not noticed: no rule of its is broken
   dev().function_reset();
   dev().probe();
   expect_serves_on();
@@ -408,6 +409,25 @@ TEST_F(Fault, TheCableIsOutForAWhileAndAgain) {
   EXPECT_EQ(dev().port_state(), 4);
   EXPECT_GE(dev().count_async(EqeType::kPortChange), 4u);
   EXPECT_EQ(injected(), 2u);
+}
+
+TEST_F(Fault, ThePhysicalLayerCountsErrors) {
+  constexpr std::uint16_t kPpcnt = 0x5008;
+  constexpr std::uint32_t kPhysical = 0x12;
+  Device eth(machine().function(kEthFunction));
+  eth.probe();
+  const auto errors = [&] {
+    std::vector<std::uint8_t> r(prm::ppcnt_reg::bytes);
+    prm::set<prm::ppcnt_reg::local_port>(r.data(), 1);
+    prm::set<prm::ppcnt_reg::grp>(r.data(), kPhysical);
+    const auto out = eth.access_register(kPpcnt, false, r).must();
+    return prm::get<prm::ppcnt_reg::counter_set::phys_layer_cntrs::symbol_errors_low>(
+        out.out.data() + prm::access_register_out::bytes);
+  };
+  EXPECT_EQ(errors(), 0u);
+  ASSERT_EQ(eth.function().inject("fault=port,action=errors,count=17"), "");
+  EXPECT_EQ(errors(), 17u);
+  eth.teardown();
 }
 
 TEST_F(Fault, EventsOfTheCardsSurroundings) {
