@@ -73,6 +73,8 @@ class Line {
       return digits(true) && !bare(now());
     }
     if (!take('-')) take('+');
+    if (now() == 'i') return word("inf");
+    if (now() == 'n') return word("nan");
     if (now() == '0' && std::isdigit(static_cast<unsigned char>(at_ + 1 < text_.size() ? text_[at_ + 1] : 0)))
       return false;
     if (!digits()) return false;
