@@ -264,7 +264,7 @@ TEST_F(ApiRunning, WrongFaultsChangeNothing) {
   EXPECT_NE(hca_inject(hca, "", err, sizeof err), 0);
   EXPECT_NE(hca_inject(hca, nullptr, err, sizeof err), 0);
   EXPECT_NE(hca_inject(hca, "smoke=1", err, sizeof err), 0);
-  EXPECT_THAT(err, HasSubstr("unknown fault smoke; there are none, drop"));
+  EXPECT_THAT(err, HasSubstr("unknown fault smoke; there are none, fault=KIND, drop"));
   EXPECT_NE(hca_inject(nullptr, "drop=0", err, sizeof err), 0);
   EXPECT_EQ(hca_inject(hca, "dup=0.1,fw_syndrome=0", err, sizeof err), 0);
   EXPECT_EQ(hca_inject(hca, "none", nullptr, 0), 0);
