@@ -3,6 +3,7 @@
  * Inside of the QEMU shim: the device state and what its files share.
  *   mlx5_hca.c         PCI function: realize, capabilities, configuration space, reset, properties
  *   mlx5_hca_vsc.c     the vendor specific capability
+ *   mlx5_hca_pcie.c    errors of the PCI Express link, and the card pulled out of its slot, on request
  *   mlx5_hca_time.c    BAR0 accesses, the host operations given to the model, QEMU's clock against SystemC's
  *   mlx5_hca_net.c     the network back end (netdev=)
  *   mlx5_hca_qom.c     counters, statistics and faults as QOM properties
@@ -45,8 +46,10 @@ struct Mlx5Hca {
   PCIDevice parent_obj;
 
   MemoryRegion bar0;
-  uint8_t pm_cap;  /* offset of the power management capability */
-  uint8_t vsc_cap; /* and of the vendor specific one, 0 = not there yet */
+  MemoryRegion gone; /* lies over the MSI-X tables while the card is out of its slot */
+  bool removed;      /* it is */
+  uint8_t pm_cap;    /* offset of the power management capability */
+  uint8_t vsc_cap;   /* and of the vendor specific one, 0 = not there yet */
   uint32_t vsc_semaphores[64];
   HcaLink* link;
 
@@ -107,6 +110,14 @@ int mlx5_hca_vsc_init(Mlx5Hca* dev, Error** errp);
 void mlx5_hca_vsc_reset(Mlx5Hca* dev);
 void mlx5_hca_vsc_before_read(Mlx5Hca* dev, uint32_t addr, int len);
 void mlx5_hca_vsc_after_write(Mlx5Hca* dev, uint32_t addr, uint32_t value, int len);
+
+/* mlx5_hca_pcie.c; init and exit: with the MSI-X tables */
+void mlx5_hca_pcie_init(Mlx5Hca* dev);
+void mlx5_hca_pcie_exit(Mlx5Hca* dev);
+/* Whether a fault ("aer=...", "remove=...") is the shim's own to inject. */
+bool mlx5_hca_pcie_takes(const char* fault);
+bool mlx5_hca_pcie_inject(Mlx5Hca* dev, const char* fault, Error** errp);
+const char* mlx5_hca_pcie_help(void);
 
 /* mlx5_hca_qom.c */
 void mlx5_hca_qom_init(Mlx5Hca* dev);

@@ -341,6 +341,9 @@ static MemTxResult bar0_read(void* opaque, hwaddr addr, uint64_t* data, unsigned
   if (!link || own_access(link)) {
     return MEMTX_ERROR;
   }
+  if (link->dev->removed) {
+    return MEMTX_OK; /* all ones: what a port makes of a request that nobody answers */
+  }
   now = model_now();
   advance(now, 0); /* what is due happens before the guest looks */
   hca_clock.depth++;
@@ -357,6 +360,9 @@ static MemTxResult bar0_write(void* opaque, hwaddr addr, uint64_t data, unsigned
 
   if (!link || own_access(link)) {
     return MEMTX_ERROR;
+  }
+  if (link->dev->removed) {
+    return MEMTX_OK;
   }
   now = model_now();
   advance(now, 0); /* the write happens now, not at the last event's time */
@@ -381,7 +387,8 @@ const MemoryRegionOps mlx5_hca_bar0_ops = {
 static PCIDevice* bus_master(HcaLink* link) {
   PCIDevice* pci = link->dev ? PCI_DEVICE(link->dev) : NULL;
 
-  if (!pci || link->reset_pending || !(pci_get_word(pci->config + PCI_COMMAND) & PCI_COMMAND_MASTER)) {
+  if (!pci || link->dev->removed || link->reset_pending ||
+      !(pci_get_word(pci->config + PCI_COMMAND) & PCI_COMMAND_MASTER)) {
     return NULL;
   }
   if (pci_get_word(pci->config + link->dev->pm_cap + PCI_PM_CTRL) & PCI_PM_CTRL_STATE_MASK) {
