@@ -106,7 +106,13 @@ static bool inject_error(Mlx5Hca* dev, const char* name, Error** errp) {
   }
   for (size_t i = 0; i < ARRAY_SIZE(aer_errors); i++) {
     if (!g_ascii_strcasecmp(name, aer_errors[i].name) || !g_ascii_strcasecmp(name, aer_errors[i].qemu_name)) {
-      if (qcompat_aer_inject(pci, aer_errors[i].qemu_name, aer_errors[i].status, aer_errors[i].correctable)) {
+      uint8_t* link = pci->config + pci->exp.exp_cap + PCI_EXP_LNKCAP;
+      uint32_t capabilities = pci_get_long(link);
+      int refused =
+          qcompat_aer_inject(pci, aer_errors[i].qemu_name, aer_errors[i].status, aer_errors[i].correctable);
+
+      pci_set_long(link, capabilities); /* QEMU writes the status below it as if it had 32 bits */
+      if (refused) {
         error_setg(errp, TYPE_MLX5_HCA ": QEMU does not take the error %s", aer_errors[i].name);
         return false;
       }
@@ -125,42 +131,51 @@ static bool inject_error(Mlx5Hca* dev, const char* name, Error** errp) {
 
 /* ---- removal ---- */
 
-/* The slot of the port above: somebody is there or not, with the interrupt of a port that does hot plug. */
-static void set_presence(PCIDevice* pci, bool present) {
+static void set_bits(uint8_t* config, uint16_t bits, bool on) {
+  uint16_t value = pci_get_word(config);
+
+  pci_set_word(config, on ? value | bits : value & ~bits);
+}
+
+/*
+ * The slot of the port above and its link: somebody is there or not. As an event, it makes the interrupt of a
+ * port that does hot plug. QEMU only says so of ports that do: without it, a guest that resets the link waits
+ * for the link to come up again, in vain.
+ */
+static void set_presence(PCIDevice* pci, bool present, bool event) {
   PCIDevice* port = port_above(pci);
   uint8_t* exp;
-  uint16_t control, status;
-  bool notified;
+  uint16_t control;
 
   if (!port || !port->exp.exp_cap ||
       !(pci_get_word(port->config + port->exp.exp_cap + PCI_EXP_FLAGS) & PCI_EXP_FLAGS_SLOT)) {
     return;
   }
   exp = port->config + port->exp.exp_cap;
-  if (present) {
-    pci_word_test_and_set_mask(exp + PCI_EXP_SLTSTA, PCI_EXP_SLTSTA_PDS);
-  } else {
-    pci_word_test_and_clear_mask(exp + PCI_EXP_SLTSTA, PCI_EXP_SLTSTA_PDS);
-  }
+  set_bits(exp + PCI_EXP_SLTSTA, PCI_EXP_SLTSTA_PDS, present);
   if (pci_get_long(exp + PCI_EXP_LNKCAP) & PCI_EXP_LNKCAP_DLLLARC) {
-    if (present) {
-      pci_word_test_and_set_mask(exp + PCI_EXP_LNKSTA, PCI_EXP_LNKSTA_DLLLA);
-    } else {
-      pci_word_test_and_clear_mask(exp + PCI_EXP_LNKSTA, PCI_EXP_LNKSTA_DLLLA);
-    }
+    set_bits(exp + PCI_EXP_LNKSTA, PCI_EXP_LNKSTA_DLLLA, present);
   }
-  if (!(pci_get_long(exp + PCI_EXP_SLTCAP) & PCI_EXP_SLTCAP_HPC)) {
+  if (!event || !(pci_get_long(exp + PCI_EXP_SLTCAP) & PCI_EXP_SLTCAP_HPC)) {
     return;
   }
-  /* Presence alone: QEMU's ports cannot have the event of the link's state cleared. */
-  pci_word_test_and_set_mask(exp + PCI_EXP_SLTSTA, PCI_EXP_SLTSTA_PDC);
+  set_bits(exp + PCI_EXP_SLTSTA, PCI_EXP_SLTSTA_PDC | PCI_EXP_SLTSTA_DLLSC, true);
   control = pci_get_word(exp + PCI_EXP_SLTCTL);
-  status = pci_get_word(exp + PCI_EXP_SLTSTA);
-  notified = (control & PCI_EXP_SLTCTL_HPIE) && (control & status & PCI_EXP_HP_EV_SUPPORTED);
-  if (notified && !port->exp.hpev_notified) {
+  if ((control & PCI_EXP_SLTCTL_HPIE) && (control & (PCI_EXP_SLTCTL_PDCE | PCI_EXP_SLTCTL_DLLSCE))) {
     signal_port(port, pcie_cap_flags_get_vector(port));
   }
-  port->exp.hpev_notified = notified;
+}
+
+/* The event of a link that came or went, which a port that reports its link has to have (7.5.3.10, 7.5.3.11)
+ * and QEMU's have not: Linux listens to nothing else if the slot has a button. */
+static void add_link_event(PCIDevice* pci) {
+  PCIDevice* port = port_above(pci);
+
+  if (port && port->exp.exp_cap &&
+      (pci_get_long(port->config + port->exp.exp_cap + PCI_EXP_SLTCAP) & PCI_EXP_SLTCAP_HPC)) {
+    set_bits(port->wmask + port->exp.exp_cap + PCI_EXP_SLTCTL, PCI_EXP_SLTCTL_DLLSCE, true);
+    set_bits(port->w1cmask + port->exp.exp_cap + PCI_EXP_SLTSTA, PCI_EXP_SLTSTA_DLLSC, true);
+  }
 }
 
 static bool set_removed(Mlx5Hca* dev, bool removed, Error** errp) {
@@ -173,12 +188,17 @@ static bool set_removed(Mlx5Hca* dev, bool removed, Error** errp) {
   }
   dev->removed = removed;
   memory_region_set_enabled(&dev->gone, removed);
-  /* Without power it forgets all; its port is dark. Put back it is as after power-on: nothing configured. */
-  pci_device_reset(pci);
+  /* Without power it forgets all; its port is dark. Put back it is as after power-on: nothing configured. Not
+   * before: what its BARs have answered to until now brings ones, as any address below that port does. */
+  if (removed) {
+    mlx5_hca_link_reset(dev->link);
+  } else {
+    pci_device_reset(pci);
+  }
   if (hca_inject(dev->link->hca, removed ? "link=down" : "link=up", why, sizeof(why))) {
     warn_report(TYPE_MLX5_HCA ": the cable does not follow: %s", why);
   }
-  set_presence(pci, !removed);
+  set_presence(pci, !removed, true);
   return true;
 }
 
@@ -204,6 +224,8 @@ void mlx5_hca_pcie_init(Mlx5Hca* dev) {
                         memory_region_size(msix));
   memory_region_set_enabled(&dev->gone, false);
   memory_region_add_subregion_overlap(msix, 0, &dev->gone, 1);
+  set_presence(PCI_DEVICE(dev), true, false);
+  add_link_event(PCI_DEVICE(dev));
 }
 
 void mlx5_hca_pcie_exit(Mlx5Hca* dev) {
