@@ -27,6 +27,7 @@ enum : std::uint16_t {  // mlx5 driver.h, MLX5_REG_*
   kNodeDesc = 0x6001,
   kHostEndianness = 0x7004,
   kMcia = 0x9014,
+  kMfrl = 0x9028,
   kMcqs = 0x9060,
   kMcqi = 0x9061,
   kMcam = 0x907f,
@@ -156,6 +157,7 @@ constexpr Register kRegisters[] = {
     {kNodeDesc, kNodeDescBytes, false, kOnBoth, read_node_desc, write_node_desc},
     {kHostEndianness, 16, false, kOnBoth, read_host_endianness, write_host_endianness},
     {kMcia, prm::mcia_reg::bytes, false, kOnEthernet, read_mcia, nullptr},
+    {kMfrl, prm::mfrl_reg::bytes, false, kOnEthernet, read_mfrl, write_mfrl},
     {kMcqs, prm::mcqs_reg::bytes, false, kOnEthernet, read_mcqs, nullptr},
     {kMcqi, prm::mcqi_reg::bytes, false, kOnEthernet, read_mcqi, nullptr},
     {kMcam, prm::mcam_reg::bytes, false, kOnEthernet, read_mcam, nullptr},
@@ -200,7 +202,7 @@ Syndrome access_register(Firmware& fw, Command& cmd) {
   if (cmd.out_len < out_at + reg->bytes) return Syndrome::kOutputShort;
   const auto handler = cmd.op_mod == kRead ? reg->read : reg->write;
   if (handler == nullptr) return Syndrome::kRegisterRead;
-  Access access{fw, cmd.out.data() + out_at, cmd.out_len - out_at};
+  Access access{fw, cmd.out.data() + out_at, cmd.out_len - out_at, cmd};
   std::memcpy(access.data, cmd.in.data() + in_at, reg->bytes);
   if (reg->has_port && prm::get<prm::pmtu_reg::local_port>(access.data) != 1) return Syndrome::kPortNumber;
   return handler(access);
