@@ -1,17 +1,38 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # boot: --hca link=eth
 # watch: -
+# breaks: register-value
 # The reset of the card that its host agrees to: `devlink dev reload action fw_activate`. The driver is asked, says yes, takes the interface
 # down, and loads again when the card is back. A host that says no stops it. What the firmware cannot do (a live patch) is refused.
 works() { pingpong_ends ibv_rc_pingpong -n 100; }
 dev=pci/$(hca_addresses)
+reload() { timeout 90 devlink dev reload "$dev" action fw_activate "$@" >/tmp/reload 2>&1; local status=$?; cat /tmp/reload; return $status; }
 ends_up 1500
 works
 mark_kernel_log
-timeout 90 devlink dev reload "$dev" action fw_activate || { fail "devlink: status $?"; }
+reload || fail "fw_activate"
+grep -q 'driver_reinit fw_activate' /tmp/reload || fail "not performed"
 said 5 'PCI Sync FW Update Reset Ack. Device reset is expected'
 said 5 'Sync Reset now. Device is going to reset'
-kernel_says | tail -n 30
+said 5 'PCI Link up'
+said 5 'Firmware responds to PCI config cycles again'
+said 5 'firmware version'
 ends_up 1500
 works
-fail x
+
+mark_kernel_log
+reload limit no_reset && fail "a live patch"
+said 5 "can't be done by FW live patching"
+works
+
+devlink dev param set "$dev" name enable_remote_dev_reset value false cmode runtime || fail "devlink param"
+mark_kernel_log
+reload && fail "against a host's will"
+said 5 'PCI Sync FW Update Reset Nack Sent'
+said 5 'One of the hosts disabled reset'
+works
+devlink dev param set "$dev" name enable_remote_dev_reset value true cmode runtime || fail "devlink param"
+reload || fail "fw_activate, again"
+ends_up 1500
+works
+if dmesg | grep 'Call Trace\|WARNING:\|BUG:'; then fail "the kernel complained"; fi
