@@ -76,6 +76,8 @@ void fill_general(const Options& o, std::uint8_t* c) {
   set(g::num_ports{}, 1);
   set(g::ib_virt{}, eth ? 0 : 1);
   set(g::local_ca_ack_delay{}, 16);
+  set(g::port_module_event{}, 1);
+  set(g::temp_warn_event{}, 1);
   set(g::vport_counters{}, 1);
   set(g::out_of_seq_cnt{}, 1);
   set(g::retransmission_q_counters{}, 1);

@@ -127,13 +127,42 @@ void CmdQueue::fetch(unsigned slot) {
     if ((eq.mask[0] >> static_cast<unsigned>(prm::EqeType::kCmd) & 1) != 0) job->event_eqns.push_back(eqn);
   });
 
+  strike(*job, t);
+  if (job->lost) {  // the slot stays the firmware's
+    jobs_[slot] = std::move(job);
+    return;
+  }
+
   const Profile::Firmware& cost = hca.profile().firmware;
   Time service =
       job->opcode != nullptr && job->opcode->time == TimeClass::kObject ? cost.object : cost.command;
   service += static_cast<Time>(blocks(cmd.in_len) + job->out_blocks.size()) * cost.command_mailbox;
   free_at_ = std::max(t, free_at_) + service;
+  const Time due = free_at_ + job->fault_delay;
   jobs_[slot] = std::move(job);
-  work_.push(free_at_, slot);
+  work_.push(due, slot);
+}
+
+void CmdQueue::strike(Job& job, Time t) {
+  Injector& injector = fw_.hca().injector();
+  const Command& cmd = job.cmd;
+  const std::uint64_t detail = cmd.seq | std::uint64_t{cmd.opcode} << 32;
+  const FaultSpec* fault = nullptr;
+  if (injector.armed(FaultType::kCommand))
+    fault =
+        injector.strike(FaultType::kCommand, t,
+                        {{FaultKey::kOpcode, cmd.opcode}, {FaultKey::kOpMod, cmd.op_mod}}, cmd.slot, detail);
+  constexpr std::uint16_t kGive = 1;  // op_mod
+  if (!fault && injector.armed(FaultType::kPageRequest) && cmd.opcode == prm::op::MANAGE_PAGES &&
+      cmd.op_mod == kGive)
+    fault = injector.strike(FaultType::kPageRequest, t, {{FaultKey::kFunction, 0}}, cmd.slot, detail,
+                            {FaultAction::kPagesRefused});
+  if (!fault) return;
+  job.lost = fault->action == FaultAction::kNever;
+  job.no_event = fault->action == FaultAction::kNoEvent;
+  job.fault_delay = fault->time(FaultKey::kDelay);
+  job.fault_status = static_cast<std::uint8_t>(fault->value(FaultKey::kStatus));
+  job.fault_syndrome = static_cast<std::uint32_t>(fault->value(FaultKey::kSyndrome));
 }
 
 CmdDelivery CmdQueue::read_input(Job& job, Time& t) {
@@ -189,9 +218,13 @@ CmdDelivery CmdQueue::read_output_chain(Job& job, Time& t) {
 void CmdQueue::execute(Time t, unsigned slot) {
   Job* job = jobs_[slot].get();
   if (job == nullptr) return;
+  if (fw_.health().stalled()) {
+    job->stalled = true;
+    return;
+  }
   Syndrome syndrome = Syndrome::kOk;
   if (job->delivery == CmdDelivery::kOk && fw_.health().is_fatal()) job->delivery = CmdDelivery::kFwErr;
-  if (job->delivery == CmdDelivery::kOk) {
+  if (job->delivery == CmdDelivery::kOk && job->fault_status == 0) {
     job->cmd.now = t;
     try {
       syndrome = dispatch(job->cmd, job->opcode);
@@ -216,6 +249,15 @@ void CmdQueue::execute(Time t, unsigned slot) {
   answer(t, slot, syndrome);
   // What the command used up may be due for replacement; asked for behind its answer.
   fw_.pages().request_if_low(t);
+}
+
+void CmdQueue::resume() {
+  for (unsigned slot = 0; slot < kSlots; ++slot) {
+    if (!jobs_[slot] || !jobs_[slot]->stalled) continue;
+    jobs_[slot]->stalled = false;
+    free_at_ = std::max(sim_now(), free_at_) + fw_.hca().profile().firmware.command;
+    work_.push(free_at_, slot);
+  }
 }
 
 void CmdQueue::pages_changed() {
@@ -271,7 +313,9 @@ void CmdQueue::answer(Time t, unsigned slot, Syndrome syndrome) {
   CmdEntry& e = job->entry;
   const WriteOwner owner{WriteOwner::kFirmware, slot};
   const std::uint64_t at = address_ + (std::uint64_t{slot} << kLogStride);
-  const auto status = status_of(syndrome);
+  const bool injected = job->fault_status != 0;
+  const std::uint8_t status = injected ? job->fault_status : static_cast<std::uint8_t>(status_of(syndrome));
+  const std::uint32_t number = injected ? job->fault_syndrome : static_cast<std::uint32_t>(syndrome);
   check_entry(t, *job, at);
   if (job->delivery != CmdDelivery::kOk) {
     if (const Rule rule = rule_of(job->delivery); rule != Rule::kCount)
@@ -281,12 +325,13 @@ void CmdQueue::answer(Time t, unsigned slot, Syndrome syndrome) {
   }
 
   if (job->delivery == CmdDelivery::kOk) {
-    if (syndrome != Syndrome::kOk) {
+    if (status != 0) {
       ++counters_.failed;
       // A failed command answers with its status alone.
+      if (injected) cmd.out.resize(std::max<std::size_t>(cmd.out_len, 16));  // no handler has made it
       std::fill(cmd.out.begin(), cmd.out.end(), std::uint8_t{0});
-      cmd.out[0] = static_cast<std::uint8_t>(status);
-      prm::store32(cmd.out.data() + 4, static_cast<std::uint32_t>(syndrome));
+      cmd.out[0] = status;
+      prm::store32(cmd.out.data() + 4, number);
     }
     std::size_t off = std::min(cmd.out_len, kInline);
     std::memcpy(e.out, cmd.out.data(), off);
@@ -306,10 +351,11 @@ void CmdQueue::answer(Time t, unsigned slot, Syndrome syndrome) {
   const Time seen = hca.dma().post_write(t, at + offsetof(CmdEntry, status_own), &e.status_own, 1, owner);
 
   hca.tracer().record_blob(traces::Point::kCmdDone, t, slot, cmd.seq,
-                           cmd.opcode | std::uint64_t{static_cast<std::uint8_t>(status)} << 16 |
+                           cmd.opcode | std::uint64_t{status} << 16 |
                                std::uint64_t{static_cast<std::uint8_t>(job->delivery)} << 24,
-                           static_cast<std::uint32_t>(syndrome) | std::uint64_t{cmd.out_len} << 32,
-                           cmd.out.data(), std::min({cmd.out.size(), cmd.out_len, kMaxTraced}));
+                           number | std::uint64_t{cmd.out_len} << 32, cmd.out.data(),
+                           std::min({cmd.out.size(), cmd.out_len, kMaxTraced}));
+  if (job->no_event) return;
   prm::EqeCmd event{};
   event.vector = 1u << slot;
   for (const std::uint32_t eqn : job->event_eqns)

@@ -40,6 +40,8 @@ class CmdQueue : public sc_core::sc_module {
   void doorbell(std::uint32_t vector);  // bit n: slot n
   // Commands in progress are forgotten, as is the queue's address.
   void reset();
+  // The firmware goes on after a stall.
+  void resume();
   // Host pages came, or will not come, or the host has answered: commands that wait for it run again.
   void pages_changed();
 
@@ -56,9 +58,15 @@ class CmdQueue : public sc_core::sc_module {
     std::vector<std::uint32_t> event_eqns;  // EQs that asked for command events when the command was taken
     bool checksum = false;
     bool waiting = false;  // for the host: pages, an answer
+    // What faults make of it.
+    bool lost = false, no_event = false, stalled = false;
+    std::uint8_t fault_status = 0;  // refused with this; 0: not
+    std::uint32_t fault_syndrome = 0;
+    Time fault_delay = 0;
   };
 
   void fetch(unsigned slot);
+  void strike(Job& job, Time t);
   prm::CmdDelivery read_input(Job& job, Time& t);
   prm::CmdDelivery read_output_chain(Job& job, Time& t);
   void execute(Time t, unsigned slot);

@@ -105,13 +105,24 @@ void Firmware::qp_state_changed(std::uint32_t) {
 bool Firmware::take_mad(Time t, const Packet& packet) { return gsi_.take(t, packet); }
 
 void Firmware::fatal(const char* what) noexcept {
-  health_.fatal(kSyndFwInternal, true);
-  hca_.tracer().record(traces::Point::kHealth, sim_now(), 0, 0, health_.syndrome());
+  inject_health(kSyndFwInternal, true);
   (void)what;
 }
 
-void Firmware::inject_health(std::uint8_t syndrome, bool reset_requested) {
-  health_.fatal(syndrome, reset_requested && syndrome != 0);
+void Firmware::inject_health(std::uint8_t syndrome, bool reset_requested,
+                             std::uint16_t ext_syndrome) noexcept {
+  Health::Assert assert{};
+  if (syndrome != 0) {
+    const CmdQueue::Counters& c = cmdq_.counters();
+    assert.var = {
+        static_cast<std::uint32_t>(c.commands),     static_cast<std::uint32_t>(c.failed),
+        static_cast<std::uint32_t>(pages_.given()), static_cast<std::uint32_t>(pages_.used_pages()),
+        static_cast<std::uint32_t>(state_) + 1,     static_cast<std::uint32_t>(sim_now() / from_ns(1000))};
+    assert.exit_ptr = offsetof(prm::InitSeg, health);
+    assert.callra = offsetof(prm::InitSeg, cmd_dbell);
+    assert.ext_syndrome = ext_syndrome;
+  }
+  health_.fatal(syndrome, reset_requested && syndrome != 0, assert);
   hca_.tracer().record(traces::Point::kHealth, sim_now(), 0, 0, syndrome);
 }
 

@@ -47,11 +47,12 @@ class Firmware : public sc_core::sc_module, public FirmwarePort {
   void function_reset() override;
   void qp_state_changed(std::uint32_t qpn) override;
   bool take_mad(Time t, const Packet& packet) override;
+  void fault(Time t, const FaultSpec& fault, bool begin) override;
   void fatal(const char* what) noexcept override;
 
   // Faults on request (C API): a health syndrome (0 takes it back), with or without "reset requested"; the
   // cable.
-  void inject_health(std::uint8_t syndrome, bool reset_requested);
+  void inject_health(std::uint8_t syndrome, bool reset_requested, std::uint16_t ext_syndrome = 0) noexcept;
   void inject_link(bool up);
 
   // What has happened so far, by name; same order always.
@@ -92,6 +93,7 @@ class Firmware : public sc_core::sc_module, public FirmwarePort {
 
  private:
   void fast_teardown();
+  void health_fault(Time t, const FaultSpec& fault, bool begin);
 
   Hca& hca_;
   const Options options_;

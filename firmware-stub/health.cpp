@@ -13,6 +13,11 @@ constexpr Time kBeat = from_ns(10'000'000);  // health_counter grows every 10 ms
 constexpr Time kSecond = from_ns(1'000'000'000);
 }  // namespace
 
+void Health::stall(bool on) {
+  if (on && !stalled_) stalled_at_ = static_cast<std::uint32_t>(sim_now() / kBeat) + 1;
+  stalled_ = on;
+}
+
 std::uint32_t Health::read(std::uint32_t offset) const {
   using prm::HealthBuffer;
   using prm::InitSeg;
@@ -36,18 +41,28 @@ std::uint32_t Health::read(std::uint32_t offset) const {
     // Byte registers, in the word that holds them: rfr 31, valid 27, severity 26:24.
     case offsetof(InitSeg, health) + offsetof(HealthBuffer, rfr_severity):
       return syndrome_ == 0 ? 0 : (reset_requested_ ? 0x8b000000u : 0x0b000000u);
+    case offsetof(InitSeg, health) + offsetof(HealthBuffer, assert_exit_ptr):
+      return assert_.exit_ptr;
+    case offsetof(InitSeg, health) + offsetof(HealthBuffer, assert_callra):
+      return assert_.callra;
     // irisc_index 31:24, synd 23:16, ext_synd 15:0
     case offsetof(InitSeg, health) + offsetof(HealthBuffer, irisc_index):
-      return std::uint32_t{syndrome_} << 16 | (syndrome_ != 0 ? 0x8000u | syndrome_ : 0u);
+      if (syndrome_ == 0) return 0;
+      return std::uint32_t{syndrome_} << 16 |
+             (assert_.ext_syndrome != 0 ? assert_.ext_syndrome : 0x8000u | syndrome_);
     case offsetof(InitSeg, internal_timer_h):
       return static_cast<std::uint32_t>(ticks >> 32);
     case offsetof(InitSeg, internal_timer_l):
       return static_cast<std::uint32_t>(ticks);
     // Starts at 1: 0 would look like a counter that stands still to a driver that has just begun.
     case offsetof(InitSeg, health_counter):
-      return static_cast<std::uint32_t>(now / kBeat) + 1;
-    default:
+      return stalled_ ? stalled_at_ : static_cast<std::uint32_t>(now / kBeat) + 1;
+    default: {
+      constexpr std::size_t first = offsetof(InitSeg, health) + offsetof(HealthBuffer, assert_var);
+      if (offset >= first && offset - first < sizeof(HealthBuffer::assert_var))
+        return assert_.var[(offset - first) / 4];
       return 0;
+    }
   }
 }
 

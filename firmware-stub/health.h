@@ -4,6 +4,7 @@
 #ifndef HCASIM_FIRMWARE_STUB_HEALTH_H
 #define HCASIM_FIRMWARE_STUB_HEALTH_H
 
+#include <array>
 #include <cstdint>
 
 #include "firmware-stub/options.h"
@@ -20,16 +21,29 @@ class Health {
   // Aligned 32-bit register; registers that are not there read as zero.
   std::uint32_t read(std::uint32_t offset) const;
 
-  void fatal(std::uint8_t syndrome, bool reset_requested) noexcept {
+  // What is shown beside the syndrome. This firmware has no code of its own in the card whose addresses it
+  // could tell: the asserts hold what it knows.
+  struct Assert {
+    std::array<std::uint32_t, 6> var;
+    std::uint32_t exit_ptr, callra;
+    std::uint16_t ext_syndrome;
+  };
+  void fatal(std::uint8_t syndrome, bool reset_requested, const Assert& assert) noexcept {
     syndrome_ = syndrome;
     reset_requested_ = reset_requested;
+    assert_ = assert;
   }
+  // The firmware's processor hangs: the health counter stands still. Until told otherwise, or reset().
+  void stall(bool on);
+  bool stalled() const { return stalled_; }
   bool is_fatal() const { return syndrome_ != 0 && reset_requested_; }
   std::uint8_t syndrome() const { return syndrome_; }
   void reset() {
     syndrome_ = 0;
     reset_requested_ = false;
     nic_interface_ = 0;
+    assert_ = {};
+    stall(false);
   }
 
   std::uint32_t nic_interface() const { return nic_interface_; }
@@ -42,6 +56,9 @@ class Health {
   const Options& options_;
   std::uint8_t syndrome_ = 0;
   bool reset_requested_ = false;
+  Assert assert_{};
+  bool stalled_ = false;
+  std::uint32_t stalled_at_ = 0;  // the counter
   std::uint32_t nic_interface_ = 0;
   std::uint64_t bad_writes_ = 0;
 };

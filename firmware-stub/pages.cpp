@@ -54,10 +54,10 @@ bool PagePool::charge(std::uint64_t bytes) {
   return true;
 }
 
-bool PagePool::send_request(Time t, std::uint32_t pages) {
+bool PagePool::send_request(Time t, std::int32_t pages) {
   prm::EqePageReq event{};
   event.func_id = 0;
-  event.num_pages = pages;
+  event.num_pages = static_cast<std::uint32_t>(pages);
   const std::uint8_t type = static_cast<std::uint8_t>(prm::EqeType::kPageRequest);
   bool heard = false;
   for (std::uint32_t eqn = 0; eqn < 256 && !heard; ++eqn) {
@@ -65,8 +65,13 @@ bool PagePool::send_request(Time t, std::uint32_t pages) {
     heard = eq != nullptr && (eq->mask[0] >> type & 1) != 0;
   }
   if (!heard) return false;
-  hca_.eqs().post(t, type, 0, &event, sizeof event);
-  pending_ = true;
+  const Injector::Actions lost{FaultAction::kPagesLost};
+  Injector& injector = hca_.injector();
+  const bool withheld = injector.armed(FaultType::kPageRequest) &&
+                        injector.strike(FaultType::kPageRequest, t, {{FaultKey::kFunction, 0}}, 0,
+                                        static_cast<std::uint32_t>(pages), lost) != nullptr;
+  if (!withheld) hca_.eqs().post(t, type, 0, &event, sizeof event);
+  pending_ = pending_ || pages > 0;
   ++requests_;
   return true;
 }
@@ -82,12 +87,12 @@ bool PagePool::request_now(Time t) {
   const std::uint64_t need = boot_ + to_pages(icm_ + wanted_);
   const std::uint64_t missing = need > pages_.size() ? need - pages_.size() : 0;
   if (missing > kMaxAsk) return false;
-  return send_request(t, static_cast<std::uint32_t>(std::max(missing + kLow, kChunk)));
+  return send_request(t, static_cast<std::int32_t>(std::max(missing + kLow, kChunk)));
 }
 
 void PagePool::request_if_low(Time t) {
   if (!enabled_ || pending_ || low_refused_ || pages_.empty() || icm_ == 0 || free_pages() >= kLow) return;
-  send_request(t, static_cast<std::uint32_t>(kChunk));
+  send_request(t, static_cast<std::int32_t>(kChunk));
 }
 
 Syndrome PagePool::give(const Command& cmd, std::uint32_t count) {

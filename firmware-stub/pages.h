@@ -45,6 +45,8 @@ class PagePool {
   // or the driver has just refused.
   bool request_now(Time t);
   void request_if_low(Time t);
+  // Asks for pages, or (negative) for the driver to take back so many, though there is no need.
+  void ask(Time t, std::int32_t pages) { send_request(t, pages); }
 
   void objects_dropped() {
     icm_ = wanted_ = 0;
@@ -60,7 +62,7 @@ class PagePool {
 
  private:
   std::uint64_t free_pages() const;
-  bool send_request(Time t, std::uint32_t pages);
+  bool send_request(Time t, std::int32_t pages);
 
   Hca& hca_;
   const bool enabled_;

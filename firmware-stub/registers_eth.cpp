@@ -121,6 +121,7 @@ void put_priority(Access& a, const PortCounters& c, std::uint32_t priority) {
 
 void put_physical(Access& a) {
   using g = Sets::phys_layer_cntrs;
+  HCASIM_PUT64(g, symbol_errors, a.fw.hca().port().counters().symbol_errors);
   prm::set<g::link_down_events>(a.data, static_cast<std::uint32_t>(a.fw.port().link_downed()));
 }
 

@@ -11,6 +11,7 @@
 namespace hcasim {
 
 struct Packet;
+struct FaultSpec;
 
 class FirmwarePort {
  public:
@@ -27,6 +28,8 @@ class FirmwarePort {
     (void)t, (void)packet;
     return false;
   }
+  // A timed fault of the firmware's begins, or is over.
+  virtual void fault(Time t, const FaultSpec& fault, bool begin) { (void)t, (void)fault, (void)begin; }
   // An invariant of the model is broken: report through health.synd, refuse commands.
   virtual void fatal(const char* what) noexcept = 0;
 

@@ -19,6 +19,7 @@ Hca::Hca(const sc_core::sc_module_name& name, const Profile& profile, HostPort& 
       profile_(profile),
       host_(host),
       tracer_(tracer),
+      injector_("injector", tracer, *this),
       qpc_cache_(profile_.cache.qpc, profile_.cache.ways),
       dma_("dma", profile_, host, tracer, *this),
       contexts_(profile_,
@@ -58,6 +59,11 @@ Hca::Hca(const sc_core::sc_module_name& name, const Profile& profile, HostPort& 
   cqs_.on_failed([this](Time t, std::uint32_t cqn) { cq_failed(t, cqn); });
   dma_.attach(Space::kSwIcm, sw_steering_.icm());
   dma_.on_write_error([this](Time t, WriteOwner owner) { write_refused(t, owner); });
+  injector_.on_act([this](Time t, const FaultSpec& f, bool begin) { fault(t, f, begin); });
+  dma_.take_faults_from(injector_);
+  eqs_.take_faults_from(injector_);
+  cqs_.take_faults_from(injector_);
+  port_.take_faults_from(injector_);
 }
 
 // ---- BAR0 ----

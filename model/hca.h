@@ -17,6 +17,7 @@
 #include "model/ctx/qp.h"
 #include "model/eq/eq.h"
 #include "model/eth/rx.h"
+#include "model/fault/injector.h"
 #include "model/firmware_port.h"
 #include "model/pcie/dma.h"
 #include "model/pcie/host_port.h"
@@ -84,6 +85,10 @@ class Hca : public sc_core::sc_module, public FaultSink {
 
   const Profile& profile() const { return profile_; }
   traces::Tracer& tracer() { return tracer_; }
+  // What is broken on purpose.
+  Injector& injector() { return injector_; }
+  // A send doorbell of a QP, while there are faults of QPs.
+  void doorbell_struck(Time t, Qp& qp);
   Dma& dma() { return dma_; }
   EqUnit& eqs() { return eqs_; }
   CqUnit& cqs() { return cqs_; }
@@ -156,6 +161,8 @@ class Hca : public sc_core::sc_module, public FaultSink {
   void write_refused(Time t, WriteOwner owner);
   void signature_error(Time t, std::uint32_t qpn, const Mkey& mkey, const SigError& e, bool requester);
   void cq_failed(Time t, std::uint32_t cqn);
+  void fault(Time t, const FaultSpec& fault, bool begin);
+  void break_qp(Time t, Qp& qp, FaultAction how);
   void transport(tlm::tlm_generic_payload& payload, sc_core::sc_time& delay);
   void clear();
 
@@ -165,6 +172,7 @@ class Hca : public sc_core::sc_module, public FaultSink {
   FirmwarePort* firmware_ = nullptr;
   bool dead_ = false;
   bool atomic_host_endian_ = false;
+  Injector injector_;
   QpTable qps_;
   ContextCache qpc_cache_;
   Dma dma_;

@@ -13,6 +13,8 @@
 #include <string_view>
 #include <variant>
 
+#include "model/toml_text.h"
+
 namespace hcasim {
 
 namespace {
@@ -27,6 +29,7 @@ struct Parameter {
 };
 
 constexpr double kMaxNs = 1e9;
+constexpr std::size_t kMostBytes = 1 << 20;  // of a file
 
 std::vector<Parameter> parameters(Profile& p, double& clock_mhz) {
   Profile::Pcie& pcie = p.pcie;
@@ -259,7 +262,9 @@ bool Profile::load(const std::string& path, const std::vector<std::string>& fold
     return false;
   }
   try {
-    const toml::table root = toml::parse_file(file);
+    std::string text;
+    if (!read_text(file, kMostBytes, text, err) || !plain_toml(text, file, err)) return false;
+    const toml::table root = toml::parse(text, file);
     Profile p;
     double clock_mhz = 1000;
     const std::vector<Parameter> rows = parameters(p, clock_mhz);

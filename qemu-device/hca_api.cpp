@@ -215,7 +215,8 @@ void note_creation(const hca& h, const char* options) {
         Event::kCreate,
         (h.ops.log ? hcasim::api::kHostLogs : 0) | (h.ops.wire_tx ? hcasim::api::kHostTakesFrames : 0),
         std::string_view(options ? options : ""),
-        std::string_view(hcasim::api::profile_text(h.model.profile())));
+        std::string_view(hcasim::api::profile_text(h.model.profile())),
+        std::string_view(h.settings.scenario_text));
     recorder->note(Event::kReturn, std::uint64_t{h.number});
   }
 }
@@ -343,7 +344,11 @@ int hca_sim_start(int64_t now) {
     }
     return -1;
   }
+  const bool first = !hca_sim_started();
   const bool good = Simulation::instance().start(now);
+  for (auto& h : all()) {
+    if (good && first && h->in_service) enter(h.get(), "faults", [&] { h->begin_faults(); });
+  }
   if (!good) {
     for (auto& h : all()) h->log(HCA_LOG_ERROR, Simulation::instance().cause().c_str());
   }
@@ -531,10 +536,20 @@ int hca_inject(hca_t* h, const char* fault, char* err, size_t err_len) {
   enter(h, "hca_inject", [&] {
     std::string why;
     const std::uint64_t seed = h->model.port().faults().seed;
+    std::vector<hcasim::FaultSpec> plan;
+    const std::string text = fault ? fault : "";
     good = hcasim::api::parse_faults(
-        fault ? fault : "", h->model.port().faults(), why,
+        text, hcasim::sim_now(), h->model.port().faults(), plan, why,
         [](void* self, const Fault& f) { static_cast<hca*>(self)->inject(f); }, h);
     if (!good) tell(err, err_len, why);
+    if (good && text == "none") h->model.injector().end_all();
+    if (!plan.empty() && !hca_sim_started()) {
+      // Simulated time has not begun: they do what those of a scenario do.
+      std::vector<hcasim::FaultSpec>& list = h->planned;
+      list.insert(list.end(), plan.begin(), plan.end());
+    } else {
+      h->model.injector().load(plan);
+    }
     if (h->model.port().faults().seed != seed) h->model.port().reseed();
   });
   call.returns(good);

@@ -23,7 +23,7 @@ extern "C" {
 
 typedef struct hca hca_t;
 
-enum { HCA_API_VERSION = 5 };
+enum { HCA_API_VERSION = 6 };
 #define HCA_NEVER INT64_MAX  // no event is due
 #define HCA_BAR0_SIZE \
   (32u << 20)  // initialization segment (pages 0-2), UAR pages, from the middle device memory
@@ -59,7 +59,19 @@ typedef struct hca_host_ops {
   // The HCA may read there until it is told (hca_memory_changed()) that it must not, and writes before the
   // call of the API returns in which it asked. Payload is then copied once only.
   void* (*dma_map)(void* opaque, uint64_t addr, size_t len, int write);
+  // A fault that the host is to show (fault kind "pcie", and dma/poisoned). what: enum hca_pcie_error. bit:
+  // of the AER correctable or uncorrectable error status register (linux/pci_regs.h), `name` its name as
+  // `hcasim faults` lists it; 0 for HCA_PCIE_REMOVED. May be null. It may be called in the midst of any call
+  // of the API: what it sets off in the host waits until that returns.
+  void (*pcie_error)(void* opaque, int what, uint32_t bit, const char* name);
 } hca_host_ops;
+
+enum hca_pcie_error {
+  HCA_PCIE_CORRECTABLE = 0,
+  HCA_PCIE_NONFATAL = 1,
+  HCA_PCIE_FATAL = 2,
+  HCA_PCIE_REMOVED = 3,  // surprise removal: from now on nothing reaches the card, and nothing comes from it
+};
 
 // PCIe link that the profile gives, for the PCIe capability.
 typedef struct hca_pcie_link {
@@ -169,8 +181,10 @@ HCA_API int hca_set_trace(hca_t* hca, const char* key, const char* value, char* 
 // What a key but dump and flush is set to. Valid until the next call for this HCA.
 HCA_API const char* hca_get_trace(hca_t* hca, const char* key);
 
-// Faults to inject, for driver validation: "drop=0.01", "fw_syndrome=1", "link=down" ... (hca_fault_help()).
-// 0 = taken; otherwise err says why.
+// Faults to inject, for driver validation: "drop=0.01", "fw_syndrome=1", "link=down"; or of the plan that the
+// option faults=FILE begins: "fault=command,opcode=CREATE_CQ,nth=2,status=BAD_RES_STATE", further ones behind
+// it, parted by ',' or ';'; "none" ends all (hca_fault_help()). 0 = taken; otherwise err says why, and
+// nothing was done.
 HCA_API int hca_inject(hca_t* hca, const char* fault, char* err, size_t err_len);
 HCA_API const char* hca_fault_help(void);
 

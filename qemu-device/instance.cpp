@@ -131,6 +131,19 @@ void hca::log(int level, const char* message) noexcept {
   }
 }
 
+void hca::pcie_error(unsigned what, std::uint32_t bit, const char* name) noexcept {
+  if (!in_service) return;
+  if (ops.pcie_error) ops.pcie_error(opaque, static_cast<int>(what), bit, name);
+  if (Recorder* recorder = Recorder::current())
+    recorder->note(Event::kPcieError, number, what, bit, std::string_view(name));
+}
+
+void hca::cable(bool in) noexcept {
+  link_injected_down = !in;
+  follow_carrier();
+  wish_changed();
+}
+
 bool hca::wire_tx(const void* frame, std::size_t len) noexcept {
   const int said = ops.wire_tx(opaque, frame, len);
   if (Recorder* recorder = Recorder::current()) {
@@ -227,6 +240,7 @@ std::vector<hcasim::api::Counter> hca::counters() const {
       {"wire_late", meetings.late},
       {"rx_errors", port.rx_errors},
       {"rx_dropped", port.rx_dropped},
+      {"faults_injected", model.injector().injected() + asked_faults},
       {"injected_drop", port.injected_drop},
       {"injected_dup", port.injected_dup},
       {"injected_reorder", port.injected_reorder},
@@ -284,22 +298,28 @@ std::string hca::stats_json() const {
 }
 
 void hca::inject(const hcasim::api::Fault& fault) {
-  hcasim::traces::trace(*tracer, hcasim::traces::Point::kFaultInjected, hcasim::sim_now(), 0u, 0u, fault.kind,
-                        fault.number);
+  using hcasim::FaultAction;
+  using hcasim::FaultType;
+  using hcasim::api::Fault;
+  const auto note = [&](FaultType kind, FaultAction action) {
+    ++asked_faults;
+    hcasim::traces::trace(*tracer, hcasim::traces::Point::kFaultInjected, hcasim::sim_now(), 0u, 0u,
+                          hcasim::traces::fault_word(kind, action), fault.number);
+  };
   switch (fault.kind) {
-    case hcasim::api::Fault::kPort:
+    case Fault::kPort:
       break;
-    case hcasim::api::Fault::kHealth:
-    case hcasim::api::Fault::kFatalHealth:
-      firmware.inject_health(static_cast<std::uint8_t>(fault.number),
-                             fault.kind == hcasim::api::Fault::kFatalHealth);
+    case Fault::kHealth:
+    case Fault::kFatalHealth:
+      note(FaultType::kHealth, FaultAction::kSyndrome);
+      firmware.inject_health(static_cast<std::uint8_t>(fault.number), fault.kind == Fault::kFatalHealth);
       break;
-    case hcasim::api::Fault::kLink:
-      link_injected_down = fault.number == 0;
-      follow_carrier();
-      wish_changed();
+    case Fault::kLink:
+      note(FaultType::kPort, fault.number == 0 ? FaultAction::kPortDown : FaultAction::kPortUp);
+      cable(fault.number != 0);
       break;
-    case hcasim::api::Fault::kModelFault:
+    case Fault::kModelFault:
+      note(FaultType::kModel, FaultAction::kModelFault);
       model.model_fault("hca_inject", "asked for");
       break;
   }

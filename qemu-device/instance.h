@@ -38,12 +38,19 @@ struct hca final : hcasim::HostPort {
   bool maps() const noexcept override { return ops.dma_map != nullptr; }
   void msix(unsigned vector) noexcept override;
   void log(int level, const char* message) noexcept override;
+  void pcie_error(unsigned what, std::uint32_t bit, const char* name) noexcept override;
+  void cable(bool in) noexcept override;
   // wire=host: false: the host has enough for a while.
   bool wire_tx(const void* frame, std::size_t len) noexcept;
 
   std::vector<hcasim::api::Counter> counters() const;
   std::string stats_json() const;
   void inject(const hcasim::api::Fault& fault);
+  // The scenario comes into force: simulated time begins.
+  void begin_faults() {
+    model.injector().load(settings.scenario.faults);
+    model.injector().load(planned);
+  }
   void rule_broken(const hcasim::traces::Broken& broken);
   void dump_ring_for(const char* rule);
   // The end of the HCA's service: what its driver has broken, to the log and to HCASIM_RULES_REPORT.
@@ -71,6 +78,8 @@ struct hca final : hcasim::HostPort {
   bool in_service = true;
   bool told_dead = false;
   bool link_injected_down = false;
+  std::vector<hcasim::FaultSpec> planned;       // by hca_inject() before simulated time began
+  std::uint64_t asked_faults = 0;               // by hca_inject(), beside those of the plan
   std::unique_ptr<hcasim::api::Uplink> uplink;  // null: a cable to itself
   std::string json;
   std::string trace_path, capture_path, trace_answer;

@@ -95,6 +95,7 @@ static bool build_options(Mlx5Hca* dev, bool coupled, GString* out, Error** errp
       {"trace_ring", dev->prop_trace_ring},
       {"capture", dev->prop_capture},
       {"record", dev->prop_record},
+      {"faults", dev->prop_faults},
       {"node_guid", dev->prop_node_guid},
       {"wire", mlx5_hca_has_netdev(dev) ? "host" : dev->prop_wire},
       {"cable", dev->prop_cable},
@@ -353,6 +354,7 @@ static QCOMPAT_PROPERTY_CONST Property mlx5_hca_properties[] = {
     DEFINE_PROP_STRING("trace_ring", Mlx5Hca, prop_trace_ring),
     DEFINE_PROP_STRING("capture", Mlx5Hca, prop_capture),
     DEFINE_PROP_STRING("record", Mlx5Hca, prop_record),
+    DEFINE_PROP_STRING("faults", Mlx5Hca, prop_faults),
     DEFINE_PROP_ON_OFF_AUTO("bf", Mlx5Hca, prop_bf, ON_OFF_AUTO_AUTO),
     DEFINE_PROP_ON_OFF_AUTO("sm", Mlx5Hca, prop_sm, ON_OFF_AUTO_AUTO),
     DEFINE_PROP_STRING("node_guid", Mlx5Hca, prop_node_guid),
@@ -388,6 +390,7 @@ static const struct {
      "file that all of the machine's HCAs get and answer is recorded in (hcasim replay FILE); of the first "
      "HCA; "
      "not with wire="},
+    {"faults", "scenario of faults to inject, a TOML file (hcasim faults); further ones: qom-set of inject"},
     {"bf", "offer BlueFlame registers: on, off, auto = as the profile says"},
     {"sm", "built-in subnet manager that makes the port ACTIVE: on, off, auto = the model's default"},
     {"node_guid", "node GUID, 16 hexadecimal digits; also the PCIe device serial number"},

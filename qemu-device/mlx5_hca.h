@@ -62,6 +62,7 @@ struct Mlx5Hca {
   char* prop_trace_ring;
   char* prop_capture;
   char* prop_record;
+  char* prop_faults;
   char* prop_options;
   char* prop_node_guid;
   char* prop_wire;

@@ -49,7 +49,7 @@ static char* get_inject(Object* obj G_GNUC_UNUSED, Error** errp G_GNUC_UNUSED) {
 
 static void set_inject(Object* obj, const char* value, Error** errp) {
   hca_t* hca = hca_of(obj, errp);
-  char why[512] = "";
+  char why[1024] = "";
 
   if (!hca) {
     return;

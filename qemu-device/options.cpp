@@ -137,6 +137,12 @@ const Option kOptions[] = {
        s.record = v;
        return !v.empty();
      }},
+    {"faults", "(none)", "scenario of faults to inject, TOML (hcasim faults)", "a path",
+     [](Settings& s, const std::string& v) {
+       std::string why;
+       s.scenario_text.clear();
+       return read_scenario(v, s.scenario_text, why) && parse_scenario(s.scenario_text, v, s.scenario, why);
+     }},
     {"bf", "off", "BlueFlame: WQEs by write-combining bursts", "on, off",
      [](Settings& s, const std::string& v) { return to_bool(v, s.firmware.bf); }},
     {"sm", "on", "built-in subnet manager: the port becomes ACTIVE with a LID", "on, off",
@@ -282,10 +288,10 @@ const OtherFault kOtherFaults[] = {
 
 // Calls one(key, value) for each pair; stops at the first false.
 template <class F>
-bool for_each_pair(const std::string& text, std::string& err, F one) {
+bool for_each_pair(const std::string& text, std::string& err, F one, const char* parted = ",") {
   std::size_t at = 0;
   while (at < text.size()) {
-    const std::size_t end = std::min(text.find(',', at), text.size());
+    const std::size_t end = std::min(text.find_first_of(parted, at), text.size());
     const std::string pair = text.substr(at, end - at);
     at = end + 1;
     if (pair.empty()) continue;
@@ -331,6 +337,12 @@ bool parse_options(const std::string& text, Settings& out, std::string& err) {
   return for_each_pair(text, err, [&](const std::string& key, const std::string& value) {
     if (const Option* row = find(kOptions, key)) {
       if (row->set(out, value)) return true;
+      // What is wrong with a file stands in it.
+      if (key == "faults" && !(read_scenario(value, out.scenario_text, err) &&
+                               parse_scenario(out.scenario_text, value, out.scenario, err))) {
+        err.insert(0, "faults=" + value + ": ");
+        return false;
+      }
       refuse(key, value, row->allowed, err);
       return false;
     }
@@ -363,8 +375,8 @@ const char* option_help() {
   return text.c_str();
 }
 
-bool parse_faults(const std::string& text, PortFaults& port, std::string& err,
-                  void (*act)(void*, const Fault&), void* context) {
+bool parse_faults(const std::string& text, Time now, PortFaults& port, std::vector<FaultSpec>& plan,
+                  std::string& err, void (*act)(void*, const Fault&), void* context) {
   if (text == "none") {
     const std::uint64_t seed = port.seed;
     port = PortFaults();
@@ -376,9 +388,15 @@ bool parse_faults(const std::string& text, PortFaults& port, std::string& err,
   // All or nothing: what is wrong is found before anything is done.
   PortFaults wanted = port;
   std::vector<Fault> others;
+  std::vector<FaultPairs> planned;
   bool any = false;
-  const bool good = for_each_pair(text, err, [&](const std::string& key, const std::string& value) {
+  const auto one = [&](const std::string& key, const std::string& value) {
     any = true;
+    if (key == "fault") planned.emplace_back();
+    if (!planned.empty()) {
+      planned.back().emplace_back(key, value);
+      return true;
+    }
     if (const PortFault* row = find(kPortFaults, key)) {
       if (row->set(wanted, value)) return true;
       refuse(key, value, row->allowed, err);
@@ -394,13 +412,17 @@ bool parse_faults(const std::string& text, PortFaults& port, std::string& err,
       return false;
     }
     std::string keys;
-    keys = "none";
+    keys = "none, fault=KIND";
     list_keys(kPortFaults, keys);
     list_keys(kOtherFaults, keys);
     err = "unknown fault " + key + "; there are " + keys;
     return false;
-  });
-  if (!good) return false;
+  };
+  if (!for_each_pair(text, err, one, ",;")) return false;
+  std::vector<FaultSpec> specs(planned.size());
+  for (std::size_t i = 0; i < planned.size(); ++i)
+    if (!parse_fault(planned[i], now, wanted.seed + i, specs[i], err)) return false;
+  plan = std::move(specs);
   if (!any) {
     err = "expected key=value or none";
     return false;
@@ -415,7 +437,7 @@ const char* fault_help() {
     std::string all = "none              ends all of them\n";
     for (const PortFault& r : kPortFaults) all += line(r, r.fallback);
     for (const OtherFault& r : kOtherFaults) all += line(r, "");
-    return all;
+    return all + "\nfault=KIND, and its keys: the plan of faults\n" + fault_text();
   }();
   return text.c_str();
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "firmware-stub/options.h"
+#include "model/fault/spec.h"
 #include "model/hca.h"
 #include "wire/address.h"
 
@@ -28,6 +29,8 @@ struct Settings {
   std::optional<wire::Address> wire;
   fw::Options firmware;
   PortFaults faults;
+  std::string scenario_text;  // of the file that faults= names
+  Scenario scenario;
   bool coupled = false;
   traces::Rules::Mode rules = traces::Rules::Mode::kReport;
   std::optional<Time> batch_window, wire_latency;
@@ -47,9 +50,9 @@ struct Fault {
   std::uint32_t number = 0;  // health syndrome; link: 1 up, 0 down
 };
 // Takes "key=value" pairs, or "none", which ends all faults; those of the port's fault generator go to
-// `port`, each other one to `act`.
-bool parse_faults(const std::string& text, PortFaults& port, std::string& err,
-                  void (*act)(void*, const Fault&), void* context);
+// `port`, each other one to `act`, and from fault=KIND on they are faults for the plan.
+bool parse_faults(const std::string& text, Time now, PortFaults& port, std::vector<FaultSpec>& plan,
+                  std::string& err, void (*act)(void*, const Fault&), void* context);
 const char* fault_help();
 
 }  // namespace hcasim::api

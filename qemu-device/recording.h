@@ -27,34 +27,35 @@ struct Profile;
 namespace hcasim::api {
 
 inline constexpr char kRecordingMagic[] = "HCASIMRP";
-inline constexpr std::uint32_t kRecordingVersion = 1;
+inline constexpr std::uint32_t kRecordingVersion = 2;
 
 // EVENT(name, what it is, fields): n number, h number of an HCA, t time of the host's clock, s bytes.
 // Those before kReturn are calls, those behind it callbacks.
-#define HCASIM_RECORDED_EVENTS(EVENT)                                                       \
-  EVENT(kHello, "recording", "n")     /* version of the API */                              \
-  EVENT(kCreate, "hca_create", "nss") /* what the host has, options, profile (TOML) */      \
-  EVENT(kStart, "hca_sim_start", "t")                                                       \
-  EVENT(kAdvance, "hca_sim_advance", "tn")     /* now, ahead */                             \
-  EVENT(kMmioRead, "hca_mmio_read", "hnn")     /* offset, size */                           \
-  EVENT(kMmioWrite, "hca_mmio_write", "hnnn")  /* offset, value, size */                    \
-  EVENT(kBurst, "hca_mmio_write_burst", "hns") /* offset, data */                           \
-  EVENT(kReset, "hca_reset", "h")                                                           \
-  EVENT(kDestroy, "hca_destroy", "h")                                                       \
-  EVENT(kCable, "hca_cable", "hh")                                                          \
-  EVENT(kWireRx, "hca_wire_rx", "hs")       /* frame */                                     \
-  EVENT(kCarrier, "hca_wire_carrier", "hn") /* up */                                        \
-  EVENT(kInject, "hca_inject", "hs")        /* fault */                                     \
-  EVENT(kSetTrace, "hca_set_trace", "hss")  /* key, value */                                \
-  EVENT(kMemory, "hca_memory_changed", "h")                                                 \
-  EVENT(kStatistics, "hca_stats_json", "hs") /* what it says; no return follows */          \
-  EVENT(kEnd, "end", "n")                    /* events before it; no return follows */      \
-  EVENT(kReturn, "return", "n")                                                             \
-  EVENT(kDmaRead, "dma_read", "hnnns")   /* address, length, 1 = done, the bytes if done */ \
-  EVENT(kDmaWrite, "dma_write", "hnnns") /* address, length, 1 = done, digest */            \
-  EVENT(kMsix, "msix", "hn")             /* vector */                                       \
-  EVENT(kLog, "log", "hns")              /* level, line */                                  \
-  EVENT(kWireTx, "wire_tx", "hnns")      /* length, what the host said, digest of the frame */
+#define HCASIM_RECORDED_EVENTS(EVENT)                                                           \
+  EVENT(kHello, "recording", "n")      /* version of the API */                                 \
+  EVENT(kCreate, "hca_create", "nsss") /* what the host has, options, profile, faults (TOML) */ \
+  EVENT(kStart, "hca_sim_start", "t")                                                           \
+  EVENT(kAdvance, "hca_sim_advance", "tn")     /* now, ahead */                                 \
+  EVENT(kMmioRead, "hca_mmio_read", "hnn")     /* offset, size */                               \
+  EVENT(kMmioWrite, "hca_mmio_write", "hnnn")  /* offset, value, size */                        \
+  EVENT(kBurst, "hca_mmio_write_burst", "hns") /* offset, data */                               \
+  EVENT(kReset, "hca_reset", "h")                                                               \
+  EVENT(kDestroy, "hca_destroy", "h")                                                           \
+  EVENT(kCable, "hca_cable", "hh")                                                              \
+  EVENT(kWireRx, "hca_wire_rx", "hs")       /* frame */                                         \
+  EVENT(kCarrier, "hca_wire_carrier", "hn") /* up */                                            \
+  EVENT(kInject, "hca_inject", "hs")        /* fault */                                         \
+  EVENT(kSetTrace, "hca_set_trace", "hss")  /* key, value */                                    \
+  EVENT(kMemory, "hca_memory_changed", "h")                                                     \
+  EVENT(kStatistics, "hca_stats_json", "hs") /* what it says; no return follows */              \
+  EVENT(kEnd, "end", "n")                    /* events before it; no return follows */          \
+  EVENT(kReturn, "return", "n")                                                                 \
+  EVENT(kDmaRead, "dma_read", "hnnns")    /* address, length, 1 = done, the bytes if done */    \
+  EVENT(kDmaWrite, "dma_write", "hnnns")  /* address, length, 1 = done, digest */               \
+  EVENT(kMsix, "msix", "hn")              /* vector */                                          \
+  EVENT(kLog, "log", "hns")               /* level, line */                                     \
+  EVENT(kWireTx, "wire_tx", "hnns")       /* length, what the host said, digest of the frame */ \
+  EVENT(kPcieError, "pcie_error", "hnns") /* what, bit, name */
 
 enum class Event : std::uint8_t {
 #define EVENT(name, text, fields) name,
@@ -161,7 +162,7 @@ class Recorded {
 struct Noted {
   Event event = Event::kEnd;
   std::array<std::uint64_t, 4> numbers{};  // h, n and t fields, in order
-  std::array<std::string, 2> texts;        // s fields
+  std::array<std::string, 3> texts;        // s fields
   // "hca0 dma_read(0x1000, 64, 1, 64 bytes)"
   std::string text() const;
 };

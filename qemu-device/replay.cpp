@@ -9,8 +9,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <regex>
-#include <sstream>
+
+#include "model/toml_text.h"
 
 namespace hcasim::api {
 
@@ -47,25 +47,8 @@ bool has(const std::string& options, const char* key) {
                      [&](const auto& p) { return p.first == key && !p.second.empty(); });
 }
 
-// Whether a profile is as a recorder writes it (profile_text()): what reads TOML need not bear with anything
-// else.
-bool plausible(const std::string& profile) {
-  static const std::regex line(
-      R"re(name = "([ !#-\[\]-~]|\\["\\])*"|\[[a-z0-9_]+\]|[a-z0-9_]+ = -?[0-9]+(\.[0-9]+)?(e[-+]?[0-9]+)?)re");
-  std::istringstream in(profile);
-  std::string text;
-  while (std::getline(in, text)) {
-    if (text.rfind("name", 0) == 0) {  // in any language
-      std::replace_if(
-          text.begin(), text.end(), [](unsigned char c) { return c >= 0x80; }, 'x');
-    }
-    if (text.size() > 200 || !std::regex_match(text, line)) return false;
-  }
-  return true;
-}
-
 // A file of its own; empty: `why` says why not.
-std::string write_profile(const std::string& text, std::string& why) {
+std::string write_file(const std::string& text, std::string& why) {
   const char* folder = std::getenv("TMPDIR");
   std::string path = std::string(folder && *folder ? folder : "/tmp") + "/hcasim-replay-XXXXXX.toml";
   const int fd = ::mkstemps(path.data(), 5);
@@ -275,20 +258,23 @@ bool Replay::pass(const Noted& record, std::uint64_t& result) {
 
 bool Replay::create(const Noted& record, std::uint64_t& result) {
   std::string why, options;
-  if (!plausible(record.texts[1])) {
-    end_early("it is damaged: the profile of hca" + std::to_string(functions_.size()));
+  if (std::string line;
+      !plain_toml(record.texts[1], "profile", line) || !plain_toml(record.texts[2], "faults", line)) {
+    end_early("it is damaged: hca" + std::to_string(functions_.size()) + "'s " + line);
     return false;
   }
-  const std::string profile = write_profile(record.texts[1], why);
+  const std::string profile = write_file(record.texts[1], why);
+  const std::string faults = record.texts[2].empty() ? "" : write_file(record.texts[2], why);
   for (const auto& [key, value] : pairs_of(record.texts[0])) {
     if (key == "wire" && value != "host") why = "wire=" + value + " cannot be replayed";
     // The profile that was in force has the parameters in it.
     if (key == "trace" || key == "trace_ring" || key == "capture" || key == "record" || key == "profile" ||
-        key.find('.') != std::string::npos)
+        key == "faults" || key.find('.') != std::string::npos)
       continue;
     options += key + "=" + value + ",";
   }
   options += "profile=" + profile;
+  if (!faults.empty()) options += ",faults=" + faults;
   // Nowhere, at the least: a trace looks at memory for itself, and a recorded HCA always has one.
   const bool traced = !options_.trace.empty() && (!any_traced_ || has(record.texts[0], "trace"));
   options += ",trace=" + (traced ? options_.trace : "/dev/null");
@@ -299,6 +285,7 @@ bool Replay::create(const Noted& record, std::uint64_t& result) {
   ops.dma_read = dma_read;
   ops.dma_write = dma_write;
   ops.msix = msix;
+  ops.pcie_error = pcie_error;
   if (record.numbers[0] & kHostLogs) ops.log = log;
   if (record.numbers[0] & kHostTakesFrames) ops.wire_tx = wire_tx;
   if (why.empty()) {
@@ -307,6 +294,7 @@ bool Replay::create(const Noted& record, std::uint64_t& result) {
     if (!f->hca) why = text;
   }
   if (!profile.empty()) ::unlink(profile.c_str());
+  if (!faults.empty()) ::unlink(faults.c_str());
   if (!f->hca) {
     delete f;
     refused_ = "hca" + std::to_string(functions_.size()) + " cannot be made: " + why;
@@ -377,6 +365,12 @@ void Replay::log(void* self, int level, const char* message) {
   if (f->replay->options_.echo_log) std::fprintf(stderr, "hca%u: %s\n", f->number, message);
   Noted made{Event::kLog, {f->number, static_cast<unsigned>(level)}, {message}};
   f->replay->answer(made, 2, true);
+}
+
+void Replay::pcie_error(void* self, int what, std::uint32_t bit, const char* name) {
+  auto* f = static_cast<Function*>(self);
+  Noted made{Event::kPcieError, {f->number, static_cast<unsigned>(what), bit}, {name}};
+  f->replay->answer(made, 3, true);
 }
 
 int Replay::wire_tx(void* self, const void* frame, std::size_t len) {

@@ -65,6 +65,7 @@ class Replay {
   static int dma_read(void* self, std::uint64_t addr, void* dst, std::size_t len);
   static int dma_write(void* self, std::uint64_t addr, const void* src, std::size_t len);
   static void msix(void* self, unsigned vector);
+  static void pcie_error(void* self, int what, std::uint32_t bit, const char* name);
   static void log(void* self, int level, const char* message);
   static int wire_tx(void* self, const void* frame, std::size_t len);
 

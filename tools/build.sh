@@ -11,7 +11,7 @@ configure_release() {
 
 # What demo, boot and qemu-args need: without tests and benchmarks.
 # shellcheck disable=SC2034 # for those who source this
-PRODUCT_TARGETS=(hcasim-qemu hcasim-trace hcasim-rules hcasim-replay)
+PRODUCT_TARGETS=(hcasim-qemu hcasim-trace hcasim-rules hcasim-faults hcasim-replay)
 
 # build_release [TARGET...]: these targets, or all. Nothing is done twice; says nothing when all is up to date.
 build_release() {

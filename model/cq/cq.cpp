@@ -183,8 +183,28 @@ bool CqUnit::write(Time t, Cq& cq, prm::Cqe& cqe, const std::uint8_t* head, bool
   return true;
 }
 
+bool CqUnit::struck(Time t, Cq& cq, const Completion& c, Time& late) {
+  if (Injector* injector = gate_.open(FaultType::kCq)) {
+    if (const FaultSpec* fault = injector->strike(FaultType::kCq, t, {{FaultKey::kCqn, cq.cqn}}, cq.cqn, 0)) {
+      break_cq(t, cq,
+               fault->action == FaultAction::kCqAccess ? prm::EqeCqErr::kAccess : prm::EqeCqErr::kOverrun);
+      return true;
+    }
+  }
+  Injector* injector = gate_.open(FaultType::kCqe);
+  if (!injector) return false;
+  const FaultSpec* fault = injector->strike(
+      FaultType::kCqe, t, {{FaultKey::kCqn, cq.cqn}, {FaultKey::kQpn, c.qpn}}, cq.cqn, c.qpn);
+  if (!fault) return false;
+  late = fault->time(FaultKey::kDelay);
+  return fault->action == FaultAction::kCqeLost;
+}
+
 Time CqUnit::post(Time t, Cq& cq, const Completion& c) {
   if (cq.error) return t;
+  Time late = 0;
+  const bool faulty = gate_.open(FaultType::kCqe) || gate_.open(FaultType::kCq);
+  if (faulty && struck(t, cq, c, late)) return t;
   if (!has_room(t, cq)) {
     ++overruns_;
     close_block(t, cq);
@@ -241,7 +261,7 @@ Time CqUnit::post(Time t, Cq& cq, const Completion& c) {
                   std::min<std::size_t>(c.tm_head_len, sizeof(prm::Tmh)));
   }
   if (cq.block) {
-    if (hold(done, cq, c, cqe)) return done;
+    if (late == 0 && hold(done, cq, c, cqe)) return done;
     close_block(done, cq);
     if (cq.error) return t;
   }
@@ -265,6 +285,7 @@ Time CqUnit::post(Time t, Cq& cq, const Completion& c) {
   bool counts = false;
   const bool fire = fires(cq, 1, c.solicited || error, counts);
   Time visible = t;
+  if (late != 0) dma_.hold_next(late);
   if (!write(done, cq, cqe, head, fire, c.behind, visible)) return t;
   trace_written(visible, cq, cq.producer - 1, cqe, c.trace_qpn ? c.trace_qpn : c.qpn, c.wqe_serial);
   written(done, cq, c.solicited || error, counts, fire);

@@ -11,6 +11,7 @@
 #include "model/ctx/fetch.h"
 #include "model/ctx/guest_ring.h"
 #include "model/eq/eq.h"
+#include "model/fault/injector.h"
 #include "model/occupancy.h"
 #include "model/pcie/dma.h"
 #include "model/prm/cqe.h"
@@ -144,6 +145,18 @@ class CqUnit : public sc_core::sc_module {
   // the old ring has no room for it or the unconsumed CQEs exceed the new size.
   bool resize(Time t, Cq& cq, GuestRing ring, unsigned log_size);
 
+  void take_faults_from(Injector& injector) { gate_.attach(injector); }
+  // As an overrun or a refused write: no further CQE, the error event, and its QPs are told.
+  void break_cq(Time t, Cq& cq, std::uint8_t syndrome) {
+    close_block(t, cq);
+    fail(t, cq, syndrome);
+  }
+  template <class F>
+  void for_each(F f) {
+    for (auto& cq : table_)
+      if (cq) f(*cq);
+  }
+
   // A CQ has failed: told from a process of this unit's own, when no engine is at work on a queue.
   using Failed = std::function<void(Time, std::uint32_t cqn)>;
   void on_failed(Failed handler) { failed_ = std::move(handler); }
@@ -182,6 +195,8 @@ class CqUnit : public sc_core::sc_module {
   bool write_slot(Time t, Cq& cq, std::uint32_t index, const void* bytes, bool group, Time& visible);
   void on_block(Time due, const Period& block);
   void fail(Time t, Cq& cq, std::uint8_t syndrome);
+  // A completion that faults strike: not to be written; late: by how much.
+  bool struck(Time t, Cq& cq, const Completion& c, Time& late);
   void on_period(Time due, const Period& period);
 
   const Profile& profile_;
@@ -192,6 +207,7 @@ class CqUnit : public sc_core::sc_module {
   std::vector<std::unique_ptr<Cq>> table_;
   std::size_t count_ = 0;
   ContextCache cache_;
+  FaultGate gate_;
   Occupancy unit_;
   std::uint64_t serial_ = 0;
   std::uint64_t completions_ = 0, overruns_ = 0, compressed_ = 0;

@@ -55,7 +55,7 @@ bool EqUnit::doorbell(Time t, std::uint32_t eqn, std::uint32_t ci, bool arm) {
     tracer_.broke_value(traces::Rule::kEqIndex, t, traces::RuleObject::kEq, eqn, ci);
   if (arm) {
     if (waiting != 0) {
-      raise(t, *eq);
+      raise(t, *eq, fate(t, *eq));
     } else {
       eq->armed = true;
     }
@@ -63,9 +63,20 @@ bool EqUnit::doorbell(Time t, std::uint32_t eqn, std::uint32_t ci, bool arm) {
   return true;
 }
 
-Time EqUnit::raise(Time t, Eq& eq) {
+EqUnit::Fate EqUnit::fate(Time t, const Eq& eq) {
+  Injector* injector = gate_.open(FaultType::kMsix);
+  if (!injector) return {};
+  const FaultSpec* fault = injector->strike(
+      FaultType::kMsix, t, {{FaultKey::kVector, eq.vector}, {FaultKey::kEqn, eq.eqn}}, eq.vector, eq.eqn);
+  if (!fault) return {};
+  return {fault->action == FaultAction::kMsixLost, fault->time(FaultKey::kDelay)};
+}
+
+Time EqUnit::raise(Time t, Eq& eq, Fate fate) {
   eq.armed = false;
+  if (fate.lost) return t;
   ++interrupts_;
+  if (fate.delay != 0) dma_.hold_next(fate.delay);
   const Time at = dma_.post_msix(t, eq.vector, {WriteOwner::kEq, eq.eqn});
   traces::trace(tracer_, Point::kMsix, at, eq.vector, 0u, eq.eqn);
   return at;
@@ -93,6 +104,17 @@ Time EqUnit::to_eq(Time t, std::uint32_t eqn, std::uint8_t type, std::uint8_t su
                    std::size_t len, WriteOwner behind) {
   Eq* eq = find(eqn);
   if (!eq) return t;
+  if (Injector* injector = gate_.open(FaultType::kEqe); injector && !eq->overrun) {
+    if (const FaultSpec* fault = injector->strike(
+            FaultType::kEqe, t, {{FaultKey::kType, type}, {FaultKey::kEqn, eqn}}, eqn, type)) {
+      if (fault->action == FaultAction::kEqeOverrun) {
+        eq->overrun = true;
+        ++overruns_;
+        traces::trace(tracer_, Point::kEqOverrun, t, eqn, eq->producer, eq->consumer, type);
+      }
+      return t;
+    }
+  }
   const std::uint32_t size = 1u << eq->log_size;
   if (eq->overrun || (!eq->overrun_ignore && eq->producer - eq->consumer >= size)) {
     if (!eq->overrun)
@@ -117,14 +139,20 @@ Time EqUnit::to_eq(Time t, std::uint32_t eqn, std::uint8_t type, std::uint8_t su
   const Time done = writer_.reserve(t, profile_.engine.eqe) + profile_.engine.eqe;
   traces::trace_busy(tracer_, traces::Unit::kEqe, 0, done - profile_.engine.eqe, done);
   const bool interrupt = eq->armed;
+  const Fate f = interrupt ? fate(done, *eq) : Fate{};
+  // The interrupt completes the write's group, if it comes with it.
+  const bool group = interrupt && !f.lost && f.delay == 0;
   Time visible =
-      dma_.post_write(done, addr, &eqe, sizeof eqe, {WriteOwner::kEq, eqn}, interrupt, Space::kHost, behind);
+      dma_.post_write(done, addr, &eqe, sizeof eqe, {WriteOwner::kEq, eqn}, group, Space::kHost, behind);
   ++eq->producer;
   const bool of_cq = type == static_cast<std::uint8_t>(prm::EqeType::kCqError);
   traces::trace(tracer_, Point::kEqeWritten, visible, eqn, eq->producer - 1, type | subtype << 8,
                 of_cq ? static_cast<std::uint32_t>(eqe.data.cq_err.cqn)
                       : static_cast<std::uint32_t>(eqe.data.comp.cqn));
-  if (interrupt) visible = raise(done, *eq);
+  if (interrupt) {
+    const Time raised = raise(done, *eq, f);
+    if (group) visible = raised;
+  }
   return visible;
 }
 

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "model/ctx/guest_ring.h"
+#include "model/fault/injector.h"
 #include "model/occupancy.h"
 #include "model/pcie/dma.h"
 #include "model/prm/eqe.h"
@@ -58,6 +59,7 @@ class EqUnit {
   Time cq_error(Time t, std::uint32_t cqn, std::uint8_t syndrome);
   Time port_event(Time t, std::uint8_t subtype, unsigned port);
 
+  void take_faults_from(Injector& injector) { gate_.attach(injector); }
   // The host refused to take an EQE.
   void write_refused(std::uint32_t eqn);
 
@@ -65,12 +67,19 @@ class EqUnit {
   std::uint64_t interrupts() const { return interrupts_; }
 
  private:
-  Time raise(Time t, Eq& eq);
+  // What faults make of an interrupt.
+  struct Fate {
+    bool lost = false;
+    Time delay = 0;
+  };
+  Fate fate(Time t, const Eq& eq);
+  Time raise(Time t, Eq& eq, Fate fate);
 
   const Profile& profile_;
   Dma& dma_;
   traces::Tracer& tracer_;
   std::array<std::unique_ptr<Eq>, 256> table_;
+  FaultGate gate_;
   Occupancy writer_;
   std::uint64_t overruns_ = 0, interrupts_ = 0;
 };

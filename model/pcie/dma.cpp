@@ -42,6 +42,38 @@ Dma::Dma(const sc_core::sc_module_name& name, const Profile& profile, HostPort& 
       tags_(profile.pcie.tags, 0),
       ring_(kFirstRing) {}
 
+const FaultSpec* Dma::fault_of(Time t, bool write, std::uint64_t addr, std::size_t len, WriteOwner owner,
+                               Injector::Actions among) {
+  Injector* injector = gate_.open(FaultType::kDma);
+  if (!injector || !enabled_) return nullptr;
+  return injector->strike(FaultType::kDma, t,
+                          {{FaultKey::kDirection, write ? kFaultWrite : kFaultRead},
+                           {FaultKey::kOwner, owner.kind},
+                           {FaultKey::kNumber, owner.number},
+                           {FaultKey::kAddress, addr, addr + len - 1}},
+                          owner.number, addr, among);
+}
+
+bool Dma::struck(Time t, bool write, std::uint64_t addr, std::size_t len, WriteOwner owner) {
+  const FaultSpec* fault =
+      write ? fault_of(t, write, addr, len, owner, {FaultAction::kError})
+            : fault_of(t, write, addr, len, owner, {FaultAction::kError, FaultAction::kPoisoned});
+  if (!fault) return false;
+  ++errors_;
+  traces::trace(tracer_, Point::kDmaErr, t, owner.number, 0u, addr,
+                static_cast<std::uint32_t>(len) | static_cast<std::uint64_t>(write) << 32);
+  if (fault->action == FaultAction::kPoisoned) {
+    for (const PcieErrorName& e : pcie_errors())
+      if (std::strcmp(e.name, "poisoned-tlp") == 0) host_.pcie_error(kFaultNonFatal, e.bit, e.name);
+  }
+  return true;
+}
+
+Time Dma::slowed(Time t, bool write, std::uint64_t addr, std::size_t len, WriteOwner owner) {
+  const FaultSpec* fault = fault_of(t, write, addr, len, owner, {FaultAction::kSlow});
+  return fault ? fault->time(FaultKey::kDelay) : 0;
+}
+
 ReadDone Dma::read_local(Time t, std::uint64_t addr, void* dst, std::size_t len, Space space) {
   LocalMemory* memory = local_[static_cast<unsigned>(space)];
   const bool ok = memory && memory->read(addr, dst, len);
@@ -64,11 +96,15 @@ ReadDone Dma::read(Time t, std::uint64_t addr, void* dst, std::size_t len, Space
   if (len == 0) return {true, t};
   if (space != Space::kHost) return read_local(t, addr, dst, len, space);
   HostCopies::make();
+  const bool faulty = gate_.open(FaultType::kDma) != nullptr;
+  if (faulty && struck(t, false, addr, len, owner)) return {false, t + profile_.pcie.read_latency};
   if (!enabled_ || !host_.dma_read(addr, dst, len)) {
     refused(t, {}, addr, len, false);
     return {false, t + profile_.pcie.read_latency};
   }
-  return counted_read(t, addr, len, owner);
+  ReadDone done = counted_read(t, addr, len, owner);
+  if (faulty) done.at += slowed(t, false, addr, len, owner);
+  return done;
 }
 
 // The time of a read that the host has answered.
@@ -82,7 +118,8 @@ ReadDone Dma::counted_read(Time t, std::uint64_t addr, std::size_t len, WriteOwn
 
 ReadDone Dma::read_payload(Time t, std::uint64_t addr, Packet& packet, std::uint32_t qpn) {
   const std::uint32_t len = packet.payload_len;
-  const std::uint8_t* bytes = enabled_ && len >= kWorthLending ? host_.dma_map(addr, len, false) : nullptr;
+  const bool lend = enabled_ && len >= kWorthLending && !gate_.open(FaultType::kDma);
+  const std::uint8_t* bytes = lend ? host_.dma_map(addr, len, false) : nullptr;
   const WriteOwner owner{WriteOwner::kQp, qpn};
   if (!bytes) return read(t, addr, packet.data(), len, Space::kHost, owner);
   loans_.lend(packet, bytes, addr, qpn);
@@ -91,7 +128,8 @@ ReadDone Dma::read_payload(Time t, std::uint64_t addr, Packet& packet, std::uint
 
 bool Dma::read_run(Time t, Time apart, std::uint64_t addr, Packet& packet, std::uint32_t qpn) {
   const std::uint32_t len = packet.payload_len, unit = packet.unit;
-  const std::uint8_t* bytes = enabled_ ? host_.dma_map(addr, len, false) : nullptr;
+  const bool lend = enabled_ && !gate_.open(FaultType::kDma);
+  const std::uint8_t* bytes = lend ? host_.dma_map(addr, len, false) : nullptr;
   if (!bytes) return false;
   loans_.lend(packet, bytes, addr, qpn);
   bytes_read_ += len;
@@ -218,7 +256,12 @@ bool Dma::ordered(WriteOwner before, WriteOwner owner, WriteOwner behind) {
 // Gives a filled-in entry, ready to leave at t, its due time and its place. Returns when it is due.
 Time Dma::push(Time t, Entry& e, bool group, WriteOwner behind) {
   const std::uint64_t addr = e.kind == Kind::kMsix ? 0 : e.addr;
-  const Time due = whole_cycle(write_time(t, addr, e.len) + profile_.pcie.write_latency);
+  Time due = whole_cycle(write_time(t, addr, e.len) + profile_.pcie.write_latency);
+  if (__builtin_expect(hold_ != 0, 0)) {
+    due += hold_;
+    hold_ = 0;
+  }
+  if (gate_.open(FaultType::kDma) && e.kind != Kind::kMsix) due += slowed(t, true, e.addr, e.len, e.owner);
   if (tracer_.detail()) traces::trace(tracer_, Point::kDmaWrite, t, e.len, of(e.owner), e.addr, due - t);
   return placed(due, e, group, behind);
 }
@@ -328,6 +371,12 @@ void Dma::perform_front() {
   const WriteOwner owner = e.owner;
   ++head_;
   bool ok = true;
+  if (gate_.open(FaultType::kDma) && e.kind != Kind::kMsix && struck(sim_now(), true, addr, len, owner)) {
+    e.packet = PacketRef();
+    unused_.push_back(&e);
+    if (owner.kind != WriteOwner::kNone) refusals_.push_back(owner);
+    return;
+  }
   switch (e.kind) {
     case Kind::kMsix:
       unused_.push_back(&e);
@@ -479,6 +528,7 @@ void Dma::reset() {
   enabled_ = false;
   refusals_.clear();
   armed_ = kNever;
+  hold_ = 0;
   cancel();
 }
 

@@ -11,6 +11,7 @@
 #include <systemc>
 #include <vector>
 
+#include "model/fault/injector.h"
 #include "model/occupancy.h"
 #include "model/pcie/host_port.h"
 #include "model/pcie/local_memory.h"
@@ -53,7 +54,7 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   // lands. For what nobody may change until QP qpn's WQE is complete.
   ReadDone read_payload(Time t, std::uint64_t addr, Packet& packet, std::uint32_t qpn);
   // Whether the host lends anything at all.
-  bool lends() const { return enabled_ && host_.maps(); }
+  bool lends() const { return enabled_ && host_.maps() && !gate_.open(FaultType::kDma); }
   // The same of a run, whose packets are asked for `apart` one after the other, the first one at t: packet.at
   // is when each is here. False, and nothing has happened: the host does not lend it.
   bool read_run(Time t, Time apart, std::uint64_t addr, Packet& packet, std::uint32_t qpn);
@@ -103,6 +104,9 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   bool enabled() const { return enabled_; }
   // The memory behind a space other than the host's; without one every access to it is refused.
   void attach(Space space, LocalMemory& memory) { local_[static_cast<unsigned>(space)] = &memory; }
+  void take_faults_from(Injector& injector) { gate_.attach(injector); }
+  // The next posted write or MSI-X message is due so much later, and its queue's next ones behind it.
+  void hold_next(Time delay) { hold_ = delay; }
   void on_write_error(WriteError handler) { write_error_ = std::move(handler); }
 
   std::uint64_t bytes_read() const { return bytes_read_; }
@@ -132,6 +136,11 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
     bool group;
   };
 
+  const FaultSpec* fault_of(Time t, bool write, std::uint64_t addr, std::size_t len, WriteOwner owner,
+                            Injector::Actions among);
+  // What a fault does to a transfer: refused, or so much later.
+  bool struck(Time t, bool write, std::uint64_t addr, std::size_t len, WriteOwner owner);
+  Time slowed(Time t, bool write, std::uint64_t addr, std::size_t len, WriteOwner owner);
   ReadDone read_local(Time t, std::uint64_t addr, void* dst, std::size_t len, Space space);
   Time write_local(Time t, std::uint64_t addr, const void* src, std::size_t len, WriteOwner owner,
                    Space space);
@@ -171,6 +180,8 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   const Time cycle_;
   const double ps_per_byte_;
   const Time buffer_time_;
+  FaultGate gate_;
+  Time hold_ = 0;
   bool enabled_ = false;
   WriteError write_error_;
   std::vector<WriteOwner> refusals_;  // to be told from the engine's own process: a block may be at work

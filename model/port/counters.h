@@ -45,6 +45,7 @@ struct PortCounters {
   std::uint64_t tx_data = 0, rx_data = 0;
   std::uint64_t tx_runs = 0;  // of the packets sent, runs that went as one (Packet::packets)
   std::uint64_t tx_multicast = 0, rx_multicast = 0;
+  std::uint64_t symbol_errors = 0;  // of the physical layer: only faults make them
   std::uint64_t rx_errors = 0, tx_discards = 0, rx_dropped = 0;
   std::uint64_t injected_drop = 0, injected_dup = 0, injected_reorder = 0, injected_corrupt = 0,
                 injected_garble = 0, injected_ecn = 0;

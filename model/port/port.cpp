@@ -39,7 +39,9 @@ Port::Port(const sc_core::sc_module_name& name, const Profile& profile, traces::
           [this](Time due, PacketRef& packet) {
             if (wire_) wire_->transmit(due, packet);
           },
-          faults) {
+          faults),
+      late_(
+          "late", [this](Time due, PacketRef& packet) { come_in(due, packet); }, faults) {
   pause_.connect({[this](Time t, PacketRef packet) { transmit_now(t, std::move(packet)); },
                   [this](Time t) {
                     if (resume_) resume_(t);
@@ -76,6 +78,48 @@ bool Port::hit(double probability) {
   if (probability <= 0) return false;
   // Not std::bernoulli_distribution: its results may differ between libraries.
   return static_cast<double>(random_() >> 11) * 0x1p-53 < probability;
+}
+
+Port::Harm Port::harm(Time t, const Packet& p, std::uint64_t direction) {
+  Injector* injector = gate_.open(FaultType::kWire);
+  if (!injector) return {};
+  const FaultSpec* fault =
+      p.kind == PacketKind::kEthernet
+          ? injector->strike(FaultType::kWire, t, {{FaultKey::kDirection, direction}}, 0, 0)
+          : injector->strike(FaultType::kWire, t,
+                             {{FaultKey::kDirection, direction},
+                              {FaultKey::kOpcode, p.opcode & prm::bth::kOpMask},
+                              {FaultKey::kQpn, p.dest_qpn},
+                              {FaultKey::kPsn, p.psn}},
+                             p.dest_qpn, psn_opcode(p));
+  if (!fault) return {};
+  constexpr Time kReorderDelay = from_ns(5000);
+  Harm h;
+  switch (fault->action) {
+    case FaultAction::kCorrupt:
+      h.corrupt = true;
+      break;
+    case FaultAction::kGarble:
+      h.garble = true;
+      break;
+    case FaultAction::kDuplicate:
+      h.duplicate = true;
+      break;
+    case FaultAction::kReorder:
+      h.late = fault->time(FaultKey::kDelay, kReorderDelay);
+      break;
+    case FaultAction::kWireDelay:
+      h.late = fault->time(FaultKey::kDelay);
+      break;
+    case FaultAction::kWireDown:
+      h.drop = true;
+      injector->begin_for_a_while(t, *fault);
+      break;
+    default:
+      h.drop = true;
+      break;
+  }
+  return h;
 }
 
 void Port::reseed() { random_.seed(faults_cfg_.seed); }
@@ -175,17 +219,18 @@ Time Port::transmit_now(Time t, PacketRef packet) {
                   static_cast<std::uint64_t>(bytes) << 32 | static_cast<std::uint32_t>(lasts));
   }
   p.looped = to.back && !to.out;
-  if (hit(faults_cfg_.drop)) {
+  const Harm struck = harm(end, p, kFaultTx);
+  if (struck.drop || hit(faults_cfg_.drop)) {
     if (capture_) capture(end, p, Direction::kOut, "lost: fault injection");
     drop(end, p, DropReason::kInjected);
     return end;
   }
   Time left = end;  // when it is out of the port
-  if (hit(faults_cfg_.corrupt)) {
+  if (struck.corrupt || hit(faults_cfg_.corrupt)) {
     ++counters_.injected_corrupt;
     p.corrupt = true;
   }
-  if (hit(faults_cfg_.garble)) {
+  if (struck.garble || hit(faults_cfg_.garble)) {
     ++counters_.injected_garble;
     if (PacketRef other = garbled(p, random_))
       packet = std::move(other);
@@ -193,14 +238,16 @@ Time Port::transmit_now(Time t, PacketRef packet) {
       p.corrupt = true;
   }
   if (packet->kind == PacketKind::kRoceV2) mark_congestion(*packet, start - t);
-  if (hit(faults_cfg_.duplicate)) {
+  if (struck.duplicate || hit(faults_cfg_.duplicate)) {
     ++counters_.injected_dup;
     if (capture_) capture(left, *packet, Direction::kOut, "sent twice: fault injection");
     send(left, packet, to);
     left += lasts;
   }
-  Time late = 0;
-  if (hit(faults_cfg_.reorder)) {
+  Time late = struck.late;
+  if (late != 0) {
+    ++counters_.injected_reorder;
+  } else if (hit(faults_cfg_.reorder)) {
     ++counters_.injected_reorder;
     late = faults_cfg_.reorder_delay;
   }
@@ -270,6 +317,37 @@ void Port::wire_receive(Time t, PacketRef packet) { rx_.push(t, std::move(packet
 
 void Port::arrive(Time t, PacketRef& packet) {
   if (packet->packets > 1) return arrive_run(t, packet);
+  if (!gate_.open(FaultType::kWire) || packet->internal) return come_in(t, packet);
+  const Harm struck = harm(t, *packet, kFaultRx);
+  if (struck.drop) {
+    if (capture_) capture(t, *packet, Direction::kIn, "lost: fault injection");
+    return drop(t, *packet, DropReason::kInjected);
+  }
+  if (struck.corrupt) {
+    ++counters_.injected_corrupt;
+    packet->corrupt = true;
+  }
+  if (struck.garble) {
+    ++counters_.injected_garble;
+    if (PacketRef other = garbled(*packet, random_))
+      packet = std::move(other);
+    else
+      packet->corrupt = true;
+  }
+  if (struck.late != 0) {
+    ++counters_.injected_reorder;
+    late_.push(t + struck.late, std::move(packet));
+    return;
+  }
+  if (struck.duplicate) {
+    ++counters_.injected_dup;
+    PacketRef again = PacketPool::copy(*packet);
+    come_in(t, again);
+  }
+  come_in(t, packet);
+}
+
+void Port::come_in(Time t, PacketRef& packet) {
   const Packet& p = *packet;
   if (p.internal) {
     trace_received(t, p);
@@ -371,6 +449,7 @@ void Port::reset() {
   pause_.clear();
   rx_.clear();
   held_.clear();
+  late_.clear();
   counters_ = {};
   reseed();
 }

@@ -13,6 +13,7 @@
 #include <systemc>
 #include <vector>
 
+#include "model/fault/injector.h"
 #include "model/occupancy.h"
 #include "model/port/counters.h"
 #include "model/port/packet.h"
@@ -151,6 +152,9 @@ class Port : public sc_core::sc_module {
   bool pkey_valid(std::uint16_t pkey) const;  // IBTA 10.9: base keys equal, at least one of both full member
 
   PortFaults& faults() { return faults_cfg_; }
+  void take_faults_from(Injector& injector) { gate_.attach(injector); }
+  // Further symbol errors of the physical layer, as a bad cable would make them; until reset().
+  void count_symbol_errors(std::uint64_t n) { counters_.symbol_errors += n; }
   void reseed();
   const PortCounters& counters() const { return counters_; }
   void clear_counters() { counters_ = {}; }
@@ -181,6 +185,13 @@ class Port : public sc_core::sc_module {
   Route route(const Packet& p) const;
   void send(Time t, const PacketRef& packet, Route to, Time late = 0);
   bool hit(double probability);
+  // What faults of the kind wire do to a packet.
+  struct Harm {
+    bool drop = false, corrupt = false, garble = false, duplicate = false;
+    Time late = 0;
+  };
+  Harm harm(Time t, const Packet& p, std::uint64_t direction);
+  void come_in(Time t, PacketRef& packet);
   void mark_congestion(Packet& p, Time waits);
   void arrive(Time t, PacketRef& packet);
   Time duration(const Packet& p, std::uint32_t bytes) const;  // on the cable; bytes: wire_bytes()
@@ -221,10 +232,12 @@ class Port : public sc_core::sc_module {
   double ps_per_byte_ = 0;
   PortCounters counters_;
   PortFaults faults_cfg_;
+  FaultGate gate_;
   std::mt19937_64 random_{1};
   Pause pause_;
   TimedQueue<PacketRef> rx_;
   TimedQueue<PacketRef> held_;  // held back by the fault generator, for the wire
+  TimedQueue<PacketRef> late_;  // held back at their arrival
 };
 
 }  // namespace hcasim

@@ -82,8 +82,8 @@ bool Port::takes_runs() const {
   const PortFaults& f = faults_cfg_;
   const bool harms = f.drop > 0 || f.duplicate > 0 || f.reorder > 0 || f.corrupt > 0 || f.garble > 0 ||
                      f.ecn > 0 || f.ecn_kmax > 0;
-  return !harms && !each_packet() && state_ == PortState::kActive && !pause_.active(tx_.free_at()) &&
-         (!wire_ || wire_->takes_runs());
+  return !harms && !gate_.open(FaultType::kWire) && !each_packet() && state_ == PortState::kActive &&
+         !pause_.active(tx_.free_at()) && (!wire_ || wire_->takes_runs());
 }
 
 Time Port::one_by_one(Packet& run) {
@@ -153,7 +153,7 @@ void Port::arrive_run(Time t, PacketRef& packet) {
   const unsigned n = p.packets;
   const Time further = t - p.at[n - 1];
   for (unsigned i = 0; i < n; ++i) p.at[i] += further;
-  const bool plain = !each_packet() && (p.internal || passes_run(p));
+  const bool plain = !each_packet() && (p.internal || (!gate_.open(FaultType::kWire) && passes_run(p)));
   if (!plain) {
     each_part(p, [this](Time at, PacketRef& part) { arrive(at, part); });
     return;

@@ -176,6 +176,19 @@ struct EqeSyncReset {
   uint8_t state;  ///< 3:0
   enum : uint8_t { kRequest = 0, kNow = 1, kAbort = 2 };
 };
+struct EqePortModule {
+  uint8_t rsvd1;
+  uint8_t module;
+  uint8_t rsvd2;
+  uint8_t status;  ///< 3:0
+  uint8_t rsvd3[2];
+  uint8_t error_type;  ///< 3:0, if the status is kError
+  enum : uint8_t { kPlugged = 1, kUnplugged = 2, kError = 3, kDisabled = 4 };
+};
+struct EqeTempWarn {
+  be64 sensors_high;  ///< bit mask of sensors
+  be64 sensors_low;
+};
 /// Page faults (ODP), sub_type 0: of a WQE, 1: of a responder's RDMA.
 struct EqePageFaultWqe {
   be32 bytes_committed;
@@ -213,6 +226,8 @@ struct Eqe {
     EqePageReq page_req;
     EqeNicVport nic_vport;
     EqeSyncReset sync_reset;
+    EqePortModule port_module;
+    EqeTempWarn temp_warn;
     EqePageFaultWqe pf_wqe;
     EqePageFaultRdma pf_rdma;
   } data;
@@ -224,8 +239,8 @@ static_assert(sizeof(Eqe) == 64 && offsetof(Eqe, data) == 0x20 && offsetof(Eqe, 
               offsetof(Eqe, owner) == 0x3f);
 static_assert(sizeof(EqeComp) == 28 && offsetof(EqeComp, cqn) == 0x18 && offsetof(EqeQpSrq, type) == 0x14 &&
               offsetof(EqeQpSrq, number) == 0x18 && offsetof(EqeCqErr, syndrome) == 0xb &&
-              offsetof(EqePort, port) == 8 && sizeof(EqePageFaultWqe) == 28 &&
-              sizeof(EqePageFaultRdma) == 28);
+              offsetof(EqePort, port) == 8 && sizeof(EqePortModule) == 7 && sizeof(EqeTempWarn) == 16 &&
+              sizeof(EqePageFaultWqe) == 28 && sizeof(EqePageFaultRdma) == 28);
 
 /// Store to UAR + 0x40 (arm) or + 0x48 (only tell the consumer index).
 struct EqDoorbell {

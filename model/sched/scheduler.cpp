@@ -29,6 +29,7 @@ bool Scheduler::doorbell(Time t, std::uint32_t qpn, std::uint16_t wqe_index, std
   if (page != qp->uar_page) hca_.tracer().broke_value(Rule::kSqDoorbellUar, t, RuleObject::kQp, qpn, page);
   qp->req.doorbell = qp->req.doorbell_named = true;
   qp->req.doorbell_index = wqe_index;
+  if (hca_.injector().armed(FaultType::kQp)) hca_.doorbell_struck(t, *qp);
   // In INIT and RTR the post is remembered: it is sent once the QP comes to RTS (IBTA 10.3.1.2, 10.3.1.3).
   if (qp->state == QpState::kInit || qp->state == QpState::kRtr) return true;
   wake(t + hca_.profile().engine.doorbell, *qp);
