@@ -29,6 +29,11 @@ OBJECT_DECLARE_SIMPLE_TYPE(Mlx5Hca, MLX5_HCA)
  * the model has returned.
  */
 typedef struct HcaNet HcaNet;
+typedef struct HcaPcieFault {
+  int what; /* enum hca_pcie_error */
+  uint32_t bit;
+  char name[32];
+} HcaPcieFault;
 typedef struct HcaLink {
   Mlx5Hca* dev;         /* NULL once the device is gone */
   hca_t* hca;           /* NULL until hca_create() */
@@ -38,7 +43,8 @@ typedef struct HcaLink {
   int64_t ahead;        /* ns; bound of the run-ahead, 0 = lockstep */
   uint64_t refused_dma; /* accesses refused on this side of the C API */
   uint64_t refused_mmio;
-  HcaNet* net; /* NULL without netdev= */
+  HcaNet* net;         /* NULL without netdev= */
+  GArray* pcie_faults; /* HcaPcieFault that wait until the model returns; NULL: none */
   QTAILQ_ENTRY(HcaLink) next;
 } HcaLink;
 
@@ -85,6 +91,8 @@ void mlx5_hca_link_started(void);
 /* Resets, or ends, the HCA now or as soon as the model has returned. */
 void mlx5_hca_link_reset(HcaLink* link);
 void mlx5_hca_link_drop(HcaLink* link);
+/* Something of a link waits until the model has returned. */
+void mlx5_hca_put_off(void);
 /* Runs what a call into the model outside of an MMIO access (a fault, a reset) has made due. */
 void mlx5_hca_settle(void);
 /* How often the timer, not an access, ran the model: each costs a hand-off to another thread. All HCAs. */
@@ -115,10 +123,9 @@ void mlx5_hca_vsc_after_write(Mlx5Hca* dev, uint32_t addr, uint32_t value, int l
 /* mlx5_hca_pcie.c; init and exit: with the MSI-X tables */
 void mlx5_hca_pcie_init(Mlx5Hca* dev);
 void mlx5_hca_pcie_exit(Mlx5Hca* dev);
-/* Whether a fault ("aer=...", "remove=...") is the shim's own to inject. */
-bool mlx5_hca_pcie_takes(const char* fault);
-bool mlx5_hca_pcie_inject(Mlx5Hca* dev, const char* fault, Error** errp);
-const char* mlx5_hca_pcie_help(void);
+/* hca_host_ops.pcie_error: what it asks for is done by mlx5_hca_pcie_run(). */
+void mlx5_hca_pcie_error(void* opaque, int what, uint32_t bit, const char* name);
+void mlx5_hca_pcie_run(HcaLink* link);
 
 /* mlx5_hca_qom.c */
 void mlx5_hca_qom_init(Mlx5Hca* dev);

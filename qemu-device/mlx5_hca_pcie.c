@@ -1,44 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What goes wrong on the PCI Express link, on request (property "inject"):
- *   aer=ERROR        the function detects that error: its AER registers say so, and a message goes up to the
- *                    root port, as the masks and enables of the function and of the ports in between let it
- *   remove=surprise  the card is pulled: all reads bring ones, writes are lost, no DMA and no interrupt comes
- *   remove=none      and is put back, as after power-on
+ * What goes wrong on the PCI Express link, on request (faults of kind pcie):
+ *   aer      the function detects an error: its AER registers say so, and a message goes up to the root port,
+ *            as the masks and enables of the function and of the ports in between let it
+ *   remove   the card is pulled: all reads bring ones, writes are lost, no DMA and no interrupt comes
+ *   insert   and is put back, as after power-on
  * A slot whose port does hot plug itself (pciehp) hears of both; under the hot plug of ACPI nobody does, and
  * the guest finds out by what it reads, or when it scans the bus.
  *
- * Names of errors are those of the PCI Express Base Specification, 7.8.4.2 and 7.8.4.5, or QEMU's.
+ * The model asks for them while it runs; they wait until it has returned.
  */
 #include "mlx5_hca.h"
-
-static const struct {
-  const char *name, *qemu_name;
-  uint32_t status;
-  bool correctable;
-} aer_errors[] = {
-    {"data-link-protocol", "DLP", PCI_ERR_UNC_DLP, false},
-    {"surprise-down", "SDN", PCI_ERR_UNC_SDN, false},
-    {"poisoned-tlp", "POISON_TLP", PCI_ERR_UNC_POISON_TLP, false},
-    {"flow-control-protocol", "FCP", PCI_ERR_UNC_FCP, false},
-    {"completion-timeout", "COMP_TIME", PCI_ERR_UNC_COMP_TIME, false},
-    {"completer-abort", "COMP_ABORT", PCI_ERR_UNC_COMP_ABORT, false},
-    {"unexpected-completion", "UNX_COMP", PCI_ERR_UNC_UNX_COMP, false},
-    {"receiver-overflow", "RX_OVER", PCI_ERR_UNC_RX_OVER, false},
-    {"malformed-tlp", "MALF_TLP", PCI_ERR_UNC_MALF_TLP, false},
-    {"ecrc", "ECRC", PCI_ERR_UNC_ECRC, false},
-    {"unsupported-request", "UNSUP", PCI_ERR_UNC_UNSUP, false},
-    {"acs-violation", "ACSV", PCI_ERR_UNC_ACSV, false},
-    {"uncorrectable-internal", "INTN", PCI_ERR_UNC_INTN, false},
-    {"receiver", "RCVR", PCI_ERR_COR_RCVR, true},
-    {"bad-tlp", "BAD_TLP", PCI_ERR_COR_BAD_TLP, true},
-    {"bad-dllp", "BAD_DLLP", PCI_ERR_COR_BAD_DLLP, true},
-    {"replay-rollover", "REP_ROLL", PCI_ERR_COR_REP_ROLL, true},
-    {"replay-timeout", "REP_TIMER", PCI_ERR_COR_REP_TIMER, true},
-    {"advisory-non-fatal", "ADV_NONFATAL", PCI_ERR_COR_ADV_NONFATAL, true},
-    {"corrected-internal", "INTERNAL", PCI_ERR_COR_INTERNAL, true},
-    {"header-log-overflow", "HL_OVERFLOW", PCI_ERR_COR_HL_OVERFLOW, true},
-};
 
 static void signal_port(PCIDevice* port, unsigned vector) {
   if (msix_enabled(port)) {
@@ -92,41 +64,36 @@ static void send_correctable(PCIDevice* pci, uint32_t error) {
 }
 #endif
 
-static bool inject_error(Mlx5Hca* dev, const char* name, Error** errp) {
+static void report_error(Mlx5Hca* dev, const HcaPcieFault* fault) {
   PCIDevice* pci = PCI_DEVICE(dev);
-  g_autoptr(GString) names = g_string_new(NULL);
+  bool correctable = fault->what == HCA_PCIE_CORRECTABLE;
+  uint8_t *link, *severity;
+  uint32_t capabilities, severities;
 
-  if (!pci->exp.aer_cap) {
-    error_setg(errp, TYPE_MLX5_HCA ": the function is on a conventional bus, which has no error reporting");
-    return false;
+  if (!pci->exp.aer_cap || dev->removed) {
+    warn_report(TYPE_MLX5_HCA ": %s is not reported: %s", fault->name,
+                dev->removed ? "the card is not in its slot" : "a conventional bus has no error reporting");
+    return;
   }
-  if (dev->removed) {
-    error_setg(errp, TYPE_MLX5_HCA ": the card is not in its slot (remove=none puts it back)");
-    return false;
+  link = pci->config + pci->exp.exp_cap + PCI_EXP_LNKCAP;
+  severity = pci->config + pci->exp.aer_cap + PCI_ERR_UNCOR_SEVER;
+  capabilities = pci_get_long(link);
+  severities = pci_get_long(severity);
+  if (fault->what == HCA_PCIE_FATAL) {
+    pci_set_long(severity, severities | fault->bit);
+  } else if (fault->what == HCA_PCIE_NONFATAL) {
+    pci_set_long(severity, severities & ~fault->bit);
   }
-  for (size_t i = 0; i < ARRAY_SIZE(aer_errors); i++) {
-    if (!g_ascii_strcasecmp(name, aer_errors[i].name) || !g_ascii_strcasecmp(name, aer_errors[i].qemu_name)) {
-      uint8_t* link = pci->config + pci->exp.exp_cap + PCI_EXP_LNKCAP;
-      uint32_t capabilities = pci_get_long(link);
-      int refused =
-          qcompat_aer_inject(pci, aer_errors[i].qemu_name, aer_errors[i].status, aer_errors[i].correctable);
-
-      pci_set_long(link, capabilities); /* QEMU writes the status below it as if it had 32 bits */
-      if (refused) {
-        error_setg(errp, TYPE_MLX5_HCA ": QEMU does not take the error %s", aer_errors[i].name);
-        return false;
-      }
+  if (qcompat_aer_inject(pci, fault->bit, correctable)) {
+    warn_report(TYPE_MLX5_HCA ": QEMU's functions have no error %s", fault->name);
+  }
+  pci_set_long(severity, severities);
+  pci_set_long(link, capabilities); /* QEMU writes the status below it as if it had 32 bits */
 #if !QCOMPAT_ROUTES_CORRECTABLE
-      if (aer_errors[i].correctable) {
-        send_correctable(pci, aer_errors[i].status);
-      }
-#endif
-      return true;
-    }
-    g_string_append_printf(names, "%s%s", i ? ", " : "", aer_errors[i].name);
+  if (correctable) {
+    send_correctable(pci, fault->bit);
   }
-  error_setg(errp, TYPE_MLX5_HCA ": no error '%s'; there are %s", name, names->str);
-  return false;
+#endif
 }
 
 /* ---- removal ---- */
@@ -178,13 +145,12 @@ static void add_link_event(PCIDevice* pci) {
   }
 }
 
-static bool set_removed(Mlx5Hca* dev, bool removed, Error** errp) {
+static void set_removed(Mlx5Hca* dev, bool removed) {
   PCIDevice* pci = PCI_DEVICE(dev);
   char why[256] = "";
 
   if (dev->removed == removed) {
-    error_setg(errp, TYPE_MLX5_HCA ": the card is %s its slot already", removed ? "out of" : "in");
-    return false;
+    return;
   }
   dev->removed = removed;
   memory_region_set_enabled(&dev->gone, removed);
@@ -199,7 +165,6 @@ static bool set_removed(Mlx5Hca* dev, bool removed, Error** errp) {
     warn_report(TYPE_MLX5_HCA ": the cable does not follow: %s", why);
   }
   set_presence(pci, !removed, true);
-  return true;
 }
 
 static uint64_t gone_read(void* opaque G_GNUC_UNUSED, hwaddr addr G_GNUC_UNUSED,
@@ -232,28 +197,33 @@ void mlx5_hca_pcie_exit(Mlx5Hca* dev) {
   memory_region_del_subregion(&PCI_DEVICE(dev)->msix_exclusive_bar, &dev->gone);
 }
 
-bool mlx5_hca_pcie_takes(const char* fault) {
-  return g_str_has_prefix(fault, "aer=") || g_str_has_prefix(fault, "remove=");
+void mlx5_hca_pcie_error(void* opaque, int what, uint32_t bit, const char* name) {
+  HcaLink* link = opaque;
+  HcaPcieFault fault = {.what = what, .bit = bit};
+
+  g_strlcpy(fault.name, name, sizeof(fault.name));
+  if (!link->pcie_faults) {
+    link->pcie_faults = g_array_new(false, false, sizeof(HcaPcieFault));
+  }
+  g_array_append_val(link->pcie_faults, fault);
+  mlx5_hca_put_off();
 }
 
-bool mlx5_hca_pcie_inject(Mlx5Hca* dev, const char* fault, Error** errp) {
-  const char* value = strchr(fault, '=') + 1;
+void mlx5_hca_pcie_run(HcaLink* link) {
+  GArray* faults = link->pcie_faults;
 
-  if (g_str_has_prefix(fault, "aer=")) {
-    return inject_error(dev, value, errp);
+  if (!faults) {
+    return;
   }
-  if (!strcmp(value, "surprise")) {
-    return set_removed(dev, true, errp);
-  }
-  if (!strcmp(value, "none")) {
-    return set_removed(dev, false, errp);
-  }
-  error_setg(errp, TYPE_MLX5_HCA ": remove=%s: allowed are surprise, none", value);
-  return false;
-}
+  link->pcie_faults = NULL;
+  for (guint i = 0; i < faults->len && link->dev; i++) {
+    const HcaPcieFault* fault = &g_array_index(faults, HcaPcieFault, i);
 
-const char* mlx5_hca_pcie_help(void) {
-  return "aer              an error that the function reports through AER: completion-timeout, "
-         "poisoned-tlp, bad-tlp, ...\n"
-         "remove           surprise: the card is pulled out of its slot; none: it is put back\n";
+    if (fault->what == HCA_PCIE_REMOVED || fault->what == HCA_PCIE_INSERTED) {
+      set_removed(link->dev, fault->what == HCA_PCIE_REMOVED);
+    } else {
+      report_error(link->dev, fault);
+    }
+  }
+  g_array_free(faults, true);
 }

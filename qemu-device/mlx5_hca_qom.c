@@ -44,7 +44,7 @@ static char* get_stats(Object* obj, Error** errp) {
 }
 
 static char* get_inject(Object* obj G_GNUC_UNUSED, Error** errp G_GNUC_UNUSED) {
-  return g_strconcat(hca_fault_help(), mlx5_hca_pcie_help(), NULL);
+  return g_strdup(hca_fault_help());
 }
 
 static void set_inject(Object* obj, const char* value, Error** errp) {
@@ -52,12 +52,6 @@ static void set_inject(Object* obj, const char* value, Error** errp) {
   char why[1024] = "";
 
   if (!hca) {
-    return;
-  }
-  if (mlx5_hca_pcie_takes(value)) {
-    if (mlx5_hca_pcie_inject(MLX5_HCA(obj), value, errp)) {
-      mlx5_hca_settle();
-    }
     return;
   }
   if (hca_inject(hca, value, why, sizeof(why))) {

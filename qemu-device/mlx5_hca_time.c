@@ -82,6 +82,9 @@ static void link_free(HcaLink* link) {
     hca_clock.depth--;
   }
   mlx5_hca_net_free(link);
+  if (link->pcie_faults) {
+    g_array_free(link->pcie_faults, true);
+  }
   g_free(link);
 }
 
@@ -96,12 +99,17 @@ static bool run_put_off(void) {
   QTAILQ_FOREACH_SAFE(link, &hca_clock.links, next, tmp) {
     if (link->destroy_pending) {
       link_free(link);
-    } else if (link->reset_pending) {
+      continue;
+    }
+    if (link->reset_pending) {
       link->reset_pending = false;
       hca_clock.depth++;
       hca_reset(link->hca);
       hca_clock.depth--;
     }
+    hca_clock.depth++; /* the resets that it makes wait for the next round */
+    mlx5_hca_pcie_run(link);
+    hca_clock.depth--;
   }
   return true;
 }
@@ -142,6 +150,8 @@ static void on_timer(void* opaque G_GNUC_UNUSED) {
   hca_clock.timer_runs++;
   advance(now, hca_clock.ahead);
 }
+
+void mlx5_hca_put_off(void) { hca_clock.put_off = true; }
 
 uint64_t mlx5_hca_timer_runs(void) { return hca_clock.timer_runs; }
 
@@ -469,4 +479,5 @@ const hca_host_ops mlx5_hca_host_ops = {
     .watch_fd = host_watch_fd,
     .quiet_until = host_quiet_until,
     .keep_waiting = host_keep_waiting,
+    .pcie_error = mlx5_hca_pcie_error,
 };

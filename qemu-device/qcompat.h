@@ -117,10 +117,8 @@ static inline int qcompat_pm_init(PCIDevice* dev, Error** errp) {
 /* Whether an injected correctable error is told to the root port. */
 #define QCOMPAT_ROUTES_CORRECTABLE HCASIM_QEMU_AT_LEAST(8, 0)
 
-/* The function detects an error of PCI Express; < 0: not taken. `name` is QEMU's own, for its monitor's
- * command. */
-static inline int qcompat_aer_inject(PCIDevice* dev, const char* name G_GNUC_UNUSED, uint32_t status,
-                                     bool correctable) {
+/* The function detects an error of PCI Express, a bit of its status register; < 0: not taken. */
+static inline int qcompat_aer_inject(PCIDevice* dev, uint32_t status, bool correctable) {
 #if QCOMPAT_ROUTES_CORRECTABLE
   PCIEAERErr error = {.status = status,
                       .source_id = pci_requester_id(dev),
@@ -132,6 +130,7 @@ static inline int qcompat_aer_inject(PCIDevice* dev, const char* name G_GNUC_UNU
   static char stand_in[] = "hcasim-aer";
   QDict* arguments = qdict_new();
   char* id = DEVICE(dev)->id;
+  char number[16];
   uint8_t* registers = dev->config + dev->exp.aer_cap;
   uint32_t at = correctable ? PCI_ERR_COR_STATUS : PCI_ERR_UNCOR_STATUS;
 
@@ -139,7 +138,9 @@ static inline int qcompat_aer_inject(PCIDevice* dev, const char* name G_GNUC_UNU
     DEVICE(dev)->id = stand_in;
   }
   qdict_put_str(arguments, "id", DEVICE(dev)->id);
-  qdict_put_str(arguments, "error_status", name);
+  snprintf(number, sizeof(number), "0x%x", status);
+  qdict_put_str(arguments, "error_status", number);
+  qdict_put_bool(arguments, "correctable", correctable);
   hmp_pcie_aer_inject_error(NULL, arguments);
   DEVICE(dev)->id = id;
   qobject_unref(arguments);

@@ -107,6 +107,15 @@ TEST_F(Lifecycle, ABrokenModelIsAFatalSyndrome) {
   dev().probe();
 }
 
+TEST_F(Lifecycle, TellsNoTimeLimitsUnlessAsked) {
+  for (const std::size_t offset :
+       {offsetof(prm::InitSeg, cmd_exec_to), offsetof(prm::InitSeg, cmd_q_init_to)})
+    EXPECT_EQ(fn().read32(offset), 0u);
+  Function& other = machine().function(3);
+  EXPECT_EQ(other.read32(offsetof(prm::InitSeg, cmd_exec_to)), 3000u);  // unit 0: ms
+  EXPECT_EQ(other.read32(offsetof(prm::InitSeg, cmd_q_init_to)), 2000u);
+}
+
 TEST_F(Lifecycle, AdapterNamesItself) {
   const auto r = dev().exec(Mailbox(prm::op::QUERY_ADAPTER, prm::query_adapter_in::bytes),
                             prm::query_adapter_out::bytes);

@@ -145,6 +145,32 @@ TEST_F(SyncReset, AHostThatDoesNotDoWhatItSaid) {
   dev().probe();
 }
 
+TEST_F(SyncReset, AskedForBySomebodyElse) {
+  const std::uint64_t before = fn().counter("fw_sync_resets");
+  listen();
+  ASSERT_EQ(fn().inject("fault=fw_reset,action=sync"), "");
+  look();
+  EXPECT_EQ(told_, std::vector<unsigned>{Sync::kRequest});
+  EXPECT_OK(write(false, kYes));
+  look();
+  EXPECT_EQ(told_, (std::vector<unsigned>{Sync::kRequest, Sync::kNow}));
+  interface_down();
+  EXPECT_EQ(fn().counter("fw_sync_resets"), before + 1);
+  dev().function_reset();
+  eq_.reset();
+  dev().probe();
+}
+
+TEST_F(SyncReset, NobodyToBeAsked) {
+  const std::uint64_t before = fn().counter("fw_sync_resets");
+  ASSERT_EQ(fn().inject("fault=fw_reset,action=sync"), "");
+  machine().advance(1'000'000);
+  EXPECT_EQ(fn().read32(kAddrLow) >> 8 & 7, static_cast<unsigned>(prm::kNicDisabled));
+  EXPECT_EQ(fn().counter("fw_sync_resets"), before);
+  dev().function_reset();
+  dev().probe();
+}
+
 TEST_F(SyncReset, WhatIsNotOffered) {
   breaks({"register-value"});
   EXPECT_STATUS(write(true, 0, 1), CmdStatus::kBadParam);     // a live patch

@@ -7,13 +7,13 @@
 works() { pingpong_ends ibv_rc_pingpong -n 100; }
 ends_up 1500
 works
-inject aer=bad-tlp
+inject fault=pcie,error=bad-tlp
 said 20 'AER: Correct.* error.* received'
 said 5 'BadTLP'
 not_said err_detected
 works
 
-inject aer=completion-timeout
+inject fault=pcie,error=completion-timeout
 said 20 'AER: Uncorrect.* (Non-Fatal) error.* received'
 said 5 'CmpltTO'
 said 5 'mlx5_pci_err_detected .*Enter, pci channel state = 1'
@@ -24,7 +24,7 @@ said 5 'AER: device recovery successful'
 ends_up 1500
 works
 
-inject aer=malformed-tlp
+inject fault=pcie,error=malformed-tlp
 said 20 'AER: Uncorrect.* (Fatal) error.* received'
 said 5 'mlx5_pci_err_detected .*Enter, pci channel state = 2'
 said 30 'Root Port link has been reset (0)'
@@ -38,7 +38,7 @@ address=$(hca_addresses)
 ibv_asyncwatch -d "$device" >/tmp/watch 2>&1 &
 watch=$!
 within 20 grep -q 'event FD' /tmp/watch
-inject remove=surprise
+inject fault=pcie,action=remove
 said 40 'Fatal error 1 detected'
 said 5 'PCI slot is unavailable'
 within 40 grep -q IBV_EVENT_DEVICE_FATAL /tmp/watch
@@ -55,7 +55,7 @@ note "the driver let go in $((SECONDS - start)) s"
 said 5 'health recovery flow aborted, PCI reads still not working'
 [[ ! -e /sys/bus/pci/devices/$address ]] || fail "$address is still there"
 
-inject remove=none
+inject fault=pcie,action=insert
 found() { echo 1 >/sys/bus/pci/rescan && [[ -e /sys/class/infiniband/$device ]]; }
 within 60 found
 said 5 'firmware version'

@@ -35,4 +35,21 @@ devlink dev param set "$dev" name enable_remote_dev_reset value true cmode runti
 reload || fail "fw_activate, again"
 ends_up 1500
 works
+
+note "another host asks for it"
+inject fault=fw_reset,action=sync
+said 10 'PCI Sync FW Update Reset Ack. Device reset is expected'
+said 10 'Sync Reset now. Device is going to reset'
+said 30 'firmware version'
+within 30 test -e "/sys/class/infiniband/$device/ports/1/state"
+ends_up 1500
+works
+
+note "the firmware does it by itself, and the driver finds out"
+inject fault=fw_reset
+said 20 'Fatal error 3 detected'
+said 60 'health recovery succeeded'
+within 30 test -e "/sys/class/infiniband/$device/ports/1/state"
+ends_up 1500
+works
 if dmesg | grep 'Call Trace\|WARNING:\|BUG:'; then fail "the kernel complained"; fi

@@ -12,14 +12,14 @@ for round in 1 2; do
   ibv_asyncwatch -d "$device" >/tmp/watch 2>&1 &
   watch=$!
   within 20 grep -q 'event FD' /tmp/watch
-  inject remove=surprise
+  inject fault=pcie,action=remove
   said 20 'pciehp: Slot(.*): Link Down'
   within 60 grep -q IBV_EVENT_DEVICE_FATAL /tmp/watch
   kill $watch 2>/dev/null || true
   within 60 test ! -e "/sys/bus/pci/devices/$address"
   said 20 'E-Switch: cleanup\|Unload vfs'
   sleep 3 # what comes within a second of the slot's power going off is not listened to
-  inject remove=none
+  inject fault=pcie,action=insert
   said 20 'pciehp: Slot(.*): Card present\|pciehp: Slot(.*): Link Up'
   said 60 'firmware version'
   within 60 test -e "/sys/class/infiniband/$device"
