@@ -50,7 +50,7 @@ note "$took ms"
 not_said timeout
 
 note "its interrupt is lost: the driver looks into its event queue when time is up"
-inject "fault=msix,vector=0"
+inject "fault=msix,vector=$(vector_of async)"
 sleep 1
 works
 said 5 'Recovered [1-9][0-9]* EQEs on cmd_eq'

@@ -56,14 +56,20 @@ wait "$server" || true
 works
 
 note "the firmware has an issue, and goes on"
-inject "fault=health,syndrome=16,duration=4s"
-said 15 'Health issue observed, High temperature'
-said 5 'synd 0x10: High temperature'
-sleep 4
+dev=pci/$(hca_addresses)
+reported() { devlink health show "$dev" reporter fw | grep -q 'error [1-9]'; }
+has() { devlink health diagnose "$dev" reporter fw >/tmp/diagnose && grep -q "Syndrome: $1" /tmp/diagnose; }
+inject "fault=health,syndrome=16,duration=8s"
+within 10 has 16
+grep -q 'High temperature' /tmp/diagnose || fail "diagnose: $(cat /tmp/diagnose)"
+within 15 reported
+note "$(tr '\n' ' ' </tmp/diagnose)"
+within 20 has 0
+not_said 'Fatal error'
 works
 
 note "an interrupt of a channel is lost: the interface finds its events when its time is up"
-inject "fault=msix,vector=1-8,times=1;fault=msix,vector=1-8,times=1"
+inject "fault=msix,vector=$(vector_of comp0);fault=msix,vector=$(vector_of comp1)"
 sleep 1
 for i in 1 2 3 4; do ping -c 1 -W 1 -I "$interface" 10.9.0.77 >/dev/null 2>&1; done
 said 40 'TX timeout detected'

@@ -84,6 +84,13 @@ inject() {
   mark_kernel_log
   echo "inject: $1"
 }
+# vector_of NAME: the MSI-X vector of the interrupt mlx5_NAME..., such as async or comp0.
+vector_of() {
+  local number
+  number=$(awk -v name="mlx5_$1" '$NF ~ "^" name { for (i = 2; i < NF; i++) if ($i ~ /-edge$/) { print $i + 0; exit } }' /proc/interrupts)
+  [[ -n $number ]] || fail "no interrupt mlx5_$1: $(cat /proc/interrupts)"
+  echo $((number & 2047))
+}
 # within SECONDS COMMAND...: until it succeeds.
 within() {
   local limit=$1 end=$((SECONDS + $1))
