@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # boot: --hca link=eth,options=command_limit_ms=3000
 # watch: -
+# breaks: destroy-busy
 # Firmware commands that are refused, late, never answered, answered without an event, and whose interrupt is lost; the time limit that
 # the firmware tells the driver is short here. Each time the driver says what it says on a card, the caller gets its error, and the
 # next command works.
@@ -71,12 +72,12 @@ said 5 'ALLOC_PD(0x800) timeout. Will cause a leak of a command resource'
 works
 
 note "pages: asked for and given, taken back, refused"
-inject "fault=page_request,action=ask,pages=64"
+inject "fault=page_request,action=ask,pages=64,at=+0"
 sleep 1
-inject "fault=page_request,action=ask,pages=-64"
+inject "fault=page_request,action=ask,pages=-64,at=+0"
 sleep 1
 not_said 'err'
-inject "fault=page_request,action=refused,status=BAD_RES_STATE,syndrome=0x777;fault=page_request,action=ask,pages=8"
+inject "fault=page_request,action=refused,status=BAD_RES_STATE,syndrome=0x777;fault=page_request,action=ask,pages=8,at=+1ms"
 said 10 'func_id 0x0, npages 8, err -22'
 works
 if dmesg | grep 'Call Trace\|WARNING:\|BUG:'; then fail "the kernel complained"; fi

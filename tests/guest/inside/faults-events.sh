@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # boot: --hca link=eth
 # watch: -
-# breaks: cq-overrun
 # What a card tells of itself and its surroundings, and what goes wrong with queues and interrupts.
 works() { pingpong_ends ibv_rc_pingpong -n 50; }
 ends_up 1500
