@@ -74,7 +74,8 @@ void CmdQueue::doorbell(std::uint32_t vector) {
     ++counters_.bad_doorbells;
     // Behind its own fast teardown a driver may ring once more: a command of another processor (an event's
     // work, say) was on its way, and nothing could have held it back.
-    if (address_ == 0)
+    // And behind a reset that a fault made the driver has not noticed yet.
+    if (address_ == 0 && !excused_)
       fw_.hca().tracer().broke_value(Rule::kCmdqEarly, sim_now(), RuleObject::kNone, 0, vector);
     return;
   }
@@ -92,7 +93,8 @@ void CmdQueue::fetch(unsigned slot) {
   Hca& hca = fw_.hca();
   Time t = sim_now() + hca.profile().pcie.mmio_latency;
   const std::uint64_t at = address_ + (std::uint64_t{slot} << kLogStride);
-  const ReadDone entry = hca.dma().read(t, at, &job->entry, sizeof job->entry);
+  const ReadDone entry =
+      hca.dma().read(t, at, &job->entry, sizeof job->entry, Space::kHost, {WriteOwner::kFirmware, slot});
   if (!entry.ok || (job->entry.status_own & CmdEntry::kOwnerHw) == 0) {
     ++counters_.bad_doorbells;
     if (entry.ok)
@@ -180,7 +182,8 @@ CmdDelivery CmdQueue::read_input(Job& job, Time& t) {
   CmdMailbox box;
   for (std::size_t i = 0; i < blocks(len); ++i) {  // by length: a chain may be longer, or a ring
     if (next == 0 || (next & kMailboxAlign) != 0) return CmdDelivery::kBadInPtr;
-    const ReadDone r = fw_.hca().dma().read(t, next, &box, sizeof box);
+    const ReadDone r =
+        fw_.hca().dma().read(t, next, &box, sizeof box, Space::kHost, {WriteOwner::kFirmware, job.cmd.slot});
     if (!r.ok) return CmdDelivery::kBadInPtr;
     t = r.at;
     const CmdDelivery d = check_block(box, i, e.token, job.checksum);
@@ -204,7 +207,8 @@ CmdDelivery CmdQueue::read_output_chain(Job& job, Time& t) {
   CmdMailbox box;
   for (std::size_t i = 0; i < blocks(len); ++i) {
     if (next == 0 || (next & kMailboxAlign) != 0) return CmdDelivery::kBadOutPtr;
-    const ReadDone r = fw_.hca().dma().read(t, next, &box, sizeof box);
+    const ReadDone r =
+        fw_.hca().dma().read(t, next, &box, sizeof box, Space::kHost, {WriteOwner::kFirmware, job.cmd.slot});
     if (!r.ok) return CmdDelivery::kBadOutPtr;
     t = r.at;
     const CmdDelivery d = check_block(box, i, e.token, false);

@@ -35,7 +35,12 @@ class CmdQueue : public sc_core::sc_module {
   std::uint32_t address_low() const { return static_cast<std::uint32_t>(address_); }
   // The driver writes the high word first; the low one puts the address in force.
   void set_address_high(std::uint32_t v) { new_high_ = v; }
-  void set_address_low(std::uint32_t v) { address_ = std::uint64_t{new_high_} << 32 | v; }
+  void set_address_low(std::uint32_t v) {
+    address_ = std::uint64_t{new_high_} << 32 | v;
+    excused_ = false;
+  }
+  // The queue went without the driver's doing: until it gives a new address, its doorbells are no mistake.
+  void excuse() { excused_ = true; }
 
   void doorbell(std::uint32_t vector);  // bit n: slot n
   // Commands in progress are forgotten, as is the queue's address.
@@ -77,6 +82,7 @@ class CmdQueue : public sc_core::sc_module {
   Firmware& fw_;
   std::uint64_t address_ = 0;
   std::uint32_t new_high_ = 0;
+  bool excused_ = false;
   std::uint32_t next_seq_ = 0;
   Time free_at_ = 0;  // the firmware's processor
   std::array<std::unique_ptr<Job>, kSlots> jobs_;

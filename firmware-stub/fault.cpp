@@ -15,7 +15,9 @@ void Firmware::health_fault(Time t, const FaultSpec& f, bool begin) {
       if (!begin) cmdq_.resume();
       return;
     case FaultAction::kNicDisabled:
-      if (begin) fast_teardown();
+      if (!begin) return;
+      fast_teardown();
+      cmdq_.excuse();
       return;
     default: {
       const auto syndrome = static_cast<std::uint8_t>(begin ? f.value(FaultKey::kSyndrome) : 0);
@@ -48,6 +50,7 @@ void Firmware::fault(Time t, const FaultSpec& f, bool begin) {
       injector.note(t, f, 0, 0);
       if (f.action == FaultAction::kSync && sync_reset_.request(t)) return;
       hca_.reset();  // comes back through function_reset()
+      cmdq_.excuse();
       return;
     case FaultType::kTemperature: {
       prm::EqeTempWarn data{};

@@ -200,6 +200,7 @@ std::uint16_t performance(Mad& m, std::uint16_t attribute) {
       i.counter_select = asked.counter_select;
       if (!m.set) {
         i.link_downed = capped<std::uint8_t>(m.fw.port().link_downed());
+        i.symbol_errors = capped<std::uint16_t>(c.symbol_errors);
         i.rcv_errors = capped<std::uint16_t>(c.rx_errors);
         i.xmit_discards = capped<std::uint16_t>(c.tx_discards);
         i.xmit_data = capped<std::uint32_t>(c.tx_bytes / 4);

@@ -140,8 +140,12 @@ void hca::pcie_error(unsigned what, std::uint32_t bit, const char* name) noexcep
 
 void hca::cable(bool in) noexcept {
   link_injected_down = !in;
-  follow_carrier();
-  wish_changed();
+  try {
+    follow_carrier();
+    wish_changed();
+  } catch (const std::exception& e) {
+    model.model_fault("cable", e.what());
+  }
 }
 
 bool hca::wire_tx(const void* frame, std::size_t len) noexcept {
@@ -304,7 +308,8 @@ void hca::inject(const hcasim::api::Fault& fault) {
   const auto note = [&](FaultType kind, FaultAction action) {
     ++asked_faults;
     hcasim::traces::trace(*tracer, hcasim::traces::Point::kFaultInjected, hcasim::sim_now(), 0u, 0u,
-                          hcasim::traces::fault_word(kind, action), fault.number);
+                          hcasim::traces::fault_word(kind, action),
+                          fault.number | (fault.kind == Fault::kFatalHealth ? 0x100u : 0u));
   };
   switch (fault.kind) {
     case Fault::kPort:

@@ -258,9 +258,10 @@ bool Replay::pass(const Noted& record, std::uint64_t& result) {
 
 bool Replay::create(const Noted& record, std::uint64_t& result) {
   std::string why, options;
-  if (std::string line;
-      !plain_toml(record.texts[1], "profile", line) || !plain_toml(record.texts[2], "faults", line)) {
-    end_early("it is damaged: hca" + std::to_string(functions_.size()) + "'s " + line);
+  for (const std::size_t i : {1, 2}) {
+    if (std::string line; plain_toml(record.texts[i], "line", line)) continue;
+    end_early(std::string("it is damaged: the ") + (i == 1 ? "profile" : "faults") + " of hca" +
+              std::to_string(functions_.size()));
     return false;
   }
   const std::string profile = write_file(record.texts[1], why);

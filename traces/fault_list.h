@@ -106,7 +106,7 @@ namespace hcasim::traces {
   X(kAnswer,      "answer",      kAction,  "never, no-event", "the same as action")                            \
   X(kDelay,       "delay",       kTime,    "a time", "how much later")                                         \
   X(kDirection,   "direction",   kDirection, "dma: read, write; wire: tx, rx", "which way")                    \
-  X(kOwner,       "owner",       kOwner,   "qp, rq, cq, eq, firmware", "for whom the transfer is; reads: qp, firmware") \
+  X(kOwner,       "owner",       kOwner,   "qp, rq, cq, eq, firmware", "for whom the transfer is; of reads only those of qp (WQEs, payload) and firmware (commands) tell") \
   X(kNumber,      "number",      kRange,   "a number or A-B", "number of the owner; firmware: command slot")   \
   X(kAddress,     "address",     kRange,   "a number or A-B", "bus addresses that the transfer touches")       \
   X(kVector,      "vector",      kRange,   "a number or A-B", "MSI-X vector")                                  \

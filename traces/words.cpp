@@ -7,6 +7,7 @@
 #include "model/prm/packet.h"
 #include "model/prm/wqe.h"
 #include "traces/drops.h"
+#include "traces/fault_list.h"
 #include "traces/rules.h"
 #include "traces/story.h"
 
@@ -156,6 +157,18 @@ std::string in_words(const Record& r) {
       return fmt::format("rule {} broken by {} {:#x} ({:x}): {}", rule->name,
                          object_name(static_cast<RuleObject>(r.a0)), r.obj, r.a1, rule->text);
     }
+    case Point::kFaultInjected: {
+      const FaultTypeInfo* kind = fault_kind_of(r.a0);
+      const FaultActionInfo* action = fault_action_of(r.a0);
+      if (kind == nullptr || action == nullptr) return "fault injected, of a kind that this version lacks";
+      const std::string which =
+          r.index != 0 ? fmt::format("fault {} of the plan", r.index) : std::string("asked for by hand");
+      return fmt::format("{}: {}/{} ({}), object {:#x}, {:#x}", which, kind->name, action->name, action->help,
+                         r.obj, r.a1);
+    }
+    case Point::kHealth:
+      return r.a0 == 0 ? "the health syndrome was taken back"
+                       : fmt::format("the firmware shows health syndrome {:#x}", r.a0);
     case Point::kCnpRx:
       return fmt::format("congestion notification: {} Mb/s from here on", r.a0);
     case Point::kDmaRead:

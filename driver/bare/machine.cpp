@@ -36,6 +36,9 @@ Function::Function(Machine& machine, const std::string& options) : machine_(mach
     f->frames_.emplace_back(bytes, bytes + len);
     return f->wire_busy_ ? 1 : 0;
   };
+  ops.pcie_error = [](void* self, int what, std::uint32_t bit, const char* name) {
+    static_cast<Function*>(self)->pcie_errors_.push_back({what, bit, name});
+  };
   ops.dma_map = [](void* self, std::uint64_t addr, std::size_t len, int write) -> void* {
     auto* f = static_cast<Function*>(self);
     if (!f->dma_map_ || f->dma_tamper_) return nullptr;

@@ -69,6 +69,13 @@ class Function {
   void set_wire_busy(bool busy) { wire_busy_ = busy; }
   void set_carrier(bool up);
 
+  // Faults of PCIe that the host was to show: enum hca_pcie_error, and the error's name.
+  struct PcieError {
+    int what;
+    std::uint32_t bit;
+    std::string name;
+  };
+  const std::vector<PcieError>& pcie_errors() const { return pcie_errors_; }
   // "" or why the fault was refused.
   std::string inject(const std::string& fault);
 
@@ -96,6 +103,7 @@ class Function {
   std::uint64_t pending_ = 0;  // vectors
   bool sockets_ = false, wire_busy_ = false;
   std::vector<std::vector<std::uint8_t>> frames_;
+  std::vector<PcieError> pcie_errors_;
   DmaTamper dma_tamper_;
   bool dma_map_ = true;
   std::uint64_t dma_maps_ = 0;

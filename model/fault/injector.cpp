@@ -42,17 +42,16 @@ void Injector::load(const std::vector<FaultSpec>& faults) {
 }
 
 void Injector::end_all() {
-  const Time now = sim_now();
-  for (std::size_t i = 0; i < faults_.size(); ++i) {
-    if (!lasting_[i]) continue;
-    lasting_[i] = false;
-    if (act_) act_(now, faults_[i]->spec, false);
-  }
+  // What is told of it may ask for faults anew: these are out of the plan by then.
+  std::vector<std::unique_ptr<Loaded>> ended;
+  std::vector<bool> lasting;
+  ended.swap(faults_);
+  lasting.swap(lasting_);
   turns_.clear();
   ++generation_;
-  faults_.clear();
-  lasting_.clear();
   armed_ = 0;
+  for (std::size_t i = 0; i < ended.size(); ++i)
+    if (lasting[i] && act_) act_(sim_now(), ended[i]->spec, false);
 }
 
 void Injector::rearm() {
@@ -107,9 +106,11 @@ void Injector::note(Time t, const FaultSpec& f, std::uint32_t object, std::uint6
 
 void Injector::begin_for_a_while(Time t, const FaultSpec& f) {
   const std::size_t index = f.number - 1;
-  if (act_) act_(t, f, true);
   const Time lasts = f.time(FaultKey::kDuration);
+  const std::uint64_t generation = generation_;
   lasting_[index] = true;
+  if (act_) act_(t, f, true);
+  if (generation != generation_) return;  // the host has ended all meanwhile
   if (lasts > 0) turns_.push(std::max(t, sim_now()) + lasts, Turn{index, generation_, false});
 }
 

@@ -219,7 +219,7 @@ Time Port::transmit_now(Time t, PacketRef packet) {
                   static_cast<std::uint64_t>(bytes) << 32 | static_cast<std::uint32_t>(lasts));
   }
   p.looped = to.back && !to.out;
-  const Harm struck = harm(end, p, kFaultTx);
+  const Harm struck = gate_.open(FaultType::kWire) ? harm(end, p, kFaultTx) : Harm{};
   if (struck.drop || hit(faults_cfg_.drop)) {
     if (capture_) capture(end, p, Direction::kOut, "lost: fault injection");
     drop(end, p, DropReason::kInjected);

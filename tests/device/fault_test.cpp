@@ -113,7 +113,7 @@ TEST_F(Fault, ADmaReadOfAQpIsRefused) {
   inject("fault=dma,owner=qp,direction=read,number=" + std::to_string(p.a.qpn()) +
          ",address=" + std::to_string(p.amem.bus(0)) + "-" + std::to_string(p.amem.bus(0) + 4095));
   const Completion c = write(p);
-  expect_error(c, S::kLocalProt);
+  expect_error(c, S::kLocalQpOp);
   EXPECT_EQ(injected(), 1u);
   expect_serves_on();
 }
@@ -122,7 +122,11 @@ TEST_F(Fault, APoisonedReadIsAnErrorOfItsQp) {
   Pair p(dev());
   inject("fault=dma,action=poisoned,owner=qp,address=" + std::to_string(p.amem.bus(0)) + "-" +
          std::to_string(p.amem.bus(0) + 4095));
+  const auto before = fn().pcie_errors().size();
   EXPECT_TRUE(write(p).error());
+  ASSERT_EQ(fn().pcie_errors().size(), before + 1);
+  EXPECT_EQ(fn().pcie_errors()[before].what, HCA_PCIE_NONFATAL);
+  EXPECT_EQ(fn().pcie_errors()[before].name, "poisoned-tlp");
   expect_serves_on();
 }
 
@@ -152,6 +156,23 @@ TEST_F(Fault, ASlowReadTakesLonger) {
   const std::int64_t late = timed();
   EXPECT_GE(late, usual + 69'000);
   EXPECT_LT(late, usual + 75'000);
+}
+
+TEST_F(Fault, PcieErrorsAreTheHostsToShow) {
+  const auto before = fn().pcie_errors().size();
+  inject("fault=pcie,error=bad-tlp");
+  inject("fault=pcie,error=completion-timeout,severity=fatal");
+  inject("fault=pcie,error=malformed-tlp");
+  inject("fault=pcie,action=remove");
+  const auto& seen = fn().pcie_errors();
+  ASSERT_EQ(seen.size(), before + 4);
+  EXPECT_EQ(seen[before].what, HCA_PCIE_CORRECTABLE);
+  EXPECT_EQ(seen[before].bit, 0x40u);
+  EXPECT_EQ(seen[before].name, "bad-tlp");
+  EXPECT_EQ(seen[before + 1].what, HCA_PCIE_FATAL);
+  EXPECT_EQ(seen[before + 1].bit, 0x4000u);
+  EXPECT_EQ(seen[before + 2].what, HCA_PCIE_NONFATAL);
+  EXPECT_EQ(seen[before + 3].what, HCA_PCIE_REMOVED);
 }
 
 // ---- interrupts, CQEs, EQEs ----
@@ -366,6 +387,7 @@ TEST_F(Fault, TheFirmwareResetsTheCard) {
   EXPECT_EQ(fn().read32(offsetof(prm::InitSeg, cmdq_addr_l_sz)) >> 8 & 7, prm::kNicFull);
   machine().advance(2'000'000);
   EXPECT_EQ(fn().read32(offsetof(prm::InitSeg, cmdq_addr_l_sz)) >> 8 & 7, prm::kNicDisabled);
+  dev().cmd().ring(1);  // a driver that has not noticed: no rule of its is broken
   dev().function_reset();
   dev().probe();
   expect_serves_on();
@@ -387,6 +409,25 @@ TEST_F(Fault, TheCableIsOutForAWhileAndAgain) {
   EXPECT_EQ(dev().port_state(), 4);
   EXPECT_GE(dev().count_async(EqeType::kPortChange), 4u);
   EXPECT_EQ(injected(), 2u);
+}
+
+TEST_F(Fault, ThePhysicalLayerCountsErrors) {
+  constexpr std::uint16_t kPpcnt = 0x5008;
+  constexpr std::uint32_t kPhysical = 0x12;
+  Device eth(machine().function(kEthFunction));
+  eth.probe();
+  const auto errors = [&] {
+    std::vector<std::uint8_t> r(prm::ppcnt_reg::bytes);
+    prm::set<prm::ppcnt_reg::local_port>(r.data(), 1);
+    prm::set<prm::ppcnt_reg::grp>(r.data(), kPhysical);
+    const auto out = eth.access_register(kPpcnt, false, r).must();
+    return prm::get<prm::ppcnt_reg::counter_set::phys_layer_cntrs::symbol_errors_low>(
+        out.out.data() + prm::access_register_out::bytes);
+  };
+  EXPECT_EQ(errors(), 0u);
+  ASSERT_EQ(eth.function().inject("fault=port,action=errors,count=17"), "");
+  EXPECT_EQ(errors(), 17u);
+  eth.teardown();
 }
 
 TEST_F(Fault, EventsOfTheCardsSurroundings) {

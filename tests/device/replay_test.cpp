@@ -199,6 +199,34 @@ TEST_F(Replay, HasTheProfileWithIt) {
   expect_same();
 }
 
+// Faults of a scenario, and those asked for while it ran: the recording has them, the file may be gone.
+TEST_F(Replay, HasTheFaultsWithIt) {
+  write_bytes(
+      file("faults.toml"),
+      "seed = 11\n"
+      "[[fault]]\nkind = \"wire\"\naction = \"drop\"\nprobability = 0.05 # of either way\n"
+      "[[fault]]\nkind = \"wire\"\naction = \"corrupt\"\nopcode = \"ACK\"\nnth = 3\n"
+      "[[fault]]\nkind = \"dma\"\naction = \"slow\"\ndelay = \"3us\"\nevery = 7\ntimes = 0\n"
+      "[[fault]]\nkind = \"command\"\nopcode = \"CREATE_QP\"\ndelay = \"1ms\"\n"
+      "[[fault]]\nkind = \"pcie\"\nerror = \"bad-tlp\"\nat = \"200us\"\nevery = \"1ms\"\ntimes = 3\n");
+  {
+    Machine machine(std::size_t{64} << 20);
+    Function& function = machine.add_hca(recorded("link=ib,faults=" + file("faults.toml")));
+    machine.start();
+    scenario(function);
+    EXPECT_EQ(function.inject("fault=msix,action=delayed,delay=30us,times=0"), "");
+    EXPECT_EQ(function.inject("fault=command,opcode=QUERY_HCA_CAP,delay=80us;fault=temperature,at=+10us"),
+              "");
+    scenario(function);
+    EXPECT_EQ(function.inject("none"), "");
+    scenario(function);
+    EXPECT_GT(function.counter("faults_injected"), 30u);
+    EXPECT_EQ(function.pcie_errors().size(), 3u);
+  }
+  fs::remove(file("faults.toml"));
+  expect_same();
+}
+
 // The model runs ahead of the host's clock, as it does beside a guest that is not counted.
 TEST_F(Replay, OfAnEagerRun) {
   {

@@ -89,6 +89,20 @@ class Why : public ::testing::Test {
     return said(qpn, serial, static_cast<int>(status));
   }
 
+  // The same of the last command of an opcode.
+  std::string said_of_command(std::uint16_t opcode) const {
+    const traces::CommandRow* last = nullptr;
+    for (const traces::CommandRow& c : analysis_.commands())
+      if (c.opcode == opcode) last = &c;
+    if (last == nullptr) return "no such command";
+    std::string text;
+    for (const traces::Reason& reason : traces::why(analysis_, *last)) {
+      text += reason.text + "\n";
+      for (const traces::Record& r : reason.proof) text += "  " + traces::in_words(r) + "\n";
+    }
+    return text;
+  }
+
   char path_[32] = "/tmp/hcasim-why-test-XXXXXX";
   traces::Analysis analysis_;
   std::uint32_t qpn_ = 0, peer_ = 0;
@@ -251,6 +265,84 @@ TEST_F(Why, SlowBecauseThePeerWasNotReady) {
   EXPECT_THAT(text, HasSubstr("It succeeded"));
   EXPECT_THAT(text, HasSubstr("more than is usual"));
   EXPECT_THAT(text, HasSubstr("The other end had no receive WQE for it at first."));
+}
+
+// ---- commands ----
+
+void submit_query(Device& d) {
+  d.cmd().submit(Mailbox(prm::op::QUERY_ISSI, prm::query_issi_in::bytes), prm::query_issi_out::bytes,
+                 [](const CommandResult&) {});
+}
+
+TEST_F(Why, ACommandIsNeverAnswered) {
+  run([&](Device& d) {
+    ASSERT_EQ(d.function().inject("fault=command,opcode=QUERY_ISSI,answer=never"), "");
+    submit_query(d);
+    d.machine().advance(1'000'000);
+    d.query_vport();
+  });
+  const std::string text = said_of_command(prm::op::QUERY_ISSI);
+  EXPECT_THAT(text, HasSubstr("(QUERY_ISSI) was never answered: fault injected, fault 1 of the plan: "
+                              "command/never"));
+  EXPECT_THAT(text, HasSubstr("  fault 1 of the plan: command/never"));  // the record
+  EXPECT_THAT(text, HasSubstr("Will cause a leak of a command resource"));
+  EXPECT_THAT(text, HasSubstr("later commands were answered: the card's processor lives."));
+}
+
+TEST_F(Why, ACommandIsRefusedByAFault) {
+  run([&](Device& d) {
+    ASSERT_EQ(d.function().inject("fault=command,opcode=QUERY_ISSI,status=LIM_ERR,syndrome=0x99"), "");
+    submit_query(d);
+    d.machine().advance(1'000'000);
+  });
+  EXPECT_THAT(
+      said_of_command(prm::op::QUERY_ISSI),
+      HasSubstr("was refused with LIM_ERR, syndrome 0x99, and not executed: fault injected, fault 1"));
+}
+
+TEST_F(Why, ACommandWhoseEventIsLost) {
+  run([&](Device& d) {
+    ASSERT_EQ(d.function().inject("fault=command,opcode=QUERY_ISSI,answer=no-event"), "");
+    submit_query(d);
+    d.machine().advance(1'000'000);
+  });
+  const std::string text = said_of_command(prm::op::QUERY_ISSI);
+  EXPECT_THAT(text, HasSubstr("It succeeded"));
+  EXPECT_THAT(text, HasSubstr("No command event told the driver so: fault injected."));
+}
+
+TEST_F(Why, ACommandMeetsFirmwareThatStandsStill) {
+  run([&](Device& d) {
+    ASSERT_EQ(d.function().inject("fault=health,action=stall"), "");
+    submit_query(d);
+    d.machine().advance(1'000'000'000);
+  });
+  const std::string text = said_of_command(prm::op::QUERY_ISSI);
+  EXPECT_THAT(text, HasSubstr("was not answered as the firmware stands still since"));
+  EXPECT_THAT(text, HasSubstr("fault injected, fault 1 of the plan: health/stall"));
+  EXPECT_THAT(text, HasSubstr("No later command was answered either."));
+}
+
+TEST_F(Why, ACommandMeetsFirmwareInItsFatalState) {
+  run([&](Device& d) {
+    ASSERT_EQ(d.function().inject("fault=health,syndrome=1,reset=on"), "");
+    submit_query(d);
+    d.machine().advance(1'000'000);
+  });
+  const std::string text = said_of_command(prm::op::QUERY_ISSI);
+  EXPECT_THAT(text, HasSubstr("was not executed: the firmware was in its fatal state since"));
+  EXPECT_THAT(text, HasSubstr("health/syndrome"));
+}
+
+TEST_F(Why, ACommandIsLostInAReset) {
+  run([&](Device& d) {
+    ASSERT_EQ(d.function().inject("fault=command,opcode=QUERY_ISSI,delay=10ms;fault=fw_reset,at=+1ms"), "");
+    submit_query(d);
+    d.machine().advance(20'000'000);
+  });
+  EXPECT_THAT(
+      said_of_command(prm::op::QUERY_ISSI),
+      HasSubstr("was lost when the card was reset: fault injected, fault 2 of the plan: fw_reset/self"));
 }
 
 TEST(WqeName, IsReadAndRefused) {

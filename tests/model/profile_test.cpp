@@ -87,6 +87,35 @@ TEST_F(ProfileFile, AnUnknownNameIsAnsweredWithThoseThereAre) {
   EXPECT_FALSE(Profile::load(folder + "/none.toml", {}, profile, err));
 }
 
+// Whatever the text, there is a message, and no assertion of the parser's.
+TEST_F(ProfileFile, BrokenTomlIsAMessage) {
+  for (const char* text : {"lanes.",
+                           "[pcie",
+                           "[pcie]]\n",
+                           "[[pcie]\n",
+                           "a = {",
+                           "a = [",
+                           "a = 1979-",
+                           "a = 0x",
+                           "a = \"",
+                           "'",
+                           "\xff",
+                           "=",
+                           "[pcie]\nlanes = 8 8\n",
+                           "[pcie]\nlanes = \n",
+                           "[pcie]\nlanes = +-8\n",
+                           "\xef\xbb",
+                           "a\0b",
+                           "[pcie]\nlanes = 1e\n",
+                           "[pcie]\nlanes = 1e99999\n",
+                           "[pcie]\nlanes = 99999999999999999999\n",
+                           "[pcie]\n[pcie]\n"}) {
+    err.clear();
+    EXPECT_FALSE(load(text)) << text;
+    EXPECT_THAT(err, HasSubstr("card.toml:")) << text;
+  }
+}
+
 TEST_F(ProfileFile, ParametersAreOverriddenByNameUnderTheSameRules) {
   std::ofstream(folder + "/card.toml") << "[pcie]\nlanes = 8\nread_latency_ns = 100\n";
   ASSERT_TRUE(Profile::load("card", {folder}, profile, err,
