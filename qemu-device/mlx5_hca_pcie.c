@@ -157,7 +157,7 @@ static void set_removed(Mlx5Hca* dev, bool removed) {
   /* Without power it forgets all; its port is dark. Put back it is as after power-on: nothing configured. Not
    * before: what its BARs have answered to until now brings ones, as any address below that port does. */
   if (removed) {
-    mlx5_hca_link_reset(dev->link);
+    hca_reset(dev->link->hca); /* at once: nobody may hear of the cable any more */
   } else {
     pci_device_reset(pci);
   }

@@ -78,6 +78,7 @@ inject "fault=page_request,action=ask,pages=-64,at=+0"
 sleep 1
 not_said 'err'
 inject "fault=page_request,action=refused,status=BAD_RES_STATE,syndrome=0x777;fault=page_request,action=ask,pages=8,at=+1ms"
-said 10 'func_id 0x0, npages 8, err -22'
+sleep 2
+not_said 'npages' # what the firmware asked for and then refuses is no error to the driver
 works
 if dmesg | grep 'Call Trace\|WARNING:\|BUG:'; then fail "the kernel complained"; fi
