@@ -94,6 +94,8 @@ void fill_general(const Options& o, std::uint8_t* c) {
   set(g::cmdif_checksum{}, 3);
   set(g::driver_version{}, 1);
   set(g::fast_teardown{}, 1);
+  set(g::general_notification_event{}, 1);
+  set(g::dtor{}, 1);
   set(g::force_teardown{}, 1);
   set(g::device_frequency_mhz{}, 1000);
   set(g::device_frequency_khz{}, 1000000);

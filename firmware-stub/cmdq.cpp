@@ -245,6 +245,10 @@ void CmdQueue::execute(Time t, unsigned slot) {
       }
       syndrome = Syndrome::kNoPages;
     }
+    if (syndrome == Syndrome::kWaitHost) {  // until it has answered: pages_changed()
+      job->waiting = true;
+      return;
+    }
   }
   answer(t, slot, syndrome);
   // What the command used up may be due for replacement; asked for behind its answer.

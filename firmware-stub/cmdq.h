@@ -47,7 +47,7 @@ class CmdQueue : public sc_core::sc_module {
   void reset();
   // The firmware goes on after a stall.
   void resume();
-  // Host pages came, or will not come: commands that wait for them run again.
+  // Host pages came, or will not come, or the host has answered: commands that wait for it run again.
   void pages_changed();
 
   const Counters& counters() const { return counters_; }
@@ -62,7 +62,7 @@ class CmdQueue : public sc_core::sc_module {
     std::vector<std::uint64_t> out_blocks;  // addresses of the output mailboxes that out_len needs
     std::vector<std::uint32_t> event_eqns;  // EQs that asked for command events when the command was taken
     bool checksum = false;
-    bool waiting = false;  // for host pages
+    bool waiting = false;  // for the host: pages, an answer
     // What faults make of it.
     bool lost = false, no_event = false, stalled = false;
     std::uint8_t fault_status = 0;  // refused with this; 0: not

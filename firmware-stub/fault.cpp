@@ -48,6 +48,7 @@ void Firmware::fault(Time t, const FaultSpec& f, bool begin) {
     }
     case FaultType::kFwReset:
       injector.note(t, f, 0, 0);
+      if (f.action == FaultAction::kSync && sync_reset_.request(t)) return;
       hca_.reset();  // comes back through function_reset()
       cmdq_.excuse();
       return;

@@ -35,7 +35,8 @@ Firmware::Firmware(const sc_core::sc_module_name& name, Hca& hca, const Options&
       port_(hca, options_),
       gsi_("gsi", *this),
       traps_("traps", hca, port_),
-      cmdq_("cmdq", *this) {
+      cmdq_("cmdq", *this),
+      sync_reset_("sync_reset", *this) {
   hca.port().set_link(options_.link == Link::kEthernet ? LinkType::kEthernet : LinkType::kIb);
 }
 
@@ -92,6 +93,7 @@ void Firmware::function_reset() {
   cmdq_.reset();
   to_power_on();
   health_.reset();
+  sync_reset_.clear();
   if (in_use) health_.set_nic_interface(prm::kNicDisabled);
 }
 
@@ -169,6 +171,11 @@ void Firmware::to_power_on() {
 
 // nic_interface = DISABLED: the driver is about to take its memory back without asking command by command.
 void Firmware::fast_teardown() {
+  if (sync_reset_.interface_down()) {
+    hca_.reset();  // comes back through function_reset()
+    health_.set_nic_interface(prm::kNicDisabled);
+    return;
+  }
   cmdq_.reset();
   to_power_on();
   hca_.dma().set_enabled(false);
@@ -210,6 +217,7 @@ std::vector<Firmware::Counter> Firmware::counters() {
       {"fw_health_syndrome", health_.syndrome()},
       {"fw_performance_mads", gsi_.performance_mads()},
       {"fw_traps", traps_.sent()},
+      {"fw_sync_resets", sync_reset_.done()},
       {"fw_sa_requests", gsi_.subnet_admin().requests()},
       {"fw_sa_refused", gsi_.subnet_admin().refused()},
       {"pds", objects_.pds.count()},

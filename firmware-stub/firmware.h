@@ -20,6 +20,7 @@
 #include "firmware-stub/options.h"
 #include "firmware-stub/pages.h"
 #include "firmware-stub/port_agent.h"
+#include "firmware-stub/sync_reset.h"
 #include "firmware-stub/traps.h"
 #include "model/firmware_port.h"
 #include "model/hca.h"
@@ -73,6 +74,7 @@ class Firmware : public sc_core::sc_module, public FirmwarePort {
   NicVport& nic_vport() { return nic_vport_; }
   Health& health() { return health_; }
   CmdQueue& cmdq() { return cmdq_; }
+  SyncReset& sync_reset() { return sync_reset_; }
 
   State state() const { return state_; }
   void set_state(State s) { state_ = s; }
@@ -104,6 +106,7 @@ class Firmware : public sc_core::sc_module, public FirmwarePort {
   Traps traps_;
   NicVport nic_vport_;
   CmdQueue cmdq_;
+  SyncReset sync_reset_;
   State state_ = State::kOff;
   std::uint64_t qp_errors_ = 0;
 };

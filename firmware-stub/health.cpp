@@ -9,7 +9,8 @@
 namespace hcasim::fw {
 
 namespace {
-constexpr Time kBeat = from_ns(10'000'000);  // health_counter grows every 10 ms
+constexpr Time kBeat = from_ns(10'000'000);    // health_counter grows every 10 ms
+constexpr std::uint32_t kReadyLimitMs = 2000;  // as long as Linux waits for it without being told
 constexpr Time kSecond = from_ns(1'000'000'000);
 }  // namespace
 
@@ -50,6 +51,11 @@ std::uint32_t Health::read(std::uint32_t offset) const {
       if (syndrome_ == 0) return 0;
       return std::uint32_t{syndrome_} << 16 |
              (assert_.ext_syndrome != 0 ? assert_.ext_syndrome : 0x8000u | syndrome_);
+    // Unit 31:29 (0: ms), value 19:0. The second one 0: neither is there.
+    case offsetof(InitSeg, cmd_exec_to):
+      return options_.command_limit_ms;
+    case offsetof(InitSeg, cmd_q_init_to):
+      return options_.command_limit_ms != 0 ? kReadyLimitMs : 0;
     case offsetof(InitSeg, internal_timer_h):
       return static_cast<std::uint32_t>(ticks >> 32);
     case offsetof(InitSeg, internal_timer_l):

@@ -27,9 +27,11 @@ enum : std::uint16_t {  // mlx5 driver.h, MLX5_REG_*
   kNodeDesc = 0x6001,
   kHostEndianness = 0x7004,
   kMcia = 0x9014,
+  kMfrl = 0x9028,
   kMcqs = 0x9060,
   kMcqi = 0x9061,
   kMcam = 0x907f,
+  kDtor = 0xc00e,
 };
 
 constexpr std::size_t kNodeDescBytes = 64;
@@ -140,6 +142,32 @@ Syndrome read_host_endianness(Access& a) {
   return Syndrome::kOk;
 }
 
+// The time limits that Linux has by itself (mlx5 lib/tout.c): it reads all of them if the firmware has any to
+// tell.
+Syndrome read_dtor(Access& a) {
+  using r = prm::dtor_reg;
+  enum : std::uint32_t { kMs = 0 };  // to_multiplier
+  const auto put = [&a](auto unit, auto value, std::uint32_t ms) {
+    prm::set<decltype(unit)>(a.data, kMs);
+    prm::set<decltype(value)>(a.data, ms);
+  };
+#define HCASIM_LIMIT(name, ms) put(r::name::to_multiplier{}, r::name::to_value{}, ms)
+  std::memset(a.data, 0, r::bytes);
+  HCASIM_LIMIT(pcie_toggle_to, 2000);
+  HCASIM_LIMIT(health_poll_to, 2000);
+  HCASIM_LIMIT(full_crdump_to, 60000);
+  HCASIM_LIMIT(fw_reset_to, 60000);
+  HCASIM_LIMIT(flush_on_err_to, 2000);
+  HCASIM_LIMIT(pci_sync_update_to, 5000);
+  HCASIM_LIMIT(tear_down_to, 3000);
+  HCASIM_LIMIT(fsm_reactivate_to, 5000);
+  HCASIM_LIMIT(reclaim_pages_to, 5000);
+  HCASIM_LIMIT(reclaim_vfs_pages_to, 120000);
+  HCASIM_LIMIT(reset_unload_to, 300000);
+#undef HCASIM_LIMIT
+  return Syndrome::kOk;
+}
+
 Syndrome read_pcam(Access& a);  // tells of this table
 
 constexpr Register kRegisters[] = {
@@ -156,9 +184,11 @@ constexpr Register kRegisters[] = {
     {kNodeDesc, kNodeDescBytes, false, kOnBoth, read_node_desc, write_node_desc},
     {kHostEndianness, 16, false, kOnBoth, read_host_endianness, write_host_endianness},
     {kMcia, prm::mcia_reg::bytes, false, kOnEthernet, read_mcia, nullptr},
+    {kMfrl, prm::mfrl_reg::bytes, false, kOnEthernet, read_mfrl, write_mfrl},
     {kMcqs, prm::mcqs_reg::bytes, false, kOnEthernet, read_mcqs, nullptr},
     {kMcqi, prm::mcqi_reg::bytes, false, kOnEthernet, read_mcqi, nullptr},
     {kMcam, prm::mcam_reg::bytes, false, kOnEthernet, read_mcam, nullptr},
+    {kDtor, prm::dtor_reg::bytes, false, kOnBoth, read_dtor, nullptr},
 };
 
 // Bit n of the mask, counted from its end: register 0x5000 + n is there.
@@ -200,7 +230,7 @@ Syndrome access_register(Firmware& fw, Command& cmd) {
   if (cmd.out_len < out_at + reg->bytes) return Syndrome::kOutputShort;
   const auto handler = cmd.op_mod == kRead ? reg->read : reg->write;
   if (handler == nullptr) return Syndrome::kRegisterRead;
-  Access access{fw, cmd.out.data() + out_at, cmd.out_len - out_at};
+  Access access{fw, cmd.out.data() + out_at, cmd.out_len - out_at, cmd};
   std::memcpy(access.data, cmd.in.data() + in_at, reg->bytes);
   if (reg->has_port && prm::get<prm::pmtu_reg::local_port>(access.data) != 1) return Syndrome::kPortNumber;
   return handler(access);

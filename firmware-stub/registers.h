@@ -15,6 +15,7 @@ struct Access {
   Firmware& fw;
   std::uint8_t* data;
   std::size_t room;  // bytes of data, at least the register's
+  Command& cmd;
 };
 
 // Links whose ports have the register.
@@ -40,6 +41,8 @@ Syndrome write_pfcc(Access& a);
 Syndrome read_ppcnt_eth(Access& a);  // groups of the Ethernet port
 Syndrome read_mcia(Access& a);
 Syndrome read_mcam(Access& a);
+Syndrome read_mfrl(Access& a);
+Syndrome write_mfrl(Access& a);
 Syndrome read_mcqs(Access& a);
 Syndrome read_mcqi(Access& a);
 

@@ -283,7 +283,32 @@ Syndrome read_mcam(Access& a) {
   using regs = r::mng_access_reg_cap_mask::access_regs;
   prm::set<regs::mcqi>(a.data, 1);
   prm::set<regs::mcqs>(a.data, 1);
+  prm::set<regs::mfrl>(a.data, 1);
+  prm::set<r::mng_feature_cap_mask::enhanced_features::reset_state>(a.data, 1);
   return Syndrome::kOk;
+}
+
+Syndrome read_mfrl(Access& a) {
+  using r = prm::mfrl_reg;
+  enum : std::uint32_t { kFullChip = 1u << 0 };  // reset_type
+  std::memset(a.data, 0, r::bytes);
+  prm::set<r::reset_level>(a.data, SyncReset::kLevel);
+  prm::set<r::reset_type>(a.data, kFullChip);
+  prm::set<r::reset_state>(a.data, static_cast<std::uint32_t>(a.fw.sync_reset().state()));
+  return Syndrome::kOk;
+}
+
+Syndrome write_mfrl(Access& a) {
+  using r = prm::mfrl_reg;
+  enum : std::uint32_t { kNoAnswer = 0, kYes = 1, kNo = 2 };
+  const std::uint32_t answer = prm::get<r::pci_sync_for_fw_update_resp>(a.data);
+  // The ports go down with the card: rst_type_sel 1 would keep them.
+  if (prm::get<r::reset_level>(a.data) != SyncReset::kLevel || prm::get<r::rst_type_sel>(a.data) != 0)
+    return Syndrome::kRegisterValue;
+  if (answer == kYes || answer == kNo) return a.fw.sync_reset().answer(answer == kYes);
+  if (answer != kNoAnswer || prm::get<r::pci_sync_for_fw_update_start>(a.data) == 0)
+    return Syndrome::kRegisterValue;
+  return a.fw.sync_reset().start(a.cmd.now, a.cmd.seq);
 }
 
 namespace {

@@ -70,6 +70,8 @@
   X(RegisterRead, 0x5a0209, kBadParam, kRegisterAccess, "register cannot be accessed that way")           \
   X(RegisterLength, 0x5a020a, kBadInpLen, kRegisterLength, "register data too short")                     \
   X(RegisterValue, 0x5a020b, kBadParam, kRegisterValue, "value not supported by the register")            \
+  X(ResetBusy, 0x5a020e, kResBusy, kCount, "a reset is under way")                                        \
+  X(ResetRefused, 0x5a020f, kBadSysState, kCount, "a host does not agree to the reset")                   \
   X(HostEndianness, 0x5a020c, kBadParam, kRegisterValue, "host endianness not supported")                 \
   /* PD, UAR, XRCD, transport domain, counters */                                                         \
   X(PdLimit, 0x5a0301, kLim, kCount, "no more PDs")                                                       \
@@ -263,7 +265,8 @@
   X(FlowSamplerBusy, 0x5a0d06, kBadResState, kDestroyBusy, "flow sampler in use")                         \
   X(FlowSamplerRatio, 0x5a0d07, kBadParam, kSampler, "flow sampler's ratio is zero")                      \
   /* inside the firmware: the command waits until the driver gives pages */                               \
-  X(WaitPages, 0x5a0f01, kNoRes, kCount, "waits for host pages")
+  X(WaitPages, 0x5a0f01, kNoRes, kCount, "waits for host pages")                                          \
+  X(WaitHost, 0x5a0f02, kNoRes, kCount, "waits for the host's answer")
 
 namespace hcasim::fw {
 

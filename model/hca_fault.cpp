@@ -95,14 +95,15 @@ void Hca::fault(Time t, const FaultSpec& f, bool begin) {
       return;
     case FaultType::kPcie: {
       if (!begin) return;
-      if (f.action == FaultAction::kRemove) {
+      if (f.action == FaultAction::kRemove || f.action == FaultAction::kInsert) {
+        const bool out = f.action == FaultAction::kRemove;
         injector_.note(t, f, 0, 0);
-        host_.pcie_error(3, 0, "surprise-removal");
+        host_.pcie_error(out ? kFaultRemoved : kFaultInserted, 0, out ? "surprise-removal" : "insertion");
         return;
       }
       const PcieErrorName& e = pcie_errors()[f.value(FaultKey::kError)];
       const std::uint64_t severity =
-          e.correctable ? kFaultCorrectable : f.value(FaultKey::kSeverity, kFaultNonFatal);
+          e.correctable ? kFaultCorrectable : f.value(FaultKey::kSeverity, kFaultUncorrectable);
       injector_.note(t, f, 0, e.bit | severity << 32);
       host_.pcie_error(static_cast<unsigned>(severity), e.bit, e.name);
       return;

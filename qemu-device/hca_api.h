@@ -61,8 +61,8 @@ typedef struct hca_host_ops {
   void* (*dma_map)(void* opaque, uint64_t addr, size_t len, int write);
   // A fault that the host is to show (fault kind "pcie", and dma/poisoned). what: enum hca_pcie_error. bit:
   // of the AER correctable or uncorrectable error status register (linux/pci_regs.h), `name` its name as
-  // `hcasim faults` lists it; 0 for HCA_PCIE_REMOVED. May be null. It may be called in the midst of any call
-  // of the API: what it sets off in the host waits until that returns.
+  // `hcasim faults` lists it; 0 for HCA_PCIE_REMOVED and _INSERTED. May be null. It may be called in the
+  // midst of any call of the API: what it sets off in the host waits until that returns.
   void (*pcie_error)(void* opaque, int what, uint32_t bit, const char* name);
 } hca_host_ops;
 
@@ -70,7 +70,9 @@ enum hca_pcie_error {
   HCA_PCIE_CORRECTABLE = 0,
   HCA_PCIE_NONFATAL = 1,
   HCA_PCIE_FATAL = 2,
-  HCA_PCIE_REMOVED = 3,  // surprise removal: from now on nothing reaches the card, and nothing comes from it
+  HCA_PCIE_REMOVED = 3,   // surprise removal: from now on nothing reaches the card, and nothing comes from it
+  HCA_PCIE_INSERTED = 4,  // it is put back, as after power-on
+  HCA_PCIE_UNCORRECTABLE = 5,  // non-fatal or fatal, as AER's severity register has it
 };
 
 // PCIe link that the profile gives, for the PCIe capability.

@@ -224,6 +224,9 @@ static bool add_capabilities(Mlx5Hca* dev, Error** errp) {
 }
 
 static void remove_capabilities(PCIDevice* pci) {
+  if (msix_present(pci)) {
+    mlx5_hca_pcie_exit(MLX5_HCA(pci));
+  }
   if (pci->exp.aer_cap) {
     pcie_aer_exit(pci);
   }
@@ -276,6 +279,7 @@ static void mlx5_hca_realize(PCIDevice* pci, Error** errp) {
   for (unsigned v = 0; v < HCA_MSIX_VECTORS; v++) {
     msix_vector_use(pci, v);
   }
+  mlx5_hca_pcie_init(dev);
   if (!add_capabilities(dev, errp)) {
     remove_capabilities(pci);
     goto fail;
@@ -319,11 +323,17 @@ static void mlx5_hca_reset_hold(QCOMPAT_HOLD_ARGS) {
 }
 
 static uint32_t mlx5_hca_config_read(PCIDevice* pci, uint32_t addr, int len) {
+  if (MLX5_HCA(pci)->removed) {
+    return UINT32_MAX >> (32 - 8 * len);
+  }
   mlx5_hca_vsc_before_read(MLX5_HCA(pci), addr, len);
   return pci_default_read_config(pci, addr, len);
 }
 
 static void mlx5_hca_config_write(PCIDevice* pci, uint32_t addr, uint32_t value, int len) {
+  if (MLX5_HCA(pci)->removed) {
+    return;
+  }
   pci_default_write_config(pci, addr, value, len);
   pcie_cap_flr_write_config(pci, addr, value, len);
   if (pci->exp.aer_cap) {

@@ -3,6 +3,7 @@
  * Inside of the QEMU shim: the device state and what its files share.
  *   mlx5_hca.c         PCI function: realize, capabilities, configuration space, reset, properties
  *   mlx5_hca_vsc.c     the vendor specific capability
+ *   mlx5_hca_pcie.c    errors of the PCI Express link, and the card pulled out of its slot, on request
  *   mlx5_hca_time.c    BAR0 accesses, the host operations given to the model, QEMU's clock against SystemC's
  *   mlx5_hca_net.c     the network back end (netdev=)
  *   mlx5_hca_qom.c     counters, statistics and faults as QOM properties
@@ -28,6 +29,11 @@ OBJECT_DECLARE_SIMPLE_TYPE(Mlx5Hca, MLX5_HCA)
  * the model has returned.
  */
 typedef struct HcaNet HcaNet;
+typedef struct HcaPcieFault {
+  int what; /* enum hca_pcie_error */
+  uint32_t bit;
+  char name[32];
+} HcaPcieFault;
 typedef struct HcaLink {
   Mlx5Hca* dev;         /* NULL once the device is gone */
   Mlx5Hca* held;        /* the same, which stays in memory as long as this */
@@ -38,7 +44,8 @@ typedef struct HcaLink {
   int64_t ahead;        /* ns; bound of the run-ahead, 0 = lockstep */
   uint64_t refused_dma; /* accesses refused on this side of the C API */
   uint64_t refused_mmio;
-  HcaNet* net; /* NULL without netdev= */
+  HcaNet* net;         /* NULL without netdev= */
+  GArray* pcie_faults; /* HcaPcieFault that wait until the model returns; NULL: none */
   QTAILQ_ENTRY(HcaLink) next;
 } HcaLink;
 
@@ -46,8 +53,10 @@ struct Mlx5Hca {
   PCIDevice parent_obj;
 
   MemoryRegion bar0;
-  uint8_t pm_cap;  /* offset of the power management capability */
-  uint8_t vsc_cap; /* and of the vendor specific one, 0 = not there yet */
+  MemoryRegion gone; /* lies over the MSI-X tables while the card is out of its slot */
+  bool removed;      /* it is */
+  uint8_t pm_cap;    /* offset of the power management capability */
+  uint8_t vsc_cap;   /* and of the vendor specific one, 0 = not there yet */
   uint32_t vsc_semaphores[64];
   HcaLink* link;
 
@@ -83,6 +92,8 @@ void mlx5_hca_link_started(void);
 /* Resets, or ends, the HCA now or as soon as the model has returned. */
 void mlx5_hca_link_reset(HcaLink* link);
 void mlx5_hca_link_drop(HcaLink* link);
+/* Something of a link waits until the model has returned. */
+void mlx5_hca_put_off(void);
 /* Runs what a call into the model outside of an MMIO access (a fault, a reset) has made due. */
 void mlx5_hca_settle(void);
 /* How often the timer, not an access, ran the model: each costs a hand-off to another thread. All HCAs. */
@@ -109,6 +120,13 @@ int mlx5_hca_vsc_init(Mlx5Hca* dev, Error** errp);
 void mlx5_hca_vsc_reset(Mlx5Hca* dev);
 void mlx5_hca_vsc_before_read(Mlx5Hca* dev, uint32_t addr, int len);
 void mlx5_hca_vsc_after_write(Mlx5Hca* dev, uint32_t addr, uint32_t value, int len);
+
+/* mlx5_hca_pcie.c; init and exit: with the MSI-X tables */
+void mlx5_hca_pcie_init(Mlx5Hca* dev);
+void mlx5_hca_pcie_exit(Mlx5Hca* dev);
+/* hca_host_ops.pcie_error: what it asks for is done by mlx5_hca_pcie_run(). */
+void mlx5_hca_pcie_error(void* opaque, int what, uint32_t bit, const char* name);
+void mlx5_hca_pcie_run(HcaLink* link);
 
 /* mlx5_hca_qom.c */
 void mlx5_hca_qom_init(Mlx5Hca* dev);

@@ -93,6 +93,9 @@ static void link_free(HcaLink* link) {
   }
   mlx5_hca_net_free(link);
   object_unref(OBJECT(link->held));
+  if (link->pcie_faults) {
+    g_array_free(link->pcie_faults, true);
+  }
   g_free(link);
 }
 
@@ -107,12 +110,17 @@ static bool run_put_off(void) {
   QTAILQ_FOREACH_SAFE(link, &hca_clock.links, next, tmp) {
     if (link->destroy_pending) {
       link_free(link);
-    } else if (link->reset_pending) {
+      continue;
+    }
+    if (link->reset_pending) {
       link->reset_pending = false;
       hca_clock.depth++;
       hca_reset(link->hca);
       hca_clock.depth--;
     }
+    hca_clock.depth++; /* the resets that it makes wait for the next round */
+    mlx5_hca_pcie_run(link);
+    hca_clock.depth--;
   }
   return true;
 }
@@ -154,6 +162,8 @@ static void on_timer(void* opaque G_GNUC_UNUSED) {
   hca_clock.timer_runs++;
   advance(now, hca_clock.ahead);
 }
+
+void mlx5_hca_put_off(void) { hca_clock.put_off = true; }
 
 uint64_t mlx5_hca_timer_runs(void) { return hca_clock.timer_runs; }
 
@@ -355,6 +365,9 @@ static MemTxResult bar0_read(void* opaque, hwaddr addr, uint64_t* data, unsigned
   if (!link || own_access(link)) {
     return MEMTX_ERROR;
   }
+  if (link->dev->removed) {
+    return MEMTX_OK; /* all ones: what a port makes of a request that nobody answers */
+  }
   now = model_now();
   advance(now, 0); /* what is due happens before the guest looks */
   hca_clock.depth++;
@@ -371,6 +384,9 @@ static MemTxResult bar0_write(void* opaque, hwaddr addr, uint64_t data, unsigned
 
   if (!link || own_access(link)) {
     return MEMTX_ERROR;
+  }
+  if (link->dev->removed) {
+    return MEMTX_OK;
   }
   now = model_now();
   advance(now, 0); /* the write happens now, not at the last event's time */
@@ -395,7 +411,8 @@ const MemoryRegionOps mlx5_hca_bar0_ops = {
 static PCIDevice* bus_master(HcaLink* link) {
   PCIDevice* pci = link->dev ? &link->dev->parent_obj : NULL; /* each DMA asks: no cast that looks up types */
 
-  if (!pci || link->reset_pending || !(pci_get_word(pci->config + PCI_COMMAND) & PCI_COMMAND_MASTER)) {
+  if (!pci || link->dev->removed || link->reset_pending ||
+      !(pci_get_word(pci->config + PCI_COMMAND) & PCI_COMMAND_MASTER)) {
     return NULL;
   }
   if (pci_get_word(pci->config + link->dev->pm_cap + PCI_PM_CTRL) & PCI_PM_CTRL_STATE_MASK) {
@@ -472,4 +489,5 @@ const hca_host_ops mlx5_hca_host_ops = {
     .watch_fd = host_watch_fd,
     .quiet_until = host_quiet_until,
     .keep_waiting = host_keep_waiting,
+    .pcie_error = mlx5_hca_pcie_error,
 };

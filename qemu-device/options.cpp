@@ -188,6 +188,15 @@ const Option kOptions[] = {
      }},
     {"page_requests", "on", "firmware asks the driver for host pages", "on, off",
      [](Settings& s, const std::string& v) { return to_bool(v, s.firmware.page_requests); }},
+    {"command_limit_ms", "0",
+     "time limit of commands that the driver is told; 0: none, and it takes its own (Linux: 60 s)",
+     "0, 100 to 1000000",
+     [](Settings& s, const std::string& v) {
+       std::uint64_t n = 0;
+       if (!to_number(v, 0, 1000000, n) || (n != 0 && n < 100)) return false;
+       s.firmware.command_limit_ms = static_cast<std::uint32_t>(n);
+       return true;
+     }},
     {"batch_window_ns", "(profile)",
      "work this near together is handled in one activation: faster, less exact", "0 to 1000000",
      [](Settings& s, const std::string& v) {

@@ -4,7 +4,8 @@
  * Tested (tests/qemu-device): 7.2 of Debian 12, 10.0 of Debian 13.
  * What moved, and when:
  *   7.2.x, 8.1  qemu_new_nic() got a guard against re-entry as an argument, which DeviceState has since then
- *   8.0  hw/pci/pci_device.h split off hw/pci/pci.h
+ *   8.0  hw/pci/pci_device.h split off hw/pci/pci.h; errors are injected by a function, not by the monitor's
+ *        command alone; messages of correctable errors find the root port
  *   9.0  qemu_mutex_lock_iothread() became bql_lock() (not used here: every entry comes with the lock held)
  *   9.1  the hold phase of a reset got its type as an argument
  *   10.0 sysemu/ became system/; property arrays are const and end without a marker; pci_pm_init()
@@ -20,7 +21,9 @@
 #if __has_include("hw/pci/pci_device.h")
 #include "hw/pci/pci_device.h"
 #endif
+#include "hw/pci/msi.h"
 #include "hw/pci/msix.h"
+#include "hw/pci/pci_bridge.h"
 #include "hw/pci/pci_bus.h"
 #include "hw/pci/pcie.h"
 #include "hw/pci/pcie_aer.h"
@@ -35,6 +38,9 @@
 #include "net/net.h"
 #include "qapi/error.h"
 #include "qapi/qapi-builtin-visit.h"
+#if __has_include("qapi/qmp/qdict.h")
+#include "qapi/qmp/qdict.h"
+#endif
 #include "qapi/visitor.h"
 #include "qemu/error-report.h"
 #include "qemu/main-loop.h"
@@ -105,6 +111,40 @@ static inline int qcompat_pm_init(PCIDevice* dev, Error** errp) {
   return pci_pm_init(dev, 0, errp);
 #else
   return pci_add_capability(dev, PCI_CAP_ID_PM, 0, PCI_PM_SIZEOF, errp);
+#endif
+}
+
+/* Whether an injected correctable error is told to the root port. */
+#define QCOMPAT_ROUTES_CORRECTABLE HCASIM_QEMU_AT_LEAST(8, 0)
+
+/* The function detects an error of PCI Express, a bit of its status register; < 0: not taken. */
+static inline int qcompat_aer_inject(PCIDevice* dev, uint32_t status, bool correctable) {
+#if QCOMPAT_ROUTES_CORRECTABLE
+  PCIEAERErr error = {.status = status,
+                      .source_id = pci_requester_id(dev),
+                      .flags = correctable ? PCIE_AER_ERR_IS_CORRECTABLE : 0};
+
+  return pcie_aer_inject_error(dev, &error);
+#else
+  /* The command finds the device by its id, and says nothing to a monitor that is none. */
+  static char stand_in[] = "hcasim-aer";
+  QDict* arguments = qdict_new();
+  char* id = DEVICE(dev)->id;
+  char number[16];
+  uint8_t* registers = dev->config + dev->exp.aer_cap;
+  uint32_t at = correctable ? PCI_ERR_COR_STATUS : PCI_ERR_UNCOR_STATUS;
+
+  if (!id) {
+    DEVICE(dev)->id = stand_in;
+  }
+  qdict_put_str(arguments, "id", DEVICE(dev)->id);
+  snprintf(number, sizeof(number), "0x%x", status);
+  qdict_put_str(arguments, "error_status", number);
+  qdict_put_bool(arguments, "correctable", correctable);
+  hmp_pcie_aer_inject_error(NULL, arguments);
+  DEVICE(dev)->id = id;
+  qobject_unref(arguments);
+  return pci_get_long(registers + at) & status ? 0 : -1;
 #endif
 }
 

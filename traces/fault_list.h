@@ -29,7 +29,7 @@ namespace hcasim::traces {
   X(kPageRequest, "page_request", kEither,  "the firmware asks for pages; refused: MANAGE_PAGES",              \
     "host pages for the firmware: a request is lost, an answer refused, or pages are asked for or given back") \
   X(kHealth,      "health",       kAtTime,  "-", "what the health registers of the initialization segment say") \
-  X(kFwReset,     "fw_reset",     kAtTime,  "-", "the firmware resets the card by itself")                      \
+  X(kFwReset,     "fw_reset",     kAtTime,  "-", "the firmware resets the card")                                \
   X(kPort,        "port",         kAtTime,  "-", "the cable, and the port's error counters")                   \
   X(kTemperature, "temperature",  kAtTime,  "-", "TEMP_WARN_EVENT: sensors are too hot")                       \
   X(kModule,      "module",       kAtTime,  "-", "PORT_MODULE_EVENT: the cable's module")                      \
@@ -82,9 +82,11 @@ namespace hcasim::traces {
   X(kWireDelay,    kWire,        "delay",        "arrives `delay` later")                                      \
   X(kGarble,       kWire,        "garble",       "fields are changed at random, checksums made right")         \
   X(kWireDown,     kWire,        "down",         "the packet is lost, and the link is down for `duration`")    \
-  X(kAer,          kPcie,        "aer",          "`error` is reported, with `severity`")                       \
+  X(kAer,          kPcie,        "aer",          "`error` is reported, with `severity` (AER's)")                 \
   X(kRemove,       kPcie,        "remove",       "surprise removal")                                           \
-  X(kModelFault,   kModel,       "fault",        "the HCA goes to its fatal health state")
+  X(kModelFault,   kModel,       "fault",        "the HCA goes to its fatal health state")                      \
+  X(kInsert,       kPcie,        "insert",       "the card is put back, as after power-on")                     \
+  X(kSync,         kFwReset,     "sync",         "the driver is asked, as by another host (MFRL); nobody to be asked: at once")
 
 /// X(id, name, type, allowed, help). type: how a value is read (FaultValue).
 #define HCASIM_FAULT_KEYS(X)                                                                                   \

@@ -60,7 +60,15 @@ struct FaultSpec {
 // FaultKey::kOwner's values: WriteOwner::Kind of model/pcie/dma.h. FaultKey::kDirection's:
 enum : std::uint64_t { kFaultRead = 0, kFaultWrite = 1, kFaultTx = 0, kFaultRx = 1 };
 // FaultKey::kSeverity's.
-enum : std::uint64_t { kFaultCorrectable = 0, kFaultNonFatal = 1, kFaultFatal = 2 };
+// As hca_pcie_error of the C API.
+enum : std::uint64_t {
+  kFaultCorrectable = 0,
+  kFaultNonFatal = 1,
+  kFaultFatal = 2,
+  kFaultRemoved = 3,
+  kFaultInserted = 4,
+  kFaultUncorrectable = 5
+};
 
 struct PcieErrorName {
   bool correctable;

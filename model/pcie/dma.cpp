@@ -64,7 +64,7 @@ bool Dma::struck(Time t, bool write, std::uint64_t addr, std::size_t len, WriteO
                 static_cast<std::uint32_t>(len) | static_cast<std::uint64_t>(write) << 32);
   if (fault->action == FaultAction::kPoisoned) {
     for (const PcieErrorName& e : pcie_errors())
-      if (std::strcmp(e.name, "poisoned-tlp") == 0) host_.pcie_error(kFaultNonFatal, e.bit, e.name);
+      if (std::strcmp(e.name, "poisoned-tlp") == 0) host_.pcie_error(kFaultUncorrectable, e.bit, e.name);
   }
   return true;
 }

@@ -23,8 +23,9 @@ class HostPort {
   // Whether dma_map() may ever give something.
   virtual bool maps() const noexcept { return false; }
   virtual void msix(unsigned vector) noexcept = 0;
-  // A fault on PCIe that the host is to show. what: 0 correctable, 1 non-fatal, 2 fatal error; 3: the card is
-  // pulled out. bit: of AER's status register, with its name.
+  // A fault on PCIe that the host is to show. what: 0 correctable, 1 non-fatal, 2 fatal error, 5 non-fatal or
+  // fatal as AER's severity register has it; 3: the card is pulled out, 4: put back. bit: of AER's status
+  // register, with its name.
   virtual void pcie_error(unsigned /*what*/, std::uint32_t /*bit*/, const char* /*name*/) noexcept {}
   // A fault takes the port's cable out, or puts it in.
   virtual void cable(bool /*in*/) noexcept {}

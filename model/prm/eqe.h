@@ -129,6 +129,9 @@ enum : uint8_t {
   kPortClientRereg = 9,
 };
 
+/// Eqe::sub_type of kGeneral.
+enum : uint8_t { kGeneralSyncReset = 8 };
+
 /// Eqe::sub_type of kPageFault.
 enum : uint8_t { kFaultWqe = 0, kFaultRdma = 1 };
 
@@ -166,6 +169,12 @@ struct EqePageReq {
 struct EqeNicVport {
   uint8_t rsvd[2];
   be16 vport_num;
+};
+/// kGeneral, sub_type kGeneralSyncReset: how the reset that the hosts agree to goes on.
+struct EqeSyncReset {
+  uint8_t rsvd[3];
+  uint8_t state;  ///< 3:0
+  enum : uint8_t { kRequest = 0, kNow = 1, kAbort = 2 };
 };
 struct EqePortModule {
   uint8_t rsvd1;
@@ -216,6 +225,7 @@ struct Eqe {
     EqeCmd cmd;
     EqePageReq page_req;
     EqeNicVport nic_vport;
+    EqeSyncReset sync_reset;
     EqePortModule port_module;
     EqeTempWarn temp_warn;
     EqePageFaultWqe pf_wqe;

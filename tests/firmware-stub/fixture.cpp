@@ -9,6 +9,7 @@ Machine& machine() {
     made->add_hca("link=ib");
     made->add_hca("link=ib,sm=off");
     made->add_hca("link=eth");
+    made->add_hca("link=ib,command_limit_ms=3000");
     made->start();
     return made;
   }();

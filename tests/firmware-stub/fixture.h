@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // One machine per process: HCA 0 with all defaults, HCA 1 without the built-in subnet manager, HCA 2 on
-// the Ethernet link.
+// the Ethernet link, HCA 3 with a time limit for commands.
 #ifndef HCASIM_TESTS_FIRMWARE_STUB_FIXTURE_H
 #define HCASIM_TESTS_FIRMWARE_STUB_FIXTURE_H
 

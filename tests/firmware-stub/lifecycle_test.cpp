@@ -107,6 +107,20 @@ TEST_F(Lifecycle, ABrokenModelIsAFatalSyndrome) {
   dev().probe();
 }
 
+TEST_F(Lifecycle, TellsNoTimeLimitsUnlessAsked) {
+  for (const std::size_t offset :
+       {offsetof(prm::InitSeg, cmd_exec_to), offsetof(prm::InitSeg, cmd_q_init_to)})
+    EXPECT_EQ(fn().read32(offset), 0u);
+  Function& other = machine().function(3);
+  EXPECT_EQ(other.read32(offsetof(prm::InitSeg, cmd_exec_to)), 3000u);  // unit 0: ms
+  EXPECT_EQ(other.read32(offsetof(prm::InitSeg, cmd_q_init_to)), 2000u);
+  constexpr std::uint16_t kDtor = 0xc00e;
+  const auto r = dev().access_register(kDtor, false, std::vector<std::uint8_t>(prm::dtor_reg::bytes)).must();
+  const std::uint8_t* limits = r.out.data() + prm::access_register_out::bytes;
+  EXPECT_EQ(prm::get<prm::dtor_reg::tear_down_to::to_value>(limits), 3000u);
+  EXPECT_EQ(prm::get<prm::dtor_reg::tear_down_to::to_multiplier>(limits), 0u);
+}
+
 TEST_F(Lifecycle, AdapterNamesItself) {
   const auto r = dev().exec(Mailbox(prm::op::QUERY_ADAPTER, prm::query_adapter_in::bytes),
                             prm::query_adapter_out::bytes);

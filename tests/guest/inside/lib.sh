@@ -70,6 +70,47 @@ no_complaints() {
   [[ -z $text ]] || fail "the kernel complained about $*:"$'\n'"$(head -n 30 <<<"$text")"
 }
 
+# What the kernel has said since mark_kernel_log.
+kernel_says() {
+  local mark
+  mark=$(</tmp/mark)
+  dmesg | sed "1,/${mark//./\\.}/d"
+}
+# said SECONDS PATTERN: the kernel says so (a basic regular expression) within that time, if it has not since mark_kernel_log.
+said() {
+  local end=$((SECONDS + $1)) line
+  until line=$(kernel_says | grep -m 1 -- "$2"); do
+    ((SECONDS < end)) || fail "the kernel did not say '$2' within $1 s"
+    sleep 0.2
+  done
+  echo "   ${line#*] }"
+}
+not_said() {
+  local line
+  if line=$(kernel_says | grep -m 1 -- "$1"); then fail "the kernel said '$line'"; fi
+}
+# The HCA gets this fault from outside (watch-device).
+inject() {
+  mark_kernel_log
+  echo "inject: $1"
+}
+# vector_of NAME: the MSI-X vector of the interrupt mlx5_NAME..., such as async or comp0.
+vector_of() {
+  local number
+  number=$(awk -v name="mlx5_$1" '$NF ~ "^" name { for (i = 2; i < NF; i++) if ($i ~ /-edge$/) { print $i + 0; exit } }' /proc/interrupts)
+  [[ -n $number ]] || fail "no interrupt mlx5_$1: $(cat /proc/interrupts)"
+  echo $((number & 2047))
+}
+# within SECONDS COMMAND...: until it succeeds.
+within() {
+  local limit=$1 end=$((SECONDS + $1))
+  shift
+  until "$@"; do
+    ((SECONDS < end)) || fail "not within $limit s: $*"
+    sleep 0.2
+  done
+}
+
 # until_listens PORT PID: the server PID waits for its client on TCP port PORT.
 until_listens() {
   local end=$((SECONDS + 60)) hex

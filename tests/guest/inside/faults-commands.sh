@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# boot: --hca link=eth,options=command_limit_ms=3000
+# watch: -
+# breaks: destroy-busy
+# Firmware commands that are refused, late, never answered, answered without an event, and whose interrupt is lost; the time limit that
+# the firmware tells the driver is short here. Each time the driver says what it says on a card, the caller gets its error, and the
+# next command works.
+works() { pingpong_ends ibv_rc_pingpong -n 50; }
+# refused PATTERN: a program that makes a PD, a CQ and a QP ends with this.
+refused() {
+  local status=0
+  timeout 60 ibv_rc_pingpong -d "$device" -g "$gid" -n 1 </dev/null >/tmp/out 2>&1 || status=$?
+  ((status != 0 && status != 124)) || fail "status $status: $(cat /tmp/out)"
+  grep -q "$1" /tmp/out || fail "not '$1' but: $(cat /tmp/out)"
+}
+# up STATUS: the interface goes down and, or not, up again.
+up() {
+  local status=0
+  ip link set "$interface" down || fail "$interface down"
+  sleep 1
+  ip link set "$interface" up >/tmp/out 2>&1 || status=$?
+  ((status == $1)) || fail "$interface up: status $status: $(cat /tmp/out)"
+}
+ends_up 1500
+works
+
+note "refused to a program"
+inject "fault=command,opcode=CREATE_CQ,status=LIM_ERR,syndrome=0x123456"
+sleep 1
+refused "Couldn't create CQ"
+works
+
+note "refused to the driver itself: the second CQ of the interface"
+ip link set "$interface" down
+inject "fault=command,opcode=CREATE_CQ,nth=2,status=BAD_RES_STATE,syndrome=0x123456"
+sleep 1
+up 2
+said 5 'CREATE_CQ(0x400) op_mod(0x0) failed, status bad resource state(0x9), syndrome (0x123456), err(-22)'
+up 0
+ends_up 1500
+works
+
+note "late"
+inject "fault=command,opcode=ALLOC_PD,delay=1500ms"
+sleep 1
+start=$(date +%s%N)
+works
+took=$((($(date +%s%N) - start) / 1000000))
+note "$took ms"
+((took > 1500)) || fail "it was not late"
+not_said timeout
+
+note "its interrupt is lost: the driver looks into its event queue when time is up"
+inject "fault=msix,vector=$(vector_of async)"
+sleep 1
+works
+said 5 'Recovered [1-9][0-9]* EQEs on cmd_eq'
+said 5 'recovered after timeout'
+
+note "answered, but no event tells so"
+inject "fault=command,opcode=ALLOC_PD,answer=no-event"
+sleep 1
+refused "Couldn't allocate PD"
+said 5 'ALLOC_PD(0x800) timeout. Will cause a leak of a command resource'
+works
+
+note "never answered"
+inject "fault=command,opcode=ALLOC_PD,answer=never"
+sleep 1
+refused "Couldn't allocate PD"
+said 5 'ALLOC_PD(0x800) timeout. Will cause a leak of a command resource'
+works
+
+note "pages: asked for and given, taken back, refused"
+inject "fault=page_request,action=ask,pages=64,at=+0"
+sleep 1
+inject "fault=page_request,action=ask,pages=-64,at=+0"
+sleep 1
+not_said 'err'
+inject "fault=page_request,action=refused,status=BAD_RES_STATE,syndrome=0x777;fault=page_request,action=ask,pages=8,at=+1ms"
+sleep 2
+not_said 'npages' # what the firmware asked for and then refuses is no error to the driver
+works
+if dmesg | grep 'Call Trace\|WARNING:\|BUG:'; then fail "the kernel complained"; fi
