@@ -84,7 +84,10 @@ class Tracer {
   void record(Point p, std::int64_t time_ps, std::uint32_t obj, std::uint32_t index, std::uint64_t a0 = 0,
               std::uint64_t a1 = 0) {
     if (is_error(p)) count_error(p);
-    if (__builtin_expect(enabled_, 0)) put(p, time_ps, obj, index, a0, a1);
+    if (__builtin_expect(enabled_, 0)) {
+      if (!is_error(p)) count_error(p);
+      put(p, time_ps, obj, index, a0, a1);
+    }
   }
   /// With bytes beside it: a mailbox. More than kMaxBlob bytes are cut.
   void record_blob(Point p, std::int64_t time_ps, std::uint32_t obj, std::uint32_t index, std::uint64_t a0,
