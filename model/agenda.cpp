@@ -41,14 +41,13 @@ void Agenda::Block::at(Time t) {
     g_another_seq = agenda_.seq_++;
     return;
   }
-  due_ = t;
-  seq_ = agenda_.seq_++;
+  const Entry entry{t, agenda_.seq_++, this};
   if (slot_ == kNone) {
-    agenda_.heap_.push_back(nullptr);
-    agenda_.rise(this, agenda_.heap_.size() - 1);
+    agenda_.heap_.emplace_back();
+    agenda_.rise(entry, agenda_.heap_.size() - 1);
   } else {
-    agenda_.rise(this, slot_);
-    agenda_.sink(this, slot_);
+    agenda_.rise(entry, slot_);
+    agenda_.sink(entry, slot_);
   }
   if (!agenda_.running_) agenda_.wait_for_first();
 }
@@ -60,7 +59,7 @@ void Agenda::Block::cancel() {
     agenda_.remove(*this);
 }
 
-void Agenda::rise(Block* e, std::size_t slot) {
+void Agenda::rise(const Entry& e, std::size_t slot) {
   while (slot != 0) {
     const std::size_t parent = (slot - 1) / 2;
     if (!before(e, heap_[parent])) break;
@@ -70,7 +69,7 @@ void Agenda::rise(Block* e, std::size_t slot) {
   place(e, slot);
 }
 
-void Agenda::sink(Block* e, std::size_t slot) {
+void Agenda::sink(const Entry& e, std::size_t slot) {
   for (;;) {
     std::size_t child = 2 * slot + 1;
     if (child >= heap_.size()) break;
@@ -84,18 +83,17 @@ void Agenda::sink(Block* e, std::size_t slot) {
 
 void Agenda::remove(Block& e) {
   const std::size_t slot = e.slot_;
-  Block* last = heap_.back();
+  const Entry last = heap_.back();
   heap_.pop_back();
   e.slot_ = kNone;
-  e.due_ = kNever;
-  if (last == &e) return;
+  if (last.block == &e) return;
   rise(last, slot);
-  sink(last, last->slot_);
+  sink(last, last.block->slot_);
 }
 
 void Agenda::wait_for_first() {
   if (heap_.empty()) return;
-  const Time due = heap_.front()->due_;
+  const Time due = heap_.front().due;
   if (due >= armed_) return;  // an event that comes too early finds nothing due and waits on
   const Time now = sim_now();
   armed_ = due;
@@ -118,10 +116,10 @@ void Agenda::run() {
   running_ = true;
   g_time_ahead = static_cast<Time>(sc_core::sc_time_stamp().value());
   while (!heap_.empty()) {
-    Block* first = heap_.front();
-    if (first->due_ > g_time_ahead) {
-      if (!may_reach(first->due_)) break;
-      g_time_ahead = first->due_;
+    Block* const first = heap_.front().block;
+    if (const Time due = heap_.front().due; due > g_time_ahead) {
+      if (!may_reach(due)) break;
+      g_time_ahead = due;
     }
     ++g_turns;
     g_current = first;
@@ -129,9 +127,7 @@ void Agenda::run() {
     first->turn();
     g_current = nullptr;
     if (g_another != kNever) {
-      first->due_ = g_another;
-      first->seq_ = g_another_seq;
-      sink(first, 0);
+      sink({g_another, g_another_seq, first}, 0);
     } else {
       remove(*first);
     }
