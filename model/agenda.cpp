@@ -34,14 +34,13 @@ void Agenda::Block::at(Time t) {
     g_clock.another_seq = g_clock.seq++;
     return;
   }
-  due_ = t;
-  seq_ = g_clock.seq++;
+  const Entry entry{t, g_clock.seq++, this};
   if (slot_ == kNone) {
-    agenda_.heap_.push_back(nullptr);
-    agenda_.rise(this, agenda_.heap_.size() - 1);
+    agenda_.heap_.emplace_back();
+    agenda_.rise(entry, agenda_.heap_.size() - 1);
   } else {
-    agenda_.rise(this, slot_);
-    agenda_.sink(this, slot_);
+    agenda_.rise(entry, slot_);
+    agenda_.sink(entry, slot_);
   }
   if (!agenda_.running_) agenda_.wait_for_first();
 }
@@ -53,7 +52,7 @@ void Agenda::Block::cancel() {
     agenda_.remove(*this);
 }
 
-void Agenda::rise(Block* e, std::size_t slot) {
+void Agenda::rise(const Entry& e, std::size_t slot) {
   while (slot != 0) {
     const std::size_t parent = (slot - 1) / 2;
     if (!before(e, heap_[parent])) break;
@@ -63,7 +62,7 @@ void Agenda::rise(Block* e, std::size_t slot) {
   place(e, slot);
 }
 
-void Agenda::sink(Block* e, std::size_t slot) {
+void Agenda::sink(const Entry& e, std::size_t slot) {
   for (;;) {
     std::size_t child = 2 * slot + 1;
     if (child >= heap_.size()) break;
@@ -77,18 +76,17 @@ void Agenda::sink(Block* e, std::size_t slot) {
 
 void Agenda::remove(Block& e) {
   const std::size_t slot = e.slot_;
-  Block* last = heap_.back();
+  const Entry last = heap_.back();
   heap_.pop_back();
   e.slot_ = kNone;
-  e.due_ = kNever;
-  if (last == &e) return;
+  if (last.block == &e) return;
   rise(last, slot);
-  sink(last, last->slot_);
+  sink(last, last.block->slot_);
 }
 
 void Agenda::wait_for_first() {
   if (heap_.empty() || alone_) return;
-  const Time due = heap_.front()->due_;
+  const Time due = heap_.front().due;
   if (due >= armed_) return;  // an event that comes too early finds nothing due and waits on
   const Time now = sim_now();
   armed_ = due;
@@ -109,10 +107,10 @@ void Agenda::turns(Time limit) {
   ++g_clock.activations;
   running_ = true;
   while (!heap_.empty()) {
-    Block* first = heap_.front();
-    if (first->due_ > g_clock.ahead) {
-      if (limit == kNever ? !may_reach(first->due_) : first->due_ > limit) break;
-      g_clock.ahead = first->due_;
+    Block* const first = heap_.front().block;
+    if (const Time due = heap_.front().due; due > g_clock.ahead) {
+      if (limit == kNever ? !may_reach(due) : due > limit) break;
+      g_clock.ahead = due;
     }
     ++g_clock.turns;
     g_clock.current = first;
@@ -120,9 +118,7 @@ void Agenda::turns(Time limit) {
     first->turn();
     g_clock.current = nullptr;
     if (g_clock.another != kNever) {
-      first->due_ = g_clock.another;
-      first->seq_ = g_clock.another_seq;
-      sink(first, 0);
+      sink({g_clock.another, g_clock.another_seq, first}, 0);
     } else {
       remove(*first);
     }
@@ -148,7 +144,7 @@ void Agenda::set_alone() {
 }
 
 void Agenda::run_alone(Time t, bool to_the_end) {
-  if (!heap_.empty() && heap_.front()->due_ <= t) turns(t);
+  if (!heap_.empty() && heap_.front().due <= t) turns(t);
   if (to_the_end && t > g_clock.ahead) g_clock.ahead = t;
 }
 

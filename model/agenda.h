@@ -40,8 +40,6 @@ class Agenda : public sc_core::sc_module {
    private:
     friend class Agenda;
     Agenda& agenda_;
-    Time due_ = kNever;
-    std::uint64_t seq_ = 0;
     std::size_t slot_ = kNone;
   };
 
@@ -64,7 +62,7 @@ class Agenda : public sc_core::sc_module {
   void sync();
   static constexpr Time kQuantum = from_ns(1e6);
   // When it is next due, at the earliest: absolute, in the past if that is due; kNever: it waits for nothing.
-  Time armed() const { return alone_ ? (heap_.empty() ? kNever : heap_.front()->due_) : armed_; }
+  Time armed() const { return alone_ ? (heap_.empty() ? kNever : heap_.front().due) : armed_; }
   // How far it has come: at SystemC's clock, or ahead of it.
   Time reached() const { return reached_; }
 
@@ -78,22 +76,28 @@ class Agenda : public sc_core::sc_module {
   static constexpr std::size_t kNone = ~std::size_t{0};
 
   explicit Agenda(const sc_core::sc_module_name& name);
-  static bool before(const Block* a, const Block* b) {
-    return a->due_ != b->due_ ? a->due_ < b->due_ : a->seq_ < b->seq_;
+  // With its key: what is compared lies side by side, wherever the blocks lie.
+  struct Entry {
+    Time due = kNever;
+    std::uint64_t seq = 0;
+    Block* block = nullptr;
+  };
+  static bool before(const Entry& a, const Entry& b) {
+    return a.due != b.due ? a.due < b.due : a.seq < b.seq;
   }
-  void place(Block* e, std::size_t slot) {
+  void place(const Entry& e, std::size_t slot) {
     heap_[slot] = e;
-    e->slot_ = slot;
+    e.block->slot_ = slot;
   }
-  void rise(Block* e, std::size_t slot);
-  void sink(Block* e, std::size_t slot);
+  void rise(const Entry& e, std::size_t slot);
+  void sink(const Entry& e, std::size_t slot);
   void remove(Block& e);
   void wait_for_first();
   bool may_reach(Time t) const;
   void run();
   void turns(Time limit);
 
-  std::vector<Block*> heap_;
+  std::vector<Entry> heap_;
   Time horizon_ = 0, reached_ = 0;
   Time armed_ = kNever;  // when event_ comes
   bool running_ = false, alone_ = false;

@@ -38,7 +38,7 @@ bool roce(const Packet& p) { return p.kind == PacketKind::kRoceV1 || p.kind == P
 }  // namespace
 
 bool Hca::takes_runs(const Qp& qp) const {
-  if (!dma_.lends() || !scheduler_.alone() || !port_.takes_runs()) return false;
+  if (!dma_.lends() || !scheduler_.alone(qp.qpn) || !port_.takes_runs()) return false;
   if (qp.qos.pace != 0 || qp.qos.group != 0 || qp.qos.responder_group != 0 || qp.cc.limited) return false;
   if (port_.link() == LinkType::kIb) return true;
   return !flows_.active(FlowTableType::kRdmaTx) && !flows_.active(FlowTableType::kSnifferTx);

@@ -21,10 +21,37 @@ class alignas(64) Occupancy {
       free_ = t + duration;
       return t;
     }
-    // Gaps lie one behind the other: those that end too early come first.
-    unsigned first = count_;
-    while (first != 0 && at(first - 1).to >= t + duration) --first;
-    for (unsigned i = first; i < count_; ++i) {
+    if (count_ == 0 || at(count_ - 1).to < t + duration) {  // as of a unit that is never idle
+      const Time start = free_;
+      free_ += duration;
+      return start;
+    }
+    return reserve_gap(t, duration);
+  }
+  // The same for work that may be interrupted: takes what is idle from t on, piece by piece; returns its end.
+  Time fill(Time t, Time duration) {
+    if (t >= free_) return reserve(t, duration) + duration;
+    if (count_ == 0 || t >= full_from_ || at(count_ - 1).to <= t) return free_ += duration;
+    return fill_gaps(t, duration);
+  }
+  void take_lines() const { take_line(this); }
+  // From when on it is idle for good, as far as known.
+  Time free_at() const { return free_; }
+  void clear() {
+    free_ = 0;
+    full_from_ = kNever;
+    count_ = 0;
+  }
+
+ private:
+  struct Gap {
+    Time from, to;
+  };
+  static constexpr unsigned kGaps = 16;
+
+  // Gaps lie one behind the other: those that end too early come first.
+  [[gnu::noinline]] Time reserve_gap(Time t, Time duration) {
+    for (unsigned i = first_ending(t + duration); i < count_; ++i) {
       Gap& gap = at(i);
       const Time start = std::max(gap.from, t);
       if (start + duration > gap.to) continue;
@@ -41,12 +68,8 @@ class alignas(64) Occupancy {
     free_ += duration;
     return start;
   }
-  // The same for work that may be interrupted: takes what is idle from t on, piece by piece; returns its end.
-  Time fill(Time t, Time duration) {
-    if (t >= free_) return reserve(t, duration) + duration;
-    unsigned i = count_;
-    while (i != 0 && at(i - 1).to > t) --i;
-    for (; i < count_ && duration > 0; ++i) {
+  [[gnu::noinline]] Time fill_gaps(Time t, Time duration) {
+    for (unsigned i = first_ending(t + 1); i < count_ && duration > 0; ++i) {
       Gap& gap = at(i);
       const Time start = std::max(gap.from, t);
       const Time end = std::min(gap.to, start + duration);
@@ -61,25 +84,25 @@ class alignas(64) Occupancy {
       }
       if (duration == 0) return end;
     }
+    if (duration > 0) full_from_ = t;
     free_ += duration;
     return free_;
   }
-  void take_lines() const { take_line(this); }
-  // From when on it is idle for good, as far as known.
-  Time free_at() const { return free_; }
-  void clear() {
-    free_ = 0;
-    count_ = 0;
+  // The first gap that does not end before t.
+  unsigned first_ending(Time t) {
+    unsigned from = 0, to = count_;
+    while (from != to) {
+      const unsigned middle = (from + to) / 2;
+      if (at(middle).to < t)
+        from = middle + 1;
+      else
+        to = middle;
+    }
+    return from;
   }
-
- private:
-  struct Gap {
-    Time from, to;
-  };
-  static constexpr unsigned kGaps = 16;
-
   Gap& at(unsigned i) { return gaps_[(head_ + i) % kGaps]; }
   void remember(Time from, Time to) {
+    full_from_ = kNever;
     if (count_ == kGaps) {
       head_ = (head_ + 1) % kGaps;
       --count_;
@@ -100,6 +123,7 @@ class alignas(64) Occupancy {
 
   // What each reservation writes lies together; of the gaps it writes one.
   Time free_ = 0;
+  Time full_from_ = kNever;  // no gap is left from here on
   unsigned head_ = 0, count_ = 0;
   std::array<Gap, kGaps> gaps_{};
 };

@@ -21,6 +21,8 @@ struct OpenFiles {
   std::map<std::pair<dev_t, ino_t>, std::weak_ptr<FileSink>> files;
 };
 
+constexpr std::size_t kSpare = 4096;  // bytes that a block's buffer grows by at least
+
 /// Never destroyed: Tracers may be closed by destructors of statics.
 OpenFiles& open_files() {
   static OpenFiles* files = new OpenFiles;
@@ -213,6 +215,7 @@ void RingSink::finish() {
 }
 
 FileSink::FileSink(std::FILE* file, std::string path) : writer_(file, std::move(path)) {
+  start_batch();
   // The process around us (a VMM) directs signals at threads of its own.
   sigset_t all, old;
   sigfillset(&all);
@@ -228,9 +231,22 @@ FileSink::FileSink(std::FILE* file, std::string path) : writer_(file, std::move(
 
 FileSink::~FileSink() { finish(); }
 
+void FileSink::start_batch() {
+  if (open_ == nullptr) open_ = std::make_unique<Batch>();
+  next_ = open_->records.data();
+  end_ = next_ + open_->records.size();
+}
+
+// False: the file is complete.
+bool FileSink::make_room() {
+  if (finished_) return false;
+  submit();
+  return true;
+}
+
 void FileSink::submit() {
-  if (open_->records == 0) return;
-  coder_.reset();
+  open_->count = static_cast<std::size_t>(next_ - open_->records.data());
+  if (open_->count == 0) return;
   std::size_t waiting;
   {
     std::lock_guard<std::mutex> lock(queue_mutex_);
@@ -241,8 +257,8 @@ void FileSink::submit() {
       free_.pop_back();
     }
   }
-  if (open_ == nullptr) open_ = std::make_unique<Block>();
-  wake_.notify_one();
+  start_batch();
+  if (waiting == kWorthWaking) wake_.notify_one();
   if (waiting < kMostWaiting) return;
   std::lock_guard<std::mutex> lock(drain_mutex_);
   drain(kMostWaiting / 2);
@@ -252,32 +268,57 @@ void FileSink::thread_main() {
   for (;;) {
     {
       std::unique_lock<std::mutex> lock(queue_mutex_);
-      wake_.wait(lock, [this] { return stop_ || !waiting_.empty(); });
+      wake_.wait(lock, [this] { return stop_ || waiting_.size() >= kWorthWaking; });
       if (stop_) return;
     }
-    std::lock_guard<std::mutex> lock(drain_mutex_);
-    // One at a time: the recording thread must not wait for long.
-    std::size_t waiting;
-    {
-      std::lock_guard<std::mutex> queue(queue_mutex_);
-      waiting = waiting_.size();
+    for (;;) {
+      // One at a time: the recording thread must not wait for long.
+      std::lock_guard<std::mutex> lock(drain_mutex_);
+      std::size_t waiting;
+      {
+        std::lock_guard<std::mutex> queue(queue_mutex_);
+        waiting = waiting_.size();
+      }
+      if (waiting == 0) break;
+      drain(waiting - 1);
     }
-    if (waiting != 0) drain(waiting - 1);
   }
 }
 
 void FileSink::drain(std::size_t left) {
   std::unique_lock<std::mutex> lock(queue_mutex_);
   while (waiting_.size() > left) {
-    std::unique_ptr<Block> block = std::move(waiting_.front());
+    std::unique_ptr<Batch> batch = std::move(waiting_.front());
     waiting_.pop_front();
     lock.unlock();
-    writer_.write_block(block->raw.data(), block->size, block->records);
-    block->size = 0;
-    block->records = 0;
+    code(*batch);
+    batch->count = 0;
+    batch->blobs.clear();
     lock.lock();
-    free_.push_back(std::move(block));
+    free_.push_back(std::move(batch));
   }
+}
+
+void FileSink::code(const Batch& batch) {
+  const std::uint8_t* blob = batch.blobs.data();
+  for (std::size_t i = 0; i < batch.count; ++i) {
+    const Record& r = batch.records[i];
+    const std::size_t room = block_.size + format::Coder::kMost + r.blob_len;
+    if (room > block_.raw.size()) block_.raw.resize(room + kSpare);
+    std::uint8_t* raw = block_.raw.data();
+    block_.size = static_cast<std::size_t>(coder_.encode(r, blob, raw + block_.size) - raw);
+    blob += r.blob_len;
+    // Cut by content alone: the file must not depend on when the writer runs.
+    if (++block_.records == format::kBlockRecords || block_.size >= format::kBlockBytes) cut_block();
+  }
+}
+
+void FileSink::cut_block() {
+  if (block_.records == 0) return;
+  writer_.write_block(block_.raw.data(), block_.size, block_.records);
+  block_.size = 0;
+  block_.records = 0;
+  coder_.reset();
 }
 
 void FileSink::flush() {
@@ -285,6 +326,7 @@ void FileSink::flush() {
   submit();
   std::lock_guard<std::mutex> lock(drain_mutex_);
   drain(0);
+  cut_block();
   writer_.flush();
 }
 
@@ -294,8 +336,10 @@ void FileSink::finish() {
   {
     std::lock_guard<std::mutex> lock(drain_mutex_);
     drain(0);
+    cut_block();
     writer_.finish();
     finished_ = true;
+    next_ = end_ = nullptr;
   }
   {
     std::lock_guard<std::mutex> lock(queue_mutex_);

@@ -2,6 +2,7 @@
 /// Where records go: a file behind a writer thread, or memory. Inside of traces/ only.
 #pragma once
 
+#include <array>
 #include <condition_variable>
 #include <cstdio>
 #include <deque>
@@ -93,8 +94,8 @@ class RingSink final : public Sink {
   bool finished_ = false;
 };
 
-/// The recording thread makes the file's blocks; a thread packs and writes them. When that is behind, the
-/// recording one does so too, so nothing is lost.
+/// The recording thread puts records down as they are; a thread codes, packs and writes them. When that is
+/// behind, the recording one does so too, so nothing is lost.
 class FileSink final : public Sink {
  public:
   /// The sink of that file, shared by all who name it. nullptr: `*err` says why.
@@ -103,49 +104,61 @@ class FileSink final : public Sink {
   explicit FileSink(std::FILE* file, std::string path);
   ~FileSink() override;
 
-  void put(const Record& r, const std::uint8_t* blob) override { add(r, blob); }
-  /// The same, for the compiler to see through.
-  [[gnu::always_inline]] void add(const Record& r, const std::uint8_t* blob) {
-    if (finished_) return;
-    Block& block = *open_;
-    const std::size_t room = block.size + format::Coder::kMost + r.blob_len;
-    if (room > block.raw.size()) block.raw.resize(room);
-    std::uint8_t* raw = block.raw.data();
-    block.size = static_cast<std::size_t>(coder_.encode(r, blob, raw + block.size) - raw);
-    // Cut by content alone: the file must not depend on when the writer runs.
-    if (++block.records == format::kBlockRecords || block.size >= format::kBlockBytes) submit();
+  void put(const Record& r, const std::uint8_t* blob) override {
+    add(r);
+    if (r.blob_len == 0 || finished_) return;
+    open_->blobs.insert(open_->blobs.end(), blob, blob + r.blob_len);
+    if (open_->blobs.size() > kMostBlobs) submit();
+  }
+  /// The same of a record without bytes beside it, for the compiler to see through.
+  [[gnu::always_inline]] void add(const Record& r) {
+    if (__builtin_expect(next_ == end_, 0) && !make_room()) return;
+    *next_++ = r;
   }
   void flush() override;
   /// Writes everything, the end mark too; later records are dropped.
   void finish();
 
  private:
-  struct Block {
-    std::vector<std::uint8_t> raw = std::vector<std::uint8_t>(kRoom);
-    std::size_t size = 0;  // of raw, in use
-    std::uint32_t records = 0;
+  /// Records as they were put down, on their way to the writer.
+  struct Batch {
+    static constexpr std::size_t kRecords = 2048;  // few enough for a cache, with its neighbours
+    std::array<Record, kRecords> records;
+    std::size_t count = 0;
+    std::vector<std::uint8_t> blobs;  // in the records' order
   };
-  static constexpr std::size_t kRoom = 64 * 1024;  // bytes; more when blobs want it
-  static constexpr std::size_t kMostWaiting = 64;  // blocks
+  static constexpr std::size_t kMostBlobs = std::size_t{1} << 20;  // bytes beside the records of a batch
+  static constexpr std::size_t kMostWaiting = 256;                 // batches
+  static constexpr std::size_t kWorthWaking = 4;                   // batches, for which the thread is woken
 
   void thread_main();
-  /// Gives the block that is being made to the writer.
+  bool make_room();
+  /// Gives the records so far to the writer.
   void submit();
-  /// Writes what waits, until so many blocks are left. The caller holds drain_mutex_.
+  void start_batch();
+  /// Writes what waits, until so many batches are left. The caller holds drain_mutex_.
   void drain(std::size_t left);
+  void code(const Batch& batch);
+  void cut_block();
 
   // Recording thread's state
-  format::Coder coder_;
-  std::unique_ptr<Block> open_ = std::make_unique<Block>();
+  std::unique_ptr<Batch> open_;
+  Record *next_ = nullptr, *end_ = nullptr;  // room in it
 
   std::mutex queue_mutex_;
   std::condition_variable wake_;
-  std::deque<std::unique_ptr<Block>> waiting_;  // oldest first
-  std::vector<std::unique_ptr<Block>> free_;
+  std::deque<std::unique_ptr<Batch>> waiting_;  // oldest first
+  std::vector<std::unique_ptr<Batch>> free_;
   bool stop_ = false;
 
-  std::mutex drain_mutex_;  // taken before queue_mutex_
+  std::mutex drain_mutex_;  // taken before queue_mutex_: what is below
   FileWriter writer_;
+  format::Coder coder_;
+  struct {
+    std::vector<std::uint8_t> raw;
+    std::size_t size = 0;  // of raw, in use
+    std::uint32_t records = 0;
+  } block_;  // that is being made
   bool finished_ = false;
   std::thread thread_;
 };

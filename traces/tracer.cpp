@@ -108,11 +108,10 @@ void Tracer::close() {
 
 void Tracer::put(Point p, std::int64_t time_ps, std::uint32_t obj, std::uint32_t index, std::uint64_t a0,
                  std::uint64_t a1) {
-  if (!is_error(p)) ++counts_[static_cast<unsigned>(p)];
   if (!filter_.trivial() && !filter_.takes(p, obj)) return;
   const Record r{time_ps, a0, a1, obj, index, static_cast<std::uint16_t>(p), hca_, 0, 0};
   if (file_ != nullptr)
-    file_->add(r, nullptr);
+    file_->add(r);
   else
     sink_->put(r, nullptr);
 }

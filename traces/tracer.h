@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /// Recording of trace points: one Tracer an HCA; several may write one file.
 ///
-/// Off, a record costs one predictable branch; errors are counted in any case. On, a few bytes go to a block
-/// that a thread packs and writes; when that is behind, the recording one helps: nothing is lost.
+/// Off, a record costs one predictable branch; errors are counted in any case. On, it is put down as it is,
+/// and a thread codes, packs and writes it; when that is behind, the recording one helps: nothing is lost.
 /// All Tracers of a process are used from one thread at a time (SystemC's, under QEMU's lock).
 ///
 /// The file's bytes depend on the records only: two equal runs give equal files.
@@ -84,7 +84,10 @@ class Tracer {
   void record(Point p, std::int64_t time_ps, std::uint32_t obj, std::uint32_t index, std::uint64_t a0 = 0,
               std::uint64_t a1 = 0) {
     if (is_error(p)) count_error(p);
-    if (__builtin_expect(enabled_, 0)) put(p, time_ps, obj, index, a0, a1);
+    if (__builtin_expect(enabled_, 0)) {
+      if (!is_error(p)) count_error(p);
+      put(p, time_ps, obj, index, a0, a1);
+    }
   }
   /// With bytes beside it: a mailbox. More than kMaxBlob bytes are cut.
   void record_blob(Point p, std::int64_t time_ps, std::uint32_t obj, std::uint32_t index, std::uint64_t a0,

@@ -183,12 +183,12 @@ Time Dma::read_batch(Time t, const ReadCost& c) {
     if (++next_tag_ == tags_.size()) next_tag_ = 0;
     return ready;
   }
-  std::size_t next = next_tag_;
-  for (std::size_t i = 0; i < c.requests; ++i) {
-    tags_[next] = ready;
-    if (++next == tags_.size()) next = 0;
-  }
-  next_tag_ = next;
+  const auto first = tags_.begin() + static_cast<std::ptrdiff_t>(next_tag_);
+  const std::size_t before = std::min(c.requests, tags_.size() - next_tag_);  // those at the list's end
+  std::fill_n(first, before, ready);
+  std::fill_n(tags_.begin(), c.requests - before, ready);
+  next_tag_ += c.requests;
+  if (next_tag_ >= tags_.size()) next_tag_ -= tags_.size();
   return ready;
 }
 

@@ -188,7 +188,7 @@ Time Port::transmit_now(Time t, PacketRef packet) {
   }
   const std::uint32_t bytes = wire_bytes(p);
   const Time lasts = duration(p, bytes);
-  const Time start = tx_.reserve(t, lasts);
+  const Time start = reserve(t, lasts, p);
   const Time end = start + lasts;
   p.first_bit = start;
   ++counters_.tx_packets;
@@ -446,6 +446,8 @@ void Port::reset() {
   pfc_rx = pfc_tx = 0;
   clear_roce_addresses();
   tx_.clear();
+  tail_ = {};
+  taken_ = 0;
   pause_.clear();
   rx_.clear();
   held_.clear();

@@ -114,7 +114,13 @@ class Port : public sc_core::sc_module {
   // one, Ethernet has a cable to itself: everything comes back; IB counts what is not for us as discards.
   Time transmit(Time t, PacketRef packet);
   // When the transmitter would be free for one more packet; the scheduler waits while this lies far ahead.
-  Time tx_free() const { return pause_.active(tx_.free_at()) ? free_after_pause() : tx_.free_at(); }
+  // A request of `requester` (Packet::trace_qpn) stays behind those of its own runs; all others have but so
+  // many packets of a run before them (reserve()).
+  Time tx_free(std::uint32_t requester = 0) const {
+    if (pause_.active(tx_.free_at())) return free_after_pause();
+    if (tail_.packets == 0 || requester == tail_.requester) return tx_.free_at();
+    return std::min(tx_.free_at(), std::max(taken_, tail_.starts[0]));
+  }
   Time backlog_limit() const { return backlog_limit_; }
   // Whether a run of packets would leave as it comes: nothing looks at, holds back or harms single ones.
   bool takes_runs() const;
@@ -204,6 +210,7 @@ class Port : public sc_core::sc_module {
   Time duration(const Packet& p, std::uint32_t bytes) const;  // on the cable; bytes: wire_bytes()
   Time free_after_pause() const;
   Time transmit_now(Time t, PacketRef packet);
+  Time reserve(Time t, Time lasts, const Packet& p);
   // run.cpp
   Time transmit_run(PacketRef packet);
   bool passes_run(const Packet& run) const;
@@ -236,6 +243,19 @@ class Port : public sc_core::sc_module {
   std::vector<OwnGid> own_gids_;
   Occupancy tx_;
   Time backlog_limit_ = 0;
+  // The run that was sent last: when its packets begin. Other packets may go between them, until `taken_`
+  // some do.
+  struct Tail {
+    std::uint32_t requester = 0;
+    unsigned packets = 0;  // 0: none yet
+    std::array<Time, kMaxRun> starts{};
+  } tail_;
+  Time taken_ = 0;
+  mutable struct {
+    std::uint32_t payload = 0;
+    LinkType link = LinkType::kIb;
+    Time lasts = 0;
+  } full_;  // what full_packet() said last
   double ps_per_byte_ = 0;
   PortCounters counters_;
   PortFaults faults_cfg_;

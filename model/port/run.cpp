@@ -71,11 +71,13 @@ std::uint64_t Port::run_bytes(const Packet& run) {
 }
 
 Time Port::full_packet(std::uint32_t payload) const {
+  if (payload == full_.payload && link_ == full_.link) return full_.lasts;
   Packet like;
   like.kind = link_ == LinkType::kIb ? PacketKind::kIb : PacketKind::kRoceV2;
   like.opcode = static_cast<std::uint8_t>(prm::BthOp::kWriteMiddle);
   like.payload_len = payload;
-  return duration(like, wire_bytes(like));
+  full_ = {payload, link_, duration(like, wire_bytes(like))};
+  return full_.lasts;
 }
 
 bool Port::takes_runs() const {
@@ -84,6 +86,25 @@ bool Port::takes_runs() const {
                      f.ecn > 0 || f.ecn_kmax > 0;
   return !harms && !gate_.open(FaultType::kWire) && !each_packet() && state_ == PortState::kActive &&
          !pause_.active(tx_.free_at()) && (!wire_ || wire_->takes_runs());
+}
+
+// A run is longer than what the scheduler lets packets wait for. Who has so much of it before him goes
+// between its packets, as had each of them come with a turn of its own, and not before any that went so
+// earlier. The time is taken behind the run, whose times are told already: its packets that are left are too
+// early by as much.
+Time Port::reserve(Time t, Time lasts, const Packet& p) {
+  const Time start = tx_.reserve(t, lasts);
+  if (tail_.packets == 0 || start <= tail_.starts[0]) return start;
+  // Its own QP's requests have their order.
+  if (p.trace_qpn == tail_.requester && traits_of(p.opcode).request) return start;
+  Time found = start;
+  if (start > t + backlog_limit_) {
+    const Time *first = tail_.starts.data(), *end = first + tail_.packets;
+    const Time* place = std::lower_bound(first, end, t + backlog_limit_);
+    if (place != end) found = std::min(start, std::max(*place, taken_));
+  }
+  taken_ = std::max(taken_, found + lasts);
+  return found;
 }
 
 Time Port::one_by_one(Packet& run) {
@@ -114,8 +135,11 @@ Time Port::transmit_run(PacketRef packet) {
     bytes += own;
     const Time start = tx_.reserve(p.at[i], lasts);
     if (i == 0) p.first_bit = start;
+    tail_.starts[i] = start;
     p.at[i] = start + lasts;
   }
+  tail_.requester = p.trace_qpn;
+  tail_.packets = n;
   const Time end = p.at[n - 1];
   ++counters_.tx_runs;
   counters_.tx_packets += n;

@@ -90,15 +90,17 @@ Requester::TurnResult Requester::turn(Time t, Qp& qp) {
       if (qp.state == QpState::kSqd) break;
       if (!fetch(pace, qp)) break;
     }
-    if (pace.packets >= e.burst_packets) return {pace.engine, pace.engine};
+    if (pace.packets >= e.burst_packets) {
+      // Behind a run it would find the port busy: no turn for that alone.
+      if (pace.run == 1) return {pace.engine, pace.engine};
+      pace.packets = 0;
+      const Time open = port_open(pace, qp);
+      return {pace.engine, std::max(pace.engine, open), open > pace.engine};
+    }
     // Asked before the port: who waits for it takes part in the sharing of its bandwidth.
     const Time allowed = hca_.qos().earliest(pace.engine, qp, false);
     if (allowed > pace.engine) return {pace.engine, allowed};
-    pace.run = run_ahead(pace, qp);
-    Time open = hca_.scheduler().port_open();
-    // Not so late that the port would be idle before the first packet of the run has come from the host.
-    if (pace.run > 1) open += (pace.run - 2) * hca_.port().full_packet(qp.mtu);
-    if (open > pace.engine) return {pace.engine, open, true};
+    if (const Time open = port_open(pace, qp); open > pace.engine) return {pace.engine, open, true};
 
     const Time paced = hca_.cc().earliest(pace.engine, qp);
     if (paced > pace.engine) return {pace.engine, paced};

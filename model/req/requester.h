@@ -82,6 +82,8 @@ class Requester : public sc_core::sc_module {
   Step send_packet(Pace& pace, Qp& qp, SendWqe& wqe);
   // run.cpp: packets of a message that go as one (Packet::packets)
   unsigned run_ahead(const Pace& pace, const Qp& qp) const;
+  // How many go as one next, and when the port has room for them.
+  Time port_open(Pace& pace, const Qp& qp) const;
   bool send_run(Pace& pace, Qp& qp, SendWqe& wqe);
   Step send_request(Pace& pace, Qp& qp, SendWqe& wqe);
   Step send_datagram(Pace& pace, Qp& qp, SendWqe& wqe);

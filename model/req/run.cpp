@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Packets of a long message that leave in one go: what they have in common is done once for all of them. Each
 // has its own times, close to what they would be had each packet had a turn of its own: a run is sent only
-// where nothing could come between (no other QP waits for the port, no pace, no fault generator, no filter),
-// and takes the port at most one packet further ahead than single packets do. What differs is who gives way:
-// acknowledgements wait behind a whole run, and its writes to the host are made when its last packet is here.
+// where nothing could come between (no other QP waits for the port, no pace, no fault generator, no filter).
+// It takes the port further ahead than single packets do, but lets others in where they would have let them
+// (Port::reserve()). What differs is who gives way, and that its writes to the host are made when its last
+// packet is here.
 #include <algorithm>
 
 #include "model/hca.h"
@@ -39,12 +40,24 @@ unsigned Requester::run_ahead(const Pace& pace, const Qp& qp) const {
   const std::uint64_t packets = w.started ? w.packets : (w.length + qp.mtu - 1) / qp.mtu;
   std::uint64_t n = packets - w.sent;
   if (!plain_end) --n;
-  n = std::min<std::uint64_t>(
-      {n, kMaxRun, profile.port.tx_backlog_packets, profile.engine.burst_packets - pace.packets});
+  // A run that comes back is written to the host by the engine that fetches the next one, whose requests
+  // would wait for all of it: it is no longer than what single packets take the port ahead.
+  const bool back = qp.path.force_loopback || !hca_.port().connected();
+  const unsigned most = back ? profile.port.tx_backlog_packets : kMaxRun;
+  n = std::min<std::uint64_t>({n, kMaxRun, most, profile.engine.burst_packets - pace.packets});
   const std::uint32_t psn = w.started ? (w.first_psn + w.sent) & kPsnMask : s.next_psn;
   const std::int64_t room =
       static_cast<std::int64_t>(profile.engine.inflight_packets) - psn_diff(psn, s.una_psn);
   return static_cast<unsigned>(std::max<std::int64_t>(1, std::min(static_cast<std::int64_t>(n), room)));
+}
+
+Time Requester::port_open(Pace& pace, const Qp& qp) const {
+  pace.run = run_ahead(pace, qp);
+  const Time open = hca_.scheduler().port_open(hca_.tracer().tag(qp.qpn));
+  if (pace.run == 1) return open;
+  // Not so late that the port would be idle before the first packet of the run has come from the host.
+  const unsigned most = std::max(2u, hca_.profile().port.tx_backlog_packets);
+  return open + (std::min(pace.run, most) - 2) * hca_.port().full_packet(qp.mtu);
 }
 
 // False: it cannot go as one, and nothing has been done.

@@ -79,11 +79,11 @@ void Scheduler::clear() {
   units_.clear();
 }
 
-Time Scheduler::port_open() const {
+Time Scheduler::port_open(std::uint32_t requester) const {
   const Profile::Engine& e = hca_.profile().engine;
   const Time ahead =
       hca_.port().backlog_limit() + hca_.profile().pcie.read_latency + e.gather + e.tx_pipeline;
-  const Time free = hca_.port().tx_free();
+  const Time free = hca_.port().tx_free(requester);
   return free > ahead ? free - ahead : 0;
 }
 
@@ -152,10 +152,11 @@ void Scheduler::port_turn(Time due) {
   if (due != port_armed_) return;  // an earlier one took its place
   port_armed_ = kNever;
   while (!port_queue_.empty()) {
-    const Time room = port_queue_.size() == 1 ? port_queue_.front().open : port_open();
+    const Turn turn = port_queue_.front().turn;
+    const Time room = port_queue_.size() == 1 ? port_queue_.front().open
+                                              : port_open(turn.responder ? 0 : hca_.tracer().tag(turn.qpn));
     if (room > due) return arm_port(room);
     if (const Time free = units_.free_at(); beyond(due, free)) return arm_port(free);
-    const Turn turn = port_queue_.front().turn;
     const std::uint32_t group = port_queue_.front().group;
     port_queue_.pop_front();
     if (group != 0) hca_.qos().left(due, group);

@@ -36,9 +36,15 @@ class Scheduler : public sc_core::sc_module {
   void resume(Time t);
   // From when on the port has room for what a turn makes. Packets wait for their payload before they wait for
   // the port, so a turn may be that much ahead of it.
-  Time port_open() const;
-  // Nobody waits for the port, but for who has its turn.
-  bool alone() const { return port_queue_.empty(); }
+  // requester: as of Port::tx_free().
+  Time port_open(std::uint32_t requester = 0) const;
+  // Nobody waits for the port, but for the send queue of this QP, whose turn it is. (It may wait there and
+  // have a turn all the same: an acknowledgement gave it one.)
+  bool alone(std::uint32_t qpn) const {
+    if (port_queue_.empty()) return true;
+    const Turn& first = port_queue_.front().turn;
+    return port_queue_.size() == 1 && first.qpn == qpn && !first.responder;
+  }
   void clear();
 
   std::uint64_t doorbells() const { return doorbells_; }

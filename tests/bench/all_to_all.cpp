@@ -133,6 +133,22 @@ std::size_t AllToAll::run(unsigned writes_each, bool incast) {
   return writes;
 }
 
+void AllToAll::copy(unsigned writes_each) {
+  constexpr std::size_t kPiece = 4096;
+  for (unsigned round = 0; round < writes_each; ++round) {
+    for (std::size_t step = 1; step < nodes_.size(); ++step) {
+      for (std::size_t at = 0; at < options_.bytes; at += kPiece) {
+        const std::size_t n = std::min<std::size_t>(kPiece, options_.bytes - at);
+        for (const auto& from : nodes_) {
+          const auto& to = nodes_[(from->number + step) % nodes_.size()];
+          std::memcpy(to->in.data() + place(from->number, runs_) + at, from->out.data() + at, n);
+        }
+      }
+    }
+  }
+  ++runs_;
+}
+
 void AllToAll::check(bool incast) const {
   for (const auto& to : nodes_) {
     if (incast && to->number != 0) break;

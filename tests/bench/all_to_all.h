@@ -29,6 +29,9 @@ class AllToAll {
   // Each HCA writes its buffer to each other one: all at once, or (incast) all to the first only. Returns the
   // number of writes. Throws when a completion is missing or tells of an error.
   std::size_t run(unsigned writes_each, bool incast = false);
+  // What run() copies, by the CPU alone, in pieces of a packet's size and about in the order in which packets
+  // arrive: senders in turn.
+  void copy(unsigned writes_each);
   // Throws when a byte that was written is not what its writer has. clear(): none is any more.
   void check(bool incast = false) const;
   void clear();
