@@ -88,7 +88,7 @@ Port::Harm Port::harm(Time t, const Packet& p, std::uint64_t direction) {
           ? injector->strike(FaultType::kWire, t, {{FaultKey::kDirection, direction}}, 0, 0)
           : injector->strike(FaultType::kWire, t,
                              {{FaultKey::kDirection, direction},
-                              {FaultKey::kOpcode, p.opcode & prm::bth::kOpMask},
+                              {FaultKey::kOpcode, static_cast<std::uint64_t>(p.opcode & prm::bth::kOpMask)},
                               {FaultKey::kQpn, p.dest_qpn},
                               {FaultKey::kPsn, p.psn}},
                              p.dest_qpn, psn_opcode(p));
