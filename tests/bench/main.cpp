@@ -27,7 +27,7 @@ constexpr std::size_t kArea = 16 << 20;  // larger than the caches, on both side
 constexpr const char* kWindow = "0";     // ns: each event on its own
 constexpr std::int64_t kQuantum = 1000;  // ns of simulated time run at a time
 
-enum { kPlain, kTraced, kExact, kUntimed, kDevices };  // exact: each event on its own
+enum { kPlain, kTraced, kExact, kUntimed, kNear, kFar, kDevices };  // exact: each event on its own
 Device* g_device[kDevices];
 std::map<std::string, double> g_result;
 
@@ -57,10 +57,10 @@ class InlineWrites {
   std::uint8_t data_[kInline];
 };
 
-// RDMA WRITEs of 64 KiB, all over an area.
+// RDMA WRITEs of 64 KiB, all over an area; from one HCA to another, or itself.
 class LargeWrites {
  public:
-  explicit LargeWrites(Device& device) : rig_(device, 1, kArea) {
+  LargeWrites(Device& device, Device& peer) : rig_(device, peer, 1, kArea) {
     for (std::size_t i = 0; i < kArea / kLarge / kLargeBatch; ++i) (*this)();  // every page was touched once
   }
   void operator()() {
@@ -123,8 +123,8 @@ void inline_writes(benchmark::State& state, Device& device, std::size_t qps, uns
   g_result[name + ".turns"] = state.counters["turns/WQE"];
 }
 
-void large_writes(benchmark::State& state, Device& device) {
-  LargeWrites round(device);
+void large_writes(benchmark::State& state, Device& device, Device& peer) {
+  LargeWrites round(device, peer);
   std::int64_t bytes = 0;
   const std::uint64_t activations = hca_sim_activations(), turns = hca_sim_turns();
   for (auto _ : state) {
@@ -164,14 +164,15 @@ std::string untimed_profile(const std::filesystem::path& file) {
 }
 
 struct Ratios {
-  double traced = 0, traced_all = 0, untimed = 0, untimed_large = 0, copied = 0;
+  double traced = 0, traced_all = 0, untimed = 0, untimed_large = 0, copied = 0, cable = 0;
 };
 
 Ratios compare() {
   using hcasim::bench::slowdown;
   InlineWrites plain(*g_device[kPlain], 1, kBatch), traced(*g_device[kTraced], 1, kBatch),
       untimed(*g_device[kUntimed], 1, kBatch);
-  LargeWrites large(*g_device[kPlain]), untimed_large(*g_device[kUntimed]);
+  LargeWrites large(*g_device[kPlain], *g_device[kPlain]), cable(*g_device[kNear], *g_device[kFar]),
+      untimed_large(*g_device[kUntimed], *g_device[kUntimed]);
   Copies copies(*g_device[kPlain]);
   const auto of = [](auto& round) { return [&round] { round(); }; };
   Ratios r;
@@ -181,6 +182,7 @@ Ratios compare() {
   r.untimed = slowdown(of(untimed), of(plain)).own;
   r.untimed_large = slowdown(of(untimed_large), of(large)).own;
   r.copied = 1 / slowdown(of(copies), of(large)).own;
+  r.cable = 1 / slowdown(of(copies), of(cable)).own;
   return r;
 }
 
@@ -224,11 +226,13 @@ void table(const Latencies& l, const Ratios& r) {
       "aim: 0.5; turns of blocks: " + number(at("inline_64B/1_QP.turns"), ""));
   row("64 B inline writes, 1 QP, batch_window_ns=0", number(at("inline_64B/1_QP/exact"), "M WQE/s", 1e6),
       number(at("inline_64B/1_QP/exact.turns"), "turns per WQE"));
-  row("64 KiB writes", number(at("write_64KiB"), "GB/s", 1e9),
+  row("64 KiB writes, to another HCA", number(at("write_64KiB/cable"), "GB/s", 1e9));
+  row("64 KiB writes, of an HCA to itself", number(at("write_64KiB"), "GB/s", 1e9),
       "memcpy: " + number(at("memcpy_64KiB"), "GB/s", 1e9));
   row("64 B inline writes, 1 QP, tracing on", number(at("inline_64B/1_QP/traced"), "M WQE/s", 1e6));
   std::printf("\nBoth in turns, medians:\n");
-  row("64 KiB writes / memcpy, bytes a second", number(r.copied, "x"), "aim: 0.5");
+  row("64 KiB writes / memcpy, to another HCA", number(r.cable, "x"), "aim: 0.5");
+  row("64 KiB writes / memcpy, of an HCA to itself", number(r.copied, "x"), "aim: 0.5");
   row("Tracing on / off, time", number(r.traced, "x"),
       "aim: 1.3; with the time of the thread that writes: " + number(r.traced_all, "x"));
   row("Timed / all delays zero, time, 64 B inline", number(r.untimed, "x"), "aim: 1.5");
@@ -265,13 +269,20 @@ int main(int argc, char** argv) {
     Function& traced = machine->add_hca("link=ib,name=traced,trace=" + trace + options);
     Function& exact = machine->add_hca("link=ib,name=exact" + options + ",batch_window_ns=" + kWindow);
     Function& untimed = machine->add_hca("link=ib,name=untimed,profile=" + untimed_profile(untimed_toml));
+    Function& near = machine->add_hca("link=ib,name=near" + options);
+    Function& far = machine->add_hca("link=ib,name=far,cable=near" + options);
     machine->start();
     std::vector<std::unique_ptr<Device>> devices;
-    for (Function* f : {&plain, &traced, &exact, &untimed}) {
-      devices.push_back(std::make_unique<Device>(*f));
+    for (Function* f : {&plain, &traced, &exact, &untimed, &near, &far}) {
+      DeviceOptions o;
+      o.wait_active = f != &near && f != &far;  // a cable has carrier when both ends are there
+      devices.push_back(std::make_unique<Device>(*f, o));
       devices.back()->probe();
       g_device[devices.size() - 1] = devices.back().get();
     }
+    const auto active = [](int device) { return g_device[device]->port_state() == 4; };
+    if (!machine->run_until([&] { return active(kNear) && active(kFar); }, 10'000'000'000))
+      throw BareError("the cable has no carrier");
     struct Case {
       const char* name;
       int device;
@@ -288,10 +299,13 @@ int main(int argc, char** argv) {
     benchmark::RegisterBenchmark("inline_64B/1_QP/untimed", [](benchmark::State& s) {
       inline_writes(s, *g_device[kUntimed], 1, kBatch, "inline_64B/1_QP/untimed");
     });
-    benchmark::RegisterBenchmark("write_64KiB/untimed",
-                                 [](benchmark::State& s) { large_writes(s, *g_device[kUntimed]); });
-    benchmark::RegisterBenchmark("write_64KiB",
-                                 [](benchmark::State& s) { large_writes(s, *g_device[kPlain]); });
+    benchmark::RegisterBenchmark("write_64KiB/untimed", [](benchmark::State& s) {
+      large_writes(s, *g_device[kUntimed], *g_device[kUntimed]);
+    });
+    benchmark::RegisterBenchmark(
+        "write_64KiB/cable", [](benchmark::State& s) { large_writes(s, *g_device[kNear], *g_device[kFar]); });
+    benchmark::RegisterBenchmark(
+        "write_64KiB", [](benchmark::State& s) { large_writes(s, *g_device[kPlain], *g_device[kPlain]); });
     benchmark::RegisterBenchmark("memcpy_64KiB", [](benchmark::State& s) { plain_memcpy(s); });
     const std::string filter = benchmark::GetBenchmarkFilter();
     const bool whole = filter.empty() || filter == "." || filter == "all";

@@ -13,21 +13,28 @@ CqOptions cq_options() {
 
 }  // namespace
 
-Rig::Rig(Device& d, std::size_t qps, std::size_t bytes, unsigned log_sq)
+Rig::Rig(Device& d, Device& peer, std::size_t qps, std::size_t bytes)
     : device(d),
       pd(d),
+      peer_pd(peer),
       cq(d, cq_options()),
-      rcq(d, cq_options()),
+      rcq(peer, cq_options()),
       from(d.memory().allocate(bytes)),
-      to(d.memory().allocate(bytes)),
+      to(peer.memory().allocate(bytes)),
       from_mr(d, Mr::of(pd, from)),
-      to_mr(d, Mr::of(pd, to)) {
+      to_mr(peer, Mr::of(peer_pd, to)) {
   QpOptions o;
-  o.log_sq = log_sq;
+  o.log_sq = 8;
   for (std::size_t i = 0; i < qps; ++i) {
     tx.push_back(std::make_unique<Qp>(d, pd, cq, cq, o));
-    rx.push_back(std::make_unique<Qp>(d, pd, rcq, rcq, o));
-    connect_pair(*tx[i], *rx[i]);
+    rx.push_back(std::make_unique<Qp>(peer, peer_pd, rcq, rcq, o));
+    QpAttr there, back;
+    there.remote_qpn = rx[i]->qpn();
+    there.dlid = peer.lid();
+    back.remote_qpn = tx[i]->qpn();
+    back.dlid = d.lid();
+    tx[i]->connect(there);
+    rx[i]->connect(back);
   }
 }
 

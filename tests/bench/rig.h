@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The rig of the benchmarks: one machine with an HCA that records no trace and one that does.
+// The rig of the benchmarks: what two sides of a measurement need of one HCA, or of two.
 #ifndef HCASIM_TESTS_BENCH_RIG_H
 #define HCASIM_TESTS_BENCH_RIG_H
 
@@ -11,13 +11,14 @@
 
 namespace hcasim::bare {
 
-// Pairs of connected RC QPs with memory on both sides.
+// Pairs of connected RC QPs with memory on both sides: of `device`, and of `peer`, which may be the same.
 class Rig {
  public:
-  Rig(Device& device, std::size_t qps, std::size_t bytes, unsigned log_sq = 8);
+  Rig(Device& device, Device& peer, std::size_t qps, std::size_t bytes);
+  Rig(Device& device, std::size_t qps, std::size_t bytes) : Rig(device, device, qps, bytes) {}
 
   Device& device;
-  Pd pd;
+  Pd pd, peer_pd;
   Cq cq;  // all send completions
   Cq rcq;
   Buffer from, to;
