@@ -68,7 +68,8 @@ class Agenda : public sc_core::sc_module {
 
   void take_lines() const {
     take_line(&g_clock);
-    take_lines_of(&heap_, sizeof heap_ + 40);
+    take_line(&heap_);
+    take_line(&running_);
   }
   void take_targets() const { take_line(heap_.data()); }
 

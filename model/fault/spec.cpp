@@ -457,7 +457,8 @@ bool parse_fault(const FaultPairs& pairs, Time now, std::uint64_t seed, FaultSpe
     }
     seen |= traces::FaultKeys{1} << i;
     if (!set(f, key, text, now)) {
-      err = name + "=" + text + ": allowed: " + allowed(f.kind, key);
+      err = name;
+      err.append("=").append(text).append(": allowed: ").append(allowed(f.kind, key));
       return false;
     }
     if (traces::info(key).type == FaultValue::kAction) {
