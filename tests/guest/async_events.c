@@ -306,7 +306,7 @@ static int seen_failure(const char* who, struct ibv_cq* cq, int* completed) {
 
 // Status 3: something failed or an event came; 4: a write without a completion.
 static int victim(void) {
-  enum { kApart = 20, kLate = 1000, kNever = 6000, kAfterwards = 1500 };  // ms
+  enum { kApart = 20, kLate = 1000, kNever = 6000, kAfterwards = 800 };  // ms
   struct pair p = make((struct shape){.access = IBV_ACCESS_REMOTE_WRITE});
   struct mlx5dv_qp qp = {0};
   struct mlx5dv_obj object = {.qp = {p.a, &qp}};
