@@ -7,7 +7,7 @@
 # come, queues that fail. The program whose QP it is sees the error that a card gives, another one goes on all the time, and the next
 # works. Then what reaches further: the driver's own event queues, and a poisoned read, after which the kernel resets the card.
 works() { pingpong_ends ibv_rc_pingpong -n 50; }
-writer() { MLX5_SHUT_UP_BF=1 timeout 60 async_events --device "$device" --gid-index "$gid" --victim yes; }
+writer() { MLX5_SHUT_UP_BF=1 exec timeout 60 async_events --device "$device" --gid-index "$gid" --victim yes; }
 # A program that writes until something goes wrong with it: $qpn, $peer, $cqn, and the bus addresses $source, $target, $sq.
 victim_starts() {
   writer >/tmp/victim 2>&1 &
@@ -26,7 +26,7 @@ victim_ends() {
   for text in "$@"; do grep -q "$text" /tmp/victim || fail "the victim did not say '$text'"; done
   kill -0 "$bystander" || fail "another program went with it: $(cat /tmp/bystander)"
 }
-# late: the victim waited for a while and is well.
+# victim_waits: it waited for a while and is well.
 victim_waits() {
   within 20 grep -q 'victim: late' /tmp/victim
   kill "$victim"
@@ -132,7 +132,7 @@ waits_in_vain() {
   within 5 moves
   inject "$1"
   within 10 stands
-  kill -0 "$client" && kill -0 "$server" || fail "they do not wait: $(cat /tmp/server /tmp/client)"
+  if ! kill -0 "$client" || ! kill -0 "$server"; then fail "they do not wait: $(cat /tmp/server /tmp/client)"; fi
   kill "$client" "$server"
   wait "$client" "$server" || true
 }
