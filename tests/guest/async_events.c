@@ -3,8 +3,9 @@
 // Runs inside a guest: brings about each affiliated asynchronous event of CQs, QPs and SRQs and sees that it
 // comes, once, for the object that it is about. "SQ drained" is
 // not among them: mlx5_ib knows no way into SQD.
-//   async_events [--device NAME] [--gid-index N]
-// Prints a line an event; status 0 when all came.
+//   async_events [--device NAME] [--gid-index N] [--victim yes]
+// Prints a line an event; status 0 when all came. With --victim it writes, and writes, until something goes
+// wrong that is done to it from outside: it prints which objects and addresses it uses, then what it sees.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <endian.h>
@@ -17,6 +18,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 enum { kBytes = 4096, kDepth = 16 };
 
@@ -264,6 +267,82 @@ static void srq_error(void) {
   unmake(&p);
 }
 
+// Where this is on the bus, without an IOMMU.
+static uint64_t bus(const void* at) {
+  const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+  uint64_t entry = 0;
+  int fd = open("/proc/self/pagemap", O_RDONLY);
+  if (fd < 0 || pread(fd, &entry, sizeof entry, (off_t)((uintptr_t)at / page * sizeof entry)) != sizeof entry)
+    fail("pagemap: %s", strerror(errno));
+  close(fd);
+  return (entry & ((1ull << 55) - 1)) * page + (uintptr_t)at % page;
+}
+
+static long milliseconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static int seen_event(void) {
+  struct pollfd fd = {.fd = context->async_fd, .events = POLLIN};
+  struct ibv_async_event event;
+  if (poll(&fd, 1, 0) != 1) return 0;
+  check(ibv_get_async_event(context, &event), "ibv_get_async_event");
+  printf("victim: event: %s\n", ibv_event_type_str(event.event_type));
+  ibv_ack_async_event(&event);
+  return 1;
+}
+
+static int seen_failure(const char* who, struct ibv_cq* cq, int* completed) {
+  struct ibv_wc wc;
+  const int n = ibv_poll_cq(cq, 1, &wc);
+  if (n < 0) fail("ibv_poll_cq");
+  *completed = n;
+  if (n == 0 || wc.status == IBV_WC_SUCCESS) return 0;
+  printf("victim: %s: status: %s\n", who, ibv_wc_status_str(wc.status));
+  return 1;
+}
+
+// Status 3: something failed or an event came; 4: a write without a completion.
+static int victim(void) {
+  enum { kApart = 20, kLate = 1000, kNever = 6000, kAfterwards = 800 };  // ms
+  struct pair p = make((struct shape){.access = IBV_ACCESS_REMOTE_WRITE});
+  struct mlx5dv_qp qp = {0};
+  struct mlx5dv_obj object = {.qp = {p.a, &qp}};
+  struct mlx5dv_cq cq = {0};
+  struct mlx5dv_obj cq_object = {.cq = {p.cq, &cq}};
+  record_of(&object, MLX5DV_OBJ_QP, &qp.dbrec);
+  record_of(&cq_object, MLX5DV_OBJ_CQ, &cq.dbrec);
+  memset(memory, 1, sizeof memory);
+  printf("victim: qpn=0x%x peer=0x%x cqn=0x%x source=0x%llx target=0x%llx sq=0x%llx\n", p.a->qp_num,
+         p.b->qp_num, cq.cqn, (unsigned long long)bus(memory), (unsigned long long)bus(memory + kBytes),
+         (unsigned long long)bus(qp.sq.buf));
+  for (;;) {
+    const long start = milliseconds();
+    int completed = 0, wrong = 0;
+    post(&p, IBV_WR_RDMA_WRITE, mr->rkey);
+    while (!completed && !wrong && milliseconds() - start < kNever) {
+      wrong = seen_failure("write", p.cq, &completed);
+      wrong |= seen_event();
+    }
+    const long took = milliseconds() - start;
+    if (wrong) {
+      for (const long end = milliseconds() + kAfterwards; milliseconds() < end; usleep(1000)) {
+        seen_failure("write", p.cq, &completed);
+        seen_event();
+      }
+      return 3;
+    }
+    if (!completed) {
+      printf("victim: no completion\n");
+      return 4;
+    }
+    if (took > kLate) printf("victim: late: %ld ms\n", took);
+    usleep(kApart * 1000);
+  }
+}
+
 int main(int argc, char** argv) {
   static const struct {
     const char* name;
@@ -272,10 +351,12 @@ int main(int argc, char** argv) {
                {"qp_request", qp_request}, {"last_wqe", last_wqe},  {"srq_limit", srq_limit},
                {"qp_fatal", qp_fatal},     {"srq_error", srq_error}};
   const char* name = NULL;
+  int as_victim = 0;
   setvbuf(stdout, NULL, _IOLBF, 0);
   for (int i = 1; i + 1 < argc; i += 2) {
     if (strcmp(argv[i], "--device") == 0) name = argv[i + 1];
     if (strcmp(argv[i], "--gid-index") == 0) gid_index = atoi(argv[i + 1]);
+    if (strcmp(argv[i], "--victim") == 0) as_victim = 1;
   }
   int count = 0;
   struct ibv_device** list = ibv_get_device_list(&count);
@@ -289,6 +370,7 @@ int main(int argc, char** argv) {
   check(ibv_query_port(context, 1, &port), "ibv_query_port");
   check(ibv_query_gid(context, 1, port.link_layer == IBV_LINK_LAYER_ETHERNET ? gid_index : 0, &gid),
         "ibv_query_gid");
+  if (as_victim) return victim();
   for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
     current = tests[i].name;
     tests[i].run();

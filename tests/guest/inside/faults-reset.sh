@@ -21,7 +21,8 @@ works
 
 mark_kernel_log
 reload limit no_reset && fail "a live patch"
-grep -q "can't be done by FW live patching" /tmp/reload || fail "devlink said something else"
+# Linux 6.12 refuses, before it asks the driver, what the image's devlink sends: its selector has a bit for "no limit".
+grep -q "can't be done by FW live patching\|Attribute failed policy validation" /tmp/reload || fail "devlink said something else"
 works
 
 devlink dev param set "$dev" name enable_remote_dev_reset value false cmode runtime || fail "devlink param"
