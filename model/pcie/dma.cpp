@@ -397,10 +397,12 @@ void Dma::perform_front() {
   switch (e.kind) {
     case Kind::kMsix:
       unused_.push_back(&e);
+      loans_.settle_released();
       HostCopies::make();
       host_.msix(static_cast<unsigned>(addr));
       return;
     case Kind::kInlineBytes:
+      loans_.settle_released();
       HostCopies::make();
       ok = host_.dma_write(addr, e.bytes, len);
       unused_.push_back(&e);
@@ -417,6 +419,8 @@ void Dma::perform_front() {
           break;
         }
         if (overlap(p.lent_from() + offset, addr, len)) packet->own();
+      } else {
+        loans_.settle_released();
       }
       HostCopies::make();
       const Packet& p = *packet;

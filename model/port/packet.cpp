@@ -113,6 +113,7 @@ void Loans::lend(Packet& p, const std::uint8_t* bytes, std::uint64_t from, std::
   p.lent_ = bytes;
   p.lent_from_ = from;
   p.lent_by_ = qpn;
+  p.released_ = false;
   p.next_lent_ = first_;
   p.lent_link_ = &first_;
   if (first_) first_->lent_link_ = &p.next_lent_;
@@ -136,10 +137,16 @@ void Loans::settle(std::uint32_t qpn) {
   settle_if([=](const Packet& p) { return p.lent_by_ == qpn; });
 }
 
-void Loans::settle(std::uint32_t qpn, std::uint32_t psn, std::uint32_t packets, const void* queue) {
-  settle_if([=](const Packet& p) {
-    return p.lent_by_ == qpn && ((p.psn - psn) & kPsnMask) < packets && p.landing != queue;
-  });
+void Loans::release(std::uint32_t qpn, std::uint32_t psn, std::uint32_t packets, const void* queue) {
+  for (Packet* p = first_; p != nullptr; p = p->next_lent_) {
+    if (p->lent_by_ == qpn && ((p->psn - psn) & kPsnMask) < packets && p->landing != queue)
+      p->released_ = released_ = true;
+  }
+}
+
+void Loans::settle_the_released() {
+  settle_if([](const Packet& p) { return p.released_; });
+  released_ = false;
 }
 
 }  // namespace hcasim

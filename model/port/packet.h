@@ -135,6 +135,7 @@ struct Packet {
   std::uint8_t* large_ = nullptr;  // payload that the buffer has no room for, from malloc()
   std::uint64_t lent_from_ = 0;
   std::uint32_t lent_by_ = 0;     // QPN
+  bool released_ = false;         // Loans::release()
   Packet* next_lent_ = nullptr;   // of the same Loans
   Packet** lent_link_ = nullptr;  // what points to this one there
 
@@ -206,15 +207,21 @@ class Loans {
   void settle_all();
   // ... those of the QP do, ...
   void settle(std::uint32_t qpn);
-  // ... those of the QP with PSNs [psn, psn + packets) do, but for those that `queue` holds: what is behind
-  // them there, such as the CQE that tells of them, is not seen before them.
-  void settle(std::uint32_t qpn, std::uint32_t psn, std::uint32_t packets, const void* queue);
+  // The host may soon be told that it has the memory back of those of the QP with PSNs [psn, psn + packets).
+  // Those that `queue` holds do not mind: what is behind them there, such as the CQE that tells it, is not
+  // seen before them. The others have to be settled before anything is written to the host that may tell.
+  void release(std::uint32_t qpn, std::uint32_t psn, std::uint32_t packets, const void* queue);
+  void settle_released() {
+    if (released_) settle_the_released();
+  }
 
  private:
   template <class Which>
   void settle_if(Which which);
+  void settle_the_released();
 
   Packet* first_ = nullptr;
+  bool released_ = false;  // there may be such
 };
 
 }  // namespace hcasim

@@ -260,7 +260,7 @@ void Requester::complete_front(Time t, Qp& qp) {
   Loans& loans = hca_.dma().loans();
   while (!s.window.empty() && s.window.front().done) {
     SendWqe& w = s.window.front();
-    if (!loans.empty()) loans.settle(qp.qpn, w.first_psn, w.packets, &hca_.dma());
+    if (!loans.empty()) loans.release(qp.qpn, w.first_psn, w.packets, &hca_.dma());
     hca_.tracer().record(Point::kWqeDone, t, qp.qpn, w.serial, w.signaled ? 1u << 8 : 0u);
     if (w.signaled) complete(t, qp, w, CqeSyndrome::kOk, 0);
     s.window.pop();
