@@ -63,10 +63,11 @@ void Agenda::rise(const Entry& e, std::size_t slot) {
 }
 
 void Agenda::sink(const Entry& e, std::size_t slot) {
+  const std::size_t size = heap_.size();
   for (;;) {
     std::size_t child = 2 * slot + 1;
-    if (child >= heap_.size()) break;
-    if (child + 1 < heap_.size() && before(heap_[child + 1], heap_[child])) ++child;
+    if (child >= size) break;
+    if (child + 1 < size) child += static_cast<std::size_t>(before(heap_[child + 1], heap_[child]));
     if (!before(heap_[child], e)) break;
     place(heap_[child], slot);
     slot = child;

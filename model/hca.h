@@ -124,6 +124,18 @@ class Hca : public sc_core::sc_module, public FaultSink {
     traces::trace_busy(tracer_, traces::Unit::kTransmit, 0, start, end);
     return end;
   }
+  // The same of n packets of a queue one behind the other; at: when each is whole, then when it comes out: no
+  // sooner than `last`, as the one before them did. Returns when the last one does.
+  Time tx_slots(Time last, Time* at, unsigned n) {
+    const Time lasts = profile_.engine.tx_packet, pipeline = profile_.engine.tx_pipeline;
+    const bool behind = tx_stage_.appends(std::max(last, at[0] + pipeline), lasts);
+    for (unsigned i = 0; i < n; ++i) {
+      const Time ready = std::max(last, at[i] + pipeline);
+      at[i] = last = behind ? tx_stage_.append(ready, lasts) : tx_stage_.reserve(ready, lasts) + lasts;
+      traces::trace_busy(tracer_, traces::Unit::kTransmit, 0, last - lasts, last);
+    }
+    return last;
+  }
 
   // Q counters by counter_set id (query_q_counter_out).
   struct QCounter {

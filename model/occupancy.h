@@ -29,10 +29,22 @@ class alignas(64) Occupancy {
     return reserve_gap(t, duration);
   }
   // The same for work that may be interrupted: takes what is idle from t on, piece by piece; returns its end.
-  Time fill(Time t, Time duration) {
-    if (t >= free_) return reserve(t, duration) + duration;
-    if (count_ == 0 || t >= full_from_ || at(count_ - 1).to <= t) return free_ += duration;
-    return fill_gaps(t, duration);
+  Time fill(Time t, Time duration) { return fills_behind(t) ? append(t, duration) : fill_gaps(t, duration); }
+  // Whether work for `duration` that could begin at t, and whatever could begin later, finds no gap: then it
+  // goes behind all that was given (append(), which returns its end).
+  bool appends(Time t, Time duration) const {
+    return t >= free_ || count_ == 0 || at(count_ - 1).to < t + duration;
+  }
+  // The same of fill(): it finds nothing idle from t on but the end.
+  bool fills_behind(Time t) const {
+    return t >= free_ || count_ == 0 || t >= full_from_ || at(count_ - 1).to <= t;
+  }
+  Time append(Time t, Time duration) {
+    if (t > free_) {
+      remember(free_, t);
+      free_ = t;
+    }
+    return free_ += duration;
   }
   void take_lines() const { take_line(this); }
   // From when on it is idle for good, as far as known.
@@ -88,19 +100,19 @@ class alignas(64) Occupancy {
     free_ += duration;
     return free_;
   }
-  // The first gap that does not end before t.
+  // The first gap that does not end before t. Without a branch that depends on times: they would be guessed
+  // wrongly half of the time.
   unsigned first_ending(Time t) {
-    unsigned from = 0, to = count_;
-    while (from != to) {
-      const unsigned middle = (from + to) / 2;
-      if (at(middle).to < t)
-        from = middle + 1;
-      else
-        to = middle;
+    unsigned from = 0;
+    for (unsigned left = count_; left != 0;) {
+      const unsigned half = (left + 1) / 2;
+      from += half & -static_cast<unsigned>(at(from + half - 1).to < t);
+      left -= half;
     }
     return from;
   }
   Gap& at(unsigned i) { return gaps_[(head_ + i) % kGaps]; }
+  const Gap& at(unsigned i) const { return gaps_[(head_ + i) % kGaps]; }
   void remember(Time from, Time to) {
     full_from_ = kNever;
     if (count_ == kGaps) {

@@ -35,6 +35,29 @@ extern ModelClock g_clock;
 inline Time sim_now() {
   return g_clock.ahead != kNever ? g_clock.ahead : static_cast<Time>(sc_core::sc_time_stamp().value());
 }
+// A clock's period, to whose next edge times are rounded up: without the processor's division, which takes as
+// long as ten other instructions.
+class Cycle {
+ public:
+  explicit Cycle(Time period) : period_(period) {
+    while ((std::uint64_t{1} << shift_) < static_cast<std::uint64_t>(period)) ++shift_;
+    // One more than 2^(63 + shift) / period: exact for all numbers of 63 bits.
+    factor_ = static_cast<std::uint64_t>((Wide{1} << (63 + shift_)) / static_cast<std::uint64_t>(period)) + 1;
+  }
+  Time period() const { return period_; }
+  // t: not negative.
+  Time round_up(Time t) const {
+    const Wide n = static_cast<std::uint64_t>(t + period_ - 1);
+    return static_cast<Time>(static_cast<std::uint64_t>(n * factor_ >> 63 >> shift_)) * period_;
+  }
+
+ private:
+  __extension__ using Wide = unsigned __int128;
+  Time period_;
+  unsigned shift_ = 0;
+  std::uint64_t factor_ = 0;
+};
+
 inline sc_core::sc_time to_sc(Time t) { return sc_core::sc_time::from_value(static_cast<sc_dt::uint64>(t)); }
 
 }  // namespace hcasim

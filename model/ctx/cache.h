@@ -32,6 +32,8 @@ class alignas(64) ContextCache {
   void invalidate(std::uint64_t id);
   void clear();
   void take_lines() const { take_line(this); }
+  // It will be asked for soon: its place comes into the processor's own caches meanwhile.
+  void ask_for(std::uint64_t id) const { take_line(&lines_[set_of(id)]); }
   std::uint64_t hits() const { return hits_; }
   std::uint64_t misses() const { return misses_; }
 

@@ -21,6 +21,18 @@ std::size_t pieces(std::uint64_t addr, std::size_t len, unsigned unit) {
   return (static_cast<std::size_t>(addr & (unit - 1)) + len + unit - 1) / unit;
 }
 
+// As std::fill_n(), but a cache line at a time.
+inline void fill(Time* to, std::size_t n, Time t) {
+  const Time two[] = {t, t};  // one store each
+  for (; n >= 8; n -= 8, to += 8) {
+    std::memcpy(to, two, sizeof two);
+    std::memcpy(to + 2, two, sizeof two);
+    std::memcpy(to + 4, two, sizeof two);
+    std::memcpy(to + 6, two, sizeof two);
+  }
+  while (n != 0) to[--n] = t;
+}
+
 // Who a transfer works for, as traces have it.
 std::uint32_t of(const WriteOwner& owner) {
   return static_cast<std::uint32_t>(owner.kind) << 28 | (owner.number & 0xffffff);
@@ -126,6 +138,15 @@ ReadDone Dma::read_payload(Time t, std::uint64_t addr, Packet& packet, std::uint
   return counted_read(t, addr, len, owner);
 }
 
+// So many of those next in turn are free again at `ready`.
+inline void Dma::take_tags(std::size_t n, Time ready) {
+  const std::size_t before = std::min(n, tags_.size() - next_tag_);  // those at the list's end
+  fill(&tags_[next_tag_], before, ready);
+  fill(tags_.data(), n - before, ready);
+  next_tag_ += n;
+  if (next_tag_ >= tags_.size()) next_tag_ -= tags_.size();
+}
+
 bool Dma::read_run(Time t, Time apart, std::uint64_t addr, Packet& packet, std::uint32_t qpn) {
   const std::uint32_t len = packet.payload_len, unit = packet.unit;
   const bool lend = enabled_ && !gate_.open(FaultType::kDma);
@@ -139,12 +160,44 @@ bool Dma::read_run(Time t, Time apart, std::uint64_t addr, Packet& packet, std::
   const std::size_t requests = pieces(addr, unit, pcie.max_read_request);
   const bool alike =
       unit % pcie.max_read_request == 0 && unit % pcie.completion_boundary == 0 && requests <= tags_.size();
-  const ReadCost cost = alike ? cost_of(requests, addr, unit) : ReadCost{};
-  for (unsigned i = 0; i < packet.packets; ++i, t += apart) {
-    const std::uint32_t from = i * unit;
-    const bool full = alike && len - from >= unit;
-    const Time ready = full ? read_batch(t, cost) : read_time(t, addr + from, std::min(unit, len - from));
-    packet.at[i] = whole_cycle(ready);
+  unsigned done = 0;
+  if (alike) {
+    const ReadCost cost = cost_of(requests, addr, unit);
+    const unsigned full = len / unit;
+    if (read_at_link_rate(t, apart, cost, full, packet.at.data())) {
+      done = full;
+    } else {
+      for (; done < full; ++done) packet.at[done] = whole_cycle(read_batch(t + done * apart, cost));
+    }
+  }
+  for (; done < packet.packets; ++done) {
+    const std::uint32_t from = done * unit;
+    packet.at[done] = whole_cycle(read_time(t + done * apart, addr + from, std::min(unit, len - from)));
+  }
+  return true;
+}
+
+// The same as n times read_batch(), each `apart` behind the one before, where none waits for a tag and the
+// data come behind all that was asked for so far; at: when all of each has come. The requests are together a
+// little earlier on the link than one by one: the gaps between them are too short to be of use to anybody.
+// False: it is not so, and nothing has been done.
+bool Dma::read_at_link_rate(Time t, Time apart, const ReadCost& c, unsigned n, Time* at) {
+  const Profile::Pcie& pcie = profile_.pcie;
+  if (n == 0 || pcie.tlp_read != 0 || n * c.requests > tags_.size()) return false;
+  const std::size_t end = tags_.size();
+  std::size_t tag = next_tag_;
+  for (unsigned i = 0; i < n; ++i) {
+    if (tags_[tag] > t + i * apart) return false;
+    tag += c.requests;
+    if (tag >= end) tag -= end;
+  }
+  const Time ahead = std::max<Time>(0, pcie.read_latency - c.first) + c.request;
+  if (!down_.appends(t + ahead, c.data)) return false;
+  Time leaves = up_.reserve(t, n * c.request);
+  for (unsigned i = 0; i < n; ++i, leaves += c.request, t += apart) {
+    const Time ready = down_.append(std::max(leaves, t) + ahead, c.data);
+    at[i] = whole_cycle(ready);
+    take_tags(c.requests, ready);
   }
   return true;
 }
@@ -183,12 +236,7 @@ Time Dma::read_batch(Time t, const ReadCost& c) {
     if (++next_tag_ == tags_.size()) next_tag_ = 0;
     return ready;
   }
-  const auto first = tags_.begin() + static_cast<std::ptrdiff_t>(next_tag_);
-  const std::size_t before = std::min(c.requests, tags_.size() - next_tag_);  // those at the list's end
-  std::fill_n(first, before, ready);
-  std::fill_n(tags_.begin(), c.requests - before, ready);
-  next_tag_ += c.requests;
-  if (next_tag_ >= tags_.size()) next_tag_ -= tags_.size();
+  take_tags(c.requests, ready);
   return ready;
 }
 
@@ -239,6 +287,21 @@ void Dma::take_targets() const {
     take_lines_of(unused_[unused_.size() - 1 - i], offsetof(Entry, bytes) + kInline / 2);
 }
 
+// What a write takes of the link.
+Dma::WriteCost Dma::cost_of_write(std::uint64_t addr, std::uint32_t len) const {
+  const Profile::Pcie& pcie = profile_.pcie;
+  const std::size_t tlps = pieces(addr, len, pcie.max_payload);
+  return {static_cast<Time>(tlps) * pcie.tlp_write,
+          bytes_time(static_cast<double>(len + tlps * pcie.tlp_write_overhead))};
+}
+
+// When the link has taken a write that may leave at this time. late: that time may be over, and others have
+// taken their parts of the link since: its TLPs get what was left between.
+inline Time Dma::write_time(Time leaves, const WriteCost& cost, bool late) {
+  if (cost.making != 0) leaves = writes_.reserve(leaves, cost.making);
+  return late ? up_.fill(leaves, cost.wire) : up_.reserve(leaves, cost.wire) + cost.wire;
+}
+
 Dma::Entry& Dma::new_entry(std::uint64_t addr, std::uint32_t len, Kind kind, WriteOwner owner) {
   Entry* e;
   if (unused_.empty()) {
@@ -273,7 +336,7 @@ bool Dma::ordered(WriteOwner before, WriteOwner owner, WriteOwner behind) {
 // Gives a filled-in entry, ready to leave at t, its due time and its place. Returns when it is due.
 Time Dma::push(Time t, Entry& e, bool group, WriteOwner behind) {
   const std::uint64_t addr = e.kind == Kind::kMsix ? 0 : e.addr;
-  Time due = whole_cycle(write_time(t, addr, e.len) + profile_.pcie.write_latency);
+  Time due = whole_cycle(write_time(t, cost_of_write(addr, e.len), false) + profile_.pcie.write_latency);
   if (__builtin_expect(hold_ != 0, 0)) {
     due += hold_;
     hold_ = 0;
@@ -281,16 +344,6 @@ Time Dma::push(Time t, Entry& e, bool group, WriteOwner behind) {
   if (gate_.open(FaultType::kDma) && e.kind != Kind::kMsix) due += slowed(t, true, e.addr, e.len, e.owner);
   if (tracer_.detail()) traces::trace(tracer_, Point::kDmaWrite, t, e.len, of(e.owner), e.addr, due - t);
   return placed(due, e, group, behind);
-}
-
-// When the link has taken a write that may leave at this time. late: that time may be over, and others have
-// taken their parts of the link since: its TLPs get what was left between.
-Time Dma::write_time(Time leaves, std::uint64_t addr, std::uint32_t len, bool late) {
-  const Profile::Pcie& pcie = profile_.pcie;
-  const std::size_t tlps = pieces(addr, len, pcie.max_payload);
-  const Time wire = bytes_time(static_cast<double>(len + tlps * pcie.tlp_write_overhead));
-  if (pcie.tlp_write != 0) leaves = writes_.reserve(leaves, static_cast<Time>(tlps) * pcie.tlp_write);
-  return late ? up_.fill(leaves, wire) : up_.reserve(leaves, wire) + wire;
 }
 
 // Puts an entry that is due at this time before those that are due later and are none of its concern. Sees to
@@ -365,12 +418,19 @@ Time Dma::post_write(Time t, std::uint64_t addr, const PacketRef& packet, std::u
   e.offset = offset;
   if (packet->lent()) packet->landing = this;
   if (packet->packets == 1) return push(t, e, group, {});
+  // Packets behind each other cost the same, but for those that are cut, where units and TLPs are aligned
+  // alike.
+  const std::uint32_t unit = packet->unit;
+  const bool alike = unit % profile_.pcie.max_payload == 0;
+  const WriteCost full = alike ? cost_of_write(addr + unit - offset % unit, unit) : WriteCost{};
+  const Time* ready = &packet->at[offset / unit];
   Time due = t;
-  for (std::uint32_t done = 0; done < len;) {
-    const std::uint32_t number = (offset + done) / packet->unit;
-    const std::uint32_t n = std::min(len - done, (number + 1) * packet->unit - (offset + done));
-    due = std::max(due, write_time(std::max(t, packet->at[number] + after), addr + done, n, true));
-    done += n;
+  const bool behind = full.making == 0 && up_.fills_behind(std::max(t, *ready + after));
+  for (std::uint32_t done = 0, n = unit - offset % unit; done < len; done += n, n = unit) {
+    n = std::min(n, len - done);
+    const Time leaves = std::max(t, *ready++ + after);
+    const WriteCost cost = alike && n == unit ? full : cost_of_write(addr + done, n);
+    due = std::max(due, behind ? up_.append(leaves, cost.wire) : write_time(leaves, cost, true));
   }
   return placed(whole_cycle(due + profile_.pcie.write_latency), e, group, {});
 }

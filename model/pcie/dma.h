@@ -148,13 +148,19 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   ReadDone read_local(Time t, std::uint64_t addr, void* dst, std::size_t len, Space space);
   Time write_local(Time t, std::uint64_t addr, const void* src, std::size_t len, WriteOwner owner,
                    Space space);
-  Time local_time(std::size_t len) const { return cycle_ * (1 + (len + kLocalLine - 1) / kLocalLine); }
+  Time local_time(std::size_t len) const {
+    return cycle_.period() * static_cast<Time>(1 + (len + kLocalLine - 1) / kLocalLine);
+  }
   Entry& new_entry(std::uint64_t addr, std::uint32_t len, Kind kind, WriteOwner owner);
   Time push(Time t, Entry& e, bool group, WriteOwner behind);
   Time placed(Time due, Entry& e, bool group, WriteOwner behind);
   void grow();
   static bool ordered(WriteOwner before, WriteOwner owner, WriteOwner behind);
-  Time write_time(Time leaves, std::uint64_t addr, std::uint32_t len, bool late = false);
+  struct WriteCost {
+    Time making = 0, wire = 0;  // of its TLPs: to make them, on the link
+  };
+  WriteCost cost_of_write(std::uint64_t addr, std::uint32_t len) const;
+  Time write_time(Time leaves, const WriteCost& cost, bool late);
   struct ReadCost {
     std::size_t requests = 0;
     Time request = 0, data = 0;  // on the link
@@ -162,6 +168,8 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   };
   ReadCost cost_of(std::size_t requests, std::uint64_t addr, std::size_t bytes) const;
   Time read_batch(Time t, const ReadCost& cost);
+  bool read_at_link_rate(Time t, Time apart, const ReadCost& cost, unsigned n, Time* at);
+  void take_tags(std::size_t n, Time ready);
   ReadDone counted_read(Time t, std::uint64_t addr, std::size_t len, WriteOwner owner);
   Time read_time(Time t, std::uint64_t addr, std::size_t len);
   void perform_front();
@@ -171,7 +179,7 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   void report_refusals();
   void refused(Time t, WriteOwner owner, std::uint64_t addr, std::size_t len, bool write);
   void tell_refused(Time t, WriteOwner owner, std::uint64_t addr, bool write);
-  Time whole_cycle(Time t) const { return (t + cycle_ - 1) / cycle_ * cycle_; }
+  Time whole_cycle(Time t) const { return cycle_.round_up(t); }
   Time bytes_time(double bytes) const {
     return static_cast<Time>(bytes * ps_per_byte_ + 0.5);  // NOLINT(bugprone-incorrect-roundings)
   }
@@ -181,7 +189,7 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   std::array<LocalMemory*, kSpaces> local_{};
   traces::Tracer& tracer_;
   FaultSink& faults_;
-  const Time cycle_;
+  const Cycle cycle_;
   const double ps_per_byte_;
   const Time buffer_time_;
   FaultGate gate_;

@@ -80,10 +80,15 @@ void Port::count_rx(const Packet& p, std::uint64_t bytes, unsigned frames) {
   if (cast == VportTraffic::kMulticast) counters_.rx_multicast += frames;
   if (p.looped && wire_) return;  // never was on the cable
   count(counters_.mac.rx, cast, priority_of(p), bytes, frames);
-  if (frames == 1)
-    ++counters_.mac.rx_sizes[MacCounters::size_class(static_cast<std::uint32_t>(bytes))];
-  else
-    for (unsigned i = 0; i < frames; ++i) ++counters_.mac.rx_sizes[MacCounters::size_class(part_bytes(p, i))];
+  auto& sizes = counters_.mac.rx_sizes;
+  if (frames == 1) {
+    ++sizes[MacCounters::size_class(static_cast<std::uint32_t>(bytes))];
+    return;
+  }
+  const std::uint32_t frame = frame_bytes(p);
+  ++sizes[MacCounters::size_class(part_bytes(p, frame, 0))];
+  ++sizes[MacCounters::size_class(part_bytes(p, frame, frames - 1))];
+  if (frames > 2) sizes[MacCounters::size_class(part_bytes(p, frame, 1))] += frames - 2;
 }
 
 void Port::count_vport_rx(const Packet& p) {

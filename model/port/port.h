@@ -175,8 +175,9 @@ class Port : public sc_core::sc_module {
 
   // Size in bytes: LRH to VCRC; Ethernet with FCS, ...
   static std::uint32_t wire_bytes(const Packet& p);
-  // Of packet i of a run, and of all of them.
-  static std::uint32_t part_bytes(const Packet& run, unsigned i);
+  // Of packet i of a run (frame: frame_bytes()), and of all of them.
+  static std::uint32_t frame_bytes(const Packet& run);
+  static std::uint32_t part_bytes(const Packet& run, std::uint32_t frame, unsigned i);
   static std::uint64_t run_bytes(const Packet& run);
   // ... and what a packet takes of the cable besides: preamble and gap between frames.
   static std::uint32_t wire_overhead(const Packet& p) { return p.kind == PacketKind::kIb ? 0 : 20; }

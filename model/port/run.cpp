@@ -39,6 +39,7 @@ PacketRef part_of(Packet& run, unsigned i) {
   p.lent_ = run.lent_ + from;
   p.lent_from_ = run.lent_from_ + from;
   p.lent_by_ = run.lent_by_;
+  p.released_ = run.released_;
   p.next_lent_ = run.next_lent_;
   p.lent_link_ = &run.next_lent_;
   if (p.next_lent_) p.next_lent_->lent_link_ = &p.next_lent_;
@@ -58,15 +59,20 @@ std::uint32_t part_length(const Packet& run, unsigned i) {
 
 }  // namespace
 
-std::uint32_t Port::part_bytes(const Packet& run, unsigned i) {
-  const std::uint32_t frame = wire_bytes(run) - traits_of(run.opcode).ext_bytes - padded(run.payload_len);
+// What each packet of a run takes on the wire besides its payload and the headers of its opcode.
+std::uint32_t Port::frame_bytes(const Packet& run) {
+  return wire_bytes(run) - traits_of(run.opcode).ext_bytes - padded(run.payload_len);
+}
+
+std::uint32_t Port::part_bytes(const Packet& run, std::uint32_t frame, unsigned i) {
   return frame + traits_of(part_opcode(run, i)).ext_bytes + padded(part_length(run, i));
 }
 
 std::uint64_t Port::run_bytes(const Packet& run) {
   const unsigned n = run.packets;
-  std::uint64_t all = part_bytes(run, 0) + part_bytes(run, n - 1);
-  if (n > 2) all += std::uint64_t{n - 2} * part_bytes(run, 1);
+  const std::uint32_t frame = frame_bytes(run);
+  std::uint64_t all = part_bytes(run, frame, 0) + part_bytes(run, frame, n - 1);
+  if (n > 2) all += std::uint64_t{n - 2} * part_bytes(run, frame, 1);
   return all;
 }
 
@@ -124,16 +130,19 @@ Time Port::transmit_run(PacketRef packet) {
   }
   const Route to = route(p);
   if (!takes_runs() || to.back == to.out || pause_.active(p.at[n - 1])) return one_by_one(p);
+  const std::uint32_t frame = frame_bytes(p);
   std::uint64_t bytes = 0;
   std::uint32_t own = 0;
   Time lasts = 0;
+  bool behind = false;
   for (unsigned i = 0; i < n; ++i) {
     if (i <= 1 || i + 1 == n) {  // those between are as the one before
-      own = part_bytes(p, i);
+      own = part_bytes(p, frame, i);
       lasts = duration(p, own);
+      behind = tx_.appends(p.at[i], lasts);
     }
     bytes += own;
-    const Time start = tx_.reserve(p.at[i], lasts);
+    const Time start = behind ? tx_.append(p.at[i], lasts) - lasts : tx_.reserve(p.at[i], lasts);
     if (i == 0) p.first_bit = start;
     tail_.starts[i] = start;
     p.at[i] = start + lasts;

@@ -102,8 +102,7 @@ bool Requester::send_run(Pace& pace, Qp& qp, SendWqe& wqe) {
   s.since_ack_req += n;
   p.ack_req = s.since_ack_req >= e.ack_every || (last && wants_ack(qp, s.next_to_send));
   if (p.ack_req) s.since_ack_req = 0;
-  for (unsigned i = 0; i < n; ++i)
-    p.at[i] = s.last_ready = hca_.tx_slot(std::max(s.last_ready, p.at[i] + e.tx_pipeline));
+  s.last_ready = hca_.tx_slots(s.last_ready, p.at.data(), n);
   hca_.cc().sending(s.last_ready, qp, p);
   hca_.transmit(s.last_ready, qp.qpn, std::move(packet));
   wqe.sent += n;

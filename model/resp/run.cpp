@@ -15,16 +15,23 @@ Time Responder::admit_run(Packet& run, Time& own) {
   const Profile::Engine& e = hca_.profile().engine;
   const Time stalled = hca_.dma().stalled_until();
   const bool first = traits_of(run.opcode).first;
-  Time* unit = nullptr;
-  for (unsigned i = 0; i < run.packets; ++i) {
-    rx_free_ = std::max({rx_free_, run.at[i], stalled}) + e.rx_packet;
-    Time begin = std::max(rx_free_, own);
-    if (!unit) unit = &units_.best(begin);
-    begin = std::max(begin, *unit);
-    *unit = own = begin + (first && i == 0 ? e.rx_message : e.rx_more);
-    run.at[i] = begin + e.rx_pipeline;
+  const Time packet = e.rx_packet, more = e.rx_more, pipeline = e.rx_pipeline;
+  // All in one unit.
+  Time free = std::max({rx_free_, run.at[0], stalled}) + packet;
+  Time begin = std::max(free, own);
+  Time& unit = units_.best(begin);
+  begin = std::max(begin, unit);
+  Time until = begin + (first ? e.rx_message : more);
+  run.at[0] = begin + pipeline;
+  for (unsigned i = 1; i < run.packets; ++i) {
+    free = std::max(free, run.at[i]) + packet;
+    begin = std::max(free, until);
+    until = begin + more;
+    run.at[i] = begin + pipeline;
   }
-  return run.at[run.packets - 1];
+  rx_free_ = free;
+  own = unit = until;
+  return begin + pipeline;
 }
 
 void Responder::take_each(Qp& qp, PacketRef& run) {

@@ -97,7 +97,8 @@ void Scheduler::run(Time due, const Turn& turn) {
   if (!qp || qp->req.epoch != turn.epoch) return;
   Time& turn_at = turn.responder ? qp->resp.turn_at : qp->req.turn_at;
   if (due != turn_at) return;  // an earlier turn took its place
-  const Time free = std::max(units_.free_at(), turn.responder ? qp->resp.unit_until : qp->req.unit_until);
+  const Time own = turn.responder ? qp->resp.unit_until : qp->req.unit_until;
+  const Time free = units_.idle_at(due) ? own : std::max(units_.free_at(), own);
   if (beyond(due, free)) {
     turn_at = free;
     ready_.push(free, turn);
@@ -156,7 +157,8 @@ void Scheduler::port_turn(Time due) {
     const Time room = port_queue_.size() == 1 ? port_queue_.front().open
                                               : port_open(turn.responder ? 0 : hca_.tracer().tag(turn.qpn));
     if (room > due) return arm_port(room);
-    if (const Time free = units_.free_at(); beyond(due, free)) return arm_port(free);
+    if (const Time free = units_.idle_at(due) ? 0 : units_.free_at(); beyond(due, free))
+      return arm_port(free);
     const std::uint32_t group = port_queue_.front().group;
     port_queue_.pop_front();
     if (group != 0) hca_.qos().left(due, group);

@@ -232,10 +232,11 @@ TptStatus Tpt::walk_mtt(Walk& w, const Mkey& mkey, std::uint64_t va, std::uint64
     }
     return append(w, (mkey.xlt[index] & ~kMttFlags) + in_page, len) ? TptStatus::kOk : TptStatus::kBadList;
   }
+  const std::uint64_t* const entries = mkey.xlt.data();
+  const std::uint64_t count = mkey.xlt.size(), page = page_mask + 1;
   while (len) {
     // What was set aside and never written is not there either.
-    if (index >= mkey.xlt.size())
-      return mkey.paged && index < mkey.xlt_words ? TptStatus::kFault : TptStatus::kBadList;
+    if (index >= count) return mkey.paged && index < mkey.xlt_words ? TptStatus::kFault : TptStatus::kBadList;
     if (index / kMttGroup != group) {
       group = index / kMttGroup;
       if (mtt_cache_.touch(static_cast<std::uint64_t>(mkey.index) << 32 | group))
@@ -243,21 +244,27 @@ TptStatus Tpt::walk_mtt(Walk& w, const Mkey& mkey, std::uint64_t va, std::uint64
       else if (missed++ == 0)
         first_missed = group;
     }
-    if ((mkey.xlt[index] & need) != need) return TptStatus::kFault;
-    std::uint64_t piece = std::min(len, page_mask - in_page + 1);
+    const std::uint64_t from = entries[index];
+    if ((from & need) != need) return TptStatus::kFault;
+    std::uint64_t piece = page - in_page;
     // The pages behind it that lie behind it, as far as their entries come with the same line.
-    const std::uint64_t from = mkey.xlt[index];
-    for (std::uint64_t page = page_mask + 1;
-         piece < len && (index + 1) / kMttGroup == group && index + 1 < mkey.xlt.size() &&
-         mkey.xlt[index + 1] == from + page;
-         page += page_mask + 1) {
-      piece = std::min(len, piece + page_mask + 1);
+    const std::uint64_t end = std::min(count, (group + 1) * kMttGroup);
+    for (std::uint64_t next = from + page; piece < len && ++index < end && entries[index] == next;
+         next += page)
+      piece += page;
+    if (piece >= len) {
+      piece = len;
       ++index;
     }
     if (!append(w, (from & ~kMttFlags) + in_page, piece)) return TptStatus::kBadList;
     len -= piece;
     in_page = 0;
-    ++index;
+  }
+  // The next part of a long message lies behind: what is looked at then comes from memory meanwhile.
+  for (const std::uint64_t line : {group + 1, group + 2}) {
+    if (line * kMttGroup >= count) break;
+    mtt_cache_.ask_for(static_cast<std::uint64_t>(mkey.index) << 32 | line);
+    __builtin_prefetch(entries + line * kMttGroup);
   }
   if (missed) {
     const Time at = contexts_.read(w.t, missed * kLineBytes);

@@ -80,7 +80,7 @@ TEST_F(Run, PartsAreThePacketsOfTheMessage) {
       const bool end = i + 1 == kPackets;
       EXPECT_EQ(part->ack_req, end);
       EXPECT_EQ(part->solicited, end);
-      EXPECT_EQ(Port::part_bytes(*run, i), Port::wire_bytes(*part)) << i;
+      EXPECT_EQ(Port::part_bytes(*run, Port::frame_bytes(*run), i), Port::wire_bytes(*part)) << i;
       wire += Port::wire_bytes(*part);
       expect_payload(part, i);
       ++i;
