@@ -26,7 +26,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 constexpr char kMagic[] = "HCASIMRP";
-constexpr std::uint32_t kVersion = 2;
+constexpr std::uint32_t kVersion = 3;
 // In memory once, and sent.
 const std::string kMark = "this text is the payload of a send";
 
