@@ -6,7 +6,7 @@
 //   simulated
 //             time
 //   SEED      of the pauses that make this process fast or slow; 0: none
-//   LEAVE_US  ends at once, without a word, at this simulated time (0: never)
+//   LEAVE_US  ends at once, without a word, so long (simulated time) after its port has come up (0: never)
 // Prints what it sees of the port and of the messages, with the simulated times, then the HCA's log.
 #include <unistd.h>
 
@@ -44,7 +44,8 @@ int run(int argc, char** argv) {
   const bool first = std::string(argv[1]) == "a";
   const unsigned rounds = static_cast<unsigned>(std::atoi(argv[3]));
   Pauses pauses(static_cast<unsigned>(std::atoi(argv[4])));
-  const std::int64_t leave = argc > 5 ? std::atoll(argv[5]) * 1000 : 0;
+  const std::int64_t stay = argc > 5 ? std::atoll(argv[5]) * 1000 : 0;
+  std::int64_t leave = 0;
 
   Machine machine(std::size_t{64} << 20);
   machine.echo_log = true;
@@ -71,6 +72,7 @@ int run(int argc, char** argv) {
       machine.wait_real([] { return false; }, 50);
   };
   pass([&] { return device.port_state() == 4; }, 20 * kMs);
+  if (stay != 0) leave = machine.now() + stay;
   std::printf("port %u at %" PRId64 "\n", device.port_state(), machine.now());
   if (rounds != 0) {
     Pd pd(device);

@@ -105,7 +105,7 @@ TEST_F(Coupled, TheFirstOneWaitsForTheOther) {
 
 TEST_F(Coupled, WhenTheOtherEndDiesThePortGoesDownAndTimeGoesOn) {
   Process a({"a", options("1", recorded("1")), "0", "0"});
-  Process b({"b", options("2"), "0", "0", "9000"});
+  Process b({"b", options("2"), "0", "0", "5000"});
   EXPECT_EQ(b.end(), 0) << b.said;
   EXPECT_EQ(a.end(), 0) << a.said;
   EXPECT_THAT(a.said, HasSubstr("port 4 at "));

@@ -63,7 +63,7 @@ TEST_P(ReplayOfAWire, WithFaultsOnTheWay) {
 TEST_P(ReplayOfAWire, WhoseOtherEndDies) {
   {
     Process a({"a", options("1"), "100000", "0"});
-    Process b({"b", options("2"), "100000", "0", "12000"});
+    Process b({"b", options("2"), "100000", "0", "8000"});
     EXPECT_EQ(b.end(), 0) << b.said;
     EXPECT_LE(a.end(), 1) << a.said;
     EXPECT_THAT(a.said, HasSubstr("the other end has gone"));
