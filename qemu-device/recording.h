@@ -4,9 +4,11 @@
 //
 // It is a stream of records (traces/stream_file.h). A record is the event as a byte, then its fields as the
 // table below has them: numbers as varints, times as how far (signed) they are from the last time, texts and
-// bytes as their length and themselves. A call's record is followed by those of the callbacks that are made
-// in it, each written when the host has answered, then by that of its return. Calls that come back from a
-// callback stand before the record of that callback.
+// bytes as their length and themselves. Of those with ChunkStore::kShortest bytes or more, runs of bytes that
+// stand as they are (their number, then they) take turns with runs of chunks that are known (their number,
+// then the slot of each), until there are as many bytes as the length says. A call's record is followed by
+// those of the callbacks that are made in it, each written when the host has answered, then by that of its
+// return. Calls that come back from a callback stand before the record of that callback.
 #ifndef HCASIM_QEMU_DEVICE_RECORDING_H
 #define HCASIM_QEMU_DEVICE_RECORDING_H
 
@@ -17,6 +19,7 @@
 #include <string_view>
 #include <vector>
 
+#include "qemu-device/chunk_store.h"
 #include "qemu-device/hca_api.h"
 #include "traces/stream_file.h"
 
@@ -148,11 +151,14 @@ class Recorder {
   void add(std::uint64_t number);
   void add(std::string_view bytes);
   void add(At time);
+  void add_chunks(std::string_view bytes);
 
   static inline Recorder* current_ = nullptr;
   const std::string path_;
   const std::unique_ptr<traces::StreamWriter> stream_;
   std::string record_;
+  ChunkStore known_;
+  std::vector<std::uint64_t> slots_;  // of the run that is being written
   std::int64_t time_ = 0;
   std::uint64_t events_ = 0;
   bool finished_ = false;
@@ -197,9 +203,12 @@ class RecordingReader {
  private:
   bool number(std::uint64_t& out);
   bool bytes(std::string& out);
+  bool plain(std::string& out, std::uint64_t len);
+  bool chunks(std::string& out, std::uint64_t len);
   bool damaged(const char* what);
 
   traces::StreamReader stream_;
+  ChunkStore known_;
   std::int64_t time_ = 0;
   std::string warning_;
 };
