@@ -10,7 +10,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "model/time.h"
 #include "qemu-device/hca_api.h"
