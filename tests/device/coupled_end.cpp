@@ -2,11 +2,10 @@
 // One end of a wire, as a process: coupled_end SIDE OPTIONS ROUNDS SEED [LEAVE_US]
 //   SIDE      a or b: which begins
 //   OPTIONS   of the HCA; without coupled=on its time is its own, and goes as real time does, or slower
-//   ROUNDS    messages to and fro, with the pattern checked; 0: only waits for its port for 20 ms of
-//   simulated
-//             time
+//   ROUNDS    messages to and fro, with the pattern checked; 0: only waits for its port
 //   SEED      of the pauses that make this process fast or slow; 0: none
-//   LEAVE_US  ends at once, without a word, so long (simulated time) after its port has come up (0: never)
+//   LEAVE_US  ends at once, without a word, so long (simulated time) after its port has come up, or
+//             after the first message (0: never)
 // Prints what it sees of the port and of the messages, with the simulated times, then the HCA's log.
 #include <unistd.h>
 
@@ -72,7 +71,10 @@ int run(int argc, char** argv) {
       machine.wait_real([] { return false; }, 50);
   };
   pass([&] { return device.port_state() == 4; }, 20 * kMs);
-  if (stay != 0) leave = machine.now() + stay;
+  const auto stays = [&] {
+    if (stay != 0 && leave == 0) leave = machine.now() + stay;
+  };
+  if (rounds == 0) stays();
   std::printf("port %u at %" PRId64 "\n", device.port_state(), machine.now());
   if (rounds != 0) {
     Pd pd(device);
@@ -117,6 +119,7 @@ int run(int argc, char** argv) {
                   return done = lost = true;
                 }
                 ++came[c->request()];
+                stays();
               }
               done = came[sends] > i;
               if (!coupled && !done && device.port_state() == 1) {
