@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The C API of the HCA: what the QEMU shim, the bare driver, tests and benchmarks link. They see hca_api.h alone.
 add_library(hcasim_api STATIC
-  ${CMAKE_CURRENT_LIST_DIR}/coupling.cpp ${CMAKE_CURRENT_LIST_DIR}/fabric.cpp ${CMAKE_CURRENT_LIST_DIR}/hca_api.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/coupling.cpp ${CMAKE_CURRENT_LIST_DIR}/fabric.cpp ${CMAKE_CURRENT_LIST_DIR}/far_end.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/hca_api.cpp
   ${CMAKE_CURRENT_LIST_DIR}/instance.cpp ${CMAKE_CURRENT_LIST_DIR}/options.cpp ${CMAKE_CURRENT_LIST_DIR}/recording.cpp ${CMAKE_CURRENT_LIST_DIR}/replay.cpp
   ${CMAKE_CURRENT_LIST_DIR}/simulation.cpp ${CMAKE_CURRENT_LIST_DIR}/tracing.cpp ${CMAKE_CURRENT_LIST_DIR}/wires.cpp)
 hcasim_room(hcasim_api qemu-device)

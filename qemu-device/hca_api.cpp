@@ -4,6 +4,7 @@
 #include "qemu-device/hca_api.h"
 
 #include <algorithm>
+#include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -149,8 +150,7 @@ class Partners final : public Simulation::Partners {
   // Before this, an HCA sends nothing because of its host, or of what may come in over other wires.
   static hcasim::Time unprompted(const hca& h, hcasim::Time now) {
     const hcasim::Time latency = h.model.profile().pcie.mmio_latency;
-    hcasim::Time first = now;
-    if (h.ops.quiet_until) first = std::max(now, Simulation::instance().at(h.ops.quiet_until(h.opaque)));
+    hcasim::Time first = std::max(now, Simulation::instance().at(h.quiet_until()));
     first = first > hcasim::kNever - latency ? hcasim::kNever : first + latency;
     for (const auto& other : all()) {
       if (other.get() != &h && other->uplink) first = std::min(first, other->uplink->meets_at());
@@ -182,15 +182,6 @@ bool join_all(std::string& why) {
   return true;
 }
 
-// One for the process. What sockets bring does not pass the API.
-bool check_recording(const Settings& s, std::string& why) {
-  if (s.wire && (Recorder::current() || !s.record.empty())) {
-    why = "record=: a wire= to another process cannot be recorded; wire=host, cable= and switch= can";
-    return false;
-  }
-  return s.record.empty() || Recorder::begin(s.record, all().empty(), why);
-}
-
 void note_statistics(hca* h) {
   Recorder* recorder = Recorder::current();
   if (recorder && !recorder->finished())
@@ -211,12 +202,20 @@ void note_creation(const hca& h, const char* options) {
   if (Recorder* recorder = Recorder::current()) {
     static const int at_exit = std::atexit(finish_recording);
     static_cast<void>(at_exit);
-    recorder->note(
-        Event::kCreate,
-        (h.ops.log ? hcasim::api::kHostLogs : 0) | (h.ops.wire_tx ? hcasim::api::kHostTakesFrames : 0),
-        std::string_view(options ? options : ""),
-        std::string_view(hcasim::api::profile_text(h.model.profile())),
-        std::string_view(h.settings.scenario_text));
+    std::uint64_t has = 0;
+    if (h.ops.log) has |= hcasim::api::kHostLogs;
+    if (h.ops.wire_tx) has |= hcasim::api::kHostTakesFrames;
+    if (h.ops.quiet_until) has |= hcasim::api::kHostTellsQuiet;
+    std::string given = options ? options : "";
+    if (h.settings.wire) {  // it may be a random one
+      char guid[40];
+      std::snprintf(guid, sizeof guid, "%snode_guid=%016" PRIx64, given.empty() ? "" : ",",
+                    h.settings.firmware.node_guid);
+      given += guid;
+    }
+    recorder->note(Event::kCreate, has, std::string_view(given),
+                   std::string_view(hcasim::api::profile_text(h.model.profile())),
+                   std::string_view(h.settings.scenario_text));
     recorder->note(Event::kReturn, std::uint64_t{h.number});
   }
 }
@@ -278,7 +277,7 @@ hca_t* hca_create(const char* options, const hca_host_ops* ops, void* opaque, ch
       tell(err, err_len, why);
       return nullptr;
     }
-    if (!check_recording(settings, why)) {
+    if (!settings.record.empty() && !Recorder::begin(settings.record, all().empty(), why)) {
       tell(err, err_len, why);
       return nullptr;
     }

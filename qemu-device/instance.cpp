@@ -156,6 +156,15 @@ bool hca::wire_tx(const void* frame, std::size_t len) noexcept {
   return said == 0;
 }
 
+std::int64_t hca::quiet_until() const noexcept {
+  const std::int64_t now = hcasim::api::Simulation::instance().time();
+  if (!ops.quiet_until) return now;
+  const std::int64_t until = ops.quiet_until(opaque);
+  if (Recorder* recorder = Recorder::current())
+    recorder->note(Event::kQuiet, number, hcasim::api::due_number(until, now));
+  return until;
+}
+
 void hca::rule_broken(const hcasim::traces::Broken& broken) {
   const bool strict = tracer->rules().mode() == hcasim::traces::Rules::Mode::kStrict;
   if (broken.count == 1) {

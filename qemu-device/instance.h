@@ -42,6 +42,8 @@ struct hca final : hcasim::HostPort {
   void cable(bool in) noexcept override;
   // wire=host: false: the host has enough for a while.
   bool wire_tx(const void* frame, std::size_t len) noexcept;
+  // As hca_host_ops::quiet_until; a host that cannot tell: now.
+  std::int64_t quiet_until() const noexcept;
 
   std::vector<hcasim::api::Counter> counters() const;
   std::string stats_json() const;

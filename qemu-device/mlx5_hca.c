@@ -388,8 +388,7 @@ static const struct {
     {"capture", "pcapng file of what leaves and enters the port, in simulated time"},
     {"record",
      "file that all of the machine's HCAs get and answer is recorded in (hcasim replay FILE); of the first "
-     "HCA; "
-     "not with wire="},
+     "HCA"},
     {"faults", "scenario of faults to inject, a TOML file (hcasim faults); further ones: qom-set of inject"},
     {"bf", "offer BlueFlame registers: on, off, auto = as the profile says"},
     {"sm", "built-in subnet manager that makes the port ACTIVE: on, off, auto = the model's default"},

@@ -23,15 +23,7 @@ Digest::Digest(const void* bytes, std::size_t len) {
     bytes_ = {static_cast<const char*>(bytes), len};
     return;
   }
-  // Each 8 bytes change all of it.
-  const auto* from = static_cast<const std::uint8_t*>(bytes);
-  std::uint64_t h = len * 0x9e3779b97f4a7c15ull;
-  for (std::size_t at = 0; at < len; at += 8) {
-    std::uint64_t v = 0;
-    std::memcpy(&v, from + at, std::min<std::size_t>(8, len - at));
-    h = (h ^ v) * 0xff51afd7ed558ccdull;
-    h ^= h >> 32;
-  }
+  const std::uint64_t h = mixed(bytes, len);
   std::memcpy(made_, &h, sizeof h);
   bytes_ = {made_, sizeof made_};
 }
@@ -95,7 +87,34 @@ void Recorder::add(std::uint64_t number) {
 
 void Recorder::add(std::string_view bytes) {
   add(std::uint64_t{bytes.size()});
+  if (bytes.size() >= ChunkStore::kShortest) return add_chunks(bytes);
   record_.append(bytes);
+}
+
+void Recorder::add_chunks(std::string_view bytes) {
+  const std::size_t end = ChunkStore::last(bytes.size());
+  std::size_t said = 0;
+  for (std::size_t at = ChunkStore::first(bytes.size()); at < end; at += ChunkStore::kChunk) {
+    const std::size_t run = at;
+    slots_.clear();
+    for (; at < end; at += ChunkStore::kChunk) {
+      const char* chunk = bytes.data() + at;
+      const std::uint64_t slot = ChunkStore::slot_of(chunk);
+      if (!known_.holds(slot, chunk)) {
+        known_.put(slot, chunk);
+        break;
+      }
+      slots_.push_back(slot);
+    }
+    if (slots_.empty()) continue;
+    add(std::uint64_t{run - said});
+    record_.append(bytes.substr(said, run - said));
+    add(std::uint64_t{slots_.size()});
+    for (const std::uint64_t slot : slots_) add(slot);
+    said = at;
+  }
+  add(std::uint64_t{bytes.size() - said});
+  record_.append(bytes.substr(said));
 }
 
 void Recorder::add(At time) {
@@ -143,12 +162,42 @@ bool RecordingReader::bytes(std::string& out) {
   out.clear();
   if (!number(len)) return false;
   if (len > kLongest) return damaged("a field is too long");
-  while (out.size() < len) {
+  return len < ChunkStore::kShortest ? plain(out, len) : chunks(out, len);
+}
+
+// Puts so many bytes behind those that are there.
+bool RecordingReader::plain(std::string& out, std::uint64_t len) {
+  const std::uint64_t end = out.size() + len;
+  while (out.size() < end) {
     const std::size_t had = out.size();
-    out.resize(std::min<std::uint64_t>(len, had + kPiece));
+    out.resize(std::min<std::uint64_t>(end, had + kPiece));
     if (!stream_.read(out.data() + had, out.size() - had)) return damaged("it ends within a record");
   }
   return true;
+}
+
+bool RecordingReader::chunks(std::string& out, std::uint64_t len) {
+  const std::size_t end = ChunkStore::last(len);
+  std::size_t seen = ChunkStore::first(len);
+  for (;;) {
+    std::uint64_t bytes = 0, known = 0;
+    if (!number(bytes)) return false;
+    if (bytes > len - out.size()) return damaged("more bytes than the field has");
+    if (!plain(out, bytes)) return false;
+    for (; seen < end && seen + ChunkStore::kChunk <= out.size(); seen += ChunkStore::kChunk)
+      known_.put(ChunkStore::slot_of(out.data() + seen), out.data() + seen);
+    if (out.size() == len) return true;
+    if (!number(known)) return false;
+    if (seen != out.size() || known > (end - seen) / ChunkStore::kChunk)
+      return damaged("chunks where there are none");
+    for (; known != 0; --known) {
+      std::uint64_t slot = 0;
+      if (!number(slot)) return false;
+      if (slot >= ChunkStore::kSlots) return damaged("no such chunk");
+      out.append(reinterpret_cast<const char*>(known_.at(slot)), ChunkStore::kChunk);
+    }
+    seen = out.size();
+  }
 }
 
 bool RecordingReader::next(Noted& out) {

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -11,6 +12,8 @@
 #include <cstring>
 
 #include "model/toml_text.h"
+#include "qemu-device/far_end.h"
+#include "qemu-device/simulation.h"
 
 namespace hcasim::api {
 
@@ -21,6 +24,8 @@ constexpr std::int64_t kLatest = std::int64_t{1} << 61;                // ns, of
 constexpr std::uint64_t kFarthest = std::uint64_t{1'000'000'000'000};  // ns that the model runs ahead
 
 bool is_call(Event e) { return e > Event::kHello && e < Event::kStatistics; }
+
+bool is_from_wire(Event e) { return e >= Event::kLinkUp && e <= Event::kLinkLog; }
 
 // What a host may do while the model waits for its answer.
 bool may_be_nested(Event e) {
@@ -76,6 +81,96 @@ std::pair<std::string, std::string> apart(const std::string& a, const std::strin
 }
 
 }  // namespace
+
+// The far end of a wire= to another process, as it was recorded.
+class Replay::Peer final : public FarEnd {
+ public:
+  Peer(Function& f, wire::Link::Owner& wire) : f_(f), wire_(wire) { f_.peer = this; }
+  ~Peer() override { f_.peer = nullptr; }
+  Peer(const Peer&) = delete;
+  Peer& operator=(const Peer&) = delete;
+
+  std::uint8_t* frame(std::size_t) override { return up_ ? frame_.data() : nullptr; }
+  Sent commit(std::size_t len, std::uint8_t flags, Time t) override {
+    Noted made{Event::kLinkTx, {f_.number, len, flags, from_now(t)}, {}};
+    made.texts[0] = Digest(frame_.data(), len).bytes();
+    const Noted* answer = f_.replay->answer(made, 4, true);
+    return answer ? static_cast<Sent>(answer->numbers[4]) : Sent::kTaken;
+  }
+  void find() override { ask({Event::kLinkFind, {f_.number}, {}}, 1); }
+  void send_mark(const wire::Mark& mark) override {
+    ask({Event::kLinkTell, {f_.number, from_now(mark.next), mark.wanted}, {}}, 3);
+  }
+  Hearing hear() override {
+    marked_ = false;
+    const Noted* answer = ask({Event::kLinkHear, {f_.number}, {}}, 1);
+    if (!answer) return {Heard::kDown};
+    const auto what = static_cast<Heard>(answer->numbers[1]);
+    if (answer->numbers[1] > static_cast<std::uint64_t>(Heard::kTooMuch) ||
+        (what == Heard::kMark && !marked_)) {
+      f_.replay->end_early("it is damaged: " + answer->text());
+      return {Heard::kDown};
+    }
+    return {what, answer->numbers[2]};
+  }
+  void finish(const std::string&) override { up_ = false; }
+
+  // What came in. False: no link would have brought that.
+  bool take(const Noted& record, std::uint64_t& result) {
+    const auto& n = record.numbers;
+    const std::string& bytes = record.texts[0];
+    switch (record.event) {
+      case Event::kLinkUp: {
+        wire::Hello hello;
+        if (up_ || !hello_of_bytes(bytes, hello)) return false;
+        up_ = wire_.wire_up(hello).empty();
+        result = up_;
+        return true;
+      }
+      case Event::kLinkLog:
+        if (n[1] > HCA_LOG_INFO) return false;
+        wire_.wire_log(static_cast<int>(n[1]), bytes);
+        return true;
+      case Event::kLinkDown:
+        if (!up_) return false;
+        up_ = false;
+        wire_.wire_down();
+        return true;
+      case Event::kLinkCarrier:
+        if (!up_) return false;
+        wire_.wire_carrier(n[1] != 0);
+        return true;
+      case Event::kLinkFrame:
+        if (!up_ || bytes.empty() || bytes.size() > wire::kMaxFrameBytes) return false;
+        wire_.wire_frame({wire::Type::kFrame, static_cast<std::uint8_t>(n[1]), since_now(n[2]),
+                          reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()});
+        return true;
+      case Event::kLinkMark:
+        // Of coupled ends, and only while one of them waits for it.
+        if (!up_ || f_.replay->heard_ != this || marked_) return false;
+        marked_ = wire_.wire_mark({since_now(n[1]), since_now(n[2]), n[3] != 0}).empty();
+        result = marked_;
+        return true;
+      default:
+        return false;
+    }
+  }
+
+ private:
+  // The model waits, and what came in meanwhile comes in.
+  const Noted* ask(Noted made, std::size_t fields) {
+    Replay& replay = *f_.replay;
+    replay.heard_ = this;
+    const Noted* answer = replay.answer(made, fields, true);
+    replay.heard_ = nullptr;
+    return answer;
+  }
+
+  Function& f_;
+  wire::Link::Owner& wire_;
+  bool up_ = false, marked_ = false;
+  std::array<std::uint8_t, wire::kMaxFrameBytes> frame_;
+};
 
 std::int64_t Replay::simulated() const { return started_ ? hca_sim_time() - start_ : 0; }
 
@@ -159,7 +254,8 @@ hca_t* Replay::hca_of(std::uint64_t number) {
 }
 
 void Replay::call(const Noted& record) {
-  if (depth_ == kDeepest || (depth_ != 0 && !may_be_nested(record.event)))
+  const bool heard = is_from_wire(record.event) && heard_ != nullptr;
+  if (depth_ == kDeepest || (depth_ != 0 && !heard && !may_be_nested(record.event)))
     return end_early("it is damaged: " + record.text() + " in the midst of a callback");
   ++depth_;
   std::uint64_t result = 0;
@@ -179,6 +275,7 @@ bool Replay::perform(const Noted& record, std::uint64_t& result) {
   const auto& s = record.texts;
   if (record.event == Event::kCreate) return create(record, result);
   if (record.event == Event::kStart || record.event == Event::kAdvance) return pass(record, result);
+  if (is_from_wire(record.event)) return from_wire(record, result);
   hca_t* h = hca_of(n[0]);
   if (!h) return false;
   const auto size = [](std::uint64_t bytes) {
@@ -256,6 +353,16 @@ bool Replay::pass(const Noted& record, std::uint64_t& result) {
   return true;
 }
 
+bool Replay::from_wire(const Noted& record, std::uint64_t& result) {
+  if (!hca_of(record.numbers[0])) return false;
+  Peer* peer = functions_[record.numbers[0]]->peer;
+  // As hca_wire_poll() does it: what comes back from a callback runs nothing.
+  Simulation::Entry entry(Simulation::instance());
+  if (peer && started_ && peer->take(record, result)) return true;
+  end_early("it is damaged: " + record.text());
+  return false;
+}
+
 bool Replay::create(const Noted& record, std::uint64_t& result) {
   std::string why, options;
   for (const std::size_t i : {1, 2}) {
@@ -267,7 +374,6 @@ bool Replay::create(const Noted& record, std::uint64_t& result) {
   const std::string profile = write_file(record.texts[1], why);
   const std::string faults = record.texts[2].empty() ? "" : write_file(record.texts[2], why);
   for (const auto& [key, value] : pairs_of(record.texts[0])) {
-    if (key == "wire" && value != "host") why = "wire=" + value + " cannot be replayed";
     // The profile that was in force has the parameters in it.
     if (key == "trace" || key == "trace_ring" || key == "capture" || key == "record" || key == "profile" ||
         key == "faults" || key.find('.') != std::string::npos)
@@ -289,8 +395,10 @@ bool Replay::create(const Noted& record, std::uint64_t& result) {
   ops.pcie_error = pcie_error;
   if (record.numbers[0] & kHostLogs) ops.log = log;
   if (record.numbers[0] & kHostTakesFrames) ops.wire_tx = wire_tx;
+  if (record.numbers[0] & kHostTellsQuiet) ops.quiet_until = quiet_until;
   if (why.empty()) {
     char text[1024] = "";
+    set_far_end_maker([f](wire::Link::Owner& wire) { return std::make_unique<Peer>(*f, wire); });
     f->hca = hca_create(options.c_str(), &ops, f, text, sizeof text);
     if (!f->hca) why = text;
   }
@@ -372,6 +480,13 @@ void Replay::pcie_error(void* self, int what, std::uint32_t bit, const char* nam
   auto* f = static_cast<Function*>(self);
   Noted made{Event::kPcieError, {f->number, static_cast<unsigned>(what), bit}, {name}};
   f->replay->answer(made, 3, true);
+}
+
+std::int64_t Replay::quiet_until(void* self) {
+  auto* f = static_cast<Function*>(self);
+  Noted made{Event::kQuiet, {f->number}, {}};
+  const Noted* answer = f->replay->answer(made, 1, true);
+  return answer ? due_of_number(answer->numbers[1], hca_sim_time()) : hca_sim_time();
 }
 
 int Replay::wire_tx(void* self, const void* frame, std::size_t len) {

@@ -41,10 +41,12 @@ class Replay {
   std::vector<std::string> statistics() const;
 
  private:
+  class Peer;
   struct Function {
     Replay* replay;
     unsigned number;
     hca_t* hca = nullptr;
+    Peer* peer = nullptr;  // of a wire= to another process, as long as the HCA is in service
   };
 
   bool next(Noted& out);
@@ -53,6 +55,7 @@ class Replay {
   // The call alone. False: what it returns is not to be compared.
   bool perform(const Noted& record, std::uint64_t& result);
   bool pass(const Noted& record, std::uint64_t& result);
+  bool from_wire(const Noted& record, std::uint64_t& result);
   bool create(const Noted& record, std::uint64_t& result);
   hca_t* hca_of(std::uint64_t number);
 
@@ -68,6 +71,7 @@ class Replay {
   static void pcie_error(void* self, int what, std::uint32_t bit, const char* name);
   static void log(void* self, int level, const char* message);
   static int wire_tx(void* self, const void* frame, std::size_t len);
+  static std::int64_t quiet_until(void* self);
 
   const ReplayOptions options_;
   RecordingReader reader_;
@@ -78,6 +82,7 @@ class Replay {
   std::int64_t start_ = 0;
   bool started_ = false, over_ = false, any_traced_ = false, any_captured_ = false;
   unsigned depth_ = 0, compared_ = 0;
+  const Peer* heard_ = nullptr;  // the model waits for what comes from there
 };
 
 }  // namespace hcasim::api

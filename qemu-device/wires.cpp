@@ -86,29 +86,33 @@ SocketWire::SocketWire(hca& owner, const wire::Address& address, bool coupled)
       coupled_(coupled),
       meets_at_(coupled ? 0 : kNever),
       own_latency_(owner.model.profile().port.wire_latency),
-      link_(address, hello_of(owner), *this) {}
+      far_(make_far_end(owner, *this, address, hello_of(owner))) {}
 
 void SocketWire::transmit(Time t, const PacketRef& packet) {
   if (coupled_ && !up_) return;
   const std::size_t most = encoded_bytes(*packet);
-  std::uint8_t* room = most <= wire::kMaxFrameBytes ? link_.frame(most) : nullptr;
+  std::uint8_t* room = most <= wire::kMaxFrameBytes ? far_->frame(most) : nullptr;
   if (!room) return;
   const std::size_t len = encode(*packet, room, most, Vcrc::kLeftOut);
   if (len == 0) return;
-  link_.commit(len, packet->corrupt ? wire::kFrameCorrupt : 0, t);
+  const FarEnd::Sent sent = far_->commit(len, packet->corrupt ? wire::kFrameCorrupt : 0, t);
+  if (sent == FarEnd::Sent::kLost) {
+    ++lost_;
+    return;
+  }
   first_out_ = std::min(first_out_, t + own_latency_);
-  if (link_.congested()) owner_.model.port().pause(sim_now() + kBusyPause);
+  if (sent == FarEnd::Sent::kFull) owner_.model.port().pause(sim_now() + kBusyPause);
 }
 
 void SocketWire::flush() {
   // Coupled ends send when they meet.
-  if (!coupled_ && link_.pending()) link_.flush();
+  if (!coupled_) far_->flush();
 }
 
 std::int64_t SocketWire::poll(std::int64_t now) {
   full_ = !coupled_ && owner_.model.port().arriving() > kMostArriving;
   settle();
-  const std::int64_t due = link_.poll(now);
+  const std::int64_t due = far_->poll(now);
   return full_ ? std::min(due, now + kFullRetry) : due;
 }
 
@@ -117,7 +121,7 @@ void SocketWire::hold(bool on) {
   settle();
 }
 
-void SocketWire::settle() { link_.hold(held_ || full_); }
+void SocketWire::settle() { far_->hold(held_ || full_); }
 
 std::string SocketWire::wire_up(const wire::Hello& peer) {
   const wire::Hello own = hello_of(owner_);
@@ -148,7 +152,6 @@ std::string SocketWire::wire_up(const wire::Hello& peer) {
   joined_ = true;
   peer_carrier_ = peer.carrier;
   peer_latency_ = peer.latency;
-  peer_name_ = peer.name;
   owner_.follow_carrier();
   return "";
 }

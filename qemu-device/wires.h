@@ -11,6 +11,7 @@
 
 #include "model/port/codec.h"
 #include "model/port/wire.h"
+#include "qemu-device/far_end.h"
 #include "qemu-device/hca_api.h"
 #include "wire/link.h"
 
@@ -88,11 +89,11 @@ class SocketWire final : public Uplink, private wire::Link::Owner {
   SocketWire(hca& owner, const wire::Address& address, bool coupled);
   void transmit(Time t, const PacketRef& packet) override;
   bool carrier() const override { return joined_ && (coupled_ ? up_ : peer_carrier_); }
-  void set_carrier(bool on) override { link_.set_carrier(on); }
+  void set_carrier(bool on) override { far_->set_carrier(on); }
   std::int64_t poll(std::int64_t now) override;
   void hold(bool on) override;
   void flush() override;
-  std::uint64_t lost() const override { return link_.lost(); }
+  std::uint64_t lost() const override { return lost_; }
   Time meets_at() const override { return meets_at_; }
   void tell(Time next) override;
   void hear() override;
@@ -108,8 +109,6 @@ class SocketWire final : public Uplink, private wire::Link::Owner {
   void wire_log(int level, const std::string& line) override;
   void settle();
   // coupling.cpp
-  void find_partner();
-  bool goes_on(std::int64_t since);
   void part(const std::string& reason);
   void report();
   Time arrival(const wire::Message& frame);
@@ -120,17 +119,14 @@ class SocketWire final : public Uplink, private wire::Link::Owner {
   bool coupled_;
   bool up_ = false;      // both ends want the link
   bool wanted_ = false;  // this end, as it has told
-  bool said_waiting_ = false;
   Time meets_at_;
   Time own_latency_, peer_latency_ = 0;
   Time own_next_ = 0, peer_next_ = 0;            // from when on an end may send, as told
   Time first_out_ = kNever, first_in_ = kNever;  // first arrival at the other end, and here
   bool peer_wanted_ = false;
-  std::size_t bytes_in_ = 0;
-  std::int64_t spin_ = 0;  // real ns that it looks for the other end's mark before it sleeps
-  std::string peer_name_;
   Meetings meetings_;
-  wire::Link link_;
+  std::uint64_t lost_ = 0;
+  const std::unique_ptr<FarEnd> far_;
 };
 
 // The LIDs that the built-in subnet managers of two joined ports agree on: the one with the lower node GUID

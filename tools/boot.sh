@@ -27,7 +27,7 @@ With CMD: runs it as root, prints its output, exits with its status (124: time l
   --hca none                 no HCA
   --rules {report,strict,off}  what the drivers have to keep (hcasim rules): what they break is said at the end; strict: the HCA
                              goes to its fatal health state, and the exit status is 1 at least             (report)
-  --record FILE              what the HCAs get and answer, for ./hcasim replay FILE; not with wire=
+  --record FILE              what the HCAs get and answer, for ./hcasim replay FILE
   --modprobe A,B,...         modules loaded before CMD      (mlx5_core,mlx5_ib,ib_uverbs,ib_umad; none with --hca none)
   --no-modprobe              load nothing
   --script FILE              run this bash script in the guest (as CMD)

@@ -23,6 +23,7 @@ other is given a while to end too.
                              command, each run goes the same way, to the bit; nothing else joins the guests then. A longer cable is
                              a faster run: --hca options=wire_latency_ns=NS
   --capture DIR              what passes the wire, as DIR/a.pcap and DIR/b.pcap (link=eth)
+  --record DIR               what each HCA gets and answers, as DIR/a and DIR/b: either replays by itself (./hcasim replay DIR/a)
   --script FILE              run this bash script in both; --script-a, --script-b in one of them
   --timeout SECONDS          end both after this long                                         (with a command: 600)
   --grace SECONDS            how long a guest may outlive the other                           (60; 10 if that one failed)
@@ -52,19 +53,19 @@ pair_wait_for() {
 }
 
 pair() {
-  local kernel=6.1 kernel_b='' link=eth peer=hca first=hca capture='' script_a='' script_b='' timeout='' grace=60 lockstep=no
+  local kernel=6.1 kernel_b='' link=eth peer=hca first=hca capture='' record='' script_a='' script_b='' timeout='' grace=60 lockstep=no
   local consoles=$HCASIM_LOGS word has_command=no hca='' hca_a='' hca_b=''
   local -a both=() extra=() command=()
   while (($# > 0)); do
     word=$1
     case $word in
-      --kernel=* | --kernel-b=* | --link=* | --peer=* | --first=* | --hca=* | --hca-a=* | --hca-b=* | --capture=* | --script=* | --script-a=* | \
+      --kernel=* | --kernel-b=* | --link=* | --peer=* | --first=* | --hca=* | --hca-a=* | --hca-b=* | --capture=* | --record=* | --script=* | --script-a=* | \
         --script-b=* | --timeout=* | --grace=* | --console=* | --modules=* | --debian=* | --file=* | --smp=* | --mem=* | --accel=* | --append=* | --rules=* | --modprobe=*)
         shift
         set -- "${word%%=*}" "${word#*=}" "$@"
         continue
         ;;
-      --kernel | --kernel-b | --link | --peer | --first | --hca | --hca-a | --hca-b | --capture | --script | --script-a | \
+      --kernel | --kernel-b | --link | --peer | --first | --hca | --hca-a | --hca-b | --capture | --record | --script | --script-a | \
         --script-b | --timeout | --grace | --console | --modules | --debian | --file | --smp | --mem | --accel | --append | --rules | --modprobe)
         (($# >= 2)) || die "$word needs a value" "./hcasim pair --help"
         ;;
@@ -79,6 +80,7 @@ pair() {
       --hca-a) hca_a=$hca_a,$2 && shift ;;
       --hca-b) hca_b=$hca_b,$2 && shift ;;
       --capture) capture=$2 && shift ;;
+      --record) record=$2 && shift ;;
       --script) script_a=$2 && script_b=$2 && has_command=yes && shift ;;
       --script-a) script_a=$2 && has_command=yes && shift ;;
       --script-b) script_b=$2 && has_command=yes && shift ;;
@@ -130,6 +132,7 @@ pair() {
   trap 'exit 130' INT
   trap 'exit 143' TERM
   if [[ -n $capture ]]; then mkdir -p "$capture" && capture=$(cd "$capture" && pwd); fi
+  if [[ -n $record ]]; then mkdir -p "$record" && record=$(cd "$record" && pwd); fi
   mkdir -p "$consoles"
 
   # What differs between the two.
@@ -160,6 +163,7 @@ pair() {
       common+=(--hca none -device "$nic")
     fi
     [[ -z $capture ]] || common+=(-object "filter-dump,id=dump,netdev=wire,file=${capture//,/,,}/$side.pcap,maxlen=65535")
+    if [[ -n $record && $kind == hca ]]; then common+=(--record "$record/$side"); fi
     if [[ $side == a ]]; then options_a=(--kernel "$kernel" "${common[@]}"); else options_b=(--kernel "$kernel_b" "${common[@]}"); fi
   done
   [[ -z $timeout ]] || both+=(--timeout "$timeout")

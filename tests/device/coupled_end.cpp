@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One end of a wire in coupled time, as a process: coupled_end SIDE OPTIONS ROUNDS SEED [LEAVE_US]
-//   SIDE     a or b: which begins
-//   OPTIONS  of the HCA
-//   ROUNDS   messages to and fro, with the pattern checked; 0: only waits for its port for 20 ms of simulated
-//   time SEED     of the pauses that make this process fast or slow; 0: none LEAVE_US ends at once, without a
-//   word, at this simulated time (0: never)
+// One end of a wire, as a process: coupled_end SIDE OPTIONS ROUNDS SEED [LEAVE_US]
+//   SIDE      a or b: which begins
+//   OPTIONS   of the HCA; without coupled=on its time is its own, and goes as real time does, or slower
+//   ROUNDS    messages to and fro, with the pattern checked; 0: only waits for its port
+//   SEED      of the pauses that make this process fast or slow; 0: none
+//   LEAVE_US  ends at once, without a word, so long (simulated time) after its port has come up, or
+//             after the first message (0: never)
 // Prints what it sees of the port and of the messages, with the simulated times, then the HCA's log.
 #include <unistd.h>
 
@@ -42,7 +43,8 @@ int run(int argc, char** argv) {
   const bool first = std::string(argv[1]) == "a";
   const unsigned rounds = static_cast<unsigned>(std::atoi(argv[3]));
   Pauses pauses(static_cast<unsigned>(std::atoi(argv[4])));
-  const std::int64_t leave = argc > 5 ? std::atoll(argv[5]) * 1000 : 0;
+  const std::int64_t stay = argc > 5 ? std::atoll(argv[5]) * 1000 : 0;
+  std::int64_t leave = 0;
 
   Machine machine(std::size_t{64} << 20);
   machine.echo_log = true;
@@ -52,16 +54,27 @@ int run(int argc, char** argv) {
   options.wait_active = false;
   Device device(function, options);
   device.probe();
+  const bool coupled = std::strstr(argv[2], "coupled=on") != nullptr;
   const auto pass = [&](auto pred, std::int64_t limit) {
-    return machine.run_until(
-        [&] {
-          pauses.take();
-          if (leave != 0 && machine.now() >= leave) _exit(0);
-          return pred();
-        },
-        limit);
+    const auto looks = [&] {
+      pauses.take();
+      if (leave != 0 && machine.now() >= leave) _exit(0);
+      return pred();
+    };
+    if (coupled) return machine.run_until(looks, limit);
+    return machine.wait_real(looks, 60'000);
+  };
+  const auto rest = [&](std::int64_t ns) {
+    if (coupled)
+      pass([] { return false; }, ns);
+    else
+      machine.wait_real([] { return false; }, 50);
   };
   pass([&] { return device.port_state() == 4; }, 20 * kMs);
+  const auto stays = [&] {
+    if (stay != 0 && leave == 0) leave = machine.now() + stay;
+  };
+  if (rounds == 0) stays();
   std::printf("port %u at %" PRId64 "\n", device.port_state(), machine.now());
   if (rounds != 0) {
     Pd pd(device);
@@ -70,18 +83,29 @@ int run(int argc, char** argv) {
     Buffer memory = device.memory().allocate(1 << 16);
     Mr mr(device, Mr::of(pd, memory, kAllAccess));
     QpAttr attr;
+    attr.ack_timeout = 10;       // 4 ms
     attr.remote_qpn = qp.qpn();  // both ends have made the same things in the same order
-    attr.dlid = device.lid() == 1 ? 2 : 1;
+    if (device.ethernet()) {     // MAC addresses that end in 1 and 2, and GIDs made of them
+      attr.roce.dmac = device.mac();
+      attr.roce.dgid = device.roce_entry(device.sgid_index()).gid;
+      attr.roce.dmac.back() ^= 3;
+      attr.roce.dgid.back() ^= 3;
+    } else {
+      attr.dlid = device.lid() == 1 ? 2 : 1;
+    }
     qp.connect(attr);
     const std::vector<Sge> receive = {{mr.start(), mr.key(), kBytes}};
     SendWr send;
     send.sges = {{mr.start() + 4096, mr.key(), kBytes}};
     qp.post_recv(receive);
     // The other end may take longer to get here; RC tries again.
-    pass([] { return false; }, 2 * kMs);
+    rest(2 * kMs);
     const std::int64_t began = machine.now();
-    for (unsigned i = 0; i < rounds; ++i) {
+    bool lost = false;
+    unsigned came[2] = {};  // completions: of receives, of sends
+    for (unsigned i = 0; i < rounds && !lost; ++i) {
       for (const bool sends : {first, !first}) {
+        if (lost) break;
         if (sends) {
           std::memset(memory.data() + 4096, static_cast<int>(i + 1), kBytes);
           qp.post(send);
@@ -92,9 +116,15 @@ int run(int argc, char** argv) {
               while (const auto c = cq.poll()) {
                 if (c->error()) {
                   std::printf("%s at %" PRId64 "\n", c->text().c_str(), machine.now());
-                  return done = true;
+                  return done = lost = true;
                 }
-                done = done || c->request() == sends;
+                ++came[c->request()];
+                stays();
+              }
+              done = came[sends] > i;
+              if (!coupled && !done && device.port_state() == 1) {
+                std::printf("the port went down in round %u\n", i);
+                return done = lost = true;
               }
               return done;
             },
@@ -103,7 +133,7 @@ int run(int argc, char** argv) {
           std::printf("nothing came in round %u\n", i);
           return 1;
         }
-        if (!sends) {
+        if (!sends && !lost) {
           if (memory.data()[0] != static_cast<std::uint8_t>(i + 1))
             std::printf("wrong data in round %u\n", i);
           qp.post_recv(receive);
@@ -112,7 +142,7 @@ int run(int argc, char** argv) {
     }
     std::printf("rounds %u in %" PRId64 " ns\n", rounds, machine.now() - began);
   }
-  pass([] { return false; }, 10 * kMs);
+  rest(10 * kMs);
   std::printf("port %u in the end, meetings %" PRIu64 ", late %" PRIu64 "\n", device.port_state(),
               function.counter("wire_meetings"), function.counter("wire_late"));
   device.teardown();

@@ -1,111 +1,26 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Coupled time: two processes that live in the same simulated time, at whatever speed each of them runs, and
 // one whose other end does not behave.
-#include <fcntl.h>
 #include <gmock/gmock.h>
-#include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <string>
 #include <vector>
 
+#include "process.h"
+#include "replayed.h"
 #include "wire/protocol.h"
 
 namespace hcasim {
 namespace {
 
+using test::Process;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-class Folder {
- public:
-  Folder() {
-    std::string text = std::filesystem::temp_directory_path() / "hcasim-coupled.XXXXXX";
-    if (mkdtemp(text.data()) == nullptr) throw std::runtime_error("mkdtemp");
-    path_ = text;
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-};
-
-// A coupled_end that runs beside this process.
-class Process {
- public:
-  explicit Process(const std::vector<std::string>& args) {
-    int fds[2];
-    if (pipe2(fds, O_CLOEXEC) != 0) throw std::runtime_error("pipe");
-    std::vector<char*> argv = {const_cast<char*>(COUPLED_END)};
-    for (const auto& a : args) argv.push_back(const_cast<char*>(a.c_str()));
-    argv.push_back(nullptr);
-    pid_ = fork();
-    if (pid_ == 0) {
-      dup2(fds[1], 1);
-      dup2(fds[1], 2);
-      execv(COUPLED_END, argv.data());
-      _exit(127);
-    }
-    close(fds[1]);
-    out_ = fds[0];
-  }
-  ~Process() {
-    if (pid_ > 0) {
-      kill(pid_, SIGKILL);
-      waitpid(pid_, nullptr, 0);
-    }
-    close(out_);
-  }
-  Process(const Process&) = delete;
-  Process& operator=(const Process&) = delete;
-
-  // Waits for its end; its status and all it has printed.
-  int end() {
-    while (read_some(-1)) {
-    }
-    int status = 0;
-    waitpid(pid_, &status, 0);
-    pid_ = -1;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
-  }
-  // Until it has printed this; false: it has ended without.
-  bool prints(const std::string& text) {
-    while (said.find(text) == std::string::npos) {
-      if (!read_some(-1)) return false;
-    }
-    return true;
-  }
-  // Whether it prints anything, or ends, within that time.
-  bool stirs(int ms) { return read_some(ms) || said.empty(); }
-
-  std::string said;
-
- private:
-  bool read_some(int ms) {
-    pollfd p{out_, POLLIN, 0};
-    if (poll(&p, 1, ms) <= 0) return false;
-    char text[4096];
-    const ssize_t n = read(out_, text, sizeof text);
-    if (n <= 0) return false;
-    said.append(text, static_cast<std::size_t>(n));
-    return true;
-  }
-  pid_t pid_ = -1;
-  int out_ = -1;
-};
-
-std::string bytes_of(const std::string& path) {
-  std::ifstream f(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(f), {}};
-}
 
 std::string line_with(const std::string& text, const std::string& what) {
   const std::size_t at = text.find(what);
@@ -119,6 +34,12 @@ class Coupled : public ::testing::Test {
   std::string options(const char* side, const std::string& more = "") const {
     return std::string("link=ib,coupled=on,node_guid=000000000000000") + side + ",name=end-" + side +
            ",wire=unix:" + (folder_ / "wire") + more;
+  }
+  std::string recorded(const char* side) const {
+    return "," + test::recorded((folder_ / "r") + side, (folder_ / "t") + side);
+  }
+  void expect_replays(const char* side) const {
+    test::expect_same((folder_ / "r") + side, (folder_ / "t") + side);
   }
   struct Ran {
     int status_a, status_b;
@@ -134,11 +55,11 @@ class Coupled : public ::testing::Test {
     r.status_b = b.end();
     r.a = a.said;
     r.b = b.said;
-    r.trace_a = bytes_of(ta);
-    r.trace_b = bytes_of(tb);
+    r.trace_a = test::bytes_of(ta);
+    r.trace_b = test::bytes_of(tb);
     return r;
   }
-  Folder folder_;
+  test::Folder folder_;
 };
 
 TEST_F(Coupled, RunsAreTheSameAtWhateverSpeedTheEndsRun) {
@@ -183,14 +104,15 @@ TEST_F(Coupled, TheFirstOneWaitsForTheOther) {
 }
 
 TEST_F(Coupled, WhenTheOtherEndDiesThePortGoesDownAndTimeGoesOn) {
-  Process a({"a", options("1"), "0", "0"});
-  Process b({"b", options("2"), "0", "0", "9000"});
+  Process a({"a", options("1", recorded("1")), "0", "0"});
+  Process b({"b", options("2"), "0", "0", "5000"});
   EXPECT_EQ(b.end(), 0) << b.said;
   EXPECT_EQ(a.end(), 0) << a.said;
   EXPECT_THAT(a.said, HasSubstr("port 4 at "));
   EXPECT_THAT(a.said, HasSubstr("the other end has gone"));
   EXPECT_THAT(a.said, HasSubstr("the port is down, and time goes on by itself"));
   EXPECT_THAT(a.said, HasSubstr("port 1 in the end"));
+  expect_replays("1");
 }
 
 // The far end by hand.
@@ -275,7 +197,12 @@ class Stranger {
 
 class CoupledStranger : public Coupled {
  protected:
-  CoupledStranger() : end_({"a", options("1"), "0", "0"}) {}
+  CoupledStranger() : end_({"a", options("1", recorded("1")), "0", "0"}) {}
+  // Whatever the stranger did, the recording has it.
+  void TearDown() override {
+    end_.end();
+    expect_replays("1");
+  }
   std::string path() const { return folder_ / "wire"; }
   // It has ended the coupling with that text, and gone on.
   void expect_alone(const char* text) {
@@ -283,6 +210,14 @@ class CoupledStranger : public Coupled {
     EXPECT_THAT(end_.said, HasSubstr(text));
     EXPECT_THAT(end_.said, HasSubstr("the port is down, and time goes on by itself"));
     EXPECT_THAT(end_.said, HasSubstr("port 1 in the end"));
+  }
+  // One that says this of itself is sent away.
+  void expect_refused(void (*change)(wire::Hello&), const char* text) {
+    Stranger s(path());
+    wire::Hello h = Stranger::hello();
+    change(h);
+    s.greet(h);
+    expect_alone(text);
   }
   Process end_;
 };
@@ -312,27 +247,15 @@ TEST_F(CoupledStranger, AForeignOneIsSentAwayAndTheWaitGoesOn) {
 }
 
 TEST_F(CoupledStranger, AnotherVersionEndsIt) {
-  Stranger s(path());
-  wire::Hello h = Stranger::hello();
-  h.version = 1;
-  s.greet(h);
-  expect_alone("version 1 of the protocol there, 2 here");
+  expect_refused([](wire::Hello& h) { h.version = 1; }, "version 1 of the protocol there, 2 here");
 }
 
 TEST_F(CoupledStranger, OneWhoseTimeIsItsOwnEndsIt) {
-  Stranger s(path());
-  wire::Hello h = Stranger::hello();
-  h.coupled = false;
-  s.greet(h);
-  expect_alone("the ends differ: this one's time is coupled");
+  expect_refused([](wire::Hello& h) { h.coupled = false; }, "the ends differ: this one's time is coupled");
 }
 
 TEST_F(CoupledStranger, ACableWithoutLatencyIsRefused) {
-  Stranger s(path());
-  wire::Hello h = Stranger::hello();
-  h.latency = 0;
-  s.greet(h);
-  expect_alone("the other end's cable has no latency");
+  expect_refused([](wire::Hello& h) { h.latency = 0; }, "the other end's cable has no latency");
 }
 
 TEST_F(CoupledStranger, MalformedMessagesEndIt) {

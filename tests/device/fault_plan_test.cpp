@@ -12,6 +12,7 @@
 #include <optional>
 #include <random>
 
+#include "../files.h"
 #include "driver/bare/qp.h"
 #include "model/fault/spec.h"
 #include "traces/fault_list.h"
@@ -25,24 +26,13 @@ using ::testing::HasSubstr;
 
 class FaultPlan : public ::testing::Test {
  protected:
-  FaultPlan() {
-    std::string text = fs::temp_directory_path() / "hcasim-fault-test.XXXXXX";
-    if (mkdtemp(text.data()) == nullptr) throw BareError("mkdtemp");
-    folder_ = text;
-  }
-  ~FaultPlan() override { fs::remove_all(folder_); }
   std::string file(const char* name) const { return folder_ / name; }
   std::string scenario(const std::string& text) const {
-    std::ofstream(folder_ / "s.toml") << text;
+    test::write_bytes(file("s.toml"), text);
     return file("s.toml");
   }
-  fs::path folder_;
+  test::Folder folder_;
 };
-
-std::string bytes_of(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 // Bring-up and `writes` RDMA writes of 20 KB, under a scenario; in a process of its own, as a process has one
 // simulation. The trace goes to `trace`.
@@ -106,7 +96,7 @@ TEST_F(FaultPlan, TheSameSeedHasTheSameVictimsAndAnotherOthers) {
   run_apart(text(7), file("a"), 40);
   run_apart(text(7), file("b"), 40);
   run_apart(text(8), file("c"), 40);
-  EXPECT_TRUE(bytes_of(file("a")) == bytes_of(file("b")));
+  EXPECT_TRUE(test::bytes_of(file("a")) == test::bytes_of(file("b")));
   const auto seven = faults_in(file("a")), eight = faults_in(file("c"));
   EXPECT_GT(seven.size(), 10u);
   EXPECT_GT(eight.size(), 10u);

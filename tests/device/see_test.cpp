@@ -8,16 +8,15 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <functional>
-#include <iterator>
 #include <memory>
 #include <sstream>
 
+#include "../files.h"
 #include "../traces/perfetto_view.h"
-#include "driver/bare/qp.h"
 #include "traces/story.h"
 #include "traces/timeline.h"
+#include "two_qps.h"
 
 namespace hcasim::bare {
 namespace {
@@ -31,47 +30,22 @@ struct TempFile {
   char path[32] = "/tmp/hcasim-see-XXXXXX";
 };
 
-// Two connected QPs of one HCA with memory; traffic of all kinds.
-struct World {
-  explicit World(Device& d)
-      : device(d),
-        pd(d),
-        cq(d),
-        rcq(d),
-        memory(d.memory().allocate(1 << 16)),
-        mr(d, Mr::of(pd, memory, kAllAccess)),
-        a(d, pd, cq, cq),
-        b(d, pd, rcq, rcq) {
-    connect_pair(a, b);
-  }
-  SendWr wr(WqeOp op, std::uint32_t len) const {
-    SendWr w;
-    w.op = op;
-    w.sges = {{mr.start(), mr.key(), len}};
-    w.raddr = mr.start() + 32768;
-    w.rkey = mr.key();
-    return w;
-  }
+// Traffic of all kinds.
+struct World : TwoQps {
+  using TwoQps::TwoQps;
   void one(WqeOp op, std::uint32_t len) {
-    a.post(wr(op, len));
+    a->post(wr(op, len));
     const Completion c = cq.wait_one();
     EXPECT_FALSE(c.error()) << c.text();
   }
   void all_kinds() {
     one(WqeOp::kRdmaWrite, 10001);
-    for (int i = 0; i < 3; ++i) b.post_recv({{mr.start() + 16384, mr.key(), 8192}});
+    for (int i = 0; i < 3; ++i) b->post_recv({{mr.start() + 16384, mr.key(), 8192}});
     one(WqeOp::kSend, 5003);
     one(WqeOp::kSendImm, 1);
     one(WqeOp::kRdmaRead, 9000);
     one(WqeOp::kAtomicFa, 8);
   }
-
-  Device& device;
-  Pd pd;
-  Cq cq, rcq;
-  Buffer memory;
-  Mr mr;
-  Qp a, b;
 };
 
 class See : public ::testing::Test {
@@ -133,8 +107,7 @@ std::uint32_t u16(const std::string& s, std::size_t at) { return u32(s, at) & 0x
 
 // A pcapng file with so many interfaces of that link type.
 std::vector<Captured> read_capture(const std::string& path, unsigned link, unsigned ports = 1) {
-  std::ifstream f(path, std::ios::binary);
-  const std::string s(std::istreambuf_iterator<char>(f), {});
+  const std::string s = test::bytes_of(path);
   std::vector<Captured> v;
   unsigned interfaces = 0;
   for (std::size_t at = 0; at + 12 <= s.size();) {
@@ -168,26 +141,13 @@ std::vector<Captured> read_capture(const std::string& path, unsigned link, unsig
   return v;
 }
 
-std::string output_of(const std::string& command, int* status = nullptr) {
-  std::FILE* f = popen(command.c_str(), "r");
-  std::string out;
-  char part[4096];
-  while (std::size_t n = std::fread(part, 1, sizeof part, f)) out.append(part, n);
-  const int s = pclose(f);
-  if (status) *status = s;
-  return out;
-}
-
 bool have_tshark() { return std::system("command -v tshark > /dev/null 2>&1") == 0; }
 
 // Python's check of all lengths and CRCs, and, where it is installed, tshark's of what is malformed.
 void expect_clean(const std::string& path, const std::string& wanted) {
-  int status = 0;
-  const std::string said =
-      output_of(std::string("python3 " CHECK_CAPTURE) + (have_tshark() ? "" : " --no-tshark") + wanted + " " +
-                    path + " 2>&1",
-                &status);
-  EXPECT_EQ(status, 0) << said;
+  const test::Ran ran = test::run(std::string("python3 " CHECK_CAPTURE) +
+                                  (have_tshark() ? "" : " --no-tshark") + wanted + " " + path);
+  EXPECT_EQ(ran.status, 0) << ran.text;
 }
 
 // What tshark makes of the BTHs, beside what the trace has of the same packets.
@@ -211,13 +171,22 @@ void expect_dissected(const std::string& path, const std::vector<traces::Record>
     want.emplace_back(line);
   }
   std::istringstream out(
-      output_of("tshark -n -r " + path +
+      test::run("tshark -n -r " + path +
                 " -T fields -E separator=' ' -e infiniband.bth.opcode -e infiniband.bth.psn "
-                "-e frame.packet_flags_direction -e frame.time_epoch 2>&1"));
+                "-e frame.packet_flags_direction -e frame.time_epoch")
+          .text);
   std::vector<std::string> got;
   for (std::string line; std::getline(out, line);)
     if (line.rfind("Running as user", 0) != 0) got.push_back(line);
   EXPECT_EQ(got, want);
+}
+
+traces::View perfetto_of(const traces::Timeline& t) {
+  const TempFile file;
+  std::FILE* out = std::fopen(file.path, "wb");
+  EXPECT_TRUE(write_perfetto_proto(t, nullptr, 0, out));
+  std::fclose(out);
+  return traces::View(test::bytes_of(file.path));
 }
 
 TEST_F(See, RoceIsCapturedAsItLeavesAndEnters) {
@@ -272,12 +241,12 @@ TEST_F(See, CapturesSayWhatWasBrokenOnPurpose) {
   World w(start(std::string("link=eth,capture=") + capture_.path));
   w.one(WqeOp::kRdmaWrite, 8);
   ASSERT_EQ(function_->inject("drop=1"), "");
-  w.a.post(w.wr(WqeOp::kRdmaWrite, 8));
+  w.a->post(w.wr(WqeOp::kRdmaWrite, 8));
   machine_->advance(2'000);
   ASSERT_EQ(function_->inject("drop=0"), "");
   EXPECT_FALSE(w.cq.wait_one().error());
   ASSERT_EQ(function_->inject("corrupt=1"), "");
-  w.a.post(w.wr(WqeOp::kRdmaWrite, 8));
+  w.a->post(w.wr(WqeOp::kRdmaWrite, 8));
   machine_->advance(2'000);
   ASSERT_EQ(function_->inject("none"), "");
   EXPECT_FALSE(w.cq.wait_one().error());
@@ -290,7 +259,7 @@ TEST_F(See, CapturesSayWhatWasBrokenOnPurpose) {
   EXPECT_GE(comments[""], 6u);
   // The corrupted one has a wrong CRC where it left and where it came in, and all others a right one.
   const std::string said =
-      output_of("python3 " CHECK_CAPTURE " --no-tshark " + std::string(capture_.path) + " 2>&1");
+      test::run("python3 " CHECK_CAPTURE " --no-tshark " + std::string(capture_.path)).text;
   EXPECT_THAT(said, HasSubstr("; 2 wrong"));
 }
 
@@ -367,7 +336,7 @@ TEST_F(See, RingHoldsTheLastOfALongRun) {
   EXPECT_STREQ(hca_get_trace(function_->handle(), "ring"), "1");
   constexpr unsigned kMany = 64000, kBatch = 32;
   for (unsigned i = 0; i < kMany; i += kBatch) {
-    for (unsigned k = 0; k < kBatch; ++k) w.a.post(w.wr(WqeOp::kRdmaWrite, 8), k + 1 == kBatch);
+    for (unsigned k = 0; k < kBatch; ++k) w.a->post(w.wr(WqeOp::kRdmaWrite, 8), k + 1 == kBatch);
     ASSERT_EQ(w.cq.wait(kBatch).size(), kBatch);
   }
   ASSERT_EQ(set("dump", dumped.path), "");
@@ -448,12 +417,7 @@ TEST_F(See, TwoPortsOfACableShareACapture) {
   ASSERT_EQ(t.wqes.wqes().size(), 1u);
   EXPECT_EQ(t.wqes.wqes()[0].responder_hca, 1);
   EXPECT_EQ(t.wqes.wqes()[0].responder_qpn, bqp.qpn());
-  TempFile file;
-  std::FILE* out = std::fopen(file.path, "wb");
-  ASSERT_TRUE(write_perfetto_proto(t, nullptr, 0, out));
-  std::fclose(out);
-  std::ifstream in(file.path, std::ios::binary);
-  const traces::View v(std::string(std::istreambuf_iterator<char>(in), {}));
+  const traces::View v = perfetto_of(t);
   unsigned arrows = 0;
   for (const auto& track : v.slices)
     if (track.first.first == "HCA 1" && track.first.second.find(" receives") != std::string::npos)
@@ -464,18 +428,13 @@ TEST_F(See, TwoPortsOfACableShareACapture) {
 TEST_F(See, PerfettoOfARealRun) {
   World w(start(std::string("link=eth,trace=") + trace_.path));
   w.all_kinds();
-  for (int i = 0; i < 8; ++i) w.a.post(w.wr(WqeOp::kRdmaWrite, 3000), i == 7);
+  for (int i = 0; i < 8; ++i) w.a->post(w.wr(WqeOp::kRdmaWrite, 3000), i == 7);
   EXPECT_EQ(w.cq.wait(8).size(), 8u);
-  const std::uint32_t qpn = w.a.qpn(), far = w.b.qpn();
+  const std::uint32_t qpn = w.a->qpn(), far = w.b->qpn();
   stop();
   traces::Timeline t;
   records(trace_.path, &t);
-  TempFile file;
-  std::FILE* out = std::fopen(file.path, "wb");
-  ASSERT_TRUE(write_perfetto_proto(t, nullptr, 0, out));
-  std::fclose(out);
-  std::ifstream in(file.path, std::ios::binary);
-  const traces::View v(std::string(std::istreambuf_iterator<char>(in), {}));
+  const traces::View v = perfetto_of(t);
   const auto qp_track = [](std::uint32_t n, const char* rest) {
     char name[40];
     std::snprintf(name, sizeof name, "QP %#x%s", n, rest);

@@ -8,43 +8,14 @@
 #include <functional>
 #include <string>
 
-#include "driver/bare/qp.h"
 #include "traces/story.h"
+#include "two_qps.h"
 
 namespace hcasim::bare {
 namespace {
 
 using ::testing::HasSubstr;
 using S = prm::CqeSyndrome;
-
-struct World {
-  explicit World(Device& d, const QpAttr& attr = {})
-      : device(d),
-        pd(d),
-        cq(d),
-        rcq(d),
-        memory(d.memory().allocate(1 << 16)),
-        mr(d, Mr::of(pd, memory, kAllAccess)) {
-    a.emplace(d, pd, cq, cq);
-    b.emplace(d, pd, rcq, rcq);
-    connect_pair(*a, *b, attr);
-  }
-  SendWr wr(WqeOp op, std::uint32_t len) const {
-    SendWr w;
-    w.op = op;
-    w.sges = {{mr.start(), mr.key(), len}};
-    w.raddr = mr.start() + 32768;
-    w.rkey = mr.key();
-    return w;
-  }
-
-  Device& device;
-  Pd pd;
-  Cq cq, rcq;
-  Buffer memory;
-  Mr mr;
-  std::optional<Qp> a, b;
-};
 
 class Why : public ::testing::Test {
  protected:
@@ -103,6 +74,19 @@ class Why : public ::testing::Test {
     return text;
   }
 
+  // Of a QUERY_ISSI that meets such a fault, so many ns later.
+  std::string said_of_query(
+      const std::string& fault, std::int64_t ns, const std::function<void(Device&)>& then = [](Device&) {}) {
+    run([&](Device& d) {
+      ASSERT_EQ(d.function().inject(fault), "");
+      d.cmd().submit(Mailbox(prm::op::QUERY_ISSI, prm::query_issi_in::bytes), prm::query_issi_out::bytes,
+                     [](const CommandResult&) {});
+      d.machine().advance(ns);
+      then(d);
+    });
+    return said_of_command(prm::op::QUERY_ISSI);
+  }
+
   char path_[32] = "/tmp/hcasim-why-test-XXXXXX";
   traces::Analysis analysis_;
   std::uint32_t qpn_ = 0, peer_ = 0;
@@ -118,7 +102,7 @@ QpAttr impatient() {
 
 TEST_F(Why, RetriesExceededAsThePeerIsGone) {
   run([&](Device& d) {
-    World w(d, impatient());
+    TwoQps w(d, impatient());
     qpn_ = w.a->qpn();
     peer_ = w.b->qpn();
     w.b.reset();
@@ -141,7 +125,7 @@ TEST_F(Why, RetriesExceededAsThePeerIsGone) {
 
 TEST_F(Why, RetriesExceededOverALinkThatLosesAll) {
   run([&](Device& d) {
-    World w(d, impatient());
+    TwoQps w(d, impatient());
     qpn_ = w.a->qpn();
     ASSERT_EQ(d.function().inject("drop=1"), "");
     w.a->post(w.wr(WqeOp::kRdmaWrite, 100));
@@ -154,7 +138,7 @@ TEST_F(Why, RetriesExceededOverALinkThatLosesAll) {
 
 TEST_F(Why, RnrRetriesExceeded) {
   run([&](Device& d) {
-    World w(d, impatient());
+    TwoQps w(d, impatient());
     qpn_ = w.a->qpn();
     w.a->post(w.wr(WqeOp::kSend, 100));
     EXPECT_EQ(w.cq.wait_one().syndrome, S::kRnrRetryExc);
@@ -166,7 +150,7 @@ TEST_F(Why, RnrRetriesExceeded) {
 
 TEST_F(Why, RemoteAccessBeyondTheRegion) {
   run([&](Device& d) {
-    World w(d);
+    TwoQps w(d);
     qpn_ = w.a->qpn();
     SendWr beyond = w.wr(WqeOp::kRdmaWrite, 100);
     beyond.raddr = w.mr.start() + (1 << 16) - 40;
@@ -181,7 +165,7 @@ TEST_F(Why, RemoteAccessBeyondTheRegion) {
 
 TEST_F(Why, RemoteAccessWithoutTheRight) {
   run([&](Device& d) {
-    World w(d);
+    TwoQps w(d);
     qpn_ = w.a->qpn();
     Mr read_only(d, Mr::of(w.pd, w.memory, kLocalRead | kRemoteRead));
     SendWr wrong = w.wr(WqeOp::kRdmaWrite, 100);
@@ -197,7 +181,7 @@ TEST_F(Why, RemoteAccessWithoutTheRight) {
 
 TEST_F(Why, LocalProtectionOfADestroyedKey) {
   run([&](Device& d) {
-    World w(d);
+    TwoQps w(d);
     qpn_ = w.a->qpn();
     SendWr wrong = w.wr(WqeOp::kRdmaWrite, 100);
     {
@@ -214,7 +198,7 @@ TEST_F(Why, LocalProtectionOfADestroyedKey) {
 
 TEST_F(Why, MessageLongerThanItsReceiveWqe) {
   run([&](Device& d) {
-    World w(d);
+    TwoQps w(d);
     qpn_ = w.a->qpn();
     w.b->post_recv({{w.mr.start(), w.mr.key(), 99}});
     w.a->post(w.wr(WqeOp::kSend, 100));
@@ -226,7 +210,7 @@ TEST_F(Why, MessageLongerThanItsReceiveWqe) {
 
 TEST_F(Why, CqOverrun) {
   run([&](Device& d) {
-    World w(d);
+    TwoQps w(d);
     CqOptions small;
     small.log_size = 2;
     Cq cq(d, small);
@@ -249,7 +233,7 @@ TEST_F(Why, CqOverrun) {
 
 TEST_F(Why, SlowBecauseThePeerWasNotReady) {
   run([&](Device& d) {
-    World w(d);
+    TwoQps w(d);
     qpn_ = w.a->qpn();
     for (int i = 0; i < 9; ++i) w.b->post_recv({{w.mr.start(), w.mr.key(), 4096}});
     for (int i = 0; i < 9; ++i) {
@@ -269,19 +253,9 @@ TEST_F(Why, SlowBecauseThePeerWasNotReady) {
 
 // ---- commands ----
 
-void submit_query(Device& d) {
-  d.cmd().submit(Mailbox(prm::op::QUERY_ISSI, prm::query_issi_in::bytes), prm::query_issi_out::bytes,
-                 [](const CommandResult&) {});
-}
-
 TEST_F(Why, ACommandIsNeverAnswered) {
-  run([&](Device& d) {
-    ASSERT_EQ(d.function().inject("fault=command,opcode=QUERY_ISSI,answer=never"), "");
-    submit_query(d);
-    d.machine().advance(1'000'000);
-    d.query_vport();
-  });
-  const std::string text = said_of_command(prm::op::QUERY_ISSI);
+  const std::string text = said_of_query("fault=command,opcode=QUERY_ISSI,answer=never", 1'000'000,
+                                         [](Device& d) { d.query_vport(); });
   EXPECT_THAT(text, HasSubstr("(QUERY_ISSI) was never answered: fault injected, fault 1 of the plan: "
                               "command/never"));
   EXPECT_THAT(text, HasSubstr("  fault 1 of the plan: command/never"));  // the record
@@ -290,58 +264,33 @@ TEST_F(Why, ACommandIsNeverAnswered) {
 }
 
 TEST_F(Why, ACommandIsRefusedByAFault) {
-  run([&](Device& d) {
-    ASSERT_EQ(d.function().inject("fault=command,opcode=QUERY_ISSI,status=LIM_ERR,syndrome=0x99"), "");
-    submit_query(d);
-    d.machine().advance(1'000'000);
-  });
   EXPECT_THAT(
-      said_of_command(prm::op::QUERY_ISSI),
+      said_of_query("fault=command,opcode=QUERY_ISSI,status=LIM_ERR,syndrome=0x99", 1'000'000),
       HasSubstr("was refused with LIM_ERR, syndrome 0x99, and not executed: fault injected, fault 1"));
 }
 
 TEST_F(Why, ACommandWhoseEventIsLost) {
-  run([&](Device& d) {
-    ASSERT_EQ(d.function().inject("fault=command,opcode=QUERY_ISSI,answer=no-event"), "");
-    submit_query(d);
-    d.machine().advance(1'000'000);
-  });
-  const std::string text = said_of_command(prm::op::QUERY_ISSI);
+  const std::string text = said_of_query("fault=command,opcode=QUERY_ISSI,answer=no-event", 1'000'000);
   EXPECT_THAT(text, HasSubstr("It succeeded"));
   EXPECT_THAT(text, HasSubstr("No command event told the driver so: fault injected."));
 }
 
 TEST_F(Why, ACommandMeetsFirmwareThatStandsStill) {
-  run([&](Device& d) {
-    ASSERT_EQ(d.function().inject("fault=health,action=stall"), "");
-    submit_query(d);
-    d.machine().advance(1'000'000'000);
-  });
-  const std::string text = said_of_command(prm::op::QUERY_ISSI);
+  const std::string text = said_of_query("fault=health,action=stall", 1'000'000'000);
   EXPECT_THAT(text, HasSubstr("was not answered as the firmware stands still since"));
   EXPECT_THAT(text, HasSubstr("fault injected, fault 1 of the plan: health/stall"));
   EXPECT_THAT(text, HasSubstr("No later command was answered either."));
 }
 
 TEST_F(Why, ACommandMeetsFirmwareInItsFatalState) {
-  run([&](Device& d) {
-    ASSERT_EQ(d.function().inject("fault=health,syndrome=1,reset=on"), "");
-    submit_query(d);
-    d.machine().advance(1'000'000);
-  });
-  const std::string text = said_of_command(prm::op::QUERY_ISSI);
+  const std::string text = said_of_query("fault=health,syndrome=1,reset=on", 1'000'000);
   EXPECT_THAT(text, HasSubstr("was not executed: the firmware was in its fatal state since"));
   EXPECT_THAT(text, HasSubstr("health/syndrome"));
 }
 
 TEST_F(Why, ACommandIsLostInAReset) {
-  run([&](Device& d) {
-    ASSERT_EQ(d.function().inject("fault=command,opcode=QUERY_ISSI,delay=10ms;fault=fw_reset,at=+1ms"), "");
-    submit_query(d);
-    d.machine().advance(20'000'000);
-  });
   EXPECT_THAT(
-      said_of_command(prm::op::QUERY_ISSI),
+      said_of_query("fault=command,opcode=QUERY_ISSI,delay=10ms;fault=fw_reset,at=+1ms", 20'000'000),
       HasSubstr("was lost when the card was reset: fault injected, fault 2 of the plan: fw_reset/self"));
 }
 

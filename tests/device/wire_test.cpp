@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Joined HCAs: by a cable in one machine, by a socket, and with the host's network.
-#include <unistd.h>
-
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <random>
 
+#include "../files.h"
 #include "model/prm/transport_caps.h"
 #include "wire_fixture.h"
 
@@ -15,15 +13,9 @@ namespace hcasim::bare {
 namespace {
 
 // Sockets of this process, removed at its end.
-const std::string& folder() {
-  static const std::string path = [] {
-    std::string text = std::filesystem::temp_directory_path() / "hcasim-wire.XXXXXX";
-    if (mkdtemp(text.data()) == nullptr) throw BareError("mkdtemp");
-    static const std::string keep = text;
-    std::atexit([] { std::filesystem::remove_all(keep); });
-    return text;
-  }();
-  return path;
+std::string in_folder(const char* name) {
+  static const test::Folder folder;
+  return folder / name;
 }
 
 DeviceOptions no_wait() {
@@ -34,22 +26,29 @@ DeviceOptions no_wait() {
 
 }  // namespace
 
-std::string alone_path() { return folder() + "/alone"; }
+std::string alone_path() { return in_folder("alone"); }
 
 Machine& wired_machine() {
   static Machine* m = [] {
     auto* made = new Machine(std::size_t{512} << 20);
     made->echo_log = std::getenv("HCASIM_TEST_LOG") != nullptr;
-    made->add_hca("link=ib,name=cable-a,cable=cable-b");
-    made->add_hca("link=ib,name=cable-b");
-    made->add_hca("link=ib,name=socket-a,node_guid=0002c90300000020,wire=unix:" + folder() + "/s");
-    made->add_hca("link=ib,name=socket-b,node_guid=0002c90300000010,lid=7,wire=unix:" + folder() + "/s");
-    made->add_hca("link=ib,name=alone,node_guid=0002c90300000030,wire=unix:" + alone_path());
-    made->add_hca("link=eth,name=host,mac=02:00:00:00:00:01,wire=host");
-    made->add_hca("link=eth,name=eth-a,mac=02:00:00:00:00:02,wire=unix:" + folder() + "/e");
-    made->add_hca("link=eth,name=eth-b,mac=02:00:00:00:00:03,wire=unix:" + folder() + "/e");
-    made->add_hca("link=ib,name=managed-a,sm=off,cable=managed-b");
-    made->add_hca("link=ib,name=managed-b,sm=off");
+    // recorded-run wants a recording, which the first begins, and a trace of all.
+    const char* const given = std::getenv("HCASIM_TEST_OPTIONS");
+    std::string more = given ? std::string(",") + given : "";
+    const auto add = [&](const std::string& options) {
+      made->add_hca(options + more);
+      more.erase(0, more.find(",trace="));
+    };
+    add("link=ib,name=cable-a,cable=cable-b");
+    add("link=ib,name=cable-b");
+    add("link=ib,name=socket-a,node_guid=0002c90300000020,wire=unix:" + in_folder("s"));
+    add("link=ib,name=socket-b,node_guid=0002c90300000010,lid=7,wire=unix:" + in_folder("s"));
+    add("link=ib,name=alone,node_guid=0002c90300000030,wire=unix:" + alone_path());
+    add("link=eth,name=host,mac=02:00:00:00:00:01,wire=host");
+    add("link=eth,name=eth-a,mac=02:00:00:00:00:02,wire=unix:" + in_folder("e"));
+    add("link=eth,name=eth-b,mac=02:00:00:00:00:03,wire=unix:" + in_folder("e"));
+    add("link=ib,name=managed-a,sm=off,cable=managed-b");
+    add("link=ib,name=managed-b,sm=off");
     made->start();
     return made;
   }();

@@ -15,11 +15,13 @@
 #include <iterator>
 #include <thread>
 
+#include "../files.h"
 #include "hca_vm.h"
 
 namespace hcasim::tests {
 namespace {
 
+using test::Folder;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using Bytes = std::vector<std::uint8_t>;
@@ -30,23 +32,7 @@ Bytes frame(std::size_t len, std::uint8_t seed) {
   return f;
 }
 
-// A folder of this test, and the far end of a datagram back end in it.
-class Folder {
- public:
-  Folder() {
-    std::string text = std::filesystem::temp_directory_path() / "hcasim-net.XXXXXX";
-    if (mkdtemp(text.data()) == nullptr) throw std::runtime_error("mkdtemp");
-    path_ = text;
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-};
-
+// The far end of a datagram back end.
 class FarEnd {
  public:
   explicit FarEnd(const Folder& folder) : ours_(folder / "ours"), qemus_(folder / "qemu") {

@@ -14,26 +14,15 @@
 #include <random>
 #include <vector>
 
+#include "../files.h"
+
 namespace hcasim::wire {
 namespace {
 
+using test::Folder;
 using ::testing::HasSubstr;
 using Bytes = std::vector<std::uint8_t>;
 constexpr std::int64_t kSecond = 1'000'000'000;
-
-class Folder {
- public:
-  Folder() {
-    std::string text = std::filesystem::temp_directory_path() / "hcasim-link.XXXXXX";
-    if (mkdtemp(text.data()) == nullptr) throw std::runtime_error("mkdtemp");
-    path_ = text;
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-};
 
 Address address(const std::string& text) {
   Address a;

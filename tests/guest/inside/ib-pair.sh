@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # pair: --link ib
+# replay: -
 # program: rdma_pair
 # Two guests on InfiniBand, joined by the HCA's own wire: what a network back end cannot carry.
 mark_kernel_log

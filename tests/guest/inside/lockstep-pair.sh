@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # pair: --lockstep --hca options=wire_latency_ns=50000
 # same: --latency 50000
+# replay: -
 # Two guests in one time: they do what they do at the same simulated times in each run, and see the cable's latency.
 ends_up
 mark_kernel_log
