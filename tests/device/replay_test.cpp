@@ -16,6 +16,7 @@
 #include <random>
 
 #include "driver/bare/qp.h"
+#include "rule_check.h"
 #include "traces/stream_file.h"
 
 namespace hcasim::bare {
@@ -138,6 +139,7 @@ struct Traffic {
       one(wr(WqeOp::kRdmaWrite, len));
       one(wr(WqeOp::kRdmaRead, len));
     }
+    breaks({"rkey-unknown"});
     SendWr bad = wr(WqeOp::kRdmaWrite, 8);
     bad.rkey ^= 0x100;
     a->post(bad);
@@ -161,6 +163,7 @@ void scenario(
   {
     Traffic traffic(device);
     traffic.run(after);
+    breaks({"object-unknown"});
     EXPECT_FALSE(device.exec(Mailbox(prm::op::DESTROY_QP, 16)).ok());
   }
   device.teardown();

@@ -16,6 +16,7 @@
 
 #include "../traces/perfetto_view.h"
 #include "driver/bare/qp.h"
+#include "rule_check.h"
 #include "traces/story.h"
 #include "traces/timeline.h"
 
@@ -342,6 +343,7 @@ TEST_F(See, CapturesAndTracesAreSetWhileItRuns) {
 }
 
 TEST_F(See, RingIsWrittenWhenARuleBreaks) {
+  breaks({"uar-read"});
   const std::string dumped = std::string(trace_.path) + ".uar-read";
   World w(start(std::string("link=ib,trace_ring=1,trace=") + trace_.path));
   w.one(WqeOp::kRdmaWrite, 8);
