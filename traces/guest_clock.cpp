@@ -157,7 +157,8 @@ struct Search {
     for (const Tie& tie : ties) {
       const std::size_t most = std::max(kSamples, kPairs / tie.hca.size());
       const std::size_t step = std::max<std::size_t>(1, tie.guest.size() / most);
-      const double weight = tie.weight() / static_cast<double>((tie.guest.size() + step - 1) / step);
+      const std::size_t samples = (tie.guest.size() + step - 1) / step;
+      const double weight = tie.weight() / static_cast<double>(samples);
       for (std::size_t i = 0; i < tie.guest.size(); i += step) {
         std::int64_t next = INT64_MIN;
         for (const std::int64_t h : tie.hca) {
