@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <random>
 #include <vector>
@@ -530,8 +531,12 @@ const char* hca_rule_name(unsigned index) {
 }
 
 uint64_t hca_rule_broken(const hca_t* h, unsigned index) {
-  if (!h || index >= hcasim::traces::kRules) return 0;
-  return h->tracer->rules().count(static_cast<hcasim::traces::Rule>(index));
+  if (index >= hcasim::traces::kRules) return 0;
+  const auto rule = static_cast<hcasim::traces::Rule>(index);
+  if (h) return h->tracer->rules().count(rule);
+  return std::accumulate(
+      all().begin(), all().end(), std::uint64_t{0},
+      [&](std::uint64_t sum, const auto& each) { return sum + each->tracer->rules().count(rule); });
 }
 
 int hca_inject(hca_t* h, const char* fault, char* err, size_t err_len) {

@@ -163,8 +163,9 @@ HCA_API const char* hca_stats_json(hca_t* hca);
 
 // Validation rules (option rules=report, strict, off): what a driver has to keep. index
 // 0..hca_rule_count()-1, the same for all HCAs and in each call; hca_rule_broken(): how often the rule was
-// broken since hca_create(). The first breach of each is logged (HCA_LOG_WARNING; strict: HCA_LOG_ERROR), and
-// strict puts the HCA into its fatal health state besides.
+// broken since hca_create(); hca NULL: by the drivers of all HCAs that this process has had. The first breach
+// of each (rules_told=N: the first N) is logged (HCA_LOG_WARNING; strict: HCA_LOG_ERROR), and strict puts the
+// HCA into its fatal health state besides.
 // If the environment has HCASIM_RULES_REPORT, hca_destroy() appends a line to the file of that name:
 // "NAME MODE TOTAL", then " RULE=COUNT" for each broken rule.
 HCA_API unsigned hca_rule_count(void);

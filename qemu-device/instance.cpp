@@ -167,11 +167,12 @@ std::int64_t hca::quiet_until() const noexcept {
 
 void hca::rule_broken(const hcasim::traces::Broken& broken) {
   const bool strict = tracer->rules().mode() == hcasim::traces::Rules::Mode::kStrict;
-  if (broken.count == 1) {
-    const std::string line = describe(broken) + (strict ? "" : "; further ones are only counted");
+  if (settings.rules_told == 0 || broken.count <= settings.rules_told) {
+    const bool last = !strict && broken.count == settings.rules_told;
+    const std::string line = describe(broken) + (last ? "; further ones are only counted" : "");
     log(strict ? HCA_LOG_ERROR : HCA_LOG_WARNING, line.c_str());
-    dump_ring_for(hcasim::traces::info(broken.rule).name);
   }
+  if (broken.count == 1) dump_ring_for(hcasim::traces::info(broken.rule).name);
   if (strict && firmware.health().syndrome() == 0) firmware.inject_health(hcasim::fw::kSyndFwInternal, true);
 }
 

@@ -104,6 +104,13 @@ const Option kOptions[] = {
      "what the driver has to keep is checked: breaches are reported, end the device's service, or go unseen",
      "report, strict, off",
      [](Settings& s, const std::string& v) { return traces::parse_mode(v, &s.rules); }},
+    {"rules_told", "1", "so many breaches of each rule are logged; 0: all", "0 to 1000000",
+     [](Settings& s, const std::string& v) {
+       std::uint64_t n = 0;
+       if (!to_number(v, 0, 1000000, n)) return false;
+       s.rules_told = static_cast<unsigned>(n);
+       return true;
+     }},
     {"trace_ring", "0",
      "MiB of memory that the trace is kept in: what is oldest goes; the file is written on request and at "
      "the end. 0: the file is written at once",

@@ -33,6 +33,7 @@ struct Settings {
   Scenario scenario;
   bool coupled = false;
   traces::Rules::Mode rules = traces::Rules::Mode::kReport;
+  unsigned rules_told = 1;  // breaches of each rule that are logged; 0: all
   std::optional<Time> batch_window, wire_latency;
   std::optional<unsigned> dc_contexts;
   std::vector<std::string> parameters;  // of the profile: SECTION.KEY=VALUE

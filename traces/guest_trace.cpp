@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// The guest's kernel trace: reading its text, and finding the offset of its clock.
+/// The guest's kernel trace: reading its text.
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
@@ -11,8 +11,6 @@
 
 namespace hcasim::traces {
 namespace {
-
-constexpr const char* kMark = "hcasim: t=";
 
 std::string trimmed(const std::string& s) {
   const std::size_t from = s.find_first_not_of(" \t\r");
@@ -71,69 +69,6 @@ bool read_graph(const std::string& rest, bool entry, GuestEvent* g) {
   return !g->name.empty();
 }
 
-/// A kind of events of the guest that cause, or are caused by, records of the HCA.
-struct Tie {
-  std::vector<std::int64_t> guest, hca;  // ns, sorted
-  bool guest_first;
-  std::int64_t most;  // ns between the two
-};
-
-bool one_of(const std::string& name, std::initializer_list<const char*> names) {
-  return std::any_of(names.begin(), names.end(), [&](const char* n) { return name == n; });
-}
-
-std::vector<Tie> find_ties(const Timeline& t, const GuestTrace& guest) {
-  Tie command{{}, {}, true, 1000000}, post{{}, {}, true, 200000}, interrupt{{}, {}, false, 200000};
-  for (const GuestEvent& g : guest.events) {
-    if (g.ends) continue;
-    if (g.name == "cmd_work_handler")
-      command.guest.push_back(g.time_ns);
-    else if (one_of(g.name, {"mlx5_ib_post_send", "mlx5e_xmit", "mlx5i_sq_xmit"}))
-      post.guest.push_back(g.time_ns);
-    else if (one_of(g.name, {"mlx5_irq_int_handler", "irq_int_handler"}) ||
-             (g.name == "irq_handler_entry" && g.details.find("mlx5") != std::string::npos))
-      interrupt.guest.push_back(g.time_ns);
-  }
-  for (const CommandRow& c : t.wqes.commands())
-    if (c.start != kNoTime) command.hca.push_back(c.start / 1000);
-  for (const Record& r : t.others) {
-    if (r.p() == Point::kDoorbell) post.hca.push_back(r.time_ps / 1000);
-    if (r.p() == Point::kMsix) interrupt.hca.push_back(r.time_ps / 1000);
-  }
-  std::vector<Tie> ties;
-  for (Tie* tie : {&command, &post, &interrupt}) {
-    if (tie->guest.empty() || tie->hca.empty()) continue;
-    std::sort(tie->guest.begin(), tie->guest.end());
-    std::sort(tie->hca.begin(), tie->hca.end());
-    ties.push_back(std::move(*tie));
-  }
-  return ties;
-}
-
-/// How many of the guest's events have their record in time, and how far off those are in all.
-std::pair<std::size_t, std::int64_t> score(const std::vector<Tie>& ties, std::int64_t offset,
-                                           std::size_t step) {
-  std::size_t matched = 0;
-  std::int64_t apart = 0;
-  for (const Tie& tie : ties) {
-    for (std::size_t i = 0; i < tie.guest.size(); i += step) {
-      const std::int64_t at = tie.guest[i] + offset;
-      std::int64_t gap = -1;
-      if (tie.guest_first) {
-        auto it = std::lower_bound(tie.hca.begin(), tie.hca.end(), at);
-        if (it != tie.hca.end()) gap = *it - at;
-      } else {
-        auto it = std::upper_bound(tie.hca.begin(), tie.hca.end(), at);
-        if (it != tie.hca.begin()) gap = at - *std::prev(it);
-      }
-      if (gap < 0 || gap > tie.most) continue;
-      matched++;
-      apart += gap;
-    }
-  }
-  return {matched, apart};
-}
-
 }  // namespace
 
 bool GuestTrace::read(const std::string& path, std::string* err) {
@@ -188,64 +123,6 @@ void GuestTrace::add_line(const std::string& line) {
     return other();
   }
   events.push_back(std::move(g));
-}
-
-ClockOffset find_offset(const Timeline& t, const GuestTrace& guest) {
-  ClockOffset best;
-  // The time is read first and written then, so no mark says too much, and the largest says it best.
-  for (const GuestEvent& g : guest.events) {
-    const std::size_t at = g.details.find(kMark);
-    if (at == std::string::npos) continue;
-    const std::int64_t offset =
-        std::strtoll(g.details.c_str() + at + std::strlen(kMark), nullptr, 10) - g.time_ns;
-    if (best.known && offset <= best.ns) continue;
-    best.known = true;
-    best.ns = offset;
-    best.how = "the guest's mark of simulated time";
-  }
-  if (best.known) return best;
-
-  const std::vector<Tie> ties = find_ties(t, guest);
-  for (const Tie& tie : ties) best.of += tie.guest.size();
-  constexpr std::size_t kAnchors = 8, kMostRecords = 4000, kSample = 200;
-  const std::size_t step = std::max<std::size_t>(1, best.of / kSample);
-  std::pair<std::size_t, std::int64_t> reached{0, 0};
-  for (const Tie& tie : ties) {
-    const std::size_t guest_step = std::max<std::size_t>(1, tie.guest.size() / kAnchors);
-    const std::size_t hca_step = std::max<std::size_t>(1, tie.hca.size() / kMostRecords);
-    for (std::size_t i = 0; i < tie.guest.size(); i += guest_step) {
-      for (std::size_t k = 0; k < tie.hca.size(); k += hca_step) {
-        const std::int64_t offset = tie.hca[k] - tie.guest[i];
-        const auto s = score(ties, offset, step);
-        if (s.first < reached.first || (s.first == reached.first && s.second >= reached.second && best.known))
-          continue;
-        reached = s;
-        best.known = s.first != 0;
-        best.ns = offset;
-      }
-    }
-  }
-  if (!best.known) return best;
-  // Those tried were of some events only. One whose way to its record is shorter still stands behind it now.
-  const std::int64_t about = best.ns;
-  reached = score(ties, about, 1);
-  for (const Tie& tie : ties) {
-    if (!tie.guest_first) continue;
-    for (std::size_t i = 0; i < tie.guest.size(); i += step) {
-      auto it = std::upper_bound(tie.hca.begin(), tie.hca.end(), tie.guest[i] + about);
-      if (it == tie.hca.begin()) continue;
-      const std::int64_t offset = *std::prev(it) - tie.guest[i];
-      if (about - offset > tie.most) continue;
-      const auto s = score(ties, offset, 1);
-      if (s.first < reached.first || (s.first == reached.first && s.second >= reached.second)) continue;
-      reached = s;
-      best.ns = offset;
-    }
-  }
-  best.matched = reached.first;
-  best.how = "causes before their effects";
-  best.known = best.matched * 2 >= best.of;  // fewer are so by chance
-  return best;
 }
 
 }  // namespace hcasim::traces

@@ -221,6 +221,8 @@
     "a key's start and length do not wrap") \
   X(kMkeyMemic, 364, "mkey-memic", kWarning, "mlx5_ifc.h mkc.start_addr, alloc_memic_out", \
     "a key of device memory lies within it") \
+  X(kMkeyPages, 365, "mkey-pages", kError, "mlx5_ifc.h mtt.ptag, mkc.log_page_size", \
+    "the pages that a key is created with lie at multiples of its page size") \
   /* 4xx: doorbells */ \
   X(kUarNotAllocated, 401, "uar-not-allocated", kError, "PRM: UAR; mlx5_ifc.h alloc_uar_out.uar", \
     "while the interface is on, doorbells are written to UAR pages that ALLOC_UAR has given") \

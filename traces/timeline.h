@@ -57,7 +57,10 @@ struct GuestTrace {
 struct ClockOffset {
   bool known = false;
   std::int64_t ns = 0;
-  std::string how;
+  std::int64_t least = 0, most = 0;   ///< it lies there,
+  bool below = false, above = false;  ///< if something bounds it from that side; else within some us
+  std::string how;                    ///< known
+  std::string why_not;                ///< not known
   /// Events of the guest that stand by a record of the HCA, and those that could.
   std::size_t matched = 0, of = 0;
 };
@@ -65,9 +68,8 @@ struct ClockOffset {
 /// 1. A line that the guest wrote into trace_marker, "hcasim: t=NS" with NS of simulated time, says it
 /// exactly.
 /// 2. Else causes come before effects: functions that ring a doorbell or post a command before the HCA's
-/// record
-///    of it, interrupt handlers after the MSI-X. The offset under which most of them do, as close as can be,
-///    is taken; it may be late by the shortest way from a function's entry to its doorbell.
+///    record of it; their return, and interrupt handlers, behind the record. The offset is the middle of
+///    where all of them do. If others fit as well (events at an even pace, shifted by one), it is not known.
 ClockOffset find_offset(const Timeline& t, const GuestTrace& guest);
 
 /// Perfetto's protobuf format. `guest`: may be null. false: it cannot be written.

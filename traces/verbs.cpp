@@ -395,20 +395,29 @@ int export_main(int argc, char** argv) {
   GuestTrace guest;
   if (!ftrace.empty()) {
     if (!guest.read(ftrace, &err)) return complain(err);
-    ClockOffset found{true, offset, "as told", 0, 0};
+    ClockOffset found;
+    found.known = true;
+    found.ns = offset;
+    found.how = "as told";
     if (with_offset->count() == 0) found = find_offset(t, guest);
     if (!found.known)
-      return complain(
-          fmt::format("{}: the offset of the guest's clock is not known: of {} of its events that the HCA "
-                      "has records of, no "
-                      "offset fits half; give --ftrace-offset NS, or write \"hcasim: t=NS\" into "
-                      "trace_marker in the guest",
-                      ftrace, found.of));
+      return complain(fmt::format(
+          "{}: the offset of the guest's clock is not known: {}. Trace more kinds of events, as "
+          "mlx5_ib_post_send, cmd_work_handler and irq_int_handler in set_ftrace_filter; or write "
+          "\"hcasim: t=NS\", simulated time, into trace_marker in the guest; or give "
+          "--ftrace-offset NS",
+          ftrace, found.why_not));
     offset = found.ns;
     fmt::print(stderr, "{}: {} events, {} other lines; guest's time {} {} ns: {}", ftrace,
                guest.events.size(), guest.other_lines, offset < 0 ? "-" : "+", offset < 0 ? -offset : offset,
                found.how);
-    if (found.of != 0) fmt::print(stderr, " ({} of {} fit)", found.matched, found.of);
+    if (found.of != 0) {
+      const std::string between = found.below && found.above
+                                      ? fmt::format("lies between {} and {} ns", found.least, found.most)
+                                  : found.below ? fmt::format("is at least {} ns", found.least)
+                                                : fmt::format("is at most {} ns", found.most);
+      fmt::print(stderr, " ({} of {} fit); it {}", found.matched, found.of, between);
+    }
     fmt::print(stderr, "\n");
   }
   bool ok = true;

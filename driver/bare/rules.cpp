@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "driver/bare/rules.h"
 
+#include "driver/bare/machine.h"
+#include "qemu-device/hca_api.h"
+
 namespace hcasim::bare {
 
-std::map<std::string, std::uint64_t> RuleWatch::counts() const {
-  std::map<std::string, std::uint64_t> out;
-  for (std::size_t i = 0; i < machine_.functions(); ++i) {
-    for (const auto& [name, count] : machine_.function(i).rules_broken()) out[name] += count;
-  }
+std::vector<std::uint64_t> RuleWatch::counts() {
+  std::vector<std::uint64_t> out(hca_rule_count());
+  for (unsigned i = 0; i < out.size(); ++i) out[i] = hca_rule_broken(nullptr, i);
   return out;
 }
 
 std::set<std::string> RuleWatch::broken() const {
   std::set<std::string> out;
   if (all_) return out;
-  for (const auto& [name, count] : counts()) {
-    const auto before = before_.find(name);
-    if (count > (before == before_.end() ? 0 : before->second) && allowed_.count(name) == 0) out.insert(name);
+  const std::vector<std::uint64_t> now = counts();
+  for (unsigned i = 0; i < now.size(); ++i) {
+    if (now[i] > before_[i] && allowed_.count(hca_rule_name(i)) == 0) out.insert(hca_rule_name(i));
   }
   return out;
 }
@@ -25,6 +26,11 @@ std::string RuleWatch::text() const {
   std::string out;
   for (const std::string& name : broken()) out += (out.empty() ? "" : ", ") + name;
   return out;
+}
+
+void RuleWatch::must_be_none() const {
+  if (const std::string rules = text(); !rules.empty())
+    throw BareError("the driver has broken rules: " + rules);
 }
 
 }  // namespace hcasim::bare

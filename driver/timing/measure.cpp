@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "driver/bare/rules.h"
 #include "driver/timing/cpu.h"
 #include "driver/timing/end.h"
 
@@ -328,10 +329,12 @@ void add_counters(bare::Function& f, const std::string& prefix, std::map<std::st
 
 Result measure_here(const Setup& setup) {
   const Setup s = setup.resolved();
+  const bare::RuleWatch watch;
   Stage stage(s);
   Result r = s.metric == Metric::kLat ? latency(stage, s) : throughput(stage, s);
   add_counters(stage.receivers[0]->device().function(), "rx.", r.counters);
   add_counters(stage.senders[0]->device().function(), "tx.", r.counters);
+  watch.must_be_none();
   return r;
 }
 

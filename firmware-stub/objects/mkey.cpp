@@ -110,6 +110,14 @@ Syndrome create_mkey(Firmware& fw, Command& cmd) {
     if (mtt && (shift < kMinPageShift || shift > kMaxPageShift)) return Syndrome::kMkeyPageSize;
     if (mtt && !length64 && mtt_entries(start, len, shift) > given_words) return Syndrome::kMkeyRange;
   }
+  // What is below the page size is cut off: the key then leads elsewhere. The lowest byte has flags.
+  const std::uint64_t below =
+      mtt && shift <= kMaxPageShift ? ((std::uint64_t{1} << shift) - 1) & ~std::uint64_t{0xff} : 0;
+  const auto cut =
+      std::find_if(xlt.begin(), xlt.end(), [&](std::uint64_t entry) { return (entry & below) != 0; });
+  if (cut != xlt.end())
+    fw.hca().tracer().broke_value(traces::Rule::kMkeyPages, cmd.now, traces::RuleObject::kCommand, cmd.seq,
+                                  *cut);
   if (size_words > kMaxXltWords - std::min(kMaxXltWords, o.xlt_words)) return Syndrome::kMkeyListSize;
   if (o.mkeys.full()) return Syndrome::kMkeyLimit;
   // An empty list costs pages only when it is filled; UMR does that without the firmware: not counted.

@@ -13,6 +13,7 @@
 #include <regex>
 
 #include "compare.h"
+#include "driver/bare/rules.h"
 #include "rig.h"
 
 namespace {
@@ -264,6 +265,7 @@ int main(int argc, char** argv) {
   const auto trace = file.string() + ".trace", untimed_toml = file.string() + ".toml";
   int status = 0;
   try {
+    const RuleWatch watch;
     auto* machine = new Machine(std::size_t{512} << 20);  // stays, like the SystemC kernel
     Function& plain = machine->add_hca("link=ib,name=plain" + options);
     Function& traced = machine->add_hca("link=ib,name=traced,trace=" + trace + options);
@@ -314,6 +316,7 @@ int main(int argc, char** argv) {
     benchmark::RunSpecifiedBenchmarks(&reporter);
     table(measure_latencies(*g_device[kPlain]), whole ? compare() : Ratios{});
     for (auto& d : devices) d->teardown();
+    watch.must_be_none();
   } catch (const std::exception& e) {
     std::fprintf(stderr, "hcasim-bench: %s\n", e.what());
     status = 1;

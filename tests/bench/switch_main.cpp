@@ -17,6 +17,7 @@
 #include <nlohmann/json.hpp>
 
 #include "all_to_all.h"
+#include "driver/bare/rules.h"
 #include "plot.h"
 
 namespace {
@@ -28,6 +29,7 @@ using nlohmann::json;
 // One size, in this process; a line of JSON.
 int run_one(const AllToAllOptions& options, unsigned writes, unsigned rounds) {
   try {
+    const hcasim::bare::RuleWatch watch;
     AllToAll fabric(options);
     fabric.run(writes);  // caches, pools
     fabric.clear();
@@ -41,6 +43,7 @@ int run_one(const AllToAllOptions& options, unsigned writes, unsigned rounds) {
     const auto copy_start = std::chrono::steady_clock::now();
     for (unsigned round = 0; round < rounds; ++round) fabric.copy(writes);
     const std::chrono::duration<double> copies = std::chrono::steady_clock::now() - copy_start;
+    watch.must_be_none();
     std::cout << json{{"hcas", options.hcas},
                       {"times", rounds},
                       {"writes", done / rounds},

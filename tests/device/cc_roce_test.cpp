@@ -11,6 +11,7 @@
 #include <memory>
 
 #include "driver/bare/qp.h"
+#include "rule_check.h"
 
 namespace hcasim::bare {
 namespace {
@@ -199,6 +200,7 @@ class CcRoce : public ::testing::Test {
 };
 
 TEST_F(CcRoce, ParametersAsACardHasThem) {
+  breaks({"congestion-parameter"});
   using P = prm::query_cong_params_out::congestion_parameters;
   using Rp = P::cong_control_r_roce_ecn_rp;
   using Np = P::cong_control_r_roce_ecn_np;
@@ -234,7 +236,6 @@ TEST_F(CcRoce, ParametersAsACardHasThem) {
   EXPECT_EQ(a.set(kReactionPoint, 1u << 20, [](Mailbox&) {}).status, CmdStatus::kBadParam);
   EXPECT_EQ(a.set(0, 0, [](Mailbox&) {}).status, CmdStatus::kBadParam);
   EXPECT_EQ(a.set(3, 0, [](Mailbox&) {}).status, CmdStatus::kBadParam);
-  a.function.reset();
 }
 
 TEST_F(CcRoce, MarksCostRateAndRecoveryBringsItBack) {

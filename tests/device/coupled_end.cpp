@@ -17,6 +17,7 @@
 #include <string>
 
 #include "driver/bare/qp.h"
+#include "driver/bare/rules.h"
 
 using namespace hcasim::bare;
 
@@ -46,6 +47,7 @@ int run(int argc, char** argv) {
   const std::int64_t stay = argc > 5 ? std::atoll(argv[5]) * 1000 : 0;
   std::int64_t leave = 0;
 
+  const RuleWatch watch;
   Machine machine(std::size_t{64} << 20);
   machine.echo_log = true;
   Function& function = machine.add_hca(argv[2]);
@@ -148,6 +150,7 @@ int run(int argc, char** argv) {
   device.teardown();
   // Once more around: the other end hears that the link is not wanted any more.
   machine.advance(10 * kMs);
+  watch.must_be_none();
   return 0;
 }
 

@@ -14,6 +14,7 @@
 
 #include "../files.h"
 #include "driver/bare/qp.h"
+#include "driver/bare/rules.h"
 #include "model/fault/spec.h"
 #include "traces/fault_list.h"
 #include "traces/reader.h"
@@ -42,6 +43,7 @@ void run_apart(const std::string& faults, const std::string& trace, int writes) 
   if (child == 0) {
     int status = 1;
     try {
+      const RuleWatch watch;
       Machine machine(std::size_t{64} << 20);
       Function& function = machine.add_hca("link=ib,faults=" + faults + ",trace=" + trace);
       machine.start();
@@ -63,6 +65,7 @@ void run_apart(const std::string& faults, const std::string& trace, int writes) 
         cq.wait_one();
       }
       hca_destroy(function.handle());
+      watch.must_be_none();
       status = 0;
     } catch (const std::exception& e) {
       std::fprintf(stderr, "%s\n", e.what());

@@ -11,7 +11,7 @@
 #include <random>
 
 #include "driver/bare/qp.h"
-#include "driver/bare/rules.h"
+#include "rule_check.h"
 
 namespace hcasim::bare {
 
@@ -41,11 +41,6 @@ class DeviceTest : public ::testing::Test {
   DeviceOptions options_;
   std::size_t function_ = 0;  // of the machine
   std::unique_ptr<Device> dev_;
-  // For tests that break rules on purpose: those they break, or any. A test that does not say so may break
-  // none.
-  void breaks(const std::vector<std::string>& rules) { rules_.allow(rules); }
-  void breaks_any_rule() { rules_.allow_all(); }
-  RuleWatch rules_{machine()};
   // Set by tests that provoke them on purpose.
   bool expect_strays_ = false;
   std::size_t memory_before_ = 0;

@@ -13,6 +13,7 @@
 #include <random>
 
 #include "replayed.h"
+#include "rule_check.h"
 #include "two_qps.h"
 
 namespace hcasim::bare {
@@ -62,6 +63,7 @@ struct Traffic : TwoQps {
       one(wr(WqeOp::kRdmaWrite, len));
       one(wr(WqeOp::kRdmaRead, len));
     }
+    breaks({"rkey-unknown"});
     SendWr bad = wr(WqeOp::kRdmaWrite, 8);
     bad.rkey ^= 0x100;
     a->post(bad);
@@ -78,6 +80,7 @@ void scenario(
   {
     Traffic traffic(device);
     traffic.run(after);
+    breaks({"object-unknown"});
     EXPECT_FALSE(device.exec(Mailbox(prm::op::DESTROY_QP, 16)).ok());
   }
   device.teardown();

@@ -14,6 +14,7 @@
 
 #include "../files.h"
 #include "../traces/perfetto_view.h"
+#include "rule_check.h"
 #include "traces/story.h"
 #include "traces/timeline.h"
 #include "two_qps.h"
@@ -311,6 +312,7 @@ TEST_F(See, CapturesAndTracesAreSetWhileItRuns) {
 }
 
 TEST_F(See, RingIsWrittenWhenARuleBreaks) {
+  breaks({"uar-read"});
   const std::string dumped = std::string(trace_.path) + ".uar-read";
   World w(start(std::string("link=ib,trace_ring=1,trace=") + trace_.path));
   w.one(WqeOp::kRdmaWrite, 8);

@@ -8,6 +8,7 @@
 #include <functional>
 #include <string>
 
+#include "rule_check.h"
 #include "traces/story.h"
 #include "two_qps.h"
 
@@ -149,6 +150,7 @@ TEST_F(Why, RnrRetriesExceeded) {
 }
 
 TEST_F(Why, RemoteAccessBeyondTheRegion) {
+  breaks({"rkey-bounds"});
   run([&](Device& d) {
     TwoQps w(d);
     qpn_ = w.a->qpn();
@@ -164,6 +166,7 @@ TEST_F(Why, RemoteAccessBeyondTheRegion) {
 }
 
 TEST_F(Why, RemoteAccessWithoutTheRight) {
+  breaks({"rkey-rights"});
   run([&](Device& d) {
     TwoQps w(d);
     qpn_ = w.a->qpn();
@@ -180,6 +183,7 @@ TEST_F(Why, RemoteAccessWithoutTheRight) {
 }
 
 TEST_F(Why, LocalProtectionOfADestroyedKey) {
+  breaks({"mr-key"});
   run([&](Device& d) {
     TwoQps w(d);
     qpn_ = w.a->qpn();
@@ -197,6 +201,7 @@ TEST_F(Why, LocalProtectionOfADestroyedKey) {
 }
 
 TEST_F(Why, MessageLongerThanItsReceiveWqe) {
+  breaks({"receive-length"});
   run([&](Device& d) {
     TwoQps w(d);
     qpn_ = w.a->qpn();
@@ -209,6 +214,7 @@ TEST_F(Why, MessageLongerThanItsReceiveWqe) {
 }
 
 TEST_F(Why, CqOverrun) {
+  breaks({"cq-overrun"});
   run([&](Device& d) {
     TwoQps w(d);
     CqOptions small;

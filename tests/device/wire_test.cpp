@@ -6,6 +6,7 @@
 
 #include "../files.h"
 #include "model/prm/transport_caps.h"
+#include "rule_check.h"
 #include "wire_fixture.h"
 
 namespace hcasim::bare {
@@ -286,6 +287,7 @@ INSTANTIATE_TEST_SUITE_P(Wires, IbWireTest,
                          [](const auto& info) { return std::string(info.param.name); });
 
 TEST(HostWireTest, TheUdpSourcePortOfAConnectedQp) {
+  breaks({"qp-optional-mask"});
   for (const QpType type : {QpType::kRc, QpType::kUc}) {
     QpOptions o;
     o.type = type;

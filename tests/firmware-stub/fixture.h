@@ -10,7 +10,7 @@
 
 #include "driver/bare/device.h"
 #include "driver/bare/mr.h"
-#include "driver/bare/rules.h"
+#include "rule_check.h"
 
 namespace hcasim::bare {
 
@@ -36,10 +36,6 @@ class FirmwareTest : public ::testing::Test {
     in.template set<NumberField>(number);
     return dev().exec(in, out);
   }
-
-  // For tests that break rules on purpose; one that does not say so may break none.
-  void breaks(const std::vector<std::string>& rules) { rules_.allow(rules); }
-  RuleWatch rules_{machine()};
 
   std::unique_ptr<Device> dev_;
 };

@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Compares a run of rdma-core's tests with what expected.txt says, and counts.
 
-usage: compare.py --where eth|ib --kernel K --guest-status N [-v] [--summary FILE] EXPECTED LOG [NAME...]
+usage: compare.py --where eth|ib --kernel K --guest-status N --rules FILE [-v] [--summary FILE] EXPECTED LOG [NAME...]
 A line of EXPECTED:  NAME pass|skip|omit [@WHERE,...] [REASON]     (omit: not run at all)
 WHERE is a link (eth, ib), a kernel (6.1) or both (eth-6.1); the line that says most about where counts.
+Or:  NAME breaks RULE,... REASON     (validation rules that this test has the driver break on purpose; every other test breaks none)
+FILE is what the HCA says at its end of the rules that were broken; LOG names each breach as it happens, between the tests' lines.
 """
 import re
 import sys
@@ -17,6 +19,8 @@ def read_expected(path):
         line = line.split("#")[0].strip()
         if not line:
             continue
+        if re.match(r"test_\S+\s+breaks\s", line):
+            continue
         match = re.fullmatch(r"(test_\S+)\s+(pass|skip|omit)(?:\s+@(\S+))?(?:\s+(.*))?", line)
         if match is None:
             sys.exit(f"{path}:{number}: not understood: {line}")
@@ -28,6 +32,52 @@ def read_expected(path):
             continue
         expected.setdefault(name, []).append((places.split(",") if places else [""], outcome, reason or ""))
     return expected, omitted
+
+
+def read_breaks(path):
+    """{name: rules that the test breaks on purpose}"""
+    found = {}
+    for number, line in enumerate(open(path), 1):
+        words = line.split("#")[0].split()
+        if len(words) < 2 or words[1] != "breaks":
+            continue
+        if len(words) < 4:
+            sys.exit(f"{path}:{number}: wanted: NAME breaks RULE,... REASON")
+        found[words[0]] = set(words[2].split(","))
+    return found
+
+
+def read_broken(log):
+    """{test: {rule: times}}; "": outside of all tests. What is broken when no test runs is the last one's."""
+    found, name = {}, ""
+    for line in open(log, errors="replace"):
+        if match := re.match(r"(?:BEGIN|RESULT \w+) (test_\S+)", line):
+            name = match[1]
+        elif match := re.search(r": rule ([\w-]+) broken \(", line):
+            of = found.setdefault(name, {})
+            of[match[1]] = of.get(match[1], 0) + 1
+    return found
+
+
+def judge_rules(broken, allowed, passed, report):
+    """What is wrong with the rules that were broken, as lines."""
+    wrong, total = [], {}
+    for name, rules in broken.items():
+        for rule, times in rules.items():
+            total[rule] = total.get(rule, 0) + times
+            if rule not in allowed.get(name, ()):
+                wrong.append(f"{name or 'before all tests'}: the driver broke rule {rule} ({times} times), which expected.txt does not say")
+    for name, rules in allowed.items():
+        for rule in sorted(rules - set(broken.get(name, ()))):
+            if name in passed:
+                wrong.append(f"{name}: expected: the driver breaks rule {rule}; it did not")
+    try:
+        said = {rule: int(n) for line in open(report) for rule, n in (word.split("=") for word in line.split()[3:])}
+        if said != total:
+            wrong.append(f"the HCA says that these rules were broken: {said}; named as it happened: {total}")
+    except FileNotFoundError:
+        wrong.append("no HCA has said what its driver broke")
+    return wrong
 
 
 def outcome_for(lines, link, kernel):
@@ -72,6 +122,9 @@ def main():
     for name, lines in expected.items():
         if chosen(name) and name not in results and outcome_for(lines, link, kernel):
             wrong.append(f"{name}: did not run; expected: {outcome_for(lines, link, kernel)}")
+    broken = read_broken(log)
+    passed = {name for name, (outcome, _) in results.items() if outcome == "pass"}
+    wrong += judge_rules(broken, read_breaks(expected_file), passed, options["--rules"])
     for each in wrong:
         print(f"  {each}")
     if not finished:
@@ -83,7 +136,8 @@ def main():
     told = ", ".join(f"{counts.get(outcome, 0)} {outcome}" for outcome in ("pass", "skip", "fail", "error", "hang"))
     if not names and omitted:
         told += f", {len(omitted)} left out"
-    summary = f"pyverbs on link={link}, Linux {kernel}: {told}; {len(wrong)} not as expected"
+    breaches = sum(sum(rules.values()) for rules in broken.values())
+    summary = f"pyverbs on link={link}, Linux {kernel}: {told}; rules broken {breaches} times; {len(wrong)} not as expected"
     print(summary)
     if "--summary" in options:
         open(options["--summary"], "w").write(summary + "\n")

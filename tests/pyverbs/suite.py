@@ -4,7 +4,7 @@
 
 usage: suite.py FOLDER [--limit SECONDS] [--omit NAME]... [NAME...]
 FOLDER holds the suite's files; NAME is a module (test_qp), a class (test_qp.QPTest) or a test (test_qp.QPTest.test_query_rc_qp); none: all that is not omitted.
-Lines on stdout:  RESULT <pass|skip|fail|error|hang> NAME SECONDS REASON
+Lines on stdout:  BEGIN NAME, then  RESULT <pass|skip|fail|error|hang> NAME SECONDS REASON
 A worker process runs the tests one after the other; when one exceeds the limit, the worker and its children are killed and
 another goes on behind that test.
 """
@@ -174,6 +174,7 @@ def run_worker(folder, names, first, limit, report):
             elif word == "begin":
                 number, name = rest.split(" ", 1)
                 running, begun = (int(number), name), time.monotonic()
+                print(f"BEGIN {name}", flush=True)
             elif word == "end":
                 _, outcome, seconds, reason = (rest + " ").split(" ", 3)
                 report(outcome, running[1], float(seconds), reason.strip())

@@ -2,6 +2,7 @@
 #include "vm.h"
 
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -40,6 +41,30 @@ std::string file_text(const std::string& path) {
   std::ifstream in(path);
   return {std::istreambuf_iterator<char>(in), {}};
 }
+
+// Where the HCAs of all QEMUs of this process say at their end which validation rules were broken. Every test
+// fails if any was: none has a driver that would.
+class RuleCheck : public ::testing::EmptyTestEventListener {
+ public:
+  RuleCheck() : report_(temporary_log()) { setenv("HCASIM_RULES_REPORT", report_.c_str(), 1); }
+  ~RuleCheck() override { unlink(report_.c_str()); }
+  void OnTestEnd(const ::testing::TestInfo&) override {
+    std::istringstream lines(file_text(report_));
+    for (std::string line, name, mode, total; std::getline(lines, line);) {
+      EXPECT_TRUE(std::istringstream(line) >> name >> mode >> total) << line;
+      EXPECT_EQ(total, "0") << "rules broken: " << line;
+    }
+    if (truncate(report_.c_str(), 0) != 0) ADD_FAILURE() << "cannot empty " << report_;
+  }
+
+ private:
+  const std::string report_;
+};
+
+const bool g_listens = [] {
+  ::testing::UnitTest::GetInstance()->listeners().Append(new RuleCheck);
+  return true;
+}();
 
 pid_t spawn(const std::vector<std::string>& args, const std::string& log) {
   std::vector<char*> argv;

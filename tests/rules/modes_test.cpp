@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "driver/bare/device.h"
+#include "rule_check.h"
 #include "traces/reader.h"
 #include "traces/rules.h"
 #include "traces/story.h"
@@ -43,6 +44,7 @@ class RuleModes : public ::testing::Test {
   // Breaks object-unknown twice and uar-read once; what `see` then finds is of a live HCA.
   template <class See>
   void run(const std::string& options, See see) {
+    breaks({"object-unknown", "uar-read"});
     Machine machine(std::size_t{64} << 20);
     Function& f = machine.add_hca("link=ib,name=subject,trace=" + std::string(trace_) + options);
     machine.start();
@@ -108,6 +110,17 @@ TEST_F(RuleModes, ReportCountsAndTellsOnce) {
   EXPECT_THAT(shown.second, ContainsRegex("cmd_start.*\n=> .*rule object-unknown broken by command"));
   EXPECT_THAT(shown.second, HasSubstr("bytes 04010000 00000000 00005555"));
   EXPECT_THAT(shown.second, Not(HasSubstr("=> uar-read")));
+}
+
+TEST_F(RuleModes, SoManyBreachesAreTold) {
+  run(",rules_told=0", [](Machine& m, Function&, Device&) {
+    const auto& lines = m.log(HCA_LOG_WARNING);
+    ASSERT_EQ(lines.size(), 3u);
+    for (std::size_t i = 0; i < 3; ++i) {
+      EXPECT_THAT(lines[i], HasSubstr(i < 2 ? "rule object-unknown broken" : "rule uar-read broken"));
+      EXPECT_THAT(lines[i], Not(HasSubstr("further ones")));
+    }
+  });
 }
 
 TEST_F(RuleModes, StrictEndsTheService) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Each wrong driver is caught by the rule meant for it, and by no other but what follows from it. (That
-// drivers which are right break none, every test of the device sees: DeviceTest::TearDown().)
+// drivers which are right break none, every test of the device sees: rule_check.h.)
 #include <algorithm>
 #include <set>
 #include <string>
@@ -27,11 +27,11 @@ TEST_P(WrongDriver, BreaksTheRuleMeantForIt) {
   const bool told_before = fn().rules_broken().count(wrong.rule) != 0;
   wrong.drive(dev());
   dev().clear_failed_destroys();
-  const std::set<std::string> broken = rules_.broken();
-  EXPECT_EQ(broken.count(wrong.rule), 1u) << "not caught; broken: " << rules_.text();
+  const std::set<std::string> broken = rule_watch().broken();
+  EXPECT_EQ(broken.count(wrong.rule), 1u) << "not caught; broken: " << rule_watch().text();
   breaks({wrong.rule});
   breaks(wrong.consequences);
-  EXPECT_EQ(rules_.text(), "") << "broken besides";
+  EXPECT_EQ(rule_watch().text(), "") << "broken besides";
   // Told once, by name.
   const auto& log = machine().log(HCA_LOG_WARNING);
   EXPECT_EQ(std::count_if(log.begin(), log.end(),

@@ -360,6 +360,17 @@ const std::vector<Wrong>& wrong_commands() {
        [](Device& d) {
          key_with(d, [](Mailbox& in) { in.set<prm::create_mkey_in::translations_octword_actual_size>(100); });
        }},
+      {"mkey-pages",
+       [](Device& d) {
+         Pd pd(d);
+         const Buffer memory = d.memory().allocate(4 * kPage);
+         Mailbox in = create_mkey_mailbox(Mr::of(pd, memory));
+         in[prm::create_mkey_in::klm_pas_mtt::bit_off / 8 + 6] |= 8;  // of the first page's address, bit 11
+         const CommandResult made = run(d, in, prm::create_mkey_out::bytes);
+         Mailbox out(prm::op::DESTROY_MKEY, prm::destroy_mkey_in::bytes);
+         out.set<prm::destroy_mkey_in::mkey_index>(made.get<prm::create_mkey_out::mkey_index>());
+         run(d, out);
+       }},
       {"mkey-wrap",
        [](Device& d) { key_with(d, [](Mailbox& in) { in.set<Mkc::start_addr>(~0ull - 0xfff); }); }},
       {"multicast-gid",

@@ -142,6 +142,8 @@ waits_in_vain "fault=eqe,type=COMP,eqn=$eqn"
 works
 pingpong_ends ibv_rc_pingpong -e -n 50
 
+# Of the second channel: the first one's queue (comp0) has the completions of the driver's own UMR WQEs. Without them every program that
+# gives a memory region back waits for ever, and cannot be killed (mlx5r_umr_post_send_wait() has no limit of time).
 note "the event queue of a channel overruns: it hears nothing more, until the driver makes its queues anew"
 interrupts() { awk '$NF ~ /^mlx5_comp1/ { print $2 + $3 }' /proc/interrupts; }
 hears() {

@@ -46,6 +46,10 @@ work() {
         ;;
       mrs) timeout 10 driver_work mrs 40 ;;
       qp) timeout 10 driver_work qp 2 ;;
+      wqes) # The time that a module takes to load is its work's.
+        insmod /tmp/mutants/reg_work.ko && rmmod reg_work
+        dmesg | grep 'reg_work: ' | tail -n 5
+        ;;
     esac
   done
 }

@@ -64,15 +64,15 @@ def mutated(m, sources):
         fail(f"{m['name']}: {error}")
     if "find" not in m:
         return text
-    found = body(text, m["function"])
-    if not found:
-        fail(f"{m['name']}: {m['file']} has no function {m['function']}; this kernel's source is another than the fault was made for")
-    part = text[found[0] : found[1]]
-    count = len(re.findall(m["find"], part))
-    if count != 1:
-        fail(f"{m['name']}: {m['file']}, {m['function']}: {count} places match {m['find']!r}, one must; this kernel's source is another than the fault was made for")
-    changed = re.sub(m["find"], m["put"], part)
-    text = text[: found[0]] + changed + text[found[1] :]
+    for change in [m, *m.get("way", [])]:
+        found = body(text, change["function"])
+        if not found:
+            fail(f"{m['name']}: {m['file']} has no function {change['function']}; this kernel's source is another than the fault was made for")
+        part = text[found[0] : found[1]]
+        count = len(re.findall(change["find"], part))
+        if count != 1:
+            fail(f"{m['name']}: {m['file']}, {change['function']}: {count} places match {change['find']!r}, one must; this kernel's source is another than the fault was made for")
+        text = text[: found[0]] + re.sub(change["find"], change["put"], part) + text[found[1] :]
     return (ONCE if "ONCE(" in m["put"] else "") + text
 
 
@@ -129,6 +129,22 @@ class Kbuild:
                 shutil.copyfile(os.path.join(self.sources, FOLDER[m["module"]], m["file"]), file)
 
 
+def build_work(kbuild, out):
+    """The module that gives a driver work as users in the kernel do."""
+    with open(os.path.join(HERE, "reg_work.c"), encoding="utf-8") as file:
+        text = file.read()
+    stamp = hashlib.sha256(text.encode()).hexdigest()
+    if os.path.exists(out) and os.path.exists(out + ".of") and open(out + ".of", encoding="ascii").read() == stamp:
+        return
+    folder = os.path.join(kbuild.work, "reg_work")
+    os.makedirs(folder, exist_ok=True)
+    write(os.path.join(folder, "reg_work.c"), text)
+    write(os.path.join(folder, "Makefile"), "obj-m := reg_work.o\n")
+    kbuild.make(folder, "modules")
+    shutil.copyfile(os.path.join(folder, "reg_work.ko"), out)
+    write(out + ".of", stamp)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--list", action="store_true")
@@ -164,7 +180,8 @@ def main():
             print(m["name"], flush=True)
             kbuild.build(m, out)
             write(out + ".of", stamp)
-        wanted = {m["name"] for m in mutants}
+        build_work(kbuild, os.path.join(options.build, "reg_work.ko"))
+        wanted = {m["name"] for m in mutants} | {"reg_work"}
         for name in os.listdir(options.build):
             if name.split(".")[0] not in wanted:
                 os.remove(os.path.join(options.build, name))
