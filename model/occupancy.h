@@ -100,14 +100,15 @@ class alignas(64) Occupancy {
     free_ += duration;
     return free_;
   }
-  // The first gap that does not end before t. Without a branch that depends on times: they would be guessed
-  // wrongly half of the time.
+  // The first gap that does not end before t.
   unsigned first_ending(Time t) {
-    unsigned from = 0;
-    for (unsigned left = count_; left != 0;) {
-      const unsigned half = (left + 1) / 2;
-      from += half & -static_cast<unsigned>(at(from + half - 1).to < t);
-      left -= half;
+    unsigned from = 0, to = count_;
+    while (from != to) {
+      const unsigned middle = (from + to) / 2;
+      if (at(middle).to < t)
+        from = middle + 1;
+      else
+        to = middle;
     }
     return from;
   }

@@ -18,20 +18,13 @@ class UnitPool {
   // The unit for work that could begin at t: of those idle by then the one that became so last (it leaves the
   // smallest hole), else the one that is idle soonest. The caller sets it to the end of the work.
   Time& best(Time t) {
-    // The key grows from the best to the worst: how long it has been idle, then until when it is busy.
-    constexpr auto kBusy = std::uint64_t{1} << 63;
-    std::size_t found = 0;
-    std::uint64_t least = ~std::uint64_t{0};
-    for (std::size_t i = 0; i < busy_until_.size(); ++i) {
-      const Time unit = busy_until_[i];
-      const std::uint64_t key =
-          unit <= t ? static_cast<std::uint64_t>(t - unit) : static_cast<std::uint64_t>(unit) | kBusy;
-      if (key < least) {
-        least = key;
-        found = i;
-      }
+    Time* found = &busy_until_.front();
+    for (Time& unit : busy_until_) {
+      if (unit == t) return unit;
+      const bool better = *found > t ? unit < *found : unit <= t && unit > *found;
+      if (better) found = &unit;
     }
-    return busy_until_[found];
+    return *found;
   }
   // Which of them that is.
   unsigned number(const Time& unit) const { return static_cast<unsigned>(&unit - busy_until_.data()); }
