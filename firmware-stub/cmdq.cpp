@@ -72,9 +72,6 @@ void CmdQueue::reset() {
 void CmdQueue::doorbell(std::uint32_t vector) {
   if (address_ == 0 || fw_.health().nic_interface() != 0) {
     ++counters_.bad_doorbells;
-    // Behind its own fast teardown a driver may ring once more: a command of another processor (an event's
-    // work, say) was on its way, and nothing could have held it back.
-    // And behind a reset that a fault made the driver has not noticed yet.
     if (address_ == 0 && !excused_)
       fw_.hca().tracer().broke_value(Rule::kCmdqEarly, sim_now(), RuleObject::kNone, 0, vector);
     return;

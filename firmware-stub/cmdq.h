@@ -39,7 +39,8 @@ class CmdQueue : public sc_core::sc_module {
     address_ = std::uint64_t{new_high_} << 32 | v;
     excused_ = false;
   }
-  // The queue went without the driver's doing: until it gives a new address, its doorbells are no mistake.
+  // The queue went while a doorbell may be on its way (the driver's own fast teardown), or without the
+  // driver's doing (a fault): until it gives a new address, its doorbells are no mistake.
   void excuse() { excused_ = true; }
 
   void doorbell(std::uint32_t vector);  // bit n: slot n

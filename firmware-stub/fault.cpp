@@ -15,9 +15,7 @@ void Firmware::health_fault(Time t, const FaultSpec& f, bool begin) {
       if (!begin) cmdq_.resume();
       return;
     case FaultAction::kNicDisabled:
-      if (!begin) return;
-      fast_teardown();
-      cmdq_.excuse();
+      if (begin) fast_teardown();
       return;
     default: {
       const auto syndrome = static_cast<std::uint8_t>(begin ? f.value(FaultKey::kSyndrome) : 0);

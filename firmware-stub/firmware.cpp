@@ -173,13 +173,15 @@ void Firmware::to_power_on() {
 void Firmware::fast_teardown() {
   if (sync_reset_.interface_down()) {
     hca_.reset();  // comes back through function_reset()
-    health_.set_nic_interface(prm::kNicDisabled);
-    return;
+  } else {
+    cmdq_.reset();
+    to_power_on();
+    hca_.dma().set_enabled(false);
   }
-  cmdq_.reset();
-  to_power_on();
-  hca_.dma().set_enabled(false);
   health_.set_nic_interface(prm::kNicDisabled);
+  // A command of another processor (an event's work, say) may be on its way to the doorbell, and nothing
+  // could hold it back.
+  cmdq_.excuse();
 }
 
 void Firmware::trace_create(ObjType type, std::uint32_t number, std::uint16_t uid) {
