@@ -425,7 +425,7 @@ Time Dma::post_write(Time t, std::uint64_t addr, const PacketRef& packet, std::u
   const WriteCost full = alike ? cost_of_write(addr + unit - offset % unit, unit) : WriteCost{};
   const Time* ready = &packet->at[offset / unit];
   Time due = t;
-  const bool behind = full.making == 0 && up_.fills_behind(std::max(t, *ready + after));
+  const bool behind = profile_.pcie.tlp_write == 0 && up_.fills_behind(std::max(t, *ready + after));
   for (std::uint32_t done = 0, n = unit - offset % unit; done < len; done += n, n = unit) {
     n = std::min(n, len - done);
     const Time leaves = std::max(t, *ready++ + after);
