@@ -6,40 +6,56 @@
 namespace hcasim {
 
 ContextCache::ContextCache(unsigned entries, unsigned ways) : ways_(std::max(1u, ways)) {
-  std::uint64_t sets = 1;
-  while (sets * ways_ < entries) sets *= 2;
+  while ((std::uint64_t{1} << log_sets_) * ways_ < entries) ++log_sets_;
+  const std::uint64_t sets = std::uint64_t{1} << log_sets_;
   set_mask_ = sets - 1;
-  lines_.assign(sets * ways_, Line{});
+  first_.assign(sets, Line{});
+  others_.assign(sets * (ways_ - 1), Line{});
 }
 
 // It is not the one used last of its set.
 bool ContextCache::touch_others(std::uint64_t id) {
-  Line* set = &lines_[last_];
+  Line* const set = others(last_);
+  Line* const end = set + (ways_ - 1);
   const std::uint64_t tag = id + 1;
-  unsigned way = 1;
-  while (way < ways_ && set[way].tag != tag) ++way;
-  const bool hit = way < ways_;
-  const Line first = hit ? set[way] : Line{tag, 0};
-  for (unsigned i = hit ? way : ways_ - 1; i > 0; --i) set[i] = set[i - 1];
-  set[0] = first;
+  Line* const found = std::find_if(set, end, [tag](const Line& line) { return line.tag == tag; });
+  const bool hit = found != end;
+  const Line now_first = hit ? *found : Line{tag, 0};
+  if (set != end) {
+    std::move_backward(set, hit ? found : end - 1, hit ? found + 1 : end);
+    *set = first_[last_];
+  }
+  first_[last_] = now_first;
   ++(hit ? hits_ : misses_);
   return hit;
 }
 
 void ContextCache::arrives(std::uint64_t id, Time t) {
-  Line* set = &lines_[set_of(id)];
-  for (unsigned way = 0; way < ways_; ++way)
-    if (set[way].tag == id + 1 && set[way].there == 0) set[way].there = t;
+  const std::size_t number = set_of(id);
+  const auto tell = [id, t](Line& line) {
+    if (line.tag == id + 1 && line.there == 0) line.there = t;
+  };
+  tell(first_[number]);
+  std::for_each(others(number), others(number + 1), tell);
 }
 
 void ContextCache::invalidate(std::uint64_t id) {
-  Line* set = &lines_[set_of(id)];
-  Line* end = std::remove_if(set, set + ways_, [id](const Line& line) { return line.tag == id + 1; });
-  std::fill(end, set + ways_, Line{});
+  const std::size_t number = set_of(id);
+  Line* const set = others(number);
+  Line* const all = others(number + 1);
+  Line* const end = std::remove_if(set, all, [id](const Line& line) { return line.tag == id + 1; });
+  std::fill(end, all, Line{});
+  if (first_[number].tag != id + 1) return;
+  first_[number] = Line{};
+  if (set == all) return;
+  first_[number] = *set;
+  std::move(set + 1, all, set);
+  *(all - 1) = Line{};
 }
 
 void ContextCache::clear() {
-  std::fill(lines_.begin(), lines_.end(), Line{});
+  std::fill(first_.begin(), first_.end(), Line{});
+  std::fill(others_.begin(), others_.end(), Line{});
   hits_ = misses_ = 0;
 }
 

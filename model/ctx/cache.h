@@ -20,20 +20,20 @@ class alignas(64) ContextCache {
   // True when `id` is present; otherwise it is brought in (the least recently used of its set leaves).
   bool touch(std::uint64_t id) {
     last_ = set_of(id);
-    if (lines_[last_].tag != id + 1) return touch_others(id);
+    if (first_[last_].tag != id + 1) return touch_others(id);
     ++hits_;
     return true;
   }
   // Of the entry touched last: from when on it can be used. One that nothing was told of: at once.
-  Time there() const { return lines_[last_].there; }
-  void arrives(Time t) { lines_[last_].there = t; }
+  Time there() const { return first_[last_].there; }
+  void arrives(Time t) { first_[last_].there = t; }
   // The same for `id`, if it is still in the cache and nothing was told of it.
   void arrives(std::uint64_t id, Time t);
   void invalidate(std::uint64_t id);
   void clear();
   void take_lines() const { take_line(this); }
   // It will be asked for soon: its place comes into the processor's own caches meanwhile.
-  void ask_for(std::uint64_t id) const { take_line(&lines_[set_of(id)]); }
+  void ask_for(std::uint64_t id) const { take_line(&first_[set_of(id)]); }
   std::uint64_t hits() const { return hits_; }
   std::uint64_t misses() const { return misses_; }
 
@@ -42,17 +42,20 @@ class alignas(64) ContextCache {
     std::uint64_t tag = 0;  // 0 = empty, id + 1
     Time there = 0;
   };
-  // Neighbouring identifiers spread over the sets in any case; the multiplication keeps strided ones apart
-  // too.
+  // Neighbours lie in neighbouring sets, as they do in hardware, and so side by side here; where a stretch of
+  // them begins is hashed, which keeps strided ones and those of several tables apart.
   std::size_t set_of(std::uint64_t id) const {
-    const std::uint64_t h = id * 0x9e3779b97f4a7c15ULL;
-    return ((h ^ h >> 32) & set_mask_) * ways_;
+    const std::uint64_t stretch = id >> log_sets_;
+    return (id + (stretch * 0x9e3779b97f4a7c15ULL >> 32)) & set_mask_;
   }
   bool touch_others(std::uint64_t id);
 
-  unsigned ways_;
+  Line* others(std::size_t set) { return &others_[set * (ways_ - 1)]; }
+
+  unsigned ways_, log_sets_ = 0;
   std::uint64_t set_mask_;
-  std::vector<Line> lines_;  // [set][way], most recent first
+  std::vector<Line> first_;   // of each set: the most recent
+  std::vector<Line> others_;  // [set][way - 1], most recent first
   std::size_t last_ = 0;
   std::uint64_t hits_ = 0;
   std::uint64_t misses_ = 0;

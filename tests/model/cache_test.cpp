@@ -46,6 +46,55 @@ TEST(ContextCache, HoldsAsManyAsItHasEntriesWhenSpread) {
   EXPECT_GT(hits, 1000u);
 }
 
+// As many neighbours as there are entries: none is in another's way, but at the borders of stretches.
+TEST(ContextCache, HoldsAsManyNeighboursAsItHasEntries) {
+  for (const std::uint64_t from : {0ull, 100ull, 0x12345600000007ull}) {
+    ContextCache c(4096, 8);
+    for (unsigned i = 0; i < 4096; ++i) EXPECT_FALSE(c.touch(from + i));
+    unsigned hits = 0;
+    for (unsigned i = 0; i < 4096; ++i) hits += c.touch(from + i);
+    EXPECT_GE(hits, from == 0 ? 4096u : 3500u) << from;
+  }
+}
+
+TEST(ContextCache, StridesSpread) {
+  for (const unsigned stride : {2u, 64u, 512u, 4096u, 65536u, 1000003u}) {
+    ContextCache c(4096, 8);
+    for (unsigned i = 0; i < 1024; ++i) c.touch(std::uint64_t{i} * stride);
+    unsigned hits = 0;
+    for (unsigned i = 0; i < 1024; ++i) hits += c.touch(std::uint64_t{i} * stride);
+    EXPECT_GT(hits, 980u) << stride;
+  }
+}
+
+// The most recent one stands apart from the others of its set.
+TEST(ContextCache, TakesOutTheMostRecentOneToo) {
+  ContextCache c(4, 4);
+  for (unsigned id = 0; id < 4; ++id) c.touch(id);
+  c.arrives(3, 30);
+  c.arrives(1, 10);
+  c.invalidate(3);
+  c.arrives(3, 31);  // it is not there
+  for (unsigned id : {0u, 1u, 2u}) {
+    EXPECT_TRUE(c.touch(id)) << id;
+    EXPECT_EQ(c.there(), id == 1 ? 10 : 0);
+  }
+  EXPECT_FALSE(c.touch(3));
+  EXPECT_EQ(c.there(), 0);
+  for (unsigned id : {0u, 1u, 2u, 3u}) EXPECT_TRUE(c.touch(id)) << id;
+}
+
+TEST(ContextCache, OneWay) {
+  ContextCache c(2, 1);
+  EXPECT_FALSE(c.touch(0));
+  EXPECT_FALSE(c.touch(1));
+  EXPECT_TRUE(c.touch(0));
+  EXPECT_TRUE(c.touch(1));
+  c.invalidate(1);
+  EXPECT_TRUE(c.touch(0));
+  EXPECT_FALSE(c.touch(1));
+}
+
 TEST(ContextCache, SizesThatAreNoPowersOfTwoAreRoundedUp) {
   ContextCache c(3, 0);
   c.touch(1);
