@@ -20,7 +20,7 @@ Packet* g_free = nullptr;
 constexpr unsigned kSlab = 16;  // packets made at a time
 
 // Of a packet, what is in front of what is not initialized; and as it is in a new one.
-constexpr std::size_t kHead = sizeof(Packet) - kMaxFrame - sizeof(Packet::at);
+constexpr std::size_t kHead = sizeof(Packet) - sizeof(Packet::at);
 constexpr std::size_t kLine = 64;
 static_assert(kHead % kLine == 0);
 alignas(kLine) std::uint8_t g_fresh[kHead];
@@ -28,13 +28,14 @@ alignas(kLine) std::uint8_t g_fresh[kHead];
 }  // namespace
 
 void PacketPool::grow() {
+  static_assert(std::is_trivially_copyable_v<Packet>);
+  auto* const packets = new Packet[kSlab];
+  auto* const buffers = new std::uint8_t[std::size_t{kSlab} * kMaxFrame];  // untouched
+  std::memcpy(g_fresh, static_cast<const void*>(packets), kHead);
   for (unsigned i = 0; i < kSlab; ++i) {
-    Packet* p = new Packet;  // default-initialized: the payload stays untouched
-    static_assert(std::is_trivially_copyable_v<Packet> && sizeof p->buffer_ == kMaxFrame &&
-                  kMaxFrame % alignof(Packet) == 0);
-    if (i == 0) std::memcpy(g_fresh, static_cast<const void*>(p), kHead);
-    p->next_ = g_free;
-    g_free = p;
+    packets[i].buffer_ = buffers + std::size_t{i} * kMaxFrame;
+    packets[i].next_ = g_free;
+    g_free = &packets[i];
   }
 }
 
@@ -53,8 +54,10 @@ PacketRef PacketPool::make() {
   g_free = p->next_;
   // A third of what setting each field takes; line by line, or the compiler makes a slow string instruction
   // of it.
+  std::uint8_t* const buffer = p->buffer_;
   auto* head = reinterpret_cast<std::uint8_t*>(p);
   for (std::size_t line = 0; line < kHead; line += kLine) std::memcpy(head + line, g_fresh + line, kLine);
+  p->buffer_ = buffer;
   return PacketRef(p);
 }
 
@@ -62,9 +65,10 @@ PacketRef PacketPool::copy(const Packet& p) {
   PacketRef made = make();
   Packet& q = *made;
   const std::uint32_t refs = q.refs_;
-  const auto head = static_cast<std::size_t>(p.buffer_ - reinterpret_cast<const std::uint8_t*>(&p));
-  std::memcpy(static_cast<void*>(&q), &p, head);
+  std::uint8_t* const buffer = q.buffer_;
+  q = p;
   q.refs_ = refs;
+  q.buffer_ = buffer;
   q.next_ = nullptr;
   if (p.lent_ || p.large_) {
     q.lent_ = nullptr;

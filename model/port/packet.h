@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "model/cache_lines.h"
 #include "model/prm/packet.h"
 #include "model/time.h"
 
@@ -111,6 +112,8 @@ struct Packet {
   std::uint64_t lent_from() const { return lent_from_; }
   // Copies a payload that is lent.
   void own();
+  // The processor fetches what whoever gets the packet looks at (model/cache_lines.h).
+  void take_lines() const { take_lines_of(this, kTaken); }
   // Whose queue of writes to the host holds all of the payload; null: none yet.
   const void* landing = nullptr;
   // The whole frame. Decoding in place (decode_roce()) leaves it intact and moves data() behind its headers.
@@ -125,6 +128,7 @@ struct Packet {
   friend class PacketPool;
   friend class PacketRef;
   friend PacketRef part_of(Packet& run, unsigned i);
+  static constexpr std::size_t kTaken = 256;  // bytes
   void take_back();
   void keep(const std::uint8_t* bytes);
 
@@ -138,13 +142,13 @@ struct Packet {
   bool released_ = false;         // Loans::release()
   Packet* next_lent_ = nullptr;   // of the same Loans
   Packet** lent_link_ = nullptr;  // what points to this one there
+  // kMaxFrame bytes, this packet's for good. Apart from it, so that packets lie close together, whose payload
+  // mostly lies elsewhere. Null: one outside of the pool, without bytes.
+  std::uint8_t* buffer_ = nullptr;
 
  public:
   // Of a run: when each packet is where the run is. Not initialized.
   alignas(64) std::array<Time, kMaxRun> at;
-
- private:
-  alignas(64) std::uint8_t buffer_[kMaxFrame];  // not initialized
 };
 
 // Shared ownership of a pooled packet; single-threaded by design.
