@@ -165,6 +165,7 @@ class Hca : public sc_core::sc_module, public FaultSink {
   void model_fault(const char* where, const char* what) noexcept override;
 
  private:
+  void take_lines_of_next();
   void receive(Time t, PacketRef& packet);
   bool take_roce(Time t, PacketRef& packet);
   bool takes_run(const Packet& packet);

@@ -216,6 +216,9 @@ class DcContexts {
   std::map<Key, std::uint32_t> index_;
 };
 
+// So many QPs of one HCA do not stay in the processor's own caches from one turn to the next.
+constexpr std::size_t kManyQps = 24;
+
 // All QPs and SRQs by number.
 class QpTable {
  public:

@@ -6,8 +6,11 @@
 #ifndef HCASIM_MODEL_PCIE_HOST_COPIES_H
 #define HCASIM_MODEL_PCIE_HOST_COPIES_H
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+
+#include "model/cache_lines.h"
 
 namespace hcasim {
 
@@ -20,6 +23,11 @@ class HostCopies {
       len_ += len;
       return;
     }
+    // What it will begin with is fetched during the copy before.
+    for (std::size_t at = 0; at < std::min(len, kBegin); at += kCacheLine) {
+      take_line(dst + at);
+      __builtin_prefetch(src + at);
+    }
     make();
     dst_ = dst;
     src_ = src;
@@ -31,7 +39,7 @@ class HostCopies {
   }
 
  private:
-  static constexpr std::size_t kLongest = std::size_t{256} << 10;
+  static constexpr std::size_t kLongest = std::size_t{256} << 10, kBegin = kCacheLine;
   static void copy();
 
   static std::uint8_t* dst_;

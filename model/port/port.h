@@ -98,6 +98,11 @@ class Port : public sc_core::sc_module {
 
   // Packets that came in and that nobody has looked at yet.
   std::size_t arriving() const { return rx_.size(); }
+  // The one that comes after so many others, as far as it is known; may be null.
+  const Packet* to_come(std::size_t after) const {
+    const PacketRef* packet = rx_.to_come(after);
+    return packet ? &**packet : nullptr;
+  }
   // The far end, or what stands in its way, cannot take more: nothing new leaves before `until`.
   void pause(Time until) { pause_.stop(until); }
   // When a packet of this priority, ready at t, may leave: later than t while pause frames stop it.

@@ -149,6 +149,29 @@ void Scheduler::arm_port(Time t) {
   port_turns_.push(t, true);
 }
 
+// The QPs that come next are known: what their turns look at is fetched while others have theirs, one pointer
+// further each time.
+void Scheduler::take_lines_of_next() const {
+  if (hca_.qps().qp_count() < kManyQps) return;
+  for (std::size_t i = 0; i < std::min<std::size_t>(port_queue_.size(), 3); ++i) {
+    const Turn& turn = port_queue_[i].turn;
+    const Qp* qp = turn.responder ? nullptr : hca_.qps().find(turn.qpn);
+    if (!qp) continue;
+    const RequesterState& s = qp->req;
+    if (i == 2) {
+      take_lines_of(qp, offsetof(Qp, path) + sizeof qp->path);
+      take_lines_of(&s, offsetof(RequesterState, send_fault));
+      take_lines_of(&qp->cc, sizeof qp->cc + sizeof qp->qos);
+    } else if (s.next_to_send < s.window.size()) {
+      const SendWqe& wqe = s.window[s.next_to_send];
+      if (i == 1)
+        take_lines_of(&wqe, sizeof wqe);
+      else
+        take_line(wqe.sges.data());
+    }
+  }
+}
+
 void Scheduler::port_turn(Time due) {
   if (due != port_armed_) return;  // an earlier one took its place
   port_armed_ = kNever;
@@ -165,6 +188,7 @@ void Scheduler::port_turn(Time due) {
     Qp* qp = hca_.qps().find(turn.qpn);
     if (!qp || qp->req.epoch != turn.epoch) continue;
     (turn.responder ? qp->resp.port_queued : qp->req.port_queued) = false;
+    take_lines_of_next();
     take(due, turn, *qp);
   }
 }

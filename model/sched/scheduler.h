@@ -68,6 +68,7 @@ class Scheduler : public sc_core::sc_module {
   void wait_for_port(const Turn& turn, Qp& qp, Time open);
   void port_turn(Time due);
   void arm_port(Time t);
+  void take_lines_of_next() const;
 
   Hca& hca_;
   UnitPool units_;
