@@ -44,7 +44,10 @@ typedef struct HcaLink {
   int64_t ahead;        /* ns; bound of the run-ahead, 0 = lockstep */
   uint64_t refused_dma; /* accesses refused on this side of the C API */
   uint64_t refused_mmio;
-  HcaNet* net;         /* NULL without netdev= */
+  HcaNet* net; /* NULL without netdev= */
+  MemoryListener memory;
+  bool lends;          /* `memory` is registered, and what is in the guest's memory may be read there */
+  bool memory_changed; /* what was lent is to be given up when the model returns */
   GArray* pcie_faults; /* HcaPcieFault that wait until the model returns; NULL: none */
   QTAILQ_ENTRY(HcaLink) next;
 } HcaLink;
@@ -127,6 +130,16 @@ void mlx5_hca_pcie_exit(Mlx5Hca* dev);
 /* hca_host_ops.pcie_error: what it asks for is done by mlx5_hca_pcie_run(). */
 void mlx5_hca_pcie_error(void* opaque, int what, uint32_t bit, const char* name);
 void mlx5_hca_pcie_run(HcaLink* link);
+
+/* Null: it makes no access now. */
+PCIDevice* mlx5_hca_bus_master(HcaLink* link);
+/* What the model was lent goes, now or as soon as it has returned. */
+void mlx5_hca_memory_changed(HcaLink* link);
+
+/* mlx5_hca_memory.c; start: once the machine is complete */
+void mlx5_hca_memory_start(HcaLink* link);
+void mlx5_hca_memory_stop(HcaLink* link);
+void* mlx5_hca_dma_map(void* opaque, uint64_t addr, size_t len, int write);
 
 /* mlx5_hca_qom.c */
 void mlx5_hca_qom_init(Mlx5Hca* dev);

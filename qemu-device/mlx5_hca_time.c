@@ -112,6 +112,12 @@ static bool run_put_off(void) {
       link_free(link);
       continue;
     }
+    if (link->memory_changed) {
+      link->memory_changed = false;
+      hca_clock.depth++;
+      hca_memory_changed(link->hca);
+      hca_clock.depth--;
+    }
     if (link->reset_pending) {
       link->reset_pending = false;
       hca_clock.depth++;
@@ -259,6 +265,7 @@ static void on_run_state(void* opaque G_GNUC_UNUSED, bool running, RunState stat
 /* All -device options are done: elaborate. Modules can be made no more from here on. */
 static void on_machine_done(Notifier* notifier G_GNUC_UNUSED, void* data G_GNUC_UNUSED) {
   int64_t now = model_now();
+  HcaLink* link;
   int rc;
 
   if (hca_sim_started()) {
@@ -274,6 +281,7 @@ static void on_machine_done(Notifier* notifier G_GNUC_UNUSED, void* data G_GNUC_
   hca_clock.timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, on_timer, NULL);
   hca_clock.wire_timer = timer_new_ns(QEMU_CLOCK_REALTIME, on_wire_timer, NULL);
   qemu_add_vm_change_state_handler(on_run_state, NULL);
+  QTAILQ_FOREACH(link, &hca_clock.links, next) { mlx5_hca_memory_start(link); }
   mlx5_hca_settle();
   on_wire_timer(NULL);
 }
@@ -332,7 +340,19 @@ void mlx5_hca_link_reset(HcaLink* link) {
   advance(model_now(), 0);
 }
 
+void mlx5_hca_memory_changed(HcaLink* link) {
+  if (hca_clock.depth) {
+    link->memory_changed = true;
+    hca_clock.put_off = true;
+    return;
+  }
+  hca_clock.depth++;
+  hca_memory_changed(link->hca);
+  hca_clock.depth--;
+}
+
 void mlx5_hca_link_drop(HcaLink* link) {
+  mlx5_hca_memory_stop(link);
   link->dev = NULL;
   if (hca_clock.depth) {
     link->destroy_pending = true;
@@ -408,7 +428,7 @@ const MemoryRegionOps mlx5_hca_bar0_ops = {
 /* ---- what the model asks of its host ---- */
 
 /* A function that may not master the bus, sleeps, or is about to be reset makes no access. */
-static PCIDevice* bus_master(HcaLink* link) {
+PCIDevice* mlx5_hca_bus_master(HcaLink* link) {
   PCIDevice* pci = link->dev ? &link->dev->parent_obj : NULL; /* each DMA asks: no cast that looks up types */
 
   if (!pci || link->dev->removed || link->reset_pending ||
@@ -422,7 +442,7 @@ static PCIDevice* bus_master(HcaLink* link) {
 }
 
 static int dma(HcaLink* link, uint64_t addr, void* buf, size_t len, DMADirection dir) {
-  PCIDevice* pci = bus_master(link);
+  PCIDevice* pci = mlx5_hca_bus_master(link);
   MemTxResult result;
 
   if (!len) {
@@ -452,7 +472,7 @@ static int host_dma_write(void* opaque, uint64_t addr, const void* src, size_t l
 
 static void host_msix(void* opaque, unsigned vector) {
   HcaLink* link = opaque;
-  PCIDevice* pci = bus_master(link);
+  PCIDevice* pci = mlx5_hca_bus_master(link);
 
   if (!pci || vector >= HCA_MSIX_VECTORS || !msix_enabled(pci)) {
     link->refused_dma++;
@@ -483,6 +503,7 @@ static void host_log(void* opaque, int level, const char* message) {
 const hca_host_ops mlx5_hca_host_ops = {
     .dma_read = host_dma_read,
     .dma_write = host_dma_write,
+    .dma_map = mlx5_hca_dma_map,
     .msix = host_msix,
     .log = host_log,
     .wire_tx = mlx5_hca_net_tx,

@@ -21,8 +21,10 @@ struct hca {
   uint64_t dma_addr, dma_len, dma_result, event_actions, event_count, event_time, write_time, vector, repeat;
   uint64_t resets;
   uint64_t rx_count, rx_len, rx_echo, rx_full, carrier, polls, held, tx_busy;
-  int64_t due;         // next event, HCA_NEVER = none
-  int64_t period;      // of repeated events
+  int64_t due;     // next event, HCA_NEVER = none
+  int64_t period;  // of repeated events
+  const uint8_t* mapped;
+  uint64_t map_changes;
   uint64_t nested_go;  // action to be done inside hca_sim_advance()
   uint64_t counters[kCounters];
   uint8_t scratch[0x1000], buffer[FAKE_BUFFER_SIZE];
@@ -190,6 +192,8 @@ static uint64_t* plain_register(hca_t* h, uint64_t offset) {
       return &h->held;
     case FAKE_TX_BUSY:
       return &h->tx_busy;
+    case FAKE_MAP_CHANGES:
+      return &h->map_changes;
     default:
       return NULL;
   }
@@ -213,6 +217,9 @@ uint64_t hca_mmio_read(hca_t* h, uint64_t offset, unsigned size) {
     memcpy(&value, memory_at(h, offset, size), size);
   } else if (offset == FAKE_ID) {
     value = FAKE_ID_VALUE;
+  } else if (offset == FAKE_MAPPED) {
+    value = FAKE_NOTHING;
+    if (h->mapped) memcpy(&value, h->mapped, sizeof(value));
   } else if (plain_register(h, offset)) {
     value = *plain_register(h, offset);
   }
@@ -226,6 +233,8 @@ void hca_mmio_write(hca_t* h, uint64_t offset, uint64_t value, unsigned size) {
     memcpy(memory_at(h, offset, size), &value, size);
   } else if (offset == FAKE_DMA_GO) {
     act(h, value);
+  } else if (offset == FAKE_MAP) {
+    h->mapped = h->ops->dma_map(h->opaque, h->dma_addr, h->dma_len, value != 0);
   } else if (offset == FAKE_DMA_GO_NESTED) {
     h->nested_go = value;
   } else if (offset == FAKE_MSIX_GO) {
@@ -242,6 +251,12 @@ void hca_mmio_write(hca_t* h, uint64_t offset, uint64_t value, unsigned size) {
 
 void hca_mmio_write_burst(hca_t* h, uint64_t offset, const void* data, size_t len) {
   if (memory_at(h, offset, (unsigned)len)) memcpy(memory_at(h, offset, (unsigned)len), data, len);
+}
+
+void hca_memory_changed(hca_t* h) {
+  if (in_kernel || in_access) h->counters[kNested]++;
+  h->mapped = NULL;
+  h->map_changes++;
 }
 
 void hca_reset(hca_t* h) {

@@ -27,14 +27,18 @@ enum fake_register {
   FAKE_CARRIER = 0xa0,
   FAKE_POLLS = 0xa8,  // hca_wire_poll() calls
   FAKE_HELD = 0xb0,
-  FAKE_TX_BUSY = 0xb8,    // frames that wire_tx() took with "enough"
-  FAKE_SCRATCH = 0x1000,  // plain memory up to 0x2000
-  FAKE_BUFFER = 0x2000,   // DMA buffer up to 0x3000
+  FAKE_TX_BUSY = 0xb8,      // frames that wire_tx() took with "enough"
+  FAKE_MAP = 0xc0,          // write: asks where FAKE_DMA_ADDR lies, 0 to read there, 1 to write
+  FAKE_MAPPED = 0xc8,       // the first 8 bytes there, as they are now; FAKE_NOTHING: there is no answer
+  FAKE_MAP_CHANGES = 0xd0,  // hca_memory_changed() calls; each takes the answer away
+  FAKE_SCRATCH = 0x1000,    // plain memory up to 0x2000
+  FAKE_BUFFER = 0x2000,     // DMA buffer up to 0x3000
 };
 
 enum fake_action { FAKE_READ = 1, FAKE_WRITE = 2, FAKE_MSIX = 4, FAKE_TX = 8 };
 
 #define FAKE_ID_VALUE 0x5eca0000face0001ull
+#define FAKE_NOTHING 0xbad0bad0bad0bad0ull
 #define FAKE_BUFFER_SIZE 0x1000u
 
 #endif

@@ -317,6 +317,59 @@ TEST(Shim, DmaGoesThroughTheIommu) {
   EXPECT_EQ(vm.dma(0, FAKE_WRITE, kIova + 0xfc0, 128), 1u);  // runs out of the mapped page
 }
 
+// Asks where [addr, addr + len) lies; what is there now.
+uint64_t mapped(HcaVm& vm, uint64_t addr, uint64_t len, bool write = false) {
+  vm.set_reg(0, FAKE_DMA_ADDR, addr);
+  vm.set_reg(0, FAKE_DMA_LEN, len);
+  vm.set_reg(0, FAKE_MAP, write);
+  return vm.reg(0, FAKE_MAPPED);
+}
+
+TEST(Shim, GuestMemoryIsReadWhereItLies) {
+  HcaVm vm({""});
+  vm.write(kRam, 0x1122334455667788);
+  EXPECT_EQ(mapped(vm, kRam, 4096), 0x1122334455667788u);
+  vm.write(kRam, 0x99);
+  EXPECT_EQ(vm.reg(0, FAKE_MAPPED), 0x99u);  // no copy
+  vm.write(kRam + 8, 0x77);
+  EXPECT_EQ(mapped(vm, kRam + 8, 1 << 20), 0x77u);
+  // Writes are QEMU's. What is not memory, not all of it, or around the end, has no place.
+  EXPECT_EQ(mapped(vm, kRam, 4096, true), FAKE_NOTHING);
+  EXPECT_EQ(mapped(vm, HcaVm::bar0(0) + FAKE_BUFFER, 64), FAKE_NOTHING);
+  EXPECT_EQ(mapped(vm, 0x70000000, 64), FAKE_NOTHING);
+  EXPECT_EQ(mapped(vm, kRam, 1ull << 40), FAKE_NOTHING);
+  EXPECT_EQ(mapped(vm, 0xffffffffffffffe0, 64), FAKE_NOTHING);
+  EXPECT_EQ(mapped(vm, kRam, 0), FAKE_NOTHING);
+}
+
+TEST(Shim, LentMemoryIsTakenBackWhenItGoes) {
+  HcaVm vm({""});
+  vm.write(kRam, 0x1122334455667788);
+  EXPECT_EQ(mapped(vm, kRam, 64), 0x1122334455667788u);
+  const uint64_t before = vm.reg(0, FAKE_MAP_CHANGES);
+  vm.set_config(1, 0, 4, 2, 2);  // no bus master: all memory leaves its address space
+  EXPECT_GT(vm.reg(0, FAKE_MAP_CHANGES), before);
+  EXPECT_EQ(vm.reg(0, FAKE_MAPPED), FAKE_NOTHING);
+  EXPECT_EQ(mapped(vm, kRam, 64), FAKE_NOTHING);
+  vm.set_config(1, 0, 4, 6, 2);
+  EXPECT_EQ(mapped(vm, kRam, 64), 0x1122334455667788u);
+  // By its own DMA, to its configuration: when the model has returned, and not before.
+  const uint64_t config = Vm::ecam_address(1, 0, 4);
+  const uint64_t then = vm.reg(0, FAKE_MAP_CHANGES);
+  vm.set_reg(0, FAKE_BUFFER, 2, 2);
+  EXPECT_EQ(vm.dma(0, FAKE_WRITE, config, 2), 0u);
+  EXPECT_GT(vm.reg(0, FAKE_MAP_CHANGES), then);
+  EXPECT_EQ(vm.reg(0, FAKE_MAPPED), FAKE_NOTHING);
+  EXPECT_EQ(vm.qom_get("hca0", "ctr-nested-calls"), 0);
+}
+
+TEST(Shim, NothingIsLentBehindAnIommu) {
+  HcaVm vm({""}, {"-device", "intel-iommu"});
+  vm.write(kRam, 1);
+  EXPECT_EQ(vm.dma(0, FAKE_READ, kRam, 64), 0u);
+  EXPECT_EQ(mapped(vm, kRam, 64), FAKE_NOTHING);
+}
+
 TEST(Shim, CountersStatsAndFaults) {
   HcaVm vm({",options=lanes=8;x=1,bf=off,sm=on,profile=p"});
   EXPECT_THAT(vm.qom_get("hca0", "stats").get<std::string>(),
