@@ -50,7 +50,7 @@ class alignas(64) ContextCache {
   }
   bool touch_others(std::uint64_t id);
 
-  Line* others(std::size_t set) { return &others_[set * (ways_ - 1)]; }
+  Line* others(std::size_t set) { return others_.data() + set * (ways_ - 1); }
 
   unsigned ways_, log_sets_ = 0;
   std::uint64_t set_mask_;

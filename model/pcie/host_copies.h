@@ -6,7 +6,6 @@
 #ifndef HCASIM_MODEL_PCIE_HOST_COPIES_H
 #define HCASIM_MODEL_PCIE_HOST_COPIES_H
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -24,10 +23,8 @@ class HostCopies {
       return;
     }
     // What it will begin with is fetched during the copy before.
-    for (std::size_t at = 0; at < std::min(len, kBegin); at += kCacheLine) {
-      take_line(dst + at);
-      __builtin_prefetch(src + at);
-    }
+    take_line(dst);
+    __builtin_prefetch(src);
     make();
     dst_ = dst;
     src_ = src;
@@ -39,7 +36,7 @@ class HostCopies {
   }
 
  private:
-  static constexpr std::size_t kLongest = std::size_t{256} << 10, kBegin = kCacheLine;
+  static constexpr std::size_t kLongest = std::size_t{256} << 10;
   static void copy();
 
   static std::uint8_t* dst_;
