@@ -98,5 +98,14 @@ TEST(Pcie, TlpsOfTheirOwnTimeLimitSmallMessages) {
   EXPECT_NEAR(slow, 1000.0 / 21, 4);
 }
 
+// Packets of a run too, whether they are whole TLPs or parts of one.
+TEST(Pcie, TlpsOfTheirOwnTimeLimitLongMessages) {
+  Measurement s = rate("write_bw", {"size=65536", "mtu=1024", "pcie.tlp_write_ns=500"});
+  s.set("pcie.max_payload=256");
+  EXPECT_NEAR(measure(s).gbps(), 256 * 8 / 500.0, 0.2);
+  s.set("pcie.max_payload=4096");
+  EXPECT_NEAR(measure(s).gbps(), 1024 * 8 / 500.0, 0.8);
+}
+
 }  // namespace
 }  // namespace hcasim::timing
