@@ -131,6 +131,8 @@ void mlx5_hca_pcie_exit(Mlx5Hca* dev);
 void mlx5_hca_pcie_error(void* opaque, int what, uint32_t bit, const char* name);
 void mlx5_hca_pcie_run(HcaLink* link);
 
+/* The model's time is exactly the guest's, that of all HCAs. */
+bool mlx5_hca_lockstep(void);
 /* Null: it makes no access now. */
 PCIDevice* mlx5_hca_bus_master(HcaLink* link);
 /* What the model was lent goes, now or as soon as it has returned. */

@@ -4,7 +4,9 @@
  * to the receiver's. What it writes goes by QEMU all the same, which has to know of it (pages that are dirty,
  * code that was translated). A pointer stays good until QEMU tells its listeners that the memory goes from
  * the function's address space: the model then gives up all that it was lent. A vIOMMU changes what an
- * address means without telling, so nothing is lent behind one.
+ * address means without telling, so nothing is lent behind one. Nor is in lockstep: lent payload may go in
+ * runs of packets, whose times depend, by nanoseconds, on whether each is looked at (captures, traces in
+ * detail).
  */
 #include "mlx5_hca.h"
 
@@ -36,7 +38,8 @@ void mlx5_hca_memory_stop(HcaLink* link) {
 
 void* mlx5_hca_dma_map(void* opaque, uint64_t addr, size_t len, int write) {
   HcaLink* link = opaque;
-  PCIDevice* pci = link->lends && !write && len ? mlx5_hca_bus_master(link) : NULL;
+  bool lends = link->lends && !write && len && !mlx5_hca_lockstep();
+  PCIDevice* pci = lends ? mlx5_hca_bus_master(link) : NULL;
   hwaddr there = len, at;
   MemoryRegion* mr;
 

@@ -169,6 +169,8 @@ static void on_timer(void* opaque G_GNUC_UNUSED) {
   advance(now, hca_clock.ahead);
 }
 
+bool mlx5_hca_lockstep(void) { return !hca_clock.ahead; }
+
 void mlx5_hca_put_off(void) { hca_clock.put_off = true; }
 
 uint64_t mlx5_hca_timer_runs(void) { return hca_clock.timer_runs; }

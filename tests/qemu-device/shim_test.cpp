@@ -326,7 +326,7 @@ uint64_t mapped(HcaVm& vm, uint64_t addr, uint64_t len, bool write = false) {
 }
 
 TEST(Shim, GuestMemoryIsReadWhereItLies) {
-  HcaVm vm({""});
+  HcaVm vm({",time=eager"});
   vm.write(kRam, 0x1122334455667788);
   EXPECT_EQ(mapped(vm, kRam, 4096), 0x1122334455667788u);
   vm.write(kRam, 0x99);
@@ -343,7 +343,7 @@ TEST(Shim, GuestMemoryIsReadWhereItLies) {
 }
 
 TEST(Shim, LentMemoryIsTakenBackWhenItGoes) {
-  HcaVm vm({""});
+  HcaVm vm({",time=eager"});
   vm.write(kRam, 0x1122334455667788);
   EXPECT_EQ(mapped(vm, kRam, 64), 0x1122334455667788u);
   const uint64_t before = vm.reg(0, FAKE_MAP_CHANGES);
@@ -364,7 +364,14 @@ TEST(Shim, LentMemoryIsTakenBackWhenItGoes) {
 }
 
 TEST(Shim, NothingIsLentBehindAnIommu) {
-  HcaVm vm({""}, {"-device", "intel-iommu"});
+  HcaVm vm({",time=eager"}, {"-device", "intel-iommu"});
+  vm.write(kRam, 1);
+  EXPECT_EQ(vm.dma(0, FAKE_READ, kRam, 64), 0u);
+  EXPECT_EQ(mapped(vm, kRam, 64), FAKE_NOTHING);
+}
+
+TEST(Shim, NothingIsLentInExactTime) {
+  HcaVm vm({",time=lockstep"});
   vm.write(kRam, 1);
   EXPECT_EQ(vm.dma(0, FAKE_READ, kRam, 64), 0u);
   EXPECT_EQ(mapped(vm, kRam, 64), FAKE_NOTHING);
