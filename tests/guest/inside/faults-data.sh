@@ -158,8 +158,8 @@ sleep 1
 works
 hears || true # the event that is the last
 hears && fail "a queue that has overrun goes on"
-# Down before the driver's watchdog (15 s) finds the frames of which nobody heard that they have left: its recovery keeps the lock of all
-# network devices while it waits for that queue, and a reload that is under way by then waits for the lock.
+# Down before the driver's watchdog (15 s) finds the frames of which nobody heard that they have left: its recovery waits for that queue,
+# and a reload that is under way by then (a slow machine) waits for the network devices' lock without end.
 ip link set "$interface" down
 timeout 60 devlink dev reload "pci/$(hca_addresses)" || fail "reload"
 ends_up 1500
