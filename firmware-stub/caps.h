@@ -9,7 +9,7 @@
 
 #include "firmware-stub/options.h"
 #include "firmware-stub/syndromes.h"
-#include "model/prm/prm.h"
+#include "prm/prm.h"
 
 namespace hcasim::fw {
 

@@ -3,7 +3,7 @@
 #include "firmware-stub/caps_cq.h"
 
 #include "model/cq/cq.h"
-#include "model/prm/prm.h"
+#include "prm/prm.h"
 
 namespace hcasim::fw {
 

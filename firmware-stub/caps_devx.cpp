@@ -5,8 +5,8 @@
 #include "firmware-stub/objects/general.h"
 #include "firmware-stub/objects/sched.h"
 #include "firmware-stub/objects/uctx.h"
-#include "model/prm/prm.h"
-#include "model/prm/qos.h"
+#include "prm/prm.h"
+#include "prm/qos.h"
 
 namespace hcasim::fw {
 

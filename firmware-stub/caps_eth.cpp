@@ -5,7 +5,7 @@
 #include "firmware-stub/objects/objects.h"
 #include "model/eth/rx.h"
 #include "model/port/port.h"
-#include "model/prm/prm.h"
+#include "prm/prm.h"
 
 namespace hcasim::fw {
 

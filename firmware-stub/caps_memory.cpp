@@ -3,9 +3,9 @@
 #include "firmware-stub/caps_memory.h"
 
 #include "firmware-stub/objects/objects.h"
-#include "model/prm/memic.h"
-#include "model/prm/signature_caps.h"
 #include "model/tpt/memic.h"
+#include "prm/memic.h"
+#include "prm/signature_caps.h"
 
 namespace hcasim::fw {
 

@@ -5,7 +5,7 @@
 
 #include <cstring>
 
-#include "model/prm/prm.h"
+#include "prm/prm.h"
 
 namespace hcasim::fw {
 

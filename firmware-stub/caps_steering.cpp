@@ -3,7 +3,7 @@
 #include "firmware-stub/caps_eth.h"
 #include "firmware-stub/objects/flow_types.h"
 #include "firmware-stub/objects/objects.h"
-#include "model/prm/prm.h"
+#include "prm/prm.h"
 
 namespace hcasim::fw {
 

@@ -2,9 +2,9 @@
 // As in caps.cpp: a bit is set only when model and firmware do what it promises.
 #include "firmware-stub/caps_sw_steering.h"
 
-#include "model/prm/prm.h"
 #include "model/steer/icm.h"
 #include "model/steer/ste_tag.h"
+#include "prm/prm.h"
 
 namespace hcasim::fw {
 

@@ -3,8 +3,8 @@
 #include "firmware-stub/caps_transport.h"
 
 #include "firmware-stub/objects/objects.h"
-#include "model/prm/prm.h"
-#include "model/prm/transport_caps.h"
+#include "prm/prm.h"
+#include "prm/transport_caps.h"
 
 namespace hcasim::fw {
 

@@ -8,7 +8,7 @@
 #include "firmware-stub/firmware.h"
 #include "firmware-stub/validate.h"
 #include "model/hca.h"
-#include "model/prm/eqe.h"
+#include "prm/eqe.h"
 
 namespace hcasim::fw {
 

@@ -13,8 +13,8 @@
 
 #include "firmware-stub/command.h"
 #include "firmware-stub/opcodes.h"
-#include "model/prm/cmd_queue.h"
 #include "model/timed_queue.h"
+#include "prm/cmd_queue.h"
 
 namespace hcasim::fw {
 

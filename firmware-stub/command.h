@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "firmware-stub/syndromes.h"
-#include "model/prm/prm.h"
 #include "model/time.h"
+#include "prm/prm.h"
 
 namespace hcasim::fw {
 

@@ -4,7 +4,7 @@
 
 #include "firmware-stub/firmware.h"
 #include "model/fault/spec.h"
-#include "model/prm/eqe.h"
+#include "prm/eqe.h"
 
 namespace hcasim::fw {
 

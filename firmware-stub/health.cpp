@@ -3,8 +3,8 @@
 
 #include <cstddef>
 
-#include "model/prm/init_seg.h"
 #include "model/time.h"
+#include "prm/init_seg.h"
 
 namespace hcasim::fw {
 

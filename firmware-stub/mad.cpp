@@ -8,7 +8,7 @@
 #include "firmware-stub/handlers.h"
 #include "firmware-stub/mad_agent.h"
 #include "firmware-stub/mad_formats.h"
-#include "model/prm/eqe.h"
+#include "prm/eqe.h"
 
 namespace hcasim::fw {
 

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "model/prm/be.h"
+#include "prm/be.h"
 
 namespace hcasim::fw {
 

@@ -6,7 +6,7 @@
 #include "firmware-stub/firmware.h"
 #include "firmware-stub/handlers.h"
 #include "model/hca.h"
-#include "model/prm/eqe.h"
+#include "prm/eqe.h"
 
 namespace hcasim::fw {
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "model/hca.h"
-#include "model/prm/eqe.h"
-#include "model/prm/field.h"
+#include "prm/eqe.h"
+#include "prm/field.h"
 
 namespace hcasim::fw {
 

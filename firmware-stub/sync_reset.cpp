@@ -2,7 +2,7 @@
 #include "firmware-stub/sync_reset.h"
 
 #include "firmware-stub/firmware.h"
-#include "model/prm/eqe.h"
+#include "prm/eqe.h"
 
 namespace hcasim::fw {
 

@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "model/prm/cmd_queue.h"
+#include "prm/cmd_queue.h"
 #include "traces/rules.h"
 
 // X(name, number, status, rule, text)

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "firmware-stub/firmware.h"
-#include "model/prm/info.h"
-#include "model/prm/qos.h"
+#include "prm/info.h"
+#include "prm/qos.h"
 
 namespace hcasim::fw {
 

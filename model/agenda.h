@@ -13,7 +13,7 @@
 #include <systemc>
 #include <vector>
 
-#include "model/cache_lines.h"
+#include "model/prefetch.h"
 #include "model/time.h"
 
 namespace hcasim {
@@ -30,7 +30,7 @@ class Agenda : public sc_core::sc_module {
     // order in which they were asked for.
     void at(Time t);
     void cancel();
-    void take_block() const { take_line(this); }
+    void prefetch_block() const { prefetch_line(this); }
 
    protected:
     ~Block();
@@ -66,12 +66,12 @@ class Agenda : public sc_core::sc_module {
   // How far it has come: at SystemC's clock, or ahead of it.
   Time reached() const { return reached_; }
 
-  void take_lines() const {
-    take_line(&g_clock);
-    take_line(&heap_);
-    take_line(&running_);
+  void prefetch() const {
+    prefetch_line(&g_clock);
+    prefetch_line(&heap_);
+    prefetch_line(&running_);
   }
-  void take_targets() const { take_line(heap_.data()); }
+  void prefetch_targets() const { prefetch_line(heap_.data()); }
 
  private:
   static constexpr std::size_t kNone = ~std::size_t{0};

@@ -5,9 +5,9 @@
 #include <cstdio>
 #include <cstring>
 
-#include "model/prm/eqe.h"
-#include "model/prm/field.h"
 #include "model/rules.h"
+#include "prm/eqe.h"
+#include "prm/field.h"
 
 namespace hcasim {
 
@@ -99,40 +99,40 @@ void Hca::bar_read(std::uint64_t offset, std::uint8_t* bytes, unsigned len) {
   }
 }
 
-void Hca::take_lines() {
-  taken_over_ = true;
-  Agenda::instance().take_lines();
-  PacketPool::take_lines();
-  scheduler_.take_lines();
-  dma_.take_lines();
-  qpc_cache_.take_lines();
-  tx_stage_.take_lines();
-  requester_.take_lines();
-  tpt_.take_lines();
-  port_.take_lines();
-  responder_.take_lines();
-  cqs_.take_lines();
-  take_line(&q_counters_[0]);
+void Hca::prefetch() {
+  prefetched_ = true;
+  Agenda::instance().prefetch();
+  PacketPool::prefetch();
+  scheduler_.prefetch();
+  dma_.prefetch();
+  qpc_cache_.prefetch();
+  tx_stage_.prefetch();
+  requester_.prefetch();
+  tpt_.prefetch();
+  port_.prefetch();
+  responder_.prefetch();
+  cqs_.prefetch();
+  prefetch_line(&q_counters_[0]);
 }
 
-void Hca::take_lines_for(const Qp& qp) {
-  take_lines_of(&qp.req, offsetof(RequesterState, send_fault));
-  if (const Cq* cq = cqs_.find(qp.scq)) take_lines_of(cq, offsetof(Cq, block));
+void Hca::prefetch_for(const Qp& qp) {
+  prefetch_range(&qp.req, offsetof(RequesterState, send_fault));
+  if (const Cq* cq = cqs_.find(qp.scq)) prefetch_range(cq, offsetof(Cq, block));
   // On a cable to itself the responder is here too.
   if (port_.connected()) return;
   if (const Qp* peer = qps_.find(qp.remote_qpn)) {
-    take_lines_of(&peer->resp, sizeof peer->resp);
-    if (const Cq* cq = cqs_.find(peer->rcq)) take_lines_of(cq, offsetof(Cq, block));
+    prefetch_range(&peer->resp, sizeof peer->resp);
+    if (const Cq* cq = cqs_.find(peer->rcq)) prefetch_range(cq, offsetof(Cq, block));
   }
 }
 
-void Hca::take_targets() {
-  taken_over_ = false;
-  Agenda::instance().take_targets();
-  PacketPool::take_targets();
-  scheduler_.take_targets();
-  dma_.take_targets();
-  port_.take_targets();
+void Hca::prefetch_targets() {
+  prefetched_ = false;
+  Agenda::instance().prefetch_targets();
+  PacketPool::prefetch_targets();
+  scheduler_.prefetch_targets();
+  dma_.prefetch_targets();
+  port_.prefetch_targets();
 }
 
 void Hca::bar_write(std::uint64_t offset, const std::uint8_t* bytes, unsigned len) {

@@ -151,12 +151,12 @@ class Hca : public sc_core::sc_module, public FaultSink {
   std::uint64_t bad_accesses() const { return bad_accesses_; }
   std::uint64_t qp_errors() const { return qp_errors_; }
   // A broken invariant was met (model_fault); reset() brings the HCA back.
-  // (model/cache_lines.h)
+  // (model/prefetch.h)
   // Between the two it is taken over, and what a doorbell names is asked for as well.
-  void take_lines();
-  void take_targets();
-  bool taken_over() const { return taken_over_; }
-  void take_lines_for(const Qp& qp);
+  void prefetch();
+  void prefetch_targets();
+  bool prefetched() const { return prefetched_; }
+  void prefetch_for(const Qp& qp);
   bool dead() const { return dead_; }
   // What the requester gets back from an atomic of 8 bytes: in its host's order, or big-endian (atomic_caps.
   // atomic_req_8B_endianness_mode).
@@ -165,7 +165,7 @@ class Hca : public sc_core::sc_module, public FaultSink {
   void model_fault(const char* where, const char* what) noexcept override;
 
  private:
-  void take_lines_of_next();
+  void prefetch_next();
   void receive(Time t, PacketRef& packet);
   bool take_roce(Time t, PacketRef& packet);
   bool takes_run(const Packet& packet);
@@ -191,7 +191,7 @@ class Hca : public sc_core::sc_module, public FaultSink {
   FirmwarePort* firmware_ = nullptr;
   bool dead_ = false;
   bool atomic_host_endian_ = false;
-  bool taken_over_ = false;
+  bool prefetched_ = false;
   Injector injector_;
   QpTable qps_;
   ContextCache qpc_cache_;

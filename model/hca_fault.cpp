@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "model/prm/eqe.h"
+#include "prm/eqe.h"
 
 namespace hcasim {
 

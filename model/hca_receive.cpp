@@ -33,22 +33,22 @@ bool Hca::takes_run(const Packet& p) {
 
 // Packets of many QPs come in by turns: what the next ones will need is fetched while others have their
 // turns, one pointer further each time.
-void Hca::take_lines_of_next() {
+void Hca::prefetch_next() {
   if (qps_.qp_count() < kManyQps) return;
-  if (const Packet* second = port_.to_come(1)) second->take_lines();
+  if (const Packet* second = port_.to_come(1)) second->prefetch();
   const Packet* first = port_.to_come(0);
   const Qp* qp = first ? qps_.find(first->dest_qpn) : nullptr;
   if (!qp) return;
-  take_lines_of(qp, offsetof(Qp, path) + sizeof qp->path);
+  prefetch_range(qp, offsetof(Qp, path) + sizeof qp->path);
   if (traits_of(first->opcode).request)
-    take_lines_of(&qp->resp, offsetof(ResponderState, comm_established));
+    prefetch_range(&qp->resp, offsetof(ResponderState, comm_established));
   else
-    take_lines_of(&qp->req, offsetof(RequesterState, send_fault));
+    prefetch_range(&qp->req, offsetof(RequesterState, send_fault));
 }
 
 void Hca::receive(Time t, PacketRef& packet) {
   if (dead_) return;
-  take_lines_of_next();
+  prefetch_next();
   if (packet->packets > 1 && !takes_run(*packet)) {
     each_part(*packet, [this](Time at, PacketRef& part) { receive(at, part); });
     return;

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <array>
 
-#include "model/cache_lines.h"
+#include "model/prefetch.h"
 #include "model/time.h"
 
 namespace hcasim {
@@ -46,7 +46,7 @@ class alignas(64) Occupancy {
     }
     return free_ += duration;
   }
-  void take_lines() const { take_line(this); }
+  void prefetch() const { prefetch_line(this); }
   // From when on it is idle for good, as far as known.
   Time free_at() const { return free_; }
   void clear() {

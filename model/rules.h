@@ -4,10 +4,10 @@
 #ifndef HCASIM_MODEL_RULES_H
 #define HCASIM_MODEL_RULES_H
 
-#include "model/prm/cqe.h"
-#include "model/prm/wqe.h"
 #include "model/tpt/tpt.h"
 #include "model/wqe/parse.h"
+#include "prm/cqe.h"
+#include "prm/wqe.h"
 #include "traces/tracer.h"
 
 namespace hcasim {

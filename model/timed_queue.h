@@ -48,12 +48,12 @@ class TimedQueue : public sc_core::sc_module, private Agenda::Block {
     if (!draining_) arm(due);
   }
   bool empty() const { return heap_.empty() && fifo_empty(); }
-  // (model/cache_lines.h)
-  void take_lines() const {
-    take_block();
-    take_line(&armed_);
+  // (model/prefetch.h)
+  void prefetch() const {
+    prefetch_block();
+    prefetch_line(&armed_);
   }
-  void take_targets() const { take_line(fifo_.data()); }
+  void prefetch_targets() const { prefetch_line(fifo_.data()); }
   std::size_t size() const { return heap_.size() + fifo_.size() - fifo_head_; }
   // One that comes after `after` others, as far as can be told at once; null: none.
   const Item* to_come(std::size_t after) const {

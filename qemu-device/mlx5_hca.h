@@ -15,7 +15,7 @@
 
 #include "qcompat.h"
 
-#include "hca_api.h"
+#include "card/api/hca_api.h"
 
 #define TYPE_MLX5_HCA "mlx5-hca"
 OBJECT_DECLARE_SIMPLE_TYPE(Mlx5Hca, MLX5_HCA)

@@ -3,11 +3,11 @@
 
 #include <algorithm>
 
-#include "model/prm/cmd_queue.h"
-#include "model/prm/cqe.h"
-#include "model/prm/info.h"
-#include "model/prm/packet.h"
-#include "model/prm/wqe.h"
+#include "prm/cmd_queue.h"
+#include "prm/cqe.h"
+#include "prm/info.h"
+#include "prm/packet.h"
+#include "prm/wqe.h"
 
 namespace hcasim::traces {
 namespace {

@@ -2,7 +2,7 @@
 /// Commands' mailboxes by field.
 #include <cstring>
 
-#include "model/prm/prm.h"
+#include "prm/prm.h"
 #include "traces/report.h"
 
 namespace hcasim::traces {

@@ -7,8 +7,8 @@
 #include <cstring>
 #include <iterator>
 
-#include "model/prm/cqe.h"
-#include "model/prm/prm.h"
+#include "prm/cqe.h"
+#include "prm/prm.h"
 
 namespace hcasim::traces {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "model/prm/packet.h"
+#include "prm/packet.h"
 #include "traces/story.h"
 
 namespace hcasim::traces {

@@ -8,10 +8,10 @@
 #include <iterator>
 #include <optional>
 
-#include "model/prm/cqe.h"
-#include "model/prm/packet.h"
-#include "model/prm/prm.h"
-#include "model/prm/wqe.h"
+#include "prm/cqe.h"
+#include "prm/packet.h"
+#include "prm/prm.h"
+#include "prm/wqe.h"
 #include "traces/drops.h"
 #include "traces/report.h"
 #include "traces/story.h"

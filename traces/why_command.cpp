@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "model/prm/cmd_queue.h"
+#include "prm/cmd_queue.h"
 #include "traces/fault_list.h"
 #include "traces/report.h"
 #include "traces/story.h"

@@ -2,10 +2,10 @@
 /// Records in words.
 #include <fmt/format.h>
 
-#include "model/prm/cqe.h"
-#include "model/prm/eqe.h"
-#include "model/prm/packet.h"
-#include "model/prm/wqe.h"
+#include "prm/cqe.h"
+#include "prm/eqe.h"
+#include "prm/packet.h"
+#include "prm/wqe.h"
 #include "traces/drops.h"
 #include "traces/fault_list.h"
 #include "traces/rules.h"

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "driver/bare/machine.h"
-#include "model/prm/prm.h"
-#include "model/prm/wire_formats.h"
+#include "prm/prm.h"
+#include "prm/wire_formats.h"
 
 namespace hcasim::bare {
 

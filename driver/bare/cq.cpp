@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "model/prm/umem.h"
+#include "prm/umem.h"
 
 namespace hcasim::bare {
 
@@ -128,7 +128,7 @@ std::optional<Completion> Cq::poll() {
     const prm::Cqe* cqe = hw_owned(ci_);
     if (!cqe) return std::nullopt;
     if (compress_ && (cqe->op_own & prm::Cqe::kFormatCompressed) == prm::Cqe::kFormatCompressed) {
-      take_block(*cqe);
+      prefetch_block(*cqe);
     } else {
       taken_.push_back(decode(*cqe));
       if (cqe_size_ == 128)
@@ -146,7 +146,7 @@ std::optional<Completion> Cq::poll() {
 
 // A title CQE, and arrays of mini CQEs behind it. All places of the block become the driver's own, so that
 // what lies there from the last round is not taken for a CQE in the next.
-void Cq::take_block(const prm::Cqe& title) {
+void Cq::prefetch_block(const prm::Cqe& title) {
   ++blocks_;
   const std::uint32_t n = title.byte_cnt;
   if (n < 2 || n > 1u << log_size_) throw BareError("a block of compressed CQEs of an impossible length");

@@ -100,7 +100,7 @@ class Cq {
   }
   prm::Cqe* hw_owned(std::uint32_t index) const;
   Completion decode(const prm::Cqe& cqe) const;
-  void take_block(const prm::Cqe& title);
+  void prefetch_block(const prm::Cqe& title);
 
   Device& device_;
   unsigned log_size_, cqe_size_;

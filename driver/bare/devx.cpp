@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "driver/bare/devx.h"
 
-#include "model/prm/umem.h"
+#include "prm/umem.h"
 
 namespace hcasim::bare {
 

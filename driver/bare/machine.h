@@ -16,8 +16,8 @@
 #include <thread>
 #include <vector>
 
+#include "card/api/hca_api.h"
 #include "driver/bare/memory.h"
-#include "qemu-device/hca_api.h"
 
 namespace hcasim::bare {
 

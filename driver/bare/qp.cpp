@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "model/prm/umem.h"
+#include "prm/umem.h"
 
 namespace hcasim::bare {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "driver/bare/rules.h"
 
+#include "card/api/hca_api.h"
 #include "driver/bare/machine.h"
-#include "qemu-device/hca_api.h"
 
 namespace hcasim::bare {
 

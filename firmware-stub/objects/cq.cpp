@@ -5,7 +5,7 @@
 #include "firmware-stub/firmware.h"
 #include "firmware-stub/handlers.h"
 #include "firmware-stub/objects/ring.h"
-#include "model/prm/umem.h"
+#include "prm/umem.h"
 
 namespace hcasim::fw {
 

@@ -7,7 +7,7 @@
 #include "firmware-stub/firmware.h"
 #include "firmware-stub/handlers.h"
 #include "firmware-stub/objects/qp_context.h"
-#include "model/prm/eqe.h"
+#include "prm/eqe.h"
 
 namespace hcasim::fw {
 

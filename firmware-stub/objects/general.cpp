@@ -5,8 +5,8 @@
 #include "firmware-stub/handlers.h"
 #include "firmware-stub/objects/general_handlers.h"
 #include "firmware-stub/objects/sw_icm.h"
-#include "model/prm/qos.h"
-#include "model/prm/transport_caps.h"
+#include "prm/qos.h"
+#include "prm/transport_caps.h"
 
 namespace hcasim::fw {
 

@@ -5,8 +5,8 @@
 
 #include "firmware-stub/firmware.h"
 #include "firmware-stub/handlers.h"
-#include "model/prm/umem.h"
 #include "model/tpt/mkey.h"
+#include "prm/umem.h"
 
 namespace hcasim::fw {
 

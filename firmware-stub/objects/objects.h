@@ -18,7 +18,7 @@
 #include "firmware-stub/objects/uctx.h"
 #include "firmware-stub/objects/umem.h"
 #include "firmware-stub/options.h"
-#include "model/prm/prm.h"
+#include "prm/prm.h"
 
 namespace hcasim::fw {
 

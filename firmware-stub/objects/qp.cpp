@@ -7,7 +7,7 @@
 #include "firmware-stub/handlers.h"
 #include "firmware-stub/objects/qp_context.h"
 #include "firmware-stub/objects/ring.h"
-#include "model/prm/umem.h"
+#include "prm/umem.h"
 
 namespace hcasim::fw {
 

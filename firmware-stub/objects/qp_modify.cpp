@@ -9,8 +9,8 @@
 #include "firmware-stub/handlers.h"
 #include "firmware-stub/objects/qp_context.h"
 #include "firmware-stub/opcodes.h"
-#include "model/prm/qos.h"
-#include "model/prm/transport_caps.h"
+#include "prm/qos.h"
+#include "prm/transport_caps.h"
 
 namespace hcasim::fw {
 

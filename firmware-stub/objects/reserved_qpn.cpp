@@ -3,7 +3,7 @@
 // through the connection manager). What is sent to one finds nobody.
 #include "firmware-stub/firmware.h"
 #include "firmware-stub/objects/general_handlers.h"
-#include "model/prm/transport_caps.h"
+#include "prm/transport_caps.h"
 
 namespace hcasim::fw {
 

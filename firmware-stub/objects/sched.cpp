@@ -8,7 +8,7 @@
 #include "firmware-stub/firmware.h"
 #include "firmware-stub/handlers.h"
 #include "firmware-stub/objects/general_handlers.h"
-#include "model/prm/qos.h"
+#include "prm/qos.h"
 
 namespace hcasim::fw {
 

@@ -10,8 +10,8 @@
 
 #include "firmware-stub/command.h"
 #include "firmware-stub/objects/table.h"
-#include "model/prm/prm.h"
 #include "model/sched/qos.h"
+#include "prm/prm.h"
 
 namespace hcasim::fw {
 

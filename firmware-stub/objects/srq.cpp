@@ -6,7 +6,7 @@
 #include "firmware-stub/handlers.h"
 #include "firmware-stub/objects/ring.h"
 #include "firmware-stub/objects/srq.h"
-#include "model/prm/umem.h"
+#include "prm/umem.h"
 
 namespace hcasim::fw {
 

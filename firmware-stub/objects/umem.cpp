@@ -3,7 +3,7 @@
 
 #include "firmware-stub/firmware.h"
 #include "firmware-stub/handlers.h"
-#include "model/prm/umem.h"
+#include "prm/umem.h"
 
 namespace hcasim::fw {
 

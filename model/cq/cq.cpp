@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "model/prm/cqe.h"
-#include "model/prm/eqe.h"
-#include "model/prm/signature.h"
+#include "prm/cqe.h"
+#include "prm/eqe.h"
+#include "prm/signature.h"
 
 namespace hcasim {
 

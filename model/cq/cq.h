@@ -14,8 +14,8 @@
 #include "model/fault/injector.h"
 #include "model/occupancy.h"
 #include "model/pcie/dma.h"
-#include "model/prm/cqe.h"
 #include "model/timed_queue.h"
+#include "prm/cqe.h"
 
 namespace hcasim {
 
@@ -82,7 +82,7 @@ struct SignatureCompletion {
   std::uint64_t expected = 0, actual = 0, offset = 0;
 };
 
-// A CQE's content, in host order; the unit lays it out (model/prm/cqe.h).
+// A CQE's content, in host order; the unit lays it out (prm/cqe.h).
 struct Completion {
   std::uint8_t opcode = 0;       // cqe op_own[7:4]
   std::uint8_t send_opcode = 0;  // sop_drop_qpn[31:24], requester CQEs
@@ -164,10 +164,10 @@ class CqUnit : public sc_core::sc_module {
   // The host refused to take a CQE: no further one is written, CQ error event.
   void write_refused(Time t, std::uint32_t cqn);
 
-  void take_lines() const {
-    cache_.take_lines();
-    unit_.take_lines();
-    take_line(&completions_);
+  void prefetch() const {
+    cache_.prefetch();
+    unit_.prefetch();
+    prefetch_line(&completions_);
   }
 
   std::uint64_t completions() const { return completions_; }

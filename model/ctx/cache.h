@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "model/cache_lines.h"
+#include "model/prefetch.h"
 #include "model/time.h"
 
 namespace hcasim {
@@ -31,9 +31,9 @@ class alignas(64) ContextCache {
   void arrives(std::uint64_t id, Time t);
   void invalidate(std::uint64_t id);
   void clear();
-  void take_lines() const { take_line(this); }
+  void prefetch() const { prefetch_line(this); }
   // It will be asked for soon: its place comes into the processor's own caches meanwhile.
-  void ask_for(std::uint64_t id) const { take_line(&first_[set_of(id)]); }
+  void ask_for(std::uint64_t id) const { prefetch_line(&first_[set_of(id)]); }
   std::uint64_t hits() const { return hits_; }
   std::uint64_t misses() const { return misses_; }
 

@@ -15,11 +15,11 @@
 #include "model/cc/flow.h"
 #include "model/ctx/guest_ring.h"
 #include "model/port/packet.h"
-#include "model/prm/cqe.h"
 #include "model/req/requester_state.h"
 #include "model/resp/responder_state.h"
 #include "model/sched/rate_clock.h"
 #include "model/tm/tag_list.h"
+#include "prm/cqe.h"
 
 namespace hcasim {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "model/prm/eqe.h"
+#include "prm/eqe.h"
 
 namespace hcasim {
 

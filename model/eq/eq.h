@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Event queues (eqc of mlx5_ifc.h; EQE in model/prm/eqe.h): writes EQEs, keeps arm state, raises MSI-X.
+// Event queues (eqc of mlx5_ifc.h; EQE in prm/eqe.h): writes EQEs, keeps arm state, raises MSI-X.
 #ifndef HCASIM_MODEL_EQ_EQ_H
 #define HCASIM_MODEL_EQ_EQ_H
 
@@ -11,7 +11,7 @@
 #include "model/fault/injector.h"
 #include "model/occupancy.h"
 #include "model/pcie/dma.h"
-#include "model/prm/eqe.h"
+#include "prm/eqe.h"
 
 namespace hcasim {
 
@@ -53,7 +53,7 @@ class EqUnit {
   bool listening(std::uint8_t type) const;
 
   // Affiliated events: fills the EQE as bring-up map 5.2 has it.
-  // queue: what the number is of, kEvQp, kEvRq or kEvSq of model/prm/eqe.h.
+  // queue: what the number is of, kEvQp, kEvRq or kEvSq of prm/eqe.h.
   Time qp_event(Time t, std::uint8_t type, std::uint32_t qpn, std::uint8_t queue = prm::kEvQp);
   Time srq_event(Time t, std::uint8_t type, std::uint32_t srqn);
   Time cq_error(Time t, std::uint32_t cqn, std::uint8_t syndrome);

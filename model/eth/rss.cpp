@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "model/prm/field.h"
+#include "prm/field.h"
 
 namespace hcasim {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The Ethernet receive path: flow tables decide, TIRs hash (RSS), RQs take frames: cyclic and striding WQEs,
-// checksums, VLAN strip, CQEs (Cqe of model/prm/cqe.h, CQE section of the PRM).
+// checksums, VLAN strip, CQEs (Cqe of prm/cqe.h, CQE section of the PRM).
 #ifndef HCASIM_MODEL_ETH_RX_H
 #define HCASIM_MODEL_ETH_RX_H
 
@@ -14,10 +14,10 @@
 #include "model/eth/rss.h"
 #include "model/port/packet.h"
 #include "model/port/port.h"
-#include "model/prm/cqe.h"
 #include "model/steer/flow.h"
 #include "model/time.h"
 #include "model/wqe/scatter.h"
+#include "prm/cqe.h"
 
 namespace hcasim {
 

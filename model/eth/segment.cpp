@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "model/eth/segment.h"
 
-#include "model/prm/field.h"
+#include "prm/field.h"
 
 namespace hcasim {
 

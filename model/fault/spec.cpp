@@ -10,10 +10,10 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "model/prm/cmd_queue.h"
-#include "model/prm/eqe.h"
-#include "model/prm/info.h"
-#include "model/prm/packet.h"
+#include "prm/cmd_queue.h"
+#include "prm/eqe.h"
+#include "prm/info.h"
+#include "prm/packet.h"
 
 namespace hcasim {
 

@@ -270,21 +270,21 @@ ReadDone Dma::read_flush(Time t, std::uint64_t addr, void* dst, std::size_t len,
   return read(t, addr, dst, len, space, owner);
 }
 
-void Dma::take_lines() const {
-  take_block();
-  for (const Occupancy* o : {&up_, &down_, &writes_, &requests_}) o->take_lines();
-  take_line(&next_tag_);
-  take_lines_of(&unused_, sizeof unused_);
-  take_lines_of(&head_, sizeof head_ + sizeof tail_ + sizeof armed_);
-  take_line(&bytes_written_);
+void Dma::prefetch() const {
+  prefetch_block();
+  for (const Occupancy* o : {&up_, &down_, &writes_, &requests_}) o->prefetch();
+  prefetch_line(&next_tag_);
+  prefetch_range(&unused_, sizeof unused_);
+  prefetch_range(&head_, sizeof head_ + sizeof tail_ + sizeof armed_);
+  prefetch_line(&bytes_written_);
 }
 
-void Dma::take_targets() const {
-  take_line(&tags_[next_tag_]);
-  if (!ring_.empty()) take_line(&ring_[tail_ & (ring_.size() - 1)]);
+void Dma::prefetch_targets() const {
+  prefetch_line(&tags_[next_tag_]);
+  if (!ring_.empty()) prefetch_line(&ring_[tail_ & (ring_.size() - 1)]);
   // The payload and the CQE of a WQE.
   for (std::size_t i = 0; i < 2 && i < unused_.size(); ++i)
-    take_lines_of(unused_[unused_.size() - 1 - i], offsetof(Entry, bytes) + kInline / 2);
+    prefetch_range(unused_[unused_.size() - 1 - i], offsetof(Entry, bytes) + kInline / 2);
 }
 
 // What a write takes of the link.

@@ -109,9 +109,9 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   void hold_next(Time delay) { hold_ = delay; }
   void on_write_error(WriteError handler) { write_error_ = std::move(handler); }
 
-  // (model/cache_lines.h)
-  void take_lines() const;
-  void take_targets() const;
+  // (model/prefetch.h)
+  void prefetch() const;
+  void prefetch_targets() const;
 
   std::uint64_t bytes_read() const { return bytes_read_; }
   std::uint64_t bytes_written() const { return bytes_written_; }

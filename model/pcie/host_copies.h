@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "model/cache_lines.h"
+#include "model/prefetch.h"
 
 namespace hcasim {
 
@@ -23,7 +23,7 @@ class HostCopies {
       return;
     }
     // What it will begin with is fetched during the copy before.
-    take_line(dst);
+    prefetch_line(dst);
     __builtin_prefetch(src);
     make();
     dst_ = dst;

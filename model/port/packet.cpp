@@ -7,8 +7,8 @@
 #include <new>
 #include <type_traits>
 
-#include "model/cache_lines.h"
 #include "model/pcie/host_copies.h"
+#include "model/prefetch.h"
 
 namespace hcasim {
 
@@ -39,13 +39,13 @@ void PacketPool::grow() {
   }
 }
 
-void PacketPool::take_lines() {
-  take_line(&g_free);
-  if (g_free) take_lines_of(g_free, kHead);
+void PacketPool::prefetch() {
+  prefetch_line(&g_free);
+  if (g_free) prefetch_range(g_free, kHead);
 }
 
-void PacketPool::take_targets() {
-  if (g_free && g_free->next_) take_lines_of(g_free->next_, kHead);
+void PacketPool::prefetch_targets() {
+  if (g_free && g_free->next_) prefetch_range(g_free->next_, kHead);
 }
 
 PacketRef PacketPool::make() {

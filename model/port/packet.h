@@ -9,9 +9,9 @@
 #include <cstdint>
 #include <utility>
 
-#include "model/cache_lines.h"
-#include "model/prm/packet.h"
+#include "model/prefetch.h"
 #include "model/time.h"
+#include "prm/packet.h"
 
 namespace hcasim {
 
@@ -112,8 +112,8 @@ struct Packet {
   std::uint64_t lent_from() const { return lent_from_; }
   // Copies a payload that is lent.
   void own();
-  // The processor fetches what whoever gets the packet looks at (model/cache_lines.h).
-  void take_lines() const { take_lines_of(this, kTaken); }
+  // The processor fetches what whoever gets the packet looks at (model/prefetch.h).
+  void prefetch() const { prefetch_range(this, kTaken); }
   // Whose queue of writes to the host holds all of the payload; null: none yet.
   const void* landing = nullptr;
   // The whole frame. Decoding in place (decode_roce()) leaves it intact and moves data() behind its headers.
@@ -183,9 +183,9 @@ class PacketPool {
   // The same packet once more.
   static PacketRef copy(const Packet& p);
   static void give_back(Packet* p);
-  // Of the packets that are next to be made, two with take_targets() (model/cache_lines.h).
-  static void take_lines();
-  static void take_targets();
+  // Of the packets that are next to be made, two with prefetch_targets() (model/prefetch.h).
+  static void prefetch();
+  static void prefetch_targets();
 
  private:
   static void grow();

@@ -9,7 +9,7 @@
 
 #include "model/ctx/qp.h"
 #include "model/port/port.h"
-#include "model/prm/wqe.h"
+#include "prm/wqe.h"
 
 namespace hcasim {
 

@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "model/prm/packet.h"
+#include "prm/packet.h"
 
 namespace hcasim {
 

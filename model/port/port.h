@@ -162,13 +162,13 @@ class Port : public sc_core::sc_module {
 
   bool pkey_valid(std::uint16_t pkey) const;  // IBTA 10.9: base keys equal, at least one of both full member
 
-  // (model/cache_lines.h)
-  void take_lines() const {
-    tx_.take_lines();
-    rx_.take_lines();
-    take_line(&counters_);
+  // (model/prefetch.h)
+  void prefetch() const {
+    tx_.prefetch();
+    rx_.prefetch();
+    prefetch_line(&counters_);
   }
-  void take_targets() const { rx_.take_targets(); }
+  void prefetch_targets() const { rx_.prefetch_targets(); }
   PortFaults& faults() { return faults_cfg_; }
   void take_faults_from(Injector& injector) { gate_.attach(injector); }
   // Further symbol errors of the physical layer, as a bad cable would make them; until reset().

@@ -4,7 +4,7 @@
 #define HCASIM_MODEL_PORT_RUN_H
 
 #include "model/port/packet.h"
-#include "model/prm/packet.h"
+#include "prm/packet.h"
 
 namespace hcasim {
 

@@ -6,7 +6,7 @@
 #include <array>
 #include <cstdint>
 
-#include "model/prm/packet.h"
+#include "prm/packet.h"
 
 namespace hcasim {
 

@@ -7,8 +7,8 @@
 #include "model/eth/headers.h"
 #include "model/eth/segment.h"
 #include "model/hca.h"
-#include "model/prm/be.h"
 #include "model/req/requester.h"
+#include "prm/be.h"
 
 namespace hcasim {
 

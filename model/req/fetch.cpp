@@ -4,9 +4,9 @@
 #include <cstring>
 
 #include "model/hca.h"
-#include "model/prm/eqe.h"
 #include "model/req/requester.h"
 #include "model/rules.h"
+#include "prm/eqe.h"
 
 namespace hcasim {
 

@@ -9,10 +9,10 @@
 
 #include "model/ctx/qp.h"
 #include "model/port/packet.h"
-#include "model/prm/cqe.h"
 #include "model/timed_queue.h"
 #include "model/wqe/parse.h"
 #include "model/wqe/scatter.h"
+#include "prm/cqe.h"
 
 namespace hcasim {
 
@@ -44,7 +44,7 @@ class Requester : public sc_core::sc_module {
   void fault_resumed(Time t, Qp& qp, PendingFault& fault, bool error);
   void clear();
 
-  void take_lines() const { take_line(&wqes_); }
+  void prefetch() const { prefetch_line(&wqes_); }
   std::uint64_t wqes() const { return wqes_; }
   std::uint64_t retransmits() const { return retransmits_; }
   std::uint64_t timeouts() const { return timeouts_; }

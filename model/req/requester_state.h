@@ -7,9 +7,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "model/prm/wqe.h"
 #include "model/time.h"
 #include "model/tpt/fault.h"
+#include "prm/wqe.h"
 
 namespace hcasim {
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "model/hca.h"
-#include "model/prm/eqe.h"
 #include "model/req/requester.h"
+#include "prm/eqe.h"
 
 namespace hcasim {
 

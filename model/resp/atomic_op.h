@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "model/prm/wqe.h"
+#include "prm/wqe.h"
 
 namespace hcasim {
 

@@ -11,12 +11,12 @@
 #include "model/cq/cq.h"
 #include "model/ctx/qp.h"
 #include "model/port/packet.h"
-#include "model/prm/cqe.h"
-#include "model/prm/eqe.h"
-#include "model/prm/packet.h"
 #include "model/timed_queue.h"
 #include "model/unit_pool.h"
 #include "model/wqe/scatter.h"
+#include "prm/cqe.h"
+#include "prm/eqe.h"
+#include "prm/packet.h"
 
 namespace hcasim {
 
@@ -52,8 +52,8 @@ class Responder : public sc_core::sc_module {
   Time admit(Time t, Time& own, Time service);
   // The same with all packets of a run, each at its own time; returns when the last one is looked at.
   Time admit_run(Packet& run, Time& own);
-  void take_lines() const { take_line(&rx_free_); }  // (model/cache_lines.h)
-  Time rx_free() const { return rx_free_; }          // when the receive pipeline has taken all that came
+  void prefetch() const { prefetch_line(&rx_free_); }  // (model/prefetch.h)
+  Time rx_free() const { return rx_free_; }            // when the receive pipeline has taken all that came
 
  private:
   struct Poll {

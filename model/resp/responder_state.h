@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "model/ctx/guest_ring.h"
-#include "model/prm/cqe.h"
 #include "model/req/requester_state.h"
 #include "model/resp/atomic_op.h"
 #include "model/time.h"
+#include "prm/cqe.h"
 
 namespace hcasim {
 

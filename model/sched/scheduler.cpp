@@ -24,7 +24,7 @@ Scheduler::Scheduler(const sc_core::sc_module_name& name, Hca& hca)
 bool Scheduler::doorbell(Time t, std::uint32_t qpn, std::uint16_t wqe_index, std::uint32_t page) {
   Qp* qp = hca_.qps().find(qpn);
   if (!qp || !qp->has_sq || qp->state == QpState::kRst) return false;
-  if (hca_.taken_over()) hca_.take_lines_for(*qp);
+  if (hca_.prefetched()) hca_.prefetch_for(*qp);
   ++doorbells_;
   hca_.tracer().record(Point::kDoorbell, t, qpn, qp->req.next_serial, wqe_index, qp->uar_page);
   if (page != qp->uar_page) hca_.tracer().broke_value(Rule::kSqDoorbellUar, t, RuleObject::kQp, qpn, page);
@@ -151,7 +151,7 @@ void Scheduler::arm_port(Time t) {
 
 // The QPs that come next are known: what their turns look at is fetched while others have theirs, one pointer
 // further each time.
-void Scheduler::take_lines_of_next() const {
+void Scheduler::prefetch_next() const {
   if (hca_.qps().qp_count() < kManyQps) return;
   for (std::size_t i = 0; i < std::min<std::size_t>(port_queue_.size(), 3); ++i) {
     const Turn& turn = port_queue_[i].turn;
@@ -159,15 +159,15 @@ void Scheduler::take_lines_of_next() const {
     if (!qp) continue;
     const RequesterState& s = qp->req;
     if (i == 2) {
-      take_lines_of(qp, offsetof(Qp, path) + sizeof qp->path);
-      take_lines_of(&s, offsetof(RequesterState, send_fault));
-      take_lines_of(&qp->cc, sizeof qp->cc + sizeof qp->qos);
+      prefetch_range(qp, offsetof(Qp, path) + sizeof qp->path);
+      prefetch_range(&s, offsetof(RequesterState, send_fault));
+      prefetch_range(&qp->cc, sizeof qp->cc + sizeof qp->qos);
     } else if (s.next_to_send < s.window.size()) {
       const SendWqe& wqe = s.window[s.next_to_send];
       if (i == 1)
-        take_lines_of(&wqe, sizeof wqe);
+        prefetch_range(&wqe, sizeof wqe);
       else
-        take_line(wqe.sges.data());
+        prefetch_line(wqe.sges.data());
     }
   }
 }
@@ -188,7 +188,7 @@ void Scheduler::port_turn(Time due) {
     Qp* qp = hca_.qps().find(turn.qpn);
     if (!qp || qp->req.epoch != turn.epoch) continue;
     (turn.responder ? qp->resp.port_queued : qp->req.port_queued) = false;
-    take_lines_of_next();
+    prefetch_next();
     take(due, turn, *qp);
   }
 }

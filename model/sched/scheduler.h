@@ -49,12 +49,12 @@ class Scheduler : public sc_core::sc_module {
 
   std::uint64_t doorbells() const { return doorbells_; }
 
-  // (model/cache_lines.h)
-  void take_lines() const {
-    take_line(&doorbells_);
-    ready_.take_lines();
+  // (model/prefetch.h)
+  void prefetch() const {
+    prefetch_line(&doorbells_);
+    ready_.prefetch();
   }
-  void take_targets() const { ready_.take_targets(); }
+  void prefetch_targets() const { ready_.prefetch_targets(); }
 
  private:
   struct Turn {
@@ -68,7 +68,7 @@ class Scheduler : public sc_core::sc_module {
   void wait_for_port(const Turn& turn, Qp& qp, Time open);
   void port_turn(Time due);
   void arm_port(Time t);
-  void take_lines_of_next() const;
+  void prefetch_next() const;
 
   Hca& hca_;
   UnitPool units_;

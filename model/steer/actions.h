@@ -12,7 +12,7 @@
 
 #include "model/eth/headers.h"
 #include "model/port/packet.h"
-#include "model/prm/prm.h"
+#include "prm/prm.h"
 
 namespace hcasim {
 

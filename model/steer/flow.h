@@ -12,9 +12,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "model/prm/prm.h"
 #include "model/steer/actions.h"
 #include "model/time.h"
+#include "prm/prm.h"
 
 namespace hcasim {
 

@@ -7,8 +7,8 @@
 #include <array>
 #include <cstdint>
 
-#include "model/prm/ste.h"
 #include "model/steer/actions.h"
+#include "prm/ste.h"
 
 namespace hcasim {
 

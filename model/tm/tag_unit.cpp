@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "model/hca.h"
-#include "model/prm/wqe.h"
+#include "prm/wqe.h"
 
 namespace hcasim {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "model/prm/signature.h"
+#include "prm/signature.h"
 
 namespace hcasim {
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "model/prm/wqe.h"
+#include "prm/wqe.h"
 
 namespace hcasim {
 

@@ -71,9 +71,9 @@ class Tpt {
 
   // --- Signatures
   PsvTable& psvs() { return psvs_; }
-  void take_lines() const {
-    mkey_cache_.take_lines();
-    mtt_cache_.take_lines();
+  void prefetch() const {
+    mkey_cache_.prefetch();
+    mtt_cache_.prefetch();
   }
   // The key if what goes through it is transformed on its way; null for any other.
   Mkey* signed_key(std::uint32_t wire_key);

@@ -5,10 +5,10 @@
 #include <cstring>
 
 #include "model/hca.h"
-#include "model/prm/cqe.h"
-#include "model/prm/eqe.h"
-#include "model/prm/wqe.h"
 #include "model/rules.h"
+#include "prm/cqe.h"
+#include "prm/eqe.h"
+#include "prm/wqe.h"
 
 namespace hcasim {
 

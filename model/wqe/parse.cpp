@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "model/prm/cqe.h"
+#include "prm/cqe.h"
 
 namespace hcasim {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Decoding of work queue elements (model/prm/wqe.h).
+// Decoding of work queue elements (prm/wqe.h).
 #ifndef HCASIM_MODEL_WQE_PARSE_H
 #define HCASIM_MODEL_WQE_PARSE_H
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "model/prm/cqe.h"
 #include "model/wqe/parse.h"
+#include "prm/cqe.h"
 
 namespace hcasim {
 

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "model/hca.h"
-#include "model/prm/prm.h"
-#include "model/prm/signature.h"
 #include "model/wqe/parse.h"
 #include "model/wqe/scatter.h"
+#include "prm/prm.h"
+#include "prm/signature.h"
 
 namespace hcasim {
 

@@ -13,7 +13,7 @@
 #include <numeric>
 #include <string>
 
-#include "qemu-device/hca_api.h"
+#include "card/api/hca_api.h"
 #include "rule_check.h"
 
 namespace {

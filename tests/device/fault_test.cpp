@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "fixture.h"
-#include "model/prm/init_seg.h"
+#include "prm/init_seg.h"
 
 namespace hcasim::bare {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Device memory: allocation, the CPU's window, memory keys over it, operations by loads and stores.
-#include "model/prm/memic.h"
+#include "prm/memic.h"
 
 #include <cstring>
 

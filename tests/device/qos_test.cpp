@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Rates and shares of send queues: limiters that SQs name, and the tree of scheduling elements.
-#include "model/prm/qos.h"
+#include "prm/qos.h"
 #include "driver/bare/devx.h"
 #include "eth_fixture.h"
 

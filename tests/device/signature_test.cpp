@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Signature offload: blocks checked, stripped, made and copied on their way through a key.
-#include "model/prm/signature.h"
+#include "prm/signature.h"
 
 #include <cstring>
 

@@ -2,7 +2,7 @@
 // Steering by software as its user sees it: SW ICM objects and keys, entries written with RDMA WRITE by a QP
 // whose packets loop inside the HCA, tables that begin there, what entries say done to frames.
 #include "eth_fixture.h"
-#include "model/prm/ste.h"
+#include "prm/ste.h"
 
 namespace hcasim::bare {
 namespace {

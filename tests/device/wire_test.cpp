@@ -5,7 +5,7 @@
 #include <random>
 
 #include "../files.h"
-#include "model/prm/transport_caps.h"
+#include "prm/transport_caps.h"
 #include "rule_check.h"
 #include "wire_fixture.h"
 

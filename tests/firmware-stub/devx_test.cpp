@@ -5,8 +5,8 @@
 #include "driver/bare/eth.h"
 #include "driver/bare/qp.h"
 #include "fixture.h"
-#include "model/prm/transport_caps.h"
-#include "model/prm/umem.h"
+#include "prm/transport_caps.h"
+#include "prm/umem.h"
 
 namespace hcasim::bare {
 namespace {

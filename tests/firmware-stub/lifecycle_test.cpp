@@ -2,7 +2,7 @@
 // ENABLE to DISABLE, health, reset under the driver.
 #include "fixture.h"
 
-#include "model/prm/init_seg.h"
+#include "prm/init_seg.h"
 
 namespace hcasim::bare {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "fuzz_fixture.h"
 
-#include "model/prm/init_seg.h"
+#include "prm/init_seg.h"
 
 namespace hcasim::bare {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Worlds of one link: management datagrams, frames, steering tables of the firmware's and the software's own.
-#include "model/prm/ste.h"
+#include "prm/ste.h"
 #include "tests/device/eth_fixture.h"
 #include "world_parts.h"
 

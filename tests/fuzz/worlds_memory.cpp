@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Worlds of memory: keys that UMRs and signatures change, pages that come and go, memory of the device,
 // shares of its time.
-#include "model/prm/qos.h"
-#include "model/prm/signature.h"
+#include "prm/qos.h"
+#include "prm/signature.h"
 #include "tests/device/odp_fixture.h"
 #include "world_parts.h"
 

@@ -2,8 +2,8 @@
 #include <gmock/gmock.h>
 
 #include "bench.h"
-#include "model/prm/cqe.h"
-#include "model/prm/eqe.h"
+#include "prm/cqe.h"
+#include "prm/eqe.h"
 
 namespace hcasim::test {
 namespace {

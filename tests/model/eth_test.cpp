@@ -10,7 +10,7 @@
 #include "model/eth/headers.h"
 #include "model/eth/rss.h"
 #include "model/eth/segment.h"
-#include "model/prm/field.h"
+#include "prm/field.h"
 
 namespace hcasim {
 namespace {

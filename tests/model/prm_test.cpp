@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "model/prm/prm.h"
+#include "prm/prm.h"
 
 #include <gtest/gtest.h>
 

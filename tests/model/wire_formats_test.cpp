@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "model/prm/wire_formats.h"
+#include "prm/wire_formats.h"
 
 #include <gtest/gtest.h>
 

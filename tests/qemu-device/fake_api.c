@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hca_api.h"
+#include "card/api/hca_api.h"
 
 enum { kMaxHcas = 16, kCounters = 6 };
 

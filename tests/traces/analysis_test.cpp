@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "model/prm/prm.h"
-#include "model/prm/wire_formats.h"
+#include "prm/prm.h"
+#include "prm/wire_formats.h"
 #include "traces/report.h"
 #include "traces/tracer.h"
 

@@ -9,7 +9,7 @@
 #include <functional>
 #include <string>
 
-#include "model/prm/prm.h"
+#include "prm/prm.h"
 #include "traces/tracer.h"
 
 namespace hcasim::traces {

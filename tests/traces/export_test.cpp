@@ -11,8 +11,8 @@
 
 #include "perfetto_view.h"
 
-#include "model/prm/prm.h"
-#include "model/prm/wire_formats.h"
+#include "prm/prm.h"
+#include "prm/wire_formats.h"
 #include "traces/story.h"
 #include "traces/timeline.h"
 

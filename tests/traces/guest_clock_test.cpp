@@ -7,7 +7,7 @@
 #include <random>
 #include <string>
 
-#include "model/prm/prm.h"
+#include "prm/prm.h"
 #include "traces/timeline.h"
 
 namespace hcasim::traces {

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "card/api/far_end.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdio>
+
+#include "card/api/instance.h"
+#include "card/replay/recording.h"
+#include "traces/format.h"
+
+namespace hcasim::api {
+
+namespace {
+
+// Bytes of frames from one meeting to the next that no link carries in that time.
+constexpr std::size_t kMostBytes = std::size_t{128} << 20;
+constexpr std::int64_t kSpinNs = 20'000, kSayNs = 5'000'000'000;
+constexpr int kWaitMs = 50;
+
+std::int64_t real_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+template <class... Fields>
+void note(Event event, const Fields&... fields) {
+  if (Recorder* recorder = Recorder::current()) recorder->note(event, fields...);
+}
+
+class LinkEnd final : public FarEnd, private wire::Link::Owner {
+ public:
+  LinkEnd(hca& near, wire::Link::Owner& wire, const wire::Address& address, const wire::Hello& hello)
+      : near_(near), wire_(wire), link_(address, hello, *this) {}
+
+  std::int64_t poll(std::int64_t now) override { return link_.poll(now); }
+  void hold(bool on) override { link_.hold(on); }
+  void set_carrier(bool on) override { link_.set_carrier(on); }
+  void flush() override {
+    if (link_.pending()) link_.flush();
+  }
+  std::uint8_t* frame(std::size_t most) override;
+  Sent commit(std::size_t len, std::uint8_t flags, Time t) override;
+  void find() override;
+  void send_mark(const wire::Mark& mark) override;
+  Hearing hear() override;
+  void finish(const std::string& reason) override { link_.finish(reason); }
+
+ private:
+  // What comes in: calls of a recording.
+  std::string wire_up(const wire::Hello& peer) override {
+    peer_name_ = peer.name;
+    Recorded call(Event::kLinkUp, near_.number, std::string_view(hello_bytes(peer)));
+    std::string wrong = wire_.wire_up(peer);
+    call.returns(wrong.empty());
+    return wrong;
+  }
+  void wire_down() override {
+    Recorded call(Event::kLinkDown, near_.number);
+    wire_.wire_down();
+  }
+  void wire_carrier(bool on) override {
+    Recorded call(Event::kLinkCarrier, near_.number, std::uint64_t{on});
+    wire_.wire_carrier(on);
+  }
+  void wire_frame(const wire::Message& frame) override {
+    bytes_in_ += frame.len + wire::kHeaderBytes;
+    Recorded call(Event::kLinkFrame, near_.number, std::uint64_t{frame.flags}, from_now(frame.time),
+                  std::string_view(reinterpret_cast<const char*>(frame.body), frame.len));
+    wire_.wire_frame(frame);
+  }
+  std::string wire_mark(const wire::Mark& mark) override {
+    Recorded call(Event::kLinkMark, near_.number, from_now(mark.at), from_now(mark.next),
+                  std::uint64_t{mark.wanted});
+    std::string wrong = wire_.wire_mark(mark);
+    call.returns(wrong.empty());
+    return wrong;
+  }
+  void wire_log(int level, const std::string& line) override {
+    Recorded call(Event::kLinkLog, near_.number, static_cast<unsigned>(level), std::string_view(line));
+    wire_.wire_log(level, line);
+  }
+  void wire_watch(int fd, bool read, bool write) override { wire_.wire_watch(fd, read, write); }
+
+  bool goes_on(std::int64_t since);
+
+  hca& near_;
+  wire::Link::Owner& wire_;
+  std::uint8_t* room_ = nullptr;  // of the frame that is being made; null: it is lost
+  std::array<std::uint8_t, wire::kMaxFrameBytes> lost_;
+  std::string peer_name_;
+  bool said_waiting_ = false;
+  std::size_t bytes_in_ = 0;
+  std::int64_t spin_ = 0;  // real ns that it looks for the other end's mark before it sleeps
+  wire::Link link_;
+};
+
+std::uint8_t* LinkEnd::frame(std::size_t most) {
+  if (!link_.up()) return nullptr;
+  room_ = link_.frame(most);
+  return room_ ? room_ : lost_.data();
+}
+
+FarEnd::Sent LinkEnd::commit(std::size_t len, std::uint8_t flags, Time t) {
+  Sent sent = Sent::kLost;
+  const std::uint8_t* bytes = room_ ? room_ : lost_.data();
+  const Digest digest(bytes, Recorder::current() ? len : 0);
+  if (room_) {
+    link_.commit(len, flags, t);
+    sent = link_.congested() ? Sent::kFull : Sent::kTaken;
+  }
+  note(Event::kLinkTx, near_.number, len, std::uint64_t{flags}, from_now(t), static_cast<std::uint64_t>(sent),
+       digest.bytes());
+  return sent;
+}
+
+// While this end waits: says so when it takes long. False: the host wants no more of it.
+bool LinkEnd::goes_on(std::int64_t since) {
+  if (!said_waiting_ && real_ns() - since > kSayNs) {
+    said_waiting_ = true;
+    char text[200];
+    std::snprintf(text, sizeof text, "waits for %s at the other end of the wire, at %.9f s of simulated time",
+                  link_.up() ? peer_name_.c_str() : "an HCA", to_ns(sim_now()) / 1e9);
+    wire_log(HCA_LOG_WARNING, text);
+  }
+  return !near_.ops.keep_waiting || near_.ops.keep_waiting(near_.opaque) != 0;
+}
+
+void LinkEnd::find() {
+  const std::int64_t since = real_ns();
+  for (;;) {
+    link_.poll(real_ns());
+    if (link_.up() || link_.refused() || !goes_on(since)) break;
+    link_.wait(2);
+  }
+  note(Event::kLinkFind, near_.number);
+}
+
+void LinkEnd::send_mark(const wire::Mark& mark) {
+  link_.send_mark(mark);
+  note(Event::kLinkTell, near_.number, from_now(mark.next), std::uint64_t{mark.wanted});
+}
+
+FarEnd::Hearing LinkEnd::hear() {
+  const std::int64_t start = real_ns();
+  std::int64_t now = start;
+  bytes_in_ = 0;
+  wire::Link::Pulled got;
+  bool given_up = false;
+  while ((got = link_.pull(now)) == wire::Link::Pulled::kNothing && bytes_in_ <= kMostBytes) {
+    now = real_ns();
+    if (now - start < spin_) continue;
+    given_up = !goes_on(start);
+    if (given_up) break;
+    link_.wait(kWaitMs);
+    now = real_ns();
+  }
+  Hearing h{Heard::kMark};
+  if (given_up) {
+    h.what = Heard::kGivenUp;
+  } else {
+    // Looking again and again pays when the other end runs beside this one, and costs where it wants this
+    // processor.
+    spin_ = now - start < kSpinNs ? std::min(2 * spin_ + kSpinNs / 16, kSpinNs) : spin_ / 2;
+    h.waited = static_cast<std::uint64_t>(now - start);
+    if (got == wire::Link::Pulled::kDown) {
+      h.what = Heard::kDown;
+    } else if (bytes_in_ > kMostBytes) {
+      h.what = Heard::kTooMuch;
+    } else if (said_waiting_) {
+      said_waiting_ = false;
+      wire_log(HCA_LOG_INFO, "goes on with " + peer_name_);
+    }
+  }
+  note(Event::kLinkHear, near_.number, static_cast<std::uint64_t>(h.what), h.waited);
+  return h;
+}
+
+FarEndMaker& maker() {
+  static FarEndMaker made;
+  return made;
+}
+
+}  // namespace
+
+std::unique_ptr<FarEnd> make_far_end(hca& near, wire::Link::Owner& wire, const wire::Address& address,
+                                     const wire::Hello& hello) {
+  if (maker()) return maker()(wire);
+  return std::make_unique<LinkEnd>(near, wire, address, hello);
+}
+
+void set_far_end_maker(FarEndMaker made) { maker() = std::move(made); }
+
+std::string hello_bytes(const wire::Hello& hello) {
+  std::string bytes(wire::kHeaderBytes + wire::kHelloBytes, '\0');
+  wire::put_hello(reinterpret_cast<std::uint8_t*>(bytes.data()), hello, 0);
+  return bytes;
+}
+
+bool hello_of_bytes(std::string_view bytes, wire::Hello& out) {
+  wire::Message message;
+  std::size_t used = 0;
+  const char* why = nullptr;
+  return wire::parse(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size(), true, message, used,
+                     why) == wire::Parsed::kMessage &&
+         message.type == wire::Type::kHello && used == bytes.size() && wire::parse_hello(message, out);
+}
+
+std::uint64_t from_now(Time t) {
+  return traces::format::zigzag(
+      static_cast<std::int64_t>(static_cast<std::uint64_t>(t) - static_cast<std::uint64_t>(sim_now())));
+}
+
+Time since_now(std::uint64_t recorded) {
+  return static_cast<Time>(static_cast<std::uint64_t>(sim_now()) +
+                           static_cast<std::uint64_t>(traces::format::unzigzag(recorded)));
+}
+
+}  // namespace hcasim::api

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a SocketWire has at its far end: a link to an HCA of another process, or the recording of one. All
+// that depends on the other process, on sockets and on real time stands here, and passes a recording if there
+// is one: what comes in (Link::Owner), and what becomes of that which is sent.
+#ifndef HCASIM_CARD_FAR_END_H
+#define HCASIM_CARD_FAR_END_H
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "card/api/hca_api.h"
+#include "model/time.h"
+#include "wire/link.h"
+
+struct hca;
+
+namespace hcasim::api {
+
+// Tells a wire::Link::Owner what comes in, from inside poll(), find(), send_mark() and hear().
+class FarEnd {
+ public:
+  virtual ~FarEnd() = default;
+
+  // As hca_wire_poll(), hca_wire_hold().
+  virtual std::int64_t poll(std::int64_t) { return HCA_NEVER; }
+  virtual void hold(bool) {}
+  virtual void set_carrier(bool) {}
+  // Sends what was committed.
+  virtual void flush() {}
+  // Where to put a frame of at most `most` (up to wire::kMaxFrameBytes) bytes, to be committed at once; null:
+  // nobody is there.
+  virtual std::uint8_t* frame(std::size_t most) = 0;
+  enum class Sent : std::uint8_t { kTaken, kFull, kLost };  // kFull: taken, but more should wait for a while
+  virtual Sent commit(std::size_t len, std::uint8_t flags, Time t) = 0;
+
+  // Coupled time. Waits for the other end; the owner knows afterwards whether it is there.
+  virtual void find() = 0;
+  virtual void send_mark(const wire::Mark& mark) = 0;
+  // Waits for the other end's mark.
+  enum class Heard : std::uint8_t { kMark, kDown, kGivenUp, kTooMuch };
+  struct Hearing {
+    Heard what;
+    std::uint64_t waited = 0;  // real ns; 0: the mark was there
+  };
+  virtual Hearing hear() = 0;
+  // Ends for good; the reason is told to the other end.
+  virtual void finish(const std::string& reason) = 0;
+};
+
+std::unique_ptr<FarEnd> make_far_end(hca& near, wire::Link::Owner& wire, const wire::Address& address,
+                                     const wire::Hello& hello);
+// A replay has its own.
+using FarEndMaker = std::function<std::unique_ptr<FarEnd>(wire::Link::Owner& wire)>;
+void set_far_end_maker(FarEndMaker maker);
+
+// A hello in a recording: as it is on a wire.
+std::string hello_bytes(const wire::Hello& hello);
+bool hello_of_bytes(std::string_view bytes, wire::Hello& out);
+// A simulated time (ps) in a recording, as how far it is from now; any one, even a stranger's.
+std::uint64_t from_now(Time t);
+Time since_now(std::uint64_t recorded);
+
+}  // namespace hcasim::api
+#endif

@@ -1,0 +1,600 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The C API on the C++ model: no exception leaves a function, and what breaks inside ends in the HCA's fatal
+// health state.
+#include "card/api/hca_api.h"
+
+#include <algorithm>
+#include <cinttypes>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <random>
+#include <vector>
+
+#include "card/api/fabric.h"
+#include "card/api/instance.h"
+#include "card/api/options.h"
+#include "card/api/simulation.h"
+#include "card/replay/recording.h"
+
+using hcasim::api::CableEnd;
+using hcasim::api::Event;
+using hcasim::api::Fault;
+using hcasim::api::HostWire;
+using hcasim::api::Recorded;
+using hcasim::api::Recorder;
+using hcasim::api::Settings;
+using hcasim::api::Simulation;
+using hcasim::api::SocketWire;
+
+namespace {
+
+// All HCAs ever made: SystemC modules cannot be deleted after elaboration.
+std::vector<std::unique_ptr<hca>>& all() {
+  static auto* list = new std::vector<std::unique_ptr<hca>>;
+  return *list;
+}
+
+void tell(char* err, std::size_t len, const std::string& text) {
+  if (err && len) std::snprintf(err, len, "%s", text.c_str());
+}
+
+constexpr unsigned kMaxHcas = 64;
+constexpr std::size_t kMostArriving = 4096;  // frames in the port, beyond which the host is asked to wait
+
+// The kernel has stopped for good: each HCA tells its driver so, once.
+void spread_death() {
+  Simulation& simulation = Simulation::instance();
+  if (!simulation.dead()) return;
+  for (auto& h : all()) {
+    if (!h->told_dead) {
+      h->told_dead = true;
+      h->model.model_fault("SystemC kernel", simulation.cause().c_str());
+    }
+  }
+}
+
+// Runs one call into the model.
+template <class F>
+void enter(hca* h, const char* where, F body) noexcept {
+  Simulation::Entry entry(Simulation::instance());
+  try {
+    body();
+  } catch (const std::exception& e) {
+    h->model.model_fault(where, e.what());
+  } catch (...) {
+    h->model.model_fault(where, "unknown exception");
+  }
+}
+
+// One cable a port, of the right kind.
+bool check_cable(Settings& s, const hca_host_ops& ops, std::string& why) {
+  const bool eth = s.firmware.link == hcasim::fw::Link::kEthernet;
+  if (!s.cable.empty() && (s.host_wire || s.wire)) {
+    why = "cable=" + s.cable + ": the port has a wire already";
+  } else if (!s.switch_name.empty() && (!s.cable.empty() || s.host_wire || s.wire)) {
+    why = "switch=" + s.switch_name + ": the port has a cable or wire already";
+  } else if (!s.switch_name.empty() && !eth && !s.firmware.sm) {
+    why = "switch=" + s.switch_name +
+          ": the modelled switch has no management agent, so sm=off finds no way through it";
+  } else if (s.cable == s.name) {
+    why = "cable=" + s.cable + ": that is this HCA itself; without cable= it has a cable to itself";
+  } else if (s.host_wire && !eth) {
+    why = "link=ib: the host's network carries Ethernet; an InfiniBand port takes wire= or cable=";
+  } else if (s.host_wire && !ops.wire_tx) {
+    why = "wire=host: the host takes no frames";
+  } else if (s.coupled && !s.wire) {
+    why = "coupled=on: there is no wire=unix:PATH or wire=tcp:HOST:PORT to be coupled over";
+  }
+  // Every process would come to the same GUID.
+  if (s.wire && s.firmware.node_guid == 0) {
+    std::random_device random;
+    s.firmware.node_guid = 0x0002c90300000000ull | (random() & 0xffffffu);
+  }
+  return why.empty();
+}
+
+bool join(hca* a, hca* b, std::string& why) {
+  if (!a || !b || !a->in_service || !b->in_service) {
+    why = "an HCA is out of service";
+    return false;
+  }
+  const std::string names = a->settings.name + " and " + b->settings.name;
+  if (a == b) {
+    why = names + " are the same HCA";
+  } else if (a->uplink || b->uplink) {
+    why = (a->uplink ? a : b)->settings.name + " has a cable already";
+  } else if (a->settings.firmware.link != b->settings.firmware.link) {
+    why = names + " have different link types";
+  } else if (a->settings.firmware.link == hcasim::fw::Link::kInfiniBand) {
+    const auto lids = hcasim::api::assign_lids({a->firmware.port().node_guid(), a->settings.firmware.lid},
+                                               {b->firmware.port().node_guid(), b->settings.firmware.lid});
+    if (lids.own == 0) {
+      why = names + " want the same LID, or have the same node GUID";
+    } else {
+      a->firmware.port().assign(lids.own, lids.sm, {{b->firmware.port().port_guid(), lids.peer}});
+      b->firmware.port().assign(lids.peer, lids.sm, {{a->firmware.port().port_guid(), lids.own}});
+    }
+  }
+  if (!why.empty()) return false;
+  a->connect(std::make_unique<CableEnd>(*a, *b));
+  b->connect(std::make_unique<CableEnd>(*b, *a));
+  a->follow_carrier();
+  return true;
+}
+
+// The wires in coupled time.
+class Partners final : public Simulation::Partners {
+ public:
+  hcasim::Time limit() const override {
+    hcasim::Time first = hcasim::kNever;
+    for (const auto& h : all()) {
+      if (h->uplink) first = std::min(first, h->uplink->meets_at());
+    }
+    return first;
+  }
+
+  void meet(hcasim::Time next) override {
+    const hcasim::Time now = limit();
+    std::vector<hca*> here;
+    for (const auto& h : all()) {
+      if (h->uplink && h->uplink->meets_at() <= now) here.push_back(h.get());
+    }
+    for (hca* h : here) h->uplink->tell(std::min(next, unprompted(*h, now)));
+    for (hca* h : here) h->uplink->hear();
+  }
+
+ private:
+  // Before this, an HCA sends nothing because of its host, or of what may come in over other wires.
+  static hcasim::Time unprompted(const hca& h, hcasim::Time now) {
+    const hcasim::Time latency = h.model.profile().pcie.mmio_latency;
+    hcasim::Time first = std::max(now, Simulation::instance().at(h.quiet_until()));
+    first = first > hcasim::kNever - latency ? hcasim::kNever : first + latency;
+    for (const auto& other : all()) {
+      if (other.get() != &h && other->uplink) first = std::min(first, other->uplink->meets_at());
+    }
+    return std::max(first, now);
+  }
+};
+
+// The options cable=NAME. Both ends may say it.
+bool join_all(std::string& why) {
+  for (auto& h : all()) {
+    const std::string& name = h->settings.cable;
+    if (name.empty() || !h->in_service) continue;
+    std::string where = h->settings.name;
+    where.append(": cable=").append(name).append(": ");
+    const auto peer = std::find_if(all().begin(), all().end(),
+                                   [&](const auto& o) { return o->in_service && o->settings.name == name; });
+    if (peer == all().end()) {
+      why = where + "there is no HCA of that name";
+      return false;
+    }
+    const auto* end = dynamic_cast<const CableEnd*>(h->uplink.get());
+    if (end && &end->peer() == peer->get()) continue;
+    if (!join(h.get(), peer->get(), why)) {
+      why.insert(0, where);
+      return false;
+    }
+  }
+  return true;
+}
+
+void note_statistics(hca* h) {
+  Recorder* recorder = Recorder::current();
+  if (recorder && !recorder->finished())
+    recorder->note(Event::kStatistics, h->number, std::string_view(hca_stats_json(h)));
+}
+
+// HCAs that the process leaves in service at its end tell their statistics now.
+void finish_recording() {
+  if (Recorder* recorder = Recorder::current()) {
+    for (auto& h : all()) {
+      if (h->in_service) note_statistics(h.get());
+    }
+    recorder->finish();
+  }
+}
+
+void note_creation(const hca& h, const char* options) {
+  if (Recorder* recorder = Recorder::current()) {
+    static const int at_exit = std::atexit(finish_recording);
+    static_cast<void>(at_exit);
+    std::uint64_t has = 0;
+    if (h.ops.log) has |= hcasim::api::kHostLogs;
+    if (h.ops.wire_tx) has |= hcasim::api::kHostTakesFrames;
+    if (h.ops.quiet_until) has |= hcasim::api::kHostTellsQuiet;
+    std::string given = options ? options : "";
+    if (h.settings.wire) {  // it may be a random one
+      char guid[40];
+      std::snprintf(guid, sizeof guid, "%snode_guid=%016" PRIx64, given.empty() ? "" : ",",
+                    h.settings.firmware.node_guid);
+      given += guid;
+    }
+    recorder->note(Event::kCreate, has, std::string_view(given),
+                   std::string_view(hcasim::api::profile_text(h.model.profile())),
+                   std::string_view(h.settings.scenario_text));
+    recorder->note(Event::kReturn, std::uint64_t{h.number});
+  }
+}
+
+bool usable(const hca* h) { return h && h->in_service && Simulation::instance().started(); }
+
+}  // namespace
+
+extern "C" {
+
+hca_t* hca_create(const char* options, const hca_host_ops* ops, void* opaque, char* err, size_t err_len) {
+  try {
+    Simulation& simulation = Simulation::instance();
+    if (simulation.started()) {
+      tell(err, err_len, "an HCA cannot be added while the simulation runs: SystemC makes no module then");
+      return nullptr;
+    }
+    if (!ops || !ops->dma_read || !ops->dma_write || !ops->msix) {
+      tell(err, err_len, "dma_read, dma_write and msix must be given");
+      return nullptr;
+    }
+    if (all().size() >= kMaxHcas) {
+      tell(err, err_len, "too many HCAs: there may be " + std::to_string(kMaxHcas));
+      return nullptr;
+    }
+    Settings settings;
+    std::string why;
+    if (!hcasim::api::parse_options(options ? options : "", settings, why)) {
+      tell(err, err_len, why);
+      return nullptr;
+    }
+    const unsigned number = static_cast<unsigned>(all().size());
+    if (settings.name.empty()) settings.name = "hca" + std::to_string(number);
+    hcasim::Profile profile;
+    if (!hcasim::Profile::load(settings.profile, hcasim::api::profile_folders(), profile, why,
+                               settings.parameters)) {
+      tell(err, err_len, why);
+      return nullptr;
+    }
+    if (settings.batch_window) profile.engine.batch_window = *settings.batch_window;
+    if (settings.wire_latency) profile.port.wire_latency = *settings.wire_latency;
+    if (settings.coupled && profile.port.wire_latency <= 0) {
+      tell(err, err_len, "coupled=on: the profile's cable has no latency: give wire_latency_ns");
+      return nullptr;
+    }
+    if (settings.dc_contexts) profile.engine.dc_contexts = *settings.dc_contexts;
+    auto tracer = std::make_unique<hcasim::traces::Tracer>(number);
+    tracer->set_on(settings.trace_on);
+    tracer->set_filter(settings.trace_filter, nullptr);
+    if (!settings.trace.empty() &&
+        !(settings.trace_ring != 0
+              ? tracer->open_ring(settings.trace, std::size_t{settings.trace_ring} << 20, &why)
+              : tracer->open(settings.trace, &why))) {
+      tell(err, err_len, "trace=" + settings.trace + ": " + why);
+      return nullptr;
+    }
+    if (!check_cable(settings, *ops, why) ||
+        (!settings.capture.empty() && !hcasim::traces::Capture::get(settings.capture, &why))) {
+      tell(err, err_len, why);
+      return nullptr;
+    }
+    if (!settings.record.empty() && !Recorder::begin(settings.record, all().empty(), why)) {
+      tell(err, err_len, why);
+      return nullptr;
+    }
+    // A trace looks at memory for itself, and the replay may be asked for one.
+    if (Recorder::current() && settings.trace.empty()) tracer->open("/dev/null", &why);
+    simulation.prepare();
+    hca_host_ops host = *ops;
+    if (Recorder::current()) host.dma_map = nullptr;  // reads that nobody hears of
+    all().push_back(std::make_unique<hca>(number, settings, profile, std::move(tracer), host, opaque));
+    hca& made = *all().back();
+    note_creation(made, options);
+    if (!made.capture_to(settings.capture, why)) made.log(HCA_LOG_ERROR, why.c_str());
+    if (settings.host_wire) made.connect(std::make_unique<HostWire>(made));
+    if (settings.wire) {
+      made.connect(std::make_unique<SocketWire>(made, *settings.wire, settings.coupled));
+    }
+    if (settings.coupled) {
+      static Partners partners;
+      simulation.set_partners(&partners);
+    }
+    return &made;
+  } catch (const std::exception& e) {
+    tell(err, err_len, e.what());
+  } catch (...) {
+    tell(err, err_len, "unknown exception");
+  }
+  return nullptr;
+}
+
+void hca_destroy(hca_t* h) {
+  if (!h || !h->in_service) return;
+  note_statistics(h);
+  auto call = std::make_optional<Recorded>(Event::kDestroy, h->number);
+  enter(h, "hca_destroy", [&] {
+    h->report_rules();
+    auto* joined = dynamic_cast<CableEnd*>(h->uplink.get());
+    hca* peer = joined ? &joined->peer() : nullptr;
+    h->model.port().connect(nullptr);
+    h->uplink.reset();  // closes its sockets
+    h->in_service = false;
+    if (peer && peer->in_service) peer->follow_carrier();
+    if (Simulation::instance().started()) h->model.reset();
+    h->tracer->close();
+    std::string why;
+    h->capture_to("", why);
+  });
+  h->in_service = false;
+  call.reset();
+  if (std::none_of(all().begin(), all().end(), [](const auto& other) { return other->in_service; }))
+    finish_recording();
+}
+
+const char* hca_option_help(void) { return hcasim::api::option_help(); }
+
+int hca_sim_started(void) { return Simulation::instance().started(); }
+
+int hca_sim_start(int64_t now) {
+  Recorded call(Event::kStart, Recorder::At{now});
+  std::string why;
+  if (!hca_sim_started() && !(join_all(why) && hcasim::api::join_switches(all(), why))) {
+    for (auto& h : all()) {
+      if (why.rfind(h->settings.name + ":", 0) == 0) h->log(HCA_LOG_ERROR, why.c_str());
+    }
+    return -1;
+  }
+  const bool first = !hca_sim_started();
+  const bool good = Simulation::instance().start(now);
+  for (auto& h : all()) {
+    if (good && first && h->in_service) enter(h.get(), "faults", [&] { h->begin_faults(); });
+  }
+  if (!good) {
+    for (auto& h : all()) h->log(HCA_LOG_ERROR, Simulation::instance().cause().c_str());
+  }
+  call.returns(good);
+  return good ? 0 : -1;
+}
+
+int64_t hca_sim_advance(int64_t now, int64_t ahead) {
+  if (Simulation::instance().busy()) return -1;
+  // Another thread than last time: the model's memory is in another processor's cache.
+  static const void* last_thread = nullptr;
+  if (const void* thread = __builtin_thread_pointer(); thread != last_thread) {
+    last_thread = thread;
+    if (!all().empty()) all().front()->model.prefetch();
+  }
+  Recorded call(Event::kAdvance, Recorder::At{now}, static_cast<std::uint64_t>(ahead));
+  const std::int64_t next = Simulation::instance().advance(now, ahead);
+  call.returns(hcasim::api::due_number(next, now));
+  if (Simulation::instance().dead()) spread_death();
+  for (auto& h : all()) {
+    if (h->uplink) h->uplink->flush();
+  }
+  return next;
+}
+
+int64_t hca_sim_time(void) { return Simulation::instance().time(); }
+
+uint64_t hca_sim_activations(void) { return hcasim::g_clock.activations; }
+
+uint64_t hca_sim_turns(void) { return hcasim::g_clock.turns; }
+
+void hca_memory_changed(hca_t* h) {
+  if (!h) return;
+  Recorded call(Event::kMemory, h->number);
+  enter(h, "hca_memory_changed", [&] { h->model.dma().loans().settle_all(); });
+}
+
+uint64_t hca_mmio_read(hca_t* h, uint64_t offset, unsigned size) {
+  std::uint8_t bytes[8];
+  std::memset(bytes, 0xff, sizeof bytes);
+  std::uint64_t value = 0;
+  size = std::min(size, 8u);
+  if (usable(h)) {
+    Recorded call(Event::kMmioRead, h->number, offset, size);
+    enter(h, "hca_mmio_read", [&] { h->model.bar_read(offset, bytes, size); });
+    std::memcpy(&value, bytes, size);  // hosts are little-endian
+    call.returns(value);
+  } else {
+    std::memcpy(&value, bytes, size);
+  }
+  return value;
+}
+
+void hca_mmio_write(hca_t* h, uint64_t offset, uint64_t value, unsigned size) {
+  if (!usable(h) || size > 8) return;
+  std::uint8_t bytes[8];
+  std::memcpy(bytes, &value, sizeof bytes);
+  Recorded call(Event::kMmioWrite, h->number, offset, value, size);
+  enter(h, "hca_mmio_write", [&] {
+    h->model.bar_write(offset, bytes, size);
+    if (h->model.prefetched()) h->model.prefetch_targets();
+  });
+}
+
+void hca_mmio_write_burst(hca_t* h, uint64_t offset, const void* data, size_t len) {
+  if (!usable(h) || !data || len == 0 || len % 8 || len > hcasim::Uar::kMaxBurst) return;
+  Recorded call(Event::kBurst, h->number, offset, std::string_view(static_cast<const char*>(data), len));
+  enter(h, "hca_mmio_write_burst", [&] {
+    h->model.bar_write(offset, static_cast<const std::uint8_t*>(data), static_cast<unsigned>(len));
+  });
+}
+
+void hca_reset(hca_t* h) {
+  if (!usable(h)) return;
+  Recorded call(Event::kReset, h->number);
+  enter(h, "hca_reset", [&] { h->model.reset(); });
+}
+
+unsigned hca_parameter_count(void) { return static_cast<unsigned>(hcasim::Profile::names().size()); }
+
+const char* hca_parameter_name(unsigned index) {
+  return index < hca_parameter_count() ? hcasim::Profile::names()[index].c_str() : nullptr;
+}
+
+double hca_parameter_value(const hca_t* h, unsigned index) {
+  return h && index < hca_parameter_count() ? h->model.profile().value(index) : 0;
+}
+
+hca_pcie_link hca_get_pcie_link(const hca_t* h) {
+  const hcasim::Profile::Pcie& pcie = h->model.profile().pcie;
+  return {pcie.generation, pcie.lanes};
+}
+
+int hca_is_ethernet(const hca_t* h) { return h->settings.firmware.link == hcasim::fw::Link::kEthernet; }
+
+int hca_cable(hca_t* a, hca_t* b, char* err, size_t err_len) {
+  std::string why;
+  bool good = false;
+  if (a && b) {
+    Recorded call(Event::kCable, a->number, b->number);
+    enter(a, "hca_cable", [&] { good = join(a, b, why); });
+    call.returns(good);
+  } else {
+    join(a, b, why);
+  }
+  if (!good) tell(err, err_len, why);
+  return good ? 0 : -1;
+}
+
+int hca_wire_rx(hca_t* h, const void* frame, size_t len) {
+  bool taken = false;
+  if (usable(h)) {
+    Recorded call(Event::kWireRx, h->number, std::string_view(static_cast<const char*>(frame), len));
+    enter(h, "hca_wire_rx", [&] {
+      auto* wire = dynamic_cast<HostWire*>(h->uplink.get());
+      taken = wire && wire->receive(frame, len);
+    });
+    call.returns(taken);
+  }
+  return taken ? 0 : -1;
+}
+
+int hca_wire_room(const hca_t* h) { return h->model.port().arriving() < kMostArriving; }
+
+void hca_wire_carrier(hca_t* h, int up) {
+  if (!h || !h->in_service) return;
+  Recorded call(Event::kCarrier, h->number, static_cast<unsigned>(up != 0));
+  enter(h, "hca_wire_carrier", [&] {
+    if (auto* wire = dynamic_cast<HostWire*>(h->uplink.get())) {
+      wire->host_carrier(up != 0);
+      h->follow_carrier();
+    }
+  });
+}
+
+int64_t hca_wire_poll(hca_t* h, int64_t clock) {
+  constexpr std::int64_t kSoon = 1'000'000;
+  if (!usable(h) || !h->uplink) return HCA_NEVER;
+  if (Simulation::instance().busy()) return clock + kSoon;
+  std::int64_t due = HCA_NEVER;
+  enter(h, "hca_wire_poll", [&] { due = h->uplink->poll(clock); });
+  return due;
+}
+
+void hca_wire_hold(hca_t* h, int on) {
+  if (!h || !h->in_service || !h->uplink) return;
+  enter(h, "hca_wire_hold", [&] { h->uplink->hold(on != 0); });
+}
+
+void hca_get_mac(const hca_t* h, uint8_t mac[6]) {
+  const std::uint64_t value = h->firmware.options().mac;
+  for (unsigned i = 0; i < 6; ++i) mac[i] = static_cast<std::uint8_t>(value >> (8 * (5 - i)));
+}
+
+unsigned hca_counter_count(const hca_t* h) { return static_cast<unsigned>(h->counters().size()); }
+
+const char* hca_counter_name(const hca_t* h, unsigned index) {
+  const auto list = h->counters();
+  return index < list.size() ? list[index].name : nullptr;
+}
+
+uint64_t hca_counter_value(const hca_t* h, unsigned index) {
+  const auto list = h->counters();
+  return index < list.size() ? list[index].value : 0;
+}
+
+const char* hca_stats_json(hca_t* h) {
+  try {
+    h->json = h->stats_json();
+  } catch (...) {
+    return "{}";
+  }
+  return h->json.c_str();
+}
+
+unsigned hca_rule_count(void) { return hcasim::traces::kRules; }
+
+const char* hca_rule_name(unsigned index) {
+  return index < hcasim::traces::kRules ? hcasim::traces::kRuleInfo[index].name : nullptr;
+}
+
+uint64_t hca_rule_broken(const hca_t* h, unsigned index) {
+  if (index >= hcasim::traces::kRules) return 0;
+  const auto rule = static_cast<hcasim::traces::Rule>(index);
+  if (h) return h->tracer->rules().count(rule);
+  return std::accumulate(
+      all().begin(), all().end(), std::uint64_t{0},
+      [&](std::uint64_t sum, const auto& each) { return sum + each->tracer->rules().count(rule); });
+}
+
+int hca_inject(hca_t* h, const char* fault, char* err, size_t err_len) {
+  if (!h || !h->in_service) {
+    tell(err, err_len, "the HCA is out of service");
+    return -1;
+  }
+  bool good = false;
+  Recorded call(Event::kInject, h->number, std::string_view(fault ? fault : ""));
+  enter(h, "hca_inject", [&] {
+    std::string why;
+    const std::uint64_t seed = h->model.port().faults().seed;
+    std::vector<hcasim::FaultSpec> plan;
+    const std::string text = fault ? fault : "";
+    good = hcasim::api::parse_faults(
+        text, hcasim::sim_now(), h->model.port().faults(), plan, why,
+        [](void* self, const Fault& f) { static_cast<hca*>(self)->inject(f); }, h);
+    if (!good) tell(err, err_len, why);
+    if (good && text == "none") h->model.injector().end_all();
+    if (!plan.empty() && !hca_sim_started()) {
+      // Simulated time has not begun: they do what those of a scenario do.
+      std::vector<hcasim::FaultSpec>& list = h->planned;
+      list.insert(list.end(), plan.begin(), plan.end());
+    } else {
+      h->model.injector().load(plan);
+    }
+    if (h->model.port().faults().seed != seed) h->model.port().reseed();
+  });
+  call.returns(good);
+  return good ? 0 : -1;
+}
+
+int hca_set_trace(hca_t* h, const char* key, const char* value, char* err, size_t err_len) {
+  if (!h || !h->in_service) {
+    tell(err, err_len, "the HCA is out of service");
+    return -1;
+  }
+  bool good = false;
+  Recorded call(Event::kSetTrace, h->number, std::string_view(key ? key : ""),
+                std::string_view(value ? value : ""));
+  enter(h, "hca_set_trace", [&] {
+    std::string why;
+    good = h->set_trace(key ? key : "", value ? value : "", why);
+    if (!good) tell(err, err_len, why);
+  });
+  call.returns(good);
+  return good ? 0 : -1;
+}
+
+const char* hca_get_trace(hca_t* h, const char* key) {
+  try {
+    h->trace_answer = h->get_trace(key ? key : "");
+  } catch (...) {
+    return "";
+  }
+  return h->trace_answer.c_str();
+}
+
+const char* hca_fault_help(void) { return hcasim::api::fault_help(); }
+
+}  // extern "C"

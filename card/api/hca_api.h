@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The C API of the HCA: the one door through which QEMU, tests, benchmarks and replay drive the model.
+// No QEMU, SystemC or C++ type crosses it. All calls are made by one thread at a time (QEMU: under its
+// global lock). No call throws or aborts, and none but hca_sim_advance() blocks; a broken invariant of the
+// model puts the HCA into its fatal health state instead (init segment health.synd, design section 7).
+//
+// Units: times are ns of the caller's clock (under QEMU: QEMU_CLOCK_VIRTUAL), offsets and sizes are bytes.
+#ifndef HCASIM_CARD_HCA_API_H
+#define HCASIM_CARD_HCA_API_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define HCA_API __attribute__((visibility("default")))
+#else
+#define HCA_API
+#endif
+
+typedef struct hca hca_t;
+
+enum { HCA_API_VERSION = 6 };
+#define HCA_NEVER INT64_MAX  // no event is due
+#define HCA_BAR0_SIZE \
+  (32u << 20)  // initialization segment (pages 0-2), UAR pages, from the middle device memory
+#define HCA_MSIX_VECTORS 64u
+
+enum hca_log_level { HCA_LOG_ERROR = 0, HCA_LOG_WARNING = 1, HCA_LOG_INFO = 2 };
+
+// What the HCA needs of its host. `opaque` is the pointer given to hca_create().
+typedef struct hca_host_ops {
+  // Copies len bytes from / to bus address addr. 0 = done; anything else = the access was refused (bus
+  // master off, IOMMU fault, no memory there): bytes read are then undefined.
+  int (*dma_read)(void* opaque, uint64_t addr, void* dst, size_t len);
+  int (*dma_write)(void* opaque, uint64_t addr, const void* src, size_t len);
+  // Signals MSI-X vector (0..HCA_MSIX_VECTORS-1); masking is the host's business.
+  void (*msix)(void* opaque, unsigned vector);
+  // May be null. One line, no newline at its end.
+  void (*log)(void* opaque, int level, const char* message);
+  // wire=host: an Ethernet frame leaves the port, from the destination MAC to the last byte before the FCS.
+  // 0 = taken; anything else = taken, but the host has enough for a while: the port pauses.
+  int (*wire_tx)(void* opaque, const void* frame, size_t len);
+  // wire=unix:..., tcp:...: hca_wire_poll() is to be called when fd is ready for reading or writing, as far
+  // as asked for; with neither, no longer. May be null: then the host polls regularly.
+  void (*watch_fd)(void* opaque, int fd, int read, int write);
+  // coupled=on. Until when the host makes no access and takes no interrupt of its own accord: ns of its
+  // clock, HCA_NEVER if it waits for the HCA alone. May be null, and answer too early a time, such as now:
+  // the two ends then meet more often.
+  int64_t (*quiet_until)(void* opaque);
+  // coupled=on: asked now and then while hca_sim_advance() waits for the other end. 0 = it shall wait no
+  // longer: the wire ends. May be null.
+  int (*keep_waiting)(void* opaque);
+  // Where len bytes at bus address addr lie, if in one piece in plain memory, so that a copy from there
+  // brings what dma_read does, or (write) one to there does what dma_write does; null otherwise. May be null.
+  // The HCA may read there until it is told (hca_memory_changed()) that it must not, and writes before the
+  // call of the API returns in which it asked. Payload is then copied once only.
+  void* (*dma_map)(void* opaque, uint64_t addr, size_t len, int write);
+  // A fault that the host is to show (fault kind "pcie", and dma/poisoned). what: enum hca_pcie_error. bit:
+  // of the AER correctable or uncorrectable error status register (linux/pci_regs.h), `name` its name as
+  // `hcasim faults` lists it; 0 for HCA_PCIE_REMOVED and _INSERTED. May be null. It may be called in the
+  // midst of any call of the API: what it sets off in the host waits until that returns.
+  void (*pcie_error)(void* opaque, int what, uint32_t bit, const char* name);
+} hca_host_ops;
+
+enum hca_pcie_error {
+  HCA_PCIE_CORRECTABLE = 0,
+  HCA_PCIE_NONFATAL = 1,
+  HCA_PCIE_FATAL = 2,
+  HCA_PCIE_REMOVED = 3,   // surprise removal: from now on nothing reaches the card, and nothing comes from it
+  HCA_PCIE_INSERTED = 4,  // it is put back, as after power-on
+  HCA_PCIE_UNCORRECTABLE = 5,  // non-fatal or fatal, as AER's severity register has it
+};
+
+// PCIe link that the profile gives, for the PCIe capability.
+typedef struct hca_pcie_link {
+  unsigned generation;  // 1 = 2.5 GT/s ... 5 = 32 GT/s
+  unsigned lanes;       // 1, 2, 4, 8, 16
+} hca_pcie_link;
+
+// Creates an HCA. Must precede hca_sim_start(): SystemC makes no module after elaboration; later calls fail
+// with a message. `options` is "key=value,key=value" (keys: hca_option_help()). On error returns null and
+// writes a message that says what is wrong and what is allowed into err.
+HCA_API hca_t* hca_create(const char* options, const hca_host_ops* ops, void* opaque, char* err,
+                          size_t err_len);
+// Takes the HCA out of service: no callback is made any more. The SystemC modules stay (they cannot be
+// deleted after elaboration); the slot is not used again. Flushes its trace.
+HCA_API void hca_destroy(hca_t* hca);
+// The option keys, one per line: "key  default  what it does".
+HCA_API const char* hca_option_help(void);
+// Non-zero once elaboration is done, from which on hca_create() fails.
+HCA_API int hca_sim_started(void);
+
+// Elaborates all HCAs made so far; `now` becomes the start of simulated time. 0 = done.
+HCA_API int hca_sim_start(int64_t now);
+// Runs the simulation to `now`, then (eager coupling) from event to event up to `ahead` ns further.
+// Returns the time of the next event due, or HCA_NEVER; -1 if called from inside itself (a callback), where
+// nothing is run: the outer call takes notice by itself.
+// With coupled=on this is where the process waits for the one at the other end of the wire, at the first call
+// too: until that is there. The time returned may then be that of the next meeting, at which nothing else is
+// due; the caller's clock must stand still while it waits.
+HCA_API int64_t hca_sim_advance(int64_t now, int64_t ahead);
+// Simulated time in ns on the caller's clock (SystemC's own clock follows, up to 1 ms behind); how often the
+// model was activated so far, and the number of turns that its blocks were given then.
+HCA_API int64_t hca_sim_time(void);
+HCA_API uint64_t hca_sim_activations(void);
+HCA_API uint64_t hca_sim_turns(void);
+
+// BAR0. Access sizes 1, 2, 4, 8; values are in the host's order of a little-endian bus, as QEMU gives them
+// (the registers themselves are big-endian). Time is not advanced: call hca_sim_advance() before (to now)
+// and after. Accesses out of range read all ones and are counted.
+HCA_API uint64_t hca_mmio_read(hca_t* hca, uint64_t offset, unsigned size);
+HCA_API void hca_mmio_write(hca_t* hca, uint64_t offset, uint64_t value, unsigned size);
+// A burst to write-combining memory (BlueFlame); len a multiple of 8, up to 256, in address order.
+HCA_API void hca_mmio_write_burst(hca_t* hca, uint64_t offset, const void* data, size_t len);
+
+// What dma_map() has given for this HCA is about to go, or to mean something else: the HCA copies what it has
+// not read yet, and forgets the rest, before this returns.
+HCA_API void hca_memory_changed(hca_t* hca);
+
+// Returns the function to power-on state (FLR, bus reset, system reset): no DMA, no interrupt after it.
+HCA_API void hca_reset(hca_t* hca);
+
+// The parameters of the profile in force, "SECTION.KEY", in the unit that the profile's file has them in.
+// index 0..hca_parameter_count()-1; beyond, no name and 0.
+HCA_API unsigned hca_parameter_count(void);
+HCA_API const char* hca_parameter_name(unsigned index);
+HCA_API double hca_parameter_value(const hca_t* hca, unsigned index);
+
+HCA_API hca_pcie_link hca_get_pcie_link(const hca_t* hca);
+// 1 = Ethernet, 0 = InfiniBand: for the PCI class code.
+HCA_API int hca_is_ethernet(const hca_t* hca);
+
+// --- The wire: where the port's cable leads. Without any, it is a cable to the port itself.
+// Joins the ports of two HCAs of this process (also done by the option cable=NAME of either, at
+// hca_sim_start()). 0 = done; otherwise err says why not.
+HCA_API int hca_cable(hca_t* a, hca_t* b, char* err, size_t err_len);
+// wire=host: a frame comes in, now. Returns 0, or -1 if it was dropped (counted).
+HCA_API int hca_wire_rx(hca_t* hca, const void* frame, size_t len);
+// Whether the port has room for more frames: a hint to stop bringing them until the model has run.
+HCA_API int hca_wire_room(const hca_t* hca);
+// wire=host: the host's side of the link is up or down.
+HCA_API void hca_wire_carrier(hca_t* hca, int up);
+// wire=unix:..., tcp:...: reads and writes sockets, connects, listens; frames that came in arrive now.
+// `clock` is ns of a clock that goes on even when the caller's does not (CLOCK_MONOTONIC). Returns the time
+// on it of the next call wanted, ready descriptor or not, HCA_NEVER without such a wire. To be called once
+// after hca_sim_start(), then as it says; run hca_sim_advance() before (to now) and after.
+HCA_API int64_t hca_wire_poll(hca_t* hca, int64_t clock);
+// While on, nothing is taken from the wire: the machine stands still.
+HCA_API void hca_wire_hold(hca_t* hca, int on);
+// MAC address of the Ethernet link.
+HCA_API void hca_get_mac(const hca_t* hca, uint8_t mac[6]);
+
+// Counters: a table of names with their values; index 0..hca_counter_count()-1, same order for all HCAs.
+HCA_API unsigned hca_counter_count(const hca_t* hca);
+HCA_API const char* hca_counter_name(const hca_t* hca, unsigned index);
+HCA_API uint64_t hca_counter_value(const hca_t* hca, unsigned index);
+// All counters and object counts as a JSON object. Valid until the next call for this HCA.
+HCA_API const char* hca_stats_json(hca_t* hca);
+
+// Validation rules (option rules=report, strict, off): what a driver has to keep. index
+// 0..hca_rule_count()-1, the same for all HCAs and in each call; hca_rule_broken(): how often the rule was
+// broken since hca_create(); hca NULL: by the drivers of all HCAs that this process has had. The first breach
+// of each (rules_told=N: the first N) is logged (HCA_LOG_WARNING; strict: HCA_LOG_ERROR), and strict puts the
+// HCA into its fatal health state besides.
+// If the environment has HCASIM_RULES_REPORT, hca_destroy() appends a line to the file of that name:
+// "NAME MODE TOTAL", then " RULE=COUNT" for each broken rule.
+HCA_API unsigned hca_rule_count(void);
+HCA_API const char* hca_rule_name(unsigned index);
+HCA_API uint64_t hca_rule_broken(const hca_t* hca, unsigned index);
+// Traces and captures while the machine runs. Keys and their values:
+//   on       on, off: recording goes on, or rests
+//   filter   what is recorded from now on: "qp=0x4a+0x50-0x5f,point=A+B,kind=error+command,detail"; all
+//   file     a path: a new trace file from now on, the one before is complete; empty: none
+//   ring     MiB of memory that the next file's records are kept in: the oldest go; 0: written as they come
+//   dump     writes what the ring holds to this path, or, empty, to its own; it goes on
+//   flush    writes what has been recorded and captured, so that the files can be read so far
+//   capture  a path: pcapng file of what leaves and enters the port, from now on; empty: none
+// 0 = done; otherwise err says why not.
+HCA_API int hca_set_trace(hca_t* hca, const char* key, const char* value, char* err, size_t err_len);
+// What a key but dump and flush is set to. Valid until the next call for this HCA.
+HCA_API const char* hca_get_trace(hca_t* hca, const char* key);
+
+// Faults to inject, for driver validation: "drop=0.01", "fw_syndrome=1", "link=down"; or of the plan that the
+// option faults=FILE begins: "fault=command,opcode=CREATE_CQ,nth=2,status=BAD_RES_STATE", further ones behind
+// it, parted by ',' or ';'; "none" ends all (hca_fault_help()). 0 = taken; otherwise err says why, and
+// nothing was done.
+HCA_API int hca_inject(hca_t* hca, const char* fault, char* err, size_t err_len);
+HCA_API const char* hca_fault_help(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What stands behind an hca_t: the model, its firmware, its trace, and the caller's callbacks as a HostPort.
+#ifndef HCASIM_CARD_INSTANCE_H
+#define HCASIM_CARD_INSTANCE_H
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "card/api/hca_api.h"
+#include "card/api/options.h"
+#include "card/api/wires.h"
+#include "firmware-stub/firmware.h"
+#include "model/hca.h"
+#include "traces/tracer.h"
+
+namespace hcasim::api {
+
+// Where bare profile names are looked for: HCASIM_PROFILE_PATH (folders parted by ':'), then the source
+// tree's.
+std::vector<std::string> profile_folders();
+
+struct Counter {
+  const char* name;
+  std::uint64_t value;
+  bool is_object = false;  // a number of objects that exist now
+};
+
+}  // namespace hcasim::api
+
+struct hca final : hcasim::HostPort {
+  hca(unsigned number, const hcasim::api::Settings& settings, const hcasim::Profile& profile,
+      std::unique_ptr<hcasim::traces::Tracer> tracer, const hca_host_ops& ops, void* opaque);
+
+  bool dma_read(std::uint64_t addr, void* dst, std::size_t len) noexcept override;
+  bool dma_write(std::uint64_t addr, const void* src, std::size_t len) noexcept override;
+  std::uint8_t* dma_map(std::uint64_t addr, std::size_t len, bool write) noexcept override;
+  bool maps() const noexcept override { return ops.dma_map != nullptr; }
+  void msix(unsigned vector) noexcept override;
+  void log(int level, const char* message) noexcept override;
+  void pcie_error(unsigned what, std::uint32_t bit, const char* name) noexcept override;
+  void cable(bool in) noexcept override;
+  // wire=host: false: the host has enough for a while.
+  bool wire_tx(const void* frame, std::size_t len) noexcept;
+  // As hca_host_ops::quiet_until; a host that cannot tell: now.
+  std::int64_t quiet_until() const noexcept;
+
+  std::vector<hcasim::api::Counter> counters() const;
+  std::string stats_json() const;
+  void inject(const hcasim::api::Fault& fault);
+  // The scenario comes into force: simulated time begins.
+  void begin_faults() {
+    model.injector().load(settings.scenario.faults);
+    model.injector().load(planned);
+  }
+  void rule_broken(const hcasim::traces::Broken& broken);
+  void dump_ring_for(const char* rule);
+  // The end of the HCA's service: what its driver has broken, to the log and to HCASIM_RULES_REPORT.
+  void report_rules() noexcept;
+
+  // hca_set_trace(), hca_get_trace(); false: `why` says why not. trace_to(), capture_to(): none ends it.
+  bool set_trace(const std::string& key, const std::string& value, std::string& why);
+  std::string get_trace(const std::string& key) const;
+  bool trace_to(const std::string& path, std::string& why);
+  bool capture_to(const std::string& path, std::string& why);
+
+  // The cable. Joins the port to it.
+  void connect(std::unique_ptr<hcasim::api::Uplink> to);
+  // This end wants the link up: not taken down by a fault, nor (IB) by the host. Ethernet ports keep the
+  // link up when the host takes theirs down, as cards do (KEEP_ETH_LINK_UP), but not in coupled time.
+  bool wants_link() const;
+  void follow_carrier();  // of the far end
+  void wish_changed();
+
+  const unsigned number;  // as they were made, from 0
+  const hca_host_ops ops;
+  void* const opaque;
+  const hcasim::api::Settings settings;
+  const std::unique_ptr<hcasim::traces::Tracer> tracer;
+  bool in_service = true;
+  bool told_dead = false;
+  bool link_injected_down = false;
+  std::vector<hcasim::FaultSpec> planned;       // by hca_inject() before simulated time began
+  std::uint64_t asked_faults = 0;               // by hca_inject(), beside those of the plan
+  std::unique_ptr<hcasim::api::Uplink> uplink;  // null: a cable to itself
+  std::string json;
+  std::string trace_path, capture_path, trace_answer;
+  std::shared_ptr<hcasim::traces::Capture> capture;  // null: none
+  unsigned trace_ring_mib;
+  unsigned ring_dumps = 0;  // because of broken rules
+  mutable hcasim::Hca model;
+  mutable hcasim::fw::Firmware firmware;
+};
+
+#endif

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "card/api/simulation.h"
+
+#include <algorithm>
+#include <systemc>
+
+#include "card/api/hca_api.h"
+#include "model/agenda.h"
+#include "model/time.h"
+
+namespace hcasim::api {
+
+namespace {
+constexpr std::int64_t kPsPerNs = 1000;
+constexpr std::int64_t kMaxNs = INT64_MAX / kPsPerNs - 1;  // 106 days of simulated time
+}  // namespace
+
+Simulation& Simulation::instance() {
+  // Never destroyed: HCAs may be taken out of service as late as at exit.
+  static auto* simulation = new Simulation;
+  return *simulation;
+}
+
+void Simulation::prepare() {
+  if (prepared_) return;
+  prepared_ = true;
+  using namespace sc_core;
+  sc_report_handler::set_actions(SC_INFO, SC_DO_NOTHING);
+  sc_report_handler::set_actions(SC_WARNING, SC_DO_NOTHING);
+  sc_report_handler::set_actions(SC_ERROR, SC_THROW);
+  sc_report_handler::set_actions(SC_FATAL, SC_THROW);
+  sc_report_handler::set_actions(SC_ID_NO_SC_START_ACTIVITY_, SC_DO_NOTHING);
+  Agenda::instance().set_alone();  // made before elaboration, though there may be no HCA
+}
+
+void Simulation::failed(const char* what) noexcept {
+  dead_ = true;
+  try {
+    cause_ = what;
+  } catch (...) {
+  }
+}
+
+bool Simulation::start(std::int64_t now) noexcept {
+  if (started_) return !dead_;
+  Entry entry(*this);
+  started_ = true;
+  base_ = now;
+  try {
+    prepare();
+    sc_core::sc_start(sc_core::SC_ZERO_TIME);
+    run_to(0);
+  } catch (const std::exception& e) {
+    failed(e.what());
+  } catch (...) {
+    failed("unknown exception");
+  }
+  return !dead_;
+}
+
+void Simulation::run_to(std::int64_t ps) { Agenda::instance().run_alone(ps, true); }
+
+// ps of the next event, or HCA_NEVER.
+std::int64_t Simulation::next() const {
+  const Time armed = Agenda::instance().armed();
+  return armed == kNever ? HCA_NEVER : std::max<std::int64_t>(armed, sim_now());
+}
+
+Time Simulation::at(std::int64_t ns) const {
+  if (ns == HCA_NEVER) return kNever;
+  const std::int64_t target = std::min(ns > base_ ? ns - base_ : 0, kMaxNs);
+  return target * kPsPerNs;
+}
+
+std::int64_t Simulation::advance(std::int64_t now, std::int64_t ahead) noexcept {
+  if (busy()) return -1;
+  if (!started_ || dead_) return HCA_NEVER;
+  Entry entry(*this);
+  try {
+    const std::int64_t target = std::min(now - base_, kMaxNs);
+    if (partners_) {
+      while (partners_->limit() <= at(now)) {
+        run_to(partners_->limit());
+        partners_->meet(next());
+      }
+    }
+    run_to(at(now));
+    std::int64_t due = next();
+    if (partners_) due = std::min(due, partners_->limit());
+    if (ahead > 0 && (!partners_ || partners_->limit() == kNever)) {
+      const std::int64_t limit = (std::min(target, kMaxNs - ahead) + ahead) * kPsPerNs;
+      // From event to event: the clock stays at the last.
+      Agenda::instance().run_alone(limit, false);
+      due = next();
+    }
+    Agenda::instance().sync();
+    return due == HCA_NEVER ? HCA_NEVER : base_ + (due + kPsPerNs - 1) / kPsPerNs;
+  } catch (const std::exception& e) {
+    failed(e.what());
+  } catch (...) {
+    failed("unknown exception");
+  }
+  return HCA_NEVER;
+}
+
+std::int64_t Simulation::time() const noexcept { return base_ + sim_now() / kPsPerNs; }
+
+}  // namespace hcasim::api

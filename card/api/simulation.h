@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Drives the one SystemC kernel of the process in step with the caller's clock (design, section 5).
+#ifndef HCASIM_CARD_SIMULATION_H
+#define HCASIM_CARD_SIMULATION_H
+
+#include <cstdint>
+#include <string>
+
+#include "model/time.h"
+
+namespace hcasim::api {
+
+class Simulation {
+ public:
+  static Simulation& instance();
+
+  // Before the first module is made: no SystemC report may print, abort or stop the kernel.
+  void prepare();
+  bool started() const { return started_; }
+  // An exception left the kernel: simulated time stands still for good.
+  bool dead() const { return dead_; }
+  const std::string& cause() const { return cause_; }
+
+  bool start(std::int64_t now) noexcept;
+  // As hca_sim_advance().
+  std::int64_t advance(std::int64_t now, std::int64_t ahead) noexcept;
+  std::int64_t time() const noexcept;
+
+  // Who keeps simulated time in step with that of other processes.
+  class Partners {
+   public:
+    // The model must not run beyond this, ps.
+    virtual Time limit() const = 0;
+    // It has come there; its next event is at `next`. Returns with a limit that lies later. May wait.
+    virtual void meet(Time next) = 0;
+
+   protected:
+    ~Partners() = default;
+  };
+  void set_partners(Partners* partners) { partners_ = partners; }
+  // Simulated time, ps, of a time of the caller's clock.
+  Time at(std::int64_t ns) const;
+
+  // Held while the model runs: a call that comes back from a callback finds busy() and runs nothing.
+  class Entry {
+   public:
+    explicit Entry(Simulation& s) : s_(s) { ++s_.depth_; }
+    ~Entry() { --s_.depth_; }
+    Entry(const Entry&) = delete;
+    Entry& operator=(const Entry&) = delete;
+
+   private:
+    Simulation& s_;
+  };
+  bool busy() const { return depth_ != 0; }
+
+ private:
+  static void run_to(std::int64_t ps);
+  std::int64_t next() const;
+  void failed(const char* what) noexcept;
+
+  bool prepared_ = false, started_ = false, dead_ = false;
+  unsigned depth_ = 0;
+  Partners* partners_ = nullptr;
+  std::int64_t base_ = 0;  // the caller's clock at simulated time 0, ns
+  std::string cause_;
+};
+
+}  // namespace hcasim::api
+#endif

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "card/api/wires.h"
+
+#include <algorithm>
+#include <cinttypes>
+#include <cstdio>
+#include <cstring>
+
+#include "card/api/instance.h"
+
+namespace hcasim::api {
+
+namespace {
+
+constexpr Time kBusyPause = from_ns(10'000);    // between looks whether a full way out has room again
+constexpr std::size_t kMostArriving = 4096;     // packets that wait in the port before reading stops
+constexpr std::int64_t kFullRetry = 1'000'000;  // ns until reading is tried again
+
+wire::Hello hello_of(const hca& h) {
+  wire::Hello hello;
+  const fw::Options& o = h.settings.firmware;
+  hello.link = o.link == fw::Link::kEthernet ? wire::LinkLayer::kEthernet : wire::LinkLayer::kIb;
+  hello.subnet_manager = o.sm;
+  hello.lid = o.lid;
+  hello.node_guid = h.firmware.port().node_guid();
+  hello.mtu = h.model.profile().port.max_mtu;
+  hello.rate = static_cast<std::uint32_t>(h.model.profile().port.rate_gbps * 1000);
+  hello.coupled = h.settings.coupled;
+  hello.latency = h.model.profile().port.wire_latency;
+  hello.name = h.settings.name;
+  return hello;
+}
+
+void fill_frame(Packet& p, const void* bytes, std::size_t len) {
+  p.kind = PacketKind::kEthernet;
+  p.frame_len = static_cast<std::uint16_t>(len);
+  std::memcpy(p.frame(), bytes, len);
+}
+
+}  // namespace
+
+// ---- to the host ----
+
+void HostWire::transmit(Time, const PacketRef& packet) {
+  // There is no FCS to be wrong: what is damaged is lost, unless it has a CRC of its own.
+  if (packet->corrupt && packet->kind == PacketKind::kEthernet) return;
+  std::size_t len = encode(*packet, frame_.data(), frame_.size());
+  if (len == 0 || !carrier_ || !owner_.in_service || !owner_.ops.wire_tx) {
+    ++lost_;
+    return;
+  }
+  if (len < kShortestFrame) {
+    std::memset(frame_.data() + len, 0, kShortestFrame - len);
+    len = kShortestFrame;
+  }
+  if (!owner_.wire_tx(frame_.data(), len)) owner_.model.port().pause(sim_now() + kBusyPause);
+}
+
+bool HostWire::receive(const void* frame, std::size_t len) {
+  Port& port = owner_.model.port();
+  PacketRef packet = PacketPool::make();
+  if (len == 0 || len > kMaxFrame) {
+    port.drop(sim_now(), *packet, DropReason::kMalformed);
+    return false;
+  }
+  fill_frame(*packet, frame, len);
+  port.wire_receive(sim_now(), std::move(packet));
+  return true;
+}
+
+// ---- to another HCA of this process ----
+
+void CableEnd::transmit(Time t, const PacketRef& packet) {
+  if (!peer_.in_service) return;
+  peer_.model.port().wire_receive(t + owner_.model.profile().port.wire_latency, packet);
+}
+
+bool CableEnd::carrier() const { return peer_.in_service && peer_.wants_link(); }
+
+void CableEnd::set_carrier(bool) { peer_.follow_carrier(); }
+
+// ---- to another process ----
+
+SocketWire::SocketWire(hca& owner, const wire::Address& address, bool coupled)
+    : owner_(owner),
+      coupled_(coupled),
+      meets_at_(coupled ? 0 : kNever),
+      own_latency_(owner.model.profile().port.wire_latency),
+      far_(make_far_end(owner, *this, address, hello_of(owner))) {}
+
+void SocketWire::transmit(Time t, const PacketRef& packet) {
+  if (coupled_ && !up_) return;
+  const std::size_t most = encoded_bytes(*packet);
+  std::uint8_t* room = most <= wire::kMaxFrameBytes ? far_->frame(most) : nullptr;
+  if (!room) return;
+  const std::size_t len = encode(*packet, room, most, Vcrc::kLeftOut);
+  if (len == 0) return;
+  const FarEnd::Sent sent = far_->commit(len, packet->corrupt ? wire::kFrameCorrupt : 0, t);
+  if (sent == FarEnd::Sent::kLost) {
+    ++lost_;
+    return;
+  }
+  first_out_ = std::min(first_out_, t + own_latency_);
+  if (sent == FarEnd::Sent::kFull) owner_.model.port().pause(sim_now() + kBusyPause);
+}
+
+void SocketWire::flush() {
+  // Coupled ends send when they meet.
+  if (!coupled_) far_->flush();
+}
+
+std::int64_t SocketWire::poll(std::int64_t now) {
+  full_ = !coupled_ && owner_.model.port().arriving() > kMostArriving;
+  settle();
+  const std::int64_t due = far_->poll(now);
+  return full_ ? std::min(due, now + kFullRetry) : due;
+}
+
+void SocketWire::hold(bool on) {
+  held_ = on;
+  settle();
+}
+
+void SocketWire::settle() { far_->hold(held_ || full_); }
+
+std::string SocketWire::wire_up(const wire::Hello& peer) {
+  const wire::Hello own = hello_of(owner_);
+  char text[160];
+  if (peer.link != own.link) {
+    const bool eth = own.link == wire::LinkLayer::kEthernet;
+    std::snprintf(text, sizeof text, "the ends differ: link=%s and link=%s", eth ? "eth" : "ib",
+                  eth ? "ib" : "eth");
+    return text;
+  }
+  if (peer.coupled != own.coupled) {
+    return std::string("the ends differ: ") + (own.coupled ? "this" : "the other") + " one's time is coupled";
+  }
+  if (own.coupled && peer.latency <= 0) return "the other end's cable has no latency";
+  if (peer.node_guid == own.node_guid) {
+    std::snprintf(text, sizeof text, "both ends have the node GUID %016" PRIx64 ": give one of them another",
+                  own.node_guid);
+    return text;
+  }
+  if (own.link == wire::LinkLayer::kIb) {
+    const SubnetLids lids = assign_lids({own.node_guid, own.lid}, {peer.node_guid, peer.lid});
+    if (lids.own == 0) {
+      std::snprintf(text, sizeof text, "both ends want LID %u: give one of them another", own.lid);
+      return text;
+    }
+    owner_.firmware.port().assign(lids.own, lids.sm, {{peer.node_guid, lids.peer}});
+  }
+  joined_ = true;
+  peer_carrier_ = peer.carrier;
+  peer_latency_ = peer.latency;
+  owner_.follow_carrier();
+  return "";
+}
+
+void SocketWire::wire_down() {
+  joined_ = false;
+  owner_.follow_carrier();
+}
+
+void SocketWire::wire_carrier(bool on) {
+  peer_carrier_ = on;
+  owner_.follow_carrier();
+}
+
+void SocketWire::wire_frame(const wire::Message& frame) {
+  // Of coupled ends each frame counts, whatever becomes of it: the other one has counted it too.
+  const Time t = coupled_ ? arrival(frame) : sim_now();
+  if (!owner_.in_service) return;
+  Port& port = owner_.model.port();
+  PacketRef packet = PacketPool::make();
+  if (port.link() == LinkType::kEthernet) {
+    if (frame.len > kMaxFrame) return port.drop(sim_now(), *packet, DropReason::kMalformed);
+    fill_frame(*packet, frame.body, frame.len);
+  } else {
+    const Decoded how = decode_ib(frame.body, frame.len, *packet, Vcrc::kLeftOut);
+    if (how != Decoded::kOk) {
+      return port.drop(sim_now(), *packet,
+                       how == Decoded::kBadCrc ? DropReason::kCorrupt : DropReason::kMalformed);
+    }
+  }
+  if ((frame.flags & wire::kFrameCorrupt) != 0) packet->corrupt = true;
+  port.wire_receive(t, std::move(packet));
+}
+
+void SocketWire::wire_watch(int fd, bool read, bool write) {
+  if (owner_.in_service && owner_.ops.watch_fd) owner_.ops.watch_fd(owner_.opaque, fd, read, write);
+}
+
+void SocketWire::wire_log(int level, const std::string& line) { owner_.log(level, line.c_str()); }
+
+// ---- LIDs ----
+
+SubnetLids assign_lids(const SubnetEnd& own, const SubnetEnd& peer) {
+  constexpr std::uint16_t kFirst = 1, kLast = 0xbfff;
+  if (own.node_guid == peer.node_guid || (own.lid != 0 && own.lid == peer.lid)) return {};
+  const bool acting = own.node_guid < peer.node_guid;
+  SubnetLids lids{own.lid, peer.lid, 0};
+  std::uint16_t& manager = acting ? lids.own : lids.peer;
+  std::uint16_t& other = acting ? lids.peer : lids.own;
+  if (manager == 0) manager = other == kFirst ? kFirst + 1 : kFirst;
+  if (other == 0) other = static_cast<std::uint16_t>(manager == kLast ? manager - 1 : manager + 1);
+  lids.sm = manager;
+  return lids;
+}
+
+}  // namespace hcasim::api

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a port's cable can lead to: another HCA of this process, the host's network (QEMU's netdev), an HCA of
+// another process (wire/).
+#ifndef HCASIM_CARD_WIRES_H
+#define HCASIM_CARD_WIRES_H
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "card/api/far_end.h"
+#include "card/api/hca_api.h"
+#include "model/port/codec.h"
+#include "model/port/wire.h"
+#include "wire/link.h"
+
+struct hca;
+
+namespace hcasim::api {
+
+// An HCA's end of its cable.
+class Uplink : public Wire {
+ public:
+  virtual ~Uplink() = default;
+  // Whether the link can come up as far as the cable is concerned.
+  virtual bool carrier() const { return true; }
+  // This end wants the link up, or not.
+  virtual void set_carrier(bool) {}
+  // As hca_wire_poll(), hca_wire_hold().
+  virtual std::int64_t poll(std::int64_t) { return HCA_NEVER; }
+  virtual void hold(bool) {}
+  // After the model has run.
+  virtual void flush() {}
+  // Coupled time: the simulated time at which this end meets the other one next, kNever if there is none; to
+  // be called when it has come: first tell() of all wires, with the time from which on something may be sent
+  // if nothing comes in, then hear() of all, which waits for the other end.
+  virtual Time meets_at() const { return kNever; }
+  virtual void tell(Time) {}
+  virtual void hear() {}
+  // Of coupled time.
+  struct Meetings {
+    std::uint64_t count = 0;    // times the ends have met
+    std::uint64_t waits = 0;    // of these, this end was there first
+    std::uint64_t wait_us = 0;  // real time that it has waited
+    std::uint64_t late = 0;     // frames that came too late for their time
+  };
+  virtual Meetings meetings() const { return {}; }
+  // Frames that found no room on their way out.
+  virtual std::uint64_t lost() const { return 0; }
+};
+
+// The host takes and brings Ethernet frames.
+class HostWire final : public Uplink {
+ public:
+  explicit HostWire(hca& owner) : owner_(owner) {}
+  void transmit(Time t, const PacketRef& packet) override;
+  bool carrier() const override { return carrier_; }
+  void host_carrier(bool on) { carrier_ = on; }
+  // False: dropped.
+  bool receive(const void* frame, std::size_t len);
+  std::uint64_t lost() const override { return lost_; }
+
+ private:
+  hca& owner_;
+  bool carrier_ = true;
+  std::uint64_t lost_ = 0;
+  std::array<std::uint8_t, kMaxFrame + kMaxHeaders> frame_;
+};
+
+// One direction of a cable between two HCAs of this process. Packets pass as they are.
+class CableEnd final : public Uplink {
+ public:
+  CableEnd(hca& owner, hca& peer) : owner_(owner), peer_(peer) {}
+  hca& peer() const { return peer_; }
+  void transmit(Time t, const PacketRef& packet) override;
+  bool takes_runs() const override { return true; }
+  bool carrier() const override;
+  void set_carrier(bool on) override;
+
+ private:
+  hca& owner_;
+  hca& peer_;
+};
+
+// To an HCA of another process.
+class SocketWire final : public Uplink, private wire::Link::Owner {
+ public:
+  SocketWire(hca& owner, const wire::Address& address, bool coupled);
+  void transmit(Time t, const PacketRef& packet) override;
+  bool carrier() const override { return joined_ && (coupled_ ? up_ : peer_carrier_); }
+  void set_carrier(bool on) override { far_->set_carrier(on); }
+  std::int64_t poll(std::int64_t now) override;
+  void hold(bool on) override;
+  void flush() override;
+  std::uint64_t lost() const override { return lost_; }
+  Time meets_at() const override { return meets_at_; }
+  void tell(Time next) override;
+  void hear() override;
+  Meetings meetings() const override { return meetings_; }
+
+ private:
+  std::string wire_up(const wire::Hello& peer) override;
+  void wire_down() override;
+  void wire_carrier(bool on) override;
+  void wire_frame(const wire::Message& frame) override;
+  std::string wire_mark(const wire::Mark& mark) override;
+  void wire_watch(int fd, bool read, bool write) override;
+  void wire_log(int level, const std::string& line) override;
+  void settle();
+  // coupling.cpp
+  void part(const std::string& reason);
+  void report();
+  Time arrival(const wire::Message& frame);
+
+  hca& owner_;
+  bool joined_ = false, peer_carrier_ = false, held_ = false, full_ = false;
+  // Coupled time. Frames count from one meeting to the next; times are ps.
+  bool coupled_;
+  bool up_ = false;      // both ends want the link
+  bool wanted_ = false;  // this end, as it has told
+  Time meets_at_;
+  Time own_latency_, peer_latency_ = 0;
+  Time own_next_ = 0, peer_next_ = 0;            // from when on an end may send, as told
+  Time first_out_ = kNever, first_in_ = kNever;  // first arrival at the other end, and here
+  bool peer_wanted_ = false;
+  Meetings meetings_;
+  std::uint64_t lost_ = 0;
+  const std::unique_ptr<FarEnd> far_;
+};
+
+// The LIDs that the built-in subnet managers of two joined ports agree on: the one with the lower node GUID
+// gives itself 1 and the other one the next, unless an end insists on a LID (not 0). 0: both insist on the
+// same, or cannot be told apart.
+struct SubnetEnd {
+  std::uint64_t node_guid = 0;
+  std::uint16_t lid = 0;
+};
+struct SubnetLids {
+  std::uint16_t own = 0, peer = 0;
+  std::uint16_t sm = 0;  // the acting manager's
+};
+SubnetLids assign_lids(const SubnetEnd& own, const SubnetEnd& peer);
+
+}  // namespace hcasim::api
+#endif

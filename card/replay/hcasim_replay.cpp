@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// hcasim-replay FILE: a recorded run of HCAs once more, without QEMU, checked against what was recorded.
+// Exit status: 0 the same, 1 something was different, 2 not to be replayed.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdlib>
+#include <string>
+
+#include "card/replay/replay.h"
+
+namespace {
+
+// A damaged recording may hold anything where a text should be.
+std::string plain(std::string text) {
+  for (char& c : text) {
+    if (c < ' ' || c > '~') c = '?';
+  }
+  return text;
+}
+
+int replay(const std::string& path, const hcasim::api::ReplayOptions& options, bool statistics) {
+  using Clock = std::chrono::steady_clock;
+  // Lives as long as the HCAs, whose host it is: to the end of the process.
+  static hcasim::api::Replay run(options);
+  std::string err;
+  const auto began = Clock::now();
+  const bool good = run.run(path, err);
+  const double wall = std::chrono::duration<double>(Clock::now() - began).count();
+  if (!good) {
+    fmt::print(stderr, "hcasim-replay: {}\n", plain(err));
+    return 2;
+  }
+  const double simulated = static_cast<double>(run.simulated()) / 1e9;
+  fmt::print("{} events, {:.9f} s of simulated time in {:.3f} s: {:.0f} events/s, {:.3g} times as fast\n",
+             run.events(), simulated, wall, static_cast<double>(run.events()) / wall, simulated / wall);
+  if (statistics) {
+    for (const std::string& json : run.statistics()) fmt::print("{}\n", json);
+  }
+  if (!run.early_end().empty()) fmt::print("the replay ends early: {}\n", plain(run.early_end()));
+  if (!run.divergence().empty()) {
+    fmt::print("NOT as recorded: {}\n", plain(run.divergence()));
+    return 1;
+  }
+  fmt::print("as recorded{}{}\n", run.early_end().empty() ? "" : ", so far",
+             run.compared() != 0 ? fmt::format("; statistics of {} HCA{} equal", run.compared(),
+                                               run.compared() == 1 ? "" : "s")
+                                 : "");
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  ::unsetenv("HCASIM_RULES_REPORT");  // which is for the recorded run
+  CLI::App app{
+      "Drives the model by a recording (option record=FILE of an HCA), and checks that it does the same."};
+  std::string path;
+  hcasim::api::ReplayOptions options;
+  bool statistics = false;
+  app.add_option("FILE", path, "the recording")->required();
+  app.add_option(
+      "--trace", options.trace,
+      "write the trace of the HCAs that had one, or of all: the same bytes if they had one file, no ring");
+  app.add_option("--capture", options.capture, "likewise, what left and entered the ports (pcapng)");
+  app.add_option("--until", options.until, "end at this simulated time, ns")->check(CLI::NonNegativeNumber);
+  app.add_option("--stop-at", options.stop_at,
+                 "end before the event of this number, as a difference names it");
+  app.add_option("--trap", options.trap_at, "raise SIGTRAP before that event: a debugger stops there");
+  app.add_flag("--log", options.echo_log, "print what the HCAs log");
+  app.add_flag("--statistics", statistics, "print all counters at the end, a JSON object an HCA");
+  CLI11_PARSE(app, argc, argv);
+  return replay(path, options, statistics);
+}
