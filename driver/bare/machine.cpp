@@ -3,10 +3,29 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <numeric>
 
 namespace hcasim::bare {
+
+namespace {
+
+// HCASIM_TRACE_DIR=FOLDER in the environment: each HCA that has no trace of its own writes one there, named
+// by the first number that is free.
+std::string trace_option(const std::string& options) {
+  const char* folder = std::getenv("HCASIM_TRACE_DIR");
+  if (folder == nullptr || options.find("trace=") != std::string::npos) return {};
+  for (unsigned n = 0;; ++n) {
+    std::string path = std::string(folder) + "/" + std::to_string(1000 + n) + ".trace";
+    if (std::ifstream(path)) continue;
+    std::ofstream(path).flush();
+    return (options.empty() ? "" : ",") + ("trace=" + path);
+  }
+}
+
+}  // namespace
 
 Function::Function(Machine& machine, const std::string& options) : machine_(machine) {
   hca_host_ops ops{};
@@ -47,8 +66,9 @@ Function::Function(Machine& machine, const std::string& options) : machine_(mach
     return bytes;
   };
   char err[512] = "";
-  hca_ = hca_create(options.c_str(), &ops, this, err, sizeof err);
-  if (!hca_) throw BareError(std::string("hca_create(\"") + options + "\"): " + err);
+  const std::string all = options + trace_option(options);
+  hca_ = hca_create(all.c_str(), &ops, this, err, sizeof err);
+  if (!hca_) throw BareError(std::string("hca_create(\"") + all + "\"): " + err);
   sockets_ = options.find("wire=") != std::string::npos && options.find("wire=host") == std::string::npos;
 }
 
