@@ -70,7 +70,7 @@ int rules_main(int argc, char** argv) {
       print_broken(r, blob);
       behind = around / 2;
     } else if (r.p() == Point::kCount) {
-      continue;  // a point of another version
+      continue;  // a point of another version of the format
     } else if (behind != 0) {
       print(r, "  ");
       --behind;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// hcasim-trace: shows a trace file, or where two of them part.
+/// hcasim-trace: shows a trace file, or where two of them diverge.
 #include <CLI/CLI.hpp>
 
 #include <cerrno>
@@ -16,7 +16,7 @@ namespace {
 
 using namespace hcasim::traces;
 
-/// All records as they stand in the file.
+/// All records in file order.
 int print_raw(Reader& reader, std::uint64_t limit) {
   Record r;
   std::vector<std::uint8_t> blob;
@@ -130,7 +130,7 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   try {
     return run(argc, argv);
-  } catch (const std::exception& e) {  // the output cannot be written, or there is no memory
+  } catch (const std::exception& e) {  // the output cannot be written, or out of memory
     std::fprintf(stderr, "hcasim-trace: %s\n", e.what());
     return 2;
   }

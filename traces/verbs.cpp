@@ -26,7 +26,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// nullopt: go on; else the program's status.
+/// nullopt: continue; else the exit status.
 std::optional<int> parse(CLI::App& app, int argc, char** argv) {
   try {
     app.parse(argc, argv);
@@ -41,7 +41,7 @@ int complain(const std::string& text) {
   return 2;
 }
 
-/// Status 0, 2 or 3, as run_verb() has them.
+/// Status 0, 2 or 3, as of run_verb().
 int load(const std::string& path, Analysis& a) {
   Reader reader;
   std::string err;
@@ -58,7 +58,7 @@ int load(const std::string& path, Analysis& a) {
 double us(std::int64_t ps) { return static_cast<double>(ps) / 1e6; }
 double ns(std::int64_t ps) { return static_cast<double>(ps) / 1e3; }
 
-/// Which WQEs: what `list` and `stats` are asked for.
+/// The selection of WQEs for `list` and `stats`.
 struct Choice {
   Filter filter;
   std::string opcode, status;
@@ -195,7 +195,7 @@ int stats_main(int argc, char** argv) {
     fmt::print("{:<24} {:>10} {:>12.1f} {:>12.1f} {:>12.1f}\n", name, times.size(), ns(percentile(times, 50)),
                ns(percentile(times, 99)), ns(percentile(times, 100)));
     if (!histogram) continue;
-    // A bar for each doubling, from 1 ns on.
+    // One bar per power of two, from 1 ns on.
     std::map<int, std::size_t> bins;
     std::size_t most = 0;
     for (const std::int64_t t : times) {
@@ -244,7 +244,7 @@ void print_proof(const std::vector<Record>& proof, std::int64_t since) {
     fmt::print("    {:>14}  HCA {}  {}\n", "+" + time_text(r.time_ps - since), r.hca, in_words(r));
 }
 
-/// "cmd:HCA:SEQ": a command; nullptr: none of that name.
+/// The command "cmd:HCA:SEQ"; nullptr: not in the trace.
 const CommandRow* find_command(const Analysis& a, const std::string& name) {
   unsigned hca = 0, seq = 0;
   char rest = 0;
@@ -344,7 +344,7 @@ int diff_main(int argc, char** argv) {
   return result == DiffResult::kSame ? 0 : 1;
 }
 
-/// Writes one export; "-" is the standard output.
+/// Writes one export; "-" is standard output.
 bool write_to(const std::string& path, const std::function<bool(std::FILE*)>& write) {
   if (path == "-") return write(stdout);
   std::FILE* f = std::fopen(path.c_str(), "wbe");
