@@ -70,11 +70,11 @@ struct Choice {
     app.add_option("--hca", filter.hca, "only of this HCA")->check(CLI::Range(0, 253));
     app.add_option("--opcode", opcode, "only of this opcode, such as RDMA_WRITE");
     app.add_option("--status", status,
-                   "only those that ended so: ok, error (any), open, or a name such as RNR_RETRY_EXC");
+                   "only those with this status: ok, error (any), open, or a name such as RNR_RETRY_EXC");
     app.add_option("--from", from, "only those that began then or later, us of simulated time");
     app.add_option("--to", to, "only those that began before, us");
-    app.add_option("--slowest", slowest, "only so many, those that took longest, longest first");
-    app.add_option("--limit", limit, "at most so many");
+    app.add_option("--slowest", slowest, "only this many, the slowest first");
+    app.add_option("--limit", limit, "maximum number of rows");
   }
 
   bool takes(const WqeRow& w) const {
@@ -171,7 +171,7 @@ int stats_main(int argc, char** argv) {
   bool histogram = false;
   app.add_option("FILE", path, "a trace file")->required();
   choice.options(app);
-  app.add_flag("--histogram", histogram, "for each step, how many took how long");
+  app.add_flag("--histogram", histogram, "distribution of the time of each step");
   if (const auto status = parse(app, argc, argv)) return *status;
   Analysis a(choice.filter);
   const int status = load(path, a);
@@ -220,8 +220,8 @@ int commands_main(int argc, char** argv) {
   app.add_option("--hca", filter.hca, "only of this HCA")->check(CLI::Range(0, 253));
   app.add_option("--name", name, "only this command, such as CREATE_QP");
   app.add_flag("--failed", failed, "only those that failed, or were never answered");
-  app.add_flag("--fields", o.fields, "with what was asked and answered, field by field");
-  app.add_option("--limit", o.limit, "at most so many");
+  app.add_flag("--fields", o.fields, "with input and output, field by field");
+  app.add_option("--limit", o.limit, "maximum number of rows");
   app.add_flag("--json", json, "as JSON");
   if (const auto status = parse(app, argc, argv)) return *status;
   Analysis a(filter);
@@ -320,14 +320,14 @@ int why_main(int argc, char** argv) { return one_main(argc, argv, true); }
 
 int diff_main(int argc, char** argv) {
   CLI::App app(
-      "Says where two traces part: the first record that differs, with what is around it on both sides.\n"
-      "Status 0: they are the same, 1: they part, 2: one of them cannot be read to its end.",
+      "Shows where two traces diverge: the first record that differs, with the records around it in both.\n"
+      "Status 0: they are the same, 1: they diverge, 2: one of them cannot be read to its end.",
       "hcasim-trace diff");
   std::string path_a, path_b;
   DiffOptions o;
   app.add_option("A", path_a, "a trace file")->required();
   app.add_option("B", path_b, "another one")->required();
-  app.add_option("--context", o.context, "so many records before that one, and after it")
+  app.add_option("--context", o.context, "number of records shown before and after that one")
       ->capture_default_str();
   if (const auto status = parse(app, argc, argv)) return *status;
   Reader a, b;
@@ -374,8 +374,8 @@ int export_main(int argc, char** argv) {
   auto* with_offset =
       app.add_option(
              "--ftrace-offset", offset,
-             "ns from the guest's times to simulated ones; without it, it is found: from a mark that the "
-             "guest wrote into trace_marker, \"hcasim: t=NS\", or from what causes what")
+             "ns to add to the guest's times; by default it is found from a mark that the guest wrote into "
+             "trace_marker, \"hcasim: t=NS\", or from causes and effects")
           ->needs(with_ftrace);
   app.add_option("--qpn", filter.qpn, "only WQEs of this send queue's QPN")->check(CLI::Range(0, 0xffffff));
   app.add_option("--hca", filter.hca, "only of this HCA")->check(CLI::Range(0, 253));
