@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A machine without a guest: memory, a clock and PCI functions that are HCAs of the model. One per process,
-// as there is one SystemC kernel per process. Nothing here runs by itself: time passes only in run_until()
-// and advance().
+// as there is one SystemC kernel per process. Nothing here runs by itself: time passes in run_until() and
+// advance().
 #ifndef HCASIM_DRIVER_BARE_MACHINE_H
 #define HCASIM_DRIVER_BARE_MACHINE_H
 
@@ -62,8 +62,8 @@ class Function {
   // Validation rules that this function's driver has broken so far, and how often.
   std::map<std::string, std::uint64_t> rules_broken() const;
   std::string stats() { return hca_stats_json(hca_); }
-  // wire=host: frames that have left the port, oldest first; a frame that arrives now (false: dropped);
-  // whether the host reports congestion.
+  // wire=host: frames that have left the port, oldest first; to come in now (false: dropped); and whether
+  // the host says it has enough.
   std::vector<std::vector<std::uint8_t>> take_frames() { return std::move(frames_); }
   bool wire_receive(const std::vector<std::uint8_t>& frame);
   void set_wire_busy(bool busy) { wire_busy_ = busy; }
