@@ -58,6 +58,7 @@ struct Cq {
   std::uint32_t traced = 0;         // consumer index last written to the trace
   std::uint64_t timer = 0;          // moderation period running: its serial number; 0 = none
   std::unique_ptr<CqeBlock> block;  // compression, if it is on
+  void prefetch() const { prefetch_range(this, offsetof(Cq, block)); }
   std::uint32_t held() const { return block ? static_cast<std::uint32_t>(block->cqes.size()) : 0; }
 };
 

@@ -5,6 +5,7 @@
 #define HCASIM_MODEL_CTX_QP_H
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -66,6 +67,10 @@ constexpr std::uint8_t transport_bits(QpType t) {
 }
 // qpc.state
 enum class QpState : std::uint8_t { kRst = 0, kInit = 1, kRtr = 2, kRts = 3, kSqErr = 4, kSqd = 5, kErr = 6 };
+// Packets that come in are taken (IBTA 10.3.1).
+constexpr bool receives(QpState s) {
+  return s == QpState::kRtr || s == QpState::kRts || s == QpState::kSqd || s == QpState::kSqErr;
+}
 
 // ads: primary or alternate address path.
 struct AddressPath {
@@ -172,6 +177,11 @@ struct Qp {
   ResponderState resp;
   CcFlow cc;
   QpQos qos;
+
+  // What each packet looks at (model/prefetch.h), apart from the engines' own states; those that wait for the
+  // port also at what paces them.
+  void prefetch() const { prefetch_range(this, offsetof(Qp, path) + sizeof path); }
+  void prefetch_pace() const { prefetch_range(&cc, sizeof cc + sizeof qos); }
 };
 
 // The PD that a remote key is checked against: of the SRQ that the request names, on XRC (IBTA A14).

@@ -4,9 +4,11 @@
 #define HCASIM_MODEL_REQ_REQUESTER_STATE_H
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
+#include "model/prefetch.h"
 #include "model/time.h"
 #include "model/tpt/fault.h"
 #include "prm/wqe.h"
@@ -73,6 +75,8 @@ struct SendWqe : SendWqeHead {
   // Inline data; UMR: all behind the control segment; masked atomic: operands.
   std::vector<std::uint8_t> bytes;
 
+  void prefetch() const { prefetch_range(this, sizeof *this); }
+  void prefetch_targets() const { prefetch_line(sges.data()); }
   // As new; the lists keep their memory.
   void clear() {
     // From one that lies in memory: a copy of what is only just being made waits for the processor's stores.
@@ -175,6 +179,9 @@ struct RequesterState {
   // The last BlueFlame burst, if its WQE has not been fetched yet.
   std::array<std::uint8_t, 256> blueflame{};
   unsigned blueflame_len = 0;  // bytes, 0 = none
+
+  // What each turn and each answer looks at: all in front of page faults (model/prefetch.h).
+  void prefetch() const { prefetch_range(this, offsetof(RequesterState, send_fault)); }
 };
 
 }  // namespace hcasim

@@ -103,6 +103,8 @@ struct ResponderState {
   std::uint32_t fail_psn = 0;
   std::uint8_t fail_code = 0, fail_event = 0;
   std::uint32_t fail_trace_qpn = 0, fail_serial = 0;
+
+  void prefetch() const { prefetch_range(this, sizeof *this); }  // (model/prefetch.h)
 };
 
 }  // namespace hcasim
