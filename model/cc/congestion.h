@@ -9,7 +9,7 @@
 
 #include "model/cc/params.h"
 #include "model/ctx/qp.h"
-#include "model/port/packet.h"
+#include "model/packet/packet.h"
 #include "model/port/port.h"
 #include "model/time.h"
 

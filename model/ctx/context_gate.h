@@ -9,7 +9,7 @@
 
 #include "model/ctx/cache.h"
 #include "model/ctx/qp.h"
-#include "model/port/packet.h"
+#include "model/packet/packet.h"
 #include "model/time.h"
 #include "model/timed_queue.h"
 

@@ -15,7 +15,7 @@
 
 #include "model/cc/flow.h"
 #include "model/ctx/guest_ring.h"
-#include "model/port/packet.h"
+#include "model/packet/packet.h"
 #include "model/req/requester_state.h"
 #include "model/resp/responder_state.h"
 #include "model/sched/rate_clock.h"

@@ -12,7 +12,7 @@
 #include "model/ctx/eth.h"
 #include "model/eth/headers.h"
 #include "model/eth/rss.h"
-#include "model/port/packet.h"
+#include "model/packet/packet.h"
 #include "model/port/port.h"
 #include "model/steer/flow.h"
 #include "model/time.h"

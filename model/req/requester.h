@@ -10,7 +10,7 @@
 #include "model/ctx/context_gate.h"
 #include "model/ctx/qp.h"
 #include "model/ctx/qp_states.h"
-#include "model/port/packet.h"
+#include "model/packet/packet.h"
 #include "model/sched/turn.h"
 #include "model/timed_queue.h"
 #include "model/tpt/fault.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "model/ctx/qp.h"
-#include "model/port/packet.h"
+#include "model/packet/packet.h"
 #include "model/port/port.h"
 
 namespace hcasim {

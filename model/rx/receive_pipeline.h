@@ -4,7 +4,7 @@
 #ifndef HCASIM_MODEL_RX_RECEIVE_PIPELINE_H
 #define HCASIM_MODEL_RX_RECEIVE_PIPELINE_H
 
-#include "model/port/packet.h"
+#include "model/packet/packet.h"
 #include "model/prefetch.h"
 #include "model/time.h"
 #include "model/unit_pool.h"

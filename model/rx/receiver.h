@@ -5,7 +5,7 @@
 #ifndef HCASIM_MODEL_RX_RECEIVER_H
 #define HCASIM_MODEL_RX_RECEIVER_H
 
-#include "model/port/packet.h"
+#include "model/packet/packet.h"
 #include "model/rx/classifier.h"
 #include "model/time.h"
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "model/eth/headers.h"
-#include "model/port/packet.h"
+#include "model/packet/packet.h"
 #include "prm/prm.h"
 
 namespace hcasim {

@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "model/port/packet.h"
+#include "model/packet/packet.h"
 #include "model/time.h"
 
 namespace hcasim {
