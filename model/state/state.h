@@ -2,11 +2,11 @@
 // State as data: each block and object lists its run-time state once, in a member
 //
 //   template <class Archive>
-//   void state(Archive& a) {
+//   void list_state(Archive& a) {
 //     a("free_at", free_at_);              // back to 0 at reset
 //     a("full_from", full_from_, kNever);  // back to kNever
 //     a.kept("slots", slots_);             // as many elements as before, each of them reset
-//     a.all("head tail", head_, tail_);    // several in a row
+//     HCASIM_FIELDS(a, head_, tail_);      // several, under their own names
 //   }
 //
 // and everything that goes over all state uses that list: reset (StateReset), digests (StateDigest), listings
@@ -14,7 +14,7 @@
 // references to other blocks, scratch memory, caches of what can be computed again.
 //
 // A plain struct (an aggregate) is reset by its own initializers; its list is for the others.
-// Fields may be numbers, bools, enumerations, strings, types with a state() of their own, and standard
+// Fields may be numbers, bools, enumerations, strings, types with a list_state() of their own, and standard
 // containers, optionals and owning pointers of such. A pointer that owns nothing is not state: what it points
 // to has a number, and that is.
 #ifndef HCASIM_MODEL_STATE_STATE_H
@@ -30,6 +30,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "model/state/fields.h"
+
 namespace hcasim {
 
 namespace state {
@@ -37,7 +39,7 @@ namespace state {
 template <class T, class Archive, class = void>
 struct Lists : std::false_type {};
 template <class T, class Archive>
-struct Lists<T, Archive, std::void_t<decltype(std::declval<T&>().state(std::declval<Archive&>()))>>
+struct Lists<T, Archive, std::void_t<decltype(std::declval<T&>().list_state(std::declval<Archive&>()))>>
     : std::true_type {};
 
 template <class T>
@@ -71,6 +73,17 @@ struct IsContainer<T, std::void_t<decltype(std::declval<T&>().begin()), decltype
 template <class T>
 constexpr bool kNumber = std::is_arithmetic_v<T> || std::is_enum_v<T>;
 
+template <class T, class = void>
+struct IsUnordered : std::false_type {};
+template <class T>
+struct IsUnordered<T, std::void_t<typename T::hasher>> : std::true_type {};
+
+// A structure of bytes on a wire or in host memory (WQE segments, addresses): no padding, no pointer.
+template <class T>
+constexpr bool kBytes =
+    std::is_class_v<T>&& std::has_unique_object_representations_v<T>&& std::is_trivially_copyable_v<T> &&
+    !IsArray<T>::value && !IsBitset<T>::value;
+
 // Numbers that lie side by side in memory, without padding: they are read as bytes.
 template <class T, class = void>
 struct PlainBytes : std::false_type {};
@@ -79,7 +92,8 @@ struct PlainBytes<T, std::void_t<decltype(std::declval<T&>().data()), typename T
     : std::bool_constant<std::has_unique_object_representations_v<typename T::value_type> &&
                          kNumber<typename T::value_type>> {};
 
-// What archives have in common: several fields in one call, their names in one string, parted by spaces.
+// What archives have in common: several fields in one call, their names in one string as HCASIM_FIELDS has
+// them.
 template <class Archive>
 class Fields {
  public:
@@ -91,9 +105,9 @@ class Fields {
  private:
   template <class T>
   void one(const char*& names, T& field) {
-    while (*names == ' ') ++names;
+    while (*names == ' ' || *names == ',') ++names;
     const char* end = names;
-    while (*end != '\0' && *end != ' ') ++end;
+    while (*end != '\0' && *end != ',') ++end;
     static_cast<Archive&> (*this)(std::string(names, end).c_str(), field);
     names = end;
   }
@@ -129,7 +143,7 @@ class StateReset : public state::Fields<StateReset> {
     if constexpr (std::is_aggregate_v<T> && !state::IsArray<T>::value)
       field = T{};  // a plain struct says its initial values itself
     else if constexpr (state::Lists<T, StateReset>::value)
-      field.state(*this);
+      field.list_state(*this);
     else if constexpr (state::IsArray<T>::value)
       for (auto& element : field) reset(element);
     else if constexpr (state::IsBitset<T>::value || state::IsOptional<T>::value || state::IsOwner<T>::value)
@@ -185,7 +199,8 @@ class StateDigest : public state::Fields<StateDigest> {
     } else if constexpr (state::kNumber<Plain>) {
       number(static_cast<std::uint64_t>(field));
     } else if constexpr (state::Lists<Plain, StateDigest>::value) {
-      const_cast<Plain&>(field).state(*this);  // NOLINT(cppcoreguidelines-pro-type-const-cast): keys of maps
+      const_cast<Plain&>(field).list_state(
+          *this);  // NOLINT(cppcoreguidelines-pro-type-const-cast): keys of maps
     } else if constexpr (state::IsBitset<Plain>::value) {
       for (std::size_t i = 0; i < field.size(); ++i)
         if (field[i]) number(i);
@@ -193,6 +208,17 @@ class StateDigest : public state::Fields<StateDigest> {
     } else if constexpr (state::IsPair<Plain>::value) {
       add(field.first);
       add(field.second);
+    } else if constexpr (state::IsUnordered<Plain>::value) {
+      std::uint64_t sum = 0;  // whatever the order
+      for (auto& element : field) {
+        StateDigest one;
+        one.add(element);
+        sum += one.value();
+      }
+      number(field.size());
+      number(sum);
+    } else if constexpr (state::kBytes<Plain>) {
+      bytes(&field, sizeof field);
     } else if constexpr (state::IsOptional<Plain>::value || state::IsOwner<Plain>::value) {
       number(field ? 1 : 0);
       if (field) add(*field);
@@ -264,13 +290,16 @@ class StateList : public state::Fields<StateList<Sink>> {
       else
         sink_(path_, std::to_string(field));
     } else if constexpr (state::Lists<Plain, StateList>::value) {
-      const_cast<Plain&>(field).state(*this);  // NOLINT(cppcoreguidelines-pro-type-const-cast): keys of maps
+      const_cast<Plain&>(field).list_state(
+          *this);  // NOLINT(cppcoreguidelines-pro-type-const-cast): keys of maps
     } else if constexpr (state::IsBitset<Plain>::value) {
       for (std::size_t i = 0; i < field.size(); ++i)
         if (field[i]) within(std::to_string(i), [&] { sink_(path_, "1"); });
     } else if constexpr (state::IsPair<Plain>::value) {
       within("key", [&] { add(field.first); });
       within("value", [&] { add(field.second); });
+    } else if constexpr (state::kBytes<Plain>) {
+      bytes(&field, sizeof field);
     } else if constexpr (state::IsOptional<Plain>::value || state::IsOwner<Plain>::value) {
       if (field) add(*field);
     } else if constexpr (std::is_same_v<Plain, std::string>) {
@@ -298,19 +327,19 @@ class StateList : public state::Fields<StateList<Sink>> {
 template <class T>
 void reset_state(T& t) {
   StateReset a;
-  t.state(a);
+  t.list_state(a);
 }
 template <class T>
 std::uint64_t digest_state(T& t) {
   StateDigest a;
-  t.state(a);
+  t.list_state(a);
   return a.value();
 }
 // sink: called with the path and the value of each number.
 template <class T, class Sink>
-void list_state(T& t, Sink sink) {
+void print_state(T& t, Sink sink) {
   StateList<Sink> a(std::move(sink));
-  t.state(a);
+  t.list_state(a);
 }
 
 }  // namespace hcasim

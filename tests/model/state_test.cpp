@@ -18,7 +18,7 @@ struct Inner {
   std::vector<std::uint16_t> numbers;
 
   template <class Archive>
-  void state(Archive& s) {
+  void list_state(Archive& s) {
     s("a", a, 7);
     s("numbers", numbers);
   }
@@ -40,8 +40,8 @@ struct Outer {
   unsigned scratch = 0;  // not state
 
   template <class Archive>
-  void state(Archive& s) {
-    s.all("flag rate colour times", flag, rate, colour, times);
+  void list_state(Archive& s) {
+    HCASIM_FIELDS(s, flag, rate, colour, times);
     s.kept("slots", slots);
     s("inner", inner);
     s("by_number", by_number);
@@ -86,7 +86,7 @@ class Block {
 
   Block() = default;
   template <class Archive>
-  void state(Archive& s) {
+  void list_state(Archive& s) {
     s("since", since, -1);
     s("inner", inner);
   }
@@ -139,7 +139,7 @@ TEST(State, WhatLiesInOneListIsNotTakenForAnothers) {
 TEST(State, AListingNamesEachNumberByItsPath) {
   Outer o = busy();
   std::map<std::string, std::string> found;
-  list_state(o, [&](const std::string& path, const std::string& value) { found[path] = value; });
+  print_state(o, [&](const std::string& path, const std::string& value) { found[path] = value; });
   EXPECT_EQ(found["flag"], "1");
   EXPECT_EQ(found["colour"], "1");
   EXPECT_EQ(found["slots"],
