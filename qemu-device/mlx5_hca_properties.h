@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The properties of -device mlx5-hca, a row each: from it come the member of Mlx5Hca, the property with its
- * default and its line of `-device mlx5-hca,help`, and what is passed on to the model.
+ * default and its line of `device_add mlx5-hca,help`, and what is passed on to the model.
  *
  * - TEXT(member, name, key, text)              string; unset it is not passed on: the default is the model's
  * - SWITCH(member, name, key, text)            on, off, auto; auto is not passed on
