@@ -33,8 +33,7 @@ class InlineWrites {
 class LargeWrites {
  public:
   LargeWrites(Device& device, Device& peer);
-  void operator()();
-  std::size_t wqes() const { return kLargeBatch; }  // in a round
+  void operator()();  // kLargeBatch WQEs
 
  private:
   Rig rig_;
