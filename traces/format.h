@@ -8,10 +8,10 @@
 ///   end     a block of magic kEndMagic: u32 records of the file low, high, 0, 0
 ///
 /// A record is: u16 point as varint; u8 bit mask of the parts that follow (Coder::Part); then these parts:
-/// u8 hca, if it differs from the previous record's; flags and blob length as varints; for each of time, obj,
-/// index, a0, a1 the signed difference from its prediction as varint; the blob's bytes. The prediction is a
-/// linear extrapolation from the two previous records of the same point (all 0 at a block's start). A missing
-/// part is 0. Integers are little-endian.
+/// u8 hca, if it differs from the previous record's; as varints the flags, with the function from bit 8 on,
+/// and the blob length; for each of time, obj, index, a0, a1 the signed difference from its prediction as
+/// varint; the blob's bytes. The prediction is a linear extrapolation from the two previous records of the
+/// same point (all 0 at a block's start). A missing part is 0. Integers are little-endian.
 #pragma once
 
 #include <array>
@@ -100,7 +100,7 @@ class Coder {
     Last& last = last_of(r.point);
     const std::uint64_t time = last.time.step(static_cast<std::uint64_t>(r.time_ps));
     const Rest rest{last.obj.step(r.obj), last.index.step(r.index), last.a0.step(r.a0), last.a1.step(r.a1)};
-    const unsigned seldom = static_cast<unsigned>(r.hca ^ hca_) | r.flags | r.blob_len;
+    const unsigned seldom = static_cast<unsigned>(r.hca ^ hca_) | r.flags | r.function | r.blob_len;
     if ((rest.obj | rest.index | rest.a0 | rest.a1 | seldom) != 0) return encode_rest(r, blob, p, time, rest);
     *p++ = time != 0 ? std::uint8_t{kTime} : std::uint8_t{0};
     std::uint8_t* end = put_varint(p, zigzag(static_cast<std::int64_t>(time)));
@@ -124,7 +124,9 @@ class Coder {
       if ((there & part) != 0) good = good && get_varint(p, end, v);
       return v;
     };
-    r.flags = static_cast<std::uint8_t>(get(kFlags));
+    const std::uint64_t flags = get(kFlags);
+    r.flags = static_cast<std::uint8_t>(flags);
+    r.function = static_cast<std::uint32_t>(flags >> 8 & 0xfff);
     const std::uint64_t len = get(kBlob);
     Last& last = last_of(r.point);
     r.time_ps = static_cast<std::int64_t>(last.time.go(get(kTime)));
@@ -133,7 +135,7 @@ class Coder {
     r.a0 = last.a0.go(get(kA0));
     r.a1 = last.a1.go(get(kA1));
     if (!good || len > kMaxBlob || static_cast<std::uint64_t>(end - p) < len) return false;
-    r.blob_len = static_cast<std::uint32_t>(len);
+    r.blob_len = static_cast<std::uint32_t>(len & 0xfffff);
     *blob = p;
     p += len;
     return true;
@@ -181,9 +183,9 @@ class Coder {
       there |= kHca;
       *p++ = hca_ = r.hca;
     }
-    if (r.flags != 0) {
+    if (const unsigned flags = r.flags | r.function << 8; flags != 0) {
       there |= kFlags;
-      p = put_varint(p, r.flags);
+      p = put_varint(p, flags);
     }
     if (r.blob_len != 0) {
       there |= kBlob;
