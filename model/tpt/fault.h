@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <unordered_map>
 
+#include "model/state/fields.h"
 #include "model/time.h"
 
 namespace hcasim {
@@ -41,6 +42,11 @@ struct PendingFault {
   std::uint32_t packet = 0;  // kSend: its number in the message
   std::uint32_t queue = 0;   // kSrqReceive: SRQN
   std::uint32_t trace_qpn = 0, trace_serial = 0;
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, active, kind, psn, serial, packet, queue, trace_qpn, trace_serial);
+  }
 };
 
 // An engine whose QPs wait for pages.
