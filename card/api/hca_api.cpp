@@ -19,6 +19,7 @@
 #include "card/api/options.h"
 #include "card/api/simulation.h"
 #include "card/replay/recording.h"
+#include "model/state/state.h"
 
 using hcasim::api::CableEnd;
 using hcasim::api::Event;
@@ -187,6 +188,7 @@ void note_statistics(hca* h) {
   Recorder* recorder = Recorder::current();
   if (recorder && !recorder->finished())
     recorder->note(Event::kStatistics, h->number, std::string_view(hca_stats_json(h)));
+  if (recorder && !recorder->finished()) recorder->note(Event::kState, h->number, hca_state_digest(h));
 }
 
 // HCAs that the process leaves in service at its end tell their statistics now.
@@ -513,6 +515,16 @@ const char* hca_counter_name(const hca_t* h, unsigned index) {
 uint64_t hca_counter_value(const hca_t* h, unsigned index) {
   const auto list = h->counters();
   return index < list.size() ? list[index].value : 0;
+}
+
+std::uint64_t hca_state_digest(hca_t* h) {
+  if (!h || !h->in_service) return 0;
+  try {
+    return hcasim::digest_state(h->model);
+  } catch (const std::exception& e) {
+    h->model.model_fault("digest", e.what());
+    return 0;
+  }
 }
 
 const char* hca_stats_json(hca_t* h) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "model/port/pause.h"
+#include "model/state/state.h"
 
 #include <cstring>
 
@@ -85,17 +86,7 @@ Pause::Pause(const sc_core::sc_module_name& name, double quantum, Time xoff, Tim
       checks_(
           "checks", [this](Time due, bool&) { check(due); }, faults) {}
 
-void Pause::clear() {
-  until_.fill(0);
-  last_ = 0;
-  for (auto& queue : held_) queue.clear();
-  waiting_ = 0;
-  asked_whole_ = checking_ = false;
-  asked_ = 0;
-  ask_again_ = 0;
-  opens_.clear();
-  checks_.clear();
-}
+void Pause::clear() { reset_state(*this); }
 
 // ---- Transmit side ----
 

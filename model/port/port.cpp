@@ -7,6 +7,7 @@
 #include "model/port/codec.h"
 #include "model/port/garble.h"
 #include "model/port/traits.h"
+#include "model/state/state.h"
 
 namespace hcasim {
 
@@ -434,25 +435,8 @@ bool Port::pkey_valid(std::uint16_t pkey) const {
 }
 
 void Port::reset() {
-  state_ = PortState::kDown;
-  lid_ = 0;
-  lmc = 0;
-  sm_lid = 0;
-  sm_sl = 0;
-  std::fill(gids.begin(), gids.end(), Gid{});
-  std::fill(pkeys.begin(), pkeys.end(), std::uint16_t{0});
-  roce_enabled = false;
-  pause_rx = pause_tx = false;
-  pfc_rx = pfc_tx = 0;
+  reset_state(*this);
   clear_roce_addresses();
-  tx_.clear();
-  tail_ = {};
-  taken_ = 0;
-  pause_.clear();
-  rx_.clear();
-  held_.clear();
-  late_.clear();
-  counters_ = {};
   reseed();
 }
 
