@@ -9,10 +9,6 @@ configure_release() {
   (cd "$HCASIM_ROOT" && cmake --preset release -B "$HCASIM_RELEASE" -DHCASIM_QEMU_SRC="$1" -DHCASIM_MLX5_IFC="$2")
 }
 
-# What demo, boot and qemu-args need: without tests and benchmarks.
-# shellcheck disable=SC2034 # for those who source this
-PRODUCT_TARGETS=(hcasim-qemu hcasim-trace hcasim-rules hcasim-faults hcasim-replay)
-
 # build_release [TARGET...]: these targets, or all. Nothing is done twice; says nothing when all is up to date.
 build_release() {
   local source header cache=$HCASIM_RELEASE/CMakeCache.txt
@@ -29,4 +25,19 @@ build_release() {
   if [[ -e $HCASIM_RELEASE/build.ninja ]] && ninja -C "$HCASIM_RELEASE" -n "$@" 2>/dev/null | grep -q 'no work to do'; then return 0; fi
   with_lock release step "building" cmake-build cmake --build "$HCASIM_RELEASE" -j "$(build_jobs)" ${1:+--target "$@"} ||
     die "the build failed; the compiler's messages stand above"
+}
+
+# run_built FOLDER TARGET ARGUMENT...: a program of the build takes this script's place. It is built when it is not there: what reads
+# files shall start at once, whatever has been edited since.
+run_built() {
+  local program=$HCASIM_RELEASE/$1/$2 target=$2
+  shift 2
+  [[ -x $program ]] || build_release "$target"
+  exec "$program" "$@"
+}
+
+# The same for a benchmark, which is brought up to date first.
+run_bench() {
+  build_release "$1"
+  run_built tests/bench "$@"
 }
