@@ -76,7 +76,7 @@ works
 note "the firmware stands still for a while"
 inject "fault=health,action=stall,duration=14s"
 said 30 "device's health compromised - reached miss count"
-sleep 5
+sleep 5 # most of what is left of it; then commands wait for the rest
 works
 
 note "the firmware takes the interface away"
