@@ -38,16 +38,17 @@ class Side {
 bool same(const Entry& a, const Entry& b) {
   const Record &x = a.record, &y = b.record;
   return x.time_ps == y.time_ps && x.obj == y.obj && x.index == y.index && x.a0 == y.a0 && x.a1 == y.a1 &&
-         x.hca == y.hca && x.flags == y.flags && a.point == b.point && a.blob == b.blob;
+         x.hca == y.hca && x.function == y.function && x.flags == y.flags && a.point == b.point &&
+         a.blob == b.blob;
 }
 
-/// The commands under way: what a completion's bytes mean, only its start tells.
+/// The commands in progress: only its start says how a completion's bytes are to be read.
 class Commands {
  public:
   void see(const Entry& e) {
     if (e.record.p() == Point::kCmdStart) started_[key(e)] = e;
   }
-  /// Name and fields of a command's record; "" of another one.
+  /// Name and fields of a command's record; "" for any other record.
   std::string describe(const Entry& e) const {
     const Point p = e.record.p();
     if (p != Point::kCmdStart && p != Point::kCmdDone) return "";
@@ -75,7 +76,7 @@ void print(const char* mark, std::uint64_t number, const Entry& e, const Command
   if (!text.empty()) fmt::print(out, "{}          {}\n", mark, text);
 }
 
-/// What of two records is not the same.
+/// The fields in which two records differ.
 std::string differences(const Entry& a, const Entry& b) {
   std::string list;
   const auto add = [&](bool differs, const char* name) {
@@ -85,6 +86,7 @@ std::string differences(const Entry& a, const Entry& b) {
   add(a.point != b.point, "point");
   add(x.time_ps != y.time_ps, "time");
   add(x.hca != y.hca, "hca");
+  add(x.function != y.function, "function");
   add(x.obj != y.obj, "obj");
   add(x.index != y.index, "index");
   add(x.a0 != y.a0, "a0");

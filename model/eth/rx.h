@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The Ethernet receive path: flow tables decide, TIRs hash (RSS), RQs take frames: cyclic and striding WQEs,
-// checksums, VLAN strip, CQEs (Cqe of prm/cqe.h, CQE section of the PRM).
+// checksums, VLAN strip, CQEs (Cqe of prm/cqe.h, CQE section of the PRM). Frames come from the receiver,
+// copies for sniffers from it and from the port, changes of an RQ's state from firmware.
 #ifndef HCASIM_MODEL_ETH_RX_H
 #define HCASIM_MODEL_ETH_RX_H
 
@@ -12,7 +13,7 @@
 #include "model/ctx/eth.h"
 #include "model/eth/headers.h"
 #include "model/eth/rss.h"
-#include "model/port/packet.h"
+#include "model/packet/packet.h"
 #include "model/port/port.h"
 #include "model/steer/flow.h"
 #include "model/time.h"
@@ -21,11 +22,32 @@
 
 namespace hcasim {
 
-class Hca;
+namespace traces {
+class Tracer;
+}
+class EqUnit;
+class QCounters;
+class QpTable;
+struct Profile;
 
 class EthRx : public sc_core::sc_module {
  public:
-  EthRx(const sc_core::sc_module_name& name, Hca& hca);
+  struct Blocks {
+    // The chip's
+    const Profile& profile;
+    traces::Tracer& tracer;
+    Dma& dma;
+    Port& port;  // counts what is dropped
+    FlowSteering& flows;
+    Tpt& tpt;
+    // The function's
+    EthTable& eth;
+    QpTable& qps;  // RMPs
+    CqUnit& cqs;
+    EqUnit& eqs;
+    QCounters& q_counters;
+  };
+  EthRx(const sc_core::sc_module_name& name, const Blocks& blocks);
 
   // A frame (kind kEthernet) that is not RoCE, or whose RoCE is not enabled.
   void receive(Time t, PacketRef& packet);
@@ -86,7 +108,7 @@ class EthRx : public sc_core::sc_module {
   void flush(Time t, Rq& rq);
   void post(Time t, Rq& rq, Completion& c);
 
-  Hca& hca_;
+  Blocks blocks_;
   Mover mover_;
   Time rx_free_ = 0;
   Counters counters_;

@@ -6,15 +6,30 @@
 // (Port::reserve()). What differs is who gives way, and that its writes to the host are made when its last
 // packet is here.
 #include <algorithm>
+#include <utility>
 
-#include "model/hca.h"
+#include "model/cc/congestion.h"
+#include "model/pcie/dma.h"
+#include "model/port/port.h"
 #include "model/port/run.h"
+#include "model/profile.h"
 #include "model/req/requester.h"
+#include "model/sched/scheduler.h"
+#include "model/sched/transmit_pipeline.h"
+#include "model/steer/rdma.h"
+#include "traces/tracer.h"
 
 namespace hcasim {
 
 using prm::WqeOp;
 using traces::Point;
+
+// No other queue, limit or rule has a say in single packets of this QP.
+bool Requester::runs_allowed(const Qp& qp) const {
+  if (!blocks_.dma.borrows() || !blocks_.scheduler.alone(qp.qpn) || !blocks_.port.takes_runs()) return false;
+  if (qp.qos.pace != 0 || qp.qos.group != 0 || qp.qos.responder_group != 0 || qp.cc.limited) return false;
+  return blocks_.port.link() == LinkType::kIb || !blocks_.rdma.sees_transmitted();
+}
 
 // How many packets the QP may send next as one.
 unsigned Requester::run_ahead(const Pace& pace, const Qp& qp) const {
@@ -35,14 +50,14 @@ unsigned Requester::run_ahead(const Pace& pace, const Qp& qp) const {
     default:
       return 1;
   }
-  if (!hca_.takes_runs(qp)) return 1;
-  const Profile& profile = hca_.profile();
+  if (!runs_allowed(qp)) return 1;
+  const Profile& profile = blocks_.profile;
   const std::uint64_t packets = w.started ? w.packets : (w.length + qp.mtu - 1) / qp.mtu;
   std::uint64_t n = packets - w.sent;
   if (!plain_end) --n;
   // A run that comes back is written to the host by the engine that fetches the next one, whose requests
   // would wait for all of it: it is no longer than what single packets take the port ahead.
-  const bool back = qp.path.force_loopback || !hca_.port().connected();
+  const bool back = qp.path.force_loopback || !blocks_.port.connected();
   const unsigned most = back ? profile.port.tx_backlog_packets : kMaxRun;
   n = std::min<std::uint64_t>({n, kMaxRun, most, profile.engine.burst_packets - pace.packets});
   const std::uint32_t psn = w.started ? (w.first_psn + w.sent) & kPsnMask : s.next_psn;
@@ -53,62 +68,83 @@ unsigned Requester::run_ahead(const Pace& pace, const Qp& qp) const {
 
 Time Requester::port_open(Pace& pace, const Qp& qp) const {
   pace.run = run_ahead(pace, qp);
-  const Time open = hca_.scheduler().port_open(hca_.tracer().tag(qp.qpn));
+  const Time open = blocks_.scheduler.port_open(blocks_.tracer.tag(qp.qpn));
   if (pace.run == 1) return open;
   // Not so late that the port would be idle before the first packet of the run has come from the host.
-  const unsigned most = std::max(2u, hca_.profile().port.tx_backlog_packets);
-  return open + (std::min(pace.run, most) - 2) * hca_.port().full_packet(qp.mtu);
+  const unsigned most = std::max(2u, blocks_.profile.port.tx_backlog_packets);
+  return open + (std::min(pace.run, most) - 2) * blocks_.port.full_packet(qp.mtu);
 }
 
-// False: it cannot go as one, and nothing has been done.
-bool Requester::send_run(Pace& pace, Qp& qp, SendWqe& wqe) {
-  RequesterState& s = qp.req;
-  const Profile::Engine& e = hca_.profile().engine;
-  const unsigned n = pace.run;
-  const bool first = wqe.sent == 0, last = wqe.sent + n == wqe.packets;
+Requester::RunPlan Requester::plan_run(const Qp& qp, const SendWqe& wqe, unsigned packets) {
+  RunPlan plan;
+  plan.packets = packets;
+  plan.first = wqe.sent == 0;
+  plan.last = wqe.sent + packets == wqe.packets;
+  plan.offset = static_cast<std::uint64_t>(wqe.sent) * qp.mtu;
+  plan.bytes = static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(std::uint64_t{packets} * qp.mtu, wqe.length - plan.offset));
+  return plan;
+}
+
+PacketRef Requester::make_run(const Qp& qp, const SendWqe& wqe, const RunPlan& plan) const {
   const bool write = wqe.opcode == WqeOp::kRdmaWrite || wqe.opcode == WqeOp::kRdmaWriteImm;
-  const std::uint64_t offset = static_cast<std::uint64_t>(wqe.sent) * qp.mtu;
   PacketRef packet = make_packet(qp, wqe);
   Packet& p = *packet;
   p.psn = (wqe.first_psn + wqe.sent) & kPsnMask;
-  p.packets = static_cast<std::uint16_t>(n);
+  p.packets = static_cast<std::uint16_t>(plan.packets);
   p.unit = qp.mtu;
-  p.payload_len =
-      static_cast<std::uint32_t>(std::min<std::uint64_t>(std::uint64_t{n} * qp.mtu, wqe.length - offset));
+  p.payload_len = plan.bytes;
   p.opcode =
       piece_opcode(static_cast<std::uint8_t>(write ? prm::BthOp::kWriteFirst : prm::BthOp::kSendFirst) |
                        transport_bits(qp.type),
-                   first, last);
-  if (write && first) {
+                   plan.first, plan.last);
+  if (write && plan.first) {
     p.va = wqe.raddr;
     p.rkey = wqe.rkey;
     p.dma_len = static_cast<std::uint32_t>(wqe.length);
   }
-  p.solicited = last && wqe.solicited;
+  p.solicited = plan.last && wqe.solicited;
+  return packet;
+}
 
+// False: it cannot go as one, and nothing has been done.
+bool Requester::send_run(Pace& pace, Qp& qp, SendWqe& wqe) {
+  const RunPlan plan = plan_run(qp, wqe, pace.run);
+  PacketRef packet = make_run(qp, wqe, plan);
+  const Profile::Engine& e = blocks_.profile.engine;
   const Time ready = std::max(pace.engine, pace.ready) + e.gather;
   MoveResult r;
-  if (!mover_.gather_run(ready, e.tx_more, qp, wqe.sges, offset, p, r)) {
+  if (!mover_.gather_run(ready, e.tx_more, qp, wqe.sges, plan.offset, *packet, r)) {
     wqe.one_by_one = true;
     return false;
   }
-  const Time asked = r.addressed - hca_.profile().pcie.read_latency;
+  const Time asked = r.addressed - blocks_.profile.pcie.read_latency;
   if (asked > ready) pace.engine += asked - ready;
-  if (first) hca_.tracer().record(Point::kTranslated, ready, qp.qpn, wqe.serial, wqe.sges.size());
+  commit_run(pace, ready, qp, wqe, plan, std::move(packet));
+  return true;
+}
+
+// Its payload is on its way from the host since `ready`.
+void Requester::commit_run(Pace& pace, Time ready, Qp& qp, SendWqe& wqe, const RunPlan& plan,
+                           PacketRef packet) {
+  RequesterState& s = qp.req;
+  const unsigned n = plan.packets;
+  Packet& p = *packet;
+  if (plan.first) blocks_.tracer.record(Point::kTranslated, ready, qp.qpn, wqe.serial, wqe.sges.size());
   const Time gathered = p.at[n - 1];
-  if (last) hca_.tracer().record(Point::kGathered, gathered, qp.qpn, wqe.serial, wqe.length);
+  if (plan.last) blocks_.tracer.record(Point::kGathered, gathered, qp.qpn, wqe.serial, wqe.length);
 
   pace.packets += n;
   s.since_ack_req += n;
-  p.ack_req = s.since_ack_req >= e.ack_every || (last && wants_ack(qp, s.next_to_send));
+  p.ack_req =
+      s.since_ack_req >= blocks_.profile.engine.ack_every || (plan.last && wants_ack(qp, s.next_to_send));
   if (p.ack_req) s.since_ack_req = 0;
-  s.last_ready = hca_.tx_slots(s.last_ready, p.at.data(), n);
-  hca_.cc().sending(s.last_ready, qp, p);
-  hca_.transmit(s.last_ready, qp.qpn, std::move(packet));
+  s.last_ready = blocks_.tx.pass_run(s.last_ready, p.at.data(), n);
+  blocks_.cc.sending(s.last_ready, qp, p);
+  blocks_.rdma.transmit(s.last_ready, qp.qpn, std::move(packet));
   wqe.sent += n;
-  if (last) ++s.next_to_send;
+  if (plan.last) ++s.next_to_send;
   arm_timer(gathered, qp);
-  return true;
 }
 
 }  // namespace hcasim

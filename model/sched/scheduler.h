@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The QP scheduler: takes doorbells, gives each ready QP a turn (round robin) at one of the transmit units,
 // and does the same for QPs whose responder owes read or atomic responses. No QP has two units at a time. Who
-// finds the port busy waits in line for it.
+// finds the port busy waits in line for it. Doorbells come from the UAR block, wake-ups from the engines and
+// the tag-matching unit, resume() from the port.
 #ifndef HCASIM_MODEL_SCHED_SCHEDULER_H
 #define HCASIM_MODEL_SCHED_SCHEDULER_H
 
@@ -9,17 +10,39 @@
 #include <deque>
 #include <systemc>
 
+#include "model/sched/turn.h"
 #include "model/timed_queue.h"
 #include "model/unit_pool.h"
 
 namespace hcasim {
 
-class Hca;
-struct Qp;
+namespace traces {
+class Tracer;
+}
+class Injector;
+class Port;
+class QpTable;
+class Qos;
+struct Profile;
 
-class Scheduler : public sc_core::sc_module {
+class Scheduler final : public sc_core::sc_module {
  public:
-  Scheduler(const sc_core::sc_module_name& name, Hca& hca);
+  struct Blocks {
+    // The chip's
+    const Profile& profile;
+    traces::Tracer& tracer;
+    FaultSink& faults;
+    Port& port;  // whose room turns wait for
+    Qos& qos;
+    Injector& injector;
+    TurnTaker& requester;
+    TurnTaker& responder;
+    DoorbellWatcher& prefetcher;       // is told of each doorbell first,
+    DoorbellWatcher& doorbell_faults;  // and this one while there are faults of QPs
+    // The function's
+    QpTable& qps;
+  };
+  Scheduler(const sc_core::sc_module_name& name, const Blocks& blocks);
 
   // The first 8 bytes of a control segment reached a doorbell register: wqe_index is its WQEBB counter.
   // False: no QP with a send queue has this number (the caller counts it).
@@ -70,7 +93,7 @@ class Scheduler : public sc_core::sc_module {
   void arm_port(Time t);
   void prefetch_next() const;
 
-  Hca& hca_;
+  Blocks blocks_;
   UnitPool units_;
   std::uint64_t doorbells_ = 0;
   TimedQueue<Turn> ready_;

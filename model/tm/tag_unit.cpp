@@ -4,8 +4,11 @@
 #include <algorithm>
 #include <cstring>
 
-#include "model/hca.h"
+#include "model/cq/cq.h"
+#include "model/ctx/qp.h"
+#include "model/sched/scheduler.h"
 #include "prm/wqe.h"
+#include "traces/tracer.h"
 
 namespace hcasim {
 
@@ -21,19 +24,19 @@ constexpr std::uint32_t kRendezvousHeaders = sizeof(prm::Tmh) + sizeof(prm::Rvh)
 }  // namespace
 
 Srq* TagUnit::queue_of(const Qp& qp) {
-  Srq* srq = qp.use_srq ? hca_.qps().find_srq(qp.srqn) : nullptr;
+  Srq* srq = qp.use_srq ? blocks_.qps.find_srq(qp.srqn) : nullptr;
   return srq && srq->tags ? srq : nullptr;
 }
 
 void TagUnit::post(Time t, const Qp& qp, const Srq& xrq, Completion& c, TmOp op, std::uint16_t index) {
-  Cq* cq = hca_.cqs().find(xrq.cqn);
+  Cq* cq = blocks_.cqs.find(xrq.cqn);
   if (!cq) return;
   c.tm_op = static_cast<std::uint8_t>(op);
   c.tm_index = index;
   c.qpn = qp.qpn;
   c.behind = {WriteOwner::kQp, qp.qpn};
   c.user_index = xrq.user_index != 0xffffff ? xrq.user_index : xrq.srqn;
-  hca_.cqs().post(t, *cq, c);
+  blocks_.cqs.post(t, *cq, c);
 }
 
 bool TagUnit::execute(Time t, Qp& qp, const SendWqe& wqe) {
@@ -48,9 +51,9 @@ bool TagUnit::execute(Time t, Qp& qp, const SendWqe& wqe) {
   if (seg.flags & prm::TmSeg::kSwCnt) list.synchronize(seg.sw_cnt);
 
   bool good = true;
-  TmOp told = TmOp::kNoop;
+  TmOp completed = TmOp::kNoop;
   if (op == TmListOp::kAppend) {
-    told = TmOp::kAppend;
+    completed = TmOp::kAppend;
     TagEntry e;
     e.tag = seg.append_tag;
     e.mask = seg.append_mask;
@@ -66,10 +69,10 @@ bool TagUnit::execute(Time t, Qp& qp, const SendWqe& wqe) {
     index = list.next_index();
     if (!list.append(e, seg.index)) return false;
   } else if (op == TmListOp::kRemove) {
-    told = TmOp::kRemove;
+    completed = TmOp::kRemove;
     good = list.remove(index);  // a message may have taken it meanwhile
   }
-  hca_.tracer().record(Point::kTagOp, t, xrq->srqn, 0, static_cast<std::uint64_t>(op), index);
+  blocks_.tracer.record(Point::kTagOp, t, xrq->srqn, 0, static_cast<std::uint64_t>(op), index);
   if (!(seg.flags & prm::TmSeg::kCqeReq)) return true;
   Completion c;
   c.opcode = static_cast<std::uint8_t>(CqeOp::kNoPacket);
@@ -79,7 +82,7 @@ bool TagUnit::execute(Time t, Qp& qp, const SendWqe& wqe) {
   head.hw_phase_cnt = list.hw_phase();
   c.tm_head = reinterpret_cast<const std::uint8_t*>(&head);
   c.tm_head_len = sizeof head;
-  post(t, qp, *xrq, c, told, op == TmListOp::kNop ? 0 : index);
+  post(t, qp, *xrq, c, completed, op == TmListOp::kNop ? 0 : index);
   return true;
 }
 
@@ -96,7 +99,7 @@ TagUnit::Arrival TagUnit::arrive(Time t, Qp& qp, const Packet& packet, bool last
     return Arrival::kUnmatched;
   }
   const std::optional<TagEntry> entry = xrq->tags->match(tmh.tag);
-  hca_.tracer().record(Point::kTagMatch, t, xrq->srqn, 0, tmh.tag, entry ? entry->index : kNoEntry);
+  blocks_.tracer.record(Point::kTagMatch, t, xrq->srqn, 0, tmh.tag, entry ? entry->index : kNoEntry);
   if (!entry) {
     s.tagged.op = TmOp::kUnexpected;
     return Arrival::kUnmatched;
@@ -106,7 +109,7 @@ TagUnit::Arrival TagUnit::arrive(Time t, Qp& qp, const Packet& packet, bool last
   s.tagged.index = entry->index;
   std::memcpy(s.tagged.header.data(), &tmh, sizeof tmh);
 
-  // That a match was made is told at once, in the order of the matches; the data may take longer.
+  // That a match was made is reported at once, in the order of the matches; the data may take longer.
   const auto consumed = [&](TmOp what) {
     Completion c;
     c.opcode = static_cast<std::uint8_t>(CqeOp::kNoPacket);
@@ -163,8 +166,8 @@ void TagUnit::cancel(Time t, Qp& qp, std::uint16_t index) {
   const Srq* xrq = queue_of(qp);
   if (!xrq) return;
   ++refused_;
-  hca_.tracer().record(Point::kTagRefused, t, xrq->srqn, 0, static_cast<std::uint64_t>(TmOp::kCanceled),
-                       index);
+  blocks_.tracer.record(Point::kTagRefused, t, xrq->srqn, 0, static_cast<std::uint64_t>(TmOp::kCanceled),
+                        index);
   Completion c;
   c.opcode = static_cast<std::uint8_t>(CqeOp::kNoPacket);
   post(t, qp, *xrq, c, TmOp::kCanceled, index);
@@ -188,12 +191,12 @@ bool TagUnit::start_rendezvous(Time t, Qp& qp, const Srq& xrq, const TagEntry& e
   if (rvh.len) w.sges.push_back(Sge{entry.addr, entry.lkey, rvh.len});
   w.bytes.assign(packet.data(), packet.data() + kRendezvousHeaders);
   qp.req.own.push_back(std::move(w));
-  hca_.scheduler().wake(t, qp);
+  blocks_.scheduler.wake(t, qp);
   return true;
 }
 
 void TagUnit::request_done(Time t, Qp& qp, const SendWqe& wqe, bool good) {
-  if (wqe.rendezvous != SendWqe::Rendezvous::kRead) return;  // the data have been told of
+  if (wqe.rendezvous != SendWqe::Rendezvous::kRead) return;  // the data have been reported
   Srq* xrq = queue_of(qp);
   if (!good) {
     cancel(t, qp, wqe.tag_index);
@@ -216,7 +219,7 @@ void TagUnit::request_done(Time t, Qp& qp, const SendWqe& wqe, bool good) {
   w.bytes[offsetof(prm::Tmh, opcode)] = static_cast<std::uint8_t>(TmhOp::kFin);
   w.length = w.bytes.size();
   qp.req.own.push_back(std::move(w));
-  hca_.scheduler().wake(t, qp);
+  blocks_.scheduler.wake(t, qp);
 }
 
 }  // namespace hcasim

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Tag matching: operations on matching lists (WQEs of an XRQ's command QP), arriving tagged messages,
 // rendezvous (RDMA READ by the HCA, then the message that tells the sender of its end), and their
-// completions. The responder moves the data of eager messages.
+// completions. The responder asks it about arriving messages and moves the data of eager ones; the requester
+// brings it WQEs, and the end of the HCA's own requests.
 #ifndef HCASIM_MODEL_TM_TAG_UNIT_H
 #define HCASIM_MODEL_TM_TAG_UNIT_H
 
@@ -12,12 +13,25 @@
 
 namespace hcasim {
 
-class Hca;
+namespace traces {
+class Tracer;
+}
+class CqUnit;
+class QpTable;
+class Scheduler;
 struct Completion;
 
 class TagUnit {
  public:
-  explicit TagUnit(Hca& hca) : hca_(hca) {}
+  struct Blocks {
+    // The chip's
+    traces::Tracer& tracer;
+    Scheduler& scheduler;  // for the HCA's own requests of a rendezvous
+    // The function's
+    QpTable& qps;
+    CqUnit& cqs;
+  };
+  explicit TagUnit(const Blocks& blocks) : blocks_(blocks) {}
 
   // The SRQ of the QP if it matches tags, or null.
   Srq* queue_of(const Qp& qp);
@@ -56,7 +70,7 @@ class TagUnit {
   void post(Time t, const Qp& qp, const Srq& xrq, Completion& c, prm::TmOp op, std::uint16_t index);
   bool start_rendezvous(Time t, Qp& qp, const Srq& xrq, const TagEntry& entry, const Packet& packet);
 
-  Hca& hca_;
+  Blocks blocks_;
   std::uint64_t matched_ = 0, unexpected_ = 0, refused_ = 0;
 };
 
