@@ -16,7 +16,6 @@ using traces::Point;
 
 namespace {
 
-constexpr std::uint32_t kMulticastQpn = 0xffffff;
 constexpr unsigned kDscpShift = 2, kPcpShift = 13;
 constexpr std::uint16_t kVlanId = 0x0fff;
 

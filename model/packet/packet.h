@@ -16,6 +16,8 @@
 
 namespace hcasim {
 
+constexpr std::uint32_t kMulticastQpn = 0xffffff;  // IBTA 10.5.1: the QP number of packets to a group
+
 constexpr std::uint32_t kMaxPayload = 4096;  // bytes, the largest IB path MTU
 constexpr std::uint16_t kPermissiveLid = 0xffff;
 constexpr std::uint32_t kMaxFrame = 10240;  // bytes, room for the largest Ethernet frame (MTU 9978 and below)

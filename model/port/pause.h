@@ -20,6 +20,7 @@ namespace hcasim {
 
 constexpr unsigned kPriorities = 8;
 constexpr std::uint16_t kMacControl = 0x8808;  // ethertype
+constexpr unsigned kQuantumBits = 512;         // of pause times
 
 // A MAC control frame that asks for a pause; times in quanta of 512 bit times, 0 ends one.
 struct PauseFrame {

@@ -13,14 +13,6 @@ namespace hcasim {
 
 using traces::Point;
 
-namespace {
-
-constexpr std::uint16_t kFullMember = 0x8000, kPkeyBase = 0x7fff;
-
-constexpr double kQuantumBits = 512;  // of pause times
-
-}  // namespace
-
 void trace_drop(traces::Tracer& tracer, Time t, const Packet& p, DropReason reason) {
   traces::trace(tracer, Point::kPacketDrop, t, p.trace_qpn, p.wqe_serial, psn_opcode(p), reason);
 }

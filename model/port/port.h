@@ -30,6 +30,8 @@ namespace hcasim {
 
 using Gid = std::array<std::uint8_t, 16>;
 
+constexpr std::uint16_t kFullMember = 0x8000, kPkeyBase = 0x7fff, kDefaultPkey = kFullMember | kPkeyBase;
+
 enum class LinkType : std::uint8_t { kIb, kEthernet };
 
 // An entry of the RoCE address table (roce_addr_layout). version: 0 = RoCE v1, 2 = RoCE v2.
