@@ -5,12 +5,14 @@
 
 #include "firmware-stub/caps.h"
 #include "firmware-stub/handlers.h"
+#include "firmware-stub/objects/general.h"
 #include "firmware-stub/objects/srq.h"
 
 namespace hcasim::fw {
 
 namespace {
 constexpr std::uint8_t kAny = 7, kOn = 6, kPreInit = 2, kRun = 4;
+constexpr Issuer kDriver = Issuer::kDriver, kContexts = Issuer::kContexts;
 
 bool has_vport(const Caps& c) { return c.get<prm::cmd_hca_cap::ib_virt>() != 0; }
 bool has_xrc(const Caps& c) { return c.get<prm::cmd_hca_cap::xrc>() != 0; }
@@ -39,8 +41,8 @@ constexpr bool (*kAlways)(const Caps&) = nullptr;
 
 std::vector<Opcode> make_table() {
   std::vector<Opcode> table = {
-#define HCASIM_OPCODE(NAME, op, in, out, states, need, handler, time) \
-  {NAME, op, in, out, states, need, handler, TimeClass::time},
+#define HCASIM_OPCODE(NAME, op, in, out, states, need, handler, time, ...) \
+  {NAME, op, in, out, states, need, handler, TimeClass::time, Users(__VA_ARGS__)},
 #include "firmware-stub/opcodes.def"
 #undef HCASIM_OPCODE
   };

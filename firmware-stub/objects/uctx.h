@@ -69,10 +69,5 @@ class UserContexts {
   std::unordered_map<std::uint64_t, std::uint16_t> owners_;
 };
 
-// Whether a command with a uid that is neither 0 nor kSharedUid may be executed: the context exists, the
-// opcode is one for user contexts, and every object that the command names is the context's own (or shared,
-// where it is only referred to). An object that does not exist at all is left to the command's handler.
-Syndrome check_access(Firmware& fw, const Command& cmd);
-
 }  // namespace hcasim::fw
 #endif
