@@ -32,7 +32,9 @@ bool has_uctx(const Caps& c) { return c.get<prm::cmd_hca_cap::log_max_uctx>() !=
 bool has_general(const Caps& c) { return c.get<prm::cmd_hca_cap::general_obj_types>() != 0; }
 bool has_qos(const Caps& c) { return c.get<prm::cmd_hca_cap::qos>() != 0; }
 bool has_pacing(const Caps& c) { return c.get<prm::qos_cap::packet_pacing>(CapGroup::kQos) != 0; }
-bool has_sw_icm(const Caps& c) { return c.get<prm::cmd_hca_cap::device_memory>() != 0 && has_flows(c); }
+bool has_sw_icm(const Caps& c) {
+  return c.get<prm::device_mem_cap::log_steering_sw_icm_size>(CapGroup::kDeviceMemory) != 0;
+}
 bool has_pkeys(const Caps& c) { return has_vport(c) || has_roce(c); }
 bool has_signature(const Caps& c) { return c.get<prm::cmd_hca_cap::sho>() != 0; }
 bool has_memic(const Caps& c) { return c.get<prm::cmd_hca_cap::device_memory>() != 0; }

@@ -60,13 +60,14 @@ Syndrome read_ptys(Access& a) {
   // The Ethernet half stays zero: this port has none.
   if (prm::get<r::proto_mask>(a.data) != kProtoIb) return Syndrome::kOk;
   const Profile::Port& port = a.fw.hca().profile().port;
+  const unsigned speed = a.fw.options().generation->ib_speed(port.ib_link_speed);
   const bool up = a.fw.hca().port().state() != PortState::kDown;
   prm::set<r::ib_link_width_capability>(a.data, port.ib_link_width);
-  prm::set<r::ib_proto_capability>(a.data, port.ib_link_speed);
+  prm::set<r::ib_proto_capability>(a.data, speed);
   prm::set<r::ib_link_width_admin>(a.data, port.ib_link_width);
-  prm::set<r::ib_proto_admin>(a.data, port.ib_link_speed);
+  prm::set<r::ib_proto_admin>(a.data, speed);
   prm::set<r::ib_link_width_oper>(a.data, up ? port.ib_link_width : 0);
-  prm::set<r::ib_proto_oper>(a.data, up ? port.ib_link_speed : 0);
+  prm::set<r::ib_proto_oper>(a.data, up ? speed : 0);
   return Syndrome::kOk;
 }
 

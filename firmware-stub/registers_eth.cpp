@@ -148,7 +148,8 @@ Syndrome read_ptys_eth(Access& a) {
   using r = prm::ptys_reg;
   // The InfiniBand half stays zero: this port has none.
   if (prm::get<r::proto_mask>(a.data) != kProtoEthernet) return Syndrome::kOk;
-  const std::uint32_t mode = link_mode(a.fw.hca().profile().port.rate_gbps);
+  const std::uint32_t mode =
+      link_mode(std::min(a.fw.hca().profile().port.rate_gbps, a.fw.options().generation->port_gbps));
   prm::set<r::an_disable_cap>(a.data, 0);
   prm::set<r::an_disable_admin>(a.data, 0);
   prm::set<r::an_status>(a.data, kAnUnavailable);
@@ -162,7 +163,8 @@ Syndrome read_ptys_eth(Access& a) {
 Syndrome write_ptys_eth(Access& a) {
   using r = prm::ptys_reg;
   if (prm::get<r::proto_mask>(a.data) != kProtoEthernet) return Syndrome::kRegisterValue;
-  const std::uint32_t mode = link_mode(a.fw.hca().profile().port.rate_gbps);
+  const std::uint32_t mode =
+      link_mode(std::min(a.fw.hca().profile().port.rate_gbps, a.fw.options().generation->port_gbps));
   if ((prm::get<r::eth_proto_admin>(a.data) & mode) == 0) return Syndrome::kRegisterValue;
   return read_ptys_eth(a);
 }
@@ -343,11 +345,11 @@ Syndrome read_mcqi(Access& a) {
       break;
     case kVersion: {
       using v = prm::mcqi_version;
-      const Options& o = a.fw.options();
-      prm::set<v::version>(info.data(), static_cast<std::uint32_t>(o.fw_major) << 24 |
-                                            static_cast<std::uint32_t>(o.fw_minor) << 16 | o.fw_subminor);
+      const Generation& g = *a.fw.options().generation;
+      prm::set<v::version>(info.data(), static_cast<std::uint32_t>(g.fw_major) << 24 |
+                                            static_cast<std::uint32_t>(g.fw_minor) << 16 | g.fw_subminor);
       const std::string text =
-          std::to_string(o.fw_major) + "." + std::to_string(o.fw_minor) + "." + std::to_string(o.fw_subminor);
+          std::to_string(g.fw_major) + "." + std::to_string(g.fw_minor) + "." + std::to_string(g.fw_subminor);
       prm::set<v::version_string_length>(info.data(), static_cast<std::uint32_t>(text.size()));
       std::memcpy(info.data() + v::version_string::bit_off / 8, text.data(), text.size());
       size = v::bytes;

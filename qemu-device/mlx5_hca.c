@@ -7,7 +7,7 @@
 #include "mlx5_hca.h"
 
 #define PCI_VENDOR_ID_MLX 0x15b3
-#define PCI_DEVICE_ID_MLX_CX5_EX 0x1019
+#define PCI_DEVICE_ID_MLX_CX5_EX 0x1019 /* of a card that names no generation */
 #define PCI_SUBSYSTEM_ID_MLX 0x0008
 #define PCI_CLASS_INFINIBAND 0x0207
 
@@ -112,6 +112,13 @@ static bool build_options(Mlx5Hca* dev, bool coupled, GString* out, Error** errp
       return false;
     }
   }
+  if (dev->prop_device_id) {
+    g_autofree char* id_text = g_strdup_printf("0x%x", dev->prop_device_id);
+
+    if (!add_option(out, "device_id", id_text, errp)) {
+      return false;
+    }
+  }
   return add_switch(out, "bf", dev->prop_bf, errp) && add_switch(out, "sm", dev->prop_sm, errp) &&
          (!coupled || add_option(out, "coupled", "on", errp)) &&
          (!dev->prop_options || add_free_options(out, dev->prop_options, errp));
@@ -208,6 +215,9 @@ static bool add_capabilities(Mlx5Hca* dev, Error** errp) {
                                  PCI_EXP_DEVCTL_NOSNOOP_EN | PCI_EXP_DEVCTL_READRQ);
   reset_device_control(pci);
   set_link(pci, hca_get_pcie_link(dev->link->hca));
+  if (mlx5_hca_vpd_init(dev, errp) < 0) {
+    return false;
+  }
 
   /* A conventional bus gives no access to the extended space. */
   if (pci_bus_is_express(pci_get_bus(pci))) {
@@ -242,6 +252,7 @@ static void mlx5_hca_realize(PCIDevice* pci, Error** errp) {
   Mlx5Hca* dev = MLX5_HCA(pci);
   g_autoptr(GString) options = g_string_new(NULL);
   char why[2048] = "";
+  hca_pci_identity identity;
   bool coupled;
   int64_t ahead;
 
@@ -263,7 +274,10 @@ static void mlx5_hca_realize(PCIDevice* pci, Error** errp) {
     goto fail;
   }
 
-  pci_config_set_device_id(pci->config, dev->prop_device_id);
+  identity = hca_get_pci_identity(dev->link->hca);
+  pci_config_set_device_id(pci->config, identity.device_id);
+  pci_config_set_revision(pci->config, identity.revision);
+  pci_set_word(pci->config + PCI_SUBSYSTEM_ID, identity.subsystem_id);
   if (hca_is_ethernet(dev->link->hca)) {
     pci_config_set_class(pci->config, PCI_CLASS_NETWORK_ETHERNET);
   }
@@ -340,6 +354,7 @@ static void mlx5_hca_config_write(PCIDevice* pci, uint32_t addr, uint32_t value,
     pcie_aer_write_config(pci, addr, value, len);
   }
   mlx5_hca_vsc_after_write(MLX5_HCA(pci), addr, value, len);
+  mlx5_hca_vpd_after_write(MLX5_HCA(pci), addr, len);
 }
 
 /* ---- class ---- */
@@ -363,7 +378,7 @@ static QCOMPAT_PROPERTY_CONST Property mlx5_hca_properties[] = {
     DEFINE_PROP_STRING("cable", Mlx5Hca, prop_cable),
     DEFINE_NIC_PROPERTIES(Mlx5Hca, nic_conf),
     DEFINE_PROP_STRING("options", Mlx5Hca, prop_options),
-    DEFINE_PROP_UINT16("x-device-id", Mlx5Hca, prop_device_id, PCI_DEVICE_ID_MLX_CX5_EX),
+    DEFINE_PROP_UINT16("x-device-id", Mlx5Hca, prop_device_id, 0),
     QCOMPAT_PROPERTY_END};
 
 static const struct {
@@ -404,7 +419,7 @@ static const struct {
     {"netdev", "link=eth: network back end that the port is joined to; without it a cable to itself"},
     {"mac", "link=eth: MAC address; default: made from the node GUID"},
     {"options", "further KEY=VALUE options of the model, parted by ';' or ':'"},
-    {"x-device-id", "PCI device id (default 0x1019, ConnectX-5 Ex)"},
+    {"x-device-id", "PCI device id; 0: that of the profile's generation"},
 };
 
 static const VMStateDescription mlx5_hca_vmstate = {

@@ -77,14 +77,15 @@ Syndrome create_flow_table(Firmware& fw, Command& cmd) {
   Syndrome s = check_flow_target<in>(cmd);
   if (s != Syndrome::kOk) return s;
   if (cmd.op_mod != 0) return Syndrome::kOpMod;
-  const FlowTypeCaps* type = flow_type(cmd.get<in::table_type>());
+  const FlowTypeCaps* type = flow_type(*fw.options().generation, cmd.get<in::table_type>());
   if (type == nullptr) return Syndrome::kFlowTableType;
   const bool reformats = cmd.get<c::reformat_en>() != 0, decaps = cmd.get<c::decap_en>() != 0;
   if ((reformats && (type->actions & kFlowReformat) == 0) || (decaps && (type->actions & kFlowDecap) == 0) ||
       (cmd.get<c::termination_table>() != 0 && type->type != FlowTableType::kNicRx))
     return Syndrome::kFlowFeature;
   const bool sw_owner = cmd.get<c::sw_owner>() != 0;
-  if (sw_owner && type->type != FlowTableType::kNicRx && type->type != FlowTableType::kNicTx)
+  if (sw_owner && (!fw.options().generation->sw_steering() ||
+                   (type->type != FlowTableType::kNicRx && type->type != FlowTableType::kNicTx)))
     return Syndrome::kFlowFeature;
   const std::uint32_t level = cmd.get<c::level>();
   if (level > kFlowLevels) return Syndrome::kFlowLevel;
@@ -124,7 +125,7 @@ Syndrome modify_flow_table(Firmware& fw, Command& cmd) {
   if (s != Syndrome::kOk) return s;
   if (cmd.get<in::modify_field_select>() != kSelectMissTable) return Syndrome::kModifyMask;
   Miss miss;
-  const FlowTypeCaps& type = *flow_type(static_cast<std::uint32_t>(table->type));
+  const FlowTypeCaps& type = *flow_type(*fw.options().generation, static_cast<std::uint32_t>(table->type));
   s = read_miss<in::flow_table_context>(fw, cmd, type, table->level, miss);
   if (s != Syndrome::kOk) return s;
   set_miss(fw, *table, miss);
@@ -174,7 +175,7 @@ Syndrome set_flow_table_root(Firmware& fw, Command& cmd) {
   const Syndrome s = check_flow_target<in>(cmd);
   if (s != Syndrome::kOk) return s;
   const std::uint32_t type = cmd.get<in::table_type>();
-  if (flow_type(type) == nullptr) return Syndrome::kFlowTableType;
+  if (flow_type(*fw.options().generation, type) == nullptr) return Syndrome::kFlowTableType;
   if (cmd.get<in::underlay_qpn>() != 0 || cmd.get<in::table_of_other_vport>() != 0 ||
       cmd.get<in::table_eswitch_owner_vhca_id_valid>() != 0)
     return Syndrome::kFlowFeature;

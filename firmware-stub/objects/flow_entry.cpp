@@ -138,7 +138,7 @@ Syndrome set_fte(Firmware& fw, Command& cmd) {
     mask = cmd.get<Fte::modify_enable_mask>();
   }
 
-  const FlowTypeCaps& type = *flow_type(static_cast<std::uint32_t>(table->type));
+  const FlowTypeCaps& type = *flow_type(*fw.options().generation, static_cast<std::uint32_t>(table->type));
   FlowEntry given;
   s = read_lists(fw, cmd, *table, type, given);
   if (s != Syndrome::kOk) return s;
