@@ -195,7 +195,7 @@ void Firmware::trace_destroy(ObjType type, std::uint32_t number, std::uint16_t u
   hca_.tracer().record(traces::Point::kObjDestroy, sim_now(), number, uid, static_cast<std::uint64_t>(type));
   if (type == ObjType::kMcg) return;
   objects_.users.disown(type, number);
-  objects_.umem_users.release(objects_, type, number);
+  objects_.umem_users.release(type, number);
   release_queue_groups(*this, type, number);
 }
 

@@ -35,8 +35,9 @@ Syndrome read_miss(Firmware& fw, const Command& cmd, const FlowTypeCaps& type, s
 }
 
 void set_miss(Firmware& fw, FlowTable& table, const Miss& miss) {
-  if (miss.to_table) refer(fw, {FlowDestination::kTable, miss.id}, 1);
-  if (table.miss_to_table) refer(fw, {FlowDestination::kTable, table.miss_table}, -1);
+  auto& tables = fw.objects().flow_tables;
+  if (FlowTableObject* object = tables.find(table.id))
+    object->miss = Ref(miss.to_table ? tables.find(miss.id) : nullptr);
   table.miss_to_table = miss.to_table;
   table.miss_to_nic = miss.to_nic;
   table.miss_table = miss.id;
@@ -57,15 +58,6 @@ Syndrome check_next_table(Firmware& fw, std::uint32_t id, FlowTableType type, st
   const FlowTable* next = fw.hca().flows().find_table(id);
   if (next == nullptr || next->type != type) return Syndrome::kFlowTableNumber;
   return ignore_level || next->level > level ? Syndrome::kOk : Syndrome::kFlowLevel;
-}
-
-void refer(Firmware& fw, const FlowDestination& d, int by) {
-  const auto n = static_cast<std::uint32_t>(by);
-  if (d.type == FlowDestination::kTable) {
-    if (FlowTable* t = fw.hca().flows().find_table(d.id)) t->refs += n;
-  } else if (d.type == FlowDestination::kTir) {
-    if (TirObject* tir = fw.objects().tirs.find(d.id)) tir->refs += n;
-  }
 }
 
 // ---- Tables ----
@@ -140,8 +132,9 @@ Syndrome destroy_flow_table(Firmware& fw, Command& cmd) {
   FlowTable* table = nullptr;
   s = find_flow_table<in>(fw, cmd, table);
   if (s != Syndrome::kOk) return s;
-  if (table->refs != 0 || !table->groups.empty()) return Syndrome::kFlowTableBusy;
   const std::uint32_t id = table->id;
+  const FlowTableObject* object = fw.objects().flow_tables.find(id);
+  if (object == nullptr || object->referred() || !table->groups.empty()) return Syndrome::kFlowTableBusy;
   set_miss(fw, *table, {});
   if (fw.hca().flows().root(table->type) == id) fw.hca().flows().set_root(table->type, 0);
   fw.hca().flows().destroy_table(id);

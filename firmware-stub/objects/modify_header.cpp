@@ -78,7 +78,7 @@ Syndrome dealloc_modify_header(Firmware& fw, Command& cmd) {
   const std::uint32_t id = cmd.get<prm::dealloc_modify_header_context_in::modify_header_id>();
   const PlainObject* object = fw.objects().modify_headers.find(id);
   if (object == nullptr) return Syndrome::kModifyHeaderNumber;
-  if (object->refs != 0) return Syndrome::kModifyHeaderBusy;
+  if (object->referred()) return Syndrome::kModifyHeaderBusy;
   fw.hca().flows().modify_headers.erase(id);
   fw.objects().modify_headers.destroy(id);
   fw.pages().release(kIcmFlow);

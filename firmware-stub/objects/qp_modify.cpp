@@ -202,11 +202,8 @@ void Modify::apply_rights(Qp& qp, bool read, bool write, bool atomic) {
 }
 
 void Modify::set_counter(Qp& qp, QpObject& object) {
-  auto& counters = fw_.objects().q_counters;
   const std::uint32_t next = cmd_.get<C::counter_set_id>();
-  if (PlainObject* old = counters.find(object.counter_set)) --old->refs;
-  if (PlainObject* now = counters.find(next)) ++now->refs;
-  object.counter_set = next;
+  object.counter_set = Ref(fw_.objects().q_counters.find(next));
   qp.counter_set = static_cast<std::uint8_t>(next);
   prm::set<prm::qpc::counter_set_id>(object.qpc.data(), next);
 }
@@ -338,8 +335,7 @@ Syndrome move_qp(Firmware& fw, Command& cmd) {
   }
   const QpState to = cmd.opcode == prm::op::_2RST_QP ? QpState::kRst : QpState::kErr;
   if (to == QpState::kRst) {
-    if (PlainObject* counter = fw.objects().q_counters.find(object->counter_set)) --counter->refs;
-    object->counter_set = 0;
+    object->counter_set.reset();
     qp->counter_set = 0;
   }
   qp->draining = qp->sqd_event = false;

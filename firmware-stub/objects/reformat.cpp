@@ -75,7 +75,7 @@ Syndrome dealloc_packet_reformat(Firmware& fw, Command& cmd) {
   const std::uint32_t id = cmd.get<prm::dealloc_packet_reformat_context_in::packet_reformat_id>();
   const PlainObject* object = fw.objects().reformats.find(id);
   if (object == nullptr) return Syndrome::kReformatNumber;
-  if (object->refs != 0) return Syndrome::kReformatBusy;
+  if (object->referred()) return Syndrome::kReformatBusy;
   fw.hca().flows().reformats.erase(id);
   fw.objects().reformats.destroy(id);
   fw.pages().release(kIcmFlow);

@@ -54,7 +54,6 @@ struct Rq {
   ReadAhead ahead;             // cyclic
   std::uint32_t next_stride = 0;
   std::uint64_t epoch = next_epoch();
-  std::uint32_t refs = 0;
 };
 
 // tirc.rx_hash_field_select

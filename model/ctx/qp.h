@@ -102,7 +102,6 @@ struct Srq {
   std::uint32_t head = 0;      // index of the WQE to take next
   std::uint32_t limit = 0;     // armed SRQ limit (lwm); 0 = not armed
   bool error = false;
-  std::uint32_t refs = 0;  // QPs attached
   // XRQ: has its CQ, like an XRC SRQ. tags: the matching list, if it has one.
   bool xrq = false;
   bool rendezvous = false;  // xrqc.offload: the HCA fetches the data

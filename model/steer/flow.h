@@ -127,7 +127,6 @@ struct FlowTable {
   std::array<std::uint64_t, 2> sw_root{};      // receive, transmit
   std::map<std::uint32_t, FlowGroup> groups;   // by id
   std::map<std::uint32_t, FlowEntry> entries;  // by flow index
-  std::uint32_t refs = 0;  // destinations, miss actions and roots that name it; firmware counts
 
   std::vector<FlowGroup*> order;  // groups by first flow index; the engine's own
 };

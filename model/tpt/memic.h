@@ -35,7 +35,6 @@ class Memic : public LocalMemory {
   // One allocation, named by its first byte.
   struct Area {
     std::uint64_t size = 0;
-    std::uint32_t refs = 0;  // memory keys
     bool ops[kMemicOps] = {};
   };
   Area* find(std::uint64_t addr);
