@@ -208,9 +208,10 @@ Syndrome read_pcam(Access& a) {
     const std::size_t bit = first_bit + (last - reg.id);
     a.data[bit / 8] = static_cast<std::uint8_t>(a.data[bit / 8] | 0x80u >> bit % 8);
   }
-  // PPCNT has neither the statistical nor the discard group, PTYS neither the extended modes nor the
-  // connector, PFCC no stall masks.
+  // PPCNT has neither the statistical nor the discard group, PTYS not the connector, PFCC no stall masks.
   prm::set<r::feature_cap_mask::enhanced_features::rx_icrc_encapsulated_counter>(a.data, 1);
+  prm::set<r::feature_cap_mask::enhanced_features::ptys_extended_ethernet>(
+      a.data, a.fw.options().generation->has.ptys_extended ? 1 : 0);
   return Syndrome::kOk;
 }
 

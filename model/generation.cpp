@@ -18,10 +18,13 @@ namespace {
 
 enum : unsigned { kToEdr = 0x3f, kToHdr = 0x7f, kToNdr = 0xff, kNoIb = 0 };
 
-// {tag_matching, device_memory, odp_xrc_dc, flow_rewrite, enhanced_mpw, stride_cqe, pacing_burst, ste}
-constexpr Generation::Features kConnectX4{false, false, false, false, false, false, false, SteFormat::kNone};
-constexpr Generation::Features kConnectX5{true, true, true, true, true, true, true, SteFormat::kConnectX5};
-constexpr Generation::Features with_ste(Generation::Features f, SteFormat ste) {
+constexpr Generation::Features kConnectX4{false, false, false, false,           false,
+                                          false, false, false, SteFormat::kNone};
+constexpr Generation::Features kConnectX5{
+    true, true, true, true, true, true, true, false, SteFormat::kConnectX5};
+constexpr Generation::Features later(SteFormat ste) {
+  Generation::Features f = kConnectX5;
+  f.ptys_extended = true;
   f.ste = ste;
   return f;
 }
@@ -37,11 +40,11 @@ constexpr Generation kGenerations[] = {
     {"connectx5ex", "ConnectX-5 Ex", "MT28800", "ConnectX5 Ex", 0x1019, 0, 4, 16, 16, 35, 1000, "HCA_0000000001",
      "MCX556A-EDAT", kToEdr, 100, kConnectX5},
     {"connectx6", "ConnectX-6", "MT28908", "ConnectX6", 0x101b, 0, 4, 16, 20, 35, 1000, "HCA_0000004123",
-     "MCX653105A-HDAT", kToHdr, 200, kConnectX5},
+     "MCX653105A-HDAT", kToHdr, 200, later(SteFormat::kConnectX5)},
     {"connectx6dx", "ConnectX-6 Dx", "MT2892", "ConnectX6 Dx", 0x101d, 0, 4, 16, 22, 35, 1000, "HCA_0000004125",
-     "MCX623105AN-CDAT", kNoIb, 200, with_ste(kConnectX5, SteFormat::kConnectX6Dx)},
+     "MCX623105AN-CDAT", kNoIb, 200, later(SteFormat::kConnectX6Dx)},
     {"connectx7", "ConnectX-7", "MT2910", "ConnectX7", 0x1021, 0, 5, 16, 28, 35, 1000, "HCA_0000004129",
-     "MCX75310AAS-NEAT", kToNdr, 400, with_ste(kConnectX5, SteFormat::kConnectX7)},
+     "MCX75310AAS-NEAT", kToNdr, 400, later(SteFormat::kConnectX7)},
 };
 // clang-format on
 constexpr const Generation& kDefault = kGenerations[3];

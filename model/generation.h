@@ -26,8 +26,8 @@ struct Generation {
   std::uint16_t fw_major, fw_minor, fw_subminor;  // ibv_devinfo's fw_ver
   const char* psid;                               // board ID, at most 15 characters
   const char* part;                               // part number of a board with this chip (VPD keyword PN)
-  unsigned
-      ib_speeds;     // PTYS ib_proto: bit 0 SDR, 1 DDR, 2 QDR, 3 FDR10, 4 FDR, 5 EDR, 6 HDR, 7 NDR; 0: no IB
+  // PTYS ib_proto: bit 0 SDR, 1 DDR, 2 QDR, 3 FDR10, 4 FDR, 5 EDR, 6 HDR, 7 NDR; 0: no InfiniBand.
+  unsigned ib_speeds;
   double port_gbps;  // fastest port, either link
 
   // What this generation has of what model and firmware do. The firmware offers no more than this.
@@ -39,6 +39,7 @@ struct Generation {
     bool enhanced_mpw;   // enhanced multi-packet send WQE
     bool stride_cqe;     // mini CQE with the stride's index, compression of 128 byte CQEs
     bool pacing_burst;   // burst bound and typical packet size of a rate limit
+    bool ptys_extended;  // link modes of 50 Gb/s lanes, 200 and 400 Gb/s (PTYS, ext_eth_proto_*)
     SteFormat ste;
   } has;
 

@@ -454,7 +454,7 @@ hca_pcie_link hca_get_pcie_link(const hca_t* h) {
 hca_pci_identity hca_get_pci_identity(const hca_t* h) {
   constexpr std::uint16_t kSubsystem = 0x0008;
   const hcasim::fw::Options& o = h->firmware.options();
-  return {o.device_id, kSubsystem, o.generation->revision};
+  return {o.device_id, kSubsystem, o.generation->revision, o.generation->key};
 }
 
 size_t hca_get_vpd(const hca_t* h, void* out, size_t room) {

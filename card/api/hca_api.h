@@ -135,6 +135,7 @@ typedef struct hca_pci_identity {
   uint16_t device_id;  // the vendor is 0x15b3, of the subsystem too
   uint16_t subsystem_id;
   uint8_t revision;
+  const char* generation;  // as profiles name it, never freed
 } hca_pci_identity;
 HCA_API hca_pci_identity hca_get_pci_identity(const hca_t* hca);
 // Vital product data (PCI 3.0, appendix I): the first `room` bytes of it into `out`; returns how many there

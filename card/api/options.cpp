@@ -92,7 +92,8 @@ const Option kOptions[] = {
        s.firmware.link = v == "eth" ? fw::Link::kEthernet : fw::Link::kInfiniBand;
        return v == "eth" || v == "ib";
      }},
-    {"profile", "default", "timing profile: a name, or the path of a .toml file", "a name or path",
+    {"profile", "default", "profile (times, generation): a name, or the path of a .toml file",
+     "a name or path",
      [](Settings& s, const std::string& v) {
        s.profile = v;
        return !v.empty();

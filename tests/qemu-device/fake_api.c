@@ -272,7 +272,7 @@ hca_pcie_link hca_get_pcie_link(const hca_t* h) {
 }
 hca_pci_identity hca_get_pci_identity(const hca_t* h) {
   const char* id = strstr(h->options, "device_id=");
-  hca_pci_identity identity = {0x1019, 0x0008, 0};
+  hca_pci_identity identity = {0x1019, 0x0008, 0, "connectx5ex"};
   if (id) identity.device_id = (uint16_t)strtoul(id + strlen("device_id="), NULL, 0);
   return identity;
 }
