@@ -59,7 +59,7 @@ CmdQueue::CmdQueue(const sc_core::sc_module_name& name, Firmware& fw)
     : sc_module(name),
       fw_(fw),
       work_(
-          "work", [this](Time due, unsigned& slot) { execute(due, slot); }, fw.hca()) {}
+          "work", [this](Time due, unsigned& slot) { execute(due, slot); }, fw.hca().health()) {}
 
 void CmdQueue::reset() {
   work_.clear();

@@ -20,7 +20,7 @@ Gsi::Gsi(const sc_core::sc_module_name& name, Firmware& fw)
       subnet_admin_(fw.hca(), fw.port(), *this),
       out_(
           "out", [this](Time due, PacketRef& packet) { fw_.hca().port().transmit(due, std::move(packet)); },
-          fw.hca()) {}
+          fw.hca().health()) {}
 
 void Gsi::clear() {
   subnet_admin_.clear();

@@ -11,7 +11,7 @@
 
 #include "firmware-stub/mad_formats.h"
 #include "firmware-stub/subnet_admin.h"
-#include "model/port/packet.h"
+#include "model/packet/packet.h"
 #include "model/timed_queue.h"
 
 namespace hcasim::fw {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "firmware-stub/sa_formats.h"
-#include "model/port/packet.h"
+#include "model/packet/packet.h"
 
 namespace hcasim {
 class Hca;

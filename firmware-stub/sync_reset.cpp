@@ -14,7 +14,7 @@ SyncReset::SyncReset(const sc_core::sc_module_name& name, Firmware& fw)
     : sc_module(name),
       fw_(fw),
       due_(
-          "due", [this](Time t, std::uint64_t& serial) { due(t, serial); }, fw.hca()) {}
+          "due", [this](Time t, std::uint64_t& serial) { due(t, serial); }, fw.hca().health()) {}
 
 bool SyncReset::listened() const {
   return fw_.hca().eqs().listening(static_cast<std::uint8_t>(prm::EqeType::kGeneral));

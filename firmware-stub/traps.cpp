@@ -24,7 +24,7 @@ Traps::Traps(const sc_core::sc_module_name& name, Hca& hca, const PortAgent& age
           [this](Time due, std::uint64_t& serial) {
             if (serial == serial_) send(due);
           },
-          hca) {}
+          hca.health()) {}
 
 void Traps::clear() {
   due_.clear();

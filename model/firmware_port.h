@@ -37,5 +37,36 @@ class FirmwarePort {
   ~FirmwarePort() = default;
 };
 
+// The place of a firmware that is plugged in after the blocks which call it have been built. While it is
+// empty calls do nothing, and registers read as all ones.
+class FirmwareSlot final : public FirmwarePort {
+ public:
+  void attach(FirmwarePort& firmware) { firmware_ = &firmware; }
+  bool empty() const { return firmware_ == nullptr; }
+
+  std::uint32_t init_seg_read(std::uint32_t offset) override {
+    return firmware_ ? firmware_->init_seg_read(offset) : 0xffffffff;
+  }
+  void init_seg_write(std::uint32_t offset, std::uint32_t value) override {
+    if (firmware_) firmware_->init_seg_write(offset, value);
+  }
+  void function_reset() override {
+    if (firmware_) firmware_->function_reset();
+  }
+  void qp_state_changed(std::uint32_t qpn) override {
+    if (firmware_) firmware_->qp_state_changed(qpn);
+  }
+  bool take_mad(Time t, const Packet& packet) override { return firmware_ && firmware_->take_mad(t, packet); }
+  void fault(Time t, const FaultSpec& fault, bool begin) override {
+    if (firmware_) firmware_->fault(t, fault, begin);
+  }
+  void fatal(const char* what) noexcept override {
+    if (firmware_) firmware_->fatal(what);
+  }
+
+ private:
+  FirmwarePort* firmware_ = nullptr;
+};
+
 }  // namespace hcasim
 #endif

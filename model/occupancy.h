@@ -8,6 +8,7 @@
 #include <array>
 
 #include "model/prefetch.h"
+#include "model/state/fields.h"
 #include "model/time.h"
 
 namespace hcasim {
@@ -53,6 +54,15 @@ class alignas(64) Occupancy {
     free_ = 0;
     full_from_ = kNever;
     count_ = 0;
+  }
+  template <class Archive>
+  void list_state(Archive& a) {
+    if constexpr (Archive::kResets) {
+      clear();
+    } else {
+      HCASIM_FIELDS(a, free_, full_from_);
+      for (unsigned i = 0; i < count_; ++i) HCASIM_FIELDS(a, at(i).from, at(i).to);
+    }
   }
 
  private:

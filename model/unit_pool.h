@@ -37,6 +37,10 @@ class UnitPool {
   // When the first of them is idle.
   Time free_at() const { return *std::min_element(busy_until_.begin(), busy_until_.end()); }
   void clear() { std::fill(busy_until_.begin(), busy_until_.end(), 0); }
+  template <class Archive>
+  void list_state(Archive& a) {
+    a.kept("busy_until", busy_until_);
+  }
 
  private:
   std::vector<Time> busy_until_;

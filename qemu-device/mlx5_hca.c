@@ -1,150 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The PCI function: identity, BARs, capabilities, configuration space, reset and properties. What the
- * registers do is the model's business, behind hca_api.h. Sources: PCI Express Base Specification
+ * The PCI function: identity, BARs, capabilities, configuration space and reset. What the registers
+ * do is the model's business, behind hca_api.h. Sources: PCI Express Base Specification
  * (capabilities), and the device and vendor numbers of pci.ids.
  */
 #include "mlx5_hca.h"
 
 #define PCI_VENDOR_ID_MLX 0x15b3
-#define PCI_DEVICE_ID_MLX_CX5_EX 0x1019 /* of a card that names no generation */
+#define PCI_DEVICE_ID_MLX_CX5_EX 0x1019 /* until the model says which card it is */
 #define PCI_SUBSYSTEM_ID_MLX 0x0008
 #define PCI_CLASS_INFINIBAND 0x0207
 
 /* Extended capabilities, from the start of the extended space (0x100). */
 #define AER_OFFSET 0x100
 #define DSN_OFFSET (AER_OFFSET + PCI_ERR_SIZEOF)
-
-/* Run-ahead of eager coupling unless told otherwise, and its bound: a longer one only blurs the guest's time.
- */
-#define AHEAD_DEFAULT_NS 10000
-#define AHEAD_MAX_NS 1000000000
-
-/* ---- options: properties -> the key=value list of hca_create() ---- */
-
-/* The list's separator cannot be quoted, so no value may hold it. */
-static bool add_option(GString* out, const char* key, const char* value, Error** errp) {
-  if (strchr(value, ',')) {
-    error_setg(errp, TYPE_MLX5_HCA ": %s=%s: a comma is not allowed in a value", key, value);
-    return false;
-  }
-  g_string_append_printf(out, "%s%s=%s", out->len ? "," : "", key, value);
-  return true;
-}
-
-static bool add_switch(GString* out, const char* key, OnOffAuto value, Error** errp) {
-  return value == ON_OFF_AUTO_AUTO || add_option(out, key, value == ON_OFF_AUTO_ON ? "on" : "off", errp);
-}
-
-/* options=a=1;b=2 : ';' and ':' part the pairs, because QEMU parts its own options by commas. */
-static bool add_free_options(GString* out, const char* list, Error** errp) {
-  g_auto(GStrv) pairs = g_strsplit_set(list, strchr(list, ';') ? ";" : ":", -1);
-
-  for (char** p = pairs; *p; p++) {
-    char* eq = strchr(*p, '=');
-
-    if (!**p) {
-      continue;
-    }
-    if (!eq || eq == *p) {
-      error_setg(errp, TYPE_MLX5_HCA ": options: '%s' is not KEY=VALUE; keys and defaults are:\n%s", *p,
-                 hca_option_help());
-      return false;
-    }
-    *eq = '\0';
-    if (!add_option(out, *p, eq + 1, errp)) {
-      return false;
-    }
-  }
-  return true;
-}
-
-static bool is_unset(const MACAddr* mac) {
-  static const MACAddr unset;
-
-  return !memcmp(mac, &unset, sizeof(unset));
-}
-
-/* Whether the time of a wire's two ends is to be one. Only a clock that counts instructions stands still
- * while this process waits. */
-static bool resolve_coupled(Mlx5Hca* dev, int64_t ahead, bool* coupled, Error** errp) {
-  bool can = dev->prop_wire && !mlx5_hca_has_netdev(dev) && !ahead && icount_enabled();
-
-  *coupled = can && dev->prop_coupled != ON_OFF_AUTO_OFF;
-  if (dev->prop_coupled == ON_OFF_AUTO_ON && !can) {
-    error_setg(errp, TYPE_MLX5_HCA ": coupled=on needs wire=, time=lockstep and -icount");
-    return false;
-  }
-  return true;
-}
-
-static bool build_options(Mlx5Hca* dev, bool coupled, GString* out, Error** errp) {
-  static unsigned instances;
-  const char* id = DEVICE(dev)->id;
-  g_autofree char* name = id ? g_strdup(id) : g_strdup_printf("hca%u", instances);
-  g_autofree char* mac_text = qemu_mac_strdup_printf(dev->nic_conf.macaddr.a);
-  const char* mac = is_unset(&dev->nic_conf.macaddr) ? NULL : mac_text; /* NULL: made by the model */
-  const struct {
-    const char *key, *value;
-  } strings[] = {
-      {"name", name},
-      {"link", dev->prop_link},
-      {"profile", dev->prop_profile},
-      {"trace", dev->prop_trace},
-      {"rules", dev->prop_rules},
-      {"trace_ring", dev->prop_trace_ring},
-      {"capture", dev->prop_capture},
-      {"record", dev->prop_record},
-      {"faults", dev->prop_faults},
-      {"node_guid", dev->prop_node_guid},
-      {"wire", mlx5_hca_has_netdev(dev) ? "host" : dev->prop_wire},
-      {"cable", dev->prop_cable},
-      {"mac", mac},
-  };
-
-  if (mlx5_hca_has_netdev(dev) && dev->prop_wire) {
-    error_setg(errp, TYPE_MLX5_HCA ": netdev= and wire=: the port has one cable; take one of the two");
-    return false;
-  }
-  instances++;
-  for (size_t i = 0; i < ARRAY_SIZE(strings); i++) {
-    if (strings[i].value && !add_option(out, strings[i].key, strings[i].value, errp)) {
-      return false;
-    }
-  }
-  if (dev->prop_device_id) {
-    g_autofree char* id_text = g_strdup_printf("0x%x", dev->prop_device_id);
-
-    if (!add_option(out, "device_id", id_text, errp)) {
-      return false;
-    }
-  }
-  return add_switch(out, "bf", dev->prop_bf, errp) && add_switch(out, "sm", dev->prop_sm, errp) &&
-         (!coupled || add_option(out, "coupled", "on", errp)) &&
-         (!dev->prop_options || add_free_options(out, dev->prop_options, errp));
-}
-
-/* Run-ahead in ns; 0 = lockstep. Under icount (and qtest's stepped clock) only lockstep gives exact guest
- * times. */
-static bool resolve_time(Mlx5Hca* dev, int64_t* ahead, Error** errp) {
-  const char* mode = dev->prop_time ? dev->prop_time : "auto";
-
-  if (dev->prop_ahead > AHEAD_MAX_NS) {
-    error_setg(errp, TYPE_MLX5_HCA ": ahead=%u: allowed are 0 to %u ns", dev->prop_ahead, AHEAD_MAX_NS);
-    return false;
-  }
-  if (!strcmp(mode, "lockstep")) {
-    *ahead = 0;
-  } else if (!strcmp(mode, "eager")) {
-    *ahead = dev->prop_ahead;
-  } else if (!strcmp(mode, "auto")) {
-    *ahead = icount_enabled() || qtest_enabled() ? 0 : dev->prop_ahead;
-  } else {
-    error_setg(errp, TYPE_MLX5_HCA ": time=%s: allowed are auto, eager, lockstep", mode);
-    return false;
-  }
-  return true;
-}
 
 /* ---- capabilities ---- */
 
@@ -248,12 +117,43 @@ static void remove_capabilities(PCIDevice* pci) {
 
 /* ---- life cycle ---- */
 
+static void log_message(void* opaque, int level, const char* message) {
+  HcaLink* link = opaque;
+  const char* id = link->dev && DEVICE(link->dev)->id ? DEVICE(link->dev)->id : TYPE_MLX5_HCA;
+
+  switch (level) {
+    case HCA_LOG_ERROR:
+      error_report("%s: %s", id, message);
+      break;
+    case HCA_LOG_WARNING:
+      warn_report("%s: %s", id, message);
+      break;
+    default:
+      info_report("%s: %s", id, message);
+      break;
+  }
+}
+
+static const hca_host_ops host_ops = {
+    .dma_read = mlx5_hca_dma_read,
+    .dma_write = mlx5_hca_dma_write,
+    .dma_map = mlx5_hca_dma_map,
+    .msix = mlx5_hca_msix,
+    .log = log_message,
+    .wire_tx = mlx5_hca_net_tx,
+    .watch_fd = mlx5_hca_watch_fd,
+    .quiet_until = mlx5_hca_quiet_until,
+    .keep_waiting = mlx5_hca_keep_waiting,
+    .pcie_error = mlx5_hca_pcie_error,
+};
+
+static const HcaPart* const parts[] = {&mlx5_hca_memory, &mlx5_hca_pcie, &mlx5_hca_net, NULL};
+
 static void mlx5_hca_realize(PCIDevice* pci, Error** errp) {
   Mlx5Hca* dev = MLX5_HCA(pci);
   g_autoptr(GString) options = g_string_new(NULL);
   char why[2048] = "";
   hca_pci_identity identity;
-  bool coupled;
   int64_t ahead;
 
   if (DEVICE(dev)->hotplugged || hca_sim_started()) {
@@ -262,13 +162,12 @@ static void mlx5_hca_realize(PCIDevice* pci, Error** errp) {
     error_append_hint(errp, "Give every HCA as -device " TYPE_MLX5_HCA " on QEMU's command line.\n");
     return;
   }
-  if (!resolve_time(dev, &ahead, errp) || !resolve_coupled(dev, ahead, &coupled, errp) ||
-      !build_options(dev, coupled, options, errp)) {
+  if (!mlx5_hca_resolve(dev, &ahead, options, errp)) {
     return;
   }
-  dev->link = mlx5_hca_link_new(dev);
+  dev->link = mlx5_hca_link_new(dev, parts);
   dev->link->ahead = ahead;
-  dev->link->hca = hca_create(options->str, &mlx5_hca_host_ops, dev->link, why, sizeof(why));
+  dev->link->hca = hca_create(options->str, &host_ops, dev->link, why, sizeof(why));
   if (!dev->link->hca) {
     error_setg(errp, TYPE_MLX5_HCA ": %s", *why ? why : "the model could not be made");
     goto fail;
@@ -359,69 +258,6 @@ static void mlx5_hca_config_write(PCIDevice* pci, uint32_t addr, uint32_t value,
 
 /* ---- class ---- */
 
-static QCOMPAT_PROPERTY_CONST Property mlx5_hca_properties[] = {
-    DEFINE_PROP_STRING("link", Mlx5Hca, prop_link),
-    DEFINE_PROP_STRING("profile", Mlx5Hca, prop_profile),
-    DEFINE_PROP_STRING("time", Mlx5Hca, prop_time),
-    DEFINE_PROP_UINT32("ahead", Mlx5Hca, prop_ahead, AHEAD_DEFAULT_NS),
-    DEFINE_PROP_STRING("trace", Mlx5Hca, prop_trace),
-    DEFINE_PROP_STRING("rules", Mlx5Hca, prop_rules),
-    DEFINE_PROP_STRING("trace_ring", Mlx5Hca, prop_trace_ring),
-    DEFINE_PROP_STRING("capture", Mlx5Hca, prop_capture),
-    DEFINE_PROP_STRING("record", Mlx5Hca, prop_record),
-    DEFINE_PROP_STRING("faults", Mlx5Hca, prop_faults),
-    DEFINE_PROP_ON_OFF_AUTO("bf", Mlx5Hca, prop_bf, ON_OFF_AUTO_AUTO),
-    DEFINE_PROP_ON_OFF_AUTO("sm", Mlx5Hca, prop_sm, ON_OFF_AUTO_AUTO),
-    DEFINE_PROP_STRING("node_guid", Mlx5Hca, prop_node_guid),
-    DEFINE_PROP_STRING("wire", Mlx5Hca, prop_wire),
-    DEFINE_PROP_ON_OFF_AUTO("coupled", Mlx5Hca, prop_coupled, ON_OFF_AUTO_AUTO),
-    DEFINE_PROP_STRING("cable", Mlx5Hca, prop_cable),
-    DEFINE_NIC_PROPERTIES(Mlx5Hca, nic_conf),
-    DEFINE_PROP_STRING("options", Mlx5Hca, prop_options),
-    DEFINE_PROP_UINT16("x-device-id", Mlx5Hca, prop_device_id, 0),
-    QCOMPAT_PROPERTY_END};
-
-static const struct {
-  const char *name, *text;
-} mlx5_hca_descriptions[] = {
-    {"link", "link layer of the port: ib (InfiniBand) or eth (Ethernet)"},
-    {"profile", "timing and capability profile: the name of a built-in one, or the path of a .toml file"},
-    {"time",
-     "coupling of SystemC's clock to the guest's: lockstep (exact), eager (the model runs ahead by up to "
-     "'ahead' ns after each access), auto = lockstep under -icount and -accel qtest, else eager; one "
-     "lockstep HCA makes all of the machine lockstep"},
-    {"ahead", "bound of the run-ahead of time=eager, ns; the smallest of all HCAs counts"},
-    {"trace", "file the trace is written to (read it with: hcasim trace FILE)"},
-    {"rules",
-     "what a driver has to keep (hcasim rules): report what it breaks, strict (and the device goes to its "
-     "fatal "
-     "health state), off"},
-    {"trace_ring",
-     "MiB of memory that the trace is kept in, the last of it; the file is written when the machine ends, "
-     "and "
-     "by qom-set of trace-dump"},
-    {"capture", "pcapng file of what leaves and enters the port, in simulated time"},
-    {"record",
-     "file that all of the machine's HCAs get and answer is recorded in (hcasim replay FILE); of the first "
-     "HCA"},
-    {"faults", "scenario of faults to inject, a TOML file (hcasim faults); further ones: qom-set of inject"},
-    {"bf", "offer BlueFlame registers: on, off, auto = as the profile says"},
-    {"sm", "built-in subnet manager that makes the port ACTIVE: on, off, auto = the model's default"},
-    {"node_guid", "node GUID, 16 hexadecimal digits; also the PCIe device serial number"},
-    {"wire",
-     "the port is joined to that of an HCA in another QEMU: unix:PATH or tcp:HOST:PORT; the first one "
-     "listens"},
-    {"coupled",
-     "wire=: the guests at both ends live in one time, that of the model; the one that is ahead waits (and "
-     "its "
-     "monitor with it). on, off, auto = on with time=lockstep and -icount; both ends must say the same"},
-    {"cable", "the port is joined to that of the HCA with this id, in this machine"},
-    {"netdev", "link=eth: network back end that the port is joined to; without it a cable to itself"},
-    {"mac", "link=eth: MAC address; default: made from the node GUID"},
-    {"options", "further KEY=VALUE options of the model, parted by ';' or ':'"},
-    {"x-device-id", "PCI device id; 0: that of the profile's generation"},
-};
-
 static const VMStateDescription mlx5_hca_vmstate = {
     .name = TYPE_MLX5_HCA,
     .unmigratable = 1, /* savevm and migrate say "non-migratable device" and leave the machine running */
@@ -445,11 +281,7 @@ static void mlx5_hca_class_init(ObjectClass* klass, QcompatClassData data G_GNUC
   dc->vmsd = &mlx5_hca_vmstate;
   /* Stays hotpluggable so that device_del works; adding is refused in realize with the reason. */
   set_bit(DEVICE_CATEGORY_NETWORK, dc->categories);
-  device_class_set_props(dc, mlx5_hca_properties);
-  for (size_t i = 0; i < ARRAY_SIZE(mlx5_hca_descriptions); i++) {
-    object_class_property_set_description(klass, mlx5_hca_descriptions[i].name,
-                                          mlx5_hca_descriptions[i].text);
-  }
+  mlx5_hca_add_properties(klass);
 }
 
 static QCOMPAT_INTERFACE_CONST InterfaceInfo mlx5_hca_interfaces[] = {{INTERFACE_PCIE_DEVICE}, {}};

@@ -1,15 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Inside of the QEMU shim: the device state and what its files share.
- *   mlx5_hca.c         PCI function: realize, capabilities, configuration space, reset, properties
- *   mlx5_hca_vsc.c     the vendor specific capability
- *   mlx5_hca_vpd.c     vital product data
- *   mlx5_hca_pcie.c    errors of the PCI Express link, and the card pulled out of its slot, on request
- *   mlx5_hca_time.c    BAR0 accesses, the host operations given to the model, QEMU's clock against SystemC's
- *   mlx5_hca_net.c     the network back end (netdev=)
- *   mlx5_hca_qom.c     counters, statistics and faults as QOM properties
- *   mlx5_hca_plugin.c  entry point of `-plugin`
- *   abi_check.c        refuses any QEMU but the one whose headers were used
+ * Inside of the QEMU shim: the device state and what its files share. A file calls only files that stand
+ * below it in this list, which tests/qemu-device/order_test.py checks against the object files. What a lower
+ * file has to say to a higher one goes through tables that it was given: HcaPart below, and hca_host_ops of
+ * the C API.
+ *
+ * - mlx5_hca_plugin.c   entry point of `-plugin`
+ * - abi_check.c         refuses any QEMU but the one whose headers were used
+ * - mlx5_hca.c          PCI function: realize, capabilities, configuration space, reset
+ * - mlx5_hca_options.c  properties, and the options of the model that they make
+ * - mlx5_hca_qom.c      counters, statistics and faults as QOM properties
+ * - mlx5_hca_vpd.c      vital product data
+ * - mlx5_hca_vsc.c      the vendor specific capability
+ * - mlx5_hca_pcie.c     errors of the PCI Express link, and the card pulled out of its slot, on request
+ * - mlx5_hca_net.c      the network back end (netdev=)
+ * - mlx5_hca_memory.c   guest memory that the model reads where it lies
+ * - mlx5_hca_time.c     BAR0 accesses, QEMU's clock against SystemC's
+ * - mlx5_hca_dma.c      DMA and interrupts
  */
 #ifndef HCASIM_QEMU_DEVICE_MLX5_HCA_H
 #define HCASIM_QEMU_DEVICE_MLX5_HCA_H
@@ -17,6 +24,7 @@
 #include "qcompat.h"
 
 #include "card/api/hca_api.h"
+#include "mlx5_hca_properties.h"
 
 #define TYPE_MLX5_HCA "mlx5-hca"
 OBJECT_DECLARE_SIMPLE_TYPE(Mlx5Hca, MLX5_HCA)
@@ -35,7 +43,29 @@ typedef struct HcaPcieFault {
   uint32_t bit;
   char name[32];
 } HcaPcieFault;
-typedef struct HcaLink {
+typedef struct HcaLink HcaLink;
+
+/*
+ * What mlx5_hca_time.c calls of a part of the shim for each link; each call says whether there was anything
+ * to do, and each may be missing. The last three are made only if the link's `wants` asks for them (bit 1 <<
+ * HCA_CALL_...), which the part sets and takes away.
+ */
+typedef enum HcaCall {
+  HCA_CALL_START,  /* the machine is complete */
+  HCA_CALL_STOP,   /* the device goes; the model may be running */
+  HCA_CALL_FREE,   /* so does the link */
+  HCA_CALL_TURN,   /* the model has returned; resets that are made here wait for the next round */
+  HCA_CALL_FRAMES, /* the model has returned, and takes frames */
+  HCA_CALL_ROOM,   /* all is done: more may be asked for */
+  HCA_CALLS
+} HcaCall;
+typedef struct HcaPart {
+  bool (*calls[HCA_CALLS])(HcaLink* link);
+} HcaPart;
+
+struct HcaLink {
+  const HcaPart* const* parts; /* ends with NULL */
+  unsigned wants;
   Mlx5Hca* dev;         /* NULL once the device is gone */
   Mlx5Hca* held;        /* the same, which stays in memory as long as this */
   hca_t* hca;           /* NULL until hca_create() */
@@ -51,7 +81,7 @@ typedef struct HcaLink {
   bool memory_changed; /* what was lent is to be given up when the model returns */
   GArray* pcie_faults; /* HcaPcieFault that wait until the model returns; NULL: none */
   QTAILQ_ENTRY(HcaLink) next;
-} HcaLink;
+};
 
 struct Mlx5Hca {
   PCIDevice parent_obj;
@@ -65,60 +95,60 @@ struct Mlx5Hca {
   uint32_t vsc_semaphores[64];
   HcaLink* link;
 
-  /* Properties. Strings left unset are not passed on: their default is the model's. */
-  char* prop_link;
-  char* prop_profile;
-  char* prop_time;
-  char* prop_trace;
-  char* prop_rules;
-  char* prop_trace_ring;
-  char* prop_capture;
-  char* prop_record;
-  char* prop_faults;
-  char* prop_options;
-  char* prop_node_guid;
-  char* prop_wire;
-  char* prop_cable;
-  NICConf nic_conf;
-  OnOffAuto prop_bf;
-  OnOffAuto prop_sm;
-  OnOffAuto prop_coupled;
-  uint32_t prop_ahead;
-  uint16_t prop_device_id;
+  MLX5_HCA_PROPERTY_MEMBERS
 };
+
+/* mlx5_hca_dma.c. Null: the function makes no access now. */
+PCIDevice* mlx5_hca_bus_master(HcaLink* link);
+/* Of hca_host_ops, as the others below that take an `opaque`: the link. */
+int mlx5_hca_dma_read(void* opaque, uint64_t addr, void* dst, size_t len);
+int mlx5_hca_dma_write(void* opaque, uint64_t addr, const void* src, size_t len);
+void mlx5_hca_msix(void* opaque, unsigned vector);
 
 /* mlx5_hca_time.c */
 extern const MemoryRegionOps mlx5_hca_bar0_ops;
-extern const hca_host_ops mlx5_hca_host_ops;
-HcaLink* mlx5_hca_link_new(Mlx5Hca* dev);
+HcaLink* mlx5_hca_link_new(Mlx5Hca* dev, const HcaPart* const* parts);
 /* The HCA of a link is complete: sees to the clock and to the end of QEMU; elaboration happens once the
  * machine is complete. */
 void mlx5_hca_link_started(void);
 /* Resets, or ends, the HCA now or as soon as the model has returned. */
 void mlx5_hca_link_reset(HcaLink* link);
 void mlx5_hca_link_drop(HcaLink* link);
-/* Something of a link waits until the model has returned. */
-void mlx5_hca_put_off(void);
+/* What the model was lent goes, now or as soon as it has returned. */
+void mlx5_hca_memory_changed(HcaLink* link);
+/* HCA_CALL_TURN, as soon as the model has returned. */
+void mlx5_hca_want_turn(HcaLink* link);
 /* Runs what a call into the model outside of an MMIO access (a fault, a reset) has made due. */
 void mlx5_hca_settle(void);
 /* How often the timer, not an access, ran the model: each costs a hand-off to another thread. All HCAs. */
 uint64_t mlx5_hca_timer_runs(void);
-
-/* A frame that arrives now. False: the model runs, it must wait for mlx5_hca_net_take(). */
+/* The model's time is exactly the guest's, that of all HCAs. */
+bool mlx5_hca_lockstep(void);
+/* A frame that arrives now. False: the model runs, the frame must wait for HCA_CALL_FRAMES. */
 bool mlx5_hca_enter_now(HcaLink* link, const void* frame, size_t len);
 void mlx5_hca_carrier(HcaLink* link, bool up);
+void mlx5_hca_watch_fd(void* opaque, int fd, int read, int write);
+int64_t mlx5_hca_quiet_until(void* opaque);
+int mlx5_hca_keep_waiting(void* opaque);
+
+/* mlx5_hca_memory.c */
+extern const HcaPart mlx5_hca_memory;
+void* mlx5_hca_dma_map(void* opaque, uint64_t addr, size_t len, int write);
 
 /* mlx5_hca_net.c */
+extern const HcaPart mlx5_hca_net;
 bool mlx5_hca_has_netdev(Mlx5Hca* dev);
 /* The MAC address, and with netdev= the network client. */
 void mlx5_hca_net_init(Mlx5Hca* dev);
 void mlx5_hca_net_exit(HcaLink* link); /* the client goes, with the device */
-void mlx5_hca_net_free(HcaLink* link);
-/* Gives waiting frames to the model, which must not be running. False: there were none. */
-bool mlx5_hca_net_take(HcaLink* link);
-/* Asks QEMU for the frames that there was no room for. */
-void mlx5_hca_net_resume(HcaLink* link);
 int mlx5_hca_net_tx(void* opaque, const void* frame, size_t len);
+
+/* mlx5_hca_pcie.c; init and exit: with the MSI-X tables */
+extern const HcaPart mlx5_hca_pcie;
+void mlx5_hca_pcie_init(Mlx5Hca* dev);
+void mlx5_hca_pcie_exit(Mlx5Hca* dev);
+/* What it asks for is done when the model has returned. */
+void mlx5_hca_pcie_error(void* opaque, int what, uint32_t bit, const char* name);
 
 /* mlx5_hca_vsc.c; init: < 0 with errp set if there is no room */
 int mlx5_hca_vsc_init(Mlx5Hca* dev, Error** errp);
@@ -130,32 +160,18 @@ void mlx5_hca_vsc_after_write(Mlx5Hca* dev, uint32_t addr, uint32_t value, int l
 int mlx5_hca_vpd_init(Mlx5Hca* dev, Error** errp);
 void mlx5_hca_vpd_after_write(Mlx5Hca* dev, uint32_t addr, int len);
 
-/* mlx5_hca_pcie.c; init and exit: with the MSI-X tables */
-void mlx5_hca_pcie_init(Mlx5Hca* dev);
-void mlx5_hca_pcie_exit(Mlx5Hca* dev);
-/* hca_host_ops.pcie_error: what it asks for is done by mlx5_hca_pcie_run(). */
-void mlx5_hca_pcie_error(void* opaque, int what, uint32_t bit, const char* name);
-void mlx5_hca_pcie_run(HcaLink* link);
-
-/* The model's time is exactly the guest's, that of all HCAs. */
-bool mlx5_hca_lockstep(void);
-/* Null: it makes no access now. */
-PCIDevice* mlx5_hca_bus_master(HcaLink* link);
-/* What the model was lent goes, now or as soon as it has returned. */
-void mlx5_hca_memory_changed(HcaLink* link);
-
-/* mlx5_hca_memory.c; start: once the machine is complete */
-void mlx5_hca_memory_start(HcaLink* link);
-void mlx5_hca_memory_stop(HcaLink* link);
-void* mlx5_hca_dma_map(void* opaque, uint64_t addr, size_t len, int write);
-
 /* mlx5_hca_qom.c */
 void mlx5_hca_qom_init(Mlx5Hca* dev);
 
-/* abi_check.c: false = this QEMU does not match the headers, with the reason reported. */
-bool mlx5_hca_abi_check(void);
+/* mlx5_hca_options.c */
+void mlx5_hca_add_properties(ObjectClass* klass);
+/* Run-ahead in ns (0: lockstep), and the options of hca_create(). False with errp set: refused. */
+bool mlx5_hca_resolve(Mlx5Hca* dev, int64_t* ahead, GString* options, Error** errp);
 
 /* mlx5_hca.c */
 void mlx5_hca_register_type(void);
+
+/* abi_check.c: false = this QEMU does not match the headers, with the reason reported. */
+bool mlx5_hca_abi_check(void);
 
 #endif

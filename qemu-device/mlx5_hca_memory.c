@@ -18,23 +18,29 @@ static void on_region_del(MemoryListener* listener, MemoryRegionSection* section
   }
 }
 
-void mlx5_hca_memory_start(HcaLink* link) {
+static bool start(HcaLink* link) {
   PCIDevice* pci = link->dev ? PCI_DEVICE(link->dev) : NULL;
 
   if (!pci || pci_device_iommu_address_space(pci) != &address_space_memory) {
-    return;
+    return false;
   }
   link->memory = (MemoryListener){.name = TYPE_MLX5_HCA, .region_del = on_region_del};
   memory_listener_register(&link->memory, &pci->bus_master_as);
   link->lends = true;
+  return true;
 }
 
-void mlx5_hca_memory_stop(HcaLink* link) {
-  if (link->lends) {
-    link->lends = false;
+static bool stop(HcaLink* link) {
+  bool lent = link->lends;
+
+  link->lends = false;
+  if (lent) {
     memory_listener_unregister(&link->memory);
   }
+  return lent;
 }
+
+const HcaPart mlx5_hca_memory = {.calls = {[HCA_CALL_START] = start, [HCA_CALL_STOP] = stop}};
 
 void* mlx5_hca_dma_map(void* opaque, uint64_t addr, size_t len, int write) {
   HcaLink* link = opaque;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The port's cable on QEMU's side: the network back end of netdev=, and the sockets of wire=.
+ * The port's cable on QEMU's side: the network back end of netdev=.
  *
  * A back end may bring a frame while the model runs (an answer to what was just sent): it waits here until
  * the model has returned. Where there is no more room, QEMU's own queue keeps frames until it is flushed.
@@ -19,7 +19,6 @@ struct HcaNet {
   NICState* nic;
   QSIMPLEQ_HEAD(, Frame) waiting; /* frames that came while the model ran */
   unsigned count;
-  bool refused; /* QEMU was told to keep its frames: it must be asked for them again */
 };
 
 static HcaLink* link_of(NetClientState* nc) { return MLX5_HCA(qemu_get_nic_opaque(nc))->link; }
@@ -33,7 +32,7 @@ static bool net_can_receive(NetClientState* nc) {
   if (link->net->count < MAX_WAITING && hca_wire_room(link->hca)) {
     return true;
   }
-  link->net->refused = true;
+  link->wants |= 1u << HCA_CALL_ROOM; /* QEMU keeps its frames: it must be asked for them again */
   return false;
 }
 
@@ -52,6 +51,7 @@ static ssize_t net_receive(NetClientState* nc, const uint8_t* data, size_t size)
   memcpy(frame->data, data, size);
   QSIMPLEQ_INSERT_TAIL(&link->net->waiting, frame, next);
   link->net->count++;
+  link->wants |= 1u << HCA_CALL_FRAMES;
   return size;
 }
 
@@ -71,14 +71,14 @@ static NetClientInfo net_client_info = {
     .link_status_changed = net_link_status_changed,
 };
 
-bool mlx5_hca_has_netdev(Mlx5Hca* dev) { return dev->nic_conf.peers.ncs[0] != NULL; }
+bool mlx5_hca_has_netdev(Mlx5Hca* dev) { return dev->prop_nic.peers.ncs[0] != NULL; }
 
 void mlx5_hca_net_init(Mlx5Hca* dev) {
   static const MACAddr unset;
   HcaNet* net;
 
-  if (!memcmp(&dev->nic_conf.macaddr, &unset, sizeof(unset))) {
-    hca_get_mac(dev->link->hca, dev->nic_conf.macaddr.a);
+  if (!memcmp(&dev->prop_nic.macaddr, &unset, sizeof(unset))) {
+    hca_get_mac(dev->link->hca, dev->prop_nic.macaddr.a);
   }
   if (!mlx5_hca_has_netdev(dev)) {
     return;
@@ -87,8 +87,8 @@ void mlx5_hca_net_init(Mlx5Hca* dev) {
   QSIMPLEQ_INIT(&net->waiting);
   dev->link->net = net;
   net->nic =
-      qcompat_new_nic(&net_client_info, &dev->nic_conf, object_get_typename(OBJECT(dev)), DEVICE(dev), dev);
-  qemu_format_nic_info_str(qemu_get_queue(net->nic), dev->nic_conf.macaddr.a);
+      qcompat_new_nic(&net_client_info, &dev->prop_nic, object_get_typename(OBJECT(dev)), DEVICE(dev), dev);
+  qemu_format_nic_info_str(qemu_get_queue(net->nic), dev->prop_nic.macaddr.a);
 }
 
 void mlx5_hca_net_exit(HcaLink* link) {
@@ -98,11 +98,11 @@ void mlx5_hca_net_exit(HcaLink* link) {
   }
 }
 
-void mlx5_hca_net_free(HcaLink* link) {
+static bool free_net(HcaLink* link) {
   HcaNet* net = link->net;
 
   if (!net) {
-    return;
+    return false;
   }
   while (!QSIMPLEQ_EMPTY(&net->waiting)) {
     Frame* frame = QSIMPLEQ_FIRST(&net->waiting);
@@ -112,12 +112,14 @@ void mlx5_hca_net_free(HcaLink* link) {
   }
   g_free(net);
   link->net = NULL;
+  return true;
 }
 
-bool mlx5_hca_net_take(HcaLink* link) {
+/* Gives waiting frames to the model. */
+static bool take_frames(HcaLink* link) {
   HcaNet* net = link->net;
 
-  if (!net || !net->count || link->reset_pending || link->destroy_pending) {
+  if (link->reset_pending || link->destroy_pending) {
     return false;
   }
   while (!QSIMPLEQ_EMPTY(&net->waiting)) {
@@ -128,17 +130,24 @@ bool mlx5_hca_net_take(HcaLink* link) {
     g_free(frame);
   }
   net->count = 0;
+  link->wants &= ~(1u << HCA_CALL_FRAMES);
   return true;
 }
 
-void mlx5_hca_net_resume(HcaLink* link) {
+/* Asks QEMU for the frames that there was no room for. */
+static bool resume(HcaLink* link) {
   HcaNet* net = link->net;
 
-  if (net && net->refused && net->nic && hca_wire_room(link->hca)) {
-    net->refused = false;
-    qemu_flush_queued_packets(qemu_get_queue(net->nic));
+  if (!net->nic || !hca_wire_room(link->hca)) {
+    return false;
   }
+  link->wants &= ~(1u << HCA_CALL_ROOM);
+  qemu_flush_queued_packets(qemu_get_queue(net->nic));
+  return true;
 }
+
+const HcaPart mlx5_hca_net = {
+    .calls = {[HCA_CALL_FRAMES] = take_frames, [HCA_CALL_ROOM] = resume, [HCA_CALL_FREE] = free_net}};
 
 int mlx5_hca_net_tx(void* opaque, const void* frame, size_t len) {
   HcaLink* link = opaque;

@@ -206,14 +206,15 @@ void mlx5_hca_pcie_error(void* opaque, int what, uint32_t bit, const char* name)
     link->pcie_faults = g_array_new(false, false, sizeof(HcaPcieFault));
   }
   g_array_append_val(link->pcie_faults, fault);
-  mlx5_hca_put_off();
+  mlx5_hca_want_turn(link);
 }
 
-void mlx5_hca_pcie_run(HcaLink* link) {
+static bool run_faults(HcaLink* link) {
   GArray* faults = link->pcie_faults;
 
+  link->wants &= ~(1u << HCA_CALL_TURN);
   if (!faults) {
-    return;
+    return false;
   }
   link->pcie_faults = NULL;
   for (guint i = 0; i < faults->len && link->dev; i++) {
@@ -226,4 +227,15 @@ void mlx5_hca_pcie_run(HcaLink* link) {
     }
   }
   g_array_free(faults, true);
+  return true;
 }
+
+static bool free_faults(HcaLink* link) {
+  if (!link->pcie_faults) {
+    return false;
+  }
+  g_array_free(link->pcie_faults, true);
+  return true;
+}
+
+const HcaPart mlx5_hca_pcie = {.calls = {[HCA_CALL_TURN] = run_faults, [HCA_CALL_FREE] = free_faults}};

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * BAR0, the model's view of its host, and time. One SystemC kernel serves all HCAs of the process, so there
- * is one QEMUTimer and one place that calls hca_sim_advance(). Everything here runs under QEMU's global lock,
- * on whichever thread made the access: a vCPU, the main loop, or under icount the one vCPU thread also for
- * timers.
+ * BAR0 and time. One SystemC kernel serves all HCAs of the process, so there is one QEMUTimer and one place
+ * that calls hca_sim_advance(). Everything here runs under QEMU's global lock, on whichever thread made the
+ * access: a vCPU, the main loop, or under icount the one vCPU thread also for timers.
  *
  * `depth` counts calls into the C API in flight. The model may come back here from inside (its DMA hits
  * another HCA's BAR, or a configuration register): then nothing is run, resets and removals are put off, and
@@ -83,6 +82,20 @@ static void find_ahead(void) {
   }
 }
 
+/* Returns whether a part had something to do. */
+static bool call_parts(HcaLink* link, HcaCall what) {
+  bool any = false;
+
+  for (const HcaPart* const* part = link->parts; *part; part++) {
+    any |= (*part)->calls[what] && (*part)->calls[what](link);
+  }
+  return any;
+}
+
+static inline bool call_if_wanted(HcaLink* link, HcaCall what) {
+  return (link->wants & 1u << what) && call_parts(link, what);
+}
+
 static void link_free(HcaLink* link) {
   QTAILQ_REMOVE(&hca_clock.links, link, next);
   find_ahead();
@@ -91,11 +104,8 @@ static void link_free(HcaLink* link) {
     hca_destroy(link->hca);
     hca_clock.depth--;
   }
-  mlx5_hca_net_free(link);
+  call_parts(link, HCA_CALL_FREE);
   object_unref(OBJECT(link->held));
-  if (link->pcie_faults) {
-    g_array_free(link->pcie_faults, true);
-  }
   g_free(link);
 }
 
@@ -125,7 +135,7 @@ static bool run_put_off(void) {
       hca_clock.depth--;
     }
     hca_clock.depth++; /* the resets that it makes wait for the next round */
-    mlx5_hca_pcie_run(link);
+    call_if_wanted(link, HCA_CALL_TURN);
     hca_clock.depth--;
   }
   return true;
@@ -137,7 +147,7 @@ static bool take_frames(void) {
   HcaLink* link;
 
   hca_clock.depth++;
-  QTAILQ_FOREACH(link, &hca_clock.links, next) { any |= mlx5_hca_net_take(link); }
+  QTAILQ_FOREACH(link, &hca_clock.links, next) { any |= call_if_wanted(link, HCA_CALL_FRAMES); }
   hca_clock.depth--;
   return any;
 }
@@ -157,7 +167,7 @@ static void advance(int64_t now, int64_t ahead) {
     hca_clock.depth--;
   } while ((run_put_off() | take_frames()) && ++rounds < MAX_ROUNDS);
   rearm(now, rounds == MAX_ROUNDS ? now + 1 : next);
-  QTAILQ_FOREACH_SAFE(link, &hca_clock.links, next, tmp) { mlx5_hca_net_resume(link); }
+  QTAILQ_FOREACH_SAFE(link, &hca_clock.links, next, tmp) { call_if_wanted(link, HCA_CALL_ROOM); }
 }
 
 static void on_timer(void* opaque G_GNUC_UNUSED) {
@@ -171,7 +181,10 @@ static void on_timer(void* opaque G_GNUC_UNUSED) {
 
 bool mlx5_hca_lockstep(void) { return !hca_clock.ahead; }
 
-void mlx5_hca_put_off(void) { hca_clock.put_off = true; }
+void mlx5_hca_want_turn(HcaLink* link) {
+  link->wants |= 1u << HCA_CALL_TURN;
+  hca_clock.put_off = true;
+}
 
 uint64_t mlx5_hca_timer_runs(void) { return hca_clock.timer_runs; }
 
@@ -232,7 +245,7 @@ static void on_wire_timer(void* opaque G_GNUC_UNUSED) {
 }
 
 /* A guest whose processors all sleep is woken by its next timer, or by the HCA. */
-static int64_t host_quiet_until(void* opaque G_GNUC_UNUSED) {
+int64_t mlx5_hca_quiet_until(void* opaque G_GNUC_UNUSED) {
   int64_t now = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL), wait;
 
   if (!all_cpu_threads_idle()) {
@@ -243,11 +256,11 @@ static int64_t host_quiet_until(void* opaque G_GNUC_UNUSED) {
 }
 
 /* Asked with QEMU's lock held, so that nobody else could hear a signal. */
-static int host_keep_waiting(void* opaque G_GNUC_UNUSED) {
+int mlx5_hca_keep_waiting(void* opaque G_GNUC_UNUSED) {
   return qemu_shutdown_requested_get() == SHUTDOWN_CAUSE_NONE;
 }
 
-static void host_watch_fd(void* opaque, int fd, int read, int write) {
+void mlx5_hca_watch_fd(void* opaque, int fd, int read, int write) {
   qemu_set_fd_handler(fd, read ? poll_wire : NULL, write ? poll_wire : NULL, opaque);
 }
 
@@ -283,14 +296,15 @@ static void on_machine_done(Notifier* notifier G_GNUC_UNUSED, void* data G_GNUC_
   hca_clock.timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, on_timer, NULL);
   hca_clock.wire_timer = timer_new_ns(QEMU_CLOCK_REALTIME, on_wire_timer, NULL);
   qemu_add_vm_change_state_handler(on_run_state, NULL);
-  QTAILQ_FOREACH(link, &hca_clock.links, next) { mlx5_hca_memory_start(link); }
+  QTAILQ_FOREACH(link, &hca_clock.links, next) { call_parts(link, HCA_CALL_START); }
   mlx5_hca_settle();
   on_wire_timer(NULL);
 }
 
-HcaLink* mlx5_hca_link_new(Mlx5Hca* dev) {
+HcaLink* mlx5_hca_link_new(Mlx5Hca* dev, const HcaPart* const* parts) {
   HcaLink* link = g_new0(HcaLink, 1);
 
+  link->parts = parts;
   link->dev = dev;
   link->held = dev; /* an access that the model makes may unplug the device */
   object_ref(OBJECT(dev));
@@ -354,7 +368,7 @@ void mlx5_hca_memory_changed(HcaLink* link) {
 }
 
 void mlx5_hca_link_drop(HcaLink* link) {
-  mlx5_hca_memory_stop(link);
+  call_parts(link, HCA_CALL_STOP);
   link->dev = NULL;
   if (hca_clock.depth) {
     link->destroy_pending = true;
@@ -425,92 +439,4 @@ const MemoryRegionOps mlx5_hca_bar0_ops = {
     .endianness = DEVICE_LITTLE_ENDIAN,
     .valid = {.min_access_size = 1, .max_access_size = 8},
     .impl = {.min_access_size = 1, .max_access_size = 8},
-};
-
-/* ---- what the model asks of its host ---- */
-
-/* A function that may not master the bus, sleeps, or is about to be reset makes no access. */
-PCIDevice* mlx5_hca_bus_master(HcaLink* link) {
-  PCIDevice* pci = link->dev ? &link->dev->parent_obj : NULL; /* each DMA asks: no cast that looks up types */
-
-  if (!pci || link->dev->removed || link->reset_pending ||
-      !(pci_get_word(pci->config + PCI_COMMAND) & PCI_COMMAND_MASTER)) {
-    return NULL;
-  }
-  if (pci_get_word(pci->config + link->dev->pm_cap + PCI_PM_CTRL) & PCI_PM_CTRL_STATE_MASK) {
-    return NULL;
-  }
-  return pci;
-}
-
-static int dma(HcaLink* link, uint64_t addr, void* buf, size_t len, DMADirection dir) {
-  PCIDevice* pci = mlx5_hca_bus_master(link);
-  MemTxResult result;
-
-  if (!len) {
-    return 0;
-  }
-  if (!pci || addr + len - 1 < addr) { /* no wrap around the top of the address space */
-    link->refused_dma++;
-    return -1;
-  }
-  link->in_access++;
-  result = pci_dma_rw(pci, addr, buf, len, dir, MEMTXATTRS_UNSPECIFIED);
-  link->in_access--;
-  if (result != MEMTX_OK) {
-    link->refused_dma++;
-    return -1;
-  }
-  return 0;
-}
-
-static int host_dma_read(void* opaque, uint64_t addr, void* dst, size_t len) {
-  return dma(opaque, addr, dst, len, DMA_DIRECTION_TO_DEVICE);
-}
-
-static int host_dma_write(void* opaque, uint64_t addr, const void* src, size_t len) {
-  return dma(opaque, addr, (void*)src, len, DMA_DIRECTION_FROM_DEVICE);
-}
-
-static void host_msix(void* opaque, unsigned vector) {
-  HcaLink* link = opaque;
-  PCIDevice* pci = mlx5_hca_bus_master(link);
-
-  if (!pci || vector >= HCA_MSIX_VECTORS || !msix_enabled(pci)) {
-    link->refused_dma++;
-    return;
-  }
-  link->in_access++;
-  msix_notify(pci, vector);
-  link->in_access--;
-}
-
-static void host_log(void* opaque, int level, const char* message) {
-  HcaLink* link = opaque;
-  const char* id = link->dev && DEVICE(link->dev)->id ? DEVICE(link->dev)->id : TYPE_MLX5_HCA;
-
-  switch (level) {
-    case HCA_LOG_ERROR:
-      error_report("%s: %s", id, message);
-      break;
-    case HCA_LOG_WARNING:
-      warn_report("%s: %s", id, message);
-      break;
-    default:
-      info_report("%s: %s", id, message);
-      break;
-  }
-}
-
-const hca_host_ops mlx5_hca_host_ops = {
-    .dma_read = host_dma_read,
-    .dma_write = host_dma_write,
-    .dma_map = mlx5_hca_dma_map,
-    .msix = host_msix,
-    .log = host_log,
-    .wire_tx = mlx5_hca_net_tx,
-    .watch_fd = host_watch_fd,
-    .quiet_until = host_quiet_until,
-    .keep_waiting = host_keep_waiting,
-    .pcie_error = mlx5_hca_pcie_error,
 };

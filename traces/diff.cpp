@@ -38,7 +38,8 @@ class Side {
 bool same(const Entry& a, const Entry& b) {
   const Record &x = a.record, &y = b.record;
   return x.time_ps == y.time_ps && x.obj == y.obj && x.index == y.index && x.a0 == y.a0 && x.a1 == y.a1 &&
-         x.hca == y.hca && x.flags == y.flags && a.point == b.point && a.blob == b.blob;
+         x.hca == y.hca && x.function == y.function && x.flags == y.flags && a.point == b.point &&
+         a.blob == b.blob;
 }
 
 /// The commands under way: what a completion's bytes mean, only its start tells.
@@ -85,6 +86,7 @@ std::string differences(const Entry& a, const Entry& b) {
   add(a.point != b.point, "point");
   add(x.time_ps != y.time_ps, "time");
   add(x.hca != y.hca, "hca");
+  add(x.function != y.function, "function");
   add(x.obj != y.obj, "obj");
   add(x.index != y.index, "index");
   add(x.a0 != y.a0, "a0");

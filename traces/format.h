@@ -8,7 +8,8 @@
 ///   end     a block of magic kEndMagic: u32 records of the file low, high, 0, 0
 ///
 /// A record is: u16 point as varint, u8 which of the parts that follow are there (Coder::Part), then those:
-/// u8 hca, if it is not that of the record before; as varints flags, blob length, and of time, obj, index,
+/// u8 hca, if it is not that of the record before; as varints flags with the function from bit 8 on, blob
+/// length, and of time, obj, index,
 /// a0, a1 by how much they differ (signed) from what was expected: the record of the same point before, and
 /// again as far from it as that was from its own (all 0 at a block's start); blob bytes. A part that is not
 /// there is 0. Integers are little-endian.
@@ -100,7 +101,7 @@ class Coder {
     Last& last = last_of(r.point);
     const std::uint64_t time = last.time.step(static_cast<std::uint64_t>(r.time_ps));
     const Rest rest{last.obj.step(r.obj), last.index.step(r.index), last.a0.step(r.a0), last.a1.step(r.a1)};
-    const unsigned seldom = static_cast<unsigned>(r.hca ^ hca_) | r.flags | r.blob_len;
+    const unsigned seldom = static_cast<unsigned>(r.hca ^ hca_) | r.flags | r.function | r.blob_len;
     if ((rest.obj | rest.index | rest.a0 | rest.a1 | seldom) != 0) return encode_rest(r, blob, p, time, rest);
     *p++ = time != 0 ? std::uint8_t{kTime} : std::uint8_t{0};
     std::uint8_t* end = put_varint(p, zigzag(static_cast<std::int64_t>(time)));
@@ -124,7 +125,9 @@ class Coder {
       if ((there & part) != 0) good = good && get_varint(p, end, v);
       return v;
     };
-    r.flags = static_cast<std::uint8_t>(get(kFlags));
+    const std::uint64_t flags = get(kFlags);
+    r.flags = static_cast<std::uint8_t>(flags);
+    r.function = static_cast<std::uint32_t>(flags >> 8 & 0xfff);
     const std::uint64_t len = get(kBlob);
     Last& last = last_of(r.point);
     r.time_ps = static_cast<std::int64_t>(last.time.go(get(kTime)));
@@ -133,7 +136,7 @@ class Coder {
     r.a0 = last.a0.go(get(kA0));
     r.a1 = last.a1.go(get(kA1));
     if (!good || len > kMaxBlob || static_cast<std::uint64_t>(end - p) < len) return false;
-    r.blob_len = static_cast<std::uint32_t>(len);
+    r.blob_len = static_cast<std::uint32_t>(len & 0xfffff);
     *blob = p;
     p += len;
     return true;
@@ -181,9 +184,9 @@ class Coder {
       there |= kHca;
       *p++ = hca_ = r.hca;
     }
-    if (r.flags != 0) {
+    if (const unsigned flags = r.flags | r.function << 8; flags != 0) {
       there |= kFlags;
-      p = put_varint(p, r.flags);
+      p = put_varint(p, flags);
     }
     if (r.blob_len != 0) {
       there |= kBlob;

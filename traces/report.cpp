@@ -196,10 +196,12 @@ std::string text(const Json& j) { return j.dump(-1, ' ', false, Json::error_hand
 }  // namespace
 
 std::string describe(const Record& r, const std::string& point_name) {
+  const std::string hca =
+      r.function == 0 ? std::to_string(r.hca) : fmt::format("{}.{}", r.hca, unsigned{r.function});
   std::string s = fmt::format("{:>16.3f} ns hca {} {:<16} obj {:#x} index {} a0 {:#x} a1 {:#x}",
-                              ns(r.time_ps), r.hca, point_name, r.obj, r.index, r.a0, r.a1);
+                              ns(r.time_ps), hca, point_name, r.obj, r.index, r.a0, r.a1);
   if (r.point < kPoints) s += fmt::format("  {}", kPointInfo[r.point].help);
-  if (r.blob_len != 0) s += fmt::format(" ({} bytes)", r.blob_len);
+  if (r.blob_len != 0) s += fmt::format(" ({} bytes)", unsigned{r.blob_len});
   return s;
 }
 
@@ -232,13 +234,14 @@ void print_json(const Analysis& a, const ReportOptions& o, const std::string& wa
     fmt::print(out, ",\n\"errors\":[");
     for (std::size_t i = 0; i < n; i++) {
       const Record& r = a.errors()[i];
-      const Json j = {{"time_ns", ns(r.time_ps)},
-                      {"hca", r.hca},
-                      {"point", kPointInfo[r.point].name},
-                      {"obj", r.obj},
-                      {"index", r.index},
-                      {"a0", r.a0},
-                      {"a1", r.a1}};
+      Json j = {{"time_ns", ns(r.time_ps)},
+                {"hca", r.hca},
+                {"point", kPointInfo[r.point].name},
+                {"obj", r.obj},
+                {"index", r.index},
+                {"a0", r.a0},
+                {"a1", r.a1}};
+      if (r.function != 0) j["function"] = unsigned{r.function};
       fmt::print(out, "{}\n{}", i != 0 ? "," : "", text(j));
     }
     fmt::print(out, "]");

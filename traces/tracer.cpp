@@ -106,10 +106,24 @@ void Tracer::close() {
   settle();
 }
 
+Record Tracer::make(Point p, std::int64_t time_ps, std::uint32_t obj, std::uint32_t index, std::uint64_t a0,
+                    std::uint64_t a1, unsigned function) const {
+  Record r;
+  r.time_ps = time_ps;
+  r.a0 = a0;
+  r.a1 = a1;
+  r.obj = obj;
+  r.index = index;
+  r.point = static_cast<std::uint16_t>(p);
+  r.hca = hca_;
+  r.function = function & 0xfff;
+  return r;
+}
+
 void Tracer::put(Point p, std::int64_t time_ps, std::uint32_t obj, std::uint32_t index, std::uint64_t a0,
-                 std::uint64_t a1) {
+                 std::uint64_t a1, unsigned function) {
   if (!filter_.trivial() && !filter_.takes(p, obj)) return;
-  const Record r{time_ps, a0, a1, obj, index, static_cast<std::uint16_t>(p), hca_, 0, 0};
+  const Record r = make(p, time_ps, obj, index, a0, a1, function);
   if (file_ != nullptr)
     file_->add(r);
   else
@@ -117,19 +131,13 @@ void Tracer::put(Point p, std::int64_t time_ps, std::uint32_t obj, std::uint32_t
 }
 
 void Tracer::put_blob(Point p, std::int64_t time_ps, std::uint32_t obj, std::uint32_t index, std::uint64_t a0,
-                      std::uint64_t a1, const void* bytes, std::size_t len) {
+                      std::uint64_t a1, const void* bytes, std::size_t len, unsigned function) {
   if (!is_error(p)) ++counts_[static_cast<unsigned>(p)];
   if (!filter_.trivial() && !filter_.takes(p, obj)) return;
   const bool cut = len > kMaxBlob;
-  const Record r{time_ps,
-                 a0,
-                 a1,
-                 obj,
-                 index,
-                 static_cast<std::uint16_t>(p),
-                 hca_,
-                 cut ? Record::kTruncated : std::uint8_t{0},
-                 static_cast<std::uint32_t>(cut ? kMaxBlob : len)};
+  Record r = make(p, time_ps, obj, index, a0, a1, function);
+  if (cut) r.flags = Record::kTruncated;
+  r.blob_len = static_cast<std::uint32_t>(cut ? kMaxBlob : len) & 0xfffff;
   sink_->put(r, static_cast<const std::uint8_t*>(bytes));
 }
 

@@ -28,7 +28,10 @@ struct Record {
   std::uint16_t point = 0;  ///< Point
   std::uint8_t hca = 0;     ///< the HCA that recorded it
   std::uint8_t flags = 0;
-  std::uint32_t blob_len = 0;
+  std::uint32_t blob_len : 20;  ///< bytes beside it, up to kMaxBlob
+  std::uint32_t function : 12;  ///< the PCIe function of that HCA which it is about, 0: the first, or none
+
+  Record() : blob_len(0), function(0) {}
 
   static constexpr std::uint8_t kTruncated = 1;  ///< of the blob only the first kMaxBlob bytes are there
   Point p() const { return static_cast<Point>(point); }
@@ -81,19 +84,20 @@ class Tracer {
   /// carries as side data. A QPN with 0 there is the recording HCA's own.
   std::uint32_t tag(std::uint32_t qpn) const { return (hca_ + 1u) << 24 | (qpn & 0xffffff); }
 
+  /// `function`: index of the PCIe function that it is about.
   void record(Point p, std::int64_t time_ps, std::uint32_t obj, std::uint32_t index, std::uint64_t a0 = 0,
-              std::uint64_t a1 = 0) {
+              std::uint64_t a1 = 0, unsigned function = 0) {
     if (is_error(p)) count_error(p);
     if (__builtin_expect(enabled_, 0)) {
       if (!is_error(p)) count_error(p);
-      put(p, time_ps, obj, index, a0, a1);
+      put(p, time_ps, obj, index, a0, a1, function);
     }
   }
   /// With bytes beside it: a mailbox. More than kMaxBlob bytes are cut.
   void record_blob(Point p, std::int64_t time_ps, std::uint32_t obj, std::uint32_t index, std::uint64_t a0,
-                   std::uint64_t a1, const void* bytes, std::size_t len) {
+                   std::uint64_t a1, const void* bytes, std::size_t len, unsigned function = 0) {
     if (is_error(p)) count_error(p);
-    if (__builtin_expect(enabled_, 0)) put_blob(p, time_ps, obj, index, a0, a1, bytes, len);
+    if (__builtin_expect(enabled_, 0)) put_blob(p, time_ps, obj, index, a0, a1, bytes, len, function);
   }
 
   /// What the driver has broken. `number` is of the object; `bytes` are those that are wrong.
@@ -114,10 +118,12 @@ class Tracer {
   std::uint64_t count(Point p) const { return counts_[static_cast<unsigned>(p)]; }
 
  private:
+  Record make(Point p, std::int64_t time_ps, std::uint32_t obj, std::uint32_t index, std::uint64_t a0,
+              std::uint64_t a1, unsigned function) const;
   void put(Point p, std::int64_t time_ps, std::uint32_t obj, std::uint32_t index, std::uint64_t a0,
-           std::uint64_t a1);
+           std::uint64_t a1, unsigned function);
   void put_blob(Point p, std::int64_t time_ps, std::uint32_t obj, std::uint32_t index, std::uint64_t a0,
-                std::uint64_t a1, const void* bytes, std::size_t len);
+                std::uint64_t a1, const void* bytes, std::size_t len, unsigned function);
 
   void settle();
 

@@ -253,7 +253,9 @@ std::string Noted::text() const {
     }
     const auto n = static_cast<unsigned long long>(numbers[numbers_used++]);
     if (field == 'h' && out.empty()) {
-      out = "hca" + std::to_string(n) + " ";
+      out = "hca" + std::to_string(hca_of(n));
+      if (function_of(n) != 0) out += '.' + std::to_string(function_of(n));
+      out += ' ';
       continue;
     }
     std::snprintf(piece, sizeof piece, field == 't' || n < 4096 ? "%llu" : "0x%llx", n);

@@ -32,10 +32,10 @@ namespace hcasim::api {
 inline constexpr char kRecordingMagic[] = "HCASIMRP";
 inline constexpr std::uint32_t kRecordingVersion = 3;
 
-// EVENT(name, what it is, fields): n number, h number of an HCA, t time of the host's clock, s bytes.
-// Those before kReturn are calls, those behind it callbacks. A wire= to another process (far_end.h) is a host
-// of its own: what comes in there is a call, what the HCA sends or waits for a callback. Its numbers called
-// "time" are ps from now (from_now()).
+// EVENT(name, what it is, fields): n number, h number of an HCA and of its PCIe function (device_number()), t
+// time of the host's clock, s bytes. Those before kReturn are calls, those behind it callbacks. A wire= to
+// another process (far_end.h) is a host of its own: what comes in there is a call, what the HCA sends or
+// waits for a callback. Its numbers called "time" are ps from now (from_now()).
 #define HCASIM_RECORDED_EVENTS(EVENT)                                                             \
   EVENT(kHello, "recording", "n")      /* version of the API */                                   \
   EVENT(kCreate, "hca_create", "nsss") /* what the host has, options, profile, faults (TOML) */   \
@@ -78,6 +78,14 @@ enum class Event : std::uint8_t {
   HCASIM_RECORDED_EVENTS(EVENT)
 #undef EVENT
 };
+
+// An h field. Of function 0, and of what concerns the card as a whole, it is the HCA's number alone.
+constexpr unsigned kMaxHcas = 1u << 12;
+constexpr std::uint64_t device_number(unsigned hca, unsigned function) {
+  return hca | std::uint64_t{function} * kMaxHcas;
+}
+constexpr std::uint64_t hca_of(std::uint64_t device) { return device % kMaxHcas; }
+constexpr std::uint64_t function_of(std::uint64_t device) { return device / kMaxHcas; }
 
 // What a host has of what it may leave out.
 inline constexpr std::uint64_t kHostLogs = 1, kHostTakesFrames = 2, kHostTellsQuiet = 4;

@@ -90,7 +90,7 @@ Syndrome query_q_counter(Firmware& fw, Command& cmd) {
   using out = prm::query_q_counter_out;
   const auto id = cmd.get<in::counter_set_id>();
   if (fw.objects().q_counters.find(id) == nullptr) return Syndrome::kQCounterNumber;
-  Hca::QCounter& c = fw.hca().q_counter(static_cast<std::uint8_t>(id));
+  QCounter& c = fw.hca().q_counter(static_cast<std::uint8_t>(id));
   const auto put = [&cmd](auto field, std::uint64_t v) {
     using F = decltype(field);
     cmd.put<F>(static_cast<std::uint32_t>(v));  // counters wrap at 32 bits

@@ -3,7 +3,11 @@
 
 #include <algorithm>
 
-#include "model/hca.h"
+#include "model/ctx/qp.h"
+#include "model/port/port.h"
+#include "model/profile.h"
+#include "model/steer/rdma.h"
+#include "traces/tracer.h"
 
 namespace hcasim {
 
@@ -23,7 +27,7 @@ bool connected(const Qp& qp) {
 
 }  // namespace
 
-double CongestionControl::line_rate() const { return hca_.profile().port.rate_gbps * 1000; }
+double CongestionControl::line_rate() const { return blocks_.profile.port.rate_gbps * 1000; }
 
 void CongestionControl::reset() {
   rp = {};
@@ -63,16 +67,16 @@ void CongestionControl::marked(Time t, Qp& qp, const Packet& p) {
   cnp->has_vlan = p.has_vlan;
   const unsigned pcp = np.cnp_prio_mode ? priority : np.cnp_802p_prio;
   cnp->vlan_tci = static_cast<std::uint16_t>((p.vlan_tci & kVlanId) | pcp << kPcpShift);
-  cnp->trace_qpn = hca_.tracer().tag(qp.qpn);
+  cnp->trace_qpn = blocks_.tracer.tag(qp.qpn);
   ++statistics_.np_cnp_sent;
-  traces::trace(hca_.tracer(), Point::kCnpTx, t, hca_.tracer().tag(qp.qpn), 0u, to);
-  hca_.transmit(t + hca_.profile().engine.ack, qp.qpn, std::move(cnp));
+  traces::trace(blocks_.tracer, Point::kCnpTx, t, blocks_.tracer.tag(qp.qpn), 0u, to);
+  blocks_.rdma.transmit(t + blocks_.profile.engine.ack, qp.qpn, std::move(cnp));
 }
 
 // ---- Reaction point ----
 
 void CongestionControl::receive_cnp(Time t, const Packet& p) {
-  Qp* qp = hca_.qps().find(p.dest_qpn);
+  Qp* qp = blocks_.qps.find(p.dest_qpn);
   const bool sends =
       qp && (qp->state == QpState::kRtr || qp->state == QpState::kRts || qp->state == QpState::kSqd);
   if (!sends || qp->type == QpType::kSq || !has(rp_enabled, qp->path.eth_prio)) {
@@ -82,14 +86,14 @@ void CongestionControl::receive_cnp(Time t, const Packet& p) {
   ++statistics_.rp_cnp_handled;
   if (!qp->cc.limited) ++statistics_.sum_flows;
   qp->cc.on_cnp(t, rp, line_rate());
-  traces::trace(hca_.tracer(), Point::kCnpRx, t, hca_.tracer().tag(qp->qpn), 0u,
+  traces::trace(blocks_.tracer, Point::kCnpRx, t, blocks_.tracer.tag(qp->qpn), 0u,
                 static_cast<std::uint64_t>(qp->cc.current), static_cast<std::uint64_t>(qp->cc.target));
 }
 
 Time CongestionControl::earliest_of_slowed(Time t, Qp& qp) {
-  if (port_.stopped(t) && connected(qp)) {
-    const bool tagged = port_.roce_address(qp.path.sgid_index).vlan_valid;
-    t = port_.open_at(t, tagged ? qp.path.eth_prio & 7u : 0);
+  if (blocks_.port.stopped(t) && connected(qp)) {
+    const bool tagged = blocks_.port.roce_address(qp.path.sgid_index).vlan_valid;
+    t = blocks_.port.open_at(t, tagged ? qp.path.eth_prio & 7u : 0);
   }
   if (!qp.cc.limited) return t;
   qp.cc.advance(t, rp, line_rate());
@@ -108,7 +112,7 @@ void CongestionControl::stamp(Time t, Qp& qp, Packet& p) {
 std::uint32_t CongestionControl::current_flows() {
   std::uint32_t n = 0;
   const Time t = sim_now();
-  hca_.qps().for_each_qp([&](Qp& qp) {
+  blocks_.qps.for_each_qp([&](Qp& qp) {
     if (!qp.cc.limited) return;
     qp.cc.advance(t, rp, line_rate());
     n += qp.cc.limited;

@@ -9,13 +9,17 @@
 
 #include "model/cc/params.h"
 #include "model/ctx/qp.h"
-#include "model/port/packet.h"
+#include "model/packet/packet.h"
 #include "model/port/port.h"
 #include "model/time.h"
 
 namespace hcasim {
 
-class Hca;
+namespace traces {
+class Tracer;
+}
+class RdmaSteering;
+struct Profile;
 
 class CongestionControl {
  public:
@@ -26,7 +30,16 @@ class CongestionControl {
     std::uint64_t np_ecn_marked_roce_packets = 0, np_cnp_sent = 0;
   };
 
-  CongestionControl(Hca& hca, Port& port) : hca_(hca), port_(port) {}
+  struct Blocks {
+    // The chip's
+    const Profile& profile;
+    traces::Tracer& tracer;
+    Port& port;
+    RdmaSteering& rdma;  // where CNPs leave
+    // The function's
+    QpTable& qps;
+  };
+  explicit CongestionControl(const Blocks& blocks) : blocks_(blocks) {}
 
   // --- Hooks of the engines
   // A packet that its QP takes. Cheap unless it is marked.
@@ -36,7 +49,9 @@ class CongestionControl {
   // A CNP that arrived for QP p.dest_qpn.
   void receive_cnp(Time t, const Packet& p);
   // When the QP may send its next packet: t, or later, as its pace and pause frames want.
-  Time earliest(Time t, Qp& qp) { return qp.cc.limited || port_.stopped(t) ? earliest_of_slowed(t, qp) : t; }
+  Time earliest(Time t, Qp& qp) {
+    return qp.cc.limited || blocks_.port.stopped(t) ? earliest_of_slowed(t, qp) : t;
+  }
   // A data packet (request with or without payload, READ response) is about to go to the port at t: its ECN
   // bits, and the QP's pace.
   void sending(Time t, Qp& qp, Packet& p) {
@@ -63,8 +78,7 @@ class CongestionControl {
   Time earliest_of_slowed(Time t, Qp& qp);
   double line_rate() const;  // Mb/s
 
-  Hca& hca_;
-  Port& port_;
+  Blocks blocks_;
   Statistics statistics_;
 };
 

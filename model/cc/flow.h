@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "model/cc/params.h"
+#include "model/state/fields.h"
 #include "model/time.h"
 
 namespace hcasim {
@@ -43,6 +44,13 @@ struct CcFlow {
   // A packet of so many bytes is on its way, sent when earliest() allowed: pace and byte counter. Only of a
   // limited flow.
   void on_sent(std::uint32_t size, const ReactionParams& p, double max);
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, limited, current, target, alpha, alpha_due, cnp_since_alpha, cut_at, cut_pending,
+                  timer_due, bytes, time_events, byte_events, raised_by_time, raised_by_bytes, next_send,
+                  last_cnp_sent);
+  }
 
  private:
   void advance_alpha(Time t, const ReactionParams& p);

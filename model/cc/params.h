@@ -8,6 +8,8 @@
 
 #include <cstdint>
 
+#include "model/state/fields.h"
+
 namespace hcasim {
 
 // Reaction point: the sender of data.
@@ -32,6 +34,13 @@ struct ReactionParams {
   // The unit of byte_reset is not documented in public. 64 bytes makes the default 2 MiB, near the 10 MB of
   // the DCQCN paper; 32767 bytes would be one event each 3 us at 100 Gb/s.
   static constexpr std::uint64_t kByteUnit = 64;
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, clamp_tgt_rate, clamp_tgt_rate_after_time_inc, time_reset, byte_reset, threshold,
+                  max_rate, ai_rate, hai_rate, gd, min_dec_fac, min_rate, rate_to_set_on_first_cnp, dce_tcp_g,
+                  dce_tcp_rtt, rate_reduce_monitor_period, initial_alpha_value);
+  }
 };
 
 // Notification point: the receiver of data.
@@ -40,6 +49,11 @@ struct NotificationParams {
   std::uint8_t cnp_dscp = 48;
   bool cnp_prio_mode = false;  // set: priority of the marked packet instead of cnp_802p_prio
   std::uint8_t cnp_802p_prio = 6;
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, min_time_between_cnps, cnp_dscp, cnp_prio_mode, cnp_802p_prio);
+  }
 };
 
 }  // namespace hcasim

@@ -14,6 +14,7 @@
 #include "model/fault/injector.h"
 #include "model/occupancy.h"
 #include "model/pcie/dma.h"
+#include "model/state/fields.h"
 #include "model/timed_queue.h"
 #include "prm/cqe.h"
 
@@ -27,10 +28,20 @@ struct CqeBlock {
     std::uint32_t hash, byte_cnt;
     std::uint16_t check_sum, counter;
     std::uint32_t trace_qpn, wqe_serial;
+
+    template <class Archive>
+    void list_state(Archive& a) {
+      HCASIM_FIELDS(a, hash, byte_cnt, check_sum, counter, trace_qpn, wqe_serial);
+    }
   };
   std::vector<One> cqes;
   bool solicited = false;
   std::uint64_t serial = 0;  // of the block that is open
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, format, title, cqes, solicited, serial);
+  }
 };
 
 struct Cq {
@@ -57,7 +68,15 @@ struct Cq {
   std::uint32_t traced = 0;         // consumer index last written to the trace
   std::uint64_t timer = 0;          // moderation period running: its serial number; 0 = none
   std::unique_ptr<CqeBlock> block;  // compression, if it is on
+  void prefetch() const { prefetch_range(this, offsetof(Cq, block)); }
   std::uint32_t held() const { return block ? static_cast<std::uint32_t>(block->cqes.size()) : 0; }
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, cqn, ring, log_size, cqe_size, padded, eqn, dbr_addr, overrun_ignore, period_us,
+                  max_count, producer, consumer, armed, armed_solicited, moderated, error,
+                  any_solicited, solicited_end, recorded, arm_sn, unseen, traced, timer, block);
+  }
 };
 
 // What a CQE tells of a received frame.

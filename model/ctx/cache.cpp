@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "model/ctx/cache.h"
+#include "model/state/state.h"
 
 #include <algorithm>
 
@@ -53,10 +54,6 @@ void ContextCache::invalidate(std::uint64_t id) {
   *(all - 1) = Line{};
 }
 
-void ContextCache::clear() {
-  std::fill(first_.begin(), first_.end(), Line{});
-  std::fill(others_.begin(), others_.end(), Line{});
-  hits_ = misses_ = 0;
-}
+void ContextCache::clear() { reset_state(*this); }
 
 }  // namespace hcasim

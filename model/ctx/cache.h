@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "model/prefetch.h"
+#include "model/state/fields.h"
 #include "model/time.h"
 
 namespace hcasim {
@@ -34,6 +35,12 @@ class alignas(64) ContextCache {
   void prefetch() const { prefetch_line(this); }
   // It will be asked for soon: its place comes into the processor's own caches meanwhile.
   void ask_for(std::uint64_t id) const { prefetch_line(&first_[set_of(id)]); }
+  template <class Archive>
+  void list_state(Archive& a) {
+    a.kept("first", first_);
+    a.kept("others", others_);
+    HCASIM_FIELDS(a, last_, hits_, misses_);
+  }
   std::uint64_t hits() const { return hits_; }
   std::uint64_t misses() const { return misses_; }
 
@@ -41,6 +48,10 @@ class alignas(64) ContextCache {
   struct Line {
     std::uint64_t tag = 0;  // 0 = empty, id + 1
     Time there = 0;
+    template <class Archive>
+    void list_state(Archive& a) {
+      HCASIM_FIELDS(a, tag, there);
+    }
   };
   // Neighbours lie in neighbouring sets, as they do in hardware, and so side by side here; where a stretch of
   // them begins is hashed, which keeps strided ones and those of several tables apart.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "model/ctx/qp.h"
+#include "model/state/state.h"
 
 namespace hcasim {
 
@@ -59,10 +60,6 @@ void DcContexts::remove_all_of(std::uint32_t dctn) {
   }
 }
 
-void DcContexts::clear() {
-  contexts_.clear();
-  free_.clear();
-  index_.clear();
-}
+void DcContexts::clear() { reset_state(*this); }
 
 }  // namespace hcasim

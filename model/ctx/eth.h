@@ -12,6 +12,7 @@
 
 #include "model/ctx/guest_ring.h"
 #include "model/resp/responder_state.h"
+#include "model/state/state.h"
 
 namespace hcasim {
 
@@ -54,12 +55,24 @@ struct Rq {
   ReadAhead ahead;             // cyclic
   std::uint32_t next_stride = 0;
   std::uint64_t epoch = next_epoch();
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, rqn, state, type, keep_vlan, scatter_fcs, use_rmp, rmpn, cqn, pd, user_index,
+                  counter_set, ring, log_size, log_stride, dbr_addr, log_strides, log_stride_size,
+                  two_byte_shift, producer, consumer, head, wqe, ahead, next_stride, epoch);
+  }
 };
 
 // tirc.rx_hash_field_select
 struct HashFields {
   bool ipv6 = false, udp = false;  // l3_prot_type, l4_prot_type
   std::uint32_t selected = 0;      // 1 src IP, 2 dst IP, 4 L4 sport, 8 L4 dport, 16 IPsec SPI
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, ipv6, udp, selected);
+  }
 };
 
 struct Tir {
@@ -75,18 +88,34 @@ struct Tir {
   // transport domain in; without, they are blocked (mlx5: TIR_ALLOW_SELF_LB_UC, the loopback self-test).
   std::uint8_t self_lb_allow = 0;
   std::uint32_t transport_domain = 0;
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, tirn, indirect, rqn, rqt, hash_fn, symmetric, key, outer, inner, self_lb_allow,
+                  transport_domain);
+  }
 };
 
 struct Tis {
   std::uint32_t tisn = 0;
   std::uint8_t prio = 0;
   std::uint32_t transport_domain = 0, pd = 0;
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, tisn, prio, transport_domain, pd);
+  }
 };
 
 struct Rqt {
   std::uint32_t rqtn = 0;
   std::uint32_t max_size = 1;
   std::vector<std::uint32_t> rqs;  // a power of two
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, rqtn, max_size, rqs);
+  }
 };
 
 // All of them by number.
@@ -101,11 +130,10 @@ class EthTable {
     const auto it = map.find(number);
     return it == map.end() ? nullptr : &it->second;
   }
-  void clear() {
-    rqs.clear();
-    tirs.clear();
-    tises.clear();
-    rqts.clear();
+  void clear() { reset_state(*this); }
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, rqs, tirs, tises, rqts);
   }
 };
 

@@ -11,6 +11,7 @@
 #include "model/ctx/cache.h"
 #include "model/occupancy.h"
 #include "model/profile.h"
+#include "model/state/fields.h"
 #include "model/time.h"
 
 namespace hcasim {
@@ -37,6 +38,10 @@ class ContextFetch {
   // The read alone.
   Time read(Time t, unsigned bytes) { return read_(issue_.reserve(t, share_), bytes); }
   void clear() { issue_.clear(); }
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, issue_);
+  }
 
  private:
   Read read_;

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "model/state/fields.h"
+
 namespace hcasim {
 
 struct GuestRing {
@@ -29,12 +31,22 @@ struct GuestRing {
     run = page_size() - in_page;
     return true;
   }
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, pages, log_page, start);
+  }
 };
 
 // WQEs of a ring that were read ahead of their use.
 struct ReadAhead {
   std::vector<std::uint8_t> bytes;
   std::uint16_t first = 0, count = 0;  // WQEs, `first` counted as their queue counts, free-running
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, bytes, first, count);
+  }
 };
 
 }  // namespace hcasim

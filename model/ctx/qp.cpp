@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "model/ctx/qp.h"
+#include "model/state/state.h"
 
 namespace hcasim {
 
@@ -43,11 +44,6 @@ Srq* QpTable::create_srq(std::uint32_t srqn) {
 
 bool QpTable::destroy_srq(std::uint32_t srqn) { return remove(srqs_, srqn, srq_count_); }
 
-void QpTable::clear() {
-  qps_.clear();
-  srqs_.clear();
-  qp_count_ = srq_count_ = 0;
-  dc_contexts_.clear();
-}
+void QpTable::clear() { reset_state(*this); }
 
 }  // namespace hcasim

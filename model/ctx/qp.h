@@ -5,6 +5,7 @@
 #define HCASIM_MODEL_CTX_QP_H
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -14,10 +15,11 @@
 
 #include "model/cc/flow.h"
 #include "model/ctx/guest_ring.h"
-#include "model/port/packet.h"
+#include "model/packet/packet.h"
 #include "model/req/requester_state.h"
 #include "model/resp/responder_state.h"
 #include "model/sched/rate_clock.h"
+#include "model/state/fields.h"
 #include "model/tm/tag_list.h"
 #include "prm/cqe.h"
 
@@ -66,6 +68,10 @@ constexpr std::uint8_t transport_bits(QpType t) {
 }
 // qpc.state
 enum class QpState : std::uint8_t { kRst = 0, kInit = 1, kRtr = 2, kRts = 3, kSqErr = 4, kSqd = 5, kErr = 6 };
+// Packets that come in are taken (IBTA 10.3.1).
+constexpr bool receives(QpState s) {
+  return s == QpState::kRtr || s == QpState::kRts || s == QpState::kSqd || s == QpState::kSqErr;
+}
 
 // ads: primary or alternate address path.
 struct AddressPath {
@@ -83,6 +89,12 @@ struct AddressPath {
   std::uint16_t udp_sport = 0;  // 0: made from the QP numbers
   std::uint8_t eth_prio = 0, dscp = 0;
   bool force_loopback = false;  // ads.fl: packets stay inside this HCA, whatever their address
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, pkey_index, grh, mlid, rlid, ack_timeout, sgid_index, stat_rate, hop_limit, tclass, sl,
+                  port, flow_label, rgid, rmac, udp_sport, eth_prio, dscp, force_loopback);
+  }
 };
 
 // Shared receive queue: RMP or XRC SRQ. A linked list of WQEs (next_wqe_index in each WQE's next segment).
@@ -107,6 +119,12 @@ struct Srq {
   bool rendezvous = false;  // xrqc.offload: the HCA fetches the data
   std::unique_ptr<TagList> tags;
   bool has_cq() const { return xrc || xrq; }
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, srqn, xrc, ring, log_size, log_stride, pd, xrcd, cqn, user_index, dbr_addr, producer,
+                  consumed, head, limit, error, xrq, rendezvous, tags);
+  }
 };
 
 struct Qp {
@@ -171,6 +189,23 @@ struct Qp {
   ResponderState resp;
   CcFlow cc;
   QpQos qos;
+
+  // What each packet looks at (model/prefetch.h), apart from the engines' own states; those that wait for the
+  // port also at what paces them.
+  void prefetch() const { prefetch_range(this, offsetof(Qp, path) + sizeof path); }
+  void prefetch_pace() const { prefetch_range(&cc, sizeof cc + sizeof qos); }
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, qpn, type, state, pd, scq, rcq, has_sq, has_rq, use_srq, srqn, xrcd, ring, log_sq_size,
+                  log_rq_size, log_rq_stride, sq_offset, dbr_addr, user_index, uar_page, mtu, log_msg_max,
+                  remote_qpn, path, retry_count, rnr_retry, min_rnr_nak, log_sra_max, log_rra_max, rre, rwe,
+                  rae, atomic_mode, qkey, reserved_lkey, counter_set, sq_signal_all, block_own_multicast,
+                  drain_sigerr, rendezvous, cs_req);
+    HCASIM_FIELDS(a, cs_res, sqd_event, tis, transport_domain, flush_in_error, draining, dc_key,
+                  dc_key_violations, dc_key_armed, dctn, dc_session, dc_first_psn, dc_closed, dc_last_used,
+                  req, resp, cc, qos);
+  }
 };
 
 // The PD that a remote key is checked against: of the SRQ that the request names, on XRC (IBTA A14).
@@ -199,6 +234,10 @@ class DcContexts {
     for (auto& c : contexts_)
       if (c) f(*c);
   }
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, contexts_, free_, index_);
+  }
 
  private:
   struct Key {
@@ -206,6 +245,10 @@ class DcContexts {
     Address from;
     bool operator<(const Key& o) const {
       return std::tie(dctn, initiator, from) < std::tie(o.dctn, o.initiator, o.from);
+    }
+    template <class Archive>
+    void list_state(Archive& a) {
+      HCASIM_FIELDS(a, dctn, initiator, from);
     }
   };
   bool reclaim(Time t);
@@ -239,6 +282,10 @@ class QpTable {
     for (auto& q : qps_)
       if (q) f(*q);
     dc_contexts_.for_each(f);
+  }
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, qps_, srqs_, qp_count_, srq_count_, dc_contexts_);
   }
 
  private:

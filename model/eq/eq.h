@@ -11,6 +11,7 @@
 #include "model/fault/injector.h"
 #include "model/occupancy.h"
 #include "model/pcie/dma.h"
+#include "model/state/fields.h"
 #include "prm/eqe.h"
 
 namespace hcasim {
@@ -26,6 +27,11 @@ struct Eq {
   std::uint32_t consumer = 0;           // from the doorbell, 24 bits extended
   bool armed = false;
   bool overrun = false;  // eqc.status = 0xa: no further EQE is written
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, eqn, ring, log_size, vector, overrun_ignore, mask, producer, consumer, armed, overrun);
+  }
 };
 
 class EqUnit {

@@ -3,11 +3,17 @@
 #include <algorithm>
 #include <cstring>
 
+#include "model/cq/cq.h"
+#include "model/ctx/q_counters.h"
+#include "model/ctx/qp.h"
+#include "model/eq/eq.h"
 #include "model/eth/rx.h"
-#include "model/hca.h"
+#include "model/pcie/dma.h"
+#include "model/profile.h"
 #include "model/rules.h"
 #include "model/wqe/parse.h"
 #include "model/wqe/ring_read.h"
+#include "traces/tracer.h"
 
 namespace hcasim {
 
@@ -36,11 +42,11 @@ template <class Q>
 bool EthRx::posted(Time t, Q& q, std::uint16_t consumer, bool& any) {
   if (consumer == q.producer) {
     prm::be32 word;
-    if (!hca_.dma().read(t, q.dbr_addr + offsetof(prm::QpDbr, rcv), &word, sizeof word).ok) return false;
+    if (!blocks_.dma.read(t, q.dbr_addr + offsetof(prm::QpDbr, rcv), &word, sizeof word).ok) return false;
     const auto count = static_cast<std::uint16_t>(word);
     if (static_cast<std::uint16_t>(count - consumer) > 1u << q.log_size) {
-      hca_.tracer().record(Point::kDoorbellBad, t, 0, 0, q.dbr_addr, count);
-      broke_record(hca_.tracer(), t, q, count);
+      blocks_.tracer.record(Point::kDoorbellBad, t, 0, 0, q.dbr_addr, count);
+      broke_record(blocks_.tracer, t, q, count);
       return false;
     }
     q.producer = count;
@@ -54,7 +60,7 @@ EthRx::Take EthRx::take_wqe(Time t, Rq& rq) {
   rq.wqe.capacity = 0;
   bool any = false;
   if (rq.use_rmp) {
-    Srq* rmp = hca_.qps().find_srq(rq.rmpn);
+    Srq* rmp = blocks_.qps.find_srq(rq.rmpn);
     if (!rmp || rmp->error || !posted(t, *rmp, rmp->consumed, any)) return Take::kBroken;
     if (!any) return Take::kEmpty;
     rq.wqe.pd = rmp->pd;
@@ -76,8 +82,8 @@ EthRx::Take EthRx::take_wqe(Time t, Rq& rq) {
 EthRx::Take EthRx::take_cyclic(Time t, Rq& rq) {
   const std::uint32_t stride = 1u << rq.log_stride;
   if (stride > kMaxRecvWqe) return Take::kBroken;
-  const std::uint8_t* bytes =
-      recv_wqe_ahead(hca_, t, rq.ring, rq.log_size, rq.log_stride, rq.consumer, rq.producer, rq.ahead);
+  const std::uint8_t* bytes = recv_wqe_ahead(blocks_.profile, blocks_.dma, t, rq.ring, rq.log_size,
+                                             rq.log_stride, rq.consumer, rq.producer, rq.ahead);
   if (!bytes) return Take::kBroken;
   std::uint32_t head = 0;
   if (rq.type == WqType::kCyclicStriding) {
@@ -87,7 +93,7 @@ EthRx::Take EthRx::take_cyclic(Time t, Rq& rq) {
   rq.wqe.counter = rq.consumer++;
   rq.wqe.valid = true;
   if (parse_recv_segments(bytes + head, stride - head, rq.wqe, InlineFlag::kIgnored)) return Take::kTaken;
-  hca_.tracer().broke(Rule::kRwqeSegment, t, RuleObject::kRq, rq.rqn, bytes, stride);
+  blocks_.tracer.broke(Rule::kRwqeSegment, t, RuleObject::kRq, rq.rqn, bytes, stride);
   return Take::kBroken;
 }
 
@@ -97,10 +103,10 @@ EthRx::Take EthRx::take_linked(Time t, const GuestRing& ring, unsigned log_size,
   const std::uint32_t stride = 1u << log_stride;
   if (stride > sizeof bytes || stride < sizeof(prm::SrqNextSeg)) return Take::kBroken;
   if (head >> log_size != 0) {
-    hca_.tracer().broke_value(Rule::kSrqLink, t, RuleObject::kRq, number, head);
+    blocks_.tracer.broke_value(Rule::kSrqLink, t, RuleObject::kRq, number, head);
     return Take::kBroken;
   }
-  if (!read_ring(hca_, t, ring, static_cast<std::uint64_t>(head) << log_stride, bytes, stride))
+  if (!read_ring(blocks_.dma, t, ring, static_cast<std::uint64_t>(head) << log_stride, bytes, stride))
     return Take::kBroken;
   prm::SrqNextSeg next;
   std::memcpy(&next, bytes, sizeof next);
@@ -109,7 +115,7 @@ EthRx::Take EthRx::take_linked(Time t, const GuestRing& ring, unsigned log_size,
   head = next.next_wqe_index;
   if (parse_recv_segments(bytes + sizeof next, stride - sizeof next, wqe, InlineFlag::kIgnored))
     return Take::kTaken;
-  hca_.tracer().broke(Rule::kRwqeSegment, t, RuleObject::kRq, number, bytes, stride);
+  blocks_.tracer.broke(Rule::kRwqeSegment, t, RuleObject::kRq, number, bytes, stride);
   return Take::kBroken;
 }
 
@@ -134,18 +140,18 @@ EthRx::Take EthRx::make_room(Time t, Rq& rq, std::uint32_t strides) {
 }
 
 void EthRx::post(Time t, Rq& rq, Completion& c) {
-  Cq* cq = hca_.cqs().find(rq.cqn);
+  Cq* cq = blocks_.cqs.find(rq.cqn);
   if (!cq) return;
   c.qpn = rq.rqn;
   c.user_index = rq.user_index != 0xffffff ? rq.user_index : 0;
   c.behind = {WriteOwner::kRq, rq.rqn};
-  hca_.cqs().post(t, *cq, c);
+  blocks_.cqs.post(t, *cq, c);
 }
 
 void EthRx::flush(Time t, Rq& rq) {
   const auto flushed = [&](std::uint16_t counter) {
-    ++hca_.q_counter(rq.counter_set).resp_cqe_flush_error;
-    hca_.tracer().record(Point::kFlush, t, rq.rqn, 0, counter, 1);
+    ++blocks_.q_counters[rq.counter_set].resp_cqe_flush_error;
+    blocks_.tracer.record(Point::kFlush, t, rq.rqn, 0, counter, 1);
     Completion c;
     c.opcode = static_cast<std::uint8_t>(CqeOp::kRespErr);
     c.syndrome = static_cast<std::uint8_t>(CqeSyndrome::kWrFlush);
@@ -181,11 +187,11 @@ void EthRx::rq_changed(Time t, Rq& rq, RqState old) {
 
 void EthRx::rq_failed(Time t, Rq& rq) {
   if (rq.state != RqState::kRdy) return;
-  hca_.tracer().record(Point::kQpError, t, rq.rqn, 0, static_cast<std::uint64_t>(RqState::kErr),
-                       static_cast<std::uint64_t>(prm::EqeType::kWqCatas));
+  blocks_.tracer.record(Point::kQpError, t, rq.rqn, 0, static_cast<std::uint64_t>(RqState::kErr),
+                        static_cast<std::uint64_t>(prm::EqeType::kWqCatas));
   rq.state = RqState::kErr;
   rq_changed(t, rq, RqState::kRdy);
-  hca_.eqs().qp_event(t, static_cast<std::uint8_t>(prm::EqeType::kWqCatas), rq.rqn, prm::kEvRq);
+  blocks_.eqs.qp_event(t, static_cast<std::uint8_t>(prm::EqeType::kWqCatas), rq.rqn, prm::kEvRq);
 }
 
 }  // namespace hcasim

@@ -5,10 +5,17 @@
 #include <libdeflate.h>
 #include <algorithm>
 
+#include "model/ctx/eth.h"
+#include "model/ctx/q_counters.h"
 #include "model/eth/checksum.h"
-#include "model/hca.h"
+#include "model/pcie/dma.h"
 #include "model/port/codec.h"
+#include "model/port/port.h"
+#include "model/profile.h"
 #include "model/rules.h"
+#include "model/steer/flow.h"
+#include "model/tpt/tpt.h"
+#include "traces/tracer.h"
 
 namespace hcasim {
 
@@ -49,8 +56,8 @@ unsigned header_type(const std::uint8_t* frame, const FrameHeaders& h) {
 
 }  // namespace
 
-EthRx::EthRx(const sc_core::sc_module_name& name, Hca& hca)
-    : sc_module(name), hca_(hca), mover_(hca.tpt(), hca.dma()) {}
+EthRx::EthRx(const sc_core::sc_module_name& name, const Blocks& blocks)
+    : sc_module(name), blocks_(blocks), mover_(blocks.tpt, blocks.dma) {}
 
 void EthRx::clear() {
   counters_ = {};
@@ -60,21 +67,21 @@ void EthRx::clear() {
 void EthRx::drop(Time t, const Packet& packet, std::uint64_t& counter, DropReason reason) {
   if (sniffing_) return;
   ++counter;
-  hca_.port().drop(t, packet, reason);
+  blocks_.port.drop(t, packet, reason);
 }
 
 void EthRx::receive(Time t, PacketRef& packet) {
-  const Profile::Engine& e = hca_.profile().engine;
+  const Profile::Engine& e = blocks_.profile.engine;
   const Packet& p = *packet;
   rx_free_ = std::max(rx_free_, t) + e.rx_packet;
   t = rx_free_ + e.rx_pipeline;
-  if (p.frame_len > kMaxFrame || p.frame_len + kFcs > hca_.port().max_frame || p.frame_len < kMinFrame)
+  if (p.frame_len > kMaxFrame || p.frame_len + kFcs > blocks_.port.max_frame || p.frame_len < kMinFrame)
     return drop(t, p, counters_.too_long, DropReason::kMalformed);
   ++counters_.packets;
   counters_.bytes += p.frame_len;
   if (p.frame()[0] & 1) ++(broadcast(p.frame()) ? counters_.broadcast : counters_.multicast);
 
-  FlowVerdict& verdict = hca_.flows().run(t, FlowTableType::kNicRx, SteeredFrame(packet));
+  FlowVerdict& verdict = blocks_.flows.run(t, FlowTableType::kNicRx, SteeredFrame(packet));
   if (verdict.deliveries.empty()) {
     if (verdict.dropped_by_rule) return drop(t, p, counters_.dropped, DropReason::kRule);
     return drop(t, p, counters_.no_rule, DropReason::kNoAddress);
@@ -98,7 +105,7 @@ void EthRx::deliver(Time t, FlowVerdict& verdict) {
     a.flow_tag = d.frame.flow_tag;
     a.metadata = d.frame.regs.b;
     last = &d.frame;
-    if (const Tir* tir = EthTable::find(hca_.eth().tirs, d.tirn))
+    if (const Tir* tir = EthTable::find(blocks_.eth.tirs, d.tirn))
       deliver(t, *tir, a);
     else
       drop(t, *d.frame.packet, counters_.no_rule, DropReason::kNoQp);
@@ -108,14 +115,14 @@ void EthRx::deliver(Time t, FlowVerdict& verdict) {
 }
 
 void EthRx::sniff(Time t, FlowTableType type, const Packet& packet) {
-  if (!hca_.flows().active(type)) return;
+  if (!blocks_.flows.active(type)) return;
   PacketRef frame = PacketPool::make();
   Packet& copy = *frame;
   copy.kind = PacketKind::kEthernet;
   copy.frame_len = static_cast<std::uint16_t>(encode(packet, copy.frame(), kMaxFrame));
   if (copy.frame_len < kMinFrame) return;
   sniffing_ = true;
-  deliver(t, hca_.flows().run(t, type, SteeredFrame(std::move(frame))));
+  deliver(t, blocks_.flows.run(t, type, SteeredFrame(std::move(frame))));
   sniffing_ = false;
 }
 
@@ -128,11 +135,11 @@ void EthRx::deliver(Time t, const Tir& tir, Arrival& a) {
   a.hash = rss_hash(tir, p.frame(), *a.headers);
   std::uint32_t rqn = tir.rqn;
   if (tir.indirect) {
-    const Rqt* rqt = EthTable::find(hca_.eth().rqts, tir.rqt);
+    const Rqt* rqt = EthTable::find(blocks_.eth.rqts, tir.rqt);
     if (!rqt || rqt->rqs.empty()) return drop(t, p, counters_.no_rule, DropReason::kNoQp);
     rqn = rqt->rqs[a.hash.value % rqt->rqs.size()];
   }
-  Rq* rq = EthTable::find(hca_.eth().rqs, rqn);
+  Rq* rq = EthTable::find(blocks_.eth.rqs, rqn);
   if (!rq || rq->state != RqState::kRdy) return drop(t, p, counters_.no_rule, DropReason::kQpState);
   take_frame(t, *rq, a);
 }
@@ -162,23 +169,23 @@ void EthRx::take_frame(Time t, Rq& rq, Arrival& a) {
     c.byte_cnt = len;
   }
   if (taken == Take::kEmpty) {
-    ++hca_.q_counter(rq.counter_set).out_of_buffer;
+    ++blocks_.q_counters[rq.counter_set].out_of_buffer;
     return drop(t, p, counters_.out_of_buffer, DropReason::kNoBuffer);
   }
   if (taken == Take::kBroken) return rq_failed(t, rq);
-  hca_.tracer().record(Point::kRwqeFetch, t, p.trace_qpn, p.wqe_serial, rq.wqe.counter, rq.rqn);
+  blocks_.tracer.record(Point::kRwqeFetch, t, p.trace_qpn, p.wqe_serial, rq.wqe.counter, rq.rqn);
 
   MoveResult m = scatter(t, rq, offset, a, strip);
   if (m.ok() && rq.scatter_fcs) m = scatter_fcs(t, rq, offset + len - kFcs, a, f);
   if (!m.ok()) {
     const bool too_short = m.status == TptStatus::kOutOfRange && offset + len > rq.wqe.capacity;
     if (!too_short)
-      hca_.tracer().record(Point::kAccessErr, t, rq.rqn, 0, rq.wqe.sges.empty() ? 0 : rq.wqe.sges[0].lkey,
-                           rq.wqe.sges.empty() ? 0 : rq.wqe.sges[0].addr);
+      blocks_.tracer.record(Point::kAccessErr, t, rq.rqn, 0, rq.wqe.sges.empty() ? 0 : rq.wqe.sges[0].lkey,
+                            rq.wqe.sges.empty() ? 0 : rq.wqe.sges[0].addr);
     return fail_wqe(t, rq, too_short ? CqeSyndrome::kLocalLength : CqeSyndrome::kLocalProt,
                     static_cast<std::uint8_t>(m.status));
   }
-  hca_.tracer().record(Point::kScattered, m.at, p.trace_qpn, p.wqe_serial, len, rq.rqn);
+  blocks_.tracer.record(Point::kScattered, m.at, p.trace_qpn, p.wqe_serial, len, rq.rqn);
   if (striding) {
     rq.next_stride += strides;
     if (rq.next_stride == 1u << rq.log_strides) rq.wqe.valid = false;
@@ -267,10 +274,10 @@ void EthRx::complete(Time t, Rq& rq, const Arrival& a, Completion& c, FrameCompl
 }
 
 void EthRx::fail_wqe(Time t, Rq& rq, CqeSyndrome syndrome, std::uint8_t vendor) {
-  ++hca_.q_counter(rq.counter_set).resp_cqe_error;
+  ++blocks_.q_counters[rq.counter_set].resp_cqe_error;
   const Rule rule = syndrome == CqeSyndrome::kLocalLength ? Rule::kReceiveLength : rule_of(syndrome, vendor);
   const Sge sge = rq.wqe.sges.empty() ? Sge{} : rq.wqe.sges[0];
-  broke_access(hca_.tracer(), rule, t, RuleObject::kRq, rq.rqn, sge.addr, sge.lkey, rq.wqe.capacity);
+  broke_access(blocks_.tracer, rule, t, RuleObject::kRq, rq.rqn, sge.addr, sge.lkey, rq.wqe.capacity);
   Completion c;
   c.opcode = static_cast<std::uint8_t>(CqeOp::kRespErr);
   c.syndrome = static_cast<std::uint8_t>(syndrome);

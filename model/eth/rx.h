@@ -12,7 +12,7 @@
 #include "model/ctx/eth.h"
 #include "model/eth/headers.h"
 #include "model/eth/rss.h"
-#include "model/port/packet.h"
+#include "model/packet/packet.h"
 #include "model/port/port.h"
 #include "model/steer/flow.h"
 #include "model/time.h"
@@ -21,11 +21,32 @@
 
 namespace hcasim {
 
-class Hca;
+namespace traces {
+class Tracer;
+}
+class EqUnit;
+class QCounters;
+class QpTable;
+struct Profile;
 
 class EthRx : public sc_core::sc_module {
  public:
-  EthRx(const sc_core::sc_module_name& name, Hca& hca);
+  struct Blocks {
+    // The chip's
+    const Profile& profile;
+    traces::Tracer& tracer;
+    Dma& dma;
+    Port& port;  // counts what is dropped
+    FlowSteering& flows;
+    Tpt& tpt;
+    // The function's
+    EthTable& eth;
+    QpTable& qps;  // RMPs
+    CqUnit& cqs;
+    EqUnit& eqs;
+    QCounters& q_counters;
+  };
+  EthRx(const sc_core::sc_module_name& name, const Blocks& blocks);
 
   // A frame (kind kEthernet) that is not RoCE, or whose RoCE is not enabled.
   void receive(Time t, PacketRef& packet);
@@ -86,7 +107,7 @@ class EthRx : public sc_core::sc_module {
   void flush(Time t, Rq& rq);
   void post(Time t, Rq& rq, Completion& c);
 
-  Hca& hca_;
+  Blocks blocks_;
   Mover mover_;
   Time rx_free_ = 0;
   Counters counters_;

@@ -13,8 +13,8 @@ using traces::Point;
 namespace {
 constexpr std::size_t kFirstRing = 64;
 constexpr std::uint32_t kMsixBytes = 4;
-constexpr std::uint64_t kBurst = 4;           // posted writes in the queue
-constexpr std::uint32_t kWorthLending = 512;  // bytes
+constexpr std::uint64_t kBurst = 4;             // posted writes in the queue
+constexpr std::uint32_t kWorthBorrowing = 512;  // bytes
 
 // How many pieces [addr, addr + len) falls into when cut at multiples of `unit` (a power of two).
 std::size_t pieces(std::uint64_t addr, std::size_t len, unsigned unit) {
@@ -130,11 +130,11 @@ ReadDone Dma::counted_read(Time t, std::uint64_t addr, std::size_t len, WriteOwn
 
 ReadDone Dma::read_payload(Time t, std::uint64_t addr, Packet& packet, std::uint32_t qpn) {
   const std::uint32_t len = packet.payload_len;
-  const bool lend = enabled_ && len >= kWorthLending && !gate_.open(FaultType::kDma);
-  const std::uint8_t* bytes = lend ? host_.dma_map(addr, len, false) : nullptr;
+  const bool borrow = enabled_ && len >= kWorthBorrowing && !gate_.open(FaultType::kDma);
+  const std::uint8_t* bytes = borrow ? host_.dma_map(addr, len, false) : nullptr;
   const WriteOwner owner{WriteOwner::kQp, qpn};
   if (!bytes) return read(t, addr, packet.data(), len, Space::kHost, owner);
-  loans_.lend(packet, bytes, addr, qpn);
+  loans_.borrow(packet, bytes, addr, qpn);
   return counted_read(t, addr, len, owner);
 }
 
@@ -149,10 +149,10 @@ inline void Dma::take_tags(std::size_t n, Time ready) {
 
 bool Dma::read_run(Time t, Time apart, std::uint64_t addr, Packet& packet, std::uint32_t qpn) {
   const std::uint32_t len = packet.payload_len, unit = packet.unit;
-  const bool lend = enabled_ && !gate_.open(FaultType::kDma);
-  const std::uint8_t* bytes = lend ? host_.dma_map(addr, len, false) : nullptr;
+  const bool borrow = enabled_ && !gate_.open(FaultType::kDma);
+  const std::uint8_t* bytes = borrow ? host_.dma_map(addr, len, false) : nullptr;
   if (!bytes) return false;
-  loans_.lend(packet, bytes, addr, qpn);
+  loans_.borrow(packet, bytes, addr, qpn);
   bytes_read_ += len;
   // Packets behind each other cost the same, but for the last one, where units and requests are aligned
   // alike.
@@ -416,7 +416,7 @@ Time Dma::post_write(Time t, std::uint64_t addr, const PacketRef& packet, std::u
   Entry& e = new_entry(addr, len, Kind::kPacket, owner);
   e.packet = packet;
   e.offset = offset;
-  if (packet->lent()) packet->landing = this;
+  if (packet->borrowed()) packet->landing = this;
   if (packet->packets == 1) return push(t, e, group, {});
   // Packets behind each other cost the same, but for those that are cut, where units and TLPs are aligned
   // alike.
@@ -471,14 +471,14 @@ void Dma::perform_front() {
       const PacketRef packet = std::move(e.packet);
       const std::uint32_t offset = e.offset;
       unused_.push_back(&e);
-      if (packet->lent()) {
+      if (packet->borrowed()) {
         const Packet& p = *packet;
         if (std::uint8_t* to = host_.dma_map(addr, len, true)) {
           HostCopies::add(to, p.data() + offset, len);
           if (!Agenda::running()) HostCopies::make();
           break;
         }
-        if (overlap(p.lent_from() + offset, addr, len)) packet->own();
+        if (overlap(p.borrowed_from() + offset, addr, len)) packet->own();
       } else {
         loans_.settle_released();
       }

@@ -13,9 +13,10 @@
 
 #include "model/fault/injector.h"
 #include "model/occupancy.h"
+#include "model/packet/packet.h"
 #include "model/pcie/host_port.h"
+#include "model/pcie/loans.h"
 #include "model/pcie/local_memory.h"
-#include "model/port/packet.h"
 #include "model/profile.h"
 #include "model/timed_queue.h"
 #include "traces/tracer.h"
@@ -50,13 +51,13 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   // As read(), after performing the posted writes queued so far (PCIe: a read pushes posted writes ahead).
   ReadDone read_flush(Time t, std::uint64_t addr, void* dst, std::size_t len, Space space = Space::kHost,
                       WriteOwner owner = {});
-  // As read(), of the packet's whole payload; the host may lend it instead: then it is not copied before it
+  // As read(), of the packet's whole payload; it may be borrowed instead: then it is not copied before it
   // lands. For what nobody may change until QP qpn's WQE is complete.
   ReadDone read_payload(Time t, std::uint64_t addr, Packet& packet, std::uint32_t qpn);
-  // Whether the host lends anything at all.
-  bool lends() const { return enabled_ && host_.maps() && !gate_.open(FaultType::kDma); }
+  // Whether payload is borrowed from the host at all.
+  bool borrows() const { return enabled_ && host_.maps() && !gate_.open(FaultType::kDma); }
   // The same of a run, whose packets are asked for `apart` one after the other, the first one at t: packet.at
-  // is when each is here. False, and nothing has happened: the host does not lend it.
+  // is when each is here. False, and nothing has happened: it cannot be borrowed.
   bool read_run(Time t, Time apart, std::uint64_t addr, Packet& packet, std::uint32_t qpn);
   Loans& loans() { return loans_; }
 

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "model/port/packet.h"
+#include "model/packet/packet.h"
 
 namespace hcasim {
 

@@ -7,6 +7,8 @@
 #include <array>
 #include <cstdint>
 
+#include "model/state/fields.h"
+
 namespace hcasim {
 
 // Frames on the cable, with FCS (IEEE 802.3 clause 30, RFC 2863, RFC 2819). What is looped back inside the
@@ -17,6 +19,11 @@ struct MacCounters {
     std::uint64_t multicast = 0, broadcast = 0;  // frames
     std::uint64_t pause = 0;                     // MAC control frames among them
     std::array<std::uint64_t, 8> prio_frames{}, prio_octets{}, prio_pause{};
+
+    template <class Archive>
+    void list_state(Archive& a) {
+      HCASIM_FIELDS(a, frames, octets, multicast, broadcast, pause, prio_frames, prio_octets, prio_pause);
+    }
   };
   Direction tx, rx;
   // Received frames by size: 64, -127, -255, -511, -1023, -1518, -2047, -4095, -8191, and longer.
@@ -28,6 +35,11 @@ struct MacCounters {
     return static_cast<unsigned>(std::lower_bound(kLargest.begin(), kLargest.end(), octets) -
                                  kLargest.begin());
   }
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, tx, rx, rx_sizes, rx_fcs_errors);
+  }
 };
 
 // Traffic of the function's vport, also what is looped back: RoCE, and all other frames.
@@ -35,8 +47,18 @@ struct VportTraffic {
   enum Cast : unsigned { kUnicast, kMulticast, kBroadcast, kCasts };
   struct Count {
     std::uint64_t packets = 0, octets = 0;
+
+    template <class Archive>
+    void list_state(Archive& a) {
+      HCASIM_FIELDS(a, packets, octets);
+    }
   };
   std::array<Count, kCasts> tx_rdma{}, rx_rdma{}, tx_eth{}, rx_eth{};
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, tx_rdma, rx_rdma, tx_eth, rx_eth);
+  }
 };
 
 struct PortCounters {
@@ -55,6 +77,14 @@ struct PortCounters {
   std::uint64_t ecn_marked = 0;  // packets that got CE in this port's own queue
   MacCounters mac;
   VportTraffic vport;
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, tx_packets, rx_packets, tx_bytes, rx_bytes, tx_data, rx_data, tx_runs, tx_multicast,
+                  rx_multicast, symbol_errors, rx_errors, tx_discards, rx_dropped, injected_drop,
+                  injected_dup, injected_reorder, injected_corrupt, injected_garble, injected_ecn,
+                  rx_icrc_errors, ecn_marked, mac, vport);
+  }
 };
 
 }  // namespace hcasim

@@ -5,7 +5,7 @@
 
 #include <random>
 
-#include "model/port/packet.h"
+#include "model/packet/packet.h"
 
 namespace hcasim {
 

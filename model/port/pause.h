@@ -12,7 +12,7 @@
 #include <systemc>
 #include <utility>
 
-#include "model/port/packet.h"
+#include "model/packet/packet.h"
 #include "model/timed_queue.h"
 
 namespace hcasim {

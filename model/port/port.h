@@ -15,8 +15,8 @@
 
 #include "model/fault/injector.h"
 #include "model/occupancy.h"
+#include "model/packet/packet.h"
 #include "model/port/counters.h"
-#include "model/port/packet.h"
 #include "model/port/pause.h"
 #include "model/port/wire.h"
 #include "model/profile.h"

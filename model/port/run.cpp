@@ -31,19 +31,17 @@ PacketRef part_of(Packet& run, unsigned i) {
   p.payload_len = end ? run.payload_len - from : run.unit;
   p.ack_req = run.ack_req && end;
   p.solicited = run.solicited && end;
-  if (!run.lent_) {
+  if (!run.borrowed()) {
     p.keep(run.data() + from);
     return made;
   }
-  // One more that the same memory is lent to.
-  p.lent_ = run.lent_ + from;
-  p.lent_from_ = run.lent_from_ + from;
-  p.lent_by_ = run.lent_by_;
-  p.released_ = run.released_;
-  p.next_lent_ = run.next_lent_;
-  p.lent_link_ = &run.next_lent_;
-  if (p.next_lent_) p.next_lent_->lent_link_ = &p.next_lent_;
-  run.next_lent_ = &p;
+  // One more that borrows from the same memory.
+  p.loan_ = run.loan_;
+  p.loan_.bytes += from;
+  p.loan_.from += from;
+  p.loan_.link = &run.loan_.next;
+  if (p.loan_.next) p.loan_.next->loan_.link = &p.loan_.next;
+  run.loan_.next = &p;
   return made;
 }
 

@@ -3,7 +3,7 @@
 #ifndef HCASIM_MODEL_PORT_RUN_H
 #define HCASIM_MODEL_PORT_RUN_H
 
-#include "model/port/packet.h"
+#include "model/packet/packet.h"
 #include "prm/packet.h"
 
 namespace hcasim {

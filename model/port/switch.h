@@ -15,7 +15,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "model/port/packet.h"
+#include "model/packet/packet.h"
 #include "model/port/wire.h"
 #include "model/time.h"
 #include "model/timed_queue.h"

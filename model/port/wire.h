@@ -4,7 +4,7 @@
 #ifndef HCASIM_MODEL_PORT_WIRE_H
 #define HCASIM_MODEL_PORT_WIRE_H
 
-#include "model/port/packet.h"
+#include "model/packet/packet.h"
 #include "model/time.h"
 
 namespace hcasim {

@@ -4,10 +4,21 @@
 #include <cstring>
 #include <utility>
 
-#include "model/hca.h"
+#include "model/cq/cq.h"
+#include "model/ctx/context_gate.h"
+#include "model/ctx/q_counters.h"
+#include "model/ctx/qp_states.h"
+#include "model/firmware_port.h"
+#include "model/pcie/dma.h"
+#include "model/port/port.h"
+#include "model/profile.h"
 #include "model/req/requester.h"
 #include "model/resp/atomic_op.h"
 #include "model/rules.h"
+#include "model/rx/receive_pipeline.h"
+#include "model/sched/scheduler.h"
+#include "model/tm/tag_unit.h"
+#include "traces/tracer.h"
 
 namespace hcasim {
 
@@ -21,29 +32,29 @@ using traces::Point;
 
 void Requester::receive(Time t, Qp& qp, PacketRef& packet) {
   RequesterState& s = qp.req;
-  const Profile::Engine& e = hca_.profile().engine;
+  const Profile::Engine& e = blocks_.profile.engine;
   const bool plain = (packet->opcode & prm::bth::kOpMask) == static_cast<std::uint8_t>(BthOp::kAck);
-  t = hca_.responder().admit(t, s.rx_until, plain ? 0 : e.rx_more) + e.ack;
-  if (!hca_.wait_for_context(t, qp, s.parked, packet)) take(t, qp, packet);
+  t = blocks_.rx.admit(t, s.rx_until, plain ? 0 : e.rx_more) + e.ack;
+  if (!blocks_.contexts.wait(t, qp, s.parked, packet)) take(t, qp, packet);
 }
 
 void Requester::take(Time t, Qp& qp, PacketRef& packet) {
   RequesterState& s = qp.req;
   if (!is_reliable(qp.type) || (qp.state != QpState::kRts && qp.state != QpState::kSqd)) {
-    trace_drop(hca_.tracer(), t, *packet, DropReason::kQpState);
+    trace_drop(blocks_.tracer, t, *packet, DropReason::kQpState);
     return;
   }
   // Ghosts: nothing that we asked for (IBTA 9.7.5.1.1).
   if (psn_diff(packet->psn, s.next_psn) >= 0 || psn_diff(packet->psn, s.una_psn) < 0) return;
   if (s.response_fault.active && psn_diff(packet->psn, s.response_fault.psn) >= 0) {
-    trace_drop(hca_.tracer(), t, *packet, DropReason::kPageFault);  // asked for again when pages are there
+    trace_drop(blocks_.tracer, t, *packet, DropReason::kPageFault);  // asked for again when pages are there
     return;
   }
   switch (static_cast<BthOp>(packet->opcode & prm::bth::kOpMask)) {
     case BthOp::kAck:
       if ((packet->aeth & Aeth::kTypeMask) == Aeth::kAck) {
-        hca_.tracer().record(Point::kAckRx, t, qp.qpn, s.window.empty() ? 0 : s.window.front().serial,
-                             packet->psn, packet->aeth);
+        blocks_.tracer.record(Point::kAckRx, t, qp.qpn, s.window.empty() ? 0 : s.window.front().serial,
+                              packet->psn, packet->aeth);
         take_ack(t, qp, packet->psn);
       } else {
         take_nak(t, qp, *packet);
@@ -60,7 +71,7 @@ void Requester::take(Time t, Qp& qp, PacketRef& packet) {
       take_atomic_response(t, qp, packet);
       break;
     default:
-      trace_drop(hca_.tracer(), t, *packet, DropReason::kUnasked);
+      trace_drop(blocks_.tracer, t, *packet, DropReason::kUnasked);
   }
 }
 
@@ -77,7 +88,7 @@ void Requester::take_ack(Time t, Qp& qp, std::uint32_t psn) {
       // IBTA 9.7.5.2.3).
       const std::uint32_t missing = (w.first_psn + w.answered) & kPsnMask;
       if (psn_diff(psn, missing) >= 0 && s.rewound_at != missing) {
-        ++hca_.q_counter(qp.counter_set).implied_nak_seq_err;
+        ++blocks_.q_counters[qp.counter_set].implied_nak_seq_err;
         s.una_psn = missing;
         complete_front(t, qp);
         retry(t, qp, missing);
@@ -108,7 +119,7 @@ void Requester::take_nak(Time t, Qp& qp, const Packet& packet) {
   const std::uint8_t value = packet.aeth & Aeth::kValueMask;
   const bool rnr = (packet.aeth & Aeth::kTypeMask) == Aeth::kRnrNak;
   const std::uint32_t serial = s.window.empty() ? 0 : s.window.front().serial;
-  hca_.tracer().record(rnr ? Point::kRnrRx : Point::kNakRx, t, qp.qpn, serial, packet.psn, value);
+  blocks_.tracer.record(rnr ? Point::kRnrRx : Point::kNakRx, t, qp.qpn, serial, packet.psn, value);
   const std::uint64_t epoch = s.epoch;
   if (!rnr && qp.type == QpType::kDci && static_cast<NakCode>(value) == NakCode::kDcNoConnection) {
     dc_reconnect(t, qp);
@@ -118,7 +129,7 @@ void Requester::take_nak(Time t, Qp& qp, const Packet& packet) {
   if (s.epoch != epoch || qp.state == QpState::kErr || s.window.empty()) return;
   if (psn_diff(packet.psn, s.una_psn) != 0) return;  // old, or a response before it is missing
 
-  Hca::QCounter& q = hca_.q_counter(qp.counter_set);
+  QCounter& q = blocks_.q_counters[qp.counter_set];
   if (rnr) {
     if (qp.rnr_retry != 7) {  // 7: no limit (IBTA 9.7.5.2.8)
       if (s.rnr_left == 0) {
@@ -132,7 +143,7 @@ void Requester::take_nak(Time t, Qp& qp, const Packet& packet) {
     s.rewound_at = packet.psn;
     rewind(t, qp, packet.psn);
     s.timer_due = kNever;
-    hca_.scheduler().wake(s.rnr_until, qp);
+    blocks_.scheduler.wake(s.rnr_until, qp);
     return;
   }
   switch (static_cast<NakCode>(value)) {
@@ -163,8 +174,8 @@ void Requester::take_nak(Time t, Qp& qp, const Packet& packet) {
 void Requester::take_read_response(Time t, Qp& qp, PacketRef& packet) {
   RequesterState& s = qp.req;
   const std::uint64_t epoch = s.epoch;
-  hca_.tracer().record(Point::kReadRespRx, t, qp.qpn, s.window.empty() ? 0 : s.window.front().serial,
-                       packet->psn, packet->payload_len);
+  blocks_.tracer.record(Point::kReadRespRx, t, qp.qpn, s.window.empty() ? 0 : s.window.front().serial,
+                        packet->psn, packet->payload_len);
   take_ack(t, qp, (packet->psn - 1) & kPsnMask);
   if (s.epoch != epoch || qp.state == QpState::kErr || s.window.empty()) return;
   SendWqe& w = s.window.front();
@@ -187,12 +198,12 @@ void Requester::take_read_response(Time t, Qp& qp, PacketRef& packet) {
         mover_.scatter(t, qp, qp.pd, w.sges, offset, packet, 0, packet->payload_len, last && w.signaled);
     if (r.status == TptStatus::kFault) return response_fault(t, qp, w, offset, *packet);
     if (!r.ok()) {
-      hca_.tracer().record(Point::kAccessErr, t, qp.qpn, w.serial, w.sges.empty() ? 0 : w.sges[0].lkey,
-                           w.raddr);
+      blocks_.tracer.record(Point::kAccessErr, t, qp.qpn, w.serial, w.sges.empty() ? 0 : w.sges[0].lkey,
+                            w.raddr);
       fail_front(t, qp, CqeSyndrome::kLocalProt, static_cast<std::uint8_t>(r.status));
       return;
     }
-    if (last) hca_.tracer().record(Point::kScattered, r.at, qp.qpn, w.serial, w.length, qp.qpn);
+    if (last) blocks_.tracer.record(Point::kScattered, r.at, qp.qpn, w.serial, w.length, qp.qpn);
   }
   ++w.answered;
   w.sent = std::max(w.sent, w.answered);
@@ -223,7 +234,7 @@ void Requester::take_atomic_response(Time t, Qp& qp, PacketRef& packet) {
   // The original value: 8 bytes in the order that SET_HCA_CAP has chosen, others in network order.
   std::uint8_t* data = packet->data();
   if (!masked) store_words({packet->swap_add}, 8, data);
-  if (bytes == 8 && hca_.atomic_host_endian()) swap_words(data, bytes);
+  if (bytes == 8 && atomic_host_endian_) swap_words(data, bytes);
   packet->payload_len = bytes;
   MoveResult r;
   r.at = t;
@@ -233,7 +244,7 @@ void Requester::take_atomic_response(Time t, Qp& qp, PacketRef& packet) {
     fail_front(t, qp, CqeSyndrome::kLocalProt, static_cast<std::uint8_t>(r.status));
     return;
   }
-  hca_.tracer().record(Point::kScattered, r.at, qp.qpn, w.serial, bytes, qp.qpn);
+  blocks_.tracer.record(Point::kScattered, r.at, qp.qpn, w.serial, bytes, qp.qpn);
   w.answered = 1;
   w.done = true;
   w.done_at = t;
@@ -247,7 +258,7 @@ void Requester::take_atomic_response(Time t, Qp& qp, PacketRef& packet) {
 bool Requester::into_cqe(const Qp& qp, SendWqe& w, const Packet& packet) {
   if (!w.signaled || qp.cs_req == prm::InlineScatter::kNone || w.rendezvous != SendWqe::Rendezvous::kNone)
     return false;
-  const Cq* cq = hca_.cqs().find(qp.scq);
+  const Cq* cq = blocks_.cqs.find(qp.scq);
   if (!cq || packet.payload_len > CqUnit::inline_room(*cq, qp.cs_req)) return false;
   w.bytes.assign(packet.data(), packet.data() + packet.payload_len);
   w.in_cqe = true;
@@ -257,11 +268,11 @@ bool Requester::into_cqe(const Qp& qp, SendWqe& w, const Packet& packet) {
 // Completes the oldest WQEs that are done, in order.
 void Requester::complete_front(Time t, Qp& qp) {
   RequesterState& s = qp.req;
-  Loans& loans = hca_.dma().loans();
+  Loans& loans = blocks_.dma.loans();
   while (!s.window.empty() && s.window.front().done) {
     SendWqe& w = s.window.front();
-    if (!loans.empty()) loans.release(qp.qpn, w.first_psn, w.packets, &hca_.dma());
-    hca_.tracer().record(Point::kWqeDone, t, qp.qpn, w.serial, w.signaled ? 1u << 8 : 0u);
+    if (!loans.empty()) loans.release(qp.qpn, w.first_psn, w.packets, &blocks_.dma);
+    blocks_.tracer.record(Point::kWqeDone, t, qp.qpn, w.serial, w.signaled ? 1u << 8 : 0u);
     if (w.signaled) complete(t, qp, w, CqeSyndrome::kOk, 0);
     s.window.pop();
     if (s.next_to_send) --s.next_to_send;
@@ -270,20 +281,20 @@ void Requester::complete_front(Time t, Qp& qp) {
 
 void Requester::complete(Time t, Qp& qp, const SendWqe& wqe, CqeSyndrome syndrome, std::uint8_t vendor) {
   if (wqe.rendezvous != SendWqe::Rendezvous::kNone) {
-    hca_.tags().request_done(t, qp, wqe, syndrome == CqeSyndrome::kOk);
+    blocks_.tags.request_done(t, qp, wqe, syndrome == CqeSyndrome::kOk);
     return;
   }
-  Cq* cq = hca_.cqs().find(qp.scq);
-  Hca::QCounter& q = hca_.q_counter(qp.counter_set);
+  Cq* cq = blocks_.cqs.find(qp.scq);
+  QCounter& q = blocks_.q_counters[qp.counter_set];
   if (syndrome == CqeSyndrome::kWrFlush) {
     if (qp.type == QpType::kSq && !qp.flush_in_error) return;
     ++q.req_cqe_flush_error;
-    hca_.tracer().record(Point::kFlush, t, qp.qpn, wqe.serial, wqe.counter, 0);
+    blocks_.tracer.record(Point::kFlush, t, qp.qpn, wqe.serial, wqe.counter, 0);
   } else if (syndrome != CqeSyndrome::kOk) {
     ++q.req_cqe_error;
-    hca_.tracer().record(Point::kWqeErr, t, qp.qpn, wqe.serial,
-                         static_cast<std::uint64_t>(syndrome) | static_cast<std::uint64_t>(vendor) << 8,
-                         static_cast<std::uint64_t>(wqe.opcode));
+    blocks_.tracer.record(Point::kWqeErr, t, qp.qpn, wqe.serial,
+                          static_cast<std::uint64_t>(syndrome) | static_cast<std::uint64_t>(vendor) << 8,
+                          static_cast<std::uint64_t>(wqe.opcode));
   }
   if (!cq) return;
   Completion c;
@@ -303,18 +314,18 @@ void Requester::complete(Time t, Qp& qp, const SendWqe& wqe, CqeSyndrome syndrom
   c.vendor_syndrome = vendor;
   c.trace_qpn = qp.qpn;
   c.wqe_serial = wqe.serial;
-  hca_.cqs().post(t, *cq, c);
+  blocks_.cqs.post(t, *cq, c);
 }
 
 // The oldest WQE fails; what comes after it is flushed. Connected QPs and local operations: the QP goes to
 // ERR; datagram and UC QPs: the send queue alone (IBTA 10.3.1.6, SQE).
 void Requester::fail_front(Time t, Qp& qp, CqeSyndrome syndrome, std::uint8_t vendor) {
   RequesterState& s = qp.req;
-  hca_.dma().loans().settle(qp.qpn);
+  blocks_.dma.loans().settle(qp.qpn);
   const SendWqe& failed = s.window.front();
   if (!failed.told) {
     const Sge sge = failed.sges.empty() ? Sge{} : failed.sges[0];
-    broke_access(hca_.tracer(), rule_of(syndrome, vendor), t, RuleObject::kQp, qp.qpn, sge.addr, sge.lkey,
+    broke_access(blocks_.tracer, rule_of(syndrome, vendor), t, RuleObject::kQp, qp.qpn, sge.addr, sge.lkey,
                  failed.length);
   }
   complete(t, qp, failed, syndrome, vendor);
@@ -322,14 +333,14 @@ void Requester::fail_front(Time t, Qp& qp, CqeSyndrome syndrome, std::uint8_t ve
   if (s.next_to_send) --s.next_to_send;
   if (qp.type == QpType::kUd || qp.type == QpType::kUc || qp.type == QpType::kQp0 ||
       qp.type == QpType::kQp1) {
-    hca_.tracer().record(Point::kQpError, t, qp.qpn, 0, static_cast<std::uint64_t>(QpState::kSqErr),
-                         static_cast<std::uint64_t>(syndrome));
+    blocks_.tracer.record(Point::kQpError, t, qp.qpn, 0, static_cast<std::uint64_t>(QpState::kSqErr),
+                          static_cast<std::uint64_t>(syndrome));
     qp.state = QpState::kSqErr;
     flush(t, qp);
-    hca_.firmware().qp_state_changed(qp.qpn);
+    blocks_.firmware.qp_state_changed(qp.qpn);
     return;
   }
-  hca_.qp_error(t, qp, 0);
+  blocks_.errors.qp_error(t, qp, 0);
 }
 
 void Requester::flush(Time t, Qp& qp) {
@@ -339,7 +350,7 @@ void Requester::flush(Time t, Qp& qp) {
   s.next_to_send = 0;
   s.blueflame_len = 0;
   s.send_fault = s.response_fault = {};
-  hca_.dma().loans().settle(qp.qpn);
+  blocks_.dma.loans().settle(qp.qpn);
   complete_front(t, qp);
   while (!s.window.empty()) {
     complete(t, qp, s.window.front(), CqeSyndrome::kWrFlush, 0);
@@ -360,7 +371,7 @@ void Requester::after_progress(Time t, Qp& qp, bool progress) {
     if (outstanding(qp)) arm_timer(t, qp);
   }
   if (s.next_to_send < s.window.size() || s.doorbell || s.fetched != s.db_counter || !s.own.empty())
-    hca_.scheduler().wake(t, qp);
+    blocks_.scheduler.wake(t, qp);
   if (qp.state == QpState::kSqd) finish_drain(t, qp);
 }
 

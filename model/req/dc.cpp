@@ -3,8 +3,9 @@
 // when a WQE for another target comes up, once everything before is acknowledged.
 #include <cstring>
 
-#include "model/hca.h"
 #include "model/port/path.h"
+#include "model/port/port.h"
+#include "model/profile.h"
 #include "model/req/requester.h"
 
 namespace hcasim {
@@ -22,7 +23,7 @@ bool Requester::dc_same_target(const Qp& qp, const SendWqe& a, const SendWqe& b)
 
 void Requester::dc_fill(Packet& p, const Qp& qp, const prm::AvSeg& av) const {
   const RequesterState& s = qp.req;
-  fill_av(p, av, qp, hca_.port());
+  fill_av(p, av, qp, blocks_.port);
   p.dest_qpn = av.dqpn();
   p.src_qpn = qp.qpn;
   p.dc_key = static_cast<std::uint64_t>(av.qkey) << 32 | static_cast<std::uint32_t>(av.key_low);
@@ -41,7 +42,7 @@ bool Requester::dc_connect(Time t, Qp& qp, const SendWqe& wqe) {
     dc_fill(*bye, qp, s.dc_target);
     bye->opcode = static_cast<std::uint8_t>(prm::BthOp::kDcDisconnect) | prm::bth::kDc;
     bye->psn = s.una_psn;
-    transmit(t + hca_.profile().engine.tx_pipeline, qp, std::move(bye));
+    transmit(t + blocks_.profile.engine.tx_pipeline, qp, std::move(bye));
   }
   s.dc_connected = true;
   s.dc_target = wqe.av;

@@ -6,9 +6,12 @@
 #include "model/eth/checksum.h"
 #include "model/eth/headers.h"
 #include "model/eth/segment.h"
-#include "model/hca.h"
+#include "model/port/port.h"
+#include "model/profile.h"
 #include "model/req/requester.h"
+#include "model/steer/flow.h"
 #include "prm/be.h"
+#include "traces/tracer.h"
 
 namespace hcasim {
 
@@ -78,15 +81,15 @@ Requester::Step Requester::load_frame(Time& ready, Qp& qp, SendWqe& wqe, Packet&
   std::uint8_t* start = frame + (tagged ? kVlanTag : 0);
   if (r.head_len) std::memcpy(start, r.head, r.head_len);
   if (r.len) {
-    ready += hca_.profile().engine.gather;
+    ready += blocks_.profile.engine.gather;
     const MoveResult m = mover_.gather(ready, qp, wqe.sges, r.offset, r.len, start + r.head_len);
     if (m.status != TptStatus::kOk) {
-      hca_.tracer().record(Point::kAccessErr, ready, qp.qpn, wqe.serial,
-                           wqe.sges.empty() ? 0 : wqe.sges[0].lkey, wqe.sges.empty() ? 0 : wqe.sges[0].addr);
+      blocks_.tracer.record(Point::kAccessErr, ready, qp.qpn, wqe.serial,
+                            wqe.sges.empty() ? 0 : wqe.sges[0].lkey, wqe.sges.empty() ? 0 : wqe.sges[0].addr);
       return refuse(wqe, CqeSyndrome::kLocalProt, static_cast<std::uint8_t>(m.status));
     }
     if (!m.dma_ok) return refuse(wqe, CqeSyndrome::kLocalQpOp, static_cast<std::uint8_t>(WqeFault::kFetch));
-    if (wqe.sent == 0) hca_.tracer().record(Point::kTranslated, ready, qp.qpn, wqe.serial, wqe.sges.size());
+    if (wqe.sent == 0) blocks_.tracer.record(Point::kTranslated, ready, qp.qpn, wqe.serial, wqe.sges.size());
     ready = m.at;
   }
   std::uint32_t len = r.head_len + r.len;
@@ -115,21 +118,21 @@ Requester::Step Requester::load_frame(Time& ready, Qp& qp, SendWqe& wqe, Packet&
 void Requester::emit_frame(Time t, Qp& qp, const SendWqe& wqe, PacketRef packet) {
   const auto out = [&](PacketRef p) {
     Packet& frame = *p;
-    if (frame.frame_len + kFcs > hca_.port().max_frame)
-      return hca_.port().drop(t, frame, DropReason::kTooLong);
+    if (frame.frame_len + kFcs > blocks_.port.max_frame)
+      return blocks_.port.drop(t, frame, DropReason::kTooLong);
     if (frame.frame_len < kShortest) {
       std::memset(frame.frame() + frame.frame_len, 0, kShortest - frame.frame_len);
       frame.frame_len = kShortest;
     }
     transmit(t, qp, std::move(p));
   };
-  FlowSteering& flows = hca_.flows();
+  FlowSteering& flows = blocks_.flows;
   if (!flows.active(FlowTableType::kNicTx)) return out(std::move(packet));
   SteeredFrame frame(packet);
   frame.sqn = qp.qpn;
   frame.regs.a = wqe.eth.flow_table_metadata;
   FlowVerdict& verdict = flows.run(t, FlowTableType::kNicTx, std::move(frame));
-  if (verdict.deliveries.empty()) return hca_.port().drop(t, *packet, DropReason::kRule);
+  if (verdict.deliveries.empty()) return blocks_.port.drop(t, *packet, DropReason::kRule);
   packet = {};
   for (FlowDelivery& d : verdict.deliveries) {
     if (d.fate != FlowDelivery::kPass) continue;
@@ -140,14 +143,14 @@ void Requester::emit_frame(Time t, Qp& qp, const SendWqe& wqe, PacketRef packet)
 
 Requester::Step Requester::send_frame(Pace& pace, Qp& qp, SendWqe& wqe) {
   RequesterState& s = qp.req;
-  const Profile::Engine& e = hca_.profile().engine;
+  const Profile::Engine& e = blocks_.profile.engine;
   ++pace.packets;
   Time ready = std::max(pace.engine, pace.ready);
   if (wqe.packets != 0) {
     PacketRef p = PacketPool::make();
     p->kind = PacketKind::kEthernet;
     p->transport_domain = qp.transport_domain;
-    p->trace_qpn = hca_.tracer().tag(qp.qpn);
+    p->trace_qpn = blocks_.tracer.tag(qp.qpn);
     p->trace_packets = wqe.packets;
     p->wqe_serial = wqe.serial;
     if (load_frame(ready, qp, wqe, *p) == Step::kFailed) return Step::kFailed;
@@ -157,7 +160,7 @@ Requester::Step Requester::send_frame(Pace& pace, Qp& qp, SendWqe& wqe) {
   s.last_ready = std::max(s.last_ready, ready);
   ++wqe.sent;
   if (wqe.sent < wqe.packets) return Step::kSent;
-  hca_.tracer().record(Point::kGathered, ready, qp.qpn, wqe.serial, wqe.length);
+  blocks_.tracer.record(Point::kGathered, ready, qp.qpn, wqe.serial, wqe.length);
   wqe.done = true;
   ++s.next_to_send;
   complete_front(s.last_ready, qp);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The requester without its pages (on-demand paging): the send queue waits where payload is missing; answers
 // that find no room are dropped and asked for again once the pages are there.
-#include "model/hca.h"
+#include "model/tpt/fault.h"
 #include "model/req/requester.h"
+#include "model/sched/scheduler.h"
 
 namespace hcasim {
 
@@ -15,7 +16,7 @@ constexpr auto kVendor = static_cast<std::uint8_t>(WqeFault::kPageFault);
 // Payload of the packet that begins at `offset` of the message is not there.
 Requester::Step Requester::payload_fault(Time t, Qp& qp, SendWqe& wqe, std::uint64_t offset) {
   const PageFaults::Wqe what{FaultKind::kSend, qp.qpn, wqe.counter, offset, 0, qp.qpn, wqe.serial};
-  if (!hca_.page_faults().raise(t, qp, what)) return refuse(wqe, CqeSyndrome::kLocalProt, kVendor);
+  if (!blocks_.page_faults.raise(t, qp, what)) return refuse(wqe, CqeSyndrome::kLocalProt, kVendor);
   PendingFault& fault = qp.req.send_fault;
   fault = {};
   fault.active = true;
@@ -31,7 +32,7 @@ void Requester::response_fault(Time t, Qp& qp, SendWqe& wqe, std::uint64_t offse
   RequesterState& s = qp.req;
   const PageFaults::Wqe what{FaultKind::kReadAtomic, qp.qpn, wqe.counter, offset,
                              packet.payload_len,     qp.qpn, wqe.serial};
-  if (!hca_.page_faults().raise(t, qp, what)) {
+  if (!blocks_.page_faults.raise(t, qp, what)) {
     fail_front(t, qp, CqeSyndrome::kLocalProt, kVendor);
     return;
   }
@@ -67,7 +68,7 @@ void Requester::fault_resumed(Time t, Qp& qp, PendingFault& fault, bool error) {
     }
     if (outstanding(qp)) arm_timer(t, qp);
   }
-  hca_.scheduler().wake(t, qp);
+  blocks_.scheduler.wake(t, qp);
 }
 
 }  // namespace hcasim

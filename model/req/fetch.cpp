@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <cstring>
 
-#include "model/hca.h"
+#include "model/ctx/qp_states.h"
+#include "model/pcie/dma.h"
+#include "model/profile.h"
 #include "model/req/requester.h"
 #include "model/rules.h"
 #include "prm/eqe.h"
+#include "traces/tracer.h"
 
 namespace hcasim {
 
@@ -24,7 +27,7 @@ bool Requester::read_doorbell_record(Time t, Qp& qp) {
   RequesterState& s = qp.req;
   s.doorbell = false;
   prm::be32 count;
-  if (!hca_.dma()
+  if (!blocks_.dma
            .read(t, qp.dbr_addr + offsetof(prm::QpDbr, snd), &count, sizeof count, Space::kHost,
                  {WriteOwner::kQp, qp.qpn})
            .ok) {
@@ -36,25 +39,25 @@ bool Requester::read_doorbell_record(Time t, Qp& qp) {
   const unsigned size = 1u << qp.log_sq_size;
   if (static_cast<std::uint16_t>(posted - s.fetched) > size) {
     const bool back = static_cast<std::int16_t>(posted - s.fetched) < 0;
-    hca_.tracer().broke(back ? Rule::kSqRecordBack : Rule::kSqRecordJump, t, RuleObject::kQp, qp.qpn, &count,
-                        sizeof count);
+    blocks_.tracer.broke(back ? Rule::kSqRecordBack : Rule::kSqRecordJump, t, RuleObject::kQp, qp.qpn, &count,
+                         sizeof count);
     queue_broken(t, qp, count);
     return false;
   }
   if (!s.window.empty() && !qp.rendezvous &&
       static_cast<std::uint16_t>(posted - s.window.front().counter) > size)
-    hca_.tracer().broke(Rule::kSqOverrun, t, RuleObject::kQp, qp.qpn, &count, sizeof count);
+    blocks_.tracer.broke(Rule::kSqOverrun, t, RuleObject::kQp, qp.qpn, &count, sizeof count);
   if (s.doorbell_named && static_cast<std::int16_t>(posted - s.doorbell_index) <= 0)
-    hca_.tracer().broke(Rule::kDoorbellEarly, t, RuleObject::kQp, qp.qpn, &count, sizeof count);
+    blocks_.tracer.broke(Rule::kDoorbellEarly, t, RuleObject::kQp, qp.qpn, &count, sizeof count);
   s.doorbell_named = false;
   s.db_counter = posted;
   return true;
 }
 
 void Requester::queue_broken(Time t, Qp& qp, std::uint64_t value) {
-  hca_.tracer().record(Point::kDoorbellBad, t, qp.qpn, 0, qp.dbr_addr, value);
+  blocks_.tracer.record(Point::kDoorbellBad, t, qp.qpn, 0, qp.dbr_addr, value);
   qp.req.db_counter = qp.req.fetched;  // nothing behind this can be trusted
-  hca_.qp_error(t, qp, static_cast<std::uint8_t>(prm::EqeType::kWqCatas));
+  blocks_.errors.qp_error(t, qp, static_cast<std::uint8_t>(prm::EqeType::kWqCatas));
 }
 
 // Reads len bytes of the SQ from WQEBB `counter` on, round the end of the ring and over its pages.
@@ -66,7 +69,7 @@ bool Requester::read_sq(Pace& pace, Qp& qp, std::uint16_t counter, std::uint8_t*
     std::uint64_t addr, run;
     if (!qp.ring.locate(qp.sq_offset + at, addr, run)) return false;
     const auto n = static_cast<std::uint32_t>(std::min<std::uint64_t>({len, run, ring - at}));
-    const ReadDone d = hca_.dma().read(t, addr, dst, n, Space::kHost, {WriteOwner::kQp, qp.qpn});
+    const ReadDone d = blocks_.dma.read(t, addr, dst, n, Space::kHost, {WriteOwner::kQp, qp.qpn});
     if (!d.ok) return false;
     pace.ready = std::max(pace.ready, d.at);
     dst += n;
@@ -89,14 +92,14 @@ void Requester::add_to_window(Pace& pace, Qp& qp, const std::uint8_t* bytes, std
   }
   ++wqes_;
   if (w.syndrome) {
-    hca_.tracer().broke(rule_of(static_cast<WqeFault>(w.vendor)), pace.engine, RuleObject::kQp, qp.qpn, bytes,
-                        len);
+    blocks_.tracer.broke(rule_of(static_cast<WqeFault>(w.vendor)), pace.engine, RuleObject::kQp, qp.qpn,
+                         bytes, len);
     w.told = true;
   }
-  const Time parsed = std::max(pace.engine, pace.ready) + hca_.profile().engine.wqe_parse;
-  hca_.tracer().record(Point::kWqeParsed, parsed, qp.qpn, w.serial,
-                       static_cast<std::uint64_t>(w.opcode) | static_cast<std::uint64_t>(w.counter) << 16,
-                       w.length);
+  const Time parsed = std::max(pace.engine, pace.ready) + blocks_.profile.engine.wqe_parse;
+  blocks_.tracer.record(Point::kWqeParsed, parsed, qp.qpn, w.serial,
+                        static_cast<std::uint64_t>(w.opcode) | static_cast<std::uint64_t>(w.counter) << 16,
+                        w.length);
 }
 
 bool Requester::fetch(Pace& pace, Qp& qp) {
@@ -128,7 +131,7 @@ bool Requester::fetch(Pace& pace, Qp& qp) {
 
   std::uint8_t bytes[std::max<std::uint32_t>(4096, kMaxWqe)];
   const unsigned posted = static_cast<std::uint16_t>(s.db_counter - s.fetched);
-  const unsigned chunk = std::clamp<unsigned>(hca_.profile().engine.wqe_fetch_bytes / prm::kWqebb, 1,
+  const unsigned chunk = std::clamp<unsigned>(blocks_.profile.engine.wqe_fetch_bytes / prm::kWqebb, 1,
                                               sizeof bytes / prm::kWqebb);
   unsigned have = std::min(posted, chunk);  // WQEBBs
   const std::uint32_t first_serial = s.next_serial;
@@ -136,7 +139,7 @@ bool Requester::fetch(Pace& pace, Qp& qp) {
     queue_broken(pace.engine, qp, s.fetched);
     return false;
   }
-  hca_.tracer().record(Point::kWqeFetch, pace.ready, qp.qpn, first_serial, have * prm::kWqebb, s.fetched);
+  blocks_.tracer.record(Point::kWqeFetch, pace.ready, qp.qpn, first_serial, have * prm::kWqebb, s.fetched);
 
   unsigned at = 0;
   while (at < have) {
@@ -158,8 +161,8 @@ bool Requester::fetch(Pace& pace, Qp& qp) {
       }
     }
     if (ctrl.wqe_index() != s.fetched)
-      hca_.tracer().broke(Rule::kWqeIndex, pace.engine, RuleObject::kQp, qp.qpn, bytes + at * prm::kWqebb,
-                          sizeof ctrl);
+      blocks_.tracer.broke(Rule::kWqeIndex, pace.engine, RuleObject::kQp, qp.qpn, bytes + at * prm::kWqebb,
+                           sizeof ctrl);
     add_to_window(pace, qp, bytes + at * prm::kWqebb, ctrl.ds() * prm::kDs, WqeFault::kNone);
     s.fetched = static_cast<std::uint16_t>(s.fetched + size);
     at += size;
@@ -173,7 +176,7 @@ void Requester::flush_unfetched(Time t, Qp& qp) {
   if (s.doorbell) {
     s.doorbell = false;
     prm::be32 count;
-    if (hca_.dma().read(t, qp.dbr_addr + offsetof(prm::QpDbr, snd), &count, sizeof count).ok &&
+    if (blocks_.dma.read(t, qp.dbr_addr + offsetof(prm::QpDbr, snd), &count, sizeof count).ok &&
         static_cast<std::uint16_t>(count - s.fetched) <= 1u << qp.log_sq_size)
       s.db_counter = static_cast<std::uint16_t>(count);
   }

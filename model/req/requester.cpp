@@ -5,10 +5,21 @@
 #include <algorithm>
 #include <cstring>
 
-#include "model/hca.h"
+#include "model/cc/congestion.h"
+#include "model/ctx/context_gate.h"
+#include "model/pcie/dma.h"
 #include "model/port/path.h"
+#include "model/port/port.h"
+#include "model/profile.h"
 #include "model/rules.h"
+#include "model/sched/qos.h"
+#include "model/sched/scheduler.h"
+#include "model/sched/transmit_pipeline.h"
+#include "model/steer/rdma.h"
+#include "model/tm/tag_unit.h"
+#include "model/tpt/tpt.h"
 #include "model/wqe/umr.h"
+#include "traces/tracer.h"
 
 namespace hcasim {
 
@@ -17,19 +28,22 @@ using prm::CqeSyndrome;
 using prm::WqeOp;
 using traces::Point;
 
-Requester::Requester(const sc_core::sc_module_name& name, Hca& hca)
+Requester::Requester(const sc_core::sc_module_name& name, const Blocks& blocks)
     : sc_module(name),
-      hca_(hca),
-      mover_(hca.tpt(), hca.dma()),
+      blocks_(blocks),
+      mover_(blocks.tpt, blocks.dma),
       timers_(
-          "timers", [this](Time due, Timer& timer) { on_timer(due, timer); }, hca) {}
+          "timers", [this](Time due, Timer& timer) { on_timer(due, timer); }, blocks.faults) {}
 
-void Requester::clear() { timers_.clear(); }
+void Requester::clear() {
+  atomic_host_endian_ = false;
+  timers_.clear();
+}
 
 void Requester::qp_changed(Time t, Qp& qp, QpState old) {
   RequesterState& s = qp.req;
   if (qp.state == QpState::kRst) {
-    hca_.dma().loans().settle(qp.qpn);
+    blocks_.dma.loans().settle(qp.qpn);
     s = RequesterState{};
     return;
   }
@@ -42,7 +56,7 @@ void Requester::qp_changed(Time t, Qp& qp, QpState old) {
       s.rnr_left = qp.rnr_retry;
     }
     s.doorbell = qp.has_sq;  // posted before, or while drained
-    hca_.scheduler().wake(t, qp);
+    blocks_.scheduler.wake(t, qp);
   } else if (qp.state == QpState::kErr) {
     s.doorbell = qp.has_sq;
     flush(t, qp);
@@ -64,9 +78,9 @@ bool Requester::fenced(const Qp& qp, const SendWqe& wqe) const {
   }
 }
 
-Requester::TurnResult Requester::turn(Time t, Qp& qp) {
+TurnResult Requester::turn(Time t, Qp& qp) {
   RequesterState& s = qp.req;
-  const Profile::Engine& e = hca_.profile().engine;
+  const Profile::Engine& e = blocks_.profile.engine;
   if (qp.state == QpState::kErr || qp.state == QpState::kSqErr) {
     flush(t, qp);
     return {t, kNever};
@@ -77,12 +91,12 @@ Requester::TurnResult Requester::turn(Time t, Qp& qp) {
 
   // Nothing is known of the queue without its context: another QP has the unit until it is there.
   // Once there it stays until something was done with it, whatever else the turn has to wait for.
-  if (s.context_due == 0) s.context_due = std::max<Time>(1, hca_.context(t, qp.qpn));
+  if (s.context_due == 0) s.context_due = std::max<Time>(1, blocks_.contexts.usable_at(t, qp.qpn));
   if (t < s.context_due) return {t, s.context_due};
 
   Pace pace{t, t};
-  hca_.tracer().record(Point::kScheduled, t, qp.qpn, s.next_serial,
-                       static_cast<std::uint16_t>(s.db_counter - s.fetched));
+  blocks_.tracer.record(Point::kScheduled, t, qp.qpn, s.next_serial,
+                        static_cast<std::uint16_t>(s.db_counter - s.fetched));
 
   const std::uint64_t epoch = s.epoch;
   for (;;) {
@@ -98,11 +112,11 @@ Requester::TurnResult Requester::turn(Time t, Qp& qp) {
       return {pace.engine, std::max(pace.engine, open), open > pace.engine};
     }
     // Asked before the port: who waits for it takes part in the sharing of its bandwidth.
-    const Time allowed = hca_.qos().earliest(pace.engine, qp, false);
+    const Time allowed = blocks_.qos.earliest(pace.engine, qp, false);
     if (allowed > pace.engine) return {pace.engine, allowed};
     if (const Time open = port_open(pace, qp); open > pace.engine) return {pace.engine, open, true};
 
-    const Time paced = hca_.cc().earliest(pace.engine, qp);
+    const Time paced = blocks_.cc.earliest(pace.engine, qp);
     if (paced > pace.engine) return {pace.engine, paced};
 
     SendWqe& wqe = s.window[s.next_to_send];
@@ -162,15 +176,15 @@ Requester::Step Requester::step(Pace& pace, Qp& qp, SendWqe& wqe) {
 Requester::Step Requester::start(Qp& qp, SendWqe& wqe) {
   RequesterState& s = qp.req;
   const bool datagram = sends_datagrams(qp.type);
-  const unsigned mtu = datagram ? hca_.profile().port.max_mtu : qp.mtu;
+  const unsigned mtu = datagram ? blocks_.profile.port.max_mtu : qp.mtu;
   if (datagram && wqe.length > mtu)
     return refuse(wqe, CqeSyndrome::kLocalLength, static_cast<std::uint8_t>(WqeFault::kLength));
   if (!wqe.inline_data) {
     const Access access = wqe.is_read_or_atomic() ? Access::kLocalWrite : Access::kLocalRead;
     const TptStatus status = mover_.check(qp, wqe.sges, access);
     if (status != TptStatus::kOk) {
-      hca_.tracer().record(Point::kAccessErr, sim_now(), qp.qpn, wqe.serial,
-                           wqe.sges.empty() ? 0 : wqe.sges[0].lkey, wqe.sges.empty() ? 0 : wqe.sges[0].addr);
+      blocks_.tracer.record(Point::kAccessErr, sim_now(), qp.qpn, wqe.serial,
+                            wqe.sges.empty() ? 0 : wqe.sges[0].lkey, wqe.sges.empty() ? 0 : wqe.sges[0].addr);
       return refuse(wqe, CqeSyndrome::kLocalProt, static_cast<std::uint8_t>(status));
     }
   }
@@ -186,11 +200,11 @@ PacketRef Requester::make_packet(const Qp& qp, const SendWqe& wqe) const {
   if (qp.type == QpType::kDci) {
     dc_fill(*p, qp, wqe.av);
   } else {
-    if (!sends_datagrams(qp.type)) fill_path(*p, qp, hca_.port());
+    if (!sends_datagrams(qp.type)) fill_path(*p, qp, blocks_.port);
     p->dest_qpn = qp.remote_qpn;
     p->src_qpn = wqe.xrc_srqn;
   }
-  p->trace_qpn = hca_.tracer().tag(qp.qpn);
+  p->trace_qpn = blocks_.tracer.tag(qp.qpn);
   p->trace_packets = wqe.packets;
   p->wqe_serial = wqe.serial;
   return p;
@@ -198,10 +212,10 @@ PacketRef Requester::make_packet(const Qp& qp, const SendWqe& wqe) const {
 
 void Requester::transmit(Time ready, Qp& qp, PacketRef packet) {
   RequesterState& s = qp.req;
-  s.last_ready = hca_.tx_slot(std::max(s.last_ready, ready));
-  hca_.cc().sending(s.last_ready, qp, *packet);
-  hca_.qos().sent(s.last_ready, qp, false, *packet);
-  hca_.transmit(s.last_ready, qp.qpn, std::move(packet));
+  s.last_ready = blocks_.tx.pass(std::max(s.last_ready, ready));
+  blocks_.cc.sending(s.last_ready, qp, *packet);
+  blocks_.qos.sent(s.last_ready, qp, false, *packet);
+  blocks_.rdma.transmit(s.last_ready, qp.qpn, std::move(packet));
 }
 
 Requester::Step Requester::load_payload(Pace& pace, Qp& qp, SendWqe& wqe, std::uint64_t offset,
@@ -212,7 +226,7 @@ Requester::Step Requester::load_payload(Pace& pace, Qp& qp, SendWqe& wqe, std::u
     std::memcpy(packet.data(), wqe.bytes.data() + offset, len);
     return Step::kSent;
   }
-  ready += hca_.profile().engine.gather;
+  ready += blocks_.profile.engine.gather;
   const bool fenced = wqe.fence >= prm::kFenceFence;
   // Until an acknowledged message is complete its data stay as they are (IBTA 10.8.2.2).
   const MoveResult r = is_reliable(qp.type) && !fenced
@@ -224,12 +238,12 @@ Requester::Step Requester::load_payload(Pace& pace, Qp& qp, SendWqe& wqe, std::u
   if (!r.dma_ok) return refuse(wqe, CqeSyndrome::kLocalQpOp, static_cast<std::uint8_t>(WqeFault::kFetch));
   // The unit goes on when a miss of the translation has been asked for: while too many are under way, it
   // waits.
-  const Time asked = r.addressed - hca_.profile().pcie.read_latency;
+  const Time asked = r.addressed - blocks_.profile.pcie.read_latency;
   if (asked > ready) pace.engine += asked - ready;
-  if (offset == 0) hca_.tracer().record(Point::kTranslated, ready, qp.qpn, wqe.serial, wqe.sges.size());
+  if (offset == 0) blocks_.tracer.record(Point::kTranslated, ready, qp.qpn, wqe.serial, wqe.sges.size());
   ready = r.at;
   if (offset + len == wqe.length)
-    hca_.tracer().record(Point::kGathered, ready, qp.qpn, wqe.serial, wqe.length);
+    blocks_.tracer.record(Point::kGathered, ready, qp.qpn, wqe.serial, wqe.length);
   return Step::kSent;
 }
 
@@ -245,7 +259,7 @@ bool Requester::wants_ack(Qp& qp, std::size_t index) {
 
 Requester::Step Requester::send_packet(Pace& pace, Qp& qp, SendWqe& wqe) {
   RequesterState& s = qp.req;
-  const Profile::Engine& e = hca_.profile().engine;
+  const Profile::Engine& e = blocks_.profile.engine;
   const bool rc = is_reliable(qp.type);
   const std::uint32_t psn = (wqe.first_psn + wqe.sent) & kPsnMask;
   if (rc && psn_diff(psn, s.una_psn) >= static_cast<std::int32_t>(e.inflight_packets)) return Step::kBlocked;
@@ -311,7 +325,7 @@ Requester::Step Requester::send_packet(Pace& pace, Qp& qp, SendWqe& wqe) {
 
 Requester::Step Requester::send_request(Pace& pace, Qp& qp, SendWqe& wqe) {
   RequesterState& s = qp.req;
-  const Profile::Engine& e = hca_.profile().engine;
+  const Profile::Engine& e = blocks_.profile.engine;
   if (s.inflight_reads >= 1u << qp.log_sra_max) return Step::kBlocked;
   PacketRef p = make_packet(qp, wqe);
   p->psn = (wqe.first_psn + wqe.answered) & kPsnMask;
@@ -339,7 +353,7 @@ Requester::Step Requester::send_request(Pace& pace, Qp& qp, SendWqe& wqe) {
     p->compare = wqe.compare;
   }
   if (wqe.is_atomic() && (wqe.raddr & (wqe.length - 1)) != 0)
-    broke_access(hca_.tracer(), Rule::kAtomicUnaligned, pace.engine, RuleObject::kQp, qp.qpn, wqe.raddr,
+    broke_access(blocks_.tracer, Rule::kAtomicUnaligned, pace.engine, RuleObject::kQp, qp.qpn, wqe.raddr,
                  wqe.rkey, wqe.length);
   ++pace.packets;
   s.since_ack_req = 0;
@@ -369,13 +383,13 @@ Rule av_rule(const prm::AvSeg& av, const Port& port) {
 
 Requester::Step Requester::send_datagram(Pace& pace, Qp& qp, SendWqe& wqe) {
   RequesterState& s = qp.req;
-  const Profile::Engine& e = hca_.profile().engine;
+  const Profile::Engine& e = blocks_.profile.engine;
   PacketRef p = make_packet(qp, wqe);
   const prm::AvSeg& av = wqe.av;
-  fill_av(*p, av, qp, hca_.port());
-  if (const Rule rule = av_rule(av, hca_.port()); rule != Rule::kCount)
-    hca_.tracer().broke(rule, pace.engine, RuleObject::kQp, qp.qpn, &av,
-                        av.extended() ? sizeof av : prm::AvSeg::kShortBytes);
+  fill_av(*p, av, qp, blocks_.port);
+  if (const Rule rule = av_rule(av, blocks_.port); rule != Rule::kCount)
+    blocks_.tracer.broke(rule, pace.engine, RuleObject::kQp, qp.qpn, &av,
+                         av.extended() ? sizeof av : prm::AvSeg::kShortBytes);
   p->dest_qpn = av.dqpn();
   p->psn = wqe.first_psn;
   const bool with_imm = wqe.opcode == WqeOp::kSendImm;
@@ -404,16 +418,18 @@ Requester::Step Requester::run_local(Pace& pace, Qp& qp, SendWqe& wqe) {
   if (wqe.opcode == WqeOp::kUmr) {
     // An invalidation must not overtake what still uses the key.
     if (s.next_to_send != 0 && umr_invalidates(wqe)) return Step::kBlocked;
-    const UmrResult r = execute_umr(done, hca_, qp, wqe);
+    const UmrResult r =
+        execute_umr(done, {blocks_.profile, blocks_.tracer, blocks_.tpt, blocks_.dma}, qp, wqe);
     if (r.syndrome) return refuse(wqe, static_cast<CqeSyndrome>(r.syndrome), r.vendor);
     done = r.at;
-    pace.engine += hca_.profile().engine.umr;
+    pace.engine += blocks_.profile.engine.umr;
   } else if (wqe.opcode == WqeOp::kTagMatch) {
-    if (!hca_.tags().execute(done, qp, wqe))
+    if (!blocks_.tags.execute(done, qp, wqe))
       return refuse(wqe, CqeSyndrome::kLocalQpOp, static_cast<std::uint8_t>(WqeFault::kTag));
   }
   if (wqe.opcode == WqeOp::kSetPsv) {
-    const UmrResult r = execute_set_psv(done, hca_, qp, wqe);
+    const UmrResult r =
+        execute_set_psv(done, {blocks_.profile, blocks_.tracer, blocks_.tpt, blocks_.dma}, qp, wqe);
     if (r.syndrome) return refuse(wqe, static_cast<CqeSyndrome>(r.syndrome), r.vendor);
     done = r.at;
   }

@@ -7,41 +7,87 @@
 #include <cstdint>
 #include <systemc>
 
+#include "model/ctx/context_gate.h"
 #include "model/ctx/qp.h"
-#include "model/port/packet.h"
+#include "model/ctx/qp_states.h"
+#include "model/packet/packet.h"
+#include "model/sched/turn.h"
 #include "model/timed_queue.h"
+#include "model/tpt/fault.h"
 #include "model/wqe/parse.h"
 #include "model/wqe/scatter.h"
 #include "prm/cqe.h"
 
 namespace hcasim {
 
-class Hca;
+namespace traces {
+class Tracer;
+}
+class CongestionControl;
+class CqUnit;
+class Dma;
+class EqUnit;
+class FirmwarePort;
+class FlowSteering;
+class Port;
+class QCounters;
+class Qos;
+class RdmaSteering;
+class ReceivePipeline;
+class Scheduler;
+class TagUnit;
+class Tpt;
+class TransmitPipeline;
+struct Profile;
 
-class Requester : public sc_core::sc_module {
+class Requester final : public sc_core::sc_module,
+                        public TurnTaker,
+                        public PacketTaker,
+                        public QpEngine,
+                        public FaultWaiter {
  public:
-  struct TurnResult {
-    Time engine_free;   // when the transmit pipeline can take the next QP
-    Time again;         // when this QP wants its next turn; kNever: only after an event
-    bool port = false;  // it waits for the port, which has room for it then
+  struct Blocks {
+    // The chip's
+    const Profile& profile;
+    traces::Tracer& tracer;
+    FaultSink& faults;
+    Scheduler& scheduler;  // when a QP wants another turn
+    TransmitPipeline& tx;  // packets pass it on their way out,
+    ReceivePipeline& rx;   // answers on their way in
+    ContextGate& contexts;
+    CongestionControl& cc;
+    Qos& qos;
+    Dma& dma;
+    Port& port;           // its addresses, and what room it has
+    RdmaSteering& rdma;   // where packets leave,
+    FlowSteering& flows;  // and frames
+    Tpt& tpt;
+    TagUnit& tags;
+    // The function's
+    QpTable& qps;
+    CqUnit& cqs;
+    EqUnit& eqs;
+    PageFaults& page_faults;
+    QCounters& q_counters;
+    QpErrors& errors;
+    FirmwarePort& firmware;  // is told of queues that stop by themselves
   };
+  Requester(const sc_core::sc_module_name& name, const Blocks& blocks);
 
-  Requester(const sc_core::sc_module_name& name, Hca& hca);
-
-  TurnResult turn(Time t, Qp& qp);
+  TurnResult turn(Time t, Qp& qp) override;
   // ACK, NAK, read response or atomic response for this QP.
   void receive(Time t, Qp& qp, PacketRef& packet);
   // The same when the pipeline and the QP's context are passed.
-  void take(Time t, Qp& qp, PacketRef& packet);
-  // Firmware changed the state (see Hca::qp_changed).
-  void qp_changed(Time t, Qp& qp, QpState old);
-  // Completes everything that is posted with "flushed" (the QP is in kErr or kSqErr).
-  void flush(Time t, Qp& qp);
+  void take(Time t, Qp& qp, PacketRef& packet) override;
+  void qp_changed(Time t, Qp& qp, QpState old) override;
+  void flush(Time t, Qp& qp) override;
   // The send queue stops behind what has begun, as RTS2SQD has it stop; what is posted behind may be changed
   // until it goes on.
   void stop_behind(Time t, Qp& qp);
-  // The driver has dealt with a page fault; fault: the QP's (model/tpt/fault.h).
-  void fault_resumed(Time t, Qp& qp, PendingFault& fault, bool error);
+  void fault_resumed(Time t, Qp& qp, PendingFault& fault, bool error) override;
+  // What the requester gets back from an atomic of 8 bytes: in its host's order, or big-endian (atomic_caps.
+  // atomic_req_8B_endianness_mode).
+  void set_atomic_host_endian(bool host) { atomic_host_endian_ = host; }
   void clear();
 
   void prefetch() const { prefetch_line(&wqes_); }
@@ -81,6 +127,7 @@ class Requester : public sc_core::sc_module {
   Step start(Qp& qp, SendWqe& wqe);
   Step send_packet(Pace& pace, Qp& qp, SendWqe& wqe);
   // run.cpp: packets of a message that go as one (Packet::packets)
+  bool runs_allowed(const Qp& qp) const;
   unsigned run_ahead(const Pace& pace, const Qp& qp) const;
   // How many go as one next, and when the port has room for them.
   Time port_open(Pace& pace, const Qp& qp) const;
@@ -124,9 +171,10 @@ class Requester : public sc_core::sc_module {
   void on_timer(Time due, const Timer& timer);
   void finish_drain(Time t, Qp& qp);
 
-  Hca& hca_;
+  Blocks blocks_;
   Mover mover_;
   std::uint64_t wqes_ = 0, retransmits_ = 0, timeouts_ = 0;
+  bool atomic_host_endian_ = false;
   TimedQueue<Timer> timers_;
 };
 

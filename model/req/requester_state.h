@@ -4,9 +4,12 @@
 #define HCASIM_MODEL_REQ_REQUESTER_STATE_H
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
+#include "model/prefetch.h"
+#include "model/state/fields.h"
 #include "model/time.h"
 #include "model/tpt/fault.h"
 #include "prm/wqe.h"
@@ -17,6 +20,11 @@ struct Sge {
   std::uint64_t addr = 0;
   std::uint32_t lkey = 0;
   std::uint32_t len = 0;  // bytes
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, addr, lkey, len);
+  }
 };
 
 // A parsed send WQE, kept from fetch until its completion: all but its lists.
@@ -66,12 +74,29 @@ struct SendWqeHead {
     return opcode == prm::WqeOp::kNop || opcode == prm::WqeOp::kUmr || opcode == prm::WqeOp::kSetPsv ||
            opcode == prm::WqeOp::kTagMatch;
   }
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, opcode, counter, serial, signaled, solicited, fence, inline_data, told, in_cqe, imm,
+                  raddr, rkey, swap_add, compare, av, xrc_srqn, eth, header_len, length, started, first_psn,
+                  packets, sent, answered, one_by_one, done, done_at, syndrome, vendor, rendezvous,
+                  tag_index);
+  }
 };
 
 struct SendWqe : SendWqeHead {
   std::vector<Sge> sges;
   // Inline data; UMR: all behind the control segment; masked atomic: operands.
   std::vector<std::uint8_t> bytes;
+
+  void prefetch() const { prefetch_range(this, sizeof *this); }
+  void prefetch_targets() const { prefetch_line(sges.data()); }
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    SendWqeHead::list_state(a);
+    HCASIM_FIELDS(a, sges, bytes);
+  }
 
   // As new; the lists keep their memory.
   void clear() {
@@ -108,6 +133,13 @@ class SendWindow {
     ring_.shrink_to_fit();
     head_ = size_ = 0;
   }
+  template <class Archive>
+  void list_state(Archive& a) {
+    if constexpr (Archive::kResets)
+      clear();
+    else
+      for (std::size_t i = 0; i < size_; ++i) a("wqe", (*this)[i]);
+  }
 
  private:
   void grow() {
@@ -130,6 +162,11 @@ inline std::uint64_t next_epoch() {
 struct Parked {
   unsigned count = 0;
   Time until = 0;
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, count, until);
+  }
 };
 
 struct RequesterState {
@@ -175,6 +212,18 @@ struct RequesterState {
   // The last BlueFlame burst, if its WQE has not been fetched yet.
   std::array<std::uint8_t, 256> blueflame{};
   unsigned blueflame_len = 0;  // bytes, 0 = none
+
+  // What each turn and each answer looks at: all in front of page faults (model/prefetch.h).
+  void prefetch() const { prefetch_range(this, offsetof(RequesterState, send_fault)); }
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, db_counter, fetched, doorbell, doorbell_named, doorbell_index, window, next_to_send, own,
+                  next_serial, next_psn, una_psn, inflight_reads, since_ack_req, rewound_at, dc_connected,
+                  dc_target, dc_first_psn, retries_left, rnr_left, last_ready, unit_until, rx_until, parked,
+                  context_due, timer_due, timer_queued, rnr_until, turn_at, port_queued, epoch, send_fault,
+                  response_fault, blueflame, blueflame_len);
+  }
 };
 
 }  // namespace hcasim

@@ -3,9 +3,14 @@
 // (IBTA 9.7.5.1.3, 9.7.6.1.3, 10.3.1.5).
 #include <algorithm>
 
-#include "model/hca.h"
+#include "model/ctx/q_counters.h"
+#include "model/ctx/qp.h"
+#include "model/eq/eq.h"
+#include "model/firmware_port.h"
 #include "model/req/requester.h"
+#include "model/sched/scheduler.h"
 #include "prm/eqe.h"
+#include "traces/tracer.h"
 
 namespace hcasim {
 
@@ -50,8 +55,8 @@ void Requester::rewind(Time t, Qp& qp, std::uint32_t psn) {
   }
   s.since_ack_req = 0;
   ++retransmits_;
-  hca_.tracer().record(Point::kRetransmit, t, qp.qpn, s.window.empty() ? 0 : s.window.front().serial, psn,
-                       packets);
+  blocks_.tracer.record(Point::kRetransmit, t, qp.qpn, s.window.empty() ? 0 : s.window.front().serial, psn,
+                        packets);
 }
 
 // Something was lost: one of the QP's retries is spent.
@@ -66,7 +71,7 @@ void Requester::retry(Time t, Qp& qp, std::uint32_t psn) {
   s.rewound_at = psn;
   rewind(t, qp, psn);
   s.timer_due = kNever;
-  hca_.scheduler().wake(t, qp);
+  blocks_.scheduler.wake(t, qp);
 }
 
 void Requester::arm_timer(Time t, Qp& qp) {
@@ -79,7 +84,7 @@ void Requester::arm_timer(Time t, Qp& qp) {
 }
 
 void Requester::on_timer(Time due, const Timer& timer) {
-  Qp* qp = hca_.qps().find(timer.qpn);
+  Qp* qp = blocks_.qps.find(timer.qpn);
   if (!qp || qp->req.epoch != timer.epoch) return;
   RequesterState& s = qp->req;
   s.timer_queued = false;
@@ -93,8 +98,8 @@ void Requester::on_timer(Time due, const Timer& timer) {
   if (s.send_fault.active || s.response_fault.active) return;  // starts again when the pages are there
   if ((qp->state != QpState::kRts && qp->state != QpState::kSqd) || !outstanding(*qp)) return;
   ++timeouts_;
-  ++hca_.q_counter(qp->counter_set).local_ack_timeout_err;
-  hca_.tracer().record(Point::kTimeout, due, qp->qpn, s.window.front().serial, s.una_psn, s.retries_left);
+  ++blocks_.q_counters[qp->counter_set].local_ack_timeout_err;
+  blocks_.tracer.record(Point::kTimeout, due, qp->qpn, s.window.front().serial, s.una_psn, s.retries_left);
   retry(due, *qp, s.una_psn);
 }
 
@@ -119,9 +124,9 @@ void Requester::finish_drain(Time t, Qp& qp) {
   qp.draining = false;
   if (qp.sqd_event) {
     qp.sqd_event = false;
-    hca_.eqs().qp_event(t, static_cast<std::uint8_t>(prm::EqeType::kSqDrained), qp.qpn);
+    blocks_.eqs.qp_event(t, static_cast<std::uint8_t>(prm::EqeType::kSqDrained), qp.qpn);
   }
-  hca_.firmware().qp_state_changed(qp.qpn);
+  blocks_.firmware.qp_state_changed(qp.qpn);
 }
 
 }  // namespace hcasim

@@ -7,14 +7,28 @@
 // packet is here.
 #include <algorithm>
 
-#include "model/hca.h"
+#include "model/cc/congestion.h"
+#include "model/pcie/dma.h"
+#include "model/port/port.h"
 #include "model/port/run.h"
+#include "model/profile.h"
 #include "model/req/requester.h"
+#include "model/sched/scheduler.h"
+#include "model/sched/transmit_pipeline.h"
+#include "model/steer/rdma.h"
+#include "traces/tracer.h"
 
 namespace hcasim {
 
 using prm::WqeOp;
 using traces::Point;
+
+// No other queue, limit or rule has a say in single packets of this QP.
+bool Requester::runs_allowed(const Qp& qp) const {
+  if (!blocks_.dma.borrows() || !blocks_.scheduler.alone(qp.qpn) || !blocks_.port.takes_runs()) return false;
+  if (qp.qos.pace != 0 || qp.qos.group != 0 || qp.qos.responder_group != 0 || qp.cc.limited) return false;
+  return blocks_.port.link() == LinkType::kIb || !blocks_.rdma.sees_transmitted();
+}
 
 // How many packets the QP may send next as one.
 unsigned Requester::run_ahead(const Pace& pace, const Qp& qp) const {
@@ -35,14 +49,14 @@ unsigned Requester::run_ahead(const Pace& pace, const Qp& qp) const {
     default:
       return 1;
   }
-  if (!hca_.takes_runs(qp)) return 1;
-  const Profile& profile = hca_.profile();
+  if (!runs_allowed(qp)) return 1;
+  const Profile& profile = blocks_.profile;
   const std::uint64_t packets = w.started ? w.packets : (w.length + qp.mtu - 1) / qp.mtu;
   std::uint64_t n = packets - w.sent;
   if (!plain_end) --n;
   // A run that comes back is written to the host by the engine that fetches the next one, whose requests
   // would wait for all of it: it is no longer than what single packets take the port ahead.
-  const bool back = qp.path.force_loopback || !hca_.port().connected();
+  const bool back = qp.path.force_loopback || !blocks_.port.connected();
   const unsigned most = back ? profile.port.tx_backlog_packets : kMaxRun;
   n = std::min<std::uint64_t>({n, kMaxRun, most, profile.engine.burst_packets - pace.packets});
   const std::uint32_t psn = w.started ? (w.first_psn + w.sent) & kPsnMask : s.next_psn;
@@ -53,17 +67,17 @@ unsigned Requester::run_ahead(const Pace& pace, const Qp& qp) const {
 
 Time Requester::port_open(Pace& pace, const Qp& qp) const {
   pace.run = run_ahead(pace, qp);
-  const Time open = hca_.scheduler().port_open(hca_.tracer().tag(qp.qpn));
+  const Time open = blocks_.scheduler.port_open(blocks_.tracer.tag(qp.qpn));
   if (pace.run == 1) return open;
   // Not so late that the port would be idle before the first packet of the run has come from the host.
-  const unsigned most = std::max(2u, hca_.profile().port.tx_backlog_packets);
-  return open + (std::min(pace.run, most) - 2) * hca_.port().full_packet(qp.mtu);
+  const unsigned most = std::max(2u, blocks_.profile.port.tx_backlog_packets);
+  return open + (std::min(pace.run, most) - 2) * blocks_.port.full_packet(qp.mtu);
 }
 
 // False: it cannot go as one, and nothing has been done.
 bool Requester::send_run(Pace& pace, Qp& qp, SendWqe& wqe) {
   RequesterState& s = qp.req;
-  const Profile::Engine& e = hca_.profile().engine;
+  const Profile::Engine& e = blocks_.profile.engine;
   const unsigned n = pace.run;
   const bool first = wqe.sent == 0, last = wqe.sent + n == wqe.packets;
   const bool write = wqe.opcode == WqeOp::kRdmaWrite || wqe.opcode == WqeOp::kRdmaWriteImm;
@@ -92,19 +106,19 @@ bool Requester::send_run(Pace& pace, Qp& qp, SendWqe& wqe) {
     wqe.one_by_one = true;
     return false;
   }
-  const Time asked = r.addressed - hca_.profile().pcie.read_latency;
+  const Time asked = r.addressed - blocks_.profile.pcie.read_latency;
   if (asked > ready) pace.engine += asked - ready;
-  if (first) hca_.tracer().record(Point::kTranslated, ready, qp.qpn, wqe.serial, wqe.sges.size());
+  if (first) blocks_.tracer.record(Point::kTranslated, ready, qp.qpn, wqe.serial, wqe.sges.size());
   const Time gathered = p.at[n - 1];
-  if (last) hca_.tracer().record(Point::kGathered, gathered, qp.qpn, wqe.serial, wqe.length);
+  if (last) blocks_.tracer.record(Point::kGathered, gathered, qp.qpn, wqe.serial, wqe.length);
 
   pace.packets += n;
   s.since_ack_req += n;
   p.ack_req = s.since_ack_req >= e.ack_every || (last && wants_ack(qp, s.next_to_send));
   if (p.ack_req) s.since_ack_req = 0;
-  s.last_ready = hca_.tx_slots(s.last_ready, p.at.data(), n);
-  hca_.cc().sending(s.last_ready, qp, p);
-  hca_.transmit(s.last_ready, qp.qpn, std::move(packet));
+  s.last_ready = blocks_.tx.pass_run(s.last_ready, p.at.data(), n);
+  blocks_.cc.sending(s.last_ready, qp, p);
+  blocks_.rdma.transmit(s.last_ready, qp.qpn, std::move(packet));
   wqe.sent += n;
   if (last) ++s.next_to_send;
   arm_timer(gathered, qp);

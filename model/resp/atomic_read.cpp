@@ -2,9 +2,17 @@
 // RDMA READ and atomic operations at the responder (IBTA 9.7.4.1.4, 9.7.5.1).
 #include <algorithm>
 
-#include "model/hca.h"
+#include "model/cc/congestion.h"
+#include "model/ctx/q_counters.h"
+#include "model/pcie/dma.h"
+#include "model/profile.h"
 #include "model/resp/responder.h"
 #include "model/rules.h"
+#include "model/sched/qos.h"
+#include "model/sched/scheduler.h"
+#include "model/tpt/tpt.h"
+#include "prm/prm.h"
+#include "traces/tracer.h"
 
 namespace hcasim {
 
@@ -26,24 +34,24 @@ bool Responder::room_for_resource(Qp& qp) {
 
 bool Responder::take_read(Time t, Qp& qp, const Packet& p) {
   ResponderState& s = qp.resp;
-  hca_.tracer().record(Point::kReadReqRx, t, p.trace_qpn, p.wqe_serial, p.psn, p.dma_len);
+  blocks_.tracer.record(Point::kReadReqRx, t, p.trace_qpn, p.wqe_serial, p.psn, p.dma_len);
   if (!qp.rre || p.dma_len > 1u << 31 || !room_for_resource(qp)) {
     if (!qp.rre)
-      broke_access(hca_.tracer(), Rule::kQpRights, t, RuleObject::kQp, qp.qpn, p.va, p.rkey, p.dma_len);
+      broke_access(blocks_.tracer, Rule::kQpRights, t, RuleObject::kQp, qp.qpn, p.va, p.rkey, p.dma_len);
     fail(t, qp, p, NakCode::kInvalidReq, EqeType::kWqInvalidReq);
     return false;
   }
   TptStatus status = TptStatus::kOk;
   if (p.dma_len)
-    status = hca_.tpt().check(p.rkey, rights_pd(qp), qp.qpn, Access::kRemoteRead, p.va, p.dma_len);
+    status = blocks_.tpt.check(p.rkey, rights_pd(qp), qp.qpn, Access::kRemoteRead, p.va, p.dma_len);
   if (status != TptStatus::kOk) {
-    ++hca_.q_counter(qp.counter_set).resp_remote_access_errors;
-    broke_access(hca_.tracer(), remote_rule(status), t, RuleObject::kQp, qp.qpn, p.va, p.rkey, p.dma_len);
-    hca_.tracer().record(Point::kAccessErr, t, p.trace_qpn, p.wqe_serial, p.rkey, p.va);
+    ++blocks_.q_counters[qp.counter_set].resp_remote_access_errors;
+    broke_access(blocks_.tracer, remote_rule(status), t, RuleObject::kQp, qp.qpn, p.va, p.rkey, p.dma_len);
+    blocks_.tracer.record(Point::kAccessErr, t, p.trace_qpn, p.wqe_serial, p.rkey, p.va);
     fail(t, qp, p, NakCode::kRemoteAccess, EqeType::kWqAccess);
     return false;
   }
-  ++hca_.q_counter(qp.counter_set).rx_read_requests;
+  ++blocks_.q_counters[qp.counter_set].rx_read_requests;
   ResponderResource r;
   r.first_psn = p.psn;
   r.packets = std::max<std::uint32_t>(
@@ -59,7 +67,7 @@ bool Responder::take_read(Time t, Qp& qp, const Packet& p) {
   r.wqe_serial = p.wqe_serial;
   s.expected_psn = (s.expected_psn + r.packets) & kPsnMask;
   s.resources.push_back(r);
-  hca_.scheduler().wake_responder(t, qp);
+  blocks_.scheduler.wake_responder(t, qp);
   return true;
 }
 
@@ -107,20 +115,20 @@ bool Responder::take_atomic(Time t, Qp& qp, const Packet& p) {
   if (!operands_of(p, op, masked) || !qp.rae || !mode_allows(qp.atomic_mode, masked, op.bytes) ||
       (p.va & (op.bytes - 1)) != 0 || !room_for_resource(qp)) {
     if (!qp.rae)
-      broke_access(hca_.tracer(), Rule::kQpRights, t, RuleObject::kQp, qp.qpn, p.va, p.rkey, op.bytes);
+      broke_access(blocks_.tracer, Rule::kQpRights, t, RuleObject::kQp, qp.qpn, p.va, p.rkey, op.bytes);
     fail(t, qp, p, NakCode::kInvalidReq, EqeType::kWqInvalidReq);
     return false;
   }
   std::vector<Fragment> where;
   const Translation tr =
-      hca_.tpt().translate(t, p.rkey, rights_pd(qp), qp.qpn, Access::kRemoteAtomic, p.va, op.bytes, where);
+      blocks_.tpt.translate(t, p.rkey, rights_pd(qp), qp.qpn, Access::kRemoteAtomic, p.va, op.bytes, where);
   if (tr.status == TptStatus::kFault && remote_fault(t, qp, p, p.rkey, p.va, op.bytes, 0)) return false;
   TptStatus status = tr.status;
   if (status == TptStatus::kOk && where.size() != 1) status = TptStatus::kBadList;
   if (status != TptStatus::kOk) {
-    ++hca_.q_counter(qp.counter_set).resp_remote_access_errors;
-    broke_access(hca_.tracer(), remote_rule(status), t, RuleObject::kQp, qp.qpn, p.va, p.rkey, p.dma_len);
-    hca_.tracer().record(Point::kAccessErr, t, p.trace_qpn, p.wqe_serial, p.rkey, p.va);
+    ++blocks_.q_counters[qp.counter_set].resp_remote_access_errors;
+    broke_access(blocks_.tracer, remote_rule(status), t, RuleObject::kQp, qp.qpn, p.va, p.rkey, p.dma_len);
+    blocks_.tracer.record(Point::kAccessErr, t, p.trace_qpn, p.wqe_serial, p.rkey, p.va);
     fail(t, qp, p, NakCode::kRemoteAccess, EqeType::kWqAccess);
     return false;
   }
@@ -131,7 +139,7 @@ bool Responder::take_atomic(Time t, Qp& qp, const Packet& p) {
   const unsigned locks = (op.bytes + kLockBytes - 1) / kLockBytes;
   Time begin = tr.ready;
   for (unsigned i = 0; i < locks; ++i) begin = std::max(begin, lock(i));
-  const ReadDone d = hca_.dma().read_flush(begin, where[0].addr, bytes, op.bytes, where[0].space);
+  const ReadDone d = blocks_.dma.read_flush(begin, where[0].addr, bytes, op.bytes, where[0].space);
   if (!d.ok) {
     fail(t, qp, p, NakCode::kRemoteOp, EqeType::kWqCatas);
     return false;
@@ -141,18 +149,18 @@ bool Responder::take_atomic(Time t, Qp& qp, const Packet& p) {
   swap_words(bytes, op.bytes);
   load_words(bytes, op.bytes, old);
   const bool write = execute(op, old, now) && now != old;
-  const Time alu = hca_.profile().engine.atomic;
+  const Time alu = blocks_.profile.engine.atomic;
   const Time done = alu_.reserve(d.at, alu) + alu;
-  traces::trace_busy(hca_.tracer(), traces::Unit::kAtomics, 0, done - alu, done, qp.qpn);
+  traces::trace_busy(blocks_.tracer, traces::Unit::kAtomics, 0, done - alu, done, qp.qpn);
   for (unsigned i = 0; i < locks; ++i) lock(i) = done;
   if (write) {
     store_words(now, op.bytes, bytes);
     swap_words(bytes, op.bytes);
-    s.landed = hca_.dma().post_write(done, where[0].addr, bytes, op.bytes,
-                                     WriteOwner{WriteOwner::kQp, qp.qpn}, false, where[0].space);
+    s.landed = blocks_.dma.post_write(done, where[0].addr, bytes, op.bytes,
+                                      WriteOwner{WriteOwner::kQp, qp.qpn}, false, where[0].space);
   }
-  hca_.tracer().record(Point::kAtomicExec, done, p.trace_qpn, p.wqe_serial, p.va, old[0]);
-  ++hca_.q_counter(qp.counter_set).rx_atomic_requests;
+  blocks_.tracer.record(Point::kAtomicExec, done, p.trace_qpn, p.wqe_serial, p.va, old[0]);
+  ++blocks_.q_counters[qp.counter_set].rx_atomic_requests;
   ResponderResource r;
   r.atomic = true;
   r.masked = masked;
@@ -166,13 +174,13 @@ bool Responder::take_atomic(Time t, Qp& qp, const Packet& p) {
   r.wqe_serial = p.wqe_serial;
   s.expected_psn = (s.expected_psn + 1) & kPsnMask;
   s.resources.push_back(r);
-  hca_.scheduler().wake_responder(done, qp);
+  blocks_.scheduler.wake_responder(done, qp);
   return true;
 }
 
 // One response packet. False: the memory may not be read any more; the QP has been failed.
 bool Responder::send_response(Time& engine, Qp& qp, ResponderResource& r) {
-  const Profile::Engine& e = hca_.profile().engine;
+  const Profile::Engine& e = blocks_.profile.engine;
   const bool first = r.sent == 0, last = r.sent + 1 == r.packets;
   BthOp op = r.masked ? BthOp::kMaskedAtomicAck : BthOp::kAtomicAck;
   if (!r.atomic)
@@ -202,10 +210,10 @@ bool Responder::send_response(Time& engine, Qp& qp, ResponderResource& r) {
           mover_.read_remote(ready, qp, r.pd, r.rkey, r.va + offset, p->payload_len, p->data());
       if (m.status == TptStatus::kFault && read_fault(ready, qp, r, p->payload_len)) return false;
       if (!m.ok()) {
-        broke_access(hca_.tracer(), remote_rule(m.status), ready, RuleObject::kQp, qp.qpn, r.va, r.rkey,
+        broke_access(blocks_.tracer, remote_rule(m.status), ready, RuleObject::kQp, qp.qpn, r.va, r.rkey,
                      r.length);
         const NakCode code = m.dma_ok ? NakCode::kRemoteAccess : NakCode::kRemoteOp;
-        hca_.tracer().record(Point::kAccessErr, ready, r.trace_qpn, r.wqe_serial, r.rkey, r.va);
+        blocks_.tracer.record(Point::kAccessErr, ready, r.trace_qpn, r.wqe_serial, r.rkey, r.va);
         qp.resp.resources.clear();  // r is gone
         qp.resp.failing = false;
         fail(ready, qp, *p, code, EqeType::kWqAccess);
@@ -213,7 +221,7 @@ bool Responder::send_response(Time& engine, Qp& qp, ResponderResource& r) {
       }
       ready = m.at;
     }
-    hca_.tracer().record(Point::kReadRespTx, ready, r.trace_qpn, r.wqe_serial, p->psn, p->payload_len);
+    blocks_.tracer.record(Point::kReadRespTx, ready, r.trace_qpn, r.wqe_serial, p->psn, p->payload_len);
   }
   transmit(ready + e.tx_pipeline, qp, std::move(p));
   ++r.sent;
@@ -221,24 +229,24 @@ bool Responder::send_response(Time& engine, Qp& qp, ResponderResource& r) {
   return true;
 }
 
-Responder::TurnResult Responder::turn(Time t, Qp& qp) {
+TurnResult Responder::turn(Time t, Qp& qp) {
   ResponderState& s = qp.resp;
   const bool alive = qp.state == QpState::kRtr || qp.state == QpState::kRts || qp.state == QpState::kSqd;
   if (!alive) return {t, kNever};
-  const unsigned burst = hca_.profile().engine.burst_packets;
+  const unsigned burst = blocks_.profile.engine.burst_packets;
   Time engine = t;
   unsigned packets = 0;
   for (std::size_t i = 0; i < s.resources.size(); ++i) {
     while (!s.resources[i].done()) {
       if (s.resources[i].parked) return {engine, kNever};
       if (packets >= burst) return {engine, engine};
-      const Time allowed = hca_.qos().earliest(engine, qp, true);
+      const Time allowed = blocks_.qos.earliest(engine, qp, true);
       if (allowed > engine) return {engine, allowed};
-      if (const Time open = hca_.scheduler().port_open(); open > engine) return {engine, open, true};
-      if (s.resources[i].ready > engine + hca_.profile().pcie.read_latency) {
+      if (const Time open = blocks_.scheduler.port_open(); open > engine) return {engine, open, true};
+      if (s.resources[i].ready > engine + blocks_.profile.pcie.read_latency) {
         return {engine, s.resources[i].ready};
       }
-      const Time paced = hca_.cc().earliest(engine, qp);
+      const Time paced = blocks_.cc.earliest(engine, qp);
       if (paced > engine) return {engine, paced};
       ++packets;
       if (!send_response(engine, qp, s.resources[i])) return {engine, kNever};

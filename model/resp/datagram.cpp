@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <cstring>
 
-#include "model/hca.h"
+#include "model/ctx/q_counters.h"
+#include "model/ctx/qp_states.h"
 #include "model/port/codec.h"
+#include "model/port/port.h"
 #include "model/port/traits.h"
 #include "model/resp/responder.h"
+#include "traces/tracer.h"
 
 namespace hcasim {
 
@@ -36,7 +39,7 @@ std::uint32_t header_flags(const Packet& p) {
 void Responder::receive_ud(Time t, Qp& qp, PacketRef& packet) {
   ResponderState& s = qp.resp;
   const Packet& p = *packet;
-  const auto drop = [&](DropReason reason) { trace_drop(hca_.tracer(), t, p, reason); };
+  const auto drop = [&](DropReason reason) { trace_drop(blocks_.tracer, t, p, reason); };
   const std::uint32_t qkey = qp.type == QpType::kQp1 ? kGsiQkey : qp.qkey;
   if (qp.type != QpType::kQp0 && p.qkey != qkey) return drop(DropReason::kQkey);
   if (s.fault.active) return drop(DropReason::kPageFault);
@@ -45,18 +48,18 @@ void Responder::receive_ud(Time t, Qp& qp, PacketRef& packet) {
       case Take::kTaken:
         break;
       case Take::kEmpty:
-        ++hca_.q_counter(qp.counter_set).out_of_buffer;
+        ++blocks_.q_counters[qp.counter_set].out_of_buffer;
         return drop(DropReason::kNoBuffer);
       case Take::kBroken:
         if (s.wqe.valid) receive_error(t, qp, CqeSyndrome::kLocalQpOp, 0);
-        hca_.qp_error(t, qp, static_cast<std::uint8_t>(prm::EqeType::kWqCatas));
+        blocks_.errors.qp_error(t, qp, static_cast<std::uint8_t>(prm::EqeType::kWqCatas));
         return;
     }
   }
   if (std::uint64_t{p.payload_len} + kGrhArea > s.wqe.capacity) {
-    ++hca_.q_counter(qp.counter_set).resp_local_length_error;
+    ++blocks_.q_counters[qp.counter_set].resp_local_length_error;
     receive_error(t, qp, CqeSyndrome::kLocalLength, 0);
-    hca_.qp_error(t, qp, 0);
+    blocks_.errors.qp_error(t, qp, 0);
     return;
   }
   MoveResult r;
@@ -71,13 +74,13 @@ void Responder::receive_ud(Time t, Qp& qp, PacketRef& packet) {
   s.received = 0;
   if (r.status == TptStatus::kFault && receive_fault(t, qp, p)) return;
   if (!r.ok()) {
-    hca_.tracer().record(Point::kAccessErr, t, p.trace_qpn, p.wqe_serial,
-                         s.wqe.sges.empty() ? 0 : s.wqe.sges[0].lkey, 0);
+    blocks_.tracer.record(Point::kAccessErr, t, p.trace_qpn, p.wqe_serial,
+                          s.wqe.sges.empty() ? 0 : s.wqe.sges[0].lkey, 0);
     receive_error(t, qp, CqeSyndrome::kLocalProt, static_cast<std::uint8_t>(r.status));
-    hca_.qp_error(t, qp, 0);
+    blocks_.errors.qp_error(t, qp, 0);
     return;
   }
-  hca_.tracer().record(Point::kScattered, r.at, p.trace_qpn, p.wqe_serial, p.payload_len, qp.qpn);
+  blocks_.tracer.record(Point::kScattered, r.at, p.trace_qpn, p.wqe_serial, p.payload_len, qp.qpn);
 
   const bool imm = traits_of(p.opcode).imm;
   Completion c;

@@ -2,8 +2,13 @@
 // The DC target: finds the context that serves a packet's initiator, or makes it when the initiator connects.
 // A context is a responder of its own, with its own sequence, reads and atomics; the target goes on when one
 // of them fails.
-#include "model/hca.h"
+#include "model/ctx/q_counters.h"
+#include "model/ctx/qp.h"
+#include "model/eq/eq.h"
+#include "model/port/port.h"
+#include "model/profile.h"
 #include "model/resp/responder.h"
+#include "model/rx/receive_pipeline.h"
 
 namespace hcasim {
 
@@ -80,10 +85,10 @@ void Responder::receive_dc(Time t, Qp& dct, PacketRef& packet) {
   const Packet& p = *packet;
   if (p.dc_key != dct.dc_key) {  // not answered: the initiator's retries run out
     ++dct.dc_key_violations;
-    hca_.port().drop(t, p, DropReason::kDcKey);
+    blocks_.port.drop(t, p, DropReason::kDcKey);
     if (dct.dc_key_armed) {
       dct.dc_key_armed = false;
-      hca_.eqs().qp_event(t, static_cast<std::uint8_t>(EqeType::kDctKeyViolation), dct.qpn, prm::kEvDct);
+      blocks_.eqs.qp_event(t, static_cast<std::uint8_t>(EqeType::kDctKeyViolation), dct.qpn, prm::kEvDct);
     }
     return;
   }
@@ -93,13 +98,13 @@ void Responder::receive_dc(Time t, Qp& dct, PacketRef& packet) {
 // The initiator is told without a context.
 void Responder::dc_refuse(Time t, Qp& dct, const Packet& p, std::uint32_t psn, std::uint8_t syndrome) {
   Qp back;
-  set_up(back, dct, p, hca_.port());
-  send_ack(admit(t, back.resp.rx_until, 0), back, psn, syndrome, p.trace_qpn, p.wqe_serial);
+  set_up(back, dct, p, blocks_.port);
+  send_ack(blocks_.rx.admit(t, back.resp.rx_until, 0), back, psn, syndrome, p.trace_qpn, p.wqe_serial);
 }
 
 Qp* Responder::dc_context(Time t, Qp& dct, const Packet& p) {
   constexpr Time kStale = from_ns(1e6);  // no packet is under way for so long
-  DcContexts& all = hca_.qps().dc_contexts();
+  DcContexts& all = blocks_.qps.dc_contexts();
   const DcContexts::Address from = source_of(p);
   Qp* c = all.find(dct.qpn, p.src_qpn, from);
   const bool same = c && c->dc_session == p.dc_session && c->dc_first_psn == p.dc_first_psn;
@@ -126,16 +131,16 @@ Qp* Responder::dc_context(Time t, Qp& dct, const Packet& p) {
     c->req = RequesterState{};  // a new epoch
     c->resp = ResponderState{};
   } else {
-    c = all.create(t, hca_.profile().engine.dc_contexts, dct.qpn, p.src_qpn, from);
+    c = all.create(t, blocks_.profile.engine.dc_contexts, dct.qpn, p.src_qpn, from);
     if (!c) {
       dc_refuse(t, dct, p, p.dc_first_psn,
                 static_cast<std::uint8_t>(Aeth::kRnrNak | (dct.min_rnr_nak & Aeth::kValueMask)));
       return nullptr;
     }
   }
-  set_up(*c, dct, p, hca_.port());
+  set_up(*c, dct, p, blocks_.port);
   c->dc_last_used = t;
-  ++hca_.q_counter(dct.counter_set).rx_dct_connect;
+  ++blocks_.q_counters[dct.counter_set].rx_dct_connect;
   return c;
 }
 

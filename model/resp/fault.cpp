@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The responder without its pages (on-demand paging): it says "not ready" (RNR NAK) to what needs them, as
 // long as the driver brings them in; requests of unacknowledged transports are dropped.
-#include "model/hca.h"
+#include "model/tpt/fault.h"
+#include "model/ctx/q_counters.h"
+#include "model/ctx/qp_states.h"
+#include "model/port/port.h"
 #include "model/port/traits.h"
 #include "model/resp/responder.h"
+#include "model/wqe/parse.h"
+#include "traces/tracer.h"
 
 namespace hcasim {
 
@@ -38,7 +43,7 @@ void Responder::not_ready(Time t, Qp& qp, const Packet& p) {
     return;
   }
   qp.resp.message = Message::kNone;
-  trace_drop(hca_.tracer(), t, p, DropReason::kNoBuffer);
+  trace_drop(blocks_.tracer, t, p, DropReason::kNoBuffer);
 }
 
 // The receive WQE's memory is not there; the WQE stays, for the message's next attempt.
@@ -47,9 +52,9 @@ bool Responder::receive_fault(Time t, Qp& qp, const Packet& p) {
   const std::uint32_t srqn = s.wqe.srqn;
   const FaultKind kind = srqn ? FaultKind::kSrqReceive : FaultKind::kReceive;
   if (s.fault.active ||
-      !hca_.page_faults().raise(t, qp,
-                                PageFaults::Wqe{kind, srqn ? srqn : qp.qpn, s.wqe.counter, s.received,
-                                                p.payload_len, p.trace_qpn, p.wqe_serial}))
+      !blocks_.page_faults.raise(t, qp,
+                                 PageFaults::Wqe{kind, srqn ? srqn : qp.qpn, s.wqe.counter, s.received,
+                                                 p.payload_len, p.trace_qpn, p.wqe_serial}))
     return false;
   wait_for(s.fault, kind, p.psn, p.trace_qpn, p.wqe_serial);
   s.fault.queue = srqn;
@@ -61,9 +66,10 @@ bool Responder::receive_fault(Time t, Qp& qp, const Packet& p) {
 bool Responder::remote_fault(Time t, Qp& qp, const Packet& p, std::uint32_t rkey, std::uint64_t va,
                              std::uint64_t len, std::uint64_t done) {
   ResponderState& s = qp.resp;
-  if (s.fault.active || !hca_.page_faults().raise(t, qp,
-                                                  PageFaults::Rdma{FaultKind::kRdmaWrite, rkey, va, len, done,
-                                                                   p.payload_len, p.trace_qpn, p.wqe_serial}))
+  if (s.fault.active ||
+      !blocks_.page_faults.raise(t, qp,
+                                 PageFaults::Rdma{FaultKind::kRdmaWrite, rkey, va, len, done, p.payload_len,
+                                                  p.trace_qpn, p.wqe_serial}))
     return false;
   wait_for(s.fault, FaultKind::kRdmaWrite, p.psn, p.trace_qpn, p.wqe_serial);
   not_ready(t, qp, p);
@@ -77,9 +83,9 @@ bool Responder::read_fault(Time t, Qp& qp, ResponderResource& r, std::uint32_t p
   const std::uint32_t psn = (r.first_psn + r.sent) & kPsnMask;
   if (!s.fault.active) {
     const std::uint64_t done = static_cast<std::uint64_t>(r.sent) * qp.mtu;
-    if (!hca_.page_faults().raise(t, qp,
-                                  PageFaults::Rdma{FaultKind::kRdmaRead, r.rkey, r.va, r.length, done,
-                                                   packet_len, r.trace_qpn, r.wqe_serial}))
+    if (!blocks_.page_faults.raise(t, qp,
+                                   PageFaults::Rdma{FaultKind::kRdmaRead, r.rkey, r.va, r.length, done,
+                                                    packet_len, r.trace_qpn, r.wqe_serial}))
       return false;
     wait_for(s.fault, FaultKind::kRdmaRead, psn, r.trace_qpn, r.wqe_serial);
   }
@@ -96,10 +102,10 @@ void Responder::while_faulted(Time t, Qp& qp, const Packet& p) {
     return;
   }
   // Sent before the requester heard of the fault: it comes again.
-  trace_drop(hca_.tracer(), t, p, DropReason::kPageFault);
+  trace_drop(blocks_.tracer, t, p, DropReason::kPageFault);
 }
 
-void Responder::fault_resumed(Time t, Qp& qp, bool error) {
+void Responder::fault_resumed(Time t, Qp& qp, PendingFault&, bool error) {
   ResponderState& s = qp.resp;
   const PendingFault was = s.fault;
   s.fault = {};
@@ -114,14 +120,14 @@ void Responder::fault_resumed(Time t, Qp& qp, bool error) {
     case FaultKind::kReceive:
       if (s.wqe.valid) receive_error(t, qp, CqeSyndrome::kLocalProt, kVendor);
       if (sends_datagrams(qp.type))
-        hca_.qp_error(t, qp, 0);
+        blocks_.errors.qp_error(t, qp, 0);
       else
         fail(t, qp, *p, NakCode::kRemoteOp, EqeType::kComp);
       break;
     default:
       if (s.wqe.valid) receive_error(t, qp, CqeSyndrome::kLocalAccess, kVendor);
       if (was.kind == FaultKind::kRdmaRead) s.resources.clear();
-      ++hca_.q_counter(qp.counter_set).resp_remote_access_errors;
+      ++blocks_.q_counters[qp.counter_set].resp_remote_access_errors;
       fail(t, qp, *p, NakCode::kRemoteAccess, EqeType::kWqAccess);
   }
 }

@@ -3,11 +3,18 @@
 #include <algorithm>
 #include <cstring>
 
-#include "model/hca.h"
+#include "model/cq/cq.h"
+#include "model/ctx/q_counters.h"
+#include "model/ctx/qp.h"
+#include "model/eq/eq.h"
+#include "model/pcie/dma.h"
+#include "model/profile.h"
 #include "model/resp/responder.h"
 #include "model/rules.h"
+#include "model/tm/tag_unit.h"
 #include "model/wqe/parse.h"
 #include "model/wqe/ring_read.h"
+#include "traces/tracer.h"
 
 namespace hcasim {
 
@@ -18,7 +25,7 @@ using traces::Point;
 
 bool Responder::read_count(Time t, std::uint64_t dbr_addr, std::uint16_t& count) {
   prm::be32 word;
-  if (!hca_.dma().read(t, dbr_addr + offsetof(prm::QpDbr, rcv), &word, sizeof word).ok) return false;
+  if (!blocks_.dma.read(t, dbr_addr + offsetof(prm::QpDbr, rcv), &word, sizeof word).ok) return false;
   count = static_cast<std::uint16_t>(word);
   return true;
 }
@@ -32,7 +39,7 @@ Responder::Take Responder::take_wqe(Time t, Qp& qp, const Packet& packet) {
   std::uint32_t queue = qp.qpn;
   s.wqe.srqn = qp.type == QpType::kXrc ? s.xrc_srqn : qp.use_srq ? qp.srqn : 0;
   if (s.wqe.srqn != 0) {
-    Srq* srq = hca_.qps().find_srq(s.wqe.srqn);
+    Srq* srq = blocks_.qps.find_srq(s.wqe.srqn);
     queue = s.wqe.srqn;
     if (!srq || srq->error) return Take::kBroken;
     got = take_from_srq(t, qp, *srq);
@@ -40,7 +47,7 @@ Responder::Take Responder::take_wqe(Time t, Qp& qp, const Packet& packet) {
     got = take_from_rq(t, qp);
   }
   if (s.wqe.valid)
-    hca_.tracer().record(Point::kRwqeFetch, t, packet.trace_qpn, packet.wqe_serial, s.wqe.counter, queue);
+    blocks_.tracer.record(Point::kRwqeFetch, t, packet.trace_qpn, packet.wqe_serial, s.wqe.counter, queue);
   return got;
 }
 
@@ -50,22 +57,22 @@ Responder::Take Responder::take_from_rq(Time t, Qp& qp) {
     std::uint16_t posted;
     if (!read_count(t, qp.dbr_addr, posted)) return Take::kBroken;
     if (static_cast<std::uint16_t>(posted - s.rq_consumer) > 1u << qp.log_rq_size) {
-      hca_.tracer().record(Point::kDoorbellBad, t, qp.qpn, 0, qp.dbr_addr, posted);
-      hca_.tracer().broke_value(Rule::kRqRecordJump, t, RuleObject::kQp, qp.qpn, posted);
+      blocks_.tracer.record(Point::kDoorbellBad, t, qp.qpn, 0, qp.dbr_addr, posted);
+      blocks_.tracer.broke_value(Rule::kRqRecordJump, t, RuleObject::kQp, qp.qpn, posted);
       return Take::kBroken;
     }
     s.rq_producer = posted;
     if (s.rq_consumer == s.rq_producer) return Take::kEmpty;
   }
   const std::uint32_t stride = 1u << qp.log_rq_stride;
-  const std::uint8_t* bytes = recv_wqe_ahead(hca_, t, qp.ring, qp.log_rq_size, qp.log_rq_stride,
-                                             s.rq_consumer, s.rq_producer, s.rq_ahead);
+  const std::uint8_t* bytes = recv_wqe_ahead(blocks_.profile, blocks_.dma, t, qp.ring, qp.log_rq_size,
+                                             qp.log_rq_stride, s.rq_consumer, s.rq_producer, s.rq_ahead);
   if (!bytes) return Take::kBroken;
   s.wqe.counter = s.rq_consumer++;
   s.wqe.pd = qp.pd;
   s.wqe.valid = true;
   if (parse_recv_segments(bytes, stride, s.wqe)) return Take::kTaken;
-  hca_.tracer().broke(Rule::kRwqeSegment, t, RuleObject::kQp, qp.qpn, bytes, stride);
+  blocks_.tracer.broke(Rule::kRwqeSegment, t, RuleObject::kQp, qp.qpn, bytes, stride);
   return Take::kBroken;
 }
 
@@ -73,14 +80,14 @@ Responder::Take Responder::take_from_srq(Time t, Qp& qp, Srq& srq) {
   ResponderState& s = qp.resp;
   const auto broken = [&] {
     srq.error = true;
-    hca_.eqs().srq_event(t, static_cast<std::uint8_t>(EqeType::kSrqCatas), srq.srqn);
+    blocks_.eqs.srq_event(t, static_cast<std::uint8_t>(EqeType::kSrqCatas), srq.srqn);
     return Take::kBroken;
   };
   if (srq.consumed == srq.producer) {
     std::uint16_t posted;
     if (!read_count(t, srq.dbr_addr, posted)) return broken();
     if (static_cast<std::uint16_t>(posted - srq.consumed) > 1u << srq.log_size) {
-      hca_.tracer().broke_value(Rule::kSrqRecordJump, t, RuleObject::kSrq, srq.srqn, posted);
+      blocks_.tracer.broke_value(Rule::kSrqRecordJump, t, RuleObject::kSrq, srq.srqn, posted);
       return broken();
     }
     srq.producer = posted;
@@ -89,10 +96,11 @@ Responder::Take Responder::take_from_srq(Time t, Qp& qp, Srq& srq) {
   std::uint8_t bytes[kMaxRecvWqe];
   const std::uint32_t stride = std::min<std::uint32_t>(1u << srq.log_stride, sizeof bytes);
   if (srq.head >= 1u << srq.log_size || stride < sizeof(prm::SrqNextSeg)) {
-    hca_.tracer().broke_value(Rule::kSrqLink, t, RuleObject::kSrq, srq.srqn, srq.head);
+    blocks_.tracer.broke_value(Rule::kSrqLink, t, RuleObject::kSrq, srq.srqn, srq.head);
     return broken();
   }
-  if (!read_ring(hca_, t, srq.ring, static_cast<std::uint64_t>(srq.head) << srq.log_stride, bytes, stride))
+  if (!read_ring(blocks_.dma, t, srq.ring, static_cast<std::uint64_t>(srq.head) << srq.log_stride, bytes,
+                 stride))
     return broken();
   prm::SrqNextSeg next;
   std::memcpy(&next, bytes, sizeof next);
@@ -103,7 +111,7 @@ Responder::Take Responder::take_from_srq(Time t, Qp& qp, Srq& srq) {
   srq.head = next.next_wqe_index;
   (void)qp;
   const bool good = parse_recv_segments(bytes + sizeof next, stride - sizeof next, s.wqe);
-  if (!good) hca_.tracer().broke(Rule::kRwqeSegment, t, RuleObject::kSrq, srq.srqn, bytes, stride);
+  if (!good) blocks_.tracer.broke(Rule::kRwqeSegment, t, RuleObject::kSrq, srq.srqn, bytes, stride);
   check_srq_limit(t, srq);
   return good ? Take::kTaken : Take::kBroken;
 }
@@ -114,25 +122,25 @@ void Responder::check_srq_limit(Time t, Srq& srq) {
   if (!read_count(t, srq.dbr_addr, posted)) return;
   if (static_cast<std::uint16_t>(posted - srq.consumed) >= srq.limit) return;
   srq.limit = 0;  // fires once
-  hca_.eqs().srq_event(t, static_cast<std::uint8_t>(EqeType::kSrqLimit), srq.srqn);
+  blocks_.eqs.srq_event(t, static_cast<std::uint8_t>(EqeType::kSrqLimit), srq.srqn);
 }
 
 // XRC SRQs and XRQs have a CQ of their own.
 Cq* Responder::receive_cq(const Qp& qp, const RecvWqe& wqe) {
-  const Srq* srq = wqe.srqn != 0 ? hca_.qps().find_srq(wqe.srqn) : nullptr;
-  return hca_.cqs().find(srq && srq->has_cq() ? srq->cqn : qp.rcq);
+  const Srq* srq = wqe.srqn != 0 ? blocks_.qps.find_srq(wqe.srqn) : nullptr;
+  return blocks_.cqs.find(srq && srq->has_cq() ? srq->cqn : qp.rcq);
 }
 
 void Responder::post_receive(Time t, Qp& qp, const RecvWqe& wqe, Completion c) {
   Cq* cq = receive_cq(qp, wqe);
   if (!cq) return;
-  const Srq* srq = wqe.srqn != 0 ? hca_.qps().find_srq(wqe.srqn) : nullptr;
+  const Srq* srq = wqe.srqn != 0 ? blocks_.qps.find_srq(wqe.srqn) : nullptr;
   c.qpn = qp.number();
   const std::uint32_t user_index = srq && srq->has_cq() ? srq->user_index : qp.user_index;
   c.user_index = user_index != 0xffffff ? user_index : srq ? srq->srqn : 0;
   c.wqe_counter = wqe.counter;
   c.behind = {WriteOwner::kQp, qp.qpn};
-  hca_.cqs().post(t, *cq, c);
+  blocks_.cqs.post(t, *cq, c);
 }
 
 void Responder::flush(Time t, Qp& qp) {
@@ -145,7 +153,7 @@ void Responder::flush(Time t, Qp& qp) {
   if (qp.dctn != 0) return;  // of many connections, one
   if (qp.use_srq) {
     // Nothing more will be taken from the SRQ for this QP (IBTA 11.6.3.2, Last WQE Reached).
-    hca_.eqs().qp_event(t, static_cast<std::uint8_t>(EqeType::kLastWqe), qp.qpn);
+    blocks_.eqs.qp_event(t, static_cast<std::uint8_t>(EqeType::kLastWqe), qp.qpn);
   } else if (qp.has_rq && s.poll_since == kNever) {
     // A post to the RQ rings no doorbell: late ones are found by looking.
     s.poll_since = t;
@@ -156,8 +164,8 @@ void Responder::flush(Time t, Qp& qp) {
 void Responder::flush_rq(Time t, Qp& qp) {
   ResponderState& s = qp.resp;
   const auto flushed = [&](std::uint16_t counter, std::uint32_t srqn = 0) {
-    ++hca_.q_counter(qp.counter_set).resp_cqe_flush_error;
-    hca_.tracer().record(Point::kFlush, t, qp.qpn, 0, counter, 1);
+    ++blocks_.q_counters[qp.counter_set].resp_cqe_flush_error;
+    blocks_.tracer.record(Point::kFlush, t, qp.qpn, 0, counter, 1);
     Completion c;
     c.opcode = static_cast<std::uint8_t>(CqeOp::kRespErr);
     c.syndrome = static_cast<std::uint8_t>(CqeSyndrome::kWrFlush);
@@ -169,7 +177,7 @@ void Responder::flush_rq(Time t, Qp& qp) {
   if (s.wqe.valid) {
     s.wqe.valid = false;
     if (s.tagged.matched)
-      hca_.tags().cancel(t, qp, s.tagged.index);
+      blocks_.tags.cancel(t, qp, s.tagged.index);
     else
       flushed(s.wqe.counter, s.wqe.srqn);
   }
@@ -182,7 +190,7 @@ void Responder::flush_rq(Time t, Qp& qp) {
 }
 
 void Responder::on_poll(Time due, const Poll& poll) {
-  Qp* qp = hca_.qps().find(poll.qpn);
+  Qp* qp = blocks_.qps.find(poll.qpn);
   if (!qp || qp->req.epoch != poll.epoch || qp->state != QpState::kErr) return;
   flush_rq(due, *qp);
   // Soon after the error often, later rarely.

@@ -2,11 +2,21 @@
 // What the responder says back: ACK, NAK, RNR NAK; errors on its own side.
 #include <algorithm>
 
-#include "model/hca.h"
+#include "model/cc/congestion.h"
+#include "model/ctx/q_counters.h"
+#include "model/ctx/qp.h"
+#include "model/ctx/qp_states.h"
 #include "model/port/path.h"
+#include "model/port/port.h"
 #include "model/port/traits.h"
+#include "model/profile.h"
 #include "model/resp/responder.h"
 #include "model/rules.h"
+#include "model/sched/qos.h"
+#include "model/sched/transmit_pipeline.h"
+#include "model/steer/rdma.h"
+#include "model/tm/tag_unit.h"
+#include "traces/tracer.h"
 
 namespace hcasim {
 
@@ -20,7 +30,7 @@ using traces::Point;
 
 PacketRef Responder::make_reply(const Qp& qp, std::uint8_t opcode, std::uint32_t psn) const {
   PacketRef p = PacketPool::make();
-  fill_path(*p, qp, hca_.port());
+  fill_path(*p, qp, blocks_.port);
   p->opcode = opcode | transport_bits(qp.type);
   p->dest_qpn = qp.remote_qpn;
   p->psn = psn & kPsnMask;
@@ -30,17 +40,17 @@ PacketRef Responder::make_reply(const Qp& qp, std::uint8_t opcode, std::uint32_t
 
 // Whatever acknowledges a message leaves when its payload has addresses and is on its way to memory.
 Time Responder::not_before_data(Time t, const Qp& qp) const {
-  return std::max(t, qp.resp.landed - hca_.profile().pcie.write_latency);
+  return std::max(t, qp.resp.landed - blocks_.profile.pcie.write_latency);
 }
 
 void Responder::transmit(Time ready, Qp& qp, PacketRef packet) {
   ready = not_before_data(ready, qp);
-  qp.resp.last_ready = hca_.tx_slot(std::max(qp.resp.last_ready, ready));
+  qp.resp.last_ready = blocks_.tx.pass(std::max(qp.resp.last_ready, ready));
   if (traits_of(packet->opcode).read_resp) {
-    hca_.cc().sending(qp.resp.last_ready, qp, *packet);
-    hca_.qos().sent(qp.resp.last_ready, qp, true, *packet);
+    blocks_.cc.sending(qp.resp.last_ready, qp, *packet);
+    blocks_.qos.sent(qp.resp.last_ready, qp, true, *packet);
   }
-  hca_.transmit(qp.resp.last_ready, qp.qpn, std::move(packet));
+  blocks_.rdma.transmit(qp.resp.last_ready, qp.qpn, std::move(packet));
 }
 
 void Responder::send_ack(Time t, Qp& qp, std::uint32_t psn, std::uint8_t syndrome, std::uint32_t trace_qpn,
@@ -52,11 +62,11 @@ void Responder::send_ack(Time t, Qp& qp, std::uint32_t psn, std::uint8_t syndrom
   p->wqe_serial = serial;
   const std::uint8_t value = syndrome & Aeth::kValueMask;
   const std::uint8_t type = syndrome & Aeth::kTypeMask;
-  hca_.tracer().record(type == Aeth::kAck      ? Point::kAckTx
-                       : type == Aeth::kRnrNak ? Point::kRnrTx
-                                               : Point::kNakTx,
-                       t, trace_qpn, serial, psn & kPsnMask, type == Aeth::kAck ? syndrome : value);
-  transmit(t + hca_.profile().engine.ack, qp, std::move(p));
+  blocks_.tracer.record(type == Aeth::kAck      ? Point::kAckTx
+                        : type == Aeth::kRnrNak ? Point::kRnrTx
+                                                : Point::kNakTx,
+                        t, trace_qpn, serial, psn & kPsnMask, type == Aeth::kAck ? syndrome : value);
+  transmit(t + blocks_.profile.engine.ack, qp, std::move(p));
 }
 
 // Acknowledges everything before expected_psn; ACKs of one QP that are close together become one, and none
@@ -67,7 +77,7 @@ void Responder::acknowledge(Time t, Qp& qp, const Packet& packet) {
   s.ack_trace_qpn = packet.trace_qpn;
   s.ack_serial = packet.wqe_serial;
   if (s.ack_queued) return;
-  const Time earliest = s.last_ack + hca_.profile().engine.ack_coalesce;
+  const Time earliest = s.last_ack + blocks_.profile.engine.ack_coalesce;
   if (t >= earliest) {
     send_pending_ack(t, qp);
     return;
@@ -87,7 +97,7 @@ void Responder::send_pending_ack(Time t, Qp& qp) {
 }
 
 void Responder::on_ack(Time due, const AckDue& ack) {
-  Qp* qp = hca_.qps().find(ack.qpn);
+  Qp* qp = blocks_.qps.find(ack.qpn);
   if (!qp || qp->req.epoch != ack.epoch) return;
   qp->resp.ack_queued = false;
   const bool alive = qp->state == QpState::kRtr || qp->state == QpState::kRts || qp->state == QpState::kSqd;
@@ -96,8 +106,8 @@ void Responder::on_ack(Time due, const AckDue& ack) {
 
 void Responder::nak_sequence(Time t, Qp& qp, const Packet& packet) {
   ResponderState& s = qp.resp;
-  hca_.tracer().record(Point::kSeqErr, t, packet.trace_qpn, packet.wqe_serial, packet.psn, s.expected_psn);
-  ++hca_.q_counter(qp.counter_set).out_of_sequence;
+  blocks_.tracer.record(Point::kSeqErr, t, packet.trace_qpn, packet.wqe_serial, packet.psn, s.expected_psn);
+  ++blocks_.q_counters[qp.counter_set].out_of_sequence;
   if (s.nak_sent) return;  // one NAK for one gap
   s.nak_sent = true;
   s.ack_pending = false;  // the NAK acknowledges what is before it
@@ -126,16 +136,16 @@ void Responder::receive_error(Time t, Qp& qp, CqeSyndrome syndrome, std::uint8_t
   ResponderState& s = qp.resp;
   const Rule rule = syndrome == CqeSyndrome::kLocalLength ? Rule::kReceiveLength : rule_of(syndrome, vendor);
   const Sge sge = s.wqe.sges.empty() ? Sge{} : s.wqe.sges[0];
-  broke_access(hca_.tracer(), rule, t, RuleObject::kQp, qp.qpn, sge.addr, sge.lkey, s.wqe.capacity);
+  broke_access(blocks_.tracer, rule, t, RuleObject::kQp, qp.qpn, sge.addr, sge.lkey, s.wqe.capacity);
   if (s.tagged.matched) {  // an error CQE would name a WQE of the SRQ, and none was taken
     s.wqe.valid = false;
-    hca_.tags().cancel(t, qp, s.tagged.index);
+    blocks_.tags.cancel(t, qp, s.tagged.index);
     s.tagged = {};
     return;
   }
-  ++hca_.q_counter(qp.counter_set).resp_cqe_error;
-  hca_.tracer().record(Point::kRwqeErr, t, qp.qpn, s.wqe.counter,
-                       static_cast<std::uint64_t>(syndrome) | static_cast<std::uint64_t>(vendor) << 8, 0);
+  ++blocks_.q_counters[qp.counter_set].resp_cqe_error;
+  blocks_.tracer.record(Point::kRwqeErr, t, qp.qpn, s.wqe.counter,
+                        static_cast<std::uint64_t>(syndrome) | static_cast<std::uint64_t>(vendor) << 8, 0);
   Completion c;
   c.opcode = static_cast<std::uint8_t>(CqeOp::kRespErr);
   c.syndrome = static_cast<std::uint8_t>(syndrome);
@@ -149,10 +159,10 @@ void Responder::fail(Time t, Qp& qp, const Packet& packet, NakCode code, EqeType
   if (qp.type == QpType::kUc) {  // no NAK: the message is gone (IBTA 9.8.2.2.4)
     s.message = ResponderState::Message::kNone;
     if (event != EqeType::kComp) {
-      trace_drop(hca_.tracer(), t, packet, DropReason::kRefused);
+      trace_drop(blocks_.tracer, t, packet, DropReason::kRefused);
       return;
     }
-    hca_.qp_error(t, qp, 0);
+    blocks_.errors.qp_error(t, qp, 0);
     return;
   }
   s.failing = true;
@@ -180,7 +190,7 @@ void Responder::finish_pending(Time t, Qp& qp) {
   s.failing = false;
   s.ack_pending = false;
   send_ack(t, qp, s.fail_psn, Aeth::kNak | s.fail_code, s.fail_trace_qpn, s.fail_serial);
-  hca_.qp_error(t, qp, s.fail_event);  // EQE type 0 is a completion: no event
+  blocks_.errors.qp_error(t, qp, s.fail_event);  // EQE type 0 is a completion: no event
 }
 
 }  // namespace hcasim

@@ -1,12 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The responder's checks and the SEND and RDMA WRITE families.
 #include "model/resp/responder.h"
+#include "model/port/port.h"
 
 #include <algorithm>
 
-#include "model/hca.h"
+#include "model/ctx/context_gate.h"
+#include "model/ctx/q_counters.h"
+#include "model/eq/eq.h"
+#include "model/pcie/dma.h"
 #include "model/port/traits.h"
+#include "model/profile.h"
 #include "model/rules.h"
+#include "model/rx/receive_pipeline.h"
+#include "model/sched/scheduler.h"
+#include "model/tm/tag_unit.h"
+#include "model/tpt/tpt.h"
+#include "traces/tracer.h"
 
 namespace hcasim {
 
@@ -18,22 +28,19 @@ using prm::NakCode;
 using traces::Point;
 using Message = ResponderState::Message;
 
-Responder::Responder(const sc_core::sc_module_name& name, Hca& hca)
+Responder::Responder(const sc_core::sc_module_name& name, const Blocks& blocks)
     : sc_module(name),
-      hca_(hca),
-      mover_(hca.tpt(), hca.dma(), false),
-      units_(hca.profile().engine.rx_units),
-      atomic_free_(hca.profile().engine.atomic_slots, 0),
+      blocks_(blocks),
+      mover_(blocks.tpt, blocks.dma, false),
+      atomic_free_(blocks.profile.engine.atomic_slots, 0),
       polls_(
-          "polls", [this](Time due, Poll& poll) { on_poll(due, poll); }, hca),
+          "polls", [this](Time due, Poll& poll) { on_poll(due, poll); }, blocks.faults),
       acks_(
-          "acks", [this](Time due, AckDue& ack) { on_ack(due, ack); }, hca) {}
+          "acks", [this](Time due, AckDue& ack) { on_ack(due, ack); }, blocks.faults) {}
 
 void Responder::clear() {
   polls_.clear();
   acks_.clear();
-  rx_free_ = 0;
-  units_.clear();
   std::fill(atomic_free_.begin(), atomic_free_.end(), 0);
   alu_.clear();
 }
@@ -45,44 +52,27 @@ void Responder::qp_changed(Time t, Qp& qp, QpState old) {
     flush(t, qp);
 }
 
-Time Responder::admit(Time t, Time& own, Time service) {
-  const Profile::Engine& e = hca_.profile().engine;
-  // What the link to the host has not taken fills the buffer of posted writes; then nothing more comes in.
-  rx_free_ = std::max({rx_free_, t, hca_.dma().stalled_until()}) + e.rx_packet;
-  Time begin = std::max(rx_free_, own);
-  if (service != 0) {
-    Time& unit = units_.best(begin);
-    begin = std::max(begin, unit);
-    unit = begin + service;
-    traces::trace_busy(hca_.tracer(), traces::Unit::kReceive, units_.number(unit), begin, unit);
-  }
-  own = begin + service;
-  return begin + e.rx_pipeline;
-}
-
 void Responder::receive(Time t, Qp& qp, PacketRef& packet) {
-  const Profile::Engine& e = hca_.profile().engine;
+  const Profile::Engine& e = blocks_.profile.engine;
   const bool first = traits_of(packet->opcode).first;
-  t = packet->packets > 1 ? admit_run(*packet, qp.resp.rx_until)
-                          : admit(t, qp.resp.rx_until, first ? e.rx_message : e.rx_more);
-  if (!hca_.wait_for_context(t, qp, qp.resp.parked, packet)) take(t, qp, packet);
+  t = packet->packets > 1 ? blocks_.rx.admit_run(*packet, qp.resp.rx_until)
+                          : blocks_.rx.admit(t, qp.resp.rx_until, first ? e.rx_message : e.rx_more);
+  if (!blocks_.contexts.wait(t, qp, qp.resp.parked, packet)) take(t, qp, packet);
 }
 
 void Responder::take(Time t, Qp& qp, PacketRef& packet) {
   const Packet& p = *packet;
-  const bool receiving = qp.state == QpState::kRtr || qp.state == QpState::kRts ||
-                         qp.state == QpState::kSqd || qp.state == QpState::kSqErr;
   const Traits& traits = traits_of(p.opcode);
   const std::uint8_t transport = p.opcode & prm::bth::kTransportMask;
   const bool datagram = sends_datagrams(qp.type);
-  if (!receiving || !traits.valid || transport != transport_bits(qp.type) || qp.resp.failing) {
-    trace_drop(hca_.tracer(), t, p, DropReason::kQpState);
+  if (!receives(qp.state) || !traits.valid || transport != transport_bits(qp.type) || qp.resp.failing) {
+    trace_drop(blocks_.tracer, t, p, DropReason::kQpState);
     return;
   }
   // The first packet in RTR tells that the other side is there (IBTA 11.6.3.2).
   if (qp.state == QpState::kRtr && !qp.resp.comm_established && !datagram) {
     qp.resp.comm_established = true;
-    hca_.eqs().qp_event(t, static_cast<std::uint8_t>(EqeType::kCommEst), qp.qpn);
+    blocks_.eqs.qp_event(t, static_cast<std::uint8_t>(EqeType::kCommEst), qp.qpn);
   }
   if (datagram)
     receive_ud(t, qp, packet);
@@ -129,8 +119,8 @@ void Responder::receive_rc(Time t, Qp& qp, PacketRef& packet, const Traits& trai
     fail(t, qp, p, NakCode::kInvalidReq, EqeType::kWqInvalidReq);
     return;
   }
-  hca_.tracer().record(Point::kChecked, t, p.trace_qpn, p.wqe_serial,
-                       p.psn | static_cast<std::uint64_t>(p.opcode) << 24, qp.qpn);
+  blocks_.tracer.record(Point::kChecked, t, p.trace_qpn, p.wqe_serial,
+                        p.psn | static_cast<std::uint64_t>(p.opcode) << 24, qp.qpn);
   if (qp.type == QpType::kXrc && traits.first && !select_xrc_srq(qp, p)) {
     fail(t, qp, p, NakCode::kInvalidReq, EqeType::kWqInvalidReq);
     return;
@@ -154,8 +144,8 @@ void Responder::receive_rc(Time t, Qp& qp, PacketRef& packet, const Traits& trai
 
 void Responder::duplicate(Time t, Qp& qp, const Packet& p, const Traits& traits) {
   ResponderState& s = qp.resp;
-  ++hca_.q_counter(qp.counter_set).duplicate_request;
-  hca_.tracer().record(Point::kDuplicate, t, p.trace_qpn, p.wqe_serial, p.psn, s.expected_psn);
+  ++blocks_.q_counters[qp.counter_set].duplicate_request;
+  blocks_.tracer.record(Point::kDuplicate, t, p.trace_qpn, p.wqe_serial, p.psn, s.expected_psn);
   if (traits.send || traits.write) {  // never executed twice, but acknowledged again
     acknowledge(t, qp, p);
     return;
@@ -172,7 +162,7 @@ void Responder::duplicate(Time t, Qp& qp, const Packet& p, const Traits& traits)
     r.sent = std::min(r.sent, static_cast<std::uint32_t>(into));
     r.parked = false;
     r.ready = t;
-    hca_.scheduler().wake_responder(t, qp);
+    blocks_.scheduler.wake_responder(t, qp);
     return;
   }
 }
@@ -189,13 +179,13 @@ void Responder::receive_uc(Time t, Qp& qp, PacketRef& packet, const Traits& trai
       s.received = 0;  // the receive WQE, if taken, serves the next message
     }
     if (!traits.first) {
-      trace_drop(hca_.tracer(), t, p, DropReason::kSequence);
+      trace_drop(blocks_.tracer, t, p, DropReason::kSequence);
       return;
     }
   }
   if (s.fault.active || !in_sequence(qp, p, traits)) {
     s.message = Message::kNone;
-    trace_drop(hca_.tracer(), t, p, s.fault.active ? DropReason::kPageFault : DropReason::kSequence);
+    trace_drop(blocks_.tracer, t, p, s.fault.active ? DropReason::kPageFault : DropReason::kSequence);
     return;
   }
   if (traits.send)
@@ -205,15 +195,15 @@ void Responder::receive_uc(Time t, Qp& qp, PacketRef& packet, const Traits& trai
 }
 
 bool Responder::invalidate(Qp& qp, std::uint32_t rkey) {
-  Mkey* mkey = hca_.tpt().find(rkey >> 8);
+  Mkey* mkey = blocks_.tpt.find(rkey >> 8);
   if (!mkey || mkey->free || mkey->wire_key() != rkey || mkey->pd != rights_pd(qp) ||
       !mkey->remote_invalidate_en || !mkey->usable_by(qp.qpn)) {
-    hca_.tracer().broke_value(Rule::kRemoteKey, sim_now(), RuleObject::kQp, qp.qpn, rkey);
+    blocks_.tracer.broke_value(Rule::kRemoteKey, sim_now(), RuleObject::kQp, qp.qpn, rkey);
     return false;
   }
   mkey->free = true;
-  trace_key(hca_.tracer(), sim_now(), *mkey);
-  hca_.tpt().invalidate(mkey->index);
+  trace_key(blocks_.tracer, sim_now(), *mkey);
+  blocks_.tpt.invalidate(mkey->index);
   return true;
 }
 
@@ -223,7 +213,7 @@ bool Responder::take_send(Time t, Qp& qp, PacketRef& packet, const Traits& trait
   const bool rc = is_reliable(qp.type);
   if (traits.first) {
     const TagUnit::Arrival tagged =
-        s.wqe.valid ? TagUnit::Arrival::kNotForTags : hca_.tags().arrive(t, qp, p, traits.last);
+        s.wqe.valid ? TagUnit::Arrival::kNotForTags : blocks_.tags.arrive(t, qp, p, traits.last);
     if (tagged == TagUnit::Arrival::kDone) {
       if (!traits.ieth || invalidate(qp, p.imm)) return true;
       fail(t, qp, p, NakCode::kRemoteAccess, EqeType::kComp);
@@ -234,11 +224,11 @@ bool Responder::take_send(Time t, Qp& qp, PacketRef& packet, const Traits& trait
       if (got != Take::kTaken && p.packets > 1) return false;
       switch (got) {
         case Take::kTaken:
-          hca_.tags().accepted(t, qp);
+          blocks_.tags.accepted(t, qp);
           break;
         case Take::kEmpty:
           s.tagged = {};
-          ++hca_.q_counter(qp.counter_set).out_of_buffer;
+          ++blocks_.q_counters[qp.counter_set].out_of_buffer;
           if (rc) nak_rnr(t, qp, p);
           return false;
         case Take::kBroken:
@@ -254,7 +244,7 @@ bool Responder::take_send(Time t, Qp& qp, PacketRef& packet, const Traits& trait
   const std::uint32_t skip = traits.first ? s.tagged.skip : 0, len = p.payload_len - skip;
   if (s.received + len > s.wqe.capacity) {
     if (p.packets > 1) return false;
-    ++hca_.q_counter(qp.counter_set).resp_local_length_error;
+    ++blocks_.q_counters[qp.counter_set].resp_local_length_error;
     receive_error(t, qp, CqeSyndrome::kLocalLength, 0);
     fail(t, qp, p, NakCode::kInvalidReq, EqeType::kComp);
     return false;
@@ -269,9 +259,9 @@ bool Responder::take_send(Time t, Qp& qp, PacketRef& packet, const Traits& trait
       return false;
     }
     if (!r.ok()) {
-      hca_.tracer().record(Point::kAccessErr, t, p.trace_qpn, p.wqe_serial,
-                           s.wqe.sges.empty() ? 0 : s.wqe.sges[0].lkey,
-                           s.wqe.sges.empty() ? 0 : s.wqe.sges[0].addr);
+      blocks_.tracer.record(Point::kAccessErr, t, p.trace_qpn, p.wqe_serial,
+                            s.wqe.sges.empty() ? 0 : s.wqe.sges[0].lkey,
+                            s.wqe.sges.empty() ? 0 : s.wqe.sges[0].addr);
       receive_error(t, qp, CqeSyndrome::kLocalProt, static_cast<std::uint8_t>(r.status));
       fail(t, qp, p, NakCode::kRemoteOp, EqeType::kComp);
       return false;
@@ -286,7 +276,7 @@ bool Responder::take_send(Time t, Qp& qp, PacketRef& packet, const Traits& trait
     fail(t, qp, p, NakCode::kRemoteAccess, EqeType::kComp);
     return false;
   }
-  hca_.tracer().record(Point::kScattered, s.landed, p.trace_qpn, p.wqe_serial, s.received, qp.qpn);
+  blocks_.tracer.record(Point::kScattered, s.landed, p.trace_qpn, p.wqe_serial, s.received, qp.qpn);
   finish_receive(t, qp, p,
                  traits.ieth  ? CqeOp::kRespSendInv
                  : traits.imm ? CqeOp::kRespSendImm
@@ -302,17 +292,17 @@ bool Responder::take_write(Time t, Qp& qp, PacketRef& packet, const Traits& trai
     const std::uint64_t len = p.dma_len;
     if (!qp.rwe && p.packets > 1) return false;
     if (!qp.rwe) {  // a QP that is not set up for the operation: invalid request, not a key violation
-      broke_access(hca_.tracer(), Rule::kQpRights, t, RuleObject::kQp, qp.qpn, p.va, p.rkey, len);
+      broke_access(blocks_.tracer, Rule::kQpRights, t, RuleObject::kQp, qp.qpn, p.va, p.rkey, len);
       fail(t, qp, p, NakCode::kInvalidReq, EqeType::kWqInvalidReq);
       return false;
     }
     TptStatus status = TptStatus::kOk;
-    if (len) status = hca_.tpt().check(p.rkey, rights_pd(qp), qp.qpn, Access::kRemoteWrite, p.va, len);
+    if (len) status = blocks_.tpt.check(p.rkey, rights_pd(qp), qp.qpn, Access::kRemoteWrite, p.va, len);
     if (status != TptStatus::kOk && p.packets > 1) return false;
     if (status != TptStatus::kOk) {
-      ++hca_.q_counter(qp.counter_set).resp_remote_access_errors;
-      broke_access(hca_.tracer(), remote_rule(status), t, RuleObject::kQp, qp.qpn, p.va, p.rkey, len);
-      hca_.tracer().record(Point::kAccessErr, t, p.trace_qpn, p.wqe_serial, p.rkey, p.va);
+      ++blocks_.q_counters[qp.counter_set].resp_remote_access_errors;
+      broke_access(blocks_.tracer, remote_rule(status), t, RuleObject::kQp, qp.qpn, p.va, p.rkey, len);
+      blocks_.tracer.record(Point::kAccessErr, t, p.trace_qpn, p.wqe_serial, p.rkey, p.va);
       fail(t, qp, p, NakCode::kRemoteAccess, EqeType::kWqAccess);
       return false;
     }
@@ -332,7 +322,7 @@ bool Responder::take_write(Time t, Qp& qp, PacketRef& packet, const Traits& trai
       !s.wqe.valid) {  // the immediate completes a receive WQE: it must be there before the data
     const Take got = take_wqe(t, qp, p);
     if (got == Take::kEmpty) {
-      ++hca_.q_counter(qp.counter_set).out_of_buffer;
+      ++blocks_.q_counters[qp.counter_set].out_of_buffer;
       if (rc) nak_rnr(t, qp, p);
       return false;
     }
@@ -353,19 +343,19 @@ bool Responder::take_write(Time t, Qp& qp, PacketRef& packet, const Traits& trai
       return false;
     }
     if (!r.ok()) {  // the key went away between the packets
-      broke_access(hca_.tracer(), remote_rule(r.status), t, RuleObject::kQp, qp.qpn, s.write_va, s.write_rkey,
-                   s.write_len);
-      hca_.tracer().record(Point::kAccessErr, t, p.trace_qpn, p.wqe_serial, s.write_rkey, s.write_va);
+      broke_access(blocks_.tracer, remote_rule(r.status), t, RuleObject::kQp, qp.qpn, s.write_va,
+                   s.write_rkey, s.write_len);
+      blocks_.tracer.record(Point::kAccessErr, t, p.trace_qpn, p.wqe_serial, s.write_rkey, s.write_va);
       if (s.wqe.valid) receive_error(t, qp, CqeSyndrome::kLocalAccess, static_cast<std::uint8_t>(r.status));
       fail(t, qp, p, NakCode::kRemoteAccess, EqeType::kWqAccess);
       return false;
     }
     s.landed = std::max(s.landed, r.at);
   }
-  if (traits.first) ++hca_.q_counter(qp.counter_set).rx_write_requests;
+  if (traits.first) ++blocks_.q_counters[qp.counter_set].rx_write_requests;
   s.received = after;
   if (!traits.last) return true;
-  hca_.tracer().record(Point::kScattered, s.landed, p.trace_qpn, p.wqe_serial, s.received, qp.qpn);
+  blocks_.tracer.record(Point::kScattered, s.landed, p.trace_qpn, p.wqe_serial, s.received, qp.qpn);
   if (traits.imm) finish_receive(t, qp, p, CqeOp::kRespWrImm);
   return true;
 }

@@ -9,10 +9,14 @@
 #include <vector>
 
 #include "model/cq/cq.h"
+#include "model/ctx/context_gate.h"
 #include "model/ctx/qp.h"
-#include "model/port/packet.h"
+#include "model/ctx/qp_states.h"
+#include "model/occupancy.h"
+#include "model/packet/packet.h"
+#include "model/sched/turn.h"
 #include "model/timed_queue.h"
-#include "model/unit_pool.h"
+#include "model/tpt/fault.h"
 #include "model/wqe/scatter.h"
 #include "prm/cqe.h"
 #include "prm/eqe.h"
@@ -20,40 +24,68 @@
 
 namespace hcasim {
 
-class Hca;
+namespace traces {
+class Tracer;
+}
+class CongestionControl;
+class Dma;
+class EqUnit;
+class Port;
+class QCounters;
+class Qos;
+class RdmaSteering;
+class ReceivePipeline;
+class Scheduler;
+class TagUnit;
+class Tpt;
+class TransmitPipeline;
+struct Profile;
 
-class Responder : public sc_core::sc_module {
+class Responder final : public sc_core::sc_module,
+                        public TurnTaker,
+                        public PacketTaker,
+                        public QpEngine,
+                        public FaultWaiter {
  public:
-  struct TurnResult {
-    Time engine_free;
-    Time again;         // kNever: no response left to send
-    bool port = false;  // it waits for the port, which has room for it then
+  struct Blocks {
+    // The chip's
+    const Profile& profile;
+    traces::Tracer& tracer;
+    FaultSink& faults;
+    Scheduler& scheduler;  // when a QP has responses to send
+    TransmitPipeline& tx;
+    ReceivePipeline& rx;
+    ContextGate& contexts;
+    CongestionControl& cc;
+    Qos& qos;
+    Dma& dma;
+    Port& port;          // its addresses, and what room it has
+    RdmaSteering& rdma;  // where packets leave
+    Tpt& tpt;
+    TagUnit& tags;
+    // The function's
+    QpTable& qps;
+    CqUnit& cqs;
+    EqUnit& eqs;
+    PageFaults& page_faults;
+    QCounters& q_counters;
+    QpErrors& errors;
   };
-
-  Responder(const sc_core::sc_module_name& name, Hca& hca);
+  Responder(const sc_core::sc_module_name& name, const Blocks& blocks);
 
   // A request packet for this DC target: finds or makes the context that serves its sender.
   void receive_dc(Time t, Qp& dct, PacketRef& packet);
   // A request packet for this QP.
   void receive(Time t, Qp& qp, PacketRef& packet);
   // The same when the pipeline and the QP's context are passed.
-  void take(Time t, Qp& qp, PacketRef& packet);
+  void take(Time t, Qp& qp, PacketRef& packet) override;
   // Sends read and atomic responses that are due, then acknowledgements held back behind them.
-  TurnResult turn(Time t, Qp& qp);
-  void qp_changed(Time t, Qp& qp, QpState old);
+  TurnResult turn(Time t, Qp& qp) override;
+  void qp_changed(Time t, Qp& qp, QpState old) override;
   // Completes all posted receive WQEs with "flushed"; own RQs only. SRQ: last WQE reached event.
-  void flush(Time t, Qp& qp);
-  // The driver has dealt with the QP's page fault.
-  void fault_resumed(Time t, Qp& qp, bool error);
+  void flush(Time t, Qp& qp) override;
+  void fault_resumed(Time t, Qp& qp, PendingFault& fault, bool error) override;
   void clear();
-  // Takes a packet that has arrived at t into the receive pipeline: what all units share of it, then a unit
-  // for `service` (0: none is needed). own: until when the one QP's earlier packets take; moved on. Returns
-  // when the packet is looked at.
-  Time admit(Time t, Time& own, Time service);
-  // The same with all packets of a run, each at its own time; returns when the last one is looked at.
-  Time admit_run(Packet& run, Time& own);
-  void prefetch() const { prefetch_line(&rx_free_); }  // (model/prefetch.h)
-  Time rx_free() const { return rx_free_; }            // when the receive pipeline has taken all that came
 
  private:
   struct Poll {
@@ -136,10 +168,8 @@ class Responder : public sc_core::sc_module {
   void transmit(Time ready, Qp& qp, PacketRef packet);
   void on_ack(Time due, const AckDue& ack);
 
-  Hca& hca_;
+  Blocks blocks_;
   Mover mover_;
-  Time rx_free_ = 0;
-  UnitPool units_;
   // Atomics take a lock, chosen by the low bits of the address, from the read of the memory to the write:
   // when each is free again. The ALU is one for all.
   std::vector<Time> atomic_free_;

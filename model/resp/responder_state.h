@@ -11,6 +11,7 @@
 #include "model/ctx/guest_ring.h"
 #include "model/req/requester_state.h"
 #include "model/resp/atomic_op.h"
+#include "model/state/fields.h"
 #include "model/time.h"
 #include "prm/cqe.h"
 
@@ -35,6 +36,12 @@ struct ResponderResource {
   bool parked = false;    // waits for the requester to ask again (page fault)
   bool answered = false;  // in full, once at least; kept for a duplicate, which makes it be sent again
   bool done() const { return sent >= packets; }
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, atomic, masked, first_psn, packets, sent, va, rkey, length, original, msn, pd, ready,
+                  trace_qpn, wqe_serial, parked, answered);
+  }
 };
 
 // A receive WQE taken from the RQ or SRQ for the message that is arriving.
@@ -45,6 +52,11 @@ struct RecvWqe {
   std::uint32_t srqn = 0;  // of the SRQ it was taken from, 0: the QP's own RQ
   std::vector<Sge> sges;
   std::uint64_t capacity = 0;  // bytes
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, valid, counter, pd, srqn, sges, capacity);
+  }
 };
 
 struct ResponderState {
@@ -71,6 +83,11 @@ struct ResponderState {
     std::uint16_t index = 0;                // in the list
     std::uint32_t skip = 0;                 // bytes of its first packet that are not for the buffer
     std::array<std::uint8_t, 16> header{};  // TMH
+
+    template <class Archive>
+    void list_state(Archive& a) {
+      HCASIM_FIELDS(a, op, matched, index, skip, header);
+    }
   } tagged;
 
   // RQ
@@ -103,6 +120,18 @@ struct ResponderState {
   std::uint32_t fail_psn = 0;
   std::uint8_t fail_code = 0, fail_event = 0;
   std::uint32_t fail_trace_qpn = 0, fail_serial = 0;
+
+  void prefetch() const { prefetch_range(this, sizeof *this); }  // (model/prefetch.h)
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, expected_psn, msn, xrc_srqn, xrc_pd, message, received, write_va, write_rkey, write_len,
+                  landed, in_cqe, wqe, tagged, rq_producer, rq_consumer, rq_ahead, poll_since, nak_sent,
+                  ack_pending, ack_queued, ack_trace_qpn, ack_serial, last_ack, last_ready, unit_until,
+                  rx_until, parked, resources, fault, turn_at, port_queued, comm_established, rnr_owed,
+                  rnr_trace_qpn, rnr_serial, failing, fail_psn, fail_code, fail_event, fail_trace_qpn);
+    HCASIM_FIELDS(a, fail_serial);
+  }
 };
 
 }  // namespace hcasim

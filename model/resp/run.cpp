@@ -3,36 +3,14 @@
 // wrong goes wrong with one packet: then they are taken one by one.
 #include "model/port/run.h"
 
-#include "model/hca.h"
+#include "model/port/port.h"
 #include "model/port/traits.h"
 #include "model/resp/responder.h"
+#include "traces/tracer.h"
 
 namespace hcasim {
 
 using traces::Point;
-
-Time Responder::admit_run(Packet& run, Time& own) {
-  const Profile::Engine& e = hca_.profile().engine;
-  const Time stalled = hca_.dma().stalled_until();
-  const bool first = traits_of(run.opcode).first;
-  const Time packet = e.rx_packet, more = e.rx_more, pipeline = e.rx_pipeline;
-  // All in one unit.
-  Time free = std::max({rx_free_, run.at[0], stalled}) + packet;
-  Time begin = std::max(free, own);
-  Time& unit = units_.best(begin);
-  begin = std::max(begin, unit);
-  Time until = begin + (first ? e.rx_message : more);
-  run.at[0] = begin + pipeline;
-  for (unsigned i = 1; i < run.packets; ++i) {
-    free = std::max(free, run.at[i]) + packet;
-    begin = std::max(free, until);
-    until = begin + more;
-    run.at[i] = begin + pipeline;
-  }
-  rx_free_ = free;
-  own = unit = until;
-  return begin + pipeline;
-}
 
 void Responder::take_each(Qp& qp, PacketRef& run) {
   const std::uint64_t epoch = qp.req.epoch;
@@ -66,10 +44,10 @@ void Responder::receive_run(Time t, Qp& qp, PacketRef& run, const Traits& traits
     take_each(qp, run);
     return;
   }
-  if (hca_.tracer().enabled())
+  if (blocks_.tracer.enabled())
     for (unsigned i = 0; i < p.packets; ++i)
-      hca_.tracer().record(Point::kChecked, p.at[i], p.trace_qpn, p.wqe_serial,
-                           psn_opcode(part_opcode(p, i), p.psn + i), qp.qpn);
+      blocks_.tracer.record(Point::kChecked, p.at[i], p.trace_qpn, p.wqe_serial,
+                            psn_opcode(part_opcode(p, i), p.psn + i), qp.qpn);
   s.expected_psn = (s.expected_psn + p.packets) & kPsnMask;
   if (traits.last) s.msn = (s.msn + 1) & 0xffffff;
   if (p.ack_req) acknowledge(t, qp, p);

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // XRC at the responder (IBTA annex A14): each request names the SRQ that it is for. That SRQ must be of the
 // QP's XRC domain; receive WQEs, the CQ and the PD that keys are checked against are the SRQ's.
-#include "model/hca.h"
+#include "model/ctx/qp.h"
 #include "model/resp/responder.h"
+#include "traces/tracer.h"
 
 namespace hcasim {
 
 bool Responder::select_xrc_srq(Qp& qp, const Packet& packet) {
-  const Srq* srq = hca_.qps().find_srq(packet.src_qpn);
+  const Srq* srq = blocks_.qps.find_srq(packet.src_qpn);
   if (!srq || !srq->xrc || srq->xrcd != qp.xrcd) {
-    hca_.tracer().record(traces::Point::kAccessErr, sim_now(), packet.trace_qpn, packet.wqe_serial,
-                         packet.src_qpn, qp.xrcd);
+    blocks_.tracer.record(traces::Point::kAccessErr, sim_now(), packet.trace_qpn, packet.wqe_serial,
+                          packet.src_qpn, qp.xrcd);
     return false;
   }
   qp.resp.xrc_srqn = srq->srqn;

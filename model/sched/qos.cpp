@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "model/sched/qos.h"
+#include "model/state/state.h"
 
 #include <algorithm>
 #include <limits>
@@ -67,10 +68,7 @@ unsigned Qos::depth(std::uint32_t id) const {
   return n;
 }
 
-void Qos::clear() {
-  elements_.clear();
-  std::fill(std::begin(paces_), std::end(paces_), Pace{});
-}
+void Qos::clear() { reset_state(*this); }
 
 Time Qos::quantum_time() const {
   RateClock port;

@@ -7,6 +7,7 @@
 #ifndef HCASIM_MODEL_SCHED_QOS_H
 #define HCASIM_MODEL_SCHED_QOS_H
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "model/ctx/qp.h"
 #include "model/port/port.h"
 #include "model/sched/rate_clock.h"
+#include "model/state/fields.h"
 #include "model/time.h"
 
 namespace hcasim {
@@ -53,9 +55,19 @@ class Qos {
   void waits(std::uint32_t group);
   void left(Time t, std::uint32_t group);
 
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, paces_, elements_);
+  }
+
  private:
   struct Pace {
     std::uint32_t kbps = 0, burst = 0;
+
+    template <class Archive>
+    void list_state(Archive& a) {
+      HCASIM_FIELDS(a, kbps, burst);
+    }
   };
   struct Element {
     std::uint32_t parent = 0;
@@ -64,6 +76,11 @@ class Qos {
     double served = 0;          // bytes / share
     Time wanted = -1;           // when a queue below was last ready to send
     std::uint32_t waiting = 0;  // queues below that wait for the port
+
+    template <class Archive>
+    void list_state(Archive& a) {
+      HCASIM_FIELDS(a, parent, share, rate, served, wanted, waiting);
+    }
   };
   Element* find(std::uint32_t id);
   Time earliest_of_limited(Time t, Qp& qp, bool responder);
@@ -72,7 +89,7 @@ class Qos {
   Time quantum_time() const;
 
   double port_mbps_;
-  Pace paces_[kPaces];
+  std::array<Pace, kPaces> paces_;
   std::map<std::uint32_t, Element> elements_;
 };
 

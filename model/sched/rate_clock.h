@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "model/state/fields.h"
 #include "model/time.h"
 
 namespace hcasim {
@@ -18,6 +19,11 @@ struct RateClock {
   Time time_of(std::uint64_t bytes) const;
   Time earliest(Time t) const;
   void sent(Time t, std::uint64_t bytes);
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, mbps, burst, next);
+  }
 };
 
 // Of a QP or SQ.
@@ -26,6 +32,11 @@ struct QpQos {
   std::uint32_t group = 0;            // scheduling element of its requests, 0: none
   std::uint32_t responder_group = 0;  // of its READ and atomic responses
   RateClock clock;                    // of `pace`
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, pace, group, responder_group, clock);
+  }
 };
 
 }  // namespace hcasim

@@ -4,42 +4,48 @@
 #include <algorithm>
 #include <cstring>
 
-#include "model/hca.h"
+#include "model/ctx/qp.h"
+#include "model/fault/injector.h"
+#include "model/port/port.h"
+#include "model/profile.h"
 #include "model/rules.h"
+#include "model/sched/qos.h"
+#include "traces/tracer.h"
 
 namespace hcasim {
 
 using traces::Point;
 
-Scheduler::Scheduler(const sc_core::sc_module_name& name, Hca& hca)
+Scheduler::Scheduler(const sc_core::sc_module_name& name, const Blocks& blocks)
     : sc_module(name),
-      hca_(hca),
-      units_(hca.profile().engine.tx_units),
+      blocks_(blocks),
+      units_(blocks.profile.engine.tx_units),
       ready_(
-          "ready", [this](Time due, Turn& turn) { run(due, turn); }, hca, hca.profile().engine.batch_window),
+          "ready", [this](Time due, Turn& turn) { run(due, turn); }, blocks.faults,
+          blocks.profile.engine.batch_window),
       port_turns_(
-          "port_turns", [this](Time due, bool&) { port_turn(due); }, hca, hca.profile().engine.batch_window) {
-}
+          "port_turns", [this](Time due, bool&) { port_turn(due); }, blocks.faults,
+          blocks.profile.engine.batch_window) {}
 
 bool Scheduler::doorbell(Time t, std::uint32_t qpn, std::uint16_t wqe_index, std::uint32_t page) {
-  Qp* qp = hca_.qps().find(qpn);
+  Qp* qp = blocks_.qps.find(qpn);
   if (!qp || !qp->has_sq || qp->state == QpState::kRst) return false;
-  if (hca_.prefetched()) hca_.prefetch_for(*qp);
+  blocks_.prefetcher.doorbell(t, *qp);
   ++doorbells_;
-  hca_.tracer().record(Point::kDoorbell, t, qpn, qp->req.next_serial, wqe_index, qp->uar_page);
-  if (page != qp->uar_page) hca_.tracer().broke_value(Rule::kSqDoorbellUar, t, RuleObject::kQp, qpn, page);
+  blocks_.tracer.record(Point::kDoorbell, t, qpn, qp->req.next_serial, wqe_index, qp->uar_page);
+  if (page != qp->uar_page) blocks_.tracer.broke_value(Rule::kSqDoorbellUar, t, RuleObject::kQp, qpn, page);
   qp->req.doorbell = qp->req.doorbell_named = true;
   qp->req.doorbell_index = wqe_index;
-  if (hca_.injector().armed(FaultType::kQp)) hca_.doorbell_struck(t, *qp);
+  if (blocks_.injector.armed(FaultType::kQp)) blocks_.doorbell_faults.doorbell(t, *qp);
   // In INIT and RTR the post is remembered: it is sent once the QP comes to RTS (IBTA 10.3.1.2, 10.3.1.3).
   if (qp->state == QpState::kInit || qp->state == QpState::kRtr) return true;
-  wake(t + hca_.profile().engine.doorbell, *qp);
+  wake(t + blocks_.profile.engine.doorbell, *qp);
   return true;
 }
 
 bool Scheduler::blueflame(Time t, std::uint32_t qpn, const std::uint8_t* bytes, unsigned len,
                           std::uint32_t page) {
-  Qp* qp = hca_.qps().find(qpn);
+  Qp* qp = blocks_.qps.find(qpn);
   if (!qp || !qp->has_sq || qp->state == QpState::kRst || len < sizeof(prm::CtrlSeg)) return false;
   RequesterState& s = qp->req;
   s.blueflame_len = std::min<unsigned>(len, s.blueflame.size());
@@ -62,7 +68,7 @@ void Scheduler::wake_responder(Time t, Qp& qp) {
 }
 
 void Scheduler::resume(Time t) {
-  hca_.qps().for_each_qp([&](Qp& qp) {
+  blocks_.qps.for_each_qp([&](Qp& qp) {
     if (qp.req.turn_at != kNever && !qp.req.port_queued) wake(t, qp);
     if (qp.resp.turn_at != kNever && !qp.resp.port_queued) wake_responder(t, qp);
   });
@@ -80,20 +86,20 @@ void Scheduler::clear() {
 }
 
 Time Scheduler::port_open(std::uint32_t requester) const {
-  const Profile::Engine& e = hca_.profile().engine;
+  const Profile::Engine& e = blocks_.profile.engine;
   const Time ahead =
-      hca_.port().backlog_limit() + hca_.profile().pcie.read_latency + e.gather + e.tx_pipeline;
-  const Time free = hca_.port().tx_free(requester);
+      blocks_.port.backlog_limit() + blocks_.profile.pcie.read_latency + e.gather + e.tx_pipeline;
+  const Time free = blocks_.port.tx_free(requester);
   return free > ahead ? free - ahead : 0;
 }
 
 // Who is free only then has to wait longer than what may share this activation.
 bool Scheduler::beyond(Time due, Time free) const {
-  return free > due && free > sim_now() + hca_.profile().engine.batch_window;
+  return free > due && free > sim_now() + blocks_.profile.engine.batch_window;
 }
 
 void Scheduler::run(Time due, const Turn& turn) {
-  Qp* qp = hca_.qps().find(turn.qpn);
+  Qp* qp = blocks_.qps.find(turn.qpn);
   if (!qp || qp->req.epoch != turn.epoch) return;
   Time& turn_at = turn.responder ? qp->resp.turn_at : qp->req.turn_at;
   if (due != turn_at) return;  // an earlier turn took its place
@@ -108,14 +114,14 @@ void Scheduler::run(Time due, const Turn& turn) {
 }
 
 void Scheduler::take(Time due, const Turn& turn, Qp& qp) {
-  const Profile& profile = hca_.profile();
+  const Profile& profile = blocks_.profile;
   Time& own = turn.responder ? qp.resp.unit_until : qp.req.unit_until;
   Time& unit = units_.best(std::max(due, own));
   const Time start = std::max({due, own, unit}) + profile.engine.schedule;
   (turn.responder ? qp.resp.turn_at : qp.req.turn_at) = kNever;
   const auto next = [&](const auto& result) {
     unit = own = std::max(start, result.engine_free);
-    traces::trace_busy(hca_.tracer(), traces::Unit::kTurns, units_.number(unit),
+    traces::trace_busy(blocks_.tracer, traces::Unit::kTurns, units_.number(unit),
                        start - profile.engine.schedule, unit, turn.qpn);
     if (result.again == kNever) return;
     const Time again = std::max(result.again, start + profile.cycle);
@@ -127,9 +133,9 @@ void Scheduler::take(Time due, const Turn& turn, Qp& qp) {
       wake(again, qp);
   };
   if (turn.responder)
-    next(hca_.responder().turn(start, qp));
+    next(blocks_.responder.turn(start, qp));
   else
-    next(hca_.requester().turn(start, qp));
+    next(blocks_.requester.turn(start, qp));
 }
 
 void Scheduler::wait_for_port(const Turn& turn, Qp& qp, Time open) {
@@ -138,7 +144,7 @@ void Scheduler::wait_for_port(const Turn& turn, Qp& qp, Time open) {
   if (queued) return;
   queued = true;
   const std::uint32_t group = turn.responder ? qp.qos.responder_group : qp.qos.group;
-  if (group != 0) hca_.qos().waits(group);
+  if (group != 0) blocks_.qos.waits(group);
   port_queue_.push_back({{qp.qpn, turn.responder, qp.req.epoch}, group, open});
   arm_port(open);  // the first one may have asked for room for more
 }
@@ -152,22 +158,22 @@ void Scheduler::arm_port(Time t) {
 // The QPs that come next are known: what their turns look at is fetched while others have theirs, one pointer
 // further each time.
 void Scheduler::prefetch_next() const {
-  if (hca_.qps().qp_count() < kManyQps) return;
+  if (blocks_.qps.qp_count() < kManyQps) return;
   for (std::size_t i = 0; i < std::min<std::size_t>(port_queue_.size(), 3); ++i) {
     const Turn& turn = port_queue_[i].turn;
-    const Qp* qp = turn.responder ? nullptr : hca_.qps().find(turn.qpn);
+    const Qp* qp = turn.responder ? nullptr : blocks_.qps.find(turn.qpn);
     if (!qp) continue;
     const RequesterState& s = qp->req;
     if (i == 2) {
-      prefetch_range(qp, offsetof(Qp, path) + sizeof qp->path);
-      prefetch_range(&s, offsetof(RequesterState, send_fault));
-      prefetch_range(&qp->cc, sizeof qp->cc + sizeof qp->qos);
+      qp->prefetch();
+      qp->prefetch_pace();
+      s.prefetch();
     } else if (s.next_to_send < s.window.size()) {
       const SendWqe& wqe = s.window[s.next_to_send];
       if (i == 1)
-        prefetch_range(&wqe, sizeof wqe);
+        wqe.prefetch();
       else
-        prefetch_line(wqe.sges.data());
+        wqe.prefetch_targets();
     }
   }
 }
@@ -178,14 +184,14 @@ void Scheduler::port_turn(Time due) {
   while (!port_queue_.empty()) {
     const Turn turn = port_queue_.front().turn;
     const Time room = port_queue_.size() == 1 ? port_queue_.front().open
-                                              : port_open(turn.responder ? 0 : hca_.tracer().tag(turn.qpn));
+                                              : port_open(turn.responder ? 0 : blocks_.tracer.tag(turn.qpn));
     if (room > due) return arm_port(room);
     if (const Time free = units_.idle_at(due) ? 0 : units_.free_at(); beyond(due, free))
       return arm_port(free);
     const std::uint32_t group = port_queue_.front().group;
     port_queue_.pop_front();
-    if (group != 0) hca_.qos().left(due, group);
-    Qp* qp = hca_.qps().find(turn.qpn);
+    if (group != 0) blocks_.qos.left(due, group);
+    Qp* qp = blocks_.qps.find(turn.qpn);
     if (!qp || qp->req.epoch != turn.epoch) continue;
     (turn.responder ? qp->resp.port_queued : qp->req.port_queued) = false;
     prefetch_next();

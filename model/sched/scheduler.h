@@ -9,17 +9,39 @@
 #include <deque>
 #include <systemc>
 
+#include "model/sched/turn.h"
 #include "model/timed_queue.h"
 #include "model/unit_pool.h"
 
 namespace hcasim {
 
-class Hca;
-struct Qp;
+namespace traces {
+class Tracer;
+}
+class Injector;
+class Port;
+class QpTable;
+class Qos;
+struct Profile;
 
-class Scheduler : public sc_core::sc_module {
+class Scheduler final : public sc_core::sc_module {
  public:
-  Scheduler(const sc_core::sc_module_name& name, Hca& hca);
+  struct Blocks {
+    // The chip's
+    const Profile& profile;
+    traces::Tracer& tracer;
+    FaultSink& faults;
+    Port& port;  // whose room turns wait for
+    Qos& qos;
+    Injector& injector;
+    TurnTaker& requester;
+    TurnTaker& responder;
+    DoorbellWatcher& prefetcher;       // is told of each doorbell first,
+    DoorbellWatcher& doorbell_faults;  // and this one while there are faults of QPs
+    // The function's
+    QpTable& qps;
+  };
+  Scheduler(const sc_core::sc_module_name& name, const Blocks& blocks);
 
   // The first 8 bytes of a control segment reached a doorbell register: wqe_index is its WQEBB counter.
   // False: no QP with a send queue has this number (the caller counts it).
@@ -70,7 +92,7 @@ class Scheduler : public sc_core::sc_module {
   void arm_port(Time t);
   void prefetch_next() const;
 
-  Hca& hca_;
+  Blocks blocks_;
   UnitPool units_;
   std::uint64_t doorbells_ = 0;
   TimedQueue<Turn> ready_;

@@ -11,7 +11,8 @@
 #include <vector>
 
 #include "model/eth/headers.h"
-#include "model/port/packet.h"
+#include "model/packet/packet.h"
+#include "model/state/fields.h"
 #include "prm/prm.h"
 
 namespace hcasim {
@@ -62,6 +63,11 @@ struct FieldAction {
   std::uint32_t data = 0;   // set: the value; add: added to the whole field, modulo its width
   std::uint32_t from = 0;   // copy: field, and its lowest bit
   std::uint8_t from_offset = 0;
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, type, field, offset, width, data, from, from_offset);
+  }
 };
 // In order. An action on a field that the frame does not have does nothing.
 void modify_headers(SteeredFrame& frame, const FieldAction* actions, std::size_t count);

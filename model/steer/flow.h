@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "model/state/fields.h"
 #include "model/steer/actions.h"
 #include "model/time.h"
 #include "prm/prm.h"
@@ -44,6 +45,11 @@ struct FlowDestination {
     kTableType = 10,  // the root of another type of tables
   } type = kTir;
   std::uint32_t id = 0;  // kTableType: the type
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, type, id);
+  }
 };
 
 // flow_context.action
@@ -64,6 +70,11 @@ enum : std::uint16_t {
 
 struct VlanTag {
   std::uint16_t tpid = 0, tci = 0;
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, tpid, tci);
+  }
 };
 
 struct FlowEntry {
@@ -78,6 +89,11 @@ struct FlowEntry {
   MatchParam value{};
 
   std::vector<std::uint32_t> key;  // the value's words that the group looks at; the engine's own
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, group, tag, action, destinations, counters, reformat, modify, push, value, key);
+  }
 };
 
 // What ALLOC_PACKET_REFORMAT_CONTEXT holds (packet_reformat_context_in).
@@ -89,6 +105,11 @@ struct PacketReformat {
   std::vector<std::uint8_t> data;         // headers to put in
   bool apply(SteeredFrame& frame) const;  // false: as the actions it consists of
   bool before_fields() const;             // takes headers away: done before fields are modified
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, type, anchor, offset, remove, data);
+  }
 };
 
 // A sampler object (sampler_obj): every frame to one table, one of `ratio` to another one too.
@@ -96,6 +117,11 @@ struct FlowSampler {
   std::uint32_t ratio = 1;
   std::uint32_t sample_table = 0, default_table = 0;
   std::uint32_t phase = 0;  // frames since the last sample
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, ratio, sample_table, default_table, phase);
+  }
 };
 
 struct FlowGroup {
@@ -112,6 +138,11 @@ struct FlowGroup {
   };
   std::vector<Word> words;
   std::unordered_multimap<std::uint64_t, std::uint32_t> index;
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, id, first, last, criteria, mask);  // the rest is made of these
+  }
 };
 
 struct FlowTable {
@@ -129,10 +160,21 @@ struct FlowTable {
   std::map<std::uint32_t, FlowEntry> entries;  // by flow index
 
   std::vector<FlowGroup*> order;  // groups by first flow index; the engine's own
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, id, type, level, log_size, miss_to_table, miss_table, reformats, decaps, miss_to_nic,
+                  sw_owner, sw_root, groups, entries);
+  }
 };
 
 struct FlowCounter {
   std::uint64_t packets = 0, bytes = 0;
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, packets, bytes);
+  }
 };
 
 // Where a copy of the frame goes.
@@ -208,6 +250,13 @@ class FlowSteering {
   void count(std::uint32_t counter, const SteeredFrame& frame);
 
   void clear();
+  template <class Archive>
+  void list_state(Archive& a) {
+    if constexpr (Archive::kResets)
+      clear();
+    else
+      HCASIM_FIELDS(a, modify_headers, reformats, samplers, tables_, roots_, counters_);
+  }
 
  private:
   struct Step {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "model/steer/icm.h"
+#include "model/state/state.h"
 
 #include <algorithm>
 #include <cstring>
@@ -79,11 +80,7 @@ bool SwIcm::allocated(std::uint64_t addr, std::uint64_t len) const {
   return in_range < range->second && len <= range->second - in_range;
 }
 
-void SwIcm::clear() {
-  ranges_.clear();
-  for (auto& pages : pages_) pages.clear();
-  pages_used_ = 0;
-}
+void SwIcm::clear() { reset_state(*this); }
 
 bool SwIcm::read(std::uint64_t addr, void* dst, std::size_t len) {
   Area area;

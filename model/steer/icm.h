@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "model/pcie/local_memory.h"
+#include "model/state/fields.h"
 
 namespace hcasim {
 
@@ -47,6 +48,10 @@ class SwIcm final : public LocalMemory {
   const std::uint8_t* line(std::uint64_t addr) const;
   // Bytes of this process that the content takes.
   std::uint64_t resident() const { return pages_used_ * kPage; }
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, ranges_, pages_, pages_used_);
+  }
 
  private:
   static constexpr std::uint64_t kPage = std::uint64_t{1} << kLogGranularity;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "model/steer/steer.h"
+#include "model/state/state.h"
 
 #include <algorithm>
 
@@ -44,9 +45,6 @@ std::size_t Steering::memberships(std::uint32_t qpn) const {
   }));
 }
 
-void Steering::clear() {
-  groups_.clear();
-  special_ = {};
-}
+void Steering::clear() { reset_state(*this); }
 
 }  // namespace hcasim

@@ -10,6 +10,7 @@
 
 #include "model/ctx/qp.h"
 #include "model/port/port.h"
+#include "model/state/fields.h"
 
 namespace hcasim {
 
@@ -24,6 +25,10 @@ class Steering {
   bool detach(const Gid& group, std::uint32_t qpn);  // false: not attached
   std::size_t memberships(std::uint32_t qpn) const;
   void clear();
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, special_, groups_);
+  }
 
  private:
   QpTable& qps_;

@@ -9,6 +9,8 @@
 #include <optional>
 #include <vector>
 
+#include "model/state/fields.h"
+
 namespace hcasim {
 
 struct TagEntry {
@@ -21,6 +23,11 @@ struct TagEntry {
   // Appended while the software had not seen all unexpected messages: one of those may be meant for it, so it
   // takes none before the two are in step.
   bool ready = false;
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, index, tag, mask, addr, lkey, len, ready);
+  }
 };
 
 class TagList {
@@ -44,6 +51,11 @@ class TagList {
   std::uint16_t next_index() const { return next_; }
   std::uint16_t hw_phase() const { return hw_phase_; }
   std::uint16_t sw_phase() const { return sw_phase_; }
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, entries_, used_, next_, hw_phase_, sw_phase_);
+  }
 
  private:
   bool valid(std::uint16_t index) const { return index < used_.size(); }

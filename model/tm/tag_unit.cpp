@@ -4,8 +4,11 @@
 #include <algorithm>
 #include <cstring>
 
-#include "model/hca.h"
+#include "model/cq/cq.h"
+#include "model/ctx/qp.h"
+#include "model/sched/scheduler.h"
 #include "prm/wqe.h"
+#include "traces/tracer.h"
 
 namespace hcasim {
 
@@ -21,19 +24,19 @@ constexpr std::uint32_t kRendezvousHeaders = sizeof(prm::Tmh) + sizeof(prm::Rvh)
 }  // namespace
 
 Srq* TagUnit::queue_of(const Qp& qp) {
-  Srq* srq = qp.use_srq ? hca_.qps().find_srq(qp.srqn) : nullptr;
+  Srq* srq = qp.use_srq ? blocks_.qps.find_srq(qp.srqn) : nullptr;
   return srq && srq->tags ? srq : nullptr;
 }
 
 void TagUnit::post(Time t, const Qp& qp, const Srq& xrq, Completion& c, TmOp op, std::uint16_t index) {
-  Cq* cq = hca_.cqs().find(xrq.cqn);
+  Cq* cq = blocks_.cqs.find(xrq.cqn);
   if (!cq) return;
   c.tm_op = static_cast<std::uint8_t>(op);
   c.tm_index = index;
   c.qpn = qp.qpn;
   c.behind = {WriteOwner::kQp, qp.qpn};
   c.user_index = xrq.user_index != 0xffffff ? xrq.user_index : xrq.srqn;
-  hca_.cqs().post(t, *cq, c);
+  blocks_.cqs.post(t, *cq, c);
 }
 
 bool TagUnit::execute(Time t, Qp& qp, const SendWqe& wqe) {
@@ -69,7 +72,7 @@ bool TagUnit::execute(Time t, Qp& qp, const SendWqe& wqe) {
     told = TmOp::kRemove;
     good = list.remove(index);  // a message may have taken it meanwhile
   }
-  hca_.tracer().record(Point::kTagOp, t, xrq->srqn, 0, static_cast<std::uint64_t>(op), index);
+  blocks_.tracer.record(Point::kTagOp, t, xrq->srqn, 0, static_cast<std::uint64_t>(op), index);
   if (!(seg.flags & prm::TmSeg::kCqeReq)) return true;
   Completion c;
   c.opcode = static_cast<std::uint8_t>(CqeOp::kNoPacket);
@@ -96,7 +99,7 @@ TagUnit::Arrival TagUnit::arrive(Time t, Qp& qp, const Packet& packet, bool last
     return Arrival::kUnmatched;
   }
   const std::optional<TagEntry> entry = xrq->tags->match(tmh.tag);
-  hca_.tracer().record(Point::kTagMatch, t, xrq->srqn, 0, tmh.tag, entry ? entry->index : kNoEntry);
+  blocks_.tracer.record(Point::kTagMatch, t, xrq->srqn, 0, tmh.tag, entry ? entry->index : kNoEntry);
   if (!entry) {
     s.tagged.op = TmOp::kUnexpected;
     return Arrival::kUnmatched;
@@ -163,8 +166,8 @@ void TagUnit::cancel(Time t, Qp& qp, std::uint16_t index) {
   const Srq* xrq = queue_of(qp);
   if (!xrq) return;
   ++refused_;
-  hca_.tracer().record(Point::kTagRefused, t, xrq->srqn, 0, static_cast<std::uint64_t>(TmOp::kCanceled),
-                       index);
+  blocks_.tracer.record(Point::kTagRefused, t, xrq->srqn, 0, static_cast<std::uint64_t>(TmOp::kCanceled),
+                        index);
   Completion c;
   c.opcode = static_cast<std::uint8_t>(CqeOp::kNoPacket);
   post(t, qp, *xrq, c, TmOp::kCanceled, index);
@@ -188,7 +191,7 @@ bool TagUnit::start_rendezvous(Time t, Qp& qp, const Srq& xrq, const TagEntry& e
   if (rvh.len) w.sges.push_back(Sge{entry.addr, entry.lkey, rvh.len});
   w.bytes.assign(packet.data(), packet.data() + kRendezvousHeaders);
   qp.req.own.push_back(std::move(w));
-  hca_.scheduler().wake(t, qp);
+  blocks_.scheduler.wake(t, qp);
   return true;
 }
 
@@ -216,7 +219,7 @@ void TagUnit::request_done(Time t, Qp& qp, const SendWqe& wqe, bool good) {
   w.bytes[offsetof(prm::Tmh, opcode)] = static_cast<std::uint8_t>(TmhOp::kFin);
   w.length = w.bytes.size();
   qp.req.own.push_back(std::move(w));
-  hca_.scheduler().wake(t, qp);
+  blocks_.scheduler.wake(t, qp);
 }
 
 }  // namespace hcasim

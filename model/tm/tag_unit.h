@@ -12,12 +12,25 @@
 
 namespace hcasim {
 
-class Hca;
+namespace traces {
+class Tracer;
+}
+class CqUnit;
+class QpTable;
+class Scheduler;
 struct Completion;
 
 class TagUnit {
  public:
-  explicit TagUnit(Hca& hca) : hca_(hca) {}
+  struct Blocks {
+    // The chip's
+    traces::Tracer& tracer;
+    Scheduler& scheduler;  // for the HCA's own requests of a rendezvous
+    // The function's
+    QpTable& qps;
+    CqUnit& cqs;
+  };
+  explicit TagUnit(const Blocks& blocks) : blocks_(blocks) {}
 
   // The SRQ of the QP if it matches tags, or null.
   Srq* queue_of(const Qp& qp);
@@ -56,7 +69,7 @@ class TagUnit {
   void post(Time t, const Qp& qp, const Srq& xrq, Completion& c, prm::TmOp op, std::uint16_t index);
   bool start_rendezvous(Time t, Qp& qp, const Srq& xrq, const TagEntry& entry, const Packet& packet);
 
-  Hca& hca_;
+  Blocks blocks_;
   std::uint64_t matched_ = 0, unexpected_ = 0, refused_ = 0;
 };
 

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 
-#include "model/hca.h"
+#include "model/ctx/qp.h"
+#include "model/eq/eq.h"
 #include "prm/eqe.h"
+#include "traces/tracer.h"
 
 namespace hcasim {
 
@@ -36,8 +38,8 @@ std::uint16_t clip16(std::uint64_t v) {
 
 // `what`: the WQE, or the address.
 template <class Fault>
-void trace(Hca& hca, Time t, const Qp& qp, const Fault& f, std::uint64_t what) {
-  hca.tracer().record(
+void trace(traces::Tracer& tracer, Time t, const Qp& qp, const Fault& f, std::uint64_t what) {
+  tracer.record(
       Point::kPageFault, t, f.trace_qpn, f.trace_serial,
       static_cast<std::uint64_t>(f.kind) | static_cast<std::uint64_t>(token_of(qp)) << 8 | f.done << 32,
       what);
@@ -51,18 +53,18 @@ void PageFaults::clear() {
 }
 
 bool PageFaults::post(Time t, const Qp& qp, std::uint8_t subtype, const void* data, std::size_t len) {
-  if (!hca_.eqs().listening(kEvent)) {
+  if (!blocks_.eqs.listening(kEvent)) {
     ++counters_.unheard;
     return false;
   }
   ++(subtype == prm::kFaultWqe ? counters_.wqe : counters_.rdma);
   ++owed_[qp.qpn];
-  hca_.eqs().post(t, kEvent, subtype, data, len);
+  blocks_.eqs.post(t, kEvent, subtype, data, len);
   return true;
 }
 
 bool PageFaults::raise(Time t, const Qp& qp, const Wqe& f) {
-  trace(hca_, t, qp, f, f.index);
+  trace(blocks_.tracer, t, qp, f, f.index);
   prm::EqePageFaultWqe data{};
   data.bytes_committed = static_cast<std::uint32_t>(f.done);
   data.wqe_index = f.index;
@@ -73,7 +75,7 @@ bool PageFaults::raise(Time t, const Qp& qp, const Wqe& f) {
 }
 
 bool PageFaults::raise(Time t, const Qp& qp, const Rdma& f) {
-  trace(hca_, t, qp, f, f.va);
+  trace(blocks_.tracer, t, qp, f, f.va);
   prm::EqePageFaultRdma data{};
   data.bytes_committed = static_cast<std::uint32_t>(f.done);
   data.rkey = f.rkey;
@@ -87,7 +89,7 @@ bool PageFaults::raise(Time t, const Qp& qp, const Rdma& f) {
 PageFaults::Resumed PageFaults::resume(Time t, FaultKind kind, std::uint32_t queue, std::uint32_t token,
                                        bool error) {
   const bool srq = kind == FaultKind::kSrqReceive;
-  Qp* qp = of_token(hca_.qps(), token);
+  Qp* qp = of_token(blocks_.qps, token);
   if (!qp || (!srq && queue != token)) return Resumed::kNoQp;
   PendingFault& fault = !at_requester(kind)              ? qp->resp.fault
                         : kind == FaultKind::kReadAtomic ? qp->req.response_fault
@@ -97,14 +99,11 @@ PageFaults::Resumed PageFaults::resume(Time t, FaultKind kind, std::uint32_t que
   if (!waits && owed == owed_.end()) return Resumed::kNoFault;
   if (owed != owed_.end() && --owed->second == 0) owed_.erase(owed);
   ++(error ? counters_.failed : counters_.resumed);
-  hca_.tracer().record(Point::kPageFaultDone, t, fault.trace_qpn, fault.trace_serial,
-                       static_cast<std::uint64_t>(kind) | static_cast<std::uint64_t>(token) << 8,
-                       error ? 1 : 0);
+  blocks_.tracer.record(Point::kPageFaultDone, t, fault.trace_qpn, fault.trace_serial,
+                        static_cast<std::uint64_t>(kind) | static_cast<std::uint64_t>(token) << 8,
+                        error ? 1 : 0);
   if (!waits) return Resumed::kOk;
-  if (at_requester(kind))
-    hca_.requester().fault_resumed(t, *qp, fault, error);
-  else
-    hca_.responder().fault_resumed(t, *qp, error);
+  (at_requester(kind) ? requester_ : responder_)->fault_resumed(t, *qp, fault, error);
   return Resumed::kOk;
 }
 

@@ -8,11 +8,16 @@
 #include <cstdint>
 #include <unordered_map>
 
+#include "model/state/fields.h"
 #include "model/time.h"
 
 namespace hcasim {
 
-class Hca;
+namespace traces {
+class Tracer;
+}
+class EqUnit;
+class QpTable;
 struct Qp;
 
 // What faulted: the type of the event and of its resumption. Bit 0: at the requester, bit 2: named by R_Key
@@ -37,11 +42,37 @@ struct PendingFault {
   std::uint32_t packet = 0;  // kSend: its number in the message
   std::uint32_t queue = 0;   // kSrqReceive: SRQN
   std::uint32_t trace_qpn = 0, trace_serial = 0;
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, active, kind, psn, serial, packet, queue, trace_qpn, trace_serial);
+  }
+};
+
+// An engine whose QPs wait for pages.
+class FaultWaiter {
+ public:
+  // The driver has dealt with the page fault, which is one of the QP's and active; error: it could not.
+  virtual void fault_resumed(Time t, Qp& qp, PendingFault& fault, bool error) = 0;
+
+ protected:
+  ~FaultWaiter() = default;
 };
 
 class PageFaults {
  public:
-  explicit PageFaults(Hca& hca) : hca_(hca) {}
+  // The function's
+  struct Blocks {
+    traces::Tracer& tracer;
+    QpTable& qps;
+    EqUnit& eqs;
+  };
+  explicit PageFaults(const Blocks& blocks) : blocks_(blocks) {}
+  // Before the simulation starts.
+  void connect(FaultWaiter& requester, FaultWaiter& responder) {
+    requester_ = &requester;
+    responder_ = &responder;
+  }
 
   struct Wqe {
     FaultKind kind;
@@ -80,7 +111,9 @@ class PageFaults {
  private:
   bool post(Time t, const Qp& qp, std::uint8_t subtype, const void* data, std::size_t len);
 
-  Hca& hca_;
+  Blocks blocks_;
+  FaultWaiter* requester_ = nullptr;
+  FaultWaiter* responder_ = nullptr;
   std::unordered_map<std::uint32_t, unsigned> owed_;  // by QPN: resumptions to come
   Counters counters_;
 };

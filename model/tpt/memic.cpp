@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "model/tpt/memic.h"
+#include "model/state/state.h"
 
 #include <algorithm>
 #include <cstring>
@@ -53,11 +54,7 @@ Memic::Area* Memic::holding(std::uint64_t addr, std::uint64_t len) {
   return in < it->second.size && len <= it->second.size - in ? &it->second : nullptr;
 }
 
-void Memic::clear() {
-  areas_.clear();
-  bytes_.clear();
-  bytes_.shrink_to_fit();
-}
+void Memic::clear() { reset_state(*this); }
 
 std::uint8_t* Memic::operand(std::uint64_t offset, unsigned len, MemicOp& op) {
   const std::uint64_t number = (offset - kBase) / kWindow - 1;

@@ -6,11 +6,13 @@
 #ifndef HCASIM_MODEL_TPT_MEMIC_H
 #define HCASIM_MODEL_TPT_MEMIC_H
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <vector>
 
 #include "model/pcie/local_memory.h"
+#include "model/state/fields.h"
 
 namespace hcasim {
 
@@ -35,7 +37,12 @@ class Memic : public LocalMemory {
   // One allocation, named by its first byte.
   struct Area {
     std::uint64_t size = 0;
-    bool ops[kMemicOps] = {};
+    std::array<bool, kMemicOps> ops{};
+
+    template <class Archive>
+    void list_state(Archive& a) {
+      HCASIM_FIELDS(a, size, ops);
+    }
   };
   Area* find(std::uint64_t addr);
   // The allocation that holds all of [addr, addr + len), null if there is none.
@@ -54,6 +61,10 @@ class Memic : public LocalMemory {
   // --- DMA
   bool read(std::uint64_t addr, void* dst, std::size_t len) override;
   bool write(std::uint64_t addr, const void* src, std::size_t len) override;
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, areas_, bytes_);
+  }
 
  private:
   std::uint8_t* at(std::uint64_t addr) { return bytes_.data() + (addr - kBase); }

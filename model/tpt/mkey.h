@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "model/state/fields.h"
 #include "model/time.h"
 #include "model/tpt/signature.h"
 #include "traces/tracer.h"
@@ -29,6 +30,11 @@ struct AccessRights {
   bool remote_read = false;
   bool remote_write = false;
   bool atomic = false;
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, local_read, local_write, remote_read, remote_write, atomic);
+  }
 };
 
 struct Mkey {
@@ -59,6 +65,13 @@ struct Mkey {
 
   bool usable_by(std::uint32_t n) const { return qpn == kAnyQp || qpn == n; }
   std::uint32_t wire_key() const { return index << 8 | key; }
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, index, key, free, mode, rights, umr_en, remote_invalidate_en, relaxed_write,
+                  relaxed_read, length64, pd, qpn, start, len, base, log_page, xlt, xlt_words, signature,
+                  paged);
+  }
 };
 
 // Records what the key grants from `t` on.

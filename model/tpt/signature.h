@@ -11,6 +11,8 @@
 #include <optional>
 #include <vector>
 
+#include "model/state/fields.h"
+
 namespace hcasim {
 
 enum class SigType : std::uint8_t { kNone, kT10Crc, kT10Checksum, kCrc32 };
@@ -31,6 +33,12 @@ struct SigDomain {
   // last block's signature included when it is whole).
   std::uint64_t data(std::uint64_t off) const;
   std::uint64_t encoded(std::uint64_t d) const;
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, type, block, psv, seed_ones, app, app_mask, ref, ref_increments, app_escape,
+                  app_ref_escape);
+  }
 };
 
 // A running guard.
@@ -40,6 +48,10 @@ class Guard {
   void add(const SigDomain& d, const std::uint8_t* p, std::size_t n);
   // The signature of block `number` as it lies behind the data; returns its length.
   unsigned finish(const SigDomain& d, std::uint64_t number, std::uint8_t* out) const;
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, value_, odd_);
+  }
 
  private:
   std::uint32_t value_ = 0;
@@ -51,6 +63,11 @@ struct SigError {
   std::uint16_t syndrome = 0;
   std::uint64_t expected = 0, actual = 0;  // guard or CRC, application tag, reference tag from the high end
   std::uint64_t offset = 0;
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, memory, syndrome, expected, actual, offset);
+  }
 };
 
 // What a UMR set: both sides, what is checked of the incoming signatures and copied of them.
@@ -58,6 +75,11 @@ struct SigFormat {
   SigDomain mem, wire;
   bool same = false;  // same block structure: signatures may be copied
   std::uint8_t check = 0, copy = 0;
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, mem, wire, same, check, copy);
+  }
 };
 // False: malformed, or of a kind that is not offered.
 bool read_bsf(const std::uint8_t* bsf, SigFormat& out);
@@ -83,6 +105,11 @@ class SigStream {
     auto e = error_;
     error_.reset();
     return e;
+  }
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, running_, to_wire_, blind_, from_, to_, in_off_, out_off_, in_pos_, in_block_, out_pos_,
+                  out_block_, in_guard_, out_guard_, got_, error_);
   }
 
  private:
@@ -113,6 +140,11 @@ struct MkeySignature {
   bool active() const { return enabled && set; }
   // Bytes [off, off + len) as on the wire: where they lie in memory.
   void to_memory(std::uint64_t& off, std::uint64_t& len) const;
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, room, enabled, set, format, reported, tx, rx, psv_epoch, left);
+  }
 };
 
 // Protection signature variables: what a stream starts from.
@@ -122,6 +154,11 @@ class PsvTable {
     std::uint32_t pd = 0;
     std::uint32_t seed = 0, ref_tag = 0;
     std::uint64_t epoch = 0;
+
+    template <class Archive>
+    void list_state(Archive& a) {
+      HCASIM_FIELDS(a, pd, seed, ref_tag, epoch);
+    }
   };
   Psv* find(std::uint32_t n) {
     const auto it = table_.find(n);
@@ -131,6 +168,11 @@ class PsvTable {
   void destroy(std::uint32_t n) { table_.erase(n); }
   void clear() { table_.clear(); }
   bool set(std::uint32_t n, std::uint32_t pd, std::uint32_t seed, std::uint32_t ref_tag);
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, table_, epoch_);
+  }
 
  private:
   std::map<std::uint32_t, Psv> table_;

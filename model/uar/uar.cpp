@@ -4,11 +4,18 @@
 #include <algorithm>
 #include <cstring>
 
-#include "model/hca.h"
+#include "model/cq/cq.h"
+#include "model/ctx/qp.h"
+#include "model/eq/eq.h"
+#include "model/pcie/dma.h"
+#include "model/profile.h"
 #include "model/rules.h"
+#include "model/sched/scheduler.h"
 #include "prm/cqe.h"
 #include "prm/eqe.h"
+#include "prm/field.h"
 #include "prm/wqe.h"
+#include "traces/tracer.h"
 
 namespace hcasim {
 
@@ -38,12 +45,12 @@ void Uar::bad(Time t, Rule rule, RuleObject object, std::uint32_t number, std::u
   prm::store64(bytes + 4, value);
   // A driver that has switched the interface off (fast teardown at shutdown) still completes its queues by
   // itself, and arms CQs while it does.
-  if (hca_.dma().enabled()) hca_.tracer().broke(rule, t, object, number, bytes, sizeof bytes);
-  traces::trace(hca_.tracer(), Point::kDoorbellBad, t, number, 0u, offset, value);
+  if (blocks_.dma.enabled()) blocks_.tracer.broke(rule, t, object, number, bytes, sizeof bytes);
+  traces::trace(blocks_.tracer, Point::kDoorbellBad, t, number, 0u, offset, value);
 }
 
 void Uar::write(Time t, std::uint64_t offset, const std::uint8_t* bytes, unsigned len) {
-  const Time service = hca_.profile().engine.doorbell;
+  const Time service = blocks_.profile.engine.doorbell;
   t = decoder_.reserve(t, service);  // the scheduler adds the service time of its doorbells itself
   const std::uint64_t page = offset / kUarPageSize;
   const unsigned reg = static_cast<unsigned>(offset % kUarPageSize);
@@ -60,7 +67,7 @@ void Uar::write(Time t, std::uint64_t offset, const std::uint8_t* bytes, unsigne
     }
     prm::EqDoorbell db;
     std::memcpy(&db, bytes, sizeof db);
-    if (!hca_.eqs().doorbell(t + service, db.eqn(), db.ci(), reg == prm::uar::kEqArm))
+    if (!blocks_.eqs.doorbell(t + service, db.eqn(), db.ci(), reg == prm::uar::kEqArm))
       bad(t, Rule::kEqDoorbellNoEq, RuleObject::kEq, db.eqn(), offset, value);
     return;
   }
@@ -91,7 +98,7 @@ void Uar::store64(Time t, std::uint64_t offset, unsigned reg, const std::uint8_t
   if (reg == prm::uar::kCqArm) {
     prm::CqDoorbell db;
     std::memcpy(&db, bytes, sizeof db);
-    if (!hca_.cqs().arm(t + hca_.profile().engine.doorbell, db.cqn & 0xffffff, db.cmd_ci))
+    if (!blocks_.cqs.arm(t + blocks_.profile.engine.doorbell, db.cqn & 0xffffff, db.cmd_ci))
       bad(t, Rule::kCqArmNoCq, RuleObject::kCq, db.cqn, offset, db.cmd_ci);
     return;
   }
@@ -101,12 +108,12 @@ void Uar::store64(Time t, std::uint64_t offset, unsigned reg, const std::uint8_t
   bool taken;
   if (blueflame_ && len >= prm::kDs) {
     ++blueflames_;
-    taken = hca_.scheduler().blueflame(t, ctrl.qpn(), bytes, len, page);
+    taken = blocks_.scheduler.blueflame(t, ctrl.qpn(), bytes, len, page);
   } else {
-    taken = hca_.scheduler().doorbell(t, ctrl.qpn(), ctrl.wqe_index(), page);
+    taken = blocks_.scheduler.doorbell(t, ctrl.qpn(), ctrl.wqe_index(), page);
   }
   if (taken) return;
-  const Qp* qp = hca_.qps().find(ctrl.qpn());
+  const Qp* qp = blocks_.qps.find(ctrl.qpn());
   bad(t, qp && qp->has_sq ? Rule::kSqDoorbellReset : Rule::kSqDoorbellNoQp, RuleObject::kQp, ctrl.qpn(),
       offset, std::uint64_t{ctrl.opmod_idx_opcode} << 32 | ctrl.qpn_ds);
 }

@@ -15,11 +15,32 @@
 
 namespace hcasim {
 
-class Hca;
+namespace traces {
+class Tracer;
+}
+class CqUnit;
+class Dma;
+class EqUnit;
+class QpTable;
+class Scheduler;
+struct Profile;
+
+constexpr unsigned kUarPageSize = 4096;
 
 class Uar {
  public:
-  explicit Uar(Hca& hca) : hca_(hca) {}
+  struct Blocks {
+    // The chip's
+    const Profile& profile;
+    traces::Tracer& tracer;
+    Scheduler& scheduler;  // send doorbells and BlueFlame
+    Dma& dma;              // a lone doorbell may be held up behind reads
+    // The function's
+    QpTable& qps;
+    CqUnit& cqs;
+    EqUnit& eqs;
+  };
+  explicit Uar(const Blocks& blocks) : blocks_(blocks) {}
   // offset: bytes from the start of BAR0 (page 3 and up); bytes: as they lie on the bus, len 1..kMaxBurst.
   void write(Time t, std::uint64_t offset, const std::uint8_t* bytes, unsigned len);
   // Firmware handed the page out (ALLOC_UAR) or took it back: stores to other pages are counted as bad.
@@ -38,7 +59,7 @@ class Uar {
   void bad(Time t, traces::Rule rule, traces::RuleObject object, std::uint32_t number, std::uint64_t offset,
            std::uint64_t value);
 
-  Hca& hca_;
+  Blocks blocks_;
   bool blueflame_ = false;
   std::bitset<kPages> allocated_;
   Occupancy decoder_;

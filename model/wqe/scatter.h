@@ -32,13 +32,13 @@ class Mover {
                     std::uint32_t len, std::uint8_t* dst, bool behind_writes = false) {
     return gather(t, qp, sges, offset, len, dst, behind_writes, nullptr);
   }
-  // The packet's payload, from `offset` of the list on; it may be lent (Dma::read_payload()).
+  // The packet's payload, from `offset` of the list on; it may be borrowed (Dma::read_payload()).
   MoveResult gather_payload(Time t, const Qp& qp, const std::vector<Sge>& sges, std::uint64_t offset,
                             Packet& packet) {
     return gather(t, qp, sges, offset, packet.payload_len, packet.data(), false, &packet);
   }
   // The payload of a run of packets, whose turns are `apart` and the first one's is at t: if all of it lies
-  // in one piece and is lent, packet.at is when each packet's share is there. False: it is not, and the
+  // in one piece and is borrowed, packet.at is when each packet's share is there. False: it is not, and the
   // packets are to be gathered one by one.
   bool gather_run(Time t, Time apart, const Qp& qp, const std::vector<Sge>& sges, std::uint64_t offset,
                   Packet& packet, MoveResult& r);

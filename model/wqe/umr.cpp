@@ -5,7 +5,10 @@
 #include <cstring>
 #include <vector>
 
-#include "model/hca.h"
+#include "model/ctx/qp.h"
+#include "model/pcie/dma.h"
+#include "model/profile.h"
+#include "model/tpt/tpt.h"
 #include "model/wqe/parse.h"
 #include "model/wqe/scatter.h"
 #include "prm/prm.h"
@@ -30,7 +33,7 @@ UmrResult fetch_failed(Time t, prm::CqeSyndrome syndrome) {
 }
 
 // The translation list: inline behind the mkey segment, or where the data segments point.
-UmrResult read_list(Time t, Hca& hca, const Qp& qp, const SendWqe& wqe, bool inline_list,
+UmrResult read_list(Time t, const UmrBlocks& blocks, const Qp& qp, const SendWqe& wqe, bool inline_list,
                     std::vector<std::uint8_t>& list) {
   UmrResult r;
   r.at = t;
@@ -49,7 +52,7 @@ UmrResult read_list(Time t, Hca& hca, const Qp& qp, const SendWqe& wqe, bool inl
     if (seg.byte_count & prm::InlineSeg::kFlag) return refused(t);
     sges.push_back(Sge{seg.addr, seg.lkey, seg.byte_count});
   }
-  Mover mover(hca.tpt(), hca.dma());
+  Mover mover(blocks.tpt, blocks.dma);
   const MoveResult m = mover.gather(t, qp, sges, 0, static_cast<std::uint32_t>(list.size()), list.data());
   if (m.status == TptStatus::kOutOfRange) return refused(t);
   if (m.status != TptStatus::kOk)  // why, as for the data of a message
@@ -94,20 +97,20 @@ bool umr_invalidates(const SendWqe& wqe) {
          prm::get<prm::mkc::free>(wqe.bytes.data() + sizeof ctrl) != 0;
 }
 
-UmrResult execute_set_psv(Time t, Hca& hca, const Qp& qp, const SendWqe& wqe) {
+UmrResult execute_set_psv(Time t, const UmrBlocks& blocks, const Qp& qp, const SendWqe& wqe) {
   prm::SetPsvSeg seg;
   if (wqe.bytes.size() < sizeof seg) return refused(t);
   std::memcpy(&seg, wqe.bytes.data(), sizeof seg);
-  if (!hca.tpt().psvs().set(seg.psv & 0xffffff, qp.pd, seg.transient_sig, seg.ref_tag)) return refused(t);
-  return UmrResult{t + hca.profile().engine.umr, 0, 0};
+  if (!blocks.tpt.psvs().set(seg.psv & 0xffffff, qp.pd, seg.transient_sig, seg.ref_tag)) return refused(t);
+  return UmrResult{t + blocks.profile.engine.umr, 0, 0};
 }
 
-UmrResult execute_umr(Time t, Hca& hca, const Qp& qp, const SendWqe& wqe) {
+UmrResult execute_umr(Time t, const UmrBlocks& blocks, const Qp& qp, const SendWqe& wqe) {
   if (wqe.bytes.size() < kHead) return refused(t);
   prm::UmrCtrlSeg ctrl;
   std::memcpy(&ctrl, wqe.bytes.data(), sizeof ctrl);
   const std::uint8_t* segment = wqe.bytes.data() + sizeof ctrl;
-  Mkey* mkey = hca.tpt().find(wqe.imm >> 8);
+  Mkey* mkey = blocks.tpt.find(wqe.imm >> 8);
   if (!mkey || !mkey->umr_en) return refused(t);
   if (qp.type != QpType::kRegUmr && mkey->pd != qp.pd) return refused(t);
   // The flags name the state in which the update fails.
@@ -138,7 +141,7 @@ UmrResult execute_umr(Time t, Hca& hca, const Qp& qp, const SendWqe& wqe) {
     const std::uint64_t room = (mkey->xlt_words + kListAlign - 1) / kListAlign * kListAlign;
     if (first * 2 + octowords * 2 > room) return refused(t);
     std::vector<std::uint8_t> list(octowords * kOctoword);
-    r = read_list(t, hca, qp, wqe, (ctrl.flags & prm::kUmrInline) != 0, list);
+    r = read_list(t, blocks, qp, wqe, (ctrl.flags & prm::kUmrInline) != 0, list);
     if (r.syndrome) return r;
     const std::uint64_t end = std::min(first * 2 + octowords * 2, mkey->xlt_words);
     if (mkey->xlt.size() < end) mkey->xlt.resize(end);
@@ -147,7 +150,7 @@ UmrResult execute_umr(Time t, Hca& hca, const Qp& qp, const SendWqe& wqe) {
       std::memcpy(&word, list.data() + i * sizeof word, sizeof word);
       mkey->xlt[first * 2 + i] = word;
     }
-    hca.tpt().invalidate(mkey->index, first * 2, octowords * 2);
+    blocks.tpt.invalidate(mkey->index, first * 2, octowords * 2);
   }
   apply_fields(*mkey, ctrl.mkey_mask, segment);
   if (MkeySignature* s = mkey->signature.get()) {
@@ -159,9 +162,9 @@ UmrResult execute_umr(Time t, Hca& hca, const Qp& qp, const SendWqe& wqe) {
     s->rx.stop();
     s->left.clear();
   }
-  hca.tpt().invalidate(mkey->index, 0, 0);
-  r.at += hca.profile().engine.umr;
-  trace_key(hca.tracer(), r.at, *mkey);
+  blocks.tpt.invalidate(mkey->index, 0, 0);
+  r.at += blocks.profile.engine.umr;
+  trace_key(blocks.tracer, r.at, *mkey);
   return r;
 }
 

@@ -11,7 +11,12 @@
 
 namespace hcasim {
 
-class Hca;
+namespace traces {
+class Tracer;
+}
+class Dma;
+class Tpt;
+struct Profile;
 struct Qp;
 
 struct UmrResult {
@@ -20,11 +25,18 @@ struct UmrResult {
   std::uint8_t vendor = 0;
 };
 
+struct UmrBlocks {
+  const Profile& profile;
+  traces::Tracer& tracer;
+  Tpt& tpt;
+  Dma& dma;
+};
+
 // Executes wqe (opcode UMR) on behalf of qp. Nothing is changed when it fails.
-UmrResult execute_umr(Time t, Hca& hca, const Qp& qp, const SendWqe& wqe);
+UmrResult execute_umr(Time t, const UmrBlocks& blocks, const Qp& qp, const SendWqe& wqe);
 
 // The same for opcode SET_PSV.
-UmrResult execute_set_psv(Time t, Hca& hca, const Qp& qp, const SendWqe& wqe);
+UmrResult execute_set_psv(Time t, const UmrBlocks& blocks, const Qp& qp, const SendWqe& wqe);
 
 // It makes its mkey free: accesses posted before must be over.
 bool umr_invalidates(const SendWqe& wqe);

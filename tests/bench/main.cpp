@@ -14,74 +14,17 @@
 
 #include "compare.h"
 #include "driver/bare/rules.h"
-#include "rig.h"
+#include "workloads.h"
 
 namespace {
 
 using namespace hcasim::bare;
 
-constexpr unsigned kBatch = 32;        // WQEs per doorbell
-constexpr std::uint32_t kInline = 64;  // bytes
-constexpr std::uint32_t kLarge = 64 << 10;
-constexpr unsigned kLargeBatch = 8;      // WQEs per doorbell
-constexpr std::size_t kArea = 16 << 20;  // larger than the caches, on both sides
-constexpr const char* kWindow = "0";     // ns: each event on its own
-constexpr std::int64_t kQuantum = 1000;  // ns of simulated time run at a time
+constexpr const char* kWindow = "0";  // ns: each event on its own
 
 enum { kPlain, kTraced, kExact, kUntimed, kNear, kFar, kDevices };  // exact: each event on its own
 Device* g_device[kDevices];
 std::map<std::string, double> g_result;
-
-// 64-byte inline RDMA WRITEs, `batch` to a doorbell, the last of each signalled.
-class InlineWrites {
- public:
-  InlineWrites(Device& device, std::size_t qps, unsigned batch) : rig_(device, qps, 1 << 20), batch_(batch) {
-    std::memset(data_, 0x5a, sizeof data_);
-    (*this)();  // contexts are cached from here
-  }
-  void operator()() {
-    const std::size_t qps = rig_.tx.size();
-    for (std::size_t q = 0; q < qps; ++q) {
-      Qp& qp = *rig_.tx[q];
-      for (unsigned i = 0; i < batch_; ++i)
-        qp.post_inline_write(data_, kInline, rig_.to_mr.start() + 64 * (q * batch_ + i), rig_.to_mr.key(),
-                             i + 1 == batch_);
-      qp.ring_doorbell();
-    }
-    rig_.drain(qps, kQuantum);
-  }
-  std::size_t wqes() const { return batch_ * rig_.tx.size(); }  // in a round
-
- private:
-  Rig rig_;
-  unsigned batch_;
-  std::uint8_t data_[kInline];
-};
-
-// RDMA WRITEs of 64 KiB, all over an area; from one HCA to another, or itself.
-class LargeWrites {
- public:
-  LargeWrites(Device& device, Device& peer) : rig_(device, peer, 1, kArea) {
-    for (std::size_t i = 0; i < kArea / kLarge / kLargeBatch; ++i) (*this)();  // every page was touched once
-  }
-  void operator()() {
-    for (unsigned i = 0; i < kLargeBatch; ++i) {
-      SendWr w;
-      w.op = WqeOp::kRdmaWrite;
-      w.sges = {{rig_.from_mr.start() + off_, rig_.from_mr.key(), kLarge}};
-      w.raddr = rig_.to_mr.start() + off_;
-      w.rkey = rig_.to_mr.key();
-      rig_.tx[0]->post(w, false);
-      off_ = (off_ + kLarge) % kArea;
-    }
-    rig_.tx[0]->ring_doorbell();
-    rig_.drain(kLargeBatch, 10 * kQuantum);
-  }
-
- private:
-  Rig rig_;
-  std::size_t off_ = 0;
-};
 
 // The same bytes, moved by the CPU.
 class Copies {

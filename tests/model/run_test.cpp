@@ -7,6 +7,7 @@
 #include <numeric>
 #include <vector>
 
+#include "model/pcie/loans.h"
 #include "model/port/port.h"
 #include "model/port/traits.h"
 
@@ -34,7 +35,7 @@ class Run : public ::testing::Test {
     run->va = 0x1000;
     run->dma_len = run->payload_len;
     for (unsigned i = 0; i < kPackets; ++i) run->at[i] = 100 * i;
-    loans_.lend(*run, memory_.data(), 0x10000, 7);
+    loans_.borrow(*run, memory_.data(), 0x10000, 7);
     return run;
   }
   // What packet i has to carry, after `memory_` was overwritten.
@@ -90,18 +91,18 @@ TEST_F(Run, PartsAreThePacketsOfTheMessage) {
   }
 }
 
-// A part and its run have the memory lent each for itself; settled, each has its own copy.
+// A part and its run borrow the memory each for itself; settled, each has its own copy.
 TEST_F(Run, PartsOutliveTheirRun) {
   PacketRef run = make(BthOp::kWriteOnly);
   PacketRef part = part_of(*run, 2);
-  EXPECT_TRUE(part->lent());
-  EXPECT_EQ(part->lent_from(), 0x10000u + 2 * kUnit);
+  EXPECT_TRUE(part->borrowed());
+  EXPECT_EQ(part->borrowed_from(), 0x10000u + 2 * kUnit);
   run = PacketRef();
   EXPECT_FALSE(loans_.empty());
   loans_.settle(8);
-  EXPECT_TRUE(part->lent()) << "another QP's were settled";
+  EXPECT_TRUE(part->borrowed()) << "another QP's were settled";
   loans_.settle(7);
-  EXPECT_FALSE(part->lent());
+  EXPECT_FALSE(part->borrowed());
   EXPECT_TRUE(loans_.empty());
   std::fill(memory_.begin(), memory_.end(), std::uint8_t{0});
   expect_payload(part, 2);
@@ -111,7 +112,7 @@ TEST_F(Run, PartsOutliveTheirRun) {
 TEST_F(Run, SettledRunsKeepTheirPayload) {
   PacketRef run = make(BthOp::kSendOnly);
   loans_.settle_all();
-  EXPECT_FALSE(run->lent());
+  EXPECT_FALSE(run->borrowed());
   EXPECT_TRUE(loans_.empty());
   std::fill(memory_.begin(), memory_.end(), std::uint8_t{0});
   EXPECT_EQ(run->room(), run->payload_len);

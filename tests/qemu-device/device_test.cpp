@@ -6,6 +6,8 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <set>
 
 #include "hca_vm.h"
 
@@ -267,6 +269,30 @@ TEST(Device, TimeModeFollowsTheAccelerator) {
   EXPECT_EQ(wall.qom_get("hca0", "time-mode"), "eager");
   HcaVm icount({""}, {}, {"-accel", "tcg", "-S", "-icount", "shift=3,sleep=off"});
   EXPECT_EQ(icount.qom_get("hca0", "time-mode"), "lockstep");
+}
+
+// What device_add mlx5-hca,help says beside each property that not every PCI device has. (QEMU answers
+// -device ...,help before it loads plugins.)
+TEST(Device, EveryPropertyIsDescribed) {
+  HcaVm vm({""});
+  const auto properties = [&](const char* type) {
+    std::map<std::string, std::string> all;
+    for (const auto& p : vm.qmp("device-list-properties", {{"typename", type}}))
+      all[p.at("name")] = p.value("description", "");
+    return all;
+  };
+  const auto of_any = properties("pci-testdev");
+  std::set<std::string> own;
+  for (const auto& [name, text] : properties("mlx5-hca")) {
+    if (of_any.count(name) != 0) continue;
+    own.insert(name);
+    EXPECT_NE(text, "") << name;
+  }
+  const std::string help = vm.hmp("device_add mlx5-hca,help");
+  for (const char* name : {"link", "ahead", "bf", "netdev", "mac", "x-device-id"}) {
+    EXPECT_EQ(own.count(name), 1u) << name;
+    EXPECT_THAT(help, HasSubstr(std::string("  ") + name + "="));
+  }
 }
 
 TEST(Refusal, Options) {

@@ -167,6 +167,30 @@ TEST(Tracer, HcasShareAFile) {
   EXPECT_EQ(got.warning, "");
 }
 
+TEST(Tracer, ARecordNamesItsFunction) {
+  TempFile f, without;
+  for (TempFile* file : {&f, &without}) {
+    Tracer t(2);
+    std::string err;
+    ASSERT_TRUE(t.open(file->path(), &err));
+    const unsigned last = file == &f ? 4095 : 0;
+    t.record(Point::kDoorbell, 1, 2, 3, 4, 5);
+    t.record(Point::kDoorbell, 1, 2, 3, 4, 5, last);
+    const std::vector<std::uint8_t> large(kMaxBlob + 1, 7);
+    t.record_blob(Point::kCmdStart, 1, 2, 3, 4, 5, large.data(), large.size(), last);
+    t.record(Point::kDoorbell, 1, 2, 3, 4, 5);
+  }
+  Read got = read_all(f.path());
+  ASSERT_EQ(got.records.size(), 4u) << got.warning;
+  EXPECT_EQ(got.records[0].function, 0u);
+  EXPECT_EQ(got.records[1].function, 4095u);
+  EXPECT_EQ(got.records[2].function, 4095u);
+  EXPECT_EQ(got.records[2].flags, Record::kTruncated);
+  EXPECT_EQ(got.records[2].blob_len, kMaxBlob);
+  EXPECT_EQ(got.records[3].function, 0u);
+  EXPECT_LT(without.bytes().size(), f.bytes().size()) << "function 0 costs nothing";
+}
+
 TEST(Tracer, LargeBlobsAreCut) {
   TempFile f;
   {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "model/port/packet.h"
+#include "model/packet/packet.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <new>
 #include <type_traits>
 
-#include "model/pcie/host_copies.h"
 #include "model/prefetch.h"
 
 namespace hcasim {
@@ -29,6 +29,13 @@ alignas(kLine) std::uint8_t g_fresh[kHead];
 
 void PacketPool::grow() {
   static_assert(std::is_trivially_copyable_v<Packet>);
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Winvalid-offsetof"  // both compilers support it here
+  static_assert(offsetof(Packet, packets) + sizeof(Packet::packets) <= Packet::kHot &&
+                    offsetof(Packet, unit) + sizeof(Packet::unit) <= Packet::kHot,
+                "what every receiver looks at is prefetched");
+  static_assert(offsetof(Packet, at) == kHead, "what is not initialized comes last");
+#pragma GCC diagnostic pop
   auto* const packets = new Packet[kSlab];
   auto* const buffers = new std::uint8_t[std::size_t{kSlab} * kMaxFrame];  // untouched
   std::memcpy(g_fresh, static_cast<const void*>(packets), kHead);
@@ -70,12 +77,11 @@ PacketRef PacketPool::copy(const Packet& p) {
   q.refs_ = refs;
   q.buffer_ = buffer;
   q.next_ = nullptr;
-  if (p.lent_ || p.large_) {
-    q.lent_ = nullptr;
+  if (p.borrowed() || p.large_) {
+    q.loan_ = {};
     q.large_ = nullptr;
-    q.next_lent_ = nullptr;
-    q.lent_link_ = nullptr;
     q.landing = nullptr;
+    if (p.borrowed()) p.loan_.lender->before_read();
     q.keep(p.data());
     return made;
   }
@@ -85,21 +91,20 @@ PacketRef PacketPool::copy(const Packet& p) {
 }
 
 void PacketPool::give_back(Packet* p) {
-  if (p->lent_) p->take_back();
+  if (p->borrowed()) p->end_loan();
   std::free(p->large_);
   p->next_ = g_free;
   g_free = p;
 }
 
-void Packet::take_back() {
-  *lent_link_ = next_lent_;
-  if (next_lent_) next_lent_->lent_link_ = lent_link_;
-  lent_ = nullptr;
+void Packet::end_loan() {
+  *loan_.link = loan_.next;
+  if (loan_.next) loan_.next->loan_.link = loan_.link;
+  loan_.bytes = nullptr;
 }
 
-// The payload is a copy of these bytes. The memory they lie in may be waiting for a copy itself.
+// The payload is a copy of these bytes.
 void Packet::keep(const std::uint8_t* bytes) {
-  HostCopies::make();
   if (payload_len > kMaxFrame - head_) {
     large_ = static_cast<std::uint8_t*>(std::malloc(payload_len));
     if (!large_) throw std::bad_alloc();
@@ -108,49 +113,10 @@ void Packet::keep(const std::uint8_t* bytes) {
 }
 
 void Packet::own() {
-  if (!lent_) return;
-  keep(lent_);
-  take_back();
-}
-
-void Loans::lend(Packet& p, const std::uint8_t* bytes, std::uint64_t from, std::uint32_t qpn) {
-  p.lent_ = bytes;
-  p.lent_from_ = from;
-  p.lent_by_ = qpn;
-  p.released_ = false;
-  p.next_lent_ = first_;
-  p.lent_link_ = &first_;
-  if (first_) first_->lent_link_ = &p.next_lent_;
-  first_ = &p;
-}
-
-template <class Which>
-void Loans::settle_if(Which which) {
-  for (Packet* p = first_; p != nullptr;) {
-    Packet* next = p->next_lent_;
-    if (which(*p)) p->own();
-    p = next;
-  }
-}
-
-void Loans::settle_all() {
-  settle_if([](const Packet&) { return true; });
-}
-
-void Loans::settle(std::uint32_t qpn) {
-  settle_if([=](const Packet& p) { return p.lent_by_ == qpn; });
-}
-
-void Loans::release(std::uint32_t qpn, std::uint32_t psn, std::uint32_t packets, const void* queue) {
-  for (Packet* p = first_; p != nullptr; p = p->next_lent_) {
-    if (p->lent_by_ == qpn && ((p->psn - psn) & kPsnMask) < packets && p->landing != queue)
-      p->released_ = released_ = true;
-  }
-}
-
-void Loans::settle_the_released() {
-  settle_if([](const Packet& p) { return p.released_; });
-  released_ = false;
+  if (!borrowed()) return;
+  loan_.lender->before_read();
+  keep(loan_.bytes);
+  end_loan();
 }
 
 }  // namespace hcasim

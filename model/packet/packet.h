@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A packet inside the process: header fields decoded, payload beside them. Bytes are made of it only where it
 // leaves the process or a capture wants it (port/codec.h). IBTA vol. 1 ch. 5 and 9, annexes A16 and A17
-// (RoCE).
-#ifndef HCASIM_MODEL_PORT_PACKET_H
-#define HCASIM_MODEL_PORT_PACKET_H
+// (RoCE). Every block that handles packets includes this; it includes none of them.
+#ifndef HCASIM_MODEL_PACKET_PACKET_H
+#define HCASIM_MODEL_PACKET_PACKET_H
 
 #include <array>
 #include <cstdint>
@@ -36,7 +36,31 @@ constexpr unsigned kMaxRun = 16;
 enum class PacketKind : std::uint8_t { kIb, kRoceV1, kRoceV2, kEthernet };
 
 class PacketRef;
+struct Packet;
 
+// In whose memory the payload of packets may lie (model/pcie/loans.h).
+class Lender {
+ public:
+  // Packets are about to read that memory: it is brought up to date.
+  virtual void before_read() = 0;
+
+ protected:
+  ~Lender() = default;
+};
+
+// How a packet's payload is borrowed: kept by the Lender, in a list of all its packets.
+struct Loan {
+  const std::uint8_t* bytes = nullptr;  // null: it is not
+  std::uint64_t from = 0;               // bus address
+  Lender* lender = nullptr;
+  Packet* next = nullptr;
+  Packet** link = nullptr;  // what points to this packet in the list
+  std::uint32_t qpn = 0;
+  bool released = false;  // Loans::release()
+};
+
+// Its members stand in the order of their use: what each receiver looks at in the first kHot bytes, which
+// are prefetched, and what is not initialized at the end (static_asserts in packet.cpp).
 struct Packet {
   PacketKind kind = PacketKind::kIb;
   // Ethernet link: L2, and what RoCE v2 adds. Addresses are in sgid and dgid (IPv4 as ::ffff:a.b.c.d), DSCP
@@ -94,7 +118,7 @@ struct Packet {
   // then, the times are each packet's own. They have PSNs from psn on and `unit` bytes of payload, the last
   // one what remains of payload_len; the opcode is that of one packet which is the first of its message if
   // the first of them is, and the last if the last is. Who needs to see them one by one takes part_of()
-  // (port/run.h). Only SENDs and RDMA WRITEs of RC, without immediate, whose payload is lent.
+  // (port/run.h). Only SENDs and RDMA WRITEs of RC, without immediate, whose payload is borrowed.
   std::uint16_t packets = 1;
   std::uint32_t unit = 0;
 
@@ -103,17 +127,17 @@ struct Packet {
 
   // Payload of a transport packet, wherever it lies; who may write gets it in the packet's own buffer.
   std::uint8_t* data() {
-    if (lent_) own();
+    if (borrowed()) own();
     return large_ ? large_ : buffer_ + head_;
   }
-  const std::uint8_t* data() const { return lent_ ? lent_ : large_ ? large_ : buffer_ + head_; }
-  // The payload lies in the memory of the sender's host still (class Loans), from this bus address on.
-  bool lent() const { return lent_ != nullptr; }
-  std::uint64_t lent_from() const { return lent_from_; }
-  // Copies a payload that is lent.
+  const std::uint8_t* data() const { return borrowed() ? loan_.bytes : large_ ? large_ : buffer_ + head_; }
+  // The payload lies in the memory of the sender's host still, from this bus address on.
+  bool borrowed() const { return loan_.bytes != nullptr; }
+  std::uint64_t borrowed_from() const { return loan_.from; }
+  // Copies a payload that is borrowed.
   void own();
   // The processor fetches what whoever gets the packet looks at (model/prefetch.h).
-  void prefetch() const { prefetch_range(this, kTaken); }
+  void prefetch() const { prefetch_range(this, kHot); }
   // Whose queue of writes to the host holds all of the payload; null: none yet.
   const void* landing = nullptr;
   // The whole frame. Decoding in place (decode_roce()) leaves it intact and moves data() behind its headers.
@@ -121,27 +145,22 @@ struct Packet {
   const std::uint8_t* frame() const { return buffer_; }
   void set_head(std::uint32_t bytes) { head_ = bytes; }
   // Bytes there are from data() on.
-  std::uint32_t room() const { return lent_ || large_ ? payload_len : kMaxFrame - head_; }
+  std::uint32_t room() const { return borrowed() || large_ ? payload_len : kMaxFrame - head_; }
 
  private:
   friend class Loans;
   friend class PacketPool;
   friend class PacketRef;
   friend PacketRef part_of(Packet& run, unsigned i);
-  static constexpr std::size_t kTaken = 256;  // bytes
-  void take_back();
+  static constexpr std::size_t kHot = 256;  // bytes
+  void end_loan();
   void keep(const std::uint8_t* bytes);
 
   std::uint32_t refs_ = 0;
   Packet* next_ = nullptr;
   std::uint32_t head_ = 0;
-  const std::uint8_t* lent_ = nullptr;
+  Loan loan_;
   std::uint8_t* large_ = nullptr;  // payload that the buffer has no room for, from malloc()
-  std::uint64_t lent_from_ = 0;
-  std::uint32_t lent_by_ = 0;     // QPN
-  bool released_ = false;         // Loans::release()
-  Packet* next_lent_ = nullptr;   // of the same Loans
-  Packet** lent_link_ = nullptr;  // what points to this one there
   // kMaxFrame bytes, this packet's for good. Apart from it, so that packets lie close together, whose payload
   // mostly lies elsewhere. Null: one outside of the pool, without bytes.
   std::uint8_t* buffer_ = nullptr;
@@ -194,39 +213,6 @@ class PacketPool {
 inline PacketRef::~PacketRef() {
   if (p_ && --p_->refs_ == 0) PacketPool::give_back(p_);
 }
-
-// Payload on its way that has not been copied: the packets of one HCA whose data() lies in its host's memory.
-// They read it when it lands, as a card reads it again for a retransmission; so they must be done with it, or
-// have a copy of their own, before anybody may think that the memory is free: settle_*().
-class Loans {
- public:
-  Loans() = default;
-  Loans(const Loans&) = delete;
-  Loans& operator=(const Loans&) = delete;
-
-  bool empty() const { return first_ == nullptr; }
-  // The packet's payload_len bytes are those at `bytes`, which is bus address `from`. It is QP `qpn`'s.
-  void lend(Packet& packet, const std::uint8_t* bytes, std::uint64_t from, std::uint32_t qpn);
-  // All have a copy of their own when it returns,
-  void settle_all();
-  // ... those of the QP do, ...
-  void settle(std::uint32_t qpn);
-  // The host may soon be told that it has the memory back of those of the QP with PSNs [psn, psn + packets).
-  // Those that `queue` holds do not mind: what is behind them there, such as the CQE that tells it, is not
-  // seen before them. The others have to be settled before anything is written to the host that may tell.
-  void release(std::uint32_t qpn, std::uint32_t psn, std::uint32_t packets, const void* queue);
-  void settle_released() {
-    if (released_) settle_the_released();
-  }
-
- private:
-  template <class Which>
-  void settle_if(Which which);
-  void settle_the_released();
-
-  Packet* first_ = nullptr;
-  bool released_ = false;  // there may be such
-};
 
 }  // namespace hcasim
 #endif

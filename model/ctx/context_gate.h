@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The gate that work for a QP passes: open when the QP's context is on the chip. The requester asks it for
+// its turns; packets that come sooner than the context are set aside here, and go on to the engine that they
+// are for, in order.
+#ifndef HCASIM_MODEL_CTX_CONTEXT_GATE_H
+#define HCASIM_MODEL_CTX_CONTEXT_GATE_H
+
+#include <cstdint>
+
+#include "model/ctx/cache.h"
+#include "model/ctx/qp.h"
+#include "model/packet/packet.h"
+#include "model/time.h"
+#include "model/timed_queue.h"
+
+namespace hcasim {
+
+namespace traces {
+class Tracer;
+}
+class ContextFetch;
+class Health;
+struct Profile;
+
+// An engine that packets are set aside for.
+class PacketTaker {
+ public:
+  // A packet for the QP, whose context is there.
+  virtual void take(Time t, Qp& qp, PacketRef& packet) = 0;
+
+ protected:
+  ~PacketTaker() = default;
+};
+
+class ContextGate {
+ public:
+  struct Blocks {
+    const Profile& profile;
+    traces::Tracer& tracer;
+    ContextFetch& fetch;
+    QpTable& qps;
+    Health& health;
+  };
+  explicit ContextGate(const Blocks& blocks);
+  // Who takes requests, and who takes their answers. Before the simulation starts.
+  void connect(PacketTaker& requests, PacketTaker& answers) {
+    requests_ = &requests;
+    answers_ = &answers;
+  }
+
+  // When the context of a QP that work at t is for can be used; it is fetched if it is not there.
+  Time usable_at(Time t, std::uint32_t qpn);
+  // True: a packet for the QP is set aside until its context is there, and comes to its engine's take() then;
+  // `parked` counts those of this engine. Later ones of the queue stay behind, others' go on.
+  bool wait(Time t, const Qp& qp, Parked& parked, const PacketRef& packet);
+  // Firmware changed the context in memory.
+  void invalidate(std::uint32_t qpn) { cache_.invalidate(qpn); }
+
+  const ContextCache& cache() const { return cache_; }
+  void clear();
+  void prefetch() const { cache_.prefetch(); }
+
+ private:
+  struct Item {
+    std::uint32_t qpn;
+    std::uint64_t epoch;  // RequesterState::epoch: what waits for a QP that was reset meanwhile is void
+    PacketRef packet;
+  };
+  void pass(Time due, Item& item);
+
+  Blocks blocks_;
+  PacketTaker* requests_ = nullptr;
+  PacketTaker* answers_ = nullptr;
+  ContextCache cache_;
+  TimedQueue<Item> parked_;
+};
+
+}  // namespace hcasim
+#endif

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Q counters: what the engines count by the counter set of a queue (query_q_counter_out).
+#ifndef HCASIM_MODEL_CTX_Q_COUNTERS_H
+#define HCASIM_MODEL_CTX_Q_COUNTERS_H
+
+#include <array>
+#include <cstdint>
+
+#include "model/prefetch.h"
+
+namespace hcasim {
+
+struct QCounter {
+  std::uint64_t rx_write_requests = 0, rx_read_requests = 0, rx_atomic_requests = 0, out_of_buffer = 0,
+                out_of_sequence = 0, duplicate_request = 0, rnr_nak_retry_err = 0, packet_seq_err = 0,
+                implied_nak_seq_err = 0, local_ack_timeout_err = 0, req_remote_access_errors = 0,
+                req_remote_invalid_request = 0, req_cqe_error = 0, resp_cqe_error = 0,
+                req_cqe_flush_error = 0, resp_cqe_flush_error = 0, resp_local_length_error = 0,
+                resp_remote_access_errors = 0, rx_dct_connect = 0;
+};
+
+// By counter_set_id, 0 to 255.
+class QCounters {
+ public:
+  QCounter& operator[](std::uint8_t set) { return counters_[set]; }
+  void clear() { counters_ = {}; }
+  void prefetch() const { prefetch_line(&counters_[0]); }  // the set of queues that name none
+
+ private:
+  std::array<QCounter, 256> counters_{};
+};
+
+}  // namespace hcasim
+#endif

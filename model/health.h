@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Whether the HCA is in service. Every block that has turns of its own reports broken invariants here; the
+// firmware is told, which shows them to the driver in its health buffer.
+#ifndef HCASIM_MODEL_HEALTH_H
+#define HCASIM_MODEL_HEALTH_H
+
+#include "model/firmware_port.h"
+#include "model/pcie/host_port.h"
+#include "model/timed_queue.h"
+#include "traces/tracer.h"
+
+namespace hcasim {
+
+class Health final : public FaultSink {
+ public:
+  Health(HostPort& host, traces::Tracer& tracer, FirmwarePort& firmware)
+      : host_(host), tracer_(tracer), firmware_(firmware) {}
+
+  // Out of service until reset(): doorbells and packets are ignored.
+  bool fatal() const { return fatal_; }
+  void reset() { fatal_ = false; }
+  // The first one since reset() takes the HCA out of service; all are traced.
+  void model_fault(const char* where, const char* what) noexcept override;
+
+ private:
+  HostPort& host_;
+  traces::Tracer& tracer_;
+  FirmwarePort& firmware_;
+  bool fatal_ = false;
+};
+
+}  // namespace hcasim
+#endif

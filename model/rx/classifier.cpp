@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "model/rx/classifier.h"
+
+#include <algorithm>
+
+#include "model/port/codec.h"
+#include "model/port/path.h"
+#include "model/port/traits.h"
+#include "model/steer/steer.h"
+
+namespace hcasim {
+
+namespace {
+
+constexpr std::uint32_t kMulticastQpn = 0xffffff;
+constexpr std::uint16_t kFullMember = 0x8000, kPkeyBase = 0x7fff;
+
+bool same_partition(std::uint16_t a, std::uint16_t b) {
+  return (a & kPkeyBase) == (b & kPkeyBase) && ((a | b) & kFullMember) != 0;
+}
+
+LinkVerdict link_drop(DropReason reason, bool decoded = false) {
+  return {LinkVerdict::To::kDrop, reason, decoded};
+}
+
+TransportVerdict drop(DropReason reason) {
+  TransportVerdict v;
+  v.reason = reason;
+  return v;
+}
+
+}  // namespace
+
+LinkVerdict Classifier::link(Packet& p) const {
+  const Port& port = blocks_.port;
+  const std::uint8_t* to = p.dest_mac();
+  Mac dest;
+  std::copy(to, to + dest.size(), dest.begin());
+  const bool multicast = (to[0] & 1) != 0;
+  const bool mine = port.roce_enabled && (multicast || port.own_mac(dest));
+  if (!mine) return {LinkVerdict::To::kFrames, {}, false};
+  LinkVerdict v;
+  if (p.kind == PacketKind::kEthernet) {
+    switch (decode_roce(p)) {
+      case Decoded::kOk:
+        v.decoded = true;
+        break;
+      case Decoded::kNotRoce:
+        v.to = LinkVerdict::To::kFrames;
+        return v;
+      case Decoded::kMalformed:
+        return link_drop(DropReason::kMalformed);
+      case Decoded::kBadCrc:
+        return link_drop(DropReason::kIcrc);
+    }
+  }
+  if (p.dest_qpn != kMulticastQpn && !port.own_gid(p.dgid, p.kind == PacketKind::kRoceV2))
+    return link_drop(DropReason::kNoAddress, v.decoded);
+  return v;
+}
+
+TransportVerdict Classifier::transport(const Packet& p) const {
+  TransportVerdict v;
+  const prm::BthTraits& traits = traits_of(p.opcode);
+  if (!traits.valid) return drop(DropReason::kOpcode);
+  if (p.opcode == prm::bth::kCnp && p.kind == PacketKind::kRoceV2) {
+    v.to = TransportVerdict::To::kCnp;
+    return v;
+  }
+  if (p.kind == PacketKind::kIb && (p.dest_qpn == 0) != p.vl15)  // QP0's, and nobody else's, come on VL15
+    return drop(DropReason::kMalformed);
+  if (p.dest_qpn == kMulticastQpn) {
+    v.members = p.has_grh && traits.deth ? blocks_.steering.multicast(p.dgid) : nullptr;
+    if (!v.members) return drop(DropReason::kNoGroup);
+    v.to = TransportVerdict::To::kMulticast;
+    return v;
+  }
+  Qp* qp = blocks_.steering.unicast(p.dest_qpn);
+  v = qp ? for_qp(*qp, p) : drop(DropReason::kNoQp);
+  v.management = p.dest_qpn <= 1;
+  return v;
+}
+
+// IBTA 10.9.3 (RoCE has the default partition alone: A16.4.3): QP0 takes any P_Key, QP1 any of the port's
+// table, others their own.
+bool Classifier::pkey_matches(const Qp& qp, const Packet& p) const {
+  const Port& port = blocks_.port;
+  if (p.kind != PacketKind::kIb) return same_partition(p.pkey, kRocePkey);
+  if (qp.type == QpType::kQp1) return port.pkey_valid(p.pkey);
+  if (qp.type == QpType::kQp0) return true;
+  const std::size_t index = qp.path.pkey_index;
+  return index < port.pkeys.size() && same_partition(p.pkey, port.pkeys[index]);
+}
+
+TransportVerdict Classifier::for_qp(Qp& qp, const Packet& p) const {
+  if ((p.opcode & prm::bth::kTransportMask) != transport_bits(qp.type)) return drop(DropReason::kNoQp);
+  if (!receives(qp.state)) return drop(DropReason::kQpState);
+  if (!pkey_matches(qp, p)) return drop(DropReason::kPkey);
+  const bool request = traits_of(p.opcode).request;
+  if (is_dc(qp.type) && request != (qp.type == QpType::kDct)) return drop(DropReason::kOpcode);
+  TransportVerdict v;
+  v.qp = &qp;
+  v.to = qp.type == QpType::kDct ? TransportVerdict::To::kDcTarget
+         : request               ? TransportVerdict::To::kRequest
+                                 : TransportVerdict::To::kAnswer;
+  return v;
+}
+
+}  // namespace hcasim

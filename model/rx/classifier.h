@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a packet from the port is, and for whom: the checks of addresses, opcodes, QPs, their states and
+// P_Keys (IBTA 9.6.1, 10.9.3; A16.4, A17.9). It only looks: the receiver (rx/receiver.h) acts on what it
+// says.
+#ifndef HCASIM_MODEL_RX_CLASSIFIER_H
+#define HCASIM_MODEL_RX_CLASSIFIER_H
+
+#include <cstdint>
+#include <vector>
+
+#include "model/ctx/qp.h"
+#include "model/packet/packet.h"
+#include "model/port/port.h"
+
+namespace hcasim {
+
+class Steering;
+
+// On an Ethernet link: is it RoCE for this function?
+struct LinkVerdict {
+  enum class To : std::uint8_t { kTransport, kFrames, kDrop } to = To::kTransport;
+  DropReason reason{};   // kDrop
+  bool decoded = false;  // it came as bytes, and has been found to be RoCE
+};
+
+// Among what has a transport header: which engine takes it, and for which QP?
+struct TransportVerdict {
+  enum class To : std::uint8_t {
+    kDrop,
+    kCnp,        // congestion control
+    kMulticast,  // the QPs of `members`, each asked about by itself (for_qp())
+    kDcTarget,   // the responder, which finds the connection
+    kRequest,    // the responder
+    kAnswer      // the requester
+  } to = To::kDrop;
+  bool management = false;  // for QP 0 or 1: the card's own agents are asked first
+  DropReason reason{};      // kDrop
+  Qp* qp = nullptr;         // kDcTarget, kRequest, kAnswer
+  const std::vector<std::uint32_t>* members = nullptr;
+};
+
+class Classifier {
+ public:
+  struct Blocks {
+    const Port& port;
+    Steering& steering;
+  };
+  explicit Classifier(const Blocks& blocks) : blocks_(blocks) {}
+
+  // Decodes a frame in place if it is RoCE for this function; nothing else is changed.
+  LinkVerdict link(Packet& p) const;
+  TransportVerdict transport(const Packet& p) const;
+  // What becomes of a packet that is for this QP.
+  TransportVerdict for_qp(Qp& qp, const Packet& p) const;
+
+ private:
+  bool pkey_matches(const Qp& qp, const Packet& p) const;
+
+  Blocks blocks_;
+};
+
+}  // namespace hcasim
+#endif

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The way of a received packet from the port to whom it is for: receive queues of frames, an engine of a QP,
+// congestion control, the firmware's agents, or nobody. What a packet is, the classifier says; here it is
+// acted upon.
+#ifndef HCASIM_MODEL_RX_RECEIVER_H
+#define HCASIM_MODEL_RX_RECEIVER_H
+
+#include "model/packet/packet.h"
+#include "model/rx/classifier.h"
+#include "model/time.h"
+
+namespace hcasim {
+
+class CongestionControl;
+class EthRx;
+class FirmwarePort;
+class FlowSteering;
+class Health;
+class QpTable;
+class RdmaSteering;
+class Requester;
+class Responder;
+class TagUnit;
+
+class Receiver {
+ public:
+  struct Blocks {
+    Health& health;
+    Port& port;
+    QpTable& qps;
+    Steering& steering;
+    FlowSteering& flows;
+    RdmaSteering& rdma;
+    CongestionControl& cc;
+    TagUnit& tags;
+    Requester& requester;
+    Responder& responder;
+    EthRx& eth_rx;
+    FirmwarePort& firmware;
+  };
+  explicit Receiver(const Blocks& blocks) : blocks_(blocks), classifier_({blocks.port, blocks.steering}) {}
+
+  // A packet whose last bit has come in at t.
+  void receive(Time t, PacketRef& packet);
+
+ private:
+  void prefetch_next() const;
+  bool takes_run(const Packet& packet) const;
+  bool take_from_link(Time t, PacketRef& packet);
+  void take_frame(Time t, PacketRef& packet);
+  void deliver(Time t, const TransportVerdict& verdict, PacketRef& packet);
+  void deliver_multicast(Time t, const TransportVerdict& verdict, const PacketRef& packet);
+
+  Blocks blocks_;
+  Classifier classifier_;
+};
+
+}  // namespace hcasim
+#endif

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// State as data: each block and object lists its run-time state once, in a member
+//
+//   template <class Archive>
+//   void list_state(Archive& a) {
+//     a("free_at", free_at_);              // back to 0 at reset
+//     a("full_from", full_from_, kNever);  // back to kNever
+//     a.kept("slots", slots_);             // as many elements as before, each of them reset
+//     HCASIM_FIELDS(a, head_, tail_);      // several, under their own names
+//   }
+//
+// and everything that goes over all state uses that list: reset (StateReset), digests (StateDigest), listings
+// by name (StateList). A saved state will be one more archive. What is not state stays out: configuration,
+// references to other blocks, scratch memory, caches of what can be computed again.
+//
+// A plain struct (an aggregate) is reset by its own initializers; its list is for the others.
+// Fields may be numbers, bools, enumerations, strings, types with a list_state() of their own, and standard
+// containers, optionals and owning pointers of such. A pointer that owns nothing is not state: what it points
+// to has a number, and that is.
+#ifndef HCASIM_MODEL_STATE_STATE_H
+#define HCASIM_MODEL_STATE_STATE_H
+
+#include <array>
+#include <bitset>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "model/state/fields.h"
+
+namespace hcasim {
+
+namespace state {
+
+template <class T, class Archive, class = void>
+struct Lists : std::false_type {};
+template <class T, class Archive>
+struct Lists<T, Archive, std::void_t<decltype(std::declval<T&>().list_state(std::declval<Archive&>()))>>
+    : std::true_type {};
+
+template <class T>
+struct IsArray : std::false_type {};
+template <class T, std::size_t n>
+struct IsArray<std::array<T, n>> : std::true_type {};
+template <class T>
+struct IsBitset : std::false_type {};
+template <std::size_t n>
+struct IsBitset<std::bitset<n>> : std::true_type {};
+template <class T>
+struct IsOptional : std::false_type {};
+template <class T>
+struct IsOptional<std::optional<T>> : std::true_type {};
+template <class T>
+struct IsOwner : std::false_type {};
+template <class T, class D>
+struct IsOwner<std::unique_ptr<T, D>> : std::true_type {};
+template <class T>
+struct IsOwner<std::shared_ptr<T>> : std::true_type {};
+template <class T>
+struct IsPair : std::false_type {};
+template <class A, class B>
+struct IsPair<std::pair<A, B>> : std::true_type {};
+template <class T, class = void>
+struct IsContainer : std::false_type {};
+template <class T>
+struct IsContainer<T, std::void_t<decltype(std::declval<T&>().begin()), decltype(std::declval<T&>().size()),
+                                  decltype(std::declval<T&>().clear())>> : std::true_type {};
+
+template <class T>
+constexpr bool kNumber = std::is_arithmetic_v<T> || std::is_enum_v<T>;
+
+template <class T, class = void>
+struct IsUnordered : std::false_type {};
+template <class T>
+struct IsUnordered<T, std::void_t<typename T::hasher>> : std::true_type {};
+
+// A structure of bytes on a wire or in host memory (WQE segments, addresses): no padding, no pointer.
+template <class T>
+constexpr bool kBytes =
+    std::is_class_v<T>&& std::has_unique_object_representations_v<T>&& std::is_trivially_copyable_v<T> &&
+    !IsArray<T>::value && !IsBitset<T>::value;
+
+// Numbers that lie side by side in memory, without padding: they are read as bytes.
+template <class T, class = void>
+struct PlainBytes : std::false_type {};
+template <class T>
+struct PlainBytes<T, std::void_t<decltype(std::declval<T&>().data()), typename T::value_type>>
+    : std::bool_constant<std::has_unique_object_representations_v<typename T::value_type> &&
+                         kNumber<typename T::value_type>> {};
+
+// What archives have in common: several fields in one call, their names in one string as HCASIM_FIELDS has
+// them.
+template <class Archive>
+class Fields {
+ public:
+  template <class... T>
+  void all(const char* names, T&... fields) {
+    (one(names, fields), ...);
+  }
+
+ private:
+  template <class T>
+  void one(const char*& names, T& field) {
+    while (*names == ' ' || *names == ',') ++names;
+    const char* end = names;
+    while (*end != '\0' && *end != ',') ++end;
+    static_cast<Archive&> (*this)(std::string(names, end).c_str(), field);
+    names = end;
+  }
+};
+
+}  // namespace state
+
+// Takes state back to what it is at power-on.
+class StateReset : public state::Fields<StateReset> {
+ public:
+  static constexpr bool kResets = true;
+
+  template <class T>
+  void operator()(const char*, T& field) {
+    reset(field);
+  }
+  template <class T, class Initial>
+  void operator()(const char*, T& field, const Initial& initial) {
+    field = static_cast<T>(initial);
+  }
+  template <class T>
+  void kept(const char*, T& elements) {
+    for (auto&& element : elements) {
+      using Element = std::remove_reference_t<decltype(element)>;
+      if constexpr (std::is_class_v<Element> || std::is_arithmetic_v<Element> || std::is_enum_v<Element>)
+        reset(element);
+    }
+  }
+
+ private:
+  template <class T>
+  void reset(T& field) {
+    if constexpr (std::is_aggregate_v<T> && !state::IsArray<T>::value)
+      field = T{};  // a plain struct says its initial values itself
+    else if constexpr (state::Lists<T, StateReset>::value)
+      field.list_state(*this);
+    else if constexpr (state::IsArray<T>::value)
+      for (auto& element : field) reset(element);
+    else if constexpr (state::IsBitset<T>::value || state::IsOptional<T>::value || state::IsOwner<T>::value)
+      field.reset();
+    else if constexpr (state::IsContainer<T>::value)
+      field.clear();
+    else
+      field = T{};
+  }
+};
+
+// A number for all state that is listed: equal for equal state, whatever the host, its addresses and the
+// order in which memory was allocated. Containers without an order (std::unordered_map) are refused at
+// compile time.
+class StateDigest : public state::Fields<StateDigest> {
+ public:
+  static constexpr bool kResets = false;
+
+  template <class T>
+  void operator()(const char* name, T& field) {
+    bytes(name, std::strlen(name) + 1);
+    add(field);
+  }
+  template <class T, class Initial>
+  void operator()(const char* name, T& field, const Initial&) {
+    (*this)(name, field);
+  }
+  template <class T>
+  void kept(const char* name, T& elements) {
+    (*this)(name, elements);
+  }
+  std::uint64_t value() const { return hash_; }
+
+  // For types of other libraries.
+  void bytes(const void* data, std::size_t len) {
+    const auto* p = static_cast<const unsigned char*>(data);
+    for (std::size_t i = 0; i < len; ++i) hash_ = (hash_ ^ p[i]) * 0x100000001b3ULL;  // FNV-1a
+  }
+  void number(std::uint64_t v) {
+    hash_ = (hash_ ^ v) * 0x9e3779b97f4a7c15ULL;
+    hash_ ^= hash_ >> 29;
+  }
+
+ private:
+  template <class T>
+  void add(T& field) {
+    using Plain = std::remove_cv_t<T>;
+    if constexpr (std::is_floating_point_v<Plain>) {
+      std::uint64_t bits = 0;
+      static_assert(sizeof field <= sizeof bits);
+      std::memcpy(&bits, &field, sizeof field);
+      number(bits);
+    } else if constexpr (state::kNumber<Plain>) {
+      number(static_cast<std::uint64_t>(field));
+    } else if constexpr (state::Lists<Plain, StateDigest>::value) {
+      const_cast<Plain&>(field).list_state(
+          *this);  // NOLINT(cppcoreguidelines-pro-type-const-cast): keys of maps
+    } else if constexpr (state::IsBitset<Plain>::value) {
+      for (std::size_t i = 0; i < field.size(); ++i)
+        if (field[i]) number(i);
+      number(field.size());
+    } else if constexpr (state::IsPair<Plain>::value) {
+      add(field.first);
+      add(field.second);
+    } else if constexpr (state::IsUnordered<Plain>::value) {
+      std::uint64_t sum = 0;  // whatever the order
+      for (auto& element : field) {
+        StateDigest one;
+        one.add(element);
+        sum += one.value();
+      }
+      number(field.size());
+      number(sum);
+    } else if constexpr (state::kBytes<Plain>) {
+      bytes(&field, sizeof field);
+    } else if constexpr (state::IsOptional<Plain>::value || state::IsOwner<Plain>::value) {
+      number(field ? 1 : 0);
+      if (field) add(*field);
+    } else if constexpr (std::is_same_v<Plain, std::string> || state::PlainBytes<Plain>::value) {
+      number(field.size());
+      bytes(field.data(), field.size() * sizeof(*field.data()));
+    } else {
+      number(field.size());
+      for (auto&& element : field) {
+        if constexpr (std::is_class_v<std::remove_reference_t<decltype(element)>> &&
+                      !std::is_lvalue_reference_v<decltype(element)>)
+          number(static_cast<bool>(element) ? 1 : 0);  // std::vector<bool>
+        else
+          add(element);
+      }
+    }
+  }
+
+  std::uint64_t hash_ = 0xcbf29ce484222325ULL;
+};
+
+// Every number of the state with its path, such as "port.tx.free_at", for whoever looks for a difference.
+// Sink: called with (const std::string& path, const std::string& value).
+template <class Sink>
+class StateList : public state::Fields<StateList<Sink>> {
+ public:
+  static constexpr bool kResets = false;
+
+  explicit StateList(Sink sink) : sink_(std::move(sink)) {}
+  template <class T>
+  void operator()(const char* name, T& field) {
+    within(name, [&] { add(field); });
+  }
+  template <class T, class Initial>
+  void operator()(const char* name, T& field, const Initial&) {
+    (*this)(name, field);
+  }
+  template <class T>
+  void kept(const char* name, T& elements) {
+    (*this)(name, elements);
+  }
+  void bytes(const void* data, std::size_t len) {
+    static const char* const digits = "0123456789abcdef";
+    std::string text;
+    for (std::size_t i = 0; i < len; ++i) {
+      const unsigned byte = static_cast<const unsigned char*>(data)[i];
+      text += digits[byte >> 4];
+      text += digits[byte & 15];
+    }
+    sink_(path_, text);
+  }
+  void number(std::uint64_t v) { sink_(path_, std::to_string(v)); }
+
+ private:
+  template <class F>
+  void within(const std::string& name, F f) {
+    const std::size_t len = path_.size();
+    if (len != 0) path_ += '.';
+    path_ += name;
+    f();
+    path_.resize(len);
+  }
+  template <class T>
+  void add(T& field) {
+    using Plain = std::remove_cv_t<T>;
+    if constexpr (state::kNumber<Plain>) {
+      if constexpr (std::is_enum_v<Plain>)
+        sink_(path_, std::to_string(static_cast<std::underlying_type_t<Plain>>(field)));
+      else
+        sink_(path_, std::to_string(field));
+    } else if constexpr (state::Lists<Plain, StateList>::value) {
+      const_cast<Plain&>(field).list_state(
+          *this);  // NOLINT(cppcoreguidelines-pro-type-const-cast): keys of maps
+    } else if constexpr (state::IsBitset<Plain>::value) {
+      for (std::size_t i = 0; i < field.size(); ++i)
+        if (field[i]) within(std::to_string(i), [&] { sink_(path_, "1"); });
+    } else if constexpr (state::IsPair<Plain>::value) {
+      within("key", [&] { add(field.first); });
+      within("value", [&] { add(field.second); });
+    } else if constexpr (state::kBytes<Plain>) {
+      bytes(&field, sizeof field);
+    } else if constexpr (state::IsOptional<Plain>::value || state::IsOwner<Plain>::value) {
+      if (field) add(*field);
+    } else if constexpr (std::is_same_v<Plain, std::string>) {
+      sink_(path_, field);
+    } else if constexpr (state::PlainBytes<Plain>::value) {
+      if (field.size() != 0) bytes(field.data(), field.size() * sizeof(*field.data()));
+    } else {
+      std::size_t i = 0;
+      for (auto&& element : field) {
+        within(std::to_string(i++), [&] {
+          if constexpr (std::is_class_v<std::remove_reference_t<decltype(element)>> &&
+                        !std::is_lvalue_reference_v<decltype(element)>)
+            sink_(path_, static_cast<bool>(element) ? "1" : "0");  // std::vector<bool>
+          else
+            add(element);
+        });
+      }
+    }
+  }
+
+  Sink sink_;
+  std::string path_;
+};
+
+template <class T>
+void reset_state(T& t) {
+  StateReset a;
+  t.list_state(a);
+}
+template <class T>
+std::uint64_t digest_state(T& t) {
+  StateDigest a;
+  t.list_state(a);
+  return a.value();
+}
+// sink: called with the path and the value of each number.
+template <class T, class Sink>
+void print_state(T& t, Sink sink) {
+  StateList<Sink> a(std::move(sink));
+  t.list_state(a);
+}
+
+}  // namespace hcasim
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the function does on the bus by itself: DMA and interrupts, as far as its configuration lets it.
+ */
+#include "mlx5_hca.h"
+
+/* A function that may not master the bus, sleeps, or is about to be reset makes no access. */
+PCIDevice* mlx5_hca_bus_master(HcaLink* link) {
+  PCIDevice* pci = link->dev ? &link->dev->parent_obj : NULL; /* each DMA asks: no cast that looks up types */
+
+  if (!pci || link->dev->removed || link->reset_pending ||
+      !(pci_get_word(pci->config + PCI_COMMAND) & PCI_COMMAND_MASTER)) {
+    return NULL;
+  }
+  if (pci_get_word(pci->config + link->dev->pm_cap + PCI_PM_CTRL) & PCI_PM_CTRL_STATE_MASK) {
+    return NULL;
+  }
+  return pci;
+}
+
+static int dma(HcaLink* link, uint64_t addr, void* buf, size_t len, DMADirection dir) {
+  PCIDevice* pci = mlx5_hca_bus_master(link);
+  MemTxResult result;
+
+  if (!len) {
+    return 0;
+  }
+  if (!pci || addr + len - 1 < addr) { /* no wrap around the top of the address space */
+    link->refused_dma++;
+    return -1;
+  }
+  link->in_access++;
+  result = pci_dma_rw(pci, addr, buf, len, dir, MEMTXATTRS_UNSPECIFIED);
+  link->in_access--;
+  if (result != MEMTX_OK) {
+    link->refused_dma++;
+    return -1;
+  }
+  return 0;
+}
+
+int mlx5_hca_dma_read(void* opaque, uint64_t addr, void* dst, size_t len) {
+  return dma(opaque, addr, dst, len, DMA_DIRECTION_TO_DEVICE);
+}
+
+int mlx5_hca_dma_write(void* opaque, uint64_t addr, const void* src, size_t len) {
+  return dma(opaque, addr, (void*)src, len, DMA_DIRECTION_FROM_DEVICE);
+}
+
+void mlx5_hca_msix(void* opaque, unsigned vector) {
+  HcaLink* link = opaque;
+  PCIDevice* pci = mlx5_hca_bus_master(link);
+
+  if (!pci || vector >= HCA_MSIX_VECTORS || !msix_enabled(pci)) {
+    link->refused_dma++;
+    return;
+  }
+  link->in_access++;
+  msix_notify(pci, vector);
+  link->in_access--;
+}
