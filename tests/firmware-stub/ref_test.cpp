@@ -127,16 +127,24 @@ TEST(QpTransitions, AreThoseOfTheSpecification) {
     }
     EXPECT_EQ(starts, anywhere ? 7u : 1u) << o->name;
     // What is taken always needs no bit that asks for it.
-    if (t.takes(kAttrRights)) EXPECT_EQ(t.optional_rc & (kOptRre | kOptRwe | kOptRae), 0u) << o->name;
-    if (t.takes(kAttrPkeyAndPort)) EXPECT_EQ(t.optional_rc & (kOptPkeyIndex | kOptPort), 0u) << o->name;
-    if (t.takes(kAttrRnrTimer)) EXPECT_EQ(t.optional_rc & kOptRnrTimeout, 0u) << o->name;
+    if (t.takes(kAttrRights)) {
+      EXPECT_EQ(t.optional_rc & (kOptRre | kOptRwe | kOptRae), 0u) << o->name;
+    }
+    if (t.takes(kAttrPkeyAndPort)) {
+      EXPECT_EQ(t.optional_rc & (kOptPkeyIndex | kOptPort), 0u) << o->name;
+    }
+    if (t.takes(kAttrRnrTimer)) {
+      EXPECT_EQ(t.optional_rc & kOptRnrTimeout, 0u) << o->name;
+    }
   }
   EXPECT_EQ(find_qp_transition(prm::op::CREATE_QP), nullptr);
   // Every command whose handler is that of transitions has a row.
   const Handler handlers[] = {find_opcode(prm::op::RST2INIT_QP)->handler,
                               find_opcode(prm::op::_2ERR_QP)->handler};
   for (const Opcode& o : all_opcodes())
-    if (o.handler == handlers[0] || o.handler == handlers[1]) EXPECT_EQ(seen.count(o.opcode), 1u) << o.name;
+    if (o.handler == handlers[0] || o.handler == handlers[1]) {
+      EXPECT_EQ(seen.count(o.opcode), 1u) << o.name;
+    }
   const QpTransition& rtr = *find_qp_transition(prm::op::INIT2RTR_QP);
   EXPECT_TRUE(rtr.starts_in(QpState::kInit) && rtr.to == QpState::kRtr);
   EXPECT_FALSE(rtr.starts_in(QpState::kRst));

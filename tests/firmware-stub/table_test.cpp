@@ -89,7 +89,9 @@ TEST(OpcodeTable, ContextsCommandsOnObjectsNameThem) {
     EXPECT_TRUE(!o.users.named().empty() || o.users.check() != nullptr) << name;
     const bool creates = name.rfind("CREATE_", 0) == 0;
     for (const Named& n : o.users.named()) EXPECT_NE(n.number, nullptr) << name;
-    if (!creates && o.users.check() == nullptr) EXPECT_FALSE(o.users.named().front().use) << name;
+    if (!creates && o.users.check() == nullptr) {
+      EXPECT_FALSE(o.users.named().front().use) << name;
+    }
   }
 }
 
