@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The top module: an mlx5-class HCA. Its boundary is BAR0 (bar_read(), bar_write(), or the TLM-2.0 target
 // socket `bar`) and a HostPort for DMA and MSI-X (TLM-2.0: model/pcie/tlm_host_port.h); everything else is
-// inside.
+// inside. This class makes the blocks, connects them, resets them, and decodes BAR0; what they do is theirs,
+// and whom each calls stands in its struct Blocks.
 #ifndef HCASIM_MODEL_HCA_H
 #define HCASIM_MODEL_HCA_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// Big-endian integers without alignment, for structures laid over bytes.
+/// Unaligned big-endian integers, for structures that overlay bytes.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ struct Be {
   }
 
  private:
-  // Written out, so that compilers see one load or store and a swap of its bytes.
+  // Spelled out so that compilers recognize one load or store and a byte swap.
   template <unsigned... I>
   constexpr T load(std::integer_sequence<unsigned, I...>) const {
     return static_cast<T>(((static_cast<T>(b[I]) << (8 * (N - 1 - I))) | ...));

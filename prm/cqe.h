@@ -19,7 +19,7 @@ enum class CqeOp : uint8_t {
   kSigErr = 12,
   kReqErr = 13,
   kRespErr = 14,
-  kInvalid = 15,  ///< what the driver fills an empty ring with
+  kInvalid = 15,  ///< initial contents of a ring, written by the driver
 };
 
 constexpr const char* cqe_op_name(CqeOp op) {
@@ -102,13 +102,13 @@ constexpr const char* cqe_syndrome_name(CqeSyndrome s) {
   return nullptr;
 }
 
-/// How much of a message a QP wants in its CQEs: qpc.cs_res, and each half of qpc.cs_req.
+/// How much message data goes into a CQE: qpc.cs_res, and each half of qpc.cs_req.
 enum class InlineScatter : uint8_t { kNone = 0, k32 = 1, k64 = 2 };
 
-/// cqc.mini_cqe_res_format: what a mini CQE tells beside the byte count.
+/// cqc.mini_cqe_res_format: the contents of a mini CQE besides the byte count.
 enum class MiniFormat : uint8_t { kHash = 0, kChecksum = 1, kChecksumStride = 3 };
 
-/// One of the eight in a slot behind a title CQE (kernel device.h, mlx5_mini_cqe8).
+/// One of the eight in a slot after a title CQE (kernel device.h, mlx5_mini_cqe8).
 struct MiniCqe {
   be32 info;  ///< RSS hash; or checksum 31:16, stride index 15:0
   be32 byte_cnt;
@@ -116,7 +116,7 @@ struct MiniCqe {
 };
 static_assert(sizeof(MiniCqe) == 8);
 
-/// 64-byte CQE; of a 128-byte CQE this is the second half.
+/// A 64-byte CQE; also the second half of a 128-byte one.
 struct Cqe {
   uint8_t tls_outer_l3_tunneled;
   uint8_t rsvd0;
@@ -145,7 +145,7 @@ struct Cqe {
   uint8_t op_own;  ///< opcode 7:4, format 3:2, solicited 1, owner 0
 
   static constexpr uint8_t kOwner = 1, kSolicited = 2;
-  /// op_own 3:2. Inline data lies in the first 32 bytes of the CQE, or in the first half of a 128-byte one.
+  /// op_own 3:2. Inline data occupies the first 32 bytes of the CQE, or the first half of a 128-byte one.
   static constexpr uint8_t kFormatInline32 = 1 << 2, kFormatInline64 = 2 << 2, kFormatCompressed = 3 << 2;
   static constexpr uint32_t kInline32 = 32, kInline64 = 64;  ///< bytes
   static constexpr uint8_t kAppTagMatching = 1;
@@ -168,14 +168,14 @@ static_assert(sizeof(Cqe) == 64 && offsetof(Cqe, rss_hash_result) == 12 && offse
 /// Cqe::app_op of a tag-matching SRQ (rdma-core, providers/mlx5/cq.c). Messages, then list operations.
 enum class TmOp : uint8_t {
   kConsumed = 1,    ///< matched; its data follow
-  kExpected = 2,    ///< the data of a matched message are there
+  kExpected = 2,    ///< the data of a matched message have arrived
   kUnexpected = 3,  ///< in an untagged buffer
-  kNoTag = 4,       ///< the same, not a tagged message
+  kNoTag = 4,       ///< in an untagged buffer; not a tagged message
   kAppend = 5,
   kRemove = 6,
   kNoop = 7,
   kConsumedSwRndv = 9,  ///< matched, a rendezvous left to software; its headers follow
-  kConsumedMsg = 10,    ///< matched, and the data are there
+  kConsumedMsg = 10,    ///< matched, with its data
   kConsumedMsgSwRndv = 11,
   kCanceled = 12,  ///< matched, but the data will not come
 };

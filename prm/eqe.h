@@ -170,7 +170,7 @@ struct EqeNicVport {
   uint8_t rsvd[2];
   be16 vport_num;
 };
-/// kGeneral, sub_type kGeneralSyncReset: how the reset that the hosts agree to goes on.
+/// kGeneral, sub_type kGeneralSyncReset: progress of a reset that the hosts negotiate.
 struct EqeSyncReset {
   uint8_t rsvd[3];
   uint8_t state;  ///< 3:0
@@ -242,7 +242,7 @@ static_assert(sizeof(EqeComp) == 28 && offsetof(EqeComp, cqn) == 0x18 && offseto
               offsetof(EqePort, port) == 8 && sizeof(EqePortModule) == 7 && sizeof(EqeTempWarn) == 16 &&
               sizeof(EqePageFaultWqe) == 28 && sizeof(EqePageFaultRdma) == 28);
 
-/// Store to UAR + 0x40 (arm) or + 0x48 (only tell the consumer index).
+/// Store to UAR + 0x40 (arm) or + 0x48 (update the consumer index only).
 struct EqDoorbell {
   be32 eqn_ci;  ///< EQN 31:24, consumer index 23:0
   unsigned eqn() const { return eqn_ci >> 24; }

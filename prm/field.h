@@ -2,8 +2,7 @@
 /// Typed access to bit fields of big-endian structures in byte arrays.
 ///
 /// A field is a type: its offset counts bits from the start of the outermost structure, bit 0 being the most
-/// significant bit of byte 0, as the kernel's mlx5_ifc.h draws it. The generated "prm/ifc.h" names
-/// them.
+/// significant bit of byte 0, as in the kernel's mlx5_ifc.h. The generated "prm/ifc.h" names the fields.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +32,7 @@ inline void store64(uint8_t* p, uint64_t v) {
 }
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "hosts are little-endian");
 
-/// Reads `width` (1..64) bits that start at bit `off`; touches only the bytes that hold them.
+/// Reads `width` (1..64) bits that start at bit `off`; touches only the bytes that contain them.
 inline uint64_t get_bits(const uint8_t* p, size_t off, unsigned width) {
   uint64_t v = 0;
   size_t byte = off / 8;
@@ -71,7 +70,7 @@ struct Field {
   static constexpr unsigned kShift = 31 - (Off + Width - 1) % 32;
   static constexpr uint32_t kMask = kInDword && Width < 32 ? (1u << Width % 32) - 1 : ~0u;
   using type = std::conditional_t<(Width <= 32), uint32_t, uint64_t>;
-  /// Bytes from the start of the outermost structure that an access may touch.
+  /// End of the bytes that an access may touch, from the start of the outermost structure.
   static constexpr size_t end = kInDword ? (Off / 32 + 1) * 4 : (Off + Width + 7) / 8;
 };
 
@@ -115,7 +114,7 @@ inline typename F::type get(const uint8_t* p) {
   }
 }
 
-/// Stores the low bits of `v` in field F; neighbours keep their value.
+/// Stores the low bits of `v` in field F; neighbouring fields keep their values.
 template <class F>
 inline void set(uint8_t* p, typename F::type v) {
   if constexpr (F::kInDword) {

@@ -72,7 +72,7 @@ class Dumper {
     }
   }
 
-  /// Bytes as one run of digits, without the zeros at the end.
+  /// Bytes as one run of digits, without trailing zeros.
   void blob(const std::string& name, uint64_t off, uint64_t bytes) {
     while (bytes != 0 && get_bits(data_, off + (bytes - 1) * 8, 8) == 0) bytes--;
     if (bytes == 0) return;

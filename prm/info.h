@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// Run-time tables of the generated layouts: to print structures and commands by name.
+/// Run-time tables of the generated layouts, to print structures and commands by name.
 #pragma once
 
 #include <cstddef>
@@ -13,9 +13,9 @@ struct StructInfo;
 
 struct FieldInfo {
   const char* name;
-  uint32_t bit_off;  ///< from the start of the structure that holds it
+  uint32_t bit_off;  ///< from the start of the enclosing structure
   uint32_t bits;     ///< of the field, or of one element of an array
-  int32_t nested;    ///< number of the structure it is made of; -1: a scalar
+  int32_t nested;    ///< index of its structure type; -1: a scalar
   int32_t count;     ///< -1: not an array; 0: as many elements as the buffer holds
 
   const StructInfo* nested_struct() const;
@@ -28,7 +28,7 @@ struct StructInfo {
   const FieldInfo* fields;
   uint32_t field_count;
 
-  /// nullptr if there is none of that name.
+  /// nullptr if there is no such field.
   const FieldInfo* find(std::string_view field) const;
 };
 
@@ -49,8 +49,8 @@ const OpcodeInfo* find_opcode(uint16_t opcode);
 const StructInfo* input_struct(uint16_t opcode);
 const StructInfo* output_struct(uint16_t opcode);
 
-/// All non-zero fields that lie within `len` bytes, one `path=0x..` after the other, with a space between.
-/// Of a union the member called `union_member` is printed (default: the first one). Output is bounded.
+/// All non-zero fields within `len` bytes as `path=0x..`, separated by spaces. Of a union the member
+/// `union_member` is printed (default: the first one). Output is bounded.
 std::string dump(const StructInfo& info, const uint8_t* data, size_t len, std::string_view union_member = {});
 
 namespace tables {  // generated

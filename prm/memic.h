@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// Operations on device memory that device_mem_cap offers beside memic_operations: the sizes they may have.
-/// Not in mlx5_ifc.h, whose fields there are reserved (rdma-core's tests read them).
+/// device_mem_cap: operand sizes of the operations that memic_operations offers. mlx5_ifc.h has reserved
+/// fields there (rdma-core's tests read them).
 #pragma once
 
 #include "prm/prm.h"

@@ -67,7 +67,7 @@ static_assert(sizeof(UdpHdr) == 8);
 /// BTH opcode: transport in bits 7:5.
 namespace bth {
 constexpr uint8_t kRc = 0x00, kUc = 0x20, kRd = 0x40, kUd = 0x60, kCnpClass = 0x80, kXrc = 0xa0;
-constexpr uint8_t kDc = 0xc0;  ///< ours: of the codes that IBTA leaves to manufacturers, see DcEth
+constexpr uint8_t kDc = 0xc0;  ///< our choice among the codes that IBTA leaves to manufacturers, see DcEth
 constexpr uint8_t kTransportMask = 0xe0, kOpMask = 0x1f;
 constexpr uint8_t kCnp = 0x81;
 }  // namespace bth
@@ -99,9 +99,9 @@ enum class BthOp : uint8_t {
   kSendLastInv = 0x16,
   kSendOnlyInv = 0x17,
   kDcDisconnect = 0x18,  ///< DC only: the initiator has turned to another target
-  // Masked atomics are the vendor's own, and how the cards send them is not public: codes and format are
-  // ours, understood by this model alone. A request is RETH (length: of the operand) and the operands as in
-  // the WQE; the response AETH and what was there before, in the same form.
+  // Masked atomics are vendor-specific, and the cards' wire format is not public: codes and format are ours,
+  // understood by this model alone. A request is a RETH (length: of the operand) and the operands as in the
+  // WQE; the response is an AETH and the original value in the same form.
   kMaskedCmpSwap = 0x19,
   kMaskedFetchAdd = 0x1a,
   kMaskedAtomicAck = 0x1b,
@@ -169,7 +169,7 @@ constexpr const char* bth_op_name(BthOp op) {
   return nullptr;
 }
 
-/// What an opcode's packet holds.
+/// Properties of an opcode's packets.
 struct BthTraits {
   bool valid;        ///< defined for its transport
   bool first, last;  ///< of its message; "only" is both
@@ -297,7 +297,7 @@ enum class NakCode : uint8_t {
   kRemoteAccess = 2,
   kRemoteOp = 3,
   kInvalidRdReq = 4,
-  kDcNoConnection = 0x1e,  ///< ours: the target does not know the connection (any more)
+  kDcNoConnection = 0x1e,  ///< ours: the target does not know the connection, or no longer does
 };
 
 constexpr const char* nak_code_name(NakCode c) {
@@ -339,8 +339,8 @@ struct XrcEth {
 static_assert(sizeof(AtomicAckEth) == 8 && sizeof(ImmDt) == 4 && sizeof(Ieth) == 4 && sizeof(Deth) == 8 &&
               sizeof(XrcEth) == 4);
 
-/// What a request of the DC transport has behind its BTH. How the cards lay it out is not public: this is a
-/// format of our own, understood by this model alone.
+/// Extended header of DC requests, after the BTH. The cards' layout is not public: this is our own format,
+/// understood by this model alone.
 struct DcEth {
   be64 key;       ///< DC access key
   uint8_t flags;  ///< kConnect
@@ -348,7 +348,7 @@ struct DcEth {
   uint8_t session;
   be24 first_psn;  ///< of the connection
 
-  static constexpr uint8_t kConnect = 1;  ///< nothing of the connection has been acknowledged yet
+  static constexpr uint8_t kConnect = 1;  ///< no packet of the connection has been acknowledged yet
 };
 static_assert(sizeof(DcEth) == 16 && offsetof(DcEth, sqpn) == 9 && offsetof(DcEth, first_psn) == 13);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the kernel's mlx5_ifc.h leaves out of quality of service: scheduling elements as general objects, the
-// extension of the QP context, and their capability bits. Source: NVIDIA's programmer's reference and
+// Layouts of quality of service that the kernel's mlx5_ifc.h lacks: scheduling elements as general objects,
+// the extension of the QP context, and their capability bits. Source: NVIDIA's programmer's reference and
 // rdma-core's own structures.
 #ifndef HCASIM_PRM_QOS_H
 #define HCASIM_PRM_QOS_H
@@ -15,7 +15,7 @@ using cap_qpc_extension = Field<0x122, 1>;
 using qos_cap_nic_qp_scheduling = Field<0x21, 1>;
 static_assert(cmd_hca_cap::qos::bit_off == 0x21b && qos_cap::log_max_qos_nic_queue_group::bit_off == 0x2b);
 
-// The general object behind its header (base: bits).
+// The general object after its header (base: bits).
 constexpr std::uint16_t kGeneralSchedElement = 0x26;
 template <unsigned Base>
 struct sched_elem_at {
@@ -27,7 +27,7 @@ struct sched_elem_at {
 static_assert(general_obj_in_cmd_hdr::bits == 0x80 && general_obj_out_cmd_hdr::bits == 0x80);
 using sched_elem = sched_elem_at<0x80>;
 
-// INIT2INIT_QP, RTS2RTS_QP: qpc_ext says that more follows the context.
+// INIT2INIT_QP, RTS2RTS_QP: qpc_ext says that an extension follows the context.
 struct qp_ext {
   using qpc_ext = Field<0x40, 1>;
   using opt_param_mask_95_32 = Field<0x840, 64>;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// Signature offload: what a UMR brings behind the translation list (BSF), the SET_PSV segment, the CQE of a
-/// signature error (kernel include/linux/mlx5/qp.h and device.h, rdma-core providers/mlx5/wqe.h).
+/// Signature offload: the BSF after a UMR's translation list, the SET_PSV segment, the CQE of a signature
+/// error (kernel include/linux/mlx5/qp.h and device.h, rdma-core providers/mlx5/wqe.h).
 #pragma once
 
 #include "prm/be.h"

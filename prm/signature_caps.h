@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// Of cmd_hca_cap, where mlx5_ifc.h has a reserved bit (rdma-core's mlx5_ifc.h names it): the CQE of a
-/// signature error tells the domain and the type of the signature.
+/// A bit of cmd_hca_cap that is reserved in mlx5_ifc.h (rdma-core's mlx5_ifc.h names it): the CQE of a
+/// signature error contains the domain and the type of the signature.
 #pragma once
 
 #include "prm/prm.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// Steering table entries (STE) of steering format version 0, ConnectX-4 to 6, as software that steers by
-/// itself writes them into context memory: 32 bytes of control, a 16-byte tag, a 16-byte mask. Public sources
-/// of the layouts: rdma-core's libmlx5 and Linux's mlx5 core (their steering in software).
+/// Steering table entries (STE) of steering format version 0, ConnectX-4 to 6, as software steering writes
+/// them into context memory: 32 bytes of control, a 16-byte tag, a 16-byte mask. Public sources of the
+/// layouts: rdma-core's libmlx5 and Linux's mlx5 core (software steering).
 #pragma once
 
 #include "prm/field.h"
@@ -9,15 +9,15 @@
 namespace hcasim::prm {
 
 constexpr unsigned kSteBytes = 64, kSteTag = 32, kSteMask = 48, kSteTagBytes = 16;
-constexpr unsigned kSteAddressBits = 40;  ///< of device memory; what stands above is the function's number
+constexpr unsigned kSteAddressBits = 40;  ///< of device memory; the bits above are the function's number
 
 enum class SteType : uint8_t { kTx = 1, kRx = 2, kModify = 6 };
 
-/// What all entries have. The next table's base and its size share a field: bits 34:0 of (base >> 5 |
+/// Fields of all entries. The next table's base and its size share a field: bits 34:0 of (base >> 5 |
 /// entries); tables are aligned to their size, so the lowest bit that is set is the number of entries.
 struct Ste {
   using entry_type = Field<0, 4>;
-  using lookup_type = Field<8, 8>;  ///< what the tag of this entry is
+  using lookup_type = Field<8, 8>;  ///< meaning of this entry's tag
   using byte_mask = Field<16, 16>;  ///< of the next table's hash, bit 15: tag byte 0
   using next_gvmi = Field<32, 16>;
   using next_lookup_type = Field<48, 8>;  ///< of the next table's hash
@@ -97,7 +97,7 @@ enum class SteLookup : uint8_t {
   kL2TunnelingI = 0x0a,
   kIpv6DstO = 0x0d,
   kIpv6DstI = 0x0e,
-  kIpv6SrcO = 0x0f,  ///< also of entries that look at nothing: their masks are 0
+  kIpv6SrcO = 0x0f,  ///< also of entries that match anything: their masks are 0
   kIpv6SrcI = 0x10,
   kIpv4TupleO = 0x11,
   kIpv4TupleI = 0x12,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// Of QPs, what the kernel's mlx5_ifc.h leaves out and rdma-core's has: reserved numbers, and the UDP source
+/// QP layouts that the kernel's mlx5_ifc.h lacks and rdma-core's has: reserved numbers, and the UDP source
 /// port that RTS2RTS_QP changes.
 #pragma once
 
@@ -20,7 +20,7 @@ constexpr std::uint64_t kOptUdpSport = 1u << 2;
 using cap2_log_reserved_qpn_granularity = Field<0x93, 5>;
 static_assert(cmd_hca_cap_2::query_vuid::bit_off == 0x92);
 
-// The general object has nothing of its own behind the header; its number is the first QP number.
+// The general object has no fields after the header; its number is the first QP number.
 constexpr std::uint16_t kGeneralReservedQpn = 0x2c;
 
 }  // namespace hcasim::prm

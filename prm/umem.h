@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Fields by which commands name a registered piece of user memory (UMEM) instead of a page list, and which
-// the kernel's mlx5_ifc.h leaves out of its structures. Source: NVIDIA's programmer's reference, and the
-// field lists of rdma-core's own test programs. An address field (dbr_addr) holds an offset then.
+// Fields by which commands refer to registered user memory (UMEM) instead of a page list, and which the
+// kernel's mlx5_ifc.h lacks. Source: NVIDIA's programmer's reference, and the field lists of rdma-core's own
+// test programs. An address field (dbr_addr) then contains an offset.
 #ifndef HCASIM_PRM_UMEM_H
 #define HCASIM_PRM_UMEM_H
 
@@ -10,7 +10,7 @@
 
 namespace hcasim::prm::umem_ref {
 
-// CREATE_CQ and MODIFY_CQ: behind the context.
+// CREATE_CQ and MODIFY_CQ: after the context.
 using cq_offset = Field<0x280, 64>;
 using cq_id = Field<0x2c0, 32>;
 static_assert(create_cq_in::cq_umem_valid::bit_off == 0x2e0 &&
@@ -26,12 +26,12 @@ template <class Qpc>
 using qpc_dbr_id = Field<Qpc::bit_off + 0x720, 32>;
 static_assert(qpc::bits == 0x740 && qpc::dbr_umem_valid::bit_off == 0x683);
 
-// CREATE_MKEY: behind the size of the translation list.
+// CREATE_MKEY: after the size of the translation list.
 using mkey_id = Field<0x320, 32>;
 using mkey_offset = Field<0x340, 64>;
 static_assert(create_mkey_in::translations_octword_actual_size::bit_off == 0x300);
 
-// CREATE_XRC_SRQ: behind the context. Where its context has the doorbell record's is not known.
+// CREATE_XRC_SRQ: after the context. The place of the doorbell record's UMEM in its context is not known.
 using xrc_srq_offset = Field<0x280, 64>;
 using xrc_srq_id = Field<0x2c0, 32>;
 static_assert(create_xrc_srq_in::xrc_srq_umem_valid::bit_off == 0x2e0);

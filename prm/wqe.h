@@ -168,19 +168,19 @@ struct AtomicSeg {
 };
 static_assert(sizeof(AtomicSeg) == 16);
 
-/// Masked atomics. The control segment's opmod tells the size of the operand: kAtomicExtended and, in its low
-/// bits, log2 of the bytes less 2; without it 8 bytes. Operands follow as big-endian words: of a comparison
-/// four (value to swap in, to compare with, mask of the swap, of the comparison), of an addition two
-/// (summand; boundary, the highest bits of the fields that are added separately). Of 4 and 8 bytes each is
-/// one word; larger ones are words of 8 bytes in the order of memory. What is short of 16 bytes is padded.
+/// Masked atomics. The control segment's opmod gives the operand size: kAtomicExtended and, in its low bits,
+/// log2 of the bytes minus 2; without it 8 bytes. Operands follow as big-endian words: four for a compare and
+/// swap (value to swap in, value to compare with, swap mask, compare mask), two for an addition (addend;
+/// boundary: the highest bits of the fields that are added separately). Operands of 4 and 8 bytes are one
+/// word each; larger ones are words of 8 bytes in memory order. The list is padded to 16 bytes.
 constexpr uint8_t kAtomicExtended = 8, kAtomicSizeMask = 7;
-constexpr unsigned kMaxAtomicBytes = 32;  ///< of the operand, as ConnectX-4 and later have it
+constexpr unsigned kMaxAtomicBytes = 32;  ///< largest operand of ConnectX-4 and later
 constexpr unsigned masked_atomic_size(uint8_t opmod) {
   return opmod & kAtomicExtended ? 4u << (opmod & kAtomicSizeMask) : 8;
 }
 constexpr unsigned masked_atomic_operands(bool compare_swap) { return compare_swap ? 4 : 2; }
 
-/// Comparison on 8 bytes.
+/// Compare and swap of 8 bytes.
 struct MaskedAtomicSeg {
   be64 swap_add;
   be64 compare;
@@ -195,7 +195,7 @@ struct XrcSeg {
 };
 static_assert(sizeof(XrcSeg) == 16);
 
-/// Address vector (mlx5_av) of UD and DC WQEs; without `extended()` only its first 16 bytes are there.
+/// Address vector (mlx5_av) of UD and DC WQEs; without `extended()` only its first 16 bytes exist.
 struct AvSeg {
   be32 qkey;
   be32 key_low;  ///< UD: reserved; with qkey the 64-bit DC access key
@@ -225,7 +225,8 @@ static_assert(sizeof(AvSeg) == 48 && offsetof(AvSeg, dqp_dct) == 8 && offsetof(A
               offsetof(AvSeg, rmac) == 0x14 && offsetof(AvSeg, grh_gid_fl) == 0x1c &&
               offsetof(AvSeg, rgid) == 0x20);
 
-/// Ethernet segment of SEND and LSO on an SQ; inline headers start at `inline_start` and may go on behind it.
+/// Ethernet segment of SEND and LSO on an SQ; inline headers start at `inline_start` and may extend beyond
+/// it.
 struct EthSeg {
   uint8_t swp_outer_l4_offset;
   uint8_t swp_outer_l3_offset;
@@ -294,9 +295,9 @@ enum : uint64_t {
 struct TmSeg {
   uint8_t opcode;  ///< TmListOp 7:4
   uint8_t flags;
-  be16 index;  ///< append: of the place that the next append takes; remove: of the entry
+  be16 index;  ///< append: place that the next append will use; remove: the entry
   uint8_t rsvd0[2];
-  be16 sw_cnt;  ///< with kSwCnt: unexpected messages that the software has handled
+  be16 sw_cnt;  ///< with kSwCnt: number of unexpected messages that software has handled
   uint8_t rsvd1[8];
   be64 append_tag;
   be64 append_mask;

@@ -151,7 +151,7 @@ void Analysis::wqe_record(const Record& r) {
   if ((filter_.qpn >= 0 && filter_.qpn != qpn) ||
       (filter_.hca >= 0 && static_cast<unsigned>(filter_.hca) != hca))
     return;
-  if (p == Point::kFlush && r.a1 != 0) return;  // of a receive queue: no sender's WQE
+  if (p == Point::kFlush && r.a1 != 0) return;  // of a receive queue: no send WQE
 
   Queue& q = queues_[{hca, qpn}];
   if (r.index == 0 && (is_batch_point(p) || p == Point::kWqeParsed) && starts_anew(q)) close_queue(q);
@@ -173,7 +173,7 @@ void Analysis::wqe_record(const Record& r) {
   }
   WqeRow& w = wqes_[it->second];
   auto at = [&](Stage s) -> std::int64_t& { return w.time[static_cast<unsigned>(s)]; };
-  // What a retry repeats after the WQE is complete (a duplicate arriving late) is not its life any more.
+  // Repeats after the WQE is complete (a late duplicate) are not part of its life.
   const bool complete = w.end() != kNoTime && (w.has_cqe || w.done != kNoTime);
   auto keep_last = [&](std::int64_t& t, std::int64_t v) {
     if (t == kNoTime || (v > t && !complete)) t = v;
@@ -266,7 +266,7 @@ void Analysis::consumed(const Record& r) {
   auto it = pending_cqes_.find({r.hca, r.obj & 0xffffff});
   if (it == pending_cqes_.end()) return;
   auto& pending = it->second;
-  // 24-bit counters: what lies less than half their range below the consumer has been passed.
+  // 24-bit counters: an index less than half the range below the consumer is consumed.
   auto passed = [&](const PendingCqe& c) {
     const std::uint32_t d = (r.index - c.producer) & 0xffffff;
     if (d == 0 || d >= 0x800000) return false;
@@ -281,7 +281,7 @@ void Analysis::consumed(const Record& r) {
 void Analysis::command_record(const Record& r, const std::vector<std::uint8_t>& blob) {
   auto [it, is_new] = open_commands_.try_emplace({r.hca, r.index}, commands_.size());
   if (!is_new && r.p() == Point::kCmdStart && commands_[it->second].start != kNoTime) {
-    it->second = commands_.size();  // numbered anew after a reset
+    it->second = commands_.size();  // numbers restart after a reset
     is_new = true;
   }
   if (is_new) {
@@ -314,7 +314,7 @@ void Analysis::command_record(const Record& r, const std::vector<std::uint8_t>& 
   }
 }
 
-/// Gives the batches' times to their WQEs and forgets the queue.
+/// Assigns the batches' times to their WQEs and drops the queue.
 void Analysis::close_queue(Queue& q) {
   auto batch_time = [](const std::map<std::uint32_t, std::int64_t>& m, std::uint32_t serial) {
     auto it = m.upper_bound(serial);
@@ -352,7 +352,7 @@ void Analysis::finish() {
   for (auto& q : queues_) close_queue(q.second);
   auto by_time = [](const auto& a, const auto& b) { return a.start() < b.start(); };
   records_--;
-  pending_cqes_.clear();  // they name rows by place
+  pending_cqes_.clear();  // they refer to rows by index
   std::stable_sort(wqes_.begin(), wqes_.end(), by_time);
 }
 

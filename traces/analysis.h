@@ -15,8 +15,7 @@
 
 namespace hcasim::traces {
 
-/// Stages of a WQE in the order in which they are shown. READ and atomics: kAckTx and kAck are the
-/// responses'.
+/// Stages of a WQE in display order. For READ and atomics kAckTx and kAck stand for the responses.
 enum class Stage : unsigned {
   kDoorbell,
   kScheduled,
@@ -44,20 +43,20 @@ constexpr std::int64_t kNoTime = INT64_MIN;
 struct WqeRow {
   std::uint8_t hca = 0;  ///< the requester's
   std::uint32_t qpn = 0, serial = 0;
-  int opcode = -1;  ///< WQE opcode; -1: its decoding was not seen
+  int opcode = -1;  ///< WQE opcode; -1: no wqe_parsed record
   int bth_opcode = -1;
   std::uint16_t wqe_counter = 0;
   std::uint64_t bytes = 0;
-  std::array<std::int64_t, kStages> time;  ///< ps; kNoTime: stage not passed
+  std::array<std::int64_t, kStages> time;  ///< ps; kNoTime: stage not reached
   std::int64_t done = kNoTime;             ///< ps
   std::int64_t responder_cqe = kNoTime;    ///< ps
   int status = -1;                         ///< CQE syndrome, 0 = success; -1: not completed
   bool has_cqe = false, flushed = false;
   std::uint32_t retransmits = 0, naks = 0, packets = 0;
-  int responder_hca = -1;           ///< the HCA at which it arrived; -1: none in this trace
-  std::uint32_t responder_qpn = 0;  ///< 0: its packets were not found good
-  unsigned life = 0;                ///< of its send queue: how often serials had begun anew before
-  /// Its queue's life in the file: of the records, the from-th to before the until-th.
+  int responder_hca = -1;           ///< HCA that received it; -1: none in this trace
+  std::uint32_t responder_qpn = 0;  ///< 0: no packet of it passed the checks
+  unsigned life = 0;                ///< of its send queue: how many resets came before
+  /// Record numbers between which that life lies in the file: [from, until).
   std::uint64_t from = 0, until = UINT64_MAX;
 
   WqeRow() { time.fill(kNoTime); }
@@ -65,7 +64,7 @@ struct WqeRow {
   /// First and last time known at the requester, ps.
   std::int64_t start() const;
   std::int64_t end() const;
-  /// The stages passed, in order of time: payload may overtake its packet's start, READs scatter at the end.
+  /// The stages reached, sorted by time: payload may overtake the start of its packet, a READ scatters last.
   std::vector<std::pair<Stage, std::int64_t>> steps() const;
   std::string opcode_name() const;
   std::string status_name() const;
@@ -87,7 +86,7 @@ struct CommandRow {
 
 struct Filter {
   std::int64_t qpn = -1;  ///< only WQEs of this QPN
-  std::int64_t hca = -1;  ///< only what this HCA recorded, or its WQEs
+  std::int64_t hca = -1;  ///< only records of this HCA, or about its WQEs
 };
 
 class Analysis {
@@ -95,12 +94,12 @@ class Analysis {
   explicit Analysis(Filter filter = {}) : filter_(filter) {}
 
   void add(const Record& r, const std::vector<std::uint8_t>& blob);
-  /// After the last record.
+  /// Call after the last record.
   void finish();
 
   const std::vector<WqeRow>& wqes() const { return wqes_; }
   const std::vector<CommandRow>& commands() const { return commands_; }
-  /// Forgets the other commands. After finish().
+  /// Drops all other commands. Call after finish().
   template <class Keep>
   void keep_commands(Keep keep) {
     commands_.erase(
@@ -114,7 +113,7 @@ class Analysis {
   std::uint64_t count(Point p) const { return counts_[static_cast<unsigned>(p)]; }
   std::uint64_t records() const { return records_; }
   std::uint64_t unknown() const { return unknown_; }
-  /// Packets that came from outside: nobody knows which WQE sent them.
+  /// Packets from outside this process; their WQE is unknown.
   std::uint64_t foreign_packets() const { return foreign_packets_; }
 
  private:

@@ -41,7 +41,8 @@ int rules_main(int argc, char** argv) {
   std::size_t around = 8;
   app.add_option("FILE", path, "trace file")->required();
   app.add_option("--rule", name, "only this one");
-  app.add_option("--around", around, "so many records before it, and half as many behind it")
+  app.add_option("--around", around,
+                 "number of records shown before each violation, and half as many after it")
       ->capture_default_str();
   try {
     app.parse(argc, argv);
@@ -70,7 +71,7 @@ int rules_main(int argc, char** argv) {
       print_broken(r, blob);
       behind = around / 2;
     } else if (r.p() == Point::kCount) {
-      continue;  // a point of another version
+      continue;  // a point of another version of the format
     } else if (behind != 0) {
       print(r, "  ");
       --behind;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// `hcasim-trace rules`: the rules that were broken, each with what was recorded around it.
+/// `hcasim-trace rules`: each violation of a rule, with the records around it.
 #pragma once
 
 namespace hcasim::traces {
 
-/// The verb's main program; statuses as run_verb() has them.
+/// Main program of the verb; exit status as of run_verb().
 int rules_main(int argc, char** argv);
 
 }  // namespace hcasim::traces

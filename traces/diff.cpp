@@ -42,13 +42,13 @@ bool same(const Entry& a, const Entry& b) {
          a.blob == b.blob;
 }
 
-/// The commands under way: what a completion's bytes mean, only its start tells.
+/// The commands in progress: only its start says how a completion's bytes are to be read.
 class Commands {
  public:
   void see(const Entry& e) {
     if (e.record.p() == Point::kCmdStart) started_[key(e)] = e;
   }
-  /// Name and fields of a command's record; "" of another one.
+  /// Name and fields of a command's record; "" for any other record.
   std::string describe(const Entry& e) const {
     const Point p = e.record.p();
     if (p != Point::kCmdStart && p != Point::kCmdDone) return "";
@@ -76,7 +76,7 @@ void print(const char* mark, std::uint64_t number, const Entry& e, const Command
   if (!text.empty()) fmt::print(out, "{}          {}\n", mark, text);
 }
 
-/// What of two records is not the same.
+/// The fields in which two records differ.
 std::string differences(const Entry& a, const Entry& b) {
   std::string list;
   const auto add = [&](bool differs, const char* name) {

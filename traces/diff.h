@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// Where two traces part: two runs that should be the same are looked at record by record.
+/// Where two traces diverge: compares two runs that should be the same, record by record.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,17 @@
 namespace hcasim::traces {
 
 struct DiffOptions {
-  unsigned context = 5;  ///< records shown before the first one that differs, and from each trace after it
+  unsigned context = 5;  ///< records shown before the first difference, and of each trace after it
 };
 
 enum class DiffResult : std::uint8_t {
   kSame,
-  kPart,  ///< a record differs, or one of the two ends before the other
+  kPart,  ///< a record differs, or one trace ends first
 };
 
-/// Compares all that the records hold, points by their names, up to the first difference, and says where that
-/// is: the last common records, then what comes in either trace, commands by name and mailbox fields. What a
-/// reader warns of is the caller's to look at: a trace that was cut off counts as one that ends there.
+/// Compares complete records, points by name, up to the first difference, and prints where that is: the last
+/// common records, then the next ones of each trace, commands by name and mailbox fields. A trace that was
+/// cut off counts as one that ends there; the caller has to look at the reader's warning().
 DiffResult diff(Reader& a, Reader& b, const DiffOptions& options, std::FILE* out);
 
 }  // namespace hcasim::traces

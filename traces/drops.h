@@ -36,7 +36,7 @@ namespace hcasim::traces {
 enum class DropReason : std::uint8_t { HCASIM_DROP_REASONS(HCASIM_X) };
 #undef HCASIM_X
 
-/// What is wrong, as half a sentence; nullptr for a number that is none of these.
+/// The reason as half a sentence; nullptr for an unknown number.
 constexpr const char* drop_reason_text(std::uint64_t reason) {
   switch (reason) {
 #define HCASIM_X(id, number, text) \

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /// WQEs as CSV and JSON, and a value change dump.
 ///
-/// The dump is made of the finished trace and not by sc_trace() in the running model: records know when what
-/// they tell of happens, often ahead of that, while a traced signal is sampled when the kernel turns, which
-/// it does not for most of them; and a run that nobody looks at costs nothing.
+/// The dump is made from the finished trace, not by sc_trace() in the running model: a record carries its
+/// time, often ahead of SystemC's clock, while a traced signal is sampled only when the kernel runs a
+/// process, which most work does not need. And a run without a dump costs nothing.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -39,7 +39,7 @@ std::string binary(std::uint64_t v) {
 
 constexpr unsigned kCountBits = 32;
 
-/// Signals with what is added to them, and when.
+/// Signals, with their changes and the times of these.
 class Signals {
  public:
   std::size_t signal(unsigned hca, const std::string& name, bool event = false) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// What can be broken on purpose: kinds of faults, what each does, and the keys that say which, when and how.
-/// One table: help texts, the parser of scenarios (model/fault), the documentation page (`hcasim faults`) and
-/// the words of traces are made from it.
+/// Faults that can be injected: kinds, their actions, and the keys that select when and how. One table, from
+/// which help texts, the scenario parser (model/fault), the documentation page (`hcasim faults`) and the
+/// descriptions in traces are made.
 #ifndef HCASIM_TRACES_FAULT_LIST_H
 #define HCASIM_TRACES_FAULT_LIST_H
 
@@ -10,8 +10,8 @@
 namespace hcasim::traces {
 
 // clang-format off
-/// X(id, name, moment, event, help). moment: kOnEvent: the fault strikes events of the kind; kAtTime: it acts
-/// at a time; kEither: at a time if `at` is given, else on an event. Numbers stand in trace files: new ones go
+/// X(id, name, moment, event, help). moment: kOnEvent: the fault acts on events of the kind; kAtTime: at a
+/// time; kEither: at a time if `at` is given, else on an event. Trace files contain the numbers, so new rows go
 /// to the end.
 #define HCASIM_FAULT_KINDS(X)                                                                                  \
   X(kCommand,     "command",      kOnEvent, "a command is taken from the queue",                               \
@@ -39,7 +39,7 @@ namespace hcasim::traces {
   X(kPcie,        "pcie",         kAtTime,  "-", "PCIe: an error reported by AER, or the card is pulled out")  \
   X(kModel,       "model",        kAtTime,  "-", "as if an invariant of the model were broken")
 
-/// X(id, kind, name, help). The first of a kind is what it does when nothing is said.
+/// X(id, kind, name, help). The first action of a kind is its default.
 #define HCASIM_FAULT_ACTIONS(X)                                                                                \
   X(kStatus,       kCommand,     "status",       "not executed, answered with status and syndrome (if one is given)") \
   X(kNever,        kCommand,     "never",        "neither executed nor answered")                              \
@@ -88,7 +88,7 @@ namespace hcasim::traces {
   X(kInsert,       kPcie,        "insert",       "the card is put back, as after power-on")                     \
   X(kSync,         kFwReset,     "sync",         "the driver is asked, as by another host (MFRL); nobody to be asked: at once")
 
-/// X(id, name, type, allowed, help). type: how a value is read (FaultValue).
+/// X(id, name, type, allowed, help). type: how the value is parsed (FaultValue).
 #define HCASIM_FAULT_KEYS(X)                                                                                   \
   X(kAt,          "at",          kTime,    "a time", "simulated time from which on it waits, or at which it acts; \"+20us\": from now") \
   X(kAfter,       "after",       kTime,    "a time", "begin of the window in which it strikes")                \
@@ -225,7 +225,7 @@ constexpr const FaultKeyInfo& info(FaultKey k) { return kFaultKeyInfo[static_cas
 constexpr std::uint64_t fault_word(FaultType kind, FaultAction action) {
   return static_cast<std::uint64_t>(kind) | static_cast<std::uint64_t>(action) << 8;
 }
-/// nullptr: not one of this version's.
+/// nullptr: unknown to this version.
 constexpr const FaultTypeInfo* fault_kind_of(std::uint64_t a0) {
   return (a0 & 0xff) < kFaultKinds ? &kFaultKindInfo[a0 & 0xff] : nullptr;
 }
@@ -240,7 +240,7 @@ constexpr FaultKeys fault_keys(K... keys) {
   return (FaultKeys{0} | ... | (FaultKeys{1} << static_cast<unsigned>(keys)));
 }
 
-/// The keys that a kind takes, beside those of the trigger.
+/// The keys that a kind accepts besides those of the trigger.
 constexpr FaultKeys own_keys(FaultType kind) {
   using K = FaultKey;
   switch (kind) {
@@ -278,7 +278,7 @@ constexpr FaultKeys own_keys(FaultType kind) {
       return fault_keys(K::kAction);
   }
 }
-/// Those of the trigger.
+/// The keys of the trigger.
 constexpr FaultKeys trigger_keys(FaultType kind) {
   using K = FaultKey;
   const FaultKeys timed = fault_keys(K::kAt, K::kTimes, K::kEvery, K::kProbability, K::kSeed);

@@ -65,7 +65,7 @@ bool RecordFilter::parse(const std::string& text, std::string* err) {
     return false;
   };
   if (!text.empty() && text != "all") {
-    bool detail = false, chosen = false;  // points have been named: only those are kept
+    bool detail = false, chosen = false;  // chosen: points were named, only those are kept
     const auto keep = [&](unsigned point) {
       if (!chosen) f.points_.fill(false);
       chosen = true;

@@ -16,16 +16,16 @@ class RecordFilter {
  public:
   RecordFilter();
 
-  /// "KEY=VALUE[,KEY=VALUE]...", or "all" or nothing for what is kept without a filter: all but detail
-  /// points. Pairs may be parted by ';' or '/' too, values by '+'.
-  ///   qp=0x4a+0x50-0x5f   of what is about a WQE, only that of these senders' QPNs
-  ///   point=doorbell+cqe_written, kind=error+command+detail   only these points; both add to what is kept
-  ///   detail   the detail points too
-  /// false, and nothing changed: `*err` says what is wrong and what is allowed.
+  /// "KEY=VALUE[,KEY=VALUE]...", or "all" or "" for the default: all points but detail. Pairs may also be
+  /// separated by ';' or '/'; values are separated by '+'.
+  ///   qp=0x4a+0x50-0x5f   of records about WQEs, only those of these senders' QPNs
+  ///   point=doorbell+cqe_written, kind=error+command+detail   only these points (the union of both)
+  ///   detail   also the detail points
+  /// false: nothing has changed, and `*err` says what is wrong and what is allowed.
   bool parse(const std::string& text, std::string* err);
   const std::string& text() const { return text_; }
 
-  /// Takes everything but detail points: nothing need be asked.
+  /// Takes everything but detail points, so no record needs a check.
   bool trivial() const { return trivial_; }
   bool detail() const { return detail_; }
   bool takes(Point p, std::uint32_t obj) const {

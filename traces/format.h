@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// The trace file: a header, then blocks that can be read each by itself.
+/// The trace file: a header, then blocks that can be decoded independently.
 ///
 ///   file    "HCASIMTR", u32 version, u32 0x01020304 in the writer's byte order, u32 header length,
 ///           header: JSON text {"points": [{"name", "kind", "obj", "index", "a0", "a1", "help"}, ...]}
@@ -7,12 +7,11 @@
 ///           raw deflate data
 ///   end     a block of magic kEndMagic: u32 records of the file low, high, 0, 0
 ///
-/// A record is: u16 point as varint, u8 which of the parts that follow are there (Coder::Part), then those:
-/// u8 hca, if it is not that of the record before; as varints flags with the function from bit 8 on, blob
-/// length, and of time, obj, index,
-/// a0, a1 by how much they differ (signed) from what was expected: the record of the same point before, and
-/// again as far from it as that was from its own (all 0 at a block's start); blob bytes. A part that is not
-/// there is 0. Integers are little-endian.
+/// A record is: u16 point as varint; u8 bit mask of the parts that follow (Coder::Part); then these parts:
+/// u8 hca, if it differs from the previous record's; as varints the flags, with the function from bit 8 on,
+/// and the blob length; for each of time, obj, index, a0, a1 the signed difference from its prediction as
+/// varint; the blob's bytes. The prediction is a linear extrapolation from the two previous records of the
+/// same point (all 0 at a block's start). A missing part is 0. Integers are little-endian.
 #pragma once
 
 #include <array>
@@ -50,7 +49,7 @@ constexpr std::int64_t unzigzag(std::uint64_t v) {
 
 constexpr std::size_t kMaxVarint = 10;  // bytes
 
-/// Returns the end of what it wrote; kMaxVarint bytes may be changed.
+/// Returns the end of the bytes written; may overwrite up to kMaxVarint bytes.
 inline std::uint8_t* put_varint(std::uint8_t* p, std::uint64_t v) {
   if (v < 1u << 28) {  // up to four bytes, without a branch for each
     const auto n = static_cast<std::uint32_t>(v);
@@ -69,7 +68,7 @@ inline std::uint8_t* put_varint(std::uint8_t* p, std::uint64_t v) {
   return p;
 }
 
-/// false: the bytes end within it, or it has more than 64 bits.
+/// false: truncated, or more than 64 bits.
 inline bool get_varint(const std::uint8_t*& p, const std::uint8_t* end, std::uint64_t& v) {
   v = 0;
   for (unsigned shift = 0; shift < 64 && p < end; shift += 7) {
@@ -81,7 +80,7 @@ inline bool get_varint(const std::uint8_t*& p, const std::uint8_t* end, std::uin
   return false;
 }
 
-/// What one stage does for WQE after WQE goes on in equal steps: of such a record, which point it is remains.
+/// Successive records of one stage mostly differ by equal steps: such a record is coded as its point alone.
 class Coder {
  public:
   void reset() {
@@ -89,10 +88,10 @@ class Coder {
     hca_ = 0;
   }
 
-  /// Bytes of a record without its blob, and to spare.
+  /// Upper bound of the bytes of a record without its blob.
   static constexpr std::size_t kMost = 4 + 7 * kMaxVarint;
 
-  /// Returns the end of what it wrote: at most kMost bytes and the blob.
+  /// Returns the end of the bytes written: at most kMost and the blob.
   [[gnu::always_inline]] std::uint8_t* encode(const Record& r, const std::uint8_t* blob, std::uint8_t* p) {
     if (r.point < 0x80)
       *p++ = static_cast<std::uint8_t>(r.point);
@@ -108,7 +107,7 @@ class Coder {
     return time != 0 ? end : p;
   }
 
-  /// false: the bytes are no record. `*blob` points into the bytes.
+  /// false: the bytes are not a valid record. `*blob` points into them.
   bool decode(const std::uint8_t*& p, const std::uint8_t* end, Record& r, const std::uint8_t** blob) {
     std::uint64_t point;
     if (!get_varint(p, end, point) || point > 0xffff || p == end) return false;
@@ -153,10 +152,10 @@ class Coder {
     kBlob = 64,
     kHca = 128
   };
-  // A number that goes on in steps. All wraps: any two numbers have a difference.
+  // A number that is predicted by linear extrapolation. Arithmetic wraps.
   struct Number {
     std::uint64_t value = 0, width = 0;
-    /// By how much the step to v differs from the one before.
+    /// The difference between the step to v and the previous step.
     std::uint64_t step(std::uint64_t v) {
       const std::uint64_t now = v - value, change = now - width;
       value = v;
@@ -175,7 +174,7 @@ class Coder {
     std::uint64_t obj, index, a0, a1;
   };
 
-  // Of a record of which more is new than its time, from its parts on.
+  // The rest of a record in which more than the time differs from the prediction.
   std::uint8_t* encode_rest(const Record& r, const std::uint8_t* blob, std::uint8_t* p, std::uint64_t time,
                             const Rest& rest) {
     std::uint8_t& parts = *p++;
@@ -208,7 +207,7 @@ class Coder {
     return p + r.blob_len;
   }
 
-  // Of points that this reader does not know, too.
+  // Points that this reader does not know have state too.
   Last& last_of(std::uint16_t point) { return last_[point % last_.size()]; }
 
   std::array<Last, 256> last_{};

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// The offset of the guest's trace clock, from what the guest says of it, or from causes and effects.
+/// The offset of the guest's trace clock, from a mark that the guest wrote, or from causes and effects.
 ///
 /// A function that rings a doorbell begins before the HCA's record of the doorbell: the offset is at most the
-/// difference of their times. An interrupt handler begins, and such a function returns, behind the record:
-/// the offset is at least that difference. Which record belongs to which event is not known: an alignment is
-/// an offset under which (nearly) all events have one no further away than some width. The narrowest width
-/// that has an alignment is taken, and only if it has one: events at an even pace fit as well when they are
-/// shifted by one.
+/// difference of their times. An interrupt handler begins, and such a function returns, after the record: the
+/// offset is at least that difference. Which record belongs to which event is unknown. An alignment is an
+/// offset with which (nearly) all events have a record within some width. The narrowest width that has an
+/// alignment is taken, and only if it has exactly one: evenly spaced events fit as well when they are shifted
+/// by one.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -21,27 +21,27 @@ namespace hcasim::traces {
 namespace {
 
 constexpr const char* kMark = "hcasim: t=";
-/// With time=eager the guest sees results up to so much (its default) before the time that they are recorded
-/// with.
+/// With time=eager the guest sees results up to this much (the default of `ahead`) before their recorded
+/// time.
 constexpr std::int64_t kAhead = 10'000;
-/// What is tried, in this order: how far an event may be from its record, ns, and whether the guest may have
-/// been ahead.
+/// The attempts, in this order: how far an event may be from its record, ns, and whether the guest may see
+/// results early.
 constexpr std::pair<std::int64_t, bool> kSearches[] = {{8'000, false},   {32'000, false},  {8'000, true},
                                                        {32'000, true},   {128'000, false}, {128'000, true},
                                                        {512'000, false}, {512'000, true}};
-constexpr double kGood = 0.9, kLeast = 0.5;  // of the events fit
-constexpr std::size_t kFew = 20;             // events that may fit by chance
+constexpr double kGood = 0.9, kLeast = 0.5;  // share of the events that fit
+constexpr std::size_t kFew = 20;             // so few events may fit by chance
 
-/// A kind of events of the guest, with the records of the HCA that cause them or are caused by them.
+/// A kind of guest events, with the records of the HCA that cause them or are caused by them.
 struct Tie {
   std::vector<std::int64_t> guest, hca;  ///< ns, sorted
   bool guest_first = false;
 
-  /// That a kind is frequent makes it no surer.
+  /// Frequent kinds count no more than rare ones.
   double weight() const { return static_cast<double>(std::min<std::size_t>(guest.size(), 32)); }
 };
 
-/// From a record to its event there are `least` to `most` ns (or from an event to its record).
+/// The distance from a record to its event (or from an event to its record): `least` to `most` ns.
 struct Span {
   std::int64_t least, most;
 };
@@ -49,7 +49,7 @@ Span span_of(const Tie& tie, std::int64_t width, bool eager) {
   return {eager && !tie.guest_first ? -kAhead : 0, width};
 }
 
-/// The offsets, [from, to], under which an event and a record are no further apart.
+/// The offsets [from, to] with which an event and a record are within that distance.
 struct Range {
   std::int64_t from, to;
 };
@@ -62,7 +62,7 @@ bool one_of(const std::string& name, std::initializer_list<const char*> names) {
   return std::any_of(names.begin(), names.end(), [&](const char* n) { return name == n; });
 }
 
-/// What a line says of a function: that it begins, or has returned at `at`.
+/// A line about a function: it begins, or has returned at `at`.
 struct Call {
   std::string function;
   bool returned = false;
@@ -101,7 +101,7 @@ std::vector<Tie> find_ties(const Timeline& t, const GuestTrace& guest) {
     if (g.ends) continue;
     Call c = call_of(g);
     if (one_of(c.function, {"mlx5_ib_post_send", "mlx5r_ring_db", "mlx5e_xmit", "mlx5i_sq_xmit"})) {
-      // A caller of one that is seen as well adds nothing, and is no nearer.
+      // The caller of a function that is itself traced adds nothing, and is no closer.
       add(c, doorbells, !c.returned);
       if (g.took_ns >= 0 && !c.returned) add({c.function, true, g.time_ns + g.took_ns}, doorbells, false);
     } else if (c.returned) {
@@ -133,7 +133,7 @@ bool fits(const Tie& tie, const Span& span, std::int64_t guest, std::int64_t off
   return it != tie.hca.end() && *it <= to;
 }
 
-/// An offset under which many events fit.
+/// An offset with which many events fit.
 struct Alignment {
   std::int64_t offset = 0;
   std::vector<std::size_t> matched;  ///< by kind
@@ -150,7 +150,7 @@ struct Search {
     return offset >= 0 ? offset / width : -((width - 1 - offset) / width);
   }
 
-  /// Calls vote(bin, weight) for each bin of offsets under which an event may fit, once an event.
+  /// Calls vote(bin, weight) for each bin of offsets with which an event may fit, once per event.
   template <class Vote>
   void votes(Vote vote) const {
     constexpr std::size_t kPairs = 4 << 20, kSamples = 32;
@@ -170,9 +170,9 @@ struct Search {
     }
   }
 
-  /// The bins that may hold the best alignment, or one nearly as good.
+  /// The bins that may contain the best alignment, or one nearly as good.
   std::vector<std::int64_t> likely() const {
-    constexpr std::size_t kSlots = 1 << 22;  // bins far apart share one: it only has too many votes
+    constexpr std::size_t kSlots = 1 << 22;  // distant bins share a slot, which then only has too many votes
     constexpr std::size_t kMost = 4096;
     constexpr double kNear = 0.75;
     std::vector<float> slots(kSlots);
@@ -195,7 +195,7 @@ struct Search {
     return out;
   }
 
-  /// What fits under an offset.
+  /// The events that fit with an offset.
   Alignment at(std::int64_t offset) const {
     Alignment a{offset, {}, 0};
     double all = 0;
@@ -219,7 +219,7 @@ struct Search {
   }
 };
 
-/// Where, in [from, to], the most events fit, and what can be said of it.
+/// Where in [from, to] the most events fit, and how well that is known.
 struct Best {
   Range where{0, 0};  ///< the first and the last offset where all but `spare` of them do
   double score = -1;
@@ -233,7 +233,7 @@ Best sweep(const std::vector<Tie>& ties, const std::vector<Span>& spans, Range i
     if (events.empty()) continue;
     const double weight = weighted ? tie.weight() / static_cast<double>(events.size()) : 1;
     for (const std::int64_t g : events) {
-      // Records that could be this event's under some offset of the range.
+      // Records that could be this event's with some offset of the range.
       const std::int64_t first = tie.guest_first ? in.from + spans[k].least : in.from - spans[k].most;
       const std::int64_t last = tie.guest_first ? in.to + spans[k].most : in.to - spans[k].least;
       std::int64_t covered = in.from;
@@ -268,7 +268,7 @@ Best sweep(const std::vector<Tie>& ties, const std::vector<Span>& spans, Range i
   return best;
 }
 
-/// The alignments of a search, the best first, each further than its width from the better ones.
+/// The alignments of a search, best first, each more than its width away from the better ones.
 std::vector<Alignment> alignments(const Search& s) {
   std::vector<Span> spans;
   for (const Tie& tie : s.ties) spans.push_back(s.span(tie));
@@ -296,8 +296,8 @@ bool rivals(const Alignment& a, const Alignment& b) {
   return true;
 }
 
-/// How far the nearest record that an event may belong to is under an offset; one that comes in the wrong
-/// order (negative) only if no other is within `width`. kNone: none is.
+/// The distance of the nearest record that an event may belong to, with an offset; one in the wrong order
+/// (negative) only if no other is within `width`. kNone: there is none.
 constexpr std::int64_t kNone = INT64_MIN;
 std::int64_t distance(const Tie& tie, std::int64_t guest, std::int64_t offset, std::int64_t width) {
   const std::int64_t at = guest + offset;
@@ -309,11 +309,11 @@ std::int64_t distance(const Tie& tie, std::int64_t guest, std::int64_t offset, s
   return wrong != kNone && wrong <= width ? -wrong : kNone;
 }
 
-/// Narrows an offset near which events fit down to where all that can tell come in order.
+/// Narrows an approximate offset down to the interval in which all significant events are in order.
 void narrow_once(const Search& s, std::int64_t offset, ClockOffset* out) {
   std::vector<std::vector<std::int64_t>> guests(s.ties.size());
   std::vector<Span> spans;
-  std::size_t missing = 0, told = 0, late = 0;
+  std::size_t missing = 0, matched = 0, late = 0;
   for (std::size_t k = 0; k < s.ties.size(); k++) {
     const Tie& tie = s.ties[k];
     std::vector<std::pair<std::int64_t, std::int64_t>> near;  // ns, event
@@ -326,11 +326,11 @@ void narrow_once(const Search& s, std::int64_t offset, ClockOffset* out) {
       }
     }
     std::sort(near.begin(), near.end());
-    // How late the last twentieth of a kind is says nothing.
+    // The latest twentieth of a kind is noise.
     const std::size_t last = near.size() >= 20 ? near.size() / 20 : 0;
     near.resize(near.size() - last);
     late += last;
-    told += near.size();
+    matched += near.size();
     for (const auto& [ns, g] : near) guests[k].push_back(g);
     Span span = s.span(tie);
     if (!near.empty()) {
@@ -339,24 +339,24 @@ void narrow_once(const Search& s, std::int64_t offset, ClockOffset* out) {
     }
     spans.push_back(span);
   }
-  // As many of those that have a record may have it by chance as have none.
-  const double spare = static_cast<double>(std::min(missing, 1 + told / 100));
+  // As many events may have a record by chance as have none.
+  const double spare = static_cast<double>(std::min(missing, 1 + matched / 100));
   const Best best = sweep(s.ties, spans, {offset - s.width, offset + s.width}, false, &guests, spare);
   out->least = best.where.from;
   out->most = best.where.to;
   out->matched = late + static_cast<std::size_t>(std::llround(best.score));
-  // Bounded from one side only, it lies near that side.
+  // Bounded on one side only: the offset is near that side.
   out->ns = !out->below ? out->most : !out->above ? out->least : out->least + (out->most - out->least) / 2;
 }
 
 void narrow(const Search& s, std::int64_t offset, ClockOffset* out) {
   out->known = true;
   narrow_once(s, offset, out);
-  // Seen from its middle, no limit of a search cuts it off.
+  // Searched from its middle, the interval is not cut off by a search limit.
   if (out->above && out->below) narrow_once(s, out->least + (out->most - out->least) / 2, out);
 }
 
-/// Of each kind as many events as tell alignments apart, from all of its time.
+/// Of each kind enough events to distinguish alignments, spread over the whole trace.
 std::vector<Tie> thinned(std::vector<Tie> ties) {
   constexpr std::size_t kEvents = 2000;
   for (Tie& tie : ties) {
@@ -368,7 +368,7 @@ std::vector<Tie> thinned(std::vector<Tie> ties) {
 }
 
 bool from_mark(const GuestTrace& guest, ClockOffset* out) {
-  // The time is read first and written then, so no mark says too much, and the largest says it best.
+  // The guest reads the time before it writes the mark, so no mark is too large, and the largest is the best.
   for (const GuestEvent& g : guest.events) {
     const std::size_t at = g.details.find(kMark);
     if (at == std::string::npos) continue;
@@ -388,13 +388,13 @@ void ambiguous(const Alignment& a, const Alignment& b, ClockOffset* out) {
                  std::to_string(b.offset) + " ns";
 }
 
-/// `s` is of a part of all events. False: this width has no alignment.
+/// `s` holds a sample of all events. False: this width has no alignment.
 bool decide(const Search& s, const std::vector<Tie>& all, ClockOffset* out) {
   const std::vector<Alignment> found = alignments(s);
   if (found.empty() || !s.good(found[0])) return false;
   std::vector<Alignment> others(found.begin() + 1, found.end());
   if (out->of < kFew) {
-    // A handful may fit somewhere by chance, where the right ones are only further apart.
+    // A handful of events may fit somewhere by chance while the right distance is only a larger one.
     const Search wider{s.ties, 4 * s.width, s.eager};
     for (const Alignment& a : alignments(wider))
       if (std::abs(a.offset - found[0].offset) > wider.width) others.push_back(a);
@@ -424,7 +424,7 @@ ClockOffset find_offset(const Timeline& t, const GuestTrace& guest) {
   const std::vector<Tie> some = thinned(ties);
   for (const auto& [width, eager] : kSearches)
     if (decide({some, width, eager}, ties, &out)) return out;
-  // Much of what the guest did is not in the HCA's trace, or the other way round.
+  // Much that the guest did is not in the HCA's trace, or vice versa.
   const Search s{some, 512'000, true};
   const std::vector<Alignment> found = alignments(s);
   if (found.empty() || found[0].score < kLeast) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// The guest's kernel trace: reading its text.
+/// Parser of the guest's kernel trace (text).
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
@@ -18,7 +18,7 @@ std::string trimmed(const std::string& s) {
   return s.substr(from, s.find_last_not_of(" \t\r") - from + 1);
 }
 
-/// Takes the first word off.
+/// Removes and returns the first word.
 std::string word(std::string& rest) {
   rest = trimmed(rest);
   const std::size_t end = std::min(rest.find_first_of(" \t"), rest.size());
@@ -27,8 +27,8 @@ std::string word(std::string& rest) {
   return w;
 }
 
-/// "1234.567890" or "1234.567890123" to ns. Clocks that count something else (x86-tsc, counter) have no dot:
-/// under an emulator that counts instructions the TSC goes by ns, and is taken for that.
+/// "1234.567890" or "1234.567890123" to ns. Clocks with another unit (x86-tsc, counter) have no dot:
+/// under an emulator that counts instructions the TSC counts ns, so such a number is taken as ns.
 bool to_ns(const std::string& text, std::int64_t* ns) {
   const std::size_t dot = text.find('.');
   if (dot == std::string::npos && !text.empty() && text.size() <= 18 &&
@@ -46,7 +46,7 @@ bool to_ns(const std::string& text, std::int64_t* ns) {
   return true;
 }
 
-/// "1.234 us" to ns, of what stands before the bar of a function graph; -1: none.
+/// The duration before the bar of a function graph ("1.234 us") in ns; -1: none.
 std::int64_t duration(const std::string& text) {
   const std::size_t unit = text.find(" us");
   if (unit == std::string::npos) return -1;
@@ -87,7 +87,7 @@ bool GuestTrace::read(const std::string& path, std::string* err) {
 }
 
 void GuestTrace::add_line(const std::string& line) {
-  // TASK-PID [CPU] FLAGS SECONDS: what, where trace-cmd leaves the flags out.
+  // TASK-PID [CPU] FLAGS SECONDS: event. trace-cmd omits the flags.
   const std::size_t open = line.find(" [");
   const std::size_t close = open == std::string::npos ? open : line.find(']', open);
   GuestEvent g;

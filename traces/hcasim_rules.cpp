@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// hcasim-rules: the table of the rules that a driver has to keep.
+/// hcasim-rules: prints the table of validation rules.
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>

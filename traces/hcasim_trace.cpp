@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// hcasim-trace: shows a trace file, or where two of them part.
+/// hcasim-trace: shows a trace file, or where two of them diverge.
 #include <CLI/CLI.hpp>
 
 #include <cerrno>
@@ -16,7 +16,7 @@ namespace {
 
 using namespace hcasim::traces;
 
-/// All records as they stand in the file.
+/// All records in file order.
 int print_raw(Reader& reader, std::uint64_t limit) {
   Record r;
   std::vector<std::uint8_t> blob;
@@ -43,8 +43,8 @@ int run(int argc, char** argv) {
       "  stats FILE       how long WQEs take from stage to stage\n"
       "  commands FILE    the firmware's commands\n"
       "  export FILE      for Perfetto, GTKWave, as CSV and JSON; with the guest's kernel trace\n"
-      "  diff A B         where two traces part\n"
-      "  rules FILE       the validation rules that the driver broke, with what stood around them");
+      "  diff A B         where two traces diverge\n"
+      "  rules FILE       the validation rules that the driver broke, with the records around them");
   std::string path, perfetto;
   bool wqe = false, commands = false, summary = false, errors = false, json = false, raw = false,
        points = false;
@@ -61,7 +61,7 @@ int run(int argc, char** argv) {
   app.add_option("--qpn", filter.qpn, "only the WQEs of this send queue's QPN")
       ->check(CLI::Range(0, 0xffffff));
   app.add_option("--hca", filter.hca, "only this HCA")->check(CLI::Range(0, 253));
-  app.add_option("--limit", o.limit, "at most so many rows in each table");
+  app.add_option("--limit", o.limit, "maximum number of rows in each table");
   app.add_flag("--fields", o.fields, "print the commands' mailboxes by field");
   app.add_flag("--absolute", o.absolute,
                "stage times since the WQE's first stage instead of since the one before");
@@ -130,7 +130,7 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   try {
     return run(argc, argv);
-  } catch (const std::exception& e) {  // the output cannot be written, or there is no memory
+  } catch (const std::exception& e) {  // the output cannot be written, or out of memory
     std::fprintf(stderr, "hcasim-trace: %s\n", e.what());
     return 2;
   }

@@ -51,7 +51,7 @@ std::string erf_header(std::uint64_t ns, std::size_t len) {
   put32(s, static_cast<std::uint32_t>(ns / kSecond));
   s.push_back(static_cast<char>(kInfiniBand));
   s.push_back(static_cast<char>(kVaryingLength));
-  for (const std::size_t v : {len + kSize, std::size_t{0}, len}) {  // record, lost before it, packet
+  for (const std::size_t v : {len + kSize, std::size_t{0}, len}) {  // record, packets lost before it, packet
     s.push_back(static_cast<char>(v >> 8));
     s.push_back(static_cast<char>(v));
   }
@@ -74,7 +74,7 @@ std::map<std::pair<dev_t, ino_t>, std::weak_ptr<Capture>>& open_captures() {
   return *files;
 }
 
-/// A process that leaves by exit() keeps what was captured.
+/// Completes captures when the process calls exit().
 void finish_all() {
   for (auto& f : open_captures())
     if (auto capture = f.second.lock()) capture->finish();
@@ -108,7 +108,7 @@ Capture::Capture(std::FILE* file, std::string path) : file_(file), path_(std::mo
   put32(s, kByteOrder);
   put16(s, 1);  // version 1.0
   put16(s, 0);
-  put32(s, UINT32_MAX);  // length of the section: not said
+  put32(s, UINT32_MAX);  // length of the section: unspecified
   put32(s, UINT32_MAX);
   const std::string application = "hcasim, simulated time";
   put_option(s, kUserApplication, application.data(), application.size());
@@ -128,7 +128,7 @@ std::uint32_t Capture::add_interface(const std::string& name, Link link) {
   put_option(s, kIfTimeResolution, &nanoseconds, 1);
   if (link == Link::kEthernet) put_option(s, kIfFcsLength, &fcs, 1);
   put_option(s, kEnd, nullptr, 0);
-  // Before its packets in the file: those come no earlier than they are given.
+  // The interface block precedes its packets in the file: packets are written after they are passed.
   write(block(kInterface, s));
   interfaces_.push_back(link);
   return static_cast<std::uint32_t>(interfaces_.size() - 1);

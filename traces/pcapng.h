@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /// Captures of the wire: pcapng files (IETF draft-ietf-opsawg-pcapng) with nanoseconds of simulated time.
 ///
-/// Packets may be given ahead of their time, and out of order; the file holds them sorted by time, as long as
-/// none is given later than a packet behind it was let go (Capture::settle()). Its bytes depend on the
-/// packets only.
+/// Packets may be passed ahead of their time and out of order; the file is sorted by time, provided that no
+/// packet is older than the last Capture::settle(). The file's bytes depend on the packets alone.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +16,12 @@ namespace hcasim::traces {
 
 class Capture {
  public:
-  /// LINKTYPE_ of tcpdump.org. InfiniBand stands in records of ERF, as ibdump writes it: the number that
-  /// packets without such a header have (247) is known to no Wireshark.
+  /// LINKTYPE_ of tcpdump.org. InfiniBand packets are wrapped in ERF records, as ibdump does: no Wireshark
+  /// knows the link type of bare ones (247).
   enum class Link : std::uint16_t { kEthernet = 1, kInfiniBand = 197 };
-  enum class Direction : std::uint8_t { kIn = 1, kOut = 2 };  ///< as epb_flags have them
+  enum class Direction : std::uint8_t { kIn = 1, kOut = 2 };  ///< as in epb_flags
 
-  /// The capture of that file, shared by all who name it. nullptr: `*err` says why.
+  /// The capture of that file, shared by all callers that name it. nullptr: `*err` says why.
   static std::shared_ptr<Capture> get(const std::string& path, std::string* err);
 
   explicit Capture(std::FILE* file, std::string path);
@@ -30,14 +29,14 @@ class Capture {
   Capture(const Capture&) = delete;
   Capture& operator=(const Capture&) = delete;
 
-  /// Another port; returns its number in this file.
+  /// Adds a port; returns its interface number in this file.
   std::uint32_t add_interface(const std::string& name, Link link);
   /// Ethernet without FCS, InfiniBand from the LRH to the VCRC. comment: may be null.
   void packet(std::uint32_t interface, std::int64_t time_ps, Direction direction, const std::uint8_t* bytes,
               std::size_t len, const char* comment);
-  /// Nothing is to come before this time any more: what is waiting from before it is written.
+  /// No packet will come with an earlier time than this: writes the waiting ones that are older.
   void settle(std::int64_t time_ps);
-  /// What has been written can be read by others.
+  /// Makes what has been written visible to readers of the file.
   void flush();
   /// Writes all and closes the file.
   void finish();

@@ -10,7 +10,7 @@
 namespace hcasim::traces {
 namespace {
 
-constexpr unsigned kCommandTrack = 0x1000000;  // above any QPN
+constexpr unsigned kCommandTrack = 0x1000000;  // larger than any QPN
 constexpr unsigned kErrorTrack = 0x2000000;
 
 class Writer {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// Perfetto's protobuf format. A track an HCA, which holds the others: send queues (WQEs with their stages
-/// inside), what each QP receives, engines, DMA, link, command slots, EQs and interrupts, errors, WQEs under
-/// way; then the guest's tasks. Work of one track that overlaps is laid out on several of the same name,
-/// which viewers show as one. Times are whole nanoseconds, cut; annotations have the picoseconds.
+/// Perfetto's protobuf format. One track per HCA holds its others: send queues (WQEs with nested stages),
+/// what each QP receives, engines, DMA, link, command slots, EQs and interrupts, errors, WQEs in progress;
+/// then the guest's tasks. Overlapping work of one track is laid out on several tracks of the same name,
+/// which viewers show as one. Times are whole nanoseconds, truncated; annotations have the picoseconds.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,8 +21,8 @@ constexpr std::uint32_t kSequence = 1;
 constexpr std::uint32_t kSliceBegin = 1, kSliceEnd = 2, kInstant = 3, kCounter = 4;  // of Event.type
 constexpr std::uint32_t kStateCleared = 1;                                           // of sequence_flags
 constexpr std::uint32_t kByRank = 3, kUnitCount = 2;
-/// Where a track stands in its HCA's. Viewers keep to that for tracks within a track, not for those of a
-/// group.
+/// A track's position within its HCA's track. Viewers respect it for tracks nested in a track, not for those
+/// of a group.
 enum Rank : std::int32_t { kQps, kReceives, kEngines, kDma, kLink, kCommands, kEvents, kErrors, kDepths };
 
 std::uint64_t ns(std::int64_t ps) { return ps < 0 ? 0 : static_cast<std::uint64_t>(ps / 1000); }
@@ -31,7 +31,7 @@ class Writer {
  public:
   explicit Writer(std::FILE* out) : out_(out) {}
 
-  /// A track that holds others.
+  /// A track that contains others.
   std::uint64_t group(const std::string& name) {
     auto [it, is_new] = groups_.try_emplace(name, next_);
     if (!is_new) return it->second;
@@ -45,7 +45,7 @@ class Writer {
   }
   std::uint64_t hca(unsigned number) { return group(fmt::format("HCA {}", number)); }
 
-  /// A track of that name, on which there is room for [from, to].
+  /// A track of that name with [from, to] free.
   std::uint64_t track(std::uint64_t group, const std::string& name, Rank rank, std::int64_t from,
                       std::int64_t to) {
     auto& lanes = tracks_[{group, name}];
@@ -57,7 +57,7 @@ class Writer {
     lanes.push_back({describe(group, name, rank, false), to});
     return lanes.back().uuid;
   }
-  /// One that holds instants, or what cannot overlap.
+  /// A track for instants, or for work that cannot overlap.
   std::uint64_t track(std::uint64_t group, const std::string& name, Rank rank) {
     return track(group, name, rank, INT64_MAX, 0);
   }
@@ -91,7 +91,7 @@ class Writer {
     p.set_sequence(kSequence);
     if (first_) p.set_sequence_flags(kStateCleared);
     first_ = false;
-    // A message `Trace` is these packets one behind the other: none of them is kept.
+    // A `Trace` message is the concatenation of these packets, so none has to be kept.
     perfetto::Trace piece;
     piece.add_packet()->Swap(&p);
     const std::string bytes = piece.SerializeAsString();
@@ -139,8 +139,7 @@ struct Step {
   std::int64_t time;  // ps
 };
 
-/// Slices one behind the other, from each step to the next. `arrives`: a flow that ends on the one that
-/// begins then.
+/// Consecutive slices, from each step to the next. `arrives`: a flow that ends on the slice that begins then.
 void steps(Writer& w, std::uint64_t track, const std::vector<Step>& all,
            std::optional<std::pair<std::int64_t, std::uint64_t>> arrives = std::nullopt) {
   for (std::size_t i = 1; i < all.size(); i++) {
@@ -158,12 +157,12 @@ void steps(Writer& w, std::uint64_t track, const std::vector<Step>& all,
   }
 }
 
-/// The responder's part of a WQE's life, by time; empty: nothing is known of it.
+/// The responder's part of a WQE's life, by time; empty: unknown.
 std::vector<Step> responder_steps(const WqeRow& w) {
   std::vector<Step> v;
   if (w.responder_hca < 0) return v;
   for (const Stage s : {Stage::kRx, Stage::kChecked, Stage::kRwqe, Stage::kScattered, Stage::kAckTx}) {
-    // What a READ brings is scattered at the requester.
+    // The data of a READ are scattered at the requester.
     if (w.at(s) == kNoTime ||
         (s == Stage::kScattered && w.at(Stage::kAckTx) != kNoTime && w.at(s) > w.at(Stage::kAckTx) &&
          w.at(Stage::kAck) != kNoTime && w.at(s) >= w.at(Stage::kAck)))
@@ -272,7 +271,7 @@ void other(Writer& w, const Record& r) {
   }
 }
 
-/// How many WQEs of a send queue are under way.
+/// The number of WQEs in progress of a send queue.
 void depths(Writer& w, const Analysis& a) {
   std::map<std::pair<unsigned, std::uint32_t>, std::vector<std::pair<std::int64_t, int>>> changes;
   for (const WqeRow& r : a.wqes()) {
@@ -300,9 +299,9 @@ void guest_events(Writer& w, const GuestTrace& guest, std::int64_t offset) {
   const std::uint64_t group = w.group("guest");
   for (const GuestEvent& g : guest.events) {
     const std::int64_t at = g.time_ns + offset;
-    if (at < 0) continue;  // before the machine's time began
+    if (at < 0) continue;  // before the start of the machine's time
     const auto t = static_cast<std::uint64_t>(at);
-    // A task's functions nest. What no task did stands by its CPU.
+    // A task's functions nest. Events without a task are shown by CPU.
     const std::string name =
         g.pid == 0 ? fmt::format("CPU {} idle", g.cpu) : fmt::format("{}-{}", g.task, g.pid);
     const std::uint64_t track = w.track(group, name, kQps);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// The one list of trace points: what each tells, in which units.
+/// The list of all trace points: meaning and units of each argument.
 ///
 /// X(enumerator, name, kind, obj, index, a0, a1, help)
 ///   kind  kNormal: a stage of a WQE or its completion; kError: errors and retries, counted even when tracing
-///         is off; kCommand, kObject: the firmware's side; kDetail: recorded only when asked for
-///         (Tracer::set_filter()), as there are many.
+///         is off; kCommand, kObject: the firmware's side; kDetail: recorded on request only
+///         (Tracer::set_filter()), because there are many.
 ///   obj   32 bits: what the record is about.
 ///   index 32 bits, a0 and a1 64 bits: arguments; "-" where unused (0).
 ///

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// Reads trace files, also of other versions (points are matched by name) and damaged ones.
+/// Reads trace files, including damaged ones and those of other versions (points are matched by name).
 #pragma once
 
 #include <cstdio>
@@ -13,16 +13,16 @@ namespace hcasim::traces {
 class Reader {
  public:
   ~Reader();
-  /// false: no trace file; `*err` says what is wrong.
+  /// false: not a trace file; `*err` says why.
   bool open(const std::string& path, std::string* err);
 
-  /// The next record, in file order. `record.point` is this program's number of the point; a point that it
-  /// does not know is Point::kCount (see file_point_name()). false: the end, or warning() says what is wrong.
+  /// The next record in file order. `record.point` is the point's number in this program, Point::kCount for
+  /// an unknown one (see file_point_name()). false: end of file, or warning() says what is wrong.
   bool next(Record& record, std::vector<std::uint8_t>& blob);
-  /// Name in the file of the last record's point.
+  /// The name that the file gives the last record's point.
   const std::string& file_point_name() const;
 
-  /// Empty if the file was complete and sound up to here.
+  /// Empty if the file was complete and undamaged up to here.
   const std::string& warning() const { return warning_; }
 
  private:

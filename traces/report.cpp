@@ -213,7 +213,7 @@ void print_text(const Analysis& a, const ReportOptions& o, std::FILE* out) {
 }
 
 void print_json(const Analysis& a, const ReportOptions& o, const std::string& warning, std::FILE* out) {
-  // Row by row: a long trace's tree would need many times its memory.
+  // Row by row: the JSON tree of a long trace would need many times its memory.
   fmt::print(out, "{{\"warning\":{}", text(Json(warning)));
   if (o.wqes) {
     const std::size_t n = limited(a.wqes().size(), o);

@@ -30,7 +30,7 @@ std::string describe(const Record& r, const std::string& point_name);
 /// Of sorted values, 0 < p <= 100 (nearest rank); 0 if there are none.
 std::int64_t percentile(const std::vector<std::int64_t>& sorted, double p);
 
-/// What the tables end with; each line of them is one of these.
+/// The summary at the end of the tables, a member a line.
 struct OpSummary {
   std::string opcode, status;
   std::uint64_t count = 0, bytes = 0;

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// The rules that a driver of the HCA has to keep: the one list, which the checks, `hcasim rules`, the
-/// documentation page and the tests read.
+/// The validation rules for drivers: the one list that the checks, `hcasim rules`, the documentation page and
+/// the tests read.
 ///
 /// X(enumerator, number, name, severity, source, text)
-///   number    stands in traces: never given to another rule.
-///   severity  kError: work, data or the driver's picture of the device is lost. kWarning: the device refuses
-///             with a status or ignores it, and nothing else suffers.
+///   number    appears in trace files: never reused.
+///   severity  kError: work, data or the driver's view of the device is lost. kWarning: the device refuses
+///   with
+///             a status or ignores it, without further effect.
 ///   source    PRM: chapter of the "Mellanox Adapters Programmer's Reference Manual"; IBTA: section of the
 ///             InfiniBand specification, volume 1; mlx5_ifc.h, device.h, qp.h, cq.h, eq.h, doorbell.h: Linux,
 ///             include/linux/mlx5 or drivers/net/ethernet/mellanox/mlx5/core.
-///   text      what has to be kept.
+///   text      the rule, as a statement that has to hold.
 #pragma once
 
 // clang-format off

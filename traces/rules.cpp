@@ -7,7 +7,7 @@
 namespace hcasim::traces {
 
 namespace {
-constexpr std::size_t kMostBytes = 64;  // in a message
+constexpr std::size_t kMostBytes = 64;  // shown in a message
 }
 
 const RuleInfo* find_rule(std::uint64_t number) {

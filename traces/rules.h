@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// Validation of the driver: which rules it has broken. Every HCA has a Rules beside its trace points
-/// (Tracer::rules()); whoever finds a rule broken says so with Tracer::broke().
+/// Validation of the driver: counts of broken rules. Every HCA has a Rules in its Tracer (Tracer::rules()); a
+/// block that detects a violation reports it with Tracer::broke().
 ///
-/// A check may cost nothing while the driver keeps the rule but a comparison in a branch that is taken
+/// While the driver keeps the rule, a check may cost no more than a comparison in a branch that is taken
 /// anyway.
 #pragma once
 
@@ -36,10 +36,10 @@ inline constexpr RuleInfo kRuleInfo[kRules] = {HCASIM_RULES(HCASIM_X)};
 
 constexpr const RuleInfo& info(Rule r) { return kRuleInfo[static_cast<unsigned>(r)]; }
 constexpr const char* severity_name(Severity s) { return s == Severity::kError ? "error" : "warning"; }
-/// The rule of a record's number; nullptr if there is none (a trace of a later version).
+/// The rule with this number; nullptr if unknown (a trace of a later version).
 const RuleInfo* find_rule(std::uint64_t number);
 
-/// What a rule was broken on. The numbers stand in traces.
+/// The kind of object that a violation is about. Trace files contain the numbers.
 enum class RuleObject : std::uint8_t { kNone, kSlot, kCommand, kQp, kCq, kEq, kSrq, kRq, kKey, kUar };
 const char* object_name(RuleObject o);
 
@@ -47,24 +47,25 @@ struct Broken {
   Rule rule;
   std::int64_t time_ps;
   RuleObject object;
-  std::uint32_t number;       ///< of the object; kCommand: the command's, as in the trace
-  const std::uint8_t* bytes;  ///< what is wrong, as it lies in memory or on the bus; may be none
+  std::uint32_t number;       ///< of the object; kCommand: the command's sequence number, as in the trace
+  const std::uint8_t* bytes;  ///< the wrong bytes as in memory or on the bus; may be null
   std::size_t len;
-  std::uint64_t count;  ///< how often this rule has been broken by now
+  std::uint64_t count;  ///< violations of this rule so far, this one included
 };
 /// "rule NAME broken at 12.345 us: QP 0x41: TEXT; bytes 00 01 ..." (64 bytes at most).
 std::string describe(const Broken& b);
 
 class Rules {
  public:
-  /// kReport: counted, traced, and told. kStrict: whoever listens has the run fail. kOff: nothing is.
+  /// kReport: violations are counted, traced and passed to the listener. kStrict: the same, and the listener
+  /// makes the run fail. kOff: no checks.
   enum class Mode : std::uint8_t { kOff, kReport, kStrict };
   using Listener = std::function<void(const Broken&)>;
 
   Mode mode() const { return mode_; }
   bool on() const { return mode_ != Mode::kOff; }
   void set_mode(Mode mode) { mode_ = mode; }
-  /// Called each time; may not throw. What it does must not lead back into the block that found it.
+  /// Called for each violation; must not throw, nor call back into the block that detected it.
   void on_broken(Listener listener) { listener_ = std::move(listener); }
 
   std::uint64_t count(Rule r) const { return counts_[static_cast<unsigned>(r)]; }

@@ -21,15 +21,15 @@ struct OpenFiles {
   std::map<std::pair<dev_t, ino_t>, std::weak_ptr<FileSink>> files;
 };
 
-constexpr std::size_t kSpare = 4096;  // bytes that a block's buffer grows by at least
+constexpr std::size_t kSpare = 4096;  // bytes by which a block's buffer grows at least
 
-/// Never destroyed: Tracers may be closed by destructors of statics.
+/// Never destroyed, because destructors of statics may close Tracers.
 OpenFiles& open_files() {
   static OpenFiles* files = new OpenFiles;
   return *files;
 }
 
-/// A process that leaves by exit() without closing its HCAs keeps its trace.
+/// Completes the traces of a process that calls exit() without closing its HCAs.
 void finish_all() {
   std::lock_guard<std::mutex> lock(open_files().mutex);
   for (auto& f : open_files().files)
@@ -94,7 +94,7 @@ std::shared_ptr<FileSink> FileSink::get(const std::string& path, std::string* er
   std::shared_ptr<FileSink> sink;
   try {
     sink = std::make_shared<FileSink>(f, path);
-  } catch (const std::system_error& e) {  // no thread to be had
+  } catch (const std::system_error& e) {  // no thread available
     if (err != nullptr) *err = "cannot record into " + path + ": " + e.what();
     return nullptr;
   }
@@ -160,7 +160,7 @@ std::shared_ptr<RingSink> RingSink::get(const std::string& path, std::size_t byt
   if (it != open.rings.end())
     if (auto sink = it->second.lock())
       if (!sink->finished_) return sink;
-  // What cannot be written is better known now than at the end.
+  // Report a failed write now rather than at the end.
   std::FILE* f = std::fopen(path.c_str(), "wbe");
   if (f == nullptr) {
     if (err != nullptr) *err = "cannot write trace file " + path + ": " + std::strerror(errno);
@@ -216,7 +216,7 @@ void RingSink::finish() {
 
 FileSink::FileSink(std::FILE* file, std::string path) : writer_(file, std::move(path)) {
   start_batch();
-  // The process around us (a VMM) directs signals at threads of its own.
+  // Signals belong to the threads of the surrounding process (a VMM).
   sigset_t all, old;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &old);
@@ -272,7 +272,7 @@ void FileSink::thread_main() {
       if (stop_) return;
     }
     for (;;) {
-      // One at a time: the recording thread must not wait for long.
+      // One batch per lock, so that the recording thread never waits for long.
       std::lock_guard<std::mutex> lock(drain_mutex_);
       std::size_t waiting;
       {
@@ -308,7 +308,7 @@ void FileSink::code(const Batch& batch) {
     std::uint8_t* raw = block_.raw.data();
     block_.size = static_cast<std::size_t>(coder_.encode(r, blob, raw + block_.size) - raw);
     blob += r.blob_len;
-    // Cut by content alone: the file must not depend on when the writer runs.
+    // Blocks are cut by content alone: the file must not depend on when the writer runs.
     if (++block_.records == format::kBlockRecords || block_.size >= format::kBlockBytes) cut_block();
   }
 }

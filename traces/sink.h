@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// Where records go: a file behind a writer thread, or memory. Inside of traces/ only.
+/// Where records go: a file with a writer thread, or memory. Internal to traces/.
 #pragma once
 
 #include <array>
@@ -27,7 +27,7 @@ class Sink {
   virtual void flush() {}
 };
 
-/// Records go nowhere.
+/// Discards all records.
 class NullSink final : public Sink {
  public:
   void put(const Record&, const std::uint8_t*) override {}
@@ -43,7 +43,7 @@ class MemorySink final : public Sink {
   std::vector<std::vector<std::uint8_t>> blobs;
 };
 
-/// The bytes of a trace file but its blocks' contents. Calls are made by one thread at a time.
+/// Writes a trace file: header, blocks, end mark. One thread at a time.
 class FileWriter {
  public:
   FileWriter(std::FILE* file, std::string path);
@@ -53,7 +53,7 @@ class FileWriter {
 
   void write_block(const std::uint8_t* raw, std::size_t size, std::uint32_t records);
   void flush() { std::fflush(file_); }
-  /// Writes the end mark and closes the file. false: something could not be written (said on stderr).
+  /// Writes the end mark and closes the file. false: a write failed (reported on stderr).
   bool finish();
 
  private:
@@ -67,10 +67,10 @@ class FileWriter {
   libdeflate_compressor* compressor_;
 };
 
-/// What was recorded last, in as much memory as is allowed; whole blocks fall out of it.
+/// The latest records, in a bounded amount of memory; the oldest blocks are discarded as a whole.
 class RingSink final : public Sink {
  public:
-  /// The ring of that file, shared by all who name it; the first says how large it is.
+  /// The ring of that file, shared by all callers that name it; the first one sets its size.
   static std::shared_ptr<RingSink> get(const std::string& path, std::size_t bytes, std::string* err);
 
   RingSink(std::string path, std::size_t bytes) : path_(std::move(path)), most_(bytes) {}
@@ -89,16 +89,16 @@ class RingSink final : public Sink {
   const std::string path_;
   const std::size_t most_;
   format::Coder coder_;
-  std::deque<Block> blocks_;  // the last is being made
-  std::size_t bytes_ = 0;     // of all but that one
+  std::deque<Block> blocks_;  // the last one is still being filled
+  std::size_t bytes_ = 0;     // of all but the last
   bool finished_ = false;
 };
 
-/// The recording thread puts records down as they are; a thread codes, packs and writes them. When that is
-/// behind, the recording one does so too, so nothing is lost.
+/// The recording thread stores raw records; a writer thread encodes, compresses and writes them. If the
+/// writer falls behind, the recording thread helps, so nothing is lost.
 class FileSink final : public Sink {
  public:
-  /// The sink of that file, shared by all who name it. nullptr: `*err` says why.
+  /// The sink of that file, shared by all callers that name it. nullptr: `*err` says why.
   static std::shared_ptr<FileSink> get(const std::string& path, std::string* err);
 
   explicit FileSink(std::FILE* file, std::string path);
@@ -110,30 +110,31 @@ class FileSink final : public Sink {
     open_->blobs.insert(open_->blobs.end(), blob, blob + r.blob_len);
     if (open_->blobs.size() > kMostBlobs) submit();
   }
-  /// The same of a record without bytes beside it, for the compiler to see through.
+  /// The same for a record without a blob; inline.
   [[gnu::always_inline]] void add(const Record& r) {
     if (__builtin_expect(next_ == end_, 0) && !make_room()) return;
     want(next_ + kAhead);
     *next_++ = r;
   }
   void flush() override;
-  /// Writes everything, the end mark too; later records are dropped.
+  /// Writes everything including the end mark; later records are dropped.
   void finish();
 
  private:
-  /// Records as they were put down, on their way to the writer.
+  /// Raw records on their way to the writer.
   struct Batch {
-    static constexpr std::size_t kRecords = 2048;  // few enough for a cache, with its neighbours
+    static constexpr std::size_t kRecords =
+        2048;  // small enough for the processor's cache, neighbours included
     std::array<Record, kRecords> records;
     std::size_t count = 0;
     std::vector<std::uint8_t> blobs;  // in the records' order
   };
-  static constexpr std::size_t kMostBlobs = std::size_t{1} << 20;  // bytes beside the records of a batch
+  static constexpr std::size_t kMostBlobs = std::size_t{1} << 20;  // bytes of a batch's blobs
   static constexpr std::size_t kMostWaiting = 256;                 // batches
-  static constexpr std::size_t kWorthWaking = 4;                   // batches, for which the thread is woken
+  static constexpr std::size_t kWorthWaking = 4;  // batches from which on the thread is woken
 
-  /// Asks for a line of a batch ahead of its use: the writer had it last, perhaps on a processor that shares
-  /// no cache with this one. May lie behind the batch's end.
+  /// Prefetches a cache line of a batch: the writer used it last, possibly on a processor that shares no
+  /// cache with this one. May lie beyond the batch's end.
   static void want(const Record* r) {
 #if defined(__x86_64__)
     asm volatile("prefetchw %0" : : "m"(*reinterpret_cast<const char*>(r)));
@@ -145,10 +146,10 @@ class FileSink final : public Sink {
 
   void thread_main();
   bool make_room();
-  /// Gives the records so far to the writer.
+  /// Hands the records so far to the writer.
   void submit();
   void start_batch();
-  /// Writes what waits, until so many batches are left. The caller holds drain_mutex_.
+  /// Writes waiting batches until this many are left. The caller holds drain_mutex_.
   void drain(std::size_t left);
   void code(const Batch& batch);
   void cut_block();
@@ -163,14 +164,14 @@ class FileSink final : public Sink {
   std::vector<std::unique_ptr<Batch>> free_;
   bool stop_ = false;
 
-  std::mutex drain_mutex_;  // taken before queue_mutex_: what is below
+  std::mutex drain_mutex_;  // taken before queue_mutex_; guards the members below
   FileWriter writer_;
   format::Coder coder_;
   struct {
     std::vector<std::uint8_t> raw;
     std::size_t size = 0;  // of raw, in use
     std::uint32_t records = 0;
-  } block_;  // that is being made
+  } block_;  // being filled
   bool finished_ = false;
   std::thread thread_;
 };

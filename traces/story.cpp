@@ -13,7 +13,7 @@
 namespace hcasim::traces {
 namespace {
 
-/// Points whose obj is a sender's QPN and whose index is a WQE's serial, as the list of points says.
+/// Points whose obj is a sender's QPN and whose index is a WQE's serial (from the list of points).
 bool names_a_wqe(const PointInfo& p) {
   return std::strcmp(p.obj, "qpn") == 0 && std::strcmp(p.index, "serial") == 0;
 }
@@ -22,7 +22,7 @@ bool is_batch(Point p) { return p == Point::kDoorbell || p == Point::kScheduled 
 
 unsigned hca_of(const Record& r) { return r.obj >> 24 != 0 ? (r.obj >> 24) - 1 : r.hca; }
 
-/// All commands that move a QP between states have their QPN and context where these two have them.
+/// All QP transition commands have QPN and context at the same offsets as these two.
 using Modify = prm::rst2init_qp_in;
 using Create = prm::create_qp_in;
 
@@ -73,11 +73,11 @@ void read_context(const Analysis& a, Story* s) {
   }
 }
 
-/// What of the rest bears on this WQE. `end`: its last moment.
+/// Selects the other records that concern this WQE. `end`: its last time.
 bool bears_on(const Record& r, const Story& s, std::int64_t begin, std::int64_t end) {
   const WqeRow& w = *s.wqe;
   const bool here = r.hca == w.hca, there = static_cast<int>(r.hca) == s.responder_hca;
-  // A completion that finds its CQ full does so behind the WQE's last record.
+  // A completion that finds its CQ full is recorded after the WQE's last record.
   if (r.time_ps > end && r.p() != Point::kCqOverrun) return false;
   const std::uint32_t number = r.obj & 0xffffff;
   const auto of_ends = [&] {
@@ -88,7 +88,7 @@ bool bears_on(const Record& r, const Story& s, std::int64_t begin, std::int64_t 
     case Point::kObjDestroy:
     case Point::kQpError:
     case Point::kPortState:
-      // These last: what happened before the WQE was posted still holds.
+      // These persist: events before the WQE was posted still apply.
       if (r.p() == Point::kPortState) return here || there;
       return (r.p() == Point::kQpError || r.a0 == 8) && of_ends();
     case Point::kCtxMiss:
@@ -202,7 +202,7 @@ bool tell(const std::string& path, const Analysis& a, const WqeRow& w, Story* st
       continue;
     }
     if ((r.obj & 0xffffff) != w.qpn || hca_of(r) != w.hca) {
-      // A record of the QP without a WQE's serial (a ghost that was dropped) is about its queue.
+      // A record of the QP without a WQE's serial (a dropped ghost packet) concerns its queue.
       continue;
     }
     if (n < w.from || n >= w.until) continue;
@@ -219,7 +219,7 @@ bool tell(const std::string& path, const Analysis& a, const WqeRow& w, Story* st
   }
   if (story->responder_qpn == 0 && story->remote_qpn > 0)
     story->responder_qpn = static_cast<std::uint32_t>(story->remote_qpn);
-  // Of the batches, the last of each kind that begins at this WQE or before it, no later than its stage.
+  // The last batch of each kind that begins at or before this WQE, no later than the stage.
   for (const Point p : {Point::kDoorbell, Point::kScheduled, Point::kWqeFetch}) {
     const Stage stage = p == Point::kDoorbell    ? Stage::kDoorbell
                         : p == Point::kScheduled ? Stage::kScheduled

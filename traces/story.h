@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// One WQE's life in full: every record about it, at both ends, and what else bore upon it.
+/// The complete life of one WQE: every record about it, at both ends, and related events.
 #pragma once
 
 #include <cstdint>
@@ -10,49 +10,47 @@
 
 namespace hcasim::traces {
 
-/// Names a WQE: "HCA:QPN:SERIAL", with ".LIFE" behind it when its QP was reset and serials began anew (0 is
-/// the first life). Numbers in any base that C writes.
+/// The name of a WQE: "HCA:QPN:SERIAL", followed by ".LIFE" if its QP was reset and serials restarted (0 is
+/// the first life). Numbers in any base of C.
 struct WqeId {
   unsigned hca = 0;
   std::uint32_t qpn = 0, serial = 0;
   unsigned life = 0;
 };
-/// false: `*err` says what a name looks like.
+/// false: not a name; `*err` says what one looks like.
 bool parse_wqe_id(const std::string& text, WqeId* id, std::string* err);
 std::string wqe_id(const WqeRow& w);
-/// nullptr: the trace has none of that name.
+/// nullptr: not in the trace.
 const WqeRow* find_wqe(const Analysis& a, const WqeId& id);
 
 struct Story {
   const WqeRow* wqe = nullptr;
-  /// Records of the WQE itself, by time: its stages, packets, answers, errors; both ends'.
+  /// Records of the WQE itself, of both ends, by time: stages, packets, answers, errors.
   std::vector<Record> own;
-  /// What else happened while it lived to what it used: its QPs, its CQ, memory of its HCAs, the port, faults
-  /// that were injected; by time.
+  /// Other events of its lifetime, by time: of its QPs, its CQ, its HCAs' memory and port; injected faults.
   std::vector<Record> around;
-  /// The other end, as far as it is in this trace; responder_hca < 0: nothing of the WQE was seen to arrive.
+  /// The other end, as far as this trace has it; responder_hca < 0: no packet of the WQE arrived.
   int responder_hca = -1;
   std::uint32_t responder_qpn = 0;
   /// From the context that the driver gave: -1 if the trace does not hold the commands.
   std::int64_t remote_qpn = -1, send_cqn = -1;
-  /// The commands that made the QP what it was, in order.
+  /// The commands that created and modified the QP, in order.
   std::vector<const CommandRow*> context;
 
   std::vector<Record> all(Point p) const;  ///< of `own`
   bool has(Point p) const;
-  /// The last of these commands to succeed before `t` (ps) that CREATE_MKEY of this key's index was; nullptr:
-  /// the trace has none.
+  /// The last CREATE_MKEY of this key's index that succeeded before `t` (ps); nullptr: not in the trace.
   const CommandRow* mkey_before(const Analysis& a, unsigned hca, std::uint32_t key, std::int64_t t) const;
 };
 
-/// Reads the trace once more, from its start (`path` was analysed into `a`). false: `*err` says why not.
+/// Reads the trace again from its start (`a` is the analysis of `path`). false: `*err` says why.
 bool tell(const std::string& path, const Analysis& a, const WqeRow& w, Story* story, std::string* err);
 
-/// What a record says, in words, without its time.
+/// A record in words, without its time.
 std::string in_words(const Record& r);
 std::string time_text(std::int64_t ps);  ///< "1.234 us"
 
-/// Why a WQE ended as it did, or took as long as it took: sentences, each with the records that prove it.
+/// Why a WQE failed or was slow: sentences, each with the records that prove it.
 struct Reason {
   std::string text;
   std::vector<Record> proof;

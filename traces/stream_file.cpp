@@ -20,7 +20,7 @@ namespace {
 constexpr std::uint32_t kOpenMagic = 0x314e504f;  // "OPN1"
 constexpr std::size_t kHead = 16;                 // bytes of a block's header
 constexpr std::size_t kBlock = 256 * 1024;        // raw bytes of a block
-constexpr std::size_t kPage = 64 * 1024;          // no machine has larger ones
+constexpr std::size_t kPage = 64 * 1024;          // the largest page size of any machine
 constexpr std::size_t kWindow = kBlock + 2 * kPage;
 constexpr std::uint32_t kMostRaw = 4 * 1024 * 1024;  // a reader refuses larger blocks
 
@@ -90,7 +90,7 @@ bool StreamWriter::write(const void* bytes, std::size_t len) {
 
 bool StreamWriter::open_block() {
   const std::uint64_t from = tail_ / kPage * kPage;
-  // Room that is there for certain: a store to the mapping cannot say that the disk is full.
+  // Allocates the space: a store to the mapping could not report a full disk.
   const int rc = ::posix_fallocate(fd_, static_cast<off_t>(from), kWindow);
   if (rc != 0) {
     errno = rc;
@@ -109,7 +109,7 @@ bool StreamWriter::open_block() {
   return true;
 }
 
-// The bytes stand packed where they stood as they are.
+// Replaces the raw bytes with the compressed ones in place.
 bool StreamWriter::close_block() {
   if (!window_) return false;
   bool good = true;
@@ -134,7 +134,7 @@ void StreamWriter::put(const void* bytes, std::size_t len) {
     const std::size_t n = std::min(len, kBlock - size_);
     std::memcpy(block_ + kHead + size_, from, n);
     size_ += static_cast<std::uint32_t>(n);
-    // The bytes first: they count only then.
+    // The bytes before their count.
     __atomic_signal_fence(__ATOMIC_RELEASE);
     set_u32(block_ + 4, size_);
     from += n;

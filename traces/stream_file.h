@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// A stream of bytes in a file, packed block by block. What was written last stands in the file as it is,
-/// mapped into memory: a process that ends without a word leaves all that it has written.
+/// A stream of bytes in a file, compressed block by block. The last block is uncompressed and mapped into
+/// memory, so that a process that crashes loses nothing of what it wrote.
 ///
 ///   file    8 bytes of magic, u32 version, u32 0x01020304
 ///   block   u32 magic "BLK1", u32 raw bytes, u32 stored bytes, u32 CRC-32 of the raw bytes; raw deflate data
@@ -32,8 +32,7 @@ class StreamWriter {
   StreamWriter& operator=(const StreamWriter&) = delete;
 
   void put(const void* bytes, std::size_t len);
-  /// Writes the end mark; what is put later is dropped. false: something could not be written (said on
-  /// stderr).
+  /// Writes the end mark; later data are dropped. false: a write failed (reported on stderr).
   bool finish();
 
  private:
@@ -47,8 +46,8 @@ class StreamWriter {
   const std::string path_;
   libdeflate_compressor* const compressor_;
   std::vector<std::uint8_t> packed_;
-  std::uint64_t tail_ = 0;          // where the last block begins in the file
-  std::uint8_t* window_ = nullptr;  // mapped from the page that it begins in
+  std::uint64_t tail_ = 0;          // file offset of the last block
+  std::uint8_t* window_ = nullptr;  // mapping that starts at the page of tail_
   std::uint8_t* block_ = nullptr;   // its header
   std::uint32_t size_ = 0;          // raw bytes in it
   bool failed_ = false, finished_ = false;
@@ -63,7 +62,7 @@ class StreamReader {
 
   /// false: `*err` says why.
   bool open(const std::string& path, const char* magic, std::uint32_t version, std::string* err);
-  /// The next `len` bytes. false: there are not so many, warning() says why if they should be there.
+  /// The next `len` bytes. false: fewer are left; warning() says why if the file is damaged.
   bool read(void* to, std::size_t len);
   bool read(std::uint8_t& byte) {
     if (at_ == raw_.size() && !load()) return false;

@@ -60,7 +60,7 @@ Busy from_detail(const Record& r) {
       b.name = packet_name(r.a0);
       b.to = b.from + signed_time(r.a1 & 0xffffffff);
       break;
-    default:  // kPacketIn: the record is of its last bit
+    default:  // kPacketIn: recorded at the packet's last bit
       b.what = "link in";
       b.name = packet_name(r.a0);
       b.to = b.from;

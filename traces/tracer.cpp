@@ -8,8 +8,8 @@
 namespace hcasim::traces {
 
 namespace {
-constexpr char kNowhere[] = "/dev/null";     // without packing it first
-constexpr std::size_t kMaxRuleBytes = 4096;  // beside the record of a broken rule
+constexpr char kNowhere[] = "/dev/null";     // skip compression
+constexpr std::size_t kMaxRuleBytes = 4096;  // blob of a broken rule's record
 }  // namespace
 
 Tracer::~Tracer() { close(); }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /// Recording of trace points: one Tracer an HCA; several may write one file.
 ///
-/// Off, a record costs one predictable branch; errors are counted in any case. On, it is put down as it is,
-/// and a thread codes, packs and writes it; when that is behind, the recording one helps: nothing is lost.
-/// All Tracers of a process are used from one thread at a time (SystemC's, under QEMU's lock).
+/// While off, a record costs one predictable branch; errors are always counted. While on, the record is
+/// stored as it is, and a thread encodes, compresses and writes it; if that falls behind, the recording
+/// thread helps, so nothing is lost. All Tracers of a process are used by one thread at a time (SystemC's,
+/// under QEMU's lock).
 ///
 /// The file's bytes depend on the records only: two equal runs give equal files.
 #pragma once
@@ -33,14 +34,14 @@ struct Record {
 
   Record() : blob_len(0), function(0) {}
 
-  static constexpr std::uint8_t kTruncated = 1;  ///< of the blob only the first kMaxBlob bytes are there
+  static constexpr std::uint8_t kTruncated = 1;  ///< the blob was cut to kMaxBlob bytes
   Point p() const { return static_cast<Point>(point); }
 };
 static_assert(sizeof(Record) == 40);
 
 constexpr std::size_t kMaxBlob = 64 * 1024;  // bytes
 
-/// Takes records; made by Tracer::open().
+/// Consumer of records; made by Tracer::open().
 class Sink;
 class FileSink;
 
@@ -52,36 +53,36 @@ class Tracer {
   Tracer(const Tracer&) = delete;
   Tracer& operator=(const Tracer&) = delete;
 
-  /// Records into the file from now on; Tracers that name the same path share it. false: `*err` says why.
+  /// Records into the file from now on; Tracers with the same path share it. false: `*err` says why.
   bool open(const std::string& path, std::string* err);
-  /// The same into memory: of what was recorded last, `bytes` are kept, and written to the file by dump() and
-  /// when its last Tracer closes it.
+  /// Records into memory: the latest `bytes` are kept, and written to the file by dump() and when its last
+  /// Tracer closes it.
   bool open_ring(const std::string& path, std::size_t bytes, std::string* err);
-  /// Writes what the ring holds to `path` (empty: that of open_ring()) and keeps it. false: `*err` says why.
+  /// Writes the ring's contents to `path` (empty: that of open_ring()); they stay. false: `*err` says why.
   bool dump(const std::string& path, std::string* err);
   /// Records into memory (tests).
   void open_memory();
-  /// What open_memory() gathered since the last call; blobs, if wanted, beside each record.
+  /// What open_memory() has gathered since the last call; blobs, if wanted, in a parallel vector.
   std::vector<Record> drain(std::vector<std::vector<std::uint8_t>>* blobs = nullptr);
-  /// Writes what is buffered to the file, though a block is not full (then runs cut differently differ in
-  /// bytes).
+  /// Writes buffered records even if a block is not full. (The file's bytes then depend on when this is
+  /// called.)
   void flush();
   /// Ends recording; the last Tracer of a file completes it.
   void close();
 
-  /// Stops recording for a while, and goes on; errors are counted all the same.
+  /// Pauses and resumes recording; errors are counted all the same.
   void set_on(bool on);
   bool on() const { return on_; }
-  /// What is recorded from now on (RecordFilter::parse()). false: `*err` says what is wrong with it.
+  /// Selects what is recorded from now on (RecordFilter::parse()). false: `*err` says what is wrong with it.
   bool set_filter(const std::string& text, std::string* err);
   const std::string& filter() const { return filter_.text(); }
 
   bool enabled() const { return enabled_; }
-  /// Detail points are wanted: whoever makes their records asks first.
+  /// Whether detail points are recorded; callers ask before they make such a record.
   bool detail() const { return detail_; }
   unsigned hca() const { return hca_; }
-  /// A QPN with this HCA's number in 31:24, for records that other HCAs make about its WQEs: what a packet
-  /// carries as side data. A QPN with 0 there is the recording HCA's own.
+  /// A QPN with this HCA's number in bits 31:24, for records that other HCAs make about its WQEs; packets
+  /// carry it as side data. A QPN with 0 there belongs to the recording HCA.
   std::uint32_t tag(std::uint32_t qpn) const { return (hca_ + 1u) << 24 | (qpn & 0xffffff); }
 
   /// `function`: index of the PCIe function that it is about.
@@ -93,14 +94,14 @@ class Tracer {
       put(p, time_ps, obj, index, a0, a1, function);
     }
   }
-  /// With bytes beside it: a mailbox. More than kMaxBlob bytes are cut.
+  /// A record with a blob, such as a mailbox; cut to kMaxBlob bytes.
   void record_blob(Point p, std::int64_t time_ps, std::uint32_t obj, std::uint32_t index, std::uint64_t a0,
                    std::uint64_t a1, const void* bytes, std::size_t len, unsigned function = 0) {
     if (is_error(p)) count_error(p);
     if (__builtin_expect(enabled_, 0)) put_blob(p, time_ps, obj, index, a0, a1, bytes, len, function);
   }
 
-  /// What the driver has broken. `number` is of the object; `bytes` are those that are wrong.
+  /// The driver has broken a rule. `number` is the object's; `bytes` are the wrong ones.
   Rules& rules() { return rules_; }
   const Rules& rules() const { return rules_; }
   void broke(Rule rule, std::int64_t time_ps, RuleObject object, std::uint32_t number, const void* bytes,
@@ -108,13 +109,13 @@ class Tracer {
   void broke(Rule rule, std::int64_t time_ps, RuleObject object, std::uint32_t number) {
     broke(rule, time_ps, object, number, nullptr, 0);
   }
-  /// A value that is wrong; its bytes as on the bus, without the zeros in front (4 at least).
+  /// The same with a wrong value, recorded big-endian without leading zero bytes (4 bytes at least).
   void broke_value(Rule rule, std::int64_t time_ps, RuleObject object, std::uint32_t number,
                    std::uint64_t value);
 
   /// Only counts an error.
   void count_error(Point p) { ++counts_[static_cast<unsigned>(p)]; }
-  /// How often an error point was passed (always), or any other one (while recording).
+  /// How many records an error point had (always counted), or any other point (while recording).
   std::uint64_t count(Point p) const { return counts_[static_cast<unsigned>(p)]; }
 
  private:
@@ -130,7 +131,7 @@ class Tracer {
   bool enabled_ = false, detail_ = false, on_ = true;
   std::uint8_t hca_;
   std::shared_ptr<Sink> sink_;
-  FileSink* file_ = nullptr;  // sink_, if it is one
+  FileSink* file_ = nullptr;  // sink_, if it is a FileSink
   std::array<std::uint64_t, kPoints> counts_{};
   Rules rules_;
   RecordFilter filter_;
@@ -142,7 +143,7 @@ inline void trace(Tracer& t, Point p, std::int64_t time_ps, std::uint32_t obj, s
   t.record(p, time_ps, obj, index, static_cast<std::uint64_t>(a)...);
 }
 
-/// A unit (one of several side by side: `which`) works from `from` to `to`, ps, for a QP.
+/// A unit (number `which` of its kind) is busy from `from` to `to`, ps, for a QP.
 inline void trace_busy(Tracer& t, Unit unit, unsigned which, std::int64_t from, std::int64_t to,
                        std::uint32_t qpn = 0) {
   if (__builtin_expect(t.detail(), 0))

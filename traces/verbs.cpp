@@ -26,7 +26,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// nullopt: go on; else the program's status.
+/// nullopt: continue; else the exit status.
 std::optional<int> parse(CLI::App& app, int argc, char** argv) {
   try {
     app.parse(argc, argv);
@@ -41,7 +41,7 @@ int complain(const std::string& text) {
   return 2;
 }
 
-/// Status 0, 2 or 3, as run_verb() has them.
+/// Status 0, 2 or 3, as of run_verb().
 int load(const std::string& path, Analysis& a) {
   Reader reader;
   std::string err;
@@ -58,7 +58,7 @@ int load(const std::string& path, Analysis& a) {
 double us(std::int64_t ps) { return static_cast<double>(ps) / 1e6; }
 double ns(std::int64_t ps) { return static_cast<double>(ps) / 1e3; }
 
-/// Which WQEs: what `list` and `stats` are asked for.
+/// The selection of WQEs for `list` and `stats`.
 struct Choice {
   Filter filter;
   std::string opcode, status;
@@ -70,11 +70,11 @@ struct Choice {
     app.add_option("--hca", filter.hca, "only of this HCA")->check(CLI::Range(0, 253));
     app.add_option("--opcode", opcode, "only of this opcode, such as RDMA_WRITE");
     app.add_option("--status", status,
-                   "only those that ended so: ok, error (any), open, or a name such as RNR_RETRY_EXC");
+                   "only those with this status: ok, error (any), open, or a name such as RNR_RETRY_EXC");
     app.add_option("--from", from, "only those that began then or later, us of simulated time");
     app.add_option("--to", to, "only those that began before, us");
-    app.add_option("--slowest", slowest, "only so many, those that took longest, longest first");
-    app.add_option("--limit", limit, "at most so many");
+    app.add_option("--slowest", slowest, "only this many, the slowest first");
+    app.add_option("--limit", limit, "maximum number of rows");
   }
 
   bool takes(const WqeRow& w) const {
@@ -171,7 +171,7 @@ int stats_main(int argc, char** argv) {
   bool histogram = false;
   app.add_option("FILE", path, "a trace file")->required();
   choice.options(app);
-  app.add_flag("--histogram", histogram, "for each step, how many took how long");
+  app.add_flag("--histogram", histogram, "distribution of the time of each step");
   if (const auto status = parse(app, argc, argv)) return *status;
   Analysis a(choice.filter);
   const int status = load(path, a);
@@ -195,7 +195,7 @@ int stats_main(int argc, char** argv) {
     fmt::print("{:<24} {:>10} {:>12.1f} {:>12.1f} {:>12.1f}\n", name, times.size(), ns(percentile(times, 50)),
                ns(percentile(times, 99)), ns(percentile(times, 100)));
     if (!histogram) continue;
-    // A bar for each doubling, from 1 ns on.
+    // One bar per power of two, from 1 ns on.
     std::map<int, std::size_t> bins;
     std::size_t most = 0;
     for (const std::int64_t t : times) {
@@ -220,8 +220,8 @@ int commands_main(int argc, char** argv) {
   app.add_option("--hca", filter.hca, "only of this HCA")->check(CLI::Range(0, 253));
   app.add_option("--name", name, "only this command, such as CREATE_QP");
   app.add_flag("--failed", failed, "only those that failed, or were never answered");
-  app.add_flag("--fields", o.fields, "with what was asked and answered, field by field");
-  app.add_option("--limit", o.limit, "at most so many");
+  app.add_flag("--fields", o.fields, "with input and output, field by field");
+  app.add_option("--limit", o.limit, "maximum number of rows");
   app.add_flag("--json", json, "as JSON");
   if (const auto status = parse(app, argc, argv)) return *status;
   Analysis a(filter);
@@ -244,7 +244,7 @@ void print_proof(const std::vector<Record>& proof, std::int64_t since) {
     fmt::print("    {:>14}  HCA {}  {}\n", "+" + time_text(r.time_ps - since), r.hca, in_words(r));
 }
 
-/// "cmd:HCA:SEQ": a command; nullptr: none of that name.
+/// The command "cmd:HCA:SEQ"; nullptr: not in the trace.
 const CommandRow* find_command(const Analysis& a, const std::string& name) {
   unsigned hca = 0, seq = 0;
   char rest = 0;
@@ -320,14 +320,14 @@ int why_main(int argc, char** argv) { return one_main(argc, argv, true); }
 
 int diff_main(int argc, char** argv) {
   CLI::App app(
-      "Says where two traces part: the first record that differs, with what is around it on both sides.\n"
-      "Status 0: they are the same, 1: they part, 2: one of them cannot be read to its end.",
+      "Shows where two traces diverge: the first record that differs, with the records around it in both.\n"
+      "Status 0: they are the same, 1: they diverge, 2: one of them cannot be read to its end.",
       "hcasim-trace diff");
   std::string path_a, path_b;
   DiffOptions o;
   app.add_option("A", path_a, "a trace file")->required();
   app.add_option("B", path_b, "another one")->required();
-  app.add_option("--context", o.context, "so many records before that one, and after it")
+  app.add_option("--context", o.context, "number of records shown before and after that one")
       ->capture_default_str();
   if (const auto status = parse(app, argc, argv)) return *status;
   Reader a, b;
@@ -344,7 +344,7 @@ int diff_main(int argc, char** argv) {
   return result == DiffResult::kSame ? 0 : 1;
 }
 
-/// Writes one export; "-" is the standard output.
+/// Writes one export; "-" is standard output.
 bool write_to(const std::string& path, const std::function<bool(std::FILE*)>& write) {
   if (path == "-") return write(stdout);
   std::FILE* f = std::fopen(path.c_str(), "wbe");
@@ -374,8 +374,8 @@ int export_main(int argc, char** argv) {
   auto* with_offset =
       app.add_option(
              "--ftrace-offset", offset,
-             "ns from the guest's times to simulated ones; without it, it is found: from a mark that the "
-             "guest wrote into trace_marker, \"hcasim: t=NS\", or from what causes what")
+             "ns to add to the guest's times; by default it is found from a mark that the guest wrote into "
+             "trace_marker, \"hcasim: t=NS\", or from causes and effects")
           ->needs(with_ftrace);
   app.add_option("--qpn", filter.qpn, "only WQEs of this send queue's QPN")->check(CLI::Range(0, 0xffffff));
   app.add_option("--hca", filter.hca, "only of this HCA")->check(CLI::Range(0, 253));

@@ -4,9 +4,9 @@
 
 namespace hcasim::traces {
 
-/// Runs `hcasim-trace VERB ...` if argv[1] is a verb: true, and `*status` is the program's status. 0: done;
-/// 1: diff: the traces part; 2: the command line or a file is wrong; 3: the file is damaged, and what could
-/// be read was used.
+/// Runs `hcasim-trace VERB ...`. Returns whether argv[1] is a verb; `*status` is then the exit status. 0:
+/// done; 1: diff: the traces diverge; 2: the command line or a file is wrong; 3: the file is damaged, and
+/// what could be read was used.
 bool run_verb(int argc, char** argv, int* status);
 
 }  // namespace hcasim::traces

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// Why a WQE or a command ended as it did. Nothing is guessed: a sentence stands only where a record proves
-/// it, and says so where the trace is silent.
+/// Why a WQE or a command ended as it did. Nothing is guessed: each sentence is proved by records, and where
+/// the trace lacks them the output says so.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ class Explainer {
   Explainer(const Analysis& a, const Story& s) : a_(a), s_(s), w_(*s.wqe) {}
 
   std::vector<Reason> run() {
-    // A WQE may be done and its CQE, which was asked for, never come.
+    // A WQE may be done while its requested CQE never comes.
     const auto done = of(Point::kWqeDone);
     const bool missing = !w_.has_cqe && !done.empty() && (done.back().a0 >> 8 & 1) != 0;
     if (w_.status < 0 || (missing && !around(Point::kCqOverrun).empty())) {
@@ -239,10 +239,10 @@ class Explainer {
       say("It has no right of local write, which the answer needs.");
   }
 
-  /// What a key granted at a time: as CREATE_MKEY or the last WQE that changed it has it.
+  /// What a key granted at some time: as set by CREATE_MKEY or the last WQE that changed it.
   struct Key {
     std::uint64_t start = 0, len = 0;  // len UINT64_MAX: all
-    unsigned rights = 0;               // bits as those of Point::kMkeyChanged
+    unsigned rights = 0;               // bits as in Point::kMkeyChanged
     std::uint32_t low_byte = 0;
     bool invalid = false;
     const CommandRow* destroyed = nullptr;
@@ -360,7 +360,7 @@ class Explainer {
     if (!self.empty()) say("Its QP is in an error state.", self);
   }
 
-  // ---- good, but slow? ----
+  // ---- successful, but slow ----
   void slow() {
     const std::int64_t took = w_.end() - w_.start();
     std::vector<std::int64_t> others;
@@ -374,7 +374,7 @@ class Explainer {
     const std::int64_t median = percentile(others, 50);
     say(fmt::format("It succeeded, in {}. The median of the {} like it ({}, {} bytes) is {}.",
                     time_text(took), others.size(), w_.opcode_name(), w_.bytes, time_text(median)));
-    // Which step took how much longer than that step takes in the middle.
+    // The steps that exceed their medians by the most.
     const auto steps = w_.steps();
     struct Step {
       Stage from, to;
@@ -390,14 +390,14 @@ class Explainer {
       }
       std::sort(usual.begin(), usual.end());
       const std::int64_t mine = steps[i].second - steps[i - 1].second;
-      // A step that most do not take, as the stages come in another order, is all extra.
+      // A step that most WQEs do not have (other order of stages) counts in full.
       const std::int64_t expected = usual.size() * 2 < others.size() ? 0 : percentile(usual, 50);
       late.push_back({steps[i - 1].first, steps[i].first, mine - expected, mine});
     }
     std::stable_sort(late.begin(), late.end(),
                      [](const Step& x, const Step& y) { return x.extra > y.extra; });
     for (std::size_t i = 0; i < late.size() && i < 3; i++) {
-      // A tenth of the whole is worth a sentence.
+      // A tenth of the total is worth a sentence.
       if (late[i].extra * 10 < took) break;
       say(fmt::format("From {} to {} it took {}, {} more than is usual.",
                       kStageNames[static_cast<unsigned>(late[i].from)],

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// Why a command ended as it did, or did not.
+/// Why a command ended as it did, or never ended.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ class CommandExplainer {
         own_ = r;
         continue;
       }
-      // What the firmware's state was when the command came lasts until something changes it.
+      // The firmware's state at the command's start: the latest change before it.
       if (r.time_ps <= from || meanwhile) {
         if (is(r, FaultAction::kStall)) stall_ = r;
         if (is(r, FaultAction::kSyndrome)) health_ = r;

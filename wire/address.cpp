@@ -13,7 +13,7 @@ bool parse_address(const std::string& text, Address& out, std::string& err) {
   out.text = text;
   if (text.rfind("unix:", 0) == 0) {
     out.path = text.substr(5);
-    constexpr std::size_t kHidden = 7;  // what the name has more before somebody listens (Link)
+    constexpr std::size_t kHidden = 7;  // suffix of the name until somebody listens (Link)
     constexpr std::size_t kMost = sizeof(sockaddr_un::sun_path) - 1 - kHidden;
     if (out.path.empty() || out.path.size() > kMost) {
       err = "the path of a socket has 1 to " + std::to_string(kMost) + " characters";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where the two ends of a wire meet: unix:PATH or tcp:HOST:PORT.
+// The address at which the two ends of a wire meet: unix:PATH or tcp:HOST:PORT.
 #ifndef HCASIM_WIRE_ADDRESS_H
 #define HCASIM_WIRE_ADDRESS_H
 
@@ -11,12 +11,12 @@ namespace hcasim::wire {
 struct Address {
   bool tcp = false;
   std::string path;  // unix
-  std::string host;  // tcp: a name, or an address (IPv6 without its brackets)
+  std::string host;  // tcp: a name or an address (IPv6 without brackets)
   std::uint16_t port = 0;
-  std::string text;  // as it was given
+  std::string text;  // as given by the user
 };
 
-// False: err says what is allowed. Does not look whether anything is there.
+// False: err says what is allowed. Does not check whether anything exists there.
 bool parse_address(const std::string& text, Address& out, std::string& err);
 
 }  // namespace hcasim::wire

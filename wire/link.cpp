@@ -15,11 +15,11 @@ namespace hcasim::wire {
 
 namespace {
 
-constexpr std::int64_t kKeepalive = 2 * kSecond;           // without traffic
-constexpr std::int64_t kSilence = 15 * kSecond;            // until it is given up
-constexpr std::size_t kReadAtOnce = std::size_t{4} << 20;  // bytes of one poll()
-constexpr std::size_t kFlushAt = std::size_t{256} << 10;   // bytes that do not wait for a flush()
-// Of coupled ends: what a link of any rate carries from one meeting to the next.
+constexpr std::int64_t kKeepalive = 2 * kSecond;           // sent after this long without traffic
+constexpr std::int64_t kSilence = 15 * kSecond;            // after which the peer is given up
+constexpr std::size_t kReadAtOnce = std::size_t{4} << 20;  // bytes per poll()
+constexpr std::size_t kFlushAt = std::size_t{256} << 10;   // bytes from which on no flush() is awaited
+// Of coupled ends: more than a link of any rate carries between two meetings.
 constexpr std::size_t kCoupledCapacity = std::size_t{256} << 20;
 
 }  // namespace
@@ -27,7 +27,7 @@ constexpr std::size_t kCoupledCapacity = std::size_t{256} << 20;
 std::uint8_t* Link::Impl::append(std::size_t bytes) {
   if (out_head == out_tail) out_head = out_tail = 0;
   if (out_tail + bytes > out.size()) {
-    // Moving pays when much room is won by it.
+    // Moving pays off only if it frees much room.
     const std::size_t most = own.coupled ? kCoupledCapacity : kCapacity;
     if (out_head >= out.size() / 2 || out.size() == most) {
       std::memmove(out.data(), out.data() + out_head, out_tail - out_head);
@@ -89,9 +89,9 @@ bool Link::Impl::read() {
   }
   in_tail += n;
   read_bytes += n;
-  heard_at = now;
+  received_at = now;
   parse_all();
-  // A short read has emptied the socket.
+  // A short read means that the socket is empty.
   return socket.is_open() && in_tail == in.size() && in_head > 0;
 }
 
@@ -168,14 +168,14 @@ void Link::Impl::hello(const Message& m) {
   }
   state = State::kUp;
   deadline = kNever;
-  heard_at = sent_at = now;
+  received_at = sent_at = now;
   char text[160];
   std::snprintf(text, sizeof text, "joined with %s, node GUID %016" PRIx64, peer.name.c_str(),
                 peer.node_guid);
-  last_said.clear();
-  say(kInfo, text);
+  last_logged.clear();
+  log(kInfo, text);
   watch_socket();
-  if (!own.coupled && own.carrier != told_carrier()) send_carrier();
+  if (!own.coupled && own.carrier != announced_carrier()) send_carrier();
 }
 
 void Link::Impl::send_carrier() {
@@ -187,9 +187,9 @@ void Link::Impl::send_carrier() {
 std::int64_t Link::Impl::poll_once() {
   if (acceptor.is_open()) {
     check_file();
-    if (acceptor.is_open() && somebody_waits()) accept_all();
+    if (acceptor.is_open() && connection_pending()) accept_all();
   }
-  if (state == State::kIdle && now >= deadline) look_for_peer();
+  if (state == State::kIdle && now >= deadline) find_peer();
   if (state == State::kConnecting) {
     finish_connect();
     if (state == State::kConnecting && now >= deadline) {
@@ -205,8 +205,8 @@ std::int64_t Link::Impl::poll_once() {
   }
   if (state == State::kUp || state == State::kGreeting) write();
   if (state == State::kUp && !own.coupled) {
-    if (held) heard_at = now;
-    if (now - heard_at >= kSilence) {
+    if (held) received_at = now;
+    if (now - received_at >= kSilence) {
       close(kWarning, "the other end is silent; closed", "silence");
     } else if (now - sent_at >= kKeepalive && !blocked) {
       sent_at = now;
@@ -215,7 +215,7 @@ std::int64_t Link::Impl::poll_once() {
   }
   switch (state) {
     case State::kUp:
-      return own.coupled ? now + kSecond : std::min(heard_at + kSilence, now + kKeepalive);
+      return own.coupled ? now + kSecond : std::min(received_at + kSilence, now + kKeepalive);
     case State::kFinished:
       return kNever;
     case State::kListening:
@@ -272,7 +272,7 @@ void Link::set_carrier(bool on) {
 void Link::hold(bool on) {
   if (impl_->held == on) return;
   impl_->held = on;
-  if (up()) impl_->heard_at = impl_->now;
+  if (up()) impl_->received_at = impl_->now;
   impl_->watch_socket();
 }
 
@@ -312,7 +312,7 @@ void Link::wait(int milliseconds) {
   } else if (i.acceptor.is_open()) {
     p.fd = const_cast<Impl&>(i).acceptor.native_handle();
   }
-  ::poll(&p, 1, milliseconds);  // without a descriptor: just that long
+  ::poll(&p, 1, milliseconds);  // without a descriptor: just a delay
 }
 
 bool Link::refused() const { return impl_->refused; }
@@ -320,7 +320,7 @@ bool Link::refused() const { return impl_->refused; }
 void Link::finish(const std::string& reason) {
   Impl& i = *impl_;
   if (i.state == Impl::State::kFinished) return;
-  if (!reason.empty() && i.socket.is_open()) Impl::turn_away(i.socket, reason);
+  if (!reason.empty() && i.socket.is_open()) Impl::send_refusal(i.socket, reason);
   i.state = Impl::State::kFinished;
   i.drop_socket();
   i.stop_listening();

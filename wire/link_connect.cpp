@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How a link finds the other end, greets it and gives it up.
+// Finding the other end of a link, the handshake, and giving it up.
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -19,10 +19,10 @@ namespace hcasim::wire {
 
 namespace {
 
-constexpr std::int64_t kGreeting = 5 * kSecond;  // for its hello
+constexpr std::int64_t kGreeting = 5 * kSecond;  // time limit for its hello
 constexpr int kSocketBuffer = 4 << 20;
 
-bool nobody_there(const error_code& ec) {
+bool no_listener(const error_code& ec) {
   return ec == asio::error::connection_refused || ec == boost::system::errc::no_such_file_or_directory;
 }
 
@@ -56,9 +56,9 @@ void Link::Impl::watch_socket() {
   watch(on_socket, socket.native_handle(), !held && !coupled_up(), blocked && !coupled_up());
 }
 
-void Link::Impl::say(int level, const std::string& line) {
-  if (line == last_said) return;  // once, not each time it is tried
-  last_said = line;
+void Link::Impl::log(int level, const std::string& line) {
+  if (line == last_logged) return;  // once, not at each attempt
+  last_logged = line;
   owner.wire_log(level, "wire " + address.text + ": " + line);
 }
 
@@ -67,7 +67,7 @@ std::vector<Stream::endpoint> Link::Impl::endpoints(error_code& ec) {
   std::vector<Stream::endpoint> list;
   const asio::ip::address numeric = asio::ip::make_address(address.host, ec);
   if (!ec) return {asio::ip::tcp::endpoint(numeric, address.port)};
-  // A name is looked up once, when the link is made: that may take a while.
+  // A name is resolved once, when the link is created, because that may take a while.
   asio::ip::tcp::resolver resolver(io);
   for (const auto& entry : resolver.resolve(address.host, std::to_string(address.port), ec)) {
     list.emplace_back(entry.endpoint());
@@ -75,12 +75,12 @@ std::vector<Stream::endpoint> Link::Impl::endpoints(error_code& ec) {
   return list;
 }
 
-void Link::Impl::look_for_peer() {
+void Link::Impl::find_peer() {
   if (targets.empty()) {
     error_code ec;
     targets = endpoints(ec);
     if (targets.empty()) {
-      say(kError, "cannot find " + address.host + ": " + ec.message());
+      log(kError, "cannot find " + address.host + ": " + ec.message());
       return retry(kLongRetry);
     }
   }
@@ -89,11 +89,11 @@ void Link::Impl::look_for_peer() {
   socket.open(to.protocol(), ec);
   if (!ec) socket.non_blocking(true, ec);
   if (ec) {
-    say(kError, "no socket: " + ec.message());
+    log(kError, "no socket: " + ec.message());
     drop_socket();
     return retry(kLongRetry);
   }
-  // Not socket.connect(): that one waits.
+  // Not socket.connect(), which blocks.
   if (::connect(socket.native_handle(), to.data(), static_cast<socklen_t>(to.size())) == 0) {
     return greet();
   }
@@ -108,8 +108,8 @@ void Link::Impl::look_for_peer() {
 
 void Link::Impl::connect_failed(const error_code& ec) {
   drop_socket();
-  if (nobody_there(ec)) return listen(ec);
-  if (!later(ec)) say(kWarning, "the other end cannot be reached: " + ec.message());
+  if (no_listener(ec)) return listen(ec);
+  if (!later(ec)) log(kWarning, "the other end cannot be reached: " + ec.message());
   retry(kRetry);
 }
 
@@ -126,10 +126,10 @@ void Link::Impl::finish_connect() {
 
 void Link::Impl::listen(const error_code& found) {
   const Stream::endpoint& at = targets[(next_target - 1) % targets.size()];
-  // A socket file that nobody listens at was left behind by a process that is gone.
+  // A socket file without a listener was left behind by a process that is gone.
   if (!address.tcp && found == asio::error::connection_refused) {
     if (!socket_file(address.path)) {
-      say(kError, "there is something else than a socket");
+      log(kError, "there is something else than a socket");
       return retry(kLongRetry);
     }
     ::unlink(address.path.c_str());
@@ -149,17 +149,17 @@ void Link::Impl::listen(const error_code& found) {
     // Another process was faster, or HOST is another machine: try to connect again.
     const bool usual = ec == asio::error::address_in_use ||
                        (address.tcp && ec == boost::system::errc::address_not_available);
-    if (!usual) say(kError, "cannot listen: " + ec.message());
+    if (!usual) log(kError, "cannot listen: " + ec.message());
     return retry(usual ? kRetry : kLongRetry);
   }
   watch(on_acceptor, acceptor.native_handle(), true, false);
-  say(kInfo, "waiting for the other end");
+  log(kInfo, "waiting for the other end");
   state = State::kListening;
   deadline = kNever;
 }
 
-// The file comes to its name when somebody listens at it: between bind() and listen() the other end would
-// take it for one that was left behind.
+// The file gets its name only when it is listened at: between bind() and listen() the other end would take it
+// for one left behind.
 void Link::Impl::listen_at_file(error_code& ec) {
   char own_name[16];
   std::snprintf(own_name, sizeof own_name, ".%06x", static_cast<unsigned>(own.instance & 0xffffff));
@@ -183,24 +183,24 @@ void Link::Impl::stop_listening() {
   file.reset();
 }
 
-bool Link::Impl::somebody_waits() {
+bool Link::Impl::connection_pending() {
   pollfd p{acceptor.native_handle(), POLLIN, 0};
   return ::poll(&p, 1, 0) > 0;
 }
 
 void Link::Impl::accept_all() {
-  for (int i = 0; i < 8; ++i) {  // a flood of connections does not keep us here
+  for (int i = 0; i < 8; ++i) {  // bounded, so that a flood of connections cannot keep us here
     asio::basic_stream_socket<Stream> fresh(io);
     error_code ec;
     acceptor.accept(fresh, ec);
     if (ec) {
       if (!later(ec) && ec != asio::error::connection_aborted) {
-        say(kWarning, "cannot accept: " + ec.message());
+        log(kWarning, "cannot accept: " + ec.message());
       }
       return;
     }
     if (socket.is_open()) {
-      turn_away(fresh, "this wire has two ends already");
+      send_refusal(fresh, "this wire has two ends already");
       continue;
     }
     socket = std::move(fresh);
@@ -209,7 +209,7 @@ void Link::Impl::accept_all() {
   }
 }
 
-void Link::Impl::turn_away(asio::basic_stream_socket<Stream>& to, const std::string& why) {
+void Link::Impl::send_refusal(asio::basic_stream_socket<Stream>& to, const std::string& why) {
   std::vector<std::uint8_t> message(kHeaderBytes + why.size());
   put_header(message.data(), Type::kBye, 0, 0, why.size());
   std::memcpy(message.data() + kHeaderBytes, why.data(), why.size());
@@ -257,11 +257,11 @@ void Link::Impl::retry(std::int64_t after) {
 
 void Link::Impl::close(int level, const std::string& line, const std::string& reason, std::int64_t after) {
   const bool was_up = state == State::kUp;
-  if (!reason.empty() && socket.is_open()) turn_away(socket, reason);
+  if (!reason.empty() && socket.is_open()) send_refusal(socket, reason);
   drop_socket();
   retry(after);
-  if (was_up) last_said.clear();
-  say(level, line);
+  if (was_up) last_logged.clear();
+  log(level, line);
   if (was_up) owner.wire_down();
 }
 

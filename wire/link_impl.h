@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The inside of a link: how it finds the other end (link_connect.cpp), and what goes over it (link.cpp).
+// Implementation of a link: finding the other end (link_connect.cpp), and the data (link.cpp).
 #ifndef HCASIM_WIRE_LINK_IMPL_H
 #define HCASIM_WIRE_LINK_IMPL_H
 
@@ -30,13 +30,13 @@ constexpr std::size_t kReadBuffer = std::size_t{1} << 20;
 
 enum : int { kError = 0, kWarning = 1, kInfo = 2 };
 
-// EINTR and "not now" are no errors.
+// EINTR and "would block" are not errors.
 inline bool later(const error_code& ec) {
   return ec == asio::error::would_block || ec == asio::error::try_again || ec == asio::error::interrupted ||
          ec == asio::error::in_progress;
 }
 
-// What a file is, to see whether it is still the same one.
+// Identity of a file, to check whether a path still names the same one.
 struct FileId {
   dev_t dev = 0;
   ino_t ino = 0;
@@ -67,47 +67,47 @@ struct Link::Impl {
   void watch_socket();
 
   bool coupled_up() const { return own.coupled && state == State::kUp; }
-  void say(int level, const std::string& line);
+  void log(int level, const std::string& line);
 
   // ---- finding the other end ----
 
   std::vector<Stream::endpoint> endpoints(error_code& ec);
-  void look_for_peer();
+  void find_peer();
   void connect_failed(const error_code& ec);
   void finish_connect();
-  // `found`: what connect() said.
+  // `found`: result of connect().
   void listen(const error_code& found);
   void listen_at_file(error_code& ec);
   void stop_listening();
-  // The file may have been removed, or replaced by another process that thought us dead.
+  // The file may have been removed, or replaced by a process that believed us gone.
   void check_file();
-  // Cheaper than an accept() that finds nobody.
-  bool somebody_waits();
+  // Cheaper than an accept() that finds no connection.
+  bool connection_pending();
   void accept_all();
-  static void turn_away(asio::basic_stream_socket<Stream>& to, const std::string& why);
+  static void send_refusal(asio::basic_stream_socket<Stream>& to, const std::string& why);
   void greet();
 
   // ---- the end of a connection ----
 
   void drop_socket();
   void retry(std::int64_t after);
-  // reason empty: the peer knows.
+  // reason: sent to the peer; empty: it knows.
   void close(int level, const std::string& line, const std::string& reason, std::int64_t after = kRetry);
 
   // ---- link.cpp: bytes ----
 
   std::uint8_t* append(std::size_t bytes);
-  // A connection that broke is noticed by read(): what the peer sent before is still read.
+  // A broken connection is detected by read(), so that what the peer sent before is still read.
   void write();
   void send_small(Type type, const std::uint8_t* body, std::size_t len);
-  // One read and what was in it. False: nothing more for now.
+  // One read, and the messages in it. False: nothing more for now.
   bool read();
   void parse_all();
   void take(const Message& m);
   void hello(const Message& m);
-  bool told_carrier() const { return hello_carrier; }
+  bool announced_carrier() const { return hello_carrier; }
   void send_carrier();
-  // What is due. When to be called again.
+  // Does the work that is due; returns when to be called again.
   std::int64_t poll_once();
 
   const Address address;
@@ -122,10 +122,10 @@ struct Link::Impl {
   std::optional<FileId> file;
   Watch on_socket, on_acceptor;
   State state = State::kIdle;
-  std::int64_t now = 0, deadline = 0, heard_at = 0, sent_at = 0;
+  std::int64_t now = 0, deadline = 0, received_at = 0, sent_at = 0;
   bool held = false, blocked = false, hello_carrier = true;
   bool pulling = false, marked = false, refused = false;
-  std::string last_said;
+  std::string last_logged;
   std::vector<std::uint8_t> out, in;
   std::size_t out_head = 0, out_tail = 0, in_head = 0, in_tail = 0;
   std::size_t read_bytes = 0;

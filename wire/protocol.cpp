@@ -45,7 +45,7 @@ void put(std::uint8_t* p, T v) {
 const char* wrong_length(Type type, std::size_t len) {
   switch (type) {
     case Type::kHello:
-      // Later versions may say more.
+      // Later versions may append fields.
       return len < kShortestHello ? "a hello that is too short" : nullptr;
     case Type::kFrame:
       return len == 0 ? "an empty frame" : nullptr;
@@ -65,7 +65,7 @@ const char* wrong_length(Type type, std::size_t len) {
 
 Parsed parse(const std::uint8_t* bytes, std::size_t len, bool first, Message& out, std::size_t& used,
              const char*& why) {
-  // A foreign peer is known by its first bytes, however many there are.
+  // A foreign peer is detected by its first bytes, however few have arrived.
   if (len < kHeaderBytes) return Parsed::kMore;
   const std::size_t body = get<std::uint32_t>(bytes);
   out.type = static_cast<Type>(bytes[4]);
@@ -103,7 +103,7 @@ bool parse_hello(const Message& message, Hello& out) {
   out.mtu = get<std::uint32_t>(p + kAtMtu);
   out.rate = get<std::uint32_t>(p + kAtRate);
   out.name.clear();
-  // It ends in messages: nothing but plain characters.
+  // It is shown in messages, so only printable characters.
   for (std::size_t i = 0; i < kNameBytes && p[kAtName + i] != 0; ++i) {
     const char c = static_cast<char>(p[kAtName + i]);
     out.name += std::isgraph(static_cast<unsigned char>(c)) != 0 ? c : '?';

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The protocol of a wire between two HCAs: messages over a byte stream, each a header and a body. All numbers
-// are little-endian. A connection begins with a hello from either end; then frames, carrier changes and
-// keepalives follow in any order; a bye says why the sender closes.
+// are little-endian. A connection begins with a hello from each end; then frames, carrier changes and
+// keepalives follow in any order; a bye gives the reason why its sender closes.
 //
-// Two ends in coupled time (both say so in their hello) meet at the same simulated times. At each, either
-// sends what frames it still has, then a mark: when it will send next at the earliest if nothing comes in,
-// and whether it wants the link up. When both have the other's mark, they know when to meet next, and neither
-// has to look at the socket before. No carrier changes and keepalives then: the marks say it all.
+// Two ends in coupled time (a flag in both hellos) meet at the same simulated times. At each meeting, each
+// end sends its remaining frames, then a mark: the earliest time at which it will send next if nothing
+// arrives, and whether it wants the link up. With both marks, both ends know the time of the next meeting,
+// and neither has to read the socket before. Marks replace carrier changes and keepalives.
 //
 //   header (16 bytes)  u32 length of the body | u8 type | u8 flags | u16 0 | i64 simulated send time, ps
 //   hello  (88 bytes)  8 bytes magic | u32 version | u8 link | u8 flags | u16 LID | u64 node GUID |
 //                      u64 instance | u32 MTU | u32 rate, Mb/s | 40 bytes name, NUL-padded |
 //                      i64 latency of the cable, ps
-//   frame              the packet as it lies on its link: Ethernet without FCS, IB from LRH to ICRC (it
-//                      crosses no physical link that would want a VCRC)
+//   frame              the packet as on its link: Ethernet without FCS, IB from LRH to ICRC (no VCRC, because
+//                      it crosses no physical link)
 //   carrier (1 byte)   0 off, 1 on
 //   keepalive          nothing
 //   bye                text
 //   mark (16 bytes)    i64 earliest next send time, ps | u8 the link is wanted | 7 bytes 0; the header's time
-//                      is the one they meet at
+//                      is that of the meeting
 #ifndef HCASIM_WIRE_PROTOCOL_H
 #define HCASIM_WIRE_PROTOCOL_H
 
@@ -38,20 +38,20 @@ constexpr std::size_t kMaxMessage = kHeaderBytes + kMaxFrameBytes;
 enum class Type : std::uint8_t { kHello = 1, kFrame = 2, kCarrier = 3, kKeepalive = 4, kBye = 5, kMark = 6 };
 
 // Flags of a frame.
-constexpr std::uint8_t kFrameCorrupt = 1;  // damaged on the way: the receiver finds a bad CRC
+constexpr std::uint8_t kFrameCorrupt = 1;  // damaged in transit: the receiver sees a bad CRC
 
 enum class LinkLayer : std::uint8_t { kIb = 0, kEthernet = 1 };
 
-// What an end says of itself.
+// What an end tells about itself.
 struct Hello {
   std::uint32_t version = kVersion;
   LinkLayer link = LinkLayer::kIb;
   bool carrier = true;         // it wants the link up
   bool subnet_manager = true;  // IB: it has a built-in subnet manager
-  bool coupled = false;        // its time is to be the other end's
-  std::uint16_t lid = 0;       // IB: the LID it insists on; 0: takes what it gets
+  bool coupled = false;        // both ends share one time
+  std::uint16_t lid = 0;       // IB: the LID it requires; 0: any
   std::uint64_t node_guid = 0;
-  std::uint64_t instance = 0;  // random: tells an end that talks to itself
+  std::uint64_t instance = 0;  // random: detects an end that talks to itself
   std::uint32_t mtu = 0;       // bytes
   std::uint32_t rate = 0;      // Mb/s
   std::int64_t latency = 0;    // of the cable, for what this end sends, ps
@@ -74,14 +74,14 @@ struct Message {
 
 enum class Parsed : std::uint8_t { kMessage, kMore, kMalformed };
 
-// Takes the message at the start of `bytes`: kMessage with `used` bytes of it (body points into bytes), kMore
-// when it is not complete, kMalformed with the reason in `why`. `first`: nothing but a hello may come.
+// Parses the message at the start of `bytes`: kMessage, of `used` bytes (body points into bytes); kMore if it
+// is incomplete; kMalformed with the reason in `why`. `first`: only a hello is allowed.
 Parsed parse(const std::uint8_t* bytes, std::size_t len, bool first, Message& out, std::size_t& used,
              const char*& why);
-// The body of a hello that parse() took. False: a version that cannot be read further; `out.version` is set.
+// The body of a hello that parse() returned. False: unreadable version; only `out.version` is set.
 bool parse_hello(const Message& message, Hello& out);
 
-// The body of a mark that parse() took.
+// The body of a mark that parse() returned.
 Mark parse_mark(const Message& message);
 
 void put_header(std::uint8_t* out, Type type, std::uint8_t flags, std::int64_t time, std::size_t body);

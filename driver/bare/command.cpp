@@ -99,7 +99,7 @@ void CommandQueue::stop() {
 int CommandQueue::submit(const Mailbox& in, std::size_t out_len, Done done, int slot, const Tamper& tamper,
                          bool ring_it) {
   if (slot < 0) {
-    // The last slot is kept for MANAGE_PAGES.
+    // The last slot is reserved for MANAGE_PAGES.
     for (int i = 0; i + 1 < static_cast<int>(slots()); ++i) {
       if (!slots_[static_cast<std::size_t>(i)].busy) {
         slot = i;
@@ -116,7 +116,7 @@ int CommandQueue::submit(const Mailbox& in, std::size_t out_len, Done done, int 
   s.done = std::move(done);
   s.in_blocks = blocks_of(in.size());
   s.out_blocks = blocks_of(out_len);
-  // One block more than needed on each chain, as cached chains of the kernel have: it must not be looked at.
+  // One block more than needed on each chain, as in the kernel's cached chains: the device must not read it.
   const std::size_t in_chain = s.in_blocks ? s.in_blocks + 1 : 0,
                     out_chain = s.out_blocks ? s.out_blocks + 1 : 0;
   s.boxes = Buffer();
@@ -227,7 +227,7 @@ CommandResult CommandQueue::exec(const Mailbox& in, std::size_t out_len, std::in
         },
         timeout);
   } catch (...) {
-    if (!done) abandon(slot);  // `done` and `result` go
+    if (!done) abandon(slot);  // `done` and `result` go out of scope
     throw;
   }
   if (!done) abandon(slot);

@@ -52,13 +52,13 @@ struct CommandResult {
 
 class CommandQueue {
  public:
-  // What is about to be given to the device, to be spoiled by a test: the entry, the mailbox blocks of input
-  // and output as they lie in memory, and the bus addresses of the blocks.
+  // A command just before the device gets it, for tests that tamper with it: the entry, the mailbox blocks of
+  // input and output in memory, and the blocks' bus addresses.
   struct Raw {
     prm::CmdEntry* entry;
     std::vector<prm::CmdMailbox*> in, out;
     std::vector<std::uint64_t> in_bus, out_bus;
-    // Puts all signatures right again after changes.
+    // Recomputes all signatures after changes.
     void sign() const;
   };
   using Tamper = std::function<void(Raw&)>;
@@ -71,24 +71,24 @@ class CommandQueue {
 
   // Handshake with the initialization segment: waits for the device, checks the revision, writes the address.
   void start();
-  // The device does not know the queue any more (FLR): commands in flight are given up.
+  // The device has lost the queue (FLR): commands in flight are abandoned.
   void stop();
 
   // Executes and waits. timeout: simulated ns.
   CommandResult exec(const Mailbox& in, std::size_t out_len, std::int64_t timeout = 5'000'000'000,
                      const Tamper& tamper = {});
-  // Sees each command of exec(), with its answer.
+  // Called for each command of exec(), with its result.
   using Observer = std::function<void(const Mailbox& in, const CommandResult& result)>;
   void set_observer(Observer observer) { observer_ = std::move(observer); }
   // Starts a command and returns its slot; `done` is called when it completes. The slot is chosen when < 0.
   int submit(const Mailbox& in, std::size_t out_len, Done done, int slot = -1, const Tamper& tamper = {},
              bool ring = true);
-  // Writes the doorbell register as is.
+  // Writes this value to the doorbell register.
   void ring(std::uint32_t vector);
-  // Looks at the owner bits of all slots in flight. Event mode calls complete() instead.
+  // Polls the owner bits of all slots in flight. Event mode calls complete() instead.
   void poll();
   void complete(std::uint32_t vector);
-  // Gives up a slot whose command was spoiled so that no answer comes.
+  // Abandons a slot whose command was tampered with so that no answer comes.
   void abandon(int slot);
 
   void use_events(bool on) { events_ = on; }

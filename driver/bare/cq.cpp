@@ -144,8 +144,8 @@ std::optional<Completion> Cq::poll() {
   return c;
 }
 
-// A title CQE, and arrays of mini CQEs behind it. All places of the block become the driver's own, so that
-// what lies there from the last round is not taken for a CQE in the next.
+// A title CQE, followed by arrays of mini CQEs. All entries of the block are marked as owned by the driver,
+// so that stale contents are not taken for a CQE in the next round.
 void Cq::prefetch_block(const prm::Cqe& title) {
   ++blocks_;
   const std::uint32_t n = title.byte_cnt;
@@ -232,7 +232,7 @@ CommandResult Cq::resize(unsigned log_size) {
   for (std::size_t i = 0; i < pas.size(); ++i) prm::set<In::pas>(in.data(), i, pas[i]);
   auto r = device_.exec(in);
   if (!r.ok()) return r;
-  // CQEs not polled yet move up by one: the RESIZE CQE took the place behind them.
+  // CQEs not polled yet move up by one, because the RESIZE CQE occupies an entry.
   std::uint32_t i = ci_;
   while (true) {
     const prm::Cqe* cqe = hw_owned(i);

@@ -28,26 +28,26 @@ struct Completion {
   std::uint16_t vlan = 0;
   std::uint16_t wqe_counter = 0;
   bool solicited = false;
-  prm::Cqe raw{};                                     // all of it, as the device wrote it
-  std::array<std::uint8_t, sizeof(prm::Cqe)> head{};  // what stands before it in a 128-byte entry
+  prm::Cqe raw{};                                     // the whole CQE as the device wrote it
+  std::array<std::uint8_t, sizeof(prm::Cqe)> head{};  // first half of a 128-byte entry
 
   bool error() const { return op == prm::CqeOp::kReqErr || op == prm::CqeOp::kRespErr; }
   bool request() const { return op == prm::CqeOp::kReq || op == prm::CqeOp::kReqErr; }
   std::string text() const;
-  // Data of the message that lies in the CQE; null if none does.
+  // Message data within the CQE; null if there is none.
   const std::uint8_t* inline_data() const;
 };
 
 struct CqOptions {
   unsigned log_size = 8;   // CQEs
   unsigned cqe_size = 64;  // bytes: 64 or 128
-  bool padded = false;     // all of a 128-byte entry is written always
+  bool padded = false;     // the device always writes all of a 128-byte entry
   unsigned comp_vector = 0;
   bool overrun_ignore = false;
   std::optional<prm::MiniFormat> compress;
   unsigned period_us = 0, max_count = 0;  // moderation, 0 = off
   RingLayout ring;
-  bool in_umem = false;  // ring and doorbell record are named as parts of UMEMs
+  bool in_umem = false;  // ring and doorbell record are in UMEMs
 };
 
 class Cq {
@@ -59,17 +59,17 @@ class Cq {
   Cq& operator=(const Cq&) = delete;
 
   std::uint32_t cqn() const { return cqn_; }
-  // The next CQE, or nothing. The doorbell record follows unless told not to (set_auto_update).
+  // The next CQE, if any. Updates the doorbell record unless switched off (set_auto_update).
   std::optional<Completion> poll();
-  // Lets time pass until n completions have come, or the timeout (ns); returns those that came.
+  // Lets time pass until there are n completions, or until the timeout (ns); returns them.
   std::vector<Completion> wait(std::size_t n, std::int64_t timeout = 10'000'000'000);
-  // As wait(1); throws BareError when none comes.
+  // As wait(1); throws BareError on timeout.
   Completion wait_one(std::int64_t timeout = 10'000'000'000);
-  // Whether a CQE is there; does not take it.
+  // Whether there is a CQE; does not consume it.
   bool ready() const;
-  // How many blocks of compressed CQEs poll() has taken apart.
+  // Number of blocks of compressed CQEs that poll() has expanded.
   unsigned blocks() const { return blocks_; }
-  // Takes up to n CQEs without looking at them, fast; returns how many.
+  // Consumes up to n CQEs without decoding them (fast); returns how many.
   unsigned discard(unsigned n);
 
   void arm(bool solicited_only = false);
@@ -83,7 +83,7 @@ class Cq {
   }
   void set_handler(std::function<void()> handler) { handler_ = std::move(handler); }
 
-  // The whole of it: new ring, MODIFY_CQ, copy of what was not polled.
+  // The whole resize: new ring, MODIFY_CQ, copy of the CQEs not polled yet.
   CommandResult resize(unsigned log_size);
   CommandResult set_moderation(unsigned period_us, unsigned max_count);
   CommandResult query();
@@ -108,9 +108,9 @@ class Cq {
   Dbr dbr_;
   std::optional<QueueUmems> umems_;
   std::uint32_t cqn_ = 0, ci_ = 0;
-  unsigned arm_sn_ = 0;  // counts the events, as the device does
+  unsigned arm_sn_ = 0;  // arm sequence number: counts events, as the device does
   unsigned blocks_ = 0;
-  std::deque<Completion> taken_;  // of a block
+  std::deque<Completion> taken_;  // expanded from a block, not polled yet
   std::uint64_t epoch_, events_ = 0;
   std::optional<prm::MiniFormat> compress_;
   bool live_ = false, auto_update_ = true;

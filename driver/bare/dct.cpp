@@ -35,7 +35,7 @@ Dct::~Dct() {
 }
 
 CommandResult Dct::plain(std::uint16_t opcode, std::size_t out) {
-  // All these commands name the DCT at the same place.
+  // All these commands have the DCT's number at the same offset.
   static_assert(prm::drain_dct_in::dctn::bit_off == prm::destroy_dct_in::dctn::bit_off &&
                 prm::drain_dct_in::dctn::bit_off == prm::query_dct_in::dctn::bit_off &&
                 prm::drain_dct_in::dctn::bit_off == prm::arm_dct_in::dct_number::bit_off);

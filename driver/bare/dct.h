@@ -14,7 +14,7 @@ struct DctOptions {
   unsigned mtu = 4096;  // bytes
   unsigned min_rnr_nak = 1;
   std::uint32_t user_index = 0xffffff;
-  unsigned atomic_mode = 5;  // masked ones of up to 2^5 bytes
+  unsigned atomic_mode = 5;  // masked atomics of up to 2^5 bytes
 };
 
 class Dct {
@@ -28,7 +28,7 @@ class Dct {
   std::uint32_t dctn() const { return dctn_; }
   std::uint64_t key() const { return options_.key; }
   CommandResult drain();
-  CommandResult destroy();  // wants it drained
+  CommandResult destroy();  // must be drained
   CommandResult query();
   CommandResult arm();
 

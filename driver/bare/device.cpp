@@ -56,7 +56,7 @@ std::int32_t Device::query_pages(unsigned op_mod) {
 }
 
 void Device::give_pages(std::int32_t count) {
-  do {  // also for none at all, as the kernel does
+  do {  // at least once, even for no pages, as the kernel does
     const std::int32_t n = std::min(count, kPagesPerCommand);
     Mailbox in(prm::op::MANAGE_PAGES,
                prm::manage_pages_in::bytes + static_cast<std::size_t>(std::max(n, 0)) * 8, 1);
@@ -268,7 +268,7 @@ unsigned Device::count_async(prm::EqeType type, std::uint32_t number) const {
       [&](const AsyncEvent& a) { return a.type == type && (number == ~0u || a.number == number); }));
 }
 
-// Runs in an interrupt handler, so it must not wait: the command has its own slot.
+// Runs in an interrupt handler and must not wait, so the command has a slot of its own.
 void Device::on_page_request(std::int32_t count) {
   const int slot = static_cast<int>(cmd_.slots()) - 1;
   ++page_requests_;

@@ -26,14 +26,14 @@ struct Dbr {
   void set(unsigned i, std::uint32_t value) const { prm::store32(data + 4 * i, value); }
 };
 
-// How a queue's buffer lies in memory.
+// Layout of a queue's buffer in memory.
 struct RingLayout {
-  bool scattered = false;    // no two pages are neighbours on the bus; log_page 12 only
+  bool scattered = false;    // no two pages are adjacent on the bus; log_page 12 only
   unsigned log_page = 12;    // bytes, log2
   unsigned page_offset = 0;  // start in the first page, units of page size / 64
 };
 
-// A queue buffer as RingLayout says.
+// A queue buffer with that layout.
 class Ring {
  public:
   Ring() = default;
@@ -41,7 +41,7 @@ class Ring {
   std::uint8_t* data() const { return buffer_.data() + offset_; }
   std::vector<std::uint64_t> pages() const { return buffer_.page_list(layout_.log_page); }
   std::uint64_t bus(std::size_t off) const { return buffer_.bus(offset_ + off); }
-  unsigned log_page_size() const { return layout_.log_page - 12; }  // as contexts have it
+  unsigned log_page_size() const { return layout_.log_page - 12; }  // in the unit of contexts
   unsigned page_offset() const { return layout_.page_offset; }
 
  private:
@@ -60,14 +60,14 @@ struct AsyncEvent {
 class EventQueue {
  public:
   using Handler = std::function<void(const prm::Eqe&)>;
-  // mask: bit t % 64 of mask[t / 64] asks for event type t. Throws BareError when the device refuses.
+  // mask: bit t % 64 of mask[t / 64] subscribes to event type t. Throws BareError when the device refuses.
   EventQueue(Device& device, unsigned log_size, unsigned vector, const std::array<std::uint64_t, 4>& mask,
              Handler handler);
   ~EventQueue();
   EventQueue(const EventQueue&) = delete;
   EventQueue& operator=(const EventQueue&) = delete;
 
-  // Takes all EQEs, tells the device how far, and arms again unless told not to. Returns how many.
+  // Consumes all EQEs, updates the consumer index, and re-arms unless switched off. Returns how many.
   unsigned poll(bool arm_again = true);
   void arm();
   void update_ci();
@@ -75,7 +75,7 @@ class EventQueue {
   const Ring& ring() const { return ring_; }
   std::uint32_t consumer() const { return ci_; }
   CommandResult destroy();
-  // Interrupts call poll() unless switched off.
+  // Whether interrupts call poll().
   void set_automatic(bool on) { automatic_ = on; }
   void on_interrupt() {
     if (automatic_) poll();
@@ -103,18 +103,18 @@ struct RoceEntry {
   bool vlan_valid = false;
   std::uint16_t vlan_id = 0;
 };
-// What probe() puts into the table: addresses made from the MAC.
+// The entries that probe() writes: addresses derived from the MAC.
 enum : unsigned { kRoceV2Ipv4 = 0, kRoceV2Ipv6 = 1, kRoceV1 = 2, kRoceV2Vlan = 3, kRoceEntries = 4 };
 constexpr std::uint16_t kTestVlan = 77;
 
 struct DeviceOptions {
-  bool event_commands = true;  // after the command EQ exists; false: polled throughout
-  unsigned comp_eqs = 2;       // completion vectors; MSI-X 0 is for the other EQs
+  bool event_commands = true;  // once the command EQ exists; false: always polled
+  unsigned comp_eqs = 2;       // completion vectors; the other EQs use MSI-X 0
   unsigned log_comp_eq = 11;
-  bool checksums = false;             // signatures of the command interface: off, as the kernel has them
+  bool checksums = false;             // signatures of the command interface: off, as in the kernel
   bool wait_active = true;            // probe() returns with the port ACTIVE
-  unsigned sgid_index = kRoceV2Ipv4;  // Ethernet: source address of QPs and WQEs that name none
-  bool atomic_host_endian = true;     // results of 8-byte atomics in our order, as the kernel has them
+  unsigned sgid_index = kRoceV2Ipv4;  // Ethernet: default source address of QPs and WQEs
+  bool atomic_host_endian = true;     // results of 8-byte atomics in host order, as in the kernel
 };
 
 class Device {
@@ -125,13 +125,13 @@ class Device {
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
-  // The sequence of the bring-up map, 4.1; throws BareError at the first step that fails.
+  // The driver's bring-up sequence; throws BareError at the first step that fails.
   void probe();
-  // The way back (4.8); throws if the device refuses or keeps pages.
+  // The removal sequence; throws if the device refuses or keeps pages.
   void teardown();
   bool up() const { return up_; }
-  // Function level reset under a driver that does not expect it: the device has forgotten everything. Objects
-  // made before only free their memory from then on.
+  // Function level reset that the driver does not expect: the device loses everything. Objects that were
+  // created before only free their memory afterwards.
   void function_reset();
 
   Function& function() { return function_; }
@@ -144,7 +144,7 @@ class Device {
     prm::store32(marked.data(), std::uint32_t{in.opcode()} << 16 | uid_);
     return cmd_.exec(marked, out_len);
   }
-  // From now on commands carry this user context's number (0: the driver itself).
+  // From now on commands carry this user context's uid (0: the driver itself).
   void act_for(std::uint16_t uid) { uid_ = uid; }
   std::uint16_t acting_uid() const { return uid_; }
 
@@ -168,18 +168,18 @@ class Device {
   // Number of events of a type since clear_async_events().
   unsigned count_async(prm::EqeType type, std::uint32_t number = ~0u) const;
   std::size_t pages_given() const { return pages_.size(); }
-  // How page requests by event are answered: with pages, or with MANAGE_PAGES CANT_GIVE.
+  // Whether page request events are answered with pages, or with MANAGE_PAGES CANT_GIVE.
   void set_pages_available(bool on) { pages_available_ = on; }
   unsigned page_requests() const { return page_requests_; }
 
-  // Completion events are given to their CQ.
+  // Completion events are dispatched to their CQ.
   void attach(std::uint32_t cqn, Cq* cq) { cqs_[cqn] = cq; }
   void detach(std::uint32_t cqn) { cqs_.erase(cqn); }
 
-  // Grows with each reset: an object of an older epoch has no counterpart in the device.
+  // Incremented by each reset: objects of an older epoch do not exist in the device any more.
   std::uint64_t epoch() const { return epoch_; }
   bool lives(std::uint64_t epoch) const { return up_ && epoch == epoch_; }
-  // Commands of destructors that failed, as text.
+  // Failed commands of destructors, as text.
   const std::vector<std::string>& failed_destroys() const { return failed_destroys_; }
   void note_destroy(const CommandResult& r) {
     if (!r.ok()) failed_destroys_.push_back(r.text());
@@ -193,7 +193,7 @@ class Device {
   CommandResult teardown_hca(unsigned profile = 0);
   std::int32_t query_pages(unsigned op_mod);
   void give_pages(std::int32_t count);
-  // Takes back up to `count` pages; returns how many the device gave.
+  // Reclaims up to `count` pages; returns how many the device returned.
   unsigned take_pages(unsigned count);
   CommandResult query_caps(unsigned type, bool current);
   CommandResult set_atomic_endianness(bool host);
@@ -209,7 +209,7 @@ class Device {
   const Mac& mac() const { return mac_; }
   const RoceEntry& roce_entry(unsigned index) const { return roce_.at(index); }
   unsigned sgid_index() const { return options_.sgid_index; }
-  CommandResult set_roce_address(unsigned index, const RoceEntry& entry);  // no GID: the entry goes
+  CommandResult set_roce_address(unsigned index, const RoceEntry& entry);  // no GID: removes the entry
   CommandResult enable_roce(bool on);
   std::vector<std::uint8_t> gid(unsigned index);
 
@@ -234,7 +234,7 @@ class Device {
   std::vector<RoceEntry> roce_;
   bool pages_available_ = true;
   unsigned page_requests_ = 0;
-  std::map<std::uint64_t, Buffer> pages_;  // given to the firmware, by bus address
+  std::map<std::uint64_t, Buffer> pages_;  // owned by the firmware, by bus address
   std::vector<Buffer> dbr_pages_;
   std::vector<Dbr> dbr_free_;
   std::unique_ptr<EventQueue> cmd_eq_, async_, pages_eq_;

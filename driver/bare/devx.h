@@ -7,7 +7,7 @@
 
 namespace hcasim::bare {
 
-// A user context. While a Uctx::As lives, the device's commands carry its number.
+// A user context. During the lifetime of a Uctx::As the device's commands carry its uid.
 class Uctx {
  public:
   explicit Uctx(Device& device, std::uint32_t cap = 0);
@@ -64,7 +64,7 @@ class Umem {
   bool live_ = false;
 };
 
-// UMEMs in place of a queue's page list and its doorbell record's address.
+// UMEMs instead of a queue's page list and its doorbell record's address.
 class QueueUmems {
  public:
   QueueUmems(Device& device, const Ring& ring, const Dbr& dbr);

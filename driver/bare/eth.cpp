@@ -11,11 +11,11 @@ namespace {
 
 constexpr std::size_t kEthInline = sizeof prm::EthSeg::inline_start;
 
-// Executes the mailbox; the number of the object from the output, its way out by `gone`.
+// Executes the mailbox; takes the object's number from the output. `destroy` destroys it.
 template <class NumberField, std::size_t OutBytes>
-EthObject make(Device& device, const Mailbox& in, std::function<CommandResult(std::uint32_t)> gone) {
+EthObject make(Device& device, const Mailbox& in, std::function<CommandResult(std::uint32_t)> destroy) {
   const auto number = static_cast<std::uint32_t>(device.exec(in, OutBytes).must().get<NumberField>());
-  return {device, number, [number, gone = std::move(gone)] { return gone(number); }};
+  return {device, number, [number, destroy = std::move(destroy)] { return destroy(number); }};
 }
 
 template <class In, class NumberField>
@@ -72,19 +72,19 @@ CommandResult EthObject::destroy() {
 
 EthObject make_transport_domain(Device& device) {
   using Out = prm::alloc_transport_domain_out;
-  using Gone = prm::dealloc_transport_domain_in;
+  using DestroyIn = prm::dealloc_transport_domain_in;
   return make<Out::transport_domain, Out::bytes>(
       device, Mailbox(prm::op::ALLOC_TRANSPORT_DOMAIN, prm::alloc_transport_domain_in::bytes),
-      plain<Gone, Gone::transport_domain>(device, prm::op::DEALLOC_TRANSPORT_DOMAIN));
+      plain<DestroyIn, DestroyIn::transport_domain>(device, prm::op::DEALLOC_TRANSPORT_DOMAIN));
 }
 
 EthObject make_tis(Device& device, std::uint32_t transport_domain) {
   using In = prm::create_tis_in;
   Mailbox in(prm::op::CREATE_TIS, In::bytes);
   in.set<In::ctx::transport_domain>(transport_domain);
-  using Gone = prm::destroy_tis_in;
+  using DestroyIn = prm::destroy_tis_in;
   return make<prm::create_tis_out::tisn, prm::create_tis_out::bytes>(
-      device, in, plain<Gone, Gone::tisn>(device, prm::op::DESTROY_TIS));
+      device, in, plain<DestroyIn, DestroyIn::tisn>(device, prm::op::DESTROY_TIS));
 }
 
 EthObject make_rqt(Device& device, const std::vector<std::uint32_t>& rqns) {
@@ -93,9 +93,9 @@ EthObject make_rqt(Device& device, const std::vector<std::uint32_t>& rqns) {
   in.set<In::rqt_context::rqt_max_size>(rqns.size());
   in.set<In::rqt_context::rqt_actual_size>(rqns.size());
   for (std::size_t i = 0; i < rqns.size(); ++i) prm::store32(in.data() + In::bytes + 4 * i, rqns[i]);
-  using Gone = prm::destroy_rqt_in;
+  using DestroyIn = prm::destroy_rqt_in;
   return make<prm::create_rqt_out::rqtn, prm::create_rqt_out::bytes>(
-      device, in, plain<Gone, Gone::rqtn>(device, prm::op::DESTROY_RQT));
+      device, in, plain<DestroyIn, DestroyIn::rqtn>(device, prm::op::DESTROY_RQT));
 }
 
 EthObject make_tir(Device& device, const TirSpec& s, std::uint64_t* icm) {
@@ -117,14 +117,15 @@ EthObject make_tir(Device& device, const TirSpec& s, std::uint64_t* icm) {
     in.set<C::rx_hash_field_selector_outer::selected_fields>(s.fields);
   }
   using Out = prm::create_tir_out;
-  using Gone = prm::destroy_tir_in;
+  using DestroyIn = prm::destroy_tir_in;
   const auto r = device.exec(in, Out::bytes).must();
   if (icm != nullptr)
     *icm = std::uint64_t{r.get<Out::icm_address_63_40>()} << 40 |
            std::uint64_t{r.get<Out::icm_address_39_32>()} << 32 | r.get<Out::icm_address_31_0>();
   const auto tirn = r.get<Out::tirn>();
-  return {device, tirn,
-          [tirn, gone = plain<Gone, Gone::tirn>(device, prm::op::DESTROY_TIR)] { return gone(tirn); }};
+  return {device, tirn, [tirn, destroy = plain<DestroyIn, DestroyIn::tirn>(device, prm::op::DESTROY_TIR)] {
+            return destroy(tirn);
+          }};
 }
 
 EthObject make_flow_table(Device& device, unsigned log_size, unsigned level, unsigned type,
@@ -138,9 +139,9 @@ EthObject make_flow_table(Device& device, unsigned log_size, unsigned level, uns
   in.set<In::table_type>(type);
   return make<prm::create_flow_table_out::table_id, prm::create_flow_table_out::bytes>(
       device, in, [&device, type](std::uint32_t table) {
-        using Gone = prm::destroy_flow_table_in;
-        Mailbox gone(prm::op::DESTROY_FLOW_TABLE, Gone::bytes);
-        return device.exec(gone.set<Gone::table_id>(table).set<Gone::table_type>(type));
+        using DestroyIn = prm::destroy_flow_table_in;
+        Mailbox destroy(prm::op::DESTROY_FLOW_TABLE, DestroyIn::bytes);
+        return device.exec(destroy.set<DestroyIn::table_id>(table).set<DestroyIn::table_type>(type));
       });
 }
 
@@ -162,10 +163,11 @@ EthObject make_flow_group(Device& device, std::uint32_t table, std::uint32_t fir
   std::copy(mask.begin(), mask.end(), prm::ptr<In::match_criteria>(in.data()));
   return make<prm::create_flow_group_out::group_id, prm::create_flow_group_out::bytes>(
       device, in, [&device, table, type](std::uint32_t group) {
-        using Gone = prm::destroy_flow_group_in;
-        Mailbox gone(prm::op::DESTROY_FLOW_GROUP, Gone::bytes);
+        using DestroyIn = prm::destroy_flow_group_in;
+        Mailbox destroy(prm::op::DESTROY_FLOW_GROUP, DestroyIn::bytes);
         return device.exec(
-            gone.set<Gone::table_id>(table).set<Gone::table_type>(type).set<Gone::group_id>(group));
+            destroy.set<DestroyIn::table_id>(table).set<DestroyIn::table_type>(type).set<DestroyIn::group_id>(
+                group));
       });
 }
 
@@ -204,10 +206,11 @@ CommandResult try_flow(Device& device, const FlowRule& r) {
 EthObject make_flow(Device& device, const FlowRule& r) {
   try_flow(device, r).must();
   return {device, r.index, [&device, table = r.table, index = r.index, type = r.type] {
-            using Gone = prm::delete_fte_in;
-            Mailbox gone(prm::op::DELETE_FLOW_TABLE_ENTRY, Gone::bytes);
-            return device.exec(
-                gone.set<Gone::table_id>(table).set<Gone::table_type>(type).set<Gone::flow_index>(index));
+            using DestroyIn = prm::delete_fte_in;
+            Mailbox destroy(prm::op::DELETE_FLOW_TABLE_ENTRY, DestroyIn::bytes);
+            return device.exec(destroy.set<DestroyIn::table_id>(table)
+                                   .set<DestroyIn::table_type>(type)
+                                   .set<DestroyIn::flow_index>(index));
           }};
 }
 

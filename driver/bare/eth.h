@@ -14,7 +14,7 @@ using prm::WqeOp;
 using Frame = std::vector<std::uint8_t>;
 using MatchParam = std::array<std::uint8_t, prm::fte_match_param::bytes>;
 
-// An object that one command makes and another destroys.
+// An object that one command creates and another destroys.
 class EthObject {
  public:
   EthObject(Device& device, std::uint32_t number, std::function<CommandResult()> destroy);
@@ -40,20 +40,20 @@ EthObject make_rqt(Device& device, const std::vector<std::uint32_t>& rqns);
 enum : std::uint32_t { kHashSrcIp = 1, kHashDstIp = 2, kHashSport = 4, kHashDport = 8 };
 
 struct TirSpec {
-  std::uint32_t rqn = 0;  // direct, when not 0
+  std::uint32_t rqn = 0;  // not 0: direct TIR
   std::uint32_t rqt = 0;
   std::uint32_t transport_domain = 0;
   unsigned hash_fn = 2;  // 1 inverted XOR8, 2 Toeplitz
   bool ipv6 = false, udp = false, symmetric = false;
   std::uint32_t fields = kHashSrcIp | kHashDstIp | kHashSport | kHashDport;
   std::array<std::uint8_t, 40> key{};
-  // tirc.self_lb_block: 1 unicast, 2 multicast of the own transport domain come in.
+  // tirc.self_lb_block: 1 unicast, 2 multicast of the own transport domain is received.
   unsigned self_lb_allow = 3;
 };
-// icm: the address that create_tir_out gives, when asked for.
+// icm: if not null, receives the address of create_tir_out.
 EthObject make_tir(Device& device, const TirSpec& spec, std::uint64_t* icm = nullptr);
 
-// Flow steering; type: flow_table_type of the commands, NIC RX unless told.
+// Flow steering; type: flow_table_type of the commands, NIC RX by default.
 enum : unsigned {
   kNicRxTable = 0,
   kNicTxTable = 1,
@@ -66,7 +66,7 @@ struct FlowDest {
   enum Type : unsigned { kTable = 1, kTir = 2, kSampler = 6 } type;
   std::uint32_t id;
 };
-// changes_lengths: its entries may (reformat_en; of receive tables decap_en too).
+// changes_lengths: its entries may reformat packets (reformat_en; receive tables: decap_en too).
 EthObject make_flow_table(Device& device, unsigned log_size, unsigned level = 0, unsigned type = kNicRxTable,
                           bool changes_lengths = false);
 CommandResult set_flow_root(Device& device, std::uint32_t table, unsigned type = kNicRxTable);
@@ -79,7 +79,7 @@ struct FlowRule {
   std::uint32_t tag = 0;
   unsigned type = kNicRxTable;
   bool allow = false;
-  // Further actions, with what they need.
+  // Further actions and their arguments.
   unsigned action = 0;
   std::uint32_t counter = 0, modify = 0, reformat = 0;
   std::uint16_t push_tpid = 0, push_tci = 0;
@@ -100,7 +100,7 @@ EthObject make_modify_header(Device& device, const std::vector<FieldItem>& items
 struct Reformat {
   unsigned type = 0, anchor = 0, offset = 0;  // REFORMAT_TYPE_*; insert, remove: REFORMAT_CONTEXT_ANCHOR_*
   Frame data;
-  unsigned size = 0;  // when not the data's
+  unsigned size = 0;  // if it differs from the data's
 };
 CommandResult try_reformat(Device& device, const Reformat& reformat);
 EthObject make_reformat(Device& device, const Reformat& reformat);
@@ -115,7 +115,7 @@ struct EthWr {
   WqeOp op = WqeOp::kSend;
   std::vector<std::uint8_t> headers;  // inline headers of the Ethernet segment
   std::vector<std::uint8_t> inline_data;
-  std::vector<Sge> sges;  // kEnhancedMpsw: a frame each
+  std::vector<Sge> sges;  // kEnhancedMpsw: one frame per element
   std::uint8_t cs_flags = 0;
   std::uint16_t mss = 0;
   std::optional<std::uint16_t> vlan;  // tag to insert; headers must be empty
@@ -130,9 +130,9 @@ class Sq {
   Sq& operator=(const Sq&) = delete;
 
   std::uint32_t sqn() const { return sqn_; }
-  // Returns the WQE's counter. Room in the ring is the caller's business.
+  // Returns the WQE's counter. The caller ensures that the ring has room.
   std::uint16_t post(const EthWr& wr, bool ring = true);
-  // Any bytes as a WQE, 16 at least; the queue's number is put in. wqebbs: how far the counter moves.
+  // Posts arbitrary bytes as a WQE, at least 16; sets the queue number. wqebbs: advance of the counter.
   std::uint16_t post_raw(std::vector<std::uint8_t> wqe, unsigned wqebbs, bool ring = true);
   void ring_doorbell();
   void set_dbr(std::uint32_t value) const { dbr_.set(1, value); }

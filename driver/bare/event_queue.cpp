@@ -29,7 +29,7 @@ EventQueue::EventQueue(Device& device, unsigned log_size, unsigned vector,
   in.set<In::eq_context_entry::uar_page>(device.uar());
   in.set<In::eq_context_entry::intr>(vector);
   in.set<In::eq_context_entry::log_page_size>(ring_.log_page_size());
-  // EQs for completions are there for all user contexts.
+  // Completion EQs may be used by all user contexts.
   if (mask == std::array<std::uint64_t, 4>{}) in.set<In::uid>(0xffff);
   for (std::size_t i = 0; i < 4; ++i) prm::set<In::event_bitmask>(in.data(), i, mask[i]);
   for (std::size_t i = 0; i < pas.size(); ++i) prm::set<In::pas>(in.data(), i, pas[i]);
@@ -45,7 +45,7 @@ EventQueue::~EventQueue() {
 CommandResult EventQueue::destroy() {
   Mailbox in(prm::op::DESTROY_EQ, prm::destroy_eq_in::bytes);
   in.set<prm::destroy_eq_in::eq_number>(eqn_);
-  closing_ = true;  // its interrupt may still come, for others: an EQ that is gone is not armed
+  closing_ = true;  // its interrupt may still come (shared vector); a destroyed EQ must not be armed
   CommandResult r = device_.exec(in);
   closing_ = r.ok();
   if (r.ok()) live_ = false;

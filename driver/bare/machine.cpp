@@ -12,8 +12,8 @@ namespace hcasim::bare {
 
 namespace {
 
-// HCASIM_TRACE_DIR=FOLDER in the environment: each HCA that has no trace of its own writes one there, named
-// by the first number that is free.
+// HCASIM_TRACE_DIR=FOLDER in the environment: each HCA without a trace of its own writes one there; its name
+// is the first free number.
 std::string trace_option(const std::string& options) {
   const char* folder = std::getenv("HCASIM_TRACE_DIR");
   if (folder == nullptr || options.find("trace=") != std::string::npos) return {};

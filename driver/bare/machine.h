@@ -21,7 +21,7 @@
 
 namespace hcasim::bare {
 
-// What went wrong, where no test asked for a status of its own.
+// An error that no test asked for as a status.
 class BareError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -44,11 +44,11 @@ class Function {
   std::uint8_t read8(std::uint64_t offset);
   std::uint32_t read32(std::uint64_t offset);
   void write32(std::uint64_t offset, std::uint32_t value);
-  // Bytes as they lie in memory: 1, 2, 4 or 8 in one store; a multiple of 8 above is a write-combining burst.
+  // Bytes in memory order: 1, 2, 4 or 8 in one store; a larger multiple of 8 is a write-combining burst.
   void write(std::uint64_t offset, const void* bytes, std::size_t len);
 
-  // Interrupts: the handler runs when the machine next looks (after the event that raised it), never inside a
-  // call into the HCA.
+  // Interrupts: the machine calls the handler after the event that raised it, never inside a call into the
+  // HCA.
   void on_interrupt(unsigned vector, std::function<void()> handler);
   std::uint64_t interrupts(unsigned vector) const { return interrupts_[vector]; }
   std::uint64_t interrupts() const;
@@ -69,7 +69,7 @@ class Function {
   void set_wire_busy(bool busy) { wire_busy_ = busy; }
   void set_carrier(bool up);
 
-  // Faults of PCIe that the host was to show: enum hca_pcie_error, and the error's name.
+  // PCIe faults that the HCA reported to the host: enum hca_pcie_error, and the error's name.
   struct PcieError {
     int what;
     std::uint32_t bit;
@@ -79,16 +79,16 @@ class Function {
   // "" or why the fault was refused.
   std::string inject(const std::string& fault);
 
-  // Sees, and may change, what the HCA reads from memory; memory itself stays as it is.
+  // Observes, and may change, data that the HCA reads from memory; memory itself is unchanged.
   using DmaTamper = std::function<void(std::uint64_t bus, std::uint8_t* bytes, std::size_t len)>;
   void set_dma_tamper(DmaTamper tamper) { dma_tamper_ = std::move(tamper); }
-  // Whether the HCA may read payload where it lies (initially so) or has to copy it; how often it did.
+  // Whether the HCA may read payload in place (the default) or has to copy it; how often it did.
   void set_dma_map(bool on) {
     dma_map_ = on;
     memory_changed();
   }
   std::uint64_t dma_maps() const { return dma_maps_; }
-  // What the HCA reads in place is about to change.
+  // Memory that the HCA reads in place is about to change.
   void memory_changed() { hca_memory_changed(hca_); }
 
  private:
@@ -123,18 +123,18 @@ class Machine {
 
   std::int64_t now() const { return now_; }  // ns
 
-  // Lets time pass from event to event until pred() holds; false after timeout ns, or when nothing is due any
-  // more. quantum: ns that are run at a time at least (larger is faster, and pred() is asked less often).
+  // Lets time pass from event to event until pred() holds; false after timeout ns, or if no event is due any
+  // more. quantum: minimum ns per step (larger is faster, and pred() is evaluated less often).
   template <class Pred>
   bool run_until(Pred pred, std::int64_t timeout = kDefaultTimeout, std::int64_t quantum = 1);
   // Lets `ns` pass.
   void advance(std::int64_t ns);
-  // One step: everything due now, or the next event, at most up to `limit`. False when nothing was due by
+  // One step: everything due now, or the next event, up to `limit` at most. False if nothing was due until
   // then.
   bool step(std::int64_t limit, std::int64_t quantum = 1);
 
-  // Sockets of wires to other processes are served in each step; this lets `ms` of real time pass, and
-  // simulated time along with it, until pred() holds.
+  // Each step serves the sockets of wires to other processes. Lets real time pass, and simulated time with
+  // it, until pred() holds or `ms` are over.
   template <class Pred>
   bool wait_real(Pred pred, int ms = 10000);
 
@@ -152,7 +152,7 @@ class Machine {
   bool dispatch();
 
   HostMemory memory_;
-  std::array<std::vector<std::string>, 3> log_;  // functions write to it to their end
+  std::array<std::vector<std::string>, 3> log_;  // functions write to it until they are destroyed
   std::vector<std::unique_ptr<Function>> functions_;
   std::int64_t now_ = 0;
   bool dirty_ = false;  // registers were written since the HCAs ran last

@@ -98,7 +98,7 @@ Buffer HostMemory::allocate(std::size_t size, std::size_t align) {
 
 Buffer HostMemory::allocate_scattered(std::size_t size) {
   const std::size_t pages = std::max<std::size_t>(1, (size + kPage - 1) / kPage);
-  // Twice the pages in one run, every other one is given back: no neighbours remain. Then in reverse order.
+  // Allocates twice the pages and frees every other one, so that none are adjacent; then reverses the order.
   const std::size_t run = take(2 * pages, 1);
   for (std::size_t i = 0; i < pages; ++i) give(run + 2 * i + 1, 1);
   Buffer b;
@@ -137,7 +137,7 @@ void HostMemory::set_faulting(std::uint64_t bus, std::size_t len, bool on) {
 }
 
 bool HostMemory::check(std::uint64_t bus, std::size_t len, std::uint64_t& strays) {
-  const std::uint64_t at = bus - kBusBase;  // huge if it lies before
+  const std::uint64_t at = bus - kBusBase;  // wraps to a huge number if bus is below the arena
   if (!bus_master_ || at > size_ || len > size_ - at) {
     ++refused_;
     return false;
@@ -162,7 +162,7 @@ bool HostMemory::dma_read(std::uint64_t bus, void* dst, std::size_t len) {
 }
 
 std::uint8_t* HostMemory::dma_map(std::uint64_t bus, std::size_t len, bool write) {
-  // What is refused counts when the HCA tries the other way.
+  // A refusal is counted when the HCA tries dma_read() or dma_write() instead.
   const std::uint64_t at = bus - kBusBase;
   if (!bus_master_ || len == 0 || at > size_ || len > size_ - at) return nullptr;
   for (std::size_t p = at / kPage; p <= (at + len - 1) / kPage; ++p)

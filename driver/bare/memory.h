@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The memory of a bare machine: one arena of 4 KiB pages that the HCA reaches at a bus address, with an
-// allocator, pages that refuse DMA, and a watch on DMA to pages that nobody owns.
+// The memory of a bare machine: one arena of 4 KiB pages at a bus address, with an allocator, pages that
+// refuse DMA, and detection of DMA to free pages.
 #ifndef HCASIM_DRIVER_BARE_MEMORY_H
 #define HCASIM_DRIVER_BARE_MEMORY_H
 
@@ -22,8 +22,8 @@ class Buffer {
   Buffer() = default;
   Buffer(Buffer&& o) noexcept { swap(o); }
   Buffer& operator=(Buffer&& o) noexcept {
-    Buffer gone(std::move(o));
-    swap(gone);
+    Buffer old(std::move(o));
+    swap(old);
     return *this;
   }
   ~Buffer();
@@ -35,7 +35,7 @@ class Buffer {
   std::uint64_t bus(std::size_t off = 0) const {
     return pages_.empty() ? bus_ + off : pages_[off / kPage] + off % kPage;
   }
-  // Bus addresses of the pieces of 2^log_page bytes from the start; a scattered buffer has 4 KiB pages only.
+  // Bus addresses of each 2^log_page bytes from the start; a scattered buffer has 4 KiB pages only.
   std::vector<std::uint64_t> page_list(unsigned log_page = 12) const;
   explicit operator bool() const { return data_ != nullptr; }
   void fill(std::uint8_t byte) const;
@@ -62,17 +62,17 @@ class HostMemory {
 
   // Zeroed pages; align: a power of two, at least kPage. Throws std::bad_alloc when none are left.
   Buffer allocate(std::size_t size, std::size_t align = kPage);
-  // As allocate(), but no two neighbouring pages are neighbours on the bus.
+  // As allocate(), but no two consecutive pages are adjacent on the bus.
   Buffer allocate_scattered(std::size_t size);
 
-  // DMA as the HCA does it. False: refused (outside of the arena, faulting page, page that nobody owns).
+  // DMA of the HCA. False: refused (outside the arena, faulting page, free page).
   bool dma_read(std::uint64_t bus, void* dst, std::size_t len);
   bool dma_write(std::uint64_t bus, const void* src, std::size_t len);
-  // Where the bytes lie if the HCA may reach them; else null.
+  // The bytes' address if the HCA may access them; else null.
   std::uint8_t* dma_map(std::uint64_t bus, std::size_t len, bool write);
-  // From now on DMA to the pages of [bus, bus + len) is refused, or taken again.
+  // From now on DMA to the pages of [bus, bus + len) is refused, or accepted again.
   void set_faulting(std::uint64_t bus, std::size_t len, bool on);
-  // Bus master enable of the PCI function: off, all DMA is refused.
+  // Bus master enable of the PCI function: while off, all DMA is refused.
   void set_bus_master(bool on) { bus_master_ = on; }
 
   // The CPU's view of a bus address; null outside of the arena.

@@ -41,18 +41,18 @@ struct KlmEntry {
   std::uint64_t va;
 };
 
-// What mkc holds.
+// The contents of mkc.
 struct MkeySpec {
   std::uint32_t pd = 0;
   unsigned access = kAllAccess;
   unsigned mode = 1;  // 0 PA, 1 MTT, 2 KLM, 3 KSM
   std::uint64_t start = 0, len = 0;
-  bool paged = false;  // entries of `mtt` grant what their flags say, and fault otherwise (pg_access)
+  bool paged = false;  // entries of `mtt` grant the access of their flags, and fault otherwise (pg_access)
   bool length64 = false, free = false, umr_en = false, remote_invalidate = false;
   unsigned log_page = 12;             // MTT: page, KSM: entity; bytes, log2
   std::uint8_t key = 0x42;            // low byte
   std::uint32_t qpn = 0xffffff;       // 0xffffff: any QP
-  std::size_t reserve_octowords = 0;  // room for a list that a UMR brings later
+  std::size_t reserve_octowords = 0;  // room for the list of a later UMR
   std::vector<std::uint64_t> mtt;
   std::vector<KlmEntry> klm;
 };
@@ -75,7 +75,7 @@ class Mr {
   std::uint32_t index() const { return index_; }
   std::uint64_t start() const { return start_; }
   std::uint64_t len() const { return len_; }
-  void set_key_byte(std::uint8_t key) { key_ = key; }  // after a UMR changed it
+  void set_key_byte(std::uint8_t key) { key_ = key; }  // call after a UMR changed it
   CommandResult query();
   CommandResult destroy();
 
@@ -87,9 +87,9 @@ class Mr {
   bool live_ = false;
 };
 
-// CREATE_MKEY's input for a key, to be changed by tests.
+// CREATE_MKEY's input for a key, for tests to modify.
 Mailbox create_mkey_mailbox(const MkeySpec& spec);
-// mkc as a UMR's mkey segment carries it.
+// mkc in the form of a UMR's mkey segment.
 void fill_mkc(std::uint8_t* mkc, const MkeySpec& spec);
 
 }  // namespace hcasim::bare

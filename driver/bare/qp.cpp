@@ -112,7 +112,7 @@ Qp::~Qp() {
 
 CommandResult Qp::modify(std::uint16_t opcode, std::uint32_t opt_mask,
                          const std::function<void(std::uint8_t*)>& fill) {
-  using In = prm::rst2init_qp_in;  // all transitions share its layout
+  using In = prm::rst2init_qp_in;  // the layout of all transition commands
   Mailbox in(opcode, In::bytes);
   in.set<In::qpn>(qpn_);
   in.set<In::opt_param_mask>(opt_mask);
@@ -180,7 +180,7 @@ CommandResult Qp::to_init(const QpAttr& a) {
 
 CommandResult Qp::to_rtr(const QpAttr& a) {
   const bool rc = options_.type == QpType::kRc || options_.type == QpType::kXrc;
-  const bool named = rc || options_.type == QpType::kUc;  // by the path; others' WQEs have an address
+  const bool named = rc || options_.type == QpType::kUc;  // by the path; WQEs of other types have an address
   return modify(prm::op::INIT2RTR_QP, rc ? kOptRre | kOptRae | kOptRwe : 0, [&](std::uint8_t* qpc) {
     prm::set<prm::qpc::mtu>(qpc, mtu_code(a.mtu));
     prm::set<prm::qpc::log_msg_max>(qpc,
@@ -358,7 +358,7 @@ std::uint16_t Qp::post_umr(const UmrWr& wr, bool ring) {
   ctrl->set(WqeOp::kUmr, sq_pi_, qpn_, 0, wr.signaled ? prm::kCeAlways : prm::kCeOnError, false, 0, wr.fence);
   ctrl->imm = wr.mkey;
   const std::size_t octowords = wr.spec.mode == 1 ? (wr.spec.mtt.size() + 1) / 2 : wr.spec.klm.size();
-  const std::size_t padded = (octowords + 3) / 4 * 4;  // lists are given in units of 64 bytes
+  const std::size_t padded = (octowords + 3) / 4 * 4;  // lists are padded to 64 bytes
   auto* umr = append<prm::UmrCtrlSeg>(w);
   std::memset(static_cast<void*>(umr), 0, sizeof *umr);
   umr->flags = static_cast<std::uint8_t>(wr.flags | (wr.inline_list ? prm::kUmrInline : 0));
@@ -391,7 +391,7 @@ std::uint16_t Qp::post_umr(const UmrWr& wr, bool ring) {
 
 void Qp::post_inline_write(const void* data, unsigned len, std::uint64_t raddr, std::uint32_t rkey,
                            bool signaled) {
-  // In the queue itself, unless it goes over its end.
+  // Built in the queue itself, unless it wraps.
   const unsigned ds = 2 + (len + 4 + 15) / 16, bbs = (ds + 3) / 4;
   alignas(64) std::uint8_t apart[4 * prm::kWqebb];
   const bool whole = (sq_pi_ & (sq_wqebbs() - 1)) + bbs <= sq_wqebbs();
@@ -425,13 +425,13 @@ void Qp::ring_doorbell() {
 }
 
 void Qp::ring_blueflame() {
-  std::array<std::uint8_t, 256> burst;  // as large as half a register
+  std::array<std::uint8_t, 256> burst;  // half of a BlueFlame register
   if (last_wqebbs_ * prm::kWqebb > burst.size()) {
     ring_doorbell();
     return;
   }
   write_dbr();
-  for (unsigned i = 0; i < last_wqebbs_; ++i)  // which may wrap
+  for (unsigned i = 0; i < last_wqebbs_; ++i)  // the WQE may wrap
     std::memcpy(burst.data() + i * prm::kWqebb, sq_wqebb(static_cast<std::uint16_t>(last_ + i)), prm::kWqebb);
   device_.function().write(device_.uar_offset() + prm::uar::kSqDoorbell + bf_offset_, burst.data(),
                            last_wqebbs_ * prm::kWqebb);

@@ -33,16 +33,16 @@ struct QpOptions {
   bool no_rq = false;
   bool no_sq = false;  // XRC target: no doorbell record either
   bool block_own_multicast = false;
-  bool rendezvous = false;  // no_sq and an XRQ: the HCA fetches the data of tagged messages
+  bool rendezvous = false;  // with no_sq and an XRQ: the HCA fetches the data of tagged messages
   std::uint32_t user_index = 0xffffff;
   std::uint32_t counter_set = 0;
   std::uint32_t xrcd = 0;               // XRC
   std::uint8_t cs_req = 0, cs_res = 0;  // as in qpc
   RingLayout ring;
-  bool in_umem = false;  // ring and doorbell record are named as parts of UMEMs
+  bool in_umem = false;  // ring and doorbell record are in UMEMs
 };
 
-// A path on the Ethernet link. What is left at zero is our own: a loopback.
+// A path on the Ethernet link. Zero addresses mean our own: a loopback.
 struct RocePath {
   int sgid_index = -1;  // -1: DeviceOptions::sgid_index
   Gid dgid{};
@@ -50,7 +50,7 @@ struct RocePath {
   std::uint8_t hop_limit = 64, tclass = 0, sl = 0;
   std::uint32_t flow_label = 0;
   std::uint16_t udp_sport = 0;
-  bool force_loopback = false;  // all else then stays zero
+  bool force_loopback = false;  // all other fields then stay zero
 };
 
 // The attributes that the transitions carry.
@@ -58,7 +58,7 @@ struct QpAttr {
   std::uint32_t remote_qpn = 0;
   std::uint16_t dlid = 0;  // 0: our own
   unsigned access = kRemoteRead | kRemoteWrite | kRemoteAtomic;
-  unsigned atomic_mode = 5;  // qpc.atomic_mode, with kRemoteAtomic: masked ones of up to 2^5 bytes
+  unsigned atomic_mode = 5;  // qpc.atomic_mode, with kRemoteAtomic: masked atomics of up to 2^5 bytes
   unsigned mtu = 4096;       // bytes
   std::uint32_t send_psn = 0, recv_psn = 0;
   unsigned retry_count = 7, rnr_retry = 7;
@@ -88,7 +88,7 @@ struct Av {
 struct SendWr {
   WqeOp op = WqeOp::kSend;
   std::vector<Sge> sges;
-  std::vector<std::uint8_t> inline_data;  // used when not empty, instead of sges
+  std::vector<std::uint8_t> inline_data;  // if not empty, used instead of sges
   std::uint64_t raddr = 0;
   std::uint32_t rkey = 0;
   std::uint32_t imm = 0;  // immediate, key to invalidate, mkey of a UMR
@@ -104,7 +104,7 @@ struct SendWr {
 
 // A UMR WQE: which fields of the key change (prm::mkey_mask), and its new list.
 struct UmrWr {
-  std::uint32_t mkey = 0;  // as it is on the wire before the change
+  std::uint32_t mkey = 0;  // its value on the wire before the change
   std::uint64_t mask = 0;
   MkeySpec spec;
   bool inline_list = true;  // false: `list` is a data segment
@@ -134,7 +134,7 @@ class Qp {
   CommandResult to_rts(const QpAttr& a);
   CommandResult to_error();
   CommandResult to_reset();
-  // Any transition command with the state that the QP is to have in qpc where the command needs it.
+  // Any transition command; `state` goes into qpc if the command needs it.
   CommandResult modify(std::uint16_t opcode, std::uint32_t opt_mask,
                        const std::function<void(std::uint8_t* qpc)>& fill);
   // INIT, RTR, RTS with `a`; throws BareError at the first refusal.
@@ -143,20 +143,20 @@ class Qp {
   QpState state();
   CommandResult destroy();
 
-  // Posts to the SQ; returns the WQE's counter as its completion has it. Throws when the ring is full of WQEs
-  // that were not released.
+  // Posts to the SQ; returns the WQE's counter, which its completion will have. Throws if the ring is full of
+  // WQEs that were not released.
   std::uint16_t post(const SendWr& wr, bool ring = true);
   std::uint16_t post_umr(const UmrWr& wr, bool ring = true);
   std::uint16_t post_nop(bool signaled = true, bool ring = true);
-  // Any bytes as a WQE; ds in its control segment need not tell the truth. wqebbs: how far the counter moves.
+  // Posts arbitrary bytes as a WQE; its ds may be wrong. wqebbs: advance of the counter.
   std::uint16_t post_raw(const std::vector<std::uint8_t>& wqe, unsigned wqebbs, bool ring = true);
   // The fast way for benchmarks: an inline RDMA WRITE of `len` <= 188 bytes.
   void post_inline_write(const void* data, unsigned len, std::uint64_t raddr, std::uint32_t rkey,
                          bool signaled);
   // Doorbell record, then doorbell.
   void ring_doorbell();
-  // Doorbell record, then the last WQE posted by a write-combining burst (BlueFlame, bf=on): for one WQE of
-  // up to 256 bytes alone; a larger one is announced by its doorbell.
+  // Doorbell record, then the last WQE posted as a write-combining burst (BlueFlame, bf=on): for a single WQE
+  // of up to 256 bytes; for a larger one only the doorbell.
   void ring_blueflame();
   void write_dbr() const { dbr_.set(1, sq_pi_); }
   void set_dbr(unsigned word, std::uint32_t value) const { dbr_.set(word, value); }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a driver does on an Ethernet link: NIC vport context, port state, RoCE address table.
+// Ethernet link: NIC vport context, port state, RoCE address table.
 #include <algorithm>
 
 #include "driver/bare/device.h"

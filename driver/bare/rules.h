@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which validation rules the drivers of this process have broken since some moment, on any HCA that it has
-// had since.
+// The validation rules that the drivers of this process have broken since some moment, on any of its HCAs.
 #ifndef HCASIM_DRIVER_BARE_RULES_H
 #define HCASIM_DRIVER_BARE_RULES_H
 
@@ -15,12 +14,12 @@ class RuleWatch {
  public:
   RuleWatch() : before_(counts()) {}
 
-  // What was broken since, and may not be.
+  // The rules broken since then that are not allowed.
   std::set<std::string> broken() const;
   std::string text() const;  // "" or "dbr-jump, sq-overrun"
-  // Throws BareError when any was.
+  // Throws BareError if there are any.
   void must_be_none() const;
-  // These, or all, may be broken.
+  // Allows these rules, or all, to be broken.
   void allow(const std::vector<std::string>& rules) { allowed_.insert(rules.begin(), rules.end()); }
   void allow_all() { all_ = true; }
 

@@ -14,8 +14,8 @@ struct Sge {
   std::uint32_t len = 0;  // bytes
 };
 
-// Writes a receive WQE's data segments at `at`, which has room for that many; a shorter list is ended as the
-// PRM has it. Throws BareError if there are more.
+// Writes a receive WQE's data segments at `at`, which has room for that many; a shorter list gets the PRM's
+// end mark. Throws BareError if there are more.
 void write_receive_list(std::uint8_t* at, const std::vector<Sge>& sges, std::size_t room);
 
 struct SrqOptions {
@@ -24,7 +24,7 @@ struct SrqOptions {
   RingLayout ring;
   // XRC SRQ: its domain (0: an RMP) and its CQ.
   std::uint32_t xrcd = 0, cqn = 0, user_index = 0xffffff;
-  // XRQ: with its CQ as above; log_tags: places of its matching list, log2, 0: it has none.
+  // XRQ: with its CQ as above; log_tags: log2 of the places of its matching list, 0: none.
   bool xrq = false, rendezvous = true;
   unsigned log_tags = 0;
 };
@@ -56,10 +56,10 @@ class Srq {
   // Returns the index of the WQE: a completion's wqe_counter.
   std::uint16_t post(const std::vector<Sge>& sges, bool ring = true);
   void ring_doorbell();
-  // The WQE of a completion is free again.
+  // Releases the WQE of a completion.
   void release(std::uint16_t index);
   unsigned free_count() const { return free_; }
-  // Asks for one SRQ limit event when fewer than `limit` WQEs are left.
+  // Requests one SRQ limit event when fewer than `limit` WQEs are left.
   CommandResult arm_limit(unsigned limit);
   CommandResult query();
   CommandResult destroy();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Contexts of actions that flow entries name, and counters.
+// Contexts of actions that flow entries refer to, and counters.
 #include <algorithm>
 
 #include "driver/bare/eth.h"
@@ -10,13 +10,13 @@ namespace {
 
 enum : unsigned { kSet = 1, kAdd = 2, kCopy = 3 };
 
-// The object that `made` says was made; `gone` undoes it.
+// The object whose number is in `made`, the result of its creation; `opcode` is the command that destroys it.
 template <class Id>
 EthObject object(Device& device, const CommandResult& made, std::uint16_t opcode, std::size_t bytes) {
   return {device, made.get<Id>(), [&device, id = made.get<Id>(), opcode, bytes] {
-            Mailbox gone(opcode, bytes);
-            prm::store32(gone.data() + 8, id);  // all of these commands have the number there
-            return device.exec(gone);
+            Mailbox destroy(opcode, bytes);
+            prm::store32(destroy.data() + 8, id);  // all these commands have the number at this offset
+            return device.exec(destroy);
           }};
 }
 

@@ -17,27 +17,27 @@ struct TagQueueOptions {
 // An operation on the matching list.
 struct TagOp {
   prm::TmListOp op = prm::TmListOp::kAppend;
-  std::uint16_t index = 0;  // append: of the place that the next append is to take; remove: of the entry
+  std::uint16_t index = 0;  // append: place that the next append will use; remove: the entry
   std::uint64_t tag = 0, mask = ~std::uint64_t{0};
   Sge buffer;         // len 0: none
-  bool sync = false;  // tells how many unexpected messages were `handled`
+  bool sync = false;  // reports how many unexpected messages were `handled`
   std::uint16_t handled = 0;
   bool signaled = true;
 };
 
 class TagQueue {
  public:
-  // `cq` gets the completions of the list and of the messages.
+  // `cq` receives the completions of the list and of the messages.
   TagQueue(Device& device, const Pd& pd, Cq& cq) : TagQueue(device, pd, cq, TagQueueOptions{}) {}
   TagQueue(Device& device, const Pd& pd, Cq& cq, const TagQueueOptions& options);
 
   Srq& srq() { return srq_; }  // the untagged buffers
   Qp& command() { return command_; }
   void post(const TagOp& op);
-  // Appends to the place that is next, places being taken in turn; returns it. The operation's completion is
-  // taken and must be good.
+  // Appends to the next place (in turn) and returns it. Consumes the operation's completion, which must be
+  // successful.
   std::uint16_t append(std::uint64_t tag, const Sge& buffer, std::uint64_t mask = ~std::uint64_t{0});
-  // The completion of a SYNC that says so; its hw_phase_cnt.
+  // Performs a SYNC; returns hw_phase_cnt of its completion.
   std::uint16_t synchronize(std::uint16_t handled);
 
  private:
@@ -48,10 +48,10 @@ class TagQueue {
   std::uint16_t next_ = 0;
 };
 
-// What the CQE of a list operation says.
+// The contents of a list operation's CQE.
 bool tag_op_success(const Completion& c);
 std::uint16_t tag_hw_phase(const Completion& c);
-// The header that the CQE of a matched message has.
+// The header in the CQE of a matched message.
 prm::Tmh tag_header(const Completion& c);
 
 }  // namespace hcasim::bare

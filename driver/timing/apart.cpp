@@ -75,13 +75,13 @@ Child start(const Setup& setup, std::size_t index) {
       if (n <= 0) break;
       at += static_cast<std::size_t>(n);
     }
-    _exit(0);  // nothing here is worth taking apart
+    _exit(0);  // skip all destructors
   }
   close(ends[1]);
   return {index, pid, ends[0], {}};
 }
 
-// Reads what there is. True: that was all.
+// Reads what is available. True: end of file.
 bool read_more(Child& c) {
   char part[4096];
   const ssize_t n = read(c.fd, part, sizeof part);
@@ -116,7 +116,7 @@ Result finish(Child& c) {
 
 std::vector<Result> measure_all(const std::vector<Setup>& setups, unsigned jobs,
                                 const std::function<void(std::size_t)>& done) {
-  for (const Setup& s : setups) (void)s.resolved();  // what cannot be is said before anything runs
+  for (const Setup& s : setups) (void)s.resolved();  // reports impossible set-ups before anything runs
   std::vector<Result> results(setups.size());
   std::vector<Child> running;
   std::exception_ptr error;

@@ -19,7 +19,7 @@ CpuCosts::CpuCosts(const bare::Function& f)
       cqe(in_ps(f, "host.cqe_ns")),
       poll(in_ps(f, "host.poll_ns")) {}
 
-// Those that see now what they poll for go on at their next look. False: none does.
+// CPUs whose polled condition now holds continue at their next poll. False: none does.
 bool Cpus::look() {
   bool any = false;
   const Ps now = machine_.now() * 1000;
@@ -50,7 +50,7 @@ void Cpus::run(const std::function<bool()>& done, std::int64_t patience) {
     if (polling && look()) continue;
     if (next && due <= now) {
       progress = now;
-      // The step may give the next one.
+      // The step may schedule the next one.
       const Cpu::Step step = std::move(next->then_);
       next->then_ = nullptr;
       step();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// CPUs of the simulated hosts: each does one thing at a time, what it does takes simulated time, and between
-// times it polls. Time is the machine's, in ps, and passes nowhere but in run().
+// CPUs of the simulated hosts: each does one thing at a time, which takes simulated time, and polls in
+// between. Time is the machine's, in ps, and passes only in run().
 #ifndef HCASIM_DRIVER_TIMING_CPU_H
 #define HCASIM_DRIVER_TIMING_CPU_H
 
@@ -14,7 +14,7 @@ namespace hcasim::timing {
 
 using Ps = std::int64_t;
 
-// What the profile charges a CPU: [host], in ps.
+// The CPU costs of the profile ([host]), in ps.
 struct CpuCosts {
   explicit CpuCosts(const bare::Function& function);
   Ps post, doorbell, post_recv, cqe, poll;
@@ -29,19 +29,19 @@ class Cpu {
   virtual ~Cpu() = default;
   Cpu(const Cpu&) = delete;
   Cpu& operator=(const Cpu&) = delete;
-  // What it does first, at time `now`.
+  // Called once, at the start time, to begin its work.
   virtual void begin() = 0;
 
  protected:
   const CpuCosts& costs() const { return costs_; }
   Ps time() const { return due_; }
-  // `then` follows when `cost` has passed.
+  // Calls `then` when `cost` has passed.
   void spend(Ps cost, Step then) {
     due_ += cost;
     then_ = std::move(then);
     polling_ = false;
   }
-  // Looks at once and then every costs().poll whether `seen` holds; then `then`.
+  // Evaluates `seen` immediately and then every costs().poll until it holds; then calls `then`.
   void poll(Condition seen, Step then) {
     seen_ = std::move(seen);
     then_ = std::move(then);
@@ -57,7 +57,7 @@ class Cpu {
   bool idle() const { return !then_; }
 
   const CpuCosts costs_;
-  Ps due_ = 0;  // of the next step; polling: when it began to
+  Ps due_ = 0;  // time of the next step; while polling: when polling began
   bool polling_ = false;
   Condition seen_;
   Step then_;
@@ -67,8 +67,8 @@ class Cpus {
  public:
   explicit Cpus(bare::Machine& machine) : machine_(machine) {}
   void add(Cpu& cpu) { cpus_.push_back(&cpu); }
-  // Begins each CPU's work, and lets time pass until done() holds. Throws BareError when no CPU gets on for
-  // `patience` ns of simulated time, or all rest.
+  // Starts each CPU's work and lets time pass until done() holds. Throws BareError if no CPU makes progress
+  // for `patience` ns of simulated time, or all are idle.
   void run(const std::function<bool()>& done, std::int64_t patience = 1'000'000'000);
 
  private:

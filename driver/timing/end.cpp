@@ -9,7 +9,7 @@ using namespace bare;
 
 namespace {
 
-constexpr std::size_t kLine = 64;     // bytes: places of messages and of atomics are so far apart at least
+constexpr std::size_t kLine = 64;     // bytes: minimum distance between places of messages and of atomics
 constexpr std::uint32_t kGrh = 40;    // bytes before a datagram in memory
 constexpr unsigned kLogReceives = 9;  // perftest's rx-depth
 constexpr std::size_t kSpare = std::size_t{512} << 20;
@@ -152,7 +152,7 @@ void End::post(Lane& lane, unsigned count, std::uint8_t toggle) {
     if (!wr_.inline_data.empty()) {
       wr_.inline_data.back() = toggle;
     } else {
-      // What is read comes to where messages come in.
+      // Data that is read goes to the receive area.
       const Mr& local = setup_.pulls() ? *in_mrs_[mr] : *out_mrs_[mr];
       wr_.sges[0] = {local.start() + at, local.key(), setup_.size};
       if (!setup_.pulls()) out_.data()[at + setup_.size - 1] = toggle;
@@ -188,7 +188,7 @@ Stage::Stage(const Setup& s) {
   machine_ = std::make_unique<Machine>(kSpare + hcas * (std::size_t{8} << 20) +
                                        2 * s.senders * s.qps * of_lane + std::size_t{64} * s.addresses);
   for (std::size_t i = 0; i < hcas; ++i) {
-    // Each event at its own time, unless asked otherwise.
+    // Each event at its own time, unless set otherwise.
     std::string options = "name=end" + std::to_string(i) + ",bf=on,link=" + (s.ethernet ? "eth" : "ib") +
                           ",profile=" + s.profile + ",engine.batch_window_ns=0";
     if (s.fabric == Fabric::kCable && i == 0) options += ",cable=end1";
@@ -204,7 +204,7 @@ Stage::Stage(const Setup& s) {
   }
   machine_->start();
   DeviceOptions o;
-  o.wait_active = false;  // a cable has carrier when both ends are there
+  o.wait_active = false;  // a cable has carrier only when both ends exist
   for (std::size_t i = 0; i < hcas; ++i) {
     devices_.push_back(std::make_unique<Device>(machine_->function(i), o));
     devices_.back()->probe();

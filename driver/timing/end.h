@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The ends of a measurement: machines with HCAs, QPs in pairs, memory, and the WQEs that go to and fro.
+// The ends of a measurement: machines with HCAs, pairs of QPs, memory, and the WQEs that they post.
 #ifndef HCASIM_DRIVER_TIMING_END_H
 #define HCASIM_DRIVER_TIMING_END_H
 
@@ -16,7 +16,7 @@ namespace hcasim::timing {
 // A QP with its memory. Messages go from `out` to the peer's `in` (reads: the other way).
 struct Lane {
   std::unique_ptr<bare::Qp> qp;
-  std::size_t base = 0;  // of its part of the end's memory
+  std::size_t base = 0;  // start of its part of the end's memory
   const Lane* peer = nullptr;
   bare::Av av;  // UD: the peer
   std::uint64_t posted = 0, completed = 0, received = 0;
@@ -37,17 +37,17 @@ class End {
   std::size_t number(const Lane& lane) const { return static_cast<std::size_t>(&lane - lanes_.data()); }
 
   static void connect(End& a, End& b, const Setup& setup);
-  // Posts `count` messages and rings once. toggle: put into the last byte, to be polled for at the other end.
+  // Posts `count` messages and rings once. toggle: value of the last byte, for which the other end polls.
   void post(Lane& lane, unsigned count, std::uint8_t toggle = 0);
-  // Receive WQEs, announced together.
+  // Posts receive WQEs with one doorbell record update.
   void post_receives(Lane& lane, unsigned count);
   unsigned receive_queue() const { return 1u << log_rq_; }
-  // The last byte of the message that comes to this lane.
+  // The last byte of the message that arrives at this lane.
   const std::uint8_t* last_byte(const Lane& lane) const;
 
  private:
-  // Where a message lies in its lane's part: each on the next page, in the next place of each page in the
-  // next round, so that a large span is one of many translations.
+  // Offset of a message in its lane's part: each on the next page, and at the next place of each page in the
+  // next round, so that a large span needs many translations.
   std::size_t slot(std::uint64_t message) const {
     const std::uint64_t i = message % slots_;
     if (stride_ * slots_ <= bare::kPage || stride_ >= bare::kPage) return i * stride_;
@@ -55,7 +55,7 @@ class End {
     const std::size_t jump = pages % 11 != 0 ? 11 : 1;
     return i * jump % pages * bare::kPage + i / pages * stride_;
   }
-  // Which of n is a message's: QPs begin at different ones.
+  // The one of n that a message uses: QPs start at different ones.
   std::size_t turn(const Lane& lane, std::uint64_t message, std::size_t n) const {
     return (number(lane) * std::max<std::size_t>(1, n / setup_.qps) + message) % n;
   }
@@ -86,7 +86,7 @@ class Stage {
   std::vector<std::unique_ptr<bare::Device>> devices_;
 
  public:
-  // senders[i] is connected to receivers[i]. They go before the machine does.
+  // senders[i] is connected to receivers[i]. They are destroyed before the machine.
   std::vector<std::unique_ptr<End>> senders, receivers;
 };
 

@@ -15,9 +15,9 @@ using bare::BareError;
 
 namespace {
 
-constexpr unsigned kPollBatch = 16;  // CQEs that one look at a CQ takes, as perftest has it
+constexpr unsigned kPollBatch = 16;  // CQEs per poll of a CQ, as in perftest
 
-// Of every time that is noted, in order.
+// Digest of all recorded times, in order.
 class Digest {
  public:
   void note(std::int64_t value) { sum_ = (sum_ ^ static_cast<std::uint64_t>(value)) * 1099511628211ull; }
@@ -29,8 +29,8 @@ class Digest {
 
 [[noreturn]] void failed(const bare::Completion& c) { throw BareError(c.text()); }
 
-// One end of a ping-pong (write, send), or the one that asks (read, atomics), as perftest does it: wait for
-// the other's message, post the next, take one's own completion.
+// One end of a ping-pong (write, send), or the requester (read, atomics), as in perftest: wait for the other
+// end's message, post the next one, consume the own completion.
 class Player final : public Cpu {
  public:
   Player(const CpuCosts& costs, End& end, const Setup& setup, bool first)
@@ -107,12 +107,12 @@ class Player final : public Cpu {
   std::vector<Ps> posts_;
 };
 
-// What all QPs of a measurement have done. A completion stands for many messages: at both edges of what is
-// measured each QP's count is taken in proportion to time.
+// Progress of all QPs of a measurement. A completion stands for many messages, so each QP's count at both
+// edges of the measured interval is interpolated in time.
 class Tally {
  public:
   Tally(const Setup& setup, std::size_t parties) : setup_(setup), lanes_(parties * setup.qps) {}
-  // `messages` of a QP of party `who` have completed, at `time`.
+  // `messages` of a QP of party `who` completed at `time`.
   void note(std::size_t who, std::size_t number, std::uint64_t messages, Ps time) {
     digest_.note(time);
     all_ += messages;
@@ -152,9 +152,9 @@ class Tally {
  private:
   struct Lane {
     Ps last = -1;         // completion
-    double messages = 0;  // that completed in what is measured
-    double step = 0;      // that the last one stood for
-    // With its share of those under way at the end.
+    double messages = 0;  // completed within the measured interval
+    double step = 0;      // messages of the last completion
+    // Including its share of the messages in flight at the end.
     double until(Ps start, Ps end) const {
       if (last <= start) return messages;
       return messages +
@@ -169,11 +169,11 @@ class Tally {
   Digest digest_;
 };
 
-// A CPU that keeps its QPs' queues full, as perftest's bandwidth tests do: fills each QP in turn, then takes
-// completions.
+// A CPU that keeps its QPs' queues full, as perftest's bandwidth tests do: fills each QP in turn, then polls
+// for completions.
 class Sender final : public Cpu {
  public:
-  // tally: null when the receiver counts.
+  // tally: null if the receiver counts.
   Sender(const CpuCosts& costs, End& end, const Setup& setup, unsigned thread, std::size_t who, Tally* tally)
       : Cpu(costs), end_(end), setup_(setup), cq_(end.send_cq(thread)), who_(who), tally_(tally) {
     for (std::size_t i = thread; i < end.lanes().size(); i += setup.threads) open_.push_back(&end.lanes()[i]);
@@ -221,11 +221,11 @@ class Sender final : public Cpu {
   bare::Cq& cq_;
   const std::size_t who_;
   Tally* const tally_;
-  std::vector<Lane*> open_;  // with room, perhaps
+  std::vector<Lane*> open_;  // may have room
   std::size_t next_ = 0;
 };
 
-// A CPU that takes messages and gives their receive WQEs back.
+// A CPU that receives messages and reposts their receive WQEs.
 class Receiver final : public Cpu {
  public:
   Receiver(const CpuCosts& costs, End& end, unsigned thread, unsigned threads, std::size_t who, Tally* tally)
@@ -268,7 +268,7 @@ Result latency(Stage& stage, const Setup& s) {
   Player ping(CpuCosts(from.device().function()), from, s, true);
   Player pong(CpuCosts(to.device().function()), to, s, false);
   Cpus cpus(stage.machine());
-  // The one that answers first: its receive WQEs are there when the first message comes.
+  // The responding end first, so that its receive WQEs are posted before the first message.
   if (!s.pulls()) cpus.add(pong);
   cpus.add(ping);
   const std::size_t wanted = std::size_t{s.warmup} + s.iterations + 1;

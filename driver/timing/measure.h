@@ -18,10 +18,10 @@ struct Result {
   double median = 0, mean = 0, p99 = 0, least = 0, most = 0;
   // Throughput: messages per second, and their payload in bits per second, both summed over the senders.
   double rate = 0, bits = 0;
-  double simulated_ns = 0;     // how long was measured
+  double simulated_ns = 0;     // duration of the measurement
   std::vector<double> shares;  // of each sender, in 1; incast
   std::uint64_t digest = 0;    // of the simulated time of every completion
-  // Counters of the receiving HCA and of the (first) sending one that moved, over the whole run: "rx.NAME",
+  // Non-zero counters of the receiving HCA and of the (first) sending one over the whole run: "rx.NAME",
   // "tx.NAME".
   std::map<std::string, std::uint64_t> counters;
 
@@ -29,12 +29,13 @@ struct Result {
   double mops() const { return rate / 1e6; }
 };
 
-// In this process, once: HCAs cannot be added after time has started. Throws SetupError, bare::BareError.
+// Measures in this process, once only: HCAs cannot be added after time has started. Throws SetupError,
+// bare::BareError.
 Result measure_here(const Setup& setup);
-// In a child process; throws std::runtime_error with what went wrong there.
+// Measures in a child process; throws std::runtime_error with that process's error.
 Result measure(const Setup& setup);
-// Of many, on up to `jobs` CPUs at a time, in the order given. done(i) follows each. The first error is
-// thrown when all that had been started have ended.
+// Measures many set-ups on up to `jobs` CPUs at a time; results in the order given. Calls done(i) after each.
+// The first error is thrown when all started ones have ended.
 std::vector<Result> measure_all(const std::vector<Setup>& setups, unsigned jobs,
                                 const std::function<void(std::size_t)>& done = {});
 

@@ -202,15 +202,15 @@ Setup Setup::resolved() const {
   if (pulls()) s.inline_limit = 0;
   if (lat) s.qps = s.threads = s.depth = s.postlist = 1;
   if (s.depth == 0) s.depth = std::max(128u, 2 * s.postlist);
-  // A full queue must hold a WQE that brings a CQE, or it stays full: up to cq_mod - 1 wait for theirs while
-  // a list looks for room.
+  // A full queue must contain a WQE that generates a CQE, or it stays full: up to cq_mod - 1 WQEs await
+  // theirs while a post list waits for room.
   const unsigned most = s.depth >= s.postlist ? s.depth + 1 - s.postlist : 1;
   if (s.cq_mod == 0) s.cq_mod = lat ? 1 : std::min(most, s.depth >= 128 ? 100 : std::max(1u, s.depth / 4));
   // Enough messages to be past the start: several rounds of the queues, and not fewer than a handful of
   // large ones.
   const std::uint64_t flying = std::uint64_t{s.depth} * s.qps * s.senders * (s.both ? 2 : 1);
   if (s.warmup == 0) s.warmup = lat ? 20 : static_cast<unsigned>(std::max<std::uint64_t>(2 * flying, 64));
-  // Past the start of each place and region.
+  // Past the first use of each place and region.
   if (lat) s.warmup += std::max(s.mrs, s.addresses);
   if (s.iterations == 0) {
     const std::uint64_t enough = quotient(std::uint64_t{32} << 20, s.size, 64, 8000);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a measurement is to be: perftest's knobs, by name. One table that files, command lines and sweeps
-// read.
+// The parameters of a measurement: perftest's knobs, by name. One table for files, command lines and sweeps.
 #ifndef HCASIM_DRIVER_TIMING_SETUP_H
 #define HCASIM_DRIVER_TIMING_SETUP_H
 
@@ -11,17 +10,17 @@
 
 namespace hcasim::timing {
 
-// What was asked for cannot be: the message says what can.
+// An impossible request; the message says what is possible.
 class SetupError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
 enum class Verb { kWrite, kSend, kRead, kFetchAdd, kCmpSwap };
-// kLat: one message at a time. kBw, kRate: as many as `depth` allows; they differ in what is customary.
+// kLat: one message at a time. kBw, kRate: as many as `depth` allows; they differ in their defaults.
 enum class Metric { kLat, kBw, kRate };
 enum class Transport { kRc, kUc, kUd };
-// Where the two ends are: on one HCA, on two joined by a cable, on two (or more) of one switch.
+// The two ends are on one HCA, on two joined by a cable, or on two (or more) on one switch.
 enum class Fabric { kLoopback, kCable, kSwitch };
 
 struct Setup {
@@ -54,8 +53,8 @@ struct Setup {
   // Gives a value by name; SECTION.KEY is a parameter of the profile. Throws SetupError.
   void set(const std::string& key, const std::string& value);
   void set(const std::string& pair);              // KEY=VALUE
-  std::string get(const std::string& key) const;  // as set() takes it; "" for what the profile says
-  // Fills in what was left to custom, and throws SetupError when the parts do not fit one another.
+  std::string get(const std::string& key) const;  // in the form that set() takes; "" for the profile's value
+  // Fills in defaults, and throws SetupError if the parameters contradict one another.
   Setup resolved() const;
   bool atomic() const { return verb == Verb::kFetchAdd || verb == Verb::kCmpSwap; }
   bool pulls() const { return atomic() || verb == Verb::kRead; }

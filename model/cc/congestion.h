@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Congestion control of RoCE v2 (IBTA annex A17.9): at the receiver of marked packets the notification point,
-// which sends CNPs; at their sender the reaction point, which paces a QP's packets.
+// which sends CNPs; at their sender the reaction point, which paces a QP's packets. The receiver tells it
+// what came in, the engines ask it before they send.
 #ifndef HCASIM_MODEL_CC_CONGESTION_H
 #define HCASIM_MODEL_CC_CONGESTION_H
 

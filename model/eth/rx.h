@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The Ethernet receive path: flow tables decide, TIRs hash (RSS), RQs take frames: cyclic and striding WQEs,
-// checksums, VLAN strip, CQEs (Cqe of prm/cqe.h, CQE section of the PRM).
+// checksums, VLAN strip, CQEs (Cqe of prm/cqe.h, CQE section of the PRM). Frames come from the receiver,
+// copies for sniffers from it and from the port, changes of an RQ's state from firmware.
 #ifndef HCASIM_MODEL_ETH_RX_H
 #define HCASIM_MODEL_ETH_RX_H
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The requester: fetches and executes send WQEs, makes packets of them, takes acknowledgements and responses,
-// retries, completes (IBTA vol. 1, 9.7.2-9.7.6, 9.9.2; 10.8).
+// retries, completes (IBTA vol. 1, 9.7.2-9.7.6, 9.9.2; 10.8). The scheduler gives it turns, the receiver
+// answers; state changes come from QpStates, packets that waited for a context from the context gate. Whom it
+// calls: Requester::Blocks.
 #ifndef HCASIM_MODEL_REQ_REQUESTER_H
 #define HCASIM_MODEL_REQ_REQUESTER_H
 
@@ -131,7 +133,17 @@ class Requester final : public sc_core::sc_module,
   unsigned run_ahead(const Pace& pace, const Qp& qp) const;
   // How many go as one next, and when the port has room for them.
   Time port_open(Pace& pace, const Qp& qp) const;
+  // The packets of a message that go as one: known before anything is done, then made, then sent.
+  struct RunPlan {
+    unsigned packets = 0;
+    bool first = false, last = false;  // it begins, it ends its message
+    std::uint64_t offset = 0;          // bytes, in the message
+    std::uint32_t bytes = 0;
+  };
+  static RunPlan plan_run(const Qp& qp, const SendWqe& wqe, unsigned packets);
+  PacketRef make_run(const Qp& qp, const SendWqe& wqe, const RunPlan& plan) const;
   bool send_run(Pace& pace, Qp& qp, SendWqe& wqe);
+  void commit_run(Pace& pace, Time ready, Qp& qp, SendWqe& wqe, const RunPlan& plan, PacketRef packet);
   Step send_request(Pace& pace, Qp& qp, SendWqe& wqe);
   Step send_datagram(Pace& pace, Qp& qp, SendWqe& wqe);
   Step run_local(Pace& pace, Qp& qp, SendWqe& wqe);

@@ -6,6 +6,7 @@
 // (Port::reserve()). What differs is who gives way, and that its writes to the host are made when its last
 // packet is here.
 #include <algorithm>
+#include <utility>
 
 #include "model/cc/congestion.h"
 #include "model/pcie/dma.h"
@@ -74,55 +75,76 @@ Time Requester::port_open(Pace& pace, const Qp& qp) const {
   return open + (std::min(pace.run, most) - 2) * blocks_.port.full_packet(qp.mtu);
 }
 
-// False: it cannot go as one, and nothing has been done.
-bool Requester::send_run(Pace& pace, Qp& qp, SendWqe& wqe) {
-  RequesterState& s = qp.req;
-  const Profile::Engine& e = blocks_.profile.engine;
-  const unsigned n = pace.run;
-  const bool first = wqe.sent == 0, last = wqe.sent + n == wqe.packets;
+Requester::RunPlan Requester::plan_run(const Qp& qp, const SendWqe& wqe, unsigned packets) {
+  RunPlan plan;
+  plan.packets = packets;
+  plan.first = wqe.sent == 0;
+  plan.last = wqe.sent + packets == wqe.packets;
+  plan.offset = static_cast<std::uint64_t>(wqe.sent) * qp.mtu;
+  plan.bytes = static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(std::uint64_t{packets} * qp.mtu, wqe.length - plan.offset));
+  return plan;
+}
+
+PacketRef Requester::make_run(const Qp& qp, const SendWqe& wqe, const RunPlan& plan) const {
   const bool write = wqe.opcode == WqeOp::kRdmaWrite || wqe.opcode == WqeOp::kRdmaWriteImm;
-  const std::uint64_t offset = static_cast<std::uint64_t>(wqe.sent) * qp.mtu;
   PacketRef packet = make_packet(qp, wqe);
   Packet& p = *packet;
   p.psn = (wqe.first_psn + wqe.sent) & kPsnMask;
-  p.packets = static_cast<std::uint16_t>(n);
+  p.packets = static_cast<std::uint16_t>(plan.packets);
   p.unit = qp.mtu;
-  p.payload_len =
-      static_cast<std::uint32_t>(std::min<std::uint64_t>(std::uint64_t{n} * qp.mtu, wqe.length - offset));
+  p.payload_len = plan.bytes;
   p.opcode =
       piece_opcode(static_cast<std::uint8_t>(write ? prm::BthOp::kWriteFirst : prm::BthOp::kSendFirst) |
                        transport_bits(qp.type),
-                   first, last);
-  if (write && first) {
+                   plan.first, plan.last);
+  if (write && plan.first) {
     p.va = wqe.raddr;
     p.rkey = wqe.rkey;
     p.dma_len = static_cast<std::uint32_t>(wqe.length);
   }
-  p.solicited = last && wqe.solicited;
+  p.solicited = plan.last && wqe.solicited;
+  return packet;
+}
 
+// False: it cannot go as one, and nothing has been done.
+bool Requester::send_run(Pace& pace, Qp& qp, SendWqe& wqe) {
+  const RunPlan plan = plan_run(qp, wqe, pace.run);
+  PacketRef packet = make_run(qp, wqe, plan);
+  const Profile::Engine& e = blocks_.profile.engine;
   const Time ready = std::max(pace.engine, pace.ready) + e.gather;
   MoveResult r;
-  if (!mover_.gather_run(ready, e.tx_more, qp, wqe.sges, offset, p, r)) {
+  if (!mover_.gather_run(ready, e.tx_more, qp, wqe.sges, plan.offset, *packet, r)) {
     wqe.one_by_one = true;
     return false;
   }
   const Time asked = r.addressed - blocks_.profile.pcie.read_latency;
   if (asked > ready) pace.engine += asked - ready;
-  if (first) blocks_.tracer.record(Point::kTranslated, ready, qp.qpn, wqe.serial, wqe.sges.size());
+  commit_run(pace, ready, qp, wqe, plan, std::move(packet));
+  return true;
+}
+
+// Its payload is on its way from the host since `ready`.
+void Requester::commit_run(Pace& pace, Time ready, Qp& qp, SendWqe& wqe, const RunPlan& plan,
+                           PacketRef packet) {
+  RequesterState& s = qp.req;
+  const unsigned n = plan.packets;
+  Packet& p = *packet;
+  if (plan.first) blocks_.tracer.record(Point::kTranslated, ready, qp.qpn, wqe.serial, wqe.sges.size());
   const Time gathered = p.at[n - 1];
-  if (last) blocks_.tracer.record(Point::kGathered, gathered, qp.qpn, wqe.serial, wqe.length);
+  if (plan.last) blocks_.tracer.record(Point::kGathered, gathered, qp.qpn, wqe.serial, wqe.length);
 
   pace.packets += n;
   s.since_ack_req += n;
-  p.ack_req = s.since_ack_req >= e.ack_every || (last && wants_ack(qp, s.next_to_send));
+  p.ack_req =
+      s.since_ack_req >= blocks_.profile.engine.ack_every || (plan.last && wants_ack(qp, s.next_to_send));
   if (p.ack_req) s.since_ack_req = 0;
   s.last_ready = blocks_.tx.pass_run(s.last_ready, p.at.data(), n);
   blocks_.cc.sending(s.last_ready, qp, p);
   blocks_.rdma.transmit(s.last_ready, qp.qpn, std::move(packet));
   wqe.sent += n;
-  if (last) ++s.next_to_send;
+  if (plan.last) ++s.next_to_send;
   arm_timer(gathered, qp);
-  return true;
 }
 
 }  // namespace hcasim

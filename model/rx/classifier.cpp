@@ -70,8 +70,7 @@ TransportVerdict Classifier::transport(const Packet& p) const {
   if (p.kind == PacketKind::kIb && (p.dest_qpn == 0) != p.vl15)  // QP0's, and nobody else's, come on VL15
     return drop(DropReason::kMalformed);
   if (p.dest_qpn == kMulticastQpn) {
-    v.members = p.has_grh && traits.deth ? blocks_.steering.multicast(p.dgid) : nullptr;
-    if (!v.members) return drop(DropReason::kNoGroup);
+    if (!p.has_grh || !traits.deth || !blocks_.steering.multicast(p.dgid)) return drop(DropReason::kNoGroup);
     v.to = TransportVerdict::To::kMulticast;
     return v;
   }

@@ -6,7 +6,6 @@
 #define HCASIM_MODEL_RX_CLASSIFIER_H
 
 #include <cstdint>
-#include <vector>
 
 #include "model/ctx/qp.h"
 #include "model/packet/packet.h"
@@ -28,7 +27,7 @@ struct TransportVerdict {
   enum class To : std::uint8_t {
     kDrop,
     kCnp,        // congestion control
-    kMulticast,  // the QPs of `members`, each asked about by itself (for_qp())
+    kMulticast,  // the QPs of its group, each asked about by itself (for_qp())
     kDcTarget,   // the responder, which finds the connection
     kRequest,    // the responder
     kAnswer      // the requester
@@ -36,8 +35,8 @@ struct TransportVerdict {
   bool management = false;  // for QP 0 or 1: the card's own agents are asked first
   DropReason reason{};      // kDrop
   Qp* qp = nullptr;         // kDcTarget, kRequest, kAnswer
-  const std::vector<std::uint32_t>* members = nullptr;
 };
+static_assert(sizeof(TransportVerdict) == 16, "goes in registers: there is one for each packet");
 
 class Classifier {
  public:

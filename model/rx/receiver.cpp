@@ -54,7 +54,7 @@ void Receiver::receive(Time t, PacketRef& packet) {
   const TransportVerdict verdict = classifier_.transport(*packet);
   if (verdict.management && blocks_.firmware.take_mad(t, *packet)) return;
   if (verdict.to == TransportVerdict::To::kMulticast)
-    deliver_multicast(t, verdict, packet);
+    deliver_multicast(t, packet);
   else
     deliver(t, verdict, packet);
 }
@@ -104,9 +104,9 @@ bool Receiver::take_from_link(Time t, PacketRef& packet) {
   return goes_on;
 }
 
-void Receiver::deliver_multicast(Time t, const TransportVerdict& verdict, const PacketRef& packet) {
+void Receiver::deliver_multicast(Time t, const PacketRef& packet) {
   // A copy: a receiver's error handling may end up in detaching.
-  const std::vector<std::uint32_t> list = *verdict.members;
+  const std::vector<std::uint32_t> list = *blocks_.steering.multicast(packet->dgid);
   for (const std::uint32_t qpn : list) {
     PacketRef shared = packet;
     Qp* qp = blocks_.qps.find(qpn);
@@ -115,7 +115,7 @@ void Receiver::deliver_multicast(Time t, const TransportVerdict& verdict, const 
   }
 }
 
-void Receiver::deliver(Time t, const TransportVerdict& verdict, PacketRef& packet) {
+void Receiver::deliver(Time t, TransportVerdict verdict, PacketRef& packet) {
   switch (verdict.to) {
     case TransportVerdict::To::kRequest:
       blocks_.cc.received(t, *verdict.qp, *packet);

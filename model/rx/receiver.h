@@ -48,8 +48,8 @@ class Receiver {
   bool takes_run(const Packet& packet) const;
   bool take_from_link(Time t, PacketRef& packet);
   void take_frame(Time t, PacketRef& packet);
-  void deliver(Time t, const TransportVerdict& verdict, PacketRef& packet);
-  void deliver_multicast(Time t, const TransportVerdict& verdict, const PacketRef& packet);
+  void deliver(Time t, TransportVerdict verdict, PacketRef& packet);
+  void deliver_multicast(Time t, const PacketRef& packet);
 
   Blocks blocks_;
   Classifier classifier_;

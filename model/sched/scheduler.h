@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The QP scheduler: takes doorbells, gives each ready QP a turn (round robin) at one of the transmit units,
 // and does the same for QPs whose responder owes read or atomic responses. No QP has two units at a time. Who
-// finds the port busy waits in line for it.
+// finds the port busy waits in line for it. Doorbells come from the UAR block, wake-ups from the engines and
+// the tag-matching unit, resume() from the port.
 #ifndef HCASIM_MODEL_SCHED_SCHEDULER_H
 #define HCASIM_MODEL_SCHED_SCHEDULER_H
 

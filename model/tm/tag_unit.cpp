@@ -51,9 +51,9 @@ bool TagUnit::execute(Time t, Qp& qp, const SendWqe& wqe) {
   if (seg.flags & prm::TmSeg::kSwCnt) list.synchronize(seg.sw_cnt);
 
   bool good = true;
-  TmOp told = TmOp::kNoop;
+  TmOp completed = TmOp::kNoop;
   if (op == TmListOp::kAppend) {
-    told = TmOp::kAppend;
+    completed = TmOp::kAppend;
     TagEntry e;
     e.tag = seg.append_tag;
     e.mask = seg.append_mask;
@@ -69,7 +69,7 @@ bool TagUnit::execute(Time t, Qp& qp, const SendWqe& wqe) {
     index = list.next_index();
     if (!list.append(e, seg.index)) return false;
   } else if (op == TmListOp::kRemove) {
-    told = TmOp::kRemove;
+    completed = TmOp::kRemove;
     good = list.remove(index);  // a message may have taken it meanwhile
   }
   blocks_.tracer.record(Point::kTagOp, t, xrq->srqn, 0, static_cast<std::uint64_t>(op), index);
@@ -82,7 +82,7 @@ bool TagUnit::execute(Time t, Qp& qp, const SendWqe& wqe) {
   head.hw_phase_cnt = list.hw_phase();
   c.tm_head = reinterpret_cast<const std::uint8_t*>(&head);
   c.tm_head_len = sizeof head;
-  post(t, qp, *xrq, c, told, op == TmListOp::kNop ? 0 : index);
+  post(t, qp, *xrq, c, completed, op == TmListOp::kNop ? 0 : index);
   return true;
 }
 
@@ -109,7 +109,7 @@ TagUnit::Arrival TagUnit::arrive(Time t, Qp& qp, const Packet& packet, bool last
   s.tagged.index = entry->index;
   std::memcpy(s.tagged.header.data(), &tmh, sizeof tmh);
 
-  // That a match was made is told at once, in the order of the matches; the data may take longer.
+  // That a match was made is reported at once, in the order of the matches; the data may take longer.
   const auto consumed = [&](TmOp what) {
     Completion c;
     c.opcode = static_cast<std::uint8_t>(CqeOp::kNoPacket);
@@ -196,7 +196,7 @@ bool TagUnit::start_rendezvous(Time t, Qp& qp, const Srq& xrq, const TagEntry& e
 }
 
 void TagUnit::request_done(Time t, Qp& qp, const SendWqe& wqe, bool good) {
-  if (wqe.rendezvous != SendWqe::Rendezvous::kRead) return;  // the data have been told of
+  if (wqe.rendezvous != SendWqe::Rendezvous::kRead) return;  // the data have been reported
   Srq* xrq = queue_of(qp);
   if (!good) {
     cancel(t, qp, wqe.tag_index);

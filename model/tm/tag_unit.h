@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Tag matching: operations on matching lists (WQEs of an XRQ's command QP), arriving tagged messages,
 // rendezvous (RDMA READ by the HCA, then the message that tells the sender of its end), and their
-// completions. The responder moves the data of eager messages.
+// completions. The responder asks it about arriving messages and moves the data of eager ones; the requester
+// brings it WQEs, and the end of the HCA's own requests.
 #ifndef HCASIM_MODEL_TM_TAG_UNIT_H
 #define HCASIM_MODEL_TM_TAG_UNIT_H
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // On-demand paging: page faults of the transport's scheme. An access to an MTT entry without the flags it
 // needs, or to the null key of an indirect list, stops the queue that made it; an event tells the driver,
-// which brings the pages in and resumes the queue (EQE: prm/eqe.h; kernel mlx5 driver.h and device.h).
+// which brings the pages in and resumes the queue (EQE: prm/eqe.h; kernel mlx5 driver.h and device.h). Both
+// engines raise faults here, firmware brings resumptions, and the engine that waits is told.
 #ifndef HCASIM_MODEL_TPT_FAULT_H
 #define HCASIM_MODEL_TPT_FAULT_H
 

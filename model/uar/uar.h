@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // UAR pages: decodes doorbell stores (bring-up map 1.3) and sends them to the block that they are for.
 // Offsets in a 4 KiB page: 0x20 CQ arm, 0x40 / 0x48 EQ, 0x800 + n * 2^log_bf_reg_size SQ doorbell or
-// BlueFlame.
+// BlueFlame. The assembling class brings the stores.
 #ifndef HCASIM_MODEL_UAR_UAR_H
 #define HCASIM_MODEL_UAR_UAR_H
 

@@ -68,6 +68,7 @@ struct Faults : FaultSink {
 };
 
 class Platform;
+struct SchedulerRig;
 
 // What else may be in a platform: a process with an event of its own.
 class Stranger : public sc_core::sc_module {
@@ -105,6 +106,7 @@ struct Bench {
   Stranger stranger{"stranger"};
   std::function<void(Time, int)> on_item;
   std::vector<std::pair<Time, int>> taken;
+  SchedulerRig* schedulers;
   Platform* platform;  // with an Hca of its own; lives as long as the SystemC kernel
   std::vector<std::pair<Time, WriteOwner>> write_errors;
   std::vector<std::pair<Time, PacketRef>> received;
