@@ -61,6 +61,8 @@ class Caps {
   }
 
  private:
+  std::uint8_t* fixed_block(CapGroup group) { return fixed_[static_cast<std::uint16_t>(group)].data(); }
+
   Block general_max_{}, general_{}, atomic_max_{}, atomic_{}, odp_max_{}, odp_power_on_{}, odp_{};
   // Never changed by a driver; empty on the InfiniBand link.
   std::map<std::uint16_t, Block> fixed_;

@@ -14,7 +14,7 @@ constexpr unsigned kLogTags = 7, kLogXrqs = 16;
 
 }  // namespace
 
-void fill_general_cq(std::uint8_t* c, bool ethernet) {
+void fill_general_cq(const Options& options, std::uint8_t* c) {
   using g = prm::cmd_hca_cap;
   put<g::cqe_version>(c, 1);
   put<g::cq_resize>(c, 1);
@@ -24,12 +24,13 @@ void fill_general_cq(std::uint8_t* c, bool ethernet) {
   put<g::cqe_128_always>(c, 1);
   put<g::sctr_data_cqe>(c, 1);
   put<g::cqe_compression>(c, 1);
-  put<g::cqe_compression_128>(c, 1);
-  put<g::mini_cqe_resp_stride_index>(c, 1);
+  const Generation::Features& has = options.generation->has;
+  put<g::cqe_compression_128>(c, has.stride_cqe ? 1 : 0);
+  put<g::mini_cqe_resp_stride_index>(c, has.stride_cqe ? 1 : 0);
   put<g::cqe_compression_max_num>(c, CqUnit::kMaxBlock);
   put<g::cqe_compression_timeout>(c, CqUnit::kBlockTime / 1000000);  // us
   // Tag matching. Not on Ethernet: libmlx5 connects the command QP without a GRH, and RoCE has no such path.
-  if (ethernet) return;
+  if (options.link == Link::kEthernet || !has.tag_matching) return;
   put<g::tag_matching>(c, 1);
   put<g::rndv_offload_rc>(c, 1);
   put<g::log_tag_matching_list_sz>(c, kLogTags);

@@ -52,7 +52,7 @@ void fill_general_eth(std::uint8_t* c) {
   put<g::umr_ptr_rlky>(c, 1);  // UMRs in an SQ, their lists inline or behind any key
 }
 
-void fill_ethernet(std::uint8_t* c) {
+void fill_ethernet(const Generation& generation, std::uint8_t* c) {
   using e = prm::per_protocol_networking_offload_caps;
   put<e::csum_cap>(c, 1);
   put<e::vlan_cap>(c, 1);
@@ -64,7 +64,7 @@ void fill_ethernet(std::uint8_t* c) {
   put<e::scatter_fcs>(c, 1);
   put<e::cqe_checksum_full>(c, EthRx::kChecksumFull);
   put<e::reg_umr_sq>(c, 1);
-  put<e::enhanced_multi_pkt_send_wqe>(c, 1);
+  put<e::enhanced_multi_pkt_send_wqe>(c, generation.has.enhanced_mpw ? 1 : 0);
 }
 
 void fill_roce(std::uint8_t* c) {

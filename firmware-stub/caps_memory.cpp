@@ -10,12 +10,12 @@
 
 namespace hcasim::fw {
 
-void fill_general_memory(std::uint8_t* c) {
+void fill_general_memory(const Generation& generation, std::uint8_t* c) {
   using g = prm::cmd_hca_cap;
   put<g::imaicl>(c, 1);  // memory windows, bound by UMR
   put<g::null_mkey>(c, 1);
   put<g::dump_fill_mkey>(c, 1);
-  put<g::device_memory>(c, 1);
+  put<g::device_memory>(c, generation.has.device_memory ? 1 : 0);
   // Signatures: T10-DIF and CRC32
   put<g::sho>(c, 1);
   put<g::sigerr_cqe>(c, 1);

@@ -21,7 +21,8 @@ PortAgent::PortAgent(Hca& hca, const Options& options)
       sm_lid_(lid_),
       mtu_(options.link == Link::kEthernet ? kDefaultEthMtu
                                            : static_cast<std::uint16_t>(hca.profile().port.max_mtu)),
-      node_description_("MT" + std::to_string(options.device_id) + " ConnectX5 Ex, hcasim") {}
+      node_description_("MT" + std::to_string(options.device_id) + " " + options.generation->node +
+                        ", hcasim") {}
 
 void PortAgent::state(PortState s) { hca_.port().set_state(s); }
 

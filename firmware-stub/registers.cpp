@@ -60,13 +60,14 @@ Syndrome read_ptys(Access& a) {
   // The Ethernet half stays zero: this port has none.
   if (prm::get<r::proto_mask>(a.data) != kProtoIb) return Syndrome::kOk;
   const Profile::Port& port = a.fw.hca().profile().port;
+  const unsigned speed = a.fw.options().generation->ib_speed(port.ib_link_speed);
   const bool up = a.fw.hca().port().state() != PortState::kDown;
   prm::set<r::ib_link_width_capability>(a.data, port.ib_link_width);
-  prm::set<r::ib_proto_capability>(a.data, port.ib_link_speed);
+  prm::set<r::ib_proto_capability>(a.data, speed);
   prm::set<r::ib_link_width_admin>(a.data, port.ib_link_width);
-  prm::set<r::ib_proto_admin>(a.data, port.ib_link_speed);
+  prm::set<r::ib_proto_admin>(a.data, speed);
   prm::set<r::ib_link_width_oper>(a.data, up ? port.ib_link_width : 0);
-  prm::set<r::ib_proto_oper>(a.data, up ? port.ib_link_speed : 0);
+  prm::set<r::ib_proto_oper>(a.data, up ? speed : 0);
   return Syndrome::kOk;
 }
 
@@ -207,9 +208,10 @@ Syndrome read_pcam(Access& a) {
     const std::size_t bit = first_bit + (last - reg.id);
     a.data[bit / 8] = static_cast<std::uint8_t>(a.data[bit / 8] | 0x80u >> bit % 8);
   }
-  // PPCNT has neither the statistical nor the discard group, PTYS neither the extended modes nor the
-  // connector, PFCC no stall masks.
+  // PPCNT has neither the statistical nor the discard group, PTYS not the connector, PFCC no stall masks.
   prm::set<r::feature_cap_mask::enhanced_features::rx_icrc_encapsulated_counter>(a.data, 1);
+  prm::set<r::feature_cap_mask::enhanced_features::ptys_extended_ethernet>(
+      a.data, a.fw.options().generation->has.ptys_extended ? 1 : 0);
   return Syndrome::kOk;
 }
 

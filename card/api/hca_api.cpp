@@ -19,6 +19,7 @@
 #include "card/api/options.h"
 #include "card/api/simulation.h"
 #include "card/replay/recording.h"
+#include "firmware-stub/vpd.h"
 #include "model/state/state.h"
 
 using hcasim::api::CableEnd;
@@ -264,6 +265,13 @@ hca_t* hca_create(const char* options, const hca_host_ops* ops, void* opaque, ch
       tell(err, err_len, "coupled=on: the profile's cable has no latency: give wire_latency_ns");
       return nullptr;
     }
+    if (settings.generation) profile.generation = settings.generation;
+    if (settings.firmware.link == hcasim::fw::Link::kInfiniBand && profile.generation->ib_speeds == 0) {
+      tell(err, err_len,
+           std::string("link=ib: ") + profile.generation->product + " has Ethernet ports only (profile " +
+               profile.name + ")");
+      return nullptr;
+    }
     if (settings.dc_contexts) profile.engine.dc_contexts = *settings.dc_contexts;
     auto tracer = std::make_unique<hcasim::traces::Tracer>(number);
     tracer->set_on(settings.trace_on);
@@ -441,7 +449,20 @@ double hca_parameter_value(const hca_t* h, unsigned index) {
 
 hca_pcie_link hca_get_pcie_link(const hca_t* h) {
   const hcasim::Profile::Pcie& pcie = h->model.profile().pcie;
-  return {pcie.generation, pcie.lanes};
+  const hcasim::Generation& most = *h->model.profile().generation;
+  return {std::min(pcie.generation, most.pcie_generation), std::min(pcie.lanes, most.pcie_lanes)};
+}
+
+hca_pci_identity hca_get_pci_identity(const hca_t* h) {
+  constexpr std::uint16_t kSubsystem = 0x0008;
+  const hcasim::fw::Options& o = h->firmware.options();
+  return {o.device_id, kSubsystem, o.generation->revision, o.generation->key};
+}
+
+size_t hca_get_vpd(const hca_t* h, void* out, size_t room) {
+  const std::vector<std::uint8_t> vpd = hcasim::fw::vital_product_data(h->firmware.options());
+  std::memcpy(out, vpd.data(), std::min(room, vpd.size()));
+  return vpd.size();
 }
 
 int hca_is_ethernet(const hca_t* h) { return h->settings.firmware.link == hcasim::fw::Link::kEthernet; }
