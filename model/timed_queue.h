@@ -118,6 +118,8 @@ class TimedQueue : public sc_core::sc_module, private Agenda::Block {
     at(due);
   }
 
+  std::size_t depth() const override { return size(); }
+
   void turn() override {
     armed_ = kNever;
     draining_ = true;

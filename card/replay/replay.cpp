@@ -384,11 +384,13 @@ bool Replay::create(const Noted& record, std::uint64_t& result) {
   for (const auto& [key, value] : pairs_of(record.texts[0])) {
     // The profile that was in force has the parameters in it.
     if (key == "trace" || key == "trace_ring" || key == "capture" || key == "record" || key == "profile" ||
-        key == "faults" || key.find('.') != std::string::npos)
+        key == "faults" || key.find('.') != std::string::npos ||
+        (key == "kernel" && !options_.kernel.empty()))
       continue;
     options += key + "=" + value + ",";
   }
   options += "profile=" + profile;
+  if (!options_.kernel.empty()) options += ",kernel=" + options_.kernel;
   if (!faults.empty()) options += ",faults=" + faults;
   // Nowhere, at the least: a trace looks at memory for itself, and a recorded HCA always has one.
   const bool traced = !options_.trace.empty() && (!any_traced_ || has(record.texts[0], "trace"));
