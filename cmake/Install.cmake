@@ -13,6 +13,8 @@ endforeach()
 target_include_directories(hcasim INTERFACE $<BUILD_INTERFACE:$<TARGET_PROPERTY:hcasim_prm,INTERFACE_INCLUDE_DIRECTORIES>>
                                             $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/hcasim>)
 target_link_libraries(hcasim PRIVATE ${_parts} hcasim_prm)
+# What others call of C++ is to be seen in it.
+set_target_properties(hcasim_sc hcasim_bare PROPERTIES CXX_VISIBILITY_PRESET default VISIBILITY_INLINES_HIDDEN OFF)
 # All of these two, used within the library or not; the bare driver calls the C API, which brings that in.
 set_property(TARGET hcasim PROPERTY LINK_LIBRARY_OVERRIDE "WHOLE_ARCHIVE,hcasim_sc,hcasim_bare")
 find_library(HCASIM_SYSTEMC_LIBRARY systemc REQUIRED)  # an installed package looks for it itself

@@ -65,8 +65,8 @@ void fill_general(const Options& o, std::uint8_t* c) {
   set(g::umr_extended_translation_offset{}, 1);
   fill_general_odp(c);
   set(g::umr_fence{}, 2);  // none needed after a UMR: the model executes it in order
-  fill_general_memory(c);
-  fill_general_cq(c, eth);
+  fill_general_memory(*o.generation, c);
+  fill_general_cq(o, c);
   // UARs
   set(g::bf{}, o.bf ? 1 : 0);
   set(g::log_bf_reg_size{}, 9);
@@ -87,7 +87,7 @@ void fill_general(const Options& o, std::uint8_t* c) {
   set(g::cc_query_allowed{}, o.link == Link::kEthernet ? 1 : 0);
   set(g::cc_modify_allowed{}, o.link == Link::kEthernet ? 1 : 0);
   if (eth) fill_general_eth(c);
-  if (eth) fill_general_sw_steering(c);
+  if (eth) fill_general_sw_steering(*o.generation, c);
   fill_general_devx(o, c);
   fill_general_transport(o, c);
   // Firmware
@@ -119,19 +119,22 @@ static_assert(prm::cmd_hca_cap::bytes <= Caps::kBytes && prm::atomic_caps::bytes
 Caps::Caps(const Options& options) {
   fill_general(options, general_max_.data());
   fill_atomic(atomic_max_.data());
-  fill_general_2(fixed_[static_cast<std::uint16_t>(CapGroup::kGeneral2)].data());
-  fill_device_memory(fixed_[static_cast<std::uint16_t>(CapGroup::kDeviceMemory)].data());
-  fill_odp(odp_max_.data(), odp_power_on_.data());
+  fill_general_2(fixed_block(CapGroup::kGeneral2));
+  const Generation& generation = *options.generation;
+  if (generation.has.device_memory) fill_device_memory(fixed_block(CapGroup::kDeviceMemory));
+  fill_odp(generation, odp_max_.data(), odp_power_on_.data());
   if (options.link == Link::kEthernet) {
-    fill_ethernet(fixed_[static_cast<std::uint16_t>(CapGroup::kEthernet)].data());
-    fill_roce(fixed_[static_cast<std::uint16_t>(CapGroup::kRoce)].data());
-    fill_flow_table(fixed_[static_cast<std::uint16_t>(CapGroup::kFlowTable)].data());
-    fill_flow_table_sw_steering(fixed_[static_cast<std::uint16_t>(CapGroup::kFlowTable)].data());
-    fill_device_memory_sw_icm(fixed_[static_cast<std::uint16_t>(CapGroup::kDeviceMemory)].data());
+    fill_ethernet(generation, fixed_block(CapGroup::kEthernet));
+    fill_roce(fixed_block(CapGroup::kRoce));
+    fill_flow_table(generation, fixed_block(CapGroup::kFlowTable));
+    if (generation.sw_steering()) {
+      fill_flow_table_sw_steering(fixed_block(CapGroup::kFlowTable));
+      fill_device_memory_sw_icm(fixed_block(CapGroup::kDeviceMemory));
+    }
   }
   // Asked for by user space on every link; on InfiniBand there are no flow tables, and it is empty.
-  fixed_[static_cast<std::uint16_t>(CapGroup::kFlowTable)];
-  fill_qos(options, fixed_[static_cast<std::uint16_t>(CapGroup::kQos)].data());
+  fixed_block(CapGroup::kFlowTable);
+  fill_qos(options, fixed_block(CapGroup::kQos));
   reset();
 }
 

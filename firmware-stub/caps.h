@@ -26,6 +26,12 @@ enum class CapGroup : std::uint16_t {
   kGeneral2 = 0x20,
 };
 
+// A field of a group's bytes.
+template <class F>
+void put(std::uint8_t* c, std::uint64_t v) {
+  prm::set<F>(c, static_cast<typename F::type>(v));
+}
+
 class Caps {
  public:
   static constexpr std::size_t kBytes = prm::hca_cap_union::bytes;  // of each group
@@ -55,6 +61,8 @@ class Caps {
   }
 
  private:
+  std::uint8_t* fixed_block(CapGroup group) { return fixed_[static_cast<std::uint16_t>(group)].data(); }
+
   Block general_max_{}, general_{}, atomic_max_{}, atomic_{}, odp_max_{}, odp_power_on_{}, odp_{};
   // Never changed by a driver; empty on the InfiniBand link.
   std::map<std::uint16_t, Block> fixed_;

@@ -2,6 +2,7 @@
 // As in caps.cpp: a bit is set only when model and firmware do what it promises.
 #include "firmware-stub/caps_cq.h"
 
+#include "firmware-stub/caps.h"
 #include "model/cq/cq.h"
 #include "prm/prm.h"
 
@@ -11,14 +12,9 @@ namespace {
 
 constexpr unsigned kLogTags = 7, kLogXrqs = 16;
 
-template <class F>
-void put(std::uint8_t* c, std::uint64_t v) {
-  prm::set<F>(c, static_cast<typename F::type>(v));
-}
-
 }  // namespace
 
-void fill_general_cq(std::uint8_t* c, bool ethernet) {
+void fill_general_cq(const Options& options, std::uint8_t* c) {
   using g = prm::cmd_hca_cap;
   put<g::cqe_version>(c, 1);
   put<g::cq_resize>(c, 1);
@@ -28,12 +24,13 @@ void fill_general_cq(std::uint8_t* c, bool ethernet) {
   put<g::cqe_128_always>(c, 1);
   put<g::sctr_data_cqe>(c, 1);
   put<g::cqe_compression>(c, 1);
-  put<g::cqe_compression_128>(c, 1);
-  put<g::mini_cqe_resp_stride_index>(c, 1);
+  const Generation::Features& has = options.generation->has;
+  put<g::cqe_compression_128>(c, has.stride_cqe ? 1 : 0);
+  put<g::mini_cqe_resp_stride_index>(c, has.stride_cqe ? 1 : 0);
   put<g::cqe_compression_max_num>(c, CqUnit::kMaxBlock);
   put<g::cqe_compression_timeout>(c, CqUnit::kBlockTime / 1000000);  // us
   // Tag matching. Not on Ethernet: libmlx5 connects the command QP without a GRH, and RoCE has no such path.
-  if (ethernet) return;
+  if (options.link == Link::kEthernet || !has.tag_matching) return;
   put<g::tag_matching>(c, 1);
   put<g::rndv_offload_rc>(c, 1);
   put<g::log_tag_matching_list_sz>(c, kLogTags);

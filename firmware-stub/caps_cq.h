@@ -5,10 +5,12 @@
 
 #include <cstdint>
 
+#include "firmware-stub/options.h"
+
 namespace hcasim::fw {
 
 // Into a block of group General.
-void fill_general_cq(std::uint8_t* c, bool ethernet);
+void fill_general_cq(const Options& options, std::uint8_t* cmd_hca_cap);
 
 }  // namespace hcasim::fw
 #endif

@@ -33,8 +33,8 @@ void fill_qos(const Options& options, std::uint8_t* c) {
   if (options.link != Link::kEthernet) return;  // only SQs are paced
   prm::set<q::packet_pacing>(c, 1);
   prm::set<q::packet_pacing_uid>(c, 1);
-  prm::set<q::packet_pacing_burst_bound>(c, 1);
-  prm::set<q::packet_pacing_typical_size>(c, 1);
+  prm::set<q::packet_pacing_burst_bound>(c, options.generation->has.pacing_burst ? 1 : 0);
+  prm::set<q::packet_pacing_typical_size>(c, options.generation->has.pacing_burst ? 1 : 0);
   prm::set<q::packet_pacing_max_rate>(c, kMaxPace);
   prm::set<q::packet_pacing_min_rate>(c, kMinPace);
   prm::set<q::packet_pacing_rate_table_size>(c, Qos::kPaces);

@@ -2,6 +2,7 @@
 // As in caps.cpp: a bit is set only when model and firmware do what it promises.
 #include "firmware-stub/caps_eth.h"
 
+#include "firmware-stub/caps.h"
 #include "firmware-stub/objects/objects.h"
 #include "model/eth/rx.h"
 #include "model/port/port.h"
@@ -16,11 +17,6 @@ constexpr std::uint32_t kL3Ipv4 = 2, kL3Ipv6 = 4;  // roce_cap.l3_type
 constexpr std::uint32_t kRoceV1 = 1, kRoceV2 = 4;  // roce_cap.roce_version
 constexpr unsigned kLogMinStride = 6, kLogMaxStride = 13;
 constexpr std::uint32_t kRoceUdpPort = 4791;  // IBTA annex A17
-
-template <class F>
-void put(std::uint8_t* c, std::uint64_t v) {
-  prm::set<F>(c, static_cast<typename F::type>(v));
-}
 
 }  // namespace
 
@@ -56,7 +52,7 @@ void fill_general_eth(std::uint8_t* c) {
   put<g::umr_ptr_rlky>(c, 1);  // UMRs in an SQ, their lists inline or behind any key
 }
 
-void fill_ethernet(std::uint8_t* c) {
+void fill_ethernet(const Generation& generation, std::uint8_t* c) {
   using e = prm::per_protocol_networking_offload_caps;
   put<e::csum_cap>(c, 1);
   put<e::vlan_cap>(c, 1);
@@ -68,7 +64,7 @@ void fill_ethernet(std::uint8_t* c) {
   put<e::scatter_fcs>(c, 1);
   put<e::cqe_checksum_full>(c, EthRx::kChecksumFull);
   put<e::reg_umr_sq>(c, 1);
-  put<e::enhanced_multi_pkt_send_wqe>(c, 1);
+  put<e::enhanced_multi_pkt_send_wqe>(c, generation.has.enhanced_mpw ? 1 : 0);
 }
 
 void fill_roce(std::uint8_t* c) {

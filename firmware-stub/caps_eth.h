@@ -6,12 +6,14 @@
 
 #include <cstdint>
 
+#include "model/generation.h"
+
 namespace hcasim::fw {
 
 void fill_general_eth(std::uint8_t* cmd_hca_cap);
-void fill_ethernet(std::uint8_t* per_protocol_networking_offload_caps);
+void fill_ethernet(const Generation& generation, std::uint8_t* per_protocol_networking_offload_caps);
 void fill_roce(std::uint8_t* roce_cap);
-void fill_flow_table(std::uint8_t* flow_table_nic_cap);
+void fill_flow_table(const Generation& generation, std::uint8_t* flow_table_nic_cap);
 
 }  // namespace hcasim::fw
 #endif

@@ -2,6 +2,7 @@
 // As in caps.cpp: a bit is set only when model and firmware do what it promises.
 #include "firmware-stub/caps_memory.h"
 
+#include "firmware-stub/caps.h"
 #include "firmware-stub/objects/objects.h"
 #include "model/tpt/memic.h"
 #include "prm/memic.h"
@@ -9,19 +10,12 @@
 
 namespace hcasim::fw {
 
-namespace {
-template <class F>
-void put(std::uint8_t* c, std::uint64_t v) {
-  prm::set<F>(c, static_cast<typename F::type>(v));
-}
-}  // namespace
-
-void fill_general_memory(std::uint8_t* c) {
+void fill_general_memory(const Generation& generation, std::uint8_t* c) {
   using g = prm::cmd_hca_cap;
   put<g::imaicl>(c, 1);  // memory windows, bound by UMR
   put<g::null_mkey>(c, 1);
   put<g::dump_fill_mkey>(c, 1);
-  put<g::device_memory>(c, 1);
+  put<g::device_memory>(c, generation.has.device_memory ? 1 : 0);
   // Signatures: T10-DIF and CRC32
   put<g::sho>(c, 1);
   put<g::sigerr_cqe>(c, 1);

@@ -6,9 +6,11 @@
 
 #include <cstdint>
 
+#include "model/generation.h"
+
 namespace hcasim::fw {
 
-void fill_general_memory(std::uint8_t* cmd_hca_cap);
+void fill_general_memory(const Generation& generation, std::uint8_t* cmd_hca_cap);
 void fill_device_memory(std::uint8_t* device_mem_cap);
 
 }  // namespace hcasim::fw

@@ -31,12 +31,13 @@ void fill_general_odp(std::uint8_t* c) {
   prm::set<prm::cmd_hca_cap::fixed_buffer_size>(c, 1);
 }
 
-void fill_odp(std::uint8_t* maximum, std::uint8_t* power_on) {
+void fill_odp(const Generation& generation, std::uint8_t* maximum, std::uint8_t* power_on) {
   all<scheme::rc_odp_caps>(power_on);
   prm::set<scheme::ud_odp_caps::send>(power_on, 1);
   std::memcpy(maximum, power_on, odp::bytes);
   prm::set<scheme::rc_odp_caps::srq_receive>(maximum, 1);
   prm::set<scheme::ud_odp_caps::srq_receive>(maximum, 1);
+  if (!generation.has.odp_xrc_dc) return;
   all<scheme::xrc_odp_caps>(maximum);
   prm::set<scheme::xrc_odp_caps::srq_receive>(maximum, 1);
   all<scheme::dc_odp_caps>(maximum);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Capabilities of flow steering (flow_table_nic_cap), from what the types of tables offer.
+#include "firmware-stub/caps.h"
 #include "firmware-stub/caps_eth.h"
 #include "firmware-stub/objects/flow_types.h"
 #include "firmware-stub/objects/objects.h"
@@ -8,11 +9,6 @@
 namespace hcasim::fw {
 
 namespace {
-
-template <class F>
-void put(std::uint8_t* c, std::uint64_t v) {
-  prm::set<F>(c, static_cast<typename F::type>(v));
-}
 
 template <class... F>
 void ones(std::uint8_t* c) {
@@ -48,9 +44,11 @@ void fill_fields(std::uint8_t* c) {
 }
 
 template <class T>
-void fill_table(FlowTableType type, std::uint8_t* c) {
+void fill_table(const Generation& generation, FlowTableType type, std::uint8_t* c) {
   using namespace prm::k;
-  const FlowTypeCaps& offers = *flow_type(static_cast<std::uint32_t>(type));
+  const FlowTypeCaps* found = flow_type(generation, static_cast<std::uint32_t>(type));
+  if (found == nullptr) return;
+  const FlowTypeCaps& offers = *found;
   put<typename T::ft_support>(c, 1);
   put<typename T::flow_counter>(c, 1);
   put<typename T::log_max_ft_size>(c, kLogFlowTableSize);
@@ -92,27 +90,31 @@ void fill_chained(std::uint8_t* c) {
 
 }  // namespace
 
-void fill_flow_table(std::uint8_t* c) {
+void fill_flow_table(const Generation& generation, std::uint8_t* c) {
   using cap = prm::flow_table_nic_cap;
-  ones<cap::nic_rx_multi_path_tirs, cap::nic_rx_multi_path_tirs_fts, cap::allow_sniffer_and_nic_rx_shared_tir,
-       cap::encap_general_header>(c);
-  put<cap::log_max_packet_reformat_context>(c, kLogReformats);
-  put<cap::max_encap_header_size>(c, kMaxReformatData);
+  ones<cap::nic_rx_multi_path_tirs, cap::nic_rx_multi_path_tirs_fts,
+       cap::allow_sniffer_and_nic_rx_shared_tir>(c);
+  if (generation.has.flow_rewrite) {
+    put<cap::encap_general_header>(c, 1);
+    put<cap::log_max_packet_reformat_context>(c, kLogReformats);
+    put<cap::max_encap_header_size>(c, kMaxReformatData);
+  }
   using rx = cap::flow_table_properties_nic_receive;
   using tx = cap::flow_table_properties_nic_transmit;
   using rdma_rx = cap::flow_table_properties_nic_receive_rdma;
   using rdma_tx = cap::flow_table_properties_nic_transmit_rdma;
-  fill_table<rx>(FlowTableType::kNicRx, c);
-  fill_table<tx>(FlowTableType::kNicTx, c);
-  fill_table<rdma_rx>(FlowTableType::kRdmaRx, c);
-  fill_table<rdma_tx>(FlowTableType::kRdmaTx, c);
-  fill_table<cap::flow_table_properties_nic_receive_sniffer>(FlowTableType::kSnifferRx, c);
-  fill_table<cap::flow_table_properties_nic_transmit_sniffer>(FlowTableType::kSnifferTx, c);
+  fill_table<rx>(generation, FlowTableType::kNicRx, c);
+  fill_table<tx>(generation, FlowTableType::kNicTx, c);
+  fill_table<rdma_rx>(generation, FlowTableType::kRdmaRx, c);
+  fill_table<rdma_tx>(generation, FlowTableType::kRdmaTx, c);
+  fill_table<cap::flow_table_properties_nic_receive_sniffer>(generation, FlowTableType::kSnifferRx, c);
+  fill_table<cap::flow_table_properties_nic_transmit_sniffer>(generation, FlowTableType::kSnifferTx, c);
   fill_chained<rx>(c);
   fill_chained<tx>(c);
+  put<cap::ft_field_support_2_nic_receive::bth_opcode>(c, 1);
+  if (!generation.has.flow_rewrite) return;
   fill_chained<rdma_rx>(c);
   fill_chained<rdma_tx>(c);
-  put<cap::ft_field_support_2_nic_receive::bth_opcode>(c, 1);
   put<cap::ft_field_support_2_nic_receive_rdma::bth_opcode>(c, 1);
   put<cap::ft_field_support_2_nic_transmit_rdma::bth_opcode>(c, 1);
 }

@@ -2,6 +2,7 @@
 // As in caps.cpp: a bit is set only when model and firmware do what it promises.
 #include "firmware-stub/caps_sw_steering.h"
 
+#include "firmware-stub/caps.h"
 #include "model/steer/icm.h"
 #include "model/steer/ste_tag.h"
 #include "prm/prm.h"
@@ -18,16 +19,15 @@ enum : std::uint32_t {
   kFlexIcmpv6 = 1u << 9,
 };
 
-template <class F>
-void put(std::uint8_t* c, std::uint64_t v) {
-  prm::set<F>(c, static_cast<typename F::type>(v));
-}
-
 }  // namespace
 
-void fill_general_sw_steering(std::uint8_t* c) {
+void fill_general_sw_steering(const Generation& generation, std::uint8_t* c) {
   using g = prm::cmd_hca_cap;
-  put<g::steering_format_version>(c, 0);
+  if (generation.has.ste == SteFormat::kNone) return;
+  // Of the chip, whether or not user space is offered to write entries: formats after the first are not
+  // implemented.
+  put<g::steering_format_version>(c, static_cast<std::uint64_t>(generation.has.ste));
+  if (!generation.sw_steering()) return;
   put<g::flex_parser_protocols>(c, kFlexGeneve | kFlexVxlanGpe | kFlexIcmpv4 | kFlexIcmpv6);
   put<g::flex_parser_id_icmp_dw0>(c, kFlexIcmpDw0);
   put<g::flex_parser_id_icmp_dw1>(c, kFlexIcmpDw1);

@@ -6,9 +6,11 @@
 
 #include <cstdint>
 
+#include "model/generation.h"
+
 namespace hcasim::fw {
 
-void fill_general_sw_steering(std::uint8_t* c);
+void fill_general_sw_steering(const Generation& generation, std::uint8_t* c);
 void fill_device_memory_sw_icm(std::uint8_t* c);
 void fill_flow_table_sw_steering(std::uint8_t* c);
 

@@ -286,7 +286,7 @@ Syndrome CmdQueue::dispatch(Command& cmd, const Opcode* op) {
   }
   validate_input(fw_, cmd);
   if (cmd.uid != 0 && cmd.uid != kSharedUid) {
-    const Syndrome access = check_access(fw_, cmd);
+    const Syndrome access = check_access(fw_, cmd, op->users);
     if (access != Syndrome::kOk) return access;
   }
   return op->handler(fw_, cmd);

@@ -14,7 +14,9 @@ std::uint64_t mac_of(std::uint64_t guid) {
   return mac & ~(std::uint64_t{1} << 40);  // never a group address
 }
 
-Options complete(Options o, unsigned hca_number) {
+Options complete(Options o, const Generation& generation, unsigned hca_number) {
+  o.generation = &generation;
+  if (o.device_id == 0) o.device_id = generation.device_id;
   // 00:02:c9 is the vendor's OUI, the rest tells cards apart.
   if (o.node_guid == 0) {
     o.node_guid = o.mac != 0 ? guid_of(o.mac) : 0x0002c90300a00000ull + (std::uint64_t{hca_number} << 8);
@@ -27,7 +29,7 @@ Options complete(Options o, unsigned hca_number) {
 Firmware::Firmware(const sc_core::sc_module_name& name, Hca& hca, const Options& options)
     : sc_module(name),
       hca_(hca),
-      options_(complete(options, hca.tracer().hca())),
+      options_(complete(options, *hca.profile().generation, hca.tracer().hca())),
       caps_(options_),
       health_(options_),
       pages_(hca, options_.page_requests),
@@ -193,7 +195,7 @@ void Firmware::trace_destroy(ObjType type, std::uint32_t number, std::uint16_t u
   hca_.tracer().record(traces::Point::kObjDestroy, sim_now(), number, uid, static_cast<std::uint64_t>(type));
   if (type == ObjType::kMcg) return;
   objects_.users.disown(type, number);
-  objects_.umem_users.release(objects_, type, number);
+  objects_.umem_users.release(type, number);
   release_queue_groups(*this, type, number);
 }
 

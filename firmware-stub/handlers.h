@@ -8,7 +8,8 @@
 
 namespace hcasim::fw {
 
-#define HCASIM_OPCODE(NAME, op, in, out, states, need, handler, time) Syndrome handler(Firmware&, Command&);
+#define HCASIM_OPCODE(NAME, op, in, out, states, need, handler, time, ...) \
+  Syndrome handler(Firmware&, Command&);
 #include "firmware-stub/opcodes.def"
 #undef HCASIM_OPCODE
 

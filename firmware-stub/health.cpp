@@ -26,17 +26,17 @@ std::uint32_t Health::read(std::uint32_t offset) const {
   const auto ticks = static_cast<std::uint64_t>(now) / 1000;  // device_frequency_khz = 1 GHz
   switch (offset) {
     case offsetof(InitSeg, fw_rev):
-      return std::uint32_t{options_.fw_minor} << 16 | options_.fw_major;
+      return std::uint32_t{options_.generation->fw_minor} << 16 | options_.generation->fw_major;
     case offsetof(InitSeg, cmdif_rev_fw_sub):
-      return InitSeg::kCmdifRev << 16 | options_.fw_subminor;
+      return InitSeg::kCmdifRev << 16 | options_.generation->fw_subminor;
     // Ready as soon as it answers; a software reset (nic_interface 7) is taken.
     case offsetof(InitSeg, initializing):
       return InitSeg::kFwResetSupported;
     case offsetof(InitSeg, health) + offsetof(HealthBuffer, time):
       return static_cast<std::uint32_t>(now / kSecond);
     case offsetof(InitSeg, health) + offsetof(HealthBuffer, fw_ver):
-      return std::uint32_t{options_.fw_major} << 24 | (options_.fw_minor & 0xffu) << 16 |
-             options_.fw_subminor;
+      return std::uint32_t{options_.generation->fw_major} << 24 |
+             (options_.generation->fw_minor & 0xffu) << 16 | options_.generation->fw_subminor;
     case offsetof(InitSeg, health) + offsetof(HealthBuffer, hw_id):
       return 0x20d;
     // Byte registers, in the word that holds them: rfr 31, valid 27, severity 26:24.

@@ -14,7 +14,6 @@ enum : std::uint16_t { kGracefulClose = 0, kForceClose = 1, kPrepareFast = 2 }; 
 constexpr std::uint32_t kSupportedIssi = 1u << 0 | 1u << 1;
 constexpr std::uint16_t kMaxIssi = 1;
 constexpr std::uint32_t kIeeeVendorId = 0x0002c9;
-constexpr char kPsid[] = "HCA_0000000001";  // 16 bytes with its padding
 }  // namespace
 
 // A guest that crashed left everything as it was: enabling starts from power-on whatever the state. The
@@ -90,13 +89,13 @@ Syndrome set_driver_version(Firmware& fw, Command& cmd) {
   return Syndrome::kOk;
 }
 
-Syndrome query_adapter(Firmware&, Command& cmd) {
+Syndrome query_adapter(Firmware& fw, Command& cmd) {
   using block = prm::query_adapter_out::query_adapter_struct;
   cmd.put<block::ieee_vendor_id>(kIeeeVendorId);
   cmd.put<block::vsd_vendor_id>(0x15b3);
   constexpr std::size_t psid = block::vsd_contd_psid::bit_off / 8;
-  static_assert(sizeof kPsid <= block::vsd_contd_psid::count);
-  std::memcpy(cmd.out.data() + psid, kPsid, sizeof kPsid);
+  const char* text = fw.options().generation->psid;  // zeros behind it
+  std::memcpy(cmd.out.data() + psid, text, strnlen(text, block::vsd_contd_psid::count));
   return Syndrome::kOk;
 }
 

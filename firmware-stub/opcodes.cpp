@@ -5,12 +5,14 @@
 
 #include "firmware-stub/caps.h"
 #include "firmware-stub/handlers.h"
+#include "firmware-stub/objects/general.h"
 #include "firmware-stub/objects/srq.h"
 
 namespace hcasim::fw {
 
 namespace {
 constexpr std::uint8_t kAny = 7, kOn = 6, kPreInit = 2, kRun = 4;
+constexpr Issuer kDriver = Issuer::kDriver, kContexts = Issuer::kContexts;
 
 bool has_vport(const Caps& c) { return c.get<prm::cmd_hca_cap::ib_virt>() != 0; }
 bool has_xrc(const Caps& c) { return c.get<prm::cmd_hca_cap::xrc>() != 0; }
@@ -30,7 +32,9 @@ bool has_uctx(const Caps& c) { return c.get<prm::cmd_hca_cap::log_max_uctx>() !=
 bool has_general(const Caps& c) { return c.get<prm::cmd_hca_cap::general_obj_types>() != 0; }
 bool has_qos(const Caps& c) { return c.get<prm::cmd_hca_cap::qos>() != 0; }
 bool has_pacing(const Caps& c) { return c.get<prm::qos_cap::packet_pacing>(CapGroup::kQos) != 0; }
-bool has_sw_icm(const Caps& c) { return c.get<prm::cmd_hca_cap::device_memory>() != 0 && has_flows(c); }
+bool has_sw_icm(const Caps& c) {
+  return c.get<prm::device_mem_cap::log_steering_sw_icm_size>(CapGroup::kDeviceMemory) != 0;
+}
 bool has_pkeys(const Caps& c) { return has_vport(c) || has_roce(c); }
 bool has_signature(const Caps& c) { return c.get<prm::cmd_hca_cap::sho>() != 0; }
 bool has_memic(const Caps& c) { return c.get<prm::cmd_hca_cap::device_memory>() != 0; }
@@ -39,8 +43,8 @@ constexpr bool (*kAlways)(const Caps&) = nullptr;
 
 std::vector<Opcode> make_table() {
   std::vector<Opcode> table = {
-#define HCASIM_OPCODE(NAME, op, in, out, states, need, handler, time) \
-  {NAME, op, in, out, states, need, handler, TimeClass::time},
+#define HCASIM_OPCODE(NAME, op, in, out, states, need, handler, time, ...) \
+  {NAME, op, in, out, states, need, handler, TimeClass::time, Users(__VA_ARGS__)},
 #include "firmware-stub/opcodes.def"
 #undef HCASIM_OPCODE
   };

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "firmware-stub/command.h"
+#include "firmware-stub/objects/access.h"
 
 namespace hcasim::fw {
 
@@ -26,6 +27,7 @@ struct Opcode {
   bool (*offered)(const Caps&);   // null: always
   Handler handler;
   TimeClass time;
+  Users users;
 
   bool allowed(State s) const { return (states & static_cast<std::uint8_t>(s)) != 0; }
 };

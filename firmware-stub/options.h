@@ -6,18 +6,21 @@
 #include <cstdint>
 #include <string>
 
+#include "model/generation.h"
+
 namespace hcasim::fw {
 
 enum class Link : std::uint8_t { kInfiniBand, kEthernet };
 
 struct Options {
   Link link = Link::kEthernet;
-  std::uint16_t device_id = 0x1019;  // PCI device ID: names the card in NODE_DESC
-  bool bf = false;                   // BlueFlame offered (cmd_hca_cap.bf)
-  bool sm = true;                    // built-in subnet manager: the port becomes ACTIVE with a LID by itself
-  std::uint64_t node_guid = 0;       // EUI-64, also system image and port GUID; 0: made from the HCA's number
-  std::uint64_t mac = 0;             // Ethernet: low 48 bits; 0: made from node_guid
-  std::uint16_t lid = 0;             // what the built-in subnet manager assigns; 0: 1, or as the peer wants
+  const Generation* generation = &default_generation();  // Firmware takes the profile's
+  std::uint16_t device_id = 0;  // PCI device ID, in NODE_DESC too; 0: the generation's
+  bool bf = false;              // BlueFlame offered (cmd_hca_cap.bf)
+  bool sm = true;               // built-in subnet manager: the port becomes ACTIVE with a LID by itself
+  std::uint64_t node_guid = 0;  // EUI-64, also system image and port GUID; 0: made from the HCA's number
+  std::uint64_t mac = 0;        // Ethernet: low 48 bits; 0: made from node_guid
+  std::uint16_t lid = 0;        // what the built-in subnet manager assigns; 0: 1, or as the peer wants
   unsigned msix_vectors = 64;
   // Time limit of commands that the driver is told, ms; 0: none, and it takes its own.
   std::uint32_t command_limit_ms = 0;
@@ -25,7 +28,6 @@ struct Options {
   // Sizes of the resource tables, log2.
   unsigned log_max_qp = 18, log_max_cq = 16, log_max_srq = 16, log_max_mkey = 20, log_max_pd = 16;
   unsigned num_eqs = 64, num_q_counters = 64, num_uars = 2048;
-  std::uint16_t fw_major = 16, fw_minor = 35, fw_subminor = 1000;
 };
 
 }  // namespace hcasim::fw

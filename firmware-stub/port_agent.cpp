@@ -10,7 +10,6 @@
 namespace hcasim::fw {
 
 namespace {
-constexpr std::uint16_t kDefaultPkey = 0xffff;  // full member of the default partition
 constexpr std::uint16_t kDefaultEthMtu = 1522;  // bytes, with headers and FCS
 constexpr std::uint8_t kSmSubnetTimeout = 18;   // 4.096 us * 2^18: about a second
 }  // namespace
@@ -22,7 +21,8 @@ PortAgent::PortAgent(Hca& hca, const Options& options)
       sm_lid_(lid_),
       mtu_(options.link == Link::kEthernet ? kDefaultEthMtu
                                            : static_cast<std::uint16_t>(hca.profile().port.max_mtu)),
-      node_description_("MT" + std::to_string(options.device_id) + " ConnectX5 Ex, hcasim") {}
+      node_description_("MT" + std::to_string(options.device_id) + " " + options.generation->node +
+                        ", hcasim") {}
 
 void PortAgent::state(PortState s) { hca_.port().set_state(s); }
 

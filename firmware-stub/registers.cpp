@@ -37,7 +37,7 @@ enum : std::uint16_t {  // mlx5 driver.h, MLX5_REG_*
 constexpr std::size_t kNodeDescBytes = 64;
 constexpr std::uint32_t kProtoIb = 1;                  // ptys_reg.proto_mask
 constexpr std::uint32_t kAdminUp = 1, kAdminDown = 2;  // paos_reg
-constexpr std::uint32_t kOneVl = 1;                    // pvlc_reg: VL0 only
+constexpr std::uint32_t kVl0Only = 1;                  // pvlc_reg: VL0 only
 constexpr std::uint32_t kGroupIb = 0x20;               // ppcnt_reg.grp
 
 Syndrome read_pmtu(Access& a) {
@@ -60,13 +60,14 @@ Syndrome read_ptys(Access& a) {
   // The Ethernet half stays zero: this port has none.
   if (prm::get<r::proto_mask>(a.data) != kProtoIb) return Syndrome::kOk;
   const Profile::Port& port = a.fw.hca().profile().port;
+  const unsigned speed = a.fw.options().generation->ib_speed(port.ib_link_speed);
   const bool up = a.fw.hca().port().state() != PortState::kDown;
   prm::set<r::ib_link_width_capability>(a.data, port.ib_link_width);
-  prm::set<r::ib_proto_capability>(a.data, port.ib_link_speed);
+  prm::set<r::ib_proto_capability>(a.data, speed);
   prm::set<r::ib_link_width_admin>(a.data, port.ib_link_width);
-  prm::set<r::ib_proto_admin>(a.data, port.ib_link_speed);
+  prm::set<r::ib_proto_admin>(a.data, speed);
   prm::set<r::ib_link_width_oper>(a.data, up ? port.ib_link_width : 0);
-  prm::set<r::ib_proto_oper>(a.data, up ? port.ib_link_speed : 0);
+  prm::set<r::ib_proto_oper>(a.data, up ? speed : 0);
   return Syndrome::kOk;
 }
 
@@ -114,9 +115,9 @@ Syndrome read_ppcnt(Access& a) {
 
 Syndrome read_pvlc(Access& a) {
   using r = prm::pvlc_reg;
-  prm::set<r::vl_hw_cap>(a.data, kOneVl);
-  prm::set<r::vl_admin>(a.data, kOneVl);
-  prm::set<r::vl_operational>(a.data, kOneVl);
+  prm::set<r::vl_hw_cap>(a.data, kVl0Only);
+  prm::set<r::vl_admin>(a.data, kVl0Only);
+  prm::set<r::vl_operational>(a.data, kVl0Only);
   return Syndrome::kOk;
 }
 
@@ -207,9 +208,10 @@ Syndrome read_pcam(Access& a) {
     const std::size_t bit = first_bit + (last - reg.id);
     a.data[bit / 8] = static_cast<std::uint8_t>(a.data[bit / 8] | 0x80u >> bit % 8);
   }
-  // PPCNT has neither the statistical nor the discard group, PTYS neither the extended modes nor the
-  // connector, PFCC no stall masks.
+  // PPCNT has neither the statistical nor the discard group, PTYS not the connector, PFCC no stall masks.
   prm::set<r::feature_cap_mask::enhanced_features::rx_icrc_encapsulated_counter>(a.data, 1);
+  prm::set<r::feature_cap_mask::enhanced_features::ptys_extended_ethernet>(
+      a.data, a.fw.options().generation->has.ptys_extended ? 1 : 0);
   return Syndrome::kOk;
 }
 

@@ -19,17 +19,25 @@ constexpr std::uint32_t kMinEthMtu = 68 + 22;  // IPv4's smallest and the header
 constexpr std::uint32_t kAnUnavailable = 0;    // ptys_reg.an_status: a fixed rate
 constexpr std::uint32_t kPriorities = 8;       // and traffic classes
 
-// eth_proto_* bit for the port's rate (mlx5 port.h, mlx5e_link_mode): the short-reach optical or, where there
-// is none, the copper mode.
-std::uint32_t link_mode(double gbps) {
+// eth_proto_* and ext_eth_proto_* bit for the port's rate (mlx5 port.h, mlx5e_link_mode and
+// mlx5e_ext_link_mode): the short-reach optical or, where there is none, the copper mode. The first kind ends
+// at 100 Gb/s.
+struct LinkModes {
+  std::uint32_t plain, extended;  // extended: 0, the generation knows none
+};
+
+LinkModes link_modes(const Access& a) {
   struct Mode {
     double gbps;
-    unsigned bit;
+    unsigned plain, extended;
   };
-  static constexpr Mode kModes[] = {{95, 21}, {47, 31}, {38, 15}, {23, 28}, {9.5, 13}, {0, 0}};
-  for (const Mode& m : kModes)
-    if (gbps >= m.gbps) return 1u << m.bit;
-  return 1;
+  static constexpr Mode kModes[] = {{380, 21, 16}, {190, 21, 12}, {95, 21, 9},  {47, 31, 7},
+                                    {38, 15, 5},   {23, 28, 6},   {9.5, 13, 4}, {0, 0, 1}};
+  const Generation& g = *a.fw.options().generation;
+  const double gbps = std::min(a.fw.hca().profile().port.rate_gbps, g.port_gbps);
+  const Mode& m = *std::find_if(std::begin(kModes), std::end(kModes) - 1,
+                                [gbps](const Mode& mode) { return gbps >= mode.gbps; });
+  return {1u << m.plain, g.has.ptys_extended ? 1u << m.extended : 0};
 }
 
 // Counters come as two dwords, high and low.
@@ -148,22 +156,27 @@ Syndrome read_ptys_eth(Access& a) {
   using r = prm::ptys_reg;
   // The InfiniBand half stays zero: this port has none.
   if (prm::get<r::proto_mask>(a.data) != kProtoEthernet) return Syndrome::kOk;
-  const std::uint32_t mode = link_mode(a.fw.hca().profile().port.rate_gbps);
+  const LinkModes mode = link_modes(a);
+  const bool up = a.fw.hca().port().state() != PortState::kDown;
   prm::set<r::an_disable_cap>(a.data, 0);
   prm::set<r::an_disable_admin>(a.data, 0);
   prm::set<r::an_status>(a.data, kAnUnavailable);
-  prm::set<r::eth_proto_capability>(a.data, mode);
-  prm::set<r::eth_proto_admin>(a.data, mode);
-  prm::set<r::eth_proto_oper>(a.data, a.fw.hca().port().state() != PortState::kDown ? mode : 0);
+  prm::set<r::eth_proto_capability>(a.data, mode.plain);
+  prm::set<r::eth_proto_admin>(a.data, mode.plain);
+  prm::set<r::eth_proto_oper>(a.data, up ? mode.plain : 0);
+  prm::set<r::ext_eth_proto_capability>(a.data, mode.extended);
+  prm::set<r::ext_eth_proto_admin>(a.data, mode.extended);
+  prm::set<r::ext_eth_proto_oper>(a.data, up ? mode.extended : 0);
   return Syndrome::kOk;
 }
 
-// There is one mode to choose from.
 Syndrome write_ptys_eth(Access& a) {
   using r = prm::ptys_reg;
   if (prm::get<r::proto_mask>(a.data) != kProtoEthernet) return Syndrome::kRegisterValue;
-  const std::uint32_t mode = link_mode(a.fw.hca().profile().port.rate_gbps);
-  if ((prm::get<r::eth_proto_admin>(a.data) & mode) == 0) return Syndrome::kRegisterValue;
+  const LinkModes mode = link_modes(a);
+  if ((prm::get<r::eth_proto_admin>(a.data) & mode.plain) == 0 &&
+      (prm::get<r::ext_eth_proto_admin>(a.data) & mode.extended) == 0)
+    return Syndrome::kRegisterValue;
   return read_ptys_eth(a);
 }
 
@@ -343,11 +356,11 @@ Syndrome read_mcqi(Access& a) {
       break;
     case kVersion: {
       using v = prm::mcqi_version;
-      const Options& o = a.fw.options();
-      prm::set<v::version>(info.data(), static_cast<std::uint32_t>(o.fw_major) << 24 |
-                                            static_cast<std::uint32_t>(o.fw_minor) << 16 | o.fw_subminor);
+      const Generation& g = *a.fw.options().generation;
+      prm::set<v::version>(info.data(), static_cast<std::uint32_t>(g.fw_major) << 24 |
+                                            static_cast<std::uint32_t>(g.fw_minor) << 16 | g.fw_subminor);
       const std::string text =
-          std::to_string(o.fw_major) + "." + std::to_string(o.fw_minor) + "." + std::to_string(o.fw_subminor);
+          std::to_string(g.fw_major) + "." + std::to_string(g.fw_minor) + "." + std::to_string(g.fw_subminor);
       prm::set<v::version_string_length>(info.data(), static_cast<std::uint32_t>(text.size()));
       std::memcpy(info.data() + v::version_string::bit_off / 8, text.data(), text.size());
       size = v::bytes;

@@ -245,6 +245,47 @@ bool override_one(const std::vector<Parameter>& rows, const std::string& text, s
   return false;
 }
 
+// A key above all sections.
+bool take_text(Profile& p, const std::vector<Parameter>& rows, const std::string& file, const toml::key& key,
+               const toml::node& value, std::string& err) {
+  const std::string name(key.str());
+  const auto text = value.value_exact<std::string>();
+  if (name == "name" && text && !text->empty()) {
+    p.name = *text;
+    return true;
+  }
+  const Generation* generation = name == "generation" && text ? find_generation(*text) : nullptr;
+  if (generation != nullptr) {
+    p.generation = generation;
+    return true;
+  }
+  err = at(file, value.source()) + name;
+  if (name == "name") {
+    err += ": a string that is not empty";
+  } else if (name == "generation") {
+    err += ": must be one of " + generation_keys();
+  } else {
+    err += ": unknown; allowed are name, generation and the sections " + sections_of(rows);
+  }
+  return false;
+}
+
+bool take_section(const std::vector<Parameter>& rows, const std::string& file, const toml::key& name,
+                  const toml::table& table, std::string& err) {
+  if (!has_section(rows, name.str())) {
+    err = at(file, table.source()) + std::string(name.str()) +
+          ": unknown; allowed are name, generation and the sections " + sections_of(rows);
+    return false;
+  }
+  for (const auto& [key, value] : table) {
+    std::string why;
+    if (assign(rows, name.str(), key.str(), value, why)) continue;
+    err = at(file, key.source()) + why;
+    return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 double Profile::Pcie::ps_per_byte() const {
@@ -268,29 +309,10 @@ bool Profile::load(const std::string& path, const std::vector<std::string>& fold
     Profile p;
     double clock_mhz = 1000;
     const std::vector<Parameter> rows = parameters(p, clock_mhz);
-    for (const auto& [section_key, section] : root) {
-      const std::string section_name(section_key.str());
-      if (section_name == "name") {
-        const auto text = section.value_exact<std::string>();
-        if (!text || text->empty()) {
-          err = at(file, section.source()) + "name: a string that is not empty";
-          return false;
-        }
-        p.name = *text;
-        continue;
-      }
-      const toml::table* table = section.as_table();
-      if (!table || !has_section(rows, section_name)) {
-        err = at(file, section.source()) + section_name + ": unknown; allowed are name and the sections " +
-              sections_of(rows);
+    for (const auto& [key, value] : root) {
+      if (value.is_table() ? !take_section(rows, file, key, *value.as_table(), err)
+                           : !take_text(p, rows, file, key, value, err))
         return false;
-      }
-      for (const auto& [key, value] : *table) {
-        std::string why;
-        if (assign(rows, section_name, key.str(), value, why)) continue;
-        err = at(file, key.source()) + why;
-        return false;
-      }
     }
     for (const std::string& text : overrides) {
       if (!override_one(rows, text, err)) return false;

@@ -9,13 +9,15 @@
 #include <string>
 #include <vector>
 
+#include "model/generation.h"
 #include "model/time.h"
 
 namespace hcasim {
 
 struct Profile {
   std::string name = "builtin";
-  Time cycle = 1000;  // ps; [core] clock_mhz
+  const Generation* generation = &default_generation();  // never null
+  Time cycle = 1000;                                     // ps; [core] clock_mhz
 
   struct Pcie {
     unsigned generation = 3;
@@ -108,6 +110,7 @@ struct Profile {
     Time poll = from_ns(10);       // looking at memory or at a CQ in vain: the step of a polling loop
   } host;
 
+  // The file: `name`, `generation` (a key of model/generation.h; default: default_generation()), sections.
   // Everything in the file that the struct does not name is an error: `err` gets "file:line: key: what is
   // allowed". Keys are the members' names, those of times with the suffix _ns; what a file does not name
   // keeps the default above. path may be a bare name, looked for as NAME.toml in the profile folders given.

@@ -7,6 +7,7 @@
 #include "mlx5_hca.h"
 
 #define PCI_VENDOR_ID_MLX 0x15b3
+#define PCI_DEVICE_ID_MLX_CX5_EX 0x1019 /* until the model says which card it is */
 #define PCI_SUBSYSTEM_ID_MLX 0x0008
 #define PCI_CLASS_INFINIBAND 0x0207
 
@@ -83,6 +84,9 @@ static bool add_capabilities(Mlx5Hca* dev, Error** errp) {
                                  PCI_EXP_DEVCTL_NOSNOOP_EN | PCI_EXP_DEVCTL_READRQ);
   reset_device_control(pci);
   set_link(pci, hca_get_pcie_link(dev->link->hca));
+  if (mlx5_hca_vpd_init(dev, errp) < 0) {
+    return false;
+  }
 
   /* A conventional bus gives no access to the extended space. */
   if (pci_bus_is_express(pci_get_bus(pci))) {
@@ -149,6 +153,7 @@ static void mlx5_hca_realize(PCIDevice* pci, Error** errp) {
   Mlx5Hca* dev = MLX5_HCA(pci);
   g_autoptr(GString) options = g_string_new(NULL);
   char why[2048] = "";
+  hca_pci_identity identity;
   int64_t ahead;
 
   if (DEVICE(dev)->hotplugged || hca_sim_started()) {
@@ -168,7 +173,10 @@ static void mlx5_hca_realize(PCIDevice* pci, Error** errp) {
     goto fail;
   }
 
-  pci_config_set_device_id(pci->config, dev->prop_device_id);
+  identity = hca_get_pci_identity(dev->link->hca);
+  pci_config_set_device_id(pci->config, identity.device_id);
+  pci_config_set_revision(pci->config, identity.revision);
+  pci_set_word(pci->config + PCI_SUBSYSTEM_ID, identity.subsystem_id);
   if (hca_is_ethernet(dev->link->hca)) {
     pci_config_set_class(pci->config, PCI_CLASS_NETWORK_ETHERNET);
   }
@@ -245,6 +253,7 @@ static void mlx5_hca_config_write(PCIDevice* pci, uint32_t addr, uint32_t value,
     pcie_aer_write_config(pci, addr, value, len);
   }
   mlx5_hca_vsc_after_write(MLX5_HCA(pci), addr, value, len);
+  mlx5_hca_vpd_after_write(MLX5_HCA(pci), addr, len);
 }
 
 /* ---- class ---- */

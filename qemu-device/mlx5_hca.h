@@ -10,6 +10,7 @@
  * - mlx5_hca.c          PCI function: realize, capabilities, configuration space, reset
  * - mlx5_hca_options.c  properties, and the options of the model that they make
  * - mlx5_hca_qom.c      counters, statistics and faults as QOM properties
+ * - mlx5_hca_vpd.c      vital product data
  * - mlx5_hca_vsc.c      the vendor specific capability
  * - mlx5_hca_pcie.c     errors of the PCI Express link, and the card pulled out of its slot, on request
  * - mlx5_hca_net.c      the network back end (netdev=)
@@ -90,6 +91,7 @@ struct Mlx5Hca {
   bool removed;      /* it is */
   uint8_t pm_cap;    /* offset of the power management capability */
   uint8_t vsc_cap;   /* and of the vendor specific one, 0 = not there yet */
+  uint8_t vpd_cap;   /* and of vital product data, likewise */
   uint32_t vsc_semaphores[64];
   HcaLink* link;
 
@@ -153,6 +155,10 @@ int mlx5_hca_vsc_init(Mlx5Hca* dev, Error** errp);
 void mlx5_hca_vsc_reset(Mlx5Hca* dev);
 void mlx5_hca_vsc_before_read(Mlx5Hca* dev, uint32_t addr, int len);
 void mlx5_hca_vsc_after_write(Mlx5Hca* dev, uint32_t addr, uint32_t value, int len);
+
+/* mlx5_hca_vpd.c; init: as above */
+int mlx5_hca_vpd_init(Mlx5Hca* dev, Error** errp);
+void mlx5_hca_vpd_after_write(Mlx5Hca* dev, uint32_t addr, int len);
 
 /* mlx5_hca_qom.c */
 void mlx5_hca_qom_init(Mlx5Hca* dev);

@@ -14,7 +14,6 @@
 #ifndef HCASIM_QEMU_DEVICE_MLX5_HCA_PROPERTIES_H
 #define HCASIM_QEMU_DEVICE_MLX5_HCA_PROPERTIES_H
 
-#define PCI_DEVICE_ID_MLX_CX5_EX 0x1019
 #define MLX5_HCA_AHEAD_DEFAULT 10000 /* ns */
 
 /* clang-format off */
@@ -57,7 +56,9 @@
   SWITCH(sm, "sm", "sm",                                                                                      \
          "built-in subnet manager that makes the port ACTIVE: on, off, auto = the model's default")           \
   TEXT(options, "options", NULL, "further KEY=VALUE options of the model, parted by ';' or ':'")              \
-  NUMBER(16, device_id, "x-device-id", PCI_DEVICE_ID_MLX_CX5_EX, "PCI device id (0x1019: ConnectX-5 Ex)")
+  TEXT(generation, "generation", "generation",                                                                \
+       "what the card says it is and offers at most, such as connectx6; default: what the profile names")     \
+  TEXT(device_id, "x-device-id", "device_id", "PCI device id; default: the generation's")
 /* clang-format on */
 
 #define MLX5_HCA_TEXT_MEMBER(member, name, key, text) char* prop_##member;

@@ -20,6 +20,8 @@
 #include "card/api/parts.h"
 #include "card/api/simulation.h"
 #include "card/replay/recording.h"
+#include "firmware-stub/vpd.h"
+#include "model/state/state.h"
 
 using hcasim::api::CableEnd;
 using hcasim::api::Event;
@@ -188,6 +190,7 @@ void note_statistics(hca* h) {
   Recorder* recorder = Recorder::current();
   if (recorder && !recorder->finished())
     recorder->note(Event::kStatistics, h->number, std::string_view(hca_stats_json(h)));
+  if (recorder && !recorder->finished()) recorder->note(Event::kState, h->number, hca_state_digest(h));
 }
 
 // HCAs that the process leaves in service at its end tell their statistics now.
@@ -422,7 +425,20 @@ double hca_parameter_value(const hca_t* h, unsigned index) {
 
 hca_pcie_link hca_get_pcie_link(const hca_t* h) {
   const hcasim::Profile::Pcie& pcie = h->model.profile().pcie;
-  return {pcie.generation, pcie.lanes};
+  const hcasim::Generation& most = *h->model.profile().generation;
+  return {std::min(pcie.generation, most.pcie_generation), std::min(pcie.lanes, most.pcie_lanes)};
+}
+
+hca_pci_identity hca_get_pci_identity(const hca_t* h) {
+  constexpr std::uint16_t kSubsystem = 0x0008;
+  const hcasim::fw::Options& o = h->firmware.options();
+  return {o.device_id, kSubsystem, o.generation->revision, o.generation->key};
+}
+
+size_t hca_get_vpd(const hca_t* h, void* out, size_t room) {
+  const std::vector<std::uint8_t> vpd = hcasim::fw::vital_product_data(h->firmware.options());
+  std::memcpy(out, vpd.data(), std::min(room, vpd.size()));
+  return vpd.size();
 }
 
 int hca_is_ethernet(const hca_t* h) { return h->settings.firmware.link == hcasim::fw::Link::kEthernet; }
@@ -496,6 +512,16 @@ const char* hca_counter_name(const hca_t* h, unsigned index) {
 uint64_t hca_counter_value(const hca_t* h, unsigned index) {
   const auto list = h->counters();
   return index < list.size() ? list[index].value : 0;
+}
+
+std::uint64_t hca_state_digest(hca_t* h) {
+  if (!h || !h->in_service) return 0;
+  try {
+    return hcasim::digest_state(h->model);
+  } catch (const std::exception& e) {
+    h->model.model_fault("digest", e.what());
+    return 0;
+  }
 }
 
 const char* hca_stats_json(hca_t* h) {

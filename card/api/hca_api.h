@@ -130,6 +130,19 @@ HCA_API unsigned hca_parameter_count(void);
 HCA_API const char* hca_parameter_name(unsigned index);
 HCA_API double hca_parameter_value(const hca_t* hca, unsigned index);
 
+// What the card says it is, from the profile's generation (device_id: option).
+typedef struct hca_pci_identity {
+  uint16_t device_id;  // the vendor is 0x15b3, of the subsystem too
+  uint16_t subsystem_id;
+  uint8_t revision;
+  const char* generation;  // as profiles name it, never freed
+} hca_pci_identity;
+HCA_API hca_pci_identity hca_get_pci_identity(const hca_t* hca);
+// Vital product data (PCI 3.0, appendix I): the first `room` bytes of it into `out`; returns how many there
+// are.
+HCA_API size_t hca_get_vpd(const hca_t* hca, void* out, size_t room);
+
+// The link that the profile gives, as far as the generation has it.
 HCA_API hca_pcie_link hca_get_pcie_link(const hca_t* hca);
 // 1 = Ethernet, 0 = InfiniBand: for the PCI class code.
 HCA_API int hca_is_ethernet(const hca_t* hca);
@@ -160,6 +173,11 @@ HCA_API const char* hca_counter_name(const hca_t* hca, unsigned index);
 HCA_API uint64_t hca_counter_value(const hca_t* hca, unsigned index);
 // All counters and object counts as a JSON object. Valid until the next call for this HCA.
 HCA_API const char* hca_stats_json(hca_t* hca);
+
+// A number made of all state of the model's blocks and objects (queues, contexts, what is under way), equal
+// for equal state: two runs that go the same way have the same at the same time, whatever machine they run
+// on. It takes time in proportion to the number of objects. 0: the HCA is out of service.
+HCA_API uint64_t hca_state_digest(hca_t* hca);
 
 // Validation rules (option rules=report, strict, off): what a driver has to keep. index
 // 0..hca_rule_count()-1, the same for all HCAs and in each call; hca_rule_broken(): how often the rule was

@@ -79,6 +79,8 @@ struct Option {
   bool (*set)(Settings&, const std::string&);
 };
 
+const std::string kGenerationKeys = generation_keys();
+
 const Option kOptions[] = {
     {"name", "hcaN", "name in messages and traces", "1 to 64 letters, digits, '_', '-', '.'",
      [](Settings& s, const std::string& v) {
@@ -90,7 +92,8 @@ const Option kOptions[] = {
        s.firmware.link = v == "eth" ? fw::Link::kEthernet : fw::Link::kInfiniBand;
        return v == "eth" || v == "ib";
      }},
-    {"profile", "default", "timing profile: a name, or the path of a .toml file", "a name or path",
+    {"profile", "default", "profile (times, generation): a name, or the path of a .toml file",
+     "a name or path",
      [](Settings& s, const std::string& v) {
        s.profile = v;
        return !v.empty();
@@ -186,7 +189,13 @@ const Option kOptions[] = {
     {"mac", "0", "MAC address of the Ethernet link; 0: made from node_guid",
      "12 hexadecimal digits, not a group address",
      [](Settings& s, const std::string& v) { return to_mac(v, s.firmware.mac); }},
-    {"device_id", "0x1019", "PCI device ID that the firmware reports", "1 to 0xffff",
+    {"generation", "(profile)", "what the card says it is, and what it offers at most",
+     kGenerationKeys.c_str(),
+     [](Settings& s, const std::string& v) {
+       s.generation = find_generation(v);
+       return s.generation != nullptr;
+     }},
+    {"device_id", "(generation)", "PCI device ID that PCI header and firmware report", "1 to 0xffff",
      [](Settings& s, const std::string& v) {
        std::uint64_t n = 0;
        if (!to_number(v, 1, 0xffff, n)) return false;

@@ -17,8 +17,9 @@ namespace hcasim::api {
 struct Settings {
   std::string name;  // empty: hcaN
   std::string profile = "default";
-  std::string trace;        // path; empty: off
-  unsigned trace_ring = 0;  // MiB of memory that the trace is kept in; 0: none
+  const Generation* generation = nullptr;  // null: the profile's
+  std::string trace;                       // path; empty: off
+  unsigned trace_ring = 0;                 // MiB of memory that the trace is kept in; 0: none
   std::string trace_filter;
   bool trace_on = true;
   std::string capture;      // path; empty: none

@@ -40,6 +40,12 @@ bool make_parts(const std::string& options, unsigned number, Parts& parts, std::
     why = "coupled=on: the profile's cable has no latency: give wire_latency_ns";
     return false;
   }
+  if (settings.generation) profile.generation = settings.generation;
+  if (settings.firmware.link == fw::Link::kInfiniBand && profile.generation->ib_speeds == 0) {
+    why = std::string("link=ib: ") + profile.generation->product + " has Ethernet ports only (profile " +
+          profile.name + ")";
+    return false;
+  }
   if (settings.dc_contexts) profile.engine.dc_contexts = *settings.dc_contexts;
   parts.tracer = std::make_unique<traces::Tracer>(number);
   traces::Tracer& tracer = *parts.tracer;

@@ -36,7 +36,7 @@ std::string profile_text(const Profile& profile) {
     if (c == '"' || c == '\\') name += '\\';
     name += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
   }
-  std::string out = "name = \"" + name + "\"\n", section;
+  std::string out = "name = \"" + name + "\"\ngeneration = \"" + profile.generation->key + "\"\n", section;
   for (std::size_t i = 0; i < Profile::names().size(); ++i) {
     const std::string& full = Profile::names()[i];
     const std::size_t dot = full.find('.');

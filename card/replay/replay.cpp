@@ -236,6 +236,14 @@ bool Replay::run(const std::string& path, std::string& err) {
       if (now == record.texts[0]) continue;
       const auto [expected, got] = apart(record.texts[0], now);
       diverge("statistics of hca" + std::to_string(record.numbers[0]) + " " + expected, got);
+    } else if (record.event == Event::kState) {
+      hca_t* h = hca_of(record.numbers[0]);
+      if (!h) break;
+      const std::uint64_t now = hca_state_digest(h);
+      if (now == record.numbers[1]) continue;
+      diverge("state of hca" + std::to_string(record.numbers[0]) + " with digest " +
+                  std::to_string(record.numbers[1]),
+              std::to_string(now));
     } else if (record.event == Event::kEnd) {
       if (record.numbers[0] != events_ - 1) end_early("it is damaged: events are missing");
       over_ = true;

@@ -61,6 +61,7 @@ class Function {
   void reset();
   // Counter of hca_counter_name(); throws BareError if there is none of that name.
   std::uint64_t counter(const std::string& name) const;
+  std::uint64_t state_digest() { return hca_state_digest(hca_); }
   // Parameter of the profile in force, "SECTION.KEY", in the unit of the profile's file; throws as counter().
   double parameter(const std::string& name) const;
   // Validation rules that this function's driver has broken so far, and how often.

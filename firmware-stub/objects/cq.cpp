@@ -89,8 +89,7 @@ Syndrome create_cq(Firmware& fw, Command& cmd) {
     return Syndrome::kCqLimit;
   }
   std::memcpy(object->cqc.data(), prm::ptr<c>(cmd.in.data()), object->cqc.size());
-  object->eqn = eqn;
-  ++eq->refs;
+  object->eq = Ref(eq);
   cq->ring = std::move(ring);
   cq->log_size = log_size;
   cq->cqe_size = cqe_size;
@@ -115,10 +114,9 @@ Syndrome destroy_cq(Firmware& fw, Command& cmd) {
   const std::uint32_t cqn = cmd.get<prm::destroy_cq_in::cqn>();
   const CqObject* object = o.cqs.find(cqn);
   if (object == nullptr) return Syndrome::kCqNumber;
-  if (object->refs != 0) return Syndrome::kCqBusy;
+  if (object->referred()) return Syndrome::kCqBusy;
   fw.hca().dma().flush();  // CQEs and events posted so far
   fw.hca().cqs().destroy(cqn);
-  if (EqObject* eq = o.eqs.find(object->eqn)) --eq->refs;
   o.cqs.destroy(cqn);
   fw.pages().release(kIcmCq);
   fw.trace_destroy(ObjType::kCq, cqn, cmd.uid);

@@ -100,13 +100,10 @@ Syndrome create_dct(Firmware& fw, Command& cmd) {
     return Syndrome::kQpModelRefused;
   }
   object->dctc.assign(prm::ptr<C>(cmd.in.data()), prm::ptr<C>(cmd.in.data()) + C::bytes);
-  object->pd = cmd.get<C::pd>(), ++pd->refs;
-  object->rcq = cmd.get<C::cqn>(), ++cq->refs;
-  object->srqn = srqn, ++srq->refs;
-  object->counter_set = counter;
-  if (counters != nullptr) ++counters->refs;
-  if (Cq* hw = hca.cqs().find(object->rcq)) ++hw->refs;
-  if (Srq* hw = hca.qps().find_srq(srqn)) ++hw->refs;
+  object->pd = Ref(pd);
+  object->rcq = Ref(cq);
+  object->srq = Ref(srq);
+  object->counter_set = Ref(counters);
   fill(*dct, cmd, hca.port().link() == LinkType::kEthernet);
   dct->log_rra_max = fw.caps().get<prm::cmd_hca_cap::log_max_ra_res_dc>();
   cmd.put<prm::create_dct_out::dctn>(dctn);
@@ -137,12 +134,6 @@ Syndrome destroy_dct(Firmware& fw, Command& cmd) {
   if (!find(fw, dctn, object, dct)) return Syndrome::kQpNumber;
   if (dct->state != QpState::kErr) return Syndrome::kDctNotDrained;
   hca.quiesce();
-  if (PlainObject* pd = o.pds.find(object->pd)) --pd->refs;
-  if (CqObject* cq = o.cqs.find(object->rcq)) --cq->refs;
-  if (SrqObject* srq = o.srqs.find(object->srqn)) --srq->refs;
-  if (PlainObject* counter = o.q_counters.find(object->counter_set)) --counter->refs;
-  if (Cq* hw = hca.cqs().find(object->rcq)) --hw->refs;
-  if (Srq* hw = hca.qps().find_srq(object->srqn)) --hw->refs;
   hca.qps().destroy(dctn);
   o.qps.destroy(dctn);
   fw.pages().release(kIcmQp);

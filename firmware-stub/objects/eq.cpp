@@ -55,7 +55,7 @@ Syndrome destroy_eq(Firmware& fw, Command& cmd) {
   const std::uint32_t eqn = cmd.get<prm::destroy_eq_in::eq_number>();
   const EqObject* object = fw.objects().eqs.find(eqn);
   if (object == nullptr) return Syndrome::kEqNumber;
-  if (object->refs != 0) return Syndrome::kEqBusy;
+  if (object->referred()) return Syndrome::kEqBusy;
   fw.hca().dma().flush();
   fw.hca().eqs().destroy(eqn);
   fw.objects().eqs.destroy(eqn);

@@ -35,8 +35,9 @@ Syndrome read_miss(Firmware& fw, const Command& cmd, const FlowTypeCaps& type, s
 }
 
 void set_miss(Firmware& fw, FlowTable& table, const Miss& miss) {
-  if (miss.to_table) refer(fw, {FlowDestination::kTable, miss.id}, 1);
-  if (table.miss_to_table) refer(fw, {FlowDestination::kTable, table.miss_table}, -1);
+  auto& tables = fw.objects().flow_tables;
+  if (FlowTableObject* object = tables.find(table.id))
+    object->miss = Ref(miss.to_table ? tables.find(miss.id) : nullptr);
   table.miss_to_table = miss.to_table;
   table.miss_to_nic = miss.to_nic;
   table.miss_table = miss.id;
@@ -59,15 +60,6 @@ Syndrome check_next_table(Firmware& fw, std::uint32_t id, FlowTableType type, st
   return ignore_level || next->level > level ? Syndrome::kOk : Syndrome::kFlowLevel;
 }
 
-void refer(Firmware& fw, const FlowDestination& d, int by) {
-  const auto n = static_cast<std::uint32_t>(by);
-  if (d.type == FlowDestination::kTable) {
-    if (FlowTable* t = fw.hca().flows().find_table(d.id)) t->refs += n;
-  } else if (d.type == FlowDestination::kTir) {
-    if (TirObject* tir = fw.objects().tirs.find(d.id)) tir->refs += n;
-  }
-}
-
 // ---- Tables ----
 
 Syndrome create_flow_table(Firmware& fw, Command& cmd) {
@@ -77,14 +69,15 @@ Syndrome create_flow_table(Firmware& fw, Command& cmd) {
   Syndrome s = check_flow_target<in>(cmd);
   if (s != Syndrome::kOk) return s;
   if (cmd.op_mod != 0) return Syndrome::kOpMod;
-  const FlowTypeCaps* type = flow_type(cmd.get<in::table_type>());
+  const FlowTypeCaps* type = flow_type(*fw.options().generation, cmd.get<in::table_type>());
   if (type == nullptr) return Syndrome::kFlowTableType;
   const bool reformats = cmd.get<c::reformat_en>() != 0, decaps = cmd.get<c::decap_en>() != 0;
   if ((reformats && (type->actions & kFlowReformat) == 0) || (decaps && (type->actions & kFlowDecap) == 0) ||
       (cmd.get<c::termination_table>() != 0 && type->type != FlowTableType::kNicRx))
     return Syndrome::kFlowFeature;
   const bool sw_owner = cmd.get<c::sw_owner>() != 0;
-  if (sw_owner && type->type != FlowTableType::kNicRx && type->type != FlowTableType::kNicTx)
+  if (sw_owner && (!fw.options().generation->sw_steering() ||
+                   (type->type != FlowTableType::kNicRx && type->type != FlowTableType::kNicTx)))
     return Syndrome::kFlowFeature;
   const std::uint32_t level = cmd.get<c::level>();
   if (level > kFlowLevels) return Syndrome::kFlowLevel;
@@ -124,7 +117,7 @@ Syndrome modify_flow_table(Firmware& fw, Command& cmd) {
   if (s != Syndrome::kOk) return s;
   if (cmd.get<in::modify_field_select>() != kSelectMissTable) return Syndrome::kModifyMask;
   Miss miss;
-  const FlowTypeCaps& type = *flow_type(static_cast<std::uint32_t>(table->type));
+  const FlowTypeCaps& type = *flow_type(*fw.options().generation, static_cast<std::uint32_t>(table->type));
   s = read_miss<in::flow_table_context>(fw, cmd, type, table->level, miss);
   if (s != Syndrome::kOk) return s;
   set_miss(fw, *table, miss);
@@ -139,8 +132,9 @@ Syndrome destroy_flow_table(Firmware& fw, Command& cmd) {
   FlowTable* table = nullptr;
   s = find_flow_table<in>(fw, cmd, table);
   if (s != Syndrome::kOk) return s;
-  if (table->refs != 0 || !table->groups.empty()) return Syndrome::kFlowTableBusy;
   const std::uint32_t id = table->id;
+  const FlowTableObject* object = fw.objects().flow_tables.find(id);
+  if (object == nullptr || object->referred() || !table->groups.empty()) return Syndrome::kFlowTableBusy;
   set_miss(fw, *table, {});
   if (fw.hca().flows().root(table->type) == id) fw.hca().flows().set_root(table->type, 0);
   fw.hca().flows().destroy_table(id);
@@ -174,7 +168,7 @@ Syndrome set_flow_table_root(Firmware& fw, Command& cmd) {
   const Syndrome s = check_flow_target<in>(cmd);
   if (s != Syndrome::kOk) return s;
   const std::uint32_t type = cmd.get<in::table_type>();
-  if (flow_type(type) == nullptr) return Syndrome::kFlowTableType;
+  if (flow_type(*fw.options().generation, type) == nullptr) return Syndrome::kFlowTableType;
   if (cmd.get<in::underlay_qpn>() != 0 || cmd.get<in::table_of_other_vport>() != 0 ||
       cmd.get<in::table_eswitch_owner_vhca_id_valid>() != 0)
     return Syndrome::kFlowFeature;

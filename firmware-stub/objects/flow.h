@@ -31,8 +31,6 @@ Syndrome find_flow_table(Firmware& fw, const Command& cmd, FlowTable*& table) {
 // the match engine gives up after FlowSteering::kMaxHops tables.
 Syndrome check_next_table(Firmware& fw, std::uint32_t id, FlowTableType type, std::uint8_t level,
                           bool ignore_level = false);
-// Counts `by` references to what the destination names.
-void refer(Firmware& fw, const FlowDestination& d, int by);
 
 }  // namespace hcasim::fw
 #endif

@@ -50,7 +50,7 @@ Syndrome dealloc_flow_counter(Firmware& fw, Command& cmd) {
   const auto bulk = o.counter_bulks.find(id);
   const PlainObject* object = bulk != o.counter_bulks.end() ? &bulk->second : o.flow_counters.find(id);
   if (object == nullptr) return Syndrome::kFlowCounterNumber;
-  if (object->refs != 0) return Syndrome::kFlowCounterBusy;
+  if (object->referred()) return Syndrome::kFlowCounterBusy;
   if (bulk != o.counter_bulks.end()) {
     for (std::uint32_t i = 0; i < bulk->second.count; ++i) fw.hca().flows().destroy_counter(id + i);
     o.counter_bulks.erase(bulk);

@@ -18,19 +18,18 @@ enum : std::uint32_t {  // set_fte_in.modify_enable_mask (mlx5_ifc.h, MLX5_SET_F
   kModifyCounters = 1 << 3,
 };
 
-void refer_destinations(Firmware& fw, const FlowEntry& e, int by) {
-  for (const FlowDestination& d : e.destinations) refer(fw, d, by);
-}
-// All else that the entry names.
-void refer_objects(Firmware& fw, const FlowEntry& e, int by) {
+// Everything that the entry names.
+FlowEntryRefs refer_to(Firmware& fw, const FlowEntry& e) {
   Objects& o = fw.objects();
-  const auto n = static_cast<std::uint32_t>(by);
-  for (const std::uint32_t id : e.counters)
-    if (PlainObject* c = o.find_flow_counter(id)) c->refs += n;
-  if ((e.action & kFlowModify) != 0)
-    if (PlainObject* m = o.modify_headers.find(e.modify)) m->refs += n;
-  if ((e.action & kFlowReformat) != 0)
-    if (PlainObject* r = o.reformats.find(e.reformat)) r->refs += n;
+  FlowEntryRefs refs;
+  for (const FlowDestination& d : e.destinations) {
+    if (d.type == FlowDestination::kTable) refs.tables.emplace_back(o.flow_tables.find(d.id));
+    if (d.type == FlowDestination::kTir) refs.tirs.emplace_back(o.tirs.find(d.id));
+  }
+  for (const std::uint32_t id : e.counters) refs.others.emplace_back(o.find_flow_counter(id));
+  if ((e.action & kFlowModify) != 0) refs.others.emplace_back(o.modify_headers.find(e.modify));
+  if ((e.action & kFlowReformat) != 0) refs.others.emplace_back(o.reformats.find(e.reformat));
+  return refs;
 }
 
 using Fte = prm::set_fte_in;
@@ -138,7 +137,7 @@ Syndrome set_fte(Firmware& fw, Command& cmd) {
     mask = cmd.get<Fte::modify_enable_mask>();
   }
 
-  const FlowTypeCaps& type = *flow_type(static_cast<std::uint32_t>(table->type));
+  const FlowTypeCaps& type = *flow_type(*fw.options().generation, static_cast<std::uint32_t>(table->type));
   FlowEntry given;
   s = read_lists(fw, cmd, *table, type, given);
   if (s != Syndrome::kOk) return s;
@@ -168,12 +167,7 @@ Syndrome set_fte(Firmware& fw, Command& cmd) {
     if (!fw.pages().charge(kIcmFlow)) return Syndrome::kWaitPages;
     ++o.flows;
   }
-  refer_destinations(fw, entry, 1);
-  refer_objects(fw, entry, 1);
-  if (!fresh) {
-    refer_destinations(fw, old->second, -1);
-    refer_objects(fw, old->second, -1);
-  }
+  if (FlowTableObject* object = o.flow_tables.find(table->id)) object->entries[index] = refer_to(fw, entry);
   fw.hca().flows().set_entry(*table, index, entry);
   return Syndrome::kOk;
 }
@@ -188,8 +182,7 @@ Syndrome delete_fte(Firmware& fw, Command& cmd) {
   const std::uint32_t index = cmd.get<in::flow_index>();
   const auto it = table->entries.find(index);
   if (it == table->entries.end()) return Syndrome::kFlowIndex;
-  refer_destinations(fw, it->second, -1);
-  refer_objects(fw, it->second, -1);
+  if (FlowTableObject* object = fw.objects().flow_tables.find(table->id)) object->entries.erase(index);
   fw.hca().flows().delete_entry(*table, index);
   --fw.objects().flows;
   fw.pages().release(kIcmFlow);

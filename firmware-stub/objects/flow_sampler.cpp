@@ -22,11 +22,6 @@ Syndrome check_table(Firmware& fw, const Command& cmd, std::uint32_t id) {
   return Syndrome::kOk;
 }
 
-void refer_tables(Firmware& fw, const FlowSampler& s, int by) {
-  for (const std::uint32_t id : {s.sample_table, s.default_table})
-    if (FlowTable* table = fw.hca().flows().find_table(id)) table->refs += static_cast<std::uint32_t>(by);
-}
-
 }  // namespace
 
 Syndrome create_flow_sampler(Firmware& fw, Command& cmd) {
@@ -48,7 +43,7 @@ Syndrome create_flow_sampler(Firmware& fw, Command& cmd) {
   FlowSamplerObject* object = o.flow_samplers.create(id);
   object->level = cmd.get<Sampler::level>();
   object->ignore_level = cmd.get<Sampler::ignore_flow_level>() != 0;
-  refer_tables(fw, s, 1);
+  object->tables = {Ref(o.flow_tables.find(s.sample_table)), Ref(o.flow_tables.find(s.default_table))};
   fw.hca().flows().samplers[id] = s;
   cmd.put<prm::general_obj_out_cmd_hdr::obj_id>(id);
   return Syndrome::kOk;
@@ -75,13 +70,8 @@ Syndrome destroy_flow_sampler(Firmware& fw, Command& cmd) {
   const std::uint32_t id = cmd.get<prm::general_obj_in_cmd_hdr::obj_id>();
   const FlowSamplerObject* object = o.flow_samplers.find(id);
   if (object == nullptr) return Syndrome::kFlowSamplerNumber;
-  if (object->refs != 0) return Syndrome::kFlowSamplerBusy;
-  auto& samplers = fw.hca().flows().samplers;
-  const auto it = samplers.find(id);
-  if (it != samplers.end()) {
-    refer_tables(fw, it->second, -1);
-    samplers.erase(it);
-  }
+  if (object->referred()) return Syndrome::kFlowSamplerBusy;
+  fw.hca().flows().samplers.erase(id);
   o.flow_samplers.destroy(id);
   fw.pages().release(kIcmFlow);
   return Syndrome::kOk;

@@ -25,12 +25,25 @@ constexpr FlowTypeCaps kTypes[] = {
     {FlowTableType::kRdmaTx, kPlain | kFlowModify, kTable, 0, true},
 };
 
-}  // namespace
+// Without has.flow_rewrite: frames are matched and sent on as they are.
+constexpr FlowTypeCaps kPlainTypes[] = {
+    {FlowTableType::kNicRx, kPlain, kTable | kTir, 0, false},
+    {FlowTableType::kNicTx, kPlain, kTable, 0, false},
+    {FlowTableType::kSnifferRx, kPlain, kTable | kTir, 0, false},
+    {FlowTableType::kSnifferTx, kPlain, kTable | kTir, 0, false},
+};
 
-const FlowTypeCaps* flow_type(std::uint32_t table_type) {
-  for (const FlowTypeCaps& t : kTypes)
+template <std::size_t N>
+const FlowTypeCaps* find(const FlowTypeCaps (&types)[N], std::uint32_t table_type) {
+  for (const FlowTypeCaps& t : types)
     if (static_cast<std::uint32_t>(t.type) == table_type) return &t;
   return nullptr;
+}
+
+}  // namespace
+
+const FlowTypeCaps* flow_type(const Generation& generation, std::uint32_t table_type) {
+  return generation.has.flow_rewrite ? find(kTypes, table_type) : find(kPlainTypes, table_type);
 }
 
 }  // namespace hcasim::fw

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "model/generation.h"
 #include "model/steer/flow.h"
 
 namespace hcasim::fw {
@@ -18,8 +19,8 @@ struct FlowTypeCaps {
   bool miss_to_nic;            // table_miss_action 2
 };
 
-// Null: no tables of that type.
-const FlowTypeCaps* flow_type(std::uint32_t table_type);
+// Null: no tables of that type in this generation.
+const FlowTypeCaps* flow_type(const Generation& generation, std::uint32_t table_type);
 
 constexpr unsigned kLogModifyHeaders = 12, kLogReformats = 12;
 constexpr unsigned kModifyActions = 16;     // a context

@@ -15,7 +15,12 @@ namespace {
 using In = prm::general_obj_in_cmd_hdr;
 using Out = prm::general_obj_out_cmd_hdr;
 
-bool on_ethernet(const Options& options) { return options.link == Link::kEthernet; }
+bool has_sw_steering(const Options& options) {
+  return options.link == Link::kEthernet && options.generation->sw_steering();
+}
+bool has_flow_rewrite(const Options& options) {
+  return options.link == Link::kEthernet && options.generation->has.flow_rewrite;
+}
 
 const GeneralType* find_type(const Firmware& fw, std::uint16_t type) {
   for (const GeneralType& t : general_types())

@@ -33,10 +33,10 @@ Syndrome attach_to_mcg(Firmware& fw, Command& cmd) {
   if (qp->type != QpType::kUd) return Syndrome::kMcgQpType;
   const Gid gid = gid_of<in>(cmd);
   if (!is_group(gid)) return Syndrome::kMcgGid;
-  const std::size_t before = fw.hca().steering().memberships(qpn);
   if (!fw.hca().steering().attach(gid, qpn)) return Syndrome::kMcgFull;
   // Attaching twice changes nothing.
-  if (fw.hca().steering().memberships(qpn) != before) ++object->refs;
+  const auto [membership, fresh] = fw.objects().multicast.try_emplace({qpn, gid});
+  if (fresh) membership->second = Ref(object);
   fw.trace_create(ObjType::kMcg, qpn, cmd.uid);
   return Syndrome::kOk;
 }
@@ -44,10 +44,10 @@ Syndrome attach_to_mcg(Firmware& fw, Command& cmd) {
 Syndrome detach_from_mcg(Firmware& fw, Command& cmd) {
   using in = prm::detach_from_mcg_in;
   const std::uint32_t qpn = cmd.get<in::qpn>();
-  QpObject* object = fw.objects().qps.find(qpn);
-  if (object == nullptr) return Syndrome::kQpNumber;
-  if (!fw.hca().steering().detach(gid_of<in>(cmd), qpn)) return Syndrome::kMcgNotAttached;
-  if (object->refs != 0) --object->refs;
+  if (fw.objects().qps.find(qpn) == nullptr) return Syndrome::kQpNumber;
+  const Gid gid = gid_of<in>(cmd);
+  if (!fw.hca().steering().detach(gid, qpn)) return Syndrome::kMcgNotAttached;
+  fw.objects().multicast.erase({qpn, gid});
   fw.trace_destroy(ObjType::kMcg, qpn, cmd.uid);
   return Syndrome::kOk;
 }

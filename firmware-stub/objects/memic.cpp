@@ -18,6 +18,7 @@ Syndrome alloc_memic(Firmware& fw, Command& cmd) {
   if (!fw.hca().memic().allocate(cmd.get<in::range_start_addr>(), cmd.get<in::range_size>(), size,
                                  align + Memic::kLogGranule, addr))
     return Syndrome::kMemicRange;
+  fw.objects().memics.try_emplace(addr);
   cmd.put<prm::alloc_memic_out::memic_start_addr>(addr);
   fw.trace_create(ObjType::kMemic, static_cast<std::uint32_t>(addr), cmd.uid);
   return Syndrome::kOk;
@@ -28,7 +29,10 @@ Syndrome dealloc_memic(Firmware& fw, Command& cmd) {
   const std::uint64_t addr = cmd.get<in::memic_start_addr>();
   const Memic::Area* area = fw.hca().memic().find(addr);
   if (area == nullptr || area->size != cmd.get<in::memic_size>()) return Syndrome::kMemicAddress;
-  if (area->refs != 0) return Syndrome::kMemicBusy;
+  const auto object = fw.objects().memics.find(addr);
+  if (object == fw.objects().memics.end()) return Syndrome::kMemicAddress;
+  if (object->second.referred()) return Syndrome::kMemicBusy;
+  fw.objects().memics.erase(object);
   fw.hca().memic().free(addr);
   fw.trace_destroy(ObjType::kMemic, static_cast<std::uint32_t>(addr), cmd.uid);
   return Syndrome::kOk;

@@ -51,77 +51,148 @@ Syndrome read_umem(Firmware& fw, const Command& cmd, std::uint64_t start, std::u
   return Syndrome::kOk;
 }
 
-}  // namespace
+// CREATE_MKEY's input as it is checked, step by step; nothing is changed before all of it is found good.
+struct Request {
+  using In = prm::create_mkey_in;
+  using C = In::memory_key_mkey_entry;
+  static constexpr std::size_t kList = In::klm_pas_mtt::bit_off / 8;
 
-Syndrome create_mkey(Firmware& fw, Command& cmd) {
-  using in = prm::create_mkey_in;
-  using c = in::memory_key_mkey_entry;
-  Objects& o = fw.objects();
-  const std::uint8_t* mkc = prm::ptr<c>(cmd.in.data());
-  const unsigned mode = mode_of(mkc);
-  const bool in_memic = mode == static_cast<unsigned>(AccessMode::kMemic);
-  const bool in_sw_icm = mode == static_cast<unsigned>(AccessMode::kSwIcm);
-  const bool device = in_memic || in_sw_icm;
-  if (mode > static_cast<unsigned>(AccessMode::kKsm) && !device) return Syndrome::kMkeyMode;
+  explicit Request(const Command& cmd);
+  Syndrome check(Firmware& fw, const Command& cmd);
+  Syndrome read_list(Firmware& fw, const Command& cmd);
+  void check_pages(Firmware& fw, const Command& cmd) const;
+  void fill(const Command& cmd, Mkey& m);
+
+  bool is(AccessMode m) const { return mode == static_cast<unsigned>(m); }
+  bool device() const { return is(AccessMode::kMemic) || is(AccessMode::kSwIcm); }
+  bool mtt() const { return is(AccessMode::kMtt); }
+  bool wraps() const { return len != 0 && start + (len - 1) < start; }
+
+  unsigned mode;
+  bool is_free, length64;
+  std::uint32_t bsf;  // octowords
+  std::uint64_t start, len;
+  unsigned shift;  // page size, log2
+  std::uint64_t size_words, given_words;
+  bool umem = false;  // the list is that of a UMEM
+  PlainObject* pd = nullptr;
+  PlainObject* memic = nullptr;
+  std::vector<std::uint64_t> xlt;
+};
+
+Request::Request(const Command& cmd)
+    : mode(mode_of(prm::ptr<C>(cmd.in.data()))),
+      is_free(cmd.get<C::free>() != 0),
+      length64(cmd.get<C::length64>() != 0),
+      bsf(cmd.get<C::bsf_octword_size>()),
+      start(cmd.get<C::start_addr>()),
+      len(cmd.get<C::len>()),
+      shift(cmd.get<C::log_page_size>()),
+      size_words(std::uint64_t{2} * cmd.get<C::translations_octword_size>()),
+      given_words(std::uint64_t{2} * cmd.get<In::translations_octword_actual_size>()) {}
+
+Syndrome Request::check(Firmware& fw, const Command& cmd) {
+  if (mode > static_cast<unsigned>(AccessMode::kKsm) && !device()) return Syndrome::kMkeyMode;
   // Signatures: of what a UMR brings later, and of lists of pieces alone.
-  const std::uint32_t bsf = cmd.get<c::bsf_octword_size>();
-  if (cmd.get<c::ma_translation_mode>() != 0 || (bsf != 0) != (cmd.get<c::bsf_en>() != 0) ||
-      (bsf != 0 && (bsf != kBsfOctowords || mode != static_cast<unsigned>(AccessMode::kKlm))))
+  if (cmd.get<C::ma_translation_mode>() != 0 || (bsf != 0) != (cmd.get<C::bsf_en>() != 0) ||
+      (bsf != 0 && (bsf != kBsfOctowords || !is(AccessMode::kKlm))))
     return Syndrome::kMkeyFeature;
-  PlainObject* pd = o.pds.find(cmd.get<c::pd>());
+  pd = fw.objects().pds.find(cmd.get<C::pd>());
   if (pd == nullptr) return Syndrome::kMkeyPd;
-
-  const bool is_free = cmd.get<c::free>() != 0;
-  const bool length64 = cmd.get<c::length64>() != 0;
-  const std::uint64_t start = cmd.get<c::start_addr>(), len = cmd.get<c::len>();
-  unsigned shift = cmd.get<c::log_page_size>();
-  std::uint64_t size_words = std::uint64_t{2} * cmd.get<c::translations_octword_size>();
-  std::uint64_t given_words = std::uint64_t{2} * cmd.get<in::translations_octword_actual_size>();
-  constexpr std::size_t list = in::klm_pas_mtt::bit_off / 8;
-  const bool listed = mode != static_cast<unsigned>(AccessMode::kPa) && !device;
-  const bool mtt = mode == static_cast<unsigned>(AccessMode::kMtt);
+  const bool listed = !is(AccessMode::kPa) && !device();
   // An entry for user contexts has no list of its own, and never all of memory; an empty one has none at all.
-  if (!listed && !device && cmd.uid != 0 && cmd.uid != kSharedUid) return Syndrome::kMkeyMode;
-  const bool umem = mtt && cmd.get<in::mkey_umem_valid>() != 0 &&
-                    !(cmd.get<prm::umem_ref::mkey_id>() == 0 && (is_free || len == 0));
-  if (cmd.get<in::mkey_umem_valid>() != 0 && !mtt) return Syndrome::kUmem;
-  if (!umem && (given_words > (cmd.in_len - list) / 8 || given_words > size_words))
+  if (!listed && !device() && cmd.uid != 0 && cmd.uid != kSharedUid) return Syndrome::kMkeyMode;
+  umem = mtt() && cmd.get<In::mkey_umem_valid>() != 0 &&
+         !(cmd.get<prm::umem_ref::mkey_id>() == 0 && (is_free || len == 0));
+  if (cmd.get<In::mkey_umem_valid>() != 0 && !mtt()) return Syndrome::kUmem;
+  if (!umem && (given_words > (cmd.in_len - kList) / 8 || given_words > size_words))
     return Syndrome::kMkeyList;
   if (!listed && size_words != 0) return Syndrome::kMkeyList;
-  Memic::Area* memic = in_memic ? fw.hca().memic().holding(start, len) : nullptr;
-  if (in_memic && (memic == nullptr || length64)) return Syndrome::kMkeyMemic;
-  if (in_sw_icm && (length64 || !fw.hca().sw_steering().icm().allocated(start, len)))
+  if (is(AccessMode::kMemic)) memic = fw.objects().memic_holding(fw.hca().memic(), start, len);
+  if (is(AccessMode::kMemic) && (memic == nullptr || length64)) return Syndrome::kMkeyMemic;
+  if (is(AccessMode::kSwIcm) && (length64 || !fw.hca().sw_steering().icm().allocated(start, len)))
     return Syndrome::kMkeyRange;
-  std::vector<std::uint64_t> xlt;  // may throw: before anything is charged
+  return Syndrome::kOk;
+}
+
+// May throw for lack of memory: before anything is charged.
+Syndrome Request::read_list(Firmware& fw, const Command& cmd) {
   if (umem) {
     if (length64) return Syndrome::kUmemRange;
-    if (len != 0 && start + (len - 1) < start) return Syndrome::kMkeyWrap;
-    const bool writes = cmd.get<c::lw>() != 0 || cmd.get<c::rw>() != 0 || cmd.get<c::a>() != 0;
+    if (wraps()) return Syndrome::kMkeyWrap;
+    const bool writes = cmd.get<C::lw>() != 0 || cmd.get<C::rw>() != 0 || cmd.get<C::a>() != 0;
     const Syndrome s = read_umem(fw, cmd, start, len, writes, xlt, shift);
     if (s != Syndrome::kOk) return s;
     given_words = xlt.size();
     size_words = std::max(size_words, given_words);
   } else {
     xlt.resize(given_words);
-    for (std::uint64_t i = 0; i < given_words; ++i) xlt[i] = prm::load64(cmd.in.data() + list + 8 * i);
+    for (std::uint64_t i = 0; i < given_words; ++i) xlt[i] = prm::load64(cmd.in.data() + kList + 8 * i);
   }
-  if (!is_free) {
-    if (!length64 && len != 0 && start + (len - 1) < start) return Syndrome::kMkeyWrap;
-    if (mtt && (shift < kMinPageShift || shift > kMaxPageShift)) return Syndrome::kMkeyPageSize;
-    if (mtt && !length64 && mtt_entries(start, len, shift) > given_words) return Syndrome::kMkeyRange;
-  }
-  // What is below the page size is cut off: the key then leads elsewhere. The lowest byte has flags.
+  if (is_free) return Syndrome::kOk;
+  if (!length64 && wraps()) return Syndrome::kMkeyWrap;
+  if (mtt() && (shift < kMinPageShift || shift > kMaxPageShift)) return Syndrome::kMkeyPageSize;
+  if (mtt() && !length64 && mtt_entries(start, len, shift) > given_words) return Syndrome::kMkeyRange;
+  return Syndrome::kOk;
+}
+
+// What is below the page size is cut off: the key then leads elsewhere. The lowest byte has flags.
+void Request::check_pages(Firmware& fw, const Command& cmd) const {
   const std::uint64_t below =
-      mtt && shift <= kMaxPageShift ? ((std::uint64_t{1} << shift) - 1) & ~std::uint64_t{0xff} : 0;
+      mtt() && shift <= kMaxPageShift ? ((std::uint64_t{1} << shift) - 1) & ~std::uint64_t{0xff} : 0;
   const auto cut =
       std::find_if(xlt.begin(), xlt.end(), [&](std::uint64_t entry) { return (entry & below) != 0; });
   if (cut != xlt.end())
     fw.hca().tracer().broke_value(traces::Rule::kMkeyPages, cmd.now, traces::RuleObject::kCommand, cmd.seq,
                                   *cut);
-  if (size_words > kMaxXltWords - std::min(kMaxXltWords, o.xlt_words)) return Syndrome::kMkeyListSize;
+}
+
+void Request::fill(const Command& cmd, Mkey& m) {
+  m.key = static_cast<std::uint8_t>(cmd.get<C::mkey_7_0>());
+  m.free = is_free;
+  m.mode = static_cast<AccessMode>(mode);
+  m.rights.local_read = cmd.get<C::lr>() != 0;
+  m.rights.local_write = cmd.get<C::lw>() != 0;
+  m.rights.remote_read = cmd.get<C::rr>() != 0;
+  m.rights.remote_write = cmd.get<C::rw>() != 0;
+  m.rights.atomic = cmd.get<C::a>() != 0;
+  m.umr_en = cmd.get<C::umr_en>() != 0;
+  m.remote_invalidate_en = cmd.get<C::en_rinval>() != 0;
+  m.relaxed_write = cmd.get<C::relaxed_ordering_write>() != 0;
+  m.relaxed_read = cmd.get<C::relaxed_ordering_read>() != 0;
+  m.length64 = length64;
+  m.pd = cmd.get<C::pd>();
+  m.qpn = cmd.get<C::qpn>();
+  // Device memory is zero-based, and start_addr is where it lies.
+  m.start = device() ? 0 : start;
+  m.base = device() ? start : 0;
+  m.len = len;
+  m.log_page = shift;
+  if (bsf != 0) {
+    m.signature = std::make_unique<MkeySignature>();
+    m.signature->room = bsf;
+    m.signature->enabled = true;
+  }
+  m.xlt = std::move(xlt);
+  m.xlt_words = size_words;
+  // A list that the command brings grants what its flags say only if it is said to have them; one that comes
+  // by UMR always has.
+  m.paged = given_words == 0 || cmd.get<In::pg_access>() != 0;
+}
+
+}  // namespace
+
+Syndrome create_mkey(Firmware& fw, Command& cmd) {
+  Objects& o = fw.objects();
+  Request r(cmd);
+  Syndrome s = r.check(fw, cmd);
+  if (s == Syndrome::kOk) s = r.read_list(fw, cmd);
+  if (s != Syndrome::kOk) return s;
+  r.check_pages(fw, cmd);
+  if (r.size_words > kMaxXltWords - std::min(kMaxXltWords, o.xlt_words)) return Syndrome::kMkeyListSize;
   if (o.mkeys.full()) return Syndrome::kMkeyLimit;
   // An empty list costs pages only when it is filled; UMR does that without the firmware: not counted.
-  const std::uint64_t icm = kIcmMkey + given_words * kIcmMtt;
+  const std::uint64_t icm = kIcmMkey + r.given_words * kIcmMtt;
   if (!fw.pages().charge(icm)) return Syndrome::kWaitPages;
 
   std::uint32_t index = 0;
@@ -132,50 +203,17 @@ Syndrome create_mkey(Firmware& fw, Command& cmd) {
     fw.pages().release(icm);
     return Syndrome::kMkeyLimit;
   }
-  std::memcpy(object->mkc.data(), mkc, object->mkc.size());
-  object->pd = cmd.get<c::pd>();
+  std::memcpy(object->mkc.data(), prm::ptr<Request::C>(cmd.in.data()), object->mkc.size());
+  object->pd = Ref(r.pd);
+  object->memic = Ref(r.memic);
   object->icm = icm;
-  object->reserved = size_words;
-  o.xlt_words += size_words;
-  ++pd->refs;
-  m->key = static_cast<std::uint8_t>(cmd.get<c::mkey_7_0>());
-  m->free = is_free;
-  m->mode = static_cast<AccessMode>(mode);
-  m->rights.local_read = cmd.get<c::lr>() != 0;
-  m->rights.local_write = cmd.get<c::lw>() != 0;
-  m->rights.remote_read = cmd.get<c::rr>() != 0;
-  m->rights.remote_write = cmd.get<c::rw>() != 0;
-  m->rights.atomic = cmd.get<c::a>() != 0;
-  m->umr_en = cmd.get<c::umr_en>() != 0;
-  m->remote_invalidate_en = cmd.get<c::en_rinval>() != 0;
-  m->relaxed_write = cmd.get<c::relaxed_ordering_write>() != 0;
-  m->relaxed_read = cmd.get<c::relaxed_ordering_read>() != 0;
-  m->length64 = length64;
-  m->pd = object->pd;
-  m->qpn = cmd.get<c::qpn>();
-  // Device memory is zero-based, and start_addr is where it lies.
-  m->start = device ? 0 : start;
-  m->base = device ? start : 0;
-  if (in_memic) {
-    object->memic = start;
-    ++memic->refs;
-  }
-  m->len = len;
-  m->log_page = shift;
-  if (bsf != 0) {
-    m->signature = std::make_unique<MkeySignature>();
-    m->signature->room = bsf;
-    m->signature->enabled = true;
-  }
-  m->xlt = std::move(xlt);
-  m->xlt_words = size_words;
-  // A list that the command brings grants what its flags say only if it is said to have them; one that comes
-  // by UMR always has.
-  m->paged = given_words == 0 || cmd.get<in::pg_access>() != 0;
+  object->reserved = r.size_words;
+  o.xlt_words += r.size_words;
+  r.fill(cmd, *m);
   fw.hca().tpt().invalidate(index);
   cmd.put<prm::create_mkey_out::mkey_index>(index);
   fw.trace_create(ObjType::kMkey, index, cmd.uid);
-  if (umem) hold_umems(fw, ObjType::kMkey, index, {cmd.get<prm::umem_ref::mkey_id>(), 0});
+  if (r.umem) hold_umems(fw, ObjType::kMkey, index, {cmd.get<prm::umem_ref::mkey_id>(), 0});
   return Syndrome::kOk;
 }
 
@@ -221,8 +259,6 @@ Syndrome destroy_mkey(Firmware& fw, Command& cmd) {
   // No access through it may follow the answer.
   fw.hca().tpt().destroy(index);
   fw.hca().quiesce();
-  if (PlainObject* pd = o.pds.find(object->pd)) --pd->refs;
-  if (Memic::Area* memic = fw.hca().memic().holding(object->memic, 0)) --memic->refs;
   fw.pages().release(object->icm);
   o.xlt_words -= object->reserved;
   o.mkeys.destroy(index);

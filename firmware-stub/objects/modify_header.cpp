@@ -55,7 +55,7 @@ Syndrome alloc_modify_header(Firmware& fw, Command& cmd) {
   using in = prm::alloc_modify_header_context_in;
   constexpr std::size_t kList = in::actions::bit_off / 8, kItem = prm::set_action_in::bytes;
   static_assert(prm::add_action_in::bytes == kItem && prm::copy_action_in::bytes == kItem);
-  const FlowTypeCaps* type = flow_type(cmd.get<in::table_type>());
+  const FlowTypeCaps* type = flow_type(*fw.options().generation, cmd.get<in::table_type>());
   if (type == nullptr || (type->actions & kFlowModify) == 0) return Syndrome::kFlowTableType;
   const std::uint32_t count = cmd.get<in::num_of_actions>();
   if (count == 0 || count > kModifyActions) return Syndrome::kModifyHeaderAction;
@@ -78,7 +78,7 @@ Syndrome dealloc_modify_header(Firmware& fw, Command& cmd) {
   const std::uint32_t id = cmd.get<prm::dealloc_modify_header_context_in::modify_header_id>();
   const PlainObject* object = fw.objects().modify_headers.find(id);
   if (object == nullptr) return Syndrome::kModifyHeaderNumber;
-  if (object->refs != 0) return Syndrome::kModifyHeaderBusy;
+  if (object->referred()) return Syndrome::kModifyHeaderBusy;
   fw.hca().flows().modify_headers.erase(id);
   fw.objects().modify_headers.destroy(id);
   fw.pages().release(kIcmFlow);

@@ -58,38 +58,53 @@ PlainObject* Objects::find_flow_counter(std::uint32_t id) {
   return bulk != counter_bulks.end() ? &bulk->second : flow_counters.find(id);
 }
 
+PlainObject* Objects::memic_holding(Memic& memory, std::uint64_t addr, std::uint64_t len) {
+  if (memory.holding(addr, len) == nullptr) return nullptr;
+  const auto behind = memics.upper_bound(addr);
+  return behind != memics.begin() ? &std::prev(behind)->second : nullptr;
+}
+
 void Objects::clear() {
-  pds.clear();
-  uars.clear();
-  xrcds.clear();
-  tds.clear();
-  q_counters.clear();
-  mkeys.clear();
-  psvs.clear();
-  eqs.clear();
-  cqs.clear();
-  srqs.clear();
-  qps.clear();
-  tises.clear();
-  tirs.clear();
-  rqts.clear();
-  rqs.clear();
+  users.clear_owners();
+  umem_users.clear();
+  sched_users.clear();
+  multicast.clear();
+  flow_samplers.clear();
+  // Tables and scheduling elements refer to others of their kind.
+  flow_tables.for_each([](std::uint32_t, FlowTableObject& table) {
+    table.miss.reset();
+    table.entries.clear();
+  });
+  sched_elements.for_each([](std::uint32_t, SchedObject& element) { element.parent_ref.reset(); });
   flow_tables.clear();
   flow_groups.clear();
   flow_counters.clear();
   counter_bulks.clear();
   modify_headers.clear();
   reformats.clear();
+  tirs.clear();
+  rqts.clear();
+  rqs.clear();
+  qps.clear();
+  tises.clear();
+  srqs.clear();
+  mkeys.clear();
+  memics.clear();
+  psvs.clear();
+  cqs.clear();
+  eqs.clear();
+  umems.clear();
+  sched_elements.clear();
   sw_icms.clear();
-  flow_samplers.clear();
   reserved_qpns.clear();
+  pds.clear();
+  uars.clear();
+  xrcds.clear();
+  tds.clear();
+  q_counters.clear();
+  users.table.clear();
   flows = 0;
   xlt_words = 0;
-  users.clear();
-  umems.clear();
-  umem_users.clear();
-  sched_elements.clear();
-  sched_users.clear();
   general_objects = 0;
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The firmware's objects and who refers to whom: PD by mkey, QP, SRQ; CQ by QP and XRC SRQ; EQ by CQ; SRQ and
 // Q counter by QP; XRC domain by XRC SRQ and XRC QP; transport domain by TIS and TIR; TIS by SQ; RQ by TIR
-// and RQT; RQT by TIR; TIR, flow table, flow counter and action contexts by flow entries. `refs` counts them;
-// an object in use is not destroyed. What the hardware needs of an object at run time lies in the model's
-// tables under the same number.
+// and RQT; RQT by TIR; TIR, flow table, flow counter and action contexts by flow entries. Each is a Ref of
+// the object that refers; an object in use is not destroyed. What the hardware needs of an object at run time
+// lies in the model's tables under the same number.
 #ifndef HCASIM_FIRMWARE_STUB_OBJECTS_OBJECTS_H
 #define HCASIM_FIRMWARE_STUB_OBJECTS_OBJECTS_H
 
@@ -13,12 +13,18 @@
 #include <map>
 #include <vector>
 
+#include "firmware-stub/objects/ref.h"
 #include "firmware-stub/objects/sched.h"
 #include "firmware-stub/objects/table.h"
 #include "firmware-stub/objects/uctx.h"
 #include "firmware-stub/objects/umem.h"
 #include "firmware-stub/options.h"
+#include "model/port/port.h"
 #include "prm/prm.h"
+
+namespace hcasim {
+class Memic;
+}
 
 namespace hcasim::fw {
 
@@ -57,86 +63,97 @@ enum class ObjType : std::uint8_t {
   kPace
 };
 
-struct PlainObject {
-  std::uint32_t refs = 0;
-};
+struct PlainObject : Referred {};
 
-struct MkeyObject {
-  std::uint32_t refs = 0;
+struct MkeyObject : Referred {
   std::array<std::uint8_t, prm::mkc::bytes> mkc{};  // as created
-  std::uint32_t pd = 0;                             // 0: none (holds no reference)
   std::uint64_t icm = 0;                            // bytes of context memory
   std::uint64_t reserved = 0;                       // words of translation list set aside
-  std::uint64_t memic = 0;                          // device memory that it is over; 0: none
+  Ref<PlainObject> pd;
+  Ref<PlainObject> memic;  // device memory that it is over
 };
 
-struct PsvObject {
-  std::uint32_t refs = 0;
-  std::uint32_t pd = 0;
+struct PsvObject : Referred {
+  Ref<PlainObject> pd;
 };
 
-struct EqObject {
-  std::uint32_t refs = 0;
+struct EqObject : Referred {
   std::array<std::uint8_t, prm::eqc::bytes> eqc{};
   std::array<std::uint64_t, 4> mask{};
 };
 
-struct CqObject {
-  std::uint32_t refs = 0;
+struct CqObject : Referred {
   std::array<std::uint8_t, prm::cqc::bytes> cqc{};
-  std::uint32_t eqn = 0;
+  Ref<EqObject> eq;
 };
 
-struct SrqObject {
-  std::uint32_t refs = 0;
+struct SrqObject : Referred {
   ObjType kind = ObjType::kRmp;
   // rmpc, xrc_srqc, srqc or xrqc, as created.
   std::array<std::uint8_t, std::max(prm::rmpc::bytes, prm::xrqc::bytes)> context{};
-  std::uint32_t pd = 0, xrcd = 0, cqn = 0;
+  Ref<PlainObject> pd, xrcd;
+  Ref<CqObject> cq;
 };
 
-struct QpObject {
-  std::uint32_t refs = 0;  // multicast groups
+struct TisObject : Referred {
+  std::array<std::uint8_t, prm::tisc::bytes> tisc{};
+  Ref<PlainObject> td;
+};
+
+struct QpObject : Referred {
   std::array<std::uint8_t, prm::qpc::bytes> qpc{};
   std::uint32_t opt_param_mask = 0;
-  std::uint32_t pd = 0, scq = 0, rcq = 0, srqn = 0, counter_set = 0, xrcd = 0;
+  Ref<PlainObject> pd, xrcd, counter_set;
+  Ref<CqObject> scq, rcq;
+  Ref<SrqObject> srq;
   std::vector<std::uint8_t> sqc;  // a send queue of its own: not a QP, whose numbers it shares
-  std::uint32_t tis = 0;
+  Ref<TisObject> tis;
   bool is_sq() const { return !sqc.empty(); }
   std::vector<std::uint8_t> dctc;  // nor is a DC target
   bool is_dct() const { return !dctc.empty(); }
   bool is_qp() const { return !is_sq() && !is_dct(); }
 };
 
-struct TisObject {
-  std::uint32_t refs = 0;  // SQs
-  std::array<std::uint8_t, prm::tisc::bytes> tisc{};
+struct RqObject : Referred {
+  std::array<std::uint8_t, prm::rqc::bytes> rqc{};
+  Ref<PlainObject> pd, counter_set;
+  Ref<CqObject> cq;
+  Ref<SrqObject> rmp;
 };
 
-struct TirObject {
-  std::uint32_t refs = 0;  // flow entries
+struct RqtObject : Referred {
+  std::vector<Ref<RqObject>> rqs;
+};
+
+struct TirObject : Referred {
   std::array<std::uint8_t, prm::tirc::bytes> tirc{};
+  Ref<PlainObject> td;
+  Ref<RqObject> rq;    // direct
+  Ref<RqtObject> rqt;  // indirect
 };
 
-struct SwIcmObject {
-  std::uint32_t refs = 0;
+// What a flow entry refers to. The content of tables and entries is the model's.
+struct FlowTableObject;
+struct FlowEntryRefs {
+  std::vector<Ref<FlowTableObject>> tables;
+  std::vector<Ref<TirObject>> tirs;
+  std::vector<Ref<PlainObject>> others;  // counters, action contexts
+};
+
+struct FlowTableObject : Referred {
+  Ref<FlowTableObject> miss;
+  std::map<std::uint32_t, FlowEntryRefs> entries;  // by flow index
+};
+
+struct SwIcmObject : Referred {
   std::uint64_t start = 0;
   std::uint32_t log_size = 0;
 };
 
-struct FlowSamplerObject {
-  std::uint32_t refs = 0;  // flow entries
+struct FlowSamplerObject : Referred {
+  std::array<Ref<FlowTableObject>, 2> tables;  // of samples, of all frames
   std::uint32_t level = 0;
   bool ignore_level = false;
-};
-
-struct RqtObject {
-  std::uint32_t refs = 0;  // TIRs
-};
-
-struct RqObject {
-  std::uint32_t refs = 0;  // TIRs, RQTs
-  std::array<std::uint8_t, prm::rqc::bytes> rqc{};
 };
 
 // Context memory (ICM) that an object takes, bytes: for page requests.
@@ -166,11 +183,15 @@ constexpr unsigned kLogMemicAlign = 8;  // its alignment, of 64 bytes
 
 struct Objects {
   explicit Objects(const Options& o);
-  void clear();
+  ~Objects() { clear(); }
+  void clear();  // what refers goes before what is referred to
   // A counter, or the bulk of counters that it belongs to; null: neither.
   PlainObject* find_flow_counter(std::uint32_t id);
   // The number under which it was allocated: its bulk's first one, or its own.
   std::uint32_t allocated_counter(std::uint32_t id) const;
+
+  // Of the device memory that holds all of [addr, addr + len); null: none does.
+  PlainObject* memic_holding(Memic& memory, std::uint64_t addr, std::uint64_t len);
 
   Table<PlainObject> pds, uars, xrcds, tds, q_counters;
   Table<MkeyObject> mkeys;
@@ -183,12 +204,14 @@ struct Objects {
   Table<TirObject> tirs;
   Table<RqtObject> rqts;
   Table<RqObject> rqs;
-  Table<PlainObject> flow_tables, flow_groups, flow_counters;  // the content is the model's
-  Table<PlainObject> modify_headers, reformats;                // likewise
+  Table<FlowTableObject> flow_tables;
+  Table<PlainObject> flow_groups, flow_counters, modify_headers, reformats;  // the content is the model's
   struct CounterBulk : PlainObject {
     std::uint32_t count = 0;
   };
-  std::map<std::uint32_t, CounterBulk> counter_bulks;  // by the first counter's number
+  std::map<std::uint32_t, CounterBulk> counter_bulks;                // by the first counter's number
+  std::map<std::uint64_t, PlainObject> memics;                       // device memory, by its first byte
+  std::map<std::pair<std::uint32_t, Gid>, Ref<QpObject>> multicast;  // who is in which group, by QPN
   Table<SwIcmObject> sw_icms;
   Table<FlowSamplerObject> flow_samplers;
   Table<PlainObject> reserved_qpns;  // by the block: number n has the n-th from kFirstReservedQpn on

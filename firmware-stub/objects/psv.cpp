@@ -18,8 +18,7 @@ Syndrome create_psv(Firmware& fw, Command& cmd) {
   std::uint32_t index[4] = {};
   for (unsigned i = 0; i < n; ++i) {
     PsvObject* psv = o.psvs.create(index[i]);
-    psv->pd = pdn;
-    ++pd->refs;
+    psv->pd = Ref(pd);
     fw.hca().tpt().psvs().create(index[i], pdn);
     fw.trace_create(ObjType::kPsv, index[i], cmd.uid);
   }
@@ -35,7 +34,6 @@ Syndrome destroy_psv(Firmware& fw, Command& cmd) {
   const std::uint32_t n = cmd.get<prm::destroy_psv_in::psvn>();
   const PsvObject* psv = o.psvs.find(n);
   if (psv == nullptr) return Syndrome::kPsvNumber;
-  if (PlainObject* pd = o.pds.find(psv->pd)) --pd->refs;
   fw.hca().tpt().psvs().destroy(n);
   o.psvs.destroy(n);
   fw.trace_destroy(ObjType::kPsv, n, cmd.uid);

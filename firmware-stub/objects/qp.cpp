@@ -87,53 +87,70 @@ Syndrome read_geometry(const Caps& caps, const Command& cmd, Geometry& g) {
   return Syndrome::kOk;
 }
 
-}  // namespace
+// CREATE_QP's input as it is checked, step by step; nothing is changed before all of it is found good.
+struct Request {
+  Syndrome check_type(const Caps& caps, const Command& cmd);
+  Syndrome find_objects(Firmware& fw, const Command& cmd);
+  Syndrome read_memory(Firmware& fw, const Command& cmd);
+  void fill(const Command& cmd, Qp& qp);
 
-Syndrome create_qp(Firmware& fw, Command& cmd) {
-  Objects& o = fw.objects();
-  Hca& hca = fw.hca();
+  bool xrc() const { return type == QpType::kXrc; }
+  // Receives nothing: the SRQ that it names is a placeholder.
+  bool dci() const { return type == QpType::kDci; }
+  unsigned special_index() const { return type == QpType::kQp1 ? 1 : 0; }
+
+  QpType type = QpType::kRc;
+  Geometry g;
+  bool rendezvous = false;
+  PlainObject* pd = nullptr;
+  PlainObject* xrcd = nullptr;
+  CqObject* scq = nullptr;
+  CqObject* rcq = nullptr;
+  SrqObject* srq = nullptr;
+  std::uint64_t dbr = 0;
+  GuestRing ring;
+  UmemRefs umems;
+};
+
+Syndrome Request::check_type(const Caps& caps, const Command& cmd) {
   if (cmd.get<In::input_qpn>() != 0) return Syndrome::kQpFeature;  // a number of the driver's choice
   const std::uint32_t st = cmd.get<C::st>();
-  if (!type_offered(fw.caps(), st)) return Syndrome::kQpType;
-  const auto type = static_cast<QpType>(st);
-  if (wants_feature(cmd) || !scatter_offered(fw.caps(), cmd)) return Syndrome::kQpFeature;
-  Geometry g;
-  const Syndrome geometry = read_geometry(fw.caps(), cmd, g);
-  if (geometry != Syndrome::kOk) return geometry;
-  const bool xrc = type == QpType::kXrc;
-  const bool dci = type == QpType::kDci;  // receives nothing: the SRQ that it names is a placeholder
-  if ((xrc || dci) && g.has_rq) return Syndrome::kQpRqType;
-  if (g.names_srq && !(type == QpType::kRc || type == QpType::kUc || type == QpType::kUd || xrc || dci))
-    return Syndrome::kQpRqType;
+  if (!type_offered(caps, st)) return Syndrome::kQpType;
+  type = static_cast<QpType>(st);
+  if (wants_feature(cmd) || !scatter_offered(caps, cmd)) return Syndrome::kQpFeature;
+  const Syndrome s = read_geometry(caps, cmd, g);
+  if (s != Syndrome::kOk) return s;
+  if ((xrc() || dci()) && g.has_rq) return Syndrome::kQpRqType;
+  const bool takes_srq = type == QpType::kRc || type == QpType::kUc || type == QpType::kUd || xrc() || dci();
+  return g.names_srq && !takes_srq ? Syndrome::kQpRqType : Syndrome::kOk;
+}
 
-  // References. A UMR QP gets its PD with RST2INIT.
-  const std::uint32_t pdn = cmd.get<C::pd>();
-  PlainObject* pd = o.pds.find(pdn);
-  if (pd == nullptr && !(type == QpType::kRegUmr && pdn == 0)) return Syndrome::kQpPd;
-  const std::uint32_t scqn = cmd.get<C::cqn_snd>(), rcqn = cmd.get<C::cqn_rcv>();
-  CqObject* scq = o.cqs.find(scqn);
-  CqObject* rcq = o.cqs.find(rcqn);
-  if (scq == nullptr && (g.has_sq || scqn != 0)) return Syndrome::kQpSendCq;
-  if (rcq == nullptr && (g.has_rq || g.names_srq || rcqn != 0)) return Syndrome::kQpRecvCq;
-  SrqObject* srq = nullptr;
-  const std::uint32_t srqn = cmd.get<C::srqn_rmpn_xrqn>();  // a placeholder unless rq_type says SRQ
-  if (g.names_srq) {
-    srq = o.srqs.find(srqn);
+Syndrome Request::find_objects(Firmware& fw, const Command& cmd) {
+  Objects& o = fw.objects();
+  // A UMR QP gets its PD with RST2INIT.
+  pd = o.pds.find(cmd.get<C::pd>());
+  if (pd == nullptr && !(type == QpType::kRegUmr && cmd.get<C::pd>() == 0)) return Syndrome::kQpPd;
+  scq = o.cqs.find(cmd.get<C::cqn_snd>());
+  rcq = o.cqs.find(cmd.get<C::cqn_rcv>());
+  if (scq == nullptr && (g.has_sq || cmd.get<C::cqn_snd>() != 0)) return Syndrome::kQpSendCq;
+  if (rcq == nullptr && (g.has_rq || g.names_srq || cmd.get<C::cqn_rcv>() != 0)) return Syndrome::kQpRecvCq;
+  if (g.names_srq) {  // the number is a placeholder unless rq_type says SRQ
+    srq = o.srqs.find(cmd.get<C::srqn_rmpn_xrqn>());
     if (srq == nullptr) return Syndrome::kQpSrq;
-    if (srq->kind == ObjType::kXrcSrq && !xrc && !dci) return Syndrome::kSrqKind;
+    if (srq->kind == ObjType::kXrcSrq && !xrc() && !dci()) return Syndrome::kSrqKind;
   }
-  PlainObject* xrcd = nullptr;  // other types have one that means nothing
-  if (xrc) {
+  if (xrc()) {  // other types have a domain that means nothing
     xrcd = o.xrcds.find(cmd.get<C::xrcd>());
     if (xrcd == nullptr) return Syndrome::kQpXrcd;
   }
-  const bool rendezvous = cmd.get<C::offload_type>() == kOffloadRendezvous;
+  rendezvous = cmd.get<C::offload_type>() == kOffloadRendezvous;
   if (rendezvous && (type != QpType::kRc || g.has_sq || srq == nullptr || srq->kind != ObjType::kXrq))
     return Syndrome::kQpFeature;
-  if (g.has_sq && o.uars.find(cmd.get<C::uar_page>()) == nullptr) return Syndrome::kQpUar;
-  std::uint64_t dbr = cmd.get<C::dbr_addr>();
-  GuestRing ring;
-  UmemRefs umems;
+  return g.has_sq && o.uars.find(cmd.get<C::uar_page>()) == nullptr ? Syndrome::kQpUar : Syndrome::kOk;
+}
+
+Syndrome Request::read_memory(Firmware& fw, const Command& cmd) {
+  dbr = cmd.get<C::dbr_addr>();
   if (cmd.get<C::dbr_umem_valid>() != 0) {
     umems.doorbell = cmd.get<prm::umem_ref::qpc_dbr_id<C>>();
     const Syndrome s = umem_doorbell(fw, cmd, umems.doorbell, dbr, 8, dbr);
@@ -142,15 +159,53 @@ Syndrome create_qp(Firmware& fw, Command& cmd) {
   if ((dbr & 7) != 0) return Syndrome::kQpDbr;
   if (cmd.get<In::wq_umem_valid>() != 0) {
     umems.buffer = cmd.get<In::wq_umem_id>();
-    const Syndrome s = umem_ring(fw, cmd, umems.buffer, cmd.get<In::wq_umem_offset>(),
-                                 g.rq_bytes + g.sq_bytes, kWqebb, false, ring);
-    if (s != Syndrome::kOk) return s;
-  } else if (!read_ring(fw, cmd, In::pas::bit_off / 8, cmd.get<C::log_page_size>(), cmd.get<C::page_offset>(),
-                        g.rq_bytes + g.sq_bytes, ring)) {
-    return Syndrome::kQpPages;
+    return umem_ring(fw, cmd, umems.buffer, cmd.get<In::wq_umem_offset>(), g.rq_bytes + g.sq_bytes, kWqebb,
+                     false, ring);
   }
-  const unsigned special = type == QpType::kQp1 ? 1 : 0;
-  if (is_special(type) && hca.steering().special(special) != 0) return Syndrome::kQpSpecial;
+  return read_ring(fw, cmd, In::pas::bit_off / 8, cmd.get<C::log_page_size>(), cmd.get<C::page_offset>(),
+                   g.rq_bytes + g.sq_bytes, ring)
+             ? Syndrome::kOk
+             : Syndrome::kQpPages;
+}
+
+void Request::fill(const Command& cmd, Qp& qp) {
+  qp.type = type;
+  qp.pd = cmd.get<C::pd>();
+  qp.scq = cmd.get<C::cqn_snd>();
+  qp.rcq = cmd.get<C::cqn_rcv>();
+  qp.has_sq = g.has_sq;
+  qp.has_rq = g.has_rq;
+  qp.use_srq = g.names_srq && !xrc() && !dci();  // XRC: each packet names one
+  qp.srqn = qp.use_srq ? cmd.get<C::srqn_rmpn_xrqn>() : 0;
+  qp.xrcd = xrcd != nullptr ? cmd.get<C::xrcd>() : 0;
+  // Not that of a DCI which had this number before.
+  qp.dc_session = static_cast<std::uint8_t>(qp.req.epoch);
+  qp.ring = std::move(ring);
+  qp.log_sq_size = g.log_sq_size;
+  qp.log_rq_size = g.log_rq_size;
+  qp.log_rq_stride = g.log_rq_stride;
+  qp.sq_offset = g.rq_bytes;
+  qp.dbr_addr = dbr;
+  qp.user_index = cmd.get<C::user_index>();
+  qp.uar_page = cmd.get<C::uar_page>();
+  qp.reserved_lkey = cmd.get<C::rlky>() != 0;
+  qp.rendezvous = rendezvous;
+  qp.block_own_multicast = cmd.get<C::block_lb_mc>() != 0;
+  qp.cs_req = static_cast<prm::InlineScatter>(cmd.get<C::cs_req>() & 0xf);
+  qp.cs_res = static_cast<prm::InlineScatter>(cmd.get<C::cs_res>());
+}
+
+}  // namespace
+
+Syndrome create_qp(Firmware& fw, Command& cmd) {
+  Objects& o = fw.objects();
+  Hca& hca = fw.hca();
+  Request r;
+  Syndrome s = r.check_type(fw.caps(), cmd);
+  if (s == Syndrome::kOk) s = r.find_objects(fw, cmd);
+  if (s == Syndrome::kOk) s = r.read_memory(fw, cmd);
+  if (s != Syndrome::kOk) return s;
+  if (is_special(r.type) && hca.steering().special(r.special_index()) != 0) return Syndrome::kQpSpecial;
   if (o.qps.full()) return Syndrome::kQpLimit;
   if (!fw.pages().charge(kIcmQp)) return Syndrome::kWaitPages;
 
@@ -163,43 +218,16 @@ Syndrome create_qp(Firmware& fw, Command& cmd) {
     return Syndrome::kQpModelRefused;
   }
   std::memcpy(object->qpc.data(), prm::ptr<C>(cmd.in.data()), object->qpc.size());
-  if (pd != nullptr) object->pd = pdn, ++pd->refs;
-  if (scq != nullptr) object->scq = scqn, ++scq->refs;
-  if (rcq != nullptr) object->rcq = rcqn, ++rcq->refs;
-  if (srq != nullptr) object->srqn = srqn, ++srq->refs;
-  if (xrcd != nullptr) object->xrcd = cmd.get<C::xrcd>(), ++xrcd->refs;
-  if (Cq* hw = hca.cqs().find(object->scq)) ++hw->refs;
-  if (Cq* hw = hca.cqs().find(object->rcq)) ++hw->refs;
-  if (Srq* hw = g.names_srq ? hca.qps().find_srq(srqn) : nullptr) ++hw->refs;
-
-  qp->type = type;
-  qp->pd = pdn;
-  qp->scq = scqn;
-  qp->rcq = rcqn;
-  qp->has_sq = g.has_sq;
-  qp->has_rq = g.has_rq;
-  qp->use_srq = g.names_srq && !xrc && !dci;  // XRC: each packet names one
-  qp->srqn = qp->use_srq ? srqn : 0;
-  qp->xrcd = object->xrcd;
-  qp->dc_session =
-      static_cast<std::uint8_t>(qp->req.epoch);  // not that of a DCI which had this number before
-  qp->ring = std::move(ring);
-  qp->log_sq_size = g.log_sq_size;
-  qp->log_rq_size = g.log_rq_size;
-  qp->log_rq_stride = g.log_rq_stride;
-  qp->sq_offset = g.rq_bytes;
-  qp->dbr_addr = dbr;
-  qp->user_index = cmd.get<C::user_index>();
-  qp->uar_page = cmd.get<C::uar_page>();
-  qp->reserved_lkey = cmd.get<C::rlky>() != 0;
-  qp->rendezvous = rendezvous;
-  qp->block_own_multicast = cmd.get<C::block_lb_mc>() != 0;
-  qp->cs_req = static_cast<prm::InlineScatter>(cmd.get<C::cs_req>() & 0xf);
-  qp->cs_res = static_cast<prm::InlineScatter>(cmd.get<C::cs_res>());
-  if (is_special(type)) hca.steering().set_special(special, qpn);
+  object->pd = Ref(r.pd);
+  object->scq = Ref(r.scq);
+  object->rcq = Ref(r.rcq);
+  object->srq = Ref(r.srq);
+  object->xrcd = Ref(r.xrcd);
+  r.fill(cmd, *qp);
+  if (is_special(r.type)) hca.steering().set_special(r.special_index(), qpn);
   cmd.put<prm::create_qp_out::qpn>(qpn);
   fw.trace_create(ObjType::kQp, qpn, cmd.uid);
-  hold_umems(fw, ObjType::kQp, qpn, umems);
+  hold_umems(fw, ObjType::kQp, qpn, r.umems);
   return Syndrome::kOk;
 }
 
@@ -210,23 +238,14 @@ Syndrome destroy_qp(Firmware& fw, Command& cmd) {
   const QpObject* object = o.qps.find(qpn);
   Qp* qp = hca.qps().find(qpn);
   if (object == nullptr || qp == nullptr || !object->is_qp()) return Syndrome::kQpNumber;
-  if (object->refs != 0) return Syndrome::kQpBusy;
-  if (qp->state != QpState::kRst) {  // engines let go of it first
+  if (object->referred()) return Syndrome::kQpBusy;  // in multicast groups
+  if (qp->state != QpState::kRst) {                  // engines let go of it first
     const QpState old = qp->state;
     qp->state = QpState::kRst;
     hca.qp_changed(*qp, old);
   }
   hca.quiesce();
   if (is_special(qp->type)) hca.steering().set_special(qp->type == QpType::kQp1 ? 1 : 0, 0);
-  if (PlainObject* pd = o.pds.find(object->pd)) --pd->refs;
-  if (CqObject* cq = o.cqs.find(object->scq)) --cq->refs;
-  if (CqObject* cq = o.cqs.find(object->rcq)) --cq->refs;
-  if (SrqObject* srq = o.srqs.find(object->srqn)) --srq->refs;
-  if (PlainObject* xrcd = o.xrcds.find(object->xrcd)) --xrcd->refs;
-  if (PlainObject* counter = o.q_counters.find(object->counter_set)) --counter->refs;
-  if (Cq* hw = hca.cqs().find(object->scq)) --hw->refs;
-  if (Cq* hw = hca.cqs().find(object->rcq)) --hw->refs;
-  if (Srq* hw = object->srqn != 0 ? hca.qps().find_srq(object->srqn) : nullptr) --hw->refs;
   hca.page_faults().forget(qpn);
   hca.qps().destroy(qpn);
   o.qps.destroy(qpn);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// QP state transitions (IBTA 10.3.1): which are legal, what each takes from the QPC always, and what only
-// when the bit in opt_param_mask asks for it.
+// QP state transitions, by the table of qp_transitions.h.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -8,6 +7,7 @@
 #include "firmware-stub/firmware.h"
 #include "firmware-stub/handlers.h"
 #include "firmware-stub/objects/qp_context.h"
+#include "firmware-stub/objects/qp_transitions.h"
 #include "firmware-stub/opcodes.h"
 #include "prm/qos.h"
 #include "prm/transport_caps.h"
@@ -17,8 +17,8 @@ namespace hcasim::fw {
 namespace {
 
 // All transition commands have their input laid out alike.
-using In = prm::rst2init_qp_in;
-using C = In::qpc;
+using RstToInit = prm::rst2init_qp_in;
+using C = RstToInit::qpc;
 using Path = C::primary_address_path;
 static_assert(prm::init2rtr_qp_in::qpc::bit_off == C::bit_off &&
               prm::rtr2rts_qp_in::qpc::bit_off == C::bit_off &&
@@ -26,46 +26,9 @@ static_assert(prm::init2rtr_qp_in::qpc::bit_off == C::bit_off &&
               prm::sqerr2rts_qp_in::qpc::bit_off == C::bit_off &&
               prm::sqd2rts_qp_in::qpc::bit_off == C::bit_off &&
               prm::init2init_qp_in::qpc::bit_off == C::bit_off &&
-              prm::init2rtr_qp_in::opt_param_mask::bit_off == In::opt_param_mask::bit_off);
+              prm::init2rtr_qp_in::opt_param_mask::bit_off == RstToInit::opt_param_mask::bit_off);
 
-constexpr std::uint32_t kOptRights = kOptRre | kOptRae | kOptRwe;
-
-struct Transition {
-  std::uint16_t opcode;
-  QpState from, to;
-  std::uint32_t optional_rc, optional_uc, optional_ud;  // opt_param_mask bits that may be set
-};
-
-constexpr Transition kTransitions[] = {
-    {prm::op::RST2INIT_QP, QpState::kRst, QpState::kInit, 0, 0, 0},
-    {prm::op::INIT2INIT_QP, QpState::kInit, QpState::kInit,
-     kOptRights | kOptPkeyIndex | kOptPort | kOptDrainSigerr, kOptRwe | kOptPkeyIndex | kOptPort,
-     kOptPkeyIndex | kOptQkey | kOptPort},
-    {prm::op::INIT2RTR_QP, QpState::kInit, QpState::kRtr, kOptRights | kOptPkeyIndex, kOptRwe | kOptPkeyIndex,
-     kOptPkeyIndex | kOptQkey},
-    {prm::op::RTR2RTS_QP, QpState::kRtr, QpState::kRts, kOptRights | kOptRnrTimeout, kOptRwe, kOptQkey},
-    {prm::op::RTS2RTS_QP, QpState::kRts, QpState::kRts, kOptRights | kOptRnrTimeout | kOptCounterSet,
-     kOptRwe | kOptCounterSet, kOptQkey | kOptCounterSet},
-    {prm::op::SQERR2RTS_QP, QpState::kSqErr, QpState::kRts, 0, kOptRwe, kOptQkey},
-    {prm::op::SQD_RTS_QP, QpState::kSqd, QpState::kRts, kOptRights | kOptRnrTimeout, kOptRwe, kOptQkey},
-};
-// Bits that ask for path migration. The path is never migrated (cap.apm = 0): PM_STATE may only say
-// "migrated".
-constexpr std::uint32_t kOptMigration = kOptPmState;
 constexpr std::uint32_t kPmMigrated = 3;
-
-const Transition* find_transition(std::uint16_t opcode) {
-  for (const Transition& t : kTransitions)
-    if (t.opcode == opcode) return &t;
-  return nullptr;
-}
-
-std::uint32_t optional_bits(const Transition& t, QpType type) {
-  if (is_reliable(type)) return t.optional_rc | kOptMigration;  // DC initiators too
-  if (type == QpType::kUc) return t.optional_uc | kOptMigration;
-  if (is_datagram(type)) return t.optional_ud;
-  return t.optional_rc;  // UMR QP
-}
 
 // The path of INIT2RTR; P_Key index, port and timeout have bits or transitions of their own.
 void read_path(const Command& cmd, AddressPath& p) {
@@ -97,19 +60,21 @@ void read_roce_path(const Command& cmd, AddressPath& p) {
 class Modify {
  public:
   Modify(Firmware& fw, Command& cmd, const Qp& qp)
-      : fw_(fw), cmd_(cmd), qp_(qp), opt_(cmd.get<In::opt_param_mask>()) {
+      : fw_(fw), cmd_(cmd), qp_(qp), opt_(cmd.get<RstToInit::opt_param_mask>()) {
     path_ = qp.path;
     qkey_ = qp.qkey;
   }
 
-  Syndrome check(const Transition& t);
-  void apply(const Transition& t, Qp& qp, QpObject& object);
+  Syndrome check(const QpTransition& t);
+  void apply(const QpTransition& t, Qp& qp, QpObject& object);
 
  private:
   bool has(std::uint32_t bit) const { return (opt_ & bit) != 0; }
   Syndrome check_path();
   void check_psn(std::size_t bit_off, unsigned reserved);
-  Syndrome check_required(const Transition& t);
+  Syndrome check_counter();
+  Syndrome check_required(const QpTransition& t);
+  void apply_required(const QpTransition& t, Qp& qp, QpObject& object);
   void apply_rights(Qp& qp, bool read, bool write, bool atomic);
   void set_counter(Qp& qp, QpObject& object);
 
@@ -142,38 +107,47 @@ Syndrome Modify::check_path() {
   return path_.port <= 1 ? Syndrome::kOk : Syndrome::kQpPath;
 }
 
-Syndrome Modify::check_required(const Transition& t) {
+Syndrome Modify::check_counter() {
+  const std::uint32_t counter = cmd_.get<C::counter_set_id>();
+  return counter == 0 || fw_.objects().q_counters.find(counter) != nullptr ? Syndrome::kOk
+                                                                           : Syndrome::kQpCounter;
+}
+
+Syndrome Modify::check_required(const QpTransition& t) {
   const Caps& caps = fw_.caps();
-  if (t.opcode == prm::op::RST2INIT_QP) {
+  if (t.takes(kAttrPkeyAndPort)) {
     path_.pkey_index = static_cast<std::uint16_t>(cmd_.get<Path::pkey_index>());
     path_.port = static_cast<std::uint8_t>(cmd_.get<Path::vhca_port_num>());
-    qkey_ = cmd_.get<C::q_key>();
-    if ((cmd_.get<C::dbr_addr>() & 7) != 0) return Syndrome::kQpDbr;
-    const std::uint32_t counter = cmd_.get<C::counter_set_id>();
-    if (counter != 0 && fw_.objects().q_counters.find(counter) == nullptr) return Syndrome::kQpCounter;
-    if (qp_.type == QpType::kRegUmr && fw_.objects().pds.find(cmd_.get<C::pd>()) == nullptr)
-      return Syndrome::kQpPd;
-  } else if (t.opcode == prm::op::INIT2RTR_QP) {
+  }
+  if (t.takes(kAttrQkey)) qkey_ = cmd_.get<C::q_key>();
+  if (t.takes(kAttrDoorbell) && (cmd_.get<C::dbr_addr>() & 7) != 0) return Syndrome::kQpDbr;
+  if (t.takes(kAttrCounterSet) && check_counter() != Syndrome::kOk) return Syndrome::kQpCounter;
+  if (t.takes(kAttrOwner) && qp_.type == QpType::kRegUmr &&
+      fw_.objects().pds.find(cmd_.get<C::pd>()) == nullptr)
+    return Syndrome::kQpPd;
+  if (t.takes(kAttrMtu)) {
     const unsigned mtu = mtu_bytes(cmd_.get<C::mtu>());
     if (mtu == 0 || mtu > fw_.hca().profile().port.max_mtu) return Syndrome::kQpMtu;
-    if (cmd_.get<C::log_msg_max>() > caps.get<prm::cmd_hca_cap::log_max_msg>()) return Syndrome::kQpMsgSize;
-    if (cmd_.get<C::log_rra_max>() > caps.get<prm::cmd_hca_cap::log_max_ra_res_qp>())
-      return Syndrome::kQpDepth;
-    if (is_connected(qp_.type)) {
-      read_path(cmd_, path_);
-      if (fw_.hca().port().link() == LinkType::kEthernet) read_roce_path(cmd_, path_);
-    }
-  } else if (t.opcode == prm::op::RTR2RTS_QP) {
-    if (cmd_.get<C::log_sra_max>() > caps.get<prm::cmd_hca_cap::log_max_ra_req_qp>())
-      return Syndrome::kQpDepth;
-    path_.ack_timeout = static_cast<std::uint8_t>(cmd_.get<Path::ack_timeout>());
   }
+  if (t.takes(kAttrMessageSize) && cmd_.get<C::log_msg_max>() > caps.get<prm::cmd_hca_cap::log_max_msg>())
+    return Syndrome::kQpMsgSize;
+  if (t.takes(kAttrResponderDepth) &&
+      cmd_.get<C::log_rra_max>() > caps.get<prm::cmd_hca_cap::log_max_ra_res_qp>())
+    return Syndrome::kQpDepth;
+  if (t.takes(kAttrRemote) && is_connected(qp_.type)) {
+    read_path(cmd_, path_);
+    if (fw_.hca().port().link() == LinkType::kEthernet) read_roce_path(cmd_, path_);
+  }
+  if (t.takes(kAttrInitiatorDepth) &&
+      cmd_.get<C::log_sra_max>() > caps.get<prm::cmd_hca_cap::log_max_ra_req_qp>())
+    return Syndrome::kQpDepth;
+  if (t.takes(kAttrAckTimeout)) path_.ack_timeout = static_cast<std::uint8_t>(cmd_.get<Path::ack_timeout>());
   return Syndrome::kOk;
 }
 
-Syndrome Modify::check(const Transition& t) {
-  if (t.opcode == prm::op::INIT2RTR_QP) check_psn(C::next_rcv_psn::bit_off, 3);
-  if (t.opcode == prm::op::RTR2RTS_QP) check_psn(C::next_send_psn::bit_off, 8);
+Syndrome Modify::check(const QpTransition& t) {
+  if (t.takes(kAttrReceivePsn)) check_psn(C::next_rcv_psn::bit_off, 3);
+  if (t.takes(kAttrSendPsn)) check_psn(C::next_send_psn::bit_off, 8);
   if ((opt_ & ~optional_bits(t, qp_.type)) != 0) return Syndrome::kQpOptMask;
   if (has(kOptPmState) && cmd_.get<C::pm_state>() != kPmMigrated) return Syndrome::kQpFeature;
   const Syndrome required = check_required(t);
@@ -181,14 +155,11 @@ Syndrome Modify::check(const Transition& t) {
   if (has(kOptPkeyIndex)) path_.pkey_index = static_cast<std::uint16_t>(cmd_.get<Path::pkey_index>());
   if (has(kOptPort)) path_.port = static_cast<std::uint8_t>(cmd_.get<Path::vhca_port_num>());
   if (has(kOptQkey)) qkey_ = cmd_.get<C::q_key>();
-  const bool rights = t.opcode == prm::op::RST2INIT_QP || has(kOptRae);
+  const bool rights = t.takes(kAttrRights) || has(kOptRae);
   if (rights && cmd_.get<C::rae>() != 0 &&
       !atomic_mode_offered(fw_.caps(), cmd_.get<C::atomic_mode>(), is_dc(qp_.type)))
     return Syndrome::kQpAtomicMode;
-  if (has(kOptCounterSet)) {
-    const std::uint32_t counter = cmd_.get<C::counter_set_id>();
-    if (counter != 0 && fw_.objects().q_counters.find(counter) == nullptr) return Syndrome::kQpCounter;
-  }
+  if (has(kOptCounterSet) && check_counter() != Syndrome::kOk) return Syndrome::kQpCounter;
   return check_path();
 }
 
@@ -202,54 +173,63 @@ void Modify::apply_rights(Qp& qp, bool read, bool write, bool atomic) {
 }
 
 void Modify::set_counter(Qp& qp, QpObject& object) {
-  auto& counters = fw_.objects().q_counters;
   const std::uint32_t next = cmd_.get<C::counter_set_id>();
-  if (PlainObject* old = counters.find(object.counter_set)) --old->refs;
-  if (PlainObject* now = counters.find(next)) ++now->refs;
-  object.counter_set = next;
+  object.counter_set = Ref(fw_.objects().q_counters.find(next));
   qp.counter_set = static_cast<std::uint8_t>(next);
   prm::set<prm::qpc::counter_set_id>(object.qpc.data(), next);
 }
 
-void Modify::apply(const Transition& t, Qp& qp, QpObject& object) {
+// What the transition always takes.
+void Modify::apply_required(const QpTransition& t, Qp& qp, QpObject& object) {
   std::uint8_t* kept = object.qpc.data();
-  qp.path = path_;
-  qp.qkey = qkey_;
-  if (t.opcode == prm::op::RST2INIT_QP) {
+  if (t.takes(kAttrDoorbell)) {
     // From a user context it is an address that nobody has checked; CREATE_QP's stands.
     if (cmd_.get<C::dbr_addr>() != 0 && cmd_.uid == 0) qp.dbr_addr = cmd_.get<C::dbr_addr>();
+    prm::set<prm::qpc::dbr_addr>(kept, qp.dbr_addr);
+  }
+  if (t.takes(kAttrOwner)) {
     if (cmd_.get<C::rlky>() != 0) qp.reserved_lkey = true;
     qp.drain_sigerr = qp.type == QpType::kRc && cmd_.get<C::drain_sigerr>() != 0;
     if (qp.type == QpType::kRegUmr) qp.pd = cmd_.get<C::pd>();
-    set_counter(qp, object);
-    apply_rights(qp, true, true, true);
     prm::set<prm::qpc::rlky>(kept, qp.reserved_lkey ? 1 : 0);
-    prm::set<prm::qpc::dbr_addr>(kept, qp.dbr_addr);
-  } else if (t.opcode == prm::op::INIT2RTR_QP) {
-    qp.mtu = mtu_bytes(cmd_.get<C::mtu>());
-    qp.log_msg_max = cmd_.get<C::log_msg_max>();
+  }
+  if (t.takes(kAttrCounterSet)) set_counter(qp, object);
+  if (t.takes(kAttrRights)) apply_rights(qp, true, true, true);
+  if (t.takes(kAttrMtu)) qp.mtu = mtu_bytes(cmd_.get<C::mtu>());
+  if (t.takes(kAttrMessageSize)) qp.log_msg_max = cmd_.get<C::log_msg_max>();
+  if (t.takes(kAttrResponderDepth)) qp.log_rra_max = cmd_.get<C::log_rra_max>();
+  if (t.takes(kAttrRnrTimer)) qp.min_rnr_nak = static_cast<std::uint8_t>(cmd_.get<C::min_rnr_nak>());
+  if (t.takes(kAttrReceivePsn)) qp.resp.expected_psn = cmd_.get<C::next_rcv_psn>();
+  if (t.takes(kAttrRemote)) {
     qp.remote_qpn = cmd_.get<C::remote_qpn>();
-    qp.log_rra_max = cmd_.get<C::log_rra_max>();
-    qp.min_rnr_nak = static_cast<std::uint8_t>(cmd_.get<C::min_rnr_nak>());
-    qp.resp.expected_psn = cmd_.get<C::next_rcv_psn>();
     // The whole path, as it came: QUERY_QP gives it back.
     std::memcpy(prm::ptr<prm::qpc::primary_address_path>(kept), prm::ptr<Path>(cmd_.in.data()), Path::bytes);
     prm::set<prm::qpc::mtu>(kept, cmd_.get<C::mtu>());
     prm::set<prm::qpc::log_msg_max>(kept, qp.log_msg_max);
     prm::set<prm::qpc::remote_qpn>(kept, qp.remote_qpn);
     prm::set<prm::qpc::log_rra_max>(kept, qp.log_rra_max);
-  } else if (t.opcode == prm::op::RTR2RTS_QP) {
+  }
+  if (t.takes(kAttrRetries)) {
     qp.retry_count = static_cast<std::uint8_t>(cmd_.get<C::retry_count>());
     qp.rnr_retry = static_cast<std::uint8_t>(cmd_.get<C::rnr_retry>());
-    qp.log_sra_max = cmd_.get<C::log_sra_max>();
-    qp.req.next_psn = qp.req.una_psn = cmd_.get<C::next_send_psn>();
     qp.req.retries_left = qp.retry_count;
     qp.req.rnr_left = qp.rnr_retry;
-    prm::set<prm::qpc::log_ack_req_freq>(kept, cmd_.get<C::log_ack_req_freq>());
     prm::set<prm::qpc::retry_count>(kept, qp.retry_count);
     prm::set<prm::qpc::rnr_retry>(kept, qp.rnr_retry);
+    prm::set<prm::qpc::log_ack_req_freq>(kept, cmd_.get<C::log_ack_req_freq>());
+  }
+  if (t.takes(kAttrInitiatorDepth)) {
+    qp.log_sra_max = cmd_.get<C::log_sra_max>();
     prm::set<prm::qpc::log_sra_max>(kept, qp.log_sra_max);
   }
+  if (t.takes(kAttrSendPsn)) qp.req.next_psn = qp.req.una_psn = cmd_.get<C::next_send_psn>();
+}
+
+void Modify::apply(const QpTransition& t, Qp& qp, QpObject& object) {
+  std::uint8_t* kept = object.qpc.data();
+  qp.path = path_;
+  qp.qkey = qkey_;
+  apply_required(t, qp, object);
   apply_rights(qp, has(kOptRre), has(kOptRwe), has(kOptRae));
   if (has(kOptDrainSigerr)) qp.drain_sigerr = cmd_.get<C::drain_sigerr>() != 0;
   if (has(kOptRnrTimeout)) qp.min_rnr_nak = static_cast<std::uint8_t>(cmd_.get<C::min_rnr_nak>());
@@ -274,7 +254,7 @@ struct Extension {
   bool groups = false, udp_sport = false;
 };
 
-Syndrome check_extension(Firmware& fw, const Command& cmd, const Transition& t, QpType type, Extension& e) {
+Syndrome check_extension(Firmware& fw, const Command& cmd, const QpTransition& t, QpType type, Extension& e) {
   using ext = prm::qp_ext;
   constexpr std::size_t kMaskEnd = (ext::opt_param_mask_95_32::bit_off + 64) / 8;
   const bool running = t.opcode == prm::op::RTS2RTS_QP;
@@ -297,12 +277,12 @@ Syndrome check_extension(Firmware& fw, const Command& cmd, const Transition& t, 
 }  // namespace
 
 Syndrome modify_qp(Firmware& fw, Command& cmd) {
-  const Transition* t = find_transition(cmd.opcode);
-  const std::uint32_t qpn = cmd.get<In::qpn>();
+  const QpTransition* t = find_qp_transition(cmd.opcode);
+  const std::uint32_t qpn = cmd.get<RstToInit::qpn>();
   QpObject* object = fw.objects().qps.find(qpn);
   Qp* qp = fw.hca().qps().find(qpn);
   if (object == nullptr || qp == nullptr || !object->is_qp()) return Syndrome::kQpNumber;
-  if (t == nullptr || qp->state != t->from || qp->draining) return Syndrome::kQpState;
+  if (t == nullptr || !t->starts_in(qp->state) || qp->draining) return Syndrome::kQpState;
   Modify modify(fw, cmd, *qp);
   Syndrome s = modify.check(*t);
   Extension extension;
@@ -316,34 +296,30 @@ Syndrome modify_qp(Firmware& fw, Command& cmd) {
   if (extension.groups)
     set_queue_groups(fw, ObjType::kQp, qpn, cmd.get<prm::qp_ext::qos_queue_group_id_requester>(),
                      cmd.get<prm::qp_ext::qos_queue_group_id_responder>());
+  const QpState old = qp->state;
   qp->state = t->to;
-  fw.hca().qp_changed(*qp, t->from);
+  fw.hca().qp_changed(*qp, old);
   return Syndrome::kOk;
 }
 
-// 2ERR and 2RST from any state, RTS2SQD from RTS, with nothing but the number.
+// 2ERR, 2RST and RTS2SQD: with nothing but the number.
 Syndrome move_qp(Firmware& fw, Command& cmd) {
   static_assert(prm::qp_2err_in::qpn::bit_off == prm::qp_2rst_in::qpn::bit_off);
   const std::uint32_t qpn = cmd.get<prm::qp_2err_in::qpn>();
   QpObject* object = fw.objects().qps.find(qpn);
   Qp* qp = fw.hca().qps().find(qpn);
   if (object == nullptr || qp == nullptr || !object->is_qp()) return Syndrome::kQpNumber;
+  const QpTransition* t = find_qp_transition(cmd.opcode);
   const QpState old = qp->state;
-  if (cmd.opcode == kRts2SqdQp) {
-    if (old != QpState::kRts || !qp->has_sq) return Syndrome::kQpState;
-    qp->state = QpState::kSqd;
-    qp->draining = qp->sqd_event = true;
-    fw.hca().qp_changed(*qp, old);
-    return Syndrome::kOk;
-  }
-  const QpState to = cmd.opcode == prm::op::_2RST_QP ? QpState::kRst : QpState::kErr;
-  if (to == QpState::kRst) {
-    if (PlainObject* counter = fw.objects().q_counters.find(object->counter_set)) --counter->refs;
-    object->counter_set = 0;
+  if (t == nullptr || !t->starts_in(old)) return Syndrome::kQpState;
+  const bool drain = t->to == QpState::kSqd;
+  if (drain && !qp->has_sq) return Syndrome::kQpState;
+  if (t->to == QpState::kRst) {
+    object->counter_set.reset();
     qp->counter_set = 0;
   }
-  qp->draining = qp->sqd_event = false;
-  qp->state = to;
+  qp->draining = qp->sqd_event = drain;
+  qp->state = t->to;
   fw.hca().qp_changed(*qp, old);
   return Syndrome::kOk;
 }

@@ -12,9 +12,9 @@ namespace hcasim::fw {
 
 namespace {
 
-bool offered(std::uint32_t type) {
+bool offered(const Generation& g, std::uint32_t type) {
   for (const FlowTableType t : {FlowTableType::kNicRx, FlowTableType::kNicTx})
-    if (type < 32 && (flow_type(static_cast<std::uint32_t>(t))->reformats >> type & 1) != 0) return true;
+    if (type < 32 && (flow_type(g, static_cast<std::uint32_t>(t))->reformats >> type & 1) != 0) return true;
   return false;
 }
 
@@ -44,7 +44,7 @@ Syndrome alloc_packet_reformat(Firmware& fw, Command& cmd) {
   constexpr std::size_t kData = c::reformat_data::bit_off / 8;
   PacketReformat r;
   const std::uint32_t type = cmd.get<c::reformat_type>(), size = cmd.get<c::reformat_data_size>();
-  if (!offered(type)) return Syndrome::kReformatType;
+  if (!offered(*fw.options().generation, type)) return Syndrome::kReformatType;
   r.type = static_cast<std::uint8_t>(type);
   const Syndrome s = check_size(type, size);
   if (s != Syndrome::kOk) return s;
@@ -75,7 +75,7 @@ Syndrome dealloc_packet_reformat(Firmware& fw, Command& cmd) {
   const std::uint32_t id = cmd.get<prm::dealloc_packet_reformat_context_in::packet_reformat_id>();
   const PlainObject* object = fw.objects().reformats.find(id);
   if (object == nullptr) return Syndrome::kReformatNumber;
-  if (object->refs != 0) return Syndrome::kReformatBusy;
+  if (object->referred()) return Syndrome::kReformatBusy;
   fw.hca().flows().reformats.erase(id);
   fw.objects().reformats.destroy(id);
   fw.pages().release(kIcmFlow);

@@ -137,14 +137,10 @@ Syndrome create_rq(Firmware& fw, Command& cmd) {
   rq.pd = cmd.get<w::pd>();
   rq.user_index = cmd.get<c::user_index>();
   rq.counter_set = static_cast<std::uint8_t>(counter);
-  ++cq->refs;
-  if (Cq* hw = fw.hca().cqs().find(rq.cqn)) ++hw->refs;
-  if (PlainObject* pd = o.pds.find(rq.pd)) ++pd->refs;
-  if (q_counter != nullptr) ++q_counter->refs;
-  if (rmp != nullptr) {
-    ++rmp->refs;
-    if (Srq* hw = fw.hca().qps().find_srq(rq.rmpn)) ++hw->refs;
-  }
+  object->cq = Ref(cq);
+  object->pd = Ref(o.pds.find(rq.pd));
+  object->counter_set = Ref(q_counter);
+  object->rmp = Ref(rmp);
   const std::uint32_t rqn = rq.rqn;
   fw.hca().eth().rqs[rqn] = std::move(rq);
   cmd.put<prm::create_rq_out::rqn>(rqn);
@@ -170,8 +166,7 @@ Syndrome modify_rq(Firmware& fw, Command& cmd) {
     const std::uint32_t counter = cmd.get<c::counter_set_id>();
     PlainObject* to = o.q_counters.find(counter);
     if (counter != 0 && to == nullptr) return Syndrome::kQCounterNumber;
-    if (PlainObject* from = o.q_counters.find(rq->counter_set)) --from->refs;
-    if (to != nullptr) ++to->refs;
+    object->counter_set = Ref(to);
     rq->counter_set = static_cast<std::uint8_t>(counter);
   }
   if ((mask & kModifyVsd) != 0) rq->keep_vlan = cmd.get<c::vsd>() != 0;
@@ -190,21 +185,13 @@ Syndrome destroy_rq(Firmware& fw, Command& cmd) {
   const RqObject* object = o.rqs.find(rqn);
   Rq* rq = EthTable::find(fw.hca().eth().rqs, rqn);
   if (object == nullptr || rq == nullptr) return Syndrome::kRqNumber;
-  if (object->refs != 0) return Syndrome::kRqBusy;
+  if (object->referred()) return Syndrome::kRqBusy;
   if (rq->state != RqState::kRst) {
     const RqState old = rq->state;
     rq->state = RqState::kRst;
     fw.hca().eth_rx().rq_changed(cmd.now, *rq, old);
   }
   fw.hca().quiesce();
-  if (CqObject* cq = o.cqs.find(rq->cqn)) --cq->refs;
-  if (Cq* hw = fw.hca().cqs().find(rq->cqn)) --hw->refs;
-  if (PlainObject* pd = o.pds.find(rq->pd)) --pd->refs;
-  if (PlainObject* counter = o.q_counters.find(rq->counter_set)) --counter->refs;
-  if (rq->use_rmp) {
-    if (SrqObject* rmp = o.srqs.find(rq->rmpn)) --rmp->refs;
-    if (Srq* hw = fw.hca().qps().find_srq(rq->rmpn)) --hw->refs;
-  }
   fw.hca().eth().rqs.erase(rqn);
   o.rqs.destroy(rqn);
   fw.pages().release(kIcmRq);
@@ -251,6 +238,19 @@ void move_sq(Firmware& fw, Qp& sq, QpState to) {
   fw.hca().qp_changed(sq, old);
 }
 
+// Asks for what no capability promises.
+bool wants_sq_feature(const Caps& caps, const Command& cmd) {
+  using c = prm::create_sq_in::ctx;
+  using e = prm::per_protocol_networking_offload_caps;
+  const auto offered = [&caps](auto field) { return caps.get<decltype(field)>(CapGroup::kEthernet) != 0; };
+  return cmd.get<c::cd_master>() != 0 || cmd.get<c::fre>() != 0 || cmd.get<c::hairpin>() != 0 ||
+         cmd.get<c::non_wire>() != 0 || cmd.get<c::ts_format>() == kRealTime ||
+         cmd.get<c::ts_cqe_to_dest_cqn>() != 0 || (cmd.get<c::allow_swp>() != 0 && !offered(e::swp{})) ||
+         (cmd.get<c::reg_umr>() != 0 && !offered(e::reg_umr_sq{})) ||
+         (cmd.get<c::allow_multi_pkt_send_wqe>() != 0 && !offered(e::multi_pkt_send_wqe{}) &&
+          !offered(e::enhanced_multi_pkt_send_wqe{}));
+}
+
 // Both halves of an SQ.
 bool find_sq(Firmware& fw, std::uint32_t sqn, QpObject*& object, Qp*& sq) {
   object = fw.objects().qps.find(sqn);
@@ -267,17 +267,7 @@ Syndrome create_sq(Firmware& fw, Command& cmd) {
   Hca& hca = fw.hca();
   Syndrome s = check_wq<w>(fw, cmd);
   if (s != Syndrome::kOk) return s;
-  const auto ethernet = [&fw](auto field) {
-    return fw.caps().get<decltype(field)>(CapGroup::kEthernet) != 0;
-  };
-  using e = prm::per_protocol_networking_offload_caps;
-  if (cmd.get<c::cd_master>() != 0 || cmd.get<c::fre>() != 0 || cmd.get<c::hairpin>() != 0 ||
-      cmd.get<c::non_wire>() != 0 || cmd.get<c::ts_format>() == kRealTime ||
-      cmd.get<c::ts_cqe_to_dest_cqn>() != 0 || (cmd.get<c::allow_swp>() != 0 && !ethernet(e::swp{})) ||
-      (cmd.get<c::reg_umr>() != 0 && !ethernet(e::reg_umr_sq{})) ||
-      (cmd.get<c::allow_multi_pkt_send_wqe>() != 0 && !ethernet(e::multi_pkt_send_wqe{}) &&
-       !ethernet(e::enhanced_multi_pkt_send_wqe{})))
-    return Syndrome::kWqFeature;
+  if (wants_sq_feature(fw.caps(), cmd)) return Syndrome::kWqFeature;
   if (cmd.get<c::state>() != kStateRst) return Syndrome::kSqState;
   s = check_pace(fw, cmd, cmd.get<c::packet_pacing_rate_limit_index>());
   if (s == Syndrome::kOk) s = check_queue_group(fw, cmd, cmd.get<c::qos_queue_group_id>());
@@ -315,17 +305,13 @@ Syndrome create_sq(Firmware& fw, Command& cmd) {
   }
   const std::uint8_t* context = prm::ptr<c>(cmd.in.data());
   object->sqc.assign(context, context + prm::sqc::bytes);
-  object->scq = cmd.get<c::cqn>();
-  object->tis = tisn;
-  ++cq->refs;
-  if (Cq* hw = hca.cqs().find(object->scq)) ++hw->refs;
-  object->pd = cmd.get<w::pd>();
-  if (PlainObject* pd = o.pds.find(object->pd)) ++pd->refs;
-  if (tis != nullptr) ++tis->refs;
+  object->scq = Ref(cq);
+  object->tis = Ref(tis);
+  object->pd = Ref(o.pds.find(cmd.get<w::pd>()));
 
   sq->type = QpType::kSq;
-  sq->pd = object->pd;
-  sq->scq = object->scq;
+  sq->pd = cmd.get<w::pd>();
+  sq->scq = cmd.get<c::cqn>();
   sq->has_rq = false;
   sq->ring = std::move(ring);
   sq->log_sq_size = cmd.get<w::log_wq_sz>();
@@ -383,10 +369,6 @@ Syndrome destroy_sq(Firmware& fw, Command& cmd) {
   if (!find_sq(fw, sqn, object, sq)) return Syndrome::kSqNumber;
   move_sq(fw, *sq, QpState::kRst);
   hca.quiesce();
-  if (CqObject* cq = o.cqs.find(object->scq)) --cq->refs;
-  if (Cq* hw = hca.cqs().find(object->scq)) --hw->refs;
-  if (PlainObject* pd = o.pds.find(object->pd)) --pd->refs;
-  if (TisObject* tis = o.tises.find(object->tis)) --tis->refs;
   hca.qps().destroy(sqn);
   o.qps.destroy(sqn);
   fw.pages().release(kIcmQp);

@@ -50,7 +50,7 @@ Syndrome create(Firmware& fw, Command& cmd, std::uint32_t hierarchy, std::uint32
   SchedObject* e = o.sched_elements.create(id);
   if (e == nullptr) return Syndrome::kSchedLimit;
   std::memcpy(e->context.data(), prm::ptr<C>(cmd.in.data()), e->context.size());
-  if (SchedObject* above = o.sched_elements.find(e->parent())) ++above->refs;
+  e->parent_ref = Ref(o.sched_elements.find(e->parent()));
   fw.hca().qos().create_element(id, e->parent());
   apply(fw, cmd, id, *e);
   return Syndrome::kOk;
@@ -78,8 +78,7 @@ Syndrome destroy(Firmware& fw, std::uint32_t hierarchy, std::uint32_t id) {
   Objects& o = fw.objects();
   const SchedObject* e = o.sched_elements.find(id);
   if (e == nullptr) return Syndrome::kSchedNumber;
-  if (e->refs != 0) return Syndrome::kSchedBusy;
-  if (SchedObject* above = o.sched_elements.find(e->parent())) --above->refs;
+  if (e->referred()) return Syndrome::kSchedBusy;
   fw.hca().qos().destroy_element(id);
   o.sched_elements.destroy(id);
   return Syndrome::kOk;
@@ -195,13 +194,9 @@ Syndrome check_queue_group(Firmware& fw, const Command& cmd, std::uint32_t group
 void set_queue_groups(Firmware& fw, ObjType type, std::uint32_t number, std::uint32_t requester,
                       std::uint32_t responder) {
   Objects& o = fw.objects();
-  std::array<std::uint32_t, 2>& now = o.sched_users[std::make_pair(type, number)];
-  const std::array<std::uint32_t, 2> before = now;
-  now = {requester, responder};
-  for (const std::uint32_t id : now)
-    if (SchedObject* e = o.sched_elements.find(id)) ++e->refs;
-  for (const std::uint32_t id : before)
-    if (SchedObject* e = o.sched_elements.find(id)) --e->refs;
+  std::array<Ref<SchedObject>, 2>& groups = o.sched_users[std::make_pair(type, number)];
+  groups[0] = Ref(o.sched_elements.find(requester));
+  groups[1] = Ref(o.sched_elements.find(responder));
   if (Qp* qp = fw.hca().qps().find(number)) {
     qp->qos.group = requester;
     qp->qos.responder_group = responder;
@@ -210,12 +205,7 @@ void set_queue_groups(Firmware& fw, ObjType type, std::uint32_t number, std::uin
 }
 
 void release_queue_groups(Firmware& fw, ObjType type, std::uint32_t number) {
-  Objects& o = fw.objects();
-  const auto it = o.sched_users.find(std::make_pair(type, number));
-  if (it == o.sched_users.end()) return;
-  for (const std::uint32_t id : it->second)
-    if (SchedObject* e = o.sched_elements.find(id)) --e->refs;
-  o.sched_users.erase(it);
+  fw.objects().sched_users.erase(std::make_pair(type, number));
 }
 
 }  // namespace hcasim::fw

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "firmware-stub/command.h"
+#include "firmware-stub/objects/ref.h"
 #include "firmware-stub/objects/table.h"
 #include "model/sched/qos.h"
 #include "prm/prm.h"
@@ -24,17 +25,17 @@ constexpr std::uint32_t kMaxPace = 100'000'000;  // kb/s
 constexpr std::uint32_t kMinPace = 1;
 constexpr std::uint32_t kElementTsar = 0, kElementQueueGroup = 4;  // scheduling_context.element_type
 
-struct SchedObject {
-  std::uint32_t refs = 0;  // elements below it, queues
+struct SchedObject : Referred {
   std::array<std::uint8_t, prm::scheduling_context::bytes> context{};
   std::uint32_t type() const { return prm::get<prm::scheduling_context::element_type>(context.data()); }
   std::uint32_t parent() const {
     return prm::get<prm::scheduling_context::parent_element_id>(context.data());
   }
+  Ref<SchedObject> parent_ref;
 };
 
 // Queue by kind and number -> its groups: of requests, of responses.
-using SchedUsers = std::map<std::pair<ObjType, std::uint32_t>, std::array<std::uint32_t, 2>>;
+using SchedUsers = std::map<std::pair<ObjType, std::uint32_t>, std::array<Ref<SchedObject>, 2>>;
 
 // Whether the command may name `group` as a queue's group (0: none).
 Syndrome check_queue_group(Firmware& fw, const Command& cmd, std::uint32_t group);

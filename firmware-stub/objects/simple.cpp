@@ -22,7 +22,7 @@ Syndrome release(Firmware& fw, Command& cmd, Table<PlainObject>& table, ObjType 
   const std::uint32_t number = cmd.get<InField>();
   const PlainObject* object = table.find(number);
   if (object == nullptr) return unknown;
-  if (object->refs != 0) return busy;
+  if (object->referred()) return busy;
   table.destroy(number);
   fw.trace_destroy(type, number, cmd.uid);
   return Syndrome::kOk;

@@ -69,15 +69,9 @@ Syndrome create(Firmware& fw, Command& cmd, const Attributes& a, std::uint32_t& 
   }
   object->kind = a.kind;
   std::memcpy(object->context.data(), a.context, a.context_len);
-  object->pd = a.pd;
-  object->xrcd = a.xrcd;
-  object->cqn = a.cqn;
-  ++pd->refs;
-  if (xrcd != nullptr) ++xrcd->refs;
-  if (cq != nullptr) {
-    ++cq->refs;
-    if (Cq* hw = fw.hca().cqs().find(a.cqn)) ++hw->refs;
-  }
+  object->pd = Ref(pd);
+  object->xrcd = Ref(xrcd);
+  object->cq = Ref(cq);
   srq->xrc = a.kind == ObjType::kXrcSrq;
   srq->xrq = a.kind == ObjType::kXrq;
   srq->rendezvous = a.rendezvous;
@@ -109,15 +103,8 @@ Syndrome destroy(Firmware& fw, Command& cmd, std::uint32_t srqn, ObjType kind) {
   Srq* srq = nullptr;
   const Syndrome s = find(fw, srqn, kind, object, srq);
   if (s != Syndrome::kOk) return s;
-  if (object->refs != 0) return Syndrome::kSrqBusy;
+  if (object->referred()) return Syndrome::kSrqBusy;
   Objects& o = fw.objects();
-  if (PlainObject* pd = o.pds.find(object->pd)) --pd->refs;
-  if (kind == ObjType::kXrcSrq)
-    if (PlainObject* xrcd = o.xrcds.find(object->xrcd)) --xrcd->refs;
-  if (kind == ObjType::kXrcSrq || kind == ObjType::kXrq) {
-    if (CqObject* cq = o.cqs.find(object->cqn)) --cq->refs;
-    if (Cq* hw = fw.hca().cqs().find(object->cqn)) --hw->refs;
-  }
   fw.hca().quiesce();
   fw.hca().qps().destroy_srq(srqn);
   o.srqs.destroy(srqn);

@@ -48,7 +48,7 @@ class NumberPool {
   std::deque<std::uint32_t> freed_;
 };
 
-// T needs a default constructor and a member `std::uint32_t refs`.
+// T needs a default constructor. An object stays where it is until it is destroyed.
 template <class T>
 class Table {
  public:

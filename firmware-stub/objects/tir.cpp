@@ -53,9 +53,11 @@ Syndrome read_rqs(Firmware& fw, const Command& cmd, std::uint32_t max_size, std:
   return Syndrome::kOk;
 }
 
-void count_rqs(Firmware& fw, const std::vector<std::uint32_t>& rqs, int by) {
-  for (const std::uint32_t rqn : rqs)
-    if (RqObject* rq = fw.objects().rqs.find(rqn)) rq->refs += static_cast<std::uint32_t>(by);
+std::vector<Ref<RqObject>> refer_to(Firmware& fw, const std::vector<std::uint32_t>& rqs) {
+  std::vector<Ref<RqObject>> refs;
+  refs.reserve(rqs.size());
+  for (const std::uint32_t rqn : rqs) refs.emplace_back(fw.objects().rqs.find(rqn));
+  return refs;
 }
 
 }  // namespace
@@ -75,7 +77,7 @@ Syndrome create_tis(Firmware& fw, Command& cmd) {
   std::uint32_t tisn = 0;
   TisObject* object = o.tises.create(tisn);
   std::memcpy(object->tisc.data(), prm::ptr<c>(cmd.in.data()), object->tisc.size());
-  ++td->refs;
+  object->td = Ref(td);
   Tis& tis = fw.hca().eth().tises[tisn];
   tis.tisn = tisn;
   tis.prio = static_cast<std::uint8_t>(cmd.get<c::prio>());
@@ -107,8 +109,7 @@ Syndrome destroy_tis(Firmware& fw, Command& cmd) {
   const std::uint32_t tisn = cmd.get<prm::destroy_tis_in::tisn>();
   const TisObject* object = o.tises.find(tisn);
   if (object == nullptr) return Syndrome::kTisNumber;
-  if (object->refs != 0) return Syndrome::kTisBusy;
-  if (PlainObject* td = o.tds.find(prm::get<prm::tisc::transport_domain>(object->tisc.data()))) --td->refs;
+  if (object->referred()) return Syndrome::kTisBusy;
   fw.hca().eth().tises.erase(tisn);
   o.tises.destroy(tisn);
   fw.pages().release(kIcmTis);
@@ -138,8 +139,7 @@ Syndrome create_rqt(Firmware& fw, Command& cmd) {
   if (o.rqts.full()) return Syndrome::kRqtLimit;
   if (!fw.pages().charge(kIcmTir + 4 * std::uint64_t{max_size})) return Syndrome::kWaitPages;
   std::uint32_t rqtn = 0;
-  o.rqts.create(rqtn);
-  count_rqs(fw, rqs, 1);
+  o.rqts.create(rqtn)->rqs = refer_to(fw, rqs);
   Rqt& rqt = fw.hca().eth().rqts[rqtn];
   rqt.rqtn = rqtn;
   rqt.max_size = max_size;
@@ -151,14 +151,14 @@ Syndrome create_rqt(Firmware& fw, Command& cmd) {
 
 Syndrome modify_rqt(Firmware& fw, Command& cmd) {
   using in = prm::modify_rqt_in;
+  RqtObject* object = fw.objects().rqts.find(cmd.get<in::rqtn>());
   Rqt* rqt = EthTable::find(fw.hca().eth().rqts, cmd.get<in::rqtn>());
-  if (rqt == nullptr) return Syndrome::kRqtNumber;
+  if (object == nullptr || rqt == nullptr) return Syndrome::kRqtNumber;
   if (cmd.get<in::bitmask::rqn_list>() == 0) return Syndrome::kOk;
   std::vector<std::uint32_t> rqs;
   const Syndrome s = read_rqs<in::ctx>(fw, cmd, rqt->max_size, rqs);
   if (s != Syndrome::kOk) return s;
-  count_rqs(fw, rqs, 1);
-  count_rqs(fw, rqt->rqs, -1);
+  object->rqs = refer_to(fw, rqs);
   rqt->rqs = std::move(rqs);
   return Syndrome::kOk;
 }
@@ -169,8 +169,7 @@ Syndrome destroy_rqt(Firmware& fw, Command& cmd) {
   const RqtObject* object = o.rqts.find(rqtn);
   const Rqt* rqt = EthTable::find(fw.hca().eth().rqts, rqtn);
   if (object == nullptr || rqt == nullptr) return Syndrome::kRqtNumber;
-  if (object->refs != 0) return Syndrome::kRqtBusy;
-  count_rqs(fw, rqt->rqs, -1);
+  if (object->referred()) return Syndrome::kRqtBusy;
   fw.pages().release(kIcmTir + 4 * std::uint64_t{rqt->max_size});
   fw.hca().eth().rqts.erase(rqtn);
   o.rqts.destroy(rqtn);
@@ -224,9 +223,9 @@ Syndrome create_tir(Firmware& fw, Command& cmd) {
   if (!fw.pages().charge(kIcmTir)) return Syndrome::kWaitPages;
   TirObject* object = o.tirs.create(tir.tirn);
   std::memcpy(object->tirc.data(), prm::ptr<c>(cmd.in.data()), object->tirc.size());
-  if (td != nullptr) ++td->refs;
-  if (rq != nullptr) ++rq->refs;
-  if (rqt != nullptr) ++rqt->refs;
+  object->td = Ref(td);
+  object->rq = Ref(rq);
+  object->rqt = Ref(rqt);
   fw.hca().eth().tirs[tir.tirn] = tir;
   cmd.put<prm::create_tir_out::tirn>(tir.tirn);
   const std::uint64_t icm = icm_address({IcmTarget::kTir, tir.tirn});
@@ -273,10 +272,7 @@ Syndrome destroy_tir(Firmware& fw, Command& cmd) {
   const TirObject* object = o.tirs.find(tirn);
   const Tir* tir = EthTable::find(fw.hca().eth().tirs, tirn);
   if (object == nullptr || tir == nullptr) return Syndrome::kTirNumber;
-  if (object->refs != 0) return Syndrome::kTirBusy;
-  if (PlainObject* td = o.tds.find(tir->transport_domain)) --td->refs;
-  if (RqObject* rq = tir->indirect ? nullptr : o.rqs.find(tir->rqn)) --rq->refs;
-  if (RqtObject* rqt = tir->indirect ? o.rqts.find(tir->rqt) : nullptr) --rqt->refs;
+  if (object->referred()) return Syndrome::kTirBusy;
   fw.hca().eth().tirs.erase(tirn);
   o.tirs.destroy(tirn);
   fw.pages().release(kIcmTir);

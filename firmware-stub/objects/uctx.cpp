@@ -25,20 +25,15 @@ std::uint32_t UserContexts::space(ObjType type) {
 
 void UserContexts::own(std::uint32_t space, std::uint32_t number, std::uint16_t uid) {
   if (uid == 0) return;
-  if (!owners_.emplace(key(space, number), uid).second) return;
-  if (UctxObject* uctx = table.find(uid)) ++uctx->refs;
+  const auto [it, fresh] = owners_.try_emplace(key(space, number));
+  if (fresh) it->second = {uid, Ref(table.find(uid))};
 }
 
-void UserContexts::disown(std::uint32_t space, std::uint32_t number) {
-  const auto it = owners_.find(key(space, number));
-  if (it == owners_.end()) return;
-  if (UctxObject* uctx = table.find(it->second)) --uctx->refs;
-  owners_.erase(it);
-}
+void UserContexts::disown(std::uint32_t space, std::uint32_t number) { owners_.erase(key(space, number)); }
 
 std::uint16_t UserContexts::owner(std::uint32_t space, std::uint32_t number) const {
   const auto it = owners_.find(key(space, number));
-  return it == owners_.end() ? 0 : it->second;
+  return it == owners_.end() ? 0 : it->second.uid;
 }
 
 Syndrome create_uctx(Firmware& fw, Command& cmd) {
@@ -58,7 +53,7 @@ Syndrome destroy_uctx(Firmware& fw, Command& cmd) {
   const std::uint32_t uid = cmd.get<prm::destroy_uctx_in::uid>();
   const UctxObject* uctx = fw.objects().users.table.find(uid);
   if (uctx == nullptr) return Syndrome::kUid;
-  if (uctx->refs != 0) return Syndrome::kUctxBusy;
+  if (uctx->referred()) return Syndrome::kUctxBusy;
   fw.objects().users.table.destroy(uid);
   fw.trace_destroy(ObjType::kUctx, uid);
   return Syndrome::kOk;

@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "firmware-stub/command.h"
+#include "firmware-stub/objects/ref.h"
 #include "firmware-stub/objects/table.h"
 
 namespace hcasim::fw {
@@ -20,8 +21,7 @@ constexpr unsigned kLogUctxs = 12;
 // uctx.cap and cmd_hca_cap.uctx_cap (mlx5_ifc.h, MLX5_UCTX_CAP_*).
 enum : std::uint32_t { kUctxRawTx = 1u << 0, kUctxInternalDevRes = 1u << 1 };
 
-struct UctxObject {
-  std::uint32_t refs = 0;  // objects that belong to it
+struct UctxObject : Referred {
   std::uint32_t cap = 0;
 };
 
@@ -51,10 +51,7 @@ class UserContexts {
   static bool may_use(std::uint16_t uid, std::uint16_t owner) {
     return may_change(uid, owner) || owner == kSharedUid;
   }
-  void clear() {
-    table.clear();
-    owners_.clear();
-  }
+  void clear_owners() { owners_.clear(); }
 
  private:
   static constexpr std::uint32_t kGeneral = 0x10000;
@@ -66,13 +63,12 @@ class UserContexts {
   void disown(std::uint32_t space, std::uint32_t number);
   std::uint16_t owner(std::uint32_t space, std::uint32_t number) const;
 
-  std::unordered_map<std::uint64_t, std::uint16_t> owners_;
+  struct Owner {
+    std::uint16_t uid = 0;
+    Ref<UctxObject> uctx;  // null for kSharedUid
+  };
+  std::unordered_map<std::uint64_t, Owner> owners_;
 };
-
-// Whether a command with a uid that is neither 0 nor kSharedUid may be executed: the context exists, the
-// opcode is one for user contexts, and every object that the command names is the context's own (or shared,
-// where it is only referred to). An object that does not exist at all is left to the command's handler.
-Syndrome check_access(Firmware& fw, const Command& cmd);
 
 }  // namespace hcasim::fw
 #endif

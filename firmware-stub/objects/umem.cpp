@@ -30,20 +30,9 @@ void UmemUsers::hold(Objects& objects, ObjType type, std::uint32_t number, Purpo
   auto it = uses_.find(key);
   if (it == uses_.end()) {
     if (umem == 0) return;
-    it = uses_.emplace(key, std::array<std::uint32_t, 2>{}).first;
+    it = uses_.try_emplace(key).first;
   }
-  std::uint32_t& use = it->second[purpose];
-  if (UmemObject* next = objects.umems.find(umem)) ++next->refs;
-  if (UmemObject* old = objects.umems.find(use)) --old->refs;
-  use = umem;
-}
-
-void UmemUsers::release(Objects& objects, ObjType type, std::uint32_t number) {
-  const auto it = uses_.find(std::make_pair(type, number));
-  if (it == uses_.end()) return;
-  for (const std::uint32_t use : it->second)
-    if (UmemObject* umem = objects.umems.find(use)) --umem->refs;
-  uses_.erase(it);
+  it->second[purpose] = Ref(objects.umems.find(umem));
 }
 
 Syndrome umem_ring(Firmware& fw, const Command& cmd, std::uint32_t number, std::uint64_t offset,
@@ -118,7 +107,7 @@ Syndrome destroy_umem(Firmware& fw, Command& cmd) {
   const std::uint32_t id = cmd.get<prm::destroy_umem_in::umem_id>();
   const UmemObject* umem = o.umems.find(id);
   if (umem == nullptr) return Syndrome::kUmemNumber;
-  if (umem->refs != 0) return Syndrome::kUmemBusy;
+  if (umem->referred()) return Syndrome::kUmemBusy;
   fw.pages().release(umem->pages.size() * kIcmMtt);
   o.umems.destroy(id);
   fw.trace_destroy(ObjType::kUmem, id, cmd.uid);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "firmware-stub/command.h"
+#include "firmware-stub/objects/ref.h"
 #include "model/ctx/guest_ring.h"
 
 namespace hcasim::fw {
@@ -20,8 +21,7 @@ struct Objects;
 
 constexpr unsigned kLogUmems = 20;
 
-struct UmemObject {
-  std::uint32_t refs = 0;            // uses by queues
+struct UmemObject : Referred {
   std::vector<std::uint64_t> pages;  // bus addresses
   unsigned log_page = 12;            // bytes, log2
   std::uint64_t start = 0;           // bytes from the start of the first page
@@ -35,11 +35,11 @@ class UmemUsers {
   enum Purpose : std::uint8_t { kBuffer = 0, kDoorbell = 1 };
   // `umem` 0: none. A use of before for the same purpose ends.
   void hold(Objects& objects, ObjType type, std::uint32_t number, Purpose purpose, std::uint32_t umem);
-  void release(Objects& objects, ObjType type, std::uint32_t number);
+  void release(ObjType type, std::uint32_t number) { uses_.erase(std::make_pair(type, number)); }
   void clear() { uses_.clear(); }
 
  private:
-  std::map<std::pair<ObjType, std::uint32_t>, std::array<std::uint32_t, 2>> uses_;
+  std::map<std::pair<ObjType, std::uint32_t>, std::array<Ref<UmemObject>, 2>> uses_;
 };
 
 // The UMEM parts that a command gives its queue: 0, or the numbers to hold once the queue exists.

@@ -60,7 +60,6 @@ struct Cq {
   bool armed = false, armed_solicited = false;
   std::uint32_t moderated = 0;      // CQEs since the last event
   bool error = false;               // overrun or refused write: no further CQE
-  std::uint32_t refs = 0;           // QPs and SRQs that complete into it
   bool any_solicited = false;       // a solicited or error CQE was written ...
   std::uint32_t solicited_end = 0;  // ... and the producer count behind the last one
   std::uint32_t recorded = 0;       // consumer index as last read from the DBR, 24 bits
@@ -75,7 +74,7 @@ struct Cq {
   template <class Archive>
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, cqn, ring, log_size, cqe_size, padded, eqn, dbr_addr, overrun_ignore, period_us,
-                  max_count, producer, consumer, armed, armed_solicited, moderated, error, refs,
+                  max_count, producer, consumer, armed, armed_solicited, moderated, error,
                   any_solicited, solicited_end, recorded, arm_sn, unseen, traced, timer, block);
   }
 };
@@ -193,10 +192,22 @@ class CqUnit : public sc_core::sc_module {
   std::uint64_t overruns() const { return overruns_; }
   std::uint64_t compressed() const { return compressed_; }  // CQEs that were parts of blocks
 
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, table_, count_, cache_, unit_, periods_, blocks_, failures_, completions_, overruns_,
+                  compressed_);
+    a.lasting("serial", serial_);
+  }
+
  private:
   struct Period {
     std::uint32_t cqn;
     std::uint64_t serial;
+
+    template <class Archive>
+    void list_state(Archive& a) {
+      HCASIM_FIELDS(a, cqn, serial);
+    }
   };
   bool has_room(Time t, Cq& cq);
   void check_record(Time t, Cq& cq, std::uint32_t ci);

@@ -55,13 +55,12 @@ struct Rq {
   ReadAhead ahead;             // cyclic
   std::uint32_t next_stride = 0;
   std::uint64_t epoch = next_epoch();
-  std::uint32_t refs = 0;
 
   template <class Archive>
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, rqn, state, type, keep_vlan, scatter_fcs, use_rmp, rmpn, cqn, pd, user_index,
                   counter_set, ring, log_size, log_stride, dbr_addr, log_strides, log_stride_size,
-                  two_byte_shift, producer, consumer, head, wqe, ahead, next_stride, epoch, refs);
+                  two_byte_shift, producer, consumer, head, wqe, ahead, next_stride, epoch);
   }
 };
 

@@ -114,7 +114,6 @@ struct Srq {
   std::uint32_t head = 0;      // index of the WQE to take next
   std::uint32_t limit = 0;     // armed SRQ limit (lwm); 0 = not armed
   bool error = false;
-  std::uint32_t refs = 0;  // QPs attached
   // XRQ: has its CQ, like an XRC SRQ. tags: the matching list, if it has one.
   bool xrq = false;
   bool rendezvous = false;  // xrqc.offload: the HCA fetches the data
@@ -124,7 +123,7 @@ struct Srq {
   template <class Archive>
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, srqn, xrc, ring, log_size, log_stride, pd, xrcd, cqn, user_index, dbr_addr, producer,
-                  consumed, head, limit, error, refs, xrq, rendezvous, tags);
+                  consumed, head, limit, error, xrq, rendezvous, tags);
   }
 };
 

@@ -5,6 +5,7 @@
 #include <exception>
 
 #include "model/pcie/host_copies.h"
+#include "model/state/state.h"
 
 namespace hcasim {
 
@@ -625,17 +626,8 @@ void Dma::reset() {
     e->packet = PacketRef();
     unused_.push_back(e);
   }
-  up_.clear();
-  down_.clear();
-  writes_.clear();
-  requests_.clear();
-  std::fill(tags_.begin(), tags_.end(), 0);
-  next_tag_ = 0;
-  bytes_read_ = bytes_written_ = errors_ = 0;
-  enabled_ = false;
-  refusals_.clear();
+  reset_state(*this);
   armed_ = kNever;
-  hold_ = host_free_ = 0;
   cancel();
 }
 

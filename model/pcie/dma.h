@@ -18,6 +18,7 @@
 #include "model/pcie/loans.h"
 #include "model/pcie/local_memory.h"
 #include "model/profile.h"
+#include "model/state/fields.h"
 #include "model/timed_queue.h"
 #include "traces/tracer.h"
 
@@ -34,6 +35,11 @@ struct WriteOwner {
   std::uint32_t number = 0;
 
   bool operator==(const WriteOwner& o) const { return kind == o.kind && number == o.number; }
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, kind, number);
+  }
 };
 
 class Dma : public sc_core::sc_module, private Agenda::Block {
@@ -117,6 +123,32 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   std::uint64_t errors() const { return errors_; }
 
   static constexpr Time kGroupLimit = from_ns(2000);
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, hold_, host_free_, enabled_, refusals_, up_, down_, writes_, requests_);
+    a.kept("tags", tags_);
+    HCASIM_FIELDS(a, next_tag_);
+    if constexpr (!Archive::kResets) {  // reset() drops what is queued
+      for (std::uint64_t i = head_; i != tail_; ++i) {
+        Place& place = ring_[i & (ring_.size() - 1)];
+        Entry& e = *place.entry;
+        a("due", place.due);
+        a("owner", place.owner);
+        a("group", place.group);
+        a("addr", e.addr);
+        a("len", e.len);
+        a("kind", e.kind);
+        if (e.kind == Kind::kPacket) {
+          a("offset", e.offset);
+          a("packet", e.packet);
+        } else if (e.kind == Kind::kInlineBytes) {
+          a.bytes(e.bytes, e.len);
+        }
+      }
+    }
+    HCASIM_FIELDS(a, bytes_read_, bytes_written_, errors_);
+  }
 
  private:
   static constexpr std::size_t kLocalLine = 64;  // bytes of local memory a cycle

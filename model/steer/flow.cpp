@@ -50,7 +50,7 @@ FlowTable* FlowSteering::find_table(std::uint32_t id) {
 
 bool FlowSteering::destroy_table(std::uint32_t id) {
   const auto it = tables_.find(id);
-  if (it == tables_.end() || it->second.refs != 0) return false;
+  if (it == tables_.end()) return false;
   tables_.erase(it);
   return true;
 }

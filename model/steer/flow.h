@@ -158,14 +158,13 @@ struct FlowTable {
   std::array<std::uint64_t, 2> sw_root{};      // receive, transmit
   std::map<std::uint32_t, FlowGroup> groups;   // by id
   std::map<std::uint32_t, FlowEntry> entries;  // by flow index
-  std::uint32_t refs = 0;  // destinations, miss actions and roots that name it; firmware counts
 
   std::vector<FlowGroup*> order;  // groups by first flow index; the engine's own
 
   template <class Archive>
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, id, type, level, log_size, miss_to_table, miss_table, reformats, decaps, miss_to_nic,
-                  sw_owner, sw_root, groups, entries, refs);
+                  sw_owner, sw_root, groups, entries);
   }
 };
 

@@ -37,12 +37,11 @@ class Memic : public LocalMemory {
   // One allocation, named by its first byte.
   struct Area {
     std::uint64_t size = 0;
-    std::uint32_t refs = 0;  // memory keys
     std::array<bool, kMemicOps> ops{};
 
     template <class Archive>
     void list_state(Archive& a) {
-      HCASIM_FIELDS(a, size, refs, ops);
+      HCASIM_FIELDS(a, size, ops);
     }
   };
   Area* find(std::uint64_t addr);

@@ -137,7 +137,10 @@ void list(const Arguments& a) {
   std::string options = "name=list,profile=" + base.profile;
   for (const std::string& p : base.parameters) options += "," + p;
   hcasim::bare::Machine machine(std::size_t{64} << 20);
-  const auto& function = machine.add_hca(options);
+  auto& function = machine.add_hca(options);
+  const hca_pci_identity card = hca_get_pci_identity(function.handle());
+  std::printf("\nProfile %s: generation %s (15b3:%04x): what the card says it is and offers; no time.\n",
+              base.profile.c_str(), card.generation, card.device_id);
   std::printf("\nParameters of profile %s, --set SECTION.KEY=VALUE:\n", base.profile.c_str());
   for (unsigned i = 0; i < hca_parameter_count(); ++i)
     std::printf("  %-32s %g\n", hca_parameter_name(i), function.parameter(hca_parameter_name(i)));

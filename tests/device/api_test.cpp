@@ -95,6 +95,8 @@ TEST_F(ApiOptions, WrongOnesAreToldWithWhatIsAllowed) {
        "connectx5-edr, connectx5-x8, connectx6-hdr100, connectx6-hdr200, default"},
       {"pcie.lanes=3", "pcie.lanes: must be a whole number from 1 to 16, a power of two (pcie.lanes=3)"},
       {"pcie.lane=4", "pcie.lane: unknown; allowed are generation, lanes"},
+      {"generation=connectx3", "generation=connectx3: allowed: connectx4, connectx4lx, connectx5, "},
+      {"link=ib,generation=connectx6dx", "link=ib: ConnectX-6 Dx has Ethernet ports only (profile default)"},
       {"trace=/no/such/folder/t", "trace=/no/such/folder/t: "},
   };
   for (const auto& c : cases) {
@@ -121,8 +123,8 @@ TEST_F(ApiOptions, CallbacksMustBeThere) {
 }
 
 TEST_F(ApiOptions, TheHelpNamesThemAll) {
-  for (const char* key : {"name", "link", "profile", "trace", "bf", "sm", "lid", "node_guid", "device_id",
-                          "page_requests", "batch_window_ns", "drop", "duplicate", "seed"}) {
+  for (const char* key : {"name", "link", "profile", "trace", "bf", "sm", "lid", "node_guid", "generation",
+                          "device_id", "page_requests", "batch_window_ns", "drop", "duplicate", "seed"}) {
     EXPECT_THAT(std::string("\n") + hca_option_help(), HasSubstr(std::string("\n") + key + " "));
   }
   for (const char* key : {"none", "drop", "fw_syndrome", "fw_fatal", "link", "model_fault"}) {

@@ -10,6 +10,9 @@ Machine& machine() {
     made->add_hca("link=ib,sm=off");
     made->add_hca("link=eth");
     made->add_hca("link=ib,command_limit_ms=3000");
+    made->add_hca("link=ib,profile=connectx6-hdr200");
+    made->add_hca("link=eth,profile=connectx4-edr");
+    made->add_hca("link=eth,profile=connectx6-hdr200");
     made->start();
     return made;
   }();

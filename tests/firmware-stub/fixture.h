@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // One machine per process: HCA 0 with all defaults, HCA 1 without the built-in subnet manager, HCA 2 on
-// the Ethernet link, HCA 3 with a time limit for commands.
+// the Ethernet link, HCA 3 with a time limit for commands, HCA 4 a ConnectX-6, HCA 5 a ConnectX-4 and
+// HCA 6 a ConnectX-6 on the Ethernet link.
 #ifndef HCASIM_TESTS_FIRMWARE_STUB_FIXTURE_H
 #define HCASIM_TESTS_FIRMWARE_STUB_FIXTURE_H
 

@@ -36,6 +36,65 @@ TEST(OpcodeTable, OnlyEnableBeforeEnable) {
     EXPECT_EQ(o.allowed(State::kOff), o.opcode == prm::op::ENABLE_HCA) << o.name;
 }
 
+// What concerns the whole card or all contexts is not a user context's to change.
+TEST(OpcodeTable, TheDriverKeepsWhatConcernsTheWholeCard) {
+  const std::set<std::string> drivers = {"INIT_HCA",
+                                         "TEARDOWN_HCA",
+                                         "ENABLE_HCA",
+                                         "DISABLE_HCA",
+                                         "QUERY_PAGES",
+                                         "MANAGE_PAGES",
+                                         "SET_HCA_CAP",
+                                         "SET_ISSI",
+                                         "SET_DRIVER_VERSION",
+                                         "PAGE_FAULT_RESUME",
+                                         "CREATE_EQ",
+                                         "DESTROY_EQ",
+                                         "QUERY_EQ",
+                                         "MAD_IFC",
+                                         "MODIFY_HCA_VPORT_CONTEXT",
+                                         "MODIFY_VPORT_STATE",
+                                         "MODIFY_NIC_VPORT_CONTEXT",
+                                         "SET_ROCE_ADDRESS",
+                                         "ACCESS_REG",
+                                         "SET_FLOW_TABLE_ROOT",
+                                         "MODIFY_CONG_STATUS",
+                                         "MODIFY_CONG_PARAMS",
+                                         "CREATE_UCTX",
+                                         "DESTROY_UCTX",
+                                         "ALLOC_MEMIC",
+                                         "DEALLOC_MEMIC",
+                                         "MODIFY_MEMIC",
+                                         "CREATE_SCHEDULING_ELEMENT",
+                                         "DESTROY_SCHEDULING_ELEMENT",
+                                         "QUERY_SCHEDULING_ELEMENT",
+                                         "MODIFY_SCHEDULING_ELEMENT"};
+  std::set<std::string> seen;
+  for (const Opcode& o : all_opcodes()) {
+    if (o.users.contexts()) continue;
+    seen.insert(o.name);
+    EXPECT_TRUE(o.users.named().empty() && o.users.check() == nullptr) << o.name << " is checked for nobody";
+  }
+  EXPECT_EQ(seen, drivers);
+}
+
+// A context's command that changes or destroys an object must say whose object it is.
+TEST(OpcodeTable, ContextsCommandsOnObjectsNameThem) {
+  for (const Opcode& o : all_opcodes()) {
+    const std::string name = o.name;
+    const bool acts = name.rfind("DESTROY_", 0) == 0 || name.rfind("DEALLOC_", 0) == 0 ||
+                      name.rfind("MODIFY_", 0) == 0 || name.find("_QP") == name.size() - 3 ||
+                      name.rfind("ARM_", 0) == 0 || name.rfind("DETACH_", 0) == 0;
+    if (!o.users.contexts() || !acts) continue;
+    EXPECT_TRUE(!o.users.named().empty() || o.users.check() != nullptr) << name;
+    const bool creates = name.rfind("CREATE_", 0) == 0;
+    for (const Named& n : o.users.named()) EXPECT_NE(n.number, nullptr) << name;
+    if (!creates && o.users.check() == nullptr) {
+      EXPECT_FALSE(o.users.named().front().use) << name;
+    }
+  }
+}
+
 TEST(Syndromes, EachNumberOnceWithAText) {
   std::set<std::uint32_t> seen;
 #define HCASIM_X(name, number, status, rule, text)          \

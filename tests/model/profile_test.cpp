@@ -45,6 +45,17 @@ TEST_F(ProfileFile, TimesAreWholeCycles) {
   EXPECT_EQ(profile.engine.cqe, 0);
 }
 
+TEST_F(ProfileFile, ItsGenerationIsOneOfTheRows) {
+  ASSERT_TRUE(load("generation = \"connectx6\"\n")) << err;
+  EXPECT_EQ(profile.generation->device_id, 0x101b);
+  ASSERT_TRUE(load("name = \"x\"\n")) << err;
+  EXPECT_EQ(profile.generation, &default_generation());
+  for (const char* wrong : {"generation = \"connectx3\"\n", "generation = 6\n", "generation = \"\"\n"}) {
+    EXPECT_FALSE(load(wrong));
+    EXPECT_THAT(err, HasSubstr("card.toml:1: generation: must be one of connectx4, "));
+  }
+}
+
 TEST_F(ProfileFile, UnknownKeysAreToldWithLineAndWhatIsAllowed) {
   EXPECT_FALSE(load("[engine]\n\ndorbell_ns = 3\n"));
   EXPECT_THAT(err, HasSubstr("card.toml:3: engine.dorbell_ns: unknown"));

@@ -105,6 +105,30 @@ TEST(Device, DeviceIdIsAProperty) {
   EXPECT_EQ(vm.config(1, 0, 0x00), 0x101b15b3u);
 }
 
+// PCI 3.0, 6.8.3.5: an address, then the flag, then four bytes.
+TEST(Device, VitalProductData) {
+  HcaVm vm({""});
+  const unsigned vpd = vm.capability(0, 0x03);
+  ASSERT_NE(vpd, 0u);
+  std::string data;
+  for (unsigned at = 0; at < 512 && data.find('\x78') == std::string::npos; at += 4) {
+    vm.set_config(1, 0, vpd + 2, at, 2);
+    ASSERT_EQ(vm.config(1, 0, vpd + 2, 2), at | 0x8000u);
+    const uint64_t word = vm.config(1, 0, vpd + 4);
+    for (unsigned i = 0; i < 4; i++) data += static_cast<char>(word >> (8 * i));
+  }
+  EXPECT_EQ(static_cast<unsigned char>(data[0]), 0x82);
+  EXPECT_THAT(data, HasSubstr("hca"));
+  // Written: done at once, and nothing has changed. Beyond the end: zeros.
+  vm.set_config(1, 0, vpd + 4, 0x12345678);
+  vm.set_config(1, 0, vpd + 2, 0x8000, 2);
+  EXPECT_EQ(vm.config(1, 0, vpd + 2, 2), 0u);
+  vm.set_config(1, 0, vpd + 2, 0, 2);
+  EXPECT_EQ(vm.config(1, 0, vpd + 4, 1), 0x82u);
+  vm.set_config(1, 0, vpd + 2, 0x7ffc, 2);
+  EXPECT_EQ(vm.config(1, 0, vpd + 4), 0u);
+}
+
 TEST(Device, OnTheRootComplexAndOnConventionalPci) {
   Vm q35({"-M", "q35", "-device", "mlx5-hca,id=h,addr=7"});
   q35.enable_ecam();

@@ -270,6 +270,18 @@ hca_pcie_link hca_get_pcie_link(const hca_t* h) {
   hca_pcie_link link = {3, strstr(h->options, "lanes=8") ? 8 : 16};
   return link;
 }
+hca_pci_identity hca_get_pci_identity(const hca_t* h) {
+  const char* id = strstr(h->options, "device_id=");
+  hca_pci_identity identity = {0x1019, 0x0008, 0, "connectx5ex"};
+  if (id) identity.device_id = (uint16_t)strtoul(id + strlen("device_id="), NULL, 0);
+  return identity;
+}
+size_t hca_get_vpd(const hca_t* h, void* out, size_t room) {
+  static const char kVpd[] = "\x82\x03\x00hca\x78";
+  (void)h;
+  memcpy(out, kVpd, room < sizeof(kVpd) - 1 ? room : sizeof(kVpd) - 1);
+  return sizeof(kVpd) - 1;
+}
 int hca_is_ethernet(const hca_t* h) { return strstr(h->options, "link=eth") != NULL; }
 
 unsigned hca_counter_count(const hca_t* h) {
@@ -281,6 +293,7 @@ const char* hca_counter_name(const hca_t* h, unsigned index) {
   return kCounterNames[index];
 }
 uint64_t hca_counter_value(const hca_t* h, unsigned index) { return h->counters[index]; }
+uint64_t hca_state_digest(hca_t* h) { return h->counters[kEvents] + 1; }
 const char* hca_stats_json(hca_t* h) {
   snprintf(h->stats, sizeof(h->stats), "{\"options\": \"%s\", \"events\": %" PRIu64 "}", h->options,
            h->counters[kEvents]);

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What each generation says it is, and that it offers nothing which model and firmware do not do.
+#include "model/generation.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <set>
+#include <string>
+
+#include "firmware-stub/caps.h"
+#include "firmware-stub/objects/flow_types.h"
+#include "firmware-stub/opcodes.h"
+#include "firmware-stub/vpd.h"
+
+namespace hcasim::fw {
+namespace {
+
+constexpr CapGroup kGroups[] = {CapGroup::kGeneral, CapGroup::kEthernet,     CapGroup::kOdp,
+                                CapGroup::kAtomic,  CapGroup::kRoce,         CapGroup::kFlowTable,
+                                CapGroup::kQos,     CapGroup::kDeviceMemory, CapGroup::kGeneral2};
+
+Caps caps_of(const Generation& g, Link link) {
+  Options o;
+  o.generation = &g;
+  o.link = link;
+  return Caps(o);
+}
+Caps caps_of(const char* key, Link link) { return caps_of(*find_generation(key), link); }
+
+bool offers(const Caps& caps, std::uint16_t opcode) {
+  const Opcode* o = find_opcode(opcode);
+  return o->offered == nullptr || o->offered(caps);
+}
+
+TEST(Generation, RowsAreToldApart) {
+  std::set<std::string> keys, psids;
+  std::set<std::uint16_t> ids;
+  for (const Generation& g : all_generations()) {
+    EXPECT_TRUE(keys.insert(g.key).second) << g.key;
+    EXPECT_TRUE(ids.insert(g.device_id).second) << g.key;
+    EXPECT_TRUE(psids.insert(g.psid).second) << g.key;
+    EXPECT_LE(std::string(g.psid).size(), 15u) << g.key;
+    EXPECT_EQ(find_generation(g.key), &g);
+    EXPECT_NE(generation_keys().find(g.key), std::string::npos);
+  }
+  EXPECT_EQ(keys.size(), 7u);
+  EXPECT_EQ(find_generation("connectx3"), nullptr);
+}
+
+// Linux' mlx5 pci_device_id table; firmware majors of the vendor's release notes.
+TEST(Generation, NumbersAreThoseThatDriversKnow) {
+  const struct {
+    const char* key;
+    std::uint16_t device_id, fw_major;
+  } rows[] = {{"connectx4", 4115, 12},   {"connectx4lx", 4117, 14}, {"connectx5", 4119, 16},
+              {"connectx5ex", 4121, 16}, {"connectx6", 4123, 20},   {"connectx6dx", 4125, 22},
+              {"connectx7", 4129, 28}};
+  for (const auto& row : rows) {
+    EXPECT_EQ(find_generation(row.key)->device_id, row.device_id) << row.key;
+    EXPECT_EQ(find_generation(row.key)->fw_major, row.fw_major) << row.key;
+  }
+  EXPECT_STREQ(find_generation("connectx6")->family, "MT28908");
+  EXPECT_STREQ(default_generation().key, "connectx5ex");
+}
+
+// Everything that is implemented is what the default offers. No generation has a bit more; the one field that
+// tells a format instead of an amount is looked at apart.
+TEST(Generation, NoneOffersMoreThanIsImplemented) {
+  using Cap = prm::cmd_hca_cap;
+  for (const Link link : {Link::kInfiniBand, Link::kEthernet}) {
+    const Caps all = caps_of(default_generation(), link);
+    for (const Generation& g : all_generations()) {
+      const Caps caps = caps_of(g, link);
+      for (const CapGroup group : kGroups) {
+        const auto number = static_cast<std::uint16_t>(group);
+        const Caps::Block* most = all.maximum(number);
+        if (most == nullptr) {  // not on this link
+          EXPECT_EQ(caps.maximum(number), nullptr) << g.key << ", group " << number;
+          continue;
+        }
+        for (const Caps::Block* block : {caps.maximum(number), caps.current(number)}) {
+          if (block == nullptr) continue;  // a group that this one does not have
+          Caps::Block b = *block;
+          if (group == CapGroup::kGeneral) prm::set<Cap::steering_format_version>(b.data(), 0);
+          for (std::size_t i = 0; i < b.size(); ++i)
+            ASSERT_EQ(b[i] & ~(*most)[i], 0) << g.key << ", group " << number << ", byte " << i;
+        }
+        if (const Caps::Block* current = caps.current(number)) {
+          for (std::size_t i = 0; i < current->size(); ++i)
+            ASSERT_EQ((*current)[i] & ~(*caps.maximum(number))[i], 0) << g.key << ", group " << number;
+        }
+      }
+    }
+  }
+}
+
+TEST(Generation, ConnectX5OffersWhatConnectX5ExDoes) {
+  for (const Link link : {Link::kInfiniBand, Link::kEthernet})
+    for (const CapGroup group : kGroups) {
+      const auto n = static_cast<std::uint16_t>(group);
+      const Caps five = caps_of("connectx5", link), ex = caps_of("connectx5ex", link);
+      ASSERT_EQ(five.maximum(n) == nullptr, ex.maximum(n) == nullptr);
+      if (five.maximum(n) != nullptr) {
+        EXPECT_EQ(*five.maximum(n), *ex.maximum(n)) << n;
+      }
+    }
+}
+
+TEST(Generation, ConnectX4LacksWhatCameWithConnectX5) {
+  const Caps ib = caps_of("connectx4", Link::kInfiniBand), eth = caps_of("connectx4", Link::kEthernet);
+  EXPECT_EQ(ib.get<prm::cmd_hca_cap::tag_matching>(), 0u);
+  EXPECT_EQ(ib.get<prm::cmd_hca_cap::device_memory>(), 0u);
+  EXPECT_EQ(ib.maximum(static_cast<std::uint16_t>(CapGroup::kDeviceMemory)), nullptr);
+  EXPECT_EQ(ib.get<prm::cmd_hca_cap::mini_cqe_resp_stride_index>(), 0u);
+  EXPECT_EQ(ib.get<prm::cmd_hca_cap::cqe_compression>(), 1u);
+  EXPECT_EQ(ib.get<prm::cmd_hca_cap::dct>(), 1u);
+  EXPECT_EQ(ib.get<prm::cmd_hca_cap::pg>(), 1u);
+  EXPECT_EQ(
+      eth.get<prm::per_protocol_networking_offload_caps::enhanced_multi_pkt_send_wqe>(CapGroup::kEthernet),
+      0u);
+  EXPECT_EQ(eth.get<prm::qos_cap::packet_pacing>(CapGroup::kQos), 1u);
+  EXPECT_EQ(eth.get<prm::qos_cap::packet_pacing_burst_bound>(CapGroup::kQos), 0u);
+  // What is not offered is refused too.
+  for (const std::uint16_t op : {prm::op::ALLOC_MEMIC, prm::op::DEALLOC_MEMIC, prm::op::MODIFY_MEMIC,
+                                 prm::op::SYNC_STEERING, prm::op::CREATE_XRQ}) {
+    EXPECT_FALSE(offers(ib, op)) << op;
+    EXPECT_FALSE(offers(eth, op)) << op;
+  }
+  EXPECT_TRUE(offers(caps_of("connectx5", Link::kEthernet), prm::op::SYNC_STEERING));
+  EXPECT_TRUE(offers(caps_of("connectx5", Link::kInfiniBand), prm::op::CREATE_XRQ));
+  const Generation& four = *find_generation("connectx4");
+  const auto nic_rx = static_cast<std::uint32_t>(FlowTableType::kNicRx);
+  EXPECT_EQ(flow_type(four, nic_rx)->actions & (kFlowReformat | kFlowModify | kFlowDecap), 0);
+  EXPECT_EQ(flow_type(four, static_cast<std::uint32_t>(FlowTableType::kRdmaRx)), nullptr);
+}
+
+// Entries of later formats are not walked, so software must not be told to write any.
+TEST(Generation, SoftwareSteeringIsOfTheFirstFormatAlone) {
+  using Rx = prm::flow_table_nic_cap::flow_table_properties_nic_receive;
+  for (const Generation& g : all_generations()) {
+    const Caps caps = caps_of(g, Link::kEthernet);
+    const bool first = g.has.ste == SteFormat::kConnectX5;
+    EXPECT_EQ(caps.get<Rx::sw_owner>(CapGroup::kFlowTable), first ? 1u : 0u) << g.key;
+    EXPECT_EQ(offers(caps, prm::op::SYNC_STEERING), first) << g.key;
+    if (g.has.ste != SteFormat::kNone) {
+      EXPECT_EQ(caps.get<prm::cmd_hca_cap::steering_format_version>(), static_cast<unsigned>(g.has.ste))
+          << g.key;
+    }
+  }
+}
+
+TEST(Generation, PortSpeedIsOneThatItHas) {
+  constexpr unsigned kEdr = 32, kHdr = 64, kNdr = 128;
+  EXPECT_EQ(find_generation("connectx6")->ib_speed(kHdr), kHdr);
+  EXPECT_EQ(find_generation("connectx6")->ib_speed(kNdr), kHdr);
+  EXPECT_EQ(find_generation("connectx5")->ib_speed(kHdr), kEdr);
+  EXPECT_EQ(find_generation("connectx7")->ib_speed(kNdr), kNdr);
+  EXPECT_EQ(find_generation("connectx4lx")->ib_speed(kEdr), 0u);
+}
+
+// PCI 3.0, appendix I.
+TEST(VitalProductData, IsWellFormed) {
+  for (const Generation& g : all_generations()) {
+    Options o;
+    o.generation = &g;
+    o.node_guid = 0x0002c90300112233;
+    const std::vector<std::uint8_t> vpd = vital_product_data(o);
+    const auto length = [&](std::size_t at) {
+      return std::size_t{vpd.at(at + 1)} | std::size_t{vpd.at(at + 2)} << 8;
+    };
+    ASSERT_EQ(vpd.at(0), 0x82) << g.key;
+    const std::size_t fields = 3 + length(0);
+    EXPECT_NE(std::string(vpd.begin() + 3, vpd.begin() + static_cast<std::ptrdiff_t>(fields)).find(g.product),
+              std::string::npos);
+    ASSERT_EQ(vpd.at(fields), 0x90);
+    const std::size_t end = fields + 3 + length(fields);
+    ASSERT_EQ(vpd.size(), end + 1);
+    EXPECT_EQ(vpd.at(end), 0x78);
+    std::string names;
+    std::size_t at = fields + 3;
+    for (; at < end; at += 3 + vpd.at(at + 2)) {
+      const std::string name(vpd.begin() + static_cast<std::ptrdiff_t>(at),
+                             vpd.begin() + static_cast<std::ptrdiff_t>(at) + 2);
+      const std::string value(vpd.begin() + static_cast<std::ptrdiff_t>(at) + 3,
+                              vpd.begin() + static_cast<std::ptrdiff_t>(at) + 3 + vpd.at(at + 2));
+      names += name + " ";
+      if (name == "PN") {
+        EXPECT_EQ(value, g.part);
+      }
+      if (name == "SN") {
+        EXPECT_EQ(value, "0002c90300112233");
+      }
+      if (name == "RV") {
+        EXPECT_EQ(std::accumulate(vpd.begin(), vpd.begin() + static_cast<std::ptrdiff_t>(at) + 4, 0) & 0xff,
+                  0);
+      }
+    }
+    EXPECT_EQ(at, end);
+    EXPECT_EQ(names, "PN EC SN V0 V1 RV ");
+  }
+}
+
+}  // namespace
+}  // namespace hcasim::fw
