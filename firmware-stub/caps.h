@@ -26,6 +26,12 @@ enum class CapGroup : std::uint16_t {
   kGeneral2 = 0x20,
 };
 
+// A field of a group's bytes.
+template <class F>
+void put(std::uint8_t* c, std::uint64_t v) {
+  prm::set<F>(c, static_cast<typename F::type>(v));
+}
+
 class Caps {
  public:
   static constexpr std::size_t kBytes = prm::hca_cap_union::bytes;  // of each group

@@ -2,6 +2,7 @@
 // As in caps.cpp: a bit is set only when model and firmware do what it promises.
 #include "firmware-stub/caps_cq.h"
 
+#include "firmware-stub/caps.h"
 #include "model/cq/cq.h"
 #include "prm/prm.h"
 
@@ -10,11 +11,6 @@ namespace hcasim::fw {
 namespace {
 
 constexpr unsigned kLogTags = 7, kLogXrqs = 16;
-
-template <class F>
-void put(std::uint8_t* c, std::uint64_t v) {
-  prm::set<F>(c, static_cast<typename F::type>(v));
-}
 
 }  // namespace
 

@@ -2,6 +2,7 @@
 // As in caps.cpp: a bit is set only when model and firmware do what it promises.
 #include "firmware-stub/caps_eth.h"
 
+#include "firmware-stub/caps.h"
 #include "firmware-stub/objects/objects.h"
 #include "model/eth/rx.h"
 #include "model/port/port.h"
@@ -16,11 +17,6 @@ constexpr std::uint32_t kL3Ipv4 = 2, kL3Ipv6 = 4;  // roce_cap.l3_type
 constexpr std::uint32_t kRoceV1 = 1, kRoceV2 = 4;  // roce_cap.roce_version
 constexpr unsigned kLogMinStride = 6, kLogMaxStride = 13;
 constexpr std::uint32_t kRoceUdpPort = 4791;  // IBTA annex A17
-
-template <class F>
-void put(std::uint8_t* c, std::uint64_t v) {
-  prm::set<F>(c, static_cast<typename F::type>(v));
-}
 
 }  // namespace
 

@@ -2,19 +2,13 @@
 // As in caps.cpp: a bit is set only when model and firmware do what it promises.
 #include "firmware-stub/caps_memory.h"
 
+#include "firmware-stub/caps.h"
 #include "firmware-stub/objects/objects.h"
 #include "model/tpt/memic.h"
 #include "prm/memic.h"
 #include "prm/signature_caps.h"
 
 namespace hcasim::fw {
-
-namespace {
-template <class F>
-void put(std::uint8_t* c, std::uint64_t v) {
-  prm::set<F>(c, static_cast<typename F::type>(v));
-}
-}  // namespace
 
 void fill_general_memory(const Generation& generation, std::uint8_t* c) {
   using g = prm::cmd_hca_cap;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Capabilities of flow steering (flow_table_nic_cap), from what the types of tables offer.
+#include "firmware-stub/caps.h"
 #include "firmware-stub/caps_eth.h"
 #include "firmware-stub/objects/flow_types.h"
 #include "firmware-stub/objects/objects.h"
@@ -8,11 +9,6 @@
 namespace hcasim::fw {
 
 namespace {
-
-template <class F>
-void put(std::uint8_t* c, std::uint64_t v) {
-  prm::set<F>(c, static_cast<typename F::type>(v));
-}
 
 template <class... F>
 void ones(std::uint8_t* c) {

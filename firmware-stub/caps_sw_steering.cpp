@@ -2,6 +2,7 @@
 // As in caps.cpp: a bit is set only when model and firmware do what it promises.
 #include "firmware-stub/caps_sw_steering.h"
 
+#include "firmware-stub/caps.h"
 #include "model/steer/icm.h"
 #include "model/steer/ste_tag.h"
 #include "prm/prm.h"
@@ -17,11 +18,6 @@ enum : std::uint32_t {
   kFlexIcmpv4 = 1u << 8,
   kFlexIcmpv6 = 1u << 9,
 };
-
-template <class F>
-void put(std::uint8_t* c, std::uint64_t v) {
-  prm::set<F>(c, static_cast<typename F::type>(v));
-}
 
 }  // namespace
 

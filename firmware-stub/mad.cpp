@@ -36,12 +36,6 @@ std::uint8_t base_speed(unsigned ptys) { return ptys >= 4 ? 4 : static_cast<std:
 std::uint8_t ext_speed(unsigned ptys) { return ptys < 0x10 ? 0 : static_cast<std::uint8_t>(ptys >> 4); }
 
 template <class T>
-T load(const std::uint8_t* p) {
-  T v;
-  std::memcpy(&v, p, sizeof v);
-  return v;
-}
-template <class T>
 void store(std::uint8_t* p, const T& v) {
   std::memcpy(p, &v, sizeof v);
 }

@@ -5,6 +5,7 @@
 #define HCASIM_FIRMWARE_STUB_MAD_FORMATS_H
 
 #include <cstdint>
+#include <cstring>
 
 #include "prm/be.h"
 
@@ -15,6 +16,14 @@ using prm::be32;
 using prm::be64;
 
 constexpr std::size_t kMadBytes = 256;
+
+// A copy of the structure at `p`, which need not be aligned.
+template <class T>
+T load(const std::uint8_t* p) {
+  T v;
+  std::memcpy(static_cast<void*>(&v), p, sizeof v);
+  return v;
+}
 
 enum : std::uint8_t { kClassSubnLid = 0x01, kClassPerf = 0x04, kClassSubnDirected = 0x81 };
 enum : std::uint8_t {

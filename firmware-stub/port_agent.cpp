@@ -10,7 +10,6 @@
 namespace hcasim::fw {
 
 namespace {
-constexpr std::uint16_t kDefaultPkey = 0xffff;  // full member of the default partition
 constexpr std::uint16_t kDefaultEthMtu = 1522;  // bytes, with headers and FCS
 constexpr std::uint8_t kSmSubnetTimeout = 18;   // 4.096 us * 2^18: about a second
 }  // namespace

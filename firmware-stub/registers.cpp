@@ -37,7 +37,7 @@ enum : std::uint16_t {  // mlx5 driver.h, MLX5_REG_*
 constexpr std::size_t kNodeDescBytes = 64;
 constexpr std::uint32_t kProtoIb = 1;                  // ptys_reg.proto_mask
 constexpr std::uint32_t kAdminUp = 1, kAdminDown = 2;  // paos_reg
-constexpr std::uint32_t kOneVl = 1;                    // pvlc_reg: VL0 only
+constexpr std::uint32_t kVl0Only = 1;                  // pvlc_reg: VL0 only
 constexpr std::uint32_t kGroupIb = 0x20;               // ppcnt_reg.grp
 
 Syndrome read_pmtu(Access& a) {
@@ -115,9 +115,9 @@ Syndrome read_ppcnt(Access& a) {
 
 Syndrome read_pvlc(Access& a) {
   using r = prm::pvlc_reg;
-  prm::set<r::vl_hw_cap>(a.data, kOneVl);
-  prm::set<r::vl_admin>(a.data, kOneVl);
-  prm::set<r::vl_operational>(a.data, kOneVl);
+  prm::set<r::vl_hw_cap>(a.data, kVl0Only);
+  prm::set<r::vl_admin>(a.data, kVl0Only);
+  prm::set<r::vl_operational>(a.data, kVl0Only);
   return Syndrome::kOk;
 }
 

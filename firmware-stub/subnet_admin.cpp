@@ -13,19 +13,11 @@ namespace {
 
 constexpr std::uint32_t kIpoibQkey = 0x0b1b;
 constexpr std::uint8_t kPathLife = 16;  // 4.096 us * 2^16: a quarter of a second
-constexpr std::uint16_t kDefaultPkey = 0xffff, kPkeyBase = 0x7fff;
 constexpr std::uint16_t kFirstMlid = 0xc000;
 constexpr std::size_t kMostGroups = 4096, kMostTransfers = 16;
 constexpr std::uint8_t kValue = 0x3f;  // of a byte with a selector
 // RFC 4391: the broadcast group of the default partition, scope link-local.
 constexpr Gid kIpoibBroadcast{0xff, 0x12, 0x40, 0x1b, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff};
-
-template <class T>
-T load(const std::uint8_t* p) {
-  T v;
-  std::memcpy(static_cast<void*>(&v), p, sizeof v);
-  return v;
-}
 
 Gid gid_of(const std::uint8_t* p) {
   Gid gid;

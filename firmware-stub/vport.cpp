@@ -17,7 +17,7 @@ constexpr std::uint32_t kSettableCaps = kCapSm | kCapSnmp | kCapVendorClass | kC
 
 // Only the function itself and its one port.
 template <class In>
-Syndrome check_target(const Command& cmd) {
+Syndrome check_port(const Command& cmd) {
   if (cmd.get<typename In::other_vport>() != 0 || cmd.get<typename In::vport_number>() != 0)
     return Syndrome::kFunction;
   return cmd.get<typename In::port_num>() <= 1 ? Syndrome::kOk : Syndrome::kPortNumber;
@@ -49,7 +49,7 @@ void put_vport_traffic(Command& cmd, const VportTraffic& v) {
 
 Syndrome query_hca_vport_context(Firmware& fw, Command& cmd) {
   using c = prm::query_hca_vport_context_out::hca_vport_context;
-  const Syndrome s = check_target<prm::query_hca_vport_context_in>(cmd);
+  const Syndrome s = check_port<prm::query_hca_vport_context_in>(cmd);
   if (s != Syndrome::kOk) return s;
   const Port& port = fw.hca().port();
   const PortAgent& agent = fw.port();
@@ -74,7 +74,7 @@ Syndrome query_hca_vport_context(Firmware& fw, Command& cmd) {
 Syndrome modify_hca_vport_context(Firmware& fw, Command& cmd) {
   using in = prm::modify_hca_vport_context_in;
   using c = in::hca_vport_context;
-  const Syndrome s = check_target<in>(cmd);
+  const Syndrome s = check_port<in>(cmd);
   if (s != Syndrome::kOk) return s;
   // GUIDs and state policy are a manager's to set, for other vports.
   if (cmd.get<c::field_select>() != 0) return Syndrome::kVportField;
@@ -90,7 +90,7 @@ Syndrome modify_hca_vport_context(Firmware& fw, Command& cmd) {
 Syndrome query_hca_vport_gid(Firmware& fw, Command& cmd) {
   using in = prm::query_hca_vport_gid_in;
   using out = prm::query_hca_vport_gid_out;
-  const Syndrome s = check_target<in>(cmd);
+  const Syndrome s = check_port<in>(cmd);
   if (s != Syndrome::kOk) return s;
   const auto& gids = fw.hca().port().gids;
   const std::uint32_t index = cmd.get<in::gid_index>();
@@ -107,7 +107,7 @@ Syndrome query_hca_vport_gid(Firmware& fw, Command& cmd) {
 Syndrome query_hca_vport_pkey(Firmware& fw, Command& cmd) {
   using in = prm::query_hca_vport_pkey_in;
   using out = prm::query_hca_vport_pkey_out;
-  const Syndrome s = check_target<in>(cmd);
+  const Syndrome s = check_port<in>(cmd);
   if (s != Syndrome::kOk) return s;
   const auto& pkeys = fw.hca().port().pkeys;
   const std::uint32_t index = cmd.get<in::pkey_index>();
@@ -123,7 +123,7 @@ Syndrome query_hca_vport_pkey(Firmware& fw, Command& cmd) {
 Syndrome query_vport_counter(Firmware& fw, Command& cmd) {
   using in = prm::query_vport_counter_in;
   using out = prm::query_vport_counter_out;
-  const Syndrome s = check_target<in>(cmd);
+  const Syndrome s = check_port<in>(cmd);
   if (s != Syndrome::kOk) return s;
   const PortCounters& c = fw.hca().port().counters();
   cmd.put<out::received_errors::packets>(c.rx_errors);

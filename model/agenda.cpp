@@ -1,29 +1,101 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#define SC_INCLUDE_DYNAMIC_PROCESSES  // sc_spawn()
 #include "model/agenda.h"
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "model/pcie/host_copies.h"
 
 namespace hcasim {
 
+namespace {
+constexpr int kStack = 512 << 10;  // bytes: a turn, and what lies behind its DMA
+}  // namespace
+
 ModelClock g_clock;
 
-Agenda& Agenda::instance() {
-  static auto* agenda = new Agenda("agenda");
-  return *agenda;
+Agenda* Agenda::one_ = nullptr;
+
+// A block's process: named "turn" in the block's module. It outlives the block, as SystemC keeps processes.
+class Agenda::Process {
+ public:
+  Process(Block& block, bool waits) : block_(&block) {
+    sc_core::sc_spawn_options options;
+    options.dont_initialize();
+    options.set_sensitivity(&event);
+    sc_core::sc_process_handle handle;
+    if (waits) {
+      options.set_stack_size(kStack);
+      handle = sc_core::sc_spawn(
+          [this] {
+            for (;;) {
+              one_->turn_of(*this);
+              sc_core::wait();
+            }
+          },
+          sc_core::sc_gen_unique_name("turn"), &options);
+    } else {
+      options.spawn_method();
+      handle =
+          sc_core::sc_spawn([this] { one_->turn_of(*this); }, sc_core::sc_gen_unique_name("turn"), &options);
+    }
+    // The module under construction, which is the block's.
+    if (const sc_core::sc_object* module = handle.get_parent_object()) name_ = module->name();
+  }
+  Block* block() const { return block_; }
+  void leave() { block_ = nullptr; }
+  const std::string& name() const { return name_; }
+  void sample() { depth = block_ ? static_cast<std::uint32_t>(block_->depth()) : 0; }
+
+  sc_core::sc_event event;
+  std::uint32_t depth = 0, turns = 0;  // as a trace file sees them
+
+ private:
+  Block* block_;
+  std::string name_;
+};
+
+bool Agenda::choose(Kernel kernel) {
+  if (!one_) one_ = new Agenda("agenda", kernel);
+  return one_->kernel_ == kernel;
 }
 
-Agenda::Agenda(const sc_core::sc_module_name& name) : sc_module(name) {
+Agenda& Agenda::instance() {
+  if (!one_) choose({});
+  return *one_;
+}
+
+Agenda::Agenda(const sc_core::sc_module_name& name, Kernel kernel) : sc_module(name), kernel_(kernel) {
   SC_HAS_PROCESS(Agenda);
-  SC_METHOD(run);
+  if (kernel.native) return;
+  if (kernel.waits) {
+    SC_THREAD(run_waiting);
+    set_stack_size(kStack);
+  } else {
+    SC_METHOD(run);
+  }
   dont_initialize();
   sensitive << event_;
 }
 
-Agenda::Block::Block() : agenda_(Agenda::instance()) {}
+Agenda::Block::Block() {
+  const Kernel kernel = instance().kernel_;
+  if (kernel.native) {
+    process_ = new Process(*this, kernel.waits);  // which SystemC keeps to its end
+    one_->processes_.push_back(process_);
+  }
+}
 
-Agenda::Block::~Block() { cancel(); }
+Agenda::Block::~Block() {
+  cancel();
+  if (!process_) return;
+  process_->leave();
+  if (one_->notified_ == process_) {
+    one_->notified_ = nullptr;
+    one_->armed_ = kNever;
+  }
+}
 
 void Agenda::Block::at(Time t) {
   t = std::max(t, sim_now());
@@ -34,22 +106,23 @@ void Agenda::Block::at(Time t) {
     g_clock.another_seq = g_clock.seq++;
     return;
   }
+  Agenda& agenda = *one_;
   const Entry entry{t, g_clock.seq++, this};
   if (slot_ == kNone) {
-    agenda_.heap_.emplace_back();
-    agenda_.rise(entry, agenda_.heap_.size() - 1);
+    agenda.heap_.emplace_back();
+    agenda.rise(entry, agenda.heap_.size() - 1);
   } else {
-    agenda_.rise(entry, slot_);
-    agenda_.sink(entry, slot_);
+    agenda.rise(entry, slot_);
+    agenda.sink(entry, slot_);
   }
-  if (!agenda_.running_) agenda_.wait_for_first();
+  if (!agenda.running_) agenda.wait_for_first();
 }
 
 void Agenda::Block::cancel() {
   if (this == g_clock.current)
     g_clock.another = kNever;
   else if (slot_ != kNone)
-    agenda_.remove(*this);
+    one_->remove(*this);
 }
 
 void Agenda::rise(const Entry& e, std::size_t slot) {
@@ -86,6 +159,7 @@ void Agenda::remove(Block& e) {
 }
 
 void Agenda::wait_for_first() {
+  if (kernel_.native) return notify_first();
   if (heap_.empty() || alone_) return;
   const Time due = heap_.front().due;
   if (due >= armed_) return;  // an event that comes too early finds nothing due and waits on
@@ -103,6 +177,20 @@ bool Agenda::may_reach(Time t) const {
          static_cast<Time>(sc_core::sc_time_to_pending_activity().value()) > t - now;
 }
 
+// The turn of the first block, which stays the first meanwhile.
+inline void Agenda::one_turn(Block* first) {
+  ++g_clock.turns;
+  g_clock.current = first;
+  g_clock.another = kNever;
+  first->turn();
+  g_clock.current = nullptr;
+  if (g_clock.another != kNever) {
+    sink({g_clock.another, g_clock.another_seq, first}, 0);
+  } else {
+    remove(*first);
+  }
+}
+
 // The turns due at g_clock.ahead, and on to `limit`, or (kNever) as far as may_reach().
 void Agenda::turns(Time limit) {
   ++g_clock.activations;
@@ -113,16 +201,7 @@ void Agenda::turns(Time limit) {
       if (limit == kNever ? !may_reach(due) : due > limit) break;
       g_clock.ahead = due;
     }
-    ++g_clock.turns;
-    g_clock.current = first;
-    g_clock.another = kNever;
-    first->turn();
-    g_clock.current = nullptr;
-    if (g_clock.another != kNever) {
-      sink({g_clock.another, g_clock.another_seq, first}, 0);
-    } else {
-      remove(*first);
-    }
+    one_turn(first);
   }
   HostCopies::make();
   running_ = false;
@@ -137,19 +216,114 @@ void Agenda::run() {
   wait_for_first();
 }
 
+// As run(), at SystemC's own time: a turn may last.
+void Agenda::run_waiting() {
+  for (;;) {
+    armed_ = kNever;
+    ++g_clock.activations;
+    running_ = true;
+    in_turn_ = sc_core::sc_get_current_process_b();
+    while (!heap_.empty() && heap_.front().due <= sim_now()) {
+      one_turn(heap_.front().block);
+      if (watchers_.empty()) continue;
+      HostCopies::make();
+      for (const auto& watcher : watchers_) watcher();
+    }
+    HostCopies::make();
+    running_ = false;
+    in_turn_ = nullptr;
+    wait_for_first();
+    wait();
+  }
+}
+
+// ---- native ----
+
+// The first block's event comes when it is due, and nobody else's.
+void Agenda::notify_first() {
+  if (heap_.empty()) return;
+  const Time due = heap_.front().due;
+  Process* const process = heap_.front().block->process_;
+  if (!process || (process == notified_ && due == armed_)) return;
+  if (notified_) notified_->event.cancel();
+  notified_ = process;
+  armed_ = due;
+  const Time now = sim_now();
+  if (due > now)
+    process->event.notify(to_sc(due - now));
+  else
+    process->event.notify(sc_core::SC_ZERO_TIME);
+}
+
+// The process of a block runs: it may have been told before another block got in front of it.
+void Agenda::turn_of(Process& process) {
+  if (running_) return;  // whose turn it is looks for the next one
+  if (notified_ == &process) {
+    notified_ = nullptr;
+    armed_ = kNever;
+  }
+  running_ = true;
+  in_turn_ = sc_core::sc_get_current_process_b();
+  while (!heap_.empty() && heap_.front().block == process.block() && heap_.front().due <= sim_now()) {
+    one_turn(process.block());
+    HostCopies::make();
+    ++process.turns;
+    for (const auto& watcher : watchers_) watcher();
+  }
+  running_ = false;
+  in_turn_ = nullptr;
+  notify_first();
+}
+
+bool Agenda::in_turn() {
+  return one_ && one_->in_turn_ && sc_core::sc_get_current_process_b() == one_->in_turn_;
+}
+
+void Agenda::trace_processes(sc_core::sc_trace_file* file, const std::string& module) {
+  bool any = false;
+  for (Process* process : processes_) {
+    if (process->name().rfind(module + ".", 0) != 0) continue;
+    sc_core::sc_trace(file, process->turns, process->name() + ".turns");
+    sc_core::sc_trace(file, process->depth, process->name() + ".depth");
+    any = true;
+  }
+  if (!any || sampling_) return;
+  sampling_ = true;
+  on_turn([this] {
+    for (Process* process : processes_) process->sample();
+  });
+}
+
+// The processes run in sc_start(). It returns before the last ones of its time have, which zero time is for.
+void Agenda::run_native(Time t, bool to_the_end) {
+  const auto first_due = [this] { return heap_.empty() ? kNever : heap_.front().due; };
+  if (first_due() <= t) ++g_clock.activations;
+  while (first_due() <= t || (to_the_end && t > sim_now())) {
+    const Time now = sim_now(), next = to_the_end ? t : first_due();
+    sc_core::sc_start(next > now ? to_sc(next - now) : sc_core::SC_ZERO_TIME, sc_core::SC_RUN_TO_TIME);
+    if (sc_core::sc_get_status() != sc_core::SC_PAUSED) throw std::runtime_error("SystemC has stopped");
+  }
+}
+
 void Agenda::set_alone() {
   if (alone_) return;
+  if (kernel_.native) {
+    alone_ = true;
+    return;
+  }
   g_clock.ahead = sim_now();
   alone_ = true;
   event_.cancel();
 }
 
 void Agenda::run_alone(Time t, bool to_the_end) {
+  if (kernel_.native) return run_native(t, to_the_end);
   if (!heap_.empty() && heap_.front().due <= t) turns(t);
   if (to_the_end && t > g_clock.ahead) g_clock.ahead = t;
 }
 
 void Agenda::sync() {
+  if (kernel_.native) return;
   const Time behind = g_clock.ahead - static_cast<Time>(sc_core::sc_time_stamp().value());
   if (behind > kQuantum) sc_core::sc_start(to_sc(behind), sc_core::SC_RUN_TO_TIME);
 }

@@ -5,12 +5,25 @@
 // message's packets cost a call each and not a turn of the kernel's scheduler.
 // Where it is the kernel's only process for good (set_alone()), its caller gives it time directly: SystemC's
 // clock then only follows, a quantum behind (sync()).
+//
+// That is the fast kernel. There are two more ways to give turns, chosen before the first block is made
+// (choose()), and all three give the same turns in the same order, as there is one list, by (due, seq):
+//  - waits: a turn may call wait(), because what it reads and writes by DMA lies behind SystemC targets that
+//    do. One SC_THREAD gives the turns; time is SystemC's own. While a turn waits nobody else gets one, since
+//    blocks hold references across the call; whoever asks for one meanwhile gets it afterwards.
+//  - native: each block is a process of its own, "turn" in its module, with an event of its own. The event of
+//    whoever is first in the list is notified, no other. SC_METHODs, or SC_THREADs if they may wait.
+// Other processes of the kernel may run while a turn waits (running()): of the model they may call nothing
+// but Block::at(), which TimedQueue::push() comes down to, and what changes no state.
 #ifndef HCASIM_MODEL_AGENDA_H
 #define HCASIM_MODEL_AGENDA_H
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <string>
 #include <systemc>
+#include <utility>
 #include <vector>
 
 #include "model/prefetch.h"
@@ -20,6 +33,8 @@ namespace hcasim {
 
 class Agenda : public sc_core::sc_module {
  public:
+  class Process;
+
   // A block that waits for a time.
   class alignas(64) Block {
    public:
@@ -36,16 +51,28 @@ class Agenda : public sc_core::sc_module {
     ~Block();
     // No exception may leave it.
     virtual void turn() = 0;
+    // How much work waits in it: for those who watch.
+    virtual std::size_t depth() const { return 0; }
 
    private:
     friend class Agenda;
-    Agenda& agenda_;
+    Process* process_ = nullptr;  // native: its own
     std::size_t slot_ = kNone;
   };
 
-  // Made with the first block; never destroyed.
+  struct Kernel {
+    bool native = false, waits = false;
+    bool operator==(const Kernel& o) const { return native == o.native && waits == o.waits; }
+  };
+  // Makes the agenda, which nobody has made otherwise so far. False: it is there already, and is another one.
+  static bool choose(Kernel kernel);
+  Kernel kernel() const { return kernel_; }
+
+  // Made with the first block, if choose() has not: the fast kernel. Never destroyed.
   static Agenda& instance();
 
+  // Whether the calling SystemC process is the one that gives the turn which lasts.
+  static bool in_turn();
   // Whether blocks have their turns; whoever else asks is outside of the model.
   static bool running() { return instance().running_; }
 
@@ -53,11 +80,17 @@ class Agenda : public sc_core::sc_module {
   // than they run themselves, and no access comes from outside before. 0 (initially): not at all.
   void set_horizon(Time t) { horizon_ = t; }
   // There is no other process in the kernel, and there will be none: run_alone() takes the place of
-  // sc_start(). Before the simulation starts.
+  // sc_start(), or (native) calls it. Before the simulation starts.
   void set_alone();
+  bool alone() const { return alone_; }
   // Alone: gives all turns that are due up to t, absolute. The time is that of the last one then, or t
   // (to_the_end).
   void run_alone(Time t, bool to_the_end);
+  // Waits, native: called behind each turn, for those who watch the model's state.
+  void on_turn(std::function<void()> watcher) { watchers_.push_back(std::move(watcher)); }
+  // Native: number of turns and depth of the queue of each process below the module of this name, sampled
+  // behind each turn, into a VCD or other trace file. Otherwise there are no such processes.
+  void trace_processes(sc_core::sc_trace_file* file, const std::string& module);
   // Alone: SystemC's clock catches up if it is more than kQuantum behind. May throw what the kernel throws.
   void sync();
   static constexpr Time kQuantum = from_ns(1e6);
@@ -76,7 +109,7 @@ class Agenda : public sc_core::sc_module {
  private:
   static constexpr std::size_t kNone = ~std::size_t{0};
 
-  explicit Agenda(const sc_core::sc_module_name& name);
+  Agenda(const sc_core::sc_module_name& name, Kernel kernel);
   // With its key: what is compared lies side by side, wherever the blocks lie.
   struct Entry {
     Time due = kNever;
@@ -97,12 +130,23 @@ class Agenda : public sc_core::sc_module {
   void wait_for_first();
   bool may_reach(Time t) const;
   void run();
+  void run_waiting();
+  void run_native(Time t, bool to_the_end);
   void turns(Time limit);
+  void one_turn(Block* first);
+  void turn_of(Process& process);
+  void notify_first();
 
+  static Agenda* one_;
   std::vector<Entry> heap_;
   Time horizon_ = 0, reached_ = 0;
   Time armed_ = kNever;  // when event_ comes
-  bool running_ = false, alone_ = false;
+  bool running_ = false, alone_ = false, sampling_ = false;
+  const Kernel kernel_;
+  Process* notified_ = nullptr;  // native: whose event comes at armed_
+  std::vector<std::function<void()>> watchers_;
+  std::vector<Process*> processes_;  // native: all
+  const void* in_turn_ = nullptr;    // waits, native: the process that gives the turn
   sc_core::sc_event event_;
 };
 

@@ -38,6 +38,7 @@
 #include "model/sched/qos.h"
 #include "model/sched/scheduler.h"
 #include "model/sched/transmit_pipeline.h"
+#include "model/state/fields.h"
 #include "model/steer/flow.h"
 #include "model/steer/rdma.h"
 #include "model/steer/steer.h"
@@ -123,6 +124,13 @@ class Hca : public sc_core::sc_module {
   // A broken invariant was met; reset() brings the HCA back.
   bool dead() const { return health_.fatal(); }
   void model_fault(const char* where, const char* what) noexcept { health_.model_fault(where, what); }
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, health_, dma_, contexts_, tx_, rx_, context_gate_, memic_, eqs_, cqs_, tpt_, qp_states_,
+                  page_faults_, q_counters_, steering_, eth_, flows_, sw_steering_, port_, uar_, cc_, qos_,
+                  tags_, requester_, responder_, eth_rx_, qps_, scheduler_, bad_accesses_);
+  }
 
  private:
   void connect();

@@ -6,6 +6,7 @@
 
 #include "model/firmware_port.h"
 #include "model/pcie/host_port.h"
+#include "model/state/fields.h"
 #include "model/timed_queue.h"
 #include "traces/tracer.h"
 
@@ -21,6 +22,11 @@ class Health final : public FaultSink {
   void reset() { fatal_ = false; }
   // The first one since reset() takes the HCA out of service; all are traced.
   void model_fault(const char* where, const char* what) noexcept override;
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, fatal_);
+  }
 
  private:
   HostPort& host_;

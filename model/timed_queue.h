@@ -67,6 +67,22 @@ class TimedQueue : public sc_core::sc_module, private Agenda::Block {
     armed_ = kNever;
     cancel();
   }
+  // (model/state/state.h) The items in the order in which they come.
+  template <class Archive>
+  void list_state(Archive& a) {
+    if constexpr (Archive::kResets) {
+      clear();
+    } else {
+      std::vector<Entry*> order;
+      for (std::size_t i = fifo_head_; i < fifo_.size(); ++i) order.push_back(&fifo_[i]);
+      for (Entry& e : heap_) order.push_back(&e);
+      std::sort(order.begin(), order.end(), [](const Entry* x, const Entry* y) { return later(*y, *x); });
+      for (Entry* e : order) {
+        a("due", e->due);
+        a("item", e->item);
+      }
+    }
+  }
 
  private:
   struct Entry {
@@ -101,6 +117,8 @@ class TimedQueue : public sc_core::sc_module, private Agenda::Block {
     armed_ = due;
     at(due);
   }
+
+  std::size_t depth() const override { return size(); }
 
   void turn() override {
     armed_ = kNever;

@@ -352,7 +352,7 @@ struct DcEth {
 };
 static_assert(sizeof(DcEth) == 16 && offsetof(DcEth, sqpn) == 9 && offsetof(DcEth, first_psn) == 13);
 
-constexpr unsigned kIcrcBytes = 4, kVcrcBytes = 2, kFcsBytes = 4;
+constexpr unsigned kIcrcBytes = 4, kVcrcBytes = 2, kFcsBytes = 4, kVlanTagBytes = 4;
 constexpr uint32_t kPsnMask = 0xffffff;
 
 /// Distance a - b of two 24-bit PSNs, in -2^23 .. 2^23-1.

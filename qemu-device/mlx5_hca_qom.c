@@ -37,6 +37,17 @@ static void get_shim_counter(Object* obj, Visitor* v, const char* name, void* op
   }
 }
 
+static void get_state_digest(Object* obj, Visitor* v, const char* name, void* opaque G_GNUC_UNUSED,
+                             Error** errp) {
+  hca_t* hca = hca_of(obj, errp);
+
+  if (hca) {
+    uint64_t value = hca_state_digest(hca);
+
+    visit_type_uint64(v, name, &value, errp);
+  }
+}
+
 static char* get_stats(Object* obj, Error** errp) {
   hca_t* hca = hca_of(obj, errp);
 
@@ -177,6 +188,8 @@ void mlx5_hca_qom_init(Mlx5Hca* dev) {
       "times the timer, not an access, ran the model, all HCAs");
   add(obj, "sim-time", "int64", get_sim_time, NULL, "SystemC's clock, ns of the virtual clock");
   add(obj, "activations", "uint64", get_activations, NULL, "SystemC process activations so far, all HCAs");
+  add(obj, "ctr-state-digest", "uint64", get_state_digest, NULL,
+      "a number made of all state of the model: equal for equal state");
   object_property_add_str(obj, "stats", get_stats, NULL);
   object_property_set_description(obj, "stats", "counters and object counts as a JSON object");
   object_property_add_str(obj, "time-mode", get_time_mode, NULL);

@@ -67,9 +67,13 @@ hca_options() {
   done
 }
 
-# The plugin, up to date. Under ctest the build is not touched, and a plugin named by HCASIM_PLUGIN is taken as it is.
+# need_plugin [TARGET...]: the plugin, and what else is named, up to date. Under ctest the build is not touched, and a plugin named by HCASIM_PLUGIN is taken as it is.
 need_plugin() {
-  if [[ $HCASIM_OWN_PLUGIN != yes && -z ${HCASIM_UNDER_TEST:-} ]]; then build_release "${PRODUCT_TARGETS[@]}"; fi
+  local -a targets=(hcasim-qemu "$@")
+  # What reads the plugin's files stays of one version with it, once it is built.
+  if [[ -x $HCASIM_RELEASE/traces/hcasim-trace ]]; then targets+=(hcasim-trace); fi
+  if [[ -x $HCASIM_RELEASE/card/hcasim-replay ]]; then targets+=(hcasim-replay); fi
+  if [[ $HCASIM_OWN_PLUGIN != yes && -z ${HCASIM_UNDER_TEST:-} ]]; then build_release "${targets[@]}"; fi
   [[ -e $HCASIM_PLUGIN ]] || die "there is no $HCASIM_PLUGIN" "./hcasim build makes it, and ./hcasim doctor says what that needs"
 }
 

@@ -1,32 +1,48 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
 #
-# Configures and builds the preset "release". Needs common.sh, install.sh.
+# Configures and builds, the preset "release" mostly. Needs common.sh, install.sh.
 
 build_jobs() { nproc; }
 
-configure_release() {
-  (cd "$HCASIM_ROOT" && cmake --preset release -B "$HCASIM_RELEASE" -DHCASIM_QEMU_SRC="$1" -DHCASIM_MLX5_IFC="$2")
+# configure PRESET FOLDER QEMU-SOURCE MLX5-IFC
+configure() {
+  (cd "$HCASIM_ROOT" && cmake --preset "$1" -B "$2" -DHCASIM_QEMU_SRC="$3" -DHCASIM_MLX5_IFC="$4")
 }
 
-# What demo, boot and qemu-args need: without tests and benchmarks.
-# shellcheck disable=SC2034 # for those who source this
-PRODUCT_TARGETS=(hcasim-qemu hcasim-trace hcasim-rules hcasim-faults hcasim-replay)
-
 # build_release [TARGET...]: these targets, or all. Nothing is done twice; says nothing when all is up to date.
-build_release() {
-  local source header cache=$HCASIM_RELEASE/CMakeCache.txt
+build_release() { build_preset release "$HCASIM_RELEASE" "$@"; }
+
+# build_preset PRESET FOLDER [TARGET...]
+build_preset() {
+  local source header preset=$1 folder=$2 cache=$2/CMakeCache.txt
+  shift 2
   install_missing
   source=$("$HCASIM_ROOT/tools/fetch-qemu-source") || exit 1
   header=$(mlx5_ifc_header) || die "no mlx5_ifc.h under /usr/src" "install a linux-headers-*-common package"
   # Ninja unless this folder was already configured with something else.
   [[ -e $cache ]] || export CMAKE_GENERATOR=Ninja
   if [[ $(sed -n 's/^HCASIM_QEMU_SRC:[A-Z]*=//p' "$cache" 2>/dev/null) != "$source" ||
-    ! (-e $HCASIM_RELEASE/build.ninja || -e $HCASIM_RELEASE/Makefile) ]]; then
-    with_lock release step "configuring" cmake-configure configure_release "$source" "$header" ||
-      die "CMake cannot configure the build" "./hcasim doctor says what is missing; delete $HCASIM_RELEASE to start afresh"
+    ! (-e $folder/build.ninja || -e $folder/Makefile) ]]; then
+    with_lock "$preset" step "configuring" cmake-configure configure "$preset" "$folder" "$source" "$header" ||
+      die "CMake cannot configure the build" "./hcasim doctor says what is missing; delete $folder to start afresh"
   fi
-  if [[ -e $HCASIM_RELEASE/build.ninja ]] && ninja -C "$HCASIM_RELEASE" -n "$@" 2>/dev/null | grep -q 'no work to do'; then return 0; fi
-  with_lock release step "building" cmake-build cmake --build "$HCASIM_RELEASE" -j "$(build_jobs)" ${1:+--target "$@"} ||
+  if [[ -e $folder/build.ninja ]] && ninja -C "$folder" -n "$@" 2>/dev/null | grep -q 'no work to do'; then return 0; fi
+  with_lock "$preset" step "building" cmake-build cmake --build "$folder" -j "$(build_jobs)" ${1:+--target "$@"} ||
     die "the build failed; the compiler's messages stand above"
+}
+
+# run_built FOLDER TARGET ARGUMENT...: a program of the build takes this script's place. It is built when it is not there: what reads
+# files shall start at once, whatever has been edited since.
+run_built() {
+  local program=$HCASIM_RELEASE/$1/$2 target=$2
+  shift 2
+  [[ -x $program ]] || build_release "$target"
+  exec "$program" "$@"
+}
+
+# The same for a benchmark, which is brought up to date first.
+run_bench() {
+  build_release "$1"
+  run_built tests/bench "$@"
 }

@@ -3,7 +3,10 @@
 #
 # Installs what tools/packages.txt names and this machine lacks. Needs common.sh.
 
-package_list() { sed 's/#.*//' "$HCASIM_ROOT/tools/packages.txt" | awk 'NF == 2 {print $2}'; }
+# package_list [lint]: what all but lint need, or what lint needs.
+package_list() {
+  sed 's/#.*//' "$HCASIM_ROOT/tools/packages.txt" | awk -v group="${1:-}" 'NF == 2 && ($1 == "lint") == (group == "lint") {print $2}'
+}
 
 package_installed() { [[ $(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null) == installed ]]; }
 
@@ -20,10 +23,10 @@ newest_kernel_headers() {
   apt-cache pkgnames linux-headers- 2>/dev/null | grep -E '^linux-headers-[0-9][^-]*(-[0-9]+)?-common$' | sort -V | tail -n 1
 }
 
-# One a line what is missing; "@kernel-headers" stays as it is.
+# One a line what is missing (of the group lint, or of the others); "@kernel-headers" stays as it is.
 missing_packages() {
   local package
-  package_list | while read -r package; do
+  package_list "${1:-}" | while read -r package; do
     if [[ $package == @kernel-headers ]]; then
       mlx5_ifc_header >/dev/null || printf '%s\n' "$package"
     else
@@ -40,10 +43,13 @@ update_lists() { as_root apt-get -o DPkg::Lock::Timeout=600 update; }
 
 install_packages() { as_root apt-get -o DPkg::Lock::Timeout=600 install -y --no-install-recommends "$@"; }
 
-install_missing() {
+install_missing() { install_group ''; }
+
+# install_group lint, or '' for all others
+install_group() {
   local -a wanted
   local package headers command
-  mapfile -t wanted < <(missing_packages)
+  mapfile -t wanted < <(missing_packages "$1")
   ((${#wanted[@]} > 0)) || return 0
   have apt-get || die "this machine has no apt-get; hcasim installs its needs on Debian 12 or 13" \
     "elsewhere install by hand what tools/packages.txt lists, then call again"

@@ -65,6 +65,19 @@ bool Tracer::set_filter(const std::string& text, std::string* err) {
 void Tracer::settle() {
   enabled_ = on_ && sink_ != nullptr;
   detail_ = enabled_ && filter_.detail();
+  busy_wanted_ = detail_ || busy_watch_;
+}
+
+void Tracer::on_busy(BusyWatch watch) {
+  busy_watch_ = std::move(watch);
+  settle();
+}
+
+void Tracer::busy(Unit unit, unsigned which, std::int64_t from, std::int64_t to, std::uint32_t qpn) {
+  if (detail_)
+    record(Point::kUnitBusy, from, static_cast<std::uint32_t>(unit), which, qpn,
+           static_cast<std::uint64_t>(to - from));
+  if (busy_watch_) busy_watch_(unit, from, to);
 }
 
 std::vector<Record> Tracer::drain(std::vector<std::vector<std::uint8_t>>* blobs) {

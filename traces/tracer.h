@@ -12,6 +12,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -80,6 +81,12 @@ class Tracer {
   bool enabled() const { return enabled_; }
   /// Whether detail points are recorded; callers ask before they make such a record.
   bool detail() const { return detail_; }
+  /// Told of each unit's work, whether it is recorded or not: unit, from, to. None: nobody.
+  using BusyWatch = std::function<void(Unit, std::int64_t, std::int64_t)>;
+  void on_busy(BusyWatch watch);
+  /// Somebody wants to know when units work.
+  bool busy_wanted() const { return busy_wanted_; }
+  void busy(Unit unit, unsigned which, std::int64_t from, std::int64_t to, std::uint32_t qpn);
   unsigned hca() const { return hca_; }
   /// A QPN with this HCA's number in bits 31:24, for records that other HCAs make about its WQEs; packets
   /// carry it as side data. A QPN with 0 there belongs to the recording HCA.
@@ -128,13 +135,14 @@ class Tracer {
 
   void settle();
 
-  bool enabled_ = false, detail_ = false, on_ = true;
+  bool enabled_ = false, detail_ = false, busy_wanted_ = false, on_ = true;
   std::uint8_t hca_;
   std::shared_ptr<Sink> sink_;
   FileSink* file_ = nullptr;  // sink_, if it is a FileSink
   std::array<std::uint64_t, kPoints> counts_{};
   Rules rules_;
   RecordFilter filter_;
+  BusyWatch busy_watch_;
 };
 
 /// `trace(tracer, Point::kDoorbell, now, qpn, serial, ...)`.
@@ -146,9 +154,7 @@ inline void trace(Tracer& t, Point p, std::int64_t time_ps, std::uint32_t obj, s
 /// A unit (number `which` of its kind) is busy from `from` to `to`, ps, for a QP.
 inline void trace_busy(Tracer& t, Unit unit, unsigned which, std::int64_t from, std::int64_t to,
                        std::uint32_t qpn = 0) {
-  if (__builtin_expect(t.detail(), 0))
-    t.record(Point::kUnitBusy, from, static_cast<std::uint32_t>(unit), which, qpn,
-             static_cast<std::uint64_t>(to - from));
+  if (__builtin_expect(t.busy_wanted(), 0)) t.busy(unit, which, from, to, qpn);
 }
 
 }  // namespace hcasim::traces

@@ -17,9 +17,11 @@
 #include "card/api/fabric.h"
 #include "card/api/instance.h"
 #include "card/api/options.h"
+#include "card/api/parts.h"
 #include "card/api/simulation.h"
 #include "card/replay/recording.h"
 #include "firmware-stub/vpd.h"
+#include "model/state/state.h"
 
 using hcasim::api::CableEnd;
 using hcasim::api::Event;
@@ -188,6 +190,7 @@ void note_statistics(hca* h) {
   Recorder* recorder = Recorder::current();
   if (recorder && !recorder->finished())
     recorder->note(Event::kStatistics, h->number, std::string_view(hca_stats_json(h)));
+  if (recorder && !recorder->finished()) recorder->note(Event::kState, h->number, hca_state_digest(h));
 }
 
 // HCAs that the process leaves in service at its end tell their statistics now.
@@ -243,44 +246,16 @@ hca_t* hca_create(const char* options, const hca_host_ops* ops, void* opaque, ch
       tell(err, err_len, "too many HCAs: there may be " + std::to_string(kMaxHcas));
       return nullptr;
     }
-    Settings settings;
-    std::string why;
-    if (!hcasim::api::parse_options(options ? options : "", settings, why)) {
-      tell(err, err_len, why);
-      return nullptr;
-    }
     const unsigned number = static_cast<unsigned>(all().size());
-    if (settings.name.empty()) settings.name = "hca" + std::to_string(number);
-    hcasim::Profile profile;
-    if (!hcasim::Profile::load(settings.profile, hcasim::api::profile_folders(), profile, why,
-                               settings.parameters)) {
+    hcasim::api::Parts parts;
+    std::string why;
+    if (!hcasim::api::make_parts(options ? options : "", number, parts, why)) {
       tell(err, err_len, why);
       return nullptr;
     }
-    if (settings.batch_window) profile.engine.batch_window = *settings.batch_window;
-    if (settings.wire_latency) profile.port.wire_latency = *settings.wire_latency;
-    if (settings.coupled && profile.port.wire_latency <= 0) {
-      tell(err, err_len, "coupled=on: the profile's cable has no latency: give wire_latency_ns");
-      return nullptr;
-    }
-    if (settings.generation) profile.generation = settings.generation;
-    if (settings.firmware.link == hcasim::fw::Link::kInfiniBand && profile.generation->ib_speeds == 0) {
-      tell(err, err_len,
-           std::string("link=ib: ") + profile.generation->product + " has Ethernet ports only (profile " +
-               profile.name + ")");
-      return nullptr;
-    }
-    if (settings.dc_contexts) profile.engine.dc_contexts = *settings.dc_contexts;
-    auto tracer = std::make_unique<hcasim::traces::Tracer>(number);
-    tracer->set_on(settings.trace_on);
-    tracer->set_filter(settings.trace_filter, nullptr);
-    if (!settings.trace.empty() &&
-        !(settings.trace_ring != 0
-              ? tracer->open_ring(settings.trace, std::size_t{settings.trace_ring} << 20, &why)
-              : tracer->open(settings.trace, &why))) {
-      tell(err, err_len, "trace=" + settings.trace + ": " + why);
-      return nullptr;
-    }
+    Settings& settings = parts.settings;
+    const hcasim::Profile& profile = parts.profile;
+    std::unique_ptr<hcasim::traces::Tracer>& tracer = parts.tracer;
     if (!check_cable(settings, *ops, why) ||
         (!settings.capture.empty() && !hcasim::traces::Capture::get(settings.capture, &why))) {
       tell(err, err_len, why);
@@ -292,7 +267,10 @@ hca_t* hca_create(const char* options, const hca_host_ops* ops, void* opaque, ch
     }
     // A trace looks at memory for itself, and the replay may be asked for one.
     if (Recorder::current() && settings.trace.empty()) tracer->open("/dev/null", &why);
-    simulation.prepare();
+    if (!simulation.prepare(settings.native, why)) {
+      tell(err, err_len, why);
+      return nullptr;
+    }
     hca_host_ops host = *ops;
     if (Recorder::current()) host.dma_map = nullptr;  // reads that nobody hears of
     all().push_back(std::make_unique<hca>(number, settings, profile, std::move(tracer), host, opaque));
@@ -534,6 +512,16 @@ const char* hca_counter_name(const hca_t* h, unsigned index) {
 uint64_t hca_counter_value(const hca_t* h, unsigned index) {
   const auto list = h->counters();
   return index < list.size() ? list[index].value : 0;
+}
+
+std::uint64_t hca_state_digest(hca_t* h) {
+  if (!h || !h->in_service) return 0;
+  try {
+    return hcasim::digest_state(h->model);
+  } catch (const std::exception& e) {
+    h->model.model_fault("digest", e.what());
+    return 0;
+  }
 }
 
 const char* hca_stats_json(hca_t* h) {

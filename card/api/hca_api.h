@@ -174,6 +174,11 @@ HCA_API uint64_t hca_counter_value(const hca_t* hca, unsigned index);
 // All counters and object counts as a JSON object. Valid until the next call for this HCA.
 HCA_API const char* hca_stats_json(hca_t* hca);
 
+// A number made of all state of the model's blocks and objects (queues, contexts, what is under way), equal
+// for equal state: two runs that go the same way have the same at the same time, whatever machine they run
+// on. It takes time in proportion to the number of objects. 0: the HCA is out of service.
+HCA_API uint64_t hca_state_digest(hca_t* hca);
+
 // Validation rules (option rules=report, strict, off): what a driver has to keep. index
 // 0..hca_rule_count()-1, the same for all HCAs and in each call; hca_rule_broken(): how often the rule was
 // broken since hca_create(); hca NULL: by the drivers of all HCAs that this process has had. The first breach

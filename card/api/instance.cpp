@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "card/api/parts.h"
 #include "card/api/simulation.h"
 #include "card/replay/recording.h"
 
@@ -24,20 +25,6 @@ std::string module_name(const std::string& name, unsigned number) {
 }  // namespace
 
 namespace hcasim::api {
-
-std::vector<std::string> profile_folders() {
-  std::vector<std::string> folders;
-  if (const char* path = std::getenv("HCASIM_PROFILE_PATH")) {
-    const std::string text = path;
-    for (std::size_t at = 0; at <= text.size();) {
-      const std::size_t end = std::min(text.find(':', at), text.size());
-      if (end > at) folders.push_back(text.substr(at, end - at));
-      at = end + 1;
-    }
-  }
-  folders.emplace_back(HCASIM_PROFILE_DIR);
-  return folders;
-}
 
 // Names of error points, with a prefix: they live as long as the process.
 const std::vector<std::pair<traces::Point, std::string>>& error_points() {
@@ -65,12 +52,8 @@ hca::hca(unsigned n, const hcasim::api::Settings& s, const hcasim::Profile& prof
       trace_ring_mib(s.trace_ring),
       model(module_name(s.name, n).c_str(), profile, *this, *tracer),
       firmware((module_name(s.name, n) + "_fw").c_str(), model, s.firmware) {
-  model.attach(firmware);
-  tracer->rules().set_mode(s.rules);
+  hcasim::api::join_parts(s, model, firmware);
   tracer->rules().on_broken([this](const hcasim::traces::Broken& b) { rule_broken(b); });
-  model.uar().set_blueflame(s.firmware.bf);
-  model.port().faults() = s.faults;
-  model.port().reseed();
   firmware.port().on_admin([this] { wish_changed(); });
 }
 

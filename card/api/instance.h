@@ -16,10 +16,6 @@
 
 namespace hcasim::api {
 
-// Where bare profile names are looked for: HCASIM_PROFILE_PATH (folders parted by ':'), then the source
-// tree's.
-std::vector<std::string> profile_folders();
-
 struct Counter {
   const char* name;
   std::uint64_t value;

@@ -230,6 +230,14 @@ const Option kOptions[] = {
      }},
     {"coupled", "off", "with wire=unix:, tcp: time is the other end's, exactly; that end must say so too",
      "on, off", [](Settings& s, const std::string& v) { return to_bool(v, s.coupled); }},
+    {"kernel", "fast",
+     "all blocks have their turns from one SystemC process, or (native) each is one of its own: the same "
+     "results, slower, for SystemC's tools (docs/systemc.md)",
+     "fast, native",
+     [](Settings& s, const std::string& v) {
+       s.native = v == "native";
+       return v == "native" || v == "fast";
+     }},
     {"dc_contexts", "(profile)", "DC initiators that the DC targets can serve at a time", "1 to 1048576",
      [](Settings& s, const std::string& v) {
        std::uint64_t n = 0;

@@ -33,6 +33,7 @@ struct Settings {
   std::string scenario_text;  // of the file that faults= names
   Scenario scenario;
   bool coupled = false;
+  bool native = false;  // the blocks are SystemC processes
   traces::Rules::Mode rules = traces::Rules::Mode::kReport;
   unsigned rules_told = 1;  // breaches of each rule that are logged; 0: all
   std::optional<Time> batch_window, wire_latency;

@@ -2,6 +2,7 @@
 #include "card/api/simulation.h"
 
 #include <algorithm>
+#include <stdexcept>
 #include <systemc>
 
 #include "card/api/hca_api.h"
@@ -21,8 +22,15 @@ Simulation& Simulation::instance() {
   return *simulation;
 }
 
-void Simulation::prepare() {
-  if (prepared_) return;
+bool Simulation::prepare(bool native, std::string& why) {
+  if (!Agenda::choose({native, false})) {  // made before elaboration, though there may be no HCA
+    why = Agenda::instance().kernel().waits
+              ? "the HCAs of this process are SystemC modules of a platform (HcaModule)"
+              : std::string("kernel=") + (native ? "native" : "fast") +
+                    ": the other HCAs of this process have the other kernel; there is one for all";
+    return false;
+  }
+  if (prepared_) return true;
   prepared_ = true;
   using namespace sc_core;
   sc_report_handler::set_actions(SC_INFO, SC_DO_NOTHING);
@@ -30,7 +38,8 @@ void Simulation::prepare() {
   sc_report_handler::set_actions(SC_ERROR, SC_THROW);
   sc_report_handler::set_actions(SC_FATAL, SC_THROW);
   sc_report_handler::set_actions(SC_ID_NO_SC_START_ACTIVITY_, SC_DO_NOTHING);
-  Agenda::instance().set_alone();  // made before elaboration, though there may be no HCA
+  Agenda::instance().set_alone();
+  return true;
 }
 
 void Simulation::failed(const char* what) noexcept {
@@ -47,7 +56,7 @@ bool Simulation::start(std::int64_t now) noexcept {
   started_ = true;
   base_ = now;
   try {
-    prepare();
+    if (std::string why; !prepared_ && !prepare(false, why)) throw std::runtime_error(why);
     sc_core::sc_start(sc_core::SC_ZERO_TIME);
     run_to(0);
   } catch (const std::exception& e) {

@@ -14,8 +14,9 @@ class Simulation {
  public:
   static Simulation& instance();
 
-  // Before the first module is made: no SystemC report may print, abort or stop the kernel.
-  void prepare();
+  // Before the first module is made: no SystemC report may print, abort or stop the kernel. native: each block
+  // is a SystemC process of its own. False: the process has HCAs that live otherwise, by `why`.
+  bool prepare(bool native, std::string& why);
   bool started() const { return started_; }
   // An exception left the kernel: simulated time stands still for good.
   bool dead() const { return dead_; }

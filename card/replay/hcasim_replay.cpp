@@ -68,6 +68,9 @@ int main(int argc, char** argv) {
   app.add_option("--stop-at", options.stop_at,
                  "end before the event of this number, as a difference names it");
   app.add_option("--trap", options.trap_at, "raise SIGTRAP before that event: a debugger stops there");
+  app.add_option("--kernel", options.kernel, "the option kernel of all HCAs, in place of the recorded one")
+      ->check(CLI::IsMember({"fast", "native"}))
+      ->envname("HCASIM_KERNEL");
   app.add_flag("--log", options.echo_log, "print what the HCAs log");
   app.add_flag("--statistics", statistics, "print all counters at the end, a JSON object an HCA");
   CLI11_PARSE(app, argc, argv);

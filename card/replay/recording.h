@@ -69,9 +69,10 @@ inline constexpr std::uint32_t kRecordingVersion = 3;
   EVENT(kPcieError, "pcie_error", "hnns") /* what, bit, name */                                   \
   EVENT(kLinkTx, "link_tx", "hnnnns")     /* length, flags, time, FarEnd::Sent, digest */         \
   EVENT(kLinkFind, "link_find", "h")                                                              \
-  EVENT(kLinkTell, "link_tell", "hnn") /* next time, wanted */                                    \
-  EVENT(kLinkHear, "link_hear", "hnn") /* FarEnd::Heard, waited */                                \
-  EVENT(kQuiet, "quiet_until", "hn")   /* due_number() from simulated time on */
+  EVENT(kLinkTell, "link_tell", "hnn")    /* next time, wanted */                                 \
+  EVENT(kLinkHear, "link_hear", "hnn")    /* FarEnd::Heard, waited */                             \
+  EVENT(kQuiet, "quiet_until", "hn")      /* due_number() from simulated time on */               \
+  EVENT(kState, "hca_state_digest", "hn") /* what it says, behind kStatistics; no return follows */
 
 enum class Event : std::uint8_t {
 #define EVENT(name, text, fields) name,

@@ -236,6 +236,14 @@ bool Replay::run(const std::string& path, std::string& err) {
       if (now == record.texts[0]) continue;
       const auto [expected, got] = apart(record.texts[0], now);
       diverge("statistics of hca" + std::to_string(record.numbers[0]) + " " + expected, got);
+    } else if (record.event == Event::kState) {
+      hca_t* h = hca_of(record.numbers[0]);
+      if (!h) break;
+      const std::uint64_t now = hca_state_digest(h);
+      if (now == record.numbers[1]) continue;
+      diverge("state of hca" + std::to_string(record.numbers[0]) + " with digest " +
+                  std::to_string(record.numbers[1]),
+              std::to_string(now));
     } else if (record.event == Event::kEnd) {
       if (record.numbers[0] != events_ - 1) end_early("it is damaged: events are missing");
       over_ = true;
@@ -376,11 +384,13 @@ bool Replay::create(const Noted& record, std::uint64_t& result) {
   for (const auto& [key, value] : pairs_of(record.texts[0])) {
     // The profile that was in force has the parameters in it.
     if (key == "trace" || key == "trace_ring" || key == "capture" || key == "record" || key == "profile" ||
-        key == "faults" || key.find('.') != std::string::npos)
+        key == "faults" || key.find('.') != std::string::npos ||
+        (key == "kernel" && !options_.kernel.empty()))
       continue;
     options += key + "=" + value + ",";
   }
   options += "profile=" + profile;
+  if (!options_.kernel.empty()) options += ",kernel=" + options_.kernel;
   if (!faults.empty()) options += ",faults=" + faults;
   // Nowhere, at the least: a trace looks at memory for itself, and a recorded HCA always has one.
   const bool traced = !options_.trace.empty() && (!any_traced_ || has(record.texts[0], "trace"));

@@ -18,6 +18,7 @@ struct ReplayOptions {
   std::int64_t until = HCA_NEVER;      // ns of simulated time at which it ends
   std::uint64_t stop_at = UINT64_MAX;  // number of the event before which it ends
   std::uint64_t trap_at = UINT64_MAX;  // number of the event before which SIGTRAP is raised, for a debugger
+  std::string kernel;                  // the option kernel of all HCAs; empty: as recorded
   bool echo_log = false;               // what the HCAs log, to stderr
 };
 

@@ -25,6 +25,13 @@ std::string trace_option(const std::string& options) {
   }
 }
 
+// HCASIM_KERNEL=native in the environment: for all that names no kernel.
+std::string kernel_option(const std::string& options) {
+  const char* kernel = std::getenv("HCASIM_KERNEL");
+  if (kernel == nullptr || options.find("kernel=") != std::string::npos) return {};
+  return (options.empty() ? "" : ",") + (std::string("kernel=") + kernel);
+}
+
 }  // namespace
 
 Function::Function(Machine& machine, const std::string& options) : machine_(machine) {
@@ -38,12 +45,7 @@ Function::Function(Machine& machine, const std::string& options) : machine_(mach
   ops.dma_write = [](void* self, std::uint64_t addr, const void* src, std::size_t len) {
     return static_cast<Function*>(self)->machine_.memory_.dma_write(addr, src, len) ? 0 : -1;
   };
-  ops.msix = [](void* self, unsigned vector) {
-    auto* f = static_cast<Function*>(self);
-    if (vector >= HCA_MSIX_VECTORS) return;
-    ++f->interrupts_[vector];
-    f->pending_ |= 1ULL << vector;
-  };
+  ops.msix = [](void* self, unsigned vector) { static_cast<Function*>(self)->raise(vector); };
   ops.log = [](void* self, int level, const char* message) {
     auto& m = static_cast<Function*>(self)->machine_;
     m.log_[static_cast<std::size_t>(std::clamp(level, 0, 2))].emplace_back(message);
@@ -66,7 +68,8 @@ Function::Function(Machine& machine, const std::string& options) : machine_(mach
     return bytes;
   };
   char err[512] = "";
-  const std::string all = options + trace_option(options);
+  std::string all = options + trace_option(options);
+  all += kernel_option(all);
   hca_ = hca_create(all.c_str(), &ops, this, err, sizeof err);
   if (!hca_) throw BareError(std::string("hca_create(\"") + all + "\"): " + err);
   sockets_ = options.find("wire=") != std::string::npos && options.find("wire=host") == std::string::npos;
@@ -74,22 +77,41 @@ Function::Function(Machine& machine, const std::string& options) : machine_(mach
 
 Function::~Function() { hca_destroy(hca_); }
 
+void Function::raise(unsigned vector) {
+  if (vector >= HCA_MSIX_VECTORS) return;
+  ++interrupts_[vector];
+  pending_ |= 1ULL << vector;
+}
+
 std::uint8_t Function::read8(std::uint64_t offset) {
   machine_.dirty_ = true;
+  if (pcie_) {
+    std::uint8_t value = 0xff;
+    pcie_->read(offset, &value, 1);
+    return value;
+  }
   return static_cast<std::uint8_t>(hca_mmio_read(hca_, offset, 1));
 }
 
 std::uint32_t Function::read32(std::uint64_t offset) {
   machine_.dirty_ = true;
+  if (pcie_) {
+    std::uint32_t value = 0xffffffff;
+    pcie_->read(offset, &value, 4);
+    return __builtin_bswap32(value);
+  }
   return __builtin_bswap32(static_cast<std::uint32_t>(hca_mmio_read(hca_, offset, 4)));
 }
 
 void Function::write32(std::uint64_t offset, std::uint32_t value) {
+  const std::uint32_t swapped = __builtin_bswap32(value);
+  if (pcie_) return pcie_->write(offset, &swapped, 4);
   machine_.dirty_ = true;
-  hca_mmio_write(hca_, offset, __builtin_bswap32(value), 4);
+  hca_mmio_write(hca_, offset, swapped, 4);
 }
 
 void Function::write(std::uint64_t offset, const void* bytes, std::size_t len) {
+  if (pcie_) return pcie_->write(offset, bytes, static_cast<unsigned>(len));
   machine_.dirty_ = true;
   if (len > 8) {
     hca_mmio_write_burst(hca_, offset, bytes, len);
@@ -109,13 +131,16 @@ std::uint64_t Function::interrupts() const {
 }
 
 void Function::reset() {
-  hca_reset(hca_);
+  if (pcie_)
+    pcie_->reset();
+  else
+    hca_reset(hca_);
   pending_ = 0;
   machine_.dirty_ = true;
 }
 
 std::uint64_t Function::counter(const std::string& name) const {
-  const unsigned n = hca_counter_count(hca_);
+  const unsigned n = hca_ ? hca_counter_count(hca_) : 0;
   for (unsigned i = 0; i < n; ++i) {
     if (name == hca_counter_name(hca_, i)) return hca_counter_value(hca_, i);
   }
@@ -131,7 +156,7 @@ std::map<std::string, std::uint64_t> Function::rules_broken() const {
 }
 
 double Function::parameter(const std::string& name) const {
-  const unsigned n = hca_parameter_count();
+  const unsigned n = hca_ ? hca_parameter_count() : 0;
   for (unsigned i = 0; i < n; ++i) {
     if (name == hca_parameter_name(i)) return hca_parameter_value(hca_, i);
   }
@@ -177,6 +202,11 @@ Function& Machine::add_hca(const std::string& options) {
   return *functions_.back();
 }
 
+Function& Machine::add_function(Pcie& pcie) {
+  functions_.push_back(std::make_unique<Function>(*this, pcie));
+  return *functions_.back();
+}
+
 void Machine::start() {
   if (hca_sim_start(now_) != 0) throw BareError("hca_sim_start failed");
 }
@@ -187,7 +217,17 @@ bool Machine::dispatch() {
   return any;
 }
 
+// The same where time is the platform's.
+bool Machine::platform_step(std::int64_t limit) {
+  if (dispatch()) return true;
+  if (clock_->now() >= limit) return false;
+  clock_->wait(limit);
+  dispatch();
+  return true;
+}
+
 bool Machine::step(std::int64_t limit, std::int64_t quantum) {
+  if (clock_) return platform_step(limit);
   dirty_ = false;
   std::int64_t next = hca_sim_advance(now_, 0);
   bool polled = false;
@@ -203,7 +243,7 @@ bool Machine::step(std::int64_t limit, std::int64_t quantum) {
 }
 
 void Machine::advance(std::int64_t ns) {
-  const std::int64_t limit = now_ + ns;
+  const std::int64_t limit = now() + ns;
   while (step(limit)) {
   }
 }

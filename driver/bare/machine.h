@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A machine without a guest: memory, a clock and PCI functions that are HCAs of the model. One per process,
 // as there is one SystemC kernel per process. Nothing here runs by itself: time passes in run_until() and
-// advance().
+// advance(). In a platform of somebody else's (pcie.h) functions and time are the platform's.
 #ifndef HCASIM_DRIVER_BARE_MACHINE_H
 #define HCASIM_DRIVER_BARE_MACHINE_H
 
@@ -18,6 +18,7 @@
 
 #include "card/api/hca_api.h"
 #include "driver/bare/memory.h"
+#include "driver/bare/pcie.h"
 
 namespace hcasim::bare {
 
@@ -33,12 +34,13 @@ class Machine;
 class Function {
  public:
   Function(Machine& machine, const std::string& options);
+  Function(Machine& machine, Pcie& pcie) : machine_(machine), pcie_(&pcie) {}
   ~Function();
   Function(const Function&) = delete;
   Function& operator=(const Function&) = delete;
 
   Machine& machine() { return machine_; }
-  hca_t* handle() { return hca_; }
+  hca_t* handle() { return hca_; }  // null: it is not behind the C API, and has none of what needs it
 
   // BAR0; big-endian registers as numbers.
   std::uint8_t read8(std::uint64_t offset);
@@ -50,6 +52,8 @@ class Function {
   // Interrupts: the machine calls the handler after the event that raised it, never inside a call into the
   // HCA.
   void on_interrupt(unsigned vector, std::function<void()> handler);
+  // The function has signalled this vector.
+  void raise(unsigned vector);
   std::uint64_t interrupts(unsigned vector) const { return interrupts_[vector]; }
   std::uint64_t interrupts() const;
 
@@ -57,11 +61,12 @@ class Function {
   void reset();
   // Counter of hca_counter_name(); throws BareError if there is none of that name.
   std::uint64_t counter(const std::string& name) const;
+  std::uint64_t state_digest() { return hca_state_digest(hca_); }
   // Parameter of the profile in force, "SECTION.KEY", in the unit of the profile's file; throws as counter().
   double parameter(const std::string& name) const;
   // Validation rules that this function's driver has broken so far, and how often.
   std::map<std::string, std::uint64_t> rules_broken() const;
-  std::string stats() { return hca_stats_json(hca_); }
+  std::string stats() { return hca_ ? hca_stats_json(hca_) : "{}"; }
   // wire=host: frames that have left the port, oldest first; to come in now (false: dropped); and whether
   // the host says it has enough.
   std::vector<std::vector<std::uint8_t>> take_frames() { return std::move(frames_); }
@@ -98,6 +103,7 @@ class Function {
 
   Machine& machine_;
   hca_t* hca_ = nullptr;
+  Pcie* pcie_ = nullptr;  // null: the C API
   std::array<std::function<void()>, HCA_MSIX_VECTORS> handlers_;
   std::array<std::uint64_t, HCA_MSIX_VECTORS> interrupts_{};
   std::uint64_t pending_ = 0;  // vectors
@@ -112,16 +118,19 @@ class Function {
 class Machine {
  public:
   explicit Machine(std::size_t memory_bytes = std::size_t{512} << 20) : memory_(memory_bytes) {}
+  // In a platform that has a clock; it need not be started.
+  Machine(std::size_t memory_bytes, Clock& clock) : memory_(memory_bytes), clock_(&clock) {}
 
   // All functions are made before start().
   Function& add_hca(const std::string& options = "");
+  Function& add_function(Pcie& pcie);
   void start();
 
   HostMemory& memory() { return memory_; }
   Function& function(std::size_t i = 0) { return *functions_.at(i); }
   std::size_t functions() const { return functions_.size(); }
 
-  std::int64_t now() const { return now_; }  // ns
+  std::int64_t now() const { return clock_ ? clock_->now() : now_; }  // ns
 
   // Lets time pass from event to event until pred() holds; false after timeout ns, or if no event is due any
   // more. quantum: minimum ns per step (larger is faster, and pred() is evaluated less often).
@@ -150,10 +159,12 @@ class Machine {
  private:
   friend class Function;
   bool dispatch();
+  bool platform_step(std::int64_t limit);
 
   HostMemory memory_;
   std::array<std::vector<std::string>, 3> log_;  // functions write to it until they are destroyed
   std::vector<std::unique_ptr<Function>> functions_;
+  Clock* clock_ = nullptr;  // null: the C API's
   std::int64_t now_ = 0;
   bool dirty_ = false;  // registers were written since the HCAs ran last
 };
@@ -171,7 +182,7 @@ bool Machine::wait_real(Pred pred, int ms) {
 
 template <class Pred>
 bool Machine::run_until(Pred pred, std::int64_t timeout, std::int64_t quantum) {
-  const std::int64_t limit = now_ + timeout;
+  const std::int64_t limit = now() + timeout;
   while (!pred()) {
     if (!step(limit, quantum)) return pred();
   }

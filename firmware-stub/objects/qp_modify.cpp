@@ -17,8 +17,8 @@ namespace hcasim::fw {
 namespace {
 
 // All transition commands have their input laid out alike.
-using In = prm::rst2init_qp_in;
-using C = In::qpc;
+using RstToInit = prm::rst2init_qp_in;
+using C = RstToInit::qpc;
 using Path = C::primary_address_path;
 static_assert(prm::init2rtr_qp_in::qpc::bit_off == C::bit_off &&
               prm::rtr2rts_qp_in::qpc::bit_off == C::bit_off &&
@@ -26,7 +26,7 @@ static_assert(prm::init2rtr_qp_in::qpc::bit_off == C::bit_off &&
               prm::sqerr2rts_qp_in::qpc::bit_off == C::bit_off &&
               prm::sqd2rts_qp_in::qpc::bit_off == C::bit_off &&
               prm::init2init_qp_in::qpc::bit_off == C::bit_off &&
-              prm::init2rtr_qp_in::opt_param_mask::bit_off == In::opt_param_mask::bit_off);
+              prm::init2rtr_qp_in::opt_param_mask::bit_off == RstToInit::opt_param_mask::bit_off);
 
 constexpr std::uint32_t kPmMigrated = 3;
 
@@ -60,7 +60,7 @@ void read_roce_path(const Command& cmd, AddressPath& p) {
 class Modify {
  public:
   Modify(Firmware& fw, Command& cmd, const Qp& qp)
-      : fw_(fw), cmd_(cmd), qp_(qp), opt_(cmd.get<In::opt_param_mask>()) {
+      : fw_(fw), cmd_(cmd), qp_(qp), opt_(cmd.get<RstToInit::opt_param_mask>()) {
     path_ = qp.path;
     qkey_ = qp.qkey;
   }
@@ -278,7 +278,7 @@ Syndrome check_extension(Firmware& fw, const Command& cmd, const QpTransition& t
 
 Syndrome modify_qp(Firmware& fw, Command& cmd) {
   const QpTransition* t = find_qp_transition(cmd.opcode);
-  const std::uint32_t qpn = cmd.get<In::qpn>();
+  const std::uint32_t qpn = cmd.get<RstToInit::qpn>();
   QpObject* object = fw.objects().qps.find(qpn);
   Qp* qp = fw.hca().qps().find(qpn);
   if (object == nullptr || qp == nullptr || !object->is_qp()) return Syndrome::kQpNumber;

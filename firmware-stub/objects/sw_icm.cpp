@@ -7,19 +7,19 @@
 namespace hcasim::fw {
 
 namespace {
-using In = prm::create_sw_icm_in;
+using SwIcmIn = prm::create_sw_icm_in;
 using Out = prm::general_obj_out_cmd_hdr;
 }  // namespace
 
 // Where it lies in its area is the driver's choice.
 Syndrome create_sw_icm(Firmware& fw, Command& cmd) {
   Objects& o = fw.objects();
-  const std::uint32_t log_size = cmd.get<In::sw_icm::log_sw_icm_size>();
+  const std::uint32_t log_size = cmd.get<SwIcmIn::sw_icm::log_sw_icm_size>();
   if (log_size < SwIcm::kLogGranularity || log_size > SwIcm::log_size(SwIcm::kSteering))
     return Syndrome::kSwIcmRange;
   if (o.sw_icms.full()) return Syndrome::kSwIcmLimit;
   if (!fw.pages().charge(kIcmSwIcm)) return Syndrome::kWaitPages;
-  const std::uint64_t start = cmd.get<In::sw_icm::sw_icm_start_addr>();
+  const std::uint64_t start = cmd.get<SwIcmIn::sw_icm::sw_icm_start_addr>();
   if (!fw.hca().sw_steering().icm().allocate(start, std::uint64_t{1} << log_size)) {
     fw.pages().release(kIcmSwIcm);
     return Syndrome::kSwIcmRange;
@@ -33,7 +33,7 @@ Syndrome create_sw_icm(Firmware& fw, Command& cmd) {
 }
 
 Syndrome query_sw_icm(Firmware& fw, Command& cmd) {
-  using c = In::sw_icm;  // behind a header of the same length
+  using c = SwIcmIn::sw_icm;  // behind a header of the same length
   static_assert(prm::general_obj_in_cmd_hdr::bytes == prm::general_obj_out_cmd_hdr::bytes);
   const SwIcmObject* object = fw.objects().sw_icms.find(cmd.get<prm::general_obj_in_cmd_hdr::obj_id>());
   if (object == nullptr) return Syndrome::kSwIcmNumber;

@@ -6,6 +6,7 @@
 #include "model/ctx/qp.h"
 #include "model/port/port.h"
 #include "model/profile.h"
+#include "model/state/state.h"
 #include "model/steer/rdma.h"
 #include "traces/tracer.h"
 
@@ -15,7 +16,6 @@ using traces::Point;
 
 namespace {
 
-constexpr std::uint32_t kMulticastQpn = 0xffffff;
 constexpr unsigned kDscpShift = 2, kPcpShift = 13;
 constexpr std::uint16_t kVlanId = 0x0fff;
 
@@ -29,13 +29,7 @@ bool connected(const Qp& qp) {
 
 double CongestionControl::line_rate() const { return blocks_.profile.port.rate_gbps * 1000; }
 
-void CongestionControl::reset() {
-  rp = {};
-  np = {};
-  rp_enabled = np_enabled = 0xff;
-  rp_tag = np_tag = 0;
-  statistics_ = {};
-}
+void CongestionControl::reset() { reset_state(*this); }
 
 // ---- Notification point ----
 

@@ -12,6 +12,7 @@
 #include "model/ctx/qp.h"
 #include "model/packet/packet.h"
 #include "model/port/port.h"
+#include "model/state/fields.h"
 #include "model/time.h"
 
 namespace hcasim {
@@ -29,6 +30,11 @@ class CongestionControl {
     std::uint64_t sum_flows = 0;  // rate limiters given to flows so far
     std::uint64_t rp_cnp_ignored = 0, rp_cnp_handled = 0;
     std::uint64_t np_ecn_marked_roce_packets = 0, np_cnp_sent = 0;
+
+    template <class Archive>
+    void list_state(Archive& a) {
+      HCASIM_FIELDS(a, sum_flows, rp_cnp_ignored, rp_cnp_handled, np_ecn_marked_roce_packets, np_cnp_sent);
+    }
   };
 
   struct Blocks {
@@ -72,6 +78,14 @@ class CongestionControl {
   void clear_statistics() { statistics_ = {}; }
   std::uint32_t current_flows();  // QPs with a rate limiter now
   void reset();
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, rp, np);
+    a("rp_enabled", rp_enabled, 0xff);
+    a("np_enabled", np_enabled, 0xff);
+    HCASIM_FIELDS(a, rp_tag, np_tag, statistics_);
+  }
 
  private:
   void marked(Time t, Qp& qp, const Packet& p);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "model/cq/cq.h"
+#include "model/state/state.h"
 
 #include <algorithm>
 #include <cstring>
@@ -82,16 +83,7 @@ bool CqUnit::destroy(std::uint32_t cqn) {
   return true;
 }
 
-void CqUnit::clear() {
-  table_.clear();
-  count_ = 0;
-  cache_.clear();
-  unit_.clear();
-  periods_.clear();
-  blocks_.clear();
-  failures_.clear();
-  completions_ = overruns_ = compressed_ = 0;
-}
+void CqUnit::clear() { reset_state(*this); }
 
 // Takes notice of a consumer index (24 bits). One beyond the producer is none.
 void CqUnit::consumed(Time t, Cq& cq, std::uint32_t ci) {

@@ -192,10 +192,22 @@ class CqUnit : public sc_core::sc_module {
   std::uint64_t overruns() const { return overruns_; }
   std::uint64_t compressed() const { return compressed_; }  // CQEs that were parts of blocks
 
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, table_, count_, cache_, unit_, periods_, blocks_, failures_, completions_, overruns_,
+                  compressed_);
+    a.lasting("serial", serial_);
+  }
+
  private:
   struct Period {
     std::uint32_t cqn;
     std::uint64_t serial;
+
+    template <class Archive>
+    void list_state(Archive& a) {
+      HCASIM_FIELDS(a, cqn, serial);
+    }
   };
   bool has_room(Time t, Cq& cq);
   void check_record(Time t, Cq& cq, std::uint32_t ci);

@@ -7,6 +7,7 @@
 #include "model/health.h"
 #include "model/port/traits.h"
 #include "model/profile.h"
+#include "model/state/state.h"
 #include "traces/tracer.h"
 
 namespace hcasim {
@@ -43,9 +44,6 @@ void ContextGate::pass(Time due, Item& item) {
   (request ? requests_ : answers_)->take(due, *qp, item.packet);
 }
 
-void ContextGate::clear() {
-  cache_.clear();
-  parked_.clear();
-}
+void ContextGate::clear() { reset_state(*this); }
 
 }  // namespace hcasim

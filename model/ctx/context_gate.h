@@ -10,6 +10,7 @@
 #include "model/ctx/cache.h"
 #include "model/ctx/qp.h"
 #include "model/packet/packet.h"
+#include "model/state/fields.h"
 #include "model/time.h"
 #include "model/timed_queue.h"
 
@@ -60,11 +61,21 @@ class ContextGate {
   void clear();
   void prefetch() const { cache_.prefetch(); }
 
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, cache_, parked_);
+  }
+
  private:
   struct Item {
     std::uint32_t qpn;
     std::uint64_t epoch;  // RequesterState::epoch: what waits for a QP that was reset meanwhile is void
     PacketRef packet;
+
+    template <class Archive>
+    void list_state(Archive& a) {
+      HCASIM_FIELDS(a, qpn, epoch, packet);
+    }
   };
   void pass(Time due, Item& item);
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "model/prefetch.h"
+#include "model/state/fields.h"
 
 namespace hcasim {
 
@@ -17,6 +18,15 @@ struct QCounter {
                 req_remote_invalid_request = 0, req_cqe_error = 0, resp_cqe_error = 0,
                 req_cqe_flush_error = 0, resp_cqe_flush_error = 0, resp_local_length_error = 0,
                 resp_remote_access_errors = 0, rx_dct_connect = 0;
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, rx_write_requests, rx_read_requests, rx_atomic_requests, out_of_buffer, out_of_sequence,
+                  duplicate_request, rnr_nak_retry_err, packet_seq_err, implied_nak_seq_err,
+                  local_ack_timeout_err, req_remote_access_errors, req_remote_invalid_request, req_cqe_error,
+                  resp_cqe_error, req_cqe_flush_error, resp_cqe_flush_error, resp_local_length_error,
+                  resp_remote_access_errors, rx_dct_connect);
+  }
 };
 
 // By counter_set_id, 0 to 255.
@@ -25,6 +35,11 @@ class QCounters {
   QCounter& operator[](std::uint8_t set) { return counters_[set]; }
   void clear() { counters_ = {}; }
   void prefetch() const { prefetch_line(&counters_[0]); }  // the set of queues that name none
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, counters_);
+  }
 
  private:
   std::array<QCounter, 256> counters_{};

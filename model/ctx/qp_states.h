@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "model/ctx/qp.h"
+#include "model/state/fields.h"
 #include "model/time.h"
 
 namespace hcasim {
@@ -64,6 +65,11 @@ class QpStates final : public QpErrors {
 
   std::uint64_t errors() const { return errors_; }
   void clear() { errors_ = 0; }
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, errors_);
+  }
 
  private:
   Blocks blocks_;

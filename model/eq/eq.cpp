@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "model/eq/eq.h"
+#include "model/state/state.h"
 
 #include <algorithm>
 #include <cstring>
@@ -33,11 +34,7 @@ bool EqUnit::destroy(std::uint32_t eqn) {
   return true;
 }
 
-void EqUnit::clear() {
-  for (auto& eq : table_) eq.reset();
-  writer_.clear();
-  overruns_ = interrupts_ = 0;
-}
+void EqUnit::clear() { reset_state(*this); }
 
 std::size_t EqUnit::count() const {
   return static_cast<std::size_t>(

@@ -72,6 +72,11 @@ class EqUnit {
   std::uint64_t overruns() const { return overruns_; }
   std::uint64_t interrupts() const { return interrupts_; }
 
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, table_, writer_, overruns_, interrupts_);
+  }
+
  private:
   // What faults make of an interrupt.
   struct Fate {

@@ -3,16 +3,13 @@
 
 #include <cstring>
 
+#include "prm/field.h"
+
 namespace hcasim {
 
 namespace {
 
 constexpr unsigned kIpChecksum = 10, kTcpChecksum = 16, kUdpChecksum = 6;  // offsets in their headers
-
-void store16(std::uint8_t* p, std::uint16_t v) {
-  p[0] = static_cast<std::uint8_t>(v >> 8);
-  p[1] = static_cast<std::uint8_t>(v);
-}
 
 // With the pseudo header; over the checksum field too.
 std::uint16_t l4_sum(const std::uint8_t* frame, const IpHeaders& ip) {
@@ -54,17 +51,17 @@ std::uint16_t pseudo_sum(const std::uint8_t* frame, const IpHeaders& ip) {
 void put_ip_checksum(std::uint8_t* frame, const IpHeaders& ip) {
   if (ip.version != 4) return;
   std::uint8_t* field = frame + ip.l3 + kIpChecksum;
-  store16(field, 0);
-  store16(field,
-          static_cast<std::uint16_t>(~ones_sum(frame + ip.l3, static_cast<std::size_t>(ip.l4 - ip.l3))));
+  prm::store16(field, 0);
+  prm::store16(field,
+               static_cast<std::uint16_t>(~ones_sum(frame + ip.l3, static_cast<std::size_t>(ip.l4 - ip.l3))));
 }
 
 void put_l4_checksum(std::uint8_t* frame, const IpHeaders& ip) {
   if (!ip.tcp && !ip.udp) return;
   std::uint8_t* field = frame + ip.l4 + (ip.tcp ? kTcpChecksum : kUdpChecksum);
-  store16(field, 0);
+  prm::store16(field, 0);
   const auto sum = static_cast<std::uint16_t>(~l4_sum(frame, ip));
-  store16(field, ip.udp && sum == 0 ? 0xffff : sum);  // 0 in UDP means "none" (RFC 768)
+  prm::store16(field, ip.udp && sum == 0 ? 0xffff : sum);  // 0 in UDP means "none" (RFC 768)
 }
 
 bool ip_checksum_ok(const std::uint8_t* frame, const IpHeaders& ip) {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "prm/field.h"
+
 namespace hcasim {
 
 namespace {
@@ -18,19 +20,17 @@ constexpr std::uint8_t kProtoIcmp = 1, kProtoIcmpv6 = 58;
 constexpr unsigned kMaxExtensions = 8;  // IPv6 extension headers looked through
 constexpr std::uint8_t kHopByHop = 0, kRouting = 43, kFragment = 44, kDestOptions = 60;
 
-std::uint16_t load16(const std::uint8_t* p) { return static_cast<std::uint16_t>(p[0] << 8 | p[1]); }
-
 // Ethertype behind the tags at `at` (which points at the first ethertype); at moves behind it.
 bool parse_tags(const std::uint8_t* frame, std::uint32_t len, std::uint32_t& at, std::uint8_t& tags,
                 std::uint16_t* tpid, std::uint16_t* tci, std::uint16_t& ethertype) {
   if (at + 2 > len) return false;
-  ethertype = load16(frame + at);
+  ethertype = prm::load16(frame + at);
   at += 2;
   while (tags < 2 && (ethertype == kTpidCvlan || ethertype == kTpidSvlan) && at + 4 <= len) {
     tpid[tags] = ethertype;
-    tci[tags] = load16(frame + at);
+    tci[tags] = prm::load16(frame + at);
     ++tags;
-    ethertype = load16(frame + at + 2);
+    ethertype = prm::load16(frame + at + 2);
     at += 4;
   }
   return true;
@@ -53,11 +53,11 @@ void parse_ipv4(const std::uint8_t* frame, std::uint32_t len, std::uint32_t at, 
                 IpHeaders& ip) {
   if (at + 20 > len || frame[at] >> 4 != 4) return;
   const std::uint32_t header = (frame[at] & 0xf) * 4u;
-  const std::uint32_t total = lengths == LengthsOf::kBuffer ? len - at : load16(frame + at + 2);
+  const std::uint32_t total = lengths == LengthsOf::kBuffer ? len - at : prm::load16(frame + at + 2);
   if (header < 20 || total < header || at + header > len) return;
   ip.version = 4;
   ip.options = header > 20;
-  ip.fragment = (load16(frame + at + 6) & 0x3fff) != 0;
+  ip.fragment = (prm::load16(frame + at + 6) & 0x3fff) != 0;
   ip.protocol = frame[at + 9];
   ip.l3 = static_cast<std::uint16_t>(at);
   ip.l4 = static_cast<std::uint16_t>(at + header);
@@ -69,7 +69,7 @@ void parse_ipv6(const std::uint8_t* frame, std::uint32_t len, std::uint32_t at, 
                 IpHeaders& ip) {
   if (at + 40 > len || frame[at] >> 4 != 6) return;
   const std::uint32_t end =
-      lengths == LengthsOf::kBuffer ? len : std::min(at + 40 + load16(frame + at + 4), len);
+      lengths == LengthsOf::kBuffer ? len : std::min(at + 40 + prm::load16(frame + at + 4), len);
   ip.version = 6;
   ip.l3 = static_cast<std::uint16_t>(at);
   ip.end = static_cast<std::uint16_t>(end);
@@ -133,7 +133,7 @@ void parse_gre(const std::uint8_t* frame, LengthsOf lengths, FrameHeaders& h) {
   const std::uint32_t end = h.outer.end;
   std::uint32_t at = h.outer.l4;
   if (at + 4 > end) return;
-  const std::uint16_t flags = load16(frame + at);
+  const std::uint16_t flags = prm::load16(frame + at);
   // Not source routing; version 0, and 1 (RFC 2637), whose header differs by a word that it may end with.
   if ((flags & 0x4006) != 0) return;
   const bool acknowledges = (flags & 0x81) == 0x81;
@@ -145,10 +145,10 @@ void parse_gre(const std::uint8_t* frame, LengthsOf lengths, FrameHeaders& h) {
   if (at + size > end) return;
   h.tunnel = Tunnel::kGre;
   h.tunnel_at = static_cast<std::uint16_t>(at);
-  h.gre_protocol = load16(frame + at + 2);
+  h.gre_protocol = prm::load16(frame + at + 2);
   if (h.gre_key_present) {
     const std::uint8_t* key = frame + at + 4 + (h.gre_checksum ? 4 : 0);
-    h.gre_key = static_cast<std::uint32_t>(load16(key)) << 16 | load16(key + 2);
+    h.gre_key = static_cast<std::uint32_t>(prm::load16(key)) << 16 | prm::load16(key + 2);
   }
   at += size;
   if (h.gre_protocol == kEthertypeTeb) {
@@ -192,7 +192,7 @@ void parse_gtpu(const std::uint8_t* frame, std::uint32_t end, std::uint32_t at, 
 void parse_udp_tunnel(const std::uint8_t* frame, LengthsOf lengths, FrameHeaders& h) {
   const std::uint32_t end = h.outer.end;
   const std::uint32_t at = h.outer.l4 + 8u;
-  const std::uint16_t port = load16(frame + h.outer.l4 + 2);
+  const std::uint16_t port = prm::load16(frame + h.outer.l4 + 2);
   if (port == kRocePort && at + kBth <= end) h.bth = static_cast<std::uint16_t>(at);
   if (port == kMplsPort && at + 4 <= end) {
     h.tunnel = Tunnel::kMpls;
@@ -202,7 +202,7 @@ void parse_udp_tunnel(const std::uint8_t* frame, LengthsOf lengths, FrameHeaders
   }
   if (at + kTunnelHeader > end) return;
   const std::uint8_t* p = frame + at;
-  const std::uint32_t vni = static_cast<std::uint32_t>(p[4]) << 16 | load16(p + 5);
+  const std::uint32_t vni = static_cast<std::uint32_t>(p[4]) << 16 | prm::load16(p + 5);
   const auto tunnel = [&](Tunnel kind) {
     h.tunnel = kind;
     h.tunnel_at = static_cast<std::uint16_t>(at);
@@ -224,7 +224,7 @@ void parse_udp_tunnel(const std::uint8_t* frame, LengthsOf lengths, FrameHeaders
       const std::uint32_t size = kTunnelHeader + (p[0] & 0x3f) * 4u;
       if (p[0] >> 6 != 0 || at + size > end) break;
       tunnel(Tunnel::kGeneve);
-      parse_inner(frame, end, at + size, load16(p + 2), lengths, h);
+      parse_inner(frame, end, at + size, prm::load16(p + 2), lengths, h);
       break;
     }
     case kGtpuPort:

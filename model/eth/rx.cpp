@@ -13,6 +13,7 @@
 #include "model/port/port.h"
 #include "model/profile.h"
 #include "model/rules.h"
+#include "model/state/state.h"
 #include "model/steer/flow.h"
 #include "model/tpt/tpt.h"
 #include "traces/tracer.h"
@@ -59,10 +60,7 @@ unsigned header_type(const std::uint8_t* frame, const FrameHeaders& h) {
 EthRx::EthRx(const sc_core::sc_module_name& name, const Blocks& blocks)
     : sc_module(name), blocks_(blocks), mover_(blocks.tpt, blocks.dma) {}
 
-void EthRx::clear() {
-  counters_ = {};
-  rx_free_ = 0;
-}
+void EthRx::clear() { reset_state(*this); }
 
 void EthRx::drop(Time t, const Packet& packet, std::uint64_t& counter, DropReason reason) {
   if (sniffing_) return;

@@ -15,6 +15,7 @@
 #include "model/eth/rss.h"
 #include "model/packet/packet.h"
 #include "model/port/port.h"
+#include "model/state/fields.h"
 #include "model/steer/flow.h"
 #include "model/time.h"
 #include "model/wqe/scatter.h"
@@ -68,8 +69,19 @@ class EthRx : public sc_core::sc_module {
   struct Counters {
     std::uint64_t packets = 0, bytes = 0, multicast = 0, broadcast = 0;
     std::uint64_t no_rule = 0, dropped = 0, out_of_buffer = 0, self_loopback = 0, too_long = 0;
+
+    template <class Archive>
+    void list_state(Archive& a) {
+      HCASIM_FIELDS(a, packets, bytes, multicast, broadcast, no_rule, dropped, out_of_buffer, self_loopback,
+                    too_long);
+    }
   };
   const Counters& counters() const { return counters_; }
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, rx_free_, counters_);
+  }
 
  private:
   // A frame on its way into RQs.

@@ -9,23 +9,17 @@ namespace {
 
 constexpr std::uint8_t kFin = 0x01, kPsh = 0x08, kCwr = 0x80;
 
-std::uint16_t load16(const std::uint8_t* p) { return static_cast<std::uint16_t>(p[0] << 8 | p[1]); }
-void store16(std::uint8_t* p, unsigned v) {
-  p[0] = static_cast<std::uint8_t>(v >> 8);
-  p[1] = static_cast<std::uint8_t>(v);
-}
-
 void segment_ip(std::uint8_t* frame, const IpHeaders& ip, const Segment& segment) {
   std::uint8_t* l3 = frame + ip.l3;
   if (ip.version == 4) {
-    store16(l3 + 2, ip.end - ip.l3);
-    store16(l3 + 4, load16(l3 + 4) + segment.index);
+    prm::store16(l3 + 2, ip.end - ip.l3);
+    prm::store16(l3 + 4, prm::load16(l3 + 4) + segment.index);
   } else if (ip.version == 6) {
-    store16(l3 + 4, ip.end - ip.l3 - 40);
+    prm::store16(l3 + 4, ip.end - ip.l3 - 40);
   }
   std::uint8_t* l4 = frame + ip.l4;
   if (ip.udp) {
-    store16(l4 + 4, ip.end - ip.l4);
+    prm::store16(l4 + 4, ip.end - ip.l4);
   } else if (ip.tcp) {
     prm::store32(l4 + 4, prm::load32(l4 + 4) + segment.offset);
     if (!segment.last) l4[13] = static_cast<std::uint8_t>(l4[13] & ~(kFin | kPsh));

@@ -10,10 +10,13 @@
 #include <utility>
 
 #include "model/prefetch.h"
+#include "model/state/fields.h"
 #include "model/time.h"
 #include "prm/packet.h"
 
 namespace hcasim {
+
+constexpr std::uint32_t kMulticastQpn = 0xffffff;  // IBTA 10.5.1: the QP number of packets to a group
 
 constexpr std::uint32_t kMaxPayload = 4096;  // bytes, the largest IB path MTU
 constexpr std::uint16_t kPermissiveLid = 0xffff;
@@ -144,6 +147,21 @@ struct Packet {
   std::uint8_t* frame() { return buffer_; }
   const std::uint8_t* frame() const { return buffer_; }
   void set_head(std::uint32_t bytes) { head_ = bytes; }
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, kind, ipv4, has_vlan, vlan_tci, dmac, smac, udp_sport, frame_len, internal, looped,
+                  transport_domain, slid, dlid, sl, vl15, has_grh, tclass, hop_limit, flow_label, sgid, dgid);
+    HCASIM_FIELDS(a, opcode, solicited, ack_req, migreq, pkey, dest_qpn, psn, va, rkey, dma_len, swap_add,
+                  compare, imm, aeth, msn, qkey, src_qpn, dc_key, dc_connect, dc_session, dc_first_psn);
+    HCASIM_FIELDS(a, payload_len, wqe_serial, trace_qpn, trace_packets, first_bit, corrupt, packets, unit);
+    for (unsigned i = 0; packets > 1 && i < packets; ++i) a("at", at[i]);
+    if constexpr (!Archive::kResets) {
+      if (kind == PacketKind::kEthernet)
+        a.bytes(frame(), frame_len);
+      else
+        a.bytes(static_cast<const Packet*>(this)->data(), payload_len);
+    }
+  }
   // Bytes there are from data() on.
   std::uint32_t room() const { return borrowed() || large_ ? payload_len : kMaxFrame - head_; }
 
@@ -187,6 +205,13 @@ class PacketRef {
   Packet& operator*() const { return *p_; }
   explicit operator bool() const { return p_ != nullptr; }
   bool shared() const { return p_ && p_->refs_ > 1; }  // others hold it too
+  template <class Archive>
+  void list_state(Archive& a) {
+    if constexpr (Archive::kResets)
+      *this = PacketRef();
+    else if (p_)
+      p_->list_state(a);
+  }
 
  private:
   friend class PacketPool;

@@ -5,6 +5,7 @@
 #include <exception>
 
 #include "model/pcie/host_copies.h"
+#include "model/state/state.h"
 
 namespace hcasim {
 
@@ -115,6 +116,7 @@ ReadDone Dma::read(Time t, std::uint64_t addr, void* dst, std::size_t len, Space
     return {false, t + profile_.pcie.read_latency};
   }
   ReadDone done = counted_read(t, addr, len, owner);
+  done.at += host_.took();
   if (faulty) done.at += slowed(t, false, addr, len, owner);
   return done;
 }
@@ -135,7 +137,9 @@ ReadDone Dma::read_payload(Time t, std::uint64_t addr, Packet& packet, std::uint
   const WriteOwner owner{WriteOwner::kQp, qpn};
   if (!bytes) return read(t, addr, packet.data(), len, Space::kHost, owner);
   loans_.borrow(packet, bytes, addr, qpn);
-  return counted_read(t, addr, len, owner);
+  ReadDone done = counted_read(t, addr, len, owner);
+  done.at += host_.took();
+  return done;
 }
 
 // So many of those next in turn are free again at `ready`.
@@ -173,6 +177,9 @@ bool Dma::read_run(Time t, Time apart, std::uint64_t addr, Packet& packet, std::
   for (; done < packet.packets; ++done) {
     const std::uint32_t from = done * unit;
     packet.at[done] = whole_cycle(read_time(t + done * apart, addr + from, std::min(unit, len - from)));
+  }
+  if (const Time took = host_.took(); took != 0) {
+    for (unsigned i = 0; i < packet.packets; ++i) packet.at[i] += took;
   }
   return true;
 }
@@ -555,7 +562,27 @@ void Dma::rearm() {
   const std::size_t mask = ring_.size() - 1;
   std::uint64_t end = head_;
   while (end != tail_ && ring_[end & mask].group) ++end;
-  arm(end == tail_ ? ring_[head_ & mask].due + kGroupLimit : ring_[end & mask].due);
+  const Time due = end == tail_ ? ring_[head_ & mask].due + kGroupLimit : ring_[end & mask].due;
+  arm(std::max(due, front_free()));
+}
+
+// Payload follows payload without waiting for it; what tells of it (CQE, EQE, MSI-X) stays behind until the
+// host has done with it.
+Time Dma::front_free() const {
+  if (host_free_ == 0) return 0;
+  const WriteOwner& owner = ring_[head_ & (ring_.size() - 1)].owner;
+  const bool payload = owner.kind == WriteOwner::kQp || owner.kind == WriteOwner::kRq;
+  return payload ? 0 : host_free_;
+}
+
+// Performs the writes up to `end`; false: one of them has to wait for the host.
+bool Dma::perform(std::uint64_t end, Time limit) {
+  while (head_ < end) {
+    if (front_free() > limit) return false;
+    perform_front();
+    if (const Time took = host_.took(); took != 0) host_free_ = std::max(host_free_, sim_now() + took);
+  }
+  return true;
 }
 
 void Dma::turn() {
@@ -575,7 +602,7 @@ void Dma::turn() {
       } else {
         ++end;
       }
-      while (head_ < end) perform_front();
+      if (!perform(end, limit)) break;
     }
     report_refusals();
   } catch (const std::exception& ex) {
@@ -599,17 +626,8 @@ void Dma::reset() {
     e->packet = PacketRef();
     unused_.push_back(e);
   }
-  up_.clear();
-  down_.clear();
-  writes_.clear();
-  requests_.clear();
-  std::fill(tags_.begin(), tags_.end(), 0);
-  next_tag_ = 0;
-  bytes_read_ = bytes_written_ = errors_ = 0;
-  enabled_ = false;
-  refusals_.clear();
+  reset_state(*this);
   armed_ = kNever;
-  hold_ = 0;
   cancel();
 }
 

@@ -18,6 +18,7 @@
 #include "model/pcie/loans.h"
 #include "model/pcie/local_memory.h"
 #include "model/profile.h"
+#include "model/state/fields.h"
 #include "model/timed_queue.h"
 #include "traces/tracer.h"
 
@@ -34,6 +35,11 @@ struct WriteOwner {
   std::uint32_t number = 0;
 
   bool operator==(const WriteOwner& o) const { return kind == o.kind && number == o.number; }
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, kind, number);
+  }
 };
 
 class Dma : public sc_core::sc_module, private Agenda::Block {
@@ -68,9 +74,7 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   Time store(Time t, unsigned len);
 
   // What the host's memory holds now, outside of simulated time and uncounted: for traces.
-  bool peek(std::uint64_t addr, void* dst, std::size_t len) {
-    return enabled_ && host_.dma_read(addr, dst, len);
-  }
+  bool peek(std::uint64_t addr, void* dst, std::size_t len) { return enabled_ && host_.peek(addr, dst, len); }
 
   // Queues a posted write ready to leave at t; returns when it is visible in memory. Behind the writes queued
   // so far: those of its owner and of `behind`; with neither named, all of them. (A write that waits for an
@@ -119,6 +123,32 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   std::uint64_t errors() const { return errors_; }
 
   static constexpr Time kGroupLimit = from_ns(2000);
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, hold_, host_free_, enabled_, refusals_, up_, down_, writes_, requests_);
+    a.kept("tags", tags_);
+    HCASIM_FIELDS(a, next_tag_);
+    if constexpr (!Archive::kResets) {  // reset() drops what is queued
+      for (std::uint64_t i = head_; i != tail_; ++i) {
+        Place& place = ring_[i & (ring_.size() - 1)];
+        Entry& e = *place.entry;
+        a("due", place.due);
+        a("owner", place.owner);
+        a("group", place.group);
+        a("addr", e.addr);
+        a("len", e.len);
+        a("kind", e.kind);
+        if (e.kind == Kind::kPacket) {
+          a("offset", e.offset);
+          a("packet", e.packet);
+        } else if (e.kind == Kind::kInlineBytes) {
+          a.bytes(e.bytes, e.len);
+        }
+      }
+    }
+    HCASIM_FIELDS(a, bytes_read_, bytes_written_, errors_);
+  }
 
  private:
   static constexpr std::size_t kLocalLine = 64;  // bytes of local memory a cycle
@@ -175,8 +205,11 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   Time read_time(Time t, std::uint64_t addr, std::size_t len);
   void perform_front();
   void turn() override;
+  std::size_t depth() const override { return tail_ - head_; }
   void arm(Time due);
   void rearm();
+  Time front_free() const;
+  bool perform(std::uint64_t end, Time limit);
   void report_refusals();
   void refused(Time t, WriteOwner owner, std::uint64_t addr, std::size_t len, bool write);
   void tell_refused(Time t, WriteOwner owner, std::uint64_t addr, bool write);
@@ -208,6 +241,7 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   std::vector<Place> ring_;     // [head_, tail_) by due time, a power of two long
   std::uint64_t head_ = 0, tail_ = 0;
   Time armed_ = kNever;
+  Time host_free_ = 0;  // when the host has done with the posted writes performed so far
   bool draining_ = false;
   std::uint64_t bytes_read_ = 0, bytes_written_ = 0, errors_ = 0;
 };

@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "model/time.h"
+
 namespace hcasim {
 
 class HostPort {
@@ -14,6 +16,14 @@ class HostPort {
   // IOMMU fault, bus mastering off); a read's destination is then undefined.
   virtual bool dma_read(std::uint64_t addr, void* dst, std::size_t len) noexcept = 0;
   virtual bool dma_write(std::uint64_t addr, const void* src, std::size_t len) noexcept = 0;
+  // What dma_read() would bring, without effect on time or on anything else: for traces. Hosts whose
+  // dma_read() is so need not tell apart.
+  virtual bool peek(std::uint64_t addr, void* dst, std::size_t len) noexcept {
+    return dma_read(addr, dst, len);
+  }
+  // How long the last access (dma_read(), dma_write(), dma_map(), msix()) took beyond what the profile gives
+  // PCIe and memory; 0 from hosts without times of their own.
+  Time took() const { return took_; }
   // Where the len bytes at bus address addr lie, if in one piece, and so that a copy from there is the same
   // as dma_read(), or (write) a copy to there the same as dma_write(); null otherwise. What is to be read may
   // be until Loans::settle_all(), what is to be written until the model gives up control.
@@ -34,6 +44,7 @@ class HostPort {
 
  protected:
   ~HostPort() = default;
+  Time took_ = 0;
 };
 
 }  // namespace hcasim

@@ -20,7 +20,6 @@ using prm::Ipv4Hdr;
 using prm::Lrh;
 using prm::UdpHdr;
 
-constexpr std::size_t kVlanTag = 4;
 constexpr std::uint16_t kDontFragment = 0x4000, kFragment = 0x3fff;  // MF and offset
 constexpr std::uint8_t kIpv4NoOptions = 0x45;
 constexpr std::uint8_t kManagementVl = 15;
@@ -56,8 +55,6 @@ class Writer {
   std::uint8_t* begin_;
   std::uint8_t* at_;
 };
-
-std::uint32_t padded(std::uint32_t len) { return (len + 3) & ~3u; }
 
 std::uint32_t transport_bytes(const Packet& p) {  // BTH to ICRC
   return static_cast<std::uint32_t>(sizeof(prm::Bth)) + traits_of(p.opcode).ext_bytes +
@@ -287,7 +284,7 @@ void flip_a_bit(const Packet& p, std::uint8_t* out, std::size_t len) {
     const std::uint32_t transport = transport_bytes(p);
     std::size_t l2 = sizeof(Lrh) + (p.has_grh ? sizeof(Grh) : 0);
     if (p.kind != PacketKind::kIb) {
-      l2 = sizeof(EthHdr) + (p.has_vlan ? kVlanTag : 0) +
+      l2 = sizeof(EthHdr) + (p.has_vlan ? prm::kVlanTagBytes : 0) +
            (p.kind == PacketKind::kRoceV1 ? sizeof(Grh)
                                           : sizeof(UdpHdr) + (p.ipv4 ? sizeof(Ipv4Hdr) : sizeof(Grh)));
     }
@@ -404,7 +401,7 @@ std::uint32_t encoded_bytes(const Packet& p) {
     case PacketKind::kEthernet:
       return p.frame_len;
     default: {
-      std::size_t l2 = sizeof(EthHdr) + (p.has_vlan ? kVlanTag : 0);
+      std::size_t l2 = sizeof(EthHdr) + (p.has_vlan ? prm::kVlanTagBytes : 0);
       l2 += p.kind == PacketKind::kRoceV1 ? sizeof(Grh)
                                           : sizeof(UdpHdr) + (p.ipv4 ? sizeof(Ipv4Hdr) : sizeof(Grh));
       return std::max(static_cast<std::uint32_t>(l2) + transport_bytes(p),
@@ -458,11 +455,11 @@ Decoded decode_roce(Packet& p, Icrc with) {
   bool has_vlan = false;
   std::uint16_t tci = 0;
   if (type == EthHdr::kVlan) {
-    if (len < at + kVlanTag) return Decoded::kNotRoce;
+    if (len < at + prm::kVlanTagBytes) return Decoded::kNotRoce;
     has_vlan = true;
     tci = load<prm::be16>(frame + at);
     type = load<prm::be16>(frame + at + 2);
-    at += kVlanTag;
+    at += prm::kVlanTagBytes;
   }
   const std::uint8_t* l3 = frame + at;
   const std::size_t room = len - at;

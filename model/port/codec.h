@@ -15,6 +15,9 @@ namespace hcasim {
 constexpr std::size_t kMaxHeaders = 160;    // bytes that encode() adds to a payload, at most
 constexpr std::size_t kShortestFrame = 60;  // bytes of the shortest Ethernet frame, without FCS
 
+// Bytes of a payload with its pad (IBTA 9.2.2): whole dwords.
+inline std::uint32_t padded(std::uint32_t len) { return (len + 3) & ~3u; }
+
 // Bytes of the packet on its link as encode() makes them.
 std::uint32_t encoded_bytes(const Packet& packet);
 

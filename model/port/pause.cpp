@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "model/port/pause.h"
+#include "model/state/state.h"
 
 #include <cstring>
 
+#include "model/port/codec.h"
+#include "prm/field.h"
 #include "prm/packet.h"
 
 namespace hcasim {
@@ -11,7 +14,6 @@ namespace {
 
 using prm::EthHdr;
 
-constexpr std::size_t kVlanTag = 4, kShortestFrame = 60;
 // Behind the header: opcode, then one time, or a mask of priorities and eight times.
 constexpr std::uint16_t kPauseOpcode = 0x0001, kPfcOpcode = 0x0101;
 constexpr std::size_t kOpcodeAt = 0, kTimeAt = 2, kMaskAt = 3, kTimesAt = 4;
@@ -20,19 +22,13 @@ constexpr std::size_t kPauseBytes = 4, kPfcBytes = 20;
 constexpr Mac kPauseMac{0x01, 0x80, 0xc2, 0x00, 0x00, 0x01};
 constexpr Time kSoonest = from_ns(100);  // between two looks at the backlog
 
-std::uint16_t load16(const std::uint8_t* p) { return static_cast<std::uint16_t>(p[0] << 8 | p[1]); }
-void store16(std::uint8_t* p, std::uint16_t v) {
-  p[0] = static_cast<std::uint8_t>(v >> 8);
-  p[1] = static_cast<std::uint8_t>(v);
-}
-
 }  // namespace
 
 unsigned priority_of(const Packet& p) {
   if (p.kind != PacketKind::kEthernet) return p.has_vlan ? p.vlan_tci >> 13 : 0u;
   const std::uint8_t* f = p.frame();
-  const bool tagged =
-      p.frame_len >= sizeof(EthHdr) + kVlanTag && load16(f + offsetof(EthHdr, ethertype)) == EthHdr::kVlan;
+  const bool tagged = p.frame_len >= sizeof(EthHdr) + prm::kVlanTagBytes &&
+                      prm::load16(f + offsetof(EthHdr, ethertype)) == EthHdr::kVlan;
   return tagged ? f[sizeof(EthHdr)] >> 5 : 0u;
 }
 
@@ -40,15 +36,15 @@ bool parse_pause(const Packet& p, PauseFrame& out) {
   if (p.frame_len < sizeof(EthHdr) + kPauseBytes) return false;
   const std::uint8_t* at = p.frame() + sizeof(EthHdr);
   out = {};
-  switch (load16(at + kOpcodeAt)) {
+  switch (prm::load16(at + kOpcodeAt)) {
     case kPauseOpcode:
-      out.quanta[0] = load16(at + kTimeAt);
+      out.quanta[0] = prm::load16(at + kTimeAt);
       return true;
     case kPfcOpcode:
       if (p.frame_len < sizeof(EthHdr) + kPfcBytes) return false;
       out.by_priority = true;
       out.priorities = at[kMaskAt];
-      for (unsigned i = 0; i < kPriorities; ++i) out.quanta[i] = load16(at + kTimesAt + 2 * i);
+      for (unsigned i = 0; i < kPriorities; ++i) out.quanta[i] = prm::load16(at + kTimesAt + 2 * i);
       return true;
     default:
       return false;
@@ -63,15 +59,15 @@ PacketRef make_pause(const Mac& from, const PauseFrame& frame) {
   std::memset(f, 0, kShortestFrame);
   std::copy(kPauseMac.begin(), kPauseMac.end(), f + offsetof(EthHdr, dmac));
   std::copy(from.begin(), from.end(), f + offsetof(EthHdr, smac));
-  store16(f + offsetof(EthHdr, ethertype), kMacControl);
+  prm::store16(f + offsetof(EthHdr, ethertype), kMacControl);
   std::uint8_t* at = f + sizeof(EthHdr);
-  store16(at + kOpcodeAt, frame.by_priority ? kPfcOpcode : kPauseOpcode);
+  prm::store16(at + kOpcodeAt, frame.by_priority ? kPfcOpcode : kPauseOpcode);
   if (!frame.by_priority) {
-    store16(at + kTimeAt, frame.quanta[0]);
+    prm::store16(at + kTimeAt, frame.quanta[0]);
     return p;
   }
   at[kMaskAt] = frame.priorities;
-  for (unsigned i = 0; i < kPriorities; ++i) store16(at + kTimesAt + 2 * i, frame.quanta[i]);
+  for (unsigned i = 0; i < kPriorities; ++i) prm::store16(at + kTimesAt + 2 * i, frame.quanta[i]);
   return p;
 }
 
@@ -85,17 +81,7 @@ Pause::Pause(const sc_core::sc_module_name& name, double quantum, Time xoff, Tim
       checks_(
           "checks", [this](Time due, bool&) { check(due); }, faults) {}
 
-void Pause::clear() {
-  until_.fill(0);
-  last_ = 0;
-  for (auto& queue : held_) queue.clear();
-  waiting_ = 0;
-  asked_whole_ = checking_ = false;
-  asked_ = 0;
-  ask_again_ = 0;
-  opens_.clear();
-  checks_.clear();
-}
+void Pause::clear() { reset_state(*this); }
 
 // ---- Transmit side ----
 

@@ -13,12 +13,14 @@
 #include <utility>
 
 #include "model/packet/packet.h"
+#include "model/state/fields.h"
 #include "model/timed_queue.h"
 
 namespace hcasim {
 
 constexpr unsigned kPriorities = 8;
 constexpr std::uint16_t kMacControl = 0x8808;  // ethertype
+constexpr unsigned kQuantumBits = 512;         // of pause times
 
 // A MAC control frame that asks for a pause; times in quanta of 512 bit times, 0 ends one.
 struct PauseFrame {
@@ -76,6 +78,12 @@ class Pause : public sc_core::sc_module {
   // Packets that wait in the port before the transmitter counts as stopped for all.
   static constexpr std::size_t kMostWaiting = 64;
 
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, until_, last_, held_, waiting_, asked_whole_, asked_, ask_again_, checking_, opens_,
+                  checks_);
+  }
+
  private:
   static constexpr std::uint16_t kLongest = 0xffff;  // quanta asked for; again at half of them
 
@@ -95,6 +103,11 @@ class Pause : public sc_core::sc_module {
   struct Held {
     Time ready;
     PacketRef packet;
+
+    template <class Archive>
+    void list_state(Archive& a) {
+      HCASIM_FIELDS(a, ready, packet);
+    }
   };
   std::array<std::deque<Held>, kPriorities> held_;
   std::size_t waiting_ = 0;

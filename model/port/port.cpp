@@ -7,18 +7,11 @@
 #include "model/port/codec.h"
 #include "model/port/garble.h"
 #include "model/port/traits.h"
+#include "model/state/state.h"
 
 namespace hcasim {
 
 using traces::Point;
-
-namespace {
-
-constexpr std::uint16_t kFullMember = 0x8000, kPkeyBase = 0x7fff;
-
-constexpr double kQuantumBits = 512;  // of pause times
-
-}  // namespace
 
 void trace_drop(traces::Tracer& tracer, Time t, const Packet& p, DropReason reason) {
   traces::trace(tracer, Point::kPacketDrop, t, p.trace_qpn, p.wqe_serial, psn_opcode(p), reason);
@@ -434,25 +427,8 @@ bool Port::pkey_valid(std::uint16_t pkey) const {
 }
 
 void Port::reset() {
-  state_ = PortState::kDown;
-  lid_ = 0;
-  lmc = 0;
-  sm_lid = 0;
-  sm_sl = 0;
-  std::fill(gids.begin(), gids.end(), Gid{});
-  std::fill(pkeys.begin(), pkeys.end(), std::uint16_t{0});
-  roce_enabled = false;
-  pause_rx = pause_tx = false;
-  pfc_rx = pfc_tx = 0;
+  reset_state(*this);
   clear_roce_addresses();
-  tx_.clear();
-  tail_ = {};
-  taken_ = 0;
-  pause_.clear();
-  rx_.clear();
-  held_.clear();
-  late_.clear();
-  counters_ = {};
   reseed();
 }
 

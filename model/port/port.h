@@ -20,6 +20,7 @@
 #include "model/port/pause.h"
 #include "model/port/wire.h"
 #include "model/profile.h"
+#include "model/state/fields.h"
 #include "model/timed_queue.h"
 #include "traces/drops.h"
 #include "traces/pcapng.h"
@@ -28,6 +29,8 @@
 namespace hcasim {
 
 using Gid = std::array<std::uint8_t, 16>;
+
+constexpr std::uint16_t kFullMember = 0x8000, kPkeyBase = 0x7fff, kDefaultPkey = kFullMember | kPkeyBase;
 
 enum class LinkType : std::uint8_t { kIb, kEthernet };
 
@@ -40,6 +43,11 @@ struct RoceAddress {
   std::uint16_t vlan_id = 0;
   bool ipv4 = false;
   std::uint8_t version = 0;
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, valid, gid, mac, vlan_valid, vlan_id, ipv4, version);
+  }
 };
 
 // vport_state of hca_vport_context; physical state follows it.
@@ -194,6 +202,20 @@ class Port : public sc_core::sc_module {
   // The receiver of a packet gives up on it.
   void drop(Time t, const Packet& p, DropReason reason);
 
+  template <class Archive>
+  void list_state(Archive& a) {
+    a("state", state_, PortState::kDown);
+    HCASIM_FIELDS(a, lid_, lmc, sm_lid, sm_sl);
+    a.kept("gids", gids);
+    a.kept("pkeys", pkeys);
+    a.lasting("mac", mac);
+    a.lasting("max_frame", max_frame);
+    HCASIM_FIELDS(a, roce_enabled, pause_rx, pause_tx, pfc_rx, pfc_tx);
+    HCASIM_FIELDS(a, tx_, tail_, taken_, pause_, rx_, held_, late_, counters_);
+    a.lasting("roce_addresses", roce_addresses_);  // clear_roce_addresses()
+    a.lasting("random", random_);                  // reseed()
+  }
+
  private:
   // Where a packet goes: back to this port, out over the wire.
   struct Route {
@@ -255,6 +277,11 @@ class Port : public sc_core::sc_module {
     std::uint32_t requester = 0;
     unsigned packets = 0;  // 0: none yet
     std::array<Time, kMaxRun> starts{};
+
+    template <class Archive>
+    void list_state(Archive& a) {
+      HCASIM_FIELDS(a, requester, packets, starts);
+    }
   } tail_;
   Time taken_ = 0;
   mutable struct {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "model/port/codec.h"
 #include "model/port/port.h"
 #include "model/port/traits.h"
 
@@ -48,8 +49,6 @@ PacketRef part_of(Packet& run, unsigned i) {
 // ---- The port
 
 namespace {
-
-std::uint32_t padded(std::uint32_t len) { return (len + 3) & ~3u; }
 
 std::uint32_t part_length(const Packet& run, unsigned i) {
   return i + 1 == run.packets ? run.payload_len - i * run.unit : run.unit;

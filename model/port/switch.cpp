@@ -11,8 +11,6 @@ namespace hcasim {
 
 namespace {
 
-constexpr unsigned kQuantumBits = 512;  // of pause frames (IEEE 802.3 annex 31B)
-
 std::uint64_t mac_key(const std::uint8_t* mac) {
   std::uint64_t key = 0;
   for (unsigned i = 0; i < 6; ++i) key = key << 8 | mac[i];

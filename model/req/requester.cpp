@@ -15,6 +15,7 @@
 #include "model/sched/qos.h"
 #include "model/sched/scheduler.h"
 #include "model/sched/transmit_pipeline.h"
+#include "model/state/state.h"
 #include "model/steer/rdma.h"
 #include "model/tm/tag_unit.h"
 #include "model/tpt/tpt.h"
@@ -35,10 +36,7 @@ Requester::Requester(const sc_core::sc_module_name& name, const Blocks& blocks)
       timers_(
           "timers", [this](Time due, Timer& timer) { on_timer(due, timer); }, blocks.faults) {}
 
-void Requester::clear() {
-  atomic_host_endian_ = false;
-  timers_.clear();
-}
+void Requester::clear() { reset_state(*this); }
 
 void Requester::qp_changed(Time t, Qp& qp, QpState old) {
   RequesterState& s = qp.req;

@@ -14,6 +14,7 @@
 #include "model/ctx/qp_states.h"
 #include "model/packet/packet.h"
 #include "model/sched/turn.h"
+#include "model/state/fields.h"
 #include "model/timed_queue.h"
 #include "model/tpt/fault.h"
 #include "model/wqe/parse.h"
@@ -97,10 +98,23 @@ class Requester final : public sc_core::sc_module,
   std::uint64_t retransmits() const { return retransmits_; }
   std::uint64_t timeouts() const { return timeouts_; }
 
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, atomic_host_endian_, timers_);
+    a.lasting("wqes", wqes_);
+    a.lasting("retransmits", retransmits_);
+    a.lasting("timeouts", timeouts_);
+  }
+
  private:
   struct Timer {
     std::uint32_t qpn;
     std::uint64_t epoch;
+
+    template <class Archive>
+    void list_state(Archive& a) {
+      HCASIM_FIELDS(a, qpn, epoch);
+    }
   };
   // How a WQE's attempt to make progress in a turn ended. kFailed: its syndrome is set.
   enum class Step : std::uint8_t { kSent, kBlocked, kFailed };

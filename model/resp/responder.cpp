@@ -14,6 +14,7 @@
 #include "model/rules.h"
 #include "model/rx/receive_pipeline.h"
 #include "model/sched/scheduler.h"
+#include "model/state/state.h"
 #include "model/tm/tag_unit.h"
 #include "model/tpt/tpt.h"
 #include "traces/tracer.h"
@@ -38,12 +39,7 @@ Responder::Responder(const sc_core::sc_module_name& name, const Blocks& blocks)
       acks_(
           "acks", [this](Time due, AckDue& ack) { on_ack(due, ack); }, blocks.faults) {}
 
-void Responder::clear() {
-  polls_.clear();
-  acks_.clear();
-  std::fill(atomic_free_.begin(), atomic_free_.end(), 0);
-  alu_.clear();
-}
+void Responder::clear() { reset_state(*this); }
 
 void Responder::qp_changed(Time t, Qp& qp, QpState old) {
   if (qp.state == QpState::kRst)

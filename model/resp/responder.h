@@ -17,6 +17,7 @@
 #include "model/occupancy.h"
 #include "model/packet/packet.h"
 #include "model/sched/turn.h"
+#include "model/state/fields.h"
 #include "model/timed_queue.h"
 #include "model/tpt/fault.h"
 #include "model/wqe/scatter.h"
@@ -89,14 +90,31 @@ class Responder final : public sc_core::sc_module,
   void fault_resumed(Time t, Qp& qp, PendingFault& fault, bool error) override;
   void clear();
 
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, polls_, acks_);
+    a.kept("atomic_free", atomic_free_);
+    HCASIM_FIELDS(a, alu_);
+  }
+
  private:
   struct Poll {
     std::uint32_t qpn;
     std::uint64_t epoch;
+
+    template <class Archive>
+    void list_state(Archive& a) {
+      HCASIM_FIELDS(a, qpn, epoch);
+    }
   };
   struct AckDue {
     std::uint32_t qpn;
     std::uint64_t epoch;
+
+    template <class Archive>
+    void list_state(Archive& a) {
+      HCASIM_FIELDS(a, qpn, epoch);
+    }
   };
   using Traits = prm::BthTraits;
 

@@ -12,9 +12,6 @@ namespace hcasim {
 
 namespace {
 
-constexpr std::uint32_t kMulticastQpn = 0xffffff;
-constexpr std::uint16_t kFullMember = 0x8000, kPkeyBase = 0x7fff;
-
 bool same_partition(std::uint16_t a, std::uint16_t b) {
   return (a & kPkeyBase) == (b & kPkeyBase) && ((a | b) & kFullMember) != 0;
 }

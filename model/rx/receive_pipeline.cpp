@@ -6,6 +6,7 @@
 #include "model/pcie/dma.h"
 #include "model/port/traits.h"
 #include "model/profile.h"
+#include "model/state/state.h"
 #include "traces/tracer.h"
 
 namespace hcasim {
@@ -51,9 +52,6 @@ Time ReceivePipeline::admit_run(Packet& run, Time& own) {
   return begin + pipeline;
 }
 
-void ReceivePipeline::clear() {
-  free_ = 0;
-  units_.clear();
-}
+void ReceivePipeline::clear() { reset_state(*this); }
 
 }  // namespace hcasim

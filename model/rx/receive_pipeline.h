@@ -6,6 +6,7 @@
 
 #include "model/packet/packet.h"
 #include "model/prefetch.h"
+#include "model/state/fields.h"
 #include "model/time.h"
 #include "model/unit_pool.h"
 
@@ -36,6 +37,11 @@ class ReceivePipeline {
   Time free_at() const { return free_; }
   void clear();
   void prefetch() const { prefetch_line(&free_); }
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, free_, units_);
+  }
 
  private:
   Blocks blocks_;

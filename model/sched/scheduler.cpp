@@ -10,6 +10,7 @@
 #include "model/profile.h"
 #include "model/rules.h"
 #include "model/sched/qos.h"
+#include "model/state/state.h"
 #include "traces/tracer.h"
 
 namespace hcasim {
@@ -77,13 +78,7 @@ void Scheduler::resume(Time t) {
   arm_port(t);
 }
 
-void Scheduler::clear() {
-  ready_.clear();
-  port_queue_.clear();
-  port_turns_.clear();
-  port_armed_ = kNever;
-  units_.clear();
-}
+void Scheduler::clear() { reset_state(*this); }
 
 Time Scheduler::port_open(std::uint32_t requester) const {
   const Profile::Engine& e = blocks_.profile.engine;

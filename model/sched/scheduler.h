@@ -11,6 +11,7 @@
 #include <systemc>
 
 #include "model/sched/turn.h"
+#include "model/state/fields.h"
 #include "model/timed_queue.h"
 #include "model/unit_pool.h"
 
@@ -79,11 +80,24 @@ class Scheduler final : public sc_core::sc_module {
   }
   void prefetch_targets() const { ready_.prefetch_targets(); }
 
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, units_, ready_, port_queue_);
+    a("port_armed", port_armed_, kNever);
+    HCASIM_FIELDS(a, port_turns_);
+    a.lasting("doorbells", doorbells_);
+  }
+
  private:
   struct Turn {
     std::uint32_t qpn;
     bool responder;
     std::uint64_t epoch;  // RequesterState::epoch: turns of a QP that was reset meanwhile are void
+
+    template <class Archive>
+    void list_state(Archive& a) {
+      HCASIM_FIELDS(a, qpn, responder, epoch);
+    }
   };
   void run(Time due, const Turn& turn);
   bool beyond(Time due, Time free) const;
@@ -103,6 +117,11 @@ class Scheduler final : public sc_core::sc_module {
     Turn turn;
     std::uint32_t group;  // of scheduling elements; 0: none
     Time open;            // what it asked for: alone, it gets room for as much as it wanted
+
+    template <class Archive>
+    void list_state(Archive& a) {
+      HCASIM_FIELDS(a, turn, group, open);
+    }
   };
   std::deque<Waiting> port_queue_;
   Time port_armed_ = kNever;

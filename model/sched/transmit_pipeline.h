@@ -8,6 +8,7 @@
 
 #include "model/occupancy.h"
 #include "model/profile.h"
+#include "model/state/fields.h"
 #include "model/time.h"
 #include "traces/tracer.h"
 
@@ -38,6 +39,11 @@ class TransmitPipeline {
   }
   void clear() { stage_.clear(); }
   void prefetch() const { stage_.prefetch(); }
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, stage_);
+  }
 
  private:
   const Profile& profile_;

@@ -6,6 +6,7 @@
 //     a("free_at", free_at_);              // back to 0 at reset
 //     a("full_from", full_from_, kNever);  // back to kNever
 //     a.kept("slots", slots_);             // as many elements as before, each of them reset
+//     a.lasting("wqes", wqes_);            // statistics of the whole life: not reset
 //     HCASIM_FIELDS(a, head_, tail_);      // several, under their own names
 //   }
 //
@@ -26,6 +27,8 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <random>
+#include <sstream>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -84,6 +87,11 @@ constexpr bool kBytes =
     std::is_class_v<T>&& std::has_unique_object_representations_v<T>&& std::is_trivially_copyable_v<T> &&
     !IsArray<T>::value && !IsBitset<T>::value;
 
+template <class T>
+struct IsRandom : std::false_type {};
+template <>
+struct IsRandom<std::mt19937_64> : std::true_type {};
+
 // Numbers that lie side by side in memory, without padding: they are read as bytes.
 template <class T, class = void>
 struct PlainBytes : std::false_type {};
@@ -128,6 +136,9 @@ class StateReset : public state::Fields<StateReset> {
   void operator()(const char*, T& field, const Initial& initial) {
     field = static_cast<T>(initial);
   }
+  // Counts on over a reset.
+  template <class T>
+  void lasting(const char*, T&) {}
   template <class T>
   void kept(const char*, T& elements) {
     for (auto&& element : elements) {
@@ -172,6 +183,10 @@ class StateDigest : public state::Fields<StateDigest> {
     (*this)(name, field);
   }
   template <class T>
+  void lasting(const char* name, T& field) {
+    (*this)(name, field);
+  }
+  template <class T>
   void kept(const char* name, T& elements) {
     (*this)(name, elements);
   }
@@ -205,6 +220,10 @@ class StateDigest : public state::Fields<StateDigest> {
       for (std::size_t i = 0; i < field.size(); ++i)
         if (field[i]) number(i);
       number(field.size());
+    } else if constexpr (state::IsRandom<Plain>::value) {
+      std::ostringstream text;
+      text << field;
+      bytes(text.str().data(), text.str().size());
     } else if constexpr (state::IsPair<Plain>::value) {
       add(field.first);
       add(field.second);
@@ -257,6 +276,10 @@ class StateList : public state::Fields<StateList<Sink>> {
     (*this)(name, field);
   }
   template <class T>
+  void lasting(const char* name, T& field) {
+    (*this)(name, field);
+  }
+  template <class T>
   void kept(const char* name, T& elements) {
     (*this)(name, elements);
   }
@@ -295,6 +318,10 @@ class StateList : public state::Fields<StateList<Sink>> {
     } else if constexpr (state::IsBitset<Plain>::value) {
       for (std::size_t i = 0; i < field.size(); ++i)
         if (field[i]) within(std::to_string(i), [&] { sink_(path_, "1"); });
+    } else if constexpr (state::IsRandom<Plain>::value) {
+      std::ostringstream text;
+      text << field;
+      sink_(path_, text.str());
     } else if constexpr (state::IsPair<Plain>::value) {
       within("key", [&] { add(field.first); });
       within("value", [&] { add(field.second); });

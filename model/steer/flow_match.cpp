@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "prm/field.h"
+
 namespace hcasim {
 
 namespace {
@@ -16,13 +18,11 @@ using Mpls = prm::fte_match_mpls;
 
 enum : unsigned { kOuter = 1 << 0, kMisc = 1 << 1, kInner = 1 << 2, kMisc2 = 1 << 3, kMisc3 = 1 << 4 };
 
-std::uint16_t load16(const std::uint8_t* p) { return static_cast<std::uint16_t>(p[0] << 8 | p[1]); }
-
 void fill_macs(const std::uint8_t* l2, std::uint8_t* to) {
   prm::set<Lyr::dmac_47_16>(to, prm::load32(l2));
-  prm::set<Lyr::dmac_15_0>(to, load16(l2 + 4));
+  prm::set<Lyr::dmac_15_0>(to, prm::load16(l2 + 4));
   prm::set<Lyr::smac_47_16>(to, prm::load32(l2 + 6));
-  prm::set<Lyr::smac_15_0>(to, load16(l2 + 10));
+  prm::set<Lyr::smac_15_0>(to, prm::load16(l2 + 10));
 }
 
 void fill_tag(std::uint16_t tpid, std::uint16_t tci, std::uint8_t* to) {
@@ -57,12 +57,12 @@ void fill_ip(const std::uint8_t* frame, const IpHeaders& ip, std::uint8_t* to) {
   }
   const std::uint8_t* l4 = frame + ip.l4;
   if (ip.tcp) {
-    prm::set<Lyr::tcp_sport>(to, load16(l4));
-    prm::set<Lyr::tcp_dport>(to, load16(l4 + 2));
-    prm::set<Lyr::tcp_flags>(to, load16(l4 + 12) & 0x1ff);
+    prm::set<Lyr::tcp_sport>(to, prm::load16(l4));
+    prm::set<Lyr::tcp_dport>(to, prm::load16(l4 + 2));
+    prm::set<Lyr::tcp_flags>(to, prm::load16(l4 + 12) & 0x1ff);
   } else if (ip.udp) {
-    prm::set<Lyr::udp_sport>(to, load16(l4));
-    prm::set<Lyr::udp_dport>(to, load16(l4 + 2));
+    prm::set<Lyr::udp_sport>(to, prm::load16(l4));
+    prm::set<Lyr::udp_dport>(to, prm::load16(l4 + 2));
   }
 }
 
@@ -87,7 +87,7 @@ void fill_tunnel(const std::uint8_t* frame, const FrameHeaders& h, std::uint8_t*
       prm::set<Misc::geneve_vni>(misc, h.vni);
       prm::set<Misc::geneve_oam>(misc, tunnel[1] >> 7);
       prm::set<Misc::geneve_opt_len>(misc, tunnel[0] & 0x3fu);
-      prm::set<Misc::geneve_protocol_type>(misc, load16(tunnel + 2));
+      prm::set<Misc::geneve_protocol_type>(misc, prm::load16(tunnel + 2));
       break;
     default:
       break;

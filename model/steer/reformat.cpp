@@ -4,17 +4,13 @@
 
 #include "model/eth/checksum.h"
 #include "model/steer/actions.h"
+#include "prm/field.h"
 
 namespace hcasim {
 
 namespace {
 
 constexpr std::uint32_t kMacs = 12;  // bytes in front of a VLAN tag
-
-void store16(std::uint8_t* p, std::uint32_t v) {
-  p[0] = static_cast<std::uint8_t>(v >> 8);
-  p[1] = static_cast<std::uint8_t>(v);
-}
 
 // In place of bytes [at, at + cut) `len` others; what follows moves, and the frame ends with byte `end`.
 bool splice(SteeredFrame& frame, std::uint32_t at, std::uint32_t cut, const std::uint8_t* bytes,
@@ -37,12 +33,12 @@ void finish_tunnel(SteeredFrame& frame) {
   const IpHeaders& ip = h.outer;
   if (!ip.version) return;
   if (ip.version == 4)
-    store16(p + ip.l3 + 2, static_cast<std::uint32_t>(ip.end - ip.l3));
+    prm::store16(p + ip.l3 + 2, static_cast<std::uint32_t>(ip.end - ip.l3));
   else
-    store16(p + ip.l3 + 4, static_cast<std::uint32_t>(ip.end - ip.l3 - 40));
+    prm::store16(p + ip.l3 + 4, static_cast<std::uint32_t>(ip.end - ip.l3 - 40));
   put_ip_checksum(p, ip);
   if (ip.udp) {
-    store16(p + ip.l4 + 4, static_cast<std::uint32_t>(ip.end - ip.l4));
+    prm::store16(p + ip.l4 + 4, static_cast<std::uint32_t>(ip.end - ip.l4));
     if (p[ip.l4 + 6] || p[ip.l4 + 7]) put_l4_checksum(p, ip);
   }
 }
@@ -51,8 +47,8 @@ void finish_tunnel(SteeredFrame& frame) {
 
 bool push_vlan(SteeredFrame& frame, std::uint16_t tpid, std::uint16_t tci) {
   std::uint8_t tag[kVlanTag];
-  store16(tag, tpid);
-  store16(tag + 2, tci);
+  prm::store16(tag, tpid);
+  prm::store16(tag + 2, tci);
   return splice(frame, kMacs, 0, tag, sizeof tag, frame.len());
 }
 

@@ -15,7 +15,7 @@ using prm::SteField;
 using namespace prm::k;
 
 // A run of bits of a 64-bit field; several may share a place, of which a frame has one at most.
-struct Part {
+struct FieldPart {
   SteField of;
   std::uint8_t at, width;  // bits from the least significant one
   std::uint16_t field;     // ACTION_IN_FIELD_*, or one of ours
@@ -25,36 +25,36 @@ constexpr std::uint16_t kOwn = 0x1000, kVlanTci = kOwn, kVlanQualifier = kOwn + 
 constexpr std::uint16_t n(std::uint32_t field) { return static_cast<std::uint16_t>(field); }
 
 constexpr std::array kParts{
-    Part{SteField::kL2Dmac, 16, 32, n(ACTION_IN_FIELD_OUT_DMAC_47_16)},
-    Part{SteField::kL2Dmac, 0, 16, n(ACTION_IN_FIELD_OUT_DMAC_15_0)},
-    Part{SteField::kL2Smac, 16, 32, n(ACTION_IN_FIELD_OUT_SMAC_47_16)},
-    Part{SteField::kL2Smac, 0, 16, n(ACTION_IN_FIELD_OUT_SMAC_15_0)},
-    Part{SteField::kL2Type, 32, 16, n(ACTION_IN_FIELD_OUT_ETHERTYPE)},
-    Part{SteField::kL2Type, 48, 2, kVlanQualifier},
-    Part{SteField::kL2Type, 0, 16, kVlanTci},
-    Part{SteField::kL3Addresses, 0, 32, n(ACTION_IN_FIELD_OUT_SIPV4)},
-    Part{SteField::kL3Addresses, 32, 32, n(ACTION_IN_FIELD_OUT_DIPV4)},
-    Part{SteField::kL3Addresses, 32, 32, n(ACTION_IN_FIELD_OUT_DIPV6_127_96)},
-    Part{SteField::kL3Addresses, 0, 32, n(ACTION_IN_FIELD_OUT_DIPV6_95_64)},
-    Part{SteField::kL3Dst63, 32, 32, n(ACTION_IN_FIELD_OUT_DIPV6_63_32)},
-    Part{SteField::kL3Dst63, 0, 32, n(ACTION_IN_FIELD_OUT_DIPV6_31_0)},
-    Part{SteField::kL3Src127, 32, 32, n(ACTION_IN_FIELD_OUT_SIPV6_127_96)},
-    Part{SteField::kL3Src127, 0, 32, n(ACTION_IN_FIELD_OUT_SIPV6_95_64)},
-    Part{SteField::kL3Src63, 32, 32, n(ACTION_IN_FIELD_OUT_SIPV6_63_32)},
-    Part{SteField::kL3Src63, 0, 32, n(ACTION_IN_FIELD_OUT_SIPV6_31_0)},
-    Part{SteField::kL3Class, 0, 6, n(ACTION_IN_FIELD_OUT_IP_DSCP)},
-    Part{SteField::kL3Class, 6, 2, kIpEcn},
-    Part{SteField::kL3Class, 8, 8, n(ACTION_IN_FIELD_OUT_IP_TTL)},
-    Part{SteField::kL3Class, 8, 8, n(ACTION_IN_FIELD_OUT_IPV6_HOPLIMIT)},
-    Part{SteField::kL4Ports, 0, 16, n(ACTION_IN_FIELD_OUT_TCP_SPORT)},
-    Part{SteField::kL4Ports, 0, 16, n(ACTION_IN_FIELD_OUT_UDP_SPORT)},
-    Part{SteField::kL4Ports, 16, 16, n(ACTION_IN_FIELD_OUT_TCP_DPORT)},
-    Part{SteField::kL4Ports, 16, 16, n(ACTION_IN_FIELD_OUT_UDP_DPORT)},
-    Part{SteField::kL4Ports, 48, 9, n(ACTION_IN_FIELD_OUT_TCP_FLAGS)},
-    Part{SteField::kL4Numbers, 32, 32, n(ACTION_IN_FIELD_OUT_TCP_SEQ_NUM)},
-    Part{SteField::kL4Numbers, 0, 32, n(ACTION_IN_FIELD_OUT_TCP_ACK_NUM)},
-    Part{SteField::kMetadata, 0, 32, n(ACTION_IN_FIELD_METADATA_REG_A)},
-    Part{SteField::kMetadata, 32, 32, n(ACTION_IN_FIELD_METADATA_REG_B)},
+    FieldPart{SteField::kL2Dmac, 16, 32, n(ACTION_IN_FIELD_OUT_DMAC_47_16)},
+    FieldPart{SteField::kL2Dmac, 0, 16, n(ACTION_IN_FIELD_OUT_DMAC_15_0)},
+    FieldPart{SteField::kL2Smac, 16, 32, n(ACTION_IN_FIELD_OUT_SMAC_47_16)},
+    FieldPart{SteField::kL2Smac, 0, 16, n(ACTION_IN_FIELD_OUT_SMAC_15_0)},
+    FieldPart{SteField::kL2Type, 32, 16, n(ACTION_IN_FIELD_OUT_ETHERTYPE)},
+    FieldPart{SteField::kL2Type, 48, 2, kVlanQualifier},
+    FieldPart{SteField::kL2Type, 0, 16, kVlanTci},
+    FieldPart{SteField::kL3Addresses, 0, 32, n(ACTION_IN_FIELD_OUT_SIPV4)},
+    FieldPart{SteField::kL3Addresses, 32, 32, n(ACTION_IN_FIELD_OUT_DIPV4)},
+    FieldPart{SteField::kL3Addresses, 32, 32, n(ACTION_IN_FIELD_OUT_DIPV6_127_96)},
+    FieldPart{SteField::kL3Addresses, 0, 32, n(ACTION_IN_FIELD_OUT_DIPV6_95_64)},
+    FieldPart{SteField::kL3Dst63, 32, 32, n(ACTION_IN_FIELD_OUT_DIPV6_63_32)},
+    FieldPart{SteField::kL3Dst63, 0, 32, n(ACTION_IN_FIELD_OUT_DIPV6_31_0)},
+    FieldPart{SteField::kL3Src127, 32, 32, n(ACTION_IN_FIELD_OUT_SIPV6_127_96)},
+    FieldPart{SteField::kL3Src127, 0, 32, n(ACTION_IN_FIELD_OUT_SIPV6_95_64)},
+    FieldPart{SteField::kL3Src63, 32, 32, n(ACTION_IN_FIELD_OUT_SIPV6_63_32)},
+    FieldPart{SteField::kL3Src63, 0, 32, n(ACTION_IN_FIELD_OUT_SIPV6_31_0)},
+    FieldPart{SteField::kL3Class, 0, 6, n(ACTION_IN_FIELD_OUT_IP_DSCP)},
+    FieldPart{SteField::kL3Class, 6, 2, kIpEcn},
+    FieldPart{SteField::kL3Class, 8, 8, n(ACTION_IN_FIELD_OUT_IP_TTL)},
+    FieldPart{SteField::kL3Class, 8, 8, n(ACTION_IN_FIELD_OUT_IPV6_HOPLIMIT)},
+    FieldPart{SteField::kL4Ports, 0, 16, n(ACTION_IN_FIELD_OUT_TCP_SPORT)},
+    FieldPart{SteField::kL4Ports, 0, 16, n(ACTION_IN_FIELD_OUT_UDP_SPORT)},
+    FieldPart{SteField::kL4Ports, 16, 16, n(ACTION_IN_FIELD_OUT_TCP_DPORT)},
+    FieldPart{SteField::kL4Ports, 16, 16, n(ACTION_IN_FIELD_OUT_UDP_DPORT)},
+    FieldPart{SteField::kL4Ports, 48, 9, n(ACTION_IN_FIELD_OUT_TCP_FLAGS)},
+    FieldPart{SteField::kL4Numbers, 32, 32, n(ACTION_IN_FIELD_OUT_TCP_SEQ_NUM)},
+    FieldPart{SteField::kL4Numbers, 0, 32, n(ACTION_IN_FIELD_OUT_TCP_ACK_NUM)},
+    FieldPart{SteField::kMetadata, 0, 32, n(ACTION_IN_FIELD_METADATA_REG_A)},
+    FieldPart{SteField::kMetadata, 32, 32, n(ACTION_IN_FIELD_METADATA_REG_B)},
 };
 
 bool is_registers(std::uint32_t field) {
@@ -68,21 +68,21 @@ void each_part(std::uint32_t field, F f) {
   if (is_registers(field)) {
     const std::uint32_t first = 2 * (field - static_cast<std::uint32_t>(SteField::kRegisters0));
     const auto of = static_cast<SteField>(field);
-    f(Part{of, 32, 32, n(ACTION_IN_FIELD_METADATA_REG_C_0 + first)});
-    f(Part{of, 0, 32, n(ACTION_IN_FIELD_METADATA_REG_C_0 + first + 1)});
+    f(FieldPart{of, 32, 32, n(ACTION_IN_FIELD_METADATA_REG_C_0 + first)});
+    f(FieldPart{of, 0, 32, n(ACTION_IN_FIELD_METADATA_REG_C_0 + first + 1)});
     return;
   }
-  for (const Part& p : kParts)
+  for (const FieldPart& p : kParts)
     if (static_cast<std::uint32_t>(p.of) == field) f(p);
 }
 
 bool known(std::uint32_t field) {
   bool found = false;
-  each_part(field, [&](const Part&) { found = true; });
+  each_part(field, [&](const FieldPart&) { found = true; });
   return found;
 }
 
-std::uint64_t ones(unsigned width) {
+std::uint64_t ones64(unsigned width) {
   return width >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << width) - 1;
 }
 
@@ -92,7 +92,7 @@ std::uint32_t ecn_at(const IpHeaders& ip, unsigned& shift) {
   return ip.l3 + 1u;
 }
 
-bool read_part(const SteeredFrame& f, const Part& part, std::uint32_t& v) {
+bool read_part(const SteeredFrame& f, const FieldPart& part, std::uint32_t& v) {
   const FrameHeaders& h = f.headers;
   switch (part.field) {
     case kVlanTci:
@@ -114,14 +114,14 @@ bool read_part(const SteeredFrame& f, const Part& part, std::uint32_t& v) {
   }
 }
 
-void write_part(SteeredFrame& f, const Part& part, unsigned offset, unsigned width, std::uint32_t v) {
+void write_part(SteeredFrame& f, const FieldPart& part, unsigned offset, unsigned width, std::uint32_t v) {
   if (part.field < kOwn) {
     write_field(f, part.field, offset, width, v);
     return;
   }
   std::uint32_t old = 0;
   if (!read_part(f, part, old)) return;
-  const auto mask = static_cast<std::uint32_t>(ones(width) << offset);
+  const auto mask = static_cast<std::uint32_t>(ones64(width) << offset);
   const std::uint32_t now = (old & ~mask) | (v << offset & mask);
   const FrameHeaders& h = f.headers;
   std::uint8_t* bytes = f.writable();
@@ -146,15 +146,15 @@ void write_part(SteeredFrame& f, const Part& part, unsigned offset, unsigned wid
 
 std::uint64_t read_bits(const SteeredFrame& f, std::uint32_t field, unsigned shift, unsigned width) {
   std::uint64_t v = 0;
-  each_part(field, [&](const Part& part) {
+  each_part(field, [&](const FieldPart& part) {
     std::uint32_t p = 0;
     if (read_part(f, part, p)) v |= static_cast<std::uint64_t>(p) << part.at;
   });
-  return v >> shift & ones(width);
+  return v >> shift & ones64(width);
 }
 
 void write_bits(SteeredFrame& f, std::uint32_t field, unsigned shift, unsigned width, std::uint64_t v) {
-  each_part(field, [&](const Part& part) {
+  each_part(field, [&](const FieldPart& part) {
     const unsigned from = std::max<unsigned>(shift, part.at);
     const unsigned to = std::min<unsigned>(shift + width, part.at + part.width);
     if (from < to)

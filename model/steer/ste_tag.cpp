@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "prm/field.h"
+
 namespace hcasim {
 
 namespace {
@@ -15,8 +17,6 @@ constexpr std::uint16_t kVxlanGpePort = 4790, kGenevePort = 6081, kGtpuPort = 21
 constexpr std::uint16_t kEthertypeMpls = 0x8847, kEthertypeMplsMulticast = 0x8848;
 constexpr std::uint8_t kProtoIcmp = 1, kProtoIcmpv6 = 58;
 constexpr unsigned kUdpHeader = 8;
-
-std::uint16_t load16(const std::uint8_t* p) { return static_cast<std::uint16_t>(p[0] << 8 | p[1]); }
 
 template <class F, class V>
 void put(SteTag& tag, V v) {
@@ -63,7 +63,7 @@ unsigned traffic_class(const Layer& l) {
   return l.ip.version == 4 ? p[1] : (p[0] & 0xfu) << 4 | p[1] >> 4;
 }
 
-unsigned tcp_flags(const Layer& l) { return l.ip.tcp ? load16(l.bytes + l.ip.l4 + 12) & 0x1ff : 0; }
+unsigned tcp_flags(const Layer& l) { return l.ip.tcp ? prm::load16(l.bytes + l.ip.l4 + 12) & 0x1ff : 0; }
 bool tcp_syn(const Layer& l) { return (tcp_flags(l) & 2) != 0; }
 
 template <class T>
@@ -80,7 +80,7 @@ void make_l2(const Layer& l, const SteSource& source, bool destination, SteTag& 
   if (l.l2) {
     const std::uint8_t* mac = l.bytes + l.at + (destination ? 0 : 6);
     put<T::mac_47_16>(tag, prm::load32(mac));
-    put<T::mac_15_0>(tag, load16(mac + 4));
+    put<T::mac_15_0>(tag, prm::load16(mac + 4));
   }
   put<T::ethertype>(tag, l.ethertype);
   put<T::functional_lb>(tag, source.function_loop);
@@ -132,8 +132,8 @@ void put_l4(SteTag& tag, const Layer& l) {
   put<typename T::dscp>(tag, traffic_class(l) >> 2);
   put<typename T::ecn>(tag, traffic_class(l) & 3);
   if (ip.tcp || ip.udp) {
-    put<typename T::source_port>(tag, load16(l.bytes + ip.l4));
-    put<typename T::destination_port>(tag, load16(l.bytes + ip.l4 + 2));
+    put<typename T::source_port>(tag, prm::load16(l.bytes + ip.l4));
+    put<typename T::destination_port>(tag, prm::load16(l.bytes + ip.l4 + 2));
   }
   put<typename T::tcp_flags>(tag, tcp_flags(l));
 }
@@ -145,7 +145,7 @@ void make_ipv4_tuple(const Layer& l, SteTag& tag) {
   const std::uint8_t* ip = l.bytes + l.ip.l3;
   put<T::source>(tag, prm::load32(ip + 12));
   put<T::destination>(tag, prm::load32(ip + 16));
-  put<T::first_fragment>(tag, l.ip.fragment && (load16(ip + 6) & 0x1fff) == 0);
+  put<T::first_fragment>(tag, l.ip.fragment && (prm::load16(ip + 6) & 0x1fff) == 0);
 }
 
 void make_l4(const Layer& l, SteTag& tag) {
@@ -157,7 +157,7 @@ void make_l4(const Layer& l, SteTag& tag) {
   put<T::hop_limit>(tag, l.ip.version == 4 ? ip[8] : ip[7]);
   if (l.ip.version != 6) return;
   put<T::ipv6_version>(tag, 6);
-  put<T::ipv6_payload>(tag, load16(ip + 4));
+  put<T::ipv6_payload>(tag, prm::load16(ip + 4));
   put<T::flow_label>(tag, prm::load32(ip) & 0xfffff);
 }
 
@@ -165,14 +165,14 @@ void make_l4_misc(const Layer& l, SteTag& tag) {
   using T = prm::SteL4Misc;
   const std::uint8_t* l4 = l.bytes + l.ip.l4;
   if (l.ip.udp) {
-    put<T::length>(tag, load16(l4 + 4));
-    put<T::checksum>(tag, load16(l4 + 6));
+    put<T::length>(tag, prm::load16(l4 + 4));
+    put<T::checksum>(tag, prm::load16(l4 + 6));
   } else if (l.ip.tcp) {
     put<T::sequence>(tag, prm::load32(l4 + 4));
     put<T::acknowledged>(tag, prm::load32(l4 + 8));
-    put<T::window>(tag, load16(l4 + 14));
-    put<T::checksum>(tag, load16(l4 + 16));
-    put<T::urgent>(tag, load16(l4 + 18));
+    put<T::window>(tag, prm::load16(l4 + 14));
+    put<T::checksum>(tag, prm::load16(l4 + 16));
+    put<T::urgent>(tag, prm::load16(l4 + 18));
   }
 }
 
@@ -189,7 +189,7 @@ const std::uint8_t* labels(const SteeredFrame& f, bool inner, std::uint32_t& roo
   } else if (h.tunnel == Tunnel::kGre && mpls(h.gre_protocol)) {
     at = h.outer.l4 + 4u + (h.gre_checksum ? 4 : 0) + (h.gre_key_present ? 4 : 0) + (h.gre_sequence ? 4 : 0);
     end = h.outer.end;
-  } else if (h.outer.udp && load16(f.bytes() + h.outer.l4 + 2) == kMplsUdpPort) {
+  } else if (h.outer.udp && prm::load16(f.bytes() + h.outer.l4 + 2) == kMplsUdpPort) {
     at = h.outer.l4 + kUdpHeader;
     end = h.outer.end;
   } else {
@@ -236,7 +236,7 @@ void make_gre(const SteeredFrame& f, SteTag& tag) {
 void make_tunnel_header(const SteeredFrame& f, bool flex, SteTag& tag) {
   const IpHeaders& ip = f.headers.outer;
   if (!ip.udp) return;
-  const std::uint16_t port = load16(f.bytes() + ip.l4 + 2);
+  const std::uint16_t port = prm::load16(f.bytes() + ip.l4 + 2);
   const bool known = port == kVxlanGpePort || port == kGenevePort || port == kGtpuPort ||
                      (!flex && f.headers.tunnel == Tunnel::kVxlan);
   const std::uint32_t at = ip.l4 + kUdpHeader;

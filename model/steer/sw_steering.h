@@ -4,6 +4,7 @@
 #ifndef HCASIM_MODEL_STEER_SW_STEERING_H
 #define HCASIM_MODEL_STEER_SW_STEERING_H
 
+#include "model/state/fields.h"
 #include "model/steer/flow.h"
 #include "model/steer/ste.h"
 
@@ -20,6 +21,11 @@ class SwSteering final : public SwTables, private SteObjects {
   // Frames that entries led nowhere: discarded.
   std::uint64_t lost() const { return lost_; }
   void clear();
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, icm_, lost_);
+  }
 
  private:
   void count(std::uint32_t counter, std::uint32_t bytes) override;

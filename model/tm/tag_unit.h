@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "model/ctx/qp.h"
+#include "model/state/fields.h"
 #include "model/time.h"
 
 namespace hcasim {
@@ -65,6 +66,11 @@ class TagUnit {
 
   // Whether tags are matched for what the QP receives.
   bool serves(const Qp& qp) { return queue_of(qp) != nullptr; }
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, matched_, unexpected_, refused_);
+  }
 
  private:
   void post(Time t, const Qp& qp, const Srq& xrq, Completion& c, prm::TmOp op, std::uint16_t index);

@@ -5,6 +5,7 @@
 
 #include "model/ctx/qp.h"
 #include "model/eq/eq.h"
+#include "model/state/state.h"
 #include "prm/eqe.h"
 #include "traces/tracer.h"
 
@@ -47,10 +48,7 @@ void trace(traces::Tracer& tracer, Time t, const Qp& qp, const Fault& f, std::ui
 
 }  // namespace
 
-void PageFaults::clear() {
-  owed_.clear();
-  counters_ = {};
-}
+void PageFaults::clear() { reset_state(*this); }
 
 bool PageFaults::post(Time t, const Qp& qp, std::uint8_t subtype, const void* data, std::size_t len) {
   if (!blocks_.eqs.listening(kEvent)) {

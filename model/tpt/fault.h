@@ -106,8 +106,18 @@ class PageFaults {
     std::uint64_t wqe = 0, rdma = 0;        // events
     std::uint64_t unheard = 0;              // faults that no event queue took
     std::uint64_t resumed = 0, failed = 0;  // without and with error
+
+    template <class Archive>
+    void list_state(Archive& a) {
+      HCASIM_FIELDS(a, wqe, rdma, unheard, resumed, failed);
+    }
   };
   const Counters& counters() const { return counters_; }
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, owed_, counters_);
+  }
 
  private:
   bool post(Time t, const Qp& qp, std::uint8_t subtype, const void* data, std::size_t len);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "model/tpt/tpt.h"
+#include "model/state/state.h"
 
 #include <algorithm>
 
@@ -57,13 +58,7 @@ bool Tpt::destroy(std::uint32_t index) {
   return true;
 }
 
-void Tpt::clear() {
-  table_.clear();
-  count_ = 0;
-  mkey_cache_.clear();
-  mtt_cache_.clear();
-  psvs_.clear();
-}
+void Tpt::clear() { reset_state(*this); }
 
 void Tpt::invalidate(std::uint32_t index) {
   const Mkey* mkey = find(index);

@@ -11,6 +11,7 @@
 #include "model/ctx/fetch.h"
 #include "model/pcie/local_memory.h"
 #include "model/profile.h"
+#include "model/state/fields.h"
 #include "model/time.h"
 #include "model/tpt/mkey.h"
 
@@ -84,6 +85,11 @@ class Tpt {
   void signature_error(Time t, std::uint32_t qpn, Mkey& mkey, const SigError& error, bool requester);
 
   static constexpr unsigned kMaxDepth = 4;  // cap.max_indirection
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, table_, count_, mkey_cache_, mtt_cache_, psvs_);
+  }
 
  private:
   static constexpr unsigned kMaxSteps = 1u << 16;  // list entries looked at in one translation

@@ -11,6 +11,7 @@
 #include "model/profile.h"
 #include "model/rules.h"
 #include "model/sched/scheduler.h"
+#include "model/state/state.h"
 #include "prm/cqe.h"
 #include "prm/eqe.h"
 #include "prm/field.h"
@@ -30,12 +31,7 @@ void Uar::set_allocated(std::uint32_t page, bool on) {
   if (page < kPages) allocated_[page] = on;
 }
 
-void Uar::clear() {
-  allocated_.reset();
-  decoder_.clear();
-  half_offset_ = 0;
-  bad_ = blueflames_ = 0;
-}
+void Uar::clear() { reset_state(*this); }
 
 void Uar::bad(Time t, Rule rule, RuleObject object, std::uint32_t number, std::uint64_t offset,
               std::uint64_t value) {

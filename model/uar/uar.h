@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "model/occupancy.h"
+#include "model/state/fields.h"
 #include "model/time.h"
 #include "traces/rules.h"
 
@@ -53,6 +54,12 @@ class Uar {
 
   static constexpr unsigned kMaxBurst = 256;
   static constexpr unsigned kPages = 4096;
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, allocated_, decoder_, half_offset_, half_, bad_, blueflames_);
+    a.lasting("blueflame", blueflame_);
+  }
 
  private:
   void store64(Time t, std::uint64_t offset, unsigned reg, const std::uint8_t* bytes, unsigned len);

@@ -20,11 +20,6 @@ bool take(const std::uint8_t* bytes, std::size_t len, std::size_t& at, T& out, s
   return true;
 }
 
-void refuse(SendWqe& w, prm::CqeSyndrome syndrome, WqeFault fault) {
-  w.syndrome = static_cast<std::uint8_t>(syndrome);
-  w.vendor = static_cast<std::uint8_t>(fault);
-}
-
 bool op_allowed(QpType type, WqeOp op) {
   switch (op) {
     case WqeOp::kNop:

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "model/ctx/qp.h"
+#include "prm/cqe.h"
 
 namespace hcasim {
 
@@ -24,6 +25,12 @@ enum class WqeFault : std::uint8_t {
   kHeaders = 0x68,    // LSO: headers missing, or not of what can be segmented; MSS 0
   kPageFault = 0x93,  // on-demand paging: the driver could not bring the page (the number of the cards')
 };
+
+// The WQE completes in error, with this syndrome.
+inline void refuse(SendWqe& w, prm::CqeSyndrome syndrome, WqeFault fault) {
+  w.syndrome = static_cast<std::uint8_t>(syndrome);
+  w.vendor = static_cast<std::uint8_t>(fault);
+}
 
 // Decodes the send WQE in bytes[0, len), len a multiple of 16 and at least 16, into `w` (fresh). What is
 // wrong with it ends up in w.syndrome and w.vendor.

@@ -18,11 +18,6 @@ constexpr std::size_t kSegStart = offsetof(prm::EthSeg, inline_start);
 
 std::size_t round_up(std::size_t bytes) { return (bytes + prm::kDs - 1) / prm::kDs * prm::kDs; }
 
-void refuse(SendWqe& w, prm::CqeSyndrome syndrome, WqeFault fault) {
-  w.syndrome = static_cast<std::uint8_t>(syndrome);
-  w.vendor = static_cast<std::uint8_t>(fault);
-}
-
 // The EthSeg and the inline headers that begin in it and go on behind it; `at` moves to the data segments.
 bool take_eth(const std::uint8_t* bytes, std::size_t len, std::size_t& at, SendWqe& w) {
   if (len - at < sizeof w.eth) return false;

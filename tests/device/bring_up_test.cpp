@@ -88,6 +88,20 @@ TEST_F(BringUp, FunctionLevelResetReturnsToPowerOn) {
   expect_serves_on();
 }
 
+TEST_F(BringUp, AResetLeavesNothingOfTheLifeBefore) {
+  dev().function_reset();
+  const std::uint64_t power_on = fn().state_digest();
+  EXPECT_EQ(fn().state_digest(), power_on) << "asking changes nothing";
+  dev().probe();
+  auto p = std::make_unique<Pair>(dev());
+  EXPECT_NE(fn().state_digest(), power_on);
+  dev().function_reset();
+  EXPECT_EQ(fn().state_digest(), power_on);
+  p.reset();
+  dev().probe();
+  expect_serves_on();
+}
+
 TEST_F(BringUp, EnableAfterACrashWithoutTeardown) {
   breaks({"enable-twice"});
   // A driver that dies leaves everything behind; the next one just starts over.

@@ -293,6 +293,7 @@ const char* hca_counter_name(const hca_t* h, unsigned index) {
   return kCounterNames[index];
 }
 uint64_t hca_counter_value(const hca_t* h, unsigned index) { return h->counters[index]; }
+uint64_t hca_state_digest(hca_t* h) { return h->counters[kEvents] + 1; }
 const char* hca_stats_json(hca_t* h) {
   snprintf(h->stats, sizeof(h->stats), "{\"options\": \"%s\", \"events\": %" PRIu64 "}", h->options,
            h->counters[kEvents]);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # boot: --hca link=eth
-# watch: -
+# ask: -
 # The card's processor dies under traffic (its health buffer says so, and asks for a reset): programs hear of it in
 # IBV_EVENT_DEVICE_FATAL, the driver takes the HCA down and up, and it serves again.
 ends_up 1500
@@ -24,7 +24,7 @@ written() { cat "/sys/class/infiniband/$device/ports/1/counters/port_xmit_data";
 start=$(written)
 moves() { (($(written) > start + 1000)); }
 within 60 moves
-echo "inject: fw_fatal=1"
+inject fw_fatal=1
 within 60 grep -q IBV_EVENT_DEVICE_FATAL /tmp/watch
 note "$(grep -m 1 IBV_EVENT_DEVICE_FATAL /tmp/watch)"
 within 90 eval 'dmesg | grep -q "health recovery succeeded"'

@@ -7,7 +7,7 @@ done
 [[ -n ${dev:-} ]] || fail "no network interface of mlx5_core"
 mark_kernel_log
 ip link set "$dev" up || fail "ip link set up"
-sleep 1
+within 30 grep -q 1 "/sys/class/net/$dev/carrier"
 
 # shows PATTERN COMMAND...
 shows() {

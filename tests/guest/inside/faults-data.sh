@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # boot: --hca link=eth,options=command_limit_ms=3000
 # program: async_events
-# watch: -
+# ask: -
 # breaks: teardown-objects
 # What goes wrong on the way of data: transfers that the host refuses, poisons or delays, completions and events that are late or never
 # come, queues that fail. The program whose QP it is sees the error that a card gives, another one goes on all the time, and the next
@@ -96,7 +96,7 @@ note "a request for pages is lost, the next one is not"
 pages() { cat "$debug/pages/fw_pages_total"; }
 before=$(pages)
 inject "fault=page_request,action=lost;fault=page_request,action=ask,pages=16,at=+1ms"
-sleep 1
+sleep 1 # for what is not to happen
 (($(pages) == before)) || fail "$before pages, then $(pages)"
 inject "fault=page_request,action=ask,pages=16,at=+0"
 given() { (($(pages) == before + 16)); }
@@ -154,7 +154,6 @@ hears() {
 }
 within 10 hears
 inject "fault=eqe,action=overrun,eqn=$(eqn_of comp1)"
-sleep 1
 works
 hears || true # the event that is the last
 hears && fail "a queue that has overrun goes on"
@@ -168,7 +167,6 @@ works
 
 note "the event of a command is lost; it comes when the command's time is long over, and frees its slot"
 inject "fault=eqe,type=CMD"
-sleep 1
 timeout 60 ibv_devinfo -d "$device" >/tmp/out 2>&1 || note "ibv_devinfo: $(head -n 1 /tmp/out)"
 said 20 'timeout. Will cause a leak of a command resource'
 slot=$(kernel_says | sed -n 's/.*cmd\[\([0-9]*\)\]: .* No done completion/\1/p' | head -n 1)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # boot: --hca link=eth
-# watch: -
+# ask: -
 # What a card tells of itself and its surroundings, and what goes wrong with queues and interrupts.
 works() { pingpong_ends ibv_rc_pingpong -n 50; }
 ends_up 1500
@@ -32,7 +32,6 @@ works
 
 note "packets lost, twice, late and harmed: the transport makes up for it"
 inject "fault=wire,action=drop,direction=tx,nth=20;fault=wire,action=duplicate,direction=tx,nth=30;fault=wire,action=corrupt,nth=45;fault=wire,action=delay,delay=1ms,nth=60"
-sleep 1
 ends_limit=90 pingpong_ends ibv_rc_pingpong -n 100
 
 note "a QP fails under a program"
@@ -69,7 +68,6 @@ works
 
 note "an interrupt of a channel is lost: the interface finds its events when its time is up"
 inject "fault=msix,vector=$(vector_of comp0);fault=msix,vector=$(vector_of comp1)"
-sleep 1
 for i in 1 2 3 4; do ping -c 1 -W 1 -I "$interface" 10.9.0.77 >/dev/null 2>&1; done
 said 40 'TX timeout detected'
 said 5 'Recovered [1-9][0-9]* eqes on EQ'
@@ -78,7 +76,7 @@ works
 note "the firmware stands still for a while"
 inject "fault=health,action=stall,duration=14s"
 said 30 "device's health compromised - reached miss count"
-sleep 5
+sleep 5 # most of what is left of it; then commands wait for the rest
 works
 
 note "the firmware takes the interface away"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # boot: --hca link=eth
-# watch: -
+# ask: -
 # What goes wrong on the PCI Express link. Errors told through AER: a corrected one is noted; the others go through the driver's
 # err_detected, slot_reset and resume, and it serves again. Then the card is pulled, below a port that does not notice: the driver's health
 # poll does, programs get an event and errors, and the driver can be taken off what is not there. Put back, the card is found again.

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # boot: --hca link=eth
-# watch: -
+# ask: -
 # The reset of the card that its host agrees to: `devlink dev reload action fw_activate`. The driver is asked, says yes, takes the interface
 # down, and loads again when the card is back. A host that says no stops it. What the firmware cannot do (a live patch) is refused.
 works() { pingpong_ends ibv_rc_pingpong -n 100; }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # boot: --hca link=eth -global ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off
-# watch: -
+# ask: -
 # The card is pulled out of a slot that does hot plug (pciehp), and put back, twice: the kernel hears of it, takes the driver off what is
 # not there, and finds the card when it is back.
 works() { pingpong_ends ibv_rc_pingpong -n 100; }

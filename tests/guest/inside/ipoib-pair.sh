@@ -38,7 +38,7 @@ barrier "all nodes"
 ip route add 239.0.0.0/8 dev "$ipoib" || fail "route"
 if is_server; then
   timeout 60 socat -u "UDP4-RECV:7001,ip-add-membership=239.1.2.3:$mine" OPEN:/tmp/heard,creat &
-  sleep 3
+  within 20 grep -q 030201EF /proc/net/igmp # 239.1.2.3
 fi
 barrier "group joined"
 if is_client; then

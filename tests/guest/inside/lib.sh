@@ -89,10 +89,24 @@ not_said() {
   local line
   if line=$(kernel_says | grep -m 1 -- "$1"); then fail "the kernel said '$line'"; fi
 }
-# The HCA gets this fault from outside (watch-device).
+# ask QUESTION: what answer-guest says, of a test that has "# ask: -".
+ask() {
+  local answer port
+  port=$(guest_port hcasim.ask)
+  [[ -n $port ]] || fail "no console port hcasim.ask"
+  exec 7<>"$port" || fail "cannot open $port"
+  printf '%s\n' "$*" >&7
+  IFS= read -r -t 60 answer <&7 || fail "no answer to: $*"
+  exec 7>&-
+  [[ $answer != error:* ]] || fail "$*: $answer"
+  printf '%s' "$answer"
+}
+# The HCA gets this fault from outside, and has it when this returns.
 inject() {
+  local answer
   mark_kernel_log
   echo "inject: $1"
+  answer=$(ask inject "$1") || fail "$answer"
 }
 # vector_of NAME: the MSI-X vector of the interrupt mlx5_NAME..., such as async or comp0.
 vector_of() {

@@ -6,14 +6,6 @@
 # breaks: any
 # Debian's own mlx5 drivers with a single fault each (mutants/mutants.toml): each fault is named by the validation rule meant for it,
 # and the same drivers built without a fault break none.
-exec 7<>"$(guest_port hcasim.ask)" || fail "no console port hcasim.ask"
-ask() {
-  local answer
-  printf '%s\n' "$*" >&7
-  IFS= read -r -t 30 answer <&7 || fail "no answer to: $*"
-  [[ $answer != error:* ]] || fail "$*: $answer"
-  printf '%s' "$answer"
-}
 mkdir -p /tmp/mutants
 mount -o ro /dev/vdc /tmp/mutants || fail "no disk of mutants"
 # What the drivers need stays.

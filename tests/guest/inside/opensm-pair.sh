@@ -77,13 +77,15 @@ if [[ $side == a ]]; then
 fi
 barrier description
 
+ibping_answers() { ibping -c 1 "$other_lid" 2>/dev/null | grep -q '1 packets transmitted, 1 received'; }
 for client in a b; do
   if is_server; then
     ibping -S >/tmp/ibping 2>&1 &
     server=$!
-    sleep 1
   fi
   barrier "ibping $client"
+  # Nothing on the server's side shows when it answers.
+  if is_client; then within 60 ibping_answers; fi
   if is_client; then try ibping -c 10 "$other_lid" && has '10 packets transmitted, 10 received'; fi
   barrier "ibping done $client"
   if is_server; then kill $server; fi

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The PCIe configuration space of the function for platforms that bring none of their own: type 0 header,
+// power management, MSI-X and PCI Express capabilities (PCIe Base Specification 4.0, ch. 7; PCI Local
+// Bus 3.0, 6.8.2 for MSI-X).
+//   BAR 0 and 1: the HCA's registers, 32 MiB, 64 bits, prefetchable
+//   BAR 2:       4 KiB, 32 bits: MSI-X table at 0, pending bits at 0x800
+#ifndef HCASIM_CARD_SC_CONFIG_SPACE_H
+#define HCASIM_CARD_SC_CONFIG_SPACE_H
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace hcasim::sc {
+
+class ConfigSpace {
+ public:
+  static constexpr unsigned kBytes = 4096, kVectors = 64;
+  static constexpr std::uint64_t kRegisterBytes = 32u << 20, kMsixBytes = 4096;
+  // Where the capabilities are.
+  enum : std::uint8_t { kPm = 0x40, kMsix = 0x50, kExpress = 0x60 };
+  static constexpr std::uint32_t kPendingBits = 0x800;  // in BAR 2
+
+  struct Identity {
+    std::uint16_t device = 0x1019;
+    bool ethernet = true;                 // class code 0200, else 0207
+    unsigned generation = 3, lanes = 16;  // of the link: 1 = 2.5 GT/s ...
+  };
+  explicit ConfigSpace(const Identity& identity);
+
+  // Registers, in the host's order of a little-endian bus. len 1, 2 or 4 within an aligned word of 32 bits,
+  // else reads give all ones and writes do nothing.
+  std::uint32_t read(unsigned offset, unsigned len) const;
+  // True: the function is to be reset (FLR); this space has not been yet.
+  bool write(unsigned offset, std::uint32_t value, unsigned len);
+  // As after power-on; what identifies the function stays.
+  void reset();
+
+  // Which BAR len bytes at a bus address belong to, as BARs and the memory space enable are.
+  enum class Bar : std::uint8_t { kNone, kRegisters, kMsixTable };
+  struct Place {
+    Bar bar = Bar::kNone;
+    std::uint64_t offset = 0;
+  };
+  Place decode(std::uint64_t address, std::uint64_t len) const;
+
+  bool bus_master() const;
+  bool powered() const;  // D0; otherwise nothing but configuration accesses is answered
+
+  // BAR 2. Accesses of whole, aligned words of 4 or 8 bytes; others: as read() and write().
+  void table_read(std::uint64_t offset, std::uint8_t* bytes, unsigned len) const;
+  void table_write(std::uint64_t offset, const std::uint8_t* bytes, unsigned len);
+
+  // The memory write of 4 bytes that signals an interrupt.
+  struct Message {
+    std::uint64_t address;
+    std::uint32_t data;
+  };
+  // The vector is to be signalled. None: it is masked, and pending from now on, or MSI-X is off.
+  std::optional<Message> signal(unsigned vector);
+  // Of vectors that were pending and are not masked any more; each is given once.
+  std::vector<Message> take_unmasked();
+
+ private:
+  struct Entry {
+    std::uint64_t address = 0;
+    std::uint32_t data = 0, control = 1;  // bit 0: masked
+  };
+  void put(unsigned offset, std::uint32_t value, unsigned len, std::uint32_t writable = 0);
+  void build(const Identity& identity);
+  std::uint32_t word(unsigned offset) const;
+  bool open(const Entry& entry) const;
+  std::uint32_t table_word(std::uint64_t offset) const;
+
+  std::array<std::uint8_t, kBytes> bytes_{}, initial_{}, writable_{};
+  std::array<Entry, kVectors> table_{};
+  std::uint64_t pending_ = 0;
+};
+
+}  // namespace hcasim::sc
+#endif

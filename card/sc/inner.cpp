@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "card/sc/inner.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "card/api/wires.h"
+#include "model/agenda.h"
+#include "model/port/codec.h"
+
+namespace hcasim::sc {
+
+namespace {
+
+constexpr const char* kDevice = "/hcasim/device";
+constexpr Time kReadPatience = from_ns(50e6);
+
+Time ps(const sc_core::sc_time& t) { return static_cast<Time>(t.value()); }
+
+ConfigSpace::Identity identity_of(const api::Parts& parts) {
+  ConfigSpace::Identity identity;
+  identity.device = parts.settings.firmware.device_id;
+  identity.ethernet = parts.settings.firmware.link == fw::Link::kEthernet;
+  identity.generation = parts.profile.pcie.generation;
+  identity.lanes = parts.profile.pcie.lanes;
+  return identity;
+}
+
+bool can_wait() {
+  return sc_core::sc_get_current_process_handle().proc_kind() == sc_core::SC_THREAD_PROC_ ||
+         sc_core::sc_get_current_process_handle().proc_kind() == sc_core::SC_CTHREAD_PROC_;
+}
+
+}  // namespace
+
+HcaModule::Inner::Inner(HcaModule& outer, api::Parts parts, const HcaConfig& config)
+    : outer_(outer),
+      parts_(std::move(parts)),
+      config_(identity_of(parts_)),
+      host_("host"),
+      model_("card", parts_.profile, host_, *parts_.tracer),
+      firmware_("firmware", model_, parts_.settings.firmware),
+      inbox_(
+          "inbox", [this](Time, Item& item) { perform(item); }, *this),
+      vcd_("vcd"),
+      frame_(kMaxFrame + kMaxHeaders) {
+  api::join_parts(parts_.settings, model_, firmware_);
+  host_.set_enabled(false);
+  host_.on_msix([this](unsigned vector) { signal(vector); });
+  host_.on_log([this](int level, const std::string& line) { log(level, line); });
+  if (config.dmi) host_.use_dmi([this] { model_.dma().loans().settle_all(); });
+  parts_.tracer->rules().on_broken([this](const traces::Broken& b) {
+    if (b.count == 1) log(1, describe(b));
+  });
+  firmware_.port().on_admin([this] { admin_changed(); });
+  host_.dma.bind(outer_.dma);
+  outer_.wire_in.bind(*this);
+}
+
+// ---- Accesses ----
+
+// Whoever is in a turn of a block does not wait for another one: DMA that leads back to the card.
+void HcaModule::Inner::wait_for_writes() {
+  if (!can_wait() || Agenda::in_turn()) return;
+  const Time limit = sim_now() + kReadPatience;
+  while (!inbox_.empty()) {
+    if (sim_now() >= limit) {
+      log(1, "a read did not see the writes before it: the host holds up the card's DMA");
+      return;
+    }
+    sc_core::wait(to_sc(limit - sim_now()), drained_);
+  }
+}
+
+bool HcaModule::Inner::write(Time t, std::uint64_t address, const std::uint8_t* bytes, unsigned len) {
+  const ConfigSpace::Place place = config_.decode(address, len);
+  if (place.bar == ConfigSpace::Bar::kNone) return false;
+  if (held_) return true;
+  Item item;
+  item.kind = place.bar == ConfigSpace::Bar::kRegisters ? Item::kRegisters : Item::kMsixTable;
+  item.len = len;
+  item.offset = place.offset;
+  std::memcpy(item.bytes.data(), bytes, len);
+  inbox_.push(t, item);
+  return true;
+}
+
+bool HcaModule::Inner::read(std::uint64_t address, std::uint8_t* bytes, unsigned len) {
+  const ConfigSpace::Place place = config_.decode(address, len);
+  if (place.bar == ConfigSpace::Bar::kNone) return false;
+  if (held_)
+    std::memset(bytes, 0xff, len);
+  else if (place.bar == ConfigSpace::Bar::kRegisters)
+    model_.bar_read(place.offset, bytes, len);
+  else
+    config_.table_read(place.offset, bytes, len);
+  return true;
+}
+
+std::uint32_t HcaModule::Inner::config_read(unsigned offset, unsigned len) const {
+  return held_ ? 0xffffffff : config_.read(offset, len);
+}
+
+void HcaModule::Inner::config_write(unsigned offset, std::uint32_t value, unsigned len) {
+  if (held_) return;
+  Item item;
+  item.kind = Item::kInterrupts;  // some may not be masked any more
+  if (config_.write(offset, value, len)) {
+    config_.reset();
+    item.kind = Item::kReset;
+  }
+  host_.set_enabled(config_.bus_master());
+  inbox_.push(sim_now(), item);
+}
+
+void HcaModule::Inner::hold_in_reset(bool on) {
+  if (on && !held_) {
+    config_.reset();
+    host_.set_enabled(false);
+    Item item;
+    item.kind = Item::kReset;
+    inbox_.push(sim_now(), item);
+  }
+  held_ = on;
+}
+
+void HcaModule::Inner::perform(Item& item) {
+  // What has begun has come before whatever is read from now on.
+  if (inbox_.empty()) drained_.notify(sc_core::SC_ZERO_TIME);
+  switch (item.kind) {
+    case Item::kRegisters:
+      model_.bar_write(item.offset, item.bytes.data(), item.len);
+      break;
+    case Item::kMsixTable:
+      config_.table_write(item.offset, item.bytes.data(), item.len);
+      send_unmasked();
+      break;
+    case Item::kReset:
+      model_.reset();
+      break;
+    case Item::kInterrupts:
+      send_unmasked();
+      break;
+    case Item::kCarrier:
+      firmware_.port().cable(item.up);
+      break;
+  }
+}
+
+// ---- Interrupts ----
+
+void HcaModule::Inner::signal(unsigned vector) {
+  if (const auto message = config_.signal(vector)) send(*message);
+}
+
+void HcaModule::Inner::send_unmasked() {
+  for (const ConfigSpace::Message& message : config_.take_unmasked()) send(message);
+}
+
+void HcaModule::Inner::send(const ConfigSpace::Message& message) {
+  host_.dma_write(message.address, &message.data, sizeof message.data);  // hosts are little-endian
+}
+
+// ---- The wire ----
+
+void HcaModule::Inner::connect() {
+  wired_ = outer_.wire_out.size() != 0;
+  if (!wired_) return;
+  model_.port().connect(this);
+  firmware_.port().cable(false);
+}
+
+void HcaModule::Inner::meet_peer() {
+  model_.injector().load(parts_.settings.scenario.faults);
+  if (!wired_) return;
+  const Station own = station(), peer = outer_.wire_out->station();
+  if (peer.known && peer.ethernet != own.ethernet) {
+    SC_REPORT_ERROR("/hcasim/config", (std::string(outer_.name()) + ": the ends of the cable differ: link=" +
+                                       (own.ethernet ? "eth and link=ib" : "ib and link=eth"))
+                                          .c_str());
+  }
+  if (peer.known && !own.ethernet) {
+    const auto lids = api::assign_lids({own.node_guid, own.lid}, {peer.node_guid, peer.lid});
+    if (lids.own == 0) {
+      SC_REPORT_ERROR(
+          "/hcasim/config",
+          (std::string(outer_.name()) + ": both ends want the same LID, or have the same node_guid").c_str());
+    }
+    firmware_.port().assign(lids.own, lids.sm, {{peer.port_guid, lids.peer}});
+  }
+  admin_changed();
+}
+
+WireIf::Station HcaModule::Inner::station() const {
+  Station s;
+  s.known = true;
+  s.ethernet = parts_.settings.firmware.link == fw::Link::kEthernet;
+  s.subnet_manager = parts_.settings.firmware.sm;
+  s.node_guid = firmware_.port().node_guid();
+  s.port_guid = firmware_.port().port_guid();
+  s.lid = parts_.settings.firmware.lid;
+  return s;
+}
+
+// Ethernet ports keep the link up when the driver takes theirs down, as cards do (KEEP_ETH_LINK_UP).
+void HcaModule::Inner::admin_changed() {
+  if (!wired_) return;
+  outer_.wire_out->carrier(parts_.settings.firmware.link == fw::Link::kEthernet ||
+                           firmware_.port().admin_up());
+}
+
+void HcaModule::Inner::carrier(bool up) {
+  Item item;
+  item.kind = Item::kCarrier;
+  item.up = up;
+  inbox_.push(sim_now(), item);
+}
+
+void HcaModule::Inner::transmit(Time t, const PacketRef& packet) {
+  const std::size_t len = encode(*packet, frame_.data(), frame_.size(), Vcrc::kLeftOut);
+  if (len == 0) return;
+  WireFrame out;
+  out.bytes.assign(frame_.data(), frame_.data() + len);
+  out.corrupt = packet->corrupt;
+  const Time arrives = t + parts_.profile.port.wire_latency, now = sim_now();
+  outer_.wire_out->frame(out, to_sc(arrives > now ? arrives - now : 0));
+}
+
+// Only queues: it may come in the midst of a turn.
+void HcaModule::Inner::frame(const WireFrame& frame, const sc_core::sc_time& delay) {
+  Port& port = model_.port();
+  PacketRef packet = PacketPool::make();
+  Decoded how = Decoded::kOk;
+  if (port.link() == LinkType::kEthernet) {
+    if (frame.bytes.empty() || frame.bytes.size() > kMaxFrame)
+      return port.drop(sim_now(), *packet, DropReason::kMalformed);
+    packet->kind = PacketKind::kEthernet;
+    packet->frame_len = static_cast<std::uint16_t>(frame.bytes.size());
+    std::memcpy(packet->frame(), frame.bytes.data(), frame.bytes.size());
+  } else {
+    how = decode_ib(frame.bytes.data(), frame.bytes.size(), *packet, Vcrc::kLeftOut);
+    if (how != Decoded::kOk) {
+      return port.drop(sim_now(), *packet,
+                       how == Decoded::kBadCrc ? DropReason::kCorrupt : DropReason::kMalformed);
+    }
+  }
+  packet->corrupt = frame.corrupt;
+  port.wire_receive(sim_now() + ps(delay), std::move(packet));
+}
+
+// ---- What it tells ----
+
+void HcaModule::Inner::log(int level, const std::string& line) {
+  try {
+    const std::string text = std::string(outer_.name()) + ": " + line;
+    if (level < 2)
+      SC_REPORT_WARNING(kDevice, text.c_str());
+    else
+      SC_REPORT_INFO(kDevice, text.c_str());
+  } catch (...) {  // the user's choice of actions: it must not get into the model
+  }
+}
+
+void HcaModule::Inner::trace(sc_core::sc_trace_file* file) {
+  if (!watched_) {
+    watched_ = true;
+    parts_.tracer->on_busy(
+        [this](traces::Unit unit, std::int64_t from, std::int64_t to) { vcd_.busy(unit, from, to); });
+    Agenda::instance().on_turn([this] { sample(); });
+  }
+  sample();
+  vcd_.add_to(file, outer_.name());
+  Agenda::instance().trace_processes(file, outer_.name());
+}
+
+void HcaModule::Inner::sample() {
+  Vcd::Values& v = vcd_.values;
+  const PortCounters& port = model_.port().counters();
+  v.port_state = static_cast<std::uint8_t>(model_.port().state());
+  v.bus_master = config_.bus_master();
+  v.dead = model_.dead();
+  v.inbox = static_cast<std::uint32_t>(inbox_.size());
+  v.arriving = static_cast<std::uint32_t>(model_.port().arriving());
+  v.doorbells = model_.scheduler().doorbells();
+  v.wqes = model_.requester().wqes();
+  v.completions = model_.cqs().completions();
+  v.interrupts = model_.eqs().interrupts();
+  v.tx_packets = port.tx_packets;
+  v.rx_packets = port.rx_packets;
+  v.dma_read_bytes = model_.dma().bytes_read();
+  v.dma_write_bytes = model_.dma().bytes_written();
+}
+
+std::vector<HcaModule::Inner::Counter> HcaModule::Inner::counters() const {
+  const PortCounters& port = model_.port().counters();
+  return {{"doorbells", model_.scheduler().doorbells()},
+          {"bad_doorbells", model_.uar().bad_doorbells()},
+          {"bad_accesses", model_.bad_accesses()},
+          {"wqes", model_.requester().wqes()},
+          {"retransmits", model_.requester().retransmits()},
+          {"completions", model_.cqs().completions()},
+          {"interrupts", model_.eqs().interrupts()},
+          {"dma_read_bytes", model_.dma().bytes_read()},
+          {"dma_write_bytes", model_.dma().bytes_written()},
+          {"dma_errors", model_.dma().errors()},
+          {"dmi_accesses", host_.dmi_accesses()},
+          {"tx_packets", port.tx_packets},
+          {"rx_packets", port.rx_packets},
+          {"rx_errors", port.rx_errors},
+          {"rules_broken", parts_.tracer->rules().total()},
+          {"model_dead", model_.dead() ? 1u : 0u}};
+}
+
+std::uint64_t HcaModule::Inner::counter(const std::string& name) const {
+  for (const Counter& c : counters()) {
+    if (name == c.name) return c.value;
+  }
+  return 0;
+}
+
+std::string HcaModule::Inner::statistics() const {
+  std::string out;
+  for (const Counter& c : counters())
+    out += (out.empty() ? "{\"" : ",\"") + std::string(c.name) + "\":" + std::to_string(c.value);
+  return out + "}";
+}
+
+}  // namespace hcasim::sc

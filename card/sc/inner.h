@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What is inside of an HcaModule: hardware and firmware, their host port, and the inbox in which everything
+// that comes from outside waits for a turn of its own.
+#ifndef HCASIM_CARD_SC_INNER_H
+#define HCASIM_CARD_SC_INNER_H
+
+#include <array>
+#include <deque>
+#include <memory>
+#include <string>
+
+#include "card/api/parts.h"
+#include "card/sc/config_space.h"
+#include "card/sc/hca_module.h"
+#include "card/sc/vcd.h"
+#include "model/pcie/tlm_host_port.h"
+#include "model/port/wire.h"
+#include "model/timed_queue.h"
+
+namespace hcasim::sc {
+
+class HcaModule::Inner final : public WireIf, private Wire, private FaultSink {
+ public:
+  static constexpr unsigned kMostBytes = 256;  // of a write to a BAR
+
+  Inner(HcaModule& outer, api::Parts parts, const HcaConfig& config);
+
+  // ---- from the platform, in its own processes ----
+  // A posted write, performed at t. False: there is nothing at this address.
+  bool write(Time t, std::uint64_t address, const std::uint8_t* bytes, unsigned len);
+  bool read(std::uint64_t address, std::uint8_t* bytes, unsigned len);
+  std::uint32_t config_read(unsigned offset, unsigned len) const;
+  void config_write(unsigned offset, std::uint32_t value, unsigned len);
+  // Until the writes so far have been performed, unless the caller cannot wait.
+  void wait_for_writes();
+  void hold_in_reset(bool on);
+  Time read_latency() const { return parts_.profile.pcie.mmio_latency; }
+
+  void frame(const WireFrame& frame, const sc_core::sc_time& delay) override;
+  void carrier(bool up) override;
+  Station station() const override;
+
+  // Elaboration is done: what is bound, who is at the far end.
+  void connect();
+  void meet_peer();
+
+  void trace(sc_core::sc_trace_file* file);
+  std::uint64_t counter(const std::string& name) const;
+  std::string statistics() const;
+
+ private:
+  struct Item {
+    enum Kind : std::uint8_t { kRegisters, kMsixTable, kReset, kInterrupts, kCarrier } kind;
+    bool up = false;
+    unsigned len = 0;
+    std::uint64_t offset = 0;
+    std::array<std::uint8_t, kMostBytes> bytes;
+  };
+  struct Counter {
+    const char* name;
+    std::uint64_t value;
+  };
+  void perform(Item& item);
+  void signal(unsigned vector);
+  void send(const ConfigSpace::Message& message);
+  void send_unmasked();
+  void transmit(Time t, const PacketRef& packet) override;
+  void model_fault(const char* where, const char* what) noexcept override { model_.model_fault(where, what); }
+  void admin_changed();
+  void log(int level, const std::string& line);
+  void sample();
+  std::vector<Counter> counters() const;
+
+  HcaModule& outer_;
+  api::Parts parts_;
+  ConfigSpace config_;
+  TlmHostPort host_;
+  mutable Hca model_;
+  mutable fw::Firmware firmware_;
+  TimedQueue<Item> inbox_;
+  bool held_ = false, wired_ = false, watched_ = false;
+  sc_core::sc_event drained_;
+  Vcd vcd_;
+  std::vector<std::uint8_t> frame_;
+};
+
+}  // namespace hcasim::sc
+#endif

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The configuration space of HcaModule: what enumeration reads and writes, and MSI-X.
+#include "card/sc/config_space.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+namespace hcasim::sc {
+namespace {
+
+using Bar = ConfigSpace::Bar;
+
+class Config : public ::testing::Test {
+ protected:
+  void place() {
+    space.write(0x10, 0xc0000000, 4);
+    space.write(0x14, 1, 4);
+    space.write(0x18, 0xd0001000, 4);
+    space.write(0x04, 0x0006, 2);
+  }
+  void set_entry(unsigned vector, std::uint64_t address, std::uint32_t data, std::uint32_t control) {
+    const std::uint32_t words[] = {static_cast<std::uint32_t>(address),
+                                   static_cast<std::uint32_t>(address >> 32), data, control};
+    for (unsigned i = 0; i < 4; ++i) {
+      std::uint8_t bytes[4];
+      std::memcpy(bytes, &words[i], 4);
+      space.table_write(vector * 16 + i * 4, bytes, 4);
+    }
+  }
+  std::uint64_t pending() const {
+    std::uint8_t bytes[8];
+    std::uint64_t value = 0;
+    space.table_read(ConfigSpace::kPendingBits, bytes, 8);
+    std::memcpy(&value, bytes, 8);
+    return value;
+  }
+  ConfigSpace space{ConfigSpace::Identity{}};
+};
+
+TEST_F(Config, NamesTheCard) {
+  EXPECT_EQ(space.read(0, 2), 0x15b3u);
+  EXPECT_EQ(space.read(2, 2), 0x1019u);
+  EXPECT_EQ(space.read(8, 4), 0x02000000u);
+  EXPECT_EQ(ConfigSpace({0x1017, false, 3, 16}).read(8, 4), 0x02070000u);
+  space.write(0, 0xffffffff, 4);
+  EXPECT_EQ(space.read(0, 4), 0x101915b3u);
+}
+
+TEST_F(Config, BarsTellTheirSizes) {
+  for (const unsigned bar : {0x10u, 0x14u, 0x18u, 0x1cu}) space.write(bar, 0xffffffff, 4);
+  EXPECT_EQ(space.read(0x10, 4), 0xfe00000cu);  // 32 MiB, 64 bits, prefetchable
+  EXPECT_EQ(space.read(0x14, 4), 0xffffffffu);
+  EXPECT_EQ(space.read(0x18, 4), 0xfffff000u);
+  EXPECT_EQ(space.read(0x1c, 4), 0u);
+}
+
+TEST_F(Config, CapabilitiesAreAChain) {
+  EXPECT_TRUE(space.read(6, 2) & 0x10);
+  std::vector<std::uint32_t> ids;
+  for (std::uint32_t at = space.read(0x34, 1); at != 0 && ids.size() < 10; at = space.read(at + 1, 1))
+    ids.push_back(space.read(at, 1));
+  EXPECT_EQ(ids, (std::vector<std::uint32_t>{0x01, 0x11, 0x10}));
+}
+
+TEST_F(Config, AddressesAreDecodedOnlyWhenEnabled) {
+  space.write(0x10, 0xc0000000, 4);
+  EXPECT_EQ(space.decode(0xc0000000, 4).bar, Bar::kNone);
+  place();
+  EXPECT_EQ(space.decode(0x1c0001234, 4).bar, Bar::kRegisters);
+  EXPECT_EQ(space.decode(0x1c0001234, 4).offset, 0x1234u);
+  EXPECT_EQ(space.decode(0x1c1fffffc, 4).bar, Bar::kRegisters);
+  EXPECT_EQ(space.decode(0x1c1fffffc, 8).bar, Bar::kNone);  // beyond its end
+  EXPECT_EQ(space.decode(~0ull, 8).bar, Bar::kNone);
+  EXPECT_EQ(space.decode(0xd0001010, 4).bar, Bar::kMsixTable);
+  space.write(ConfigSpace::kPm + 4, 3, 2);  // D3hot
+  EXPECT_EQ(space.decode(0x1c0001234, 4).bar, Bar::kNone);
+  EXPECT_FALSE(space.bus_master());
+}
+
+TEST_F(Config, OddAccessesDoNothing) {
+  EXPECT_EQ(space.read(3, 4), 0xffffffffu);
+  EXPECT_EQ(space.read(4096, 4), 0xffffffffu);
+  EXPECT_EQ(space.read(0xfffffffc, 4), 0xffffffffu);
+  EXPECT_FALSE(space.write(4096, 1, 4));
+  EXPECT_FALSE(space.write(2, 1, 4));
+  std::uint8_t bytes[8];
+  for (const std::uint64_t at :
+       {std::uint64_t{2}, std::uint64_t{4094}, std::uint64_t{4096}, ~std::uint64_t{3}}) {
+    space.table_read(at, bytes, 4);
+    EXPECT_EQ(bytes[0], 0xff) << at;
+    space.table_write(at, bytes, 4);
+  }
+}
+
+TEST_F(Config, InterruptsWaitWhileMasked) {
+  place();
+  set_entry(5, 0xfee01000, 0x45, 0);
+  EXPECT_FALSE(space.signal(5));  // MSI-X is off: it is lost
+  EXPECT_EQ(pending(), 0u);
+  space.write(ConfigSpace::kMsix + 2, 0x8000, 2);
+  const auto message = space.signal(5);
+  ASSERT_TRUE(message);
+  EXPECT_EQ(message->address, 0xfee01000u);
+  EXPECT_EQ(message->data, 0x45u);
+  EXPECT_FALSE(space.signal(6));  // masked since power-on
+  EXPECT_EQ(pending(), 1u << 6);
+  EXPECT_TRUE(space.take_unmasked().empty());
+  set_entry(6, 0xfee02000, 7, 0);
+  ASSERT_EQ(space.take_unmasked().size(), 1u);
+  EXPECT_EQ(pending(), 0u);
+  space.write(ConfigSpace::kMsix + 2, 0xc000, 2);  // all of the function masked
+  EXPECT_FALSE(space.signal(5));
+  EXPECT_EQ(pending(), 1u << 5);
+  space.write(ConfigSpace::kMsix + 2, 0x8000, 2);
+  EXPECT_EQ(space.take_unmasked().size(), 1u);
+  EXPECT_FALSE(space.signal(64));
+}
+
+TEST_F(Config, FunctionLevelResetIsAskedFor) {
+  EXPECT_FALSE(space.write(ConfigSpace::kExpress + 8, 0x2810, 2));
+  EXPECT_TRUE(space.write(ConfigSpace::kExpress + 8, 0xa810, 2));
+  EXPECT_TRUE(space.write(ConfigSpace::kExpress + 8, 0x0000a810, 4));
+  EXPECT_TRUE(space.write(ConfigSpace::kExpress + 9, 0x80, 1));
+  EXPECT_EQ(space.read(ConfigSpace::kExpress + 8, 2) & 0x8000, 0u);
+  place();
+  space.reset();
+  EXPECT_EQ(space.read(4, 2), 0u);
+  EXPECT_EQ(space.read(0x10, 4), 0xcu);
+}
+
+}  // namespace
+}  // namespace hcasim::sc

@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// HcaModule in platforms with memories of several kinds. There is one elaboration in a process, so each test
+// runs in one of its own (ctest does that); a second one of the same process is skipped.
+#include <gmock/gmock.h>
+
+#include "rdma_write.h"
+
+namespace example {
+namespace {
+
+using hcasim::sc::HcaConfig;
+using hcasim::sc::HcaModule;
+using ::testing::HasSubstr;
+
+// A memory that annotates or waits, and may grant DMI.
+class AnyMemory : public sc_module {
+ public:
+  AnyMemory(const sc_module_name& name, bare::HostMemory& pages)
+      : sc_module(name), socket("socket"), pages_(pages) {
+    socket.register_b_transport(this, &AnyMemory::transport);
+    socket.register_get_direct_mem_ptr(this, &AnyMemory::map);
+    socket.register_transport_dbg(this, &AnyMemory::peek);
+  }
+  void forget_dmi() {
+    dmi = false;
+    socket->invalidate_direct_mem_ptr(0, ~0ull);
+  }
+  tlm_utils::simple_target_socket<AnyMemory> socket;
+  sc_time annotates, waits;
+  bool dmi = false, throws = false;
+  unsigned accesses = 0;
+  std::function<void(tlm::tlm_generic_payload&)> on_access;
+
+ private:
+  bool access(tlm::tlm_generic_payload& p) {
+    return p.is_read() ? pages_.dma_read(p.get_address(), p.get_data_ptr(), p.get_data_length())
+                       : pages_.dma_write(p.get_address(), p.get_data_ptr(), p.get_data_length());
+  }
+  void transport(tlm::tlm_generic_payload& p, sc_time& delay) {
+    ++accesses;
+    if (throws) throw std::runtime_error("memory");
+    if (on_access) on_access(p);
+    if (waits != SC_ZERO_TIME) wait(waits);
+    delay += annotates;
+    p.set_response_status(access(p) ? tlm::TLM_OK_RESPONSE : tlm::TLM_ADDRESS_ERROR_RESPONSE);
+    p.set_dmi_allowed(dmi);
+  }
+  bool map(tlm::tlm_generic_payload&, tlm::tlm_dmi& out) {
+    out.set_dmi_ptr(pages_.at(bare::HostMemory::kBusBase));
+    out.set_start_address(bare::HostMemory::kBusBase);
+    out.set_end_address(bare::HostMemory::kBusBase + pages_.size() - 1);
+    out.allow_read_write();
+    return dmi;
+  }
+  unsigned peek(tlm::tlm_generic_payload& p) { return access(p) ? p.get_data_length() : 0; }
+  bare::HostMemory& pages_;
+};
+
+class TestPlatform : public sc_module {
+ public:
+  explicit TestPlatform(const sc_module_name& name, const std::string& options = "", bool wired = true)
+      : sc_module(name),
+        cpu("cpu"),
+        bus("bus", SC_ZERO_TIME),
+        memory("memory", cpu.machine.memory()),
+        left("left", HcaConfig{options}),
+        right("right", HcaConfig{options}) {
+    cpu.bus.bind(bus.in);
+    bus.memory.bind(memory.socket);
+    bus.interrupts.bind(cpu.interrupts);
+    for (unsigned i = 0; i < kCards; ++i) {
+      cpu.config[i].bind(card(i).config);
+      bus.cards[i].bind(card(i).bar);
+      card(i).dma.bind(bus.in);
+    }
+    left.reset(reset);
+    if (!wired) return;
+    left.wire_out.bind(right.wire_in);
+    right.wire_out.bind(left.wire_in);
+  }
+  HcaModule& card(unsigned i) { return i == 0 ? left : right; }
+  // Runs the program to its end, or for a while.
+  void run(std::function<void(Cpu&)> program, const sc_time& limit = sc_time(2, SC_SEC)) {
+    cpu.program = [this, program](Cpu& c) {
+      program(c);
+      ended = true;
+    };
+    sc_start(limit);
+    EXPECT_TRUE(ended);
+  }
+  Cpu cpu;
+  Bus bus;
+  AnyMemory memory;
+  HcaModule left, right;
+  sc_signal<bool> reset;
+  bool ended = false;
+};
+
+class Module : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (sc_get_status() != SC_ELABORATION || !sc_get_top_level_objects().empty())
+      GTEST_SKIP() << "this process has had its elaboration";
+  }
+};
+
+// ns from the doorbell of an RDMA WRITE to both completions.
+std::int64_t timed_write(TestPlatform& p, unsigned* wrong) {
+  std::int64_t took = 0;
+  p.run([&](Cpu& cpu) {
+    cpu.poll = sc_time(1, SC_US);
+    *wrong = rdma_write(cpu, &took);
+  });
+  return took;
+}
+
+TEST_F(Module, WritesWithAMemoryThatAnnotates) {
+  TestPlatform p("p");
+  p.memory.annotates = sc_time(70, SC_NS);
+  unsigned wrong = ~0u;
+  timed_write(p, &wrong);
+  EXPECT_EQ(wrong, 0u);
+  EXPECT_EQ(p.left.counter("rules_broken"), 0u);
+  EXPECT_EQ(p.left.counter("dma_errors") + p.right.counter("dma_errors"), 0u);
+  EXPECT_GT(p.cpu.machine.function(0).interrupts(), 0u);
+}
+
+TEST_F(Module, WritesWithAMemoryThatWaits) {
+  TestPlatform p("p");
+  p.memory.waits = sc_time(70, SC_NS);
+  unsigned wrong = ~0u;
+  timed_write(p, &wrong);
+  EXPECT_EQ(wrong, 0u);
+}
+
+TEST_F(Module, WritesNativelyWithAMemoryThatWaits) {
+  TestPlatform p("p", "kernel=native");
+  p.memory.waits = sc_time(70, SC_NS);
+  unsigned wrong = ~0u;
+  timed_write(p, &wrong);
+  EXPECT_EQ(wrong, 0u);
+}
+
+TEST_F(Module, JoinsInfiniBandPorts) {
+  TestPlatform p("p", "link=ib");
+  bool up = false;
+  p.run([&](Cpu& cpu) {
+    End a(cpu.machine.function(0)), b(cpu.machine.function(1));
+    up = cpu.machine.run_until([&] { return a.device.port_state() == 4 && b.device.port_state() == 4; },
+                               1'000'000'000);
+    EXPECT_NE(a.device.lid(), b.device.lid());
+  });
+  EXPECT_TRUE(up);
+}
+
+TEST_F(Module, AnAnnotatedDelayIsInTheLatency) {
+  TestPlatform p("p");
+  p.memory.annotates = sc_time(20, SC_US);
+  unsigned wrong = ~0u;
+  // WQE fetch, payload read, payload write before its CQE, at the least.
+  EXPECT_GT(timed_write(p, &wrong), 3 * 20'000 + 20'000);
+  EXPECT_EQ(wrong, 0u);
+}
+
+TEST_F(Module, UsesDmiUntilItIsInvalidated) {
+  TestPlatform p("p");
+  p.memory.dmi = true;
+  unsigned wrong = ~0u, between = 0;
+  p.run([&](Cpu& cpu) {
+    wrong = rdma_write(cpu);
+    const unsigned before = p.memory.accesses;
+    p.memory.forget_dmi();
+    End again(cpu.machine.function(0));
+    between = p.memory.accesses - before;
+  });
+  EXPECT_EQ(wrong, 0u);
+  EXPECT_GT(p.left.counter("dmi_accesses"), 100u);
+  EXPECT_GT(between, 0u);
+}
+
+TEST_F(Module, AMemoryThatThrowsRefuses) {
+  TestPlatform p("p");
+  p.run([&](Cpu& cpu) {
+    p.memory.throws = true;
+    bare::Device device(cpu.machine.function(0));
+    EXPECT_THROW(device.cmd()
+                     .exec(bare::Mailbox(hcasim::prm::op::ENABLE_HCA, hcasim::prm::enable_hca_in::bytes), 16,
+                           50'000'000)
+                     .must(),
+                 bare::BareError);
+    p.memory.throws = false;
+  });
+}
+
+// cmdq_addr_h and cmdq_addr_l_sz, whose address reads as written, and fw_rev.
+constexpr std::uint64_t kAddressHigh = 0x10, kAddressLow = 0x14, kFirmware = 0x0;
+constexpr std::uint32_t kAddressMask = 0x00f0ffff;  // of its word, bytes as on the bus
+
+TEST_F(Module, AWriteHappensWhenItsDelaySays) {
+  TestPlatform p("p");
+  p.run([&](Cpu& cpu) {
+    std::uint32_t value = 0x00302211, seen = 0;  // address 0x11223000, big-endian
+    tlm::tlm_generic_payload w;
+    const auto access = [&](tlm::tlm_command command, std::uint32_t& word, sc_time& delay) {
+      w.set_command(command);
+      w.set_address(kRegisters + kAddressLow);
+      w.set_data_ptr(reinterpret_cast<unsigned char*>(&word));
+      w.set_data_length(4);
+      w.set_streaming_width(4);
+      w.set_response_status(tlm::TLM_INCOMPLETE_RESPONSE);
+      cpu.bus->b_transport(w, delay);
+      EXPECT_TRUE(w.is_response_ok());
+    };
+    sc_time delay(5, SC_US);
+    const sc_time start = sc_time_stamp();
+    access(tlm::TLM_WRITE_COMMAND, value, delay);
+    EXPECT_EQ(sc_time_stamp(), start);  // posted
+    EXPECT_EQ(delay, sc_time(5, SC_US));
+    wait(sc_time(4, SC_US));
+    const auto peek = [&] {
+      w.set_command(tlm::TLM_READ_COMMAND);
+      w.set_data_ptr(reinterpret_cast<unsigned char*>(&seen));
+      EXPECT_EQ(cpu.bus->transport_dbg(w), 4u);
+      return seen & kAddressMask;
+    };
+    EXPECT_NE(peek(), value);
+    wait(sc_time(1500, SC_NS));
+    EXPECT_EQ(peek(), value);
+    // A read waits out its delay, and sees what was written before it.
+    value = 0x00706655;
+    delay = sc_time(3, SC_US);
+    access(tlm::TLM_WRITE_COMMAND, value, delay);
+    const sc_time then = sc_time_stamp();
+    delay = sc_time(3, SC_US);
+    access(tlm::TLM_READ_COMMAND, seen, delay);
+    EXPECT_EQ(seen & kAddressMask, value);
+    EXPECT_EQ(sc_time_stamp(), then + sc_time(3, SC_US));
+    EXPECT_GT(delay, SC_ZERO_TIME);
+    // Without a write before it, at once.
+    delay = SC_ZERO_TIME;
+    const sc_time now = sc_time_stamp();
+    access(tlm::TLM_READ_COMMAND, seen, delay);
+    EXPECT_EQ(sc_time_stamp(), now);
+  });
+}
+
+// While a command's mailbox is being read, for as long as a millisecond, the CPU reads and writes registers.
+TEST_F(Module, IsReadableWhileItsDmaWaits) {
+  TestPlatform p("p");
+  p.run([&](Cpu& cpu) {
+    bare::Function& f = cpu.machine.function(0);
+    bare::Device device(f);
+    device.cmd().start();
+    p.memory.waits = sc_time(1, SC_MS);
+    bool done = false;
+    device.cmd().submit(bare::Mailbox(hcasim::prm::op::ENABLE_HCA, hcasim::prm::enable_hca_in::bytes), 16,
+                        [&](const bare::CommandResult& r) { done = r.ok(); });
+    wait(sc_time(100, SC_US));
+    ASSERT_EQ(p.memory.accesses, 1u);
+    const sc_time before = sc_time_stamp();
+    EXPECT_NE(f.read32(kFirmware), 0xffffffffu);
+    EXPECT_LT(sc_time_stamp() - before, sc_time(1, SC_US));  // its own latency
+    f.write32(kAddressHigh, 0);  // queued: the read behind it waits for the turn to end
+    EXPECT_NE(f.read32(kFirmware), 0xffffffffu);
+    EXPECT_GT(sc_time_stamp() - before, sc_time(500, SC_US));
+    p.memory.waits = SC_ZERO_TIME;
+    EXPECT_TRUE(cpu.machine.run_until(
+        [&] {
+          device.cmd().poll();
+          return done;
+        },
+        100'000'000));
+  });
+}
+
+// DMA that leads into the card's own registers.
+TEST_F(Module, SurvivesDmaToItself) {
+  TestPlatform p("p");
+  bool read = false;
+  p.run([&](Cpu& cpu) {
+    bare::Function& f = cpu.machine.function(0);
+    bare::Device device(f);
+    device.cmd().start();
+    p.memory.on_access = [&](tlm::tlm_generic_payload&) {
+      if (read) return;
+      read = true;
+      f.write32(kAddressHigh, 0);
+      EXPECT_NE(f.read32(kFirmware), 0xffffffffu);
+    };
+    EXPECT_NO_THROW(device.enable_hca().must());
+  });
+  EXPECT_TRUE(read);
+}
+
+TEST_F(Module, ResetHoldsTheCard) {
+  TestPlatform p("p");
+  p.run([&](Cpu& cpu) {
+    bare::Function& f = cpu.machine.function(0);
+    f.write32(kAddressLow, 0x7000);
+    EXPECT_EQ(f.read32(kAddressLow) & 0xfffff000, 0x7000u);
+    p.reset.write(true);
+    wait(sc_time(1, SC_US));
+    std::uint32_t id = 0;
+    tlm::tlm_generic_payload r;
+    r.set_command(tlm::TLM_READ_COMMAND);
+    r.set_address(0);
+    r.set_data_ptr(reinterpret_cast<unsigned char*>(&id));
+    r.set_data_length(4);
+    r.set_streaming_width(4);
+    EXPECT_EQ(cpu.config[0]->transport_dbg(r), 4u);
+    EXPECT_EQ(id, 0xffffffffu);
+    p.reset.write(false);
+    wait(sc_time(1, SC_US));
+    EXPECT_EQ(cpu.config[0]->transport_dbg(r), 4u);
+    EXPECT_EQ(id, 0x101915b3u);
+    f.reset();  // places the BARs again
+    EXPECT_EQ(f.read32(kAddressLow) & 0xfffff000, 0u);
+  });
+}
+
+TEST_F(Module, WithoutAWireThePortHasACableToItself) {
+  TestPlatform p("p", "", false);
+  p.run([&](Cpu& cpu) {
+    bare::Device device(cpu.machine.function(0));
+    EXPECT_NO_THROW(device.probe());
+    EXPECT_EQ(device.port_state(), 4);
+    EXPECT_NO_THROW(device.teardown());
+  });
+}
+
+std::string refusal(const HcaConfig& config) {
+  try {
+    HcaModule module("refused", config);
+  } catch (const std::exception& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST_F(Module, SaysWhatIsWrongWithItsOptions) {
+  EXPECT_THAT(refusal({"link=token-ring"}), HasSubstr("/hcasim/config"));
+  EXPECT_THAT(refusal({"link=token-ring"}), HasSubstr("allowed: eth, ib"));
+  EXPECT_THAT(refusal({"wire=unix:/nowhere"}), HasSubstr("bind wire_out and wire_in"));
+  EXPECT_THAT(refusal({"profile=/nowhere.toml"}), HasSubstr("nowhere"));
+}
+
+TEST_F(Module, HasOneKernelForAll) {
+  HcaModule first("first", {"kernel=native"});
+  EXPECT_THAT(refusal({""}), HasSubstr("/hcasim/kernel"));
+}
+
+TEST_F(Module, ChecksTheTimeResolution) {
+  sc_set_time_resolution(1, SC_NS);
+  EXPECT_THAT(refusal({""}), HasSubstr("/hcasim/time_resolution"));
+}
+
+}  // namespace
+}  // namespace example
+
+int sc_main(int argc, char** argv) {
+  ::testing::InitGoogleMock(&argc, argv);
+  return RUN_ALL_TESTS();
+}
