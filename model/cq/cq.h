@@ -74,8 +74,8 @@ struct Cq {
   template <class Archive>
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, cqn, ring, log_size, cqe_size, padded, eqn, dbr_addr, overrun_ignore, period_us,
-                  max_count, producer, consumer, armed, armed_solicited, moderated, error,
-                  any_solicited, solicited_end, recorded, arm_sn, unseen, traced, timer, block);
+                  max_count, producer, consumer, armed, armed_solicited, moderated, error, any_solicited,
+                  solicited_end, recorded, arm_sn, unseen, traced, timer, block);
   }
 };
 

@@ -26,12 +26,12 @@ shows '\[RV\] Reserved: checksum good' lspci -vv -s "$address"
 # The vendor's reader, where the guest has it.
 if command -v mstvpd >/dev/null; then shows 'PN: *MCX653105A-HDAT' mstvpd "$address"; fi
 
-shows 'vendor_part_id: *4123' ibv_devinfo -d mlx5_0
-shows 'fw_ver: *20\.35\.1000' ibv_devinfo -d mlx5_0
-shows 'board_id: *HCA_0000004123' ibv_devinfo -d mlx5_0
-shows 'hw_ver: *0x0' ibv_devinfo -d mlx5_0
+shows 'vendor_part_id:[[:space:]]*4123' ibv_devinfo -d mlx5_0
+shows 'fw_ver:[[:space:]]*20\.35\.1000' ibv_devinfo -d mlx5_0
+shows 'board_id:[[:space:]]*HCA_0000004123' ibv_devinfo -d mlx5_0
+shows 'hw_ver:[[:space:]]*0x0' ibv_devinfo -d mlx5_0
 # HDR, four lanes of 50 Gb/s.
-shows 'active_speed: *50\.0 Gbps' ibv_devinfo -v -d mlx5_0
+shows 'active_speed:[[:space:]]*50\.0 Gbps' ibv_devinfo -v -d mlx5_0
 shows '200 Gb/sec \(4X HDR\)' cat /sys/class/infiniband/mlx5_0/ports/1/rate
 shows 'MT4123 ConnectX6' cat /sys/class/infiniband/mlx5_0/node_desc
 
