@@ -47,7 +47,7 @@ void ConfigSpace::put(unsigned offset, std::uint32_t value, unsigned len, std::u
 void ConfigSpace::build(const Identity& identity) {
   put(0, std::uint32_t{identity.device} << 16 | kVendor, 4);
   put(kCommand, kStatusCapabilities, 4, kMemorySpace | kBusMaster | 1u << 6 | 1u << 8 | 1u << 10);
-  put(kClass, (identity.ethernet ? 0x0200u : 0x0207u) << 16, 4);
+  put(kClass, (identity.ethernet ? 0x0200u : 0x0207u) << 16 | identity.revision, 4);
   put(0x0c, 0, 1, 0xff);  // cache line size
   put(kBar0, kBar64Prefetchable, 4, static_cast<std::uint32_t>(~(kRegisterBytes - 1)));
   put(kBar0 + 4, 0, 4, 0xffffffff);

@@ -24,6 +24,7 @@ class ConfigSpace {
 
   struct Identity {
     std::uint16_t device = 0x1019;
+    std::uint8_t revision = 0;
     bool ethernet = true;                 // class code 0200, else 0207
     unsigned generation = 3, lanes = 16;  // of the link: 1 = 2.5 GT/s ...
   };

@@ -17,12 +17,14 @@ constexpr Time kReadPatience = from_ns(50e6);
 
 Time ps(const sc_core::sc_time& t) { return static_cast<Time>(t.value()); }
 
-ConfigSpace::Identity identity_of(const api::Parts& parts) {
+// card: with what the options leave to the generation.
+ConfigSpace::Identity identity_of(const api::Parts& parts, const fw::Options& card) {
   ConfigSpace::Identity identity;
-  identity.device = parts.settings.firmware.device_id;
-  identity.ethernet = parts.settings.firmware.link == fw::Link::kEthernet;
-  identity.generation = parts.profile.pcie.generation;
-  identity.lanes = parts.profile.pcie.lanes;
+  identity.device = card.device_id;
+  identity.revision = card.generation->revision;
+  identity.ethernet = card.link == fw::Link::kEthernet;
+  identity.generation = std::min(parts.profile.pcie.generation, card.generation->pcie_generation);
+  identity.lanes = std::min(parts.profile.pcie.lanes, card.generation->pcie_lanes);
   return identity;
 }
 
@@ -36,10 +38,10 @@ bool can_wait() {
 HcaModule::Inner::Inner(HcaModule& outer, api::Parts parts, const HcaConfig& config)
     : outer_(outer),
       parts_(std::move(parts)),
-      config_(identity_of(parts_)),
       host_("host"),
       model_("card", parts_.profile, host_, *parts_.tracer),
       firmware_("firmware", model_, parts_.settings.firmware),
+      config_(identity_of(parts_, firmware_.options())),
       inbox_(
           "inbox", [this](Time, Item& item) { perform(item); }, *this),
       vcd_("vcd"),

@@ -73,10 +73,10 @@ class HcaModule::Inner final : public WireIf, private Wire, private FaultSink {
 
   HcaModule& outer_;
   api::Parts parts_;
-  ConfigSpace config_;
   TlmHostPort host_;
   mutable Hca model_;
   mutable fw::Firmware firmware_;
+  ConfigSpace config_;
   TimedQueue<Item> inbox_;
   bool held_ = false, wired_ = false, watched_ = false;
   sc_core::sc_event drained_;

@@ -42,7 +42,7 @@ TEST_F(Config, NamesTheCard) {
   EXPECT_EQ(space.read(0, 2), 0x15b3u);
   EXPECT_EQ(space.read(2, 2), 0x1019u);
   EXPECT_EQ(space.read(8, 4), 0x02000000u);
-  EXPECT_EQ(ConfigSpace({0x1017, false, 3, 16}).read(8, 4), 0x02070000u);
+  EXPECT_EQ(ConfigSpace({0x1017, 5, false, 3, 16}).read(8, 4), 0x02070005u);
   space.write(0, 0xffffffff, 4);
   EXPECT_EQ(space.read(0, 4), 0x101915b3u);
 }

@@ -292,6 +292,20 @@ TEST_F(Module, SurvivesDmaToItself) {
   EXPECT_TRUE(read);
 }
 
+TEST_F(Module, IsTheCardOfItsProfile) {
+  TestPlatform p("p", "profile=connectx6-hdr200");
+  p.run([&](Cpu& cpu) {
+    std::uint32_t id = 0;
+    tlm::tlm_generic_payload r;
+    r.set_command(tlm::TLM_READ_COMMAND);
+    r.set_address(0);
+    r.set_data_ptr(reinterpret_cast<unsigned char*>(&id));
+    r.set_data_length(4);
+    EXPECT_EQ(cpu.config[0]->transport_dbg(r), 4u);
+    EXPECT_EQ(id, 0x101b15b3u);
+  });
+}
+
 TEST_F(Module, ResetHoldsTheCard) {
   TestPlatform p("p");
   p.run([&](Cpu& cpu) {
