@@ -2,7 +2,6 @@
 #include "bench.h"
 
 #include "platform.h"
-#include "scheduler_rig.h"
 
 namespace hcasim::test {
 
@@ -36,7 +35,6 @@ Bench::Bench()
             if (on_item) on_item(due, item);
           },
           faults),
-      schedulers(new SchedulerRig(profile, tracer, faults)),
       platform(new Platform("platform", profile, tracer)) {
   sc_core::sc_report_handler::set_actions(sc_core::SC_ID_NO_SC_START_ACTIVITY_, sc_core::SC_DO_NOTHING);
   dma.on_write_error([this](Time t, WriteOwner owner) { write_errors.emplace_back(t, owner); });

@@ -4,50 +4,40 @@
 
 #include <gmock/gmock.h>
 
-#include "bench.h"
-#include "scheduler_rig.h"
+#include "block_rig.h"
 
 namespace hcasim::test {
 namespace {
 
 constexpr std::uint32_t kPage = 7;
 
-class SchedulerTest : public BlockTest {
+class SchedulerTest : public SingleBlockTest {
  protected:
   void SetUp() override {
-    BlockTest::SetUp();
+    SingleBlockTest::SetUp();
     for (const std::uint32_t qpn : {1u, 2u}) {
       Qp* qp = r.qps.create(qpn);
       qp->state = QpState::kRts;
       qp->uar_page = kPage;
     }
   }
-  void TearDown() override {
-    b.run_ns(1000);
-    r.scheduler.clear();
-    r.injector.end_all();
-    r.qps.clear();
-    for (FakeEngine* e : {&r.requester, &r.responder, &r.prefetcher, &r.doorbell_faults}) *e = {};
-    BlockTest::TearDown();
-  }
   Qp& qp(std::uint32_t n) { return *r.qps.find(n); }
   std::vector<std::uint32_t> turns_of_requester() const {
     std::vector<std::uint32_t> out;
-    for (const FakeEngine::Seen& s : r.requester.turns) out.push_back(s.qpn);
+    for (const FakeEngine::Seen& s : r.request_turns.turns) out.push_back(s.qpn);
     return out;
   }
-  SchedulerRig& r = *b.schedulers;
 };
 
 TEST_F(SchedulerTest, ADoorbellGivesItsQpATurn) {
   const Time rung = sim_now();
   ASSERT_TRUE(r.scheduler.doorbell(rung, 1, 5, kPage));
-  EXPECT_TRUE(r.requester.turns.empty()) << "only when simulated time has come to it";
-  b.run_ns(1000);
-  ASSERT_EQ(r.requester.turns.size(), 1u);
-  EXPECT_EQ(r.requester.turns[0].qpn, 1u);
-  EXPECT_EQ(r.requester.turns[0].at, rung + r.profile.engine.doorbell + r.profile.engine.schedule);
-  EXPECT_TRUE(r.responder.turns.empty());
+  EXPECT_TRUE(r.request_turns.turns.empty()) << "only when simulated time has come to it";
+  r.run_ns(1000);
+  ASSERT_EQ(r.request_turns.turns.size(), 1u);
+  EXPECT_EQ(r.request_turns.turns[0].qpn, 1u);
+  EXPECT_EQ(r.request_turns.turns[0].at, rung + r.profile.engine.doorbell + r.profile.engine.schedule);
+  EXPECT_TRUE(r.response_turns.turns.empty());
   EXPECT_TRUE(qp(1).req.doorbell_named);
   EXPECT_EQ(qp(1).req.doorbell_index, 5);
 }
@@ -58,16 +48,16 @@ TEST_F(SchedulerTest, ADoorbellForNoSendQueueIsRefused) {
   EXPECT_FALSE(r.scheduler.doorbell(sim_now(), 1, 0, kPage));
   EXPECT_FALSE(r.scheduler.doorbell(sim_now(), 2, 0, kPage));
   EXPECT_FALSE(r.scheduler.doorbell(sim_now(), 3, 0, kPage));
-  b.run_ns(1000);
-  EXPECT_TRUE(r.requester.turns.empty());
+  r.run_ns(1000);
+  EXPECT_TRUE(r.request_turns.turns.empty());
 }
 
 // IBTA 10.3.1.2: what is posted in INIT or RTR is sent in RTS.
 TEST_F(SchedulerTest, ADoorbellBeforeRtsIsRememberedWithoutATurn) {
   qp(1).state = QpState::kRtr;
   EXPECT_TRUE(r.scheduler.doorbell(sim_now(), 1, 9, kPage));
-  b.run_ns(1000);
-  EXPECT_TRUE(r.requester.turns.empty());
+  r.run_ns(1000);
+  EXPECT_TRUE(r.request_turns.turns.empty());
   EXPECT_TRUE(qp(1).req.doorbell);
 }
 
@@ -76,44 +66,44 @@ TEST_F(SchedulerTest, AWakeUpTakesTheEarliestTimeAskedFor) {
   r.scheduler.wake(now + from_ns(300), qp(1));
   r.scheduler.wake(now + from_ns(100), qp(1));
   r.scheduler.wake(now + from_ns(200), qp(1));
-  b.run_ns(1000);
-  ASSERT_EQ(r.requester.turns.size(), 1u);
-  EXPECT_EQ(r.requester.turns[0].at, now + from_ns(100) + r.profile.engine.schedule);
+  r.run_ns(1000);
+  ASSERT_EQ(r.request_turns.turns.size(), 1u);
+  EXPECT_EQ(r.request_turns.turns[0].at, now + from_ns(100) + r.profile.engine.schedule);
 }
 
 TEST_F(SchedulerTest, ResponsesHaveTurnsOfTheirOwn) {
   r.scheduler.wake_responder(sim_now(), qp(2));
-  b.run_ns(1000);
-  EXPECT_TRUE(r.requester.turns.empty());
-  ASSERT_EQ(r.responder.turns.size(), 1u);
-  EXPECT_EQ(r.responder.turns[0].qpn, 2u);
+  r.run_ns(1000);
+  EXPECT_TRUE(r.request_turns.turns.empty());
+  ASSERT_EQ(r.response_turns.turns.size(), 1u);
+  EXPECT_EQ(r.response_turns.turns[0].qpn, 2u);
 }
 
 TEST_F(SchedulerTest, QpsWithMoreToSendTakeTurns) {
-  for (int i = 0; i < 4; ++i) r.requester.results.push_back({from_ns(50), from_ns(50)});
+  for (int i = 0; i < 4; ++i) r.request_turns.results.push_back({from_ns(50), from_ns(50)});
   const Time now = sim_now();
   r.scheduler.wake(now, qp(1));
   r.scheduler.wake(now, qp(2));
-  b.run_ns(1000);
+  r.run_ns(1000);
   EXPECT_THAT(turns_of_requester(), ::testing::ElementsAre(1, 2, 1, 2, 1, 2));
 }
 
 TEST_F(SchedulerTest, ATurnOfAQpThatWasResetIsVoid) {
   r.scheduler.wake(sim_now() + from_ns(100), qp(1));
   qp(1).req = RequesterState{};
-  b.run_ns(1000);
-  EXPECT_TRUE(r.requester.turns.empty());
+  r.run_ns(1000);
+  EXPECT_TRUE(r.request_turns.turns.empty());
 }
 
 TEST_F(SchedulerTest, WhoWaitsForThePortLeavesNoneAlone) {
   EXPECT_TRUE(r.scheduler.alone(1));
-  r.requester.results.push_back({0, from_ns(400), true});
+  r.request_turns.results.push_back({0, from_ns(400), true});
   r.scheduler.wake(sim_now(), qp(1));
-  b.run_ns(200);
+  r.run_ns(200);
   EXPECT_TRUE(r.scheduler.alone(1));
   EXPECT_FALSE(r.scheduler.alone(2));
   EXPECT_TRUE(qp(1).req.port_queued);
-  b.run_ns(1000);
+  r.run_ns(1000);
   EXPECT_FALSE(qp(1).req.port_queued);
   EXPECT_THAT(turns_of_requester(), ::testing::ElementsAre(1, 1));
   EXPECT_TRUE(r.scheduler.alone(2));

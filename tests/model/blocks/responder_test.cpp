@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The responder by itself: request packets in; payload in memory, completions, and what it says back out.
+#include "model/resp/responder.h"
+
+#include <gmock/gmock.h>
+
+#include <numeric>
+
+#include "block_rig.h"
+#include "prm/wqe.h"
+
+namespace hcasim::test {
+namespace {
+
+using prm::Aeth;
+using prm::BthOp;
+using prm::CqeOp;
+using prm::CqeSyndrome;
+using prm::EqeType;
+using prm::NakCode;
+using ::testing::ElementsAre;
+
+constexpr std::uint32_t kFirstPsn = 500;
+constexpr std::uint64_t kBuffer = BlockRig::kData, kRemote = BlockRig::kData + 0x4000;
+constexpr std::uint32_t kBufferLen = 256;
+
+class ResponderTest : public SingleBlockTest {
+ protected:
+  void SetUp() override {
+    SingleBlockTest::SetUp();
+    r.response_turns.to = &r.responder;
+    r.make_eq();
+    r.make_cq();
+    AccessRights rights;
+    rights.local_write = rights.remote_read = rights.remote_write = rights.atomic = true;
+    key = &r.make_key(0x11, rights);
+    qp = &r.make_qp();
+    qp->rre = qp->rwe = qp->rae = true;
+    qp->resp.expected_psn = kFirstPsn;
+    qp->min_rnr_nak = 9;
+  }
+  void post_receive() {
+    prm::DataSeg data{};
+    data.byte_count = kBufferLen;
+    data.lkey = key->wire_key();
+    data.addr = kBuffer;
+    r.store(BlockRig::kQpRing + 16 * (posted % (1u << BlockRig::kLogRq)), data);
+    r.store(BlockRig::kQpDbr + offsetof(prm::QpDbr, rcv), prm::be32(++posted));
+  }
+  static PacketRef request(BthOp op, std::uint32_t psn, std::uint32_t len) {
+    PacketRef p = PacketPool::make();
+    p->opcode = static_cast<std::uint8_t>(op) | prm::bth::kRc;
+    p->dest_qpn = BlockRig::kQpn;
+    p->psn = psn;
+    p->ack_req = true;
+    p->payload_len = len;
+    std::iota(p->data(), p->data() + len, std::uint8_t{1});
+    return p;
+  }
+  void receive(PacketRef p) {
+    r.responder.receive(sim_now(), *qp, p);
+    r.run_ns(10'000);
+  }
+  void send(std::uint32_t psn, std::uint32_t len = 64) { receive(request(BthOp::kSendOnly, psn, len)); }
+  PacketRef remote(BthOp op, std::uint32_t psn, std::uint32_t payload, std::uint32_t len) const {
+    PacketRef p = request(op, psn, payload);
+    p->va = kRemote;
+    p->rkey = key->wire_key();
+    p->dma_len = len;
+    return p;
+  }
+  void expect_reply(std::size_t i, std::uint32_t psn, unsigned aeth) const {
+    ASSERT_LT(i, block_rig().wire.sent.size());
+    EXPECT_EQ(r.sent_op(i), BthOp::kAck);
+    EXPECT_EQ(r.sent(i).psn, psn);
+    EXPECT_EQ(r.sent(i).aeth, aeth);
+    EXPECT_EQ(r.sent(i).dest_qpn, BlockRig::kRemoteQpn);
+  }
+  static unsigned ack() { return Aeth::kAck | Aeth::kInvalidCredits; }
+  static unsigned nak(NakCode code) { return Aeth::kNak | static_cast<unsigned>(code); }
+  static unsigned event(EqeType t) { return static_cast<unsigned>(t); }
+  std::uint32_t completions() const { return block_rig().cqs.find(BlockRig::kCqn)->producer; }
+  bool holds(std::uint64_t at, std::uint32_t len) const {
+    for (std::uint32_t i = 0; i < len; ++i)
+      if (r.host.memory[at + i] != static_cast<std::uint8_t>(i + 1)) return false;
+    return true;
+  }
+
+  Qp* qp = nullptr;
+  Mkey* key = nullptr;
+  std::uint16_t posted = 0;
+};
+
+TEST_F(ResponderTest, ASendFillsTheNextReceiveWqeCompletesAndIsAcknowledged) {
+  post_receive();
+  send(kFirstPsn);
+  EXPECT_TRUE(holds(kBuffer, 64));
+  EXPECT_EQ(r.host.memory[kBuffer + 64], 0);
+  ASSERT_EQ(completions(), 1u);
+  EXPECT_EQ(r.cqe(0).opcode(), CqeOp::kRespSend);
+  EXPECT_EQ(r.cqe(0).byte_cnt, 64u);
+  EXPECT_EQ(r.cqe(0).qpn(), BlockRig::kQpn);
+  ASSERT_EQ(r.wire.sent.size(), 1u);
+  expect_reply(0, kFirstPsn, ack());
+  EXPECT_EQ(r.sent(0).msn, 1u);
+}
+
+TEST_F(ResponderTest, AGapIsAnsweredWithOneSequenceNak) {
+  post_receive();
+  for (unsigned i = 1; i < 4; ++i) send(kFirstPsn + i);
+  ASSERT_EQ(r.wire.sent.size(), 1u);
+  expect_reply(0, kFirstPsn, nak(NakCode::kPsnSeqErr));
+  EXPECT_EQ(r.q_counters[0].out_of_sequence, 3u);
+  EXPECT_EQ(completions(), 0u);
+  send(kFirstPsn);
+  EXPECT_EQ(completions(), 1u) << "what was missing is taken";
+  post_receive();
+  send(kFirstPsn + 2);
+  ASSERT_EQ(r.wire.sent.size(), 3u) << "and the next gap has its own";
+  expect_reply(2, kFirstPsn + 1, nak(NakCode::kPsnSeqErr));
+}
+
+TEST_F(ResponderTest, ADuplicateIsAcknowledgedAgainAndNotExecuted) {
+  post_receive();
+  post_receive();
+  send(kFirstPsn);
+  r.host.memory[kBuffer] = 0x99;
+  send(kFirstPsn);
+  EXPECT_EQ(completions(), 1u);
+  EXPECT_EQ(r.host.memory[kBuffer], 0x99);
+  ASSERT_EQ(r.wire.sent.size(), 2u);
+  expect_reply(1, kFirstPsn, ack());
+  EXPECT_EQ(r.q_counters[0].duplicate_request, 1u);
+}
+
+TEST_F(ResponderTest, WithoutAReceiveWqeTheSenderIsToldToWait) {
+  send(kFirstPsn);
+  ASSERT_EQ(r.wire.sent.size(), 1u);
+  expect_reply(0, kFirstPsn, Aeth::kRnrNak | 9u);
+  EXPECT_EQ(r.q_counters[0].out_of_buffer, 1u);
+  EXPECT_EQ(qp->state, QpState::kRts);
+  post_receive();
+  send(kFirstPsn);
+  EXPECT_EQ(completions(), 1u);
+}
+
+TEST_F(ResponderTest, AMessageLongerThanItsBufferFailsBothSides) {
+  post_receive();
+  send(kFirstPsn, kBufferLen + 1);
+  ASSERT_EQ(completions(), 1u);
+  EXPECT_EQ(r.err_cqe(0).syndrome, static_cast<unsigned>(CqeSyndrome::kLocalLength));
+  expect_reply(0, kFirstPsn, nak(NakCode::kInvalidReq));
+  EXPECT_EQ(qp->state, QpState::kErr);
+  EXPECT_EQ(r.host.memory[kBuffer], 0) << "nothing of it is written";
+}
+
+TEST_F(ResponderTest, AnRdmaWriteLandsAtItsAddressWithoutACompletion) {
+  receive(remote(BthOp::kWriteOnly, kFirstPsn, 100, 100));
+  EXPECT_TRUE(holds(kRemote, 100));
+  EXPECT_EQ(completions(), 0u);
+  expect_reply(0, kFirstPsn, ack());
+}
+
+TEST_F(ResponderTest, AnRdmaWriteWithoutRightIsRefusedWithAccessNak) {
+  key->rights.remote_write = false;
+  receive(remote(BthOp::kWriteOnly, kFirstPsn, 100, 100));
+  expect_reply(0, kFirstPsn, nak(NakCode::kRemoteAccess));
+  EXPECT_FALSE(holds(kRemote, 1));
+  EXPECT_EQ(r.q_counters[0].resp_remote_access_errors, 1u);
+  EXPECT_THAT(r.errors.events, ElementsAre(event(EqeType::kWqAccess)));
+}
+
+TEST_F(ResponderTest, AnRdmaWriteBeyondItsKeyIsRefusedBeforeItsFirstByte) {
+  PacketRef p = remote(BthOp::kWriteOnly, kFirstPsn, 100, 100);
+  p->va = BlockRig::kData + BlockRig::kDataBytes - 99;
+  receive(p);
+  expect_reply(0, kFirstPsn, nak(NakCode::kRemoteAccess));
+  EXPECT_EQ(r.host.memory[BlockRig::kData + BlockRig::kDataBytes - 99], 0);
+}
+
+TEST_F(ResponderTest, AQpThatIsNotSetUpForWritesRefusesThemAsInvalid) {
+  qp->rwe = false;
+  receive(remote(BthOp::kWriteOnly, kFirstPsn, 100, 100));
+  expect_reply(0, kFirstPsn, nak(NakCode::kInvalidReq));
+  EXPECT_THAT(r.errors.events, ElementsAre(event(EqeType::kWqInvalidReq)));
+}
+
+TEST_F(ResponderTest, AMiddleWithoutAFirstIsRefusedAsInvalid) {
+  receive(request(BthOp::kSendMiddle, kFirstPsn, BlockRig::kMtu));
+  expect_reply(0, kFirstPsn, nak(NakCode::kInvalidReq));
+  EXPECT_EQ(qp->state, QpState::kErr);
+}
+
+TEST_F(ResponderTest, AReadIsAnsweredWithPacketsOfThePathMtu) {
+  std::iota(&r.host.memory[kRemote], &r.host.memory[kRemote] + BlockRig::kMtu + 10, std::uint8_t{1});
+  receive(remote(BthOp::kReadReq, kFirstPsn, 0, BlockRig::kMtu + 10));
+  ASSERT_EQ(r.wire.sent.size(), 2u);
+  EXPECT_EQ(r.sent_op(0), BthOp::kReadRespFirst);
+  EXPECT_EQ(r.sent_op(1), BthOp::kReadRespLast);
+  EXPECT_THAT(r.sent_psns(), ElementsAre(kFirstPsn, kFirstPsn + 1));
+  EXPECT_EQ(r.sent(0).payload_len, BlockRig::kMtu);
+  ASSERT_EQ(r.sent(1).payload_len, 10u);
+  EXPECT_EQ(r.sent(1).data()[0], static_cast<std::uint8_t>(BlockRig::kMtu + 1));
+  EXPECT_EQ(qp->resp.expected_psn, kFirstPsn + 2) << "a READ takes the PSNs of its responses";
+}
+
+TEST_F(ResponderTest, AnAtomicReturnsTheOldValueAndADuplicateDoesNotExecuteAgain) {
+  r.store(kRemote, std::uint64_t{40});
+  PacketRef p = remote(BthOp::kFetchAdd, kFirstPsn, 0, 0);
+  p->swap_add = 2;
+  receive(p);
+  EXPECT_EQ(r.load<std::uint64_t>(kRemote), 42u);
+  ASSERT_EQ(r.wire.sent.size(), 1u);
+  EXPECT_EQ(r.sent_op(0), BthOp::kAtomicAck);
+  EXPECT_EQ(r.sent(0).swap_add, 40u);
+  receive(p);
+  EXPECT_EQ(r.load<std::uint64_t>(kRemote), 42u);
+  ASSERT_EQ(r.wire.sent.size(), 2u);
+  EXPECT_EQ(r.sent(1).swap_add, 40u);
+}
+
+TEST_F(ResponderTest, AQpThatFailsFlushesItsReceiveWqes) {
+  r.errors.engine = &r.responder;
+  post_receive();
+  post_receive();
+  receive(request(BthOp::kSendMiddle, kFirstPsn, BlockRig::kMtu));
+  ASSERT_EQ(completions(), 2u);
+  EXPECT_EQ(r.cqe(0).opcode(), CqeOp::kRespErr);
+  EXPECT_EQ(r.err_cqe(1).syndrome, static_cast<unsigned>(CqeSyndrome::kWrFlush));
+  post_receive();
+  r.run_ns(50'000);
+  EXPECT_EQ(completions(), 3u) << "late posts are found too";
+}
+
+}  // namespace
+}  // namespace hcasim::test
