@@ -130,6 +130,7 @@ Syndrome create_rq(Firmware& fw, Command& cmd) {
   if (!fw.pages().charge(kIcmRq)) return Syndrome::kWaitPages;
 
   RqObject* object = o.rqs.create(rq.rqn);
+  if (object == nullptr) return Syndrome::kRqLimit;
   std::memcpy(object->rqc.data(), prm::ptr<c>(cmd.in.data()), object->rqc.size());
   rq.keep_vlan = cmd.get<c::vsd>() != 0;
   rq.scatter_fcs = cmd.get<c::scatter_fcs>() != 0;

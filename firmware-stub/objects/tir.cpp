@@ -76,6 +76,7 @@ Syndrome create_tis(Firmware& fw, Command& cmd) {
   if (!fw.pages().charge(kIcmTis)) return Syndrome::kWaitPages;
   std::uint32_t tisn = 0;
   TisObject* object = o.tises.create(tisn);
+  if (object == nullptr) return Syndrome::kTisLimit;
   std::memcpy(object->tisc.data(), prm::ptr<c>(cmd.in.data()), object->tisc.size());
   object->td = Ref(td);
   Tis& tis = fw.hca().eth().tises[tisn];

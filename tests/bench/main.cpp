@@ -96,7 +96,7 @@ void plain_memcpy(benchmark::State& state) {
 std::string untimed_profile(const std::filesystem::path& file) {
   std::ifstream in(std::string(HCASIM_PROFILE_DIR) + "/default.toml");
   std::ofstream out(file);
-  const std::regex time("^(\\w+_ns)\\s*=.*"), rate("^rate_gbps\\s*=.*"), gen("^generation\\s*=.*");
+  const std::regex time("^(\\w+_ns)\\s*=.*"), rate("^rate_gbps\\s*=.*"), gen("^generation\\s*=\\s*\\d.*");
   for (std::string line; std::getline(in, line);) {
     if (line.rfind("batch_window_ns", 0) != 0) line = std::regex_replace(line, time, "$1 = 0");
     line = std::regex_replace(line, rate, "rate_gbps = 3200");
