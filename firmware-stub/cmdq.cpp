@@ -7,7 +7,7 @@
 
 #include "firmware-stub/firmware.h"
 #include "firmware-stub/validate.h"
-#include "model/hca.h"
+#include "model/device.h"
 #include "prm/eqe.h"
 
 namespace hcasim::fw {
@@ -59,7 +59,7 @@ CmdQueue::CmdQueue(const sc_core::sc_module_name& name, Firmware& fw)
     : sc_module(name),
       fw_(fw),
       work_(
-          "work", [this](Time due, unsigned& slot) { execute(due, slot); }, fw.hca().health()) {}
+          "work", [this](Time due, unsigned& slot) { execute(due, slot); }, fw.device().health()) {}
 
 void CmdQueue::reset() {
   work_.clear();
@@ -73,7 +73,7 @@ void CmdQueue::doorbell(std::uint32_t vector) {
   if (address_ == 0 || fw_.health().nic_interface() != 0) {
     ++counters_.bad_doorbells;
     if (address_ == 0 && !excused_)
-      fw_.hca().tracer().broke_value(Rule::kCmdqEarly, sim_now(), RuleObject::kNone, 0, vector);
+      fw_.device().tracer().broke_value(Rule::kCmdqEarly, sim_now(), RuleObject::kNone, 0, vector);
     return;
   }
   for (unsigned slot = 0; slot < kSlots; ++slot)
@@ -83,25 +83,25 @@ void CmdQueue::doorbell(std::uint32_t vector) {
 void CmdQueue::fetch(unsigned slot) {
   if (jobs_[slot]) {  // still in progress: a second doorbell for it means nothing
     ++counters_.bad_doorbells;
-    fw_.hca().tracer().broke(Rule::kCmdqBusySlot, sim_now(), RuleObject::kSlot, slot);
+    fw_.device().tracer().broke(Rule::kCmdqBusySlot, sim_now(), RuleObject::kSlot, slot);
     return;
   }
   auto job = std::make_unique<Job>();
-  Hca& hca = fw_.hca();
-  Time t = sim_now() + hca.profile().pcie.mmio_latency;
+  Device& device = fw_.device();
+  Time t = sim_now() + device.profile().pcie.mmio_latency;
   const std::uint64_t at = address_ + (std::uint64_t{slot} << kLogStride);
   const ReadDone entry =
-      hca.dma().read(t, at, &job->entry, sizeof job->entry, Space::kHost, {WriteOwner::kFirmware, slot});
+      device.dma().read(t, at, &job->entry, sizeof job->entry, Space::kHost, {WriteOwner::kFirmware, slot});
   if (!entry.ok || (job->entry.status_own & CmdEntry::kOwnerHw) == 0) {
     ++counters_.bad_doorbells;
     if (entry.ok)
-      hca.tracer().broke(Rule::kCmdqOwnership, t, RuleObject::kSlot, slot, &job->entry, sizeof job->entry);
+      device.tracer().broke(Rule::kCmdqOwnership, t, RuleObject::kSlot, slot, &job->entry, sizeof job->entry);
     return;
   }
   t = entry.at;
   const CmdEntry& e = job->entry;
   if ((e.rsvd0[0] | e.rsvd0[1] | e.rsvd0[2] | e.rsvd1) != 0)
-    hca.tracer().broke(Rule::kCmdqReserved, t, RuleObject::kSlot, slot, &e, sizeof e);
+    device.tracer().broke(Rule::kCmdqReserved, t, RuleObject::kSlot, slot, &e, sizeof e);
   job->checksum = fw_.caps().get<prm::cmd_hca_cap::cmdif_checksum>() != 0;
   job->cmd.slot = slot;
   job->cmd.seq = next_seq_++;
@@ -117,9 +117,9 @@ void CmdQueue::fetch(unsigned slot) {
     cmd.op_mod = static_cast<std::uint16_t>(prm::load32(cmd.in.data() + 4));
   }
   job->opcode = find_opcode(cmd.opcode);
-  hca.tracer().record_blob(traces::Point::kCmdStart, t, slot, cmd.seq,
-                           cmd.opcode | std::uint64_t{cmd.op_mod} << 16 | std::uint64_t{cmd.uid} << 32,
-                           cmd.in_len, cmd.in.data(), std::min(cmd.in.size(), kMaxTraced));
+  device.tracer().record_blob(traces::Point::kCmdStart, t, slot, cmd.seq,
+                              cmd.opcode | std::uint64_t{cmd.op_mod} << 16 | std::uint64_t{cmd.uid} << 32,
+                              cmd.in_len, cmd.in.data(), std::min(cmd.in.size(), kMaxTraced));
   // Whether the answer comes with an event is settled now: the driver that makes (or takes away) the EQ for
   // command events waits for this very command by polling.
   fw_.objects().eqs.for_each([&](std::uint32_t eqn, const EqObject& eq) {
@@ -132,7 +132,7 @@ void CmdQueue::fetch(unsigned slot) {
     return;
   }
 
-  const Profile::Firmware& cost = hca.profile().firmware;
+  const Profile::Firmware& cost = device.profile().firmware;
   Time service =
       job->opcode != nullptr && job->opcode->time == TimeClass::kObject ? cost.object : cost.command;
   service += static_cast<Time>(blocks(cmd.in_len) + job->out_blocks.size()) * cost.command_mailbox;
@@ -143,7 +143,7 @@ void CmdQueue::fetch(unsigned slot) {
 }
 
 void CmdQueue::strike(Job& job, Time t) {
-  Injector& injector = fw_.hca().injector();
+  Injector& injector = fw_.device().injector();
   const Command& cmd = job.cmd;
   const std::uint64_t detail = cmd.seq | std::uint64_t{cmd.opcode} << 32;
   const FaultSpec* fault = nullptr;
@@ -179,15 +179,15 @@ CmdDelivery CmdQueue::read_input(Job& job, Time& t) {
   CmdMailbox box;
   for (std::size_t i = 0; i < blocks(len); ++i) {  // by length: a chain may be longer, or a ring
     if (next == 0 || (next & kMailboxAlign) != 0) return CmdDelivery::kBadInPtr;
-    const ReadDone r =
-        fw_.hca().dma().read(t, next, &box, sizeof box, Space::kHost, {WriteOwner::kFirmware, job.cmd.slot});
+    const ReadDone r = fw_.device().dma().read(t, next, &box, sizeof box, Space::kHost,
+                                               {WriteOwner::kFirmware, job.cmd.slot});
     if (!r.ok) return CmdDelivery::kBadInPtr;
     t = r.at;
     const CmdDelivery d = check_block(box, i, e.token, job.checksum);
     if (d != CmdDelivery::kOk) return d;
     if (!all_zero(box.rsvd0))
-      fw_.hca().tracer().broke(Rule::kCmdqMailboxReserved, t, RuleObject::kSlot, cmd.slot, box.rsvd0,
-                               sizeof box.rsvd0);
+      fw_.device().tracer().broke(Rule::kCmdqMailboxReserved, t, RuleObject::kSlot, cmd.slot, box.rsvd0,
+                                  sizeof box.rsvd0);
     const std::size_t n = std::min(kBlock, len - cmd.in.size());
     cmd.in.insert(cmd.in.end(), box.data, box.data + n);
     next = box.next;
@@ -204,8 +204,8 @@ CmdDelivery CmdQueue::read_output_chain(Job& job, Time& t) {
   CmdMailbox box;
   for (std::size_t i = 0; i < blocks(len); ++i) {
     if (next == 0 || (next & kMailboxAlign) != 0) return CmdDelivery::kBadOutPtr;
-    const ReadDone r =
-        fw_.hca().dma().read(t, next, &box, sizeof box, Space::kHost, {WriteOwner::kFirmware, job.cmd.slot});
+    const ReadDone r = fw_.device().dma().read(t, next, &box, sizeof box, Space::kHost,
+                                               {WriteOwner::kFirmware, job.cmd.slot});
     if (!r.ok) return CmdDelivery::kBadOutPtr;
     t = r.at;
     const CmdDelivery d = check_block(box, i, e.token, false);
@@ -232,7 +232,7 @@ void CmdQueue::execute(Time t, unsigned slot) {
     } catch (const std::bad_alloc&) {
       syndrome = Syndrome::kNoMemory;
     } catch (const std::exception& ex) {
-      fw_.hca().model_fault("firmware", ex.what());
+      fw_.device().model_fault("firmware", ex.what());
       syndrome = Syndrome::kFirmwareFatal;
     }
     if (syndrome == Syndrome::kWaitPages) {
@@ -256,7 +256,7 @@ void CmdQueue::resume() {
   for (unsigned slot = 0; slot < kSlots; ++slot) {
     if (!jobs_[slot] || !jobs_[slot]->stalled) continue;
     jobs_[slot]->stalled = false;
-    free_at_ = std::max(sim_now(), free_at_) + fw_.hca().profile().firmware.command;
+    free_at_ = std::max(sim_now(), free_at_) + fw_.device().profile().firmware.command;
     work_.push(free_at_, slot);
   }
 }
@@ -266,7 +266,7 @@ void CmdQueue::pages_changed() {
     Job* job = jobs_[slot].get();
     if (job == nullptr || !job->waiting) continue;
     job->waiting = false;
-    free_at_ = std::max(sim_now(), free_at_) + fw_.hca().profile().firmware.object;
+    free_at_ = std::max(sim_now(), free_at_) + fw_.device().profile().firmware.object;
     work_.push(free_at_, slot);
   }
 }
@@ -294,22 +294,22 @@ Syndrome CmdQueue::dispatch(Command& cmd, const Opcode* op) {
 
 // What lies in the queue is still what was taken from it.
 void CmdQueue::check_entry(Time t, const Job& job, std::uint64_t at) {
-  Hca& hca = fw_.hca();
+  Device& device = fw_.device();
   CmdEntry now;
-  if (!hca.tracer().rules().on() || !hca.dma().peek(at, &now, sizeof now)) return;
+  if (!device.tracer().rules().on() || !device.dma().peek(at, &now, sizeof now)) return;
   constexpr std::size_t in_end = offsetof(CmdEntry, out), rest = offsetof(CmdEntry, out_ptr);
   if (std::memcmp(&now, &job.entry, in_end) == 0 &&
       std::memcmp(reinterpret_cast<const std::uint8_t*>(&now) + rest,
                   reinterpret_cast<const std::uint8_t*>(&job.entry) + rest, sizeof now - rest) == 0)
     return;
-  hca.tracer().broke(Rule::kCmdqChanged, t, RuleObject::kSlot, job.cmd.slot, &now, sizeof now);
+  device.tracer().broke(Rule::kCmdqChanged, t, RuleObject::kSlot, job.cmd.slot, &now, sizeof now);
 }
 
 void CmdQueue::answer(Time t, unsigned slot, Syndrome syndrome) {
   // Taken out first: a handler may have reset the function, and the slot is the driver's once it is answered.
   const std::unique_ptr<Job> job = std::move(jobs_[slot]);
   if (!job) return;
-  Hca& hca = fw_.hca();
+  Device& device = fw_.device();
   Command& cmd = job->cmd;
   CmdEntry& e = job->entry;
   const WriteOwner owner{WriteOwner::kFirmware, slot};
@@ -320,7 +320,7 @@ void CmdQueue::answer(Time t, unsigned slot, Syndrome syndrome) {
   check_entry(t, *job, at);
   if (job->delivery != CmdDelivery::kOk) {
     if (const Rule rule = rule_of(job->delivery); rule != Rule::kCount)
-      hca.tracer().broke(rule, t, RuleObject::kSlot, slot, &e, sizeof e);
+      device.tracer().broke(rule, t, RuleObject::kSlot, slot, &e, sizeof e);
   } else if (syndrome != Syndrome::kOk) {
     validate_refused(fw_, cmd, job->opcode, syndrome);
   }
@@ -338,29 +338,29 @@ void CmdQueue::answer(Time t, unsigned slot, Syndrome syndrome) {
     std::memcpy(e.out, cmd.out.data(), off);
     for (const std::uint64_t block : job->out_blocks) {
       const std::size_t n = std::min(kBlock, cmd.out_len - off);
-      hca.dma().post_write(t, block, cmd.out.data() + off, static_cast<std::uint32_t>(n), owner, true);
+      device.dma().post_write(t, block, cmd.out.data() + off, static_cast<std::uint32_t>(n), owner, true);
       off += n;
     }
-    hca.dma().post_write(t, at + offsetof(CmdEntry, out), e.out, sizeof e.out, owner, true);
+    device.dma().post_write(t, at + offsetof(CmdEntry, out), e.out, sizeof e.out, owner, true);
   } else {
     ++counters_.bad_deliveries;
-    hca.tracer().record(traces::Point::kCmdBad, t, slot, cmd.seq, static_cast<std::uint64_t>(job->delivery),
-                        0);
+    device.tracer().record(traces::Point::kCmdBad, t, slot, cmd.seq,
+                           static_cast<std::uint64_t>(job->delivery), 0);
   }
   e.status_own = static_cast<std::uint8_t>(static_cast<unsigned>(job->delivery) << 1);
   // The owner bit by itself: a driver that polls must not see it before the output.
-  const Time seen = hca.dma().post_write(t, at + offsetof(CmdEntry, status_own), &e.status_own, 1, owner);
+  const Time seen = device.dma().post_write(t, at + offsetof(CmdEntry, status_own), &e.status_own, 1, owner);
 
-  hca.tracer().record_blob(traces::Point::kCmdDone, t, slot, cmd.seq,
-                           cmd.opcode | std::uint64_t{status} << 16 |
-                               std::uint64_t{static_cast<std::uint8_t>(job->delivery)} << 24,
-                           number | std::uint64_t{cmd.out_len} << 32, cmd.out.data(),
-                           std::min({cmd.out.size(), cmd.out_len, kMaxTraced}));
+  device.tracer().record_blob(traces::Point::kCmdDone, t, slot, cmd.seq,
+                              cmd.opcode | std::uint64_t{status} << 16 |
+                                  std::uint64_t{static_cast<std::uint8_t>(job->delivery)} << 24,
+                              number | std::uint64_t{cmd.out_len} << 32, cmd.out.data(),
+                              std::min({cmd.out.size(), cmd.out_len, kMaxTraced}));
   if (job->no_event) return;
   prm::EqeCmd event{};
   event.vector = 1u << slot;
   for (const std::uint32_t eqn : job->event_eqns)
-    hca.eqs().to_eq(seen, eqn, static_cast<std::uint8_t>(prm::EqeType::kCmd), 0, &event, sizeof event);
+    device.eqs().to_eq(seen, eqn, static_cast<std::uint8_t>(prm::EqeType::kCmd), 0, &event, sizeof event);
 }
 
 }  // namespace hcasim::fw

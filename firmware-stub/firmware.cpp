@@ -26,20 +26,20 @@ Options complete(Options o, const Generation& generation, unsigned hca_number) {
 }
 }  // namespace
 
-Firmware::Firmware(const sc_core::sc_module_name& name, Hca& hca, const Options& options)
+Firmware::Firmware(const sc_core::sc_module_name& name, Device& device, const Options& options)
     : sc_module(name),
-      hca_(hca),
-      options_(complete(options, *hca.profile().generation, hca.tracer().hca())),
+      device_(device),
+      options_(complete(options, *device.profile().generation, device.tracer().hca())),
       caps_(options_),
       health_(options_),
-      pages_(hca, options_.page_requests),
+      pages_(device, options_.page_requests),
       objects_(options_),
-      port_(hca, options_),
+      port_(device, options_),
       gsi_("gsi", *this),
-      traps_("traps", hca, port_),
+      traps_("traps", device, port_),
       cmdq_("cmdq", *this),
       sync_reset_("sync_reset", *this) {
-  hca.port().set_link(options_.link == Link::kEthernet ? LinkType::kEthernet : LinkType::kIb);
+  device.port().set_link(options_.link == Link::kEthernet ? LinkType::kEthernet : LinkType::kIb);
 }
 
 std::uint32_t Firmware::init_seg_read(std::uint32_t offset) {
@@ -63,17 +63,17 @@ void Firmware::init_seg_write(std::uint32_t offset, std::uint32_t value) {
       // A new address (bits 31:12) and what shall become of the interface (10:8); sizes are read-only.
       const std::uint32_t nic = value >> 8 & 7;
       if (nic == prm::kNicSwReset) {
-        hca_.reset();  // comes back through function_reset()
+        device_.reset();  // comes back through function_reset()
         health_.set_nic_interface(prm::kNicDisabled);
       } else if (nic == prm::kNicDisabled) {
         fast_teardown();
       } else {
         if ((value & 0x8ff) != 0)
-          hca_.tracer().broke_value(traces::Rule::kCmdqAddress, sim_now(), traces::RuleObject::kNone, 0,
-                                    value);
+          device_.tracer().broke_value(traces::Rule::kCmdqAddress, sim_now(), traces::RuleObject::kNone, 0,
+                                       value);
         cmdq_.set_address_low(value & ~0xfffu);
         health_.set_nic_interface(nic);
-        hca_.dma().set_enabled(true);
+        device_.dma().set_enabled(true);
       }
       break;
     }
@@ -82,8 +82,8 @@ void Firmware::init_seg_write(std::uint32_t offset, std::uint32_t value) {
       break;
     default:
       health_.count_bad_write();
-      hca_.tracer().broke_value(traces::Rule::kIsegRegister, sim_now(), traces::RuleObject::kNone, offset,
-                                value);
+      device_.tracer().broke_value(traces::Rule::kIsegRegister, sim_now(), traces::RuleObject::kNone, offset,
+                                   value);
       break;
   }
 }
@@ -125,32 +125,32 @@ void Firmware::inject_health(std::uint8_t syndrome, bool reset_requested,
     assert.ext_syndrome = ext_syndrome;
   }
   health_.fatal(syndrome, reset_requested && syndrome != 0, assert);
-  hca_.tracer().record(traces::Point::kHealth, sim_now(), 0, 0, syndrome);
+  device_.tracer().record(traces::Point::kHealth, sim_now(), 0, 0, syndrome);
 }
 
 void Firmware::inject_link(bool up) { port_.cable(up); }
 
 void Firmware::drop_objects() {
-  hca_.quiesce();
-  hca_.dma().flush();
+  device_.quiesce();
+  device_.dma().flush();
   // Nothing of these may run or write afterwards: the driver frees the memory.
-  hca_.qps().for_each_qp([this](Qp& qp) {
+  device_.qps().for_each_qp([this](Qp& qp) {
     const QpState old = qp.state;
     qp.state = QpState::kRst;
-    hca_.qp_changed(qp, old);
+    device_.qp_changed(qp, old);
   });
-  hca_.flows().clear();
-  hca_.qos().clear();
-  hca_.eth_rx().clear();
-  hca_.eth().clear();
-  hca_.steering().clear();
-  hca_.qps().clear();
-  hca_.cqs().clear();
-  hca_.eqs().clear();
-  hca_.tpt().clear();
-  hca_.memic().clear();
-  hca_.uar().clear();
-  hca_.dma().flush();
+  device_.flows().clear();
+  device_.qos().clear();
+  device_.eth_rx().clear();
+  device_.eth().clear();
+  device_.steering().clear();
+  device_.qps().clear();
+  device_.cqs().clear();
+  device_.eqs().clear();
+  device_.tpt().clear();
+  device_.memic().clear();
+  device_.uar().clear();
+  device_.dma().flush();
   objects_.clear();
   pages_.objects_dropped();
   cmdq_.pages_changed();  // what waited for pages finds the function gone
@@ -164,8 +164,8 @@ void Firmware::to_power_on() {
   drop_objects();
   pages_.reset();
   caps_.reset();
-  hca_.set_atomic_host_endian(caps_.atomic_host_endian());
-  hca_.cc().reset();
+  device_.set_atomic_host_endian(caps_.atomic_host_endian());
+  device_.cc().reset();
   issi = 0;
   driver_version.clear();
   state_ = State::kOff;
@@ -174,11 +174,11 @@ void Firmware::to_power_on() {
 // nic_interface = DISABLED: the driver is about to take its memory back without asking command by command.
 void Firmware::fast_teardown() {
   if (sync_reset_.interface_down()) {
-    hca_.reset();  // comes back through function_reset()
+    device_.reset();  // comes back through function_reset()
   } else {
     cmdq_.reset();
     to_power_on();
-    hca_.dma().set_enabled(false);
+    device_.dma().set_enabled(false);
   }
   health_.set_nic_interface(prm::kNicDisabled);
   // A command of another processor (an event's work, say) may be on its way to the doorbell, and nothing
@@ -187,12 +187,14 @@ void Firmware::fast_teardown() {
 }
 
 void Firmware::trace_create(ObjType type, std::uint32_t number, std::uint16_t uid) {
-  hca_.tracer().record(traces::Point::kObjCreate, sim_now(), number, uid, static_cast<std::uint64_t>(type));
+  device_.tracer().record(traces::Point::kObjCreate, sim_now(), number, uid,
+                          static_cast<std::uint64_t>(type));
   if (type != ObjType::kMcg) objects_.users.own(type, number, uid);  // a group's number is its QP's
 }
 
 void Firmware::trace_destroy(ObjType type, std::uint32_t number, std::uint16_t uid) {
-  hca_.tracer().record(traces::Point::kObjDestroy, sim_now(), number, uid, static_cast<std::uint64_t>(type));
+  device_.tracer().record(traces::Point::kObjDestroy, sim_now(), number, uid,
+                          static_cast<std::uint64_t>(type));
   if (type == ObjType::kMcg) return;
   objects_.users.disown(type, number);
   objects_.umem_users.release(type, number);
@@ -201,8 +203,8 @@ void Firmware::trace_destroy(ObjType type, std::uint32_t number, std::uint16_t u
 
 // In traces a general object's type stands above those of ObjType.
 void Firmware::trace_general(bool created, std::uint16_t type, std::uint32_t number, std::uint16_t uid) {
-  hca_.tracer().record(created ? traces::Point::kObjCreate : traces::Point::kObjDestroy, sim_now(), number,
-                       uid, std::uint64_t{0x10000} | type);
+  device_.tracer().record(created ? traces::Point::kObjCreate : traces::Point::kObjDestroy, sim_now(), number,
+                          uid, std::uint64_t{0x10000} | type);
 }
 
 std::vector<Firmware::Counter> Firmware::counters() {
@@ -228,7 +230,7 @@ std::vector<Firmware::Counter> Firmware::counters() {
       {"uars", objects_.uars.count()},
       {"mkeys", objects_.mkeys.count()},
       {"psvs", objects_.psvs.count()},
-      {"memics", hca_.memic().count()},
+      {"memics", device_.memic().count()},
       {"eqs", objects_.eqs.count()},
       {"cqs", objects_.cqs.count()},
       {"srqs", objects_.srqs.count()},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The card's firmware: the command interface and everything that commands work on. Plugged into an Hca with
-// hca.attach().
+// The card's firmware: the command interface and everything that commands work on. Plugged into a Device
+// with device.attach().
 #ifndef HCASIM_FIRMWARE_STUB_FIRMWARE_H
 #define HCASIM_FIRMWARE_STUB_FIRMWARE_H
 
@@ -22,8 +22,8 @@
 #include "firmware-stub/port_agent.h"
 #include "firmware-stub/sync_reset.h"
 #include "firmware-stub/traps.h"
+#include "model/device.h"
 #include "model/firmware_port.h"
-#include "model/hca.h"
 
 namespace hcasim::fw {
 
@@ -39,7 +39,7 @@ struct NicVport {
 
 class Firmware : public sc_core::sc_module, public FirmwarePort {
  public:
-  Firmware(const sc_core::sc_module_name& name, Hca& hca, const Options& options);
+  Firmware(const sc_core::sc_module_name& name, Device& device, const Options& options);
 
   // FirmwarePort: what the hardware asks.
   std::uint32_t init_seg_read(std::uint32_t offset) override;
@@ -64,7 +64,7 @@ class Firmware : public sc_core::sc_module, public FirmwarePort {
 
   // --- For the handlers
   // --------------------------------------------------------------------------------------
-  Hca& hca() { return hca_; }
+  Device& device() { return device_; }
   const Options& options() const { return options_; }
   Caps& caps() { return caps_; }
   PagePool& pages() { return pages_; }
@@ -95,7 +95,7 @@ class Firmware : public sc_core::sc_module, public FirmwarePort {
   void fast_teardown();
   void health_fault(Time t, const FaultSpec& fault, bool begin);
 
-  Hca& hca_;
+  Device& device_;
   const Options options_;
   Caps caps_;
   Health health_;

@@ -5,7 +5,7 @@
 
 #include "firmware-stub/firmware.h"
 #include "firmware-stub/mad_agent.h"
-#include "model/hca.h"
+#include "model/device.h"
 
 namespace hcasim::fw {
 
@@ -17,10 +17,11 @@ constexpr std::uint8_t kHopsOfGlobal = 0xff;
 Gsi::Gsi(const sc_core::sc_module_name& name, Firmware& fw)
     : sc_module(name),
       fw_(fw),
-      subnet_admin_(fw.hca(), fw.port(), *this),
+      subnet_admin_(fw.device(), fw.port(), *this),
       out_(
-          "out", [this](Time due, PacketRef& packet) { fw_.hca().port().transmit(due, std::move(packet)); },
-          fw.hca().health()) {}
+          "out",
+          [this](Time due, PacketRef& packet) { fw_.device().port().transmit(due, std::move(packet)); },
+          fw.device().health()) {}
 
 void Gsi::clear() {
   subnet_admin_.clear();
@@ -29,7 +30,7 @@ void Gsi::clear() {
 
 bool Gsi::take(Time t, const Packet& packet) {
   if (packet.kind != PacketKind::kIb || packet.dest_qpn != 1 || packet.qkey != kGsiQkey ||
-      packet.payload_len != kMadBytes || !fw_.hca().port().pkey_valid(packet.pkey))
+      packet.payload_len != kMadBytes || !fw_.device().port().pkey_valid(packet.pkey))
     return false;
   MadHeader header;
   std::memcpy(static_cast<void*>(&header), packet.data(), sizeof header);
@@ -52,7 +53,7 @@ bool Gsi::take(Time t, const Packet& packet) {
 }
 
 void Gsi::reply(Time t, const Packet& to, const std::uint8_t* mad) {
-  const Port& port = fw_.hca().port();
+  const Port& port = fw_.device().port();
   PacketRef packet = PacketPool::make();
   packet->slid = port.lid();
   packet->dlid = to.slid;
@@ -68,7 +69,7 @@ void Gsi::reply(Time t, const Packet& to, const std::uint8_t* mad) {
   packet->qkey = kGsiQkey;
   packet->payload_len = kMadBytes;
   std::memcpy(packet->data(), mad, kMadBytes);
-  out_.push(t + fw_.hca().profile().firmware.command, std::move(packet));
+  out_.push(t + fw_.device().profile().firmware.command, std::move(packet));
 }
 
 }  // namespace hcasim::fw

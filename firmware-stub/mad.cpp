@@ -61,7 +61,7 @@ void node_info(Mad& m) {
   i.system_image_guid = m.fw.port().system_image_guid();
   i.node_guid = m.fw.port().node_guid();
   i.port_guid = m.fw.port().port_guid();
-  i.partition_cap = static_cast<std::uint16_t>(m.fw.hca().port().pkeys.size());
+  i.partition_cap = static_cast<std::uint16_t>(m.fw.device().port().pkeys.size());
   i.device_id = m.fw.options().device_id;
   i.local_port = 1;
   i.vendor_id[1] = 0x02;
@@ -91,8 +91,8 @@ std::uint16_t port_info(Mad& m) {
     if (status != kMadOk) return status;
   }
   const PortAgent& agent = m.fw.port();
-  const Port& port = m.fw.hca().port();
-  const Profile::Port& profile = m.fw.hca().profile().port;
+  const Port& port = m.fw.device().port();
+  const Profile::Port& profile = m.fw.device().profile().port;
   const std::uint8_t width = width_code(profile.ib_link_width), speed = base_speed(profile.ib_link_speed);
   const std::uint8_t ext = ext_speed(profile.ib_link_speed);
   const bool up = port.state() != PortState::kDown;
@@ -122,19 +122,19 @@ std::uint16_t port_info(Mad& m) {
 }
 
 std::uint16_t pkey_table(Mad& m) {
-  auto& pkeys = m.fw.hca().port().pkeys;
+  auto& pkeys = m.fw.device().port().pkeys;
   const std::size_t first = std::size_t{m.modifier & 0xffff} * kPkeysPerBlock;
   if (first + kPkeysPerBlock > pkeys.size()) return kMadBadField;
   for (unsigned i = 0; i < kPkeysPerBlock; ++i) {
     if (m.set) pkeys[first + i] = load<be16>(m.data + 2 * i);
     store(m.data + 2 * i, be16(pkeys[first + i]));
   }
-  if (m.set) m.fw.hca().port_changed(prm::kPortPkey);
+  if (m.set) m.fw.device().port_changed(prm::kPortPkey);
   return kMadOk;
 }
 
 std::uint16_t guid_info(Mad& m) {
-  const auto& gids = m.fw.hca().port().gids;
+  const auto& gids = m.fw.device().port().gids;
   const std::size_t first = std::size_t{m.modifier} * kGuidsPerBlock;
   if (m.set || first >= gids.size()) return kMadBadField;
   for (unsigned i = 0; i < kGuidsPerBlock; ++i) {
@@ -174,7 +174,7 @@ T capped(std::uint64_t v) {
 }
 
 std::uint16_t performance(Mad& m, std::uint16_t attribute) {
-  const PortCounters c = m.fw.hca().port().counters();
+  const PortCounters c = m.fw.device().port().counters();
   switch (attribute) {
     case kAttrClassPortInfo: {
       if (m.set) return kMadBadAttribute;
@@ -188,7 +188,7 @@ std::uint16_t performance(Mad& m, std::uint16_t attribute) {
     case kAttrPortCounters: {
       const auto asked = load<PortCountersMad>(m.data);
       if (asked.port_select > 1 && asked.port_select != 0xff) return kMadBadField;
-      if (m.set) m.fw.hca().port().clear_counters();
+      if (m.set) m.fw.device().port().clear_counters();
       PortCountersMad i{};
       i.port_select = asked.port_select;
       i.counter_select = asked.counter_select;
@@ -208,7 +208,7 @@ std::uint16_t performance(Mad& m, std::uint16_t attribute) {
     case kAttrPortCountersExt: {
       const auto asked = load<PortCountersExtMad>(m.data);
       if (asked.port_select > 1 && asked.port_select != 0xff) return kMadBadField;
-      if (m.set) m.fw.hca().port().clear_counters();
+      if (m.set) m.fw.device().port().clear_counters();
       PortCountersExtMad i{};
       i.port_select = asked.port_select;
       i.counter_select = asked.counter_select;

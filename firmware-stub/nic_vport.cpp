@@ -48,7 +48,7 @@ Syndrome query_nic_vport_context(Firmware& fw, Command& cmd) {
   const auto& list = v.lists[type];
   const PortAgent& agent = fw.port();
   cmd.put<c::min_wqe_inline_mode>(v.min_inline);
-  cmd.put<c::roce_en>(fw.hca().port().roce_enabled ? 1 : 0);
+  cmd.put<c::roce_en>(fw.device().port().roce_enabled ? 1 : 0);
   cmd.put<c::mtu>(v.mtu);
   cmd.put<c::system_image_guid>(agent.system_image_guid());
   cmd.put<c::port_guid>(agent.port_guid());
@@ -57,7 +57,7 @@ Syndrome query_nic_vport_context(Firmware& fw, Command& cmd) {
   cmd.put<c::promisc_mc>(v.promisc_mc);
   cmd.put<c::promisc_all>(v.promisc_all);
   cmd.put<c::allowed_list_type>(type);
-  const Mac& mac = fw.hca().port().mac;
+  const Mac& mac = fw.device().port().mac;
   cmd.put<c::permanent_address::mac_addr_47_32>(static_cast<std::uint32_t>(mac[0]) << 8 | mac[1]);
   cmd.put<c::permanent_address::mac_addr_31_0>(prm::load32(mac.data() + 2));
   // The list as far as there is room for it.
@@ -105,7 +105,7 @@ Syndrome modify_nic_vport_context(Firmware& fw, Command& cmd) {
       next.lists[type].push_back(prm::load64(cmd.in.data() + kList + i * kListEntry));
   }
   v = std::move(next);
-  Port& port = fw.hca().port();
+  Port& port = fw.device().port();
   if (cmd.get<f::permanent_address>() != 0) {
     port.mac[0] = static_cast<std::uint8_t>(cmd.get<c::permanent_address::mac_addr_47_32>() >> 8);
     port.mac[1] = static_cast<std::uint8_t>(cmd.get<c::permanent_address::mac_addr_47_32>());
@@ -123,7 +123,7 @@ Syndrome query_vport_state(Firmware& fw, Command& cmd) {
   if (cmd.op_mod > kUplink) return Syndrome::kOpMod;
   cmd.put<out::admin_state>(cmd.op_mod == kUplink ? (fw.port().admin_up() ? kStateUp : kStateDown)
                                                   : fw.nic_vport().admin_state);
-  cmd.put<out::state>(fw.hca().port().state() == PortState::kActive ? kStateUp : kStateDown);
+  cmd.put<out::state>(fw.device().port().state() == PortState::kActive ? kStateUp : kStateDown);
   return Syndrome::kOk;
 }
 
@@ -168,7 +168,7 @@ Syndrome set_roce_address(Firmware& fw, Command& cmd) {
     next.vlan_valid = cmd.get<a::vlan_valid>() != 0;
     next.vlan_id = static_cast<std::uint16_t>(cmd.get<a::vlan_id>());
   }
-  fw.hca().port().set_roce_address(index, next);
+  fw.device().port().set_roce_address(index, next);
   return Syndrome::kOk;
 }
 
@@ -176,7 +176,7 @@ Syndrome query_roce_address(Firmware& fw, Command& cmd) {
   using a = prm::query_roce_address_out::roce_address;
   const std::uint32_t index = cmd.get<prm::query_roce_address_in::roce_address_index>();
   if (index >= Port::kRoceAddresses) return Syndrome::kRoceIndex;
-  const RoceAddress& e = fw.hca().port().roce_address(index);
+  const RoceAddress& e = fw.device().port().roce_address(index);
   std::memcpy(prm::ptr<a::source_l3_address>(cmd.out.data()), e.gid.data(), e.gid.size());
   cmd.put<a::vlan_valid>(e.vlan_valid ? 1 : 0);
   cmd.put<a::vlan_id>(e.vlan_id);
@@ -191,7 +191,7 @@ Syndrome query_vnic_env(Firmware& fw, Command& cmd) {
   using env = prm::query_vnic_env_out::vport_env;
   const Syndrome s = check_target<prm::query_vnic_env_in>(cmd);
   if (s != Syndrome::kOk) return s;
-  const EthRx::Counters& c = fw.hca().eth_rx().counters();
+  const EthRx::Counters& c = fw.device().eth_rx().counters();
   cmd.put<env::nic_receive_steering_discard>(c.no_rule + c.dropped);
   return Syndrome::kOk;
 }

@@ -5,7 +5,7 @@
 
 #include "firmware-stub/firmware.h"
 #include "firmware-stub/handlers.h"
-#include "model/hca.h"
+#include "model/device.h"
 #include "prm/eqe.h"
 
 namespace hcasim::fw {
@@ -23,11 +23,11 @@ std::uint64_t to_pages(std::uint64_t bytes) {
 }
 }  // namespace
 
-PagePool::PagePool(Hca& hca, bool enabled)
-    : hca_(hca),
-      enabled_(enabled && hca.profile().firmware.init_pages != 0),
-      boot_(hca.profile().firmware.boot_pages),
-      init_(hca.profile().firmware.init_pages) {}
+PagePool::PagePool(Device& device, bool enabled)
+    : device_(device),
+      enabled_(enabled && device.profile().firmware.init_pages != 0),
+      boot_(device.profile().firmware.boot_pages),
+      init_(device.profile().firmware.init_pages) {}
 
 // The boot pages hold the firmware's own data; objects live in the others.
 std::uint64_t PagePool::used_pages() const {
@@ -61,16 +61,16 @@ bool PagePool::send_request(Time t, std::int32_t pages) {
   const std::uint8_t type = static_cast<std::uint8_t>(prm::EqeType::kPageRequest);
   bool heard = false;
   for (std::uint32_t eqn = 0; eqn < 256 && !heard; ++eqn) {
-    const Eq* eq = hca_.eqs().find(eqn);
+    const Eq* eq = device_.eqs().find(eqn);
     heard = eq != nullptr && (eq->mask[0] >> type & 1) != 0;
   }
   if (!heard) return false;
   const Injector::Actions lost{FaultAction::kPagesLost};
-  Injector& injector = hca_.injector();
+  Injector& injector = device_.injector();
   const bool withheld = injector.armed(FaultType::kPageRequest) &&
                         injector.strike(FaultType::kPageRequest, t, {{FaultKey::kFunction, 0}}, 0,
                                         static_cast<std::uint32_t>(pages), lost) != nullptr;
-  if (!withheld) hca_.eqs().post(t, type, 0, &event, sizeof event);
+  if (!withheld) device_.eqs().post(t, type, 0, &event, sizeof event);
   pending_ = pending_ || pages > 0;
   ++requests_;
   return true;

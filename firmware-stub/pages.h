@@ -12,7 +12,7 @@
 #include "model/time.h"
 
 namespace hcasim {
-class Hca;
+class Device;
 }
 
 namespace hcasim::fw {
@@ -21,7 +21,7 @@ class PagePool {
  public:
   static constexpr unsigned kPageShift = 12;
 
-  PagePool(Hca& hca, bool enabled);
+  PagePool(Device& device, bool enabled);
 
   unsigned boot_pages() const { return enabled_ ? boot_ : 0; }
   unsigned init_pages() const { return enabled_ ? init_ : 0; }
@@ -64,7 +64,7 @@ class PagePool {
   std::uint64_t free_pages() const;
   bool send_request(Time t, std::int32_t pages);
 
-  Hca& hca_;
+  Device& device_;
   const bool enabled_;
   const unsigned boot_, init_;
   std::vector<std::uint64_t> pages_;         // bus addresses, last given on top

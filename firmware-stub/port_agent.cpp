@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "model/hca.h"
+#include "model/device.h"
 #include "prm/eqe.h"
 #include "prm/field.h"
 
@@ -14,23 +14,23 @@ constexpr std::uint16_t kDefaultEthMtu = 1522;  // bytes, with headers and FCS
 constexpr std::uint8_t kSmSubnetTimeout = 18;   // 4.096 us * 2^18: about a second
 }  // namespace
 
-PortAgent::PortAgent(Hca& hca, const Options& options)
-    : hca_(hca),
+PortAgent::PortAgent(Device& device, const Options& options)
+    : device_(device),
       options_(options),
       lid_(options.lid != 0 ? options.lid : 1),
       sm_lid_(lid_),
       mtu_(options.link == Link::kEthernet ? kDefaultEthMtu
-                                           : static_cast<std::uint16_t>(hca.profile().port.max_mtu)),
+                                           : static_cast<std::uint16_t>(device.profile().port.max_mtu)),
       node_description_("MT" + std::to_string(options.device_id) + " " + options.generation->node +
                         ", hcasim") {}
 
-void PortAgent::state(PortState s) { hca_.port().set_state(s); }
+void PortAgent::state(PortState s) { device_.port().set_state(s); }
 
 // Every entry of the table is the prefix with a GUID behind it; of the GUIDs only the first is assigned.
 void PortAgent::set_subnet_prefix(std::uint64_t prefix) {
   subnet_prefix_ = prefix;
   std::uint64_t guid = port_guid();
-  for (Gid& gid : hca_.port().gids) {
+  for (Gid& gid : device_.port().gids) {
     prm::store64(gid.data(), prefix);
     prm::store64(gid.data() + 8, guid);
     guid = 0;
@@ -39,7 +39,7 @@ void PortAgent::set_subnet_prefix(std::uint64_t prefix) {
 
 void PortAgent::start() {
   running_ = true;
-  Port& port = hca_.port();
+  Port& port = device_.port();
   std::fill(port.pkeys.begin(), port.pkeys.end(), std::uint16_t{0});
   port.pkeys.at(0) = kDefaultPkey;
   if (ethernet()) {
@@ -57,22 +57,22 @@ void PortAgent::start() {
 void PortAgent::link_up() {
   if (ethernet()) {
     state(PortState::kActive);
-    hca_.port_changed(prm::kPortActive);
+    device_.port_changed(prm::kPortActive);
     return;
   }
   if (!options_.sm) {
     state(PortState::kInit);
-    hca_.port_changed(prm::kPortInitialized);
+    device_.port_changed(prm::kPortInitialized);
     return;
   }
-  Port& port = hca_.port();
+  Port& port = device_.port();
   port.set_lid(lid_);
   port.lmc = 0;
   port.sm_lid = sm_lid_;
   port.sm_sl = 0;
   subnet_timeout_ = kSmSubnetTimeout;
   state(PortState::kActive);
-  hca_.port_changed(prm::kPortActive);
+  device_.port_changed(prm::kPortActive);
 }
 
 void PortAgent::teardown() {
@@ -80,7 +80,7 @@ void PortAgent::teardown() {
   admin_up_ = true;
   cap_mask_ = kDefaultCaps;
   subnet_timeout_ = 0;
-  Port& port = hca_.port();
+  Port& port = device_.port();
   port.set_state(PortState::kDown);
   port.set_lid(0);
   port.sm_lid = 0;
@@ -97,7 +97,7 @@ void PortAgent::teardown() {
 
 void PortAgent::set_mtu(std::uint16_t bytes) {
   mtu_ = bytes;
-  if (ethernet()) hca_.port().max_frame = bytes;
+  if (ethernet()) device_.port().max_frame = bytes;
 }
 
 void PortAgent::cable(bool up) {
@@ -110,8 +110,8 @@ void PortAgent::assign(std::uint16_t lid, std::uint16_t sm_lid, std::vector<Peer
   lid_ = lid;
   sm_lid_ = sm_lid;
   if (options_.sm && running_ && options_.link == Link::kInfiniBand &&
-      hca_.port().state() == PortState::kActive) {
-    set_lid(lid, hca_.port().lmc, sm_lid, hca_.port().sm_sl);
+      device_.port().state() == PortState::kActive) {
+    set_lid(lid, device_.port().lmc, sm_lid, device_.port().sm_sl);
   }
 }
 
@@ -124,38 +124,38 @@ void PortAgent::set_admin(bool up) {
 void PortAgent::follow() {
   if (!running_) return;
   const bool up = cable_ && admin_up_;
-  if (up == (hca_.port().state() != PortState::kDown)) return;
+  if (up == (device_.port().state() != PortState::kDown)) return;
   if (up) {
     link_up();
   } else {
     ++link_downed_;
     state(PortState::kDown);
-    hca_.port_changed(prm::kPortDown);
+    device_.port_changed(prm::kPortDown);
   }
 }
 
 void PortAgent::set_lid(std::uint16_t lid, std::uint8_t lmc, std::uint16_t sm_lid, std::uint8_t sm_sl) {
-  Port& port = hca_.port();
+  Port& port = device_.port();
   const bool changed = port.lid() != lid || port.lmc != lmc;
   port.set_lid(lid);
   port.lmc = lmc;
   port.sm_lid = sm_lid;
   port.sm_sl = sm_sl;
-  if (changed) hca_.port_changed(prm::kPortLid);
+  if (changed) device_.port_changed(prm::kPortLid);
 }
 
-void PortAgent::client_reregister() { hca_.port_changed(prm::kPortClientRereg); }
+void PortAgent::client_reregister() { device_.port_changed(prm::kPortClientRereg); }
 
 bool PortAgent::set_state(PortState wanted) {
-  const PortState now = hca_.port().state();
+  const PortState now = device_.port().state();
   if (wanted == now) return true;
   switch (wanted) {
     case PortState::kDown:  // the link trains again and comes back in INIT
       if (now == PortState::kDown) return true;
       state(PortState::kDown);
-      hca_.port_changed(prm::kPortDown);
+      device_.port_changed(prm::kPortDown);
       state(PortState::kInit);
-      hca_.port_changed(prm::kPortInitialized);
+      device_.port_changed(prm::kPortInitialized);
       return true;
     case PortState::kArmed:
       if (now != PortState::kInit && now != PortState::kActive) return false;
@@ -164,7 +164,7 @@ bool PortAgent::set_state(PortState wanted) {
     case PortState::kActive:
       if (now != PortState::kArmed) return false;
       state(PortState::kActive);
-      hca_.port_changed(prm::kPortActive);
+      device_.port_changed(prm::kPortActive);
       return true;
     default:
       return false;

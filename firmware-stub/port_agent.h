@@ -15,7 +15,7 @@
 #include "model/port/port.h"
 
 namespace hcasim {
-class Hca;
+class Device;
 }
 
 namespace hcasim::fw {
@@ -36,7 +36,7 @@ constexpr std::uint64_t kDefaultSubnetPrefix = 0xfe80000000000000ull;
 
 class PortAgent {
  public:
-  PortAgent(Hca& hca, const Options& options);
+  PortAgent(Device& device, const Options& options);
 
   // INIT_HCA: fills the port's tables and brings the link up, as far as there is somebody to do it.
   void start();
@@ -87,7 +87,7 @@ class PortAgent {
   bool ethernet() const { return options_.link == Link::kEthernet; }
   void state(PortState s);
 
-  Hca& hca_;
+  Device& device_;
   const Options& options_;
   bool running_ = false;
   bool cable_ = true;

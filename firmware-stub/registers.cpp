@@ -42,7 +42,7 @@ constexpr std::uint32_t kGroupIb = 0x20;               // ppcnt_reg.grp
 
 Syndrome read_pmtu(Access& a) {
   using r = prm::pmtu_reg;
-  prm::set<r::max_mtu>(a.data, a.fw.hca().profile().port.max_mtu);
+  prm::set<r::max_mtu>(a.data, a.fw.device().profile().port.max_mtu);
   prm::set<r::admin_mtu>(a.data, a.fw.port().mtu());
   prm::set<r::oper_mtu>(a.data, a.fw.port().mtu());
   return Syndrome::kOk;
@@ -50,7 +50,8 @@ Syndrome read_pmtu(Access& a) {
 Syndrome write_pmtu(Access& a) {
   const std::uint32_t mtu = prm::get<prm::pmtu_reg::admin_mtu>(a.data);
   const bool power_of_two = mtu != 0 && (mtu & (mtu - 1)) == 0;
-  if (!power_of_two || mtu < 256 || mtu > a.fw.hca().profile().port.max_mtu) return Syndrome::kRegisterValue;
+  if (!power_of_two || mtu < 256 || mtu > a.fw.device().profile().port.max_mtu)
+    return Syndrome::kRegisterValue;
   a.fw.port().set_mtu(static_cast<std::uint16_t>(mtu));
   return read_pmtu(a);
 }
@@ -59,9 +60,9 @@ Syndrome read_ptys(Access& a) {
   using r = prm::ptys_reg;
   // The Ethernet half stays zero: this port has none.
   if (prm::get<r::proto_mask>(a.data) != kProtoIb) return Syndrome::kOk;
-  const Profile::Port& port = a.fw.hca().profile().port;
+  const Profile::Port& port = a.fw.device().profile().port;
   const unsigned speed = a.fw.options().generation->ib_speed(port.ib_link_speed);
-  const bool up = a.fw.hca().port().state() != PortState::kDown;
+  const bool up = a.fw.device().port().state() != PortState::kDown;
   prm::set<r::ib_link_width_capability>(a.data, port.ib_link_width);
   prm::set<r::ib_proto_capability>(a.data, speed);
   prm::set<r::ib_link_width_admin>(a.data, port.ib_link_width);
@@ -74,7 +75,7 @@ Syndrome read_ptys(Access& a) {
 Syndrome read_paos(Access& a) {
   using r = prm::paos_reg;
   prm::set<r::admin_status>(a.data, a.fw.port().admin_up() ? kAdminUp : kAdminDown);
-  prm::set<r::oper_status>(a.data, a.fw.hca().port().state() != PortState::kDown ? kAdminUp : kAdminDown);
+  prm::set<r::oper_status>(a.data, a.fw.device().port().state() != PortState::kDown ? kAdminUp : kAdminDown);
   return Syndrome::kOk;
 }
 Syndrome write_paos(Access& a) {
@@ -93,7 +94,7 @@ void saturate(std::uint8_t* p, std::uint64_t v) {
 
 Syndrome read_ppcnt(Access& a) {
   using set = prm::ppcnt_reg::counter_set;
-  const PortCounters& c = a.fw.hca().port().counters();
+  const PortCounters& c = a.fw.device().port().counters();
   switch (prm::get<prm::ppcnt_reg::grp>(a.data)) {
     case kGroupIb: {
       using ib = set::ib_port_cntrs_grp_data_layout;
@@ -109,7 +110,7 @@ Syndrome read_ppcnt(Access& a) {
       break;
     }
   }
-  if (prm::get<prm::ppcnt_reg::clr>(a.data) != 0) a.fw.hca().port().clear_counters();
+  if (prm::get<prm::ppcnt_reg::clr>(a.data) != 0) a.fw.device().port().clear_counters();
   return Syndrome::kOk;
 }
 

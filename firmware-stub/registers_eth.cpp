@@ -34,7 +34,7 @@ LinkModes link_modes(const Access& a) {
   static constexpr Mode kModes[] = {{380, 21, 16}, {190, 21, 12}, {95, 21, 9},  {47, 31, 7},
                                     {38, 15, 5},   {23, 28, 6},   {9.5, 13, 4}, {0, 0, 1}};
   const Generation& g = *a.fw.options().generation;
-  const double gbps = std::min(a.fw.hca().profile().port.rate_gbps, g.port_gbps);
+  const double gbps = std::min(a.fw.device().profile().port.rate_gbps, g.port_gbps);
   const Mode& m = *std::find_if(std::begin(kModes), std::end(kModes) - 1,
                                 [gbps](const Mode& mode) { return gbps >= mode.gbps; });
   return {1u << m.plain, g.has.ptys_extended ? 1u << m.extended : 0};
@@ -129,7 +129,7 @@ void put_priority(Access& a, const PortCounters& c, std::uint32_t priority) {
 
 void put_physical(Access& a) {
   using g = Sets::phys_layer_cntrs;
-  HCASIM_PUT64(g, symbol_errors, a.fw.hca().port().counters().symbol_errors);
+  HCASIM_PUT64(g, symbol_errors, a.fw.device().port().counters().symbol_errors);
   prm::set<g::link_down_events>(a.data, static_cast<std::uint32_t>(a.fw.port().link_downed()));
 }
 
@@ -157,7 +157,7 @@ Syndrome read_ptys_eth(Access& a) {
   // The InfiniBand half stays zero: this port has none.
   if (prm::get<r::proto_mask>(a.data) != kProtoEthernet) return Syndrome::kOk;
   const LinkModes mode = link_modes(a);
-  const bool up = a.fw.hca().port().state() != PortState::kDown;
+  const bool up = a.fw.device().port().state() != PortState::kDown;
   prm::set<r::an_disable_cap>(a.data, 0);
   prm::set<r::an_disable_admin>(a.data, 0);
   prm::set<r::an_status>(a.data, kAnUnavailable);
@@ -195,7 +195,7 @@ Syndrome read_pmlp(Access& a) {
 
 Syndrome read_pfcc(Access& a) {
   using r = prm::pfcc_reg;
-  const Port& port = a.fw.hca().port();
+  const Port& port = a.fw.device().port();
   prm::set<r::pptx>(a.data, port.pause_tx ? 1 : 0);
   prm::set<r::pprx>(a.data, port.pause_rx ? 1 : 0);
   prm::set<r::pfctx>(a.data, port.pfc_tx);
@@ -208,7 +208,7 @@ Syndrome write_pfcc(Access& a) {
   // The negated masks keep a field as it is; stall watermarks are not offered.
   if (prm::get<r::critical_stall_mask>(a.data) != 0 || prm::get<r::minor_stall_mask>(a.data) != 0)
     return Syndrome::kRegisterValue;
-  Port& port = a.fw.hca().port();
+  Port& port = a.fw.device().port();
   if (prm::get<r::pptx_mask_n>(a.data) == 0) port.pause_tx = prm::get<r::pptx>(a.data) != 0;
   if (prm::get<r::pprx_mask_n>(a.data) == 0) port.pause_rx = prm::get<r::pprx>(a.data) != 0;
   port.pfc_tx = static_cast<std::uint8_t>(prm::get<r::pfctx>(a.data));
@@ -227,7 +227,7 @@ Syndrome read_ppcnt_eth(Access& a) {
     kPerTc = 0x11,
     kPhysical = 0x12,
   };
-  const PortCounters& c = a.fw.hca().port().counters();
+  const PortCounters& c = a.fw.device().port().counters();
   const std::uint32_t group = prm::get<prm::ppcnt_reg::grp>(a.data);
   const std::uint32_t index = prm::get<prm::ppcnt_reg::prio_tc>(a.data);
   switch (group) {

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "firmware-stub/port_agent.h"
-#include "model/hca.h"
+#include "model/device.h"
 
 namespace hcasim::fw {
 
@@ -93,7 +93,7 @@ void SubnetAdmin::clear() {
 // ---- Datagrams ----
 
 bool SubnetAdmin::take(Time t, const Packet& packet) {
-  const Port& port = hca_.port();
+  const Port& port = device_.port();
   if (!agent_.built_in_sm() || port.sm_lid == 0 || port.sm_lid != port.lid()) return false;
   Request request;
   request.header = load<SaHeader>(packet.data());
@@ -216,7 +216,7 @@ void SubnetAdmin::serve(const Request& request, Answer& answer) {
 }
 
 std::vector<SubnetAdmin::Node> SubnetAdmin::nodes() const {
-  const Port& port = hca_.port();
+  const Port& port = device_.port();
   std::vector<Node> list{{port.gids.at(0), port.lid()}};
   for (const PortAgent::Peer& p : agent_.peers()) {
     if (p.lid == 0) continue;
@@ -234,7 +234,7 @@ void SubnetAdmin::paths(const Request& request, Answer& answer) const {
     group_paths(request, answer);
     return;
   }
-  if (request.asks(R::kPkey) && !hca_.port().pkey_valid(wish.pkey)) return;
+  if (request.asks(R::kPkey) && !device_.port().pkey_valid(wish.pkey)) return;
   if (request.asks(R::kSl) && (wish.qos_sl & 0xf) != 0) return;
   // A path may be used below what it could do.
   std::uint8_t path_mtu = mtu(), path_rate = rate();
@@ -352,7 +352,7 @@ SubnetAdmin::Groups::iterator SubnetAdmin::create_group(const Request& request, 
   if ((join & (R::kFull | R::kSendOnlyFull)) == 0) return refuse(kSaInvalid);
   if (!request.asks(R::kQkey | R::kTclass | R::kPkey | R::kSl | R::kFlow))
     return refuse(kSaInsufficientComponents);
-  if (!hca_.port().pkey_valid(wish.pkey)) return refuse(kSaInvalid);
+  if (!device_.port().pkey_valid(wish.pkey)) return refuse(kSaInvalid);
   if (groups_.size() >= kMostGroups) return refuse(kSaNoResources);
   Group g;
   g.mtu = mtu();
@@ -376,7 +376,7 @@ SubnetAdmin::Groups::iterator SubnetAdmin::create_group(const Request& request, 
     const std::uint8_t scope = request.asks(R::kScope) ? wish.scope_join >> 4 : 2;
     mgid = {0xff, static_cast<std::uint8_t>(0x10 | scope), 0xa0, 0x1b};
     prm::store64(mgid.data() + 8, ++made_mgids_);
-    std::copy_n(hca_.port().gids.at(0).begin(), 4, mgid.begin() + 4);
+    std::copy_n(device_.port().gids.at(0).begin(), 4, mgid.begin() + 4);
   }
   if (mgid[0] != 0xff) return refuse(kSaInvalid);
   g.qkey = wish.qkey;
@@ -475,7 +475,7 @@ std::uint8_t SubnetAdmin::mtu() const { return mtu_code(agent_.mtu()); }
 
 std::uint8_t SubnetAdmin::rate() const {
   // The name of a rate is that of the lanes' sum before encoding (PTYS: one bit a speed, lanes as a number).
-  const Profile::Port& port = hca_.profile().port;
+  const Profile::Port& port = device_.profile().port;
   constexpr unsigned kLane[] = {25, 50, 100, 100, 140, 250, 500};
   unsigned lane = 0;
   for (unsigned bit = 0; bit < std::size(kLane); ++bit)

@@ -14,7 +14,7 @@
 #include "model/packet/packet.h"
 
 namespace hcasim {
-class Hca;
+class Device;
 }
 
 namespace hcasim::fw {
@@ -32,7 +32,8 @@ class MadSender {
 
 class SubnetAdmin {
  public:
-  SubnetAdmin(Hca& hca, PortAgent& agent, MadSender& sender) : hca_(hca), agent_(agent), sender_(sender) {}
+  SubnetAdmin(Device& device, PortAgent& agent, MadSender& sender)
+      : device_(device), agent_(agent), sender_(sender) {}
 
   // A request of the class for QP1. False: not for this agent.
   bool take(Time t, const Packet& packet);
@@ -97,7 +98,7 @@ class SubnetAdmin {
   std::uint8_t rate() const;  // code
   static McMemberRecord record_of(const Gid& mgid, const Group& group);
 
-  Hca& hca_;
+  Device& device_;
   PortAgent& agent_;
   MadSender& sender_;
   Groups groups_;

@@ -14,17 +14,17 @@ SyncReset::SyncReset(const sc_core::sc_module_name& name, Firmware& fw)
     : sc_module(name),
       fw_(fw),
       due_(
-          "due", [this](Time t, std::uint64_t& serial) { due(t, serial); }, fw.hca().health()) {}
+          "due", [this](Time t, std::uint64_t& serial) { due(t, serial); }, fw.device().health()) {}
 
 bool SyncReset::listened() const {
-  return fw_.hca().eqs().listening(static_cast<std::uint8_t>(prm::EqeType::kGeneral));
+  return fw_.device().eqs().listening(static_cast<std::uint8_t>(prm::EqeType::kGeneral));
 }
 
 void SyncReset::tell(Time t, std::uint8_t what) {
   prm::EqeSyncReset event{};
   event.state = what;
-  fw_.hca().eqs().post(t, static_cast<std::uint8_t>(prm::EqeType::kGeneral), prm::kGeneralSyncReset, &event,
-                       sizeof event);
+  fw_.device().eqs().post(t, static_cast<std::uint8_t>(prm::EqeType::kGeneral), prm::kGeneralSyncReset,
+                          &event, sizeof event);
 }
 
 void SyncReset::ask(Time t) {
@@ -62,7 +62,7 @@ Syndrome SyncReset::answer(bool yes) {
   state_ = yes ? State::kInProgress : State::kRefused;
   now_pending_ = true;
   // Behind the answers of this command and of the one that has asked.
-  due_.push(sim_now() + 4 * fw_.hca().profile().firmware.command, ++serial_);
+  due_.push(sim_now() + 4 * fw_.device().profile().firmware.command, ++serial_);
   fw_.cmdq().pages_changed();
   return Syndrome::kOk;
 }

@@ -5,7 +5,7 @@
 
 #include "firmware-stub/mad_formats.h"
 #include "firmware-stub/port_agent.h"
-#include "model/hca.h"
+#include "model/device.h"
 
 namespace hcasim::fw {
 
@@ -15,16 +15,16 @@ constexpr Time kInterval = from_ns(1'000'000'000);
 constexpr std::uint16_t kLocalChange = 144;
 }  // namespace
 
-Traps::Traps(const sc_core::sc_module_name& name, Hca& hca, const PortAgent& agent)
+Traps::Traps(const sc_core::sc_module_name& name, Device& device, const PortAgent& agent)
     : sc_module(name),
-      hca_(hca),
+      device_(device),
       agent_(agent),
       due_(
           "due",
           [this](Time due, std::uint64_t& serial) {
             if (serial == serial_) send(due);
           },
-          hca.health()) {}
+          device.health()) {}
 
 void Traps::clear() {
   due_.clear();
@@ -36,14 +36,14 @@ void Traps::description_changed() { raise(true); }
 
 void Traps::raise(bool description) {
   // The built-in subnet manager knows; without one there is nobody to tell.
-  if (agent_.built_in_sm() || hca_.port().sm_lid == 0 || hca_.port().link() != LinkType::kIb) return;
+  if (agent_.built_in_sm() || device_.port().sm_lid == 0 || device_.port().link() != LinkType::kIb) return;
   description_ = description;
   left_ = kTimes;
-  due_.push(sim_now() + hca_.profile().firmware.command, ++serial_);
+  due_.push(sim_now() + device_.profile().firmware.command, ++serial_);
 }
 
 void Traps::send(Time t) {
-  const Port& port = hca_.port();
+  const Port& port = device_.port();
   if (left_ == 0 || port.sm_lid == 0) return;
   --left_;
   PacketRef packet = PacketPool::make();
@@ -71,7 +71,7 @@ void Traps::send(Time t) {
   notice.capability_mask = agent_.cap_mask();
   notice.changes = description_ ? LocalChangeNotice::kDescription : 0;
   std::memcpy(mad + kMadData, &notice, sizeof notice);
-  hca_.port().transmit(t, std::move(packet));
+  device_.port().transmit(t, std::move(packet));
   ++sent_;
   if (left_ != 0) due_.push(t + kInterval, serial_);
 }

@@ -11,7 +11,7 @@
 #include "model/timed_queue.h"
 
 namespace hcasim {
-class Hca;
+class Device;
 }
 
 namespace hcasim::fw {
@@ -20,7 +20,7 @@ class PortAgent;
 
 class Traps : public sc_core::sc_module {
  public:
-  Traps(const sc_core::sc_module_name& name, Hca& hca, const PortAgent& agent);
+  Traps(const sc_core::sc_module_name& name, Device& device, const PortAgent& agent);
 
   void capabilities_changed();
   void description_changed();
@@ -32,7 +32,7 @@ class Traps : public sc_core::sc_module {
   void raise(bool description);
   void send(Time t);
 
-  Hca& hca_;
+  Device& device_;
   const PortAgent& agent_;
   TimedQueue<std::uint64_t> due_;  // serial numbers of what is to be sent
   std::uint64_t serial_ = 0, sent_ = 0;

@@ -51,7 +51,7 @@ Syndrome query_hca_vport_context(Firmware& fw, Command& cmd) {
   using c = prm::query_hca_vport_context_out::hca_vport_context;
   const Syndrome s = check_port<prm::query_hca_vport_context_in>(cmd);
   if (s != Syndrome::kOk) return s;
-  const Port& port = fw.hca().port();
+  const Port& port = fw.device().port();
   const PortAgent& agent = fw.port();
   const auto state = static_cast<std::uint32_t>(port.state());
   cmd.put<c::has_smi>(1);
@@ -92,7 +92,7 @@ Syndrome query_hca_vport_gid(Firmware& fw, Command& cmd) {
   using out = prm::query_hca_vport_gid_out;
   const Syndrome s = check_port<in>(cmd);
   if (s != Syndrome::kOk) return s;
-  const auto& gids = fw.hca().port().gids;
+  const auto& gids = fw.device().port().gids;
   const std::uint32_t index = cmd.get<in::gid_index>();
   const bool all = index == kWholeTable;
   if (!all && index >= gids.size()) return Syndrome::kGidIndex;
@@ -109,7 +109,7 @@ Syndrome query_hca_vport_pkey(Firmware& fw, Command& cmd) {
   using out = prm::query_hca_vport_pkey_out;
   const Syndrome s = check_port<in>(cmd);
   if (s != Syndrome::kOk) return s;
-  const auto& pkeys = fw.hca().port().pkeys;
+  const auto& pkeys = fw.device().port().pkeys;
   const std::uint32_t index = cmd.get<in::pkey_index>();
   const bool all = index == kWholeTable;
   if (!all && index >= pkeys.size()) return Syndrome::kPkeyIndex;
@@ -125,7 +125,7 @@ Syndrome query_vport_counter(Firmware& fw, Command& cmd) {
   using out = prm::query_vport_counter_out;
   const Syndrome s = check_port<in>(cmd);
   if (s != Syndrome::kOk) return s;
-  const PortCounters& c = fw.hca().port().counters();
+  const PortCounters& c = fw.device().port().counters();
   cmd.put<out::received_errors::packets>(c.rx_errors);
   cmd.put<out::transmit_errors::packets>(c.tx_discards);
   if (fw.options().link == Link::kEthernet) {
@@ -138,7 +138,7 @@ Syndrome query_vport_counter(Firmware& fw, Command& cmd) {
     cmd.put<out::received_ib_multicast::packets>(c.rx_multicast);
     cmd.put<out::transmitted_ib_multicast::packets>(c.tx_multicast);
   }
-  if (cmd.get<in::clear>() != 0) fw.hca().port().clear_counters();
+  if (cmd.get<in::clear>() != 0) fw.device().port().clear_counters();
   return Syndrome::kOk;
 }
 

@@ -11,7 +11,7 @@
 #include "card/api/options.h"
 #include "card/api/wires.h"
 #include "firmware-stub/firmware.h"
-#include "model/hca.h"
+#include "model/device.h"
 #include "traces/tracer.h"
 
 namespace hcasim::api {
@@ -84,7 +84,7 @@ struct hca final : hcasim::HostPort {
   std::shared_ptr<hcasim::traces::Capture> capture;  // null: none
   unsigned trace_ring_mib;
   unsigned ring_dumps = 0;  // because of broken rules
-  mutable hcasim::Hca model;
+  mutable hcasim::Device model;
   mutable hcasim::fw::Firmware firmware;
 };
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "firmware-stub/options.h"
+#include "model/device.h"
 #include "model/fault/spec.h"
-#include "model/hca.h"
 #include "wire/address.h"
 
 namespace hcasim::api {

@@ -60,7 +60,7 @@ bool make_parts(const std::string& options, unsigned number, Parts& parts, std::
   return open;
 }
 
-void join_parts(const Settings& settings, Hca& model, fw::Firmware& firmware) {
+void join_parts(const Settings& settings, Device& model, fw::Firmware& firmware) {
   model.attach(firmware);
   model.uar().set_blueflame(settings.firmware.bf);
   model.port().faults() = settings.faults;

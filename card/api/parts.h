@@ -9,7 +9,7 @@
 
 #include "card/api/options.h"
 #include "firmware-stub/firmware.h"
-#include "model/hca.h"
+#include "model/device.h"
 #include "model/profile.h"
 #include "traces/tracer.h"
 
@@ -27,7 +27,7 @@ struct Parts {
 // options: as of hca_create(). number: of the HCA in its process. False: `why` says what is wrong.
 bool make_parts(const std::string& options, unsigned number, Parts& parts, std::string& why);
 // Plugs the firmware into the hardware and sets both as the options say.
-void join_parts(const Settings& settings, Hca& model, fw::Firmware& firmware);
+void join_parts(const Settings& settings, Device& model, fw::Firmware& firmware);
 
 }  // namespace hcasim::api
 #endif

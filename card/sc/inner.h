@@ -74,7 +74,7 @@ class HcaModule::Inner final : public WireIf, private Wire, private FaultSink {
   HcaModule& outer_;
   api::Parts parts_;
   TlmHostPort host_;
-  mutable Hca model_;
+  mutable Device model_;
   mutable fw::Firmware firmware_;
   ConfigSpace config_;
   TimedQueue<Item> inbox_;

@@ -51,7 +51,7 @@ Syndrome query_cong_status(Firmware& fw, Command& cmd) {
   const std::uint32_t protocol = cmd.get<in::cong_protocol>(), priority = cmd.get<in::priority>();
   if (!known(protocol)) return Syndrome::kCongProtocol;
   if (priority >= kPriorities) return Syndrome::kCongPriority;
-  const CongestionControl& cc = fw.hca().cc();
+  const CongestionControl& cc = fw.device().cc();
   const bool rp = protocol == kReactionPoint;
   cmd.put<out::enable>((rp ? cc.rp_enabled : cc.np_enabled) >> priority & 1);
   cmd.put<out::tag_enable>((rp ? cc.rp_tag : cc.np_tag) >> priority & 1);
@@ -63,7 +63,7 @@ Syndrome modify_cong_status(Firmware& fw, Command& cmd) {
   const std::uint32_t protocol = cmd.get<in::cong_protocol>(), priority = cmd.get<in::priority>();
   if (!known(protocol)) return Syndrome::kCongProtocol;
   if (priority >= kPriorities) return Syndrome::kCongPriority;
-  CongestionControl& cc = fw.hca().cc();
+  CongestionControl& cc = fw.device().cc();
   const bool rp = protocol == kReactionPoint;
   set_bit(rp ? cc.rp_enabled : cc.np_enabled, priority, cmd.get<in::enable>() != 0);
   set_bit(rp ? cc.rp_tag : cc.np_tag, priority, cmd.get<in::tag_enable>() != 0);
@@ -76,7 +76,7 @@ Syndrome query_cong_params(Firmware& fw, Command& cmd) {
   using np = out::cong_control_r_roce_ecn_np;
   switch (cmd.get<prm::query_cong_params_in::cong_protocol>()) {
     case kReactionPoint: {
-      const ReactionParams& p = fw.hca().cc().rp;
+      const ReactionParams& p = fw.device().cc().rp;
       cmd.put<rp::clamp_tgt_rate>(p.clamp_tgt_rate);
       cmd.put<rp::clamp_tgt_rate_after_time_inc>(p.clamp_tgt_rate_after_time_inc);
       cmd.put<rp::rpg_time_reset>(p.time_reset);
@@ -96,7 +96,7 @@ Syndrome query_cong_params(Firmware& fw, Command& cmd) {
       return Syndrome::kOk;
     }
     case kNotificationPoint: {
-      const NotificationParams& p = fw.hca().cc().np;
+      const NotificationParams& p = fw.device().cc().np;
       cmd.put<np::min_time_between_cnps>(p.min_time_between_cnps);
       cmd.put<np::cnp_dscp>(p.cnp_dscp);
       cmd.put<np::cnp_prio_mode>(p.cnp_prio_mode);
@@ -112,8 +112,8 @@ Syndrome modify_cong_params(Firmware& fw, Command& cmd) {
   using in = prm::modify_cong_params_in;
   using rp = in::congestion_parameters::cong_control_r_roce_ecn_rp;
   using np = in::congestion_parameters::cong_control_r_roce_ecn_np;
-  CongestionControl& cc = fw.hca().cc();
-  const auto line = static_cast<std::uint64_t>(fw.hca().profile().port.rate_gbps * 1000);
+  CongestionControl& cc = fw.device().cc();
+  const auto line = static_cast<std::uint64_t>(fw.device().profile().port.rate_gbps * 1000);
   switch (cmd.get<in::cong_protocol>()) {
     case kReactionPoint: {
       ReactionParams p = cc.rp;
@@ -157,7 +157,7 @@ Syndrome modify_cong_params(Firmware& fw, Command& cmd) {
 
 Syndrome query_cong_statistics(Firmware& fw, Command& cmd) {
   using out = prm::query_cong_statistics_out;
-  CongestionControl& cc = fw.hca().cc();
+  CongestionControl& cc = fw.device().cc();
   const CongestionControl::Statistics& s = cc.statistics();
   const auto put = [&cmd](auto high, auto low, std::uint64_t v) {
     cmd.put<decltype(high)>(static_cast<std::uint32_t>(v >> 32));

@@ -82,7 +82,7 @@ Syndrome create_cq(Firmware& fw, Command& cmd) {
 
   std::uint32_t cqn = 0;
   CqObject* object = o.cqs.create(cqn);
-  Cq* cq = fw.hca().cqs().create(cqn);
+  Cq* cq = fw.device().cqs().create(cqn);
   if (cq == nullptr) {
     o.cqs.destroy(cqn);
     fw.pages().release(kIcmCq);
@@ -115,8 +115,8 @@ Syndrome destroy_cq(Firmware& fw, Command& cmd) {
   const CqObject* object = o.cqs.find(cqn);
   if (object == nullptr) return Syndrome::kCqNumber;
   if (object->referred()) return Syndrome::kCqBusy;
-  fw.hca().dma().flush();  // CQEs and events posted so far
-  fw.hca().cqs().destroy(cqn);
+  fw.device().dma().flush();  // CQEs and events posted so far
+  fw.device().cqs().destroy(cqn);
   o.cqs.destroy(cqn);
   fw.pages().release(kIcmCq);
   fw.trace_destroy(ObjType::kCq, cqn, cmd.uid);
@@ -127,9 +127,9 @@ Syndrome query_cq(Firmware& fw, Command& cmd) {
   using c = prm::query_cq_out::cq_context;
   const std::uint32_t cqn = cmd.get<prm::query_cq_in::cqn>();
   const CqObject* object = fw.objects().cqs.find(cqn);
-  Cq* cq = fw.hca().cqs().find(cqn);
+  Cq* cq = fw.device().cqs().find(cqn);
   if (object == nullptr || cq == nullptr) return Syndrome::kCqNumber;
-  fw.hca().cqs().settle(cmd.now, *cq);
+  fw.device().cqs().settle(cmd.now, *cq);
   std::memcpy(prm::ptr<c>(cmd.out.data()), object->cqc.data(), object->cqc.size());
   const bool full = cq->producer - cq->consumer >= 1u << cq->log_size;
   cmd.put<c::status>(!cq->error ? 0 : full ? kCqcOverflow : kCqcWriteFail);
@@ -148,7 +148,7 @@ Syndrome modify_cq(Firmware& fw, Command& cmd) {
   using c = in::cq_context;
   const std::uint32_t cqn = cmd.get<in::cqn>();
   CqObject* object = fw.objects().cqs.find(cqn);
-  Cq* cq = fw.hca().cqs().find(cqn);
+  Cq* cq = fw.device().cqs().find(cqn);
   if (object == nullptr || cq == nullptr) return Syndrome::kCqNumber;
   const std::uint32_t mask =
       cmd.get<in::modify_field_select_resize_field_select::modify_field_select::modify_field_select>();
@@ -180,7 +180,7 @@ Syndrome modify_cq(Firmware& fw, Command& cmd) {
   } else if (!read_ring(fw, cmd, in::pas::bit_off / 8, log_page, offset, bytes, ring)) {
     return Syndrome::kCqPages;
   }
-  if (!fw.hca().cqs().resize(cmd.now, *cq, std::move(ring), log_size)) return Syndrome::kCqResize;
+  if (!fw.device().cqs().resize(cmd.now, *cq, std::move(ring), log_size)) return Syndrome::kCqResize;
   fw.objects().umem_users.hold(fw.objects(), ObjType::kCq, cqn, UmemUsers::kBuffer, umem);
   prm::set<prm::cqc::log_cq_size>(object->cqc.data(), log_size);
   prm::set<prm::cqc::log_page_size>(object->cqc.data(), log_page);

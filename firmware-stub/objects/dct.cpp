@@ -21,12 +21,12 @@ constexpr std::uint8_t kDefaultHops = 64;
 
 bool find(Firmware& fw, std::uint32_t dctn, QpObject*& object, Qp*& dct) {
   object = fw.objects().qps.find(dctn);
-  dct = fw.hca().qps().find(dctn);
+  dct = fw.device().qps().find(dctn);
   return object != nullptr && dct != nullptr && object->is_dct();
 }
 
 Syndrome check_path(Firmware& fw, const Command& cmd) {
-  const Port& port = fw.hca().port();
+  const Port& port = fw.device().port();
   if (cmd.get<C::pkey_index>() >= port.pkeys.size() || cmd.get<C::port>() > 1) return Syndrome::kQpPath;
   const std::uint32_t index = cmd.get<C::my_addr_index>();
   const bool valid =
@@ -67,12 +67,12 @@ void fill(Qp& dct, const Command& cmd, bool ethernet) {
 
 Syndrome create_dct(Firmware& fw, Command& cmd) {
   Objects& o = fw.objects();
-  Hca& hca = fw.hca();
+  Device& device = fw.device();
   if (cmd.get<C::state>() != kActive) return Syndrome::kQpState;
   if (cmd.get<C::rlky>() != 0 || cmd.get<C::cs_res>() > static_cast<std::uint32_t>(prm::InlineScatter::k64))
     return Syndrome::kQpFeature;
   const unsigned mtu = mtu_bytes(cmd.get<C::mtu>());
-  if (mtu == 0 || mtu > hca.profile().port.max_mtu) return Syndrome::kQpMtu;
+  if (mtu == 0 || mtu > device.profile().port.max_mtu) return Syndrome::kQpMtu;
   if (cmd.get<C::rae>() != 0 && !atomic_mode_offered(fw.caps(), cmd.get<C::atomic_mode>(), true))
     return Syndrome::kQpAtomicMode;
   PlainObject* pd = o.pds.find(cmd.get<C::pd>());
@@ -93,7 +93,7 @@ Syndrome create_dct(Firmware& fw, Command& cmd) {
 
   std::uint32_t dctn = 0;
   QpObject* object = o.qps.create(dctn);
-  Qp* dct = hca.qps().create(dctn);
+  Qp* dct = device.qps().create(dctn);
   if (dct == nullptr) {
     o.qps.destroy(dctn);
     fw.pages().release(kIcmQp);
@@ -104,7 +104,7 @@ Syndrome create_dct(Firmware& fw, Command& cmd) {
   object->rcq = Ref(cq);
   object->srq = Ref(srq);
   object->counter_set = Ref(counters);
-  fill(*dct, cmd, hca.port().link() == LinkType::kEthernet);
+  fill(*dct, cmd, device.port().link() == LinkType::kEthernet);
   dct->log_rra_max = fw.caps().get<prm::cmd_hca_cap::log_max_ra_res_dc>();
   cmd.put<prm::create_dct_out::dctn>(dctn);
   fw.trace_create(ObjType::kDct, dctn, cmd.uid);
@@ -119,22 +119,23 @@ Syndrome drain_dct(Firmware& fw, Command& cmd) {
   if (!find(fw, dctn, object, dct)) return Syndrome::kQpNumber;
   if (dct->state != QpState::kErr) {
     dct->state = QpState::kErr;
-    fw.hca().qps().dc_contexts().remove_all_of(dctn);
+    fw.device().qps().dc_contexts().remove_all_of(dctn);
   }
-  fw.hca().eqs().qp_event(cmd.now, static_cast<std::uint8_t>(prm::EqeType::kDctDrained), dctn, prm::kEvDct);
+  fw.device().eqs().qp_event(cmd.now, static_cast<std::uint8_t>(prm::EqeType::kDctDrained), dctn,
+                             prm::kEvDct);
   return Syndrome::kOk;
 }
 
 Syndrome destroy_dct(Firmware& fw, Command& cmd) {
   Objects& o = fw.objects();
-  Hca& hca = fw.hca();
+  Device& device = fw.device();
   const std::uint32_t dctn = cmd.get<prm::destroy_dct_in::dctn>();
   QpObject* object = nullptr;
   Qp* dct = nullptr;
   if (!find(fw, dctn, object, dct)) return Syndrome::kQpNumber;
   if (dct->state != QpState::kErr) return Syndrome::kDctNotDrained;
-  hca.quiesce();
-  hca.qps().destroy(dctn);
+  device.quiesce();
+  device.qps().destroy(dctn);
   o.qps.destroy(dctn);
   fw.pages().release(kIcmQp);
   fw.trace_destroy(ObjType::kDct, dctn, cmd.uid);

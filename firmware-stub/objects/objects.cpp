@@ -2,7 +2,7 @@
 #include "firmware-stub/objects/objects.h"
 
 #include "firmware-stub/objects/flow_types.h"
-#include "model/hca.h"
+#include "model/device.h"
 
 namespace hcasim::fw {
 

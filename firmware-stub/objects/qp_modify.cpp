@@ -91,11 +91,12 @@ class Modify {
 void Modify::check_psn(std::size_t bit_off, unsigned reserved) {
   const std::uint32_t word = prm::load32(cmd_.in.data() + bit_off / 32 * 4);
   if (word >> (32 - reserved) != 0)
-    fw_.hca().tracer().broke_value(traces::Rule::kPsnRange, cmd_.now, traces::RuleObject::kQp, qp_.qpn, word);
+    fw_.device().tracer().broke_value(traces::Rule::kPsnRange, cmd_.now, traces::RuleObject::kQp, qp_.qpn,
+                                      word);
 }
 
 Syndrome Modify::check_path() {
-  const Port& port = fw_.hca().port();
+  const Port& port = fw_.device().port();
   if (path_.pkey_index >= port.pkeys.size()) return Syndrome::kQpPath;
   if (port.link() == LinkType::kEthernet) {
     if (path_.grh && !path_.force_loopback && !port.roce_address(path_.sgid_index).valid)
@@ -127,7 +128,7 @@ Syndrome Modify::check_required(const QpTransition& t) {
     return Syndrome::kQpPd;
   if (t.takes(kAttrMtu)) {
     const unsigned mtu = mtu_bytes(cmd_.get<C::mtu>());
-    if (mtu == 0 || mtu > fw_.hca().profile().port.max_mtu) return Syndrome::kQpMtu;
+    if (mtu == 0 || mtu > fw_.device().profile().port.max_mtu) return Syndrome::kQpMtu;
   }
   if (t.takes(kAttrMessageSize) && cmd_.get<C::log_msg_max>() > caps.get<prm::cmd_hca_cap::log_max_msg>())
     return Syndrome::kQpMsgSize;
@@ -136,7 +137,7 @@ Syndrome Modify::check_required(const QpTransition& t) {
     return Syndrome::kQpDepth;
   if (t.takes(kAttrRemote) && is_connected(qp_.type)) {
     read_path(cmd_, path_);
-    if (fw_.hca().port().link() == LinkType::kEthernet) read_roce_path(cmd_, path_);
+    if (fw_.device().port().link() == LinkType::kEthernet) read_roce_path(cmd_, path_);
   }
   if (t.takes(kAttrInitiatorDepth) &&
       cmd_.get<C::log_sra_max>() > caps.get<prm::cmd_hca_cap::log_max_ra_req_qp>())
@@ -280,7 +281,7 @@ Syndrome modify_qp(Firmware& fw, Command& cmd) {
   const QpTransition* t = find_qp_transition(cmd.opcode);
   const std::uint32_t qpn = cmd.get<RstToInit::qpn>();
   QpObject* object = fw.objects().qps.find(qpn);
-  Qp* qp = fw.hca().qps().find(qpn);
+  Qp* qp = fw.device().qps().find(qpn);
   if (object == nullptr || qp == nullptr || !object->is_qp()) return Syndrome::kQpNumber;
   if (t == nullptr || !t->starts_in(qp->state) || qp->draining) return Syndrome::kQpState;
   Modify modify(fw, cmd, *qp);
@@ -298,7 +299,7 @@ Syndrome modify_qp(Firmware& fw, Command& cmd) {
                      cmd.get<prm::qp_ext::qos_queue_group_id_responder>());
   const QpState old = qp->state;
   qp->state = t->to;
-  fw.hca().qp_changed(*qp, old);
+  fw.device().qp_changed(*qp, old);
   return Syndrome::kOk;
 }
 
@@ -307,7 +308,7 @@ Syndrome move_qp(Firmware& fw, Command& cmd) {
   static_assert(prm::qp_2err_in::qpn::bit_off == prm::qp_2rst_in::qpn::bit_off);
   const std::uint32_t qpn = cmd.get<prm::qp_2err_in::qpn>();
   QpObject* object = fw.objects().qps.find(qpn);
-  Qp* qp = fw.hca().qps().find(qpn);
+  Qp* qp = fw.device().qps().find(qpn);
   if (object == nullptr || qp == nullptr || !object->is_qp()) return Syndrome::kQpNumber;
   const QpTransition* t = find_qp_transition(cmd.opcode);
   const QpState old = qp->state;
@@ -320,7 +321,7 @@ Syndrome move_qp(Firmware& fw, Command& cmd) {
   }
   qp->draining = qp->sqd_event = drain;
   qp->state = t->to;
-  fw.hca().qp_changed(*qp, old);
+  fw.device().qp_changed(*qp, old);
   return Syndrome::kOk;
 }
 

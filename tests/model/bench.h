@@ -57,7 +57,7 @@ struct Bench {
   Stranger stranger{"stranger"};
   std::function<void(Time, int)> on_item;
   std::vector<std::pair<Time, int>> taken;
-  Platform* platform;  // with an Hca of its own; lives as long as the SystemC kernel
+  Platform* platform;  // with a Device of its own; lives as long as the SystemC kernel
   std::vector<std::pair<Time, WriteOwner>> write_errors;
   std::vector<std::pair<Time, PacketRef>> received;
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A small SystemC platform around an Hca: a memory, an initiator on BAR0, a firmware that only takes notes.
+// A small SystemC platform around a Device: a memory, an initiator on BAR0, a firmware that only takes
+// notes.
 #ifndef HCASIM_TESTS_MODEL_PLATFORM_H
 #define HCASIM_TESTS_MODEL_PLATFORM_H
 
@@ -10,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "model/hca.h"
+#include "model/device.h"
 #include "model/pcie/tlm_host_port.h"
 
 namespace hcasim::test {
@@ -83,7 +84,7 @@ class Platform : public sc_core::sc_module {
   TlmMemory memory;
   TlmHostPort host;
   NotingFirmware firmware;
-  Hca hca;
+  Device hca;
   std::vector<unsigned> interrupts;
 };
 

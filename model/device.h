@@ -3,8 +3,8 @@
 // socket `bar`) and a HostPort for DMA and MSI-X (TLM-2.0: model/pcie/tlm_host_port.h); everything else is
 // inside. This class makes the blocks, connects them, resets them, and decodes BAR0; what they do is theirs,
 // and whom each calls stands in its struct Blocks.
-#ifndef HCASIM_MODEL_HCA_H
-#define HCASIM_MODEL_HCA_H
+#ifndef HCASIM_MODEL_DEVICE_H
+#define HCASIM_MODEL_DEVICE_H
 
 #include <tlm_utils/simple_target_socket.h>
 #include <cstdint>
@@ -57,9 +57,9 @@ constexpr std::uint64_t kInitSegSize = 0x3000;  // pages 0-2 of BAR0
 constexpr unsigned kFirstUarPage = 3;
 static_assert(Memic::kBase == std::uint64_t{Uar::kPages} * kUarPageSize && Memic::kEnd <= kBarSize);
 
-class Hca : public sc_core::sc_module {
+class Device : public sc_core::sc_module {
  public:
-  Hca(const sc_core::sc_module_name& name, const Profile& profile, HostPort& host, traces::Tracer& tracer);
+  Device(const sc_core::sc_module_name& name, const Profile& profile, HostPort& host, traces::Tracer& tracer);
 
   // The firmware is plugged in after construction, before the first access.
   void attach(FirmwarePort& firmware) { firmware_.attach(firmware); }
@@ -67,7 +67,7 @@ class Hca : public sc_core::sc_module {
 
   // The same as bar_read() and bar_write() for a SystemC platform; may be left unbound. Loosely timed; bytes
   // lie in the payload as on the bus.
-  tlm_utils::simple_target_socket_optional<Hca> bar;
+  tlm_utils::simple_target_socket_optional<Device> bar;
 
   // BAR0 access, bytes as they lie on the bus; len 1, 2, 4, 8 (writes to UAR pages: up to Uar::kMaxBurst).
   // Out of range or of another length: reads give all ones, writes do nothing; counted.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The top module at its boundary: BAR0 by calls and by TLM-2.0, doorbell decoding, finding a packet's
 // receiver.
-#include "model/hca.h"
+#include "model/device.h"
 
 #include <gmock/gmock.h>
 

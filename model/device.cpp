@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "model/hca.h"
+#include "model/device.h"
 
 #include <algorithm>
 #include <cstring>
@@ -9,7 +9,8 @@
 
 namespace hcasim {
 
-Hca::Hca(const sc_core::sc_module_name& name, const Profile& profile, HostPort& host, traces::Tracer& tracer)
+Device::Device(const sc_core::sc_module_name& name, const Profile& profile, HostPort& host,
+               traces::Tracer& tracer)
     : sc_module(name),
       bar("bar"),
       profile_(profile),
@@ -57,12 +58,12 @@ Hca::Hca(const sc_core::sc_module_name& name, const Profile& profile, HostPort& 
           {scheduler_, dma_, context_gate_, tx_, requester_, tpt_, port_, rx_, cqs_, qps_, q_counters_}),
       scheduler_("scheduler", {profile_, tracer, health_, port_, qos_, injector_, requester_, responder_,
                                prefetcher_, fault_actor_, qps_}) {
-  bar.register_b_transport(this, &Hca::transport);
+  bar.register_b_transport(this, &Device::transport);
   connect();
 }
 
 // Who calls whom against the order of construction.
-void Hca::connect() {
+void Device::connect() {
   context_gate_.connect(responder_, requester_);
   qp_states_.connect(requester_, responder_);
   page_faults_.connect(requester_, responder_);
@@ -93,7 +94,7 @@ namespace {
 std::uint32_t uar_page(std::uint64_t offset) { return static_cast<std::uint32_t>(offset / kUarPageSize); }
 }  // namespace
 
-void Hca::bar_read(std::uint64_t offset, std::uint8_t* bytes, unsigned len) {
+void Device::bar_read(std::uint64_t offset, std::uint8_t* bytes, unsigned len) {
   if (len == 0 || len > 8 || offset >= kBarSize || len > kBarSize - offset) {
     ++bad_accesses_;
     tracer_.broke_value(Rule::kBarRange, sim_now(), RuleObject::kNone, 0, offset);
@@ -120,7 +121,7 @@ void Hca::bar_read(std::uint64_t offset, std::uint8_t* bytes, unsigned len) {
   }
 }
 
-void Hca::bar_write(std::uint64_t offset, const std::uint8_t* bytes, unsigned len) {
+void Device::bar_write(std::uint64_t offset, const std::uint8_t* bytes, unsigned len) {
   if (len == 0 || offset >= kBarSize || len > kBarSize - offset) {
     ++bad_accesses_;
     tracer_.broke(Rule::kBarRange, sim_now(), RuleObject::kNone, 0, bytes, len);
@@ -148,7 +149,7 @@ void Hca::bar_write(std::uint64_t offset, const std::uint8_t* bytes, unsigned le
   }
 }
 
-void Hca::transport(tlm::tlm_generic_payload& payload, sc_core::sc_time& delay) {
+void Device::transport(tlm::tlm_generic_payload& payload, sc_core::sc_time& delay) {
   if (payload.get_byte_enable_ptr()) {
     payload.set_response_status(tlm::TLM_BYTE_ENABLE_ERROR_RESPONSE);
     return;
@@ -175,7 +176,7 @@ void Hca::transport(tlm::tlm_generic_payload& payload, sc_core::sc_time& delay) 
 
 // ---- Power-on ----
 
-void Hca::clear() {
+void Device::clear() {
   dma_.reset();
   scheduler_.clear();
   requester_.clear();
@@ -204,18 +205,18 @@ void Hca::clear() {
   bad_accesses_ = 0;
 }
 
-void Hca::reset() {
+void Device::reset() {
   health_.reset();
   clear();
   firmware_.function_reset();
 }
 
-void Hca::quiesce() {
+void Device::quiesce() {
   dma_.flush();
   dma_.loans().settle_all();
 }
 
-void Hca::port_changed(std::uint8_t eqe_subtype) {
+void Device::port_changed(std::uint8_t eqe_subtype) {
   traces::trace(tracer_, traces::Point::kPortState, sim_now(), 1u, 0u, port_.state());
   eqs_.port_event(sim_now(), eqe_subtype, 1);
 }
