@@ -167,8 +167,7 @@ class StateReset : public state::Fields<StateReset> {
 };
 
 // A number for all state that is listed: equal for equal state, whatever the host, its addresses and the
-// order in which memory was allocated. Containers without an order (std::unordered_map) are refused at
-// compile time.
+// order in which memory was allocated.
 class StateDigest : public state::Fields<StateDigest> {
  public:
   static constexpr bool kResets = false;
@@ -214,8 +213,7 @@ class StateDigest : public state::Fields<StateDigest> {
     } else if constexpr (state::kNumber<Plain>) {
       number(static_cast<std::uint64_t>(field));
     } else if constexpr (state::Lists<Plain, StateDigest>::value) {
-      const_cast<Plain&>(field).list_state(
-          *this);  // NOLINT(cppcoreguidelines-pro-type-const-cast): keys of maps
+      const_cast<Plain&>(field).list_state(*this);  // keys of maps are const
     } else if constexpr (state::IsBitset<Plain>::value) {
       for (std::size_t i = 0; i < field.size(); ++i)
         if (field[i]) number(i);
@@ -313,8 +311,7 @@ class StateList : public state::Fields<StateList<Sink>> {
       else
         sink_(path_, std::to_string(field));
     } else if constexpr (state::Lists<Plain, StateList>::value) {
-      const_cast<Plain&>(field).list_state(
-          *this);  // NOLINT(cppcoreguidelines-pro-type-const-cast): keys of maps
+      const_cast<Plain&>(field).list_state(*this);  // keys of maps are const
     } else if constexpr (state::IsBitset<Plain>::value) {
       for (std::size_t i = 0; i < field.size(); ++i)
         if (field[i]) within(std::to_string(i), [&] { sink_(path_, "1"); });
