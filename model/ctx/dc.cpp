@@ -42,6 +42,7 @@ Qp* DcContexts::create(Time t, std::size_t limit, std::uint32_t dctn, std::uint3
     free_.pop_back();
   }
   contexts_[i] = std::make_unique<Qp>();
+  contexts_[i]->function = function_;
   contexts_[i]->qpn = kFirst + i;
   contexts_[i]->dctn = dctn;
   index_[Key{dctn, initiator, from}] = i;

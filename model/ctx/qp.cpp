@@ -30,7 +30,10 @@ bool remove(std::vector<std::unique_ptr<T>>& table, std::uint32_t number, std::s
 
 Qp* QpTable::create(std::uint32_t qpn) {
   Qp* qp = insert(qps_, qpn, qp_count_);
-  if (qp) qp->qpn = qpn;
+  if (qp) {
+    qp->qpn = qpn;
+    qp->function = function_;
+  }
   return qp;
 }
 
@@ -38,7 +41,10 @@ bool QpTable::destroy(std::uint32_t qpn) { return remove(qps_, qpn, qp_count_); 
 
 Srq* QpTable::create_srq(std::uint32_t srqn) {
   Srq* srq = insert(srqs_, srqn, srq_count_);
-  if (srq) srq->srqn = srqn;
+  if (srq) {
+    srq->srqn = srqn;
+    srq->function = function_;
+  }
   return srq;
 }
 

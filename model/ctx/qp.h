@@ -15,6 +15,7 @@
 
 #include "model/cc/flow.h"
 #include "model/ctx/guest_ring.h"
+#include "model/function/id.h"
 #include "model/packet/packet.h"
 #include "model/req/requester_state.h"
 #include "model/resp/responder_state.h"
@@ -100,6 +101,7 @@ struct AddressPath {
 // Shared receive queue: RMP or XRC SRQ. A linked list of WQEs (next_wqe_index in each WQE's next segment).
 struct Srq {
   std::uint32_t srqn = 0;  // RMP: rmpn
+  FunctionId function = 0;
   bool xrc = false;
   GuestRing ring;
   unsigned log_size = 0;    // WQEs
@@ -131,6 +133,7 @@ struct Qp {
   std::uint32_t qpn = 0;  // 24 bits
   QpType type = QpType::kRc;
   QpState state = QpState::kRst;
+  FunctionId function = 0;  // whose it is; set by its table
 
   // Attributes (written by firmware, from qpc)
   std::uint32_t pd = 0;
@@ -219,6 +222,7 @@ class DcContexts {
   static constexpr std::uint32_t kFirst = 1u << 24;
   using Address = std::array<std::uint8_t, 16>;
 
+  explicit DcContexts(FunctionId function) : function_(function) {}
   Qp* find(std::uint32_t number) {
     const std::uint32_t i = number - kFirst;
     return i < contexts_.size() ? contexts_[i].get() : nullptr;
@@ -253,6 +257,7 @@ class DcContexts {
   };
   bool reclaim(Time t);
 
+  FunctionId function_;
   std::vector<std::unique_ptr<Qp>> contexts_;
   std::vector<std::uint32_t> free_;
   std::map<Key, std::uint32_t> index_;
@@ -261,9 +266,10 @@ class DcContexts {
 // So many QPs of one HCA do not stay in the processor's own caches from one turn to the next.
 constexpr std::size_t kManyQps = 24;
 
-// All QPs and SRQs by number.
+// All QPs and SRQs of a function, by number.
 class QpTable {
  public:
+  explicit QpTable(FunctionId function = 0) : function_(function), dc_contexts_(function) {}
   Qp* create(std::uint32_t qpn);  // null when taken or beyond 24 bits
   // Also of a DC responder context, by its own number.
   Qp* find(std::uint32_t qpn) {
@@ -289,6 +295,7 @@ class QpTable {
   }
 
  private:
+  FunctionId function_;
   std::vector<std::unique_ptr<Qp>> qps_;
   std::vector<std::unique_ptr<Srq>> srqs_;
   std::size_t qp_count_ = 0, srq_count_ = 0;
