@@ -224,7 +224,7 @@ Syndrome set_hca_cap(Firmware& fw, Command& cmd) {
   if (cmd.get<in::other_function>() != 0 || cmd.get<in::function_id>() != 0) return Syndrome::kFunction;
   if ((cmd.op_mod & 1) != 0) return Syndrome::kOpMod;
   const Syndrome s = fw.caps().set(cmd.op_mod >> 1, prm::ptr<in::capability>(cmd.in.data()));
-  fw.device().set_atomic_host_endian(fw.caps().atomic_host_endian());
+  fw.function().qps().atomic_host_endian = fw.caps().atomic_host_endian();
   return s;
 }
 

@@ -59,7 +59,7 @@ CmdQueue::CmdQueue(const sc_core::sc_module_name& name, Firmware& fw)
     : sc_module(name),
       fw_(fw),
       work_(
-          "work", [this](Time due, unsigned& slot) { execute(due, slot); }, fw.device().health()) {}
+          "work", [this](Time due, unsigned& slot) { execute(due, slot); }, fw.function().health()) {}
 
 void CmdQueue::reset() {
   work_.clear();
@@ -73,7 +73,7 @@ void CmdQueue::doorbell(std::uint32_t vector) {
   if (address_ == 0 || fw_.health().nic_interface() != 0) {
     ++counters_.bad_doorbells;
     if (address_ == 0 && !excused_)
-      fw_.device().tracer().broke_value(Rule::kCmdqEarly, sim_now(), RuleObject::kNone, 0, vector);
+      fw_.tracer().broke_value(Rule::kCmdqEarly, sim_now(), RuleObject::kNone, 0, vector);
     return;
   }
   for (unsigned slot = 0; slot < kSlots; ++slot)
@@ -83,7 +83,7 @@ void CmdQueue::doorbell(std::uint32_t vector) {
 void CmdQueue::fetch(unsigned slot) {
   if (jobs_[slot]) {  // still in progress: a second doorbell for it means nothing
     ++counters_.bad_doorbells;
-    fw_.device().tracer().broke(Rule::kCmdqBusySlot, sim_now(), RuleObject::kSlot, slot);
+    fw_.tracer().broke(Rule::kCmdqBusySlot, sim_now(), RuleObject::kSlot, slot);
     return;
   }
   auto job = std::make_unique<Job>();
@@ -95,13 +95,13 @@ void CmdQueue::fetch(unsigned slot) {
   if (!entry.ok || (job->entry.status_own & CmdEntry::kOwnerHw) == 0) {
     ++counters_.bad_doorbells;
     if (entry.ok)
-      device.tracer().broke(Rule::kCmdqOwnership, t, RuleObject::kSlot, slot, &job->entry, sizeof job->entry);
+      fw_.tracer().broke(Rule::kCmdqOwnership, t, RuleObject::kSlot, slot, &job->entry, sizeof job->entry);
     return;
   }
   t = entry.at;
   const CmdEntry& e = job->entry;
   if ((e.rsvd0[0] | e.rsvd0[1] | e.rsvd0[2] | e.rsvd1) != 0)
-    device.tracer().broke(Rule::kCmdqReserved, t, RuleObject::kSlot, slot, &e, sizeof e);
+    fw_.tracer().broke(Rule::kCmdqReserved, t, RuleObject::kSlot, slot, &e, sizeof e);
   job->checksum = fw_.caps().get<prm::cmd_hca_cap::cmdif_checksum>() != 0;
   job->cmd.slot = slot;
   job->cmd.seq = next_seq_++;
@@ -117,9 +117,9 @@ void CmdQueue::fetch(unsigned slot) {
     cmd.op_mod = static_cast<std::uint16_t>(prm::load32(cmd.in.data() + 4));
   }
   job->opcode = find_opcode(cmd.opcode);
-  device.tracer().record_blob(traces::Point::kCmdStart, t, slot, cmd.seq,
-                              cmd.opcode | std::uint64_t{cmd.op_mod} << 16 | std::uint64_t{cmd.uid} << 32,
-                              cmd.in_len, cmd.in.data(), std::min(cmd.in.size(), kMaxTraced));
+  fw_.tracer().record_blob(traces::Point::kCmdStart, t, slot, cmd.seq,
+                           cmd.opcode | std::uint64_t{cmd.op_mod} << 16 | std::uint64_t{cmd.uid} << 32,
+                           cmd.in_len, cmd.in.data(), std::min(cmd.in.size(), kMaxTraced));
   // Whether the answer comes with an event is settled now: the driver that makes (or takes away) the EQ for
   // command events waits for this very command by polling.
   fw_.objects().eqs.for_each([&](std::uint32_t eqn, const EqObject& eq) {
@@ -186,8 +186,8 @@ CmdDelivery CmdQueue::read_input(Job& job, Time& t) {
     const CmdDelivery d = check_block(box, i, e.token, job.checksum);
     if (d != CmdDelivery::kOk) return d;
     if (!all_zero(box.rsvd0))
-      fw_.device().tracer().broke(Rule::kCmdqMailboxReserved, t, RuleObject::kSlot, cmd.slot, box.rsvd0,
-                                  sizeof box.rsvd0);
+      fw_.tracer().broke(Rule::kCmdqMailboxReserved, t, RuleObject::kSlot, cmd.slot, box.rsvd0,
+                         sizeof box.rsvd0);
     const std::size_t n = std::min(kBlock, len - cmd.in.size());
     cmd.in.insert(cmd.in.end(), box.data, box.data + n);
     next = box.next;
@@ -296,13 +296,13 @@ Syndrome CmdQueue::dispatch(Command& cmd, const Opcode* op) {
 void CmdQueue::check_entry(Time t, const Job& job, std::uint64_t at) {
   Device& device = fw_.device();
   CmdEntry now;
-  if (!device.tracer().rules().on() || !device.dma().peek(at, &now, sizeof now)) return;
+  if (!fw_.tracer().rules().on() || !device.dma().peek(at, &now, sizeof now)) return;
   constexpr std::size_t in_end = offsetof(CmdEntry, out), rest = offsetof(CmdEntry, out_ptr);
   if (std::memcmp(&now, &job.entry, in_end) == 0 &&
       std::memcmp(reinterpret_cast<const std::uint8_t*>(&now) + rest,
                   reinterpret_cast<const std::uint8_t*>(&job.entry) + rest, sizeof now - rest) == 0)
     return;
-  device.tracer().broke(Rule::kCmdqChanged, t, RuleObject::kSlot, job.cmd.slot, &now, sizeof now);
+  fw_.tracer().broke(Rule::kCmdqChanged, t, RuleObject::kSlot, job.cmd.slot, &now, sizeof now);
 }
 
 void CmdQueue::answer(Time t, unsigned slot, Syndrome syndrome) {
@@ -320,7 +320,7 @@ void CmdQueue::answer(Time t, unsigned slot, Syndrome syndrome) {
   check_entry(t, *job, at);
   if (job->delivery != CmdDelivery::kOk) {
     if (const Rule rule = rule_of(job->delivery); rule != Rule::kCount)
-      device.tracer().broke(rule, t, RuleObject::kSlot, slot, &e, sizeof e);
+      fw_.tracer().broke(rule, t, RuleObject::kSlot, slot, &e, sizeof e);
   } else if (syndrome != Syndrome::kOk) {
     validate_refused(fw_, cmd, job->opcode, syndrome);
   }
@@ -344,23 +344,24 @@ void CmdQueue::answer(Time t, unsigned slot, Syndrome syndrome) {
     device.dma().post_write(t, at + offsetof(CmdEntry, out), e.out, sizeof e.out, owner, true);
   } else {
     ++counters_.bad_deliveries;
-    device.tracer().record(traces::Point::kCmdBad, t, slot, cmd.seq,
-                           static_cast<std::uint64_t>(job->delivery), 0);
+    fw_.tracer().record(traces::Point::kCmdBad, t, slot, cmd.seq, static_cast<std::uint64_t>(job->delivery),
+                        0);
   }
   e.status_own = static_cast<std::uint8_t>(static_cast<unsigned>(job->delivery) << 1);
   // The owner bit by itself: a driver that polls must not see it before the output.
   const Time seen = device.dma().post_write(t, at + offsetof(CmdEntry, status_own), &e.status_own, 1, owner);
 
-  device.tracer().record_blob(traces::Point::kCmdDone, t, slot, cmd.seq,
-                              cmd.opcode | std::uint64_t{status} << 16 |
-                                  std::uint64_t{static_cast<std::uint8_t>(job->delivery)} << 24,
-                              number | std::uint64_t{cmd.out_len} << 32, cmd.out.data(),
-                              std::min({cmd.out.size(), cmd.out_len, kMaxTraced}));
+  fw_.tracer().record_blob(traces::Point::kCmdDone, t, slot, cmd.seq,
+                           cmd.opcode | std::uint64_t{status} << 16 |
+                               std::uint64_t{static_cast<std::uint8_t>(job->delivery)} << 24,
+                           number | std::uint64_t{cmd.out_len} << 32, cmd.out.data(),
+                           std::min({cmd.out.size(), cmd.out_len, kMaxTraced}));
   if (job->no_event) return;
   prm::EqeCmd event{};
   event.vector = 1u << slot;
   for (const std::uint32_t eqn : job->event_eqns)
-    device.eqs().to_eq(seen, eqn, static_cast<std::uint8_t>(prm::EqeType::kCmd), 0, &event, sizeof event);
+    device.eqs().to_eq(seen, fw_.function().id(), eqn, static_cast<std::uint8_t>(prm::EqeType::kCmd), 0,
+                       &event, sizeof event);
 }
 
 }  // namespace hcasim::fw

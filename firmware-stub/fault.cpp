@@ -30,7 +30,7 @@ void Firmware::health_fault(Time t, const FaultSpec& f, bool begin) {
 void Firmware::fault(Time t, const FaultSpec& f, bool begin) {
   Injector& injector = device_.injector();
   const auto post = [&](prm::EqeType type, const auto& data) {
-    device_.eqs().post(t, static_cast<std::uint8_t>(type), 0, &data, sizeof data);
+    device_.eqs().post(t, function_.id(), static_cast<std::uint8_t>(type), 0, &data, sizeof data);
   };
   if (f.kind == FaultType::kHealth) {
     if (begin) injector.note(t, f, 0, f.value(FaultKey::kSyndrome) | f.value(FaultKey::kReset) << 8);
@@ -47,7 +47,7 @@ void Firmware::fault(Time t, const FaultSpec& f, bool begin) {
     case FaultType::kFwReset:
       injector.note(t, f, 0, 0);
       if (f.action == FaultAction::kSync && sync_reset_.request(t)) return;
-      device_.reset();  // comes back through function_reset()
+      device_.reset(function_.id());  // comes back through function_reset()
       cmdq_.excuse();
       return;
     case FaultType::kTemperature: {

@@ -5,42 +5,21 @@
 
 namespace hcasim::fw {
 
-namespace {
-// A MAC and the EUI-64 made of it, as cards have them: 0c:..:aa:bb:cc:dd is 0c..aa03 00bbccdd (or any two
-// bytes in the middle, on the way back).
-std::uint64_t guid_of(std::uint64_t mac) { return mac >> 24 << 40 | 0x0300000000ull | (mac & 0xffffff); }
-std::uint64_t mac_of(std::uint64_t guid) {
-  const std::uint64_t mac = guid >> 40 << 24 | (guid & 0xffffff);
-  return mac & ~(std::uint64_t{1} << 40);  // never a group address
-}
-
-Options complete(Options o, const Generation& generation, unsigned hca_number) {
-  o.generation = &generation;
-  if (o.device_id == 0) o.device_id = generation.device_id;
-  // 00:02:c9 is the vendor's OUI, the rest tells cards apart.
-  if (o.node_guid == 0) {
-    o.node_guid = o.mac != 0 ? guid_of(o.mac) : 0x0002c90300a00000ull + (std::uint64_t{hca_number} << 8);
-  }
-  if (o.mac == 0) o.mac = mac_of(o.node_guid);
-  return o;
-}
-}  // namespace
-
-Firmware::Firmware(const sc_core::sc_module_name& name, Device& device, const Options& options)
+Firmware::Firmware(const sc_core::sc_module_name& name, Device& device, Function& function,
+                   const Options& options, PortAgent& port, Traps& traps)
     : sc_module(name),
       device_(device),
-      options_(complete(options, *device.profile().generation, device.tracer().hca())),
+      function_(function),
+      options_(options),
       caps_(options_),
       health_(options_),
-      pages_(device, options_.page_requests),
+      pages_(device, function, options_.page_requests),
       objects_(options_),
-      port_(device, options_),
+      port_(port),
       gsi_("gsi", *this),
-      traps_("traps", device, port_),
+      traps_(traps),
       cmdq_("cmdq", *this),
-      sync_reset_("sync_reset", *this) {
-  device.port().set_link(options_.link == Link::kEthernet ? LinkType::kEthernet : LinkType::kIb);
-}
+      sync_reset_("sync_reset", *this) {}
 
 std::uint32_t Firmware::init_seg_read(std::uint32_t offset) {
   switch (offset) {
@@ -63,14 +42,13 @@ void Firmware::init_seg_write(std::uint32_t offset, std::uint32_t value) {
       // A new address (bits 31:12) and what shall become of the interface (10:8); sizes are read-only.
       const std::uint32_t nic = value >> 8 & 7;
       if (nic == prm::kNicSwReset) {
-        device_.reset();  // comes back through function_reset()
+        device_.reset(function_.id());  // comes back through function_reset()
         health_.set_nic_interface(prm::kNicDisabled);
       } else if (nic == prm::kNicDisabled) {
         fast_teardown();
       } else {
         if ((value & 0x8ff) != 0)
-          device_.tracer().broke_value(traces::Rule::kCmdqAddress, sim_now(), traces::RuleObject::kNone, 0,
-                                       value);
+          tracer().broke_value(traces::Rule::kCmdqAddress, sim_now(), traces::RuleObject::kNone, 0, value);
         cmdq_.set_address_low(value & ~0xfffu);
         health_.set_nic_interface(nic);
         device_.dma().set_enabled(true);
@@ -82,8 +60,7 @@ void Firmware::init_seg_write(std::uint32_t offset, std::uint32_t value) {
       break;
     default:
       health_.count_bad_write();
-      device_.tracer().broke_value(traces::Rule::kIsegRegister, sim_now(), traces::RuleObject::kNone, offset,
-                                   value);
+      tracer().broke_value(traces::Rule::kIsegRegister, sim_now(), traces::RuleObject::kNone, offset, value);
       break;
   }
 }
@@ -125,38 +102,20 @@ void Firmware::inject_health(std::uint8_t syndrome, bool reset_requested,
     assert.ext_syndrome = ext_syndrome;
   }
   health_.fatal(syndrome, reset_requested && syndrome != 0, assert);
-  device_.tracer().record(traces::Point::kHealth, sim_now(), 0, 0, syndrome);
+  tracer().record(traces::Point::kHealth, sim_now(), 0, 0, syndrome);
 }
 
 void Firmware::inject_link(bool up) { port_.cable(up); }
 
 void Firmware::drop_objects() {
-  device_.quiesce();
-  device_.dma().flush();
-  // Nothing of these may run or write afterwards: the driver frees the memory.
-  device_.qps().for_each_qp([this](Qp& qp) {
-    const QpState old = qp.state;
-    qp.state = QpState::kRst;
-    device_.qp_changed(qp, old);
-  });
-  device_.flows().clear();
-  device_.qos().clear();
-  device_.eth_rx().clear();
-  device_.eth().clear();
-  device_.steering().clear();
-  device_.qps().clear();
-  device_.cqs().clear();
-  device_.eqs().clear();
-  device_.tpt().clear();
-  device_.memic().clear();
-  device_.uar().clear();
-  device_.dma().flush();
+  device_.drop_objects(function_.id());
   objects_.clear();
   pages_.objects_dropped();
   cmdq_.pages_changed();  // what waited for pages finds the function gone
   nic_vport_ = {};
-  port_.teardown();
   gsi_.clear();
+  if (!function_.physical()) return;
+  port_.teardown();
   traps_.clear();
 }
 
@@ -164,8 +123,8 @@ void Firmware::to_power_on() {
   drop_objects();
   pages_.reset();
   caps_.reset();
-  device_.set_atomic_host_endian(caps_.atomic_host_endian());
-  device_.cc().reset();
+  function_.qps().atomic_host_endian = caps_.atomic_host_endian();
+  if (function_.physical()) device_.cc().reset();
   issi = 0;
   driver_version.clear();
   state_ = State::kOff;
@@ -174,7 +133,7 @@ void Firmware::to_power_on() {
 // nic_interface = DISABLED: the driver is about to take its memory back without asking command by command.
 void Firmware::fast_teardown() {
   if (sync_reset_.interface_down()) {
-    device_.reset();  // comes back through function_reset()
+    device_.reset(function_.id());  // comes back through function_reset()
   } else {
     cmdq_.reset();
     to_power_on();
@@ -187,14 +146,12 @@ void Firmware::fast_teardown() {
 }
 
 void Firmware::trace_create(ObjType type, std::uint32_t number, std::uint16_t uid) {
-  device_.tracer().record(traces::Point::kObjCreate, sim_now(), number, uid,
-                          static_cast<std::uint64_t>(type));
+  tracer().record(traces::Point::kObjCreate, sim_now(), number, uid, static_cast<std::uint64_t>(type));
   if (type != ObjType::kMcg) objects_.users.own(type, number, uid);  // a group's number is its QP's
 }
 
 void Firmware::trace_destroy(ObjType type, std::uint32_t number, std::uint16_t uid) {
-  device_.tracer().record(traces::Point::kObjDestroy, sim_now(), number, uid,
-                          static_cast<std::uint64_t>(type));
+  tracer().record(traces::Point::kObjDestroy, sim_now(), number, uid, static_cast<std::uint64_t>(type));
   if (type == ObjType::kMcg) return;
   objects_.users.disown(type, number);
   objects_.umem_users.release(type, number);
@@ -203,8 +160,8 @@ void Firmware::trace_destroy(ObjType type, std::uint32_t number, std::uint16_t u
 
 // In traces a general object's type stands above those of ObjType.
 void Firmware::trace_general(bool created, std::uint16_t type, std::uint32_t number, std::uint16_t uid) {
-  device_.tracer().record(created ? traces::Point::kObjCreate : traces::Point::kObjDestroy, sim_now(), number,
-                          uid, std::uint64_t{0x10000} | type);
+  tracer().record(created ? traces::Point::kObjCreate : traces::Point::kObjDestroy, sim_now(), number, uid,
+                  std::uint64_t{0x10000} | type);
 }
 
 std::vector<Firmware::Counter> Firmware::counters() {
@@ -230,7 +187,7 @@ std::vector<Firmware::Counter> Firmware::counters() {
       {"uars", objects_.uars.count()},
       {"mkeys", objects_.mkeys.count()},
       {"psvs", objects_.psvs.count()},
-      {"memics", device_.memic().count()},
+      {"memics", function_.memic().count()},
       {"eqs", objects_.eqs.count()},
       {"cqs", objects_.cqs.count()},
       {"srqs", objects_.srqs.count()},

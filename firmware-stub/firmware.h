@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The card's firmware: the command interface and everything that commands work on. Plugged into a Device
-// with device.attach().
+// A function's firmware: its command interface, and everything that commands work on. CardFirmware makes one
+// for each function.
 #ifndef HCASIM_FIRMWARE_STUB_FIRMWARE_H
 #define HCASIM_FIRMWARE_STUB_FIRMWARE_H
 
@@ -39,7 +39,9 @@ struct NicVport {
 
 class Firmware : public sc_core::sc_module, public FirmwarePort {
  public:
-  Firmware(const sc_core::sc_module_name& name, Device& device, const Options& options);
+  // port, traps: the card's, which functions share.
+  Firmware(const sc_core::sc_module_name& name, Device& device, Function& function, const Options& options,
+           PortAgent& port, Traps& traps);
 
   // FirmwarePort: what the hardware asks.
   std::uint32_t init_seg_read(std::uint32_t offset) override;
@@ -64,7 +66,12 @@ class Firmware : public sc_core::sc_module, public FirmwarePort {
 
   // --- For the handlers
   // --------------------------------------------------------------------------------------
+  // The engines, which work for all functions; and what is this one's.
   Device& device() { return device_; }
+  Function& function() { return function_; }
+  const traces::FunctionTracer& tracer() const { return function_.tracer(); }
+  // Nothing in flight touches memory any more through an object whose use has been forbidden.
+  void quiesce() { device_.quiesce(function_.id()); }
   const Options& options() const { return options_; }
   Caps& caps() { return caps_; }
   PagePool& pages() { return pages_; }
@@ -96,14 +103,15 @@ class Firmware : public sc_core::sc_module, public FirmwarePort {
   void health_fault(Time t, const FaultSpec& fault, bool begin);
 
   Device& device_;
+  Function& function_;
   const Options options_;
   Caps caps_;
   Health health_;
   PagePool pages_;
   Objects objects_;
-  PortAgent port_;
+  PortAgent& port_;
   Gsi gsi_;
-  Traps traps_;
+  Traps& traps_;
   NicVport nic_vport_;
   CmdQueue cmdq_;
   SyncReset sync_reset_;

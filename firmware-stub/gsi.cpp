@@ -21,7 +21,7 @@ Gsi::Gsi(const sc_core::sc_module_name& name, Firmware& fw)
       out_(
           "out",
           [this](Time due, PacketRef& packet) { fw_.device().port().transmit(due, std::move(packet)); },
-          fw.device().health()) {}
+          fw.function().health()) {}
 
 void Gsi::clear() {
   subnet_admin_.clear();

@@ -21,7 +21,7 @@ constexpr std::uint32_t kIeeeVendorId = 0x0002c9;
 Syndrome enable_hca(Firmware& fw, Command& cmd) {
   if (cmd.get<prm::enable_hca_in::function_id>() != 0) return Syndrome::kFunction;
   if (fw.state() != State::kOff)
-    fw.device().tracer().broke(traces::Rule::kEnableTwice, cmd.now, traces::RuleObject::kCommand, cmd.seq);
+    fw.tracer().broke(traces::Rule::kEnableTwice, cmd.now, traces::RuleObject::kCommand, cmd.seq);
   fw.to_power_on();
   fw.set_state(State::kEnabled);
   return Syndrome::kOk;
@@ -30,8 +30,8 @@ Syndrome enable_hca(Firmware& fw, Command& cmd) {
 Syndrome disable_hca(Firmware& fw, Command& cmd) {
   if (cmd.get<prm::disable_hca_in::function_id>() != 0) return Syndrome::kFunction;
   if (fw.pages().given() != 0)
-    fw.device().tracer().broke_value(traces::Rule::kPagesKept, cmd.now, traces::RuleObject::kCommand, cmd.seq,
-                                     fw.pages().given());
+    fw.tracer().broke_value(traces::Rule::kPagesKept, cmd.now, traces::RuleObject::kCommand, cmd.seq,
+                            fw.pages().given());
   fw.to_power_on();
   return Syndrome::kOk;
 }
@@ -50,8 +50,8 @@ Syndrome teardown_hca(Firmware& fw, Command& cmd) {
   switch (cmd.get<prm::teardown_hca_in::profile>()) {
     case kGracefulClose:
       if (const std::string left = objects_left(fw); !left.empty()) {
-        fw.device().tracer().broke(traces::Rule::kTeardownObjects, cmd.now, traces::RuleObject::kCommand,
-                                   cmd.seq, left.data(), left.size());
+        fw.tracer().broke(traces::Rule::kTeardownObjects, cmd.now, traces::RuleObject::kCommand, cmd.seq,
+                          left.data(), left.size());
       }
       [[fallthrough]];
     case kForceClose:

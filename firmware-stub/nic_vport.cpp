@@ -191,7 +191,7 @@ Syndrome query_vnic_env(Firmware& fw, Command& cmd) {
   using env = prm::query_vnic_env_out::vport_env;
   const Syndrome s = check_target<prm::query_vnic_env_in>(cmd);
   if (s != Syndrome::kOk) return s;
-  const EthRx::Counters& c = fw.device().eth_rx().counters();
+  const FrameCounters& c = fw.function().eth().counters;
   cmd.put<env::nic_receive_steering_discard>(c.no_rule + c.dropped);
   return Syndrome::kOk;
 }

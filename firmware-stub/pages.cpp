@@ -23,8 +23,9 @@ std::uint64_t to_pages(std::uint64_t bytes) {
 }
 }  // namespace
 
-PagePool::PagePool(Device& device, bool enabled)
+PagePool::PagePool(Device& device, Function& function, bool enabled)
     : device_(device),
+      function_(function),
       enabled_(enabled && device.profile().firmware.init_pages != 0),
       boot_(device.profile().firmware.boot_pages),
       init_(device.profile().firmware.init_pages) {}
@@ -61,7 +62,7 @@ bool PagePool::send_request(Time t, std::int32_t pages) {
   const std::uint8_t type = static_cast<std::uint8_t>(prm::EqeType::kPageRequest);
   bool heard = false;
   for (std::uint32_t eqn = 0; eqn < 256 && !heard; ++eqn) {
-    const Eq* eq = device_.eqs().find(eqn);
+    const Eq* eq = function_.eqs().find(eqn);
     heard = eq != nullptr && (eq->mask[0] >> type & 1) != 0;
   }
   if (!heard) return false;
@@ -70,7 +71,7 @@ bool PagePool::send_request(Time t, std::int32_t pages) {
   const bool withheld = injector.armed(FaultType::kPageRequest) &&
                         injector.strike(FaultType::kPageRequest, t, {{FaultKey::kFunction, 0}}, 0,
                                         static_cast<std::uint32_t>(pages), lost) != nullptr;
-  if (!withheld) device_.eqs().post(t, type, 0, &event, sizeof event);
+  if (!withheld) device_.eqs().post(t, function_.id(), type, 0, &event, sizeof event);
   pending_ = pending_ || pages > 0;
   ++requests_;
   return true;

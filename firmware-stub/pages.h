@@ -13,7 +13,8 @@
 
 namespace hcasim {
 class Device;
-}
+class Function;
+}  // namespace hcasim
 
 namespace hcasim::fw {
 
@@ -21,7 +22,7 @@ class PagePool {
  public:
   static constexpr unsigned kPageShift = 12;
 
-  PagePool(Device& device, bool enabled);
+  PagePool(Device& device, Function& function, bool enabled);
 
   unsigned boot_pages() const { return enabled_ ? boot_ : 0; }
   unsigned init_pages() const { return enabled_ ? init_ : 0; }
@@ -65,6 +66,8 @@ class PagePool {
   bool send_request(Time t, std::int32_t pages);
 
   Device& device_;
+
+  Function& function_;
   const bool enabled_;
   const unsigned boot_, init_;
   std::vector<std::uint64_t> pages_;         // bus addresses, last given on top

@@ -14,17 +14,17 @@ SyncReset::SyncReset(const sc_core::sc_module_name& name, Firmware& fw)
     : sc_module(name),
       fw_(fw),
       due_(
-          "due", [this](Time t, std::uint64_t& serial) { due(t, serial); }, fw.device().health()) {}
+          "due", [this](Time t, std::uint64_t& serial) { due(t, serial); }, fw.function().health()) {}
 
 bool SyncReset::listened() const {
-  return fw_.device().eqs().listening(static_cast<std::uint8_t>(prm::EqeType::kGeneral));
+  return fw_.device().eqs().listening(fw_.function().id(), static_cast<std::uint8_t>(prm::EqeType::kGeneral));
 }
 
 void SyncReset::tell(Time t, std::uint8_t what) {
   prm::EqeSyncReset event{};
   event.state = what;
-  fw_.device().eqs().post(t, static_cast<std::uint8_t>(prm::EqeType::kGeneral), prm::kGeneralSyncReset,
-                          &event, sizeof event);
+  fw_.device().eqs().post(t, fw_.function().id(), static_cast<std::uint8_t>(prm::EqeType::kGeneral),
+                          prm::kGeneralSyncReset, &event, sizeof event);
 }
 
 void SyncReset::ask(Time t) {

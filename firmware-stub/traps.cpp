@@ -24,7 +24,7 @@ Traps::Traps(const sc_core::sc_module_name& name, Device& device, const PortAgen
           [this](Time due, std::uint64_t& serial) {
             if (serial == serial_) send(due);
           },
-          device.health()) {}
+          device.faults()) {}
 
 void Traps::clear() {
   due_.clear();

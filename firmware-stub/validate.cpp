@@ -150,7 +150,7 @@ Rule rule_of(prm::CmdDelivery delivery) {
 }
 
 void validate_input(Firmware& fw, const Command& cmd) {
-  if (cmd.uid != 0 || !fw.device().tracer().rules().on()) return;
+  if (cmd.uid != 0 || !fw.tracer().rules().on()) return;
   const std::vector<std::uint8_t>& fields = field_bits(cmd.opcode);
   const std::size_t len = std::min(fields.size(), cmd.in.size());
   std::size_t at = 0;
@@ -158,8 +158,8 @@ void validate_input(Firmware& fw, const Command& cmd) {
   if (at == len) return;
   // From the dword on that holds them.
   const std::size_t from = at & ~std::size_t{3};
-  fw.device().tracer().broke(Rule::kCmdReserved, cmd.now, RuleObject::kCommand, cmd.seq, cmd.in.data() + from,
-                             std::min<std::size_t>(cmd.in.size() - from, 16));
+  fw.tracer().broke(Rule::kCmdReserved, cmd.now, RuleObject::kCommand, cmd.seq, cmd.in.data() + from,
+                    std::min<std::size_t>(cmd.in.size() - from, 16));
 }
 
 void validate_refused(Firmware& fw, const Command& cmd, const Opcode* op, Syndrome syndrome) {
@@ -171,8 +171,8 @@ void validate_refused(Firmware& fw, const Command& cmd, const Opcode* op, Syndro
     else if (op != nullptr && std::strncmp(op->name, "CREATE_", 7) == 0)
       rule = Rule::kReference;
   }
-  fw.device().tracer().broke(rule, cmd.now, RuleObject::kCommand, cmd.seq, cmd.in.data(),
-                             std::min<std::size_t>(cmd.in.size(), 256));
+  fw.tracer().broke(rule, cmd.now, RuleObject::kCommand, cmd.seq, cmd.in.data(),
+                    std::min<std::size_t>(cmd.in.size(), 256));
 }
 
 std::string objects_left(Firmware& fw) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Whether the HCA is in service. Every block that has turns of its own reports broken invariants here; the
-// firmware is told, which shows them to the driver in its health buffer.
+// Whether a function is in service. Broken invariants are reported here; the firmware hears of them, and
+// shows them to the driver in its health buffer.
 #ifndef HCASIM_MODEL_HEALTH_H
 #define HCASIM_MODEL_HEALTH_H
 
@@ -14,13 +14,13 @@ namespace hcasim {
 
 class Health final : public FaultSink {
  public:
-  Health(HostPort& host, traces::Tracer& tracer, FirmwarePort& firmware)
+  Health(HostPort& host, const traces::FunctionTracer& tracer, FirmwarePort& firmware)
       : host_(host), tracer_(tracer), firmware_(firmware) {}
 
   // Out of service until reset(): doorbells and packets are ignored.
   bool fatal() const { return fatal_; }
   void reset() { fatal_ = false; }
-  // The first one since reset() takes the HCA out of service; all are traced.
+  // The first one since reset() takes the function out of service; all are traced.
   void model_fault(const char* where, const char* what) noexcept override;
 
   template <class Archive>
@@ -30,7 +30,7 @@ class Health final : public FaultSink {
 
  private:
   HostPort& host_;
-  traces::Tracer& tracer_;
+  const traces::FunctionTracer& tracer_;
   FirmwarePort& firmware_;
   bool fatal_ = false;
 };

@@ -29,7 +29,7 @@ void Prefetcher::prefetch() {
   blocks_.port.prefetch();
   blocks_.rx.prefetch();
   blocks_.cqs.prefetch();
-  blocks_.q_counters.prefetch();
+  blocks_.q_counters.for_each([](const QCounters& q) { q.prefetch(); });
 }
 
 void Prefetcher::prefetch_targets() {
@@ -44,12 +44,12 @@ void Prefetcher::prefetch_targets() {
 void Prefetcher::doorbell(Time, Qp& qp) {
   if (!under_way_) return;
   qp.req.prefetch();
-  if (const Cq* cq = blocks_.cqs.find(qp.scq)) cq->prefetch();
+  if (const Cq* cq = blocks_.cqs.find(qp.function, qp.scq)) cq->prefetch();
   // On a cable to itself the responder is here too.
   if (blocks_.port.connected()) return;
-  if (const Qp* peer = blocks_.qps.find(qp.remote_qpn)) {
+  if (const Qp* peer = blocks_.qps[qp.function].find(qp.remote_qpn)) {
     peer->resp.prefetch();
-    if (const Cq* cq = blocks_.cqs.find(peer->rcq)) cq->prefetch();
+    if (const Cq* cq = blocks_.cqs.find(peer->function, peer->rcq)) cq->prefetch();
   }
 }
 

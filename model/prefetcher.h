@@ -5,6 +5,7 @@
 #ifndef HCASIM_MODEL_PREFETCHER_H
 #define HCASIM_MODEL_PREFETCHER_H
 
+#include "model/function/id.h"
 #include "model/sched/turn.h"
 
 namespace hcasim {
@@ -33,8 +34,8 @@ class Prefetcher final : public DoorbellWatcher {
     Port& port;
     ReceivePipeline& rx;
     CqUnit& cqs;
-    QpTable& qps;
-    QCounters& q_counters;
+    PerFunction<QpTable> qps;
+    PerFunction<QCounters> q_counters;
   };
   explicit Prefetcher(const Blocks& blocks) : blocks_(blocks) {}
 

@@ -20,10 +20,10 @@ constexpr auto kCatastrophic = static_cast<std::uint8_t>(prm::EqeType::kWqCatas)
 
 void QueueFailures::signature_error(Time t, std::uint32_t qpn, const Mkey& mkey, const SigError& e,
                                     bool requester) {
-  Qp* qp = blocks_.qps.find(qpn);
+  Qp* qp = blocks_.qps[mkey.function].find(qpn);
   if (qp == nullptr) return;
-  traces::trace(blocks_.tracer, traces::Point::kAccessErr, t, qpn, 0u, mkey.wire_key(), e.offset);
-  if (Cq* cq = blocks_.cqs.find(requester ? qp->scq : qp->rcq)) {
+  traces::trace(blocks_.tracer, traces::Point::kAccessErr, t, qp->subject(), 0u, mkey.wire_key(), e.offset);
+  if (Cq* cq = blocks_.cqs.find(qp->function, requester ? qp->scq : qp->rcq)) {
     SignatureCompletion s;
     s.mkey = mkey.wire_key();
     s.memory = e.memory;
@@ -41,29 +41,33 @@ void QueueFailures::signature_error(Time t, std::uint32_t qpn, const Mkey& mkey,
 }
 
 // A queue whose completions have nowhere to go has failed too (IBTA 11.6.3.1: with the CQ, its QPs).
-void QueueFailures::cq_failed(Time t, std::uint32_t cqn) {
-  blocks_.qps.for_each_qp([&](Qp& qp) {
+void QueueFailures::cq_failed(Time t, const Cq& cq) {
+  const FunctionId f = cq.function;
+  const std::uint32_t cqn = cq.cqn;
+  blocks_.qps[f].for_each_qp([&](Qp& qp) {
     const bool sends = qp.has_sq && qp.scq == cqn, receives = (qp.has_rq || qp.use_srq) && qp.rcq == cqn;
     if ((sends || receives) && qp.state != QpState::kInit && qp.type != QpType::kDct)
       blocks_.errors.qp_error(t, qp, kCatastrophic);
   });
-  for (auto& entry : blocks_.eth.rqs)
+  for (auto& entry : blocks_.eth[f].rqs)
     if (entry.second.cqn == cqn) blocks_.eth_rx.rq_failed(t, entry.second);
 }
 
 void QueueFailures::write_refused(Time t, WriteOwner owner) {
   switch (owner.kind) {
     case WriteOwner::kQp:
-      if (Qp* qp = blocks_.qps.find(owner.number)) blocks_.errors.qp_error(t, *qp, kCatastrophic);
+      if (Qp* qp = blocks_.qps[owner.function].find(owner.number))
+        blocks_.errors.qp_error(t, *qp, kCatastrophic);
       break;
     case WriteOwner::kRq:
-      if (Rq* rq = EthTable::find(blocks_.eth.rqs, owner.number)) blocks_.eth_rx.rq_failed(t, *rq);
+      if (Rq* rq = EthTable::find(blocks_.eth[owner.function].rqs, owner.number))
+        blocks_.eth_rx.rq_failed(t, *rq);
       break;
     case WriteOwner::kCq:
-      blocks_.cqs.write_refused(t, owner.number);
+      blocks_.cqs.write_refused(t, owner.function, owner.number);
       break;
     case WriteOwner::kEq:
-      blocks_.eqs.write_refused(owner.number);
+      blocks_.eqs.write_refused(owner.function, owner.number);
       break;
     case WriteOwner::kFirmware:
     case WriteOwner::kNone:

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "model/function/id.h"
 #include "model/pcie/dma.h"
 #include "model/time.h"
 
@@ -22,6 +23,7 @@ class QpErrors;
 class QpTable;
 class Requester;
 class EthTable;
+struct Cq;
 struct Mkey;
 struct SigError;
 
@@ -29,8 +31,8 @@ class QueueFailures {
  public:
   struct Blocks {
     traces::Tracer& tracer;
-    QpTable& qps;
-    EthTable& eth;
+    PerFunction<QpTable> qps;
+    PerFunction<EthTable> eth;
     CqUnit& cqs;
     EqUnit& eqs;
     QpErrors& errors;
@@ -40,7 +42,7 @@ class QueueFailures {
   explicit QueueFailures(const Blocks& blocks) : blocks_(blocks) {}
 
   void write_refused(Time t, WriteOwner owner);
-  void cq_failed(Time t, std::uint32_t cqn);
+  void cq_failed(Time t, const Cq& cq);
   // requester: found in what QP qpn sends, else in what it receives.
   void signature_error(Time t, std::uint32_t qpn, const Mkey& mkey, const SigError& e, bool requester);
 

@@ -98,7 +98,7 @@ constexpr Rule rule_of(prm::CqeSyndrome syndrome, std::uint8_t vendor) {
 }
 
 // The key and address that an access was refused for, as a data segment has them.
-inline void broke_access(traces::Tracer& tracer, Rule rule, Time t, RuleObject object, std::uint32_t number,
+inline void broke_access(traces::Tracer& tracer, Rule rule, Time t, RuleObject object, traces::Subject number,
                          std::uint64_t va, std::uint32_t key, std::uint64_t len) {
   if (rule == Rule::kCount) return;
   prm::DataSeg seg{};

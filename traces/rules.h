@@ -50,7 +50,8 @@ struct Broken {
   std::uint32_t number;       ///< of the object; kCommand: the command's sequence number, as in the trace
   const std::uint8_t* bytes;  ///< the wrong bytes as in memory or on the bus; may be null
   std::size_t len;
-  std::uint64_t count;  ///< violations of this rule so far, this one included
+  std::uint64_t count;         ///< violations of this rule so far, this one included
+  std::uint32_t function = 0;  ///< the PCIe function whose driver broke it
 };
 /// "rule NAME broken at 12.345 us: QP 0x41: TEXT; bytes 00 01 ..." (64 bytes at most).
 std::string describe(const Broken& b);

@@ -90,18 +90,18 @@ std::vector<Record> Tracer::drain(std::vector<std::vector<std::uint8_t>>* blobs)
   return out;
 }
 
-void Tracer::broke(Rule rule, std::int64_t time_ps, RuleObject object, std::uint32_t number,
-                   const void* bytes, std::size_t len) {
+void Tracer::broke(Rule rule, std::int64_t time_ps, RuleObject object, Subject number, const void* bytes,
+                   std::size_t len) {
   if (!rules_.on()) return;
   const auto* from = static_cast<const std::uint8_t*>(bytes);
   std::uint64_t first = 0;
   for (std::size_t i = 0; i < std::min<std::size_t>(len, 8); ++i) first = first << 8 | from[i];
   record_blob(Point::kRuleBroken, time_ps, number, info(rule).number, static_cast<std::uint64_t>(object),
               first, bytes, std::min(len, kMaxRuleBytes));
-  rules_.count({rule, time_ps, object, number, from, len, 0});
+  rules_.count({rule, time_ps, object, number.number, from, len, 0, number.function});
 }
 
-void Tracer::broke_value(Rule rule, std::int64_t time_ps, RuleObject object, std::uint32_t number,
+void Tracer::broke_value(Rule rule, std::int64_t time_ps, RuleObject object, Subject number,
                          std::uint64_t value) {
   std::uint8_t bytes[8];
   for (unsigned i = 0; i < 8; ++i) bytes[i] = static_cast<std::uint8_t>(value >> (56 - 8 * i));
@@ -119,36 +119,36 @@ void Tracer::close() {
   settle();
 }
 
-Record Tracer::make(Point p, std::int64_t time_ps, std::uint32_t obj, std::uint32_t index, std::uint64_t a0,
-                    std::uint64_t a1, unsigned function) const {
+Record Tracer::make(Point p, std::int64_t time_ps, Subject obj, std::uint32_t index, std::uint64_t a0,
+                    std::uint64_t a1) const {
   Record r;
   r.time_ps = time_ps;
   r.a0 = a0;
   r.a1 = a1;
-  r.obj = obj;
+  r.obj = obj.number;
   r.index = index;
   r.point = static_cast<std::uint16_t>(p);
   r.hca = hca_;
-  r.function = function & 0xfff;
+  r.function = obj.function & 0xfff;
   return r;
 }
 
-void Tracer::put(Point p, std::int64_t time_ps, std::uint32_t obj, std::uint32_t index, std::uint64_t a0,
-                 std::uint64_t a1, unsigned function) {
-  if (!filter_.trivial() && !filter_.takes(p, obj)) return;
-  const Record r = make(p, time_ps, obj, index, a0, a1, function);
+void Tracer::put(Point p, std::int64_t time_ps, Subject obj, std::uint32_t index, std::uint64_t a0,
+                 std::uint64_t a1) {
+  if (!filter_.trivial() && !filter_.takes(p, obj.number)) return;
+  const Record r = make(p, time_ps, obj, index, a0, a1);
   if (file_ != nullptr)
     file_->add(r);
   else
     sink_->put(r, nullptr);
 }
 
-void Tracer::put_blob(Point p, std::int64_t time_ps, std::uint32_t obj, std::uint32_t index, std::uint64_t a0,
-                      std::uint64_t a1, const void* bytes, std::size_t len, unsigned function) {
+void Tracer::put_blob(Point p, std::int64_t time_ps, Subject obj, std::uint32_t index, std::uint64_t a0,
+                      std::uint64_t a1, const void* bytes, std::size_t len) {
   if (!is_error(p)) ++counts_[static_cast<unsigned>(p)];
-  if (!filter_.trivial() && !filter_.takes(p, obj)) return;
+  if (!filter_.trivial() && !filter_.takes(p, obj.number)) return;
   const bool cut = len > kMaxBlob;
-  Record r = make(p, time_ps, obj, index, a0, a1, function);
+  Record r = make(p, time_ps, obj, index, a0, a1);
   if (cut) r.flags = Record::kTruncated;
   r.blob_len = static_cast<std::uint32_t>(cut ? kMaxBlob : len) & 0xfffff;
   sink_->put(r, static_cast<const std::uint8_t*>(bytes));

@@ -42,6 +42,14 @@ static_assert(sizeof(Record) == 40);
 
 constexpr std::size_t kMaxBlob = 64 * 1024;  // bytes
 
+/// What a record is about: an object by its number, and the PCIe function that it belongs to (0: the first
+/// one, or none of them: the port, the card).
+struct Subject {
+  std::uint32_t number, function;
+  Subject(std::uint32_t n) : number(n), function(0) {}  // NOLINT(google-explicit-constructor): of the card
+  Subject(unsigned of_function, std::uint32_t n) : number(n), function(of_function) {}
+};
+
 /// Consumer of records; made by Tracer::open().
 class Sink;
 class FileSink;
@@ -92,33 +100,31 @@ class Tracer {
   /// carry it as side data. A QPN with 0 there belongs to the recording HCA.
   std::uint32_t tag(std::uint32_t qpn) const { return (hca_ + 1u) << 24 | (qpn & 0xffffff); }
 
-  /// `function`: index of the PCIe function that it is about.
-  void record(Point p, std::int64_t time_ps, std::uint32_t obj, std::uint32_t index, std::uint64_t a0 = 0,
-              std::uint64_t a1 = 0, unsigned function = 0) {
+  void record(Point p, std::int64_t time_ps, Subject obj, std::uint32_t index, std::uint64_t a0 = 0,
+              std::uint64_t a1 = 0) {
     if (is_error(p)) count_error(p);
     if (__builtin_expect(enabled_, 0)) {
       if (!is_error(p)) count_error(p);
-      put(p, time_ps, obj, index, a0, a1, function);
+      put(p, time_ps, obj, index, a0, a1);
     }
   }
   /// A record with a blob, such as a mailbox; cut to kMaxBlob bytes.
-  void record_blob(Point p, std::int64_t time_ps, std::uint32_t obj, std::uint32_t index, std::uint64_t a0,
-                   std::uint64_t a1, const void* bytes, std::size_t len, unsigned function = 0) {
+  void record_blob(Point p, std::int64_t time_ps, Subject obj, std::uint32_t index, std::uint64_t a0,
+                   std::uint64_t a1, const void* bytes, std::size_t len) {
     if (is_error(p)) count_error(p);
-    if (__builtin_expect(enabled_, 0)) put_blob(p, time_ps, obj, index, a0, a1, bytes, len, function);
+    if (__builtin_expect(enabled_, 0)) put_blob(p, time_ps, obj, index, a0, a1, bytes, len);
   }
 
   /// The driver has broken a rule. `number` is the object's; `bytes` are the wrong ones.
   Rules& rules() { return rules_; }
   const Rules& rules() const { return rules_; }
-  void broke(Rule rule, std::int64_t time_ps, RuleObject object, std::uint32_t number, const void* bytes,
+  void broke(Rule rule, std::int64_t time_ps, RuleObject object, Subject number, const void* bytes,
              std::size_t len);
-  void broke(Rule rule, std::int64_t time_ps, RuleObject object, std::uint32_t number) {
+  void broke(Rule rule, std::int64_t time_ps, RuleObject object, Subject number) {
     broke(rule, time_ps, object, number, nullptr, 0);
   }
   /// The same with a wrong value, recorded big-endian without leading zero bytes (4 bytes at least).
-  void broke_value(Rule rule, std::int64_t time_ps, RuleObject object, std::uint32_t number,
-                   std::uint64_t value);
+  void broke_value(Rule rule, std::int64_t time_ps, RuleObject object, Subject number, std::uint64_t value);
 
   /// Only counts an error.
   void count_error(Point p) { ++counts_[static_cast<unsigned>(p)]; }
@@ -126,12 +132,12 @@ class Tracer {
   std::uint64_t count(Point p) const { return counts_[static_cast<unsigned>(p)]; }
 
  private:
-  Record make(Point p, std::int64_t time_ps, std::uint32_t obj, std::uint32_t index, std::uint64_t a0,
-              std::uint64_t a1, unsigned function) const;
-  void put(Point p, std::int64_t time_ps, std::uint32_t obj, std::uint32_t index, std::uint64_t a0,
-           std::uint64_t a1, unsigned function);
-  void put_blob(Point p, std::int64_t time_ps, std::uint32_t obj, std::uint32_t index, std::uint64_t a0,
-                std::uint64_t a1, const void* bytes, std::size_t len, unsigned function);
+  Record make(Point p, std::int64_t time_ps, Subject obj, std::uint32_t index, std::uint64_t a0,
+              std::uint64_t a1) const;
+  void put(Point p, std::int64_t time_ps, Subject obj, std::uint32_t index, std::uint64_t a0,
+           std::uint64_t a1);
+  void put_blob(Point p, std::int64_t time_ps, Subject obj, std::uint32_t index, std::uint64_t a0,
+                std::uint64_t a1, const void* bytes, std::size_t len);
 
   void settle();
 
@@ -147,7 +153,47 @@ class Tracer {
 
 /// `trace(tracer, Point::kDoorbell, now, qpn, serial, ...)`.
 template <class... A>
-inline void trace(Tracer& t, Point p, std::int64_t time_ps, std::uint32_t obj, std::uint32_t index, A... a) {
+inline void trace(Tracer& t, Point p, std::int64_t time_ps, Subject obj, std::uint32_t index, A... a) {
+  t.record(p, time_ps, obj, index, static_cast<std::uint64_t>(a)...);
+}
+
+/// The tracer as one PCIe function uses it: what is recorded through it names that function.
+class FunctionTracer {
+ public:
+  FunctionTracer(Tracer& tracer, unsigned function) : tracer_(tracer), function_(function) {}
+  Tracer& card() const { return tracer_; }
+  bool enabled() const { return tracer_.enabled(); }
+  bool detail() const { return tracer_.detail(); }
+  Rules& rules() const { return tracer_.rules(); }
+  std::uint32_t tag(std::uint32_t qpn) const { return tracer_.tag(qpn); }
+  void count_error(Point p) const { tracer_.count_error(p); }
+  std::uint64_t count(Point p) const { return tracer_.count(p); }
+
+  void record(Point p, std::int64_t time_ps, std::uint32_t obj, std::uint32_t index, std::uint64_t a0 = 0,
+              std::uint64_t a1 = 0) const {
+    tracer_.record(p, time_ps, {function_, obj}, index, a0, a1);
+  }
+  void record_blob(Point p, std::int64_t time_ps, std::uint32_t obj, std::uint32_t index, std::uint64_t a0,
+                   std::uint64_t a1, const void* bytes, std::size_t len) const {
+    tracer_.record_blob(p, time_ps, {function_, obj}, index, a0, a1, bytes, len);
+  }
+  void broke(Rule rule, std::int64_t time_ps, RuleObject object, std::uint32_t number,
+             const void* bytes = nullptr, std::size_t len = 0) const {
+    tracer_.broke(rule, time_ps, object, {function_, number}, bytes, len);
+  }
+  void broke_value(Rule rule, std::int64_t time_ps, RuleObject object, std::uint32_t number,
+                   std::uint64_t value) const {
+    tracer_.broke_value(rule, time_ps, object, {function_, number}, value);
+  }
+
+ private:
+  Tracer& tracer_;
+  unsigned function_;
+};
+
+template <class... A>
+inline void trace(const FunctionTracer& t, Point p, std::int64_t time_ps, std::uint32_t obj,
+                  std::uint32_t index, A... a) {
   t.record(p, time_ps, obj, index, static_cast<std::uint64_t>(a)...);
 }
 

@@ -379,7 +379,7 @@ uint64_t hca_mmio_read(hca_t* h, uint64_t offset, unsigned size) {
   size = std::min(size, 8u);
   if (usable(h)) {
     Recorded call(Event::kMmioRead, h->number, offset, size);
-    enter(h, "hca_mmio_read", [&] { h->model.bar_read(offset, bytes, size); });
+    enter(h, "hca_mmio_read", [&] { h->model.bar_read(hca::kShown, offset, bytes, size); });
     std::memcpy(&value, bytes, size);  // hosts are little-endian
     call.returns(value);
   } else {
@@ -394,7 +394,7 @@ void hca_mmio_write(hca_t* h, uint64_t offset, uint64_t value, unsigned size) {
   std::memcpy(bytes, &value, sizeof bytes);
   Recorded call(Event::kMmioWrite, h->number, offset, value, size);
   enter(h, "hca_mmio_write", [&] {
-    h->model.bar_write(offset, bytes, size);
+    h->model.bar_write(hca::kShown, offset, bytes, size);
     if (h->model.prefetched()) h->model.prefetch_targets();
   });
 }
@@ -403,7 +403,8 @@ void hca_mmio_write_burst(hca_t* h, uint64_t offset, const void* data, size_t le
   if (!usable(h) || !data || len == 0 || len % 8 || len > hcasim::Uar::kMaxBurst) return;
   Recorded call(Event::kBurst, h->number, offset, std::string_view(static_cast<const char*>(data), len));
   enter(h, "hca_mmio_write_burst", [&] {
-    h->model.bar_write(offset, static_cast<const std::uint8_t*>(data), static_cast<unsigned>(len));
+    h->model.bar_write(hca::kShown, offset, static_cast<const std::uint8_t*>(data),
+                       static_cast<unsigned>(len));
   });
 }
 

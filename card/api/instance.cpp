@@ -50,9 +50,9 @@ hca::hca(unsigned n, const hcasim::api::Settings& s, const hcasim::Profile& prof
       tracer(std::move(t)),
       trace_path(s.trace),
       trace_ring_mib(s.trace_ring),
-      model(module_name(s.name, n).c_str(), profile, *this, *tracer),
+      model(module_name(s.name, n).c_str(), profile, {this}, *tracer),
       firmware((module_name(s.name, n) + "_fw").c_str(), model, s.firmware) {
-  hcasim::api::join_parts(s, model, firmware);
+  hcasim::api::set_up(s, model);
   tracer->rules().on_broken([this](const hcasim::traces::Broken& b) { rule_broken(b); });
   firmware.port().on_admin([this] { wish_changed(); });
 }
@@ -156,7 +156,8 @@ void hca::rule_broken(const hcasim::traces::Broken& broken) {
     log(strict ? HCA_LOG_ERROR : HCA_LOG_WARNING, line.c_str());
   }
   if (broken.count == 1) dump_ring_for(hcasim::traces::info(broken.rule).name);
-  if (strict && firmware.health().syndrome() == 0) firmware.inject_health(hcasim::fw::kSyndFwInternal, true);
+  hcasim::fw::Firmware& its = firmware.function(static_cast<hcasim::FunctionId>(broken.function));
+  if (strict && its.health().syndrome() == 0) its.inject_health(hcasim::fw::kSyndFwInternal, true);
 }
 
 // What led to the first breach of a rule, before later records push it out of the ring.
@@ -207,8 +208,8 @@ std::vector<hcasim::api::Counter> hca::counters() const {
   const auto meetings = uplink ? uplink->meetings() : hcasim::api::Uplink::Meetings{};
   std::vector<hcasim::api::Counter> list = {
       {"doorbells", model.scheduler().doorbells()},
-      {"blueflames", model.uar().blueflames()},
-      {"bad_doorbells", model.uar().bad_doorbells()},
+      {"blueflames", model.blueflames()},
+      {"bad_doorbells", model.bad_doorbells()},
       {"bad_accesses", model.bad_accesses()},
       {"wqes", model.requester().wqes()},
       {"retransmits", model.requester().retransmits()},
@@ -260,7 +261,7 @@ std::vector<hcasim::api::Counter> hca::counters() const {
       {"rules_broken", tracer->rules().total()},
   };
   // Firmware counts its objects under their plain names.
-  for (const auto& c : firmware.counters()) {
+  for (const auto& c : firmware.function(kShown).counters()) {
     list.push_back({c.name, c.value, std::strncmp(c.name, "fw_", 3) != 0});
   }
   for (const auto& [point, name] : hcasim::api::error_points()) {
@@ -310,7 +311,8 @@ void hca::inject(const hcasim::api::Fault& fault) {
     case Fault::kHealth:
     case Fault::kFatalHealth:
       note(FaultType::kHealth, FaultAction::kSyndrome);
-      firmware.inject_health(static_cast<std::uint8_t>(fault.number), fault.kind == Fault::kFatalHealth);
+      firmware.function(kShown).inject_health(static_cast<std::uint8_t>(fault.number),
+                                              fault.kind == Fault::kFatalHealth);
       break;
     case Fault::kLink:
       note(FaultType::kPort, fault.number == 0 ? FaultAction::kPortDown : FaultAction::kPortUp);

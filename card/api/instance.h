@@ -10,7 +10,7 @@
 #include "card/api/hca_api.h"
 #include "card/api/options.h"
 #include "card/api/wires.h"
-#include "firmware-stub/firmware.h"
+#include "firmware-stub/card_firmware.h"
 #include "model/device.h"
 #include "traces/tracer.h"
 
@@ -68,6 +68,9 @@ struct hca final : hcasim::HostPort {
   void follow_carrier();  // of the far end
   void wish_changed();
 
+  // The function that this API shows: the card's first.
+  static constexpr hcasim::FunctionId kShown = 0;
+
   const unsigned number;  // as they were made, from 0
   const hca_host_ops ops;
   void* const opaque;
@@ -85,7 +88,7 @@ struct hca final : hcasim::HostPort {
   unsigned trace_ring_mib;
   unsigned ring_dumps = 0;  // because of broken rules
   mutable hcasim::Device model;
-  mutable hcasim::fw::Firmware firmware;
+  mutable hcasim::fw::CardFirmware firmware;
 };
 
 #endif

@@ -60,9 +60,9 @@ bool make_parts(const std::string& options, unsigned number, Parts& parts, std::
   return open;
 }
 
-void join_parts(const Settings& settings, Device& model, fw::Firmware& firmware) {
-  model.attach(firmware);
-  model.uar().set_blueflame(settings.firmware.bf);
+void set_up(const Settings& settings, Device& model) {
+  for (FunctionId f = 0; f < model.functions(); ++f)
+    model.function(f).uars().set_blueflame(settings.firmware.bf);
   model.port().faults() = settings.faults;
   model.port().reseed();
 }

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "card/api/options.h"
-#include "firmware-stub/firmware.h"
 #include "model/device.h"
 #include "model/profile.h"
 #include "traces/tracer.h"
@@ -26,8 +25,8 @@ struct Parts {
 };
 // options: as of hca_create(). number: of the HCA in its process. False: `why` says what is wrong.
 bool make_parts(const std::string& options, unsigned number, Parts& parts, std::string& why);
-// Plugs the firmware into the hardware and sets both as the options say.
-void join_parts(const Settings& settings, Device& model, fw::Firmware& firmware);
+// Sets the hardware as the options say.
+void set_up(const Settings& settings, Device& model);
 
 }  // namespace hcasim::api
 #endif

@@ -13,6 +13,7 @@ namespace hcasim::sc {
 namespace {
 
 constexpr const char* kDevice = "/hcasim/device";
+constexpr FunctionId kShown = 0;  // the module shows the card's first function
 constexpr Time kReadPatience = from_ns(50e6);
 
 Time ps(const sc_core::sc_time& t) { return static_cast<Time>(t.value()); }
@@ -39,14 +40,14 @@ HcaModule::Inner::Inner(HcaModule& outer, api::Parts parts, const HcaConfig& con
     : outer_(outer),
       parts_(std::move(parts)),
       host_("host"),
-      model_("card", parts_.profile, host_, *parts_.tracer),
+      model_("card", parts_.profile, {&host_}, *parts_.tracer),
       firmware_("firmware", model_, parts_.settings.firmware),
       config_(identity_of(parts_, firmware_.options())),
       inbox_(
           "inbox", [this](Time, Item& item) { perform(item); }, *this),
       vcd_("vcd"),
       frame_(kMaxFrame + kMaxHeaders) {
-  api::join_parts(parts_.settings, model_, firmware_);
+  api::set_up(parts_.settings, model_);
   host_.set_enabled(false);
   host_.on_msix([this](unsigned vector) { signal(vector); });
   host_.on_log([this](int level, const std::string& line) { log(level, line); });
@@ -93,7 +94,7 @@ bool HcaModule::Inner::read(std::uint64_t address, std::uint8_t* bytes, unsigned
   if (held_)
     std::memset(bytes, 0xff, len);
   else if (place.bar == ConfigSpace::Bar::kRegisters)
-    model_.bar_read(place.offset, bytes, len);
+    model_.bar_read(kShown, place.offset, bytes, len);
   else
     config_.table_read(place.offset, bytes, len);
   return true;
@@ -131,7 +132,7 @@ void HcaModule::Inner::perform(Item& item) {
   if (inbox_.empty()) drained_.notify(sc_core::SC_ZERO_TIME);
   switch (item.kind) {
     case Item::kRegisters:
-      model_.bar_write(item.offset, item.bytes.data(), item.len);
+      model_.bar_write(kShown, item.offset, item.bytes.data(), item.len);
       break;
     case Item::kMsixTable:
       config_.table_write(item.offset, item.bytes.data(), item.len);
@@ -296,7 +297,7 @@ void HcaModule::Inner::sample() {
 std::vector<HcaModule::Inner::Counter> HcaModule::Inner::counters() const {
   const PortCounters& port = model_.port().counters();
   return {{"doorbells", model_.scheduler().doorbells()},
-          {"bad_doorbells", model_.uar().bad_doorbells()},
+          {"bad_doorbells", model_.bad_doorbells()},
           {"bad_accesses", model_.bad_accesses()},
           {"wqes", model_.requester().wqes()},
           {"retransmits", model_.requester().retransmits()},

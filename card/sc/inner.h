@@ -13,6 +13,7 @@
 #include "card/sc/config_space.h"
 #include "card/sc/hca_module.h"
 #include "card/sc/vcd.h"
+#include "firmware-stub/card_firmware.h"
 #include "model/pcie/tlm_host_port.h"
 #include "model/port/wire.h"
 #include "model/timed_queue.h"
@@ -75,7 +76,7 @@ class HcaModule::Inner final : public WireIf, private Wire, private FaultSink {
   api::Parts parts_;
   TlmHostPort host_;
   mutable Device model_;
-  mutable fw::Firmware firmware_;
+  mutable fw::CardFirmware firmware_;
   ConfigSpace config_;
   TimedQueue<Item> inbox_;
   bool held_ = false, wired_ = false, watched_ = false;

@@ -82,7 +82,7 @@ Syndrome create_cq(Firmware& fw, Command& cmd) {
 
   std::uint32_t cqn = 0;
   CqObject* object = o.cqs.create(cqn);
-  Cq* cq = fw.device().cqs().create(cqn);
+  Cq* cq = fw.function().cqs().create(cqn);
   if (cq == nullptr) {
     o.cqs.destroy(cqn);
     fw.pages().release(kIcmCq);
@@ -116,7 +116,7 @@ Syndrome destroy_cq(Firmware& fw, Command& cmd) {
   if (object == nullptr) return Syndrome::kCqNumber;
   if (object->referred()) return Syndrome::kCqBusy;
   fw.device().dma().flush();  // CQEs and events posted so far
-  fw.device().cqs().destroy(cqn);
+  fw.device().cqs().destroy(fw.function().id(), cqn);
   o.cqs.destroy(cqn);
   fw.pages().release(kIcmCq);
   fw.trace_destroy(ObjType::kCq, cqn, cmd.uid);
@@ -127,7 +127,7 @@ Syndrome query_cq(Firmware& fw, Command& cmd) {
   using c = prm::query_cq_out::cq_context;
   const std::uint32_t cqn = cmd.get<prm::query_cq_in::cqn>();
   const CqObject* object = fw.objects().cqs.find(cqn);
-  Cq* cq = fw.device().cqs().find(cqn);
+  Cq* cq = fw.function().cqs().find(cqn);
   if (object == nullptr || cq == nullptr) return Syndrome::kCqNumber;
   fw.device().cqs().settle(cmd.now, *cq);
   std::memcpy(prm::ptr<c>(cmd.out.data()), object->cqc.data(), object->cqc.size());
@@ -148,7 +148,7 @@ Syndrome modify_cq(Firmware& fw, Command& cmd) {
   using c = in::cq_context;
   const std::uint32_t cqn = cmd.get<in::cqn>();
   CqObject* object = fw.objects().cqs.find(cqn);
-  Cq* cq = fw.device().cqs().find(cqn);
+  Cq* cq = fw.function().cqs().find(cqn);
   if (object == nullptr || cq == nullptr) return Syndrome::kCqNumber;
   const std::uint32_t mask =
       cmd.get<in::modify_field_select_resize_field_select::modify_field_select::modify_field_select>();

@@ -21,7 +21,7 @@ constexpr std::uint8_t kDefaultHops = 64;
 
 bool find(Firmware& fw, std::uint32_t dctn, QpObject*& object, Qp*& dct) {
   object = fw.objects().qps.find(dctn);
-  dct = fw.device().qps().find(dctn);
+  dct = fw.function().qps().find(dctn);
   return object != nullptr && dct != nullptr && object->is_dct();
 }
 
@@ -68,6 +68,7 @@ void fill(Qp& dct, const Command& cmd, bool ethernet) {
 Syndrome create_dct(Firmware& fw, Command& cmd) {
   Objects& o = fw.objects();
   Device& device = fw.device();
+  Function& function = fw.function();
   if (cmd.get<C::state>() != kActive) return Syndrome::kQpState;
   if (cmd.get<C::rlky>() != 0 || cmd.get<C::cs_res>() > static_cast<std::uint32_t>(prm::InlineScatter::k64))
     return Syndrome::kQpFeature;
@@ -93,7 +94,7 @@ Syndrome create_dct(Firmware& fw, Command& cmd) {
 
   std::uint32_t dctn = 0;
   QpObject* object = o.qps.create(dctn);
-  Qp* dct = device.qps().create(dctn);
+  Qp* dct = function.qps().create(dctn);
   if (dct == nullptr) {
     o.qps.destroy(dctn);
     fw.pages().release(kIcmQp);
@@ -119,23 +120,23 @@ Syndrome drain_dct(Firmware& fw, Command& cmd) {
   if (!find(fw, dctn, object, dct)) return Syndrome::kQpNumber;
   if (dct->state != QpState::kErr) {
     dct->state = QpState::kErr;
-    fw.device().qps().dc_contexts().remove_all_of(dctn);
+    fw.function().qps().dc_contexts().remove_all_of(dctn);
   }
-  fw.device().eqs().qp_event(cmd.now, static_cast<std::uint8_t>(prm::EqeType::kDctDrained), dctn,
-                             prm::kEvDct);
+  fw.device().eqs().qp_event(cmd.now, fw.function().id(),
+                             static_cast<std::uint8_t>(prm::EqeType::kDctDrained), dctn, prm::kEvDct);
   return Syndrome::kOk;
 }
 
 Syndrome destroy_dct(Firmware& fw, Command& cmd) {
   Objects& o = fw.objects();
-  Device& device = fw.device();
+  Function& function = fw.function();
   const std::uint32_t dctn = cmd.get<prm::destroy_dct_in::dctn>();
   QpObject* object = nullptr;
   Qp* dct = nullptr;
   if (!find(fw, dctn, object, dct)) return Syndrome::kQpNumber;
   if (dct->state != QpState::kErr) return Syndrome::kDctNotDrained;
-  device.quiesce();
-  device.qps().destroy(dctn);
+  fw.quiesce();
+  function.qps().destroy(dctn);
   o.qps.destroy(dctn);
   fw.pages().release(kIcmQp);
   fw.trace_destroy(ObjType::kDct, dctn, cmd.uid);

@@ -32,7 +32,7 @@ Syndrome create_eq(Firmware& fw, Command& cmd) {
 
   std::uint32_t eqn = 0;
   EqObject* object = o.eqs.create(eqn);
-  Eq* eq = fw.device().eqs().create(eqn);
+  Eq* eq = fw.function().eqs().create(eqn);
   if (eq == nullptr) {
     o.eqs.destroy(eqn);
     fw.pages().release(kIcmEq);
@@ -57,7 +57,7 @@ Syndrome destroy_eq(Firmware& fw, Command& cmd) {
   if (object == nullptr) return Syndrome::kEqNumber;
   if (object->referred()) return Syndrome::kEqBusy;
   fw.device().dma().flush();
-  fw.device().eqs().destroy(eqn);
+  fw.device().eqs().destroy(fw.function().id(), eqn);
   fw.objects().eqs.destroy(eqn);
   fw.pages().release(kIcmEq);
   fw.trace_destroy(ObjType::kEq, eqn, cmd.uid);
@@ -69,7 +69,7 @@ Syndrome query_eq(Firmware& fw, Command& cmd) {
   using c = out::eq_context_entry;
   const std::uint32_t eqn = cmd.get<prm::query_eq_in::eq_number>();
   const EqObject* object = fw.objects().eqs.find(eqn);
-  const Eq* eq = fw.device().eqs().find(eqn);
+  const Eq* eq = fw.function().eqs().find(eqn);
   if (object == nullptr || eq == nullptr) return Syndrome::kEqNumber;
   std::memcpy(prm::ptr<c>(cmd.out.data()), object->eqc.data(), object->eqc.size());
   cmd.put<c::status>(eq->overrun ? kEqcOverflow : 0);

@@ -55,7 +55,7 @@ bool mask_known(const FlowGroup& group) {
 
 Syndrome check_next_table(Firmware& fw, std::uint32_t id, FlowTableType type, std::uint8_t level,
                           bool ignore_level) {
-  const FlowTable* next = fw.device().flows().find_table(id);
+  const FlowTable* next = fw.function().flows().find_table(id);
   if (next == nullptr || next->type != type) return Syndrome::kFlowTableNumber;
   return ignore_level || next->level > level ? Syndrome::kOk : Syndrome::kFlowLevel;
 }
@@ -89,7 +89,7 @@ Syndrome create_flow_table(Firmware& fw, Command& cmd) {
   if (!fw.pages().charge(kIcmFlow)) return Syndrome::kWaitPages;
   std::uint32_t id = 0;
   o.flow_tables.create(id);
-  FlowTable* table = fw.device().flows().create_table(id, type->type);
+  FlowTable* table = fw.function().flows().create_table(id, type->type);
   if (table == nullptr) {
     o.flow_tables.destroy(id);
     fw.pages().release(kIcmFlow);
@@ -136,8 +136,8 @@ Syndrome destroy_flow_table(Firmware& fw, Command& cmd) {
   const FlowTableObject* object = fw.objects().flow_tables.find(id);
   if (object == nullptr || object->referred() || !table->groups.empty()) return Syndrome::kFlowTableBusy;
   set_miss(fw, *table, {});
-  if (fw.device().flows().root(table->type) == id) fw.device().flows().set_root(table->type, 0);
-  fw.device().flows().destroy_table(id);
+  if (fw.function().flows().root(table->type) == id) fw.function().flows().set_root(table->type, 0);
+  fw.function().flows().destroy_table(id);
   fw.objects().flow_tables.destroy(id);
   fw.pages().release(kIcmFlow);
   fw.trace_destroy(ObjType::kFlowTable, id, cmd.uid);
@@ -173,12 +173,12 @@ Syndrome set_flow_table_root(Firmware& fw, Command& cmd) {
       cmd.get<in::table_eswitch_owner_vhca_id_valid>() != 0)
     return Syndrome::kFlowFeature;
   if (cmd.op_mod == kDisconnectRoot) {
-    fw.device().flows().set_root(static_cast<FlowTableType>(type), 0);
+    fw.function().flows().set_root(static_cast<FlowTableType>(type), 0);
     return Syndrome::kOk;
   }
   if (cmd.op_mod != kConnectRoot) return Syndrome::kOpMod;
   const std::uint32_t id = cmd.get<in::table_id>();
-  if (id == 0 || !fw.device().flows().set_root(static_cast<FlowTableType>(type), id))
+  if (id == 0 || !fw.function().flows().set_root(static_cast<FlowTableType>(type), id))
     return Syndrome::kFlowTableNumber;
   return Syndrome::kOk;
 }
@@ -205,7 +205,7 @@ Syndrome create_flow_group(Firmware& fw, Command& cmd) {
   if (o.flow_groups.full()) return Syndrome::kFlowGroupLimit;
   if (!fw.pages().charge(kIcmFlow)) return Syndrome::kWaitPages;
   o.flow_groups.create(group.id);
-  if (!fw.device().flows().create_group(*table, group)) {
+  if (!fw.function().flows().create_group(*table, group)) {
     o.flow_groups.destroy(group.id);
     fw.pages().release(kIcmFlow);
     return Syndrome::kFlowGroupRange;
@@ -224,7 +224,7 @@ Syndrome destroy_flow_group(Firmware& fw, Command& cmd) {
   if (s != Syndrome::kOk) return s;
   const std::uint32_t id = cmd.get<in::group_id>();
   if (table->groups.count(id) == 0) return Syndrome::kFlowGroupNumber;
-  if (!fw.device().flows().destroy_group(*table, id)) return Syndrome::kFlowGroupBusy;
+  if (!fw.function().flows().destroy_group(*table, id)) return Syndrome::kFlowGroupBusy;
   fw.objects().flow_groups.destroy(id);
   fw.pages().release(kIcmFlow);
   fw.trace_destroy(ObjType::kFlowGroup, id, cmd.uid);

@@ -20,7 +20,7 @@ Syndrome check_flow_target(const Command& cmd) {
 // The table that the command names, of the type it says.
 template <class In>
 Syndrome find_flow_table(Firmware& fw, const Command& cmd, FlowTable*& table) {
-  table = fw.device().flows().find_table(cmd.get<typename In::table_id>());
+  table = fw.function().flows().find_table(cmd.get<typename In::table_id>());
   if (table == nullptr) return Syndrome::kFlowTableNumber;
   return cmd.get<typename In::table_type>() == static_cast<std::uint32_t>(table->type)
              ? Syndrome::kOk

@@ -31,13 +31,13 @@ Syndrome alloc_flow_counter(Firmware& fw, Command& cmd) {
   std::uint32_t id = 0;
   if (units == 0) {
     if (o.flow_counters.create(id) == nullptr) return Syndrome::kFlowCounterLimit;
-    fw.device().flows().create_counter(id);
+    fw.function().flows().create_counter(id);
   } else {
     const std::uint32_t count = units * kCounterBulkUnit;
     id = find_room(o, count);
     if (id == 0) return Syndrome::kFlowCounterLimit;
     o.counter_bulks[id].count = count;
-    for (std::uint32_t i = 0; i < count; ++i) fw.device().flows().create_counter(id + i);
+    for (std::uint32_t i = 0; i < count; ++i) fw.function().flows().create_counter(id + i);
   }
   cmd.put<prm::alloc_flow_counter_out::flow_counter_id>(id);
   fw.trace_create(ObjType::kFlowCounter, id, cmd.uid);
@@ -52,10 +52,10 @@ Syndrome dealloc_flow_counter(Firmware& fw, Command& cmd) {
   if (object == nullptr) return Syndrome::kFlowCounterNumber;
   if (object->referred()) return Syndrome::kFlowCounterBusy;
   if (bulk != o.counter_bulks.end()) {
-    for (std::uint32_t i = 0; i < bulk->second.count; ++i) fw.device().flows().destroy_counter(id + i);
+    for (std::uint32_t i = 0; i < bulk->second.count; ++i) fw.function().flows().destroy_counter(id + i);
     o.counter_bulks.erase(bulk);
   } else {
-    fw.device().flows().destroy_counter(id);
+    fw.function().flows().destroy_counter(id);
     o.flow_counters.destroy(id);
   }
   fw.trace_destroy(ObjType::kFlowCounter, id, cmd.uid);
@@ -70,10 +70,10 @@ Syndrome query_flow_counter(Firmware& fw, Command& cmd) {
   const std::uint32_t run = cmd.get<in::num_of_counters>();
   if (run > 1u << kLogFlowCounterBulk || (run != 0 && first % 4 != 0)) return Syndrome::kFlowCounterBulk;
   const std::uint32_t n = std::max(run, 1u);
-  if (run == 0 && fw.device().flows().counter(first) == nullptr) return Syndrome::kFlowCounterNumber;
+  if (run == 0 && fw.function().flows().counter(first) == nullptr) return Syndrome::kFlowCounterNumber;
   if (!prm::fits<out::flow_statistics>(cmd.out_len, n - 1)) return Syndrome::kOutputShort;
   for (std::uint32_t i = 0; i < n; ++i) {
-    FlowCounter* counter = fw.device().flows().counter(first + i);
+    FlowCounter* counter = fw.function().flows().counter(first + i);
     if (counter == nullptr) continue;
     std::uint8_t* p = prm::at<out::flow_statistics>(cmd.out.data(), i);
     prm::set<prm::traffic_counter::packets>(p, counter->packets);

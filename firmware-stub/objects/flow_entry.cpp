@@ -93,8 +93,8 @@ Syndrome check_action(Firmware& fw, const FlowTable& table, const FlowTypeCaps& 
     return Syndrome::kModifyHeaderNumber;
   if (has(kFlowReformat)) {
     if (!table.reformats) return Syndrome::kFlowFeature;
-    const auto reformat = fw.device().flows().reformats.find(e.reformat);
-    if (reformat == fw.device().flows().reformats.end()) return Syndrome::kReformatNumber;
+    const auto reformat = fw.function().flows().reformats.find(e.reformat);
+    if (reformat == fw.function().flows().reformats.end()) return Syndrome::kReformatNumber;
     if ((type.reformats >> reformat->second.type & 1) == 0) return Syndrome::kReformatType;
   }
   return Syndrome::kOk;
@@ -168,7 +168,7 @@ Syndrome set_fte(Firmware& fw, Command& cmd) {
     ++o.flows;
   }
   if (FlowTableObject* object = o.flow_tables.find(table->id)) object->entries[index] = refer_to(fw, entry);
-  fw.device().flows().set_entry(*table, index, entry);
+  fw.function().flows().set_entry(*table, index, entry);
   return Syndrome::kOk;
 }
 
@@ -183,7 +183,7 @@ Syndrome delete_fte(Firmware& fw, Command& cmd) {
   const auto it = table->entries.find(index);
   if (it == table->entries.end()) return Syndrome::kFlowIndex;
   if (FlowTableObject* object = fw.objects().flow_tables.find(table->id)) object->entries.erase(index);
-  fw.device().flows().delete_entry(*table, index);
+  fw.function().flows().delete_entry(*table, index);
   --fw.objects().flows;
   fw.pages().release(kIcmFlow);
   return Syndrome::kOk;

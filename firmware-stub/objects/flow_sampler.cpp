@@ -12,7 +12,7 @@ using In = prm::create_sampler_obj_in;
 using Sampler = In::sampler_object;
 
 Syndrome check_table(Firmware& fw, const Command& cmd, std::uint32_t id) {
-  const FlowTable* table = fw.device().flows().find_table(id);
+  const FlowTable* table = fw.function().flows().find_table(id);
   if (table == nullptr || cmd.get<Sampler::table_type>() != static_cast<std::uint32_t>(table->type))
     return Syndrome::kFlowTableNumber;
   if (!UserContexts::may_use(cmd.uid, fw.objects().users.owner(ObjType::kFlowTable, id)))
@@ -44,7 +44,7 @@ Syndrome create_flow_sampler(Firmware& fw, Command& cmd) {
   object->level = cmd.get<Sampler::level>();
   object->ignore_level = cmd.get<Sampler::ignore_flow_level>() != 0;
   object->tables = {Ref(o.flow_tables.find(s.sample_table)), Ref(o.flow_tables.find(s.default_table))};
-  fw.device().flows().samplers[id] = s;
+  fw.function().flows().samplers[id] = s;
   cmd.put<prm::general_obj_out_cmd_hdr::obj_id>(id);
   return Syndrome::kOk;
 }
@@ -53,8 +53,8 @@ Syndrome query_flow_sampler(Firmware& fw, Command& cmd) {
   using out = prm::query_sampler_obj_out::sampler_object;
   const std::uint32_t id = cmd.get<prm::general_obj_in_cmd_hdr::obj_id>();
   const FlowSamplerObject* object = fw.objects().flow_samplers.find(id);
-  const auto it = fw.device().flows().samplers.find(id);
-  if (object == nullptr || it == fw.device().flows().samplers.end()) return Syndrome::kFlowSamplerNumber;
+  const auto it = fw.function().flows().samplers.find(id);
+  if (object == nullptr || it == fw.function().flows().samplers.end()) return Syndrome::kFlowSamplerNumber;
   cmd.put<out::table_type>(static_cast<std::uint32_t>(FlowTableType::kNicRx));
   cmd.put<out::level>(object->level);
   cmd.put<out::ignore_flow_level>(object->ignore_level ? 1 : 0);
@@ -71,7 +71,7 @@ Syndrome destroy_flow_sampler(Firmware& fw, Command& cmd) {
   const FlowSamplerObject* object = o.flow_samplers.find(id);
   if (object == nullptr) return Syndrome::kFlowSamplerNumber;
   if (object->referred()) return Syndrome::kFlowSamplerBusy;
-  fw.device().flows().samplers.erase(id);
+  fw.function().flows().samplers.erase(id);
   o.flow_samplers.destroy(id);
   fw.pages().release(kIcmFlow);
   return Syndrome::kOk;

@@ -28,12 +28,12 @@ Syndrome attach_to_mcg(Firmware& fw, Command& cmd) {
   using in = prm::attach_to_mcg_in;
   const std::uint32_t qpn = cmd.get<in::qpn>();
   QpObject* object = fw.objects().qps.find(qpn);
-  const Qp* qp = fw.device().qps().find(qpn);
+  const Qp* qp = fw.function().qps().find(qpn);
   if (object == nullptr || qp == nullptr) return Syndrome::kQpNumber;
   if (qp->type != QpType::kUd) return Syndrome::kMcgQpType;
   const Gid gid = gid_of<in>(cmd);
   if (!is_group(gid)) return Syndrome::kMcgGid;
-  if (!fw.device().steering().attach(gid, qpn)) return Syndrome::kMcgFull;
+  if (!fw.function().steering().attach(gid, qpn)) return Syndrome::kMcgFull;
   // Attaching twice changes nothing.
   const auto [membership, fresh] = fw.objects().multicast.try_emplace({qpn, gid});
   if (fresh) membership->second = Ref(object);
@@ -46,7 +46,7 @@ Syndrome detach_from_mcg(Firmware& fw, Command& cmd) {
   const std::uint32_t qpn = cmd.get<in::qpn>();
   if (fw.objects().qps.find(qpn) == nullptr) return Syndrome::kQpNumber;
   const Gid gid = gid_of<in>(cmd);
-  if (!fw.device().steering().detach(gid, qpn)) return Syndrome::kMcgNotAttached;
+  if (!fw.function().steering().detach(gid, qpn)) return Syndrome::kMcgNotAttached;
   fw.objects().multicast.erase({qpn, gid});
   fw.trace_destroy(ObjType::kMcg, qpn, cmd.uid);
   return Syndrome::kOk;

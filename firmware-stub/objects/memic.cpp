@@ -15,8 +15,8 @@ Syndrome alloc_memic(Firmware& fw, Command& cmd) {
   if (size == 0 || size % Memic::kGranule || size > kMaxMemic) return Syndrome::kMemicSize;
   if (align > kLogMemicAlign) return Syndrome::kMemicAlign;
   std::uint64_t addr = 0;
-  if (!fw.device().memic().allocate(cmd.get<in::range_start_addr>(), cmd.get<in::range_size>(), size,
-                                    align + Memic::kLogGranule, addr))
+  if (!fw.function().memic().allocate(cmd.get<in::range_start_addr>(), cmd.get<in::range_size>(), size,
+                                      align + Memic::kLogGranule, addr))
     return Syndrome::kMemicRange;
   fw.objects().memics.try_emplace(addr);
   cmd.put<prm::alloc_memic_out::memic_start_addr>(addr);
@@ -27,13 +27,13 @@ Syndrome alloc_memic(Firmware& fw, Command& cmd) {
 Syndrome dealloc_memic(Firmware& fw, Command& cmd) {
   using in = prm::dealloc_memic_in;
   const std::uint64_t addr = cmd.get<in::memic_start_addr>();
-  const Memic::Area* area = fw.device().memic().find(addr);
+  const Memic::Area* area = fw.function().memic().find(addr);
   if (area == nullptr || area->size != cmd.get<in::memic_size>()) return Syndrome::kMemicAddress;
   const auto object = fw.objects().memics.find(addr);
   if (object == fw.objects().memics.end()) return Syndrome::kMemicAddress;
   if (object->second.referred()) return Syndrome::kMemicBusy;
   fw.objects().memics.erase(object);
-  fw.device().memic().free(addr);
+  fw.function().memic().free(addr);
   fw.trace_destroy(ObjType::kMemic, static_cast<std::uint32_t>(addr), cmd.uid);
   return Syndrome::kOk;
 }
@@ -44,7 +44,7 @@ Syndrome modify_memic(Firmware& fw, Command& cmd) {
   if (cmd.op_mod != prm::k::MODIFY_MEMIC_OP_MOD_ALLOC && cmd.op_mod != prm::k::MODIFY_MEMIC_OP_MOD_DEALLOC)
     return Syndrome::kOpMod;
   const std::uint64_t addr = cmd.get<in::memic_start_addr>();
-  Memic::Area* area = fw.device().memic().find(addr);
+  Memic::Area* area = fw.function().memic().find(addr);
   if (area == nullptr) return Syndrome::kMemicAddress;
   const bool give = cmd.op_mod == prm::k::MODIFY_MEMIC_OP_MOD_ALLOC;
   if (op >= kMemicOps || area->ops[op] == give) return Syndrome::kMemicOp;

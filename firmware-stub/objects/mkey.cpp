@@ -108,9 +108,9 @@ Syndrome Request::check(Firmware& fw, const Command& cmd) {
   if (!umem && (given_words > (cmd.in_len - kList) / 8 || given_words > size_words))
     return Syndrome::kMkeyList;
   if (!listed && size_words != 0) return Syndrome::kMkeyList;
-  if (is(AccessMode::kMemic)) memic = fw.objects().memic_holding(fw.device().memic(), start, len);
+  if (is(AccessMode::kMemic)) memic = fw.objects().memic_holding(fw.function().memic(), start, len);
   if (is(AccessMode::kMemic) && (memic == nullptr || length64)) return Syndrome::kMkeyMemic;
-  if (is(AccessMode::kSwIcm) && (length64 || !fw.device().sw_steering().icm().allocated(start, len)))
+  if (is(AccessMode::kSwIcm) && (length64 || !fw.function().sw_steering().icm().allocated(start, len)))
     return Syndrome::kMkeyRange;
   return Syndrome::kOk;
 }
@@ -143,8 +143,7 @@ void Request::check_pages(Firmware& fw, const Command& cmd) const {
   const auto cut =
       std::find_if(xlt.begin(), xlt.end(), [&](std::uint64_t entry) { return (entry & below) != 0; });
   if (cut != xlt.end())
-    fw.device().tracer().broke_value(traces::Rule::kMkeyPages, cmd.now, traces::RuleObject::kCommand, cmd.seq,
-                                     *cut);
+    fw.tracer().broke_value(traces::Rule::kMkeyPages, cmd.now, traces::RuleObject::kCommand, cmd.seq, *cut);
 }
 
 void Request::fill(const Command& cmd, Mkey& m) {
@@ -197,7 +196,7 @@ Syndrome create_mkey(Firmware& fw, Command& cmd) {
 
   std::uint32_t index = 0;
   MkeyObject* object = o.mkeys.create(index);
-  Mkey* m = fw.device().tpt().create(index);
+  Mkey* m = fw.function().mkeys().create(index);
   if (m == nullptr) {
     o.mkeys.destroy(index);
     fw.pages().release(icm);
@@ -210,7 +209,7 @@ Syndrome create_mkey(Firmware& fw, Command& cmd) {
   object->reserved = r.size_words;
   o.xlt_words += r.size_words;
   r.fill(cmd, *m);
-  fw.device().tpt().invalidate(index);
+  fw.device().tpt().invalidate(*m);
   cmd.put<prm::create_mkey_out::mkey_index>(index);
   fw.trace_create(ObjType::kMkey, index, cmd.uid);
   if (r.umem) hold_umems(fw, ObjType::kMkey, index, {cmd.get<prm::umem_ref::mkey_id>(), 0});
@@ -222,7 +221,7 @@ Syndrome query_mkey(Firmware& fw, Command& cmd) {
   using c = out::memory_key_mkey_entry;
   const std::uint32_t index = cmd.get<prm::query_mkey_in::mkey_index>();
   const MkeyObject* object = fw.objects().mkeys.find(index);
-  const Mkey* m = fw.device().tpt().find(index);
+  const Mkey* m = fw.function().mkeys().find(index);
   if (object == nullptr || m == nullptr) return Syndrome::kMkeyNumber;
   std::memcpy(prm::ptr<c>(cmd.out.data()), object->mkc.data(), object->mkc.size());
   // What UMR may have changed since.
@@ -257,8 +256,8 @@ Syndrome destroy_mkey(Firmware& fw, Command& cmd) {
   const MkeyObject* object = o.mkeys.find(index);
   if (object == nullptr) return Syndrome::kMkeyNumber;
   // No access through it may follow the answer.
-  fw.device().tpt().destroy(index);
-  fw.device().quiesce();
+  fw.device().tpt().destroy(fw.function().id(), index);
+  fw.quiesce();
   fw.pages().release(object->icm);
   o.xlt_words -= object->reserved;
   o.mkeys.destroy(index);

@@ -68,7 +68,7 @@ Syndrome alloc_modify_header(Firmware& fw, Command& cmd) {
   if (!fw.pages().charge(kIcmFlow)) return Syndrome::kWaitPages;
   std::uint32_t id = 0;
   o.modify_headers.create(id);
-  fw.device().flows().modify_headers[id] = std::move(actions);
+  fw.function().flows().modify_headers[id] = std::move(actions);
   cmd.put<prm::alloc_modify_header_context_out::modify_header_id>(id);
   fw.trace_create(ObjType::kModifyHeader, id, cmd.uid);
   return Syndrome::kOk;
@@ -79,7 +79,7 @@ Syndrome dealloc_modify_header(Firmware& fw, Command& cmd) {
   const PlainObject* object = fw.objects().modify_headers.find(id);
   if (object == nullptr) return Syndrome::kModifyHeaderNumber;
   if (object->referred()) return Syndrome::kModifyHeaderBusy;
-  fw.device().flows().modify_headers.erase(id);
+  fw.function().flows().modify_headers.erase(id);
   fw.objects().modify_headers.destroy(id);
   fw.pages().release(kIcmFlow);
   fw.trace_destroy(ObjType::kModifyHeader, id, cmd.uid);

@@ -20,8 +20,9 @@ Syndrome page_fault_resume(Firmware& fw, Command& cmd) {
     default:
       return Syndrome::kFaultType;
   }
-  switch (fw.device().page_faults().resume(cmd.now, static_cast<FaultKind>(kind), cmd.get<in::wq_number>(),
-                                           cmd.get<in::fault_token>(), cmd.get<in::error>() != 0)) {
+  switch (fw.device().page_faults().resume(cmd.now, fw.function().id(), static_cast<FaultKind>(kind),
+                                           cmd.get<in::wq_number>(), cmd.get<in::fault_token>(),
+                                           cmd.get<in::error>() != 0)) {
     case PageFaults::Resumed::kOk:
       return Syndrome::kOk;
     case PageFaults::Resumed::kNoQp:

@@ -19,7 +19,7 @@ Syndrome create_psv(Firmware& fw, Command& cmd) {
   for (unsigned i = 0; i < n; ++i) {
     PsvObject* psv = o.psvs.create(index[i]);
     psv->pd = Ref(pd);
-    fw.device().tpt().psvs().create(index[i], pdn);
+    fw.function().psvs().create(index[i], pdn);
     fw.trace_create(ObjType::kPsv, index[i], cmd.uid);
   }
   cmd.put<out::psv0_index>(index[0]);
@@ -34,7 +34,7 @@ Syndrome destroy_psv(Firmware& fw, Command& cmd) {
   const std::uint32_t n = cmd.get<prm::destroy_psv_in::psvn>();
   const PsvObject* psv = o.psvs.find(n);
   if (psv == nullptr) return Syndrome::kPsvNumber;
-  fw.device().tpt().psvs().destroy(n);
+  fw.function().psvs().destroy(n);
   o.psvs.destroy(n);
   fw.trace_destroy(ObjType::kPsv, n, cmd.uid);
   return Syndrome::kOk;

@@ -199,19 +199,19 @@ void Request::fill(const Command& cmd, Qp& qp) {
 
 Syndrome create_qp(Firmware& fw, Command& cmd) {
   Objects& o = fw.objects();
-  Device& device = fw.device();
+  Function& function = fw.function();
   Request r;
   Syndrome s = r.check_type(fw.caps(), cmd);
   if (s == Syndrome::kOk) s = r.find_objects(fw, cmd);
   if (s == Syndrome::kOk) s = r.read_memory(fw, cmd);
   if (s != Syndrome::kOk) return s;
-  if (is_special(r.type) && device.steering().special(r.special_index()) != 0) return Syndrome::kQpSpecial;
+  if (is_special(r.type) && function.steering().special(r.special_index()) != 0) return Syndrome::kQpSpecial;
   if (o.qps.full()) return Syndrome::kQpLimit;
   if (!fw.pages().charge(kIcmQp)) return Syndrome::kWaitPages;
 
   std::uint32_t qpn = 0;
   QpObject* object = o.qps.create(qpn);
-  Qp* qp = device.qps().create(qpn);
+  Qp* qp = function.qps().create(qpn);
   if (qp == nullptr) {
     o.qps.destroy(qpn);
     fw.pages().release(kIcmQp);
@@ -224,7 +224,7 @@ Syndrome create_qp(Firmware& fw, Command& cmd) {
   object->srq = Ref(r.srq);
   object->xrcd = Ref(r.xrcd);
   r.fill(cmd, *qp);
-  if (is_special(r.type)) device.steering().set_special(r.special_index(), qpn);
+  if (is_special(r.type)) function.steering().set_special(r.special_index(), qpn);
   cmd.put<prm::create_qp_out::qpn>(qpn);
   fw.trace_create(ObjType::kQp, qpn, cmd.uid);
   hold_umems(fw, ObjType::kQp, qpn, r.umems);
@@ -234,9 +234,10 @@ Syndrome create_qp(Firmware& fw, Command& cmd) {
 Syndrome destroy_qp(Firmware& fw, Command& cmd) {
   Objects& o = fw.objects();
   Device& device = fw.device();
+  Function& function = fw.function();
   const std::uint32_t qpn = cmd.get<prm::destroy_qp_in::qpn>();
   const QpObject* object = o.qps.find(qpn);
-  Qp* qp = device.qps().find(qpn);
+  Qp* qp = function.qps().find(qpn);
   if (object == nullptr || qp == nullptr || !object->is_qp()) return Syndrome::kQpNumber;
   if (object->referred()) return Syndrome::kQpBusy;  // in multicast groups
   if (qp->state != QpState::kRst) {                  // engines let go of it first
@@ -244,10 +245,10 @@ Syndrome destroy_qp(Firmware& fw, Command& cmd) {
     qp->state = QpState::kRst;
     device.qp_changed(*qp, old);
   }
-  device.quiesce();
-  if (is_special(qp->type)) device.steering().set_special(qp->type == QpType::kQp1 ? 1 : 0, 0);
-  device.page_faults().forget(qpn);
-  device.qps().destroy(qpn);
+  fw.quiesce();
+  if (is_special(qp->type)) function.steering().set_special(qp->type == QpType::kQp1 ? 1 : 0, 0);
+  device.page_faults().forget(*qp);
+  function.qps().destroy(qpn);
   o.qps.destroy(qpn);
   fw.pages().release(kIcmQp);
   fw.trace_destroy(ObjType::kQp, qpn, cmd.uid);
@@ -259,7 +260,7 @@ Syndrome query_qp(Firmware& fw, Command& cmd) {
   using c = out::qpc;
   const std::uint32_t qpn = cmd.get<prm::query_qp_in::qpn>();
   const QpObject* object = fw.objects().qps.find(qpn);
-  const Qp* qp = fw.device().qps().find(qpn);
+  const Qp* qp = fw.function().qps().find(qpn);
   if (object == nullptr || qp == nullptr || !object->is_qp()) return Syndrome::kQpNumber;
   std::memcpy(prm::ptr<c>(cmd.out.data()), object->qpc.data(), object->qpc.size());
   cmd.put<out::opt_param_mask>(object->opt_param_mask);

@@ -91,8 +91,7 @@ class Modify {
 void Modify::check_psn(std::size_t bit_off, unsigned reserved) {
   const std::uint32_t word = prm::load32(cmd_.in.data() + bit_off / 32 * 4);
   if (word >> (32 - reserved) != 0)
-    fw_.device().tracer().broke_value(traces::Rule::kPsnRange, cmd_.now, traces::RuleObject::kQp, qp_.qpn,
-                                      word);
+    fw_.tracer().broke_value(traces::Rule::kPsnRange, cmd_.now, traces::RuleObject::kQp, qp_.qpn, word);
 }
 
 Syndrome Modify::check_path() {
@@ -281,7 +280,7 @@ Syndrome modify_qp(Firmware& fw, Command& cmd) {
   const QpTransition* t = find_qp_transition(cmd.opcode);
   const std::uint32_t qpn = cmd.get<RstToInit::qpn>();
   QpObject* object = fw.objects().qps.find(qpn);
-  Qp* qp = fw.device().qps().find(qpn);
+  Qp* qp = fw.function().qps().find(qpn);
   if (object == nullptr || qp == nullptr || !object->is_qp()) return Syndrome::kQpNumber;
   if (t == nullptr || !t->starts_in(qp->state) || qp->draining) return Syndrome::kQpState;
   Modify modify(fw, cmd, *qp);
@@ -308,7 +307,7 @@ Syndrome move_qp(Firmware& fw, Command& cmd) {
   static_assert(prm::qp_2err_in::qpn::bit_off == prm::qp_2rst_in::qpn::bit_off);
   const std::uint32_t qpn = cmd.get<prm::qp_2err_in::qpn>();
   QpObject* object = fw.objects().qps.find(qpn);
-  Qp* qp = fw.device().qps().find(qpn);
+  Qp* qp = fw.function().qps().find(qpn);
   if (object == nullptr || qp == nullptr || !object->is_qp()) return Syndrome::kQpNumber;
   const QpTransition* t = find_qp_transition(cmd.opcode);
   const QpState old = qp->state;

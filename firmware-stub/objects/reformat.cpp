@@ -65,7 +65,7 @@ Syndrome alloc_packet_reformat(Firmware& fw, Command& cmd) {
   if (!fw.pages().charge(kIcmFlow)) return Syndrome::kWaitPages;
   std::uint32_t id = 0;
   o.reformats.create(id);
-  fw.device().flows().reformats[id] = std::move(r);
+  fw.function().flows().reformats[id] = std::move(r);
   cmd.put<prm::alloc_packet_reformat_context_out::packet_reformat_id>(id);
   fw.trace_create(ObjType::kReformat, id, cmd.uid);
   return Syndrome::kOk;
@@ -76,7 +76,7 @@ Syndrome dealloc_packet_reformat(Firmware& fw, Command& cmd) {
   const PlainObject* object = fw.objects().reformats.find(id);
   if (object == nullptr) return Syndrome::kReformatNumber;
   if (object->referred()) return Syndrome::kReformatBusy;
-  fw.device().flows().reformats.erase(id);
+  fw.function().flows().reformats.erase(id);
   fw.objects().reformats.destroy(id);
   fw.pages().release(kIcmFlow);
   fw.trace_destroy(ObjType::kReformat, id, cmd.uid);
@@ -86,7 +86,7 @@ Syndrome dealloc_packet_reformat(Firmware& fw, Command& cmd) {
 Syndrome query_packet_reformat(Firmware& fw, Command& cmd) {
   using out = prm::query_packet_reformat_context_out;
   using c = prm::packet_reformat_context_in;
-  const auto& all = fw.device().flows().reformats;
+  const auto& all = fw.function().flows().reformats;
   const auto it = all.find(cmd.get<prm::query_packet_reformat_context_in::packet_reformat_id>());
   if (it == all.end()) return Syndrome::kReformatNumber;
   const PacketReformat& r = it->second;

@@ -17,8 +17,8 @@ bool read_ring(Firmware& fw, const Command& cmd, std::size_t pas_offset, unsigne
   for (std::uint64_t i = 0; i < need; ++i) {
     const std::uint64_t page = prm::load64(cmd.in.data() + pas_offset + 8 * i) & ~std::uint64_t{0xfff};
     if (fw.pages().has(page))
-      fw.device().tracer().broke_value(traces::Rule::kFirmwarePage, cmd.now, traces::RuleObject::kCommand,
-                                       cmd.seq, page);
+      fw.tracer().broke_value(traces::Rule::kFirmwarePage, cmd.now, traces::RuleObject::kCommand, cmd.seq,
+                              page);
     ring.pages[i] = page;
   }
   return true;

@@ -143,7 +143,7 @@ Syndrome create_rq(Firmware& fw, Command& cmd) {
   object->counter_set = Ref(q_counter);
   object->rmp = Ref(rmp);
   const std::uint32_t rqn = rq.rqn;
-  fw.device().eth().rqs[rqn] = std::move(rq);
+  fw.function().eth().rqs[rqn] = std::move(rq);
   cmd.put<prm::create_rq_out::rqn>(rqn);
   fw.trace_create(ObjType::kRq, rqn, cmd.uid);
   hold_umems(fw, ObjType::kRq, rqn, umems);
@@ -156,7 +156,7 @@ Syndrome modify_rq(Firmware& fw, Command& cmd) {
   Objects& o = fw.objects();
   const std::uint32_t rqn = cmd.get<in::rqn>();
   RqObject* object = o.rqs.find(rqn);
-  Rq* rq = EthTable::find(fw.device().eth().rqs, rqn);
+  Rq* rq = EthTable::find(fw.function().eth().rqs, rqn);
   if (object == nullptr || rq == nullptr) return Syndrome::kRqNumber;
   const auto now = static_cast<std::uint32_t>(rq->state);
   const std::uint32_t next = cmd.get<c::state>();
@@ -184,7 +184,7 @@ Syndrome destroy_rq(Firmware& fw, Command& cmd) {
   Objects& o = fw.objects();
   const std::uint32_t rqn = cmd.get<prm::destroy_rq_in::rqn>();
   const RqObject* object = o.rqs.find(rqn);
-  Rq* rq = EthTable::find(fw.device().eth().rqs, rqn);
+  Rq* rq = EthTable::find(fw.function().eth().rqs, rqn);
   if (object == nullptr || rq == nullptr) return Syndrome::kRqNumber;
   if (object->referred()) return Syndrome::kRqBusy;
   if (rq->state != RqState::kRst) {
@@ -192,8 +192,8 @@ Syndrome destroy_rq(Firmware& fw, Command& cmd) {
     rq->state = RqState::kRst;
     fw.device().eth_rx().rq_changed(cmd.now, *rq, old);
   }
-  fw.device().quiesce();
-  fw.device().eth().rqs.erase(rqn);
+  fw.quiesce();
+  fw.function().eth().rqs.erase(rqn);
   o.rqs.destroy(rqn);
   fw.pages().release(kIcmRq);
   fw.trace_destroy(ObjType::kRq, rqn, cmd.uid);
@@ -204,7 +204,7 @@ Syndrome query_rq(Firmware& fw, Command& cmd) {
   using c = prm::query_rq_out::rq_context;
   const std::uint32_t rqn = cmd.get<prm::query_rq_in::rqn>();
   const RqObject* object = fw.objects().rqs.find(rqn);
-  const Rq* rq = EthTable::find(fw.device().eth().rqs, rqn);
+  const Rq* rq = EthTable::find(fw.function().eth().rqs, rqn);
   if (object == nullptr || rq == nullptr) return Syndrome::kRqNumber;
   std::memcpy(prm::ptr<c>(cmd.out.data()), object->rqc.data(), object->rqc.size());
   cmd.put<c::state>(static_cast<std::uint32_t>(rq->state));
@@ -255,7 +255,7 @@ bool wants_sq_feature(const Caps& caps, const Command& cmd) {
 // Both halves of an SQ.
 bool find_sq(Firmware& fw, std::uint32_t sqn, QpObject*& object, Qp*& sq) {
   object = fw.objects().qps.find(sqn);
-  sq = fw.device().qps().find(sqn);
+  sq = fw.function().qps().find(sqn);
   return object != nullptr && sq != nullptr && object->is_sq();
 }
 
@@ -265,7 +265,7 @@ Syndrome create_sq(Firmware& fw, Command& cmd) {
   using c = prm::create_sq_in::ctx;
   using w = c::wq;
   Objects& o = fw.objects();
-  Device& device = fw.device();
+  Function& function = fw.function();
   Syndrome s = check_wq<w>(fw, cmd);
   if (s != Syndrome::kOk) return s;
   if (wants_sq_feature(fw.caps(), cmd)) return Syndrome::kWqFeature;
@@ -298,7 +298,7 @@ Syndrome create_sq(Firmware& fw, Command& cmd) {
 
   std::uint32_t sqn = 0;
   QpObject* object = o.qps.create(sqn);
-  Qp* sq = device.qps().create(sqn);
+  Qp* sq = function.qps().create(sqn);
   if (sq == nullptr) {
     o.qps.destroy(sqn);
     fw.pages().release(kIcmQp);
@@ -321,7 +321,7 @@ Syndrome create_sq(Firmware& fw, Command& cmd) {
   sq->uar_page = uar;
   sq->reserved_lkey = cmd.get<c::rlky>() != 0;
   sq->tis = tisn;
-  if (const Tis* t = EthTable::find(device.eth().tises, tisn)) sq->transport_domain = t->transport_domain;
+  if (const Tis* t = EthTable::find(function.eth().tises, tisn)) sq->transport_domain = t->transport_domain;
   sq->flush_in_error = cmd.get<c::flush_in_error_en>() != 0;
   sq->qos.pace = static_cast<std::uint16_t>(cmd.get<c::packet_pacing_rate_limit_index>());
   if (cmd.get<c::qos_queue_group_id>() != 0)
@@ -363,14 +363,14 @@ Syndrome modify_sq(Firmware& fw, Command& cmd) {
 
 Syndrome destroy_sq(Firmware& fw, Command& cmd) {
   Objects& o = fw.objects();
-  Device& device = fw.device();
+  Function& function = fw.function();
   const std::uint32_t sqn = cmd.get<prm::destroy_sq_in::sqn>();
   QpObject* object = nullptr;
   Qp* sq = nullptr;
   if (!find_sq(fw, sqn, object, sq)) return Syndrome::kSqNumber;
   move_sq(fw, *sq, QpState::kRst);
-  device.quiesce();
-  device.qps().destroy(sqn);
+  fw.quiesce();
+  function.qps().destroy(sqn);
   o.qps.destroy(sqn);
   fw.pages().release(kIcmQp);
   fw.trace_destroy(ObjType::kSq, sqn, cmd.uid);

@@ -33,12 +33,12 @@ Syndrome check_context(Firmware& fw, const Command& cmd, std::uint32_t hierarchy
   if (above == nullptr || above->type() != kElementTsar) return Syndrome::kSchedParent;
   if (!UserContexts::may_use(cmd.uid, fw.objects().users.owner_general(prm::kGeneralSchedElement, parent)))
     return Syndrome::kNotOwner;
-  return fw.device().qos().depth(parent) < Qos::kMaxDepth ? Syndrome::kOk : Syndrome::kSchedParent;
+  return fw.function().qos().depth(parent) < Qos::kMaxDepth ? Syndrome::kOk : Syndrome::kSchedParent;
 }
 
 void apply(Firmware& fw, const Command& cmd, std::uint32_t id, const SchedObject& e) {
-  fw.device().qos().set_share(id, prm::get<prm::scheduling_context::bw_share>(e.context.data()));
-  fw.device().qos().set_rate(id, prm::get<prm::scheduling_context::max_average_bw>(e.context.data()));
+  fw.function().qos().set_share(id, prm::get<prm::scheduling_context::bw_share>(e.context.data()));
+  fw.function().qos().set_rate(id, prm::get<prm::scheduling_context::max_average_bw>(e.context.data()));
   fw.device().scheduler().resume(cmd.now);  // who waits for the old rate asks again
 }
 
@@ -51,7 +51,7 @@ Syndrome create(Firmware& fw, Command& cmd, std::uint32_t hierarchy, std::uint32
   if (e == nullptr) return Syndrome::kSchedLimit;
   std::memcpy(e->context.data(), prm::ptr<C>(cmd.in.data()), e->context.size());
   e->parent_ref = Ref(o.sched_elements.find(e->parent()));
-  fw.device().qos().create_element(id, e->parent());
+  fw.function().qos().create_element(id, e->parent());
   apply(fw, cmd, id, *e);
   return Syndrome::kOk;
 }
@@ -79,7 +79,7 @@ Syndrome destroy(Firmware& fw, std::uint32_t hierarchy, std::uint32_t id) {
   const SchedObject* e = o.sched_elements.find(id);
   if (e == nullptr) return Syndrome::kSchedNumber;
   if (e->referred()) return Syndrome::kSchedBusy;
-  fw.device().qos().destroy_element(id);
+  fw.function().qos().destroy_element(id);
   o.sched_elements.destroy(id);
   return Syndrome::kOk;
 }
@@ -161,19 +161,20 @@ Syndrome set_pp_rate_limit(Firmware& fw, Command& cmd) {
   if (rate > kMaxPace) return Syndrome::kPaceRate;
   Objects& o = fw.objects();
   // The driver says whose it is by the command's uid, and takes it away by the same.
-  if (fw.device().qos().has_pace(static_cast<std::uint16_t>(index)) &&
+  if (fw.function().qos().has_pace(static_cast<std::uint16_t>(index)) &&
       !UserContexts::may_change(cmd.uid, o.users.owner(ObjType::kPace, index)))
     return Syndrome::kNotOwner;
   o.users.disown(ObjType::kPace, index);
   if (rate != 0) o.users.own(ObjType::kPace, index, cmd.uid);
-  fw.device().qos().set_pace(static_cast<std::uint16_t>(index), rate, cmd.get<in::ctx::burst_upper_bound>());
+  fw.function().qos().set_pace(static_cast<std::uint16_t>(index), rate,
+                               cmd.get<in::ctx::burst_upper_bound>());
   fw.device().scheduler().resume(cmd.now);
   return Syndrome::kOk;
 }
 
 Syndrome check_pace(Firmware& fw, const Command& cmd, std::uint32_t index) {
   if (index == 0) return Syndrome::kOk;
-  if (!fw.device().qos().has_pace(static_cast<std::uint16_t>(index))) return Syndrome::kPaceIndex;
+  if (!fw.function().qos().has_pace(static_cast<std::uint16_t>(index))) return Syndrome::kPaceIndex;
   return UserContexts::may_use(cmd.uid, fw.objects().users.owner(ObjType::kPace, index))
              ? Syndrome::kOk
              : Syndrome::kNotOwner;
@@ -197,7 +198,7 @@ void set_queue_groups(Firmware& fw, ObjType type, std::uint32_t number, std::uin
   std::array<Ref<SchedObject>, 2>& groups = o.sched_users[std::make_pair(type, number)];
   groups[0] = Ref(o.sched_elements.find(requester));
   groups[1] = Ref(o.sched_elements.find(responder));
-  if (Qp* qp = fw.device().qps().find(number)) {
+  if (Qp* qp = fw.function().qps().find(number)) {
     qp->qos.group = requester;
     qp->qos.responder_group = responder;
     fw.device().scheduler().resume(sim_now());

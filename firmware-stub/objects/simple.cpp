@@ -42,13 +42,13 @@ Syndrome alloc_uar(Firmware& fw, Command& cmd) {
   const Syndrome s =
       allocate<prm::alloc_uar_out::uar>(fw, cmd, fw.objects().uars, ObjType::kUar, Syndrome::kUarLimit);
   if (s == Syndrome::kOk)
-    fw.device().uar().set_allocated(prm::get<prm::alloc_uar_out::uar>(cmd.out.data()), true);
+    fw.function().uars().set_allocated(prm::get<prm::alloc_uar_out::uar>(cmd.out.data()), true);
   return s;
 }
 Syndrome dealloc_uar(Firmware& fw, Command& cmd) {
   const Syndrome s = release<prm::dealloc_uar_in::uar>(fw, cmd, fw.objects().uars, ObjType::kUar,
                                                        Syndrome::kUarNumber, Syndrome::kUarNumber);
-  if (s == Syndrome::kOk) fw.device().uar().set_allocated(cmd.get<prm::dealloc_uar_in::uar>(), false);
+  if (s == Syndrome::kOk) fw.function().uars().set_allocated(cmd.get<prm::dealloc_uar_in::uar>(), false);
   return s;
 }
 
@@ -75,7 +75,7 @@ Syndrome alloc_q_counter(Firmware& fw, Command& cmd) {
       fw, cmd, fw.objects().q_counters, ObjType::kQCounter, Syndrome::kQCounterLimit);
   if (s == Syndrome::kOk) {
     const auto id = prm::get<prm::alloc_q_counter_out::counter_set_id>(cmd.out.data());
-    fw.device().q_counter(static_cast<std::uint8_t>(id)) = {};
+    fw.function().q_counters()[static_cast<std::uint8_t>(id)] = {};
   }
   return s;
 }
@@ -90,7 +90,7 @@ Syndrome query_q_counter(Firmware& fw, Command& cmd) {
   using out = prm::query_q_counter_out;
   const auto id = cmd.get<in::counter_set_id>();
   if (fw.objects().q_counters.find(id) == nullptr) return Syndrome::kQCounterNumber;
-  QCounter& c = fw.device().q_counter(static_cast<std::uint8_t>(id));
+  QCounter& c = fw.function().q_counters()[static_cast<std::uint8_t>(id)];
   const auto put = [&cmd](auto field, std::uint64_t v) {
     using F = decltype(field);
     cmd.put<F>(static_cast<std::uint32_t>(v));  // counters wrap at 32 bits

@@ -61,7 +61,7 @@ Syndrome create(Firmware& fw, Command& cmd, const Attributes& a, std::uint32_t& 
   if (!fw.pages().charge(kIcmSrq)) return Syndrome::kWaitPages;
 
   SrqObject* object = o.srqs.create(srqn);
-  Srq* srq = fw.device().qps().create_srq(srqn);
+  Srq* srq = fw.function().qps().create_srq(srqn);
   if (srq == nullptr) {
     o.srqs.destroy(srqn);
     fw.pages().release(kIcmSrq);
@@ -93,7 +93,7 @@ Syndrome create(Firmware& fw, Command& cmd, const Attributes& a, std::uint32_t& 
 // Both halves of the SRQ, of the kind asked for.
 Syndrome find(Firmware& fw, std::uint32_t srqn, ObjType kind, SrqObject*& object, Srq*& srq) {
   object = fw.objects().srqs.find(srqn);
-  srq = fw.device().qps().find_srq(srqn);
+  srq = fw.function().qps().find_srq(srqn);
   if (object == nullptr || srq == nullptr) return Syndrome::kSrqNumber;
   return object->kind == kind ? Syndrome::kOk : Syndrome::kSrqKind;
 }
@@ -105,8 +105,8 @@ Syndrome destroy(Firmware& fw, Command& cmd, std::uint32_t srqn, ObjType kind) {
   if (s != Syndrome::kOk) return s;
   if (object->referred()) return Syndrome::kSrqBusy;
   Objects& o = fw.objects();
-  fw.device().quiesce();
-  fw.device().qps().destroy_srq(srqn);
+  fw.quiesce();
+  fw.function().qps().destroy_srq(srqn);
   o.srqs.destroy(srqn);
   fw.pages().release(kIcmSrq);
   fw.trace_destroy(kind, srqn, cmd.uid);

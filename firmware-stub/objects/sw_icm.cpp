@@ -20,7 +20,7 @@ Syndrome create_sw_icm(Firmware& fw, Command& cmd) {
   if (o.sw_icms.full()) return Syndrome::kSwIcmLimit;
   if (!fw.pages().charge(kIcmSwIcm)) return Syndrome::kWaitPages;
   const std::uint64_t start = cmd.get<SwIcmIn::sw_icm::sw_icm_start_addr>();
-  if (!fw.device().sw_steering().icm().allocate(start, std::uint64_t{1} << log_size)) {
+  if (!fw.function().sw_steering().icm().allocate(start, std::uint64_t{1} << log_size)) {
     fw.pages().release(kIcmSwIcm);
     return Syndrome::kSwIcmRange;
   }
@@ -48,7 +48,7 @@ Syndrome destroy_sw_icm(Firmware& fw, Command& cmd) {
   const std::uint32_t id = cmd.get<prm::general_obj_in_cmd_hdr::obj_id>();
   const SwIcmObject* object = o.sw_icms.find(id);
   if (object == nullptr) return Syndrome::kSwIcmNumber;
-  fw.device().sw_steering().icm().release(object->start);
+  fw.function().sw_steering().icm().release(object->start);
   o.sw_icms.destroy(id);
   fw.pages().release(kIcmSwIcm);
   return Syndrome::kOk;
@@ -58,7 +58,7 @@ Syndrome destroy_sw_icm(Firmware& fw, Command& cmd) {
 // for but the writes themselves.
 Syndrome sync_steering(Firmware& fw, Command& cmd) {
   if (cmd.op_mod != 0) return Syndrome::kOpMod;
-  fw.device().quiesce();
+  fw.quiesce();
   return Syndrome::kOk;
 }
 

@@ -79,7 +79,7 @@ Syndrome create_tis(Firmware& fw, Command& cmd) {
   if (object == nullptr) return Syndrome::kTisLimit;
   std::memcpy(object->tisc.data(), prm::ptr<c>(cmd.in.data()), object->tisc.size());
   object->td = Ref(td);
-  Tis& tis = fw.device().eth().tises[tisn];
+  Tis& tis = fw.function().eth().tises[tisn];
   tis.tisn = tisn;
   tis.prio = static_cast<std::uint8_t>(cmd.get<c::prio>());
   tis.transport_domain = tdn;
@@ -93,7 +93,7 @@ Syndrome modify_tis(Firmware& fw, Command& cmd) {
   using in = prm::modify_tis_in;
   const std::uint32_t tisn = cmd.get<in::tisn>();
   TisObject* object = fw.objects().tises.find(tisn);
-  Tis* tis = EthTable::find(fw.device().eth().tises, tisn);
+  Tis* tis = EthTable::find(fw.function().eth().tises, tisn);
   if (object == nullptr || tis == nullptr) return Syndrome::kTisNumber;
   if (cmd.get<in::bitmask::lag_tx_port_affinity>() != 0 ||
       cmd.get<in::bitmask::strict_lag_tx_port_affinity>() != 0)
@@ -111,7 +111,7 @@ Syndrome destroy_tis(Firmware& fw, Command& cmd) {
   const TisObject* object = o.tises.find(tisn);
   if (object == nullptr) return Syndrome::kTisNumber;
   if (object->referred()) return Syndrome::kTisBusy;
-  fw.device().eth().tises.erase(tisn);
+  fw.function().eth().tises.erase(tisn);
   o.tises.destroy(tisn);
   fw.pages().release(kIcmTis);
   fw.trace_destroy(ObjType::kTis, tisn, cmd.uid);
@@ -141,7 +141,7 @@ Syndrome create_rqt(Firmware& fw, Command& cmd) {
   if (!fw.pages().charge(kIcmTir + 4 * std::uint64_t{max_size})) return Syndrome::kWaitPages;
   std::uint32_t rqtn = 0;
   o.rqts.create(rqtn)->rqs = refer_to(fw, rqs);
-  Rqt& rqt = fw.device().eth().rqts[rqtn];
+  Rqt& rqt = fw.function().eth().rqts[rqtn];
   rqt.rqtn = rqtn;
   rqt.max_size = max_size;
   rqt.rqs = std::move(rqs);
@@ -153,7 +153,7 @@ Syndrome create_rqt(Firmware& fw, Command& cmd) {
 Syndrome modify_rqt(Firmware& fw, Command& cmd) {
   using in = prm::modify_rqt_in;
   RqtObject* object = fw.objects().rqts.find(cmd.get<in::rqtn>());
-  Rqt* rqt = EthTable::find(fw.device().eth().rqts, cmd.get<in::rqtn>());
+  Rqt* rqt = EthTable::find(fw.function().eth().rqts, cmd.get<in::rqtn>());
   if (object == nullptr || rqt == nullptr) return Syndrome::kRqtNumber;
   if (cmd.get<in::bitmask::rqn_list>() == 0) return Syndrome::kOk;
   std::vector<std::uint32_t> rqs;
@@ -168,11 +168,11 @@ Syndrome destroy_rqt(Firmware& fw, Command& cmd) {
   Objects& o = fw.objects();
   const std::uint32_t rqtn = cmd.get<prm::destroy_rqt_in::rqtn>();
   const RqtObject* object = o.rqts.find(rqtn);
-  const Rqt* rqt = EthTable::find(fw.device().eth().rqts, rqtn);
+  const Rqt* rqt = EthTable::find(fw.function().eth().rqts, rqtn);
   if (object == nullptr || rqt == nullptr) return Syndrome::kRqtNumber;
   if (object->referred()) return Syndrome::kRqtBusy;
   fw.pages().release(kIcmTir + 4 * std::uint64_t{rqt->max_size});
-  fw.device().eth().rqts.erase(rqtn);
+  fw.function().eth().rqts.erase(rqtn);
   o.rqts.destroy(rqtn);
   fw.trace_destroy(ObjType::kRqt, rqtn, cmd.uid);
   return Syndrome::kOk;
@@ -180,7 +180,7 @@ Syndrome destroy_rqt(Firmware& fw, Command& cmd) {
 
 Syndrome query_rqt(Firmware& fw, Command& cmd) {
   using c = prm::query_rqt_out::rqt_context;
-  const Rqt* rqt = EthTable::find(fw.device().eth().rqts, cmd.get<prm::query_rqt_in::rqtn>());
+  const Rqt* rqt = EthTable::find(fw.function().eth().rqts, cmd.get<prm::query_rqt_in::rqtn>());
   if (rqt == nullptr) return Syndrome::kRqtNumber;
   if (!prm::fits<c::rq_num>(cmd.out_len, rqt->rqs.size() - 1)) return Syndrome::kOutputShort;
   cmd.put<c::rqt_max_size>(rqt->max_size);
@@ -227,7 +227,7 @@ Syndrome create_tir(Firmware& fw, Command& cmd) {
   object->td = Ref(td);
   object->rq = Ref(rq);
   object->rqt = Ref(rqt);
-  fw.device().eth().tirs[tir.tirn] = tir;
+  fw.function().eth().tirs[tir.tirn] = tir;
   cmd.put<prm::create_tir_out::tirn>(tir.tirn);
   const std::uint64_t icm = icm_address({IcmTarget::kTir, tir.tirn});
   cmd.put<prm::create_tir_out::icm_address_31_0>(static_cast<std::uint32_t>(icm));
@@ -242,7 +242,7 @@ Syndrome modify_tir(Firmware& fw, Command& cmd) {
   using c = in::ctx;
   const std::uint32_t tirn = cmd.get<in::tirn>();
   TirObject* object = fw.objects().tirs.find(tirn);
-  Tir* tir = EthTable::find(fw.device().eth().tirs, tirn);
+  Tir* tir = EthTable::find(fw.function().eth().tirs, tirn);
   if (object == nullptr || tir == nullptr) return Syndrome::kTirNumber;
   std::uint8_t* kept = object->tirc.data();
   if (cmd.get<in::bitmask::packet_merge>() != 0 && cmd.get<c::packet_merge_mask>() != 0)
@@ -271,10 +271,10 @@ Syndrome destroy_tir(Firmware& fw, Command& cmd) {
   Objects& o = fw.objects();
   const std::uint32_t tirn = cmd.get<prm::destroy_tir_in::tirn>();
   const TirObject* object = o.tirs.find(tirn);
-  const Tir* tir = EthTable::find(fw.device().eth().tirs, tirn);
+  const Tir* tir = EthTable::find(fw.function().eth().tirs, tirn);
   if (object == nullptr || tir == nullptr) return Syndrome::kTirNumber;
   if (object->referred()) return Syndrome::kTirBusy;
-  fw.device().eth().tirs.erase(tirn);
+  fw.function().eth().tirs.erase(tirn);
   o.tirs.destroy(tirn);
   fw.pages().release(kIcmTir);
   fw.trace_destroy(ObjType::kTir, tirn, cmd.uid);

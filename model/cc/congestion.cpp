@@ -61,16 +61,17 @@ void CongestionControl::marked(Time t, Qp& qp, const Packet& p) {
   cnp->has_vlan = p.has_vlan;
   const unsigned pcp = np.cnp_prio_mode ? priority : np.cnp_802p_prio;
   cnp->vlan_tci = static_cast<std::uint16_t>((p.vlan_tci & kVlanId) | pcp << kPcpShift);
+  cnp->function = qp.function;
   cnp->trace_qpn = blocks_.tracer.tag(qp.qpn);
   ++statistics_.np_cnp_sent;
-  traces::trace(blocks_.tracer, Point::kCnpTx, t, blocks_.tracer.tag(qp.qpn), 0u, to);
-  blocks_.rdma.transmit(t + blocks_.profile.engine.ack, qp.qpn, std::move(cnp));
+  traces::trace(blocks_.tracer, Point::kCnpTx, t, {qp.function, blocks_.tracer.tag(qp.qpn)}, 0u, to);
+  blocks_.rdma.transmit(t + blocks_.profile.engine.ack, qp.function, qp.qpn, std::move(cnp));
 }
 
 // ---- Reaction point ----
 
-void CongestionControl::receive_cnp(Time t, const Packet& p) {
-  Qp* qp = blocks_.qps.find(p.dest_qpn);
+void CongestionControl::receive_cnp(Time t, FunctionId f, const Packet& p) {
+  Qp* qp = blocks_.qps[f].find(p.dest_qpn);
   const bool sends =
       qp && (qp->state == QpState::kRtr || qp->state == QpState::kRts || qp->state == QpState::kSqd);
   if (!sends || qp->type == QpType::kSq || !has(rp_enabled, qp->path.eth_prio)) {
@@ -80,7 +81,7 @@ void CongestionControl::receive_cnp(Time t, const Packet& p) {
   ++statistics_.rp_cnp_handled;
   if (!qp->cc.limited) ++statistics_.sum_flows;
   qp->cc.on_cnp(t, rp, line_rate());
-  traces::trace(blocks_.tracer, Point::kCnpRx, t, blocks_.tracer.tag(qp->qpn), 0u,
+  traces::trace(blocks_.tracer, Point::kCnpRx, t, {f, blocks_.tracer.tag(qp->qpn)}, 0u,
                 static_cast<std::uint64_t>(qp->cc.current), static_cast<std::uint64_t>(qp->cc.target));
 }
 
@@ -106,10 +107,12 @@ void CongestionControl::stamp(Time t, Qp& qp, Packet& p) {
 std::uint32_t CongestionControl::current_flows() {
   std::uint32_t n = 0;
   const Time t = sim_now();
-  blocks_.qps.for_each_qp([&](Qp& qp) {
-    if (!qp.cc.limited) return;
-    qp.cc.advance(t, rp, line_rate());
-    n += qp.cc.limited;
+  blocks_.qps.for_each([&](QpTable& qps) {
+    qps.for_each_qp([&](Qp& qp) {
+      if (!qp.cc.limited) return;
+      qp.cc.advance(t, rp, line_rate());
+      n += qp.cc.limited;
+    });
   });
   return n;
 }

@@ -44,7 +44,7 @@ class CongestionControl {
     Port& port;
     RdmaSteering& rdma;  // where CNPs leave
     // The function's
-    QpTable& qps;
+    PerFunction<QpTable> qps;
   };
   explicit CongestionControl(const Blocks& blocks) : blocks_(blocks) {}
 
@@ -54,7 +54,7 @@ class CongestionControl {
     if (p.kind == PacketKind::kRoceV2 && (p.tclass & kEcnMask) == kCe) marked(t, qp, p);
   }
   // A CNP that arrived for QP p.dest_qpn.
-  void receive_cnp(Time t, const Packet& p);
+  void receive_cnp(Time t, FunctionId f, const Packet& p);
   // When the QP may send its next packet: t, or later, as its pace and pause frames want.
   Time earliest(Time t, Qp& qp) {
     return qp.cc.limited || blocks_.port.stopped(t) ? earliest_of_slowed(t, qp) : t;

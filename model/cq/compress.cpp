@@ -51,7 +51,7 @@ bool CqUnit::hold(Time t, Cq& cq, const Completion& c, const prm::Cqe& cqe) {
     b.title = cqe;
     b.serial = ++serial_;
     b.solicited = false;
-    blocks_.push(t + kBlockTime, Period{cq.cqn, b.serial});
+    blocks_.push(t + kBlockTime, Period{cq.cqn, cq.function, b.serial});
   }
   b.solicited = b.solicited || c.solicited;
   b.cqes.push_back(CqeBlock::One{cqe.rss_hash_result, cqe.byte_cnt, cqe.check_sum, counter,
@@ -123,7 +123,7 @@ void CqUnit::close_block(Time t, Cq& cq) {
 }
 
 void CqUnit::on_block(Time due, const Period& block) {
-  Cq* cq = find(block.cqn);
+  Cq* cq = find(block.function, block.cqn);
   if (cq && cq->block && cq->block->serial == block.serial && !cq->error) close_block(due, *cq);
 }
 

@@ -17,7 +17,6 @@ using traces::RuleObject;
 
 namespace {
 constexpr std::uint32_t kIndexMask = 0xffffff;  // consumer indices on the bus have 24 bits
-constexpr std::uint32_t kCqnEnd = 1u << 24;
 
 void lay_out(prm::Cqe& cqe, const SignatureCompletion& s, std::uint32_t qpn) {
   prm::SigErrCqe e{};
@@ -41,13 +40,14 @@ bool is_error(std::uint8_t opcode) {
 }  // namespace
 
 CqUnit::CqUnit(const sc_core::sc_module_name& name, const Profile& profile, Dma& dma, ContextFetch& contexts,
-               EqUnit& eqs, traces::Tracer& tracer, FaultSink& faults)
+               EqUnit& eqs, traces::Tracer& tracer, FaultSink& faults, PerFunction<CqTable> tables)
     : sc_module(name),
       profile_(profile),
       dma_(dma),
       contexts_(contexts),
       eqs_(eqs),
       tracer_(tracer),
+      tables_(std::move(tables)),
       cache_(profile.cache.cqc, profile.cache.ways),
       periods_(
           "periods", [this](Time due, const Period& p) { on_period(due, p); }, faults),
@@ -56,31 +56,18 @@ CqUnit::CqUnit(const sc_core::sc_module_name& name, const Profile& profile, Dma&
       failures_(
           "failures",
           [this](Time due, const Period& p) {
-            if (failed_ && find(p.cqn)) failed_(due, p.cqn);
+            const Cq* cq = find(p.function, p.cqn);
+            if (failed_ && cq) failed_(due, *cq);
           },
           faults) {}
 
-Cq* CqUnit::create(std::uint32_t cqn) {
-  if (cqn >= kCqnEnd) return nullptr;
-  if (cqn >= table_.size()) table_.resize(cqn + 1);
-  if (table_[cqn]) return nullptr;
-  table_[cqn] = std::make_unique<Cq>();
-  table_[cqn]->cqn = cqn;
-  ++count_;
-  return table_[cqn].get();
-}
-
-Cq* CqUnit::find(std::uint32_t cqn) { return cqn < table_.size() ? table_[cqn].get() : nullptr; }
-
-bool CqUnit::destroy(std::uint32_t cqn) {
-  Cq* cq = find(cqn);
+bool CqUnit::destroy(FunctionId f, std::uint32_t cqn) {
+  Cq* cq = find(f, cqn);
   if (!cq) return false;
   settle(sim_now(), *cq);
   dma_.flush();
-  table_[cqn].reset();
-  cache_.invalidate(cqn);
-  --count_;
-  return true;
+  cache_.invalidate(context_id(f, cqn));
+  return tables_[f].destroy(cqn);
 }
 
 void CqUnit::clear() { reset_state(*this); }
@@ -97,25 +84,25 @@ void CqUnit::consumed(Time t, Cq& cq, std::uint32_t ci) {
 void CqUnit::trace_consumed(Time t, Cq& cq, std::uint32_t consumer) {
   if (consumer == cq.traced) return;
   cq.traced = consumer;
-  traces::trace(tracer_, Point::kCqConsumed, t, cq.cqn, consumer);
+  traces::trace(tracer_, Point::kCqConsumed, t, cq.subject(), consumer);
 }
 
 void CqUnit::check_record(Time t, Cq& cq, std::uint32_t ci) {
   if (((ci - cq.recorded) & kIndexMask) > kIndexMask / 2)
-    tracer_.broke_value(Rule::kCqRecordBack, t, RuleObject::kCq, cq.cqn, ci);
+    tracer_.broke_value(Rule::kCqRecordBack, t, RuleObject::kCq, cq.subject(), ci);
   else if (((cq.producer - ci) & kIndexMask) > 1u << cq.log_size)
-    tracer_.broke_value(Rule::kCqRecordJump, t, RuleObject::kCq, cq.cqn, ci);
+    tracer_.broke_value(Rule::kCqRecordJump, t, RuleObject::kCq, cq.subject(), ci);
   cq.recorded = ci;
 }
 
 // Sequence numbers count modulo 4, so that a number may be right that is not: never the other way round.
 void CqUnit::check_arm(Time t, Cq& cq, std::uint32_t arm_word) {
   if (((cq.producer - arm_word) & kIndexMask) > 1u << cq.log_size)
-    tracer_.broke_value(Rule::kCqArmIndex, t, RuleObject::kCq, cq.cqn, arm_word);
+    tracer_.broke_value(Rule::kCqArmIndex, t, RuleObject::kCq, cq.subject(), arm_word);
   const auto sn = static_cast<std::uint8_t>(arm_word >> 28 & 3);
   const std::uint32_t seen = (sn - cq.arm_sn) & 3u;
   if (seen > cq.unseen)
-    tracer_.broke_value(Rule::kCqArmSn, t, RuleObject::kCq, cq.cqn, arm_word);
+    tracer_.broke_value(Rule::kCqArmSn, t, RuleObject::kCq, cq.subject(), arm_word);
   else
     cq.unseen -= seen;
   cq.arm_sn = sn;
@@ -124,7 +111,7 @@ void CqUnit::check_arm(Time t, Cq& cq, std::uint32_t arm_word) {
   if (!dma_.peek(cq.dbr_addr, record, sizeof record)) return;
   check_record(t, cq, record[0] & kIndexMask);
   if (record[1] != arm_word)
-    tracer_.broke(Rule::kCqArmRecord, t, RuleObject::kCq, cq.cqn, &record[1], sizeof record[1]);
+    tracer_.broke(Rule::kCqArmRecord, t, RuleObject::kCq, cq.subject(), &record[1], sizeof record[1]);
 }
 
 // The doorbell record is read only when the index known so far says "full".
@@ -202,14 +189,15 @@ Time CqUnit::post(Time t, Cq& cq, const Completion& c) {
   if (!has_room(t, cq)) {
     ++overruns_;
     close_block(t, cq);
-    traces::trace(tracer_, Point::kCqOverrun, t, cq.cqn, cq.producer, cq.consumer);
-    tracer_.broke_value(Rule::kCqOverrun, t, RuleObject::kCq, cq.cqn, cq.consumer & kIndexMask);
+    traces::trace(tracer_, Point::kCqOverrun, t, cq.subject(), cq.producer, cq.consumer);
+    tracer_.broke_value(Rule::kCqOverrun, t, RuleObject::kCq, cq.subject(), cq.consumer & kIndexMask);
     fail(t, cq, prm::EqeCqErr::kOverrun);
     return t;
   }
-  const ContextFetch::Got context = contexts_.get(t, cache_, cq.cqn, profile_.cache.cqc_bytes);
+  const ContextFetch::Got context =
+      contexts_.get(t, cache_, context_id(cq.function, cq.cqn), profile_.cache.cqc_bytes);
   if (context.missed)
-    traces::trace(tracer_, Point::kCtxMiss, context.at, cq.cqn, 0u, traces::kCacheCqc, context.at - t);
+    traces::trace(tracer_, Point::kCtxMiss, context.at, cq.subject(), 0u, traces::kCacheCqc, context.at - t);
   const Time done = unit_.reserve(context.at, profile_.engine.cqe) + profile_.engine.cqe;
   traces::trace_busy(tracer_, traces::Unit::kCqe, 0, done - profile_.engine.cqe, done);
 
@@ -300,7 +288,7 @@ void CqUnit::trace_written(Time t, const Cq& cq, std::uint32_t index, const prm:
   const bool error = is_error(static_cast<std::uint8_t>(cqe.opcode()));
   const std::uint8_t syndrome = error ? reinterpret_cast<const prm::ErrCqe&>(cqe).syndrome : 0;
   const std::uint32_t byte_cnt = error ? 0 : static_cast<std::uint32_t>(cqe.byte_cnt);
-  traces::trace(tracer_, Point::kCqeWritten, t, trace_qpn, serial,
+  traces::trace(tracer_, Point::kCqeWritten, t, {cq.function, trace_qpn}, serial,
                 static_cast<std::uint64_t>(cq.cqn) | static_cast<std::uint64_t>(cqe.opcode()) << 24 |
                     static_cast<std::uint64_t>(syndrome) << 32 |
                     static_cast<std::uint64_t>(static_cast<std::uint16_t>(cqe.wqe_counter)) << 48,
@@ -325,7 +313,7 @@ void CqUnit::written(Time t, Cq& cq, bool solicited, bool counts, bool fire) {
     event(t, cq);
   } else if (counts && !cq.timer) {
     cq.timer = ++serial_;
-    periods_.push(t + static_cast<Time>(cq.period_us) * 1000000, Period{cq.cqn, cq.timer});
+    periods_.push(t + static_cast<Time>(cq.period_us) * 1000000, Period{cq.cqn, cq.function, cq.timer});
   }
 }
 
@@ -336,12 +324,12 @@ Time CqUnit::event(Time t, Cq& cq) {
   cq.timer = 0;
   prm::EqeComp data{};
   data.cqn = cq.cqn;
-  return eqs_.to_eq(t, cq.eqn, static_cast<std::uint8_t>(prm::EqeType::kComp), 0, &data, sizeof data,
-                    {WriteOwner::kCq, cq.cqn});
+  return eqs_.to_eq(t, cq.function, cq.eqn, static_cast<std::uint8_t>(prm::EqeType::kComp), 0, &data,
+                    sizeof data, {WriteOwner::kCq, cq.cqn});
 }
 
 void CqUnit::on_period(Time due, const Period& period) {
-  Cq* cq = find(period.cqn);
+  Cq* cq = find(period.function, period.cqn);
   if (!cq || cq->timer != period.serial) return;
   cq->timer = 0;
   if (cq->armed && !cq->error) event(due, *cq);
@@ -351,17 +339,17 @@ void CqUnit::fail(Time t, Cq& cq, std::uint8_t syndrome) {
   if (cq.error) return;
   cq.error = true;
   cq.armed = false;
-  eqs_.cq_error(t, cq.cqn, syndrome);
-  failures_.push(std::max(t, sim_now()), Period{cq.cqn, 0});
+  eqs_.cq_error(t, cq.function, cq.cqn, syndrome);
+  failures_.push(std::max(t, sim_now()), Period{cq.cqn, cq.function, 0});
 }
 
-void CqUnit::write_refused(Time t, std::uint32_t cqn) {
-  Cq* cq = find(cqn);
+void CqUnit::write_refused(Time t, FunctionId f, std::uint32_t cqn) {
+  Cq* cq = find(f, cqn);
   if (cq && !cq->error) fail(t, *cq, prm::EqeCqErr::kAccess);
 }
 
-bool CqUnit::arm(Time t, std::uint32_t cqn, std::uint32_t arm_word) {
-  Cq* cq = find(cqn);
+bool CqUnit::arm(Time t, FunctionId f, std::uint32_t cqn, std::uint32_t arm_word) {
+  Cq* cq = find(f, cqn);
   if (!cq) return false;
   if (cq->error) return true;
   close_block(t, *cq);
@@ -370,7 +358,7 @@ bool CqUnit::arm(Time t, std::uint32_t cqn, std::uint32_t arm_word) {
   if (tracer_.rules().on()) check_arm(t, *cq, arm_word);
   const bool solicited_only = (arm_word & prm::CqDoorbell::kSolicitedOnly) != 0;
   consumed(t, *cq, ci);
-  traces::trace(tracer_, Point::kCqArmed, t, cqn, ci, solicited_only);
+  traces::trace(tracer_, Point::kCqArmed, t, cq->subject(), ci, solicited_only);
 
   // The race of arming: a CQE beyond ci raises its event now. One solicited lies beyond ci when the count
   // behind the last one does.

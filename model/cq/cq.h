@@ -12,6 +12,8 @@
 #include "model/ctx/guest_ring.h"
 #include "model/eq/eq.h"
 #include "model/fault/injector.h"
+#include "model/function/id.h"
+#include "model/function/number_table.h"
 #include "model/occupancy.h"
 #include "model/pcie/dma.h"
 #include "model/state/fields.h"
@@ -46,6 +48,7 @@ struct CqeBlock {
 
 struct Cq {
   std::uint32_t cqn = 0;
+  FunctionId function = 0;
   GuestRing ring;
   unsigned log_size = 0;   // CQEs
   unsigned cqe_size = 64;  // bytes: 64 or 128
@@ -68,6 +71,7 @@ struct Cq {
   std::uint32_t traced = 0;         // consumer index last written to the trace
   std::uint64_t timer = 0;          // moderation period running: its serial number; 0 = none
   std::unique_ptr<CqeBlock> block;  // compression, if it is on
+  traces::Subject subject() const { return {function, cqn}; }
   void prefetch() const { prefetch_range(this, offsetof(Cq, block)); }
   std::uint32_t held() const { return block ? static_cast<std::uint32_t>(block->cqes.size()) : 0; }
 
@@ -132,16 +136,18 @@ struct Completion {
   std::uint32_t trace_qpn = 0, wqe_serial = 0;
 };
 
+// The CQs of a function.
+using CqTable = NumberTable<Cq, &Cq::cqn>;
+
+// Completes work of all functions; each into CQs of its own.
 class CqUnit : public sc_core::sc_module {
  public:
   CqUnit(const sc_core::sc_module_name& name, const Profile& profile, Dma& dma, ContextFetch& contexts,
-         EqUnit& eqs, traces::Tracer& tracer, FaultSink& faults);
+         EqUnit& eqs, traces::Tracer& tracer, FaultSink& faults, PerFunction<CqTable> tables);
 
-  Cq* create(std::uint32_t cqn);  // null when taken or > 24 bits
-  Cq* find(std::uint32_t cqn);
-  bool destroy(std::uint32_t cqn);  // the CQEs posted so far are written first
+  Cq* find(FunctionId f, std::uint32_t cqn) const { return tables_[f].find(cqn); }
+  bool destroy(FunctionId f, std::uint32_t cqn);  // the CQEs posted so far are written first
   void clear();
-  std::size_t count() const { return count_; }
 
   // Writes a CQE that is complete at t, then the event if armed. Returns when it is visible. Behind it in the
   // DMA queue lies everything posted before (payload first). A full CQ: overrun, CQ error event, as hardware.
@@ -157,7 +163,7 @@ class CqUnit : public sc_core::sc_module {
   static constexpr Time kBlockTime = from_ns(1000);
 
   // UAR +0x20: arm word (cmd and sn in [31:24], ci [23:0]) and cqn. False: no such CQ.
-  bool arm(Time t, std::uint32_t cqn, std::uint32_t arm_word);
+  bool arm(Time t, FunctionId f, std::uint32_t cqn, std::uint32_t arm_word);
 
   // MODIFY_CQ resize: writes a RESIZE_CQ CQE as last of the old ring and goes on in the new one. False when
   // the old ring has no room for it or the unconsumed CQEs exceed the new size.
@@ -169,18 +175,12 @@ class CqUnit : public sc_core::sc_module {
     close_block(t, cq);
     fail(t, cq, syndrome);
   }
-  template <class F>
-  void for_each(F f) {
-    for (auto& cq : table_)
-      if (cq) f(*cq);
-  }
-
   // A CQ has failed: told from a process of this unit's own, when no engine is at work on a queue.
-  using Failed = std::function<void(Time, std::uint32_t cqn)>;
+  using Failed = std::function<void(Time, const Cq&)>;
   void on_failed(Failed handler) { failed_ = std::move(handler); }
 
   // The host refused to take a CQE: no further one is written, CQ error event.
-  void write_refused(Time t, std::uint32_t cqn);
+  void write_refused(Time t, FunctionId f, std::uint32_t cqn);
 
   void prefetch() const {
     cache_.prefetch();
@@ -194,19 +194,19 @@ class CqUnit : public sc_core::sc_module {
 
   template <class Archive>
   void list_state(Archive& a) {
-    HCASIM_FIELDS(a, table_, count_, cache_, unit_, periods_, blocks_, failures_, completions_, overruns_,
-                  compressed_);
+    HCASIM_FIELDS(a, cache_, unit_, periods_, blocks_, failures_, completions_, overruns_, compressed_);
     a.lasting("serial", serial_);
   }
 
  private:
   struct Period {
     std::uint32_t cqn;
+    FunctionId function;
     std::uint64_t serial;
 
     template <class Archive>
     void list_state(Archive& a) {
-      HCASIM_FIELDS(a, cqn, serial);
+      HCASIM_FIELDS(a, cqn, function, serial);
     }
   };
   bool has_room(Time t, Cq& cq);
@@ -240,8 +240,7 @@ class CqUnit : public sc_core::sc_module {
   ContextFetch& contexts_;
   EqUnit& eqs_;
   traces::Tracer& tracer_;
-  std::vector<std::unique_ptr<Cq>> table_;
-  std::size_t count_ = 0;
+  const PerFunction<CqTable> tables_;
   ContextCache cache_;
   FaultGate gate_;
   Occupancy unit_;

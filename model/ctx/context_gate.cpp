@@ -16,29 +16,31 @@ ContextGate::ContextGate(const Blocks& blocks)
     : blocks_(blocks),
       cache_(blocks.profile.cache.qpc, blocks.profile.cache.ways),
       parked_(
-          "parked", [this](Time due, Item& item) { pass(due, item); }, blocks.health,
+          "parked", [this](Time due, Item& item) { pass(due, item); }, blocks.faults,
           blocks.profile.engine.batch_window) {}
 
-Time ContextGate::usable_at(Time t, std::uint32_t qpn) {
-  const ContextFetch::Got got = blocks_.fetch.get(t, cache_, qpn, blocks_.profile.cache.qpc_bytes);
-  if (got.missed) blocks_.tracer.record(traces::Point::kCtxMiss, t, qpn, 0, traces::kCacheQpc, got.at - t);
+Time ContextGate::usable_at(Time t, const Qp& qp) {
+  const ContextFetch::Got got =
+      blocks_.fetch.get(t, cache_, context_id(qp.function, qp.qpn), blocks_.profile.cache.qpc_bytes);
+  if (got.missed)
+    blocks_.tracer.record(traces::Point::kCtxMiss, t, qp.subject(), 0, traces::kCacheQpc, got.at - t);
   return got.at;
 }
 
 bool ContextGate::wait(Time t, const Qp& qp, Parked& parked, const PacketRef& packet) {
-  const Time there = usable_at(t, qp.qpn);
+  const Time there = usable_at(t, qp);
   if (there <= t && parked.count == 0) return false;
   ++parked.count;
   parked.until = std::max(parked.until, there);
   if (packet->packets > 1)
     for (unsigned i = 0; i < packet->packets; ++i) packet->at[i] = std::max(packet->at[i], parked.until);
-  parked_.push(parked.until, Item{qp.qpn, qp.req.epoch, packet});
+  parked_.push(parked.until, Item{qp.qpn, qp.function, qp.req.epoch, packet});
   return true;
 }
 
 void ContextGate::pass(Time due, Item& item) {
-  Qp* qp = blocks_.qps.find(item.qpn);
-  if (!qp || qp->req.epoch != item.epoch || blocks_.health.fatal()) return;
+  Qp* qp = blocks_.qps[item.function].find(item.qpn);
+  if (!qp || qp->req.epoch != item.epoch || blocks_.health[item.function].fatal()) return;
   const bool request = traits_of(item.packet->opcode).request;
   --(request ? qp->resp.parked : qp->req.parked).count;
   (request ? requests_ : answers_)->take(due, *qp, item.packet);

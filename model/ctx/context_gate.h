@@ -39,8 +39,9 @@ class ContextGate {
     const Profile& profile;
     traces::Tracer& tracer;
     ContextFetch& fetch;
-    QpTable& qps;
-    Health& health;
+    FaultSink& faults;
+    PerFunction<QpTable> qps;
+    PerFunction<Health> health;
   };
   explicit ContextGate(const Blocks& blocks);
   // Who takes requests, and who takes their answers. Before the simulation starts.
@@ -50,12 +51,12 @@ class ContextGate {
   }
 
   // When the context of a QP that work at t is for can be used; it is fetched if it is not there.
-  Time usable_at(Time t, std::uint32_t qpn);
+  Time usable_at(Time t, const Qp& qp);
   // True: a packet for the QP is set aside until its context is there, and comes to its engine's take() then;
   // `parked` counts those of this engine. Later ones of the queue stay behind, others' go on.
   bool wait(Time t, const Qp& qp, Parked& parked, const PacketRef& packet);
   // Firmware changed the context in memory.
-  void invalidate(std::uint32_t qpn) { cache_.invalidate(qpn); }
+  void invalidate(const Qp& qp) { cache_.invalidate(context_id(qp.function, qp.qpn)); }
 
   const ContextCache& cache() const { return cache_; }
   void clear();
@@ -69,12 +70,13 @@ class ContextGate {
  private:
   struct Item {
     std::uint32_t qpn;
+    FunctionId function;
     std::uint64_t epoch;  // RequesterState::epoch: what waits for a QP that was reset meanwhile is void
     PacketRef packet;
 
     template <class Archive>
     void list_state(Archive& a) {
-      HCASIM_FIELDS(a, qpn, epoch, packet);
+      HCASIM_FIELDS(a, qpn, function, epoch, packet);
     }
   };
   void pass(Time due, Item& item);

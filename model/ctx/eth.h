@@ -11,8 +11,10 @@
 #include <vector>
 
 #include "model/ctx/guest_ring.h"
+#include "model/function/id.h"
 #include "model/resp/responder_state.h"
 #include "model/state/state.h"
+#include "traces/tracer.h"
 
 namespace hcasim {
 
@@ -28,6 +30,7 @@ enum class WqType : std::uint8_t {
 
 struct Rq {
   std::uint32_t rqn = 0;
+  FunctionId function = 0;
   // Attributes
   RqState state = RqState::kRst;
   WqType type = WqType::kCyclic;
@@ -56,6 +59,7 @@ struct Rq {
   std::uint32_t next_stride = 0;
   std::uint64_t epoch = next_epoch();
 
+  traces::Subject subject() const { return {function, rqn}; }
   template <class Archive>
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, rqn, state, type, keep_vlan, scatter_fcs, use_rmp, rmpn, cqn, pd, user_index,
@@ -119,8 +123,21 @@ struct Rqt {
 };
 
 // All of them by number.
+// Frames that came in for the function.
+struct FrameCounters {
+  std::uint64_t packets = 0, bytes = 0, multicast = 0, broadcast = 0;
+  std::uint64_t no_rule = 0, dropped = 0, out_of_buffer = 0, self_loopback = 0, too_long = 0;
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, packets, bytes, multicast, broadcast, no_rule, dropped, out_of_buffer, self_loopback,
+                  too_long);
+  }
+};
+
 class EthTable {
  public:
+  FrameCounters counters;
   std::map<std::uint32_t, Rq> rqs;
   std::map<std::uint32_t, Tir> tirs;
   std::map<std::uint32_t, Tis> tises;
@@ -133,7 +150,7 @@ class EthTable {
   void clear() { reset_state(*this); }
   template <class Archive>
   void list_state(Archive& a) {
-    HCASIM_FIELDS(a, rqs, tirs, tises, rqts);
+    HCASIM_FIELDS(a, rqs, tirs, tises, rqts, counters);
   }
 };
 

@@ -16,13 +16,16 @@
 #include "model/cc/flow.h"
 #include "model/ctx/guest_ring.h"
 #include "model/function/id.h"
+#include "model/function/number_table.h"
 #include "model/packet/packet.h"
 #include "model/req/requester_state.h"
 #include "model/resp/responder_state.h"
 #include "model/sched/rate_clock.h"
 #include "model/state/fields.h"
 #include "model/tm/tag_list.h"
+#include "model/tpt/mkey.h"
 #include "prm/cqe.h"
+#include "traces/tracer.h"
 
 namespace hcasim {
 
@@ -121,6 +124,7 @@ struct Srq {
   bool rendezvous = false;  // xrqc.offload: the HCA fetches the data
   std::unique_ptr<TagList> tags;
   bool has_cq() const { return xrc || xrq; }
+  traces::Subject subject() const { return {function, srqn}; }
 
   template <class Archive>
   void list_state(Archive& a) {
@@ -187,6 +191,8 @@ struct Qp {
 
   // The number that completions and events name.
   std::uint32_t number() const { return dctn != 0 ? dctn : qpn; }
+  // As trace records name it.
+  traces::Subject subject() const { return {function, qpn}; }
 
   RequesterState req;
   ResponderState resp;
@@ -213,6 +219,7 @@ struct Qp {
 
 // The PD that a remote key is checked against: of the SRQ that the request names, on XRC (IBTA A14).
 inline std::uint32_t rights_pd(const Qp& qp) { return qp.type == QpType::kXrc ? qp.resp.xrc_pd : qp.pd; }
+inline KeyUser rights_user(const Qp& qp) { return {rights_pd(qp), qp.qpn, qp.function}; }
 
 // Responder contexts of DC targets: one for each initiator that is connected, made when it connects. An
 // initiator is known by its address and QPN. Numbers lie above those of QPs, so that the engines' queues take
@@ -263,44 +270,52 @@ class DcContexts {
   std::map<Key, std::uint32_t> index_;
 };
 
-// So many QPs of one HCA do not stay in the processor's own caches from one turn to the next.
+// So many QPs of one card do not stay in the processor's own caches from one turn to the next.
 constexpr std::size_t kManyQps = 24;
 
 // All QPs and SRQs of a function, by number.
 class QpTable {
  public:
-  explicit QpTable(FunctionId function = 0) : function_(function), dc_contexts_(function) {}
-  Qp* create(std::uint32_t qpn);  // null when taken or beyond 24 bits
+  explicit QpTable(FunctionId function = 0) : qps_(function), srqs_(function), dc_contexts_(function) {}
+  Qp* create(std::uint32_t qpn) { return qps_.create(qpn); }  // null when taken or beyond 24 bits
   // Also of a DC responder context, by its own number.
   Qp* find(std::uint32_t qpn) {
-    return qpn < qps_.size() ? qps_[qpn].get() : qpn >= DcContexts::kFirst ? dc_contexts_.find(qpn) : nullptr;
+    Qp* const qp = qps_.find(qpn);
+    return qp ? qp : qpn >= DcContexts::kFirst ? dc_contexts_.find(qpn) : nullptr;
   }
   DcContexts& dc_contexts() { return dc_contexts_; }
-  bool destroy(std::uint32_t qpn);
-  Srq* create_srq(std::uint32_t srqn);
-  Srq* find_srq(std::uint32_t srqn) { return srqn < srqs_.size() ? srqs_[srqn].get() : nullptr; }
-  bool destroy_srq(std::uint32_t srqn);
+  // What a requester gets back from an atomic of 8 bytes: in its host's order, or big-endian (atomic_caps.
+  // atomic_req_8B_endianness_mode).
+  bool atomic_host_endian = false;
+  bool destroy(std::uint32_t qpn) { return qps_.destroy(qpn); }
+  Srq* create_srq(std::uint32_t srqn) { return srqs_.create(srqn); }
+  Srq* find_srq(std::uint32_t srqn) { return srqs_.find(srqn); }
+  bool destroy_srq(std::uint32_t srqn) { return srqs_.destroy(srqn); }
   void clear();
-  std::size_t qp_count() const { return qp_count_; }
-  std::size_t srq_count() const { return srq_count_; }
+  std::size_t qp_count() const { return qps_.count(); }
+  std::size_t srq_count() const { return srqs_.count(); }
   template <class F>
   void for_each_qp(F f) {
-    for (auto& q : qps_)
-      if (q) f(*q);
+    qps_.for_each(f);
     dc_contexts_.for_each(f);
   }
   template <class Archive>
   void list_state(Archive& a) {
-    HCASIM_FIELDS(a, qps_, srqs_, qp_count_, srq_count_, dc_contexts_);
+    HCASIM_FIELDS(a, qps_, srqs_, dc_contexts_, atomic_host_endian);
   }
 
  private:
-  FunctionId function_;
-  std::vector<std::unique_ptr<Qp>> qps_;
-  std::vector<std::unique_ptr<Srq>> srqs_;
-  std::size_t qp_count_ = 0, srq_count_ = 0;
+  NumberTable<Qp, &Qp::qpn> qps_;
+  NumberTable<Srq, &Srq::srqn> srqs_;
   DcContexts dc_contexts_;
 };
+
+// Whether the card's functions have so many together.
+inline bool many_qps(const PerFunction<QpTable>& tables) {
+  std::size_t n = 0;
+  tables.for_each([&n](const QpTable& t) { n += t.qp_count(); });
+  return n >= kManyQps;
+}
 
 }  // namespace hcasim
 #endif

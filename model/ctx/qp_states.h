@@ -49,7 +49,7 @@ class QpStates final : public QpErrors {
     traces::Tracer& tracer;
     EqUnit& eqs;
     ContextGate& contexts;
-    FirmwarePort& firmware;
+    PerFunction<FirmwarePort> firmware;
   };
   explicit QpStates(const Blocks& blocks) : blocks_(blocks) {}
   // In the order in which they are told. Before the simulation starts.

@@ -15,41 +15,26 @@ namespace {
 constexpr std::uint32_t kCiMask = 0xffffff;
 }
 
-EqUnit::EqUnit(const Profile& profile, Dma& dma, traces::Tracer& tracer)
-    : profile_(profile), dma_(dma), tracer_(tracer) {}
+EqUnit::EqUnit(const Profile& profile, Dma& dma, traces::Tracer& tracer, PerFunction<EqTable> tables)
+    : profile_(profile), dma_(dma), tracer_(tracer), tables_(std::move(tables)) {}
 
-Eq* EqUnit::create(std::uint32_t eqn) {
-  if (eqn >= table_.size() || table_[eqn]) return nullptr;
-  table_[eqn] = std::make_unique<Eq>();
-  table_[eqn]->eqn = eqn;
-  return table_[eqn].get();
-}
-
-Eq* EqUnit::find(std::uint32_t eqn) { return eqn < table_.size() ? table_[eqn].get() : nullptr; }
-
-bool EqUnit::destroy(std::uint32_t eqn) {
-  if (!find(eqn)) return false;
+bool EqUnit::destroy(FunctionId f, std::uint32_t eqn) {
+  if (!find(f, eqn)) return false;
   dma_.flush();
-  table_[eqn].reset();
-  return true;
+  return tables_[f].destroy(eqn);
 }
 
 void EqUnit::clear() { reset_state(*this); }
 
-std::size_t EqUnit::count() const {
-  return static_cast<std::size_t>(
-      std::count_if(table_.begin(), table_.end(), [](const auto& eq) { return eq != nullptr; }));
-}
-
-bool EqUnit::doorbell(Time t, std::uint32_t eqn, std::uint32_t ci, bool arm) {
-  Eq* eq = find(eqn);
+bool EqUnit::doorbell(Time t, FunctionId f, std::uint32_t eqn, std::uint32_t ci, bool arm) {
+  Eq* eq = find(f, eqn);
   if (!eq) return false;
   const std::uint32_t waiting = (eq->producer - ci) & kCiMask;
   // An index that no EQE has reached is no index: the EQ keeps the last good one.
   if (waiting <= 1u << eq->log_size)
     eq->consumer = eq->producer - waiting;
   else
-    tracer_.broke_value(traces::Rule::kEqIndex, t, traces::RuleObject::kEq, eqn, ci);
+    tracer_.broke_value(traces::Rule::kEqIndex, t, traces::RuleObject::kEq, eq->subject(), ci);
   if (arm) {
     if (waiting != 0) {
       raise(t, *eq, fate(t, *eq));
@@ -75,31 +60,33 @@ Time EqUnit::raise(Time t, Eq& eq, Fate fate) {
   ++interrupts_;
   if (fate.delay != 0) dma_.hold_next(fate.delay);
   const Time at = dma_.post_msix(t, eq.vector, {WriteOwner::kEq, eq.eqn});
-  traces::trace(tracer_, Point::kMsix, at, eq.vector, 0u, eq.eqn);
+  traces::trace(tracer_, Point::kMsix, at, {eq.function, eq.vector}, 0u, eq.eqn);
   return at;
 }
 
-Time EqUnit::post(Time t, std::uint8_t type, std::uint8_t subtype, const void* data, std::size_t len) {
+Time EqUnit::post(Time t, FunctionId f, std::uint8_t type, std::uint8_t subtype, const void* data,
+                  std::size_t len) {
   Time visible = t;
   const std::size_t word = type / 64u;  // mask[0] holds types 0..63
-  for (const auto& eq : table_) {
-    if (eq && (eq->mask[word] >> type % 64u & 1)) {
-      visible = std::max(visible, to_eq(t, eq->eqn, type, subtype, data, len));
-    }
-  }
+  tables_[f].for_each([&](const Eq& eq) {
+    if (eq.mask[word] >> type % 64u & 1)
+      visible = std::max(visible, to_eq(t, f, eq.eqn, type, subtype, data, len));
+  });
   return visible;
 }
 
-bool EqUnit::listening(std::uint8_t type) const {
-  return std::any_of(table_.begin(), table_.end(), [type](const auto& eq) {
-    return eq && (eq->mask[type / 64u] >> type % 64u & 1) && !eq->overrun &&
-           (eq->overrun_ignore || eq->producer - eq->consumer < 1u << eq->log_size);
+bool EqUnit::listening(FunctionId f, std::uint8_t type) const {
+  bool any = false;
+  tables_[f].for_each([&any, type](const Eq& eq) {
+    any = any || ((eq.mask[type / 64u] >> type % 64u & 1) && !eq.overrun &&
+                  (eq.overrun_ignore || eq.producer - eq.consumer < 1u << eq.log_size));
   });
+  return any;
 }
 
-Time EqUnit::to_eq(Time t, std::uint32_t eqn, std::uint8_t type, std::uint8_t subtype, const void* data,
-                   std::size_t len, WriteOwner behind) {
-  Eq* eq = find(eqn);
+Time EqUnit::to_eq(Time t, FunctionId f, std::uint32_t eqn, std::uint8_t type, std::uint8_t subtype,
+                   const void* data, std::size_t len, WriteOwner behind) {
+  Eq* eq = find(f, eqn);
   if (!eq) return t;
   if (Injector* injector = gate_.open(FaultType::kEqe); injector && !eq->overrun) {
     if (const FaultSpec* fault = injector->strike(
@@ -107,7 +94,7 @@ Time EqUnit::to_eq(Time t, std::uint32_t eqn, std::uint8_t type, std::uint8_t su
       if (fault->action == FaultAction::kEqeOverrun) {
         eq->overrun = true;
         ++overruns_;
-        traces::trace(tracer_, Point::kEqOverrun, t, eqn, eq->producer, eq->consumer, type);
+        traces::trace(tracer_, Point::kEqOverrun, t, eq->subject(), eq->producer, eq->consumer, type);
       }
       return t;
     }
@@ -115,10 +102,10 @@ Time EqUnit::to_eq(Time t, std::uint32_t eqn, std::uint8_t type, std::uint8_t su
   const std::uint32_t size = 1u << eq->log_size;
   if (eq->overrun || (!eq->overrun_ignore && eq->producer - eq->consumer >= size)) {
     if (!eq->overrun)
-      tracer_.broke_value(traces::Rule::kEqOverrun, t, traces::RuleObject::kEq, eqn, eq->consumer);
+      tracer_.broke_value(traces::Rule::kEqOverrun, t, traces::RuleObject::kEq, eq->subject(), eq->consumer);
     eq->overrun = true;
     ++overruns_;
-    traces::trace(tracer_, Point::kEqOverrun, t, eqn, eq->producer, eq->consumer, type);
+    traces::trace(tracer_, Point::kEqOverrun, t, eq->subject(), eq->producer, eq->consumer, type);
     return t;
   }
   prm::Eqe eqe{};
@@ -130,57 +117,57 @@ Time EqUnit::to_eq(Time t, std::uint32_t eqn, std::uint8_t type, std::uint8_t su
   std::uint64_t addr = 0, run = 0;
   const std::uint64_t offset = static_cast<std::uint64_t>(eq->producer & (size - 1)) * sizeof eqe;
   if (!eq->ring.locate(offset, addr, run) || run < sizeof eqe) {
-    write_refused(eqn);
+    write_refused(f, eqn);
     return t;
   }
   const Time done = writer_.reserve(t, profile_.engine.eqe) + profile_.engine.eqe;
   traces::trace_busy(tracer_, traces::Unit::kEqe, 0, done - profile_.engine.eqe, done);
   const bool interrupt = eq->armed;
-  const Fate f = interrupt ? fate(done, *eq) : Fate{};
+  const Fate met = interrupt ? fate(done, *eq) : Fate{};
   // The interrupt completes the write's group, if it comes with it.
-  const bool group = interrupt && !f.lost && f.delay == 0;
+  const bool group = interrupt && !met.lost && met.delay == 0;
   Time visible =
       dma_.post_write(done, addr, &eqe, sizeof eqe, {WriteOwner::kEq, eqn}, group, Space::kHost, behind);
   ++eq->producer;
   const bool of_cq = type == static_cast<std::uint8_t>(prm::EqeType::kCqError);
-  traces::trace(tracer_, Point::kEqeWritten, visible, eqn, eq->producer - 1, type | subtype << 8,
+  traces::trace(tracer_, Point::kEqeWritten, visible, eq->subject(), eq->producer - 1, type | subtype << 8,
                 of_cq ? static_cast<std::uint32_t>(eqe.data.cq_err.cqn)
                       : static_cast<std::uint32_t>(eqe.data.comp.cqn));
   if (interrupt) {
-    const Time raised = raise(done, *eq, f);
+    const Time raised = raise(done, *eq, met);
     if (group) visible = raised;
   }
   return visible;
 }
 
-Time EqUnit::qp_event(Time t, std::uint8_t type, std::uint32_t qpn, std::uint8_t queue) {
+Time EqUnit::qp_event(Time t, FunctionId f, std::uint8_t type, std::uint32_t qpn, std::uint8_t queue) {
   prm::EqeQpSrq data{};
   data.type = queue;
   data.number = qpn;
-  return post(t, type, 0, &data, sizeof data);
+  return post(t, f, type, 0, &data, sizeof data);
 }
 
-Time EqUnit::srq_event(Time t, std::uint8_t type, std::uint32_t srqn) {
+Time EqUnit::srq_event(Time t, FunctionId f, std::uint8_t type, std::uint32_t srqn) {
   prm::EqeQpSrq data{};
   data.number = srqn;
-  return post(t, type, 0, &data, sizeof data);
+  return post(t, f, type, 0, &data, sizeof data);
 }
 
-Time EqUnit::cq_error(Time t, std::uint32_t cqn, std::uint8_t syndrome) {
+Time EqUnit::cq_error(Time t, FunctionId f, std::uint32_t cqn, std::uint8_t syndrome) {
   prm::EqeCqErr data{};
   data.cqn = cqn;
   data.syndrome = syndrome;
-  return post(t, static_cast<std::uint8_t>(prm::EqeType::kCqError), 0, &data, sizeof data);
+  return post(t, f, static_cast<std::uint8_t>(prm::EqeType::kCqError), 0, &data, sizeof data);
 }
 
-Time EqUnit::port_event(Time t, std::uint8_t subtype, unsigned port) {
+Time EqUnit::port_event(Time t, FunctionId f, std::uint8_t subtype, unsigned port) {
   prm::EqePort data{};
   data.port = static_cast<std::uint8_t>(port << 4);
-  return post(t, static_cast<std::uint8_t>(prm::EqeType::kPortChange), subtype, &data, sizeof data);
+  return post(t, f, static_cast<std::uint8_t>(prm::EqeType::kPortChange), subtype, &data, sizeof data);
 }
 
-void EqUnit::write_refused(std::uint32_t eqn) {
-  Eq* eq = find(eqn);
+void EqUnit::write_refused(FunctionId f, std::uint32_t eqn) {
+  Eq* eq = find(f, eqn);
   if (!eq) return;
   eq->overrun = true;
   ++overruns_;

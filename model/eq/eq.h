@@ -9,6 +9,8 @@
 
 #include "model/ctx/guest_ring.h"
 #include "model/fault/injector.h"
+#include "model/function/id.h"
+#include "model/function/number_table.h"
 #include "model/occupancy.h"
 #include "model/pcie/dma.h"
 #include "model/state/fields.h"
@@ -18,6 +20,7 @@ namespace hcasim {
 
 struct Eq {
   std::uint32_t eqn = 0;
+  FunctionId function = 0;
   GuestRing ring;
   unsigned log_size = 0;                // EQEs
   unsigned vector = 0;                  // MSI-X
@@ -28,53 +31,57 @@ struct Eq {
   bool armed = false;
   bool overrun = false;  // eqc.status = 0xa: no further EQE is written
 
+  traces::Subject subject() const { return {function, eqn}; }
   template <class Archive>
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, eqn, ring, log_size, vector, overrun_ignore, mask, producer, consumer, armed, overrun);
   }
 };
 
+// The EQs of a function.
+using EqTable = NumberTable<Eq, &Eq::eqn, 256>;
+
+// Writes events of all functions; each into EQs of its own.
 class EqUnit {
  public:
-  EqUnit(const Profile& profile, Dma& dma, traces::Tracer& tracer);
+  EqUnit(const Profile& profile, Dma& dma, traces::Tracer& tracer, PerFunction<EqTable> tables);
 
-  Eq* create(std::uint32_t eqn);  // null when taken or eqn > 255
-  Eq* find(std::uint32_t eqn);
-  bool destroy(std::uint32_t eqn);
+  Eq* find(FunctionId f, std::uint32_t eqn) const { return tables_[f].find(eqn); }
+  // After what has been posted to it has been written. False: there is none.
+  bool destroy(FunctionId f, std::uint32_t eqn);
   void clear();
-  std::size_t count() const;
 
   // UAR +0x40 (arm) and +0x48 (no arm): ci is 24 bits. Armed with EQEs waiting: MSI-X at once. False: no such
   // EQ.
-  bool doorbell(Time t, std::uint32_t eqn, std::uint32_t ci, bool arm);
+  bool doorbell(Time t, FunctionId f, std::uint32_t eqn, std::uint32_t ci, bool arm);
 
-  // An EQE of `type` to every EQ whose mask has it (completion and command events: to_eq()). data: up to 28
-  // bytes for EQE offset 0x20. Returns when the EQE is visible, or t when nobody subscribed.
-  Time post(Time t, std::uint8_t type, std::uint8_t subtype, const void* data, std::size_t len);
+  // An EQE of `type` to every EQ of the function whose mask has it (completion and command events: to_eq()).
+  // data: up to 28 bytes for EQE offset 0x20. Returns when the EQE is visible, or t when nobody subscribed.
+  Time post(Time t, FunctionId f, std::uint8_t type, std::uint8_t subtype, const void* data, std::size_t len);
   // behind: whose writes the event tells of; nobody: all that are queued.
-  Time to_eq(Time t, std::uint32_t eqn, std::uint8_t type, std::uint8_t subtype, const void* data,
-             std::size_t len, WriteOwner behind = {});
+  Time to_eq(Time t, FunctionId f, std::uint32_t eqn, std::uint8_t type, std::uint8_t subtype,
+             const void* data, std::size_t len, WriteOwner behind = {});
 
   // Whether somebody takes events of the type, and has room for one.
-  bool listening(std::uint8_t type) const;
+  bool listening(FunctionId f, std::uint8_t type) const;
 
   // Affiliated events: fills the EQE as bring-up map 5.2 has it.
   // queue: what the number is of, kEvQp, kEvRq or kEvSq of prm/eqe.h.
-  Time qp_event(Time t, std::uint8_t type, std::uint32_t qpn, std::uint8_t queue = prm::kEvQp);
-  Time srq_event(Time t, std::uint8_t type, std::uint32_t srqn);
-  Time cq_error(Time t, std::uint32_t cqn, std::uint8_t syndrome);
-  Time port_event(Time t, std::uint8_t subtype, unsigned port);
+  Time qp_event(Time t, FunctionId f, std::uint8_t type, std::uint32_t qpn, std::uint8_t queue = prm::kEvQp);
+  Time srq_event(Time t, FunctionId f, std::uint8_t type, std::uint32_t srqn);
+  Time cq_error(Time t, FunctionId f, std::uint32_t cqn, std::uint8_t syndrome);
+  Time port_event(Time t, FunctionId f, std::uint8_t subtype, unsigned port);
 
   void take_faults_from(Injector& injector) { gate_.attach(injector); }
   // The host refused to take an EQE.
-  void write_refused(std::uint32_t eqn);
+  void write_refused(FunctionId f, std::uint32_t eqn);
 
   std::uint64_t overruns() const { return overruns_; }
   std::uint64_t interrupts() const { return interrupts_; }
 
   template <class Archive>
   void list_state(Archive& a) {
-    HCASIM_FIELDS(a, table_, writer_, overruns_, interrupts_);
+    HCASIM_FIELDS(a, writer_, overruns_, interrupts_);
   }
 
  private:
@@ -89,7 +96,7 @@ class EqUnit {
   const Profile& profile_;
   Dma& dma_;
   traces::Tracer& tracer_;
-  std::array<std::unique_ptr<Eq>, 256> table_;
+  const PerFunction<EqTable> tables_;
   FaultGate gate_;
   Occupancy writer_;
   std::uint64_t overruns_ = 0, interrupts_ = 0;

@@ -26,10 +26,10 @@ namespace {
 constexpr std::uint32_t kFiller = 1u << 31;  // in byte_cnt: strides left unused at the end of a WQE
 
 void broke_record(traces::Tracer& tracer, Time t, const Rq& rq, std::uint16_t count) {
-  tracer.broke_value(Rule::kRqRecordJump, t, RuleObject::kRq, rq.rqn, count);
+  tracer.broke_value(Rule::kRqRecordJump, t, RuleObject::kRq, rq.subject(), count);
 }
 void broke_record(traces::Tracer& tracer, Time t, const Srq& rmp, std::uint16_t count) {
-  tracer.broke_value(Rule::kSrqRecordJump, t, RuleObject::kSrq, rmp.srqn, count);
+  tracer.broke_value(Rule::kSrqRecordJump, t, RuleObject::kSrq, rmp.subject(), count);
 }
 
 bool linked(const Rq& rq) { return rq.type == WqType::kLinkedList || rq.type == WqType::kLinkedListStriding; }
@@ -45,7 +45,7 @@ bool EthRx::posted(Time t, Q& q, std::uint16_t consumer, bool& any) {
     if (!blocks_.dma.read(t, q.dbr_addr + offsetof(prm::QpDbr, rcv), &word, sizeof word).ok) return false;
     const auto count = static_cast<std::uint16_t>(word);
     if (static_cast<std::uint16_t>(count - consumer) > 1u << q.log_size) {
-      blocks_.tracer.record(Point::kDoorbellBad, t, 0, 0, q.dbr_addr, count);
+      blocks_.tracer.record(Point::kDoorbellBad, t, {q.function, 0}, 0, q.dbr_addr, count);
       broke_record(blocks_.tracer, t, q, count);
       return false;
     }
@@ -60,12 +60,13 @@ EthRx::Take EthRx::take_wqe(Time t, Rq& rq) {
   rq.wqe.capacity = 0;
   bool any = false;
   if (rq.use_rmp) {
-    Srq* rmp = blocks_.qps.find_srq(rq.rmpn);
+    Srq* rmp = blocks_.qps[rq.function].find_srq(rq.rmpn);
     if (!rmp || rmp->error || !posted(t, *rmp, rmp->consumed, any)) return Take::kBroken;
     if (!any) return Take::kEmpty;
     rq.wqe.pd = rmp->pd;
     auto head = static_cast<std::uint16_t>(rmp->head);
-    const Take taken = take_linked(t, rmp->ring, rmp->log_size, rmp->log_stride, head, rq.wqe, rmp->srqn);
+    const Take taken =
+        take_linked(t, rmp->ring, rmp->log_size, rmp->log_stride, head, rq.wqe, rmp->subject());
     rmp->head = head;
     if (taken == Take::kTaken) ++rmp->consumed;
     return taken;
@@ -74,7 +75,7 @@ EthRx::Take EthRx::take_wqe(Time t, Rq& rq) {
   if (!any) return Take::kEmpty;
   rq.wqe.pd = rq.pd;
   if (!linked(rq)) return take_cyclic(t, rq);
-  const Take taken = take_linked(t, rq.ring, rq.log_size, rq.log_stride, rq.head, rq.wqe, rq.rqn);
+  const Take taken = take_linked(t, rq.ring, rq.log_size, rq.log_stride, rq.head, rq.wqe, rq.subject());
   if (taken == Take::kTaken) ++rq.consumer;
   return taken;
 }
@@ -93,17 +94,17 @@ EthRx::Take EthRx::take_cyclic(Time t, Rq& rq) {
   rq.wqe.counter = rq.consumer++;
   rq.wqe.valid = true;
   if (parse_recv_segments(bytes + head, stride - head, rq.wqe, InlineFlag::kIgnored)) return Take::kTaken;
-  blocks_.tracer.broke(Rule::kRwqeSegment, t, RuleObject::kRq, rq.rqn, bytes, stride);
+  blocks_.tracer.broke(Rule::kRwqeSegment, t, RuleObject::kRq, rq.subject(), bytes, stride);
   return Take::kBroken;
 }
 
 EthRx::Take EthRx::take_linked(Time t, const GuestRing& ring, unsigned log_size, unsigned log_stride,
-                               std::uint16_t& head, RecvWqe& wqe, std::uint32_t number) {
+                               std::uint16_t& head, RecvWqe& wqe, const traces::Subject& queue) {
   std::uint8_t bytes[kMaxRecvWqe];
   const std::uint32_t stride = 1u << log_stride;
   if (stride > sizeof bytes || stride < sizeof(prm::SrqNextSeg)) return Take::kBroken;
   if (head >> log_size != 0) {
-    blocks_.tracer.broke_value(Rule::kSrqLink, t, RuleObject::kRq, number, head);
+    blocks_.tracer.broke_value(Rule::kSrqLink, t, RuleObject::kRq, queue, head);
     return Take::kBroken;
   }
   if (!read_ring(blocks_.dma, t, ring, static_cast<std::uint64_t>(head) << log_stride, bytes, stride))
@@ -115,7 +116,7 @@ EthRx::Take EthRx::take_linked(Time t, const GuestRing& ring, unsigned log_size,
   head = next.next_wqe_index;
   if (parse_recv_segments(bytes + sizeof next, stride - sizeof next, wqe, InlineFlag::kIgnored))
     return Take::kTaken;
-  blocks_.tracer.broke(Rule::kRwqeSegment, t, RuleObject::kRq, number, bytes, stride);
+  blocks_.tracer.broke(Rule::kRwqeSegment, t, RuleObject::kRq, queue, bytes, stride);
   return Take::kBroken;
 }
 
@@ -140,7 +141,7 @@ EthRx::Take EthRx::make_room(Time t, Rq& rq, std::uint32_t strides) {
 }
 
 void EthRx::post(Time t, Rq& rq, Completion& c) {
-  Cq* cq = blocks_.cqs.find(rq.cqn);
+  Cq* cq = blocks_.cqs.find(rq.function, rq.cqn);
   if (!cq) return;
   c.qpn = rq.rqn;
   c.user_index = rq.user_index != 0xffffff ? rq.user_index : 0;
@@ -150,8 +151,8 @@ void EthRx::post(Time t, Rq& rq, Completion& c) {
 
 void EthRx::flush(Time t, Rq& rq) {
   const auto flushed = [&](std::uint16_t counter) {
-    ++blocks_.q_counters[rq.counter_set].resp_cqe_flush_error;
-    blocks_.tracer.record(Point::kFlush, t, rq.rqn, 0, counter, 1);
+    ++blocks_.q_counters[rq.function][rq.counter_set].resp_cqe_flush_error;
+    blocks_.tracer.record(Point::kFlush, t, rq.subject(), 0, counter, 1);
     Completion c;
     c.opcode = static_cast<std::uint8_t>(CqeOp::kRespErr);
     c.syndrome = static_cast<std::uint8_t>(CqeSyndrome::kWrFlush);
@@ -187,11 +188,11 @@ void EthRx::rq_changed(Time t, Rq& rq, RqState old) {
 
 void EthRx::rq_failed(Time t, Rq& rq) {
   if (rq.state != RqState::kRdy) return;
-  blocks_.tracer.record(Point::kQpError, t, rq.rqn, 0, static_cast<std::uint64_t>(RqState::kErr),
+  blocks_.tracer.record(Point::kQpError, t, rq.subject(), 0, static_cast<std::uint64_t>(RqState::kErr),
                         static_cast<std::uint64_t>(prm::EqeType::kWqCatas));
   rq.state = RqState::kErr;
   rq_changed(t, rq, RqState::kRdy);
-  blocks_.eqs.qp_event(t, static_cast<std::uint8_t>(prm::EqeType::kWqCatas), rq.rqn, prm::kEvRq);
+  blocks_.eqs.qp_event(t, rq.function, static_cast<std::uint8_t>(prm::EqeType::kWqCatas), rq.rqn, prm::kEvRq);
 }
 
 }  // namespace hcasim

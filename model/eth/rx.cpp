@@ -68,26 +68,27 @@ void EthRx::drop(Time t, const Packet& packet, std::uint64_t& counter, DropReaso
   blocks_.port.drop(t, packet, reason);
 }
 
-void EthRx::receive(Time t, PacketRef& packet) {
+void EthRx::receive(Time t, FunctionId f, PacketRef& packet) {
   const Profile::Engine& e = blocks_.profile.engine;
   const Packet& p = *packet;
+  FrameCounters& counters = blocks_.eth[f].counters;
   rx_free_ = std::max(rx_free_, t) + e.rx_packet;
   t = rx_free_ + e.rx_pipeline;
   if (p.frame_len > kMaxFrame || p.frame_len + kFcs > blocks_.port.max_frame || p.frame_len < kMinFrame)
-    return drop(t, p, counters_.too_long, DropReason::kMalformed);
-  ++counters_.packets;
-  counters_.bytes += p.frame_len;
-  if (p.frame()[0] & 1) ++(broadcast(p.frame()) ? counters_.broadcast : counters_.multicast);
+    return drop(t, p, counters.too_long, DropReason::kMalformed);
+  ++counters.packets;
+  counters.bytes += p.frame_len;
+  if (p.frame()[0] & 1) ++(broadcast(p.frame()) ? counters.broadcast : counters.multicast);
 
-  FlowVerdict& verdict = blocks_.flows.run(t, FlowTableType::kNicRx, SteeredFrame(packet));
+  FlowVerdict& verdict = blocks_.flows[f].run(t, FlowTableType::kNicRx, SteeredFrame(packet));
   if (verdict.deliveries.empty()) {
-    if (verdict.dropped_by_rule) return drop(t, p, counters_.dropped, DropReason::kRule);
-    return drop(t, p, counters_.no_rule, DropReason::kNoAddress);
+    if (verdict.dropped_by_rule) return drop(t, p, counters.dropped, DropReason::kRule);
+    return drop(t, p, counters.no_rule, DropReason::kNoAddress);
   }
-  deliver(t, verdict);
+  deliver(t, f, verdict);
 }
 
-void EthRx::deliver(Time t, FlowVerdict& verdict) {
+void EthRx::deliver(Time t, FunctionId f, FlowVerdict& verdict) {
   // The match engine may be asked again before all are delivered.
   std::vector<FlowDelivery> list;
   list.swap(deliveries_);
@@ -103,42 +104,43 @@ void EthRx::deliver(Time t, FlowVerdict& verdict) {
     a.flow_tag = d.frame.flow_tag;
     a.metadata = d.frame.regs.b;
     last = &d.frame;
-    if (const Tir* tir = EthTable::find(blocks_.eth.tirs, d.tirn))
-      deliver(t, *tir, a);
+    if (const Tir* tir = EthTable::find(blocks_.eth[f].tirs, d.tirn))
+      deliver(t, f, *tir, a);
     else
-      drop(t, *d.frame.packet, counters_.no_rule, DropReason::kNoQp);
+      drop(t, *d.frame.packet, blocks_.eth[f].counters.no_rule, DropReason::kNoQp);
   }
   list.clear();
   deliveries_.swap(list);  // keeps its room
 }
 
-void EthRx::sniff(Time t, FlowTableType type, const Packet& packet) {
-  if (!blocks_.flows.active(type)) return;
+void EthRx::sniff(Time t, FunctionId f, FlowTableType type, const Packet& packet) {
+  if (!blocks_.flows[f].active(type)) return;
   PacketRef frame = PacketPool::make();
   Packet& copy = *frame;
   copy.kind = PacketKind::kEthernet;
   copy.frame_len = static_cast<std::uint16_t>(encode(packet, copy.frame(), kMaxFrame));
   if (copy.frame_len < kMinFrame) return;
   sniffing_ = true;
-  deliver(t, blocks_.flows.run(t, type, SteeredFrame(std::move(frame))));
+  deliver(t, f, blocks_.flows[f].run(t, type, SteeredFrame(std::move(frame))));
   sniffing_ = false;
 }
 
-void EthRx::deliver(Time t, const Tir& tir, Arrival& a) {
+void EthRx::deliver(Time t, FunctionId f, const Tir& tir, Arrival& a) {
   const Packet& p = **a.packet;
   if (p.looped && p.transport_domain == tir.transport_domain &&
       !(tir.self_lb_allow & (p.frame()[0] & 1 ? kLbMulticast : kLbUnicast)))
-    return drop(t, p, counters_.self_loopback, DropReason::kLoopback);
+    return drop(t, p, blocks_.eth[f].counters.self_loopback, DropReason::kLoopback);
 
   a.hash = rss_hash(tir, p.frame(), *a.headers);
   std::uint32_t rqn = tir.rqn;
   if (tir.indirect) {
-    const Rqt* rqt = EthTable::find(blocks_.eth.rqts, tir.rqt);
-    if (!rqt || rqt->rqs.empty()) return drop(t, p, counters_.no_rule, DropReason::kNoQp);
+    const Rqt* rqt = EthTable::find(blocks_.eth[f].rqts, tir.rqt);
+    if (!rqt || rqt->rqs.empty()) return drop(t, p, blocks_.eth[f].counters.no_rule, DropReason::kNoQp);
     rqn = rqt->rqs[a.hash.value % rqt->rqs.size()];
   }
-  Rq* rq = EthTable::find(blocks_.eth.rqs, rqn);
-  if (!rq || rq->state != RqState::kRdy) return drop(t, p, counters_.no_rule, DropReason::kQpState);
+  Rq* rq = EthTable::find(blocks_.eth[f].rqs, rqn);
+  if (!rq || rq->state != RqState::kRdy)
+    return drop(t, p, blocks_.eth[f].counters.no_rule, DropReason::kQpState);
   take_frame(t, *rq, a);
 }
 
@@ -167,23 +169,25 @@ void EthRx::take_frame(Time t, Rq& rq, Arrival& a) {
     c.byte_cnt = len;
   }
   if (taken == Take::kEmpty) {
-    ++blocks_.q_counters[rq.counter_set].out_of_buffer;
-    return drop(t, p, counters_.out_of_buffer, DropReason::kNoBuffer);
+    ++blocks_.q_counters[rq.function][rq.counter_set].out_of_buffer;
+    return drop(t, p, blocks_.eth[rq.function].counters.out_of_buffer, DropReason::kNoBuffer);
   }
   if (taken == Take::kBroken) return rq_failed(t, rq);
-  blocks_.tracer.record(Point::kRwqeFetch, t, p.trace_qpn, p.wqe_serial, rq.wqe.counter, rq.rqn);
+  blocks_.tracer.record(Point::kRwqeFetch, t, {rq.function, p.trace_qpn}, p.wqe_serial, rq.wqe.counter,
+                        rq.rqn);
 
   MoveResult m = scatter(t, rq, offset, a, strip);
   if (m.ok() && rq.scatter_fcs) m = scatter_fcs(t, rq, offset + len - kFcs, a, f);
   if (!m.ok()) {
     const bool too_short = m.status == TptStatus::kOutOfRange && offset + len > rq.wqe.capacity;
     if (!too_short)
-      blocks_.tracer.record(Point::kAccessErr, t, rq.rqn, 0, rq.wqe.sges.empty() ? 0 : rq.wqe.sges[0].lkey,
+      blocks_.tracer.record(Point::kAccessErr, t, rq.subject(), 0,
+                            rq.wqe.sges.empty() ? 0 : rq.wqe.sges[0].lkey,
                             rq.wqe.sges.empty() ? 0 : rq.wqe.sges[0].addr);
     return fail_wqe(t, rq, too_short ? CqeSyndrome::kLocalLength : CqeSyndrome::kLocalProt,
                     static_cast<std::uint8_t>(m.status));
   }
-  blocks_.tracer.record(Point::kScattered, m.at, p.trace_qpn, p.wqe_serial, len, rq.rqn);
+  blocks_.tracer.record(Point::kScattered, m.at, {rq.function, p.trace_qpn}, p.wqe_serial, len, rq.rqn);
   if (striding) {
     rq.next_stride += strides;
     if (rq.next_stride == 1u << rq.log_strides) rq.wqe.valid = false;
@@ -272,10 +276,10 @@ void EthRx::complete(Time t, Rq& rq, const Arrival& a, Completion& c, FrameCompl
 }
 
 void EthRx::fail_wqe(Time t, Rq& rq, CqeSyndrome syndrome, std::uint8_t vendor) {
-  ++blocks_.q_counters[rq.counter_set].resp_cqe_error;
+  ++blocks_.q_counters[rq.function][rq.counter_set].resp_cqe_error;
   const Rule rule = syndrome == CqeSyndrome::kLocalLength ? Rule::kReceiveLength : rule_of(syndrome, vendor);
   const Sge sge = rq.wqe.sges.empty() ? Sge{} : rq.wqe.sges[0];
-  broke_access(blocks_.tracer, rule, t, RuleObject::kRq, rq.rqn, sge.addr, sge.lkey, rq.wqe.capacity);
+  broke_access(blocks_.tracer, rule, t, RuleObject::kRq, rq.subject(), sge.addr, sge.lkey, rq.wqe.capacity);
   Completion c;
   c.opcode = static_cast<std::uint8_t>(CqeOp::kRespErr);
   c.syndrome = static_cast<std::uint8_t>(syndrome);

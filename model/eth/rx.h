@@ -39,23 +39,23 @@ class EthRx : public sc_core::sc_module {
     traces::Tracer& tracer;
     Dma& dma;
     Port& port;  // counts what is dropped
-    FlowSteering& flows;
+    PerFunction<FlowSteering> flows;
     Tpt& tpt;
     // The function's
-    EthTable& eth;
-    QpTable& qps;  // RMPs
+    PerFunction<EthTable> eth;
+    PerFunction<QpTable> qps;  // RMPs
     CqUnit& cqs;
     EqUnit& eqs;
-    QCounters& q_counters;
+    PerFunction<QCounters> q_counters;
   };
   EthRx(const sc_core::sc_module_name& name, const Blocks& blocks);
 
-  // A frame (kind kEthernet) that is not RoCE, or whose RoCE is not enabled.
-  void receive(Time t, PacketRef& packet);
-  // A packet passes the port: the sniffer's table of that direction, if there is one, gets a copy of it.
-  void sniff(Time t, FlowTableType type, const Packet& packet);
+  // A frame (kind kEthernet) for the function that is not RoCE, or whose RoCE is not enabled.
+  void receive(Time t, FunctionId f, PacketRef& packet);
+  // A packet passes the port: the function's sniffer table of that direction, if there is one, gets a copy.
+  void sniff(Time t, FunctionId f, FlowTableType type, const Packet& packet);
   // What the tables give to TIRs; takes the deliveries out of the verdict.
-  void deliver(Time t, FlowVerdict& verdict);
+  void deliver(Time t, FunctionId f, FlowVerdict& verdict);
   // Firmware changed the RQ's state. To kErr: flushes what is posted; to kRst: forgets the run-time state.
   void rq_changed(Time t, Rq& rq, RqState old);
   // The RQ cannot go on (its ring or doorbell record, a write that the host refused): to kErr, flush, event.
@@ -66,21 +66,9 @@ class EthRx : public sc_core::sc_module {
   // check_sum covers all bytes behind the Ethernet header (cap.cqe_checksum_full).
   static constexpr bool kChecksumFull = true;
 
-  struct Counters {
-    std::uint64_t packets = 0, bytes = 0, multicast = 0, broadcast = 0;
-    std::uint64_t no_rule = 0, dropped = 0, out_of_buffer = 0, self_loopback = 0, too_long = 0;
-
-    template <class Archive>
-    void list_state(Archive& a) {
-      HCASIM_FIELDS(a, packets, bytes, multicast, broadcast, no_rule, dropped, out_of_buffer, self_loopback,
-                    too_long);
-    }
-  };
-  const Counters& counters() const { return counters_; }
-
   template <class Archive>
   void list_state(Archive& a) {
-    HCASIM_FIELDS(a, rx_free_, counters_);
+    HCASIM_FIELDS(a, rx_free_);
   }
 
  private:
@@ -98,7 +86,7 @@ class EthRx : public sc_core::sc_module {
   enum class Take : std::uint8_t { kTaken, kEmpty, kBroken };
 
   // rx.cpp
-  void deliver(Time t, const Tir& tir, Arrival& a);
+  void deliver(Time t, FunctionId f, const Tir& tir, Arrival& a);
   void take_frame(Time t, Rq& rq, Arrival& a);
   void sum_up(Arrival& a) const;
   void drop(Time t, const Packet& packet, std::uint64_t& counter, DropReason reason);
@@ -112,7 +100,7 @@ class EthRx : public sc_core::sc_module {
   Take take_wqe(Time t, Rq& rq);
   Take take_cyclic(Time t, Rq& rq);
   Take take_linked(Time t, const GuestRing& ring, unsigned log_size, unsigned log_stride, std::uint16_t& head,
-                   RecvWqe& wqe, std::uint32_t number);
+                   RecvWqe& wqe, const traces::Subject& queue);
   template <class Q>
   bool posted(Time t, Q& q, std::uint16_t consumer, bool& any);
   // Striding: makes room for `strides` in the WQE in use or the next one.
@@ -123,7 +111,6 @@ class EthRx : public sc_core::sc_module {
   Blocks blocks_;
   Mover mover_;
   Time rx_free_ = 0;
-  Counters counters_;
   bool sniffing_ = false;                 // what is lost now is a copy
   std::vector<FlowDelivery> deliveries_;  // scratch
 };

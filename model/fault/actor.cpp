@@ -30,13 +30,17 @@ prm::EqeType event_of(FaultAction how) {
   }
 }
 
+FunctionId function_of(const FaultSpec&) { return 0; }  // MERGE
+// The physical port's cable is the first function's host's to pull.
+constexpr FunctionId kPortsOwn = 0;
+
 bool can_send(const Qp& qp) { return qp.has_sq && (qp.state == QpState::kRts || qp.state == QpState::kSqd); }
 }  // namespace
 
 void FaultActor::break_qp(Time t, Qp& qp, FaultAction how) {
   const auto event = static_cast<std::uint8_t>(event_of(how));
   if (how == FaultAction::kPathMig) {  // the alternate path's alone
-    blocks_.eqs.qp_event(t, event, qp.qpn);
+    blocks_.eqs.qp_event(t, qp.function, event, qp.qpn);
     return;
   }
   blocks_.errors.qp_error(t, qp, event);
@@ -53,15 +57,17 @@ void FaultActor::act(Time t, const FaultSpec& f, bool begin) {
   switch (f.kind) {
     case FaultType::kQp: {
       if (!begin) return;
-      std::vector<std::uint32_t> meant;
-      blocks_.qps.for_each_qp([&](const Qp& qp) {
-        if (can_send(qp) && f.takes(FaultKey::kQpn, qp.qpn)) meant.push_back(qp.qpn);
+      std::vector<std::pair<FunctionId, std::uint32_t>> meant;
+      blocks_.qps.for_each([&](QpTable& qps) {
+        qps.for_each_qp([&](const Qp& qp) {
+          if (can_send(qp) && f.takes(FaultKey::kQpn, qp.qpn)) meant.emplace_back(qp.function, qp.qpn);
+        });
       });
       std::sort(meant.begin(), meant.end());
       if (meant.size() > most) meant.resize(most);
-      for (const std::uint32_t qpn : meant) {
+      for (const auto& [function, qpn] : meant) {
         blocks_.injector.note(t, f, qpn, 0);
-        break_qp(t, *blocks_.qps.find(qpn), f.action);
+        break_qp(t, *blocks_.qps[function].find(qpn), f.action);
       }
       return;
     }
@@ -70,23 +76,25 @@ void FaultActor::act(Time t, const FaultSpec& f, bool begin) {
       const std::uint8_t syndrome =
           f.action == FaultAction::kCqAccess ? prm::EqeCqErr::kAccess : prm::EqeCqErr::kOverrun;
       std::uint64_t n = 0;
-      blocks_.cqs.for_each([&](Cq& cq) {
-        if (cq.error || !f.takes(FaultKey::kCqn, cq.cqn) || n == most) return;
-        ++n;
-        blocks_.injector.note(t, f, cq.cqn, syndrome);
-        blocks_.cqs.break_cq(t, cq, syndrome);
+      blocks_.cq_tables.for_each([&](const CqTable& table) {
+        table.for_each([&](Cq& cq) {
+          if (cq.error || !f.takes(FaultKey::kCqn, cq.cqn) || n == most) return;
+          ++n;
+          blocks_.injector.note(t, f, cq.cqn, syndrome);
+          blocks_.cqs.break_cq(t, cq, syndrome);
+        });
       });
       return;
     }
     case FaultType::kEvent:
       if (!begin) return;
       blocks_.injector.note(t, f, 0, f.value(FaultKey::kType));
-      blocks_.eqs.post(t, static_cast<std::uint8_t>(f.value(FaultKey::kType)),
+      blocks_.eqs.post(t, function_of(f), static_cast<std::uint8_t>(f.value(FaultKey::kType)),
                        static_cast<std::uint8_t>(f.value(FaultKey::kSubType)), f.bytes.data(),
                        f.bytes.size());
       return;
     case FaultType::kWire:  // the link after a packet that took it down
-      blocks_.host.cable(!begin);
+      blocks_.hosts[kPortsOwn].cable(!begin);
       return;
     case FaultType::kPort:
       if (f.action == FaultAction::kPortErrors) {
@@ -98,22 +106,22 @@ void FaultActor::act(Time t, const FaultSpec& f, bool begin) {
       if (begin) blocks_.injector.note(t, f, 1, 0);
       // "up" lasts: there is nothing to take back.
       if (begin || f.action == FaultAction::kPortDown)
-        blocks_.host.cable(begin == (f.action == FaultAction::kPortUp));
+        blocks_.hosts[kPortsOwn].cable(begin == (f.action == FaultAction::kPortUp));
       return;
     case FaultType::kPcie: {
       if (!begin) return;
       if (f.action == FaultAction::kRemove || f.action == FaultAction::kInsert) {
         const bool out = f.action == FaultAction::kRemove;
         blocks_.injector.note(t, f, 0, 0);
-        blocks_.host.pcie_error(out ? kFaultRemoved : kFaultInserted, 0,
-                                out ? "surprise-removal" : "insertion");
+        blocks_.hosts[function_of(f)].pcie_error(out ? kFaultRemoved : kFaultInserted, 0,
+                                                 out ? "surprise-removal" : "insertion");
         return;
       }
       const PcieErrorName& e = pcie_errors()[f.value(FaultKey::kError)];
       const std::uint64_t severity =
           e.correctable ? kFaultCorrectable : f.value(FaultKey::kSeverity, kFaultUncorrectable);
       blocks_.injector.note(t, f, 0, e.bit | severity << 32);
-      blocks_.host.pcie_error(static_cast<unsigned>(severity), e.bit, e.name);
+      blocks_.hosts[function_of(f)].pcie_error(static_cast<unsigned>(severity), e.bit, e.name);
       return;
     }
     case FaultType::kModel:
@@ -122,7 +130,7 @@ void FaultActor::act(Time t, const FaultSpec& f, bool begin) {
       blocks_.faults.model_fault("fault injection", "asked for");
       return;
     default:
-      blocks_.firmware.fault(t, f, begin);
+      blocks_.firmware[function_of(f)].fault(t, f, begin);
       return;
   }
 }

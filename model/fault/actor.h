@@ -4,13 +4,14 @@
 #ifndef HCASIM_MODEL_FAULT_ACTOR_H
 #define HCASIM_MODEL_FAULT_ACTOR_H
 
+#include "model/cq/cq.h"
 #include "model/fault/spec.h"
+#include "model/function/id.h"
 #include "model/sched/turn.h"
 #include "model/time.h"
 
 namespace hcasim {
 
-class CqUnit;
 class EqUnit;
 class FaultSink;
 class FirmwarePort;
@@ -25,13 +26,14 @@ class FaultActor final : public DoorbellWatcher {
   struct Blocks {
     Injector& injector;
     FaultSink& faults;
-    HostPort& host;
-    QpTable& qps;
+    PerFunction<HostPort> hosts;
+    PerFunction<QpTable> qps;
+    PerFunction<CqTable> cq_tables;
     QpErrors& errors;
     CqUnit& cqs;
     EqUnit& eqs;
     Port& port;
-    FirmwarePort& firmware;
+    PerFunction<FirmwarePort> firmware;
   };
   explicit FaultActor(const Blocks& blocks) : blocks_(blocks) {}
 

@@ -13,7 +13,12 @@ namespace hcasim {
 // Index of a PCIe function among those of its card; 0 is the first physical function. Trace records and
 // recordings name functions by it, too.
 using FunctionId = std::uint16_t;
-constexpr unsigned kMaxFunctions = 4096;  // traces::Record::function has 12 bits
+constexpr unsigned kMaxFunctions = 1024;  // traces::Record::function has 12 bits, Mkey::line_id() ten
+
+// By what the caches on the chip know a context of a function: `number` is its QPN, CQN or mkey index.
+constexpr std::uint64_t context_id(FunctionId f, std::uint32_t number) {
+  return static_cast<std::uint64_t>(f) << 32 | number;
+}
 
 // What every function of the card has one of, such as its table of QPs. A block of the card that works for
 // all functions is given this, and picks by the function of the object at hand. The parts live as long as

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "model/fault/injector.h"
+#include "model/function/id.h"
 #include "model/occupancy.h"
 #include "model/packet/packet.h"
 #include "model/pcie/host_port.h"
@@ -31,8 +32,11 @@ struct ReadDone {
 
 // Who a transfer works for: of a posted write, told of when the host refuses it; of a read, for traces.
 struct WriteOwner {
-  enum Kind : std::uint32_t { kNone, kQp, kRq, kCq, kEq, kFirmware } kind = kNone;
+  enum Kind : std::uint16_t { kNone, kQp, kRq, kCq, kEq, kFirmware } kind = kNone;
+  FunctionId function = 0;
   std::uint32_t number = 0;
+  WriteOwner() = default;
+  WriteOwner(Kind k, std::uint32_t n) : kind(k), number(n) {}  // MERGE
 
   bool operator==(const WriteOwner& o) const { return kind == o.kind && number == o.number; }
 

@@ -14,7 +14,8 @@ namespace hcasim {
 using traces::Point;
 
 void trace_drop(traces::Tracer& tracer, Time t, const Packet& p, DropReason reason) {
-  traces::trace(tracer, Point::kPacketDrop, t, p.trace_qpn, p.wqe_serial, psn_opcode(p), reason);
+  traces::trace(tracer, Point::kPacketDrop, t, {p.function, p.trace_qpn}, p.wqe_serial, psn_opcode(p),
+                reason);
 }
 
 Port::Port(const sc_core::sc_module_name& name, const Profile& profile, traces::Tracer& tracer,
@@ -190,12 +191,12 @@ Time Port::transmit_now(Time t, PacketRef packet) {
   if (tracer_.enabled() && p.kind != PacketKind::kEthernet) {
     const prm::BthTraits& traits = traits_of(p.opcode);
     if (traits.request && traits.first) {
-      traces::trace(tracer_, Point::kPacketTxFirst, start, p.trace_qpn, p.wqe_serial, psn_opcode(p),
-                    p.payload_len);
+      traces::trace(tracer_, Point::kPacketTxFirst, start, {p.function, p.trace_qpn}, p.wqe_serial,
+                    psn_opcode(p), p.payload_len);
     }
     if (traits.request && traits.last) {
-      traces::trace(tracer_, Point::kPacketTxLast, end, p.trace_qpn, p.wqe_serial, psn_opcode(p),
-                    p.trace_packets);
+      traces::trace(tracer_, Point::kPacketTxLast, end, {p.function, p.trace_qpn}, p.wqe_serial,
+                    psn_opcode(p), p.trace_packets);
     }
   }
   const Route to = route(p);
@@ -208,7 +209,7 @@ Time Port::transmit_now(Time t, PacketRef packet) {
     return end;
   }
   if (tracer_.detail()) {
-    traces::trace(tracer_, Point::kPacketOut, start, p.trace_qpn, p.wqe_serial, psn_opcode(p),
+    traces::trace(tracer_, Point::kPacketOut, start, {p.function, p.trace_qpn}, p.wqe_serial, psn_opcode(p),
                   static_cast<std::uint64_t>(bytes) << 32 | static_cast<std::uint32_t>(lasts));
   }
   p.looped = to.back && !to.out;
@@ -414,7 +415,8 @@ void Port::capture(Time t, const Packet& p, Direction direction, const char* com
 
 void Port::trace_received(Time t, const Packet& p) {
   if (tracer_.enabled() && traits_of(p.opcode).request) {
-    traces::trace(tracer_, Point::kPacketRx, t, p.trace_qpn, p.wqe_serial, psn_opcode(p), p.payload_len);
+    traces::trace(tracer_, Point::kPacketRx, t, {p.function, p.trace_qpn}, p.wqe_serial, psn_opcode(p),
+                  p.payload_len);
   }
 }
 

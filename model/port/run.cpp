@@ -154,10 +154,10 @@ Time Port::transmit_run(PacketRef packet) {
   if (tracer_.enabled()) {
     const prm::BthTraits& traits = traits_of(p.opcode);
     if (traits.first)
-      traces::trace(tracer_, Point::kPacketTxFirst, p.first_bit, p.trace_qpn, p.wqe_serial,
+      traces::trace(tracer_, Point::kPacketTxFirst, p.first_bit, {p.function, p.trace_qpn}, p.wqe_serial,
                     psn_opcode(part_opcode(p, 0), p.psn), p.unit);
     if (traits.last)
-      traces::trace(tracer_, Point::kPacketTxLast, end, p.trace_qpn, p.wqe_serial,
+      traces::trace(tracer_, Point::kPacketTxLast, end, {p.function, p.trace_qpn}, p.wqe_serial,
                     psn_opcode(part_opcode(p, n - 1), p.psn + n - 1), p.trace_packets);
   }
   if (link_ == LinkType::kEthernet) count_tx(p, bytes, to, n);
@@ -197,7 +197,7 @@ void Port::arrive_run(Time t, PacketRef& packet) {
   }
   if (tracer_.enabled())
     for (unsigned i = 0; i < n; ++i)
-      traces::trace(tracer_, Point::kPacketRx, p.at[i], p.trace_qpn, p.wqe_serial,
+      traces::trace(tracer_, Point::kPacketRx, p.at[i], {p.function, p.trace_qpn}, p.wqe_serial,
                     psn_opcode(part_opcode(p, i), p.psn + i), part_length(p, i));
   if (receive_) receive_(t, packet);
 }

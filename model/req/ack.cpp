@@ -53,7 +53,7 @@ void Requester::take(Time t, Qp& qp, PacketRef& packet) {
   switch (static_cast<BthOp>(packet->opcode & prm::bth::kOpMask)) {
     case BthOp::kAck:
       if ((packet->aeth & Aeth::kTypeMask) == Aeth::kAck) {
-        blocks_.tracer.record(Point::kAckRx, t, qp.qpn, s.window.empty() ? 0 : s.window.front().serial,
+        blocks_.tracer.record(Point::kAckRx, t, qp.subject(), s.window.empty() ? 0 : s.window.front().serial,
                               packet->psn, packet->aeth);
         take_ack(t, qp, packet->psn);
       } else {
@@ -88,7 +88,7 @@ void Requester::take_ack(Time t, Qp& qp, std::uint32_t psn) {
       // IBTA 9.7.5.2.3).
       const std::uint32_t missing = (w.first_psn + w.answered) & kPsnMask;
       if (psn_diff(psn, missing) >= 0 && s.rewound_at != missing) {
-        ++blocks_.q_counters[qp.counter_set].implied_nak_seq_err;
+        ++blocks_.q_counters[qp.function][qp.counter_set].implied_nak_seq_err;
         s.una_psn = missing;
         complete_front(t, qp);
         retry(t, qp, missing);
@@ -119,7 +119,7 @@ void Requester::take_nak(Time t, Qp& qp, const Packet& packet) {
   const std::uint8_t value = packet.aeth & Aeth::kValueMask;
   const bool rnr = (packet.aeth & Aeth::kTypeMask) == Aeth::kRnrNak;
   const std::uint32_t serial = s.window.empty() ? 0 : s.window.front().serial;
-  blocks_.tracer.record(rnr ? Point::kRnrRx : Point::kNakRx, t, qp.qpn, serial, packet.psn, value);
+  blocks_.tracer.record(rnr ? Point::kRnrRx : Point::kNakRx, t, qp.subject(), serial, packet.psn, value);
   const std::uint64_t epoch = s.epoch;
   if (!rnr && qp.type == QpType::kDci && static_cast<NakCode>(value) == NakCode::kDcNoConnection) {
     dc_reconnect(t, qp);
@@ -129,7 +129,7 @@ void Requester::take_nak(Time t, Qp& qp, const Packet& packet) {
   if (s.epoch != epoch || qp.state == QpState::kErr || s.window.empty()) return;
   if (psn_diff(packet.psn, s.una_psn) != 0) return;  // old, or a response before it is missing
 
-  QCounter& q = blocks_.q_counters[qp.counter_set];
+  QCounter& q = blocks_.q_counters[qp.function][qp.counter_set];
   if (rnr) {
     if (qp.rnr_retry != 7) {  // 7: no limit (IBTA 9.7.5.2.8)
       if (s.rnr_left == 0) {
@@ -174,7 +174,7 @@ void Requester::take_nak(Time t, Qp& qp, const Packet& packet) {
 void Requester::take_read_response(Time t, Qp& qp, PacketRef& packet) {
   RequesterState& s = qp.req;
   const std::uint64_t epoch = s.epoch;
-  blocks_.tracer.record(Point::kReadRespRx, t, qp.qpn, s.window.empty() ? 0 : s.window.front().serial,
+  blocks_.tracer.record(Point::kReadRespRx, t, qp.subject(), s.window.empty() ? 0 : s.window.front().serial,
                         packet->psn, packet->payload_len);
   take_ack(t, qp, (packet->psn - 1) & kPsnMask);
   if (s.epoch != epoch || qp.state == QpState::kErr || s.window.empty()) return;
@@ -198,12 +198,12 @@ void Requester::take_read_response(Time t, Qp& qp, PacketRef& packet) {
         mover_.scatter(t, qp, qp.pd, w.sges, offset, packet, 0, packet->payload_len, last && w.signaled);
     if (r.status == TptStatus::kFault) return response_fault(t, qp, w, offset, *packet);
     if (!r.ok()) {
-      blocks_.tracer.record(Point::kAccessErr, t, qp.qpn, w.serial, w.sges.empty() ? 0 : w.sges[0].lkey,
+      blocks_.tracer.record(Point::kAccessErr, t, qp.subject(), w.serial, w.sges.empty() ? 0 : w.sges[0].lkey,
                             w.raddr);
       fail_front(t, qp, CqeSyndrome::kLocalProt, static_cast<std::uint8_t>(r.status));
       return;
     }
-    if (last) blocks_.tracer.record(Point::kScattered, r.at, qp.qpn, w.serial, w.length, qp.qpn);
+    if (last) blocks_.tracer.record(Point::kScattered, r.at, qp.subject(), w.serial, w.length, qp.qpn);
   }
   ++w.answered;
   w.sent = std::max(w.sent, w.answered);
@@ -234,7 +234,7 @@ void Requester::take_atomic_response(Time t, Qp& qp, PacketRef& packet) {
   // The original value: 8 bytes in the order that SET_HCA_CAP has chosen, others in network order.
   std::uint8_t* data = packet->data();
   if (!masked) store_words({packet->swap_add}, 8, data);
-  if (bytes == 8 && atomic_host_endian_) swap_words(data, bytes);
+  if (bytes == 8 && blocks_.qps[qp.function].atomic_host_endian) swap_words(data, bytes);
   packet->payload_len = bytes;
   MoveResult r;
   r.at = t;
@@ -244,7 +244,7 @@ void Requester::take_atomic_response(Time t, Qp& qp, PacketRef& packet) {
     fail_front(t, qp, CqeSyndrome::kLocalProt, static_cast<std::uint8_t>(r.status));
     return;
   }
-  blocks_.tracer.record(Point::kScattered, r.at, qp.qpn, w.serial, bytes, qp.qpn);
+  blocks_.tracer.record(Point::kScattered, r.at, qp.subject(), w.serial, bytes, qp.qpn);
   w.answered = 1;
   w.done = true;
   w.done_at = t;
@@ -258,7 +258,7 @@ void Requester::take_atomic_response(Time t, Qp& qp, PacketRef& packet) {
 bool Requester::into_cqe(const Qp& qp, SendWqe& w, const Packet& packet) {
   if (!w.signaled || qp.cs_req == prm::InlineScatter::kNone || w.rendezvous != SendWqe::Rendezvous::kNone)
     return false;
-  const Cq* cq = blocks_.cqs.find(qp.scq);
+  const Cq* cq = blocks_.cqs.find(qp.function, qp.scq);
   if (!cq || packet.payload_len > CqUnit::inline_room(*cq, qp.cs_req)) return false;
   w.bytes.assign(packet.data(), packet.data() + packet.payload_len);
   w.in_cqe = true;
@@ -272,7 +272,7 @@ void Requester::complete_front(Time t, Qp& qp) {
   while (!s.window.empty() && s.window.front().done) {
     SendWqe& w = s.window.front();
     if (!loans.empty()) loans.release(qp.qpn, w.first_psn, w.packets, &blocks_.dma);
-    blocks_.tracer.record(Point::kWqeDone, t, qp.qpn, w.serial, w.signaled ? 1u << 8 : 0u);
+    blocks_.tracer.record(Point::kWqeDone, t, qp.subject(), w.serial, w.signaled ? 1u << 8 : 0u);
     if (w.signaled) complete(t, qp, w, CqeSyndrome::kOk, 0);
     s.window.pop();
     if (s.next_to_send) --s.next_to_send;
@@ -284,15 +284,15 @@ void Requester::complete(Time t, Qp& qp, const SendWqe& wqe, CqeSyndrome syndrom
     blocks_.tags.request_done(t, qp, wqe, syndrome == CqeSyndrome::kOk);
     return;
   }
-  Cq* cq = blocks_.cqs.find(qp.scq);
-  QCounter& q = blocks_.q_counters[qp.counter_set];
+  Cq* cq = blocks_.cqs.find(qp.function, qp.scq);
+  QCounter& q = blocks_.q_counters[qp.function][qp.counter_set];
   if (syndrome == CqeSyndrome::kWrFlush) {
     if (qp.type == QpType::kSq && !qp.flush_in_error) return;
     ++q.req_cqe_flush_error;
-    blocks_.tracer.record(Point::kFlush, t, qp.qpn, wqe.serial, wqe.counter, 0);
+    blocks_.tracer.record(Point::kFlush, t, qp.subject(), wqe.serial, wqe.counter, 0);
   } else if (syndrome != CqeSyndrome::kOk) {
     ++q.req_cqe_error;
-    blocks_.tracer.record(Point::kWqeErr, t, qp.qpn, wqe.serial,
+    blocks_.tracer.record(Point::kWqeErr, t, qp.subject(), wqe.serial,
                           static_cast<std::uint64_t>(syndrome) | static_cast<std::uint64_t>(vendor) << 8,
                           static_cast<std::uint64_t>(wqe.opcode));
   }
@@ -325,19 +325,19 @@ void Requester::fail_front(Time t, Qp& qp, CqeSyndrome syndrome, std::uint8_t ve
   const SendWqe& failed = s.window.front();
   if (!failed.told) {
     const Sge sge = failed.sges.empty() ? Sge{} : failed.sges[0];
-    broke_access(blocks_.tracer, rule_of(syndrome, vendor), t, RuleObject::kQp, qp.qpn, sge.addr, sge.lkey,
-                 failed.length);
+    broke_access(blocks_.tracer, rule_of(syndrome, vendor), t, RuleObject::kQp, qp.subject(), sge.addr,
+                 sge.lkey, failed.length);
   }
   complete(t, qp, failed, syndrome, vendor);
   s.window.pop();
   if (s.next_to_send) --s.next_to_send;
   if (qp.type == QpType::kUd || qp.type == QpType::kUc || qp.type == QpType::kQp0 ||
       qp.type == QpType::kQp1) {
-    blocks_.tracer.record(Point::kQpError, t, qp.qpn, 0, static_cast<std::uint64_t>(QpState::kSqErr),
+    blocks_.tracer.record(Point::kQpError, t, qp.subject(), 0, static_cast<std::uint64_t>(QpState::kSqErr),
                           static_cast<std::uint64_t>(syndrome));
     qp.state = QpState::kSqErr;
     flush(t, qp);
-    blocks_.firmware.qp_state_changed(qp.qpn);
+    blocks_.firmware[qp.function].qp_state_changed(qp.qpn);
     return;
   }
   blocks_.errors.qp_error(t, qp, 0);

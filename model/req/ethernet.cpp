@@ -84,12 +84,13 @@ Requester::Step Requester::load_frame(Time& ready, Qp& qp, SendWqe& wqe, Packet&
     ready += blocks_.profile.engine.gather;
     const MoveResult m = mover_.gather(ready, qp, wqe.sges, r.offset, r.len, start + r.head_len);
     if (m.status != TptStatus::kOk) {
-      blocks_.tracer.record(Point::kAccessErr, ready, qp.qpn, wqe.serial,
+      blocks_.tracer.record(Point::kAccessErr, ready, qp.subject(), wqe.serial,
                             wqe.sges.empty() ? 0 : wqe.sges[0].lkey, wqe.sges.empty() ? 0 : wqe.sges[0].addr);
       return refuse(wqe, CqeSyndrome::kLocalProt, static_cast<std::uint8_t>(m.status));
     }
     if (!m.dma_ok) return refuse(wqe, CqeSyndrome::kLocalQpOp, static_cast<std::uint8_t>(WqeFault::kFetch));
-    if (wqe.sent == 0) blocks_.tracer.record(Point::kTranslated, ready, qp.qpn, wqe.serial, wqe.sges.size());
+    if (wqe.sent == 0)
+      blocks_.tracer.record(Point::kTranslated, ready, qp.subject(), wqe.serial, wqe.sges.size());
     ready = m.at;
   }
   std::uint32_t len = r.head_len + r.len;
@@ -126,7 +127,7 @@ void Requester::emit_frame(Time t, Qp& qp, const SendWqe& wqe, PacketRef packet)
     }
     transmit(t, qp, std::move(p));
   };
-  FlowSteering& flows = blocks_.flows;
+  FlowSteering& flows = blocks_.flows[qp.function];
   if (!flows.active(FlowTableType::kNicTx)) return out(std::move(packet));
   SteeredFrame frame(packet);
   frame.sqn = qp.qpn;
@@ -150,6 +151,7 @@ Requester::Step Requester::send_frame(Pace& pace, Qp& qp, SendWqe& wqe) {
     PacketRef p = PacketPool::make();
     p->kind = PacketKind::kEthernet;
     p->transport_domain = qp.transport_domain;
+    p->function = qp.function;
     p->trace_qpn = blocks_.tracer.tag(qp.qpn);
     p->trace_packets = wqe.packets;
     p->wqe_serial = wqe.serial;
@@ -160,7 +162,7 @@ Requester::Step Requester::send_frame(Pace& pace, Qp& qp, SendWqe& wqe) {
   s.last_ready = std::max(s.last_ready, ready);
   ++wqe.sent;
   if (wqe.sent < wqe.packets) return Step::kSent;
-  blocks_.tracer.record(Point::kGathered, ready, qp.qpn, wqe.serial, wqe.length);
+  blocks_.tracer.record(Point::kGathered, ready, qp.subject(), wqe.serial, wqe.length);
   wqe.done = true;
   ++s.next_to_send;
   complete_front(s.last_ready, qp);

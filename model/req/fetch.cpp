@@ -39,23 +39,23 @@ bool Requester::read_doorbell_record(Time t, Qp& qp) {
   const unsigned size = 1u << qp.log_sq_size;
   if (static_cast<std::uint16_t>(posted - s.fetched) > size) {
     const bool back = static_cast<std::int16_t>(posted - s.fetched) < 0;
-    blocks_.tracer.broke(back ? Rule::kSqRecordBack : Rule::kSqRecordJump, t, RuleObject::kQp, qp.qpn, &count,
-                         sizeof count);
+    blocks_.tracer.broke(back ? Rule::kSqRecordBack : Rule::kSqRecordJump, t, RuleObject::kQp, qp.subject(),
+                         &count, sizeof count);
     queue_broken(t, qp, count);
     return false;
   }
   if (!s.window.empty() && !qp.rendezvous &&
       static_cast<std::uint16_t>(posted - s.window.front().counter) > size)
-    blocks_.tracer.broke(Rule::kSqOverrun, t, RuleObject::kQp, qp.qpn, &count, sizeof count);
+    blocks_.tracer.broke(Rule::kSqOverrun, t, RuleObject::kQp, qp.subject(), &count, sizeof count);
   if (s.doorbell_named && static_cast<std::int16_t>(posted - s.doorbell_index) <= 0)
-    blocks_.tracer.broke(Rule::kDoorbellEarly, t, RuleObject::kQp, qp.qpn, &count, sizeof count);
+    blocks_.tracer.broke(Rule::kDoorbellEarly, t, RuleObject::kQp, qp.subject(), &count, sizeof count);
   s.doorbell_named = false;
   s.db_counter = posted;
   return true;
 }
 
 void Requester::queue_broken(Time t, Qp& qp, std::uint64_t value) {
-  blocks_.tracer.record(Point::kDoorbellBad, t, qp.qpn, 0, qp.dbr_addr, value);
+  blocks_.tracer.record(Point::kDoorbellBad, t, qp.subject(), 0, qp.dbr_addr, value);
   qp.req.db_counter = qp.req.fetched;  // nothing behind this can be trusted
   blocks_.errors.qp_error(t, qp, static_cast<std::uint8_t>(prm::EqeType::kWqCatas));
 }
@@ -92,12 +92,12 @@ void Requester::add_to_window(Pace& pace, Qp& qp, const std::uint8_t* bytes, std
   }
   ++wqes_;
   if (w.syndrome) {
-    blocks_.tracer.broke(rule_of(static_cast<WqeFault>(w.vendor)), pace.engine, RuleObject::kQp, qp.qpn,
+    blocks_.tracer.broke(rule_of(static_cast<WqeFault>(w.vendor)), pace.engine, RuleObject::kQp, qp.subject(),
                          bytes, len);
     w.told = true;
   }
   const Time parsed = std::max(pace.engine, pace.ready) + blocks_.profile.engine.wqe_parse;
-  blocks_.tracer.record(Point::kWqeParsed, parsed, qp.qpn, w.serial,
+  blocks_.tracer.record(Point::kWqeParsed, parsed, qp.subject(), w.serial,
                         static_cast<std::uint64_t>(w.opcode) | static_cast<std::uint64_t>(w.counter) << 16,
                         w.length);
 }
@@ -139,7 +139,8 @@ bool Requester::fetch(Pace& pace, Qp& qp) {
     queue_broken(pace.engine, qp, s.fetched);
     return false;
   }
-  blocks_.tracer.record(Point::kWqeFetch, pace.ready, qp.qpn, first_serial, have * prm::kWqebb, s.fetched);
+  blocks_.tracer.record(Point::kWqeFetch, pace.ready, qp.subject(), first_serial, have * prm::kWqebb,
+                        s.fetched);
 
   unsigned at = 0;
   while (at < have) {
@@ -161,8 +162,8 @@ bool Requester::fetch(Pace& pace, Qp& qp) {
       }
     }
     if (ctrl.wqe_index() != s.fetched)
-      blocks_.tracer.broke(Rule::kWqeIndex, pace.engine, RuleObject::kQp, qp.qpn, bytes + at * prm::kWqebb,
-                           sizeof ctrl);
+      blocks_.tracer.broke(Rule::kWqeIndex, pace.engine, RuleObject::kQp, qp.subject(),
+                           bytes + at * prm::kWqebb, sizeof ctrl);
     add_to_window(pace, qp, bytes + at * prm::kWqebb, ctrl.ds() * prm::kDs, WqeFault::kNone);
     s.fetched = static_cast<std::uint16_t>(s.fetched + size);
     at += size;

@@ -89,11 +89,11 @@ TurnResult Requester::turn(Time t, Qp& qp) {
 
   // Nothing is known of the queue without its context: another QP has the unit until it is there.
   // Once there it stays until something was done with it, whatever else the turn has to wait for.
-  if (s.context_due == 0) s.context_due = std::max<Time>(1, blocks_.contexts.usable_at(t, qp.qpn));
+  if (s.context_due == 0) s.context_due = std::max<Time>(1, blocks_.contexts.usable_at(t, qp));
   if (t < s.context_due) return {t, s.context_due};
 
   Pace pace{t, t};
-  blocks_.tracer.record(Point::kScheduled, t, qp.qpn, s.next_serial,
+  blocks_.tracer.record(Point::kScheduled, t, qp.subject(), s.next_serial,
                         static_cast<std::uint16_t>(s.db_counter - s.fetched));
 
   const std::uint64_t epoch = s.epoch;
@@ -110,7 +110,7 @@ TurnResult Requester::turn(Time t, Qp& qp) {
       return {pace.engine, std::max(pace.engine, open), open > pace.engine};
     }
     // Asked before the port: who waits for it takes part in the sharing of its bandwidth.
-    const Time allowed = blocks_.qos.earliest(pace.engine, qp, false);
+    const Time allowed = blocks_.qos[qp.function].earliest(pace.engine, qp, false);
     if (allowed > pace.engine) return {pace.engine, allowed};
     if (const Time open = port_open(pace, qp); open > pace.engine) return {pace.engine, open, true};
 
@@ -181,7 +181,7 @@ Requester::Step Requester::start(Qp& qp, SendWqe& wqe) {
     const Access access = wqe.is_read_or_atomic() ? Access::kLocalWrite : Access::kLocalRead;
     const TptStatus status = mover_.check(qp, wqe.sges, access);
     if (status != TptStatus::kOk) {
-      blocks_.tracer.record(Point::kAccessErr, sim_now(), qp.qpn, wqe.serial,
+      blocks_.tracer.record(Point::kAccessErr, sim_now(), qp.subject(), wqe.serial,
                             wqe.sges.empty() ? 0 : wqe.sges[0].lkey, wqe.sges.empty() ? 0 : wqe.sges[0].addr);
       return refuse(wqe, CqeSyndrome::kLocalProt, static_cast<std::uint8_t>(status));
     }
@@ -202,6 +202,7 @@ PacketRef Requester::make_packet(const Qp& qp, const SendWqe& wqe) const {
     p->dest_qpn = qp.remote_qpn;
     p->src_qpn = wqe.xrc_srqn;
   }
+  p->function = qp.function;
   p->trace_qpn = blocks_.tracer.tag(qp.qpn);
   p->trace_packets = wqe.packets;
   p->wqe_serial = wqe.serial;
@@ -212,8 +213,8 @@ void Requester::transmit(Time ready, Qp& qp, PacketRef packet) {
   RequesterState& s = qp.req;
   s.last_ready = blocks_.tx.pass(std::max(s.last_ready, ready));
   blocks_.cc.sending(s.last_ready, qp, *packet);
-  blocks_.qos.sent(s.last_ready, qp, false, *packet);
-  blocks_.rdma.transmit(s.last_ready, qp.qpn, std::move(packet));
+  blocks_.qos[qp.function].sent(s.last_ready, qp, false, *packet);
+  blocks_.rdma.transmit(s.last_ready, qp.function, qp.qpn, std::move(packet));
 }
 
 Requester::Step Requester::load_payload(Pace& pace, Qp& qp, SendWqe& wqe, std::uint64_t offset,
@@ -238,10 +239,11 @@ Requester::Step Requester::load_payload(Pace& pace, Qp& qp, SendWqe& wqe, std::u
   // waits.
   const Time asked = r.addressed - blocks_.profile.pcie.read_latency;
   if (asked > ready) pace.engine += asked - ready;
-  if (offset == 0) blocks_.tracer.record(Point::kTranslated, ready, qp.qpn, wqe.serial, wqe.sges.size());
+  if (offset == 0)
+    blocks_.tracer.record(Point::kTranslated, ready, qp.subject(), wqe.serial, wqe.sges.size());
   ready = r.at;
   if (offset + len == wqe.length)
-    blocks_.tracer.record(Point::kGathered, ready, qp.qpn, wqe.serial, wqe.length);
+    blocks_.tracer.record(Point::kGathered, ready, qp.subject(), wqe.serial, wqe.length);
   return Step::kSent;
 }
 
@@ -351,8 +353,8 @@ Requester::Step Requester::send_request(Pace& pace, Qp& qp, SendWqe& wqe) {
     p->compare = wqe.compare;
   }
   if (wqe.is_atomic() && (wqe.raddr & (wqe.length - 1)) != 0)
-    broke_access(blocks_.tracer, Rule::kAtomicUnaligned, pace.engine, RuleObject::kQp, qp.qpn, wqe.raddr,
-                 wqe.rkey, wqe.length);
+    broke_access(blocks_.tracer, Rule::kAtomicUnaligned, pace.engine, RuleObject::kQp, qp.subject(),
+                 wqe.raddr, wqe.rkey, wqe.length);
   ++pace.packets;
   s.since_ack_req = 0;
   const Time ready = std::max(pace.engine, pace.ready);
@@ -386,7 +388,7 @@ Requester::Step Requester::send_datagram(Pace& pace, Qp& qp, SendWqe& wqe) {
   const prm::AvSeg& av = wqe.av;
   fill_av(*p, av, qp, blocks_.port);
   if (const Rule rule = av_rule(av, blocks_.port); rule != Rule::kCount)
-    blocks_.tracer.broke(rule, pace.engine, RuleObject::kQp, qp.qpn, &av,
+    blocks_.tracer.broke(rule, pace.engine, RuleObject::kQp, qp.subject(), &av,
                          av.extended() ? sizeof av : prm::AvSeg::kShortBytes);
   p->dest_qpn = av.dqpn();
   p->psn = wqe.first_psn;

@@ -59,21 +59,21 @@ class Requester final : public sc_core::sc_module,
     ReceivePipeline& rx;   // answers on their way in
     ContextGate& contexts;
     CongestionControl& cc;
-    Qos& qos;
+    PerFunction<Qos> qos;
     Dma& dma;
-    Port& port;           // its addresses, and what room it has
-    RdmaSteering& rdma;   // where packets leave,
-    FlowSteering& flows;  // and frames
+    Port& port;                       // its addresses, and what room it has
+    RdmaSteering& rdma;               // where packets leave,
+    PerFunction<FlowSteering> flows;  // and frames
     Tpt& tpt;
     TagUnit& tags;
     // The function's
-    QpTable& qps;
+    PerFunction<QpTable> qps;
     CqUnit& cqs;
     EqUnit& eqs;
     PageFaults& page_faults;
-    QCounters& q_counters;
+    PerFunction<QCounters> q_counters;
     QpErrors& errors;
-    FirmwarePort& firmware;  // is told of queues that stop by themselves
+    PerFunction<FirmwarePort> firmware;  // is told of queues that stop by themselves
   };
   Requester(const sc_core::sc_module_name& name, const Blocks& blocks);
 
@@ -88,9 +88,6 @@ class Requester final : public sc_core::sc_module,
   // until it goes on.
   void stop_behind(Time t, Qp& qp);
   void fault_resumed(Time t, Qp& qp, PendingFault& fault, bool error) override;
-  // What the requester gets back from an atomic of 8 bytes: in its host's order, or big-endian (atomic_caps.
-  // atomic_req_8B_endianness_mode).
-  void set_atomic_host_endian(bool host) { atomic_host_endian_ = host; }
   void clear();
 
   void prefetch() const { prefetch_line(&wqes_); }
@@ -100,7 +97,7 @@ class Requester final : public sc_core::sc_module,
 
   template <class Archive>
   void list_state(Archive& a) {
-    HCASIM_FIELDS(a, atomic_host_endian_, timers_);
+    HCASIM_FIELDS(a, timers_);
     a.lasting("wqes", wqes_);
     a.lasting("retransmits", retransmits_);
     a.lasting("timeouts", timeouts_);
@@ -109,11 +106,12 @@ class Requester final : public sc_core::sc_module,
  private:
   struct Timer {
     std::uint32_t qpn;
+    FunctionId function;
     std::uint64_t epoch;
 
     template <class Archive>
     void list_state(Archive& a) {
-      HCASIM_FIELDS(a, qpn, epoch);
+      HCASIM_FIELDS(a, qpn, function, epoch);
     }
   };
   // How a WQE's attempt to make progress in a turn ended. kFailed: its syndrome is set.
@@ -200,7 +198,6 @@ class Requester final : public sc_core::sc_module,
   Blocks blocks_;
   Mover mover_;
   std::uint64_t wqes_ = 0, retransmits_ = 0, timeouts_ = 0;
-  bool atomic_host_endian_ = false;
   TimedQueue<Timer> timers_;
 };
 

@@ -55,8 +55,8 @@ void Requester::rewind(Time t, Qp& qp, std::uint32_t psn) {
   }
   s.since_ack_req = 0;
   ++retransmits_;
-  blocks_.tracer.record(Point::kRetransmit, t, qp.qpn, s.window.empty() ? 0 : s.window.front().serial, psn,
-                        packets);
+  blocks_.tracer.record(Point::kRetransmit, t, qp.subject(), s.window.empty() ? 0 : s.window.front().serial,
+                        psn, packets);
 }
 
 // Something was lost: one of the QP's retries is spent.
@@ -80,11 +80,11 @@ void Requester::arm_timer(Time t, Qp& qp) {
   s.timer_due = t + (from_ns(4096) << std::min<unsigned>(qp.path.ack_timeout, 31));
   if (s.timer_queued) return;  // the queued one comes first and goes on to this
   s.timer_queued = true;
-  timers_.push(s.timer_due, Timer{qp.qpn, s.epoch});
+  timers_.push(s.timer_due, Timer{qp.qpn, qp.function, s.epoch});
 }
 
 void Requester::on_timer(Time due, const Timer& timer) {
-  Qp* qp = blocks_.qps.find(timer.qpn);
+  Qp* qp = blocks_.qps[timer.function].find(timer.qpn);
   if (!qp || qp->req.epoch != timer.epoch) return;
   RequesterState& s = qp->req;
   s.timer_queued = false;
@@ -98,8 +98,9 @@ void Requester::on_timer(Time due, const Timer& timer) {
   if (s.send_fault.active || s.response_fault.active) return;  // starts again when the pages are there
   if ((qp->state != QpState::kRts && qp->state != QpState::kSqd) || !outstanding(*qp)) return;
   ++timeouts_;
-  ++blocks_.q_counters[qp->counter_set].local_ack_timeout_err;
-  blocks_.tracer.record(Point::kTimeout, due, qp->qpn, s.window.front().serial, s.una_psn, s.retries_left);
+  ++blocks_.q_counters[qp->function][qp->counter_set].local_ack_timeout_err;
+  blocks_.tracer.record(Point::kTimeout, due, qp->subject(), s.window.front().serial, s.una_psn,
+                        s.retries_left);
   retry(due, *qp, s.una_psn);
 }
 
@@ -124,9 +125,9 @@ void Requester::finish_drain(Time t, Qp& qp) {
   qp.draining = false;
   if (qp.sqd_event) {
     qp.sqd_event = false;
-    blocks_.eqs.qp_event(t, static_cast<std::uint8_t>(prm::EqeType::kSqDrained), qp.qpn);
+    blocks_.eqs.qp_event(t, qp.function, static_cast<std::uint8_t>(prm::EqeType::kSqDrained), qp.qpn);
   }
-  blocks_.firmware.qp_state_changed(qp.qpn);
+  blocks_.firmware[qp.function].qp_state_changed(qp.qpn);
 }
 
 }  // namespace hcasim

@@ -26,9 +26,9 @@ using traces::Point;
 
 // No other queue, limit or rule has a say in single packets of this QP.
 bool Requester::runs_allowed(const Qp& qp) const {
-  if (!blocks_.dma.borrows() || !blocks_.scheduler.alone(qp.qpn) || !blocks_.port.takes_runs()) return false;
+  if (!blocks_.dma.borrows() || !blocks_.scheduler.alone(qp) || !blocks_.port.takes_runs()) return false;
   if (qp.qos.pace != 0 || qp.qos.group != 0 || qp.qos.responder_group != 0 || qp.cc.limited) return false;
-  return blocks_.port.link() == LinkType::kIb || !blocks_.rdma.sees_transmitted();
+  return blocks_.port.link() == LinkType::kIb || !blocks_.rdma.sees_transmitted(qp.function);
 }
 
 // How many packets the QP may send next as one.
@@ -130,9 +130,9 @@ void Requester::commit_run(Pace& pace, Time ready, Qp& qp, SendWqe& wqe, const R
   RequesterState& s = qp.req;
   const unsigned n = plan.packets;
   Packet& p = *packet;
-  if (plan.first) blocks_.tracer.record(Point::kTranslated, ready, qp.qpn, wqe.serial, wqe.sges.size());
+  if (plan.first) blocks_.tracer.record(Point::kTranslated, ready, qp.subject(), wqe.serial, wqe.sges.size());
   const Time gathered = p.at[n - 1];
-  if (plan.last) blocks_.tracer.record(Point::kGathered, gathered, qp.qpn, wqe.serial, wqe.length);
+  if (plan.last) blocks_.tracer.record(Point::kGathered, gathered, qp.subject(), wqe.serial, wqe.length);
 
   pace.packets += n;
   s.since_ack_req += n;
@@ -141,7 +141,7 @@ void Requester::commit_run(Pace& pace, Time ready, Qp& qp, SendWqe& wqe, const R
   if (p.ack_req) s.since_ack_req = 0;
   s.last_ready = blocks_.tx.pass_run(s.last_ready, p.at.data(), n);
   blocks_.cc.sending(s.last_ready, qp, p);
-  blocks_.rdma.transmit(s.last_ready, qp.qpn, std::move(packet));
+  blocks_.rdma.transmit(s.last_ready, qp.function, qp.qpn, std::move(packet));
   wqe.sent += n;
   if (plan.last) ++s.next_to_send;
   arm_timer(gathered, qp);

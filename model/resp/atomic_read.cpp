@@ -34,24 +34,25 @@ bool Responder::room_for_resource(Qp& qp) {
 
 bool Responder::take_read(Time t, Qp& qp, const Packet& p) {
   ResponderState& s = qp.resp;
-  blocks_.tracer.record(Point::kReadReqRx, t, p.trace_qpn, p.wqe_serial, p.psn, p.dma_len);
+  blocks_.tracer.record(Point::kReadReqRx, t, {qp.function, p.trace_qpn}, p.wqe_serial, p.psn, p.dma_len);
   if (!qp.rre || p.dma_len > 1u << 31 || !room_for_resource(qp)) {
     if (!qp.rre)
-      broke_access(blocks_.tracer, Rule::kQpRights, t, RuleObject::kQp, qp.qpn, p.va, p.rkey, p.dma_len);
+      broke_access(blocks_.tracer, Rule::kQpRights, t, RuleObject::kQp, qp.subject(), p.va, p.rkey,
+                   p.dma_len);
     fail(t, qp, p, NakCode::kInvalidReq, EqeType::kWqInvalidReq);
     return false;
   }
   TptStatus status = TptStatus::kOk;
-  if (p.dma_len)
-    status = blocks_.tpt.check(p.rkey, rights_pd(qp), qp.qpn, Access::kRemoteRead, p.va, p.dma_len);
+  if (p.dma_len) status = blocks_.tpt.check(p.rkey, rights_user(qp), Access::kRemoteRead, p.va, p.dma_len);
   if (status != TptStatus::kOk) {
-    ++blocks_.q_counters[qp.counter_set].resp_remote_access_errors;
-    broke_access(blocks_.tracer, remote_rule(status), t, RuleObject::kQp, qp.qpn, p.va, p.rkey, p.dma_len);
-    blocks_.tracer.record(Point::kAccessErr, t, p.trace_qpn, p.wqe_serial, p.rkey, p.va);
+    ++blocks_.q_counters[qp.function][qp.counter_set].resp_remote_access_errors;
+    broke_access(blocks_.tracer, remote_rule(status), t, RuleObject::kQp, qp.subject(), p.va, p.rkey,
+                 p.dma_len);
+    blocks_.tracer.record(Point::kAccessErr, t, {qp.function, p.trace_qpn}, p.wqe_serial, p.rkey, p.va);
     fail(t, qp, p, NakCode::kRemoteAccess, EqeType::kWqAccess);
     return false;
   }
-  ++blocks_.q_counters[qp.counter_set].rx_read_requests;
+  ++blocks_.q_counters[qp.function][qp.counter_set].rx_read_requests;
   ResponderResource r;
   r.first_psn = p.psn;
   r.packets = std::max<std::uint32_t>(
@@ -115,20 +116,21 @@ bool Responder::take_atomic(Time t, Qp& qp, const Packet& p) {
   if (!operands_of(p, op, masked) || !qp.rae || !mode_allows(qp.atomic_mode, masked, op.bytes) ||
       (p.va & (op.bytes - 1)) != 0 || !room_for_resource(qp)) {
     if (!qp.rae)
-      broke_access(blocks_.tracer, Rule::kQpRights, t, RuleObject::kQp, qp.qpn, p.va, p.rkey, op.bytes);
+      broke_access(blocks_.tracer, Rule::kQpRights, t, RuleObject::kQp, qp.subject(), p.va, p.rkey, op.bytes);
     fail(t, qp, p, NakCode::kInvalidReq, EqeType::kWqInvalidReq);
     return false;
   }
   std::vector<Fragment> where;
   const Translation tr =
-      blocks_.tpt.translate(t, p.rkey, rights_pd(qp), qp.qpn, Access::kRemoteAtomic, p.va, op.bytes, where);
+      blocks_.tpt.translate(t, p.rkey, rights_user(qp), Access::kRemoteAtomic, p.va, op.bytes, where);
   if (tr.status == TptStatus::kFault && remote_fault(t, qp, p, p.rkey, p.va, op.bytes, 0)) return false;
   TptStatus status = tr.status;
   if (status == TptStatus::kOk && where.size() != 1) status = TptStatus::kBadList;
   if (status != TptStatus::kOk) {
-    ++blocks_.q_counters[qp.counter_set].resp_remote_access_errors;
-    broke_access(blocks_.tracer, remote_rule(status), t, RuleObject::kQp, qp.qpn, p.va, p.rkey, p.dma_len);
-    blocks_.tracer.record(Point::kAccessErr, t, p.trace_qpn, p.wqe_serial, p.rkey, p.va);
+    ++blocks_.q_counters[qp.function][qp.counter_set].resp_remote_access_errors;
+    broke_access(blocks_.tracer, remote_rule(status), t, RuleObject::kQp, qp.subject(), p.va, p.rkey,
+                 p.dma_len);
+    blocks_.tracer.record(Point::kAccessErr, t, {qp.function, p.trace_qpn}, p.wqe_serial, p.rkey, p.va);
     fail(t, qp, p, NakCode::kRemoteAccess, EqeType::kWqAccess);
     return false;
   }
@@ -159,8 +161,8 @@ bool Responder::take_atomic(Time t, Qp& qp, const Packet& p) {
     s.landed = blocks_.dma.post_write(done, where[0].addr, bytes, op.bytes,
                                       WriteOwner{WriteOwner::kQp, qp.qpn}, false, where[0].space);
   }
-  blocks_.tracer.record(Point::kAtomicExec, done, p.trace_qpn, p.wqe_serial, p.va, old[0]);
-  ++blocks_.q_counters[qp.counter_set].rx_atomic_requests;
+  blocks_.tracer.record(Point::kAtomicExec, done, {qp.function, p.trace_qpn}, p.wqe_serial, p.va, old[0]);
+  ++blocks_.q_counters[qp.function][qp.counter_set].rx_atomic_requests;
   ResponderResource r;
   r.atomic = true;
   r.masked = masked;
@@ -210,10 +212,11 @@ bool Responder::send_response(Time& engine, Qp& qp, ResponderResource& r) {
           mover_.read_remote(ready, qp, r.pd, r.rkey, r.va + offset, p->payload_len, p->data());
       if (m.status == TptStatus::kFault && read_fault(ready, qp, r, p->payload_len)) return false;
       if (!m.ok()) {
-        broke_access(blocks_.tracer, remote_rule(m.status), ready, RuleObject::kQp, qp.qpn, r.va, r.rkey,
-                     r.length);
+        broke_access(blocks_.tracer, remote_rule(m.status), ready, RuleObject::kQp, qp.subject(), r.va,
+                     r.rkey, r.length);
         const NakCode code = m.dma_ok ? NakCode::kRemoteAccess : NakCode::kRemoteOp;
-        blocks_.tracer.record(Point::kAccessErr, ready, r.trace_qpn, r.wqe_serial, r.rkey, r.va);
+        blocks_.tracer.record(Point::kAccessErr, ready, {qp.function, r.trace_qpn}, r.wqe_serial, r.rkey,
+                              r.va);
         qp.resp.resources.clear();  // r is gone
         qp.resp.failing = false;
         fail(ready, qp, *p, code, EqeType::kWqAccess);
@@ -221,7 +224,8 @@ bool Responder::send_response(Time& engine, Qp& qp, ResponderResource& r) {
       }
       ready = m.at;
     }
-    blocks_.tracer.record(Point::kReadRespTx, ready, r.trace_qpn, r.wqe_serial, p->psn, p->payload_len);
+    blocks_.tracer.record(Point::kReadRespTx, ready, {qp.function, r.trace_qpn}, r.wqe_serial, p->psn,
+                          p->payload_len);
   }
   transmit(ready + e.tx_pipeline, qp, std::move(p));
   ++r.sent;
@@ -240,7 +244,7 @@ TurnResult Responder::turn(Time t, Qp& qp) {
     while (!s.resources[i].done()) {
       if (s.resources[i].parked) return {engine, kNever};
       if (packets >= burst) return {engine, engine};
-      const Time allowed = blocks_.qos.earliest(engine, qp, true);
+      const Time allowed = blocks_.qos[qp.function].earliest(engine, qp, true);
       if (allowed > engine) return {engine, allowed};
       if (const Time open = blocks_.scheduler.port_open(); open > engine) return {engine, open, true};
       if (s.resources[i].ready > engine + blocks_.profile.pcie.read_latency) {

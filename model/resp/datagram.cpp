@@ -48,7 +48,7 @@ void Responder::receive_ud(Time t, Qp& qp, PacketRef& packet) {
       case Take::kTaken:
         break;
       case Take::kEmpty:
-        ++blocks_.q_counters[qp.counter_set].out_of_buffer;
+        ++blocks_.q_counters[qp.function][qp.counter_set].out_of_buffer;
         return drop(DropReason::kNoBuffer);
       case Take::kBroken:
         if (s.wqe.valid) receive_error(t, qp, CqeSyndrome::kLocalQpOp, 0);
@@ -57,7 +57,7 @@ void Responder::receive_ud(Time t, Qp& qp, PacketRef& packet) {
     }
   }
   if (std::uint64_t{p.payload_len} + kGrhArea > s.wqe.capacity) {
-    ++blocks_.q_counters[qp.counter_set].resp_local_length_error;
+    ++blocks_.q_counters[qp.function][qp.counter_set].resp_local_length_error;
     receive_error(t, qp, CqeSyndrome::kLocalLength, 0);
     blocks_.errors.qp_error(t, qp, 0);
     return;
@@ -74,13 +74,14 @@ void Responder::receive_ud(Time t, Qp& qp, PacketRef& packet) {
   s.received = 0;
   if (r.status == TptStatus::kFault && receive_fault(t, qp, p)) return;
   if (!r.ok()) {
-    blocks_.tracer.record(Point::kAccessErr, t, p.trace_qpn, p.wqe_serial,
+    blocks_.tracer.record(Point::kAccessErr, t, {qp.function, p.trace_qpn}, p.wqe_serial,
                           s.wqe.sges.empty() ? 0 : s.wqe.sges[0].lkey, 0);
     receive_error(t, qp, CqeSyndrome::kLocalProt, static_cast<std::uint8_t>(r.status));
     blocks_.errors.qp_error(t, qp, 0);
     return;
   }
-  blocks_.tracer.record(Point::kScattered, r.at, p.trace_qpn, p.wqe_serial, p.payload_len, qp.qpn);
+  blocks_.tracer.record(Point::kScattered, r.at, {qp.function, p.trace_qpn}, p.wqe_serial, p.payload_len,
+                        qp.qpn);
 
   const bool imm = traits_of(p.opcode).imm;
   Completion c;

@@ -88,7 +88,8 @@ void Responder::receive_dc(Time t, Qp& dct, PacketRef& packet) {
     blocks_.port.drop(t, p, DropReason::kDcKey);
     if (dct.dc_key_armed) {
       dct.dc_key_armed = false;
-      blocks_.eqs.qp_event(t, static_cast<std::uint8_t>(EqeType::kDctKeyViolation), dct.qpn, prm::kEvDct);
+      blocks_.eqs.qp_event(t, dct.function, static_cast<std::uint8_t>(EqeType::kDctKeyViolation), dct.qpn,
+                           prm::kEvDct);
     }
     return;
   }
@@ -104,7 +105,7 @@ void Responder::dc_refuse(Time t, Qp& dct, const Packet& p, std::uint32_t psn, s
 
 Qp* Responder::dc_context(Time t, Qp& dct, const Packet& p) {
   constexpr Time kStale = from_ns(1e6);  // no packet is under way for so long
-  DcContexts& all = blocks_.qps.dc_contexts();
+  DcContexts& all = blocks_.qps[dct.function].dc_contexts();
   const DcContexts::Address from = source_of(p);
   Qp* c = all.find(dct.qpn, p.src_qpn, from);
   const bool same = c && c->dc_session == p.dc_session && c->dc_first_psn == p.dc_first_psn;
@@ -140,7 +141,7 @@ Qp* Responder::dc_context(Time t, Qp& dct, const Packet& p) {
   }
   set_up(*c, dct, p, blocks_.port);
   c->dc_last_used = t;
-  ++blocks_.q_counters[dct.counter_set].rx_dct_connect;
+  ++blocks_.q_counters[dct.function][dct.counter_set].rx_dct_connect;
   return c;
 }
 

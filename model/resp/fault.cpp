@@ -127,7 +127,7 @@ void Responder::fault_resumed(Time t, Qp& qp, PendingFault&, bool error) {
     default:
       if (s.wqe.valid) receive_error(t, qp, CqeSyndrome::kLocalAccess, kVendor);
       if (was.kind == FaultKind::kRdmaRead) s.resources.clear();
-      ++blocks_.q_counters[qp.counter_set].resp_remote_access_errors;
+      ++blocks_.q_counters[qp.function][qp.counter_set].resp_remote_access_errors;
       fail(t, qp, *p, NakCode::kRemoteAccess, EqeType::kWqAccess);
   }
 }

@@ -39,7 +39,7 @@ Responder::Take Responder::take_wqe(Time t, Qp& qp, const Packet& packet) {
   std::uint32_t queue = qp.qpn;
   s.wqe.srqn = qp.type == QpType::kXrc ? s.xrc_srqn : qp.use_srq ? qp.srqn : 0;
   if (s.wqe.srqn != 0) {
-    Srq* srq = blocks_.qps.find_srq(s.wqe.srqn);
+    Srq* srq = blocks_.qps[qp.function].find_srq(s.wqe.srqn);
     queue = s.wqe.srqn;
     if (!srq || srq->error) return Take::kBroken;
     got = take_from_srq(t, qp, *srq);
@@ -47,7 +47,8 @@ Responder::Take Responder::take_wqe(Time t, Qp& qp, const Packet& packet) {
     got = take_from_rq(t, qp);
   }
   if (s.wqe.valid)
-    blocks_.tracer.record(Point::kRwqeFetch, t, packet.trace_qpn, packet.wqe_serial, s.wqe.counter, queue);
+    blocks_.tracer.record(Point::kRwqeFetch, t, {qp.function, packet.trace_qpn}, packet.wqe_serial,
+                          s.wqe.counter, queue);
   return got;
 }
 
@@ -57,8 +58,8 @@ Responder::Take Responder::take_from_rq(Time t, Qp& qp) {
     std::uint16_t posted;
     if (!read_count(t, qp.dbr_addr, posted)) return Take::kBroken;
     if (static_cast<std::uint16_t>(posted - s.rq_consumer) > 1u << qp.log_rq_size) {
-      blocks_.tracer.record(Point::kDoorbellBad, t, qp.qpn, 0, qp.dbr_addr, posted);
-      blocks_.tracer.broke_value(Rule::kRqRecordJump, t, RuleObject::kQp, qp.qpn, posted);
+      blocks_.tracer.record(Point::kDoorbellBad, t, qp.subject(), 0, qp.dbr_addr, posted);
+      blocks_.tracer.broke_value(Rule::kRqRecordJump, t, RuleObject::kQp, qp.subject(), posted);
       return Take::kBroken;
     }
     s.rq_producer = posted;
@@ -72,7 +73,7 @@ Responder::Take Responder::take_from_rq(Time t, Qp& qp) {
   s.wqe.pd = qp.pd;
   s.wqe.valid = true;
   if (parse_recv_segments(bytes, stride, s.wqe)) return Take::kTaken;
-  blocks_.tracer.broke(Rule::kRwqeSegment, t, RuleObject::kQp, qp.qpn, bytes, stride);
+  blocks_.tracer.broke(Rule::kRwqeSegment, t, RuleObject::kQp, qp.subject(), bytes, stride);
   return Take::kBroken;
 }
 
@@ -80,14 +81,14 @@ Responder::Take Responder::take_from_srq(Time t, Qp& qp, Srq& srq) {
   ResponderState& s = qp.resp;
   const auto broken = [&] {
     srq.error = true;
-    blocks_.eqs.srq_event(t, static_cast<std::uint8_t>(EqeType::kSrqCatas), srq.srqn);
+    blocks_.eqs.srq_event(t, qp.function, static_cast<std::uint8_t>(EqeType::kSrqCatas), srq.srqn);
     return Take::kBroken;
   };
   if (srq.consumed == srq.producer) {
     std::uint16_t posted;
     if (!read_count(t, srq.dbr_addr, posted)) return broken();
     if (static_cast<std::uint16_t>(posted - srq.consumed) > 1u << srq.log_size) {
-      blocks_.tracer.broke_value(Rule::kSrqRecordJump, t, RuleObject::kSrq, srq.srqn, posted);
+      blocks_.tracer.broke_value(Rule::kSrqRecordJump, t, RuleObject::kSrq, srq.subject(), posted);
       return broken();
     }
     srq.producer = posted;
@@ -96,7 +97,7 @@ Responder::Take Responder::take_from_srq(Time t, Qp& qp, Srq& srq) {
   std::uint8_t bytes[kMaxRecvWqe];
   const std::uint32_t stride = std::min<std::uint32_t>(1u << srq.log_stride, sizeof bytes);
   if (srq.head >= 1u << srq.log_size || stride < sizeof(prm::SrqNextSeg)) {
-    blocks_.tracer.broke_value(Rule::kSrqLink, t, RuleObject::kSrq, srq.srqn, srq.head);
+    blocks_.tracer.broke_value(Rule::kSrqLink, t, RuleObject::kSrq, srq.subject(), srq.head);
     return broken();
   }
   if (!read_ring(blocks_.dma, t, srq.ring, static_cast<std::uint64_t>(srq.head) << srq.log_stride, bytes,
@@ -111,7 +112,7 @@ Responder::Take Responder::take_from_srq(Time t, Qp& qp, Srq& srq) {
   srq.head = next.next_wqe_index;
   (void)qp;
   const bool good = parse_recv_segments(bytes + sizeof next, stride - sizeof next, s.wqe);
-  if (!good) blocks_.tracer.broke(Rule::kRwqeSegment, t, RuleObject::kSrq, srq.srqn, bytes, stride);
+  if (!good) blocks_.tracer.broke(Rule::kRwqeSegment, t, RuleObject::kSrq, srq.subject(), bytes, stride);
   check_srq_limit(t, srq);
   return good ? Take::kTaken : Take::kBroken;
 }
@@ -122,19 +123,19 @@ void Responder::check_srq_limit(Time t, Srq& srq) {
   if (!read_count(t, srq.dbr_addr, posted)) return;
   if (static_cast<std::uint16_t>(posted - srq.consumed) >= srq.limit) return;
   srq.limit = 0;  // fires once
-  blocks_.eqs.srq_event(t, static_cast<std::uint8_t>(EqeType::kSrqLimit), srq.srqn);
+  blocks_.eqs.srq_event(t, srq.function, static_cast<std::uint8_t>(EqeType::kSrqLimit), srq.srqn);
 }
 
 // XRC SRQs and XRQs have a CQ of their own.
 Cq* Responder::receive_cq(const Qp& qp, const RecvWqe& wqe) {
-  const Srq* srq = wqe.srqn != 0 ? blocks_.qps.find_srq(wqe.srqn) : nullptr;
-  return blocks_.cqs.find(srq && srq->has_cq() ? srq->cqn : qp.rcq);
+  const Srq* srq = wqe.srqn != 0 ? blocks_.qps[qp.function].find_srq(wqe.srqn) : nullptr;
+  return blocks_.cqs.find(qp.function, srq && srq->has_cq() ? srq->cqn : qp.rcq);
 }
 
 void Responder::post_receive(Time t, Qp& qp, const RecvWqe& wqe, Completion c) {
   Cq* cq = receive_cq(qp, wqe);
   if (!cq) return;
-  const Srq* srq = wqe.srqn != 0 ? blocks_.qps.find_srq(wqe.srqn) : nullptr;
+  const Srq* srq = wqe.srqn != 0 ? blocks_.qps[qp.function].find_srq(wqe.srqn) : nullptr;
   c.qpn = qp.number();
   const std::uint32_t user_index = srq && srq->has_cq() ? srq->user_index : qp.user_index;
   c.user_index = user_index != 0xffffff ? user_index : srq ? srq->srqn : 0;
@@ -153,19 +154,19 @@ void Responder::flush(Time t, Qp& qp) {
   if (qp.dctn != 0) return;  // of many connections, one
   if (qp.use_srq) {
     // Nothing more will be taken from the SRQ for this QP (IBTA 11.6.3.2, Last WQE Reached).
-    blocks_.eqs.qp_event(t, static_cast<std::uint8_t>(EqeType::kLastWqe), qp.qpn);
+    blocks_.eqs.qp_event(t, qp.function, static_cast<std::uint8_t>(EqeType::kLastWqe), qp.qpn);
   } else if (qp.has_rq && s.poll_since == kNever) {
     // A post to the RQ rings no doorbell: late ones are found by looking.
     s.poll_since = t;
-    polls_.push(t + from_ns(20'000), Poll{qp.qpn, qp.req.epoch});
+    polls_.push(t + from_ns(20'000), Poll{qp.qpn, qp.function, qp.req.epoch});
   }
 }
 
 void Responder::flush_rq(Time t, Qp& qp) {
   ResponderState& s = qp.resp;
   const auto flushed = [&](std::uint16_t counter, std::uint32_t srqn = 0) {
-    ++blocks_.q_counters[qp.counter_set].resp_cqe_flush_error;
-    blocks_.tracer.record(Point::kFlush, t, qp.qpn, 0, counter, 1);
+    ++blocks_.q_counters[qp.function][qp.counter_set].resp_cqe_flush_error;
+    blocks_.tracer.record(Point::kFlush, t, qp.subject(), 0, counter, 1);
     Completion c;
     c.opcode = static_cast<std::uint8_t>(CqeOp::kRespErr);
     c.syndrome = static_cast<std::uint8_t>(CqeSyndrome::kWrFlush);
@@ -190,7 +191,7 @@ void Responder::flush_rq(Time t, Qp& qp) {
 }
 
 void Responder::on_poll(Time due, const Poll& poll) {
-  Qp* qp = blocks_.qps.find(poll.qpn);
+  Qp* qp = blocks_.qps[poll.function].find(poll.qpn);
   if (!qp || qp->req.epoch != poll.epoch || qp->state != QpState::kErr) return;
   flush_rq(due, *qp);
   // Soon after the error often, later rarely.

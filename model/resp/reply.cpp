@@ -48,9 +48,9 @@ void Responder::transmit(Time ready, Qp& qp, PacketRef packet) {
   qp.resp.last_ready = blocks_.tx.pass(std::max(qp.resp.last_ready, ready));
   if (traits_of(packet->opcode).read_resp) {
     blocks_.cc.sending(qp.resp.last_ready, qp, *packet);
-    blocks_.qos.sent(qp.resp.last_ready, qp, true, *packet);
+    blocks_.qos[qp.function].sent(qp.resp.last_ready, qp, true, *packet);
   }
-  blocks_.rdma.transmit(qp.resp.last_ready, qp.qpn, std::move(packet));
+  blocks_.rdma.transmit(qp.resp.last_ready, qp.function, qp.qpn, std::move(packet));
 }
 
 void Responder::send_ack(Time t, Qp& qp, std::uint32_t psn, std::uint8_t syndrome, std::uint32_t trace_qpn,
@@ -83,7 +83,7 @@ void Responder::acknowledge(Time t, Qp& qp, const Packet& packet) {
     return;
   }
   s.ack_queued = true;
-  acks_.push(earliest, AckDue{qp.qpn, qp.req.epoch});
+  acks_.push(earliest, AckDue{qp.qpn, qp.function, qp.req.epoch});
 }
 
 void Responder::send_pending_ack(Time t, Qp& qp) {
@@ -97,7 +97,7 @@ void Responder::send_pending_ack(Time t, Qp& qp) {
 }
 
 void Responder::on_ack(Time due, const AckDue& ack) {
-  Qp* qp = blocks_.qps.find(ack.qpn);
+  Qp* qp = blocks_.qps[ack.function].find(ack.qpn);
   if (!qp || qp->req.epoch != ack.epoch) return;
   qp->resp.ack_queued = false;
   const bool alive = qp->state == QpState::kRtr || qp->state == QpState::kRts || qp->state == QpState::kSqd;
@@ -106,8 +106,9 @@ void Responder::on_ack(Time due, const AckDue& ack) {
 
 void Responder::nak_sequence(Time t, Qp& qp, const Packet& packet) {
   ResponderState& s = qp.resp;
-  blocks_.tracer.record(Point::kSeqErr, t, packet.trace_qpn, packet.wqe_serial, packet.psn, s.expected_psn);
-  ++blocks_.q_counters[qp.counter_set].out_of_sequence;
+  blocks_.tracer.record(Point::kSeqErr, t, {qp.function, packet.trace_qpn}, packet.wqe_serial, packet.psn,
+                        s.expected_psn);
+  ++blocks_.q_counters[qp.function][qp.counter_set].out_of_sequence;
   if (s.nak_sent) return;  // one NAK for one gap
   s.nak_sent = true;
   s.ack_pending = false;  // the NAK acknowledges what is before it
@@ -136,15 +137,15 @@ void Responder::receive_error(Time t, Qp& qp, CqeSyndrome syndrome, std::uint8_t
   ResponderState& s = qp.resp;
   const Rule rule = syndrome == CqeSyndrome::kLocalLength ? Rule::kReceiveLength : rule_of(syndrome, vendor);
   const Sge sge = s.wqe.sges.empty() ? Sge{} : s.wqe.sges[0];
-  broke_access(blocks_.tracer, rule, t, RuleObject::kQp, qp.qpn, sge.addr, sge.lkey, s.wqe.capacity);
+  broke_access(blocks_.tracer, rule, t, RuleObject::kQp, qp.subject(), sge.addr, sge.lkey, s.wqe.capacity);
   if (s.tagged.matched) {  // an error CQE would name a WQE of the SRQ, and none was taken
     s.wqe.valid = false;
     blocks_.tags.cancel(t, qp, s.tagged.index);
     s.tagged = {};
     return;
   }
-  ++blocks_.q_counters[qp.counter_set].resp_cqe_error;
-  blocks_.tracer.record(Point::kRwqeErr, t, qp.qpn, s.wqe.counter,
+  ++blocks_.q_counters[qp.function][qp.counter_set].resp_cqe_error;
+  blocks_.tracer.record(Point::kRwqeErr, t, qp.subject(), s.wqe.counter,
                         static_cast<std::uint64_t>(syndrome) | static_cast<std::uint64_t>(vendor) << 8, 0);
   Completion c;
   c.opcode = static_cast<std::uint8_t>(CqeOp::kRespErr);

@@ -68,7 +68,7 @@ void Responder::take(Time t, Qp& qp, PacketRef& packet) {
   // The first packet in RTR tells that the other side is there (IBTA 11.6.3.2).
   if (qp.state == QpState::kRtr && !qp.resp.comm_established && !datagram) {
     qp.resp.comm_established = true;
-    blocks_.eqs.qp_event(t, static_cast<std::uint8_t>(EqeType::kCommEst), qp.qpn);
+    blocks_.eqs.qp_event(t, qp.function, static_cast<std::uint8_t>(EqeType::kCommEst), qp.qpn);
   }
   if (datagram)
     receive_ud(t, qp, packet);
@@ -115,7 +115,7 @@ void Responder::receive_rc(Time t, Qp& qp, PacketRef& packet, const Traits& trai
     fail(t, qp, p, NakCode::kInvalidReq, EqeType::kWqInvalidReq);
     return;
   }
-  blocks_.tracer.record(Point::kChecked, t, p.trace_qpn, p.wqe_serial,
+  blocks_.tracer.record(Point::kChecked, t, {qp.function, p.trace_qpn}, p.wqe_serial,
                         p.psn | static_cast<std::uint64_t>(p.opcode) << 24, qp.qpn);
   if (qp.type == QpType::kXrc && traits.first && !select_xrc_srq(qp, p)) {
     fail(t, qp, p, NakCode::kInvalidReq, EqeType::kWqInvalidReq);
@@ -140,8 +140,9 @@ void Responder::receive_rc(Time t, Qp& qp, PacketRef& packet, const Traits& trai
 
 void Responder::duplicate(Time t, Qp& qp, const Packet& p, const Traits& traits) {
   ResponderState& s = qp.resp;
-  ++blocks_.q_counters[qp.counter_set].duplicate_request;
-  blocks_.tracer.record(Point::kDuplicate, t, p.trace_qpn, p.wqe_serial, p.psn, s.expected_psn);
+  ++blocks_.q_counters[qp.function][qp.counter_set].duplicate_request;
+  blocks_.tracer.record(Point::kDuplicate, t, {qp.function, p.trace_qpn}, p.wqe_serial, p.psn,
+                        s.expected_psn);
   if (traits.send || traits.write) {  // never executed twice, but acknowledged again
     acknowledge(t, qp, p);
     return;
@@ -191,15 +192,15 @@ void Responder::receive_uc(Time t, Qp& qp, PacketRef& packet, const Traits& trai
 }
 
 bool Responder::invalidate(Qp& qp, std::uint32_t rkey) {
-  Mkey* mkey = blocks_.tpt.find(rkey >> 8);
+  Mkey* mkey = blocks_.tpt.find(qp.function, rkey >> 8);
   if (!mkey || mkey->free || mkey->wire_key() != rkey || mkey->pd != rights_pd(qp) ||
       !mkey->remote_invalidate_en || !mkey->usable_by(qp.qpn)) {
-    blocks_.tracer.broke_value(Rule::kRemoteKey, sim_now(), RuleObject::kQp, qp.qpn, rkey);
+    blocks_.tracer.broke_value(Rule::kRemoteKey, sim_now(), RuleObject::kQp, qp.subject(), rkey);
     return false;
   }
   mkey->free = true;
   trace_key(blocks_.tracer, sim_now(), *mkey);
-  blocks_.tpt.invalidate(mkey->index);
+  blocks_.tpt.invalidate(*mkey);
   return true;
 }
 
@@ -224,7 +225,7 @@ bool Responder::take_send(Time t, Qp& qp, PacketRef& packet, const Traits& trait
           break;
         case Take::kEmpty:
           s.tagged = {};
-          ++blocks_.q_counters[qp.counter_set].out_of_buffer;
+          ++blocks_.q_counters[qp.function][qp.counter_set].out_of_buffer;
           if (rc) nak_rnr(t, qp, p);
           return false;
         case Take::kBroken:
@@ -240,7 +241,7 @@ bool Responder::take_send(Time t, Qp& qp, PacketRef& packet, const Traits& trait
   const std::uint32_t skip = traits.first ? s.tagged.skip : 0, len = p.payload_len - skip;
   if (s.received + len > s.wqe.capacity) {
     if (p.packets > 1) return false;
-    ++blocks_.q_counters[qp.counter_set].resp_local_length_error;
+    ++blocks_.q_counters[qp.function][qp.counter_set].resp_local_length_error;
     receive_error(t, qp, CqeSyndrome::kLocalLength, 0);
     fail(t, qp, p, NakCode::kInvalidReq, EqeType::kComp);
     return false;
@@ -255,7 +256,7 @@ bool Responder::take_send(Time t, Qp& qp, PacketRef& packet, const Traits& trait
       return false;
     }
     if (!r.ok()) {
-      blocks_.tracer.record(Point::kAccessErr, t, p.trace_qpn, p.wqe_serial,
+      blocks_.tracer.record(Point::kAccessErr, t, {qp.function, p.trace_qpn}, p.wqe_serial,
                             s.wqe.sges.empty() ? 0 : s.wqe.sges[0].lkey,
                             s.wqe.sges.empty() ? 0 : s.wqe.sges[0].addr);
       receive_error(t, qp, CqeSyndrome::kLocalProt, static_cast<std::uint8_t>(r.status));
@@ -272,7 +273,8 @@ bool Responder::take_send(Time t, Qp& qp, PacketRef& packet, const Traits& trait
     fail(t, qp, p, NakCode::kRemoteAccess, EqeType::kComp);
     return false;
   }
-  blocks_.tracer.record(Point::kScattered, s.landed, p.trace_qpn, p.wqe_serial, s.received, qp.qpn);
+  blocks_.tracer.record(Point::kScattered, s.landed, {qp.function, p.trace_qpn}, p.wqe_serial, s.received,
+                        qp.qpn);
   finish_receive(t, qp, p,
                  traits.ieth  ? CqeOp::kRespSendInv
                  : traits.imm ? CqeOp::kRespSendImm
@@ -288,17 +290,17 @@ bool Responder::take_write(Time t, Qp& qp, PacketRef& packet, const Traits& trai
     const std::uint64_t len = p.dma_len;
     if (!qp.rwe && p.packets > 1) return false;
     if (!qp.rwe) {  // a QP that is not set up for the operation: invalid request, not a key violation
-      broke_access(blocks_.tracer, Rule::kQpRights, t, RuleObject::kQp, qp.qpn, p.va, p.rkey, len);
+      broke_access(blocks_.tracer, Rule::kQpRights, t, RuleObject::kQp, qp.subject(), p.va, p.rkey, len);
       fail(t, qp, p, NakCode::kInvalidReq, EqeType::kWqInvalidReq);
       return false;
     }
     TptStatus status = TptStatus::kOk;
-    if (len) status = blocks_.tpt.check(p.rkey, rights_pd(qp), qp.qpn, Access::kRemoteWrite, p.va, len);
+    if (len) status = blocks_.tpt.check(p.rkey, rights_user(qp), Access::kRemoteWrite, p.va, len);
     if (status != TptStatus::kOk && p.packets > 1) return false;
     if (status != TptStatus::kOk) {
-      ++blocks_.q_counters[qp.counter_set].resp_remote_access_errors;
-      broke_access(blocks_.tracer, remote_rule(status), t, RuleObject::kQp, qp.qpn, p.va, p.rkey, len);
-      blocks_.tracer.record(Point::kAccessErr, t, p.trace_qpn, p.wqe_serial, p.rkey, p.va);
+      ++blocks_.q_counters[qp.function][qp.counter_set].resp_remote_access_errors;
+      broke_access(blocks_.tracer, remote_rule(status), t, RuleObject::kQp, qp.subject(), p.va, p.rkey, len);
+      blocks_.tracer.record(Point::kAccessErr, t, {qp.function, p.trace_qpn}, p.wqe_serial, p.rkey, p.va);
       fail(t, qp, p, NakCode::kRemoteAccess, EqeType::kWqAccess);
       return false;
     }
@@ -318,7 +320,7 @@ bool Responder::take_write(Time t, Qp& qp, PacketRef& packet, const Traits& trai
       !s.wqe.valid) {  // the immediate completes a receive WQE: it must be there before the data
     const Take got = take_wqe(t, qp, p);
     if (got == Take::kEmpty) {
-      ++blocks_.q_counters[qp.counter_set].out_of_buffer;
+      ++blocks_.q_counters[qp.function][qp.counter_set].out_of_buffer;
       if (rc) nak_rnr(t, qp, p);
       return false;
     }
@@ -339,19 +341,21 @@ bool Responder::take_write(Time t, Qp& qp, PacketRef& packet, const Traits& trai
       return false;
     }
     if (!r.ok()) {  // the key went away between the packets
-      broke_access(blocks_.tracer, remote_rule(r.status), t, RuleObject::kQp, qp.qpn, s.write_va,
+      broke_access(blocks_.tracer, remote_rule(r.status), t, RuleObject::kQp, qp.subject(), s.write_va,
                    s.write_rkey, s.write_len);
-      blocks_.tracer.record(Point::kAccessErr, t, p.trace_qpn, p.wqe_serial, s.write_rkey, s.write_va);
+      blocks_.tracer.record(Point::kAccessErr, t, {qp.function, p.trace_qpn}, p.wqe_serial, s.write_rkey,
+                            s.write_va);
       if (s.wqe.valid) receive_error(t, qp, CqeSyndrome::kLocalAccess, static_cast<std::uint8_t>(r.status));
       fail(t, qp, p, NakCode::kRemoteAccess, EqeType::kWqAccess);
       return false;
     }
     s.landed = std::max(s.landed, r.at);
   }
-  if (traits.first) ++blocks_.q_counters[qp.counter_set].rx_write_requests;
+  if (traits.first) ++blocks_.q_counters[qp.function][qp.counter_set].rx_write_requests;
   s.received = after;
   if (!traits.last) return true;
-  blocks_.tracer.record(Point::kScattered, s.landed, p.trace_qpn, p.wqe_serial, s.received, qp.qpn);
+  blocks_.tracer.record(Point::kScattered, s.landed, {qp.function, p.trace_qpn}, p.wqe_serial, s.received,
+                        qp.qpn);
   if (traits.imm) finish_receive(t, qp, p, CqeOp::kRespWrImm);
   return true;
 }

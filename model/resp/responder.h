@@ -60,18 +60,18 @@ class Responder final : public sc_core::sc_module,
     ReceivePipeline& rx;
     ContextGate& contexts;
     CongestionControl& cc;
-    Qos& qos;
+    PerFunction<Qos> qos;
     Dma& dma;
     Port& port;          // its addresses, and what room it has
     RdmaSteering& rdma;  // where packets leave
     Tpt& tpt;
     TagUnit& tags;
     // The function's
-    QpTable& qps;
+    PerFunction<QpTable> qps;
     CqUnit& cqs;
     EqUnit& eqs;
     PageFaults& page_faults;
-    QCounters& q_counters;
+    PerFunction<QCounters> q_counters;
     QpErrors& errors;
   };
   Responder(const sc_core::sc_module_name& name, const Blocks& blocks);
@@ -100,20 +100,22 @@ class Responder final : public sc_core::sc_module,
  private:
   struct Poll {
     std::uint32_t qpn;
+    FunctionId function;
     std::uint64_t epoch;
 
     template <class Archive>
     void list_state(Archive& a) {
-      HCASIM_FIELDS(a, qpn, epoch);
+      HCASIM_FIELDS(a, qpn, function, epoch);
     }
   };
   struct AckDue {
     std::uint32_t qpn;
+    FunctionId function;
     std::uint64_t epoch;
 
     template <class Archive>
     void list_state(Archive& a) {
-      HCASIM_FIELDS(a, qpn, epoch);
+      HCASIM_FIELDS(a, qpn, function, epoch);
     }
   };
   using Traits = prm::BthTraits;

@@ -46,7 +46,7 @@ void Responder::receive_run(Time t, Qp& qp, PacketRef& run, const Traits& traits
   }
   if (blocks_.tracer.enabled())
     for (unsigned i = 0; i < p.packets; ++i)
-      blocks_.tracer.record(Point::kChecked, p.at[i], p.trace_qpn, p.wqe_serial,
+      blocks_.tracer.record(Point::kChecked, p.at[i], {qp.function, p.trace_qpn}, p.wqe_serial,
                             psn_opcode(part_opcode(p, i), p.psn + i), qp.qpn);
   s.expected_psn = (s.expected_psn + p.packets) & kPsnMask;
   if (traits.last) s.msn = (s.msn + 1) & 0xffffff;

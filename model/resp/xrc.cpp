@@ -8,10 +8,10 @@
 namespace hcasim {
 
 bool Responder::select_xrc_srq(Qp& qp, const Packet& packet) {
-  const Srq* srq = blocks_.qps.find_srq(packet.src_qpn);
+  const Srq* srq = blocks_.qps[qp.function].find_srq(packet.src_qpn);
   if (!srq || !srq->xrc || srq->xrcd != qp.xrcd) {
-    blocks_.tracer.record(traces::Point::kAccessErr, sim_now(), packet.trace_qpn, packet.wqe_serial,
-                          packet.src_qpn, qp.xrcd);
+    blocks_.tracer.record(traces::Point::kAccessErr, sim_now(), {qp.function, packet.trace_qpn},
+                          packet.wqe_serial, packet.src_qpn, qp.xrcd);
     return false;
   }
   qp.resp.xrc_srqn = srq->srqn;

@@ -56,7 +56,7 @@ LinkVerdict Classifier::link(Packet& p) const {
   return v;
 }
 
-TransportVerdict Classifier::transport(const Packet& p) const {
+TransportVerdict Classifier::transport(FunctionId f, const Packet& p) const {
   TransportVerdict v;
   const prm::BthTraits& traits = traits_of(p.opcode);
   if (!traits.valid) return drop(DropReason::kOpcode);
@@ -67,11 +67,12 @@ TransportVerdict Classifier::transport(const Packet& p) const {
   if (p.kind == PacketKind::kIb && (p.dest_qpn == 0) != p.vl15)  // QP0's, and nobody else's, come on VL15
     return drop(DropReason::kMalformed);
   if (p.dest_qpn == kMulticastQpn) {
-    if (!p.has_grh || !traits.deth || !blocks_.steering.multicast(p.dgid)) return drop(DropReason::kNoGroup);
+    if (!p.has_grh || !traits.deth || !blocks_.steering[f].multicast(p.dgid))
+      return drop(DropReason::kNoGroup);
     v.to = TransportVerdict::To::kMulticast;
     return v;
   }
-  Qp* qp = blocks_.steering.unicast(p.dest_qpn);
+  Qp* qp = blocks_.steering[f].unicast(p.dest_qpn);
   v = qp ? for_qp(*qp, p) : drop(DropReason::kNoQp);
   v.management = p.dest_qpn <= 1;
   return v;

@@ -42,13 +42,13 @@ class Classifier {
  public:
   struct Blocks {
     const Port& port;
-    Steering& steering;
+    PerFunction<Steering> steering;
   };
   explicit Classifier(const Blocks& blocks) : blocks_(blocks) {}
 
   // Decodes a frame in place if it is RoCE for this function; nothing else is changed.
   LinkVerdict link(Packet& p) const;
-  TransportVerdict transport(const Packet& p) const;
+  TransportVerdict transport(FunctionId f, const Packet& p) const;
   // What becomes of a packet that is for this QP.
   TransportVerdict for_qp(Qp& qp, const Packet& p) const;
 

@@ -20,21 +20,22 @@
 namespace hcasim {
 
 // A run of packets for a QP that takes them, with nothing on its way that looks at packets.
-bool Receiver::takes_run(const Packet& p) const {
+bool Receiver::takes_run(FunctionId f, const Packet& p) const {
+  const FlowSteering& flows = blocks_.flows[f];
   if (blocks_.port.link() == LinkType::kEthernet && !p.internal &&
-      (blocks_.flows.active(FlowTableType::kSnifferRx) || blocks_.flows.active(FlowTableType::kRdmaRx)))
+      (flows.active(FlowTableType::kSnifferRx) || flows.active(FlowTableType::kRdmaRx)))
     return false;
-  const Qp* qp = blocks_.steering.unicast(p.dest_qpn);
+  const Qp* qp = blocks_.steering[f].unicast(p.dest_qpn);
   return qp && qp->type == QpType::kRc && qp->mtu == p.unit && !blocks_.tags.serves(*qp);
 }
 
 // Packets of many QPs come in by turns: what the next ones will need is fetched while others have their
 // turns, one pointer further each time.
 void Receiver::prefetch_next() const {
-  if (blocks_.qps.qp_count() < kManyQps) return;
+  if (!many_qps(blocks_.qps)) return;
   if (const Packet* second = blocks_.port.to_come(1)) second->prefetch();
   const Packet* first = blocks_.port.to_come(0);
-  const Qp* qp = first ? blocks_.qps.find(first->dest_qpn) : nullptr;
+  const Qp* qp = first ? blocks_.qps[0].find(first->dest_qpn) : nullptr;
   if (!qp) return;
   qp->prefetch();
   if (traits_of(first->opcode).request)
@@ -44,27 +45,29 @@ void Receiver::prefetch_next() const {
 }
 
 void Receiver::receive(Time t, PacketRef& packet) {
-  if (blocks_.health.fatal()) return;
+  const FunctionId f = 0;  // MERGE
+  if (blocks_.health[f].fatal()) return;
   prefetch_next();
-  if (packet->packets > 1 && !takes_run(*packet)) {
+  if (packet->packets > 1 && !takes_run(f, *packet)) {
     each_part(*packet, [this](Time at, PacketRef& part) { receive(at, part); });
     return;
   }
-  if (blocks_.port.link() == LinkType::kEthernet && !packet->internal && !take_from_link(t, packet)) return;
-  const TransportVerdict verdict = classifier_.transport(*packet);
-  if (verdict.management && blocks_.firmware.take_mad(t, *packet)) return;
+  if (blocks_.port.link() == LinkType::kEthernet && !packet->internal && !take_from_link(t, f, packet))
+    return;
+  const TransportVerdict verdict = classifier_.transport(f, *packet);
+  if (verdict.management && blocks_.firmware[f].take_mad(t, *packet)) return;
   if (verdict.to == TransportVerdict::To::kMulticast)
-    deliver_multicast(t, packet);
+    deliver_multicast(t, f, packet);
   else
-    deliver(t, verdict, packet);
+    deliver(t, f, verdict, packet);
 }
 
 // A RoCE packet that somebody may look at all the same: as a frame.
-void Receiver::take_frame(Time t, PacketRef& packet) {
+void Receiver::take_frame(Time t, FunctionId f, PacketRef& packet) {
   Packet& p = *packet;
   if (p.kind == PacketKind::kEthernet) {
     blocks_.port.count_vport_rx(p);
-    blocks_.eth_rx.receive(t, packet);
+    blocks_.eth_rx.receive(t, f, packet);
     return;
   }
   if (p.packets > 1) {
@@ -76,16 +79,16 @@ void Receiver::take_frame(Time t, PacketRef& packet) {
   frame->kind = PacketKind::kEthernet;
   frame->looped = p.looped;
   blocks_.port.count_vport_rx(*frame);
-  blocks_.eth_rx.receive(t, frame);
+  blocks_.eth_rx.receive(t, f, frame);
 }
 
 // From an Ethernet link. True: a RoCE packet for this function, which the tables have let pass; all else has
 // been dropped or given to the receive queues of frames.
-bool Receiver::take_from_link(Time t, PacketRef& packet) {
-  blocks_.eth_rx.sniff(t, FlowTableType::kSnifferRx, *packet);
+bool Receiver::take_from_link(Time t, FunctionId f, PacketRef& packet) {
+  blocks_.eth_rx.sniff(t, f, FlowTableType::kSnifferRx, *packet);
   const LinkVerdict verdict = classifier_.link(*packet);
   if (verdict.to == LinkVerdict::To::kFrames) {
-    take_frame(t, packet);
+    take_frame(t, f, packet);
     return false;
   }
   blocks_.port.count_vport_rx(*packet);
@@ -94,28 +97,28 @@ bool Receiver::take_from_link(Time t, PacketRef& packet) {
     blocks_.port.drop(t, *packet, verdict.reason);
     return false;
   }
-  if (!blocks_.flows.active(FlowTableType::kRdmaRx)) return true;
+  if (!blocks_.flows[f].active(FlowTableType::kRdmaRx)) return true;
   bool goes_on = false;
-  FlowVerdict& flow = blocks_.rdma.receive(t, packet, goes_on);
+  FlowVerdict& flow = blocks_.rdma.receive(t, f, packet, goes_on);
   if (flow.deliveries.empty())
     blocks_.port.drop(t, *packet, DropReason::kRule);
   else
-    blocks_.eth_rx.deliver(t, flow);
+    blocks_.eth_rx.deliver(t, f, flow);
   return goes_on;
 }
 
-void Receiver::deliver_multicast(Time t, const PacketRef& packet) {
+void Receiver::deliver_multicast(Time t, FunctionId f, const PacketRef& packet) {
   // A copy: a receiver's error handling may end up in detaching.
-  const std::vector<std::uint32_t> list = *blocks_.steering.multicast(packet->dgid);
+  const std::vector<std::uint32_t> list = *blocks_.steering[f].multicast(packet->dgid);
   for (const std::uint32_t qpn : list) {
     PacketRef shared = packet;
-    Qp* qp = blocks_.qps.find(qpn);
+    Qp* qp = blocks_.qps[f].find(qpn);
     if (!qp || (packet->looped && qp->block_own_multicast && qpn == packet->src_qpn)) continue;
-    deliver(t, classifier_.for_qp(*qp, *shared), shared);
+    deliver(t, f, classifier_.for_qp(*qp, *shared), shared);
   }
 }
 
-void Receiver::deliver(Time t, TransportVerdict verdict, PacketRef& packet) {
+void Receiver::deliver(Time t, FunctionId f, TransportVerdict verdict, PacketRef& packet) {
   switch (verdict.to) {
     case TransportVerdict::To::kRequest:
       blocks_.cc.received(t, *verdict.qp, *packet);
@@ -129,7 +132,7 @@ void Receiver::deliver(Time t, TransportVerdict verdict, PacketRef& packet) {
       blocks_.responder.receive_dc(t, *verdict.qp, packet);
       break;
     case TransportVerdict::To::kCnp:
-      blocks_.cc.receive_cnp(t, *packet);
+      blocks_.cc.receive_cnp(t, f, *packet);
       break;
     case TransportVerdict::To::kMulticast:  // taken apart by receive()
       break;

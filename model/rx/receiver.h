@@ -25,18 +25,18 @@ class TagUnit;
 class Receiver {
  public:
   struct Blocks {
-    Health& health;
+    PerFunction<Health> health;
     Port& port;
-    QpTable& qps;
-    Steering& steering;
-    FlowSteering& flows;
+    PerFunction<QpTable> qps;
+    PerFunction<Steering> steering;
+    PerFunction<FlowSteering> flows;
     RdmaSteering& rdma;
     CongestionControl& cc;
     TagUnit& tags;
     Requester& requester;
     Responder& responder;
     EthRx& eth_rx;
-    FirmwarePort& firmware;
+    PerFunction<FirmwarePort> firmware;
   };
   explicit Receiver(const Blocks& blocks) : blocks_(blocks), classifier_({blocks.port, blocks.steering}) {}
 
@@ -45,11 +45,11 @@ class Receiver {
 
  private:
   void prefetch_next() const;
-  bool takes_run(const Packet& packet) const;
-  bool take_from_link(Time t, PacketRef& packet);
-  void take_frame(Time t, PacketRef& packet);
-  void deliver(Time t, TransportVerdict verdict, PacketRef& packet);
-  void deliver_multicast(Time t, const PacketRef& packet);
+  bool takes_run(FunctionId f, const Packet& packet) const;
+  bool take_from_link(Time t, FunctionId f, PacketRef& packet);
+  void take_frame(Time t, FunctionId f, PacketRef& packet);
+  void deliver(Time t, FunctionId f, TransportVerdict verdict, PacketRef& packet);
+  void deliver_multicast(Time t, FunctionId f, const PacketRef& packet);
 
   Blocks blocks_;
   Classifier classifier_;

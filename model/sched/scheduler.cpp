@@ -28,13 +28,15 @@ Scheduler::Scheduler(const sc_core::sc_module_name& name, const Blocks& blocks)
           "port_turns", [this](Time due, bool&) { port_turn(due); }, blocks.faults,
           blocks.profile.engine.batch_window) {}
 
-bool Scheduler::doorbell(Time t, std::uint32_t qpn, std::uint16_t wqe_index, std::uint32_t page) {
-  Qp* qp = blocks_.qps.find(qpn);
+bool Scheduler::doorbell(Time t, FunctionId f, std::uint32_t qpn, std::uint16_t wqe_index,
+                         std::uint32_t page) {
+  Qp* qp = blocks_.qps[f].find(qpn);
   if (!qp || !qp->has_sq || qp->state == QpState::kRst) return false;
   blocks_.prefetcher.doorbell(t, *qp);
   ++doorbells_;
-  blocks_.tracer.record(Point::kDoorbell, t, qpn, qp->req.next_serial, wqe_index, qp->uar_page);
-  if (page != qp->uar_page) blocks_.tracer.broke_value(Rule::kSqDoorbellUar, t, RuleObject::kQp, qpn, page);
+  blocks_.tracer.record(Point::kDoorbell, t, qp->subject(), qp->req.next_serial, wqe_index, qp->uar_page);
+  if (page != qp->uar_page)
+    blocks_.tracer.broke_value(Rule::kSqDoorbellUar, t, RuleObject::kQp, qp->subject(), page);
   qp->req.doorbell = qp->req.doorbell_named = true;
   qp->req.doorbell_index = wqe_index;
   if (blocks_.injector.armed(FaultType::kQp)) blocks_.doorbell_faults.doorbell(t, *qp);
@@ -44,34 +46,36 @@ bool Scheduler::doorbell(Time t, std::uint32_t qpn, std::uint16_t wqe_index, std
   return true;
 }
 
-bool Scheduler::blueflame(Time t, std::uint32_t qpn, const std::uint8_t* bytes, unsigned len,
+bool Scheduler::blueflame(Time t, FunctionId f, std::uint32_t qpn, const std::uint8_t* bytes, unsigned len,
                           std::uint32_t page) {
-  Qp* qp = blocks_.qps.find(qpn);
+  Qp* qp = blocks_.qps[f].find(qpn);
   if (!qp || !qp->has_sq || qp->state == QpState::kRst || len < sizeof(prm::CtrlSeg)) return false;
   RequesterState& s = qp->req;
   s.blueflame_len = std::min<unsigned>(len, s.blueflame.size());
   std::memcpy(s.blueflame.data(), bytes, s.blueflame_len);
   prm::CtrlSeg ctrl;
   std::memcpy(&ctrl, bytes, sizeof ctrl);
-  return doorbell(t, qpn, ctrl.wqe_index(), page);
+  return doorbell(t, f, qpn, ctrl.wqe_index(), page);
 }
 
 void Scheduler::wake(Time t, Qp& qp) {
   if (t >= qp.req.turn_at) return;
   qp.req.turn_at = t;
-  ready_.push(t, Turn{qp.qpn, false, qp.req.epoch});
+  ready_.push(t, Turn{qp.qpn, qp.function, false, qp.req.epoch});
 }
 
 void Scheduler::wake_responder(Time t, Qp& qp) {
   if (t >= qp.resp.turn_at) return;
   qp.resp.turn_at = t;
-  ready_.push(t, Turn{qp.qpn, true, qp.req.epoch});
+  ready_.push(t, Turn{qp.qpn, qp.function, true, qp.req.epoch});
 }
 
 void Scheduler::resume(Time t) {
-  blocks_.qps.for_each_qp([&](Qp& qp) {
-    if (qp.req.turn_at != kNever && !qp.req.port_queued) wake(t, qp);
-    if (qp.resp.turn_at != kNever && !qp.resp.port_queued) wake_responder(t, qp);
+  blocks_.qps.for_each([&](QpTable& qps) {
+    qps.for_each_qp([&](Qp& qp) {
+      if (qp.req.turn_at != kNever && !qp.req.port_queued) wake(t, qp);
+      if (qp.resp.turn_at != kNever && !qp.resp.port_queued) wake_responder(t, qp);
+    });
   });
   if (port_queue_.empty()) return;
   for (Waiting& w : port_queue_) w.open = t;
@@ -93,9 +97,20 @@ bool Scheduler::beyond(Time due, Time free) const {
   return free > due && free > sim_now() + blocks_.profile.engine.batch_window;
 }
 
+// Null: the QP was reset since, or is no more.
+Qp* Scheduler::qp_of(const Turn& turn) const {
+  Qp* qp = blocks_.qps[turn.function].find(turn.qpn);
+  return qp && qp->req.epoch == turn.epoch ? qp : nullptr;
+}
+
+bool Scheduler::alone_in_line(const Qp& qp) const {
+  const Turn& first = port_queue_.front().turn;
+  return port_queue_.size() == 1 && first.qpn == qp.qpn && first.function == qp.function && !first.responder;
+}
+
 void Scheduler::run(Time due, const Turn& turn) {
-  Qp* qp = blocks_.qps.find(turn.qpn);
-  if (!qp || qp->req.epoch != turn.epoch) return;
+  Qp* qp = qp_of(turn);
+  if (!qp) return;
   Time& turn_at = turn.responder ? qp->resp.turn_at : qp->req.turn_at;
   if (due != turn_at) return;  // an earlier turn took its place
   const Time own = turn.responder ? qp->resp.unit_until : qp->req.unit_until;
@@ -139,8 +154,8 @@ void Scheduler::wait_for_port(const Turn& turn, Qp& qp, Time open) {
   if (queued) return;
   queued = true;
   const std::uint32_t group = turn.responder ? qp.qos.responder_group : qp.qos.group;
-  if (group != 0) blocks_.qos.waits(group);
-  port_queue_.push_back({{qp.qpn, turn.responder, qp.req.epoch}, group, open});
+  if (group != 0) blocks_.qos[turn.function].waits(group);
+  port_queue_.push_back({{qp.qpn, qp.function, turn.responder, qp.req.epoch}, group, open});
   arm_port(open);  // the first one may have asked for room for more
 }
 
@@ -153,10 +168,10 @@ void Scheduler::arm_port(Time t) {
 // The QPs that come next are known: what their turns look at is fetched while others have theirs, one pointer
 // further each time.
 void Scheduler::prefetch_next() const {
-  if (blocks_.qps.qp_count() < kManyQps) return;
+  if (!many_qps(blocks_.qps)) return;
   for (std::size_t i = 0; i < std::min<std::size_t>(port_queue_.size(), 3); ++i) {
     const Turn& turn = port_queue_[i].turn;
-    const Qp* qp = turn.responder ? nullptr : blocks_.qps.find(turn.qpn);
+    const Qp* qp = turn.responder ? nullptr : blocks_.qps[turn.function].find(turn.qpn);
     if (!qp) continue;
     const RequesterState& s = qp->req;
     if (i == 2) {
@@ -185,9 +200,9 @@ void Scheduler::port_turn(Time due) {
       return arm_port(free);
     const std::uint32_t group = port_queue_.front().group;
     port_queue_.pop_front();
-    if (group != 0) blocks_.qos.left(due, group);
-    Qp* qp = blocks_.qps.find(turn.qpn);
-    if (!qp || qp->req.epoch != turn.epoch) continue;
+    if (group != 0) blocks_.qos[turn.function].left(due, group);
+    Qp* qp = qp_of(turn);
+    if (!qp) continue;
     (turn.responder ? qp->resp.port_queued : qp->req.port_queued) = false;
     prefetch_next();
     take(due, turn, *qp);

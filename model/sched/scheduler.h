@@ -10,6 +10,7 @@
 #include <deque>
 #include <systemc>
 
+#include "model/function/id.h"
 #include "model/sched/turn.h"
 #include "model/state/fields.h"
 #include "model/timed_queue.h"
@@ -34,23 +35,24 @@ class Scheduler final : public sc_core::sc_module {
     traces::Tracer& tracer;
     FaultSink& faults;
     Port& port;  // whose room turns wait for
-    Qos& qos;
+    PerFunction<Qos> qos;
     Injector& injector;
     TurnTaker& requester;
     TurnTaker& responder;
     DoorbellWatcher& prefetcher;       // is told of each doorbell first,
     DoorbellWatcher& doorbell_faults;  // and this one while there are faults of QPs
     // The function's
-    QpTable& qps;
+    PerFunction<QpTable> qps;
   };
   Scheduler(const sc_core::sc_module_name& name, const Blocks& blocks);
 
   // The first 8 bytes of a control segment reached a doorbell register: wqe_index is its WQEBB counter.
   // False: no QP with a send queue has this number (the caller counts it).
   // page: of the UAR register that was written.
-  bool doorbell(Time t, std::uint32_t qpn, std::uint16_t wqe_index, std::uint32_t page);
+  bool doorbell(Time t, FunctionId f, std::uint32_t qpn, std::uint16_t wqe_index, std::uint32_t page);
   // A BlueFlame burst: the WQE itself, len bytes from the control segment on. Implies doorbell().
-  bool blueflame(Time t, std::uint32_t qpn, const std::uint8_t* bytes, unsigned len, std::uint32_t page);
+  bool blueflame(Time t, FunctionId f, std::uint32_t qpn, const std::uint8_t* bytes, unsigned len,
+                 std::uint32_t page);
 
   // The QP's send side may have work at or after t (doorbell, ACK that opens the window, retry).
   void wake(Time t, Qp& qp);
@@ -64,11 +66,7 @@ class Scheduler final : public sc_core::sc_module {
   Time port_open(std::uint32_t requester = 0) const;
   // Nobody waits for the port, but for the send queue of this QP, whose turn it is. (It may wait there and
   // have a turn all the same: an acknowledgement gave it one.)
-  bool alone(std::uint32_t qpn) const {
-    if (port_queue_.empty()) return true;
-    const Turn& first = port_queue_.front().turn;
-    return port_queue_.size() == 1 && first.qpn == qpn && !first.responder;
-  }
+  bool alone(const Qp& qp) const { return port_queue_.empty() || alone_in_line(qp); }
   void clear();
 
   std::uint64_t doorbells() const { return doorbells_; }
@@ -91,14 +89,17 @@ class Scheduler final : public sc_core::sc_module {
  private:
   struct Turn {
     std::uint32_t qpn;
+    FunctionId function;
     bool responder;
     std::uint64_t epoch;  // RequesterState::epoch: turns of a QP that was reset meanwhile are void
 
     template <class Archive>
     void list_state(Archive& a) {
-      HCASIM_FIELDS(a, qpn, responder, epoch);
+      HCASIM_FIELDS(a, qpn, function, responder, epoch);
     }
   };
+  Qp* qp_of(const Turn& turn) const;
+  bool alone_in_line(const Qp& qp) const;
   void run(Time due, const Turn& turn);
   bool beyond(Time due, Time free) const;
   void take(Time due, const Turn& turn, Qp& qp);

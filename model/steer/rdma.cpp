@@ -20,6 +20,7 @@ SteeredFrame as_frame(const Packet& p, std::uint32_t sqn) {
   f.looped = p.looped;
   f.transport_domain = p.transport_domain;
   f.wqe_serial = p.wqe_serial;
+  f.function = p.function;
   f.trace_qpn = p.trace_qpn;
   f.trace_packets = p.trace_packets;
   f.first_bit = p.first_bit;
@@ -41,16 +42,17 @@ bool roce(const Packet& p) { return p.kind == PacketKind::kRoceV1 || p.kind == P
 
 }  // namespace
 
-bool RdmaSteering::sees_transmitted() const {
-  return blocks_.flows.active(FlowTableType::kRdmaTx) || blocks_.flows.active(FlowTableType::kSnifferTx);
+bool RdmaSteering::sees_transmitted(FunctionId f) const {
+  const FlowSteering& flows = blocks_.flows[f];
+  return flows.active(FlowTableType::kRdmaTx) || flows.active(FlowTableType::kSnifferTx);
 }
 
-void RdmaSteering::transmit(Time t, std::uint32_t qpn, PacketRef packet) {
-  if (!roce(*packet) || !blocks_.flows.active(FlowTableType::kRdmaTx)) {
+void RdmaSteering::transmit(Time t, FunctionId f, std::uint32_t qpn, PacketRef packet) {
+  if (!roce(*packet) || !blocks_.flows[f].active(FlowTableType::kRdmaTx)) {
     blocks_.port.transmit(t, std::move(packet));
     return;
   }
-  FlowVerdict& verdict = blocks_.flows.run(t, FlowTableType::kRdmaTx, as_frame(*packet, qpn));
+  FlowVerdict& verdict = blocks_.flows[f].run(t, FlowTableType::kRdmaTx, as_frame(*packet, qpn));
   if (verdict.deliveries.empty()) return blocks_.port.drop(t, *packet, DropReason::kRule);
   std::vector<FlowDelivery> list;
   list.swap(verdict.deliveries);
@@ -61,8 +63,8 @@ void RdmaSteering::transmit(Time t, std::uint32_t qpn, PacketRef packet) {
   }
 }
 
-FlowVerdict& RdmaSteering::receive(Time t, PacketRef& packet, bool& goes_on) {
-  FlowVerdict& verdict = blocks_.flows.run(t, FlowTableType::kRdmaRx, as_frame(*packet, 0));
+FlowVerdict& RdmaSteering::receive(Time t, FunctionId f, PacketRef& packet, bool& goes_on) {
+  FlowVerdict& verdict = blocks_.flows[f].run(t, FlowTableType::kRdmaRx, as_frame(*packet, 0));
   goes_on = false;
   for (FlowDelivery& d : verdict.deliveries) {
     if (d.fate != FlowDelivery::kPass || goes_on) continue;  // one transport, one packet

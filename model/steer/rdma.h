@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "model/function/id.h"
 #include "model/packet/packet.h"
 #include "model/time.h"
 
@@ -20,18 +21,18 @@ class RdmaSteering {
  public:
   struct Blocks {
     Port& port;
-    FlowSteering& flows;
+    PerFunction<FlowSteering> flows;
   };
   explicit RdmaSteering(const Blocks& blocks) : blocks_(blocks) {}
 
   // A packet of a transport's engine on its way to the port, through the tables of the transmit side.
-  void transmit(Time t, std::uint32_t qpn, PacketRef packet);
+  void transmit(Time t, FunctionId f, std::uint32_t qpn, PacketRef packet);
   // Whether tables of the transmit side look at single packets.
-  bool sees_transmitted() const;
+  bool sees_transmitted(FunctionId f) const;
   // A received packet, through the tables of the receive side. goes_on: it does to a QP, as it is in `packet`
   // then. What the tables have for receive queues of frames is in the verdict, which lives until the next
   // frame is steered; no deliveries: dropped.
-  FlowVerdict& receive(Time t, PacketRef& packet, bool& goes_on);
+  FlowVerdict& receive(Time t, FunctionId f, PacketRef& packet, bool& goes_on);
 
  private:
   Blocks blocks_;

@@ -24,12 +24,12 @@ constexpr std::uint32_t kRendezvousHeaders = sizeof(prm::Tmh) + sizeof(prm::Rvh)
 }  // namespace
 
 Srq* TagUnit::queue_of(const Qp& qp) {
-  Srq* srq = qp.use_srq ? blocks_.qps.find_srq(qp.srqn) : nullptr;
+  Srq* srq = qp.use_srq ? blocks_.qps[qp.function].find_srq(qp.srqn) : nullptr;
   return srq && srq->tags ? srq : nullptr;
 }
 
 void TagUnit::post(Time t, const Qp& qp, const Srq& xrq, Completion& c, TmOp op, std::uint16_t index) {
-  Cq* cq = blocks_.cqs.find(xrq.cqn);
+  Cq* cq = blocks_.cqs.find(xrq.function, xrq.cqn);
   if (!cq) return;
   c.tm_op = static_cast<std::uint8_t>(op);
   c.tm_index = index;
@@ -72,7 +72,7 @@ bool TagUnit::execute(Time t, Qp& qp, const SendWqe& wqe) {
     completed = TmOp::kRemove;
     good = list.remove(index);  // a message may have taken it meanwhile
   }
-  blocks_.tracer.record(Point::kTagOp, t, xrq->srqn, 0, static_cast<std::uint64_t>(op), index);
+  blocks_.tracer.record(Point::kTagOp, t, xrq->subject(), 0, static_cast<std::uint64_t>(op), index);
   if (!(seg.flags & prm::TmSeg::kCqeReq)) return true;
   Completion c;
   c.opcode = static_cast<std::uint8_t>(CqeOp::kNoPacket);
@@ -99,7 +99,7 @@ TagUnit::Arrival TagUnit::arrive(Time t, Qp& qp, const Packet& packet, bool last
     return Arrival::kUnmatched;
   }
   const std::optional<TagEntry> entry = xrq->tags->match(tmh.tag);
-  blocks_.tracer.record(Point::kTagMatch, t, xrq->srqn, 0, tmh.tag, entry ? entry->index : kNoEntry);
+  blocks_.tracer.record(Point::kTagMatch, t, xrq->subject(), 0, tmh.tag, entry ? entry->index : kNoEntry);
   if (!entry) {
     s.tagged.op = TmOp::kUnexpected;
     return Arrival::kUnmatched;
@@ -166,7 +166,7 @@ void TagUnit::cancel(Time t, Qp& qp, std::uint16_t index) {
   const Srq* xrq = queue_of(qp);
   if (!xrq) return;
   ++refused_;
-  blocks_.tracer.record(Point::kTagRefused, t, xrq->srqn, 0, static_cast<std::uint64_t>(TmOp::kCanceled),
+  blocks_.tracer.record(Point::kTagRefused, t, xrq->subject(), 0, static_cast<std::uint64_t>(TmOp::kCanceled),
                         index);
   Completion c;
   c.opcode = static_cast<std::uint8_t>(CqeOp::kNoPacket);

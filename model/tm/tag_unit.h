@@ -29,7 +29,7 @@ class TagUnit {
     traces::Tracer& tracer;
     Scheduler& scheduler;  // for the HCA's own requests of a rendezvous
     // The function's
-    QpTable& qps;
+    PerFunction<QpTable> qps;
     CqUnit& cqs;
   };
   explicit TagUnit(const Blocks& blocks) : blocks_(blocks) {}

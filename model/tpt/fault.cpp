@@ -41,7 +41,7 @@ std::uint16_t clip16(std::uint64_t v) {
 template <class Fault>
 void trace(traces::Tracer& tracer, Time t, const Qp& qp, const Fault& f, std::uint64_t what) {
   tracer.record(
-      Point::kPageFault, t, f.trace_qpn, f.trace_serial,
+      Point::kPageFault, t, {qp.function, f.trace_qpn}, f.trace_serial,
       static_cast<std::uint64_t>(f.kind) | static_cast<std::uint64_t>(token_of(qp)) << 8 | f.done << 32,
       what);
 }
@@ -50,14 +50,21 @@ void trace(traces::Tracer& tracer, Time t, const Qp& qp, const Fault& f, std::ui
 
 void PageFaults::clear() { reset_state(*this); }
 
+void PageFaults::forget(const Qp& qp) { owed_.erase(context_id(qp.function, qp.qpn)); }
+
+void PageFaults::forget_all_of(FunctionId f) {
+  for (auto it = owed_.begin(); it != owed_.end();)
+    it = it->first >> 32 == f ? owed_.erase(it) : std::next(it);
+}
+
 bool PageFaults::post(Time t, const Qp& qp, std::uint8_t subtype, const void* data, std::size_t len) {
-  if (!blocks_.eqs.listening(kEvent)) {
+  if (!blocks_.eqs.listening(qp.function, kEvent)) {
     ++counters_.unheard;
     return false;
   }
   ++(subtype == prm::kFaultWqe ? counters_.wqe : counters_.rdma);
-  ++owed_[qp.qpn];
-  blocks_.eqs.post(t, kEvent, subtype, data, len);
+  ++owed_[context_id(qp.function, qp.qpn)];
+  blocks_.eqs.post(t, qp.function, kEvent, subtype, data, len);
   return true;
 }
 
@@ -84,20 +91,20 @@ bool PageFaults::raise(Time t, const Qp& qp, const Rdma& f) {
   return post(t, qp, prm::kFaultRdma, &data, sizeof data);
 }
 
-PageFaults::Resumed PageFaults::resume(Time t, FaultKind kind, std::uint32_t queue, std::uint32_t token,
-                                       bool error) {
+PageFaults::Resumed PageFaults::resume(Time t, FunctionId f, FaultKind kind, std::uint32_t queue,
+                                       std::uint32_t token, bool error) {
   const bool srq = kind == FaultKind::kSrqReceive;
-  Qp* qp = of_token(blocks_.qps, token);
+  Qp* qp = of_token(blocks_.qps[f], token);
   if (!qp || (!srq && queue != token)) return Resumed::kNoQp;
   PendingFault& fault = !at_requester(kind)              ? qp->resp.fault
                         : kind == FaultKind::kReadAtomic ? qp->req.response_fault
                                                          : qp->req.send_fault;
   const bool waits = fault.active && fault.kind == kind && (!srq || fault.queue == queue);
-  const auto owed = owed_.find(qp->qpn);
+  const auto owed = owed_.find(context_id(f, qp->qpn));
   if (!waits && owed == owed_.end()) return Resumed::kNoFault;
   if (owed != owed_.end() && --owed->second == 0) owed_.erase(owed);
   ++(error ? counters_.failed : counters_.resumed);
-  blocks_.tracer.record(Point::kPageFaultDone, t, fault.trace_qpn, fault.trace_serial,
+  blocks_.tracer.record(Point::kPageFaultDone, t, {f, fault.trace_qpn}, fault.trace_serial,
                         static_cast<std::uint64_t>(kind) | static_cast<std::uint64_t>(token) << 8,
                         error ? 1 : 0);
   if (!waits) return Resumed::kOk;

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <unordered_map>
 
+#include "model/function/id.h"
 #include "model/state/fields.h"
 #include "model/time.h"
 
@@ -62,10 +63,9 @@ class FaultWaiter {
 
 class PageFaults {
  public:
-  // The function's
   struct Blocks {
     traces::Tracer& tracer;
-    QpTable& qps;
+    PerFunction<QpTable> qps;
     EqUnit& eqs;
   };
   explicit PageFaults(const Blocks& blocks) : blocks_(blocks) {}
@@ -97,9 +97,11 @@ class PageFaults {
   enum class Resumed : std::uint8_t { kOk, kNoQp, kNoFault };
   // queue: as in the event; token: the event's, the QPN but for DC targets. Of a QP whose fault was forgotten
   // on the way to an error state or to reset it is good, and does nothing.
-  Resumed resume(Time t, FaultKind kind, std::uint32_t queue, std::uint32_t token, bool error);
+  Resumed resume(Time t, FunctionId f, FaultKind kind, std::uint32_t queue, std::uint32_t token, bool error);
   // The QP is no more: a resumption finds none.
-  void forget(std::uint32_t qpn) { owed_.erase(qpn); }
+  void forget(const Qp& qp);
+  // The function is reset.
+  void forget_all_of(FunctionId f);
   void clear();
 
   struct Counters {
@@ -125,7 +127,7 @@ class PageFaults {
   Blocks blocks_;
   FaultWaiter* requester_ = nullptr;
   FaultWaiter* responder_ = nullptr;
-  std::unordered_map<std::uint32_t, unsigned> owed_;  // by QPN: resumptions to come
+  std::unordered_map<std::uint64_t, unsigned> owed_;  // by context_id() of the QP: resumptions to come
   Counters counters_;
 };
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "model/function/number_table.h"
 #include "model/state/fields.h"
 #include "model/time.h"
 #include "model/tpt/signature.h"
@@ -39,6 +40,7 @@ struct AccessRights {
 
 struct Mkey {
   std::uint32_t index = 0;  // 24 bits; the wire form is index << 8 | key
+  FunctionId function = 0;
   std::uint8_t key = 0;
   bool free = false;  // mkc.free: the entry exists, an access is refused
   AccessMode mode = AccessMode::kMtt;
@@ -65,6 +67,13 @@ struct Mkey {
 
   bool usable_by(std::uint32_t n) const { return qpn == kAnyQp || qpn == n; }
   std::uint32_t wire_key() const { return index << 8 | key; }
+  // By what the cache of translation lists knows a line of this key's list. Lines have 30 bits, so a function
+  // has ten: kMaxFunctions.
+  std::uint64_t line_id(std::uint64_t line) const {
+    return static_cast<std::uint64_t>(index) << 32 | (static_cast<std::uint64_t>(function & 0xff) << 56) |
+           (static_cast<std::uint64_t>(function >> 8) << 30) | line;
+  }
+  traces::Subject subject() const { return {function, wire_key()}; }
 
   template <class Archive>
   void list_state(Archive& a) {
@@ -74,12 +83,21 @@ struct Mkey {
   }
 };
 
+// Who uses a key: a queue of a function, with the PD that its WQE or context names.
+struct KeyUser {
+  std::uint32_t pd, qpn;
+  FunctionId function;
+};
+
+// The keys of a function.
+using MkeyTable = NumberTable<Mkey, &Mkey::index>;
+
 // Records what the key grants from `t` on.
 inline void trace_key(traces::Tracer& tracer, Time t, const Mkey& m) {
   const unsigned rights = unsigned{m.rights.local_read} | unsigned{m.rights.local_write} << 1 |
                           unsigned{m.rights.remote_read} << 2 | unsigned{m.rights.remote_write} << 3 |
                           unsigned{m.rights.atomic} << 4 | unsigned{m.free} << 8;
-  traces::trace(tracer, traces::Point::kMkeyChanged, t, m.wire_key(), rights, m.start,
+  traces::trace(tracer, traces::Point::kMkeyChanged, t, m.subject(), rights, m.start,
                 m.length64 ? ~std::uint64_t{0} : m.len);
 }
 

@@ -32,42 +32,29 @@ constexpr std::uint64_t entry_flags(Access access) {
 }
 }  // namespace
 
-Tpt::Tpt(const Profile& profile, ContextFetch& contexts)
+Tpt::Tpt(const Profile& profile, ContextFetch& contexts, PerFunction<MkeyTable> keys,
+         PerFunction<PsvTable> psvs)
     : profile_(profile),
       contexts_(contexts),
+      keys_(std::move(keys)),
+      psvs_(std::move(psvs)),
       mkey_cache_(profile.cache.mkey, profile.cache.ways),
       mtt_cache_(profile.cache.mtt / kMttGroup, profile.cache.ways) {}
 
-Mkey* Tpt::create(std::uint32_t index) {
-  if (index >= kIndexEnd) return nullptr;
-  if (index >= table_.size()) table_.resize(index + 1);
-  if (table_[index]) return nullptr;
-  table_[index] = std::make_unique<Mkey>();
-  table_[index]->index = index;
-  ++count_;
-  return table_[index].get();
-}
-
-Mkey* Tpt::find(std::uint32_t index) { return index < table_.size() ? table_[index].get() : nullptr; }
-
-bool Tpt::destroy(std::uint32_t index) {
-  if (!find(index)) return false;
-  invalidate(index);
-  table_[index].reset();
-  --count_;
-  return true;
+bool Tpt::destroy(FunctionId f, std::uint32_t index) {
+  const Mkey* mkey = find(f, index);
+  if (!mkey) return false;
+  invalidate(*mkey);
+  return keys_[f].destroy(index);
 }
 
 void Tpt::clear() { reset_state(*this); }
 
-void Tpt::invalidate(std::uint32_t index) {
-  const Mkey* mkey = find(index);
-  invalidate(index, 0, mkey ? mkey->xlt.size() : 0);
-}
+void Tpt::invalidate(const Mkey& mkey) { invalidate(mkey, 0, mkey.xlt.size()); }
 
-void Tpt::invalidate(std::uint32_t index, std::uint64_t first, std::uint64_t words) {
+void Tpt::invalidate(const Mkey& mkey, std::uint64_t first, std::uint64_t words) {
   if (invalidate_) invalidate_();
-  mkey_cache_.invalidate(index);
+  mkey_cache_.invalidate(context_id(mkey.function, mkey.index));
   if (words == 0) return;
   const std::uint64_t from = first / kMttGroup, to = (first + words - 1) / kMttGroup;
   // A list larger than the cache cannot be in it entirely: dropping the whole cache is cheaper than a search.
@@ -75,19 +62,13 @@ void Tpt::invalidate(std::uint32_t index, std::uint64_t first, std::uint64_t wor
     mtt_cache_.clear();
     return;
   }
-  for (std::uint64_t g = from; g <= to; ++g)
-    mtt_cache_.invalidate(static_cast<std::uint64_t>(index) << 32 | g);
+  for (std::uint64_t g = from; g <= to; ++g) mtt_cache_.invalidate(mkey.line_id(g));
 }
 
-const Mkey* Tpt::lookup(std::uint32_t wire_key) const {
-  const std::uint32_t index = wire_key >> 8;
-  return index < table_.size() ? table_[index].get() : nullptr;
-}
-
-TptStatus Tpt::verify(const Mkey* mkey, std::uint32_t pd, std::uint32_t qpn, Access access, std::uint64_t va,
+TptStatus Tpt::verify(const Mkey* mkey, const KeyUser& user, Access access, std::uint64_t va,
                       std::uint64_t len) {
-  if (mkey->pd != pd) return TptStatus::kBadPd;
-  if (!mkey->usable_by(qpn)) return TptStatus::kBadPd;
+  if (mkey->pd != user.pd) return TptStatus::kBadPd;
+  if (!mkey->usable_by(user.qpn)) return TptStatus::kBadPd;
   const AccessRights& r = mkey->rights;
   bool right = false;
   switch (access) {
@@ -130,11 +111,11 @@ Access Tpt::behind(Access access) {
   }
 }
 
-TptStatus Tpt::check(std::uint32_t wire_key, std::uint32_t pd, std::uint32_t qpn, Access access,
-                     std::uint64_t va, std::uint64_t len) {
+TptStatus Tpt::check(std::uint32_t wire_key, const KeyUser& user, Access access, std::uint64_t va,
+                     std::uint64_t len) const {
   if (len == 0) return TptStatus::kOk;
   if (wire_key == kDumpFillKey) return is_local(access) ? TptStatus::kOk : TptStatus::kNoRight;
-  const Mkey* mkey = lookup(wire_key);
+  const Mkey* mkey = find(user.function, wire_key >> 8);
   if (!mkey || mkey->free || mkey->key != (wire_key & 0xff)) return TptStatus::kBadKey;
   if (mkey->signature && mkey->signature->active()) {
     // The address counts as on the wire; the bounds are those of the memory.
@@ -143,11 +124,11 @@ TptStatus Tpt::check(std::uint32_t wire_key, std::uint32_t pd, std::uint32_t qpn
     mkey->signature->to_memory(off, len);
     va = mkey->start + off;
   }
-  return verify(mkey, pd, qpn, access, va, len);
+  return verify(mkey, user, access, va, len);
 }
 
-Mkey* Tpt::signed_key(std::uint32_t wire_key) {
-  Mkey* mkey = find(wire_key >> 8);
+Mkey* Tpt::signed_key(FunctionId f, std::uint32_t wire_key) const {
+  Mkey* mkey = find(f, wire_key >> 8);
   return mkey && mkey->signature && mkey->signature->active() ? mkey : nullptr;
 }
 
@@ -157,11 +138,11 @@ void Tpt::signature_error(Time t, std::uint32_t qpn, Mkey& mkey, const SigError&
   if (signature_error_) signature_error_(t, qpn, mkey, error, requester);
 }
 
-Translation Tpt::translate(Time t, std::uint32_t wire_key, std::uint32_t pd, std::uint32_t qpn, Access access,
+Translation Tpt::translate(Time t, std::uint32_t wire_key, const KeyUser& user, Access access,
                            std::uint64_t va, std::uint64_t len, std::vector<Fragment>& out) {
   if (len == 0) return {TptStatus::kOk, t, 0};
   if (len > kMaxLength) return {TptStatus::kOutOfRange, t, 0};
-  Walk w{pd, qpn, access, &out, out.size(), t + profile_.engine.translate, 0, 0};
+  Walk w{user, keys_[user.function], access, &out, out.size(), t + profile_.engine.translate, 0, 0};
   const TptStatus status = walk(w, wire_key, va, len, 0);
   return {status, w.t, w.misses};
 }
@@ -177,12 +158,13 @@ TptStatus Tpt::walk(Walk& w, std::uint32_t wire_key, std::uint64_t va, std::uint
     if (depth == 0 && !is_local(w.access)) return TptStatus::kNoRight;
     return append(w, 0, len, Space::kSink) ? TptStatus::kOk : TptStatus::kBadList;
   }
-  const Mkey* mkey = lookup(wire_key);
+  const Mkey* mkey = w.keys.find(wire_key >> 8);
   if (!mkey || mkey->free || mkey->key != (wire_key & 0xff)) return TptStatus::kBadKey;
-  const ContextFetch::Got entry = contexts_.get(w.t, mkey_cache_, mkey->index, profile_.cache.mkey_bytes);
+  const ContextFetch::Got entry =
+      contexts_.get(w.t, mkey_cache_, context_id(mkey->function, mkey->index), profile_.cache.mkey_bytes);
   w.t = entry.at;
   w.misses += entry.missed;
-  const TptStatus status = verify(mkey, w.pd, w.qpn, depth == 0 ? w.access : behind(w.access), va, len);
+  const TptStatus status = verify(mkey, w.user, depth == 0 ? w.access : behind(w.access), va, len);
   if (status != TptStatus::kOk) return status;
   if (mkey->log_page >= 64) return TptStatus::kBadList;
   if (depth != 0 && mkey->signature && mkey->signature->active()) return TptStatus::kBadList;
@@ -216,7 +198,7 @@ TptStatus Tpt::walk_mtt(Walk& w, const Mkey& mkey, std::uint64_t va, std::uint64
   const std::uint64_t need = mkey.paged ? entry_flags(w.access) : 0;
   // Most are in one page.
   if (len - 1 <= page_mask - in_page && index < mkey.xlt.size() && (mkey.xlt[index] & need) == need) {
-    const std::uint64_t line = static_cast<std::uint64_t>(mkey.index) << 32 | index / kMttGroup;
+    const std::uint64_t line = mkey.line_id(index / kMttGroup);
     if (mtt_cache_.touch(line)) {
       w.t = std::max(w.t, mtt_cache_.there());
     } else {
@@ -234,7 +216,7 @@ TptStatus Tpt::walk_mtt(Walk& w, const Mkey& mkey, std::uint64_t va, std::uint64
     if (index >= count) return mkey.paged && index < mkey.xlt_words ? TptStatus::kFault : TptStatus::kBadList;
     if (index / kMttGroup != group) {
       group = index / kMttGroup;
-      if (mtt_cache_.touch(static_cast<std::uint64_t>(mkey.index) << 32 | group))
+      if (mtt_cache_.touch(mkey.line_id(group)))
         there = std::max(there, mtt_cache_.there());
       else if (missed++ == 0)
         first_missed = group;
@@ -258,13 +240,12 @@ TptStatus Tpt::walk_mtt(Walk& w, const Mkey& mkey, std::uint64_t va, std::uint64
   // The next part of a long message lies behind: what is looked at then comes from memory meanwhile.
   for (const std::uint64_t line : {group + 1, group + 2}) {
     if (line * kMttGroup >= count) break;
-    mtt_cache_.ask_for(static_cast<std::uint64_t>(mkey.index) << 32 | line);
+    mtt_cache_.ask_for(mkey.line_id(line));
     __builtin_prefetch(entries + line * kMttGroup);
   }
   if (missed) {
     const Time at = contexts_.read(w.t, missed * kLineBytes);
-    for (std::uint64_t g = first_missed; g <= group; ++g)
-      mtt_cache_.arrives(static_cast<std::uint64_t>(mkey.index) << 32 | g, at);
+    for (std::uint64_t g = first_missed; g <= group; ++g) mtt_cache_.arrives(mkey.line_id(g), at);
     there = std::max(there, at);
     ++w.misses;
   }
@@ -274,7 +255,7 @@ TptStatus Tpt::walk_mtt(Walk& w, const Mkey& mkey, std::uint64_t va, std::uint64
 
 TptStatus Tpt::walk_klm(Walk& w, const Mkey& mkey, std::uint64_t offset, std::uint64_t len, unsigned depth) {
   const std::size_t entries = mkey.xlt.size() / 2;
-  list_line(w, static_cast<std::uint64_t>(mkey.index) << 32);
+  list_line(w, mkey.line_id(0));
   for (std::size_t i = 0; i < entries && len; ++i) {
     if (++w.steps > kMaxSteps) return TptStatus::kBadList;
     const std::uint64_t bytes = mkey.xlt[2 * i] >> 32;
@@ -342,7 +323,7 @@ TptStatus Tpt::walk_ksm(Walk& w, const Mkey& mkey, std::uint64_t offset, std::ui
   const std::uint64_t mask = (1ULL << mkey.log_page) - 1;
   std::uint64_t index = offset >> mkey.log_page;
   std::uint64_t inside = offset & mask;
-  list_line(w, static_cast<std::uint64_t>(mkey.index) << 32 | index / (kMttGroup / 2));
+  list_line(w, mkey.line_id(index / (kMttGroup / 2)));
   while (len) {
     if (index >= entries || ++w.steps > kMaxSteps) return TptStatus::kBadList;
     const std::uint64_t piece = std::min(len, mask - inside + 1);

@@ -44,18 +44,16 @@ struct Translation {
 
 class Tpt {
  public:
-  Tpt(const Profile& profile, ContextFetch& contexts);
+  Tpt(const Profile& profile, ContextFetch& contexts, PerFunction<MkeyTable> keys,
+      PerFunction<PsvTable> psvs);
 
-  // Firmware's side. create() fails (null) when the index is taken or out of range (24 bits).
-  Mkey* create(std::uint32_t index);
-  Mkey* find(std::uint32_t index);
-  bool destroy(std::uint32_t index);
+  Mkey* find(FunctionId f, std::uint32_t index) const { return keys_[f].find(index); }
+  bool destroy(FunctionId f, std::uint32_t index);
   void clear();
-  std::size_t count() const { return count_; }
   // UMR or firmware changed the entry: cached copies are dropped; the second form: of `words` words of the
   // list from `first` on alone.
-  void invalidate(std::uint32_t index);
-  void invalidate(std::uint32_t index, std::uint64_t first, std::uint64_t words);
+  void invalidate(const Mkey& mkey);
+  void invalidate(const Mkey& mkey, std::uint64_t first, std::uint64_t words);
 
   // Called before an entry changes: what it led to has been read by then.
   void on_invalidate(std::function<void()> handler) { invalidate_ = std::move(handler); }
@@ -64,20 +62,20 @@ class Tpt {
   // bounded by pages touched + kMaxSteps list entries; KLM nesting by kMaxDepth. len = 0 checks nothing and
   // succeeds, as IBTA has it for zero-length operations. MTT entries that miss the cache are fetched
   // together: one read's latency for each level of a list.
-  Translation translate(Time t, std::uint32_t wire_key, std::uint32_t pd, std::uint32_t qpn, Access access,
-                        std::uint64_t va, std::uint64_t len, std::vector<Fragment>& out);
+  Translation translate(Time t, std::uint32_t wire_key, const KeyUser& user, Access access, std::uint64_t va,
+                        std::uint64_t len, std::vector<Fragment>& out);
   // The access check of the key itself alone, without its translation list.
-  TptStatus check(std::uint32_t wire_key, std::uint32_t pd, std::uint32_t qpn, Access access,
-                  std::uint64_t va, std::uint64_t len);
+  TptStatus check(std::uint32_t wire_key, const KeyUser& user, Access access, std::uint64_t va,
+                  std::uint64_t len) const;
 
   // --- Signatures
-  PsvTable& psvs() { return psvs_; }
+  PsvTable& psvs(FunctionId f) const { return psvs_[f]; }
   void prefetch() const {
     mkey_cache_.prefetch();
     mtt_cache_.prefetch();
   }
   // The key if what goes through it is transformed on its way; null for any other.
-  Mkey* signed_key(std::uint32_t wire_key);
+  Mkey* signed_key(FunctionId f, std::uint32_t wire_key) const;
   // Told once for each key until a UMR takes note. requester: found while executing a send WQE of the QP.
   using SignatureErrorHandler =
       std::function<void(Time, std::uint32_t qpn, const Mkey&, const SigError&, bool requester)>;
@@ -88,14 +86,15 @@ class Tpt {
 
   template <class Archive>
   void list_state(Archive& a) {
-    HCASIM_FIELDS(a, table_, count_, mkey_cache_, mtt_cache_, psvs_);
+    HCASIM_FIELDS(a, mkey_cache_, mtt_cache_);
   }
 
  private:
   static constexpr unsigned kMaxSteps = 1u << 16;  // list entries looked at in one translation
 
   struct Walk {
-    std::uint32_t pd, qpn;
+    const KeyUser& user;
+    const MkeyTable& keys;
     Access access;
     std::vector<Fragment>* out;
     std::size_t first;  // fragments before are not ours to merge with
@@ -111,18 +110,16 @@ class Tpt {
   bool append(Walk& w, std::uint64_t addr, std::uint64_t len, Space space = Space::kHost);
   // Waits for a line of a translation list.
   void list_line(Walk& w, std::uint64_t id);
-  const Mkey* lookup(std::uint32_t wire_key) const;
   static Access behind(Access access);
-  static TptStatus verify(const Mkey* mkey, std::uint32_t pd, std::uint32_t qpn, Access access,
-                          std::uint64_t va, std::uint64_t len);
+  static TptStatus verify(const Mkey* mkey, const KeyUser& user, Access access, std::uint64_t va,
+                          std::uint64_t len);
 
   const Profile& profile_;
   ContextFetch& contexts_;
-  PsvTable psvs_;
+  const PerFunction<MkeyTable> keys_;
+  const PerFunction<PsvTable> psvs_;
   SignatureErrorHandler signature_error_;
   std::function<void()> invalidate_;
-  std::vector<std::unique_ptr<Mkey>> table_;  // by index
-  std::size_t count_ = 0;
   ContextCache mkey_cache_;
   ContextCache mtt_cache_;
 };

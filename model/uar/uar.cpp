@@ -27,90 +27,90 @@ constexpr unsigned kHalfRegister =
     0x100;  // log_bf_reg_size is 9, and the halves of a register are written in turn
 }
 
-void Uar::set_allocated(std::uint32_t page, bool on) {
-  if (page < kPages) allocated_[page] = on;
-}
+void UarPages::clear() { reset_state(*this); }
 
 void Uar::clear() { reset_state(*this); }
 
-void Uar::bad(Time t, Rule rule, RuleObject object, std::uint32_t number, std::uint64_t offset,
+void Uar::bad(Time t, FunctionId f, Rule rule, RuleObject object, std::uint32_t number, std::uint64_t offset,
               std::uint64_t value) {
-  ++bad_;
+  ++blocks_.pages[f].bad;
   std::uint8_t bytes[12];  // where, and what
   prm::store32(bytes, static_cast<std::uint32_t>(offset));
   prm::store64(bytes + 4, value);
   // A driver that has switched the interface off (fast teardown at shutdown) still completes its queues by
   // itself, and arms CQs while it does.
-  if (blocks_.dma.enabled()) blocks_.tracer.broke(rule, t, object, number, bytes, sizeof bytes);
-  traces::trace(blocks_.tracer, Point::kDoorbellBad, t, number, 0u, offset, value);
+  if (blocks_.dma.enabled()) blocks_.tracer.broke(rule, t, object, {f, number}, bytes, sizeof bytes);
+  traces::trace(blocks_.tracer, Point::kDoorbellBad, t, {f, number}, 0u, offset, value);
 }
 
-void Uar::write(Time t, std::uint64_t offset, const std::uint8_t* bytes, unsigned len) {
+void Uar::write(Time t, FunctionId f, std::uint64_t offset, const std::uint8_t* bytes, unsigned len) {
+  UarPages& pages = blocks_.pages[f];
   const Time service = blocks_.profile.engine.doorbell;
   t = decoder_.reserve(t, service);  // the scheduler adds the service time of its doorbells itself
   const std::uint64_t page = offset / kUarPageSize;
   const unsigned reg = static_cast<unsigned>(offset % kUarPageSize);
   std::uint64_t value = 0;
   for (unsigned i = 0; i < std::min(len, 8u); ++i) value = value << 8 | bytes[i];
-  if (page >= kPages || !allocated_[page] || len > kMaxBurst) {
-    bad(t, Rule::kUarNotAllocated, RuleObject::kUar, static_cast<std::uint32_t>(page), offset, value);
+  if (!pages.allocated(page) || len > kMaxBurst) {
+    bad(t, f, Rule::kUarNotAllocated, RuleObject::kUar, static_cast<std::uint32_t>(page), offset, value);
     return;
   }
   if (reg == prm::uar::kEqArm || reg == prm::uar::kEqUpdate) {
     if (len < sizeof(prm::EqDoorbell)) {
-      bad(t, Rule::kUarSize, RuleObject::kUar, static_cast<std::uint32_t>(page), offset, value);
+      bad(t, f, Rule::kUarSize, RuleObject::kUar, static_cast<std::uint32_t>(page), offset, value);
       return;
     }
     prm::EqDoorbell db;
     std::memcpy(&db, bytes, sizeof db);
-    if (!blocks_.eqs.doorbell(t + service, db.eqn(), db.ci(), reg == prm::uar::kEqArm))
-      bad(t, Rule::kEqDoorbellNoEq, RuleObject::kEq, db.eqn(), offset, value);
+    if (!blocks_.eqs.doorbell(t + service, f, db.eqn(), db.ci(), reg == prm::uar::kEqArm))
+      bad(t, f, Rule::kEqDoorbellNoEq, RuleObject::kEq, db.eqn(), offset, value);
     return;
   }
   const bool doorbell = reg >= prm::uar::kSqDoorbell;
   const unsigned in_register = doorbell ? reg % kHalfRegister : reg - prm::uar::kCqArm;
   if (!doorbell && (reg < prm::uar::kCqArm || reg >= prm::uar::kCqArm + sizeof(prm::CqDoorbell))) {
-    bad(t, Rule::kUarRegister, RuleObject::kUar, static_cast<std::uint32_t>(page), offset, value);
+    bad(t, f, Rule::kUarRegister, RuleObject::kUar, static_cast<std::uint32_t>(page), offset, value);
     return;
   }
   if (in_register == 0 && len >= 8) {
-    store64(t, offset, reg, bytes, len);
+    store64(t, f, offset, reg, bytes, len);
   } else if (in_register == 0 && len == 4) {
-    half_offset_ = offset;
-    std::memcpy(half_.data(), bytes, 4);
+    pages.half_offset = offset;
+    std::memcpy(pages.half.data(), bytes, 4);
   } else if (in_register == 4 && len == 4) {
     // Without its first half it is a later word of a BlueFlame burst.
-    if (half_offset_ + 4 != offset) return;
-    half_offset_ = 0;
-    std::memcpy(half_.data() + 4, bytes, 4);
-    store64(t, offset - 4, reg - 4, half_.data(), 8);
+    if (pages.half_offset + 4 != offset) return;
+    pages.half_offset = 0;
+    std::memcpy(pages.half.data() + 4, bytes, 4);
+    store64(t, f, offset - 4, reg - 4, pages.half.data(), 8);
   } else if (!doorbell || in_register == 0) {
-    bad(t, Rule::kUarSize, RuleObject::kUar, static_cast<std::uint32_t>(page), offset, value);
+    bad(t, f, Rule::kUarSize, RuleObject::kUar, static_cast<std::uint32_t>(page), offset, value);
   }
   // What remains is the rest of a BlueFlame burst in pieces; the WQE is read from the send queue.
 }
 
-void Uar::store64(Time t, std::uint64_t offset, unsigned reg, const std::uint8_t* bytes, unsigned len) {
+void Uar::store64(Time t, FunctionId f, std::uint64_t offset, unsigned reg, const std::uint8_t* bytes,
+                  unsigned len) {
   if (reg == prm::uar::kCqArm) {
     prm::CqDoorbell db;
     std::memcpy(&db, bytes, sizeof db);
-    if (!blocks_.cqs.arm(t + blocks_.profile.engine.doorbell, db.cqn & 0xffffff, db.cmd_ci))
-      bad(t, Rule::kCqArmNoCq, RuleObject::kCq, db.cqn, offset, db.cmd_ci);
+    if (!blocks_.cqs.arm(t + blocks_.profile.engine.doorbell, f, db.cqn & 0xffffff, db.cmd_ci))
+      bad(t, f, Rule::kCqArmNoCq, RuleObject::kCq, db.cqn, offset, db.cmd_ci);
     return;
   }
   prm::CtrlSeg ctrl{};
   std::memcpy(&ctrl, bytes, 8);
   const auto page = static_cast<std::uint32_t>(offset / kUarPageSize);
   bool taken;
-  if (blueflame_ && len >= prm::kDs) {
-    ++blueflames_;
-    taken = blocks_.scheduler.blueflame(t, ctrl.qpn(), bytes, len, page);
+  if (blocks_.pages[f].blueflame() && len >= prm::kDs) {
+    ++blocks_.pages[f].blueflames;
+    taken = blocks_.scheduler.blueflame(t, f, ctrl.qpn(), bytes, len, page);
   } else {
-    taken = blocks_.scheduler.doorbell(t, ctrl.qpn(), ctrl.wqe_index(), page);
+    taken = blocks_.scheduler.doorbell(t, f, ctrl.qpn(), ctrl.wqe_index(), page);
   }
   if (taken) return;
-  const Qp* qp = blocks_.qps.find(ctrl.qpn());
-  bad(t, qp && qp->has_sq ? Rule::kSqDoorbellReset : Rule::kSqDoorbellNoQp, RuleObject::kQp, ctrl.qpn(),
+  const Qp* qp = blocks_.qps[f].find(ctrl.qpn());
+  bad(t, f, qp && qp->has_sq ? Rule::kSqDoorbellReset : Rule::kSqDoorbellNoQp, RuleObject::kQp, ctrl.qpn(),
       offset, std::uint64_t{ctrl.opmod_idx_opcode} << 32 | ctrl.qpn_ds);
 }
 

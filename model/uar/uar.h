@@ -9,6 +9,7 @@
 #include <bitset>
 #include <cstdint>
 
+#include "model/function/id.h"
 #include "model/occupancy.h"
 #include "model/state/fields.h"
 #include "model/time.h"
@@ -28,6 +29,37 @@ struct Profile;
 
 constexpr unsigned kUarPageSize = 4096;
 
+// The UAR pages of a function's BAR.
+class UarPages {
+ public:
+  static constexpr unsigned kPages = 4096;
+  // Firmware handed the page out (ALLOC_UAR) or took it back: stores to other pages are counted as bad.
+  void set_allocated(std::uint32_t page, bool on) {
+    if (page < kPages) allocated_[page] = on;
+  }
+  bool allocated(std::uint64_t page) const { return page < kPages && allocated_[page]; }
+  // BlueFlame is offered: bursts are taken as WQEs; otherwise only their first 8 bytes count, as a doorbell.
+  void set_blueflame(bool on) { blueflame_ = on; }
+  bool blueflame() const { return blueflame_; }
+  void clear();
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, allocated_, half_offset, half, bad, blueflames);
+    a.lasting("blueflame", blueflame_);
+  }
+
+  // First half of a 64-bit register that is written by two 32-bit stores.
+  std::uint64_t half_offset = 0;
+  std::array<std::uint8_t, 8> half{};
+  std::uint64_t bad = 0, blueflames = 0;
+
+ private:
+  bool blueflame_ = false;
+  std::bitset<kPages> allocated_;
+};
+
+// Decodes stores of all functions.
 class Uar {
  public:
   struct Blocks {
@@ -37,43 +69,33 @@ class Uar {
     Scheduler& scheduler;  // send doorbells and BlueFlame
     Dma& dma;              // a lone doorbell may be held up behind reads
     // The function's
-    QpTable& qps;
+    PerFunction<UarPages> pages;
+    PerFunction<QpTable> qps;
     CqUnit& cqs;
     EqUnit& eqs;
   };
   explicit Uar(const Blocks& blocks) : blocks_(blocks) {}
-  // offset: bytes from the start of BAR0 (page 3 and up); bytes: as they lie on the bus, len 1..kMaxBurst.
-  void write(Time t, std::uint64_t offset, const std::uint8_t* bytes, unsigned len);
-  // Firmware handed the page out (ALLOC_UAR) or took it back: stores to other pages are counted as bad.
-  void set_allocated(std::uint32_t page, bool on);
-  // BlueFlame is offered: bursts are taken as WQEs; otherwise only their first 8 bytes count, as a doorbell.
-  void set_blueflame(bool on) { blueflame_ = on; }
+  // offset: bytes from the start of the function's BAR0 (page 3 and up); bytes: as they lie on the bus, len
+  // 1..kMaxBurst.
+  void write(Time t, FunctionId f, std::uint64_t offset, const std::uint8_t* bytes, unsigned len);
   void clear();
-  std::uint64_t bad_doorbells() const { return bad_; }
-  std::uint64_t blueflames() const { return blueflames_; }
 
   static constexpr unsigned kMaxBurst = 256;
-  static constexpr unsigned kPages = 4096;
+  static constexpr unsigned kPages = UarPages::kPages;
 
   template <class Archive>
   void list_state(Archive& a) {
-    HCASIM_FIELDS(a, allocated_, decoder_, half_offset_, half_, bad_, blueflames_);
-    a.lasting("blueflame", blueflame_);
+    HCASIM_FIELDS(a, decoder_);
   }
 
  private:
-  void store64(Time t, std::uint64_t offset, unsigned reg, const std::uint8_t* bytes, unsigned len);
-  void bad(Time t, traces::Rule rule, traces::RuleObject object, std::uint32_t number, std::uint64_t offset,
-           std::uint64_t value);
+  void store64(Time t, FunctionId f, std::uint64_t offset, unsigned reg, const std::uint8_t* bytes,
+               unsigned len);
+  void bad(Time t, FunctionId f, traces::Rule rule, traces::RuleObject object, std::uint32_t number,
+           std::uint64_t offset, std::uint64_t value);
 
   Blocks blocks_;
-  bool blueflame_ = false;
-  std::bitset<kPages> allocated_;
   Occupancy decoder_;
-  // First half of a 64-bit register that is written by two 32-bit stores.
-  std::uint64_t half_offset_ = 0;
-  std::array<std::uint8_t, 8> half_{};
-  std::uint64_t bad_ = 0, blueflames_ = 0;
 };
 
 }  // namespace hcasim

@@ -36,12 +36,12 @@ MoveResult Mover::gather(Time t, const Qp& qp, const std::vector<Sge>& sges, std
   r.at = t;
   const std::uint32_t done = each_piece(
       sges, offset, len, [&](const Sge& sge, std::uint64_t skip, std::uint32_t n, std::uint32_t at) {
-        if (Mkey* key = tpt_.signed_key(sge.lkey))
-          return gather_signed(r, *key, sge.lkey, {qp.pd, qp.qpn, Access::kLocalRead}, sge.addr + skip, n,
-                               dst + at);
+        if (Mkey* key = tpt_.signed_key(qp.function, sge.lkey))
+          return gather_signed(r, *key, sge.lkey, {{qp.pd, qp.qpn, qp.function}, Access::kLocalRead},
+                               sge.addr + skip, n, dst + at);
         fragments_.clear();
-        const Translation tr =
-            tpt_.translate(t, sge.lkey, qp.pd, qp.qpn, Access::kLocalRead, sge.addr + skip, n, fragments_);
+        const Translation tr = tpt_.translate(t, sge.lkey, KeyUser{qp.pd, qp.qpn, qp.function},
+                                              Access::kLocalRead, sge.addr + skip, n, fragments_);
         r.status = tr.status;
         if (!r.ok()) return false;
         r.addressed = std::max(r.addressed, tr.ready);
@@ -73,10 +73,11 @@ bool Mover::gather_run(Time t, Time apart, const Qp& qp, const std::vector<Sge>&
       offset -= sge.len;
       continue;
     }
-    if (sge.len - offset < packet.payload_len || tpt_.signed_key(sge.lkey)) return false;
+    if (sge.len - offset < packet.payload_len || tpt_.signed_key(qp.function, sge.lkey)) return false;
     fragments_.clear();
-    const Translation tr = tpt_.translate(t, sge.lkey, qp.pd, qp.qpn, Access::kLocalRead, sge.addr + offset,
-                                          packet.payload_len, fragments_);
+    const Translation tr =
+        tpt_.translate(t, sge.lkey, KeyUser{qp.pd, qp.qpn, qp.function}, Access::kLocalRead,
+                       sge.addr + offset, packet.payload_len, fragments_);
     if (tr.status != TptStatus::kOk || fragments_.size() != 1 || fragments_.front().space != Space::kHost)
       return false;
     r.addressed = tr.ready;
@@ -98,13 +99,13 @@ MoveResult Mover::scatter(Time t, WriteOwner owner, std::uint32_t pd, const std:
   r.at = t;
   const std::uint32_t done = each_piece(
       sges, offset, len, [&](const Sge& sge, std::uint64_t skip, std::uint32_t n, std::uint32_t at) {
-        if (Mkey* key = tpt_.signed_key(sge.lkey))
-          return scatter_signed(r, *key, sge.lkey, {pd, owner.number, Access::kLocalWrite}, sge.addr + skip,
-                                packet->data() + from + at, n, owner, group);
+        if (Mkey* key = tpt_.signed_key(owner.function, sge.lkey))
+          return scatter_signed(r, *key, sge.lkey, {{pd, owner.number, owner.function}, Access::kLocalWrite},
+                                sge.addr + skip, packet->data() + from + at, n, owner, group);
         fragments_.clear();
         const Time here = packet->packets == 1 ? t : packet->at[(from + at) / packet->unit];
-        const Translation tr = tpt_.translate(here, sge.lkey, pd, owner.number, Access::kLocalWrite,
-                                              sge.addr + skip, n, fragments_);
+        const Translation tr = tpt_.translate(here, sge.lkey, KeyUser{pd, owner.number, owner.function},
+                                              Access::kLocalWrite, sge.addr + skip, n, fragments_);
         r.status = tr.status;
         if (!r.ok()) return false;
         r.at = std::max(r.at, write(here, tr, packet, from + at, owner, group));
@@ -132,15 +133,15 @@ MoveResult Mover::write_remote(Time t, const Qp& qp, std::uint32_t pd, std::uint
                                const PacketRef& packet, bool group) {
   MoveResult r;
   r.at = t;
-  if (Mkey* key = tpt_.signed_key(rkey)) {
-    scatter_signed(r, *key, rkey, {pd, qp.qpn, Access::kRemoteWrite}, va, packet->data(), packet->payload_len,
-                   qp_owner(qp), group);
+  if (Mkey* key = tpt_.signed_key(qp.function, rkey)) {
+    scatter_signed(r, *key, rkey, {{pd, qp.qpn, qp.function}, Access::kRemoteWrite}, va, packet->data(),
+                   packet->payload_len, qp_owner(qp), group);
     return r;
   }
   fragments_.clear();
   const Time here = packet->packets == 1 ? t : packet->at[0];
-  const Translation tr =
-      tpt_.translate(here, rkey, pd, qp.qpn, Access::kRemoteWrite, va, packet->payload_len, fragments_);
+  const Translation tr = tpt_.translate(here, rkey, KeyUser{pd, qp.qpn, qp.function}, Access::kRemoteWrite,
+                                        va, packet->payload_len, fragments_);
   r.status = tr.status;
   if (r.ok()) r.at = std::max(r.at, write(here, tr, packet, 0, qp_owner(qp), group));
   return r;
@@ -150,12 +151,13 @@ MoveResult Mover::read_remote(Time t, const Qp& qp, std::uint32_t pd, std::uint3
                               std::uint32_t len, std::uint8_t* dst) {
   MoveResult r;
   r.at = t;
-  if (Mkey* key = tpt_.signed_key(rkey)) {
-    gather_signed(r, *key, rkey, {pd, qp.qpn, Access::kRemoteRead}, va, len, dst);
+  if (Mkey* key = tpt_.signed_key(qp.function, rkey)) {
+    gather_signed(r, *key, rkey, {{pd, qp.qpn, qp.function}, Access::kRemoteRead}, va, len, dst);
     return r;
   }
   fragments_.clear();
-  const Translation tr = tpt_.translate(t, rkey, pd, qp.qpn, Access::kRemoteRead, va, len, fragments_);
+  const Translation tr =
+      tpt_.translate(t, rkey, KeyUser{pd, qp.qpn, qp.function}, Access::kRemoteRead, va, len, fragments_);
   r.status = tr.status;
   if (!r.ok()) return r;
   for (const Fragment& f : fragments_) {
@@ -169,7 +171,7 @@ MoveResult Mover::read_remote(Time t, const Qp& qp, std::uint32_t pd, std::uint3
 
 TptStatus Mover::check(const Qp& qp, const std::vector<Sge>& sges, Access access) {
   for (const Sge& sge : sges) {
-    const TptStatus s = tpt_.check(sge.lkey, qp.pd, qp.qpn, access, sge.addr, sge.len);
+    const TptStatus s = tpt_.check(sge.lkey, KeyUser{qp.pd, qp.qpn, qp.function}, access, sge.addr, sge.len);
     if (s != TptStatus::kOk) return s;
   }
   return TptStatus::kOk;

@@ -66,7 +66,7 @@ class Mover {
              bool group);
   // Through a key with signatures: bytes [va, va + len) as they are on the wire (signed.cpp).
   struct Party {
-    std::uint32_t pd, qpn;
+    KeyUser user;
     Access access;
   };
   bool start_signed(Mkey& mkey);

@@ -19,7 +19,7 @@ bool Mover::start_signed(Mkey& mkey) {
   std::uint64_t epoch = 1;
   for (const SigDomain* d : {&s.format.mem, &s.format.wire}) {
     if (d->bytes() == 0) continue;
-    const PsvTable::Psv* psv = tpt_.psvs().find(d->psv);
+    const PsvTable::Psv* psv = tpt_.psvs(mkey.function).find(d->psv);
     if (psv == nullptr || psv->pd != mkey.pd) return false;
     epoch = std::max(epoch, psv->epoch + 1);
   }
@@ -36,8 +36,8 @@ bool Mover::fetch_signed(MoveResult& r, Mkey& mkey, const Party& who, std::uint6
   MkeySignature& s = *mkey.signature;
   bytes_.resize(n);
   fragments_.clear();
-  const Translation tr = tpt_.translate(r.at, mkey.wire_key(), who.pd, who.qpn, who.access,
-                                        mkey.start + s.tx.in(), n, fragments_);
+  const Translation tr =
+      tpt_.translate(r.at, mkey.wire_key(), who.user, who.access, mkey.start + s.tx.in(), n, fragments_);
   r.status = tr.status;
   if (!r.ok()) return false;
   std::uint8_t* to = bytes_.data();
@@ -56,7 +56,7 @@ bool Mover::fetch_signed(MoveResult& r, Mkey& mkey, const Party& who, std::uint6
 bool Mover::gather_signed(MoveResult& r, Mkey& mkey, std::uint32_t key, const Party& who, std::uint64_t va,
                           std::uint32_t len, std::uint8_t* dst) {
   MkeySignature& s = *mkey.signature;
-  r.status = tpt_.check(key, who.pd, who.qpn, who.access, va, len);
+  r.status = tpt_.check(key, who.user, who.access, va, len);
   if (!r.ok()) return false;
   if (!start_signed(mkey)) {
     r.status = TptStatus::kBadList;
@@ -110,14 +110,15 @@ bool Mover::gather_signed(MoveResult& r, Mkey& mkey, std::uint32_t key, const Pa
   const std::size_t first = s.left.size() - static_cast<std::size_t>(s.tx.out() - off);
   std::memcpy(dst, s.left.data() + first, len);
   s.left.erase(s.left.begin(), s.left.begin() + static_cast<std::ptrdiff_t>(first + len));
-  if (const auto error = s.tx.take_error()) tpt_.signature_error(r.at, who.qpn, mkey, *error, requester_);
+  if (const auto error = s.tx.take_error())
+    tpt_.signature_error(r.at, who.user.qpn, mkey, *error, requester_);
   return true;
 }
 
 bool Mover::scatter_signed(MoveResult& r, Mkey& mkey, std::uint32_t key, const Party& who, std::uint64_t va,
                            const std::uint8_t* src, std::uint32_t len, WriteOwner owner, bool group) {
   MkeySignature& s = *mkey.signature;
-  r.status = tpt_.check(key, who.pd, who.qpn, who.access, va, len);
+  r.status = tpt_.check(key, who.user, who.access, va, len);
   if (!r.ok()) return false;
   if (!start_signed(mkey)) {
     r.status = TptStatus::kBadList;
@@ -137,8 +138,8 @@ bool Mover::scatter_signed(MoveResult& r, Mkey& mkey, std::uint32_t key, const P
   bytes_.clear();
   s.rx.push(s.format, src, len, bytes_);
   fragments_.clear();
-  const Translation tr = tpt_.translate(r.at, mkey.wire_key(), who.pd, who.qpn, who.access, mkey.start + to,
-                                        bytes_.size(), fragments_);
+  const Translation tr =
+      tpt_.translate(r.at, mkey.wire_key(), who.user, who.access, mkey.start + to, bytes_.size(), fragments_);
   r.status = tr.status;
   if (!r.ok()) {
     s.rx.stop();
@@ -153,7 +154,8 @@ bool Mover::scatter_signed(MoveResult& r, Mkey& mkey, std::uint32_t key, const P
   r.at = at;
   // A queue of frames has no CQE for it.
   const auto error = s.rx.take_error();
-  if (error && owner.kind == WriteOwner::kQp) tpt_.signature_error(r.at, who.qpn, mkey, *error, requester_);
+  if (error && owner.kind == WriteOwner::kQp)
+    tpt_.signature_error(r.at, who.user.qpn, mkey, *error, requester_);
   return true;
 }
 

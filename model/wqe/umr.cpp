@@ -101,7 +101,8 @@ UmrResult execute_set_psv(Time t, const UmrBlocks& blocks, const Qp& qp, const S
   prm::SetPsvSeg seg;
   if (wqe.bytes.size() < sizeof seg) return refused(t);
   std::memcpy(&seg, wqe.bytes.data(), sizeof seg);
-  if (!blocks.tpt.psvs().set(seg.psv & 0xffffff, qp.pd, seg.transient_sig, seg.ref_tag)) return refused(t);
+  if (!blocks.tpt.psvs(qp.function).set(seg.psv & 0xffffff, qp.pd, seg.transient_sig, seg.ref_tag))
+    return refused(t);
   return UmrResult{t + blocks.profile.engine.umr, 0, 0};
 }
 
@@ -110,7 +111,7 @@ UmrResult execute_umr(Time t, const UmrBlocks& blocks, const Qp& qp, const SendW
   prm::UmrCtrlSeg ctrl;
   std::memcpy(&ctrl, wqe.bytes.data(), sizeof ctrl);
   const std::uint8_t* segment = wqe.bytes.data() + sizeof ctrl;
-  Mkey* mkey = blocks.tpt.find(wqe.imm >> 8);
+  Mkey* mkey = blocks.tpt.find(qp.function, wqe.imm >> 8);
   if (!mkey || !mkey->umr_en) return refused(t);
   if (qp.type != QpType::kRegUmr && mkey->pd != qp.pd) return refused(t);
   // The flags name the state in which the update fails.
@@ -150,7 +151,7 @@ UmrResult execute_umr(Time t, const UmrBlocks& blocks, const Qp& qp, const SendW
       std::memcpy(&word, list.data() + i * sizeof word, sizeof word);
       mkey->xlt[first * 2 + i] = word;
     }
-    blocks.tpt.invalidate(mkey->index, first * 2, octowords * 2);
+    blocks.tpt.invalidate(*mkey, first * 2, octowords * 2);
   }
   apply_fields(*mkey, ctrl.mkey_mask, segment);
   if (MkeySignature* s = mkey->signature.get()) {
@@ -162,7 +163,7 @@ UmrResult execute_umr(Time t, const UmrBlocks& blocks, const Qp& qp, const SendW
     s->rx.stop();
     s->left.clear();
   }
-  blocks.tpt.invalidate(mkey->index, 0, 0);
+  blocks.tpt.invalidate(*mkey, 0, 0);
   r.at += blocks.profile.engine.umr;
   trace_key(blocks.tracer, r.at, *mkey);
   return r;

@@ -18,8 +18,8 @@ Bench::Bench()
     : few_tags(with_few_tags_and_window()),
       dma("dma", profile, host, tracer, faults),
       dma_few_tags("dma_few_tags", few_tags, host, tracer, faults),
-      eqs(profile, dma, tracer),
-      cqs("cqs", profile, dma, contexts, eqs, tracer, faults),
+      eqs(profile, dma, tracer, eq_table),
+      cqs("cqs", profile, dma, contexts, eqs, tracer, faults, cq_table),
       port("port", profile, tracer, faults),
       queue(
           "queue",
@@ -51,6 +51,8 @@ void Bench::reset() {
   dma.reset();
   dma_few_tags.reset();
   cqs.clear();
+  cq_table.clear();
+  eq_table.clear();
   contexts.clear();
   eqs.clear();
   port.reset();

@@ -49,6 +49,8 @@ struct Bench {
   traces::Tracer tracer;
   Dma dma, dma_few_tags;
   ContextFetch contexts{profile, [this](Time t, unsigned bytes) { return dma.context_read(t, bytes); }};
+  EqTable eq_table;
+  CqTable cq_table;
   EqUnit eqs;
   CqUnit cqs;
   Port port;

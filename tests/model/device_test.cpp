@@ -22,10 +22,10 @@ class HcaTest : public BlockTest {
     p.firmware.writes.clear();
     p.memory.fill(0);
     p.interrupts.clear();
-    p.hca.uar().set_allocated(kPage, true);
+    p.hca.function(0).uars().set_allocated(kPage, true);
   }
   void store(std::uint64_t offset, const std::vector<std::uint8_t>& bytes) {
-    p.hca.bar_write(offset, bytes.data(), static_cast<unsigned>(bytes.size()));
+    p.hca.bar_write(0, offset, bytes.data(), static_cast<unsigned>(bytes.size()));
   }
   static constexpr std::uint32_t kPage = 5;
   static constexpr std::uint64_t kUar = kPage * kUarPageSize;
@@ -34,13 +34,13 @@ class HcaTest : public BlockTest {
 
 TEST_F(HcaTest, TheInitSegmentIsReadInAnySize) {
   std::uint8_t bytes[8];
-  p.hca.bar_read(0x14, bytes, 4);  // the fake answers 0xa0000000 + offset
+  p.hca.bar_read(0, 0x14, bytes, 4);  // the fake answers 0xa0000000 + offset
   EXPECT_THAT(std::vector<int>(bytes, bytes + 4), ElementsAre(0xa0, 0, 0, 0x14));
-  p.hca.bar_read(0x17, bytes, 1);
+  p.hca.bar_read(0, 0x17, bytes, 1);
   EXPECT_EQ(bytes[0], 0x14);
-  p.hca.bar_read(0x1000, bytes, 8);
+  p.hca.bar_read(0, 0x1000, bytes, 8);
   EXPECT_THAT(std::vector<int>(bytes, bytes + 8), ElementsAre(0xa0, 0, 0x10, 0, 0xa0, 0, 0x10, 4));
-  p.hca.bar_read(kInitSegSize - 2, bytes, 4);  // runs into the UAR pages
+  p.hca.bar_read(0, kInitSegSize - 2, bytes, 4);  // runs into the UAR pages
   EXPECT_THAT(std::vector<int>(bytes, bytes + 4), ElementsAre(0x2f, 0xfc, 0xff, 0xff));
 }
 
@@ -57,27 +57,27 @@ TEST_F(HcaTest, TheInitSegmentIsWrittenInAlignedWords) {
 
 TEST_F(HcaTest, BeyondTheBarThereIsNothing) {
   std::uint8_t bytes[8] = {};
-  p.hca.bar_read(kBarSize - 4, bytes, 8);
+  p.hca.bar_read(0, kBarSize - 4, bytes, 8);
   EXPECT_EQ(bytes[0], 0xff);
-  p.hca.bar_read(~0ULL, bytes, 4);
+  p.hca.bar_read(0, ~0ULL, bytes, 4);
   store(kBarSize, {1, 2, 3, 4});
   EXPECT_EQ(p.hca.bad_accesses(), 3u);
-  p.hca.bar_read(kUar, bytes, 8);  // UAR pages are write-only
+  p.hca.bar_read(0, kUar, bytes, 8);  // UAR pages are write-only
   EXPECT_EQ(bytes[0], 0);
 }
 
 TEST_F(HcaTest, EqDoorbells) {
-  Eq* eq = p.hca.eqs().create(3);
+  Eq* eq = p.hca.function(0).eqs().create(3);
   store(kUar + 0x48, {3, 0, 0, 0});
   EXPECT_FALSE(eq->armed);
   store(kUar + 0x40, {3, 0, 0, 0});
   EXPECT_TRUE(eq->armed);
   store(kUar + 0x40, {4, 0, 0, 0});
-  EXPECT_EQ(p.hca.uar().bad_doorbells(), 1u);
+  EXPECT_EQ(p.hca.bad_doorbells(), 1u);
 }
 
 TEST_F(HcaTest, CqIsArmedByOneStoreOrTwo) {
-  Cq* cq = p.hca.cqs().create(0x123);
+  Cq* cq = p.hca.function(0).cqs().create(0x123);
   store(kUar + 0x20, {0x20, 0, 0, 0, 0, 0, 1, 0x23});
   EXPECT_TRUE(cq->armed);
   cq->armed = false;
@@ -87,7 +87,7 @@ TEST_F(HcaTest, CqIsArmedByOneStoreOrTwo) {
   EXPECT_TRUE(cq->armed);
   EXPECT_TRUE(cq->armed_solicited);
   store(kUar + 0x20, {0x20, 0, 0, 0, 0, 0, 9, 9});
-  EXPECT_EQ(p.hca.uar().bad_doorbells(), 1u);
+  EXPECT_EQ(p.hca.bad_doorbells(), 1u);
 }
 
 TEST_F(HcaTest, StoresToNothingAreCounted) {
@@ -95,11 +95,11 @@ TEST_F(HcaTest, StoresToNothingAreCounted) {
   store(kUar + 0x10, {1, 2, 3, 4});                          // no register
   store(kUar + 0x20, {1});                                   // not its size
   store(kUar + 0x800, {0, 0, 0, 0xa, 0, 0x77, 0x77, 0x04});  // no such QP
-  EXPECT_EQ(p.hca.uar().bad_doorbells(), 4u);
+  EXPECT_EQ(p.hca.bad_doorbells(), 4u);
   // The rest of a BlueFlame burst that comes in pieces is none of them.
   store(kUar + 0x808, {1, 2, 3, 4, 5, 6, 7, 8});
   store(kUar + 0x8f8, {1, 2, 3, 4, 5, 6, 7, 8});
-  EXPECT_EQ(p.hca.uar().bad_doorbells(), 4u);
+  EXPECT_EQ(p.hca.bad_doorbells(), 4u);
 }
 
 TEST_F(HcaTest, BarByTlm) {
@@ -130,7 +130,7 @@ TEST_F(HcaTest, HostMemoryByTlm) {
 }
 
 TEST_F(HcaTest, ARefusedCqeBreaksItsCq) {
-  Cq* cq = p.hca.cqs().create(1);
+  Cq* cq = p.hca.function(0).cqs().create(1);
   cq->ring.pages = {std::uint64_t{1} << 40};
   cq->log_size = 4;
   p.hca.cqs().post(sim_now(), *cq, Completion());
@@ -156,7 +156,7 @@ class SteeringTest : public HcaTest {
     port.set_state(PortState::kActive);
     port.pkeys[0] = 0xffff;
     port.pkeys[1] = 0x8001;
-    qp = p.hca.qps().create(0x50);
+    qp = p.hca.function(0).qps().create(0x50);
     qp->type = QpType::kUc;
     qp->state = QpState::kRtr;
   }
@@ -193,7 +193,7 @@ TEST_F(SteeringTest, PacketsWithoutAReceiverAreDropped) {
 }
 
 TEST_F(SteeringTest, SpecialQps) {
-  Steering& s = p.hca.steering();
+  Steering& s = p.hca.function(0).steering();
   EXPECT_EQ(s.unicast(1), nullptr);
   s.set_special(1, 0x50);
   EXPECT_EQ(s.unicast(1), qp);
@@ -202,7 +202,7 @@ TEST_F(SteeringTest, SpecialQps) {
 }
 
 TEST_F(SteeringTest, MulticastGroups) {
-  Steering& s = p.hca.steering();
+  Steering& s = p.hca.function(0).steering();
   Gid group{};
   group[0] = 0xff;
   EXPECT_EQ(s.multicast(group), nullptr);
@@ -231,13 +231,13 @@ TEST_F(SteeringTest, MaskedAtomicsOfWrongLength) {
                      {0x1a, 1u << 31, 0, false}};
   std::uint32_t qpn = 0x60;
   for (const auto& c : cases) {
-    Qp& rc = *p.hca.qps().create(++qpn);
+    Qp& rc = *p.hca.function(0).qps().create(++qpn);
     rc.type = QpType::kRc;
     rc.state = QpState::kRts;
     rc.rae = true;
     rc.atomic_mode = 5;
     rc.log_rra_max = 2;
-    const std::uint64_t key_errors = p.hca.q_counter(0).resp_remote_access_errors;
+    const std::uint64_t key_errors = p.hca.function(0).q_counters()[0].resp_remote_access_errors;
     PacketRef packet = PacketPool::make();
     packet->dlid = 1;
     packet->opcode = c.opcode;
@@ -247,13 +247,13 @@ TEST_F(SteeringTest, MaskedAtomicsOfWrongLength) {
     p.hca.port().transmit(sim_now(), packet);
     b.run_ns(20'000);
     EXPECT_EQ(rc.state, QpState::kErr);
-    EXPECT_EQ(p.hca.q_counter(0).resp_remote_access_errors - key_errors, c.good ? 1u : 0u)
+    EXPECT_EQ(p.hca.function(0).q_counters()[0].resp_remote_access_errors - key_errors, c.good ? 1u : 0u)
         << unsigned{c.opcode} << " " << c.size << " " << c.payload;
   }
 }
 
 TEST_F(SteeringTest, NumbersAreTakenOnce) {
-  QpTable& t = p.hca.qps();
+  QpTable& t = p.hca.function(0).qps();
   EXPECT_EQ(t.create(0x50), nullptr);
   EXPECT_EQ(t.create(1 << 24), nullptr);
   EXPECT_NE(t.create_srq(0x50), nullptr);

@@ -16,11 +16,11 @@ class EventTest : public BlockTest {
  protected:
   void SetUp() override {
     BlockTest::SetUp();
-    eq = b.eqs.create(kEqn);
+    eq = b.eq_table.create(kEqn);
     eq->ring.pages = {kEqRing};
     eq->log_size = 3;
     eq->vector = kVector;
-    cq = b.cqs.create(kCqn);
+    cq = b.cq_table.create(kCqn);
     cq->ring.pages = {kCqRing};
     cq->log_size = 2;
     cq->eqn = kEqn;
@@ -66,21 +66,21 @@ class EventTest : public BlockTest {
 TEST_F(EventTest, EqesCarryTheirDataAndTheParityOfThePass) {
   for (unsigned i = 0; i < 12; ++i) {
     const std::uint8_t data[4] = {0xaa, 0, 0, static_cast<std::uint8_t>(i)};
-    b.eqs.to_eq(sim_now(), kEqn, 0x0a, 3, data, sizeof data);
+    b.eqs.to_eq(sim_now(), 0, kEqn, 0x0a, 3, data, sizeof data);
     settle();
     EXPECT_EQ(eqe(i % 8).type, 0x0a);
     EXPECT_EQ(eqe(i % 8).sub_type, 3);
     EXPECT_EQ(eqe(i % 8).owner, i / 8);
     EXPECT_EQ(eqe(i % 8).data.cmd.vector, 0xaa000000u + i);
-    EXPECT_TRUE(b.eqs.doorbell(sim_now(), kEqn, i + 1, false));
+    EXPECT_TRUE(b.eqs.doorbell(sim_now(), 0, kEqn, i + 1, false));
   }
   EXPECT_EQ(interrupts(), 0u);
 }
 
 TEST_F(EventTest, AnArmedEqFiresOnceBehindItsEqe) {
-  b.eqs.doorbell(sim_now(), kEqn, 0, true);
-  b.eqs.to_eq(sim_now(), kEqn, 0x0a, 0, nullptr, 0);
-  b.eqs.to_eq(sim_now(), kEqn, 0x0a, 0, nullptr, 0);
+  b.eqs.doorbell(sim_now(), 0, kEqn, 0, true);
+  b.eqs.to_eq(sim_now(), 0, kEqn, 0x0a, 0, nullptr, 0);
+  b.eqs.to_eq(sim_now(), 0, kEqn, 0x0a, 0, nullptr, 0);
   settle();
   ASSERT_EQ(b.host.events.size(), 3u);
   EXPECT_EQ(b.host.events[0].addr, kEqRing);
@@ -89,19 +89,19 @@ TEST_F(EventTest, AnArmedEqFiresOnceBehindItsEqe) {
 }
 
 TEST_F(EventTest, ArmingWithEqesWaitingFiresAtOnce) {
-  b.eqs.to_eq(sim_now(), kEqn, 0x0a, 0, nullptr, 0);
-  b.eqs.doorbell(sim_now(), kEqn, 0, true);
+  b.eqs.to_eq(sim_now(), 0, kEqn, 0x0a, 0, nullptr, 0);
+  b.eqs.doorbell(sim_now(), 0, kEqn, 0, true);
   settle();
   EXPECT_EQ(interrupts(), 1u);
   EXPECT_FALSE(eq->armed);
-  b.eqs.doorbell(sim_now(), kEqn, 1, true);
+  b.eqs.doorbell(sim_now(), 0, kEqn, 1, true);
   settle();
   EXPECT_EQ(interrupts(), 1u);
   EXPECT_TRUE(eq->armed);
 }
 
 TEST_F(EventTest, AFullEqIsNotOverwritten) {
-  for (int i = 0; i < 9; ++i) b.eqs.to_eq(sim_now(), kEqn, 0x0a, 0, nullptr, 0);
+  for (int i = 0; i < 9; ++i) b.eqs.to_eq(sim_now(), 0, kEqn, 0x0a, 0, nullptr, 0);
   settle();
   EXPECT_EQ(eqe(0).owner, 0);
   EXPECT_EQ(b.eqs.overruns(), 1u);
@@ -110,9 +110,9 @@ TEST_F(EventTest, AFullEqIsNotOverwritten) {
 
 TEST_F(EventTest, EventsGoToThoseWhoSubscribed) {
   eq->mask[0] = 1ULL << 0x09 | 1ULL << 0x04;
-  b.eqs.port_event(sim_now(), 4, 1);
-  b.eqs.qp_event(sim_now(), 0x05, 0x77);
-  b.eqs.cq_error(sim_now(), 0x88, 1);
+  b.eqs.port_event(sim_now(), 0, 4, 1);
+  b.eqs.qp_event(sim_now(), 0, 0x05, 0x77);
+  b.eqs.cq_error(sim_now(), 0, 0x88, 1);
   settle();
   EXPECT_EQ(eq->producer, 2u);
   EXPECT_EQ(eqe(0).sub_type, 4);
@@ -122,12 +122,12 @@ TEST_F(EventTest, EventsGoToThoseWhoSubscribed) {
 }
 
 TEST_F(EventTest, UnknownNumbersAreToldToTheCaller) {
-  EXPECT_FALSE(b.eqs.doorbell(sim_now(), 99, 0, true));
-  EXPECT_FALSE(b.eqs.doorbell(sim_now(), 0xffffff, 0, true));
-  EXPECT_FALSE(b.cqs.arm(sim_now(), 99, 0));
-  EXPECT_FALSE(b.cqs.arm(sim_now(), 0xffffff, 0));
-  EXPECT_EQ(b.eqs.create(256), nullptr);
-  EXPECT_EQ(b.cqs.create(kCqn), nullptr);
+  EXPECT_FALSE(b.eqs.doorbell(sim_now(), 0, 99, 0, true));
+  EXPECT_FALSE(b.eqs.doorbell(sim_now(), 0, 0xffffff, 0, true));
+  EXPECT_FALSE(b.cqs.arm(sim_now(), 0, 99, 0));
+  EXPECT_FALSE(b.cqs.arm(sim_now(), 0, 0xffffff, 0));
+  EXPECT_EQ(b.eq_table.create(256), nullptr);
+  EXPECT_EQ(b.cq_table.create(kCqn), nullptr);
 }
 
 TEST_F(EventTest, CqesCarryTheirFieldsAndTheParityOfThePass) {
@@ -193,8 +193,8 @@ TEST_F(EventTest, OverrunMayBeIgnored) {
 }
 
 TEST_F(EventTest, AnArmedCqRaisesOneEventAndTheEqOneInterruptInOrder) {
-  b.eqs.doorbell(sim_now(), kEqn, 0, true);
-  b.cqs.arm(sim_now(), kCqn, 0);
+  b.eqs.doorbell(sim_now(), 0, kEqn, 0, true);
+  b.cqs.arm(sim_now(), 0, kCqn, 0);
   post();
   post();
   ASSERT_EQ(b.host.events.size(), 4u);
@@ -208,26 +208,26 @@ TEST_F(EventTest, AnArmedCqRaisesOneEventAndTheEqOneInterruptInOrder) {
 
 TEST_F(EventTest, ArmingBehindACqeFiresAtOnce) {
   post();
-  b.cqs.arm(sim_now(), kCqn, 1);  // it was seen
+  b.cqs.arm(sim_now(), 0, kCqn, 1);  // it was seen
   settle();
   EXPECT_EQ(eq->producer, 0u);
   post();
   EXPECT_EQ(eq->producer, 1u);
-  b.cqs.arm(sim_now(), kCqn, 1);  // the second was not
+  b.cqs.arm(sim_now(), 0, kCqn, 1);  // the second was not
   settle();
   EXPECT_EQ(eq->producer, 2u);
 }
 
 TEST_F(EventTest, SolicitedOnly) {
-  b.cqs.arm(sim_now(), kCqn, kSolicitedOnly);
+  b.cqs.arm(sim_now(), 0, kCqn, kSolicitedOnly);
   post();
   EXPECT_EQ(eq->producer, 0u);
   post(true);
   EXPECT_EQ(eq->producer, 1u);
-  b.cqs.arm(sim_now(), kCqn, kSolicitedOnly | 1);  // the second, solicited, lies beyond
+  b.cqs.arm(sim_now(), 0, kCqn, kSolicitedOnly | 1);  // the second, solicited, lies beyond
   settle();
   EXPECT_EQ(eq->producer, 2u);
-  b.cqs.arm(sim_now(), kCqn, kSolicitedOnly | 2);
+  b.cqs.arm(sim_now(), 0, kCqn, kSolicitedOnly | 2);
   settle();
   EXPECT_EQ(eq->producer, 2u);
   consume(2);
@@ -236,8 +236,8 @@ TEST_F(EventTest, SolicitedOnly) {
 }
 
 TEST_F(EventTest, SolicitedOnlyDoesNotWeakenNext) {
-  b.cqs.arm(sim_now(), kCqn, 0);
-  b.cqs.arm(sim_now(), kCqn, kSolicitedOnly);
+  b.cqs.arm(sim_now(), 0, kCqn, 0);
+  b.cqs.arm(sim_now(), 0, kCqn, kSolicitedOnly);
   post();
   EXPECT_EQ(eq->producer, 1u);
 }
@@ -246,13 +246,13 @@ TEST_F(EventTest, ModerationByCountAndByTime) {
   cq->log_size = 4;
   cq->max_count = 3;
   cq->period_us = 20;
-  b.cqs.arm(sim_now(), kCqn, 0);
+  b.cqs.arm(sim_now(), 0, kCqn, 0);
   post();
   post();
   EXPECT_EQ(eq->producer, 0u);
   post();
   EXPECT_EQ(eq->producer, 1u);
-  b.cqs.arm(sim_now(), kCqn, 3);
+  b.cqs.arm(sim_now(), 0, kCqn, 3);
   post();
   EXPECT_EQ(eq->producer, 1u);
   b.run_ns(20000);
@@ -279,15 +279,15 @@ TEST_F(EventTest, ARingOutsideOfItsPagesBreaksOnlyItself) {
   post();
   EXPECT_TRUE(cq->error);
   eq->ring.pages.clear();
-  b.eqs.to_eq(sim_now(), kEqn, 0x0a, 0, nullptr, 0);
+  b.eqs.to_eq(sim_now(), 0, kEqn, 0x0a, 0, nullptr, 0);
   EXPECT_TRUE(eq->overrun);
 }
 
 TEST_F(EventTest, IndicesOfNonsenseAreNotBelieved) {
   post();
   consume(0x800000);
-  b.cqs.arm(sim_now(), kCqn, 0x7fffff);
-  b.eqs.doorbell(sim_now(), kEqn, 0x800000, false);
+  b.cqs.arm(sim_now(), 0, kCqn, 0x7fffff);
+  b.eqs.doorbell(sim_now(), 0, kEqn, 0x800000, false);
   settle();
   EXPECT_EQ(cq->consumer, 0u);
   EXPECT_EQ(eq->consumer, 0u);

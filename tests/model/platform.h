@@ -60,11 +60,11 @@ class TlmMemory : public sc_core::sc_module {
 class Platform : public sc_core::sc_module {
  public:
   Platform(const sc_core::sc_module_name& name, const Profile& profile, traces::Tracer& tracer)
-      : sc_module(name), cpu("cpu"), memory("memory"), host("host"), hca("hca", profile, host, tracer) {
-    cpu.bind(hca.bar);
+      : sc_module(name), cpu("cpu"), memory("memory"), host("host"), hca("hca", profile, {&host}, tracer) {
+    cpu.bind(hca.bars[0]);
     host.dma.bind(memory.socket);
     host.on_msix([this](unsigned vector) { interrupts.push_back(vector); });
-    hca.attach(firmware);
+    hca.attach(0, firmware);
   }
 
   tlm::tlm_response_status access(tlm::tlm_command command, std::uint64_t addr, std::uint8_t* bytes,

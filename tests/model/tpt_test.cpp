@@ -21,7 +21,7 @@ class TptTest : public ::testing::Test {
  protected:
   Mkey& make(std::uint32_t index, AccessMode mode, std::uint64_t start, std::uint64_t len,
              std::vector<std::uint64_t> xlt = {}) {
-    Mkey* m = tpt.create(index);
+    Mkey* m = keys.create(index);
     EXPECT_NE(m, nullptr);
     m->key = 0x77;
     m->mode = mode;
@@ -39,13 +39,15 @@ class TptTest : public ::testing::Test {
   TptStatus get(std::uint32_t wire_key, std::uint64_t va, std::uint64_t len,
                 Access access = Access::kLocalRead, std::uint32_t pd = kPd, std::uint32_t qpn = kQpn) {
     out.clear();
-    last = tpt.translate(now, wire_key, pd, qpn, access, va, len, out);
+    last = tpt.translate(now, wire_key, {pd, qpn, 0}, access, va, len, out);
     return last.status;
   }
   Profile profile;
   Time now = 1000;
   ContextFetch contexts{profile, [this](Time t, unsigned) { return t + profile.pcie.read_latency; }};
-  Tpt tpt{profile, contexts};
+  MkeyTable keys;
+  PsvTable psvs;
+  Tpt tpt{profile, contexts, keys, psvs};
   std::vector<Fragment> out;
   Translation last;
 };
@@ -137,11 +139,11 @@ TEST_F(TptTest, KeysThatAreNone) {
   EXPECT_EQ(get(key(9) ^ 1, 0, 1), TptStatus::kBadKey);
   m.free = true;
   EXPECT_EQ(get(key(9), 0, 1), TptStatus::kBadKey);
-  EXPECT_EQ(tpt.create(9), nullptr);
-  EXPECT_EQ(tpt.create(1 << 24), nullptr);
-  EXPECT_TRUE(tpt.destroy(9));
-  EXPECT_FALSE(tpt.destroy(9));
-  EXPECT_EQ(tpt.count(), 0u);
+  EXPECT_EQ(keys.create(9), nullptr);
+  EXPECT_EQ(keys.create(1 << 24), nullptr);
+  EXPECT_TRUE(tpt.destroy(0, 9));
+  EXPECT_FALSE(tpt.destroy(0, 9));
+  EXPECT_EQ(keys.count(), 0u);
 }
 
 TEST_F(TptTest, ProtectionDomainAndQueuePair) {
@@ -164,7 +166,7 @@ TEST_F(TptTest, EachAccessNeedsItsRight) {
     m.rights.*rights[given] = true;
     for (unsigned asked = 0; asked < 5; ++asked) {
       EXPECT_EQ(get(key(9), 0, 8, all[asked]), asked == given ? TptStatus::kOk : TptStatus::kNoRight);
-      EXPECT_EQ(tpt.check(key(9), kPd, kQpn, all[asked], 0, 8),
+      EXPECT_EQ(tpt.check(key(9), {kPd, kQpn, 0}, all[asked], 0, 8),
                 asked == given ? TptStatus::kOk : TptStatus::kNoRight);
     }
   }
@@ -265,7 +267,7 @@ TEST_F(TptTest, MissesCostAReadEach) {
   now += 9 * read;
   get(key(9), 0, 64 * 4096);
   EXPECT_EQ(took(), 0);
-  tpt.invalidate(9);
+  tpt.invalidate(*keys.find(9));
   get(key(9), 0, 1);
   EXPECT_EQ(last.misses, 2u);
 }

@@ -175,9 +175,9 @@ TEST(Tracer, ARecordNamesItsFunction) {
     ASSERT_TRUE(t.open(file->path(), &err));
     const unsigned last = file == &f ? 4095 : 0;
     t.record(Point::kDoorbell, 1, 2, 3, 4, 5);
-    t.record(Point::kDoorbell, 1, 2, 3, 4, 5, last);
+    t.record(Point::kDoorbell, 1, {last, 2}, 3, 4, 5);
     const std::vector<std::uint8_t> large(kMaxBlob + 1, 7);
-    t.record_blob(Point::kCmdStart, 1, 2, 3, 4, 5, large.data(), large.size(), last);
+    t.record_blob(Point::kCmdStart, 1, {last, 2}, 3, 4, 5, large.data(), large.size());
     t.record(Point::kDoorbell, 1, 2, 3, 4, 5);
   }
   Read got = read_all(f.path());

@@ -4,30 +4,68 @@
 namespace hcasim::test {
 
 BlockRig::BlockRig()
-    : health(host, tracer, firmware),
+    : idle_health(host, idle_tracer, idle_firmware),
+      health(host, function_tracer, firmware),
       injector("injector", tracer, faults),
       dma("dma", profile, host, tracer, faults),
       contexts(profile, [this](Time t, unsigned bytes) { return dma.context_read(t, bytes); }),
       tx(profile, tracer),
       rx({profile, tracer, dma}),
-      gate({profile, tracer, contexts, qps, health}),
-      eqs(profile, dma, tracer),
-      cqs("cqs", profile, dma, contexts, eqs, tracer, faults),
-      tpt(profile, contexts),
-      page_faults({tracer, qps, eqs}),
+      gate({profile, tracer, contexts, faults, both_qps(), both(idle_health, health)}),
+      eqs(profile, dma, tracer, both(idle_eqs, eq_table)),
+      cqs("cqs", profile, dma, contexts, eqs, tracer, faults, both(idle_cqs, cq_table)),
+      tpt(profile, contexts, both(idle_keys, keys), both(idle_psvs, psvs)),
+      page_faults({tracer, both_qps(), eqs}),
       port("port", profile, tracer, faults),
-      rdma({port, flows}),
+      rdma({port, both(idle_flows, flows)}),
+      idle_qos(profile.port.rate_gbps * 1000),
       qos(profile.port.rate_gbps * 1000),
-      scheduler("scheduler", {profile, tracer, faults, port, qos, injector, request_turns, response_turns,
-                              prefetcher, doorbell_faults, qps}),
-      cc({profile, tracer, port, rdma, qps}),
-      tags({tracer, scheduler, qps, cqs}),
-      requester("requester", {profile, tracer, faults,      scheduler,  tx,     rx,      gate, cc,
-                              qos,     dma,    port,        rdma,       flows,  tpt,     tags, qps,
-                              cqs,     eqs,    page_faults, q_counters, errors, firmware}),
-      responder("responder",
-                {profile, tracer, faults, scheduler, tx,  rx,  gate, cc,          qos,        dma,
-                 port,    rdma,   tpt,    tags,      qps, cqs, eqs,  page_faults, q_counters, errors}) {
+      scheduler("scheduler", {profile, tracer, faults, port, both(idle_qos, qos), injector, request_turns,
+                              response_turns, prefetcher, doorbell_faults, both_qps()}),
+      cc({profile, tracer, port, rdma, both_qps()}),
+      tags({tracer, scheduler, both_qps(), cqs}),
+      requester("requester", {profile,
+                              tracer,
+                              faults,
+                              scheduler,
+                              tx,
+                              rx,
+                              gate,
+                              cc,
+                              both(idle_qos, qos),
+                              dma,
+                              port,
+                              rdma,
+                              both(idle_flows, flows),
+                              tpt,
+                              tags,
+                              both_qps(),
+                              cqs,
+                              eqs,
+                              page_faults,
+                              both(idle_q_counters, q_counters),
+                              errors,
+                              PerFunction<FirmwarePort>({&idle_firmware, &firmware})}),
+      responder("responder", {profile,
+                              tracer,
+                              faults,
+                              scheduler,
+                              tx,
+                              rx,
+                              gate,
+                              cc,
+                              both(idle_qos, qos),
+                              dma,
+                              port,
+                              rdma,
+                              tpt,
+                              tags,
+                              both_qps(),
+                              cqs,
+                              eqs,
+                              page_faults,
+                              both(idle_q_counters, q_counters),
+                              errors}) {
   sc_core::sc_report_handler::set_actions(sc_core::SC_ID_NO_SC_START_ACTIVITY_, sc_core::SC_DO_NOTHING);
   gate.connect(responder, requester);
   port.connect(&wire);
@@ -50,8 +88,11 @@ void BlockRig::reset() {
   cc.reset();
   flows.clear();
   cqs.clear();
+  cq_table.clear();
   eqs.clear();
+  eq_table.clear();
   tpt.clear();
+  keys.clear();
   page_faults.clear();
   qps.clear();
   gate.clear();
@@ -73,17 +114,17 @@ void BlockRig::reset() {
 }
 
 Eq& BlockRig::make_eq() {
-  Eq& eq = *eqs.create(kEqn);
+  Eq& eq = *eq_table.create(kEqn);
   eq.ring.pages = {kEqRing};
   eq.log_size = 5;
   eq.vector = kVector;
   eq.mask.fill(~std::uint64_t{0});
-  eqs.doorbell(sim_now(), kEqn, 0, true);
+  eqs.doorbell(sim_now(), kFunction, kEqn, 0, true);
   return eq;
 }
 
 Cq& BlockRig::make_cq(unsigned log_size) {
-  Cq& cq = *cqs.create(kCqn);
+  Cq& cq = *cq_table.create(kCqn);
   cq.ring.pages = {kCqRing};
   cq.log_size = log_size;
   cq.eqn = kEqn;
@@ -110,7 +151,7 @@ Qp& BlockRig::make_qp(std::uint32_t qpn) {
 }
 
 Mkey& BlockRig::make_key(std::uint32_t index, AccessRights rights) {
-  Mkey& key = *tpt.create(index);
+  Mkey& key = *keys.create(index);
   key.key = 0x77;
   key.rights = rights;
   key.pd = kPd;

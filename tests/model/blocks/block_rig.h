@@ -95,9 +95,16 @@ class FakeFirmware : public FirmwarePort {
   std::vector<std::uint32_t> changed;
 };
 
+// The blocks of a card with two functions: what tests do is the second one's, so that a block which takes the
+// first for the only one is seen to.
 struct BlockRig {
   BlockRig();
   void reset();
+  template <class T>
+  static PerFunction<T> both(T& idle, T& used) {
+    return PerFunction<T>({&idle, &used});
+  }
+  PerFunction<QpTable> both_qps() { return both(idle_qps, qps); }
   // Runs the simulation for a time, with everything that is due at its end.
   static void run_ns(double ns);
 
@@ -106,14 +113,19 @@ struct BlockRig {
   int expected_faults = 0;
   Faults faults{expected_faults};
   traces::Tracer tracer;
-  FakeFirmware firmware;
+  FakeFirmware idle_firmware, firmware;
   FakeErrors errors;
   FakeWire wire;
   FakeEngine request_turns, response_turns, prefetcher, doorbell_faults;
 
-  Health health;
+  traces::FunctionTracer idle_tracer{tracer, 0}, function_tracer{tracer, kFunction};
+  Health idle_health, health;
   Injector injector;
-  QpTable qps;
+  QpTable idle_qps{0}, qps{kFunction};
+  EqTable idle_eqs{0}, eq_table{kFunction};
+  CqTable idle_cqs{0}, cq_table{kFunction};
+  MkeyTable idle_keys{0}, keys{kFunction};
+  PsvTable idle_psvs, psvs;
   Dma dma;
   ContextFetch contexts;
   TransmitPipeline tx;
@@ -123,11 +135,11 @@ struct BlockRig {
   CqUnit cqs;
   Tpt tpt;
   PageFaults page_faults;
-  QCounters q_counters;
-  FlowSteering flows;
+  QCounters idle_q_counters, q_counters;
+  FlowSteering idle_flows, flows;
   Port port;
   RdmaSteering rdma;
-  Qos qos;
+  Qos idle_qos, qos;
   Scheduler scheduler;
   CongestionControl cc;
   TagUnit tags;
@@ -140,6 +152,7 @@ struct BlockRig {
   static constexpr std::uint64_t kEqRing = 0x10000, kCqRing = 0x20000, kCqDbr = 0x30000, kQpRing = 0x40000,
                                  kQpDbr = 0x50000, kSrqRing = 0x58000, kSrqDbr = 0x59000, kData = 0x60000,
                                  kDataBytes = 0x10000;
+  static constexpr FunctionId kFunction = 1;
   static constexpr std::uint32_t kEqn = 3, kCqn = 9, kQpn = 0x51, kRemoteQpn = 0x1234, kPd = 6, kSrqn = 0x21,
                                  kUarPage = 7, kVector = 2;
   static constexpr unsigned kSqOffset = 1024, kLogSq = 3, kLogRq = 2, kMtu = 1024;

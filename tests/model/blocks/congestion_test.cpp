@@ -90,7 +90,7 @@ TEST_F(CongestionTest, APriorityWithoutNotificationSendsNoCnp) {
 
 TEST_F(CongestionTest, ACnpCutsTheRateOfItsQpAlone) {
   Qp& other = r.make_qp(BlockRig::kQpn + 1);
-  r.cc.receive_cnp(sim_now(), *cnp());
+  r.cc.receive_cnp(sim_now(), BlockRig::kFunction, *cnp());
   EXPECT_TRUE(qp->cc.limited);
   EXPECT_LT(qp->cc.current, line_rate());
   EXPECT_GE(qp->cc.current, line_rate() * r.cc.rp.min_dec_fac / 100);
@@ -104,7 +104,7 @@ TEST_F(CongestionTest, ASlowedQpWaitsBetweenItsPacketsAsItsRateWants) {
   const PacketRef p = data_packet(kNotEct);
   r.cc.sending(t, *qp, *p);
   EXPECT_EQ(r.cc.earliest(t, *qp), t) << "nothing limits it yet";
-  r.cc.receive_cnp(t, *cnp());
+  r.cc.receive_cnp(t, BlockRig::kFunction, *cnp());
   EXPECT_EQ(r.cc.earliest(t, *qp), t) << "the first packet after the cut may go";
   r.cc.sending(t, *qp, *p);
   const Time next = r.cc.earliest(t, *qp);
@@ -113,12 +113,12 @@ TEST_F(CongestionTest, ASlowedQpWaitsBetweenItsPacketsAsItsRateWants) {
 }
 
 TEST_F(CongestionTest, CnpsForNobodyWhoSendsAreIgnored) {
-  r.cc.receive_cnp(sim_now(), *cnp(0x999));
+  r.cc.receive_cnp(sim_now(), BlockRig::kFunction, *cnp(0x999));
   qp->state = QpState::kErr;
-  r.cc.receive_cnp(sim_now(), *cnp());
+  r.cc.receive_cnp(sim_now(), BlockRig::kFunction, *cnp());
   qp->state = QpState::kRts;
   r.cc.rp_enabled = 0;
-  r.cc.receive_cnp(sim_now(), *cnp());
+  r.cc.receive_cnp(sim_now(), BlockRig::kFunction, *cnp());
   EXPECT_FALSE(qp->cc.limited);
   EXPECT_EQ(r.cc.statistics().rp_cnp_ignored, 3u);
   EXPECT_EQ(r.cc.statistics().rp_cnp_handled, 0u);
@@ -137,7 +137,7 @@ TEST_F(CongestionTest, DataPacketsLeaveEcnCapable) {
 }
 
 TEST_F(CongestionTest, AQpThatIsResetHasNoLimiter) {
-  r.cc.receive_cnp(sim_now(), *cnp());
+  r.cc.receive_cnp(sim_now(), BlockRig::kFunction, *cnp());
   CongestionControl::forget(*qp);
   EXPECT_FALSE(qp->cc.limited);
   EXPECT_EQ(r.cc.current_flows(), 0u);

@@ -16,7 +16,7 @@ class CqUnitTest : public SingleBlockTest {
     SingleBlockTest::SetUp();
     r.make_eq();
     cq = &r.make_cq(2);
-    r.cqs.on_failed([this](Time, std::uint32_t cqn) { failed.push_back(cqn); });
+    r.cqs.on_failed([this](Time, const Cq& c) { failed.push_back(c.cqn); });
   }
   void TearDown() override {
     r.cqs.on_failed(nullptr);
@@ -32,14 +32,16 @@ class CqUnitTest : public SingleBlockTest {
     r.run_ns(2000);
   }
   void consume(std::uint32_t ci) { r.store(BlockRig::kCqDbr, prm::be32(ci)); }
-  bool arm(std::uint32_t flags = 0) { return r.cqs.arm(sim_now(), BlockRig::kCqn, flags); }
+  bool arm(std::uint32_t flags = 0) {
+    return r.cqs.arm(sim_now(), BlockRig::kFunction, BlockRig::kCqn, flags);
+  }
   std::vector<unsigned> events() const {
     std::vector<unsigned> types;
     const Eq& eq = *r_eq();
     for (unsigned i = 0; i < eq.producer; ++i) types.push_back(r.eqe(i).type);
     return types;
   }
-  const Eq* r_eq() const { return block_rig().eqs.find(BlockRig::kEqn); }
+  const Eq* r_eq() const { return block_rig().eqs.find(BlockRig::kFunction, BlockRig::kEqn); }
   static unsigned type(EqeType t) { return static_cast<unsigned>(t); }
 
   Cq* cq = nullptr;
@@ -126,7 +128,7 @@ TEST_F(CqUnitTest, ModerationHoldsTheEventNoLongerThanItsPeriod) {
 }
 
 TEST_F(CqUnitTest, AHostThatRefusesACqeBreaksTheCq) {
-  r.cqs.write_refused(sim_now(), BlockRig::kCqn);
+  r.cqs.write_refused(sim_now(), BlockRig::kFunction, BlockRig::kCqn);
   r.run_ns(2000);
   EXPECT_TRUE(cq->error);
   EXPECT_THAT(events(), ::testing::ElementsAre(type(EqeType::kCqError)));
@@ -135,8 +137,8 @@ TEST_F(CqUnitTest, AHostThatRefusesACqeBreaksTheCq) {
 }
 
 TEST_F(CqUnitTest, ArmingNoCqIsToldToTheCaller) {
-  EXPECT_FALSE(r.cqs.arm(sim_now(), BlockRig::kCqn + 1, 0));
-  ASSERT_TRUE(r.cqs.destroy(BlockRig::kCqn));
+  EXPECT_FALSE(r.cqs.arm(sim_now(), BlockRig::kFunction, BlockRig::kCqn + 1, 0));
+  ASSERT_TRUE(r.cqs.destroy(BlockRig::kFunction, BlockRig::kCqn));
   EXPECT_FALSE(arm());
 }
 

@@ -59,8 +59,8 @@ class RequesterTest : public SingleBlockTest {
     r.store(BlockRig::kQpDbr + offsetof(prm::QpDbr, snd), prm::be32(posted));
   }
   void ring() {
-    ASSERT_TRUE(r.scheduler.doorbell(sim_now(), BlockRig::kQpn, static_cast<std::uint16_t>(posted - 1),
-                                     BlockRig::kUarPage));
+    ASSERT_TRUE(r.scheduler.doorbell(sim_now(), BlockRig::kFunction, BlockRig::kQpn,
+                                     static_cast<std::uint16_t>(posted - 1), BlockRig::kUarPage));
     settle();
   }
   static void settle() { BlockRig::run_ns(20'000); }

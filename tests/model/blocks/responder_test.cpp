@@ -79,7 +79,9 @@ class ResponderTest : public SingleBlockTest {
   static unsigned ack() { return Aeth::kAck | Aeth::kInvalidCredits; }
   static unsigned nak(NakCode code) { return Aeth::kNak | static_cast<unsigned>(code); }
   static unsigned event(EqeType t) { return static_cast<unsigned>(t); }
-  std::uint32_t completions() const { return block_rig().cqs.find(BlockRig::kCqn)->producer; }
+  std::uint32_t completions() const {
+    return block_rig().cqs.find(BlockRig::kFunction, BlockRig::kCqn)->producer;
+  }
   bool holds(std::uint64_t at, std::uint32_t len) const {
     for (std::uint32_t i = 0; i < len; ++i)
       if (r.host.memory[at + i] != static_cast<std::uint8_t>(i + 1)) return false;

@@ -31,7 +31,7 @@ class SchedulerTest : public SingleBlockTest {
 
 TEST_F(SchedulerTest, ADoorbellGivesItsQpATurn) {
   const Time rung = sim_now();
-  ASSERT_TRUE(r.scheduler.doorbell(rung, 1, 5, kPage));
+  ASSERT_TRUE(r.scheduler.doorbell(rung, BlockRig::kFunction, 1, 5, kPage));
   EXPECT_TRUE(r.request_turns.turns.empty()) << "only when simulated time has come to it";
   r.run_ns(1000);
   ASSERT_EQ(r.request_turns.turns.size(), 1u);
@@ -45,9 +45,9 @@ TEST_F(SchedulerTest, ADoorbellGivesItsQpATurn) {
 TEST_F(SchedulerTest, ADoorbellForNoSendQueueIsRefused) {
   qp(2).has_sq = false;
   qp(1).state = QpState::kRst;
-  EXPECT_FALSE(r.scheduler.doorbell(sim_now(), 1, 0, kPage));
-  EXPECT_FALSE(r.scheduler.doorbell(sim_now(), 2, 0, kPage));
-  EXPECT_FALSE(r.scheduler.doorbell(sim_now(), 3, 0, kPage));
+  EXPECT_FALSE(r.scheduler.doorbell(sim_now(), BlockRig::kFunction, 1, 0, kPage));
+  EXPECT_FALSE(r.scheduler.doorbell(sim_now(), BlockRig::kFunction, 2, 0, kPage));
+  EXPECT_FALSE(r.scheduler.doorbell(sim_now(), BlockRig::kFunction, 3, 0, kPage));
   r.run_ns(1000);
   EXPECT_TRUE(r.request_turns.turns.empty());
 }
@@ -55,7 +55,7 @@ TEST_F(SchedulerTest, ADoorbellForNoSendQueueIsRefused) {
 // IBTA 10.3.1.2: what is posted in INIT or RTR is sent in RTS.
 TEST_F(SchedulerTest, ADoorbellBeforeRtsIsRememberedWithoutATurn) {
   qp(1).state = QpState::kRtr;
-  EXPECT_TRUE(r.scheduler.doorbell(sim_now(), 1, 9, kPage));
+  EXPECT_TRUE(r.scheduler.doorbell(sim_now(), BlockRig::kFunction, 1, 9, kPage));
   r.run_ns(1000);
   EXPECT_TRUE(r.request_turns.turns.empty());
   EXPECT_TRUE(qp(1).req.doorbell);
@@ -96,21 +96,21 @@ TEST_F(SchedulerTest, ATurnOfAQpThatWasResetIsVoid) {
 }
 
 TEST_F(SchedulerTest, WhoWaitsForThePortLeavesNoneAlone) {
-  EXPECT_TRUE(r.scheduler.alone(1));
+  EXPECT_TRUE(r.scheduler.alone(qp(1)));
   r.request_turns.results.push_back({0, from_ns(400), true});
   r.scheduler.wake(sim_now(), qp(1));
   r.run_ns(200);
-  EXPECT_TRUE(r.scheduler.alone(1));
-  EXPECT_FALSE(r.scheduler.alone(2));
+  EXPECT_TRUE(r.scheduler.alone(qp(1)));
+  EXPECT_FALSE(r.scheduler.alone(qp(2)));
   EXPECT_TRUE(qp(1).req.port_queued);
   r.run_ns(1000);
   EXPECT_FALSE(qp(1).req.port_queued);
   EXPECT_THAT(turns_of_requester(), ::testing::ElementsAre(1, 1));
-  EXPECT_TRUE(r.scheduler.alone(2));
+  EXPECT_TRUE(r.scheduler.alone(qp(2)));
 }
 
 TEST_F(SchedulerTest, WatchersAreToldOfDoorbells) {
-  ASSERT_TRUE(r.scheduler.doorbell(sim_now(), 2, 0, kPage));
+  ASSERT_TRUE(r.scheduler.doorbell(sim_now(), BlockRig::kFunction, 2, 0, kPage));
   ASSERT_EQ(r.prefetcher.doorbells.size(), 1u);
   EXPECT_EQ(r.prefetcher.doorbells[0].qpn, 2u);
   EXPECT_TRUE(r.doorbell_faults.doorbells.empty()) << "there are no faults of QPs";

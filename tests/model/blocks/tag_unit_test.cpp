@@ -85,7 +85,9 @@ class TagUnitTest : public SingleBlockTest {
     r.run_ns(2000);
     return a;
   }
-  std::uint32_t completions() const { return block_rig().cqs.find(BlockRig::kCqn)->producer; }
+  std::uint32_t completions() const {
+    return block_rig().cqs.find(BlockRig::kFunction, BlockRig::kCqn)->producer;
+  }
   TmOp cqe_op(unsigned i) const { return static_cast<TmOp>(r.cqe(i).app_op); }
 
   Qp* qp = nullptr;

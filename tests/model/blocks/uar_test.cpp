@@ -19,7 +19,7 @@ class UarTest : public SingleBlockTest {
  protected:
   void SetUp() override {
     SingleBlockTest::SetUp();
-    uar.set_allocated(BlockRig::kUarPage, true);
+    pages.set_allocated(BlockRig::kUarPage, true);
     eq = &r.make_eq();
     cq = &r.make_cq();
     qp = &r.make_qp();
@@ -28,7 +28,7 @@ class UarTest : public SingleBlockTest {
   void store(unsigned reg, const T& value, unsigned len = sizeof(T)) {
     std::uint8_t bytes[sizeof(T)];
     std::memcpy(bytes, &value, sizeof value);
-    uar.write(sim_now(), kPageAt + reg, bytes, len);
+    uar.write(sim_now(), BlockRig::kFunction, kPageAt + reg, bytes, len);
   }
   static prm::CtrlSeg ctrl(std::uint32_t qpn, std::uint16_t index) {
     prm::CtrlSeg c{};
@@ -45,7 +45,9 @@ class UarTest : public SingleBlockTest {
 
   std::uint64_t doorbells() const { return r.scheduler.doorbells() - before; }
 
-  Uar uar{{r.profile, r.tracer, r.scheduler, r.dma, r.qps, r.cqs, r.eqs}};
+  UarPages idle_pages, pages;
+  Uar uar{{r.profile, r.tracer, r.scheduler, r.dma, BlockRig::both(idle_pages, pages), r.both_qps(), r.cqs,
+           r.eqs}};
   Eq* eq = nullptr;
   Cq* cq = nullptr;
   Qp* qp = nullptr;
@@ -59,25 +61,26 @@ TEST_F(UarTest, ADoorbellGivesTheQpATurn) {
   r.run_ns(1000);
   ASSERT_EQ(r.request_turns.turns.size(), 1u);
   EXPECT_EQ(r.request_turns.turns[0].qpn, BlockRig::kQpn);
-  EXPECT_EQ(uar.bad_doorbells(), 0u);
+  EXPECT_EQ(pages.bad, 0u);
 }
 
 TEST_F(UarTest, ADoorbellOnAPageThatWasNotAllocatedIsCounted) {
-  uar.set_allocated(BlockRig::kUarPage, false);
+  pages.set_allocated(BlockRig::kUarPage, false);
   ring(BlockRig::kQpn, 0);
-  EXPECT_EQ(uar.bad_doorbells(), 1u);
+  EXPECT_EQ(pages.bad, 1u);
   EXPECT_FALSE(qp->req.doorbell);
   r.run_ns(1000);
   EXPECT_TRUE(r.request_turns.turns.empty());
 }
 
 TEST_F(UarTest, APageBeyondTheUarsIsCounted) {
-  uar.set_allocated(Uar::kPages, true);
+  pages.set_allocated(Uar::kPages, true);
   const prm::CtrlSeg c = ctrl(BlockRig::kQpn, 0);
   std::uint8_t bytes[8];
   std::memcpy(bytes, &c, sizeof bytes);
-  uar.write(sim_now(), std::uint64_t{Uar::kPages} * kUarPageSize + prm::uar::kSqDoorbell, bytes, 8);
-  EXPECT_EQ(uar.bad_doorbells(), 1u);
+  uar.write(sim_now(), BlockRig::kFunction, std::uint64_t{Uar::kPages} * kUarPageSize + prm::uar::kSqDoorbell,
+            bytes, 8);
+  EXPECT_EQ(pages.bad, 1u);
   EXPECT_FALSE(qp->req.doorbell);
 }
 
@@ -89,7 +92,7 @@ TEST_F(UarTest, TwoHalvesOf32BitsMakeOneDoorbell) {
   EXPECT_TRUE(qp->req.doorbell);
   EXPECT_EQ(qp->req.doorbell_index, 6);
   EXPECT_EQ(doorbells(), 1u);
-  EXPECT_EQ(uar.bad_doorbells(), 0u);
+  EXPECT_EQ(pages.bad, 0u);
 }
 
 TEST_F(UarTest, HalvesOfTwoRegistersMakeNoDoorbell) {
@@ -103,7 +106,7 @@ TEST_F(UarTest, ADoorbellOfNoQpIsCounted) {
   ring(0x999, 0);
   qp->has_sq = false;
   ring(BlockRig::kQpn, 0);
-  EXPECT_EQ(uar.bad_doorbells(), 2u);
+  EXPECT_EQ(pages.bad, 2u);
   EXPECT_EQ(doorbells(), 0u);
 }
 
@@ -116,11 +119,11 @@ TEST_F(UarTest, ABurstIsTakenAsAWqeOnlyWhereBlueFlameIsOffered) {
   store(prm::uar::kSqDoorbell, burst);
   EXPECT_TRUE(qp->req.doorbell) << "its first 8 bytes are a doorbell in any case";
   EXPECT_EQ(qp->req.blueflame_len, 0u);
-  EXPECT_EQ(uar.blueflames(), 0u);
+  EXPECT_EQ(pages.blueflames, 0u);
 
-  uar.set_blueflame(true);
+  pages.set_blueflame(true);
   store(prm::uar::kSqDoorbell, burst);
-  EXPECT_EQ(uar.blueflames(), 1u);
+  EXPECT_EQ(pages.blueflames, 1u);
   ASSERT_EQ(qp->req.blueflame_len, sizeof burst);
   EXPECT_EQ(qp->req.blueflame[63], 0xb5);
 }
@@ -128,14 +131,14 @@ TEST_F(UarTest, ABurstIsTakenAsAWqeOnlyWhereBlueFlameIsOffered) {
 TEST_F(UarTest, TheArmRegisterArmsItsCq) {
   store(prm::uar::kCqArm, arm_word(BlockRig::kCqn));
   EXPECT_TRUE(cq->armed);
-  EXPECT_EQ(uar.bad_doorbells(), 0u);
+  EXPECT_EQ(pages.bad, 0u);
   store(prm::uar::kCqArm, arm_word(BlockRig::kCqn + 1));
-  EXPECT_EQ(uar.bad_doorbells(), 1u) << "no such CQ";
+  EXPECT_EQ(pages.bad, 1u) << "no such CQ";
 }
 
 TEST_F(UarTest, TheEqRegistersMoveTheConsumerAndOneOfThemArms) {
   eq->armed = false;
-  r.eqs.to_eq(sim_now(), BlockRig::kEqn, 0x0a, 0, nullptr, 0);
+  r.eqs.to_eq(sim_now(), BlockRig::kFunction, BlockRig::kEqn, 0x0a, 0, nullptr, 0);
   r.run_ns(1000);
   prm::EqDoorbell db{};
   db.eqn_ci = BlockRig::kEqn << 24 | 1;
@@ -146,28 +149,28 @@ TEST_F(UarTest, TheEqRegistersMoveTheConsumerAndOneOfThemArms) {
   EXPECT_TRUE(eq->armed);
   db.eqn_ci = 99u << 24;
   store(prm::uar::kEqArm, db);
-  EXPECT_EQ(uar.bad_doorbells(), 1u) << "no such EQ";
+  EXPECT_EQ(pages.bad, 1u) << "no such EQ";
 }
 
 TEST_F(UarTest, StoresBesideTheRegistersAndOfOtherSizesAreCounted) {
   const std::uint64_t value = 0;
   store(0x18, value);
-  EXPECT_EQ(uar.bad_doorbells(), 1u) << "no register there";
+  EXPECT_EQ(pages.bad, 1u) << "no register there";
   store(prm::uar::kCqArm, value, 2);
-  EXPECT_EQ(uar.bad_doorbells(), 2u);
+  EXPECT_EQ(pages.bad, 2u);
   store(prm::uar::kEqArm, value, 2);
-  EXPECT_EQ(uar.bad_doorbells(), 3u);
+  EXPECT_EQ(pages.bad, 3u);
   store(prm::uar::kSqDoorbell, value, 1);
-  EXPECT_EQ(uar.bad_doorbells(), 4u);
+  EXPECT_EQ(pages.bad, 4u);
   const std::uint8_t big[Uar::kMaxBurst + 1] = {};
-  uar.write(sim_now(), kPageAt + prm::uar::kSqDoorbell, big, sizeof big);
-  EXPECT_EQ(uar.bad_doorbells(), 5u);
+  uar.write(sim_now(), BlockRig::kFunction, kPageAt + prm::uar::kSqDoorbell, big, sizeof big);
+  EXPECT_EQ(pages.bad, 5u);
 }
 
 TEST_F(UarTest, APageThatWasTakenBackByResetIsNotAllocated) {
   uar.clear();
   ring(BlockRig::kQpn, 0);
-  EXPECT_EQ(uar.bad_doorbells(), 1u);
+  EXPECT_EQ(pages.bad, 1u);
   EXPECT_EQ(doorbells(), 0u);
 }
 

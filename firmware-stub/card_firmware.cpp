@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "firmware-stub/card_firmware.h"
+
+#include <string>
+
+namespace hcasim::fw {
+
+namespace {
+
+// A MAC and the EUI-64 made of it, as cards have them: 0c:..:aa:bb:cc:dd is 0c..aa03 00bbccdd (or any two
+// bytes in the middle, on the way back).
+std::uint64_t guid_of(std::uint64_t mac) { return mac >> 24 << 40 | 0x0300000000ull | (mac & 0xffffff); }
+std::uint64_t mac_of(std::uint64_t guid) {
+  const std::uint64_t mac = guid >> 40 << 24 | (guid & 0xffffff);
+  return mac & ~(std::uint64_t{1} << 40);  // never a group address
+}
+
+Options complete(Options o, const Generation& generation, unsigned hca_number) {
+  o.generation = &generation;
+  if (o.device_id == 0) o.device_id = generation.device_id;
+  // 00:02:c9 is the vendor's OUI, the rest tells cards apart.
+  if (o.node_guid == 0) {
+    o.node_guid = o.mac != 0 ? guid_of(o.mac) : 0x0002c90300a00000ull + (std::uint64_t{hca_number} << 8);
+  }
+  if (o.mac == 0) o.mac = mac_of(o.node_guid);
+  return o;
+}
+
+// Functions have addresses of their own, counted up from the card's.
+Options of_function(Options o, FunctionId f) {
+  o.node_guid += f;
+  o.mac = (o.mac & ~std::uint64_t{0xffffff}) | ((o.mac + f) & 0xffffff);
+  return o;
+}
+
+}  // namespace
+
+CardFirmware::CardFirmware(const sc_core::sc_module_name& name, Device& device, const Options& options)
+    : sc_module(name),
+      options_(complete(options, *device.profile().generation, device.tracer().hca())),
+      port_(device, options_),
+      traps_("traps", device, port_) {
+  device.port().set_link(options_.link == Link::kEthernet ? LinkType::kEthernet : LinkType::kIb);
+  for (FunctionId f = 0; f < device.functions(); ++f) {
+    const std::string function = "function" + std::to_string(f);
+    functions_.push_back(std::make_unique<Firmware>(function.c_str(), device, device.function(f),
+                                                    of_function(options_, f), port_, traps_));
+    device.attach(f, *functions_.back());
+  }
+}
+
+}  // namespace hcasim::fw

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The firmware of a whole card: what runs for each of its functions, and what there is once, the agents of
+// the physical port. Plugs itself into a Device.
+#ifndef HCASIM_FIRMWARE_STUB_CARD_FIRMWARE_H
+#define HCASIM_FIRMWARE_STUB_CARD_FIRMWARE_H
+
+#include <memory>
+#include <vector>
+
+#include <systemc>
+
+#include "firmware-stub/firmware.h"
+#include "firmware-stub/options.h"
+#include "firmware-stub/port_agent.h"
+#include "firmware-stub/traps.h"
+#include "model/device.h"
+
+namespace hcasim::fw {
+
+class CardFirmware final : public sc_core::sc_module {
+ public:
+  CardFirmware(const sc_core::sc_module_name& name, Device& device, const Options& options);
+
+  // With what was left open filled in: GUID, MAC, device ID.
+  const Options& options() const { return options_; }
+  PortAgent& port() { return port_; }
+  Traps& traps() { return traps_; }
+  Firmware& function(FunctionId f) { return *functions_[f]; }
+
+ private:
+  const Options options_;
+  PortAgent port_;
+  Traps traps_;
+  std::vector<std::unique_ptr<Firmware>> functions_;
+};
+
+}  // namespace hcasim::fw
+#endif

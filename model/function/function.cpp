@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "model/function/function.h"
+
+#include "model/state/state.h"
+
+namespace hcasim {
+
+Function::Function(FunctionId id, HostPort& host, traces::Tracer& tracer, double port_mbps)
+    : id_(id),
+      host_(host),
+      tracer_(tracer, id),
+      health_(host, tracer_, firmware_),
+      qps_(id),
+      cqs_(id),
+      eqs_(id),
+      mkeys_(id),
+      qos_(port_mbps),
+      sw_steering_(flows_),
+      steering_(qps_) {}
+
+void Function::drop_objects() {
+  flows_.clear();
+  qos_.clear();
+  eth_.clear();
+  steering_.clear();
+  qps_.clear();
+  cqs_.clear();
+  eqs_.clear();
+  mkeys_.clear();
+  psvs_.clear();
+  memic_.clear();
+  uars_.clear();
+}
+
+void Function::reset() {
+  drop_objects();
+  health_.reset();
+  sw_steering_.clear();
+  q_counters_.clear();
+  bad_accesses_ = 0;
+}
+
+Functions::Functions(const std::vector<HostPort*>& hosts, traces::Tracer& tracer, double port_mbps) {
+  for (HostPort* host : hosts)
+    functions_.push_back(
+        std::make_unique<Function>(static_cast<FunctionId>(functions_.size()), *host, tracer, port_mbps));
+}
+
+void Functions::model_fault(const char* where, const char* what) noexcept {
+  for (const auto& function : functions_) function->health().model_fault(where, what);
+}
+
+}  // namespace hcasim

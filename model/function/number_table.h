@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A function's objects of one kind, by the number that its driver knows them by.
+#ifndef HCASIM_MODEL_FUNCTION_NUMBER_TABLE_H
+#define HCASIM_MODEL_FUNCTION_NUMBER_TABLE_H
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "model/function/id.h"
+#include "model/state/fields.h"
+#include "model/state/state.h"
+
+namespace hcasim {
+
+// kNumber: where a T holds its number; it has a `function`, too. Numbers are below kEnd.
+template <class T, std::uint32_t T::*kNumber, std::uint32_t kEnd = 1u << 24>
+class NumberTable {
+ public:
+  explicit NumberTable(FunctionId function = 0) : function_(function) {}
+
+  FunctionId function() const { return function_; }
+  // Null: the number is taken, or out of range.
+  T* create(std::uint32_t number) {
+    if (number >= kEnd || find(number)) return nullptr;
+    if (number >= table_.size()) table_.resize(number + 1);
+    table_[number] = std::make_unique<T>();
+    T* const made = table_[number].get();
+    made->*kNumber = number;
+    made->function = function_;
+    ++count_;
+    return made;
+  }
+  T* find(std::uint32_t number) const { return number < table_.size() ? table_[number].get() : nullptr; }
+  // False: there is none.
+  bool destroy(std::uint32_t number) {
+    if (!find(number)) return false;
+    table_[number].reset();
+    --count_;
+    return true;
+  }
+  void clear() { reset_state(*this); }
+  std::size_t count() const { return count_; }
+  template <class F>
+  void for_each(F f) const {
+    for (const auto& object : table_)
+      if (object) f(*object);
+  }
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, table_, count_);
+  }
+
+ private:
+  FunctionId function_;
+  std::vector<std::unique_ptr<T>> table_;
+  std::size_t count_ = 0;
+};
+
+}  // namespace hcasim
+#endif
