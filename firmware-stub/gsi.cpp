@@ -30,7 +30,7 @@ void Gsi::clear() {
 
 bool Gsi::take(Time t, const Packet& packet) {
   if (packet.kind != PacketKind::kIb || packet.dest_qpn != 1 || packet.qkey != kGsiQkey ||
-      packet.payload_len != kMadBytes || !fw_.device().port().pkey_valid(packet.pkey))
+      packet.payload_len != kMadBytes || !fw_.device().vport().pkey_valid(packet.pkey))
     return false;
   MadHeader header;
   std::memcpy(static_cast<void*>(&header), packet.data(), sizeof header);

@@ -30,7 +30,7 @@ void PortAgent::state(PortState s) { device_.port().set_state(s); }
 void PortAgent::set_subnet_prefix(std::uint64_t prefix) {
   subnet_prefix_ = prefix;
   std::uint64_t guid = port_guid();
-  for (Gid& gid : device_.port().gids) {
+  for (Gid& gid : device_.vport().gids) {
     prm::store64(gid.data(), prefix);
     prm::store64(gid.data() + 8, guid);
     guid = 0;
@@ -40,11 +40,13 @@ void PortAgent::set_subnet_prefix(std::uint64_t prefix) {
 void PortAgent::start() {
   running_ = true;
   Port& port = device_.port();
-  std::fill(port.pkeys.begin(), port.pkeys.end(), std::uint16_t{0});
-  port.pkeys.at(0) = kDefaultPkey;
+  Vport& vport = device_.vport();
+  std::fill(vport.pkeys.begin(), vport.pkeys.end(), std::uint16_t{0});
+  vport.pkeys.at(0) = kDefaultPkey;
   if (ethernet()) {
-    for (unsigned i = 0; i < port.mac.size(); ++i)
-      port.mac[i] = static_cast<std::uint8_t>(options_.mac >> (40 - 8 * i));
+    for (unsigned i = 0; i < vport.mac.size(); ++i)
+      vport.mac[i] = static_cast<std::uint8_t>(options_.mac >> (40 - 8 * i));
+    port.station_mac = vport.mac;
     port.pause_rx = port.pause_tx = true;  // as cards are delivered
     set_mtu(kDefaultEthMtu);
   } else {
@@ -85,9 +87,9 @@ void PortAgent::teardown() {
   port.set_lid(0);
   port.sm_lid = 0;
   if (ethernet()) {
-    port.roce_enabled = false;
-    for (unsigned i = 0; i < Port::kRoceAddresses; ++i)
-      if (port.roce_address(i).valid) port.set_roce_address(i, {});
+    Vport& vport = device_.vport();
+    vport.roce_enabled = false;
+    vport.clear_roce_addresses();
     port.pause_rx = port.pause_tx = false;
     port.pfc_rx = port.pfc_tx = 0;
     set_mtu(kDefaultEthMtu);

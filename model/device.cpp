@@ -36,22 +36,24 @@ Device::Device(const sc_core::sc_module_name& name, const Profile& profile, Host
       page_faults_({tracer, qps_, eqs_}),
       steering_(qps_),
       sw_steering_(flows_),
-      port_("port", profile_, tracer, health_),
+      vports_(vport_),
+      port_("port", profile_, tracer, health_, vports_),
       rdma_({port_, flows_}),
       uar_({profile_, tracer, scheduler_, dma_, qps_, cqs_, eqs_}),
-      cc_({profile_, tracer, port_, rdma_, qps_}),
+      cc_({profile_, tracer, port_, rdma_, vport_, qps_}),
       qos_(profile_.port.rate_gbps * 1000),
       tags_({tracer, scheduler_, qps_, cqs_}),
       requester_("requester",
-                 {profile_, tracer, health_,      scheduler_,  tx_,        rx_,      context_gate_, cc_,
-                  qos_,     dma_,   port_,        rdma_,       flows_,     tpt_,     tags_,         qps_,
-                  cqs_,     eqs_,   page_faults_, q_counters_, qp_states_, firmware_}),
-      responder_("responder", {profile_, tracer, health_, scheduler_,   tx_,         rx_,       context_gate_,
-                               cc_,      qos_,   dma_,    port_,        rdma_,       tpt_,      tags_,
-                               qps_,     cqs_,   eqs_,    page_faults_, q_counters_, qp_states_}),
+                 {profile_, tracer, health_, scheduler_,   tx_,         rx_,        context_gate_, cc_,
+                  qos_,     dma_,   port_,   rdma_,        flows_,      tpt_,       tags_,         vport_,
+                  qps_,     cqs_,   eqs_,    page_faults_, q_counters_, qp_states_, firmware_}),
+      responder_("responder",
+                 {profile_, tracer, health_, scheduler_, tx_,          rx_,         context_gate_,
+                  cc_,      qos_,   dma_,    port_,      rdma_,        tpt_,        tags_,
+                  vport_,   qps_,   cqs_,    eqs_,       page_faults_, q_counters_, qp_states_}),
       eth_rx_("eth_rx", {profile_, tracer, dma_, port_, flows_, tpt_, eth_, qps_, cqs_, eqs_, q_counters_}),
-      receiver_({health_, port_, qps_, steering_, flows_, rdma_, cc_, tags_, requester_, responder_, eth_rx_,
-                 firmware_}),
+      receiver_({health_, port_, vports_, qps_, steering_, flows_, rdma_, cc_, tags_, requester_, responder_,
+                 eth_rx_, firmware_}),
       queue_failures_({tracer, qps_, eth_, cqs_, eqs_, qp_states_, requester_, eth_rx_}),
       fault_actor_({injector_, health_, host, qps_, qp_states_, cqs_, eqs_, port_, firmware_}),
       prefetcher_(
@@ -184,6 +186,7 @@ void Device::clear() {
   rx_.clear();
   tags_.clear();
   port_.reset();
+  vport_.reset();
   steering_.clear();
   eth_rx_.clear();
   cc_.reset();

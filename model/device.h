@@ -24,6 +24,8 @@
 #include "model/fault/actor.h"
 #include "model/fault/injector.h"
 #include "model/firmware_port.h"
+#include "model/function/vport.h"
+#include "model/function/vports.h"
 #include "model/health.h"
 #include "model/pcie/dma.h"
 #include "model/pcie/host_port.h"
@@ -99,6 +101,7 @@ class Device : public sc_core::sc_module {
   QpTable& qps() { return qps_; }
   Steering& steering() { return steering_; }
   Port& port() { return port_; }
+  Vport& vport() { return vport_; }
   EthTable& eth() { return eth_; }
   FlowSteering& flows() { return flows_; }
   SwSteering& sw_steering() { return sw_steering_; }
@@ -128,8 +131,8 @@ class Device : public sc_core::sc_module {
   template <class Archive>
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, health_, dma_, contexts_, tx_, rx_, context_gate_, memic_, eqs_, cqs_, tpt_, qp_states_,
-                  page_faults_, q_counters_, steering_, eth_, flows_, sw_steering_, port_, uar_, cc_, qos_,
-                  tags_, requester_, responder_, eth_rx_, qps_, scheduler_, bad_accesses_);
+                  page_faults_, q_counters_, steering_, eth_, flows_, sw_steering_, vport_, port_, uar_, cc_,
+                  qos_, tags_, requester_, responder_, eth_rx_, qps_, scheduler_, bad_accesses_);
   }
 
  private:
@@ -163,6 +166,8 @@ class Device : public sc_core::sc_module {
   EthTable eth_;
   FlowSteering flows_;
   SwSteering sw_steering_;
+  Vport vport_;
+  Vports vports_;
   Port port_;
   RdmaSteering rdma_;
   Uar uar_;

@@ -14,6 +14,7 @@ namespace hcasim {
 // recordings name functions by it, too.
 using FunctionId = std::uint16_t;
 constexpr unsigned kMaxFunctions = 4096;  // traces::Record::function has 12 bits
+constexpr FunctionId kNoFunction = 0xffff;
 
 // What every function of the card has one of, such as its table of QPs. A block of the card that works for
 // all functions is given this, and picks by the function of the object at hand. The parts live as long as

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "model/function/id.h"
 #include "model/prefetch.h"
 #include "model/state/fields.h"
 #include "model/time.h"
@@ -25,6 +26,7 @@ using prm::kPsnMask;
 using prm::psn_diff;
 
 using Mac = std::array<std::uint8_t, 6>;
+using Gid = std::array<std::uint8_t, 16>;
 
 constexpr bool is_multicast(std::uint16_t dlid) { return dlid >= 0xc000 && dlid <= 0xfffe; }
 
@@ -82,6 +84,8 @@ struct Packet {
   std::uint32_t transport_domain = 0;
   // LRH / address of the path. On the IB link rlid addresses; GRH is present when has_grh.
   std::uint16_t slid = 0, dlid = 0;
+  // Never on a wire: the function of this card that sends it; once it has come in, the one that it is for.
+  FunctionId function = 0;
   std::uint8_t sl = 0;
   bool vl15 = false;  // IB: on the management lane, as SMPs and nothing else
   bool has_grh = false;
@@ -153,7 +157,8 @@ struct Packet {
                   transport_domain, slid, dlid, sl, vl15, has_grh, tclass, hop_limit, flow_label, sgid, dgid);
     HCASIM_FIELDS(a, opcode, solicited, ack_req, migreq, pkey, dest_qpn, psn, va, rkey, dma_len, swap_add,
                   compare, imm, aeth, msn, qkey, src_qpn, dc_key, dc_connect, dc_session, dc_first_psn);
-    HCASIM_FIELDS(a, payload_len, wqe_serial, trace_qpn, trace_packets, first_bit, corrupt, packets, unit);
+    HCASIM_FIELDS(a, function, payload_len, wqe_serial, trace_qpn, trace_packets, first_bit, corrupt, packets,
+                  unit);
     for (unsigned i = 0; packets > 1 && i < packets; ++i) a("at", at[i]);
     if constexpr (!Archive::kResets) {
       if (kind == PacketKind::kEthernet)

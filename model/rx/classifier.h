@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "model/ctx/qp.h"
+#include "model/function/vports.h"
 #include "model/packet/packet.h"
 #include "model/port/port.h"
 
@@ -15,11 +16,12 @@ namespace hcasim {
 
 class Steering;
 
-// On an Ethernet link: is it RoCE for this function?
+// On an Ethernet link: is it RoCE for a function of this card?
 struct LinkVerdict {
   enum class To : std::uint8_t { kTransport, kFrames, kDrop } to = To::kTransport;
-  DropReason reason{};   // kDrop
-  bool decoded = false;  // it came as bytes, and has been found to be RoCE
+  DropReason reason{};      // kDrop
+  bool decoded = false;     // it came as bytes, and has been found to be RoCE
+  FunctionId function = 0;  // kTransport: whose it is; of multicast, the first that takes it
 };
 
 // Among what has a transport header: which engine takes it, and for which QP?
@@ -34,6 +36,7 @@ struct TransportVerdict {
   } to = To::kDrop;
   bool management = false;  // for QP 0 or 1: the card's own agents are asked first
   DropReason reason{};      // kDrop
+  FunctionId function = 0;  // whose it is
   Qp* qp = nullptr;         // kDcTarget, kRequest, kAnswer
 };
 static_assert(sizeof(TransportVerdict) == 16, "goes in registers: there is one for each packet");
@@ -41,14 +44,18 @@ static_assert(sizeof(TransportVerdict) == 16, "goes in registers: there is one f
 class Classifier {
  public:
   struct Blocks {
-    const Port& port;
+    const Vports& vports;
     Steering& steering;
   };
   explicit Classifier(const Blocks& blocks) : blocks_(blocks) {}
 
-  // Decodes a frame in place if it is RoCE for this function; nothing else is changed.
+  // Decodes a frame in place if it is RoCE for a function of this card; nothing else is changed.
   LinkVerdict link(Packet& p) const;
-  TransportVerdict transport(const Packet& p) const;
+  // For which function a packet is that has not passed link(): one from an InfiniBand link, or one that a
+  // function has sent to itself.
+  FunctionId owner(const Packet& p) const { return p.internal ? p.function : blocks_.vports.ib_owner(p); }
+  // f: whose packet it is.
+  TransportVerdict transport(FunctionId f, const Packet& p) const;
   // What becomes of a packet that is for this QP.
   TransportVerdict for_qp(Qp& qp, const Packet& p) const;
 

@@ -50,8 +50,10 @@ void Receiver::receive(Time t, PacketRef& packet) {
     each_part(*packet, [this](Time at, PacketRef& part) { receive(at, part); });
     return;
   }
-  if (blocks_.port.link() == LinkType::kEthernet && !packet->internal && !take_from_link(t, packet)) return;
-  const TransportVerdict verdict = classifier_.transport(*packet);
+  const bool from_link = blocks_.port.link() == LinkType::kEthernet && !packet->internal;
+  const FunctionId f = from_link ? take_from_link(t, packet) : classifier_.owner(*packet);
+  if (f == kNoFunction) return;
+  const TransportVerdict verdict = classifier_.transport(f, *packet);
   if (verdict.management && blocks_.firmware.take_mad(t, *packet)) return;
   if (verdict.to == TransportVerdict::To::kMulticast)
     deliver_multicast(t, packet);
@@ -79,29 +81,29 @@ void Receiver::take_frame(Time t, PacketRef& packet) {
   blocks_.eth_rx.receive(t, frame);
 }
 
-// From an Ethernet link. True: a RoCE packet for this function, which the tables have let pass; all else has
-// been dropped or given to the receive queues of frames.
-bool Receiver::take_from_link(Time t, PacketRef& packet) {
+// From an Ethernet link: the function that a RoCE packet is for which the tables have let pass. kNoFunction:
+// the packet has been dropped, or given to the receive queues of frames.
+FunctionId Receiver::take_from_link(Time t, PacketRef& packet) {
   blocks_.eth_rx.sniff(t, FlowTableType::kSnifferRx, *packet);
   const LinkVerdict verdict = classifier_.link(*packet);
   if (verdict.to == LinkVerdict::To::kFrames) {
     take_frame(t, packet);
-    return false;
+    return kNoFunction;
   }
   blocks_.port.count_vport_rx(*packet);
   if (verdict.decoded) blocks_.port.trace_received(t, *packet);
   if (verdict.to == LinkVerdict::To::kDrop) {
     blocks_.port.drop(t, *packet, verdict.reason);
-    return false;
+    return kNoFunction;
   }
-  if (!blocks_.flows.active(FlowTableType::kRdmaRx)) return true;
+  if (!blocks_.flows.active(FlowTableType::kRdmaRx)) return verdict.function;
   bool goes_on = false;
   FlowVerdict& flow = blocks_.rdma.receive(t, packet, goes_on);
   if (flow.deliveries.empty())
     blocks_.port.drop(t, *packet, DropReason::kRule);
   else
     blocks_.eth_rx.deliver(t, flow);
-  return goes_on;
+  return goes_on ? verdict.function : kNoFunction;
 }
 
 void Receiver::deliver_multicast(Time t, const PacketRef& packet) {
@@ -110,7 +112,8 @@ void Receiver::deliver_multicast(Time t, const PacketRef& packet) {
   for (const std::uint32_t qpn : list) {
     PacketRef shared = packet;
     Qp* qp = blocks_.qps.find(qpn);
-    if (!qp || (packet->looped && qp->block_own_multicast && qpn == packet->src_qpn)) continue;
+    if (!qp || !blocks_.vports.takes_multicast(qp->function, *packet)) continue;
+    if (packet->looped && qp->block_own_multicast && qpn == packet->src_qpn) continue;
     deliver(t, classifier_.for_qp(*qp, *shared), shared);
   }
 }

@@ -27,6 +27,7 @@ class Receiver {
   struct Blocks {
     Health& health;
     Port& port;
+    const Vports& vports;
     QpTable& qps;
     Steering& steering;
     FlowSteering& flows;
@@ -38,7 +39,7 @@ class Receiver {
     EthRx& eth_rx;
     FirmwarePort& firmware;
   };
-  explicit Receiver(const Blocks& blocks) : blocks_(blocks), classifier_({blocks.port, blocks.steering}) {}
+  explicit Receiver(const Blocks& blocks) : blocks_(blocks), classifier_({blocks.vports, blocks.steering}) {}
 
   // A packet whose last bit has come in at t.
   void receive(Time t, PacketRef& packet);
@@ -46,7 +47,7 @@ class Receiver {
  private:
   void prefetch_next() const;
   bool takes_run(const Packet& packet) const;
-  bool take_from_link(Time t, PacketRef& packet);
+  FunctionId take_from_link(Time t, PacketRef& packet);
   void take_frame(Time t, PacketRef& packet);
   void deliver(Time t, TransportVerdict verdict, PacketRef& packet);
   void deliver_multicast(Time t, const PacketRef& packet);

@@ -20,7 +20,7 @@ Bench::Bench()
       dma_few_tags("dma_few_tags", few_tags, host, tracer, faults),
       eqs(profile, dma, tracer),
       cqs("cqs", profile, dma, contexts, eqs, tracer, faults),
-      port("port", profile, tracer, faults),
+      port("port", profile, tracer, faults, vports),
       queue(
           "queue",
           [this](Time due, int& item) {
@@ -54,6 +54,7 @@ void Bench::reset() {
   contexts.clear();
   eqs.clear();
   port.reset();
+  vport.reset();
   port.faults() = PortFaults();
   port.reseed();
   dma.set_enabled(true);

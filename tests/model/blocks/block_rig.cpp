@@ -15,19 +15,19 @@ BlockRig::BlockRig()
       cqs("cqs", profile, dma, contexts, eqs, tracer, faults),
       tpt(profile, contexts),
       page_faults({tracer, qps, eqs}),
-      port("port", profile, tracer, faults),
+      port("port", profile, tracer, faults, vports),
       rdma({port, flows}),
       qos(profile.port.rate_gbps * 1000),
       scheduler("scheduler", {profile, tracer, faults, port, qos, injector, request_turns, response_turns,
                               prefetcher, doorbell_faults, qps}),
-      cc({profile, tracer, port, rdma, qps}),
+      cc({profile, tracer, port, rdma, vport, qps}),
       tags({tracer, scheduler, qps, cqs}),
-      requester("requester", {profile, tracer, faults,      scheduler,  tx,     rx,      gate, cc,
-                              qos,     dma,    port,        rdma,       flows,  tpt,     tags, qps,
-                              cqs,     eqs,    page_faults, q_counters, errors, firmware}),
+      requester("requester", {profile, tracer, faults, scheduler,   tx,         rx,     gate,    cc,
+                              qos,     dma,    port,   rdma,        flows,      tpt,    tags,    vport,
+                              qps,     cqs,    eqs,    page_faults, q_counters, errors, firmware}),
       responder("responder",
-                {profile, tracer, faults, scheduler, tx,  rx,  gate, cc,          qos,        dma,
-                 port,    rdma,   tpt,    tags,      qps, cqs, eqs,  page_faults, q_counters, errors}) {
+                {profile, tracer, faults, scheduler, tx,  rx,  gate, cc,          qos,        dma,   port,
+                 rdma,    tpt,    tags,   vport,     qps, cqs, eqs,  page_faults, q_counters, errors}) {
   sc_core::sc_report_handler::set_actions(sc_core::SC_ID_NO_SC_START_ACTIVITY_, sc_core::SC_DO_NOTHING);
   gate.connect(responder, requester);
   port.connect(&wire);
@@ -47,6 +47,7 @@ void BlockRig::reset() {
   rx.clear();
   tags.clear();
   port.reset();
+  vport.reset();
   cc.reset();
   flows.clear();
   cqs.clear();
@@ -69,7 +70,7 @@ void BlockRig::reset() {
   port.set_link(LinkType::kIb);
   port.set_state(PortState::kActive);
   port.set_lid(kLid);
-  port.pkeys[0] = 0xffff;
+  vport.pkeys[0] = 0xffff;
 }
 
 Eq& BlockRig::make_eq() {

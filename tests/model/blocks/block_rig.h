@@ -24,6 +24,8 @@
 #include "model/eq/eq.h"
 #include "model/fault/injector.h"
 #include "model/firmware_port.h"
+#include "model/function/vport.h"
+#include "model/function/vports.h"
 #include "model/health.h"
 #include "model/pcie/dma.h"
 #include "model/port/port.h"
@@ -125,6 +127,8 @@ struct BlockRig {
   PageFaults page_faults;
   QCounters q_counters;
   FlowSteering flows;
+  Vport vport;
+  Vports vports{vport};
   Port port;
   RdmaSteering rdma;
   Qos qos;
