@@ -113,10 +113,9 @@ void Firmware::drop_objects() {
   pages_.objects_dropped();
   cmdq_.pages_changed();  // what waited for pages finds the function gone
   nic_vport_ = {};
+  port_.teardown(function_);
   gsi_.clear();
-  if (!function_.physical()) return;
-  port_.teardown();
-  traps_.clear();
+  if (function_.physical()) traps_.clear();
 }
 
 void Firmware::to_power_on() {

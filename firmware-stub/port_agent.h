@@ -16,7 +16,8 @@
 
 namespace hcasim {
 class Device;
-}
+class Function;
+}  // namespace hcasim
 
 namespace hcasim::fw {
 
@@ -38,9 +39,10 @@ class PortAgent {
  public:
   PortAgent(Device& device, const Options& options);
 
-  // INIT_HCA: fills the port's tables and brings the link up, as far as there is somebody to do it.
-  void start();
-  void teardown();
+  // INIT_HCA of a function: fills its address tables. Of one that owns the port: brings the link up, as far
+  // as there is somebody to do it.
+  void start(Function& function, std::uint64_t mac, std::uint64_t guid);
+  void teardown(Function& function);
   // The cable comes or goes.
   void cable(bool up);
   // The built-in subnet manager's choice for the next time, or the one before, the link comes up; and whom it

@@ -15,7 +15,8 @@
 
 namespace hcasim {
 class Device;
-}
+class Vport;
+}  // namespace hcasim
 
 namespace hcasim::fw {
 
@@ -32,8 +33,9 @@ class MadSender {
 
 class SubnetAdmin {
  public:
-  SubnetAdmin(Device& device, PortAgent& agent, MadSender& sender)
-      : device_(device), agent_(agent), sender_(sender) {}
+  // vport: the function's that it answers for.
+  SubnetAdmin(Device& device, const Vport& vport, PortAgent& agent, MadSender& sender)
+      : device_(device), vport_(vport), agent_(agent), sender_(sender) {}
 
   // A request of the class for QP1. False: not for this agent.
   bool take(Time t, const Packet& packet);
@@ -99,6 +101,7 @@ class SubnetAdmin {
   static McMemberRecord record_of(const Gid& mgid, const Group& group);
 
   Device& device_;
+  const Vport& vport_;
   PortAgent& agent_;
   MadSender& sender_;
   Groups groups_;

@@ -26,6 +26,7 @@ using prm::kPsnMask;
 using prm::psn_diff;
 
 using Mac = std::array<std::uint8_t, 6>;
+using Gid = std::array<std::uint8_t, 16>;
 
 constexpr bool is_multicast(std::uint16_t dlid) { return dlid >= 0xc000 && dlid <= 0xfffe; }
 

@@ -20,7 +20,7 @@ Bench::Bench()
       dma_few_tags("dma_few_tags", few_tags, host, tracer, faults),
       eqs(profile, dma, tracer, eq_table),
       cqs("cqs", profile, dma, contexts, eqs, tracer, faults, cq_table),
-      port("port", profile, tracer, faults),
+      port("port", profile, tracer, faults, vports),
       queue(
           "queue",
           [this](Time due, int& item) {
@@ -56,6 +56,7 @@ void Bench::reset() {
   contexts.clear();
   eqs.clear();
   port.reset();
+  vport.reset();
   port.faults() = PortFaults();
   port.reseed();
   dma.set_enabled(true);

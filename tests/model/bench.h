@@ -13,6 +13,8 @@
 #include "fake_host.h"
 #include "model/cq/cq.h"
 #include "model/eq/eq.h"
+#include "model/function/vport.h"
+#include "model/function/vports.h"
 #include "model/pcie/dma.h"
 #include "model/port/port.h"
 #include "model/profile.h"
@@ -53,6 +55,8 @@ struct Bench {
   CqTable cq_table;
   EqUnit eqs;
   CqUnit cqs;
+  Vport vport;
+  Vports vports{vport};
   Port port;
   TimedQueue<int> queue;
   TimedQueue<int> other;  // a second one, the same in all

@@ -154,8 +154,8 @@ class SteeringTest : public HcaTest {
     Port& port = p.hca.port();
     port.set_lid(1);
     port.set_state(PortState::kActive);
-    port.pkeys[0] = 0xffff;
-    port.pkeys[1] = 0x8001;
+    p.hca.function(0).vport().pkeys[0] = 0xffff;
+    p.hca.function(0).vport().pkeys[1] = 0x8001;
     qp = p.hca.function(0).qps().create(0x50);
     qp->type = QpType::kUc;
     qp->state = QpState::kRtr;

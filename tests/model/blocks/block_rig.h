@@ -24,6 +24,8 @@
 #include "model/eq/eq.h"
 #include "model/fault/injector.h"
 #include "model/firmware_port.h"
+#include "model/function/vport.h"
+#include "model/function/vports.h"
 #include "model/health.h"
 #include "model/pcie/dma.h"
 #include "model/port/port.h"
@@ -137,6 +139,8 @@ struct BlockRig {
   PageFaults page_faults;
   QCounters idle_q_counters, q_counters;
   FlowSteering idle_flows, flows;
+  Vport idle_vport{0}, vport{kFunction};
+  Vports vports{both(idle_vport, vport)};
   Port port;
   RdmaSteering rdma;
   Qos idle_qos, qos;
