@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "firmware-stub/firmware.h"
 
+#include "model/state/state.h"
 #include "prm/init_seg.h"
 
 namespace hcasim::fw {
@@ -92,10 +93,10 @@ void Firmware::function_reset() {
   // A driver that had the interface in its hands sees it DISABLED until it writes a queue address again: so
   // it learns that the card has forgotten everything.
   const bool in_use = cmdq_.in_use();
-  cmdq_.reset();
+  reset_state(cmdq_);
   to_power_on();
-  health_.reset();
-  sync_reset_.clear();
+  StateReset reset;
+  list_interface(reset);
   if (in_use) health_.set_nic_interface(prm::kNicDisabled);
 }
 
@@ -151,24 +152,19 @@ void Firmware::drop_objects() {
   device_.memic().clear();
   device_.uar().clear();
   device_.dma().flush();
-  objects_.clear();
+  StateReset reset;
+  list_objects(reset);
   pages_.objects_dropped();
   cmdq_.pages_changed();  // what waited for pages finds the function gone
-  nic_vport_ = {};
   port_.teardown();
-  gsi_.clear();
-  traps_.clear();
 }
 
 void Firmware::to_power_on() {
   drop_objects();
-  pages_.reset();
-  caps_.reset();
+  StateReset reset;
+  list_session(reset);
   device_.set_atomic_host_endian(caps_.atomic_host_endian());
   device_.cc().reset();
-  issi = 0;
-  driver_version.clear();
-  state_ = State::kOff;
 }
 
 // nic_interface = DISABLED: the driver is about to take its memory back without asking command by command.
@@ -176,7 +172,7 @@ void Firmware::fast_teardown() {
   if (sync_reset_.interface_down()) {
     device_.reset();  // comes back through function_reset()
   } else {
-    cmdq_.reset();
+    reset_state(cmdq_);
     to_power_on();
     device_.dma().set_enabled(false);
   }

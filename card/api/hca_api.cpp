@@ -517,7 +517,7 @@ uint64_t hca_counter_value(const hca_t* h, unsigned index) {
 std::uint64_t hca_state_digest(hca_t* h) {
   if (!h || !h->in_service) return 0;
   try {
-    return hcasim::digest_state(h->model);
+    return hcasim::digest_state(*h);
   } catch (const std::exception& e) {
     h->model.model_fault("digest", e.what());
     return 0;

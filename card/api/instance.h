@@ -12,6 +12,7 @@
 #include "card/api/wires.h"
 #include "firmware-stub/firmware.h"
 #include "model/device.h"
+#include "model/state/fields.h"
 #include "traces/tracer.h"
 
 namespace hcasim::api {
@@ -67,6 +68,12 @@ struct hca final : hcasim::HostPort {
   bool wants_link() const;
   void follow_carrier();  // of the far end
   void wish_changed();
+
+  // The whole card: what its driver sees, and what the wire and the faults in force have made of it.
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, model, firmware);
+  }
 
   const unsigned number;  // as they were made, from 0
   const hca_host_ops ops;
