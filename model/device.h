@@ -129,7 +129,7 @@ class Device : public sc_core::sc_module {
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, health_, dma_, contexts_, tx_, rx_, context_gate_, memic_, eqs_, cqs_, tpt_, qp_states_,
                   page_faults_, q_counters_, steering_, eth_, flows_, sw_steering_, port_, uar_, cc_, qos_,
-                  tags_, requester_, responder_, eth_rx_, qps_, scheduler_, bad_accesses_);
+                  tags_, requester_, responder_, eth_rx_, qps_, scheduler_, injector_, bad_accesses_);
   }
 
  private:

@@ -362,9 +362,9 @@ int64_t hca_sim_advance(int64_t now, int64_t ahead) {
 
 int64_t hca_sim_time(void) { return Simulation::instance().time(); }
 
-uint64_t hca_sim_activations(void) { return hcasim::g_clock.activations; }
+uint64_t hca_sim_activations(void) { return hcasim::simulation().clock.activations; }
 
-uint64_t hca_sim_turns(void) { return hcasim::g_clock.turns; }
+uint64_t hca_sim_turns(void) { return hcasim::simulation().clock.turns; }
 
 void hca_memory_changed(hca_t* h) {
   if (!h) return;

@@ -12,6 +12,7 @@
 #include "card/api/wires.h"
 #include "firmware-stub/firmware.h"
 #include "model/device.h"
+#include "model/simulation_context.h"
 #include "model/state/fields.h"
 #include "traces/tracer.h"
 
@@ -73,6 +74,7 @@ struct hca final : hcasim::HostPort {
   template <class Archive>
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, model, firmware);
+    a("simulation", hcasim::simulation());
   }
 
   const unsigned number;  // as they were made, from 0

@@ -47,10 +47,10 @@ TEST_F(AgendaTest, RunsAheadInOneActivation) {
     times.push_back(sim_now());
   };
   for (int i = 0; i < 10; ++i) (i % 2 ? b.other : b.queue).push(t + 100 * (i + 1), i);
-  const std::uint64_t activations = g_clock.activations, turns = g_clock.turns;
+  const std::uint64_t activations = simulation().clock.activations, turns = simulation().clock.turns;
   run(1000, true);
-  EXPECT_EQ(g_clock.activations - activations, 1u);
-  EXPECT_EQ(g_clock.turns - turns, 10u);
+  EXPECT_EQ(simulation().clock.activations - activations, 1u);
+  EXPECT_EQ(simulation().clock.turns - turns, 10u);
   ASSERT_EQ(b.taken.size(), 10u);
   for (int i = 0; i < 10; ++i) {
     EXPECT_EQ(b.taken[static_cast<std::size_t>(i)], std::make_pair(t + 100 * (i + 1), i));
