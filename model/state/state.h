@@ -116,7 +116,8 @@ class Fields {
     while (*names == ' ' || *names == ',') ++names;
     const char* end = names;
     while (*end != '\0' && *end != ',') ++end;
-    static_cast<Archive&> (*this)(std::string(names, end).c_str(), field);
+    const char* last = end != names && end[-1] == '_' ? end - 1 : end;
+    static_cast<Archive&> (*this)(std::string(names, last).c_str(), field);
     names = end;
   }
 };

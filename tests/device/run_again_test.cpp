@@ -17,7 +17,7 @@ namespace {
 
 using prm::WqeOp;
 
-struct Run {
+struct OneRun {
   std::uint64_t digest = 0;
   test::StateListing state;
   std::vector<std::vector<std::uint64_t>> trace;
@@ -42,10 +42,10 @@ std::vector<std::vector<std::uint64_t>> read_trace(const std::string& path) {
 
 // Brings the HCA up, loses packets on the way (so that QPs have timeouts and begin anew), takes a QP down
 // with an error, and looks at the state in the middle of a transfer.
-Run run_on(Machine& machine, Function& fn, const std::string& trace) {
+OneRun run_on(Machine& machine, Function& fn, const std::string& trace) {
   char err[256] = "";
   EXPECT_EQ(hca_set_trace(fn.handle(), "file", trace.c_str(), err, sizeof err), 0) << err;
-  Run run;
+  OneRun run;
   {
     Device dev(fn);
     dev.probe();
@@ -90,7 +90,7 @@ TEST(RunAgain, IsTheSameRun) {
   machine.add_hca("link=ib,node_guid=0002c90300111100");
   machine.add_hca("link=ib,node_guid=0002c90300111100");
   machine.start();
-  std::vector<Run> runs;
+  std::vector<OneRun> runs;
   for (std::size_t i = 0; i < 2; ++i) {
     ASSERT_TRUE(test::renew_simulation(machine.now()));
     runs.push_back(run_on(machine, machine.function(i),
@@ -103,7 +103,7 @@ TEST(RunAgain, IsTheSameRun) {
 
   // Without a new context it is another run: the test above sees what there is to be seen.
   machine.advance(12345);
-  const Run other = run_on(machine, machine.function(1),
+  const OneRun other = run_on(machine, machine.function(1),
                            ::testing::TempDir() + "run-again-" + std::to_string(getpid()) + ".trace");
   EXPECT_NE(other.digest, runs[0].digest);
   EXPECT_NE(other.trace, runs[0].trace);
