@@ -104,7 +104,7 @@ TEST(RunAgain, IsTheSameRun) {
   // Without a new context it is another run: the test above sees what there is to be seen.
   machine.advance(12345);
   const OneRun other = run_on(machine, machine.function(1),
-                           ::testing::TempDir() + "run-again-" + std::to_string(getpid()) + ".trace");
+                              ::testing::TempDir() + "run-again-" + std::to_string(getpid()) + ".trace");
   EXPECT_NE(other.digest, runs[0].digest);
   EXPECT_NE(other.trace, runs[0].trace);
 }

@@ -10,6 +10,8 @@
 #include "driver/bare/qp.h"
 #include "driver/bare/xrq.h"
 #include "fixture.h"
+#include "prm/qos.h"
+#include "prm/transport_caps.h"
 
 namespace hcasim::bare {
 namespace {
