@@ -15,11 +15,11 @@ StateListing state_of(hca_t* hca) {
 
 StateListing objects_of(hca_t* hca) {
   StateListing listing;
-  for (auto& [path, value] : state_of(hca)) {
-    const auto has = [path = &path](const char* part) { return path->find(part) != std::string::npos; };
-    if ((has("firmware.objects.") && !has(".pool.") && !has(".given_out.")) || has("firmware.pages.icm"))
-      listing.emplace(path, value);
-  }
+  print_state(hca->firmware, [&](const std::string& path, const std::string& value) {
+    const auto has = [&](const char* part) { return path.find(part) != std::string::npos; };
+    if ((has("objects.") && !has(".pool.") && !has(".given_out.")) || path == "pages.icm")
+      listing[path] = value;
+  });
   return listing;
 }
 

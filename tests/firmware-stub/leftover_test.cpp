@@ -172,7 +172,7 @@ TEST_F(LeftoverEth, ObjectsOfTheEthernetLink) {
     return make_reformat(dev(), r);
   });
   comes_and_goes("modify header context", [&] {
-    return make_modify_header(dev(), {set_field(prm::k::ACTION_IN_FIELD_OUT_DMAC_15_0, 1)});
+    return make_modify_header(dev(), {set_field(prm::k::ACTION_IN_FIELD_OUT_DMAC_15_0, 1, 0, 16)});
   });
   const EthObject table = make_flow_table(dev(), 4), after = make_flow_table(dev(), 4, 1);
   comes_and_goes("flow group", [&] { return make_flow_group(dev(), table.number(), 0, 3); });
@@ -187,7 +187,7 @@ TEST_F(LeftoverEth, ObjectsOfTheEthernetLink) {
   comes_and_goes("flow sampler", [&] {
     using In = prm::create_sampler_obj_in;
     Mailbox in = general_in(In::bytes);
-    in.set<In::sampler_object::level>(1).set<In::sampler_object::sample_table_id>(after.number());
+    in.set<In::sampler_object::level>(0).set<In::sampler_object::sample_table_id>(after.number());
     in.set<In::sampler_object::default_table_id>(after.number()).set<In::sampler_object::sample_ratio>(4);
     return general(prm::k::GENERAL_OBJECT_TYPES_SAMPLER, in);
   });
