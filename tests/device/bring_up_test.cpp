@@ -105,6 +105,29 @@ TEST_F(BringUp, AResetLeavesNothingOfTheLifeBefore) {
   expect_serves_on();
 }
 
+TEST_F(BringUp, FaultsInForceAreState) {
+  const auto faults = [&] {
+    std::string all;
+    for (const auto& [path, value] : test::state_of(fn().handle()))
+      if (path.rfind("model.injector.", 0) == 0) all += path + "=" + value + "\n";
+    return all;
+  };
+  const std::string none = faults();
+  const std::uint64_t digest = fn().state_digest();
+  ASSERT_EQ(fn().inject("fault=command,opcode=QUERY_ISSI,nth=2,answer=no-event"), "");
+  const std::string loaded = faults();
+  EXPECT_NE(loaded, none);
+  EXPECT_NE(fn().state_digest(), digest);
+  EXPECT_TRUE(dev().exec(Mailbox(prm::op::QUERY_ISSI, prm::query_issi_in::bytes), 128).ok());
+  const std::string seen = faults();
+  EXPECT_NE(seen, loaded) << "it has seen one";
+  dev().function_reset();
+  EXPECT_EQ(faults(), seen) << "the host's, who ends them";
+  fn().inject("none");
+  EXPECT_EQ(faults().find("model.injector.faults."), std::string::npos);
+  dev().probe();
+}
+
 TEST_F(BringUp, EnableAfterACrashWithoutTeardown) {
   breaks({"enable-twice"});
   // A driver that dies leaves everything behind; the next one just starts over.

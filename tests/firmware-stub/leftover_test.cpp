@@ -191,9 +191,9 @@ TEST_F(LeftoverEth, ObjectsOfTheEthernetLink) {
     in.set<In::sampler_object::default_table_id>(after.number()).set<In::sampler_object::sample_ratio>(4);
     return general(prm::k::GENERAL_OBJECT_TYPES_SAMPLER, in);
   });
-  const std::set<std::string> others = {"xrcds",         "srqs",    "q_counters",
-                                        "psvs",          "umems",   "sched_elements",
-                                        "reserved_qpns", "sw_icms", "users.table"};
+  const std::set<std::string> others = {"mkeys",   "xrcds",      "srqs",           "q_counters",
+                                        "psvs",    "umems",      "sched_elements", "reserved_qpns",
+                                        "sw_icms", "users.table"};
   EXPECT_EQ(unused_tables(), others);
 }
 

@@ -39,6 +39,20 @@ class AgendaTest : public BlockTest {
   Agenda& agenda = Agenda::instance();
 };
 
+TEST_F(AgendaTest, NoNewRunWhileABlockWaitsOrHasItsTurn) {
+  const Time t = sim_now();
+  const std::uint64_t epoch = next_epoch();
+  bool renewed = false;
+  b.on_item = [&](Time, int) { renewed = simulation().renew(); };
+  b.queue.push(t + 100, 1);
+  EXPECT_FALSE(simulation().renew());
+  run(1000, false);
+  EXPECT_EQ(b.taken.size(), 1u);
+  EXPECT_FALSE(renewed);
+  EXPECT_GT(sim_now(), t);
+  EXPECT_EQ(next_epoch(), epoch + 1);
+}
+
 TEST_F(AgendaTest, RunsAheadInOneActivation) {
   const Time t = sim_now();
   std::vector<Time> clocks, times;
