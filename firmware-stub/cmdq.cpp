@@ -61,14 +61,6 @@ CmdQueue::CmdQueue(const sc_core::sc_module_name& name, Firmware& fw)
       work_(
           "work", [this](Time due, unsigned& slot) { execute(due, slot); }, fw.function().health()) {}
 
-void CmdQueue::reset() {
-  work_.clear();
-  for (auto& j : jobs_) j.reset();
-  address_ = 0;
-  new_high_ = 0;
-  free_at_ = 0;
-}
-
 void CmdQueue::doorbell(std::uint32_t vector) {
   if (address_ == 0 || fw_.health().nic_interface() != 0) {
     ++counters_.bad_doorbells;

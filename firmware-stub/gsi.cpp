@@ -23,11 +23,6 @@ Gsi::Gsi(const sc_core::sc_module_name& name, Firmware& fw)
           [this](Time due, PacketRef& packet) { fw_.device().port().transmit(due, std::move(packet)); },
           fw.function().health()) {}
 
-void Gsi::clear() {
-  subnet_admin_.clear();
-  out_.clear();
-}
-
 bool Gsi::take(Time t, const Packet& packet) {
   if (packet.kind != PacketKind::kIb || packet.dest_qpn != 1 || packet.qkey != kGsiQkey ||
       packet.payload_len != kMadBytes || !fw_.function().vport().pkey_valid(packet.pkey))

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "model/device.h"
+#include "model/state/state.h"
 #include "prm/eqe.h"
 #include "prm/field.h"
 
@@ -93,10 +94,7 @@ void PortAgent::teardown(Function& function) {
     function.vport().clear_roce_addresses();
   }
   if (!function.physical()) return;
-  running_ = false;
-  admin_up_ = true;
-  cap_mask_ = kDefaultCaps;
-  subnet_timeout_ = 0;
+  reset_state(*this);
   Port& port = device_.port();
   port.set_state(PortState::kDown);
   port.set_lid(0);

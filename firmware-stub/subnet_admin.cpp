@@ -84,12 +84,6 @@ void SubnetAdmin::Answer::add(const T& record) {
   std::memcpy(records.data() + at, &record, sizeof record);
 }
 
-void SubnetAdmin::clear() {
-  groups_.clear();
-  transfers_.clear();
-  made_mgids_ = 0;
-}
-
 // ---- Datagrams ----
 
 bool SubnetAdmin::take(Time t, const Packet& packet) {

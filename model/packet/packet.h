@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "model/function/id.h"
+#include "model/packet/packet_pool.h"
 #include "model/prefetch.h"
 #include "model/state/fields.h"
 #include "model/time.h"
@@ -222,22 +223,6 @@ class PacketRef {
   friend class PacketPool;
   explicit PacketRef(Packet* p) : p_(p) { ++p_->refs_; }
   Packet* p_ = nullptr;
-};
-
-// Process-wide free list: packets wander between HCAs.
-class PacketPool {
- public:
-  // A packet with all fields at their defaults and payload bytes undefined.
-  static PacketRef make();
-  // The same packet once more.
-  static PacketRef copy(const Packet& p);
-  static void give_back(Packet* p);
-  // Of the packets that are next to be made, two with prefetch_targets() (model/prefetch.h).
-  static void prefetch();
-  static void prefetch_targets();
-
- private:
-  static void grow();
 };
 
 inline PacketRef::~PacketRef() {

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <exception>
 
-#include "model/pcie/host_copies.h"
+#include "model/simulation_context.h"
 #include "model/state/state.h"
 
 namespace hcasim {
@@ -108,7 +108,7 @@ Time Dma::write_local(Time t, std::uint64_t addr, const void* src, std::size_t l
 ReadDone Dma::read(Time t, std::uint64_t addr, void* dst, std::size_t len, Space space, WriteOwner owner) {
   if (len == 0) return {true, t};
   if (space != Space::kHost) return read_local(t, addr, dst, len, space);
-  HostCopies::make();
+  simulation().copies.make();
   const bool faulty = gate_.open(FaultType::kDma) != nullptr;
   if (faulty && struck(t, false, addr, len, owner)) return {false, t + profile_.pcie.read_latency};
   if (!enabled_ || !host_.dma_read(addr, dst, len)) {
@@ -465,12 +465,12 @@ void Dma::perform_front() {
     case Kind::kMsix:
       unused_.push_back(&e);
       loans_.settle_released();
-      HostCopies::make();
+      simulation().copies.make();
       host_.msix(static_cast<unsigned>(addr));
       return;
     case Kind::kInlineBytes:
       loans_.settle_released();
-      HostCopies::make();
+      simulation().copies.make();
       ok = host_.dma_write(addr, e.bytes, len);
       unused_.push_back(&e);
       break;
@@ -481,15 +481,15 @@ void Dma::perform_front() {
       if (packet->borrowed()) {
         const Packet& p = *packet;
         if (std::uint8_t* to = host_.dma_map(addr, len, true)) {
-          HostCopies::add(to, p.data() + offset, len);
-          if (!Agenda::running()) HostCopies::make();
+          simulation().copies.add(to, p.data() + offset, len);
+          if (!Agenda::running()) simulation().copies.make();
           break;
         }
         if (overlap(p.borrowed_from() + offset, addr, len)) packet->own();
       } else {
         loans_.settle_released();
       }
-      HostCopies::make();
+      simulation().copies.make();
       const Packet& p = *packet;
       ok = host_.dma_write(addr, p.data() + offset, len);
       break;

@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "model/packet/packet.h"
-#include "model/pcie/host_copies.h"
+#include "model/simulation_context.h"
 
 namespace hcasim {
 
@@ -36,7 +36,7 @@ class Loans final : public Lender {
     if (released_) settle_the_released();
   }
 
-  void before_read() override { HostCopies::make(); }
+  void before_read() override { simulation().copies.make(); }
 
  private:
   template <class Which>

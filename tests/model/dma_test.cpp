@@ -191,9 +191,9 @@ TEST_F(DmaTest, AGroupBecomesVisibleTogetherInOneTurn) {
     if (i == 0) first = last;
   }
   EXPECT_GT(last, first);
-  const std::uint64_t before = g_clock.turns;
+  const std::uint64_t before = simulation().clock.turns;
   b.run(last - t);
-  EXPECT_EQ(g_clock.turns - before, 1u);
+  EXPECT_EQ(simulation().clock.turns - before, 1u);
   ASSERT_EQ(b.host.events.size(), 4u);
   for (const auto& e : b.host.events) EXPECT_EQ(e.at, last);
 }
@@ -208,11 +208,11 @@ TEST_F(DmaTest, OnlyABurstIsWrittenAheadOfItsTime) {
   EXPECT_EQ(b.host.events[0].at, first);
   EXPECT_EQ(b.host.events[1].at, second);
   b.host.events.clear();
-  const std::uint64_t before = g_clock.turns;
+  const std::uint64_t before = simulation().clock.turns;
   for (int i = 0; i < 8; ++i) dma.post_write(sim_now() + from_ns(20 * i), 0x300u + 16 * i, buf, 16, {});
   b.run_ns(10000);
   EXPECT_EQ(b.host.events.size(), 8u);
-  EXPECT_EQ(g_clock.turns - before, 1u);
+  EXPECT_EQ(simulation().clock.turns - before, 1u);
 }
 
 TEST_F(DmaTest, AGroupThatNothingClosesIsWrittenInTheEnd) {
