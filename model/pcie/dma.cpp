@@ -42,29 +42,30 @@ std::uint32_t of(const WriteOwner& owner) {
 bool overlap(std::uint64_t a, std::uint64_t b, std::uint32_t len) { return a - b < len || b - a < len; }
 }  // namespace
 
-Dma::Dma(const sc_core::sc_module_name& name, const Profile& profile, HostPort& host, traces::Tracer& tracer,
-         FaultSink& faults)
+Dma::Dma(const sc_core::sc_module_name& name, const Profile& profile, const PerFunction<HostPort>& hosts,
+         traces::Tracer& tracer, FaultSink& faults)
     : sc_module(name),
       profile_(profile),
-      host_(host),
       tracer_(tracer),
       faults_(faults),
       cycle_(profile.cycle),
       ps_per_byte_(profile.pcie.ps_per_byte()),
       buffer_time_(bytes_time(profile.pcie.write_buffer)),
       tags_(profile.pcie.tags, 0),
-      ring_(kFirstRing) {}
+      ring_(kFirstRing) {
+  hosts.for_each([this](HostPort& host) { sides_.emplace_back().host = &host; });
+}
 
 const FaultSpec* Dma::fault_of(Time t, bool write, std::uint64_t addr, std::size_t len, WriteOwner owner,
                                Injector::Actions among) {
   Injector* injector = gate_.open(FaultType::kDma);
-  if (!injector || !enabled_) return nullptr;
+  if (!injector || !sides_[owner.function].enabled) return nullptr;
   return injector->strike(FaultType::kDma, t,
                           {{FaultKey::kDirection, write ? kFaultWrite : kFaultRead},
                            {FaultKey::kOwner, owner.kind},
                            {FaultKey::kNumber, owner.number},
                            {FaultKey::kAddress, addr, addr + len - 1}},
-                          owner.number, addr, among);
+                          owner.subject(), addr, among);
 }
 
 bool Dma::struck(Time t, bool write, std::uint64_t addr, std::size_t len, WriteOwner owner) {
@@ -73,11 +74,12 @@ bool Dma::struck(Time t, bool write, std::uint64_t addr, std::size_t len, WriteO
             : fault_of(t, write, addr, len, owner, {FaultAction::kError, FaultAction::kPoisoned});
   if (!fault) return false;
   ++errors_;
-  traces::trace(tracer_, Point::kDmaErr, t, owner.number, 0u, addr,
+  traces::trace(tracer_, Point::kDmaErr, t, owner.subject(), 0u, addr,
                 static_cast<std::uint32_t>(len) | static_cast<std::uint64_t>(write) << 32);
   if (fault->action == FaultAction::kPoisoned) {
     for (const PcieErrorName& e : pcie_errors())
-      if (std::strcmp(e.name, "poisoned-tlp") == 0) host_.pcie_error(kFaultUncorrectable, e.bit, e.name);
+      if (std::strcmp(e.name, "poisoned-tlp") == 0)
+        sides_[owner.function].host->pcie_error(kFaultUncorrectable, e.bit, e.name);
   }
   return true;
 }
@@ -87,16 +89,16 @@ Time Dma::slowed(Time t, bool write, std::uint64_t addr, std::size_t len, WriteO
   return fault ? fault->time(FaultKey::kDelay) : 0;
 }
 
-ReadDone Dma::read_local(Time t, std::uint64_t addr, void* dst, std::size_t len, Space space) {
-  LocalMemory* memory = local_[static_cast<unsigned>(space)];
+ReadDone Dma::read_local(Time t, std::uint64_t addr, void* dst, std::size_t len, Space space, FunctionId f) {
+  LocalMemory* memory = sides_[f].local[static_cast<unsigned>(space)];
   const bool ok = memory && memory->read(addr, dst, len);
-  if (!ok) refused(t, {}, addr, len, false);
+  if (!ok) refused(t, WriteOwner(f), addr, len, false);
   return {ok, t + local_time(len)};
 }
 
 Time Dma::write_local(Time t, std::uint64_t addr, const void* src, std::size_t len, WriteOwner owner,
                       Space space) {
-  LocalMemory* memory = local_[static_cast<unsigned>(space)];
+  LocalMemory* memory = sides_[owner.function].local[static_cast<unsigned>(space)];
   if (!memory || !memory->write(addr, src, len)) {
     refused(t, owner, addr, len, true);
     if (owner.kind != WriteOwner::kNone) refusals_.push_back(owner);
@@ -107,16 +109,17 @@ Time Dma::write_local(Time t, std::uint64_t addr, const void* src, std::size_t l
 
 ReadDone Dma::read(Time t, std::uint64_t addr, void* dst, std::size_t len, Space space, WriteOwner owner) {
   if (len == 0) return {true, t};
-  if (space != Space::kHost) return read_local(t, addr, dst, len, space);
+  if (space != Space::kHost) return read_local(t, addr, dst, len, space, owner.function);
   simulation().copies.make();
   const bool faulty = gate_.open(FaultType::kDma) != nullptr;
   if (faulty && struck(t, false, addr, len, owner)) return {false, t + profile_.pcie.read_latency};
-  if (!enabled_ || !host_.dma_read(addr, dst, len)) {
-    refused(t, {}, addr, len, false);
+  const Side& side = sides_[owner.function];
+  if (!side.enabled || !side.host->dma_read(addr, dst, len)) {
+    refused(t, WriteOwner(owner.function), addr, len, false);
     return {false, t + profile_.pcie.read_latency};
   }
   ReadDone done = counted_read(t, addr, len, owner);
-  done.at += host_.took();
+  done.at += side.host->took();
   if (faulty) done.at += slowed(t, false, addr, len, owner);
   return done;
 }
@@ -126,19 +129,20 @@ ReadDone Dma::counted_read(Time t, std::uint64_t addr, std::size_t len, WriteOwn
   bytes_read_ += len;
   const Time at = whole_cycle(read_time(t, addr, len));
   if (tracer_.detail())
-    traces::trace(tracer_, Point::kDmaRead, t, static_cast<std::uint32_t>(len), of(owner), addr, at - t);
+    traces::trace(tracer_, Point::kDmaRead, t, {owner.function, static_cast<std::uint32_t>(len)}, of(owner),
+                  addr, at - t);
   return {true, at};
 }
 
-ReadDone Dma::read_payload(Time t, std::uint64_t addr, Packet& packet, std::uint32_t qpn) {
+ReadDone Dma::read_payload(Time t, std::uint64_t addr, Packet& packet, WriteOwner qp) {
   const std::uint32_t len = packet.payload_len;
-  const bool borrow = enabled_ && len >= kWorthBorrowing && !gate_.open(FaultType::kDma);
-  const std::uint8_t* bytes = borrow ? host_.dma_map(addr, len, false) : nullptr;
-  const WriteOwner owner{WriteOwner::kQp, qpn};
-  if (!bytes) return read(t, addr, packet.data(), len, Space::kHost, owner);
-  loans_.borrow(packet, bytes, addr, qpn);
-  ReadDone done = counted_read(t, addr, len, owner);
-  done.at += host_.took();
+  const Side& side = sides_[qp.function];
+  const bool borrow = side.enabled && len >= kWorthBorrowing && !gate_.open(FaultType::kDma);
+  const std::uint8_t* bytes = borrow ? side.host->dma_map(addr, len, false) : nullptr;
+  if (!bytes) return read(t, addr, packet.data(), len, Space::kHost, qp);
+  loans_.borrow(packet, bytes, addr, qp.function, qp.number);
+  ReadDone done = counted_read(t, addr, len, qp);
+  done.at += side.host->took();
   return done;
 }
 
@@ -151,12 +155,13 @@ inline void Dma::take_tags(std::size_t n, Time ready) {
   if (next_tag_ >= tags_.size()) next_tag_ -= tags_.size();
 }
 
-bool Dma::read_run(Time t, Time apart, std::uint64_t addr, Packet& packet, std::uint32_t qpn) {
+bool Dma::read_run(Time t, Time apart, std::uint64_t addr, Packet& packet, WriteOwner qp) {
   const std::uint32_t len = packet.payload_len, unit = packet.unit;
-  const bool borrow = enabled_ && !gate_.open(FaultType::kDma);
-  const std::uint8_t* bytes = borrow ? host_.dma_map(addr, len, false) : nullptr;
+  const Side& side = sides_[qp.function];
+  const bool borrow = side.enabled && !gate_.open(FaultType::kDma);
+  const std::uint8_t* bytes = borrow ? side.host->dma_map(addr, len, false) : nullptr;
   if (!bytes) return false;
-  loans_.borrow(packet, bytes, addr, qpn);
+  loans_.borrow(packet, bytes, addr, qp.function, qp.number);
   bytes_read_ += len;
   // Packets behind each other cost the same, but for the last one, where units and requests are aligned
   // alike.
@@ -178,7 +183,7 @@ bool Dma::read_run(Time t, Time apart, std::uint64_t addr, Packet& packet, std::
     const std::uint32_t from = done * unit;
     packet.at[done] = whole_cycle(read_time(t + done * apart, addr + from, std::min(unit, len - from)));
   }
-  if (const Time took = host_.took(); took != 0) {
+  if (const Time took = side.host->took(); took != 0) {
     for (unsigned i = 0; i < packet.packets; ++i) packet.at[i] += took;
   }
   return true;
@@ -273,7 +278,7 @@ Time Dma::store(Time t, unsigned len) {
 
 ReadDone Dma::read_flush(Time t, std::uint64_t addr, void* dst, std::size_t len, Space space,
                          WriteOwner owner) {
-  if (space == Space::kHost) flush();
+  if (space == Space::kHost) flush(owner.function);
   return read(t, addr, dst, len, space, owner);
 }
 
@@ -335,6 +340,7 @@ void Dma::grow() {
 // keep their order; what names nobody (commands, events of no queue) stays behind everything.
 bool Dma::ordered(WriteOwner before, WriteOwner owner, WriteOwner behind) {
   if (before == owner) return true;
+  if (before.function != owner.function) return false;
   if (behind.kind != WriteOwner::kNone) return before == behind;
   const bool payload = owner.kind == WriteOwner::kQp || owner.kind == WriteOwner::kRq;
   return !payload;
@@ -349,7 +355,8 @@ Time Dma::push(Time t, Entry& e, bool group, WriteOwner behind) {
     hold_ = 0;
   }
   if (gate_.open(FaultType::kDma) && e.kind != Kind::kMsix) due += slowed(t, true, e.addr, e.len, e.owner);
-  if (tracer_.detail()) traces::trace(tracer_, Point::kDmaWrite, t, e.len, of(e.owner), e.addr, due - t);
+  if (tracer_.detail())
+    traces::trace(tracer_, Point::kDmaWrite, t, {e.owner.function, e.len}, of(e.owner), e.addr, due - t);
   return placed(due, e, group, behind);
 }
 
@@ -383,7 +390,7 @@ Time Dma::post_write(Time t, std::uint64_t addr, const void* src, std::uint32_t 
                      bool group, Space space, WriteOwner behind) {
   if (len == 0) return t;
   if (space != Space::kHost) return write_local(t, addr, src, len, owner, space);
-  if (!enabled_) {
+  if (!sides_[owner.function].enabled) {
     refused(t, owner, addr, len, true);
     return t;
   }
@@ -407,7 +414,7 @@ Time Dma::post_write(Time t, std::uint64_t addr, const void* src, std::uint32_t 
 Time Dma::post_write(Time t, std::uint64_t addr, const PacketRef& packet, std::uint32_t offset,
                      std::uint32_t len, WriteOwner owner, bool group, Space space, Time after) {
   if (len == 0) return t;
-  if (space == Space::kHost && !enabled_) {
+  if (space == Space::kHost && !sides_[owner.function].enabled) {
     refused(t, owner, addr, len, true);
     return t;
   }
@@ -442,18 +449,19 @@ Time Dma::post_write(Time t, std::uint64_t addr, const PacketRef& packet, std::u
   return placed(whole_cycle(due + profile_.pcie.write_latency), e, group, {});
 }
 
-Time Dma::post_msix(Time t, unsigned vector, WriteOwner behind) {
-  if (!enabled_) return t;
-  return push(t, new_entry(vector, kMsixBytes, Kind::kMsix, {}), false, behind);
+Time Dma::post_msix(Time t, FunctionId f, unsigned vector, WriteOwner behind) {
+  if (!sides_[f].enabled) return t;
+  return push(t, new_entry(vector, kMsixBytes, Kind::kMsix, WriteOwner(f)), false, behind);
 }
 
-void Dma::perform_front() {
-  // The host may come back with work of its own: the entry is out of the queue by then, but not free.
-  Entry& e = *ring_[head_ & (ring_.size() - 1)].entry;
+void Dma::perform_front() { perform(*ring_[head_++ & (ring_.size() - 1)].entry); }
+
+// The host may come back with work of its own: the entry is out of the queue by then, but not free.
+void Dma::perform(Entry& e) {
   const std::uint64_t addr = e.addr;
   const std::uint32_t len = e.len;
   const WriteOwner owner = e.owner;
-  ++head_;
+  HostPort& host = *sides_[owner.function].host;
   bool ok = true;
   if (gate_.open(FaultType::kDma) && e.kind != Kind::kMsix && struck(sim_now(), true, addr, len, owner)) {
     e.packet = PacketRef();
@@ -466,12 +474,12 @@ void Dma::perform_front() {
       unused_.push_back(&e);
       loans_.settle_released();
       simulation().copies.make();
-      host_.msix(static_cast<unsigned>(addr));
+      host.msix(static_cast<unsigned>(addr));
       return;
     case Kind::kInlineBytes:
       loans_.settle_released();
       simulation().copies.make();
-      ok = host_.dma_write(addr, e.bytes, len);
+      ok = host.dma_write(addr, e.bytes, len);
       unused_.push_back(&e);
       break;
     case Kind::kPacket: {
@@ -480,7 +488,7 @@ void Dma::perform_front() {
       unused_.push_back(&e);
       if (packet->borrowed()) {
         const Packet& p = *packet;
-        if (std::uint8_t* to = host_.dma_map(addr, len, true)) {
+        if (std::uint8_t* to = host.dma_map(addr, len, true)) {
           simulation().copies.add(to, p.data() + offset, len);
           if (!Agenda::running()) simulation().copies.make();
           break;
@@ -491,7 +499,7 @@ void Dma::perform_front() {
       }
       simulation().copies.make();
       const Packet& p = *packet;
-      ok = host_.dma_write(addr, p.data() + offset, len);
+      ok = host.dma_write(addr, p.data() + offset, len);
       break;
     }
   }
@@ -540,13 +548,13 @@ void Dma::tell_refused(Time t, WriteOwner owner, std::uint64_t addr, bool write)
       object = RuleObject::kSlot;
       break;
   }
-  tracer_.broke_value(rule, t, object, owner.number, addr);
+  tracer_.broke_value(rule, t, object, owner.subject(), addr);
 }
 
 void Dma::refused(Time t, WriteOwner owner, std::uint64_t addr, std::size_t len, bool write) {
   ++errors_;
-  if (enabled_) tell_refused(t, owner, addr, write);
-  traces::trace(tracer_, Point::kDmaErr, t, owner.number, 0u, addr,
+  if (sides_[owner.function].enabled) tell_refused(t, owner, addr, write);
+  traces::trace(tracer_, Point::kDmaErr, t, owner.subject(), 0u, addr,
                 static_cast<std::uint32_t>(len) | static_cast<std::uint64_t>(write) << 32);
 }
 
@@ -569,18 +577,19 @@ void Dma::rearm() {
 // Payload follows payload without waiting for it; what tells of it (CQE, EQE, MSI-X) stays behind until the
 // host has done with it.
 Time Dma::front_free() const {
-  if (host_free_ == 0) return 0;
   const WriteOwner& owner = ring_[head_ & (ring_.size() - 1)].owner;
   const bool payload = owner.kind == WriteOwner::kQp || owner.kind == WriteOwner::kRq;
-  return payload ? 0 : host_free_;
+  return payload ? 0 : sides_[owner.function].host_free;
 }
 
 // Performs the writes up to `end`; false: one of them has to wait for the host.
 bool Dma::perform(std::uint64_t end, Time limit) {
   while (head_ < end) {
     if (front_free() > limit) return false;
+    Side& side = sides_[ring_[head_ & (ring_.size() - 1)].owner.function];
     perform_front();
-    if (const Time took = host_.took(); took != 0) host_free_ = std::max(host_free_, sim_now() + took);
+    if (const Time took = side.host->took(); took != 0)
+      side.host_free = std::max(side.host_free, sim_now() + took);
   }
   return true;
 }
@@ -614,18 +623,40 @@ void Dma::turn() {
   rearm();
 }
 
-void Dma::flush() {
-  while (head_ != tail_) perform_front();
+// Takes the function's first write out of the queue; the others keep their order. False: there is none.
+bool Dma::next_of(FunctionId f, Place& place) {
+  const std::size_t mask = ring_.size() - 1;
+  std::uint64_t at = head_;
+  while (at != tail_ && ring_[at & mask].owner.function != f) ++at;
+  if (at == tail_) return false;
+  place = ring_[at & mask];
+  for (; at != head_; --at) ring_[at & mask] = ring_[(at - 1) & mask];
+  ++head_;
+  return true;
+}
+
+void Dma::drop(Entry& e) {
+  e.packet = PacketRef();
+  unused_.push_back(&e);
+}
+
+void Dma::flush(FunctionId f) {
+  for (Place place; next_of(f, place);) perform(*place.entry);
   if (!refusals_.empty() && !draining_) arm(sim_now());
+}
+
+void Dma::reset(FunctionId f) {
+  loans_.settle_all();
+  for (Place place; next_of(f, place);) drop(*place.entry);
+  refusals_.erase(std::remove_if(refusals_.begin(), refusals_.end(),
+                                 [f](const WriteOwner& owner) { return owner.function == f; }),
+                  refusals_.end());
+  reset_state(sides_[f]);
 }
 
 void Dma::reset() {
   loans_.settle_all();
-  for (; head_ != tail_; ++head_) {
-    Entry* e = ring_[head_ & (ring_.size() - 1)].entry;
-    e->packet = PacketRef();
-    unused_.push_back(e);
-  }
+  for (; head_ != tail_; ++head_) drop(*ring_[head_ & (ring_.size() - 1)].entry);
   reset_state(*this);
   armed_ = kNever;
   cancel();

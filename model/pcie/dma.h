@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <deque>
 #include <functional>
 #include <systemc>
@@ -35,14 +36,25 @@ struct WriteOwner {
   enum Kind : std::uint16_t { kNone, kQp, kRq, kCq, kEq, kFirmware } kind = kNone;
   FunctionId function = 0;
   std::uint32_t number = 0;
-  WriteOwner() = default;
-  WriteOwner(Kind k, std::uint32_t n) : kind(k), number(n) {}  // MERGE
+  WriteOwner() = default;  // nobody
+  WriteOwner(Kind k, FunctionId f, std::uint32_t n) : kind(k), function(f), number(n) {}
+  // No queue of the function's.
+  explicit WriteOwner(FunctionId f) : function(f) {}
 
-  bool operator==(const WriteOwner& o) const { return kind == o.kind && number == o.number; }
+  bool operator==(const WriteOwner& o) const { return bits() == o.bits(); }
+  // As trace records name it.
+  traces::Subject subject() const { return {function, number}; }
+  // All of it in one word, as it lies in memory: compared for each write that waits.
+  std::uint64_t bits() const {
+    std::uint64_t word;
+    static_assert(sizeof word == sizeof *this);
+    std::memcpy(&word, this, sizeof word);
+    return word;
+  }
 
   template <class Archive>
   void list_state(Archive& a) {
-    HCASIM_FIELDS(a, kind, number);
+    HCASIM_FIELDS(a, kind, function, number);
   }
 };
 
@@ -50,25 +62,25 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
  public:
   using WriteError = std::function<void(Time, WriteOwner)>;
 
-  Dma(const sc_core::sc_module_name& name, const Profile& profile, HostPort& host, traces::Tracer& tracer,
-      FaultSink& faults);
+  Dma(const sc_core::sc_module_name& name, const Profile& profile, const PerFunction<HostPort>& hosts,
+      traces::Tracer& tracer, FaultSink& faults);
 
   // Reads at once, as if requested at t; `at` follows from tags, link occupancy and latency. Data in posted
   // writes of this HCA that have not been performed yet is NOT seen, except through read_flush().
   // Memory of the device's own (space) costs no PCIe and is written at once, ahead of what is queued.
-  ReadDone read(Time t, std::uint64_t addr, void* dst, std::size_t len, Space space = Space::kHost,
-                WriteOwner owner = {});
+  ReadDone read(Time t, std::uint64_t addr, void* dst, std::size_t len, Space space, WriteOwner owner);
   // As read(), after performing the posted writes queued so far (PCIe: a read pushes posted writes ahead).
-  ReadDone read_flush(Time t, std::uint64_t addr, void* dst, std::size_t len, Space space = Space::kHost,
-                      WriteOwner owner = {});
+  ReadDone read_flush(Time t, std::uint64_t addr, void* dst, std::size_t len, Space space, WriteOwner owner);
   // As read(), of the packet's whole payload; it may be borrowed instead: then it is not copied before it
-  // lands. For what nobody may change until QP qpn's WQE is complete.
-  ReadDone read_payload(Time t, std::uint64_t addr, Packet& packet, std::uint32_t qpn);
+  // lands. For what nobody may change until the QP's WQE is complete.
+  ReadDone read_payload(Time t, std::uint64_t addr, Packet& packet, WriteOwner qp);
   // Whether payload is borrowed from the host at all.
-  bool borrows() const { return enabled_ && host_.maps() && !gate_.open(FaultType::kDma); }
+  bool borrows(FunctionId f) const {
+    return sides_[f].enabled && sides_[f].host->maps() && !gate_.open(FaultType::kDma);
+  }
   // The same of a run, whose packets are asked for `apart` one after the other, the first one at t: packet.at
   // is when each is here. False, and nothing has happened: it cannot be borrowed.
-  bool read_run(Time t, Time apart, std::uint64_t addr, Packet& packet, std::uint32_t qpn);
+  bool read_run(Time t, Time apart, std::uint64_t addr, Packet& packet, WriteOwner qp);
   Loans& loans() { return loans_; }
 
   // A read of the HCA's own contexts, which lie in host memory: its time, as of any read.
@@ -78,7 +90,9 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   Time store(Time t, unsigned len);
 
   // What the host's memory holds now, outside of simulated time and uncounted: for traces.
-  bool peek(std::uint64_t addr, void* dst, std::size_t len) { return enabled_ && host_.peek(addr, dst, len); }
+  bool peek(FunctionId f, std::uint64_t addr, void* dst, std::size_t len) {
+    return sides_[f].enabled && sides_[f].host->peek(addr, dst, len);
+  }
 
   // Queues a posted write ready to leave at t; returns when it is visible in memory. Behind the writes queued
   // so far: those of its owner and of `behind`; with neither named, all of them. (A write that waits for an
@@ -94,25 +108,30 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
                   std::uint32_t len, WriteOwner owner, bool group = false, Space space = Space::kHost,
                   Time after = 0);
   // An MSI-X message, behind the writes of `behind`; none named: behind all posted so far.
-  Time post_msix(Time t, unsigned vector, WriteOwner behind = {});
+  Time post_msix(Time t, FunctionId f, unsigned vector, WriteOwner behind = {});
 
   // Until when so much waits for the link to the host that the buffer of posted writes has no room.
   Time stalled_until() const { return up_.free_at() - buffer_time_; }
   // When the link to the host has taken all that was given to it so far.
   Time up_free() const { return up_.free_at(); }
 
-  // Performs all queued writes now (teardown of an object: nothing may land after its command completes).
-  void flush();
-  // Forgets queued writes and occupancy (function reset).
+  // Performs the function's queued writes now (teardown of an object: nothing may land after its command
+  // completes).
+  void flush(FunctionId f);
+  // Forgets the function's queued writes, and refuses what comes (reset of the function).
+  void reset(FunctionId f);
+  // The same of all, and of what the link has been reserved for.
   void reset();
   // Off: reads and writes are refused without asking the host (after TEARDOWN, FLR).
-  void set_enabled(bool on) {
+  void set_enabled(FunctionId f, bool on) {
     if (!on) loans_.settle_all();
-    enabled_ = on;
+    sides_[f].enabled = on;
   }
-  bool enabled() const { return enabled_; }
+  bool enabled(FunctionId f) const { return sides_[f].enabled; }
   // The memory behind a space other than the host's; without one every access to it is refused.
-  void attach(Space space, LocalMemory& memory) { local_[static_cast<unsigned>(space)] = &memory; }
+  void attach(FunctionId f, Space space, LocalMemory& memory) {
+    sides_[f].local[static_cast<unsigned>(space)] = &memory;
+  }
   void take_faults_from(Injector& injector) { gate_.attach(injector); }
   // The next posted write or MSI-X message is due so much later, and its queue's next ones behind it.
   void hold_next(Time delay) { hold_ = delay; }
@@ -130,7 +149,7 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
 
   template <class Archive>
   void list_state(Archive& a) {
-    HCASIM_FIELDS(a, hold_, host_free_, enabled_, refusals_, up_, down_, writes_, requests_);
+    HCASIM_FIELDS(a, hold_, sides_, refusals_, up_, down_, writes_, requests_);
     a.kept("tags", tags_);
     HCASIM_FIELDS(a, next_tag_);
     if constexpr (!Archive::kResets) {  // reset() drops what is queued
@@ -180,7 +199,7 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   // What a fault does to a transfer: refused, or so much later.
   bool struck(Time t, bool write, std::uint64_t addr, std::size_t len, WriteOwner owner);
   Time slowed(Time t, bool write, std::uint64_t addr, std::size_t len, WriteOwner owner);
-  ReadDone read_local(Time t, std::uint64_t addr, void* dst, std::size_t len, Space space);
+  ReadDone read_local(Time t, std::uint64_t addr, void* dst, std::size_t len, Space space, FunctionId f);
   Time write_local(Time t, std::uint64_t addr, const void* src, std::size_t len, WriteOwner owner,
                    Space space);
   Time local_time(std::size_t len) const {
@@ -207,7 +226,10 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   void take_tags(std::size_t n, Time ready);
   ReadDone counted_read(Time t, std::uint64_t addr, std::size_t len, WriteOwner owner);
   Time read_time(Time t, std::uint64_t addr, std::size_t len);
+  bool next_of(FunctionId f, Place& place);
   void perform_front();
+  void perform(Entry& e);
+  void drop(Entry& e);
   void turn() override;
   std::size_t depth() const override { return tail_ - head_; }
   void arm(Time due);
@@ -223,8 +245,19 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   }
 
   const Profile& profile_;
-  HostPort& host_;
-  std::array<LocalMemory*, kSpaces> local_{};
+  // Of a function: whose memory it is, and until when the host is busy with the writes performed so far.
+  struct Side {
+    HostPort* host = nullptr;
+    std::array<LocalMemory*, kSpaces> local{};
+    bool enabled = false;
+    Time host_free = 0;
+
+    template <class Archive>
+    void list_state(Archive& a) {
+      HCASIM_FIELDS(a, enabled, host_free);
+    }
+  };
+  std::vector<Side> sides_;
   traces::Tracer& tracer_;
   FaultSink& faults_;
   const Cycle cycle_;
@@ -232,7 +265,6 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   const Time buffer_time_;
   FaultGate gate_;
   Time hold_ = 0;
-  bool enabled_ = false;
   WriteError write_error_;
   std::vector<WriteOwner> refusals_;  // to be told from the engine's own process: a block may be at work
   Occupancy up_, down_;               // link directions: to the host, from the host
@@ -245,7 +277,6 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   std::vector<Place> ring_;     // [head_, tail_) by due time, a power of two long
   std::uint64_t head_ = 0, tail_ = 0;
   Time armed_ = kNever;
-  Time host_free_ = 0;  // when the host has done with the posted writes performed so far
   bool draining_ = false;
   std::uint64_t bytes_read_ = 0, bytes_written_ = 0, errors_ = 0;
 };
