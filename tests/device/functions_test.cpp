@@ -288,7 +288,6 @@ TEST_F(CardWithTwoFunctions, RecordsNameTheFunction) {
   t.tracer.open_memory();
   b.fill(13);
   EXPECT_TRUE(b.write(b));
-  // What comes in over a cable is known to be somebody's only when it has been looked at; here nothing does.
   for (const traces::Record& r : t.tracer.drain()) EXPECT_EQ(r.function, 1u) << traces::info(r.p()).name;
   a.fill(14);
   EXPECT_TRUE(a.write(a));
