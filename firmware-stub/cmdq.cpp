@@ -80,6 +80,8 @@ void CmdQueue::doorbell(std::uint32_t vector) {
     if ((vector >> slot & 1) != 0) fetch(slot);
 }
 
+WriteOwner CmdQueue::owner(unsigned slot) const { return {WriteOwner::kFirmware, fw_.function().id(), slot}; }
+
 void CmdQueue::fetch(unsigned slot) {
   if (jobs_[slot]) {  // still in progress: a second doorbell for it means nothing
     ++counters_.bad_doorbells;
@@ -90,8 +92,7 @@ void CmdQueue::fetch(unsigned slot) {
   Device& device = fw_.device();
   Time t = sim_now() + device.profile().pcie.mmio_latency;
   const std::uint64_t at = address_ + (std::uint64_t{slot} << kLogStride);
-  const ReadDone entry =
-      device.dma().read(t, at, &job->entry, sizeof job->entry, Space::kHost, {WriteOwner::kFirmware, slot});
+  const ReadDone entry = device.dma().read(t, at, &job->entry, sizeof job->entry, owner(slot));
   if (!entry.ok || (job->entry.status_own & CmdEntry::kOwnerHw) == 0) {
     ++counters_.bad_doorbells;
     if (entry.ok)
@@ -145,17 +146,16 @@ void CmdQueue::fetch(unsigned slot) {
 void CmdQueue::strike(Job& job, Time t) {
   Injector& injector = fw_.device().injector();
   const Command& cmd = job.cmd;
+  const traces::Subject slot{fw_.function().id(), cmd.slot};
   const std::uint64_t detail = cmd.seq | std::uint64_t{cmd.opcode} << 32;
   const FaultSpec* fault = nullptr;
   if (injector.armed(FaultType::kCommand))
-    fault =
-        injector.strike(FaultType::kCommand, t,
-                        {{FaultKey::kOpcode, cmd.opcode}, {FaultKey::kOpMod, cmd.op_mod}}, cmd.slot, detail);
+    fault = injector.strike(FaultType::kCommand, t,
+                            {{FaultKey::kOpcode, cmd.opcode}, {FaultKey::kOpMod, cmd.op_mod}}, slot, detail);
   constexpr std::uint16_t kGive = 1;  // op_mod
   if (!fault && injector.armed(FaultType::kPageRequest) && cmd.opcode == prm::op::MANAGE_PAGES &&
       cmd.op_mod == kGive)
-    fault = injector.strike(FaultType::kPageRequest, t, {{FaultKey::kFunction, 0}}, cmd.slot, detail,
-                            {FaultAction::kPagesRefused});
+    fault = injector.strike(FaultType::kPageRequest, t, {}, slot, detail, {FaultAction::kPagesRefused});
   if (!fault) return;
   job.lost = fault->action == FaultAction::kNever;
   job.no_event = fault->action == FaultAction::kNoEvent;
@@ -179,8 +179,7 @@ CmdDelivery CmdQueue::read_input(Job& job, Time& t) {
   CmdMailbox box;
   for (std::size_t i = 0; i < blocks(len); ++i) {  // by length: a chain may be longer, or a ring
     if (next == 0 || (next & kMailboxAlign) != 0) return CmdDelivery::kBadInPtr;
-    const ReadDone r = fw_.device().dma().read(t, next, &box, sizeof box, Space::kHost,
-                                               {WriteOwner::kFirmware, job.cmd.slot});
+    const ReadDone r = fw_.device().dma().read(t, next, &box, sizeof box, owner(job.cmd.slot));
     if (!r.ok) return CmdDelivery::kBadInPtr;
     t = r.at;
     const CmdDelivery d = check_block(box, i, e.token, job.checksum);
@@ -204,8 +203,7 @@ CmdDelivery CmdQueue::read_output_chain(Job& job, Time& t) {
   CmdMailbox box;
   for (std::size_t i = 0; i < blocks(len); ++i) {
     if (next == 0 || (next & kMailboxAlign) != 0) return CmdDelivery::kBadOutPtr;
-    const ReadDone r = fw_.device().dma().read(t, next, &box, sizeof box, Space::kHost,
-                                               {WriteOwner::kFirmware, job.cmd.slot});
+    const ReadDone r = fw_.device().dma().read(t, next, &box, sizeof box, owner(job.cmd.slot));
     if (!r.ok) return CmdDelivery::kBadOutPtr;
     t = r.at;
     const CmdDelivery d = check_block(box, i, e.token, false);
@@ -296,7 +294,7 @@ Syndrome CmdQueue::dispatch(Command& cmd, const Opcode* op) {
 void CmdQueue::check_entry(Time t, const Job& job, std::uint64_t at) {
   Device& device = fw_.device();
   CmdEntry now;
-  if (!fw_.tracer().rules().on() || !device.dma().peek(at, &now, sizeof now)) return;
+  if (!fw_.tracer().rules().on() || !device.dma().peek(fw_.function().id(), at, &now, sizeof now)) return;
   constexpr std::size_t in_end = offsetof(CmdEntry, out), rest = offsetof(CmdEntry, out_ptr);
   if (std::memcmp(&now, &job.entry, in_end) == 0 &&
       std::memcmp(reinterpret_cast<const std::uint8_t*>(&now) + rest,
@@ -312,7 +310,7 @@ void CmdQueue::answer(Time t, unsigned slot, Syndrome syndrome) {
   Device& device = fw_.device();
   Command& cmd = job->cmd;
   CmdEntry& e = job->entry;
-  const WriteOwner owner{WriteOwner::kFirmware, slot};
+  const WriteOwner owner = this->owner(slot);
   const std::uint64_t at = address_ + (std::uint64_t{slot} << kLogStride);
   const bool injected = job->fault_status != 0;
   const std::uint8_t status = injected ? job->fault_status : static_cast<std::uint8_t>(status_of(syndrome));

@@ -13,6 +13,7 @@
 
 #include "firmware-stub/command.h"
 #include "firmware-stub/opcodes.h"
+#include "model/pcie/dma.h"
 #include "model/timed_queue.h"
 #include "prm/cmd_queue.h"
 
@@ -73,6 +74,7 @@ class CmdQueue : public sc_core::sc_module {
 
   void fetch(unsigned slot);
   void strike(Job& job, Time t);
+  WriteOwner owner(unsigned slot) const;
   prm::CmdDelivery read_input(Job& job, Time& t);
   prm::CmdDelivery read_output_chain(Job& job, Time& t);
   void execute(Time t, unsigned slot);

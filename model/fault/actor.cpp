@@ -48,7 +48,8 @@ void FaultActor::break_qp(Time t, Qp& qp, FaultAction how) {
 
 void FaultActor::doorbell(Time t, Qp& qp) {
   if (!can_send(qp)) return;
-  if (const FaultSpec* f = blocks_.injector.strike(FaultType::kQp, t, {{FaultKey::kQpn, qp.qpn}}, qp.qpn, 0))
+  if (const FaultSpec* f =
+          blocks_.injector.strike(FaultType::kQp, t, {{FaultKey::kQpn, qp.qpn}}, qp.subject(), 0))
     break_qp(t, qp, f->action);
 }
 

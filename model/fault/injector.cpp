@@ -7,10 +7,10 @@ namespace hcasim {
 
 namespace {
 using K = FaultKey;
-// Keys that say which events are meant; the others say how.
+// Keys that say which events are meant, beside the function, which each event has; the others say how.
 constexpr traces::FaultKeys kMatched =
     traces::fault_keys(K::kOpcode, K::kOpMod, K::kDirection, K::kOwner, K::kNumber, K::kAddress, K::kVector,
-                       K::kEqn, K::kCqn, K::kQpn, K::kPsn, K::kType, K::kFunction);
+                       K::kEqn, K::kCqn, K::kQpn, K::kPsn, K::kType);
 }  // namespace
 
 Injector::Injector(const sc_core::sc_module_name& name, traces::Tracer& tracer, FaultSink& faults)
@@ -66,7 +66,7 @@ bool Injector::chance(Loaded& f) const {
   return static_cast<double>(f.random() >> 11) * 0x1p-53 < f.spec.probability;
 }
 
-const FaultSpec* Injector::strike(FaultType kind, Time t, Facts facts, std::uint32_t object,
+const FaultSpec* Injector::strike(FaultType kind, Time t, Facts facts, traces::Subject object,
                                   std::uint64_t detail, Actions among) {
   const FaultSpec* hit = nullptr;
   bool ended = false;
@@ -80,7 +80,7 @@ const FaultSpec* Injector::strike(FaultType kind, Time t, Facts facts, std::uint
     }
     if (among.size() != 0 && std::find(among.begin(), among.end(), s.action) == among.end()) continue;
     traces::FaultKeys asked = s.given & kMatched;
-    bool meant = true;
+    bool meant = s.takes(K::kFunction, object.function);
     for (const Fact& fact : facts) {
       meant = meant && s.touches(fact.key, fact.low, fact.high);
       asked &= ~traces::fault_keys(fact.key);
@@ -98,7 +98,7 @@ const FaultSpec* Injector::strike(FaultType kind, Time t, Facts facts, std::uint
   return hit;
 }
 
-void Injector::note(Time t, const FaultSpec& f, std::uint32_t object, std::uint64_t detail) {
+void Injector::note(Time t, const FaultSpec& f, traces::Subject object, std::uint64_t detail) {
   ++injected_;
   traces::trace(tracer_, traces::Point::kFaultInjected, t, object, f.number,
                 traces::fault_word(f.kind, f.action), detail);

@@ -60,7 +60,8 @@ struct Loan {
   Packet* next = nullptr;
   Packet** link = nullptr;  // what points to this packet in the list
   std::uint32_t qpn = 0;
-  bool released = false;  // Loans::release()
+  FunctionId function = 0;  // whose memory, and QP, it is
+  bool released = false;    // Loans::release()
 };
 
 // Its members stand in the order of their use: what each receiver looks at in the first kHot bytes, which
