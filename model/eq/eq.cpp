@@ -48,8 +48,9 @@ bool EqUnit::doorbell(Time t, FunctionId f, std::uint32_t eqn, std::uint32_t ci,
 EqUnit::Fate EqUnit::fate(Time t, const Eq& eq) {
   Injector* injector = gate_.open(FaultType::kMsix);
   if (!injector) return {};
-  const FaultSpec* fault = injector->strike(
-      FaultType::kMsix, t, {{FaultKey::kVector, eq.vector}, {FaultKey::kEqn, eq.eqn}}, eq.vector, eq.eqn);
+  const FaultSpec* fault =
+      injector->strike(FaultType::kMsix, t, {{FaultKey::kVector, eq.vector}, {FaultKey::kEqn, eq.eqn}},
+                       {eq.function, eq.vector}, eq.eqn);
   if (!fault) return {};
   return {fault->action == FaultAction::kMsixLost, fault->time(FaultKey::kDelay)};
 }

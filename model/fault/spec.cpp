@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "model/function/id.h"
 #include "prm/cmd_queue.h"
 #include "prm/eqe.h"
 #include "prm/info.h"
@@ -233,7 +234,7 @@ bool within(FaultType kind, FaultKey key, std::uint64_t v) {
     case FaultKey::kModule:
       return v <= 0xff;
     case FaultKey::kFunction:
-      return v == 0;
+      return v < kMaxFunctions;
     case FaultKey::kSensors:
       return v != 0;
     default:

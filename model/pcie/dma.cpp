@@ -364,6 +364,8 @@ void Dma::arm(Time due) {
 void Dma::rearm() {
   if (head_ == tail_) return;
   const std::size_t mask = ring_.size() - 1;
+  while (front_free() > ring_[head_ & mask].due && hold_front_back()) {
+  }
   std::uint64_t end = head_;
   while (end != tail_ && ring_[end & mask].group) ++end;
   const Time due = end == tail_ ? ring_[head_ & mask].due + kGroupLimit : ring_[end & mask].due;

@@ -4,10 +4,10 @@
 namespace hcasim::test {
 
 BlockRig::BlockRig()
-    : idle_health(host, idle_tracer, idle_firmware),
+    : idle_health(idle_host, idle_tracer, idle_firmware),
       health(host, function_tracer, firmware),
       injector("injector", tracer, faults),
-      dma("dma", profile, host, tracer, faults),
+      dma("dma", profile, PerFunction<HostPort>({&idle_host, &host}), tracer, faults),
       contexts(profile, [this](Time t, unsigned bytes) { return dma.context_read(t, bytes); }),
       tx(profile, tracer),
       rx({profile, tracer, dma}),
@@ -100,7 +100,8 @@ void BlockRig::reset() {
   tx.clear();
   q_counters.clear();
   injector.end_all();
-  dma.set_enabled(true);
+  for (const FunctionId f : {0, 1}) dma.set_enabled(f, true);
+  idle_host.clear();
   host.clear();
   expected_faults = 0;
   firmware.changed.clear();

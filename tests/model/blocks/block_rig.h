@@ -109,7 +109,7 @@ struct BlockRig {
   static void run_ns(double ns);
 
   Profile profile;
-  FakeHost host;
+  FakeHost idle_host, host;
   int expected_faults = 0;
   Faults faults{expected_faults};
   traces::Tracer tracer;
@@ -193,6 +193,8 @@ class SingleBlockTest : public ::testing::Test {
   void SetUp() override { r.reset(); }
   void TearDown() override {
     EXPECT_EQ(r.expected_faults, 0);
+    EXPECT_EQ(r.idle_host.reads, 0u);
+    EXPECT_TRUE(r.idle_host.events.empty());
     r.reset();
   }
   BlockRig& r = block_rig();
