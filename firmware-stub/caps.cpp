@@ -14,6 +14,7 @@
 #include "firmware-stub/command.h"
 #include "firmware-stub/firmware.h"
 #include "firmware-stub/handlers.h"
+#include "model/state/state.h"
 #include "model/tpt/tpt.h"
 
 namespace hcasim::fw {
@@ -135,14 +136,9 @@ Caps::Caps(const Options& options) {
   // Asked for by user space on every link; on InfiniBand there are no flow tables, and it is empty.
   fixed_block(CapGroup::kFlowTable);
   fill_qos(options, fixed_block(CapGroup::kQos));
-  reset();
-}
-
-void Caps::reset() {
-  general_ = general_max_;
-  prm::set<prm::cmd_hca_cap::cmdif_checksum>(general_.data(), 0);
-  atomic_ = atomic_max_;
-  odp_ = odp_power_on_;
+  general_power_on_ = general_max_;
+  prm::set<prm::cmd_hca_cap::cmdif_checksum>(general_power_on_.data(), 0);
+  reset_state(*this);
 }
 
 const Caps::Block* Caps::current(std::uint16_t group) const {

@@ -9,6 +9,7 @@
 
 #include "firmware-stub/options.h"
 #include "firmware-stub/syndromes.h"
+#include "model/state/fields.h"
 #include "prm/prm.h"
 
 namespace hcasim::fw {
@@ -39,8 +40,13 @@ class Caps {
 
   explicit Caps(const Options& options);
 
-  // Values in force become those of power-on.
-  void reset();
+  // What drivers may change. A reset puts the values of power-on in force.
+  template <class Archive>
+  void list_state(Archive& a) {
+    a("general", general_, general_power_on_);
+    a("atomic", atomic_, atomic_max_);
+    a("odp", odp_, odp_power_on_);
+  }
   // Null: no such group.
   const Block* current(std::uint16_t group) const;
   const Block* maximum(std::uint16_t group) const;
@@ -63,7 +69,8 @@ class Caps {
  private:
   std::uint8_t* fixed_block(CapGroup group) { return fixed_[static_cast<std::uint16_t>(group)].data(); }
 
-  Block general_max_{}, general_{}, atomic_max_{}, atomic_{}, odp_max_{}, odp_power_on_{}, odp_{};
+  Block general_max_{}, general_power_on_{}, general_{}, atomic_max_{}, atomic_{}, odp_max_{},
+      odp_power_on_{}, odp_{};
   // Never changed by a driver; empty on the InfiniBand link.
   std::map<std::uint16_t, Block> fixed_;
 };

@@ -5,7 +5,7 @@
 #include "firmware-stub/caps.h"
 #include "firmware-stub/objects/objects.h"
 #include "model/eth/rx.h"
-#include "model/port/port.h"
+#include "model/function/vport.h"
 #include "prm/prm.h"
 
 namespace hcasim::fw {
@@ -76,7 +76,7 @@ void fill_roce(std::uint8_t* c) {
   put<r::r_roce_max_src_udp_port>(c, 0xffff);
   put<r::fl_rc_qp_when_roce_disabled>(c, 1);
   put<r::fl_rc_qp_when_roce_enabled>(c, 1);
-  put<r::roce_address_table_size>(c, Port::kRoceAddresses);
+  put<r::roce_address_table_size>(c, Vport::kRoceAddresses);
 }
 
 }  // namespace hcasim::fw

@@ -14,6 +14,7 @@
 #include "firmware-stub/port_agent.h"
 #include "firmware-stub/traps.h"
 #include "model/device.h"
+#include "model/state/fields.h"
 
 namespace hcasim::fw {
 
@@ -26,6 +27,12 @@ class CardFirmware final : public sc_core::sc_module {
   PortAgent& port() { return port_; }
   Traps& traps() { return traps_; }
   Firmware& function(FunctionId f) { return *functions_[f]; }
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    // PortAgent::teardown() and Traps::clear(), with the function that owns the port.
+    HCASIM_FIELDS(a, functions_, port_, traps_);
+  }
 
  private:
   const Options options_;

@@ -61,14 +61,6 @@ CmdQueue::CmdQueue(const sc_core::sc_module_name& name, Firmware& fw)
       work_(
           "work", [this](Time due, unsigned& slot) { execute(due, slot); }, fw.function().health()) {}
 
-void CmdQueue::reset() {
-  work_.clear();
-  for (auto& j : jobs_) j.reset();
-  address_ = 0;
-  new_high_ = 0;
-  free_at_ = 0;
-}
-
 void CmdQueue::doorbell(std::uint32_t vector) {
   if (address_ == 0 || fw_.health().nic_interface() != 0) {
     ++counters_.bad_doorbells;
@@ -80,8 +72,6 @@ void CmdQueue::doorbell(std::uint32_t vector) {
     if ((vector >> slot & 1) != 0) fetch(slot);
 }
 
-WriteOwner CmdQueue::owner(unsigned slot) const { return {WriteOwner::kFirmware, fw_.function().id(), slot}; }
-
 void CmdQueue::fetch(unsigned slot) {
   if (jobs_[slot]) {  // still in progress: a second doorbell for it means nothing
     ++counters_.bad_doorbells;
@@ -92,7 +82,8 @@ void CmdQueue::fetch(unsigned slot) {
   Device& device = fw_.device();
   Time t = sim_now() + device.profile().pcie.mmio_latency;
   const std::uint64_t at = address_ + (std::uint64_t{slot} << kLogStride);
-  const ReadDone entry = device.dma().read(t, at, &job->entry, sizeof job->entry, owner(slot));
+  const ReadDone entry = device.dma().read(t, at, &job->entry, sizeof job->entry, Space::kHost,
+                                           {WriteOwner::kFirmware, fw_.function().id(), slot});
   if (!entry.ok || (job->entry.status_own & CmdEntry::kOwnerHw) == 0) {
     ++counters_.bad_doorbells;
     if (entry.ok)
@@ -146,16 +137,17 @@ void CmdQueue::fetch(unsigned slot) {
 void CmdQueue::strike(Job& job, Time t) {
   Injector& injector = fw_.device().injector();
   const Command& cmd = job.cmd;
-  const traces::Subject slot{fw_.function().id(), cmd.slot};
   const std::uint64_t detail = cmd.seq | std::uint64_t{cmd.opcode} << 32;
   const FaultSpec* fault = nullptr;
   if (injector.armed(FaultType::kCommand))
     fault = injector.strike(FaultType::kCommand, t,
-                            {{FaultKey::kOpcode, cmd.opcode}, {FaultKey::kOpMod, cmd.op_mod}}, slot, detail);
+                            {{FaultKey::kOpcode, cmd.opcode}, {FaultKey::kOpMod, cmd.op_mod}},
+                            {fw_.function().id(), cmd.slot}, detail);
   constexpr std::uint16_t kGive = 1;  // op_mod
   if (!fault && injector.armed(FaultType::kPageRequest) && cmd.opcode == prm::op::MANAGE_PAGES &&
       cmd.op_mod == kGive)
-    fault = injector.strike(FaultType::kPageRequest, t, {}, slot, detail, {FaultAction::kPagesRefused});
+    fault = injector.strike(FaultType::kPageRequest, t, {}, {fw_.function().id(), cmd.slot}, detail,
+                            {FaultAction::kPagesRefused});
   if (!fault) return;
   job.lost = fault->action == FaultAction::kNever;
   job.no_event = fault->action == FaultAction::kNoEvent;
@@ -179,7 +171,8 @@ CmdDelivery CmdQueue::read_input(Job& job, Time& t) {
   CmdMailbox box;
   for (std::size_t i = 0; i < blocks(len); ++i) {  // by length: a chain may be longer, or a ring
     if (next == 0 || (next & kMailboxAlign) != 0) return CmdDelivery::kBadInPtr;
-    const ReadDone r = fw_.device().dma().read(t, next, &box, sizeof box, owner(job.cmd.slot));
+    const ReadDone r = fw_.device().dma().read(t, next, &box, sizeof box, Space::kHost,
+                                               {WriteOwner::kFirmware, fw_.function().id(), job.cmd.slot});
     if (!r.ok) return CmdDelivery::kBadInPtr;
     t = r.at;
     const CmdDelivery d = check_block(box, i, e.token, job.checksum);
@@ -203,7 +196,8 @@ CmdDelivery CmdQueue::read_output_chain(Job& job, Time& t) {
   CmdMailbox box;
   for (std::size_t i = 0; i < blocks(len); ++i) {
     if (next == 0 || (next & kMailboxAlign) != 0) return CmdDelivery::kBadOutPtr;
-    const ReadDone r = fw_.device().dma().read(t, next, &box, sizeof box, owner(job.cmd.slot));
+    const ReadDone r = fw_.device().dma().read(t, next, &box, sizeof box, Space::kHost,
+                                               {WriteOwner::kFirmware, fw_.function().id(), job.cmd.slot});
     if (!r.ok) return CmdDelivery::kBadOutPtr;
     t = r.at;
     const CmdDelivery d = check_block(box, i, e.token, false);
@@ -310,7 +304,7 @@ void CmdQueue::answer(Time t, unsigned slot, Syndrome syndrome) {
   Device& device = fw_.device();
   Command& cmd = job->cmd;
   CmdEntry& e = job->entry;
-  const WriteOwner owner = this->owner(slot);
+  const WriteOwner owner{WriteOwner::kFirmware, fw_.function().id(), slot};
   const std::uint64_t at = address_ + (std::uint64_t{slot} << kLogStride);
   const bool injected = job->fault_status != 0;
   const std::uint8_t status = injected ? job->fault_status : static_cast<std::uint8_t>(status_of(syndrome));

@@ -13,7 +13,7 @@
 
 #include "firmware-stub/command.h"
 #include "firmware-stub/opcodes.h"
-#include "model/pcie/dma.h"
+#include "model/state/fields.h"
 #include "model/timed_queue.h"
 #include "prm/cmd_queue.h"
 
@@ -28,6 +28,11 @@ class CmdQueue : public sc_core::sc_module {
 
   struct Counters {
     std::uint64_t commands = 0, failed = 0, unknown_opcodes = 0, bad_deliveries = 0, bad_doorbells = 0;
+
+    template <class Archive>
+    void list_state(Archive& a) {
+      HCASIM_FIELDS(a, commands, failed, unknown_opcodes, bad_deliveries, bad_doorbells);
+    }
   };
 
   CmdQueue(const sc_core::sc_module_name& name, Firmware& fw);
@@ -45,8 +50,6 @@ class CmdQueue : public sc_core::sc_module {
   void excuse() { excused_ = true; }
 
   void doorbell(std::uint32_t vector);  // bit n: slot n
-  // Commands in progress are forgotten, as is the queue's address.
-  void reset();
   // The firmware goes on after a stall.
   void resume();
   // Host pages came, or will not come, or the host has answered: commands that wait for it run again.
@@ -55,11 +58,20 @@ class CmdQueue : public sc_core::sc_module {
   const Counters& counters() const { return counters_; }
   bool in_use() const { return address_ != 0; }
 
+  // At reset commands in progress are forgotten, as is the queue's address.
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, work_, jobs_, address_, new_high_, free_at_);
+    a.lasting("excused", excused_);    // until the driver gives an address, whatever is reset meanwhile
+    a.lasting("next_seq", next_seq_);  // names commands in traces: no two the same
+    a.lasting("counters", counters_);
+  }
+
  private:
   struct Job {
     Command cmd;
     prm::CmdEntry entry;
-    const Opcode* opcode = nullptr;
+    const Opcode* opcode = nullptr;  // the row of cmd.opcode
     prm::CmdDelivery delivery = prm::CmdDelivery::kOk;
     std::vector<std::uint64_t> out_blocks;  // addresses of the output mailboxes that out_len needs
     std::vector<std::uint32_t> event_eqns;  // EQs that asked for command events when the command was taken
@@ -70,11 +82,16 @@ class CmdQueue : public sc_core::sc_module {
     std::uint8_t fault_status = 0;  // refused with this; 0: not
     std::uint32_t fault_syndrome = 0;
     Time fault_delay = 0;
+
+    template <class Archive>
+    void list_state(Archive& a) {
+      HCASIM_FIELDS(a, cmd, entry, delivery, out_blocks, event_eqns, checksum, waiting, lost, no_event,
+                    stalled, fault_status, fault_syndrome, fault_delay);
+    }
   };
 
   void fetch(unsigned slot);
   void strike(Job& job, Time t);
-  WriteOwner owner(unsigned slot) const;
   prm::CmdDelivery read_input(Job& job, Time& t);
   prm::CmdDelivery read_output_chain(Job& job, Time& t);
   void execute(Time t, unsigned slot);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "firmware-stub/syndromes.h"
+#include "model/state/fields.h"
 #include "model/time.h"
 #include "prm/prm.h"
 
@@ -24,6 +25,10 @@ struct Command {
   std::size_t out_len = 0;        // bytes the driver has room for
   std::vector<std::uint8_t> out;  // at least the opcode's output structure; out_len bytes of it go back
 
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, slot, seq, opcode, op_mod, uid, now, in_len, in, out_len, out);
+  }
   template <class F>
   auto get() const {
     return prm::get<F>(in.data());

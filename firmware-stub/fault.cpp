@@ -32,23 +32,20 @@ void Firmware::fault(Time t, const FaultSpec& f, bool begin) {
   const auto post = [&](prm::EqeType type, const auto& data) {
     device_.eqs().post(t, function_.id(), static_cast<std::uint8_t>(type), 0, &data, sizeof data);
   };
-  const auto note = [&](std::uint32_t object, std::uint64_t detail) {
-    injector.note(t, f, {function_.id(), object}, detail);
-  };
   if (f.kind == FaultType::kHealth) {
-    if (begin) note(0, f.value(FaultKey::kSyndrome) | f.value(FaultKey::kReset) << 8);
+    if (begin) injector.note(t, f, 0, f.value(FaultKey::kSyndrome) | f.value(FaultKey::kReset) << 8);
     return health_fault(t, f, begin);
   }
   if (!begin) return;
   switch (f.kind) {
     case FaultType::kPageRequest: {
       const auto pages = static_cast<std::int32_t>(f.value(FaultKey::kPages, 128));
-      note(0, static_cast<std::uint32_t>(pages));
+      injector.note(t, f, 0, static_cast<std::uint32_t>(pages));
       pages_.ask(t, pages);
       return;
     }
     case FaultType::kFwReset:
-      note(0, 0);
+      injector.note(t, f, 0, 0);
       if (f.action == FaultAction::kSync && sync_reset_.request(t)) return;
       device_.reset(function_.id());  // comes back through function_reset()
       cmdq_.excuse();
@@ -56,7 +53,7 @@ void Firmware::fault(Time t, const FaultSpec& f, bool begin) {
     case FaultType::kTemperature: {
       prm::EqeTempWarn data{};
       data.sensors_low = f.value(FaultKey::kSensors, 1);
-      note(0, f.value(FaultKey::kSensors, 1));
+      injector.note(t, f, 0, f.value(FaultKey::kSensors, 1));
       return post(prm::EqeType::kTempWarn, data);
     }
     case FaultType::kModule: {
@@ -67,7 +64,7 @@ void Firmware::fault(Time t, const FaultSpec& f, bool begin) {
                     : f.action == FaultAction::kDisabled  ? prm::EqePortModule::kDisabled
                                                           : prm::EqePortModule::kError;
       data.error_type = static_cast<std::uint8_t>(f.value(FaultKey::kError));
-      note(data.module, f.value(FaultKey::kError));
+      injector.note(t, f, data.module, f.value(FaultKey::kError));
       return post(prm::EqeType::kPortModule, data);
     }
     default:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "firmware-stub/firmware.h"
 
+#include "model/state/state.h"
 #include "prm/init_seg.h"
 
 namespace hcasim::fw {
@@ -69,10 +70,10 @@ void Firmware::function_reset() {
   // A driver that had the interface in its hands sees it DISABLED until it writes a queue address again: so
   // it learns that the card has forgotten everything.
   const bool in_use = cmdq_.in_use();
-  cmdq_.reset();
+  reset_state(cmdq_);
   to_power_on();
-  health_.reset();
-  sync_reset_.clear();
+  StateReset reset;
+  list_interface(reset);
   if (in_use) health_.set_nic_interface(prm::kNicDisabled);
 }
 
@@ -109,25 +110,20 @@ void Firmware::inject_link(bool up) { port_.cable(up); }
 
 void Firmware::drop_objects() {
   device_.drop_objects(function_.id());
-  objects_.clear();
+  StateReset reset;
+  list_objects(reset);
   pages_.objects_dropped();
   cmdq_.pages_changed();  // what waited for pages finds the function gone
-  nic_vport_ = {};
-  gsi_.clear();
-  if (!function_.physical()) return;
-  port_.teardown();
-  traps_.clear();
+  if (function_.physical()) reset_state(traps_);
+  port_.teardown(function_);
 }
 
 void Firmware::to_power_on() {
   drop_objects();
-  pages_.reset();
-  caps_.reset();
+  StateReset reset;
+  list_session(reset);
   function_.qps().atomic_host_endian = caps_.atomic_host_endian();
   if (function_.physical()) device_.cc().reset();
-  issi = 0;
-  driver_version.clear();
-  state_ = State::kOff;
 }
 
 // nic_interface = DISABLED: the driver is about to take its memory back without asking command by command.
@@ -135,7 +131,7 @@ void Firmware::fast_teardown() {
   if (sync_reset_.interface_down()) {
     device_.reset(function_.id());  // comes back through function_reset()
   } else {
-    cmdq_.reset();
+    reset_state(cmdq_);
     to_power_on();
     device_.dma().set_enabled(function_.id(), false);
   }

@@ -24,6 +24,7 @@
 #include "firmware-stub/traps.h"
 #include "model/device.h"
 #include "model/firmware_port.h"
+#include "model/state/fields.h"
 
 namespace hcasim::fw {
 
@@ -35,6 +36,11 @@ struct NicVport {
   std::uint32_t promisc_uc = 0, promisc_mc = 0, promisc_all = 0;
   std::uint32_t admin_state = 2;                    // follows the port
   std::array<std::vector<std::uint64_t>, 3> lists;  // unicast, multicast, VLANs; entries as in the command
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, min_inline, mtu, promisc_uc, promisc_mc, promisc_all, admin_state, lists);
+  }
 };
 
 class Firmware : public sc_core::sc_module, public FirmwarePort {
@@ -98,7 +104,33 @@ class Firmware : public sc_core::sc_module, public FirmwarePort {
   void trace_destroy(ObjType type, std::uint32_t number, std::uint16_t uid = 0);
   void trace_general(bool created, std::uint16_t type, std::uint32_t number, std::uint16_t uid);
 
+  // By who takes it back, each everything that the one before does: drop_objects(), to_power_on(),
+  // function_reset().
+  template <class Archive>
+  void list_state(Archive& a) {
+    list_objects(a);
+    list_session(a);
+    list_interface(a);
+    a.lasting("qp_errors", qp_errors_);
+  }
+
  private:
+  // What the driver has made, and what is under way for it.
+  template <class Archive>
+  void list_objects(Archive& a) {
+    HCASIM_FIELDS(a, objects_, nic_vport_, gsi_);
+  }
+  // What the driver has settled from ENABLE_HCA on.
+  template <class Archive>
+  void list_session(Archive& a) {
+    HCASIM_FIELDS(a, pages_, caps_, issi, driver_version);
+    a("state", state_, State::kOff);
+  }
+  // The initialization segment and what lies behind it.
+  template <class Archive>
+  void list_interface(Archive& a) {
+    HCASIM_FIELDS(a, cmdq_, health_, sync_reset_);
+  }
   void fast_teardown();
   void health_fault(Time t, const FaultSpec& fault, bool begin);
 

@@ -17,20 +17,15 @@ constexpr std::uint8_t kHopsOfGlobal = 0xff;
 Gsi::Gsi(const sc_core::sc_module_name& name, Firmware& fw)
     : sc_module(name),
       fw_(fw),
-      subnet_admin_(fw.device(), fw.port(), *this),
+      subnet_admin_(fw.device(), fw.function().vport(), fw.port(), *this),
       out_(
           "out",
           [this](Time due, PacketRef& packet) { fw_.device().port().transmit(due, std::move(packet)); },
           fw.function().health()) {}
 
-void Gsi::clear() {
-  subnet_admin_.clear();
-  out_.clear();
-}
-
 bool Gsi::take(Time t, const Packet& packet) {
   if (packet.kind != PacketKind::kIb || packet.dest_qpn != 1 || packet.qkey != kGsiQkey ||
-      packet.payload_len != kMadBytes || !fw_.device().port().pkey_valid(packet.pkey))
+      packet.payload_len != kMadBytes || !fw_.function().vport().pkey_valid(packet.pkey))
     return false;
   MadHeader header;
   std::memcpy(static_cast<void*>(&header), packet.data(), sizeof header);
@@ -55,6 +50,7 @@ bool Gsi::take(Time t, const Packet& packet) {
 void Gsi::reply(Time t, const Packet& to, const std::uint8_t* mad) {
   const Port& port = fw_.device().port();
   PacketRef packet = PacketPool::make();
+  packet->function = fw_.function().id();
   packet->slid = port.lid();
   packet->dlid = to.slid;
   packet->sl = to.sl;

@@ -12,6 +12,7 @@
 #include "firmware-stub/mad_formats.h"
 #include "firmware-stub/subnet_admin.h"
 #include "model/packet/packet.h"
+#include "model/state/fields.h"
 #include "model/timed_queue.h"
 
 namespace hcasim::fw {
@@ -24,11 +25,15 @@ class Gsi : public sc_core::sc_module, private MadSender {
 
   // A datagram for QP 0 or 1 of the port. True: taken.
   bool take(Time t, const Packet& packet);
-  // What was on its way is forgotten.
-  void clear();
 
   const SubnetAdmin& subnet_admin() const { return subnet_admin_; }
   std::uint64_t performance_mads() const { return performance_mads_; }
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, subnet_admin_, out_);
+    a.lasting("performance_mads", performance_mads_);
+  }
 
  private:
   void reply(Time t, const Packet& to, const std::uint8_t* mad) override;

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "firmware-stub/options.h"
+#include "model/state/fields.h"
 
 namespace hcasim::fw {
 
@@ -27,30 +28,34 @@ class Health {
     std::array<std::uint32_t, 6> var;
     std::uint32_t exit_ptr, callra;
     std::uint16_t ext_syndrome;
+
+    template <class Archive>
+    void list_state(Archive& a) {
+      HCASIM_FIELDS(a, var, exit_ptr, callra, ext_syndrome);
+    }
   };
   void fatal(std::uint8_t syndrome, bool reset_requested, const Assert& assert) noexcept {
     syndrome_ = syndrome;
     reset_requested_ = reset_requested;
     assert_ = assert;
   }
-  // The firmware's processor hangs: the health counter stands still. Until told otherwise, or reset().
+  // The firmware's processor hangs: the health counter stands still. Until told otherwise, or reset.
   void stall(bool on);
   bool stalled() const { return stalled_; }
   bool is_fatal() const { return syndrome_ != 0 && reset_requested_; }
   std::uint8_t syndrome() const { return syndrome_; }
-  void reset() {
-    syndrome_ = 0;
-    reset_requested_ = false;
-    nic_interface_ = 0;
-    assert_ = {};
-    stall(false);
-  }
 
   std::uint32_t nic_interface() const { return nic_interface_; }
   void set_nic_interface(std::uint32_t v) { nic_interface_ = v & 7; }
 
   void count_bad_write() { ++bad_writes_; }
   std::uint64_t bad_writes() const { return bad_writes_; }
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, syndrome_, reset_requested_, assert_, stalled_, stalled_at_, nic_interface_);
+    a.lasting("bad_writes", bad_writes_);
+  }
 
  private:
   const Options& options_;

@@ -61,7 +61,7 @@ void node_info(Mad& m) {
   i.system_image_guid = m.fw.port().system_image_guid();
   i.node_guid = m.fw.port().node_guid();
   i.port_guid = m.fw.port().port_guid();
-  i.partition_cap = static_cast<std::uint16_t>(m.fw.device().port().pkeys.size());
+  i.partition_cap = static_cast<std::uint16_t>(m.fw.function().vport().pkeys.size());
   i.device_id = m.fw.options().device_id;
   i.local_port = 1;
   i.vendor_id[1] = 0x02;
@@ -112,7 +112,7 @@ std::uint16_t port_info(Mad& m) {
   i.vl_cap_init_type = kOneVl << 4;
   i.init_reply_mtu_cap = mtu_code(profile.max_mtu);
   i.operational_vls = kOneVl << 4;
-  i.guid_cap = static_cast<std::uint8_t>(port.gids.size());
+  i.guid_cap = static_cast<std::uint8_t>(m.fw.function().vport().gids.size());
   i.rereg_subnet_timeout = agent.subnet_timeout();
   i.resp_time = 16;
   i.ext_speed_active_supported = static_cast<std::uint8_t>((up ? ext : 0) << 4 | ext);
@@ -122,7 +122,7 @@ std::uint16_t port_info(Mad& m) {
 }
 
 std::uint16_t pkey_table(Mad& m) {
-  auto& pkeys = m.fw.device().port().pkeys;
+  auto& pkeys = m.fw.function().vport().pkeys;
   const std::size_t first = std::size_t{m.modifier & 0xffff} * kPkeysPerBlock;
   if (first + kPkeysPerBlock > pkeys.size()) return kMadBadField;
   for (unsigned i = 0; i < kPkeysPerBlock; ++i) {
@@ -134,7 +134,7 @@ std::uint16_t pkey_table(Mad& m) {
 }
 
 std::uint16_t guid_info(Mad& m) {
-  const auto& gids = m.fw.device().port().gids;
+  const auto& gids = m.fw.function().vport().gids;
   const std::size_t first = std::size_t{m.modifier} * kGuidsPerBlock;
   if (m.set || first >= gids.size()) return kMadBadField;
   for (unsigned i = 0; i < kGuidsPerBlock; ++i) {

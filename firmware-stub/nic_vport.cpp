@@ -48,7 +48,7 @@ Syndrome query_nic_vport_context(Firmware& fw, Command& cmd) {
   const auto& list = v.lists[type];
   const PortAgent& agent = fw.port();
   cmd.put<c::min_wqe_inline_mode>(v.min_inline);
-  cmd.put<c::roce_en>(fw.device().port().roce_enabled ? 1 : 0);
+  cmd.put<c::roce_en>(fw.function().vport().roce_enabled ? 1 : 0);
   cmd.put<c::mtu>(v.mtu);
   cmd.put<c::system_image_guid>(agent.system_image_guid());
   cmd.put<c::port_guid>(agent.port_guid());
@@ -57,7 +57,7 @@ Syndrome query_nic_vport_context(Firmware& fw, Command& cmd) {
   cmd.put<c::promisc_mc>(v.promisc_mc);
   cmd.put<c::promisc_all>(v.promisc_all);
   cmd.put<c::allowed_list_type>(type);
-  const Mac& mac = fw.device().port().mac;
+  const Mac& mac = fw.function().vport().mac;
   cmd.put<c::permanent_address::mac_addr_47_32>(static_cast<std::uint32_t>(mac[0]) << 8 | mac[1]);
   cmd.put<c::permanent_address::mac_addr_31_0>(prm::load32(mac.data() + 2));
   // The list as far as there is room for it.
@@ -105,13 +105,13 @@ Syndrome modify_nic_vport_context(Firmware& fw, Command& cmd) {
       next.lists[type].push_back(prm::load64(cmd.in.data() + kList + i * kListEntry));
   }
   v = std::move(next);
-  Port& port = fw.device().port();
+  Vport& vport = fw.function().vport();
   if (cmd.get<f::permanent_address>() != 0) {
-    port.mac[0] = static_cast<std::uint8_t>(cmd.get<c::permanent_address::mac_addr_47_32>() >> 8);
-    port.mac[1] = static_cast<std::uint8_t>(cmd.get<c::permanent_address::mac_addr_47_32>());
-    prm::store32(port.mac.data() + 2, cmd.get<c::permanent_address::mac_addr_31_0>());
+    vport.mac[0] = static_cast<std::uint8_t>(cmd.get<c::permanent_address::mac_addr_47_32>() >> 8);
+    vport.mac[1] = static_cast<std::uint8_t>(cmd.get<c::permanent_address::mac_addr_47_32>());
+    prm::store32(vport.mac.data() + 2, cmd.get<c::permanent_address::mac_addr_31_0>());
   }
-  if (cmd.get<f::roce_en>() != 0) port.roce_enabled = cmd.get<c::roce_en>() != 0;
+  if (cmd.get<f::roce_en>() != 0) vport.roce_enabled = cmd.get<c::roce_en>() != 0;
   return Syndrome::kOk;
 }
 
@@ -149,7 +149,7 @@ Syndrome set_roce_address(Firmware& fw, Command& cmd) {
   enum : std::uint32_t { kIpv4 = 0, kIpv6 = 1 };          // roce_l3_type
   enum : std::uint32_t { kVersion1 = 0, kVersion2 = 2 };  // roce_version
   const std::uint32_t index = cmd.get<in::roce_address_index>();
-  if (index >= Port::kRoceAddresses) return Syndrome::kRoceIndex;
+  if (index >= Vport::kRoceAddresses) return Syndrome::kRoceIndex;
   if (cmd.get<in::vhca_port_num>() > 1) return Syndrome::kPortNumber;
   RoceAddress next;
   std::memcpy(next.gid.data(), prm::ptr<a::source_l3_address>(cmd.in.data()), next.gid.size());
@@ -168,15 +168,15 @@ Syndrome set_roce_address(Firmware& fw, Command& cmd) {
     next.vlan_valid = cmd.get<a::vlan_valid>() != 0;
     next.vlan_id = static_cast<std::uint16_t>(cmd.get<a::vlan_id>());
   }
-  fw.device().port().set_roce_address(index, next);
+  fw.function().vport().set_roce_address(index, next);
   return Syndrome::kOk;
 }
 
 Syndrome query_roce_address(Firmware& fw, Command& cmd) {
   using a = prm::query_roce_address_out::roce_address;
   const std::uint32_t index = cmd.get<prm::query_roce_address_in::roce_address_index>();
-  if (index >= Port::kRoceAddresses) return Syndrome::kRoceIndex;
-  const RoceAddress& e = fw.device().port().roce_address(index);
+  if (index >= Vport::kRoceAddresses) return Syndrome::kRoceIndex;
+  const RoceAddress& e = fw.function().vport().roce_address(index);
   std::memcpy(prm::ptr<a::source_l3_address>(cmd.out.data()), e.gid.data(), e.gid.size());
   cmd.put<a::vlan_valid>(e.vlan_valid ? 1 : 0);
   cmd.put<a::vlan_id>(e.vlan_id);

@@ -6,6 +6,7 @@
 #include "firmware-stub/firmware.h"
 #include "firmware-stub/handlers.h"
 #include "model/device.h"
+#include "model/state/state.h"
 #include "prm/eqe.h"
 
 namespace hcasim::fw {
@@ -122,10 +123,9 @@ std::uint32_t PagePool::take(std::uint8_t* out, std::uint32_t count, bool all) {
   return n;
 }
 
-void PagePool::reset() {
-  objects_dropped();
-  pages_.clear();
-  known_.clear();
+void PagePool::objects_dropped() {
+  StateReset reset;
+  list_use(reset);
 }
 
 Syndrome query_pages(Firmware& fw, Command& cmd) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "firmware-stub/command.h"
+#include "model/state/fields.h"
 #include "model/time.h"
 
 namespace hcasim {
@@ -49,11 +50,7 @@ class PagePool {
   // Asks for pages, or (negative) for the driver to take back so many, though there is no need.
   void ask(Time t, std::int32_t pages) { send_request(t, pages); }
 
-  void objects_dropped() {
-    icm_ = wanted_ = 0;
-    pending_ = waiting_ = refused_ = low_refused_ = false;
-  }
-  void reset();
+  void objects_dropped();
 
   std::uint64_t given() const { return pages_.size(); }
   // The page of this address is lent to the device.
@@ -61,7 +58,19 @@ class PagePool {
   std::uint64_t used_pages() const;
   std::uint64_t requests() const { return requests_; }
 
+  template <class Archive>
+  void list_state(Archive& a) {
+    list_use(a);
+    HCASIM_FIELDS(a, pages_, known_);
+    a.lasting("requests", requests_);
+  }
+
  private:
+  // What objects have to do with: gone with them, while the pages stay.
+  template <class Archive>
+  void list_use(Archive& a) {
+    HCASIM_FIELDS(a, icm_, wanted_, pending_, waiting_, refused_, low_refused_);
+  }
   std::uint64_t free_pages() const;
   bool send_request(Time t, std::int32_t pages);
 

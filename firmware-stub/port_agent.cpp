@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "model/device.h"
+#include "model/state/state.h"
 #include "prm/eqe.h"
 #include "prm/field.h"
 
@@ -29,22 +30,34 @@ void PortAgent::state(PortState s) { device_.port().set_state(s); }
 // Every entry of the table is the prefix with a GUID behind it; of the GUIDs only the first is assigned.
 void PortAgent::set_subnet_prefix(std::uint64_t prefix) {
   subnet_prefix_ = prefix;
-  std::uint64_t guid = port_guid();
-  for (Gid& gid : device_.port().gids) {
-    prm::store64(gid.data(), prefix);
-    prm::store64(gid.data() + 8, guid);
-    guid = 0;
+  for (FunctionId f = 0; f < device_.functions(); ++f) {
+    Vport& vport = device_.function(f).vport();
+    std::uint64_t guid = vport.guid;
+    for (Gid& gid : vport.gids) {
+      prm::store64(gid.data(), prefix);
+      prm::store64(gid.data() + 8, guid);
+      guid = 0;
+    }
   }
 }
 
-void PortAgent::start() {
+void PortAgent::start(Function& function, std::uint64_t mac, std::uint64_t guid) {
+  Vport& vport = function.vport();
+  std::fill(vport.pkeys.begin(), vport.pkeys.end(), std::uint16_t{0});
+  vport.pkeys.at(0) = kDefaultPkey;
+  vport.guid = guid;
+  if (ethernet())
+    for (unsigned i = 0; i < vport.mac.size(); ++i)
+      vport.mac[i] = static_cast<std::uint8_t>(mac >> (40 - 8 * i));
+  if (!function.physical()) {
+    if (!ethernet()) set_subnet_prefix(subnet_prefix_);
+    if (device_.port().state() == PortState::kActive) device_.port_changed(function.id(), prm::kPortActive);
+    return;
+  }
   running_ = true;
   Port& port = device_.port();
-  std::fill(port.pkeys.begin(), port.pkeys.end(), std::uint16_t{0});
-  port.pkeys.at(0) = kDefaultPkey;
   if (ethernet()) {
-    for (unsigned i = 0; i < port.mac.size(); ++i)
-      port.mac[i] = static_cast<std::uint8_t>(options_.mac >> (40 - 8 * i));
+    port.station_mac = vport.mac;
     port.pause_rx = port.pause_tx = true;  // as cards are delivered
     set_mtu(kDefaultEthMtu);
   } else {
@@ -75,19 +88,18 @@ void PortAgent::link_up() {
   device_.port_changed(prm::kPortActive);
 }
 
-void PortAgent::teardown() {
-  running_ = false;
-  admin_up_ = true;
-  cap_mask_ = kDefaultCaps;
-  subnet_timeout_ = 0;
+void PortAgent::teardown(Function& function) {
+  if (ethernet()) {
+    function.vport().roce_enabled = false;
+    function.vport().clear_roce_addresses();
+  }
+  if (!function.physical()) return;
+  reset_state(*this);
   Port& port = device_.port();
   port.set_state(PortState::kDown);
   port.set_lid(0);
   port.sm_lid = 0;
   if (ethernet()) {
-    port.roce_enabled = false;
-    for (unsigned i = 0; i < Port::kRoceAddresses; ++i)
-      if (port.roce_address(i).valid) port.set_roce_address(i, {});
     port.pause_rx = port.pause_tx = false;
     port.pfc_rx = port.pfc_tx = 0;
     set_mtu(kDefaultEthMtu);

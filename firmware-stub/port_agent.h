@@ -13,10 +13,12 @@
 
 #include "firmware-stub/options.h"
 #include "model/port/port.h"
+#include "model/state/fields.h"
 
 namespace hcasim {
 class Device;
-}
+class Function;
+}  // namespace hcasim
 
 namespace hcasim::fw {
 
@@ -38,9 +40,10 @@ class PortAgent {
  public:
   PortAgent(Device& device, const Options& options);
 
-  // INIT_HCA: fills the port's tables and brings the link up, as far as there is somebody to do it.
-  void start();
-  void teardown();
+  // INIT_HCA of a function: fills its address tables. Of one that owns the port: brings the link up, as far
+  // as there is somebody to do it.
+  void start(Function& function, std::uint64_t mac, std::uint64_t guid);
+  void teardown(Function& function);
   // The cable comes or goes.
   void cable(bool up);
   // The built-in subnet manager's choice for the next time, or the one before, the link comes up; and whom it
@@ -48,6 +51,11 @@ class PortAgent {
   struct Peer {
     std::uint64_t guid = 0;
     std::uint16_t lid = 0;
+
+    template <class Archive>
+    void list_state(Archive& a) {
+      HCASIM_FIELDS(a, guid, lid);
+    }
   };
   void assign(std::uint16_t lid, std::uint16_t sm_lid, std::vector<Peer> peers);
   const std::vector<Peer>& peers() const { return peers_; }
@@ -80,6 +88,23 @@ class PortAgent {
   bool admin_up() const { return admin_up_; }
   std::uint64_t link_downed() const { return link_downed_; }  // times
   const std::string& node_description() const { return node_description_; }
+
+  // What teardown() does not end: the cable is the world's, LIDs and who else there is are the subnet
+  // manager's, the MTU of an IB port and the node's description are set by management until power goes off.
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, running_, subnet_timeout_);
+    a("admin_up", admin_up_, true);
+    a("cap_mask", cap_mask_, kDefaultCaps);
+    a("subnet_prefix", subnet_prefix_, kDefaultSubnetPrefix);
+    a.lasting("cable", cable_);
+    a.lasting("lid", lid_);
+    a.lasting("sm_lid", sm_lid_);
+    a.lasting("peers", peers_);
+    a.lasting("mtu", mtu_);  // Ethernet: teardown() sets it
+    a.lasting("node_description", node_description_);
+    a.lasting("link_downed", link_downed_);
+  }
 
  private:
   void follow();  // link state after cable or PAOS changed

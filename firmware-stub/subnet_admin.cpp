@@ -84,12 +84,6 @@ void SubnetAdmin::Answer::add(const T& record) {
   std::memcpy(records.data() + at, &record, sizeof record);
 }
 
-void SubnetAdmin::clear() {
-  groups_.clear();
-  transfers_.clear();
-  made_mgids_ = 0;
-}
-
 // ---- Datagrams ----
 
 bool SubnetAdmin::take(Time t, const Packet& packet) {
@@ -217,10 +211,11 @@ void SubnetAdmin::serve(const Request& request, Answer& answer) {
 
 std::vector<SubnetAdmin::Node> SubnetAdmin::nodes() const {
   const Port& port = device_.port();
-  std::vector<Node> list{{port.gids.at(0), port.lid()}};
+  const Vport& vport = vport_;
+  std::vector<Node> list{{vport.gids.at(0), port.lid()}};
   for (const PortAgent::Peer& p : agent_.peers()) {
     if (p.lid == 0) continue;
-    Node peer{port.gids.at(0), p.lid};
+    Node peer{vport.gids.at(0), p.lid};
     prm::store64(peer.gid.data() + 8, p.guid);
     list.push_back(peer);
   }
@@ -234,7 +229,7 @@ void SubnetAdmin::paths(const Request& request, Answer& answer) const {
     group_paths(request, answer);
     return;
   }
-  if (request.asks(R::kPkey) && !device_.port().pkey_valid(wish.pkey)) return;
+  if (request.asks(R::kPkey) && !vport_.pkey_valid(wish.pkey)) return;
   if (request.asks(R::kSl) && (wish.qos_sl & 0xf) != 0) return;
   // A path may be used below what it could do.
   std::uint8_t path_mtu = mtu(), path_rate = rate();
@@ -352,7 +347,7 @@ SubnetAdmin::Groups::iterator SubnetAdmin::create_group(const Request& request, 
   if ((join & (R::kFull | R::kSendOnlyFull)) == 0) return refuse(kSaInvalid);
   if (!request.asks(R::kQkey | R::kTclass | R::kPkey | R::kSl | R::kFlow))
     return refuse(kSaInsufficientComponents);
-  if (!device_.port().pkey_valid(wish.pkey)) return refuse(kSaInvalid);
+  if (!vport_.pkey_valid(wish.pkey)) return refuse(kSaInvalid);
   if (groups_.size() >= kMostGroups) return refuse(kSaNoResources);
   Group g;
   g.mtu = mtu();
@@ -376,7 +371,7 @@ SubnetAdmin::Groups::iterator SubnetAdmin::create_group(const Request& request, 
     const std::uint8_t scope = request.asks(R::kScope) ? wish.scope_join >> 4 : 2;
     mgid = {0xff, static_cast<std::uint8_t>(0x10 | scope), 0xa0, 0x1b};
     prm::store64(mgid.data() + 8, ++made_mgids_);
-    std::copy_n(device_.port().gids.at(0).begin(), 4, mgid.begin() + 4);
+    std::copy_n(vport_.gids.at(0).begin(), 4, mgid.begin() + 4);
   }
   if (mgid[0] != 0xff) return refuse(kSaInvalid);
   g.qkey = wish.qkey;

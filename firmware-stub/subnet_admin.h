@@ -12,10 +12,12 @@
 
 #include "firmware-stub/sa_formats.h"
 #include "model/packet/packet.h"
+#include "model/state/fields.h"
 
 namespace hcasim {
 class Device;
-}
+class Vport;
+}  // namespace hcasim
 
 namespace hcasim::fw {
 
@@ -32,17 +34,23 @@ class MadSender {
 
 class SubnetAdmin {
  public:
-  SubnetAdmin(Device& device, PortAgent& agent, MadSender& sender)
-      : device_(device), agent_(agent), sender_(sender) {}
+  // vport: the function's that it answers for.
+  SubnetAdmin(Device& device, const Vport& vport, PortAgent& agent, MadSender& sender)
+      : device_(device), vport_(vport), agent_(agent), sender_(sender) {}
 
   // A request of the class for QP1. False: not for this agent.
   bool take(Time t, const Packet& packet);
-  // Groups and answers on their way are forgotten.
-  void clear();
 
   std::uint64_t requests() const { return requests_; }
   std::uint64_t refused() const { return refused_; }  // of them
   std::size_t groups() const { return groups_.size(); }
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, groups_, made_mgids_, transfers_);
+    a.lasting("requests", requests_);
+    a.lasting("refused", refused_);
+  }
 
  private:
   struct Group {
@@ -52,6 +60,11 @@ class SubnetAdmin {
     std::uint32_t sl_flow_hop = 0;
     bool permanent = false;               // IPoIB's broadcast group: there without members
     std::map<Gid, std::uint8_t> members;  // join state
+
+    template <class Archive>
+    void list_state(Archive& a) {
+      HCASIM_FIELDS(a, qkey, mlid, pkey, mtu, rate, life, tclass, sl_flow_hop, permanent, members);
+    }
   };
   struct Node {
     Gid gid{};
@@ -77,6 +90,14 @@ class SubnetAdmin {
     SaHeader header{};
     std::vector<std::uint8_t> records;
     std::uint32_t sent = 0;
+
+    template <class Archive>
+    void list_state(Archive& a) {
+      // Of the packet, what MadSender::reply() goes by: its bytes went back to the pool.
+      HCASIM_FIELDS(a, address.slid, address.sl, address.pkey, address.has_grh, address.sgid, address.dgid,
+                    address.src_qpn);
+      HCASIM_FIELDS(a, header, records, sent);
+    }
   };
 
   void serve(const Request& request, Answer& answer);
@@ -99,6 +120,7 @@ class SubnetAdmin {
   static McMemberRecord record_of(const Gid& mgid, const Group& group);
 
   Device& device_;
+  const Vport& vport_;
   PortAgent& agent_;
   MadSender& sender_;
   Groups groups_;

@@ -87,11 +87,4 @@ bool SyncReset::interface_down() {
   return true;
 }
 
-void SyncReset::clear() {
-  due_.clear();
-  ++serial_;
-  state_ = State::kIdle;
-  asked_by_command_ = now_pending_ = false;
-}
-
 }  // namespace hcasim::fw

@@ -14,6 +14,7 @@
 #include <systemc>
 
 #include "firmware-stub/syndromes.h"
+#include "model/state/fields.h"
 #include "model/timed_queue.h"
 
 namespace hcasim::fw {
@@ -43,11 +44,16 @@ class SyncReset : public sc_core::sc_module {
   Syndrome answer(bool yes);
   // The driver has taken the interface down. True: so that the card resets now.
   bool interface_down();
-  // The card has been reset, whoever asked for it.
-  void clear();
 
   State state() const { return state_; }
   std::uint64_t done() const { return done_; }  // resets that were agreed on, and made
+
+  // A reset of the card, whoever asked for it, ends what is under way.
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, due_, serial_, state_, asked_by_command_, seq_, now_pending_);
+    a.lasting("done", done_);
+  }
 
  private:
   void ask(Time t);

@@ -26,11 +26,6 @@ Traps::Traps(const sc_core::sc_module_name& name, Device& device, const PortAgen
           },
           device.faults()) {}
 
-void Traps::clear() {
-  due_.clear();
-  left_ = 0;
-}
-
 void Traps::capabilities_changed() { raise(false); }
 void Traps::description_changed() { raise(true); }
 

@@ -8,6 +8,7 @@
 
 #include <systemc>
 
+#include "model/state/fields.h"
 #include "model/timed_queue.h"
 
 namespace hcasim {
@@ -25,8 +26,14 @@ class Traps : public sc_core::sc_module {
   void capabilities_changed();
   void description_changed();
   void repress() { left_ = 0; }
-  void clear();
   std::uint64_t sent() const { return sent_; }
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, due_, left_, description_);
+    a.lasting("serial", serial_);  // a transaction ID on the wire: none comes twice
+    a.lasting("sent", sent_);
+  }
 
  private:
   void raise(bool description);

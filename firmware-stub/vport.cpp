@@ -92,7 +92,7 @@ Syndrome query_hca_vport_gid(Firmware& fw, Command& cmd) {
   using out = prm::query_hca_vport_gid_out;
   const Syndrome s = check_port<in>(cmd);
   if (s != Syndrome::kOk) return s;
-  const auto& gids = fw.device().port().gids;
+  const auto& gids = fw.function().vport().gids;
   const std::uint32_t index = cmd.get<in::gid_index>();
   const bool all = index == kWholeTable;
   if (!all && index >= gids.size()) return Syndrome::kGidIndex;
@@ -109,7 +109,7 @@ Syndrome query_hca_vport_pkey(Firmware& fw, Command& cmd) {
   using out = prm::query_hca_vport_pkey_out;
   const Syndrome s = check_port<in>(cmd);
   if (s != Syndrome::kOk) return s;
-  const auto& pkeys = fw.device().port().pkeys;
+  const auto& pkeys = fw.function().vport().pkeys;
   const std::uint32_t index = cmd.get<in::pkey_index>();
   const bool all = index == kWholeTable;
   if (!all && index >= pkeys.size()) return Syndrome::kPkeyIndex;

@@ -5,17 +5,13 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "model/pcie/host_copies.h"
-
 namespace hcasim {
 
 namespace {
 constexpr int kStack = 512 << 10;  // bytes: a turn, and what lies behind its DMA
+
+ModelClock& run_clock() { return simulation().clock; }
 }  // namespace
-
-ModelClock g_clock;
-
-Agenda* Agenda::one_ = nullptr;
 
 // A block's process: named "turn" in the block's module. It outlives the block, as SystemC keeps processes.
 class Agenda::Process {
@@ -30,7 +26,7 @@ class Agenda::Process {
       handle = sc_core::sc_spawn(
           [this] {
             for (;;) {
-              one_->turn_of(*this);
+              one()->turn_of(*this);
               sc_core::wait();
             }
           },
@@ -38,7 +34,7 @@ class Agenda::Process {
     } else {
       options.spawn_method();
       handle =
-          sc_core::sc_spawn([this] { one_->turn_of(*this); }, sc_core::sc_gen_unique_name("turn"), &options);
+          sc_core::sc_spawn([this] { one()->turn_of(*this); }, sc_core::sc_gen_unique_name("turn"), &options);
     }
     // The module under construction, which is the block's.
     if (const sc_core::sc_object* module = handle.get_parent_object()) name_ = module->name();
@@ -57,13 +53,27 @@ class Agenda::Process {
 };
 
 bool Agenda::choose(Kernel kernel) {
-  if (!one_) one_ = new Agenda("agenda", kernel);
-  return one_->kernel_ == kernel;
+  if (!one()) one() = new Agenda("agenda", kernel);
+  return one()->kernel_ == kernel;
 }
 
 Agenda& Agenda::instance() {
-  if (!one_) choose({});
-  return *one_;
+  if (!one()) choose({});
+  return *one();
+}
+
+bool Agenda::renew() {
+  if (running_ || !heap_.empty()) return false;
+  event_.cancel();  // one that comes too early finds nothing due
+  if (notified_) notified_->event.cancel();
+  notified_ = nullptr;
+  armed_ = kNever;
+  horizon_ = reached_ = 0;
+  const bool follows = run_clock().ahead != kNever;  // SystemC's clock, at some distance
+  run_clock() = ModelClock{};
+  run_clock().base = static_cast<Time>(sc_core::sc_time_stamp().value());
+  if (follows) run_clock().ahead = 0;
+  return true;
 }
 
 Agenda::Agenda(const sc_core::sc_module_name& name, Kernel kernel) : sc_module(name), kernel_(kernel) {
@@ -83,7 +93,7 @@ Agenda::Block::Block() {
   const Kernel kernel = instance().kernel_;
   if (kernel.native) {
     process_ = new Process(*this, kernel.waits);  // which SystemC keeps to its end
-    one_->processes_.push_back(process_);
+    one()->processes_.push_back(process_);
   }
 }
 
@@ -91,9 +101,9 @@ Agenda::Block::~Block() {
   cancel();
   if (!process_) return;
   process_->leave();
-  if (one_->notified_ == process_) {
-    one_->notified_ = nullptr;
-    one_->armed_ = kNever;
+  if (one()->notified_ == process_) {
+    one()->notified_ = nullptr;
+    one()->armed_ = kNever;
   }
 }
 
@@ -101,13 +111,13 @@ void Agenda::Block::at(Time t) {
   t = std::max(t, sim_now());
   // Whose turn it is stays the first of the heap meanwhile, as nobody is due before now, and most want
   // another.
-  if (this == g_clock.current) {
-    g_clock.another = t;
-    g_clock.another_seq = g_clock.seq++;
+  if (this == run_clock().current) {
+    run_clock().another = t;
+    run_clock().another_seq = run_clock().seq++;
     return;
   }
-  Agenda& agenda = *one_;
-  const Entry entry{t, g_clock.seq++, this};
+  Agenda& agenda = *one();
+  const Entry entry{t, run_clock().seq++, this};
   if (slot_ == kNone) {
     agenda.heap_.emplace_back();
     agenda.rise(entry, agenda.heap_.size() - 1);
@@ -119,10 +129,10 @@ void Agenda::Block::at(Time t) {
 }
 
 void Agenda::Block::cancel() {
-  if (this == g_clock.current)
-    g_clock.another = kNever;
+  if (this == run_clock().current)
+    run_clock().another = kNever;
   else if (slot_ != kNone)
-    one_->remove(*this);
+    one()->remove(*this);
 }
 
 void Agenda::rise(const Entry& e, std::size_t slot) {
@@ -172,47 +182,47 @@ void Agenda::wait_for_first() {
 // Whether time may go on to t here: nothing else of the kernel comes before, or then.
 bool Agenda::may_reach(Time t) const {
   if (t > horizon_) return false;
-  const auto now = static_cast<Time>(sc_core::sc_time_stamp().value());
+  const auto now = kernel_now();
   return !sc_core::sc_pending_activity() ||
          static_cast<Time>(sc_core::sc_time_to_pending_activity().value()) > t - now;
 }
 
 // The turn of the first block, which stays the first meanwhile.
 inline void Agenda::one_turn(Block* first) {
-  ++g_clock.turns;
-  g_clock.current = first;
-  g_clock.another = kNever;
+  ++run_clock().turns;
+  run_clock().current = first;
+  run_clock().another = kNever;
   first->turn();
-  g_clock.current = nullptr;
-  if (g_clock.another != kNever) {
-    sink({g_clock.another, g_clock.another_seq, first}, 0);
+  run_clock().current = nullptr;
+  if (run_clock().another != kNever) {
+    sink({run_clock().another, run_clock().another_seq, first}, 0);
   } else {
     remove(*first);
   }
 }
 
-// The turns due at g_clock.ahead, and on to `limit`, or (kNever) as far as may_reach().
+// The turns due at run_clock().ahead, and on to `limit`, or (kNever) as far as may_reach().
 void Agenda::turns(Time limit) {
-  ++g_clock.activations;
+  ++run_clock().activations;
   running_ = true;
   while (!heap_.empty()) {
     Block* const first = heap_.front().block;
-    if (const Time due = heap_.front().due; due > g_clock.ahead) {
+    if (const Time due = heap_.front().due; due > run_clock().ahead) {
       if (limit == kNever ? !may_reach(due) : due > limit) break;
-      g_clock.ahead = due;
+      run_clock().ahead = due;
     }
     one_turn(first);
   }
-  HostCopies::make();
+  simulation().copies.make();
   running_ = false;
 }
 
 void Agenda::run() {
   armed_ = kNever;
-  g_clock.ahead = static_cast<Time>(sc_core::sc_time_stamp().value());
+  run_clock().ahead = kernel_now();
   turns(kNever);
-  reached_ = g_clock.ahead;
-  g_clock.ahead = kNever;
+  reached_ = run_clock().ahead;
+  run_clock().ahead = kNever;
   wait_for_first();
 }
 
@@ -220,16 +230,16 @@ void Agenda::run() {
 void Agenda::run_waiting() {
   for (;;) {
     armed_ = kNever;
-    ++g_clock.activations;
+    ++run_clock().activations;
     running_ = true;
     in_turn_ = sc_core::sc_get_current_process_b();
     while (!heap_.empty() && heap_.front().due <= sim_now()) {
       one_turn(heap_.front().block);
       if (watchers_.empty()) continue;
-      HostCopies::make();
+      simulation().copies.make();
       for (const auto& watcher : watchers_) watcher();
     }
-    HostCopies::make();
+    simulation().copies.make();
     running_ = false;
     in_turn_ = nullptr;
     wait_for_first();
@@ -266,7 +276,7 @@ void Agenda::turn_of(Process& process) {
   in_turn_ = sc_core::sc_get_current_process_b();
   while (!heap_.empty() && heap_.front().block == process.block() && heap_.front().due <= sim_now()) {
     one_turn(process.block());
-    HostCopies::make();
+    simulation().copies.make();
     ++process.turns;
     for (const auto& watcher : watchers_) watcher();
   }
@@ -276,7 +286,7 @@ void Agenda::turn_of(Process& process) {
 }
 
 bool Agenda::in_turn() {
-  return one_ && one_->in_turn_ && sc_core::sc_get_current_process_b() == one_->in_turn_;
+  return one() && one()->in_turn_ && sc_core::sc_get_current_process_b() == one()->in_turn_;
 }
 
 void Agenda::trace_processes(sc_core::sc_trace_file* file, const std::string& module) {
@@ -297,7 +307,7 @@ void Agenda::trace_processes(sc_core::sc_trace_file* file, const std::string& mo
 // The processes run in sc_start(). It returns before the last ones of its time have, which zero time is for.
 void Agenda::run_native(Time t, bool to_the_end) {
   const auto first_due = [this] { return heap_.empty() ? kNever : heap_.front().due; };
-  if (first_due() <= t) ++g_clock.activations;
+  if (first_due() <= t) ++run_clock().activations;
   while (first_due() <= t || (to_the_end && t > sim_now())) {
     const Time now = sim_now(), next = to_the_end ? t : first_due();
     sc_core::sc_start(next > now ? to_sc(next - now) : sc_core::SC_ZERO_TIME, sc_core::SC_RUN_TO_TIME);
@@ -311,7 +321,7 @@ void Agenda::set_alone() {
     alone_ = true;
     return;
   }
-  g_clock.ahead = sim_now();
+  run_clock().ahead = sim_now();
   alone_ = true;
   event_.cancel();
 }
@@ -319,12 +329,12 @@ void Agenda::set_alone() {
 void Agenda::run_alone(Time t, bool to_the_end) {
   if (kernel_.native) return run_native(t, to_the_end);
   if (!heap_.empty() && heap_.front().due <= t) turns(t);
-  if (to_the_end && t > g_clock.ahead) g_clock.ahead = t;
+  if (to_the_end && t > run_clock().ahead) run_clock().ahead = t;
 }
 
 void Agenda::sync() {
   if (kernel_.native) return;
-  const Time behind = g_clock.ahead - static_cast<Time>(sc_core::sc_time_stamp().value());
+  const Time behind = run_clock().ahead - kernel_now();
   if (behind > kQuantum) sc_core::sc_start(to_sc(behind), sc_core::SC_RUN_TO_TIME);
 }
 

@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "model/prefetch.h"
+#include "model/simulation_context.h"
 #include "model/time.h"
 
 namespace hcasim {
@@ -74,7 +75,7 @@ class Agenda : public sc_core::sc_module {
   // Whether the calling SystemC process is the one that gives the turn which lasts.
   static bool in_turn();
   // Whether blocks have their turns; whoever else asks is outside of the model.
-  static bool running() { return instance().running_; }
+  static bool running() { return one() != nullptr && one()->running_; }
 
   // How far it may run ahead of SystemC's clock in the calls of sc_start() that follow, absolute: no further
   // than they run themselves, and no access comes from outside before. 0 (initially): not at all.
@@ -93,6 +94,8 @@ class Agenda : public sc_core::sc_module {
   void trace_processes(sc_core::sc_trace_file* file, const std::string& module);
   // Alone: SystemC's clock catches up if it is more than kQuantum behind. May throw what the kernel throws.
   void sync();
+  // Of the context's renew(): the time is 0. False: a block has its turn or waits for one.
+  bool renew();
   static constexpr Time kQuantum = from_ns(1e6);
   // When it is next due, at the earliest: absolute, in the past if that is due; kNever: it waits for nothing.
   Time armed() const { return alone_ ? (heap_.empty() ? kNever : heap_.front().due) : armed_; }
@@ -100,7 +103,7 @@ class Agenda : public sc_core::sc_module {
   Time reached() const { return reached_; }
 
   void prefetch() const {
-    prefetch_line(&g_clock);
+    prefetch_line(&simulation().clock);
     prefetch_line(&heap_);
     prefetch_line(&running_);
   }
@@ -109,6 +112,7 @@ class Agenda : public sc_core::sc_module {
  private:
   static constexpr std::size_t kNone = ~std::size_t{0};
 
+  static Agenda*& one() { return simulation().agenda; }
   Agenda(const sc_core::sc_module_name& name, Kernel kernel);
   // With its key: what is compared lies side by side, wherever the blocks lie.
   struct Entry {
@@ -137,7 +141,6 @@ class Agenda : public sc_core::sc_module {
   void turn_of(Process& process);
   void notify_first();
 
-  static Agenda* one_;
   std::vector<Entry> heap_;
   Time horizon_ = 0, reached_ = 0;
   Time armed_ = kNever;  // when event_ comes

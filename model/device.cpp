@@ -33,23 +33,24 @@ Device::Device(const sc_core::sc_module_name& name, const Profile& profile,
       tpt_(profile_, contexts_, functions_.of(&Function::mkeys), functions_.of(&Function::psvs)),
       qp_states_({tracer, eqs_, context_gate_, firmware()}),
       page_faults_({tracer, qps(), eqs_}),
-      port_("port", profile_, tracer, functions_),
+      vports_(vports()),
+      port_("port", profile_, tracer, functions_, vports_),
       rdma_({port_, flows()}),
       uar_({profile_, tracer, scheduler_, dma_, functions_.of(&Function::uars), qps(), cqs_, eqs_}),
-      cc_({profile_, tracer, port_, rdma_, qps()}),
+      cc_({profile_, tracer, port_, rdma_, vports(), qps()}),
       tags_({tracer, scheduler_, qps(), cqs_}),
-      requester_("requester",
-                 {profile_, tracer, functions_,   scheduler_,   tx_,        rx_,       context_gate_, cc_,
-                  qos(),    dma_,   port_,        rdma_,        flows(),    tpt_,      tags_,         qps(),
-                  cqs_,     eqs_,   page_faults_, q_counters(), qp_states_, firmware()}),
+      requester_("requester", {profile_,      tracer,       functions_,   scheduler_, tx_,       rx_,
+                               context_gate_, cc_,          qos(),        dma_,       port_,     rdma_,
+                               flows(),       tpt_,         tags_,        vports(),   qps(),     cqs_,
+                               eqs_,          page_faults_, q_counters(), qp_states_, firmware()}),
       responder_("responder",
-                 {profile_, tracer, functions_, scheduler_,   tx_,          rx_,       context_gate_,
-                  cc_,      qos(),  dma_,       port_,        rdma_,        tpt_,      tags_,
-                  qps(),    cqs_,   eqs_,       page_faults_, q_counters(), qp_states_}),
+                 {profile_, tracer, functions_, scheduler_, tx_,          rx_,          context_gate_,
+                  cc_,      qos(),  dma_,       port_,      rdma_,        tpt_,         tags_,
+                  vports(), qps(),  cqs_,       eqs_,       page_faults_, q_counters(), qp_states_}),
       eth_rx_("eth_rx",
               {profile_, tracer, dma_, port_, flows(), tpt_, eth(), qps(), cqs_, eqs_, q_counters()}),
-      receiver_({functions_.of(&Function::health), port_, qps(), functions_.of(&Function::steering), flows(),
-                 rdma_, cc_, tags_, requester_, responder_, eth_rx_, firmware()}),
+      receiver_({functions_.of(&Function::health), port_, vports_, qps(), functions_.of(&Function::steering),
+                 flows(), rdma_, cc_, tags_, requester_, responder_, eth_rx_, firmware()}),
       queue_failures_({tracer, qps(), eth(), cqs_, eqs_, qp_states_, requester_, eth_rx_}),
       fault_actor_({injector_, functions_, functions_.of(&Function::host), qps(),
                     functions_.of(&Function::cqs), qp_states_, cqs_, eqs_, port_, firmware()}),
@@ -212,7 +213,7 @@ void Device::reset() {
 }
 
 bool Device::alone(FunctionId f) const {
-  for (FunctionId other = 0; other < functions_.size(); ++other)
+  for (FunctionId other = 0; other < functions(); ++other)
     if (other != f && dma_.enabled(other)) return false;
   return true;
 }
@@ -230,7 +231,7 @@ void Device::reset(FunctionId f) {
 
 void Device::quiesce(FunctionId f) {
   dma_.flush(f);
-  dma_.loans().settle_all(f);
+  dma_.loans().settle_all();
 }
 
 void Device::drop_objects(FunctionId f) {
@@ -262,7 +263,7 @@ bool Device::dead() {
 
 void Device::port_changed(std::uint8_t eqe_subtype) {
   traces::trace(tracer_, traces::Point::kPortState, sim_now(), 1u, 0u, port_.state());
-  functions_.for_each([&](Function& function) { eqs_.port_event(sim_now(), function.id(), eqe_subtype, 1); });
+  for (FunctionId f = 0; f < functions(); ++f) port_changed(f, eqe_subtype);
 }
 
 }  // namespace hcasim

@@ -24,6 +24,7 @@
 #include "model/fault/injector.h"
 #include "model/firmware_port.h"
 #include "model/function/function.h"
+#include "model/function/vports.h"
 #include "model/pcie/dma.h"
 #include "model/port/port.h"
 #include "model/prefetcher.h"
@@ -86,6 +87,7 @@ class Device : public sc_core::sc_module {
   void drop_objects(FunctionId f);
   // Async port event to the drivers, after firmware changed port state; eqe_subtype: prm::kPortActive ...
   void port_changed(std::uint8_t eqe_subtype);
+  void port_changed(FunctionId f, std::uint8_t eqe_subtype) { eqs_.port_event(sim_now(), f, eqe_subtype, 1); }
 
   const Profile& profile() const { return profile_; }
   traces::Tracer& tracer() { return tracer_; }
@@ -129,11 +131,13 @@ class Device : public sc_core::sc_module {
   template <class Archive>
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, functions_, dma_, contexts_, tx_, rx_, context_gate_, eqs_, cqs_, tpt_, qp_states_,
-                  page_faults_, port_, uar_, cc_, tags_, requester_, responder_, eth_rx_, scheduler_);
+                  page_faults_, port_, uar_, cc_, tags_, requester_, responder_, eth_rx_, scheduler_,
+                  injector_);
   }
 
  private:
   PerFunction<QpTable> qps() { return functions_.of(&Function::qps); }
+  PerFunction<Vport> vports() { return functions_.of(&Function::vport); }
   PerFunction<EthTable> eth() { return functions_.of(&Function::eth); }
   PerFunction<FlowSteering> flows() { return functions_.of(&Function::flows); }
   PerFunction<QCounters> q_counters() { return functions_.of(&Function::q_counters); }
@@ -162,6 +166,7 @@ class Device : public sc_core::sc_module {
   Tpt tpt_;
   QpStates qp_states_;
   PageFaults page_faults_;
+  Vports vports_;
   Port port_;
   RdmaSteering rdma_;
   Uar uar_;

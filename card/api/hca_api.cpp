@@ -362,9 +362,9 @@ int64_t hca_sim_advance(int64_t now, int64_t ahead) {
 
 int64_t hca_sim_time(void) { return Simulation::instance().time(); }
 
-uint64_t hca_sim_activations(void) { return hcasim::g_clock.activations; }
+uint64_t hca_sim_activations(void) { return hcasim::simulation().clock.activations; }
 
-uint64_t hca_sim_turns(void) { return hcasim::g_clock.turns; }
+uint64_t hca_sim_turns(void) { return hcasim::simulation().clock.turns; }
 
 void hca_memory_changed(hca_t* h) {
   if (!h) return;
@@ -518,7 +518,7 @@ uint64_t hca_counter_value(const hca_t* h, unsigned index) {
 std::uint64_t hca_state_digest(hca_t* h) {
   if (!h || !h->in_service) return 0;
   try {
-    return hcasim::digest_state(h->model);
+    return hcasim::digest_state(*h);
   } catch (const std::exception& e) {
     h->model.model_fault("digest", e.what());
     return 0;

@@ -278,7 +278,7 @@ std::string hca::stats_json() const {
     out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
   }
   out += "\",\"sim_time_ns\":" + std::to_string(hcasim::api::Simulation::instance().time());
-  out += ",\"activations\":" + std::to_string(hcasim::g_clock.activations);
+  out += ",\"activations\":" + std::to_string(hcasim::simulation().clock.activations);
   std::string events, objects;
   for (const auto& c : counters()) {
     std::string& list = c.is_object ? objects : events;

@@ -12,6 +12,8 @@
 #include "card/api/wires.h"
 #include "firmware-stub/card_firmware.h"
 #include "model/device.h"
+#include "model/simulation_context.h"
+#include "model/state/fields.h"
 #include "traces/tracer.h"
 
 namespace hcasim::api {
@@ -68,6 +70,12 @@ struct hca final : hcasim::HostPort {
   void follow_carrier();  // of the far end
   void wish_changed();
 
+  // The whole card: what its driver sees, and what the wire and the faults in force have made of it.
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, model, firmware);
+    a("simulation", hcasim::simulation());
+  }
   // The function that this API shows: the card's first.
   static constexpr hcasim::FunctionId kShown = 0;
 

@@ -7,6 +7,7 @@
 
 #include "card/api/hca_api.h"
 #include "model/agenda.h"
+#include "model/simulation_context.h"
 #include "model/time.h"
 
 namespace hcasim::api {
@@ -110,6 +111,12 @@ std::int64_t Simulation::advance(std::int64_t now, std::int64_t ahead) noexcept 
     failed("unknown exception");
   }
   return HCA_NEVER;
+}
+
+bool Simulation::renew(std::int64_t now) noexcept {
+  if (busy() || dead_ || !started_ || partners_ || !simulation().renew()) return false;
+  base_ = now;
+  return true;
 }
 
 std::int64_t Simulation::time() const noexcept { return base_ + sim_now() / kPsPerNs; }

@@ -26,6 +26,9 @@ class Simulation {
   // As hca_sim_advance().
   std::int64_t advance(std::int64_t now, std::int64_t ahead) noexcept;
   std::int64_t time() const noexcept;
+  // A new run of the HCAs that there are, from this time of the caller's clock on
+  // (SimulationContext::renew()). False: something is under way, or time goes in step with another process.
+  bool renew(std::int64_t now) noexcept;
 
   // Who keeps simulated time in step with that of other processes.
   class Partners {

@@ -26,11 +26,11 @@ bool find(Firmware& fw, std::uint32_t dctn, QpObject*& object, Qp*& dct) {
 }
 
 Syndrome check_path(Firmware& fw, const Command& cmd) {
-  const Port& port = fw.device().port();
-  if (cmd.get<C::pkey_index>() >= port.pkeys.size() || cmd.get<C::port>() > 1) return Syndrome::kQpPath;
+  const Vport& vport = fw.function().vport();
+  if (cmd.get<C::pkey_index>() >= vport.pkeys.size() || cmd.get<C::port>() > 1) return Syndrome::kQpPath;
   const std::uint32_t index = cmd.get<C::my_addr_index>();
-  const bool valid =
-      port.link() == LinkType::kEthernet ? port.roce_address(index).valid : index < port.gids.size();
+  const bool valid = fw.device().port().link() == LinkType::kEthernet ? vport.roce_address(index).valid
+                                                                      : index < vport.gids.size();
   return valid ? Syndrome::kOk : Syndrome::kQpPath;
 }
 

@@ -36,7 +36,9 @@ Syndrome alloc_flow_counter(Firmware& fw, Command& cmd) {
     const std::uint32_t count = units * kCounterBulkUnit;
     id = find_room(o, count);
     if (id == 0) return Syndrome::kFlowCounterLimit;
-    o.counter_bulks[id].count = count;
+    Objects::CounterBulk& bulk = o.counter_bulks[id];
+    bulk.set_number(id);
+    bulk.count = count;
     for (std::uint32_t i = 0; i < count; ++i) fw.function().flows().create_counter(id + i);
   }
   cmd.put<prm::alloc_flow_counter_out::flow_counter_id>(id);

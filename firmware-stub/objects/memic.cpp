@@ -18,7 +18,7 @@ Syndrome alloc_memic(Firmware& fw, Command& cmd) {
   if (!fw.function().memic().allocate(cmd.get<in::range_start_addr>(), cmd.get<in::range_size>(), size,
                                       align + Memic::kLogGranule, addr))
     return Syndrome::kMemicRange;
-  fw.objects().memics.try_emplace(addr);
+  fw.objects().memics.try_emplace(addr).first->second.set_number(addr);
   cmd.put<prm::alloc_memic_out::memic_start_addr>(addr);
   fw.trace_create(ObjType::kMemic, static_cast<std::uint32_t>(addr), cmd.uid);
   return Syndrome::kOk;

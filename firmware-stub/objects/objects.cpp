@@ -3,6 +3,7 @@
 
 #include "firmware-stub/objects/flow_types.h"
 #include "model/device.h"
+#include "model/state/state.h"
 
 namespace hcasim::fw {
 
@@ -64,48 +65,6 @@ PlainObject* Objects::memic_holding(Memic& memory, std::uint64_t addr, std::uint
   return behind != memics.begin() ? &std::prev(behind)->second : nullptr;
 }
 
-void Objects::clear() {
-  users.clear_owners();
-  umem_users.clear();
-  sched_users.clear();
-  multicast.clear();
-  flow_samplers.clear();
-  // Tables and scheduling elements refer to others of their kind.
-  flow_tables.for_each([](std::uint32_t, FlowTableObject& table) {
-    table.miss.reset();
-    table.entries.clear();
-  });
-  sched_elements.for_each([](std::uint32_t, SchedObject& element) { element.parent_ref.reset(); });
-  flow_tables.clear();
-  flow_groups.clear();
-  flow_counters.clear();
-  counter_bulks.clear();
-  modify_headers.clear();
-  reformats.clear();
-  tirs.clear();
-  rqts.clear();
-  rqs.clear();
-  qps.clear();
-  tises.clear();
-  srqs.clear();
-  mkeys.clear();
-  memics.clear();
-  psvs.clear();
-  cqs.clear();
-  eqs.clear();
-  umems.clear();
-  sched_elements.clear();
-  sw_icms.clear();
-  reserved_qpns.clear();
-  pds.clear();
-  uars.clear();
-  xrcds.clear();
-  tds.clear();
-  q_counters.clear();
-  users.table.clear();
-  flows = 0;
-  xlt_words = 0;
-  general_objects = 0;
-}
+void Objects::clear() { reset_state(*this); }
 
 }  // namespace hcasim::fw

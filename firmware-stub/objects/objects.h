@@ -20,6 +20,7 @@
 #include "firmware-stub/objects/umem.h"
 #include "firmware-stub/options.h"
 #include "model/port/port.h"
+#include "model/state/fields.h"
 #include "prm/prm.h"
 
 namespace hcasim {
@@ -71,20 +72,44 @@ struct MkeyObject : Referred {
   std::uint64_t reserved = 0;                       // words of translation list set aside
   Ref<PlainObject> pd;
   Ref<PlainObject> memic;  // device memory that it is over
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    Referred::list_state(a);
+    HCASIM_FIELDS(a, mkc, icm, reserved, pd, memic);
+  }
 };
 
 struct PsvObject : Referred {
   Ref<PlainObject> pd;
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    Referred::list_state(a);
+    HCASIM_FIELDS(a, pd);
+  }
 };
 
 struct EqObject : Referred {
   std::array<std::uint8_t, prm::eqc::bytes> eqc{};
   std::array<std::uint64_t, 4> mask{};
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    Referred::list_state(a);
+    HCASIM_FIELDS(a, eqc, mask);
+  }
 };
 
 struct CqObject : Referred {
   std::array<std::uint8_t, prm::cqc::bytes> cqc{};
   Ref<EqObject> eq;
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    Referred::list_state(a);
+    HCASIM_FIELDS(a, cqc, eq);
+  }
 };
 
 struct SrqObject : Referred {
@@ -93,11 +118,23 @@ struct SrqObject : Referred {
   std::array<std::uint8_t, std::max(prm::rmpc::bytes, prm::xrqc::bytes)> context{};
   Ref<PlainObject> pd, xrcd;
   Ref<CqObject> cq;
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    Referred::list_state(a);
+    HCASIM_FIELDS(a, kind, context, pd, xrcd, cq);
+  }
 };
 
 struct TisObject : Referred {
   std::array<std::uint8_t, prm::tisc::bytes> tisc{};
   Ref<PlainObject> td;
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    Referred::list_state(a);
+    HCASIM_FIELDS(a, tisc, td);
+  }
 };
 
 struct QpObject : Referred {
@@ -112,6 +149,12 @@ struct QpObject : Referred {
   std::vector<std::uint8_t> dctc;  // nor is a DC target
   bool is_dct() const { return !dctc.empty(); }
   bool is_qp() const { return !is_sq() && !is_dct(); }
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    Referred::list_state(a);
+    HCASIM_FIELDS(a, qpc, opt_param_mask, pd, xrcd, counter_set, scq, rcq, srq, sqc, tis, dctc);
+  }
 };
 
 struct RqObject : Referred {
@@ -119,10 +162,22 @@ struct RqObject : Referred {
   Ref<PlainObject> pd, counter_set;
   Ref<CqObject> cq;
   Ref<SrqObject> rmp;
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    Referred::list_state(a);
+    HCASIM_FIELDS(a, rqc, pd, counter_set, cq, rmp);
+  }
 };
 
 struct RqtObject : Referred {
   std::vector<Ref<RqObject>> rqs;
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    Referred::list_state(a);
+    HCASIM_FIELDS(a, rqs);
+  }
 };
 
 struct TirObject : Referred {
@@ -130,6 +185,12 @@ struct TirObject : Referred {
   Ref<PlainObject> td;
   Ref<RqObject> rq;    // direct
   Ref<RqtObject> rqt;  // indirect
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    Referred::list_state(a);
+    HCASIM_FIELDS(a, tirc, td, rq, rqt);
+  }
 };
 
 // What a flow entry refers to. The content of tables and entries is the model's.
@@ -138,22 +199,45 @@ struct FlowEntryRefs {
   std::vector<Ref<FlowTableObject>> tables;
   std::vector<Ref<TirObject>> tirs;
   std::vector<Ref<PlainObject>> others;  // counters, action contexts
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, tables, tirs, others);
+  }
 };
 
 struct FlowTableObject : Referred {
   Ref<FlowTableObject> miss;
   std::map<std::uint32_t, FlowEntryRefs> entries;  // by flow index
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    Referred::list_state(a);
+    HCASIM_FIELDS(a, miss, entries);
+  }
 };
 
 struct SwIcmObject : Referred {
   std::uint64_t start = 0;
   std::uint32_t log_size = 0;
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    Referred::list_state(a);
+    HCASIM_FIELDS(a, start, log_size);
+  }
 };
 
 struct FlowSamplerObject : Referred {
   std::array<Ref<FlowTableObject>, 2> tables;  // of samples, of all frames
   std::uint32_t level = 0;
   bool ignore_level = false;
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    Referred::list_state(a);
+    HCASIM_FIELDS(a, tables, level, ignore_level);
+  }
 };
 
 // Context memory (ICM) that an object takes, bytes: for page requests.
@@ -184,7 +268,7 @@ constexpr unsigned kLogMemicAlign = 8;  // its alignment, of 64 bytes
 struct Objects {
   explicit Objects(const Options& o);
   ~Objects() { clear(); }
-  void clear();  // what refers goes before what is referred to
+  void clear();
   // A counter, or the bulk of counters that it belongs to; null: neither.
   PlainObject* find_flow_counter(std::uint32_t id);
   // The number under which it was allocated: its bulk's first one, or its own.
@@ -208,6 +292,12 @@ struct Objects {
   Table<PlainObject> flow_groups, flow_counters, modify_headers, reformats;  // the content is the model's
   struct CounterBulk : PlainObject {
     std::uint32_t count = 0;
+
+    template <class Archive>
+    void list_state(Archive& a) {
+      Referred::list_state(a);
+      HCASIM_FIELDS(a, count);
+    }
   };
   std::map<std::uint32_t, CounterBulk> counter_bulks;                // by the first counter's number
   std::map<std::uint64_t, PlainObject> memics;                       // device memory, by its first byte
@@ -223,6 +313,15 @@ struct Objects {
   Table<SchedObject> sched_elements;
   SchedUsers sched_users;
   std::uint32_t general_objects = 0;  // of all types
+
+  // In the order in which a reset takes them: what refers before what is referred to.
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, users, umem_users, sched_users, multicast, flow_samplers, flow_tables, flow_groups,
+                  flow_counters, counter_bulks, modify_headers, reformats, tirs, rqts, rqs, qps, tises, srqs,
+                  mkeys, memics, psvs, cqs, eqs, umems, sched_elements, sw_icms, reserved_qpns, pds, uars,
+                  xrcds, tds, q_counters, flows, xlt_words, general_objects);
+  }
 };
 
 }  // namespace hcasim::fw

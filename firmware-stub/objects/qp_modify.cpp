@@ -95,12 +95,12 @@ void Modify::check_psn(std::size_t bit_off, unsigned reserved) {
 }
 
 Syndrome Modify::check_path() {
-  const Port& port = fw_.device().port();
-  if (path_.pkey_index >= port.pkeys.size()) return Syndrome::kQpPath;
-  if (port.link() == LinkType::kEthernet) {
-    if (path_.grh && !path_.force_loopback && !port.roce_address(path_.sgid_index).valid)
+  const Vport& vport = fw_.function().vport();
+  if (path_.pkey_index >= vport.pkeys.size()) return Syndrome::kQpPath;
+  if (fw_.device().port().link() == LinkType::kEthernet) {
+    if (path_.grh && !path_.force_loopback && !vport.roce_address(path_.sgid_index).valid)
       return Syndrome::kQpPath;
-  } else if (path_.grh && path_.sgid_index >= port.gids.size()) {
+  } else if (path_.grh && path_.sgid_index >= vport.gids.size()) {
     return Syndrome::kQpPath;
   }
   // Port 0 in the path: the function's only port.

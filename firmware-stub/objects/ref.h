@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "model/state/fields.h"
+
 namespace hcasim::fw {
 
 // Base of what can be referred to. Stays where it is as long as references exist.
@@ -18,11 +20,22 @@ class Referred {
 
   std::uint32_t refs() const { return refs_; }
   bool referred() const { return refs_ != 0; }
+  // Its number (device memory: its first byte), by which references to it are listed as state. Given once, by
+  // who makes it.
+  void set_number(std::uint64_t number) { number_ = number; }
+  std::uint64_t number() const { return number_; }
+
+  // The count is lasting: it follows from the references, which end one by one.
+  template <class Archive>
+  void list_state(Archive& a) {
+    a.lasting("refs", refs_);
+  }
 
  private:
   template <class T>
   friend class Ref;
   std::uint32_t refs_ = 0;
+  std::uint64_t number_ = 0;
 };
 
 // A reference, held by the object that refers; null refers to nothing. The target must outlive it.
@@ -49,6 +62,15 @@ class Ref {
   }
   T* get() const { return target_; }
   explicit operator bool() const { return target_ != nullptr; }
+
+  // By number, never by where the object lies; 0: none.
+  template <class Archive>
+  void list_state(Archive& a) {
+    if constexpr (Archive::kResets)
+      reset();
+    else
+      a.number(target_ != nullptr ? static_cast<const Referred*>(target_)->number() : 0);
+  }
 
  private:
   Referred* counted() const { return target_; }

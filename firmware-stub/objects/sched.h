@@ -12,6 +12,7 @@
 #include "firmware-stub/objects/ref.h"
 #include "firmware-stub/objects/table.h"
 #include "model/sched/qos.h"
+#include "model/state/fields.h"
 #include "prm/prm.h"
 
 namespace hcasim::fw {
@@ -32,6 +33,12 @@ struct SchedObject : Referred {
     return prm::get<prm::scheduling_context::parent_element_id>(context.data());
   }
   Ref<SchedObject> parent_ref;
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    Referred::list_state(a);
+    HCASIM_FIELDS(a, context, parent_ref);
+  }
 };
 
 // Queue by kind and number -> its groups: of requests, of responses.

@@ -7,8 +7,14 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
+#include <string>
+#include <type_traits>
 #include <unordered_map>
+
+#include "firmware-stub/objects/ref.h"
+#include "model/state/fields.h"
 
 namespace hcasim::fw {
 
@@ -16,7 +22,7 @@ namespace hcasim::fw {
 class NumberPool {
  public:
   NumberPool() = default;
-  NumberPool(std::uint32_t first, std::uint32_t count) : first_(first), count_(count) {}
+  NumberPool(std::uint32_t first, std::uint32_t count) : first_(first), all_(count), count_(count) {}
 
   std::uint32_t take() {
     const bool fresh_left = fresh_ < count_;
@@ -34,17 +40,20 @@ class NumberPool {
     freed_.push_back(n);
     --used_;
   }
-  void reset() {
-    freed_.clear();
-    fresh_ = used_ = 0;
-  }
+  // No more than that, until reset.
   void limit(std::uint32_t count) { count_ = count; }
   std::uint32_t used() const { return used_; }
   bool full() const { return used_ >= count_; }
 
+  template <class Archive>
+  void list_state(Archive& a) {
+    a("limit", count_, all_);
+    HCASIM_FIELDS(a, fresh_, used_, freed_);
+  }
+
  private:
   static constexpr std::size_t kRest = 1024;
-  std::uint32_t first_ = 1, count_ = 0, fresh_ = 0, used_ = 0;
+  std::uint32_t first_ = 1, all_ = 0, count_ = 0, fresh_ = 0, used_ = 0;
   std::deque<std::uint32_t> freed_;
 };
 
@@ -61,6 +70,7 @@ class Table {
     Slot& slot = slots_[n];
     ++slot.generation;
     slot.object = std::make_unique<T>();
+    if constexpr (std::is_base_of_v<Referred, T>) slot.object->set_number(n);
     number = n;
     return slot.object.get();
   }
@@ -79,10 +89,6 @@ class Table {
     auto it = slots_.find(number);
     return it == slots_.end() ? 0 : it->second.generation;
   }
-  void clear() {
-    slots_.clear();
-    pool_.reset();
-  }
   void limit(std::uint32_t count) { pool_.limit(count); }
   bool full() const { return pool_.full(); }
   std::uint32_t count() const { return pool_.used(); }
@@ -92,10 +98,36 @@ class Table {
       if (slot.object) f(number, *slot.object);
   }
 
+  // (model/state/state.h) The objects by number. At reset objects end what they refer to before any of them
+  // goes, as they may refer to others of the table.
+  template <class Archive>
+  void list_state(Archive& a) {
+    if constexpr (Archive::kResets) {
+      for_each([&](std::uint32_t, T& object) { object.list_state(a); });
+      slots_.clear();
+    } else {
+      std::map<std::uint32_t, Slot*> order;
+      for (auto& [number, slot] : slots_) order.emplace(number, &slot);
+      for (const auto& [number, slot] : order)
+        if (slot->object) a(std::to_string(number).c_str(), *slot->object);
+      GivenOut given{order};
+      a("given_out", given);
+    }
+    a("pool", pool_);
+  }
+
  private:
   struct Slot {
     std::uint32_t generation = 0;
     std::unique_ptr<T> object;
+  };
+  // How often, by number.
+  struct GivenOut {
+    const std::map<std::uint32_t, Slot*>& order;
+    template <class Archive>
+    void list_state(Archive& a) {
+      for (const auto& [number, slot] : order) a(std::to_string(number).c_str(), slot->generation);
+    }
   };
   std::unordered_map<std::uint32_t, Slot> slots_;
   NumberPool pool_;

@@ -11,6 +11,7 @@
 #include "firmware-stub/command.h"
 #include "firmware-stub/objects/ref.h"
 #include "firmware-stub/objects/table.h"
+#include "model/state/fields.h"
 
 namespace hcasim::fw {
 
@@ -23,6 +24,12 @@ enum : std::uint32_t { kUctxRawTx = 1u << 0, kUctxInternalDevRes = 1u << 1 };
 
 struct UctxObject : Referred {
   std::uint32_t cap = 0;
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    Referred::list_state(a);
+    HCASIM_FIELDS(a, cap);
+  }
 };
 
 class UserContexts {
@@ -51,7 +58,11 @@ class UserContexts {
   static bool may_use(std::uint16_t uid, std::uint16_t owner) {
     return may_change(uid, owner) || owner == kSharedUid;
   }
-  void clear_owners() { owners_.clear(); }
+  // Owners first: they refer to the table's objects.
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, owners_, table);
+  }
 
  private:
   static constexpr std::uint32_t kGeneral = 0x10000;
@@ -66,6 +77,11 @@ class UserContexts {
   struct Owner {
     std::uint16_t uid = 0;
     Ref<UctxObject> uctx;  // null for kSharedUid
+
+    template <class Archive>
+    void list_state(Archive& a) {
+      HCASIM_FIELDS(a, uid, uctx);
+    }
   };
   std::unordered_map<std::uint64_t, Owner> owners_;
 };

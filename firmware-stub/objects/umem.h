@@ -13,6 +13,7 @@
 #include "firmware-stub/command.h"
 #include "firmware-stub/objects/ref.h"
 #include "model/ctx/guest_ring.h"
+#include "model/state/fields.h"
 
 namespace hcasim::fw {
 
@@ -27,6 +28,12 @@ struct UmemObject : Referred {
   std::uint64_t start = 0;           // bytes from the start of the first page
   bool writable = true;              // all its pages
   std::uint64_t bytes() const { return (std::uint64_t{pages.size()} << log_page) - start; }
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    Referred::list_state(a);
+    HCASIM_FIELDS(a, pages, log_page, start, writable);
+  }
 };
 
 // Which objects use which UMEMs, each for up to two purposes.
@@ -36,7 +43,10 @@ class UmemUsers {
   // `umem` 0: none. A use of before for the same purpose ends.
   void hold(Objects& objects, ObjType type, std::uint32_t number, Purpose purpose, std::uint32_t umem);
   void release(ObjType type, std::uint32_t number) { uses_.erase(std::make_pair(type, number)); }
-  void clear() { uses_.clear(); }
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, uses_);
+  }
 
  private:
   std::map<std::pair<ObjType, std::uint32_t>, std::array<Ref<UmemObject>, 2>> uses_;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "model/ctx/qp.h"
+#include "model/function/vport.h"
 #include "model/port/port.h"
 #include "model/profile.h"
 #include "model/state/state.h"
@@ -87,7 +88,7 @@ void CongestionControl::receive_cnp(Time t, FunctionId f, const Packet& p) {
 
 Time CongestionControl::earliest_of_slowed(Time t, Qp& qp) {
   if (blocks_.port.stopped(t) && connected(qp)) {
-    const bool tagged = blocks_.port.roce_address(qp.path.sgid_index).vlan_valid;
+    const bool tagged = blocks_.vports[qp.function].roce_address(qp.path.sgid_index).vlan_valid;
     t = blocks_.port.open_at(t, tagged ? qp.path.eth_prio & 7u : 0);
   }
   if (!qp.cc.limited) return t;

@@ -10,6 +10,7 @@
 
 #include "model/cc/params.h"
 #include "model/ctx/qp.h"
+#include "model/function/id.h"
 #include "model/packet/packet.h"
 #include "model/port/port.h"
 #include "model/state/fields.h"
@@ -21,6 +22,7 @@ namespace traces {
 class Tracer;
 }
 class RdmaSteering;
+class Vport;
 struct Profile;
 
 class CongestionControl {
@@ -44,6 +46,7 @@ class CongestionControl {
     Port& port;
     RdmaSteering& rdma;  // where CNPs leave
     // The function's
+    PerFunction<Vport> vports;
     PerFunction<QpTable> qps;
   };
   explicit CongestionControl(const Blocks& blocks) : blocks_(blocks) {}

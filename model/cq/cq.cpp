@@ -119,7 +119,7 @@ bool CqUnit::has_room(Time t, Cq& cq) {
   const std::uint32_t size = 1u << cq.log_size;
   if (cq.overrun_ignore || cq.producer + cq.held() - cq.consumer < size) return true;
   prm::be32 ci;
-  if (!dma_.read(t, cq.dbr_addr, &ci, sizeof ci, WriteOwner::of(cq.function)).ok) return false;
+  if (!dma_.read(t, cq.dbr_addr, &ci, sizeof ci, Space::kHost, WriteOwner(cq.function)).ok) return false;
   check_record(t, cq, ci & kIndexMask);
   consumed(t, cq, ci & kIndexMask);
   return cq.producer + cq.held() - cq.consumer < size;
@@ -380,14 +380,14 @@ bool CqUnit::resize(Time t, Cq& cq, GuestRing ring, unsigned log_size) {
   close_block(t, cq);
   if (cq.error) return false;
   prm::be32 ci;
-  if (dma_.read(t, cq.dbr_addr, &ci, sizeof ci, WriteOwner::of(cq.function)).ok)
+  if (dma_.read(t, cq.dbr_addr, &ci, sizeof ci, Space::kHost, WriteOwner(cq.function)).ok)
     consumed(t, cq, ci & kIndexMask);
   const std::uint32_t waiting = cq.producer - cq.consumer;
   if (waiting >= 1u << cq.log_size || waiting + 1 > 1u << log_size) return false;
   prm::Cqe cqe{};
   cqe.op_own = static_cast<std::uint8_t>(static_cast<unsigned>(prm::CqeOp::kResize) << 4);
   Time visible = t;
-  if (!write(t, cq, cqe, nullptr, false, WriteOwner::nobody(), visible)) return false;
+  if (!write(t, cq, cqe, nullptr, false, {}, visible)) return false;
   // The driver looks for the RESIZE CQE when the command completes.
   dma_.flush(cq.function);
   cq.ring = std::move(ring);

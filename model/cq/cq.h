@@ -131,8 +131,7 @@ struct Completion {
   std::uint16_t tm_index = 0;
   const std::uint8_t* tm_head = nullptr;
   std::uint32_t tm_head_len = 0;
-  WriteOwner behind =
-      WriteOwner::nobody();  // whose writes it completes; nobody: it waits for all that are queued
+  WriteOwner behind;  // whose writes it completes; nobody: it waits for all that are queued
   // Trace correlation (requester's QPN and WQE serial).
   std::uint32_t trace_qpn = 0, wqe_serial = 0;
 };

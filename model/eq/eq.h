@@ -60,7 +60,7 @@ class EqUnit {
   Time post(Time t, FunctionId f, std::uint8_t type, std::uint8_t subtype, const void* data, std::size_t len);
   // behind: whose writes the event tells of; nobody: all that are queued.
   Time to_eq(Time t, FunctionId f, std::uint32_t eqn, std::uint8_t type, std::uint8_t subtype,
-             const void* data, std::size_t len, WriteOwner behind = WriteOwner::nobody());
+             const void* data, std::size_t len, WriteOwner behind = {});
 
   // Whether somebody takes events of the type, and has room for one.
   bool listening(FunctionId f, std::uint8_t type) const;

@@ -43,7 +43,8 @@ bool EthRx::posted(Time t, Q& q, std::uint16_t consumer, bool& any) {
   if (consumer == q.producer) {
     prm::be32 word;
     if (!blocks_.dma
-             .read(t, q.dbr_addr + offsetof(prm::QpDbr, rcv), &word, sizeof word, WriteOwner::of(q.function))
+             .read(t, q.dbr_addr + offsetof(prm::QpDbr, rcv), &word, sizeof word, Space::kHost,
+                   WriteOwner(q.function))
              .ok)
       return false;
     const auto count = static_cast<std::uint16_t>(word);

@@ -53,9 +53,8 @@ void FaultActor::doorbell(Time t, Qp& qp) {
 }
 
 void FaultActor::act(Time t, const FaultSpec& f, bool begin) {
+  if (f.function() >= blocks_.qps.size()) return;  // the card has no such function
   const std::uint64_t most = f.times != 0 && f.every == 0 ? f.times : UINT64_MAX;
-  const auto function = static_cast<FunctionId>(f.value(FaultKey::kFunction));
-  if (function >= blocks_.hosts.size()) return;  // the card has no such function
   switch (f.kind) {
     case FaultType::kQp: {
       if (!begin) return;
@@ -68,9 +67,9 @@ void FaultActor::act(Time t, const FaultSpec& f, bool begin) {
       });
       std::sort(meant.begin(), meant.end());
       if (meant.size() > most) meant.resize(most);
-      for (const auto& [owner, qpn] : meant) {
-        blocks_.injector.note(t, f, {owner, qpn}, 0);
-        break_qp(t, *blocks_.qps[owner].find(qpn), f.action);
+      for (const auto& [function, qpn] : meant) {
+        blocks_.injector.note(t, f, {function, qpn}, 0);
+        break_qp(t, *blocks_.qps[function].find(qpn), f.action);
       }
       return;
     }
@@ -80,10 +79,9 @@ void FaultActor::act(Time t, const FaultSpec& f, bool begin) {
           f.action == FaultAction::kCqAccess ? prm::EqeCqErr::kAccess : prm::EqeCqErr::kOverrun;
       std::uint64_t n = 0;
       blocks_.cq_tables.for_each([&](const CqTable& table) {
+        if (!f.takes(FaultKey::kFunction, table.function())) return;
         table.for_each([&](Cq& cq) {
-          if (cq.error || !f.takes(FaultKey::kFunction, cq.function) || !f.takes(FaultKey::kCqn, cq.cqn) ||
-              n == most)
-            return;
+          if (cq.error || !f.takes(FaultKey::kCqn, cq.cqn) || n == most) return;
           ++n;
           blocks_.injector.note(t, f, cq.subject(), syndrome);
           blocks_.cqs.break_cq(t, cq, syndrome);
@@ -93,8 +91,8 @@ void FaultActor::act(Time t, const FaultSpec& f, bool begin) {
     }
     case FaultType::kEvent:
       if (!begin) return;
-      blocks_.injector.note(t, f, {function, 0}, f.value(FaultKey::kType));
-      blocks_.eqs.post(t, function, static_cast<std::uint8_t>(f.value(FaultKey::kType)),
+      blocks_.injector.note(t, f, {f.function(), 0}, f.value(FaultKey::kType));
+      blocks_.eqs.post(t, f.function(), static_cast<std::uint8_t>(f.value(FaultKey::kType)),
                        static_cast<std::uint8_t>(f.value(FaultKey::kSubType)), f.bytes.data(),
                        f.bytes.size());
       return;
@@ -117,25 +115,25 @@ void FaultActor::act(Time t, const FaultSpec& f, bool begin) {
       if (!begin) return;
       if (f.action == FaultAction::kRemove || f.action == FaultAction::kInsert) {
         const bool out = f.action == FaultAction::kRemove;
-        blocks_.injector.note(t, f, {function, 0}, 0);
-        blocks_.hosts[function].pcie_error(out ? kFaultRemoved : kFaultInserted, 0,
-                                           out ? "surprise-removal" : "insertion");
+        blocks_.injector.note(t, f, {f.function(), 0}, 0);
+        blocks_.hosts[f.function()].pcie_error(out ? kFaultRemoved : kFaultInserted, 0,
+                                               out ? "surprise-removal" : "insertion");
         return;
       }
       const PcieErrorName& e = pcie_errors()[f.value(FaultKey::kError)];
       const std::uint64_t severity =
           e.correctable ? kFaultCorrectable : f.value(FaultKey::kSeverity, kFaultUncorrectable);
-      blocks_.injector.note(t, f, {function, 0}, e.bit | severity << 32);
-      blocks_.hosts[function].pcie_error(static_cast<unsigned>(severity), e.bit, e.name);
+      blocks_.injector.note(t, f, {f.function(), 0}, e.bit | severity << 32);
+      blocks_.hosts[f.function()].pcie_error(static_cast<unsigned>(severity), e.bit, e.name);
       return;
     }
     case FaultType::kModel:
       if (!begin) return;
-      blocks_.injector.note(t, f, 0, 0);
+      blocks_.injector.note(t, f, {f.function(), 0}, 0);
       blocks_.faults.model_fault("fault injection", "asked for");
       return;
     default:
-      blocks_.firmware[function].fault(t, f, begin);
+      blocks_.firmware[f.function()].fault(t, f, begin);
       return;
   }
 }

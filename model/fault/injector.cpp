@@ -7,10 +7,10 @@ namespace hcasim {
 
 namespace {
 using K = FaultKey;
-// Keys that say which events are meant, beside the function, which each event has; the others say how.
+// Keys that say which events are meant; the others say how.
 constexpr traces::FaultKeys kMatched =
     traces::fault_keys(K::kOpcode, K::kOpMod, K::kDirection, K::kOwner, K::kNumber, K::kAddress, K::kVector,
-                       K::kEqn, K::kCqn, K::kQpn, K::kPsn, K::kType);
+                       K::kEqn, K::kCqn, K::kQpn, K::kPsn, K::kType, K::kFunction);
 }  // namespace
 
 Injector::Injector(const sc_core::sc_module_name& name, traces::Tracer& tracer, FaultSink& faults)
@@ -79,8 +79,8 @@ const FaultSpec* Injector::strike(FaultType kind, Time t, Facts facts, traces::S
       continue;
     }
     if (among.size() != 0 && std::find(among.begin(), among.end(), s.action) == among.end()) continue;
-    traces::FaultKeys asked = s.given & kMatched;
-    bool meant = s.takes(K::kFunction, object.function);
+    traces::FaultKeys asked = s.given & kMatched & ~traces::fault_keys(FaultKey::kFunction);
+    bool meant = s.takes(FaultKey::kFunction, object.function);
     for (const Fact& fact : facts) {
       meant = meant && s.touches(fact.key, fact.low, fact.high);
       asked &= ~traces::fault_keys(fact.key);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "model/fault/spec.h"
+#include "model/state/fields.h"
 #include "model/timed_queue.h"
 #include "traces/tracer.h"
 
@@ -38,10 +39,10 @@ class Injector : public sc_core::sc_module {
   };
   using Facts = std::initializer_list<Fact>;
   using Actions = std::initializer_list<FaultAction>;
-  // An event at t, of the function that `object` names. Returns the first fault that strikes it, counted and
-  // recorded under `object` with `detail`; null: none. among: only faults with one of these actions are
-  // asked; empty: all of the kind. Faults that name a key of which the event says nothing do not strike it.
-  // Valid until faults are loaded or ended.
+  // An event at t, of an object of a function (FaultKey::kFunction). Returns the first fault that strikes it,
+  // counted and recorded under `object` with `detail`; null: none. among: only faults with one of these
+  // actions are asked; empty: all of the kind. Faults that name a key of which the event says nothing do not
+  // strike it. Valid until faults are loaded or ended.
   const FaultSpec* strike(FaultType kind, Time t, Facts facts, traces::Subject object, std::uint64_t detail,
                           Actions among = {});
 
@@ -56,17 +57,39 @@ class Injector : public sc_core::sc_module {
   std::mt19937_64& random() { return random_; }  // of what a strike leaves to chance
   std::uint64_t injected() const { return injected_; }
 
+  // All of it outlasts a reset of the device: faults are the host's, who ends them (end_all()).
+  template <class Archive>
+  void list_state(Archive& a) {
+    a.lasting("faults", faults_);
+    a.lasting("armed", armed_);
+    a.lasting("injected", injected_);
+    a.lasting("generation", generation_);
+    a.lasting("in_force", lasting_);
+    a.lasting("random", random_);
+    a.lasting("turns", turns_);
+  }
+
  private:
   struct Loaded {
     FaultSpec spec;
     std::mt19937_64 random;
     std::uint64_t seen = 0, struck = 0;
     bool over = false;
+
+    template <class Archive>
+    void list_state(Archive& a) {
+      HCASIM_FIELDS(a, spec, random, seen, struck, over);
+    }
   };
   struct Turn {
     std::size_t index;
     std::uint64_t generation;
     bool begin;
+
+    template <class Archive>
+    void list_state(Archive& a) {
+      HCASIM_FIELDS(a, index, generation, begin);
+    }
   };
 
   void due(Time t, const Turn& turn);

@@ -10,7 +10,6 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "model/function/id.h"
 #include "prm/cmd_queue.h"
 #include "prm/eqe.h"
 #include "prm/info.h"

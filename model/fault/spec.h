@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "model/function/id.h"
+#include "model/state/fields.h"
 #include "model/time.h"
 #include "traces/fault_list.h"
 
@@ -33,11 +35,21 @@ struct FaultSpec {
   // What it matches, and how it acts.
   struct Range {
     std::uint64_t low = 0, high = 0;
+
+    template <class Archive>
+    void list_state(Archive& a) {
+      HCASIM_FIELDS(a, low, high);
+    }
   };
   traces::FaultKeys given = 0;
   std::array<Range, traces::kFaultKeys> values{};
   std::vector<std::uint8_t> bytes;  // FaultKey::kData
 
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, kind, action, number, timed, from, until, nth, times, every, probability, seed, given,
+                  values, bytes);
+  }
   bool has(FaultKey k) const { return (given >> static_cast<unsigned>(k) & 1) != 0; }
   std::uint64_t value(FaultKey k, std::uint64_t otherwise = 0) const {
     return has(k) ? values[static_cast<unsigned>(k)].low : otherwise;
@@ -45,6 +57,7 @@ struct FaultSpec {
   Time time(FaultKey k, Time otherwise = 0) const {
     return has(k) ? static_cast<Time>(values[static_cast<unsigned>(k)].low) : otherwise;
   }
+  FunctionId function() const { return static_cast<FunctionId>(value(FaultKey::kFunction)); }
   // Whether an event that has v for this key can be the one meant.
   bool takes(FaultKey k, std::uint64_t v) const {
     const Range& r = values[static_cast<unsigned>(k)];

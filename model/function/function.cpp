@@ -10,6 +10,7 @@ Function::Function(FunctionId id, HostPort& host, traces::Tracer& tracer, double
       host_(host),
       tracer_(tracer, id),
       health_(host, tracer_, firmware_),
+      vport_(id),
       qps_(id),
       cqs_(id),
       eqs_(id),
@@ -35,6 +36,7 @@ void Function::drop_objects() {
 void Function::reset() {
   drop_objects();
   health_.reset();
+  vport_.reset();
   sw_steering_.clear();
   q_counters_.clear();
   bad_accesses_ = 0;

@@ -18,6 +18,7 @@
 #include "model/eq/eq.h"
 #include "model/firmware_port.h"
 #include "model/function/id.h"
+#include "model/function/vport.h"
 #include "model/health.h"
 #include "model/pcie/host_port.h"
 #include "model/sched/qos.h"
@@ -56,6 +57,8 @@ class Function {
   EthTable& eth() { return eth_; }
   QCounters& q_counters() { return q_counters_; }
   Qos& qos() { return qos_; }
+  // Its plug: addresses
+  Vport& vport() { return vport_; }
   // Its name spaces of flow tables, and its multicast groups
   FlowSteering& flows() { return flows_; }
   SwSteering& sw_steering() { return sw_steering_; }
@@ -75,8 +78,8 @@ class Function {
 
   template <class Archive>
   void list_state(Archive& a) {
-    HCASIM_FIELDS(a, health_, qps_, cqs_, eqs_, mkeys_, psvs_, eth_, q_counters_, qos_, flows_, sw_steering_,
-                  steering_, uars_, memic_, bad_accesses_);
+    HCASIM_FIELDS(a, health_, vport_, qps_, cqs_, eqs_, mkeys_, psvs_, eth_, q_counters_, qos_, flows_,
+                  sw_steering_, steering_, uars_, memic_, bad_accesses_);
   }
 
  private:
@@ -85,6 +88,7 @@ class Function {
   traces::FunctionTracer tracer_;
   FirmwareSlot firmware_;
   Health health_;
+  Vport vport_;
   QpTable qps_;
   CqTable cqs_;
   EqTable eqs_;

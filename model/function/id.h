@@ -14,6 +14,7 @@ namespace hcasim {
 // recordings name functions by it, too.
 using FunctionId = std::uint16_t;
 constexpr unsigned kMaxFunctions = 1024;  // traces::Record::function has 12 bits, Mkey::line_id() ten
+constexpr FunctionId kNoFunction = 0xffff;
 
 // By what the caches on the chip know a context of a function: `number` is its QPN, CQN or mkey index.
 constexpr std::uint64_t context_id(FunctionId f, std::uint32_t number) {

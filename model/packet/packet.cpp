@@ -9,17 +9,15 @@
 #include <type_traits>
 
 #include "model/prefetch.h"
+#include "model/simulation_context.h"
 
 namespace hcasim {
 
 namespace {
 
-// Never torn down: packets may outlive everything else at exit. Free packets stay reachable from here.
-Packet* g_free = nullptr;
-
 constexpr unsigned kSlab = 16;  // packets made at a time
 
-// Of a packet, what is in front of what is not initialized; and as it is in a new one.
+// Of a packet, what is in front of what is not initialized; and as it is in a new one (a constant).
 constexpr std::size_t kHead = sizeof(Packet) - sizeof(Packet::at);
 constexpr std::size_t kLine = 64;
 static_assert(kHead % kLine == 0);
@@ -38,27 +36,31 @@ void PacketPool::grow() {
 #pragma GCC diagnostic pop
   auto* const packets = new Packet[kSlab];
   auto* const buffers = new std::uint8_t[std::size_t{kSlab} * kMaxFrame];  // untouched
+  PacketPool& pool = simulation().packets;
   std::memcpy(g_fresh, static_cast<const void*>(packets), kHead);
   for (unsigned i = 0; i < kSlab; ++i) {
     packets[i].buffer_ = buffers + std::size_t{i} * kMaxFrame;
-    packets[i].next_ = g_free;
-    g_free = &packets[i];
+    packets[i].next_ = pool.free_;
+    pool.free_ = &packets[i];
   }
 }
 
 void PacketPool::prefetch() {
-  prefetch_line(&g_free);
-  if (g_free) prefetch_range(g_free, kHead);
+  const PacketPool& pool = simulation().packets;
+  prefetch_line(&pool.free_);
+  if (pool.free_) prefetch_range(pool.free_, kHead);
 }
 
 void PacketPool::prefetch_targets() {
-  if (g_free && g_free->next_) prefetch_range(g_free->next_, kHead);
+  const PacketPool& pool = simulation().packets;
+  if (pool.free_ && pool.free_->next_) prefetch_range(pool.free_->next_, kHead);
 }
 
 PacketRef PacketPool::make() {
-  if (!g_free) grow();
-  Packet* p = g_free;
-  g_free = p->next_;
+  PacketPool& pool = simulation().packets;
+  if (!pool.free_) grow();
+  Packet* p = pool.free_;
+  pool.free_ = p->next_;
   // A third of what setting each field takes; line by line, or the compiler makes a slow string instruction
   // of it.
   std::uint8_t* const buffer = p->buffer_;
@@ -93,8 +95,9 @@ PacketRef PacketPool::copy(const Packet& p) {
 void PacketPool::give_back(Packet* p) {
   if (p->borrowed()) p->end_loan();
   std::free(p->large_);
-  p->next_ = g_free;
-  g_free = p;
+  PacketPool& pool = simulation().packets;
+  p->next_ = pool.free_;
+  pool.free_ = p;
 }
 
 void Packet::end_loan() {

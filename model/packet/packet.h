@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "model/function/id.h"
+#include "model/packet/packet_pool.h"
 #include "model/prefetch.h"
 #include "model/state/fields.h"
 #include "model/time.h"
@@ -26,6 +27,7 @@ using prm::kPsnMask;
 using prm::psn_diff;
 
 using Mac = std::array<std::uint8_t, 6>;
+using Gid = std::array<std::uint8_t, 16>;
 
 constexpr bool is_multicast(std::uint16_t dlid) { return dlid >= 0xc000 && dlid <= 0xfffe; }
 
@@ -60,8 +62,8 @@ struct Loan {
   Packet* next = nullptr;
   Packet** link = nullptr;  // what points to this packet in the list
   std::uint32_t qpn = 0;
-  FunctionId function = 0;  // whose memory, and QP, it is
-  bool released = false;    // Loans::release()
+  FunctionId function = 0;
+  bool released = false;  // Loans::release()
 };
 
 // Its members stand in the order of their use: what each receiver looks at in the first kHot bytes, which
@@ -222,22 +224,6 @@ class PacketRef {
   friend class PacketPool;
   explicit PacketRef(Packet* p) : p_(p) { ++p_->refs_; }
   Packet* p_ = nullptr;
-};
-
-// Process-wide free list: packets wander between HCAs.
-class PacketPool {
- public:
-  // A packet with all fields at their defaults and payload bytes undefined.
-  static PacketRef make();
-  // The same packet once more.
-  static PacketRef copy(const Packet& p);
-  static void give_back(Packet* p);
-  // Of the packets that are next to be made, two with prefetch_targets() (model/prefetch.h).
-  static void prefetch();
-  static void prefetch_targets();
-
- private:
-  static void grow();
 };
 
 inline PacketRef::~PacketRef() {

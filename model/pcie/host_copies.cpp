@@ -5,10 +5,6 @@
 
 namespace hcasim {
 
-std::uint8_t* HostCopies::dst_ = nullptr;
-const std::uint8_t* HostCopies::src_ = nullptr;
-std::size_t HostCopies::len_ = 0;
-
 void HostCopies::copy() {
   std::memmove(dst_, src_, len_);  // a message may go onto itself
   len_ = 0;

@@ -13,11 +13,11 @@
 
 namespace hcasim {
 
-// One for all HCAs of the process: they may share a host.
+// One for all HCAs of the process, in the SimulationContext: they may share a host.
 class HostCopies {
  public:
   // len bytes from src to dst, in order with those given before.
-  static void add(std::uint8_t* dst, const std::uint8_t* src, std::size_t len) {
+  void add(std::uint8_t* dst, const std::uint8_t* src, std::size_t len) {
     if (len_ != 0 && dst == dst_ + len_ && src == src_ + len_ && len_ + len <= kLongest) {
       len_ += len;
       return;
@@ -31,17 +31,17 @@ class HostCopies {
     len_ = len;
   }
   // Makes those that are due.
-  static void make() {
+  void make() {
     if (len_ != 0) copy();
   }
 
  private:
   static constexpr std::size_t kLongest = std::size_t{256} << 10;
-  static void copy();
+  void copy();
 
-  static std::uint8_t* dst_;
-  static const std::uint8_t* src_;
-  static std::size_t len_;
+  std::uint8_t* dst_ = nullptr;
+  const std::uint8_t* src_ = nullptr;
+  std::size_t len_ = 0;
 };
 
 }  // namespace hcasim

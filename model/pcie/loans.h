@@ -8,12 +8,11 @@
 #include <cstdint>
 
 #include "model/packet/packet.h"
-#include "model/pcie/host_copies.h"
+#include "model/simulation_context.h"
 
 namespace hcasim {
 
-// Payload on its way that has not been copied: the packets of one HCA whose data() lies in the memory of its
-// functions' hosts.
+// Payload on its way that has not been copied: the packets of one HCA whose data() lies in its host's memory.
 // They read it when it lands, as a card reads it again for a retransmission; so they must be done with it, or
 // have a copy of their own, before anybody may think that the memory is free: settle_*().
 class Loans final : public Lender {
@@ -24,25 +23,21 @@ class Loans final : public Lender {
 
   bool empty() const { return first_ == nullptr; }
   // The packet's payload_len bytes are those at `bytes`, which is bus address `from`. It is QP `qpn`'s of
-  // that function.
-  void borrow(Packet& packet, const std::uint8_t* bytes, std::uint64_t from, FunctionId function,
-              std::uint32_t qpn);
+  // function f.
+  void borrow(Packet& packet, const std::uint8_t* bytes, std::uint64_t from, FunctionId f, std::uint32_t qpn);
   // All have a copy of their own when it returns,
   void settle_all();
-  // ... those of the function do, ...
-  void settle_all(FunctionId function);
   // ... those of the QP do, ...
-  void settle(FunctionId function, std::uint32_t qpn);
+  void settle(FunctionId f, std::uint32_t qpn);
   // The host may soon be told that it has the memory back of those of the QP with PSNs [psn, psn + packets).
   // Those that `queue` holds do not mind: what is behind them there, such as the CQE that tells it, is not
   // seen before them. The others have to be settled before anything is written to the host that may tell.
-  void release(FunctionId function, std::uint32_t qpn, std::uint32_t psn, std::uint32_t packets,
-               const void* queue);
+  void release(FunctionId f, std::uint32_t qpn, std::uint32_t psn, std::uint32_t packets, const void* queue);
   void settle_released() {
     if (released_) settle_the_released();
   }
 
-  void before_read() override { HostCopies::make(); }
+  void before_read() override { simulation().copies.make(); }
 
  private:
   template <class Which>

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "model/pcie/host_copies.h"
+#include "model/simulation_context.h"
 
 namespace hcasim {
 
@@ -70,7 +70,7 @@ const tlm::tlm_dmi* TlmHostPort::region(std::uint64_t addr, std::size_t len, boo
 }
 
 void TlmHostPort::invalidate(sc_dt::uint64 first, sc_dt::uint64 last) {
-  HostCopies::make();
+  simulation().copies.make();
   if (settle_) settle_();
   regions_.erase(std::remove_if(regions_.begin(), regions_.end(),
                                 [&](const tlm::tlm_dmi& dmi) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is particular to the port on an Ethernet link: RoCE addresses, MAC counters, pause frames.
+// What is particular to the port on an Ethernet link: MAC counters, pause frames.
 #include <algorithm>
 #include <cstring>
 
@@ -31,40 +31,6 @@ void count(VportTraffic::Count& c, std::uint64_t bytes, unsigned frames) {
 }
 
 }  // namespace
-
-const RoceAddress& Port::roce_address(unsigned index) const {
-  static const RoceAddress kNone;
-  return index < roce_addresses_.size() ? roce_addresses_[index] : kNone;
-}
-
-void Port::set_roce_address(unsigned index, const RoceAddress& address) {
-  if (index >= kRoceAddresses) return;
-  if (index >= roce_addresses_.size()) roce_addresses_.resize(index + 1);
-  roce_addresses_[index] = address;
-  own_macs_.clear();
-  own_gids_.clear();
-  for (const RoceAddress& a : roce_addresses_) {
-    if (!a.valid) continue;
-    if (std::find(own_macs_.begin(), own_macs_.end(), a.mac) == own_macs_.end()) own_macs_.push_back(a.mac);
-    if (!own_gid(a.gid, a.version != 0)) own_gids_.push_back({a.gid, a.version != 0});
-  }
-}
-
-void Port::clear_roce_addresses() {
-  roce_addresses_.clear();
-  own_macs_.clear();
-  own_gids_.clear();
-}
-
-bool Port::own_mac(const Mac& m) const {
-  if (m == mac) return m != Mac{};
-  return std::find(own_macs_.begin(), own_macs_.end(), m) != own_macs_.end();
-}
-
-bool Port::own_gid(const Gid& gid, bool v2) const {
-  return std::any_of(own_gids_.begin(), own_gids_.end(),
-                     [&](const OwnGid& own) { return own.v2 == v2 && own.gid == gid; });
-}
 
 void Port::count_tx(const Packet& p, std::uint64_t bytes, Route to, unsigned frames) {
   const VportTraffic::Cast cast = cast_of(p.dest_mac());
@@ -116,7 +82,7 @@ void Port::take_pause(Time t, const Packet& p) {
 // Between the frames that are on their way, not behind them, and whatever has stopped those.
 void Port::send_pause(Time t, const PauseFrame& frame) {
   if (state_ != PortState::kActive) return;
-  PacketRef p = make_pause(mac, frame);
+  PacketRef p = make_pause(station_mac, frame);
   const std::uint32_t bytes = wire_bytes(*p);
   MacCounters::Direction& tx = counters_.mac.tx;
   count(tx, VportTraffic::kMulticast, 0, bytes);

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "model/ctx/qp.h"
+#include "model/function/vport.h"
 #include "model/port/port.h"
 #include "prm/wqe.h"
 
@@ -24,8 +25,8 @@ inline std::uint16_t roce_source_port(std::uint32_t qpn, std::uint32_t remote) {
 
 // The source of a RoCE packet: an entry of the RoCE address table. One that is gone makes the packet a frame
 // of no bytes, which the port discards.
-inline void fill_roce_source(Packet& p, const Port& port, unsigned index, unsigned prio) {
-  const RoceAddress& a = port.roce_address(index);
+inline void fill_roce_source(Packet& p, const Vport& vport, unsigned index, unsigned prio) {
+  const RoceAddress& a = vport.roce_address(index);
   p.pkey = kRocePkey;
   p.has_grh = true;
   if (!a.valid) {
@@ -42,18 +43,19 @@ inline void fill_roce_source(Packet& p, const Port& port, unsigned index, unsign
   if (a.vlan_valid) p.vlan_tci = static_cast<std::uint16_t>(prio << 13 | (a.vlan_id & 0xfff));
 }
 
-inline void fill_path(Packet& p, const Qp& qp, const Port& port) {
+inline void fill_path(Packet& p, const Qp& qp, const Port& port, const Vport& vport) {
   const AddressPath& path = qp.path;
+  p.function = qp.function;
   if (path.force_loopback) {
     p.internal = true;
     p.kind = port.link() == LinkType::kEthernet ? PacketKind::kRoceV2 : PacketKind::kIb;
-    p.pkey = port.link() == LinkType::kEthernet || path.pkey_index >= port.pkeys.size()
+    p.pkey = port.link() == LinkType::kEthernet || path.pkey_index >= vport.pkeys.size()
                  ? kRocePkey
-                 : port.pkeys[path.pkey_index];
+                 : vport.pkeys[path.pkey_index];
     return;
   }
   if (port.link() == LinkType::kEthernet) {
-    fill_roce_source(p, port, path.sgid_index, path.eth_prio & 7u);
+    fill_roce_source(p, vport, path.sgid_index, path.eth_prio & 7u);
     p.dmac = path.rmac;
     p.dgid = path.rgid;
     p.hop_limit = path.hop_limit;
@@ -74,21 +76,22 @@ inline void fill_path(Packet& p, const Qp& qp, const Port& port) {
     p.hop_limit = path.hop_limit;
     p.flow_label = path.flow_label;
     p.dgid = path.rgid;
-    if (path.sgid_index < port.gids.size()) p.sgid = port.gids[path.sgid_index];
+    if (path.sgid_index < vport.gids.size()) p.sgid = vport.gids[path.sgid_index];
   }
-  if (path.pkey_index < port.pkeys.size()) p.pkey = port.pkeys[path.pkey_index];
+  if (path.pkey_index < vport.pkeys.size()) p.pkey = vport.pkeys[path.pkey_index];
 }
 
 // A datagram's: everything but the P_Key comes from the WQE.
-inline void fill_av(Packet& p, const prm::AvSeg& av, const Qp& qp, const Port& port) {
+inline void fill_av(Packet& p, const prm::AvSeg& av, const Qp& qp, const Port& port, const Vport& vport) {
   const bool ethernet = port.link() == LinkType::kEthernet;
+  p.function = qp.function;
   if (ethernet) {
     if (!av.extended()) {  // no MAC, no address
       p.kind = PacketKind::kEthernet;
       p.frame_len = 0;
       return;
     }
-    fill_roce_source(p, port, av.sgid_index(), av.roce_prio());
+    fill_roce_source(p, vport, av.sgid_index(), av.roce_prio());
     std::copy(av.rmac, av.rmac + p.dmac.size(), p.dmac.begin());
     if (p.kind == PacketKind::kRoceV2) {
       const std::uint16_t sport = av.rlid;
@@ -103,8 +106,8 @@ inline void fill_av(Packet& p, const prm::AvSeg& av, const Qp& qp, const Port& p
       p.vl15 = true;
       p.has_grh = false;
       if (p.dlid == kPermissiveLid) p.slid = kPermissiveLid;
-    } else if (qp.path.pkey_index < port.pkeys.size()) {
-      p.pkey = port.pkeys[qp.path.pkey_index];
+    } else if (qp.path.pkey_index < vport.pkeys.size()) {
+      p.pkey = vport.pkeys[qp.path.pkey_index];
     }
   }
   if (!p.has_grh) return;
@@ -112,7 +115,7 @@ inline void fill_av(Packet& p, const prm::AvSeg& av, const Qp& qp, const Port& p
   p.hop_limit = av.hop_limit;
   p.flow_label = av.flow_label();
   std::memcpy(p.dgid.data(), av.rgid, p.dgid.size());
-  if (!ethernet && av.sgid_index() < port.gids.size()) p.sgid = port.gids[av.sgid_index()];
+  if (!ethernet && av.sgid_index() < vport.gids.size()) p.sgid = vport.gids[av.sgid_index()];
 }
 
 }  // namespace hcasim

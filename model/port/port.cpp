@@ -19,10 +19,11 @@ void trace_drop(traces::Tracer& tracer, Time t, const Packet& p, DropReason reas
 }
 
 Port::Port(const sc_core::sc_module_name& name, const Profile& profile, traces::Tracer& tracer,
-           FaultSink& faults)
+           FaultSink& faults, const LocalAddresses& addresses)
     : sc_module(name),
       profile_(profile),
       tracer_(tracer),
+      addresses_(addresses),
       ps_per_byte_(8000.0 / profile.port.rate_gbps),
       pause_("pause", kQuantumBits / 8 * ps_per_byte_, profile.port.rx_xoff, profile.port.rx_xon, faults),
       rx_(
@@ -264,7 +265,7 @@ Port::Route Port::route(const Packet& p) const {
     if (to[0] & 1) return {true, true};
     Mac dest;
     std::copy(to, to + dest.size(), dest.begin());
-    const bool own = own_mac(dest);
+    const bool own = addresses_.is_local(dest);
     return {own, !own};
   }
   const bool multicast = is_multicast(p.dlid), own = ours(p.dlid);
@@ -420,17 +421,8 @@ void Port::trace_received(Time t, const Packet& p) {
   }
 }
 
-bool Port::pkey_valid(std::uint16_t pkey) const {
-  const std::uint16_t base = pkey & kPkeyBase;
-  if (base == 0) return false;
-  return std::any_of(pkeys.begin(), pkeys.end(), [&](std::uint16_t own) {
-    return (own & kPkeyBase) == base && ((own | pkey) & kFullMember) != 0;
-  });
-}
-
 void Port::reset() {
   reset_state(*this);
-  clear_roce_addresses();
   reseed();
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The network port: serialization at the profile's rate, the cable, the address tables that firmware fills
-// (IB: LID, GIDs, P_Keys; Ethernet: MAC, RoCE address table), counters, and the port's fault generator.
+// The network port: serialization at the profile's rate, the cable, link state and LID, counters, and the
+// port's fault generator. What functions are reached by is in their vports (model/function/vport.h).
 #ifndef HCASIM_MODEL_PORT_PORT_H
 #define HCASIM_MODEL_PORT_PORT_H
 
@@ -17,6 +17,7 @@
 #include "model/occupancy.h"
 #include "model/packet/packet.h"
 #include "model/port/counters.h"
+#include "model/port/local_addresses.h"
 #include "model/port/pause.h"
 #include "model/port/wire.h"
 #include "model/profile.h"
@@ -28,27 +29,7 @@
 
 namespace hcasim {
 
-using Gid = std::array<std::uint8_t, 16>;
-
-constexpr std::uint16_t kFullMember = 0x8000, kPkeyBase = 0x7fff, kDefaultPkey = kFullMember | kPkeyBase;
-
 enum class LinkType : std::uint8_t { kIb, kEthernet };
-
-// An entry of the RoCE address table (roce_addr_layout). version: 0 = RoCE v1, 2 = RoCE v2.
-struct RoceAddress {
-  bool valid = false;
-  Gid gid{};  // IPv4: ::ffff:a.b.c.d
-  Mac mac{};
-  bool vlan_valid = false;
-  std::uint16_t vlan_id = 0;
-  bool ipv4 = false;
-  std::uint8_t version = 0;
-
-  template <class Archive>
-  void list_state(Archive& a) {
-    HCASIM_FIELDS(a, valid, gid, mac, vlan_valid, vlan_id, ipv4, version);
-  }
-};
 
 // vport_state of hca_vport_context; physical state follows it.
 enum class PortState : std::uint8_t { kDown = 1, kInit = 2, kArmed = 3, kActive = 4 };
@@ -80,8 +61,8 @@ class Port : public sc_core::sc_module {
  public:
   using Receive = std::function<void(Time, PacketRef&)>;
 
-  Port(const sc_core::sc_module_name& name, const Profile& profile, traces::Tracer& tracer,
-       FaultSink& faults);
+  Port(const sc_core::sc_module_name& name, const Profile& profile, traces::Tracer& tracer, FaultSink& faults,
+       const LocalAddresses& addresses);
 
   void on_receive(Receive handler) { receive_ = std::move(handler); }
   // Sees what is sent, the port's own pause frames apart.
@@ -123,8 +104,9 @@ class Port : public sc_core::sc_module {
 
   // Sends a packet that is ready at t. Returns when its last bit has left, or, of one
   // that pause frames hold back, could have left at the earliest. Packets for ourselves (own LID,
-  // own MAC) come back inside the HCA, multicast comes back as well, all others go over the wire. Without
-  // one, Ethernet has a cable to itself: everything comes back; IB counts what is not for us as discards.
+  // MAC of a function) come back inside the HCA, multicast comes back as well, all others go over the wire.
+  // Without one, Ethernet has a cable to itself: everything comes back; IB counts what is not for us as
+  // discards.
   Time transmit(Time t, PacketRef packet);
   // When the transmitter would be free for one more packet; the scheduler waits while this lies far ahead.
   // A request of `requester` (Packet::trace_qpn) stays behind those of its own runs; all others have but so
@@ -148,27 +130,15 @@ class Port : public sc_core::sc_module {
   std::uint8_t lmc = 0;
   std::uint16_t sm_lid = 0;
   std::uint8_t sm_sl = 0;
-  std::vector<Gid> gids = std::vector<Gid>(8);
-  std::vector<std::uint16_t> pkeys = std::vector<std::uint16_t>(128);
 
-  // Ethernet: the vport's own MAC (nic_vport_context.permanent_address) and the RoCE address table.
-  Mac mac{};
+  // Ethernet.
+  Mac station_mac{};               // the source of pause frames; set by firmware
   std::uint32_t max_frame = 1522;  // bytes with FCS (PMTU.admin_mtu): longer ones are dropped, either way
-  bool roce_enabled = false;       // nic_vport_context.roce_en
-  static constexpr unsigned kRoceAddresses = 256;  // roce_cap.roce_address_table_size
-  // Entries beyond the table are never valid.
-  const RoceAddress& roce_address(unsigned index) const;
-  void set_roce_address(unsigned index, const RoceAddress& address);
-  void clear_roce_addresses();
-  bool own_mac(const Mac& mac) const;  // of the vport or of a RoCE address
-  bool own_gid(const Gid& gid, bool v2) const;
 
   // Pause (IEEE 802.3 annex 31B) and priority flow control (802.1Qbb), as PFCC sets them. Received: pause
   // frames are heeded, of all or of the priorities in the mask; sent: when the receive side is congested.
   bool pause_rx = false, pause_tx = false;
   std::uint8_t pfc_rx = 0, pfc_tx = 0;
-
-  bool pkey_valid(std::uint16_t pkey) const;  // IBTA 10.9: base keys equal, at least one of both full member
 
   // (model/prefetch.h)
   void prefetch() const {
@@ -206,14 +176,11 @@ class Port : public sc_core::sc_module {
   void list_state(Archive& a) {
     a("state", state_, PortState::kDown);
     HCASIM_FIELDS(a, lid_, lmc, sm_lid, sm_sl);
-    a.kept("gids", gids);
-    a.kept("pkeys", pkeys);
-    a.lasting("mac", mac);
+    a.lasting("station_mac", station_mac);
     a.lasting("max_frame", max_frame);
-    HCASIM_FIELDS(a, roce_enabled, pause_rx, pause_tx, pfc_rx, pfc_tx);
+    HCASIM_FIELDS(a, pause_rx, pause_tx, pfc_rx, pfc_tx);
     HCASIM_FIELDS(a, tx_, tail_, taken_, pause_, rx_, held_, late_, counters_);
-    a.lasting("roce_addresses", roce_addresses_);  // clear_roce_addresses()
-    a.lasting("random", random_);                  // reseed()
+    a.lasting("random", random_);  // reseed()
   }
 
  private:
@@ -253,6 +220,7 @@ class Port : public sc_core::sc_module {
 
   const Profile& profile_;
   traces::Tracer& tracer_;
+  const LocalAddresses& addresses_;
   std::shared_ptr<traces::Capture> capture_;
   std::uint32_t capture_interface_ = 0;
   Receive receive_;
@@ -262,13 +230,6 @@ class Port : public sc_core::sc_module {
   Wire* wire_ = nullptr;
   PortState state_ = PortState::kDown;
   std::uint16_t lid_ = 0;
-  std::vector<RoceAddress> roce_addresses_;
-  std::vector<Mac> own_macs_;  // of the table, each once
-  struct OwnGid {
-    Gid gid;
-    bool v2;
-  };
-  std::vector<OwnGid> own_gids_;
   Occupancy tx_;
   Time backlog_limit_ = 0;
   // The run that was sent last: when its packets begin. Other packets may go between them, until `taken_`

@@ -23,7 +23,7 @@ bool Requester::dc_same_target(const Qp& qp, const SendWqe& a, const SendWqe& b)
 
 void Requester::dc_fill(Packet& p, const Qp& qp, const prm::AvSeg& av) const {
   const RequesterState& s = qp.req;
-  fill_av(p, av, qp, blocks_.port);
+  fill_av(p, av, qp, blocks_.port, blocks_.vports[qp.function]);
   p.dest_qpn = av.dqpn();
   p.src_qpn = qp.qpn;
   p.dc_key = static_cast<std::uint64_t>(av.qkey) << 32 | static_cast<std::uint32_t>(av.key_low);

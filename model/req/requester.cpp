@@ -198,11 +198,10 @@ PacketRef Requester::make_packet(const Qp& qp, const SendWqe& wqe) const {
   if (qp.type == QpType::kDci) {
     dc_fill(*p, qp, wqe.av);
   } else {
-    if (!sends_datagrams(qp.type)) fill_path(*p, qp, blocks_.port);
+    if (!sends_datagrams(qp.type)) fill_path(*p, qp, blocks_.port, blocks_.vports[qp.function]);
     p->dest_qpn = qp.remote_qpn;
     p->src_qpn = wqe.xrc_srqn;
   }
-  p->function = qp.function;
   p->trace_qpn = blocks_.tracer.tag(qp.qpn);
   p->trace_packets = wqe.packets;
   p->wqe_serial = wqe.serial;
@@ -369,10 +368,10 @@ Requester::Step Requester::send_request(Pace& pace, Qp& qp, SendWqe& wqe) {
 namespace {
 
 // What is wrong with a datagram's address, whatever the tables hold now.
-Rule av_rule(const prm::AvSeg& av, const Port& port) {
+Rule av_rule(const prm::AvSeg& av, const Port& port, const Vport& vport) {
   if (port.link() == LinkType::kEthernet
           ? !av.extended()
-          : av.extended() && av.has_grh() && av.sgid_index() >= port.gids.size())
+          : av.extended() && av.has_grh() && av.sgid_index() >= vport.gids.size())
     return Rule::kAvSource;
   if (av.key_low != 0) return Rule::kAvReserved;
   if (av.extended() && (av.rsvd[0] | av.rsvd[1] | av.rsvd[2] | av.rsvd[3]) != 0) return Rule::kAvReserved;
@@ -386,8 +385,9 @@ Requester::Step Requester::send_datagram(Pace& pace, Qp& qp, SendWqe& wqe) {
   const Profile::Engine& e = blocks_.profile.engine;
   PacketRef p = make_packet(qp, wqe);
   const prm::AvSeg& av = wqe.av;
-  fill_av(*p, av, qp, blocks_.port);
-  if (const Rule rule = av_rule(av, blocks_.port); rule != Rule::kCount)
+  const Vport& vport = blocks_.vports[qp.function];
+  fill_av(*p, av, qp, blocks_.port, vport);
+  if (const Rule rule = av_rule(av, blocks_.port, vport); rule != Rule::kCount)
     blocks_.tracer.broke(rule, pace.engine, RuleObject::kQp, qp.subject(), &av,
                          av.extended() ? sizeof av : prm::AvSeg::kShortBytes);
   p->dest_qpn = av.dqpn();

@@ -12,6 +12,7 @@
 #include "model/ctx/context_gate.h"
 #include "model/ctx/qp.h"
 #include "model/ctx/qp_states.h"
+#include "model/function/id.h"
 #include "model/packet/packet.h"
 #include "model/sched/turn.h"
 #include "model/state/fields.h"
@@ -41,6 +42,7 @@ class Scheduler;
 class TagUnit;
 class Tpt;
 class TransmitPipeline;
+class Vport;
 struct Profile;
 
 class Requester final : public sc_core::sc_module,
@@ -61,12 +63,13 @@ class Requester final : public sc_core::sc_module,
     CongestionControl& cc;
     PerFunction<Qos> qos;
     Dma& dma;
-    Port& port;                       // its addresses, and what room it has
+    Port& port;                       // its LID, and what room it has
     RdmaSteering& rdma;               // where packets leave,
     PerFunction<FlowSteering> flows;  // and frames
     Tpt& tpt;
     TagUnit& tags;
     // The function's
+    PerFunction<Vport> vports;
     PerFunction<QpTable> qps;
     CqUnit& cqs;
     EqUnit& eqs;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "model/prefetch.h"
+#include "model/simulation_context.h"
 #include "model/state/fields.h"
 #include "model/time.h"
 #include "model/tpt/fault.h"
@@ -151,12 +152,6 @@ class SendWindow {
   std::vector<SendWqe> ring_;  // a power of two
   std::size_t head_ = 0, size_ = 0;
 };
-
-// A number no other QP's state has had: what was queued for an earlier state is told by it.
-inline std::uint64_t next_epoch() {
-  static std::uint64_t last = 0;
-  return ++last;
-}
 
 // Packets of a QP that wait for its context, until when.
 struct Parked {

@@ -5,6 +5,7 @@
 #include "model/ctx/q_counters.h"
 #include "model/ctx/qp.h"
 #include "model/eq/eq.h"
+#include "model/function/vport.h"
 #include "model/port/port.h"
 #include "model/profile.h"
 #include "model/resp/responder.h"
@@ -28,14 +29,14 @@ DcContexts::Address source_of(const Packet& p) {
 }
 
 // Index of the local address that the packet came for, or the target's own.
-std::uint8_t address_index(const Packet& p, const Qp& dct, const Port& port) {
+std::uint8_t address_index(const Packet& p, const Qp& dct, const Vport& vport) {
   if (p.kind == PacketKind::kIb) {
-    for (std::size_t i = 0; i < port.gids.size(); ++i)
-      if (port.gids[i] == p.dgid) return static_cast<std::uint8_t>(i);
+    for (std::size_t i = 0; i < vport.gids.size(); ++i)
+      if (vport.gids[i] == p.dgid) return static_cast<std::uint8_t>(i);
     return dct.path.sgid_index;
   }
-  for (unsigned i = 0; i < Port::kRoceAddresses; ++i) {
-    const RoceAddress& a = port.roce_address(i);
+  for (unsigned i = 0; i < Vport::kRoceAddresses; ++i) {
+    const RoceAddress& a = vport.roce_address(i);
     if (a.valid && a.gid == p.dgid && (a.version != 0) == (p.kind == PacketKind::kRoceV2) &&
         a.vlan_valid == p.has_vlan && (!a.vlan_valid || a.vlan_id == (p.vlan_tci & 0xfff)))
       return static_cast<std::uint8_t>(i);
@@ -44,8 +45,9 @@ std::uint8_t address_index(const Packet& p, const Qp& dct, const Port& port) {
 }
 
 // What a context has of its target, and the way back to the initiator.
-void set_up(Qp& c, const Qp& dct, const Packet& p, const Port& port) {
+void set_up(Qp& c, const Qp& dct, const Packet& p, const Vport& vport) {
   c.type = QpType::kDct;
+  c.function = dct.function;
   c.state = QpState::kRts;
   c.dctn = dct.qpn;
   c.pd = dct.pd;
@@ -72,7 +74,7 @@ void set_up(Qp& c, const Qp& dct, const Packet& p, const Port& port) {
   c.path.rgid = p.sgid;
   c.path.rmac = p.smac;
   if (p.has_vlan) c.path.eth_prio = static_cast<std::uint8_t>(p.vlan_tci >> 13);
-  if (p.has_grh) c.path.sgid_index = address_index(p, dct, port);
+  if (p.has_grh) c.path.sgid_index = address_index(p, dct, vport);
   c.dc_session = p.dc_session;
   c.dc_first_psn = p.dc_first_psn;
   c.dc_closed = false;
@@ -99,7 +101,7 @@ void Responder::receive_dc(Time t, Qp& dct, PacketRef& packet) {
 // The initiator is told without a context.
 void Responder::dc_refuse(Time t, Qp& dct, const Packet& p, std::uint32_t psn, std::uint8_t syndrome) {
   Qp back;
-  set_up(back, dct, p, blocks_.port);
+  set_up(back, dct, p, blocks_.vports[dct.function]);
   send_ack(blocks_.rx.admit(t, back.resp.rx_until, 0), back, psn, syndrome, p.trace_qpn, p.wqe_serial);
 }
 
@@ -139,7 +141,7 @@ Qp* Responder::dc_context(Time t, Qp& dct, const Packet& p) {
       return nullptr;
     }
   }
-  set_up(*c, dct, p, blocks_.port);
+  set_up(*c, dct, p, blocks_.vports[dct.function]);
   c->dc_last_used = t;
   ++blocks_.q_counters[dct.function][dct.counter_set].rx_dct_connect;
   return c;

@@ -25,7 +25,9 @@ using traces::Point;
 
 bool Responder::read_count(Time t, FunctionId f, std::uint64_t dbr_addr, std::uint16_t& count) {
   prm::be32 word;
-  if (!blocks_.dma.read(t, dbr_addr + offsetof(prm::QpDbr, rcv), &word, sizeof word, WriteOwner::of(f)).ok)
+  if (!blocks_.dma
+           .read(t, dbr_addr + offsetof(prm::QpDbr, rcv), &word, sizeof word, Space::kHost, WriteOwner(f))
+           .ok)
     return false;
   count = static_cast<std::uint16_t>(word);
   return true;

@@ -30,7 +30,7 @@ using traces::Point;
 
 PacketRef Responder::make_reply(const Qp& qp, std::uint8_t opcode, std::uint32_t psn) const {
   PacketRef p = PacketPool::make();
-  fill_path(*p, qp, blocks_.port);
+  fill_path(*p, qp, blocks_.port, blocks_.vports[qp.function]);
   p->opcode = opcode | transport_bits(qp.type);
   p->dest_qpn = qp.remote_qpn;
   p->psn = psn & kPsnMask;

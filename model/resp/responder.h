@@ -14,6 +14,7 @@
 #include "model/ctx/context_gate.h"
 #include "model/ctx/qp.h"
 #include "model/ctx/qp_states.h"
+#include "model/function/id.h"
 #include "model/occupancy.h"
 #include "model/packet/packet.h"
 #include "model/sched/turn.h"
@@ -42,6 +43,7 @@ class Scheduler;
 class TagUnit;
 class Tpt;
 class TransmitPipeline;
+class Vport;
 struct Profile;
 
 class Responder final : public sc_core::sc_module,
@@ -62,11 +64,12 @@ class Responder final : public sc_core::sc_module,
     CongestionControl& cc;
     PerFunction<Qos> qos;
     Dma& dma;
-    Port& port;          // its addresses, and what room it has
+    Port& port;          // its LID, and what room it has
     RdmaSteering& rdma;  // where packets leave
     Tpt& tpt;
     TagUnit& tags;
     // The function's
+    PerFunction<Vport> vports;
     PerFunction<QpTable> qps;
     CqUnit& cqs;
     EqUnit& eqs;

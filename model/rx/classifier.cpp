@@ -20,23 +20,35 @@ LinkVerdict link_drop(DropReason reason, bool decoded = false) {
   return {LinkVerdict::To::kDrop, reason, decoded};
 }
 
-TransportVerdict drop(DropReason reason) {
+TransportVerdict drop(FunctionId f, DropReason reason) {
   TransportVerdict v;
   v.reason = reason;
+  v.function = f;
   return v;
 }
 
 }  // namespace
 
-LinkVerdict Classifier::link(Packet& p) const {
-  const Port& port = blocks_.port;
+FunctionId Classifier::owner(const Packet& p, bool from_ethernet) const {
+  if (p.internal) return p.function;
+  if (!from_ethernet) return blocks_.vports.ib_owner(p);
   const std::uint8_t* to = p.dest_mac();
   Mac dest;
   std::copy(to, to + dest.size(), dest.begin());
-  const bool multicast = (to[0] & 1) != 0;
-  const bool mine = port.roce_enabled && (multicast || port.own_mac(dest));
-  if (!mine) return {LinkVerdict::To::kFrames, {}, false};
+  return blocks_.vports.receiver_of(dest);
+}
+
+bool Classifier::reaches_many(const Packet& p, bool from_ethernet) const {
+  if (blocks_.vports.size() == 1 || p.internal) return false;
+  return from_ethernet ? (p.dest_mac()[0] & 1) != 0 : p.dest_qpn == kMulticastQpn;
+}
+
+LinkVerdict Classifier::link(FunctionId f, Packet& p) const {
+  const std::uint8_t* to = p.dest_mac();
+  Mac dest;
+  std::copy(to, to + dest.size(), dest.begin());
   LinkVerdict v;
+  if (!blocks_.vports.takes_roce(f, dest)) return {LinkVerdict::To::kFrames, {}, false};
   if (p.kind == PacketKind::kEthernet) {
     switch (decode_roce(p)) {
       case Decoded::kOk:
@@ -51,51 +63,54 @@ LinkVerdict Classifier::link(Packet& p) const {
         return link_drop(DropReason::kIcrc);
     }
   }
-  if (p.dest_qpn != kMulticastQpn && !port.own_gid(p.dgid, p.kind == PacketKind::kRoceV2))
+  if (p.dest_qpn != kMulticastQpn && !blocks_.vports[f].own_gid(p.dgid, p.kind == PacketKind::kRoceV2))
     return link_drop(DropReason::kNoAddress, v.decoded);
   return v;
 }
 
 TransportVerdict Classifier::transport(FunctionId f, const Packet& p) const {
   TransportVerdict v;
+  v.function = f;
   const prm::BthTraits& traits = traits_of(p.opcode);
-  if (!traits.valid) return drop(DropReason::kOpcode);
+  if (!traits.valid) return drop(f, DropReason::kOpcode);
   if (p.opcode == prm::bth::kCnp && p.kind == PacketKind::kRoceV2) {
     v.to = TransportVerdict::To::kCnp;
     return v;
   }
   if (p.kind == PacketKind::kIb && (p.dest_qpn == 0) != p.vl15)  // QP0's, and nobody else's, come on VL15
-    return drop(DropReason::kMalformed);
+    return drop(f, DropReason::kMalformed);
   if (p.dest_qpn == kMulticastQpn) {
     if (!p.has_grh || !traits.deth || !blocks_.steering[f].multicast(p.dgid))
-      return drop(DropReason::kNoGroup);
+      return drop(f, DropReason::kNoGroup);
     v.to = TransportVerdict::To::kMulticast;
     return v;
   }
   Qp* qp = blocks_.steering[f].unicast(p.dest_qpn);
-  v = qp ? for_qp(*qp, p) : drop(DropReason::kNoQp);
+  v = qp ? for_qp(*qp, p) : drop(f, DropReason::kNoQp);
   v.management = p.dest_qpn <= 1;
   return v;
 }
 
-// IBTA 10.9.3 (RoCE has the default partition alone: A16.4.3): QP0 takes any P_Key, QP1 any of the port's
-// table, others their own.
+// IBTA 10.9.3 (RoCE has the default partition alone: A16.4.3): QP0 takes any P_Key, QP1 any of its
+// function's table, others their own.
 bool Classifier::pkey_matches(const Qp& qp, const Packet& p) const {
-  const Port& port = blocks_.port;
+  const Vport& vport = blocks_.vports[qp.function];
   if (p.kind != PacketKind::kIb) return same_partition(p.pkey, kRocePkey);
-  if (qp.type == QpType::kQp1) return port.pkey_valid(p.pkey);
+  if (qp.type == QpType::kQp1) return vport.pkey_valid(p.pkey);
   if (qp.type == QpType::kQp0) return true;
   const std::size_t index = qp.path.pkey_index;
-  return index < port.pkeys.size() && same_partition(p.pkey, port.pkeys[index]);
+  return index < vport.pkeys.size() && same_partition(p.pkey, vport.pkeys[index]);
 }
 
 TransportVerdict Classifier::for_qp(Qp& qp, const Packet& p) const {
-  if ((p.opcode & prm::bth::kTransportMask) != transport_bits(qp.type)) return drop(DropReason::kNoQp);
-  if (!receives(qp.state)) return drop(DropReason::kQpState);
-  if (!pkey_matches(qp, p)) return drop(DropReason::kPkey);
+  if ((p.opcode & prm::bth::kTransportMask) != transport_bits(qp.type))
+    return drop(qp.function, DropReason::kNoQp);
+  if (!receives(qp.state)) return drop(qp.function, DropReason::kQpState);
+  if (!pkey_matches(qp, p)) return drop(qp.function, DropReason::kPkey);
   const bool request = traits_of(p.opcode).request;
-  if (is_dc(qp.type) && request != (qp.type == QpType::kDct)) return drop(DropReason::kOpcode);
+  if (is_dc(qp.type) && request != (qp.type == QpType::kDct)) return drop(qp.function, DropReason::kOpcode);
   TransportVerdict v;
+  v.function = qp.function;
   v.qp = &qp;
   v.to = qp.type == QpType::kDct ? TransportVerdict::To::kDcTarget
          : request               ? TransportVerdict::To::kRequest

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "model/ctx/qp.h"
+#include "model/function/vports.h"
 #include "model/packet/packet.h"
 #include "model/port/port.h"
 
@@ -15,7 +16,7 @@ namespace hcasim {
 
 class Steering;
 
-// On an Ethernet link: is it RoCE for this function?
+// On an Ethernet link: is it RoCE for the function?
 struct LinkVerdict {
   enum class To : std::uint8_t { kTransport, kFrames, kDrop } to = To::kTransport;
   DropReason reason{};   // kDrop
@@ -34,6 +35,7 @@ struct TransportVerdict {
   } to = To::kDrop;
   bool management = false;  // for QP 0 or 1: the card's own agents are asked first
   DropReason reason{};      // kDrop
+  FunctionId function = 0;  // whose it is
   Qp* qp = nullptr;         // kDcTarget, kRequest, kAnswer
 };
 static_assert(sizeof(TransportVerdict) == 16, "goes in registers: there is one for each packet");
@@ -41,13 +43,18 @@ static_assert(sizeof(TransportVerdict) == 16, "goes in registers: there is one f
 class Classifier {
  public:
   struct Blocks {
-    const Port& port;
+    const Vports& vports;
     PerFunction<Steering> steering;
   };
   explicit Classifier(const Blocks& blocks) : blocks_(blocks) {}
 
-  // Decodes a frame in place if it is RoCE for this function; nothing else is changed.
-  LinkVerdict link(Packet& p) const;
+  // For which function a packet is; of one to a group, the first that it may be for (reaches_many()).
+  FunctionId owner(const Packet& p, bool from_ethernet) const;
+  // Whether it may be for several functions.
+  bool reaches_many(const Packet& p, bool from_ethernet) const;
+  // Decodes a frame in place if it is RoCE for the function; nothing else is changed.
+  LinkVerdict link(FunctionId f, Packet& p) const;
+  // f: whose packet it is.
   TransportVerdict transport(FunctionId f, const Packet& p) const;
   // What becomes of a packet that is for this QP.
   TransportVerdict for_qp(Qp& qp, const Packet& p) const;

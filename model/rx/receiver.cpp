@@ -35,7 +35,10 @@ void Receiver::prefetch_next() const {
   if (!many_qps(blocks_.qps)) return;
   if (const Packet* second = blocks_.port.to_come(1)) second->prefetch();
   const Packet* first = blocks_.port.to_come(0);
-  const Qp* qp = first ? blocks_.qps[0].find(first->dest_qpn) : nullptr;
+  const Qp* qp =
+      first ? blocks_.qps[classifier_.owner(*first, blocks_.port.link() == LinkType::kEthernet)].find(
+                  first->dest_qpn)
+            : nullptr;
   if (!qp) return;
   qp->prefetch();
   if (traits_of(first->opcode).request)
@@ -45,11 +48,24 @@ void Receiver::prefetch_next() const {
 }
 
 void Receiver::receive(Time t, PacketRef& packet) {
-  const FunctionId f = 0;  // MERGE
-  if (blocks_.health[f].fatal()) return;
   prefetch_next();
+  const bool from_ethernet = blocks_.port.link() == LinkType::kEthernet;
+  if (__builtin_expect(classifier_.reaches_many(*packet, from_ethernet), 0)) {
+    for (FunctionId f = 0; f < blocks_.health.size(); ++f) {
+      PacketRef own = PacketPool::copy(*packet);  // what is RoCE is decoded in place
+      receive(t, f, own);
+    }
+    return;
+  }
+  receive(t, classifier_.owner(*packet, from_ethernet), packet);
+}
+
+// For one function.
+void Receiver::receive(Time t, FunctionId f, PacketRef& packet) {
+  if (blocks_.health[f].fatal()) return;
+  packet->function = f;
   if (packet->packets > 1 && !takes_run(f, *packet)) {
-    each_part(*packet, [this](Time at, PacketRef& part) { receive(at, part); });
+    each_part(*packet, [this, f](Time at, PacketRef& part) { receive(at, f, part); });
     return;
   }
   if (blocks_.port.link() == LinkType::kEthernet && !packet->internal && !take_from_link(t, f, packet))
@@ -59,7 +75,7 @@ void Receiver::receive(Time t, PacketRef& packet) {
   if (verdict.to == TransportVerdict::To::kMulticast)
     deliver_multicast(t, f, packet);
   else
-    deliver(t, f, verdict, packet);
+    deliver(t, verdict, packet);
 }
 
 // A RoCE packet that somebody may look at all the same: as a frame.
@@ -71,12 +87,13 @@ void Receiver::take_frame(Time t, FunctionId f, PacketRef& packet) {
     return;
   }
   if (p.packets > 1) {
-    each_part(p, [this](Time at, PacketRef& part) { receive(at, part); });
+    each_part(p, [this, f](Time at, PacketRef& part) { receive(at, f, part); });
     return;
   }
   PacketRef frame = PacketPool::make();
   frame->frame_len = static_cast<std::uint16_t>(encode(p, frame->frame(), kMaxFrame));
   frame->kind = PacketKind::kEthernet;
+  frame->function = f;
   frame->looped = p.looped;
   blocks_.port.count_vport_rx(*frame);
   blocks_.eth_rx.receive(t, f, frame);
@@ -86,7 +103,7 @@ void Receiver::take_frame(Time t, FunctionId f, PacketRef& packet) {
 // been dropped or given to the receive queues of frames.
 bool Receiver::take_from_link(Time t, FunctionId f, PacketRef& packet) {
   blocks_.eth_rx.sniff(t, f, FlowTableType::kSnifferRx, *packet);
-  const LinkVerdict verdict = classifier_.link(*packet);
+  const LinkVerdict verdict = classifier_.link(f, *packet);
   if (verdict.to == LinkVerdict::To::kFrames) {
     take_frame(t, f, packet);
     return false;
@@ -114,11 +131,11 @@ void Receiver::deliver_multicast(Time t, FunctionId f, const PacketRef& packet) 
     PacketRef shared = packet;
     Qp* qp = blocks_.qps[f].find(qpn);
     if (!qp || (packet->looped && qp->block_own_multicast && qpn == packet->src_qpn)) continue;
-    deliver(t, f, classifier_.for_qp(*qp, *shared), shared);
+    deliver(t, classifier_.for_qp(*qp, *shared), shared);
   }
 }
 
-void Receiver::deliver(Time t, FunctionId f, TransportVerdict verdict, PacketRef& packet) {
+void Receiver::deliver(Time t, TransportVerdict verdict, PacketRef& packet) {
   switch (verdict.to) {
     case TransportVerdict::To::kRequest:
       blocks_.cc.received(t, *verdict.qp, *packet);
@@ -132,7 +149,7 @@ void Receiver::deliver(Time t, FunctionId f, TransportVerdict verdict, PacketRef
       blocks_.responder.receive_dc(t, *verdict.qp, packet);
       break;
     case TransportVerdict::To::kCnp:
-      blocks_.cc.receive_cnp(t, f, *packet);
+      blocks_.cc.receive_cnp(t, verdict.function, *packet);
       break;
     case TransportVerdict::To::kMulticast:  // taken apart by receive()
       break;

@@ -27,6 +27,7 @@ class Receiver {
   struct Blocks {
     PerFunction<Health> health;
     Port& port;
+    const Vports& vports;
     PerFunction<QpTable> qps;
     PerFunction<Steering> steering;
     PerFunction<FlowSteering> flows;
@@ -38,17 +39,18 @@ class Receiver {
     EthRx& eth_rx;
     PerFunction<FirmwarePort> firmware;
   };
-  explicit Receiver(const Blocks& blocks) : blocks_(blocks), classifier_({blocks.port, blocks.steering}) {}
+  explicit Receiver(const Blocks& blocks) : blocks_(blocks), classifier_({blocks.vports, blocks.steering}) {}
 
   // A packet whose last bit has come in at t.
   void receive(Time t, PacketRef& packet);
 
  private:
+  void receive(Time t, FunctionId f, PacketRef& packet);
   void prefetch_next() const;
   bool takes_run(FunctionId f, const Packet& packet) const;
   bool take_from_link(Time t, FunctionId f, PacketRef& packet);
   void take_frame(Time t, FunctionId f, PacketRef& packet);
-  void deliver(Time t, FunctionId f, TransportVerdict verdict, PacketRef& packet);
+  void deliver(Time t, TransportVerdict verdict, PacketRef& packet);
   void deliver_multicast(Time t, FunctionId f, const PacketRef& packet);
 
   Blocks blocks_;

@@ -116,7 +116,8 @@ class Fields {
     while (*names == ' ' || *names == ',') ++names;
     const char* end = names;
     while (*end != '\0' && *end != ',') ++end;
-    static_cast<Archive&> (*this)(std::string(names, end).c_str(), field);
+    const char* last = end != names && end[-1] == '_' ? end - 1 : end;
+    static_cast<Archive&> (*this)(std::string(names, last).c_str(), field);
     names = end;
   }
 };
@@ -167,11 +168,12 @@ class StateReset : public state::Fields<StateReset> {
 };
 
 // A number for all state that is listed: equal for equal state, whatever the host, its addresses and the
-// order in which memory was allocated.
+// order in which memory was allocated. lasting: with what a reset leaves as it is.
 class StateDigest : public state::Fields<StateDigest> {
  public:
   static constexpr bool kResets = false;
 
+  explicit StateDigest(bool lasting = true) : lasting_(lasting) {}
   template <class T>
   void operator()(const char* name, T& field) {
     bytes(name, std::strlen(name) + 1);
@@ -183,7 +185,7 @@ class StateDigest : public state::Fields<StateDigest> {
   }
   template <class T>
   void lasting(const char* name, T& field) {
-    (*this)(name, field);
+    if (lasting_) (*this)(name, field);
   }
   template <class T>
   void kept(const char* name, T& elements) {
@@ -228,7 +230,7 @@ class StateDigest : public state::Fields<StateDigest> {
     } else if constexpr (state::IsUnordered<Plain>::value) {
       std::uint64_t sum = 0;  // whatever the order
       for (auto& element : field) {
-        StateDigest one;
+        StateDigest one(lasting_);
         one.add(element);
         sum += one.value();
       }
@@ -254,6 +256,7 @@ class StateDigest : public state::Fields<StateDigest> {
     }
   }
 
+  const bool lasting_;
   std::uint64_t hash_ = 0xcbf29ce484222325ULL;
 };
 
@@ -354,8 +357,8 @@ void reset_state(T& t) {
   t.list_state(a);
 }
 template <class T>
-std::uint64_t digest_state(T& t) {
-  StateDigest a;
+std::uint64_t digest_state(T& t, bool lasting = true) {
+  StateDigest a(lasting);
   t.list_state(a);
   return a.value();
 }

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "model/eth/checksum.h"
+#include "model/simulation_context.h"
 #include "model/steer/actions.h"
 
 namespace hcasim {
@@ -130,10 +131,7 @@ void update_sum(std::uint8_t* p, std::uint16_t before, std::uint16_t now, bool u
 
 }  // namespace
 
-void SteeredFrame::touch() {
-  static std::uint64_t versions = 0;
-  version = ++versions;
-}
+void SteeredFrame::touch() { version = ++simulation().last_frame_version; }
 
 std::uint8_t* SteeredFrame::writable() {
   if (packet.shared()) packet = PacketPool::copy(*packet);

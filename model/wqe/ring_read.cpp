@@ -20,7 +20,7 @@ bool read_ring(Dma& dma, Time t, FunctionId f, const GuestRing& ring, std::uint6
     std::uint64_t addr, run;
     if (!ring.locate(at, addr, run)) return false;
     const auto n = static_cast<std::uint32_t>(std::min<std::uint64_t>(len, run));
-    if (!dma.read(t, addr, dst, n, WriteOwner::of(f)).ok) return false;
+    if (!dma.read(t, addr, dst, n, Space::kHost, WriteOwner(f)).ok) return false;
     at += n;
     dst += n;
     len -= n;

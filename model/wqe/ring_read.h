@@ -16,7 +16,7 @@ struct Profile;
 
 constexpr std::uint32_t kMaxRecvWqe = 2048;  // bytes read of one receive WQE, above cap.max_wqe_sz_rq
 
-// Bytes [at, at + len) of a ring of the function's. False: it has no such bytes, or the host refused.
+// Bytes [at, at + len) of a function's ring. False: it has no such bytes, or the host refused.
 bool read_ring(Dma& dma, Time t, FunctionId f, const GuestRing& ring, std::uint64_t at, std::uint8_t* dst,
                std::uint32_t len);
 

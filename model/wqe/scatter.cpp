@@ -7,7 +7,7 @@ namespace hcasim {
 
 namespace {
 
-WriteOwner qp_owner(const Qp& qp) { return {WriteOwner::kQp, qp.function, qp.qpn}; }
+WriteOwner qp_owner(const Qp& qp) { return WriteOwner{WriteOwner::kQp, qp.function, qp.qpn}; }
 
 // Calls f(sge, first byte in it, length, bytes done so far) for the pieces of [offset, offset + len).
 // Returns how many bytes the list had.
@@ -54,8 +54,8 @@ MoveResult Mover::gather(Time t, const Qp& qp, const std::vector<Sge>& sges, std
         std::uint8_t* to = dst + at;
         for (const Fragment& f : fragments_) {
           const ReadDone d = behind_writes
-                                 ? dma_.read_flush(tr.ready, f.addr, to, f.len, qp_owner(qp), f.space)
-                                 : dma_.read(tr.ready, f.addr, to, f.len, qp_owner(qp), f.space);
+                                 ? dma_.read_flush(tr.ready, f.addr, to, f.len, f.space, qp_owner(qp))
+                                 : dma_.read(tr.ready, f.addr, to, f.len, f.space, qp_owner(qp));
           r.dma_ok = r.dma_ok && d.ok;
           r.at = std::max(r.at, d.at);
           to += f.len;
@@ -161,7 +161,7 @@ MoveResult Mover::read_remote(Time t, const Qp& qp, std::uint32_t pd, std::uint3
   r.status = tr.status;
   if (!r.ok()) return r;
   for (const Fragment& f : fragments_) {
-    const ReadDone d = dma_.read_flush(tr.ready, f.addr, dst, f.len, qp_owner(qp), f.space);
+    const ReadDone d = dma_.read_flush(tr.ready, f.addr, dst, f.len, f.space, qp_owner(qp));
     r.dma_ok = r.dma_ok && d.ok;
     r.at = std::max(r.at, d.at);
     dst += f.len;

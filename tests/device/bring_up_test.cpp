@@ -2,6 +2,7 @@
 // Probe, removal, reset: what a driver's life looks like.
 #include <cstring>
 
+#include "card_state.h"
 #include "fixture.h"
 
 namespace hcasim::bare {
@@ -90,16 +91,41 @@ TEST_F(BringUp, FunctionLevelResetReturnsToPowerOn) {
 
 TEST_F(BringUp, AResetLeavesNothingOfTheLifeBefore) {
   dev().function_reset();
-  const std::uint64_t power_on = fn().state_digest();
-  EXPECT_EQ(fn().state_digest(), power_on) << "asking changes nothing";
+  const std::uint64_t now = fn().state_digest();
+  EXPECT_EQ(fn().state_digest(), now) << "asking changes nothing";
+  // Statistics and the clock go on.
+  const std::uint64_t power_on = test::digest_of_life(fn().handle());
   dev().probe();
   auto p = std::make_unique<Pair>(dev());
-  EXPECT_NE(fn().state_digest(), power_on);
+  EXPECT_NE(test::digest_of_life(fn().handle()), power_on);
   dev().function_reset();
-  EXPECT_EQ(fn().state_digest(), power_on);
+  EXPECT_EQ(test::digest_of_life(fn().handle()), power_on);
   p.reset();
   dev().probe();
   expect_serves_on();
+}
+
+TEST_F(BringUp, FaultsInForceAreState) {
+  const auto faults = [&] {
+    std::string all;
+    for (const auto& [path, value] : test::state_of(fn().handle()))
+      if (path.rfind("model.injector.", 0) == 0) all += path + "=" + value + "\n";
+    return all;
+  };
+  const std::string none = faults();
+  const std::uint64_t digest = fn().state_digest();
+  ASSERT_EQ(fn().inject("fault=command,opcode=QUERY_ISSI,nth=2,answer=no-event"), "");
+  const std::string loaded = faults();
+  EXPECT_NE(loaded, none);
+  EXPECT_NE(fn().state_digest(), digest);
+  EXPECT_TRUE(dev().exec(Mailbox(prm::op::QUERY_ISSI, prm::query_issi_in::bytes), 128).ok());
+  const std::string seen = faults();
+  EXPECT_NE(seen, loaded) << "it has seen one";
+  dev().function_reset();
+  EXPECT_EQ(faults(), seen) << "the host's, who ends them";
+  fn().inject("none");
+  EXPECT_EQ(faults().find("model.injector.faults."), std::string::npos);
+  dev().probe();
 }
 
 TEST_F(BringUp, EnableAfterACrashWithoutTeardown) {

@@ -23,10 +23,12 @@ void FirmwareTest::SetUp() {
   fn().reset();
   dev_ = std::make_unique<Device>(fn(), device_options());
   dev_->probe();
+  objects_ = test::objects_of(fn().handle());
 }
 
 void FirmwareTest::TearDown() {
   if (dev_ && dev_->up()) {
+    EXPECT_EQ(test::difference(objects_, test::objects_of(fn().handle())), "");
     EXPECT_NO_THROW(dev_->teardown());
     for (const char* objects :
          {"pds", "uars", "mkeys", "eqs", "cqs", "srqs", "qps", "rqs", "tirs", "tises", "rqts", "flow_tables",

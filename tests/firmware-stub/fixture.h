@@ -9,6 +9,7 @@
 
 #include <memory>
 
+#include "card_state.h"
 #include "driver/bare/device.h"
 #include "driver/bare/mr.h"
 #include "rule_check.h"
@@ -17,7 +18,7 @@ namespace hcasim::bare {
 
 Machine& machine();
 
-// A probed device that must come down clean.
+// A probed device that must come down clean. What a test makes, it destroys, and of that nothing must remain.
 class FirmwareTest : public ::testing::Test {
  protected:
   void SetUp() override;
@@ -39,6 +40,7 @@ class FirmwareTest : public ::testing::Test {
   }
 
   std::unique_ptr<Device> dev_;
+  test::StateListing objects_;  // of the driver alone, before the test
 };
 
 // What a command must have answered.

@@ -8,6 +8,7 @@
 #include "firmware-stub/objects/table.h"
 #include "firmware-stub/opcodes.h"
 #include "firmware-stub/syndromes.h"
+#include "model/state/state.h"
 
 namespace hcasim::fw {
 namespace {
@@ -109,6 +110,11 @@ TEST(Syndromes, EachNumberOnceWithAText) {
 
 struct Thing {
   std::uint32_t refs = 0;
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, refs);
+  }
 };
 
 TEST(Table, NumbersRestBeforeTheyComeBack) {
@@ -140,7 +146,7 @@ TEST(Table, RunsOutAndServesOn) {
   EXPECT_EQ(n, 2u);
   EXPECT_EQ(t.generation(2), 2u);
   EXPECT_EQ(t.find(0), nullptr);
-  t.clear();
+  reset_state(t);
   EXPECT_EQ(t.count(), 0u);
   ASSERT_NE(t.create(n), nullptr);
 }

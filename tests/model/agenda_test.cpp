@@ -39,6 +39,20 @@ class AgendaTest : public BlockTest {
   Agenda& agenda = Agenda::instance();
 };
 
+TEST_F(AgendaTest, NoNewRunWhileABlockWaitsOrHasItsTurn) {
+  const Time t = sim_now();
+  const std::uint64_t epoch = next_epoch();
+  bool renewed = false;
+  b.on_item = [&](Time, int) { renewed = simulation().renew(); };
+  b.queue.push(t + 100, 1);
+  EXPECT_FALSE(simulation().renew());
+  run(1000, false);
+  EXPECT_EQ(b.taken.size(), 1u);
+  EXPECT_FALSE(renewed);
+  EXPECT_GT(sim_now(), t);
+  EXPECT_EQ(next_epoch(), epoch + 1);
+}
+
 TEST_F(AgendaTest, RunsAheadInOneActivation) {
   const Time t = sim_now();
   std::vector<Time> clocks, times;
@@ -47,10 +61,10 @@ TEST_F(AgendaTest, RunsAheadInOneActivation) {
     times.push_back(sim_now());
   };
   for (int i = 0; i < 10; ++i) (i % 2 ? b.other : b.queue).push(t + 100 * (i + 1), i);
-  const std::uint64_t activations = g_clock.activations, turns = g_clock.turns;
+  const std::uint64_t activations = simulation().clock.activations, turns = simulation().clock.turns;
   run(1000, true);
-  EXPECT_EQ(g_clock.activations - activations, 1u);
-  EXPECT_EQ(g_clock.turns - turns, 10u);
+  EXPECT_EQ(simulation().clock.activations - activations, 1u);
+  EXPECT_EQ(simulation().clock.turns - turns, 10u);
   ASSERT_EQ(b.taken.size(), 10u);
   for (int i = 0; i < 10; ++i) {
     EXPECT_EQ(b.taken[static_cast<std::size_t>(i)], std::make_pair(t + 100 * (i + 1), i));

@@ -16,13 +16,11 @@ Profile with_few_tags_and_window() {
 
 Bench::Bench()
     : few_tags(with_few_tags_and_window()),
-      injector("injector", tracer, faults),
       dma("dma", profile, host, tracer, faults),
       dma_few_tags("dma_few_tags", few_tags, host, tracer, faults),
-      dma_two("dma_two", profile, PerFunction<HostPort>({&host, &second_host}), tracer, faults),
       eqs(profile, dma, tracer, eq_table),
       cqs("cqs", profile, dma, contexts, eqs, tracer, faults, cq_table),
-      port("port", profile, tracer, faults),
+      port("port", profile, tracer, faults, vports),
       queue(
           "queue",
           [this](Time due, int& item) {
@@ -39,9 +37,7 @@ Bench::Bench()
           faults),
       platform(new Platform("platform", profile, tracer)) {
   sc_core::sc_report_handler::set_actions(sc_core::SC_ID_NO_SC_START_ACTIVITY_, sc_core::SC_DO_NOTHING);
-  for (Dma* d : {&dma, &dma_two})
-    d->on_write_error([this](Time t, WriteOwner owner) { write_errors.emplace_back(t, owner); });
-  dma_two.take_faults_from(injector);
+  dma.on_write_error([this](Time t, WriteOwner owner) { write_errors.emplace_back(t, owner); });
   port.on_receive([this](Time t, PacketRef& packet) { received.emplace_back(t, packet); });
 }
 
@@ -52,9 +48,7 @@ void Bench::run(Time duration) {
 
 void Bench::reset() {
   run_ns(1);  // elaborates, the first time
-  injector.end_all();
   dma.reset();
-  dma_two.reset();
   dma_few_tags.reset();
   cqs.clear();
   cq_table.clear();
@@ -62,13 +56,12 @@ void Bench::reset() {
   contexts.clear();
   eqs.clear();
   port.reset();
+  vport.reset();
   port.faults() = PortFaults();
   port.reseed();
-  dma.set_enabled(0, true);
-  dma_few_tags.set_enabled(0, true);
-  for (const FunctionId f : {0, 1}) dma_two.set_enabled(f, true);
+  dma.set_enabled(true);
+  dma_few_tags.set_enabled(true);
   host.clear();
-  second_host.clear();
   write_errors.clear();
   received.clear();
 }

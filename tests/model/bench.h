@@ -13,7 +13,8 @@
 #include "fake_host.h"
 #include "model/cq/cq.h"
 #include "model/eq/eq.h"
-#include "model/fault/injector.h"
+#include "model/function/vport.h"
+#include "model/function/vports.h"
 #include "model/pcie/dma.h"
 #include "model/port/port.h"
 #include "model/profile.h"
@@ -44,18 +45,18 @@ struct Bench {
   Bench();
   Profile profile;
   Profile few_tags;  // two of them, and a batch window of 200 ns
-  FakeHost host, second_host;
+  FakeHost host;
   int expected_faults = 0;
   Faults faults{expected_faults};
   traces::Tracer tracer;
-  Injector injector;  // of dma_two
   Dma dma, dma_few_tags;
-  Dma dma_two;  // of two functions: host and second_host
   ContextFetch contexts{profile, [this](Time t, unsigned bytes) { return dma.context_read(t, bytes); }};
   EqTable eq_table;
   CqTable cq_table;
   EqUnit eqs;
   CqUnit cqs;
+  Vport vport;
+  Vports vports{vport};
   Port port;
   TimedQueue<int> queue;
   TimedQueue<int> other;  // a second one, the same in all

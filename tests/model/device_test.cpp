@@ -18,7 +18,7 @@ class HcaTest : public BlockTest {
   void SetUp() override {
     BlockTest::SetUp();
     p.hca.reset();
-    p.hca.dma().set_enabled(0, true);
+    p.hca.dma().set_enabled(true);
     p.firmware.writes.clear();
     p.memory.fill(0);
     p.interrupts.clear();
@@ -118,15 +118,15 @@ TEST_F(HcaTest, BarByTlm) {
 
 TEST_F(HcaTest, HostMemoryByTlm) {
   const std::uint8_t out[4] = {1, 2, 3, 4};
-  p.hca.dma().post_write(sim_now(), 0x100, out, 4, WriteOwner::of(0));
-  p.hca.dma().post_msix(sim_now(), 0, 9);
+  p.hca.dma().post_write(sim_now(), 0x100, out, 4, {});
+  p.hca.dma().post_msix(sim_now(), 9);
   b.run_ns(1000);
   EXPECT_EQ(p.memory.bytes[0x102], 3);
   EXPECT_THAT(p.interrupts, ElementsAre(9u));
   std::uint8_t in[4] = {};
-  EXPECT_TRUE(p.hca.dma().read(sim_now(), 0x100, in, 4, WriteOwner::of(0)).ok);
+  EXPECT_TRUE(p.hca.dma().read(sim_now(), 0x100, in, 4).ok);
   EXPECT_EQ(in[3], 4);
-  EXPECT_FALSE(p.hca.dma().read(sim_now(), p.memory.bytes.size(), in, 4, WriteOwner::of(0)).ok);
+  EXPECT_FALSE(p.hca.dma().read(sim_now(), p.memory.bytes.size(), in, 4).ok);
 }
 
 TEST_F(HcaTest, ARefusedCqeBreaksItsCq) {
@@ -154,8 +154,8 @@ class SteeringTest : public HcaTest {
     Port& port = p.hca.port();
     port.set_lid(1);
     port.set_state(PortState::kActive);
-    port.pkeys[0] = 0xffff;
-    port.pkeys[1] = 0x8001;
+    p.hca.function(0).vport().pkeys[0] = 0xffff;
+    p.hca.function(0).vport().pkeys[1] = 0x8001;
     qp = p.hca.function(0).qps().create(0x50);
     qp->type = QpType::kUc;
     qp->state = QpState::kRtr;

@@ -16,13 +16,12 @@ class DmaTest : public BlockTest {
   std::uint8_t buf[32768] = {};
 };
 
-const WriteOwner kOwn = WriteOwner::of(0);  // the first function, none of its queues
-constexpr Time kRounding = 1500;            // whole cycles of 1 ns, and fractions of a byte's time
+constexpr Time kRounding = 1500;  // whole cycles of 1 ns, and fractions of a byte's time
 
 TEST_F(DmaTest, SmallReadTakesTheRoundTrip) {
   b.host.memory[100] = 7;
   const Time t = sim_now();
-  const ReadDone r = b.dma.read(t, 100, buf, 64, kOwn);
+  const ReadDone r = b.dma.read(t, 100, buf, 64);
   EXPECT_TRUE(r.ok);
   EXPECT_EQ(buf[0], 7);
   EXPECT_NEAR(r.at - t, b.profile.pcie.read_latency + wire(24), kRounding);
@@ -46,30 +45,30 @@ struct SmallMemory final : LocalMemory {
 TEST_F(DmaTest, TheDevicesOwnMemoryIsNoPcieMatter) {
   static SmallMemory memory;  // stays attached
   const Time t = sim_now();
-  EXPECT_FALSE(b.dma.read(t, 0, buf, 64, kOwn, Space::kSwIcm).ok);  // none there
-  b.dma.attach(0, Space::kSwIcm, memory);
+  EXPECT_FALSE(b.dma.read(t, 0, buf, 64, Space::kSwIcm).ok);  // none there
+  b.dma.attach(Space::kSwIcm, memory);
   for (std::size_t i = 0; i < 1000; ++i) buf[i] = static_cast<std::uint8_t>(i);
-  b.dma.post_write(t, 40, buf, 1000, kOwn, false, Space::kSwIcm);
+  b.dma.post_write(t, 40, buf, 1000, {}, false, Space::kSwIcm);
   std::uint8_t back[1000] = {};
-  const ReadDone r = b.dma.read(t, 40, back, sizeof back, kOwn, Space::kSwIcm);
+  const ReadDone r = b.dma.read(t, 40, back, sizeof back, Space::kSwIcm);
   EXPECT_TRUE(r.ok);
   EXPECT_EQ(std::memcmp(back, buf, sizeof back), 0);
   EXPECT_LT(r.at - t, b.profile.pcie.read_latency);
   EXPECT_EQ(b.dma.bytes_read() + b.dma.bytes_written(), 0u);
   EXPECT_EQ(at(40), 0);
   const std::uint64_t errors = b.dma.errors();
-  EXPECT_FALSE(b.dma.read(t, 4095, buf, 2, kOwn, Space::kSwIcm).ok);
-  b.dma.post_write(t, 4090, buf, 64, kOwn, false, Space::kSwIcm);
+  EXPECT_FALSE(b.dma.read(t, 4095, buf, 2, Space::kSwIcm).ok);
+  b.dma.post_write(t, 4090, buf, 64, {}, false, Space::kSwIcm);
   EXPECT_EQ(b.dma.errors(), errors + 2);
   EXPECT_EQ(memory.bytes[4090], 0);
 }
 
 TEST_F(DmaTest, LargeReadTakesTheLinksTimePerByte) {
   const Time t = sim_now();
-  const Time small = b.dma.read(t, 0, buf, 64, kOwn).at - t;
+  const Time small = b.dma.read(t, 0, buf, 64).at - t;
   b.dma.reset();
-  b.dma.set_enabled(0, true);
-  const Time large = b.dma.read(t, 0, buf, 16384, kOwn).at - t;
+  b.dma.set_enabled(true);
+  const Time large = b.dma.read(t, 0, buf, 16384).at - t;
   // 64 completions of 256 bytes, 20 bytes of overhead each; 32 requests.
   EXPECT_NEAR(large - small, wire(16384 - 64 + 63 * 20 + 31 * 24), 2 * kRounding);
 }
@@ -77,7 +76,7 @@ TEST_F(DmaTest, LargeReadTakesTheLinksTimePerByte) {
 TEST_F(DmaTest, ReadsShareTheLink) {
   const Time t = sim_now();
   Time last = 0;
-  for (int i = 0; i < 100; ++i) last = std::max(last, b.dma.read(t, 0, buf, 4096, kOwn).at);
+  for (int i = 0; i < 100; ++i) last = std::max(last, b.dma.read(t, 0, buf, 4096).at);
   const double bytes = 100 * (4096 + 16 * 20);
   EXPECT_GT(last - t, wire(bytes));
   EXPECT_LT(last - t, wire(bytes) + b.profile.pcie.read_latency + wire(3000));
@@ -85,15 +84,15 @@ TEST_F(DmaTest, ReadsShareTheLink) {
 
 TEST_F(DmaTest, AnEarlierReadAskedForLaterIsNotHeldUp) {
   const Time t = sim_now();
-  b.dma.read(t + from_ns(5000), 0, buf, 64, kOwn);
-  const ReadDone r = b.dma.read(t, 0, buf, 64, kOwn);
+  b.dma.read(t + from_ns(5000), 0, buf, 64);
+  const ReadDone r = b.dma.read(t, 0, buf, 64);
   EXPECT_LT(r.at - t, b.profile.pcie.read_latency + from_ns(10));
 }
 
 TEST_F(DmaTest, OutstandingReadsAreBoundedByTags) {
   const Time t = sim_now();
   Time at[6];
-  for (Time& a : at) a = b.dma_few_tags.read(t, 0, buf, 64, kOwn).at;
+  for (Time& a : at) a = b.dma_few_tags.read(t, 0, buf, 64).at;
   const Time latency = b.profile.pcie.read_latency;
   EXPECT_LT(at[1] - t, latency + from_ns(20));
   EXPECT_GE(at[2] - t, 2 * latency);
@@ -101,14 +100,14 @@ TEST_F(DmaTest, OutstandingReadsAreBoundedByTags) {
   EXPECT_GE(at[5] - t, 3 * latency);
   // Eight requests of one read, two at a time.
   b.dma_few_tags.reset();
-  b.dma_few_tags.set_enabled(0, true);
-  EXPECT_GE(b.dma_few_tags.read(t, 0, buf, 4096, kOwn).at - t, 4 * latency);
+  b.dma_few_tags.set_enabled(true);
+  EXPECT_GE(b.dma_few_tags.read(t, 0, buf, 4096).at - t, 4 * latency);
 }
 
 TEST_F(DmaTest, WritesAreSeenWhenTheyArriveAndNotBefore) {
   buf[0] = 1;
   const Time t = sim_now();
-  const Time visible = b.dma.post_write(t, 500, buf, 8, kOwn);
+  const Time visible = b.dma.post_write(t, 500, buf, 8, {});
   EXPECT_NEAR(visible - t, b.profile.pcie.write_latency + wire(32), kRounding);
   b.run(visible - t - 1);
   EXPECT_EQ(at(500), 0);
@@ -121,11 +120,11 @@ TEST_F(DmaTest, WritesAreSeenWhenTheyArriveAndNotBefore) {
 
 TEST_F(DmaTest, WritesKeepTheOrderOfTheirCalls) {
   const Time t = sim_now();
-  b.dma.post_write(t + from_ns(900), 0x2000, buf, 8, kOwn);
-  b.dma.post_write(t, 0x1000, buf, 5000, kOwn);
-  b.dma.post_write(t, 0x100, buf, 8, kOwn, true);
-  b.dma.post_msix(t, 0, 3);
-  b.dma.post_write(t, 0x200, buf, 8, kOwn);
+  b.dma.post_write(t + from_ns(900), 0x2000, buf, 8, {});
+  b.dma.post_write(t, 0x1000, buf, 5000, {});
+  b.dma.post_write(t, 0x100, buf, 8, {}, true);
+  b.dma.post_msix(t, 3);
+  b.dma.post_write(t, 0x200, buf, 8, {});
   b.run_ns(100000);
   std::vector<std::uint64_t> order;
   for (const auto& e : b.host.events) order.push_back(e.msix ? 1000000 + e.addr : e.addr);
@@ -133,16 +132,16 @@ TEST_F(DmaTest, WritesKeepTheOrderOfTheirCalls) {
 }
 
 TEST_F(DmaTest, ALateWriteHoldsUpItsOwnQueuesAndNoOthers) {
-  const WriteOwner a{WriteOwner::kQp, 0, 1}, c{WriteOwner::kQp, 0, 2}, cq{WriteOwner::kCq, 0, 9};
+  const WriteOwner a{WriteOwner::kQp, 1}, c{WriteOwner::kQp, 2}, cq{WriteOwner::kCq, 9};
   const Time t = sim_now(), late = t + from_ns(500);
   const Time first = b.dma.post_write(late, 0x100, buf, 8, a, true);  // its address was not known
   const Time other = b.dma.post_write(t, 0x200, buf, 8, c, true);
-  const Time others_cqe = b.dma.post_write(t, 0x280, buf, 8, {WriteOwner::kCq, 0, 8}, false, Space::kHost, c);
+  const Time others_cqe = b.dma.post_write(t, 0x280, buf, 8, {WriteOwner::kCq, 8}, false, Space::kHost, c);
   const Time same = b.dma.post_write(t, 0x300, buf, 8, a, true);
   const Time cqe = b.dma.post_write(t, 0x400, buf, 8, cq, false, Space::kHost, a);
-  const Time eqe = b.dma.post_write(t, 0x500, buf, 8, {WriteOwner::kEq, 0, 3}, true, Space::kHost, cq);
-  const Time irq = b.dma.post_msix(t, 0, 3, {WriteOwner::kEq, 0, 3});
-  const Time all = b.dma.post_write(t, 0x600, buf, 8, {WriteOwner::kFirmware, 0, 0});
+  const Time eqe = b.dma.post_write(t, 0x500, buf, 8, {WriteOwner::kEq, 3}, true, Space::kHost, cq);
+  const Time irq = b.dma.post_msix(t, 3, {WriteOwner::kEq, 3});
+  const Time all = b.dma.post_write(t, 0x600, buf, 8, {WriteOwner::kFirmware, 0});
   EXPECT_LT(other, late);
   EXPECT_LT(others_cqe, late);
   EXPECT_GE(others_cqe, other);
@@ -164,7 +163,7 @@ TEST_F(DmaTest, ReceptionStallsWhenThePostedWritesFillTheirBuffer) {
   EXPECT_LE(b.dma.stalled_until(), t);
   PacketRef p = PacketPool::make();
   const unsigned n = b.profile.pcie.write_buffer / 4096 + 4;
-  for (unsigned i = 0; i < n; ++i) b.dma.post_write(t, 4096 * i, p, 0, 4096, {WriteOwner::kQp, 0, 1});
+  for (unsigned i = 0; i < n; ++i) b.dma.post_write(t, 4096 * i, p, 0, 4096, {WriteOwner::kQp, 1});
   const double more = 4096 * 4 + n * 16 * 24;
   EXPECT_NEAR(b.dma.stalled_until() - t, wire(more), wire(100));
 }
@@ -188,13 +187,13 @@ TEST_F(DmaTest, AGroupBecomesVisibleTogetherInOneTurn) {
   const Time t = sim_now();
   Time first = 0, last = 0;
   for (int i = 0; i < 4; ++i) {
-    last = b.dma.post_write(t + from_ns(100 * i), 0x100u + 16 * i, buf, 16, kOwn, i < 3);
+    last = b.dma.post_write(t + from_ns(100 * i), 0x100u + 16 * i, buf, 16, {}, i < 3);
     if (i == 0) first = last;
   }
   EXPECT_GT(last, first);
-  const std::uint64_t before = g_clock.turns;
+  const std::uint64_t before = simulation().clock.turns;
   b.run(last - t);
-  EXPECT_EQ(g_clock.turns - before, 1u);
+  EXPECT_EQ(simulation().clock.turns - before, 1u);
   ASSERT_EQ(b.host.events.size(), 4u);
   for (const auto& e : b.host.events) EXPECT_EQ(e.at, last);
 }
@@ -202,23 +201,23 @@ TEST_F(DmaTest, AGroupBecomesVisibleTogetherInOneTurn) {
 TEST_F(DmaTest, OnlyABurstIsWrittenAheadOfItsTime) {
   Dma& dma = b.dma_few_tags;
   const Time t = sim_now();
-  const Time first = dma.post_write(t, 0x100, buf, 16, kOwn);
-  const Time second = dma.post_write(t + from_ns(100), 0x200, buf, 16, kOwn);
+  const Time first = dma.post_write(t, 0x100, buf, 16, {});
+  const Time second = dma.post_write(t + from_ns(100), 0x200, buf, 16, {});
   b.run(second - t);
   ASSERT_EQ(b.host.events.size(), 2u);
   EXPECT_EQ(b.host.events[0].at, first);
   EXPECT_EQ(b.host.events[1].at, second);
   b.host.events.clear();
-  const std::uint64_t before = g_clock.turns;
-  for (int i = 0; i < 8; ++i) dma.post_write(sim_now() + from_ns(20 * i), 0x300u + 16 * i, buf, 16, kOwn);
+  const std::uint64_t before = simulation().clock.turns;
+  for (int i = 0; i < 8; ++i) dma.post_write(sim_now() + from_ns(20 * i), 0x300u + 16 * i, buf, 16, {});
   b.run_ns(10000);
   EXPECT_EQ(b.host.events.size(), 8u);
-  EXPECT_EQ(g_clock.turns - before, 1u);
+  EXPECT_EQ(simulation().clock.turns - before, 1u);
 }
 
 TEST_F(DmaTest, AGroupThatNothingClosesIsWrittenInTheEnd) {
   const Time t = sim_now();
-  const Time due = b.dma.post_write(t, 0x100, buf, 16, kOwn, true);
+  const Time due = b.dma.post_write(t, 0x100, buf, 16, {}, true);
   b.run(due - t + Dma::kGroupLimit - 1);
   EXPECT_TRUE(b.host.events.empty());
   b.run(1);
@@ -227,7 +226,7 @@ TEST_F(DmaTest, AGroupThatNothingClosesIsWrittenInTheEnd) {
 
 TEST_F(DmaTest, LargeWritesArriveWhole) {
   for (std::size_t i = 0; i < sizeof buf; ++i) buf[i] = static_cast<std::uint8_t>(i * 7 + i / 256);
-  b.dma.post_write(sim_now(), 0x333, buf, 20000, kOwn);
+  b.dma.post_write(sim_now(), 0x333, buf, 20000, {});
   b.run_ns(100000);
   EXPECT_EQ(std::memcmp(&b.host.memory[0x333], buf, 20000), 0);
 }
@@ -235,7 +234,7 @@ TEST_F(DmaTest, LargeWritesArriveWhole) {
 TEST_F(DmaTest, APacketsBytesStayWithThePacketUntilWritten) {
   PacketRef p = PacketPool::make();
   for (unsigned i = 0; i < 1000; ++i) p->data()[i] = static_cast<std::uint8_t>(i);
-  b.dma.post_write(sim_now(), 0x500, p, 100, 500, kOwn);
+  b.dma.post_write(sim_now(), 0x500, p, 100, 500, {});
   p = PacketRef();
   PacketRef other = PacketPool::make();
   std::memset(other->data(), 0xee, kMaxPayload);
@@ -245,7 +244,7 @@ TEST_F(DmaTest, APacketsBytesStayWithThePacketUntilWritten) {
 }
 
 TEST_F(DmaTest, ManyWritesGrowTheQueue) {
-  for (std::uint32_t i = 0; i < 1000; ++i) b.dma.post_write(sim_now(), 4 * i, &i, 4, kOwn, i % 3 != 0);
+  for (std::uint32_t i = 0; i < 1000; ++i) b.dma.post_write(sim_now(), 4 * i, &i, 4, {}, i % 3 != 0);
   b.run_ns(100000);
   for (std::uint32_t i = 0; i < 1000; ++i) {
     std::uint32_t v;
@@ -256,12 +255,12 @@ TEST_F(DmaTest, ManyWritesGrowTheQueue) {
 
 TEST_F(DmaTest, FlushWritesNow) {
   buf[0] = 9;
-  b.dma.post_write(sim_now(), 0x40, buf, 1, kOwn, true);
-  b.dma.post_msix(sim_now(), 0, 5);
+  b.dma.post_write(sim_now(), 0x40, buf, 1, {}, true);
+  b.dma.post_msix(sim_now(), 5);
   std::uint8_t seen = 0;
-  EXPECT_TRUE(b.dma.read(sim_now(), 0x40, &seen, 1, kOwn).ok);
+  EXPECT_TRUE(b.dma.read(sim_now(), 0x40, &seen, 1).ok);
   EXPECT_EQ(seen, 0);
-  EXPECT_TRUE(b.dma.read_flush(sim_now(), 0x40, &seen, 1, kOwn).ok);
+  EXPECT_TRUE(b.dma.read_flush(sim_now(), 0x40, &seen, 1).ok);
   EXPECT_EQ(seen, 9);
   EXPECT_EQ(b.host.events.size(), 2u);
   b.run_ns(10000);
@@ -269,14 +268,14 @@ TEST_F(DmaTest, FlushWritesNow) {
 }
 
 TEST_F(DmaTest, ARefusedReadSaysSo) {
-  EXPECT_FALSE(b.dma.read(sim_now(), FakeHost::kSize - 4, buf, 8, kOwn).ok);
-  EXPECT_FALSE(b.dma.read(sim_now(), ~0ULL, buf, 8, kOwn).ok);
+  EXPECT_FALSE(b.dma.read(sim_now(), FakeHost::kSize - 4, buf, 8).ok);
+  EXPECT_FALSE(b.dma.read(sim_now(), ~0ULL, buf, 8).ok);
   EXPECT_EQ(b.dma.errors(), 2u);
 }
 
 TEST_F(DmaTest, ARefusedWriteIsToldToItsOwner) {
-  b.dma.post_write(sim_now(), FakeHost::kSize, buf, 8, {WriteOwner::kCq, 0, 12});
-  b.dma.post_write(sim_now(), FakeHost::kSize, buf, 8, kOwn);
+  b.dma.post_write(sim_now(), FakeHost::kSize, buf, 8, {WriteOwner::kCq, 12});
+  b.dma.post_write(sim_now(), FakeHost::kSize, buf, 8, {});
   b.run_ns(10000);
   ASSERT_EQ(b.write_errors.size(), 1u);
   EXPECT_EQ(b.write_errors[0].second.kind, WriteOwner::kCq);
@@ -285,10 +284,10 @@ TEST_F(DmaTest, ARefusedWriteIsToldToItsOwner) {
 }
 
 TEST_F(DmaTest, SwitchedOffTheHostIsNotAsked) {
-  b.dma.set_enabled(0, false);
-  EXPECT_FALSE(b.dma.read(sim_now(), 0, buf, 8, kOwn).ok);
-  b.dma.post_write(sim_now(), 0, buf, 8, {WriteOwner::kQp, 0, 1});
-  b.dma.post_msix(sim_now(), 0, 1);
+  b.dma.set_enabled(false);
+  EXPECT_FALSE(b.dma.read(sim_now(), 0, buf, 8).ok);
+  b.dma.post_write(sim_now(), 0, buf, 8, {WriteOwner::kQp, 1});
+  b.dma.post_msix(sim_now(), 1);
   b.run_ns(10000);
   EXPECT_EQ(b.host.reads, 0u);
   EXPECT_TRUE(b.host.events.empty());
@@ -296,200 +295,11 @@ TEST_F(DmaTest, SwitchedOffTheHostIsNotAsked) {
 }
 
 TEST_F(DmaTest, ResetForgetsWhatIsQueued) {
-  b.dma.post_write(sim_now(), 0, buf, 8, kOwn);
-  b.dma.post_msix(sim_now(), 0, 1);
+  b.dma.post_write(sim_now(), 0, buf, 8, {});
+  b.dma.post_msix(sim_now(), 1);
   b.dma.reset();
   b.run_ns(10000);
   EXPECT_TRUE(b.host.events.empty());
-}
-
-// ---- Two functions: b.host is the first one's, b.second_host the second one's ----
-
-class TwoFunctions : public DmaTest {
- protected:
-  static WriteOwner qp(FunctionId f, std::uint32_t qpn = 1) { return {WriteOwner::kQp, f, qpn}; }
-  static WriteOwner cq(FunctionId f, std::uint32_t cqn = 9) { return {WriteOwner::kCq, f, cqn}; }
-  static std::vector<std::uint64_t> order(const FakeHost& host) {
-    std::vector<std::uint64_t> out;
-    for (const auto& e : host.events) out.push_back(e.msix ? 1000000 + e.addr : e.addr);
-    return out;
-  }
-  Dma& dma = b.dma_two;
-  FakeHost &first = b.host, &second = b.second_host;
-};
-
-TEST_F(TwoFunctions, EachReadsAndWritesItsOwnHost) {
-  const Time t = sim_now();
-  for (const FunctionId f : {0, 1}) {
-    buf[0] = static_cast<std::uint8_t>(10 + f);
-    dma.post_write(t, 0x100, buf, 8, qp(f));
-    dma.post_write(t, 0x1000, buf, 5000, WriteOwner::of(f));
-    dma.post_msix(t, f, 3u + f);
-  }
-  b.run_ns(10000);
-  for (const FunctionId f : {0, 1}) {
-    const FakeHost& host = f == 0 ? first : second;
-    EXPECT_EQ(host.memory[0x100], 10 + f);
-    EXPECT_EQ(host.memory[0x1000], 10 + f);
-    EXPECT_THAT(order(host), ::testing::ElementsAre(0x100, 0x1000, 0x2000, 1000003 + f));
-    EXPECT_TRUE(dma.read(sim_now(), 0x100, buf, 8, qp(f)).ok);
-    EXPECT_EQ(buf[0], 10 + f);
-    EXPECT_TRUE(dma.peek(f, 0x1000, buf, 8));
-    EXPECT_EQ(buf[0], 10 + f);
-  }
-}
-
-TEST_F(TwoFunctions, OneSwitchedOffLeavesTheOtherItsTimes) {
-  const Time t = sim_now();
-  const Time alone = dma.post_write(t, 0x100, buf, 8, qp(1));
-  dma.reset();
-  dma.set_enabled(1, true);
-  EXPECT_FALSE(dma.enabled(0));
-  EXPECT_FALSE(dma.read(t, 0, buf, 64, qp(0)).ok);
-  EXPECT_FALSE(dma.peek(0, 0, buf, 64));
-  dma.post_write(t, 0x100, buf, 4096, qp(0));
-  dma.post_msix(t, 0, 1);
-  EXPECT_EQ(dma.errors(), 2u);
-  EXPECT_EQ(dma.post_write(t, 0x100, buf, 8, qp(1)), alone);
-  b.run(alone - t);
-  EXPECT_TRUE(first.events.empty());
-  EXPECT_EQ(first.reads, 0u);
-  ASSERT_EQ(second.events.size(), 1u);
-  EXPECT_EQ(second.events[0].at, alone);
-  EXPECT_TRUE(dma.read(sim_now(), 0, buf, 8, qp(1)).ok);
-}
-
-TEST_F(TwoFunctions, ARefusedWriteIsToldToTheFunctionThatItIsOf) {
-  b.tracer.open_memory();
-  dma.post_write(sim_now(), FakeHost::kSize, buf, 8, cq(1, 12));
-  b.run_ns(10000);
-  const std::vector<traces::Record> records = b.tracer.drain();
-  b.tracer.close();
-  ASSERT_EQ(b.write_errors.size(), 1u);
-  EXPECT_EQ(b.write_errors[0].second, cq(1, 12));
-  unsigned errors = 0;
-  for (const traces::Record& r : records) {
-    if (r.p() != traces::Point::kDmaErr) continue;
-    ++errors;
-    EXPECT_EQ(r.function, 1u);
-    EXPECT_EQ(r.obj, 12u);
-  }
-  EXPECT_EQ(errors, 1u);
-}
-
-TEST_F(TwoFunctions, QueuesAreOrderedWithinAFunctionAlone) {
-  const Time t = sim_now(), late = t + from_ns(3000);
-  dma.post_write(late, 0x100, buf, 8, qp(0));  // its address was not known
-  const Time same_number = dma.post_write(t, 0x200, buf, 8, qp(1));
-  const Time others_command = dma.post_write(t, 0x300, buf, 8, {WriteOwner::kFirmware, 1, 0});
-  const Time others_irq = dma.post_msix(t, 1, 7);
-  const Time own_command = dma.post_write(t, 0x400, buf, 8, {WriteOwner::kFirmware, 0, 0});
-  const Time own_irq = dma.post_msix(t, 0, 6);
-  const Time asked = dma.post_write(t, 0x500, buf, 8, cq(1), false, Space::kHost, qp(0));
-  for (const Time before : {same_number, others_command, others_irq}) EXPECT_LT(before, late);
-  for (const Time behind : {own_command, own_irq, asked}) EXPECT_GE(behind, late);
-  b.run_ns(10000);
-  EXPECT_THAT(order(first), ::testing::ElementsAre(0x100, 0x400, 1000006));
-  EXPECT_THAT(order(second), ::testing::ElementsAre(0x200, 0x300, 1000007, 0x500));
-  EXPECT_EQ(second.events[0].at, same_number);
-}
-
-TEST_F(TwoFunctions, AFlushPerformsOneFunctionsWrites) {
-  const Time t = sim_now();
-  Time due[6];
-  for (unsigned i = 0; i < 6; ++i)
-    due[i] = dma.post_write(t + from_ns(500 * i), 0x100u * (i + 1), buf, 8, qp(i % 2), i < 2);
-  dma.flush(1);
-  EXPECT_TRUE(first.events.empty());
-  EXPECT_THAT(order(second), ::testing::ElementsAre(0x200, 0x400, 0x600));
-  for (const auto& e : second.events) EXPECT_EQ(e.at, t);
-  dma.post_write(t, 0x700, buf, 8, cq(1), false, Space::kHost, qp(1));
-  EXPECT_TRUE(dma.read_flush(t, 0x700, buf, 8, qp(1)).ok);
-  EXPECT_EQ(second.events.size(), 4u);
-  EXPECT_TRUE(first.events.empty());
-  b.run_ns(10000);
-  ASSERT_THAT(order(first), ::testing::ElementsAre(0x100, 0x300, 0x500));
-  EXPECT_EQ(first.events[0].at, due[2]);  // the end of its group
-  EXPECT_EQ(first.events[1].at, due[2]);
-  EXPECT_EQ(first.events[2].at, due[4]);
-  EXPECT_EQ(second.events.size(), 4u);
-}
-
-TEST_F(TwoFunctions, AResetForgetsOneFunctionsWritesAndRefusals) {
-  const Time t = sim_now();
-  Time due[4];
-  for (unsigned i = 0; i < 4; ++i)
-    due[i] = dma.post_write(t + from_ns(500 * i), 0x100u * (i + 1), buf, 8, qp(i % 2));
-  // Nothing is there: refused at once, and told from the engine's own process.
-  for (const FunctionId f : {0, 1}) dma.post_write(t, 0, buf, 8, cq(f, 5), false, Space::kSwIcm);
-  dma.reset(1);
-  EXPECT_TRUE(dma.enabled(0));
-  EXPECT_FALSE(dma.enabled(1));
-  dma.set_enabled(1, true);
-  const Time anew = dma.post_write(t + from_ns(700), 0x500, buf, 8, qp(1));
-  b.run_ns(10000);
-  ASSERT_THAT(order(first), ::testing::ElementsAre(0x100, 0x300));
-  EXPECT_EQ(first.events[0].at, due[0]);
-  EXPECT_EQ(first.events[1].at, due[2]);
-  ASSERT_THAT(order(second), ::testing::ElementsAre(0x500));
-  EXPECT_EQ(second.events[0].at, anew);
-  ASSERT_EQ(b.write_errors.size(), 1u);
-  EXPECT_EQ(b.write_errors[0].second, cq(0, 5));
-}
-
-TEST_F(TwoFunctions, ASlowHostHoldsUpItsOwnFunctionAlone) {
-  const Time slow = from_ns(5000), t = sim_now();
-  first.slow_down(slow);
-  const Time payload = dma.post_write(t, 0x100, buf, 8, qp(0));
-  dma.post_write(t, 0x200, buf, 8, cq(0), false, Space::kHost, qp(0));
-  const Time others = dma.post_write(t + from_ns(100), 0x300, buf, 8, qp(1));
-  const Time others_cqe = dma.post_write(t + from_ns(200), 0x400, buf, 8, cq(1), false, Space::kHost, qp(1));
-  b.run_ns(20000);
-  ASSERT_THAT(order(first), ::testing::ElementsAre(0x100, 0x200));
-  EXPECT_EQ(first.events[0].at, payload);
-  EXPECT_EQ(first.events[1].at, payload + slow) << "not before the host has the payload";
-  ASSERT_THAT(order(second), ::testing::ElementsAre(0x300, 0x400));
-  EXPECT_EQ(second.events[0].at, others);
-  EXPECT_EQ(second.events[1].at, others_cqe);
-}
-
-TEST_F(TwoFunctions, AMemoryBesideTheHostIsOneFunctions) {
-  static SmallMemory memory;  // stays attached
-  dma.attach(1, Space::kMemic, memory);
-  EXPECT_FALSE(dma.read(sim_now(), 0, buf, 8, qp(0), Space::kMemic).ok);
-  EXPECT_TRUE(dma.read(sim_now(), 0, buf, 8, qp(1), Space::kMemic).ok);
-}
-
-TEST_F(TwoFunctions, AFaultOfOneFunctionStrikesNoOther) {
-  FaultSpec fault;
-  std::string err;
-  ASSERT_TRUE(parse_fault({{"fault", "dma"}, {"direction", "read"}, {"function", "1"}, {"times", "0"}}, 0, 1,
-                          fault, err))
-      << err;
-  b.injector.load({fault});
-  b.tracer.open_memory();
-  EXPECT_TRUE(dma.read(sim_now(), 0, buf, 8, qp(0)).ok);
-  EXPECT_FALSE(dma.read(sim_now(), 0, buf, 8, qp(1)).ok);
-  EXPECT_TRUE(dma.read(sim_now(), 0, buf, 8, qp(0)).ok);
-  const std::vector<traces::Record> records = b.tracer.drain();
-  b.tracer.close();
-  EXPECT_EQ(second.reads, 0u);
-  unsigned injected = 0;
-  for (const traces::Record& r : records) {
-    if (r.p() != traces::Point::kFaultInjected) continue;
-    ++injected;
-    EXPECT_EQ(r.function, 1u);
-  }
-  EXPECT_EQ(injected, 1u);
-}
-
-TEST_F(TwoFunctions, AFaultThatNamesNoFunctionStrikesAny) {
-  FaultSpec fault;
-  std::string err;
-  ASSERT_TRUE(parse_fault({{"fault", "dma"}, {"direction", "read"}, {"times", "0"}}, 0, 1, fault, err))
-      << err;
-  b.injector.load({fault});
-  for (const FunctionId f : {0, 1}) EXPECT_FALSE(dma.read(sim_now(), 0, buf, 8, qp(f)).ok);
 }
 
 }  // namespace

@@ -20,13 +20,13 @@ class EthPortTest : public BlockTest {
   void SetUp() override {
     BlockTest::SetUp();
     b.port.set_link(LinkType::kEthernet);
-    b.port.mac = kOwn;
+    b.vport.mac = kOwn;
     b.port.set_state(PortState::kActive);
   }
   void TearDown() override {
     b.port.connect(nullptr);
     b.port.set_link(LinkType::kIb);
-    b.port.mac = Mac{};
+    b.vport.mac = Mac{};
     BlockTest::TearDown();
   }
   static PacketRef frame(const Mac& to, std::uint16_t len = 100, std::uint16_t type = 0x0806) {
@@ -88,7 +88,7 @@ TEST_F(EthPortTest, OwnAddressesStayInsideMulticastDoesBoth) {
   RoceAddress a;
   a.valid = true;
   a.mac = kRoce;
-  b.port.set_roce_address(7, a);
+  b.vport.set_roce_address(7, a);
   for (const Mac& to : {kOwn, kRoce, kOther, kGroup, kAll}) b.port.transmit(sim_now(), roce(to));
   b.run_ns(10000);
   ASSERT_EQ(wire_.sent.size(), 3u);
@@ -106,20 +106,20 @@ TEST_F(EthPortTest, OwnAddressesStayInsideMulticastDoesBoth) {
   EXPECT_EQ(b.port.counters().mac.rx.frames, 0u);
   EXPECT_EQ(b.port.counters().vport.tx_rdma[VportTraffic::kUnicast].packets, 3u);
   EXPECT_EQ(b.port.counters().vport.tx_rdma[VportTraffic::kMulticast].packets, 1u);
-  b.port.set_roce_address(7, RoceAddress{});
-  EXPECT_FALSE(b.port.own_mac(kRoce));
+  b.vport.set_roce_address(7, RoceAddress{});
+  EXPECT_FALSE(b.vport.own_mac(kRoce));
 }
 
 TEST_F(EthPortTest, NoMacIsNotOurs) {
-  b.port.mac = Mac{};
-  EXPECT_FALSE(b.port.own_mac(Mac{}));
+  b.vport.mac = Mac{};
+  EXPECT_FALSE(b.vport.own_mac(Mac{}));
 }
 
 TEST_F(EthPortTest, ARoceQpWhoseAddressIsGoneSendsNothing) {
   Qp qp;
   qp.path.sgid_index = 3;
   PacketRef p = PacketPool::make();
-  fill_path(*p, qp, b.port);
+  fill_path(*p, qp, b.port, b.vport);
   b.port.transmit(sim_now(), p);
   b.run_ns(10000);
   EXPECT_TRUE(b.received.empty());

@@ -19,7 +19,7 @@ class PauseTest : public BlockTest {
   void SetUp() override {
     BlockTest::SetUp();
     b.port.set_link(LinkType::kEthernet);
-    b.port.mac = {0x02, 0, 0, 0, 0, 1};
+    b.port.station_mac = {0x02, 0, 0, 0, 0, 1};
     b.port.set_state(PortState::kActive);
     b.port.connect(&wire_);
     b.port.on_resume([this](Time t) { resumed_.push_back(t); });
@@ -29,7 +29,7 @@ class PauseTest : public BlockTest {
     b.port.on_resume({});
     b.port.watch_backlog({});
     b.port.set_link(LinkType::kIb);
-    b.port.mac = Mac{};
+    b.port.station_mac = Mac{};
     BlockTest::TearDown();
   }
   // A RoCE packet with a tag of this priority; psn tells them apart.

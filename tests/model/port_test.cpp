@@ -136,13 +136,13 @@ TEST_F(PortTest, TheSameSeedGivesTheSameFaults) {
 }
 
 TEST_F(PortTest, PartitionKeys) {
-  b.port.pkeys[0] = 0x7fff;  // limited member
-  b.port.pkeys[3] = 0x8005;
-  EXPECT_TRUE(b.port.pkey_valid(0xffff));
-  EXPECT_FALSE(b.port.pkey_valid(0x7fff));  // two limited members
-  EXPECT_TRUE(b.port.pkey_valid(0x0005));
-  EXPECT_FALSE(b.port.pkey_valid(0x8006));
-  EXPECT_FALSE(b.port.pkey_valid(0x0000));
+  b.vport.pkeys[0] = 0x7fff;  // limited member
+  b.vport.pkeys[3] = 0x8005;
+  EXPECT_TRUE(b.vport.pkey_valid(0xffff));
+  EXPECT_FALSE(b.vport.pkey_valid(0x7fff));  // two limited members
+  EXPECT_TRUE(b.vport.pkey_valid(0x0005));
+  EXPECT_FALSE(b.vport.pkey_valid(0x8006));
+  EXPECT_FALSE(b.vport.pkey_valid(0x0000));
 }
 
 TEST_F(PortTest, PooledPacketsComeWithCleanHeaders) {

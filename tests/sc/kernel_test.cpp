@@ -101,8 +101,9 @@ std::string driven(bool native) {
     for (Time t = 0; t < 2'000'000; t += 1777) {
       Agenda::instance().run_alone(t, (t & 1) == 0);
       if (t % 5 == 0) crowd.push(static_cast<unsigned>(t % 7), sim_now() + t % 3 * 250, 1);
-      crowd.log += "|" + std::to_string(sim_now()) + "," + std::to_string(g_clock.activations) + "," +
-                   std::to_string(g_clock.turns) + "," + std::to_string(Agenda::instance().armed()) + "|";
+      crowd.log += "|" + std::to_string(sim_now()) + "," + std::to_string(simulation().clock.activations) +
+                   "," + std::to_string(simulation().clock.turns) + "," +
+                   std::to_string(Agenda::instance().armed()) + "|";
     }
     return crowd.log;
   });

@@ -4,10 +4,10 @@
 namespace hcasim::test {
 
 BlockRig::BlockRig()
-    : idle_health(idle_host, idle_tracer, idle_firmware),
+    : idle_health(host, idle_tracer, idle_firmware),
       health(host, function_tracer, firmware),
       injector("injector", tracer, faults),
-      dma("dma", profile, PerFunction<HostPort>({&idle_host, &host}), tracer, faults),
+      dma("dma", profile, host, tracer, faults),
       contexts(profile, [this](Time t, unsigned bytes) { return dma.context_read(t, bytes); }),
       tx(profile, tracer),
       rx({profile, tracer, dma}),
@@ -16,13 +16,13 @@ BlockRig::BlockRig()
       cqs("cqs", profile, dma, contexts, eqs, tracer, faults, both(idle_cqs, cq_table)),
       tpt(profile, contexts, both(idle_keys, keys), both(idle_psvs, psvs)),
       page_faults({tracer, both_qps(), eqs}),
-      port("port", profile, tracer, faults),
+      port("port", profile, tracer, faults, vports),
       rdma({port, both(idle_flows, flows)}),
       idle_qos(profile.port.rate_gbps * 1000),
       qos(profile.port.rate_gbps * 1000),
       scheduler("scheduler", {profile, tracer, faults, port, both(idle_qos, qos), injector, request_turns,
                               response_turns, prefetcher, doorbell_faults, both_qps()}),
-      cc({profile, tracer, port, rdma, both_qps()}),
+      cc({profile, tracer, port, rdma, both(idle_vport, vport), both_qps()}),
       tags({tracer, scheduler, both_qps(), cqs}),
       requester("requester", {profile,
                               tracer,
@@ -39,6 +39,7 @@ BlockRig::BlockRig()
                               both(idle_flows, flows),
                               tpt,
                               tags,
+                              both(idle_vport, vport),
                               both_qps(),
                               cqs,
                               eqs,
@@ -60,6 +61,7 @@ BlockRig::BlockRig()
                               rdma,
                               tpt,
                               tags,
+                              both(idle_vport, vport),
                               both_qps(),
                               cqs,
                               eqs,
@@ -85,6 +87,7 @@ void BlockRig::reset() {
   rx.clear();
   tags.clear();
   port.reset();
+  vport.reset();
   cc.reset();
   flows.clear();
   cqs.clear();
@@ -100,8 +103,7 @@ void BlockRig::reset() {
   tx.clear();
   q_counters.clear();
   injector.end_all();
-  for (const FunctionId f : {0, 1}) dma.set_enabled(f, true);
-  idle_host.clear();
+  dma.set_enabled(true);
   host.clear();
   expected_faults = 0;
   firmware.changed.clear();
@@ -111,7 +113,7 @@ void BlockRig::reset() {
   port.set_link(LinkType::kIb);
   port.set_state(PortState::kActive);
   port.set_lid(kLid);
-  port.pkeys[0] = 0xffff;
+  vport.pkeys[0] = 0xffff;
 }
 
 Eq& BlockRig::make_eq() {

@@ -24,6 +24,8 @@
 #include "model/eq/eq.h"
 #include "model/fault/injector.h"
 #include "model/firmware_port.h"
+#include "model/function/vport.h"
+#include "model/function/vports.h"
 #include "model/health.h"
 #include "model/pcie/dma.h"
 #include "model/port/port.h"
@@ -109,7 +111,7 @@ struct BlockRig {
   static void run_ns(double ns);
 
   Profile profile;
-  FakeHost idle_host, host;
+  FakeHost host;
   int expected_faults = 0;
   Faults faults{expected_faults};
   traces::Tracer tracer;
@@ -137,6 +139,8 @@ struct BlockRig {
   PageFaults page_faults;
   QCounters idle_q_counters, q_counters;
   FlowSteering idle_flows, flows;
+  Vport idle_vport{0}, vport{kFunction};
+  Vports vports{both(idle_vport, vport)};
   Port port;
   RdmaSteering rdma;
   Qos idle_qos, qos;
@@ -193,8 +197,6 @@ class SingleBlockTest : public ::testing::Test {
   void SetUp() override { r.reset(); }
   void TearDown() override {
     EXPECT_EQ(r.expected_faults, 0);
-    EXPECT_EQ(r.idle_host.reads, 0u);
-    EXPECT_TRUE(r.idle_host.events.empty());
     r.reset();
   }
   BlockRig& r = block_rig();

@@ -20,7 +20,7 @@ class CongestionTest : public SingleBlockTest {
     own.mac = {2, 0, 0, 0, 0, 1};
     own.gid[15] = 1;
     own.version = 2;
-    r.port.set_roce_address(0, own);
+    r.vport.set_roce_address(0, own);
     qp = &r.make_qp();
     qp->path.hop_limit = 64;
   }

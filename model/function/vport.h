@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A function's plug to the port: the address tables that its firmware fills (InfiniBand: GIDs, P_Keys;
+// Ethernet: MAC, RoCE address table). What the cable has (rate, link state, LID, counters) is the port's
+// (model/port/port.h).
+#ifndef HCASIM_MODEL_FUNCTION_VPORT_H
+#define HCASIM_MODEL_FUNCTION_VPORT_H
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "model/function/id.h"
+#include "model/packet/packet.h"
+#include "model/state/fields.h"
+
+namespace hcasim {
+
+constexpr std::uint16_t kFullMember = 0x8000, kPkeyBase = 0x7fff, kDefaultPkey = kFullMember | kPkeyBase;
+
+// An entry of the RoCE address table (roce_addr_layout). version: 0 = RoCE v1, 2 = RoCE v2.
+struct RoceAddress {
+  bool valid = false;
+  Gid gid{};  // IPv4: ::ffff:a.b.c.d
+  Mac mac{};
+  bool vlan_valid = false;
+  std::uint16_t vlan_id = 0;
+  bool ipv4 = false;
+  std::uint8_t version = 0;
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, valid, gid, mac, vlan_valid, vlan_id, ipv4, version);
+  }
+};
+
+class Vport {
+ public:
+  explicit Vport(FunctionId function = 0) : function_(function) {}
+
+  FunctionId function() const { return function_; }
+
+  // InfiniBand. guid: of the port, as this function shows it. Sizes are those of the tables; an entry of
+  // zeros is not in use.
+  std::uint64_t guid = 0;
+  std::vector<Gid> gids = std::vector<Gid>(8);
+  std::vector<std::uint16_t> pkeys = std::vector<std::uint16_t>(128);
+
+  bool pkey_valid(std::uint16_t pkey) const;  // IBTA 10.9: base keys equal, at least one of both full member
+  bool has_gid(const Gid& gid) const;         // one that is in use
+
+  // Ethernet.
+  Mac mac{};                                       // nic_vport_context.permanent_address
+  bool roce_enabled = false;                       // nic_vport_context.roce_en
+  static constexpr unsigned kRoceAddresses = 256;  // roce_cap.roce_address_table_size
+
+  // Entries beyond the table are never valid.
+  const RoceAddress& roce_address(unsigned index) const;
+  void set_roce_address(unsigned index, const RoceAddress& address);
+  void clear_roce_addresses();
+  bool own_mac(const Mac& mac) const;  // the vport's, or that of a RoCE address
+  bool own_gid(const Gid& gid, bool v2) const;
+
+  // All but the MAC, which firmware sets anew when the driver initializes the function.
+  void reset();
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    a.lasting("guid", guid);
+    a.kept("gids", gids);
+    a.kept("pkeys", pkeys);
+    a.lasting("mac", mac);
+    HCASIM_FIELDS(a, roce_enabled);
+    a.lasting("roce_addresses", roce_addresses_);  // clear_roce_addresses()
+  }
+
+ private:
+  FunctionId function_;
+  std::vector<RoceAddress> roce_addresses_;
+  std::vector<Mac> own_macs_;  // of the table, each once
+  struct OwnGid {
+    Gid gid;
+    bool v2;
+  };
+  std::vector<OwnGid> own_gids_;
+};
+
+}  // namespace hcasim
+#endif

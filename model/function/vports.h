@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// For which function is a packet from the port? Over the address tables of all of them.
+#ifndef HCASIM_MODEL_FUNCTION_VPORTS_H
+#define HCASIM_MODEL_FUNCTION_VPORTS_H
+
+#include <cstddef>
+#include <utility>
+
+#include "model/function/id.h"
+#include "model/function/vport.h"
+#include "model/packet/packet.h"
+#include "model/port/local_addresses.h"
+
+namespace hcasim {
+
+class Vports final : public LocalAddresses {
+ public:
+  explicit Vports(PerFunction<Vport> vports) : vports_(std::move(vports)) {}
+
+  Vport& operator[](FunctionId f) const { return vports_[f]; }
+
+  // --- Ethernet
+  bool is_local(const Mac& mac) const override { return owner_of(mac) != kNoFunction; }
+  // The first function that has this MAC, or kNoFunction. Multicast addresses are nobody's.
+  FunctionId owner_of(const Mac& mac) const;
+  // Whether the function takes RoCE packets to this MAC: it has RoCE enabled, and the MAC is its own or
+  // multicast.
+  bool takes_roce(FunctionId f, const Mac& dest) const {
+    return vports_[f].roce_enabled && (multicast(dest) || vports_[f].own_mac(dest));
+  }
+  // For whom a frame to this unicast MAC is: its owner; the first function, if it is nobody's.
+  FunctionId receiver_of(const Mac& mac) const {
+    if (vports_.size() == 1) return 0;
+    const FunctionId owner = owner_of(mac);
+    return owner != kNoFunction ? owner : 0;
+  }
+  std::size_t size() const { return vports_.size(); }
+
+  // --- InfiniBand
+  // A packet for the port's LID: the function that has the DGID of its GRH. All others, and those without a
+  // GRH, are function 0's, to which the LID belongs: virtual functions share it and are told apart by GIDs
+  // alone.
+  FunctionId ib_owner(const Packet& p) const;
+
+ private:
+  static bool multicast(const Mac& mac) { return (mac[0] & 1) != 0; }
+
+  PerFunction<Vport> vports_;
+};
+
+}  // namespace hcasim
+#endif
