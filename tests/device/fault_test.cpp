@@ -316,7 +316,7 @@ TEST_F(Fault, OfAFunctionThatTheCardDoesNotHaveNothingIsStruck) {
   EXPECT_CMD_OK(query_issi());
   EXPECT_EQ(dev().pages_given(), before);
   EXPECT_EQ(injected(), 0u);
-  inject("fault=command,opcode=QUERY_ISSI,status=BAD_RES_STATE,function=0");
+  inject("fault=command,opcode=QUERY_ISSI,status=BAD_RES_STATE,syndrome=7,function=0");
   EXPECT_CMD_STATUS(query_issi(), CmdStatus::kBadResState);
   EXPECT_EQ(injected(), 1u);
 }
