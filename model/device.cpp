@@ -231,7 +231,7 @@ void Device::reset(FunctionId f) {
 
 void Device::quiesce(FunctionId f) {
   dma_.flush(f);
-  dma_.loans().settle_all();
+  dma_.loans().settle_all(f);
 }
 
 void Device::drop_objects(FunctionId f) {

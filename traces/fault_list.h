@@ -117,7 +117,7 @@ namespace hcasim::traces {
   X(kType,        "type",        kEqeType, "a name or number", "event type (PORT_CHANGE)")                     \
   X(kSubType,     "sub_type",    kNumber,  "0 to 255", "event subtype")                                        \
   X(kData,        "data",        kBytes,   "up to 28 bytes in hexadecimal", "the event's data")                \
-  X(kFunction,    "function",    kNumber,  "0 to 1023", "PCIe function of the card (any; kinds that act at a time: 0)") \
+  X(kFunction,    "function",    kNumber,  "0 to 1023", "PCIe function of the card (any; at a time: 0, or all of qp and cq)") \
   X(kPages,       "pages",       kSigned,  "-65536 to 65536, not 0", "how many are asked for (128)")           \
   X(kReset,       "reset",       kFlag,    "on, off", "the health buffer requests a reset: the driver takes the card down and up (off)") \
   X(kExtSyndrome, "ext_syndrome", kNumber, "0 to 0xffff", "extended syndrome")                                 \
@@ -276,6 +276,8 @@ constexpr FaultKeys own_keys(FaultType kind) {
       return fault_keys(K::kAction, K::kDirection, K::kOpcode, K::kQpn, K::kPsn, K::kDelay, K::kDuration);
     case FaultType::kPcie:
       return fault_keys(K::kAction, K::kError, K::kSeverity, K::kFunction);
+    case FaultType::kFwReset:
+      return fault_keys(K::kAction, K::kFunction);
     default:
       return fault_keys(K::kAction);
   }

@@ -52,43 +52,51 @@ void FaultActor::doorbell(Time t, Qp& qp) {
     break_qp(t, qp, f->action);
 }
 
+namespace {
+// Of so many at once.
+std::uint64_t most(const FaultSpec& f) { return f.times != 0 && f.every == 0 ? f.times : UINT64_MAX; }
+}  // namespace
+
+void FaultActor::break_qps(Time t, const FaultSpec& f) {
+  std::vector<std::pair<FunctionId, std::uint32_t>> meant;
+  blocks_.qps.for_each([&](QpTable& qps) {
+    qps.for_each_qp([&](const Qp& qp) {
+      if (can_send(qp) && f.takes(FaultKey::kFunction, qp.function) && f.takes(FaultKey::kQpn, qp.qpn))
+        meant.emplace_back(qp.function, qp.qpn);
+    });
+  });
+  std::sort(meant.begin(), meant.end());
+  if (meant.size() > most(f)) meant.resize(most(f));
+  for (const auto& [function, qpn] : meant) {
+    blocks_.injector.note(t, f, {function, qpn}, 0);
+    break_qp(t, *blocks_.qps[function].find(qpn), f.action);
+  }
+}
+
+void FaultActor::break_cqs(Time t, const FaultSpec& f) {
+  const std::uint8_t syndrome =
+      f.action == FaultAction::kCqAccess ? prm::EqeCqErr::kAccess : prm::EqeCqErr::kOverrun;
+  std::uint64_t n = 0;
+  blocks_.cq_tables.for_each([&](const CqTable& table) {
+    if (!f.takes(FaultKey::kFunction, table.function())) return;
+    table.for_each([&](Cq& cq) {
+      if (cq.error || !f.takes(FaultKey::kCqn, cq.cqn) || n == most(f)) return;
+      ++n;
+      blocks_.injector.note(t, f, cq.subject(), syndrome);
+      blocks_.cqs.break_cq(t, cq, syndrome);
+    });
+  });
+}
+
 void FaultActor::act(Time t, const FaultSpec& f, bool begin) {
   if (f.function() >= blocks_.qps.size()) return;  // the card has no such function
-  const std::uint64_t most = f.times != 0 && f.every == 0 ? f.times : UINT64_MAX;
   switch (f.kind) {
-    case FaultType::kQp: {
-      if (!begin) return;
-      std::vector<std::pair<FunctionId, std::uint32_t>> meant;
-      blocks_.qps.for_each([&](QpTable& qps) {
-        qps.for_each_qp([&](const Qp& qp) {
-          if (can_send(qp) && f.takes(FaultKey::kFunction, qp.function) && f.takes(FaultKey::kQpn, qp.qpn))
-            meant.emplace_back(qp.function, qp.qpn);
-        });
-      });
-      std::sort(meant.begin(), meant.end());
-      if (meant.size() > most) meant.resize(most);
-      for (const auto& [function, qpn] : meant) {
-        blocks_.injector.note(t, f, {function, qpn}, 0);
-        break_qp(t, *blocks_.qps[function].find(qpn), f.action);
-      }
+    case FaultType::kQp:
+      if (begin) break_qps(t, f);
       return;
-    }
-    case FaultType::kCq: {
-      if (!begin) return;
-      const std::uint8_t syndrome =
-          f.action == FaultAction::kCqAccess ? prm::EqeCqErr::kAccess : prm::EqeCqErr::kOverrun;
-      std::uint64_t n = 0;
-      blocks_.cq_tables.for_each([&](const CqTable& table) {
-        if (!f.takes(FaultKey::kFunction, table.function())) return;
-        table.for_each([&](Cq& cq) {
-          if (cq.error || !f.takes(FaultKey::kCqn, cq.cqn) || n == most) return;
-          ++n;
-          blocks_.injector.note(t, f, cq.subject(), syndrome);
-          blocks_.cqs.break_cq(t, cq, syndrome);
-        });
-      });
+    case FaultType::kCq:
+      if (begin) break_cqs(t, f);
       return;
-    }
     case FaultType::kEvent:
       if (!begin) return;
       blocks_.injector.note(t, f, {f.function(), 0}, f.value(FaultKey::kType));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The DMA engine: reads with tags, TLP sizes, latency and link occupancy; posted writes in one ordered queue,
-// so that payload is visible before its CQE, a CQE before its EQE, an EQE before its MSI-X.
+// so that payload is visible before its CQE, a CQE before its EQE, an EQE before its MSI-X. The engine and
+// the link are the card's. The host behind them, with bus mastering and the memories beside it, is that of
+// the function which a transfer works for.
 #ifndef HCASIM_MODEL_PCIE_DMA_H
 #define HCASIM_MODEL_PCIE_DMA_H
 
@@ -62,6 +64,7 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
  public:
   using WriteError = std::function<void(Time, WriteOwner)>;
 
+  // hosts: where the transfers of each function go.
   Dma(const sc_core::sc_module_name& name, const Profile& profile, const PerFunction<HostPort>& hosts,
       traces::Tracer& tracer, FaultSink& faults);
 
@@ -69,12 +72,13 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   // writes of this HCA that have not been performed yet is NOT seen, except through read_flush().
   // Memory of the device's own (space) costs no PCIe and is written at once, ahead of what is queued.
   ReadDone read(Time t, std::uint64_t addr, void* dst, std::size_t len, Space space, WriteOwner owner);
-  // As read(), after performing the posted writes queued so far (PCIe: a read pushes posted writes ahead).
+  // As read(), after performing the function's posted writes queued so far (PCIe: a read pushes posted writes
+  // of its requester ahead).
   ReadDone read_flush(Time t, std::uint64_t addr, void* dst, std::size_t len, Space space, WriteOwner owner);
   // As read(), of the packet's whole payload; it may be borrowed instead: then it is not copied before it
-  // lands. For what nobody may change until the QP's WQE is complete.
+  // lands. For what nobody may change until the QP's WQE is complete. qp: its owner, a QP.
   ReadDone read_payload(Time t, std::uint64_t addr, Packet& packet, WriteOwner qp);
-  // Whether payload is borrowed from the host at all.
+  // Whether payload is borrowed from the function's host at all.
   bool borrows(FunctionId f) const {
     return sides_[f].enabled && sides_[f].host->maps() && !gate_.open(FaultType::kDma);
   }
@@ -89,14 +93,14 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   // through.
   Time store(Time t, unsigned len);
 
-  // What the host's memory holds now, outside of simulated time and uncounted: for traces.
+  // What the memory of the function's host holds now, outside of simulated time and uncounted: for traces.
   bool peek(FunctionId f, std::uint64_t addr, void* dst, std::size_t len) {
     return sides_[f].enabled && sides_[f].host->peek(addr, dst, len);
   }
 
   // Queues a posted write ready to leave at t; returns when it is visible in memory. Behind the writes queued
-  // so far: those of its owner and of `behind`; with neither named, all of them. (A write that waits for an
-  // address holds up its own queue's, and no other's.)
+  // so far: those of its owner and of `behind`; with neither named, all of its function. (A write that waits
+  // for an address holds up its own queue's, and no other's.)
   // group: more writes of the same unit of work follow (payload before its CQE): becomes visible together
   // with the next ungrouped one, in order, and costs no activation of its own. A group that nothing closes is
   // written after kGroupLimit.
@@ -107,7 +111,8 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   Time post_write(Time t, std::uint64_t addr, const PacketRef& packet, std::uint32_t offset,
                   std::uint32_t len, WriteOwner owner, bool group = false, Space space = Space::kHost,
                   Time after = 0);
-  // An MSI-X message, behind the writes of `behind`; none named: behind all posted so far.
+  // An MSI-X message, behind the writes of `behind`; none named: behind all that the function has posted so
+  // far.
   Time post_msix(Time t, FunctionId f, unsigned vector, WriteOwner behind = {});
 
   // Until when so much waits for the link to the host that the buffer of posted writes has no room.
@@ -115,16 +120,16 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   // When the link to the host has taken all that was given to it so far.
   Time up_free() const { return up_.free_at(); }
 
-  // Performs the function's queued writes now (teardown of an object: nothing may land after its command
-  // completes).
+  // Performs the function's queued writes now, in their order (teardown of an object: nothing may land after
+  // its command completes). Those of other functions stay due when they are.
   void flush(FunctionId f);
-  // Forgets the function's queued writes, and refuses what comes (reset of the function).
+  // Forgets what is queued for the function, and switches it off; others do not notice.
   void reset(FunctionId f);
-  // The same of all, and of what the link has been reserved for.
+  // The same of all functions, and occupancies and tags (reset of the card).
   void reset();
-  // Off: reads and writes are refused without asking the host (after TEARDOWN, FLR).
+  // Off: reads and writes are refused without asking the host (no bus master, after TEARDOWN, FLR).
   void set_enabled(FunctionId f, bool on) {
-    if (!on) loans_.settle_all();
+    if (!on) loans_.settle_all(f);
     sides_[f].enabled = on;
   }
   bool enabled(FunctionId f) const { return sides_[f].enabled; }
@@ -149,7 +154,9 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
 
   template <class Archive>
   void list_state(Archive& a) {
-    HCASIM_FIELDS(a, hold_, sides_, refusals_, up_, down_, writes_, requests_);
+    HCASIM_FIELDS(a, hold_);
+    a.kept("sides", sides_);
+    HCASIM_FIELDS(a, refusals_, up_, down_, writes_, requests_);
     a.kept("tags", tags_);
     HCASIM_FIELDS(a, next_tag_);
     if constexpr (!Archive::kResets) {  // reset() drops what is queued
@@ -177,6 +184,19 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   static constexpr std::size_t kLocalLine = 64;  // bytes of local memory a cycle
   static constexpr std::uint32_t kInline = 128;  // bytes kept in the queue itself
 
+  // A function's side of the link. One cache line: each transfer begins with it.
+  struct alignas(64) HostSide {
+    explicit HostSide(HostPort& h) : host(&h) {}
+    HostPort* host;
+    Time host_free = 0;  // when the host has done with the posted writes performed so far
+    bool enabled = false;
+    std::array<LocalMemory*, kSpaces> local{};
+
+    template <class Archive>
+    void list_state(Archive& a) {
+      HCASIM_FIELDS(a, host_free, enabled);
+    }
+  };
   enum class Kind : std::uint8_t { kInlineBytes, kPacket, kMsix };
   struct Entry {
     std::uint64_t addr;  // MSI-X: vector
@@ -209,10 +229,17 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   Time push(Time t, Entry& e, bool group, WriteOwner behind);
   Time placed(Time due, Entry& e, bool group, WriteOwner behind);
   void grow();
+  void drop(std::uint64_t n);
+  std::uint64_t bring_forward(FunctionId f);
+  bool hold_front_back();
   static bool ordered(WriteOwner before, WriteOwner owner, WriteOwner behind);
   struct WriteCost {
     Time making = 0, wire = 0;  // of its TLPs: to make them, on the link
   };
+  // How many pieces [addr, addr + len) falls into when cut at multiples of `unit` (a power of two).
+  static std::size_t pieces(std::uint64_t addr, std::size_t len, unsigned unit) {
+    return (static_cast<std::size_t>(addr & (unit - 1)) + len + unit - 1) / unit;
+  }
   WriteCost cost_of_write(std::uint64_t addr, std::uint32_t len) const;
   Time write_time(Time leaves, const WriteCost& cost, bool late);
   struct ReadCost {
@@ -226,10 +253,7 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   void take_tags(std::size_t n, Time ready);
   ReadDone counted_read(Time t, std::uint64_t addr, std::size_t len, WriteOwner owner);
   Time read_time(Time t, std::uint64_t addr, std::size_t len);
-  bool next_of(FunctionId f, Place& place);
   void perform_front();
-  void perform(Entry& e);
-  void drop(Entry& e);
   void turn() override;
   std::size_t depth() const override { return tail_ - head_; }
   void arm(Time due);
@@ -239,25 +263,17 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   void report_refusals();
   void refused(Time t, WriteOwner owner, std::uint64_t addr, std::size_t len, bool write);
   void tell_refused(Time t, WriteOwner owner, std::uint64_t addr, bool write);
+  // The owner as trace points of reads and writes have it, apart from the function.
+  static std::uint32_t traced(WriteOwner owner) {
+    return std::uint32_t{owner.kind} << 28 | (owner.number & 0xffffff);
+  }
   Time whole_cycle(Time t) const { return cycle_.round_up(t); }
   Time bytes_time(double bytes) const {
     return static_cast<Time>(bytes * ps_per_byte_ + 0.5);  // NOLINT(bugprone-incorrect-roundings)
   }
 
   const Profile& profile_;
-  // Of a function: whose memory it is, and until when the host is busy with the writes performed so far.
-  struct Side {
-    HostPort* host = nullptr;
-    std::array<LocalMemory*, kSpaces> local{};
-    bool enabled = false;
-    Time host_free = 0;
-
-    template <class Archive>
-    void list_state(Archive& a) {
-      HCASIM_FIELDS(a, enabled, host_free);
-    }
-  };
-  std::vector<Side> sides_;
+  std::vector<HostSide> sides_;  // by function
   traces::Tracer& tracer_;
   FaultSink& faults_;
   const Cycle cycle_;
@@ -275,6 +291,7 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   std::deque<Entry> entries_;   // posted writes, in no order; they stay where they are
   std::vector<Entry*> unused_;  // those of entries_ without one
   std::vector<Place> ring_;     // [head_, tail_) by due time, a power of two long
+  std::vector<Place> aside_;    // scratch
   std::uint64_t head_ = 0, tail_ = 0;
   Time armed_ = kNever;
   bool draining_ = false;

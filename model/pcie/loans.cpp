@@ -23,6 +23,10 @@ void Loans::settle_all() {
   settle_if([](const Packet&) { return true; });
 }
 
+void Loans::settle_all(FunctionId f) {
+  settle_if([=](const Packet& p) { return p.loan_.function == f; });
+}
+
 void Loans::settle(FunctionId f, std::uint32_t qpn) {
   settle_if([=](const Packet& p) { return p.loan_.qpn == qpn && p.loan_.function == f; });
 }

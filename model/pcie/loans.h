@@ -27,6 +27,8 @@ class Loans final : public Lender {
   void borrow(Packet& packet, const std::uint8_t* bytes, std::uint64_t from, FunctionId f, std::uint32_t qpn);
   // All have a copy of their own when it returns,
   void settle_all();
+  // ... those of the function do, ...
+  void settle_all(FunctionId f);
   // ... those of the QP do, ...
   void settle(FunctionId f, std::uint32_t qpn);
   // The host may soon be told that it has the memory back of those of the QP with PSNs [psn, psn + packets).
