@@ -224,6 +224,9 @@ void Device::reset(FunctionId f) {
     clear_engines();
   else
     dma_.reset(f);
+  context_gate_.invalidate_all_of(f);
+  cqs_.invalidate_all_of(f);
+  tpt_.invalidate_all_of(f);
   page_faults_.forget_all_of(f);
   functions_[f].reset();
   functions_[f].firmware().function_reset();
