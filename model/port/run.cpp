@@ -116,7 +116,7 @@ Time Port::one_by_one(Packet& run) {
   return end;
 }
 
-Time Port::transmit_run(PacketRef packet) {
+Time Port::transmit_run(PacketRef&& packet) {
   Packet& p = *packet;
   const unsigned n = p.packets;
   if (p.internal) {

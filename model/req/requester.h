@@ -165,7 +165,7 @@ class Requester final : public sc_core::sc_module,
   Step load_payload(Pace& pace, Qp& qp, SendWqe& wqe, std::uint64_t offset, Packet& packet, Time& ready);
   PacketRef make_packet(const Qp& qp, const SendWqe& wqe) const;
   void emit_frame(Time t, Qp& qp, const SendWqe& wqe, PacketRef packet);
-  void transmit(Time ready, Qp& qp, PacketRef packet);
+  void transmit(Time ready, Qp& qp, PacketRef&& packet);
   bool wants_ack(Qp& qp, std::size_t index);
   bool fenced(const Qp& qp, const SendWqe& wqe) const;
   Step refuse(SendWqe& wqe, prm::CqeSyndrome syndrome, std::uint8_t vendor) const;
