@@ -142,13 +142,17 @@ ReadDone Dma::read_payload(Time t, std::uint64_t addr, Packet& packet, std::uint
   return done;
 }
 
-// So many of those next in turn are free again at `ready`.
-inline void Dma::take_tags(std::size_t n, Time ready) {
-  const std::size_t before = std::min(n, tags_.size() - next_tag_);  // those at the list's end
-  fill(&tags_[next_tag_], before, ready);
-  fill(tags_.data(), n - before, ready);
-  next_tag_ += n;
-  if (next_tag_ >= tags_.size()) next_tag_ -= tags_.size();
+// n tags from `first` on, of `count` that are used in turn, are free again at `ready`. Returns which is next.
+inline std::size_t Dma::take_tags(Time* tags, std::size_t count, std::size_t first, std::size_t n,
+                                  Time ready) {
+  const std::size_t next = first + n;
+  if (next < count) {
+    fill(tags + first, n, ready);
+    return next;
+  }
+  fill(tags + first, count - first, ready);
+  fill(tags, next - count, ready);
+  return next - count;
 }
 
 bool Dma::read_run(Time t, Time apart, std::uint64_t addr, Packet& packet, std::uint32_t qpn) {
@@ -201,11 +205,14 @@ bool Dma::read_at_link_rate(Time t, Time apart, const ReadCost& c, unsigned n, T
   const Time ahead = std::max<Time>(0, pcie.read_latency - c.first) + c.request;
   if (!down_.appends(t + ahead, c.data)) return false;
   Time leaves = up_.reserve(t, n * c.request);
+  Time* const tags = tags_.data();
+  tag = next_tag_;
   for (unsigned i = 0; i < n; ++i, leaves += c.request, t += apart) {
     const Time ready = down_.append(std::max(leaves, t) + ahead, c.data);
     at[i] = whole_cycle(ready);
-    take_tags(c.requests, ready);
+    tag = take_tags(tags, end, tag, c.requests, ready);
   }
+  next_tag_ = tag;
   return true;
 }
 
@@ -243,7 +250,7 @@ Time Dma::read_batch(Time t, const ReadCost& c) {
     if (++next_tag_ == tags_.size()) next_tag_ = 0;
     return ready;
   }
-  take_tags(c.requests, ready);
+  next_tag_ = take_tags(tags_.data(), tags_.size(), next_tag_, c.requests, ready);
   return ready;
 }
 
@@ -309,7 +316,7 @@ inline Time Dma::write_time(Time leaves, const WriteCost& cost, bool late) {
   return late ? up_.fill(leaves, cost.wire) : up_.reserve(leaves, cost.wire) + cost.wire;
 }
 
-Dma::Entry& Dma::new_entry(std::uint64_t addr, std::uint32_t len, Kind kind, WriteOwner owner) {
+inline Dma::Entry& Dma::new_entry(std::uint64_t addr, std::uint32_t len, Kind kind, WriteOwner owner) {
   Entry* e;
   if (unused_.empty()) {
     e = &entries_.emplace_back();
@@ -379,6 +386,14 @@ Time Dma::placed(Time due, Entry& e, bool group, WriteOwner behind) {
   return due;
 }
 
+// len: kInline at most.
+inline Time Dma::post_inline(Time t, std::uint64_t addr, const void* src, std::uint32_t len, WriteOwner owner,
+                             bool group, WriteOwner behind) {
+  Entry& e = new_entry(addr, len, Kind::kInlineBytes, owner);
+  std::memcpy(e.bytes, src, len);
+  return push(t, e, group, behind);
+}
+
 Time Dma::post_write(Time t, std::uint64_t addr, const void* src, std::uint32_t len, WriteOwner owner,
                      bool group, Space space, WriteOwner behind) {
   if (len == 0) return t;
@@ -387,11 +402,7 @@ Time Dma::post_write(Time t, std::uint64_t addr, const void* src, std::uint32_t 
     refused(t, owner, addr, len, true);
     return t;
   }
-  if (len <= kInline) {
-    Entry& e = new_entry(addr, len, Kind::kInlineBytes, owner);
-    std::memcpy(e.bytes, src, len);
-    return push(t, e, group, behind);
-  }
+  if (len <= kInline) return post_inline(t, addr, src, len, owner, group, behind);
   Time last = t;
   const auto* bytes = static_cast<const std::uint8_t*>(src);
   for (std::uint32_t done = 0; done < len;) {
@@ -416,10 +427,9 @@ Time Dma::post_write(Time t, std::uint64_t addr, const PacketRef& packet, std::u
     faults_.model_fault(name(), "posted write beyond the packet");
     return t;
   }
-  if (len <= kInline || space != Space::kHost) {
-    const Packet& p = *packet;
-    return post_write(t, addr, p.data() + offset, len, owner, group, space);
-  }
+  const Packet& p = *packet;
+  if (space != Space::kHost) return write_local(t, addr, p.data() + offset, len, owner, space);
+  if (len <= kInline) return post_inline(t, addr, p.data() + offset, len, owner, group, {});
   Entry& e = new_entry(addr, len, Kind::kPacket, owner);
   e.packet = packet;
   e.offset = offset;
