@@ -57,18 +57,13 @@ bool Agenda::choose(Kernel kernel) {
   return one()->kernel_ == kernel;
 }
 
-Agenda& Agenda::instance() {
-  if (!one()) choose({});
-  return *one();
-}
-
 bool Agenda::renew() {
   if (running_ || !heap_.empty()) return false;
   event_.cancel();  // one that comes too early finds nothing due
   if (notified_) notified_->event.cancel();
   notified_ = nullptr;
   armed_ = kNever;
-  horizon_ = reached_ = 0;
+  horizon_ = reached_ = synced_ = 0;
   const bool follows = run_clock().ahead != kNever;  // SystemC's clock, at some distance
   run_clock() = ModelClock{};
   run_clock().base = static_cast<Time>(sc_core::sc_time_stamp().value());
@@ -326,16 +321,12 @@ void Agenda::set_alone() {
   event_.cancel();
 }
 
-void Agenda::run_alone(Time t, bool to_the_end) {
-  if (kernel_.native) return run_native(t, to_the_end);
-  if (!heap_.empty() && heap_.front().due <= t) turns(t);
-  if (to_the_end && t > run_clock().ahead) run_clock().ahead = t;
-}
-
-void Agenda::sync() {
-  if (kernel_.native) return;
-  const Time behind = run_clock().ahead - kernel_now();
-  if (behind > kQuantum) sc_core::sc_start(to_sc(behind), sc_core::SC_RUN_TO_TIME);
+void Agenda::catch_up() {
+  synced_ = kernel_now();
+  const Time behind = run_clock().ahead - synced_;
+  if (behind <= kQuantum) return;
+  sc_core::sc_start(to_sc(behind), sc_core::SC_RUN_TO_TIME);
+  synced_ = kernel_now();
 }
 
 }  // namespace hcasim

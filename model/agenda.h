@@ -70,7 +70,10 @@ class Agenda : public sc_core::sc_module {
   Kernel kernel() const { return kernel_; }
 
   // Made with the first block, if choose() has not: the fast kernel. Never destroyed.
-  static Agenda& instance();
+  static Agenda& instance() {
+    if (!one()) choose({});
+    return *one();
+  }
 
   // Whether the calling SystemC process is the one that gives the turn which lasts.
   static bool in_turn();
@@ -86,14 +89,21 @@ class Agenda : public sc_core::sc_module {
   bool alone() const { return alone_; }
   // Alone: gives all turns that are due up to t, absolute. The time is that of the last one then, or t
   // (to_the_end).
-  void run_alone(Time t, bool to_the_end);
+  void run_alone(Time t, bool to_the_end) {
+    if (kernel_.native) return run_native(t, to_the_end);
+    if (!heap_.empty() && heap_.front().due <= t) turns(t);
+    ModelClock& clock = simulation().clock;
+    if (to_the_end && t > clock.ahead) clock.ahead = t;
+  }
   // Waits, native: called behind each turn, for those who watch the model's state.
   void on_turn(std::function<void()> watcher) { watchers_.push_back(std::move(watcher)); }
   // Native: number of turns and depth of the queue of each process below the module of this name, sampled
   // behind each turn, into a VCD or other trace file. Otherwise there are no such processes.
   void trace_processes(sc_core::sc_trace_file* file, const std::string& module);
   // Alone: SystemC's clock catches up if it is more than kQuantum behind. May throw what the kernel throws.
-  void sync();
+  void sync() {
+    if (!kernel_.native && simulation().clock.ahead - synced_ > kQuantum) catch_up();
+  }
   // Of the context's renew(): the time is 0. False: a block has its turn or waits for one.
   bool renew();
   static constexpr Time kQuantum = from_ns(1e6);
@@ -133,6 +143,7 @@ class Agenda : public sc_core::sc_module {
   void remove(Block& e);
   void wait_for_first();
   bool may_reach(Time t) const;
+  void catch_up();
   void run();
   void run_waiting();
   void run_native(Time t, bool to_the_end);
@@ -144,6 +155,7 @@ class Agenda : public sc_core::sc_module {
   std::vector<Entry> heap_;
   Time horizon_ = 0, reached_ = 0;
   Time armed_ = kNever;  // when event_ comes
+  Time synced_ = 0;      // where SystemC's clock was when catch_up() looked last
   bool running_ = false, alone_ = false, sampling_ = false;
   const Kernel kernel_;
   Process* notified_ = nullptr;  // native: whose event comes at armed_

@@ -126,11 +126,11 @@ class alignas(64) Occupancy {
   const Gap& at(unsigned i) const { return gaps_[(head_ + i) % kGaps]; }
   void remember(Time from, Time to) {
     full_from_ = kNever;
-    if (count_ == kGaps) {
+    at(count_) = Gap{from, to};  // of a full list: in place of the oldest
+    if (count_ == kGaps)
       head_ = (head_ + 1) % kGaps;
-      --count_;
-    }
-    at(count_++) = Gap{from, to};
+    else
+      ++count_;
   }
   void insert_after(unsigned i, Gap gap) {
     if (count_ == kGaps) {

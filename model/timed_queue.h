@@ -37,7 +37,8 @@ class TimedQueue : public sc_core::sc_module, private Agenda::Block {
   TimedQueue(const sc_core::sc_module_name& name, Handler handler, FaultSink& faults, Time window = 0)
       : sc_module(name), handler_(std::move(handler)), faults_(faults), window_(window) {}
 
-  void push(Time due, Item item) {
+  void push(Time due, const Item& item) { push(due, Item(item)); }
+  void push(Time due, Item&& item) {
     // Most work comes in order of its due time and needs no heap.
     if (fifo_empty() || due >= fifo_.back().due) {
       fifo_.emplace_back(due, seq_++, std::move(item));

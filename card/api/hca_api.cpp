@@ -343,7 +343,8 @@ int hca_sim_start(int64_t now) {
 }
 
 int64_t hca_sim_advance(int64_t now, int64_t ahead) {
-  if (Simulation::instance().busy()) return -1;
+  Simulation& simulation = Simulation::instance();
+  if (simulation.busy()) return -1;
   // Another thread than last time: the model's memory is in another processor's cache.
   static const void* last_thread = nullptr;
   if (const void* thread = __builtin_thread_pointer(); thread != last_thread) {
@@ -351,9 +352,9 @@ int64_t hca_sim_advance(int64_t now, int64_t ahead) {
     if (!all().empty()) all().front()->model.prefetch();
   }
   Recorded call(Event::kAdvance, Recorder::At{now}, static_cast<std::uint64_t>(ahead));
-  const std::int64_t next = Simulation::instance().advance(now, ahead);
+  const std::int64_t next = simulation.advance(now, ahead);
   call.returns(hcasim::api::due_number(next, now));
-  if (Simulation::instance().dead()) spread_death();
+  if (simulation.dead()) spread_death();
   for (auto& h : all()) {
     if (h->uplink) h->uplink->flush();
   }

@@ -29,11 +29,9 @@ class ContextFetch {
     bool missed;
   };
   // Entry `id` of a cache for work at t. One that is under way already is waited for, not read again.
-  Got get(Time t, ContextCache& cache, std::uint64_t id, unsigned bytes) {
+  [[gnu::always_inline]] Got get(Time t, ContextCache& cache, std::uint64_t id, unsigned bytes) {
     if (cache.touch(id)) return {std::max(t, cache.there()), false};
-    const Time at = read(t, bytes);
-    cache.arrives(at);
-    return {at, true};
+    return {fetch(t, cache, bytes), true};
   }
   // The read alone.
   Time read(Time t, unsigned bytes) { return read_(issue_.reserve(t, share_), bytes); }
@@ -44,6 +42,13 @@ class ContextFetch {
   }
 
  private:
+  // The entry touched last.
+  [[gnu::noinline]] Time fetch(Time t, ContextCache& cache, unsigned bytes) {
+    const Time at = read(t, bytes);
+    cache.arrives(at);
+    return at;
+  }
+
   Read read_;
   const Time share_;  // of the latency, for each that may be under way: the time from one read to the next
   Occupancy issue_;

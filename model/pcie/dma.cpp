@@ -111,7 +111,7 @@ inline Time Dma::write_time(Time leaves, const WriteCost& cost, bool late) {
   return late ? up_.fill(leaves, cost.wire) : up_.reserve(leaves, cost.wire) + cost.wire;
 }
 
-Dma::Entry& Dma::new_entry(std::uint64_t addr, std::uint32_t len, Kind kind, WriteOwner owner) {
+inline Dma::Entry& Dma::new_entry(std::uint64_t addr, std::uint32_t len, Kind kind, WriteOwner owner) {
   Entry* e;
   if (unused_.empty()) {
     e = &entries_.emplace_back();
@@ -182,6 +182,14 @@ Time Dma::placed(Time due, Entry& e, bool group, WriteOwner behind) {
   return due;
 }
 
+// len: kInline at most.
+inline Time Dma::post_inline(Time t, std::uint64_t addr, const void* src, std::uint32_t len, WriteOwner owner,
+                             bool group, WriteOwner behind) {
+  Entry& e = new_entry(addr, len, Kind::kInlineBytes, owner);
+  std::memcpy(e.bytes, src, len);
+  return push(t, e, group, behind);
+}
+
 Time Dma::post_write(Time t, std::uint64_t addr, const void* src, std::uint32_t len, WriteOwner owner,
                      bool group, Space space, WriteOwner behind) {
   if (len == 0) return t;
@@ -190,11 +198,7 @@ Time Dma::post_write(Time t, std::uint64_t addr, const void* src, std::uint32_t 
     refused(t, owner, addr, len, true);
     return t;
   }
-  if (len <= kInline) {
-    Entry& e = new_entry(addr, len, Kind::kInlineBytes, owner);
-    std::memcpy(e.bytes, src, len);
-    return push(t, e, group, behind);
-  }
+  if (len <= kInline) return post_inline(t, addr, src, len, owner, group, behind);
   Time last = t;
   const auto* bytes = static_cast<const std::uint8_t*>(src);
   for (std::uint32_t done = 0; done < len;) {
@@ -219,10 +223,9 @@ Time Dma::post_write(Time t, std::uint64_t addr, const PacketRef& packet, std::u
     faults_.model_fault(name(), "posted write beyond the packet");
     return t;
   }
-  if (len <= kInline || space != Space::kHost) {
-    const Packet& p = *packet;
-    return post_write(t, addr, p.data() + offset, len, owner, group, space);
-  }
+  const Packet& p = *packet;
+  if (space != Space::kHost) return write_local(t, addr, p.data() + offset, len, owner, space);
+  if (len <= kInline) return post_inline(t, addr, p.data() + offset, len, owner, group, {});
   Entry& e = new_entry(addr, len, Kind::kPacket, owner);
   e.packet = packet;
   e.offset = offset;

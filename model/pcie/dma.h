@@ -226,6 +226,8 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
     return cycle_.period() * static_cast<Time>(1 + (len + kLocalLine - 1) / kLocalLine);
   }
   Entry& new_entry(std::uint64_t addr, std::uint32_t len, Kind kind, WriteOwner owner);
+  Time post_inline(Time t, std::uint64_t addr, const void* src, std::uint32_t len, WriteOwner owner,
+                   bool group, WriteOwner behind);
   Time push(Time t, Entry& e, bool group, WriteOwner behind);
   Time placed(Time due, Entry& e, bool group, WriteOwner behind);
   void grow();
@@ -250,7 +252,7 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   ReadCost cost_of(std::size_t requests, std::uint64_t addr, std::size_t bytes) const;
   Time read_batch(Time t, const ReadCost& cost);
   bool read_at_link_rate(Time t, Time apart, const ReadCost& cost, unsigned n, Time* at);
-  void take_tags(std::size_t n, Time ready);
+  static std::size_t take_tags(Time* tags, std::size_t count, std::size_t first, std::size_t n, Time ready);
   ReadDone counted_read(Time t, std::uint64_t addr, std::size_t len, WriteOwner owner);
   Time read_time(Time t, std::uint64_t addr, std::size_t len);
   void perform_front();

@@ -73,13 +73,17 @@ ReadDone Dma::read_payload(Time t, std::uint64_t addr, Packet& packet, WriteOwne
   return done;
 }
 
-// So many of those next in turn are free again at `ready`.
-inline void Dma::take_tags(std::size_t n, Time ready) {
-  const std::size_t before = std::min(n, tags_.size() - next_tag_);  // those at the list's end
-  fill(&tags_[next_tag_], before, ready);
-  fill(tags_.data(), n - before, ready);
-  next_tag_ += n;
-  if (next_tag_ >= tags_.size()) next_tag_ -= tags_.size();
+// n tags from `first` on, of `count` that are used in turn, are free again at `ready`. Returns which is next.
+inline std::size_t Dma::take_tags(Time* tags, std::size_t count, std::size_t first, std::size_t n,
+                                  Time ready) {
+  const std::size_t next = first + n;
+  if (next < count) {
+    fill(tags + first, n, ready);
+    return next;
+  }
+  fill(tags + first, count - first, ready);
+  fill(tags, next - count, ready);
+  return next - count;
 }
 
 bool Dma::read_run(Time t, Time apart, std::uint64_t addr, Packet& packet, WriteOwner qp) {
@@ -133,11 +137,14 @@ bool Dma::read_at_link_rate(Time t, Time apart, const ReadCost& c, unsigned n, T
   const Time ahead = std::max<Time>(0, pcie.read_latency - c.first) + c.request;
   if (!down_.appends(t + ahead, c.data)) return false;
   Time leaves = up_.reserve(t, n * c.request);
+  Time* const tags = tags_.data();
+  tag = next_tag_;
   for (unsigned i = 0; i < n; ++i, leaves += c.request, t += apart) {
     const Time ready = down_.append(std::max(leaves, t) + ahead, c.data);
     at[i] = whole_cycle(ready);
-    take_tags(c.requests, ready);
+    tag = take_tags(tags, end, tag, c.requests, ready);
   }
+  next_tag_ = tag;
   return true;
 }
 
@@ -175,7 +182,7 @@ Time Dma::read_batch(Time t, const ReadCost& c) {
     if (++next_tag_ == tags_.size()) next_tag_ = 0;
     return ready;
   }
-  take_tags(c.requests, ready);
+  next_tag_ = take_tags(tags_.data(), tags_.size(), next_tag_, c.requests, ready);
   return ready;
 }
 

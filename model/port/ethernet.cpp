@@ -2,6 +2,7 @@
 // What is particular to the port on an Ethernet link: MAC counters, pause frames.
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "model/port/port.h"
 
@@ -93,7 +94,7 @@ void Port::send_pause(Time t, const PauseFrame& frame) {
                 frame.quanta[0]);
   const Time end = t + duration(*p, wire_bytes(*p));
   if (capture_) capture(end, *p, Direction::kOut);
-  send(end, p, {wire_ == nullptr, wire_ != nullptr});
+  send(end, std::move(p), {wire_ == nullptr, wire_ != nullptr}, 0);
 }
 
 }  // namespace hcasim

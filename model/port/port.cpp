@@ -149,7 +149,8 @@ Time Port::duration(const Packet& p, std::uint32_t bytes) const {
   return static_cast<Time>((bytes + wire_overhead(p)) * ps_per_byte_ + 0.5);
 }
 
-Time Port::transmit(Time t, PacketRef packet) {
+// A run, one that only goes round, or one that is looked at or stopped.
+Time Port::transmit_other(Time t, PacketRef&& packet) {
   if (packet->packets > 1) return transmit_run(std::move(packet));
   if (packet->internal) {
     packet->looped = true;
@@ -171,7 +172,7 @@ Time Port::free_after_pause() const {
   return open + static_cast<Time>(pause_.waiting()) * backlog_limit_ / profile_.port.tx_backlog_packets;
 }
 
-Time Port::transmit_now(Time t, PacketRef packet) {
+Time Port::transmit_now(Time t, PacketRef&& packet) {
   Packet& p = *packet;
   if (!passes(p, false)) {
     drop(t, p, DropReason::kLinkDown);
@@ -236,7 +237,7 @@ Time Port::transmit_now(Time t, PacketRef packet) {
   if (struck.duplicate || hit(faults_cfg_.duplicate)) {
     ++counters_.injected_dup;
     if (capture_) capture(left, *packet, Direction::kOut, "sent twice: fault injection");
-    send(left, packet, to);
+    send(left, PacketRef(packet), to, 0);
     left += lasts;
   }
   Time late = struck.late;
@@ -252,7 +253,7 @@ Time Port::transmit_now(Time t, PacketRef packet) {
                                        : nullptr;
     capture(left + late, *packet, Direction::kOut, said);
   }
-  send(left, packet, to, late);
+  send(left, std::move(packet), to, late);
   return end;
 }
 
@@ -272,18 +273,18 @@ Port::Route Port::route(const Packet& p) const {
   return {multicast || own, wire_ != nullptr && !own};
 }
 
-void Port::send(Time t, const PacketRef& packet, Route to, Time late) {
+void Port::send(Time t, PacketRef&& packet, Route to, Time late) {
+  if (to.back && !to.out) {
+    rx_.push(t + late + profile_.port.loopback, std::move(packet));
+    return;
+  }
   if (to.back) {
-    PacketRef back = packet;
-    if (to.out) {
-      back = PacketPool::copy(*packet);
-      back->looped = true;
-    }
+    PacketRef back = PacketPool::copy(*packet);
+    back->looped = true;
     rx_.push(t + late + profile_.port.loopback, std::move(back));
   }
-  if (!to.out) return;
   if (late)
-    held_.push(t + late, packet);
+    held_.push(t + late, std::move(packet));
   else
     wire_->transmit(t, packet);
 }

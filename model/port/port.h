@@ -107,7 +107,12 @@ class Port : public sc_core::sc_module {
   // MAC of a function) come back inside the HCA, multicast comes back as well, all others go over the wire.
   // Without one, Ethernet has a cable to itself: everything comes back; IB counts what is not for us as
   // discards.
-  Time transmit(Time t, PacketRef packet);
+  // The packet is taken from `packet`, or left there for the caller to drop.
+  Time transmit(Time t, PacketRef&& packet) {
+    const bool plain = packet->packets == 1 && !packet->internal && !watch_ && !pause_.active(t);
+    return plain ? transmit_now(t, std::move(packet)) : transmit_other(t, std::move(packet));
+  }
+  Time transmit(Time t, const PacketRef& packet) { return transmit(t, PacketRef(packet)); }
   // When the transmitter would be free for one more packet; the scheduler waits while this lies far ahead.
   // A request of `requester` (Packet::trace_qpn) stays behind those of its own runs; all others have but so
   // many packets of a run before them (reserve()).
@@ -191,7 +196,7 @@ class Port : public sc_core::sc_module {
   bool ours(std::uint16_t dlid) const;
   bool passes(const Packet& p, bool inward) const;
   Route route(const Packet& p) const;
-  void send(Time t, const PacketRef& packet, Route to, Time late = 0);
+  void send(Time t, PacketRef&& packet, Route to, Time late);
   bool hit(double probability);
   // What faults of the kind wire do to a packet.
   struct Harm {
@@ -204,10 +209,11 @@ class Port : public sc_core::sc_module {
   void arrive(Time t, PacketRef& packet);
   Time duration(const Packet& p, std::uint32_t bytes) const;  // on the cable; bytes: wire_bytes()
   Time free_after_pause() const;
-  Time transmit_now(Time t, PacketRef packet);
+  Time transmit_now(Time t, PacketRef&& packet);
+  Time transmit_other(Time t, PacketRef&& packet);
   Time reserve(Time t, Time lasts, const Packet& p);
   // run.cpp
-  Time transmit_run(PacketRef packet);
+  Time transmit_run(PacketRef&& packet);
   bool passes_run(const Packet& run) const;
   void arrive_run(Time t, PacketRef& packet);
   Time one_by_one(Packet& run);

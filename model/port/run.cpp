@@ -61,16 +61,18 @@ std::uint32_t Port::frame_bytes(const Packet& run) {
   return wire_bytes(run) - traits_of(run.opcode).ext_bytes - padded(run.payload_len);
 }
 
+// Of a run's packets only the first may have an extended header, the RETH of its message: they have no
+// immediate.
 std::uint32_t Port::part_bytes(const Packet& run, std::uint32_t frame, unsigned i) {
-  return frame + traits_of(part_opcode(run, i)).ext_bytes + padded(part_length(run, i));
+  const std::uint32_t extended = i == 0 ? traits_of(run.opcode).ext_bytes : 0;
+  return frame + extended + padded(part_length(run, i));
 }
 
 std::uint64_t Port::run_bytes(const Packet& run) {
   const unsigned n = run.packets;
   const std::uint32_t frame = frame_bytes(run);
-  std::uint64_t all = part_bytes(run, frame, 0) + part_bytes(run, frame, n - 1);
-  if (n > 2) all += std::uint64_t{n - 2} * part_bytes(run, frame, 1);
-  return all;
+  return std::uint64_t{n} * frame + traits_of(run.opcode).ext_bytes +
+         std::uint64_t{n - 1} * padded(run.unit) + padded(part_length(run, n - 1));
 }
 
 Time Port::full_packet(std::uint32_t payload) const {
@@ -85,8 +87,7 @@ Time Port::full_packet(std::uint32_t payload) const {
 
 bool Port::takes_runs() const {
   const PortFaults& f = faults_cfg_;
-  const bool harms = f.drop > 0 || f.duplicate > 0 || f.reorder > 0 || f.corrupt > 0 || f.garble > 0 ||
-                     f.ecn > 0 || f.ecn_kmax > 0;
+  const bool harms = f.drop + f.duplicate + f.reorder + f.corrupt + f.garble + f.ecn + f.ecn_kmax > 0;
   return !harms && !gate_.open(FaultType::kWire) && !each_packet() && state_ == PortState::kActive &&
          !pause_.active(tx_.free_at()) && (!wire_ || wire_->takes_runs());
 }
@@ -116,7 +117,7 @@ Time Port::one_by_one(Packet& run) {
   return end;
 }
 
-Time Port::transmit_run(PacketRef packet) {
+Time Port::transmit_run(PacketRef&& packet) {
   Packet& p = *packet;
   const unsigned n = p.packets;
   if (p.internal) {

@@ -208,7 +208,7 @@ PacketRef Requester::make_packet(const Qp& qp, const SendWqe& wqe) const {
   return p;
 }
 
-void Requester::transmit(Time ready, Qp& qp, PacketRef packet) {
+void Requester::transmit(Time ready, Qp& qp, PacketRef&& packet) {
   RequesterState& s = qp.req;
   s.last_ready = blocks_.tx.pass(std::max(s.last_ready, ready));
   blocks_.cc.sending(s.last_ready, qp, *packet);

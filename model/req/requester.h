@@ -145,7 +145,11 @@ class Requester final : public sc_core::sc_module,
   Step send_packet(Pace& pace, Qp& qp, SendWqe& wqe);
   // run.cpp: packets of a message that go as one (Packet::packets)
   bool runs_allowed(const Qp& qp) const;
-  unsigned run_ahead(const Pace& pace, const Qp& qp) const;
+  unsigned run_ahead(const Pace& pace, const Qp& qp) const {
+    const SendWqe& w = qp.req.window[qp.req.next_to_send];
+    return w.length <= qp.mtu || w.inline_data ? 1 : run_of(pace, qp, w);
+  }
+  unsigned run_of(const Pace& pace, const Qp& qp, const SendWqe& w) const;
   // How many go as one next, and when the port has room for them.
   Time port_open(Pace& pace, const Qp& qp) const;
   // The packets of a message that go as one: known before anything is done, then made, then sent.
@@ -158,14 +162,14 @@ class Requester final : public sc_core::sc_module,
   static RunPlan plan_run(const Qp& qp, const SendWqe& wqe, unsigned packets);
   PacketRef make_run(const Qp& qp, const SendWqe& wqe, const RunPlan& plan) const;
   bool send_run(Pace& pace, Qp& qp, SendWqe& wqe);
-  void commit_run(Pace& pace, Time ready, Qp& qp, SendWqe& wqe, const RunPlan& plan, PacketRef packet);
+  void commit_run(Pace& pace, Time ready, Qp& qp, SendWqe& wqe, const RunPlan& plan, PacketRef&& packet);
   Step send_request(Pace& pace, Qp& qp, SendWqe& wqe);
   Step send_datagram(Pace& pace, Qp& qp, SendWqe& wqe);
   Step run_local(Pace& pace, Qp& qp, SendWqe& wqe);
   Step load_payload(Pace& pace, Qp& qp, SendWqe& wqe, std::uint64_t offset, Packet& packet, Time& ready);
   PacketRef make_packet(const Qp& qp, const SendWqe& wqe) const;
   void emit_frame(Time t, Qp& qp, const SendWqe& wqe, PacketRef packet);
-  void transmit(Time ready, Qp& qp, PacketRef packet);
+  void transmit(Time ready, Qp& qp, PacketRef&& packet);
   bool wants_ack(Qp& qp, std::size_t index);
   bool fenced(const Qp& qp, const SendWqe& wqe) const;
   Step refuse(SendWqe& wqe, prm::CqeSyndrome syndrome, std::uint8_t vendor) const;

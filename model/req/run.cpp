@@ -32,11 +32,10 @@ bool Requester::runs_allowed(const Qp& qp) const {
   return blocks_.port.link() == LinkType::kIb || !blocks_.rdma.sees_transmitted(qp.function);
 }
 
-// How many packets the QP may send next as one.
-unsigned Requester::run_ahead(const Pace& pace, const Qp& qp) const {
+// How many packets of this message, which has several, the QP may send next as one.
+unsigned Requester::run_of(const Pace& pace, const Qp& qp, const SendWqe& w) const {
   const RequesterState& s = qp.req;
-  const SendWqe& w = s.window[s.next_to_send];
-  if (qp.type != QpType::kRc || w.length <= qp.mtu || w.inline_data || w.one_by_one) return 1;
+  if (qp.type != QpType::kRc || w.one_by_one) return 1;
   if (w.fence >= prm::kFenceFence || w.done || w.syndrome || s.send_fault.active) return 1;
   bool plain_end = true;
   switch (w.opcode) {
@@ -127,7 +126,7 @@ bool Requester::send_run(Pace& pace, Qp& qp, SendWqe& wqe) {
 
 // Its payload is on its way from the host since `ready`.
 void Requester::commit_run(Pace& pace, Time ready, Qp& qp, SendWqe& wqe, const RunPlan& plan,
-                           PacketRef packet) {
+                           PacketRef&& packet) {
   RequesterState& s = qp.req;
   const unsigned n = plan.packets;
   Packet& p = *packet;

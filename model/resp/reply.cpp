@@ -43,7 +43,7 @@ Time Responder::not_before_data(Time t, const Qp& qp) const {
   return std::max(t, qp.resp.landed - blocks_.profile.pcie.write_latency);
 }
 
-void Responder::transmit(Time ready, Qp& qp, PacketRef packet) {
+void Responder::transmit(Time ready, Qp& qp, PacketRef&& packet) {
   ready = not_before_data(ready, qp);
   qp.resp.last_ready = blocks_.tx.pass(std::max(qp.resp.last_ready, ready));
   if (traits_of(packet->opcode).read_resp) {

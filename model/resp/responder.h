@@ -190,7 +190,7 @@ class Responder final : public sc_core::sc_module,
   void fail(Time t, Qp& qp, const Packet& packet, prm::NakCode code, prm::EqeType event);
   Time not_before_data(Time t, const Qp& qp) const;
   PacketRef make_reply(const Qp& qp, std::uint8_t opcode, std::uint32_t psn) const;
-  void transmit(Time ready, Qp& qp, PacketRef packet);
+  void transmit(Time ready, Qp& qp, PacketRef&& packet);
   void on_ack(Time due, const AckDue& ack);
 
   Blocks blocks_;

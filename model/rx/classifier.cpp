@@ -29,18 +29,13 @@ TransportVerdict drop(FunctionId f, DropReason reason) {
 
 }  // namespace
 
-FunctionId Classifier::owner(const Packet& p, bool from_ethernet) const {
+FunctionId Classifier::owner_of_several(const Packet& p, bool from_ethernet) const {
   if (p.internal) return p.function;
   if (!from_ethernet) return blocks_.vports.ib_owner(p);
   const std::uint8_t* to = p.dest_mac();
   Mac dest;
   std::copy(to, to + dest.size(), dest.begin());
   return blocks_.vports.receiver_of(dest);
-}
-
-bool Classifier::reaches_many(const Packet& p, bool from_ethernet) const {
-  if (blocks_.vports.size() == 1 || p.internal) return false;
-  return from_ethernet ? (p.dest_mac()[0] & 1) != 0 : p.dest_qpn == kMulticastQpn;
 }
 
 LinkVerdict Classifier::link(FunctionId f, Packet& p) const {
@@ -68,6 +63,34 @@ LinkVerdict Classifier::link(FunctionId f, Packet& p) const {
   return v;
 }
 
+// IBTA 10.9.3 (RoCE has the default partition alone: A16.4.3): QP0 takes any P_Key, QP1 any of its
+// function's table, others their own.
+inline bool Classifier::pkey_matches(const Qp& qp, const Packet& p) const {
+  if (p.kind != PacketKind::kIb) return same_partition(p.pkey, kRocePkey);
+  const Vport& vport = blocks_.vports[qp.function];
+  if (qp.type == QpType::kQp1) return vport.pkey_valid(p.pkey);
+  if (qp.type == QpType::kQp0) return true;
+  const std::size_t index = qp.path.pkey_index;
+  return index < vport.pkeys.size() && same_partition(p.pkey, vport.pkeys[index]);
+}
+
+// As for_qp(); request: of the packet's opcode. In line, as there is one for each packet.
+[[gnu::always_inline]] inline TransportVerdict Classifier::verdict(Qp& qp, const Packet& p,
+                                                                   bool request) const {
+  if ((p.opcode & prm::bth::kTransportMask) != transport_bits(qp.type))
+    return drop(qp.function, DropReason::kNoQp);
+  if (!receives(qp.state)) return drop(qp.function, DropReason::kQpState);
+  if (!pkey_matches(qp, p)) return drop(qp.function, DropReason::kPkey);
+  if (is_dc(qp.type) && request != (qp.type == QpType::kDct)) return drop(qp.function, DropReason::kOpcode);
+  TransportVerdict v;
+  v.function = qp.function;
+  v.qp = &qp;
+  v.to = qp.type == QpType::kDct ? TransportVerdict::To::kDcTarget
+         : request               ? TransportVerdict::To::kRequest
+                                 : TransportVerdict::To::kAnswer;
+  return v;
+}
+
 TransportVerdict Classifier::transport(FunctionId f, const Packet& p) const {
   TransportVerdict v;
   v.function = f;
@@ -86,36 +109,13 @@ TransportVerdict Classifier::transport(FunctionId f, const Packet& p) const {
     return v;
   }
   Qp* qp = blocks_.steering[f].unicast(p.dest_qpn);
-  v = qp ? for_qp(*qp, p) : drop(f, DropReason::kNoQp);
+  v = qp ? verdict(*qp, p, traits.request) : drop(f, DropReason::kNoQp);
   v.management = p.dest_qpn <= 1;
   return v;
 }
 
-// IBTA 10.9.3 (RoCE has the default partition alone: A16.4.3): QP0 takes any P_Key, QP1 any of its
-// function's table, others their own.
-bool Classifier::pkey_matches(const Qp& qp, const Packet& p) const {
-  const Vport& vport = blocks_.vports[qp.function];
-  if (p.kind != PacketKind::kIb) return same_partition(p.pkey, kRocePkey);
-  if (qp.type == QpType::kQp1) return vport.pkey_valid(p.pkey);
-  if (qp.type == QpType::kQp0) return true;
-  const std::size_t index = qp.path.pkey_index;
-  return index < vport.pkeys.size() && same_partition(p.pkey, vport.pkeys[index]);
-}
-
 TransportVerdict Classifier::for_qp(Qp& qp, const Packet& p) const {
-  if ((p.opcode & prm::bth::kTransportMask) != transport_bits(qp.type))
-    return drop(qp.function, DropReason::kNoQp);
-  if (!receives(qp.state)) return drop(qp.function, DropReason::kQpState);
-  if (!pkey_matches(qp, p)) return drop(qp.function, DropReason::kPkey);
-  const bool request = traits_of(p.opcode).request;
-  if (is_dc(qp.type) && request != (qp.type == QpType::kDct)) return drop(qp.function, DropReason::kOpcode);
-  TransportVerdict v;
-  v.function = qp.function;
-  v.qp = &qp;
-  v.to = qp.type == QpType::kDct ? TransportVerdict::To::kDcTarget
-         : request               ? TransportVerdict::To::kRequest
-                                 : TransportVerdict::To::kAnswer;
-  return v;
+  return verdict(qp, p, traits_of(p.opcode).request);
 }
 
 }  // namespace hcasim

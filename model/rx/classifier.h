@@ -49,9 +49,14 @@ class Classifier {
   explicit Classifier(const Blocks& blocks) : blocks_(blocks) {}
 
   // For which function a packet is; of one to a group, the first that it may be for (reaches_many()).
-  FunctionId owner(const Packet& p, bool from_ethernet) const;
+  FunctionId owner(const Packet& p, bool from_ethernet) const {
+    return blocks_.vports.size() == 1 ? FunctionId{0} : owner_of_several(p, from_ethernet);
+  }
   // Whether it may be for several functions.
-  bool reaches_many(const Packet& p, bool from_ethernet) const;
+  bool reaches_many(const Packet& p, bool from_ethernet) const {
+    if (blocks_.vports.size() == 1 || p.internal) return false;
+    return from_ethernet ? (p.dest_mac()[0] & 1) != 0 : p.dest_qpn == kMulticastQpn;
+  }
   // Decodes a frame in place if it is RoCE for the function; nothing else is changed.
   LinkVerdict link(FunctionId f, Packet& p) const;
   // f: whose packet it is.
@@ -60,6 +65,8 @@ class Classifier {
   TransportVerdict for_qp(Qp& qp, const Packet& p) const;
 
  private:
+  FunctionId owner_of_several(const Packet& p, bool from_ethernet) const;
+  TransportVerdict verdict(Qp& qp, const Packet& p, bool request) const;
   bool pkey_matches(const Qp& qp, const Packet& p) const;
 
   Blocks blocks_;

@@ -32,7 +32,6 @@ bool Receiver::takes_run(FunctionId f, const Packet& p) const {
 // Packets of many QPs come in by turns: what the next ones will need is fetched while others have their
 // turns, one pointer further each time.
 void Receiver::prefetch_next() const {
-  if (!many_qps(blocks_.qps)) return;
   if (const Packet* second = blocks_.port.to_come(1)) second->prefetch();
   const Packet* first = blocks_.port.to_come(0);
   const Qp* qp =
@@ -48,7 +47,7 @@ void Receiver::prefetch_next() const {
 }
 
 void Receiver::receive(Time t, PacketRef& packet) {
-  prefetch_next();
+  if (many_qps(blocks_.qps)) prefetch_next();
   const bool from_ethernet = blocks_.port.link() == LinkType::kEthernet;
   if (__builtin_expect(classifier_.reaches_many(*packet, from_ethernet), 0)) {
     for (FunctionId f = 0; f < blocks_.health.size(); ++f) {

@@ -47,7 +47,7 @@ bool RdmaSteering::sees_transmitted(FunctionId f) const {
   return flows.active(FlowTableType::kRdmaTx) || flows.active(FlowTableType::kSnifferTx);
 }
 
-void RdmaSteering::transmit(Time t, FunctionId f, std::uint32_t qpn, PacketRef packet) {
+void RdmaSteering::transmit_roce(Time t, FunctionId f, std::uint32_t qpn, PacketRef&& packet) {
   if (!roce(*packet) || !blocks_.flows[f].active(FlowTableType::kRdmaTx)) {
     blocks_.port.transmit(t, std::move(packet));
     return;

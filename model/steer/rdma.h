@@ -6,15 +6,16 @@
 #define HCASIM_MODEL_STEER_RDMA_H
 
 #include <cstdint>
+#include <utility>
 
 #include "model/function/id.h"
 #include "model/packet/packet.h"
+#include "model/port/port.h"
 #include "model/time.h"
 
 namespace hcasim {
 
 class FlowSteering;
-class Port;
 struct FlowVerdict;
 
 class RdmaSteering {
@@ -26,7 +27,12 @@ class RdmaSteering {
   explicit RdmaSteering(const Blocks& blocks) : blocks_(blocks) {}
 
   // A packet of a transport's engine on its way to the port, through the tables of the transmit side.
-  void transmit(Time t, FunctionId f, std::uint32_t qpn, PacketRef packet);
+  void transmit(Time t, FunctionId f, std::uint32_t qpn, PacketRef&& packet) {
+    if (packet->kind == PacketKind::kIb)  // of no concern to the tables
+      blocks_.port.transmit(t, std::move(packet));
+    else
+      transmit_roce(t, f, qpn, std::move(packet));
+  }
   // Whether tables of the transmit side look at single packets.
   bool sees_transmitted(FunctionId f) const;
   // A received packet, through the tables of the receive side. goes_on: it does to a QP, as it is in `packet`
@@ -35,6 +41,8 @@ class RdmaSteering {
   FlowVerdict& receive(Time t, FunctionId f, PacketRef& packet, bool& goes_on);
 
  private:
+  void transmit_roce(Time t, FunctionId f, std::uint32_t qpn, PacketRef&& packet);
+
   Blocks blocks_;
 };
 

@@ -10,12 +10,6 @@ namespace {
 constexpr std::size_t kGroupSize = 240;  // QPs a multicast group (cap.max_qp_mcg)
 }
 
-Qp* Steering::unicast(std::uint32_t dest_qpn) {
-  if (dest_qpn > 1) return qps_.find(dest_qpn);
-  const std::uint32_t internal = special_[dest_qpn];
-  return internal ? qps_.find(internal) : nullptr;
-}
-
 const std::vector<std::uint32_t>* Steering::multicast(const Gid& group) const {
   const auto it = groups_.find(group);
   return it == groups_.end() ? nullptr : &it->second;

@@ -17,7 +17,12 @@ namespace hcasim {
 class Steering {
  public:
   explicit Steering(QpTable& qps) : qps_(qps) {}
-  Qp* unicast(std::uint32_t dest_qpn);  // 0 and 1: the special QPs of the port
+  // 0 and 1: the special QPs of the port
+  Qp* unicast(std::uint32_t dest_qpn) {
+    if (dest_qpn > 1) return qps_.find(dest_qpn);
+    const std::uint32_t internal = special_[dest_qpn];
+    return internal ? qps_.find(internal) : nullptr;
+  }
   const std::vector<std::uint32_t>* multicast(const Gid&) const;
   void set_special(unsigned which, std::uint32_t internal_qpn) { special_[which & 1] = internal_qpn; }
   std::uint32_t special(unsigned which) const { return special_[which & 1]; }

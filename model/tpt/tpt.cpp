@@ -12,9 +12,15 @@ namespace {
 constexpr std::uint32_t kIndexEnd = 1u << 24;
 constexpr std::uint64_t kMaxLength = 1ULL << 32;  // no message is longer; bounds the fragments of a PA key
 bool is_local(Access a) { return a == Access::kLocalRead || a == Access::kLocalWrite; }
-constexpr unsigned kMttGroup = 8;       // entries of one cache line ...
-constexpr unsigned kLineBytes = 64;     // ... of so many bytes
-constexpr std::uint64_t kMttFlags = 7;  // low bits of an MTT entry are flags, not address
+constexpr std::uint64_t kMaxFragment = 1ULL << 31;  // bytes
+constexpr unsigned kMttGroup = 8;                   // entries of one cache line ...
+constexpr unsigned kLineBytes = 64;                 // ... of so many bytes
+constexpr std::uint64_t kMttFlags = 7;              // low bits of an MTT entry are flags, not address
+
+// What a key must grant, by Access.
+constexpr bool AccessRights::*kNeeded[] = {&AccessRights::local_read, &AccessRights::local_write,
+                                           &AccessRights::remote_read, &AccessRights::remote_write,
+                                           &AccessRights::atomic};
 
 // What an entry must grant for an access.
 constexpr std::uint64_t entry_flags(Access access) {
@@ -71,30 +77,12 @@ void Tpt::invalidate(const Mkey& mkey, std::uint64_t first, std::uint64_t words)
   for (std::uint64_t g = from; g <= to; ++g) mtt_cache_.invalidate(mkey.line_id(g));
 }
 
-TptStatus Tpt::verify(const Mkey* mkey, const KeyUser& user, Access access, std::uint64_t va,
-                      std::uint64_t len) {
+// In line: twice for each message, and again for each part of it.
+[[gnu::always_inline]] inline TptStatus Tpt::verify(const Mkey* mkey, const KeyUser& user, Access access,
+                                                    std::uint64_t va, std::uint64_t len) {
   if (mkey->pd != user.pd) return TptStatus::kBadPd;
   if (!mkey->usable_by(user.qpn)) return TptStatus::kBadPd;
-  const AccessRights& r = mkey->rights;
-  bool right = false;
-  switch (access) {
-    case Access::kLocalRead:
-      right = r.local_read;
-      break;
-    case Access::kLocalWrite:
-      right = r.local_write;
-      break;
-    case Access::kRemoteRead:
-      right = r.remote_read;
-      break;
-    case Access::kRemoteWrite:
-      right = r.remote_write;
-      break;
-    case Access::kRemoteAtomic:
-      right = r.atomic;
-      break;
-  }
-  if (!right) return TptStatus::kNoRight;
+  if (!(mkey->rights.*kNeeded[static_cast<unsigned>(access)])) return TptStatus::kNoRight;
   if (va + len < va && va + len != 0) return TptStatus::kOutOfRange;
   if (!mkey->length64 &&
       (va < mkey->start || va - mkey->start > mkey->len || len > mkey->len - (va - mkey->start))) {
@@ -159,6 +147,32 @@ void Tpt::list_line(Walk& w, std::uint64_t id) {
   w.misses += line.missed;
 }
 
+// Most pieces are in one page. False: this one is not, or may not be accessed; nothing has been done.
+[[gnu::always_inline]] inline bool Tpt::walk_one_page(Walk& w, const Mkey& mkey, std::uint64_t va,
+                                                      std::uint64_t len) {
+  const std::uint64_t page_mask = (1ULL << mkey.log_page) - 1;
+  const std::uint64_t in_list = va - (mkey.start & ~page_mask);
+  const std::uint64_t index = in_list >> mkey.log_page, in_page = in_list & page_mask;
+  if (len - 1 > page_mask - in_page || index >= mkey.xlt.size()) return false;
+  const std::uint64_t entry = mkey.xlt[index], addr = (entry & ~kMttFlags) + in_page;
+  if (mkey.paged && (entry & entry_flags(w.access)) != entry_flags(w.access)) return false;
+  if (addr + len < addr || len > kMaxFragment || w.out->size() != w.first) return false;
+  const std::uint64_t line = mkey.line_id(index / kMttGroup);
+  if (mtt_cache_.touch(line)) {
+    w.t = std::max(w.t, mtt_cache_.there());
+  } else {
+    const Time at = contexts_.read(w.t, kLineBytes);
+    mtt_cache_.arrives(line, at);
+    w.t = std::max(w.t, at);
+    ++w.misses;
+  }
+  Fragment& f = w.out->emplace_back();  // in its place: see TimedQueue::Entry
+  f.addr = addr;
+  f.len = static_cast<std::uint32_t>(len);
+  f.space = Space::kHost;
+  return true;
+}
+
 TptStatus Tpt::walk(Walk& w, std::uint32_t wire_key, std::uint64_t va, std::uint64_t len, unsigned depth) {
   if (wire_key == kDumpFillKey) {
     if (depth == 0 && !is_local(w.access)) return TptStatus::kNoRight;
@@ -178,7 +192,7 @@ TptStatus Tpt::walk(Walk& w, std::uint32_t wire_key, std::uint64_t va, std::uint
     case AccessMode::kPa:
       return append(w, va, len) ? TptStatus::kOk : TptStatus::kBadList;
     case AccessMode::kMtt:
-      return walk_mtt(w, *mkey, va, len);
+      return walk_one_page(w, *mkey, va, len) ? TptStatus::kOk : walk_mtt(w, *mkey, va, len);
     case AccessMode::kKlm:
       return depth < kMaxDepth ? walk_klm(w, *mkey, va - mkey->start, len, depth) : TptStatus::kBadList;
     case AccessMode::kKsm:
@@ -202,27 +216,15 @@ TptStatus Tpt::walk_mtt(Walk& w, const Mkey& mkey, std::uint64_t va, std::uint64
   unsigned missed = 0;
   Time there = w.t;
   const std::uint64_t need = mkey.paged ? entry_flags(w.access) : 0;
-  // Most are in one page.
-  if (len - 1 <= page_mask - in_page && index < mkey.xlt.size() && (mkey.xlt[index] & need) == need) {
-    const std::uint64_t line = mkey.line_id(index / kMttGroup);
-    if (mtt_cache_.touch(line)) {
-      w.t = std::max(w.t, mtt_cache_.there());
-    } else {
-      const Time at = contexts_.read(w.t, kLineBytes);
-      mtt_cache_.arrives(line, at);
-      w.t = std::max(w.t, at);
-      ++w.misses;
-    }
-    return append(w, (mkey.xlt[index] & ~kMttFlags) + in_page, len) ? TptStatus::kOk : TptStatus::kBadList;
-  }
   const std::uint64_t* const entries = mkey.xlt.data();
+  const std::uint64_t lines = mkey.line_id(0);
   const std::uint64_t count = mkey.xlt.size(), page = page_mask + 1;
   while (len) {
     // What was set aside and never written is not there either.
     if (index >= count) return mkey.paged && index < mkey.xlt_words ? TptStatus::kFault : TptStatus::kBadList;
     if (index / kMttGroup != group) {
       group = index / kMttGroup;
-      if (mtt_cache_.touch(mkey.line_id(group)))
+      if (mtt_cache_.touch(lines | group))
         there = std::max(there, mtt_cache_.there());
       else if (missed++ == 0)
         first_missed = group;
@@ -246,7 +248,7 @@ TptStatus Tpt::walk_mtt(Walk& w, const Mkey& mkey, std::uint64_t va, std::uint64
   // The next part of a long message lies behind: what is looked at then comes from memory meanwhile.
   for (const std::uint64_t line : {group + 1, group + 2}) {
     if (line * kMttGroup >= count) break;
-    mtt_cache_.ask_for(mkey.line_id(line));
+    mtt_cache_.ask_for(lines | line);
     __builtin_prefetch(entries + line * kMttGroup);
   }
   if (missed) {
@@ -346,7 +348,7 @@ TptStatus Tpt::walk_ksm(Walk& w, const Mkey& mkey, std::uint64_t offset, std::ui
 
 // Adjacent pieces become one fragment; fragments have 32-bit lengths.
 bool Tpt::append(Walk& w, std::uint64_t addr, std::uint64_t len, Space space) {
-  constexpr std::uint64_t kMax = 1ULL << 31;
+  constexpr std::uint64_t kMax = kMaxFragment;
   std::vector<Fragment>& out = *w.out;
   if (addr + len < addr && addr + len != 0) return false;
   while (len) {

@@ -105,6 +105,7 @@ class Tpt {
     unsigned steps, misses;
   };
   TptStatus walk(Walk& w, std::uint32_t wire_key, std::uint64_t va, std::uint64_t len, unsigned depth);
+  bool walk_one_page(Walk& w, const Mkey& mkey, std::uint64_t va, std::uint64_t len);
   TptStatus walk_mtt(Walk& w, const Mkey& mkey, std::uint64_t va, std::uint64_t len);
   TptStatus walk_klm(Walk& w, const Mkey& mkey, std::uint64_t offset, std::uint64_t len, unsigned depth);
   TptStatus walk_repeat(Walk& w, const Mkey& mkey, std::size_t& i, std::uint64_t& offset, std::uint64_t& len,
