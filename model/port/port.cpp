@@ -157,7 +157,7 @@ Time Port::transmit_other(Time t, PacketRef&& packet) {
     rx_.push(t + profile_.port.loopback, std::move(packet));
     return t;
   }
-  if (watch_ && link_ == LinkType::kEthernet && state_ == PortState::kActive) watch_(t, *packet);
+  if (link_ == LinkType::kEthernet && watch_ && state_ == PortState::kActive) watch_(t, *packet);
   if (pause_.active(t)) {
     const Time open = pause_.open_at(t, priority_of(*packet)), lasts = duration(*packet, wire_bytes(*packet));
     if (pause_.hold(t, packet)) return open + lasts;
