@@ -22,12 +22,9 @@ struct Be {
 
  private:
   // One load or store and a byte swap, which compilers do not always recognize in the bytes spelled out.
-  // Those are for constant expressions, for other sizes and other processors.
-#if defined(__x86_64__)
-  static constexpr bool kSwaps = N == sizeof(T) && (N == 4 || N == 8);
-#else
-  static constexpr bool kSwaps = false;
-#endif
+  // Those are for constant expressions, for other sizes and big-endian processors.
+  static constexpr bool kSwaps =
+      __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ && N == sizeof(T) && (N == 4 || N == 8);
   static T swapped(T v) {
     if constexpr (N == 8)
       return static_cast<T>(__builtin_bswap64(v));
