@@ -5,7 +5,6 @@
 #define HCASIM_MODEL_UNIT_POOL_H
 
 #include <algorithm>
-#include <cstdint>
 #include <vector>
 
 #include "model/time.h"
@@ -19,16 +18,11 @@ class UnitPool {
   // The unit for work that could begin at t: of those idle by then the one that became so last (it leaves the
   // smallest hole), else the one that is idle soonest. The caller sets it to the end of the work.
   Time& best(Time t) {
-    constexpr std::uint64_t kBusy = std::uint64_t{1} << 63;
     Time* found = &busy_until_.front();
-    std::uint64_t least = ~std::uint64_t{0};
     for (Time& unit : busy_until_) {
       if (unit == t) return unit;
-      // From how far it is: idle ones count before busy ones. Without branches, as it is not to be guessed.
-      const auto late = static_cast<std::uint64_t>(unit - t);
-      const std::uint64_t far = unit > t ? late | kBusy : std::uint64_t{0} - late;
-      found = far < least ? &unit : found;
-      least = std::min(least, far);
+      const bool better = *found > t ? unit < *found : unit <= t && unit > *found;
+      if (better) found = &unit;
     }
     return *found;
   }

@@ -21,13 +21,37 @@ struct Be {
   }
 
  private:
-  // Spelled out so that compilers recognize one load or store and a byte swap.
+  // One load or store and a byte swap, which compilers do not always recognize in the bytes spelled out.
+  // Those are for constant expressions, for other sizes and big-endian processors.
+  static constexpr bool kSwaps =
+      __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ && N == sizeof(T) && (N == 4 || N == 8);
+  static T swapped(T v) {
+    if constexpr (N == 8)
+      return static_cast<T>(__builtin_bswap64(v));
+    else
+      return static_cast<T>(__builtin_bswap32(static_cast<uint32_t>(v)));
+  }
+  T load_swapped() const {
+    T v;
+    __builtin_memcpy(&v, b, N);
+    return swapped(v);
+  }
+  void store_swapped(T v) {
+    v = swapped(v);
+    __builtin_memcpy(b, &v, N);
+  }
   template <unsigned... I>
   constexpr T load(std::integer_sequence<unsigned, I...>) const {
+    if constexpr (kSwaps) {
+      if (!__builtin_is_constant_evaluated()) return load_swapped();
+    }
     return static_cast<T>(((static_cast<T>(b[I]) << (8 * (N - 1 - I))) | ...));
   }
   template <unsigned... I>
   constexpr void store(T v, std::integer_sequence<unsigned, I...>) {
+    if constexpr (kSwaps) {
+      if (!__builtin_is_constant_evaluated()) return store_swapped(v);
+    }
     ((b[I] = static_cast<uint8_t>(v >> (8 * (N - 1 - I)))), ...);
   }
   constexpr void store(T v) { store(v, std::make_integer_sequence<unsigned, N>()); }

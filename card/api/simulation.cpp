@@ -68,10 +68,10 @@ bool Simulation::start(std::int64_t now) noexcept {
   return !dead_;
 }
 
-void Simulation::run_to(std::int64_t ps) { Agenda::instance().run_alone(ps, true); }
+inline void Simulation::run_to(std::int64_t ps) { Agenda::instance().run_alone(ps, true); }
 
 // ps of the next event, or HCA_NEVER.
-std::int64_t Simulation::next() const {
+inline std::int64_t Simulation::next() const {
   const Time armed = Agenda::instance().armed();
   return armed == kNever ? HCA_NEVER : std::max<std::int64_t>(armed, sim_now());
 }

@@ -434,7 +434,7 @@ void Dma::turn() {
       }
       if (!perform(end, limit) && !hold_front_back()) break;
     }
-    report_refusals();
+    if (!refusals_.empty()) report_refusals();
   } catch (const std::exception& ex) {
     faults_.model_fault(name(), ex.what());
   } catch (...) {

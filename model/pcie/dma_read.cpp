@@ -52,7 +52,7 @@ ReadDone Dma::read(Time t, std::uint64_t addr, void* dst, std::size_t len, Space
 }
 
 // The time of a read that the host has answered.
-ReadDone Dma::counted_read(Time t, std::uint64_t addr, std::size_t len, WriteOwner owner) {
+inline ReadDone Dma::counted_read(Time t, std::uint64_t addr, std::size_t len, WriteOwner owner) {
   bytes_read_ += len;
   const Time at = whole_cycle(read_time(t, addr, len));
   if (tracer_.detail())
@@ -149,7 +149,7 @@ bool Dma::read_at_link_rate(Time t, Time apart, const ReadCost& c, unsigned n, T
 }
 
 // What so many requests for so many bytes from addr on take of the link.
-Dma::ReadCost Dma::cost_of(std::size_t requests, std::uint64_t addr, std::size_t bytes) const {
+inline Dma::ReadCost Dma::cost_of(std::size_t requests, std::uint64_t addr, std::size_t bytes) const {
   const Profile::Pcie& pcie = profile_.pcie;
   // Completions are cut where the completer's read completion boundary allows, each as large as one may be.
   const std::size_t completions =

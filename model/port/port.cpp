@@ -48,7 +48,10 @@ Port::Port(const sc_core::sc_module_name& name, const Profile& profile, traces::
       static_cast<Time>(profile.port.tx_backlog_packets * (wire_bytes(largest_like) * ps_per_byte_));
 }
 
-std::uint32_t Port::wire_bytes(const Packet& p) {
+namespace {
+
+// Port::wire_bytes(), in line: for each packet as it goes and as it comes.
+inline std::uint32_t size_of(const Packet& p) {
   if (p.kind != PacketKind::kIb)
     return std::max<std::uint32_t>(encoded_bytes(p), kShortestFrame) + prm::kFcsBytes;
   const std::uint32_t padded = (p.payload_len + 3) & ~3u;
@@ -56,6 +59,10 @@ std::uint32_t Port::wire_bytes(const Packet& p) {
                                     sizeof(prm::Bth)) +
          traits_of(p.opcode).ext_bytes + padded + prm::kIcrcBytes + prm::kVcrcBytes;
 }
+
+}  // namespace
+
+std::uint32_t Port::wire_bytes(const Packet& p) { return size_of(p); }
 
 bool Port::ours(std::uint16_t dlid) const {
   const std::uint16_t mask = static_cast<std::uint16_t>(~((1u << (lmc & 7)) - 1));
@@ -157,7 +164,7 @@ Time Port::transmit_other(Time t, PacketRef&& packet) {
     rx_.push(t + profile_.port.loopback, std::move(packet));
     return t;
   }
-  if (watch_ && link_ == LinkType::kEthernet && state_ == PortState::kActive) watch_(t, *packet);
+  if (link_ == LinkType::kEthernet && watch_ && state_ == PortState::kActive) watch_(t, *packet);
   if (pause_.active(t)) {
     const Time open = pause_.open_at(t, priority_of(*packet)), lasts = duration(*packet, wire_bytes(*packet));
     if (pause_.hold(t, packet)) return open + lasts;
@@ -182,7 +189,7 @@ Time Port::transmit_now(Time t, PacketRef&& packet) {
     drop(t, p, DropReason::kNoPath);  // RoCE without a source address
     return t;
   }
-  const std::uint32_t bytes = wire_bytes(p);
+  const std::uint32_t bytes = size_of(p);
   const Time lasts = duration(p, bytes);
   const Time start = reserve(t, lasts, p);
   const Time end = start + lasts;
@@ -350,7 +357,7 @@ void Port::come_in(Time t, PacketRef& packet) {
     if (receive_) receive_(t, packet);
     return;
   }
-  const std::uint32_t bytes = wire_bytes(p);
+  const std::uint32_t bytes = size_of(p);
   if (capture_) capture(t, p, Direction::kIn);
   if (tracer_.detail()) {
     traces::trace(tracer_, Point::kPacketIn, t, p.trace_qpn, p.wqe_serial, psn_opcode(p),

@@ -109,7 +109,8 @@ class Port : public sc_core::sc_module {
   // discards.
   // The packet is taken from `packet`, or left there for the caller to drop.
   Time transmit(Time t, PacketRef&& packet) {
-    const bool plain = packet->packets == 1 && !packet->internal && !watch_ && !pause_.active(t);
+    const bool watched = link_ == LinkType::kEthernet && watch_;
+    const bool plain = packet->packets == 1 && !packet->internal && !watched && !pause_.active(t);
     return plain ? transmit_now(t, std::move(packet)) : transmit_other(t, std::move(packet));
   }
   Time transmit(Time t, const PacketRef& packet) { return transmit(t, PacketRef(packet)); }

@@ -25,7 +25,14 @@ using traces::Point;
 namespace {
 constexpr unsigned kHalfRegister =
     0x100;  // log_bf_reg_size is 9, and the halves of a register are written in turn
+
+// What a store that is refused wanted to write, as traces have it.
+std::uint64_t first_bytes(const std::uint8_t* bytes, unsigned len) {
+  std::uint64_t value = 0;
+  for (unsigned i = 0; i < std::min(len, 8u); ++i) value = value << 8 | bytes[i];
+  return value;
 }
+}  // namespace
 
 void UarPages::clear() { reset_state(*this); }
 
@@ -49,27 +56,28 @@ void Uar::write(Time t, FunctionId f, std::uint64_t offset, const std::uint8_t* 
   t = decoder_.reserve(t, service);  // the scheduler adds the service time of its doorbells itself
   const std::uint64_t page = offset / kUarPageSize;
   const unsigned reg = static_cast<unsigned>(offset % kUarPageSize);
-  std::uint64_t value = 0;
-  for (unsigned i = 0; i < std::min(len, 8u); ++i) value = value << 8 | bytes[i];
   if (!pages.allocated(page) || len > kMaxBurst) {
-    bad(t, f, Rule::kUarNotAllocated, RuleObject::kUar, static_cast<std::uint32_t>(page), offset, value);
+    bad(t, f, Rule::kUarNotAllocated, RuleObject::kUar, static_cast<std::uint32_t>(page), offset,
+        first_bytes(bytes, len));
     return;
   }
   if (reg == prm::uar::kEqArm || reg == prm::uar::kEqUpdate) {
     if (len < sizeof(prm::EqDoorbell)) {
-      bad(t, f, Rule::kUarSize, RuleObject::kUar, static_cast<std::uint32_t>(page), offset, value);
+      bad(t, f, Rule::kUarSize, RuleObject::kUar, static_cast<std::uint32_t>(page), offset,
+          first_bytes(bytes, len));
       return;
     }
     prm::EqDoorbell db;
     std::memcpy(&db, bytes, sizeof db);
     if (!blocks_.eqs.doorbell(t + service, f, db.eqn(), db.ci(), reg == prm::uar::kEqArm))
-      bad(t, f, Rule::kEqDoorbellNoEq, RuleObject::kEq, db.eqn(), offset, value);
+      bad(t, f, Rule::kEqDoorbellNoEq, RuleObject::kEq, db.eqn(), offset, first_bytes(bytes, len));
     return;
   }
   const bool doorbell = reg >= prm::uar::kSqDoorbell;
   const unsigned in_register = doorbell ? reg % kHalfRegister : reg - prm::uar::kCqArm;
   if (!doorbell && (reg < prm::uar::kCqArm || reg >= prm::uar::kCqArm + sizeof(prm::CqDoorbell))) {
-    bad(t, f, Rule::kUarRegister, RuleObject::kUar, static_cast<std::uint32_t>(page), offset, value);
+    bad(t, f, Rule::kUarRegister, RuleObject::kUar, static_cast<std::uint32_t>(page), offset,
+        first_bytes(bytes, len));
     return;
   }
   if (in_register == 0 && len >= 8) {
@@ -84,7 +92,8 @@ void Uar::write(Time t, FunctionId f, std::uint64_t offset, const std::uint8_t* 
     std::memcpy(pages.half.data() + 4, bytes, 4);
     store64(t, f, offset - 4, reg - 4, pages.half.data(), 8);
   } else if (!doorbell || in_register == 0) {
-    bad(t, f, Rule::kUarSize, RuleObject::kUar, static_cast<std::uint32_t>(page), offset, value);
+    bad(t, f, Rule::kUarSize, RuleObject::kUar, static_cast<std::uint32_t>(page), offset,
+        first_bytes(bytes, len));
   }
   // What remains is the rest of a BlueFlame burst in pieces; the WQE is read from the send queue.
 }
