@@ -82,8 +82,8 @@ void CmdQueue::fetch(unsigned slot) {
   Device& device = fw_.device();
   Time t = sim_now() + device.profile().pcie.mmio_latency;
   const std::uint64_t at = address_ + (std::uint64_t{slot} << kLogStride);
-  const ReadDone entry =
-      device.dma().read(t, at, &job->entry, sizeof job->entry, Space::kHost, {WriteOwner::kFirmware, slot});
+  const ReadDone entry = device.dma().read(t, at, &job->entry, sizeof job->entry, Space::kHost,
+                                           {WriteOwner::kFirmware, fw_.function().id(), slot});
   if (!entry.ok || (job->entry.status_own & CmdEntry::kOwnerHw) == 0) {
     ++counters_.bad_doorbells;
     if (entry.ok)
@@ -140,13 +140,13 @@ void CmdQueue::strike(Job& job, Time t) {
   const std::uint64_t detail = cmd.seq | std::uint64_t{cmd.opcode} << 32;
   const FaultSpec* fault = nullptr;
   if (injector.armed(FaultType::kCommand))
-    fault =
-        injector.strike(FaultType::kCommand, t,
-                        {{FaultKey::kOpcode, cmd.opcode}, {FaultKey::kOpMod, cmd.op_mod}}, cmd.slot, detail);
+    fault = injector.strike(FaultType::kCommand, t,
+                            {{FaultKey::kOpcode, cmd.opcode}, {FaultKey::kOpMod, cmd.op_mod}},
+                            {fw_.function().id(), cmd.slot}, detail);
   constexpr std::uint16_t kGive = 1;  // op_mod
   if (!fault && injector.armed(FaultType::kPageRequest) && cmd.opcode == prm::op::MANAGE_PAGES &&
       cmd.op_mod == kGive)
-    fault = injector.strike(FaultType::kPageRequest, t, {{FaultKey::kFunction, 0}}, cmd.slot, detail,
+    fault = injector.strike(FaultType::kPageRequest, t, {}, {fw_.function().id(), cmd.slot}, detail,
                             {FaultAction::kPagesRefused});
   if (!fault) return;
   job.lost = fault->action == FaultAction::kNever;
@@ -172,7 +172,7 @@ CmdDelivery CmdQueue::read_input(Job& job, Time& t) {
   for (std::size_t i = 0; i < blocks(len); ++i) {  // by length: a chain may be longer, or a ring
     if (next == 0 || (next & kMailboxAlign) != 0) return CmdDelivery::kBadInPtr;
     const ReadDone r = fw_.device().dma().read(t, next, &box, sizeof box, Space::kHost,
-                                               {WriteOwner::kFirmware, job.cmd.slot});
+                                               {WriteOwner::kFirmware, fw_.function().id(), job.cmd.slot});
     if (!r.ok) return CmdDelivery::kBadInPtr;
     t = r.at;
     const CmdDelivery d = check_block(box, i, e.token, job.checksum);
@@ -197,7 +197,7 @@ CmdDelivery CmdQueue::read_output_chain(Job& job, Time& t) {
   for (std::size_t i = 0; i < blocks(len); ++i) {
     if (next == 0 || (next & kMailboxAlign) != 0) return CmdDelivery::kBadOutPtr;
     const ReadDone r = fw_.device().dma().read(t, next, &box, sizeof box, Space::kHost,
-                                               {WriteOwner::kFirmware, job.cmd.slot});
+                                               {WriteOwner::kFirmware, fw_.function().id(), job.cmd.slot});
     if (!r.ok) return CmdDelivery::kBadOutPtr;
     t = r.at;
     const CmdDelivery d = check_block(box, i, e.token, false);
@@ -288,7 +288,7 @@ Syndrome CmdQueue::dispatch(Command& cmd, const Opcode* op) {
 void CmdQueue::check_entry(Time t, const Job& job, std::uint64_t at) {
   Device& device = fw_.device();
   CmdEntry now;
-  if (!fw_.tracer().rules().on() || !device.dma().peek(at, &now, sizeof now)) return;
+  if (!fw_.tracer().rules().on() || !device.dma().peek(fw_.function().id(), at, &now, sizeof now)) return;
   constexpr std::size_t in_end = offsetof(CmdEntry, out), rest = offsetof(CmdEntry, out_ptr);
   if (std::memcmp(&now, &job.entry, in_end) == 0 &&
       std::memcmp(reinterpret_cast<const std::uint8_t*>(&now) + rest,
@@ -304,7 +304,7 @@ void CmdQueue::answer(Time t, unsigned slot, Syndrome syndrome) {
   Device& device = fw_.device();
   Command& cmd = job->cmd;
   CmdEntry& e = job->entry;
-  const WriteOwner owner{WriteOwner::kFirmware, slot};
+  const WriteOwner owner{WriteOwner::kFirmware, fw_.function().id(), slot};
   const std::uint64_t at = address_ + (std::uint64_t{slot} << kLogStride);
   const bool injected = job->fault_status != 0;
   const std::uint8_t status = injected ? job->fault_status : static_cast<std::uint8_t>(status_of(syndrome));

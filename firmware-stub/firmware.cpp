@@ -52,7 +52,7 @@ void Firmware::init_seg_write(std::uint32_t offset, std::uint32_t value) {
           tracer().broke_value(traces::Rule::kCmdqAddress, sim_now(), traces::RuleObject::kNone, 0, value);
         cmdq_.set_address_low(value & ~0xfffu);
         health_.set_nic_interface(nic);
-        device_.dma().set_enabled(true);
+        device_.dma().set_enabled(function_.id(), true);
       }
       break;
     }
@@ -133,7 +133,7 @@ void Firmware::fast_teardown() {
   } else {
     reset_state(cmdq_);
     to_power_on();
-    device_.dma().set_enabled(false);
+    device_.dma().set_enabled(function_.id(), false);
   }
   health_.set_nic_interface(prm::kNicDisabled);
   // A command of another processor (an event's work, say) may be on its way to the doorbell, and nothing

@@ -70,7 +70,7 @@ bool PagePool::send_request(Time t, std::int32_t pages) {
   const Injector::Actions lost{FaultAction::kPagesLost};
   Injector& injector = device_.injector();
   const bool withheld = injector.armed(FaultType::kPageRequest) &&
-                        injector.strike(FaultType::kPageRequest, t, {{FaultKey::kFunction, 0}}, 0,
+                        injector.strike(FaultType::kPageRequest, t, {}, {function_.id(), 0},
                                         static_cast<std::uint32_t>(pages), lost) != nullptr;
   if (!withheld) device_.eqs().post(t, function_.id(), type, 0, &event, sizeof event);
   pending_ = pending_ || pages > 0;

@@ -17,7 +17,7 @@ Device::Device(const sc_core::sc_module_name& name, const Profile& profile,
       tracer_(tracer),
       functions_(hosts, tracer, profile_.port.rate_gbps * 1000),
       injector_("injector", tracer, functions_),
-      dma_("dma", profile_, *hosts[0], tracer, functions_),
+      dma_("dma", profile_, functions_.of(&Function::host), tracer, functions_),
       contexts_(profile_,
                 [this](Time t, unsigned bytes) {
                   // What waits long for its turn takes its part of the link from those of today: far ahead
@@ -73,9 +73,11 @@ void Device::connect() {
   port_.on_receive([this](Time t, PacketRef& packet) { receiver_.receive(t, packet); });
   port_.on_transmit(
       [this](Time t, const Packet& p) { eth_rx_.sniff(t, p.function, FlowTableType::kSnifferTx, p); });
-  dma_.attach(Space::kSink, sink_);
-  dma_.attach(Space::kMemic, functions_[0].memic());              // MERGE
-  dma_.attach(Space::kSwIcm, functions_[0].sw_steering().icm());  // MERGE
+  functions_.for_each([this](Function& function) {
+    dma_.attach(function.id(), Space::kSink, sink_);
+    dma_.attach(function.id(), Space::kMemic, function.memic());
+    dma_.attach(function.id(), Space::kSwIcm, function.sw_steering().icm());
+  });
   dma_.on_write_error([this](Time t, WriteOwner owner) { queue_failures_.write_refused(t, owner); });
   tpt_.on_invalidate([this] { dma_.loans().settle_all(); });
   tpt_.on_signature_error(
@@ -211,8 +213,9 @@ void Device::reset() {
 }
 
 bool Device::alone(FunctionId f) const {
-  (void)f;
-  return functions_.size() == 1;  // MERGE
+  for (FunctionId other = 0; other < functions(); ++other)
+    if (other != f && dma_.enabled(other)) return false;
+  return true;
 }
 
 // What the engines' queues hold of the function's work finds no queue of that number and epoch any more.
@@ -220,16 +223,18 @@ void Device::reset(FunctionId f) {
   if (alone(f))
     clear_engines();
   else
-    dma_.reset();  // MERGE
+    dma_.reset(f);
+  context_gate_.invalidate_all_of(f);
+  cqs_.invalidate_all_of(f);
+  tpt_.invalidate_all_of(f);
   page_faults_.forget_all_of(f);
   functions_[f].reset();
   functions_[f].firmware().function_reset();
 }
 
 void Device::quiesce(FunctionId f) {
-  (void)f;  // MERGE
-  dma_.flush();
-  dma_.loans().settle_all();
+  dma_.flush(f);
+  dma_.loans().settle_all(f);
 }
 
 void Device::drop_objects(FunctionId f) {
@@ -250,7 +255,7 @@ void Device::drop_objects(FunctionId f) {
     uar_.clear();
   }
   page_faults_.forget_all_of(f);
-  dma_.flush();
+  dma_.flush(f);
 }
 
 bool Device::dead() {

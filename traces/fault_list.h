@@ -117,7 +117,7 @@ namespace hcasim::traces {
   X(kType,        "type",        kEqeType, "a name or number", "event type (PORT_CHANGE)")                     \
   X(kSubType,     "sub_type",    kNumber,  "0 to 255", "event subtype")                                        \
   X(kData,        "data",        kBytes,   "up to 28 bytes in hexadecimal", "the event's data")                \
-  X(kFunction,    "function",    kNumber,  "0", "function that pages are for")                                 \
+  X(kFunction,    "function",    kNumber,  "0 to 1023", "PCIe function of the card (any; at a time: 0, or all of qp and cq)") \
   X(kPages,       "pages",       kSigned,  "-65536 to 65536, not 0", "how many are asked for (128)")           \
   X(kReset,       "reset",       kFlag,    "on, off", "the health buffer requests a reset: the driver takes the card down and up (off)") \
   X(kExtSyndrome, "ext_syndrome", kNumber, "0 to 0xffff", "extended syndrome")                                 \
@@ -245,23 +245,25 @@ constexpr FaultKeys own_keys(FaultType kind) {
   using K = FaultKey;
   switch (kind) {
     case FaultType::kCommand:
-      return fault_keys(K::kAction, K::kAnswer, K::kOpcode, K::kOpMod, K::kStatus, K::kSyndrome, K::kDelay);
+      return fault_keys(K::kAction, K::kAnswer, K::kOpcode, K::kOpMod, K::kStatus, K::kSyndrome, K::kDelay,
+                        K::kFunction);
     case FaultType::kDma:
-      return fault_keys(K::kAction, K::kDirection, K::kOwner, K::kNumber, K::kAddress, K::kDelay);
+      return fault_keys(K::kAction, K::kDirection, K::kOwner, K::kNumber, K::kAddress, K::kDelay,
+                        K::kFunction);
     case FaultType::kMsix:
-      return fault_keys(K::kAction, K::kVector, K::kEqn, K::kDelay);
+      return fault_keys(K::kAction, K::kVector, K::kEqn, K::kDelay, K::kFunction);
     case FaultType::kCqe:
-      return fault_keys(K::kAction, K::kCqn, K::kQpn, K::kDelay);
+      return fault_keys(K::kAction, K::kCqn, K::kQpn, K::kDelay, K::kFunction);
     case FaultType::kEqe:
-      return fault_keys(K::kAction, K::kType, K::kEqn);
+      return fault_keys(K::kAction, K::kType, K::kEqn, K::kFunction);
     case FaultType::kQp:
-      return fault_keys(K::kAction, K::kQpn);
+      return fault_keys(K::kAction, K::kQpn, K::kFunction);
     case FaultType::kCq:
-      return fault_keys(K::kAction, K::kCqn);
+      return fault_keys(K::kAction, K::kCqn, K::kFunction);
     case FaultType::kPageRequest:
       return fault_keys(K::kAction, K::kFunction, K::kPages, K::kStatus, K::kSyndrome);
     case FaultType::kHealth:
-      return fault_keys(K::kAction, K::kSyndrome, K::kExtSyndrome, K::kReset, K::kDuration);
+      return fault_keys(K::kAction, K::kSyndrome, K::kExtSyndrome, K::kReset, K::kDuration, K::kFunction);
     case FaultType::kPort:
       return fault_keys(K::kAction, K::kDuration, K::kCount);
     case FaultType::kTemperature:
@@ -269,11 +271,13 @@ constexpr FaultKeys own_keys(FaultType kind) {
     case FaultType::kModule:
       return fault_keys(K::kAction, K::kModule, K::kError);
     case FaultType::kEvent:
-      return fault_keys(K::kAction, K::kType, K::kSubType, K::kData);
+      return fault_keys(K::kAction, K::kType, K::kSubType, K::kData, K::kFunction);
     case FaultType::kWire:
       return fault_keys(K::kAction, K::kDirection, K::kOpcode, K::kQpn, K::kPsn, K::kDelay, K::kDuration);
     case FaultType::kPcie:
-      return fault_keys(K::kAction, K::kError, K::kSeverity);
+      return fault_keys(K::kAction, K::kError, K::kSeverity, K::kFunction);
+    case FaultType::kFwReset:
+      return fault_keys(K::kAction, K::kFunction);
     default:
       return fault_keys(K::kAction);
   }

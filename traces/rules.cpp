@@ -56,6 +56,7 @@ std::string describe(const Broken& b) {
     std::snprintf(head, sizeof head, " 0x%x", b.number);
     out += head;
   }
+  if (b.function != 0) out += " of function " + std::to_string(b.function);
   out += std::string(": ") + rule.text;
   if (b.len != 0) out += "; bytes";
   for (std::size_t i = 0; i < std::min(b.len, kMostBytes); ++i) {

@@ -115,7 +115,7 @@ Syndrome destroy_cq(Firmware& fw, Command& cmd) {
   const CqObject* object = o.cqs.find(cqn);
   if (object == nullptr) return Syndrome::kCqNumber;
   if (object->referred()) return Syndrome::kCqBusy;
-  fw.device().dma().flush();  // CQEs and events posted so far
+  fw.device().dma().flush(fw.function().id());  // CQEs and events posted so far
   fw.device().cqs().destroy(fw.function().id(), cqn);
   o.cqs.destroy(cqn);
   fw.pages().release(kIcmCq);

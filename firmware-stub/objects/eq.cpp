@@ -56,7 +56,7 @@ Syndrome destroy_eq(Firmware& fw, Command& cmd) {
   const EqObject* object = fw.objects().eqs.find(eqn);
   if (object == nullptr) return Syndrome::kEqNumber;
   if (object->referred()) return Syndrome::kEqBusy;
-  fw.device().dma().flush();
+  fw.device().dma().flush(fw.function().id());
   fw.device().eqs().destroy(fw.function().id(), eqn);
   fw.objects().eqs.destroy(eqn);
   fw.pages().release(kIcmEq);

@@ -70,7 +70,7 @@ bool CqUnit::write_slot(Time t, Cq& cq, std::uint32_t index, const void* bytes, 
     fail(t, cq, prm::EqeCqErr::kAccess);
     return false;
   }
-  visible = dma_.post_write(t, addr, bytes, sizeof(prm::Cqe), {WriteOwner::kCq, cq.cqn}, group);
+  visible = dma_.post_write(t, addr, bytes, sizeof(prm::Cqe), {WriteOwner::kCq, cq.function, cq.cqn}, group);
   return true;
 }
 

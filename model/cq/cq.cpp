@@ -65,7 +65,7 @@ bool CqUnit::destroy(FunctionId f, std::uint32_t cqn) {
   Cq* cq = find(f, cqn);
   if (!cq) return false;
   settle(sim_now(), *cq);
-  dma_.flush();
+  dma_.flush(f);
   cache_.invalidate(context_id(f, cqn));
   return tables_[f].destroy(cqn);
 }
@@ -108,7 +108,7 @@ void CqUnit::check_arm(Time t, Cq& cq, std::uint32_t arm_word) {
   cq.arm_sn = sn;
   // Beside simulated time: what the doorbell says is known, and the driver wrote the record before.
   prm::be32 record[2];  // consumer index, arm word
-  if (!dma_.peek(cq.dbr_addr, record, sizeof record)) return;
+  if (!dma_.peek(cq.function, cq.dbr_addr, record, sizeof record)) return;
   check_record(t, cq, record[0] & kIndexMask);
   if (record[1] != arm_word)
     tracer_.broke(Rule::kCqArmRecord, t, RuleObject::kCq, cq.subject(), &record[1], sizeof record[1]);
@@ -119,7 +119,7 @@ bool CqUnit::has_room(Time t, Cq& cq) {
   const std::uint32_t size = 1u << cq.log_size;
   if (cq.overrun_ignore || cq.producer + cq.held() - cq.consumer < size) return true;
   prm::be32 ci;
-  if (!dma_.read(t, cq.dbr_addr, &ci, sizeof ci).ok) return false;
+  if (!dma_.read(t, cq.dbr_addr, &ci, sizeof ci, Space::kHost, WriteOwner(cq.function)).ok) return false;
   check_record(t, cq, ci & kIndexMask);
   consumed(t, cq, ci & kIndexMask);
   return cq.producer + cq.held() - cq.consumer < size;
@@ -139,7 +139,7 @@ bool CqUnit::write(Time t, Cq& cq, prm::Cqe& cqe, const std::uint8_t* head, bool
   // A 128-byte entry's CQE is its second half.
   const std::uint64_t offset =
       static_cast<std::uint64_t>(cq.producer & (size - 1)) * cq.cqe_size + (cq.cqe_size - sizeof cqe);
-  const WriteOwner owner{WriteOwner::kCq, cq.cqn};
+  const WriteOwner owner{WriteOwner::kCq, cq.function, cq.cqn};
   if (head) {  // may lie in another page: buffers are aligned to 64 bytes
     if (!cq.ring.locate(offset - sizeof cqe, addr, run) || run < sizeof cqe) {
       fail(t, cq, prm::EqeCqErr::kAccess);
@@ -166,7 +166,8 @@ bool CqUnit::write(Time t, Cq& cq, prm::Cqe& cqe, const std::uint8_t* head, bool
 
 bool CqUnit::struck(Time t, Cq& cq, const Completion& c, Time& late) {
   if (Injector* injector = gate_.open(FaultType::kCq)) {
-    if (const FaultSpec* fault = injector->strike(FaultType::kCq, t, {{FaultKey::kCqn, cq.cqn}}, cq.cqn, 0)) {
+    if (const FaultSpec* fault =
+            injector->strike(FaultType::kCq, t, {{FaultKey::kCqn, cq.cqn}}, cq.subject(), 0)) {
       break_cq(t, cq,
                fault->action == FaultAction::kCqAccess ? prm::EqeCqErr::kAccess : prm::EqeCqErr::kOverrun);
       return true;
@@ -175,7 +176,7 @@ bool CqUnit::struck(Time t, Cq& cq, const Completion& c, Time& late) {
   Injector* injector = gate_.open(FaultType::kCqe);
   if (!injector) return false;
   const FaultSpec* fault = injector->strike(
-      FaultType::kCqe, t, {{FaultKey::kCqn, cq.cqn}, {FaultKey::kQpn, c.qpn}}, cq.cqn, c.qpn);
+      FaultType::kCqe, t, {{FaultKey::kCqn, cq.cqn}, {FaultKey::kQpn, c.qpn}}, cq.subject(), c.qpn);
   if (!fault) return false;
   late = fault->time(FaultKey::kDelay);
   return fault->action == FaultAction::kCqeLost;
@@ -304,7 +305,7 @@ void CqUnit::written(Time t, Cq& cq, bool solicited, bool counts, bool fire) {
     // A driver that polls tells its index in the record alone. Looked at beside simulated time, so that a
     // traced run is the same run.
     prm::be32 ci;
-    if (dma_.peek(cq.dbr_addr, &ci, sizeof ci)) {
+    if (dma_.peek(cq.function, cq.dbr_addr, &ci, sizeof ci)) {
       const std::uint32_t waiting = (cq.producer - ci) & kIndexMask;
       if (waiting <= 1u << cq.log_size) trace_consumed(t, cq, cq.producer - waiting);
     }
@@ -325,7 +326,7 @@ Time CqUnit::event(Time t, Cq& cq) {
   prm::EqeComp data{};
   data.cqn = cq.cqn;
   return eqs_.to_eq(t, cq.function, cq.eqn, static_cast<std::uint8_t>(prm::EqeType::kComp), 0, &data,
-                    sizeof data, {WriteOwner::kCq, cq.cqn});
+                    sizeof data, {WriteOwner::kCq, cq.function, cq.cqn});
 }
 
 void CqUnit::on_period(Time due, const Period& period) {
@@ -379,7 +380,8 @@ bool CqUnit::resize(Time t, Cq& cq, GuestRing ring, unsigned log_size) {
   close_block(t, cq);
   if (cq.error) return false;
   prm::be32 ci;
-  if (dma_.read(t, cq.dbr_addr, &ci, sizeof ci).ok) consumed(t, cq, ci & kIndexMask);
+  if (dma_.read(t, cq.dbr_addr, &ci, sizeof ci, Space::kHost, WriteOwner(cq.function)).ok)
+    consumed(t, cq, ci & kIndexMask);
   const std::uint32_t waiting = cq.producer - cq.consumer;
   if (waiting >= 1u << cq.log_size || waiting + 1 > 1u << log_size) return false;
   prm::Cqe cqe{};
@@ -387,7 +389,7 @@ bool CqUnit::resize(Time t, Cq& cq, GuestRing ring, unsigned log_size) {
   Time visible = t;
   if (!write(t, cq, cqe, nullptr, false, {}, visible)) return false;
   // The driver looks for the RESIZE CQE when the command completes.
-  dma_.flush();
+  dma_.flush(cq.function);
   cq.ring = std::move(ring);
   cq.log_size = log_size;
   return true;

@@ -148,6 +148,10 @@ class CqUnit : public sc_core::sc_module {
   Cq* find(FunctionId f, std::uint32_t cqn) const { return tables_[f].find(cqn); }
   bool destroy(FunctionId f, std::uint32_t cqn);  // the CQEs posted so far are written first
   void clear();
+  // The function is reset: none of its contexts is on the chip any more.
+  void invalidate_all_of(FunctionId f) {
+    cache_.invalidate_if([f](std::uint64_t id) { return function_of_context(id) == f; });
+  }
 
   // Writes a CQE that is complete at t, then the event if armed. Returns when it is visible. Behind it in the
   // DMA queue lies everything posted before (payload first). A full CQ: overrun, CQ error event, as hardware.

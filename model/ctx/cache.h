@@ -31,6 +31,13 @@ class alignas(64) ContextCache {
   // The same for `id`, if it is still in the cache and nothing was told of it.
   void arrives(std::uint64_t id, Time t);
   void invalidate(std::uint64_t id);
+  // All entries whose identifier is `which`: those of a function that is reset.
+  template <class Which>
+  void invalidate_if(Which which) {
+    for (std::vector<Line>* lines : {&first_, &others_})
+      for (Line& line : *lines)
+        if (line.tag != 0 && which(line.tag - 1)) line = {};
+  }
   void clear();
   void prefetch() const { prefetch_line(this); }
   // It will be asked for soon: its place comes into the processor's own caches meanwhile.

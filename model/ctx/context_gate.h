@@ -58,6 +58,11 @@ class ContextGate {
   // Firmware changed the context in memory.
   void invalidate(const Qp& qp) { cache_.invalidate(context_id(qp.function, qp.qpn)); }
 
+  // The function is reset: none of its contexts is on the chip any more.
+  void invalidate_all_of(FunctionId f) {
+    cache_.invalidate_if([f](std::uint64_t id) { return function_of_context(id) == f; });
+  }
+
   const ContextCache& cache() const { return cache_; }
   void clear();
   void prefetch() const { cache_.prefetch(); }

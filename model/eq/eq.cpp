@@ -20,7 +20,7 @@ EqUnit::EqUnit(const Profile& profile, Dma& dma, traces::Tracer& tracer, PerFunc
 
 bool EqUnit::destroy(FunctionId f, std::uint32_t eqn) {
   if (!find(f, eqn)) return false;
-  dma_.flush();
+  dma_.flush(f);
   return tables_[f].destroy(eqn);
 }
 
@@ -48,8 +48,9 @@ bool EqUnit::doorbell(Time t, FunctionId f, std::uint32_t eqn, std::uint32_t ci,
 EqUnit::Fate EqUnit::fate(Time t, const Eq& eq) {
   Injector* injector = gate_.open(FaultType::kMsix);
   if (!injector) return {};
-  const FaultSpec* fault = injector->strike(
-      FaultType::kMsix, t, {{FaultKey::kVector, eq.vector}, {FaultKey::kEqn, eq.eqn}}, eq.vector, eq.eqn);
+  const FaultSpec* fault =
+      injector->strike(FaultType::kMsix, t, {{FaultKey::kVector, eq.vector}, {FaultKey::kEqn, eq.eqn}},
+                       {eq.function, eq.vector}, eq.eqn);
   if (!fault) return {};
   return {fault->action == FaultAction::kMsixLost, fault->time(FaultKey::kDelay)};
 }
@@ -59,7 +60,7 @@ Time EqUnit::raise(Time t, Eq& eq, Fate fate) {
   if (fate.lost) return t;
   ++interrupts_;
   if (fate.delay != 0) dma_.hold_next(fate.delay);
-  const Time at = dma_.post_msix(t, eq.vector, {WriteOwner::kEq, eq.eqn});
+  const Time at = dma_.post_msix(t, eq.function, eq.vector, {WriteOwner::kEq, eq.function, eq.eqn});
   traces::trace(tracer_, Point::kMsix, at, {eq.function, eq.vector}, 0u, eq.eqn);
   return at;
 }
@@ -90,7 +91,7 @@ Time EqUnit::to_eq(Time t, FunctionId f, std::uint32_t eqn, std::uint8_t type, s
   if (!eq) return t;
   if (Injector* injector = gate_.open(FaultType::kEqe); injector && !eq->overrun) {
     if (const FaultSpec* fault = injector->strike(
-            FaultType::kEqe, t, {{FaultKey::kType, type}, {FaultKey::kEqn, eqn}}, eqn, type)) {
+            FaultType::kEqe, t, {{FaultKey::kType, type}, {FaultKey::kEqn, eqn}}, eq->subject(), type)) {
       if (fault->action == FaultAction::kEqeOverrun) {
         eq->overrun = true;
         ++overruns_;
@@ -127,7 +128,7 @@ Time EqUnit::to_eq(Time t, FunctionId f, std::uint32_t eqn, std::uint8_t type, s
   // The interrupt completes the write's group, if it comes with it.
   const bool group = interrupt && !met.lost && met.delay == 0;
   Time visible =
-      dma_.post_write(done, addr, &eqe, sizeof eqe, {WriteOwner::kEq, eqn}, group, Space::kHost, behind);
+      dma_.post_write(done, addr, &eqe, sizeof eqe, {WriteOwner::kEq, f, eqn}, group, Space::kHost, behind);
   ++eq->producer;
   const bool of_cq = type == static_cast<std::uint8_t>(prm::EqeType::kCqError);
   traces::trace(tracer_, Point::kEqeWritten, visible, eq->subject(), eq->producer - 1, type | subtype << 8,

@@ -42,7 +42,11 @@ template <class Q>
 bool EthRx::posted(Time t, Q& q, std::uint16_t consumer, bool& any) {
   if (consumer == q.producer) {
     prm::be32 word;
-    if (!blocks_.dma.read(t, q.dbr_addr + offsetof(prm::QpDbr, rcv), &word, sizeof word).ok) return false;
+    if (!blocks_.dma
+             .read(t, q.dbr_addr + offsetof(prm::QpDbr, rcv), &word, sizeof word, Space::kHost,
+                   WriteOwner(q.function))
+             .ok)
+      return false;
     const auto count = static_cast<std::uint16_t>(word);
     if (static_cast<std::uint16_t>(count - consumer) > 1u << q.log_size) {
       blocks_.tracer.record(Point::kDoorbellBad, t, {q.function, 0}, 0, q.dbr_addr, count);
@@ -83,8 +87,8 @@ EthRx::Take EthRx::take_wqe(Time t, Rq& rq) {
 EthRx::Take EthRx::take_cyclic(Time t, Rq& rq) {
   const std::uint32_t stride = 1u << rq.log_stride;
   if (stride > kMaxRecvWqe) return Take::kBroken;
-  const std::uint8_t* bytes = recv_wqe_ahead(blocks_.profile, blocks_.dma, t, rq.ring, rq.log_size,
-                                             rq.log_stride, rq.consumer, rq.producer, rq.ahead);
+  const std::uint8_t* bytes = recv_wqe_ahead(blocks_.profile, blocks_.dma, t, rq.function, rq.ring,
+                                             rq.log_size, rq.log_stride, rq.consumer, rq.producer, rq.ahead);
   if (!bytes) return Take::kBroken;
   std::uint32_t head = 0;
   if (rq.type == WqType::kCyclicStriding) {
@@ -107,7 +111,8 @@ EthRx::Take EthRx::take_linked(Time t, const GuestRing& ring, unsigned log_size,
     blocks_.tracer.broke_value(Rule::kSrqLink, t, RuleObject::kRq, queue, head);
     return Take::kBroken;
   }
-  if (!read_ring(blocks_.dma, t, ring, static_cast<std::uint64_t>(head) << log_stride, bytes, stride))
+  if (!read_ring(blocks_.dma, t, static_cast<FunctionId>(queue.function), ring,
+                 static_cast<std::uint64_t>(head) << log_stride, bytes, stride))
     return Take::kBroken;
   prm::SrqNextSeg next;
   std::memcpy(&next, bytes, sizeof next);
@@ -145,7 +150,7 @@ void EthRx::post(Time t, Rq& rq, Completion& c) {
   if (!cq) return;
   c.qpn = rq.rqn;
   c.user_index = rq.user_index != 0xffffff ? rq.user_index : 0;
-  c.behind = {WriteOwner::kRq, rq.rqn};
+  c.behind = {WriteOwner::kRq, rq.function, rq.rqn};
   blocks_.cqs.post(t, *cq, c);
 }
 

@@ -199,7 +199,7 @@ void EthRx::take_frame(Time t, Rq& rq, Arrival& a) {
 }
 
 MoveResult EthRx::scatter(Time t, Rq& rq, std::uint64_t offset, const Arrival& a, bool strip) {
-  const WriteOwner owner{WriteOwner::kRq, rq.rqn};
+  const WriteOwner owner{WriteOwner::kRq, rq.function, rq.rqn};
   const std::uint32_t len = (*a.packet)->frame_len;
   if (!strip) return mover_.scatter(t, owner, rq.wqe.pd, rq.wqe.sges, offset, *a.packet, 0, len, true);
   const MoveResult m = mover_.scatter(t, owner, rq.wqe.pd, rq.wqe.sges, offset, *a.packet, 0, kMacs, true);
@@ -215,7 +215,8 @@ MoveResult EthRx::scatter_fcs(Time t, Rq& rq, std::uint64_t offset, const Arriva
   for (unsigned i = 0; i < kFcs; ++i) bytes->data()[i] = static_cast<std::uint8_t>(crc >> 8 * i);
   f.check_sum = ones_sum(bytes->data(), kFcs);
   if ((*a.packet)->frame_len & 1) f.check_sum = swap16(f.check_sum);
-  return mover_.scatter(t, {WriteOwner::kRq, rq.rqn}, rq.wqe.pd, rq.wqe.sges, offset, bytes, 0, kFcs, true);
+  return mover_.scatter(t, {WriteOwner::kRq, rq.function, rq.rqn}, rq.wqe.pd, rq.wqe.sges, offset, bytes, 0,
+                        kFcs, true);
 }
 
 // Checksums of the whole frame in one pass: what lies before the L4 part, that, and the padding.

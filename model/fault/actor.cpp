@@ -30,7 +30,6 @@ prm::EqeType event_of(FaultAction how) {
   }
 }
 
-FunctionId function_of(const FaultSpec&) { return 0; }  // MERGE
 // The physical port's cable is the first function's host's to pull.
 constexpr FunctionId kPortsOwn = 0;
 
@@ -48,48 +47,60 @@ void FaultActor::break_qp(Time t, Qp& qp, FaultAction how) {
 
 void FaultActor::doorbell(Time t, Qp& qp) {
   if (!can_send(qp)) return;
-  if (const FaultSpec* f = blocks_.injector.strike(FaultType::kQp, t, {{FaultKey::kQpn, qp.qpn}}, qp.qpn, 0))
+  if (const FaultSpec* f =
+          blocks_.injector.strike(FaultType::kQp, t, {{FaultKey::kQpn, qp.qpn}}, qp.subject(), 0))
     break_qp(t, qp, f->action);
 }
 
+namespace {
+// Of so many at once.
+std::uint64_t most(const FaultSpec& f) { return f.times != 0 && f.every == 0 ? f.times : UINT64_MAX; }
+}  // namespace
+
+void FaultActor::break_qps(Time t, const FaultSpec& f) {
+  std::vector<std::pair<FunctionId, std::uint32_t>> meant;
+  blocks_.qps.for_each([&](QpTable& qps) {
+    qps.for_each_qp([&](const Qp& qp) {
+      if (can_send(qp) && f.takes(FaultKey::kFunction, qp.function) && f.takes(FaultKey::kQpn, qp.qpn))
+        meant.emplace_back(qp.function, qp.qpn);
+    });
+  });
+  std::sort(meant.begin(), meant.end());
+  if (meant.size() > most(f)) meant.resize(most(f));
+  for (const auto& [function, qpn] : meant) {
+    blocks_.injector.note(t, f, {function, qpn}, 0);
+    break_qp(t, *blocks_.qps[function].find(qpn), f.action);
+  }
+}
+
+void FaultActor::break_cqs(Time t, const FaultSpec& f) {
+  const std::uint8_t syndrome =
+      f.action == FaultAction::kCqAccess ? prm::EqeCqErr::kAccess : prm::EqeCqErr::kOverrun;
+  std::uint64_t n = 0;
+  blocks_.cq_tables.for_each([&](const CqTable& table) {
+    if (!f.takes(FaultKey::kFunction, table.function())) return;
+    table.for_each([&](Cq& cq) {
+      if (cq.error || !f.takes(FaultKey::kCqn, cq.cqn) || n == most(f)) return;
+      ++n;
+      blocks_.injector.note(t, f, cq.subject(), syndrome);
+      blocks_.cqs.break_cq(t, cq, syndrome);
+    });
+  });
+}
+
 void FaultActor::act(Time t, const FaultSpec& f, bool begin) {
-  const std::uint64_t most = f.times != 0 && f.every == 0 ? f.times : UINT64_MAX;
+  if (f.function() >= blocks_.qps.size()) return;  // the card has no such function
   switch (f.kind) {
-    case FaultType::kQp: {
-      if (!begin) return;
-      std::vector<std::pair<FunctionId, std::uint32_t>> meant;
-      blocks_.qps.for_each([&](QpTable& qps) {
-        qps.for_each_qp([&](const Qp& qp) {
-          if (can_send(qp) && f.takes(FaultKey::kQpn, qp.qpn)) meant.emplace_back(qp.function, qp.qpn);
-        });
-      });
-      std::sort(meant.begin(), meant.end());
-      if (meant.size() > most) meant.resize(most);
-      for (const auto& [function, qpn] : meant) {
-        blocks_.injector.note(t, f, qpn, 0);
-        break_qp(t, *blocks_.qps[function].find(qpn), f.action);
-      }
+    case FaultType::kQp:
+      if (begin) break_qps(t, f);
       return;
-    }
-    case FaultType::kCq: {
-      if (!begin) return;
-      const std::uint8_t syndrome =
-          f.action == FaultAction::kCqAccess ? prm::EqeCqErr::kAccess : prm::EqeCqErr::kOverrun;
-      std::uint64_t n = 0;
-      blocks_.cq_tables.for_each([&](const CqTable& table) {
-        table.for_each([&](Cq& cq) {
-          if (cq.error || !f.takes(FaultKey::kCqn, cq.cqn) || n == most) return;
-          ++n;
-          blocks_.injector.note(t, f, cq.cqn, syndrome);
-          blocks_.cqs.break_cq(t, cq, syndrome);
-        });
-      });
+    case FaultType::kCq:
+      if (begin) break_cqs(t, f);
       return;
-    }
     case FaultType::kEvent:
       if (!begin) return;
-      blocks_.injector.note(t, f, 0, f.value(FaultKey::kType));
-      blocks_.eqs.post(t, function_of(f), static_cast<std::uint8_t>(f.value(FaultKey::kType)),
+      blocks_.injector.note(t, f, {f.function(), 0}, f.value(FaultKey::kType));
+      blocks_.eqs.post(t, f.function(), static_cast<std::uint8_t>(f.value(FaultKey::kType)),
                        static_cast<std::uint8_t>(f.value(FaultKey::kSubType)), f.bytes.data(),
                        f.bytes.size());
       return;
@@ -112,25 +123,25 @@ void FaultActor::act(Time t, const FaultSpec& f, bool begin) {
       if (!begin) return;
       if (f.action == FaultAction::kRemove || f.action == FaultAction::kInsert) {
         const bool out = f.action == FaultAction::kRemove;
-        blocks_.injector.note(t, f, 0, 0);
-        blocks_.hosts[function_of(f)].pcie_error(out ? kFaultRemoved : kFaultInserted, 0,
-                                                 out ? "surprise-removal" : "insertion");
+        blocks_.injector.note(t, f, {f.function(), 0}, 0);
+        blocks_.hosts[f.function()].pcie_error(out ? kFaultRemoved : kFaultInserted, 0,
+                                               out ? "surprise-removal" : "insertion");
         return;
       }
       const PcieErrorName& e = pcie_errors()[f.value(FaultKey::kError)];
       const std::uint64_t severity =
           e.correctable ? kFaultCorrectable : f.value(FaultKey::kSeverity, kFaultUncorrectable);
-      blocks_.injector.note(t, f, 0, e.bit | severity << 32);
-      blocks_.hosts[function_of(f)].pcie_error(static_cast<unsigned>(severity), e.bit, e.name);
+      blocks_.injector.note(t, f, {f.function(), 0}, e.bit | severity << 32);
+      blocks_.hosts[f.function()].pcie_error(static_cast<unsigned>(severity), e.bit, e.name);
       return;
     }
     case FaultType::kModel:
       if (!begin) return;
-      blocks_.injector.note(t, f, 0, 0);
+      blocks_.injector.note(t, f, {f.function(), 0}, 0);
       blocks_.faults.model_fault("fault injection", "asked for");
       return;
     default:
-      blocks_.firmware[function_of(f)].fault(t, f, begin);
+      blocks_.firmware[f.function()].fault(t, f, begin);
       return;
   }
 }

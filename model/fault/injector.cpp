@@ -66,7 +66,7 @@ bool Injector::chance(Loaded& f) const {
   return static_cast<double>(f.random() >> 11) * 0x1p-53 < f.spec.probability;
 }
 
-const FaultSpec* Injector::strike(FaultType kind, Time t, Facts facts, std::uint32_t object,
+const FaultSpec* Injector::strike(FaultType kind, Time t, Facts facts, traces::Subject object,
                                   std::uint64_t detail, Actions among) {
   const FaultSpec* hit = nullptr;
   bool ended = false;
@@ -79,8 +79,8 @@ const FaultSpec* Injector::strike(FaultType kind, Time t, Facts facts, std::uint
       continue;
     }
     if (among.size() != 0 && std::find(among.begin(), among.end(), s.action) == among.end()) continue;
-    traces::FaultKeys asked = s.given & kMatched;
-    bool meant = true;
+    traces::FaultKeys asked = s.given & kMatched & ~traces::fault_keys(FaultKey::kFunction);
+    bool meant = s.takes(FaultKey::kFunction, object.function);
     for (const Fact& fact : facts) {
       meant = meant && s.touches(fact.key, fact.low, fact.high);
       asked &= ~traces::fault_keys(fact.key);
@@ -98,7 +98,7 @@ const FaultSpec* Injector::strike(FaultType kind, Time t, Facts facts, std::uint
   return hit;
 }
 
-void Injector::note(Time t, const FaultSpec& f, std::uint32_t object, std::uint64_t detail) {
+void Injector::note(Time t, const FaultSpec& f, traces::Subject object, std::uint64_t detail) {
   ++injected_;
   traces::trace(tracer_, traces::Point::kFaultInjected, t, object, f.number,
                 traces::fault_word(f.kind, f.action), detail);

@@ -39,11 +39,11 @@ class Injector : public sc_core::sc_module {
   };
   using Facts = std::initializer_list<Fact>;
   using Actions = std::initializer_list<FaultAction>;
-  // An event at t. Returns the first fault that strikes it, counted and recorded under `object` with
-  // `detail`; null: none. among: only faults with one of these actions are asked; empty: all of the kind.
-  // Faults that name a key of which the event says nothing do not strike it. Valid until faults are loaded or
-  // ended.
-  const FaultSpec* strike(FaultType kind, Time t, Facts facts, std::uint32_t object, std::uint64_t detail,
+  // An event at t, of an object of a function (FaultKey::kFunction). Returns the first fault that strikes it,
+  // counted and recorded under `object` with `detail`; null: none. among: only faults with one of these
+  // actions are asked; empty: all of the kind. Faults that name a key of which the event says nothing do not
+  // strike it. Valid until faults are loaded or ended.
+  const FaultSpec* strike(FaultType kind, Time t, Facts facts, traces::Subject object, std::uint64_t detail,
                           Actions among = {});
 
   // Timed faults: begin, and, of those with a duration, end.
@@ -52,7 +52,7 @@ class Injector : public sc_core::sc_module {
   // A fault that struck an event lasts on: its end is told to the handler of timed ones.
   void begin_for_a_while(Time t, const FaultSpec& fault);
   // Counts and records what a handler has done to one of several objects.
-  void note(Time t, const FaultSpec& fault, std::uint32_t object, std::uint64_t detail);
+  void note(Time t, const FaultSpec& fault, traces::Subject object, std::uint64_t detail);
 
   std::mt19937_64& random() { return random_; }  // of what a strike leaves to chance
   std::uint64_t injected() const { return injected_; }

@@ -233,7 +233,7 @@ bool within(FaultType kind, FaultKey key, std::uint64_t v) {
     case FaultKey::kModule:
       return v <= 0xff;
     case FaultKey::kFunction:
-      return v == 0;
+      return v < kMaxFunctions;
     case FaultKey::kSensors:
       return v != 0;
     default:

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/function/id.h"
 #include "model/state/fields.h"
 #include "model/time.h"
 #include "traces/fault_list.h"
@@ -56,6 +57,7 @@ struct FaultSpec {
   Time time(FaultKey k, Time otherwise = 0) const {
     return has(k) ? static_cast<Time>(values[static_cast<unsigned>(k)].low) : otherwise;
   }
+  FunctionId function() const { return static_cast<FunctionId>(value(FaultKey::kFunction)); }
   // Whether an event that has v for this key can be the one meant.
   bool takes(FaultKey k, std::uint64_t v) const {
     const Range& r = values[static_cast<unsigned>(k)];

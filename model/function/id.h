@@ -21,6 +21,8 @@ constexpr std::uint64_t context_id(FunctionId f, std::uint32_t number) {
   return static_cast<std::uint64_t>(f) << 32 | number;
 }
 
+constexpr FunctionId function_of_context(std::uint64_t id) { return static_cast<FunctionId>(id >> 32); }
+
 // What every function of the card has one of, such as its table of QPs. A block of the card that works for
 // all functions is given this, and picks by the function of the object at hand. The parts live as long as
 // their functions; none comes or goes after construction.

@@ -62,6 +62,7 @@ struct Loan {
   Packet* next = nullptr;
   Packet** link = nullptr;  // what points to this packet in the list
   std::uint32_t qpn = 0;
+  FunctionId function = 0;
   bool released = false;  // Loans::release()
 };
 

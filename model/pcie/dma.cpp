@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "model/pcie/dma.h"
 
+#include <algorithm>
 #include <cstring>
 #include <exception>
 
@@ -14,57 +15,36 @@ using traces::Point;
 namespace {
 constexpr std::size_t kFirstRing = 64;
 constexpr std::uint32_t kMsixBytes = 4;
-constexpr std::uint64_t kBurst = 4;             // posted writes in the queue
-constexpr std::uint32_t kWorthBorrowing = 512;  // bytes
-
-// How many pieces [addr, addr + len) falls into when cut at multiples of `unit` (a power of two).
-std::size_t pieces(std::uint64_t addr, std::size_t len, unsigned unit) {
-  return (static_cast<std::size_t>(addr & (unit - 1)) + len + unit - 1) / unit;
-}
-
-// As std::fill_n(), but a cache line at a time.
-inline void fill(Time* to, std::size_t n, Time t) {
-  const Time two[] = {t, t};  // one store each
-  for (; n >= 8; n -= 8, to += 8) {
-    std::memcpy(to, two, sizeof two);
-    std::memcpy(to + 2, two, sizeof two);
-    std::memcpy(to + 4, two, sizeof two);
-    std::memcpy(to + 6, two, sizeof two);
-  }
-  while (n != 0) to[--n] = t;
-}
-
-// Who a transfer works for, as traces have it.
-std::uint32_t of(const WriteOwner& owner) {
-  return static_cast<std::uint32_t>(owner.kind) << 28 | (owner.number & 0xffffff);
-}
+constexpr std::uint64_t kBurst = 4;  // posted writes in the queue
 
 bool overlap(std::uint64_t a, std::uint64_t b, std::uint32_t len) { return a - b < len || b - a < len; }
 }  // namespace
 
-Dma::Dma(const sc_core::sc_module_name& name, const Profile& profile, HostPort& host, traces::Tracer& tracer,
-         FaultSink& faults)
+Dma::Dma(const sc_core::sc_module_name& name, const Profile& profile, const PerFunction<HostPort>& hosts,
+         traces::Tracer& tracer, FaultSink& faults)
     : sc_module(name),
       profile_(profile),
-      host_(host),
       tracer_(tracer),
       faults_(faults),
       cycle_(profile.cycle),
       ps_per_byte_(profile.pcie.ps_per_byte()),
       buffer_time_(bytes_time(profile.pcie.write_buffer)),
       tags_(profile.pcie.tags, 0),
-      ring_(kFirstRing) {}
+      ring_(kFirstRing) {
+  sides_.reserve(hosts.size());
+  hosts.for_each([this](HostPort& host) { sides_.emplace_back(host); });
+}
 
 const FaultSpec* Dma::fault_of(Time t, bool write, std::uint64_t addr, std::size_t len, WriteOwner owner,
                                Injector::Actions among) {
   Injector* injector = gate_.open(FaultType::kDma);
-  if (!injector || !enabled_) return nullptr;
+  if (!injector || !sides_[owner.function].enabled) return nullptr;
   return injector->strike(FaultType::kDma, t,
                           {{FaultKey::kDirection, write ? kFaultWrite : kFaultRead},
                            {FaultKey::kOwner, owner.kind},
                            {FaultKey::kNumber, owner.number},
                            {FaultKey::kAddress, addr, addr + len - 1}},
-                          owner.number, addr, among);
+                          owner.subject(), addr, among);
 }
 
 bool Dma::struck(Time t, bool write, std::uint64_t addr, std::size_t len, WriteOwner owner) {
@@ -73,11 +53,12 @@ bool Dma::struck(Time t, bool write, std::uint64_t addr, std::size_t len, WriteO
             : fault_of(t, write, addr, len, owner, {FaultAction::kError, FaultAction::kPoisoned});
   if (!fault) return false;
   ++errors_;
-  traces::trace(tracer_, Point::kDmaErr, t, owner.number, 0u, addr,
+  traces::trace(tracer_, Point::kDmaErr, t, owner.subject(), 0u, addr,
                 static_cast<std::uint32_t>(len) | static_cast<std::uint64_t>(write) << 32);
   if (fault->action == FaultAction::kPoisoned) {
     for (const PcieErrorName& e : pcie_errors())
-      if (std::strcmp(e.name, "poisoned-tlp") == 0) host_.pcie_error(kFaultUncorrectable, e.bit, e.name);
+      if (std::strcmp(e.name, "poisoned-tlp") == 0)
+        sides_[owner.function].host->pcie_error(kFaultUncorrectable, e.bit, e.name);
   }
   return true;
 }
@@ -87,201 +68,15 @@ Time Dma::slowed(Time t, bool write, std::uint64_t addr, std::size_t len, WriteO
   return fault ? fault->time(FaultKey::kDelay) : 0;
 }
 
-ReadDone Dma::read_local(Time t, std::uint64_t addr, void* dst, std::size_t len, Space space) {
-  LocalMemory* memory = local_[static_cast<unsigned>(space)];
-  const bool ok = memory && memory->read(addr, dst, len);
-  if (!ok) refused(t, {}, addr, len, false);
-  return {ok, t + local_time(len)};
-}
-
 Time Dma::write_local(Time t, std::uint64_t addr, const void* src, std::size_t len, WriteOwner owner,
                       Space space) {
-  LocalMemory* memory = local_[static_cast<unsigned>(space)];
+  LocalMemory* memory = sides_[owner.function].local[static_cast<unsigned>(space)];
   if (!memory || !memory->write(addr, src, len)) {
     refused(t, owner, addr, len, true);
     if (owner.kind != WriteOwner::kNone) refusals_.push_back(owner);
     if (!draining_) arm(sim_now());
   }
   return t + local_time(len);
-}
-
-ReadDone Dma::read(Time t, std::uint64_t addr, void* dst, std::size_t len, Space space, WriteOwner owner) {
-  if (len == 0) return {true, t};
-  if (space != Space::kHost) return read_local(t, addr, dst, len, space);
-  simulation().copies.make();
-  const bool faulty = gate_.open(FaultType::kDma) != nullptr;
-  if (faulty && struck(t, false, addr, len, owner)) return {false, t + profile_.pcie.read_latency};
-  if (!enabled_ || !host_.dma_read(addr, dst, len)) {
-    refused(t, {}, addr, len, false);
-    return {false, t + profile_.pcie.read_latency};
-  }
-  ReadDone done = counted_read(t, addr, len, owner);
-  done.at += host_.took();
-  if (faulty) done.at += slowed(t, false, addr, len, owner);
-  return done;
-}
-
-// The time of a read that the host has answered.
-inline ReadDone Dma::counted_read(Time t, std::uint64_t addr, std::size_t len, WriteOwner owner) {
-  bytes_read_ += len;
-  const Time at = whole_cycle(read_time(t, addr, len));
-  if (tracer_.detail())
-    traces::trace(tracer_, Point::kDmaRead, t, static_cast<std::uint32_t>(len), of(owner), addr, at - t);
-  return {true, at};
-}
-
-ReadDone Dma::read_payload(Time t, std::uint64_t addr, Packet& packet, std::uint32_t qpn) {
-  const std::uint32_t len = packet.payload_len;
-  const bool borrow = enabled_ && len >= kWorthBorrowing && !gate_.open(FaultType::kDma);
-  const std::uint8_t* bytes = borrow ? host_.dma_map(addr, len, false) : nullptr;
-  const WriteOwner owner{WriteOwner::kQp, qpn};
-  if (!bytes) return read(t, addr, packet.data(), len, Space::kHost, owner);
-  loans_.borrow(packet, bytes, addr, qpn);
-  ReadDone done = counted_read(t, addr, len, owner);
-  done.at += host_.took();
-  return done;
-}
-
-// n tags from `first` on, of `count` that are used in turn, are free again at `ready`. Returns which is next.
-inline std::size_t Dma::take_tags(Time* tags, std::size_t count, std::size_t first, std::size_t n,
-                                  Time ready) {
-  const std::size_t next = first + n;
-  if (next < count) {
-    fill(tags + first, n, ready);
-    return next;
-  }
-  fill(tags + first, count - first, ready);
-  fill(tags, next - count, ready);
-  return next - count;
-}
-
-bool Dma::read_run(Time t, Time apart, std::uint64_t addr, Packet& packet, std::uint32_t qpn) {
-  const std::uint32_t len = packet.payload_len, unit = packet.unit;
-  const bool borrow = enabled_ && !gate_.open(FaultType::kDma);
-  const std::uint8_t* bytes = borrow ? host_.dma_map(addr, len, false) : nullptr;
-  if (!bytes) return false;
-  loans_.borrow(packet, bytes, addr, qpn);
-  bytes_read_ += len;
-  // Packets behind each other cost the same, but for the last one, where units and requests are aligned
-  // alike.
-  const Profile::Pcie& pcie = profile_.pcie;
-  const std::size_t requests = pieces(addr, unit, pcie.max_read_request);
-  const bool alike =
-      unit % pcie.max_read_request == 0 && unit % pcie.completion_boundary == 0 && requests <= tags_.size();
-  unsigned done = 0;
-  if (alike) {
-    const ReadCost cost = cost_of(requests, addr, unit);
-    const unsigned full = len / unit;
-    if (read_at_link_rate(t, apart, cost, full, packet.at.data())) {
-      done = full;
-    } else {
-      for (; done < full; ++done) packet.at[done] = whole_cycle(read_batch(t + done * apart, cost));
-    }
-  }
-  for (; done < packet.packets; ++done) {
-    const std::uint32_t from = done * unit;
-    packet.at[done] = whole_cycle(read_time(t + done * apart, addr + from, std::min(unit, len - from)));
-  }
-  if (const Time took = host_.took(); took != 0) {
-    for (unsigned i = 0; i < packet.packets; ++i) packet.at[i] += took;
-  }
-  return true;
-}
-
-// The same as n times read_batch(), each `apart` behind the one before, where none waits for a tag and the
-// data come behind all that was asked for so far; at: when all of each has come. The requests are together a
-// little earlier on the link than one by one: the gaps between them are too short to be of use to anybody.
-// False: it is not so, and nothing has been done.
-bool Dma::read_at_link_rate(Time t, Time apart, const ReadCost& c, unsigned n, Time* at) {
-  const Profile::Pcie& pcie = profile_.pcie;
-  if (n == 0 || pcie.tlp_read != 0 || n * c.requests > tags_.size()) return false;
-  const std::size_t end = tags_.size();
-  std::size_t tag = next_tag_;
-  for (unsigned i = 0; i < n; ++i) {
-    if (tags_[tag] > t + i * apart) return false;
-    tag += c.requests;
-    if (tag >= end) tag -= end;
-  }
-  const Time ahead = std::max<Time>(0, pcie.read_latency - c.first) + c.request;
-  if (!down_.appends(t + ahead, c.data)) return false;
-  Time leaves = up_.reserve(t, n * c.request);
-  Time* const tags = tags_.data();
-  tag = next_tag_;
-  for (unsigned i = 0; i < n; ++i, leaves += c.request, t += apart) {
-    const Time ready = down_.append(std::max(leaves, t) + ahead, c.data);
-    at[i] = whole_cycle(ready);
-    tag = take_tags(tags, end, tag, c.requests, ready);
-  }
-  next_tag_ = tag;
-  return true;
-}
-
-// What so many requests for so many bytes from addr on take of the link.
-inline Dma::ReadCost Dma::cost_of(std::size_t requests, std::uint64_t addr, std::size_t bytes) const {
-  const Profile::Pcie& pcie = profile_.pcie;
-  // Completions are cut where the completer's read completion boundary allows, each as large as one may be.
-  const std::size_t completions =
-      (addr % pcie.completion_boundary + bytes + pcie.max_payload - 1) / pcie.max_payload;
-  ReadCost c;
-  c.requests = requests;
-  c.request = bytes_time(static_cast<double>(requests * pcie.tlp_read_overhead));
-  c.data = bytes_time(static_cast<double>(bytes + completions * pcie.tlp_completion_overhead));
-  c.first = bytes_time(static_cast<double>(std::min<std::size_t>(bytes, 64) + pcie.tlp_completion_overhead));
-  return c;
-}
-
-// When the last byte has come of requests that may leave at t and all have a tag at once.
-Time Dma::read_batch(Time t, const ReadCost& c) {
-  const Profile::Pcie& pcie = profile_.pcie;
-  // Tags come back out of order: when the next in turn is still out, a near one may be free already.
-  std::size_t tag = next_tag_;
-  if (tags_[tag] > t && c.requests == 1) {
-    for (unsigned i = 1; i < 8; ++i) {
-      const std::size_t other = (next_tag_ + i) % tags_.size();
-      if (tags_[other] < tags_[tag]) tag = other;
-    }
-  }
-  Time leaves = std::max(t, tags_[tag]);
-  if (pcie.tlp_read != 0) leaves = requests_.reserve(leaves, static_cast<Time>(c.requests) * pcie.tlp_read);
-  const Time sent = up_.reserve(leaves, c.request) + c.request;
-  const Time ready = down_.reserve(std::max(sent, sent + pcie.read_latency - c.first), c.data) + c.data;
-  if (c.requests == 1) {
-    tags_[tag] = ready;
-    if (++next_tag_ == tags_.size()) next_tag_ = 0;
-    return ready;
-  }
-  next_tag_ = take_tags(tags_.data(), tags_.size(), next_tag_, c.requests, ready);
-  return ready;
-}
-
-// When the last byte of a read has come, whose first request may leave at t.
-Time Dma::read_time(Time t, std::uint64_t addr, std::size_t len) {
-  const Profile::Pcie& pcie = profile_.pcie;
-  std::size_t requests = pieces(addr, len, pcie.max_read_request);
-  Time ready = t;
-  std::size_t done = 0;
-  while (requests) {
-    // As many requests as there are tags go out together; more wait for the tags of the first to come back.
-    const std::size_t batch = std::min(requests, tags_.size());
-    requests -= batch;
-    std::size_t bytes = len - done;
-    if (requests) bytes = std::min<std::size_t>(bytes, batch * pcie.max_read_request);
-    ready = read_batch(t, cost_of(batch, addr + done, bytes));
-    done += bytes;
-  }
-  return ready;
-}
-
-Time Dma::store(Time t, unsigned len) {
-  const Time lasts = bytes_time(len + profile_.pcie.tlp_write_overhead);
-  // The latency of a store that finds the link idle holds this already.
-  return down_.reserve(t - lasts, lasts) + lasts;
-}
-
-ReadDone Dma::read_flush(Time t, std::uint64_t addr, void* dst, std::size_t len, Space space,
-                         WriteOwner owner) {
-  if (space == Space::kHost) flush();
-  return read(t, addr, dst, len, space, owner);
 }
 
 void Dma::prefetch() const {
@@ -339,12 +134,12 @@ void Dma::grow() {
 }
 
 // Whether a write of `owner` must not become visible before one of `before` in front of it. A queue's writes
-// keep their order; what names nobody (commands, events of no queue) stays behind everything.
+// keep their order; what names nobody (commands, events of no queue) stays behind everything of its function.
 bool Dma::ordered(WriteOwner before, WriteOwner owner, WriteOwner behind) {
   if (before == owner) return true;
   if (behind.kind != WriteOwner::kNone) return before == behind;
   const bool payload = owner.kind == WriteOwner::kQp || owner.kind == WriteOwner::kRq;
-  return !payload;
+  return !payload && before.function == owner.function;
 }
 
 // Gives a filled-in entry, ready to leave at t, its due time and its place. Returns when it is due.
@@ -356,7 +151,8 @@ Time Dma::push(Time t, Entry& e, bool group, WriteOwner behind) {
     hold_ = 0;
   }
   if (gate_.open(FaultType::kDma) && e.kind != Kind::kMsix) due += slowed(t, true, e.addr, e.len, e.owner);
-  if (tracer_.detail()) traces::trace(tracer_, Point::kDmaWrite, t, e.len, of(e.owner), e.addr, due - t);
+  if (tracer_.detail())
+    traces::trace(tracer_, Point::kDmaWrite, t, {e.owner.function, e.len}, traced(e.owner), e.addr, due - t);
   return placed(due, e, group, behind);
 }
 
@@ -398,7 +194,7 @@ Time Dma::post_write(Time t, std::uint64_t addr, const void* src, std::uint32_t 
                      bool group, Space space, WriteOwner behind) {
   if (len == 0) return t;
   if (space != Space::kHost) return write_local(t, addr, src, len, owner, space);
-  if (!enabled_) {
+  if (!enabled(owner.function)) {
     refused(t, owner, addr, len, true);
     return t;
   }
@@ -418,7 +214,7 @@ Time Dma::post_write(Time t, std::uint64_t addr, const void* src, std::uint32_t 
 Time Dma::post_write(Time t, std::uint64_t addr, const PacketRef& packet, std::uint32_t offset,
                      std::uint32_t len, WriteOwner owner, bool group, Space space, Time after) {
   if (len == 0) return t;
-  if (space == Space::kHost && !enabled_) {
+  if (space == Space::kHost && !enabled(owner.function)) {
     refused(t, owner, addr, len, true);
     return t;
   }
@@ -452,9 +248,9 @@ Time Dma::post_write(Time t, std::uint64_t addr, const PacketRef& packet, std::u
   return placed(whole_cycle(due + profile_.pcie.write_latency), e, group, {});
 }
 
-Time Dma::post_msix(Time t, unsigned vector, WriteOwner behind) {
-  if (!enabled_) return t;
-  return push(t, new_entry(vector, kMsixBytes, Kind::kMsix, {}), false, behind);
+Time Dma::post_msix(Time t, FunctionId f, unsigned vector, WriteOwner behind) {
+  if (!enabled(f)) return t;
+  return push(t, new_entry(vector, kMsixBytes, Kind::kMsix, WriteOwner(f)), false, behind);
 }
 
 void Dma::perform_front() {
@@ -463,6 +259,7 @@ void Dma::perform_front() {
   const std::uint64_t addr = e.addr;
   const std::uint32_t len = e.len;
   const WriteOwner owner = e.owner;
+  HostPort& host = *sides_[owner.function].host;
   ++head_;
   bool ok = true;
   if (gate_.open(FaultType::kDma) && e.kind != Kind::kMsix && struck(sim_now(), true, addr, len, owner)) {
@@ -476,12 +273,12 @@ void Dma::perform_front() {
       unused_.push_back(&e);
       loans_.settle_released();
       simulation().copies.make();
-      host_.msix(static_cast<unsigned>(addr));
+      host.msix(static_cast<unsigned>(addr));
       return;
     case Kind::kInlineBytes:
       loans_.settle_released();
       simulation().copies.make();
-      ok = host_.dma_write(addr, e.bytes, len);
+      ok = host.dma_write(addr, e.bytes, len);
       unused_.push_back(&e);
       break;
     case Kind::kPacket: {
@@ -490,7 +287,7 @@ void Dma::perform_front() {
       unused_.push_back(&e);
       if (packet->borrowed()) {
         const Packet& p = *packet;
-        if (std::uint8_t* to = host_.dma_map(addr, len, true)) {
+        if (std::uint8_t* to = host.dma_map(addr, len, true)) {
           simulation().copies.add(to, p.data() + offset, len);
           if (!Agenda::running()) simulation().copies.make();
           break;
@@ -501,7 +298,7 @@ void Dma::perform_front() {
       }
       simulation().copies.make();
       const Packet& p = *packet;
-      ok = host_.dma_write(addr, p.data() + offset, len);
+      ok = host.dma_write(addr, p.data() + offset, len);
       break;
     }
   }
@@ -550,13 +347,13 @@ void Dma::tell_refused(Time t, WriteOwner owner, std::uint64_t addr, bool write)
       object = RuleObject::kSlot;
       break;
   }
-  tracer_.broke_value(rule, t, object, owner.number, addr);
+  tracer_.broke_value(rule, t, object, owner.subject(), addr);
 }
 
 void Dma::refused(Time t, WriteOwner owner, std::uint64_t addr, std::size_t len, bool write) {
   ++errors_;
-  if (enabled_) tell_refused(t, owner, addr, write);
-  traces::trace(tracer_, Point::kDmaErr, t, owner.number, 0u, addr,
+  if (enabled(owner.function)) tell_refused(t, owner, addr, write);
+  traces::trace(tracer_, Point::kDmaErr, t, owner.subject(), 0u, addr,
                 static_cast<std::uint32_t>(len) | static_cast<std::uint64_t>(write) << 32);
 }
 
@@ -570,6 +367,8 @@ void Dma::arm(Time due) {
 void Dma::rearm() {
   if (head_ == tail_) return;
   const std::size_t mask = ring_.size() - 1;
+  while (front_free() > ring_[head_ & mask].due && hold_front_back()) {
+  }
   std::uint64_t end = head_;
   while (end != tail_ && ring_[end & mask].group) ++end;
   const Time due = end == tail_ ? ring_[head_ & mask].due + kGroupLimit : ring_[end & mask].due;
@@ -579,19 +378,40 @@ void Dma::rearm() {
 // Payload follows payload without waiting for it; what tells of it (CQE, EQE, MSI-X) stays behind until the
 // host has done with it.
 Time Dma::front_free() const {
-  if (host_free_ == 0) return 0;
   const WriteOwner& owner = ring_[head_ & (ring_.size() - 1)].owner;
+  const Time free = sides_[owner.function].host_free;
+  if (free == 0) return 0;
   const bool payload = owner.kind == WriteOwner::kQp || owner.kind == WriteOwner::kRq;
-  return payload ? 0 : host_free_;
+  return payload ? 0 : free;
 }
 
 // Performs the writes up to `end`; false: one of them has to wait for the host.
 bool Dma::perform(std::uint64_t end, Time limit) {
   while (head_ < end) {
     if (front_free() > limit) return false;
+    HostSide& side = sides_[ring_[head_ & (ring_.size() - 1)].owner.function];
     perform_front();
-    if (const Time took = host_.took(); took != 0) host_free_ = std::max(host_free_, sim_now() + took);
+    if (const Time took = side.host->took(); took != 0)
+      side.host_free = std::max(side.host_free, sim_now() + took);
   }
+  return true;
+}
+
+// The front waits for its host, and all of its function behind it; the writes of other functions do not.
+// False: there is no other function.
+bool Dma::hold_front_back() {
+  if (sides_.size() == 1) return false;
+  const std::size_t mask = ring_.size() - 1;
+  const FunctionId f = ring_[head_ & mask].owner.function;
+  const Time until = front_free();
+  aside_.clear();
+  for (std::uint64_t i = head_; i != tail_; ++i) {
+    aside_.push_back(ring_[i & mask]);
+    if (aside_.back().owner.function == f) aside_.back().due = std::max(aside_.back().due, until);
+  }
+  std::stable_sort(aside_.begin(), aside_.end(),
+                   [](const Place& a, const Place& b) { return a.due < b.due; });
+  for (std::size_t i = 0; i < aside_.size(); ++i) ring_[(head_ + i) & mask] = aside_[i];
   return true;
 }
 
@@ -612,7 +432,7 @@ void Dma::turn() {
       } else {
         ++end;
       }
-      if (!perform(end, limit)) break;
+      if (!perform(end, limit) && !hold_front_back()) break;
     }
     if (!refusals_.empty()) report_refusals();
   } catch (const std::exception& ex) {
@@ -624,18 +444,60 @@ void Dma::turn() {
   rearm();
 }
 
-void Dma::flush() {
-  while (head_ != tail_) perform_front();
+// Moves the function's writes, in their order, in front of those of others. Returns how many they are.
+std::uint64_t Dma::bring_forward(FunctionId f) {
+  if (sides_.size() == 1) return tail_ - head_;
+  const std::size_t mask = ring_.size() - 1;
+  std::uint64_t end = tail_;
+  while (end != head_ && ring_[(end - 1) & mask].owner.function != f) --end;
+  if (end == head_) return 0;
+  const Time first = ring_[head_ & mask].due;  // the ring stays in the order of due times
+  aside_.clear();
+  std::uint64_t to = head_;
+  for (std::uint64_t i = head_; i != end; ++i) {
+    const Place place = ring_[i & mask];
+    if (place.owner.function != f) {
+      aside_.push_back(place);
+      continue;
+    }
+    ring_[to & mask] = place;
+    ring_[to++ & mask].due = first;
+  }
+  const std::uint64_t n = to - head_;
+  for (const Place& place : aside_) ring_[to++ & mask] = place;
+  return n;
+}
+
+void Dma::flush(FunctionId f) {
+  // The host may come back with work of its own, and that post more.
+  while (const std::uint64_t n = bring_forward(f)) {
+    const std::uint64_t end = head_ + n;
+    while (head_ < end && ring_[head_ & (ring_.size() - 1)].owner.function == f) perform_front();
+  }
   if (!refusals_.empty() && !draining_) arm(sim_now());
 }
 
-void Dma::reset() {
-  loans_.settle_all();
-  for (; head_ != tail_; ++head_) {
+// Forgets so many writes at the front.
+void Dma::drop(std::uint64_t n) {
+  for (; n != 0; --n, ++head_) {
     Entry* e = ring_[head_ & (ring_.size() - 1)].entry;
     e->packet = PacketRef();
     unused_.push_back(e);
   }
+}
+
+void Dma::reset(FunctionId f) {
+  set_enabled(f, false);
+  drop(bring_forward(f));
+  sides_[f].host_free = 0;
+  refusals_.erase(std::remove_if(refusals_.begin(), refusals_.end(),
+                                 [f](const WriteOwner& owner) { return owner.function == f; }),
+                  refusals_.end());
+}
+
+void Dma::reset() {
+  loans_.settle_all();
+  drop(tail_ - head_);
   reset_state(*this);
   armed_ = kNever;
   cancel();

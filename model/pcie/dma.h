@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The DMA engine: reads with tags, TLP sizes, latency and link occupancy; posted writes in one ordered queue,
-// so that payload is visible before its CQE, a CQE before its EQE, an EQE before its MSI-X.
+// so that payload is visible before its CQE, a CQE before its EQE, an EQE before its MSI-X. The engine and
+// the link are the card's. The host behind them, with bus mastering and the memories beside it, is that of
+// the function which a transfer works for.
 #ifndef HCASIM_MODEL_PCIE_DMA_H
 #define HCASIM_MODEL_PCIE_DMA_H
 
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <deque>
 #include <functional>
 #include <systemc>
@@ -35,14 +38,25 @@ struct WriteOwner {
   enum Kind : std::uint16_t { kNone, kQp, kRq, kCq, kEq, kFirmware } kind = kNone;
   FunctionId function = 0;
   std::uint32_t number = 0;
-  WriteOwner() = default;
-  WriteOwner(Kind k, std::uint32_t n) : kind(k), number(n) {}  // MERGE
+  WriteOwner() = default;  // nobody
+  WriteOwner(Kind k, FunctionId f, std::uint32_t n) : kind(k), function(f), number(n) {}
+  // No queue of the function's.
+  explicit WriteOwner(FunctionId f) : function(f) {}
 
-  bool operator==(const WriteOwner& o) const { return kind == o.kind && number == o.number; }
+  bool operator==(const WriteOwner& o) const { return bits() == o.bits(); }
+  // As trace records name it.
+  traces::Subject subject() const { return {function, number}; }
+  // All of it in one word, as it lies in memory: compared for each write that waits.
+  std::uint64_t bits() const {
+    std::uint64_t word;
+    static_assert(sizeof word == sizeof *this);
+    std::memcpy(&word, this, sizeof word);
+    return word;
+  }
 
   template <class Archive>
   void list_state(Archive& a) {
-    HCASIM_FIELDS(a, kind, number);
+    HCASIM_FIELDS(a, kind, function, number);
   }
 };
 
@@ -50,25 +64,27 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
  public:
   using WriteError = std::function<void(Time, WriteOwner)>;
 
-  Dma(const sc_core::sc_module_name& name, const Profile& profile, HostPort& host, traces::Tracer& tracer,
-      FaultSink& faults);
+  // hosts: where the transfers of each function go.
+  Dma(const sc_core::sc_module_name& name, const Profile& profile, const PerFunction<HostPort>& hosts,
+      traces::Tracer& tracer, FaultSink& faults);
 
   // Reads at once, as if requested at t; `at` follows from tags, link occupancy and latency. Data in posted
   // writes of this HCA that have not been performed yet is NOT seen, except through read_flush().
   // Memory of the device's own (space) costs no PCIe and is written at once, ahead of what is queued.
-  ReadDone read(Time t, std::uint64_t addr, void* dst, std::size_t len, Space space = Space::kHost,
-                WriteOwner owner = {});
-  // As read(), after performing the posted writes queued so far (PCIe: a read pushes posted writes ahead).
-  ReadDone read_flush(Time t, std::uint64_t addr, void* dst, std::size_t len, Space space = Space::kHost,
-                      WriteOwner owner = {});
+  ReadDone read(Time t, std::uint64_t addr, void* dst, std::size_t len, Space space, WriteOwner owner);
+  // As read(), after performing the function's posted writes queued so far (PCIe: a read pushes posted writes
+  // of its requester ahead).
+  ReadDone read_flush(Time t, std::uint64_t addr, void* dst, std::size_t len, Space space, WriteOwner owner);
   // As read(), of the packet's whole payload; it may be borrowed instead: then it is not copied before it
-  // lands. For what nobody may change until QP qpn's WQE is complete.
-  ReadDone read_payload(Time t, std::uint64_t addr, Packet& packet, std::uint32_t qpn);
-  // Whether payload is borrowed from the host at all.
-  bool borrows() const { return enabled_ && host_.maps() && !gate_.open(FaultType::kDma); }
+  // lands. For what nobody may change until the QP's WQE is complete. qp: its owner, a QP.
+  ReadDone read_payload(Time t, std::uint64_t addr, Packet& packet, WriteOwner qp);
+  // Whether payload is borrowed from the function's host at all.
+  bool borrows(FunctionId f) const {
+    return sides_[f].enabled && sides_[f].host->maps() && !gate_.open(FaultType::kDma);
+  }
   // The same of a run, whose packets are asked for `apart` one after the other, the first one at t: packet.at
   // is when each is here. False, and nothing has happened: it cannot be borrowed.
-  bool read_run(Time t, Time apart, std::uint64_t addr, Packet& packet, std::uint32_t qpn);
+  bool read_run(Time t, Time apart, std::uint64_t addr, Packet& packet, WriteOwner qp);
   Loans& loans() { return loans_; }
 
   // A read of the HCA's own contexts, which lie in host memory: its time, as of any read.
@@ -77,12 +93,14 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   // through.
   Time store(Time t, unsigned len);
 
-  // What the host's memory holds now, outside of simulated time and uncounted: for traces.
-  bool peek(std::uint64_t addr, void* dst, std::size_t len) { return enabled_ && host_.peek(addr, dst, len); }
+  // What the memory of the function's host holds now, outside of simulated time and uncounted: for traces.
+  bool peek(FunctionId f, std::uint64_t addr, void* dst, std::size_t len) {
+    return sides_[f].enabled && sides_[f].host->peek(addr, dst, len);
+  }
 
   // Queues a posted write ready to leave at t; returns when it is visible in memory. Behind the writes queued
-  // so far: those of its owner and of `behind`; with neither named, all of them. (A write that waits for an
-  // address holds up its own queue's, and no other's.)
+  // so far: those of its owner and of `behind`; with neither named, all of its function. (A write that waits
+  // for an address holds up its own queue's, and no other's.)
   // group: more writes of the same unit of work follow (payload before its CQE): becomes visible together
   // with the next ungrouped one, in order, and costs no activation of its own. A group that nothing closes is
   // written after kGroupLimit.
@@ -93,26 +111,32 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   Time post_write(Time t, std::uint64_t addr, const PacketRef& packet, std::uint32_t offset,
                   std::uint32_t len, WriteOwner owner, bool group = false, Space space = Space::kHost,
                   Time after = 0);
-  // An MSI-X message, behind the writes of `behind`; none named: behind all posted so far.
-  Time post_msix(Time t, unsigned vector, WriteOwner behind = {});
+  // An MSI-X message, behind the writes of `behind`; none named: behind all that the function has posted so
+  // far.
+  Time post_msix(Time t, FunctionId f, unsigned vector, WriteOwner behind = {});
 
   // Until when so much waits for the link to the host that the buffer of posted writes has no room.
   Time stalled_until() const { return up_.free_at() - buffer_time_; }
   // When the link to the host has taken all that was given to it so far.
   Time up_free() const { return up_.free_at(); }
 
-  // Performs all queued writes now (teardown of an object: nothing may land after its command completes).
-  void flush();
-  // Forgets queued writes and occupancy (function reset).
+  // Performs the function's queued writes now, in their order (teardown of an object: nothing may land after
+  // its command completes). Those of other functions stay due when they are.
+  void flush(FunctionId f);
+  // Forgets what is queued for the function, and switches it off; others do not notice.
+  void reset(FunctionId f);
+  // The same of all functions, and occupancies and tags (reset of the card).
   void reset();
-  // Off: reads and writes are refused without asking the host (after TEARDOWN, FLR).
-  void set_enabled(bool on) {
-    if (!on) loans_.settle_all();
-    enabled_ = on;
+  // Off: reads and writes are refused without asking the host (no bus master, after TEARDOWN, FLR).
+  void set_enabled(FunctionId f, bool on) {
+    if (!on) loans_.settle_all(f);
+    sides_[f].enabled = on;
   }
-  bool enabled() const { return enabled_; }
+  bool enabled(FunctionId f) const { return sides_[f].enabled; }
   // The memory behind a space other than the host's; without one every access to it is refused.
-  void attach(Space space, LocalMemory& memory) { local_[static_cast<unsigned>(space)] = &memory; }
+  void attach(FunctionId f, Space space, LocalMemory& memory) {
+    sides_[f].local[static_cast<unsigned>(space)] = &memory;
+  }
   void take_faults_from(Injector& injector) { gate_.attach(injector); }
   // The next posted write or MSI-X message is due so much later, and its queue's next ones behind it.
   void hold_next(Time delay) { hold_ = delay; }
@@ -130,7 +154,9 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
 
   template <class Archive>
   void list_state(Archive& a) {
-    HCASIM_FIELDS(a, hold_, host_free_, enabled_, refusals_, up_, down_, writes_, requests_);
+    HCASIM_FIELDS(a, hold_);
+    a.kept("sides", sides_);
+    HCASIM_FIELDS(a, refusals_, up_, down_, writes_, requests_);
     a.kept("tags", tags_);
     HCASIM_FIELDS(a, next_tag_);
     if constexpr (!Archive::kResets) {  // reset() drops what is queued
@@ -158,6 +184,19 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   static constexpr std::size_t kLocalLine = 64;  // bytes of local memory a cycle
   static constexpr std::uint32_t kInline = 128;  // bytes kept in the queue itself
 
+  // A function's side of the link. One cache line: each transfer begins with it.
+  struct alignas(64) HostSide {
+    explicit HostSide(HostPort& h) : host(&h) {}
+    HostPort* host;
+    Time host_free = 0;  // when the host has done with the posted writes performed so far
+    bool enabled = false;
+    std::array<LocalMemory*, kSpaces> local{};
+
+    template <class Archive>
+    void list_state(Archive& a) {
+      HCASIM_FIELDS(a, host_free, enabled);
+    }
+  };
   enum class Kind : std::uint8_t { kInlineBytes, kPacket, kMsix };
   struct Entry {
     std::uint64_t addr;  // MSI-X: vector
@@ -180,7 +219,7 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   // What a fault does to a transfer: refused, or so much later.
   bool struck(Time t, bool write, std::uint64_t addr, std::size_t len, WriteOwner owner);
   Time slowed(Time t, bool write, std::uint64_t addr, std::size_t len, WriteOwner owner);
-  ReadDone read_local(Time t, std::uint64_t addr, void* dst, std::size_t len, Space space);
+  ReadDone read_local(Time t, std::uint64_t addr, void* dst, std::size_t len, Space space, FunctionId f);
   Time write_local(Time t, std::uint64_t addr, const void* src, std::size_t len, WriteOwner owner,
                    Space space);
   Time local_time(std::size_t len) const {
@@ -192,10 +231,17 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   Time push(Time t, Entry& e, bool group, WriteOwner behind);
   Time placed(Time due, Entry& e, bool group, WriteOwner behind);
   void grow();
+  void drop(std::uint64_t n);
+  std::uint64_t bring_forward(FunctionId f);
+  bool hold_front_back();
   static bool ordered(WriteOwner before, WriteOwner owner, WriteOwner behind);
   struct WriteCost {
     Time making = 0, wire = 0;  // of its TLPs: to make them, on the link
   };
+  // How many pieces [addr, addr + len) falls into when cut at multiples of `unit` (a power of two).
+  static std::size_t pieces(std::uint64_t addr, std::size_t len, unsigned unit) {
+    return (static_cast<std::size_t>(addr & (unit - 1)) + len + unit - 1) / unit;
+  }
   WriteCost cost_of_write(std::uint64_t addr, std::uint32_t len) const;
   Time write_time(Time leaves, const WriteCost& cost, bool late);
   struct ReadCost {
@@ -219,14 +265,17 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   void report_refusals();
   void refused(Time t, WriteOwner owner, std::uint64_t addr, std::size_t len, bool write);
   void tell_refused(Time t, WriteOwner owner, std::uint64_t addr, bool write);
+  // The owner as trace points of reads and writes have it, apart from the function.
+  static std::uint32_t traced(WriteOwner owner) {
+    return std::uint32_t{owner.kind} << 28 | (owner.number & 0xffffff);
+  }
   Time whole_cycle(Time t) const { return cycle_.round_up(t); }
   Time bytes_time(double bytes) const {
     return static_cast<Time>(bytes * ps_per_byte_ + 0.5);  // NOLINT(bugprone-incorrect-roundings)
   }
 
   const Profile& profile_;
-  HostPort& host_;
-  std::array<LocalMemory*, kSpaces> local_{};
+  std::vector<HostSide> sides_;  // by function
   traces::Tracer& tracer_;
   FaultSink& faults_;
   const Cycle cycle_;
@@ -234,7 +283,6 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   const Time buffer_time_;
   FaultGate gate_;
   Time hold_ = 0;
-  bool enabled_ = false;
   WriteError write_error_;
   std::vector<WriteOwner> refusals_;  // to be told from the engine's own process: a block may be at work
   Occupancy up_, down_;               // link directions: to the host, from the host
@@ -245,9 +293,9 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   std::deque<Entry> entries_;   // posted writes, in no order; they stay where they are
   std::vector<Entry*> unused_;  // those of entries_ without one
   std::vector<Place> ring_;     // [head_, tail_) by due time, a power of two long
+  std::vector<Place> aside_;    // scratch
   std::uint64_t head_ = 0, tail_ = 0;
   Time armed_ = kNever;
-  Time host_free_ = 0;  // when the host has done with the posted writes performed so far
   bool draining_ = false;
   std::uint64_t bytes_read_ = 0, bytes_written_ = 0, errors_ = 0;
 };

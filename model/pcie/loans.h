@@ -22,16 +22,19 @@ class Loans final : public Lender {
   Loans& operator=(const Loans&) = delete;
 
   bool empty() const { return first_ == nullptr; }
-  // The packet's payload_len bytes are those at `bytes`, which is bus address `from`. It is QP `qpn`'s.
-  void borrow(Packet& packet, const std::uint8_t* bytes, std::uint64_t from, std::uint32_t qpn);
+  // The packet's payload_len bytes are those at `bytes`, which is bus address `from`. It is QP `qpn`'s of
+  // function f.
+  void borrow(Packet& packet, const std::uint8_t* bytes, std::uint64_t from, FunctionId f, std::uint32_t qpn);
   // All have a copy of their own when it returns,
   void settle_all();
+  // ... those of the function do, ...
+  void settle_all(FunctionId f);
   // ... those of the QP do, ...
-  void settle(std::uint32_t qpn);
+  void settle(FunctionId f, std::uint32_t qpn);
   // The host may soon be told that it has the memory back of those of the QP with PSNs [psn, psn + packets).
   // Those that `queue` holds do not mind: what is behind them there, such as the CQE that tells it, is not
   // seen before them. The others have to be settled before anything is written to the host that may tell.
-  void release(std::uint32_t qpn, std::uint32_t psn, std::uint32_t packets, const void* queue);
+  void release(FunctionId f, std::uint32_t qpn, std::uint32_t psn, std::uint32_t packets, const void* queue);
   void settle_released() {
     if (released_) settle_the_released();
   }

@@ -271,7 +271,7 @@ void Requester::complete_front(Time t, Qp& qp) {
   Loans& loans = blocks_.dma.loans();
   while (!s.window.empty() && s.window.front().done) {
     SendWqe& w = s.window.front();
-    if (!loans.empty()) loans.release(qp.qpn, w.first_psn, w.packets, &blocks_.dma);
+    if (!loans.empty()) loans.release(qp.function, qp.qpn, w.first_psn, w.packets, &blocks_.dma);
     blocks_.tracer.record(Point::kWqeDone, t, qp.subject(), w.serial, w.signaled ? 1u << 8 : 0u);
     if (w.signaled) complete(t, qp, w, CqeSyndrome::kOk, 0);
     s.window.pop();
@@ -303,7 +303,7 @@ void Requester::complete(Time t, Qp& qp, const SendWqe& wqe, CqeSyndrome syndrom
   c.qpn = qp.qpn;
   c.user_index = qp.user_index != 0xffffff ? qp.user_index : qp.use_srq ? qp.srqn : 0;
   c.wqe_counter = wqe.counter;
-  c.behind = {WriteOwner::kQp, qp.qpn};
+  c.behind = {WriteOwner::kQp, qp.function, qp.qpn};
   if (wqe.is_read_or_atomic()) c.byte_cnt = static_cast<std::uint32_t>(wqe.length);
   if (wqe.opcode == WqeOp::kUmr) c.imm = wqe.imm;
   if (wqe.in_cqe) {
@@ -321,7 +321,7 @@ void Requester::complete(Time t, Qp& qp, const SendWqe& wqe, CqeSyndrome syndrom
 // ERR; datagram and UC QPs: the send queue alone (IBTA 10.3.1.6, SQE).
 void Requester::fail_front(Time t, Qp& qp, CqeSyndrome syndrome, std::uint8_t vendor) {
   RequesterState& s = qp.req;
-  blocks_.dma.loans().settle(qp.qpn);
+  blocks_.dma.loans().settle(qp.function, qp.qpn);
   const SendWqe& failed = s.window.front();
   if (!failed.told) {
     const Sge sge = failed.sges.empty() ? Sge{} : failed.sges[0];
@@ -350,7 +350,7 @@ void Requester::flush(Time t, Qp& qp) {
   s.next_to_send = 0;
   s.blueflame_len = 0;
   s.send_fault = s.response_fault = {};
-  blocks_.dma.loans().settle(qp.qpn);
+  blocks_.dma.loans().settle(qp.function, qp.qpn);
   complete_front(t, qp);
   while (!s.window.empty()) {
     complete(t, qp, s.window.front(), CqeSyndrome::kWrFlush, 0);

@@ -29,7 +29,7 @@ bool Requester::read_doorbell_record(Time t, Qp& qp) {
   prm::be32 count;
   if (!blocks_.dma
            .read(t, qp.dbr_addr + offsetof(prm::QpDbr, snd), &count, sizeof count, Space::kHost,
-                 {WriteOwner::kQp, qp.qpn})
+                 {WriteOwner::kQp, qp.function, qp.qpn})
            .ok) {
     queue_broken(t, qp, qp.dbr_addr);
     return false;
@@ -69,7 +69,8 @@ bool Requester::read_sq(Pace& pace, Qp& qp, std::uint16_t counter, std::uint8_t*
     std::uint64_t addr, run;
     if (!qp.ring.locate(qp.sq_offset + at, addr, run)) return false;
     const auto n = static_cast<std::uint32_t>(std::min<std::uint64_t>({len, run, ring - at}));
-    const ReadDone d = blocks_.dma.read(t, addr, dst, n, Space::kHost, {WriteOwner::kQp, qp.qpn});
+    const ReadDone d =
+        blocks_.dma.read(t, addr, dst, n, Space::kHost, {WriteOwner::kQp, qp.function, qp.qpn});
     if (!d.ok) return false;
     pace.ready = std::max(pace.ready, d.at);
     dst += n;
@@ -177,7 +178,10 @@ void Requester::flush_unfetched(Time t, Qp& qp) {
   if (s.doorbell) {
     s.doorbell = false;
     prm::be32 count;
-    if (blocks_.dma.read(t, qp.dbr_addr + offsetof(prm::QpDbr, snd), &count, sizeof count).ok &&
+    if (blocks_.dma
+            .read(t, qp.dbr_addr + offsetof(prm::QpDbr, snd), &count, sizeof count, Space::kHost,
+                  WriteOwner(qp.function))
+            .ok &&
         static_cast<std::uint16_t>(count - s.fetched) <= 1u << qp.log_sq_size)
       s.db_counter = static_cast<std::uint16_t>(count);
   }

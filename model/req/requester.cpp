@@ -41,7 +41,7 @@ void Requester::clear() { reset_state(*this); }
 void Requester::qp_changed(Time t, Qp& qp, QpState old) {
   RequesterState& s = qp.req;
   if (qp.state == QpState::kRst) {
-    blocks_.dma.loans().settle(qp.qpn);
+    blocks_.dma.loans().settle(qp.function, qp.qpn);
     s = RequesterState{};
     return;
   }

@@ -26,7 +26,8 @@ using traces::Point;
 
 // No other queue, limit or rule has a say in single packets of this QP.
 bool Requester::runs_allowed(const Qp& qp) const {
-  if (!blocks_.dma.borrows() || !blocks_.scheduler.alone(qp) || !blocks_.port.takes_runs()) return false;
+  if (!blocks_.dma.borrows(qp.function) || !blocks_.scheduler.alone(qp) || !blocks_.port.takes_runs())
+    return false;
   if (qp.qos.pace != 0 || qp.qos.group != 0 || qp.qos.responder_group != 0 || qp.cc.limited) return false;
   return blocks_.port.link() == LinkType::kIb || !blocks_.rdma.sees_transmitted(qp.function);
 }

@@ -141,7 +141,8 @@ bool Responder::take_atomic(Time t, Qp& qp, const Packet& p) {
   const unsigned locks = (op.bytes + kLockBytes - 1) / kLockBytes;
   Time begin = tr.ready;
   for (unsigned i = 0; i < locks; ++i) begin = std::max(begin, lock(i));
-  const ReadDone d = blocks_.dma.read_flush(begin, where[0].addr, bytes, op.bytes, where[0].space);
+  const ReadDone d =
+      blocks_.dma.read_flush(begin, where[0].addr, bytes, op.bytes, where[0].space, WriteOwner(qp.function));
   if (!d.ok) {
     fail(t, qp, p, NakCode::kRemoteOp, EqeType::kWqCatas);
     return false;
@@ -158,8 +159,9 @@ bool Responder::take_atomic(Time t, Qp& qp, const Packet& p) {
   if (write) {
     store_words(now, op.bytes, bytes);
     swap_words(bytes, op.bytes);
-    s.landed = blocks_.dma.post_write(done, where[0].addr, bytes, op.bytes,
-                                      WriteOwner{WriteOwner::kQp, qp.qpn}, false, where[0].space);
+    s.landed =
+        blocks_.dma.post_write(done, where[0].addr, bytes, op.bytes,
+                               WriteOwner{WriteOwner::kQp, qp.function, qp.qpn}, false, where[0].space);
   }
   blocks_.tracer.record(Point::kAtomicExec, done, {qp.function, p.trace_qpn}, p.wqe_serial, p.va, old[0]);
   ++blocks_.q_counters[qp.function][qp.counter_set].rx_atomic_requests;

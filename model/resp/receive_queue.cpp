@@ -23,9 +23,12 @@ using prm::CqeSyndrome;
 using prm::EqeType;
 using traces::Point;
 
-bool Responder::read_count(Time t, std::uint64_t dbr_addr, std::uint16_t& count) {
+bool Responder::read_count(Time t, FunctionId f, std::uint64_t dbr_addr, std::uint16_t& count) {
   prm::be32 word;
-  if (!blocks_.dma.read(t, dbr_addr + offsetof(prm::QpDbr, rcv), &word, sizeof word).ok) return false;
+  if (!blocks_.dma
+           .read(t, dbr_addr + offsetof(prm::QpDbr, rcv), &word, sizeof word, Space::kHost, WriteOwner(f))
+           .ok)
+    return false;
   count = static_cast<std::uint16_t>(word);
   return true;
 }
@@ -56,7 +59,7 @@ Responder::Take Responder::take_from_rq(Time t, Qp& qp) {
   ResponderState& s = qp.resp;
   if (s.rq_consumer == s.rq_producer) {
     std::uint16_t posted;
-    if (!read_count(t, qp.dbr_addr, posted)) return Take::kBroken;
+    if (!read_count(t, qp.function, qp.dbr_addr, posted)) return Take::kBroken;
     if (static_cast<std::uint16_t>(posted - s.rq_consumer) > 1u << qp.log_rq_size) {
       blocks_.tracer.record(Point::kDoorbellBad, t, qp.subject(), 0, qp.dbr_addr, posted);
       blocks_.tracer.broke_value(Rule::kRqRecordJump, t, RuleObject::kQp, qp.subject(), posted);
@@ -66,8 +69,9 @@ Responder::Take Responder::take_from_rq(Time t, Qp& qp) {
     if (s.rq_consumer == s.rq_producer) return Take::kEmpty;
   }
   const std::uint32_t stride = 1u << qp.log_rq_stride;
-  const std::uint8_t* bytes = recv_wqe_ahead(blocks_.profile, blocks_.dma, t, qp.ring, qp.log_rq_size,
-                                             qp.log_rq_stride, s.rq_consumer, s.rq_producer, s.rq_ahead);
+  const std::uint8_t* bytes =
+      recv_wqe_ahead(blocks_.profile, blocks_.dma, t, qp.function, qp.ring, qp.log_rq_size, qp.log_rq_stride,
+                     s.rq_consumer, s.rq_producer, s.rq_ahead);
   if (!bytes) return Take::kBroken;
   s.wqe.counter = s.rq_consumer++;
   s.wqe.pd = qp.pd;
@@ -86,7 +90,7 @@ Responder::Take Responder::take_from_srq(Time t, Qp& qp, Srq& srq) {
   };
   if (srq.consumed == srq.producer) {
     std::uint16_t posted;
-    if (!read_count(t, srq.dbr_addr, posted)) return broken();
+    if (!read_count(t, srq.function, srq.dbr_addr, posted)) return broken();
     if (static_cast<std::uint16_t>(posted - srq.consumed) > 1u << srq.log_size) {
       blocks_.tracer.broke_value(Rule::kSrqRecordJump, t, RuleObject::kSrq, srq.subject(), posted);
       return broken();
@@ -100,8 +104,8 @@ Responder::Take Responder::take_from_srq(Time t, Qp& qp, Srq& srq) {
     blocks_.tracer.broke_value(Rule::kSrqLink, t, RuleObject::kSrq, srq.subject(), srq.head);
     return broken();
   }
-  if (!read_ring(blocks_.dma, t, srq.ring, static_cast<std::uint64_t>(srq.head) << srq.log_stride, bytes,
-                 stride))
+  if (!read_ring(blocks_.dma, t, srq.function, srq.ring,
+                 static_cast<std::uint64_t>(srq.head) << srq.log_stride, bytes, stride))
     return broken();
   prm::SrqNextSeg next;
   std::memcpy(&next, bytes, sizeof next);
@@ -120,7 +124,7 @@ Responder::Take Responder::take_from_srq(Time t, Qp& qp, Srq& srq) {
 void Responder::check_srq_limit(Time t, Srq& srq) {
   if (srq.limit == 0) return;
   std::uint16_t posted;
-  if (!read_count(t, srq.dbr_addr, posted)) return;
+  if (!read_count(t, srq.function, srq.dbr_addr, posted)) return;
   if (static_cast<std::uint16_t>(posted - srq.consumed) >= srq.limit) return;
   srq.limit = 0;  // fires once
   blocks_.eqs.srq_event(t, srq.function, static_cast<std::uint8_t>(EqeType::kSrqLimit), srq.srqn);
@@ -140,7 +144,7 @@ void Responder::post_receive(Time t, Qp& qp, const RecvWqe& wqe, Completion c) {
   const std::uint32_t user_index = srq && srq->has_cq() ? srq->user_index : qp.user_index;
   c.user_index = user_index != 0xffffff ? user_index : srq ? srq->srqn : 0;
   c.wqe_counter = wqe.counter;
-  c.behind = {WriteOwner::kQp, qp.qpn};
+  c.behind = {WriteOwner::kQp, qp.function, qp.qpn};
   blocks_.cqs.post(t, *cq, c);
 }
 
@@ -184,7 +188,7 @@ void Responder::flush_rq(Time t, Qp& qp) {
   }
   if (qp.use_srq || !qp.has_rq) return;
   std::uint16_t posted;
-  if (!read_count(t, qp.dbr_addr, posted)) return;
+  if (!read_count(t, qp.function, qp.dbr_addr, posted)) return;
   if (static_cast<std::uint16_t>(posted - s.rq_consumer) > 1u << qp.log_rq_size) return;
   s.rq_producer = posted;
   while (s.rq_consumer != s.rq_producer) flushed(s.rq_consumer++);

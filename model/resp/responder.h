@@ -170,7 +170,7 @@ class Responder final : public sc_core::sc_module,
   Take take_wqe(Time t, Qp& qp, const Packet& packet);
   Take take_from_rq(Time t, Qp& qp);
   Take take_from_srq(Time t, Qp& qp, Srq& srq);
-  bool read_count(Time t, std::uint64_t dbr_addr, std::uint16_t& count);
+  bool read_count(Time t, FunctionId f, std::uint64_t dbr_addr, std::uint16_t& count);
   void check_srq_limit(Time t, Srq& srq);
   void flush_rq(Time t, Qp& qp);
   Cq* receive_cq(const Qp& qp, const RecvWqe& wqe);

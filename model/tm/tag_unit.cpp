@@ -34,7 +34,7 @@ void TagUnit::post(Time t, const Qp& qp, const Srq& xrq, Completion& c, TmOp op,
   c.tm_op = static_cast<std::uint8_t>(op);
   c.tm_index = index;
   c.qpn = qp.qpn;
-  c.behind = {WriteOwner::kQp, qp.qpn};
+  c.behind = {WriteOwner::kQp, qp.function, qp.qpn};
   c.user_index = xrq.user_index != 0xffffff ? xrq.user_index : xrq.srqn;
   blocks_.cqs.post(t, *cq, c);
 }

@@ -73,6 +73,9 @@ struct Mkey {
     return static_cast<std::uint64_t>(index) << 32 | (static_cast<std::uint64_t>(function & 0xff) << 56) |
            (static_cast<std::uint64_t>(function >> 8) << 30) | line;
   }
+  static FunctionId function_of_line(std::uint64_t id) {
+    return static_cast<FunctionId>((id >> 56) | (id >> 30 & 3) << 8);
+  }
   traces::Subject subject() const { return {function, wire_key()}; }
 
   template <class Archive>

@@ -55,6 +55,9 @@ class Tpt {
   void invalidate(const Mkey& mkey);
   void invalidate(const Mkey& mkey, std::uint64_t first, std::uint64_t words);
 
+  // The function is reset: none of its entries is on the chip any more.
+  void invalidate_all_of(FunctionId f);
+
   // Called before an entry changes: what it led to has been read by then.
   void on_invalidate(std::function<void()> handler) { invalidate_ = std::move(handler); }
 

@@ -46,7 +46,7 @@ void Uar::bad(Time t, FunctionId f, Rule rule, RuleObject object, std::uint32_t 
   prm::store64(bytes + 4, value);
   // A driver that has switched the interface off (fast teardown at shutdown) still completes its queues by
   // itself, and arms CQs while it does.
-  if (blocks_.dma.enabled()) blocks_.tracer.broke(rule, t, object, {f, number}, bytes, sizeof bytes);
+  if (blocks_.dma.enabled(f)) blocks_.tracer.broke(rule, t, object, {f, number}, bytes, sizeof bytes);
   traces::trace(blocks_.tracer, Point::kDoorbellBad, t, {f, number}, 0u, offset, value);
 }
 

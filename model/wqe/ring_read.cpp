@@ -14,13 +14,13 @@ constexpr std::uint32_t kAhead = 2048;  // bytes
 
 }  // namespace
 
-bool read_ring(Dma& dma, Time t, const GuestRing& ring, std::uint64_t at, std::uint8_t* dst,
+bool read_ring(Dma& dma, Time t, FunctionId f, const GuestRing& ring, std::uint64_t at, std::uint8_t* dst,
                std::uint32_t len) {
   while (len) {
     std::uint64_t addr, run;
     if (!ring.locate(at, addr, run)) return false;
     const auto n = static_cast<std::uint32_t>(std::min<std::uint64_t>(len, run));
-    if (!dma.read(t, addr, dst, n).ok) return false;
+    if (!dma.read(t, addr, dst, n, Space::kHost, WriteOwner(f)).ok) return false;
     at += n;
     dst += n;
     len -= n;
@@ -28,9 +28,9 @@ bool read_ring(Dma& dma, Time t, const GuestRing& ring, std::uint64_t at, std::u
   return true;
 }
 
-const std::uint8_t* recv_wqe_ahead(const Profile& profile, Dma& dma, Time t, const GuestRing& ring,
-                                   unsigned log_size, unsigned log_stride, std::uint16_t consumer,
-                                   std::uint16_t producer, ReadAhead& ahead) {
+const std::uint8_t* recv_wqe_ahead(const Profile& profile, Dma& dma, Time t, FunctionId f,
+                                   const GuestRing& ring, unsigned log_size, unsigned log_stride,
+                                   std::uint16_t consumer, std::uint16_t producer, ReadAhead& ahead) {
   const unsigned size = 1u << log_size;
   const std::uint32_t stride = 1u << log_stride;
   if (static_cast<std::uint16_t>(consumer - ahead.first) >= ahead.count) {
@@ -40,7 +40,7 @@ const std::uint8_t* recv_wqe_ahead(const Profile& profile, Dma& dma, Time t, con
     const unsigned count = std::min({posted, most, size - index});
     ahead.bytes.resize(static_cast<std::size_t>(count) * stride);
     ahead.count = 0;
-    if (!read_ring(dma, t, ring, static_cast<std::uint64_t>(index) * stride, ahead.bytes.data(),
+    if (!read_ring(dma, t, f, ring, static_cast<std::uint64_t>(index) * stride, ahead.bytes.data(),
                    count * stride))
       return nullptr;
     ahead.first = consumer;

@@ -7,7 +7,7 @@ namespace hcasim {
 
 namespace {
 
-WriteOwner qp_owner(const Qp& qp) { return WriteOwner{WriteOwner::kQp, qp.qpn}; }
+WriteOwner qp_owner(const Qp& qp) { return WriteOwner{WriteOwner::kQp, qp.function, qp.qpn}; }
 
 // Calls f(sge, first byte in it, length, bytes done so far) for the pieces of [offset, offset + len).
 // Returns how many bytes the list had.
@@ -46,7 +46,7 @@ MoveResult Mover::gather(Time t, const Qp& qp, const std::vector<Sge>& sges, std
         if (!r.ok()) return false;
         r.addressed = std::max(r.addressed, tr.ready);
         if (whole && n == len && fragments_.size() == 1 && fragments_.front().space == Space::kHost) {
-          const ReadDone d = dma_.read_payload(tr.ready, fragments_.front().addr, *whole, qp.qpn);
+          const ReadDone d = dma_.read_payload(tr.ready, fragments_.front().addr, *whole, qp_owner(qp));
           r.dma_ok = d.ok;
           r.at = std::max(r.at, d.at);
           return r.dma_ok;
@@ -81,7 +81,7 @@ bool Mover::gather_run(Time t, Time apart, const Qp& qp, const std::vector<Sge>&
     if (tr.status != TptStatus::kOk || fragments_.size() != 1 || fragments_.front().space != Space::kHost)
       return false;
     r.addressed = tr.ready;
-    return dma_.read_run(tr.ready, apart, fragments_.front().addr, packet, qp.qpn);
+    return dma_.read_run(tr.ready, apart, fragments_.front().addr, packet, qp_owner(qp));
   }
   return false;
 }

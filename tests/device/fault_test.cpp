@@ -304,6 +304,23 @@ TEST_F(Fault, ACqFails) {
   expect_serves_on();
 }
 
+// ---- functions ----
+
+TEST_F(Fault, OfAFunctionThatTheCardDoesNotHaveNothingIsStruck) {
+  const auto before = dev().pages_given();
+  inject("fault=command,opcode=QUERY_ISSI,status=BAD_RES_STATE,function=1");
+  inject("fault=page_request,action=ask,at=0,pages=10,function=1");
+  inject("fault=fw_reset,at=0,function=1023");
+  inject("fault=qp,at=0,times=0,function=1");
+  machine().advance(1'000'000);
+  EXPECT_CMD_OK(query_issi());
+  EXPECT_EQ(dev().pages_given(), before);
+  EXPECT_EQ(injected(), 0u);
+  inject("fault=command,opcode=QUERY_ISSI,status=BAD_RES_STATE,syndrome=7,function=0");
+  EXPECT_CMD_STATUS(query_issi(), CmdStatus::kBadResState);
+  EXPECT_EQ(injected(), 1u);
+}
+
 // ---- the firmware ----
 
 TEST_F(Fault, TheFirmwareAsksForPagesAndGivesThemBack) {

@@ -37,7 +37,7 @@ class Leftover : public FirmwareTest {
   std::set<std::string> unused_tables() {
     std::set<std::string> tables;
     const auto all = test::state_of(fn().handle());
-    const std::string head = "firmware.objects.", tail = ".pool.used";
+    const std::string head = "firmware.functions.0.objects.", tail = ".pool.used";
     for (const auto& [path, value] : all) {
       if (path.rfind(head, 0) != 0 || path.size() < tail.size() ||
           path.compare(path.size() - tail.size(), tail.size(), tail) != 0)

@@ -59,8 +59,8 @@ void Bench::reset() {
   vport.reset();
   port.faults() = PortFaults();
   port.reseed();
-  dma.set_enabled(true);
-  dma_few_tags.set_enabled(true);
+  dma.set_enabled(0, true);
+  dma_few_tags.set_enabled(0, true);
   host.clear();
   write_errors.clear();
   received.clear();

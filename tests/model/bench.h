@@ -18,6 +18,7 @@
 #include "model/pcie/dma.h"
 #include "model/port/port.h"
 #include "model/profile.h"
+#include "two_functions.h"
 
 namespace hcasim::test {
 
@@ -50,6 +51,7 @@ struct Bench {
   Faults faults{expected_faults};
   traces::Tracer tracer;
   Dma dma, dma_few_tags;
+  TwoFunctions two{profile, tracer, faults};
   ContextFetch contexts{profile, [this](Time t, unsigned bytes) { return dma.context_read(t, bytes); }};
   EqTable eq_table;
   CqTable cq_table;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "model/ctx/cache.h"
 #include "model/ctx/fetch.h"
+#include "model/function/id.h"
+#include "model/tpt/mkey.h"
 
 #include <gtest/gtest.h>
 
@@ -149,6 +151,24 @@ TEST_F(ContextFetchTest, OnlyWhatIsUnderWayIsToldOfItsArrival) {
   cache.touch(1);
   EXPECT_EQ(cache.there(), 50);
   cache.arrives(99, 70);  // not in the cache
+}
+
+TEST(ContextCache, WhatAFunctionHadIsForgottenWithIt) {
+  ContextCache c(64, 4);
+  for (std::uint32_t n = 0; n < 8; ++n)
+    for (const FunctionId f : {0, 3}) c.touch(context_id(f, n));
+  c.invalidate_if([](std::uint64_t id) { return function_of_context(id) == 3; });
+  for (std::uint32_t n = 0; n < 8; ++n) EXPECT_TRUE(c.touch(context_id(0, n)));
+  for (std::uint32_t n = 0; n < 8; ++n) EXPECT_FALSE(c.touch(context_id(3, n)));
+}
+
+TEST(Mkey, ALineOfItsListNamesItsFunction) {
+  for (const FunctionId f : {0, 1, 255, 256, 1023}) {
+    Mkey m;
+    m.index = 0xffffff;
+    m.function = f;
+    EXPECT_EQ(Mkey::function_of_line(m.line_id((1u << 30) - 1)), f);
+  }
 }
 
 }  // namespace

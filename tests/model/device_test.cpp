@@ -18,7 +18,7 @@ class HcaTest : public BlockTest {
   void SetUp() override {
     BlockTest::SetUp();
     p.hca.reset();
-    p.hca.dma().set_enabled(true);
+    p.hca.dma().set_enabled(0, true);
     p.firmware.writes.clear();
     p.memory.fill(0);
     p.interrupts.clear();
@@ -119,14 +119,14 @@ TEST_F(HcaTest, BarByTlm) {
 TEST_F(HcaTest, HostMemoryByTlm) {
   const std::uint8_t out[4] = {1, 2, 3, 4};
   p.hca.dma().post_write(sim_now(), 0x100, out, 4, {});
-  p.hca.dma().post_msix(sim_now(), 9);
+  p.hca.dma().post_msix(sim_now(), 0, 9);
   b.run_ns(1000);
   EXPECT_EQ(p.memory.bytes[0x102], 3);
   EXPECT_THAT(p.interrupts, ElementsAre(9u));
   std::uint8_t in[4] = {};
-  EXPECT_TRUE(p.hca.dma().read(sim_now(), 0x100, in, 4).ok);
+  EXPECT_TRUE(p.hca.dma().read(sim_now(), 0x100, in, 4, Space::kHost, WriteOwner(0)).ok);
   EXPECT_EQ(in[3], 4);
-  EXPECT_FALSE(p.hca.dma().read(sim_now(), p.memory.bytes.size(), in, 4).ok);
+  EXPECT_FALSE(p.hca.dma().read(sim_now(), p.memory.bytes.size(), in, 4, Space::kHost, WriteOwner(0)).ok);
 }
 
 TEST_F(HcaTest, ARefusedCqeBreaksItsCq) {

@@ -21,7 +21,7 @@ constexpr Time kRounding = 1500;  // whole cycles of 1 ns, and fractions of a by
 TEST_F(DmaTest, SmallReadTakesTheRoundTrip) {
   b.host.memory[100] = 7;
   const Time t = sim_now();
-  const ReadDone r = b.dma.read(t, 100, buf, 64);
+  const ReadDone r = b.dma.read(t, 100, buf, 64, Space::kHost, WriteOwner(0));
   EXPECT_TRUE(r.ok);
   EXPECT_EQ(buf[0], 7);
   EXPECT_NEAR(r.at - t, b.profile.pcie.read_latency + wire(24), kRounding);
@@ -45,19 +45,19 @@ struct SmallMemory final : LocalMemory {
 TEST_F(DmaTest, TheDevicesOwnMemoryIsNoPcieMatter) {
   static SmallMemory memory;  // stays attached
   const Time t = sim_now();
-  EXPECT_FALSE(b.dma.read(t, 0, buf, 64, Space::kSwIcm).ok);  // none there
-  b.dma.attach(Space::kSwIcm, memory);
+  EXPECT_FALSE(b.dma.read(t, 0, buf, 64, Space::kSwIcm, WriteOwner(0)).ok);  // none there
+  b.dma.attach(0, Space::kSwIcm, memory);
   for (std::size_t i = 0; i < 1000; ++i) buf[i] = static_cast<std::uint8_t>(i);
   b.dma.post_write(t, 40, buf, 1000, {}, false, Space::kSwIcm);
   std::uint8_t back[1000] = {};
-  const ReadDone r = b.dma.read(t, 40, back, sizeof back, Space::kSwIcm);
+  const ReadDone r = b.dma.read(t, 40, back, sizeof back, Space::kSwIcm, WriteOwner(0));
   EXPECT_TRUE(r.ok);
   EXPECT_EQ(std::memcmp(back, buf, sizeof back), 0);
   EXPECT_LT(r.at - t, b.profile.pcie.read_latency);
   EXPECT_EQ(b.dma.bytes_read() + b.dma.bytes_written(), 0u);
   EXPECT_EQ(at(40), 0);
   const std::uint64_t errors = b.dma.errors();
-  EXPECT_FALSE(b.dma.read(t, 4095, buf, 2, Space::kSwIcm).ok);
+  EXPECT_FALSE(b.dma.read(t, 4095, buf, 2, Space::kSwIcm, WriteOwner(0)).ok);
   b.dma.post_write(t, 4090, buf, 64, {}, false, Space::kSwIcm);
   EXPECT_EQ(b.dma.errors(), errors + 2);
   EXPECT_EQ(memory.bytes[4090], 0);
@@ -65,10 +65,10 @@ TEST_F(DmaTest, TheDevicesOwnMemoryIsNoPcieMatter) {
 
 TEST_F(DmaTest, LargeReadTakesTheLinksTimePerByte) {
   const Time t = sim_now();
-  const Time small = b.dma.read(t, 0, buf, 64).at - t;
+  const Time small = b.dma.read(t, 0, buf, 64, Space::kHost, WriteOwner(0)).at - t;
   b.dma.reset();
-  b.dma.set_enabled(true);
-  const Time large = b.dma.read(t, 0, buf, 16384).at - t;
+  b.dma.set_enabled(0, true);
+  const Time large = b.dma.read(t, 0, buf, 16384, Space::kHost, WriteOwner(0)).at - t;
   // 64 completions of 256 bytes, 20 bytes of overhead each; 32 requests.
   EXPECT_NEAR(large - small, wire(16384 - 64 + 63 * 20 + 31 * 24), 2 * kRounding);
 }
@@ -76,7 +76,7 @@ TEST_F(DmaTest, LargeReadTakesTheLinksTimePerByte) {
 TEST_F(DmaTest, ReadsShareTheLink) {
   const Time t = sim_now();
   Time last = 0;
-  for (int i = 0; i < 100; ++i) last = std::max(last, b.dma.read(t, 0, buf, 4096).at);
+  for (int i = 0; i < 100; ++i) last = std::max(last, b.dma.read(t, 0, buf, 4096, Space::kHost, WriteOwner(0)).at);
   const double bytes = 100 * (4096 + 16 * 20);
   EXPECT_GT(last - t, wire(bytes));
   EXPECT_LT(last - t, wire(bytes) + b.profile.pcie.read_latency + wire(3000));
@@ -84,15 +84,15 @@ TEST_F(DmaTest, ReadsShareTheLink) {
 
 TEST_F(DmaTest, AnEarlierReadAskedForLaterIsNotHeldUp) {
   const Time t = sim_now();
-  b.dma.read(t + from_ns(5000), 0, buf, 64);
-  const ReadDone r = b.dma.read(t, 0, buf, 64);
+  b.dma.read(t + from_ns(5000), 0, buf, 64, Space::kHost, WriteOwner(0));
+  const ReadDone r = b.dma.read(t, 0, buf, 64, Space::kHost, WriteOwner(0));
   EXPECT_LT(r.at - t, b.profile.pcie.read_latency + from_ns(10));
 }
 
 TEST_F(DmaTest, OutstandingReadsAreBoundedByTags) {
   const Time t = sim_now();
   Time at[6];
-  for (Time& a : at) a = b.dma_few_tags.read(t, 0, buf, 64).at;
+  for (Time& a : at) a = b.dma_few_tags.read(t, 0, buf, 64, Space::kHost, WriteOwner(0)).at;
   const Time latency = b.profile.pcie.read_latency;
   EXPECT_LT(at[1] - t, latency + from_ns(20));
   EXPECT_GE(at[2] - t, 2 * latency);
@@ -100,8 +100,8 @@ TEST_F(DmaTest, OutstandingReadsAreBoundedByTags) {
   EXPECT_GE(at[5] - t, 3 * latency);
   // Eight requests of one read, two at a time.
   b.dma_few_tags.reset();
-  b.dma_few_tags.set_enabled(true);
-  EXPECT_GE(b.dma_few_tags.read(t, 0, buf, 4096).at - t, 4 * latency);
+  b.dma_few_tags.set_enabled(0, true);
+  EXPECT_GE(b.dma_few_tags.read(t, 0, buf, 4096, Space::kHost, WriteOwner(0)).at - t, 4 * latency);
 }
 
 TEST_F(DmaTest, WritesAreSeenWhenTheyArriveAndNotBefore) {
@@ -123,7 +123,7 @@ TEST_F(DmaTest, WritesKeepTheOrderOfTheirCalls) {
   b.dma.post_write(t + from_ns(900), 0x2000, buf, 8, {});
   b.dma.post_write(t, 0x1000, buf, 5000, {});
   b.dma.post_write(t, 0x100, buf, 8, {}, true);
-  b.dma.post_msix(t, 3);
+  b.dma.post_msix(t, 0, 3);
   b.dma.post_write(t, 0x200, buf, 8, {});
   b.run_ns(100000);
   std::vector<std::uint64_t> order;
@@ -132,16 +132,16 @@ TEST_F(DmaTest, WritesKeepTheOrderOfTheirCalls) {
 }
 
 TEST_F(DmaTest, ALateWriteHoldsUpItsOwnQueuesAndNoOthers) {
-  const WriteOwner a{WriteOwner::kQp, 1}, c{WriteOwner::kQp, 2}, cq{WriteOwner::kCq, 9};
+  const WriteOwner a{WriteOwner::kQp, 0, 1}, c{WriteOwner::kQp, 0, 2}, cq{WriteOwner::kCq, 0, 9};
   const Time t = sim_now(), late = t + from_ns(500);
   const Time first = b.dma.post_write(late, 0x100, buf, 8, a, true);  // its address was not known
   const Time other = b.dma.post_write(t, 0x200, buf, 8, c, true);
-  const Time others_cqe = b.dma.post_write(t, 0x280, buf, 8, {WriteOwner::kCq, 8}, false, Space::kHost, c);
+  const Time others_cqe = b.dma.post_write(t, 0x280, buf, 8, {WriteOwner::kCq, 0, 8}, false, Space::kHost, c);
   const Time same = b.dma.post_write(t, 0x300, buf, 8, a, true);
   const Time cqe = b.dma.post_write(t, 0x400, buf, 8, cq, false, Space::kHost, a);
-  const Time eqe = b.dma.post_write(t, 0x500, buf, 8, {WriteOwner::kEq, 3}, true, Space::kHost, cq);
-  const Time irq = b.dma.post_msix(t, 3, {WriteOwner::kEq, 3});
-  const Time all = b.dma.post_write(t, 0x600, buf, 8, {WriteOwner::kFirmware, 0});
+  const Time eqe = b.dma.post_write(t, 0x500, buf, 8, {WriteOwner::kEq, 0, 3}, true, Space::kHost, cq);
+  const Time irq = b.dma.post_msix(t, 0, 3, {WriteOwner::kEq, 0, 3});
+  const Time all = b.dma.post_write(t, 0x600, buf, 8, {WriteOwner::kFirmware, 0, 0});
   EXPECT_LT(other, late);
   EXPECT_LT(others_cqe, late);
   EXPECT_GE(others_cqe, other);
@@ -163,7 +163,7 @@ TEST_F(DmaTest, ReceptionStallsWhenThePostedWritesFillTheirBuffer) {
   EXPECT_LE(b.dma.stalled_until(), t);
   PacketRef p = PacketPool::make();
   const unsigned n = b.profile.pcie.write_buffer / 4096 + 4;
-  for (unsigned i = 0; i < n; ++i) b.dma.post_write(t, 4096 * i, p, 0, 4096, {WriteOwner::kQp, 1});
+  for (unsigned i = 0; i < n; ++i) b.dma.post_write(t, 4096 * i, p, 0, 4096, {WriteOwner::kQp, 0, 1});
   const double more = 4096 * 4 + n * 16 * 24;
   EXPECT_NEAR(b.dma.stalled_until() - t, wire(more), wire(100));
 }
@@ -256,11 +256,11 @@ TEST_F(DmaTest, ManyWritesGrowTheQueue) {
 TEST_F(DmaTest, FlushWritesNow) {
   buf[0] = 9;
   b.dma.post_write(sim_now(), 0x40, buf, 1, {}, true);
-  b.dma.post_msix(sim_now(), 5);
+  b.dma.post_msix(sim_now(), 0, 5);
   std::uint8_t seen = 0;
-  EXPECT_TRUE(b.dma.read(sim_now(), 0x40, &seen, 1).ok);
+  EXPECT_TRUE(b.dma.read(sim_now(), 0x40, &seen, 1, Space::kHost, WriteOwner(0)).ok);
   EXPECT_EQ(seen, 0);
-  EXPECT_TRUE(b.dma.read_flush(sim_now(), 0x40, &seen, 1).ok);
+  EXPECT_TRUE(b.dma.read_flush(sim_now(), 0x40, &seen, 1, Space::kHost, WriteOwner(0)).ok);
   EXPECT_EQ(seen, 9);
   EXPECT_EQ(b.host.events.size(), 2u);
   b.run_ns(10000);
@@ -268,13 +268,13 @@ TEST_F(DmaTest, FlushWritesNow) {
 }
 
 TEST_F(DmaTest, ARefusedReadSaysSo) {
-  EXPECT_FALSE(b.dma.read(sim_now(), FakeHost::kSize - 4, buf, 8).ok);
-  EXPECT_FALSE(b.dma.read(sim_now(), ~0ULL, buf, 8).ok);
+  EXPECT_FALSE(b.dma.read(sim_now(), FakeHost::kSize - 4, buf, 8, Space::kHost, WriteOwner(0)).ok);
+  EXPECT_FALSE(b.dma.read(sim_now(), ~0ULL, buf, 8, Space::kHost, WriteOwner(0)).ok);
   EXPECT_EQ(b.dma.errors(), 2u);
 }
 
 TEST_F(DmaTest, ARefusedWriteIsToldToItsOwner) {
-  b.dma.post_write(sim_now(), FakeHost::kSize, buf, 8, {WriteOwner::kCq, 12});
+  b.dma.post_write(sim_now(), FakeHost::kSize, buf, 8, {WriteOwner::kCq, 0, 12});
   b.dma.post_write(sim_now(), FakeHost::kSize, buf, 8, {});
   b.run_ns(10000);
   ASSERT_EQ(b.write_errors.size(), 1u);
@@ -284,10 +284,10 @@ TEST_F(DmaTest, ARefusedWriteIsToldToItsOwner) {
 }
 
 TEST_F(DmaTest, SwitchedOffTheHostIsNotAsked) {
-  b.dma.set_enabled(false);
-  EXPECT_FALSE(b.dma.read(sim_now(), 0, buf, 8).ok);
-  b.dma.post_write(sim_now(), 0, buf, 8, {WriteOwner::kQp, 1});
-  b.dma.post_msix(sim_now(), 1);
+  b.dma.set_enabled(0, false);
+  EXPECT_FALSE(b.dma.read(sim_now(), 0, buf, 8, Space::kHost, WriteOwner(0)).ok);
+  b.dma.post_write(sim_now(), 0, buf, 8, {WriteOwner::kQp, 0, 1});
+  b.dma.post_msix(sim_now(), 0, 1);
   b.run_ns(10000);
   EXPECT_EQ(b.host.reads, 0u);
   EXPECT_TRUE(b.host.events.empty());
@@ -296,7 +296,7 @@ TEST_F(DmaTest, SwitchedOffTheHostIsNotAsked) {
 
 TEST_F(DmaTest, ResetForgetsWhatIsQueued) {
   b.dma.post_write(sim_now(), 0, buf, 8, {});
-  b.dma.post_msix(sim_now(), 1);
+  b.dma.post_msix(sim_now(), 0, 1);
   b.dma.reset();
   b.run_ns(10000);
   EXPECT_TRUE(b.host.events.empty());

@@ -42,7 +42,11 @@ class FakeHost : public HostPort {
   void msix(unsigned vector) noexcept override { events.push_back({true, vector, 0, sim_now()}); }
   void log(int, const char*) noexcept override {}
 
+  // Each access takes so much longer than the profile says.
+  void slow_down(Time t) { took_ = t; }
+
   void clear() {
+    took_ = 0;
     std::fill(memory.begin(), memory.end(), 0);
     events.clear();
     reads = 0;

@@ -35,7 +35,7 @@ class Run : public ::testing::Test {
     run->va = 0x1000;
     run->dma_len = run->payload_len;
     for (unsigned i = 0; i < kPackets; ++i) run->at[i] = 100 * i;
-    loans_.borrow(*run, memory_.data(), 0x10000, 7);
+    loans_.borrow(*run, memory_.data(), 0x10000, 1, 7);
     return run;
   }
   // What packet i has to carry, after `memory_` was overwritten.
@@ -99,9 +99,11 @@ TEST_F(Run, PartsOutliveTheirRun) {
   EXPECT_EQ(part->borrowed_from(), 0x10000u + 2 * kUnit);
   run = PacketRef();
   EXPECT_FALSE(loans_.empty());
-  loans_.settle(8);
+  loans_.settle(1, 8);
   EXPECT_TRUE(part->borrowed()) << "another QP's were settled";
-  loans_.settle(7);
+  loans_.settle(0, 7);
+  EXPECT_TRUE(part->borrowed()) << "those of another function's QP of that number were settled";
+  loans_.settle(1, 7);
   EXPECT_FALSE(part->borrowed());
   EXPECT_TRUE(loans_.empty());
   std::fill(memory_.begin(), memory_.end(), std::uint8_t{0});

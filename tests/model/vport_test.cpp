@@ -100,18 +100,6 @@ class TwoVports : public ::testing::Test {
     b.mac = kMac1;
     a.roce_enabled = b.roce_enabled = true;
   }
-  std::vector<FunctionId> taking(const Mac& dest) const {
-    std::vector<FunctionId> all;
-    for (FunctionId f = both.next_taking_roce(dest); f != kNoFunction;
-         f = both.next_taking_roce(dest, static_cast<FunctionId>(f + 1)))
-      all.push_back(f);
-    return all;
-  }
-  FunctionId owner(const Mac& dest, const Gid& dgid, bool v2 = true) const {
-    return both.roce_owner(dest, dgid, v2, both.next_taking_roce(dest));
-  }
-  using Ids = std::vector<FunctionId>;
-
   Vport a{0}, b{1};
   Vports both{PerFunction<Vport>(std::vector<Vport*>{&a, &b})};
 };
@@ -132,50 +120,23 @@ TEST_F(TwoVports, ThePortKeepsPacketsBetweenFunctionsInside) {
   EXPECT_FALSE(local.is_local(Mac{}));
 }
 
-TEST_F(TwoVports, TheSameGidOnTwoMacsIsTwoAddresses) {
-  a.set_roce_address(0, address(kMac0, 1));
-  b.set_roce_address(0, address(kMac1, 1));
-  EXPECT_EQ(owner(kMac0, gid(1)), 0);
-  EXPECT_EQ(owner(kMac1, gid(1)), 1);
-  EXPECT_EQ(owner(kMac1, gid(1), false), kNoFunction);
-  EXPECT_EQ(owner(kAlien, gid(1)), kNoFunction);
+TEST_F(TwoVports, AFrameToNobodysMacIsTheFirstFunctions) {
+  EXPECT_EQ(both.receiver_of(kMac1), 1);
+  EXPECT_EQ(both.receiver_of(kAlien), 0);
 }
 
-TEST_F(TwoVports, AGidOfTheOtherFunctionIsNotTakenForThisMac) {
-  a.set_roce_address(0, address(kMac0, 1));
-  b.set_roce_address(0, address(kMac1, 2));
-  EXPECT_EQ(owner(kMac0, gid(2)), kNoFunction);
-}
-
-TEST_F(TwoVports, AMacThatBothHaveIsToldApartByGid) {
-  a.set_roce_address(0, address(kMac0, 1));
-  b.set_roce_address(0, address(kMac0, 2));
-  EXPECT_EQ(owner(kMac0, gid(1)), 0);
-  EXPECT_EQ(owner(kMac0, gid(2)), 1);
-  EXPECT_EQ(taking(kMac0), (Ids{0, 1}));
-}
-
-TEST_F(TwoVports, MulticastIsForEachThatHasRoceEnabled) {
-  EXPECT_EQ(taking(kGroup), (Ids{0, 1}));
+TEST_F(TwoVports, RoceToAGroupIsForEachThatHasItEnabled) {
+  EXPECT_TRUE(both.takes_roce(0, kGroup));
+  EXPECT_TRUE(both.takes_roce(1, kGroup));
   EXPECT_EQ(both.owner_of(kGroup), kNoFunction);
   a.roce_enabled = false;
-  EXPECT_EQ(taking(kGroup), (Ids{1}));
-  EXPECT_EQ(both.next_taking_roce(kGroup), 1);
-  Packet p;
-  p.kind = PacketKind::kRoceV2;
-  EXPECT_FALSE(both.takes_multicast(0, p));
-  EXPECT_TRUE(both.takes_multicast(1, p));
-  p.kind = PacketKind::kIb;
-  EXPECT_TRUE(both.takes_multicast(0, p)) << "nothing to enable on this link";
-  b.roce_enabled = false;
-  EXPECT_EQ(both.next_taking_roce(kGroup), kNoFunction);
+  EXPECT_FALSE(both.takes_roce(0, kGroup));
+  EXPECT_TRUE(both.takes_roce(1, kGroup));
 }
 
-TEST_F(TwoVports, WithoutRoceNobodyTakesAnOwnMac) {
+TEST_F(TwoVports, WithoutRoceFramesToAnOwnMacAreOnlyFrames) {
   a.roce_enabled = false;
-  a.set_roce_address(0, address(kMac0, 1));
-  EXPECT_EQ(taking(kMac0), Ids{});
-  EXPECT_EQ(owner(kMac0, gid(1)), kNoFunction);
+  EXPECT_FALSE(both.takes_roce(0, kMac0));
   EXPECT_EQ(both.owner_of(kMac0), 0) << "its frames are its own";
 }
 
@@ -195,17 +156,13 @@ TEST_F(TwoVports, OnInfiniBandTheDgidDecidesAndFunction0HasTheLid) {
   EXPECT_EQ(both.ib_owner(p), 0);
 }
 
-// What the receiver asks.
+// What the receiver asks. Both functions have a QP of the same number, and the same GID.
 class Classifying : public TwoVports {
  protected:
   Classifying() {
     a.set_roce_address(0, address(kMac0, 1));
     b.set_roce_address(0, address(kMac1, 1));
-    for (const FunctionId f : {0, 1}) {
-      Qp& qp = *qps.create(kQpn + f);
-      qp.function = f;
-      qp.state = QpState::kRts;
-    }
+    for (QpTable* qps : {&qps0, &qps1}) qps->create(kQpn)->state = QpState::kRts;
   }
   static Packet roce(const Mac& dest) {
     Packet p;
@@ -219,37 +176,55 @@ class Classifying : public TwoVports {
   }
   static constexpr std::uint32_t kQpn = 0x50;
 
-  QpTable qps;
-  Steering steering{qps};
-  Classifier classifier{{both, steering}};
+  QpTable qps0{0}, qps1{1};
+  Steering steering0{qps0}, steering1{qps1};
+  Classifier classifier{{both, PerFunction<Steering>({&steering0, &steering1})}};
 };
 
-TEST_F(Classifying, TheVerdictOfTheLinkNamesTheFunction) {
+TEST_F(Classifying, TheDestinationsMacNamesTheFunction) {
   for (const FunctionId f : {0, 1}) {
     Packet p = roce(f == 0 ? kMac0 : kMac1);
-    const LinkVerdict v = classifier.link(p);
-    EXPECT_EQ(v.to, LinkVerdict::To::kTransport);
+    EXPECT_FALSE(classifier.reaches_many(p, true));
+    EXPECT_EQ(classifier.owner(p, true), f);
+    EXPECT_EQ(classifier.link(f, p).to, LinkVerdict::To::kTransport);
+    const TransportVerdict v = classifier.transport(f, p);
+    EXPECT_EQ(v.to, TransportVerdict::To::kRequest);
     EXPECT_EQ(v.function, f);
+    ASSERT_NE(v.qp, nullptr);
+    EXPECT_EQ(v.qp->function, f);
   }
+}
+
+TEST_F(Classifying, ForAnotherFunctionItIsAFrame) {
+  Packet p = roce(kMac1);
+  EXPECT_EQ(classifier.link(0, p).to, LinkVerdict::To::kFrames);
   Packet alien = roce(kAlien);
-  EXPECT_EQ(classifier.link(alien).to, LinkVerdict::To::kFrames);
-  Packet lost = roce(kMac1);
+  EXPECT_EQ(classifier.link(0, alien).to, LinkVerdict::To::kFrames);
+}
+
+TEST_F(Classifying, AGidOfTheOtherFunctionIsNotTakenForThisMac) {
+  b.set_roce_address(1, address(kMac1, 7));
+  Packet lost = roce(kMac0);
   lost.dgid = gid(7);
-  const LinkVerdict v = classifier.link(lost);
+  const LinkVerdict v = classifier.link(0, lost);
   EXPECT_EQ(v.to, LinkVerdict::To::kDrop);
   EXPECT_EQ(v.reason, DropReason::kNoAddress);
 }
 
-TEST_F(Classifying, TheVerdictOfTheTransportNamesTheQpsFunction) {
+TEST_F(Classifying, DropsAreTheFunctionsToo) {
   Packet p = roce(kMac1);
-  p.dest_qpn = kQpn + 1;
-  const TransportVerdict v = classifier.transport(1, p);
-  EXPECT_EQ(v.to, TransportVerdict::To::kRequest);
-  EXPECT_EQ(v.function, 1);
-  ASSERT_NE(v.qp, nullptr);
-  EXPECT_EQ(v.qp->function, 1);
   p.dest_qpn = 0x999;
-  EXPECT_EQ(classifier.transport(1, p).function, 1) << "drops are the function's, too";
+  EXPECT_EQ(classifier.transport(1, p).function, 1);
+}
+
+TEST_F(Classifying, AGroupMayHaveMembersInBoth) {
+  Packet p = roce(kGroup);
+  EXPECT_TRUE(classifier.reaches_many(p, true));
+  p.kind = PacketKind::kIb;
+  p.dest_qpn = kMulticastQpn;
+  EXPECT_TRUE(classifier.reaches_many(p, false));
+  p.dest_qpn = kQpn;
+  EXPECT_FALSE(classifier.reaches_many(p, false));
 }
 
 TEST_F(Classifying, PartitionKeysAreThoseOfTheQpsFunction) {
@@ -258,15 +233,16 @@ TEST_F(Classifying, PartitionKeysAreThoseOfTheQpsFunction) {
   Packet p = roce(kMac0);
   p.kind = PacketKind::kIb;
   p.pkey = 0x8002;
-  EXPECT_EQ(classifier.for_qp(*qps.find(kQpn), p).reason, DropReason::kPkey);
-  EXPECT_EQ(classifier.for_qp(*qps.find(kQpn + 1), p).to, TransportVerdict::To::kRequest);
+  EXPECT_EQ(classifier.for_qp(*qps0.find(kQpn), p).reason, DropReason::kPkey);
+  EXPECT_EQ(classifier.for_qp(*qps1.find(kQpn), p).to, TransportVerdict::To::kRequest);
 }
 
 TEST_F(Classifying, WhatAFunctionSendsToItselfIsItsOwn) {
   Packet p = roce(Mac{});
   p.internal = true;
   p.function = 1;
-  EXPECT_EQ(classifier.owner(p), 1);
+  EXPECT_EQ(classifier.owner(p, true), 1);
+  EXPECT_FALSE(classifier.reaches_many(p, true));
 }
 
 }  // namespace

@@ -7,7 +7,7 @@ BlockRig::BlockRig()
     : idle_health(host, idle_tracer, idle_firmware),
       health(host, function_tracer, firmware),
       injector("injector", tracer, faults),
-      dma("dma", profile, host, tracer, faults),
+      dma("dma", profile, PerFunction<HostPort>({&idle_host, &host}), tracer, faults),
       contexts(profile, [this](Time t, unsigned bytes) { return dma.context_read(t, bytes); }),
       tx(profile, tracer),
       rx({profile, tracer, dma}),
@@ -103,7 +103,7 @@ void BlockRig::reset() {
   tx.clear();
   q_counters.clear();
   injector.end_all();
-  dma.set_enabled(true);
+  dma.set_enabled(kFunction, true);
   host.clear();
   expected_faults = 0;
   firmware.changed.clear();

@@ -111,7 +111,7 @@ struct BlockRig {
   static void run_ns(double ns);
 
   Profile profile;
-  FakeHost host;
+  FakeHost idle_host, host;
   int expected_faults = 0;
   Faults faults{expected_faults};
   traces::Tracer tracer;

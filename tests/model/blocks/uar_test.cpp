@@ -168,7 +168,7 @@ TEST_F(UarTest, StoresBesideTheRegistersAndOfOtherSizesAreCounted) {
 }
 
 TEST_F(UarTest, APageThatWasTakenBackByResetIsNotAllocated) {
-  uar.clear();
+  pages.clear();
   ring(BlockRig::kQpn, 0);
   EXPECT_EQ(pages.bad, 1u);
   EXPECT_EQ(doorbells(), 0u);
