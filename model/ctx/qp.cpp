@@ -4,6 +4,8 @@
 
 namespace hcasim {
 
+ResponderState new_responder_state() { return {}; }
+
 void QpTable::clear() { reset_state(*this); }
 
 }  // namespace hcasim

@@ -132,7 +132,7 @@ Qp* Responder::dc_context(Time t, Qp& dct, const Packet& p) {
   }
   if (c) {
     c->req = RequesterState{};  // a new epoch
-    c->resp = ResponderState{};
+    c->resp = new_responder_state();
   } else {
     c = all.create(t, blocks_.profile.engine.dc_contexts, dct.qpn, p.src_qpn, from);
     if (!c) {

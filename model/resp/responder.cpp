@@ -43,7 +43,7 @@ void Responder::clear() { reset_state(*this); }
 
 void Responder::qp_changed(Time t, Qp& qp, QpState old) {
   if (qp.state == QpState::kRst)
-    qp.resp = ResponderState{};
+    qp.resp = new_responder_state();
   else if (qp.state == QpState::kErr && old != QpState::kErr)
     flush(t, qp);
 }

@@ -134,5 +134,9 @@ struct ResponderState {
   }
 };
 
+// That of a QP which has done nothing yet. Not in line: GCC 12 takes members of the temporary for uninitialized
+// when all of it is.
+ResponderState new_responder_state();
+
 }  // namespace hcasim
 #endif
