@@ -65,7 +65,8 @@ void Responder::send_ack(Time t, Qp& qp, std::uint32_t psn, std::uint8_t syndrom
   blocks_.tracer.record(type == Aeth::kAck      ? Point::kAckTx
                         : type == Aeth::kRnrNak ? Point::kRnrTx
                                                 : Point::kNakTx,
-                        t, {qp.function, trace_qpn}, serial, psn & kPsnMask, type == Aeth::kAck ? syndrome : value);
+                        t, {qp.function, trace_qpn}, serial, psn & kPsnMask,
+                        type == Aeth::kAck ? syndrome : value);
   transmit(t + blocks_.profile.engine.ack, qp, std::move(p));
 }
 

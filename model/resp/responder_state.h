@@ -134,8 +134,8 @@ struct ResponderState {
   }
 };
 
-// That of a QP which has done nothing yet. Not in line: GCC 12 takes members of the temporary for uninitialized
-// when all of it is.
+// That of a QP which has done nothing yet. Not in line: GCC 12 takes members of the temporary for
+// uninitialized when all of it is.
 ResponderState new_responder_state();
 
 }  // namespace hcasim

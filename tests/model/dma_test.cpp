@@ -76,7 +76,8 @@ TEST_F(DmaTest, LargeReadTakesTheLinksTimePerByte) {
 TEST_F(DmaTest, ReadsShareTheLink) {
   const Time t = sim_now();
   Time last = 0;
-  for (int i = 0; i < 100; ++i) last = std::max(last, b.dma.read(t, 0, buf, 4096, Space::kHost, WriteOwner(0)).at);
+  for (int i = 0; i < 100; ++i)
+    last = std::max(last, b.dma.read(t, 0, buf, 4096, Space::kHost, WriteOwner(0)).at);
   const double bytes = 100 * (4096 + 16 * 20);
   EXPECT_GT(last - t, wire(bytes));
   EXPECT_LT(last - t, wire(bytes) + b.profile.pcie.read_latency + wire(3000));
