@@ -152,9 +152,8 @@ class StateReset : public state::Fields<StateReset> {
  private:
   template <class T>
   void reset(T& field) {
-    if constexpr (std::is_aggregate_v<T> && !state::IsArray<T>::value)
-      field = T{};  // a plain struct says its initial values itself
-    else if constexpr (state::Lists<T, StateReset>::value)
+    // A plain struct says its initial values itself, also where it lists them.
+    if constexpr (state::Lists<T, StateReset>::value && !std::is_aggregate_v<T>)
       field.list_state(*this);
     else if constexpr (state::IsArray<T>::value)
       for (auto& element : field) reset(element);
