@@ -151,13 +151,13 @@ class Responder final : public sc_core::sc_module,
   SendPlan plan_send(const Qp& qp, const Packet& packet, const Traits& traits) const;
   bool commit_send(Time t, Qp& qp, const PacketRef& packet, const Traits& traits, const SendPlan& plan);
   struct WritePlan {
-    enum class Refusal : std::uint8_t { kNone, kQpRights, kKey, kLength } refusal = Refusal::kNone;
-    TptStatus key = TptStatus::kOk;  // why, for kKey
-    std::uint32_t rkey = 0;
-    std::uint64_t va = 0;      // of the message
-    std::uint64_t length = 0;  // of the message, bytes
-    std::uint64_t offset = 0;  // of this payload in the message, bytes
+    enum class Refusal : std::uint8_t { kNone, kQpRights, kKey, kLength } refusal;
+    std::uint32_t rkey;
+    std::uint64_t va;      // of the message
+    std::uint64_t length;  // of the message, bytes
+    std::uint64_t offset;  // of this payload in the message, bytes
   };
+  TptStatus check_write(const Qp& qp, const WritePlan& plan) const;  // the key, against the whole message
   WritePlan plan_write(const Qp& qp, const Packet& packet, const Traits& traits) const;
   void refuse_write(Time t, Qp& qp, const Packet& packet, const WritePlan& plan);
   bool commit_write(Time t, Qp& qp, const PacketRef& packet, const Traits& traits, const WritePlan& plan);

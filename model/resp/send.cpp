@@ -20,6 +20,50 @@ using prm::NakCode;
 using traces::Point;
 using Message = ResponderState::Message;
 
+// What a packet or a run of a SEND does with the receive WQE that its message has.
+inline Responder::SendPlan Responder::plan_send(const Qp& qp, const Packet& p, const Traits& traits) const {
+  const ResponderState& s = qp.resp;
+  SendPlan plan;
+  plan.offset = traits.first ? 0 : s.received;
+  plan.skip = traits.first ? s.tagged.skip : 0;
+  plan.length = p.payload_len - plan.skip;
+  plan.fits = plan.offset + plan.length <= s.wqe.capacity;
+  plan.in_cqe = traits.first && traits.last && into_cqe(qp, p);
+  return plan;
+}
+
+inline bool Responder::commit_send(Time t, Qp& qp, const PacketRef& packet, const Traits& traits,
+                                   const SendPlan& plan) {
+  ResponderState& s = qp.resp;
+  const Packet& p = *packet;
+  if (traits.first) s.landed = std::max(s.landed, t);
+  if (plan.length && !plan.in_cqe) {
+    const MoveResult r =
+        mover_.scatter(t, qp, s.wqe.pd, s.wqe.sges, plan.offset, packet, plan.skip, plan.length, traits.last);
+    if (!r.ok()) {
+      if (p.packets == 1) send_not_moved(t, qp, p, plan, r.status);
+      return false;
+    }
+    s.landed = std::max(s.landed, r.at);
+  }
+  s.in_cqe = plan.in_cqe;
+  s.received = plan.offset + plan.length;
+  s.message = traits.last ? Message::kNone : Message::kSend;
+  if (!traits.last) return true;
+  if (traits.ieth && !invalidate(qp, p.imm)) {
+    receive_error(t, qp, CqeSyndrome::kLocalAccess, 0);
+    fail(t, qp, p, NakCode::kRemoteAccess, EqeType::kComp);
+    return false;
+  }
+  blocks_.tracer.record(Point::kScattered, s.landed, {qp.function, p.trace_qpn}, p.wqe_serial, s.received,
+                        qp.qpn);
+  finish_receive(t, qp, p,
+                 traits.ieth  ? CqeOp::kRespSendInv
+                 : traits.imm ? CqeOp::kRespSendImm
+                              : CqeOp::kRespSend);
+  return true;
+}
+
 bool Responder::take_send(Time t, Qp& qp, PacketRef& packet, const Traits& traits) {
   const Packet& p = *packet;
   const ResponderState& s = qp.resp;
@@ -54,56 +98,11 @@ bool Responder::take_untagged(Time t, Qp& qp, const Packet& p) {
   return false;
 }
 
-// What a packet or a run of a SEND does with the receive WQE that its message has.
-Responder::SendPlan Responder::plan_send(const Qp& qp, const Packet& p, const Traits& traits) const {
-  const ResponderState& s = qp.resp;
-  SendPlan plan;
-  plan.offset = traits.first ? 0 : s.received;
-  plan.skip = traits.first ? s.tagged.skip : 0;
-  plan.length = p.payload_len - plan.skip;
-  plan.fits = plan.offset + plan.length <= s.wqe.capacity;
-  plan.in_cqe = traits.first && traits.last && into_cqe(qp, p);
-  return plan;
-}
-
 // A small message of one packet goes into the CQE if the QP wants it there.
 bool Responder::into_cqe(const Qp& qp, const Packet& p) const {
   if (qp.cs_res == prm::InlineScatter::kNone || p.payload_len == 0 || qp.resp.tagged.matched) return false;
   const Cq* cq = receive_cq(qp, qp.resp.wqe);
   return cq && p.payload_len <= CqUnit::inline_room(*cq, qp.cs_res);
-}
-
-bool Responder::commit_send(Time t, Qp& qp, const PacketRef& packet, const Traits& traits,
-                            const SendPlan& plan) {
-  ResponderState& s = qp.resp;
-  const Packet& p = *packet;
-  Time landed = traits.first ? std::max(s.landed, t) : s.landed;
-  if (plan.length && !plan.in_cqe) {
-    const MoveResult r =
-        mover_.scatter(t, qp, s.wqe.pd, s.wqe.sges, plan.offset, packet, plan.skip, plan.length, traits.last);
-    if (!r.ok()) {
-      if (p.packets == 1) send_not_moved(t, qp, p, plan, r.status);
-      return false;
-    }
-    landed = std::max(landed, r.at);
-  }
-  s.landed = landed;
-  s.in_cqe = plan.in_cqe;
-  s.received = plan.offset + plan.length;
-  s.message = traits.last ? Message::kNone : Message::kSend;
-  if (!traits.last) return true;
-  if (traits.ieth && !invalidate(qp, p.imm)) {
-    receive_error(t, qp, CqeSyndrome::kLocalAccess, 0);
-    fail(t, qp, p, NakCode::kRemoteAccess, EqeType::kComp);
-    return false;
-  }
-  blocks_.tracer.record(Point::kScattered, s.landed, {qp.function, p.trace_qpn}, p.wqe_serial, s.received,
-                        qp.qpn);
-  finish_receive(t, qp, p,
-                 traits.ieth  ? CqeOp::kRespSendInv
-                 : traits.imm ? CqeOp::kRespSendImm
-                              : CqeOp::kRespSend);
-  return true;
 }
 
 // The receive WQE's list cannot be written: a page is not there, or a key does not allow it.

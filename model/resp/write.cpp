@@ -18,6 +18,68 @@ using prm::NakCode;
 using traces::Point;
 using Message = ResponderState::Message;
 
+inline TptStatus Responder::check_write(const Qp& qp, const WritePlan& plan) const {
+  return blocks_.tpt.check(plan.rkey, rights_user(qp), Access::kRemoteWrite, plan.va, plan.length);
+}
+
+inline Responder::WritePlan Responder::plan_write(const Qp& qp, const Packet& p, const Traits& traits) const {
+  const ResponderState& s = qp.resp;
+  using Refusal = WritePlan::Refusal;
+  WritePlan plan;
+  plan.refusal = Refusal::kNone;
+  if (traits.first) {
+    plan.offset = 0;
+    plan.va = p.va;
+    plan.rkey = p.rkey;
+    plan.length = p.dma_len;
+    if (!qp.rwe) {
+      plan.refusal = Refusal::kQpRights;
+      return plan;
+    }
+    if (plan.length && check_write(qp, plan) != TptStatus::kOk) {
+      plan.refusal = Refusal::kKey;
+      return plan;
+    }
+  } else {
+    plan.va = s.write_va;
+    plan.rkey = s.write_rkey;
+    plan.length = s.write_len;
+    plan.offset = s.received;
+  }
+  const std::uint64_t after = plan.offset + p.payload_len;
+  if (after > plan.length || (traits.last && after != plan.length)) plan.refusal = Refusal::kLength;
+  return plan;
+}
+
+inline bool Responder::commit_write(Time t, Qp& qp, const PacketRef& packet, const Traits& traits,
+                                    const WritePlan& plan) {
+  ResponderState& s = qp.resp;
+  const Packet& p = *packet;
+  if (traits.first) {
+    s.write_va = plan.va;
+    s.write_rkey = plan.rkey;
+    s.write_len = plan.length;
+    s.landed = std::max(s.landed, t);
+  }
+  if (p.payload_len) {
+    const MoveResult r =
+        mover_.write_remote(t, qp, rights_pd(qp), plan.rkey, plan.va + plan.offset, packet, traits.imm);
+    if (!r.ok()) {
+      if (p.packets == 1) write_not_moved(t, qp, p, plan, r.status);
+      return false;
+    }
+    s.landed = std::max(s.landed, r.at);
+  }
+  s.message = traits.last ? Message::kNone : Message::kWrite;
+  s.received = plan.offset + p.payload_len;
+  if (traits.first) ++blocks_.q_counters[qp.function][qp.counter_set].rx_write_requests;
+  if (!traits.last) return true;
+  blocks_.tracer.record(Point::kScattered, s.landed, {qp.function, p.trace_qpn}, p.wqe_serial, s.received,
+                        qp.qpn);
+  if (traits.imm) finish_receive(t, qp, p, CqeOp::kRespWrImm);
+  return true;
+}
+
 bool Responder::take_write(Time t, Qp& qp, PacketRef& packet, const Traits& traits) {
   const Packet& p = *packet;
   const WritePlan plan = plan_write(qp, p, traits);
@@ -36,35 +98,6 @@ bool Responder::take_write(Time t, Qp& qp, PacketRef& packet, const Traits& trai
   return commit_write(t, qp, packet, traits, plan);
 }
 
-Responder::WritePlan Responder::plan_write(const Qp& qp, const Packet& p, const Traits& traits) const {
-  const ResponderState& s = qp.resp;
-  using Refusal = WritePlan::Refusal;
-  WritePlan plan;
-  if (traits.first) {
-    plan.va = p.va;
-    plan.rkey = p.rkey;
-    plan.length = p.dma_len;
-    if (!qp.rwe) {
-      plan.refusal = Refusal::kQpRights;
-      return plan;
-    }
-    if (plan.length)
-      plan.key = blocks_.tpt.check(p.rkey, rights_user(qp), Access::kRemoteWrite, p.va, plan.length);
-    if (plan.key != TptStatus::kOk) {
-      plan.refusal = Refusal::kKey;
-      return plan;
-    }
-  } else {
-    plan.va = s.write_va;
-    plan.rkey = s.write_rkey;
-    plan.length = s.write_len;
-    plan.offset = s.received;
-  }
-  const std::uint64_t after = plan.offset + p.payload_len;
-  if (after > plan.length || (traits.last && after != plan.length)) plan.refusal = Refusal::kLength;
-  return plan;
-}
-
 void Responder::refuse_write(Time t, Qp& qp, const Packet& p, const WritePlan& plan) {
   switch (plan.refusal) {
     case WritePlan::Refusal::kNone:
@@ -76,7 +109,7 @@ void Responder::refuse_write(Time t, Qp& qp, const Packet& p, const WritePlan& p
       return;
     case WritePlan::Refusal::kKey:
       ++blocks_.q_counters[qp.function][qp.counter_set].resp_remote_access_errors;
-      write_denied(t, qp, p, plan, plan.key);
+      write_denied(t, qp, p, plan, check_write(qp, plan));
       fail(t, qp, p, NakCode::kRemoteAccess, EqeType::kWqAccess);
       return;
     case WritePlan::Refusal::kLength:
@@ -89,36 +122,6 @@ void Responder::write_denied(Time t, const Qp& qp, const Packet& p, const WriteP
   broke_access(blocks_.tracer, remote_rule(status), t, RuleObject::kQp, qp.subject(), plan.va, plan.rkey,
                plan.length);
   blocks_.tracer.record(Point::kAccessErr, t, {qp.function, p.trace_qpn}, p.wqe_serial, plan.rkey, plan.va);
-}
-
-bool Responder::commit_write(Time t, Qp& qp, const PacketRef& packet, const Traits& traits,
-                             const WritePlan& plan) {
-  ResponderState& s = qp.resp;
-  const Packet& p = *packet;
-  Time landed = traits.first ? std::max(s.landed, t) : s.landed;
-  if (p.payload_len) {
-    const MoveResult r =
-        mover_.write_remote(t, qp, rights_pd(qp), plan.rkey, plan.va + plan.offset, packet, traits.imm);
-    if (!r.ok()) {
-      if (p.packets == 1) write_not_moved(t, qp, p, plan, r.status);
-      return false;
-    }
-    landed = std::max(landed, r.at);
-  }
-  s.landed = landed;
-  s.message = traits.last ? Message::kNone : Message::kWrite;
-  s.received = plan.offset + p.payload_len;
-  if (traits.first) {
-    s.write_va = plan.va;
-    s.write_rkey = plan.rkey;
-    s.write_len = plan.length;
-    ++blocks_.q_counters[qp.function][qp.counter_set].rx_write_requests;
-  }
-  if (!traits.last) return true;
-  blocks_.tracer.record(Point::kScattered, s.landed, {qp.function, p.trace_qpn}, p.wqe_serial, s.received,
-                        qp.qpn);
-  if (traits.imm) finish_receive(t, qp, p, CqeOp::kRespWrImm);
-  return true;
 }
 
 // A page is not there, or the key went away between the packets.
