@@ -10,7 +10,7 @@ namespace hcasim::fw {
 
 namespace {
 constexpr Time kBeat = from_ns(10'000'000);    // health_counter grows every 10 ms
-constexpr std::uint32_t kReadyLimitMs = 2000;  // as long as Linux waits for it without being told
+constexpr std::uint32_t kReadyLimitMs = 2000;  // how long Linux waits for it by default
 constexpr Time kSecond = from_ns(1'000'000'000);
 }  // namespace
 

@@ -39,7 +39,7 @@ class Health {
     reset_requested_ = reset_requested;
     assert_ = assert;
   }
-  // The firmware's processor hangs: the health counter stands still. Until told otherwise, or reset.
+  // The firmware's processor hangs: the health counter stands still. Until another request, or a reset.
   void stall(bool on);
   bool stalled() const { return stalled_; }
   bool is_fatal() const { return syndrome_ != 0 && reset_requested_; }

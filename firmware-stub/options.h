@@ -22,7 +22,7 @@ struct Options {
   std::uint64_t mac = 0;        // Ethernet: low 48 bits; 0: made from node_guid
   std::uint16_t lid = 0;        // what the built-in subnet manager assigns; 0: 1, or as the peer wants
   unsigned msix_vectors = 64;
-  // Time limit of commands that the driver is told, ms; 0: none, and it takes its own.
+  // Time limit of commands that is announced to the driver, ms; 0: none, and it takes its own.
   std::uint32_t command_limit_ms = 0;
   bool page_requests = true;  // host pages asked for (profile: boot_pages, init_pages); false: none
   // Sizes of the resource tables, log2.

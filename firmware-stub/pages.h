@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Host pages: memory that the driver lends to the card for its contexts (ICM). The firmware asks for a number
+// Host pages: memory that the driver gives to the card for its contexts (ICM). The firmware asks for a number
 // at boot and at INIT_HCA, and for more by event while objects are made; at teardown it gives all back.
 #ifndef HCASIM_FIRMWARE_STUB_PAGES_H
 #define HCASIM_FIRMWARE_STUB_PAGES_H
@@ -53,7 +53,7 @@ class PagePool {
   void objects_dropped();
 
   std::uint64_t given() const { return pages_.size(); }
-  // The page of this address is lent to the device.
+  // The page of this address belongs to the device.
   bool has(std::uint64_t addr) const { return known_.count(addr >> kPageShift << kPageShift) != 0; }
   std::uint64_t used_pages() const;
   std::uint64_t requests() const { return requests_; }

@@ -61,7 +61,7 @@ class PortAgent {
   const std::vector<Peer>& peers() const { return peers_; }
   // Between INIT_HCA and the end of it.
   bool running() const { return running_; }
-  // Is told when the host takes the link down or up (PAOS), and when running() changes.
+  // Is notified when the host takes the link down or up (PAOS), and when running() changes.
   void on_admin(std::function<void()> handler) { on_admin_ = std::move(handler); }
 
   // What a subnet manager writes (PortInfo, IBTA 14.2.5.6), with the events that follow.

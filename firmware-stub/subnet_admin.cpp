@@ -448,7 +448,7 @@ void SubnetAdmin::leave(const Request& request, Answer& answer) {
   if (!held && !g.permanent) groups_.erase(it);
 }
 
-// One record a group, without its members: who they are is told to trusted requesters only.
+// One record a group, without its members: only trusted requesters learn who they are.
 void SubnetAdmin::list_groups(const Request& request, Answer& answer) const {
   using R = McMemberRecord;
   const auto wish = load<R>(request.data);

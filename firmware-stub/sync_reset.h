@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The reset of the card that its host agrees to (register MFRL, general events, mlx5_core's fw_reset.c): a
-// host, or the firmware, asks for it; every host's driver is asked, and answers; then all are told that it is
-// now, take the interface down, and the card starts anew. `devlink dev reload action fw_activate` is this.
+// host, or the firmware, asks for it; every host's driver is asked, and answers; then all are notified that
+// it is now, take the interface down, and the card starts anew. `devlink dev reload action fw_activate` is
+// this.
 //
 //   MFRL start (waits) -> event RESET_REQUEST -> MFRL answer: yes -> start is answered, event RESET_NOW ->
 //     TEARDOWN_HCA (fast), nic_interface = DISABLED -> the card resets

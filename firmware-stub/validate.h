@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the driver does that the command interface answers as if it were right, or with a status that does not
-// say it all: told as broken rules (traces/rule_list.h).
+// say it all: reported as broken rules (traces/rule_list.h).
 #ifndef HCASIM_FIRMWARE_STUB_VALIDATE_H
 #define HCASIM_FIRMWARE_STUB_VALIDATE_H
 

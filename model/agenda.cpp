@@ -260,7 +260,7 @@ void Agenda::notify_first() {
     process->event.notify(sc_core::SC_ZERO_TIME);
 }
 
-// The process of a block runs: it may have been told before another block got in front of it.
+// The process of a block runs: it may have been notified before another block got in front of it.
 void Agenda::turn_of(Process& process) {
   if (running_) return;  // whose turn it is looks for the next one
   if (notified_ == &process) {

@@ -59,7 +59,7 @@ struct Profile {
     Time cqe = from_ns(6);            // completion unit occupancy per CQE
     Time eqe = from_ns(10);
     Time atomic = from_ns(7);         // the ALU, on top of the memory read
-    unsigned atomic_slots = 512;      // locks; of 8 bytes each, told apart by the low bits of the address
+    unsigned atomic_slots = 512;      // locks; of 8 bytes each, chosen by the low bits of the address
     Time umr = from_ns(60);           // UMR execution, per WQE
     unsigned wqe_fetch_bytes = 512;   // one fetch reads at most this much of the SQ
     unsigned rwqe_prefetch = 8;       // receive WQEs read at a time

@@ -74,7 +74,7 @@ constexpr Rule rule_of(WqeFault f) {
     case WqeFault::kHeaders:
       return Rule::kWqeHeaders;
     case WqeFault::kNone:
-    case WqeFault::kFetch:  // the refused DMA is told by itself
+    case WqeFault::kFetch:  // the refused DMA is reported by itself
     case WqeFault::kPageFault:
       break;
   }

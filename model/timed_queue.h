@@ -56,7 +56,7 @@ class TimedQueue : public sc_core::sc_module, private Agenda::Block {
   }
   void prefetch_targets() const { prefetch_line(fifo_.data()); }
   std::size_t size() const { return heap_.size() + fifo_.size() - fifo_head_; }
-  // One that comes after `after` others, as far as can be told at once; null: none.
+  // One that comes after `after` others, as far as is known at once; null: none.
   const Item* to_come(std::size_t after) const {
     return after < fifo_.size() - fifo_head_ ? &fifo_[fifo_head_ + after].item : nullptr;
   }

@@ -11,8 +11,8 @@
 #define PCI_SUBSYSTEM_ID_MLX 0x0008
 #define PCI_CLASS_INFINIBAND 0x0207
 
-/* Extended capabilities, from the start of the extended space (0x100). */
-#define AER_OFFSET 0x100
+/* Extended capabilities, from the start of the extended space. */
+#define AER_OFFSET PCI_CONFIG_SPACE_SIZE
 #define DSN_OFFSET (AER_OFFSET + PCI_ERR_SIZEOF)
 
 /* ---- capabilities ---- */

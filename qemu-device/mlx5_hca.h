@@ -77,8 +77,8 @@ struct HcaLink {
   uint64_t refused_mmio;
   HcaNet* net; /* NULL without netdev= */
   MemoryListener memory;
-  bool lends;          /* `memory` is registered, and what is in the guest's memory may be read there */
-  bool memory_changed; /* what was lent is to be given up when the model returns */
+  bool maps;           /* `memory` is registered, and the model may read the guest's memory in place */
+  bool memory_changed; /* what was mapped is to be given up when the model returns */
   GArray* pcie_faults; /* HcaPcieFault that wait until the model returns; NULL: none */
   QTAILQ_ENTRY(HcaLink) next;
 };
@@ -114,7 +114,7 @@ void mlx5_hca_link_started(void);
 /* Resets, or ends, the HCA now or as soon as the model has returned. */
 void mlx5_hca_link_reset(HcaLink* link);
 void mlx5_hca_link_drop(HcaLink* link);
-/* What the model was lent goes, now or as soon as it has returned. */
+/* What the model has mapped goes, now or as soon as it has returned. */
 void mlx5_hca_memory_changed(HcaLink* link);
 /* HCA_CALL_TURN, as soon as the model has returned. */
 void mlx5_hca_want_turn(HcaLink* link);

@@ -3,9 +3,9 @@
  * Guest memory that the model reads where it lies, so that payload is copied once: from the sender's memory
  * to the receiver's. What it writes goes by QEMU all the same, which has to know of it (pages that are dirty,
  * code that was translated). A pointer stays good until QEMU tells its listeners that the memory goes from
- * the function's address space: the model then gives up all that it was lent. A vIOMMU changes what an
- * address means without telling, so nothing is lent behind one. Nor is in lockstep: lent payload may go in
- * runs of packets, whose times depend, by nanoseconds, on whether each is looked at (captures, traces in
+ * the function's address space: the model then gives up all that it has mapped. A vIOMMU changes what
+ * an address means without notice, so nothing is mapped behind one. Nor is in lockstep: mapped payload may go
+ * in runs of packets, whose times depend, by nanoseconds, on whether each is looked at (captures, traces in
  * detail).
  */
 #include "mlx5_hca.h"
@@ -26,26 +26,26 @@ static bool start(HcaLink* link) {
   }
   link->memory = (MemoryListener){.name = TYPE_MLX5_HCA, .region_del = on_region_del};
   memory_listener_register(&link->memory, &pci->bus_master_as);
-  link->lends = true;
+  link->maps = true;
   return true;
 }
 
 static bool stop(HcaLink* link) {
-  bool lent = link->lends;
+  bool mapped = link->maps;
 
-  link->lends = false;
-  if (lent) {
+  link->maps = false;
+  if (mapped) {
     memory_listener_unregister(&link->memory);
   }
-  return lent;
+  return mapped;
 }
 
 const HcaPart mlx5_hca_memory = {.calls = {[HCA_CALL_START] = start, [HCA_CALL_STOP] = stop}};
 
 void* mlx5_hca_dma_map(void* opaque, uint64_t addr, size_t len, int write) {
   HcaLink* link = opaque;
-  bool lends = link->lends && !write && len && !mlx5_hca_lockstep();
-  PCIDevice* pci = lends ? mlx5_hca_bus_master(link) : NULL;
+  bool maps = link->maps && !write && len && !mlx5_hca_lockstep();
+  PCIDevice* pci = maps ? mlx5_hca_bus_master(link) : NULL;
   hwaddr there = len, at;
   MemoryRegion* mr;
 

@@ -29,7 +29,7 @@ static PCIDevice* port_above(PCIDevice* pci) { return pci_bridge_get_device(pci_
 #if !QCOMPAT_ROUTES_CORRECTABLE
 /*
  * ERR_COR on its way to the root port, which is where this QEMU loses it. 6.2.6: ports forward it if SERR# is
- * enabled towards them; the root port notes who was first, and interrupts if told to.
+ * enabled towards them; the root port notes who was first, and interrupts if enabled.
  */
 static void send_correctable(PCIDevice* pci, uint32_t error) {
   PCIDevice* port = pci;

@@ -8,20 +8,16 @@
  */
 #include "mlx5_hca.h"
 
-enum { VPD_LENGTH = 8, VPD_ADDRESS = 2, VPD_DATA = 4 };
-
-#define VPD_FLAG 0x8000u
-
 int mlx5_hca_vpd_init(Mlx5Hca* dev, Error** errp) {
   PCIDevice* pci = PCI_DEVICE(dev);
-  int at = pci_add_capability(pci, PCI_CAP_ID_VPD, 0, VPD_LENGTH, errp);
+  int at = pci_add_capability(pci, PCI_CAP_ID_VPD, 0, PCI_CAP_VPD_SIZEOF, errp);
 
   if (at < 0) {
     return at;
   }
   dev->vpd_cap = at;
-  pci_set_word(pci->wmask + at + VPD_ADDRESS, UINT16_MAX);
-  pci_set_long(pci->wmask + at + VPD_DATA, UINT32_MAX);
+  pci_set_word(pci->wmask + at + PCI_VPD_ADDR, UINT16_MAX);
+  pci_set_long(pci->wmask + at + PCI_VPD_DATA, UINT32_MAX);
   return 0;
 }
 
@@ -33,19 +29,19 @@ void mlx5_hca_vpd_after_write(Mlx5Hca* dev, uint32_t addr, int len) {
   size_t size;
 
   /* The address goes as a word, or with the capability's first dword; its upper byte starts the access. */
-  if (!dev->vpd_cap || !ranges_overlap(addr, len, dev->vpd_cap + VPD_ADDRESS + 1, 1)) {
+  if (!dev->vpd_cap || !ranges_overlap(addr, len, dev->vpd_cap + PCI_VPD_ADDR + 1, 1)) {
     return;
   }
-  address = pci_get_word(vpd + VPD_ADDRESS);
-  if (address & VPD_FLAG) {
-    pci_set_word(vpd + VPD_ADDRESS, address & ~VPD_FLAG);
+  address = pci_get_word(vpd + PCI_VPD_ADDR);
+  if (address & PCI_VPD_ADDR_F) {
+    pci_set_word(vpd + PCI_VPD_ADDR, address & ~PCI_VPD_ADDR_F);
     return;
   }
   size = hca_get_vpd(dev->link->hca, data, sizeof(data));
   size = MIN(size, sizeof(data));
-  pci_set_long(vpd + VPD_DATA, 0);
+  pci_set_long(vpd + PCI_VPD_DATA, 0);
   if (address < size) {
-    memcpy(vpd + VPD_DATA, data + address, MIN(size - address, 4));
+    memcpy(vpd + PCI_VPD_DATA, data + address, MIN(size - address, 4));
   }
-  pci_set_word(vpd + VPD_ADDRESS, address | VPD_FLAG);
+  pci_set_word(vpd + PCI_VPD_ADDR, address | PCI_VPD_ADDR_F);
 }

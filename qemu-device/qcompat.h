@@ -114,7 +114,7 @@ static inline int qcompat_pm_init(PCIDevice* dev, Error** errp) {
 #endif
 }
 
-/* Whether an injected correctable error is told to the root port. */
+/* Whether an injected correctable error is reported to the root port. */
 #define QCOMPAT_ROUTES_CORRECTABLE HCASIM_QEMU_AT_LEAST(8, 0)
 
 /* The function detects an error of PCI Express, a bit of its status register; < 0: not taken. */

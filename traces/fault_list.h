@@ -93,10 +93,10 @@ namespace hcasim::traces {
   X(kAt,          "at",          kTime,    "a time", "simulated time from which on it waits, or at which it acts; \"+20us\": from now") \
   X(kAfter,       "after",       kTime,    "a time", "begin of the window in which it strikes")                \
   X(kUntil,       "until",       kTime,    "a time", "end of that window")                                     \
-  X(kNth,         "nth",         kNumber,  "1 to 2^32", "the nth matching event is the first that is struck (1)") \
+  X(kNth,         "nth",         kNumber,  "1 to 2^32", "the nth matching event is the first that it affects (1)") \
   X(kTimes,       "times",       kNumber,  "0 to 2^32", "how often it strikes, one matching event after the other (1; with probability: 0); 0: always") \
   X(kEvery,       "every",       kEvery,   "events, or a time", "every so many matching events, or (kinds that act at a time) every so long") \
-  X(kProbability, "probability", kShare,   "0 to 1", "share of the matching events that is struck, at random (1)") \
+  X(kProbability, "probability", kShare,   "0 to 1", "share of the matching events that it affects, at random (1)") \
   X(kSeed,        "seed",        kNumber,  "0 to 2^64-1", "start of its random numbers (the scenario's seed and its place there)") \
   X(kAction,      "action",      kAction,  "see the kind", "what happens")                                     \
   X(kOpcode,      "opcode",      kOpcode,  "a name or number", "of a command (CREATE_CQ), or of a packet (BTH: ACK, WRITE_FIRST)") \

@@ -114,7 +114,7 @@
     "a QP went to an error state by itself")                                                                 \
   X(kPageFault,     page_fault,      kError,  "qpn", "serial",                                               \
     "kind 7:0, QPN that waits 31:8, bytes of the message before 63:32", "address, or WQE's index",           \
-    "a page was not there: the driver was told")                                                             \
+    "a page was not there: the driver was notified")                                                             \
   X(kPageFaultDone, page_fault_done, kError,  "qpn", "serial", "kind 7:0, QPN that waits 31:8", "1: error",  \
     "the driver has dealt with a page fault")                                                                \
   X(kModelFault,    model_fault,     kError,  "-", "-", "-", "-", "an invariant of the model is broken")     \
@@ -145,7 +145,7 @@
     "a congestion notification came for the QP")                                                             \
   X(kPauseTx,       pause_tx,        kObject, "port", "-", "priorities", "quanta of the first",              \
     "the receive side asked the other port to pause, or (0) to go on")                                       \
-  X(kPauseRx,       pause_rx,        kObject, "port", "-", "priorities that heed it", "quanta of the first", \
+  X(kPauseRx,       pause_rx,        kObject, "port", "-", "priorities that obey it", "quanta of the first", \
     "a pause frame arrived")                                                                                 \
   X(kTagOp,         tag_op,          kObject, "XRQ number", "-", "operation", "entry",                       \
     "an operation on the matching list of a tag-matching SRQ")                                               \

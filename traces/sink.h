@@ -113,7 +113,7 @@ class FileSink final : public Sink {
   /// The same for a record without a blob; inline.
   [[gnu::always_inline]] void add(const Record& r) {
     if (__builtin_expect(next_ == end_, 0) && !make_room()) return;
-    want(next_ + kAhead);
+    prefetch_record(next_ + kAhead);
     *next_++ = r;
   }
   void flush() override;
@@ -135,7 +135,7 @@ class FileSink final : public Sink {
 
   /// Prefetches a cache line of a batch: the writer used it last, possibly on a processor that shares no
   /// cache with this one. May lie beyond the batch's end.
-  static void want(const Record* r) {
+  static void prefetch_record(const Record* r) {
 #if defined(__x86_64__)
     asm volatile("prefetchw %0" : : "m"(*reinterpret_cast<const char*>(r)));
 #else

@@ -89,7 +89,7 @@ class Tracer {
   bool enabled() const { return enabled_; }
   /// Whether detail points are recorded; callers ask before they make such a record.
   bool detail() const { return detail_; }
-  /// Told of each unit's work, whether it is recorded or not: unit, from, to. None: nobody.
+  /// Called with each unit's work, whether it is recorded or not: unit, from, to. None: nobody.
   using BusyWatch = std::function<void(Unit, std::int64_t, std::int64_t)>;
   void on_busy(BusyWatch watch);
   /// Somebody wants to know when units work.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Coupled time: how the two ends of a wire between processes go through the same simulated time.
 //
-// They meet at the same times. What an end sends until the next meeting leaves it no earlier than it has told
-// (its `next`), or than the first frame on the way has reached it, and arrives a cable's latency later: so
-// far both can run without hearing of each other. All that this depends on is simulated, and the same at both
-// ends; how fast either of them runs only decides who waits.
+// They meet at the same times. What an end sends until the next meeting leaves it no earlier than it has
+// announced (its `next`), or than the first frame on the way has reached it, and arrives a cable's latency
+// later: so far both can run without hearing of each other. All that this depends on is simulated, and the
+// same at both ends; how fast either of them runs only decides who waits.
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>

@@ -46,7 +46,7 @@ class FarEnd {
     std::uint64_t waited = 0;  // real ns; 0: the mark was there
   };
   virtual Hearing hear() = 0;
-  // Ends for good; the reason is told to the other end.
+  // Ends for good; the reason is sent to the other end.
   virtual void finish(const std::string& reason) = 0;
 };
 

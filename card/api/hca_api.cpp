@@ -53,8 +53,8 @@ void spread_death() {
   Simulation& simulation = Simulation::instance();
   if (!simulation.dead()) return;
   for (auto& h : all()) {
-    if (!h->told_dead) {
-      h->told_dead = true;
+    if (!h->death_reported) {
+      h->death_reported = true;
       h->model.model_fault("SystemC kernel", simulation.cause().c_str());
     }
   }

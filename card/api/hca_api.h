@@ -56,7 +56,7 @@ typedef struct hca_host_ops {
   int (*keep_waiting)(void* opaque);
   // Where len bytes at bus address addr lie, if in one piece in plain memory, so that a copy from there
   // brings what dma_read does, or (write) one to there does what dma_write does; null otherwise. May be null.
-  // The HCA may read there until it is told (hca_memory_changed()) that it must not, and writes before the
+  // The HCA may read there until hca_memory_changed() says that it must not, and writes before the
   // call of the API returns in which it asked. Payload is then copied once only.
   void* (*dma_map)(void* opaque, uint64_t addr, size_t len, int write);
   // A fault that the host is to show (fault kind "pcie", and dma/poisoned). what: enum hca_pcie_error. bit:

@@ -150,8 +150,8 @@ std::int64_t hca::quiet_until() const noexcept {
 
 void hca::rule_broken(const hcasim::traces::Broken& broken) {
   const bool strict = tracer->rules().mode() == hcasim::traces::Rules::Mode::kStrict;
-  if (settings.rules_told == 0 || broken.count <= settings.rules_told) {
-    const bool last = !strict && broken.count == settings.rules_told;
+  if (settings.breaches_logged == 0 || broken.count <= settings.breaches_logged) {
+    const bool last = !strict && broken.count == settings.breaches_logged;
     const std::string line = describe(broken) + (last ? "; further ones are only counted" : "");
     log(strict ? HCA_LOG_ERROR : HCA_LOG_WARNING, line.c_str());
   }
@@ -238,7 +238,7 @@ std::vector<hcasim::api::Counter> hca::counters() const {
       {"wire_late", meetings.late},
       {"rx_errors", port.rx_errors},
       {"rx_dropped", port.rx_dropped},
-      {"faults_injected", model.injector().injected() + asked_faults},
+      {"faults_injected", model.injector().injected() + faults_on_request},
       {"injected_drop", port.injected_drop},
       {"injected_dup", port.injected_dup},
       {"injected_reorder", port.injected_reorder},
@@ -300,7 +300,7 @@ void hca::inject(const hcasim::api::Fault& fault) {
   using hcasim::FaultType;
   using hcasim::api::Fault;
   const auto note = [&](FaultType kind, FaultAction action) {
-    ++asked_faults;
+    ++faults_on_request;
     hcasim::traces::trace(*tracer, hcasim::traces::Point::kFaultInjected, hcasim::sim_now(), 0u, 0u,
                           hcasim::traces::fault_word(kind, action),
                           fault.number | (fault.kind == Fault::kFatalHealth ? 0x100u : 0u));

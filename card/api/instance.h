@@ -85,10 +85,10 @@ struct hca final : hcasim::HostPort {
   const hcasim::api::Settings settings;
   const std::unique_ptr<hcasim::traces::Tracer> tracer;
   bool in_service = true;
-  bool told_dead = false;
+  bool death_reported = false;
   bool link_injected_down = false;
   std::vector<hcasim::FaultSpec> planned;       // by hca_inject() before simulated time began
-  std::uint64_t asked_faults = 0;               // by hca_inject(), beside those of the plan
+  std::uint64_t faults_on_request = 0;          // by hca_inject(), in addition to those of the plan
   std::unique_ptr<hcasim::api::Uplink> uplink;  // null: a cable to itself
   std::string json;
   std::string trace_path, capture_path, trace_answer;

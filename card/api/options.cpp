@@ -107,11 +107,11 @@ const Option kOptions[] = {
      "what the driver has to keep is checked: breaches are reported, end the device's service, or go unseen",
      "report, strict, off",
      [](Settings& s, const std::string& v) { return traces::parse_mode(v, &s.rules); }},
-    {"rules_told", "1", "so many breaches of each rule are logged; 0: all", "0 to 1000000",
+    {"rules_told", "1", "how many breaches of each rule are logged; 0: all", "0 to 1000000",
      [](Settings& s, const std::string& v) {
        std::uint64_t n = 0;
        if (!to_number(v, 0, 1000000, n)) return false;
-       s.rules_told = static_cast<unsigned>(n);
+       s.breaches_logged = static_cast<unsigned>(n);
        return true;
      }},
     {"trace_ring", "0",
@@ -205,7 +205,7 @@ const Option kOptions[] = {
     {"page_requests", "on", "firmware asks the driver for host pages", "on, off",
      [](Settings& s, const std::string& v) { return to_bool(v, s.firmware.page_requests); }},
     {"command_limit_ms", "0",
-     "time limit of commands that the driver is told; 0: none, and it takes its own (Linux: 60 s)",
+     "time limit of commands, as announced to the driver; 0: none, and it takes its own (Linux: 60 s)",
      "0, 100 to 1000000",
      [](Settings& s, const std::string& v) {
        std::uint64_t n = 0;

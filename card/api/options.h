@@ -35,7 +35,7 @@ struct Settings {
   bool coupled = false;
   bool native = false;  // the blocks are SystemC processes
   traces::Rules::Mode rules = traces::Rules::Mode::kReport;
-  unsigned rules_told = 1;  // breaches of each rule that are logged; 0: all
+  unsigned breaches_logged = 1;  // of each rule; 0: all
   std::optional<Time> batch_window, wire_latency;
   std::optional<unsigned> dc_contexts;
   std::vector<std::string> parameters;  // of the profile: SECTION.KEY=VALUE

@@ -118,10 +118,10 @@ class SocketWire final : public Uplink, private wire::Link::Owner {
   // Coupled time. Frames count from one meeting to the next; times are ps.
   bool coupled_;
   bool up_ = false;      // both ends want the link
-  bool wanted_ = false;  // this end, as it has told
+  bool wanted_ = false;  // as this end has announced
   Time meets_at_;
   Time own_latency_, peer_latency_ = 0;
-  Time own_next_ = 0, peer_next_ = 0;            // from when on an end may send, as told
+  Time own_next_ = 0, peer_next_ = 0;            // from when on an end may send, as announced
   Time first_out_ = kNever, first_in_ = kNever;  // first arrival at the other end, and here
   bool peer_wanted_ = false;
   Meetings meetings_;
@@ -131,7 +131,7 @@ class SocketWire final : public Uplink, private wire::Link::Owner {
 
 // The LIDs that the built-in subnet managers of two joined ports agree on: the one with the lower node GUID
 // gives itself 1 and the other one the next, unless an end insists on a LID (not 0). 0: both insist on the
-// same, or cannot be told apart.
+// same, or cannot be distinguished.
 struct SubnetEnd {
   std::uint64_t node_guid = 0;
   std::uint16_t lid = 0;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "card/sc/config_space.h"
 
+#include <linux/pci_regs.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -9,22 +11,11 @@ namespace hcasim::sc {
 namespace {
 
 constexpr std::uint32_t kVendor = 0x15b3, kSubsystem = 0x0008;
-// Registers of the header.
-enum : unsigned {
-  kCommand = 0x04,
-  kClass = 0x08,
-  kBar0 = 0x10,
-  kBar2 = 0x18,
-  kSubsystemId = 0x2c,
-  kCapabilities = 0x34,
-  kInterruptPin = 0x3d
-};
-constexpr std::uint16_t kMemorySpace = 1u << 1, kBusMaster = 1u << 2;
-constexpr std::uint32_t kStatusCapabilities = 1u << 20;
-constexpr std::uint32_t kBar64Prefetchable = 0xc;
-// Of the capabilities.
-constexpr std::uint16_t kMsixEnable = 1u << 15, kMsixMaskAll = 1u << 14;
-constexpr std::uint32_t kStartReset = 1u << 15, kResetOffered = 1u << 28;  // DevCtl, DevCap
+constexpr std::uint16_t kCommands = PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER | PCI_COMMAND_PARITY |
+                                    PCI_COMMAND_SERR | PCI_COMMAND_INTX_DISABLE;  // that can be set
+constexpr std::uint32_t kBar64Prefetchable = PCI_BASE_ADDRESS_MEM_TYPE_64 | PCI_BASE_ADDRESS_MEM_PREFETCH;
+constexpr unsigned kMsixBar = 2;  // the BAR indicator (BIR) of table and pending bits
+constexpr std::uint32_t kPmVersion1_2 = 3, kPayload512 = 2;
 
 std::uint32_t mask_of(unsigned len) { return len >= 4 ? 0xffffffffu : (1u << (8 * len)) - 1; }
 
@@ -45,36 +36,40 @@ void ConfigSpace::put(unsigned offset, std::uint32_t value, unsigned len, std::u
 }
 
 void ConfigSpace::build(const Identity& identity) {
-  put(0, std::uint32_t{identity.device} << 16 | kVendor, 4);
-  put(kCommand, kStatusCapabilities, 4, kMemorySpace | kBusMaster | 1u << 6 | 1u << 8 | 1u << 10);
-  put(kClass, (identity.ethernet ? 0x0200u : 0x0207u) << 16 | identity.revision, 4);
-  put(0x0c, 0, 1, 0xff);  // cache line size
-  put(kBar0, kBar64Prefetchable, 4, static_cast<std::uint32_t>(~(kRegisterBytes - 1)));
-  put(kBar0 + 4, 0, 4, 0xffffffff);
-  put(kBar2, 0, 4, static_cast<std::uint32_t>(~(kMsixBytes - 1)));
-  put(kSubsystemId, kSubsystem << 16 | kVendor, 4);
-  put(kCapabilities, kPm, 1);
-  put(kInterruptPin, 0, 1);
+  put(PCI_VENDOR_ID, std::uint32_t{identity.device} << 16 | kVendor, 4);
+  put(PCI_COMMAND, 0, 2, kCommands);
+  put(PCI_STATUS, PCI_STATUS_CAP_LIST, 2);
+  put(PCI_CLASS_REVISION, (identity.ethernet ? 0x0200u : 0x0207u) << 16 | identity.revision, 4);
+  put(PCI_CACHE_LINE_SIZE, 0, 1, 0xff);
+  put(PCI_BASE_ADDRESS_0, kBar64Prefetchable, 4, static_cast<std::uint32_t>(~(kRegisterBytes - 1)));
+  put(PCI_BASE_ADDRESS_1, 0, 4, 0xffffffff);
+  put(PCI_BASE_ADDRESS_2, 0, 4, static_cast<std::uint32_t>(~(kMsixBytes - 1)));
+  put(PCI_SUBSYSTEM_VENDOR_ID, kSubsystem << 16 | kVendor, 4);
+  put(PCI_CAPABILITY_LIST, kPm, 1);
+  put(PCI_INTERRUPT_PIN, 0, 1);
 
-  put(kPm, std::uint32_t{kMsix} << 8 | 0x01, 2);
-  put(kPm + 2u, 3, 2);           // version 1.2, no PME
-  put(kPm + 4u, 1u << 3, 2, 3);  // no soft reset; power state
+  put(kPm, std::uint32_t{kMsix} << 8 | PCI_CAP_ID_PM, 2);
+  put(kPm + PCI_PM_PMC, kPmVersion1_2, 2);  // no PME
+  put(kPm + PCI_PM_CTRL, PCI_PM_CTRL_NO_SOFT_RESET, 2, PCI_PM_CTRL_STATE_MASK);
 
-  put(kMsix, std::uint32_t{kExpress} << 8 | 0x11, 2);
-  put(kMsix + 2u, kVectors - 1, 2, kMsixEnable | kMsixMaskAll);
-  put(kMsix + 4u, 2, 4);                 // table: BAR 2, offset 0
-  put(kMsix + 8u, kPendingBits | 2, 4);  // pending bits
+  put(kMsix, std::uint32_t{kExpress} << 8 | PCI_CAP_ID_MSIX, 2);
+  put(kMsix + PCI_MSIX_FLAGS, kVectors - 1, 2, PCI_MSIX_FLAGS_ENABLE | PCI_MSIX_FLAGS_MASKALL);
+  put(kMsix + PCI_MSIX_TABLE, kMsixBar, 4);  // at its start
+  put(kMsix + PCI_MSIX_PBA, kPendingBits | kMsixBar, 4);
 
   const std::uint32_t speed = std::clamp(identity.generation, 1u, 5u), width = identity.lanes << 4;
-  put(kExpress, 0x10, 2);
-  put(kExpress + 2u, 2, 2);  // version 2, endpoint
-  put(kExpress + 4u, kResetOffered | 1u << 15 | 1u << 5 | 2,
-      4);                                 // role-based errors, extended tags, 512 bytes
-  put(kExpress + 8u, 0x2810, 2, 0x79ff);  // relaxed ordering, no snoop, requests of 512 bytes
-  put(kExpress + 0xcu, speed | width, 4);
-  put(kExpress + 0x12u, speed | width, 2);
-  put(kExpress + 0x2cu, ((1u << speed) - 1) << 1, 4);
-  put(kExpress + 0x30u, speed, 2);
+  put(kExpress, PCI_CAP_ID_EXP, 2);
+  put(kExpress + PCI_EXP_FLAGS, PCI_EXP_TYPE_ENDPOINT << 4 | 2, 2);  // version 2
+  put(kExpress + PCI_EXP_DEVCAP,
+      PCI_EXP_DEVCAP_FLR | PCI_EXP_DEVCAP_RBER | PCI_EXP_DEVCAP_EXT_TAG | kPayload512, 4);
+  // What cannot be set: phantom functions, auxiliary power, and the reset bit, which reads as 0.
+  put(kExpress + PCI_EXP_DEVCTL,
+      PCI_EXP_DEVCTL_RELAX_EN | PCI_EXP_DEVCTL_NOSNOOP_EN | PCI_EXP_DEVCTL_READRQ_512B, 2,
+      0xffff & ~(PCI_EXP_DEVCTL_BCR_FLR | PCI_EXP_DEVCTL_PHANTOM | PCI_EXP_DEVCTL_AUX_PME));
+  put(kExpress + PCI_EXP_LNKCAP, speed | width, 4);
+  put(kExpress + PCI_EXP_LNKSTA, speed | width, 2);
+  put(kExpress + PCI_EXP_LNKCAP2, ((1u << speed) - 1) << 1, 4);
+  put(kExpress + PCI_EXP_LNKCTL2, speed, 2);
 }
 
 void ConfigSpace::reset() {
@@ -101,23 +96,24 @@ bool ConfigSpace::write(unsigned offset, std::uint32_t value, unsigned len) {
     const auto byte = static_cast<std::uint8_t>(value >> (8 * i));
     bytes_[offset + i] = static_cast<std::uint8_t>((bytes_[offset + i] & ~mask) | (byte & mask));
   }
-  const unsigned high = kExpress + 9u;  // the byte with "initiate function level reset", which reads as 0
-  return offset <= high && high < offset + len && (value >> (8 * (high - offset)) & kStartReset >> 8) != 0;
+  const unsigned high = kExpress + PCI_EXP_DEVCTL + 1u;  // the byte with "initiate function level reset"
+  return offset <= high && high < offset + len &&
+         (value >> (8 * (high - offset)) & PCI_EXP_DEVCTL_BCR_FLR >> 8) != 0;
 }
 
-bool ConfigSpace::bus_master() const { return powered() && (word(kCommand) & kBusMaster) != 0; }
+bool ConfigSpace::bus_master() const { return powered() && (word(PCI_COMMAND) & PCI_COMMAND_MASTER) != 0; }
 
-bool ConfigSpace::powered() const { return (bytes_[kPm + 4u] & 3) == 0; }
+bool ConfigSpace::powered() const { return (bytes_[kPm + PCI_PM_CTRL] & PCI_PM_CTRL_STATE_MASK) == 0; }
 
 ConfigSpace::Place ConfigSpace::decode(std::uint64_t address, std::uint64_t len) const {
-  if (!powered() || (word(kCommand) & kMemorySpace) == 0 || len == 0) return {};
+  if (!powered() || (word(PCI_COMMAND) & PCI_COMMAND_MEMORY) == 0 || len == 0) return {};
   const auto within = [&](std::uint64_t base, std::uint64_t size) {
     return base != 0 && address >= base && address - base < size && len <= size - (address - base);
   };
   const std::uint64_t registers =
-      (std::uint64_t{word(kBar0 + 4)} << 32 | word(kBar0)) & ~(kRegisterBytes - 1);
+      (std::uint64_t{word(PCI_BASE_ADDRESS_1)} << 32 | word(PCI_BASE_ADDRESS_0)) & ~(kRegisterBytes - 1);
   if (within(registers, kRegisterBytes)) return {Bar::kRegisters, address - registers};
-  const std::uint64_t table = word(kBar2) & ~(kMsixBytes - 1);
+  const std::uint64_t table = word(PCI_BASE_ADDRESS_2) & ~(kMsixBytes - 1);
   if (within(table, kMsixBytes)) return {Bar::kMsixTable, address - table};
   return {};
 }
@@ -127,14 +123,14 @@ ConfigSpace::Place ConfigSpace::decode(std::uint64_t address, std::uint64_t len)
 std::uint32_t ConfigSpace::table_word(std::uint64_t offset) const {
   if (offset == kPendingBits) return static_cast<std::uint32_t>(pending_);
   if (offset == kPendingBits + 4) return static_cast<std::uint32_t>(pending_ >> 32);
-  if (offset / 16 >= kVectors) return 0;
-  const Entry& entry = table_[offset / 16];
-  switch (offset % 16) {
-    case 0:
+  if (offset / PCI_MSIX_ENTRY_SIZE >= kVectors) return 0;
+  const Entry& entry = table_[offset / PCI_MSIX_ENTRY_SIZE];
+  switch (offset % PCI_MSIX_ENTRY_SIZE) {
+    case PCI_MSIX_ENTRY_LOWER_ADDR:
       return static_cast<std::uint32_t>(entry.address);
-    case 4:
+    case PCI_MSIX_ENTRY_UPPER_ADDR:
       return static_cast<std::uint32_t>(entry.address >> 32);
-    case 8:
+    case PCI_MSIX_ENTRY_DATA:
       return entry.data;
     default:
       return entry.control;
@@ -154,33 +150,34 @@ void ConfigSpace::table_write(std::uint64_t offset, const std::uint8_t* bytes, u
   if ((len != 4 && len != 8) || offset % len != 0 || offset >= kMsixBytes) return;
   for (unsigned done = 0; done < len; done += 4) {
     const std::uint64_t at = offset + done;
-    if (at / 16 >= kVectors) return;
+    if (at / PCI_MSIX_ENTRY_SIZE >= kVectors) return;
     std::uint32_t value = 0;
     std::memcpy(&value, bytes + done, sizeof value);
-    Entry& entry = table_[at / 16];
-    switch (at % 16) {
-      case 0:
+    Entry& entry = table_[at / PCI_MSIX_ENTRY_SIZE];
+    switch (at % PCI_MSIX_ENTRY_SIZE) {
+      case PCI_MSIX_ENTRY_LOWER_ADDR:
         entry.address = (entry.address & ~0xffffffffull) | (value & ~3u);
         break;
-      case 4:
+      case PCI_MSIX_ENTRY_UPPER_ADDR:
         entry.address = (entry.address & 0xffffffffull) | std::uint64_t{value} << 32;
         break;
-      case 8:
+      case PCI_MSIX_ENTRY_DATA:
         entry.data = value;
         break;
       default:
-        entry.control = value & 1;
+        entry.control = value & PCI_MSIX_ENTRY_CTRL_MASKBIT;
     }
   }
 }
 
 bool ConfigSpace::open(const Entry& entry) const {
   const std::uint32_t control = word(kMsix) >> 16;
-  return (control & kMsixEnable) != 0 && (control & kMsixMaskAll) == 0 && entry.control == 0 && bus_master();
+  return (control & PCI_MSIX_FLAGS_ENABLE) != 0 && (control & PCI_MSIX_FLAGS_MASKALL) == 0 &&
+         entry.control == 0 && bus_master();
 }
 
 std::optional<ConfigSpace::Message> ConfigSpace::signal(unsigned vector) {
-  if (vector >= kVectors || (word(kMsix) >> 16 & kMsixEnable) == 0) return {};
+  if (vector >= kVectors || (word(kMsix) >> 16 & PCI_MSIX_FLAGS_ENABLE) == 0) return {};
   const Entry& entry = table_[vector];
   if (open(entry)) return Message{entry.address, entry.data};
   pending_ |= 1ull << vector;

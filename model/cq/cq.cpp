@@ -164,7 +164,7 @@ bool CqUnit::write(Time t, Cq& cq, prm::Cqe& cqe, const std::uint8_t* head, bool
   return true;
 }
 
-bool CqUnit::struck(Time t, Cq& cq, const Completion& c, Time& late) {
+bool CqUnit::inject(Time t, Cq& cq, const Completion& c, Time& late) {
   if (Injector* injector = gate_.open(FaultType::kCq)) {
     if (const FaultSpec* fault =
             injector->strike(FaultType::kCq, t, {{FaultKey::kCqn, cq.cqn}}, cq.subject(), 0)) {
@@ -186,7 +186,7 @@ Time CqUnit::post(Time t, Cq& cq, const Completion& c) {
   if (cq.error) return t;
   Time late = 0;
   const bool faulty = gate_.open(FaultType::kCqe) || gate_.open(FaultType::kCq);
-  if (faulty && struck(t, cq, c, late)) return t;
+  if (faulty && inject(t, cq, c, late)) return t;
   if (!has_room(t, cq)) {
     ++overruns_;
     close_block(t, cq);

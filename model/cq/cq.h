@@ -174,12 +174,12 @@ class CqUnit : public sc_core::sc_module {
   bool resize(Time t, Cq& cq, GuestRing ring, unsigned log_size);
 
   void take_faults_from(Injector& injector) { gate_.attach(injector); }
-  // As an overrun or a refused write: no further CQE, the error event, and its QPs are told.
+  // As an overrun or a refused write: no further CQE, the error event, and its QPs fail with it.
   void break_cq(Time t, Cq& cq, std::uint8_t syndrome) {
     close_block(t, cq);
     fail(t, cq, syndrome);
   }
-  // A CQ has failed: told from a process of this unit's own, when no engine is at work on a queue.
+  // A CQ has failed: reported from a process of this unit's own, when no engine is at work on a queue.
   using Failed = std::function<void(Time, const Cq&)>;
   void on_failed(Failed handler) { failed_ = std::move(handler); }
 
@@ -235,8 +235,8 @@ class CqUnit : public sc_core::sc_module {
   bool write_slot(Time t, Cq& cq, std::uint32_t index, const void* bytes, bool group, Time& visible);
   void on_block(Time due, const Period& block);
   void fail(Time t, Cq& cq, std::uint8_t syndrome);
-  // A completion that faults strike: not to be written; late: by how much.
-  bool struck(Time t, Cq& cq, const Completion& c, Time& late);
+  // Applies injected faults to a completion. True: it is not to be written; late: by how much.
+  bool inject(Time t, Cq& cq, const Completion& c, Time& late);
   void on_period(Time due, const Period& period);
 
   const Profile& profile_;

@@ -25,10 +25,10 @@ class alignas(64) ContextCache {
     ++hits_;
     return true;
   }
-  // Of the entry touched last: from when on it can be used. One that nothing was told of: at once.
+  // Of the entry touched last: from when on it can be used. Without such a time: at once.
   Time there() const { return first_[last_].there; }
   void arrives(Time t) { first_[last_].there = t; }
-  // The same for `id`, if it is still in the cache and nothing was told of it.
+  // The same for `id`, if it is still in the cache and no such time was set.
   void arrives(std::uint64_t id, Time t);
   void invalidate(std::uint64_t id);
   // All entries whose identifier is `which`: those of a function that is reset.

@@ -22,8 +22,8 @@ class FirmwarePort;
 // What an engine asks for when it cannot go on with a QP.
 class QpErrors {
  public:
-  // The QP goes to ERR: its queues are flushed, firmware is told, and the async event `event_type` is raised
-  // (an EQE type; 0: none). One that is in ERR or RESET stays there, and nothing else happens.
+  // The QP goes to ERR: its queues are flushed, firmware is notified, and the async event `event_type` is
+  // raised (an EQE type; 0: none). One that is in ERR or RESET stays there, and nothing else happens.
   virtual void qp_error(Time t, Qp& qp, std::uint8_t event_type) = 0;
 
  protected:
@@ -52,7 +52,7 @@ class QpStates final : public QpErrors {
     PerFunction<FirmwarePort> firmware;
   };
   explicit QpStates(const Blocks& blocks) : blocks_(blocks) {}
-  // In the order in which they are told. Before the simulation starts.
+  // In the order in which they are notified. Before the simulation starts.
   void connect(QpEngine& requester, QpEngine& responder) {
     requester_ = &requester;
     responder_ = &responder;

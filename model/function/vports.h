@@ -38,7 +38,7 @@ class Vports final : public LocalAddresses {
 
   // --- InfiniBand
   // A packet for the port's LID: the function that has the DGID of its GRH. All others, and those without a
-  // GRH, are function 0's, to which the LID belongs: virtual functions share it and are told apart by GIDs
+  // GRH, are function 0's, to which the LID belongs: virtual functions share it and are distinguished by GIDs
   // alone.
   FunctionId ib_owner(const Packet& p) const;
 

@@ -68,16 +68,16 @@ void Port::take_pause(Time t, const Packet& p) {
   PauseFrame frame;
   if (!parse_pause(p, frame)) return;
   ++counters_.mac.rx.pause;
-  std::uint8_t heeded = pfc_rx;
+  std::uint8_t obeyed = pfc_rx;
   if (frame.by_priority) {
     for (unsigned i = 0; i < kPriorities; ++i) counters_.mac.rx.prio_pause[i] += frame.priorities >> i & 1;
-    heeded &= frame.priorities;
+    obeyed &= frame.priorities;
   } else {
-    // A port that heeds one kind does not heed the other.
-    heeded = pause_rx && !pfc_rx ? 0xff : 0;
+    // A port that obeys one kind does not obey the other.
+    obeyed = pause_rx && !pfc_rx ? 0xff : 0;
   }
-  traces::trace(tracer_, traces::Point::kPauseRx, t, 1u, 0u, heeded, frame.quanta[0]);
-  if (heeded) pause_.take(t, frame, heeded);
+  traces::trace(tracer_, traces::Point::kPauseRx, t, 1u, 0u, obeyed, frame.quanta[0]);
+  if (obeyed) pause_.take(t, frame, obeyed);
 }
 
 // Between the frames that are on their way, not behind them, and whatever has stopped those.

@@ -38,7 +38,7 @@ PacketRef make_pause(const Mac& from, const PauseFrame& frame);
 class Pause : public sc_core::sc_module {
  public:
   // What it needs of the port. release: a packet that was held back goes out at t. resume: what was stopped
-  // may go on, earlier than it was told. request: a pause frame is to be sent at t.
+  // may go on earlier than announced. request: a pause frame is to be sent at t.
   struct Users {
     std::function<void(Time, PacketRef)> release;
     std::function<void(Time)> resume;
@@ -65,7 +65,7 @@ class Pause : public sc_core::sc_module {
   Time all_open() const;
   // Stops all priorities until then, if they are not stopped for longer.
   void stop(Time until);
-  // A frame came: priorities, those of the frame that are to be heeded.
+  // A frame came: priorities, those of the frame that are to be obeyed.
   void take(Time t, const PauseFrame& frame, std::uint8_t priorities);
 
   // --- Receive side

@@ -222,18 +222,18 @@ Time Port::transmit_now(Time t, PacketRef&& packet) {
                   static_cast<std::uint64_t>(bytes) << 32 | static_cast<std::uint32_t>(lasts));
   }
   p.looped = to.back && !to.out;
-  const Harm struck = gate_.open(FaultType::kWire) ? harm(end, p, kFaultTx) : Harm{};
-  if (struck.drop || hit(faults_cfg_.drop)) {
+  const Harm fault = gate_.open(FaultType::kWire) ? harm(end, p, kFaultTx) : Harm{};
+  if (fault.drop || hit(faults_cfg_.drop)) {
     if (capture_) capture(end, p, Direction::kOut, "lost: fault injection");
     drop(end, p, DropReason::kInjected);
     return end;
   }
   Time left = end;  // when it is out of the port
-  if (struck.corrupt || hit(faults_cfg_.corrupt)) {
+  if (fault.corrupt || hit(faults_cfg_.corrupt)) {
     ++counters_.injected_corrupt;
     p.corrupt = true;
   }
-  if (struck.garble || hit(faults_cfg_.garble)) {
+  if (fault.garble || hit(faults_cfg_.garble)) {
     ++counters_.injected_garble;
     if (PacketRef other = garbled(p, random_))
       packet = std::move(other);
@@ -241,13 +241,13 @@ Time Port::transmit_now(Time t, PacketRef&& packet) {
       p.corrupt = true;
   }
   if (packet->kind == PacketKind::kRoceV2) mark_congestion(*packet, start - t);
-  if (struck.duplicate || hit(faults_cfg_.duplicate)) {
+  if (fault.duplicate || hit(faults_cfg_.duplicate)) {
     ++counters_.injected_dup;
     if (capture_) capture(left, *packet, Direction::kOut, "sent twice: fault injection");
     send(left, PacketRef(packet), to, 0);
     left += lasts;
   }
-  Time late = struck.late;
+  Time late = fault.late;
   if (late != 0) {
     ++counters_.injected_reorder;
   } else if (hit(faults_cfg_.reorder)) {
@@ -321,28 +321,28 @@ void Port::wire_receive(Time t, PacketRef packet) { rx_.push(t, std::move(packet
 void Port::arrive(Time t, PacketRef& packet) {
   if (packet->packets > 1) return arrive_run(t, packet);
   if (!gate_.open(FaultType::kWire) || packet->internal) return come_in(t, packet);
-  const Harm struck = harm(t, *packet, kFaultRx);
-  if (struck.drop) {
+  const Harm fault = harm(t, *packet, kFaultRx);
+  if (fault.drop) {
     if (capture_) capture(t, *packet, Direction::kIn, "lost: fault injection");
     return drop(t, *packet, DropReason::kInjected);
   }
-  if (struck.corrupt) {
+  if (fault.corrupt) {
     ++counters_.injected_corrupt;
     packet->corrupt = true;
   }
-  if (struck.garble) {
+  if (fault.garble) {
     ++counters_.injected_garble;
     if (PacketRef other = garbled(*packet, random_))
       packet = std::move(other);
     else
       packet->corrupt = true;
   }
-  if (struck.late != 0) {
+  if (fault.late != 0) {
     ++counters_.injected_reorder;
-    late_.push(t + struck.late, std::move(packet));
+    late_.push(t + fault.late, std::move(packet));
     return;
   }
-  if (struck.duplicate) {
+  if (fault.duplicate) {
     ++counters_.injected_dup;
     PacketRef again = PacketPool::copy(*packet);
     come_in(t, again);

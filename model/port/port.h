@@ -142,7 +142,7 @@ class Port : public sc_core::sc_module {
   std::uint32_t max_frame = 1522;  // bytes with FCS (PMTU.admin_mtu): longer ones are dropped, either way
 
   // Pause (IEEE 802.3 annex 31B) and priority flow control (802.1Qbb), as PFCC sets them. Received: pause
-  // frames are heeded, of all or of the priorities in the mask; sent: when the receive side is congested.
+  // frames are obeyed, of all or of the priorities in the mask; sent: when the receive side is congested.
   bool pause_rx = false, pause_tx = false;
   std::uint8_t pfc_rx = 0, pfc_tx = 0;
 

@@ -94,8 +94,8 @@ bool Port::takes_runs() const {
 
 // A run is longer than what the scheduler lets packets wait for. Who has so much of it before him goes
 // between its packets, as had each of them come with a turn of its own, and not before any that went so
-// earlier. The time is taken behind the run, whose times are told already: its packets that are left are too
-// early by as much.
+// earlier. The time is taken behind the run, whose times are announced already: its packets that are left are
+// too early by as much.
 Time Port::reserve(Time t, Time lasts, const Packet& p) {
   const Time start = tx_.reserve(t, lasts);
   if (tail_.packets == 0 || start <= tail_.starts[0]) return start;

@@ -323,7 +323,7 @@ void Requester::fail_front(Time t, Qp& qp, CqeSyndrome syndrome, std::uint8_t ve
   RequesterState& s = qp.req;
   blocks_.dma.loans().settle(qp.function, qp.qpn);
   const SendWqe& failed = s.window.front();
-  if (!failed.told) {
+  if (!failed.reported) {
     const Sge sge = failed.sges.empty() ? Sge{} : failed.sges[0];
     broke_access(blocks_.tracer, rule_of(syndrome, vendor), t, RuleObject::kQp, qp.subject(), sge.addr,
                  sge.lkey, failed.length);

@@ -95,7 +95,7 @@ void Requester::add_to_window(Pace& pace, Qp& qp, const std::uint8_t* bytes, std
   if (w.syndrome) {
     blocks_.tracer.broke(rule_of(static_cast<WqeFault>(w.vendor)), pace.engine, RuleObject::kQp, qp.subject(),
                          bytes, len);
-    w.told = true;
+    w.reported = true;
   }
   const Time parsed = std::max(pace.engine, pace.ready) + blocks_.profile.engine.wqe_parse;
   blocks_.tracer.record(Point::kWqeParsed, parsed, qp.subject(), w.serial,
@@ -149,7 +149,7 @@ bool Requester::fetch(Pace& pace, Qp& qp) {
     std::memcpy(&ctrl, bytes + at * prm::kWqebb, sizeof ctrl);
     const unsigned size = wqebbs(ctrl.ds());
     if (size == 0 || size > posted - at) {
-      // Not a WQE: its length cannot be told, so neither can the next one's place.
+      // Not a WQE: its length is unknown, and so is where the next one begins.
       add_to_window(pace, qp, bytes + at * prm::kWqebb, prm::kWqebb, WqeFault::kSize);
       s.fetched = static_cast<std::uint16_t>(s.fetched + 1);
       return true;

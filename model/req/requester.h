@@ -76,7 +76,7 @@ class Requester final : public sc_core::sc_module,
     PageFaults& page_faults;
     PerFunction<QCounters> q_counters;
     QpErrors& errors;
-    PerFunction<FirmwarePort> firmware;  // is told of queues that stop by themselves
+    PerFunction<FirmwarePort> firmware;  // learns of queues that stop by themselves
   };
   Requester(const sc_core::sc_module_name& name, const Blocks& blocks);
 

@@ -36,7 +36,7 @@ struct SendWqeHead {
   bool signaled = false, solicited = false;
   std::uint8_t fence = 0;  // CtrlSeg::fence()
   bool inline_data = false;
-  bool told = false;      // that it breaks a rule
+  bool reported = false;  // that it breaks a rule
   bool in_cqe = false;    // READ, atomic: the result lies in `bytes` and goes into the CQE
   std::uint32_t imm = 0;  // immediate, R_Key to invalidate, or the mkey of a UMR
   std::uint64_t raddr = 0;
@@ -78,7 +78,7 @@ struct SendWqeHead {
 
   template <class Archive>
   void list_state(Archive& a) {
-    HCASIM_FIELDS(a, opcode, counter, serial, signaled, solicited, fence, inline_data, told, in_cqe, imm,
+    HCASIM_FIELDS(a, opcode, counter, serial, signaled, solicited, fence, inline_data, reported, in_cqe, imm,
                   raddr, rkey, swap_add, compare, av, xrc_srqn, eth, header_len, length, started, first_psn,
                   packets, sent, answered, one_by_one, done, done_at, syndrome, vendor, rendezvous,
                   tag_index);

@@ -72,7 +72,7 @@ void Responder::receive_ud(Time t, Qp& qp, PacketRef& packet) {
   if (r.ok() && p.payload_len)
     r = mover_.scatter(t, qp, s.wqe.pd, s.wqe.sges, kGrhArea, packet, 0, p.payload_len, true);
   s.received = 0;
-  if (r.status == TptStatus::kFault && receive_fault(t, qp, p)) return;
+  if (r.status == TptStatus::kFault && receive_fault(t, qp, p, 0)) return;
   if (!r.ok()) {
     blocks_.tracer.record(Point::kAccessErr, t, {qp.function, p.trace_qpn}, p.wqe_serial,
                           s.wqe.sges.empty() ? 0 : s.wqe.sges[0].lkey, 0);

@@ -98,7 +98,7 @@ void Responder::receive_dc(Time t, Qp& dct, PacketRef& packet) {
   if (Qp* context = dc_context(t, dct, p)) receive(t, *context, packet);
 }
 
-// The initiator is told without a context.
+// The initiator gets its answer without a context.
 void Responder::dc_refuse(Time t, Qp& dct, const Packet& p, std::uint32_t psn, std::uint8_t syndrome) {
   Qp back;
   set_up(back, dct, p, blocks_.vports[dct.function]);

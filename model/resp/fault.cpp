@@ -47,13 +47,13 @@ void Responder::not_ready(Time t, Qp& qp, const Packet& p) {
 }
 
 // The receive WQE's memory is not there; the WQE stays, for the message's next attempt.
-bool Responder::receive_fault(Time t, Qp& qp, const Packet& p) {
+bool Responder::receive_fault(Time t, Qp& qp, const Packet& p, std::uint64_t done) {
   ResponderState& s = qp.resp;
   const std::uint32_t srqn = s.wqe.srqn;
   const FaultKind kind = srqn ? FaultKind::kSrqReceive : FaultKind::kReceive;
   if (s.fault.active ||
       !blocks_.page_faults.raise(t, qp,
-                                 PageFaults::Wqe{kind, srqn ? srqn : qp.qpn, s.wqe.counter, s.received,
+                                 PageFaults::Wqe{kind, srqn ? srqn : qp.qpn, s.wqe.counter, done,
                                                  p.payload_len, p.trace_qpn, p.wqe_serial}))
     return false;
   wait_for(s.fault, kind, p.psn, p.trace_qpn, p.wqe_serial);

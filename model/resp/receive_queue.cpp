@@ -21,6 +21,7 @@ namespace hcasim {
 using prm::CqeOp;
 using prm::CqeSyndrome;
 using prm::EqeType;
+using prm::NakCode;
 using traces::Point;
 
 bool Responder::read_count(Time t, FunctionId f, std::uint64_t dbr_addr, std::uint16_t& count) {
@@ -53,6 +54,17 @@ Responder::Take Responder::take_wqe(Time t, Qp& qp, const Packet& packet) {
     blocks_.tracer.record(Point::kRwqeFetch, t, {qp.function, packet.trace_qpn}, packet.wqe_serial,
                           s.wqe.counter, queue);
   return got;
+}
+
+// A message needs a receive WQE, and the queue has none, or is broken.
+void Responder::refuse_without_wqe(Time t, Qp& qp, const Packet& p, Take got) {
+  if (got == Take::kEmpty) {
+    ++blocks_.q_counters[qp.function][qp.counter_set].out_of_buffer;
+    if (is_reliable(qp.type)) nak_rnr(t, qp, p);
+    return;
+  }
+  if (qp.resp.wqe.valid) receive_error(t, qp, CqeSyndrome::kLocalQpOp, 0);
+  fail(t, qp, p, NakCode::kRemoteOp, EqeType::kWqCatas);
 }
 
 Responder::Take Responder::take_from_rq(Time t, Qp& qp) {
@@ -131,7 +143,7 @@ void Responder::check_srq_limit(Time t, Srq& srq) {
 }
 
 // XRC SRQs and XRQs have a CQ of their own.
-Cq* Responder::receive_cq(const Qp& qp, const RecvWqe& wqe) {
+Cq* Responder::receive_cq(const Qp& qp, const RecvWqe& wqe) const {
   const Srq* srq = wqe.srqn != 0 ? blocks_.qps[qp.function].find_srq(wqe.srqn) : nullptr;
   return blocks_.cqs.find(qp.function, srq && srq->has_cq() ? srq->cqn : qp.rcq);
 }

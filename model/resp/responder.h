@@ -122,6 +122,8 @@ class Responder final : public sc_core::sc_module,
     }
   };
   using Traits = prm::BthTraits;
+  // Of a receive WQE
+  enum class Take : std::uint8_t { kTaken, kEmpty, kBroken };
 
   // responder.cpp: requests of connected QPs
   void receive_rc(Time t, Qp& qp, PacketRef& packet, const Traits& traits);
@@ -132,12 +134,39 @@ class Responder final : public sc_core::sc_module,
   void take_each(Qp& qp, PacketRef& run);
   void duplicate(Time t, Qp& qp, const Packet& packet, const Traits& traits);
   bool in_sequence(const Qp& qp, const Packet& packet, const Traits& traits) const;
-  // False: the packet was refused (a NAK is under way, or the QP failed); of a run, nothing was said: its
-  // packets are to be taken one by one.
+
+  // send.cpp, write.cpp: requests with data, one packet or a run. False: it was refused (a NAK is under way,
+  // or the QP failed); of a run, nothing has been reported: its packets are to be taken one by one.
   bool take_send(Time t, Qp& qp, PacketRef& packet, const Traits& traits);
   bool take_write(Time t, Qp& qp, PacketRef& packet, const Traits& traits);
+  // What such a request does is planned without any effect on the QP, counters, traces or memory. A commit
+  // may still fail: a page is not there, or a key was taken away since the message began.
+  struct SendPlan {
+    std::uint64_t offset;  // in the receive WQE's list, bytes
+    std::uint32_t skip;    // bytes of the payload that are not for the list
+    std::uint32_t length;  // bytes of the payload that are
+    bool fits;             // into the list; otherwise it is refused
+    bool in_cqe;           // they go into the CQE
+  };
+  SendPlan plan_send(const Qp& qp, const Packet& packet, const Traits& traits) const;
+  bool commit_send(Time t, Qp& qp, const PacketRef& packet, const Traits& traits, const SendPlan& plan);
+  struct WritePlan {
+    enum class Refusal : std::uint8_t { kNone, kQpRights, kKey, kLength } refusal;
+    std::uint32_t rkey;
+    std::uint64_t va;      // of the message
+    std::uint64_t length;  // of the message, bytes
+    std::uint64_t offset;  // of this payload in the message, bytes
+  };
+  TptStatus check_write(const Qp& qp, const WritePlan& plan) const;  // the key, against the whole message
+  WritePlan plan_write(const Qp& qp, const Packet& packet, const Traits& traits) const;
+  void refuse_write(Time t, Qp& qp, const Packet& packet, const WritePlan& plan);
+  bool commit_write(Time t, Qp& qp, const PacketRef& packet, const Traits& traits, const WritePlan& plan);
+  void send_not_moved(Time t, Qp& qp, const Packet& packet, const SendPlan& plan, TptStatus status);
+  void write_not_moved(Time t, Qp& qp, const Packet& packet, const WritePlan& plan, TptStatus status);
+  void write_denied(Time t, const Qp& qp, const Packet& packet, const WritePlan& plan, TptStatus status);
+  bool take_untagged(Time t, Qp& qp, const Packet& packet);
   void finish_receive(Time t, Qp& qp, const Packet& packet, prm::CqeOp opcode);
-  bool into_cqe(const Qp& qp, const Packet& packet);
+  bool into_cqe(const Qp& qp, const Packet& packet) const;
   bool invalidate(Qp& qp, std::uint32_t rkey);
 
   // xrc.cpp
@@ -148,7 +177,8 @@ class Responder final : public sc_core::sc_module,
   void dc_refuse(Time t, Qp& dct, const Packet& packet, std::uint32_t psn, std::uint8_t syndrome);
 
   // fault.cpp: on-demand paging. False: no driver listens, or the QP waits for another page already.
-  bool receive_fault(Time t, Qp& qp, const Packet& packet);
+  // done: bytes of the message before this packet.
+  bool receive_fault(Time t, Qp& qp, const Packet& packet, std::uint64_t done);
   bool remote_fault(Time t, Qp& qp, const Packet& packet, std::uint32_t rkey, std::uint64_t va,
                     std::uint64_t len, std::uint64_t done);
   bool read_fault(Time t, Qp& qp, ResponderResource& resource, std::uint32_t packet_len);
@@ -166,14 +196,14 @@ class Responder final : public sc_core::sc_module,
   void finish_pending(Time t, Qp& qp);
 
   // receive_queue.cpp
-  enum class Take : std::uint8_t { kTaken, kEmpty, kBroken };
   Take take_wqe(Time t, Qp& qp, const Packet& packet);
   Take take_from_rq(Time t, Qp& qp);
   Take take_from_srq(Time t, Qp& qp, Srq& srq);
+  void refuse_without_wqe(Time t, Qp& qp, const Packet& packet, Take got);
   bool read_count(Time t, FunctionId f, std::uint64_t dbr_addr, std::uint16_t& count);
   void check_srq_limit(Time t, Srq& srq);
   void flush_rq(Time t, Qp& qp);
-  Cq* receive_cq(const Qp& qp, const RecvWqe& wqe);
+  Cq* receive_cq(const Qp& qp, const RecvWqe& wqe) const;
   void post_receive(Time t, Qp& qp, const RecvWqe& wqe, Completion c);
   void on_poll(Time due, const Poll& poll);
 

@@ -35,15 +35,13 @@ void Responder::receive_run(Time t, Qp& qp, PacketRef& run, const Traits& traits
     take_each(qp, run);
     return;
   }
-  const auto message = s.message;
-  s.nak_sent = false;
-  s.rnr_owed = false;
   const bool taken = traits.send ? take_send(t, qp, run, traits) : take_write(t, qp, run, traits);
   if (!taken) {
-    s.message = message;
     take_each(qp, run);
     return;
   }
+  s.nak_sent = false;
+  s.rnr_owed = false;
   if (blocks_.tracer.enabled())
     for (unsigned i = 0; i < p.packets; ++i)
       blocks_.tracer.record(Point::kChecked, p.at[i], {qp.function, p.trace_qpn}, p.wqe_serial,

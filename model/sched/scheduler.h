@@ -39,7 +39,7 @@ class Scheduler final : public sc_core::sc_module {
     Injector& injector;
     TurnTaker& requester;
     TurnTaker& responder;
-    DoorbellWatcher& prefetcher;       // is told of each doorbell first,
+    DoorbellWatcher& prefetcher;       // sees each doorbell first,
     DoorbellWatcher& doorbell_faults;  // and this one while there are faults of QPs
     // The function's
     PerFunction<QpTable> qps;

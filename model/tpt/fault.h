@@ -2,7 +2,7 @@
 // On-demand paging: page faults of the transport's scheme. An access to an MTT entry without the flags it
 // needs, or to the null key of an indirect list, stops the queue that made it; an event tells the driver,
 // which brings the pages in and resumes the queue (EQE: prm/eqe.h; kernel mlx5 driver.h and device.h). Both
-// engines raise faults here, firmware brings resumptions, and the engine that waits is told.
+// engines raise faults here, firmware brings resumptions, and the engine that waits is notified.
 #ifndef HCASIM_MODEL_TPT_FAULT_H
 #define HCASIM_MODEL_TPT_FAULT_H
 

@@ -132,7 +132,8 @@ struct MkeySignature {
   bool enabled = false;  // mkc.bsf_en
   bool set = false;      // a UMR has brought the format
   SigFormat format;
-  bool reported = false;  // an error has been told; the next one is when a UMR has taken note of it
+  bool reported =
+      false;  // an error has been reported; the next one is reported when a UMR has taken note of it
   SigStream tx, rx;
   std::uint64_t psv_epoch = 0;     // of the streams
   std::vector<std::uint8_t> left;  // tx: made and not asked for yet

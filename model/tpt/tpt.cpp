@@ -205,6 +205,17 @@ TptStatus Tpt::walk(Walk& w, std::uint32_t wire_key, std::uint64_t va, std::uint
   return TptStatus::kBadList;
 }
 
+// The next part of a long message lies behind: two lines of the translation list from `line` on come from
+// memory meanwhile. lines: the identity of the list's first line.
+inline void Tpt::prefetch_list(std::uint64_t lines, const std::uint64_t* entries, std::uint64_t line,
+                               std::uint64_t count) const {
+  for (const std::uint64_t next : {line, line + 1}) {
+    if (next * kMttGroup >= count) break;
+    mtt_cache_.ask_for(lines | next);
+    __builtin_prefetch(entries + next * kMttGroup);
+  }
+}
+
 TptStatus Tpt::walk_mtt(Walk& w, const Mkey& mkey, std::uint64_t va, std::uint64_t len) {
   const std::uint64_t page_mask = (1ULL << mkey.log_page) - 1;
   // The first entry is the page that holds `start`.
@@ -245,12 +256,7 @@ TptStatus Tpt::walk_mtt(Walk& w, const Mkey& mkey, std::uint64_t va, std::uint64
     len -= piece;
     in_page = 0;
   }
-  // The next part of a long message lies behind: what is looked at then comes from memory meanwhile.
-  for (const std::uint64_t line : {group + 1, group + 2}) {
-    if (line * kMttGroup >= count) break;
-    mtt_cache_.ask_for(lines | line);
-    __builtin_prefetch(entries + line * kMttGroup);
-  }
+  prefetch_list(lines, entries, group + 1, count);
   if (missed) {
     const Time at = contexts_.read(w.t, missed * kLineBytes);
     for (std::uint64_t g = first_missed; g <= group; ++g) mtt_cache_.arrives(mkey.line_id(g), at);

@@ -79,7 +79,7 @@ class Tpt {
   }
   // The key if what goes through it is transformed on its way; null for any other.
   Mkey* signed_key(FunctionId f, std::uint32_t wire_key) const;
-  // Told once for each key until a UMR takes note. requester: found while executing a send WQE of the QP.
+  // Reported once for each key until a UMR takes note. requester: found while executing a send WQE of the QP.
   using SignatureErrorHandler =
       std::function<void(Time, std::uint32_t qpn, const Mkey&, const SigError&, bool requester)>;
   void on_signature_error(SignatureErrorHandler handler) { signature_error_ = std::move(handler); }
@@ -112,6 +112,8 @@ class Tpt {
                         unsigned depth);
   TptStatus walk_ksm(Walk& w, const Mkey& mkey, std::uint64_t offset, std::uint64_t len, unsigned depth);
   bool append(Walk& w, std::uint64_t addr, std::uint64_t len, Space space = Space::kHost);
+  void prefetch_list(std::uint64_t lines, const std::uint64_t* entries, std::uint64_t line,
+                     std::uint64_t count) const;
   // Waits for a line of a translation list.
   void list_line(Walk& w, std::uint64_t id);
   static Access behind(Access access);

@@ -23,7 +23,7 @@ struct MoveResult {
 
 class Mover {
  public:
-  // requester: it moves for send WQEs; signature errors are told apart by that.
+  // requester: it moves for send WQEs; signature errors are distinguished by that.
   Mover(Tpt& tpt, Dma& dma, bool requester = true) : tpt_(tpt), dma_(dma), requester_(requester) {}
 
   // Bytes [offset, offset + len) of the list into dst. Requests leave at t. behind_writes: sees what posted

@@ -76,8 +76,7 @@ works
 note "the firmware stands still for a while"
 inject "fault=health,action=stall,duration=14s"
 said 30 "device's health compromised - reached miss count"
-sleep 5 # most of what is left of it; then commands wait for the rest
-works
+works # its commands wait until the firmware goes on
 
 note "the firmware takes the interface away"
 inject "fault=health,action=nic-disabled"

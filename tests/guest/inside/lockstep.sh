@@ -9,7 +9,7 @@ pingpong -e -n 50
 # The card's PTP clock goes as the guest's own do: all are simulated time.
 offset() { phc_ctl /dev/ptp0 cmp | sed -nE 's/.*offset from CLOCK_REALTIME is (-?[0-9]+)ns.*/\1/p'; }
 before=$(offset)
-sleep 4
+sleep 4 # the interval over which the drift is measured
 after=$(offset)
 [[ -n $before && -n $after ]] || fail "phc_ctl: $(phc_ctl /dev/ptp0 cmp 2>&1)"
 drift=$((after - before))

@@ -42,7 +42,7 @@ pingpong -c -n 100
 
 note "reset under the driver, then reboot"
 echo 1 >"$reset" || fail "reset under the driver"
-sleep 3
+sleep 3 # the driver has found out, and its commands wait for an answer
 echo b >/proc/sysrq-trigger
-sleep 60
+sleep 60 # the reboot ends this shell
 fail "the guest did not reboot"

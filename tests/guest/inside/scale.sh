@@ -7,7 +7,7 @@
 mark_kernel_log
 mark() {
   echo "watch: $1"
-  sleep 6
+  sleep 6 # watch-device takes its samples from outside, one a second
 }
 read -r processes qps rounds <<<"${test_argument:-24 64 8}"
 modprobe -r mlx5_ib || fail "mlx5_ib does not go"
