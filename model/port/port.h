@@ -211,6 +211,10 @@ class Port : public sc_core::sc_module {
   Time duration(const Packet& p, std::uint32_t bytes) const;  // on the cable; bytes: wire_bytes()
   Time free_after_pause() const;
   Time transmit_now(Time t, PacketRef&& packet);
+  void trace_request(const Packet& p, Time start, Time end);
+  // Sends what was injected to be lost, changed, doubled or late accordingly. end: its last bit leaves;
+  // lasts: its time on the wire; waited: for its turn.
+  void leave(Time end, Time lasts, Time waited, PacketRef&& packet, const Route& to);
   Time transmit_other(Time t, PacketRef&& packet);
   Time reserve(Time t, Time lasts, const Packet& p);
   // run.cpp
