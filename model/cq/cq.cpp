@@ -311,7 +311,7 @@ void CqUnit::written(Time t, Cq& cq, bool solicited, bool counts, bool fire) {
     cq.solicited_end = cq.producer;
   }
   if (tracer_.enabled()) {
-    // A driver that polls tells its index in the record alone. Looked at beside simulated time, so that a
+    // A driver that polls writes its index to the record alone. Looked at beside simulated time, so that a
     // traced run is the same run.
     prm::be32 ci;
     if (dma_.peek(cq.function, cq.dbr_addr, &ci, sizeof ci)) {

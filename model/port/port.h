@@ -99,7 +99,7 @@ class Port : public sc_core::sc_module {
   bool stopped(Time t) const { return pause_.active(t); }  // some priority, or packets wait
   // Called when a pause ends before its time.
   void on_resume(std::function<void(Time)> handler) { resume_ = std::move(handler); }
-  // Tells until when the receive side is busy with what has come in: beyond a limit, pause frames are sent.
+  // Reports until when the receive side is busy with what has come in: beyond a limit, pause frames are sent.
   void watch_backlog(Pause::Backlog backlog) { pause_.watch(std::move(backlog)); }
 
   // Sends a packet that is ready at t. Returns when its last bit has left, or, of one
