@@ -328,8 +328,9 @@ void Analysis::close_queue(Queue& q) {
     auto it = m.upper_bound(serial);
     return it == m.begin() ? kNoTime : std::prev(it)->second;
   };
-  for (const auto& [serial, row] : q.rows) {
-    WqeRow& w = wqes_[row];
+  for (const auto& entry : q.rows) {
+    const std::uint32_t serial = entry.first;
+    WqeRow& w = wqes_[entry.second];
     w.until = records_ - 1;
     if (w.opcode < 0) continue;
     std::int64_t floor = kNoTime;

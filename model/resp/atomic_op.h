@@ -23,7 +23,7 @@ struct AtomicOperands {
   Words swap_mask{}, compare_mask{};
   Words boundary{};  // addition: no carry out of a bit that is set
   unsigned word_bytes() const { return bytes < 8 ? bytes : 8; }
-  unsigned words() const { return bytes / word_bytes(); }
+  unsigned words() const { return bytes < 8 ? 1 : bytes / 8; }
 };
 
 // a + b of `bits` bits, in the fields whose highest bits `boundary` has set.
