@@ -3,13 +3,12 @@
 // runs in one of its own (ctest does that); a second one of the same process is skipped.
 #include <gmock/gmock.h>
 
-#include "rdma_write.h"
+#include "platform.h"
 
 namespace example {
 namespace {
 
 using hcasim::sc::HcaConfig;
-using hcasim::sc::HcaModule;
 using ::testing::HasSubstr;
 
 // A memory that annotates or waits, and may grant DMI.
@@ -56,44 +55,81 @@ class AnyMemory : public sc_module {
   bare::HostMemory& pages_;
 };
 
+// With debug accesses, and DMI for what has come in.
+class TestBus : public Bus {
+ public:
+  explicit TestBus(const sc_module_name& name) : Bus(name) {
+    takes = SC_ZERO_TIME;
+    in.register_transport_dbg(this,
+                              static_cast<unsigned (Bus::*)(int, tlm::tlm_generic_payload&)>(&TestBus::peek));
+    in.register_get_direct_mem_ptr(
+        this, static_cast<bool (Bus::*)(int, tlm::tlm_generic_payload&, tlm::tlm_dmi&)>(&TestBus::map));
+  }
+  void attach_memory(AnyMemory& memory) {
+    attach(kMemory, kMemoryBytes, memory.socket);
+    out.back().port->register_invalidate_direct_mem_ptr(
+        this, static_cast<void (Bus::*)(sc_dt::uint64, sc_dt::uint64)>(&TestBus::unmap));
+  }
+
+ private:
+  unsigned peek(int, tlm::tlm_generic_payload& p) { return (*route(p.get_address()))->transport_dbg(p); }
+  bool map(int, tlm::tlm_generic_payload& p, tlm::tlm_dmi& dmi) {
+    return (*route(p.get_address()))->get_direct_mem_ptr(p, dmi);
+  }
+  void unmap(sc_dt::uint64 first, sc_dt::uint64 last) {
+    for (unsigned i = 0; i < in.size(); ++i) in[static_cast<int>(i)]->invalidate_direct_mem_ptr(first, last);
+  }
+};
+
 class TestPlatform : public sc_module {
  public:
   explicit TestPlatform(const sc_module_name& name, const std::string& options = "", bool wired = true)
-      : sc_module(name),
-        cpu("cpu"),
-        bus("bus", SC_ZERO_TIME),
-        memory("memory", cpu.machine.memory()),
-        left("left", HcaConfig{options}),
-        right("right", HcaConfig{options}) {
+      : sc_module(name), left("left", HcaConfig{options}), right("right", HcaConfig{options}) {
     cpu.bus.bind(bus.in);
-    bus.memory.bind(memory.socket);
-    bus.interrupts.bind(cpu.interrupts);
-    for (unsigned i = 0; i < kCards; ++i) {
-      cpu.config[i].bind(card(i).config);
-      bus.cards[i].bind(card(i).bar);
-      card(i).dma.bind(bus.in);
-    }
+    bus.attach_memory(memory);
+    bus.attach(kInterrupts, 8, cpu.interrupts);
+    add(left, 0);
+    add(right, 1);
     left.reset(reset);
     if (!wired) return;
     left.wire_out.bind(right.wire_in);
     right.wire_out.bind(left.wire_in);
   }
-  HcaModule& card(unsigned i) { return i == 0 ? left : right; }
   // Runs the program to its end, or for a while.
-  void run(std::function<void(Cpu&)> program, const sc_time& limit = sc_time(2, SC_SEC)) {
-    cpu.program = [this, program](Cpu& c) {
-      program(c);
+  void run(std::function<void(bare::Machine&)> program, const sc_time& limit = sc_time(2, SC_SEC)) {
+    cpu.program = [this, program](bare::Machine& machine) {
+      program(machine);
       ended = true;
     };
     sc_start(limit);
     EXPECT_TRUE(ended);
   }
-  Cpu cpu;
-  Bus bus;
-  AnyMemory memory;
+  // A debug access to a word, bytes as on the bus.
+  std::uint32_t peek(Address address) {
+    std::uint32_t word = 0;
+    tlm::tlm_generic_payload r;
+    r.set_command(tlm::TLM_READ_COMMAND);
+    r.set_address(address);
+    r.set_data_ptr(reinterpret_cast<unsigned char*>(&word));
+    r.set_data_length(4);
+    EXPECT_EQ(cpu.bus->transport_dbg(r), 4u);
+    return word;
+  }
+  Cpu cpu{"cpu"};
+  TestBus bus{"bus"};
+  AnyMemory memory{"memory", cpu.host.machine().memory()};
   HcaModule left, right;
   sc_signal<bool> reset;
   bool ended = false;
+
+ private:
+  void add(HcaModule& card, unsigned slot) {
+    const Address config = kConfig + slot * kConfigBytes, bars = kBars + slot * kBarBytes;
+    cpu.host.add_function({config, bars, bars + HcaModule::kRegisterBytes, kInterrupts + slot * 4});
+    bus.attach(config, kConfigBytes, card.config);
+    bus.attach(bars, kBarBytes, card.bar);
+    card.dma.bind(bus.in);
+  }
 };
 
 class Module : public ::testing::Test {
@@ -107,9 +143,9 @@ class Module : public ::testing::Test {
 // ns from the doorbell of an RDMA WRITE to both completions.
 std::int64_t timed_write(TestPlatform& p, unsigned* wrong) {
   std::int64_t took = 0;
-  p.run([&](Cpu& cpu) {
-    cpu.poll = sc_time(1, SC_US);
-    *wrong = rdma_write(cpu, &took);
+  p.run([&](bare::Machine& machine) {
+    p.cpu.host.poll = sc_time(1, SC_US);
+    *wrong = rdma_write(machine, &took);
   });
   return took;
 }
@@ -122,7 +158,7 @@ TEST_F(Module, WritesWithAMemoryThatAnnotates) {
   EXPECT_EQ(wrong, 0u);
   EXPECT_EQ(p.left.counter("rules_broken"), 0u);
   EXPECT_EQ(p.left.counter("dma_errors") + p.right.counter("dma_errors"), 0u);
-  EXPECT_GT(p.cpu.machine.function(0).interrupts(), 0u);
+  EXPECT_GT(p.cpu.host.machine().function(0).interrupts(), 0u);
 }
 
 TEST_F(Module, WritesWithAMemoryThatWaits) {
@@ -144,11 +180,14 @@ TEST_F(Module, WritesNativelyWithAMemoryThatWaits) {
 TEST_F(Module, JoinsInfiniBandPorts) {
   TestPlatform p("p", "link=ib");
   bool up = false;
-  p.run([&](Cpu& cpu) {
-    End a(cpu.machine.function(0)), b(cpu.machine.function(1));
-    up = cpu.machine.run_until([&] { return a.device.port_state() == 4 && b.device.port_state() == 4; },
-                               1'000'000'000);
-    EXPECT_NE(a.device.lid(), b.device.lid());
+  p.run([&](bare::Machine& machine) {
+    bare::DeviceOptions options;
+    options.wait_active = false;
+    bare::Device a(machine.function(0), options), b(machine.function(1), options);
+    a.probe();
+    b.probe();
+    up = machine.run_until([&] { return a.port_state() == 4 && b.port_state() == 4; }, 1'000'000'000);
+    EXPECT_NE(a.lid(), b.lid());
   });
   EXPECT_TRUE(up);
 }
@@ -166,11 +205,12 @@ TEST_F(Module, UsesDmiUntilItIsInvalidated) {
   TestPlatform p("p");
   p.memory.dmi = true;
   unsigned wrong = ~0u, between = 0;
-  p.run([&](Cpu& cpu) {
-    wrong = rdma_write(cpu);
+  p.run([&](bare::Machine& machine) {
+    wrong = rdma_write(machine);
     const unsigned before = p.memory.accesses;
     p.memory.forget_dmi();
-    End again(cpu.machine.function(0));
+    bare::Device again(machine.function(0));
+    again.probe();
     between = p.memory.accesses - before;
   });
   EXPECT_EQ(wrong, 0u);
@@ -180,9 +220,9 @@ TEST_F(Module, UsesDmiUntilItIsInvalidated) {
 
 TEST_F(Module, AMemoryThatThrowsRefuses) {
   TestPlatform p("p");
-  p.run([&](Cpu& cpu) {
+  p.run([&](bare::Machine& machine) {
     p.memory.throws = true;
-    bare::Device device(cpu.machine.function(0));
+    bare::Device device(machine.function(0));
     EXPECT_THROW(device.cmd()
                      .exec(bare::Mailbox(hcasim::prm::op::ENABLE_HCA, hcasim::prm::enable_hca_in::bytes), 16,
                            50'000'000)
@@ -198,17 +238,17 @@ constexpr std::uint32_t kAddressMask = 0x00f0ffff;  // of its word, bytes as on 
 
 TEST_F(Module, AWriteHappensWhenItsDelaySays) {
   TestPlatform p("p");
-  p.run([&](Cpu& cpu) {
+  p.run([&](bare::Machine&) {
     std::uint32_t value = 0x00302211, seen = 0;  // address 0x11223000, big-endian
     tlm::tlm_generic_payload w;
     const auto access = [&](tlm::tlm_command command, std::uint32_t& word, sc_time& delay) {
       w.set_command(command);
-      w.set_address(kRegisters + kAddressLow);
+      w.set_address(kBars + kAddressLow);
       w.set_data_ptr(reinterpret_cast<unsigned char*>(&word));
       w.set_data_length(4);
       w.set_streaming_width(4);
       w.set_response_status(tlm::TLM_INCOMPLETE_RESPONSE);
-      cpu.bus->b_transport(w, delay);
+      p.cpu.bus->b_transport(w, delay);
       EXPECT_TRUE(w.is_response_ok());
     };
     sc_time delay(5, SC_US);
@@ -217,12 +257,7 @@ TEST_F(Module, AWriteHappensWhenItsDelaySays) {
     EXPECT_EQ(sc_time_stamp(), start);  // posted
     EXPECT_EQ(delay, sc_time(5, SC_US));
     wait(sc_time(4, SC_US));
-    const auto peek = [&] {
-      w.set_command(tlm::TLM_READ_COMMAND);
-      w.set_data_ptr(reinterpret_cast<unsigned char*>(&seen));
-      EXPECT_EQ(cpu.bus->transport_dbg(w), 4u);
-      return seen & kAddressMask;
-    };
+    const auto peek = [&] { return p.peek(kBars + kAddressLow) & kAddressMask; };
     EXPECT_NE(peek(), value);
     wait(sc_time(1500, SC_NS));
     EXPECT_EQ(peek(), value);
@@ -247,8 +282,8 @@ TEST_F(Module, AWriteHappensWhenItsDelaySays) {
 // While a command's mailbox is being read, for as long as a millisecond, the CPU reads and writes registers.
 TEST_F(Module, IsReadableWhileItsDmaWaits) {
   TestPlatform p("p");
-  p.run([&](Cpu& cpu) {
-    bare::Function& f = cpu.machine.function(0);
+  p.run([&](bare::Machine& machine) {
+    bare::Function& f = machine.function(0);
     bare::Device device(f);
     device.cmd().start();
     p.memory.waits = sc_time(1, SC_MS);
@@ -264,7 +299,7 @@ TEST_F(Module, IsReadableWhileItsDmaWaits) {
     EXPECT_NE(f.read32(kFirmware), 0xffffffffu);
     EXPECT_GT(sc_time_stamp() - before, sc_time(500, SC_US));
     p.memory.waits = SC_ZERO_TIME;
-    EXPECT_TRUE(cpu.machine.run_until(
+    EXPECT_TRUE(machine.run_until(
         [&] {
           device.cmd().poll();
           return done;
@@ -277,8 +312,8 @@ TEST_F(Module, IsReadableWhileItsDmaWaits) {
 TEST_F(Module, SurvivesDmaToItself) {
   TestPlatform p("p");
   bool read = false;
-  p.run([&](Cpu& cpu) {
-    bare::Function& f = cpu.machine.function(0);
+  p.run([&](bare::Machine& machine) {
+    bare::Function& f = machine.function(0);
     bare::Device device(f);
     device.cmd().start();
     p.memory.on_access = [&](tlm::tlm_generic_payload&) {
@@ -294,39 +329,21 @@ TEST_F(Module, SurvivesDmaToItself) {
 
 TEST_F(Module, IsTheCardOfItsProfile) {
   TestPlatform p("p", "profile=connectx6-hdr200");
-  p.run([&](Cpu& cpu) {
-    std::uint32_t id = 0;
-    tlm::tlm_generic_payload r;
-    r.set_command(tlm::TLM_READ_COMMAND);
-    r.set_address(0);
-    r.set_data_ptr(reinterpret_cast<unsigned char*>(&id));
-    r.set_data_length(4);
-    EXPECT_EQ(cpu.config[0]->transport_dbg(r), 4u);
-    EXPECT_EQ(id, 0x101b15b3u);
-  });
+  p.run([&](bare::Machine&) { EXPECT_EQ(p.peek(kConfig), 0x101b15b3u); });
 }
 
 TEST_F(Module, ResetHoldsTheCard) {
   TestPlatform p("p");
-  p.run([&](Cpu& cpu) {
-    bare::Function& f = cpu.machine.function(0);
+  p.run([&](bare::Machine& machine) {
+    bare::Function& f = machine.function(0);
     f.write32(kAddressLow, 0x7000);
     EXPECT_EQ(f.read32(kAddressLow) & 0xfffff000, 0x7000u);
     p.reset.write(true);
     wait(sc_time(1, SC_US));
-    std::uint32_t id = 0;
-    tlm::tlm_generic_payload r;
-    r.set_command(tlm::TLM_READ_COMMAND);
-    r.set_address(0);
-    r.set_data_ptr(reinterpret_cast<unsigned char*>(&id));
-    r.set_data_length(4);
-    r.set_streaming_width(4);
-    EXPECT_EQ(cpu.config[0]->transport_dbg(r), 4u);
-    EXPECT_EQ(id, 0xffffffffu);
+    EXPECT_EQ(p.peek(kConfig), 0xffffffffu);
     p.reset.write(false);
     wait(sc_time(1, SC_US));
-    EXPECT_EQ(cpu.config[0]->transport_dbg(r), 4u);
-    EXPECT_EQ(id, 0x101915b3u);
+    EXPECT_EQ(p.peek(kConfig), 0x101915b3u);
     f.reset();  // places the BARs again
     EXPECT_EQ(f.read32(kAddressLow) & 0xfffff000, 0u);
   });
@@ -334,8 +351,8 @@ TEST_F(Module, ResetHoldsTheCard) {
 
 TEST_F(Module, WithoutAWireThePortHasACableToItself) {
   TestPlatform p("p", "", false);
-  p.run([&](Cpu& cpu) {
-    bare::Device device(cpu.machine.function(0));
+  p.run([&](bare::Machine& machine) {
+    bare::Device device(machine.function(0));
     EXPECT_NO_THROW(device.probe());
     EXPECT_EQ(device.port_state(), 4);
     EXPECT_NO_THROW(device.teardown());
