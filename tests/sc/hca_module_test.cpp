@@ -2,6 +2,10 @@
 // HcaModule in platforms with memories of several kinds. There is one elaboration in a process, so each test
 // runs in one of its own (ctest does that); a second one of the same process is skipped.
 #include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
 
 #include "platform.h"
 
@@ -330,6 +334,81 @@ TEST_F(Module, SurvivesDmaToItself) {
 TEST_F(Module, IsTheCardOfItsProfile) {
   TestPlatform p("p", "profile=connectx6-hdr200");
   p.run([&](bare::Machine&) { EXPECT_EQ(p.peek(kConfig), 0x101b15b3u); });
+}
+
+// By its capability in configuration space (PCI 3.0, 6.8.3.5).
+TEST_F(Module, ShowsItsVitalProductData) {
+  TestPlatform p("p", "profile=connectx6-hdr200,node_guid=0x0002c90300c0ffee");
+  std::string data;
+  p.run([&](bare::Machine&) {
+    const Address vpd = kConfig + 0xa0;
+    for (std::uint16_t at = 0; at < 160; at = static_cast<std::uint16_t>(at + 4)) {
+      std::uint8_t bytes[4];
+      p.cpu.host.write(vpd + 2, &at, 2);
+      p.cpu.host.read(vpd + 4, bytes, 4);
+      data.append(reinterpret_cast<char*>(bytes), 4);
+    }
+    EXPECT_EQ(p.peek(kConfig + 0x144), 0x00c0ffeeu);
+    EXPECT_EQ(p.peek(kConfig + 0x148), 0x0002c903u);
+  });
+  EXPECT_EQ(data[0], '\x82');
+  EXPECT_THAT(data, HasSubstr("MCX653105A-HDAT"));
+  EXPECT_THAT(data, HasSubstr("0002c90300c0ffee"));
+}
+
+std::string scenario(const std::string& text) {
+  const std::string path = ::testing::TempDir() + "hca_module_" + std::to_string(getpid()) + ".toml";
+  std::ofstream(path) << text;
+  return path;
+}
+
+TEST_F(Module, AnErrorOfPcieIsInItsRegisters) {
+  const std::string faults =
+      scenario("[[fault]]\nkind = \"pcie\"\nerror = \"completion-timeout\"\nat = \"200us\"\n");
+  TestPlatform p("p", "faults=" + faults);
+  std::remove(faults.c_str());
+  p.run([&](bare::Machine&) {
+    EXPECT_EQ(p.peek(kConfig + 0x104), 0u);
+    wait(sc_time(250, SC_US));
+    EXPECT_EQ(p.peek(kConfig + 0x104), 1u << 14);
+    EXPECT_EQ(p.peek(kConfig + 0x118) & 0x1f, 14u);
+    EXPECT_EQ(p.peek(kConfig + 0x68) >> 16, 2u);  // device status: non-fatal error detected
+  });
+}
+
+TEST_F(Module, ACardOutOfItsSlotAnswersNothing) {
+  const std::string faults = scenario(
+      "[[fault]]\nkind = \"pcie\"\naction = \"remove\"\nat = \"200us\"\n"
+      "[[fault]]\nkind = \"pcie\"\naction = \"insert\"\nat = \"300us\"\n");
+  TestPlatform p("p", "faults=" + faults);
+  std::remove(faults.c_str());
+  p.run([&](bare::Machine& machine) {
+    const std::uint32_t id = p.peek(kConfig);
+    EXPECT_EQ(id & 0xffff, 0x15b3u);
+    wait(sc_time(250, SC_US));
+    EXPECT_EQ(p.peek(kConfig), 0xffffffffu);
+    wait(sc_time(100, SC_US));
+    EXPECT_EQ(p.peek(kConfig), id);
+    EXPECT_EQ(p.peek(kConfig + 4) & 6, 0u);  // as after power-on
+    p.cpu.host.enumerate();
+    p.cpu.host.poll = sc_time(1, SC_US);
+    EXPECT_EQ(rdma_write(machine), 0u);
+  });
+}
+
+TEST_F(Module, AFaultTakesItsCableOut) {
+  const std::string faults = scenario("[[fault]]\nkind = \"port\"\naction = \"down\"\nat = \"20ms\"\n");
+  TestPlatform p("p", "faults=" + faults);
+  std::remove(faults.c_str());
+  p.run([&](bare::Machine& machine) {
+    bare::Device left(machine.function(0)), right(machine.function(1));
+    left.probe();
+    right.probe();
+    ASSERT_LT(sc_time_stamp(), sc_time(20, SC_MS));
+    const auto down = [&] { return left.port_state() != 4 && right.port_state() != 4; };
+    EXPECT_FALSE(down());
+    EXPECT_TRUE(machine.run_until(down, 100'000'000));
+  });
 }
 
 TEST_F(Module, ResetHoldsTheCard) {
