@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The platform of both examples: a CPU that runs the bare driver, a memory behind a bus, two cards back to
-// back.
+// The platform of both examples: a CPU with the bare driver, a memory behind a bus, two cards back to back.
+#ifndef HCASIM_EXAMPLES_PLATFORM_H
+#define HCASIM_EXAMPLES_PLATFORM_H
+
 #include <tlm_utils/multi_passthrough_target_socket.h>
 #include <tlm_utils/simple_initiator_socket.h>
 #include <tlm_utils/simple_target_socket.h>
 
+#include <cstdio>
 #include <functional>
+#include <memory>
 #include <systemc>
 #include <tlm>
+#include <vector>
 
 #include "card/sc/hca_module.h"
 #include "driver/bare/qp.h"
@@ -160,3 +165,4 @@ inline unsigned rdma_write(bare::Machine& machine, std::int64_t* took = nullptr)
 }
 
 }  // namespace example
+#endif
