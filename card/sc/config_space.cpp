@@ -10,7 +10,7 @@ namespace hcasim::sc {
 
 namespace {
 
-constexpr std::uint32_t kVendor = 0x15b3;
+constexpr std::uint32_t kMellanox = 0x15b3;
 constexpr std::uint16_t kCommands = PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER | PCI_COMMAND_PARITY |
                                     PCI_COMMAND_SERR | PCI_COMMAND_INTX_DISABLE;  // that can be set
 constexpr std::uint32_t kBar64Prefetchable = PCI_BASE_ADDRESS_MEM_TYPE_64 | PCI_BASE_ADDRESS_MEM_PREFETCH;
@@ -52,9 +52,11 @@ bool fits(std::uint64_t offset, unsigned len) {
 ConfigSpace::ConfigSpace(const Identity& identity) : vpd_(identity.vpd) {
   build_header(identity);
   build_express(identity);
-  put(kVpd, PCI_CAP_ID_VPD, 2);
+  put(kVpd, std::uint32_t{kVendor} << 8 | PCI_CAP_ID_VPD, 2);
   put(kVpd + PCI_VPD_ADDR, 0, 2, 0xffff);
   put(kVpd + PCI_VPD_DATA, 0, 4, 0xffffffff);
+  put(kVendor, PCI_CAP_ID_VNDR, 2);
+  put(kVendor + PCI_CAP_FLAGS, kVendorBytes, 1);
   build_error_reporting();
   put(kSerial, extended(PCI_EXT_CAP_ID_DSN, 1, 0), 4);
   put(kSerial + 4, static_cast<std::uint32_t>(identity.serial), 4);
@@ -70,7 +72,7 @@ void ConfigSpace::put(unsigned offset, std::uint32_t value, unsigned len, std::u
 }
 
 void ConfigSpace::build_header(const Identity& identity) {
-  put(PCI_VENDOR_ID, std::uint32_t{identity.device_id} << 16 | kVendor, 4);
+  put(PCI_VENDOR_ID, std::uint32_t{identity.device_id} << 16 | kMellanox, 4);
   put(PCI_COMMAND, 0, 2, kCommands);
   put(PCI_STATUS, PCI_STATUS_CAP_LIST, 2, 0, kStatusErrors);
   put(PCI_CLASS_REVISION, (identity.ethernet ? 0x0200u : 0x0207u) << 16 | identity.revision, 4);
@@ -78,7 +80,7 @@ void ConfigSpace::build_header(const Identity& identity) {
   put(PCI_BASE_ADDRESS_0, kBar64Prefetchable, 4, static_cast<std::uint32_t>(~(kRegisterBytes - 1)));
   put(PCI_BASE_ADDRESS_1, 0, 4, 0xffffffff);
   put(PCI_BASE_ADDRESS_2, 0, 4, static_cast<std::uint32_t>(~(kMsixBytes - 1)));
-  put(PCI_SUBSYSTEM_VENDOR_ID, std::uint32_t{identity.subsystem_id} << 16 | kVendor, 4);
+  put(PCI_SUBSYSTEM_VENDOR_ID, std::uint32_t{identity.subsystem_id} << 16 | kMellanox, 4);
   put(PCI_CAPABILITY_LIST, kPm, 1);
   put(PCI_INTERRUPT_PIN, 0, 1);
 

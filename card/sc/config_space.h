@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The PCIe configuration space of the function for platforms that bring none of their own: type 0 header;
-// power management, MSI-X, PCI Express and vital product data capabilities; advanced error reporting and
-// device serial number (PCIe Base Specification 4.0, ch. 6.2 and 7; PCI Local Bus 3.0, 6.8.2 for
-// MSI-X, 6.8.3.5 for VPD).
+// power management, MSI-X, PCI Express, vital product data and vendor specific capabilities; advanced error
+// reporting and device serial number (PCIe Base Specification 4.0, ch. 6.2 and 7; PCI Local Bus 3.0, 6.8.2
+// for MSI-X, 6.8.3.5 for VPD).
 //   BAR 0 and 1: the HCA's registers, 32 MiB, 64 bits, prefetchable
 //   BAR 2:       4 KiB, 32 bits: MSI-X table at 0, pending bits at 0x800
 #ifndef HCASIM_CARD_SC_CONFIG_SPACE_H
@@ -27,10 +27,17 @@ class ConfigSpace {
     kMsix = 0x50,
     kExpress = 0x60,
     kVpd = 0xa0,
+    kVendor = 0xa8,
     kAer = 0x100,
-    kSerial = 0x140
+    kSerial = 0x148
   };
   static constexpr std::uint32_t kPendingBits = 0x800;  // in BAR 2
+  // The registers of the vendor specific capability, behind its header, are not here
+  // (model/pcie/vsc_gateway.h).
+  static constexpr unsigned kVendorBytes = 0x18, kVendorHeader = 4;
+  static constexpr bool is_gateway(unsigned offset) {
+    return offset >= kVendor + kVendorHeader && offset < kVendor + kVendorBytes;
+  }
 
   using Identity = api::Identity;
   explicit ConfigSpace(const Identity& identity);

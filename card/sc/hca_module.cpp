@@ -128,7 +128,7 @@ void HcaModule::config_transport(tlm::tlm_generic_payload& payload, sc_core::sc_
     return;
   }
   catch_up(delay);
-  if (!payload.is_read()) inner_->wait_for_writes();
+  inner_->wait_for_writes();
   std::uint32_t value = 0;
   if (payload.is_read()) {
     value = inner_->config_read(offset, len);
@@ -152,7 +152,7 @@ unsigned HcaModule::config_peek(tlm::tlm_generic_payload& payload) {
   const unsigned len = payload.get_data_length();
   if (!payload.is_read() || len > 4) return 0;
   const auto offset = static_cast<unsigned>(payload.get_address() % ConfigSpace::kBytes);
-  const std::uint32_t value = inner_->config_read(offset, len);
+  const std::uint32_t value = inner_->config_peek(offset, len);
   std::memcpy(payload.get_data_ptr(), &value, len);
   return len;
 }

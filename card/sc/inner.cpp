@@ -8,6 +8,7 @@
 #include "card/api/wires.h"
 #include "model/agenda.h"
 #include "model/fault/spec.h"
+#include "model/pcie/vsc_gateway.h"
 #include "model/port/codec.h"
 
 namespace hcasim::sc {
@@ -17,6 +18,9 @@ namespace {
 constexpr const char* kDevice = "/hcasim/device";
 constexpr FunctionId kShown = 0;  // the module shows the card's first function
 constexpr Time kReadPatience = from_ns(50e6);
+
+static_assert(ConfigSpace::kVendorBytes == VscGateway::kLength &&
+              ConfigSpace::kVendorHeader == VscGateway::kControl);
 
 Time ps(const sc_core::sc_time& t) { return static_cast<Time>(t.value()); }
 
@@ -94,15 +98,32 @@ bool HcaModule::Inner::read(std::uint64_t address, std::uint8_t* bytes, unsigned
   return true;
 }
 
-std::uint32_t HcaModule::Inner::config_read(unsigned offset, unsigned len) const {
+std::uint32_t HcaModule::Inner::config_peek(unsigned offset, unsigned len) const {
   return held() ? 0xffffffff : config_.read(offset, len);
 }
 
+std::uint32_t HcaModule::Inner::config_read(unsigned offset, unsigned len) {
+  if (held() || !ConfigSpace::is_gateway(offset)) return config_peek(offset, len);
+  try {
+    return model_.function(kShown).gateway().read((offset & ~3u) - ConfigSpace::kVendor) >>
+           (8 * (offset % 4));
+  } catch (const std::exception& e) {
+    model_.model_fault("gateway", e.what());
+    return 0xffffffff;
+  }
+}
+
+// Of the gateway whole dwords only.
 void HcaModule::Inner::config_write(unsigned offset, std::uint32_t value, unsigned len) {
   if (held()) return;
   Item item;
   item.kind = Item::kInterrupts;  // some may not be masked any more
-  if (config_.write(offset, value, len)) {
+  if (ConfigSpace::is_gateway(offset)) {
+    if (len != 4) return;
+    item.kind = Item::kGateway;
+    item.offset = offset - ConfigSpace::kVendor;
+    std::memcpy(item.bytes.data(), &value, sizeof value);
+  } else if (config_.write(offset, value, len)) {
     config_.function_reset();
     item.kind = Item::kReset;
   }
@@ -135,6 +156,12 @@ void HcaModule::Inner::perform(Item& item) {
       config_.table_write(item.offset, item.bytes.data(), item.len);
       send_unmasked();
       break;
+    case Item::kGateway: {
+      std::uint32_t value = 0;
+      std::memcpy(&value, item.bytes.data(), sizeof value);
+      model_.function(kShown).gateway().write(static_cast<unsigned>(item.offset), value);
+      break;
+    }
     case Item::kReset:
       model_.reset();
       break;

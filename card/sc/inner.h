@@ -30,7 +30,9 @@ class HcaModule::Inner final : public WireIf, private Wire, private FaultSink {
   // A posted write, performed at t. False: there is nothing at this address.
   bool write(Time t, std::uint64_t address, const std::uint8_t* bytes, unsigned len);
   bool read(std::uint64_t address, std::uint8_t* bytes, unsigned len);
-  std::uint32_t config_read(unsigned offset, unsigned len) const;
+  std::uint32_t config_read(unsigned offset, unsigned len);
+  // The same without effect: registers of the vendor specific capability read as 0.
+  std::uint32_t config_peek(unsigned offset, unsigned len) const;
   void config_write(unsigned offset, std::uint32_t value, unsigned len);
   // Until the writes so far have been performed, unless the caller cannot wait.
   void wait_for_writes();
@@ -51,7 +53,7 @@ class HcaModule::Inner final : public WireIf, private Wire, private FaultSink {
 
  private:
   struct Item {
-    enum Kind : std::uint8_t { kRegisters, kMsixTable, kReset, kInterrupts, kCarrier } kind;
+    enum Kind : std::uint8_t { kRegisters, kMsixTable, kGateway, kReset, kInterrupts, kCarrier } kind;
     bool up = false;
     unsigned len = 0;
     std::uint64_t offset = 0;

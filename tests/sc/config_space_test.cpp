@@ -65,7 +65,7 @@ TEST_F(Config, CapabilitiesAreAChain) {
   std::vector<std::uint32_t> ids;
   for (std::uint32_t at = space.read(0x34, 1); at != 0 && ids.size() < 10; at = space.read(at + 1, 1))
     ids.push_back(space.read(at, 1));
-  EXPECT_EQ(ids, (std::vector<std::uint32_t>{0x01, 0x11, 0x10, 0x03}));
+  EXPECT_EQ(ids, (std::vector<std::uint32_t>{0x01, 0x11, 0x10, 0x03, 0x09}));
   EXPECT_EQ(space.read(ConfigSpace::kAer, 4), ConfigSpace::kSerial << 20 | 0x20001u);
   EXPECT_EQ(space.read(ConfigSpace::kSerial, 4), 0x10003u);  // the last one
 }
@@ -89,7 +89,7 @@ TEST_F(Config, VitalProductDataComeFourBytesAtATime) {
   card.write(address + 1, 0, 1);  // what starts it is the byte with the flag
   EXPECT_EQ(card.read(address, 2), 0x8000u);
   card.write(ConfigSpace::kVpd, 4u << 16, 4);
-  EXPECT_EQ(card.read(ConfigSpace::kVpd, 4), 0x80040003u);
+  EXPECT_EQ(card.read(ConfigSpace::kVpd, 4), 0x8004a803u);
   EXPECT_EQ(card.read(data, 4), 0x7862u);  // beyond the end: zeros
   for (const std::uint32_t beyond : {8u, 0x7ffcu, 0x7fffu}) {
     card.write(address, beyond, 2);

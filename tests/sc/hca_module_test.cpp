@@ -348,12 +348,46 @@ TEST_F(Module, ShowsItsVitalProductData) {
       p.cpu.host.read(vpd + 4, bytes, 4);
       data.append(reinterpret_cast<char*>(bytes), 4);
     }
-    EXPECT_EQ(p.peek(kConfig + 0x144), 0x00c0ffeeu);
-    EXPECT_EQ(p.peek(kConfig + 0x148), 0x0002c903u);
+    EXPECT_EQ(p.peek(kConfig + 0x14c), 0x00c0ffeeu);
+    EXPECT_EQ(p.peek(kConfig + 0x150), 0x0002c903u);
   });
   EXPECT_EQ(data[0], '\x82');
   EXPECT_THAT(data, HasSubstr("MCX653105A-HDAT"));
   EXPECT_THAT(data, HasSubstr("0002c90300c0ffee"));
+}
+
+// The vendor specific capability (model/pcie/vsc_gateway.h): semaphores, and the chip's ID in CR space.
+TEST_F(Module, LetsToolsThroughItsGateway) {
+  TestPlatform p("p", "profile=connectx6-hdr200");
+  p.run([&](bare::Machine& machine) {
+    const Address gateway = kConfig + 0xa8;
+    const auto get = [&](Address at) {
+      std::uint32_t value = 0;
+      p.cpu.host.read(gateway + at, &value, 4);
+      return value;
+    };
+    const auto set = [&](Address at, std::uint32_t value) { p.cpu.host.write(gateway + at, &value, 4); };
+    EXPECT_EQ(get(0) & 0xffff00ff, 0x00180009u);
+    set(0x04, 0xa);
+    EXPECT_EQ(get(0x04), 0x2000000au);
+    const std::uint32_t ticket = get(0x08);
+    EXPECT_EQ(p.peek(gateway + 0x08), 0u);  // a debug access takes none
+    EXPECT_EQ(get(0x08), ticket + 1);
+    set(0x0c, ticket);
+    set(0x0c, ticket + 1);  // taken
+    EXPECT_EQ(get(0x0c), ticket);
+    const std::uint16_t half = 0;
+    p.cpu.host.write(gateway + 0x0c, &half, 2);  // of a dword it takes all
+    EXPECT_EQ(get(0x0c), ticket);
+    set(0x0c, 0);
+    EXPECT_EQ(get(0x0c), 0u);
+    set(0x04, 2);
+    set(0x10, 0xf0014);
+    EXPECT_EQ(get(0x10), 0x800f0014u);
+    EXPECT_EQ(get(0x14) & 0xffff, 0x20fu);  // ConnectX-6
+    machine.function(0).reset();
+    EXPECT_EQ(get(0x04), 0u);
+  });
 }
 
 std::string scenario(const std::string& text) {
