@@ -5,11 +5,13 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <random>
 
 namespace hcasim::sc {
 namespace {
 
 using Bar = ConfigSpace::Bar;
+using Severity = ConfigSpace::Severity;
 
 class Config : public ::testing::Test {
  protected:
@@ -111,7 +113,6 @@ constexpr unsigned kAer = ConfigSpace::kAer, kUncorrectable = kAer + 4, kUncorre
                    kFirst = kAer + 0x18, kDeviceControl = ConfigSpace::kExpress + 8,
                    kDeviceStatus = ConfigSpace::kExpress + 0xa;
 constexpr std::uint32_t kBadTlp = 0x40, kMalformed = 1u << 18, kTimeout = 1u << 14, kInternal = 1u << 22;
-using Severity = ConfigSpace::Severity;
 using Message = ConfigSpace::ErrorMessage;
 
 TEST_F(Config, ErrorRegistersStartAsTheSpecificationSays) {
@@ -197,6 +198,24 @@ TEST_F(Config, AddressesAreDecodedOnlyWhenEnabled) {
   space.write(ConfigSpace::kPm + 4, 3, 2);  // D3hot
   EXPECT_EQ(space.decode(0x1c0001234, 4).bar, Bar::kNone);
   EXPECT_FALSE(space.bus_master());
+}
+
+TEST_F(Config, RandomAccessesLeaveItsIdentityAlone) {
+  ConfigSpace::Identity identity;
+  identity.vpd = {0x82, 1, 0, 'a', 0x78};
+  ConfigSpace card(identity);
+  std::mt19937 random(1);
+  for (unsigned i = 0; i < 200'000; ++i) {
+    const unsigned len = 1u << random() % 3, offset = random() % (i % 8 == 0 ? 0x2000 : 0x180);
+    if (random() % 2 == 0)
+      card.read(offset, len);
+    else if (card.write(offset, random(), len))
+      card.function_reset();
+    if (random() % 64 == 0) card.report(1u << random() % 32, static_cast<Severity>(random() % 4));
+  }
+  const ConfigSpace fresh(identity);
+  for (const unsigned at : {0x00u, 0x08u, 0x2cu, 0x34u, 0x40u, 0x64u, 0x6cu, 0xa8u, 0x100u, 0x148u})
+    EXPECT_EQ(card.read(at, 4), fresh.read(at, 4)) << at;
 }
 
 TEST_F(Config, OddAccessesDoNothing) {
