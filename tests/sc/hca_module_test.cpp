@@ -15,6 +15,9 @@ namespace {
 using hcasim::sc::HcaConfig;
 using ::testing::HasSubstr;
 
+// A copy: what sc_time_stamp() refers to moves on.
+sc_time time_now() { return sc_time_stamp(); }
+
 // A memory that annotates or waits, and may grant DMI.
 class AnyMemory : public sc_module {
  public:
@@ -100,7 +103,7 @@ class TestPlatform : public sc_module {
     right.wire_out.bind(left.wire_in);
   }
   // Runs the program to its end, or for a while.
-  void run(std::function<void(bare::Machine&)> program, const sc_time& limit = sc_time(2, SC_SEC)) {
+  void run(const std::function<void(bare::Machine&)>& program, const sc_time& limit = sc_time(2, SC_SEC)) {
     cpu.program = [this, program](bare::Machine& machine) {
       program(machine);
       ended = true;
@@ -256,7 +259,7 @@ TEST_F(Module, AWriteHappensWhenItsDelaySays) {
       EXPECT_TRUE(w.is_response_ok());
     };
     sc_time delay(5, SC_US);
-    const sc_time start = sc_time_stamp();
+    const sc_time start = time_now();
     access(tlm::TLM_WRITE_COMMAND, value, delay);
     EXPECT_EQ(sc_time_stamp(), start);  // posted
     EXPECT_EQ(delay, sc_time(5, SC_US));
@@ -269,7 +272,7 @@ TEST_F(Module, AWriteHappensWhenItsDelaySays) {
     value = 0x00706655;
     delay = sc_time(3, SC_US);
     access(tlm::TLM_WRITE_COMMAND, value, delay);
-    const sc_time then = sc_time_stamp();
+    const sc_time then = time_now();
     delay = sc_time(3, SC_US);
     access(tlm::TLM_READ_COMMAND, seen, delay);
     EXPECT_EQ(seen & kAddressMask, value);
@@ -277,7 +280,7 @@ TEST_F(Module, AWriteHappensWhenItsDelaySays) {
     EXPECT_GT(delay, SC_ZERO_TIME);
     // Without a write before it, at once.
     delay = SC_ZERO_TIME;
-    const sc_time now = sc_time_stamp();
+    const sc_time now = time_now();
     access(tlm::TLM_READ_COMMAND, seen, delay);
     EXPECT_EQ(sc_time_stamp(), now);
   });
@@ -296,7 +299,7 @@ TEST_F(Module, IsReadableWhileItsDmaWaits) {
                         [&](const bare::CommandResult& r) { done = r.ok(); });
     wait(sc_time(100, SC_US));
     ASSERT_EQ(p.memory.accesses, 1u);
-    const sc_time before = sc_time_stamp();
+    const sc_time before = time_now();
     EXPECT_NE(f.read32(kFirmware), 0xffffffffu);
     EXPECT_LT(sc_time_stamp() - before, sc_time(1, SC_US));  // its own latency
     f.write32(kAddressHigh, 0);  // queued: the read behind it waits for the turn to end
@@ -391,7 +394,7 @@ TEST_F(Module, LetsToolsThroughItsGateway) {
 }
 
 std::string scenario(const std::string& text) {
-  const std::string path = ::testing::TempDir() + "hca_module_" + std::to_string(getpid()) + ".toml";
+  std::string path = ::testing::TempDir() + "hca_module_" + std::to_string(getpid()) + ".toml";
   std::ofstream(path) << text;
   return path;
 }
