@@ -83,6 +83,7 @@ void Dma::prefetch() const {
   prefetch_block();
   for (const Occupancy* o : {&up_, &down_, &writes_, &requests_}) o->prefetch();
   prefetch_line(&next_tag_);
+  // NOLINTNEXTLINE(bugprone-sizeof-container): the object itself, not what it holds
   prefetch_range(&unused_, sizeof unused_);
   prefetch_range(&head_, sizeof head_ + sizeof tail_ + sizeof armed_);
   prefetch_line(&bytes_written_);
