@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # What other programs use: libhcasim.so, which is the card as a SystemC module (card/sc), the C API (card/api) and the
-# bare driver (driver/bare), with headers, profiles, a CMake package and a pkg-config file (docs/systemc.md).
+# bare driver (driver/bare, driver/sc), with headers, profiles, a CMake package and a pkg-config file (docs/systemc.md).
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 add_library(hcasim SHARED ${CMAKE_CURRENT_LIST_DIR}/libhcasim.cpp)
-set(_parts hcasim_sc hcasim_api hcasim_bare)
+set(_parts hcasim_sc hcasim_api hcasim_driver_sc hcasim_bare)
 foreach(part ${_parts})
   target_include_directories(hcasim INTERFACE $<BUILD_INTERFACE:$<TARGET_PROPERTY:${part},INTERFACE_INCLUDE_DIRECTORIES>>)
 endforeach()
@@ -14,9 +14,10 @@ target_include_directories(hcasim INTERFACE $<BUILD_INTERFACE:$<TARGET_PROPERTY:
                                             $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/hcasim>)
 target_link_libraries(hcasim PRIVATE ${_parts} hcasim_prm)
 # What others call of C++ is to be seen in it.
-set_target_properties(hcasim_sc hcasim_bare PROPERTIES CXX_VISIBILITY_PRESET default VISIBILITY_INLINES_HIDDEN OFF)
-# All of these two, used within the library or not; the bare driver calls the C API, which brings that in.
-set_property(TARGET hcasim PROPERTY LINK_LIBRARY_OVERRIDE "WHOLE_ARCHIVE,hcasim_sc,hcasim_bare")
+set_target_properties(hcasim_sc hcasim_bare hcasim_driver_sc PROPERTIES CXX_VISIBILITY_PRESET default VISIBILITY_INLINES_HIDDEN OFF)
+# All of these, used within the library or not; the bare driver calls the C API, which brings that in. (In _parts, who
+# links another one of them comes first, or CMake repeats the other.)
+set_property(TARGET hcasim PROPERTY LINK_LIBRARY_OVERRIDE "WHOLE_ARCHIVE,hcasim_sc,hcasim_bare,hcasim_driver_sc")
 find_library(HCASIM_SYSTEMC_LIBRARY systemc REQUIRED)  # an installed package looks for it itself
 target_link_libraries(hcasim INTERFACE $<BUILD_INTERFACE:${HCASIM_SYSTEMC_LIBRARY}>)
 target_compile_features(hcasim INTERFACE cxx_std_17)
@@ -32,7 +33,7 @@ install(TARGETS hcasim EXPORT hcasim-targets COMPONENT hcasim
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} NAMELINK_COMPONENT hcasim)
 install(FILES card/sc/hca_module.h card/sc/wire_if.h DESTINATION ${_include}/card/sc COMPONENT hcasim)
 install(FILES card/api/hca_api.h DESTINATION ${_include}/card/api COMPONENT hcasim)
-install(DIRECTORY driver/bare DESTINATION ${_include}/driver COMPONENT hcasim FILES_MATCHING PATTERN "*.h")
+install(DIRECTORY driver/bare driver/sc DESTINATION ${_include}/driver COMPONENT hcasim FILES_MATCHING PATTERN "*.h")
 install(DIRECTORY prm DESTINATION ${_include} COMPONENT hcasim FILES_MATCHING PATTERN "*.h")
 install(DIRECTORY ${CMAKE_BINARY_DIR}/gen/prm/ DESTINATION ${_include} COMPONENT hcasim FILES_MATCHING PATTERN "*.h")
 install(DIRECTORY model/profiles DESTINATION ${CMAKE_INSTALL_DATADIR}/hcasim COMPONENT hcasim)

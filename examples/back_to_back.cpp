@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Two cards back to back: an RDMA WRITE, verified, and what the cards did meanwhile in back_to_back.vcd.
 //   back_to_back [OPTIONS OF THE CARDS]     such as kernel=native,profile=connectx6-hdr200
-#include "rdma_write.h"
+#include "platform.h"
 
 int sc_main(int argc, char** argv) {
   example::Platform platform("platform", argc > 1 ? argv[1] : "");
   unsigned wrong = ~0u;
-  platform.cpu.program = [&](example::Cpu& cpu) { wrong = example::rdma_write(cpu); };
+  platform.cpu.program = [&](example::bare::Machine& machine) { wrong = example::rdma_write(machine); };
 
   sc_core::sc_trace_file* vcd = sc_core::sc_create_vcd_trace_file("back_to_back");
   vcd->set_time_unit(1, sc_core::SC_PS);

@@ -4,14 +4,14 @@
 //   decoupled [QUANTUM IN NS [OPTIONS OF THE CARDS]]
 #include <cstdlib>
 
-#include "rdma_write.h"
+#include "platform.h"
 
 int sc_main(int argc, char** argv) {
   const double quantum = argc > 1 ? std::atof(argv[1]) : 2000;
   tlm::tlm_global_quantum::instance().set(sc_core::sc_time(quantum, sc_core::SC_NS));
   example::Platform platform("platform", argc > 2 ? argv[2] : "");
   unsigned wrong = ~0u;
-  platform.cpu.program = [&](example::Cpu& cpu) { wrong = example::rdma_write(cpu); };
+  platform.cpu.program = [&](example::bare::Machine& machine) { wrong = example::rdma_write(machine); };
   sc_core::sc_start();
   std::printf("quantum %g ns: %s after %s\n", quantum, wrong == 0 ? "every byte is right" : "WRONG",
               sc_core::sc_time_stamp().to_string().c_str());

@@ -1,209 +1,168 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the examples have around their HCAs: a memory, a bus, and a CPU that runs the bare driver.
+// The platform of both examples: a CPU with the bare driver, a memory behind a bus, two cards back to back.
 #ifndef HCASIM_EXAMPLES_PLATFORM_H
 #define HCASIM_EXAMPLES_PLATFORM_H
 
-#define SC_INCLUDE_DYNAMIC_PROCESSES
 #include <tlm_utils/multi_passthrough_target_socket.h>
 #include <tlm_utils/simple_initiator_socket.h>
 #include <tlm_utils/simple_target_socket.h>
-#include <tlm_utils/tlm_quantumkeeper.h>
 
-#include <array>
-#include <cstring>
+#include <cstdio>
 #include <functional>
+#include <memory>
 #include <systemc>
 #include <tlm>
+#include <vector>
 
 #include "card/sc/hca_module.h"
-#include "driver/bare/machine.h"
+#include "driver/bare/qp.h"
+#include "driver/sc/tlm_host.h"
 
 namespace example {
 
 using namespace sc_core;
+using hcasim::sc::HcaModule;
 namespace bare = hcasim::bare;
+using Address = std::uint64_t;
 
-constexpr unsigned kCards = 2;
-// The address map: registers and MSI-X tables of the cards, interrupts; memory is above 4 GiB.
-constexpr std::uint64_t kRegisters = 0xc0000000, kTables = 0xd0000000, kInterrupts = 0xfee00000;
-constexpr std::uint64_t kRegisterStep = hcasim::sc::HcaModule::kRegisterBytes,
-                        kTableStep = hcasim::sc::HcaModule::kMsixBytes, kInterruptStep = 0x1000;
+// Where the two cards' configuration spaces, BARs and interrupts are, and the memory.
+constexpr Address kConfig = 0xb0000000, kConfigBytes = 4096, kBars = 0xc0000000, kBarBytes = 64 << 20,
+                  kInterrupts = 0xfee00000, kMemory = bare::HostMemory::kBusBase, kMemoryBytes = 64 << 20;
 
-// The pages that the driver allocates; what nobody owns refuses access. Its latency is annotated.
-class Memory : public sc_module {
- public:
-  Memory(const sc_module_name& name, bare::HostMemory& pages, const sc_time& latency)
-      : sc_module(name), socket("socket"), pages_(pages), latency_(latency) {
+// The pages that the driver allocates; access to others is refused. Its latency is annotated.
+struct Memory : sc_module {
+  Memory(const sc_module_name& name, bare::HostMemory& pages) : sc_module(name), pages_(pages) {
     socket.register_b_transport(this, &Memory::transport);
-    socket.register_transport_dbg(this, &Memory::peek);
   }
-  tlm_utils::simple_target_socket<Memory> socket;
+  tlm_utils::simple_target_socket<Memory> socket{"socket"};
 
  private:
-  bool access(tlm::tlm_generic_payload& p) {
-    return p.is_read() ? pages_.dma_read(p.get_address(), p.get_data_ptr(), p.get_data_length())
-                       : pages_.dma_write(p.get_address(), p.get_data_ptr(), p.get_data_length());
-  }
   void transport(tlm::tlm_generic_payload& p, sc_time& delay) {
-    p.set_response_status(access(p) ? tlm::TLM_OK_RESPONSE : tlm::TLM_ADDRESS_ERROR_RESPONSE);
-    delay += latency_;
+    const bool done = p.is_read() ? pages_.dma_read(p.get_address(), p.get_data_ptr(), p.get_data_length())
+                                  : pages_.dma_write(p.get_address(), p.get_data_ptr(), p.get_data_length());
+    p.set_response_status(done ? tlm::TLM_OK_RESPONSE : tlm::TLM_ADDRESS_ERROR_RESPONSE);
+    delay += sc_time(60, SC_NS);
   }
-  unsigned peek(tlm::tlm_generic_payload& p) { return access(p) ? p.get_data_length() : 0; }
-
   bare::HostMemory& pages_;
-  const sc_time latency_;
 };
 
-// Routes by address; each transaction takes the bus for a while, which its initiator waits out.
-class Bus : public sc_module {
- public:
-  Bus(const sc_module_name& name, const sc_time& takes)
-      : sc_module(name),
-        in("in"),
-        memory("memory"),
-        interrupts("interrupts"),
-        cards("cards", kCards),
-        takes_(takes) {
+// Routes by address. Each transaction takes it for a while, which the initiator waits out.
+struct Bus : sc_module {
+  explicit Bus(const sc_module_name& name) : sc_module(name) {
     in.register_b_transport(this, &Bus::transport);
-    in.register_transport_dbg(this, &Bus::peek);
-    in.register_get_direct_mem_ptr(this, &Bus::map);
-    memory.register_invalidate_direct_mem_ptr(this, &Bus::unmap);
   }
-  tlm_utils::multi_passthrough_target_socket<Bus> in;
-  tlm_utils::simple_initiator_socket<Bus> memory, interrupts;
-  sc_vector<tlm_utils::simple_initiator_socket<Bus>> cards;
+  // What is at [base, base + bytes).
+  template <class Socket>
+  void attach(Address base, Address bytes, Socket& target) {
+    out.push_back({base, bytes, std::make_unique<Port>(sc_gen_unique_name("bus_port"))});
+    out.back().port->bind(target);
+  }
+  tlm_utils::multi_passthrough_target_socket<Bus> in{"in"};
+  sc_time takes{10, SC_NS};
 
- private:
-  tlm_utils::simple_initiator_socket<Bus>& route(std::uint64_t address) {
-    if (address >= bare::HostMemory::kBusBase) return memory;
-    if (address >= kInterrupts) return interrupts;
-    return cards[address >= kTables ? (address - kTables) / kTableStep % kCards
-                                    : (address - kRegisters) / kRegisterStep % kCards];
+ protected:
+  using Port = tlm_utils::simple_initiator_socket<Bus>;
+  Port* route(Address address) const {
+    for (const Range& r : out)
+      if (address >= r.base && address - r.base < r.bytes) return r.port.get();
+    return nullptr;
   }
   void transport(int, tlm::tlm_generic_payload& p, sc_time& delay) {
-    wait(takes_);
-    route(p.get_address())->b_transport(p, delay);
+    wait(takes);
+    if (Port* port = route(p.get_address())) return (*port)->b_transport(p, delay);
+    p.set_response_status(tlm::TLM_ADDRESS_ERROR_RESPONSE);
   }
-  unsigned peek(int, tlm::tlm_generic_payload& p) { return route(p.get_address())->transport_dbg(p); }
-  bool map(int, tlm::tlm_generic_payload& p, tlm::tlm_dmi& dmi) {
-    return route(p.get_address())->get_direct_mem_ptr(p, dmi);
-  }
-  void unmap(sc_dt::uint64 first, sc_dt::uint64 last) {
-    for (unsigned i = 0; i < in.size(); ++i) in[static_cast<int>(i)]->invalidate_direct_mem_ptr(first, last);
-  }
-
-  const sc_time takes_;
+  struct Range {
+    Address base, bytes;
+    std::unique_ptr<Port> port;
+  };
+  std::vector<Range> out;
 };
 
-// Runs a program on the bare driver. With a global quantum it is decoupled: its time runs ahead by that much.
-class Cpu : public sc_module, private bare::Clock {
- public:
-  explicit Cpu(const sc_module_name& name)
-      : sc_module(name),
-        bus("bus"),
-        config("config", kCards),
-        interrupts("interrupts"),
-        machine(64u << 20, *this) {
-    SC_HAS_PROCESS(Cpu);
+// Runs a program on the bare driver, whose accesses leave by `bus`.
+struct Cpu : sc_module {
+  SC_HAS_PROCESS(Cpu);
+  explicit Cpu(const sc_module_name& name) : sc_module(name) {
+    interrupts.register_b_transport(&host, &bare::TlmHost::interrupt);
     SC_THREAD(run);
     set_stack_size(1 << 20);
-    interrupts.register_b_transport(this, &Cpu::interrupt);
-    for (unsigned i = 0; i < kCards; ++i) {
-      slots_[i].cpu = this;
-      slots_[i].number = i;
-      machine.add_function(slots_[i]);
-    }
   }
-  tlm_utils::simple_initiator_socket<Cpu> bus;
-  sc_vector<tlm_utils::simple_initiator_socket<Cpu>> config;
-  tlm_utils::simple_target_socket<Cpu> interrupts;
-
-  bare::Machine machine;
-  std::function<void(Cpu&)> program;
-  // In between interrupts the driver looks at its queues so often.
-  sc_time poll = sc_time(500, SC_NS);
+  tlm_utils::simple_initiator_socket<Cpu> bus{"bus"};
+  tlm_utils::simple_target_socket<bare::TlmHost> interrupts{"interrupts"};
+  bare::TlmHost host{bus, kMemoryBytes};
+  std::function<void(bare::Machine&)> program;
 
  private:
-  struct Slot : bare::Pcie {
-    void read(std::uint64_t offset, void* bytes, unsigned len) override {
-      cpu->access(cpu->bus, tlm::TLM_READ_COMMAND, kRegisters + number * kRegisterStep + offset, bytes, len);
-    }
-    void write(std::uint64_t offset, const void* bytes, unsigned len) override {
-      cpu->access(cpu->bus, tlm::TLM_WRITE_COMMAND, kRegisters + number * kRegisterStep + offset,
-                  const_cast<void*>(bytes), len);
-    }
-    void reset() override {
-      cpu->configure(number, 0x68, 0x8000, 2);  // PCI Express device control: initiate function level reset
-      cpu->enable(number);
-    }
-    Cpu* cpu = nullptr;
-    unsigned number = 0;
-  };
-
   void run() {
-    keeper_.reset();
     try {
-      for (unsigned i = 0; i < kCards; ++i) enable(i);
-      program(*this);
+      host.enumerate();
+      program(host.machine());
     } catch (const std::exception& e) {
       SC_REPORT_WARNING("/example/cpu", e.what());
     }
-    keeper_.sync();
+    host.sync();
     sc_stop();
   }
-  template <class Socket>
-  void access(Socket& socket, tlm::tlm_command command, std::uint64_t address, void* bytes, unsigned len) {
-    tlm::tlm_generic_payload p;
-    p.set_command(command);
-    p.set_address(address);
-    p.set_data_ptr(static_cast<unsigned char*>(bytes));
-    p.set_data_length(len);
-    p.set_streaming_width(len);
-    sc_time delay = keeper_.get_local_time();
-    socket->b_transport(p, delay);
-    if (!p.is_response_ok()) SC_REPORT_ERROR("/example/cpu", p.get_response_string().c_str());
-    keeper_.set(delay);
-    if (keeper_.need_sync()) keeper_.sync();
-  }
-  void configure(unsigned card, std::uint64_t reg, std::uint32_t value, unsigned len) {
-    access(config[card], tlm::TLM_WRITE_COMMAND, reg, &value, len);
-  }
-  // What enumeration does: BARs, memory space and bus master, an address for each interrupt.
-  void enable(unsigned card) {
-    configure(card, 0x10, static_cast<std::uint32_t>(kRegisters + card * kRegisterStep), 4);
-    configure(card, 0x18, static_cast<std::uint32_t>(kTables + card * kTableStep), 4);
-    configure(card, 0x04, 0x0006, 2);
-    for (std::uint32_t vector = 0; vector < HCA_MSIX_VECTORS; ++vector) {
-      std::uint32_t entry[4] = {static_cast<std::uint32_t>(kInterrupts + card * kInterruptStep), 0, vector,
-                                0};
-      for (unsigned word = 0; word < 4; ++word)
-        access(bus, tlm::TLM_WRITE_COMMAND, kTables + card * kTableStep + vector * 16 + word * 4,
-               &entry[word], 4);
-    }
-    configure(card, 0x52, 0x8000, 2);  // MSI-X on
-  }
-  void interrupt(tlm::tlm_generic_payload& p, sc_time&) {
-    std::uint32_t vector = 0;
-    std::memcpy(&vector, p.get_data_ptr(), sizeof vector);
-    machine.function((p.get_address() - kInterrupts) / kInterruptStep % kCards).raise(vector);
-    interrupted_.notify();
-    p.set_response_status(tlm::TLM_OK_RESPONSE);
-  }
-  // bare::Clock
-  std::int64_t now() const override {
-    return static_cast<std::int64_t>(keeper_.get_current_time() / sc_time(1, SC_NS));
-  }
-  void wait(std::int64_t until) override {
-    const sc_time pause = std::min(poll, sc_time(static_cast<double>(until - now()) + 1, SC_NS));
-    if (tlm::tlm_global_quantum::instance().get() == SC_ZERO_TIME) return sc_core::wait(pause, interrupted_);
-    keeper_.inc(pause);
-    if (keeper_.need_sync()) keeper_.sync();
-  }
-
-  std::array<Slot, kCards> slots_;
-  tlm_utils::tlm_quantumkeeper keeper_;
-  sc_event interrupted_;
 };
+
+struct Platform : sc_module {
+  Platform(const sc_module_name& name, const std::string& options)
+      : sc_module(name), left("left", {options}), right("right", {options}) {
+    cpu.bus.bind(bus.in);
+    bus.attach(kMemory, kMemoryBytes, memory.socket);
+    bus.attach(kInterrupts, 8, cpu.interrupts);
+    for (HcaModule* card : {&left, &right}) {
+      const Address slot = card == &right, config = kConfig + slot * kConfigBytes,
+                    bars = kBars + slot * kBarBytes;
+      cpu.host.add_function({config, bars, bars + HcaModule::kRegisterBytes, kInterrupts + slot * 4});
+      bus.attach(config, kConfigBytes, card->config);
+      bus.attach(bars, kBarBytes, card->bar);
+      card->dma.bind(bus.in);
+    }
+    left.wire_out.bind(right.wire_in);
+    right.wire_out.bind(left.wire_in);
+  }
+  Cpu cpu{"cpu"};
+  Bus bus{"bus"};
+  Memory memory{"memory", cpu.host.machine().memory()};
+  HcaModule left, right;
+};
+
+// Brings both cards up, writes a buffer of the one's to one of the other's, and compares: wrong bytes.
+inline unsigned rdma_write(bare::Machine& machine, std::int64_t* took = nullptr) {
+  constexpr std::uint32_t kBytes = 256 << 10;
+  bare::DeviceOptions options;
+  options.wait_active = false;  // the cable has carrier when both ends are up
+  bare::Device left(machine.function(0), options), right(machine.function(1), options);
+  left.probe();
+  right.probe();
+  machine.run_until([&] { return left.port_state() == 4 && right.port_state() == 4; });
+
+  bare::Buffer from = machine.memory().allocate(kBytes), to = machine.memory().allocate(kBytes);
+  for (std::uint32_t i = 0; i < kBytes; ++i) from.data()[i] = static_cast<std::uint8_t>(i * 7 + i / 253);
+  bare::Pd left_pd(left), right_pd(right);
+  bare::Mr from_mr(left, bare::Mr::of(left_pd, from)), to_mr(right, bare::Mr::of(right_pd, to));
+  bare::Cq left_cq(left), right_cq(right);
+  bare::Qp left_qp(left, left_pd, left_cq, left_cq), right_qp(right, right_pd, right_cq, right_cq);
+  bare::connect_pair(left_qp, right_qp);
+
+  bare::SendWr wr;
+  wr.op = bare::WqeOp::kRdmaWriteImm;
+  wr.sges = {{from_mr.start(), from_mr.key(), kBytes}};
+  wr.raddr = to_mr.start();
+  wr.rkey = to_mr.key();
+  right_qp.post_recv({});
+  const std::int64_t start = machine.now();
+  left_qp.post(wr);
+  for (const bare::Completion& done : {right_cq.wait_one(), left_cq.wait_one()})
+    if (done.error()) throw bare::BareError(done.text());
+  const std::int64_t ns = machine.now() - start;
+  std::printf("RDMA WRITE of %u bytes: %lld ns\n", kBytes, static_cast<long long>(ns));
+  if (took) *took = ns;
+  unsigned wrong = 0;
+  for (std::uint32_t i = 0; i < kBytes; ++i) wrong += to.data()[i] != from.data()[i];
+  return wrong;
+}
 
 }  // namespace example
 #endif

@@ -43,7 +43,7 @@ void Firmware::init_seg_write(std::uint32_t offset, std::uint32_t value) {
       // A new address (bits 31:12) and what is to become of the interface (10:8); sizes are read-only.
       const std::uint32_t nic = value >> 8 & 7;
       if (nic == prm::kNicSwReset) {
-        device_.reset(function_.id());  // comes back through function_reset()
+        device_.restart(function_.id());  // comes back through function_reset()
         health_.set_nic_interface(prm::kNicDisabled);
       } else if (nic == prm::kNicDisabled) {
         fast_teardown();
@@ -129,7 +129,7 @@ void Firmware::to_power_on() {
 // nic_interface = DISABLED: the driver is about to take its memory back without asking command by command.
 void Firmware::fast_teardown() {
   if (sync_reset_.interface_down()) {
-    device_.reset(function_.id());  // comes back through function_reset()
+    device_.restart(function_.id());  // comes back through function_reset()
   } else {
     reset_state(cmdq_);
     to_power_on();

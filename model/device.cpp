@@ -15,7 +15,7 @@ Device::Device(const sc_core::sc_module_name& name, const Profile& profile,
       bars("bar", hosts.size()),
       profile_(profile),
       tracer_(tracer),
-      functions_(hosts, tracer, profile_.port.rate_gbps * 1000),
+      functions_(hosts, tracer, profile_),
       injector_("injector", tracer, functions_),
       dma_("dma", profile_, functions_.of(&Function::host), tracer, functions_),
       contexts_(profile_,
@@ -208,7 +208,10 @@ void Device::clear_engines() {
 
 void Device::reset() {
   clear_engines();
-  functions_.for_each([](Function& function) { function.reset(); });
+  functions_.for_each([](Function& function) {
+    function.reset();
+    function.gateway().reset();
+  });
   functions_.for_each([](Function& function) { function.firmware().function_reset(); });
 }
 
@@ -218,8 +221,13 @@ bool Device::alone(FunctionId f) const {
   return true;
 }
 
-// What the engines' queues hold of the function's work finds no queue of that number and epoch any more.
 void Device::reset(FunctionId f) {
+  functions_[f].gateway().reset();
+  restart(f);
+}
+
+// What the engines' queues hold of the function's work finds no queue of that number and epoch any more.
+void Device::restart(FunctionId f) {
   if (alone(f))
     clear_engines();
   else

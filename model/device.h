@@ -77,6 +77,9 @@ class Device : public sc_core::sc_module {
   // Power-on state of one function (FLR), then its firmware's function_reset(). The others do not notice,
   // unless none of them is in use: then the engines are as after power-on, too.
   void reset(FunctionId f);
+  // The same on the firmware's side alone: its gateway on the PCIe side stays as it is. A driver that has the
+  // function start anew holds one of its semaphores meanwhile (mlx5 health.c).
+  void restart(FunctionId f);
 
   // --- What firmware works on -------------------------------------------------------------------------
   // A QP's attributes and state have been written by firmware: from `old` to qp.state (QpStates::changed()).

@@ -5,6 +5,7 @@
 #define HCASIM_MODEL_FIRMWARE_PORT_H
 
 #include <cstdint>
+#include <optional>
 
 #include "model/time.h"
 
@@ -19,6 +20,16 @@ class FirmwarePort {
   // big-endian register (0x00000005 reads as the bytes 00 00 00 05).
   virtual std::uint32_t init_seg_read(std::uint32_t offset) = 0;
   virtual void init_seg_write(std::uint32_t offset, std::uint32_t value) = 0;
+  // The command mailbox of tools (ICMD), which the function's gateway leads to: aligned 32-bit words. None,
+  // false: nothing is at this address.
+  virtual std::optional<std::uint32_t> icmd_read(std::uint32_t address) {
+    (void)address;
+    return {};
+  }
+  virtual bool icmd_write(std::uint32_t address, std::uint32_t value) {
+    (void)address, (void)value;
+    return false;
+  }
   // The function goes back to power-on state (FLR, bus reset). The model has dropped its own state already.
   virtual void function_reset() = 0;
   // A QP left its state by itself (error), or finished draining: for resource state that firmware tracks.
@@ -49,6 +60,12 @@ class FirmwareSlot final : public FirmwarePort {
   }
   void init_seg_write(std::uint32_t offset, std::uint32_t value) override {
     if (firmware_) firmware_->init_seg_write(offset, value);
+  }
+  std::optional<std::uint32_t> icmd_read(std::uint32_t address) override {
+    return firmware_ ? firmware_->icmd_read(address) : std::nullopt;
+  }
+  bool icmd_write(std::uint32_t address, std::uint32_t value) override {
+    return firmware_ && firmware_->icmd_write(address, value);
   }
   void function_reset() override {
     if (firmware_) firmware_->function_reset();

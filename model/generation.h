@@ -15,14 +15,16 @@ namespace hcasim {
 enum class SteFormat : std::uint8_t { kNone = 0xff, kConnectX5 = 0, kConnectX6Dx = 1, kConnectX7 = 2 };
 
 struct Generation {
-  const char* key;                                // in profiles and options
-  const char* product;                            // as in the vendor's documents
-  const char* family;                             // the chip, as pci.ids has it
-  const char* node;                               // in NODE_DESC
-  std::uint16_t device_id;                        // PCI device ID; in decimal ibv_devinfo's vendor_part_id
-  std::uint8_t revision;                          // PCI revision ID; ibv_devinfo's hw_ver
-  unsigned pcie_generation;                       // fastest link: 3 = 8 GT/s ... 5 = 32 GT/s ...
-  unsigned pcie_lanes;                            // ... and widest
+  const char* key;               // in profiles and options
+  const char* product;           // as in the vendor's documents
+  const char* family;            // the chip, as pci.ids has it
+  const char* node;              // in NODE_DESC
+  std::uint16_t device_id;       // PCI device ID; in decimal ibv_devinfo's vendor_part_id
+  std::uint8_t revision;         // PCI revision ID; ibv_devinfo's hw_ver
+  std::uint16_t hw_id;           // the chip's own ID, whatever PCI shows: of its recovery mode too
+  std::uint32_t boot_status_at;  // CR space: address of the boot status (bit 31: not done yet)
+  unsigned pcie_generation;      // fastest link: 3 = 8 GT/s ... 5 = 32 GT/s ...
+  unsigned pcie_lanes;           // ... and widest
   std::uint16_t fw_major, fw_minor, fw_subminor;  // ibv_devinfo's fw_ver
   const char* psid;                               // board ID, at most 15 characters
   const char* part;                               // part number of a board with this chip (VPD keyword PN)

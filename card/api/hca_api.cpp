@@ -15,12 +15,12 @@
 #include <vector>
 
 #include "card/api/fabric.h"
+#include "card/api/identity.h"
 #include "card/api/instance.h"
 #include "card/api/options.h"
 #include "card/api/parts.h"
 #include "card/api/simulation.h"
 #include "card/replay/recording.h"
-#include "firmware-stub/vpd.h"
 #include "model/state/state.h"
 
 using hcasim::api::CableEnd;
@@ -425,20 +425,22 @@ double hca_parameter_value(const hca_t* h, unsigned index) {
   return h && index < hca_parameter_count() ? h->model.profile().value(index) : 0;
 }
 
+static hcasim::api::Identity identity_of(const hca_t* h) {
+  return hcasim::api::identity_of(h->model.profile(), h->firmware.options());
+}
+
 hca_pcie_link hca_get_pcie_link(const hca_t* h) {
-  const hcasim::Profile::Pcie& pcie = h->model.profile().pcie;
-  const hcasim::Generation& most = *h->model.profile().generation;
-  return {std::min(pcie.generation, most.pcie_generation), std::min(pcie.lanes, most.pcie_lanes)};
+  const hcasim::api::Identity id = identity_of(h);
+  return {id.pcie_generation, id.lanes};
 }
 
 hca_pci_identity hca_get_pci_identity(const hca_t* h) {
-  constexpr std::uint16_t kSubsystem = 0x0008;
-  const hcasim::fw::Options& o = h->firmware.options();
-  return {o.device_id, kSubsystem, o.generation->revision, o.generation->key};
+  const hcasim::api::Identity id = identity_of(h);
+  return {id.device_id, id.subsystem_id, id.revision, h->firmware.options().generation->key};
 }
 
 size_t hca_get_vpd(const hca_t* h, void* out, size_t room) {
-  const std::vector<std::uint8_t> vpd = hcasim::fw::vital_product_data(h->firmware.options());
+  const std::vector<std::uint8_t> vpd = identity_of(h).vpd;
   std::memcpy(out, vpd.data(), std::min(room, vpd.size()));
   return vpd.size();
 }

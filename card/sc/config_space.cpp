@@ -10,12 +10,36 @@ namespace hcasim::sc {
 
 namespace {
 
-constexpr std::uint32_t kVendor = 0x15b3, kSubsystem = 0x0008;
+constexpr std::uint32_t kMellanox = 0x15b3;
 constexpr std::uint16_t kCommands = PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER | PCI_COMMAND_PARITY |
                                     PCI_COMMAND_SERR | PCI_COMMAND_INTX_DISABLE;  // that can be set
 constexpr std::uint32_t kBar64Prefetchable = PCI_BASE_ADDRESS_MEM_TYPE_64 | PCI_BASE_ADDRESS_MEM_PREFETCH;
 constexpr unsigned kMsixBar = 2;  // the BAR indicator (BIR) of table and pending bits
 constexpr std::uint32_t kPmVersion1_2 = 3, kPayload512 = 2;
+constexpr std::uint16_t kStatusErrors = PCI_STATUS_PARITY | PCI_STATUS_SIG_TARGET_ABORT |
+                                        PCI_STATUS_REC_TARGET_ABORT | PCI_STATUS_REC_MASTER_ABORT |
+                                        PCI_STATUS_SIG_SYSTEM_ERROR | PCI_STATUS_DETECTED_PARITY;
+constexpr std::uint16_t kDeviceErrors =
+    PCI_EXP_DEVSTA_CED | PCI_EXP_DEVSTA_NFED | PCI_EXP_DEVSTA_FED | PCI_EXP_DEVSTA_URD;
+
+// Advanced error reporting: what an endpoint has, and the defaults of 7.8.4.
+constexpr unsigned kAerVersion = 2, kAerBytes = 0x2c;  // without the root port's registers
+constexpr std::uint32_t kUncorrectable =
+    PCI_ERR_UNC_DLP | PCI_ERR_UNC_SURPDN | PCI_ERR_UNC_POISON_TLP | PCI_ERR_UNC_FCP | PCI_ERR_UNC_COMP_TIME |
+    PCI_ERR_UNC_COMP_ABORT | PCI_ERR_UNC_UNX_COMP | PCI_ERR_UNC_RX_OVER | PCI_ERR_UNC_MALF_TLP |
+    PCI_ERR_UNC_ECRC | PCI_ERR_UNC_UNSUP | PCI_ERR_UNC_ACSV | PCI_ERR_UNC_INTN;
+constexpr std::uint32_t kMaskedUncorrectable = PCI_ERR_UNC_INTN;
+constexpr std::uint32_t kFatalByDefault = PCI_ERR_UNC_DLP | PCI_ERR_UNC_SURPDN | PCI_ERR_UNC_FCP |
+                                          PCI_ERR_UNC_RX_OVER | PCI_ERR_UNC_MALF_TLP | PCI_ERR_UNC_INTN;
+constexpr std::uint32_t kCorrectable = PCI_ERR_COR_RCVR | PCI_ERR_COR_BAD_TLP | PCI_ERR_COR_BAD_DLLP |
+                                       PCI_ERR_COR_REP_ROLL | PCI_ERR_COR_REP_TIMER | PCI_ERR_COR_ADV_NFAT |
+                                       PCI_ERR_COR_INTERNAL | PCI_ERR_COR_LOG_OVER;
+constexpr std::uint32_t kMaskedCorrectable =
+    PCI_ERR_COR_ADV_NFAT | PCI_ERR_COR_INTERNAL | PCI_ERR_COR_LOG_OVER;
+
+constexpr std::uint32_t extended(unsigned id, unsigned version, unsigned next) {
+  return id | version << 16 | next << 20;
+}
 
 std::uint32_t mask_of(unsigned len) { return len >= 4 ? 0xffffffffu : (1u << (8 * len)) - 1; }
 
@@ -25,26 +49,38 @@ bool fits(std::uint64_t offset, unsigned len) {
 
 }  // namespace
 
-ConfigSpace::ConfigSpace(const Identity& identity) {
-  build(identity);
+ConfigSpace::ConfigSpace(const Identity& identity) : vpd_(identity.vpd) {
+  build_header(identity);
+  build_express(identity);
+  put(kVpd, std::uint32_t{kVendor} << 8 | PCI_CAP_ID_VPD, 2);
+  put(kVpd + PCI_VPD_ADDR, 0, 2, 0xffff);
+  put(kVpd + PCI_VPD_DATA, 0, 4, 0xffffffff);
+  put(kVendor, PCI_CAP_ID_VNDR, 2);
+  put(kVendor + PCI_CAP_FLAGS, kVendorBytes, 1);
+  build_error_reporting();
+  put(kSerial, extended(PCI_EXT_CAP_ID_DSN, 1, 0), 4);
+  put(kSerial + 4, static_cast<std::uint32_t>(identity.serial), 4);
+  put(kSerial + 8, static_cast<std::uint32_t>(identity.serial >> 32), 4);
   reset();
 }
 
-void ConfigSpace::put(unsigned offset, std::uint32_t value, unsigned len, std::uint32_t writable) {
+void ConfigSpace::put(unsigned offset, std::uint32_t value, unsigned len, std::uint32_t writable,
+                      std::uint32_t clearable) {
   std::memcpy(&initial_[offset], &value, len);  // hosts are little-endian
   std::memcpy(&writable_[offset], &writable, len);
+  std::memcpy(&clearable_[offset], &clearable, len);
 }
 
-void ConfigSpace::build(const Identity& identity) {
-  put(PCI_VENDOR_ID, std::uint32_t{identity.device} << 16 | kVendor, 4);
+void ConfigSpace::build_header(const Identity& identity) {
+  put(PCI_VENDOR_ID, std::uint32_t{identity.device_id} << 16 | kMellanox, 4);
   put(PCI_COMMAND, 0, 2, kCommands);
-  put(PCI_STATUS, PCI_STATUS_CAP_LIST, 2);
+  put(PCI_STATUS, PCI_STATUS_CAP_LIST, 2, 0, kStatusErrors);
   put(PCI_CLASS_REVISION, (identity.ethernet ? 0x0200u : 0x0207u) << 16 | identity.revision, 4);
   put(PCI_CACHE_LINE_SIZE, 0, 1, 0xff);
   put(PCI_BASE_ADDRESS_0, kBar64Prefetchable, 4, static_cast<std::uint32_t>(~(kRegisterBytes - 1)));
   put(PCI_BASE_ADDRESS_1, 0, 4, 0xffffffff);
   put(PCI_BASE_ADDRESS_2, 0, 4, static_cast<std::uint32_t>(~(kMsixBytes - 1)));
-  put(PCI_SUBSYSTEM_VENDOR_ID, kSubsystem << 16 | kVendor, 4);
+  put(PCI_SUBSYSTEM_VENDOR_ID, std::uint32_t{identity.subsystem_id} << 16 | kMellanox, 4);
   put(PCI_CAPABILITY_LIST, kPm, 1);
   put(PCI_INTERRUPT_PIN, 0, 1);
 
@@ -56,9 +92,11 @@ void ConfigSpace::build(const Identity& identity) {
   put(kMsix + PCI_MSIX_FLAGS, kVectors - 1, 2, PCI_MSIX_FLAGS_ENABLE | PCI_MSIX_FLAGS_MASKALL);
   put(kMsix + PCI_MSIX_TABLE, kMsixBar, 4);  // at its start
   put(kMsix + PCI_MSIX_PBA, kPendingBits | kMsixBar, 4);
+}
 
-  const std::uint32_t speed = std::clamp(identity.generation, 1u, 5u), width = identity.lanes << 4;
-  put(kExpress, PCI_CAP_ID_EXP, 2);
+void ConfigSpace::build_express(const Identity& identity) {
+  const std::uint32_t speed = std::clamp(identity.pcie_generation, 1u, 5u), width = identity.lanes << 4;
+  put(kExpress, std::uint32_t{kVpd} << 8 | PCI_CAP_ID_EXP, 2);
   put(kExpress + PCI_EXP_FLAGS, PCI_EXP_TYPE_ENDPOINT << 4 | 2, 2);  // version 2
   put(kExpress + PCI_EXP_DEVCAP,
       PCI_EXP_DEVCAP_FLR | PCI_EXP_DEVCAP_RBER | PCI_EXP_DEVCAP_EXT_TAG | kPayload512, 4);
@@ -66,10 +104,21 @@ void ConfigSpace::build(const Identity& identity) {
   put(kExpress + PCI_EXP_DEVCTL,
       PCI_EXP_DEVCTL_RELAX_EN | PCI_EXP_DEVCTL_NOSNOOP_EN | PCI_EXP_DEVCTL_READRQ_512B, 2,
       0xffff & ~(PCI_EXP_DEVCTL_BCR_FLR | PCI_EXP_DEVCTL_PHANTOM | PCI_EXP_DEVCTL_AUX_PME));
+  put(kExpress + PCI_EXP_DEVSTA, 0, 2, 0, kDeviceErrors);
   put(kExpress + PCI_EXP_LNKCAP, speed | width, 4);
   put(kExpress + PCI_EXP_LNKSTA, speed | width, 2);
   put(kExpress + PCI_EXP_LNKCAP2, ((1u << speed) - 1) << 1, 4);
   put(kExpress + PCI_EXP_LNKCTL2, speed, 2);
+}
+
+// The first error's header (PCI_ERR_HEADER_LOG) stays zero: there are no TLPs.
+void ConfigSpace::build_error_reporting() {
+  put(kAer, extended(PCI_EXT_CAP_ID_ERR, kAerVersion, kSerial), 4);
+  put(kAer + PCI_ERR_UNCOR_STATUS, 0, 4, 0, kUncorrectable);
+  put(kAer + PCI_ERR_UNCOR_MASK, kMaskedUncorrectable, 4, kUncorrectable);
+  put(kAer + PCI_ERR_UNCOR_SEVER, kFatalByDefault, 4, kUncorrectable);
+  put(kAer + PCI_ERR_COR_STATUS, 0, 4, 0, kCorrectable);
+  put(kAer + PCI_ERR_COR_MASK, kMaskedCorrectable, 4, kCorrectable);
 }
 
 void ConfigSpace::reset() {
@@ -78,10 +127,23 @@ void ConfigSpace::reset() {
   pending_ = 0;
 }
 
+void ConfigSpace::function_reset() {
+  std::array<std::uint8_t, kAerBytes> sticky;
+  std::copy_n(&bytes_[kAer], kAerBytes, sticky.begin());
+  const std::uint32_t payload = word(kExpress + PCI_EXP_DEVCTL) & PCI_EXP_DEVCTL_PAYLOAD;
+  reset();
+  std::copy(sticky.begin(), sticky.end(), &bytes_[kAer]);
+  set(kExpress + PCI_EXP_DEVCTL, payload, 2);
+}
+
 std::uint32_t ConfigSpace::word(unsigned offset) const {
   std::uint32_t value = 0;
   std::memcpy(&value, &bytes_[offset], sizeof value);
   return value;
+}
+
+void ConfigSpace::set(unsigned offset, std::uint32_t bits, unsigned len) {
+  for (unsigned i = 0; i < len; ++i) bytes_[offset + i] |= static_cast<std::uint8_t>(bits >> (8 * i));
 }
 
 std::uint32_t ConfigSpace::read(unsigned offset, unsigned len) const {
@@ -95,7 +157,10 @@ bool ConfigSpace::write(unsigned offset, std::uint32_t value, unsigned len) {
     const std::uint8_t mask = writable_[offset + i];
     const auto byte = static_cast<std::uint8_t>(value >> (8 * i));
     bytes_[offset + i] = static_cast<std::uint8_t>((bytes_[offset + i] & ~mask) | (byte & mask));
+    bytes_[offset + i] &= static_cast<std::uint8_t>(~(byte & clearable_[offset + i]));
   }
+  const unsigned flag = kVpd + PCI_VPD_ADDR + 1u;  // the byte that starts an access
+  if (offset <= flag && flag < offset + len) access_vpd();
   const unsigned high = kExpress + PCI_EXP_DEVCTL + 1u;  // the byte with "initiate function level reset"
   return offset <= high && high < offset + len &&
          (value >> (8 * (high - offset)) & PCI_EXP_DEVCTL_BCR_FLR >> 8) != 0;
@@ -116,6 +181,49 @@ ConfigSpace::Place ConfigSpace::decode(std::uint64_t address, std::uint64_t len)
   const std::uint64_t table = word(PCI_BASE_ADDRESS_2) & ~(kMsixBytes - 1);
   if (within(table, kMsixBytes)) return {Bar::kMsixTable, address - table};
   return {};
+}
+
+// ---- Vital product data ----
+
+// The data are the card's and read-only: a write is answered as done and changes nothing.
+void ConfigSpace::access_vpd() {
+  const std::uint32_t registers = word(kVpd) >> 16, address = registers & PCI_VPD_ADDR_MASK;
+  bytes_[kVpd + PCI_VPD_ADDR + 1] ^= PCI_VPD_ADDR_F >> 8;  // done
+  if ((registers & PCI_VPD_ADDR_F) != 0) return;
+  for (unsigned i = 0; i < 4; ++i)
+    bytes_[kVpd + PCI_VPD_DATA + i] = address + i < vpd_.size() ? vpd_[address + i] : std::uint8_t{0};
+}
+
+// ---- Errors ----
+
+// 6.2.5, without the rules for advisory errors, which the cause has applied.
+ConfigSpace::ErrorMessage ConfigSpace::report(std::uint32_t bit, Severity severity) {
+  const std::uint32_t control = word(kExpress + PCI_EXP_DEVCTL);
+  if (severity == Severity::kCorrectable) {
+    set(kExpress + PCI_EXP_DEVSTA, PCI_EXP_DEVSTA_CED, 2);
+    set(kAer + PCI_ERR_COR_STATUS, bit & kCorrectable, 4);
+    const bool told = (word(kAer + PCI_ERR_COR_MASK) & bit) == 0 && (control & PCI_EXP_DEVCTL_CERE) != 0;
+    return told ? ErrorMessage::kCorrectable : ErrorMessage::kNone;
+  }
+  const bool fatal = severity == Severity::kByRegister ? (word(kAer + PCI_ERR_UNCOR_SEVER) & bit) != 0
+                                                       : severity == Severity::kFatal;
+  set(kExpress + PCI_EXP_DEVSTA, fatal ? PCI_EXP_DEVSTA_FED : PCI_EXP_DEVSTA_NFED, 2);
+  if ((bit & PCI_ERR_UNC_UNSUP) != 0) set(kExpress + PCI_EXP_DEVSTA, PCI_EXP_DEVSTA_URD, 2);
+  const bool masked = (word(kAer + PCI_ERR_UNCOR_MASK) & bit) != 0;
+  // The first error pointer is valid while the bit that it points to is set.
+  const std::uint32_t status = word(kAer + PCI_ERR_UNCOR_STATUS), first = word(kAer + PCI_ERR_CAP);
+  if (!masked && (status >> PCI_ERR_CAP_FEP(first) & 1) == 0) {
+    unsigned number = 0;
+    while (number < 31 && (bit >> number & 1) == 0) ++number;
+    bytes_[kAer + PCI_ERR_CAP] = static_cast<std::uint8_t>((first & ~PCI_ERR_CAP_FEP(~0u)) | number);
+  }
+  set(kAer + PCI_ERR_UNCOR_STATUS, bit & kUncorrectable, 4);
+  if (masked) return ErrorMessage::kNone;
+  const bool serr = (word(PCI_COMMAND) & PCI_COMMAND_SERR) != 0;
+  if (serr) set(PCI_STATUS, PCI_STATUS_SIG_SYSTEM_ERROR, 2);
+  if (!serr && (control & (fatal ? PCI_EXP_DEVCTL_FERE : PCI_EXP_DEVCTL_NFERE)) == 0)
+    return ErrorMessage::kNone;
+  return fatal ? ErrorMessage::kFatal : ErrorMessage::kNonFatal;
 }
 
 // ---- MSI-X ----

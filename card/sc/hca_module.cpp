@@ -118,7 +118,7 @@ void HcaModule::bar_transport(tlm::tlm_generic_payload& payload, sc_core::sc_tim
 
 void HcaModule::config_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time& delay) {
   const unsigned len = payload.get_data_length();
-  const std::uint64_t offset = payload.get_address();
+  const auto offset = static_cast<unsigned>(payload.get_address() % ConfigSpace::kBytes);
   if (payload.get_byte_enable_ptr() != nullptr) {
     payload.set_response_status(tlm::TLM_BYTE_ENABLE_ERROR_RESPONSE);
     return;
@@ -127,19 +127,15 @@ void HcaModule::config_transport(tlm::tlm_generic_payload& payload, sc_core::sc_
     payload.set_response_status(tlm::TLM_BURST_ERROR_RESPONSE);
     return;
   }
-  if (offset >= ConfigSpace::kBytes) {
-    payload.set_response_status(tlm::TLM_ADDRESS_ERROR_RESPONSE);
-    return;
-  }
   catch_up(delay);
-  if (!payload.is_read()) inner_->wait_for_writes();
+  inner_->wait_for_writes();
   std::uint32_t value = 0;
   if (payload.is_read()) {
-    value = inner_->config_read(static_cast<unsigned>(offset), len);
+    value = inner_->config_read(offset, len);
     std::memcpy(payload.get_data_ptr(), &value, len);
   } else if (payload.is_write()) {
     std::memcpy(&value, payload.get_data_ptr(), len);
-    inner_->config_write(static_cast<unsigned>(offset), value, len);
+    inner_->config_write(offset, value, len);
   }
   delay += to_sc(inner_->read_latency());
   payload.set_response_status(tlm::TLM_OK_RESPONSE);
@@ -154,8 +150,9 @@ unsigned HcaModule::bar_peek(tlm::tlm_generic_payload& payload) {
 
 unsigned HcaModule::config_peek(tlm::tlm_generic_payload& payload) {
   const unsigned len = payload.get_data_length();
-  if (!payload.is_read() || len > 4 || payload.get_address() >= ConfigSpace::kBytes) return 0;
-  const std::uint32_t value = inner_->config_read(static_cast<unsigned>(payload.get_address()), len);
+  if (!payload.is_read() || len > 4) return 0;
+  const auto offset = static_cast<unsigned>(payload.get_address() % ConfigSpace::kBytes);
+  const std::uint32_t value = inner_->config_peek(offset, len);
   std::memcpy(payload.get_data_ptr(), &value, len);
   return len;
 }

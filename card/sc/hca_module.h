@@ -3,14 +3,14 @@
 // network port. docs/systemc.md explains it; examples/ has two platforms around it.
 //
 //   bar      target, TLM-2.0 LT: memory accesses that the fabric routes to the function, by bus address.
-//   Which BAR
-//            one belongs to is decoded here, by what software wrote to the BAR registers. Registers of the
-//            HCA are big-endian; the payload has bytes as they lie on the bus. Reads: 1, 2, 4 or 8 bytes;
-//            writes: up to 256 (write-combined bursts).
-//   config   target: configuration space, address = register number, 1, 2 or 4 bytes, little-endian.
+//            Which BAR one belongs to is decoded here, by what software wrote to the BAR registers. Registers
+//            of the HCA are big-endian; the payload has bytes as they lie on the bus. Reads: 1, 2, 4 or
+//            8 bytes; writes: up to 256 (write-combined bursts).
+//   config   target: configuration space, 1, 2 or 4 bytes, little-endian. Bits [11:0] of the address are the
+//            register; those above, which select a function (ECAM), are the fabric's and not looked at.
 //   dma      initiator: reads and writes of host memory, and MSI-X, which are memory writes of 4 bytes.
-//   reset    optional: on its rising edge the function is as after power-on, and it stays so while it is
-//   high. wire_in, wire_out   the cable (wire_if.h); with none, the port has a cable to itself.
+//   reset    optional: on its rising edge the function is as after power-on, and stays so while it is high.
+//   wire_in, wire_out   the cable (wire_if.h); with none, the port has a cable to itself.
 //
 // Time. Writes to `bar` are posted: the call returns at once, and the access happens at sc_time_stamp() +
 // delay. A read is not: it waits out the delay that it comes with (in an SC_THREAD; in an SC_METHOD it is

@@ -4,8 +4,11 @@
 #include <algorithm>
 #include <cstring>
 
+#include "card/api/identity.h"
 #include "card/api/wires.h"
 #include "model/agenda.h"
+#include "model/fault/spec.h"
+#include "model/pcie/vsc_gateway.h"
 #include "model/port/codec.h"
 
 namespace hcasim::sc {
@@ -16,18 +19,10 @@ constexpr const char* kDevice = "/hcasim/device";
 constexpr FunctionId kShown = 0;  // the module shows the card's first function
 constexpr Time kReadPatience = from_ns(50e6);
 
-Time ps(const sc_core::sc_time& t) { return static_cast<Time>(t.value()); }
+static_assert(ConfigSpace::kVendorBytes == VscGateway::kLength &&
+              ConfigSpace::kVendorHeader == VscGateway::kControl);
 
-// card: with what the options leave to the generation.
-ConfigSpace::Identity identity_of(const api::Parts& parts, const fw::Options& card) {
-  ConfigSpace::Identity identity;
-  identity.device = card.device_id;
-  identity.revision = card.generation->revision;
-  identity.ethernet = card.link == fw::Link::kEthernet;
-  identity.generation = std::min(parts.profile.pcie.generation, card.generation->pcie_generation);
-  identity.lanes = std::min(parts.profile.pcie.lanes, card.generation->pcie_lanes);
-  return identity;
-}
+Time ps(const sc_core::sc_time& t) { return static_cast<Time>(t.value()); }
 
 bool can_wait() {
   return sc_core::sc_get_current_process_handle().proc_kind() == sc_core::SC_THREAD_PROC_ ||
@@ -42,7 +37,7 @@ HcaModule::Inner::Inner(HcaModule& outer, api::Parts parts, const HcaConfig& con
       host_("host"),
       model_("card", parts_.profile, {&host_}, *parts_.tracer),
       firmware_("firmware", model_, parts_.settings.firmware),
-      config_(identity_of(parts_, firmware_.options())),
+      config_(api::identity_of(parts_.profile, firmware_.options())),
       inbox_(
           "inbox", [this](Time, Item& item) { perform(item); }, *this),
       vcd_("vcd"),
@@ -50,6 +45,9 @@ HcaModule::Inner::Inner(HcaModule& outer, api::Parts parts, const HcaConfig& con
   api::set_up(parts_.settings, model_);
   host_.set_enabled(false);
   host_.on_msix([this](unsigned vector) { signal(vector); });
+  host_.on_pcie_error(
+      [this](unsigned what, std::uint32_t bit, const char* name) { pcie_error(what, bit, name); });
+  host_.on_cable([this](bool in) { cable(in); });
   host_.on_log([this](int level, const std::string& line) { log(level, line); });
   if (config.dmi) host_.use_dmi([this] { model_.dma().loans().settle_all(); });
   parts_.tracer->rules().on_broken([this](const traces::Broken& b) {
@@ -78,7 +76,7 @@ void HcaModule::Inner::wait_for_writes() {
 bool HcaModule::Inner::write(Time t, std::uint64_t address, const std::uint8_t* bytes, unsigned len) {
   const ConfigSpace::Place place = config_.decode(address, len);
   if (place.bar == ConfigSpace::Bar::kNone) return false;
-  if (held_) return true;
+  if (held()) return true;
   Item item;
   item.kind = place.bar == ConfigSpace::Bar::kRegisters ? Item::kRegisters : Item::kMsixTable;
   item.len = len;
@@ -91,7 +89,7 @@ bool HcaModule::Inner::write(Time t, std::uint64_t address, const std::uint8_t* 
 bool HcaModule::Inner::read(std::uint64_t address, std::uint8_t* bytes, unsigned len) {
   const ConfigSpace::Place place = config_.decode(address, len);
   if (place.bar == ConfigSpace::Bar::kNone) return false;
-  if (held_)
+  if (held())
     std::memset(bytes, 0xff, len);
   else if (place.bar == ConfigSpace::Bar::kRegisters)
     model_.bar_read(kShown, place.offset, bytes, len);
@@ -100,31 +98,51 @@ bool HcaModule::Inner::read(std::uint64_t address, std::uint8_t* bytes, unsigned
   return true;
 }
 
-std::uint32_t HcaModule::Inner::config_read(unsigned offset, unsigned len) const {
-  return held_ ? 0xffffffff : config_.read(offset, len);
+std::uint32_t HcaModule::Inner::config_peek(unsigned offset, unsigned len) const {
+  return held() ? 0xffffffff : config_.read(offset, len);
 }
 
+std::uint32_t HcaModule::Inner::config_read(unsigned offset, unsigned len) {
+  if (held() || !ConfigSpace::is_gateway(offset)) return config_peek(offset, len);
+  try {
+    return model_.function(kShown).gateway().read((offset & ~3u) - ConfigSpace::kVendor) >>
+           (8 * (offset % 4));
+  } catch (const std::exception& e) {
+    model_.model_fault("gateway", e.what());
+    return 0xffffffff;
+  }
+}
+
+// Of the gateway whole dwords only.
 void HcaModule::Inner::config_write(unsigned offset, std::uint32_t value, unsigned len) {
-  if (held_) return;
+  if (held()) return;
   Item item;
   item.kind = Item::kInterrupts;  // some may not be masked any more
-  if (config_.write(offset, value, len)) {
-    config_.reset();
+  if (ConfigSpace::is_gateway(offset)) {
+    if (len != 4) return;
+    item.kind = Item::kGateway;
+    item.offset = offset - ConfigSpace::kVendor;
+    std::memcpy(item.bytes.data(), &value, sizeof value);
+  } else if (config_.write(offset, value, len)) {
+    config_.function_reset();
     item.kind = Item::kReset;
   }
   host_.set_enabled(config_.bus_master());
   inbox_.push(sim_now(), item);
 }
 
-void HcaModule::Inner::hold_in_reset(bool on) {
-  if (on && !held_) {
+void HcaModule::Inner::hold_in_reset(bool on) { hold(in_reset_, on); }
+
+// Whoever is held answers nothing, does nothing, and is afterwards as after power-on.
+void HcaModule::Inner::hold(bool& why, bool on) {
+  if (on && !held()) {
     config_.reset();
     host_.set_enabled(false);
     Item item;
     item.kind = Item::kReset;
     inbox_.push(sim_now(), item);
   }
-  held_ = on;
+  why = on;
 }
 
 void HcaModule::Inner::perform(Item& item) {
@@ -138,6 +156,12 @@ void HcaModule::Inner::perform(Item& item) {
       config_.table_write(item.offset, item.bytes.data(), item.len);
       send_unmasked();
       break;
+    case Item::kGateway: {
+      std::uint32_t value = 0;
+      std::memcpy(&value, item.bytes.data(), sizeof value);
+      model_.function(kShown).gateway().write(static_cast<unsigned>(item.offset), value);
+      break;
+    }
     case Item::kReset:
       model_.reset();
       break;
@@ -145,7 +169,8 @@ void HcaModule::Inner::perform(Item& item) {
       send_unmasked();
       break;
     case Item::kCarrier:
-      firmware_.port().cable(item.up);
+      peer_up_ = item.up;
+      follow_carrier();
       break;
   }
 }
@@ -164,13 +189,34 @@ void HcaModule::Inner::send(const ConfigSpace::Message& message) {
   host_.dma_write(message.address, &message.data, sizeof message.data);  // hosts are little-endian
 }
 
+// ---- Faults of PCIe ----
+
+// what: as HostPort::pcie_error(). No TLM payload carries messages to the root complex, so they are reported.
+void HcaModule::Inner::pcie_error(unsigned what, std::uint32_t bit, const char* name) {
+  if (what == kFaultRemoved || what == kFaultInserted) {
+    hold(pulled_, what == kFaultRemoved);
+    cable(what == kFaultInserted);
+    return;
+  }
+  if (held()) return;
+  using Severity = ConfigSpace::Severity;
+  const Severity severity = what == kFaultCorrectable ? Severity::kCorrectable
+                            : what == kFaultNonFatal  ? Severity::kNonFatal
+                            : what == kFaultFatal     ? Severity::kFatal
+                                                      : Severity::kByRegister;
+  static constexpr const char* kMessages[] = {nullptr, "ERR_COR", "ERR_NONFATAL", "ERR_FATAL"};
+  if (const char* message = kMessages[static_cast<unsigned>(config_.report(bit, severity))])
+    log(1, std::string(message) + ": " + name);
+}
+
 // ---- The wire ----
 
 void HcaModule::Inner::connect() {
   wired_ = outer_.wire_out.size() != 0;
   if (!wired_) return;
   model_.port().connect(this);
-  firmware_.port().cable(false);
+  peer_up_ = false;
+  follow_carrier();
 }
 
 void HcaModule::Inner::meet_peer() {
@@ -208,8 +254,20 @@ WireIf::Station HcaModule::Inner::station() const {
 // Ethernet ports keep the link up when the driver takes theirs down, as cards do (KEEP_ETH_LINK_UP).
 void HcaModule::Inner::admin_changed() {
   if (!wired_) return;
-  outer_.wire_out->carrier(parts_.settings.firmware.link == fw::Link::kEthernet ||
-                           firmware_.port().admin_up());
+  const bool keep = parts_.settings.firmware.link == fw::Link::kEthernet;
+  outer_.wire_out->carrier(cable_in_ && (keep || firmware_.port().admin_up()));
+}
+
+void HcaModule::Inner::follow_carrier() { firmware_.port().cable(cable_in_ && peer_up_); }
+
+void HcaModule::Inner::cable(bool in) {
+  cable_in_ = in;
+  try {
+    follow_carrier();
+    admin_changed();
+  } catch (const std::exception& e) {
+    model_.model_fault("cable", e.what());
+  }
 }
 
 void HcaModule::Inner::carrier(bool up) {

@@ -30,7 +30,9 @@ class HcaModule::Inner final : public WireIf, private Wire, private FaultSink {
   // A posted write, performed at t. False: there is nothing at this address.
   bool write(Time t, std::uint64_t address, const std::uint8_t* bytes, unsigned len);
   bool read(std::uint64_t address, std::uint8_t* bytes, unsigned len);
-  std::uint32_t config_read(unsigned offset, unsigned len) const;
+  std::uint32_t config_read(unsigned offset, unsigned len);
+  // The same without effect: registers of the vendor specific capability read as 0.
+  std::uint32_t config_peek(unsigned offset, unsigned len) const;
   void config_write(unsigned offset, std::uint32_t value, unsigned len);
   // Until the writes so far have been performed, unless the caller cannot wait.
   void wait_for_writes();
@@ -51,7 +53,7 @@ class HcaModule::Inner final : public WireIf, private Wire, private FaultSink {
 
  private:
   struct Item {
-    enum Kind : std::uint8_t { kRegisters, kMsixTable, kReset, kInterrupts, kCarrier } kind;
+    enum Kind : std::uint8_t { kRegisters, kMsixTable, kGateway, kReset, kInterrupts, kCarrier } kind;
     bool up = false;
     unsigned len = 0;
     std::uint64_t offset = 0;
@@ -68,6 +70,11 @@ class HcaModule::Inner final : public WireIf, private Wire, private FaultSink {
   void transmit(Time t, const PacketRef& packet) override;
   void model_fault(const char* where, const char* what) noexcept override { model_.model_fault(where, what); }
   void admin_changed();
+  void pcie_error(unsigned what, std::uint32_t bit, const char* name);
+  void cable(bool in);
+  void follow_carrier();
+  void hold(bool& why, bool on);
+  bool held() const { return in_reset_ || pulled_; }
   void log(int level, const std::string& line);
   void sample();
   std::vector<Counter> counters() const;
@@ -79,7 +86,9 @@ class HcaModule::Inner final : public WireIf, private Wire, private FaultSink {
   mutable fw::CardFirmware firmware_;
   ConfigSpace config_;
   TimedQueue<Item> inbox_;
-  bool held_ = false, wired_ = false, watched_ = false;
+  bool in_reset_ = false, pulled_ = false;  // by the reset signal; by a fault: the card is out of its slot
+  bool cable_in_ = true, peer_up_ = true;   // a fault may take the cable out; what the far end says
+  bool wired_ = false, watched_ = false;
   sc_core::sc_event drained_;
   Vcd vcd_;
   std::vector<std::uint8_t> frame_;

@@ -448,8 +448,25 @@ std::uint16_t Qp::post_recv(const std::vector<Sge>& sges, bool ring) {
   return index;
 }
 
+namespace {
+
+// To another device: its address, by the kind of link.
+void set_path(QpAttr& attr, Device& own, Device& peer) {
+  if (&own == &peer) return;
+  if (own.ethernet()) {
+    attr.roce.dgid = peer.roce_entry(peer.sgid_index()).gid;
+    attr.roce.dmac = peer.mac();
+  } else {
+    attr.dlid = peer.lid();
+  }
+}
+
+}  // namespace
+
 void connect_pair(Qp& a, Qp& b, QpAttr attr) {
   QpAttr back = attr;
+  set_path(attr, a.device(), b.device());
+  set_path(back, b.device(), a.device());
   attr.remote_qpn = b.qpn();
   back.remote_qpn = a.qpn();
   std::swap(back.send_psn, back.recv_psn);

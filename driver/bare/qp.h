@@ -196,7 +196,8 @@ class Qp {
   std::vector<std::uint8_t> wqe_;
 };
 
-// Two QPs of one device, each the other's remote end.
+// Two QPs, of one device or of two, each the other's remote end. attr: as the first one is to have it; the
+// path to another device is found out.
 void connect_pair(Qp& a, Qp& b, QpAttr attr = {});
 
 }  // namespace hcasim::bare

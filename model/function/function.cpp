@@ -5,7 +5,7 @@
 
 namespace hcasim {
 
-Function::Function(FunctionId id, HostPort& host, traces::Tracer& tracer, double port_mbps)
+Function::Function(FunctionId id, HostPort& host, traces::Tracer& tracer, const Profile& profile)
     : id_(id),
       host_(host),
       tracer_(tracer, id),
@@ -15,9 +15,10 @@ Function::Function(FunctionId id, HostPort& host, traces::Tracer& tracer, double
       cqs_(id),
       eqs_(id),
       mkeys_(id),
-      qos_(port_mbps),
+      qos_(profile.port.rate_gbps * 1000),
       sw_steering_(flows_),
-      steering_(qps_) {}
+      steering_(qps_),
+      gateway_(*profile.generation, firmware_) {}
 
 void Function::drop_objects() {
   flows_.clear();
@@ -42,10 +43,10 @@ void Function::reset() {
   bad_accesses_ = 0;
 }
 
-Functions::Functions(const std::vector<HostPort*>& hosts, traces::Tracer& tracer, double port_mbps) {
+Functions::Functions(const std::vector<HostPort*>& hosts, traces::Tracer& tracer, const Profile& profile) {
   for (HostPort* host : hosts)
     functions_.push_back(
-        std::make_unique<Function>(static_cast<FunctionId>(functions_.size()), *host, tracer, port_mbps));
+        std::make_unique<Function>(static_cast<FunctionId>(functions_.size()), *host, tracer, profile));
 }
 
 void Functions::model_fault(const char* where, const char* what) noexcept {

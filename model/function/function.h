@@ -21,6 +21,8 @@
 #include "model/function/vport.h"
 #include "model/health.h"
 #include "model/pcie/host_port.h"
+#include "model/pcie/vsc_gateway.h"
+#include "model/profile.h"
 #include "model/sched/qos.h"
 #include "model/state/fields.h"
 #include "model/steer/flow.h"
@@ -36,7 +38,7 @@ namespace hcasim {
 class Function {
  public:
   // host: what its DMA and interrupts go to.
-  Function(FunctionId id, HostPort& host, traces::Tracer& tracer, double port_mbps);
+  Function(FunctionId id, HostPort& host, traces::Tracer& tracer, const Profile& profile);
   Function(const Function&) = delete;
   Function& operator=(const Function&) = delete;
 
@@ -66,20 +68,22 @@ class Function {
   // What its BAR shows besides the initialization segment
   UarPages& uars() { return uars_; }
   Memic& memic() { return memic_; }
+  // What stands behind its vendor specific capability
+  VscGateway& gateway() { return gateway_; }
 
-  // Accesses to the BAR that nothing answers.
-  std::uint64_t bad_accesses() const { return bad_accesses_; }
+  // Accesses to the BAR, and through the gateway, that nothing answers.
+  std::uint64_t bad_accesses() const { return bad_accesses_ + gateway_.unanswered(); }
   void bad_access() { ++bad_accesses_; }
 
   // All names are free again; no engine has one of its objects in hand.
   void drop_objects();
-  // As after power-on, firmware apart.
+  // As after power-on, firmware and gateway apart.
   void reset();
 
   template <class Archive>
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, health_, vport_, qps_, cqs_, eqs_, mkeys_, psvs_, eth_, q_counters_, qos_, flows_,
-                  sw_steering_, steering_, uars_, memic_, bad_accesses_);
+                  sw_steering_, steering_, uars_, memic_, gateway_, bad_accesses_);
   }
 
  private:
@@ -102,6 +106,7 @@ class Function {
   Steering steering_;
   UarPages uars_;
   Memic memic_;
+  VscGateway gateway_;
   std::uint64_t bad_accesses_ = 0;
 };
 
@@ -110,7 +115,7 @@ class Function {
 class Functions final : public FaultSink {
  public:
   // One for each host.
-  Functions(const std::vector<HostPort*>& hosts, traces::Tracer& tracer, double port_mbps);
+  Functions(const std::vector<HostPort*>& hosts, traces::Tracer& tracer, const Profile& profile);
 
   Function& operator[](FunctionId f) { return *functions_[f]; }
   std::size_t size() const { return functions_.size(); }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A HostPort on a TLM-2.0 initiator socket, for SystemC platforms. An access is one loosely timed
 // transaction; the delay that it comes back with, and the time that its target spent in wait(), are reported
-// by took(). Where a target grants DMI it is used. MSI-X and log lines go to handlers.
+// by took(). Where a target grants DMI it is used. MSI-X, faults and log lines go to handlers.
 #ifndef HCASIM_MODEL_PCIE_TLM_HOST_PORT_H
 #define HCASIM_MODEL_PCIE_TLM_HOST_PORT_H
 
@@ -23,12 +23,17 @@ class TlmHostPort : public sc_core::sc_module, public HostPort {
  public:
   using Msix = std::function<void(unsigned vector)>;
   using Log = std::function<void(int level, const std::string&)>;
+  using PcieError = std::function<void(unsigned what, std::uint32_t bit, const char* name)>;
+  using Cable = std::function<void(bool in)>;
 
   explicit TlmHostPort(const sc_core::sc_module_name& name);
 
   tlm_utils::simple_initiator_socket<TlmHostPort> dma;
   void on_msix(Msix handler) { msix_ = std::move(handler); }
   void on_log(Log handler) { log_ = std::move(handler); }
+  // As HostPort::pcie_error() and cable(). They must not throw.
+  void on_pcie_error(PcieError handler) { pcie_error_ = std::move(handler); }
+  void on_cable(Cable handler) { cable_ = std::move(handler); }
   // DMI is asked for when a target says that it grants it. A pointer given to the model must come back before
   // the target takes it away: `settle` does that (Loans::settle_all()).
   void use_dmi(std::function<void()> settle) {
@@ -51,6 +56,12 @@ class TlmHostPort : public sc_core::sc_module, public HostPort {
   void log(int level, const char* message) noexcept override {
     if (log_) log_(level, message);
   }
+  void pcie_error(unsigned what, std::uint32_t bit, const char* name) noexcept override {
+    if (pcie_error_) pcie_error_(what, bit, name);
+  }
+  void cable(bool in) noexcept override {
+    if (cable_) cable_(in);
+  }
 
   std::uint64_t dmi_accesses() const { return dmi_accesses_; }
 
@@ -67,6 +78,8 @@ class TlmHostPort : public sc_core::sc_module, public HostPort {
   std::function<void()> settle_;
   Msix msix_;
   Log log_;
+  PcieError pcie_error_;
+  Cable cable_;
 };
 
 }  // namespace hcasim
