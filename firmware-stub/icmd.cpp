@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <new>
 
 #include "firmware-stub/firmware.h"
@@ -98,6 +99,11 @@ void Icmd::host_answered() {
   go_on();
 }
 
+const Icmd::Opcode Icmd::kOpcodes[] = {
+    {prm::kIcmdQueryCap, &Icmd::query_cap},
+    {prm::kIcmdAccessRegister, &Icmd::access_register},
+};
+
 void Icmd::execute(Time t, std::uint32_t serial) {
   if (serial != serial_ || !busy()) return;
   if (fw_.health().stalled()) {
@@ -105,9 +111,25 @@ void Icmd::execute(Time t, std::uint32_t serial) {
     return;
   }
   if (fw_.health().is_fatal()) return done(IcmdStatus::kOperational);
-  if (prm::get<prm::icmd_control::opcode>(control_.data()) != prm::kIcmdAccessRegister)
-    return done(IcmdStatus::kBadOpcode);
+  const std::uint32_t opcode = prm::get<prm::icmd_control::opcode>(control_.data());
+  const auto* row = std::find_if(std::begin(kOpcodes), std::end(kOpcodes),
+                                 [opcode](const Opcode& o) { return o.opcode == opcode; });
+  if (row == std::end(kOpcodes)) return done(IcmdStatus::kBadOpcode);
+  // Data in host memory: not offered.
   if (prm::get<prm::icmd_control::ext_mailbox>(control_.data()) != 0) return done(IcmdStatus::kBadParam);
+  (this->*row->run)(t);
+}
+
+void Icmd::query_cap(Time) {
+  using cap = prm::icmd_query_cap;
+  std::memset(mailbox_.data(), 0, cap::bytes);
+  prm::set<cap::all_registers>(mailbox_.data(), 1);
+  prm::set<cap::pcam_reg>(mailbox_.data(), fw_.options().link == Link::kEthernet ? 1 : 0);
+  prm::set<cap::mcam_reg>(mailbox_.data(), 1);
+  done(IcmdStatus::kOk);
+}
+
+void Icmd::access_register(Time t) {
   if (cmd_.opcode == 0) {  // not one that has waited
     const RegisterStatus status = read_tlvs();
     if (status != RegisterStatus::kOk) return reply(status);
@@ -117,7 +139,7 @@ void Icmd::execute(Time t, std::uint32_t serial) {
                              cmd_.in.size());
   }
   cmd_.now = t;
-  const Syndrome syndrome = access();
+  const Syndrome syndrome = run_access();
   if (syndrome == Syndrome::kWaitHost) {
     waiting_ = true;
     return;
@@ -158,10 +180,10 @@ RegisterStatus Icmd::read_tlvs() {
   return RegisterStatus::kOk;
 }
 
-Syndrome Icmd::access() {
+Syndrome Icmd::run_access() {
   try {
     cmd_.out.assign(std::max<std::size_t>(cmd_.out_len, prm::access_register_out::bytes), 0);
-    return access_register(fw_, cmd_);
+    return fw::access_register(fw_, cmd_);
   } catch (const std::bad_alloc&) {
     return Syndrome::kNoMemory;
   } catch (const std::exception& e) {

@@ -2,8 +2,8 @@
 // The command mailbox of tools (ICMD), behind a function's gateway (model/pcie/vsc_gateway.h): data are
 // written into the mailbox, then the control register sets the firmware to work, which clears its busy bit
 // when the answer stands there. It needs neither driver nor command queue, and takes turns with the latter on
-// the firmware's processor. The one command is the access to registers: the handlers are those of ACCESS_REG,
-// and traces show it as that, in slot Command::kIcmdSlot.
+// the firmware's processor. Its commands stand in the table of icmd.cpp. The access to registers has the
+// handlers of ACCESS_REG, and traces show it as that, in slot Command::kIcmdSlot.
 //
 //   0x0       control (prm/icmd.h)
 //   0x1000    size of the mailbox, bytes
@@ -50,12 +50,20 @@ class Icmd : public sc_core::sc_module {
   }
 
  private:
+  struct Opcode {
+    std::uint16_t opcode;
+    void (Icmd::*run)(Time t);
+  };
+  static const Opcode kOpcodes[];
+
   bool busy() const { return prm::get<prm::icmd_control::busy>(control_.data()) != 0; }
   void start();
   void go_on();
   void execute(Time t, std::uint32_t serial);
+  void query_cap(Time t);
+  void access_register(Time t);
   prm::RegisterStatus read_tlvs();
-  Syndrome access();
+  Syndrome run_access();
   void answer(prm::RegisterStatus status);
   void reply(prm::RegisterStatus status);
   void done(prm::IcmdStatus status);

@@ -26,7 +26,16 @@ enum class IcmdStatus : std::uint8_t {
   kBadParam = 4,
   kBusy = 5
 };
-constexpr std::uint16_t kIcmdAccessRegister = 0x9001;
+// opcode
+constexpr std::uint16_t kIcmdQueryCap = 0x8400, kIcmdAccessRegister = 0x9001;
+
+// Answer to kIcmdQueryCap (icmd_layouts.h)
+struct icmd_query_cap {
+  using all_registers = Field<2, 1>;  // kIcmdAccessRegister for any register, not those of the flash alone
+  using pcam_reg = Field<4, 1>;
+  using mcam_reg = Field<5, 1>;
+  static constexpr std::size_t bytes = 8;
+};
 
 // At the start of the mailbox.
 struct operation_tlv {

@@ -19,7 +19,7 @@ struct mgir {
   using manufacturing_base_mac_31_0 = Field<0xa0, 32>;
   using uptime = Field<0xe0, 32>;  // seconds since the last reset
   // fw_info; the version stands in the extended fields, those of 8 bits are deprecated and zero
-  using psid = Bytes<0x190, 128>;
+  using psid = Bytes<0x180, 128>;
   using extended_major = Field<0x220, 32>;
   using extended_minor = Field<0x240, 32>;
   using extended_sub_minor = Field<0x260, 32>;
