@@ -58,33 +58,51 @@ TEST(Device, Capabilities) {
   EXPECT_EQ(vm.config(1, 0, dsn + 8), 0x0002c903u);
 }
 
-// The header is QEMU's; what follows is the model's, dword by dword, and of that nothing is kept here.
-TEST(Device, VendorCapabilityLeadsToTheModel) {
+// With the real model: the steps of the kernel's lib/pci_vsc.c, and of tools that ask which chip it is.
+TEST(VendorCapability, SemaphoresAndChipId) {
   HcaVm vm({""});
   unsigned vsc = vm.capability(0, 0x09);
   ASSERT_NE(vsc, 0u);
   EXPECT_EQ(vm.config(1, 0, vsc + 2, 1), 0x18u);
-  EXPECT_EQ(vm.config(1, 0, vsc + 3, 1), 0u);  // type 0: functional
-  auto get = [&](unsigned offset, unsigned len = 4) { return vm.config(1, 0, vsc + offset, len); };
-  auto set = [&](unsigned offset, uint64_t value, unsigned len = 4) {
-    vm.set_config(1, 0, vsc + offset, value, len);
-  };
-  const uint64_t before = get(0x14);  // accesses so far
-  for (unsigned offset = 0x04; offset < 0x14; offset += 4) set(offset, 0xa0b0c0d0 + offset);
-  EXPECT_EQ(get(0x14), before + 5);
-  for (unsigned offset = 0x04; offset < 0x14; offset += 4) EXPECT_EQ(get(offset), 0xa0b0c0d0 + offset);
-  EXPECT_EQ(get(0x05, 1), 0xc0u);
-  EXPECT_EQ(get(0x06, 2), 0xa0b0u);
-  EXPECT_EQ(get(0x14), before + 12);
-  set(0x04, 1, 1);  // less than a register: does not get there
-  set(0x06, 1, 2);
-  set(0x00, 0xffffffff);  // the header stays
-  EXPECT_EQ(get(0x14), before + 13);
-  EXPECT_EQ(get(0x04), 0xa0b0c0d4u);
-  EXPECT_EQ(get(0x00) & 0xffff00ffu, 0x00180009u);
+  auto get = [&](unsigned offset) { return vm.config(1, 0, vsc + offset); };
+  auto set = [&](unsigned offset, uint64_t value) { vm.set_config(1, 0, vsc + offset, value); };
+  EXPECT_EQ(get(0x0c), 0u);
+  uint64_t ticket = get(0x08);
+  uint64_t other = get(0x08);
+  EXPECT_NE(ticket, other);
+  set(0x0c, ticket);
+  EXPECT_EQ(get(0x0c), ticket);
+  set(0x0c, other);  // too late
+  EXPECT_EQ(get(0x0c), ticket);
+
+  set(0x04, 0x07);  // register dump: not offered
+  EXPECT_EQ(get(0x04) >> 29, 0u);
+  set(0x04, 0x0a);
+  EXPECT_NE(get(0x04) >> 29, 0u);
+  set(0x14, ticket);  // take the software reset semaphore
+  set(0x10, 0x80000020);
+  EXPECT_EQ(get(0x10), 0x20u);
+  set(0x10, 0x20);
+  EXPECT_EQ(get(0x10), 0x80000020u);
+  EXPECT_EQ(get(0x14), ticket);
+  set(0x14, other);
+  set(0x10, 0x80000020);
+  set(0x10, 0x20);
+  EXPECT_EQ(get(0x14), ticket);
+  set(0x10, 0x3ffffffc);  // no such semaphore
+  EXPECT_EQ(get(0x10), 0xfffffffcu);
+  EXPECT_EQ(get(0x14), 0xbadacce5u);
+
+  set(0x04, 0x02);  // CR space
+  set(0x10, 0xf0014);
+  EXPECT_EQ(get(0x10), 0x800f0014u);
+  EXPECT_EQ(get(0x14), 0x20du);  // ConnectX-5
 
   vm.function_level_reset(0);
   EXPECT_EQ(get(0x0c), 0u);
+  set(0x04, 0x0a);
+  set(0x10, 0x20);
+  EXPECT_EQ(get(0x14), 0u);
 }
 
 TEST(Device, DeviceIdIsAProperty) {
