@@ -18,7 +18,7 @@ std::uint64_t mac_of(std::uint64_t guid) {
 Options complete(Options o, const Generation& generation, unsigned hca_number) {
   o.generation = &generation;
   if (o.device_id == 0) o.device_id = generation.device_id;
-  // 00:02:c9 is the vendor's OUI, the rest tells cards apart.
+  // 00:02:c9 is the vendor's OUI, the rest distinguishes cards.
   if (o.node_guid == 0) {
     o.node_guid = o.mac != 0 ? guid_of(o.mac) : 0x0002c90300a00000ull + (std::uint64_t{hca_number} << 8);
   }

@@ -41,7 +41,7 @@ void Firmware::init_seg_write(std::uint32_t offset, std::uint32_t value) {
       cmdq_.set_address_high(value);
       break;
     case offsetof(prm::InitSeg, cmdq_addr_l_sz): {
-      // A new address (bits 31:12) and what shall become of the interface (10:8); sizes are read-only.
+      // A new address (bits 31:12) and what is to become of the interface (10:8); sizes are read-only.
       const std::uint32_t nic = value >> 8 & 7;
       if (nic == prm::kNicSwReset) {
         device_.restart(function_.id());  // comes back through function_reset()

@@ -279,8 +279,10 @@ enum class Syndrome : std::uint32_t {
 #undef HCASIM_X
 };
 
+// A row of the table each, whatever it has in common with the next.
+// NOLINTBEGIN(bugprone-branch-clone)
 constexpr prm::CmdStatus status_of(Syndrome s) {
-  switch (s) {  // NOLINT(bugprone-branch-clone): a row of the table each
+  switch (s) {
 #define HCASIM_X(name, number, status, rule, text) \
   case Syndrome::k##name:                          \
     return prm::CmdStatus::status;
@@ -292,7 +294,7 @@ constexpr prm::CmdStatus status_of(Syndrome s) {
 
 // Rule::kCount: none is broken.
 constexpr traces::Rule rule_of(Syndrome s) {
-  switch (s) {  // NOLINT(bugprone-branch-clone): a row of the table each
+  switch (s) {
 #define HCASIM_X(name, number, status, rule, text) \
   case Syndrome::k##name:                          \
     return traces::Rule::rule;
@@ -301,6 +303,8 @@ constexpr traces::Rule rule_of(Syndrome s) {
   }
   return traces::Rule::kCount;
 }
+
+// NOLINTEND(bugprone-branch-clone)
 
 constexpr const char* text_of(Syndrome s) {
   switch (s) {

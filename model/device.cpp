@@ -63,7 +63,7 @@ Device::Device(const sc_core::sc_module_name& name, const Profile& profile,
   connect();
 }
 
-// Who calls whom against the order of construction.
+// Blocks that call one which is constructed after them.
 void Device::connect() {
   context_gate_.connect(responder_, requester_);
   qp_states_.connect(requester_, responder_);
@@ -79,7 +79,7 @@ void Device::connect() {
     dma_.attach(function.id(), Space::kSwIcm, function.sw_steering().icm());
   });
   dma_.on_write_error([this](Time t, WriteOwner owner) { queue_failures_.write_refused(t, owner); });
-  tpt_.on_invalidate([this] { dma_.loans().settle_all(); });
+  tpt_.on_invalidate([this](FunctionId f) { dma_.loans().settle_all(f); });
   tpt_.on_signature_error(
       [this](Time t, std::uint32_t qpn, const Mkey& mkey, const SigError& e, bool requester) {
         queue_failures_.signature_error(t, qpn, mkey, e, requester);

@@ -3,7 +3,7 @@
 // or a TLM-2.0 target socket of `bars`) and a HostPort for DMA and MSI-X (TLM-2.0:
 // model/pcie/tlm_host_port.h); everything else is inside. This class holds what the chip has once, and its
 // functions; it makes the blocks, connects them, resets them, and decodes BAR0; what they do is theirs, and
-// whom each calls stands in its struct Blocks.
+// the blocks that each calls are in its struct Blocks.
 #ifndef HCASIM_MODEL_DEVICE_H
 #define HCASIM_MODEL_DEVICE_H
 

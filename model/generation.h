@@ -47,7 +47,7 @@ struct Generation {
 
   // Whether user space may own flow tables: only the first STE format is implemented.
   bool sw_steering() const { return has.ste == SteFormat::kConnectX5; }
-  // The speed that the port tells of (one bit of ib_speeds): `wanted` if the generation has it, else its
+  // The speed that the port reports (one bit of ib_speeds): `wanted` if the generation has it, else its
   // fastest.
   unsigned ib_speed(unsigned wanted) const;
 };

@@ -93,7 +93,7 @@ constexpr Rule rule_of(prm::CqeSyndrome syndrome, std::uint8_t vendor) {
     case prm::CqeSyndrome::kMwBind:
       return rule_of(static_cast<WqeFault>(vendor));
     default:
-      return Rule::kCount;  // what the other end finds, it tells
+      return Rule::kCount;  // what the other end finds, it reports itself
   }
 }
 

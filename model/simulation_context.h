@@ -48,7 +48,7 @@ struct SimulationContext {
 [[gnu::visibility("hidden")]] extern SimulationContext g_simulation;
 inline SimulationContext& simulation() { return g_simulation; }
 
-// A number that nothing of this run has had: tells what was queued for an earlier state of a queue.
+// A number that nothing of this run has had: distinguishes what was queued for an earlier state of a queue.
 inline std::uint64_t next_epoch() { return ++simulation().last_epoch; }
 
 }  // namespace hcasim

@@ -39,7 +39,7 @@ class Line {
     return true;
   }
   static bool printable(char c) { return static_cast<unsigned char>(c) >= 0x20 && c != 0x7f; }
-  // Nothing more, or a comment. Where it begins tells nothing: '#' ends what is before it.
+  // Nothing more, or a comment. Where it begins says nothing: '#' ends what is before it.
   bool comment() {
     if (at_ == text_.size()) return true;
     if (now() != '#') return false;

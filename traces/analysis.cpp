@@ -162,16 +162,24 @@ void Analysis::wqe_record(const Record& r) {
         .emplace(r.index, r.time_ps);
     return;
   }
-  auto [it, is_new] = q.rows.try_emplace(r.index, wqes_.size());
+  stage(r, row_of(q, hca, qpn, r.index));
+}
+
+std::size_t Analysis::row_of(Queue& q, unsigned hca, std::uint32_t qpn, std::uint32_t serial) {
+  auto [it, is_new] = q.rows.try_emplace(serial, wqes_.size());
   if (is_new) {
-    wqes_.emplace_back();
-    wqes_.back().hca = static_cast<std::uint8_t>(hca);
-    wqes_.back().qpn = qpn;
-    wqes_.back().serial = r.index;
-    wqes_.back().life = q.life;
-    wqes_.back().from = q.from;
+    WqeRow& w = wqes_.emplace_back();
+    w.hca = static_cast<std::uint8_t>(hca);
+    w.qpn = qpn;
+    w.serial = serial;
+    w.life = q.life;
+    w.from = q.from;
   }
-  WqeRow& w = wqes_[it->second];
+  return it->second;
+}
+
+void Analysis::stage(const Record& r, std::size_t row) {
+  WqeRow& w = wqes_[row];
   auto at = [&](Stage s) -> std::int64_t& { return w.time[static_cast<unsigned>(s)]; };
   // Repeats after the WQE is complete (a late duplicate) are not part of its life.
   const bool complete = w.end() != kNoTime && (w.has_cqe || w.done != kNoTime);
@@ -179,7 +187,7 @@ void Analysis::wqe_record(const Record& r) {
     if (t == kNoTime || (v > t && !complete)) t = v;
   };
   const prm::BthTraits bth = prm::bth_traits(static_cast<std::uint8_t>(r.a0 >> 24));
-  switch (p) {
+  switch (r.p()) {
     case Point::kWqeParsed:
       keep_first(at(Stage::kParsed), r.time_ps);
       w.opcode = static_cast<int>(r.a0 & 0xff);
@@ -243,7 +251,7 @@ void Analysis::wqe_record(const Record& r) {
       w.status = static_cast<int>(r.a0 >> 32 & 0xff);
       w.has_cqe = true;
       pending_cqes_[{r.hca, static_cast<std::uint32_t>(r.a0 & 0xffffff)}].push_back(
-          {static_cast<std::uint32_t>(r.a1), it->second});
+          {static_cast<std::uint32_t>(r.a1), row});
       break;
     }
     case Point::kRetransmit:

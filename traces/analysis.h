@@ -130,6 +130,10 @@ class Analysis {
   };
 
   void wqe_record(const Record& r);
+  // The row of a WQE by its serial number; a new one if it has none yet.
+  std::size_t row_of(Queue& q, unsigned hca, std::uint32_t qpn, std::uint32_t serial);
+  // What a record says of the stages that the WQE of this row has passed.
+  void stage(const Record& r, std::size_t row);
   void command_record(const Record& r, const std::vector<std::uint8_t>& blob);
   void consumed(const Record& r);
   void close_queue(Queue& q);

@@ -43,7 +43,7 @@ namespace hcasim::traces {
 #define HCASIM_FAULT_ACTIONS(X)                                                                                \
   X(kStatus,       kCommand,     "status",       "not executed, answered with status and syndrome (if one is given)") \
   X(kNever,        kCommand,     "never",        "neither executed nor answered")                              \
-  X(kNoEvent,      kCommand,     "no-event",     "executed and answered, but no command event tells so")       \
+  X(kNoEvent,      kCommand,     "no-event",     "executed and answered, but no command event is sent")       \
   X(kError,        kDma,         "error",        "completer abort: no data, the owner sees an error")          \
   X(kPoisoned,     kDma,         "poisoned",     "reads: the data come marked bad, and AER reports a poisoned TLP") \
   X(kSlow,         kDma,         "slow",         "takes `delay` longer")                                       \
@@ -106,7 +106,7 @@ namespace hcasim::traces {
   X(kAnswer,      "answer",      kAction,  "never, no-event", "the same as action")                            \
   X(kDelay,       "delay",       kTime,    "a time", "how much later")                                         \
   X(kDirection,   "direction",   kDirection, "dma: read, write; wire: tx, rx", "which way")                    \
-  X(kOwner,       "owner",       kOwner,   "qp, rq, cq, eq, firmware", "for whom the transfer is; of reads only those of qp (WQEs, payload) and firmware (commands) tell") \
+  X(kOwner,       "owner",       kOwner,   "qp, rq, cq, eq, firmware", "who the transfer is made for; of reads it is known for qp (WQEs, payload) and firmware (commands) only") \
   X(kNumber,      "number",      kRange,   "a number or A-B", "number of the owner; firmware: command slot")   \
   X(kAddress,     "address",     kRange,   "a number or A-B", "bus addresses that the transfer touches")       \
   X(kVector,      "vector",      kRange,   "a number or A-B", "MSI-X vector")                                  \

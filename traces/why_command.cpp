@@ -125,7 +125,7 @@ class CommandExplainer {
                     c_.start != kNoTime ? time_text(c_.end - c_.start) : "an unknown time", others.size(),
                     time_text(percentile(others, 50))));
     if (own_ && is(*own_, FaultAction::kNoEvent))
-      say("No command event told the driver so: fault injected. A driver that does not look at the owner bit "
+      say("No command event was sent: fault injected. A driver that does not look at the owner bit "
           "by itself waits for ever, or until its time-out.",
           {*own_});
     else if (own_)

@@ -42,7 +42,7 @@ constexpr std::uint8_t kFrameCorrupt = 1;  // damaged in transit: the receiver s
 
 enum class LinkLayer : std::uint8_t { kIb = 0, kEthernet = 1 };
 
-// What an end tells about itself.
+// What an end says about itself.
 struct Hello {
   std::uint32_t version = kVersion;
   LinkLayer link = LinkLayer::kIb;

@@ -25,7 +25,7 @@ Time later(Time t, Time by) { return t > kNever - by ? kNever : t + by; }
 
 }  // namespace
 
-// Who has waited for whom: said when the link goes down.
+// Which end has waited for the other: logged when the link goes down.
 void SocketWire::report() {
   if (meetings_.count == 0 || meets_at_ == kNever) return;
   char text[200];

@@ -19,7 +19,7 @@ struct hca;
 
 namespace hcasim::api {
 
-// Tells a wire::Link::Owner what comes in, from inside poll(), find(), send_mark() and hear().
+// Passes what comes in to a wire::Link::Owner, from inside poll(), find(), send_mark() and hear().
 class FarEnd {
  public:
   virtual ~FarEnd() = default;

@@ -48,7 +48,7 @@ void tell(char* err, std::size_t len, const std::string& text) {
 constexpr unsigned kMaxHcas = 64;
 constexpr std::size_t kMostArriving = 4096;  // frames in the port, beyond which the host is asked to wait
 
-// The kernel has stopped for good: each HCA tells its driver so, once.
+// The kernel has stopped for good: each HCA reports that to its driver, once.
 void spread_death() {
   Simulation& simulation = Simulation::instance();
   if (!simulation.dead()) return;

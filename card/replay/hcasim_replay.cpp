@@ -5,7 +5,9 @@
 
 #include <CLI/CLI.hpp>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <string>
 
 #include "card/replay/replay.h"
@@ -50,9 +52,7 @@ int replay(const std::string& path, const hcasim::api::ReplayOptions& options, b
   return 0;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   ::unsetenv("HCASIM_RULES_REPORT");  // which is for the recorded run
   CLI::App app{
       "Drives the model by a recording (option record=FILE of an HCA), and checks that it does the same."};
@@ -75,4 +75,15 @@ int main(int argc, char** argv) {
   app.add_flag("--statistics", statistics, "print all counters at the end, a JSON object an HCA");
   CLI11_PARSE(app, argc, argv);
   return replay(path, options, statistics);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& e) {  // the output cannot be written, or out of memory
+    std::fprintf(stderr, "hcasim-replay: %s\n", e.what());
+    return 2;
+  }
 }

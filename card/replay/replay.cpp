@@ -395,7 +395,7 @@ bool Replay::create(const Noted& record, std::uint64_t& result) {
         key == "faults" || key.find('.') != std::string::npos ||
         (key == "kernel" && !options_.kernel.empty()))
       continue;
-    options += key + "=" + value + ",";
+    options.append(key).append("=").append(value).append(",");
   }
   options += "profile=" + profile;
   if (!options_.kernel.empty()) options += ",kernel=" + options_.kernel;

@@ -251,7 +251,7 @@ void HcaModule::Inner::frame(const WireFrame& frame, const sc_core::sc_time& del
   port.wire_receive(sim_now() + ps(delay), std::move(packet));
 }
 
-// ---- What it tells ----
+// ---- What it reports ----
 
 void HcaModule::Inner::log(int level, const std::string& line) {
   try {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The firmware's objects and who refers to whom: PD by mkey, QP, SRQ; CQ by QP and XRC SRQ; EQ by CQ; SRQ and
-// Q counter by QP; XRC domain by XRC SRQ and XRC QP; transport domain by TIS and TIR; TIS by SQ; RQ by TIR
-// and RQT; RQT by TIR; TIR, flow table, flow counter and action contexts by flow entries. Each is a Ref of
-// the object that refers; an object in use is not destroyed. What the hardware needs of an object at run time
-// lies in the model's tables under the same number.
+// The firmware's objects and which refers to which: PD by mkey, QP, SRQ; CQ by QP and XRC SRQ; EQ by CQ; SRQ
+// and Q counter by QP; XRC domain by XRC SRQ and XRC QP; transport domain by TIS and TIR; TIS by SQ; RQ by
+// TIR and RQT; RQT by TIR; TIR, flow table, flow counter and action contexts by flow entries. Each is a Ref
+// of the object that refers; an object in use is not destroyed. What the hardware needs of an object at run
+// time lies in the model's tables under the same number.
 #ifndef HCASIM_FIRMWARE_STUB_OBJECTS_OBJECTS_H
 #define HCASIM_FIRMWARE_STUB_OBJECTS_OBJECTS_H
 

@@ -37,6 +37,66 @@ bool is_error(std::uint8_t opcode) {
   return opcode == static_cast<std::uint8_t>(prm::CqeOp::kReqErr) ||
          opcode == static_cast<std::uint8_t>(prm::CqeOp::kRespErr);
 }
+// What the entry says of the operation. done: when the CQE is made, the timestamp of one that reports
+// success.
+inline prm::Cqe make_cqe(const Completion& c, bool error, Time done) {
+  prm::Cqe cqe{};
+  cqe.srqn_uidx = c.user_index & 0xffffff;
+  cqe.sop_drop_qpn = static_cast<std::uint32_t>(c.send_opcode) << 24 | (c.qpn & 0xffffff);
+  cqe.wqe_counter = c.wqe_counter;
+  cqe.op_own = static_cast<std::uint8_t>(c.opcode << 4 | (c.solicited ? prm::Cqe::kSolicited : 0));
+  if (error) {
+    auto& err = reinterpret_cast<prm::ErrCqe&>(cqe);
+    err.vendor_err_synd = c.vendor_syndrome;
+    err.syndrome = c.syndrome;
+  } else {
+    cqe.ml_path = c.ml_path;
+    cqe.slid = c.slid;
+    cqe.flags_rqpn = c.flags_rqpn;
+    cqe.imm_inval_pkey = c.imm;
+    cqe.byte_cnt = c.byte_cnt;
+    if (c.has_vlan) {
+      cqe.l4_l3_hdr_type = prm::Cqe::kVlanPresent;
+      cqe.vlan_info = c.vlan;
+    }
+    if (const FrameCompletion* f = c.frame) {
+      cqe.tls_outer_l3_tunneled = f->tunneled;
+      cqe.wqe_id = f->wqe_id;
+      cqe.rss_hash_result = f->rss_hash;
+      cqe.rss_hash_type = f->rss_type;
+      cqe.check_sum = f->check_sum;
+      cqe.hds_ip_ext = f->ok;
+      cqe.l4_l3_hdr_type = f->header_type;
+      cqe.vlan_info = f->vlan;
+      cqe.sop_drop_qpn = f->flow_tag & 0xffffff;
+    }
+    cqe.timestamp = static_cast<std::uint64_t>(done) / 1000;  // internal timer: 1 GHz
+  }
+  if (c.tm_op != 0) {
+    cqe.app = prm::Cqe::kAppTagMatching;
+    cqe.app_op = c.tm_op;
+    cqe.app_info = c.tm_index;
+    if (c.tm_head_len)
+      std::memcpy(static_cast<void*>(&cqe), c.tm_head,
+                  std::min<std::size_t>(c.tm_head_len, sizeof(prm::Tmh)));
+  }
+  return cqe;
+}
+
+// Inline data: in the first half of a 128-byte entry, or over the first 32 bytes of a 64-byte one. Returns
+// what the first half of the entry is written with, null: nothing.
+inline const std::uint8_t* place_inline(const Cq& cq, const Completion& c, prm::Cqe& cqe,
+                                        std::uint8_t (&first)[sizeof(prm::Cqe)]) {
+  if (cq.cqe_size == 128) {
+    std::memcpy(first, c.inline_data, std::min<std::size_t>(c.inline_len, sizeof first));
+    cqe.op_own |= prm::Cqe::kFormatInline64;
+    return first;
+  }
+  std::memcpy(static_cast<void*>(&cqe), c.inline_data,
+              std::min<std::size_t>(c.inline_len, prm::Cqe::kInline32));
+  cqe.op_own |= prm::Cqe::kFormatInline32;
+  return nullptr;
+}
 }  // namespace
 
 CqUnit::CqUnit(const sc_core::sc_module_name& name, const Profile& profile, Dma& dma, ContextFetch& contexts,
@@ -202,67 +262,16 @@ Time CqUnit::post(Time t, Cq& cq, const Completion& c) {
   const Time done = unit_.reserve(context.at, profile_.engine.cqe) + profile_.engine.cqe;
   traces::trace_busy(tracer_, traces::Unit::kCqe, 0, done - profile_.engine.cqe, done);
 
-  prm::Cqe cqe{};
   const bool error = is_error(c.opcode);
-  cqe.srqn_uidx = c.user_index & 0xffffff;
-  cqe.sop_drop_qpn = static_cast<std::uint32_t>(c.send_opcode) << 24 | (c.qpn & 0xffffff);
-  cqe.wqe_counter = c.wqe_counter;
-  cqe.op_own = static_cast<std::uint8_t>(c.opcode << 4 | (c.solicited ? prm::Cqe::kSolicited : 0));
-  if (error) {
-    auto& err = reinterpret_cast<prm::ErrCqe&>(cqe);
-    err.vendor_err_synd = c.vendor_syndrome;
-    err.syndrome = c.syndrome;
-  } else {
-    cqe.ml_path = c.ml_path;
-    cqe.slid = c.slid;
-    cqe.flags_rqpn = c.flags_rqpn;
-    cqe.imm_inval_pkey = c.imm;
-    cqe.byte_cnt = c.byte_cnt;
-    if (c.has_vlan) {
-      cqe.l4_l3_hdr_type = prm::Cqe::kVlanPresent;
-      cqe.vlan_info = c.vlan;
-    }
-    if (const FrameCompletion* f = c.frame) {
-      cqe.tls_outer_l3_tunneled = f->tunneled;
-      cqe.wqe_id = f->wqe_id;
-      cqe.rss_hash_result = f->rss_hash;
-      cqe.rss_hash_type = f->rss_type;
-      cqe.check_sum = f->check_sum;
-      cqe.hds_ip_ext = f->ok;
-      cqe.l4_l3_hdr_type = f->header_type;
-      cqe.vlan_info = f->vlan;
-      cqe.sop_drop_qpn = f->flow_tag & 0xffffff;
-    }
-    cqe.timestamp = static_cast<std::uint64_t>(done) / 1000;  // internal timer: 1 GHz
-  }
-  if (c.tm_op != 0) {
-    cqe.app = prm::Cqe::kAppTagMatching;
-    cqe.app_op = c.tm_op;
-    cqe.app_info = c.tm_index;
-    if (c.tm_head_len)
-      std::memcpy(static_cast<void*>(&cqe), c.tm_head,
-                  std::min<std::size_t>(c.tm_head_len, sizeof(prm::Tmh)));
-  }
+  prm::Cqe cqe = make_cqe(c, error, done);
   if (cq.block) {
     if (late == 0 && hold(done, cq, c, cqe)) return done;
     close_block(done, cq);
     if (cq.error) return t;
   }
-  // Inline data: in the first half of a 128-byte entry, or over the first 32 bytes of a 64-byte one.
   std::uint8_t first[sizeof cqe] = {};
   const std::uint8_t* head = cq.cqe_size == 128 && cq.padded ? first : nullptr;
-  if (c.inline_len != 0 && !error) {
-    if (cq.cqe_size == 128) {
-      std::memcpy(first, c.inline_data, std::min<std::size_t>(c.inline_len, sizeof first));
-      head = first;
-      cqe.op_own |= prm::Cqe::kFormatInline64;
-    } else {
-      std::memcpy(static_cast<void*>(&cqe), c.inline_data,
-                  std::min<std::size_t>(c.inline_len, prm::Cqe::kInline32));
-      cqe.op_own |= prm::Cqe::kFormatInline32;
-    }
-  }
-
+  if (c.inline_len != 0 && !error) head = place_inline(cq, c, cqe, first);
   if (c.signature) lay_out(cqe, *c.signature, c.qpn);
 
   bool counts = false;
@@ -302,7 +311,7 @@ void CqUnit::written(Time t, Cq& cq, bool solicited, bool counts, bool fire) {
     cq.solicited_end = cq.producer;
   }
   if (tracer_.enabled()) {
-    // A driver that polls tells its index in the record alone. Looked at beside simulated time, so that a
+    // A driver that polls writes its index to the record alone. Looked at beside simulated time, so that a
     // traced run is the same run.
     prm::be32 ci;
     if (dma_.peek(cq.function, cq.dbr_addr, &ci, sizeof ci)) {

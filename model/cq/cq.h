@@ -83,7 +83,7 @@ struct Cq {
   }
 };
 
-// What a CQE tells of a received frame.
+// What a CQE says of a received frame.
 struct FrameCompletion {
   std::uint16_t wqe_id = 0;  // striding: index of the WQE; wqe_counter is the stride's
   std::uint32_t rss_hash = 0;
@@ -96,7 +96,7 @@ struct FrameCompletion {
   std::uint32_t flow_tag = 0;
 };
 
-// What a CQE tells of a signature error.
+// What a CQE says of a signature error.
 struct SignatureCompletion {
   std::uint32_t mkey = 0;
   bool memory = false;  // the domain: memory or wire

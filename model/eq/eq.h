@@ -58,7 +58,7 @@ class EqUnit {
   // An EQE of `type` to every EQ of the function whose mask has it (completion and command events: to_eq()).
   // data: up to 28 bytes for EQE offset 0x20. Returns when the EQE is visible, or t when nobody subscribed.
   Time post(Time t, FunctionId f, std::uint8_t type, std::uint8_t subtype, const void* data, std::size_t len);
-  // behind: whose writes the event tells of; nobody: all that are queued.
+  // behind: whose writes the event reports; nobody: all that are queued.
   Time to_eq(Time t, FunctionId f, std::uint32_t eqn, std::uint8_t type, std::uint8_t subtype,
              const void* data, std::size_t len, WriteOwner behind = {});
 

@@ -42,7 +42,7 @@ void Injector::load(const std::vector<FaultSpec>& faults) {
 }
 
 void Injector::end_all() {
-  // What is told of it may ask for faults anew: these are out of the plan by then.
+  // A handler may install new faults: these are out of the plan by then.
   std::vector<std::unique_ptr<Loaded>> ended;
   std::vector<bool> lasting;
   ended.swap(faults_);
@@ -89,8 +89,8 @@ const FaultSpec* Injector::strike(FaultType kind, Time t, Facts facts, traces::S
     ++f.seen;
     if (f.seen < s.nth || (f.seen - s.nth) % s.every != 0 || !chance(f)) continue;
     if (hit != nullptr) continue;  // one fault an event; the others have seen it
-    ++f.struck;
-    if (s.times != 0 && f.struck == s.times) f.over = ended = true;
+    ++f.injected;
+    if (s.times != 0 && f.injected == s.times) f.over = ended = true;
     hit = &s;
   }
   if (ended) rearm();
@@ -130,11 +130,11 @@ void Injector::perform(Time t, std::size_t index) {
   if (f.over || t >= s.until) return;
   const std::uint64_t generation = generation_;
   if (chance(f)) {
-    ++f.struck;
+    ++f.injected;
     begin_for_a_while(t, s);
     if (generation != generation_) return;
   }
-  const bool again = s.every != 0 && (s.times == 0 || f.struck < s.times);
+  const bool again = s.every != 0 && (s.times == 0 || f.injected < s.times);
   if (again)
     turns_.push(t + static_cast<Time>(s.every), Turn{index, generation_, true});
   else

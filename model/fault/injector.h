@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The faults in force on an HCA: whom they strike and when. Blocks ask it on each event that a fault could
-// strike; while there is none of that kind, that is one look at a mask.
+// The faults in force on an HCA: which events they hit, and when. Blocks ask it on each event that a fault
+// could strike; while there is none of that kind, that is one look at a mask.
 #ifndef HCASIM_MODEL_FAULT_INJECTOR_H
 #define HCASIM_MODEL_FAULT_INJECTOR_H
 
@@ -49,7 +49,7 @@ class Injector : public sc_core::sc_module {
   // Timed faults: begin, and, of those with a duration, end.
   using Act = std::function<void(Time, const FaultSpec&, bool begin)>;
   void on_act(Act handler) { act_ = std::move(handler); }
-  // A fault that struck an event lasts on: its end is told to the handler of timed ones.
+  // A fault stays in force after the event that it hit: the handler of timed faults is called at its end.
   void begin_for_a_while(Time t, const FaultSpec& fault);
   // Counts and records what a handler has done to one of several objects.
   void note(Time t, const FaultSpec& fault, traces::Subject object, std::uint64_t detail);
@@ -73,12 +73,12 @@ class Injector : public sc_core::sc_module {
   struct Loaded {
     FaultSpec spec;
     std::mt19937_64 random;
-    std::uint64_t seen = 0, struck = 0;
+    std::uint64_t seen = 0, injected = 0;
     bool over = false;
 
     template <class Archive>
     void list_state(Archive& a) {
-      HCASIM_FIELDS(a, spec, random, seen, struck, over);
+      HCASIM_FIELDS(a, spec, random, seen, injected, over);
     }
   };
   struct Turn {
@@ -102,7 +102,7 @@ class Injector : public sc_core::sc_module {
   std::uint32_t armed_ = 0;
   std::uint64_t injected_ = 0;
   std::uint64_t generation_ = 0;  // of what is loaded: turns of older ones mean nothing
-  std::vector<bool> lasting_;     // by index: its end has still to be told
+  std::vector<bool> lasting_;     // by index: the handler has still to be called at its end
   Act act_;
   std::mt19937_64 random_{1};
   TimedQueue<Turn> turns_;

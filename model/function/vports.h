@@ -28,7 +28,8 @@ class Vports final : public LocalAddresses {
   bool takes_roce(FunctionId f, const Mac& dest) const {
     return vports_[f].roce_enabled && (multicast(dest) || vports_[f].own_mac(dest));
   }
-  // For whom a frame to this unicast MAC is: its owner; the first function, if it is nobody's.
+  // The function that a frame to this unicast MAC is for: the owner of the MAC; the first function, if it is
+  // nobody's.
   FunctionId receiver_of(const Mac& mac) const {
     if (vports_.size() == 1) return 0;
     const FunctionId owner = owner_of(mac);

@@ -47,7 +47,7 @@ const FaultSpec* Dma::fault_of(Time t, bool write, std::uint64_t addr, std::size
                           owner.subject(), addr, among);
 }
 
-bool Dma::struck(Time t, bool write, std::uint64_t addr, std::size_t len, WriteOwner owner) {
+bool Dma::refuse_by_fault(Time t, bool write, std::uint64_t addr, std::size_t len, WriteOwner owner) {
   const FaultSpec* fault =
       write ? fault_of(t, write, addr, len, owner, {FaultAction::kError})
             : fault_of(t, write, addr, len, owner, {FaultAction::kError, FaultAction::kPoisoned});
@@ -83,6 +83,7 @@ void Dma::prefetch() const {
   prefetch_block();
   for (const Occupancy* o : {&up_, &down_, &writes_, &requests_}) o->prefetch();
   prefetch_line(&next_tag_);
+  // NOLINTNEXTLINE(bugprone-sizeof-container): the object itself, not what it holds
   prefetch_range(&unused_, sizeof unused_);
   prefetch_range(&head_, sizeof head_ + sizeof tail_ + sizeof armed_);
   prefetch_line(&bytes_written_);
@@ -262,7 +263,8 @@ void Dma::perform_front() {
   HostPort& host = *sides_[owner.function].host;
   ++head_;
   bool ok = true;
-  if (gate_.open(FaultType::kDma) && e.kind != Kind::kMsix && struck(sim_now(), true, addr, len, owner)) {
+  if (gate_.open(FaultType::kDma) && e.kind != Kind::kMsix &&
+      refuse_by_fault(sim_now(), true, addr, len, owner)) {
     e.packet = PacketRef();
     unused_.push_back(&e);
     if (owner.kind != WriteOwner::kNone) refusals_.push_back(owner);
@@ -375,7 +377,7 @@ void Dma::rearm() {
   arm(std::max(due, front_free()));
 }
 
-// Payload follows payload without waiting for it; what tells of it (CQE, EQE, MSI-X) stays behind until the
+// Payload follows payload without waiting for it; what reports it (CQE, EQE, MSI-X) stays behind until the
 // host has done with it.
 Time Dma::front_free() const {
   const WriteOwner& owner = ring_[head_ & (ring_.size() - 1)].owner;

@@ -33,7 +33,8 @@ struct ReadDone {
   Time at;  // when the last byte has arrived
 };
 
-// Who a transfer works for: of a posted write, told of when the host refuses it; of a read, for traces.
+// Who a transfer works for: of a posted write, to be notified when the host refuses it; of a read, for
+// traces.
 struct WriteOwner {
   enum Kind : std::uint16_t { kNone, kQp, kRq, kCq, kEq, kFirmware } kind = kNone;
   FunctionId function = 0;
@@ -217,7 +218,7 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   const FaultSpec* fault_of(Time t, bool write, std::uint64_t addr, std::size_t len, WriteOwner owner,
                             Injector::Actions among);
   // What a fault does to a transfer: refused, or so much later.
-  bool struck(Time t, bool write, std::uint64_t addr, std::size_t len, WriteOwner owner);
+  bool refuse_by_fault(Time t, bool write, std::uint64_t addr, std::size_t len, WriteOwner owner);
   Time slowed(Time t, bool write, std::uint64_t addr, std::size_t len, WriteOwner owner);
   ReadDone read_local(Time t, std::uint64_t addr, void* dst, std::size_t len, Space space, FunctionId f);
   Time write_local(Time t, std::uint64_t addr, const void* src, std::size_t len, WriteOwner owner,
@@ -284,7 +285,7 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   FaultGate gate_;
   Time hold_ = 0;
   WriteError write_error_;
-  std::vector<WriteOwner> refusals_;  // to be told from the engine's own process: a block may be at work
+  std::vector<WriteOwner> refusals_;  // to be reported from the engine's own process: a block may be at work
   Occupancy up_, down_;               // link directions: to the host, from the host
   Occupancy writes_, requests_;       // what makes TLPs: only so many a second of either kind
   std::vector<Time> tags_;            // when each read tag is free again, used in turn

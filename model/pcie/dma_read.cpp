@@ -40,7 +40,7 @@ ReadDone Dma::read(Time t, std::uint64_t addr, void* dst, std::size_t len, Space
   const HostSide& side = sides_[owner.function];
   simulation().copies.make();
   const bool faulty = gate_.open(FaultType::kDma) != nullptr;
-  if (faulty && struck(t, false, addr, len, owner)) return {false, t + profile_.pcie.read_latency};
+  if (faulty && refuse_by_fault(t, false, addr, len, owner)) return {false, t + profile_.pcie.read_latency};
   if (!side.enabled || !side.host->dma_read(addr, dst, len)) {
     refused(t, WriteOwner(owner.function), addr, len, false);
     return {false, t + profile_.pcie.read_latency};

@@ -31,8 +31,8 @@ class Loans final : public Lender {
   void settle_all(FunctionId f);
   // ... those of the QP do, ...
   void settle(FunctionId f, std::uint32_t qpn);
-  // The host may soon be told that it has the memory back of those of the QP with PSNs [psn, psn + packets).
-  // Those that `queue` holds do not mind: what is behind them there, such as the CQE that tells it, is not
+  // The host may soon learn that it owns the memory again of those of the QP with PSNs [psn, psn + packets).
+  // Those that `queue` holds do not mind: what is behind them there, such as the CQE that says so, is not
   // seen before them. The others have to be settled before anything is written to the host that may tell.
   void release(FunctionId f, std::uint32_t qpn, std::uint32_t psn, std::uint32_t packets, const void* queue);
   void settle_released() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A HostPort on a TLM-2.0 initiator socket, for SystemC platforms. An access is one loosely timed
-// transaction; the delay that it comes back with, and the time that its target spent in wait(), are told by
-// took(). Where a target grants DMI it is used. MSI-X and log lines go to handlers.
+// transaction; the delay that it comes back with, and the time that its target spent in wait(), are reported
+// by took(). Where a target grants DMI it is used. MSI-X and log lines go to handlers.
 #ifndef HCASIM_MODEL_PCIE_TLM_HOST_PORT_H
 #define HCASIM_MODEL_PCIE_TLM_HOST_PORT_H
 
@@ -29,7 +29,7 @@ class TlmHostPort : public sc_core::sc_module, public HostPort {
   tlm_utils::simple_initiator_socket<TlmHostPort> dma;
   void on_msix(Msix handler) { msix_ = std::move(handler); }
   void on_log(Log handler) { log_ = std::move(handler); }
-  // DMI is asked for when a target says that it grants it. A pointer lent to the model must come back before
+  // DMI is asked for when a target says that it grants it. A pointer given to the model must come back before
   // the target takes it away: `settle` does that (Loans::settle_all()).
   void use_dmi(std::function<void()> settle) {
     settle_ = std::move(settle);

@@ -445,87 +445,117 @@ void network_header(const Packet& p, std::uint8_t* out) {
   std::memcpy(out, &g, sizeof g);
 }
 
-Decoded decode_roce(Packet& p, Icrc with) {
-  const std::uint8_t* frame = p.frame();
-  const std::size_t len = std::min<std::size_t>(p.frame_len, kMaxFrame);
-  if (p.kind != PacketKind::kEthernet || len < sizeof(EthHdr)) return Decoded::kNotRoce;
-  const auto eth = load<EthHdr>(frame);
-  std::uint16_t type = eth.ethertype;
-  std::size_t at = sizeof eth;
+namespace {
+// A RoCE frame in front of its BTH, as far as it was looked at: lengths in bytes.
+struct RoceHead {
+  EthHdr eth;
   bool has_vlan = false;
   std::uint16_t tci = 0;
-  if (type == EthHdr::kVlan) {
-    if (len < at + prm::kVlanTagBytes) return Decoded::kNotRoce;
-    has_vlan = true;
-    tci = load<prm::be16>(frame + at);
-    type = load<prm::be16>(frame + at + 2);
-    at += prm::kVlanTagBytes;
-  }
-  const std::uint8_t* l3 = frame + at;
-  const std::size_t room = len - at;
-  std::size_t l3_len = sizeof(Grh), udp_len = 0, total = 0;  // total: from l3 to behind the ICRC
-  Ipv4Hdr ip4{};
-  Grh ip6{};
-  bool ipv4 = false;
   PacketKind kind = PacketKind::kRoceV2;
+  bool ipv4 = false;
+  Ipv4Hdr ip4{};
+  Grh ip6{};                                              // also RoCE v1's GRH
+  std::size_t l3 = 0, l3_len = sizeof(Grh), udp_len = 0;  // l3: where it begins in the frame
+  std::size_t total = 0;                                  // from l3 to behind the ICRC, as the header says
+};
+
+Decoded decode_link(const std::uint8_t* frame, std::size_t len, RoceHead& h, std::uint16_t& type) {
+  if (len < sizeof(EthHdr)) return Decoded::kNotRoce;
+  h.eth = load<EthHdr>(frame);
+  type = h.eth.ethertype;
+  h.l3 = sizeof(EthHdr);
+  if (type != EthHdr::kVlan) return Decoded::kOk;
+  if (len < h.l3 + prm::kVlanTagBytes) return Decoded::kNotRoce;
+  h.has_vlan = true;
+  h.tci = load<prm::be16>(frame + h.l3);
+  type = load<prm::be16>(frame + h.l3 + 2);
+  h.l3 += prm::kVlanTagBytes;
+  return Decoded::kOk;
+}
+
+Decoded decode_network(const std::uint8_t* l3, std::size_t room, std::uint16_t type, RoceHead& h) {
   switch (type) {
     case EthHdr::kRoceV1:
-      kind = PacketKind::kRoceV1;
-      if (room < sizeof ip6) return Decoded::kMalformed;
-      ip6 = load<Grh>(l3);
-      if (ip6.ver_tclass_flow >> 28 != 6 || ip6.next_hdr != Grh::kNextBth) return Decoded::kMalformed;
-      total = sizeof ip6 + ip6.pay_len;
-      break;
+      h.kind = PacketKind::kRoceV1;
+      if (room < sizeof h.ip6) return Decoded::kMalformed;
+      h.ip6 = load<Grh>(l3);
+      if (h.ip6.ver_tclass_flow >> 28 != 6 || h.ip6.next_hdr != Grh::kNextBth) return Decoded::kMalformed;
+      h.total = sizeof h.ip6 + h.ip6.pay_len;
+      return Decoded::kOk;
     case EthHdr::kIpv4:
-      if (room < sizeof ip4) return Decoded::kNotRoce;
-      ip4 = load<Ipv4Hdr>(l3);
-      if (ip4.ver_ihl != kIpv4NoOptions || ip4.proto != Grh::kNextUdp || (ip4.frag & kFragment) != 0)
+      if (room < sizeof h.ip4) return Decoded::kNotRoce;
+      h.ip4 = load<Ipv4Hdr>(l3);
+      if (h.ip4.ver_ihl != kIpv4NoOptions || h.ip4.proto != Grh::kNextUdp || (h.ip4.frag & kFragment) != 0)
         return Decoded::kNotRoce;
-      ipv4 = true;
-      l3_len = sizeof ip4;
-      total = ip4.total_len;
-      break;
+      h.ipv4 = true;
+      h.l3_len = sizeof h.ip4;
+      h.total = h.ip4.total_len;
+      return Decoded::kOk;
     case EthHdr::kIpv6:
-      if (room < sizeof ip6) return Decoded::kNotRoce;
-      ip6 = load<Grh>(l3);
-      if (ip6.ver_tclass_flow >> 28 != 6 || ip6.next_hdr != Grh::kNextUdp) return Decoded::kNotRoce;
-      total = sizeof ip6 + ip6.pay_len;
-      break;
+      if (room < sizeof h.ip6) return Decoded::kNotRoce;
+      h.ip6 = load<Grh>(l3);
+      if (h.ip6.ver_tclass_flow >> 28 != 6 || h.ip6.next_hdr != Grh::kNextUdp) return Decoded::kNotRoce;
+      h.total = sizeof h.ip6 + h.ip6.pay_len;
+      return Decoded::kOk;
     default:
       return Decoded::kNotRoce;
   }
-  if (kind == PacketKind::kRoceV2) {
-    udp_len = sizeof(UdpHdr);
-    if (room < l3_len + udp_len) return Decoded::kNotRoce;
-    const auto udp = load<UdpHdr>(l3 + l3_len);
-    if (udp.dport != UdpHdr::kRocePort) return Decoded::kNotRoce;
-    if (total < l3_len || udp.len != total - l3_len) return Decoded::kMalformed;
-    if (ipv4 && ip_checksum(ip4) != 0) return Decoded::kMalformed;
-    p.udp_sport = udp.sport;
-  }
-  if (total > room || total < l3_len + udp_len + sizeof(prm::Bth) + prm::kIcrcBytes)
+}
+
+// RoCE v2: what lies between IP and BTH.
+Decoded decode_udp(const std::uint8_t* l3, std::size_t room, RoceHead& h, Packet& p) {
+  h.udp_len = sizeof(UdpHdr);
+  if (room < h.l3_len + h.udp_len) return Decoded::kNotRoce;
+  const auto udp = load<UdpHdr>(l3 + h.l3_len);
+  if (udp.dport != UdpHdr::kRocePort) return Decoded::kNotRoce;
+  if (h.total < h.l3_len || udp.len != h.total - h.l3_len) return Decoded::kMalformed;
+  if (h.ipv4 && ip_checksum(h.ip4) != 0) return Decoded::kMalformed;
+  p.udp_sport = udp.sport;
+  return Decoded::kOk;
+}
+
+void take_head(const RoceHead& h, Packet& p) {
+  std::copy(h.eth.dmac, h.eth.dmac + 6, p.dmac.begin());
+  std::copy(h.eth.smac, h.eth.smac + 6, p.smac.begin());
+  p.has_vlan = h.has_vlan;
+  p.vlan_tci = h.tci;
+  p.ipv4 = false;
+  if (h.ipv4)
+    take_ipv4(h.ip4, p);
+  else
+    take_grh(h.ip6, p);
+}
+}  // namespace
+
+Decoded decode_roce(Packet& p, Icrc with) {
+  const std::uint8_t* frame = p.frame();
+  const std::size_t len = std::min<std::size_t>(p.frame_len, kMaxFrame);
+  if (p.kind != PacketKind::kEthernet) return Decoded::kNotRoce;
+  RoceHead h;
+  std::uint16_t type = 0;
+  Decoded d = decode_link(frame, len, h, type);
+  if (d != Decoded::kOk) return d;
+  const std::uint8_t* l3 = frame + h.l3;
+  const std::size_t room = len - h.l3;
+  d = decode_network(l3, room, type, h);
+  if (d == Decoded::kOk && h.kind == PacketKind::kRoceV2) d = decode_udp(l3, room, h, p);
+  if (d != Decoded::kOk) return d;
+  if (h.total > room || h.total < h.l3_len + h.udp_len + sizeof(prm::Bth) + prm::kIcrcBytes)
     return Decoded::kMalformed;
-  const std::uint8_t* bth = l3 + l3_len + udp_len;
-  const std::uint8_t* crc = l3 + total - prm::kIcrcBytes;
+  const std::uint8_t* bth = l3 + h.l3_len + h.udp_len;
+  const std::uint8_t* crc = l3 + h.total - prm::kIcrcBytes;
   if ((crc - bth) % 4 != 0) return Decoded::kMalformed;
   std::uint32_t payload_at = 0;
-  const Decoded d = parse_transport(bth, static_cast<std::size_t>(crc - bth), p, payload_at);
+  d = parse_transport(bth, static_cast<std::size_t>(crc - bth), p, payload_at);
   if (d != Decoded::kOk) return d;
-  std::copy(eth.dmac, eth.dmac + 6, p.dmac.begin());
-  std::copy(eth.smac, eth.smac + 6, p.smac.begin());
-  p.has_vlan = has_vlan;
-  p.vlan_tci = tci;
-  p.ipv4 = false;
-  if (ipv4)
-    take_ipv4(ip4, p);
-  else
-    take_grh(ip6, p);
-  const std::uint32_t right = icrc({nullptr, 0}, {l3, l3_len}, ipv4, {l3 + l3_len, udp_len}, bth, crc);
+  take_head(h, p);
+  const std::uint32_t right =
+      icrc({nullptr, 0}, {l3, h.l3_len}, h.ipv4, {l3 + h.l3_len, h.udp_len}, bth, crc);
   if (with == Icrc::kMade)
     put_crc(p.frame() + (crc - frame), right, prm::kIcrcBytes);
   else if (right != get_crc(crc, prm::kIcrcBytes))
     return Decoded::kBadCrc;
-  p.kind = kind;
+  p.kind = h.kind;
   p.set_head(static_cast<std::uint32_t>(bth - frame) + payload_at);
   return Decoded::kOk;
 }

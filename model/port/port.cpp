@@ -179,54 +179,26 @@ Time Port::free_after_pause() const {
   return open + static_cast<Time>(pause_.waiting()) * backlog_limit_ / profile_.port.tx_backlog_packets;
 }
 
-Time Port::transmit_now(Time t, PacketRef&& packet) {
+void Port::trace_request(const Packet& p, Time start, Time end) {
+  const prm::BthTraits& traits = traits_of(p.opcode);
+  if (traits.request && traits.first) {
+    traces::trace(tracer_, Point::kPacketTxFirst, start, {p.function, p.trace_qpn}, p.wqe_serial,
+                  psn_opcode(p), p.payload_len);
+  }
+  if (traits.request && traits.last) {
+    traces::trace(tracer_, Point::kPacketTxLast, end, {p.function, p.trace_qpn}, p.wqe_serial, psn_opcode(p),
+                  p.trace_packets);
+  }
+}
+
+[[gnu::always_inline]] inline void Port::leave(Time end, Time lasts, Time waited, PacketRef&& packet,
+                                               const Route& to) {
   Packet& p = *packet;
-  if (!passes(p, false)) {
-    drop(t, p, DropReason::kLinkDown);
-    return t;
-  }
-  if (p.kind == PacketKind::kEthernet && p.frame_len < sizeof(prm::EthHdr)) {
-    drop(t, p, DropReason::kNoPath);  // RoCE without a source address
-    return t;
-  }
-  const std::uint32_t bytes = size_of(p);
-  const Time lasts = duration(p, bytes);
-  const Time start = reserve(t, lasts, p);
-  const Time end = start + lasts;
-  p.first_bit = start;
-  ++counters_.tx_packets;
-  counters_.tx_bytes += bytes;
-  counters_.tx_data += p.payload_len;
-  if (tracer_.enabled() && p.kind != PacketKind::kEthernet) {
-    const prm::BthTraits& traits = traits_of(p.opcode);
-    if (traits.request && traits.first) {
-      traces::trace(tracer_, Point::kPacketTxFirst, start, {p.function, p.trace_qpn}, p.wqe_serial,
-                    psn_opcode(p), p.payload_len);
-    }
-    if (traits.request && traits.last) {
-      traces::trace(tracer_, Point::kPacketTxLast, end, {p.function, p.trace_qpn}, p.wqe_serial,
-                    psn_opcode(p), p.trace_packets);
-    }
-  }
-  const Route to = route(p);
-  if (link_ == LinkType::kEthernet)
-    count_tx(p, bytes, to);
-  else if (is_multicast(p.dlid))
-    ++counters_.tx_multicast;
-  if (!to.back && !to.out) {
-    drop(end, p, DropReason::kNoPath);
-    return end;
-  }
-  if (tracer_.detail()) {
-    traces::trace(tracer_, Point::kPacketOut, start, {p.function, p.trace_qpn}, p.wqe_serial, psn_opcode(p),
-                  static_cast<std::uint64_t>(bytes) << 32 | static_cast<std::uint32_t>(lasts));
-  }
-  p.looped = to.back && !to.out;
   const Harm fault = gate_.open(FaultType::kWire) ? harm(end, p, kFaultTx) : Harm{};
   if (fault.drop || hit(faults_cfg_.drop)) {
     if (capture_) capture(end, p, Direction::kOut, "lost: fault injection");
     drop(end, p, DropReason::kInjected);
-    return end;
+    return;
   }
   Time left = end;  // when it is out of the port
   if (fault.corrupt || hit(faults_cfg_.corrupt)) {
@@ -240,7 +212,7 @@ Time Port::transmit_now(Time t, PacketRef&& packet) {
     else
       p.corrupt = true;
   }
-  if (packet->kind == PacketKind::kRoceV2) mark_congestion(*packet, start - t);
+  if (packet->kind == PacketKind::kRoceV2) mark_congestion(*packet, waited);
   if (fault.duplicate || hit(faults_cfg_.duplicate)) {
     ++counters_.injected_dup;
     if (capture_) capture(left, *packet, Direction::kOut, "sent twice: fault injection");
@@ -261,6 +233,42 @@ Time Port::transmit_now(Time t, PacketRef&& packet) {
     capture(left + late, *packet, Direction::kOut, said);
   }
   send(left, std::move(packet), to, late);
+}
+
+Time Port::transmit_now(Time t, PacketRef&& packet) {
+  Packet& p = *packet;
+  if (!passes(p, false)) {
+    drop(t, p, DropReason::kLinkDown);
+    return t;
+  }
+  if (p.kind == PacketKind::kEthernet && p.frame_len < sizeof(prm::EthHdr)) {
+    drop(t, p, DropReason::kNoPath);  // RoCE without a source address
+    return t;
+  }
+  const std::uint32_t bytes = size_of(p);
+  const Time lasts = duration(p, bytes);
+  const Time start = reserve(t, lasts, p);
+  const Time end = start + lasts;
+  p.first_bit = start;
+  ++counters_.tx_packets;
+  counters_.tx_bytes += bytes;
+  counters_.tx_data += p.payload_len;
+  if (tracer_.enabled() && p.kind != PacketKind::kEthernet) trace_request(p, start, end);
+  const Route to = route(p);
+  if (link_ == LinkType::kEthernet)
+    count_tx(p, bytes, to);
+  else if (is_multicast(p.dlid))
+    ++counters_.tx_multicast;
+  if (!to.back && !to.out) {
+    drop(end, p, DropReason::kNoPath);
+    return end;
+  }
+  if (tracer_.detail()) {
+    traces::trace(tracer_, Point::kPacketOut, start, {p.function, p.trace_qpn}, p.wqe_serial, psn_opcode(p),
+                  static_cast<std::uint64_t>(bytes) << 32 | static_cast<std::uint32_t>(lasts));
+  }
+  p.looped = to.back && !to.out;
+  leave(end, lasts, start - t, std::move(packet), to);
   return end;
 }
 

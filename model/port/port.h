@@ -99,7 +99,7 @@ class Port : public sc_core::sc_module {
   bool stopped(Time t) const { return pause_.active(t); }  // some priority, or packets wait
   // Called when a pause ends before its time.
   void on_resume(std::function<void(Time)> handler) { resume_ = std::move(handler); }
-  // Tells until when the receive side is busy with what has come in: beyond a limit, pause frames are sent.
+  // Reports until when the receive side is busy with what has come in: beyond a limit, pause frames are sent.
   void watch_backlog(Pause::Backlog backlog) { pause_.watch(std::move(backlog)); }
 
   // Sends a packet that is ready at t. Returns when its last bit has left, or, of one
@@ -211,6 +211,10 @@ class Port : public sc_core::sc_module {
   Time duration(const Packet& p, std::uint32_t bytes) const;  // on the cable; bytes: wire_bytes()
   Time free_after_pause() const;
   Time transmit_now(Time t, PacketRef&& packet);
+  void trace_request(const Packet& p, Time start, Time end);
+  // Sends what was injected to be lost, changed, doubled or late accordingly. end: its last bit leaves;
+  // lasts: its time on the wire; waited: for its turn.
+  void leave(Time end, Time lasts, Time waited, PacketRef&& packet, const Route& to);
   Time transmit_other(Time t, PacketRef&& packet);
   Time reserve(Time t, Time lasts, const Packet& p);
   // run.cpp

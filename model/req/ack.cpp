@@ -149,7 +149,7 @@ void Requester::take_nak(Time t, Qp& qp, const Packet& packet) {
   switch (static_cast<NakCode>(value)) {
     case NakCode::kPsnSeqErr:
       ++q.packet_seq_err;
-      // A responder tells of a gap once, and what it misses is under way again already: this is an answer to
+      // A responder reports a gap once, and what it misses is under way again already: this is an answer to
       // packets sent before. Software RoCE says so for each packet behind one that it was not ready for.
       if (s.rewound_at == packet.psn) return;
       retry(t, qp, packet.psn);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The requester: fetches and executes send WQEs, makes packets of them, takes acknowledgements and responses,
 // retries, completes (IBTA vol. 1, 9.7.2-9.7.6, 9.9.2; 10.8). The scheduler gives it turns, the receiver
-// answers; state changes come from QpStates, packets that waited for a context from the context gate. Whom it
+// answers; state changes come from QpStates, packets that waited for a context from the context gate. What it
 // calls: Requester::Blocks.
 #ifndef HCASIM_MODEL_REQ_REQUESTER_H
 #define HCASIM_MODEL_REQ_REQUESTER_H

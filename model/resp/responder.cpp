@@ -65,7 +65,7 @@ void Responder::take(Time t, Qp& qp, PacketRef& packet) {
     trace_drop(blocks_.tracer, t, p, DropReason::kQpState);
     return;
   }
-  // The first packet in RTR tells that the other side is there (IBTA 11.6.3.2).
+  // The first packet in RTR shows that the other side is there (IBTA 11.6.3.2).
   if (qp.state == QpState::kRtr && !qp.resp.comm_established && !datagram) {
     qp.resp.comm_established = true;
     blocks_.eqs.qp_event(t, qp.function, static_cast<std::uint8_t>(EqeType::kCommEst), qp.qpn);

@@ -2,7 +2,7 @@
 // The responder: checks requests, takes receive WQEs, scatters payload, acknowledges, answers reads and
 // atomics (IBTA vol. 1, 9.7.3-9.7.5, 9.9.3; 10.8.2). The receiver gives it requests, the scheduler turns to
 // send responses in; state changes come from QpStates, packets that waited for a context from the context
-// gate. Whom it calls: Responder::Blocks.
+// gate. What it calls: Responder::Blocks.
 #ifndef HCASIM_MODEL_RESP_RESPONDER_H
 #define HCASIM_MODEL_RESP_RESPONDER_H
 

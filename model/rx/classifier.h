@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a packet from the port is, and for whom: the checks of addresses, opcodes, QPs, their states and
+// What a packet from the port is, and who it is for: the checks of addresses, opcodes, QPs, their states and
 // P_Keys (IBTA 9.6.1, 10.9.3; A16.4, A17.9). It only looks: the receiver (rx/receiver.h) acts on what it
 // says.
 #ifndef HCASIM_MODEL_RX_CLASSIFIER_H

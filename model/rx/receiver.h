@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The way of a received packet from the port to whom it is for: receive queues of frames, an engine of a QP,
-// congestion control, the firmware's agents, or nobody. What a packet is, the classifier says; here it is
-// acted upon.
+// The way of a received packet from the port to the block that it is for: receive queues of frames, an engine
+// of a QP, congestion control, the firmware's agents, or nobody. What a packet is, the classifier says; here
+// it is acted upon.
 #ifndef HCASIM_MODEL_RX_RECEIVER_H
 #define HCASIM_MODEL_RX_RECEIVER_H
 

@@ -112,8 +112,8 @@ class Scheduler final : public sc_core::sc_module {
   UnitPool units_;
   std::uint64_t doorbells_ = 0;
   TimedQueue<Turn> ready_;
-  // Those whom the port keeps waiting, in the order in which they found it busy: each has its turn when there
-  // is room, and nobody else is asked.
+  // Queues that the port keeps waiting, in the order in which they found it busy: each has its turn when
+  // there is room, and nobody else is asked.
   struct Waiting {
     Turn turn;
     std::uint32_t group;  // of scheduling elements; 0: none

@@ -92,11 +92,14 @@ struct IsRandom : std::false_type {};
 template <>
 struct IsRandom<std::mt19937_64> : std::true_type {};
 
-// Numbers that lie side by side in memory, without padding: they are read as bytes.
+// Numbers that lie side by side in memory, without padding (not bits, whose references are objects): they are
+// read as bytes.
 template <class T, class = void>
 struct PlainBytes : std::false_type {};
 template <class T>
-struct PlainBytes<T, std::void_t<decltype(std::declval<T&>().data()), typename T::value_type>>
+struct PlainBytes<
+    T, std::void_t<std::enable_if_t<std::is_same_v<typename T::reference, typename T::value_type&>>,
+                   decltype(std::declval<T&>().data())>>
     : std::bool_constant<std::has_unique_object_representations_v<typename T::value_type> &&
                          kNumber<typename T::value_type>> {};
 

@@ -51,7 +51,7 @@ class TagUnit {
   Arrival arrive(Time t, Qp& qp, const Packet& packet, bool last);
   // The message has its untagged buffer.
   void accepted(Time t, Qp& qp);
-  // Adds to the last completion of a message what tells of tags.
+  // Adds to the last completion of a message what it says of tags.
   static void complete_message(Qp& qp, Completion& c);
   // The data of a matched message will not come.
   void cancel(Time t, Qp& qp, std::uint16_t index);

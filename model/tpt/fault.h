@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // On-demand paging: page faults of the transport's scheme. An access to an MTT entry without the flags it
-// needs, or to the null key of an indirect list, stops the queue that made it; an event tells the driver,
+// needs, or to the null key of an indirect list, stops the queue that made it; an event notifies the driver,
 // which brings the pages in and resumes the queue (EQE: prm/eqe.h; kernel mlx5 driver.h and device.h). Both
 // engines raise faults here, firmware brings resumptions, and the engine that waits is notified.
 #ifndef HCASIM_MODEL_TPT_FAULT_H
@@ -90,7 +90,7 @@ class PageFaults {
     std::uint32_t packet_len;
     std::uint32_t trace_qpn, trace_serial;
   };
-  // Tells the driver. False: nobody listens, or the event queue is full; no resumption will come.
+  // Notifies the driver. False: nobody listens, or the event queue is full; no resumption will come.
   bool raise(Time t, const Qp& qp, const Wqe& fault);
   bool raise(Time t, const Qp& qp, const Rdma& fault);
 

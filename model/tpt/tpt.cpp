@@ -57,7 +57,7 @@ bool Tpt::destroy(FunctionId f, std::uint32_t index) {
 void Tpt::clear() { reset_state(*this); }
 
 void Tpt::invalidate_all_of(FunctionId f) {
-  if (invalidate_) invalidate_();
+  if (invalidate_) invalidate_(f);
   mkey_cache_.invalidate_if([f](std::uint64_t id) { return function_of_context(id) == f; });
   mtt_cache_.invalidate_if([f](std::uint64_t id) { return Mkey::function_of_line(id) == f; });
 }
@@ -65,7 +65,7 @@ void Tpt::invalidate_all_of(FunctionId f) {
 void Tpt::invalidate(const Mkey& mkey) { invalidate(mkey, 0, mkey.xlt.size()); }
 
 void Tpt::invalidate(const Mkey& mkey, std::uint64_t first, std::uint64_t words) {
-  if (invalidate_) invalidate_();
+  if (invalidate_) invalidate_(mkey.function);
   mkey_cache_.invalidate(context_id(mkey.function, mkey.index));
   if (words == 0) return;
   const std::uint64_t from = first / kMttGroup, to = (first + words - 1) / kMttGroup;

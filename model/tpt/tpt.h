@@ -58,8 +58,8 @@ class Tpt {
   // The function is reset: none of its entries is on the chip any more.
   void invalidate_all_of(FunctionId f);
 
-  // Called before an entry changes: what it led to has been read by then.
-  void on_invalidate(std::function<void()> handler) { invalidate_ = std::move(handler); }
+  // Called before an entry of the function changes: what it led to has been read by then.
+  void on_invalidate(std::function<void(FunctionId)> handler) { invalidate_ = std::move(handler); }
 
   // Checks [va, va + len) against `wire_key` and appends its fragments to `out` (not cleared). Work is
   // bounded by pages touched + kMaxSteps list entries; KLM nesting by kMaxDepth. len = 0 checks nothing and
@@ -125,7 +125,7 @@ class Tpt {
   const PerFunction<MkeyTable> keys_;
   const PerFunction<PsvTable> psvs_;
   SignatureErrorHandler signature_error_;
-  std::function<void()> invalidate_;
+  std::function<void(FunctionId)> invalidate_;
   ContextCache mkey_cache_;
   ContextCache mtt_cache_;
 };

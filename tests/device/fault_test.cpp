@@ -521,7 +521,7 @@ TEST_F(Fault, APacketTakesTheLinkDown) {
 // ---- triggers ----
 
 TEST_F(Fault, TimesAndEveryAndWindows) {
-  const auto struck = [&](const std::string& trigger, int n) {
+  const auto pattern = [&](const std::string& trigger, int n) {
     EXPECT_EQ(fn().inject("none"), "");
     EXPECT_EQ(fn().inject("fault=command,opcode=QUERY_ISSI,status=LIM_ERR" + trigger), "");
     std::string text;
@@ -531,20 +531,20 @@ TEST_F(Fault, TimesAndEveryAndWindows) {
     }
     return text;
   };
-  EXPECT_EQ(struck("", 5), "X....");
-  EXPECT_EQ(struck(",nth=3", 5), "..X..");
-  EXPECT_EQ(struck(",nth=2,times=2", 5), ".XX..");
-  EXPECT_EQ(struck(",nth=3,times=0", 5), "..XXX");
-  EXPECT_EQ(struck(",every=2,times=0", 6), "X.X.X.");
-  EXPECT_EQ(struck(",nth=2,every=3,times=2", 9), ".X..X....");
-  EXPECT_EQ(struck(",times=0,until=+2500us", 5), "XXX..");
-  EXPECT_EQ(struck(",times=0,after=+2500us", 5), "...XX");
-  EXPECT_EQ(struck(",at=+2500us", 5), "...X.");
-  const std::string some = struck(",probability=0.5,seed=3", 40);
+  EXPECT_EQ(pattern("", 5), "X....");
+  EXPECT_EQ(pattern(",nth=3", 5), "..X..");
+  EXPECT_EQ(pattern(",nth=2,times=2", 5), ".XX..");
+  EXPECT_EQ(pattern(",nth=3,times=0", 5), "..XXX");
+  EXPECT_EQ(pattern(",every=2,times=0", 6), "X.X.X.");
+  EXPECT_EQ(pattern(",nth=2,every=3,times=2", 9), ".X..X....");
+  EXPECT_EQ(pattern(",times=0,until=+2500us", 5), "XXX..");
+  EXPECT_EQ(pattern(",times=0,after=+2500us", 5), "...XX");
+  EXPECT_EQ(pattern(",at=+2500us", 5), "...X.");
+  const std::string some = pattern(",probability=0.5,seed=3", 40);
   EXPECT_GT(std::count(some.begin(), some.end(), 'X'), 8);
   EXPECT_LT(std::count(some.begin(), some.end(), 'X'), 32);
-  EXPECT_EQ(struck(",probability=0.5,seed=3", 40), some);
-  EXPECT_NE(struck(",probability=0.5,seed=4", 40), some);
+  EXPECT_EQ(pattern(",probability=0.5,seed=3", 40), some);
+  EXPECT_NE(pattern(",probability=0.5,seed=4", 40), some);
 }
 
 TEST_F(Fault, NoneEndsAllAndTakesBack) {

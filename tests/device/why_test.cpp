@@ -278,7 +278,7 @@ TEST_F(Why, ACommandIsRefusedByAFault) {
 TEST_F(Why, ACommandWhoseEventIsLost) {
   const std::string text = said_of_query("fault=command,opcode=QUERY_ISSI,answer=no-event", 1'000'000);
   EXPECT_THAT(text, HasSubstr("It succeeded"));
-  EXPECT_THAT(text, HasSubstr("No command event told the driver so: fault injected."));
+  EXPECT_THAT(text, HasSubstr("No command event was sent: fault injected."));
 }
 
 TEST_F(Why, ACommandMeetsFirmwareThatStandsStill) {

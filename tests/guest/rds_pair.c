@@ -66,6 +66,9 @@ int main(int argc, char** argv) {
   if (fd < 0) fail("socket");
   struct sockaddr_in own = address(argv[1]), peer;
   if (bind(fd, (struct sockaddr*)&own, sizeof own)) fail("bind");
+  // What comes for a port that nobody is bound to is dropped without a word.
+  printf("bound\n");
+  fflush(stdout);
   if (argc == 3) peer = address(argv[2]);
   for (int i = 0; i < kMessages; ++i) {
     const size_t len = size_of(i);

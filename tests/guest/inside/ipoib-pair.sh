@@ -26,7 +26,7 @@ for client in a b; do
   ends 60 cm udaddy -c 2 -C 10 -S 500 -- udaddy -s "$theirs" -c 2 -C 10 -S 500
 done
 client=a
-ends 60 5 mckey -m 239.1.9.1 -b "$mine" -C 10 -- mckey -m 239.1.9.1 -b "$mine" -C 10 -s
+ends 60 "line:receiving data" stdbuf -oL mckey -m 239.1.9.1 -b "$mine" -C 10 -- mckey -m 239.1.9.1 -b "$mine" -C 10 -s
 
 # Multicast: all nodes of the link answer, over the group that each joined.
 if is_client; then

@@ -177,7 +177,8 @@ is_server() { [[ -z $side || $side != "$client" ]]; }
 is_client() { [[ -z $side || $side == "$client" ]]; }
 
 # until_ready KIND PID: a server listens: KIND is tcp:PORT, cm (RDMA CM), group:HEX (has joined a multicast group, as
-# /proc/net/igmp writes it), text:PATTERN (it has printed that, and posts its receives next), or a number of seconds.
+# /proc/net/igmp writes it), line:PATTERN (it prints that when it is ready), text:PATTERN (it has printed that, and posts its
+# receives next).
 until_ready() {
   local end=$((SECONDS + 60))
   case $1 in
@@ -202,7 +203,13 @@ until_ready() {
       done
       sleep 2
       ;;
-    *) sleep "$1" ;;
+    line:*)
+      until grep -q -- "${1#line:}" /tmp/server; do
+        kill -0 "$2" 2>/dev/null && ((SECONDS < end)) || return 1
+        sleep 0.1
+      done
+      ;;
+    *) fail "until_ready does not know '$1'" ;;
   esac
 }
 

@@ -9,7 +9,7 @@ ipoib_up
 modprobe rds_rdma || fail "rds_rdma"
 barrier rds
 for client in a b; do
-  ends 120 3 rds_pair "$mine" -- rds_pair "$mine" "$theirs"
+  ends 120 line:^bound rds_pair "$mine" -- rds_pair "$mine" "$theirs"
 done
 sent=$(cat "/sys/class/infiniband/$device/ports/1/counters/port_xmit_packets")
 dmesg | grep -q 'RDS/IB: .* conn connected' || fail "RDS has no connection over InfiniBand"
