@@ -96,7 +96,7 @@ void CmdQueue::fetch(unsigned slot) {
     fw_.tracer().broke(Rule::kCmdqReserved, t, RuleObject::kSlot, slot, &e, sizeof e);
   job->checksum = fw_.caps().get<prm::cmd_hca_cap::cmdif_checksum>() != 0;
   job->cmd.slot = slot;
-  job->cmd.seq = next_seq_++;
+  job->cmd.seq = new_seq();
   ++counters_.commands;
 
   job->delivery = read_input(*job, t);

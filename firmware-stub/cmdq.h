@@ -4,6 +4,7 @@
 #ifndef HCASIM_FIRMWARE_STUB_CMDQ_H
 #define HCASIM_FIRMWARE_STUB_CMDQ_H
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -23,6 +24,7 @@ class CmdQueue : public sc_core::sc_module {
  public:
   static constexpr unsigned kLogSize = 5, kLogStride = 6;  // entries; bytes
   static constexpr unsigned kSlots = 1u << kLogSize;
+  static_assert(Command::kIcmdSlot == kSlots);
   static constexpr std::size_t kMaxInput = 32u << 20;  // bytes; bounds the walk of a mailbox chain
   static constexpr std::size_t kMaxOutput = 1u << 20;
 
@@ -54,6 +56,10 @@ class CmdQueue : public sc_core::sc_module {
   void resume();
   // Host pages came, or will not come, or the host has answered: commands that wait for it run again.
   void pages_changed();
+
+  // The firmware's one processor, for what came by another way: until when it is busy with it from t on.
+  Time occupy(Time t, Time service) { return free_at_ = std::max(t, free_at_) + service; }
+  std::uint32_t new_seq() { return next_seq_++; }
 
   const Counters& counters() const { return counters_; }
   bool in_use() const { return address_ != 0; }

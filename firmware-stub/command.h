@@ -16,6 +16,9 @@ namespace hcasim::fw {
 class Firmware;
 
 struct Command {
+  // The slot of a command that did not come by the command queue but by the tools' mailbox (Icmd).
+  static constexpr unsigned kIcmdSlot = 32;
+
   unsigned slot = 0;
   std::uint32_t seq = 0;
   std::uint16_t opcode = 0, op_mod = 0, uid = 0;
@@ -29,6 +32,7 @@ struct Command {
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, slot, seq, opcode, op_mod, uid, now, in_len, in, out_len, out);
   }
+  bool by_icmd() const { return slot == kIcmdSlot; }
   template <class F>
   auto get() const {
     return prm::get<F>(in.data());

@@ -12,7 +12,7 @@ void Firmware::health_fault(Time t, const FaultSpec& f, bool begin) {
   switch (f.action) {
     case FaultAction::kStall:
       health_.stall(begin);
-      if (!begin) cmdq_.resume();
+      if (!begin) resume();
       return;
     case FaultAction::kNicDisabled:
       if (begin) fast_teardown();

@@ -20,6 +20,7 @@ Firmware::Firmware(const sc_core::sc_module_name& name, Device& device, Function
       gsi_("gsi", *this),
       traps_(traps),
       cmdq_("cmdq", *this),
+      icmd_("icmd", *this),
       sync_reset_("sync_reset", *this) {}
 
 std::uint32_t Firmware::init_seg_read(std::uint32_t offset) {
@@ -75,6 +76,16 @@ void Firmware::function_reset() {
   StateReset reset;
   list_interface(reset);
   if (in_use) health_.set_nic_interface(prm::kNicDisabled);
+}
+
+void Firmware::host_answered() {
+  cmdq_.pages_changed();
+  icmd_.host_answered();
+}
+
+void Firmware::resume() {
+  cmdq_.resume();
+  icmd_.resume();
 }
 
 void Firmware::qp_state_changed(std::uint32_t) {
@@ -163,8 +174,8 @@ void Firmware::trace_general(bool created, std::uint16_t type, std::uint32_t num
 std::vector<Firmware::Counter> Firmware::counters() {
   const CmdQueue::Counters& c = cmdq_.counters();
   return {
-      {"fw_commands", c.commands},
-      {"fw_commands_failed", c.failed},
+      {"fw_commands", c.commands + icmd_.commands()},
+      {"fw_commands_failed", c.failed + icmd_.failed()},
       {"fw_unknown_opcodes", c.unknown_opcodes},
       {"fw_bad_deliveries", c.bad_deliveries},
       {"fw_bad_doorbells", c.bad_doorbells},

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,8 +14,10 @@
 
 #include "firmware-stub/caps.h"
 #include "firmware-stub/cmdq.h"
+#include "firmware-stub/component_update.h"
 #include "firmware-stub/gsi.h"
 #include "firmware-stub/health.h"
+#include "firmware-stub/icmd.h"
 #include "firmware-stub/objects/objects.h"
 #include "firmware-stub/opcodes.h"
 #include "firmware-stub/options.h"
@@ -52,6 +55,8 @@ class Firmware : public sc_core::sc_module, public FirmwarePort {
   // FirmwarePort: what the hardware asks.
   std::uint32_t init_seg_read(std::uint32_t offset) override;
   void init_seg_write(std::uint32_t offset, std::uint32_t value) override;
+  std::optional<std::uint32_t> icmd_read(std::uint32_t address) override { return icmd_.read(address); }
+  bool icmd_write(std::uint32_t address, std::uint32_t value) override { return icmd_.write(address, value); }
   void function_reset() override;
   void qp_state_changed(std::uint32_t qpn) override;
   bool take_mad(Time t, const Packet& packet) override;
@@ -88,6 +93,11 @@ class Firmware : public sc_core::sc_module, public FirmwarePort {
   Health& health() { return health_; }
   CmdQueue& cmdq() { return cmdq_; }
   SyncReset& sync_reset() { return sync_reset_; }
+  ComponentUpdate& component_update() { return component_update_; }
+  // Commands that wait for the host's answer run again.
+  void host_answered();
+  // The firmware's processor goes on after a stall.
+  void resume();
 
   State state() const { return state_; }
   void set_state(State s) { state_ = s; }
@@ -129,7 +139,7 @@ class Firmware : public sc_core::sc_module, public FirmwarePort {
   // The initialization segment and what lies behind it.
   template <class Archive>
   void list_interface(Archive& a) {
-    HCASIM_FIELDS(a, cmdq_, health_, sync_reset_);
+    HCASIM_FIELDS(a, cmdq_, icmd_, health_, sync_reset_, component_update_);
   }
   void fast_teardown();
   void health_fault(Time t, const FaultSpec& fault, bool begin);
@@ -146,7 +156,9 @@ class Firmware : public sc_core::sc_module, public FirmwarePort {
   Traps& traps_;
   NicVport nic_vport_;
   CmdQueue cmdq_;
+  Icmd icmd_;
   SyncReset sync_reset_;
+  ComponentUpdate component_update_;
   State state_ = State::kOff;
   std::uint64_t qp_errors_ = 0;
 };

@@ -8,6 +8,7 @@
 
 #include "firmware-stub/firmware.h"
 #include "firmware-stub/handlers.h"
+#include "prm/management.h"
 
 namespace hcasim::fw {
 
@@ -15,7 +16,7 @@ namespace {
 
 enum : std::uint16_t { kWrite = 0, kRead = 1 };  // op_mod
 
-enum : std::uint16_t {  // mlx5 driver.h, MLX5_REG_*
+enum : std::uint16_t {  // mlx5 driver.h, MLX5_REG_*; mstflint's reg_access.c, REG_ID_*
   kPmlp = 0x5002,
   kPmtu = 0x5003,
   kPtys = 0x5004,
@@ -27,9 +28,14 @@ enum : std::uint16_t {  // mlx5 driver.h, MLX5_REG_*
   kNodeDesc = 0x6001,
   kHostEndianness = 0x7004,
   kMcia = 0x9014,
+  kMgir = 0x9020,
+  kNvda = 0x9024,
   kMfrl = 0x9028,
   kMcqs = 0x9060,
   kMcqi = 0x9061,
+  kMcc = 0x9062,
+  kMcda = 0x9063,
+  kMqis = 0x9064,
   kMcam = 0x907f,
   kDtor = 0xc00e,
 };
@@ -170,7 +176,8 @@ Syndrome read_dtor(Access& a) {
   return Syndrome::kOk;
 }
 
-Syndrome read_pcam(Access& a);  // tells of this table
+Syndrome read_pcam(Access& a);  // tell of this table
+Syndrome read_mcam(Access& a);
 
 constexpr Register kRegisters[] = {
     {kPmlp, prm::pmlp_reg::bytes, true, kOnEthernet, read_pmlp, nullptr},
@@ -186,14 +193,29 @@ constexpr Register kRegisters[] = {
     {kNodeDesc, kNodeDescBytes, false, kOnBoth, read_node_desc, write_node_desc},
     {kHostEndianness, 16, false, kOnBoth, read_host_endianness, write_host_endianness},
     {kMcia, prm::mcia_reg::bytes, false, kOnEthernet, read_mcia, nullptr},
-    {kMfrl, prm::mfrl_reg::bytes, false, kOnEthernet, read_mfrl, write_mfrl},
-    {kMcqs, prm::mcqs_reg::bytes, false, kOnEthernet, read_mcqs, nullptr},
-    {kMcqi, prm::mcqi_reg::bytes, false, kOnEthernet, read_mcqi, nullptr},
-    {kMcam, prm::mcam_reg::bytes, false, kOnEthernet, read_mcam, nullptr},
+    {kMgir, prm::mgir::bytes, false, kOnBoth, read_mgir, nullptr, kByIcmd, true},
+    {kNvda, prm::nvda::bytes, false, kOnBoth, read_nvda, nullptr, kByIcmd, true},
+    {kMfrl, prm::mfrl_reg::bytes, false, kOnBoth, read_mfrl, write_mfrl, kByBoth, true},
+    {kMcqs, prm::mcqs_reg::bytes, false, kOnBoth, read_mcqs, nullptr, kByBoth, true},
+    {kMcqi, prm::mcqi_reg::bytes, false, kOnBoth, read_mcqi, nullptr, kByBoth, true},
+    {kMcc, prm::mcc_reg::bytes, false, kOnBoth, read_mcc, write_mcc, kByIcmd, true},
+    {kMcda, prm::mcda_reg::bytes, false, kOnBoth, access_mcda, access_mcda, kByIcmd, true},
+    {kMqis, prm::mqis::bytes, false, kOnBoth, read_mqis, nullptr, kByIcmd, true},
+    {kMcam, prm::mcam_reg::bytes, false, kOnBoth, read_mcam, nullptr},
     {kDtor, prm::dtor_reg::bytes, false, kOnBoth, read_dtor, nullptr},
 };
 
-// Bit n of the mask, counted from its end: register 0x5000 + n is there.
+RegisterLinks link_of(const Firmware& fw) {
+  return fw.options().link == Link::kEthernet ? kOnEthernet : kOnIb;
+}
+RegisterDoors door_of(const Command& cmd) { return cmd.by_icmd() ? kByIcmd : kByCommand; }
+
+// A mask of 128 bits at first_bit of the data. Bit n, counted from its end: register `first` + n is there.
+void set_register_bit(std::uint8_t* data, std::size_t first_bit, std::uint16_t first, std::uint16_t id) {
+  const std::size_t bit = first_bit + 127 - (id - first);
+  data[bit / 8] = static_cast<std::uint8_t>(data[bit / 8] | 0x80u >> bit % 8);
+}
+
 Syndrome read_pcam(Access& a) {
   using r = prm::pcam_reg;
   using regs = r::port_access_reg_cap_mask::regs_5000_to_507f;
@@ -206,13 +228,30 @@ Syndrome read_pcam(Access& a) {
   std::memset(a.data + selectors, 0, r::bytes - selectors);
   for (const Register& reg : kRegisters) {
     if ((reg.links & kOnEthernet) == 0 || reg.id < first || reg.id > last) continue;
-    const std::size_t bit = first_bit + (last - reg.id);
-    a.data[bit / 8] = static_cast<std::uint8_t>(a.data[bit / 8] | 0x80u >> bit % 8);
+    set_register_bit(a.data, first_bit, first, reg.id);
   }
   // PPCNT has neither the statistical nor the discard group, PTYS not the connector, PFCC no stall masks.
   prm::set<r::feature_cap_mask::enhanced_features::rx_icrc_encapsulated_counter>(a.data, 1);
   prm::set<r::feature_cap_mask::enhanced_features::ptys_extended_ethernet>(
       a.data, a.fw.options().generation->has.ptys_extended ? 1 : 0);
+  return Syndrome::kOk;
+}
+
+// Group g: registers from 0x9000 + 128 * g on.
+Syndrome read_mcam(Access& a) {
+  using r = prm::mcam_reg;
+  using regs = r::mng_access_reg_cap_mask::access_regs;
+  constexpr std::size_t first_bit = r::mng_access_reg_cap_mask::bit_off;
+  static_assert(first_bit + 127 - (kMcqs - 0x9000) == regs::mcqs::bit_off);
+  const std::uint32_t group = prm::get<r::access_reg_group>(a.data);
+  if (prm::get<r::feature_group>(a.data) != 0 || group > 3) return Syndrome::kRegisterValue;
+  std::memset(a.data + 8, 0, r::bytes - 8);
+  const auto first = static_cast<std::uint16_t>(0x9000 + 128 * group);
+  for (const Register& reg : kRegisters)
+    if (reg.in_mcam && (reg.doors & door_of(a.cmd)) != 0 && (reg.links & link_of(a.fw)) != 0 &&
+        reg.id >= first && reg.id - first < 128)
+      set_register_bit(a.data, first_bit, first, reg.id);
+  if (group == 0) prm::set<r::mng_feature_cap_mask::enhanced_features::reset_state>(a.data, 1);
   return Syndrome::kOk;
 }
 
@@ -222,10 +261,12 @@ Syndrome access_register(Firmware& fw, Command& cmd) {
   using in = prm::access_register_in;
   using out = prm::access_register_out;
   const std::uint32_t id = cmd.get<in::register_id>();
-  const RegisterLinks link = fw.options().link == Link::kEthernet ? kOnEthernet : kOnIb;
+  const RegisterLinks link = link_of(fw);
+  const RegisterDoors door = door_of(cmd);
   const Register* reg =
-      std::find_if(std::begin(kRegisters), std::end(kRegisters),
-                   [id, link](const Register& r) { return r.id == id && (r.links & link) != 0; });
+      std::find_if(std::begin(kRegisters), std::end(kRegisters), [id, link, door](const Register& r) {
+        return r.id == id && (r.links & link) != 0 && (r.doors & door) != 0;
+      });
   if (reg == std::end(kRegisters)) return Syndrome::kRegister;
   if (cmd.op_mod != kWrite && cmd.op_mod != kRead) return Syndrome::kOpMod;
   constexpr std::size_t in_at = in::register_data::bit_off / 8, out_at = out::register_data::bit_off / 8;

@@ -20,6 +20,9 @@ struct Access {
 
 // Links whose ports have the register.
 enum RegisterLinks : std::uint8_t { kOnIb = 1, kOnEthernet = 2, kOnBoth = 3 };
+// Ways to it: drivers' command interface, tools' mailbox (Icmd). The update of the firmware is for tools
+// alone, so that drivers do not offer what this card refuses.
+enum RegisterDoors : std::uint8_t { kByCommand = 1, kByIcmd = 2, kByBoth = 3 };
 
 struct Register {
   std::uint16_t id;  // mlx5 driver.h, MLX5_REG_*
@@ -28,6 +31,8 @@ struct Register {
   RegisterLinks links;
   Syndrome (*read)(Access&);  // null: cannot be
   Syndrome (*write)(Access&);
+  RegisterDoors doors = kByBoth;
+  bool in_mcam = false;  // MCAM tells of it, to those who can get at it; PCAM tells of all in its range
 };
 
 // registers_eth.cpp
@@ -40,11 +45,18 @@ Syndrome read_pfcc(Access& a);
 Syndrome write_pfcc(Access& a);
 Syndrome read_ppcnt_eth(Access& a);  // groups of the Ethernet port
 Syndrome read_mcia(Access& a);
-Syndrome read_mcam(Access& a);
+
+// registers_management.cpp
+Syndrome read_mgir(Access& a);
+Syndrome read_nvda(Access& a);
 Syndrome read_mfrl(Access& a);
 Syndrome write_mfrl(Access& a);
 Syndrome read_mcqs(Access& a);
 Syndrome read_mcqi(Access& a);
+Syndrome read_mcc(Access& a);
+Syndrome write_mcc(Access& a);
+Syndrome access_mcda(Access& a);
+Syndrome read_mqis(Access& a);
 
 }  // namespace hcasim::fw
 #endif

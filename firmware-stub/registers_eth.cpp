@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Registers of the Ethernet port, of its cable module, and of the firmware image.
+// Registers of the Ethernet port and of its cable module.
 #include "firmware-stub/registers.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 
 #include "firmware-stub/firmware.h"
@@ -282,95 +281,6 @@ Syndrome read_mcia(Access& a) {
     status = kBadPage;
   }
   prm::set<r::status>(a.data, status);
-  return Syndrome::kOk;
-}
-
-// ---- The firmware image ----
-
-Syndrome read_mcam(Access& a) {
-  using r = prm::mcam_reg;
-  const std::uint32_t group = prm::get<r::access_reg_group>(a.data);
-  if (prm::get<r::feature_group>(a.data) != 0 || group > 3) return Syndrome::kRegisterValue;
-  std::memset(a.data + 8, 0, r::bytes - 8);
-  if (group != 0) return Syndrome::kOk;
-  using regs = r::mng_access_reg_cap_mask::access_regs;
-  prm::set<regs::mcqi>(a.data, 1);
-  prm::set<regs::mcqs>(a.data, 1);
-  prm::set<regs::mfrl>(a.data, 1);
-  prm::set<r::mng_feature_cap_mask::enhanced_features::reset_state>(a.data, 1);
-  return Syndrome::kOk;
-}
-
-Syndrome read_mfrl(Access& a) {
-  using r = prm::mfrl_reg;
-  enum : std::uint32_t { kFullChip = 1u << 0 };  // reset_type
-  std::memset(a.data, 0, r::bytes);
-  prm::set<r::reset_level>(a.data, SyncReset::kLevel);
-  prm::set<r::reset_type>(a.data, kFullChip);
-  prm::set<r::reset_state>(a.data, static_cast<std::uint32_t>(a.fw.sync_reset().state()));
-  return Syndrome::kOk;
-}
-
-Syndrome write_mfrl(Access& a) {
-  using r = prm::mfrl_reg;
-  enum : std::uint32_t { kNoAnswer = 0, kYes = 1, kNo = 2 };
-  const std::uint32_t answer = prm::get<r::pci_sync_for_fw_update_resp>(a.data);
-  // The ports go down with the card: rst_type_sel 1 would keep them.
-  if (prm::get<r::reset_level>(a.data) != SyncReset::kLevel || prm::get<r::rst_type_sel>(a.data) != 0)
-    return Syndrome::kRegisterValue;
-  if (answer == kYes || answer == kNo) return a.fw.sync_reset().answer(answer == kYes);
-  if (answer != kNoAnswer || prm::get<r::pci_sync_for_fw_update_start>(a.data) == 0)
-    return Syndrome::kRegisterValue;
-  return a.fw.sync_reset().start(a.cmd.now, a.cmd.seq);
-}
-
-namespace {
-constexpr std::uint32_t kBootImage = 1;  // mcqs_reg.identifier
-}
-
-// One component: the image that runs.
-Syndrome read_mcqs(Access& a) {
-  using r = prm::mcqs_reg;
-  enum : std::uint32_t { kIdle = 0 };
-  if (prm::get<r::component_index>(a.data) != 0) return Syndrome::kRegisterValue;
-  std::memset(a.data + 4, 0, r::bytes - 4);
-  prm::set<r::last_index_flag>(a.data, 1);
-  prm::set<r::identifier>(a.data, kBootImage);
-  prm::set<r::component_update_state>(a.data, kIdle);
-  return Syndrome::kOk;
-}
-
-Syndrome read_mcqi(Access& a) {
-  using r = prm::mcqi_reg;
-  enum : std::uint32_t { kCapabilities = 0, kVersion = 1 };  // info_type
-  if (prm::get<r::component_index>(a.data) != 0) return Syndrome::kRegisterValue;
-  if (prm::get<r::offset>(a.data) != 0) return Syndrome::kRegisterValue;
-  // The data follow the register, as much of them as there is room for.
-  std::array<std::uint8_t, prm::mcqi_version::bytes> info{};
-  std::size_t size = 0;
-  switch (prm::get<r::info_type>(a.data)) {
-    case kCapabilities:
-      // Neither read nor written by hosts.
-      prm::set<prm::mcqi_cap::supported_info_bitmask>(info.data(), 1u << kCapabilities | 1u << kVersion);
-      size = prm::mcqi_cap::bytes;
-      break;
-    case kVersion: {
-      using v = prm::mcqi_version;
-      const Generation& g = *a.fw.options().generation;
-      prm::set<v::version>(info.data(), static_cast<std::uint32_t>(g.fw_major) << 24 |
-                                            static_cast<std::uint32_t>(g.fw_minor) << 16 | g.fw_subminor);
-      const std::string text =
-          std::to_string(g.fw_major) + "." + std::to_string(g.fw_minor) + "." + std::to_string(g.fw_subminor);
-      prm::set<v::version_string_length>(info.data(), static_cast<std::uint32_t>(text.size()));
-      std::memcpy(info.data() + v::version_string::bit_off / 8, text.data(), text.size());
-      size = v::bytes;
-      break;
-    }
-    default:
-      return Syndrome::kRegisterValue;
-  }
-  prm::set<r::info_size>(a.data, static_cast<std::uint32_t>(size));
-  std::memcpy(a.data + r::bytes, info.data(), std::min(size, a.room - r::bytes));
   return Syndrome::kOk;
 }
 

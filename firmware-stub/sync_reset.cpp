@@ -63,7 +63,7 @@ Syndrome SyncReset::answer(bool yes) {
   now_pending_ = true;
   // Behind the answers of this command and of the one that has asked.
   due_.push(sim_now() + 4 * fw_.device().profile().firmware.command, ++serial_);
-  fw_.cmdq().pages_changed();
+  fw_.host_answered();
   return Syndrome::kOk;
 }
 
@@ -78,7 +78,7 @@ void SyncReset::due(Time t, std::uint64_t serial) {
   if (state_ != State::kNegotiation && state_ != State::kInProgress) return;
   state_ = State::kTimeout;
   tell(t, prm::EqeSyncReset::kAbort);
-  fw_.cmdq().pages_changed();
+  fw_.host_answered();
 }
 
 bool SyncReset::interface_down() {

@@ -72,6 +72,9 @@
   X(RegisterValue, 0x5a020b, kBadParam, kRegisterValue, "value not supported by the register")            \
   X(ResetBusy, 0x5a020e, kResBusy, kCount, "a reset is under way")                                        \
   X(ResetRefused, 0x5a020f, kBadSysState, kCount, "a host does not agree to the reset")                   \
+  X(UpdateHandle, 0x5a0210, kResBusy, kCount, "another one holds the update of the firmware")             \
+  X(UpdateState, 0x5a0211, kBadParam, kCount, "not by this handle, or not in this state of the update")   \
+  X(UpdateFixed, 0x5a0212, kBadParam, kCount, "the component is neither written nor read by hosts")       \
   X(HostEndianness, 0x5a020c, kBadParam, kRegisterValue, "host endianness not supported")                 \
   /* PD, UAR, XRCD, transport domain, counters */                                                         \
   X(PdLimit, 0x5a0301, kLim, kCount, "no more PDs")                                                       \

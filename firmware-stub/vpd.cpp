@@ -24,12 +24,16 @@ std::string keyword(const char* name, const std::string& value) {
 
 }  // namespace
 
+std::string product_description(const Options& options) {
+  return std::string(options.generation->product) + " host channel adapter, hcasim";
+}
+
 std::vector<std::uint8_t> vital_product_data(const Options& options) {
   const Generation& g = *options.generation;
   char serial[17];
   std::snprintf(serial, sizeof serial, "%016llx", static_cast<unsigned long long>(options.node_guid));
   std::vector<std::uint8_t> out;
-  add_resource(out, kIdentifierString, std::string(g.product) + " host channel adapter, hcasim");
+  add_resource(out, kIdentifierString, product_description(options));
   std::string fields =
       keyword("PN", g.part) + keyword("EC", "A1") + keyword("SN", serial) +
       keyword("V0", "PCIeGen" + std::to_string(g.pcie_generation) + " x" + std::to_string(g.pcie_lanes)) +

@@ -5,12 +5,15 @@
 #define HCASIM_FIRMWARE_STUB_VPD_H
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "firmware-stub/options.h"
 
 namespace hcasim::fw {
 
+// The board in words, as the identifier string has it.
+std::string product_description(const Options& options);
 // The whole of it, from the identifier string to the end tag. The serial number is the node GUID.
 std::vector<std::uint8_t> vital_product_data(const Options& options);
 

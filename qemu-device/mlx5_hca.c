@@ -231,15 +231,18 @@ static void mlx5_hca_reset_hold(QCOMPAT_HOLD_ARGS) {
   pcie_cap_deverr_reset(pci);
   reset_device_control(pci);
   pci_set_word(pci->config + dev->pm_cap + PCI_PM_CTRL, PCI_PM_CTRL_NO_SOFT_RESET);
-  mlx5_hca_vsc_reset(dev);
   mlx5_hca_link_reset(dev->link);
 }
 
 static uint32_t mlx5_hca_config_read(PCIDevice* pci, uint32_t addr, int len) {
+  uint32_t value;
+
   if (MLX5_HCA(pci)->removed) {
     return UINT32_MAX >> (32 - 8 * len);
   }
-  mlx5_hca_vsc_before_read(MLX5_HCA(pci), addr, len);
+  if (mlx5_hca_vsc_read(MLX5_HCA(pci), addr, len, &value)) {
+    return value;
+  }
   return pci_default_read_config(pci, addr, len);
 }
 

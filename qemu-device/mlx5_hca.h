@@ -15,7 +15,7 @@
  * - mlx5_hca_pcie.c     errors of the PCI Express link, and the card pulled out of its slot, on request
  * - mlx5_hca_net.c      the network back end (netdev=)
  * - mlx5_hca_memory.c   guest memory that the model reads where it lies
- * - mlx5_hca_time.c     BAR0 accesses, QEMU's clock against SystemC's
+ * - mlx5_hca_time.c     accesses to the model's registers, QEMU's clock against SystemC's
  * - mlx5_hca_dma.c      DMA and interrupts
  */
 #ifndef HCASIM_QEMU_DEVICE_MLX5_HCA_H
@@ -92,7 +92,6 @@ struct Mlx5Hca {
   uint8_t pm_cap;    /* offset of the power management capability */
   uint8_t vsc_cap;   /* and of the vendor specific one, 0 = not there yet */
   uint8_t vpd_cap;   /* and of vital product data, likewise */
-  uint32_t vsc_semaphores[64];
   HcaLink* link;
 
   MLX5_HCA_PROPERTY_MEMBERS
@@ -114,6 +113,8 @@ void mlx5_hca_link_started(void);
 /* Resets, or ends, the HCA now or as soon as the model has returned. */
 void mlx5_hca_link_reset(HcaLink* link);
 void mlx5_hca_link_drop(HcaLink* link);
+/* A register of the vendor specific capability, now: written if value is not NULL, else read. */
+uint32_t mlx5_hca_vsc_access(HcaLink* link, uint32_t offset, const uint32_t* value);
 /* What the model has mapped goes, now or as soon as it has returned. */
 void mlx5_hca_memory_changed(HcaLink* link);
 /* HCA_CALL_TURN, as soon as the model has returned. */
@@ -152,8 +153,8 @@ void mlx5_hca_pcie_error(void* opaque, int what, uint32_t bit, const char* name)
 
 /* mlx5_hca_vsc.c; init: < 0 with errp set if there is no room */
 int mlx5_hca_vsc_init(Mlx5Hca* dev, Error** errp);
-void mlx5_hca_vsc_reset(Mlx5Hca* dev);
-void mlx5_hca_vsc_before_read(Mlx5Hca* dev, uint32_t addr, int len);
+/* False: not an access to its registers. */
+bool mlx5_hca_vsc_read(Mlx5Hca* dev, uint32_t addr, int len, uint32_t* value);
 void mlx5_hca_vsc_after_write(Mlx5Hca* dev, uint32_t addr, uint32_t value, int len);
 
 /* mlx5_hca_vpd.c; init: as above */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * BAR0 and time. One SystemC kernel serves all HCAs of the process, so there is one QEMUTimer and one place
- * that calls hca_sim_advance(). Everything here runs under QEMU's global lock, on whichever thread made the
- * access: a vCPU, the main loop, or under icount the one vCPU thread also for timers.
+ * The model's registers, and time. One SystemC kernel serves all HCAs of the process, so there is one
+ * QEMUTimer and one place that calls hca_sim_advance(). Everything here runs under QEMU's global lock, on
+ * whichever thread made the access: a vCPU, the main loop, or under icount the one vCPU thread also for
+ * timers.
  *
  * `depth` counts calls into the C API in flight. The model may come back here from inside (its DMA hits
  * another HCA's BAR, or a configuration register): then nothing is run, resets and removals are put off, and
@@ -378,7 +379,7 @@ void mlx5_hca_link_drop(HcaLink* link) {
   link_free(link);
 }
 
-/* ---- BAR0 ---- */
+/* ---- registers: BAR0, vendor specific capability ---- */
 
 /*
  * An HCA's own DMA that lands in its own BAR0 is refused, in either direction: the model is in the middle of
@@ -390,6 +391,26 @@ static bool own_access(HcaLink* link) {
   }
   link->refused_mmio++;
   return true;
+}
+
+uint32_t mlx5_hca_vsc_access(HcaLink* link, uint32_t offset, const uint32_t* value) {
+  uint32_t result = UINT32_MAX;
+  int64_t now;
+
+  if (own_access(link)) {
+    return result;
+  }
+  now = model_now();
+  advance(now, 0);
+  hca_clock.depth++;
+  if (value) {
+    hca_vsc_write(link->hca, offset, *value);
+  } else {
+    result = hca_vsc_read(link->hca, offset);
+  }
+  hca_clock.depth--;
+  advance(now, hca_clock.ahead);
+  return result;
 }
 
 static MemTxResult bar0_read(void* opaque, hwaddr addr, uint64_t* data, unsigned size,

@@ -409,6 +409,21 @@ void hca_mmio_write_burst(hca_t* h, uint64_t offset, const void* data, size_t le
   });
 }
 
+uint32_t hca_vsc_read(hca_t* h, uint32_t offset) {
+  if (!usable(h)) return UINT32_MAX;
+  std::uint32_t value = UINT32_MAX;
+  Recorded call(Event::kVscRead, h->number, offset);
+  enter(h, "hca_vsc_read", [&] { value = h->model.function(hca::kShown).gateway().read(offset); });
+  call.returns(value);
+  return value;
+}
+
+void hca_vsc_write(hca_t* h, uint32_t offset, uint32_t value) {
+  if (!usable(h)) return;
+  Recorded call(Event::kVscWrite, h->number, offset, value);
+  enter(h, "hca_vsc_write", [&] { h->model.function(hca::kShown).gateway().write(offset, value); });
+}
+
 void hca_reset(hca_t* h) {
   if (!usable(h)) return;
   Recorded call(Event::kReset, h->number);

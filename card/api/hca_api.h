@@ -117,6 +117,15 @@ HCA_API void hca_mmio_write(hca_t* hca, uint64_t offset, uint64_t value, unsigne
 // A burst to write-combining memory (BlueFlame); len a multiple of 8, up to 256, in address order.
 HCA_API void hca_mmio_write_burst(hca_t* hca, uint64_t offset, const void* data, size_t len);
 
+// The vendor specific PCI capability, which the host shows in its configuration space: HCA_VSC_LENGTH bytes
+// with its header (ID 09h, next, length, type 0), which is the host's. Accesses to what follows, whole
+// aligned dwords in host order, belong to the model (model/pcie/vsc_gateway.h); offset: bytes from the
+// capability's start. Time as for BAR0. Offsets that are no register read as 0 and take no write; an HCA out
+// of service reads as all ones.
+#define HCA_VSC_LENGTH 0x18u
+HCA_API uint32_t hca_vsc_read(hca_t* hca, uint32_t offset);
+HCA_API void hca_vsc_write(hca_t* hca, uint32_t offset, uint32_t value);
+
 // What dma_map() has given for this HCA is about to go, or to mean something else: the HCA copies what it has
 // not read yet, and forgets the rest, before this returns.
 HCA_API void hca_memory_changed(hca_t* hca);

@@ -33,9 +33,10 @@ inline constexpr char kRecordingMagic[] = "HCASIMRP";
 inline constexpr std::uint32_t kRecordingVersion = 3;
 
 // EVENT(name, what it is, fields): n number, h number of an HCA and of its PCIe function (device_number()), t
-// time of the host's clock, s bytes. Those before kReturn are calls, those behind it callbacks. A wire= to
-// another process (far_end.h) is a host of its own: what comes in there is a call, what the HCA sends or
-// waits for a callback. Its numbers called "time" are ps from now (from_now()).
+// time of the host's clock, s bytes. Those before kReturn and the last two are calls, the others
+// callbacks; new ones go to the end, so that older recordings can be read. A wire= to another process
+// (far_end.h) is a host of its own: what comes in there is a call, what the HCA sends or waits for a
+// callback. Its numbers called "time" are ps from now (from_now()).
 #define HCASIM_RECORDED_EVENTS(EVENT)                                                             \
   EVENT(kHello, "recording", "n")      /* version of the API */                                   \
   EVENT(kCreate, "hca_create", "nsss") /* what the host has, options, profile, faults (TOML) */   \
@@ -72,7 +73,9 @@ inline constexpr std::uint32_t kRecordingVersion = 3;
   EVENT(kLinkTell, "link_tell", "hnn")    /* next time, wanted */                                 \
   EVENT(kLinkHear, "link_hear", "hnn")    /* FarEnd::Heard, waited */                             \
   EVENT(kQuiet, "quiet_until", "hn")      /* due_number() from simulated time on */               \
-  EVENT(kState, "hca_state_digest", "hn") /* what it says, behind kStatistics; no return follows */
+  EVENT(kState, "hca_state_digest", "hn") /* what it says, behind kStatistics; no return */       \
+  EVENT(kVscRead, "hca_vsc_read", "hn")   /* offset; kVscWrite: offset, value */                  \
+  EVENT(kVscWrite, "hca_vsc_write", "hnn")
 
 enum class Event : std::uint8_t {
 #define EVENT(name, text, fields) name,

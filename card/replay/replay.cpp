@@ -23,14 +23,16 @@ constexpr unsigned kDeepest = 16;                                      // calls 
 constexpr std::int64_t kLatest = std::int64_t{1} << 61;                // ns, of the host's clock
 constexpr std::uint64_t kFarthest = std::uint64_t{1'000'000'000'000};  // ns that the model runs ahead
 
-bool is_call(Event e) { return e > Event::kHello && e < Event::kStatistics; }
+bool is_call(Event e) {
+  return (e > Event::kHello && e < Event::kStatistics) || e == Event::kVscRead || e == Event::kVscWrite;
+}
 
 bool is_from_wire(Event e) { return e >= Event::kLinkUp && e <= Event::kLinkLog; }
 
 // What a host may do while the model waits for its answer.
 bool may_be_nested(Event e) {
   return e == Event::kMmioRead || e == Event::kMmioWrite || e == Event::kBurst || e == Event::kCarrier ||
-         e == Event::kInject || e == Event::kSetTrace;
+         e == Event::kInject || e == Event::kSetTrace || e == Event::kVscRead || e == Event::kVscWrite;
 }
 
 // "key=value,key=value"
@@ -298,6 +300,12 @@ bool Replay::perform(const Noted& record, std::uint64_t& result) {
       return true;
     case Event::kBurst:
       hca_mmio_write_burst(h, n[1], s[0].data(), s[0].size());
+      return true;
+    case Event::kVscRead:
+      result = hca_vsc_read(h, static_cast<std::uint32_t>(n[1]));
+      return true;
+    case Event::kVscWrite:
+      hca_vsc_write(h, static_cast<std::uint32_t>(n[1]), static_cast<std::uint32_t>(n[2]));
       return true;
     case Event::kReset:
       hca_reset(h);

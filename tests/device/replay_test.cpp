@@ -103,6 +103,37 @@ TEST_F(Replay, IsTheRecordedRun) {
   expect_same();
 }
 
+// Tools beside the driver: semaphores, and a command in the mailbox behind the vendor specific capability.
+TEST_F(Replay, HasAccessesToTheVendorCapability) {
+  {
+    Machine machine(std::size_t{64} << 20);
+    Function& function = machine.add_hca(recorded("link=ib"));
+    machine.start();
+    Device device(function);
+    device.probe();
+    hca_t* card = function.handle();
+    const auto write = [card](std::uint32_t address, std::uint32_t value) {
+      hca_vsc_write(card, 0x14, value);
+      hca_vsc_write(card, 0x10, address | 1u << 31);
+    };
+    const auto read = [card](std::uint32_t address) {
+      hca_vsc_write(card, 0x10, address);
+      return hca_vsc_read(card, 0x14);
+    };
+    hca_vsc_write(card, 0x0c, hca_vsc_read(card, 0x08));
+    hca_vsc_write(card, 0x04, 0x3);
+    // MGIR, as in tests/firmware-stub/icmd_test.cpp.
+    const std::uint32_t request[] = {0x08040000, 0x90200101, 0, 0, 0x18210000};
+    for (std::uint32_t i = 0; i < 5; ++i) write(0x100000 + 4 * i, request[i]);
+    write(0, 0x90010001);
+    EXPECT_TRUE(machine.run_until([&] { return (read(0) & 1) == 0; }, 1'000'000));
+    EXPECT_EQ(read(0x100000), 0x08040000u);  // status 0
+    EXPECT_EQ(read(0x100014) & 0xffff, 4121u);
+    device.teardown();
+  }
+  expect_same();
+}
+
 // With a profile of its own, and parameters changed: the recording needs neither file nor folder.
 TEST_F(Replay, HasTheProfileWithIt) {
   write_bytes(

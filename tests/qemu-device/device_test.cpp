@@ -58,8 +58,8 @@ TEST(Device, Capabilities) {
   EXPECT_EQ(vm.config(1, 0, dsn + 8), 0x0002c903u);
 }
 
-// The steps of the kernel's lib/pci_vsc.c.
-TEST(Device, VendorCapabilitySemaphores) {
+// With the real model: the steps of the kernel's lib/pci_vsc.c, and of tools that ask which chip it is.
+TEST(VendorCapability, SemaphoresAndChipId) {
   HcaVm vm({""});
   unsigned vsc = vm.capability(0, 0x09);
   ASSERT_NE(vsc, 0u);
@@ -91,7 +91,12 @@ TEST(Device, VendorCapabilitySemaphores) {
   EXPECT_EQ(get(0x14), ticket);
   set(0x10, 0x3ffffffc);  // no such semaphore
   EXPECT_EQ(get(0x10), 0xfffffffcu);
-  EXPECT_EQ(get(0x14), 0u);
+  EXPECT_EQ(get(0x14), 0xbadacce5u);
+
+  set(0x04, 0x02);  // CR space
+  set(0x10, 0xf0014);
+  EXPECT_EQ(get(0x10), 0x800f0014u);
+  EXPECT_EQ(get(0x14), 0x20du);  // ConnectX-5
 
   vm.function_level_reset(0);
   EXPECT_EQ(get(0x0c), 0u);

@@ -20,6 +20,7 @@ struct hca {
   char options[1024];
   uint64_t dma_addr, dma_len, dma_result, event_actions, event_count, event_time, write_time, vector, repeat;
   uint64_t resets;
+  uint32_t vsc[HCA_VSC_LENGTH / 4], vsc_accesses;
   uint64_t rx_count, rx_len, rx_echo, rx_full, carrier, polls, held, tx_busy;
   int64_t due;     // next event, HCA_NEVER = none
   int64_t period;  // of repeated events
@@ -46,6 +47,7 @@ static void power_on(hca_t* h) {
   uint64_t resets = h->resets;
   memset(h->scratch, 0, sizeof(h->scratch));
   memset(h->buffer, 0, sizeof(h->buffer));
+  memset(h->vsc, 0, sizeof(h->vsc));
   h->dma_addr = h->dma_len = h->dma_result = h->event_actions = h->event_count = h->event_time = 0;
   h->write_time = h->vector = h->repeat = h->nested_go = 0;
   h->due = HCA_NEVER;
@@ -251,6 +253,16 @@ void hca_mmio_write(hca_t* h, uint64_t offset, uint64_t value, unsigned size) {
 
 void hca_mmio_write_burst(hca_t* h, uint64_t offset, const void* data, size_t len) {
   if (memory_at(h, offset, (unsigned)len)) memcpy(memory_at(h, offset, (unsigned)len), data, len);
+}
+
+// Plain memory; its last dword tells how many accesses there were.
+uint32_t hca_vsc_read(hca_t* h, uint32_t offset) {
+  h->vsc_accesses++;
+  return offset / 4 + 1 == HCA_VSC_LENGTH / 4 ? h->vsc_accesses : h->vsc[offset / 4 % (HCA_VSC_LENGTH / 4)];
+}
+void hca_vsc_write(hca_t* h, uint32_t offset, uint32_t value) {
+  h->vsc_accesses++;
+  h->vsc[offset / 4 % (HCA_VSC_LENGTH / 4)] = value;
 }
 
 void hca_memory_changed(hca_t* h) {

@@ -413,5 +413,34 @@ TEST(Shim, TracesAreSetWhileTheMachineRuns) {
   EXPECT_THAT(set("trace-ring", "7"), HasSubstr("no ring in the fake"));
 }
 
+// The header is QEMU's; what follows is the model's, dword by dword, and of that nothing is kept here.
+TEST(Shim, VendorCapabilityLeadsToTheModel) {
+  HcaVm vm({""});
+  unsigned vsc = vm.capability(0, 0x09);
+  ASSERT_NE(vsc, 0u);
+  EXPECT_EQ(vm.config(1, 0, vsc + 2, 1), 0x18u);
+  EXPECT_EQ(vm.config(1, 0, vsc + 3, 1), 0u);  // type 0: functional
+  auto get = [&](unsigned offset, unsigned len = 4) { return vm.config(1, 0, vsc + offset, len); };
+  auto set = [&](unsigned offset, uint64_t value, unsigned len = 4) {
+    vm.set_config(1, 0, vsc + offset, value, len);
+  };
+  const uint64_t before = get(0x14);  // accesses so far
+  for (unsigned offset = 0x04; offset < 0x14; offset += 4) set(offset, 0xa0b0c0d0 + offset);
+  EXPECT_EQ(get(0x14), before + 5);
+  for (unsigned offset = 0x04; offset < 0x14; offset += 4) EXPECT_EQ(get(offset), 0xa0b0c0d0 + offset);
+  EXPECT_EQ(get(0x05, 1), 0xc0u);
+  EXPECT_EQ(get(0x06, 2), 0xa0b0u);
+  EXPECT_EQ(get(0x14), before + 12);
+  set(0x04, 1, 1);  // less than a register: does not get there
+  set(0x06, 1, 2);
+  set(0x00, 0xffffffff);  // the header stays
+  EXPECT_EQ(get(0x14), before + 13);
+  EXPECT_EQ(get(0x04), 0xa0b0c0d4u);
+  EXPECT_EQ(get(0x00) & 0xffff00ffu, 0x00180009u);
+
+  vm.function_level_reset(0);
+  EXPECT_EQ(get(0x0c), 0u);
+}
+
 }  // namespace
 }  // namespace hcasim::tests

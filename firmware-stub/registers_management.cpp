@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Registers of card management: what the card is, its reset, and its firmware image.
+#include "firmware-stub/registers.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "firmware-stub/firmware.h"
+#include "firmware-stub/vpd.h"
+#include "prm/management.h"
+
+namespace hcasim::fw {
+
+// ---- What the card is ----
+
+Syndrome read_mgir(Access& a) {
+  using r = prm::mgir;
+  const Options& options = a.fw.options();
+  const Generation& g = *options.generation;
+  std::memset(a.data, 0, r::bytes);
+  prm::set<r::device_hw_revision>(a.data, g.revision);
+  prm::set<r::device_id>(a.data, options.device_id);
+  prm::set<r::num_ports>(a.data, 1);
+  prm::set<r::hw_dev_id>(a.data, g.hw_id);
+  prm::set<r::manufacturing_base_mac_47_32>(a.data, static_cast<std::uint32_t>(options.mac >> 32));
+  prm::set<r::manufacturing_base_mac_31_0>(a.data, static_cast<std::uint32_t>(options.mac));
+  prm::set<r::uptime>(a.data, static_cast<std::uint32_t>(a.cmd.now / from_ns(1'000'000'000)));
+  std::memcpy(prm::ptr<r::psid>(a.data), g.psid, std::min<std::size_t>(std::strlen(g.psid), r::psid::bytes));
+  prm::set<r::extended_major>(a.data, g.fw_major);
+  prm::set<r::extended_minor>(a.data, g.fw_minor);
+  prm::set<r::extended_sub_minor>(a.data, g.fw_subminor);
+  return Syndrome::kOk;
+}
+
+// Strings, of which as much is read at a time as the register has room for.
+Syndrome read_mqis(Access& a) {
+  using r = prm::mqis;
+  constexpr std::size_t string_at = r::info_string::bit_off / 8;
+  const Options& options = a.fw.options();
+  std::string text;
+  switch (prm::get<r::info_type>(a.data)) {
+    case prm::kMqisVpd: {
+      const std::vector<std::uint8_t> vpd = vital_product_data(options);
+      text.assign(vpd.begin(), vpd.end());
+      break;
+    }
+    case prm::kMqisModelName:
+      text = options.generation->part;
+      break;
+    case prm::kMqisModelDescription:
+      text = product_description(options);
+      break;
+    case prm::kMqisImageVsd:
+    case prm::kMqisDeviceVsd:
+      break;  // nobody has written any
+    default:
+      return Syndrome::kRegisterValue;
+  }
+  const std::size_t from = std::min<std::size_t>(prm::get<r::read_offset>(a.data), text.size());
+  const std::size_t len =
+      std::min({std::size_t{prm::get<r::read_length>(a.data)}, text.size() - from, a.room - string_at});
+  std::memset(a.data + string_at, 0, r::bytes - string_at);
+  std::memcpy(a.data + string_at, text.data() + from, len);
+  prm::set<r::info_length>(a.data, static_cast<std::uint32_t>(text.size()));
+  prm::set<r::read_length>(a.data, static_cast<std::uint32_t>(len));
+  return Syndrome::kOk;
+}
+
+// Configuration that outlives power-off: the addresses that the card was made with. They stay.
+Syndrome read_nvda(Access& a) {
+  using r = prm::nvda;
+  const Options& options = a.fw.options();
+  std::array<std::uint8_t, prm::nv_base_mac_guid::bytes> item{};
+  std::size_t size = 0;
+  switch (prm::get<r::type>(a.data)) {
+    case prm::kNvBaseMacGuid:
+      prm::set<prm::nv_base_mac_guid::base_mac>(item.data(), options.mac);
+      prm::set<prm::nv_base_mac_guid::base_guid>(item.data(), options.node_guid);
+      size = prm::nv_base_mac_guid::bytes;
+      break;
+    case prm::kNvBaseMacGuidCap:
+      prm::set<prm::nv_base_mac_guid_cap::num_of_allocated_guids>(item.data(), 1);
+      prm::set<prm::nv_base_mac_guid_cap::num_of_allocated_macs>(item.data(), 1);
+      size = prm::nv_base_mac_guid_cap::bytes;
+      break;
+    default:
+      return Syndrome::kRegisterValue;
+  }
+  if (a.room < r::bytes + size) return Syndrome::kRegisterLength;
+  prm::set<r::version>(a.data, 0);
+  prm::set<r::length>(a.data, static_cast<std::uint32_t>(size));
+  std::memcpy(a.data + r::bytes, item.data(), size);
+  return Syndrome::kOk;
+}
+
+// ---- Reset ----
+
+Syndrome read_mfrl(Access& a) {
+  using r = prm::mfrl_reg;
+  enum : std::uint32_t { kFullChip = 1u << 0 };  // reset_type
+  std::memset(a.data, 0, r::bytes);
+  prm::set<r::reset_level>(a.data, SyncReset::kLevel);
+  prm::set<r::reset_type>(a.data, kFullChip);
+  prm::set<r::reset_state>(a.data, static_cast<std::uint32_t>(a.fw.sync_reset().state()));
+  return Syndrome::kOk;
+}
+
+Syndrome write_mfrl(Access& a) {
+  using r = prm::mfrl_reg;
+  enum : std::uint32_t { kNoAnswer = 0, kYes = 1, kNo = 2 };
+  const std::uint32_t answer = prm::get<r::pci_sync_for_fw_update_resp>(a.data);
+  // The ports go down with the card: rst_type_sel 1 would keep them.
+  if (prm::get<r::reset_level>(a.data) != SyncReset::kLevel || prm::get<r::rst_type_sel>(a.data) != 0)
+    return Syndrome::kRegisterValue;
+  if (answer == kYes || answer == kNo) return a.fw.sync_reset().answer(answer == kYes);
+  if (answer != kNoAnswer || prm::get<r::pci_sync_for_fw_update_start>(a.data) == 0)
+    return Syndrome::kRegisterValue;
+  return a.fw.sync_reset().start(a.cmd.now, a.cmd.seq);
+}
+
+// ---- The firmware image ----
+
+namespace {
+constexpr std::uint32_t kBootImage = 1;  // mcqs_reg.identifier
+}
+
+// One component: the image that runs.
+Syndrome read_mcqs(Access& a) {
+  using r = prm::mcqs_reg;
+  enum : std::uint32_t { kIdle = 0, kInUse = 2 };
+  if (prm::get<r::component_index>(a.data) != 0) return Syndrome::kRegisterValue;
+  std::memset(a.data + 4, 0, r::bytes - 4);
+  prm::set<r::last_index_flag>(a.data, 1);
+  prm::set<r::identifier>(a.data, kBootImage);
+  prm::set<r::component_status>(a.data, kInUse);
+  prm::set<r::component_update_state>(a.data, kIdle);
+  return Syndrome::kOk;
+}
+
+Syndrome read_mcqi(Access& a) {
+  using r = prm::mcqi_reg;
+  enum : std::uint32_t { kCapabilities = 0, kVersion = 1 };  // info_type
+  if (prm::get<r::component_index>(a.data) != 0) return Syndrome::kRegisterValue;
+  if (prm::get<r::offset>(a.data) != 0) return Syndrome::kRegisterValue;
+  // The data follow the register, as much of them as there is room for.
+  std::array<std::uint8_t, prm::mcqi_version::bytes> info{};
+  std::size_t size = 0;
+  switch (prm::get<r::info_type>(a.data)) {
+    case kCapabilities:
+      // Neither read nor written by hosts.
+      prm::set<prm::mcqi_cap::supported_info_bitmask>(info.data(), 1u << kCapabilities | 1u << kVersion);
+      size = prm::mcqi_cap::bytes;
+      break;
+    case kVersion: {
+      using v = prm::mcqi_version;
+      const Generation& g = *a.fw.options().generation;
+      prm::set<v::version>(info.data(), static_cast<std::uint32_t>(g.fw_major) << 24 |
+                                            static_cast<std::uint32_t>(g.fw_minor) << 16 | g.fw_subminor);
+      const std::string text =
+          std::to_string(g.fw_major) + "." + std::to_string(g.fw_minor) + "." + std::to_string(g.fw_subminor);
+      prm::set<v::version_string_length>(info.data(), static_cast<std::uint32_t>(text.size()));
+      std::memcpy(info.data() + v::version_string::bit_off / 8, text.data(), text.size());
+      size = v::bytes;
+      break;
+    }
+    default:
+      return Syndrome::kRegisterValue;
+  }
+  prm::set<r::info_size>(a.data, static_cast<std::uint32_t>(size));
+  std::memcpy(a.data + r::bytes, info.data(), std::min(size, a.room - r::bytes));
+  return Syndrome::kOk;
+}
+
+Syndrome read_mcc(Access& a) {
+  a.fw.component_update().show(a.cmd.now, a.data);
+  return Syndrome::kOk;
+}
+
+Syndrome write_mcc(Access& a) { return a.fw.component_update().instruct(a.cmd.now, a.data); }
+
+// The data of a component: no transfer can be under way (ComponentUpdate).
+Syndrome access_mcda(Access&) { return Syndrome::kRegisterValue; }
+
+}  // namespace hcasim::fw

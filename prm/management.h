@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Access registers of card management that the kernel's mlx5_ifc.h lacks. Source: mstflint's
+// reg_access_hca_layouts.h (MGIR, MQIS) and tools_open_layouts.h (NVDA).
+#ifndef HCASIM_PRM_MANAGEMENT_H
+#define HCASIM_PRM_MANAGEMENT_H
+
+#include "prm/field.h"
+
+namespace hcasim::prm {
+
+// MGIR: general information. Of the newer parts (development branch) nothing is here.
+struct mgir {
+  // hw_info
+  using device_hw_revision = Field<0x0, 16>;
+  using device_id = Field<0x10, 16>;
+  using num_ports = Field<0x28, 8>;
+  using hw_dev_id = Field<0x50, 16>;
+  using manufacturing_base_mac_47_32 = Field<0x90, 16>;
+  using manufacturing_base_mac_31_0 = Field<0xa0, 32>;
+  using uptime = Field<0xe0, 32>;  // seconds since the last reset
+  // fw_info; the version stands in the extended fields, those of 8 bits are deprecated and zero
+  using psid = Bytes<0x180, 128>;
+  using extended_major = Field<0x220, 32>;
+  using extended_minor = Field<0x240, 32>;
+  using extended_sub_minor = Field<0x260, 32>;
+  static constexpr std::size_t bytes = 0x80;
+};
+
+// MQIS: an information string, piece by piece.
+struct mqis {
+  using info_type = Field<0x18, 8>;
+  using info_length = Field<0x30, 16>;
+  using read_offset = Field<0x40, 16>;
+  using read_length = Field<0x50, 16>;
+  using info_string = Array<0x80, 8, 8>;
+  static constexpr std::size_t bytes = 0x18;
+};
+enum : std::uint8_t {
+  kMqisVpd = 0,
+  kMqisModelName = 1,
+  kMqisModelDescription = 2,
+  kMqisImageVsd = 3,
+  kMqisDeviceVsd = 4
+};
+
+// NVDA: an item of the configuration that outlives power-off.
+struct nvda {
+  using version = Field<0x10, 4>;
+  using length = Field<0x17, 9>;  // of the data, bytes
+  using type_class = Field<0x20, 8>;
+  using type = Field<0x20, 32>;
+  static constexpr std::size_t bytes = 12;  // then the data
+};
+enum : std::uint32_t { kNvBaseMacGuid = 2, kNvBaseMacGuidCap = 3 };  // type, of class 0 (global)
+struct nv_base_mac_guid {
+  using base_mac = Field<0, 64>;
+  using base_guid = Field<64, 64>;
+  static constexpr std::size_t bytes = 16;
+};
+struct nv_base_mac_guid_cap {
+  using mac_en = Field<0, 1>;  // may be set
+  using guid_en = Field<1, 1>;
+  using num_of_allocated_guids = Field<32, 16>;
+  using num_of_allocated_macs = Field<48, 16>;
+  static constexpr std::size_t bytes = 8;
+};
+
+}  // namespace hcasim::prm
+#endif
