@@ -26,7 +26,6 @@ enum : std::uint32_t { kIdle = 0, kLocked = 1 };                       // contro
 enum : std::uint8_t { kNoError = 0, kError = 1, kNotApplicable = 3 };  // error_code
 constexpr std::uint32_t kOwnerIcmd = 5;                                // handle_owner_type
 constexpr std::uint32_t kHandleMask = 0xffffff;
-constexpr Time kSecond = from_ns(1'000'000'000);
 
 }  // namespace
 

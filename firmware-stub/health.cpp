@@ -11,7 +11,6 @@ namespace hcasim::fw {
 namespace {
 constexpr Time kBeat = from_ns(10'000'000);    // health_counter grows every 10 ms
 constexpr std::uint32_t kReadyLimitMs = 2000;  // how long Linux waits for it by default
-constexpr Time kSecond = from_ns(1'000'000'000);
 }  // namespace
 
 void Health::stall(bool on) {

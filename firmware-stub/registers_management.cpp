@@ -27,7 +27,7 @@ Syndrome read_mgir(Access& a) {
   prm::set<r::hw_dev_id>(a.data, g.hw_id);
   prm::set<r::manufacturing_base_mac_47_32>(a.data, static_cast<std::uint32_t>(options.mac >> 32));
   prm::set<r::manufacturing_base_mac_31_0>(a.data, static_cast<std::uint32_t>(options.mac));
-  prm::set<r::uptime>(a.data, static_cast<std::uint32_t>(a.cmd.now / from_ns(1'000'000'000)));
+  prm::set<r::uptime>(a.data, static_cast<std::uint32_t>(a.cmd.now / kSecond));
   std::memcpy(prm::ptr<r::psid>(a.data), g.psid, std::min<std::size_t>(std::strlen(g.psid), r::psid::bytes));
   prm::set<r::extended_major>(a.data, g.fw_major);
   prm::set<r::extended_minor>(a.data, g.fw_minor);

@@ -11,7 +11,7 @@ namespace hcasim::fw {
 
 namespace {
 constexpr unsigned kTimes = 5;
-constexpr Time kInterval = from_ns(1'000'000'000);
+constexpr Time kInterval = kSecond;
 constexpr std::uint16_t kLocalChange = 144;
 }  // namespace
 

@@ -16,6 +16,7 @@ namespace hcasim {
 constexpr Time from_ns(double ns) {
   return static_cast<Time>(ns * 1000.0 + 0.5);  // NOLINT(bugprone-incorrect-roundings)
 }
+constexpr Time kSecond = from_ns(1e9);
 constexpr double to_ns(Time t) { return static_cast<double>(t) / 1000.0; }
 
 // What SystemC's clock shows, as a time of this run.
