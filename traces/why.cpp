@@ -20,7 +20,6 @@ namespace hcasim::traces {
 namespace {
 
 using prm::CqeSyndrome;
-using prm::NakCode;
 using Mkc = prm::create_mkey_in::memory_key_mkey_entry;
 
 class Explainer {

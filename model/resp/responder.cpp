@@ -22,8 +22,6 @@
 namespace hcasim {
 
 using prm::BthOp;
-using prm::CqeOp;
-using prm::CqeSyndrome;
 using prm::EqeType;
 using prm::NakCode;
 using traces::Point;

@@ -50,7 +50,8 @@ void Receiver::receive(Time t, PacketRef& packet) {
   if (many_qps(blocks_.qps)) prefetch_next();
   const bool from_ethernet = blocks_.port.link() == LinkType::kEthernet;
   if (__builtin_expect(classifier_.reaches_many(*packet, from_ethernet), 0)) {
-    for (FunctionId f = 0; f < blocks_.health.size(); ++f) {
+    const auto functions = static_cast<FunctionId>(blocks_.health.size());
+    for (FunctionId f = 0; f < functions; ++f) {
       PacketRef own = PacketPool::copy(*packet);  // what is RoCE is decoded in place
       receive(t, f, own);
     }

@@ -9,7 +9,6 @@
 namespace hcasim {
 
 namespace {
-constexpr std::uint32_t kIndexEnd = 1u << 24;
 constexpr std::uint64_t kMaxLength = 1ULL << 32;  // no message is longer; bounds the fragments of a PA key
 bool is_local(Access a) { return a == Access::kLocalRead || a == Access::kLocalWrite; }
 constexpr std::uint64_t kMaxFragment = 1ULL << 31;  // bytes
