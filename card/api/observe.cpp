@@ -3,6 +3,7 @@
 // validation rules, faults, traces.
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <vector>
 
 #include "card/api/calls.h"
