@@ -25,7 +25,7 @@ Port::Port(const sc_core::sc_module_name& name, const Profile& profile, traces::
       tracer_(tracer),
       addresses_(addresses),
       ps_per_byte_(8000.0 / profile.port.rate_gbps),
-      pause_("pause", kQuantumBits / 8 * ps_per_byte_, profile.port.rx_xoff, profile.port.rx_xon, faults),
+      pause_("pause", kQuantumBits / 8.0 * ps_per_byte_, profile.port.rx_xoff, profile.port.rx_xon, faults),
       rx_(
           "rx", [this](Time due, PacketRef& packet) { arrive(due, packet); }, faults,
           profile.engine.batch_window),
