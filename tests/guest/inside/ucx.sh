@@ -3,7 +3,8 @@
 # disk: package-disk ucx ucx-utils ibverbs-providers
 # UCX's transports over this HCA, as its ucx_perftest of Debian 12 (1.13) and 13 (1.18) drives them: two processes, all tests of a
 # transport in one run. By itself a few sizes with the UCX of Debian 13; ucx:all: sizes from 8 bytes to 8 MiB, both versions, and
-# rc_mlx5 with hardware tag matching; ucx:TRANSPORT: that transport alone, in all of it. ucx-ib: the same on InfiniBand.
+# rc_mlx5 with tag matching by the HCA; ucx:12, ucx:13, ucx:TRANSPORT: of all that the part of that version, that transport.
+# ucx-ib: the same on InfiniBand.
 mark_kernel_log
 ends_up 4200
 package_roots
@@ -11,7 +12,11 @@ package_roots
 transports='rc_verbs ud_verbs rc_mlx5 ud_mlx5 dc_mlx5' debians=13 full=
 if [[ -n $test_argument ]]; then
   debians='12 13' full=yes
-  [[ $test_argument == all ]] || transports=$test_argument
+  case $test_argument in
+    all) ;;
+    12 | 13) debians=$test_argument ;;
+    *) transports=$test_argument ;;
+  esac
 fi
 
 # What UCX_TLS has to say for a transport: RC is connected by way of a UD transport.
@@ -79,6 +84,14 @@ ucx() {
   [[ -z $full ]] || cut -d , -f 1-3,7 /tmp/client | grep -E '^[a-z_]+-[0-9]+,' || true
   note "ok, $((SECONDS - start)) s: Debian $debian, $transport $*, $(wc -l <"$root/tmp/batch") tests"
 }
+# tag_matching DEBIAN: rc_mlx5 with messages of all sizes matched by the HCA, which UCX's log tells.
+tag_matching() {
+  local log=/tmp/roots/$1/tmp/ucx.log
+  rm -f "$log"
+  ucx "$1" rc_mlx5 UCX_RC_MLX5_TM_ENABLE=y UCX_TM_THRESH=1 UCX_LOG_LEVEL=debug UCX_LOG_FILE=/tmp/ucx.log
+  grep -q 'Activate tag offload' "$log" || failed+=("Debian $1: tags are not matched by the HCA")
+  rm -f "$log"
+}
 
 limit=120
 [[ -z $full ]] || limit=1200
@@ -86,7 +99,7 @@ for debian in $debians; do
   chroot "/tmp/roots/$debian" /usr/bin/ucx_info -v | head -n 1
   for transport in $transports; do
     ucx "$debian" "$transport"
-    [[ $transport != rc_mlx5 || -z $full ]] || ucx "$debian" "$transport" UCX_RC_MLX5_TM_ENABLE=y
+    [[ $transport != rc_mlx5 || -z $full ]] || tag_matching "$debian"
   done
 done
 ((${#failed[@]} == 0)) || fail "$(printf '%s\n' "" "${failed[@]}")"
