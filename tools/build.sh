@@ -18,6 +18,7 @@ build_preset() {
   local source header preset=$1 folder=$2 cache=$2/CMakeCache.txt
   shift 2
   install_missing
+  if [[ $HCASIM_INSTALLED == yes ]]; then return 0; fi
   source=$("$HCASIM_ROOT/tools/fetch-qemu-source") || exit 1
   header=$(mlx5_ifc_header) || die "no mlx5_ifc.h under /usr/src" "install a linux-headers-*-common package"
   # Ninja unless this folder was already configured with something else.
@@ -38,6 +39,7 @@ run_built() {
   local program=$HCASIM_RELEASE/$1/$2 target=$2
   shift 2
   [[ -x $program ]] || build_release "$target"
+  [[ -x $program ]] || die "$target is not in the package: it is for those who build hcasim" "clone the source, and ./hcasim there"
   exec "$program" "$@"
 }
 
