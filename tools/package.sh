@@ -41,7 +41,8 @@ package_tree() {
 package_libraries() {
   local work=$1 tree=$2
   mkdir -p "$work/debian" && printf 'Source: hcasim\n\nPackage: hcasim\nArchitecture: amd64\n' >"$work/debian/control" || return
-  (cd "$work" && dpkg-shlibdeps -O --ignore-missing-info "$tree"/usr/lib/hcasim/built/*/* 2>"$work/shlibdeps.log") | sed -n 's/^shlibs:Depends=//p'
+  # shellcheck disable=SC2046 # no spaces in these names
+  (cd "$work" && dpkg-shlibdeps -O --ignore-missing-info $(find "$tree/usr/lib/hcasim/built" -type f) 2>"$work/shlibdeps.log") | sed -n 's/^shlibs:Depends=//p'
 }
 
 package_version() {
@@ -94,5 +95,5 @@ command_package() {
   log=$HCASIM_LOGS/package.log
   step "making the package" package package_make "$out" "$HCASIM_BUILD/package.partial" || die "the package could not be made" "its log: $log"
   rm -rf "$HCASIM_BUILD/package.partial"
-  find "$out" -maxdepth 1 -name 'hcasim_*.deb' -newer "$log" -o -maxdepth 1 -name 'hcasim_*.deb' -print | sort | tail -n 1
+  sed -n "s/^dpkg-deb: building package .* in '\(.*\)'\.\$/\1/p" "$log"
 }
