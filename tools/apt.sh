@@ -6,9 +6,10 @@
 # Needs common.sh.
 
 # Debian stanzas and lines of the machine's own sources, for suites of $1 (its codename), re-written to codename $2,
-# with package sources added. Prints deb822 for .sources files and one-line style for the others, into two files.
+# with package sources added, into the folder $3: deb822 for .sources files and one-line style for the others. $4: a suite
+# that the archive has beside the main one, such as "-backports", and that the machine need not list.
 apt_private_sources() {
-  local from=$1 to=$2 out=$3 etc list parts file
+  local from=$1 to=$2 out=$3 extra=${4:-} etc list parts file
   etc=$(apt-config shell d Dir::Etc/d) && eval "etc=${etc#d=}"
   list=$(apt-config shell f Dir::Etc::sourcelist/f) && eval "list=${list#f=}"
   parts=$(apt-config shell p Dir::Etc::sourceparts/d) && eval "parts=${parts#p=}"
@@ -16,26 +17,27 @@ apt_private_sources() {
   rm -f "$out"/*.list "$out"/*.sources
   for file in "$list" "$parts"/*.list; do
     [[ -r $file ]] || continue
-    awk -v from="$from" -v to="$to" '
+    awk -v from="$from" -v to="$to" -v extra="$extra" '
       /^[ \t]*deb[ \t]/ {
         line = $0; sub(/#.*/, "", line); opts = ""
         sub(/^[ \t]*deb[ \t]+/, "", line)
         if (match(line, /^\[[^]]*\][ \t]*/)) { opts = substr(line, 1, RLENGTH); line = substr(line, RLENGTH + 1) }
         n = split(line, w, /[ \t]+/)
-        if (w[2] !~ ("^" from "(-updates|-security|/updates)?$")) next
+        if (w[2] !~ ("^" from "(-updates|-security|-backports|/updates)?$")) next
         sub("^" from, to, w[2])
         rest = w[1]; for (i = 2; i <= n; i++) rest = rest " " w[i]
         print "deb " opts rest; print "deb-src " opts rest
+        if (extra != "" && w[2] == to) { sub(" " to, " " to extra, rest); print "deb " opts rest; print "deb-src " opts rest }
       }' "$file" >>"$out/hcasim.list"
   done
   for file in "$parts"/*.sources; do
     [[ -r $file ]] || continue
-    awk -v from="$from" -v to="$to" '
+    awk -v from="$from" -v to="$to" -v extra="$extra" '
       function flush_(   i, n, w, s, keep) {
         if (!enabled || !binary || suites == "") { reset_(); return }
         n = split(suites, w, /[ \t]+/); keep = ""
         for (i = 1; i <= n; i++)
-          if (w[i] ~ ("^" from "(-updates|-security|/updates)?$")) { s = w[i]; sub("^" from, to, s); keep = keep " " s }
+          if (w[i] ~ ("^" from "(-updates|-security|-backports|/updates)?$")) { s = w[i]; sub("^" from, to, s); keep = keep " " s; if (extra != "" && s == to) keep = keep " " s extra }
         if (keep != "") printf "Types: deb deb-src\nSuites:%s\n%s\n", keep, text
         reset_()
       }
@@ -59,8 +61,8 @@ apt_private_sources() {
   [[ -e $out/hcasim.list || -e $out/hcasim.sources ]]
 }
 
-# apt_private_setup NAME CODENAME STATUS: makes the private configuration build/cache/apt/NAME and reads the archive's
-# lists. STATUS "host" resolves against what this machine has installed, "empty" against an empty system.
+# apt_private_setup NAME CODENAME STATUS [EXTRA]: makes the private configuration build/cache/apt/NAME and reads the
+# archive's lists. STATUS "host" resolves against what this machine has installed, "empty" against an empty system.
 # Afterwards apt_private NAME CMD ARGS... runs apt-get or apt-cache with it.
 apt_private_setup() {
   local name=$1 codename=$2 status=$3 dir=$HCASIM_CACHE/apt/$1 status_file=/var/lib/dpkg/status host
@@ -70,7 +72,7 @@ apt_private_setup() {
     : >"$dir/status"
     status_file=$dir/status
   fi
-  apt_private_sources "$host" "$codename" "$dir/sources" ||
+  apt_private_sources "$host" "$codename" "$dir/sources" "${4:-}" ||
     die "no Debian archive for '$host' found in this machine's apt configuration" \
       "check 'apt-get indextargets'; hcasim takes the archive's address and keyring from there" \
       "a suite named 'stable' must be written by its codename"
@@ -108,7 +110,7 @@ apt_private() {
   LC_ALL=C DEBIAN_FRONTEND=noninteractive "$cmd" -c "$conf" "$@"
 }
 
-# apt_private_ready NAME CODENAME STATUS: as setup, but only when there are no lists yet or they are a day old.
+# apt_private_ready NAME CODENAME STATUS [EXTRA]: as setup, but only when there are no lists yet or they are a day old.
 apt_private_ready() {
   local dir=$HCASIM_CACHE/apt/$1
   if [[ -e $dir/ready && -z $(find "$dir/ready" -mmin +1440) ]]; then return 0; fi

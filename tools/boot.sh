@@ -35,6 +35,8 @@ With CMD: runs it as root, prints its output, exits with its status (124: time l
   --smp N                    processors of the guest                                        (2; 1 with --lockstep)
   --mem SIZE                 memory of the guest                                            (2G)
   --accel {tcg,kvm}          emulate, or use this machine's virtualization                  (tcg)
+  --vfio-user                the HCAs in a process of their own (hcasim serve), shown by a QEMU that speaks vfio-user: this machine's,
+                             or one that is fetched beside it. No netdev=, no exact time
   --lockstep                 exact time: QEMU counts instructions and the HCA shares its clock
   --deterministic            the same, and nothing of this machine enters the guest: each run of a CMD goes the same way, to the bit.
                              The guest's root is in its memory, without Python, Perl and disks; its output is on a serial line
@@ -65,6 +67,39 @@ hca_options() {
     HCA_OPTIONS+=(-device "mlx5-hca,$spec$bus")
     index=$((index + 1))
   done
+}
+
+# vfio_user_options FOLDER MEMORY SPEC...: the same for HCAs that hcasim-serve serves on sockets in FOLDER, and its options into SERVE_OPTIONS.
+vfio_user_options() {
+  local folder=$1 memory=$2 spec index=0
+  shift 2
+  HCA_OPTIONS=(-object "memory-backend-memfd,id=hcasim-memory,size=$memory,share=on" -machine memory-backend=hcasim-memory)
+  SERVE_OPTIONS=(--once --quiet --control "$folder/hca-control.sock")
+  for spec in "$@"; do
+    [[ $spec == none ]] && continue
+    [[ ",$spec," != *,netdev=* && ",$spec," != *,bus=* ]] || die "--hca $spec: netdev= and bus= are QEMU's, which has nothing to do with a card behind vfio-user" \
+      "leave out --vfio-user, or take wire=unix:PATH"
+    [[ ",$spec," == *,link=* ]] || spec="link=eth${spec:+,$spec}"
+    SERVE_OPTIONS+=(--socket "$folder/hca$index.sock" --hca "$spec")
+    HCA_OPTIONS+=(-device "pcie-root-port,id=hcasim-port$index,chassis=$((index + 1)),slot=$((index + 1))"
+      -device "{\"driver\":\"vfio-user-pci\",\"id\":\"hcasim-card$index\",\"bus\":\"hcasim-port$index\",\"socket\":{\"type\":\"unix\",\"path\":\"$folder/hca$index.sock\"}}")
+    index=$((index + 1))
+  done
+}
+
+# Starts hcasim-serve with SERVE_OPTIONS, and waits until its sockets are there.
+serve_start() {
+  local folder=$1 tick
+  HCASIM_RULES_REPORT=$rules_report "$HCASIM_RELEASE/vfio-user/hcasim-serve" "${SERVE_OPTIONS[@]}" &
+  serve_child=$!
+  for ((tick = 0; tick < 100; tick++)); do
+    [[ -S $folder/hca-control.sock ]] && return 0
+    kill -0 "$serve_child" 2>/dev/null || break
+    sleep 0.1
+  done
+  wait "$serve_child" || true
+  serve_child=
+  die "the HCAs' process did not start; what it says is above"
 }
 
 # need_plugin [TARGET...]: the plugin, and what else is named, up to date. Under ctest the build is not touched, and a plugin named by HCASIM_PLUGIN is taken as it is.
@@ -107,9 +142,23 @@ PY
 }
 
 # Stops a guest that this script started when the script itself is ended.
-boot_child=
+boot_child='' serve_child=''
 boot_stop() {
   [[ -z $boot_child ]] || kill "$boot_child" 2>/dev/null || true
+  [[ -z $serve_child ]] || kill "$serve_child" 2>/dev/null || true
+}
+
+# The HCAs' process ends by itself when QEMU has gone; its traces and its report are complete then.
+serve_end() {
+  [[ -n $serve_child ]] || return 0
+  local status=0
+  (sleep 20 && kill "$serve_child") 2>/dev/null &
+  local watchdog=$!
+  wait "$serve_child" || status=$?
+  kill "$watchdog" 2>/dev/null || true
+  serve_child=
+  ((status == 0)) || say "hcasim: the HCAs' process ended with status $status"
+  return "$status"
 }
 
 # boot_rules REPORT: says what the guest's drivers broke. Status 1: an HCA with rules=strict is among them.
@@ -125,7 +174,7 @@ boot_rules() {
 }
 
 boot() {
-  local kernel=6.1 modules='' debian=12 smp='' mem=2G accel=tcg lockstep=no deterministic=no append='' timeout='' console=$HCASIM_LOGS/guest-console.log
+  local kernel=6.1 modules='' debian=12 smp='' mem=2G accel=tcg lockstep=no deterministic=no vfio_user=no program=qemu-system-x86_64 append='' timeout='' console=$HCASIM_LOGS/guest-console.log
   local tsc rules='' record='' rules_report modprobe=auto script='' serial=mon:stdio reboots=no has_command=no status=0 report word file
   local -a hcas=() extra=() command=() files=()
   while (($# > 0)); do
@@ -155,6 +204,7 @@ boot() {
       --script) script=$2 && shift ;;
       --file) files+=("$2") && shift ;;
       --accel) accel=$2 && shift ;;
+      --vfio-user) vfio_user=yes ;;
       --lockstep) lockstep=yes ;;
       --deterministic) lockstep=yes deterministic=yes ;;
       --append) append=$2 && shift ;;
@@ -209,6 +259,10 @@ boot() {
     modprobe=mlx5_core,mlx5_ib,ib_uverbs,ib_umad
     [[ "${hcas[*]}" == none ]] && modprobe=''
   fi
+  if [[ $vfio_user == yes ]]; then
+    [[ $lockstep == no ]] || die "vfio-user has no clock: --lockstep and --deterministic need the HCA in QEMU's own process" "leave out --vfio-user"
+    [[ "${hcas[*]}" != none ]] || die "--vfio-user needs an HCA"
+  fi
   if [[ $lockstep == yes ]]; then
     [[ $accel == tcg ]] || die "--lockstep and --deterministic count instructions, which only TCG can"
     smp=${smp:-1}
@@ -218,7 +272,14 @@ boot() {
     done
   fi
 
-  if [[ "${hcas[*]}" == none ]]; then install_missing; else need_plugin; fi
+  if [[ $vfio_user == yes ]]; then
+    [[ -n ${HCASIM_UNDER_TEST:-} ]] || build_without_qemu hcasim-serve
+    program=$("$HCASIM_ROOT/tools/fetch-qemu-client") || exit 1
+  elif [[ "${hcas[*]}" == none ]]; then
+    install_missing
+  else
+    need_plugin
+  fi
   guest_ready "$kernel" "$modules" "$debian"
   [[ $deterministic == no ]] || memory_image_ready "$debian"
   [[ -n $modules ]] && modules=$(cd "$modules" && pwd)
@@ -234,7 +295,7 @@ boot() {
   # 5-level page tables make every walk under emulation longer. cmpxchg16b: before QEMU 8.0 its emulation reads flags that have not been
   # written yet, and an interrupt just behind it finds impossible ones: seldom, and then the guest's kernel dies. Linux does without.
   if [[ $accel == kvm ]]; then cpu=host; else cpu=max,la57=off,cx16=off; fi
-  local -a qemu=(qemu-system-x86_64 -name hcasim -nodefaults -no-user-config -display none
+  local -a qemu=("$program" -name hcasim -nodefaults -no-user-config -display none
     -machine q35,vmport=off,usb=off -accel "$accel" -cpu "$cpu" -smp "${smp:-2}" -m "$mem"
     -kernel "$GUEST_DIR/vmlinuz")
   if [[ $deterministic == yes ]]; then
@@ -253,7 +314,12 @@ boot() {
     qemu+=(-icount 'shift=3,sleep=off' -rtc 'base=2024-01-01T00:00:00,clock=vm' -seed 1)
   fi
   append="console=ttyS0 panic=-1 quiet loglevel=4 tsc=reliable no_timer_check mitigations=off random.trust_cpu=on${modprobe:+ hcasim.modprobe=$modprobe}${append:+ $append}"
-  hca_options hcasim-port "${hcas[@]}"
+  if [[ $vfio_user == yes ]]; then
+    vfio_user_options "$work" "$mem" "${hcas[@]}"
+    serve_start "$work"
+  else
+    hca_options hcasim-port "${hcas[@]}"
+  fi
   qemu+=("${HCA_OPTIONS[@]}")
 
   for file in "${files[@]}"; do qemu+=(-fw_cfg "name=opt/hcasim/bin/${file##*/},file=${file//,/,,}"); done
@@ -265,6 +331,7 @@ boot() {
     say "booting Linux $(<"$GUEST_DIR/release") ..."
     if [[ -n $timeout ]]; then qemu=(timeout --foreground -k 5 "$timeout" "${qemu[@]}"); fi
     HCASIM_RULES_REPORT=$rules_report "${qemu[@]}" || status=$?
+    serve_end || status=$((status == 0 ? 125 : status))
     boot_rules "$rules_report" || status=$((status == 0 ? 1 : status))
     return "$status"
   fi
@@ -296,6 +363,7 @@ boot() {
   [[ $deterministic == no ]] || tail -c +1 -s 0.2 --pid="$boot_child" -f "$work/out" &
   wait "$boot_child" || status=$?
   boot_child=
+  serve_end || status=$((status == 0 ? 125 : status))
   # What the guest has printed to its end.
   if [[ $deterministic == yes ]]; then wait || true; fi
   if ((status == 124 || status == 137)); then

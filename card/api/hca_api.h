@@ -150,6 +150,8 @@ HCA_API hca_pci_identity hca_get_pci_identity(const hca_t* hca);
 // Vital product data (PCI 3.0, appendix I): the first `room` bytes of it into `out`; returns how many there
 // are.
 HCA_API size_t hca_get_vpd(const hca_t* hca, void* out, size_t room);
+// Device serial number (PCIe 7.9.3), an EUI-64: the node GUID.
+HCA_API uint64_t hca_get_serial(const hca_t* hca);
 
 // The link that the profile gives, as far as the generation has it.
 HCA_API hca_pcie_link hca_get_pcie_link(const hca_t* hca);

@@ -48,6 +48,8 @@ hca_pci_identity hca_get_pci_identity(const hca_t* h) {
   return {id.device_id, id.subsystem_id, id.revision, h->firmware.options().generation->key};
 }
 
+uint64_t hca_get_serial(const hca_t* h) { return identity_of(h).serial; }
+
 size_t hca_get_vpd(const hca_t* h, void* out, size_t room) {
   const std::vector<std::uint8_t> vpd = identity_of(h).vpd;
   std::memcpy(out, vpd.data(), std::min(room, vpd.size()));

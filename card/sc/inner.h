@@ -10,7 +10,7 @@
 #include <string>
 
 #include "card/api/parts.h"
-#include "card/sc/config_space.h"
+#include "card/pci/config_space.h"
 #include "card/sc/hca_module.h"
 #include "card/sc/vcd.h"
 #include "firmware-stub/card_firmware.h"
@@ -19,6 +19,8 @@
 #include "model/timed_queue.h"
 
 namespace hcasim::sc {
+
+using pci::ConfigSpace;
 
 class HcaModule::Inner final : public WireIf, private Wire, private FaultSink {
  public:

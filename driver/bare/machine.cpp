@@ -34,7 +34,28 @@ std::string kernel_option(const std::string& options) {
 
 }  // namespace
 
+Function::Attach& Function::attach() {
+  static Attach how;
+  return how;
+}
+
+void Function::log(int level, const std::string& line) {
+  machine_.log_[static_cast<std::size_t>(std::clamp(level, 0, 2))].push_back(line);
+  if (machine_.echo_log) std::fprintf(stderr, "hca[%d]: %s\n", level, line.c_str());
+}
+
 Function::Function(Machine& machine, const std::string& options) : machine_(machine) {
+  char err[512] = "";
+  std::string all = options + trace_option(options);
+  all += kernel_option(all);
+  sockets_ = options.find("wire=") != std::string::npos && options.find("wire=host") == std::string::npos;
+  // Frames for the test's own hands, and DMA that it changes on its way, need the C API.
+  if (attach() && options.find("wire=") == std::string::npos) {
+    attachment_ = attach()(machine, all, [this](int level, const std::string& line) { log(level, line); });
+    pcie_ = attachment_.get();
+    hca_ = attachment_->handle();
+    return;
+  }
   hca_host_ops ops{};
   ops.dma_read = [](void* self, std::uint64_t addr, void* dst, std::size_t len) {
     auto* f = static_cast<Function*>(self);
@@ -47,9 +68,7 @@ Function::Function(Machine& machine, const std::string& options) : machine_(mach
   };
   ops.msix = [](void* self, unsigned vector) { static_cast<Function*>(self)->raise(vector); };
   ops.log = [](void* self, int level, const char* message) {
-    auto& m = static_cast<Function*>(self)->machine_;
-    m.log_[static_cast<std::size_t>(std::clamp(level, 0, 2))].emplace_back(message);
-    if (m.echo_log) std::fprintf(stderr, "hca[%d]: %s\n", level, message);
+    static_cast<Function*>(self)->log(level, message);
   };
   ops.wire_tx = [](void* self, const void* frame, std::size_t len) {
     auto* f = static_cast<Function*>(self);
@@ -67,15 +86,13 @@ Function::Function(Machine& machine, const std::string& options) : machine_(mach
     f->dma_maps_ += bytes && !write;
     return bytes;
   };
-  char err[512] = "";
-  std::string all = options + trace_option(options);
-  all += kernel_option(all);
   hca_ = hca_create(all.c_str(), &ops, this, err, sizeof err);
   if (!hca_) throw BareError(std::string("hca_create(\"") + all + "\"): " + err);
-  sockets_ = options.find("wire=") != std::string::npos && options.find("wire=host") == std::string::npos;
 }
 
-Function::~Function() { hca_destroy(hca_); }
+Function::~Function() {
+  if (!attachment_) hca_destroy(hca_);
+}
 
 void Function::raise(unsigned vector) {
   if (vector >= HCA_MSIX_VECTORS) return;
@@ -105,14 +122,14 @@ std::uint32_t Function::read32(std::uint64_t offset) {
 
 void Function::write32(std::uint64_t offset, std::uint32_t value) {
   const std::uint32_t swapped = __builtin_bswap32(value);
-  if (pcie_) return pcie_->write(offset, &swapped, 4);
   machine_.dirty_ = true;
+  if (pcie_) return pcie_->write(offset, &swapped, 4);
   hca_mmio_write(hca_, offset, swapped, 4);
 }
 
 void Function::write(std::uint64_t offset, const void* bytes, std::size_t len) {
-  if (pcie_) return pcie_->write(offset, bytes, static_cast<unsigned>(len));
   machine_.dirty_ = true;
+  if (pcie_) return pcie_->write(offset, bytes, static_cast<unsigned>(len));
   if (len > 8) {
     hca_mmio_write_burst(hca_, offset, bytes, len);
     return;
@@ -188,6 +205,10 @@ bool Function::poll_wire() {
 }
 
 bool Function::dispatch() {
+  if (attachment_) {
+    for (std::uint64_t vectors = attachment_->take_interrupts(); vectors != 0; vectors &= vectors - 1)
+      raise(static_cast<unsigned>(__builtin_ctzll(vectors)));
+  }
   if (pending_ == 0) return false;
   while (pending_ != 0) {
     const unsigned vector = static_cast<unsigned>(__builtin_ctzll(pending_));

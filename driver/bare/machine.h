@@ -34,6 +34,10 @@ class Machine;
 class Function {
  public:
   Function(Machine& machine, const std::string& options);
+  // How machines of this process make the functions that options describe, if not behind the C API; null.
+  using Log = std::function<void(int level, const std::string& line)>;
+  using Attach = std::function<std::unique_ptr<Attachment>(Machine&, const std::string& options, Log)>;
+  static Attach& attach();
   Function(Machine& machine, Pcie& pcie) : machine_(machine), pcie_(&pcie) {}
   ~Function();
   Function(const Function&) = delete;
@@ -100,9 +104,11 @@ class Function {
   friend class Machine;
   bool dispatch();
   bool poll_wire();
+  void log(int level, const std::string& line);
 
   Machine& machine_;
   hca_t* hca_ = nullptr;
+  std::unique_ptr<Attachment> attachment_;
   Pcie* pcie_ = nullptr;  // null: the C API
   std::array<std::function<void()>, HCA_MSIX_VECTORS> handlers_;
   std::array<std::uint64_t, HCA_MSIX_VECTORS> interrupts_{};

@@ -59,7 +59,7 @@ std::size_t HostMemory::take(std::size_t pages, std::size_t align_pages) {
     free_.erase(it);
     if (first > start) free_[start] = first - start;
     if (end > first + pages) free_[first + pages] = end - first - pages;
-    std::fill_n(state_.begin() + static_cast<std::ptrdiff_t>(first), pages, std::uint8_t{kUsed});
+    set_state(first, pages, kUsed);
     in_use_ += pages;
     return first;
   }
@@ -67,7 +67,7 @@ std::size_t HostMemory::take(std::size_t pages, std::size_t align_pages) {
 }
 
 void HostMemory::give(std::size_t first, std::size_t pages) {
-  std::fill_n(state_.begin() + static_cast<std::ptrdiff_t>(first), pages, std::uint8_t{kFree});
+  set_state(first, pages, kFree);
   in_use_ -= pages;
   auto next = free_.lower_bound(first);
   if (next != free_.end() && next->first == first + pages) {
@@ -128,11 +128,39 @@ void HostMemory::release(Buffer& b) {
   b.memory_ = nullptr;
 }
 
+void HostMemory::set_state(std::size_t first, std::size_t pages, PageState state) {
+  const auto begin = state_.begin() + static_cast<std::ptrdiff_t>(first);
+  const bool was = *begin == kUsed;  // all of them are alike
+  std::fill_n(begin, pages, std::uint8_t{state});
+  if (was == (state == kUsed)) return;
+  for (Observer* o : observers_) o->accessible(kBusBase + first * kPage, pages * kPage, !was);
+}
+
+void HostMemory::add_observer(Observer& observer) {
+  observers_.push_back(&observer);
+  for (std::size_t p = 0; p < state_.size(); ++p) {
+    std::size_t pages = 0;
+    while (p + pages < state_.size() && state_[p + pages] == kUsed) ++pages;
+    if (pages != 0) observer.accessible(kBusBase + p * kPage, pages * kPage, true);
+    p += pages;
+  }
+  observer.bus_master(bus_master_);
+}
+
+void HostMemory::remove_observer(Observer& observer) {
+  observers_.erase(std::remove(observers_.begin(), observers_.end(), &observer), observers_.end());
+}
+
+void HostMemory::set_bus_master(bool on) {
+  bus_master_ = on;
+  for (Observer* o : observers_) o->bus_master(on);
+}
+
 void HostMemory::set_faulting(std::uint64_t bus, std::size_t len, bool on) {
   if (bus < kBusBase || len == 0) return;
   const std::size_t first = (bus - kBusBase) / kPage, last = (bus - kBusBase + len - 1) / kPage;
   for (std::size_t p = first; p <= last && p < state_.size(); ++p) {
-    if (state_[p] != kFree) state_[p] = on ? kFaulting : kUsed;
+    if (state_[p] != kFree) set_state(p, 1, on ? kFaulting : kUsed);
   }
 }
 

@@ -73,7 +73,23 @@ class HostMemory {
   // From now on DMA to the pages of [bus, bus + len) is refused, or accepted again.
   void set_faulting(std::uint64_t bus, std::size_t len, bool on);
   // Bus master enable of the PCI function: while off, all DMA is refused.
-  void set_bus_master(bool on) { bus_master_ = on; }
+  void set_bus_master(bool on);
+
+  // Hears of what the HCA may access: for functions that are shown this memory by somebody else.
+  class Observer {
+   public:
+    // Whether DMA to [bus, bus + len) is accepted from now on.
+    virtual void accessible(std::uint64_t bus, std::size_t len, bool on) = 0;
+    virtual void bus_master(bool on) = 0;
+
+   protected:
+    ~Observer() = default;
+  };
+  // It hears first of all that is accessible now.
+  void add_observer(Observer& observer);
+  void remove_observer(Observer& observer);
+  // The file that holds the arena, from its first byte on.
+  int fd() const { return fd_; }
 
   // The CPU's view of a bus address; null outside of the arena.
   std::uint8_t* at(std::uint64_t bus) const {
@@ -96,6 +112,7 @@ class HostMemory {
   void give(std::size_t first, std::size_t pages);
   void release(Buffer& b);
   bool check(std::uint64_t bus, std::size_t len, std::uint64_t& strays);
+  void set_state(std::size_t first, std::size_t pages, PageState state);
 
   int fd_ = -1;
   std::uint8_t* base_ = nullptr;
@@ -104,6 +121,7 @@ class HostMemory {
   bool bus_master_ = true;
   std::vector<std::uint8_t> state_;          // by page
   std::map<std::size_t, std::size_t> free_;  // first page -> pages
+  std::vector<Observer*> observers_;
   std::uint64_t stray_reads_ = 0, stray_writes_ = 0, refused_ = 0, bytes_read_ = 0, bytes_written_ = 0;
 };
 

@@ -7,6 +7,8 @@
 
 #include <cstdint>
 
+#include "card/api/hca_api.h"
+
 namespace hcasim::bare {
 
 // A function whose BARs are placed, with memory space, bus master and MSI-X enabled. Interrupts come in by
@@ -21,6 +23,16 @@ class Pcie {
 
  protected:
   ~Pcie() = default;
+};
+
+// A function of the model that is reached by another way than the C API, which still has its counters, faults
+// and its time.
+class Attachment : public Pcie {
+ public:
+  virtual ~Attachment() = default;
+  virtual hca_t* handle() = 0;
+  // Vectors that were signalled since.
+  virtual std::uint64_t take_interrupts() = 0;
 };
 
 class Clock {

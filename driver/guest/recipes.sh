@@ -118,18 +118,23 @@ PY
 
 # --- user space ---------------------------------------------------------------------------------------------------
 
-root_image_stamp() { recipe_list packages.txt "$1" | sha256sum | cut -c 1-16; recipe_hash -- unpack_packages compile_python make_root_image; }
+root_image_stamp() { recipe_list packages.txt "$1" | sha256sum | cut -c 1-16; recipe_hash -- unpack_packages unpack_from compile_python make_root_image; }
 
 # unpack_packages DEBIAN TREE WORK PACKAGE...: fetches them and what they depend on, unpacks them into TREE; no maintainer script.
 unpack_packages() {
-  local suite tree=$2 work=$3 env archives deb dir
+  local suite
   suite=$(debian_suite "$1") || return
-  env=guest-$suite archives=$HCASIM_CACHE/apt/guest-$suite/archives
-  shift 3
+  unpack_from "guest-$suite" "$suite" '' "${@:2}"
+}
+
+# unpack_from ENV SUITE EXTRA TREE WORK PACKAGE...: the same, with the private apt ENV; EXTRA: of which suite beside SUITE, "-backports".
+unpack_from() {
+  local env=$1 suite=$2 extra=$3 tree=$4 work=$5 archives=$HCASIM_CACHE/apt/$1/archives deb dir
+  shift 5
   mkdir -p "$tree" "$work" || return
-  apt_private_ready "$env" "$suite" empty || return
+  apt_private_ready "$env" "$suite" empty "$extra" || return
   local -a get=(apt_private "$env" apt-get install -y --no-install-recommends --download-only)
-  "${get[@]}" "$@" || { apt_private_setup "$env" "$suite" empty && "${get[@]}" "$@"; } || return
+  "${get[@]}" "$@" || { apt_private_setup "$env" "$suite" empty "$extra" && "${get[@]}" "$@"; } || return
   "${get[@]}" --print-uris -qq "$@" >"$work/still-missing" || return
   [[ ! -s $work/still-missing ]] || { echo "E: not fetched:"; cat "$work/still-missing"; return 1; }
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "process.h"
+#include "../process.h"
 #include "replayed.h"
 #include "wire/protocol.h"
 
@@ -48,8 +48,8 @@ class Coupled : public ::testing::Test {
   };
   Ran pair(unsigned seed_a, unsigned seed_b, const std::string& more = "") {
     const std::string ta = folder_ / "ta", tb = folder_ / "tb";
-    Process a({"a", options("1", ",trace=" + ta + more), "40", std::to_string(seed_a)});
-    Process b({"b", options("2", ",trace=" + tb + more), "40", std::to_string(seed_b)});
+    Process a(COUPLED_END, {"a", options("1", ",trace=" + ta + more), "40", std::to_string(seed_a)});
+    Process b(COUPLED_END, {"b", options("2", ",trace=" + tb + more), "40", std::to_string(seed_b)});
     Ran r;
     r.status_a = a.end();
     r.status_b = b.end();
@@ -94,18 +94,18 @@ TEST_F(Coupled, EachWayTakesTheCablesLatency) {
 }
 
 TEST_F(Coupled, TheFirstOneWaitsForTheOther) {
-  Process a({"a", options("1"), "0", "0"});
+  Process a(COUPLED_END, {"a", options("1"), "0", "0"});
   ASSERT_TRUE(a.prints("waiting for the other end"));
   EXPECT_FALSE(a.stirs(300)) << a.said;
-  Process b({"b", options("2"), "0", "0"});
+  Process b(COUPLED_END, {"b", options("2"), "0", "0"});
   EXPECT_EQ(a.end(), 0) << a.said;
   EXPECT_EQ(b.end(), 0) << b.said;
   EXPECT_EQ(line_with(a.said, "port 4 at"), line_with(b.said, "port 4 at"));
 }
 
 TEST_F(Coupled, WhenTheOtherEndDiesThePortGoesDownAndTimeGoesOn) {
-  Process a({"a", options("1", recorded("1")), "0", "0"});
-  Process b({"b", options("2"), "0", "0", "5000"});
+  Process a(COUPLED_END, {"a", options("1", recorded("1")), "0", "0"});
+  Process b(COUPLED_END, {"b", options("2"), "0", "0", "5000"});
   EXPECT_EQ(b.end(), 0) << b.said;
   EXPECT_EQ(a.end(), 0) << a.said;
   EXPECT_THAT(a.said, HasSubstr("port 4 at "));
@@ -197,7 +197,7 @@ class Stranger {
 
 class CoupledStranger : public Coupled {
  protected:
-  CoupledStranger() : end_({"a", options("1", recorded("1")), "0", "0"}) {}
+  CoupledStranger() : end_(COUPLED_END, {"a", options("1", recorded("1")), "0", "0"}) {}
   // Whatever the stranger did, the recording has it.
   void TearDown() override {
     end_.end();

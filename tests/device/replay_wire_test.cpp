@@ -3,7 +3,7 @@
 // the socket and real time are gone. Each end is a process (coupled_end).
 #include <random>
 
-#include "process.h"
+#include "../process.h"
 #include "replayed.h"
 
 namespace hcasim {
@@ -38,8 +38,8 @@ class ReplayOfAWire : public ::testing::TestWithParam<Kind> {
 };
 
 TEST_P(ReplayOfAWire, IsEachEndByItself) {
-  Process a({"a", options("1"), "40", "1"});
-  Process b({"b", options("2"), "40", "2"});
+  Process a(COUPLED_END, {"a", options("1"), "40", "1"});
+  Process b(COUPLED_END, {"b", options("2"), "40", "2"});
   EXPECT_EQ(a.end(), 0) << a.said;
   EXPECT_EQ(b.end(), 0) << b.said;
   for (const Process* end : {&a, &b}) {
@@ -52,8 +52,8 @@ TEST_P(ReplayOfAWire, IsEachEndByItself) {
 
 // Frames that are damaged, doubled and put off on their way: what reaches the other end is in its recording.
 TEST_P(ReplayOfAWire, WithFaultsOnTheWay) {
-  Process a({"a", options("1", ",duplicate=0.1,reorder=0.05,seed=3"), "40", "0"});
-  Process b({"b", options("2", ",duplicate=0.1,corrupt=0.02,seed=4"), "40", "0"});
+  Process a(COUPLED_END, {"a", options("1", ",duplicate=0.1,reorder=0.05,seed=3"), "40", "0"});
+  Process b(COUPLED_END, {"b", options("2", ",duplicate=0.1,corrupt=0.02,seed=4"), "40", "0"});
   EXPECT_EQ(a.end(), 0) << a.said;
   EXPECT_EQ(b.end(), 0) << b.said;
   EXPECT_THAT(a.said, HasSubstr("rounds 40 in "));
@@ -62,8 +62,8 @@ TEST_P(ReplayOfAWire, WithFaultsOnTheWay) {
 
 TEST_P(ReplayOfAWire, WhoseOtherEndDies) {
   {
-    Process a({"a", options("1"), "100000", "0"});
-    Process b({"b", options("2"), "100000", "0", "8000"});
+    Process a(COUPLED_END, {"a", options("1"), "100000", "0"});
+    Process b(COUPLED_END, {"b", options("2"), "100000", "0", "8000"});
     EXPECT_EQ(b.end(), 0) << b.said;
     EXPECT_LE(a.end(), 1) << a.said;
     EXPECT_THAT(a.said, HasSubstr("the other end has gone"));
@@ -77,8 +77,8 @@ TEST_P(ReplayOfAWire, WhoseOtherEndDies) {
 
 // Cut off anywhere, or with other bytes than were written, it is said, and nothing crashes.
 TEST_P(ReplayOfAWire, DamagedOrCutOff) {
-  Process a({"a", options("1"), "10", "0"});
-  Process b({"b", options("2"), "10", "0"});
+  Process a(COUPLED_END, {"a", options("1"), "10", "0"});
+  Process b(COUPLED_END, {"b", options("2"), "10", "0"});
   ASSERT_EQ(a.end(), 0) << a.said;
   ASSERT_EQ(b.end(), 0) << b.said;
   const std::string records = test::records_of(file("r1"));

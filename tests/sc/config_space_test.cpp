@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The configuration space of HcaModule: what enumeration reads and writes, and MSI-X.
-#include "card/sc/config_space.h"
+#include "card/pci/config_space.h"
 
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <random>
 
-namespace hcasim::sc {
+namespace hcasim::pci {
 namespace {
 
 using Bar = ConfigSpace::Bar;
@@ -270,4 +270,4 @@ TEST_F(Config, FunctionLevelResetIsAskedFor) {
 }
 
 }  // namespace
-}  // namespace hcasim::sc
+}  // namespace hcasim::pci

@@ -9,13 +9,13 @@
 
 #include <cstring>
 
-#include "card/sc/config_space.h"
+#include "card/pci/config_space.h"
 
 namespace hcasim::bare {
 namespace {
 
 using namespace sc_core;
-using sc::ConfigSpace;
+using pci::ConfigSpace;
 using ::testing::HasSubstr;
 
 constexpr std::uint64_t kConfig = 0xb0000000, kRegisters = 0x1c0000000, kMsix = 0xd0000000,

@@ -5,17 +5,25 @@
 // for MSI-X, 6.8.3.5 for VPD).
 //   BAR 0 and 1: the HCA's registers, 32 MiB, 64 bits, prefetchable
 //   BAR 2:       4 KiB, 32 bits: MSI-X table at 0, pending bits at 0x800
-#ifndef HCASIM_CARD_SC_CONFIG_SPACE_H
-#define HCASIM_CARD_SC_CONFIG_SPACE_H
+#ifndef HCASIM_CARD_PCI_CONFIG_SPACE_H
+#define HCASIM_CARD_PCI_CONFIG_SPACE_H
 
 #include <array>
 #include <cstdint>
 #include <optional>
 #include <vector>
 
-#include "card/api/identity.h"
+namespace hcasim::pci {
 
-namespace hcasim::sc {
+// What a card says of itself.
+struct Identity {
+  std::uint16_t device_id = 0x1019, subsystem_id = 0x0008;
+  std::uint8_t revision = 0;
+  bool ethernet = true;                      // class code 0200, else 0207
+  unsigned pcie_generation = 3, lanes = 16;  // of the link: 1 = 2.5 GT/s ...
+  std::uint64_t serial = 0;                  // EUI-64, the node GUID
+  std::vector<std::uint8_t> vpd{};           // vital product data
+};
 
 class ConfigSpace {
  public:
@@ -39,7 +47,7 @@ class ConfigSpace {
     return offset >= kVendor + kVendorHeader && offset < kVendor + kVendorBytes;
   }
 
-  using Identity = api::Identity;
+  using Identity = pci::Identity;
   explicit ConfigSpace(const Identity& identity);
 
   // Registers, in the host's order of a little-endian bus. len 1, 2 or 4 within an aligned word of 32 bits,
@@ -107,5 +115,5 @@ class ConfigSpace {
   std::uint64_t pending_ = 0;
 };
 
-}  // namespace hcasim::sc
+}  // namespace hcasim::pci
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A coupled_end that runs beside the test.
-#ifndef HCASIM_TESTS_DEVICE_PROCESS_H
-#define HCASIM_TESTS_DEVICE_PROCESS_H
+// A program that runs beside the test.
+#ifndef HCASIM_TESTS_PROCESS_H
+#define HCASIM_TESTS_PROCESS_H
 
 #include <fcntl.h>
 #include <poll.h>
@@ -17,17 +17,17 @@ namespace hcasim::test {
 
 class Process {
  public:
-  explicit Process(const std::vector<std::string>& args) {
+  Process(const std::string& program, const std::vector<std::string>& args) {
     int fds[2];
     if (pipe2(fds, O_CLOEXEC) != 0) throw std::runtime_error("pipe");
-    std::vector<char*> argv = {const_cast<char*>(COUPLED_END)};
+    std::vector<char*> argv = {const_cast<char*>(program.c_str())};
     for (const auto& a : args) argv.push_back(const_cast<char*>(a.c_str()));
     argv.push_back(nullptr);
     pid_ = fork();
     if (pid_ == 0) {
       dup2(fds[1], 1);
       dup2(fds[1], 2);
-      execv(COUPLED_END, argv.data());
+      execv(program.c_str(), argv.data());
       _exit(127);
     }
     close(fds[1]);
@@ -43,6 +43,9 @@ class Process {
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
+  void signal(int number) const {
+    if (pid_ > 0) kill(pid_, number);
+  }
   // Waits for its end; its status and all it has printed.
   int end() {
     if (pid_ < 0) return status_;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "card/sc/config_space.h"
+#include "card/pci/config_space.h"
 
 #include <linux/pci_regs.h>
 
 #include <algorithm>
 #include <cstring>
 
-namespace hcasim::sc {
+namespace hcasim::pci {
 
 namespace {
 
@@ -302,4 +302,4 @@ std::vector<ConfigSpace::Message> ConfigSpace::take_unmasked() {
   return out;
 }
 
-}  // namespace hcasim::sc
+}  // namespace hcasim::pci

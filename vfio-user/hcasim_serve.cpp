@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// hcasim-serve: HCAs in a process of their own, for any virtual machine monitor that speaks vfio-user.
+// hcasim-serve control SOCKET ...: reads and sets what a running one has.
+// Exit status: 0 ended as asked, 1 could not serve, 2 wrong options.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <boost/asio.hpp>
+#include <cstdio>
+#include <exception>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "card/api/hca_api.h"
+#include "vfio-user/server.h"
+
+namespace {
+
+using Local = boost::asio::local::stream_protocol;
+
+bool quiet = false;
+
+void log(int level, const std::string& line) {
+  if (quiet && level == HCA_LOG_INFO) return;
+  const char* const kind = level == HCA_LOG_ERROR ? "error: " : level == HCA_LOG_WARNING ? "warning: " : "";
+  fmt::print(stderr, "hcasim: {}{}\n", kind, line);
+}
+
+// The properties of the in-process device (--hca of hcasim boot) into options of the model: false, and said
+// why, if one of them cannot be had here.
+bool translate(const std::string& properties, std::string& name, std::string& options) {
+  const auto add = [&](const std::string& option) { options += (options.empty() ? "" : ",") + option; };
+  for (const std::string& property : CLI::detail::split(properties, ',')) {
+    const std::size_t equals = property.find('=');
+    const std::string key = property.substr(0, equals),
+                      value = equals == std::string::npos ? "" : property.substr(equals + 1);
+    if (property.empty() || property == "time=eager" || property == "time=auto") continue;
+    if (key == "time" || key == "coupled") {
+      fmt::print(stderr,
+                 "hcasim-serve: {}: vfio-user has no clock, so a card behind it cannot share the guest's\n"
+                 "  -> time=lockstep is for the in-process device: hcasim boot --lockstep\n",
+                 property);
+      return false;
+    }
+    if (key == "id") {
+      name = value;
+    } else if (key == "x-device-id") {
+      add("device_id=" + value);
+    } else if (key == "options") {
+      std::string list = value;
+      std::replace(list.begin(), list.end(), ':', ';');
+      for (const std::string& option : CLI::detail::split(list, ';')) add(option);
+    } else if (!((key == "bf" || key == "sm") && value == "auto")) {
+      add(property);
+    }
+  }
+  return true;
+}
+
+int serve(const hcasim::vfio_user::ServerOptions& options, const std::vector<std::string>& sockets,
+          std::vector<std::string> cards) {
+  if (cards.empty()) cards.assign(sockets.size(), "link=eth");
+  if (cards.size() != sockets.size()) {
+    fmt::print(stderr, "hcasim-serve: {} --socket and {} --hca: give one of each for each card\n",
+               sockets.size(), cards.size());
+    return 2;
+  }
+  hcasim::vfio_user::Server server(options, log);
+  for (std::size_t i = 0; i < sockets.size(); ++i) {
+    std::string name = fmt::format("hca{}", i), all;
+    if (!translate(cards[i], name, all)) return 2;
+    all += fmt::format("{}name={}", all.empty() ? "" : ",", name);
+    server.add(sockets[i], name, all);
+  }
+  server.run();
+  return 0;
+}
+
+int control(const std::string& path, const std::string& verb, const std::string& name,
+            const std::string& value, const std::string& card) {
+  nlohmann::json request;
+  if (verb == "list")
+    request["list"] = true;
+  else
+    request[verb] = name;
+  if (verb == "set") request["value"] = value;
+  if (!card.empty()) request["card"] = card;
+  boost::asio::io_context loop;
+  Local::socket socket(loop);
+  boost::system::error_code ec;
+  socket.connect(Local::endpoint(path), ec);
+  if (ec) {
+    fmt::print(stderr, "hcasim-serve: {}: {}\n  -> is it the --control of a running hcasim serve?\n", path,
+               ec.message());
+    return 1;
+  }
+  const std::string line = request.dump() + "\n";
+  boost::asio::write(socket, boost::asio::buffer(line), ec);
+  std::string answer;
+  boost::asio::read_until(socket, boost::asio::dynamic_buffer(answer), '\n', ec);
+  const auto json = nlohmann::json::parse(answer, nullptr, false);
+  if (!json.is_object() || json.contains("error")) {
+    fmt::print(stderr, "hcasim-serve: {}\n", json.is_object() ? json["error"].dump() : "no answer");
+    return 1;
+  }
+  if (json.contains("names")) {
+    for (const auto& n : json["names"]) fmt::print("{}\n", n.get<std::string>());
+  } else if (json.contains("value")) {
+    const auto& v = json["value"];
+    fmt::print("{}\n", v.is_string() ? v.get<std::string>() : v.dump());
+  }
+  return 0;
+}
+
+int run(int argc, char** argv) {
+  CLI::App app{"Serves HCAs to virtual machine monitors that speak vfio-user, such as QEMU from 10.1 on."};
+  hcasim::vfio_user::ServerOptions options;
+  std::vector<std::string> sockets, cards;
+  std::int64_t spin = 0;
+  app.add_option("--socket", sockets, "path of the socket that a card is served on; once for each card");
+  app.add_option("--hca", cards,
+                 "KEY=VALUE,... of the card, as of the in-process device (link=eth); once for each");
+  app.add_option("--control", options.control, "path of the control socket (hcasim control)");
+  app.add_option("--ahead", options.ahead, "ns that the model runs ahead of the clock")
+      ->check(CLI::Range(0, 1'000'000'000))
+      ->capture_default_str();
+  app.add_option("--spin", spin, "us that a socket is looked at again before the process sleeps")
+      ->check(CLI::Range(0, 1'000'000))
+      ->capture_default_str();
+  app.add_flag("--quiet", quiet, "say only what is wrong");
+  app.add_flag("--once", options.once, "end when the first client of each card has gone");
+  CLI::App* const reads = app.add_subcommand("control", "read or set what a running hcasim serve has");
+  std::string path, verb, name, value, card;
+  reads->add_option("SOCKET", path, "its --control")->required();
+  reads->add_option("VERB", verb, "get NAME, set NAME VALUE, list")
+      ->required()
+      ->check(CLI::IsMember({"get", "set", "list"}));
+  reads->add_option("NAME", name);
+  reads->add_option("VALUE", value);
+  reads->add_option("--card", card, "which, if there are several");
+  app.require_subcommand(0, 1);
+  CLI11_PARSE(app, argc, argv);
+  if (reads->parsed()) return control(path, verb, name, value, card);
+  if (sockets.empty()) {
+    fmt::print(stderr, "hcasim-serve: no --socket PATH to serve a card on\n");
+    return 2;
+  }
+  options.spin = spin * 1000;
+  return serve(options, sockets, cards);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "hcasim-serve: {}\n", e.what());
+    return 1;
+  }
+}
