@@ -61,6 +61,15 @@ class Firmware {
   std::string path_;
 };
 
+// Others keep map and TLB of a vCPU together themselves; and before 9, a processor that does nothing but read
+// registers hardly lets QEMU's main loop have its lock.
+bool is_affected(Vm* vm) {
+  const nlohmann::json version = vm->qmp("query-version").at("qemu");
+  const int number = version.at("major").get<int>() * 10000 + version.at("minor").get<int>() * 100 +
+                     version.at("micro").get<int>();
+  return number >= 100004 && number < 110000;
+}
+
 bool reads_on(Vm* vm) {
   const uint64_t before = vm->read(kReads, 4);
   for (int i = 0; i < 2000; i++) {
@@ -75,6 +84,7 @@ bool reads_on(Vm* vm) {
 TEST(Vcpu, ReadsTheSameRegisterWhileTheMapChanges) {
   Firmware firmware;
   HcaVm vm({""}, {"-bios", firmware.path()}, {"-accel", "tcg"});
+  if (!is_affected(&vm)) GTEST_SKIP() << "this version of QEMU has not the defect";
   ASSERT_TRUE(reads_on(&vm)) << vm.output();
   for (int round = 0; round < 500; round++) {
     vm.set_config(1, 0, 0x04, 0, 2);
@@ -93,6 +103,7 @@ TEST(Vcpu, ReadsTheSameRegisterWhileTheMapChanges) {
 TEST(Vcpu, ComesAndGoes) {
   Firmware firmware;
   HcaVm vm({""}, {"-bios", firmware.path(), "-smp", "1,maxcpus=2"}, {"-accel", "tcg"});
+  if (!is_affected(&vm)) GTEST_SKIP() << "this version of QEMU has not the defect";
   vm.out32(0xcd8, 0);  // processors are plugged through q35's newer registers
   nlohmann::json place;
   for (const auto& p : vm.qmp("query-hotpluggable-cpus"))
