@@ -15,6 +15,7 @@
  * - mlx5_hca_pcie.c     errors of the PCI Express link, and the card pulled out of its slot, on request
  * - mlx5_hca_net.c      the network back end (netdev=)
  * - mlx5_hca_memory.c   guest memory that the model reads where it lies
+ * - mlx5_hca_vcpu.c     the memory map that a vCPU of TCG goes by
  * - mlx5_hca_time.c     accesses to the model's registers, QEMU's clock against SystemC's
  * - mlx5_hca_dma.c      DMA and interrupts
  */
@@ -135,6 +136,9 @@ int mlx5_hca_keep_waiting(void* opaque);
 /* mlx5_hca_memory.c */
 extern const HcaPart mlx5_hca_memory;
 void* mlx5_hca_dma_map(void* opaque, uint64_t addr, size_t len, int write);
+
+/* mlx5_hca_vcpu.c */
+extern const HcaPart mlx5_hca_vcpu;
 
 /* mlx5_hca_net.c */
 extern const HcaPart mlx5_hca_net;

@@ -6,9 +6,10 @@
  *   7.2.x, 8.1  qemu_new_nic() got a guard against re-entry as an argument, which DeviceState has since then
  *   8.0  hw/pci/pci_device.h split off hw/pci/pci.h; errors are injected by a function, not by the monitor's
  *        command alone; messages of correctable errors find the root port
- *   9.0  qemu_mutex_lock_iothread() became bql_lock() (not used here: every entry comes with the lock held)
+ *   9.0  qemu_mutex_lock_iothread() became bql_lock() (nearly every entry comes with the lock held)
  *   9.1  the hold phase of a reset got its type as an argument
  *   10.0 sysemu/ became system/; property arrays are const and end without a marker; pci_pm_init()
+ *   10.0.4 to 10.2  a vCPU's TLB can be older than its memory map (mlx5_hca_vcpu.c)
  *   10.1 class_init takes const data, interface lists are const
  *   11   qdev, boards and irq headers moved to hw/core/
  */
@@ -66,6 +67,20 @@
 
 #define HCASIM_QEMU_AT_LEAST(major, minor) \
   (QEMU_VERSION_MAJOR > (major) || (QEMU_VERSION_MAJOR == (major) && QEMU_VERSION_MINOR >= (minor)))
+
+/* A TLB entry holds the number of a section, to be looked up in the newest memory map. */
+#define QCOMPAT_SECTIONS_BY_NUMBER \
+  (!HCASIM_QEMU_AT_LEAST(11, 0) && \
+   (HCASIM_QEMU_AT_LEAST(10, 1) || (HCASIM_QEMU_AT_LEAST(10, 0) && QEMU_VERSION_MICRO >= 4)))
+#if QCOMPAT_SECTIONS_BY_NUMBER
+#include "exec/cputlb.h"
+#include "hw/core/cpu.h"
+#include "system/tcg.h"
+
+/* Of a header for files that are compiled for one target. */
+FlatView* address_space_get_flatview(AddressSpace* as);
+void flatview_unref(FlatView* view);
+#endif
 
 /* Stable releases of 7.2 got the guard late. */
 #define QCOMPAT_NIC_GUARD (HCASIM_QEMU_AT_LEAST(7, 2) && QEMU_VERSION_MICRO >= 5)

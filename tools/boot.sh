@@ -273,7 +273,7 @@ boot() {
   fi
 
   if [[ $vfio_user == yes ]]; then
-    [[ -n ${HCASIM_UNDER_TEST:-} ]] || build_release hcasim-serve
+    [[ -n ${HCASIM_UNDER_TEST:-} ]] || build_without_qemu hcasim-serve
     program=$("$HCASIM_ROOT/tools/fetch-qemu-client") || exit 1
   elif [[ "${hcas[*]}" == none ]]; then
     install_missing

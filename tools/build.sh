@@ -13,12 +13,21 @@ configure() {
 # build_release [TARGET...]: these targets, or all. Nothing is done twice; says nothing when all is up to date.
 build_release() { build_preset release "$HCASIM_RELEASE" "$@"; }
 
+# The same for what needs nothing of QEMU: a version whose source is not to be had is no hindrance.
+build_without_qemu() { HCASIM_NEEDS_QEMU=no build_preset release "$HCASIM_RELEASE" "$@"; }
+
 # build_preset PRESET FOLDER [TARGET...]
 build_preset() {
   local source header preset=$1 folder=$2 cache=$2/CMakeCache.txt
   shift 2
   install_missing
-  source=$("$HCASIM_ROOT/tools/fetch-qemu-source") || exit 1
+  if [[ $HCASIM_INSTALLED == yes ]]; then return 0; fi
+  if [[ ${HCASIM_NEEDS_QEMU:-yes} == yes ]]; then
+    source=$("$HCASIM_ROOT/tools/fetch-qemu-source") || exit 1
+  else
+    source=$("$HCASIM_ROOT/tools/fetch-qemu-source" --expected)
+    [[ -e $source/.hcasim-source ]] || source=
+  fi
   header=$(mlx5_ifc_header) || die "no mlx5_ifc.h under /usr/src" "install a linux-headers-*-common package"
   # Ninja unless this folder was already configured with something else.
   [[ -e $cache ]] || export CMAKE_GENERATOR=Ninja
@@ -37,7 +46,8 @@ build_preset() {
 run_built() {
   local program=$HCASIM_RELEASE/$1/$2 target=$2
   shift 2
-  [[ -x $program ]] || build_release "$target"
+  [[ -x $program ]] || build_without_qemu "$target"
+  [[ -x $program ]] || die "$target is not in the package: it is for those who build hcasim" "clone the source, and ./hcasim there"
   exec "$program" "$@"
 }
 

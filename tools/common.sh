@@ -5,14 +5,21 @@
 # Source it; it prints nothing and starts nothing.
 
 HCASIM_ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+# A tree that the Debian package holds (tools/package.sh) has its programs, and belongs to nobody who runs them.
+HCASIM_INSTALLED=no
+if [[ -e $HCASIM_ROOT/installed ]]; then
+  HCASIM_INSTALLED=yes
+  HCASIM_BUILD=${HCASIM_BUILD:-${XDG_CACHE_HOME:-$HOME/.cache}/hcasim}
+fi
 HCASIM_BUILD=${HCASIM_BUILD:-$HCASIM_ROOT/build}
 HCASIM_CACHE=$HCASIM_BUILD/cache
 HCASIM_LOGS=$HCASIM_BUILD/logs
 HCASIM_RELEASE=$HCASIM_BUILD/release
+if [[ $HCASIM_INSTALLED == yes ]]; then HCASIM_RELEASE=$HCASIM_ROOT/built; fi
 # shellcheck disable=SC2034 # these two are read by the scripts that source this file
 HCASIM_OWN_PLUGIN=${HCASIM_PLUGIN:+yes} # a plugin of the user's own is used as it is
 HCASIM_PLUGIN=${HCASIM_PLUGIN:-$HCASIM_RELEASE/qemu-device/libhcasim-qemu.so}
-export HCASIM_ROOT HCASIM_BUILD HCASIM_CACHE HCASIM_LOGS HCASIM_RELEASE
+export HCASIM_ROOT HCASIM_INSTALLED HCASIM_BUILD HCASIM_CACHE HCASIM_LOGS HCASIM_RELEASE
 
 # Everything that is not a result goes to stderr, so that `qemu-args` can be used in $( ).
 if [[ -t 2 ]]; then

@@ -33,13 +33,17 @@ doctor() {
     bad packages "$missing" "as root: apt-get install --no-install-recommends $missing"
   fi
 
-  if header=$(mlx5_ifc_header); then good mlx5_ifc.h "$header"; else bad mlx5_ifc.h "not under /usr/src" "./hcasim build installs a linux-headers-*-common package"; fi
+  if [[ $HCASIM_INSTALLED == yes ]]; then
+    good hcasim "installed for QEMU $(<"$HCASIM_ROOT/installed")"
+  elif header=$(mlx5_ifc_header); then good mlx5_ifc.h "$header"; else bad mlx5_ifc.h "not under /usr/src" "./hcasim build installs a linux-headers-*-common package"; fi
 
   if have qemu-system-x86_64; then
     version=$(dpkg-query -W -f '${Version}' qemu-system-x86 2>/dev/null || true)
     good QEMU "$(qemu-system-x86_64 --version | head -n 1)"
     [[ -n $version ]] || bad "QEMU's package" "qemu-system-x86_64 is not Debian's: its exact source cannot be found" "install the package qemu-system-x86, or configure with -DHCASIM_QEMU_SRC=<its source tree>"
-    if [[ -n $version ]]; then
+    if [[ $HCASIM_INSTALLED == yes ]]; then
+      [[ $version == "$(<"$HCASIM_ROOT/installed")" ]] || bad device "is for QEMU $(<"$HCASIM_ROOT/installed"), here is $version" "build the package again here: ./hcasim package"
+    elif [[ -n $version ]]; then
       source=$("$HCASIM_ROOT/tools/fetch-qemu-source" --expected)
       if [[ -e $source/.hcasim-source ]]; then good "QEMU source" "$source"; else later "QEMU source" "fetched at the first build"; fi
       if [[ -e $HCASIM_PLUGIN ]]; then

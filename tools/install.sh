@@ -3,9 +3,11 @@
 #
 # Installs what tools/packages.txt names and this machine lacks. Needs common.sh.
 
-# package_list [lint]: what all but lint need, or what lint needs.
+# package_list [lint]: what all but lint need, or what lint needs. An installed hcasim compiles nothing, and tests nothing.
 package_list() {
-  sed 's/#.*//' "$HCASIM_ROOT/tools/packages.txt" | awk -v group="${1:-}" 'NF == 2 && ($1 == "lint") == (group == "lint") {print $2}'
+  sed 's/#.*//' "$HCASIM_ROOT/tools/packages.txt" |
+    awk -v group="${1:-}" -v installed="$HCASIM_INSTALLED" 'NF == 2 && ($1 == "lint") == (group == "lint") &&
+      (installed == "no" || $1 == "guest" || $1 == "run") {print $2}'
 }
 
 package_installed() { [[ $(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null) == installed ]]; }

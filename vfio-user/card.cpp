@@ -224,8 +224,9 @@ std::uint64_t Card::region_size(unsigned region) {
 int Card::read(unsigned region, std::uint64_t offset, std::uint8_t* bytes, std::uint32_t len) {
   const std::uint64_t size = region_size(region);
   if (offset > size || len > size - offset) return EINVAL;
+  if (len == 0) return 0;
   std::memset(bytes, 0xff, len);
-  if (removed_ || len == 0) return 0;
+  if (removed_) return 0;
   if (region == VFIO_PCI_BAR0_REGION_INDEX)
     registers_read(offset, bytes, len);
   else if (region == VFIO_PCI_CONFIG_REGION_INDEX)

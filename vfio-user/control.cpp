@@ -105,6 +105,11 @@ std::string text(const json& request, const char* key) {
 
 json answer(const std::vector<std::unique_ptr<Card>>& cards, const json& request) {
   if (!request.is_object()) throw Refusal("a request is a JSON object in a line: {\"get\": \"stats\"}");
+  if (request.contains("cards")) {
+    json names = json::array();
+    for (const auto& c : cards) names.push_back(c->name());
+    return {{"names", names}};
+  }
   auto card = cards.begin();
   if (request.contains("card")) {
     const std::string name = text(request, "card");

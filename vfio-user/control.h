@@ -7,6 +7,7 @@
 //   {"get": "ctr-doorbells"}                          {"value": 17}
 //   {"set": "inject", "value": "drop=0.01"}           {}
 //   {"list": true}                                    {"names": ["activations", ...]}
+//   {"cards": true}                                   {"names": ["hca0"]}
 //   what is wrong                                     {"error": "..."}
 // With several cards, "card": NAME says which; without, it is the first.
 #ifndef HCASIM_VFIO_USER_CONTROL_H

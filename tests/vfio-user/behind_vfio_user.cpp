@@ -57,7 +57,11 @@ const bool attached = [] {
   const char* way = std::getenv("HCASIM_BARE");
   if (way && std::string(way) == "vfio-user") {
     Function::attach() = [](Machine& machine, const std::string& options, Function::Log log) {
-      return std::make_unique<Behind>(machine, options, std::move(log));
+      try {
+        return std::make_unique<Behind>(machine, options, std::move(log));
+      } catch (const std::runtime_error& e) {
+        throw BareError(e.what());
+      }
     };
   }
   return true;

@@ -409,6 +409,7 @@ TEST_F(SessionTest, ControlReadsAndSets) {
     return nlohmann::json::parse(control(served().cards, request));
   };
   EXPECT_TRUE(ask_control(R"({"get":"stats"})").at("value").is_object());
+  EXPECT_EQ(ask_control(R"({"cards":true})").at("names"), nlohmann::json::array({"card"}));
   EXPECT_EQ(ask_control(R"({"get":"time-mode"})").at("value"), "eager");
   EXPECT_TRUE(ask_control(R"({"get":"ctr-state-digest"})").at("value").is_number());
   const auto names = ask_control(R"({"list":true})").at("names");
