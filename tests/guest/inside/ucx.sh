@@ -3,7 +3,8 @@
 # disk: package-disk ucx ucx-utils ibverbs-providers
 # UCX's transports over this HCA, as its ucx_perftest of Debian 12 (1.13) and 13 (1.18) drives them: two processes, all tests of a
 # transport in one run. By itself a few sizes with the UCX of Debian 13; ucx:all: sizes from 8 bytes to 8 MiB, both versions, and on
-# InfiniBand, where alone it is offered, rc_mlx5 with tag matching by the HCA; ucx:12, ucx:13, ucx:TRANSPORT: of all that the part of that version, that transport.
+# InfiniBand, where alone it is offered, rc_mlx5 with tag matching by the HCA; ucx:12, ucx:13, ucx:TRANSPORT: of all that the part of
+# that version, that transport.
 # ucx-ib: the same on InfiniBand.
 mark_kernel_log
 ends_up 4200
