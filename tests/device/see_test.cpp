@@ -264,6 +264,34 @@ TEST_F(See, CapturesSayWhatWasBrokenOnPurpose) {
   EXPECT_THAT(said, HasSubstr("; 2 wrong"));
 }
 
+// A stream of random bytes from a client's port that tshark takes for another protocol's (48898 is AMS): what
+// it would make of the payload is not the wire's fault. A wrong checksum in the same frame is.
+TEST_F(See, CapturesAreJudgedByTheirHeadersAlone) {
+  const auto capture_with = [this](std::uint8_t checksum) {
+    std::vector<std::uint8_t> bytes = {0xd4, 0xc3, 0xb2, 0xa1, 2,    0,    4, 0, 0, 0, 0, 0,
+                                       0,    0,    0,    0,    0xff, 0xff, 0, 0, 1, 0, 0, 0};
+    const std::vector<std::uint8_t> frame = {2,    0,    0,    0,    0,    2,    2,        0,   0,  0, 0,
+                                             1,    8,    0,  // Ethernet
+                                             0x45, 0,    0,    48,   0,    0,    0x40,     0,   64, 6, 0x26,
+                                             0xb4, 10,   9,    0,    1,    10,   9,        0,   2,  // IPv4
+                                             0xbf, 0x02, 0x14, 0x51, 0,    0,    0,        1,   0,  0, 0,
+                                             1,    0x50, 0x18, 1,    0,    0x7b, checksum, 0,   0,  // TCP
+                                             0xa5, 0x17, 0xe2, 0x9b, 0x44, 0x5d, 0x80,     0x3c};
+    bytes.insert(bytes.end(), {0, 0, 0, 0, 0, 0, 0, 0});
+    for (int i = 0; i < 2; i++) bytes.insert(bytes.end(), {static_cast<std::uint8_t>(frame.size()), 0, 0, 0});
+    bytes.insert(bytes.end(), frame.begin(), frame.end());
+    std::FILE* out = std::fopen(capture_.path, "wb");
+    EXPECT_EQ(std::fwrite(bytes.data(), 1, bytes.size(), out), bytes.size());
+    std::fclose(out);
+    return test::run(std::string("python3 " CHECK_CAPTURE " --min tcp=1 ") + capture_.path);
+  };
+  const test::Ran right = capture_with(0x0d);
+  EXPECT_EQ(right.status, 0) << right.text;
+  const test::Ran wrong = capture_with(0x0c);
+  EXPECT_NE(wrong.status, 0);
+  EXPECT_THAT(wrong.text, HasSubstr("TCP CHECKSUM INCORRECT"));
+}
+
 TEST_F(See, CapturesAndTracesAreSetWhileItRuns) {
   TempFile second;
   World w(start("link=ib"));
