@@ -47,7 +47,10 @@ bool Requester::read_doorbell_record(Time t, Qp& qp) {
   if (!s.window.empty() && !qp.rendezvous &&
       static_cast<std::uint16_t>(posted - s.window.front().counter) > size)
     blocks_.tracer.broke(Rule::kSqOverrun, t, RuleObject::kQp, qp.subject(), &count, sizeof count);
-  if (s.doorbell_named && static_cast<std::int16_t>(posted - s.doorbell_index) <= 0)
+  // A doorbell may come long after its WQE was taken by the record of an earlier one (posted writes wait in
+  // queues on their way), and by then be any number of WQEs old. One that is early is ahead of the record by
+  // no more than the queue holds.
+  if (s.doorbell_named && static_cast<std::uint16_t>(s.doorbell_index - posted) < size)
     blocks_.tracer.broke(Rule::kDoorbellEarly, t, RuleObject::kQp, qp.subject(), &count, sizeof count);
   s.doorbell_named = false;
   s.db_counter = posted;

@@ -90,6 +90,24 @@ TEST_F(Hostile, DoorbellBelievesTheRecordNotTheStore) {
   EXPECT_FALSE(p.acq.ready());
 }
 
+// Doorbells that wait on their way are late by any number of WQEs: the record of an earlier one had told of
+// theirs.
+TEST_F(Hostile, DoorbellsMayBeLate) {
+  Pair p(dev());
+  while (p.a.sq_producer() < 0xa000) {
+    p.a.post_nop();
+    if (p.a.sq_producer() % 32 == 0) machine().advance(1'000'000);
+    while (p.acq.poll()) {
+    }
+  }
+  prm::CtrlSeg late{};
+  late.opmod_idx_opcode = 0xff << 8;
+  late.qpn_ds = p.a.qpn() << 8 | 1;
+  fn().write(dev().uar_offset() + prm::uar::kSqDoorbell, &late, 8);
+  machine().advance(1'000'000);
+  EXPECT_FALSE(p.acq.ready());
+}
+
 TEST_F(Hostile, DoorbellRecordJumps) {
   breaks({"dbr-back", "dbr-jump", "wqe-size"});
   for (const std::uint32_t jump : {0x40u, 0x81u, 0x1000u, 0x8000u, 0xffffu}) {
