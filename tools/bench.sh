@@ -124,3 +124,66 @@ bench_lockstep() {
     "$HCASIM_ROOT/tools/plot-curve.py" "Two guests in lockstep: boot, pingpong, ib_write_lat" "latency of the cable, ns" "real time, s" >"$out/lockstep.svg"
   say "$out/lockstep.svg"
 }
+
+bench_vfio_user_usage() {
+  cat <<'TEXT'
+usage: ./hcasim bench vfio-user [--kernel {6.1,6.12,FILE}] [--duration SECONDS] [--rounds N] [--spin US]
+
+The card in QEMU's own process beside the card in a process of its own (hcasim serve): how long the drivers take to bring it up, and
+perftest's latency, bandwidth and operations a second, both ends in one guest. Rounds alternate; the table has the medians. Real
+time, all of it; the two vCPUs and the card's process want a core each.
+TEXT
+}
+
+bench_vfio_user() {
+  local kernel=6.1 duration=4 rounds=3 round kind lines log status
+  local -a front spin=()
+  while (($# > 0)); do
+    case $1 in
+      --kernel | --duration | --rounds | --spin) (($# >= 2)) || die "$1 needs a value" ;;
+    esac
+    case $1 in
+      --kernel) kernel=$2 && shift ;;
+      --duration) duration=$2 && shift ;;
+      --rounds) rounds=$2 && shift ;;
+      --spin) spin=(--spin "$2") && shift ;;
+      -h | --help) bench_vfio_user_usage && return 0 ;;
+      *) die "bench vfio-user does not know '$1'" "./hcasim bench vfio-user --help" ;;
+    esac
+    shift
+  done
+  # perftest measures without its first and its last second.
+  [[ $duration =~ ^([3-9]|[1-9][0-9]+)$ ]] || die "--duration takes whole seconds, 3 and more"
+  [[ $rounds =~ ^[1-9][0-9]*$ ]] || die "--rounds takes a number, 1 and more"
+  need_plugin
+  guest_ready "$kernel" ''
+  mkdir -p "$HCASIM_LOGS"
+  lines=$HCASIM_LOGS/bench-vfio-user.log
+  : >"$lines"
+  local -x HCASIM_UNDER_TEST=yes GUEST_TEST_TIMEOUT=$((240 + 12 * duration))
+  for ((round = 1; round <= rounds; round++)); do
+    for kind in in-process vfio-user; do
+      say "-- round $round of $rounds, $kind ..."
+      front=()
+      [[ $kind != vfio-user ]] || front=(--vfio-user "${spin[@]}")
+      log=$lines.$kind-$round
+      status=0
+      "$HCASIM_ROOT/tests/guest/run-guest-test" "bench-front:$duration" --kernel "$kernel" "${front[@]}" >"$log" 2>&1 || status=$?
+      ((status == 0)) || { tail -n 30 "$log" >&2 && die "the guest failed" "all it said: $log"; }
+      sed -n "s/^bench /$kind /p" "$log" >>"$lines"
+    done
+  done
+  sort -s -k2,2 -k1,1 -k3,3g "$lines" | awk -v order="bring-up write-2B-lat send-2B-lat read-2B-lat write-64KiB send-64KiB read-64KiB write-2B send-2B read-2B" '
+    {key = $2 SUBSEP $1; n[key]++; value[key, n[key]] = $3; unit[$2] = $4}
+    function median(key) {return n[key] % 2 ? value[key, (n[key] + 1) / 2] : (value[key, n[key] / 2] + value[key, n[key] / 2 + 1]) / 2}
+    function range(key) {return value[key, 1] " to " value[key, n[key]]}
+    END {
+      printf "%-14s %-7s %12s %20s %12s %20s %22s\n", "", "", "in process", "", "vfio-user", "", "vfio-user / in process"
+      rows = split(order, row, " ")
+      for (i = 1; i <= rows; i++) {
+        here = row[i] SUBSEP "in-process"; there = row[i] SUBSEP "vfio-user"
+        if (!n[here] || !n[there]) continue
+        printf "%-14s %-7s %12.4g %20s %12.4g %20s %22.2f\n", row[i], unit[row[i]], median(here), range(here), median(there), range(there), median(there) / median(here)
+      }
+    }'
+}

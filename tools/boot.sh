@@ -37,6 +37,7 @@ With CMD: runs it as root, prints its output, exits with its status (124: time l
   --accel {tcg,kvm}          emulate, or use this machine's virtualization                  (tcg)
   --vfio-user                the HCAs in a process of their own (hcasim serve), shown by a QEMU that speaks vfio-user: this machine's,
                              or one that is fetched beside it. No netdev=, no exact time
+  --spin US                  with --vfio-user: how long the HCAs' process looks for a message before it sleeps (0)
   --lockstep                 exact time: QEMU counts instructions and the HCA shares its clock
   --deterministic            the same, and nothing of this machine enters the guest: each run of a CMD goes the same way, to the bit.
                              The guest's root is in its memory, without Python, Perl and disks; its output is on a serial line
@@ -74,7 +75,7 @@ vfio_user_options() {
   local folder=$1 memory=$2 spec index=0
   shift 2
   HCA_OPTIONS=(-object "memory-backend-memfd,id=hcasim-memory,size=$memory,share=on" -machine memory-backend=hcasim-memory)
-  SERVE_OPTIONS=(--once --quiet --control "$folder/hca-control.sock")
+  SERVE_OPTIONS=(--once --quiet --control "$folder/hca-control.sock" --spin "$spin")
   for spec in "$@"; do
     [[ $spec == none ]] && continue
     [[ ",$spec," != *,netdev=* && ",$spec," != *,bus=* ]] || die "--hca $spec: netdev= and bus= are QEMU's, which has nothing to do with a card behind vfio-user" \
@@ -174,19 +175,19 @@ boot_rules() {
 }
 
 boot() {
-  local kernel=6.1 modules='' debian=12 smp='' mem=2G accel=tcg lockstep=no deterministic=no vfio_user=no program=qemu-system-x86_64 append='' timeout='' console=$HCASIM_LOGS/guest-console.log
+  local kernel=6.1 modules='' debian=12 smp='' mem=2G accel=tcg lockstep=no deterministic=no vfio_user=no spin=0 program=qemu-system-x86_64 append='' timeout='' console=$HCASIM_LOGS/guest-console.log
   local tsc rules='' record='' rules_report modprobe=auto script='' serial=mon:stdio reboots=no has_command=no status=0 report word file
   local -a hcas=() extra=() command=() files=()
   while (($# > 0)); do
     word=$1
     # Options of ours may be written --key=value too.
     case $word in
-      --kernel=* | --modules=* | --debian=* | --smp=* | --mem=* | --hca=* | --rules=* | --record=* | --modprobe=* | --script=* | --file=* | --accel=* | --append=* | --timeout=* | --console=* | --serial=*)
+      --kernel=* | --modules=* | --debian=* | --smp=* | --mem=* | --hca=* | --rules=* | --record=* | --modprobe=* | --script=* | --file=* | --accel=* | --append=* | --timeout=* | --console=* | --serial=* | --spin=*)
         shift
         set -- "${word%%=*}" "${word#*=}" "$@"
         continue
         ;;
-      --kernel | --modules | --debian | --smp | --mem | --hca | --rules | --record | --modprobe | --script | --file | --accel | --append | --timeout | --console | --serial)
+      --kernel | --modules | --debian | --smp | --mem | --hca | --rules | --record | --modprobe | --script | --file | --accel | --append | --timeout | --console | --serial | --spin)
         (($# >= 2)) || die "$word needs a value" "./hcasim boot --help"
         ;;
     esac
@@ -205,6 +206,7 @@ boot() {
       --file) files+=("$2") && shift ;;
       --accel) accel=$2 && shift ;;
       --vfio-user) vfio_user=yes ;;
+      --spin) spin=$2 && shift ;;
       --lockstep) lockstep=yes ;;
       --deterministic) lockstep=yes deterministic=yes ;;
       --append) append=$2 && shift ;;
@@ -259,6 +261,8 @@ boot() {
     modprobe=mlx5_core,mlx5_ib,ib_uverbs,ib_umad
     [[ "${hcas[*]}" == none ]] && modprobe=''
   fi
+  [[ $spin =~ ^[0-9]+$ ]] || die "--spin takes whole us"
+  [[ $spin == 0 || $vfio_user == yes ]] || die "--spin is for --vfio-user"
   if [[ $vfio_user == yes ]]; then
     [[ $lockstep == no ]] || die "vfio-user has no clock: --lockstep and --deterministic need the HCA in QEMU's own process" "leave out --vfio-user"
     [[ "${hcas[*]}" != none ]] || die "--vfio-user needs an HCA"
