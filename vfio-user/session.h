@@ -34,7 +34,10 @@ class Session {
   std::uint64_t messages() const { return messages_; }
 
  private:
+  State take_messages(unsigned most);
   void handle(Message& message);
+  void arrive();
+  void run_on();
   // 0, or the errno of the answer.
   int version(Message& message);
   int dma_map(Message& message);
@@ -56,6 +59,7 @@ class Session {
   Header request_{};
   bool agreed_ = false;  // on the version
   bool answered_ = false;
+  bool arrived_ = false;  // something was written since the model ran last
   std::string why_;
   std::vector<std::uint8_t> data_;
   std::uint64_t messages_ = 0;
