@@ -108,6 +108,17 @@ TEST_F(Hostile, DoorbellsMayBeLate) {
   EXPECT_FALSE(p.acq.ready());
 }
 
+TEST_F(Hostile, ArmsMayBeLateToo) {
+  Pair p(dev());
+  for (unsigned i = 0; i < 4; ++i) expect_good(p.acq, p.a.post(p.wr(WqeOp::kRdmaWrite, 0, 64)));
+  p.acq.dbr().set(1, 4);
+  prm::CqDoorbell late{};
+  late.cmd_ci = 2;
+  late.cqn = p.acq.cqn();
+  fn().write(dev().uar_offset() + prm::uar::kCqArm, &late, 8);
+  machine().advance(1'000'000);
+}
+
 TEST_F(Hostile, DoorbellRecordJumps) {
   breaks({"dbr-back", "dbr-jump", "wqe-size"});
   for (const std::uint32_t jump : {0x40u, 0x81u, 0x1000u, 0x8000u, 0xffffu}) {
