@@ -293,8 +293,7 @@
     "a large send holds headers that can be segmented, and its MSS is not zero") \
   X(kRwqeSegment, 617, "rwqe-segment", kError, "qp.h mlx5_wqe_data_seg", \
     "a receive WQE holds data segments alone") \
-  X(kAvReserved, 618, "av-reserved", kWarning, "qp.h mlx5_av", \
-    "reserved bytes of an address vector are zero") \
+  /* 618: a rule that was wrong, on reserved bytes of address vectors */ \
   X(kAvSource, 619, "av-source", kError, "qp.h mlx5_av.grh_gid_fl; IBTA annex A17", \
     "an address vector's source is an entry of the port's table, and on Ethernet it has a GRH") \
   X(kAtomicUnaligned, 620, "atomic-unaligned", kError, "IBTA 9.4.5", \

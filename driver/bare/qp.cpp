@@ -335,6 +335,7 @@ std::uint16_t Qp::post(const SendWr& wr, bool ring) {
   if (!wr.inline_data.empty()) {
     append_inline(w, wr.inline_data.data(), wr.inline_data.size());
   } else {
+    if (!wr.inline_head.empty()) append_inline(w, wr.inline_head.data(), wr.inline_head.size());
     for (const Sge& s : wr.sges) append_data(w, s);
   }
   const std::uint16_t index = push(w);

@@ -89,6 +89,7 @@ struct SendWr {
   WqeOp op = WqeOp::kSend;
   std::vector<Sge> sges;
   std::vector<std::uint8_t> inline_data;  // if not empty, used instead of sges
+  std::vector<std::uint8_t> inline_head;  // in front of the sges
   std::uint64_t raddr = 0;
   std::uint32_t rkey = 0;
   std::uint32_t imm = 0;  // immediate, key to invalidate, mkey of a UMR

@@ -64,7 +64,7 @@ void Srq::create_rmp(const Pd& pd) {
   const auto pas = ring_.pages();
   Mailbox in(prm::op::CREATE_RMP, In::bytes + pas.size() * 8);
   in.set<C::state>(1);
-  in.set<C::wq::wq_type>(0);
+  in.set<C::wq::wq_type>(options_.cyclic ? 1 : 0);
   in.set<C::wq::page_offset>(ring_.page_offset());
   in.set<C::wq::pd>(pd.pdn());
   in.set<C::wq::dbr_addr>(dbr_.bus);
@@ -109,6 +109,7 @@ void Srq::create_xrq(const Pd& pd) {
     in.set<C::offload>(options_.rendezvous ? prm::k::XRQC_OFFLOAD_RNDV : 0);
     in.set<C::tag_matching_topology_context::log_matching_list_sz>(options_.log_tags);
   }
+  in.set<W::wq_type>(options_.cyclic ? 1 : 0);
   in.set<W::page_offset>(ring_.page_offset());
   in.set<W::pd>(pd.pdn());
   in.set<W::dbr_addr>(dbr_.bus);
@@ -129,10 +130,10 @@ std::uint16_t Srq::post(const std::vector<Sge>& sges, bool ring) {
   if (free_ == 0) throw BareError("the SRQ is full");
   const std::size_t room =
       ((std::size_t{1} << options_.log_stride) - sizeof(prm::SrqNextSeg)) / sizeof(prm::DataSeg);
-  const std::uint16_t index = head_;
+  const std::uint16_t index = options_.cyclic ? counter_ : head_;
   std::uint8_t* w = wqe(index);
   write_receive_list(w + sizeof(prm::SrqNextSeg), sges, room);
-  head_ = reinterpret_cast<prm::SrqNextSeg*>(w)->next_wqe_index;
+  if (!options_.cyclic) head_ = reinterpret_cast<prm::SrqNextSeg*>(w)->next_wqe_index;
   --free_;
   ++counter_;
   if (ring) ring_doorbell();
@@ -142,9 +143,10 @@ std::uint16_t Srq::post(const std::vector<Sge>& sges, bool ring) {
 void Srq::ring_doorbell() { dbr_.set(0, counter_); }
 
 void Srq::release(std::uint16_t index) {
+  ++free_;
+  if (options_.cyclic) return;
   reinterpret_cast<prm::SrqNextSeg*>(wqe(tail_))->next_wqe_index = index;
   tail_ = index;
-  ++free_;
 }
 
 CommandResult Srq::arm_limit(unsigned limit) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Shared receive queues of the bare driver: an RMP or an XRC SRQ, a linked list of receive WQEs.
+// Shared receive queues of the bare driver: an RMP, an XRC SRQ or an XRQ, a linked list of receive WQEs or a
+// ring of them.
 #ifndef HCASIM_DRIVER_BARE_SRQ_H
 #define HCASIM_DRIVER_BARE_SRQ_H
 
@@ -22,6 +23,9 @@ struct SrqOptions {
   unsigned log_size = 6;    // WQEs
   unsigned log_stride = 6;  // bytes, log2: the next segment and (2^log_stride - 16) / 16 SGEs
   RingLayout ring;
+  // RMP, XRQ: a ring (wq_type cyclic). WQEs are taken in the order in which they lie, and must be released
+  // so.
+  bool cyclic = false;
   // XRC SRQ: its domain (0: an RMP) and its CQ.
   std::uint32_t xrcd = 0, cqn = 0, user_index = 0xffffff;
   // XRQ: with its CQ as above; log_tags: log2 of the places of its matching list, 0: none.
@@ -53,7 +57,7 @@ class Srq {
   Srq& operator=(const Srq&) = delete;
 
   std::uint32_t srqn() const { return srqn_; }
-  // Returns the index of the WQE: a completion's wqe_counter.
+  // Returns the index of the WQE, which runs on unmasked in a ring: a completion's wqe_counter.
   std::uint16_t post(const std::vector<Sge>& sges, bool ring = true);
   void ring_doorbell();
   // Releases the WQE of a completion.
@@ -69,7 +73,8 @@ class Srq {
   void create_xrc(const Pd& pd);
   void create_xrq(const Pd& pd);
   std::uint8_t* wqe(std::uint16_t index) const {
-    return ring_.data() + (static_cast<std::size_t>(index) << options_.log_stride);
+    const std::size_t at = index & ((1u << options_.log_size) - 1);
+    return ring_.data() + (at << options_.log_stride);
   }
   Device& device_;
   SrqOptions options_;

@@ -12,7 +12,6 @@ namespace hcasim::fw {
 
 namespace {
 
-constexpr std::uint32_t kWqLinkedList = 0;             // wq.wq_type
 constexpr std::uint32_t kRmpReady = 1, kRmpError = 3;  // rmpc.state
 constexpr unsigned kMinLogStride = 5,
                    kMaxLogStride = 11;  // bytes: next segment and one data segment at least
@@ -85,6 +84,7 @@ Syndrome create(Firmware& fw, Command& cmd, const Attributes& a, std::uint32_t& 
   srq->user_index = a.user_index;
   srq->dbr_addr = dbr;
   srq->limit = a.limit;
+  srq->cyclic = a.cyclic;
   fw.trace_create(a.kind, srqn, cmd.uid);
   hold_umems(fw, a.kind, srqn, umems);
   return Syndrome::kOk;
@@ -178,8 +178,7 @@ Syndrome create_rmp(Firmware& fw, Command& cmd) {
   Attributes a{ObjType::kRmp};
   take_wq<w>(cmd, a);
   take_context<c>(cmd, a);
-  a.feature = cmd.get<w::wq_type>() != kWqLinkedList || cmd.get<w::wq_signature>() != 0 ||
-              cmd.get<w::cd_slave>() != 0 || cmd.get<c::basic_cyclic_rcv_wqe>() != 0;
+  a.feature = a.feature || cmd.get<c::basic_cyclic_rcv_wqe>() != 0;
   return create_numbered<prm::create_rmp_out::rmpn>(fw, cmd, a);
 }
 

@@ -26,6 +26,7 @@ struct Attributes {
   bool buffer_umem = false, dbr_umem = false;  // the queue, its doorbell record lie in a UMEM
   std::uint32_t buffer_umem_id = 0, dbr_umem_id = 0;
   std::uint64_t umem_offset = 0;
+  bool cyclic = false;    // Srq::cyclic
   bool feature = false;   // asks for something that is not offered
   unsigned log_tags = 0;  // places of the matching list, log2; 0: it has none
   bool rendezvous = false;
@@ -54,6 +55,8 @@ void take_context(Command& cmd, Attributes& a) {
   a.context_len = Context::bytes;
 }
 
+constexpr std::uint32_t kWqLinkedList = 0, kWqCyclic = 1;  // wq.wq_type
+
 // What a context's wq (Wq) says, where it has one.
 template <class Wq>
 void take_wq(const Command& cmd, Attributes& a) {
@@ -70,6 +73,10 @@ void take_wq(const Command& cmd, Attributes& a) {
   a.dbr_umem = cmd.get<typename Wq::dbr_umem_valid>() != 0;
   a.dbr_umem_id = cmd.get<typename Wq::dbr_umem_id>();
   a.pas_offset = Wq::pas::bit_off / 8;
+  const auto type = cmd.get<typename Wq::wq_type>();
+  a.cyclic = type == kWqCyclic;
+  a.feature = (type != kWqLinkedList && type != kWqCyclic) || cmd.get<typename Wq::wq_signature>() != 0 ||
+              cmd.get<typename Wq::cd_slave>() != 0;
 }
 
 // Answers with the Context as it was created, and with the queue.

@@ -22,8 +22,7 @@ Syndrome create_xrq(Firmware& fw, Command& cmd) {
   srqs::take_context<c>(cmd, a);
   a.cqn = cmd.get<c::cqn>();
   a.user_index = cmd.get<c::user_index>();
-  a.feature = cmd.get<w::wq_type>() != 0 || cmd.get<w::wq_signature>() != 0 || cmd.get<w::cd_slave>() != 0 ||
-              cmd.get<c::rlkey>() != 0;
+  a.feature = a.feature || cmd.get<c::rlkey>() != 0;
   if (topology == prm::k::XRQC_TOPOLOGY_TAG_MATCHING) {
     a.log_tags = cmd.get<tags::log_matching_list_sz>();
     a.rendezvous = offload == prm::k::XRQC_OFFLOAD_RNDV;

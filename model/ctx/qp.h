@@ -117,19 +117,28 @@ struct Srq {
   std::uint16_t producer = 0;  // last read from the DBR
   std::uint16_t consumed = 0;  // WQEs taken, free-running
   std::uint32_t head = 0;      // index of the WQE to take next
-  std::uint32_t limit = 0;     // armed SRQ limit (lwm); 0 = not armed
+  // wq.wq_type: WQEs are taken in the order of the ring, whatever their next segments say, and a completion's
+  // counter runs on, unmasked.
+  bool cyclic = false;
+  std::uint32_t limit = 0;  // armed SRQ limit (lwm); 0 = not armed
   bool error = false;
   // XRQ: has its CQ, like an XRC SRQ. tags: the matching list, if it has one.
   bool xrq = false;
   bool rendezvous = false;  // xrqc.offload: the HCA fetches the data
   std::unique_ptr<TagList> tags;
   bool has_cq() const { return xrc || xrq; }
+  std::uint16_t wqe_counter() const { return cyclic ? consumed : static_cast<std::uint16_t>(head); }
+  // The WQE at head is taken; linked: the one that it names as the next.
+  void took(std::uint16_t linked) {
+    ++consumed;
+    head = cyclic ? consumed & ((1u << log_size) - 1) : linked;
+  }
   traces::Subject subject() const { return {function, srqn}; }
 
   template <class Archive>
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, srqn, xrc, ring, log_size, log_stride, pd, xrcd, cqn, user_index, dbr_addr, producer,
-                  consumed, head, limit, error, xrq, rendezvous, tags);
+                  consumed, head, cyclic, limit, error, xrq, rendezvous, tags);
   }
 };
 

@@ -68,11 +68,12 @@ EthRx::Take EthRx::take_wqe(Time t, Rq& rq) {
     if (!rmp || rmp->error || !posted(t, *rmp, rmp->consumed, any)) return Take::kBroken;
     if (!any) return Take::kEmpty;
     rq.wqe.pd = rmp->pd;
-    auto head = static_cast<std::uint16_t>(rmp->head);
+    auto next = static_cast<std::uint16_t>(rmp->head);
+    const std::uint16_t counter = rmp->wqe_counter();
     const Take taken =
-        take_linked(t, rmp->ring, rmp->log_size, rmp->log_stride, head, rq.wqe, rmp->subject());
-    rmp->head = head;
-    if (taken == Take::kTaken) ++rmp->consumed;
+        take_linked(t, rmp->ring, rmp->log_size, rmp->log_stride, next, rq.wqe, rmp->subject());
+    if (taken == Take::kTaken) rmp->took(next);
+    rq.wqe.counter = counter;
     return taken;
   }
   if (!posted(t, rq, rq.consumer, any)) return Take::kBroken;

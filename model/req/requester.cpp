@@ -216,6 +216,25 @@ void Requester::transmit(Time ready, Qp& qp, PacketRef&& packet) {
   blocks_.rdma.transmit(s.last_ready, qp.function, qp.qpn, std::move(packet));
 }
 
+MoveResult Requester::gather_message(Time ready, const Qp& qp, const SendWqe& wqe, std::uint64_t offset,
+                                     Packet& packet) {
+  const std::uint32_t len = packet.payload_len;
+  const bool fenced = wqe.fence >= prm::kFenceFence;
+  if (wqe.inline_head == 0) {
+    // Until an acknowledged message is complete its data stay as they are (IBTA 10.8.2.2).
+    return is_reliable(qp.type) && !fenced
+               ? mover_.gather_payload(ready, qp, wqe.sges, offset, packet)
+               : mover_.gather(ready, qp, wqe.sges, offset, len, packet.data(), fenced);
+  }
+  std::uint32_t head = 0;  // of this packet, what comes out of the WQE
+  if (offset < wqe.inline_head) {
+    head = static_cast<std::uint32_t>(std::min<std::uint64_t>(wqe.inline_head - offset, len));
+    std::memcpy(packet.data(), wqe.bytes.data() + offset, head);
+  }
+  return mover_.gather(ready, qp, wqe.sges, offset + head - wqe.inline_head, len - head, packet.data() + head,
+                       fenced);
+}
+
 Requester::Step Requester::load_payload(Pace& pace, Qp& qp, SendWqe& wqe, std::uint64_t offset,
                                         Packet& packet, Time& ready) {
   const std::uint32_t len = packet.payload_len;
@@ -225,11 +244,7 @@ Requester::Step Requester::load_payload(Pace& pace, Qp& qp, SendWqe& wqe, std::u
     return Step::kSent;
   }
   ready += blocks_.profile.engine.gather;
-  const bool fenced = wqe.fence >= prm::kFenceFence;
-  // Until an acknowledged message is complete its data stay as they are (IBTA 10.8.2.2).
-  const MoveResult r = is_reliable(qp.type) && !fenced
-                           ? mover_.gather_payload(ready, qp, wqe.sges, offset, packet)
-                           : mover_.gather(ready, qp, wqe.sges, offset, len, packet.data(), fenced);
+  const MoveResult r = gather_message(ready, qp, wqe, offset, packet);
   if (r.status == TptStatus::kFault) return payload_fault(ready, qp, wqe, offset);
   if (r.status != TptStatus::kOk)
     return refuse(wqe, CqeSyndrome::kLocalProt, static_cast<std::uint8_t>(r.status));
@@ -367,14 +382,13 @@ Requester::Step Requester::send_request(Pace& pace, Qp& qp, SendWqe& wqe) {
 
 namespace {
 
-// What is wrong with a datagram's address, whatever the tables hold now.
+// What is wrong with a datagram's address, whatever the tables hold now. Its reserved bytes are ignored: UCX
+// leaves in them what the ring held before.
 Rule av_rule(const prm::AvSeg& av, const Port& port, const Vport& vport) {
   if (port.link() == LinkType::kEthernet
           ? !av.extended()
           : av.extended() && av.has_grh() && av.sgid_index() >= vport.gids.size())
     return Rule::kAvSource;
-  if (av.key_low != 0) return Rule::kAvReserved;
-  if (av.extended() && (av.rsvd[0] | av.rsvd[1] | av.rsvd[2] | av.rsvd[3]) != 0) return Rule::kAvReserved;
   return Rule::kCount;
 }
 

@@ -143,11 +143,14 @@ class Requester final : public sc_core::sc_module,
   Step step(Pace& pace, Qp& qp, SendWqe& wqe);
   Step start(Qp& qp, SendWqe& wqe);
   Step send_packet(Pace& pace, Qp& qp, SendWqe& wqe);
+  // The bytes of `packet`, which begins at `offset` of the message, out of the memory that the WQE names.
+  MoveResult gather_message(Time ready, const Qp& qp, const SendWqe& wqe, std::uint64_t offset,
+                            Packet& packet);
   // run.cpp: packets of a message that go as one (Packet::packets)
   bool runs_allowed(const Qp& qp) const;
   unsigned run_ahead(const Pace& pace, const Qp& qp) const {
     const SendWqe& w = qp.req.window[qp.req.next_to_send];
-    return w.length <= qp.mtu || w.inline_data ? 1 : run_of(pace, qp, w);
+    return w.length <= qp.mtu || w.inline_data || w.inline_head != 0 ? 1 : run_of(pace, qp, w);
   }
   unsigned run_of(const Pace& pace, const Qp& qp, const SendWqe& w) const;
   // How many go as one next, and when the port has room for them.

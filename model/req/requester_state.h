@@ -34,11 +34,11 @@ struct SendWqeHead {
   std::uint16_t counter = 0;  // wqe_index of the control segment: goes into the CQE
   std::uint32_t serial = 0;   // count of WQEs of this QP since reset, for traces
   bool signaled = false, solicited = false;
-  std::uint8_t fence = 0;  // CtrlSeg::fence()
-  bool inline_data = false;
-  bool reported = false;  // that it breaks a rule
-  bool in_cqe = false;    // READ, atomic: the result lies in `bytes` and goes into the CQE
-  std::uint32_t imm = 0;  // immediate, R_Key to invalidate, or the mkey of a UMR
+  std::uint8_t fence = 0;    // CtrlSeg::fence()
+  bool inline_data = false;  // all of the message lies in `bytes`
+  bool reported = false;     // that it breaks a rule
+  bool in_cqe = false;       // READ, atomic: the result lies in `bytes` and goes into the CQE
+  std::uint32_t imm = 0;     // immediate, R_Key to invalidate, or the mkey of a UMR
   std::uint64_t raddr = 0;
   std::uint32_t rkey = 0;
   std::uint64_t swap_add = 0, compare = 0;
@@ -48,6 +48,8 @@ struct SendWqeHead {
   // sge is a frame, one with kInvalidLkey lies in bytes, at addr.
   prm::EthSeg eth{};
   std::uint32_t header_len = 0;  // LSO: of bytes, what each segment repeats
+  // Other messages: as many bytes of it lie in `bytes`, in front of what the sges bring.
+  std::uint32_t inline_head = 0;
 
   std::uint64_t length = 0;  // bytes of the message
   // Packets: PSNs [first_psn, first_psn + packets) once started. READ, atomic: of the responses.
@@ -79,8 +81,8 @@ struct SendWqeHead {
   template <class Archive>
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, opcode, counter, serial, signaled, solicited, fence, inline_data, reported, in_cqe, imm,
-                  raddr, rkey, swap_add, compare, av, xrc_srqn, eth, header_len, length, started, first_psn,
-                  packets, sent, answered, one_by_one, done, done_at, syndrome, vendor, rendezvous,
+                  raddr, rkey, swap_add, compare, av, xrc_srqn, eth, header_len, inline_head, length, started,
+                  first_psn, packets, sent, answered, one_by_one, done, done_at, syndrome, vendor, rendezvous,
                   tag_index);
   }
 };

@@ -121,12 +121,10 @@ Responder::Take Responder::take_from_srq(Time t, Qp& qp, Srq& srq) {
     return broken();
   prm::SrqNextSeg next;
   std::memcpy(&next, bytes, sizeof next);
-  s.wqe.counter = static_cast<std::uint16_t>(srq.head);
+  s.wqe.counter = srq.wqe_counter();
   s.wqe.pd = srq.pd;
   s.wqe.valid = true;
-  ++srq.consumed;
-  srq.head = next.next_wqe_index;
-  (void)qp;
+  srq.took(next.next_wqe_index);
   const bool good = parse_recv_segments(bytes + sizeof next, stride - sizeof next, s.wqe);
   if (!good) blocks_.tracer.broke(Rule::kRwqeSegment, t, RuleObject::kSrq, srq.subject(), bytes, stride);
   check_srq_limit(t, srq);

@@ -51,7 +51,8 @@ bool op_allowed(QpType type, WqeOp op) {
   }
 }
 
-// Data and inline segments from `at` to the end. The manual gives byte_count 0 of a send the meaning 2 GiB.
+// Data and inline segments from `at` to the end; inline segments come first (a header of the message, and
+// what follows it in memory). The manual gives byte_count 0 of a send the meaning 2 GiB.
 bool take_data(const std::uint8_t* bytes, std::size_t len, std::size_t at, SendWqe& w) {
   constexpr std::uint32_t kTwoGiB = 1u << 31;
   while (len - at >= sizeof(prm::DataSeg)) {
@@ -71,7 +72,10 @@ bool take_data(const std::uint8_t* bytes, std::size_t len, std::size_t at, SendW
       at = std::min(at, len);
       continue;
     }
-    if (w.inline_data) return false;
+    if (w.inline_data) {
+      w.inline_data = false;
+      w.inline_head = static_cast<std::uint32_t>(w.length);
+    }
     prm::DataSeg seg;
     std::memcpy(&seg, bytes + at, sizeof seg);
     at += sizeof seg;
@@ -148,7 +152,7 @@ void parse_send_wqe(const std::uint8_t* bytes, std::size_t len, const Qp& qp, Se
     at += taken;
   }
   if (!take_data(bytes, len, at, w)) return malformed();
-  if (w.is_read_or_atomic() && w.inline_data) return malformed();
+  if (w.is_read_or_atomic() && (w.inline_data || w.inline_head != 0)) return malformed();
   if (w.is_atomic() && w.length != atomic_bytes)
     return refuse(w, prm::CqeSyndrome::kLocalLength, WqeFault::kLength);
   if (w.length > max_message) refuse(w, prm::CqeSyndrome::kLocalLength, WqeFault::kLength);

@@ -129,6 +129,15 @@ TEST_F(DriverObjects, QCountersCount) {
   }
 }
 
+// Asked by UCX of each HCA that it opens.
+TEST_F(DriverObjects, PortsAreNotBonded) {
+  Mailbox in(prm::op::QUERY_LAG, prm::query_lag_in::bytes);
+  const CommandResult r = dev().exec(in, prm::query_lag_out::bytes);
+  ASSERT_TRUE(r.ok()) << r.text();
+  EXPECT_EQ(r.get<prm::query_lag_out::ctx::lag_state>(), 0u);
+  EXPECT_EQ(dev().cap<prm::cmd_hca_cap::lag_master>(), 0u);
+}
+
 TEST_F(DriverObjects, AreCounted) {
   const auto before = leftover_objects(fn());
   EXPECT_NE(before.find("eqs=5 "), std::string::npos) << before;

@@ -178,6 +178,52 @@ TEST_F(RcData, InlineSendWrapsAroundTheRing) {
   }
 }
 
+// What UCX sends: its header in the WQE, the user's data where they lie.
+TEST_F(RcData, InlineHeadInFrontOfMemory) {
+  PairOptions o;
+  o.log_sq = 4;  // the WQEs go round its end
+  constexpr std::uint32_t kMtu = 4096;
+  Pair p(dev(), o);
+  unsigned round = 0;
+  for (const std::uint32_t head : {1u, 12u, 13u, 28u, 100u})
+    for (const std::uint32_t len : {1u, 11u, 500u, kMtu, kMtu * 3 + 7}) {
+      p.fill(++round);
+      for (const WqeOp op : {WqeOp::kRdmaWrite, WqeOp::kSend}) {
+        SendWr w = p.wr(op, 0, 0);
+        w.inline_head.assign(p.amem.data(), p.amem.data() + head);
+        w.sges = {p.asge(head, len / 2), p.asge(head + len / 2, len - len / 2)};
+        if (len == 1) w.sges = {p.asge(head, 1)};
+        if (op == WqeOp::kSend) p.b.post_recv({p.bsge(0, 60'000)});
+        std::memset(p.bmem.data(), 0, head + len + 8);
+        expect_good(p.acq, p.a.post(w));
+        if (op == WqeOp::kSend) {
+          const Completion c = p.bcq.wait_one();
+          EXPECT_FALSE(c.error()) << c.text();
+          EXPECT_EQ(c.byte_cnt, head + len);
+        }
+        EXPECT_TRUE(p.same(0, head + len)) << head << "+" << len;
+        EXPECT_FALSE(p.same(head + len, 8)) << head << "+" << len;
+      }
+    }
+}
+
+TEST_F(RcData, InlineHeadThatMemoryCannotFollow) {
+  breaks({"mr-key", "wqe-segment"});
+  Pair p(dev());
+  SendWr w = p.wr(WqeOp::kRdmaWrite, 0, 0);
+  w.inline_head.assign(20, 7);
+  w.sges = {{p.amr.start(), 0xdeadbe00, 64}};
+  p.a.post(w);
+  expect_error(p.acq.wait_one(), prm::CqeSyndrome::kLocalProt);
+  // A READ has nothing to send.
+  Pair q(dev());
+  w = q.wr(WqeOp::kRdmaRead, 0, 0);
+  w.inline_head.assign(20, 7);
+  w.sges = {q.asge(0, 64)};
+  q.a.post(w);
+  expect_error(q.acq.wait_one(), prm::CqeSyndrome::kLocalQpOp);
+}
+
 TEST_F(RcData, GatherAndScatterLists) {
   Pair p(dev());
   p.fill(7);

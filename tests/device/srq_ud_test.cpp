@@ -82,6 +82,39 @@ TEST_F(SrqTest, LimitEventFiresOnce) {
   EXPECT_EQ(dev().count_async(prm::EqeType::kSrqLimit), 2u);
 }
 
+TEST_F(SrqTest, ARingIsTakenInItsOrder) {
+  Pair p(dev());
+  SrqOptions o;
+  o.log_size = 4;
+  o.cyclic = true;
+  Srq srq(dev(), p.pd, o);
+  Qp rx(dev(), p.pd, p.bcq, p.bcq, {}, &srq), tx(dev(), p.pd, p.acq, p.acq);
+  connect_pair(tx, rx);
+  const auto at = [](unsigned i) { return 1024 * std::size_t{i % 32}; };
+  unsigned posted = 0;
+  for (unsigned i = 0; i < 100; ++i) {
+    while (srq.free_count() > 3) {
+      EXPECT_EQ(srq.post({p.bsge(at(posted), 1024)}), posted);
+      ++posted;
+    }
+    p.fill(i);
+    SendWr w;
+    w.sges = {p.asge(2048, 700)};
+    tx.post(w);
+    const Completion c = p.bcq.wait_one();
+    ASSERT_FALSE(c.error()) << c.text();
+    EXPECT_EQ(c.wqe_counter, i) << "it runs on, unmasked";
+    EXPECT_EQ(std::memcmp(p.amem.data() + 2048, p.bmem.data() + at(i), 700), 0) << i;
+    srq.release(c.wqe_counter);
+    EXPECT_FALSE(p.acq.wait_one().error());
+  }
+  using C = prm::query_rmp_out::rmp_context;
+  const CommandResult r = srq.query();
+  ASSERT_TRUE(r.ok()) << r.text();
+  EXPECT_EQ(r.get<C::wq::wq_type>(), 1u);
+  EXPECT_EQ(r.get<C::wq::hw_counter>(), 100u);
+}
+
 TEST_F(SrqTest, EmptyMakesRnrThenServes) {
   Pair p(dev());
   Srq srq(dev(), p.pd);
@@ -163,6 +196,29 @@ TEST_F(Ud, SendLeavesRoomForTheGrh) {
   EXPECT_EQ(d.slid, dev().lid());
   EXPECT_EQ((d.flags_rqpn >> 28) & 3, 0u);
   EXPECT_TRUE(p.same(40, 1000));
+}
+
+// As UCX sends: headers in the WQE, data where they lie, and in the address's reserved bytes what the ring
+// held before.
+TEST_F(Ud, InlineHeadAndReservedBytesOfTheAddress) {
+  Pair p(dev());
+  Pairs u(dev(), p);
+  for (const std::uint32_t len : {1u, 300u, 4096u - 24}) {
+    p.fill(len);
+    u.b.post_recv({p.bsge(0, 8192)});
+    SendWr w;
+    w.inline_head.assign(p.amem.data() + 40, p.amem.data() + 64);
+    w.sges = {p.asge(64, len)};
+    w.av.qpn = u.b.qpn();
+    const auto n = u.a.post(w, false);
+    auto* av = reinterpret_cast<prm::AvSeg*>(u.a.sq_wqebb(n) + sizeof(prm::CtrlSeg));
+    av->key_low = 0x12345678;
+    std::memset(av->rsvd, 0x5a, sizeof av->rsvd);
+    u.a.ring_doorbell();
+    expect_good(p.acq, n);
+    EXPECT_EQ(p.bcq.wait_one().byte_cnt, 40 + 24 + len);
+    EXPECT_TRUE(p.same(40, 24 + len)) << len;
+  }
 }
 
 TEST_F(Ud, GrhIsWrittenWhenThereIsOne) {

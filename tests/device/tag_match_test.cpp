@@ -114,6 +114,17 @@ TEST_F(TagMatch, ALongMessageIsMatchedAtItsFirstPacket) {
   EXPECT_EQ(std::memcmp(t.pair.bmem.data(), t.out() + kTmh, 20000), 0);
 }
 
+TEST_F(TagMatch, UntaggedBuffersInARing) {
+  TagQueueOptions o;
+  o.srq.log_size = 4;
+  o.srq.cyclic = true;
+  Tags t(dev(), o);
+  for (unsigned i = 0; i < 40; ++i) {
+    t.send(TmhOp::kEager, 9, 100 + i);
+    t.expect_untagged(TmOp::kUnexpected, kTmh + 100 + i);
+  }
+}
+
 TEST_F(TagMatch, MasksAndTheOldestFirst) {
   Tags t(dev());
   const std::uint16_t any = t.queue.append(0x1200, t.pair.bsge(0, 64), 0xff00);

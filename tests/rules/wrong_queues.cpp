@@ -364,13 +364,6 @@ const std::vector<Wrong>& wrong_queues() {
          p.a.post(p.wr(WqeOp::kSend, 0, 64));
          settle(d);
        }},
-      {"av-reserved",
-       [](Device& d) {
-         Datagram u(d);
-         u.av(u.post(false)).rsvd[2] = 7;
-         u.qp->ring_doorbell();
-         settle(d);
-       }},
       {"av-source",
        [](Device& d) {
          Datagram u(d);

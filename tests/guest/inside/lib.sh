@@ -143,6 +143,17 @@ on_cpu() {
   taskset -c "$cpu" "$@"
 }
 
+# package_roots: the roots of Debian 12 and 13 on the disk of package-disk are ready for chroot: /tmp/roots/12 and 13.
+package_roots() {
+  local debian dir
+  mkdir -p /tmp/roots
+  mount -o ro /dev/vdc /tmp/roots || fail "no disk of packages"
+  for debian in 12 13; do
+    for dir in sys proc dev; do mount --rbind /$dir "/tmp/roots/$debian/$dir" || fail "bind $dir"; done
+    mount -t tmpfs none "/tmp/roots/$debian/tmp" || fail "tmpfs"
+  done
+}
+
 # pair PORT LIMIT TOOL ARGS...: TOOL as server and as client of it, both within LIMIT seconds. Their output is shown
 # when one fails; the client's is in /tmp/client.PORT.
 pair() {

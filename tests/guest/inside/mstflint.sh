@@ -1,24 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # boot: --hca link=eth,profile=connectx6-hdr200,node_guid=0002c90300112233
-# disk: mstflint-disk
+# disk: package-disk mstflint mstflint
 # What the vendor's tools, which reach the card through its vendor specific capability, say of it: the same as the driver, and the
 # same without any.
 mark_kernel_log
 address=$(hca_addresses)
 ip link set "$(ls "/sys/bus/pci/devices/$address/net")" up || fail "ip link set up"
 wait_active mlx5_0
-mkdir -p /tmp/tools
-mount -o ro /dev/vdc /tmp/tools || fail "no disk of tools"
-for debian in 12 13; do
-  for dir in sys proc dev; do mount --rbind /$dir "/tmp/tools/$debian/$dir" || fail "bind $dir"; done
-  mount -t tmpfs none "/tmp/tools/$debian/tmp" || fail "tmpfs"
-done
+package_roots
 
 # tool DEBIAN COMMAND...: its output in $output; status 124: it hangs.
 tool() {
   local debian=$1 status=0
   shift
-  output=$(timeout 120 chroot "/tmp/tools/$debian" "/usr/bin/$1" "${@:2}" 2>&1 </dev/null) || status=$?
+  output=$(timeout 120 chroot "/tmp/roots/$debian" "/usr/bin/$1" "${@:2}" 2>&1 </dev/null) || status=$?
   return $status
 }
 # value NAME: what stands behind "NAME:" in $output.
