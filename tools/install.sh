@@ -3,10 +3,10 @@
 #
 # Installs what tools/packages.txt names and this machine lacks. Needs common.sh.
 
-# package_list [lint]: what all but lint need, or what lint needs. An installed hcasim compiles nothing, and tests nothing.
+# package_list [lint|image]: what that one needs, or what all others do. An installed hcasim compiles nothing, and tests nothing.
 package_list() {
   sed 's/#.*//' "$HCASIM_ROOT/tools/packages.txt" |
-    awk -v group="${1:-}" -v installed="$HCASIM_INSTALLED" 'NF == 2 && ($1 == "lint") == (group == "lint") &&
+    awk -v group="${1:-}" -v installed="$HCASIM_INSTALLED" 'NF == 2 && ($1 == "lint" || $1 == "image" ? $1 : "") == group &&
       (installed == "no" || $1 == "guest" || $1 == "run") {print $2}'
 }
 
@@ -25,7 +25,7 @@ newest_kernel_headers() {
   apt-cache pkgnames linux-headers- 2>/dev/null | grep -E '^linux-headers-[0-9][^-]*(-[0-9]+)?-common$' | sort -V | tail -n 1
 }
 
-# One a line what is missing (of the group lint, or of the others); "@kernel-headers" stays as it is.
+# One a line what is missing (of the group named, or of those without one); "@kernel-headers" stays as it is.
 missing_packages() {
   local package
   package_list "${1:-}" | while read -r package; do
@@ -47,7 +47,7 @@ install_packages() { as_root apt-get -o DPkg::Lock::Timeout=600 install -y --no-
 
 install_missing() { install_group ''; }
 
-# install_group lint, or '' for all others
+# install_group lint|image, or '' for all others
 install_group() {
   local -a wanted
   local package headers command

@@ -15,6 +15,7 @@ namespace {
 // Translation list entries of all mkeys together: what is set aside costs memory of ours, and a driver only
 // has to name a number to get it.
 constexpr std::uint64_t kMaxXltWords = 1u << 26;
+constexpr std::uint64_t kMaxSparseWords = 1u << 28;  // of one mkey
 constexpr unsigned kMinPageShift = 12, kMaxPageShift = 40;
 
 unsigned mode_of(const std::uint8_t* mkc) {
@@ -66,6 +67,8 @@ struct Request {
   bool is(AccessMode m) const { return mode == static_cast<unsigned>(m); }
   bool device() const { return is(AccessMode::kMemic) || is(AccessMode::kSwIcm); }
   bool mtt() const { return is(AccessMode::kMtt); }
+  bool sparse() const { return is(AccessMode::kKsm) && size_words > Mkey::kSparseWords; }
+  std::uint64_t footprint() const { return sparse() ? SparseList::footprint(size_words) : size_words; }
   bool wraps() const { return len != 0 && start + (len - 1) < start; }
 
   unsigned mode;
@@ -172,8 +175,14 @@ void Request::fill(const Command& cmd, Mkey& m) {
     m.signature->room = bsf;
     m.signature->enabled = true;
   }
-  m.xlt = std::move(xlt);
   m.xlt_words = size_words;
+  if (sparse()) {
+    m.sparse = std::make_unique<SparseList>(size_words);
+    // A command's list is shorter than what may be filled.
+    m.sparse->write(0, xlt.data(), xlt.size());
+  } else {
+    m.xlt = std::move(xlt);
+  }
   // A list that the command brings grants what its flags say only if it is said to have them; one that comes
   // by UMR always has.
   m.paged = given_words == 0 || cmd.get<In::pg_access>() != 0;
@@ -188,7 +197,9 @@ Syndrome create_mkey(Firmware& fw, Command& cmd) {
   if (s == Syndrome::kOk) s = r.read_list(fw, cmd);
   if (s != Syndrome::kOk) return s;
   r.check_pages(fw, cmd);
-  if (r.size_words > kMaxXltWords - std::min(kMaxXltWords, o.xlt_words)) return Syndrome::kMkeyListSize;
+  if (r.size_words > (r.sparse() ? kMaxSparseWords : kMaxXltWords) ||
+      r.footprint() > kMaxXltWords - std::min(kMaxXltWords, o.xlt_words))
+    return Syndrome::kMkeyListSize;
   if (o.mkeys.full()) return Syndrome::kMkeyLimit;
   // An empty list costs pages only when it is filled; UMR does that without the firmware: not counted.
   const std::uint64_t icm = kIcmMkey + r.given_words * kIcmMtt;
@@ -206,8 +217,8 @@ Syndrome create_mkey(Firmware& fw, Command& cmd) {
   object->pd = Ref(r.pd);
   object->memic = Ref(r.memic);
   object->icm = icm;
-  object->reserved = r.size_words;
-  o.xlt_words += r.size_words;
+  object->reserved = r.footprint();
+  o.xlt_words += object->reserved;
   r.fill(cmd, *m);
   fw.device().tpt().invalidate(*m);
   cmd.put<prm::create_mkey_out::mkey_index>(index);
@@ -245,8 +256,9 @@ Syndrome query_mkey(Firmware& fw, Command& cmd) {
   // The list as well, two BE64 words a piece, as far as there is room: how drivers see into an indirect key.
   if (cmd.op_mod > 1) return Syndrome::kOpMod;
   constexpr std::size_t list = out::bsf0_klm0_pas_mtt0_1::bit_off / 8;
-  const std::size_t words = std::min(m->xlt.size(), (cmd.out.size() - list) / 8);
-  for (std::size_t i = 0; i < words; ++i) prm::store64(cmd.out.data() + list + 8 * i, m->xlt[i]);
+  const std::size_t words = std::min<std::size_t>(m->written_words(), (cmd.out.size() - list) / 8);
+  for (std::size_t i = 0; i < words; ++i)
+    prm::store64(cmd.out.data() + list + 8 * i, m->sparse ? m->sparse->at(i / 2)[i % 2] : m->xlt[i]);
   return Syndrome::kOk;
 }
 

@@ -11,6 +11,7 @@
 #include "model/state/fields.h"
 #include "model/time.h"
 #include "model/tpt/signature.h"
+#include "model/tpt/sparse_list.h"
 #include "traces/tracer.h"
 
 namespace hcasim {
@@ -60,10 +61,19 @@ struct Mkey {
   // It grows as entries are written, up to xlt_words: most of what drivers set aside stays empty.
   std::vector<std::uint64_t> xlt;
   std::uint64_t xlt_words = 0;
+  // Instead of xlt, for a KSM of more than kSparseWords; null otherwise.
+  std::unique_ptr<SparseList> sparse;
   std::unique_ptr<MkeySignature> signature;  // null: the key has no room for a BSF
   // An entry grants what its flags say (prm::Mtt), and faults otherwise. Without: entries are plain
   // addresses.
   bool paged = false;
+
+  static constexpr std::uint64_t kSparseWords = 1u << 20;
+  std::uint64_t written_words() const { return sparse ? xlt_words : xlt.size(); }
+  // Of a KSM or KLM: byte_count << 32 | mkey, and the address.
+  SparseList::Piece piece(std::uint64_t index) const {
+    return sparse ? sparse->at(index) : SparseList::Piece{xlt[2 * index], xlt[2 * index + 1]};
+  }
 
   bool usable_by(std::uint32_t n) const { return qpn == kAnyQp || qpn == n; }
   std::uint32_t wire_key() const { return index << 8 | key; }
@@ -81,8 +91,8 @@ struct Mkey {
   template <class Archive>
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, index, key, free, mode, rights, umr_en, remote_invalidate_en, relaxed_write,
-                  relaxed_read, length64, pd, qpn, start, len, base, log_page, xlt, xlt_words, signature,
-                  paged);
+                  relaxed_read, length64, pd, qpn, start, len, base, log_page, xlt, xlt_words, sparse,
+                  signature, paged);
   }
 };
 

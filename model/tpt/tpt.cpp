@@ -61,7 +61,7 @@ void Tpt::invalidate_all_of(FunctionId f) {
   mtt_cache_.invalidate_if([f](std::uint64_t id) { return Mkey::function_of_line(id) == f; });
 }
 
-void Tpt::invalidate(const Mkey& mkey) { invalidate(mkey, 0, mkey.xlt.size()); }
+void Tpt::invalidate(const Mkey& mkey) { invalidate(mkey, 0, mkey.written_words()); }
 
 void Tpt::invalidate(const Mkey& mkey, std::uint64_t first, std::uint64_t words) {
   if (invalidate_) invalidate_(mkey.function);
@@ -332,7 +332,7 @@ TptStatus Tpt::walk_repeat(Walk& w, const Mkey& mkey, std::size_t& i, std::uint6
 }
 
 TptStatus Tpt::walk_ksm(Walk& w, const Mkey& mkey, std::uint64_t offset, std::uint64_t len, unsigned depth) {
-  const std::size_t entries = mkey.xlt.size() / 2;
+  const std::uint64_t entries = mkey.written_words() / 2;
   const std::uint64_t mask = (1ULL << mkey.log_page) - 1;
   std::uint64_t index = offset >> mkey.log_page;
   std::uint64_t inside = offset & mask;
@@ -340,9 +340,10 @@ TptStatus Tpt::walk_ksm(Walk& w, const Mkey& mkey, std::uint64_t offset, std::ui
   while (len) {
     if (index >= entries || ++w.steps > kMaxSteps) return TptStatus::kBadList;
     const std::uint64_t piece = std::min(len, mask - inside + 1);
-    const auto key = static_cast<std::uint32_t>(mkey.xlt[2 * index]);
+    const auto [count_and_key, address] = mkey.piece(index);
+    const auto key = static_cast<std::uint32_t>(count_and_key);
     if (key == kNullKey) return TptStatus::kFault;  // implicit on-demand paging: a part that was never used
-    const TptStatus status = walk(w, key, mkey.xlt[2 * index + 1] + inside, piece, depth + 1);
+    const TptStatus status = walk(w, key, address + inside, piece, depth + 1);
     if (status != TptStatus::kOk) return status;
     len -= piece;
     inside = 0;

@@ -87,6 +87,23 @@ void apply_fields(Mkey& mkey, std::uint64_t mask, const std::uint8_t* seg) {
   flag(mm::kFree, mkey.free, prm::get<mkc::free>(seg) != 0);
 }
 
+// The words [first, end) of the mkey's list. False: it would take more memory than a list may.
+bool write_list(Mkey& mkey, std::uint64_t first, std::uint64_t end, const std::vector<std::uint8_t>& list) {
+  if (first >= end) return true;
+  std::vector<std::uint64_t> pieces;
+  if (mkey.sparse)
+    pieces.resize(end - first);
+  else if (mkey.xlt.size() < end)
+    mkey.xlt.resize(end);
+  std::uint64_t* const to = mkey.sparse ? pieces.data() : mkey.xlt.data() + first;
+  for (std::size_t i = 0; first + i < end; ++i) {
+    prm::be64 word;
+    std::memcpy(&word, list.data() + i * sizeof word, sizeof word);
+    to[i] = word;
+  }
+  return !mkey.sparse || mkey.sparse->write(first, pieces.data(), pieces.size());
+}
+
 }  // namespace
 
 bool umr_invalidates(const SendWqe& wqe) {
@@ -145,12 +162,7 @@ UmrResult execute_umr(Time t, const UmrBlocks& blocks, const Qp& qp, const SendW
     r = read_list(t, blocks, qp, wqe, (ctrl.flags & prm::kUmrInline) != 0, list);
     if (r.syndrome) return r;
     const std::uint64_t end = std::min(first * 2 + octowords * 2, mkey->xlt_words);
-    if (mkey->xlt.size() < end) mkey->xlt.resize(end);
-    for (std::size_t i = 0; first * 2 + i < end; ++i) {
-      prm::be64 word;
-      std::memcpy(&word, list.data() + i * sizeof word, sizeof word);
-      mkey->xlt[first * 2 + i] = word;
-    }
+    if (!write_list(*mkey, first * 2, end, list)) return refused(t);
     blocks.tpt.invalidate(*mkey, first * 2, octowords * 2);
   }
   apply_fields(*mkey, ctrl.mkey_mask, segment);

@@ -429,6 +429,54 @@ TEST_F(Umr, IndirectListByUmr) {
   EXPECT_EQ(std::memcmp(p.amem.data() + 1000, p.bmem.data(), 2000), 0);
 }
 
+// Implicit on-demand paging of a process with five levels of page tables: one key over 2^56 bytes, in pieces
+// of 1 GiB.
+TEST_F(Umr, AKsmOverAllOfAProcess) {
+  constexpr std::uint64_t kPieces = std::uint64_t{1} << 26, kPart = 65536, kUsed = kPieces - 5;
+  constexpr std::uint32_t kNull = 0x300;
+  Pair p(dev());
+  p.fill(8);
+  Mr pa(dev(), Mr::physical(p.pd));
+  std::vector<std::unique_ptr<Mr>> keys;
+  MkeySpec s;
+  s.pd = p.pd.pdn();
+  s.mode = 3;
+  s.free = s.umr_en = true;
+  s.log_page = 30;
+  s.reserve_octowords = kPieces;
+  for (int i = 0; i < 8; ++i) keys.push_back(std::make_unique<Mr>(dev(), s));
+  MkeySpec child = Mr::of(p.pd, p.bmem);
+  child.start = 0;
+  Mr part(dev(), child);
+  Buffer list = dev().memory().allocate(kPart * 16);
+  for (std::uint64_t i = 0; i < kPart; ++i) prm::store64(list.data() + 16 * i, kNull);
+  UmrWr u;
+  u.mkey = keys[3]->key();
+  u.inline_list = false;
+  u.spec.mode = 3;
+  u.spec.pd = p.pd.pdn();
+  u.spec.umr_en = true;
+  u.spec.log_page = 30;
+  u.spec.start = 0;
+  u.spec.len = 0;
+  u.spec.length64 = true;
+  u.spec.key = static_cast<std::uint8_t>(u.mkey);
+  u.mask = mask::kFree | mask::kLen | mask::kStartAddr | mask::kPageSize | mask::kPd | mask::kLr | mask::kLw |
+           mask::kRr | mask::kRw;
+  u.flags = prm::kUmrTranslationOffsetEn;
+  u.list = {list.bus(), pa.key(), kPart * 16};
+  for (const std::uint64_t at : {std::uint64_t{0}, kPieces - kPart}) {
+    u.offset_octowords = static_cast<std::uint32_t>(at);
+    expect_good(p.bcq, p.b.post_umr(u));
+  }
+  prm::store64(list.data(), part.key());
+  u.offset_octowords = kUsed;
+  u.list = {list.bus(), pa.key(), 64};  // the three behind it are null
+  u.mask = 0;
+  expect_good(p.bcq, p.b.post_umr(u));
+  expect_write(p, u.mkey, (kUsed << 30) + 100, p.bmem.data() + 100, 1000);
+}
+
 TEST_F(Umr, OrderedWithTheWqesAroundIt) {
   breaks({"mr-key"});
   // WRITE with the old key, invalidate, WRITE again: the first is good, the last is not.

@@ -117,6 +117,41 @@ TEST_F(TptTest, NullEntriesOfAKsmListFault) {
   EXPECT_EQ(get(key(10), 0x10000, 1), TptStatus::kBadKey) << "a hole in a list of the user's own";
 }
 
+TEST(SparseListTest, WhatIsUniformIsNotFilled) {
+  using Piece = SparseList::Piece;
+  constexpr std::uint64_t kPieces = 1 << 20;
+  SparseList list(kPieces * 2);
+  EXPECT_EQ(list.at(kPieces - 1), (Piece{0, 0}));
+  std::vector<std::uint64_t> words;
+  for (int i = 0; i < 1000; ++i) words.insert(words.end(), {7, 8});
+  ASSERT_TRUE(list.write(200, words.data(), words.size()));  // pieces 100 to 1099
+  EXPECT_EQ(list.filled(), 2u) << "the chunks at its ends";
+  for (const std::uint64_t i : {100u, 255u, 256u, 1023u, 1024u, 1099u})
+    EXPECT_EQ(list.at(i), (Piece{7, 8})) << i;
+  for (const std::uint64_t i : {99u, 1100u}) EXPECT_EQ(list.at(i), (Piece{0, 0})) << i;
+  const std::uint64_t other[] = {9, 10};
+  ASSERT_TRUE(list.write(2 * 700, other, 2));
+  EXPECT_EQ(list.filled(), 3u);
+  EXPECT_EQ(list.at(700), (Piece{9, 10}));
+  EXPECT_EQ(list.at(701), (Piece{7, 8}));
+  ASSERT_TRUE(list.write(512, words.data(), 512)) << "all of that chunk";
+  EXPECT_EQ(list.filled(), 3u);
+  ASSERT_TRUE(list.write(1024, words.data(), 512));
+  EXPECT_EQ(list.filled(), 2u);
+  EXPECT_EQ(list.at(700), (Piece{7, 8}));
+}
+
+TEST(SparseListTest, TakesSoMuchMemoryAndNoMore) {
+  SparseList list(std::uint64_t{1} << 22);
+  const std::uint64_t piece[] = {1, 2};
+  for (std::uint64_t i = 0; i < SparseList::kMostFilled; ++i)
+    ASSERT_TRUE(list.write(i * 2 * SparseList::kChunk, piece, 2));
+  const std::uint64_t next = SparseList::kMostFilled * 2 * SparseList::kChunk;
+  EXPECT_FALSE(list.write(next, piece, 2));
+  EXPECT_EQ(list.at(next / 2), (SparseList::Piece{0, 0}));
+  EXPECT_TRUE(list.write(2, piece, 2)) << "one that is filled already";
+}
+
 TEST_F(TptTest, BoundsAreExact) {
   make(9, AccessMode::kMtt, 0x1000, 0x1000, {0x10000});
   EXPECT_EQ(get(key(9), 0x1000, 0x1000), TptStatus::kOk);
