@@ -156,7 +156,7 @@ accel_ready() {
   [[ $exact == no ]] || die "--lockstep and --deterministic need --accel tcg: QEMU counts a guest's instructions only where it emulates them" \
     "leave out --accel kvm for exact time, or leave out --lockstep and --deterministic for KVM"
   for spec in "$@"; do
-    [[ ",$spec," != *,time=lockstep,* ]] || die "--hca $spec: time=lockstep needs --accel tcg: under KVM nobody counts the guest's instructions" \
+    [[ ",$spec," != *,time=lockstep,* ]] || die "--hca ${spec#,}: time=lockstep needs --accel tcg: under KVM nobody counts the guest's instructions" \
       "leave out time=lockstep, or --accel kvm"
   done
   [[ -e $device ]] || die "--accel kvm: this machine has no $device" \

@@ -18,6 +18,7 @@ inner() {
   local name=$1 argument=$2 modules=$3 hca=$4 status=0 start=$SECONDS report total
   note "inner guest: $name $argument, $hca"
   rm -f /tmp/host/tmp/{control,console,rules,out}
+  # shellcheck disable=SC2054 # commas are QEMU's
   local -a run=("$qemu" -L /kvm -nodefaults -no-user-config -display none -no-reboot
     -machine q35,vmport=off,usb=off -accel kvm -cpu host -smp 2 -m 1G -kernel /kvm/vmlinuz -initrd /kvm/initramfs.img
     -drive "if=none,id=root,format=raw,readonly=on,file=/dev/vda" -device virtio-blk-pci,drive=root
@@ -27,7 +28,7 @@ inner() {
     -serial file:/tmp/console -device virtio-serial-pci
     -chardev file,id=out,path=/tmp/out -device "virtserialport,chardev=out,name=hcasim.out"
     -chardev file,id=control,path=/tmp/control -device "virtserialport,chardev=control,name=hcasim.control"
-    -plugin /kvm/plugin.so -device pcie-root-port,id=port,chassis=1,slot=1 -device "mlx5-hca,bus=port,$hca")
+    -plugin /kvm/plugin.so -device pcie-root-port,id=hcasim-port0,chassis=1,slot=1 -device "mlx5-hca,bus=hcasim-port0,$hca")
   HCASIM_RULES_REPORT=/tmp/rules timeout -k 5 "$limit" chroot /tmp/host "${run[@]}" </dev/null || status=$?
   sed 's/^/   | /' /tmp/host/tmp/out
   report=$(sed -n 's/^exit \([0-9]*\)$/\1/p' /tmp/host/tmp/control | tail -n 1)
