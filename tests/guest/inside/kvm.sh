@@ -29,7 +29,7 @@ inner() {
     -chardev file,id=out,path=/tmp/out -device "virtserialport,chardev=out,name=hcasim.out"
     -chardev file,id=control,path=/tmp/control -device "virtserialport,chardev=control,name=hcasim.control"
     -plugin /kvm/plugin.so -device pcie-root-port,id=hcasim-port0,chassis=1,slot=1 -device "mlx5-hca,bus=hcasim-port0,$hca")
-  HCASIM_RULES_REPORT=/tmp/rules timeout -k 5 "$limit" chroot /tmp/host "${run[@]}" </dev/null || status=$?
+  HCASIM_PROFILE_PATH=/kvm/profiles HCASIM_RULES_REPORT=/tmp/rules timeout -k 5 "$limit" chroot /tmp/host "${run[@]}" </dev/null || status=$?
   sed 's/^/   | /' /tmp/host/tmp/out
   report=$(sed -n 's/^exit \([0-9]*\)$/\1/p' /tmp/host/tmp/control | tail -n 1)
   if [[ $status != 0 || $report != 0 ]]; then
