@@ -54,5 +54,6 @@ if [[ $test_argument == all ]]; then
 else
   inner lib-inner short '' link=eth
 fi
-no_complaints_of_kvm=$(dmesg -l emerg,alert,crit,err | grep -i kvm || true)
-[[ -z $no_complaints_of_kvm ]] || fail "KVM complained: $no_complaints_of_kvm"
+# Left out: registers for counting performance, which the emulated processor does not have.
+complaints=$(dmesg -l emerg,alert,crit,err | grep -i kvm | grep -vE 'Unhandled (RD|WR)MSR' || true)
+[[ -z $complaints ]] || fail "KVM complained: $complaints"
