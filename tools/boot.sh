@@ -234,7 +234,7 @@ boot() {
       --spin) spin=$2 && shift ;;
       --lockstep) lockstep=yes ;;
       --deterministic) lockstep=yes deterministic=yes ;;
-      --append) append=$2 && shift ;;
+      --append) append+="${append:+ }$2" && shift ;;
       --timeout) timeout=$2 && shift ;;
       --console) console=$2 && shift ;;
       --serial) serial=$2 && shift ;;
@@ -317,8 +317,10 @@ boot() {
   # Each HCA writes a line there at its end. Whoever has set it himself looks at it himself, too.
   rules_report=${HCASIM_RULES_REPORT:-$work/rules}
   # 5-level page tables make every walk under emulation longer. cmpxchg16b: before QEMU 8.0 its emulation reads flags that have not been
-  # written yet, and an interrupt just behind it finds impossible ones: seldom, and then the guest's kernel dies. Linux does without.
-  if [[ $accel == kvm ]]; then cpu=host; else cpu=max,la57=off,cx16=off; fi
+  # written yet, and an interrupt just behind it finds impossible ones: seldom, and then the guest's kernel dies. Linux does without;
+  # programs that are compiled with it, such as Open MPI 5, do not: docs/using.md.
+  if [[ $accel == kvm ]]; then cpu=host; else cpu=max,la57=off; fi
+  if [[ $accel == tcg && $("$program" --version) =~ version\ ([0-9]+) ]] && ((BASH_REMATCH[1] < 8)); then cpu+=,cx16=off; fi
   local -a qemu=("$program" -name hcasim -nodefaults -no-user-config -display none
     -machine q35,vmport=off,usb=off -accel "$accel" -cpu "$cpu" -smp "${smp:-2}" -m "$mem"
     -kernel "$GUEST_DIR/vmlinuz")
