@@ -140,15 +140,15 @@ static void on_change(MemoryListener* listener G_GNUC_UNUSED) {
   }
 }
 
-/* A thread that runs all vCPUs (lockstep) looks at what is queued for each before it runs it. */
+/* Also where one thread runs all vCPUs (lockstep): QEMU's main loop changes the map beside it. */
 static bool start(HcaLink* link G_GNUC_UNUSED) {
-  if (changes.commit || !tcg_enabled() || !qemu_tcg_mttcg_enabled()) {
+  if (changes.commit || !tcg_enabled()) {
     return false;
   }
   if (!check(first_cpu)) {
     warn_report_once(TYPE_MLX5_HCA
                      ": the processors of this QEMU are not as expected, and a change of its memory map may "
-                     "end it (iotlb_to_section); -accel tcg,thread=single avoids that");
+                     "end it with an assertion in iotlb_to_section()");
     return false;
   }
   changes = (MemoryListener){.name = TYPE_MLX5_HCA "-vcpu", .commit = on_change};

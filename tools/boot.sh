@@ -34,7 +34,8 @@ With CMD: runs it as root, prints its output, exits with its status (124: time l
   --file FILE                put this program or file into the guest's /usr/local/bin; more than once: several
   --smp N                    processors of the guest                                        (2; 1 with --lockstep)
   --mem SIZE                 memory of the guest                                            (2G)
-  --accel {tcg,kvm}          emulate, or use this machine's virtualization                  (tcg)
+  --accel {tcg,kvm}          emulate, or use this machine's virtualization; kvm has no exact time (--lockstep,
+                             --deterministic)                                          (tcg)
   --vfio-user                the HCAs in a process of their own (hcasim serve), shown by a QEMU that speaks vfio-user: this machine's,
                              or one that is fetched beside it. No netdev=, no exact time
   --spin US                  with --vfio-user: how long the HCAs' process looks for a message before it sleeps (0)
@@ -142,6 +143,30 @@ PY
   if [[ -s $cache.$$ ]]; then mv "$cache.$$" "$cache"; else rm -f "$cache.$$"; fi
 }
 
+# accel_ready ACCEL EXACT HCA...: whether guests can run so; says what is in the way, and what to do. EXACT: yes with --lockstep or
+# --deterministic. HCASIM_KVM_DEVICE is for tests.
+accel_ready() {
+  local accel=$1 exact=$2 device=${HCASIM_KVM_DEVICE:-/dev/kvm} spec
+  shift 2
+  case $accel in
+    tcg) return 0 ;;
+    kvm) ;;
+    *) die "--accel takes tcg or kvm, not '$accel'" ;;
+  esac
+  [[ $exact == no ]] || die "--lockstep and --deterministic need --accel tcg: QEMU counts a guest's instructions only where it emulates them" \
+    "leave out --accel kvm for exact time, or leave out --lockstep and --deterministic for KVM"
+  for spec in "$@"; do
+    [[ ",$spec," != *,time=lockstep,* ]] || die "--hca ${spec#,}: time=lockstep needs --accel tcg: under KVM nobody counts the guest's instructions" \
+      "leave out time=lockstep, or --accel kvm"
+  done
+  [[ -e $device ]] || die "--accel kvm: this machine has no $device" \
+    "load its module (modprobe kvm_intel or kvm_amd; virtualization must be on in the firmware), give a container --device $device, a virtual machine nested virtualization; or leave out --accel kvm"
+  [[ -r $device && -w $device ]] || die "--accel kvm: this user may not open $device" \
+    "sudo usermod -aG kvm \$USER and log in again; or leave out --accel kvm"
+  { : <>"$device"; } 2>/dev/null || die "--accel kvm: $device is there but cannot be opened" \
+    "dmesg | grep -i kvm says why its module does not work; or leave out --accel kvm"
+}
+
 # Stops a guest that this script started when the script itself is ended.
 boot_child='' serve_child=''
 boot_stop() {
@@ -209,7 +234,7 @@ boot() {
       --spin) spin=$2 && shift ;;
       --lockstep) lockstep=yes ;;
       --deterministic) lockstep=yes deterministic=yes ;;
-      --append) append=$2 && shift ;;
+      --append) append+="${append:+ }$2" && shift ;;
       --timeout) timeout=$2 && shift ;;
       --console) console=$2 && shift ;;
       --serial) serial=$2 && shift ;;
@@ -249,11 +274,7 @@ boot() {
     hcas[0]=${hcas[0]:+${hcas[0]},}record=$record
   fi
   [[ -z $timeout || $timeout =~ ^[0-9]+$ ]] || die "--timeout takes whole seconds, not '$timeout'"
-  case $accel in
-    tcg) ;;
-    kvm) [[ -w /dev/kvm ]] || die "--accel kvm: /dev/kvm cannot be used here" "leave it out (TCG), or give this user the right to /dev/kvm" ;;
-    *) die "--accel takes tcg or kvm, not '$accel'" ;;
-  esac
+  accel_ready "$accel" "$lockstep" "${hcas[@]}"
   [[ -n $script ]] && has_command=yes
   [[ $deterministic == no || $has_command == yes ]] || die "--deterministic needs a command: keys come when they come" \
     "--lockstep gives a shell in exact time"
@@ -268,7 +289,6 @@ boot() {
     [[ "${hcas[*]}" != none ]] || die "--vfio-user needs an HCA"
   fi
   if [[ $lockstep == yes ]]; then
-    [[ $accel == tcg ]] || die "--lockstep and --deterministic count instructions, which only TCG can"
     smp=${smp:-1}
     local i
     for i in "${!hcas[@]}"; do
@@ -297,8 +317,10 @@ boot() {
   # Each HCA writes a line there at its end. Whoever has set it himself looks at it himself, too.
   rules_report=${HCASIM_RULES_REPORT:-$work/rules}
   # 5-level page tables make every walk under emulation longer. cmpxchg16b: before QEMU 8.0 its emulation reads flags that have not been
-  # written yet, and an interrupt just behind it finds impossible ones: seldom, and then the guest's kernel dies. Linux does without.
-  if [[ $accel == kvm ]]; then cpu=host; else cpu=max,la57=off,cx16=off; fi
+  # written yet, and an interrupt just behind it finds impossible ones: seldom, and then the guest's kernel dies. Linux does without;
+  # programs that are compiled with it, such as Open MPI 5, do not: docs/using.md.
+  if [[ $accel == kvm ]]; then cpu=host; else cpu=max,la57=off; fi
+  if [[ $accel == tcg && $("$program" --version) =~ version\ ([0-9]+) ]] && ((BASH_REMATCH[1] < 8)); then cpu+=,cx16=off; fi
   local -a qemu=("$program" -name hcasim -nodefaults -no-user-config -display none
     -machine q35,vmport=off,usb=off -accel "$accel" -cpu "$cpu" -smp "${smp:-2}" -m "$mem"
     -kernel "$GUEST_DIR/vmlinuz")

@@ -54,7 +54,7 @@ pair_wait_for() {
 
 pair() {
   local kernel=6.1 kernel_b='' link=eth peer=hca first=hca capture='' record='' script_a='' script_b='' timeout='' grace=60 lockstep=no
-  local consoles=$HCASIM_LOGS word has_command=no hca='' hca_a='' hca_b=''
+  local consoles=$HCASIM_LOGS word has_command=no hca='' hca_a='' hca_b='' accel=tcg
   local -a both=() extra=() command=()
   while (($# > 0)); do
     word=$1
@@ -87,7 +87,8 @@ pair() {
       --timeout) timeout=$2 && shift ;;
       --grace) grace=$2 && shift ;;
       --console) consoles=$2 && shift ;;
-      --modules | --debian | --file | --smp | --mem | --accel | --append | --rules | --modprobe) both+=("$1" "$2") && shift ;;
+      --accel) accel=$2 && both+=("$1" "$2") && shift ;;
+      --modules | --debian | --file | --smp | --mem | --append | --rules | --modprobe) both+=("$1" "$2") && shift ;;
       --lockstep) lockstep=yes ;;
       --reboots | --deterministic) die "pair does not take $word" "./hcasim boot $word runs one guest; --lockstep runs two in one time" ;;
       -h | --help) pair_usage && return 0 ;;
@@ -118,6 +119,7 @@ pair() {
   if [[ $has_command == yes && ${#command[@]} -eq 0 ]]; then
     [[ -n $script_a && -n $script_b ]] || die "the guests need a script each" "--script-a FILE and --script-b FILE, or --script FILE for both"
   fi
+  accel_ready "$accel" "$lockstep" "$hca" "$hca_a" "$hca_b"
   for word in $script_a $script_b; do [[ -r $word ]] || die "cannot read the script $word"; done
 
   # All is made here, once; the two boots then find it ready.

@@ -34,7 +34,8 @@ enum hca_log_level { HCA_LOG_ERROR = 0, HCA_LOG_WARNING = 1, HCA_LOG_INFO = 2 };
 // What the HCA needs of its host. `opaque` is the pointer given to hca_create().
 typedef struct hca_host_ops {
   // Copies len bytes from / to bus address addr. 0 = done; anything else = the access was refused (bus
-  // master off, IOMMU fault, no memory there): bytes read are then undefined.
+  // master off, IOMMU fault, no memory there): bytes read are then undefined. The HCA keeps its accesses in
+  // PCIe's order (data, CQE, EQE, msix) with fences of its own, on hosts whose processors need them too.
   int (*dma_read)(void* opaque, uint64_t addr, void* dst, size_t len);
   int (*dma_write)(void* opaque, uint64_t addr, const void* src, size_t len);
   // Signals MSI-X vector (0..HCA_MSIX_VECTORS-1); masking is the host's business.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "card/api/instance.h"
 
+#include <atomic>
 #include <cctype>
 #include <cstdio>
 #include <cstdlib>
@@ -21,6 +22,14 @@ std::string module_name(const std::string& name, unsigned number) {
   for (const char c : name) out += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
   return out;
 }
+
+// The order that PCIe gives a function's accesses, towards the guest's processors, which run meanwhile under
+// KVM and in multi-threaded TCG: what was read first (a doorbell record) is no younger than what is read
+// afterwards (the WQEs that it announces), and each write is there before the next one (payload, CQE, EQE)
+// and before the interrupt. x86 keeps this order by itself, and the fences are no instructions there; aarch64
+// needs them. Between threads of this process the fences do nothing more: the API has one caller at a time.
+void reads_before_this_are_done() noexcept { std::atomic_thread_fence(std::memory_order_acquire); }
+void accesses_before_this_are_seen() noexcept { std::atomic_thread_fence(std::memory_order_release); }
 
 }  // namespace
 
@@ -79,6 +88,7 @@ void hca::wish_changed() {
 bool hca::dma_read(std::uint64_t addr, void* dst, std::size_t len) noexcept {
   if (!in_service) return false;
   const bool done = ops.dma_read(opaque, addr, dst, len) == 0;
+  reads_before_this_are_done();
   if (Recorder* recorder = Recorder::current()) {
     recorder->note(Event::kDmaRead, number, addr, len, done,
                    std::string_view(static_cast<const char*>(dst), done ? len : 0));
@@ -88,6 +98,7 @@ bool hca::dma_read(std::uint64_t addr, void* dst, std::size_t len) noexcept {
 
 bool hca::dma_write(std::uint64_t addr, const void* src, std::size_t len) noexcept {
   if (!in_service) return false;
+  accesses_before_this_are_seen();
   const bool done = ops.dma_write(opaque, addr, src, len) == 0;
   if (Recorder* recorder = Recorder::current()) {
     recorder->note(Event::kDmaWrite, number, addr, len, done, hcasim::api::Digest(src, len).bytes());
@@ -97,11 +108,18 @@ bool hca::dma_write(std::uint64_t addr, const void* src, std::size_t len) noexce
 
 std::uint8_t* hca::dma_map(std::uint64_t addr, std::size_t len, bool write) noexcept {
   if (!in_service || !ops.dma_map) return nullptr;
+  // What follows is a copy, which has no fence of its own.
+  if (write) {
+    accesses_before_this_are_seen();
+  } else {
+    reads_before_this_are_done();
+  }
   return static_cast<std::uint8_t*>(ops.dma_map(opaque, addr, len, write ? 1 : 0));
 }
 
 void hca::msix(unsigned vector) noexcept {
   if (!in_service || vector >= HCA_MSIX_VECTORS) return;
+  accesses_before_this_are_seen();
   ops.msix(opaque, vector);
   if (Recorder* recorder = Recorder::current()) recorder->note(Event::kMsix, number, vector);
 }

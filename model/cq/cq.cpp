@@ -17,6 +17,7 @@ using traces::RuleObject;
 
 namespace {
 constexpr std::uint32_t kIndexMask = 0xffffff;  // consumer indices on the bus have 24 bits
+constexpr std::uint32_t kShortMask = 0xffff;
 
 void lay_out(prm::Cqe& cqe, const SignatureCompletion& s, std::uint32_t qpn) {
   prm::SigErrCqe e{};
@@ -97,6 +98,16 @@ inline const std::uint8_t* place_inline(const Cq& cq, const Completion& c, prm::
   cqe.op_own |= prm::Cqe::kFormatInline32;
   return nullptr;
 }
+// CQEs that wait for a driver with this consumer index. A driver may count in 16 bits, if the CQ has fewer
+// entries: DPDK's does, for the completions of what it sends (mlx5_txq_data.cq_ci), without asking that
+// overruns be ignored.
+std::uint32_t waiting_by(const Cq& cq, std::uint32_t ci) {
+  const std::uint32_t waiting = (cq.producer - ci) & kIndexMask, size = 1u << cq.log_size;
+  if (waiting <= size || ci > kShortMask || size > kShortMask) return waiting;
+  const std::uint32_t by_short = waiting & kShortMask;
+  return by_short <= size ? by_short : waiting;
+}
+
 // Whether the driver has armed the CQ again, at a later index, while the doorbell was on its way.
 bool is_of_later_doorbell(std::uint32_t record, std::uint32_t doorbell) {
   const std::uint32_t further = (record - doorbell) & kIndexMask;
@@ -139,7 +150,7 @@ void CqUnit::clear() { reset_state(*this); }
 
 // Takes notice of a consumer index (24 bits). One beyond the producer is none.
 void CqUnit::consumed(Time t, Cq& cq, std::uint32_t ci) {
-  const std::uint32_t waiting = (cq.producer - ci) & kIndexMask;
+  const std::uint32_t waiting = waiting_by(cq, ci);
   if (waiting > 1u << cq.log_size) return;
   const std::uint32_t consumer = cq.producer - waiting;
   cq.consumer = consumer;
@@ -153,16 +164,18 @@ void CqUnit::trace_consumed(Time t, Cq& cq, std::uint32_t consumer) {
 }
 
 void CqUnit::check_record(Time t, Cq& cq, std::uint32_t ci) {
-  if (((ci - cq.recorded) & kIndexMask) > kIndexMask / 2)
+  const std::uint32_t waiting = waiting_by(cq, ci);
+  const bool has_wrapped = ci <= kShortMask && ((ci - cq.recorded) & kShortMask) <= kShortMask / 2;
+  if (((ci - cq.recorded) & kIndexMask) > kIndexMask / 2 && !(has_wrapped && waiting <= 1u << cq.log_size))
     tracer_.broke_value(Rule::kCqRecordBack, t, RuleObject::kCq, cq.subject(), ci);
-  else if (((cq.producer - ci) & kIndexMask) > 1u << cq.log_size)
+  else if (waiting > 1u << cq.log_size)
     tracer_.broke_value(Rule::kCqRecordJump, t, RuleObject::kCq, cq.subject(), ci);
   cq.recorded = ci;
 }
 
 // Sequence numbers count modulo 4, so that a number may be right that is not: never the other way round.
 void CqUnit::check_arm(Time t, Cq& cq, std::uint32_t arm_word) {
-  if (((cq.producer - arm_word) & kIndexMask) > 1u << cq.log_size)
+  if (waiting_by(cq, arm_word & kIndexMask) > 1u << cq.log_size)
     tracer_.broke_value(Rule::kCqArmIndex, t, RuleObject::kCq, cq.subject(), arm_word);
   const auto sn = static_cast<std::uint8_t>(arm_word >> 28 & 3);
   const std::uint32_t seen = (sn - cq.arm_sn) & 3u;

@@ -3,10 +3,14 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
+#include <stdexcept>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "hca_vm.h"
 
@@ -79,11 +83,14 @@ bool reads_on(Vm* vm) {
   return false;
 }
 
+class VcpuOf : public ::testing::TestWithParam<std::vector<std::string>> {};
+
 // The HCA, then all that is behind its root port, comes and goes below the interrupt controller's page, so
-// that the numbers of the sections above shift.
-TEST(Vcpu, ReadsTheSameRegisterWhileTheMapChanges) {
+// that the numbers of the sections above shift. The changes are made on QEMU's main loop, beside the
+// processor's thread.
+TEST_P(VcpuOf, ReadsTheSameRegisterWhileTheMapChanges) {
   Firmware firmware;
-  HcaVm vm({""}, {"-bios", firmware.path()}, {"-accel", "tcg"});
+  HcaVm vm({""}, {"-bios", firmware.path()}, GetParam());
   if (!is_affected(&vm)) GTEST_SKIP() << "this version of QEMU has not the defect";
   ASSERT_TRUE(reads_on(&vm)) << vm.output();
   for (int round = 0; round < 500; round++) {
@@ -97,6 +104,14 @@ TEST(Vcpu, ReadsTheSameRegisterWhileTheMapChanges) {
   EXPECT_EQ(vm.read(kWrong, 4), 0u) << "of " << vm.read(kReads, 4);
   EXPECT_EQ(vm.quit(), 0) << vm.output();
 }
+
+INSTANTIATE_TEST_SUITE_P(ThreadOfItsOwn, VcpuOf,
+                         ::testing::Values(std::vector<std::string>{"-accel", "tcg,thread=multi"}));
+INSTANTIATE_TEST_SUITE_P(OneThread, VcpuOf,
+                         ::testing::Values(std::vector<std::string>{"-accel", "tcg,thread=single"}));
+INSTANTIATE_TEST_SUITE_P(Lockstep, VcpuOf,
+                         ::testing::Values(std::vector<std::string>{"-accel", "tcg", "-icount",
+                                                                    "shift=3,sleep=off"}));
 
 // A processor that was there when the map changed goes. (Another one in its place would need room for a third
 // thread, which QEMU's TCG has not.)

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# boot: --hca none --mem 3G
+# disk: kvm-disk KERNEL lib-inner probe eth-probe
+# The HCA under KVM: this guest is a host whose processor, emulated, has SVM, and starts a guest of its own with -accel kvm and the HCA.
+# By itself on RoCE the probe and a ping-pong; kvm:all: on both links perftest too, and the tests probe and eth-probe.
+mkdir -p /tmp/host
+mount -o ro /dev/vdc /tmp/host || fail "no disk with QEMU"
+for dir in proc sys dev; do mount --rbind "/$dir" "/tmp/host/$dir" || fail "bind $dir"; done
+mount -t tmpfs none /tmp/host/tmp || fail "tmpfs"
+# svm of the guest's own processor: nothing of this machine's is used.
+grep -qw svm /proc/cpuinfo || fail "this processor has no SVM"
+for module in irqbypass ccp kvm kvm-amd; do insmod "/tmp/host/kvm/$module.ko" || fail "insmod $module"; done
+[[ -c /dev/kvm ]] || fail "no /dev/kvm"
+note "/dev/kvm is there"
+
+# inner NAME ARGUMENT MODULES HCA: one of the disk's scripts in a guest under KVM.
+inner() {
+  local name=$1 argument=$2 modules=$3 hca=$4 status=0 start=$SECONDS report total
+  note "inner guest: $name $argument, $hca"
+  rm -f /tmp/host/tmp/{control,console,rules,out}
+  # shellcheck disable=SC2054 # commas are QEMU's
+  local -a run=("$qemu" -L /kvm -nodefaults -no-user-config -display none -no-reboot
+    -machine q35,vmport=off,usb=off -accel kvm -cpu host -smp 2 -m 1G -kernel /kvm/vmlinuz -initrd /kvm/initramfs.img
+    -drive "if=none,id=root,format=raw,readonly=on,file=/dev/vda" -device virtio-blk-pci,drive=root
+    -drive "if=none,id=modules,format=raw,readonly=on,file=/dev/vdb" -device virtio-blk-pci,drive=modules
+    -append "console=ttyS0 panic=-1 quiet loglevel=4 no_timer_check mitigations=off random.trust_cpu=on${modules:+ hcasim.modprobe=$modules}"
+    -fw_cfg "name=opt/hcasim/script,file=/kvm/$name.sh" -fw_cfg "name=opt/hcasim/argument,string=$argument"
+    -serial file:/tmp/console -device virtio-serial-pci
+    -chardev file,id=out,path=/tmp/out -device "virtserialport,chardev=out,name=hcasim.out"
+    -chardev file,id=control,path=/tmp/control -device "virtserialport,chardev=control,name=hcasim.control"
+    -plugin /kvm/plugin.so -device pcie-root-port,id=hcasim-port0,chassis=1,slot=1 -device "mlx5-hca,bus=hcasim-port0,$hca")
+  HCASIM_PROFILE_PATH=/kvm/profiles HCASIM_RULES_REPORT=/tmp/rules timeout -k 5 "$limit" chroot /tmp/host "${run[@]}" </dev/null || status=$?
+  sed 's/^/   | /' /tmp/host/tmp/out
+  report=$(sed -n 's/^exit \([0-9]*\)$/\1/p' /tmp/host/tmp/control | tail -n 1)
+  if [[ $status != 0 || $report != 0 ]]; then
+    tail -n 30 /tmp/host/tmp/console 2>/dev/null
+    fail "$name $argument, $hca: QEMU's status $status, the inner guest's ${report:-none}"
+  fi
+  # What the inner guest's drivers broke (run-guest-test looks at those of the outer one, which has no HCA).
+  [[ -s /tmp/host/tmp/rules ]] || fail "the HCA has not said what its driver broke"
+  while read -r _ _ total report; do
+    ((total == 0)) || fail "rules broken in the inner guest: $report"
+  done </tmp/host/tmp/rules
+  note "ok, $((SECONDS - start)) s: $name $argument, $hca"
+}
+
+qemu=/usr/bin/qemu-system-x86_64
+limit=150
+if [[ $test_argument == all ]]; then
+  limit=400
+  for link in eth ib; do inner lib-inner long '' "link=$link"; done
+  inner probe - '' link=ib
+  inner eth-probe - '' link=eth,mac=00:02:c9:12:34:56
+else
+  inner lib-inner short '' link=eth
+fi
+# Left out: registers for counting performance, which the emulated processor does not have.
+complaints=$(dmesg -l emerg,alert,crit,err | grep -i kvm | grep -vE 'Unhandled (RD|WR)MSR' || true)
+[[ -z $complaints ]] || fail "KVM complained: $complaints"
