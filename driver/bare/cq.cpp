@@ -149,7 +149,10 @@ std::optional<Completion> Cq::poll() {
 void Cq::prefetch_block(const prm::Cqe& title) {
   ++blocks_;
   const std::uint32_t n = title.byte_cnt;
-  if (n < 2 || n > 1u << log_size_) throw BareError("a block of compressed CQEs of an impossible length");
+  if (n < 2) throw BareError("a block of compressed CQEs of an impossible length");
+  // DPDK's vectorized receive reads a block, and fills its ring of buffers, without looking for the end.
+  const std::uint32_t ring = 1u << log_size_;
+  if ((ci_ & (ring - 1)) + n > ring) throw BareError("a block of compressed CQEs goes past the ring's end");
   const auto at = [this](std::uint32_t index) {
     return slot(ring_, log_size_, index) + cqe_size_ - sizeof(prm::Cqe);
   };

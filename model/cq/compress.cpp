@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // CQE compression: completions of frames of one receive queue that differ in little are written as a title
 // CQE and arrays of mini CQEs. A block of n takes n places of the ring; written are the first (the title),
-// the one behind it (the first array) and each eighth (the next arrays).
+// the one behind it (the first array) and each eighth (the next arrays). No block goes past the ring's end:
+// drivers that take several CQEs at once (DPDK's vectorized receive) do not look for the rest at its start.
 #include <algorithm>
 #include <cstring>
 
@@ -56,7 +57,8 @@ bool CqUnit::hold(Time t, Cq& cq, const Completion& c, const prm::Cqe& cqe) {
   b.solicited = b.solicited || c.solicited;
   b.cqes.push_back(CqeBlock::One{cqe.rss_hash_result, cqe.byte_cnt, cqe.check_sum, counter,
                                  c.trace_qpn ? c.trace_qpn : c.qpn, c.wqe_serial});
-  if (b.cqes.size() >= std::min(kMaxBlock, 1u << cq.log_size)) close_block(t, cq);
+  const std::uint32_t ring = 1u << cq.log_size, to_end = ring - (cq.producer & (ring - 1));
+  if (b.cqes.size() >= std::min(kMaxBlock, to_end)) close_block(t, cq);
   return true;
 }
 
