@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // On-demand paging under load: many queues that fault at once, pages that are taken away while they are used,
 // lost packets in between.
+#include <algorithm>
+
 #include "odp_fixture.h"
 
 namespace hcasim::bare {
