@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# boot: --hca none --mem 3G
+# boot: --hca none --mem 3G --smp 1
 # disk: kvm-disk KERNEL lib-inner probe eth-probe
 # The HCA under KVM: this guest is a host whose processor, emulated, has SVM, and starts a guest of its own with -accel kvm and the HCA.
+# Both have one processor: with two, QEMU 7.2's emulated SVM loses an interrupt between processors for good in about one of 40 boots of
+# the inner guest (soft lockup in smp_call_function), or resets the inner guest.
 # By itself on RoCE the probe and a ping-pong; kvm:all: on both links perftest too, and the tests probe and eth-probe.
 mkdir -p /tmp/host
 mount -o ro /dev/vdc /tmp/host || fail "no disk with QEMU"
@@ -17,14 +19,14 @@ note "/dev/kvm is there"
 inner() {
   local name=$1 argument=$2 modules=$3 hca=$4 status=0 start=$SECONDS report total
   note "inner guest: $name $argument, $hca"
-  rm -f /tmp/host/tmp/{control,console,rules,out}
+  rm -f /tmp/host/tmp/{control,console,rules,out,resets}
   # shellcheck disable=SC2054 # commas are QEMU's
   local -a run=("$qemu" -L /kvm -nodefaults -no-user-config -display none -no-reboot
-    -machine q35,vmport=off,usb=off -accel kvm -cpu host -smp 2 -m 1G -kernel /kvm/vmlinuz -initrd /kvm/initramfs.img
+    -machine q35,vmport=off,usb=off -accel kvm -cpu host -smp 1 -m 1G -kernel /kvm/vmlinuz -initrd /kvm/initramfs.img
     -drive "if=none,id=root,format=raw,readonly=on,file=/dev/vda" -device virtio-blk-pci,drive=root
     -drive "if=none,id=modules,format=raw,readonly=on,file=/dev/vdb" -device virtio-blk-pci,drive=modules
     -append "console=ttyS0 panic=-1 quiet loglevel=4 no_timer_check mitigations=off random.trust_cpu=on${modules:+ hcasim.modprobe=$modules}"
-    -fw_cfg "name=opt/hcasim/script,file=/kvm/$name.sh" -fw_cfg "name=opt/hcasim/argument,string=$argument"
+    -d cpu_reset -D /tmp/resets -fw_cfg "name=opt/hcasim/script,file=/kvm/$name.sh" -fw_cfg "name=opt/hcasim/argument,string=$argument"
     -serial file:/tmp/console -device virtio-serial-pci
     -chardev file,id=out,path=/tmp/out -device "virtserialport,chardev=out,name=hcasim.out"
     -chardev file,id=control,path=/tmp/control -device "virtserialport,chardev=control,name=hcasim.control"
@@ -34,6 +36,8 @@ inner() {
   report=$(sed -n 's/^exit \([0-9]*\)$/\1/p' /tmp/host/tmp/control | tail -n 1)
   if [[ $status != 0 || $report != 0 ]]; then
     tail -n 30 /tmp/host/tmp/console 2>/dev/null
+    # A processor that has shut down (triple fault) is reset, and QEMU ends with status 0.
+    tail -n 30 /tmp/host/tmp/resets 2>/dev/null
     fail "$name $argument, $hca: QEMU's status $status, the inner guest's ${report:-none}"
   fi
   # What the inner guest's drivers broke (run-guest-test looks at those of the outer one, which has no HCA).
@@ -55,5 +59,5 @@ else
   inner lib-inner short '' link=eth
 fi
 # Left out: registers for counting performance, which the emulated processor does not have.
-complaints=$(dmesg -l emerg,alert,crit,err | grep -i kvm | grep -vE 'Unhandled (RD|WR)MSR' || true)
-[[ -z $complaints ]] || fail "KVM complained: $complaints"
+dmesg -l emerg,alert,crit,err >/tmp/errors || fail "dmesg"
+if grep -i kvm /tmp/errors | grep -vE 'Unhandled (RD|WR)MSR'; then fail "KVM complained"; fi
