@@ -11,9 +11,9 @@ bring_up() {
   start=$(cut -d' ' -f1 /proc/uptime)
   modprobe mlx5_core && modprobe mlx5_ib || fail "modprobe"
   deadline=$((SECONDS + 60))
+  ip link set dev "$(ls /sys/bus/pci/drivers/mlx5_core/0*/net | head -n 1)" up || fail "ip link set up"
   until grep -qs ACTIVE /sys/class/infiniband/*/ports/1/state; do
     ((SECONDS < deadline)) || fail "the port does not come up"
-    ip link set dev "$(ls /sys/bus/pci/drivers/mlx5_core/0*/net | head -n 1)" up 2>/dev/null || sleep 0.01
   done
   awk -v start="$start" '{printf "bench bring-up %.2f s\n", $1 - start}' /proc/uptime
 }

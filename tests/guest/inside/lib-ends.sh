@@ -214,11 +214,11 @@ until_ready() {
 }
 
 # ends LIMIT KIND SERVER... -- CLIENT...: a server and its client, both within LIMIT seconds, both must end with status 0.
-# Their output is in /tmp/server and /tmp/client (in two guests: one of them), and shown when one fails.
+# Their output is in /tmp/server and /tmp/client (in two guests: one of them), and shown when one fails. Their input: ends_input.
 ends() { try_ends "$@" || fail "${ends_what:-$*}"; }
 
 try_ends() {
-  local limit=$1 kind=$2 server_pid='' status=0 server_status=0 start=$SECONDS
+  local limit=$1 kind=$2 server_pid='' status=0 server_status=0 start=$SECONDS input=${ends_input:-/dev/null}
   local -a server=()
   shift 2
   while [[ $1 != -- ]]; do
@@ -230,13 +230,13 @@ try_ends() {
   : >/tmp/server
   : >/tmp/client
   if is_server; then
-    on_cpu 0 timeout -k 5 "$limit" "${server[@]}" </dev/null >/tmp/server 2>&1 &
+    on_cpu 0 timeout -k 5 "$limit" "${server[@]}" <"$input" >/tmp/server 2>&1 &
     server_pid=$!
     until_ready "$kind" "$server_pid" || status=1
   fi
   if ((status != 0)); then echo "the server did not come up" >/tmp/client; else barrier "$step_number ready"; fi
   if ((status == 0)) && is_client; then
-    on_cpu 1 timeout -k 5 "$limit" "$@" </dev/null >/tmp/client 2>&1 || status=$?
+    on_cpu 1 timeout -k 5 "$limit" "$@" <"$input" >/tmp/client 2>&1 || status=$?
   fi
   if [[ -n $server_pid ]]; then
     if ((status != 0)); then kill "$server_pid" 2>/dev/null; fi

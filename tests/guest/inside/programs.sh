@@ -35,30 +35,16 @@ lacks() {
     note "FAILED: $*: status $status, not refused: $(head -c 1500 <<<"$text")"
   fi
 }
-# two DEBIAN PORT COMMAND...: as server, which listens on TCP port PORT (cm: RDMA CM), and with an address behind as its client.
+# two DEBIAN READY COMMAND...: as server, which is READY (as until_ready has it), and with an address behind as its client.
 two() {
-  local debian=$1 port=$2 server status=0 server_status=0 start=$SECONDS ready=tcp:$2
+  local debian=$1 ready=$2
   shift 2
-  [[ $port != cm ]] || ready=cm
-  on_cpu 0 timeout -k 5 60 chroot "/tmp/roots/$debian" "$@" >/tmp/server 2>&1 </dev/null &
-  server=$!
-  if until_ready "$ready" "$server"; then
-    on_cpu 1 timeout -k 5 60 chroot "/tmp/roots/$debian" "$@" "$theirs" >/tmp/client 2>&1 </dev/null || status=$?
+  local -a run=(chroot "/tmp/roots/$debian" "$@")
+  if try_ends 60 "$ready" "${run[@]}" -- "${run[@]}" "$theirs" && ! grep -Ei 'completion with error|failed|unable|couldn' /tmp/client /tmp/server; then
+    grep -E '^ *[0-9]' /tmp/client | tail -n 1
   else
-    status=1
-    echo "the server did not come up" >/tmp/client
-  fi
-  ((status == 0)) || kill "$server" 2>/dev/null
-  wait "$server" || server_status=$?
-  if ((status != 0 || server_status != 0)) || grep -Eqi 'completion with error|failed|unable|couldn' /tmp/client /tmp/server; then
-    echo "--- server (status $server_status)"
-    tail -n 15 /tmp/server
-    echo "--- client (status $status)"
-    tail -n 15 /tmp/client
-    failed+=("Debian $debian, $*: status $status, $server_status")
+    failed+=("Debian $debian, $*")
     note "FAILED: Debian $debian, $*"
-  else
-    note "ok, $((SECONDS - start)) s: Debian $debian, $*: $(grep -E '^ *[0-9]' /tmp/client | tail -n 1)"
   fi
 }
 
@@ -94,8 +80,12 @@ shows '' rdma statistic qp show
 shows 'qp auto' rdma statistic qp mode
 # Contexts as the hardware has them come by the register RESOURCE_DUMP, which is not offered.
 if text=$(of_13 rdma -r resource show qp lqpn "$client_qpn" 2>&1); then failed+=("rdma -r: $text"); else note "ok, refused: rdma -r resource show qp"; fi
-kill "$first" "$second"
-wait "$first" "$second" || true
+kill "$first" "$second" || fail "ibv_rc_pingpong has ended by itself"
+for pid in "$first" "$second"; do
+  status=0
+  wait "$pid" || status=$?
+  ((status == 128 + 15)) || fail "ibv_rc_pingpong: status $status"
+done
 
 shows "^pci/$address" devlink dev show
 shows "fw.version $version" devlink dev info
@@ -122,14 +112,14 @@ for what in "--show-fec $interface" "--set-fec $interface encoding rs"; do
 done
 
 perftest() {
-  local port=$1 tool=$2
+  local ready=$1 tool=$2
   shift 2
-  two 13 "$port" "$tool" -F -d "$device" "$@"
+  two 13 "$ready" "$tool" -F -d "$device" "$@"
 }
 echo 64 >/proc/sys/vm/nr_hugepages || fail "no huge pages"
-perftest 18515 ib_write_bw -x "$gid" -n 100 --use_hugepages
-perftest 18515 ib_write_bw -x "$gid" -n 100 --odp
-perftest 18515 ib_read_bw -x "$gid" -n 100 --odp
+perftest tcp:18515 ib_write_bw -x "$gid" -n 100 --use_hugepages
+perftest tcp:18515 ib_write_bw -x "$gid" -n 100 --odp
+perftest tcp:18515 ib_read_bw -x "$gid" -n 100 --odp
 perftest cm ib_send_lat -n 100 -R --tos 96
 perftest cm ib_write_bw -n 100 -R --odp
 

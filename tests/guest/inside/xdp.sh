@@ -13,12 +13,16 @@ for side in 0 1; do wait_active mlx5_$side; done
 mount -t bpf none /sys/fs/bpf 2>/dev/null || mountpoint -q /sys/fs/bpf || fail "no bpffs"
 package_roots
 counter() { ethtool -S "${interface[$1]}" | awk -v name="$2:" '$1 == name { print $2 }'; }
-bench() { timeout -s INT 120 chroot /tmp/roots/13 xdp-bench "$@" -i 1 >"/tmp/bench.$1" 2>&1 </dev/null & benches+=("$!"); }
+# bench NAME ARGUMENTS...: with its output in /tmp/bench.NAME.
+bench() { timeout -s INT 120 chroot /tmp/roots/13 xdp-bench "${@:2}" -i 1 >"/tmp/bench.$1" 2>&1 </dev/null & benches+=("$!"); }
 has_program() { ip -details link show dev "${interface[$1]}" | grep -q 'prog/xdp id'; }
 chroot /tmp/roots/13 xdp-loader features "${interface[0]}" || fail "xdp-loader"
 ip link set dev "${interface[0]}" mtu 1500 && ip link set dev "${interface[1]}" mtu 1500 || fail "mtu"
 # Fewer than a receive queue has buffers (1024): they come at once.
 frames=600
+# What the counter number i of names has gone up by.
+grown() { echo $(($(counter "${names[i]%%:*}" "${names[i]#*:}") - before[i])); }
+has_grown() { (($(grown) >= frames)); }
 # run WHAT ARGUMENTS -- SIDE:COUNTER...: the right one does WHAT; each of these of its counters goes up by all frames.
 run() {
   local what=$1 name
@@ -28,24 +32,22 @@ run() {
   while [[ $1 != -- ]]; do arguments+=("$1") && shift; done
   shift
   names=("$@")
-  bench drop -m native "${interface[0]}"
-  mv /tmp/bench.drop /tmp/bench.left
-  bench "$what" "${arguments[@]}"
+  bench left drop -m native "${interface[0]}"
+  bench right "$what" "${arguments[@]}"
   for side in 0 1; do within 30 has_program $side; done
   for side in 0 1; do within 30 grep -q 1 "/sys/class/net/${interface[side]}/carrier"; done
-  sleep 2
   for name in "${names[@]}"; do before+=("$(counter "${name%%:*}" "${name#*:}")"); done
   # Its status is not 0 when it is done: the counters say what it has sent.
   timeout 60 chroot /tmp/roots/13 xdp-trafficgen udp -n $frames -M "$(<"/sys/class/net/${interface[0]}/address")" \
     -m "$(<"/sys/class/net/${interface[1]}/address")" "${interface[0]}" >/tmp/generator 2>&1 </dev/null || note "xdp-trafficgen: status $?: $(tail -n 3 /tmp/generator)"
-  sleep 3
-  kill -INT "${benches[@]}"
-  wait "${benches[@]}" || true
+  for i in "${!names[@]}"; do within 20 has_grown; done
+  kill -INT "${benches[@]}" || fail "xdp-bench has ended by itself: $(tail -n 20 /tmp/bench.*)"
+  for i in "${benches[@]}"; do wait "$i" || fail "xdp-bench: status $?: $(tail -n 20 /tmp/bench.*)"; done
   for i in "${!names[@]}"; do
     name=${names[i]}
-    grew=$(($(counter "${name%%:*}" "${name#*:}") - before[i]))
+    grew=$(grown)
     note "$what: ${interface[${name%%:*}]} ${name#*:} +$grew"
-    ((grew >= frames && grew <= frames + 8)) || fail "$what: ${name#*:} went up by $grew, not $frames: $(ethtool -S "${interface[1]}" | grep -E "out_of_buffer|xdp" | grep -v ": 0") $(tail -n 20 "/tmp/bench.$what" /tmp/generator)"
+    ((grew <= frames + 8)) || fail "$what: ${name#*:} went up by $grew, not $frames: $(ethtool -S "${interface[1]}" | grep -E "out_of_buffer|xdp" | grep -v ": 0") $(tail -n 20 /tmp/bench.right /tmp/generator)"
   done
 }
 run drop -m native "${interface[1]}" -- 0:tx_xdp_xmit 1:rx_xdp_drop
