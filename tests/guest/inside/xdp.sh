@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # boot: --hca link=eth,id=left,cable=right --hca link=eth,id=right --mem 3G
 # disk: package-disk programs libfabric-bin ibverbs-providers perftest iproute2 xdp-tools ibutils dash
+# program: af_xdp
 # XDP in native mode, by xdp-tools of Debian 13: xdp-trafficgen sends by way of one HCA's XDP queues, the other one drops, sends back
-# (XDP_TX) or redirects each frame, and the driver's counters say how many.
+# (XDP_TX) or redirects each frame, and the driver's counters say how many. Then AF_XDP sockets in zero-copy mode at both ends.
 mark_kernel_log
 for side in 0 1; do
   interface[side]=$(ls "/sys/class/infiniband/mlx5_$side/device/net")
@@ -53,4 +54,8 @@ run() {
 run drop -m native "${interface[1]}" -- 0:tx_xdp_xmit 1:rx_xdp_drop
 run tx -p swap-macs -m native "${interface[1]}" -- 0:tx_xdp_xmit 1:rx_xdp_tx_xmit 0:rx_xdp_drop
 run redirect -m native "${interface[1]}" "${interface[1]}" -- 0:tx_xdp_xmit 1:rx_xdp_redirect 1:tx_xdp_xmit 0:rx_xdp_drop
+# Zero copy, both ways.
+for from in 0 1; do
+  af_xdp "${interface[from]}" "${interface[1 - from]}" 3000 || fail "AF_XDP: $(for side in 0 1; do ethtool -S "${interface[side]}" | grep xsk | grep -v ': 0'; done)"
+done
 no_complaints "XDP"
