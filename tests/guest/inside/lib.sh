@@ -143,14 +143,23 @@ on_cpu() {
   taskset -c "$cpu" "$@"
 }
 
-# package_roots: the roots of Debian 12 and 13 on the disk of package-disk are ready for chroot: /tmp/roots/12 and 13.
+# package_roots: the roots of Debian 12 and 13 on the disk of package-disk are ready for chroot: /tmp/roots/12 and 13. There this machine's
+# name is that of $mine, as programs ask for it. /tmp/lib (for LD_LIBRARY_PATH) has what alternatives are in Debian 12's libfabric: they
+# are made by maintainer scripts, which are not run here.
 package_roots() {
-  local debian dir
+  local debian dir etc psm
   mkdir -p /tmp/roots
   mount -o ro /dev/vdc /tmp/roots || fail "no disk of packages"
   for debian in 12 13; do
     for dir in sys proc dev; do mount --rbind /$dir "/tmp/roots/$debian/$dir" || fail "bind $dir"; done
     mount -t tmpfs none "/tmp/roots/$debian/tmp" || fail "tmpfs"
+    etc=/tmp/roots/$debian/etc
+    mkdir -p "/tmp/etc/$debian/upper" "/tmp/etc/$debian/work"
+    mount -t overlay -o "lowerdir=$etc,upperdir=/tmp/etc/$debian/upper,workdir=/tmp/etc/$debian/work" overlay "$etc" || fail "overlay"
+    printf '127.0.0.1 localhost\n%s %s\n' "${mine:-127.0.0.1}" "$(hostname)" >"$etc/hosts"
+    mkdir "/tmp/roots/$debian/tmp/lib"
+    psm=$(find "/tmp/roots/$debian/usr/lib" -name 'libpsm_infinipath.so.1.*' | head -n 1)
+    [[ -z $psm ]] || ln -s "${psm#"/tmp/roots/$debian"}" "/tmp/roots/$debian/tmp/lib/libpsm_infinipath.so.1"
   done
 }
 

@@ -7,18 +7,7 @@ mark_kernel_log
 ends_up 4200
 package_roots
 modprobe rdma_ucm || fail "rdma_ucm"
-for debian in 12 13; do
-  # It looks up this machine's own name.
-  printf '127.0.0.1 localhost\n%s %s\n' "$mine" "$(hostname)" >/tmp/hosts
-  etc=/tmp/roots/$debian/etc
-  mkdir -p "/tmp/etc.$debian/upper" "/tmp/etc.$debian/work"
-  mount -t overlay -o "lowerdir=$etc,upperdir=/tmp/etc.$debian/upper,workdir=/tmp/etc.$debian/work" overlay "$etc" || fail "overlay"
-  cp /tmp/hosts "$etc/hosts"
-done
 
-# Debian 12's alternatives are made by maintainer scripts, which are not run here.
-psm=$(cd /tmp/roots/12 && find usr/lib -name 'libpsm_infinipath.so.1.*' | head -n 1)
-mkdir /tmp/roots/12/tmp/lib && ln -s "/$psm" /tmp/roots/12/tmp/lib/libpsm_infinipath.so.1
 # pingpong_over DEBIAN PROVIDER ENDPOINT SIZE...
 pingpong_over() {
   local debian=$1 provider=$2 endpoint=$3 size
