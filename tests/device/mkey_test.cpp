@@ -433,7 +433,11 @@ TEST_F(Umr, IndirectListByUmr) {
 // of 1 GiB.
 TEST_F(Umr, AKsmOverAllOfAProcess) {
   constexpr std::uint64_t kPieces = std::uint64_t{1} << 26, kPart = 65536, kUsed = kPieces - 5;
-  constexpr std::uint32_t kNull = 0x300;
+  const auto special =
+      dev().exec(Mailbox(prm::op::QUERY_SPECIAL_CONTEXTS, prm::query_special_contexts_in::bytes),
+                 prm::query_special_contexts_out::bytes);
+  const auto null =
+      static_cast<std::uint32_t>(special.must().get<prm::query_special_contexts_out::null_mkey>());
   Pair p(dev());
   p.fill(8);
   Mr pa(dev(), Mr::physical(p.pd));
@@ -449,7 +453,7 @@ TEST_F(Umr, AKsmOverAllOfAProcess) {
   child.start = 0;
   Mr part(dev(), child);
   Buffer list = dev().memory().allocate(kPart * 16);
-  for (std::uint64_t i = 0; i < kPart; ++i) prm::store64(list.data() + 16 * i, kNull);
+  for (std::uint64_t i = 0; i < kPart; ++i) prm::store64(list.data() + 16 * i, null);
   UmrWr u;
   u.mkey = keys[3]->key();
   u.inline_list = false;
