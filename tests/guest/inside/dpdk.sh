@@ -147,7 +147,7 @@ if what == "checksums":
     for l3, name in ((ip4, "IPv4"), (ip6, "IPv6")):
         for l4 in (UDP(sport=9, dport=7000, chksum=0xDEAD), TCP(sport=9, dport=7000, flags="PA", chksum=0xDEAD)):
             for size in (1, 18, 333):
-                l3.chksum = 0xBEEF
+                ip4.chksum = 0xBEEF
                 back = echoed(ether / l3 / l4 / payload(size))
                 assert bytes(Ether(back)[l4.__class__].payload)[:size] == payload(size), (name, l4.name, size, "payload")
                 assert checksums_right(back), (name, l4.name, size, Ether(back).show(dump=True))
