@@ -22,6 +22,7 @@ PortAgent::PortAgent(Device& device, const Options& options)
       sm_lid_(lid_),
       mtu_(options.link == Link::kEthernet ? kDefaultEthMtu
                                            : static_cast<std::uint16_t>(device.profile().port.max_mtu)),
+      fec_(device.profile().port.rate_gbps, *options.generation),
       node_description_("MT" + std::to_string(options.device_id) + " " + options.generation->node +
                         ", hcasim") {}
 
@@ -69,6 +70,7 @@ void PortAgent::start(Function& function, std::uint64_t mac, std::uint64_t guid)
 
 void PortAgent::link_up() {
   if (ethernet()) {
+    fec_.link_up();
     state(PortState::kActive);
     device_.port_changed(prm::kPortActive);
     return;
@@ -141,6 +143,7 @@ void PortAgent::follow() {
     link_up();
   } else {
     ++link_downed_;
+    fec_.link_down();
     state(PortState::kDown);
     device_.port_changed(prm::kPortDown);
   }

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "firmware-stub/fec.h"
 #include "firmware-stub/options.h"
 #include "model/port/port.h"
 #include "model/state/fields.h"
@@ -87,13 +88,14 @@ class PortAgent {
   std::uint16_t mtu() const { return mtu_; }  // in force, bytes
   bool admin_up() const { return admin_up_; }
   std::uint64_t link_downed() const { return link_downed_; }  // times
+  Fec& fec() { return fec_; }                                 // Ethernet
   const std::string& node_description() const { return node_description_; }
 
   // What teardown() does not end: the cable is the world's, LIDs and who else there is are the subnet
   // manager's, the MTU of an IB port and the node's description are set by management until power goes off.
   template <class Archive>
   void list_state(Archive& a) {
-    HCASIM_FIELDS(a, running_, subnet_timeout_);
+    HCASIM_FIELDS(a, running_, subnet_timeout_, fec_);
     a("admin_up", admin_up_, true);
     a("cap_mask", cap_mask_, kDefaultCaps);
     a("subnet_prefix", subnet_prefix_, kDefaultSubnetPrefix);
@@ -125,6 +127,7 @@ class PortAgent {
   std::uint8_t subnet_timeout_ = 0;
   std::uint64_t subnet_prefix_ = kDefaultSubnetPrefix;
   std::uint64_t link_downed_ = 0;
+  Fec fec_;
   std::string node_description_;
 };
 

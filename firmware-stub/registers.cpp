@@ -24,6 +24,7 @@ enum : std::uint16_t {  // mlx5 driver.h, MLX5_REG_*; mstflint's reg_access.c, R
   kPfcc = 0x5007,
   kPpcnt = 0x5008,
   kPvlc = 0x500f,
+  kPplm = 0x5023,
   kPcam = 0x507f,
   kNodeDesc = 0x6001,
   kHostEndianness = 0x7004,
@@ -189,6 +190,7 @@ constexpr Register kRegisters[] = {
     {kPfcc, prm::pfcc_reg::bytes, true, kOnEthernet, read_pfcc, write_pfcc},
     {kPpcnt, prm::ppcnt_reg::bytes, true, kOnBoth, read_ppcnt, nullptr},
     {kPvlc, prm::pvlc_reg::bytes, true, kOnIb, read_pvlc, nullptr},
+    {kPplm, prm::pplm_reg::bytes, true, kOnEthernet, read_pplm, write_pplm},
     {kPcam, prm::pcam_reg::bytes, false, kOnEthernet, read_pcam, nullptr},
     {kNodeDesc, kNodeDescBytes, false, kOnBoth, read_node_desc, write_node_desc},
     {kHostEndianness, 16, false, kOnBoth, read_host_endianness, write_host_endianness},
@@ -231,9 +233,12 @@ Syndrome read_pcam(Access& a) {
     set_register_bit(a.data, first_bit, first, reg.id);
   }
   // PPCNT has neither the statistical nor the discard group, PTYS not the connector, PFCC no stall masks.
-  prm::set<r::feature_cap_mask::enhanced_features::rx_icrc_encapsulated_counter>(a.data, 1);
-  prm::set<r::feature_cap_mask::enhanced_features::ptys_extended_ethernet>(
-      a.data, a.fw.options().generation->has.ptys_extended ? 1 : 0);
+  using features = r::feature_cap_mask::enhanced_features;
+  const Generation& generation = *a.fw.options().generation;
+  prm::set<features::rx_icrc_encapsulated_counter>(a.data, 1);
+  prm::set<features::ptys_extended_ethernet>(a.data, generation.has.ptys_extended ? 1 : 0);
+  prm::set<features::fec_50G_per_lane_in_pplm>(a.data, Fec::lanes_of_50g(generation) ? 1 : 0);
+  prm::set<features::fec_100G_per_lane_in_pplm>(a.data, Fec::lanes_of_100g(generation) ? 1 : 0);
   return Syndrome::kOk;
 }
 

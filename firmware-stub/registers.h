@@ -41,6 +41,8 @@ Syndrome write_pmtu_eth(Access& a);
 Syndrome read_ptys_eth(Access& a);
 Syndrome write_ptys_eth(Access& a);
 Syndrome read_pmlp(Access& a);
+Syndrome read_pplm(Access& a);
+Syndrome write_pplm(Access& a);
 Syndrome read_pfcc(Access& a);
 Syndrome write_pfcc(Access& a);
 Syndrome read_ppcnt_eth(Access& a);  // groups of the Ethernet port

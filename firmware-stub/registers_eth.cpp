@@ -2,10 +2,10 @@
 // Registers of the Ethernet port and of its cable module.
 #include "firmware-stub/registers.h"
 
-#include <algorithm>
 #include <cstring>
 
 #include "firmware-stub/firmware.h"
+#include "firmware-stub/link_mode.h"
 #include "firmware-stub/module_eeprom.h"
 
 namespace hcasim::fw {
@@ -18,25 +18,8 @@ constexpr std::uint32_t kMinEthMtu = 68 + 22;  // IPv4's smallest and the header
 constexpr std::uint32_t kAnUnavailable = 0;    // ptys_reg.an_status: a fixed rate
 constexpr std::uint32_t kPriorities = 8;       // and traffic classes
 
-// eth_proto_* and ext_eth_proto_* bit for the port's rate (mlx5 port.h, mlx5e_link_mode and
-// mlx5e_ext_link_mode): the short-reach optical or, where there is none, the copper mode. The first kind ends
-// at 100 Gb/s.
-struct LinkModes {
-  std::uint32_t plain, extended;  // extended: 0, the generation knows none
-};
-
-LinkModes link_modes(const Access& a) {
-  struct Mode {
-    double gbps;
-    unsigned plain, extended;
-  };
-  static constexpr Mode kModes[] = {{380, 21, 16}, {190, 21, 12}, {95, 21, 9},  {47, 31, 7},
-                                    {38, 15, 5},   {23, 28, 6},   {9.5, 13, 4}, {0, 0, 1}};
-  const Generation& g = *a.fw.options().generation;
-  const double gbps = std::min(a.fw.device().profile().port.rate_gbps, g.port_gbps);
-  const Mode& m = *std::find_if(std::begin(kModes), std::end(kModes) - 1,
-                                [gbps](const Mode& mode) { return gbps >= mode.gbps; });
-  return {1u << m.plain, g.has.ptys_extended ? 1u << m.extended : 0};
+LinkMode mode_of(const Access& a) {
+  return link_mode(a.fw.device().profile().port.rate_gbps, *a.fw.options().generation);
 }
 
 // Counters come as two dwords, high and low.
@@ -155,7 +138,7 @@ Syndrome read_ptys_eth(Access& a) {
   using r = prm::ptys_reg;
   // The InfiniBand half stays zero: this port has none.
   if (prm::get<r::proto_mask>(a.data) != kProtoEthernet) return Syndrome::kOk;
-  const LinkModes mode = link_modes(a);
+  const LinkMode mode = mode_of(a);
   const bool up = a.fw.device().port().state() != PortState::kDown;
   prm::set<r::an_disable_cap>(a.data, 0);
   prm::set<r::an_disable_admin>(a.data, 0);
@@ -172,7 +155,7 @@ Syndrome read_ptys_eth(Access& a) {
 Syndrome write_ptys_eth(Access& a) {
   using r = prm::ptys_reg;
   if (prm::get<r::proto_mask>(a.data) != kProtoEthernet) return Syndrome::kRegisterValue;
-  const LinkModes mode = link_modes(a);
+  const LinkMode mode = mode_of(a);
   if ((prm::get<r::eth_proto_admin>(a.data) & mode.plain) == 0 &&
       (prm::get<r::ext_eth_proto_admin>(a.data) & mode.extended) == 0)
     return Syndrome::kRegisterValue;
@@ -190,6 +173,51 @@ Syndrome read_pmlp(Access& a) {
     prm::set<lane::module>(p, 0);
   }
   return Syndrome::kOk;
+}
+
+// One group of link modes: calls f(row, field offered, field wanted).
+template <class F>
+void for_each_fec_row(F&& f) {
+  using r = prm::pplm_reg;
+  f(FecRow::k10g40g, r::fec_override_cap_10g_40g{}, r::fec_override_admin_10g_40g{});
+  f(FecRow::k25g, r::fec_override_cap_25g{}, r::fec_override_admin_25g{});
+  f(FecRow::k50g, r::fec_override_cap_50g{}, r::fec_override_admin_50g{});
+  f(FecRow::k100g, r::fec_override_cap_100g{}, r::fec_override_admin_100g{});
+  f(FecRow::k50g1x, r::fec_override_cap_50g_1x{}, r::fec_override_admin_50g_1x{});
+  f(FecRow::k100g2x, r::fec_override_cap_100g_2x{}, r::fec_override_admin_100g_2x{});
+  f(FecRow::k200g4x, r::fec_override_cap_200g_4x{}, r::fec_override_admin_200g_4x{});
+  f(FecRow::k100g1x, r::fec_override_cap_100g_1x{}, r::fec_override_admin_100g_1x{});
+  f(FecRow::k200g2x, r::fec_override_cap_200g_2x{}, r::fec_override_admin_200g_2x{});
+  f(FecRow::k400g4x, r::fec_override_cap_400g_4x{}, r::fec_override_admin_400g_4x{});
+}
+
+Syndrome read_pplm(Access& a) {
+  using r = prm::pplm_reg;
+  const Fec& fec = a.fw.port().fec();
+  constexpr std::size_t selectors = r::local_port::bit_off / 8 + 1;
+  std::memset(a.data + selectors, 0, r::bytes - selectors);
+  for_each_fec_row([&](FecRow row, auto offered, auto wanted) {
+    prm::set<decltype(offered)>(a.data, fec.offered(row));
+    prm::set<decltype(wanted)>(a.data, fec.wanted(row));
+  });
+  prm::set<r::fec_mode_active>(a.data, fec.active());
+  return Syndrome::kOk;
+}
+
+// All or nothing: a register is written as a whole.
+Syndrome write_pplm(Access& a) {
+  Fec& fec = a.fw.port().fec();
+  bool acceptable = prm::get<prm::pplm_reg::rs_fec_correction_bypass_admin>(a.data) == 0 &&
+                    prm::get<prm::pplm_reg::fec_override_admin_56g>(a.data) == 0;
+  for_each_fec_row([&](FecRow row, auto, auto wanted) {
+    const std::uint32_t kind = prm::get<decltype(wanted)>(a.data);
+    acceptable = acceptable && fec.acceptable(row, static_cast<std::uint16_t>(kind));
+  });
+  if (!acceptable) return Syndrome::kRegisterValue;
+  for_each_fec_row([&](FecRow row, auto, auto wanted) {
+    fec.want(row, static_cast<std::uint16_t>(prm::get<decltype(wanted)>(a.data)));
+  });
+  return read_pplm(a);
 }
 
 Syndrome read_pfcc(Access& a) {

@@ -14,6 +14,7 @@ enum : std::uint16_t {
   kPfcc = 0x5007,
   kPpcnt = 0x5008,
   kPvlc = 0x500f,
+  kPplm = 0x5023,
   kPcam = 0x507f,
   kMcia = 0x9014,
   kMcqs = 0x9060,
@@ -237,6 +238,54 @@ TEST_F(EthPort, CounterGroups) {
   EXPECT_STATUS(dev().access_register(kPpcnt, false, data), CmdStatus::kBadParam);
 }
 
+// A choice takes hold when the link comes up next, and is gone with the driver.
+TEST_F(EthPort, ErrorCorrection) {
+  breaks({"register-value"});
+  using R = prm::pplm_reg;
+  enum : std::uint32_t { kOff = 1, kFirecode = 2, kRs528 = 4, kRs544 = 0x80 };
+  const auto link = [&](unsigned status) {
+    auto paos = request<prm::paos_reg>();
+    prm::set<prm::paos_reg::admin_status>(paos.data(), status);
+    EXPECT_OK(dev().access_register(kPaos, true, paos));
+  };
+  const auto active = [&] { return prm::get<R::fec_mode_active>(read(kPplm, request<R>()).data()); };
+  auto data = read(kPplm, request<R>());  // a ConnectX-5: no lanes of 50 Gb/s
+  EXPECT_EQ(prm::get<R::fec_override_cap_10g_40g>(data.data()), kOff | kFirecode);
+  EXPECT_EQ(prm::get<R::fec_override_cap_25g>(data.data()), kOff | kFirecode | kRs528);
+  EXPECT_EQ(prm::get<R::fec_override_cap_100g>(data.data()), kOff | kRs528);
+  EXPECT_EQ(prm::get<R::fec_override_cap_56g>(data.data()), 0u);
+  EXPECT_EQ(prm::get<R::fec_override_cap_50g_1x>(data.data()), 0u);
+  EXPECT_EQ(prm::get<R::fec_override_admin_100g>(data.data()), 0u);
+  EXPECT_EQ(active(), kRs528);
+
+  prm::set<R::fec_override_admin_100g>(data.data(), kOff);
+  prm::set<R::fec_override_admin_25g>(data.data(), kFirecode);
+  EXPECT_OK(dev().access_register(kPplm, true, data));
+  EXPECT_EQ(active(), kRs528);
+  link(2);
+  EXPECT_EQ(active(), 0u);
+  link(1);
+  EXPECT_EQ(active(), kOff);
+  EXPECT_EQ(prm::get<R::fec_override_admin_25g>(read(kPplm, request<R>()).data()), kFirecode);
+
+  // Of what is not offered nothing is taken, nor of two at once; the rest of such a request is not either.
+  const auto refused = [&](auto field, std::uint32_t kind) {
+    auto other = request<R>();
+    prm::set<decltype(field)>(other.data(), kind);
+    EXPECT_STATUS(dev().access_register(kPplm, true, other), CmdStatus::kBadParam);
+  };
+  refused(R::fec_override_admin_100g{}, kFirecode);
+  refused(R::fec_override_admin_100g{}, kOff | kRs528);
+  refused(R::fec_override_admin_50g_1x{}, kRs544);
+  refused(R::fec_override_admin_56g{}, kOff);
+  refused(R::rs_fec_correction_bypass_admin{}, 1);
+  EXPECT_EQ(prm::get<R::fec_override_admin_100g>(read(kPplm, request<R>()).data()), kOff);
+
+  dev().teardown();
+  dev().probe();
+  EXPECT_EQ(active(), kRs528);
+}
+
 // PCAM names the registers 0x50xx that can be read, and no other; the features are those of the driver's that
 // hold here.
 TEST_F(EthPort, PortRegistersAreNamed) {
@@ -259,7 +308,7 @@ TEST_F(EthPort, PortRegistersAreNamed) {
     EXPECT_EQ((mask[15 - n / 8] >> n % 8 & 1) != 0, there) << "register 0x50" << std::hex << n;
   }
   EXPECT_EQ(prm::get<Regs::ppcnt>(pcam.data()), 1u);
-  EXPECT_EQ(prm::get<Regs::pplm>(pcam.data()), 0u);
+  EXPECT_EQ(prm::get<Regs::pplm>(pcam.data()), 1u);
   std::vector<std::uint8_t> features(Features::bytes);
   prm::set<prm::pcam_enhanced_features::rx_icrc_encapsulated_counter>(features.data(), 1);
   const auto at = pcam.begin() + Features::bit_off / 8;

@@ -105,11 +105,20 @@ lacks devlink resource show "pci/$address"
 lacks devlink dpipe table show "pci/$address"
 for reporter in tx rx; do shows 'SQ|RQ' devlink health diagnose "auxiliary/mlx5_core.eth.0/65535" reporter $reporter; done
 
-# PPLM is not among the port's registers.
-for what in "--show-fec $interface" "--set-fec $interface encoding rs"; do
-  # shellcheck disable=SC2086 # words
-  if text=$(ethtool $what 2>&1); then failed+=("ethtool $what succeeds: $text"); else note "ok, refused: ethtool $what: $text"; fi
+# Forward error correction: one choice after the other; the driver takes the link down and up for each.
+for encoding in off rs auto; do
+  ethtool --set-fec "$interface" encoding $encoding || failed+=("ethtool --set-fec encoding $encoding: status $?")
+  wait_active "$device"
+  case $encoding in off) active=Off ;; *) active=RS ;; esac
+  text=$(ethtool --show-fec "$interface" 2>&1)
+  if grep -q "^Active FEC encoding: $active\$" <<<"$text" && grep -Eqi "Configured FEC encodings: $encoding\$" <<<"$text"; then
+    note "ok: ethtool --set-fec encoding $encoding"
+  else
+    failed+=("ethtool --set-fec encoding $encoding: $text")
+  fi
 done
+# A ConnectX-5 has no lanes of 50 Gb/s.
+if ethtool --set-fec "$interface" encoding llrs; then failed+=("ethtool --set-fec llrs succeeds"); else note "ok, refused: llrs"; fi
 
 perftest() {
   local ready=$1 tool=$2
