@@ -100,6 +100,7 @@ void Icmd::host_answered() {
 }
 
 const Icmd::Opcode Icmd::kOpcodes[] = {
+    {prm::kIcmdGetFwInfo, &Icmd::get_fw_info},
     {prm::kIcmdQueryCap, &Icmd::query_cap},
     {prm::kIcmdAccessRegister, &Icmd::access_register},
 };
@@ -118,6 +119,18 @@ void Icmd::execute(Time t, std::uint32_t serial) {
   // Data in host memory: not offered.
   if (prm::get<prm::icmd_control::ext_mailbox>(control_.data()) != 0) return done(IcmdStatus::kBadParam);
   (this->*row->run)(t);
+}
+
+void Icmd::get_fw_info(Time) {
+  using info = prm::icmd_fw_info;
+  const Generation& g = *fw_.options().generation;
+  std::memset(mailbox_.data(), 0, info::bytes);
+  prm::set<info::major>(mailbox_.data(), g.fw_major);
+  prm::set<info::minor>(mailbox_.data(), g.fw_minor);
+  prm::set<info::subminor>(mailbox_.data(), g.fw_subminor);
+  std::memcpy(prm::ptr<info::psid>(mailbox_.data()), g.psid,
+              std::min<std::size_t>(std::strlen(g.psid), info::psid::bytes));
+  done(IcmdStatus::kOk);
 }
 
 void Icmd::query_cap(Time) {

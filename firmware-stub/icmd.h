@@ -60,6 +60,7 @@ class Icmd : public sc_core::sc_module {
   void start();
   void go_on();
   void execute(Time t, std::uint32_t serial);
+  void get_fw_info(Time t);
   void query_cap(Time t);
   void access_register(Time t);
   prm::RegisterStatus read_tlvs();

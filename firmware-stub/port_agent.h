@@ -87,6 +87,7 @@ class PortAgent {
   std::uint32_t cap_mask() const { return cap_mask_; }
   std::uint16_t mtu() const { return mtu_; }  // in force, bytes
   bool admin_up() const { return admin_up_; }
+  bool cable_in() const { return cable_; }
   std::uint64_t link_downed() const { return link_downed_; }  // times
   Fec& fec() { return fec_; }                                 // Ethernet
   const std::string& node_description() const { return node_description_; }

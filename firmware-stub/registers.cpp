@@ -8,6 +8,7 @@
 
 #include "firmware-stub/firmware.h"
 #include "firmware-stub/handlers.h"
+#include "prm/link_diagnostics.h"
 #include "prm/management.h"
 
 namespace hcasim::fw {
@@ -24,7 +25,11 @@ enum : std::uint16_t {  // mlx5 driver.h, MLX5_REG_*; mstflint's reg_access.c, R
   kPfcc = 0x5007,
   kPpcnt = 0x5008,
   kPvlc = 0x500f,
+  kPmaos = 0x5012,
   kPplm = 0x5023,
+  kSltp = 0x5027,
+  kPddr = 0x5031,
+  kPpaos = 0x5040,
   kPcam = 0x507f,
   kNodeDesc = 0x6001,
   kHostEndianness = 0x7004,
@@ -42,7 +47,6 @@ enum : std::uint16_t {  // mlx5 driver.h, MLX5_REG_*; mstflint's reg_access.c, R
 };
 
 constexpr std::size_t kNodeDescBytes = 64;
-constexpr std::uint32_t kProtoIb = 1;                  // ptys_reg.proto_mask
 constexpr std::uint32_t kAdminUp = 1, kAdminDown = 2;  // paos_reg
 constexpr std::uint32_t kVl0Only = 1;                  // pvlc_reg: VL0 only
 constexpr std::uint32_t kGroupIb = 0x20;               // ppcnt_reg.grp
@@ -181,7 +185,7 @@ Syndrome read_pcam(Access& a);  // tell of this table
 Syndrome read_mcam(Access& a);
 
 constexpr Register kRegisters[] = {
-    {kPmlp, prm::pmlp_reg::bytes, true, kOnEthernet, read_pmlp, nullptr},
+    {kPmlp, prm::pmlp_reg::bytes, true, kOnBoth, read_pmlp, nullptr},
     {kPmtu, prm::pmtu_reg::bytes, true, kOnIb, read_pmtu, write_pmtu},
     {kPmtu, prm::pmtu_reg::bytes, true, kOnEthernet, read_pmtu_eth, write_pmtu_eth},
     {kPtys, prm::ptys_reg::bytes, true, kOnIb, read_ptys, nullptr},
@@ -190,7 +194,11 @@ constexpr Register kRegisters[] = {
     {kPfcc, prm::pfcc_reg::bytes, true, kOnEthernet, read_pfcc, write_pfcc},
     {kPpcnt, prm::ppcnt_reg::bytes, true, kOnBoth, read_ppcnt, nullptr},
     {kPvlc, prm::pvlc_reg::bytes, true, kOnIb, read_pvlc, nullptr},
+    {kPmaos, prm::pmaos_reg::bytes, false, kOnBoth, read_pmaos, nullptr},
     {kPplm, prm::pplm_reg::bytes, true, kOnEthernet, read_pplm, write_pplm},
+    {kSltp, prm::sltp_reg::bytes, true, kOnBoth, read_sltp, nullptr},
+    {kPddr, prm::pddr_reg::bytes, true, kOnBoth, read_pddr, nullptr},
+    {kPpaos, prm::ppaos_reg::bytes, true, kOnBoth, read_ppaos, nullptr},
     {kPcam, prm::pcam_reg::bytes, false, kOnEthernet, read_pcam, nullptr},
     {kNodeDesc, kNodeDescBytes, false, kOnBoth, read_node_desc, write_node_desc},
     {kHostEndianness, 16, false, kOnBoth, read_host_endianness, write_host_endianness},

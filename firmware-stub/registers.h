@@ -18,6 +18,9 @@ struct Access {
   Command& cmd;
 };
 
+constexpr std::uint32_t kProtoIb = 1, kProtoEthernet = 4;  // ptys_reg.proto_mask
+constexpr std::uint32_t kLanes = 4;                        // of the Ethernet port and its module
+
 // Links whose ports have the register.
 enum RegisterLinks : std::uint8_t { kOnIb = 1, kOnEthernet = 2, kOnBoth = 3 };
 // Ways to it: drivers' command interface, tools' mailbox (Icmd). The update of the firmware is for tools
@@ -47,6 +50,12 @@ Syndrome read_pfcc(Access& a);
 Syndrome write_pfcc(Access& a);
 Syndrome read_ppcnt_eth(Access& a);  // groups of the Ethernet port
 Syndrome read_mcia(Access& a);
+
+// registers_link.cpp
+Syndrome read_pddr(Access& a);
+Syndrome read_sltp(Access& a);
+Syndrome read_ppaos(Access& a);
+Syndrome read_pmaos(Access& a);
 
 // registers_management.cpp
 Syndrome read_mgir(Access& a);

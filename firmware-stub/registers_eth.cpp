@@ -12,8 +12,6 @@ namespace hcasim::fw {
 
 namespace {
 
-constexpr std::uint32_t kProtoEthernet = 4;  // ptys_reg.proto_mask
-constexpr std::uint32_t kLanes = 4;
 constexpr std::uint32_t kMinEthMtu = 68 + 22;  // IPv4's smallest and the headers
 constexpr std::uint32_t kAnUnavailable = 0;    // ptys_reg.an_status: a fixed rate
 constexpr std::uint32_t kPriorities = 8;       // and traffic classes

@@ -16,6 +16,14 @@ namespace hcasim::fw {
 
 // ---- What the card is ----
 
+namespace {
+// As the vendor's tools sort chips, by the SerDes: ConnectX-4 and 5 (EDR), 6 (HDR), 7 (NDR).
+std::uint32_t process_of(const Generation& g) {
+  if (g.port_gbps >= 400) return prm::kProcess7nm;
+  return g.has.ptys_extended ? prm::kProcess16nm : prm::kProcess28nm;
+}
+}  // namespace
+
 Syndrome read_mgir(Access& a) {
   using r = prm::mgir;
   const Options& options = a.fw.options();
@@ -24,6 +32,7 @@ Syndrome read_mgir(Access& a) {
   prm::set<r::device_hw_revision>(a.data, g.revision);
   prm::set<r::device_id>(a.data, options.device_id);
   prm::set<r::num_ports>(a.data, 1);
+  prm::set<r::technology>(a.data, process_of(g));
   prm::set<r::hw_dev_id>(a.data, g.hw_id);
   prm::set<r::manufacturing_base_mac_47_32>(a.data, static_cast<std::uint32_t>(options.mac >> 32));
   prm::set<r::manufacturing_base_mac_31_0>(a.data, static_cast<std::uint32_t>(options.mac));

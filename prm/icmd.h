@@ -27,7 +27,16 @@ enum class IcmdStatus : std::uint8_t {
   kBusy = 5
 };
 // opcode
-constexpr std::uint16_t kIcmdQueryCap = 0x8400, kIcmdAccessRegister = 0x9001;
+constexpr std::uint16_t kIcmdGetFwInfo = 0x8007, kIcmdQueryCap = 0x8400, kIcmdAccessRegister = 0x9001;
+
+// Answer to kIcmdGetFwInfo (icmd_layouts.h). The time of the build stays zero.
+struct icmd_fw_info {
+  using major = Field<0, 16>;
+  using minor = Field<32, 16>;
+  using subminor = Field<48, 16>;
+  using psid = Bytes<0xa0, 128>;
+  static constexpr std::size_t bytes = 0x24;
+};
 
 // Answer to kIcmdQueryCap (icmd_layouts.h)
 struct icmd_query_cap {

@@ -14,6 +14,7 @@ struct mgir {
   using device_hw_revision = Field<0x0, 16>;
   using device_id = Field<0x10, 16>;
   using num_ports = Field<0x28, 8>;
+  using technology = Field<0x30, 5>;  // the chip's process; see below
   using hw_dev_id = Field<0x50, 16>;
   using manufacturing_base_mac_47_32 = Field<0x90, 16>;
   using manufacturing_base_mac_31_0 = Field<0xa0, 32>;
@@ -25,6 +26,8 @@ struct mgir {
   using extended_sub_minor = Field<0x260, 32>;
   static constexpr std::size_t bytes = 0x80;
 };
+
+enum : std::uint8_t { kProcess28nm = 2, kProcess16nm = 3, kProcess7nm = 4 };  // mgir.technology
 
 // MQIS: an information string, piece by piece.
 struct mqis {

@@ -362,6 +362,18 @@ TEST_F(Icmd, QueryCap) {
   EXPECT_EQ(prm::get<prm::icmd_query_cap::pcam_reg>(cap.data()), 0u);  // of Ethernet
 }
 
+TEST_F(Icmd, FirmwareInfo) {
+  using Info = prm::icmd_fw_info;
+  start(prm::kIcmdGetFwInfo);
+  EXPECT_EQ(finish(), IcmdStatus::kOk);
+  const auto info = get(Info::bytes);
+  EXPECT_EQ(prm::get<Info::major>(info.data()), 20u);
+  EXPECT_EQ(prm::get<Info::minor>(info.data()), 35u);
+  EXPECT_EQ(prm::get<Info::subminor>(info.data()), 1000u);
+  EXPECT_EQ(std::string(info.begin() + Info::psid::bit_off / 8, info.begin() + Info::psid::bit_off / 8 + 14),
+            "HCA_0000004123");
+}
+
 // It takes the firmware's time, and the mailbox is the firmware's meanwhile.
 TEST_F(Icmd, BusyUntilTheFirmwareIsThrough) {
   const std::uint64_t before = fn().counter("fw_commands");

@@ -57,7 +57,7 @@ for debian in 12 13; do
   [[ $status == 3 && $output == *"not supported"* ]] || fail "mstconfig: status $status: $output"
   tool $debian mstregdump "$address" || fail "mstregdump: status $?"
   grep -qi '^0x000f0014 0x0000020f' <<<"$output" || fail "mstregdump has no chip ID in $(wc -l <<<"$output") lines"
-  for command in "mstflint -d $address verify" "mstflint -d $address --no_fw_ctrl query" "mstlink -d $address" "mstcongestion -d $address -q"; do
+  for command in "mstflint -d $address verify" "mstflint -d $address --no_fw_ctrl query" "mstcongestion -d $address -q"; do
     status=0
     # shellcheck disable=SC2086 # words
     tool $debian $command || status=$?
