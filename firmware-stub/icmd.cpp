@@ -137,7 +137,7 @@ void Icmd::query_cap(Time) {
   using cap = prm::icmd_query_cap;
   std::memset(mailbox_.data(), 0, cap::bytes);
   prm::set<cap::all_registers>(mailbox_.data(), 1);
-  prm::set<cap::pcam_reg>(mailbox_.data(), fw_.options().link == Link::kEthernet ? 1 : 0);
+  prm::set<cap::pcam_reg>(mailbox_.data(), 1);
   prm::set<cap::mcam_reg>(mailbox_.data(), 1);
   done(IcmdStatus::kOk);
 }

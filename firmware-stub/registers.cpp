@@ -200,6 +200,7 @@ constexpr Register kRegisters[] = {
     {kPddr, prm::pddr_reg::bytes, true, kOnBoth, read_pddr, nullptr},
     {kPpaos, prm::ppaos_reg::bytes, true, kOnBoth, read_ppaos, nullptr},
     {kPcam, prm::pcam_reg::bytes, false, kOnEthernet, read_pcam, nullptr},
+    {kPcam, prm::pcam_reg::bytes, false, kOnIb, read_pcam, nullptr, kByIcmd},  // drivers do not ask there
     {kNodeDesc, kNodeDescBytes, false, kOnBoth, read_node_desc, write_node_desc},
     {kHostEndianness, 16, false, kOnBoth, read_host_endianness, write_host_endianness},
     {kMcia, prm::mcia_reg::bytes, false, kOnEthernet, read_mcia, nullptr},
@@ -237,9 +238,10 @@ Syndrome read_pcam(Access& a) {
   constexpr std::size_t selectors = r::access_reg_group::bit_off / 8 + 1;
   std::memset(a.data + selectors, 0, r::bytes - selectors);
   for (const Register& reg : kRegisters) {
-    if ((reg.links & kOnEthernet) == 0 || reg.id < first || reg.id > last) continue;
+    if ((reg.links & link_of(a.fw)) == 0 || reg.id < first || reg.id > last) continue;
     set_register_bit(a.data, first_bit, first, reg.id);
   }
+  if (link_of(a.fw) == kOnIb) return Syndrome::kOk;
   // PPCNT has neither the statistical nor the discard group, PTYS not the connector, PFCC no stall masks.
   using features = r::feature_cap_mask::enhanced_features;
   const Generation& generation = *a.fw.options().generation;

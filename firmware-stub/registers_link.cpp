@@ -54,6 +54,8 @@ void put_ib(Access& a, std::uint8_t* page) {
   prm::set<p::cable_proto_cap>(page, a.fw.port().cable_in() ? modes : 0);
   prm::set<p::link_active>(page, link_is_up(a) ? modes : 0);
   prm::set<p::fec_mode_active>(page, link_is_up(a) && speed >= kHdr ? kRs544 : 0u);
+  // Tools of before 2023 show the state of Ethernet's negotiation of any link.
+  prm::set<p::eth_an_fsm_state>(page, link_is_up(a) ? prm::kEthAnGood : 0);
   prm::set<p::ib_phy_fsm_state>(page, link_is_up(a) ? prm::kIbPhyLinkUp
                                       : opened(a)   ? prm::kIbPhyPolling
                                                     : prm::kIbPhyDisabled);

@@ -32,6 +32,7 @@ struct pddr_operation_page {
   using eth_100g_fec_support = Field<0x11c, 4>;
 };
 enum : std::uint8_t { kPhyDisabled = 0, kPhyPolling = 2, kPhyActive = 3, kPhyUp = 5 };  // phy_mngr_fsm_state
+constexpr std::uint8_t kEthAnGood = 6;                                                  // eth_an_fsm_state
 enum : std::uint8_t { kIbPhyDisabled = 0, kIbPhyLinkUp = 7, kIbPhyPolling = 8 };        // ib_phy_fsm_state
 enum : std::uint16_t { kNoIssue = 0, kClosedByCommand = 1, kCableUnplugged = 1024 };    // monitor_opcode
 

@@ -359,7 +359,18 @@ TEST_F(Icmd, QueryCap) {
   const auto cap = get(prm::icmd_query_cap::bytes);
   EXPECT_EQ(prm::get<prm::icmd_query_cap::all_registers>(cap.data()), 1u);
   EXPECT_EQ(prm::get<prm::icmd_query_cap::mcam_reg>(cap.data()), 1u);
-  EXPECT_EQ(prm::get<prm::icmd_query_cap::pcam_reg>(cap.data()), 0u);  // of Ethernet
+  EXPECT_EQ(prm::get<prm::icmd_query_cap::pcam_reg>(cap.data()), 1u);
+}
+
+// Tools look there on either link; drivers of an InfiniBand port cannot (IbPort.HasNoPcam).
+TEST_F(Icmd, PortRegistersAreNamed) {
+  using Regs = prm::pcam_reg::port_access_reg_cap_mask::regs_5000_to_507f;
+  put(tlvs(0x507f, kRead, std::vector<std::uint8_t>(prm::pcam_reg::bytes)));
+  start(prm::kIcmdAccessRegister);
+  const Answer a = answer(prm::pcam_reg::bytes);
+  EXPECT_EQ(a.status, RegisterStatus::kOk);
+  EXPECT_EQ(a.field<Regs::ppcnt>(), 1u);
+  EXPECT_EQ(a.field<Regs::pplm>(), 0u);  // of Ethernet
 }
 
 TEST_F(Icmd, FirmwareInfo) {

@@ -43,7 +43,7 @@ for debian in 12 13; do
 
   link $debian "$ib"
   says State Active
-  ((debian == 12)) || says 'Physical state' LinkUp # 4.21 shows Ethernet's negotiation there
+  says 'Physical state' LinkUp
   says Speed 'IB-EDR'
   says Width 4x
   says FEC 'No FEC'
@@ -59,11 +59,14 @@ for debian in 12 13; do
   wait_active "$(verbs_name "$eth")"
 
   # A port that the tool closes and opens is closed and open to the driver too.
-  link $debian "$eth" --port_state DN
-  within 30 grep -q 0 "/sys/class/net/$interface/carrier"
-  link $debian "$eth"
-  says State Disable
-  link $debian "$eth" --port_state UP
-  wait_active "$(verbs_name "$eth")"
+  for address in "$eth" "$ib"; do
+    device=$(verbs_name "$address")
+    link $debian "$address" --port_state DN
+    within 30 grep -q DOWN "/sys/class/infiniband/$device/ports/1/state"
+    link $debian "$address"
+    says State Disable
+    link $debian "$address" --port_state UP
+    wait_active "$device"
+  done
 done
 no_complaints mstlink
