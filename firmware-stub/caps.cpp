@@ -80,6 +80,7 @@ void fill_general(const Options& o, std::uint8_t* c) {
   set(g::port_module_event{}, 1);
   set(g::temp_warn_event{}, 1);
   set(g::vport_counters{}, 1);
+  set(g::vport_group_manager{}, o.vfs != 0 && !o.vf ? 1 : 0);
   set(g::out_of_seq_cnt{}, 1);
   set(g::retransmission_q_counters{}, 1);
   set(g::enhanced_error_q_counters{}, 1);
@@ -91,6 +92,7 @@ void fill_general(const Options& o, std::uint8_t* c) {
   if (eth) fill_general_sw_steering(*o.generation, c);
   fill_general_devx(o, c);
   fill_general_transport(o, c);
+  if (o.vf) set(g::device_memory{}, 0);  // its BAR has no room for it
   // Firmware
   set(g::cmdif_checksum{}, 3);
   set(g::driver_version{}, 1);
@@ -122,7 +124,7 @@ Caps::Caps(const Options& options) {
   fill_atomic(atomic_max_.data());
   fill_general_2(fixed_block(CapGroup::kGeneral2));
   const Generation& generation = *options.generation;
-  if (generation.has.device_memory) fill_device_memory(fixed_block(CapGroup::kDeviceMemory));
+  if (generation.has.device_memory && !options.vf) fill_device_memory(fixed_block(CapGroup::kDeviceMemory));
   fill_odp(generation, odp_max_.data(), odp_power_on_.data());
   if (options.link == Link::kEthernet) {
     fill_ethernet(generation, fixed_block(CapGroup::kEthernet));
@@ -205,9 +207,14 @@ bool Caps::atomic_host_endian() const {
 // op_mod: group << 1, bit 0: 1 current, 0 maximum.
 Syndrome query_hca_cap(Firmware& fw, Command& cmd) {
   using in = prm::query_hca_cap_in;
-  if (cmd.get<in::other_function>() != 0 || cmd.get<in::function_id>() != 0) return Syndrome::kFunction;
+  Firmware* of = &fw;
+  if (cmd.get<in::other_function>() != 0)
+    of = fw.managed(cmd.get<in::function_id>());
+  else if (cmd.get<in::function_id>() != 0)
+    of = nullptr;
+  if (of == nullptr) return Syndrome::kFunction;
   const std::uint16_t group = cmd.op_mod >> 1;
-  const Caps::Block* block = (cmd.op_mod & 1) != 0 ? fw.caps().current(group) : fw.caps().maximum(group);
+  const Caps::Block* block = (cmd.op_mod & 1) != 0 ? of->caps().current(group) : of->caps().maximum(group);
   if (block == nullptr) return Syndrome::kCapGroup;
   // User space asks for less than all of it.
   constexpr std::size_t at = prm::query_hca_cap_out::capability::bit_off / 8;

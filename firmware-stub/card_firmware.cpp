@@ -26,8 +26,16 @@ Options complete(Options o, const Generation& generation, unsigned hca_number) {
   return o;
 }
 
-// Functions have addresses of their own, counted up from the card's.
+// Functions have addresses of their own, counted up from the card's. A virtual one has a smaller BAR, with
+// fewer UAR pages and vectors, and no device memory in it; the physical function's pages are enough for it.
 Options of_function(Options o, FunctionId f) {
+  if (f != 0 && f <= o.vfs) {
+    o.vf = true;
+    o.page_requests = false;
+    o.num_uars = kVfUars;
+    o.msix_vectors = kVfVectors;
+    o.num_eqs = kVfEqs;
+  }
   o.node_guid += f;
   o.mac = (o.mac & ~std::uint64_t{0xffffff}) | ((o.mac + f) & 0xffffff);
   return o;
@@ -44,7 +52,7 @@ CardFirmware::CardFirmware(const sc_core::sc_module_name& name, Device& device, 
   for (FunctionId f = 0; f < device.functions(); ++f) {
     const std::string function = "function" + std::to_string(f);
     functions_.push_back(std::make_unique<Firmware>(function.c_str(), device, device.function(f),
-                                                    of_function(options_, f), port_, traps_));
+                                                    of_function(options_, f), port_, traps_, *this));
     device.attach(f, *functions_.back());
   }
 }

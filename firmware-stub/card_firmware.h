@@ -18,7 +18,7 @@
 
 namespace hcasim::fw {
 
-class CardFirmware final : public sc_core::sc_module {
+class CardFirmware final : public sc_core::sc_module, public Siblings {
  public:
   CardFirmware(const sc_core::sc_module_name& name, Device& device, const Options& options);
 
@@ -35,6 +35,8 @@ class CardFirmware final : public sc_core::sc_module {
   }
 
  private:
+  Firmware* find(FunctionId f) override { return f < functions_.size() ? functions_[f].get() : nullptr; }
+
   const Options options_;
   PortAgent port_;
   Traps traps_;

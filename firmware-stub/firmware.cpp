@@ -7,7 +7,7 @@
 namespace hcasim::fw {
 
 Firmware::Firmware(const sc_core::sc_module_name& name, Device& device, Function& function,
-                   const Options& options, PortAgent& port, Traps& traps)
+                   const Options& options, PortAgent& port, Traps& traps, Siblings& siblings)
     : sc_module(name),
       device_(device),
       function_(function),
@@ -19,9 +19,45 @@ Firmware::Firmware(const sc_core::sc_module_name& name, Device& device, Function
       port_(port),
       gsi_("gsi", *this),
       traps_(traps),
+      siblings_(siblings),
+      hca_vport_(options_.node_guid),
       cmdq_("cmdq", *this),
       icmd_("icmd", *this),
-      sync_reset_("sync_reset", *this) {}
+      sync_reset_("sync_reset", *this),
+      enabled_(!options_.vf) {}
+
+Firmware* Firmware::managed(std::uint32_t number) {
+  if (options_.vf || number == 0 || number > options_.vfs) return nullptr;
+  return siblings_.find(static_cast<FunctionId>(function_.id() + number));
+}
+
+void Firmware::set_enabled(bool on) {
+  if (enabled_ && !on) {
+    device_.restart(function_.id());  // comes back through function_reset()
+    device_.dma().set_enabled(function_.id(), false);
+  }
+  enabled_ = on;
+}
+
+void Firmware::vport_state_changed(PortState before) {
+  function_.vport().open = hca_vport_.policy != VportPolicy::kDown;
+  const PortState now = hca_vport_.state(device_.port().state());
+  if (now == before || state_ != State::kInit) return;
+  const std::uint8_t event = now == PortState::kDown     ? prm::kPortDown
+                             : now == PortState::kActive ? prm::kPortActive
+                                                         : prm::kPortInitialized;
+  device_.port_changed(function_.id(), event);
+}
+
+// With the physical function all that hangs on it goes: its virtual functions, and what it has settled of
+// them.
+void Firmware::end_managed() {
+  for (std::uint32_t n = 1; Firmware* vf = managed(n); ++n) {
+    vf->set_enabled(false);
+    vf->hca_vport_.forget();
+    vf->function_.vport().open = true;
+  }
+}
 
 std::uint32_t Firmware::init_seg_read(std::uint32_t offset) {
   switch (offset) {
@@ -30,12 +66,15 @@ std::uint32_t Firmware::init_seg_read(std::uint32_t offset) {
     case offsetof(prm::InitSeg, cmdq_addr_l_sz):
       return cmdq_.address_low() | health_.nic_interface() << 8 | CmdQueue::kLogSize << 4 |
              CmdQueue::kLogStride;
+    case offsetof(prm::InitSeg, initializing):
+      return health_.read(offset) | (enabled_ ? 0u : prm::InitSeg::kInitializing);
     default:
       return health_.read(offset);
   }
 }
 
 void Firmware::init_seg_write(std::uint32_t offset, std::uint32_t value) {
+  if (!enabled_) return health_.count_bad_write();  // nobody is there yet
   switch (offset) {
     case offsetof(prm::InitSeg, cmdq_addr_h):
       cmdq_.set_address_high(value);
@@ -68,6 +107,7 @@ void Firmware::init_seg_write(std::uint32_t offset, std::uint32_t value) {
 }
 
 void Firmware::function_reset() {
+  end_managed();
   // A driver that had the interface in its hands sees it DISABLED until it writes a queue address again: so
   // it learns that the card has forgotten everything.
   const bool in_use = cmdq_.in_use();

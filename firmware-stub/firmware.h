@@ -16,6 +16,7 @@
 #include "firmware-stub/cmdq.h"
 #include "firmware-stub/component_update.h"
 #include "firmware-stub/gsi.h"
+#include "firmware-stub/hca_vport.h"
 #include "firmware-stub/health.h"
 #include "firmware-stub/icmd.h"
 #include "firmware-stub/objects/objects.h"
@@ -46,11 +47,22 @@ struct NicVport {
   }
 };
 
+class Firmware;
+
+// The firmwares of a card's functions.
+class Siblings {
+ public:
+  virtual Firmware* find(FunctionId f) = 0;  // null: there is no such function
+
+ protected:
+  ~Siblings() = default;
+};
+
 class Firmware : public sc_core::sc_module, public FirmwarePort {
  public:
   // port, traps: the card's, which functions share.
   Firmware(const sc_core::sc_module_name& name, Device& device, Function& function, const Options& options,
-           PortAgent& port, Traps& traps);
+           PortAgent& port, Traps& traps, Siblings& siblings);
 
   // FirmwarePort: what the hardware asks.
   std::uint32_t init_seg_read(std::uint32_t offset) override;
@@ -90,10 +102,19 @@ class Firmware : public sc_core::sc_module, public FirmwarePort {
   PortAgent& port() { return port_; }
   Traps& traps() { return traps_; }
   NicVport& nic_vport() { return nic_vport_; }
+  HcaVport& hca_vport() { return hca_vport_; }
   Health& health() { return health_; }
   CmdQueue& cmdq() { return cmdq_; }
   SyncReset& sync_reset() { return sync_reset_; }
   ComponentUpdate& component_update() { return component_update_; }
+  // A virtual function of this one, which manages them: by its number in commands (function_id,
+  // vport_number), from 1. Null: not one of them, or this one manages none.
+  Firmware* managed(std::uint32_t number);
+  // Of a virtual function: its manager lets it start (ENABLE_HCA), or ends it (DISABLE_HCA) with all that it
+  // has.
+  void set_enabled(bool on);
+  // The policy of its port's state has changed, from `before` on.
+  void vport_state_changed(PortState before);
   // Commands that wait for the host's answer run again.
   void host_answered();
   // The firmware's processor goes on after a stall.
@@ -122,13 +143,14 @@ class Firmware : public sc_core::sc_module, public FirmwarePort {
     list_session(a);
     list_interface(a);
     a.lasting("qp_errors", qp_errors_);
+    a.lasting("enabled", enabled_);
   }
 
  private:
   // What the driver has made, and what is under way for it.
   template <class Archive>
   void list_objects(Archive& a) {
-    HCASIM_FIELDS(a, objects_, nic_vport_, gsi_);
+    HCASIM_FIELDS(a, objects_, nic_vport_, hca_vport_, gsi_);
   }
   // What the driver has settled from ENABLE_HCA on.
   template <class Archive>
@@ -142,6 +164,7 @@ class Firmware : public sc_core::sc_module, public FirmwarePort {
     HCASIM_FIELDS(a, cmdq_, icmd_, health_, sync_reset_, component_update_);
   }
   void fast_teardown();
+  void end_managed();
   void health_fault(Time t, const FaultSpec& fault, bool begin);
 
   Device& device_;
@@ -154,12 +177,15 @@ class Firmware : public sc_core::sc_module, public FirmwarePort {
   PortAgent& port_;
   Gsi gsi_;
   Traps& traps_;
+  Siblings& siblings_;
   NicVport nic_vport_;
+  HcaVport hca_vport_;
   CmdQueue cmdq_;
   Icmd icmd_;
   SyncReset sync_reset_;
   ComponentUpdate component_update_;
   State state_ = State::kOff;
+  bool enabled_;  // by the manager; a physical function always
   std::uint64_t qp_errors_ = 0;
 };
 

@@ -32,6 +32,7 @@ bool Gsi::take(Time t, const Packet& packet) {
   if (header.base_version != 1 || (header.method & kMethodResponse) != 0) return false;
   switch (header.mgmt_class) {
     case kClassSubnAdm:
+      if (!fw_.function().physical()) return false;  // the subnet manager is at the port
       return subnet_admin_.take(t, packet);
     case kClassPerf: {
       if (header.method != kMethodGet && header.method != kMethodSet) return false;

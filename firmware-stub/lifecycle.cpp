@@ -19,7 +19,13 @@ constexpr std::uint32_t kIeeeVendorId = 0x0002c9;
 // A guest that crashed left everything as it was: enabling starts from power-on whatever the state. The
 // command queue stays where the driver has just put it.
 Syndrome enable_hca(Firmware& fw, Command& cmd) {
-  if (cmd.get<prm::enable_hca_in::function_id>() != 0) return Syndrome::kFunction;
+  if (const std::uint32_t id = cmd.get<prm::enable_hca_in::function_id>(); id != 0) {
+    Firmware* vf = fw.managed(id);
+    if (vf == nullptr) return Syndrome::kFunction;
+    if (fw.state() != State::kInit) return Syndrome::kNotInitialized;
+    vf->set_enabled(true);
+    return Syndrome::kOk;
+  }
   if (fw.state() != State::kOff)
     fw.tracer().broke(traces::Rule::kEnableTwice, cmd.now, traces::RuleObject::kCommand, cmd.seq);
   fw.to_power_on();
@@ -28,7 +34,12 @@ Syndrome enable_hca(Firmware& fw, Command& cmd) {
 }
 
 Syndrome disable_hca(Firmware& fw, Command& cmd) {
-  if (cmd.get<prm::disable_hca_in::function_id>() != 0) return Syndrome::kFunction;
+  if (const std::uint32_t id = cmd.get<prm::disable_hca_in::function_id>(); id != 0) {
+    Firmware* vf = fw.managed(id);
+    if (vf == nullptr) return Syndrome::kFunction;
+    vf->set_enabled(false);
+    return Syndrome::kOk;
+  }
   if (fw.pages().given() != 0)
     fw.tracer().broke_value(traces::Rule::kPagesKept, cmd.now, traces::RuleObject::kCommand, cmd.seq,
                             fw.pages().given());
@@ -41,7 +52,7 @@ Syndrome init_hca(Firmware& fw, Command& cmd) {
   if (fw.pages().given() < fw.pages().boot_pages() + fw.pages().init_pages()) return Syndrome::kInitPages;
   fw.objects().qps.limit((1u << fw.caps().get<prm::cmd_hca_cap::log_max_qp>()) - 128);
   fw.set_state(State::kInit);
-  fw.port().start(fw.function(), fw.options().mac, fw.options().node_guid);
+  fw.port().start(fw.function(), fw.options().mac, fw.hca_vport().port_guid);
   return Syndrome::kOk;
 }
 

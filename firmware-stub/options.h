@@ -12,6 +12,9 @@ namespace hcasim::fw {
 
 enum class Link : std::uint8_t { kInfiniBand, kEthernet };
 
+// What a virtual function has of what its BAR and its MSI-X table limit.
+constexpr unsigned kVfUars = 253, kVfVectors = 16, kVfEqs = 32;
+
 struct Options {
   Link link = Link::kEthernet;
   const Generation* generation = &default_generation();  // Firmware takes the profile's
@@ -22,6 +25,8 @@ struct Options {
   std::uint64_t mac = 0;        // Ethernet: low 48 bits; 0: made from node_guid
   std::uint16_t lid = 0;        // what the built-in subnet manager assigns; 0: 1, or as the peer wants
   unsigned msix_vectors = 64;
+  unsigned vfs = 0;  // virtual functions; the card's functions behind the first one
+  bool vf = false;   // this function is one of them
   // Time limit of commands that is announced to the driver, ms; 0: none, and it takes its own.
   std::uint32_t command_limit_ms = 0;
   bool page_requests = true;  // host pages asked for (profile: boot_pages, init_pages); false: none

@@ -12,6 +12,8 @@ namespace hcasim::fw {
 namespace {
 
 constexpr std::uint32_t kIpoibQkey = 0x0b1b;
+constexpr std::uint32_t kHopsWithGrh =
+    1;                                  // PathRecord.hop_limit: a GRH is needed, though no router is passed
 constexpr std::uint8_t kPathLife = 16;  // 4.096 us * 2^16: a quarter of a second
 constexpr std::uint16_t kFirstMlid = 0xc000;
 constexpr std::size_t kMostGroups = 4096, kMostTransfers = 16;
@@ -213,6 +215,10 @@ std::vector<SubnetAdmin::Node> SubnetAdmin::nodes() const {
   const Port& port = device_.port();
   const Vport& vport = vport_;
   std::vector<Node> list{{vport.gids.at(0), port.lid()}};
+  for (FunctionId f = 0; f < device_.functions(); ++f) {
+    const Vport& other = device_.function(f).vport();
+    if (&other != &vport && other.guid != 0) list.push_back({other.gids.at(0), port.lid(), true});
+  }
   for (const PortAgent::Peer& p : agent_.peers()) {
     if (p.lid == 0) continue;
     Node peer{vport.gids.at(0), p.lid};
@@ -268,6 +274,7 @@ void SubnetAdmin::paths(const Request& request, Answer& answer) const {
       path.mtu = exactly(path_mtu);
       path.rate = exactly(path_rate);
       path.life = exactly(kPathLife);
+      if (from.shares_lid || to.shares_lid) path.flow_hop = kHopsWithGrh;
       answer.add(path);
       if (request.header.mad.method == kMethodGet && request.asks(R::kDgid) && request.asks(R::kSgid)) return;
     }

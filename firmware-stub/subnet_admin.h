@@ -69,6 +69,7 @@ class SubnetAdmin {
   struct Node {
     Gid gid{};
     std::uint16_t lid = 0;
+    bool shares_lid = false;  // a virtual function: only its GID tells it apart
   };
   using Groups = std::map<Gid, Group>;
   struct Request {

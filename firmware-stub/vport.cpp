@@ -11,16 +11,25 @@ namespace hcasim::fw {
 namespace {
 
 constexpr std::uint32_t kWholeTable = 0xffff;
+enum : std::uint32_t { kSelectPortGuid = 1, kSelectNodeGuid = 2, kSelectPolicy = 4 };  // field_select
 constexpr std::uint32_t kPhysLinkUp = 5, kPhysPolling = 2;  // IBTA table 146, PortPhysicalState
 // What a driver may change of PortInfo:CapabilityMask: what software on the host provides.
 constexpr std::uint32_t kSettableCaps = kCapSm | kCapSnmp | kCapVendorClass | kCapDeviceManagement | kCapCm;
 
-// Only the function itself and its one port.
+// Whose vport a command is about: the function's own, which is also vport 0 of those that it manages, or that
+// of a function which it manages. Null: `why` says why not.
 template <class In>
-Syndrome check_port(const Command& cmd) {
-  if (cmd.get<typename In::other_vport>() != 0 || cmd.get<typename In::vport_number>() != 0)
-    return Syndrome::kFunction;
-  return cmd.get<typename In::port_num>() <= 1 ? Syndrome::kOk : Syndrome::kPortNumber;
+Firmware* vport_of(Firmware& fw, const Command& cmd, Syndrome& why) {
+  const std::uint32_t number = cmd.get<typename In::vport_number>();
+  const bool other = cmd.get<typename In::other_vport>() != 0;
+  why = Syndrome::kFunction;
+  Firmware* of = number == 0 ? &fw : other ? fw.managed(number) : nullptr;
+  if (other && (fw.options().vf || fw.options().vfs == 0)) of = nullptr;  // not vport_group_manager
+  if (of != nullptr && cmd.get<typename In::port_num>() > 1) {
+    why = Syndrome::kPortNumber;
+    return nullptr;
+  }
+  return of;
 }
 
 template <class F>
@@ -49,19 +58,24 @@ void put_vport_traffic(Command& cmd, const VportTraffic& v) {
 
 Syndrome query_hca_vport_context(Firmware& fw, Command& cmd) {
   using c = prm::query_hca_vport_context_out::hca_vport_context;
-  const Syndrome s = check_port<prm::query_hca_vport_context_in>(cmd);
-  if (s != Syndrome::kOk) return s;
+  Syndrome why;
+  Firmware* of = vport_of<prm::query_hca_vport_context_in>(fw, cmd, why);
+  if (of == nullptr) return why;
   const Port& port = fw.device().port();
   const PortAgent& agent = fw.port();
-  const auto state = static_cast<std::uint32_t>(port.state());
-  cmd.put<c::has_smi>(1);
+  const HcaVport& vport = of->hca_vport();
+  const bool vf = of->options().vf;
+  cmd.put<c::has_smi>(vf ? 0 : 1);
+  cmd.put<c::grh_required>(vf ? 1 : 0);  // it shares the LID: its GID alone distinguishes it
   cmd.put<c::port_physical_state>(port.state() == PortState::kDown ? kPhysPolling : kPhysLinkUp);
-  cmd.put<c::port_state>(state);
-  cmd.put<c::vport_state>(state);
+  cmd.put<c::port_state>(static_cast<std::uint32_t>(port.state()));
+  cmd.put<c::vport_state>(static_cast<std::uint32_t>(vport.state(port.state())));
+  // What management may choose, of others alone.
+  if (vf) cmd.put<c::vport_state_policy>(static_cast<std::uint32_t>(vport.policy));
   cmd.put<c::system_image_guid>(agent.system_image_guid());
-  cmd.put<c::port_guid>(agent.port_guid());
-  cmd.put<c::node_guid>(agent.node_guid());
-  cmd.put<c::cap_mask1>(agent.cap_mask());
+  cmd.put<c::port_guid>(vport.port_guid);
+  cmd.put<c::node_guid>(vport.node_guid);
+  cmd.put<c::cap_mask1>(vf ? vport.cap_mask : agent.cap_mask());
   cmd.put<c::cap_mask1_field_select>(kSettableCaps);
   cmd.put<c::lid>(port.lid());
   cmd.put<c::lmc>(port.lmc);
@@ -71,18 +85,45 @@ Syndrome query_hca_vport_context(Firmware& fw, Command& cmd) {
   return Syndrome::kOk;
 }
 
+// A manager gives a function that it manages GUIDs, and its port a policy.
+Syndrome modify_managed(Firmware& vf, const Command& cmd) {
+  using c = prm::modify_hca_vport_context_in::hca_vport_context;
+  const std::uint32_t select = cmd.get<c::field_select>(), policy = cmd.get<c::vport_state_policy>();
+  if ((select & ~(kSelectPortGuid | kSelectNodeGuid | kSelectPolicy)) != 0) return Syndrome::kVportField;
+  if ((select & kSelectPolicy) != 0 && policy > static_cast<std::uint32_t>(VportPolicy::kFollow))
+    return Syndrome::kVportField;
+  if (cmd.get<c::cap_mask1_field_select>() != 0 || cmd.get<c::cap_mask2_field_select>() != 0)
+    return Syndrome::kVportField;
+  HcaVport& vport = vf.hca_vport();
+  if ((select & kSelectPortGuid) != 0) vport.port_guid = cmd.get<c::port_guid>();
+  if ((select & kSelectNodeGuid) != 0) vport.node_guid = cmd.get<c::node_guid>();
+  if ((select & kSelectPolicy) != 0) {
+    const PortState before = vport.state(vf.device().port().state());
+    vport.policy = static_cast<VportPolicy>(policy);
+    vf.vport_state_changed(before);
+  }
+  return Syndrome::kOk;
+}
+
 Syndrome modify_hca_vport_context(Firmware& fw, Command& cmd) {
   using in = prm::modify_hca_vport_context_in;
   using c = in::hca_vport_context;
-  const Syndrome s = check_port<in>(cmd);
-  if (s != Syndrome::kOk) return s;
+  Syndrome why;
+  Firmware* of = vport_of<in>(fw, cmd, why);
+  if (of == nullptr) return why;
+  if (of != &fw) return modify_managed(*of, cmd);
   // GUIDs and state policy are a manager's to set, for other vports.
   if (cmd.get<c::field_select>() != 0) return Syndrome::kVportField;
-  const std::uint32_t mask = cmd.get<c::cap_mask1_field_select>();
+  const std::uint32_t mask = cmd.get<c::cap_mask1_field_select>(), value = cmd.get<c::cap_mask1>();
   if ((mask & ~kSettableCaps) != 0 || cmd.get<c::cap_mask2_field_select>() != 0) return Syndrome::kVportField;
+  if (fw.options().vf) {  // the port's own are not its to change
+    HcaVport& vport = fw.hca_vport();
+    vport.cap_mask = (vport.cap_mask & ~mask) | (value & mask);
+    return Syndrome::kOk;
+  }
   PortAgent& agent = fw.port();
   const std::uint32_t before = agent.cap_mask();
-  agent.set_caps(mask, cmd.get<c::cap_mask1>());
+  agent.set_caps(mask, value);
   if (agent.cap_mask() != before) fw.traps().capabilities_changed();
   return Syndrome::kOk;
 }
@@ -90,9 +131,10 @@ Syndrome modify_hca_vport_context(Firmware& fw, Command& cmd) {
 Syndrome query_hca_vport_gid(Firmware& fw, Command& cmd) {
   using in = prm::query_hca_vport_gid_in;
   using out = prm::query_hca_vport_gid_out;
-  const Syndrome s = check_port<in>(cmd);
-  if (s != Syndrome::kOk) return s;
-  const auto& gids = fw.function().vport().gids;
+  Syndrome why;
+  Firmware* of = vport_of<in>(fw, cmd, why);
+  if (of == nullptr) return why;
+  const auto& gids = of->function().vport().gids;
   const std::uint32_t index = cmd.get<in::gid_index>();
   const bool all = index == kWholeTable;
   if (!all && index >= gids.size()) return Syndrome::kGidIndex;
@@ -107,9 +149,10 @@ Syndrome query_hca_vport_gid(Firmware& fw, Command& cmd) {
 Syndrome query_hca_vport_pkey(Firmware& fw, Command& cmd) {
   using in = prm::query_hca_vport_pkey_in;
   using out = prm::query_hca_vport_pkey_out;
-  const Syndrome s = check_port<in>(cmd);
-  if (s != Syndrome::kOk) return s;
-  const auto& pkeys = fw.function().vport().pkeys;
+  Syndrome why;
+  Firmware* of = vport_of<in>(fw, cmd, why);
+  if (of == nullptr) return why;
+  const auto& pkeys = of->function().vport().pkeys;
   const std::uint32_t index = cmd.get<in::pkey_index>();
   const bool all = index == kWholeTable;
   if (!all && index >= pkeys.size()) return Syndrome::kPkeyIndex;
@@ -127,9 +170,16 @@ Syndrome query_lag(Firmware&, Command&) { return Syndrome::kOk; }
 Syndrome query_vport_counter(Firmware& fw, Command& cmd) {
   using in = prm::query_vport_counter_in;
   using out = prm::query_vport_counter_out;
-  const Syndrome s = check_port<in>(cmd);
-  if (s != Syndrome::kOk) return s;
+  Syndrome why;
+  Firmware* of = vport_of<in>(fw, cmd, why);
+  if (of == nullptr) return why;
   const PortCounters& c = fw.device().port().counters();
+  if (fw.device().functions() != 1 && fw.options().link == Link::kInfiniBand) {
+    VportTraffic& traffic = of->function().vport().traffic;
+    put_vport_traffic(cmd, traffic);
+    if (cmd.get<in::clear>() != 0) traffic = VportTraffic{};
+    return Syndrome::kOk;
+  }
   cmd.put<out::received_errors::packets>(c.rx_errors);
   cmd.put<out::transmit_errors::packets>(c.tx_discards);
   if (fw.options().link == Link::kEthernet) {

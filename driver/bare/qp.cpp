@@ -188,12 +188,18 @@ CommandResult Qp::to_rtr(const QpAttr& a) {
     prm::set<prm::qpc::remote_qpn>(qpc, a.remote_qpn);
     using P = prm::qpc::primary_address_path;
     prm::set<P::pkey_index>(qpc, a.pkey_index);
-    if (!device_.ethernet())
+    if (!device_.ethernet()) {
       prm::set<P::rlid>(qpc, a.dlid != 0 ? a.dlid : device_.lid());
-    else if (a.roce.force_loopback)
+      prm::set<P::grh>(qpc, a.grh ? 1 : 0);
+      if (a.grh) {
+        prm::set<P::hop_limit>(qpc, 64);
+        for (unsigned i = 0; i < a.dgid.size(); ++i) prm::set<P::rgid_rip>(qpc, i, a.dgid[i]);
+      }
+    } else if (a.roce.force_loopback) {
       prm::set<P::fl>(qpc, 1);
-    else if (named)
+    } else if (named) {
       set_roce_path(device_, qpc, a.roce);
+    }
     prm::set<P::vhca_port_num>(qpc, 1);
     prm::set<prm::qpc::next_rcv_psn>(qpc, a.recv_psn);
     prm::set<prm::qpc::log_rra_max>(qpc, a.log_outstanding_reads);

@@ -57,6 +57,8 @@ struct RocePath {
 struct QpAttr {
   std::uint32_t remote_qpn = 0;
   std::uint16_t dlid = 0;  // 0: our own
+  bool grh = false;        // InfiniBand; to this GID
+  std::array<std::uint8_t, 16> dgid{};
   unsigned access = kRemoteRead | kRemoteWrite | kRemoteAtomic;
   unsigned atomic_mode = 5;  // qpc.atomic_mode, with kRemoteAtomic: masked atomics of up to 2^5 bytes
   unsigned mtu = 4096;       // bytes

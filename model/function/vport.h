@@ -11,6 +11,7 @@
 
 #include "model/function/id.h"
 #include "model/packet/packet.h"
+#include "model/port/counters.h"
 #include "model/state/fields.h"
 
 namespace hcasim {
@@ -39,6 +40,12 @@ class Vport {
 
   FunctionId function() const { return function_; }
 
+  // Management lets packets pass (vport state; of the physical function always).
+  bool open = true;
+
+  // What it has sent and received; of the only function of a card, and on Ethernet: the port's counters.
+  VportTraffic traffic;
+
   // InfiniBand. guid: of the port, as this function shows it. Sizes are those of the tables; an entry of
   // zeros is not in use.
   std::uint64_t guid = 0;
@@ -65,6 +72,8 @@ class Vport {
 
   template <class Archive>
   void list_state(Archive& a) {
+    a.lasting("open", open);
+    a.lasting("traffic", traffic);
     a.lasting("guid", guid);
     a.kept("gids", gids);
     a.kept("pkeys", pkeys);

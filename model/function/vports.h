@@ -19,6 +19,15 @@ class Vports final : public LocalAddresses {
 
   Vport& operator[](FunctionId f) const { return vports_[f]; }
 
+  bool open(FunctionId f) const override { return vports_[f].open; }
+  void sent(FunctionId f, bool multicast, std::uint64_t bytes, unsigned packets) override {
+    if (vports_.size() != 1) count(vports_[f].traffic.tx_rdma[multicast ? 1 : 0], bytes, packets);
+  }
+  // A packet of the InfiniBand port is for this function.
+  void received(FunctionId f, bool multicast, std::uint64_t bytes, unsigned packets) const {
+    count(vports_[f].traffic.rx_rdma[multicast ? 1 : 0], bytes, packets);
+  }
+
   // --- Ethernet
   bool is_local(const Mac& mac) const override { return owner_of(mac) != kNoFunction; }
   // The first function that has this MAC, or kNoFunction. Multicast addresses are nobody's.
@@ -44,6 +53,10 @@ class Vports final : public LocalAddresses {
   FunctionId ib_owner(const Packet& p) const;
 
  private:
+  static void count(VportTraffic::Count& c, std::uint64_t bytes, unsigned packets) {
+    c.packets += packets;
+    c.octets += bytes;
+  }
   static bool multicast(const Mac& mac) { return (mac[0] & 1) != 0; }
 
   PerFunction<Vport> vports_;

@@ -60,8 +60,8 @@ void Port::count_rx(const Packet& p, std::uint64_t bytes, unsigned frames) {
 
 void Port::count_vport_rx(const Packet& p) {
   VportTraffic& v = counters_.vport;
-  count((p.kind == PacketKind::kEthernet ? v.rx_eth : v.rx_rdma)[cast_of(p.dest_mac())],
-        p.packets == 1 ? wire_bytes(p) : run_bytes(p), p.packets);
+  count((p.kind == PacketKind::kEthernet ? v.rx_eth : v.rx_rdma)[cast_of(p.dest_mac())], bytes_of(p),
+        p.packets);
 }
 
 void Port::take_pause(Time t, const Packet& p) {

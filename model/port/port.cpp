@@ -19,7 +19,7 @@ void trace_drop(traces::Tracer& tracer, Time t, const Packet& p, DropReason reas
 }
 
 Port::Port(const sc_core::sc_module_name& name, const Profile& profile, traces::Tracer& tracer,
-           FaultSink& faults, const LocalAddresses& addresses)
+           FaultSink& faults, LocalAddresses& addresses)
     : sc_module(name),
       profile_(profile),
       tracer_(tracer),
@@ -237,7 +237,7 @@ void Port::trace_request(const Packet& p, Time start, Time end) {
 
 Time Port::transmit_now(Time t, PacketRef&& packet) {
   Packet& p = *packet;
-  if (!passes(p, false)) {
+  if (!passes(p, false) || !addresses_.open(p.function)) {
     drop(t, p, DropReason::kLinkDown);
     return t;
   }
@@ -255,10 +255,13 @@ Time Port::transmit_now(Time t, PacketRef&& packet) {
   counters_.tx_data += p.payload_len;
   if (tracer_.enabled() && p.kind != PacketKind::kEthernet) trace_request(p, start, end);
   const Route to = route(p);
-  if (link_ == LinkType::kEthernet)
+  if (link_ == LinkType::kEthernet) {
     count_tx(p, bytes, to);
-  else if (is_multicast(p.dlid))
-    ++counters_.tx_multicast;
+  } else {
+    const bool multicast = is_multicast(p.dlid);
+    if (multicast) ++counters_.tx_multicast;
+    addresses_.sent(p.function, multicast, bytes, 1);
+  }
   if (!to.back && !to.out) {
     drop(end, p, DropReason::kNoPath);
     return end;

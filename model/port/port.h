@@ -62,7 +62,7 @@ class Port : public sc_core::sc_module {
   using Receive = std::function<void(Time, PacketRef&)>;
 
   Port(const sc_core::sc_module_name& name, const Profile& profile, traces::Tracer& tracer, FaultSink& faults,
-       const LocalAddresses& addresses);
+       LocalAddresses& addresses);
 
   void on_receive(Receive handler) { receive_ = std::move(handler); }
   // Sees what is sent, the port's own pause frames apart.
@@ -168,6 +168,7 @@ class Port : public sc_core::sc_module {
   static std::uint32_t frame_bytes(const Packet& run);
   static std::uint32_t part_bytes(const Packet& run, std::uint32_t frame, unsigned i);
   static std::uint64_t run_bytes(const Packet& run);
+  static std::uint64_t bytes_of(const Packet& p) { return p.packets == 1 ? wire_bytes(p) : run_bytes(p); }
   // ... and what a packet takes of the cable besides: preamble and gap between frames.
   static std::uint32_t wire_overhead(const Packet& p) { return p.kind == PacketKind::kIb ? 0 : 20; }
 
@@ -231,7 +232,7 @@ class Port : public sc_core::sc_module {
 
   const Profile& profile_;
   traces::Tracer& tracer_;
-  const LocalAddresses& addresses_;
+  LocalAddresses& addresses_;
   std::shared_ptr<traces::Capture> capture_;
   std::uint32_t capture_interface_ = 0;
   Receive receive_;

@@ -127,7 +127,8 @@ Time Port::transmit_run(PacketRef&& packet) {
     return p.at[n - 1] - profile_.port.loopback;
   }
   const Route to = route(p);
-  if (!takes_runs() || to.back == to.out || pause_.active(p.at[n - 1])) return one_by_one(p);
+  if (!takes_runs() || to.back == to.out || pause_.active(p.at[n - 1]) || !addresses_.open(p.function))
+    return one_by_one(p);
   const std::uint32_t frame = frame_bytes(p);
   std::uint64_t bytes = 0;
   std::uint32_t own = 0;
@@ -161,7 +162,10 @@ Time Port::transmit_run(PacketRef&& packet) {
       traces::trace(tracer_, Point::kPacketTxLast, end, {p.function, p.trace_qpn}, p.wqe_serial,
                     psn_opcode(part_opcode(p, n - 1), p.psn + n - 1), p.trace_packets);
   }
-  if (link_ == LinkType::kEthernet) count_tx(p, bytes, to, n);
+  if (link_ == LinkType::kEthernet)
+    count_tx(p, bytes, to, n);
+  else
+    addresses_.sent(p.function, false, bytes, n);
   p.looped = to.back;
   if (to.back) {
     for (unsigned i = 0; i < n; ++i) p.at[i] += profile_.port.loopback;

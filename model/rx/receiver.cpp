@@ -49,31 +49,44 @@ void Receiver::prefetch_next() const {
 void Receiver::receive(Time t, PacketRef& packet) {
   if (many_qps(blocks_.qps)) prefetch_next();
   const bool from_ethernet = blocks_.port.link() == LinkType::kEthernet;
+  const FunctionId sender = packet->function;
   if (__builtin_expect(classifier_.reaches_many(*packet, from_ethernet), 0)) {
     const auto functions = static_cast<FunctionId>(blocks_.health.size());
     for (FunctionId f = 0; f < functions; ++f) {
       PacketRef own = PacketPool::copy(*packet);  // what is RoCE is decoded in place
-      receive(t, f, own);
+      receive(t, f, sender, own);
     }
     return;
   }
-  receive(t, classifier_.owner(*packet, from_ethernet), packet);
+  receive(t, classifier_.owner(*packet, from_ethernet), sender, packet);
+}
+
+// Of several functions: whether management lets packets pass to this one. Counts those that it does.
+bool Receiver::comes_to(Time t, FunctionId f, const Packet& p) const {
+  if (p.internal || blocks_.port.link() == LinkType::kEthernet) return true;
+  if (!blocks_.vports.open(f)) {
+    blocks_.port.drop(t, p, DropReason::kLinkDown);
+    return false;
+  }
+  blocks_.vports.received(f, p.dest_qpn == kMulticastQpn, Port::bytes_of(p), p.packets);
+  return true;
 }
 
 // For one function.
-void Receiver::receive(Time t, FunctionId f, PacketRef& packet) {
+void Receiver::receive(Time t, FunctionId f, FunctionId sender, PacketRef& packet) {
   if (blocks_.health[f].fatal()) return;
   packet->function = f;
   if (packet->packets > 1 && !takes_run(f, *packet)) {
-    each_part(*packet, [this, f](Time at, PacketRef& part) { receive(at, f, part); });
+    each_part(*packet, [this, f, sender](Time at, PacketRef& part) { receive(at, f, sender, part); });
     return;
   }
+  if (blocks_.vports.size() != 1 && !comes_to(t, f, *packet)) return;
   if (blocks_.port.link() == LinkType::kEthernet && !packet->internal && !take_from_link(t, f, packet))
     return;
   const TransportVerdict verdict = classifier_.transport(f, *packet);
   if (verdict.management && blocks_.firmware[f].take_mad(t, *packet)) return;
   if (verdict.to == TransportVerdict::To::kMulticast)
-    deliver_multicast(t, f, packet);
+    deliver_multicast(t, f, sender, packet);
   else
     deliver(t, verdict, packet);
 }
@@ -87,7 +100,7 @@ void Receiver::take_frame(Time t, FunctionId f, PacketRef& packet) {
     return;
   }
   if (p.packets > 1) {
-    each_part(p, [this, f](Time at, PacketRef& part) { receive(at, f, part); });
+    each_part(p, [this, f](Time at, PacketRef& part) { receive(at, f, f, part); });
     return;
   }
   PacketRef frame = PacketPool::make();
@@ -124,13 +137,14 @@ bool Receiver::take_from_link(Time t, FunctionId f, PacketRef& packet) {
   return goes_on;
 }
 
-void Receiver::deliver_multicast(Time t, FunctionId f, const PacketRef& packet) {
+void Receiver::deliver_multicast(Time t, FunctionId f, FunctionId sender, const PacketRef& packet) {
   // A copy: a receiver's error handling may end up in detaching.
   const std::vector<std::uint32_t> list = *blocks_.steering[f].multicast(packet->dgid);
   for (const std::uint32_t qpn : list) {
     PacketRef shared = packet;
     Qp* qp = blocks_.qps[f].find(qpn);
-    if (!qp || (packet->looped && qp->block_own_multicast && qpn == packet->src_qpn)) continue;
+    const bool own = packet->looped && sender == f && qpn == packet->src_qpn;
+    if (!qp || (own && qp->block_own_multicast)) continue;
     deliver(t, classifier_.for_qp(*qp, *shared), shared);
   }
 }

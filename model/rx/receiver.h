@@ -45,13 +45,15 @@ class Receiver {
   void receive(Time t, PacketRef& packet);
 
  private:
-  void receive(Time t, FunctionId f, PacketRef& packet);
+  // sender: of a packet that came back from the port (Packet::looped).
+  void receive(Time t, FunctionId f, FunctionId sender, PacketRef& packet);
   void prefetch_next() const;
   bool takes_run(FunctionId f, const Packet& packet) const;
+  bool comes_to(Time t, FunctionId f, const Packet& packet) const;
   bool take_from_link(Time t, FunctionId f, PacketRef& packet);
   void take_frame(Time t, FunctionId f, PacketRef& packet);
   void deliver(Time t, TransportVerdict verdict, PacketRef& packet);
-  void deliver_multicast(Time t, FunctionId f, const PacketRef& packet);
+  void deliver_multicast(Time t, FunctionId f, FunctionId sender, const PacketRef& packet);
 
   Blocks blocks_;
   Classifier classifier_;

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Virtual functions of an InfiniBand card: the physical function lets them start, settles who they are and
+// whether their port is up, and ends them; they share its LID and are told apart by GIDs.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "card_rig.h"
+#include "driver/bare/cq.h"
+#include "driver/bare/device.h"
+#include "driver/bare/mr.h"
+#include "driver/bare/qp.h"
+#include "firmware-stub/card_firmware.h"
+#include "prm/init_seg.h"
+
+namespace hcasim {
+namespace {
+
+using bare::CmdStatus;
+using bare::CommandResult;
+using bare::Mailbox;
+using Context = prm::query_hca_vport_context_out::hca_vport_context;
+constexpr FunctionId kVfs = 2;
+
+fw::Options with_vfs() {
+  fw::Options o;
+  o.link = fw::Link::kInfiniBand;
+  o.vfs = kVfs;
+  return o;
+}
+
+struct Card {
+  Card() {
+    for (FunctionId f = 0; f <= kVfs; ++f) hosts[f].function = &machine.add_function(pcie[f]);
+    sc_core::sc_report_handler::set_actions(sc_core::SC_ID_NO_SC_START_ACTIVITY_, sc_core::SC_DO_NOTHING);
+  }
+  SystemcClock clock;
+  bare::Machine machine{std::size_t{64} << 20, clock};
+  Profile profile;
+  traces::Tracer tracer;
+  FunctionHost hosts[3]{FunctionHost(machine.memory()), FunctionHost(machine.memory()),
+                        FunctionHost(machine.memory())};
+  Device card{"card", profile, {&hosts[0], &hosts[1], &hosts[2]}, tracer};
+  fw::CardFirmware firmware{"firmware", card, with_vfs()};
+  FunctionPcie pcie[3]{FunctionPcie(card, 0), FunctionPcie(card, 1), FunctionPcie(card, 2)};
+};
+
+Card& the_card() {
+  static auto* made = new Card;  // lives as long as the SystemC kernel
+  return *made;
+}
+
+// A function's driver with a QP and a region of memory.
+struct End {
+  static constexpr std::uint32_t kBytes = 16 << 10;
+  explicit End(bare::Device& d)
+      : device(d),
+        pd(d),
+        cq(d),
+        qp(d, pd, cq, cq),
+        buffer(d.memory().allocate(kBytes)),
+        mr(d, bare::Mr::of(pd, buffer)) {}
+  void connect(End& peer) {
+    bare::QpAttr attr;
+    attr.remote_qpn = peer.qp.qpn();
+    attr.retry_count = 1;
+    attr.ack_timeout = 8;
+    attr.grh = true;
+    const auto gid = peer.device.gid(0);
+    std::copy(gid.begin(), gid.end(), attr.dgid.begin());
+    qp.connect(attr);
+  }
+  bool write(const End& peer, std::uint8_t seed) {
+    for (std::uint32_t i = 0; i < kBytes; ++i) buffer.data()[i] = static_cast<std::uint8_t>(seed + i * 7);
+    bare::SendWr wr;
+    wr.op = bare::WqeOp::kRdmaWrite;
+    wr.sges = {{mr.start(), mr.key(), kBytes}};
+    wr.raddr = peer.mr.start();
+    wr.rkey = peer.mr.key();
+    qp.post(wr);
+    return !cq.wait_one().error() && std::memcmp(buffer.data(), peer.buffer.data(), kBytes) == 0;
+  }
+  bare::Device& device;
+  bare::Pd pd;
+  bare::Cq cq;
+  bare::Qp qp;
+  bare::Buffer buffer;
+  bare::Mr mr;
+};
+
+class IbVf : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    c.card.reset();
+    pf.probe();
+  }
+  void TearDown() override { EXPECT_EQ(c.machine.memory().stray_writes(), 0u); }
+
+  CommandResult enable(std::uint32_t function, bool on = true) {
+    if (!on) {
+      Mailbox in(prm::op::DISABLE_HCA, prm::disable_hca_in::bytes);
+      return pf.exec(in.set<prm::disable_hca_in::function_id>(function));
+    }
+    Mailbox in(prm::op::ENABLE_HCA, prm::enable_hca_in::bytes);
+    return pf.exec(in.set<prm::enable_hca_in::function_id>(function));
+  }
+  std::unique_ptr<bare::Device> probed(FunctionId f) {
+    EXPECT_TRUE(enable(f).ok());
+    auto device = std::make_unique<bare::Device>(c.machine.function(f));
+    device->probe();
+    return device;
+  }
+  CommandResult context_of(std::uint32_t vport) {
+    using In = prm::query_hca_vport_context_in;
+    Mailbox in(prm::op::QUERY_HCA_VPORT_CONTEXT, In::bytes);
+    in.set<In::other_vport>(1).set<In::vport_number>(vport);
+    return pf.exec(in, prm::query_hca_vport_context_out::bytes);
+  }
+  CommandResult modify(std::uint32_t vport, std::uint32_t select, std::uint64_t guid,
+                       std::uint32_t policy = 0) {
+    using In = prm::modify_hca_vport_context_in;
+    using C = In::hca_vport_context;
+    Mailbox in(prm::op::MODIFY_HCA_VPORT_CONTEXT, In::bytes);
+    in.set<In::other_vport>(1).set<In::vport_number>(vport).set<C::field_select>(select);
+    in.set<C::port_guid>(guid).set<C::node_guid>(guid + 1).set<C::vport_state_policy>(policy);
+    return pf.exec(in);
+  }
+  bool initializing(FunctionId f) {
+    return (c.machine.function(f).read32(offsetof(prm::InitSeg, initializing)) &
+            prm::InitSeg::kInitializing) != 0;
+  }
+  enum : std::uint32_t { kPortGuid = 1, kNodeGuid = 2, kPolicy = 4 };
+  enum : std::uint32_t { kDown = 0, kUp = 1, kFollow = 2 };
+
+  Card& c = the_card();
+  bare::Device pf{c.machine.function(0)};
+};
+
+TEST_F(IbVf, WaitsForThePhysicalFunction) {
+  EXPECT_FALSE(initializing(0));
+  EXPECT_TRUE(initializing(1));
+  EXPECT_TRUE(enable(1).ok());
+  EXPECT_FALSE(initializing(1));
+  EXPECT_TRUE(initializing(2));
+  bare::Device vf(c.machine.function(1));
+  vf.probe();
+  vf.teardown();
+  EXPECT_TRUE(enable(1, false).ok());
+  EXPECT_TRUE(initializing(1));
+}
+
+TEST_F(IbVf, OnlyItsManagerMaySpeakForIt) {
+  auto vf = probed(1);
+  using Caps = prm::query_hca_cap_in;
+  const auto caps = [](bare::Device& d, std::uint32_t other, std::uint32_t id) {
+    Mailbox in(prm::op::QUERY_HCA_CAP, Caps::bytes, 0);
+    in.set<Caps::other_function>(other).set<Caps::function_id>(id);
+    return d.exec(in, prm::query_hca_cap_out::bytes);
+  };
+  EXPECT_TRUE(caps(pf, 1, 1).ok());
+  EXPECT_TRUE(caps(pf, 1, kVfs).ok());
+  for (const std::uint32_t id : {std::uint32_t{0}, std::uint32_t{kVfs} + 1, 0xffffu})
+    EXPECT_EQ(caps(pf, 1, id).status, CmdStatus::kBadParam) << id;
+  EXPECT_EQ(caps(pf, 0, 1).status, CmdStatus::kBadParam);
+  for (const std::uint32_t id : {0u, 1u, 2u}) EXPECT_EQ(caps(*vf, 1, id).status, CmdStatus::kBadParam) << id;
+  EXPECT_EQ(enable(kVfs + 1).status, CmdStatus::kBadParam);
+  using In = prm::query_hca_vport_context_in;
+  for (const std::uint32_t vport : {0u, 1u, 2u}) {
+    Mailbox in(prm::op::QUERY_HCA_VPORT_CONTEXT, In::bytes);
+    in.set<In::other_vport>(1).set<In::vport_number>(vport);
+    EXPECT_EQ(vf->exec(in, prm::query_hca_vport_context_out::bytes).status, CmdStatus::kBadParam) << vport;
+  }
+  EXPECT_TRUE(context_of(0).ok());  // itself
+  EXPECT_EQ(context_of(kVfs + 1).status, CmdStatus::kBadParam);
+}
+
+TEST_F(IbVf, OffersWhatItsBarHolds) {
+  auto vf = probed(1);
+  using g = prm::cmd_hca_cap;
+  EXPECT_EQ(pf.cap<g::vport_group_manager>(), 1u);
+  EXPECT_EQ(vf->cap<g::vport_group_manager>(), 0u);
+  EXPECT_EQ(vf->cap<g::device_memory>(), 0u);
+  EXPECT_EQ(vf->cap<g::ib_virt>(), 1u);
+  EXPECT_EQ(vf->pages_given(), 0u);
+}
+
+TEST_F(IbVf, SharesTheLidAndHasGuidsOfItsOwn) {
+  auto vf = probed(1);
+  const auto own = vf->query_vport().must(), of_pf = pf.query_vport().must();
+  EXPECT_EQ(own.get<Context::lid>(), of_pf.get<Context::lid>());
+  EXPECT_EQ(own.get<Context::has_smi>(), 0u);
+  EXPECT_EQ(own.get<Context::grh_required>(), 1u);
+  EXPECT_EQ(of_pf.get<Context::grh_required>(), 0u);
+  EXPECT_EQ(own.get<Context::vport_state>(), 4u);
+  EXPECT_NE(own.get<Context::port_guid>(), of_pf.get<Context::port_guid>());
+  EXPECT_EQ(own.get<Context::system_image_guid>(), of_pf.get<Context::system_image_guid>());
+  EXPECT_EQ(prm::load64(vf->gid(0).data() + 8), own.get<Context::port_guid>());
+  EXPECT_EQ(context_of(1).must().get<Context::port_guid>(), own.get<Context::port_guid>());
+}
+
+TEST_F(IbVf, TheManagerGivesGuids) {
+  EXPECT_TRUE(modify(1, kPortGuid | kNodeGuid, 0x1122334455660000).ok());
+  auto vf = probed(1);
+  EXPECT_EQ(prm::load64(vf->gid(0).data() + 8), 0x1122334455660000u);
+  EXPECT_EQ(vf->query_vport().must().get<Context::node_guid>(), 0x1122334455660001u);
+  vf->function_reset();  // what its manager has settled stays
+  vf->probe();
+  EXPECT_EQ(prm::load64(vf->gid(0).data() + 8), 0x1122334455660000u);
+  EXPECT_TRUE(modify(1, 0, 0).ok());  // nothing selected, as the kernel sends it first
+  EXPECT_EQ(modify(1, 8, 0).status, CmdStatus::kBadParam);
+  EXPECT_EQ(modify(1, kPolicy, 0, 3).status, CmdStatus::kBadParam);
+  vf.reset();
+  pf.function_reset();
+  pf.probe();
+  EXPECT_TRUE(initializing(1));
+  EXPECT_NE(context_of(1).must().get<Context::port_guid>(), 0x1122334455660000u);
+}
+
+TEST_F(IbVf, BytesGoBetweenFunctionsAndBack) {
+  auto one = probed(1), two = probed(2);
+  End a(pf), b(*one), d(*two);
+  a.connect(b);
+  b.connect(a);
+  EXPECT_EQ(a.qp.qpn(), b.qp.qpn());  // names are each function's own
+  EXPECT_TRUE(a.write(b, 1));
+  EXPECT_TRUE(b.write(a, 2));
+  End e(*one);
+  e.connect(d);
+  d.connect(e);
+  EXPECT_TRUE(e.write(d, 3));
+  EXPECT_TRUE(d.write(e, 4));
+}
+
+TEST_F(IbVf, ItsPortFollowsThePolicy) {
+  auto one = probed(1), two = probed(2);
+  End b(*one), d(*two);
+  b.connect(d);
+  d.connect(b);
+  EXPECT_TRUE(b.write(d, 1));
+  one->clear_async_events();
+  two->clear_async_events();
+  ASSERT_TRUE(modify(1, kPolicy, 0, kDown).ok());
+  c.machine.advance(1'000'000);
+  EXPECT_EQ(one->query_vport().must().get<Context::vport_state>(), 1u);
+  EXPECT_EQ(two->query_vport().must().get<Context::vport_state>(), 4u);
+  ASSERT_EQ(one->async_events().size(), 1u);
+  EXPECT_EQ(one->async_events()[0].sub_type, prm::kPortDown);
+  EXPECT_TRUE(two->async_events().empty());
+  EXPECT_FALSE(d.write(b, 2));  // nothing comes in ...
+  ASSERT_TRUE(modify(1, kPolicy, 0, kUp).ok());
+  c.machine.advance(1'000'000);
+  EXPECT_EQ(one->query_vport().must().get<Context::vport_state>(), 4u);
+  EXPECT_EQ(one->async_events().back().sub_type, prm::kPortActive);
+  End again(*one), peer(*two);
+  again.connect(peer);
+  peer.connect(again);
+  EXPECT_TRUE(again.write(peer, 3));
+  ASSERT_TRUE(modify(1, kPolicy, 0, kDown).ok());
+  EXPECT_FALSE(again.write(peer, 4));  // ... and nothing goes out
+}
+
+TEST_F(IbVf, TrafficIsCountedForEach) {
+  auto vf = probed(1);
+  End a(pf), b(*vf);
+  a.connect(b);
+  b.connect(a);
+  using Out = prm::query_vport_counter_out;
+  using In = prm::query_vport_counter_in;
+  const auto received = [&](std::uint32_t vport) {
+    Mailbox in(prm::op::QUERY_VPORT_COUNTER, In::bytes);
+    in.set<In::other_vport>(1).set<In::vport_number>(vport);
+    return pf.exec(in, Out::bytes).must().get<Out::received_ib_unicast::octets>();
+  };
+  const std::uint64_t before = received(1), of_pf = received(0), of_other = received(2);
+  EXPECT_TRUE(a.write(b, 1));
+  EXPECT_GE(received(1), before + End::kBytes);
+  EXPECT_LT(received(0), of_pf + End::kBytes);  // acknowledges alone
+  EXPECT_EQ(received(2), of_other);
+}
+
+TEST_F(IbVf, EndsWithItsManager) {
+  auto vf = probed(1);
+  End b(*vf);
+  b.connect(b);
+  EXPECT_TRUE(b.write(b, 1));
+  pf.function_reset();
+  EXPECT_TRUE(initializing(1));
+  EXPECT_EQ(c.card.function(1).qps().qp_count(), 0u);
+  c.machine.function(1).write32(offsetof(prm::InitSeg, cmd_dbell), 1);  // nobody hears it
+  c.machine.advance(1'000'000);
+  EXPECT_TRUE(initializing(1));
+}
+
+}  // namespace
+}  // namespace hcasim
