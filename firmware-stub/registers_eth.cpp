@@ -202,11 +202,13 @@ Syndrome read_pplm(Access& a) {
   return Syndrome::kOk;
 }
 
-// All or nothing: a register is written as a whole.
+// All or nothing: a register is written as a whole. Modes that no generation has take nothing but 0.
 Syndrome write_pplm(Access& a) {
   Fec& fec = a.fw.port().fec();
   bool acceptable = prm::get<prm::pplm_reg::rs_fec_correction_bypass_admin>(a.data) == 0 &&
-                    prm::get<prm::pplm_reg::fec_override_admin_56g>(a.data) == 0;
+                    prm::get<prm::pplm_reg::fec_override_admin_56g>(a.data) == 0 &&
+                    prm::get<prm::pplm_reg::fec_override_admin_400g_8x>(a.data) == 0 &&
+                    prm::get<prm::pplm_reg::fec_override_admin_800g_8x>(a.data) == 0;
   for_each_fec_row([&](FecRow row, auto, auto wanted) {
     const std::uint32_t kind = prm::get<decltype(wanted)>(a.data);
     acceptable = acceptable && fec.acceptable(row, static_cast<std::uint16_t>(kind));

@@ -57,7 +57,7 @@ struct pddr_module_page {
   using vendor_sn = Bytes<0x1e0, 128>;
   using temperature = Field<0x260, 16>;  // 1/256 degree Celsius
   using voltage = Field<0x270, 16>;      // 100 uV
-  using rx_power = Bytes<0x280, 128>;    // 16 bits a lane; dBm or 0.1 uW: module_info_ext
+  using rx_power = Bytes<0x280, 128>;    // 16 bits a lane; dBm or uW: pddr_module_info_ext
   using tx_power = Bytes<0x300, 128>;
   using tx_bias = Bytes<0x380, 128>;  // 2 uA
   // High before low, 16 bits each: temperature, voltage, received power, transmitted power, bias.

@@ -279,6 +279,8 @@ TEST_F(EthPort, ErrorCorrection) {
   refused(R::fec_override_admin_100g{}, kOff | kRs528);
   refused(R::fec_override_admin_50g_1x{}, kRs544);
   refused(R::fec_override_admin_56g{}, kOff);
+  refused(R::fec_override_admin_400g_8x{}, kRs544);
+  refused(R::fec_override_admin_800g_8x{}, kRs544);
   refused(R::rs_fec_correction_bypass_admin{}, 1);
   EXPECT_EQ(prm::get<R::fec_override_admin_100g>(read(kPplm, request<R>()).data()), kOff);
 
