@@ -31,6 +31,19 @@ Firmware* Firmware::managed(std::uint32_t number) {
   return siblings_.find(static_cast<FunctionId>(function_.id() + number));
 }
 
+const std::string& Firmware::node_description() const {
+  return hca_vport_.description.empty() ? port_.node_description() : hca_vport_.description;
+}
+
+void Firmware::set_node_description(std::string text) {
+  if (options_.vf) {
+    hca_vport_.description = std::move(text);
+    return;
+  }
+  port_.set_node_description(std::move(text));
+  traps_.description_changed();
+}
+
 void Firmware::set_enabled(bool on) {
   if (enabled_ && !on) {
     device_.restart(function_.id());  // comes back through function_reset()

@@ -103,6 +103,9 @@ class Firmware : public sc_core::sc_module, public FirmwarePort {
   Traps& traps() { return traps_; }
   NicVport& nic_vport() { return nic_vport_; }
   HcaVport& hca_vport() { return hca_vport_; }
+  // Of the node that the function is: the card's, or what a virtual one's driver calls it.
+  const std::string& node_description() const;
+  void set_node_description(std::string text);
   Health& health() { return health_; }
   CmdQueue& cmdq() { return cmdq_; }
   SyncReset& sync_reset() { return sync_reset_; }

@@ -5,6 +5,7 @@
 #define HCASIM_FIRMWARE_STUB_HCA_VPORT_H
 
 #include <cstdint>
+#include <string>
 
 #include "firmware-stub/port_agent.h"
 #include "model/port/port.h"
@@ -33,6 +34,7 @@ class HcaVport {
     a.lasting("node_guid", node_guid);
     a.lasting("port_guid", port_guid);
     a.lasting("policy", policy);
+    a.lasting("description", description);
     a("cap_mask", cap_mask, kDefaultCaps);
   }
 
@@ -42,6 +44,7 @@ class HcaVport {
  public:
   std::uint64_t node_guid, port_guid;
   VportPolicy policy = VportPolicy::kFollow;
+  std::string description;                // of a virtual function's node; empty: the card's
   std::uint32_t cap_mask = kDefaultCaps;  // of a virtual function; the physical one has the port's
 };
 

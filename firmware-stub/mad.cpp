@@ -49,7 +49,7 @@ struct Mad {
 
 void node_description(Mad& m) {
   std::memset(m.data, 0, 64);
-  const std::string& text = m.fw.port().node_description();
+  const std::string& text = m.fw.node_description();
   std::memcpy(m.data, text.data(), std::min<std::size_t>(text.size(), 64));
 }
 
@@ -59,8 +59,9 @@ void node_info(Mad& m) {
   i.node_type = NodeInfo::kChannelAdapter;
   i.num_ports = 1;
   i.system_image_guid = m.fw.port().system_image_guid();
-  i.node_guid = m.fw.port().node_guid();
-  i.port_guid = m.fw.port().port_guid();
+  const bool vf = m.fw.options().vf;
+  i.node_guid = vf ? m.fw.hca_vport().node_guid : m.fw.port().node_guid();
+  i.port_guid = vf ? m.fw.hca_vport().port_guid : m.fw.port().port_guid();
   i.partition_cap = static_cast<std::uint16_t>(m.fw.function().vport().pkeys.size());
   i.device_id = m.fw.options().device_id;
   i.local_port = 1;
@@ -95,7 +96,8 @@ std::uint16_t port_info(Mad& m) {
   const Profile::Port& profile = m.fw.device().profile().port;
   const std::uint8_t width = width_code(profile.ib_link_width), speed = base_speed(profile.ib_link_speed);
   const std::uint8_t ext = ext_speed(profile.ib_link_speed);
-  const bool up = port.state() != PortState::kDown;
+  const PortState state = m.fw.hca_vport().state(port.state());
+  const bool up = state != PortState::kDown;
   PortInfo i{};
   i.gid_prefix = agent.subnet_prefix();
   i.lid = port.lid();
@@ -104,7 +106,7 @@ std::uint16_t port_info(Mad& m) {
   i.local_port = 1;
   i.width_enabled = i.width_supported = width;
   i.width_active = up ? width : 0;
-  i.speed_supported_state = static_cast<std::uint8_t>(speed << 4 | static_cast<unsigned>(port.state()));
+  i.speed_supported_state = static_cast<std::uint8_t>(speed << 4 | static_cast<unsigned>(state));
   i.physical_state_default = static_cast<std::uint8_t>((up ? 5 : 2) << 4 | 2);
   i.m_key_protect_lmc = port.lmc & 7;
   i.speed_active_enabled = static_cast<std::uint8_t>((up ? speed : 0) << 4 | speed);
@@ -173,8 +175,24 @@ T capped(std::uint64_t v) {
   return static_cast<T>(std::min<std::uint64_t>(v, static_cast<T>(~T{0})));
 }
 
+// The port's counters as a function has them: a virtual one knows what itself has sent and received.
+PortCounters counters_of(Firmware& fw) {
+  if (!fw.options().vf) return fw.device().port().counters();
+  const VportTraffic& t = fw.function().vport().traffic;
+  PortCounters c;
+  for (unsigned cast = 0; cast < VportTraffic::kCasts; ++cast) {
+    c.tx_packets += t.tx_rdma[cast].packets;
+    c.tx_bytes += t.tx_rdma[cast].octets;
+    c.rx_packets += t.rx_rdma[cast].packets;
+    c.rx_bytes += t.rx_rdma[cast].octets;
+  }
+  c.tx_multicast = t.tx_rdma[VportTraffic::kMulticast].packets;
+  c.rx_multicast = t.rx_rdma[VportTraffic::kMulticast].packets;
+  return c;
+}
+
 std::uint16_t performance(Mad& m, std::uint16_t attribute) {
-  const PortCounters c = m.fw.device().port().counters();
+  const PortCounters c = counters_of(m.fw);
   switch (attribute) {
     case kAttrClassPortInfo: {
       if (m.set) return kMadBadAttribute;
@@ -193,7 +211,7 @@ std::uint16_t performance(Mad& m, std::uint16_t attribute) {
       i.port_select = asked.port_select;
       i.counter_select = asked.counter_select;
       if (!m.set) {
-        i.link_downed = capped<std::uint8_t>(m.fw.port().link_downed());
+        i.link_downed = m.fw.options().vf ? 0 : capped<std::uint8_t>(m.fw.port().link_downed());
         i.symbol_errors = capped<std::uint16_t>(c.symbol_errors);
         i.rcv_errors = capped<std::uint16_t>(c.rx_errors);
         i.xmit_discards = capped<std::uint16_t>(c.tx_discards);
@@ -239,12 +257,12 @@ bool answer_mad(Firmware& fw, std::uint8_t* mad) {
   const bool method_ok = header.method == kMethodGet || header.method == kMethodSet;
   const bool subnet_class = header.mgmt_class == kClassSubnLid || header.mgmt_class == kClassSubnDirected;
   if (header.method == kMethodTrapRepress && subnet_class) {
-    fw.traps().repress();
+    if (!fw.options().vf) fw.traps().repress();
     return false;
   }
   if (!subnet_class && header.mgmt_class != kClassPerf) {
     status = kMadBadClass;
-  } else if (!method_ok) {
+  } else if (!method_ok || (m.set && fw.options().vf)) {  // the port is its manager's to change
     status = kMadBadMethod;
   } else {
     status = subnet_class ? subnet(m, header.attr_id) : performance(m, header.attr_id);

@@ -121,7 +121,12 @@ Syndrome read_ppcnt(Access& a) {
       break;
     }
   }
-  if (prm::get<prm::ppcnt_reg::clr>(a.data) != 0) a.fw.device().port().clear_counters();
+  if (a.fw.options().vf) {  // what others make of the port they are not told
+    constexpr std::size_t at = set::bit_off / 8;
+    std::memset(a.data + at, 0, prm::ppcnt_reg::bytes - at);
+  } else if (prm::get<prm::ppcnt_reg::clr>(a.data) != 0) {
+    a.fw.device().port().clear_counters();
+  }
   return Syndrome::kOk;
 }
 
@@ -135,14 +140,13 @@ Syndrome read_pvlc(Access& a) {
 
 Syndrome read_node_desc(Access& a) {
   std::memset(a.data, 0, kNodeDescBytes);
-  const std::string& text = a.fw.port().node_description();
+  const std::string& text = a.fw.node_description();
   std::memcpy(a.data, text.data(), std::min(text.size(), kNodeDescBytes));
   return Syndrome::kOk;
 }
 Syndrome write_node_desc(Access& a) {
   const char* text = reinterpret_cast<const char*>(a.data);
-  a.fw.port().set_node_description({text, strnlen(text, kNodeDescBytes)});
-  a.fw.traps().description_changed();
+  a.fw.set_node_description({text, strnlen(text, kNodeDescBytes)});
   return Syndrome::kOk;
 }
 
@@ -287,8 +291,14 @@ Syndrome access_register(Firmware& fw, Command& cmd) {
   constexpr std::size_t in_at = in::register_data::bit_off / 8, out_at = out::register_data::bit_off / 8;
   if (cmd.in_len < in_at + reg->bytes) return Syndrome::kRegisterLength;
   if (cmd.out_len < out_at + reg->bytes) return Syndrome::kOutputShort;
-  const auto handler = cmd.op_mod == kRead ? reg->read : reg->write;
+  auto handler = cmd.op_mod == kRead ? reg->read : reg->write;
   if (handler == nullptr) return Syndrome::kRegisterRead;
+  if (fw.options().vf && cmd.op_mod == kWrite) {
+    // The port is its manager's: drivers of virtual functions write to its registers all the same, and are
+    // answered with what it is. The card's own state is nothing that they get at.
+    if (reg->in_mcam) return Syndrome::kRegisterRead;
+    if (reg->has_port) handler = reg->read;
+  }
   Access access{fw, cmd.out.data() + out_at, cmd.out_len - out_at, cmd};
   std::memcpy(access.data, cmd.in.data() + in_at, reg->bytes);
   if (reg->has_port && prm::get<prm::pmtu_reg::local_port>(access.data) != 1) return Syndrome::kPortNumber;

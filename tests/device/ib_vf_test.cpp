@@ -294,5 +294,100 @@ TEST_F(IbVf, EndsWithItsManager) {
   EXPECT_TRUE(initializing(1));
 }
 
+// Drivers of virtual functions write to the port's registers as if it were theirs.
+TEST_F(IbVf, DoesNothingToThePort) {
+  auto vf = probed(1);
+  constexpr std::uint16_t kPmtuId = 0x5003, kPaosId = 0x5006, kPpcntId = 0x5008, kNodeDescId = 0x6001,
+                          kMfrlId = 0x9028;
+  using Out = prm::access_register_out;
+  const auto data = [](const CommandResult& r) {
+    const std::size_t at = Out::register_data::bit_off / 8;
+    return std::vector<std::uint8_t>(r.out.begin() + at, r.out.end());
+  };
+  std::vector<std::uint8_t> pmtu(prm::pmtu_reg::bytes), paos(prm::paos_reg::bytes),
+      ppcnt(prm::ppcnt_reg::bytes);
+  prm::set<prm::pmtu_reg::local_port>(pmtu.data(), 1);
+  const auto before = data(pf.access_register(kPmtuId, false, pmtu).must());
+  prm::set<prm::pmtu_reg::admin_mtu>(pmtu.data(), 256);
+  const auto answer = vf->access_register(kPmtuId, true, pmtu);
+  EXPECT_TRUE(answer.ok());
+  EXPECT_EQ(data(answer), before);
+  EXPECT_EQ(data(pf.access_register(kPmtuId, false, pmtu).must()), before);
+
+  prm::set<prm::paos_reg::local_port>(paos.data(), 1);
+  prm::set<prm::paos_reg::admin_status>(paos.data(), 2);
+  EXPECT_TRUE(vf->access_register(kPaosId, true, paos).ok());
+  c.machine.advance(1'000'000);
+  EXPECT_EQ(c.card.port().state(), PortState::kActive);
+
+  End a(pf), b(*vf);
+  a.connect(b);
+  b.connect(a);
+  EXPECT_TRUE(a.write(b, 1));
+  const auto sent = c.card.port().counters().tx_packets;
+  ASSERT_NE(sent, 0u);
+  prm::set<prm::ppcnt_reg::local_port>(ppcnt.data(), 1);
+  prm::set<prm::ppcnt_reg::grp>(ppcnt.data(), 0x20);
+  prm::set<prm::ppcnt_reg::clr>(ppcnt.data(), 1);
+  EXPECT_TRUE(vf->access_register(kPpcntId, false, ppcnt).ok());
+  EXPECT_EQ(c.card.port().counters().tx_packets, sent);
+
+  // What it calls itself is its own.
+  std::vector<std::uint8_t> text(64);
+  std::memcpy(text.data(), "a guest", 7);
+  EXPECT_TRUE(vf->access_register(kNodeDescId, true, text).ok());
+  EXPECT_EQ(data(vf->access_register(kNodeDescId, false, std::vector<std::uint8_t>(64)).must())[0], 'a');
+  EXPECT_EQ(data(pf.access_register(kNodeDescId, false, std::vector<std::uint8_t>(64)).must())[0], 'M');
+  // The card is not its to start anew.
+  EXPECT_FALSE(vf->access_register(kMfrlId, true, std::vector<std::uint8_t>(prm::mfrl_reg::bytes)).ok());
+}
+
+// A management datagram of IBTA 13.4.2: class, method and attribute, the rest zero.
+TEST_F(IbVf, ItsDatagramsOnlyAsk) {
+  auto vf = probed(1);
+  using In = prm::mad_ifc_in;
+  using Out = prm::mad_ifc_out;
+  enum : std::uint8_t { kGet = 1, kSet = 2, kSubnet = 1, kPerformance = 4 };
+  const auto ask = [&](bare::Device& d, std::uint8_t kind, std::uint8_t method, std::uint16_t attribute) {
+    Mailbox in(prm::op::MAD_IFC, In::bytes, 3);
+    in.set<In::port>(1);
+    std::uint8_t* mad = in.data() + In::mad::bit_off / 8;
+    mad[0] = 1;
+    mad[1] = kind;
+    mad[2] = 1;
+    mad[3] = method;
+    mad[17] = static_cast<std::uint8_t>(attribute);
+    if (kind == kPerformance) mad[65] = 1;  // port
+    const CommandResult r = d.exec(in, Out::bytes).must();
+    const std::uint8_t* out = r.out.data() + Out::response_mad_packet::bit_off / 8;
+    return std::vector<std::uint8_t>(out, out + 256);
+  };
+  const auto status = [](const std::vector<std::uint8_t>& mad) { return mad[4] << 8 | mad[5]; };
+  constexpr std::uint16_t kNodeInfo = 0x11, kPortInfo = 0x15, kPortCounters = 0x12, kBadMethod = 0x08;
+  const auto info = ask(*vf, kSubnet, kGet, kNodeInfo);
+  EXPECT_EQ(status(info), 0);
+  const auto own = vf->query_vport().must();
+  EXPECT_EQ(prm::load64(info.data() + 64 + 12), own.get<Context::node_guid>());
+  EXPECT_EQ(prm::load64(info.data() + 64 + 20), own.get<Context::port_guid>());
+  EXPECT_EQ(status(ask(*vf, kSubnet, kSet, kPortInfo)), kBadMethod);
+  EXPECT_EQ(status(ask(*vf, kPerformance, kSet, kPortCounters)), kBadMethod);
+  EXPECT_EQ(pf.query_vport().must().get<Context::lid>(), own.get<Context::lid>());
+  // Its counters tell of itself.
+  auto other = probed(2);
+  End a(*vf), b(*vf);
+  a.connect(b);
+  b.connect(a);
+  EXPECT_TRUE(a.write(b, 1));
+  const auto packets = [&](bare::Device& d) {
+    const auto mad = ask(d, kPerformance, kGet, kPortCounters);
+    EXPECT_EQ(status(mad), 0);
+    return prm::load32(mad.data() + 64 + 32);  // PortXmitPkts
+  };
+  EXPECT_GT(packets(*vf), 0u);
+  const auto of_other = packets(*other);
+  EXPECT_TRUE(b.write(a, 2));
+  EXPECT_EQ(packets(*other), of_other);
+}
+
 }  // namespace
 }  // namespace hcasim
