@@ -32,19 +32,19 @@ constexpr Generation::Features later(SteFormat ste) {
 
 // clang-format off
 constexpr Generation kGenerations[] = {
-    {"connectx4", "ConnectX-4", "MT27700", "ConnectX4", 0x1013, 0, 0x209, 0xb0004, 3, 16, 12, 28, 2006, "HCA_0000004115",
+    {"connectx4", "ConnectX-4", "MT27700", "ConnectX4", 0x1013, 0x1014, 0, 0x209, 0xb0004, 3, 16, 12, 28, 2006, "HCA_0000004115",
      "MCX455A-ECAT", kToEdr, 100, kConnectX4},
-    {"connectx4lx", "ConnectX-4 Lx", "MT27710", "ConnectX4 Lx", 0x1015, 0, 0x20b, 0xb0004, 3, 8, 14, 32, 1010, "HCA_0000004117",
+    {"connectx4lx", "ConnectX-4 Lx", "MT27710", "ConnectX4 Lx", 0x1015, 0x1016, 0, 0x20b, 0xb0004, 3, 8, 14, 32, 1010, "HCA_0000004117",
      "MCX4131A-GCAT", kNoIb, 50, kConnectX4},
-    {"connectx5", "ConnectX-5", "MT27800", "ConnectX5", 0x1017, 0, 0x20d, 0xb5e04, 3, 16, 16, 35, 1000, "HCA_0000004119",
+    {"connectx5", "ConnectX-5", "MT27800", "ConnectX5", 0x1017, 0x1018, 0, 0x20d, 0xb5e04, 3, 16, 16, 35, 1000, "HCA_0000004119",
      "MCX555A-ECAT", kToEdr, 100, kConnectX5},
-    {"connectx5ex", "ConnectX-5 Ex", "MT28800", "ConnectX5 Ex", 0x1019, 0, 0x20d, 0xb5e04, 4, 16, 16, 35, 1000, "HCA_0000000001",
+    {"connectx5ex", "ConnectX-5 Ex", "MT28800", "ConnectX5 Ex", 0x1019, 0x101a, 0, 0x20d, 0xb5e04, 4, 16, 16, 35, 1000, "HCA_0000000001",
      "MCX556A-EDAT", kToEdr, 100, kConnectX5},
-    {"connectx6", "ConnectX-6", "MT28908", "ConnectX6", 0x101b, 0, 0x20f, 0xb5f04, 4, 16, 20, 35, 1000, "HCA_0000004123",
+    {"connectx6", "ConnectX-6", "MT28908", "ConnectX6", 0x101b, 0x101c, 0, 0x20f, 0xb5f04, 4, 16, 20, 35, 1000, "HCA_0000004123",
      "MCX653105A-HDAT", kToHdr, 200, later(SteFormat::kConnectX5)},
-    {"connectx6dx", "ConnectX-6 Dx", "MT2892", "ConnectX6 Dx", 0x101d, 0, 0x212, 0xb5f04, 4, 16, 22, 35, 1000, "HCA_0000004125",
+    {"connectx6dx", "ConnectX-6 Dx", "MT2892", "ConnectX6 Dx", 0x101d, 0x101e, 0, 0x212, 0xb5f04, 4, 16, 22, 35, 1000, "HCA_0000004125",
      "MCX623105AN-CDAT", kNoIb, 200, later(SteFormat::kConnectX6Dx)},
-    {"connectx7", "ConnectX-7", "MT2910", "ConnectX7", 0x1021, 0, 0x218, 0xb5f04, 5, 16, 28, 35, 1000, "HCA_0000004129",
+    {"connectx7", "ConnectX-7", "MT2910", "ConnectX7", 0x1021, 0x101e, 0, 0x218, 0xb5f04, 5, 16, 28, 35, 1000, "HCA_0000004129",
      "MCX75310AAS-NEAT", kToNdr, 400, later(SteFormat::kConnectX7)},
 };
 // clang-format on

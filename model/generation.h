@@ -20,6 +20,7 @@ struct Generation {
   const char* family;            // the chip, as pci.ids has it
   const char* node;              // in NODE_DESC
   std::uint16_t device_id;       // PCI device ID; in decimal ibv_devinfo's vendor_part_id
+  std::uint16_t vf_device_id;    // of its virtual functions
   std::uint8_t revision;         // PCI revision ID; ibv_devinfo's hw_ver
   std::uint16_t hw_id;           // the chip's own ID, whatever PCI shows: of its recovery mode too
   std::uint32_t boot_status_at;  // CR space: address of the boot status (bit 31: not done yet)

@@ -26,6 +26,9 @@ hca_t* create(const std::string& name, const std::string& options, const hca_hos
   char why[2048] = "";
   hca_t* const hca = hca_create(options.c_str(), &ops, self, why, sizeof why);
   if (!hca) throw std::runtime_error(name + ": " + (*why ? why : "the model could not be made"));
+  if (hca_functions(hca) > 1)
+    throw std::runtime_error(name + ": vfs=" + std::to_string(hca_functions(hca) - 1) +
+                             ": a vfio-user server shows one function: take mlx5-hca of a QEMU for SR-IOV");
   return hca;
 }
 

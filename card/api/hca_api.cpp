@@ -22,6 +22,7 @@
 
 using hcasim::api::all;
 using hcasim::api::CableEnd;
+using hcasim::api::device_number;
 using hcasim::api::enter;
 using hcasim::api::Event;
 using hcasim::api::HostWire;
@@ -37,6 +38,18 @@ namespace {
 
 constexpr unsigned kMaxHcas = 64;
 constexpr std::size_t kMostArriving = 4096;  // frames in the port, beyond which the host is asked to wait
+
+hcasim::FunctionId as_id(unsigned function) { return static_cast<hcasim::FunctionId>(function); }
+
+bool has(const hca_t* h, unsigned function) { return usable(h) && function < h->model.functions(); }
+
+// A virtual function's BAR is smaller than the one that all are decoded as: what lies behind its end is
+// out of range there too.
+std::uint64_t in_bar(unsigned function, std::uint64_t offset, std::size_t len) {
+  const bool past =
+      function != hca::kPhysical && (offset >= HCA_VF_BAR0_SIZE || len > HCA_VF_BAR0_SIZE - offset);
+  return past ? HCA_BAR0_SIZE : offset;
+}
 
 // The kernel has stopped for good: each HCA reports that to its driver, once.
 void spread_death() {
@@ -349,13 +362,50 @@ void hca_memory_changed(hca_t* h) {
 }
 
 uint64_t hca_mmio_read(hca_t* h, uint64_t offset, unsigned size) {
+  return hca_function_read(h, hca::kPhysical, offset, size);
+}
+
+void hca_mmio_write(hca_t* h, uint64_t offset, uint64_t value, unsigned size) {
+  hca_function_write(h, hca::kPhysical, offset, value, size);
+}
+
+void hca_mmio_write_burst(hca_t* h, uint64_t offset, const void* data, size_t len) {
+  hca_function_write_burst(h, hca::kPhysical, offset, data, len);
+}
+
+uint32_t hca_vsc_read(hca_t* h, uint32_t offset) {
+  if (!usable(h)) return UINT32_MAX;
+  std::uint32_t value = UINT32_MAX;
+  Recorded call(Event::kVscRead, h->number, offset);
+  enter(h, "hca_vsc_read", [&] { value = h->model.function(hca::kPhysical).gateway().read(offset); });
+  call.returns(value);
+  return value;
+}
+
+void hca_vsc_write(hca_t* h, uint32_t offset, uint32_t value) {
+  if (!usable(h)) return;
+  Recorded call(Event::kVscWrite, h->number, offset, value);
+  enter(h, "hca_vsc_write", [&] { h->model.function(hca::kPhysical).gateway().write(offset, value); });
+}
+
+unsigned hca_functions(const hca_t* h) { return h ? h->model.functions() : 0; }
+
+int hca_attach_function(hca_t* h, unsigned function, const hca_host_ops* ops, void* opaque) {
+  if (!h || function == hca::kPhysical || function >= h->model.functions()) return -1;
+  Recorded call(Event::kAttach, device_number(h->number, function), unsigned{ops != nullptr});
+  h->hosts[function]->attach(ops, opaque);
+  return 0;
+}
+
+uint64_t hca_function_read(hca_t* h, unsigned function, uint64_t offset, unsigned size) {
   std::uint8_t bytes[8];
   std::memset(bytes, 0xff, sizeof bytes);
   std::uint64_t value = 0;
   size = std::min(size, 8u);
-  if (usable(h)) {
-    Recorded call(Event::kMmioRead, h->number, offset, size);
-    enter(h, "hca_mmio_read", [&] { h->model.bar_read(hca::kShown, offset, bytes, size); });
+  if (has(h, function)) {
+    Recorded call(Event::kMmioRead, device_number(h->number, function), offset, size);
+    enter(h, "hca_function_read",
+          [&] { h->model.bar_read(as_id(function), in_bar(function, offset, size), bytes, size); });
     std::memcpy(&value, bytes, size);  // hosts are little-endian
     call.returns(value);
   } else {
@@ -364,39 +414,32 @@ uint64_t hca_mmio_read(hca_t* h, uint64_t offset, unsigned size) {
   return value;
 }
 
-void hca_mmio_write(hca_t* h, uint64_t offset, uint64_t value, unsigned size) {
-  if (!usable(h) || size > 8) return;
+void hca_function_write(hca_t* h, unsigned function, uint64_t offset, uint64_t value, unsigned size) {
+  if (!has(h, function) || size > 8) return;
   std::uint8_t bytes[8];
   std::memcpy(bytes, &value, sizeof bytes);
-  Recorded call(Event::kMmioWrite, h->number, offset, value, size);
-  enter(h, "hca_mmio_write", [&] {
-    h->model.bar_write(hca::kShown, offset, bytes, size);
+  Recorded call(Event::kMmioWrite, device_number(h->number, function), offset, value, size);
+  enter(h, "hca_function_write", [&] {
+    h->model.bar_write(as_id(function), in_bar(function, offset, size), bytes, size);
     if (h->model.prefetched()) h->model.prefetch_targets();
   });
 }
 
-void hca_mmio_write_burst(hca_t* h, uint64_t offset, const void* data, size_t len) {
-  if (!usable(h) || !data || len == 0 || len % 8 || len > hcasim::Uar::kMaxBurst) return;
-  Recorded call(Event::kBurst, h->number, offset, std::string_view(static_cast<const char*>(data), len));
-  enter(h, "hca_mmio_write_burst", [&] {
-    h->model.bar_write(hca::kShown, offset, static_cast<const std::uint8_t*>(data),
+void hca_function_write_burst(hca_t* h, unsigned function, uint64_t offset, const void* data, size_t len) {
+  if (!has(h, function) || !data || len == 0 || len % 8 || len > hcasim::Uar::kMaxBurst) return;
+  Recorded call(Event::kBurst, device_number(h->number, function), offset,
+                std::string_view(static_cast<const char*>(data), len));
+  enter(h, "hca_function_write_burst", [&] {
+    h->model.bar_write(as_id(function), in_bar(function, offset, len), static_cast<const std::uint8_t*>(data),
                        static_cast<unsigned>(len));
   });
 }
 
-uint32_t hca_vsc_read(hca_t* h, uint32_t offset) {
-  if (!usable(h)) return UINT32_MAX;
-  std::uint32_t value = UINT32_MAX;
-  Recorded call(Event::kVscRead, h->number, offset);
-  enter(h, "hca_vsc_read", [&] { value = h->model.function(hca::kShown).gateway().read(offset); });
-  call.returns(value);
-  return value;
-}
-
-void hca_vsc_write(hca_t* h, uint32_t offset, uint32_t value) {
-  if (!usable(h)) return;
-  Recorded call(Event::kVscWrite, h->number, offset, value);
-  enter(h, "hca_vsc_write", [&] { h->model.function(hca::kShown).gateway().write(offset, value); });
+void hca_function_reset(hca_t* h, unsigned function) {
+  if (function == hca::kPhysical) return hca_reset(h);
+  if (!has(h, function)) return;
+  Recorded call(Event::kFunctionReset, device_number(h->number, function));
+  enter(h, "hca_function_reset", [&] { h->model.reset(as_id(function)); });
 }
 
 void hca_reset(hca_t* h) {

@@ -23,11 +23,14 @@ extern "C" {
 
 typedef struct hca hca_t;
 
-enum { HCA_API_VERSION = 6 };
+enum { HCA_API_VERSION = 7 };
 #define HCA_NEVER INT64_MAX  // no event is due
 #define HCA_BAR0_SIZE \
   (32u << 20)  // initialization segment (pages 0-2), UAR pages, from the middle device memory
 #define HCA_MSIX_VECTORS 64u
+#define HCA_MAX_VFS 127u             // virtual functions of a card (option vfs=)
+#define HCA_VF_BAR0_SIZE (1u << 20)  // of each: initialization segment (pages 0-2), UAR pages
+#define HCA_VF_MSIX_VECTORS 16u
 
 enum hca_log_level { HCA_LOG_ERROR = 0, HCA_LOG_WARNING = 1, HCA_LOG_INFO = 2 };
 
@@ -131,8 +134,28 @@ HCA_API void hca_vsc_write(hca_t* hca, uint32_t offset, uint32_t value);
 // not read yet, and forgets the rest, before this returns.
 HCA_API void hca_memory_changed(hca_t* hca);
 
-// Returns the function to power-on state (FLR, bus reset, system reset): no DMA, no interrupt after it.
+// Returns the card to power-on state (FLR of the physical function, bus reset, system reset), virtual
+// functions with it: no DMA, no interrupt after it.
 HCA_API void hca_reset(hca_t* hca);
+
+// --- Functions. A card has the physical one, number 0, and as many virtual ones as its option vfs= says,
+// numbers from 1 on. They are there from hca_create() on; which of them the bus shows is the host's business
+// (SR-IOV). What the calls above say of BAR0, they say of the physical function's.
+HCA_API unsigned hca_functions(const hca_t* hca);
+// From now on a virtual function reaches its host by these: dma_read, dma_write, msix (vector
+// 0..HCA_VF_MSIX_VECTORS-1) and dma_map are called with this `opaque`, so that its requester ID is its own;
+// all other callbacks remain those of hca_create(). `ops` null: it is not on the bus, and its accesses are
+// refused. 0 = done; -1: no such function, or the physical one, whose host hca_create() was given. It may be
+// called from within a callback.
+HCA_API int hca_attach_function(hca_t* hca, unsigned function, const hca_host_ops* ops, void* opaque);
+// BAR0 of any function, as hca_mmio_read(), hca_mmio_write() and hca_mmio_write_burst().
+HCA_API uint64_t hca_function_read(hca_t* hca, unsigned function, uint64_t offset, unsigned size);
+HCA_API void hca_function_write(hca_t* hca, unsigned function, uint64_t offset, uint64_t value,
+                                unsigned size);
+HCA_API void hca_function_write_burst(hca_t* hca, unsigned function, uint64_t offset, const void* data,
+                                      size_t len);
+// FLR of a function: the others do not notice. Of the physical one: hca_reset().
+HCA_API void hca_function_reset(hca_t* hca, unsigned function);
 
 // The parameters of the profile in force, "SECTION.KEY", in the unit that the profile's file has them in.
 // index 0..hca_parameter_count()-1; beyond, no name and 0.
@@ -144,6 +167,7 @@ HCA_API double hca_parameter_value(const hca_t* hca, unsigned index);
 typedef struct hca_pci_identity {
   uint16_t device_id;  // the vendor is 0x15b3, of the subsystem too
   uint16_t subsystem_id;
+  uint16_t vf_device_id;  // of its virtual functions
   uint8_t revision;
   const char* generation;  // as profiles name it, never freed
 } hca_pci_identity;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "card/api/instance.h"
 
-#include <atomic>
 #include <cctype>
 #include <cstdio>
 #include <cstdlib>
@@ -12,6 +11,7 @@
 #include "card/replay/recording.h"
 
 using hcasim::api::Event;
+using hcasim::api::FunctionHost;
 using hcasim::api::Recorder;
 
 namespace {
@@ -23,13 +23,19 @@ std::string module_name(const std::string& name, unsigned number) {
   return out;
 }
 
-// The order that PCIe gives a function's accesses, towards the guest's processors, which run meanwhile under
-// KVM and in multi-threaded TCG: what was read first (a doorbell record) is no younger than what is read
-// afterwards (the WQEs that it announces), and each write is there before the next one (payload, CQE, EQE)
-// and before the interrupt. x86 keeps this order by itself, and the fences are no instructions there; aarch64
-// needs them. Between threads of this process the fences do nothing more: the API has one caller at a time.
-void reads_before_this_are_done() noexcept { std::atomic_thread_fence(std::memory_order_acquire); }
-void accesses_before_this_are_seen() noexcept { std::atomic_thread_fence(std::memory_order_release); }
+std::vector<std::unique_ptr<FunctionHost>> make_hosts(hca& card, unsigned vfs, const hca_host_ops& ops,
+                                                      void* opaque) {
+  std::vector<std::unique_ptr<FunctionHost>> hosts;
+  for (unsigned f = 0; f <= vfs; ++f) hosts.push_back(std::make_unique<FunctionHost>(card, f));
+  hosts.front()->attach(&ops, opaque);
+  return hosts;
+}
+
+std::vector<hcasim::HostPort*> ports_of(const std::vector<std::unique_ptr<FunctionHost>>& hosts) {
+  std::vector<hcasim::HostPort*> ports;
+  for (const auto& host : hosts) ports.push_back(host.get());
+  return ports;
+}
 
 }  // namespace
 
@@ -59,7 +65,8 @@ hca::hca(unsigned n, const hcasim::api::Settings& s, const hcasim::Profile& prof
       tracer(std::move(t)),
       trace_path(s.trace),
       trace_ring_mib(s.trace_ring),
-      model(module_name(s.name, n).c_str(), profile, {this}, *tracer),
+      hosts(make_hosts(*this, s.firmware.vfs, ops, opaque)),
+      model(module_name(s.name, n).c_str(), profile, ports_of(hosts), *tracer),
       firmware((module_name(s.name, n) + "_fw").c_str(), model, s.firmware) {
   hcasim::api::set_up(s, model);
   tracer->rules().on_broken([this](const hcasim::traces::Broken& b) { rule_broken(b); });
@@ -83,45 +90,6 @@ void hca::follow_carrier() { firmware.port().cable(!link_injected_down && (!upli
 
 void hca::wish_changed() {
   if (uplink) uplink->set_carrier(wants_link());
-}
-
-bool hca::dma_read(std::uint64_t addr, void* dst, std::size_t len) noexcept {
-  if (!in_service) return false;
-  const bool done = ops.dma_read(opaque, addr, dst, len) == 0;
-  reads_before_this_are_done();
-  if (Recorder* recorder = Recorder::current()) {
-    recorder->note(Event::kDmaRead, number, addr, len, done,
-                   std::string_view(static_cast<const char*>(dst), done ? len : 0));
-  }
-  return done;
-}
-
-bool hca::dma_write(std::uint64_t addr, const void* src, std::size_t len) noexcept {
-  if (!in_service) return false;
-  accesses_before_this_are_seen();
-  const bool done = ops.dma_write(opaque, addr, src, len) == 0;
-  if (Recorder* recorder = Recorder::current()) {
-    recorder->note(Event::kDmaWrite, number, addr, len, done, hcasim::api::Digest(src, len).bytes());
-  }
-  return done;
-}
-
-std::uint8_t* hca::dma_map(std::uint64_t addr, std::size_t len, bool write) noexcept {
-  if (!in_service || !ops.dma_map) return nullptr;
-  // What follows is a copy, which has no fence of its own.
-  if (write) {
-    accesses_before_this_are_seen();
-  } else {
-    reads_before_this_are_done();
-  }
-  return static_cast<std::uint8_t*>(ops.dma_map(opaque, addr, len, write ? 1 : 0));
-}
-
-void hca::msix(unsigned vector) noexcept {
-  if (!in_service || vector >= HCA_MSIX_VECTORS) return;
-  accesses_before_this_are_seen();
-  ops.msix(opaque, vector);
-  if (Recorder* recorder = Recorder::current()) recorder->note(Event::kMsix, number, vector);
 }
 
 void hca::log(int level, const char* message) noexcept {
@@ -279,7 +247,7 @@ std::vector<hcasim::api::Counter> hca::counters() const {
       {"rules_broken", tracer->rules().total()},
   };
   // Firmware counts its objects under their plain names.
-  for (const auto& c : firmware.function(kShown).counters()) {
+  for (const auto& c : firmware.function(kPhysical).counters()) {
     list.push_back({c.name, c.value, std::strncmp(c.name, "fw_", 3) != 0});
   }
   for (const auto& [point, name] : hcasim::api::error_points()) {
@@ -329,8 +297,8 @@ void hca::inject(const hcasim::api::Fault& fault) {
     case Fault::kHealth:
     case Fault::kFatalHealth:
       note(FaultType::kHealth, FaultAction::kSyndrome);
-      firmware.function(kShown).inject_health(static_cast<std::uint8_t>(fault.number),
-                                              fault.kind == Fault::kFatalHealth);
+      firmware.function(kPhysical).inject_health(static_cast<std::uint8_t>(fault.number),
+                                                 fault.kind == Fault::kFatalHealth);
       break;
     case Fault::kLink:
       note(FaultType::kPort, fault.number == 0 ? FaultAction::kPortDown : FaultAction::kPortUp);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What stands behind an hca_t: the model, its firmware, its trace, and the caller's callbacks as a HostPort.
+// What stands behind an hca_t: the model, its firmware, its trace, and the hosts of its functions.
 #ifndef HCASIM_CARD_INSTANCE_H
 #define HCASIM_CARD_INSTANCE_H
 
@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "card/api/function_host.h"
 #include "card/api/hca_api.h"
 #include "card/api/options.h"
 #include "card/api/wires.h"
@@ -26,18 +27,14 @@ struct Counter {
 
 }  // namespace hcasim::api
 
-struct hca final : hcasim::HostPort {
+struct hca final {
   hca(unsigned number, const hcasim::api::Settings& settings, const hcasim::Profile& profile,
       std::unique_ptr<hcasim::traces::Tracer> tracer, const hca_host_ops& ops, void* opaque);
 
-  bool dma_read(std::uint64_t addr, void* dst, std::size_t len) noexcept override;
-  bool dma_write(std::uint64_t addr, const void* src, std::size_t len) noexcept override;
-  std::uint8_t* dma_map(std::uint64_t addr, std::size_t len, bool write) noexcept override;
-  bool maps() const noexcept override { return ops.dma_map != nullptr; }
-  void msix(unsigned vector) noexcept override;
-  void log(int level, const char* message) noexcept override;
-  void pcie_error(unsigned what, std::uint32_t bit, const char* name) noexcept override;
-  void cable(bool in) noexcept override;
+  // What its functions say of the card as a whole (HostPort).
+  void log(int level, const char* message) noexcept;
+  void pcie_error(unsigned what, std::uint32_t bit, const char* name) noexcept;
+  void cable(bool in) noexcept;
   // wire=host: false: the host has enough for a while.
   bool wire_tx(const void* frame, std::size_t len) noexcept;
   // As hca_host_ops::quiet_until; a host that cannot tell: now.
@@ -76,8 +73,8 @@ struct hca final : hcasim::HostPort {
     HCASIM_FIELDS(a, model, firmware);
     a("simulation", hcasim::simulation());
   }
-  // The function that this API shows: the card's first.
-  static constexpr hcasim::FunctionId kShown = 0;
+  // The function that those parts of the API mean that name none.
+  static constexpr hcasim::FunctionId kPhysical = 0;
 
   const unsigned number;  // as they were made, from 0
   const hca_host_ops ops;
@@ -94,7 +91,8 @@ struct hca final : hcasim::HostPort {
   std::string trace_path, capture_path, trace_answer;
   std::shared_ptr<hcasim::traces::Capture> capture;  // null: none
   unsigned trace_ring_mib;
-  unsigned ring_dumps = 0;  // because of broken rules
+  unsigned ring_dumps = 0;                                        // because of broken rules
+  std::vector<std::unique_ptr<hcasim::api::FunctionHost>> hosts;  // one a function
   mutable hcasim::Device model;
   mutable hcasim::fw::CardFirmware firmware;
 };

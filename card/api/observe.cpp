@@ -45,7 +45,8 @@ hca_pcie_link hca_get_pcie_link(const hca_t* h) {
 
 hca_pci_identity hca_get_pci_identity(const hca_t* h) {
   const hcasim::api::Identity id = identity_of(h);
-  return {id.device_id, id.subsystem_id, id.revision, h->firmware.options().generation->key};
+  return {id.device_id, id.subsystem_id, h->firmware.options().generation->vf_device_id, id.revision,
+          h->firmware.options().generation->key};
 }
 
 uint64_t hca_get_serial(const hca_t* h) { return identity_of(h).serial; }

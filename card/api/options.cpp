@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "card/api/options.h"
 
+#include "card/api/hca_api.h"
+
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
@@ -200,6 +202,13 @@ const Option kOptions[] = {
        std::uint64_t n = 0;
        if (!to_number(v, 1, 0xffff, n)) return false;
        s.firmware.device_id = static_cast<std::uint16_t>(n);
+       return true;
+     }},
+    {"vfs", "0", "virtual functions that the card has (SR-IOV)", "0 to 127",
+     [](Settings& s, const std::string& v) {
+       std::uint64_t n = 0;
+       if (!to_number(v, 0, HCA_MAX_VFS, n)) return false;
+       s.firmware.vfs = static_cast<unsigned>(n);
        return true;
      }},
     {"page_requests", "on", "firmware asks the driver for host pages", "on, off",

@@ -132,9 +132,10 @@ bool RecordingReader::open(const std::string& path, std::string& err) {
     err = path + ": holds nothing";
     return false;
   }
-  if (hello.numbers[0] != HCA_API_VERSION) {
+  if (hello.numbers[0] < kOldestApi || hello.numbers[0] > HCA_API_VERSION) {
     err = path + ": made with version " + std::to_string(hello.numbers[0]) +
-          " of the C API; this program has version " + std::to_string(HCA_API_VERSION);
+          " of the C API; this program takes versions " + std::to_string(kOldestApi) + " to " +
+          std::to_string(HCA_API_VERSION);
     return false;
   }
   return true;

@@ -31,9 +31,11 @@ namespace hcasim::api {
 
 inline constexpr char kRecordingMagic[] = "HCASIMRP";
 inline constexpr std::uint32_t kRecordingVersion = 3;
+// Of the C API, whose calls a recording holds: since then there have been new ones only.
+inline constexpr std::uint64_t kOldestApi = 6;
 
 // EVENT(name, what it is, fields): n number, h number of an HCA and of its PCIe function (device_number()), t
-// time of the host's clock, s bytes. Those before kReturn and the last two are calls, the others
+// time of the host's clock, s bytes. Those before kReturn and the last four are calls, the others
 // callbacks; new ones go to the end, so that older recordings can be read. A wire= to another process
 // (far_end.h) is a host of its own: what comes in there is a call, what the HCA sends or waits for a
 // callback. Its numbers called "time" are ps from now (from_now()).
@@ -75,7 +77,9 @@ inline constexpr std::uint32_t kRecordingVersion = 3;
   EVENT(kQuiet, "quiet_until", "hn")      /* due_number() from simulated time on */               \
   EVENT(kState, "hca_state_digest", "hn") /* what it says, behind kStatistics; no return */       \
   EVENT(kVscRead, "hca_vsc_read", "hn")   /* offset; kVscWrite: offset, value */                  \
-  EVENT(kVscWrite, "hca_vsc_write", "hnn")
+  EVENT(kVscWrite, "hca_vsc_write", "hnn")                                                        \
+  EVENT(kAttach, "hca_attach_function", "hn") /* 1: it is on the bus, 0: not any more */          \
+  EVENT(kFunctionReset, "hca_function_reset", "h")
 
 enum class Event : std::uint8_t {
 #define EVENT(name, text, fields) name,

@@ -23,16 +23,15 @@ constexpr unsigned kDeepest = 16;                                      // calls 
 constexpr std::int64_t kLatest = std::int64_t{1} << 61;                // ns, of the host's clock
 constexpr std::uint64_t kFarthest = std::uint64_t{1'000'000'000'000};  // ns that the model runs ahead
 
-bool is_call(Event e) {
-  return (e > Event::kHello && e < Event::kStatistics) || e == Event::kVscRead || e == Event::kVscWrite;
-}
+bool is_call(Event e) { return (e > Event::kHello && e < Event::kStatistics) || e >= Event::kVscRead; }
 
 bool is_from_wire(Event e) { return e >= Event::kLinkUp && e <= Event::kLinkLog; }
 
 // What a host may do while the model waits for its answer.
 bool may_be_nested(Event e) {
   return e == Event::kMmioRead || e == Event::kMmioWrite || e == Event::kBurst || e == Event::kCarrier ||
-         e == Event::kInject || e == Event::kSetTrace || e == Event::kVscRead || e == Event::kVscWrite;
+         e == Event::kInject || e == Event::kSetTrace || e == Event::kVscRead || e == Event::kVscWrite ||
+         e == Event::kAttach;
 }
 
 // "key=value,key=value"
@@ -257,10 +256,34 @@ bool Replay::run(const std::string& path, std::string& err) {
   return err.empty();
 }
 
-hca_t* Replay::hca_of(std::uint64_t number) {
-  if (number < functions_.size()) return functions_[number]->hca;
-  end_early("it is damaged: there is no hca" + std::to_string(number));
+hca_t* Replay::hca_of(std::uint64_t device) {
+  const std::uint64_t number = api::hca_of(device), function = function_of(device);
+  if (number >= functions_.size()) {
+    end_early("it is damaged: there is no hca" + std::to_string(number));
+    return nullptr;
+  }
+  hca_t* h = functions_[number]->hca;
+  if (function < hca_functions(h)) return h;
+  end_early("it is damaged: hca" + std::to_string(number) + " has no function " + std::to_string(function));
   return nullptr;
+}
+
+hca_host_ops Replay::function_ops() {
+  hca_host_ops ops{};
+  ops.dma_read = dma_read;
+  ops.dma_write = dma_write;
+  ops.msix = msix;
+  return ops;
+}
+
+void Replay::attach(hca_t* h, std::uint64_t device, bool on) {
+  const hca_host_ops ops = function_ops();
+  Function* function = nullptr;
+  if (on) {
+    virtual_.push_back(std::make_unique<Function>(Function{this, device}));
+    function = virtual_.back().get();
+  }
+  hca_attach_function(h, static_cast<unsigned>(function_of(device)), on ? &ops : nullptr, function);
 }
 
 void Replay::call(const Noted& record) {
@@ -288,18 +311,19 @@ bool Replay::perform(const Noted& record, std::uint64_t& result) {
   if (is_from_wire(record.event)) return from_wire(record, result);
   hca_t* h = hca_of(n[0]);
   if (!h) return false;
+  const auto function = static_cast<unsigned>(function_of(n[0]));
   const auto size = [](std::uint64_t bytes) {
     return static_cast<unsigned>(std::min<std::uint64_t>(bytes, 9));
   };
   switch (record.event) {
     case Event::kMmioRead:
-      result = hca_mmio_read(h, n[1], size(n[2]));
+      result = hca_function_read(h, function, n[1], size(n[2]));
       return true;
     case Event::kMmioWrite:
-      hca_mmio_write(h, n[1], n[2], size(n[3]));
+      hca_function_write(h, function, n[1], n[2], size(n[3]));
       return true;
     case Event::kBurst:
-      hca_mmio_write_burst(h, n[1], s[0].data(), s[0].size());
+      hca_function_write_burst(h, function, n[1], s[0].data(), s[0].size());
       return true;
     case Event::kVscRead:
       result = hca_vsc_read(h, static_cast<std::uint32_t>(n[1]));
@@ -309,6 +333,12 @@ bool Replay::perform(const Noted& record, std::uint64_t& result) {
       return true;
     case Event::kReset:
       hca_reset(h);
+      return true;
+    case Event::kAttach:
+      attach(h, n[0], n[1] != 0);
+      return true;
+    case Event::kFunctionReset:
+      hca_function_reset(h, function);
       return true;
     case Event::kDestroy:
       hca_destroy(h);
@@ -405,11 +435,8 @@ bool Replay::create(const Noted& record, std::uint64_t& result) {
   options += ",trace=" + (traced ? options_.trace : "/dev/null");
   if (!options_.capture.empty() && (!any_captured_ || has(record.texts[0], "capture")))
     options += ",capture=" + options_.capture;
-  auto* f = new Function{this, static_cast<unsigned>(functions_.size())};
-  hca_host_ops ops{};
-  ops.dma_read = dma_read;
-  ops.dma_write = dma_write;
-  ops.msix = msix;
+  auto* f = new Function{this, functions_.size()};
+  hca_host_ops ops = function_ops();
   ops.pcie_error = pcie_error;
   if (record.numbers[0] & kHostLogs) ops.log = log;
   if (record.numbers[0] & kHostTakesFrames) ops.wire_tx = wire_tx;
@@ -489,7 +516,8 @@ void Replay::msix(void* self, unsigned vector) {
 
 void Replay::log(void* self, int level, const char* message) {
   auto* f = static_cast<Function*>(self);
-  if (f->replay->options_.echo_log) std::fprintf(stderr, "hca%u: %s\n", f->number, message);
+  if (f->replay->options_.echo_log)
+    std::fprintf(stderr, "hca%u: %s\n", static_cast<unsigned>(f->number), message);
   Noted made{Event::kLog, {f->number, static_cast<unsigned>(level)}, {message}};
   f->replay->answer(made, 2, true);
 }

@@ -5,6 +5,7 @@
 #define HCASIM_CARD_REPLAY_H
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -45,7 +46,7 @@ class Replay {
   class Peer;
   struct Function {
     Replay* replay;
-    unsigned number;
+    std::uint64_t number;  // of its HCA, and of itself (device_number())
     hca_t* hca = nullptr;
     Peer* peer = nullptr;  // of a wire= to another process, as long as the HCA is in service
   };
@@ -58,7 +59,10 @@ class Replay {
   bool pass(const Noted& record, std::uint64_t& result);
   bool from_wire(const Noted& record, std::uint64_t& result);
   bool create(const Noted& record, std::uint64_t& result);
-  hca_t* hca_of(std::uint64_t number);
+  // Of an h field; null: it names none.
+  hca_t* hca_of(std::uint64_t device);
+  static hca_host_ops function_ops();
+  void attach(hca_t* h, std::uint64_t device, bool on);
 
   // A callback of the model's: what was recorded for it, or null if the replay is over. `made`: what it asks;
   // `fields`: how many of its numbers, and whether its text, are its own, not the host's answer.
@@ -76,7 +80,10 @@ class Replay {
 
   const ReplayOptions options_;
   RecordingReader reader_;
-  std::vector<Function*> functions_;  // never deleted: the model calls them until the process ends
+  // Physical ones, by the number of their HCA, and virtual ones. Never deleted: the model calls them until
+  // the process ends.
+  std::vector<Function*> functions_;
+  std::vector<std::unique_ptr<Function>> virtual_;
   Noted answer_;
   std::string divergence_, early_end_, refused_;
   std::uint64_t events_ = 0;

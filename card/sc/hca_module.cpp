@@ -39,6 +39,9 @@ api::Parts parts_of(const std::string& name, const HcaConfig& config) {
     refuse("/hcasim/config", name +
                                  ": wire, cable, switch, coupled and record are not for a module of a "
                                  "platform: bind wire_out and wire_in");
+  if (s.firmware.vfs != 0)
+    refuse("/hcasim/config",
+           name + ": vfs=" + std::to_string(s.firmware.vfs) + ": a module has one function, and no SR-IOV");
   if (!Agenda::choose({s.native, true})) {
     refuse("/hcasim/kernel",
            name + (Agenda::instance().alone()
