@@ -6,7 +6,6 @@
  */
 #include "mlx5_hca.h"
 
-#define PCI_VENDOR_ID_MLX 0x15b3
 #define PCI_DEVICE_ID_MLX_CX5_EX 0x1019 /* until the model says which card it is */
 #define PCI_SUBSYSTEM_ID_MLX 0x0008
 #define PCI_CLASS_INFINIBAND 0x0207
@@ -63,7 +62,7 @@ static bool add_capabilities(Mlx5Hca* dev, Error** errp) {
   if (pm < 0) {
     return false;
   }
-  dev->pm_cap = pm;
+  dev->function->pm_cap = pm;
   pci_set_word(pci->config + pm + PCI_PM_PMC, 3); /* version 1.2, no PME */
   pci_set_word(pci->config + pm + PCI_PM_CTRL, PCI_PM_CTRL_NO_SOFT_RESET);
   pci_set_word(pci->wmask + pm + PCI_PM_CTRL, PCI_PM_CTRL_STATE_MASK);
@@ -99,10 +98,11 @@ static bool add_capabilities(Mlx5Hca* dev, Error** errp) {
       pcie_dev_ser_num_init(pci, DSN_OFFSET, guid);
     }
   }
-  return true;
+  return mlx5_hca_sriov_init(dev, errp);
 }
 
 static void remove_capabilities(PCIDevice* pci) {
+  mlx5_hca_sriov_exit(MLX5_HCA(pci));
   if (msix_present(pci)) {
     mlx5_hca_pcie_exit(MLX5_HCA(pci));
   }
@@ -118,7 +118,7 @@ static void remove_capabilities(PCIDevice* pci) {
 /* ---- life cycle ---- */
 
 static void log_message(void* opaque, int level, const char* message) {
-  HcaLink* link = opaque;
+  HcaLink* link = ((HcaFunction*)opaque)->link;
   const char* id = link->dev && DEVICE(link->dev)->id ? DEVICE(link->dev)->id : TYPE_MLX5_HCA;
 
   switch (level) {
@@ -167,7 +167,7 @@ static void mlx5_hca_realize(PCIDevice* pci, Error** errp) {
   }
   dev->link = mlx5_hca_link_new(dev, parts);
   dev->link->ahead = ahead;
-  dev->link->hca = hca_create(options->str, &host_ops, dev->link, why, sizeof(why));
+  dev->link->hca = hca_create(options->str, &host_ops, dev->function, why, sizeof(why));
   if (!dev->link->hca) {
     error_setg(errp, TYPE_MLX5_HCA ": %s", *why ? why : "the model could not be made");
     goto fail;
@@ -180,7 +180,7 @@ static void mlx5_hca_realize(PCIDevice* pci, Error** errp) {
   if (hca_is_ethernet(dev->link->hca)) {
     pci_config_set_class(pci->config, PCI_CLASS_NETWORK_ETHERNET);
   }
-  memory_region_init_io(&dev->bar0, OBJECT(dev), &mlx5_hca_bar0_ops, dev, TYPE_MLX5_HCA "-bar0",
+  memory_region_init_io(&dev->bar0, OBJECT(dev), &mlx5_hca_bar0_ops, &dev->function, TYPE_MLX5_HCA "-bar0",
                         HCA_BAR0_SIZE);
   pci_register_bar(
       pci, MLX5_HCA_BAR_REGISTERS,
@@ -215,6 +215,7 @@ static void mlx5_hca_exit(PCIDevice* pci) {
     return; /* ended with QEMU */
   }
   mlx5_hca_net_exit(link);
+  mlx5_hca_sriov_exit(dev); /* virtual functions leave a card that is there */
   dev->link = NULL;
   mlx5_hca_link_drop(link);
   remove_capabilities(pci);
@@ -230,8 +231,9 @@ static void mlx5_hca_reset_hold(QCOMPAT_HOLD_ARGS) {
   }
   pcie_cap_deverr_reset(pci);
   reset_device_control(pci);
-  pci_set_word(pci->config + dev->pm_cap + PCI_PM_CTRL, PCI_PM_CTRL_NO_SOFT_RESET);
-  mlx5_hca_link_reset(dev->link);
+  pci_set_word(pci->config + dev->function->pm_cap + PCI_PM_CTRL, PCI_PM_CTRL_NO_SOFT_RESET);
+  mlx5_hca_sriov_reset(dev);
+  mlx5_hca_function_reset(dev->function);
 }
 
 static uint32_t mlx5_hca_config_read(PCIDevice* pci, uint32_t addr, int len) {

@@ -8,6 +8,7 @@
  * - mlx5_hca_plugin.c   entry point of `-plugin`
  * - abi_check.c         refuses any QEMU but the one whose headers were used
  * - mlx5_hca.c          PCI function: realize, capabilities, configuration space, reset
+ * - mlx5_hca_vf.c       virtual functions: the SR-IOV capability, and the type of the devices that it makes
  * - mlx5_hca_options.c  properties, and the options of the model that they make
  * - mlx5_hca_qom.c      counters, statistics and faults as QOM properties
  * - mlx5_hca_vpd.c      vital product data
@@ -29,7 +30,9 @@
 
 #define TYPE_MLX5_HCA "mlx5-hca"
 OBJECT_DECLARE_SIMPLE_TYPE(Mlx5Hca, MLX5_HCA)
+#define TYPE_MLX5_HCA_VF "mlx5-hca-vf"
 
+#define PCI_VENDOR_ID_MLX 0x15b3
 #define MLX5_HCA_BAR_REGISTERS 0 /* 64 bit, so 0 and 1 */
 #define MLX5_HCA_BAR_MSIX 2
 
@@ -45,6 +48,23 @@ typedef struct HcaPcieFault {
   char name[32];
 } HcaPcieFault;
 typedef struct HcaLink HcaLink;
+
+/*
+ * A function of the card, as the model knows it: the `opaque` of its accesses. The physical one is there as
+ * long as the card, virtual ones come and go with VF Enable, also while the model is running.
+ */
+typedef struct HcaFunction HcaFunction;
+struct HcaFunction {
+  HcaLink* link;
+  unsigned number;     /* 0: the physical one */
+  unsigned vectors;    /* of MSI-X */
+  PCIDevice* pci;      /* NULL: not on the bus */
+  HcaFunction** owner; /* the device's pointer to this, which becomes NULL when the card goes first */
+  uint8_t pm_cap;      /* offset of the power management capability, 0 = none */
+  bool reset_pending;  /* to be reset when the model returns; no DMA until then */
+  bool maps;           /* `memory` is registered, and the model may read the guest's memory in place */
+  MemoryListener memory;
+};
 
 /*
  * What mlx5_hca_time.c calls of a part of the shim for each link; each call says whether there was anything
@@ -70,15 +90,15 @@ struct HcaLink {
   Mlx5Hca* dev;         /* NULL once the device is gone */
   Mlx5Hca* held;        /* the same, which stays in memory as long as this */
   hca_t* hca;           /* NULL until hca_create() */
+  HcaFunction physical; /* its `opaque` is that of all callbacks which do not concern one function */
+  HcaFunction* virtuals;
+  unsigned virtual_count;
   unsigned in_access;   /* depth of DMA and interrupt writes of this HCA in flight */
-  bool reset_pending;   /* to be reset when the model returns; no DMA until then */
   bool destroy_pending; /* to be destroyed when the model returns */
   int64_t ahead;        /* ns; bound of the run-ahead, 0 = lockstep */
   uint64_t refused_dma; /* accesses refused on this side of the C API */
   uint64_t refused_mmio;
-  HcaNet* net; /* NULL without netdev= */
-  MemoryListener memory;
-  bool maps;           /* `memory` is registered, and the model may read the guest's memory in place */
+  HcaNet* net;         /* NULL without netdev= */
   bool memory_changed; /* what was mapped is to be given up when the model returns */
   GArray* pcie_faults; /* HcaPcieFault that wait until the model returns; NULL: none */
   QTAILQ_ENTRY(HcaLink) next;
@@ -90,29 +110,30 @@ struct Mlx5Hca {
   MemoryRegion bar0;
   MemoryRegion gone; /* lies over the MSI-X tables while the card is out of its slot */
   bool removed;      /* it is */
-  uint8_t pm_cap;    /* offset of the power management capability */
-  uint8_t vsc_cap;   /* and of the vendor specific one, 0 = not there yet */
+  uint8_t vsc_cap;   /* offset of the vendor specific capability, 0 = not there yet */
   uint8_t vpd_cap;   /* and of vital product data, likewise */
   HcaLink* link;
+  HcaFunction* function; /* the physical one, as long as there is the link */
 
   MLX5_HCA_PROPERTY_MEMBERS
 };
 
 /* mlx5_hca_dma.c. Null: the function makes no access now. */
-PCIDevice* mlx5_hca_bus_master(HcaLink* link);
-/* Of hca_host_ops, as the others below that take an `opaque`: the link. */
+PCIDevice* mlx5_hca_bus_master(HcaFunction* function);
+/* Of hca_host_ops, as the others below that take an `opaque`: an HcaFunction. */
 int mlx5_hca_dma_read(void* opaque, uint64_t addr, void* dst, size_t len);
 int mlx5_hca_dma_write(void* opaque, uint64_t addr, const void* src, size_t len);
 void mlx5_hca_msix(void* opaque, unsigned vector);
 
 /* mlx5_hca_time.c */
-extern const MemoryRegionOps mlx5_hca_bar0_ops;
+extern const MemoryRegionOps mlx5_hca_bar0_ops; /* their opaque: the device's HcaFunction* member */
 HcaLink* mlx5_hca_link_new(Mlx5Hca* dev, const HcaPart* const* parts);
 /* The HCA of a link is complete: sees to the clock and to the end of QEMU; elaboration happens once the
  * machine is complete. */
 void mlx5_hca_link_started(void);
-/* Resets, or ends, the HCA now or as soon as the model has returned. */
-void mlx5_hca_link_reset(HcaLink* link);
+/* Resets a function (the physical one: the card), or ends the HCA, now or as soon as the model has returned.
+ */
+void mlx5_hca_function_reset(HcaFunction* function);
 void mlx5_hca_link_drop(HcaLink* link);
 /* A register of the vendor specific capability, now: written if value is not NULL, else read. */
 uint32_t mlx5_hca_vsc_access(HcaLink* link, uint32_t offset, const uint32_t* value);
@@ -135,6 +156,9 @@ int mlx5_hca_keep_waiting(void* opaque);
 
 /* mlx5_hca_memory.c */
 extern const HcaPart mlx5_hca_memory;
+/* Of a function that comes or goes while the machine runs. */
+void mlx5_hca_memory_watch(HcaFunction* function);
+void mlx5_hca_memory_unwatch(HcaFunction* function);
 void* mlx5_hca_dma_map(void* opaque, uint64_t addr, size_t len, int write);
 
 /* mlx5_hca_vcpu.c */
@@ -164,6 +188,13 @@ void mlx5_hca_vsc_after_write(Mlx5Hca* dev, uint32_t addr, uint32_t value, int l
 /* mlx5_hca_vpd.c; init: as above */
 int mlx5_hca_vpd_init(Mlx5Hca* dev, Error** errp);
 void mlx5_hca_vpd_after_write(Mlx5Hca* dev, uint32_t addr, int len);
+
+/* mlx5_hca_vf.c; init: after hca_create(), false with errp set; nothing to do for a card without virtual
+ * functions. exit, before the link goes, and reset: those that are there go. */
+bool mlx5_hca_sriov_init(Mlx5Hca* dev, Error** errp);
+void mlx5_hca_sriov_exit(Mlx5Hca* dev);
+void mlx5_hca_sriov_reset(Mlx5Hca* dev);
+void mlx5_hca_vf_register_type(void);
 
 /* mlx5_hca_qom.c */
 void mlx5_hca_qom_init(Mlx5Hca* dev);

@@ -5,21 +5,24 @@
 #include "mlx5_hca.h"
 
 /* A function that may not master the bus, sleeps, or is about to be reset makes no access. */
-PCIDevice* mlx5_hca_bus_master(HcaLink* link) {
-  PCIDevice* pci = link->dev ? &link->dev->parent_obj : NULL; /* each DMA asks: no cast that looks up types */
+PCIDevice* mlx5_hca_bus_master(HcaFunction* function) {
+  PCIDevice* pci = function->pci; /* each DMA asks: no cast that looks up types */
+  HcaLink* link = function->link;
 
-  if (!pci || link->dev->removed || link->reset_pending ||
+  if (!pci || link->dev->removed || function->reset_pending || link->physical.reset_pending ||
       !(pci_get_word(pci->config + PCI_COMMAND) & PCI_COMMAND_MASTER)) {
     return NULL;
   }
-  if (pci_get_word(pci->config + link->dev->pm_cap + PCI_PM_CTRL) & PCI_PM_CTRL_STATE_MASK) {
+  if (function->pm_cap &&
+      (pci_get_word(pci->config + function->pm_cap + PCI_PM_CTRL) & PCI_PM_CTRL_STATE_MASK)) {
     return NULL;
   }
   return pci;
 }
 
-static int dma(HcaLink* link, uint64_t addr, void* buf, size_t len, DMADirection dir) {
-  PCIDevice* pci = mlx5_hca_bus_master(link);
+static int dma(HcaFunction* function, uint64_t addr, void* buf, size_t len, DMADirection dir) {
+  PCIDevice* pci = mlx5_hca_bus_master(function);
+  HcaLink* link = function->link;
   MemTxResult result;
 
   if (!len) {
@@ -48,10 +51,11 @@ int mlx5_hca_dma_write(void* opaque, uint64_t addr, const void* src, size_t len)
 }
 
 void mlx5_hca_msix(void* opaque, unsigned vector) {
-  HcaLink* link = opaque;
-  PCIDevice* pci = mlx5_hca_bus_master(link);
+  HcaFunction* function = opaque;
+  HcaLink* link = function->link;
+  PCIDevice* pci = mlx5_hca_bus_master(function);
 
-  if (!pci || vector >= HCA_MSIX_VECTORS || !msix_enabled(pci)) {
+  if (!pci || vector >= function->vectors || !msix_enabled(pci)) {
     link->refused_dma++;
     return;
   }

@@ -11,41 +11,53 @@
 #include "mlx5_hca.h"
 
 static void on_region_del(MemoryListener* listener, MemoryRegionSection* section) {
-  HcaLink* link = container_of(listener, HcaLink, memory);
+  HcaFunction* function = container_of(listener, HcaFunction, memory);
 
   if (memory_region_is_ram(section->mr)) {
-    mlx5_hca_memory_changed(link);
+    mlx5_hca_memory_changed(function->link);
+  }
+}
+
+void mlx5_hca_memory_watch(HcaFunction* function) {
+  PCIDevice* pci = function->pci;
+
+  if (!pci || function->maps || pci_device_iommu_address_space(pci) != &address_space_memory) {
+    return;
+  }
+  function->memory = (MemoryListener){.name = TYPE_MLX5_HCA, .region_del = on_region_del};
+  memory_listener_register(&function->memory, &pci->bus_master_as);
+  function->maps = true;
+}
+
+void mlx5_hca_memory_unwatch(HcaFunction* function) {
+  if (function->maps) {
+    function->maps = false;
+    memory_listener_unregister(&function->memory);
   }
 }
 
 static bool start(HcaLink* link) {
-  PCIDevice* pci = link->dev ? PCI_DEVICE(link->dev) : NULL;
-
-  if (!pci || pci_device_iommu_address_space(pci) != &address_space_memory) {
-    return false;
+  mlx5_hca_memory_watch(&link->physical);
+  for (unsigned i = 0; i < link->virtual_count; i++) {
+    mlx5_hca_memory_watch(&link->virtuals[i]);
   }
-  link->memory = (MemoryListener){.name = TYPE_MLX5_HCA, .region_del = on_region_del};
-  memory_listener_register(&link->memory, &pci->bus_master_as);
-  link->maps = true;
   return true;
 }
 
 static bool stop(HcaLink* link) {
-  bool mapped = link->maps;
-
-  link->maps = false;
-  if (mapped) {
-    memory_listener_unregister(&link->memory);
+  mlx5_hca_memory_unwatch(&link->physical);
+  for (unsigned i = 0; i < link->virtual_count; i++) {
+    mlx5_hca_memory_unwatch(&link->virtuals[i]);
   }
-  return mapped;
+  return true;
 }
 
 const HcaPart mlx5_hca_memory = {.calls = {[HCA_CALL_START] = start, [HCA_CALL_STOP] = stop}};
 
 void* mlx5_hca_dma_map(void* opaque, uint64_t addr, size_t len, int write) {
-  HcaLink* link = opaque;
-  bool maps = link->maps && !write && len && !mlx5_hca_lockstep();
-  PCIDevice* pci = maps ? mlx5_hca_bus_master(link) : NULL;
+  HcaFunction* function = opaque;
+  bool maps = function->maps && !write && len && !mlx5_hca_lockstep();
+  PCIDevice* pci = maps ? mlx5_hca_bus_master(function) : NULL;
   hwaddr there = len, at;
   MemoryRegion* mr;
 

@@ -119,7 +119,7 @@ static bool free_net(HcaLink* link) {
 static bool take_frames(HcaLink* link) {
   HcaNet* net = link->net;
 
-  if (link->reset_pending || link->destroy_pending) {
+  if (link->physical.reset_pending || link->destroy_pending) {
     return false;
   }
   while (!QSIMPLEQ_EMPTY(&net->waiting)) {
@@ -150,7 +150,7 @@ const HcaPart mlx5_hca_net = {
     .calls = {[HCA_CALL_FRAMES] = take_frames, [HCA_CALL_ROOM] = resume, [HCA_CALL_FREE] = free_net}};
 
 int mlx5_hca_net_tx(void* opaque, const void* frame, size_t len) {
-  HcaLink* link = opaque;
+  HcaLink* link = ((HcaFunction*)opaque)->link;
 
   if (!link->net || !link->net->nic) {
     return 0;

@@ -198,7 +198,7 @@ void mlx5_hca_pcie_exit(Mlx5Hca* dev) {
 }
 
 void mlx5_hca_pcie_error(void* opaque, int what, uint32_t bit, const char* name) {
-  HcaLink* link = opaque;
+  HcaLink* link = ((HcaFunction*)opaque)->link;
   HcaPcieFault fault = {.what = what, .bit = bit};
 
   g_strlcpy(fault.name, name, sizeof(fault.name));

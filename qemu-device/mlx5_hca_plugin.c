@@ -36,5 +36,6 @@ QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id G_GNUC_UNUSED, co
     return -1;
   }
   mlx5_hca_register_type();
+  mlx5_hca_vf_register_type();
   return 0;
 }

@@ -55,6 +55,9 @@
   SWITCH(bf, "bf", "bf", "offer BlueFlame registers: on, off, auto = as the profile says")                    \
   SWITCH(sm, "sm", "sm",                                                                                      \
          "built-in subnet manager that makes the port ACTIVE: on, off, auto = the model's default")           \
+  TEXT(vfs, "vfs", "vfs",                                                                                     \
+       "virtual functions that the card has (SR-IOV), 0 to 127; it needs a PCI Express port with room in its " \
+       "window (pref64-reserve=256M)")                                                                         \
   TEXT(options, "options", NULL, "further KEY=VALUE options of the model, parted by ';' or ':'")              \
   TEXT(generation, "generation", "generation",                                                                \
        "what the card says it is and offers at most, such as connectx6; default: what the profile names")     \

@@ -107,7 +107,30 @@ static void link_free(HcaLink* link) {
   }
   call_parts(link, HCA_CALL_FREE);
   object_unref(OBJECT(link->held));
+  g_free(link->virtuals);
   g_free(link);
+}
+
+static void reset_now(HcaFunction* function) {
+  function->reset_pending = false;
+  hca_clock.depth++;
+  hca_function_reset(function->link->hca, function->number);
+  hca_clock.depth--;
+}
+
+/* Of the physical function it is the card's. */
+static void run_resets(HcaLink* link) {
+  bool card = link->physical.reset_pending;
+
+  if (card) {
+    reset_now(&link->physical);
+  }
+  for (unsigned i = 0; i < link->virtual_count; i++) {
+    if (link->virtuals[i].reset_pending && !card) {
+      reset_now(&link->virtuals[i]);
+    }
+    link->virtuals[i].reset_pending = false;
+  }
 }
 
 /* Does what was put off while the model ran. Returns whether there was anything. */
@@ -129,12 +152,7 @@ static bool run_put_off(void) {
       hca_memory_changed(link->hca);
       hca_clock.depth--;
     }
-    if (link->reset_pending) {
-      link->reset_pending = false;
-      hca_clock.depth++;
-      hca_reset(link->hca);
-      hca_clock.depth--;
-    }
+    run_resets(link);
     hca_clock.depth++; /* the resets that it makes wait for the next round */
     call_if_wanted(link, HCA_CALL_TURN);
     hca_clock.depth--;
@@ -262,7 +280,9 @@ int mlx5_hca_keep_waiting(void* opaque G_GNUC_UNUSED) {
 }
 
 void mlx5_hca_watch_fd(void* opaque, int fd, int read, int write) {
-  qemu_set_fd_handler(fd, read ? poll_wire : NULL, write ? poll_wire : NULL, opaque);
+  HcaLink* link = ((HcaFunction*)opaque)->link;
+
+  qemu_set_fd_handler(fd, read ? poll_wire : NULL, write ? poll_wire : NULL, link);
 }
 
 /* Nothing enters a machine that stands still. */
@@ -308,6 +328,9 @@ HcaLink* mlx5_hca_link_new(Mlx5Hca* dev, const HcaPart* const* parts) {
   link->parts = parts;
   link->dev = dev;
   link->held = dev; /* an access that the model makes may unplug the device */
+  link->physical = (HcaFunction){
+      .link = link, .vectors = HCA_MSIX_VECTORS, .pci = PCI_DEVICE(dev), .owner = &dev->function};
+  dev->function = &link->physical;
   object_ref(OBJECT(dev));
   QTAILQ_INSERT_TAIL(&hca_clock.links, link, next);
   return link;
@@ -342,18 +365,16 @@ void mlx5_hca_link_started(void) {
   }
 }
 
-void mlx5_hca_link_reset(HcaLink* link) {
+void mlx5_hca_function_reset(HcaFunction* function) {
   if (!hca_sim_started()) {
     return; /* as created: power-on state */
   }
   if (hca_clock.depth) {
-    link->reset_pending = true;
+    function->reset_pending = true;
     hca_clock.put_off = true;
     return;
   }
-  hca_clock.depth++;
-  hca_reset(link->hca);
-  hca_clock.depth--;
+  reset_now(function);
   advance(model_now(), 0);
 }
 
@@ -368,9 +389,21 @@ void mlx5_hca_memory_changed(HcaLink* link) {
   hca_clock.depth--;
 }
 
+static void disown(HcaFunction* function) {
+  if (function->owner) {
+    *function->owner = NULL;
+    function->owner = NULL;
+  }
+  function->pci = NULL;
+}
+
 void mlx5_hca_link_drop(HcaLink* link) {
   call_parts(link, HCA_CALL_STOP);
   link->dev = NULL;
+  disown(&link->physical);
+  for (unsigned i = 0; i < link->virtual_count; i++) {
+    disown(&link->virtuals[i]);
+  }
   if (hca_clock.depth) {
     link->destroy_pending = true;
     hca_clock.put_off = true;
@@ -415,20 +448,20 @@ uint32_t mlx5_hca_vsc_access(HcaLink* link, uint32_t offset, const uint32_t* val
 
 static MemTxResult bar0_read(void* opaque, hwaddr addr, uint64_t* data, unsigned size,
                              MemTxAttrs attrs G_GNUC_UNUSED) {
-  HcaLink* link = ((Mlx5Hca*)opaque)->link;
+  HcaFunction* function = *(HcaFunction**)opaque;
   int64_t now;
 
   *data = UINT64_MAX;
-  if (!link || own_access(link)) {
+  if (!function || own_access(function->link)) {
     return MEMTX_ERROR;
   }
-  if (link->dev->removed) {
+  if (function->link->dev->removed) {
     return MEMTX_OK; /* all ones: what a port makes of a request that nobody answers */
   }
   now = model_now();
   advance(now, 0); /* what is due happens before the guest looks */
   hca_clock.depth++;
-  *data = hca_mmio_read(link->hca, addr, size);
+  *data = hca_function_read(function->link->hca, function->number, addr, size);
   hca_clock.depth--;
   advance(now, hca_clock.ahead);
   return MEMTX_OK;
@@ -436,19 +469,19 @@ static MemTxResult bar0_read(void* opaque, hwaddr addr, uint64_t* data, unsigned
 
 static MemTxResult bar0_write(void* opaque, hwaddr addr, uint64_t data, unsigned size,
                               MemTxAttrs attrs G_GNUC_UNUSED) {
-  HcaLink* link = ((Mlx5Hca*)opaque)->link;
+  HcaFunction* function = *(HcaFunction**)opaque;
   int64_t now;
 
-  if (!link || own_access(link)) {
+  if (!function || own_access(function->link)) {
     return MEMTX_ERROR;
   }
-  if (link->dev->removed) {
+  if (function->link->dev->removed) {
     return MEMTX_OK;
   }
   now = model_now();
   advance(now, 0); /* the write happens now, not at the last event's time */
   hca_clock.depth++;
-  hca_mmio_write(link->hca, addr, data, size);
+  hca_function_write(function->link->hca, function->number, addr, data, size);
   hca_clock.depth--;
   advance(now, hca_clock.ahead);
   return MEMTX_OK;

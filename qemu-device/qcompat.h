@@ -8,10 +8,10 @@
  *        command alone; messages of correctable errors find the root port
  *   9.0  qemu_mutex_lock_iothread() became bql_lock() (nearly every entry comes with the lock held)
  *   9.1  the hold phase of a reset got its type as an argument
- *   10.0 sysemu/ became system/; property arrays are const and end without a marker; pci_pm_init()
- *   10.0.4 to 10.2  a vCPU's TLB can be older than its memory map (mlx5_hca_vcpu.c)
- *   10.1 class_init takes const data, interface lists are const
- *   11   qdev, boards and irq headers moved to hw/core/
+ *   10.0 virtual functions are made with the physical one, not when they are enabled, and the core resets
+ * SR-IOV; sysemu/ became system/; property arrays are const and end without a marker; pci_pm_init() 10.0.4
+ * to 10.2  a vCPU's TLB can be older than its memory map (mlx5_hca_vcpu.c) 10.1 class_init takes const data,
+ * interface lists are const 11   qdev, boards and irq headers moved to hw/core/
  */
 #ifndef HCASIM_QEMU_DEVICE_QCOMPAT_H
 #define HCASIM_QEMU_DEVICE_QCOMPAT_H
@@ -28,6 +28,7 @@
 #include "hw/pci/pci_bus.h"
 #include "hw/pci/pcie.h"
 #include "hw/pci/pcie_aer.h"
+#include "hw/pci/pcie_sriov.h"
 #if __has_include("hw/core/qdev-properties.h")
 #include "hw/core/qdev-properties.h"
 #include "hw/core/resettable.h"
@@ -160,6 +161,55 @@ static inline int qcompat_aer_inject(PCIDevice* dev, uint32_t status, bool corre
   DEVICE(dev)->id = id;
   qobject_unref(arguments);
   return pci_get_long(registers + at) & status ? 0 : -1;
+#endif
+}
+
+/* Alternative routing IDs: the only function's capability, which names no next one. */
+static inline void qcompat_ari_init(PCIDevice* dev, uint16_t offset) {
+#if HCASIM_QEMU_AT_LEAST(8, 1)
+  pcie_ari_init(dev, offset);
+#else
+  pcie_ari_init(dev, offset, 0);
+#endif
+}
+
+/* The SR-IOV capability; virtual functions follow the physical one on its bus. From 10.0 on this makes and
+ * realizes them. */
+static inline bool qcompat_sriov_init(PCIDevice* pf, uint16_t offset, const char* vf_type,
+                                      uint16_t vf_device_id, uint16_t total, Error** errp) {
+#if HCASIM_QEMU_AT_LEAST(10, 0)
+  return pcie_sriov_pf_init(pf, offset, vf_type, vf_device_id, total, total, 1, 1, errp);
+#else
+  (void)errp;
+  pcie_sriov_pf_init(pf, offset, vf_type, vf_device_id, total, total, 1, 1);
+  return true;
+#endif
+}
+
+/* A BAR of a virtual function. */
+static inline void qcompat_vf_bar(PCIDevice* vf, int number, uint8_t type, MemoryRegion* memory) {
+#if HCASIM_QEMU_AT_LEAST(10, 0)
+  pci_register_bar(vf, number, type, memory);
+#else
+  (void)type; /* the physical function has said it */
+  pcie_sriov_vf_register_bar(vf, number, memory);
+#endif
+}
+
+/* The reset of a physical function ends its virtual ones. */
+static inline void qcompat_sriov_reset(PCIDevice* pf) {
+#if HCASIM_QEMU_AT_LEAST(10, 0)
+  (void)pf; /* QEMU has done so */
+#else
+  uint8_t* cap = pf->config + pf->exp.sriov_cap;
+
+  pcie_sriov_pf_disable_vfs(pf);
+  pci_set_word(cap + PCI_SRIOV_CTRL, 0);
+  pci_set_word(cap + PCI_SRIOV_NUM_VF, 0);
+  pci_set_long(cap + PCI_SRIOV_SYS_PGSIZE, 1);
+  for (int i = 0; i < PCI_SRIOV_NUM_BARS; i++) {
+    pci_set_long(cap + PCI_SRIOV_BAR + 4 * i, pf->exp.sriov_pf.vf_bar_type[i]);
+  }
 #endif
 }
 

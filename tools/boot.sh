@@ -54,16 +54,21 @@ TEXT
 # hca_options BUS_PREFIX SPEC...: the -plugin and -device options into the array HCA_OPTIONS. With a prefix each HCA
 # gets a PCIe root port of its own.
 hca_options() {
-  local prefix=$1 spec index=0 bus
+  local prefix=$1 spec index=0 bus room
   shift
   HCA_OPTIONS=()
+  # Virtual functions come while the machine runs, in QEMU before 10.0 as devices that are plugged in: PCI Express' own hot plug knows
+  # that nobody put them there, ACPI's announces each.
+  if [[ " $* " =~ [\ ,:\;]vfs=[1-9] ]]; then HCA_OPTIONS+=(-global ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off); fi
   for spec in "$@"; do
     [[ $spec == none ]] && continue
-    ((${#HCA_OPTIONS[@]} > 0)) || HCA_OPTIONS=(-plugin "$HCASIM_PLUGIN")
+    [[ " ${HCA_OPTIONS[*]} " == *" -plugin "* ]] || HCA_OPTIONS+=(-plugin "$HCASIM_PLUGIN")
     [[ ",$spec," == *,link=* ]] || spec="link=eth${spec:+,$spec}"
     bus=
     if [[ -n $prefix && ",$spec," != *,bus=* ]]; then
-      HCA_OPTIONS+=(-device "pcie-root-port,id=$prefix$index,chassis=$((index + 1)),slot=$((index + 1))")
+      room=
+      if [[ ,$spec =~ [,:\;]vfs=[1-9] ]]; then room=,pref64-reserve=256M; fi # a port's own choice is 2 MiB beyond what it sees at the start
+      HCA_OPTIONS+=(-device "pcie-root-port,id=$prefix$index,chassis=$((index + 1)),slot=$((index + 1))$room")
       bus=,bus=$prefix$index
     fi
     HCA_OPTIONS+=(-device "mlx5-hca,$spec$bus")

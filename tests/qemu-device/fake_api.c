@@ -11,7 +11,7 @@
 
 #include "card/api/hca_api.h"
 
-enum { kMaxHcas = 16, kCounters = 6 };
+enum { kMaxHcas = 64, kMaxVfs = 32, kCounters = 6 };
 
 struct hca {
   const hca_host_ops* ops;
@@ -31,6 +31,8 @@ struct hca {
   uint8_t scratch[0x1000], buffer[FAKE_BUFFER_SIZE];
   char stats[2048];
   char trace[256];
+  unsigned vfs;
+  hca_t* functions[kMaxVfs];  // each with registers of its own
 };
 
 enum { kMmioReads, kMmioWrites, kDmaRefused, kEvents, kResets, kNested };
@@ -54,14 +56,31 @@ static void power_on(hca_t* h) {
   h->resets = resets;
 }
 
+// Of a function that is not on the bus.
+static int refuse_read(void* opaque, uint64_t addr, void* dst, size_t len) {
+  (void)opaque, (void)addr, (void)dst, (void)len;
+  return -1;
+}
+static int refuse_write(void* opaque, uint64_t addr, const void* src, size_t len) {
+  (void)opaque, (void)addr, (void)src, (void)len;
+  return -1;
+}
+static void* map_nothing(void* opaque, uint64_t addr, size_t len, int write) {
+  (void)opaque, (void)addr, (void)len, (void)write;
+  return NULL;
+}
+static void signal_nobody(void* opaque, unsigned vector) { (void)opaque, (void)vector; }
+static const hca_host_ops nobody = {
+    .dma_read = refuse_read, .dma_write = refuse_write, .dma_map = map_nothing, .msix = signal_nobody};
+
 static bool option_is(const char* item, const char* key) {
   return strncmp(item, key, strlen(key)) == 0 && item[strlen(key)] == '=';
 }
 
 hca_t* hca_create(const char* options, const hca_host_ops* ops, void* opaque, char* err, size_t err_len) {
-  static const char* const keys[] = {"name",       "link",    "profile", "trace",  "bf",         "sm",
-                                     "node_guid",  "lanes",   "x",       "mac",    "wire",       "cable",
-                                     "trace_ring", "capture", "record",  "faults", "generation", "device_id"};
+  static const char* const keys[] = {
+      "name", "link",  "profile",    "trace",   "bf",     "sm",     "node_guid",  "lanes",     "x",  "mac",
+      "wire", "cable", "trace_ring", "capture", "record", "faults", "generation", "device_id", "vfs"};
   char copy[1024];
   snprintf(copy, sizeof(copy), "%s", options);
   for (char *save = NULL, *item = strtok_r(copy, ",", &save); item; item = strtok_r(NULL, ",", &save)) {
@@ -84,11 +103,41 @@ hca_t* hca_create(const char* options, const hca_host_ops* ops, void* opaque, ch
   snprintf(h->options, sizeof(h->options), "%s", options);
   power_on(h);
   hcas[hca_total++] = h;
+  const char* vfs = strstr(options, "vfs=");
+  h->vfs = vfs ? (unsigned)strtoul(vfs + strlen("vfs="), NULL, 0) : 0;
+  if (h->vfs > kMaxVfs || hca_total + h->vfs > kMaxHcas) {
+    snprintf(err, err_len, "more functions than the fake has");
+    return NULL;
+  }
+  for (unsigned i = 0; i < h->vfs; i++) {
+    hca_t* f = calloc(1, sizeof(*f));
+    f->ops = &nobody;
+    f->alive = true;
+    power_on(f);
+    h->functions[i] = hcas[hca_total++] = f;
+  }
   return h;
 }
 
+unsigned hca_functions(const hca_t* h) { return 1 + h->vfs; }
+static hca_t* function_of(hca_t* h, unsigned function) { return function ? h->functions[function - 1] : h; }
+int hca_attach_function(hca_t* h, unsigned function, const hca_host_ops* ops, void* opaque) {
+  hca_t* f = function_of(h, function);
+  f->ops = ops ? ops : &nobody;
+  f->opaque = opaque;
+  return 0;
+}
+uint64_t hca_function_read(hca_t* h, unsigned function, uint64_t offset, unsigned size) {
+  return hca_mmio_read(function_of(h, function), offset, size);
+}
+void hca_function_write(hca_t* h, unsigned function, uint64_t offset, uint64_t value, unsigned size) {
+  hca_mmio_write(function_of(h, function), offset, value, size);
+}
+void hca_function_reset(hca_t* h, unsigned function) { hca_reset(function_of(h, function)); }
+
 void hca_destroy(hca_t* h) {
   h->alive = false;
+  for (unsigned i = 0; i < h->vfs; i++) h->functions[i]->alive = false;
   h->ops->log(h->opaque, HCA_LOG_INFO, "fake destroyed");
 }
 
@@ -284,7 +333,7 @@ hca_pcie_link hca_get_pcie_link(const hca_t* h) {
 }
 hca_pci_identity hca_get_pci_identity(const hca_t* h) {
   const char* id = strstr(h->options, "device_id=");
-  hca_pci_identity identity = {0x1019, 0x0008, 0, "connectx5ex"};
+  hca_pci_identity identity = {0x1019, 0x0008, 0x101a, 0, "connectx5ex"};
   if (id) identity.device_id = (uint16_t)strtoul(id + strlen("device_id="), NULL, 0);
   return identity;
 }

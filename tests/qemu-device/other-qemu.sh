@@ -17,7 +17,8 @@ other_qemu_wrapper() {
 #!/bin/sh
 here=$(dirname "$(readlink -f "$0")")
 tree=$here/tree/usr
-export QEMU_MODULE_DIR="$tree/lib/x86_64-linux-gnu/qemu" # those in the machine's own folder are of another QEMU
+# Those in the machine's own folder are of another QEMU; tests have some of their own.
+export QEMU_MODULE_DIR="${QEMU_MODULE_DIR:-$tree/lib/x86_64-linux-gnu/qemu}"
 exec "$tree/lib64/ld-linux-x86-64.so.2" --library-path "$tree/lib/x86_64-linux-gnu:$here/lib" "$tree/bin/qemu-system-x86_64" \
   -L "$tree/share/qemu" -L "$tree/share/seabios" -L "$tree/lib/ipxe/qemu" "$@"
 SH
