@@ -247,9 +247,12 @@ std::vector<hcasim::api::Counter> hca::counters() const {
       {"rules_broken", tracer->rules().total()},
   };
   // Firmware counts its objects under their plain names.
-  for (const auto& c : firmware.function(kPhysical).counters()) {
-    list.push_back({c.name, c.value, std::strncmp(c.name, "fw_", 3) != 0});
+  auto of_firmware = firmware.function(kPhysical).counters();
+  for (hcasim::FunctionId f = 1; f < model.functions(); ++f) {
+    const auto more = firmware.function(f).counters();
+    for (std::size_t i = 0; i < of_firmware.size(); ++i) of_firmware[i].value += more[i].value;
   }
+  for (const auto& c : of_firmware) list.push_back({c.name, c.value, std::strncmp(c.name, "fw_", 3) != 0});
   for (const auto& [point, name] : hcasim::api::error_points()) {
     list.push_back({name.c_str(), tracer->count(point)});
   }

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+#
+# Virtual functions of the first HCA.
+
+pf=/sys/bus/pci/devices/$(hca_addresses | head -n 1)
+
+# vf_of N: where virtual function N (from 0) is in sysfs.
+vf_of() { readlink -f "$pf/virtfn$1"; }
+# rdma_of FOLDER: the RDMA device of a PCI function; net_of: its interface.
+rdma_of() { basename "$1"/infiniband/*; }
+net_of() { basename "$1"/net/*; }
+
+# vfs N: as many virtual functions, each of them up if there are any.
+vfs() {
+  local count=$1 vf
+  echo "$count" >"$pf/sriov_numvfs" || fail "sriov_numvfs $count"
+  [[ $(<"$pf/sriov_numvfs") == "$count" ]] || fail "sriov_numvfs is $(<"$pf/sriov_numvfs"), not $count"
+  for ((vf = 0; vf < count; vf++)); do
+    within 60 test -d "$pf/virtfn$vf/infiniband"
+    within 60 grep -q ACTIVE "$pf/virtfn$vf/infiniband/$(rdma_of "$pf/virtfn$vf")/ports/1/state"
+  done
+  [[ ! -e $pf/virtfn$count ]] || fail "there is a virtual function $count"
+}
+
+# devices COUNT: RDMA devices of the physical function and of so many virtual ones, in this order.
+devices() {
+  local vf
+  rdma_of "$pf"
+  for ((vf = 0; vf < $1; vf++)); do rdma_of "$pf/virtfn$vf"; done
+}
+
+# between SERVER CLIENT TOOL ARGS...: TOOL of rdma-core (ibv_...) between two RDMA devices of this guest. A packet to a virtual function
+# has to name it by its GID.
+between() {
+  local server=$1 client=$2 port=${between_port:-18515} pid status=0
+  shift 2
+  on_cpu 0 timeout -k 5 60 "$@" -d "$server" -g 0 -p "$port" >/tmp/between.server 2>&1 &
+  pid=$!
+  until_listens "$port" "$pid" || fail "server: $* on $server: $(cat /tmp/between.server)"
+  on_cpu 1 timeout -k 5 60 "$@" -d "$client" -g 0 -p "$port" localhost >/tmp/between.client 2>&1 || status=$?
+  wait "$pid" || status=$?
+  ((status == 0)) || fail "$* from $client to $server: status $status: $(cat /tmp/between.client /tmp/between.server)"
+}
+# perftest_between SERVER CLIENT TOOL ARGS...: the same for perftest's.
+perftest_between() {
+  local server=$1 client=$2 pid status=0
+  shift 2
+  on_cpu 0 timeout -k 5 100 "$@" -F -d "$server" -x 0 -p 18700 >/tmp/between.server 2>&1 &
+  pid=$!
+  until_listens 18700 "$pid" || fail "server: $* on $server: $(cat /tmp/between.server)"
+  on_cpu 1 timeout -k 5 100 "$@" -F -d "$client" -x 0 -p 18700 localhost >/tmp/between.client 2>&1 || status=$?
+  wait "$pid" || status=$?
+  ((status == 0)) || fail "$* from $client to $server: status $status: $(cat /tmp/between.client /tmp/between.server)"
+}

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# boot: --hca link=ib,vfs=127 --mem 4G
+# watch: 700
+# $test_argument virtual functions at a time (64), each with a driver that runs.
+count=${test_argument:-64}
+wait_active mlx5_0
+mark_kernel_log
+pair 18515 60 ibv_rc_pingpong -d mlx5_0 -c -n 100 || fail "the physical function" # which makes what drivers make once
+echo "watch: before"
+sleep 2
+start=$SECONDS
+vfs "$count"
+note "$count up after $((SECONDS - start)) s"
+echo "watch: up"
+sleep 2
+mapfile -t rdma < <(devices "$count")
+[[ $(printf '%s\n' "${rdma[@]}" | sort -u | wc -l) == $((count + 1)) ]] || fail "devices: ${rdma[*]}"
+between "${rdma[0]}" "${rdma[count]}" ibv_rc_pingpong -c -n 100
+between "${rdma[1]}" "${rdma[count / 2]}" ibv_rc_pingpong -c -n 100
+start=$SECONDS
+vfs 0
+note "down after $((SECONDS - start)) s"
+echo "watch: after"
+sleep 2
+no_complaints "$count virtual functions"
