@@ -34,6 +34,7 @@ void PortAgent::set_subnet_prefix(std::uint64_t prefix) {
   for (FunctionId f = 0; f < device_.functions(); ++f) {
     Vport& vport = device_.function(f).vport();
     std::uint64_t guid = vport.guid;
+    if (guid == 0) continue;  // its function has not started
     for (Gid& gid : vport.gids) {
       prm::store64(gid.data(), prefix);
       prm::store64(gid.data() + 8, guid);

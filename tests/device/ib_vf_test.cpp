@@ -1,143 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Virtual functions of an InfiniBand card: the physical function lets them start, settles who they are and
 // whether their port is up, and ends them; they share its LID and are told apart by GIDs.
-#include <gtest/gtest.h>
-
-#include <array>
-#include <cstring>
-#include <memory>
 #include <vector>
 
-#include "card_rig.h"
-#include "driver/bare/cq.h"
-#include "driver/bare/device.h"
-#include "driver/bare/mr.h"
-#include "driver/bare/qp.h"
-#include "firmware-stub/card_firmware.h"
-#include "prm/init_seg.h"
+#include "ib_vf_rig.h"
+#include "model/state/state.h"
 
 namespace hcasim {
 namespace {
-
-using bare::CmdStatus;
-using bare::CommandResult;
-using bare::Mailbox;
-using Context = prm::query_hca_vport_context_out::hca_vport_context;
-constexpr FunctionId kVfs = 2;
-
-fw::Options with_vfs() {
-  fw::Options o;
-  o.link = fw::Link::kInfiniBand;
-  o.vfs = kVfs;
-  return o;
-}
-
-struct Card {
-  Card() {
-    for (FunctionId f = 0; f <= kVfs; ++f) hosts[f].function = &machine.add_function(pcie[f]);
-    sc_core::sc_report_handler::set_actions(sc_core::SC_ID_NO_SC_START_ACTIVITY_, sc_core::SC_DO_NOTHING);
-  }
-  SystemcClock clock;
-  bare::Machine machine{std::size_t{64} << 20, clock};
-  Profile profile;
-  traces::Tracer tracer;
-  FunctionHost hosts[3]{FunctionHost(machine.memory()), FunctionHost(machine.memory()),
-                        FunctionHost(machine.memory())};
-  Device card{"card", profile, {&hosts[0], &hosts[1], &hosts[2]}, tracer};
-  fw::CardFirmware firmware{"firmware", card, with_vfs()};
-  FunctionPcie pcie[3]{FunctionPcie(card, 0), FunctionPcie(card, 1), FunctionPcie(card, 2)};
-};
-
-Card& the_card() {
-  static auto* made = new Card;  // lives as long as the SystemC kernel
-  return *made;
-}
-
-// A function's driver with a QP and a region of memory.
-struct End {
-  static constexpr std::uint32_t kBytes = 16 << 10;
-  explicit End(bare::Device& d)
-      : device(d),
-        pd(d),
-        cq(d),
-        qp(d, pd, cq, cq),
-        buffer(d.memory().allocate(kBytes)),
-        mr(d, bare::Mr::of(pd, buffer)) {}
-  void connect(End& peer) {
-    bare::QpAttr attr;
-    attr.remote_qpn = peer.qp.qpn();
-    attr.retry_count = 1;
-    attr.ack_timeout = 8;
-    attr.grh = true;
-    const auto gid = peer.device.gid(0);
-    std::copy(gid.begin(), gid.end(), attr.dgid.begin());
-    qp.connect(attr);
-  }
-  bool write(const End& peer, std::uint8_t seed) {
-    for (std::uint32_t i = 0; i < kBytes; ++i) buffer.data()[i] = static_cast<std::uint8_t>(seed + i * 7);
-    bare::SendWr wr;
-    wr.op = bare::WqeOp::kRdmaWrite;
-    wr.sges = {{mr.start(), mr.key(), kBytes}};
-    wr.raddr = peer.mr.start();
-    wr.rkey = peer.mr.key();
-    qp.post(wr);
-    return !cq.wait_one().error() && std::memcmp(buffer.data(), peer.buffer.data(), kBytes) == 0;
-  }
-  bare::Device& device;
-  bare::Pd pd;
-  bare::Cq cq;
-  bare::Qp qp;
-  bare::Buffer buffer;
-  bare::Mr mr;
-};
-
-class IbVf : public ::testing::Test {
- protected:
-  void SetUp() override {
-    c.card.reset();
-    pf.probe();
-  }
-  void TearDown() override { EXPECT_EQ(c.machine.memory().stray_writes(), 0u); }
-
-  CommandResult enable(std::uint32_t function, bool on = true) {
-    if (!on) {
-      Mailbox in(prm::op::DISABLE_HCA, prm::disable_hca_in::bytes);
-      return pf.exec(in.set<prm::disable_hca_in::function_id>(function));
-    }
-    Mailbox in(prm::op::ENABLE_HCA, prm::enable_hca_in::bytes);
-    return pf.exec(in.set<prm::enable_hca_in::function_id>(function));
-  }
-  std::unique_ptr<bare::Device> probed(FunctionId f) {
-    EXPECT_TRUE(enable(f).ok());
-    auto device = std::make_unique<bare::Device>(c.machine.function(f));
-    device->probe();
-    return device;
-  }
-  CommandResult context_of(std::uint32_t vport) {
-    using In = prm::query_hca_vport_context_in;
-    Mailbox in(prm::op::QUERY_HCA_VPORT_CONTEXT, In::bytes);
-    in.set<In::other_vport>(1).set<In::vport_number>(vport);
-    return pf.exec(in, prm::query_hca_vport_context_out::bytes);
-  }
-  CommandResult modify(std::uint32_t vport, std::uint32_t select, std::uint64_t guid,
-                       std::uint32_t policy = 0) {
-    using In = prm::modify_hca_vport_context_in;
-    using C = In::hca_vport_context;
-    Mailbox in(prm::op::MODIFY_HCA_VPORT_CONTEXT, In::bytes);
-    in.set<In::other_vport>(1).set<In::vport_number>(vport).set<C::field_select>(select);
-    in.set<C::port_guid>(guid).set<C::node_guid>(guid + 1).set<C::vport_state_policy>(policy);
-    return pf.exec(in);
-  }
-  bool initializing(FunctionId f) {
-    return (c.machine.function(f).read32(offsetof(prm::InitSeg, initializing)) &
-            prm::InitSeg::kInitializing) != 0;
-  }
-  enum : std::uint32_t { kPortGuid = 1, kNodeGuid = 2, kPolicy = 4 };
-  enum : std::uint32_t { kDown = 0, kUp = 1, kFollow = 2 };
-
-  Card& c = the_card();
-  bare::Device pf{c.machine.function(0)};
-};
 
 TEST_F(IbVf, WaitsForThePhysicalFunction) {
   EXPECT_FALSE(initializing(0));
@@ -387,6 +257,33 @@ TEST_F(IbVf, ItsDatagramsOnlyAsk) {
   const auto of_other = packets(*other);
   EXPECT_TRUE(b.write(a, 2));
   EXPECT_EQ(packets(*other), of_other);
+}
+
+// Who was there before cannot be told from what it finds.
+TEST_F(IbVf, LeavesNothingBehind) {
+  const auto digest = [&] {
+    return std::pair(digest_state(c.card.function(1), false), digest_state(c.firmware.function(1), false));
+  };
+  // A driver whose function is taken away finds its interface disabled, until the next one comes.
+  auto interface_used = probed(1);
+  EXPECT_TRUE(enable(1, false).ok());
+  const auto before = digest();
+  for (int round = 0; round < 20; ++round) {
+    {
+      auto vf = probed(1);
+      {
+        End a(pf), b(*vf);
+        a.connect(b);
+        b.connect(a);
+        EXPECT_TRUE(a.write(b, static_cast<std::uint8_t>(round)));
+        EXPECT_TRUE(b.write(a, static_cast<std::uint8_t>(round + 1)));
+        EXPECT_NE(digest(), before);
+      }
+      if (round % 2 == 0) vf->teardown();  // its driver ends well, or it is taken away
+    }
+    EXPECT_TRUE(enable(1, false).ok());
+    EXPECT_EQ(digest(), before) << round;
+  }
 }
 
 }  // namespace

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Compares a run of rdma-core's tests with what expected.txt says, and counts.
 
-usage: compare.py --where eth|ib --kernel K --guest-status N --rules FILE [-v] [--summary FILE] EXPECTED LOG [NAME...]
-A line of EXPECTED:  NAME pass|skip|omit [@WHERE,...] [REASON]     (omit: not run at all)
-WHERE is a link (eth, ib), a kernel (6.1) or both (eth-6.1); the line that says most about where counts.
+usage: compare.py --where eth|ib|eth-vf|ib-vf --kernel K --guest-status N --rules FILE [-v] [--summary FILE] EXPECTED LOG [NAME...]
+A line of EXPECTED:  NAME pass|skip|omit [@WHERE,...] [REASON]     (omit: not run there)
+WHERE is a link (eth, ib), a kernel (6.1) or both (eth-6.1), or a link's virtual function (ib-vf); the line that says most about where counts.
 Or:  NAME breaks RULE,... REASON     (validation rules that this test has the driver break on purpose; every other test breaks none)
 FILE is what the HCA says at its end of the rules that were broken; LOG names each breach as it happens, between the tests' lines.
 """
@@ -12,8 +12,8 @@ import re
 import sys
 
 
-def read_expected(path):
-    """{name: [(places, outcome, reason)]}, and the names of tests that are left out"""
+def read_expected(path, link):
+    """{name: [(places, outcome, reason)]}, and the names of tests that are left out there"""
     expected, omitted = {}, []
     for number, line in enumerate(open(path), 1):
         line = line.split("#")[0].strip()
@@ -28,7 +28,8 @@ def read_expected(path):
         if outcome != "pass" and not reason:
             sys.exit(f"{path}:{number}: what does not run needs a reason")
         if outcome == "omit":
-            omitted.append(name)
+            if not places or link in places.split(","):
+                omitted.append(name)
             continue
         expected.setdefault(name, []).append((places.split(",") if places else [""], outcome, reason or ""))
     return expected, omitted
@@ -82,7 +83,10 @@ def judge_rules(broken, allowed, passed, report):
 
 def outcome_for(lines, link, kernel):
     """The outcome that the most particular line gives for this place."""
-    rank = {f"{link}-{kernel}": 3, kernel: 2, link: 1, "": 0}
+    physical, _, function = link.partition("-")
+    rank = {f"{physical}-{kernel}": 3, kernel: 2, physical: 1, "": 0}
+    if function:
+        rank[link] = 4
     best = None
     for places, outcome, _ in lines:
         for place in places:
@@ -102,7 +106,9 @@ def main():
             words = words[2:]
     expected_file, log, names = words[0], words[1], words[2:]
     link, kernel = options["--where"], options["--kernel"]
-    expected, omitted = read_expected(expected_file)
+    expected, omitted = read_expected(expected_file, link)
+    for name in omitted:
+        expected.pop(name, None)
     results, finished, complaint = {}, False, []
     for line in open(log, errors="replace"):
         match = re.match(r"RESULT (pass|skip|fail|error|hang) (\S+) ([\d.]+) ?(.*)", line)

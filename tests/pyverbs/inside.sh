@@ -2,10 +2,14 @@
 # shellcheck shell=bash
 #
 # In the guest: brings the port up as an administrator would, runs rdma-core's tests, looks at the kernel's log.
-# Given by tests/pyverbs/run: suite_names, suite_omitted (arrays), suite_limit.
+# Given by tests/pyverbs/run: suite_names, suite_omitted (arrays), suite_limit, suite_vf.
 # shellcheck disable=SC2154
 dmesg -C
 device=mlx5_0
+if [[ -n $suite_vf ]]; then
+  echo 1 >"/sys/class/infiniband/$device/device/sriov_numvfs" || exit
+  device=mlx5_1
+fi
 for ((i = 0; i < 300; i++)); do
   grep -q ACTIVE "/sys/class/infiniband/$device/ports/1/state" 2>/dev/null && break
   sleep 0.1
@@ -32,8 +36,8 @@ echo "the port: $netdev, $(<"/sys/class/infiniband/$device/ports/1/state"), $(<"
 echo 64 >/proc/sys/vm/nr_hugepages
 mkdir -p /suite && tar -C /suite -xf /usr/local/bin/rdma-core-tests.tar || exit
 status=0
-python3 /usr/local/bin/suite.py /suite/tests --limit "$suite_limit" "${suite_omitted[@]}" "${suite_names[@]}" || status=$?
-if dmesg --level=emerg,alert,crit,err,warn | grep -vE 'mlx5_cmd_out_err|mlx5_ib.*(dump cqe|dump_cqe)|infiniband mlx5_0: (create_|dump)' | grep -E 'WARNING|BUG|Oops|Call Trace|mlx5|INFO: task|refcount|leak'; then
+python3 /usr/local/bin/suite.py /suite/tests --limit "$suite_limit" --device "$device" "${suite_omitted[@]}" "${suite_names[@]}" || status=$?
+if dmesg --level=emerg,alert,crit,err,warn | grep -vE 'mlx5_cmd_out_err|mlx5_ib.*(dump cqe|dump_cqe)|infiniband mlx5_[01]: (create_|dump)' | grep -E 'WARNING|BUG|Oops|Call Trace|mlx5|INFO: task|refcount|leak'; then
   echo "the kernel complained (above)"
   ((status != 0)) || status=3
 fi

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// An InfiniBand card with two virtual functions, and drivers for all three.
+#ifndef HCASIM_TESTS_DEVICE_IB_VF_RIG_H
+#define HCASIM_TESTS_DEVICE_IB_VF_RIG_H
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+
+#include "card_rig.h"
+#include "driver/bare/cq.h"
+#include "driver/bare/device.h"
+#include "driver/bare/mr.h"
+#include "driver/bare/qp.h"
+#include "firmware-stub/card_firmware.h"
+#include "prm/init_seg.h"
+
+namespace hcasim {
+
+using bare::CmdStatus;
+using bare::CommandResult;
+using bare::Mailbox;
+using Context = prm::query_hca_vport_context_out::hca_vport_context;
+constexpr FunctionId kVfs = 2;
+
+inline fw::Options with_vfs() {
+  fw::Options o;
+  o.link = fw::Link::kInfiniBand;
+  o.vfs = kVfs;
+  return o;
+}
+
+struct Card {
+  Card() {
+    for (FunctionId f = 0; f <= kVfs; ++f) hosts[f].function = &machine.add_function(pcie[f]);
+    sc_core::sc_report_handler::set_actions(sc_core::SC_ID_NO_SC_START_ACTIVITY_, sc_core::SC_DO_NOTHING);
+  }
+  SystemcClock clock;
+  bare::Machine machine{std::size_t{64} << 20, clock};
+  Profile profile;
+  traces::Tracer tracer;
+  FunctionHost hosts[3]{FunctionHost(machine.memory()), FunctionHost(machine.memory()),
+                        FunctionHost(machine.memory())};
+  Device card{"card", profile, {&hosts[0], &hosts[1], &hosts[2]}, tracer};
+  fw::CardFirmware firmware{"firmware", card, with_vfs()};
+  FunctionPcie pcie[3]{FunctionPcie(card, 0), FunctionPcie(card, 1), FunctionPcie(card, 2)};
+};
+
+inline Card& the_card() {
+  static auto* made = new Card;  // lives as long as the SystemC kernel
+  return *made;
+}
+
+// A function's driver with a QP and a region of memory.
+struct End {
+  static constexpr std::uint32_t kBytes = 16 << 10;
+  explicit End(bare::Device& d)
+      : device(d),
+        pd(d),
+        cq(d),
+        qp(d, pd, cq, cq),
+        buffer(d.memory().allocate(kBytes)),
+        mr(d, bare::Mr::of(pd, buffer)) {}
+  void connect(End& peer) {
+    bare::QpAttr attr;
+    attr.remote_qpn = peer.qp.qpn();
+    attr.retry_count = 1;
+    attr.ack_timeout = 8;
+    attr.grh = true;
+    const auto gid = peer.device.gid(0);
+    std::copy(gid.begin(), gid.end(), attr.dgid.begin());
+    qp.connect(attr);
+  }
+  bool write(const End& peer, std::uint8_t seed) {
+    for (std::uint32_t i = 0; i < kBytes; ++i) buffer.data()[i] = static_cast<std::uint8_t>(seed + i * 7);
+    bare::SendWr wr;
+    wr.op = bare::WqeOp::kRdmaWrite;
+    wr.sges = {{mr.start(), mr.key(), kBytes}};
+    wr.raddr = peer.mr.start();
+    wr.rkey = peer.mr.key();
+    qp.post(wr);
+    return !cq.wait_one().error() && std::memcmp(buffer.data(), peer.buffer.data(), kBytes) == 0;
+  }
+  bare::Device& device;
+  bare::Pd pd;
+  bare::Cq cq;
+  bare::Qp qp;
+  bare::Buffer buffer;
+  bare::Mr mr;
+};
+
+class IbVf : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    c.card.reset();
+    pf.probe();
+  }
+  void TearDown() override { EXPECT_EQ(c.machine.memory().stray_writes(), 0u); }
+
+  CommandResult enable(std::uint32_t function, bool on = true) {
+    if (!on) {
+      Mailbox in(prm::op::DISABLE_HCA, prm::disable_hca_in::bytes);
+      return pf.exec(in.set<prm::disable_hca_in::function_id>(function));
+    }
+    Mailbox in(prm::op::ENABLE_HCA, prm::enable_hca_in::bytes);
+    return pf.exec(in.set<prm::enable_hca_in::function_id>(function));
+  }
+  std::unique_ptr<bare::Device> probed(FunctionId f) {
+    EXPECT_TRUE(enable(f).ok());
+    auto device = std::make_unique<bare::Device>(c.machine.function(f));
+    device->probe();
+    return device;
+  }
+  CommandResult context_of(std::uint32_t vport) {
+    using In = prm::query_hca_vport_context_in;
+    Mailbox in(prm::op::QUERY_HCA_VPORT_CONTEXT, In::bytes);
+    in.set<In::other_vport>(1).set<In::vport_number>(vport);
+    return pf.exec(in, prm::query_hca_vport_context_out::bytes);
+  }
+  CommandResult modify(std::uint32_t vport, std::uint32_t select, std::uint64_t guid,
+                       std::uint32_t policy = 0) {
+    using In = prm::modify_hca_vport_context_in;
+    using C = In::hca_vport_context;
+    Mailbox in(prm::op::MODIFY_HCA_VPORT_CONTEXT, In::bytes);
+    in.set<In::other_vport>(1).set<In::vport_number>(vport).set<C::field_select>(select);
+    in.set<C::port_guid>(guid).set<C::node_guid>(guid + 1).set<C::vport_state_policy>(policy);
+    return pf.exec(in);
+  }
+  bool initializing(FunctionId f) {
+    return (c.machine.function(f).read32(offsetof(prm::InitSeg, initializing)) &
+            prm::InitSeg::kInitializing) != 0;
+  }
+  enum : std::uint32_t { kPortGuid = 1, kNodeGuid = 2, kPolicy = 4 };
+  enum : std::uint32_t { kDown = 0, kUp = 1, kFollow = 2 };
+
+  Card& c = the_card();
+  bare::Device pf{c.machine.function(0)};
+};
+
+}  // namespace hcasim
+#endif
