@@ -34,6 +34,7 @@ Device::Device(const sc_core::sc_module_name& name, const Profile& profile,
       qp_states_({tracer, eqs_, context_gate_, firmware()}),
       page_faults_({tracer, qps(), eqs_}),
       vports_(vports()),
+      eswitch_({vports_, functions_[0].flows()}),
       port_("port", profile_, tracer, functions_, vports_),
       rdma_({port_, flows()}),
       uar_({profile_, tracer, scheduler_, dma_, functions_.of(&Function::uars), qps(), cqs_, eqs_}),
@@ -49,7 +50,7 @@ Device::Device(const sc_core::sc_module_name& name, const Profile& profile,
                   vports(), qps(),  cqs_,       eqs_,       page_faults_, q_counters(), qp_states_}),
       eth_rx_("eth_rx",
               {profile_, tracer, dma_, port_, flows(), tpt_, eth(), qps(), cqs_, eqs_, q_counters()}),
-      receiver_({functions_.of(&Function::health), port_, vports_, qps(), functions_.of(&Function::steering),
+      receiver_({functions_.of(&Function::health), port_, vports_, eswitch_, qps(), functions_.of(&Function::steering),
                  flows(), rdma_, cc_, tags_, requester_, responder_, eth_rx_, firmware()}),
       queue_failures_({tracer, qps(), eth(), cqs_, eqs_, qp_states_, requester_, eth_rx_}),
       fault_actor_({injector_, functions_, functions_.of(&Function::host), qps(),
@@ -68,6 +69,7 @@ void Device::connect() {
   context_gate_.connect(responder_, requester_);
   qp_states_.connect(requester_, responder_);
   page_faults_.connect(requester_, responder_);
+  port_.plug_in(eswitch_);
   port_.on_resume([this](Time t) { scheduler_.resume(t); });
   port_.watch_backlog([this] { return std::max({dma_.up_free(), rx_.free_at(), eth_rx_.rx_free()}); });
   port_.on_receive([this](Time t, PacketRef& packet) { receiver_.receive(t, packet); });

@@ -19,6 +19,7 @@
 #include "model/ctx/fetch.h"
 #include "model/ctx/qp_states.h"
 #include "model/eq/eq.h"
+#include "model/eswitch/eswitch.h"
 #include "model/eth/rx.h"
 #include "model/fault/actor.h"
 #include "model/fault/injector.h"
@@ -102,6 +103,7 @@ class Device : public sc_core::sc_module {
   Tpt& tpt() { return tpt_; }
   PageFaults& page_faults() { return page_faults_; }
   Port& port() { return port_; }
+  ESwitch& eswitch() { return eswitch_; }
   EthRx& eth_rx() { return eth_rx_; }
   CongestionControl& cc() { return cc_; }
   Uar& uar() { return uar_; }
@@ -170,6 +172,7 @@ class Device : public sc_core::sc_module {
   QpStates qp_states_;
   PageFaults page_faults_;
   Vports vports_;
+  ESwitch eswitch_;
   Port port_;
   RdmaSteering rdma_;
   Uar uar_;

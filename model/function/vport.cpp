@@ -3,7 +3,9 @@
 
 #include <algorithm>
 
+#include "model/eth/headers.h"
 #include "model/state/state.h"
+#include "model/steer/actions.h"
 
 namespace hcasim {
 
@@ -56,6 +58,18 @@ bool Vport::own_gid(const Gid& gid, bool v2) const {
 void Vport::reset() {
   reset_state(*this);
   clear_roce_addresses();
+}
+
+bool VportVlans::insert(SteeredFrame& frame) const {
+  const bool tagged = frame.headers.tags != 0;
+  if (insert_cvlan == kAlways || (insert_cvlan == kIfThereIsNone && !tagged))
+    if (!push_vlan(frame, kTpidCvlan, cvlan)) return false;
+  return !insert_svlan || push_vlan(frame, kTpidSvlan, svlan);
+}
+
+void VportVlans::strip(SteeredFrame& frame) const {
+  if (strip_svlan && frame.headers.tags != 0 && frame.headers.tpid[0] == kTpidSvlan) pop_vlan(frame);
+  if (strip_cvlan && frame.headers.tags != 0 && frame.headers.tpid[0] == kTpidCvlan) pop_vlan(frame);
 }
 
 }  // namespace hcasim

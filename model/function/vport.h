@@ -34,6 +34,24 @@ struct RoceAddress {
   }
 };
 
+struct SteeredFrame;
+
+// The tags that the E-Switch gives the frames of a vport, and takes off those to it (esw_vport_context): VLAN
+// switch tagging (VST).
+struct VportVlans {
+  bool strip_cvlan = false, strip_svlan = false, insert_svlan = false;
+  enum Insert : std::uint8_t { kNone = 0, kIfThereIsNone = 1, kAlways = 3 } insert_cvlan = kNone;
+  std::uint16_t cvlan = 0, svlan = 0;  // tag control information
+
+  bool insert(SteeredFrame& frame) const;  // false: no room, and the frame is lost
+  void strip(SteeredFrame& frame) const;
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, strip_cvlan, strip_svlan, insert_svlan, insert_cvlan, cvlan, svlan);
+  }
+};
+
 class Vport {
  public:
   explicit Vport(FunctionId function = 0) : function_(function) {}
@@ -43,8 +61,11 @@ class Vport {
   // Management lets packets pass (vport state; of the physical function always).
   bool open = true;
 
-  // What it has sent and received; of the only function of a card, and on Ethernet: the port's counters.
+  // What it has sent and received; of the only function of a card: the port's counters.
   VportTraffic traffic;
+  // E-Switch: frames that came while it was not open.
+  std::uint64_t rx_down = 0, tx_down = 0;
+  VportVlans vlans;
 
   // InfiniBand. guid: of the port, as this function shows it. Sizes are those of the tables; an entry of
   // zeros is not in use.
@@ -74,6 +95,9 @@ class Vport {
   void list_state(Archive& a) {
     a.lasting("open", open);
     a.lasting("traffic", traffic);
+    a.lasting("rx_down", rx_down);
+    a.lasting("tx_down", tx_down);
+    a.lasting("vlans", vlans);
     a.lasting("guid", guid);
     a.kept("gids", gids);
     a.kept("pkeys", pkeys);

@@ -29,6 +29,18 @@ class Vports final : public LocalAddresses {
   }
 
   // --- Ethernet
+  // E-Switch: whether management lets frames pass to and from this function, which are counted if not.
+  bool passes(FunctionId f, bool received) {
+    Vport& v = vports_[f];
+    if (!v.open) ++(received ? v.rx_down : v.tx_down);
+    return v.open;
+  }
+  void counts_frames(FunctionId f, bool received, bool rdma, VportTraffic::Cast cast, std::uint64_t bytes,
+                     unsigned frames) override {
+    if (vports_.size() == 1) return;
+    VportTraffic& v = vports_[f].traffic;
+    count((received ? rdma ? v.rx_rdma : v.rx_eth : rdma ? v.tx_rdma : v.tx_eth)[cast], bytes, frames);
+  }
   bool is_local(const Mac& mac) const override { return owner_of(mac) != kNoFunction; }
   // The first function that has this MAC, or kNoFunction. Multicast addresses are nobody's.
   FunctionId owner_of(const Mac& mac) const;

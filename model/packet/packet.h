@@ -88,6 +88,7 @@ struct Packet {
   std::uint16_t slid = 0, dlid = 0;
   // Never on a wire: the function of this card that sends it; once it has come in, the one that it is for.
   FunctionId function = 0;
+  FunctionId switched_to = kNoFunction;  // by the E-Switch: it has left that, for this function
   std::uint8_t sl = 0;
   bool vl15 = false;  // IB: on the management lane, as SMPs and nothing else
   bool has_grh = false;

@@ -37,7 +37,9 @@ void Port::count_tx(const Packet& p, std::uint64_t bytes, Route to, unsigned fra
   const VportTraffic::Cast cast = cast_of(p.dest_mac());
   if (cast == VportTraffic::kMulticast) counters_.tx_multicast += frames;
   VportTraffic& v = counters_.vport;
-  count((p.kind == PacketKind::kEthernet ? v.tx_eth : v.tx_rdma)[cast], bytes, frames);
+  const bool rdma = p.kind != PacketKind::kEthernet;
+  count((rdma ? v.tx_rdma : v.tx_eth)[cast], bytes, frames);
+  addresses_.counts_frames(p.function, false, rdma, cast, bytes, frames);
   if (to.out || !wire_) count(counters_.mac.tx, cast, priority_of(p), bytes, frames);
 }
 
@@ -60,8 +62,10 @@ void Port::count_rx(const Packet& p, std::uint64_t bytes, unsigned frames) {
 
 void Port::count_vport_rx(const Packet& p) {
   VportTraffic& v = counters_.vport;
-  count((p.kind == PacketKind::kEthernet ? v.rx_eth : v.rx_rdma)[cast_of(p.dest_mac())], bytes_of(p),
-        p.packets);
+  const bool rdma = p.kind != PacketKind::kEthernet;
+  const VportTraffic::Cast cast = cast_of(p.dest_mac());
+  count((rdma ? v.rx_rdma : v.rx_eth)[cast], bytes_of(p), p.packets);
+  addresses_.counts_frames(p.function, true, rdma, cast, bytes_of(p), p.packets);
 }
 
 void Port::take_pause(Time t, const Packet& p) {

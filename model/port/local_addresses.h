@@ -9,6 +9,7 @@
 
 #include "model/function/id.h"
 #include "model/packet/packet.h"
+#include "model/port/counters.h"
 
 namespace hcasim {
 
@@ -19,6 +20,9 @@ class LocalAddresses {
   virtual bool open(FunctionId f) const = 0;
   // InfiniBand; bytes: of all packets together.
   virtual void sent(FunctionId f, bool multicast, std::uint64_t bytes, unsigned packets) = 0;
+  // Ethernet; rdma: RoCE packets.
+  virtual void counts_frames(FunctionId f, bool received, bool rdma, VportTraffic::Cast cast,
+                             std::uint64_t bytes, unsigned frames) = 0;
 
  protected:
   ~LocalAddresses() = default;

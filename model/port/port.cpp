@@ -236,6 +236,7 @@ void Port::trace_request(const Packet& p, Time start, Time end) {
 }
 
 Time Port::transmit_now(Time t, PacketRef&& packet) {
+  if (__builtin_expect(switched(), 0)) return transmit_switched(t, std::move(packet));
   Packet& p = *packet;
   if (!passes(p, false) || !addresses_.open(p.function)) {
     drop(t, p, DropReason::kLinkDown);
@@ -272,6 +273,56 @@ Time Port::transmit_now(Time t, PacketRef&& packet) {
   }
   p.looped = to.back && !to.out;
   leave(end, lasts, start - t, std::move(packet), to);
+  return end;
+}
+
+// The way through the switch takes the port's time as all that is sent does; what stays in the card then
+// comes back as on any other loop, and without a cable the uplink leads nowhere.
+Time Port::transmit_switched(Time t, PacketRef&& packet) {
+  Packet& p = *packet;
+  if (p.kind == PacketKind::kEthernet && p.frame_len < sizeof(prm::EthHdr)) {
+    drop(t, p, DropReason::kNoPath);
+    return t;
+  }
+  const std::uint32_t bytes = size_of(p);
+  const Time lasts = duration(p, bytes);
+  const Time start = reserve(t, lasts, p);
+  const Time end = start + lasts;
+  p.first_bit = start;
+  ++counters_.tx_packets;
+  counters_.tx_bytes += bytes;
+  counters_.tx_data += p.payload_len;
+  if (tracer_.enabled() && p.kind != PacketKind::kEthernet) trace_request(p, start, end);
+  copies_.clear();
+  const PacketRef sent = packet;  // for what is told of it
+  eswitch_->from_function(end, packet, copies_);
+  bool out = false;
+  for (const EmbeddedSwitch::Copy& copy : copies_) out = out || copy.to == kNoFunction;
+  count_tx(*sent, bytes, {copies_.size() > (out ? 1u : 0u), out && wire_});
+  if (copies_.empty()) {
+    drop(end, *sent, addresses_.open(sent->function) ? DropReason::kRule : DropReason::kLinkDown);
+    return end;
+  }
+  if (tracer_.detail()) {
+    traces::trace(tracer_, Point::kPacketOut, start, {sent->function, sent->trace_qpn}, sent->wqe_serial,
+                  psn_opcode(*sent),
+                  static_cast<std::uint64_t>(bytes) << 32 | static_cast<std::uint32_t>(lasts));
+  }
+  EmbeddedSwitch::Copies copies;
+  copies.swap(copies_);
+  for (EmbeddedSwitch::Copy& copy : copies) {
+    if (copy.to != kNoFunction) {
+      copy.packet->looped = true;
+      copy.packet->switched_to = copy.to;
+      rx_.push(end + profile_.port.loopback, std::move(copy.packet));
+    } else if (!passes(*copy.packet, false)) {
+      drop(end, *copy.packet, DropReason::kLinkDown);
+    } else if (wire_) {
+      copy.packet->looped = false;
+      leave(end, lasts, start - t, std::move(copy.packet), {false, true});
+    }
+  }
+  copies_ = std::move(copies);
   return end;
 }
 
@@ -377,7 +428,7 @@ void Port::come_in(Time t, PacketRef& packet) {
   ++counters_.rx_packets;
   counters_.rx_bytes += bytes;
   counters_.rx_data += p.payload_len;
-  if (!passes(p, true)) {
+  if (p.switched_to == kNoFunction && !passes(p, true)) {
     drop(t, p, DropReason::kLinkDown);
     return;
   }

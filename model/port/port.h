@@ -17,6 +17,7 @@
 #include "model/occupancy.h"
 #include "model/packet/packet.h"
 #include "model/port/counters.h"
+#include "model/port/embedded_switch.h"
 #include "model/port/local_addresses.h"
 #include "model/port/pause.h"
 #include "model/port/wire.h"
@@ -79,6 +80,9 @@ class Port : public sc_core::sc_module {
 
   LinkType link() const { return link_; }
   void set_link(LinkType link) { link_ = link; }
+  // Ethernet: the switch between the functions and the port, of cards that have one.
+  void plug_in(EmbeddedSwitch& eswitch) { eswitch_ = &eswitch; }
+  bool switched() const { return eswitch_ && link_ == LinkType::kEthernet && eswitch_->on(); }
   // Null: a cable to itself. The wire outlives the port's use of it.
   void connect(Wire* wire) { wire_ = wire; }
   bool connected() const { return wire_ != nullptr; }
@@ -212,6 +216,7 @@ class Port : public sc_core::sc_module {
   Time duration(const Packet& p, std::uint32_t bytes) const;  // on the cable; bytes: wire_bytes()
   Time free_after_pause() const;
   Time transmit_now(Time t, PacketRef&& packet);
+  Time transmit_switched(Time t, PacketRef&& packet);
   void trace_request(const Packet& p, Time start, Time end);
   // Sends what was injected to be lost, changed, doubled or late accordingly. end: its last bit leaves;
   // lasts: its time on the wire; waited: for its turn.
@@ -233,6 +238,8 @@ class Port : public sc_core::sc_module {
   const Profile& profile_;
   traces::Tracer& tracer_;
   LocalAddresses& addresses_;
+  EmbeddedSwitch* eswitch_ = nullptr;
+  EmbeddedSwitch::Copies copies_;  // scratch
   std::shared_ptr<traces::Capture> capture_;
   std::uint32_t capture_interface_ = 0;
   Receive receive_;

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "model/cc/congestion.h"
+#include "model/eswitch/eswitch.h"
 #include "model/eth/rx.h"
 #include "model/firmware_port.h"
 #include "model/health.h"
@@ -50,6 +51,8 @@ void Receiver::receive(Time t, PacketRef& packet) {
   if (many_qps(blocks_.qps)) prefetch_next();
   const bool from_ethernet = blocks_.port.link() == LinkType::kEthernet;
   const FunctionId sender = packet->function;
+  if (__builtin_expect(blocks_.port.switched(), 0) && !packet->internal)
+    return receive_switched(t, sender, packet);
   if (__builtin_expect(classifier_.reaches_many(*packet, from_ethernet), 0)) {
     const auto functions = static_cast<FunctionId>(blocks_.health.size());
     for (FunctionId f = 0; f < functions; ++f) {
@@ -59,6 +62,18 @@ void Receiver::receive(Time t, PacketRef& packet) {
     return;
   }
   receive(t, classifier_.owner(*packet, from_ethernet), sender, packet);
+}
+
+void Receiver::receive_switched(Time t, FunctionId sender, PacketRef& packet) {
+  if (packet->packets > 1)
+    return each_part(*packet,
+                     [this, sender](Time at, PacketRef& part) { receive_switched(at, sender, part); });
+  if (packet->switched_to != kNoFunction) return receive(t, packet->switched_to, sender, packet);
+  EmbeddedSwitch::Copies copies;
+  blocks_.eswitch.from_uplink(t, packet, copies);
+  for (EmbeddedSwitch::Copy& copy : copies)
+    if (copy.to != kNoFunction) receive(t, copy.to, sender, copy.packet);
+  if (copies.empty()) blocks_.port.drop(t, *packet, DropReason::kRule);
 }
 
 // Of several functions: whether management lets packets pass to this one. Counts those that it does.

@@ -12,6 +12,7 @@
 namespace hcasim {
 
 class CongestionControl;
+class ESwitch;
 class EthRx;
 class FirmwarePort;
 class FlowSteering;
@@ -28,6 +29,7 @@ class Receiver {
     PerFunction<Health> health;
     Port& port;
     const Vports& vports;
+    ESwitch& eswitch;
     PerFunction<QpTable> qps;
     PerFunction<Steering> steering;
     PerFunction<FlowSteering> flows;
@@ -45,6 +47,7 @@ class Receiver {
   void receive(Time t, PacketRef& packet);
 
  private:
+  void receive_switched(Time t, FunctionId sender, PacketRef& packet);
   // sender: of a packet that came back from the port (Packet::looped).
   void receive(Time t, FunctionId f, FunctionId sender, PacketRef& packet);
   void prefetch_next() const;

@@ -31,9 +31,10 @@ struct SteeredFrame {
   PacketRef packet;
   FrameHeaders headers;  // of the bytes as they are now
   FlowRegisters regs;
-  std::uint32_t flow_tag = 0;  // goes into the CQE
-  std::uint32_t sqn = 0;       // transmit: the queue it came from
-  std::uint64_t version = 0;   // 0: as it came. Frames of the same version in one walk are alike.
+  std::uint32_t flow_tag = 0;     // goes into the CQE
+  std::uint32_t sqn = 0;          // transmit: the queue it came from
+  std::uint16_t source_port = 0;  // E-Switch: the vport it came from
+  std::uint64_t version = 0;      // 0: as it came. Frames of the same version in one walk are alike.
 
   const std::uint8_t* bytes() const { return packet->frame(); }
   std::uint32_t len() const { return packet->frame_len; }

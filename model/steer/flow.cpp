@@ -105,17 +105,25 @@ bool FlowSteering::delete_entry(FlowTable& table, std::uint32_t index) {
   return true;
 }
 
-bool FlowSteering::set_root(FlowTableType type, std::uint32_t table) {
-  if (table != 0) {
-    const FlowTable* t = find_table(table);
-    if (!t || t->type != type) return false;
+namespace {
+std::uint32_t root_key(FlowTableType type, std::uint16_t vport) {
+  return std::uint32_t{vport} << 8 | static_cast<std::uint8_t>(type);
+}
+}  // namespace
+
+bool FlowSteering::set_root(FlowTableType type, std::uint32_t table, std::uint16_t vport) {
+  if (table == 0) {
+    roots_.erase(root_key(type, vport));
+    return true;
   }
-  roots_[static_cast<std::uint8_t>(type)] = table;
+  const FlowTable* t = find_table(table);
+  if (!t || t->type != type || t->vport != vport) return false;
+  roots_[root_key(type, vport)] = table;
   return true;
 }
 
-std::uint32_t FlowSteering::root(FlowTableType type) const {
-  const auto it = roots_.find(static_cast<std::uint8_t>(type));
+std::uint32_t FlowSteering::root(FlowTableType type, std::uint16_t vport) const {
+  const auto it = roots_.find(root_key(type, vport));
   return it == roots_.end() ? 0 : it->second;
 }
 

@@ -153,6 +153,7 @@ struct FlowTable {
   bool miss_to_table = false;  // table_miss_action 1
   std::uint32_t miss_table = 0;
   bool reformats = false, decaps = false;  // entries may change the lengths of frames (reformat_en, decap_en)
+  std::uint16_t vport = 0;                 // ACLs of the E-Switch: whose
   bool miss_to_nic = false;  // table_miss_action 2, of RDMA tables: on in the root of the NIC's tables
   bool sw_owner = false;     // entries are software's, in memory of the device from these addresses on:
   std::array<std::uint64_t, 2> sw_root{};      // receive, transmit
@@ -163,8 +164,8 @@ struct FlowTable {
 
   template <class Archive>
   void list_state(Archive& a) {
-    HCASIM_FIELDS(a, id, type, level, log_size, miss_to_table, miss_table, reformats, decaps, miss_to_nic,
-                  sw_owner, sw_root, groups, entries);
+    HCASIM_FIELDS(a, id, type, vport, level, log_size, miss_to_table, miss_table, reformats, decaps,
+                  miss_to_nic, sw_owner, sw_root, groups, entries);
   }
 };
 
@@ -180,11 +181,14 @@ struct FlowCounter {
 // Where a copy of the frame goes.
 struct FlowDelivery {
   enum Fate : std::uint8_t {
-    kTir,  // to the TIR tirn
-    kPass  // NIC TX: to the port. RDMA RX, TX: to the transport, the port
+    kTir,   // to the TIR tirn
+    kPass,  // NIC TX: to the port. RDMA RX, TX: to the transport, the port. E-Switch: on its way, by default
+    kVport,
+    kUplink
   } fate = kTir;
   std::uint32_t tirn = 0;
   SteeredFrame frame;
+  std::uint32_t vport = 0;  // kVport
 };
 
 // No deliveries: dropped.
@@ -220,9 +224,10 @@ class FlowSteering {
   // New or in place of the one at that index. False: the index is outside of the entry's group.
   bool set_entry(FlowTable& table, std::uint32_t index, const FlowEntry& entry);
   bool delete_entry(FlowTable& table, std::uint32_t index);
-  // Root of a type; 0 = none (frames of that direction are then dropped on NIC RX, passed on NIC TX).
-  bool set_root(FlowTableType type, std::uint32_t table);
-  std::uint32_t root(FlowTableType type) const;
+  // Root of a type, of ACLs that of a vport; 0 = none (frames of that direction are then dropped on NIC RX,
+  // passed on NIC TX).
+  bool set_root(FlowTableType type, std::uint32_t table, std::uint16_t vport = 0);
+  std::uint32_t root(FlowTableType type, std::uint16_t vport = 0) const;
 
   bool create_counter(std::uint32_t id);
   bool destroy_counter(std::uint32_t id);
@@ -239,7 +244,7 @@ class FlowSteering {
   static constexpr unsigned kMaxHops = 128;  // at least max_ft_level
   static constexpr std::size_t kMaxCopies = 256;
   // frame: as on the cable, without FCS. The verdict lives until the next call.
-  FlowVerdict& run(Time now, FlowTableType type, SteeredFrame frame);
+  FlowVerdict& run(Time now, FlowTableType type, SteeredFrame frame, std::uint16_t vport = 0);
   // There is something to be asked: frames of this direction are not simply passed on.
   bool active(FlowTableType type) const { return root(type) != 0; }
 
@@ -269,7 +274,7 @@ class FlowSteering {
   bool act(const FlowEntry& entry, SteeredFrame& frame);
 
   std::map<std::uint32_t, FlowTable> tables_;
-  std::map<std::uint8_t, std::uint32_t> roots_;
+  std::map<std::uint32_t, std::uint32_t> roots_;
   std::map<std::uint32_t, FlowCounter> counters_;
   SwTables* sw_tables_ = nullptr;
   std::uint8_t criteria_ = 0;  // of all groups that there have been

@@ -109,6 +109,7 @@ void fill_misc(const SteeredFrame& steered, std::uint8_t* misc) {
   const FrameHeaders& h = steered.headers;
   const std::uint8_t* frame = steered.bytes();
   prm::set<Misc::source_sqn>(misc, steered.sqn);
+  prm::set<Misc::source_port>(misc, steered.source_port);
   prm::set<Misc::outer_ipv6_flow_label>(misc, flow_label(frame, h.outer));
   if (h.tags > 1)
     fill_second_tag<Misc::outer_second_prio, Misc::outer_second_cfi, Misc::outer_second_vid,
@@ -210,7 +211,7 @@ MatchParam all_matchable() {
   all_layers(m.data());
   all_layers(m.data() + 2 * kMatchBlock);
   std::uint8_t* misc = m.data() + kMatchBlock;
-  all_ones<Misc::gre_c_present, Misc::gre_k_present, Misc::gre_s_present, Misc::source_sqn,
+  all_ones<Misc::gre_c_present, Misc::gre_k_present, Misc::gre_s_present, Misc::source_sqn, Misc::source_port,
            Misc::outer_second_prio, Misc::outer_second_cfi, Misc::outer_second_vid, Misc::inner_second_prio,
            Misc::inner_second_cfi, Misc::inner_second_vid, Misc::outer_second_cvlan_tag,
            Misc::inner_second_cvlan_tag, Misc::outer_second_svlan_tag, Misc::inner_second_svlan_tag,

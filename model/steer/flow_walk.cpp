@@ -13,7 +13,10 @@ bool transmit_side(FlowTableType type) {
 }
 
 // Frames that no rule stops go on where they were bound for.
-bool passes_by_default(FlowTableType type) { return transmit_side(type) || type == FlowTableType::kRdmaRx; }
+bool passes_by_default(FlowTableType type) {
+  return transmit_side(type) || type == FlowTableType::kRdmaRx || type == FlowTableType::kFdb ||
+         type == FlowTableType::kEswIngressAcl || type == FlowTableType::kEswEgressAcl;
+}
 
 }  // namespace
 
@@ -51,7 +54,7 @@ void FlowSteering::count(std::uint32_t id, const SteeredFrame& frame) {
 
 void FlowSteering::pass(SteeredFrame frame) {
   if (passes_by_default(walking_) && verdict_.deliveries.size() < kMaxCopies)
-    verdict_.deliveries.push_back({FlowDelivery::kPass, 0, std::move(frame)});
+    verdict_.deliveries.push_back({FlowDelivery::kPass, 0, std::move(frame), 0});
 }
 
 void FlowSteering::forward(const FlowDestination& to, SteeredFrame frame) {
@@ -69,7 +72,14 @@ void FlowSteering::forward(const FlowDestination& to, SteeredFrame frame) {
     }
     case FlowDestination::kTir:
       if (verdict_.deliveries.size() < kMaxCopies)
-        verdict_.deliveries.push_back({FlowDelivery::kTir, to.id, std::move(frame)});
+        verdict_.deliveries.push_back({FlowDelivery::kTir, to.id, std::move(frame), 0});
+      return;
+    case FlowDestination::kVport:
+    case FlowDestination::kUplink:
+      if (verdict_.deliveries.size() < kMaxCopies)
+        verdict_.deliveries.push_back(
+            {to.type == FlowDestination::kVport ? FlowDelivery::kVport : FlowDelivery::kUplink, 0,
+             std::move(frame), to.id});
       return;
     case FlowDestination::kSampler: {
       const auto it = samplers.find(to.id);
@@ -150,14 +160,14 @@ void FlowSteering::visit(Time now, Step step) {
   if (n != 0) forward(entry->destinations[n - 1], std::move(frame));
 }
 
-FlowVerdict& FlowSteering::run(Time now, FlowTableType type, SteeredFrame frame) {
+FlowVerdict& FlowSteering::run(Time now, FlowTableType type, SteeredFrame frame, std::uint16_t vport) {
   verdict_.dropped_by_rule = false;
   verdict_.deliveries.clear();
   todo_.clear();
   params_valid_ = false;
   walking_ = type;
   if (sw_tables_) sw_tables_->begin();
-  const std::uint32_t first = root(type);
+  const std::uint32_t first = root(type, vport);
   if (first == 0) {
     pass(std::move(frame));
     return verdict_;

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "model/eswitch/eswitch.h"
+
+#include <utility>
+#include <vector>
+
+#include "model/eth/headers.h"
+#include "model/steer/flow.h"
+#include "model/steer/roce_frame.h"
+
+namespace hcasim {
+
+namespace {
+
+constexpr FunctionId kManager = 0;
+
+bool to_group(const Packet& p) { return (p.dest_mac()[0] & 1) != 0; }
+
+// Through the ACL of that side of a vport, if there is one. False: dropped.
+bool pass_acl(FlowSteering& flows, Time t, FlowTableType side, std::uint16_t vport, SteeredFrame& frame) {
+  if (flows.root(side, vport) == 0) return true;
+  FlowVerdict& verdict = flows.run(t, side, std::move(frame), vport);
+  if (verdict.deliveries.empty()) return false;
+  frame = std::move(verdict.deliveries.front().frame);
+  return true;
+}
+
+}  // namespace
+
+bool ESwitch::on() const { return present_ && blocks_.flows.active(FlowTableType::kFdb); }
+
+void ESwitch::from_function(Time t, PacketRef& packet, Copies& out) {
+  const FunctionId f = packet->function;
+  // What a function sends to a group it may have subscribed to itself: that is its own affair, and none of
+  // the switch's, which gives nothing back to where it came from.
+  if (to_group(*packet)) out.push_back({f, PacketPool::copy(*packet)});
+  if (blocks_.vports.passes(f, false)) enter(t, f, packet, out);
+}
+
+void ESwitch::from_uplink(Time t, PacketRef& packet, Copies& out) { enter(t, kUplinkVport, packet, out); }
+
+void ESwitch::enter(Time t, std::uint16_t source, PacketRef& packet, Copies& out) {
+  FlowSteering& flows = blocks_.flows;
+  SteeredFrame frame = as_frame(packet, 0);
+  frame.source_port = source;
+  if (source != kUplinkVport && !blocks_.vports[source].vlans.insert(frame)) return;
+  if (!pass_acl(flows, t, FlowTableType::kEswIngressAcl, source, frame)) return;
+  std::vector<FlowDelivery> list;
+  list.swap(flows.run(t, FlowTableType::kFdb, std::move(frame)).deliveries);
+  const std::uint16_t by_default = source == kUplinkVport ? std::uint16_t{kManager} : kUplinkVport;
+  for (FlowDelivery& d : list) {
+    const std::uint16_t to = d.fate == FlowDelivery::kVport    ? static_cast<std::uint16_t>(d.vport)
+                             : d.fate == FlowDelivery::kUplink ? kUplinkVport
+                                                               : by_default;
+    leave(t, source, to, std::move(d.frame), packet, out);
+  }
+}
+
+void ESwitch::leave(Time t, std::uint16_t source, std::uint16_t to, SteeredFrame frame,
+                    const PacketRef& packet, Copies& out) {
+  if (to == source && (to == kUplinkVport || to_group(*packet))) return;
+  if (to != kUplinkVport) {
+    if (to >= blocks_.vports.size() || !blocks_.vports.passes(to, true)) return;
+    if (!pass_acl(blocks_.flows, t, FlowTableType::kEswEgressAcl, to, frame)) return;
+    blocks_.vports[to].vlans.strip(frame);
+  }
+  const FunctionId function = to == kUplinkVport ? kNoFunction : FunctionId{to};
+  out.push_back({function, frame.version != 0 ? as_packet(frame) : PacketPool::copy(*packet)});
+}
+
+}  // namespace hcasim

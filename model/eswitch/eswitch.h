@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The E-Switch of an Ethernet card: between its functions, each at a vport, and the port, its uplink. A frame
+// passes the ingress ACL of the vport that it comes from, the forwarding database (FDB), and the egress ACL
+// of each vport that it goes to; all of these are flow tables of the function that manages the switch. Their
+// default on a miss: from a vport out of the uplink, from the uplink to the manager. RoCE packets go through
+// it like other frames, by their headers.
+#ifndef HCASIM_MODEL_ESWITCH_ESWITCH_H
+#define HCASIM_MODEL_ESWITCH_ESWITCH_H
+
+#include <cstdint>
+
+#include "model/function/id.h"
+#include "model/function/vports.h"
+#include "model/packet/packet.h"
+#include "model/port/embedded_switch.h"
+#include "model/time.h"
+
+namespace hcasim {
+
+class FlowSteering;
+struct SteeredFrame;
+
+// The numbers of vports: a function's is its own number; and the port's.
+constexpr std::uint16_t kUplinkVport = 0xffff;
+
+class ESwitch final : public EmbeddedSwitch {
+ public:
+  struct Blocks {
+    Vports& vports;
+    FlowSteering& flows;  // of the manager, function 0
+  };
+  explicit ESwitch(const Blocks& blocks) : blocks_(blocks) {}
+
+  // The card has one (firmware: it has virtual functions on Ethernet).
+  void set_present(bool present) { present_ = present; }
+  // From when its manager has given it an FDB.
+  bool on() const override;
+  void from_function(Time t, PacketRef& packet, Copies& out) override;
+  // The same for what has come in at the port.
+  void from_uplink(Time t, PacketRef& packet, Copies& out);
+
+ private:
+  void enter(Time t, std::uint16_t source, PacketRef& packet, Copies& out);
+  void leave(Time t, std::uint16_t source, std::uint16_t to, SteeredFrame frame, const PacketRef& packet,
+             Copies& out);
+
+  Blocks blocks_;
+  bool present_ = false;
+};
+
+}  // namespace hcasim
+#endif

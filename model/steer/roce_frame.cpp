@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "model/steer/roce_frame.h"
+
+#include <utility>
+
+#include "model/port/codec.h"
+
+namespace hcasim {
+
+SteeredFrame as_frame(const PacketRef& packet, std::uint32_t sqn) {
+  const Packet& p = *packet;
+  if (p.kind == PacketKind::kEthernet) {
+    SteeredFrame steered(packet);
+    steered.sqn = sqn;
+    return steered;
+  }
+  PacketRef frame = PacketPool::make();
+  Packet& f = *frame;
+  f.kind = PacketKind::kEthernet;
+  f.looped = p.looped;
+  f.transport_domain = p.transport_domain;
+  f.wqe_serial = p.wqe_serial;
+  f.function = p.function;
+  f.trace_qpn = p.trace_qpn;
+  f.trace_packets = p.trace_packets;
+  f.first_bit = p.first_bit;
+  f.frame_len = static_cast<std::uint16_t>(encode(p, f.frame(), kMaxFrame));
+  SteeredFrame steered(std::move(frame));
+  steered.sqn = sqn;
+  return steered;
+}
+
+PacketRef as_packet(SteeredFrame& frame) {
+  frame.writable();
+  PacketRef packet = std::move(frame.packet);
+  decode_roce(*packet, Icrc::kMade);
+  return packet;
+}
+
+}  // namespace hcasim

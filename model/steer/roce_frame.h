@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Packets of QPs as frames that flow tables can look at and change, and back.
+#ifndef HCASIM_MODEL_STEER_ROCE_FRAME_H
+#define HCASIM_MODEL_STEER_ROCE_FRAME_H
+
+#include <cstdint>
+
+#include "model/packet/packet.h"
+#include "model/steer/actions.h"
+
+namespace hcasim {
+
+// A frame shares the packet's bytes; of a RoCE packet they are made.
+SteeredFrame as_frame(const PacketRef& packet, std::uint32_t sqn);
+// The packet that a frame is now: RoCE again if it was before, and if its changes let it.
+PacketRef as_packet(SteeredFrame& frame);
+
+}  // namespace hcasim
+#endif
