@@ -88,7 +88,8 @@ void fill_general(const Options& o, std::uint8_t* c) {
   // Congestion control, of RoCE v2
   set(g::cc_query_allowed{}, o.link == Link::kEthernet ? 1 : 0);
   set(g::cc_modify_allowed{}, o.link == Link::kEthernet ? 1 : 0);
-  if (eth) fill_general_eth(c);
+  set(g::vhca_id{}, o.vhca_id);
+  if (eth) fill_general_eth(o, c);
   if (eth) fill_general_sw_steering(*o.generation, c);
   fill_general_devx(o, c);
   fill_general_transport(o, c);
@@ -129,7 +130,11 @@ Caps::Caps(const Options& options) {
   if (options.link == Link::kEthernet) {
     fill_ethernet(generation, fixed_block(CapGroup::kEthernet));
     fill_roce(fixed_block(CapGroup::kRoce));
-    fill_flow_table(generation, fixed_block(CapGroup::kFlowTable));
+    fill_flow_table(options, fixed_block(CapGroup::kFlowTable));
+    if (options.manages_switch()) {
+      fill_eswitch_tables(options, fixed_block(CapGroup::kEswitchTables));
+      fill_eswitch(fixed_block(CapGroup::kEswitch));
+    }
     if (generation.sw_steering()) {
       fill_flow_table_sw_steering(fixed_block(CapGroup::kFlowTable));
       fill_device_memory_sw_icm(fixed_block(CapGroup::kDeviceMemory));

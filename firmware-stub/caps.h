@@ -22,6 +22,8 @@ enum class CapGroup : std::uint16_t {
   kAtomic = 3,
   kRoce = 4,
   kFlowTable = 7,
+  kEswitchTables = 8,
+  kEswitch = 9,
   kQos = 0xc,
   kDeviceMemory = 0xf,
   kGeneral2 = 0x20,

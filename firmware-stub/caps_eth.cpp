@@ -20,12 +20,18 @@ constexpr std::uint32_t kRoceUdpPort = 4791;  // IBTA annex A17
 
 }  // namespace
 
-void fill_general_eth(std::uint8_t* c) {
+void fill_general_eth(const Options& options, std::uint8_t* c) {
   using g = prm::cmd_hca_cap;
   put<g::eth_net_offloads>(c, 1);
   put<g::nic_flow_table>(c, 1);
   put<g::roce>(c, 1);
-  put<g::vport_group_manager>(c, 1);
+  put<g::vport_group_manager>(c, options.vf ? 0 : 1);
+  if (options.manages_switch()) {
+    put<g::eswitch_manager>(c, 1);
+    put<g::log_max_l2_table>(c, kLogL2Table);
+    put<g::receive_discard_vport_down>(c, 1);
+    put<g::transmit_discard_vport_down>(c, 1);
+  }
   put<g::fl_rc_qp_when_roce_disabled>(c, 1);
   put<g::log_max_transport_domain>(c, kLogTds);
   put<g::log_max_tis>(c, kLogTises);

@@ -6,14 +6,17 @@
 
 #include <cstdint>
 
-#include "model/generation.h"
+#include "firmware-stub/options.h"
 
 namespace hcasim::fw {
 
-void fill_general_eth(std::uint8_t* cmd_hca_cap);
+void fill_general_eth(const Options& options, std::uint8_t* cmd_hca_cap);
 void fill_ethernet(const Generation& generation, std::uint8_t* per_protocol_networking_offload_caps);
 void fill_roce(std::uint8_t* roce_cap);
-void fill_flow_table(const Generation& generation, std::uint8_t* flow_table_nic_cap);
+void fill_flow_table(const Options& options, std::uint8_t* flow_table_nic_cap);
+// Of the function that manages the E-Switch.
+void fill_eswitch_tables(const Options& options, std::uint8_t* flow_table_eswitch_cap);
+void fill_eswitch(std::uint8_t* e_switch_cap);
 
 }  // namespace hcasim::fw
 #endif

@@ -2,85 +2,12 @@
 // Capabilities of flow steering (flow_table_nic_cap), from what the types of tables offer.
 #include "firmware-stub/caps.h"
 #include "firmware-stub/caps_eth.h"
-#include "firmware-stub/objects/flow_types.h"
-#include "firmware-stub/objects/objects.h"
+#include "firmware-stub/caps_tables.h"
 #include "prm/prm.h"
 
 namespace hcasim::fw {
 
 namespace {
-
-template <class... F>
-void ones(std::uint8_t* c) {
-  (put<F>(c, ~0ull), ...);
-}
-
-// What the match engine reads of a frame (matchable() of model/steer/flow_match.h).
-template <class S>
-void fill_fields(std::uint8_t* c) {
-  ones<typename S::outer_dmac, typename S::outer_smac, typename S::outer_ether_type,
-       typename S::outer_ip_version, typename S::outer_first_prio, typename S::outer_first_cfi,
-       typename S::outer_first_vid, typename S::outer_ipv4_ttl, typename S::outer_second_prio,
-       typename S::outer_second_cfi, typename S::outer_second_vid, typename S::outer_sip,
-       typename S::outer_dip, typename S::outer_frag, typename S::outer_ip_protocol, typename S::outer_ip_ecn,
-       typename S::outer_ip_dscp, typename S::outer_udp_sport, typename S::outer_udp_dport,
-       typename S::outer_tcp_sport, typename S::outer_tcp_dport, typename S::outer_tcp_flags,
-       typename S::outer_gre_protocol, typename S::outer_gre_key, typename S::outer_vxlan_vni,
-       typename S::outer_geneve_vni, typename S::outer_geneve_oam, typename S::outer_geneve_protocol_type,
-       typename S::outer_geneve_opt_len>(c);
-  ones<typename S::inner_dmac, typename S::inner_smac, typename S::inner_ether_type,
-       typename S::inner_ip_version, typename S::inner_first_prio, typename S::inner_first_cfi,
-       typename S::inner_first_vid, typename S::inner_second_prio, typename S::inner_second_cfi,
-       typename S::inner_second_vid, typename S::inner_sip, typename S::inner_dip, typename S::inner_frag,
-       typename S::inner_ip_protocol, typename S::inner_ip_ecn, typename S::inner_ip_dscp,
-       typename S::inner_udp_sport, typename S::inner_udp_dport, typename S::inner_tcp_sport,
-       typename S::inner_tcp_dport, typename S::inner_tcp_flags>(c);
-  ones<typename S::outer_first_mpls_over_udp, typename S::outer_first_mpls_over_gre,
-       typename S::inner_first_mpls, typename S::outer_first_mpls, typename S::outer_esp_spi,
-       typename S::bth_dst_qp>(c);
-  ones<typename S::metadata_reg_c_7, typename S::metadata_reg_c_6, typename S::metadata_reg_c_5,
-       typename S::metadata_reg_c_4, typename S::metadata_reg_c_3, typename S::metadata_reg_c_2,
-       typename S::metadata_reg_c_1, typename S::metadata_reg_c_0>(c);
-}
-
-template <class T>
-void fill_table(const Generation& generation, FlowTableType type, std::uint8_t* c) {
-  using namespace prm::k;
-  const FlowTypeCaps* found = flow_type(generation, static_cast<std::uint32_t>(type));
-  if (found == nullptr) return;
-  const FlowTypeCaps& offers = *found;
-  put<typename T::ft_support>(c, 1);
-  put<typename T::flow_counter>(c, 1);
-  put<typename T::log_max_ft_size>(c, kLogFlowTableSize);
-  put<typename T::max_ft_level>(c, kFlowLevels);
-  put<typename T::log_max_ft_num>(c, kLogFlowTables);
-  put<typename T::log_max_destination>(c, kLogDestinations);
-  put<typename T::log_max_flow_counter>(c, 0);  // of one entry
-  put<typename T::log_max_flow>(c, kLogFlows);
-  fill_fields<typename T::ft_field_support>(c);
-  fill_fields<typename T::ft_field_bitmask_support>(c);
-
-  const auto action = [&](unsigned bits) { return (offers.actions & bits) != 0; };
-  const auto reformat = [&](std::uint32_t kind) { return (offers.reformats >> kind & 1) != 0; };
-  put<typename T::decap>(c, action(kFlowDecap));
-  put<typename T::pop_vlan>(c, action(kFlowPopVlan));
-  put<typename T::pop_vlan_2>(c, action(kFlowPopVlan2));
-  put<typename T::push_vlan>(c, action(kFlowPushVlan));
-  put<typename T::push_vlan_2>(c, action(kFlowPushVlan2));
-  put<typename T::reformat>(c, action(kFlowReformat));
-  put<typename T::reformat_l3_tunnel_to_l2>(c, reformat(REFORMAT_TYPE_L3_TUNNEL_TO_L2));
-  put<typename T::reformat_l2_to_l3_tunnel>(c, reformat(REFORMAT_TYPE_L2_TO_L3_TUNNEL));
-  put<typename T::reformat_insert>(c, reformat(REFORMAT_TYPE_INSERT_HDR));
-  put<typename T::reformat_remove>(c, reformat(REFORMAT_TYPE_REMOVE_HDR));
-  put<typename T::reformat_and_modify_action>(c, action(kFlowReformat) && action(kFlowModify));
-  put<typename T::reformat_and_vlan_action>(c, action(kFlowReformat) && action(kFlowPushVlan | kFlowPopVlan));
-  put<typename T::reformat_and_fwd_to_table>(c, action(kFlowReformat));
-  if (action(kFlowModify)) {
-    put<typename T::log_max_modify_header_context>(c, kLogModifyHeaders);
-    put<typename T::max_modify_header_actions>(c, kModifyActions);
-  }
-  put<typename T::table_miss_action_domain>(c, offers.miss_to_nic);
-}
 
 template <class T>
 void fill_chained(std::uint8_t* c) {
@@ -90,7 +17,8 @@ void fill_chained(std::uint8_t* c) {
 
 }  // namespace
 
-void fill_flow_table(const Generation& generation, std::uint8_t* c) {
+void fill_flow_table(const Options& options, std::uint8_t* c) {
+  const Generation& generation = *options.generation;
   using cap = prm::flow_table_nic_cap;
   ones<cap::nic_rx_multi_path_tirs, cap::nic_rx_multi_path_tirs_fts,
        cap::allow_sniffer_and_nic_rx_shared_tir>(c);
@@ -103,12 +31,12 @@ void fill_flow_table(const Generation& generation, std::uint8_t* c) {
   using tx = cap::flow_table_properties_nic_transmit;
   using rdma_rx = cap::flow_table_properties_nic_receive_rdma;
   using rdma_tx = cap::flow_table_properties_nic_transmit_rdma;
-  fill_table<rx>(generation, FlowTableType::kNicRx, c);
-  fill_table<tx>(generation, FlowTableType::kNicTx, c);
-  fill_table<rdma_rx>(generation, FlowTableType::kRdmaRx, c);
-  fill_table<rdma_tx>(generation, FlowTableType::kRdmaTx, c);
-  fill_table<cap::flow_table_properties_nic_receive_sniffer>(generation, FlowTableType::kSnifferRx, c);
-  fill_table<cap::flow_table_properties_nic_transmit_sniffer>(generation, FlowTableType::kSnifferTx, c);
+  fill_table<rx>(options, FlowTableType::kNicRx, c);
+  fill_table<tx>(options, FlowTableType::kNicTx, c);
+  fill_table<rdma_rx>(options, FlowTableType::kRdmaRx, c);
+  fill_table<rdma_tx>(options, FlowTableType::kRdmaTx, c);
+  fill_table<cap::flow_table_properties_nic_receive_sniffer>(options, FlowTableType::kSnifferRx, c);
+  fill_table<cap::flow_table_properties_nic_transmit_sniffer>(options, FlowTableType::kSnifferTx, c);
   fill_chained<rx>(c);
   fill_chained<tx>(c);
   put<cap::ft_field_support_2_nic_receive::bth_opcode>(c, 1);

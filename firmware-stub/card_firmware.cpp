@@ -36,7 +36,12 @@ Options of_function(Options o, FunctionId f) {
     o.msix_vectors = kVfVectors;
     o.num_eqs = kVfEqs;
   }
+  if (o.vfs != 0) o.vhca_id = f;
   o.node_guid += f;
+  if (o.vf) {
+    o.mac = 0;  // its manager gives it one, or its driver makes one
+    return o;
+  }
   o.mac = (o.mac & ~std::uint64_t{0xffffff}) | ((o.mac + f) & 0xffffff);
   return o;
 }
@@ -48,6 +53,7 @@ CardFirmware::CardFirmware(const sc_core::sc_module_name& name, Device& device, 
       options_(complete(options, *device.profile().generation, device.tracer().hca())),
       port_(device, options_),
       traps_("traps", device, port_) {
+  device.eswitch().set_present(options_.manages_switch());
   device.port().set_link(options_.link == Link::kEthernet ? LinkType::kEthernet : LinkType::kIb);
   for (FunctionId f = 0; f < device.functions(); ++f) {
     const std::string function = "function" + std::to_string(f);

@@ -20,7 +20,7 @@ Firmware::Firmware(const sc_core::sc_module_name& name, Device& device, Function
       gsi_("gsi", *this),
       traps_(traps),
       siblings_(siblings),
-      hca_vport_(options_.node_guid),
+      hca_vport_(options_.link, options_.node_guid, options_.mac),
       cmdq_("cmdq", *this),
       icmd_("icmd", *this),
       sync_reset_("sync_reset", *this),
@@ -62,6 +62,22 @@ void Firmware::vport_state_changed(PortState before) {
   device_.port_changed(function_.id(), event);
 }
 
+void Firmware::nic_vport_changed(std::uint32_t what) {
+  VportWatch& watch = hca_vport_.watch;
+  watch.changed |= what;
+  if (!watch.armed || (watch.changed & watch.events) == 0) return;
+  watch.armed = false;
+  watch.changed = 0;
+  Firmware* manager = options_.vf ? siblings_.find(0) : this;
+  device_.eqs().vport_event(sim_now(), manager->function_.id(), function_.id());
+}
+
+void Firmware::watch_nic_vport(std::uint32_t what, bool armed) {
+  hca_vport_.watch.events = what;
+  hca_vport_.watch.armed = armed && what != 0;
+  nic_vport_changed(0);  // what has changed meanwhile is told now
+}
+
 // With the physical function all that hangs on it goes: its virtual functions, and what it has settled of
 // them.
 void Firmware::end_managed() {
@@ -69,6 +85,7 @@ void Firmware::end_managed() {
     vf->set_enabled(false);
     vf->hca_vport_.forget();
     vf->function_.vport().open = true;
+    vf->function_.vport().vlans = {};
   }
 }
 

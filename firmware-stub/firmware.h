@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -40,10 +41,24 @@ struct NicVport {
   std::uint32_t promisc_uc = 0, promisc_mc = 0, promisc_all = 0;
   std::uint32_t admin_state = 2;                    // follows the port
   std::array<std::vector<std::uint64_t>, 3> lists;  // unicast, multicast, VLANs; entries as in the command
+  // What its manager may want to hear of (VportWatch).
+  enum Change : std::uint32_t { kUc = 1, kMc = 2, kVlan = 4, kPromisc = 8, kMtu = 16 };
 
   template <class Archive>
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, min_inline, mtu, promisc_uc, promisc_mc, promisc_all, admin_state, lists);
+  }
+};
+
+// An entry of the table of MAC addresses that are taken from the wire (SET_L2_TABLE_ENTRY).
+struct L2Entry {
+  std::uint64_t mac = 0;
+  bool vlan_valid = false;
+  std::uint16_t vlan = 0;
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, mac, vlan_valid, vlan);
   }
 };
 
@@ -113,6 +128,12 @@ class Firmware : public sc_core::sc_module, public FirmwarePort {
   // A virtual function of this one, which manages them: by its number in commands (function_id,
   // vport_number), from 1. Null: not one of them, or this one manages none.
   Firmware* managed(std::uint32_t number);
+  bool manages() const { return options_.manages(); }
+  std::map<std::uint32_t, L2Entry>& l2_table() { return l2_table_; }
+  // The function's driver has changed that of its Ethernet port (NicVport::Change): who manages it may want
+  // to know. watch(): it says of what, and whether the next change makes an event.
+  void nic_vport_changed(std::uint32_t what);
+  void watch_nic_vport(std::uint32_t what, bool armed);
   // Of a virtual function: its manager lets it start (ENABLE_HCA), or ends it (DISABLE_HCA) with all that it
   // has.
   void set_enabled(bool on);
@@ -153,7 +174,7 @@ class Firmware : public sc_core::sc_module, public FirmwarePort {
   // What the driver has made, and what is under way for it.
   template <class Archive>
   void list_objects(Archive& a) {
-    HCASIM_FIELDS(a, objects_, nic_vport_, hca_vport_, gsi_);
+    HCASIM_FIELDS(a, objects_, nic_vport_, hca_vport_, gsi_, l2_table_);
   }
   // What the driver has settled from ENABLE_HCA on.
   template <class Archive>
@@ -183,6 +204,7 @@ class Firmware : public sc_core::sc_module, public FirmwarePort {
   Siblings& siblings_;
   NicVport nic_vport_;
   HcaVport hca_vport_;
+  std::map<std::uint32_t, L2Entry> l2_table_;
   CmdQueue cmdq_;
   Icmd icmd_;
   SyncReset sync_reset_;

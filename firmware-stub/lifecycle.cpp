@@ -52,7 +52,7 @@ Syndrome init_hca(Firmware& fw, Command& cmd) {
   if (fw.pages().given() < fw.pages().boot_pages() + fw.pages().init_pages()) return Syndrome::kInitPages;
   fw.objects().qps.limit((1u << fw.caps().get<prm::cmd_hca_cap::log_max_qp>()) - 128);
   fw.set_state(State::kInit);
-  fw.port().start(fw.function(), fw.options().mac, fw.hca_vport().port_guid);
+  fw.port().start(fw.function(), fw.hca_vport().mac, fw.hca_vport().port_guid);
   return Syndrome::kOk;
 }
 

@@ -5,6 +5,7 @@
 
 #include "firmware-stub/firmware.h"
 #include "firmware-stub/handlers.h"
+#include "firmware-stub/vport_target.h"
 
 namespace hcasim::fw {
 
@@ -15,10 +16,10 @@ enum : std::uint32_t { kStateDown = 0, kStateUp = 1, kStateFollow = 2 };  // que
 enum : std::uint16_t { kVnicVport = 0, kEswVport = 1, kUplink = 2 };      // op_mod of the vport state
 constexpr std::size_t kListEntry = 8;  // bytes, MAC addresses and VLANs alike
 
-template <class In>
-Syndrome check_target(const Command& cmd) {
-  // The function itself, which is also vport 0 of the vports it manages.
-  return cmd.get<typename In::vport_number>() == 0 ? Syndrome::kOk : Syndrome::kFunction;
+Mac mac_of(std::uint64_t number) {
+  Mac mac;
+  for (unsigned i = 0; i < mac.size(); ++i) mac[i] = static_cast<std::uint8_t>(number >> (40 - 8 * i));
+  return mac;
 }
 
 std::uint32_t list_limit(const Caps& caps, std::uint32_t type) {
@@ -40,24 +41,26 @@ std::uint32_t list_limit(const Caps& caps, std::uint32_t type) {
 Syndrome query_nic_vport_context(Firmware& fw, Command& cmd) {
   using in = prm::query_nic_vport_context_in;
   using c = prm::query_nic_vport_context_out::nic_vport_context;
-  const Syndrome s = check_target<in>(cmd);
-  if (s != Syndrome::kOk) return s;
+  Firmware* of = vport_of<in>(fw, cmd);
+  if (of == nullptr) return Syndrome::kFunction;
   const std::uint32_t type = cmd.get<in::allowed_list_type>();
   if (type > kListVlan) return Syndrome::kVportList;
-  const NicVport& v = fw.nic_vport();
+  const NicVport& v = of->nic_vport();
   const auto& list = v.lists[type];
   const PortAgent& agent = fw.port();
+  const bool vf = of->options().vf;
   cmd.put<c::min_wqe_inline_mode>(v.min_inline);
-  cmd.put<c::roce_en>(fw.function().vport().roce_enabled ? 1 : 0);
+  cmd.put<c::roce_en>(of->function().vport().roce_enabled ? 1 : 0);
   cmd.put<c::mtu>(v.mtu);
   cmd.put<c::system_image_guid>(agent.system_image_guid());
-  cmd.put<c::port_guid>(agent.port_guid());
-  cmd.put<c::node_guid>(agent.node_guid());
+  cmd.put<c::port_guid>(vf ? of->hca_vport().port_guid : agent.port_guid());
+  cmd.put<c::node_guid>(vf ? of->hca_vport().node_guid : agent.node_guid());
   cmd.put<c::promisc_uc>(v.promisc_uc);
   cmd.put<c::promisc_mc>(v.promisc_mc);
   cmd.put<c::promisc_all>(v.promisc_all);
+  cmd.put<c::arm_change_event>(of->hca_vport().watch.armed ? 1 : 0);
   cmd.put<c::allowed_list_type>(type);
-  const Mac& mac = fw.function().vport().mac;
+  const Mac mac = vf ? mac_of(of->hca_vport().mac) : of->function().vport().mac;
   cmd.put<c::permanent_address::mac_addr_47_32>(static_cast<std::uint32_t>(mac[0]) << 8 | mac[1]);
   cmd.put<c::permanent_address::mac_addr_31_0>(prm::load32(mac.data() + 2));
   // The list as far as there is room for it.
@@ -69,19 +72,65 @@ Syndrome query_nic_vport_context(Firmware& fw, Command& cmd) {
   return Syndrome::kOk;
 }
 
+namespace {
+
+// What a manager settles of a vport, its own or another one: who it is, and what it wants to hear of it.
+void settle(Firmware& of, const Command& cmd) {
+  using in = prm::modify_nic_vport_context_in;
+  using f = in::field_select;
+  using c = in::nic_vport_context;
+  HcaVport& vport = of.hca_vport();
+  if (of.options().vf && cmd.get<f::permanent_address>() != 0)
+    vport.mac = std::uint64_t{cmd.get<c::permanent_address::mac_addr_47_32>()} << 32 |
+                cmd.get<c::permanent_address::mac_addr_31_0>();
+  // Zero: none of its own, and the card's stays.
+  if (const std::uint64_t guid = cmd.get<c::node_guid>(); cmd.get<f::node_guid>() != 0 && guid != 0)
+    vport.node_guid = guid;
+  if (const std::uint64_t guid = cmd.get<c::port_guid>(); cmd.get<f::port_guid>() != 0 && guid != 0)
+    vport.port_guid = guid;
+  if (cmd.get<f::change_event>() == 0) return;
+  const auto bit = [&cmd](auto field, std::uint32_t change) {
+    return cmd.get<decltype(field)>() != 0 ? change : 0u;
+  };
+  of.watch_nic_vport(bit(c::event_on_uc_address_change{}, NicVport::kUc) |
+                         bit(c::event_on_mc_address_change{}, NicVport::kMc) |
+                         bit(c::event_on_vlan_change{}, NicVport::kVlan) |
+                         bit(c::event_on_promisc_change{}, NicVport::kPromisc) |
+                         bit(c::event_on_mtu{}, NicVport::kMtu),
+                     cmd.get<c::arm_change_event>() != 0);
+}
+
+// Which of a vport's lists that is.
+NicVport::Change list_change(std::uint32_t type) {
+  return type == kListUc ? NicVport::kUc : type == kListMc ? NicVport::kMc : NicVport::kVlan;
+}
+
+}  // namespace
+
 Syndrome modify_nic_vport_context(Firmware& fw, Command& cmd) {
   using in = prm::modify_nic_vport_context_in;
   using f = in::field_select;
   using c = in::nic_vport_context;
-  const Syndrome s = check_target<in>(cmd);
-  if (s != Syndrome::kOk) return s;
-  // GUIDs are the card's; local loopback cannot be switched off (disable_local_lb_* are not offered), nor is
-  // there another port to be affiliated to.
+  Firmware* of = vport_of<in>(fw, cmd);
+  if (of == nullptr) return Syndrome::kFunction;
+  // Local loopback cannot be switched off (disable_local_lb_* are not offered), nor is there another port to
+  // be affiliated to.
   if (cmd.get<f::affiliation>() != 0 || cmd.get<f::disable_uc_local_lb>() != 0 ||
-      cmd.get<f::disable_mc_local_lb>() != 0 || cmd.get<f::node_guid>() != 0 ||
-      cmd.get<f::port_guid>() != 0 || cmd.get<f::change_event>() != 0)
+      cmd.get<f::disable_mc_local_lb>() != 0)
     return Syndrome::kVportField;
+  const bool guids = cmd.get<f::node_guid>() != 0 || cmd.get<f::port_guid>() != 0;
+  if (guids && of == &fw) return Syndrome::kVportField;  // the card's
+  if (cmd.get<f::change_event>() != 0 && !fw.manages()) return Syndrome::kVportField;
+  if (of != &fw) {  // its lists, and whether it has RoCE, are the function's own affair
+    if (cmd.get<f::addresses_list>() != 0 || cmd.get<f::promisc>() != 0 || cmd.get<f::mtu>() != 0 ||
+        cmd.get<f::roce_en>() != 0)
+      return Syndrome::kVportField;
+    if (cmd.get<f::min_inline>() != 0) of->nic_vport().min_inline = cmd.get<c::min_wqe_inline_mode>();
+    settle(*of, cmd);
+    return Syndrome::kOk;
+  }
   NicVport& v = fw.nic_vport();
+  std::uint32_t changed = 0;
   NicVport next = v;
   if (cmd.get<f::min_inline>() != 0) {
     next.min_inline = cmd.get<c::min_wqe_inline_mode>();
@@ -89,17 +138,20 @@ Syndrome modify_nic_vport_context(Firmware& fw, Command& cmd) {
   if (cmd.get<f::mtu>() != 0) {
     next.mtu = cmd.get<c::mtu>();
     if (next.mtu == 0 || next.mtu > kMaxEthMtu) return Syndrome::kVportField;
+    changed |= NicVport::kMtu;
   }
   if (cmd.get<f::promisc>() != 0) {
     next.promisc_uc = cmd.get<c::promisc_uc>();
     next.promisc_mc = cmd.get<c::promisc_mc>();
     next.promisc_all = cmd.get<c::promisc_all>();
+    changed |= NicVport::kPromisc;
   }
   if (cmd.get<f::addresses_list>() != 0) {
     const std::uint32_t type = cmd.get<c::allowed_list_type>(), n = cmd.get<c::allowed_list_size>();
     if (type > kListVlan || n > list_limit(fw.caps(), type)) return Syndrome::kVportList;
     constexpr std::size_t kList = c::current_uc_mac_address::bit_off / 8;
     if (cmd.in_len < kList + n * kListEntry) return Syndrome::kInputShort;
+    changed |= list_change(type);
     next.lists[type].clear();
     for (std::uint32_t i = 0; i < n; ++i)
       next.lists[type].push_back(prm::load64(cmd.in.data() + kList + i * kListEntry));
@@ -112,34 +164,45 @@ Syndrome modify_nic_vport_context(Firmware& fw, Command& cmd) {
     prm::store32(vport.mac.data() + 2, cmd.get<c::permanent_address::mac_addr_31_0>());
   }
   if (cmd.get<f::roce_en>() != 0) vport.roce_enabled = cmd.get<c::roce_en>() != 0;
+  settle(fw, cmd);
+  if (changed != 0) fw.nic_vport_changed(changed);
   return Syndrome::kOk;
 }
 
 Syndrome query_vport_state(Firmware& fw, Command& cmd) {
   using in = prm::query_vport_state_in;
   using out = prm::query_vport_state_out;
-  const Syndrome s = check_target<in>(cmd);
-  if (s != Syndrome::kOk) return s;
+  Firmware* of = vport_of<in>(fw, cmd);
+  if (of == nullptr) return Syndrome::kFunction;
   if (cmd.op_mod > kUplink) return Syndrome::kOpMod;
+  const HcaVport& vport = of->hca_vport();
+  const PortState port = fw.device().port().state();
+  const PortState seen = cmd.op_mod == kUplink ? port : vport.state(port);
   cmd.put<out::admin_state>(cmd.op_mod == kUplink ? (fw.port().admin_up() ? kStateUp : kStateDown)
-                                                  : fw.nic_vport().admin_state);
-  cmd.put<out::state>(fw.device().port().state() == PortState::kActive ? kStateUp : kStateDown);
+                            : of->options().vf    ? static_cast<std::uint32_t>(vport.policy)
+                                                  : kStateFollow);
+  cmd.put<out::state>(seen == PortState::kActive ? kStateUp : kStateDown);
   return Syndrome::kOk;
 }
 
 Syndrome modify_vport_state(Firmware& fw, Command& cmd) {
   using in = prm::modify_vport_state_in;
-  const Syndrome s = check_target<in>(cmd);
-  if (s != Syndrome::kOk) return s;
+  Firmware* of = vport_of<in>(fw, cmd);
+  if (of == nullptr) return Syndrome::kFunction;
+  const std::uint32_t wanted = cmd.get<in::admin_state>();
   if (cmd.op_mod == kUplink) {
-    const std::uint32_t wanted = cmd.get<in::admin_state>();
+    if (of->options().vf || fw.options().vf) return Syndrome::kFunction;
     if (wanted != kStateDown && wanted != kStateUp) return Syndrome::kVportField;
     fw.port().set_admin(wanted == kStateUp);
     return Syndrome::kOk;
   }
   if (cmd.op_mod > kUplink) return Syndrome::kOpMod;
+  if (wanted > kStateFollow) return Syndrome::kVportField;
   // The vport of the function itself follows the port; only others can be forced.
-  if (cmd.get<in::admin_state>() != kStateFollow) return Syndrome::kVportField;
+  if (of == &fw) return wanted == kStateFollow ? Syndrome::kOk : Syndrome::kVportField;
+  const PortState before = of->hca_vport().state(fw.device().port().state());
+  of->hca_vport().policy = static_cast<VportPolicy>(wanted);
+  of->vport_state_changed(before);
   return Syndrome::kOk;
 }
 
@@ -189,10 +252,12 @@ Syndrome query_roce_address(Firmware& fw, Command& cmd) {
 
 Syndrome query_vnic_env(Firmware& fw, Command& cmd) {
   using env = prm::query_vnic_env_out::vport_env;
-  const Syndrome s = check_target<prm::query_vnic_env_in>(cmd);
-  if (s != Syndrome::kOk) return s;
-  const FrameCounters& c = fw.function().eth().counters;
+  Firmware* of = vport_of<prm::query_vnic_env_in>(fw, cmd);
+  if (of == nullptr) return Syndrome::kFunction;
+  const FrameCounters& c = of->function().eth().counters;
   cmd.put<env::nic_receive_steering_discard>(c.no_rule + c.dropped);
+  cmd.put<env::receive_discard_vport_down>(of->function().vport().rx_down);
+  cmd.put<env::transmit_discard_vport_down>(of->function().vport().tx_down);
   return Syndrome::kOk;
 }
 

@@ -25,8 +25,12 @@ struct Options {
   std::uint64_t mac = 0;        // Ethernet: low 48 bits; 0: made from node_guid
   std::uint16_t lid = 0;        // what the built-in subnet manager assigns; 0: 1, or as the peer wants
   unsigned msix_vectors = 64;
-  unsigned vfs = 0;  // virtual functions; the card's functions behind the first one
-  bool vf = false;   // this function is one of them
+  unsigned vfs = 0;           // virtual functions; the card's functions behind the first one
+  bool vf = false;            // this function is one of them
+  std::uint16_t vhca_id = 0;  // of this function; unique in the card
+  // The function speaks for the virtual ones, and on Ethernet for the switch between them.
+  bool manages() const { return vfs != 0 && !vf; }
+  bool manages_switch() const { return manages() && link == Link::kEthernet; }
   // Time limit of commands that is announced to the driver, ms; 0: none, and it takes its own.
   std::uint32_t command_limit_ms = 0;
   bool page_requests = true;  // host pages asked for (profile: boot_pages, init_pages); false: none

@@ -5,6 +5,7 @@
 
 #include "firmware-stub/firmware.h"
 #include "firmware-stub/handlers.h"
+#include "firmware-stub/vport_target.h"
 
 namespace hcasim::fw {
 
@@ -16,20 +17,12 @@ constexpr std::uint32_t kPhysLinkUp = 5, kPhysPolling = 2;  // IBTA table 146, P
 // What a driver may change of PortInfo:CapabilityMask: what software on the host provides.
 constexpr std::uint32_t kSettableCaps = kCapSm | kCapSnmp | kCapVendorClass | kCapDeviceManagement | kCapCm;
 
-// Whose vport a command is about: the function's own, which is also vport 0 of those that it manages, or that
-// of a function which it manages. Null: `why` says why not.
+// With the port's number, of which there is one. Null: `why` says why not.
 template <class In>
 Firmware* vport_of(Firmware& fw, const Command& cmd, Syndrome& why) {
-  const std::uint32_t number = cmd.get<typename In::vport_number>();
-  const bool other = cmd.get<typename In::other_vport>() != 0;
-  why = Syndrome::kFunction;
-  Firmware* of = number == 0 ? &fw : other ? fw.managed(number) : nullptr;
-  if (other && (fw.options().vf || fw.options().vfs == 0)) of = nullptr;  // not vport_group_manager
-  if (of != nullptr && cmd.get<typename In::port_num>() > 1) {
-    why = Syndrome::kPortNumber;
-    return nullptr;
-  }
-  return of;
+  Firmware* of = vport_of<In>(fw, cmd);
+  why = of == nullptr ? Syndrome::kFunction : Syndrome::kPortNumber;
+  return of != nullptr && cmd.get<typename In::port_num>() > 1 ? nullptr : of;
 }
 
 template <class F>
@@ -174,7 +167,7 @@ Syndrome query_vport_counter(Firmware& fw, Command& cmd) {
   Firmware* of = vport_of<in>(fw, cmd, why);
   if (of == nullptr) return why;
   const PortCounters& c = fw.device().port().counters();
-  if (fw.device().functions() != 1 && fw.options().link == Link::kInfiniBand) {
+  if (fw.device().functions() != 1) {
     VportTraffic& traffic = of->function().vport().traffic;
     put_vport_traffic(cmd, traffic);
     if (cmd.get<in::clear>() != 0) traffic = VportTraffic{};

@@ -138,6 +138,12 @@ enum : uint8_t { kFaultWqe = 0, kFaultRdma = 1 };
 /// EqeQpSrq::type.
 enum : uint8_t { kEvQp = 0, kEvRq = 1, kEvSq = 2, kEvDct = 6 };
 
+/// mlx5_eqe_vport_change
+struct EqeVportChange {
+  uint8_t reserved[2];
+  be16 vport;
+};
+
 struct EqeComp {
   be32 rsvd[6];
   be32 cqn;

@@ -46,11 +46,6 @@ bool make_parts(const std::string& options, unsigned number, Parts& parts, std::
           profile.name + ")";
     return false;
   }
-  if (settings.firmware.vfs != 0 && settings.firmware.link != fw::Link::kInfiniBand) {
-    why = "vfs=" + std::to_string(settings.firmware.vfs) +
-          ": virtual functions of an Ethernet port need its E-Switch, which is not there yet: take link=ib";
-    return false;
-  }
   if (settings.dc_contexts) profile.engine.dc_contexts = *settings.dc_contexts;
   parts.tracer = std::make_unique<traces::Tracer>(number);
   traces::Tracer& tracer = *parts.tracer;

@@ -66,10 +66,10 @@ Syndrome create_flow_table(Firmware& fw, Command& cmd) {
   using in = prm::create_flow_table_in;
   using c = in::flow_table_context;
   Objects& o = fw.objects();
-  Syndrome s = check_flow_target<in>(cmd);
+  Syndrome s = check_flow_target<in>(fw, cmd);
   if (s != Syndrome::kOk) return s;
   if (cmd.op_mod != 0) return Syndrome::kOpMod;
-  const FlowTypeCaps* type = flow_type(*fw.options().generation, cmd.get<in::table_type>());
+  const FlowTypeCaps* type = flow_type(fw.options(), cmd.get<in::table_type>());
   if (type == nullptr) return Syndrome::kFlowTableType;
   const bool reformats = cmd.get<c::reformat_en>() != 0, decaps = cmd.get<c::decap_en>() != 0;
   if ((reformats && (type->actions & kFlowReformat) == 0) || (decaps && (type->actions & kFlowDecap) == 0) ||
@@ -95,6 +95,8 @@ Syndrome create_flow_table(Firmware& fw, Command& cmd) {
     fw.pages().release(kIcmFlow);
     return Syndrome::kFlowTableLimit;
   }
+  table->vport =
+      of_vport(type->type) ? static_cast<std::uint16_t>(cmd.get<in::vport_number>()) : std::uint16_t{0};
   table->level = static_cast<std::uint8_t>(level);
   table->log_size = cmd.get<c::log_size>();
   table->reformats = reformats;
@@ -110,14 +112,14 @@ Syndrome create_flow_table(Firmware& fw, Command& cmd) {
 
 Syndrome modify_flow_table(Firmware& fw, Command& cmd) {
   using in = prm::modify_flow_table_in;
-  Syndrome s = check_flow_target<in>(cmd);
+  Syndrome s = check_flow_target<in>(fw, cmd);
   if (s != Syndrome::kOk) return s;
   FlowTable* table = nullptr;
   s = find_flow_table<in>(fw, cmd, table);
   if (s != Syndrome::kOk) return s;
   if (cmd.get<in::modify_field_select>() != kSelectMissTable) return Syndrome::kModifyMask;
   Miss miss;
-  const FlowTypeCaps& type = *flow_type(*fw.options().generation, static_cast<std::uint32_t>(table->type));
+  const FlowTypeCaps& type = *flow_type(fw.options(), static_cast<std::uint32_t>(table->type));
   s = read_miss<in::flow_table_context>(fw, cmd, type, table->level, miss);
   if (s != Syndrome::kOk) return s;
   set_miss(fw, *table, miss);
@@ -127,7 +129,7 @@ Syndrome modify_flow_table(Firmware& fw, Command& cmd) {
 // A root may be destroyed: there is none then.
 Syndrome destroy_flow_table(Firmware& fw, Command& cmd) {
   using in = prm::destroy_flow_table_in;
-  Syndrome s = check_flow_target<in>(cmd);
+  Syndrome s = check_flow_target<in>(fw, cmd);
   if (s != Syndrome::kOk) return s;
   FlowTable* table = nullptr;
   s = find_flow_table<in>(fw, cmd, table);
@@ -136,7 +138,8 @@ Syndrome destroy_flow_table(Firmware& fw, Command& cmd) {
   const FlowTableObject* object = fw.objects().flow_tables.find(id);
   if (object == nullptr || object->referred() || !table->groups.empty()) return Syndrome::kFlowTableBusy;
   set_miss(fw, *table, {});
-  if (fw.function().flows().root(table->type) == id) fw.function().flows().set_root(table->type, 0);
+  if (fw.function().flows().root(table->type, table->vport) == id)
+    fw.function().flows().set_root(table->type, 0, table->vport);
   fw.function().flows().destroy_table(id);
   fw.objects().flow_tables.destroy(id);
   fw.pages().release(kIcmFlow);
@@ -165,20 +168,22 @@ Syndrome query_flow_table(Firmware& fw, Command& cmd) {
 
 Syndrome set_flow_table_root(Firmware& fw, Command& cmd) {
   using in = prm::set_flow_table_root_in;
-  const Syndrome s = check_flow_target<in>(cmd);
+  const Syndrome s = check_flow_target<in>(fw, cmd);
   if (s != Syndrome::kOk) return s;
   const std::uint32_t type = cmd.get<in::table_type>();
-  if (flow_type(*fw.options().generation, type) == nullptr) return Syndrome::kFlowTableType;
+  if (flow_type(fw.options(), type) == nullptr) return Syndrome::kFlowTableType;
   if (cmd.get<in::underlay_qpn>() != 0 || cmd.get<in::table_of_other_vport>() != 0 ||
       cmd.get<in::table_eswitch_owner_vhca_id_valid>() != 0)
     return Syndrome::kFlowFeature;
+  const auto vport = static_cast<std::uint16_t>(
+      of_vport(static_cast<FlowTableType>(type)) ? cmd.get<in::vport_number>() : 0);
   if (cmd.op_mod == kDisconnectRoot) {
-    fw.function().flows().set_root(static_cast<FlowTableType>(type), 0);
+    fw.function().flows().set_root(static_cast<FlowTableType>(type), 0, vport);
     return Syndrome::kOk;
   }
   if (cmd.op_mod != kConnectRoot) return Syndrome::kOpMod;
   const std::uint32_t id = cmd.get<in::table_id>();
-  if (id == 0 || !fw.function().flows().set_root(static_cast<FlowTableType>(type), id))
+  if (id == 0 || !fw.function().flows().set_root(static_cast<FlowTableType>(type), id, vport))
     return Syndrome::kFlowTableNumber;
   return Syndrome::kOk;
 }
@@ -188,7 +193,7 @@ Syndrome set_flow_table_root(Firmware& fw, Command& cmd) {
 Syndrome create_flow_group(Firmware& fw, Command& cmd) {
   using in = prm::create_flow_group_in;
   Objects& o = fw.objects();
-  Syndrome s = check_flow_target<in>(cmd);
+  Syndrome s = check_flow_target<in>(fw, cmd);
   if (s != Syndrome::kOk) return s;
   FlowTable* table = nullptr;
   s = find_flow_table<in>(fw, cmd, table);
@@ -217,7 +222,7 @@ Syndrome create_flow_group(Firmware& fw, Command& cmd) {
 
 Syndrome destroy_flow_group(Firmware& fw, Command& cmd) {
   using in = prm::destroy_flow_group_in;
-  Syndrome s = check_flow_target<in>(cmd);
+  Syndrome s = check_flow_target<in>(fw, cmd);
   if (s != Syndrome::kOk) return s;
   FlowTable* table = nullptr;
   s = find_flow_table<in>(fw, cmd, table);

@@ -5,6 +5,7 @@
 #include "firmware-stub/handlers.h"
 #include "firmware-stub/objects/flow.h"
 #include "firmware-stub/objects/flow_types.h"
+#include "model/eswitch/eswitch.h"
 
 namespace hcasim::fw {
 
@@ -40,7 +41,8 @@ Syndrome read_lists(Firmware& fw, const Command& cmd, const FlowTable& table, co
                     FlowEntry& entry) {
   const std::uint32_t destinations = cmd.get<FlowContext::destination_list_size>();
   const std::uint32_t counters = cmd.get<FlowContext::flow_counter_list_size>();
-  if (destinations > 1u << kLogDestinations) return Syndrome::kFlowDestination;
+  const unsigned most = table.type == FlowTableType::kFdb ? kLogVportDestinations : kLogDestinations;
+  if (destinations > 1u << most) return Syndrome::kFlowDestination;
   if (counters > 1) return Syndrome::kFlowCounterBulk;
   constexpr std::size_t kList = FlowContext::destination::bit_off / 8;
   static_assert(prm::dest_format_struct::bytes == prm::flow_counter_list::bytes);
@@ -66,6 +68,13 @@ Syndrome read_lists(Firmware& fw, const Command& cmd, const FlowTable& table, co
       case FlowDestination::kTir:
         if (fw.objects().tirs.find(id) == nullptr) return Syndrome::kTirNumber;
         entry.destinations.push_back({FlowDestination::kTir, id});
+        break;
+      case FlowDestination::kVport:
+        if (id != 0 && id != kUplinkVport && fw.managed(id) == nullptr) return Syndrome::kFunction;
+        entry.destinations.push_back({FlowDestination::kVport, id});
+        break;
+      case FlowDestination::kUplink:
+        entry.destinations.push_back({FlowDestination::kUplink, 0});
         break;
       default:
         return Syndrome::kFlowDestination;
@@ -119,7 +128,7 @@ void write_vlan(Command& cmd, const VlanTag& tag) {
 
 Syndrome set_fte(Firmware& fw, Command& cmd) {
   Objects& o = fw.objects();
-  Syndrome s = check_flow_target<Fte>(cmd);
+  Syndrome s = check_flow_target<Fte>(fw, cmd);
   if (s != Syndrome::kOk) return s;
   FlowTable* table = nullptr;
   s = find_flow_table<Fte>(fw, cmd, table);
@@ -137,7 +146,7 @@ Syndrome set_fte(Firmware& fw, Command& cmd) {
     mask = cmd.get<Fte::modify_enable_mask>();
   }
 
-  const FlowTypeCaps& type = *flow_type(*fw.options().generation, static_cast<std::uint32_t>(table->type));
+  const FlowTypeCaps& type = *flow_type(fw.options(), static_cast<std::uint32_t>(table->type));
   FlowEntry given;
   s = read_lists(fw, cmd, *table, type, given);
   if (s != Syndrome::kOk) return s;
@@ -174,7 +183,7 @@ Syndrome set_fte(Firmware& fw, Command& cmd) {
 
 Syndrome delete_fte(Firmware& fw, Command& cmd) {
   using in = prm::delete_fte_in;
-  Syndrome s = check_flow_target<in>(cmd);
+  Syndrome s = check_flow_target<in>(fw, cmd);
   if (s != Syndrome::kOk) return s;
   FlowTable* table = nullptr;
   s = find_flow_table<in>(fw, cmd, table);

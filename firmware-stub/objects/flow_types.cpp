@@ -33,6 +33,19 @@ constexpr FlowTypeCaps kPlainTypes[] = {
     {FlowTableType::kSnifferTx, kPlain, kTable | kTir, 0, false},
 };
 
+// Of the function that manages an E-Switch; without has.flow_rewrite tags are given to vports, not by ACLs.
+constexpr std::uint32_t kVports = 1u << FlowDestination::kVport | 1u << FlowDestination::kUplink;
+constexpr FlowTypeCaps kSwitchTypes[] = {
+    {FlowTableType::kEswIngressAcl, kPlain | kFlowPushVlan, kTable, 0, false},
+    {FlowTableType::kEswEgressAcl, kPlain | kFlowPopVlan, kTable, 0, false},
+    {FlowTableType::kFdb, kPlain, kTable | kVports, 0, false},
+};
+constexpr FlowTypeCaps kPlainSwitchTypes[] = {
+    {FlowTableType::kEswIngressAcl, kPlain, kTable, 0, false},
+    {FlowTableType::kEswEgressAcl, kPlain, kTable, 0, false},
+    {FlowTableType::kFdb, kPlain, kTable | kVports, 0, false},
+};
+
 template <std::size_t N>
 const FlowTypeCaps* find(const FlowTypeCaps (&types)[N], std::uint32_t table_type) {
   for (const FlowTypeCaps& t : types)
@@ -42,8 +55,12 @@ const FlowTypeCaps* find(const FlowTypeCaps (&types)[N], std::uint32_t table_typ
 
 }  // namespace
 
-const FlowTypeCaps* flow_type(const Generation& generation, std::uint32_t table_type) {
-  return generation.has.flow_rewrite ? find(kTypes, table_type) : find(kPlainTypes, table_type);
+const FlowTypeCaps* flow_type(const Options& options, std::uint32_t table_type) {
+  const bool rewrites = options.generation->has.flow_rewrite;
+  const FlowTypeCaps* type = rewrites ? find(kTypes, table_type) : find(kPlainTypes, table_type);
+  if (type == nullptr && options.manages_switch())
+    type = rewrites ? find(kSwitchTypes, table_type) : find(kPlainSwitchTypes, table_type);
+  return type;
 }
 
 }  // namespace hcasim::fw

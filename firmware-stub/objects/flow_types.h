@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "model/generation.h"
+#include "firmware-stub/options.h"
 #include "model/steer/flow.h"
 
 namespace hcasim::fw {
@@ -19,9 +19,14 @@ struct FlowTypeCaps {
   bool miss_to_nic;            // table_miss_action 2
 };
 
-// Null: no tables of that type in this generation.
-const FlowTypeCaps* flow_type(const Generation& generation, std::uint32_t table_type);
+// Null: no tables of that type for this function.
+const FlowTypeCaps* flow_type(const Options& options, std::uint32_t table_type);
+// Whether a table of that type is a certain vport's.
+constexpr bool of_vport(FlowTableType type) {
+  return type == FlowTableType::kEswIngressAcl || type == FlowTableType::kEswEgressAcl;
+}
 
+constexpr unsigned kLogVportDestinations = 8;  // of an entry of the FDB
 constexpr unsigned kLogModifyHeaders = 12, kLogReformats = 12;
 constexpr unsigned kModifyActions = 16;     // a context
 constexpr unsigned kMaxReformatData = 256;  // bytes

@@ -55,7 +55,7 @@ Syndrome alloc_modify_header(Firmware& fw, Command& cmd) {
   using in = prm::alloc_modify_header_context_in;
   constexpr std::size_t kList = in::actions::bit_off / 8, kItem = prm::set_action_in::bytes;
   static_assert(prm::add_action_in::bytes == kItem && prm::copy_action_in::bytes == kItem);
-  const FlowTypeCaps* type = flow_type(*fw.options().generation, cmd.get<in::table_type>());
+  const FlowTypeCaps* type = flow_type(fw.options(), cmd.get<in::table_type>());
   if (type == nullptr || (type->actions & kFlowModify) == 0) return Syndrome::kFlowTableType;
   const std::uint32_t count = cmd.get<in::num_of_actions>();
   if (count == 0 || count > kModifyActions) return Syndrome::kModifyHeaderAction;

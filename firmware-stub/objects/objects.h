@@ -247,7 +247,7 @@ constexpr std::uint64_t kIcmQp = 1024, kIcmCq = 256, kIcmSrq = 256, kIcmEq = 256
 // Tables of the Ethernet link, log2 unless said otherwise.
 constexpr unsigned kLogTds = 8, kLogTises = 12, kLogTirs = 14, kLogRqts = 14, kLogRqtSize = 11, kLogRqs = 14,
                    kLogSqs = 14;
-constexpr unsigned kLogUcList = 7, kLogMcList = 11, kLogVlanList = 12;
+constexpr unsigned kLogUcList = 7, kLogMcList = 11, kLogVlanList = 12, kLogL2Table = 12;
 constexpr unsigned kLogFlowTables = 12, kLogFlowTableSize = 22, kLogFlows = 20, kLogDestinations = 5;
 constexpr unsigned kSwIcms = 4096, kFlowSamplers = 4096;                // numbers
 constexpr unsigned kFlowLevels = 128;                                   // a number

@@ -12,9 +12,9 @@ namespace hcasim::fw {
 
 namespace {
 
-bool offered(const Generation& g, std::uint32_t type) {
+bool offered(const Options& o, std::uint32_t type) {
   for (const FlowTableType t : {FlowTableType::kNicRx, FlowTableType::kNicTx})
-    if (type < 32 && (flow_type(g, static_cast<std::uint32_t>(t))->reformats >> type & 1) != 0) return true;
+    if (type < 32 && (flow_type(o, static_cast<std::uint32_t>(t))->reformats >> type & 1) != 0) return true;
   return false;
 }
 
@@ -44,7 +44,7 @@ Syndrome alloc_packet_reformat(Firmware& fw, Command& cmd) {
   constexpr std::size_t kData = c::reformat_data::bit_off / 8;
   PacketReformat r;
   const std::uint32_t type = cmd.get<c::reformat_type>(), size = cmd.get<c::reformat_data_size>();
-  if (!offered(*fw.options().generation, type)) return Syndrome::kReformatType;
+  if (!offered(fw.options(), type)) return Syndrome::kReformatType;
   r.type = static_cast<std::uint8_t>(type);
   const Syndrome s = check_size(type, size);
   if (s != Syndrome::kOk) return s;

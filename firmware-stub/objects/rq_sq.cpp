@@ -143,6 +143,7 @@ Syndrome create_rq(Firmware& fw, Command& cmd) {
   object->counter_set = Ref(q_counter);
   object->rmp = Ref(rmp);
   const std::uint32_t rqn = rq.rqn;
+  rq.function = fw.function().id();
   fw.function().eth().rqs[rqn] = std::move(rq);
   cmd.put<prm::create_rq_out::rqn>(rqn);
   fw.trace_create(ObjType::kRq, rqn, cmd.uid);

@@ -161,6 +161,12 @@ Time EqUnit::cq_error(Time t, FunctionId f, std::uint32_t cqn, std::uint8_t synd
   return post(t, f, static_cast<std::uint8_t>(prm::EqeType::kCqError), 0, &data, sizeof data);
 }
 
+Time EqUnit::vport_event(Time t, FunctionId manager, std::uint16_t vport) {
+  prm::EqeVportChange data{};
+  data.vport = vport;
+  return post(t, manager, static_cast<std::uint8_t>(prm::EqeType::kNicVportChange), 0, &data, sizeof data);
+}
+
 Time EqUnit::port_event(Time t, FunctionId f, std::uint8_t subtype, unsigned port) {
   prm::EqePort data{};
   data.port = static_cast<std::uint8_t>(port << 4);

@@ -70,6 +70,8 @@ class EqUnit {
   Time qp_event(Time t, FunctionId f, std::uint8_t type, std::uint32_t qpn, std::uint8_t queue = prm::kEvQp);
   Time srq_event(Time t, FunctionId f, std::uint8_t type, std::uint32_t srqn);
   Time cq_error(Time t, FunctionId f, std::uint32_t cqn, std::uint8_t syndrome);
+  // To the function that manages the E-Switch: the lists of that vport have changed.
+  Time vport_event(Time t, FunctionId manager, std::uint16_t vport);
   Time port_event(Time t, FunctionId f, std::uint8_t subtype, unsigned port);
 
   void take_faults_from(Injector& injector) { gate_.attach(injector); }

@@ -314,6 +314,7 @@ Time Port::transmit_switched(Time t, PacketRef&& packet) {
     if (copy.to != kNoFunction) {
       copy.packet->looped = true;
       copy.packet->switched_to = copy.to;
+      if (copy.to != sent->function) copy.packet->transport_domain = 0;  // which names nothing of others
       rx_.push(end + profile_.port.loopback, std::move(copy.packet));
     } else if (!passes(*copy.packet, false)) {
       drop(end, *copy.packet, DropReason::kLinkDown);

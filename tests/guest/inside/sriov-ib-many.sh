@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# boot: --hca link=ib,vfs=127 --mem 4G
+# boot: --hca link=ib,vfs=127 --mem 4G --smp 4
 # watch: 700
 # $test_argument virtual functions at a time (64), each with a driver that runs.
 count=${test_argument:-64}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the manager of an E-Switch is offered (flow_table_eswitch_cap, e_switch_cap).
+#include "firmware-stub/caps_eth.h"
+#include "firmware-stub/caps_tables.h"
+
+namespace hcasim::fw {
+
+void fill_eswitch_tables(const Options& options, std::uint8_t* c) {
+  using cap = prm::flow_table_eswitch_cap;
+  using fdb = cap::flow_table_properties_nic_esw_fdb;
+  using ingress = cap::flow_table_properties_esw_acl_ingress;
+  using egress = cap::flow_table_properties_esw_acl_egress;
+  fill_table<fdb>(options, FlowTableType::kFdb, c);
+  fill_table<ingress>(options, FlowTableType::kEswIngressAcl, c);
+  fill_table<egress>(options, FlowTableType::kEswEgressAcl, c);
+  // All of the FDB's entries may lead to any level above; levels are not ignored.
+  ones<fdb::flow_modify_en, fdb::modify_root, fdb::identified_miss_table_mode, fdb::flow_table_modify,
+       fdb::reset_root_to_default, fdb::ft_field_support::source_eswitch_port,
+       fdb::ft_field_bitmask_support::source_eswitch_port>(c);
+  put<fdb::log_max_destination>(c, kLogVportDestinations);
+}
+
+void fill_eswitch(std::uint8_t* c) {
+  using e = prm::e_switch_cap;
+  ones<e::vport_svlan_strip, e::vport_cvlan_strip, e::vport_svlan_insert, e::vport_cvlan_insert_if_not_exist,
+       e::vport_cvlan_insert_always, e::nic_vport_node_guid_modify, e::nic_vport_port_guid_modify>(c);
+}
+
+}  // namespace hcasim::fw
