@@ -217,12 +217,13 @@ void Device::create_eqs() {
   });
   cmd_eq_->arm();
   cmd_.use_events(options_.event_commands);
-  async_ = std::make_unique<EventQueue>(
-      *this, 13, kControlVector,
-      mask_of({T::kPathMig, T::kCommEst, T::kSqDrained, T::kCqError, T::kWqCatas, T::kPathMigFailed,
-               T::kPortChange, T::kWqInvalidReq, T::kWqAccess, T::kSrqCatas, T::kLastWqe, T::kSrqLimit,
-               T::kDctDrained, T::kDctKeyViolation}),
-      [this](const prm::Eqe& e) { on_async(e); });
+  auto events = mask_of({T::kPathMig, T::kCommEst, T::kSqDrained, T::kCqError, T::kWqCatas, T::kPathMigFailed,
+                         T::kPortChange, T::kWqInvalidReq, T::kWqAccess, T::kSrqCatas, T::kLastWqe,
+                         T::kSrqLimit, T::kDctDrained, T::kDctKeyViolation});
+  if (cap<prm::cmd_hca_cap::eswitch_manager>() != 0)
+    events[0] |= std::uint64_t{1} << static_cast<unsigned>(T::kNicVportChange);
+  async_ = std::make_unique<EventQueue>(*this, 13, kControlVector, events,
+                                        [this](const prm::Eqe& e) { on_async(e); });
   async_->arm();
   pages_eq_ = std::make_unique<EventQueue>(
       *this, 8, kControlVector, mask_of({T::kPageRequest}), [this](const prm::Eqe& e) {

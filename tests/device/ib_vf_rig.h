@@ -3,53 +3,14 @@
 #ifndef HCASIM_TESTS_DEVICE_IB_VF_RIG_H
 #define HCASIM_TESTS_DEVICE_IB_VF_RIG_H
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cstring>
-#include <memory>
-
-#include "card_rig.h"
-#include "driver/bare/cq.h"
-#include "driver/bare/device.h"
-#include "driver/bare/mr.h"
-#include "driver/bare/qp.h"
-#include "firmware-stub/card_firmware.h"
-#include "prm/init_seg.h"
+#include "vf_rig.h"
 
 namespace hcasim {
 
-using bare::CmdStatus;
-using bare::CommandResult;
-using bare::Mailbox;
 using Context = prm::query_hca_vport_context_out::hca_vport_context;
-constexpr FunctionId kVfs = 2;
-
-inline fw::Options with_vfs() {
-  fw::Options o;
-  o.link = fw::Link::kInfiniBand;
-  o.vfs = kVfs;
-  return o;
-}
-
-struct Card {
-  Card() {
-    for (FunctionId f = 0; f <= kVfs; ++f) hosts[f].function = &machine.add_function(pcie[f]);
-    sc_core::sc_report_handler::set_actions(sc_core::SC_ID_NO_SC_START_ACTIVITY_, sc_core::SC_DO_NOTHING);
-  }
-  SystemcClock clock;
-  bare::Machine machine{std::size_t{64} << 20, clock};
-  Profile profile;
-  traces::Tracer tracer;
-  FunctionHost hosts[3]{FunctionHost(machine.memory()), FunctionHost(machine.memory()),
-                        FunctionHost(machine.memory())};
-  Device card{"card", profile, {&hosts[0], &hosts[1], &hosts[2]}, tracer};
-  fw::CardFirmware firmware{"firmware", card, with_vfs()};
-  FunctionPcie pcie[3]{FunctionPcie(card, 0), FunctionPcie(card, 1), FunctionPcie(card, 2)};
-};
 
 inline Card& the_card() {
-  static auto* made = new Card;  // lives as long as the SystemC kernel
+  static auto* made = new Card(fw::Link::kInfiniBand);  // lives as long as the SystemC kernel
   return *made;
 }
 

@@ -7,6 +7,8 @@
 dmesg -C
 device=mlx5_0
 if [[ -n $suite_vf ]]; then
+  # The port is the physical function's to bring up.
+  ip link set "$(ls "/sys/class/infiniband/$device/device/net" | head -n 1)" up
   echo 1 >"/sys/class/infiniband/$device/device/sriov_numvfs" || exit
   device=mlx5_1
 fi

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Virtual functions of an Ethernet card, as the function that manages them and the E-Switch sees them: what
+// is offered, what is settled of a vport, what it is told of, tables of other vports.
+#include <vector>
+
+#include "driver/bare/eth.h"
+#include "prm/eqe.h"
+#include "vf_rig.h"
+
+namespace hcasim {
+namespace {
+
+Card& the_card() {
+  static auto* made = new Card(fw::Link::kEthernet);  // lives as long as the SystemC kernel
+  return *made;
+}
+
+using g = prm::cmd_hca_cap;
+enum : std::uint32_t { kDown = 0, kUp = 1, kFollow = 2 };
+enum : std::uint32_t { kEgressAcl = 2, kIngressAcl = 3, kFdb = 4 };
+constexpr std::uint64_t kMac = 0x020000000001;
+
+class EthVf : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    c.card.reset();
+    pf.probe();
+  }
+  void TearDown() override { EXPECT_EQ(c.machine.memory().stray_writes(), 0u); }
+
+  CommandResult enable(std::uint32_t function, bool on = true) {
+    if (!on) {
+      Mailbox in(prm::op::DISABLE_HCA, prm::disable_hca_in::bytes);
+      return pf.exec(in.set<prm::disable_hca_in::function_id>(function));
+    }
+    Mailbox in(prm::op::ENABLE_HCA, prm::enable_hca_in::bytes);
+    return pf.exec(in.set<prm::enable_hca_in::function_id>(function));
+  }
+  std::unique_ptr<bare::Device> probed(FunctionId f) {
+    EXPECT_TRUE(enable(f).ok());
+    auto device = std::make_unique<bare::Device>(c.machine.function(f));
+    device->probe();
+    return device;
+  }
+  // A command of the manager's about a vport.
+  template <class In>
+  static Mailbox about(std::uint16_t opcode, std::uint32_t vport, std::uint16_t op_mod = 0) {
+    Mailbox in(opcode, In::bytes, op_mod);
+    in.set<typename In::other_vport>(1);
+    in.set<typename In::vport_number>(vport);
+    return in;
+  }
+  CommandResult nic_vport(bare::Device& d, std::uint32_t vport, bool other) {
+    using In = prm::query_nic_vport_context_in;
+    Mailbox in(prm::op::QUERY_NIC_VPORT_CONTEXT, In::bytes);
+    in.set<In::other_vport>(other).set<In::vport_number>(vport);
+    return d.exec(in, prm::query_nic_vport_context_out::bytes);
+  }
+  CommandResult set_mac(std::uint32_t vport, std::uint64_t mac) {
+    using In = prm::modify_nic_vport_context_in;
+    Mailbox in = about<In>(prm::op::MODIFY_NIC_VPORT_CONTEXT, vport);
+    in.set<In::field_select::permanent_address>(1);
+    in.set<In::nic_vport_context::permanent_address::mac_addr_47_32>(mac >> 32);
+    in.set<In::nic_vport_context::permanent_address::mac_addr_31_0>(mac & 0xffffffff);
+    return pf.exec(in);
+  }
+  static std::uint64_t mac_of(const CommandResult& r) {
+    using C = prm::query_nic_vport_context_out::nic_vport_context::permanent_address;
+    return std::uint64_t{r.get<C::mac_addr_47_32>()} << 32 | r.get<C::mac_addr_31_0>();
+  }
+  // Unicast addresses and promiscuity are watched.
+  CommandResult arm(std::uint32_t vport, bool on = true) {
+    using In = prm::modify_nic_vport_context_in;
+    Mailbox in = about<In>(prm::op::MODIFY_NIC_VPORT_CONTEXT, vport);
+    in.set<In::field_select::change_event>(1).set<In::nic_vport_context::arm_change_event>(on);
+    in.set<In::nic_vport_context::event_on_uc_address_change>(1);
+    in.set<In::nic_vport_context::event_on_promisc_change>(1);
+    return pf.exec(in);
+  }
+  // The function lists one address of that kind (0 unicast, 1 multicast) as its own.
+  static CommandResult list(bare::Device& d, std::uint32_t type, std::uint64_t mac) {
+    using In = prm::modify_nic_vport_context_in;
+    Mailbox in(prm::op::MODIFY_NIC_VPORT_CONTEXT, In::bytes + 8);
+    in.set<In::field_select::addresses_list>(1).set<In::nic_vport_context::allowed_list_type>(type);
+    in.set<In::nic_vport_context::allowed_list_size>(1);
+    prm::store64(in.data() + In::nic_vport_context::current_uc_mac_address::bit_off / 8, mac);
+    return d.exec(in);
+  }
+  CommandResult set_state(std::uint32_t vport, std::uint32_t state) {
+    using In = prm::modify_vport_state_in;
+    Mailbox in = about<In>(prm::op::MODIFY_VPORT_STATE, vport, 1);
+    return pf.exec(in.set<In::admin_state>(state));
+  }
+  static std::uint32_t state_of(bare::Device& d) {
+    Mailbox in(prm::op::QUERY_VPORT_STATE, prm::query_vport_state_in::bytes);
+    return d.exec(in, prm::query_vport_state_out::bytes).must().get<prm::query_vport_state_out::state>();
+  }
+  CommandResult make_table(bare::Device& d, std::uint32_t type, std::uint32_t vport) {
+    using In = prm::create_flow_table_in;
+    Mailbox in(prm::op::CREATE_FLOW_TABLE, In::bytes);
+    in.set<In::other_vport>(vport != 0).set<In::vport_number>(vport).set<In::table_type>(type);
+    in.set<In::flow_table_context::log_size>(4);
+    return d.exec(in, prm::create_flow_table_out::bytes);
+  }
+  std::size_t changes() {
+    c.machine.advance(100'000);
+    std::size_t n = 0;
+    for (const auto& e : pf.async_events()) n += e.type == prm::EqeType::kNicVportChange;
+    return n;
+  }
+
+  Card& c = the_card();
+  bare::Device pf{c.machine.function(0)};
+};
+
+TEST_F(EthVf, TheManagerIsOfferedTheSwitch) {
+  auto vf = probed(1);
+  EXPECT_EQ(pf.cap<g::eswitch_manager>(), 1u);
+  EXPECT_EQ(pf.cap<g::vport_group_manager>(), 1u);
+  EXPECT_GE(pf.cap<g::log_max_l2_table>(), 7u);
+  EXPECT_EQ(vf->cap<g::eswitch_manager>(), 0u);
+  EXPECT_EQ(vf->cap<g::vport_group_manager>(), 0u);
+  EXPECT_EQ(pf.cap<g::vhca_id>(), 0u);
+  EXPECT_EQ(vf->cap<g::vhca_id>(), 1u);
+  const auto group = [](bare::Device& d, std::uint16_t type) {
+    Mailbox in(prm::op::QUERY_HCA_CAP, prm::query_hca_cap_in::bytes, static_cast<std::uint16_t>(type << 1));
+    return d.exec(in, prm::query_hca_cap_out::bytes);
+  };
+  constexpr unsigned at = prm::query_hca_cap_out::capability::bit_off;
+  using Tables = prm::flow_table_eswitch_cap_at<at>;
+  using Switch = prm::e_switch_cap_at<at>;
+  const auto tables = group(pf, 8).must(), eswitch = group(pf, 9).must();
+  EXPECT_EQ(tables.get<Tables::flow_table_properties_nic_esw_fdb::ft_support>(), 1u);
+  EXPECT_EQ(tables.get<Tables::flow_table_properties_esw_acl_ingress::push_vlan>(), 1u);
+  EXPECT_EQ(tables.get<Tables::flow_table_properties_esw_acl_egress::pop_vlan>(), 1u);
+  EXPECT_EQ(tables.get<Tables::flow_table_properties_nic_esw_fdb::sw_owner>(), 0u);
+  EXPECT_EQ(eswitch.get<Switch::vport_cvlan_strip>(), 1u);
+  EXPECT_FALSE(group(*vf, 8).ok());
+  EXPECT_FALSE(group(*vf, 9).ok());
+}
+
+TEST_F(EthVf, ItsAddressIsTheManagersToGive) {
+  EXPECT_EQ(mac_of(nic_vport(pf, 1, true).must()), 0u);
+  auto vf = probed(1);
+  EXPECT_EQ(mac_of(nic_vport(*vf, 0, false).must()), 0u);
+  EXPECT_TRUE(set_mac(1, kMac).ok());
+  EXPECT_EQ(mac_of(nic_vport(*vf, 0, false).must()), kMac);
+  EXPECT_EQ(mac_of(nic_vport(pf, 2, true).must()), 0u);
+  vf->function_reset();
+  vf->probe();
+  EXPECT_EQ(mac_of(nic_vport(*vf, 0, false).must()), kMac);
+  vf.reset();
+  pf.function_reset();  // with which all goes that it has settled
+  pf.probe();
+  EXPECT_EQ(mac_of(nic_vport(pf, 1, true).must()), 0u);
+}
+
+TEST_F(EthVf, OnlyTheManagerSpeaksOfOthers) {
+  auto vf = probed(1);
+  EXPECT_EQ(nic_vport(*vf, 2, true).status, CmdStatus::kBadParam);
+  EXPECT_EQ(nic_vport(*vf, 0, true).status, CmdStatus::kBadParam);
+  EXPECT_EQ(nic_vport(pf, kVfs + 1, true).status, CmdStatus::kBadParam);
+  EXPECT_EQ(nic_vport(pf, 1, false).status, CmdStatus::kBadParam);
+  EXPECT_TRUE(nic_vport(pf, 0, true).ok());
+  Mailbox in(prm::op::QUERY_ESW_VPORT_CONTEXT, prm::query_esw_vport_context_in::bytes);
+  EXPECT_EQ(vf->exec(in, prm::query_esw_vport_context_out::bytes).status, CmdStatus::kBadOp);
+  for (const std::uint32_t type : {kEgressAcl, kIngressAcl, kFdb})
+    EXPECT_FALSE(make_table(*vf, type, 0).ok()) << type;
+  EXPECT_FALSE(make_table(*vf, kIngressAcl, 2).ok());
+}
+
+TEST_F(EthVf, ChangesAreToldOnceUntilArmedAgain) {
+  auto vf = probed(1), other = probed(2);
+  pf.clear_async_events();
+  ASSERT_TRUE(arm(1).ok());
+  EXPECT_EQ(changes(), 0u);
+  EXPECT_TRUE(list(*vf, 1, 0x333300000001).ok());  // multicast: not asked for
+  EXPECT_EQ(changes(), 0u);
+  EXPECT_TRUE(list(*other, 0, kMac + 1).ok());  // another vport, not armed
+  EXPECT_EQ(changes(), 0u);
+  EXPECT_TRUE(list(*vf, 0, kMac).ok());
+  ASSERT_EQ(changes(), 1u);
+  EXPECT_TRUE(list(*vf, 0, kMac + 2).ok());
+  EXPECT_EQ(changes(), 1u);
+  ASSERT_TRUE(arm(1).ok());  // what has been missed
+  EXPECT_EQ(changes(), 2u);
+  ASSERT_TRUE(arm(1).ok());
+  EXPECT_EQ(changes(), 2u);
+  ASSERT_TRUE(arm(1, false).ok());
+  EXPECT_TRUE(list(*vf, 0, kMac).ok());
+  EXPECT_EQ(changes(), 2u);
+  // The manager reads the list.
+  using In = prm::query_nic_vport_context_in;
+  using Out = prm::query_nic_vport_context_out::nic_vport_context;
+  Mailbox in = about<In>(prm::op::QUERY_NIC_VPORT_CONTEXT, 1);
+  const auto r = pf.exec(in, prm::query_nic_vport_context_out::bytes + 64).must();
+  EXPECT_EQ(r.get<Out::allowed_list_size>(), 1u);
+  EXPECT_EQ(prm::load64(r.out.data() + Out::current_uc_mac_address::bit_off / 8), kMac);
+}
+
+TEST_F(EthVf, TheStateOfItsLinkIsTheManagersToForce) {
+  auto vf = probed(1), other = probed(2);
+  c.machine.advance(1'000'000);
+  vf->clear_async_events();
+  other->clear_async_events();
+  const std::uint32_t port = state_of(pf);
+  EXPECT_EQ(state_of(*vf), port);
+  ASSERT_TRUE(set_state(1, kDown).ok());
+  c.machine.advance(100'000);
+  EXPECT_EQ(state_of(*vf), 0u);
+  EXPECT_EQ(state_of(*other), port);
+  EXPECT_TRUE(other->async_events().empty());
+  ASSERT_TRUE(set_state(1, kUp).ok());
+  c.machine.advance(100'000);
+  EXPECT_EQ(state_of(*vf), 1u);
+  ASSERT_FALSE(vf->async_events().empty());
+  EXPECT_EQ(vf->async_events().back().sub_type, prm::kPortActive);
+  EXPECT_TRUE(set_state(1, kFollow).ok());
+  EXPECT_EQ(state_of(*vf), port);
+  EXPECT_EQ(set_state(1, 3).status, CmdStatus::kBadParam);
+  EXPECT_EQ(set_state(kVfs + 1, kUp).status, CmdStatus::kBadParam);
+  EXPECT_EQ(set_state(0, kDown).status, CmdStatus::kBadParam);
+}
+
+TEST_F(EthVf, TablesOfAVportAreNamedWithIt) {
+  const auto made = make_table(pf, kIngressAcl, 1).must();
+  const std::uint32_t id = made.get<prm::create_flow_table_out::table_id>();
+  const auto root = [&](std::uint32_t vport, std::uint32_t type) {
+    using In = prm::set_flow_table_root_in;
+    Mailbox in(prm::op::SET_FLOW_TABLE_ROOT, In::bytes);
+    in.set<In::other_vport>(vport != 0)
+        .set<In::vport_number>(vport)
+        .set<In::table_type>(type)
+        .set<In::table_id>(id);
+    return pf.exec(in);
+  };
+  EXPECT_FALSE(root(2, kIngressAcl).ok());
+  EXPECT_FALSE(root(1, kEgressAcl).ok());
+  EXPECT_TRUE(root(1, kIngressAcl).ok());
+  EXPECT_EQ(c.card.function(0).flows().root(FlowTableType::kEswIngressAcl, 1), id);
+  EXPECT_EQ(c.card.function(0).flows().root(FlowTableType::kEswIngressAcl, 2), 0u);
+  EXPECT_FALSE(make_table(pf, kIngressAcl, kVfs + 1).ok());
+  EXPECT_FALSE(make_table(pf, 0, 1).ok()) << "the NIC's tables are each function's own";
+  const auto destroy = [&](std::uint32_t vport) {
+    using In = prm::destroy_flow_table_in;
+    Mailbox in(prm::op::DESTROY_FLOW_TABLE, In::bytes);
+    in.set<In::other_vport>(vport != 0)
+        .set<In::vport_number>(vport)
+        .set<In::table_type>(kIngressAcl)
+        .set<In::table_id>(id);
+    return pf.exec(in);
+  };
+  EXPECT_FALSE(destroy(2).ok());
+  EXPECT_TRUE(destroy(1).ok());
+  EXPECT_EQ(c.card.function(0).flows().root(FlowTableType::kEswIngressAcl, 1), 0u);
+}
+
+TEST_F(EthVf, TheFdbLeadsToVportsThatThereAre) {
+  const std::uint32_t id = make_table(pf, kFdb, 0).must().get<prm::create_flow_table_out::table_id>();
+  const auto group = bare::make_flow_group(pf, id, 0, 7, 0, {}, kFdb);
+  const auto lead_to = [&](std::uint32_t index, std::uint32_t vport) {
+    bare::FlowRule rule;
+    rule.table = id;
+    rule.group = group.number();
+    rule.index = index;
+    rule.type = kFdb;
+    rule.to = {{static_cast<bare::FlowDest::Type>(FlowDestination::kVport), vport}};
+    return bare::try_flow(pf, rule);
+  };
+  EXPECT_TRUE(lead_to(0, 0).ok());
+  EXPECT_TRUE(lead_to(1, kVfs).ok());
+  EXPECT_TRUE(lead_to(2, 0xffff).ok());
+  EXPECT_FALSE(lead_to(3, kVfs + 1).ok());
+  pf.function_reset();
+  pf.probe();
+}
+
+TEST_F(EthVf, ContextsOfVportsAndTheTableOfAddresses) {
+  using In = prm::modify_esw_vport_context_in;
+  using C = In::esw_vport_context;
+  Mailbox in = about<In>(prm::op::MODIFY_ESW_VPORT_CONTEXT, 1);
+  in.set<In::field_select::vport_cvlan_insert>(1).set<In::field_select::vport_cvlan_strip>(1);
+  in.set<C::vport_cvlan_insert>(1).set<C::vport_cvlan_strip>(1).set<C::cvlan_id>(5).set<C::cvlan_pcp>(3);
+  EXPECT_TRUE(pf.exec(in).ok());
+  EXPECT_EQ(c.card.function(1).vport().vlans.cvlan, 3u << 13 | 5u);
+  EXPECT_TRUE(c.card.function(1).vport().vlans.strip_cvlan);
+  Mailbox query = about<prm::query_esw_vport_context_in>(prm::op::QUERY_ESW_VPORT_CONTEXT, 1);
+  const auto r = pf.exec(query, prm::query_esw_vport_context_out::bytes).must();
+  EXPECT_EQ(r.get<prm::query_esw_vport_context_out::esw_vport_context::cvlan_id>(), 5u);
+  in.set<C::vport_cvlan_insert>(2);  // a way that there is not
+  EXPECT_EQ(pf.exec(in).status, CmdStatus::kBadParam);
+  in.set<In::field_select::fdb_to_vport_reg_c_id>(1).set<C::vport_cvlan_insert>(1);
+  EXPECT_EQ(pf.exec(in).status, CmdStatus::kBadParam) << "not offered";
+
+  const auto entry = [&](std::uint16_t opcode, std::uint32_t index, std::uint64_t mac = 0) {
+    using Set = prm::set_l2_table_entry_in;
+    Mailbox m(opcode, Set::bytes);
+    m.set<Set::table_index>(index).set<Set::mac_address::mac_addr_47_32>(mac >> 32);
+    m.set<Set::mac_address::mac_addr_31_0>(mac & 0xffffffff);
+    return pf.exec(m, prm::query_l2_table_entry_out::bytes);
+  };
+  EXPECT_TRUE(entry(prm::op::SET_L2_TABLE_ENTRY, 7, kMac).ok());
+  EXPECT_EQ(entry(prm::op::QUERY_L2_TABLE_ENTRY, 7)
+                .must()
+                .get<prm::query_l2_table_entry_out::mac_address::mac_addr_31_0>(),
+            kMac & 0xffffffff);
+  EXPECT_FALSE(entry(prm::op::QUERY_L2_TABLE_ENTRY, 8).ok());
+  EXPECT_FALSE(entry(prm::op::SET_L2_TABLE_ENTRY, 1u << pf.cap<g::log_max_l2_table>(), kMac).ok());
+  EXPECT_TRUE(entry(prm::op::DELETE_L2_TABLE_ENTRY, 7).ok());
+  EXPECT_FALSE(entry(prm::op::DELETE_L2_TABLE_ENTRY, 7).ok());
+  pf.function_reset();
+  pf.probe();
+  EXPECT_FALSE(c.card.function(1).vport().vlans.strip_cvlan);
+}
+
+}  // namespace
+}  // namespace hcasim

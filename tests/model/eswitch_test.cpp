@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The E-Switch alone: its manager's tables are made here, and frames put in at its vports.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "model/eswitch/eswitch.h"
+#include "model/eth/headers.h"
+#include "model/steer/flow.h"
+#include "prm/field.h"
+
+namespace hcasim {
+namespace {
+
+using Lyr = prm::fte_match_set_lyr_2_4;
+using Misc = prm::fte_match_set_misc;
+constexpr std::size_t kMiscBlock = Lyr::bytes;
+enum : std::uint8_t { kOuter = 1, kMisc = 2 };
+constexpr FunctionId kOut = kNoFunction;  // of the port
+
+using Bytes = std::vector<std::uint8_t>;
+
+Bytes frame(std::uint8_t to, std::uint8_t from, int vlan = -1) {
+  Bytes b = {2, 0, 0, 0, 0, to, 2, 0, 0, 0, 0, from};
+  if (to == 0xff) std::fill_n(b.begin(), 6, std::uint8_t{0xff});
+  if (vlan >= 0)
+    b.insert(b.end(), {0x81, 0x00, static_cast<std::uint8_t>(vlan >> 8), static_cast<std::uint8_t>(vlan)});
+  b.insert(b.end(), {0x88, 0xb5});
+  b.resize(64, 0x5a);
+  return b;
+}
+
+// What stands behind the addresses.
+Bytes ethertype(const Bytes& b, std::size_t len) {
+  return Bytes(b.begin() + 12, b.begin() + 12 + static_cast<long>(len));
+}
+
+class ESwitchTest : public ::testing::Test {
+ protected:
+  ESwitchTest() { eswitch.set_present(true); }
+
+  FlowTable& table(FlowTableType type, std::uint16_t vport = 0, unsigned log_size = 8) {
+    FlowTable* made = flows.create_table(++tables_, type);
+    made->vport = vport;
+    made->log_size = log_size;
+    EXPECT_TRUE(flows.set_root(type, made->id, vport));
+    return *made;
+  }
+  static MatchParam match_mac(std::uint8_t to, bool mask = false) {
+    MatchParam m{};
+    prm::set<Lyr::dmac_47_16>(m.data(), mask ? 0xffffffffu : to == 0xff ? 0xffffffffu : 0x02000000u);
+    prm::set<Lyr::dmac_15_0>(m.data(), mask || to == 0xff ? 0xffffu : to);
+    return m;
+  }
+  // A group of its own for entries that look at these.
+  std::uint32_t group(FlowTable& t, std::uint8_t criteria, const MatchParam& mask) {
+    FlowGroup g;
+    g.id = ++groups_;
+    g.first = 16 * groups_;
+    g.last = g.first + 15;
+    g.criteria = criteria;
+    g.mask = mask;
+    EXPECT_TRUE(flows.create_group(t, g));
+    return g.id;
+  }
+  void entry(FlowTable& t, std::uint32_t group, const MatchParam& value, std::uint16_t action,
+             const std::vector<FlowDestination>& to = {}, std::uint32_t counter = 0) {
+    FlowEntry e;
+    e.group = group;
+    e.value = value;
+    e.action = action;
+    e.destinations = to;
+    e.push[0] = {kTpidCvlan, 5};
+    if (counter != 0) e.counters = {counter};
+    EXPECT_TRUE(flows.set_entry(t, 16 * group + used_[group]++, e));
+  }
+  // What legacy mode begins with: MAC addresses, each at a vport; broadcasts go everywhere.
+  void make_fdb() {
+    FlowTable& fdb = table(FlowTableType::kFdb);
+    const std::uint32_t macs = group(fdb, kOuter, match_mac(0, true));
+    for (std::uint8_t v = 0; v < 3; ++v)
+      entry(fdb, macs, match_mac(static_cast<std::uint8_t>(0x10 + v)), kFlowForward,
+            {{FlowDestination::kVport, v}});
+    entry(fdb, macs, match_mac(0xff), kFlowForward,
+          {{FlowDestination::kVport, kUplinkVport},
+           {FlowDestination::kVport, 0},
+           {FlowDestination::kVport, 1},
+           {FlowDestination::kVport, 2}});
+  }
+  static PacketRef packet(const Bytes& bytes, FunctionId from) {
+    PacketRef p = PacketPool::make();
+    p->kind = PacketKind::kEthernet;
+    p->function = from;
+    p->frame_len = static_cast<std::uint16_t>(bytes.size());
+    std::copy(bytes.begin(), bytes.end(), p->frame());
+    return p;
+  }
+  // Where it goes, sorted; the copies stay in `copies`.
+  std::vector<FunctionId> send(FunctionId from, const Bytes& bytes) {
+    PacketRef p = packet(bytes, from == kOut ? FunctionId{0} : from);
+    copies.clear();
+    if (from == kOut)
+      eswitch.from_uplink(0, p, copies);
+    else
+      eswitch.from_function(0, p, copies);
+    std::vector<FunctionId> to;
+    for (const EmbeddedSwitch::Copy& c : copies) to.push_back(c.to);
+    std::sort(to.begin(), to.end());
+    return to;
+  }
+  Bytes arrived(FunctionId at) const {
+    for (const EmbeddedSwitch::Copy& c : copies)
+      if (c.to == at) return Bytes(c.packet->frame(), c.packet->frame() + c.packet->frame_len);
+    return {};
+  }
+  using To = std::vector<FunctionId>;
+
+  Vport v0{0}, v1{1}, v2{2};
+  Vports vports{PerFunction<Vport>(std::vector<Vport*>{&v0, &v1, &v2})};
+  FlowSteering flows;
+  ESwitch eswitch{{vports, flows}};
+  EmbeddedSwitch::Copies copies;
+
+ private:
+  std::uint32_t tables_ = 0, groups_ = 0;
+  std::map<std::uint32_t, std::uint32_t> used_;
+};
+
+TEST_F(ESwitchTest, IsOnFromTheFirstTableOnAndNotWithoutACardThatHasOne) {
+  EXPECT_FALSE(eswitch.on());
+  make_fdb();
+  EXPECT_TRUE(eswitch.on());
+  eswitch.set_present(false);
+  EXPECT_FALSE(eswitch.on());
+}
+
+TEST_F(ESwitchTest, FramesGoWhereTheTableSays) {
+  make_fdb();
+  EXPECT_EQ(send(1, frame(0x12, 0x11)), (To{2}));
+  EXPECT_EQ(send(0, frame(0x11, 0x10)), (To{1}));
+  EXPECT_EQ(send(kOut, frame(0x12, 0x77)), (To{2}));
+  EXPECT_EQ(send(1, frame(0x11, 0x11)), (To{1})) << "to itself";
+  EXPECT_EQ(arrived(1), frame(0x11, 0x11));
+}
+
+TEST_F(ESwitchTest, UnknownOnesLeaveOrAreTheManagers) {
+  make_fdb();
+  EXPECT_EQ(send(2, frame(0x77, 0x12)), (To{kOut}));
+  EXPECT_EQ(send(0, frame(0x77, 0x10)), (To{kOut}));
+  EXPECT_EQ(send(kOut, frame(0x77, 0x78)), (To{0}));
+}
+
+TEST_F(ESwitchTest, AGroupsFramesReachAllAndReturnToTheirSenderAlone) {
+  make_fdb();
+  EXPECT_EQ(send(1, frame(0xff, 0x11)), (To{0, 1, 2, kOut}));  // its own copy is its own affair
+  EXPECT_EQ(send(kOut, frame(0xff, 0x77)), (To{0, 1, 2}));
+}
+
+TEST_F(ESwitchTest, AClosedVportSendsAndTakesNothing) {
+  make_fdb();
+  v1.open = false;
+  EXPECT_EQ(send(0, frame(0x11, 0x10)), To{});
+  EXPECT_EQ(send(1, frame(0x12, 0x11)), To{});
+  EXPECT_EQ(v1.rx_down, 1u);
+  EXPECT_EQ(v1.tx_down, 1u);
+  EXPECT_EQ(v0.rx_down + v0.tx_down + v2.rx_down + v2.tx_down, 0u);
+  v1.open = true;
+  EXPECT_EQ(send(0, frame(0x11, 0x10)), (To{1}));
+}
+
+TEST_F(ESwitchTest, VportsAreToldApartByTheirSource) {
+  FlowTable& fdb = table(FlowTableType::kFdb);
+  MatchParam mask{}, value{};
+  prm::set<Misc::source_port>(mask.data() + kMiscBlock, 0xffff);
+  prm::set<Misc::source_port>(value.data() + kMiscBlock, kUplinkVport);
+  const std::uint32_t sources = group(fdb, kMisc, mask);
+  entry(fdb, sources, value, kFlowForward, {{FlowDestination::kVport, 2}});
+  prm::set<Misc::source_port>(value.data() + kMiscBlock, 1);
+  entry(fdb, sources, value, kFlowForward, {{FlowDestination::kVport, 0}});
+  EXPECT_EQ(send(kOut, frame(0x55, 0x77)), (To{2}));
+  EXPECT_EQ(send(1, frame(0x55, 0x11)), (To{0}));
+  EXPECT_EQ(send(2, frame(0x55, 0x12)), (To{kOut}));
+}
+
+TEST_F(ESwitchTest, TagsAreGivenAndTakenByTheVport) {
+  make_fdb();
+  v1.vlans.insert_cvlan = VportVlans::kIfThereIsNone;
+  v1.vlans.strip_cvlan = true;
+  v1.vlans.cvlan = 5;
+  EXPECT_EQ(send(1, frame(0x77, 0x11)), (To{kOut}));
+  Bytes tagged = frame(0x77, 0x11, 5);
+  tagged.resize(68, 0x5a);
+  EXPECT_EQ(arrived(kOut), tagged);
+  EXPECT_EQ(send(1, frame(0x77, 0x11, 9)), (To{kOut}));
+  EXPECT_EQ(arrived(kOut), frame(0x77, 0x11, 9)) << "it has one";
+  EXPECT_EQ(send(kOut, frame(0x11, 0x77, 5)), (To{1}));
+  Bytes plain = frame(0x11, 0x77);
+  plain.resize(60);
+  EXPECT_EQ(arrived(1), plain);
+}
+
+TEST_F(ESwitchTest, AclsLetPassDropCountAndTag) {
+  make_fdb();
+  ASSERT_TRUE(flows.create_counter(1));
+  // In: frames of the vport's own address get a tag, all others are dropped and counted.
+  FlowTable& in = table(FlowTableType::kEswIngressAcl, 1);
+  MatchParam mask{}, own{};
+  prm::set<Lyr::smac_15_0>(mask.data(), 0xffff);
+  prm::set<Lyr::smac_15_0>(own.data(), 0x11);
+  entry(in, group(in, kOuter, mask), own, kFlowAllow | kFlowPushVlan);
+  entry(in, group(in, 0, {}), {}, kFlowDrop | kFlowCount, {}, 1);
+  // Out: the tag is taken off; what has none is dropped.
+  FlowTable& out = table(FlowTableType::kEswEgressAcl, 1);
+  MatchParam vlan_mask{}, vlan{};
+  prm::set<Lyr::cvlan_tag>(vlan_mask.data(), 1);
+  prm::set<Lyr::first_vid>(vlan_mask.data(), 0xfff);
+  prm::set<Lyr::cvlan_tag>(vlan.data(), 1);
+  prm::set<Lyr::first_vid>(vlan.data(), 5);
+  entry(out, group(out, kOuter, vlan_mask), vlan, kFlowAllow | kFlowPopVlan);
+  entry(out, group(out, 0, {}), {}, kFlowDrop);
+
+  EXPECT_EQ(send(1, frame(0x77, 0x11)), (To{kOut}));
+  EXPECT_EQ(ethertype(arrived(kOut), 4), (Bytes{0x81, 0, 0, 5}));
+  EXPECT_EQ(send(1, frame(0x77, 0x66)), To{});
+  EXPECT_EQ(flows.counter(1)->packets, 1u);
+  EXPECT_EQ(send(2, frame(0x77, 0x66)), (To{kOut})) << "of another vport";
+  EXPECT_EQ(send(kOut, frame(0x11, 0x77)), To{});
+  EXPECT_EQ(send(kOut, frame(0x11, 0x77, 5)), (To{1}));
+  EXPECT_EQ(ethertype(arrived(1), 2), (Bytes{0x88, 0xb5}));
+}
+
+TEST_F(ESwitchTest, WhatNamesNoFunctionGoesNowhere) {
+  FlowTable& fdb = table(FlowTableType::kFdb);
+  entry(fdb, group(fdb, 0, {}), {}, kFlowForward,
+        {{FlowDestination::kVport, 3}, {FlowDestination::kVport, 0xfffe}});
+  EXPECT_EQ(send(1, frame(0x12, 0x11)), To{});
+}
+
+}  // namespace
+}  // namespace hcasim
