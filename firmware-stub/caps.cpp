@@ -93,7 +93,8 @@ void fill_general(const Options& o, std::uint8_t* c) {
   if (eth) fill_general_sw_steering(*o.generation, c);
   fill_general_devx(o, c);
   fill_general_transport(o, c);
-  if (o.vf) set(g::device_memory{}, 0);  // its BAR has no room for it
+  // A virtual function's BAR has no room for device memory; what software steering uses needs none.
+  if (o.vf && !(eth && o.generation->sw_steering())) set(g::device_memory{}, 0);
   // Firmware
   set(g::cmdif_checksum{}, 3);
   set(g::driver_version{}, 1);

@@ -33,6 +33,7 @@ std::vector<std::unique_ptr<FunctionHost>> make_hosts(hca& card, unsigned vfs, c
 
 std::vector<hcasim::HostPort*> ports_of(const std::vector<std::unique_ptr<FunctionHost>>& hosts) {
   std::vector<hcasim::HostPort*> ports;
+  ports.reserve(hosts.size());
   for (const auto& host : hosts) ports.push_back(host.get());
   return ports;
 }
