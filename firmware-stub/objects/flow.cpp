@@ -43,9 +43,12 @@ void set_miss(Firmware& fw, FlowTable& table, const Miss& miss) {
   table.miss_table = miss.id;
 }
 
-// The group's mask names only what the match engine reads of a frame.
-bool mask_known(const FlowGroup& group) {
-  const MatchParam& known = matchable();
+// The group's mask names only what the match engine reads of a frame there: which vport it came from is known
+// in the E-Switch alone.
+bool mask_known(const FlowGroup& group, FlowTableType type) {
+  MatchParam known = matchable();
+  if (type != FlowTableType::kFdb && !of_vport(type))
+    prm::set<prm::fte_match_set_misc::source_port>(known.data() + kMatchBlock, 0);
   for (std::size_t i = 0; i < group.mask.size(); ++i)
     if (group.criteria >> (i / kMatchBlock) & 1 && (group.mask[i] & ~known[i]) != 0) return false;
   return true;
@@ -206,7 +209,7 @@ Syndrome create_flow_group(Firmware& fw, Command& cmd) {
   if ((criteria & ~kCriteria) != 0) return Syndrome::kFlowCriteria;
   group.criteria = static_cast<std::uint8_t>(criteria);
   std::memcpy(group.mask.data(), prm::ptr<in::match_criteria>(cmd.in.data()), group.mask.size());
-  if (!mask_known(group)) return Syndrome::kFlowCriteria;
+  if (!mask_known(group, table->type)) return Syndrome::kFlowCriteria;
   if (o.flow_groups.full()) return Syndrome::kFlowGroupLimit;
   if (!fw.pages().charge(kIcmFlow)) return Syndrome::kWaitPages;
   o.flow_groups.create(group.id);

@@ -15,7 +15,7 @@ StateListing state_of(hca_t* hca) {
 
 StateListing objects_of(hca_t* hca) {
   StateListing listing;
-  print_state(hca->firmware.function(hca::kShown), [&](const std::string& path, const std::string& value) {
+  print_state(hca->firmware.function(hca::kPhysical), [&](const std::string& path, const std::string& value) {
     const auto has = [&](const char* part) { return path.find(part) != std::string::npos; };
     if ((has("objects.") && !has(".pool.") && !has(".given_out.")) || path == "pages.icm")
       listing[path] = value;

@@ -129,7 +129,8 @@ TEST(Generation, ConnectX4LacksWhatCameWithConnectX5) {
   }
   EXPECT_TRUE(offers(caps_of("connectx5", Link::kEthernet), prm::op::SYNC_STEERING));
   EXPECT_TRUE(offers(caps_of("connectx5", Link::kInfiniBand), prm::op::CREATE_XRQ));
-  const Generation& four = *find_generation("connectx4");
+  Options four;
+  four.generation = find_generation("connectx4");
   const auto nic_rx = static_cast<std::uint32_t>(FlowTableType::kNicRx);
   EXPECT_EQ(flow_type(four, nic_rx)->actions & (kFlowReformat | kFlowModify | kFlowDecap), 0);
   EXPECT_EQ(flow_type(four, static_cast<std::uint32_t>(FlowTableType::kRdmaRx)), nullptr);
