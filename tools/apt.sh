@@ -110,9 +110,10 @@ apt_private() {
   LC_ALL=C DEBIAN_FRONTEND=noninteractive "$cmd" -c "$conf" "$@"
 }
 
-# apt_private_ready NAME CODENAME STATUS [EXTRA]: as setup, but only when there are no lists yet or they are a day old.
+# apt_private_ready NAME CODENAME STATUS [EXTRA]: as setup, but only when there are no lists yet, they are a day old, or the folder has been
+# copied from elsewhere: apt would go on there.
 apt_private_ready() {
   local dir=$HCASIM_CACHE/apt/$1
-  if [[ -e $dir/ready && -z $(find "$dir/ready" -mmin +1440) ]]; then return 0; fi
+  if [[ -e $dir/ready && -z $(find "$dir/ready" -mmin +1440) ]] && grep -qsF "\"$dir/archives\"" "$dir/apt.conf"; then return 0; fi
   apt_private_setup "$@" && touch "$dir/ready"
 }
