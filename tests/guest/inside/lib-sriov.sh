@@ -66,8 +66,8 @@ tcp_between() {
   wait
   note "to $3: $(grep receiver /tmp/client)"
 }
-# gid_of DEVICE: index of its RoCE v2 GID over IPv4.
-gid_of() {
+# v2_gid_of DEVICE: index of its RoCE v2 GID over IPv4.
+v2_gid_of() {
   local index gid type at=/sys/class/infiniband/$1/ports/1
   for ((index = 0; index < 32; index++)); do
     gid=$(<"$at/gids/$index") && [[ $gid == 0000:0000:0000:0000:0000:ffff:* ]] || continue
@@ -78,11 +78,11 @@ gid_of() {
 roce() {
   local server=$1 client=$2 pid status=0
   shift 2
-  on_cpu 0 timeout -k 5 60 "$@" -d "$server" -g "$(gid_of "$server")" -p 18516 >/tmp/between.server 2>&1 &
+  on_cpu 0 timeout -k 5 60 "$@" -d "$server" -g "$(v2_gid_of "$server")" -p 18516 >/tmp/between.server 2>&1 &
   pid=$!
   until_listens 18516 "$pid" || fail "server: $* on $server: $(cat /tmp/between.server)"
-  on_cpu 1 timeout -k 5 60 "$@" -d "$client" -g "$(gid_of "$client")" -p 18516 localhost >/tmp/between.client 2>&1 || status=$?
+  on_cpu 1 timeout -k 5 60 "$@" -d "$client" -g "$(v2_gid_of "$client")" -p 18516 localhost >/tmp/between.client 2>&1 || status=$?
   wait "$pid" || status=$?
   ((status == 0)) || fail "$* from $client to $server: status $status: $(cat /tmp/between.client /tmp/between.server)"
 }
-has_gid() { [[ -n $(gid_of "$1") ]]; }
+has_v2_gid() { [[ -n $(v2_gid_of "$1") ]]; }

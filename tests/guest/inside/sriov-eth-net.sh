@@ -38,7 +38,7 @@ done
 tcp_between in_far "in_vf 0" 10.9.1.200
 tcp_between "in_vf 1" in_far 10.9.1.2
 theirs=$(rdma_of "/sys/bus/pci/devices/$(hca_addresses | tail -n 1)")
-for device in "${rdma[@]}" "$theirs"; do within 30 has_gid "$device"; done
+for device in "${rdma[@]}" "$theirs"; do within 30 has_v2_gid "$device"; done
 roce "$theirs" "${rdma[0]}" ibv_rc_pingpong -c -s 65536 -n 50
 roce "${rdma[1]}" "$theirs" ibv_ud_pingpong -c -s 1024 -n 100
 

@@ -8,8 +8,8 @@ rounds=${test_argument:-3}
 port=$(net_of "$pf")
 ip link set "$port" up && ip address add 10.9.1.100/24 dev "$port" || fail "$port"
 wait_active mlx5_0
-within 30 has_gid mlx5_0
-pair 18515 60 ibv_rc_pingpong -d mlx5_0 -g "$(gid_of mlx5_0)" -c -n 100 || fail "the physical function" # which makes what drivers make once
+within 30 has_v2_gid mlx5_0
+pair 18515 60 ibv_rc_pingpong -d mlx5_0 -g "$(v2_gid_of mlx5_0)" -c -n 100 || fail "the physical function" # which makes what drivers make once
 echo "watch: before"
 sleep 2
 for ((round = 1; round <= rounds; round++)); do
@@ -33,7 +33,7 @@ for ((round = 1; round <= rounds; round++)); do
   in_vf 2 ping -q -c 3 -i 0.2 -W 5 10.9.1.100 || fail "ping to the physical function"
   tcp_between "" "in_vf 0" 10.9.1.100
   tcp_between "in_vf 1" "in_vf 3" 10.9.1.2
-  for device in "${rdma[@]}"; do within 30 has_gid "$device"; done
+  for device in "${rdma[@]}"; do within 30 has_v2_gid "$device"; done
   roce "${rdma[0]}" "${rdma[1]}" ibv_rc_pingpong -c -n 200
   roce "${rdma[2]}" "${rdma[3]}" ibv_rc_pingpong -c -s 65536 -n 50
   roce "${rdma[4]}" "${rdma[0]}" ibv_ud_pingpong -c -s 1024 -n 100
