@@ -30,6 +30,14 @@ void fill_qos(const Options& options, std::uint8_t* c) {
   prm::set<q::nic_element_type>(c, kElements);
   prm::set<q::nic_tsar_type>(c, prm::k::TSAR_TYPE_CAP_MASK_DWRR);
   prm::set<q::log_max_qos_nic_queue_group>(c, kLogQueueGroups);
+  if (options.manages_switch()) {
+    prm::set<q::esw_scheduling>(c, 1);
+    prm::set<q::esw_bw_share>(c, 1);
+    prm::set<q::esw_rate_limit>(c, 1);
+    prm::set<q::log_esw_max_sched_depth>(c, kLogSwitchTreeDepth);
+    prm::set<q::esw_element_type>(c, 1u << kElementTsar | 1u << kElementVport);
+    prm::set<q::esw_tsar_type>(c, prm::k::TSAR_TYPE_CAP_MASK_DWRR);
+  }
   if (options.link != Link::kEthernet) return;  // only SQs are paced
   prm::set<q::packet_pacing>(c, 1);
   prm::set<q::packet_pacing_uid>(c, 1);

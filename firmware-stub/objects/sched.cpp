@@ -14,26 +14,45 @@ namespace hcasim::fw {
 
 namespace {
 
-constexpr std::uint32_t kHierarchyNic = prm::k::SCHEDULING_HIERARCHY_NIC;
+constexpr std::uint32_t kHierarchyNic = prm::k::SCHEDULING_HIERARCHY_NIC,
+                        kHierarchySwitch = prm::k::SCHEDULING_HIERARCHY_E_SWITCH;
 constexpr std::uint64_t kSetShare = 1, kSetMaxBw = 2;  // modify_bitmask, modify_field_select
 constexpr std::uint32_t kDwrr = 0;
+
+// The tree of vports is its manager's driver's; that of queues is for user contexts too.
+bool has_hierarchy(Firmware& fw, const Command& cmd, std::uint32_t hierarchy) {
+  return hierarchy == kHierarchyNic ||
+         (hierarchy == kHierarchySwitch && fw.options().manages_switch() && cmd.uid == 0);
+}
 
 // What the two forms of the commands have in common; C: the scheduling context in the command.
 template <class C>
 Syndrome check_context(Firmware& fw, const Command& cmd, std::uint32_t hierarchy) {
-  if (hierarchy != kHierarchyNic) return Syndrome::kSchedHierarchy;
-  const std::uint32_t type = cmd.get<typename C::element_type>();
-  if (type != kElementTsar && type != kElementQueueGroup) return Syndrome::kSchedType;
-  if (type == kElementTsar && (cmd.get<typename C::element_attributes>() >> 16 & 0xff) != kDwrr)
-    return Syndrome::kSchedType;
+  if (!has_hierarchy(fw, cmd, hierarchy)) return Syndrome::kSchedHierarchy;
+  const std::uint32_t type = cmd.get<typename C::element_type>(),
+                      attributes = cmd.get<typename C::element_attributes>();
+  const std::uint32_t leaf = hierarchy == kHierarchySwitch ? kElementVport : kElementQueueGroup;
+  if (type != kElementTsar && type != leaf) return Syndrome::kSchedType;
+  if (type == kElementTsar && (attributes >> 16 & 0xff) != kDwrr) return Syndrome::kSchedType;
+  if (type == kElementVport) {
+    const std::uint32_t vport = attributes & 0xffff;
+    if (vport != 0 && fw.managed(vport) == nullptr) return Syndrome::kFunction;
+    if (fw.function().qos().has_vport(static_cast<FunctionId>(vport))) return Syndrome::kSchedBusy;
+  }
   if (cmd.get<typename C::bw_share>() > kMaxBwShare) return Syndrome::kSchedShare;
   const std::uint32_t parent = cmd.get<typename C::parent_element_id>();
   if (parent == 0) return type == kElementTsar ? Syndrome::kOk : Syndrome::kSchedParent;
   SchedObject* above = fw.objects().sched_elements.find(parent);
-  if (above == nullptr || above->type() != kElementTsar) return Syndrome::kSchedParent;
+  if (above == nullptr || above->type() != kElementTsar || above->hierarchy != hierarchy)
+    return Syndrome::kSchedParent;
   if (!UserContexts::may_use(cmd.uid, fw.objects().users.owner_general(prm::kGeneralSchedElement, parent)))
     return Syndrome::kNotOwner;
   return fw.function().qos().depth(parent) < Qos::kMaxDepth ? Syndrome::kOk : Syndrome::kSchedParent;
+}
+
+SchedObject* element(Firmware& fw, std::uint32_t hierarchy, std::uint32_t id) {
+  SchedObject* e = fw.objects().sched_elements.find(id);
+  return e != nullptr && e->hierarchy == hierarchy ? e : nullptr;
 }
 
 void apply(Firmware& fw, const Command& cmd, std::uint32_t id, const SchedObject& e) {
@@ -50,8 +69,10 @@ Syndrome create(Firmware& fw, Command& cmd, std::uint32_t hierarchy, std::uint32
   SchedObject* e = o.sched_elements.create(id);
   if (e == nullptr) return Syndrome::kSchedLimit;
   std::memcpy(e->context.data(), prm::ptr<C>(cmd.in.data()), e->context.size());
+  e->hierarchy = static_cast<std::uint8_t>(hierarchy);
   e->parent_ref = Ref(o.sched_elements.find(e->parent()));
   fw.function().qos().create_element(id, e->parent());
+  if (e->type() == kElementVport) fw.function().qos().set_vport(e->vport(), id);
   apply(fw, cmd, id, *e);
   return Syndrome::kOk;
 }
@@ -59,8 +80,8 @@ Syndrome create(Firmware& fw, Command& cmd, std::uint32_t hierarchy, std::uint32
 template <class C>
 Syndrome modify(Firmware& fw, const Command& cmd, std::uint32_t hierarchy, std::uint32_t id,
                 std::uint64_t select) {
-  if (hierarchy != kHierarchyNic) return Syndrome::kSchedHierarchy;
-  SchedObject* e = fw.objects().sched_elements.find(id);
+  if (!has_hierarchy(fw, cmd, hierarchy)) return Syndrome::kSchedHierarchy;
+  SchedObject* e = element(fw, hierarchy, id);
   if (e == nullptr) return Syndrome::kSchedNumber;
   if ((select & ~(kSetShare | kSetMaxBw)) != 0) return Syndrome::kModifyMask;
   if ((select & kSetShare) != 0 && cmd.get<typename C::bw_share>() > kMaxBwShare)
@@ -73,12 +94,13 @@ Syndrome modify(Firmware& fw, const Command& cmd, std::uint32_t hierarchy, std::
   return Syndrome::kOk;
 }
 
-Syndrome destroy(Firmware& fw, std::uint32_t hierarchy, std::uint32_t id) {
-  if (hierarchy != kHierarchyNic) return Syndrome::kSchedHierarchy;
+Syndrome destroy(Firmware& fw, const Command& cmd, std::uint32_t hierarchy, std::uint32_t id) {
+  if (!has_hierarchy(fw, cmd, hierarchy)) return Syndrome::kSchedHierarchy;
   Objects& o = fw.objects();
-  const SchedObject* e = o.sched_elements.find(id);
+  const SchedObject* e = element(fw, hierarchy, id);
   if (e == nullptr) return Syndrome::kSchedNumber;
   if (e->referred()) return Syndrome::kSchedBusy;
+  if (e->type() == kElementVport) fw.function().qos().set_vport(e->vport(), 0);
   fw.function().qos().destroy_element(id);
   o.sched_elements.destroy(id);
   return Syndrome::kOk;
@@ -110,8 +132,9 @@ Syndrome modify_scheduling_element(Firmware& fw, Command& cmd) {
 Syndrome query_scheduling_element(Firmware& fw, Command& cmd) {
   using in = prm::query_scheduling_element_in;
   using out = prm::query_scheduling_element_out;
-  if (cmd.get<in::scheduling_hierarchy>() != kHierarchyNic) return Syndrome::kSchedHierarchy;
-  const SchedObject* e = fw.objects().sched_elements.find(cmd.get<in::scheduling_element_id>());
+  const std::uint32_t hierarchy = cmd.get<in::scheduling_hierarchy>();
+  if (!has_hierarchy(fw, cmd, hierarchy)) return Syndrome::kSchedHierarchy;
+  const SchedObject* e = element(fw, hierarchy, cmd.get<in::scheduling_element_id>());
   if (e == nullptr) return Syndrome::kSchedNumber;
   std::memcpy(prm::ptr<out::scheduling_context>(cmd.out.data()), e->context.data(), e->context.size());
   return Syndrome::kOk;
@@ -120,7 +143,7 @@ Syndrome query_scheduling_element(Firmware& fw, Command& cmd) {
 Syndrome destroy_scheduling_element(Firmware& fw, Command& cmd) {
   using in = prm::destroy_scheduling_element_in;
   const std::uint32_t id = cmd.get<in::scheduling_element_id>();
-  const Syndrome s = destroy(fw, cmd.get<in::scheduling_hierarchy>(), id);
+  const Syndrome s = destroy(fw, cmd, cmd.get<in::scheduling_hierarchy>(), id);
   if (s == Syndrome::kOk) fw.trace_destroy(ObjType::kSchedElement, id, cmd.uid);
   return s;
 }
@@ -129,18 +152,22 @@ Syndrome destroy_scheduling_element(Firmware& fw, Command& cmd) {
 
 Syndrome create_sched_object(Firmware& fw, Command& cmd) {
   std::uint32_t id = 0;
-  const Syndrome s = create<Object::sched_context>(fw, cmd, cmd.get<Object::scheduling_hierarchy>(), id);
+  const std::uint32_t hierarchy = cmd.get<Object::scheduling_hierarchy>();
+  if (hierarchy != kHierarchyNic) return Syndrome::kSchedHierarchy;
+  const Syndrome s = create<Object::sched_context>(fw, cmd, hierarchy, id);
   if (s == Syndrome::kOk) cmd.put<prm::general_obj_out_cmd_hdr::obj_id>(id);
   return s;
 }
 
 Syndrome modify_sched_object(Firmware& fw, Command& cmd) {
-  return modify<Object::sched_context>(fw, cmd, cmd.get<Object::scheduling_hierarchy>(),
-                                       cmd.get<Header::obj_id>(), cmd.get<Object::modify_field_select>());
+  const std::uint32_t hierarchy = cmd.get<Object::scheduling_hierarchy>();
+  if (hierarchy != kHierarchyNic) return Syndrome::kSchedHierarchy;
+  return modify<Object::sched_context>(fw, cmd, hierarchy, cmd.get<Header::obj_id>(),
+                                       cmd.get<Object::modify_field_select>());
 }
 
 Syndrome query_sched_object(Firmware& fw, Command& cmd) {
-  const SchedObject* e = fw.objects().sched_elements.find(cmd.get<Header::obj_id>());
+  const SchedObject* e = element(fw, kHierarchyNic, cmd.get<Header::obj_id>());
   if (e == nullptr) return Syndrome::kSchedNumber;
   cmd.put<Object::scheduling_hierarchy>(kHierarchyNic);
   std::memcpy(prm::ptr<Object::sched_context>(cmd.out.data()), e->context.data(), e->context.size());
@@ -148,7 +175,7 @@ Syndrome query_sched_object(Firmware& fw, Command& cmd) {
 }
 
 Syndrome destroy_sched_object(Firmware& fw, Command& cmd) {
-  return destroy(fw, kHierarchyNic, cmd.get<Header::obj_id>());
+  return destroy(fw, cmd, kHierarchyNic, cmd.get<Header::obj_id>());
 }
 
 // ---- Rate limiters ----

@@ -24,7 +24,9 @@ constexpr unsigned kLogQueueGroups = 7;
 constexpr std::uint32_t kMaxBwShare = 100;       // per cent, as drivers give it
 constexpr std::uint32_t kMaxPace = 100'000'000;  // kb/s
 constexpr std::uint32_t kMinPace = 1;
-constexpr std::uint32_t kElementTsar = 0, kElementQueueGroup = 4;  // scheduling_context.element_type
+// scheduling_context.element_type
+constexpr std::uint32_t kElementTsar = 0, kElementVport = 1, kElementQueueGroup = 4;
+constexpr unsigned kLogSwitchTreeDepth = 3;
 
 struct SchedObject : Referred {
   std::array<std::uint8_t, prm::scheduling_context::bytes> context{};
@@ -32,12 +34,18 @@ struct SchedObject : Referred {
   std::uint32_t parent() const {
     return prm::get<prm::scheduling_context::parent_element_id>(context.data());
   }
+  // The vport that an element of the E-Switch's tree is for.
+  FunctionId vport() const {
+    return static_cast<FunctionId>(prm::get<prm::scheduling_context::element_attributes>(context.data()) &
+                                   0xffff);
+  }
+  std::uint8_t hierarchy = 0;
   Ref<SchedObject> parent_ref;
 
   template <class Archive>
   void list_state(Archive& a) {
     Referred::list_state(a);
-    HCASIM_FIELDS(a, context, parent_ref);
+    HCASIM_FIELDS(a, context, hierarchy, parent_ref);
   }
 };
 

@@ -47,6 +47,8 @@ Functions::Functions(const std::vector<HostPort*>& hosts, traces::Tracer& tracer
   for (HostPort* host : hosts)
     functions_.push_back(
         std::make_unique<Function>(static_cast<FunctionId>(functions_.size()), *host, tracer, profile));
+  if (functions_.size() == 1) return;
+  for (const auto& function : functions_) function->qos().attach(functions_.front()->qos(), function->id());
 }
 
 void Functions::model_fault(const char* where, const char* what) noexcept {

@@ -14,6 +14,7 @@
 #include "model/port/run.h"
 #include "model/profile.h"
 #include "model/req/requester.h"
+#include "model/sched/qos.h"
 #include "model/sched/scheduler.h"
 #include "model/sched/transmit_pipeline.h"
 #include "model/steer/rdma.h"
@@ -28,7 +29,7 @@ using traces::Point;
 bool Requester::runs_allowed(const Qp& qp) const {
   if (!blocks_.dma.borrows(qp.function) || !blocks_.scheduler.alone(qp) || !blocks_.port.takes_runs())
     return false;
-  if (qp.qos.pace != 0 || qp.qos.group != 0 || qp.qos.responder_group != 0 || qp.cc.limited) return false;
+  if (blocks_.qos[qp.function].limits(qp) || qp.cc.limited) return false;
   return blocks_.port.link() == LinkType::kIb || !blocks_.rdma.sees_transmitted(qp.function);
 }
 

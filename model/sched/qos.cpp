@@ -8,8 +8,8 @@
 namespace hcasim {
 
 namespace {
-// What siblings may be apart, bytes of an element with share 1; and what an element may send at once after a
-// rest.
+// What siblings may be apart, bytes of the one with the smallest share; and what an element may send at once
+// after a rest.
 constexpr std::uint64_t kQuantum = 8192;
 // A sibling that has not been ready for so many quanta leaves its share to the others.
 constexpr Time kIdleQuanta = 8;
@@ -79,30 +79,95 @@ Time Qos::quantum_time() const {
 // Ahead of a sibling that wants to send: its turn comes when the sibling has had some.
 Time Qos::share_delay(Time t, std::uint32_t id, Element& e) {
   const Time idle = kIdleQuanta * quantum_time();
-  double least = std::numeric_limits<double>::max();
-  for (auto& [other, s] : elements_)
-    if (other != id && s.parent == e.parent && (s.waiting != 0 || (s.wanted >= 0 && t - s.wanted <= idle)))
-      least = std::min(least, s.served);
-  // What was not wanted for a while is not made up for.
+  double least = std::numeric_limits<double>::max(), most = 0, share = e.share;
+  for (auto& [other, s] : elements_) {
+    if (other == id || s.parent != e.parent) continue;
+    most = std::max(most, s.served);
+    if (s.waiting == 0 && (s.wanted < 0 || t - s.wanted > idle)) continue;
+    least = std::min(least, s.served);
+    share = std::min(share, s.share);
+  }
+  // What nobody else wanted is not held against anyone, and what was not wanted for a while is not made up
+  // for.
+  if (least == std::numeric_limits<double>::max()) {
+    e.served = std::max(e.served, most);
+    return t;
+  }
   const bool fresh = e.waiting == 0 && (e.wanted < 0 || t - e.wanted > idle);
-  if (least == std::numeric_limits<double>::max()) return t;
   if (fresh) e.served = std::max(e.served, least);
-  return e.served > least + static_cast<double>(kQuantum) ? t + quantum_time() : t;
+  return e.served > least + static_cast<double>(kQuantum) / share ? t + quantum_time() : t;
 }
 
-void Qos::waits(std::uint32_t group) {
+void Qos::set_vport(FunctionId vport, std::uint32_t id) {
+  if (id == 0)
+    vports_.erase(vport);
+  else
+    vports_[vport] = id;
+}
+
+void Qos::attach(Qos& manager, FunctionId vport) {
+  manager_ = &manager;
+  vport_ = vport;
+}
+
+std::uint32_t Qos::vport_element() const {
+  if (!vport_limited()) return 0;
+  const auto it = manager_->vports_.find(vport_);
+  return it == manager_->vports_.end() ? 0 : it->second;
+}
+
+void Qos::count_waiting(std::uint32_t id) {
   unsigned steps = 0;
-  for (Element* e = find(group); e != nullptr && steps < kMaxDepth; e = find(e->parent), ++steps)
-    ++e->waiting;
+  for (Element* e = find(id); e != nullptr && steps < kMaxDepth; e = find(e->parent), ++steps) ++e->waiting;
 }
 
 // The element may be another of the same number by now.
-void Qos::left(Time t, std::uint32_t group) {
+void Qos::count_left(Time t, std::uint32_t id) {
   unsigned steps = 0;
-  for (Element* e = find(group); e != nullptr && steps < kMaxDepth; e = find(e->parent), ++steps) {
+  for (Element* e = find(id); e != nullptr && steps < kMaxDepth; e = find(e->parent), ++steps) {
     if (e->waiting == 0) continue;
     --e->waiting;
     e->wanted = std::max(e->wanted, t);
+  }
+}
+
+void Qos::waits(std::uint32_t group) {
+  count_waiting(group);
+  if (const std::uint32_t vport = vport_element(); vport != 0) manager_->count_waiting(vport);
+}
+
+void Qos::left(Time t, std::uint32_t group) {
+  count_left(t, group);
+  if (const std::uint32_t vport = vport_element(); vport != 0) manager_->count_left(t, vport);
+}
+
+Time Qos::earliest_by_rates(Time t, std::uint32_t id, Time at) {
+  // What only waits for something above it wants to be served as soon as that lets it.
+  Element* ready[kMaxDepth];
+  unsigned steps = 0, n = 0;
+  for (Element* e = find(id); e != nullptr && steps < kMaxDepth; e = find(e->parent), ++steps) {
+    at = std::max(at, e->rate.earliest(t));
+    if (at <= t) ready[n++] = e;
+  }
+  for (unsigned i = 0; i < n && at > t; ++i) ready[i]->wanted = at;
+  return at;
+}
+
+Time Qos::earliest_by_shares(Time t, std::uint32_t id) {
+  Time at = t;
+  unsigned steps = 0;
+  for (Element* e = find(id); e != nullptr && steps < kMaxDepth; id = e->parent, e = find(id), ++steps) {
+    if (e->parent != 0) at = std::max(at, share_delay(t, id, *e));
+    e->wanted = t;
+  }
+  return at;
+}
+
+void Qos::charge(Time t, std::uint32_t id, std::uint64_t bytes) {
+  unsigned steps = 0;
+  for (Element* e = find(id); e != nullptr && steps < kMaxDepth; e = find(e->parent), ++steps) {
+    e->rate.sent(t, bytes);
+    e->served += static_cast<double>(bytes) / e->share;
   }
 }
 
@@ -114,29 +179,20 @@ Time Qos::earliest_of_limited(Time t, Qp& qp, bool responder) {
     q.clock.burst = paces_[q.pace].burst;
     at = std::max(at, q.clock.earliest(t));
   }
-  const std::uint32_t group = responder ? q.responder_group : q.group;
-  unsigned steps = 0;
-  for (Element* e = find(group); e != nullptr && steps < kMaxDepth; e = find(e->parent), ++steps)
-    at = std::max(at, e->rate.earliest(t));
+  const std::uint32_t group = responder ? q.responder_group : q.group, vport = vport_element();
+  at = earliest_by_rates(t, group, at);
+  if (vport != 0) at = manager_->earliest_by_rates(t, vport, at);
   if (at > t) return at;
   // Nothing but its siblings stands in its way.
-  steps = 0;
-  std::uint32_t id = group;
-  for (Element* e = find(group); e != nullptr && steps < kMaxDepth; id = e->parent, e = find(id), ++steps) {
-    if (e->parent != 0) at = std::max(at, share_delay(t, id, *e));
-    e->wanted = t;
-  }
+  at = earliest_by_shares(t, group);
+  if (vport != 0) at = std::max(at, manager_->earliest_by_shares(t, vport));
   return at;
 }
 
 void Qos::sent_of_limited(Time t, Qp& qp, bool responder, std::uint64_t bytes) {
   if (!responder) qp.qos.clock.sent(t, bytes);
-  unsigned steps = 0;
-  for (Element* e = find(responder ? qp.qos.responder_group : qp.qos.group);
-       e != nullptr && steps < kMaxDepth; e = find(e->parent), ++steps) {
-    e->rate.sent(t, bytes);
-    e->served += static_cast<double>(bytes) / e->share;
-  }
+  charge(t, responder ? qp.qos.responder_group : qp.qos.group, bytes);
+  if (const std::uint32_t vport = vport_element(); vport != 0) manager_->charge(t, vport, bytes);
 }
 
 }  // namespace hcasim

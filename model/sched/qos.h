@@ -3,7 +3,8 @@
 // of scheduling elements, whose leaves are groups of queues. A queue sends when its limiter, and every
 // element from its group up to the root, let it: an element has a largest rate, and a share of its parent's
 // bandwidth that counts against the siblings that want to send too (deficit-weighted round robin, by virtual
-// time).
+// time). The manager of an E-Switch has another tree among its elements, whose leaves are vports: what all
+// queues of a function send has to pass that one too.
 #ifndef HCASIM_MODEL_SCHED_QOS_H
 #define HCASIM_MODEL_SCHED_QOS_H
 
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "model/ctx/qp.h"
+#include "model/function/id.h"
 #include "model/port/port.h"
 #include "model/sched/rate_clock.h"
 #include "model/state/fields.h"
@@ -26,7 +28,7 @@ class Qos {
 
   static constexpr unsigned kPaces = 128;   // with number 0, which is no limit
   static constexpr unsigned kMaxDepth = 8;  // of the tree, root included
-  static constexpr std::uint32_t kElements = 256;
+  static constexpr std::uint32_t kElements = 512;
 
   // --- What firmware sets. Index 0 and elements that do not exist change nothing.
   void set_pace(std::uint16_t index, std::uint32_t kbps, std::uint32_t burst);
@@ -37,27 +39,34 @@ class Qos {
   void set_rate(std::uint32_t id, std::uint32_t mbps);
   void destroy_element(std::uint32_t id);
   unsigned depth(std::uint32_t id) const;  // 1: a root; 0: no such element
+  // E-Switch: the element of a vport, 0: none. Of the manager's tree.
+  void set_vport(FunctionId vport, std::uint32_t id);
+  bool has_vport(FunctionId vport) const { return vports_.count(vport) != 0; }
   void clear();
+  // Where the element of this function's own vport is found.
+  void attach(Qos& manager, FunctionId vport);
 
   // --- Hooks of the engines. responder: for the READ responses of the queue.
+  // Something stands between the queue and the port.
+  bool limits(const Qp& qp) const {
+    const QpQos& q = qp.qos;
+    return q.pace != 0 || q.group != 0 || q.responder_group != 0 || vport_limited();
+  }
   // When the queue may send its next packet: t, or later. Only asked when there is one.
   Time earliest(Time t, Qp& qp, bool responder) {
-    const QpQos& q = qp.qos;
-    return q.pace == 0 && q.group == 0 && q.responder_group == 0 ? t : earliest_of_limited(t, qp, responder);
+    return limits(qp) ? earliest_of_limited(t, qp, responder) : t;
   }
   void sent(Time t, Qp& qp, bool responder, const Packet& p) {
-    const QpQos& q = qp.qos;
-    if (q.pace != 0 || q.group != 0 || q.responder_group != 0)
-      sent_of_limited(t, qp, responder, Port::wire_bytes(p));
+    if (limits(qp)) sent_of_limited(t, qp, responder, Port::wire_bytes(p));
   }
-  // A queue of this group waits in line for the port from now on, and until left(): the group, and what is
-  // above it, wants to send all that time.
+  // A queue of this group (0: of none) waits in line for the port from now on, and until left(): the group,
+  // its vport, and what is above them want to send all that time.
   void waits(std::uint32_t group);
   void left(Time t, std::uint32_t group);
 
   template <class Archive>
   void list_state(Archive& a) {
-    HCASIM_FIELDS(a, paces_, elements_);
+    HCASIM_FIELDS(a, paces_, elements_, vports_);
   }
 
  private:
@@ -74,7 +83,7 @@ class Qos {
     double share = 1;
     RateClock rate;
     double served = 0;          // bytes / share
-    Time wanted = -1;           // when a queue below was last ready to send
+    Time wanted = -1;           // when a queue below was last ready to send, or will be next
     std::uint32_t waiting = 0;  // queues below that wait for the port
 
     template <class Archive>
@@ -83,6 +92,14 @@ class Qos {
     }
   };
   Element* find(std::uint32_t id);
+  bool vport_limited() const { return manager_ != nullptr && !manager_->vports_.empty(); }
+  std::uint32_t vport_element() const;
+  // Of an element and all above it.
+  Time earliest_by_rates(Time t, std::uint32_t id, Time at);  // no sooner than at
+  Time earliest_by_shares(Time t, std::uint32_t id);
+  void charge(Time t, std::uint32_t id, std::uint64_t bytes);
+  void count_waiting(std::uint32_t id);
+  void count_left(Time t, std::uint32_t id);
   Time earliest_of_limited(Time t, Qp& qp, bool responder);
   void sent_of_limited(Time t, Qp& qp, bool responder, std::uint64_t bytes);
   Time share_delay(Time t, std::uint32_t id, Element& e);
@@ -91,6 +108,9 @@ class Qos {
   double port_mbps_;
   std::array<Pace, kPaces> paces_;
   std::map<std::uint32_t, Element> elements_;
+  std::map<FunctionId, std::uint32_t> vports_;  // manager: their elements
+  Qos* manager_ = nullptr;
+  FunctionId vport_ = 0;
 };
 
 }  // namespace hcasim

@@ -154,7 +154,7 @@ void Scheduler::wait_for_port(const Turn& turn, Qp& qp, Time open) {
   if (queued) return;
   queued = true;
   const std::uint32_t group = turn.responder ? qp.qos.responder_group : qp.qos.group;
-  if (group != 0) blocks_.qos[turn.function].waits(group);
+  blocks_.qos[turn.function].waits(group);
   port_queue_.push_back({{qp.qpn, qp.function, turn.responder, qp.req.epoch}, group, open});
   arm_port(open);  // the first one may have asked for room for more
 }
@@ -200,7 +200,7 @@ void Scheduler::port_turn(Time due) {
       return arm_port(free);
     const std::uint32_t group = port_queue_.front().group;
     port_queue_.pop_front();
-    if (group != 0) blocks_.qos[turn.function].left(due, group);
+    blocks_.qos[turn.function].left(due, group);
     Qp* qp = qp_of(turn);
     if (!qp) continue;
     (turn.responder ? qp->resp.port_queued : qp->req.port_queued) = false;

@@ -14,44 +14,6 @@ inline Card& the_card() {
   return *made;
 }
 
-// A function's driver with a QP and a region of memory.
-struct End {
-  static constexpr std::uint32_t kBytes = 16 << 10;
-  explicit End(bare::Device& d)
-      : device(d),
-        pd(d),
-        cq(d),
-        qp(d, pd, cq, cq),
-        buffer(d.memory().allocate(kBytes)),
-        mr(d, bare::Mr::of(pd, buffer)) {}
-  void connect(End& peer) {
-    bare::QpAttr attr;
-    attr.remote_qpn = peer.qp.qpn();
-    attr.retry_count = 1;
-    attr.ack_timeout = 8;
-    attr.grh = true;
-    const auto gid = peer.device.gid(0);
-    std::copy(gid.begin(), gid.end(), attr.dgid.begin());
-    qp.connect(attr);
-  }
-  bool write(const End& peer, std::uint8_t seed) {
-    for (std::uint32_t i = 0; i < kBytes; ++i) buffer.data()[i] = static_cast<std::uint8_t>(seed + i * 7);
-    bare::SendWr wr;
-    wr.op = bare::WqeOp::kRdmaWrite;
-    wr.sges = {{mr.start(), mr.key(), kBytes}};
-    wr.raddr = peer.mr.start();
-    wr.rkey = peer.mr.key();
-    qp.post(wr);
-    return !cq.wait_one().error() && std::memcmp(buffer.data(), peer.buffer.data(), kBytes) == 0;
-  }
-  bare::Device& device;
-  bare::Pd pd;
-  bare::Cq cq;
-  bare::Qp qp;
-  bare::Buffer buffer;
-  bare::Mr mr;
-};
-
 class IbVf : public ::testing::Test {
  protected:
   void SetUp() override {

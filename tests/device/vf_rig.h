@@ -47,5 +47,51 @@ struct Card {
   FunctionPcie pcie[3]{FunctionPcie(card, 0), FunctionPcie(card, 1), FunctionPcie(card, 2)};
 };
 
+// A function's driver with a QP and a region of memory.
+struct End {
+  static constexpr std::uint32_t kBytes = 16 << 10;
+  explicit End(bare::Device& d)
+      : device(d),
+        pd(d),
+        cq(d),
+        qp(d, pd, cq, cq),
+        buffer(d.memory().allocate(kBytes)),
+        mr(d, bare::Mr::of(pd, buffer)) {}
+  void connect(End& peer) {
+    bare::QpAttr attr;
+    attr.remote_qpn = peer.qp.qpn();
+    attr.retry_count = 1;
+    attr.ack_timeout = 8;
+    if (device.ethernet()) {
+      attr.roce.dgid = peer.device.roce_entry(0).gid;
+      attr.roce.dmac = peer.device.mac();
+    } else {
+      attr.grh = true;
+      const auto gid = peer.device.gid(0);
+      std::copy(gid.begin(), gid.end(), attr.dgid.begin());
+    }
+    qp.connect(attr);
+  }
+  void post_write(const End& peer) {
+    bare::SendWr wr;
+    wr.op = bare::WqeOp::kRdmaWrite;
+    wr.sges = {{mr.start(), mr.key(), kBytes}};
+    wr.raddr = peer.mr.start();
+    wr.rkey = peer.mr.key();
+    qp.post(wr);
+  }
+  bool write(const End& peer, std::uint8_t seed) {
+    for (std::uint32_t i = 0; i < kBytes; ++i) buffer.data()[i] = static_cast<std::uint8_t>(seed + i * 7);
+    post_write(peer);
+    return !cq.wait_one().error() && std::memcmp(buffer.data(), peer.buffer.data(), kBytes) == 0;
+  }
+  bare::Device& device;
+  bare::Pd pd;
+  bare::Cq cq;
+  bare::Qp qp;
+  bare::Buffer buffer;
+  bare::Mr mr;
+};
+
 }  // namespace hcasim
 #endif

@@ -42,14 +42,20 @@ between() {
   wait "$pid" || status=$?
   ((status == 0)) || fail "$* from $client to $server: status $status: $(cat /tmp/between.client /tmp/between.server)"
 }
+# path_gid_of DEVICE: index of the GID that paths start from: on Ethernet RoCE v2's over IPv4.
+path_gid_of() {
+  local v2
+  v2=$(v2_gid_of "$1")
+  echo "${v2:-0}"
+}
 # perftest_between SERVER CLIENT TOOL ARGS...: the same for perftest's.
 perftest_between() {
   local server=$1 client=$2 pid status=0
   shift 2
-  on_cpu 0 timeout -k 5 100 "$@" -F -d "$server" -x 0 -p 18700 >/tmp/between.server 2>&1 &
+  on_cpu 0 timeout -k 5 100 "$@" -F -d "$server" -x "$(path_gid_of "$server")" -p 18700 >/tmp/between.server 2>&1 &
   pid=$!
   until_listens 18700 "$pid" || fail "server: $* on $server: $(cat /tmp/between.server)"
-  on_cpu 1 timeout -k 5 100 "$@" -F -d "$client" -x 0 -p 18700 localhost >/tmp/between.client 2>&1 || status=$?
+  on_cpu 1 timeout -k 5 100 "$@" -F -d "$client" -x "$(path_gid_of "$client")" -p 18700 localhost >/tmp/between.client 2>&1 || status=$?
   wait "$pid" || status=$?
   ((status == 0)) || fail "$* from $client to $server: status $status: $(cat /tmp/between.client /tmp/between.server)"
 }
