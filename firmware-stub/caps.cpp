@@ -124,7 +124,7 @@ static_assert(prm::cmd_hca_cap::bytes <= Caps::kBytes && prm::atomic_caps::bytes
 Caps::Caps(const Options& options) {
   fill_general(options, general_max_.data());
   fill_atomic(atomic_max_.data());
-  fill_general_2(fixed_block(CapGroup::kGeneral2));
+  fill_general_2(options, fixed_block(CapGroup::kGeneral2));
   const Generation& generation = *options.generation;
   if (generation.has.device_memory && !options.vf) fill_device_memory(fixed_block(CapGroup::kDeviceMemory));
   fill_odp(generation, odp_max_.data(), odp_power_on_.data());
@@ -134,7 +134,7 @@ Caps::Caps(const Options& options) {
     fill_flow_table(options, fixed_block(CapGroup::kFlowTable));
     if (options.manages_switch()) {
       fill_eswitch_tables(options, fixed_block(CapGroup::kEswitchTables));
-      fill_eswitch(fixed_block(CapGroup::kEswitch));
+      fill_eswitch(options, fixed_block(CapGroup::kEswitch));
     }
     if (generation.sw_steering()) {
       fill_flow_table_sw_steering(fixed_block(CapGroup::kFlowTable));

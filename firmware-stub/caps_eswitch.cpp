@@ -13,6 +13,10 @@ void fill_eswitch_tables(const Options& options, std::uint8_t* c) {
   fill_table<fdb>(options, FlowTableType::kFdb, c);
   fill_table<ingress>(options, FlowTableType::kEswIngressAcl, c);
   fill_table<egress>(options, FlowTableType::kEswEgressAcl, c);
+  if (options.generation->has.flow_rewrite) {
+    put<cap::fdb_to_vport_reg_c_id>(c, kFdbToVportRegs);
+    put<cap::flow_source>(c, 1);
+  }
   // All of the FDB's entries may lead to any level above; levels are not ignored.
   ones<fdb::flow_modify_en, fdb::modify_root, fdb::identified_miss_table_mode, fdb::flow_table_modify,
        fdb::reset_root_to_default, fdb::ft_field_support::source_eswitch_port,
@@ -20,10 +24,14 @@ void fill_eswitch_tables(const Options& options, std::uint8_t* c) {
   put<fdb::log_max_destination>(c, kLogVportDestinations);
 }
 
-void fill_eswitch(std::uint8_t* c) {
+void fill_eswitch(const Options& options, std::uint8_t* c) {
   using e = prm::e_switch_cap;
   ones<e::vport_svlan_strip, e::vport_cvlan_strip, e::vport_svlan_insert, e::vport_cvlan_insert_if_not_exist,
        e::vport_cvlan_insert_always, e::nic_vport_node_guid_modify, e::nic_vport_port_guid_modify>(c);
+  if (!options.generation->has.flow_rewrite) return;
+  put<e::esw_uplink_ingress_acl>(c, 1);
+  put<e::max_encap_header_size>(c, kMaxReformatData);
+  put<e::log_max_packet_reformat_context>(c, kLogReformats);
 }
 
 }  // namespace hcasim::fw

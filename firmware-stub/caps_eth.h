@@ -16,7 +16,7 @@ void fill_roce(std::uint8_t* roce_cap);
 void fill_flow_table(const Options& options, std::uint8_t* flow_table_nic_cap);
 // Of the function that manages the E-Switch.
 void fill_eswitch_tables(const Options& options, std::uint8_t* flow_table_eswitch_cap);
-void fill_eswitch(std::uint8_t* e_switch_cap);
+void fill_eswitch(const Options& options, std::uint8_t* e_switch_cap);
 
 }  // namespace hcasim::fw
 #endif

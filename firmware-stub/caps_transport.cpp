@@ -2,6 +2,7 @@
 // Capabilities of the transports beside RC, UC and UD, and of atomic operations.
 #include "firmware-stub/caps_transport.h"
 
+#include "firmware-stub/objects/flow_types.h"
 #include "firmware-stub/objects/objects.h"
 #include "prm/prm.h"
 #include "prm/transport_caps.h"
@@ -20,8 +21,16 @@ void fill_general_transport(const Options& options, std::uint8_t* c) {
   prm::set<prm::cap_rts2rts_qp_udp_sport>(c, options.link == Link::kEthernet ? 1 : 0);
 }
 
-void fill_general_2(std::uint8_t* c) {
+void fill_general_2(const Options& options, std::uint8_t* c) {
+  using g = prm::cmd_hca_cap_2;
   prm::set<prm::cap2_log_reserved_qpn_granularity>(c, kLogReservedQpns);
+  if (options.link != Link::kEthernet || !options.generation->has.flow_rewrite) return;
+  constexpr std::uint32_t kMost = 255;  // bytes, of what the fields hold
+  static_assert(kMost <= kMaxReformatData);
+  prm::set<g::max_reformat_insert_size>(c, kMost);
+  prm::set<g::max_reformat_insert_offset>(c, kMost);
+  prm::set<g::max_reformat_remove_size>(c, kMost);
+  prm::set<g::max_reformat_remove_offset>(c, kMost);
 }
 
 void fill_atomic(std::uint8_t* c) {

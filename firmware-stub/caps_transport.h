@@ -14,7 +14,7 @@ namespace hcasim::fw {
 enum : std::uint32_t { kAtomicCmpSwap = 1, kAtomicFetchAdd = 2, kAtomicMasked = 4 | 8 };
 
 void fill_general_transport(const Options& options, std::uint8_t* cmd_hca_cap);
-void fill_general_2(std::uint8_t* cmd_hca_cap_2);
+void fill_general_2(const Options& options, std::uint8_t* cmd_hca_cap_2);
 void fill_atomic(std::uint8_t* atomic_caps);
 
 }  // namespace hcasim::fw

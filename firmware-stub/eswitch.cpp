@@ -2,6 +2,7 @@
 // The E-Switch as its manager sees it: contexts of vports, MAC addresses that the card takes from the wire.
 #include "firmware-stub/firmware.h"
 #include "firmware-stub/handlers.h"
+#include "firmware-stub/objects/flow_types.h"
 #include "firmware-stub/vport_target.h"
 
 namespace hcasim::fw {
@@ -27,6 +28,9 @@ Syndrome query_esw_vport_context(Firmware& fw, Command& cmd) {
   Firmware* of = vport_of<prm::query_esw_vport_context_in>(fw, cmd);
   if (of == nullptr) return Syndrome::kFunction;
   const VportVlans& v = of->function().vport().vlans;
+  const std::uint8_t registers = of->function().vport().reg_c_ids;
+  cmd.put<c::fdb_to_vport_reg_c>(registers != 0 ? 1 : 0);
+  cmd.put<c::fdb_to_vport_reg_c_id>(registers);
   cmd.put<c::vport_svlan_strip>(v.strip_svlan ? 1 : 0);
   cmd.put<c::vport_cvlan_strip>(v.strip_cvlan ? 1 : 0);
   cmd.put<c::vport_svlan_insert>(v.insert_svlan ? 1 : 0);
@@ -42,8 +46,9 @@ Syndrome modify_esw_vport_context(Firmware& fw, Command& cmd) {
   using c = in::esw_vport_context;
   Firmware* of = vport_of<in>(fw, cmd);
   if (of == nullptr) return Syndrome::kFunction;
-  // Registers do not leave the FDB with a frame (fdb_to_vport_reg_c_id is not offered).
-  if (cmd.get<select::fdb_to_vport_reg_c_id>() != 0) return Syndrome::kVportField;
+  const std::uint32_t registers = cmd.get<c::fdb_to_vport_reg_c_id>();
+  if (cmd.get<select::fdb_to_vport_reg_c_id>() != 0 && (registers & ~kFdbToVportRegs) != 0)
+    return Syndrome::kVportField;
   VportVlans next = of->function().vport().vlans;
   if (cmd.get<select::vport_svlan_strip>() != 0) next.strip_svlan = cmd.get<c::vport_svlan_strip>() != 0;
   if (cmd.get<select::vport_cvlan_strip>() != 0) next.strip_cvlan = cmd.get<c::vport_cvlan_strip>() != 0;
@@ -59,6 +64,8 @@ Syndrome modify_esw_vport_context(Firmware& fw, Command& cmd) {
     next.cvlan = tag_of<c::cvlan_cfi, c::cvlan_pcp, c::cvlan_id>(cmd);
   }
   of->function().vport().vlans = next;
+  if (cmd.get<select::fdb_to_vport_reg_c_id>() != 0)
+    of->function().vport().reg_c_ids = static_cast<std::uint8_t>(registers);
   return Syndrome::kOk;
 }
 

@@ -86,7 +86,10 @@ void Firmware::end_managed() {
     vf->hca_vport_.forget();
     vf->function_.vport().open = true;
     vf->function_.vport().vlans = {};
+    vf->function_.vport().reg_c_ids = 0;
   }
+  function_.vport().vlans = {};
+  function_.vport().reg_c_ids = 0;
 }
 
 std::uint32_t Firmware::init_seg_read(std::uint32_t offset) {

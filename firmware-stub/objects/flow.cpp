@@ -44,11 +44,11 @@ void set_miss(Firmware& fw, FlowTable& table, const Miss& miss) {
 }
 
 // The group's mask names only what the match engine reads of a frame there: which vport it came from is known
-// in the E-Switch alone.
-bool mask_known(const FlowGroup& group, FlowTableType type) {
+// in the E-Switch, and to its manager.
+bool mask_known(const Options& options, const FlowGroup& group, FlowTableType type) {
   MatchParam known = matchable();
-  if (type != FlowTableType::kFdb && !of_vport(type))
-    prm::set<prm::fte_match_set_misc::source_port>(known.data() + kMatchBlock, 0);
+  const bool knows = type == FlowTableType::kFdb || of_vport(type) || options.manages_switch();
+  if (!knows) prm::set<prm::fte_match_set_misc::source_port>(known.data() + kMatchBlock, 0);
   for (std::size_t i = 0; i < group.mask.size(); ++i)
     if (group.criteria >> (i / kMatchBlock) & 1 && (group.mask[i] & ~known[i]) != 0) return false;
   return true;
@@ -83,7 +83,7 @@ Syndrome create_flow_table(Firmware& fw, Command& cmd) {
                    (type->type != FlowTableType::kNicRx && type->type != FlowTableType::kNicTx)))
     return Syndrome::kFlowFeature;
   const std::uint32_t level = cmd.get<c::level>();
-  if (level > kFlowLevels) return Syndrome::kFlowLevel;
+  if (level > flow_levels(type->type)) return Syndrome::kFlowLevel;
   if (cmd.get<c::log_size>() > kLogFlowTableSize) return Syndrome::kFlowTableSize;
   Miss miss;
   s = read_miss<c>(fw, cmd, *type, static_cast<std::uint8_t>(level), miss);
@@ -209,7 +209,7 @@ Syndrome create_flow_group(Firmware& fw, Command& cmd) {
   if ((criteria & ~kCriteria) != 0) return Syndrome::kFlowCriteria;
   group.criteria = static_cast<std::uint8_t>(criteria);
   std::memcpy(group.mask.data(), prm::ptr<in::match_criteria>(cmd.in.data()), group.mask.size());
-  if (!mask_known(group, table->type)) return Syndrome::kFlowCriteria;
+  if (!mask_known(fw.options(), group, table->type)) return Syndrome::kFlowCriteria;
   if (o.flow_groups.full()) return Syndrome::kFlowGroupLimit;
   if (!fw.pages().charge(kIcmFlow)) return Syndrome::kWaitPages;
   o.flow_groups.create(group.id);

@@ -17,7 +17,8 @@ template <class In>
 Syndrome check_flow_target(Firmware& fw, const Command& cmd, std::uint32_t type) {
   const std::uint32_t vport = cmd.get<typename In::vport_number>();
   if (cmd.get<typename In::other_vport>() == 0) return vport == 0 ? Syndrome::kOk : Syndrome::kFunction;
-  const bool known = fw.manages() && (vport == 0 || fw.managed(vport) != nullptr);
+  const bool uplink = vport == kUplinkPort && fw.options().manages_switch();
+  const bool known = fw.manages() && (vport == 0 || uplink || fw.managed(vport) != nullptr);
   return known && (vport == 0 || of_vport(static_cast<FlowTableType>(type))) ? Syndrome::kOk
                                                                              : Syndrome::kFunction;
 }

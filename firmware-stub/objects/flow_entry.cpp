@@ -52,8 +52,10 @@ Syndrome read_lists(Firmware& fw, const Command& cmd, const FlowTable& table, co
   entry.destinations.clear();
   for (std::uint32_t i = 0; i < destinations; ++i, p += prm::dest_format_struct::bytes) {
     using d = prm::dest_format_struct;
-    if (prm::get<d::packet_reformat>(p) != 0 || prm::get<d::destination_eswitch_owner_vhca_id_valid>(p) != 0)
-      return Syndrome::kFlowDestination;
+    // A switch may be named by its manager; there is none but this one.
+    const bool elsewhere = prm::get<d::destination_eswitch_owner_vhca_id_valid>(p) != 0 &&
+                           prm::get<d::destination_eswitch_owner_vhca_id>(p) != fw.options().vhca_id;
+    if (prm::get<d::packet_reformat>(p) != 0 || elsewhere) return Syndrome::kFlowDestination;
     const std::uint32_t id = prm::get<d::destination_id>(p);
     const std::uint32_t kind = prm::get<d::destination_type>(p);
     if (kind >= 32 || (type.destinations >> kind & 1) == 0) return Syndrome::kFlowDestination;
@@ -157,6 +159,10 @@ Syndrome set_fte(Firmware& fw, Command& cmd) {
     if (group == table->groups.end()) return Syndrome::kFlowGroupNumber;
     if (index < group->second.first || index > group->second.last) return Syndrome::kFlowIndex;
     std::memcpy(entry.value.data(), prm::ptr<FlowContext::match_value>(cmd.in.data()), entry.value.size());
+    const std::uint32_t source = cmd.get<FlowContext::flow_source>();
+    if (source > FlowEntry::kFromVport || (source != FlowEntry::kAny && table->type != FlowTableType::kFdb))
+      return Syndrome::kFlowFeature;
+    entry.source = static_cast<FlowEntry::Source>(source);
   } else {
     entry = old->second;
   }
@@ -211,6 +217,7 @@ Syndrome query_fte(Firmware& fw, Command& cmd) {
     return Syndrome::kOutputShort;
   cmd.put<c::group_id>(e.group);
   cmd.put<c::flow_tag>(e.tag);
+  cmd.put<c::flow_source>(e.source);
   cmd.put<c::action>(e.action);
   cmd.put<c::modify_header_id>(e.modify);
   cmd.put<c::packet_reformat_id>(e.reformat);

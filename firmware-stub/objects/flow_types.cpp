@@ -36,9 +36,9 @@ constexpr FlowTypeCaps kPlainTypes[] = {
 // Of the function that manages an E-Switch; without has.flow_rewrite tags are given to vports, not by ACLs.
 constexpr std::uint32_t kVports = 1u << FlowDestination::kVport | 1u << FlowDestination::kUplink;
 constexpr FlowTypeCaps kSwitchTypes[] = {
-    {FlowTableType::kEswIngressAcl, kPlain | kFlowPushVlan, kTable, 0, false},
+    {FlowTableType::kEswIngressAcl, kPlain | kFlowPushVlan | kFlowModify, kTable, 0, false},
     {FlowTableType::kEswEgressAcl, kPlain | kFlowPopVlan, kTable, 0, false},
-    {FlowTableType::kFdb, kPlain, kTable | kVports, 0, false},
+    {FlowTableType::kFdb, kPlain | kFlowModify | kFlowReformat, kTable | kVports, kBytes, false},
 };
 constexpr FlowTypeCaps kPlainSwitchTypes[] = {
     {FlowTableType::kEswIngressAcl, kPlain, kTable, 0, false},

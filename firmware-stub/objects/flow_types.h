@@ -26,7 +26,12 @@ constexpr bool of_vport(FlowTableType type) {
   return type == FlowTableType::kEswIngressAcl || type == FlowTableType::kEswEgressAcl;
 }
 
+// max_ft_level: the FDB has chains of tables by priority in its upper ones.
+constexpr unsigned flow_levels(FlowTableType type) { return type == FlowTableType::kFdb ? 255 : 128; }
+
 constexpr unsigned kLogVportDestinations = 8;  // of an entry of the FDB
+// Registers that may leave the FDB with a frame (fdb_to_vport_reg_c_id): C_0.
+constexpr std::uint32_t kFdbToVportRegs = 1;
 constexpr unsigned kLogModifyHeaders = 12, kLogReformats = 12;
 constexpr unsigned kModifyActions = 16;     // a context
 constexpr unsigned kMaxReformatData = 256;  // bytes

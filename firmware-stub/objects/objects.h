@@ -250,7 +250,6 @@ constexpr unsigned kLogTds = 8, kLogTises = 12, kLogTirs = 14, kLogRqts = 14, kL
 constexpr unsigned kLogUcList = 7, kLogMcList = 11, kLogVlanList = 12, kLogL2Table = 12;
 constexpr unsigned kLogFlowTables = 12, kLogFlowTableSize = 22, kLogFlows = 20, kLogDestinations = 5;
 constexpr unsigned kSwIcms = 4096, kFlowSamplers = 4096;                // numbers
-constexpr unsigned kFlowLevels = 128;                                   // a number
 constexpr unsigned kFlowCounters = 1u << 16, kLogFlowCounterBulk = 10;  // the first a number
 // Counters allocated many at a time: flow_counter_bulk_alloc's units of 128, and the numbers given to them.
 constexpr unsigned kCounterBulkUnit = 128, kCounterBulkUnits = 15, kFirstBulkCounter = 1u << 17,

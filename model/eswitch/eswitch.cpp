@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "model/eswitch/eswitch.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,12 @@ namespace {
 constexpr FunctionId kManager = 0;
 
 bool to_group(const Packet& p) { return (p.dest_mac()[0] & 1) != 0; }
+
+bool is_for(const Packet& p, const Vport& vport) {
+  Mac mac;
+  std::copy_n(p.dest_mac(), mac.size(), mac.begin());
+  return vport.own_mac(mac);
+}
 
 // Through the ACL of that side of a vport, if there is one. False: dropped.
 bool pass_acl(FlowSteering& flows, Time t, FlowTableType side, std::uint16_t vport, SteeredFrame& frame) {
@@ -41,7 +48,8 @@ void ESwitch::from_uplink(Time t, PacketRef& packet, Copies& out) { enter(t, kUp
 
 void ESwitch::enter(Time t, std::uint16_t source, PacketRef& packet, Copies& out) {
   FlowSteering& flows = blocks_.flows;
-  SteeredFrame frame = as_frame(packet, 0);
+  SteeredFrame frame = as_frame(packet);
+  frame.sqn = source == kUplinkVport ? 0 : packet->sqn;
   frame.source_port = source;
   if (source != kUplinkVport && !blocks_.vports[source].vlans.insert(frame)) return;
   if (!pass_acl(flows, t, FlowTableType::kEswIngressAcl, source, frame)) return;
@@ -59,13 +67,25 @@ void ESwitch::enter(Time t, std::uint16_t source, PacketRef& packet, Copies& out
 void ESwitch::leave(Time t, std::uint16_t source, std::uint16_t to, SteeredFrame frame,
                     const PacketRef& packet, Copies& out) {
   if (to == source && (to == kUplinkVport || to_group(*packet))) return;
+  // The rule for what no other matches leads to the manager; what that one sends itself would go round.
+  if (to == source && to == kManager && !is_for(*packet, blocks_.vports[to])) return;
   if (to != kUplinkVport) {
     if (to >= blocks_.vports.size() || !blocks_.vports.passes(to, true)) return;
     if (!pass_acl(blocks_.flows, t, FlowTableType::kEswEgressAcl, to, frame)) return;
     blocks_.vports[to].vlans.strip(frame);
   }
-  const FunctionId function = to == kUplinkVport ? kNoFunction : FunctionId{to};
-  out.push_back({function, frame.version != 0 ? as_packet(frame) : PacketPool::copy(*packet)});
+  EmbeddedSwitch::Copy copy;
+  copy.packet = frame.version != 0 ? as_packet(frame) : PacketPool::copy(*packet);
+  Packet& p = *copy.packet;
+  p.source_vport = 0;
+  p.reg_c = {};
+  if (to != kUplinkVport) {
+    copy.to = to;
+    p.source_vport = source;
+    for (unsigned i = 0; i < p.reg_c.size(); ++i)
+      if ((blocks_.vports[to].reg_c_ids >> i & 1) != 0) p.reg_c[i] = frame.regs.c[i];
+  }
+  out.push_back(std::move(copy));
 }
 
 }  // namespace hcasim

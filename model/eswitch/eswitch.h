@@ -13,15 +13,15 @@
 #include "model/function/vports.h"
 #include "model/packet/packet.h"
 #include "model/port/embedded_switch.h"
+#include "model/steer/actions.h"
 #include "model/time.h"
 
 namespace hcasim {
 
 class FlowSteering;
-struct SteeredFrame;
 
 // The numbers of vports: a function's is its own number; and the port's.
-constexpr std::uint16_t kUplinkVport = 0xffff;
+constexpr std::uint16_t kUplinkVport = kUplinkPort;
 
 class ESwitch final : public EmbeddedSwitch {
  public:

@@ -66,6 +66,8 @@ class Vport {
   // E-Switch: frames that came while it was not open.
   std::uint64_t rx_down = 0, tx_down = 0;
   VportVlans vlans;
+  // E-Switch: registers that frames to it bring along from the FDB (fdb_to_vport_reg_c_id): bit 0 C_0, 1 C_1.
+  std::uint8_t reg_c_ids = 0;
 
   // InfiniBand. guid: of the port, as this function shows it. Sizes are those of the tables; an entry of
   // zeros is not in use.
@@ -98,6 +100,7 @@ class Vport {
     a.lasting("rx_down", rx_down);
     a.lasting("tx_down", tx_down);
     a.lasting("vlans", vlans);
+    a.lasting("reg_c_ids", reg_c_ids);
     a.lasting("guid", guid);
     a.kept("gids", gids);
     a.kept("pkeys", pkeys);

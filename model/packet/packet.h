@@ -150,6 +150,11 @@ struct Packet {
   void prefetch() const { prefetch_range(this, kHot); }
   // Whose queue of writes to the host holds all of the payload; null: none yet.
   const void* landing = nullptr;
+  // Side data too, of the E-Switch: the queue that sends it; and behind the switch, where it came from and
+  // what goes with it of the registers C_0 and C_1.
+  std::uint32_t sqn = 0;
+  std::uint16_t source_vport = 0;
+  std::array<std::uint32_t, 2> reg_c{};
   // The whole frame. Decoding in place (decode_roce()) leaves it intact and moves data() behind its headers.
   std::uint8_t* frame() { return buffer_; }
   const std::uint8_t* frame() const { return buffer_; }
@@ -160,8 +165,8 @@ struct Packet {
                   transport_domain, slid, dlid, sl, vl15, has_grh, tclass, hop_limit, flow_label, sgid, dgid);
     HCASIM_FIELDS(a, opcode, solicited, ack_req, migreq, pkey, dest_qpn, psn, va, rkey, dma_len, swap_add,
                   compare, imm, aeth, msn, qkey, src_qpn, dc_key, dc_connect, dc_session, dc_first_psn);
-    HCASIM_FIELDS(a, function, payload_len, wqe_serial, trace_qpn, trace_packets, first_bit, corrupt, packets,
-                  unit);
+    HCASIM_FIELDS(a, function, switched_to, sqn, source_vport, reg_c, payload_len, wqe_serial, trace_qpn,
+                  trace_packets, first_bit, corrupt, packets, unit);
     for (unsigned i = 0; packets > 1 && i < packets; ++i) a("at", at[i]);
     if constexpr (!Archive::kResets) {
       if (kind == PacketKind::kEthernet)

@@ -154,6 +154,7 @@ Requester::Step Requester::send_frame(Pace& pace, Qp& qp, SendWqe& wqe) {
     p->function = qp.function;
     p->trace_qpn = blocks_.tracer.tag(qp.qpn);
     p->trace_packets = wqe.packets;
+    p->sqn = qp.qpn;
     p->wqe_serial = wqe.serial;
     if (load_frame(ready, qp, wqe, *p) == Step::kFailed) return Step::kFailed;
     const Time leaves = ready + e.tx_pipeline;

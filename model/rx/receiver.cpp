@@ -123,6 +123,8 @@ void Receiver::take_frame(Time t, FunctionId f, PacketRef& packet) {
   frame->kind = PacketKind::kEthernet;
   frame->function = f;
   frame->looped = p.looped;
+  frame->source_vport = p.source_vport;
+  frame->reg_c = p.reg_c;
   blocks_.port.count_vport_rx(*frame);
   blocks_.eth_rx.receive(t, f, frame);
 }

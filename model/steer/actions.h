@@ -23,17 +23,26 @@ struct FlowRegisters {
   std::array<std::uint32_t, 8> c{};
 };
 
+// SteeredFrame::source_port of what came in at the port.
+constexpr std::uint16_t kUplinkPort = 0xffff;
+
 // A frame on its way through tables. A copy shares the bytes until one of the two is changed.
 struct SteeredFrame {
   SteeredFrame() = default;
-  explicit SteeredFrame(PacketRef p) : packet(std::move(p)) { reparse(); }  // kind kEthernet
+  // kind kEthernet; with what it brought along from the E-Switch
+  explicit SteeredFrame(PacketRef p) : packet(std::move(p)) {
+    source_port = packet->source_vport;
+    regs.c[0] = packet->reg_c[0];
+    regs.c[1] = packet->reg_c[1];
+    reparse();
+  }
 
   PacketRef packet;
   FrameHeaders headers;  // of the bytes as they are now
   FlowRegisters regs;
   std::uint32_t flow_tag = 0;     // goes into the CQE
   std::uint32_t sqn = 0;          // transmit: the queue it came from
-  std::uint16_t source_port = 0;  // E-Switch: the vport it came from
+  std::uint16_t source_port = 0;  // E-Switch, and behind it: the vport it came from
   std::uint64_t version = 0;      // 0: as it came. Frames of the same version in one walk are alike.
 
   const std::uint8_t* bytes() const { return packet->frame(); }

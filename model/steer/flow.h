@@ -87,12 +87,13 @@ struct FlowEntry {
   std::uint32_t modify = 0;             // kFlowModify: modify_header_id
   std::array<VlanTag, 2> push;          // kFlowPushVlan, kFlowPushVlan2
   MatchParam value{};
+  enum Source : std::uint8_t { kAny = 0, kFromUplink = 1, kFromVport = 2 } source = kAny;  // flow_source
 
   std::vector<std::uint32_t> key;  // the value's words that the group looks at; the engine's own
 
   template <class Archive>
   void list_state(Archive& a) {
-    HCASIM_FIELDS(a, group, tag, action, destinations, counters, reformat, modify, push, value, key);
+    HCASIM_FIELDS(a, group, tag, action, destinations, counters, reformat, modify, push, value, source, key);
   }
 };
 
@@ -241,7 +242,7 @@ class FlowSteering {
 
   // --- The data path's side. Follows tables from the root; loops in what the driver installed end after
   // kMaxHops tables, copies after kMaxCopies.
-  static constexpr unsigned kMaxHops = 128;  // at least max_ft_level
+  static constexpr unsigned kMaxHops = 256;  // at least max_ft_level
   static constexpr std::size_t kMaxCopies = 256;
   // frame: as on the cable, without FCS. The verdict lives until the next call.
   FlowVerdict& run(Time now, FlowTableType type, SteeredFrame frame, std::uint16_t vport = 0);
@@ -268,7 +269,7 @@ class FlowSteering {
     std::uint32_t table;
     SteeredFrame frame;
   };
-  const FlowEntry* lookup(const FlowTable& table, const std::uint8_t* params) const;
+  const FlowEntry* lookup(const FlowTable& table, const std::uint8_t* params, bool from_uplink) const;
   void visit(Time now, Step step);
   void miss(const FlowTable& table, SteeredFrame frame);
   bool act(const FlowEntry& entry, SteeredFrame& frame);

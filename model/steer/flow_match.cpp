@@ -263,7 +263,8 @@ void fill_match_param(const SteeredFrame& steered, unsigned criteria, std::uint8
 }
 
 // The entry with the lowest flow index that fits.
-const FlowEntry* FlowSteering::lookup(const FlowTable& table, const std::uint8_t* params) const {
+const FlowEntry* FlowSteering::lookup(const FlowTable& table, const std::uint8_t* params,
+                                      bool from_uplink) const {
   for (const FlowGroup* group : table.order) {
     if (group->index.empty()) continue;
     std::uint64_t hash = 0;
@@ -275,6 +276,8 @@ const FlowEntry* FlowSteering::lookup(const FlowTable& table, const std::uint8_t
       if (found && it->second > lowest) continue;
       const auto entry = table.entries.find(it->second);
       if (entry == table.entries.end()) continue;
+      const FlowEntry::Source source = entry->second.source;
+      if (source != FlowEntry::kAny && (source == FlowEntry::kFromUplink) != from_uplink) continue;
       const std::vector<std::uint32_t>& key = entry->second.key;
       bool same = true;
       for (std::size_t i = 0; i < key.size() && same; ++i)

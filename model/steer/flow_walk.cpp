@@ -150,7 +150,7 @@ void FlowSteering::visit(Time now, Step step) {
     params_of_ = frame.version;
     params_valid_ = true;
   }
-  const FlowEntry* entry = lookup(*table, params_.data());
+  const FlowEntry* entry = lookup(*table, params_.data(), frame.source_port == kUplinkPort);
   if (!entry) return miss(*table, std::move(frame));
   if (!act(*entry, frame) || entry->action & kFlowDrop) return drop();
   if (entry->action & kFlowAllow) return pass(std::move(frame));

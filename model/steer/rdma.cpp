@@ -21,12 +21,14 @@ bool RdmaSteering::sees_transmitted(FunctionId f) const {
   return flows.active(FlowTableType::kRdmaTx) || flows.active(FlowTableType::kSnifferTx);
 }
 
-void RdmaSteering::transmit_roce(Time t, FunctionId f, std::uint32_t qpn, PacketRef&& packet) {
+void RdmaSteering::transmit_roce(Time t, FunctionId f, PacketRef&& packet) {
   if (!roce(*packet) || !blocks_.flows[f].active(FlowTableType::kRdmaTx)) {
     blocks_.port.transmit(t, std::move(packet));
     return;
   }
-  FlowVerdict& verdict = blocks_.flows[f].run(t, FlowTableType::kRdmaTx, as_frame(packet, qpn));
+  SteeredFrame frame = as_frame(packet);
+  frame.sqn = packet->sqn;
+  FlowVerdict& verdict = blocks_.flows[f].run(t, FlowTableType::kRdmaTx, std::move(frame));
   if (verdict.deliveries.empty()) return blocks_.port.drop(t, *packet, DropReason::kRule);
   std::vector<FlowDelivery> list;
   list.swap(verdict.deliveries);
@@ -38,7 +40,7 @@ void RdmaSteering::transmit_roce(Time t, FunctionId f, std::uint32_t qpn, Packet
 }
 
 FlowVerdict& RdmaSteering::receive(Time t, FunctionId f, PacketRef& packet, bool& goes_on) {
-  FlowVerdict& verdict = blocks_.flows[f].run(t, FlowTableType::kRdmaRx, as_frame(packet, 0));
+  FlowVerdict& verdict = blocks_.flows[f].run(t, FlowTableType::kRdmaRx, as_frame(packet));
   goes_on = false;
   for (FlowDelivery& d : verdict.deliveries) {
     if (d.fate != FlowDelivery::kPass || goes_on) continue;  // one transport, one packet

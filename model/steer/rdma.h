@@ -28,10 +28,11 @@ class RdmaSteering {
 
   // A packet of a transport's engine on its way to the port, through the tables of the transmit side.
   void transmit(Time t, FunctionId f, std::uint32_t qpn, PacketRef&& packet) {
+    packet->sqn = qpn;
     if (packet->kind == PacketKind::kIb)  // of no concern to the tables
       blocks_.port.transmit(t, std::move(packet));
     else
-      transmit_roce(t, f, qpn, std::move(packet));
+      transmit_roce(t, f, std::move(packet));
   }
   // Whether tables of the transmit side look at single packets.
   bool sees_transmitted(FunctionId f) const;
@@ -41,7 +42,7 @@ class RdmaSteering {
   FlowVerdict& receive(Time t, FunctionId f, PacketRef& packet, bool& goes_on);
 
  private:
-  void transmit_roce(Time t, FunctionId f, std::uint32_t qpn, PacketRef&& packet);
+  void transmit_roce(Time t, FunctionId f, PacketRef&& packet);
 
   Blocks blocks_;
 };

@@ -7,13 +7,9 @@
 
 namespace hcasim {
 
-SteeredFrame as_frame(const PacketRef& packet, std::uint32_t sqn) {
+SteeredFrame as_frame(const PacketRef& packet) {
   const Packet& p = *packet;
-  if (p.kind == PacketKind::kEthernet) {
-    SteeredFrame steered(packet);
-    steered.sqn = sqn;
-    return steered;
-  }
+  if (p.kind == PacketKind::kEthernet) return SteeredFrame(packet);
   PacketRef frame = PacketPool::make();
   Packet& f = *frame;
   f.kind = PacketKind::kEthernet;
@@ -24,10 +20,11 @@ SteeredFrame as_frame(const PacketRef& packet, std::uint32_t sqn) {
   f.trace_qpn = p.trace_qpn;
   f.trace_packets = p.trace_packets;
   f.first_bit = p.first_bit;
+  f.sqn = p.sqn;
+  f.source_vport = p.source_vport;
+  f.reg_c = p.reg_c;
   f.frame_len = static_cast<std::uint16_t>(encode(p, f.frame(), kMaxFrame));
-  SteeredFrame steered(std::move(frame));
-  steered.sqn = sqn;
-  return steered;
+  return SteeredFrame(std::move(frame));
 }
 
 PacketRef as_packet(SteeredFrame& frame) {

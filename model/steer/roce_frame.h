@@ -11,7 +11,7 @@
 namespace hcasim {
 
 // A frame shares the packet's bytes; of a RoCE packet they are made.
-SteeredFrame as_frame(const PacketRef& packet, std::uint32_t sqn);
+SteeredFrame as_frame(const PacketRef& packet);
 // The packet that a frame is now: RoCE again if it was before, and if its changes let it.
 PacketRef as_packet(SteeredFrame& frame);
 

@@ -185,7 +185,9 @@ TEST_F(EthVf, ContextsOfVportsAndTheTableOfAddresses) {
   in.set<C::vport_cvlan_insert>(2);  // a way that there is not
   EXPECT_EQ(pf.exec(in).status, CmdStatus::kBadParam);
   in.set<In::field_select::fdb_to_vport_reg_c_id>(1).set<C::vport_cvlan_insert>(1);
-  EXPECT_EQ(pf.exec(in).status, CmdStatus::kBadParam) << "not offered";
+  EXPECT_TRUE(pf.exec(in.set<C::fdb_to_vport_reg_c_id>(1)).ok());
+  EXPECT_EQ(c.card.function(1).vport().reg_c_ids, 1u);
+  EXPECT_EQ(pf.exec(in.set<C::fdb_to_vport_reg_c_id>(4)).status, CmdStatus::kBadParam) << "not offered";
 
   const auto entry = [&](std::uint16_t opcode, std::uint32_t index, std::uint64_t mac = 0) {
     using Set = prm::set_l2_table_entry_in;
@@ -206,6 +208,16 @@ TEST_F(EthVf, ContextsOfVportsAndTheTableOfAddresses) {
   pf.function_reset();
   pf.probe();
   EXPECT_FALSE(c.card.function(1).vport().vlans.strip_cvlan);
+  EXPECT_EQ(c.card.function(1).vport().reg_c_ids, 0u);
+}
+
+TEST_F(EthVf, TheUplinkHasAclsToo) {
+  EXPECT_TRUE(make_table(pf, kIngressAcl, kUplinkPort).ok());
+  EXPECT_FALSE(make_table(pf, kFdb, kUplinkPort).ok());
+  auto vf = probed(1);
+  EXPECT_FALSE(make_table(*vf, kIngressAcl, kUplinkPort).ok());
+  pf.function_reset();
+  pf.probe();
 }
 
 }  // namespace

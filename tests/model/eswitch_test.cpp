@@ -16,8 +16,10 @@ namespace {
 
 using Lyr = prm::fte_match_set_lyr_2_4;
 using Misc = prm::fte_match_set_misc;
-constexpr std::size_t kMiscBlock = Lyr::bytes;
-enum : std::uint8_t { kOuter = 1, kMisc = 2 };
+using Misc2 = prm::fte_match_set_misc2;
+constexpr std::size_t kMiscBlock = Lyr::bytes, kMisc2Block = 3 * Lyr::bytes;
+enum : std::uint8_t { kOuter = 1, kMisc = 2, kMisc2 = 8 };
+constexpr std::uint32_t kSqn = 0x123;
 constexpr FunctionId kOut = kNoFunction;  // of the port
 
 using Bytes = std::vector<std::uint8_t>;
@@ -76,6 +78,39 @@ class ESwitchTest : public ::testing::Test {
     if (counter != 0) e.counters = {counter};
     EXPECT_TRUE(flows.set_entry(t, 16 * group + used_[group]++, e));
   }
+  // What switchdev mode begins with: a tag in C_0 that says where a frame came from, and what no rule knows
+  // goes to the manager.
+  void make_offloads() {
+    for (const std::uint16_t vport : {std::uint16_t{0}, std::uint16_t{1}, kUplinkVport}) {
+      FlowTable& in = table(FlowTableType::kEswIngressAcl, vport);
+      FieldAction set;
+      set.type = FieldAction::kSet;
+      set.field = prm::k::ACTION_IN_FIELD_METADATA_REG_C_0;
+      set.offset = set.width = 16;
+      set.data = tag_of(vport);
+      const std::uint32_t id = 100u + vport;
+      flows.modify_headers[id] = {set};
+      FlowEntry e;
+      e.group = group(in, 0, {});
+      e.action = kFlowAllow | kFlowModify;
+      e.modify = id;
+      EXPECT_TRUE(flows.set_entry(in, 16 * e.group, e));
+    }
+    FlowTable& fdb = table(FlowTableType::kFdb);
+    MatchParam mask{}, value{};
+    prm::set<Misc::source_sqn>(mask.data() + kMiscBlock, 0xffffff);
+    prm::set<Misc2::metadata_reg_c_0>(mask.data() + kMisc2Block, 0xffff0000);
+    prm::set<Misc::source_sqn>(value.data() + kMiscBlock, kSqn);
+    prm::set<Misc2::metadata_reg_c_0>(value.data() + kMisc2Block, tag_of(0) << 16);
+    entry(fdb, group(fdb, kMisc | kMisc2, mask), value, kFlowForward, {{FlowDestination::kVport, 2}});
+    entry(fdb, group(fdb, 0, {}), {}, kFlowForward, {{FlowDestination::kVport, 0}});
+  }
+  static std::uint32_t tag_of(std::uint16_t vport) { return vport == kUplinkVport ? 1 : vport + 2u; }
+  std::uint32_t register_at(FunctionId at) const {
+    for (const EmbeddedSwitch::Copy& c : copies)
+      if (c.to == at) return c.packet->reg_c[0];
+    return 0;
+  }
   // What legacy mode begins with: MAC addresses, each at a vport; broadcasts go everywhere.
   void make_fdb() {
     FlowTable& fdb = table(FlowTableType::kFdb);
@@ -98,8 +133,9 @@ class ESwitchTest : public ::testing::Test {
     return p;
   }
   // Where it goes, sorted; the copies stay in `copies`.
-  std::vector<FunctionId> send(FunctionId from, const Bytes& bytes) {
+  std::vector<FunctionId> send(FunctionId from, const Bytes& bytes, std::uint32_t sqn = 0) {
     PacketRef p = packet(bytes, from == kOut ? FunctionId{0} : from);
+    p->sqn = sqn;
     copies.clear();
     if (from == kOut)
       eswitch.from_uplink(0, p, copies);
@@ -229,6 +265,45 @@ TEST_F(ESwitchTest, AclsLetPassDropCountAndTag) {
   EXPECT_EQ(send(kOut, frame(0x11, 0x77)), To{});
   EXPECT_EQ(send(kOut, frame(0x11, 0x77, 5)), (To{1}));
   EXPECT_EQ(ethertype(arrived(1), 2), (Bytes{0x88, 0xb5}));
+}
+
+TEST_F(ESwitchTest, WhatTheManagerGetsSaysWhereItCameFrom) {
+  make_offloads();
+  EXPECT_EQ(send(1, frame(0x12, 0x11)), (To{0}));
+  EXPECT_EQ(register_at(0), 0u) << "registers end with the FDB, unless the vport is given them";
+  EXPECT_EQ(copies[0].packet->source_vport, 1u);
+  v0.reg_c_ids = 1;
+  EXPECT_EQ(send(1, frame(0x12, 0x11)), (To{0}));
+  EXPECT_EQ(register_at(0), tag_of(1) << 16);
+  EXPECT_EQ(arrived(0), frame(0x12, 0x11));
+  EXPECT_EQ(send(kOut, frame(0x12, 0x77)), (To{0}));
+  EXPECT_EQ(register_at(0), tag_of(kUplinkVport) << 16);
+  EXPECT_EQ(copies[0].packet->source_vport, kUplinkVport);
+}
+
+TEST_F(ESwitchTest, ARepresentorsQueueSendsToItsFunction) {
+  make_offloads();
+  EXPECT_EQ(send(0, frame(0x12, 0x10), kSqn), (To{2}));
+  EXPECT_EQ(copies[0].packet->reg_c[0], 0u);
+  EXPECT_EQ(send(1, frame(0x12, 0x11), kSqn), (To{0})) << "a queue of another function has that number";
+  EXPECT_EQ(send(kOut, frame(0x12, 0x77), kSqn), (To{0}));
+  EXPECT_EQ(send(0, frame(0x12, 0x10), kSqn + 1), To{}) << "a queue of the manager that represents nobody";
+}
+
+TEST_F(ESwitchTest, EntriesForOneSideOfTheSwitch) {
+  FlowTable& fdb = table(FlowTableType::kFdb);
+  const std::uint32_t all = group(fdb, 0, {});
+  FlowEntry e;
+  e.group = all;
+  e.action = kFlowForward;
+  e.source = FlowEntry::kFromUplink;
+  e.destinations = {{FlowDestination::kVport, 1}};
+  ASSERT_TRUE(flows.set_entry(fdb, 16 * all, e));
+  e.source = FlowEntry::kFromVport;
+  e.destinations = {{FlowDestination::kVport, 2}};
+  ASSERT_TRUE(flows.set_entry(fdb, 16 * all + 1, e));
+  EXPECT_EQ(send(kOut, frame(0x55, 0x77)), (To{1}));
+  EXPECT_EQ(send(0, frame(0x55, 0x10)), (To{2}));
 }
 
 TEST_F(ESwitchTest, WhatNamesNoFunctionGoesNowhere) {
