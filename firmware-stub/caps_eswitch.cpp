@@ -15,9 +15,10 @@ void fill_eswitch_tables(const Options& options, std::uint8_t* c) {
   fill_table<egress>(options, FlowTableType::kEswEgressAcl, c);
   if (options.generation->has.flow_rewrite) {
     put<cap::fdb_to_vport_reg_c_id>(c, kFdbToVportRegs);
-    put<cap::flow_source>(c, 1);
+    ones<cap::flow_source, cap::fdb_modify_header_fwd_to_table, cap::multi_fdb_encap,
+         cap::fdb_multi_path_to_table, fdb::ignore_flow_level, fdb::termination_table>(c);
   }
-  // All of the FDB's entries may lead to any level above; levels are not ignored.
+  // All of the FDB's entries may lead to any level above.
   ones<fdb::flow_modify_en, fdb::modify_root, fdb::identified_miss_table_mode, fdb::flow_table_modify,
        fdb::reset_root_to_default, fdb::ft_field_support::source_eswitch_port,
        fdb::ft_field_bitmask_support::source_eswitch_port>(c);
@@ -29,7 +30,7 @@ void fill_eswitch(const Options& options, std::uint8_t* c) {
   ones<e::vport_svlan_strip, e::vport_cvlan_strip, e::vport_svlan_insert, e::vport_cvlan_insert_if_not_exist,
        e::vport_cvlan_insert_always, e::nic_vport_node_guid_modify, e::nic_vport_port_guid_modify>(c);
   if (!options.generation->has.flow_rewrite) return;
-  put<e::esw_uplink_ingress_acl>(c, 1);
+  ones<e::esw_uplink_ingress_acl, e::nvgre_encap_decap>(c);  // VXLAN needs ports that the driver registers
   put<e::max_encap_header_size>(c, kMaxReformatData);
   put<e::log_max_packet_reformat_context>(c, kLogReformats);
 }

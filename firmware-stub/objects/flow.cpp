@@ -76,7 +76,8 @@ Syndrome create_flow_table(Firmware& fw, Command& cmd) {
   if (type == nullptr) return Syndrome::kFlowTableType;
   const bool reformats = cmd.get<c::reformat_en>() != 0, decaps = cmd.get<c::decap_en>() != 0;
   if ((reformats && (type->actions & kFlowReformat) == 0) || (decaps && (type->actions & kFlowDecap) == 0) ||
-      (cmd.get<c::termination_table>() != 0 && type->type != FlowTableType::kNicRx))
+      (cmd.get<c::termination_table>() != 0 && type->type != FlowTableType::kNicRx &&
+       type->type != FlowTableType::kFdb))
     return Syndrome::kFlowFeature;
   const bool sw_owner = cmd.get<c::sw_owner>() != 0;
   if (sw_owner && (!fw.options().generation->sw_steering() ||

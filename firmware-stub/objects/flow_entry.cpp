@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Flow table entries: what is matched, what is done, where to.
+#include <algorithm>
 #include <cstring>
 
 #include "firmware-stub/handlers.h"
@@ -26,6 +27,7 @@ FlowEntryRefs refer_to(Firmware& fw, const FlowEntry& e) {
   for (const FlowDestination& d : e.destinations) {
     if (d.type == FlowDestination::kTable) refs.tables.emplace_back(o.flow_tables.find(d.id));
     if (d.type == FlowDestination::kTir) refs.tirs.emplace_back(o.tirs.find(d.id));
+    if (d.reformat != 0) refs.others.emplace_back(o.reformats.find(d.reformat));
   }
   for (const std::uint32_t id : e.counters) refs.others.emplace_back(o.find_flow_counter(id));
   if ((e.action & kFlowModify) != 0) refs.others.emplace_back(o.modify_headers.find(e.modify));
@@ -35,6 +37,23 @@ FlowEntryRefs refer_to(Firmware& fw, const FlowEntry& e) {
 
 using Fte = prm::set_fte_in;
 using FlowContext = Fte::flow_context;
+
+// A member of the lists: longer, where destinations have reformats of their own.
+std::size_t item_bytes(bool extended) {
+  return extended ? prm::extended_dest_format::bytes : prm::dest_format_struct::bytes;
+}
+
+// The reformat that destination p has for itself.
+Syndrome read_reformat(Firmware& fw, const std::uint8_t* p, bool extended, const FlowTable& table,
+                       const FlowTypeCaps& type, std::uint32_t& id) {
+  if (prm::get<prm::dest_format_struct::packet_reformat>(p) == 0) return Syndrome::kOk;
+  if (!extended) return Syndrome::kFlowDestination;
+  if (!table.reformats) return Syndrome::kFlowFeature;
+  id = prm::get<prm::extended_dest_format::packet_reformat_id>(p);
+  const auto reformat = fw.function().flows().reformats.find(id);
+  if (reformat == fw.function().flows().reformats.end()) return Syndrome::kReformatNumber;
+  return (type.reformats >> reformat->second.type & 1) != 0 ? Syndrome::kOk : Syndrome::kReformatType;
+}
 
 // The lists behind the context: destinations, then counters.
 Syndrome read_lists(Firmware& fw, const Command& cmd, const FlowTable& table, const FlowTypeCaps& type,
@@ -46,16 +65,20 @@ Syndrome read_lists(Firmware& fw, const Command& cmd, const FlowTable& table, co
   if (counters > 1) return Syndrome::kFlowCounterBulk;
   constexpr std::size_t kList = FlowContext::destination::bit_off / 8;
   static_assert(prm::dest_format_struct::bytes == prm::flow_counter_list::bytes);
-  if (cmd.in_len < kList + (destinations + counters) * prm::dest_format_struct::bytes)
-    return Syndrome::kFlowList;
+  const bool extended = cmd.get<FlowContext::extended_destination>() != 0;
+  const std::size_t item = item_bytes(extended);
+  if (cmd.in_len < kList + (destinations + counters) * item) return Syndrome::kFlowList;
   const std::uint8_t* p = cmd.in.data() + kList;
   entry.destinations.clear();
-  for (std::uint32_t i = 0; i < destinations; ++i, p += prm::dest_format_struct::bytes) {
+  for (std::uint32_t i = 0; i < destinations; ++i, p += item) {
     using d = prm::dest_format_struct;
     // A switch may be named by its manager; there is none but this one.
     const bool elsewhere = prm::get<d::destination_eswitch_owner_vhca_id_valid>(p) != 0 &&
                            prm::get<d::destination_eswitch_owner_vhca_id>(p) != fw.options().vhca_id;
-    if (prm::get<d::packet_reformat>(p) != 0 || elsewhere) return Syndrome::kFlowDestination;
+    if (elsewhere) return Syndrome::kFlowDestination;
+    std::uint32_t reformat = 0;
+    const Syndrome why = read_reformat(fw, p, extended, table, type, reformat);
+    if (why != Syndrome::kOk) return why;
     const std::uint32_t id = prm::get<d::destination_id>(p);
     const std::uint32_t kind = prm::get<d::destination_type>(p);
     if (kind >= 32 || (type.destinations >> kind & 1) == 0) return Syndrome::kFlowDestination;
@@ -64,26 +87,26 @@ Syndrome read_lists(Firmware& fw, const Command& cmd, const FlowTable& table, co
         const Syndrome s =
             check_next_table(fw, id, table.type, table.level, cmd.get<Fte::ignore_flow_level>() != 0);
         if (s != Syndrome::kOk) return s;
-        entry.destinations.push_back({FlowDestination::kTable, id});
+        entry.destinations.push_back({FlowDestination::kTable, id, reformat});
         break;
       }
       case FlowDestination::kTir:
         if (fw.objects().tirs.find(id) == nullptr) return Syndrome::kTirNumber;
-        entry.destinations.push_back({FlowDestination::kTir, id});
+        entry.destinations.push_back({FlowDestination::kTir, id, reformat});
         break;
       case FlowDestination::kVport:
         if (id != 0 && id != kUplinkVport && fw.managed(id) == nullptr) return Syndrome::kFunction;
-        entry.destinations.push_back({FlowDestination::kVport, id});
+        entry.destinations.push_back({FlowDestination::kVport, id, reformat});
         break;
       case FlowDestination::kUplink:
-        entry.destinations.push_back({FlowDestination::kUplink, 0});
+        entry.destinations.push_back({FlowDestination::kUplink, 0, reformat});
         break;
       default:
         return Syndrome::kFlowDestination;
     }
   }
   entry.counters.clear();
-  for (std::uint32_t i = 0; i < counters; ++i, p += prm::flow_counter_list::bytes) {
+  for (std::uint32_t i = 0; i < counters; ++i, p += item) {
     const std::uint32_t id = prm::get<prm::flow_counter_list::flow_counter_id>(p);
     if (fw.objects().find_flow_counter(id) == nullptr) return Syndrome::kFlowCounterNumber;
     entry.counters.push_back(id);
@@ -136,7 +159,8 @@ Syndrome set_fte(Firmware& fw, Command& cmd) {
   s = find_flow_table<Fte>(fw, cmd, table);
   if (s != Syndrome::kOk) return s;
   if (cmd.op_mod != kNewEntry && cmd.op_mod != kModifyEntry) return Syndrome::kOpMod;
-  if (cmd.get<FlowContext::extended_destination>() != 0) return Syndrome::kFlowFeature;
+  if (cmd.get<FlowContext::extended_destination>() != 0 && table->type != FlowTableType::kFdb)
+    return Syndrome::kFlowFeature;
   const std::uint32_t index = cmd.get<Fte::flow_index>();
   const auto old = table->entries.find(index);
   const bool fresh = cmd.op_mod == kNewEntry;
@@ -212,12 +236,15 @@ Syndrome query_fte(Firmware& fw, Command& cmd) {
   const auto it = table->entries.find(cmd.get<prm::query_fte_in::flow_index>());
   if (it == table->entries.end()) return Syndrome::kFlowIndex;
   const FlowEntry& e = it->second;
-  constexpr std::size_t kList = c::destination::bit_off / 8, kItem = prm::dest_format_struct::bytes;
-  if (cmd.out_len < kList + (e.destinations.size() + e.counters.size()) * kItem)
-    return Syndrome::kOutputShort;
+  const bool extended = std::any_of(e.destinations.begin(), e.destinations.end(),
+                                    [](const FlowDestination& d) { return d.reformat != 0; });
+  constexpr std::size_t kList = c::destination::bit_off / 8;
+  const std::size_t item = item_bytes(extended);
+  if (cmd.out_len < kList + (e.destinations.size() + e.counters.size()) * item) return Syndrome::kOutputShort;
   cmd.put<c::group_id>(e.group);
   cmd.put<c::flow_tag>(e.tag);
   cmd.put<c::flow_source>(e.source);
+  cmd.put<c::extended_destination>(extended ? 1 : 0);
   cmd.put<c::action>(e.action);
   cmd.put<c::modify_header_id>(e.modify);
   cmd.put<c::packet_reformat_id>(e.reformat);
@@ -230,11 +257,15 @@ Syndrome query_fte(Firmware& fw, Command& cmd) {
   for (const FlowDestination& d : e.destinations) {
     prm::set<prm::dest_format_struct::destination_type>(p, d.type);
     prm::set<prm::dest_format_struct::destination_id>(p, d.id);
-    p += kItem;
+    if (d.reformat != 0) {
+      prm::set<prm::dest_format_struct::packet_reformat>(p, 1);
+      prm::set<prm::extended_dest_format::packet_reformat_id>(p, d.reformat);
+    }
+    p += item;
   }
   for (const std::uint32_t id : e.counters) {
     prm::set<prm::flow_counter_list::flow_counter_id>(p, id);
-    p += kItem;
+    p += item;
   }
   return Syndrome::kOk;
 }

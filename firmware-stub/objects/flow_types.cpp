@@ -38,7 +38,10 @@ constexpr std::uint32_t kVports = 1u << FlowDestination::kVport | 1u << FlowDest
 constexpr FlowTypeCaps kSwitchTypes[] = {
     {FlowTableType::kEswIngressAcl, kPlain | kFlowPushVlan | kFlowModify, kTable, 0, false},
     {FlowTableType::kEswEgressAcl, kPlain | kFlowPopVlan, kTable, 0, false},
-    {FlowTableType::kFdb, kPlain | kFlowModify | kFlowReformat, kTable | kVports, kBytes, false},
+    {FlowTableType::kFdb,
+     kPlain | kFlowModify | kFlowReformat | kFlowDecap | kFlowPopVlan | kFlowPopVlan2 | kFlowPushVlan |
+         kFlowPushVlan2,
+     kTable | kVports | kSampler, kEncap | 1u << REFORMAT_TYPE_L3_TUNNEL_TO_L2 | kBytes, false},
 };
 constexpr FlowTypeCaps kPlainSwitchTypes[] = {
     {FlowTableType::kEswIngressAcl, kPlain, kTable, 0, false},

@@ -44,11 +44,12 @@ struct FlowDestination {
     kUplink = 8,
     kTableType = 10,  // the root of another type of tables
   } type = kTir;
-  std::uint32_t id = 0;  // kTableType: the type
+  std::uint32_t id = 0;        // kTableType: the type
+  std::uint32_t reformat = 0;  // packet_reformat_id for this destination alone; 0: none
 
   template <class Archive>
   void list_state(Archive& a) {
-    HCASIM_FIELDS(a, type, id);
+    HCASIM_FIELDS(a, type, id, reformat);
   }
 };
 
@@ -273,6 +274,7 @@ class FlowSteering {
   void visit(Time now, Step step);
   void miss(const FlowTable& table, SteeredFrame frame);
   bool act(const FlowEntry& entry, SteeredFrame& frame);
+  void lead(const FlowDestination& to, SteeredFrame frame);
 
   std::map<std::uint32_t, FlowTable> tables_;
   std::map<std::uint32_t, std::uint32_t> roots_;

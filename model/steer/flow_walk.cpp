@@ -97,10 +97,10 @@ void FlowSteering::forward(const FlowDestination& to, SteeredFrame frame) {
 }
 
 void FlowSteering::miss(const FlowTable& table, SteeredFrame frame) {
-  if (table.miss_to_table) return forward({FlowDestination::kTable, table.miss_table}, std::move(frame));
+  if (table.miss_to_table) return forward({FlowDestination::kTable, table.miss_table, 0}, std::move(frame));
   if (table.miss_to_nic) {
     const FlowTableType nic = transmit_side(table.type) ? FlowTableType::kNicTx : FlowTableType::kNicRx;
-    return forward({FlowDestination::kTableType, static_cast<std::uint32_t>(nic)}, std::move(frame));
+    return forward({FlowDestination::kTableType, static_cast<std::uint32_t>(nic), 0}, std::move(frame));
   }
   pass(std::move(frame));
 }
@@ -156,8 +156,17 @@ void FlowSteering::visit(Time now, Step step) {
   if (entry->action & kFlowAllow) return pass(std::move(frame));
   if (!(entry->action & kFlowForward)) return;
   const std::size_t n = entry->destinations.size();
-  for (std::size_t i = 0; i + 1 < n; ++i) forward(entry->destinations[i], frame);
-  if (n != 0) forward(entry->destinations[n - 1], std::move(frame));
+  for (std::size_t i = 0; i + 1 < n; ++i) lead(entry->destinations[i], frame);
+  if (n != 0) lead(entry->destinations[n - 1], std::move(frame));
+}
+
+// With what is done to the frame for that destination alone.
+void FlowSteering::lead(const FlowDestination& to, SteeredFrame frame) {
+  if (to.reformat != 0) {
+    const auto it = reformats.find(to.reformat);
+    if (it == reformats.end() || !it->second.apply(frame)) return drop();
+  }
+  forward(to, std::move(frame));
 }
 
 FlowVerdict& FlowSteering::run(Time now, FlowTableType type, SteeredFrame frame, std::uint16_t vport) {

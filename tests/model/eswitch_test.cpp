@@ -306,6 +306,25 @@ TEST_F(ESwitchTest, EntriesForOneSideOfTheSwitch) {
   EXPECT_EQ(send(0, frame(0x55, 0x10)), (To{2}));
 }
 
+TEST_F(ESwitchTest, ADestinationMayHaveAReformatOfItsOwn) {
+  FlowTable& fdb = table(FlowTableType::kFdb);
+  PacketReformat tunnel;
+  tunnel.type = prm::k::REFORMAT_TYPE_L2_TO_NVGRE;
+  tunnel.data = {2, 0, 0, 0, 0, 0x77, 2, 0, 0, 0, 0, 0x10, 8, 0};
+  tunnel.data.insert(tunnel.data.end(), {0x45, 0, 0, 0, 0, 0, 0, 0, 64, 47, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2});
+  tunnel.data.insert(tunnel.data.end(), {0x20, 0, 0x65, 0x58, 0, 0, 1, 0});
+  flows.reformats[7] = tunnel;
+  const std::size_t head = tunnel.data.size();
+  entry(fdb, group(fdb, 0, {}), {}, kFlowForward,
+        {{FlowDestination::kVport, 2}, {FlowDestination::kUplink, 0, 7}, {FlowDestination::kVport, 0, 8}});
+  EXPECT_EQ(send(1, frame(0x12, 0x11)), (To{2, kOut})) << "there is no reformat 8";
+  EXPECT_EQ(arrived(2), frame(0x12, 0x11));
+  const Bytes out = arrived(kOut);
+  ASSERT_EQ(out.size(), head + 64);
+  EXPECT_EQ(Bytes(out.begin() + static_cast<long>(head), out.end()), frame(0x12, 0x11));
+  EXPECT_EQ(out[17], 20 + 8 + 64) << "the length of the outer IP packet";
+}
+
 TEST_F(ESwitchTest, WhatNamesNoFunctionGoesNowhere) {
   FlowTable& fdb = table(FlowTableType::kFdb);
   entry(fdb, group(fdb, 0, {}), {}, kFlowForward,

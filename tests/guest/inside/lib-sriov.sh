@@ -92,3 +92,19 @@ roce() {
   ((status == 0)) || fail "$* from $client to $server: status $status: $(cat /tmp/between.client /tmp/between.server)"
 }
 has_v2_gid() { [[ -n $(v2_gid_of "$1") ]]; }
+
+# Switchdev mode, with another card in the name space "far".
+in_far() { ip netns exec far "$@"; }
+# mode legacy|switchdev
+mode() { devlink dev eswitch set "pci/${pf##*/}" mode "$1" || fail "mode $1: $(dmesg | tail -n 30)"; }
+# representor N: the interface of virtual function N's.
+representor() {
+  local net
+  for net in /sys/class/net/*; do
+    if [[ $(cat "$net/phys_port_name" 2>/dev/null) == "pf0vf$1" ]]; then basename "$net"; fi
+  done
+}
+# carrier N INTERFACE 0|1: of virtual function N, which is in its name space.
+carrier() { in_vf "$1" grep -qs "$3" "/sys/class/net/$2/carrier"; }
+# reaches "PREFIX" ADDRESS
+reaches() { $1 ping -q -c 3 -i 0.2 -W 5 "$2" >/tmp/ping || fail "no way: $1 to $2: $(cat /tmp/ping; ip -s link; dmesg | tail)"; }
