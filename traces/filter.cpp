@@ -30,11 +30,9 @@ bool to_qpn(const std::string& text, std::uint32_t* qpn) {
 }
 
 bool to_kind(const std::string& text, Kind* kind) {
-  const std::pair<const char*, Kind> kinds[] = {{"normal", Kind::kNormal},
-                                                {"error", Kind::kError},
-                                                {"command", Kind::kCommand},
-                                                {"object", Kind::kObject},
-                                                {"detail", Kind::kDetail}};
+  const std::pair<const char*, Kind> kinds[] = {{"normal", Kind::kNormal},   {"error", Kind::kError},
+                                                {"command", Kind::kCommand}, {"object", Kind::kObject},
+                                                {"detail", Kind::kDetail},   {"path", Kind::kPath}};
   for (const auto& k : kinds) {
     if (text != k.first) continue;
     *kind = k.second;
@@ -46,7 +44,7 @@ bool to_kind(const std::string& text, Kind* kind) {
 }  // namespace
 
 RecordFilter::RecordFilter() {
-  for (unsigned i = 0; i < kPoints; i++) points_[i] = kPointInfo[i].kind != Kind::kDetail;
+  for (unsigned i = 0; i < kPoints; i++) points_[i] = !on_request(static_cast<Point>(i));
 }
 
 bool RecordFilter::of_a_qp(Point p) {
@@ -65,7 +63,7 @@ bool RecordFilter::parse(const std::string& text, std::string* err) {
     return false;
   };
   if (!text.empty() && text != "all") {
-    bool detail = false, chosen = false;  // chosen: points were named, only those are kept
+    bool detail = false, path = false, chosen = false;  // chosen: points were named, only those are kept
     const auto keep = [&](unsigned point) {
       if (!chosen) f.points_.fill(false);
       chosen = true;
@@ -76,12 +74,16 @@ bool RecordFilter::parse(const std::string& text, std::string* err) {
         detail = true;
         continue;
       }
+      if (pair == "path") {
+        path = true;
+        continue;
+      }
       const std::size_t eq = pair.find('=');
       const std::string key = pair.substr(0, eq);
       const auto values = split(eq == std::string::npos ? "" : pair.substr(eq + 1), "+");
       if (values.empty() || (key != "qp" && key != "point" && key != "kind"))
         return wrong("'" + pair +
-                     "': expected qp=, point= or kind= and values parted by '+', detail, or all");
+                     "': expected qp=, point= or kind= and values parted by '+', detail, path, or all");
       for (const std::string& value : values) {
         if (key == "qp") {
           const std::size_t dash = value.find('-');
@@ -93,7 +95,7 @@ bool RecordFilter::parse(const std::string& text, std::string* err) {
         } else if (key == "kind") {
           Kind kind;
           if (!to_kind(value, &kind))
-            return wrong("kind=" + value + ": there are normal, error, command, object, detail");
+            return wrong("kind=" + value + ": there are normal, error, command, object, detail, path");
           for (unsigned i = 0; i < kPoints; i++)
             if (kPointInfo[i].kind == kind) keep(i);
         } else {
@@ -105,12 +107,16 @@ bool RecordFilter::parse(const std::string& text, std::string* err) {
         }
       }
     }
-    for (unsigned i = 0; i < kPoints; i++)
-      if (detail && kPointInfo[i].kind == Kind::kDetail) f.points_[i] = true;
+    for (unsigned i = 0; i < kPoints; i++) {
+      const Kind kind = kPointInfo[i].kind;
+      if ((detail && kind == Kind::kDetail) || (path && kind == Kind::kPath)) f.points_[i] = true;
+    }
     f.trivial_ = false;
   }
-  for (unsigned i = 0; i < kPoints; i++)
+  for (unsigned i = 0; i < kPoints; i++) {
     f.detail_ = f.detail_ || (f.points_[i] && kPointInfo[i].kind == Kind::kDetail);
+    f.paths_ = f.paths_ || (f.points_[i] && kPointInfo[i].kind == Kind::kPath);
+  }
   f.text_ = text == "all" ? "" : text;
   *this = std::move(f);
   return true;

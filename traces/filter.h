@@ -16,18 +16,20 @@ class RecordFilter {
  public:
   RecordFilter();
 
-  /// "KEY=VALUE[,KEY=VALUE]...", or "all" or "" for the default: all points but detail. Pairs may also be
-  /// separated by ';' or '/'; values are separated by '+'.
+  /// "KEY=VALUE[,KEY=VALUE]...", or "all" or "" for the default: all points but detail and path. Pairs may
+  /// also be separated by ';' or '/'; values are separated by '+'.
   ///   qp=0x4a+0x50-0x5f   of records about WQEs, only those of these senders' QPNs
   ///   point=doorbell+cqe_written, kind=error+command+detail   only these points (the union of both)
   ///   detail   also the detail points
+  ///   path     also the points that say how frames go through flow tables
   /// false: nothing has changed, and `*err` says what is wrong and what is allowed.
   bool parse(const std::string& text, std::string* err);
   const std::string& text() const { return text_; }
 
-  /// Takes everything but detail points, so no record needs a check.
+  /// Takes everything but points on request, so no record needs a check.
   bool trivial() const { return trivial_; }
   bool detail() const { return detail_; }
+  bool paths() const { return paths_; }
   bool takes(Point p, std::uint32_t obj) const {
     const auto n = static_cast<unsigned>(p);
     return points_[n] && (qpns_.empty() || !of_a_qp(p) || of(obj & 0xffffff));
@@ -43,7 +45,7 @@ class RecordFilter {
 
   std::array<bool, kPoints> points_{};
   std::vector<std::pair<std::uint32_t, std::uint32_t>> qpns_;  // from, to
-  bool trivial_ = true, detail_ = false;
+  bool trivial_ = true, detail_ = false, paths_ = false;
   std::string text_;
 };
 

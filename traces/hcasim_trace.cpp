@@ -52,7 +52,8 @@ constexpr const char* kAbout =
     "  commands FILE    the firmware's commands\n"
     "  export FILE      for Perfetto, GTKWave, as CSV and JSON; with the guest's kernel trace\n"
     "  diff A B         where two traces diverge\n"
-    "  rules FILE       the validation rules that the driver broke, with the records around them";
+    "  rules FILE       the validation rules that the driver broke, with the records around them\n"
+    "  path FILE        the ways of frames through flow tables and the E-Switch";
 
 void add_options(CLI::App& app, Request& request) {
   ReportOptions& o = request.report;

@@ -4,7 +4,7 @@
 /// X(enumerator, name, kind, obj, index, a0, a1, help)
 ///   kind  kNormal: a stage of a WQE or its completion; kError: errors and retries, counted even when tracing
 ///         is off; kCommand, kObject: the firmware's side; kDetail: recorded on request only
-///         (Tracer::set_filter()), because there are many.
+///         (Tracer::set_filter()), because there are many; kPath: the same, of frames in flow tables.
 ///   obj   32 bits: what the record is about.
 ///   index 32 bits, a0 and a1 64 bits: arguments; "-" where unused (0).
 ///
@@ -164,14 +164,24 @@
   X(kPacketOut,     packet_out,      kDetail, "qpn", "serial", "PSN 23:0, BTH opcode 31:24",                 \
     "ps on the cable 31:0, bytes 63:32", "the first bit of a packet left the port")                          \
   X(kPacketIn,      packet_in,       kDetail, "qpn", "serial", "PSN 23:0, BTH opcode 31:24",                 \
-    "ps on the cable 31:0, bytes 63:32", "the last bit of a packet arrived at the port")
+    "ps on the cable 31:0, bytes 63:32", "the last bit of a packet arrived at the port")                     \
+  /* The way of a frame through flow tables (`hcasim trace path`): path is the number of its first step,     \
+     index that of this one. */                                                                              \
+  X(kFrameEnters,   frame_enters,    kPath,   "path", "step",                                                \
+    "where: flow table type 7:0 (4: E-Switch), from: vport, else function 31:8, step before 63:32",          \
+    "sender's qpn 31:0, serial 63:32", "a frame comes to flow tables; blob: its first bytes")                \
+  X(kFrameTable,    frame_table,     kPath,   "path", "step", "table 23:0, type 31:24, step before 63:32",   \
+    "action 15:0, level 23:16, vport 39:24, flow index 63:40, all ones: none",                               \
+    "a flow table was looked up")                                                                            \
+  X(kFrameLeaves,   frame_leaves,    kPath,   "path", "step", "to: TIR, vport 31:0, step before 63:32",      \
+    "how: FrameEnd in frame_end.h 7:0, bytes 63:32", "a frame, or a copy of it, has come to the end of flow tables")
 // clang-format on
 
 #include <cstdint>
 
 namespace hcasim::traces {
 
-enum class Kind : std::uint8_t { kNormal, kError, kCommand, kObject, kDetail };
+enum class Kind : std::uint8_t { kNormal, kError, kCommand, kObject, kDetail, kPath };
 
 #define HCASIM_X(id, name, kind, obj, index, a0, a1, help) id,
 enum class Point : std::uint16_t { HCASIM_TRACE_POINTS(HCASIM_X) kCount };
@@ -189,6 +199,7 @@ inline constexpr PointInfo kPointInfo[kPoints] = {HCASIM_TRACE_POINTS(HCASIM_X)}
 #undef HCASIM_X
 
 constexpr const PointInfo& info(Point p) { return kPointInfo[static_cast<unsigned>(p)]; }
+constexpr bool on_request(Point p) { return info(p).kind == Kind::kDetail || info(p).kind == Kind::kPath; }
 constexpr bool is_error(Point p) { return info(p).kind == Kind::kError; }
 
 /// Unit of Point::kUnitBusy.

@@ -55,6 +55,8 @@ const char* kind_name(Kind k) {
       return "object";
     case Kind::kDetail:
       return "detail";
+    case Kind::kPath:
+      return "path";
   }
   return "";
 }

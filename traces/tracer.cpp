@@ -65,6 +65,7 @@ bool Tracer::set_filter(const std::string& text, std::string* err) {
 void Tracer::settle() {
   enabled_ = on_ && sink_ != nullptr;
   detail_ = enabled_ && filter_.detail();
+  paths_ = enabled_ && filter_.paths();
   busy_wanted_ = detail_ || busy_watch_;
 }
 

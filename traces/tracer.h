@@ -89,6 +89,8 @@ class Tracer {
   bool enabled() const { return enabled_; }
   /// Whether detail points are recorded; callers ask before they make such a record.
   bool detail() const { return detail_; }
+  /// The same of the points that say how frames go through flow tables.
+  bool paths() const { return paths_; }
   /// Called with each unit's work, whether it is recorded or not: unit, from, to. None: nobody.
   using BusyWatch = std::function<void(Unit, std::int64_t, std::int64_t)>;
   void on_busy(BusyWatch watch);
@@ -99,6 +101,8 @@ class Tracer {
   /// A QPN with this HCA's number in bits 31:24, for records that other HCAs make about its WQEs; packets
   /// carry it as side data. A QPN with 0 there belongs to the recording HCA.
   std::uint32_t tag(std::uint32_t qpn) const { return (hca_ + 1u) << 24 | (qpn & 0xffffff); }
+  /// A number for the next step of a frame through flow tables (points frame_*), with this HCA's like tag().
+  std::uint32_t next_step() { return tag(++steps_); }
 
   void record(Point p, std::int64_t time_ps, Subject obj, std::uint32_t index, std::uint64_t a0 = 0,
               std::uint64_t a1 = 0) {
@@ -141,8 +145,9 @@ class Tracer {
 
   void settle();
 
-  bool enabled_ = false, detail_ = false, busy_wanted_ = false, on_ = true;
+  bool enabled_ = false, detail_ = false, paths_ = false, busy_wanted_ = false, on_ = true;
   std::uint8_t hca_;
+  std::uint32_t steps_ = 0;
   std::shared_ptr<Sink> sink_;
   FileSink* file_ = nullptr;  // sink_, if it is a FileSink
   std::array<std::uint64_t, kPoints> counts_{};
@@ -164,6 +169,7 @@ class FunctionTracer {
   Tracer& card() const { return tracer_; }
   bool enabled() const { return tracer_.enabled(); }
   bool detail() const { return tracer_.detail(); }
+  bool paths() const { return tracer_.paths(); }
   Rules& rules() const { return tracer_.rules(); }
   std::uint32_t tag(std::uint32_t qpn) const { return tracer_.tag(qpn); }
   void count_error(Point p) const { tracer_.count_error(p); }

@@ -9,4 +9,6 @@ namespace hcasim::traces {
 /// what could be read was used.
 bool run_verb(int argc, char** argv, int* status);
 
+int path_main(int argc, char** argv);
+
 }  // namespace hcasim::traces

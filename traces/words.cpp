@@ -8,6 +8,7 @@
 #include "prm/wqe.h"
 #include "traces/drops.h"
 #include "traces/fault_list.h"
+#include "traces/path.h"
 #include "traces/rules.h"
 #include "traces/story.h"
 
@@ -187,6 +188,13 @@ std::string in_words(const Record& r) {
                          time_text(static_cast<std::int64_t>(r.a1 & 0xffffffff)));
     case Point::kPacketIn:
       return fmt::format("into the port: {}, {} bytes", packet_text(r.a0), r.a1 >> 32);
+    case Point::kFrameEnters:
+    case Point::kFrameTable:
+    case Point::kFrameLeaves: {
+      PathStep step;
+      step.record = r;
+      return fmt::format("frame {}: {}", r.obj & 0xffffff, step_text(step));
+    }
     default:
       return fmt::format("{}: obj {:#x} index {} a0 {:#x} a1 {:#x} ({})", info(r.p()).name, r.obj, r.index,
                          r.a0, r.a1, info(r.p()).help);

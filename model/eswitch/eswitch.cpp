@@ -7,6 +7,7 @@
 
 #include "model/eth/headers.h"
 #include "model/steer/flow.h"
+#include "model/steer/path_trace.h"
 #include "model/steer/roce_frame.h"
 
 namespace hcasim {
@@ -21,6 +22,11 @@ bool is_for(const Packet& p, const Vport& vport) {
   Mac mac;
   std::copy_n(p.dest_mac(), mac.size(), mac.begin());
   return vport.own_mac(mac);
+}
+
+// The end of a frame's way, if somebody wants to know.
+void ends(FlowSteering& flows, Time t, SteeredFrame& frame, traces::FrameEnd how, std::uint32_t vport = 0) {
+  if (const auto* trace = flows.tracer()) trace_end(*trace, t, frame, how, vport);
 }
 
 // Through the ACL of that side of a vport, if there is one. False: dropped.
@@ -51,7 +57,9 @@ void ESwitch::enter(Time t, std::uint16_t source, PacketRef& packet, Copies& out
   SteeredFrame frame = as_frame(packet);
   frame.sqn = source == kUplinkVport ? 0 : packet->sqn;
   frame.source_port = source;
-  if (source != kUplinkVport && !blocks_.vports[source].vlans.insert(frame)) return;
+  if (const auto* trace = flows.tracer()) trace_entry(*trace, t, frame, FlowTableType::kFdb, source);
+  if (source != kUplinkVport && !blocks_.vports[source].vlans.insert(frame))
+    return ends(flows, t, frame, traces::FrameEnd::kTagged, source);
   if (!pass_acl(flows, t, FlowTableType::kEswIngressAcl, source, frame)) return;
   std::vector<FlowDelivery> list;
   list.swap(flows.run(t, FlowTableType::kFdb, std::move(frame)).deliveries);
@@ -66,17 +74,23 @@ void ESwitch::enter(Time t, std::uint16_t source, PacketRef& packet, Copies& out
 
 void ESwitch::leave(Time t, std::uint16_t source, std::uint16_t to, SteeredFrame frame,
                     const PacketRef& packet, Copies& out) {
-  if (to == source && (to == kUplinkVport || to_group(*packet))) return;
+  FlowSteering& flows = blocks_.flows;
+  if (to == source && (to == kUplinkVport || to_group(*packet)))
+    return ends(flows, t, frame, traces::FrameEnd::kBack, to);
   // The rule for what no other matches leads to the manager; what that one sends itself would go round.
-  if (to == source && to == kManager && !is_for(*packet, blocks_.vports[to])) return;
+  if (to == source && to == kManager && !is_for(*packet, blocks_.vports[to]))
+    return ends(flows, t, frame, traces::FrameEnd::kBack, to);
   if (to != kUplinkVport) {
-    if (to >= blocks_.vports.size() || !blocks_.vports.passes(to, true)) return;
-    if (!pass_acl(blocks_.flows, t, FlowTableType::kEswEgressAcl, to, frame)) return;
+    if (to >= blocks_.vports.size()) return ends(flows, t, frame, traces::FrameEnd::kNoVport, to);
+    if (!blocks_.vports.passes(to, true)) return ends(flows, t, frame, traces::FrameEnd::kVportDown, to);
+    if (!pass_acl(flows, t, FlowTableType::kEswEgressAcl, to, frame)) return;
     blocks_.vports[to].vlans.strip(frame);
   }
+  ends(flows, t, frame, to == kUplinkVport ? traces::FrameEnd::kUplink : traces::FrameEnd::kVport, to);
   EmbeddedSwitch::Copy copy;
   copy.packet = frame.version != 0 ? as_packet(frame) : PacketPool::copy(*packet);
   Packet& p = *copy.packet;
+  p.trail = frame.trail;
   p.source_vport = 0;
   p.reg_c = {};
   if (to != kUplinkVport) {

@@ -16,6 +16,7 @@ Function::Function(FunctionId id, HostPort& host, traces::Tracer& tracer, const 
       eqs_(id),
       mkeys_(id),
       qos_(profile.port.rate_gbps * 1000),
+      flows_(&tracer_),
       sw_steering_(flows_),
       steering_(qps_),
       gateway_(*profile.generation, firmware_) {}

@@ -37,6 +37,12 @@ enum Ecn : std::uint8_t { kNotEct = 0, kEct1 = 1, kEct0 = 2, kCe = 3, kEcnMask =
 // Packets that may be carried as one (Packet::packets).
 constexpr unsigned kMaxRun = 16;
 
+// For traces (points frame_*): the way of a frame through flow tables, by the number of its first step, and
+// its last step so far. 0: it is not traced.
+struct FrameTrail {
+  std::uint32_t path = 0, step = 0;
+};
+
 // What a packet is on its link. kEthernet: any frame that is not (yet) known to be RoCE; its bytes, from the
 // destination MAC on and without FCS, are frame(), frame_len long.
 enum class PacketKind : std::uint8_t { kIb, kRoceV1, kRoceV2, kEthernet };
@@ -155,6 +161,7 @@ struct Packet {
   std::uint32_t sqn = 0;
   std::uint16_t source_vport = 0;
   std::array<std::uint32_t, 2> reg_c{};
+  FrameTrail trail;
   // The whole frame. Decoding in place (decode_roce()) leaves it intact and moves data() behind its headers.
   std::uint8_t* frame() { return buffer_; }
   const std::uint8_t* frame() const { return buffer_; }

@@ -138,6 +138,7 @@ void Requester::emit_frame(Time t, Qp& qp, const SendWqe& wqe, PacketRef packet)
   for (FlowDelivery& d : verdict.deliveries) {
     if (d.fate != FlowDelivery::kPass) continue;
     d.frame.writable();  // each copy a packet of its own
+    d.frame.packet->trail = d.frame.trail;
     out(std::move(d.frame.packet));
   }
 }

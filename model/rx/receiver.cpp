@@ -125,6 +125,7 @@ void Receiver::take_frame(Time t, FunctionId f, PacketRef& packet) {
   frame->looped = p.looped;
   frame->source_vport = p.source_vport;
   frame->reg_c = p.reg_c;
+  frame->trail = p.trail;
   blocks_.port.count_vport_rx(*frame);
   blocks_.eth_rx.receive(t, f, frame);
 }

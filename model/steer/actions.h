@@ -34,6 +34,7 @@ struct SteeredFrame {
     source_port = packet->source_vport;
     regs.c[0] = packet->reg_c[0];
     regs.c[1] = packet->reg_c[1];
+    trail = packet->trail;
     reparse();
   }
 
@@ -43,7 +44,8 @@ struct SteeredFrame {
   std::uint32_t flow_tag = 0;     // goes into the CQE
   std::uint32_t sqn = 0;          // transmit: the queue it came from
   std::uint16_t source_port = 0;  // E-Switch, and behind it: the vport it came from
-  std::uint64_t version = 0;      // 0: as it came. Frames of the same version in one walk are alike.
+  FrameTrail trail;
+  std::uint64_t version = 0;  // 0: as it came. Frames of the same version in one walk are alike.
 
   const std::uint8_t* bytes() const { return packet->frame(); }
   std::uint32_t len() const { return packet->frame_len; }

@@ -89,6 +89,7 @@ bool FlowSteering::set_entry(FlowTable& table, std::uint32_t index, const FlowEn
   const auto [it, fresh] = table.entries.try_emplace(index);
   if (!fresh) unindex(group, index, it->second);
   it->second = entry;
+  it->second.index = index;
   std::vector<std::uint32_t>& key = it->second.key;
   key.clear();
   for (const FlowGroup::Word& word : group.words) key.push_back(flow_word(entry.value.data(), word));

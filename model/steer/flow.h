@@ -16,6 +16,8 @@
 #include "model/steer/actions.h"
 #include "model/time.h"
 #include "prm/prm.h"
+#include "traces/frame_end.h"
+#include "traces/tracer.h"
 
 namespace hcasim {
 
@@ -90,7 +92,9 @@ struct FlowEntry {
   MatchParam value{};
   enum Source : std::uint8_t { kAny = 0, kFromUplink = 1, kFromVport = 2 } source = kAny;  // flow_source
 
-  std::vector<std::uint32_t> key;  // the value's words that the group looks at; the engine's own
+  // The engine's own
+  std::uint32_t index = 0;         // flow index
+  std::vector<std::uint32_t> key;  // the value's words that the group looks at
 
   template <class Archive>
   void list_state(Archive& a) {
@@ -216,6 +220,11 @@ class SwTables {
 
 class FlowSteering {
  public:
+  // tracer: of the function whose tables these are; null: nobody's, of which nothing is traced.
+  explicit FlowSteering(const traces::FunctionTracer* tracer = nullptr) : tracer_(tracer) {}
+  // Of frames whose way is to be traced; null: of none.
+  const traces::FunctionTracer* tracer() const { return tracer_ && tracer_->paths() ? tracer_ : nullptr; }
+
   // --- Firmware's side. It has checked what it gives; a false return means it does not exist or is in use.
   FlowTable* create_table(std::uint32_t id, FlowTableType type);
   FlowTable* find_table(std::uint32_t id);
@@ -274,8 +283,11 @@ class FlowSteering {
   void visit(Time now, Step step);
   void miss(const FlowTable& table, SteeredFrame frame);
   bool act(const FlowEntry& entry, SteeredFrame& frame);
+  void drop(SteeredFrame frame);
+  void ends(SteeredFrame& frame, traces::FrameEnd how, std::uint32_t to);
   void lead(const FlowDestination& to, SteeredFrame frame);
 
+  const traces::FunctionTracer* tracer_;
   std::map<std::uint32_t, FlowTable> tables_;
   std::map<std::uint32_t, std::uint32_t> roots_;
   std::map<std::uint32_t, FlowCounter> counters_;
@@ -286,6 +298,7 @@ class FlowSteering {
   MatchParam params_{};     // scratch: the match parameters of the frame of that version
   std::uint64_t params_of_ = 0;
   bool params_valid_ = false;
+  Time now_ = 0;
   FlowTableType walking_ = FlowTableType::kNicRx;  // the domain that the step being made is in
 };
 

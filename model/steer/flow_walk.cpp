@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "model/steer/flow_match.h"
+#include "model/steer/path_trace.h"
 
 namespace hcasim {
 
@@ -12,10 +13,14 @@ bool transmit_side(FlowTableType type) {
   return type == FlowTableType::kNicTx || type == FlowTableType::kRdmaTx;
 }
 
+bool in_switch(FlowTableType type) {
+  return type == FlowTableType::kFdb || type == FlowTableType::kEswIngressAcl ||
+         type == FlowTableType::kEswEgressAcl;
+}
+
 // Frames that no rule stops go on where they were bound for.
 bool passes_by_default(FlowTableType type) {
-  return transmit_side(type) || type == FlowTableType::kRdmaRx || type == FlowTableType::kFdb ||
-         type == FlowTableType::kEswIngressAcl || type == FlowTableType::kEswEgressAcl;
+  return transmit_side(type) || type == FlowTableType::kRdmaRx || in_switch(type);
 }
 
 }  // namespace
@@ -52,7 +57,19 @@ void FlowSteering::count(std::uint32_t id, const SteeredFrame& frame) {
   }
 }
 
+// What comes out of the switch's tables is not at the end of its way: the switch says where it ends.
+void FlowSteering::ends(SteeredFrame& frame, traces::FrameEnd how, std::uint32_t to) {
+  if (const auto* trace = tracer(); trace && (!in_switch(walking_) || how == traces::FrameEnd::kRule))
+    trace_end(*trace, now_, frame, how, to);
+}
+
+void FlowSteering::drop(SteeredFrame frame) {
+  ends(frame, traces::FrameEnd::kRule, 0);
+  drop();
+}
+
 void FlowSteering::pass(SteeredFrame frame) {
+  ends(frame, passes_by_default(walking_) ? traces::FrameEnd::kPassed : traces::FrameEnd::kNoRule, 0);
   if (passes_by_default(walking_) && verdict_.deliveries.size() < kMaxCopies)
     verdict_.deliveries.push_back({FlowDelivery::kPass, 0, std::move(frame), 0});
 }
@@ -71,6 +88,7 @@ void FlowSteering::forward(const FlowDestination& to, SteeredFrame frame) {
       return;
     }
     case FlowDestination::kTir:
+      ends(frame, traces::FrameEnd::kTir, to.id);
       if (verdict_.deliveries.size() < kMaxCopies)
         verdict_.deliveries.push_back({FlowDelivery::kTir, to.id, std::move(frame), 0});
       return;
@@ -83,7 +101,7 @@ void FlowSteering::forward(const FlowDestination& to, SteeredFrame frame) {
       return;
     case FlowDestination::kSampler: {
       const auto it = samplers.find(to.id);
-      if (it == samplers.end()) return drop();
+      if (it == samplers.end()) return drop(std::move(frame));
       FlowSampler& s = it->second;
       if (++s.phase >= s.ratio) {
         s.phase = 0;
@@ -141,7 +159,8 @@ void FlowSteering::visit(Time now, Step step) {
   SteeredFrame& frame = step.frame;
   walking_ = table->type;
   if (table->sw_owner) {
-    if (!sw_tables_) return drop();
+    if (const auto* trace = tracer()) trace_table(*trace, now, frame, *table, nullptr);
+    if (!sw_tables_) return drop(std::move(frame));
     return sw_tables_->walk(now, table->type, table->sw_root[transmit_side(table->type)], std::move(frame),
                             *this);
   }
@@ -151,8 +170,9 @@ void FlowSteering::visit(Time now, Step step) {
     params_valid_ = true;
   }
   const FlowEntry* entry = lookup(*table, params_.data(), frame.source_port == kUplinkPort);
+  if (const auto* trace = tracer()) trace_table(*trace, now, frame, *table, entry);
   if (!entry) return miss(*table, std::move(frame));
-  if (!act(*entry, frame) || entry->action & kFlowDrop) return drop();
+  if (!act(*entry, frame) || entry->action & kFlowDrop) return drop(std::move(frame));
   if (entry->action & kFlowAllow) return pass(std::move(frame));
   if (!(entry->action & kFlowForward)) return;
   const std::size_t n = entry->destinations.size();
@@ -164,7 +184,7 @@ void FlowSteering::visit(Time now, Step step) {
 void FlowSteering::lead(const FlowDestination& to, SteeredFrame frame) {
   if (to.reformat != 0) {
     const auto it = reformats.find(to.reformat);
-    if (it == reformats.end() || !it->second.apply(frame)) return drop();
+    if (it == reformats.end() || !it->second.apply(frame)) return drop(std::move(frame));
   }
   forward(to, std::move(frame));
 }
@@ -175,6 +195,9 @@ FlowVerdict& FlowSteering::run(Time now, FlowTableType type, SteeredFrame frame,
   todo_.clear();
   params_valid_ = false;
   walking_ = type;
+  now_ = now;
+  if (const auto* trace = tracer(); trace && !in_switch(type))
+    trace_entry(*trace, now, frame, type, frame.packet->function);
   if (sw_tables_) sw_tables_->begin();
   const std::uint32_t first = root(type, vport);
   if (first == 0) {

@@ -35,6 +35,7 @@ void RdmaSteering::transmit_roce(Time t, FunctionId f, PacketRef&& packet) {
   for (FlowDelivery& d : list) {
     if (d.fate != FlowDelivery::kPass) continue;
     PacketRef out = d.frame.version != 0 ? as_packet(d.frame) : PacketPool::copy(*packet);
+    out->trail = d.frame.trail;
     blocks_.port.transmit(t, std::move(out));
   }
 }
@@ -46,6 +47,7 @@ FlowVerdict& RdmaSteering::receive(Time t, FunctionId f, PacketRef& packet, bool
     if (d.fate != FlowDelivery::kPass || goes_on) continue;  // one transport, one packet
     goes_on = true;
     if (d.frame.version != 0) packet = as_packet(d.frame);
+    packet->trail = d.frame.trail;
   }
   goes_on = goes_on && roce(*packet);
   return verdict;

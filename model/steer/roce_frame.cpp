@@ -23,6 +23,7 @@ SteeredFrame as_frame(const PacketRef& packet) {
   f.sqn = p.sqn;
   f.source_vport = p.source_vport;
   f.reg_c = p.reg_c;
+  f.trail = p.trail;
   f.frame_len = static_cast<std::uint16_t>(encode(p, f.frame(), kMaxFrame));
   return SteeredFrame(std::move(frame));
 }

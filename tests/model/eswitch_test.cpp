@@ -4,12 +4,16 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "model/eswitch/eswitch.h"
 #include "model/eth/headers.h"
 #include "model/steer/flow.h"
 #include "prm/field.h"
+#include "traces/frame_end.h"
+#include "traces/tracer.h"
 
 namespace hcasim {
 namespace {
@@ -155,7 +159,9 @@ class ESwitchTest : public ::testing::Test {
 
   Vport v0{0}, v1{1}, v2{2};
   Vports vports{PerFunction<Vport>(std::vector<Vport*>{&v0, &v1, &v2})};
-  FlowSteering flows;
+  traces::Tracer tracer{3};
+  traces::FunctionTracer of_manager{tracer, 0};
+  FlowSteering flows{&of_manager};
   ESwitch eswitch{{vports, flows}};
   EmbeddedSwitch::Copies copies;
 
@@ -330,6 +336,64 @@ TEST_F(ESwitchTest, WhatNamesNoFunctionGoesNowhere) {
   entry(fdb, group(fdb, 0, {}), {}, kFlowForward,
         {{FlowDestination::kVport, 3}, {FlowDestination::kVport, 0xfffe}});
   EXPECT_EQ(send(1, frame(0x12, 0x11)), To{});
+}
+
+// What the records say of each frame's way: kind of record and, of ends, how and where.
+TEST_F(ESwitchTest, TheWayOfAFrameIsTracedOnRequest) {
+  make_fdb();
+  tracer.open_memory();
+  send(1, frame(0xff, 0x11));
+  EXPECT_TRUE(tracer.drain().empty()) << "nobody has asked";
+  std::string err;
+  ASSERT_TRUE(tracer.set_filter("path", &err)) << err;
+  send(1, frame(0xff, 0x11));
+  std::vector<std::vector<std::uint8_t>> blobs;
+  const std::vector<traces::Record> records = tracer.drain(&blobs);
+  ASSERT_EQ(records.size(), 6u);
+  EXPECT_EQ(records[0].p(), traces::Point::kFrameEnters);
+  EXPECT_EQ(records[0].a0, std::uint64_t{1} << 8 | static_cast<unsigned>(FlowTableType::kFdb));
+  EXPECT_EQ(blobs[0], frame(0xff, 0x11));
+  EXPECT_EQ(records[1].p(), traces::Point::kFrameTable);
+  EXPECT_EQ(records[1].a0 >> 32, records[0].index);
+  EXPECT_EQ(records[1].a1 & 0xffff, kFlowForward);
+  EXPECT_EQ(records[1].a1 >> 40, 16u + 3u) << "the fourth entry of the first group";
+  std::vector<std::pair<traces::FrameEnd, std::uint32_t>> ends;
+  for (std::size_t i = 2; i < records.size(); ++i) {
+    EXPECT_EQ(records[i].p(), traces::Point::kFrameLeaves);
+    EXPECT_EQ(records[i].a0 >> 32, records[1].index) << "copies part at the table";
+    EXPECT_EQ(records[i].obj, records[0].index) << "all are steps of one path";
+    EXPECT_EQ(records[i].a1 >> 32, 64u);
+    ends.emplace_back(static_cast<traces::FrameEnd>(records[i].a1 & 0xff), records[i].a0 & 0xffffffff);
+  }
+  using E = traces::FrameEnd;
+  EXPECT_EQ(ends,
+            (decltype(ends){{E::kUplink, kUplinkVport}, {E::kVport, 0}, {E::kBack, 1}, {E::kVport, 2}}));
+  // What a function gets goes on under the same number.
+  for (const EmbeddedSwitch::Copy& c : copies) {
+    if (c.to == 2) {
+      EXPECT_EQ(c.packet->trail.path, records[0].index);
+    }
+  }
+}
+
+TEST_F(ESwitchTest, TheEndOfAFrameThatIsLostIsTraced) {
+  make_fdb();
+  const auto acl = [&](std::uint16_t action) {
+    FlowTable& t = table(FlowTableType::kEswIngressAcl, 2);
+    entry(t, group(t, 0, {}), {}, action);
+  };
+  tracer.open_memory();
+  std::string err;
+  ASSERT_TRUE(tracer.set_filter("kind=path", &err)) << err;
+  const auto end = [&] { return static_cast<traces::FrameEnd>(tracer.drain().back().a1 & 0xff); };
+  v1.open = false;
+  send(0, frame(0x11, 0x10));
+  EXPECT_EQ(end(), traces::FrameEnd::kVportDown);
+  send(kOut, frame(0x77, 0x78));
+  EXPECT_EQ(end(), traces::FrameEnd::kVport);
+  acl(kFlowDrop);
+  send(2, frame(0x10, 0x12));
+  EXPECT_EQ(end(), traces::FrameEnd::kRule);
 }
 
 }  // namespace
