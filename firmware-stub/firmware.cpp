@@ -62,6 +62,12 @@ void Firmware::vport_state_changed(PortState before) {
   device_.port_changed(function_.id(), event);
 }
 
+bool Firmware::is_foreign(const std::function<bool(Firmware&)>& of) {
+  for (FunctionId f = 0; Firmware* other = siblings_.find(f); ++f)
+    if (other != this && of(*other)) return true;
+  return false;
+}
+
 void Firmware::nic_vport_changed(std::uint32_t what) {
   VportWatch& watch = hca_vport_.watch;
   watch.changed |= what;

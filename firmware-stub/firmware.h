@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -129,6 +130,8 @@ class Firmware : public sc_core::sc_module, public FirmwarePort {
   // vport_number), from 1. Null: not one of them, or this one manages none.
   Firmware* managed(std::uint32_t number);
   bool manages() const { return options_.manages(); }
+  // Whether that is true of another function of the card.
+  bool is_foreign(const std::function<bool(Firmware&)>& of);
   std::map<std::uint32_t, L2Entry>& l2_table() { return l2_table_; }
   // The function's driver has changed that of its Ethernet port (NicVport::Change): who manages it may want
   // to know. watch(): it says of what, and whether the next change makes an event.
@@ -137,6 +140,7 @@ class Firmware : public sc_core::sc_module, public FirmwarePort {
   // Of a virtual function: its manager lets it start (ENABLE_HCA), or ends it (DISABLE_HCA) with all that it
   // has.
   void set_enabled(bool on);
+  bool enabled() const { return enabled_; }
   // The policy of its port's state has changed, from `before` on.
   void vport_state_changed(PortState before);
   // Commands that wait for the host's answer run again.

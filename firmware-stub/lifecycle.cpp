@@ -64,6 +64,11 @@ Syndrome teardown_hca(Firmware& fw, Command& cmd) {
         fw.tracer().broke(traces::Rule::kTeardownObjects, cmd.now, traces::RuleObject::kCommand, cmd.seq,
                           left.data(), left.size());
       }
+      for (std::uint32_t n = 1; Firmware* of = fw.managed(n); ++n) {
+        if (!of->enabled()) continue;
+        fw.tracer().broke_value(traces::Rule::kFunctionsLeft, cmd.now, traces::RuleObject::kCommand, cmd.seq, n);
+        break;
+      }
       [[fallthrough]];
     case kForceClose:
       fw.drop_objects();

@@ -100,6 +100,15 @@ void settle(Firmware& of, const Command& cmd) {
                      cmd.get<c::arm_change_event>() != 0);
 }
 
+// Whether the function's driver has an event queue for them.
+bool hears_of_vports(Firmware& fw) {
+  bool heard = false;
+  fw.function().eqs().for_each([&](const Eq& eq) {
+    heard = heard || (eq.mask[0] >> static_cast<unsigned>(prm::EqeType::kNicVportChange) & 1) != 0;
+  });
+  return heard;
+}
+
 // Which of a vport's lists that is.
 NicVport::Change list_change(std::uint32_t type) {
   return type == kListUc ? NicVport::kUc : type == kListMc ? NicVport::kMc : NicVport::kVlan;
@@ -121,6 +130,9 @@ Syndrome modify_nic_vport_context(Firmware& fw, Command& cmd) {
   const bool guids = cmd.get<f::node_guid>() != 0 || cmd.get<f::port_guid>() != 0;
   if (guids && of == &fw) return Syndrome::kVportField;  // the card's
   if (cmd.get<f::change_event>() != 0 && !fw.manages()) return Syndrome::kVportField;
+  if (cmd.get<f::change_event>() != 0 && cmd.get<c::arm_change_event>() != 0 && !hears_of_vports(fw))
+    fw.tracer().broke_value(traces::Rule::kEventUnheard, cmd.now, traces::RuleObject::kCommand, cmd.seq,
+                            cmd.get<in::vport_number>());
   if (of != &fw) {  // its lists, and whether it has RoCE, are the function's own affair
     if (cmd.get<f::addresses_list>() != 0 || cmd.get<f::promisc>() != 0 || cmd.get<f::mtu>() != 0 ||
         cmd.get<f::roce_en>() != 0)

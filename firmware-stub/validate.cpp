@@ -78,42 +78,48 @@ std::uint32_t number_of(const Command& cmd) {
   return cmd.in.size() >= 12 ? prm::load32(cmd.in.data() + 8) & 0xffffff : 0;
 }
 
+// Whether the objects that a refused command can have meant are, or have been, there.
+enum class Look { kIs, kWas };
+
 template <class T>
-bool was(Table<T>& table, std::uint32_t number) {
-  return number != 0 && table.generation(number) != 0 && table.find(number) == nullptr;
+bool look_into(Table<T>& table, std::uint32_t number, Look look) {
+  if (number == 0) return false;
+  const bool is = table.find(number) != nullptr;
+  return look == Look::kIs ? is : !is && table.generation(number) != 0;
 }
 
-bool was_there(Objects& o, Syndrome syndrome, std::uint32_t number) {
+bool look_for(Objects& o, Syndrome syndrome, std::uint32_t number, Look look) {
+  const auto in = [&](auto& table) { return look_into(table, number, look); };
   switch (syndrome) {
     case Syndrome::kPdNumber:
-      return was(o.pds, number);
+      return in(o.pds);
     case Syndrome::kUarNumber:
-      return was(o.uars, number);
+      return in(o.uars);
     case Syndrome::kXrcdNumber:
-      return was(o.xrcds, number);
+      return in(o.xrcds);
     case Syndrome::kTdNumber:
-      return was(o.tds, number);
+      return in(o.tds);
     case Syndrome::kEqNumber:
-      return was(o.eqs, number);
+      return in(o.eqs);
     case Syndrome::kCqNumber:
-      return was(o.cqs, number);
+      return in(o.cqs);
     case Syndrome::kMkeyNumber:
-      return was(o.mkeys, number);
+      return in(o.mkeys);
     case Syndrome::kSrqNumber:
-      return was(o.srqs, number);
+      return in(o.srqs);
     case Syndrome::kQpNumber:
     case Syndrome::kSqNumber:
-      return was(o.qps, number);
+      return in(o.qps);
     case Syndrome::kRqNumber:
-      return was(o.rqs, number);
+      return in(o.rqs);
     case Syndrome::kTisNumber:
-      return was(o.tises, number);
+      return in(o.tises);
     case Syndrome::kTirNumber:
-      return was(o.tirs, number);
+      return in(o.tirs);
     case Syndrome::kRqtNumber:
-      return was(o.rqts, number);
+      return in(o.rqts);
     case Syndrome::kUmemNumber:
-      return was(o.umems, number);
+      return in(o.umems);
     default:
       return false;
   }
@@ -166,8 +172,12 @@ void validate_refused(Firmware& fw, const Command& cmd, const Opcode* op, Syndro
   Rule rule = rule_of(syndrome);
   if (rule == Rule::kCount) return;
   if (rule == Rule::kNoObject) {
-    if (was_there(fw.objects(), syndrome, number_of(cmd)))
+    if (look_for(fw.objects(), syndrome, number_of(cmd), Look::kWas))
       rule = Rule::kUseAfterDestroy;
+    else if (fw.is_foreign([&](Firmware& of) {
+               return look_for(of.objects(), syndrome, number_of(cmd), Look::kIs);
+             }))
+      rule = Rule::kForeignObject;
     else if (op != nullptr && std::strncmp(op->name, "CREATE_", 7) == 0)
       rule = Rule::kReference;
   }

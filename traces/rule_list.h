@@ -115,6 +115,10 @@
     "the register's data are as long as its layout") \
   X(kRegisterValue, 229, "register-value", kWarning, "PRM: access registers", \
     "values written to a register are among those that it takes") \
+  X(kFunctionsLeft, 230, "teardown-functions", kWarning, "mlx5_ifc.h disable_hca_in.function_id, teardown_hca_in", \
+    "a graceful TEARDOWN_HCA of who manages functions finds them ended by DISABLE_HCA") \
+  X(kEventUnheard, 231, "event-unheard", kWarning, "mlx5_ifc.h nic_vport_context.arm_change_event, create_eq_in.event_bitmask", \
+    "changes of a vport are watched when an event queue takes NIC_VPORT_CHANGE") \
   /* 3xx: objects */ \
   X(kNoObject, 301, "object-unknown", kWarning, "PRM: commands; status BAD_RES, driver.h mlx5_cmd_check", \
     "a command names an object that there has been") \
@@ -224,6 +228,8 @@
     "a key of device memory lies within it") \
   X(kMkeyPages, 365, "mkey-pages", kError, "mlx5_ifc.h mtt.ptag, mkc.log_page_size", \
     "the pages that a key is created with lie at multiples of its page size") \
+  X(kForeignObject, 366, "object-of-another-function", kError, "PRM: name spaces of a function's objects", \
+    "a function's driver names objects of its own, and none of another function of the card") \
   /* 4xx: doorbells */ \
   X(kUarNotAllocated, 401, "uar-not-allocated", kError, "PRM: UAR; mlx5_ifc.h alloc_uar_out.uar", \
     "while the interface is on, doorbells are written to UAR pages that ALLOC_UAR has given") \

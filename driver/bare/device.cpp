@@ -220,7 +220,7 @@ void Device::create_eqs() {
   auto events = mask_of({T::kPathMig, T::kCommEst, T::kSqDrained, T::kCqError, T::kWqCatas, T::kPathMigFailed,
                          T::kPortChange, T::kWqInvalidReq, T::kWqAccess, T::kSrqCatas, T::kLastWqe,
                          T::kSrqLimit, T::kDctDrained, T::kDctKeyViolation});
-  if (cap<prm::cmd_hca_cap::eswitch_manager>() != 0)
+  if (options_.vport_events && cap<prm::cmd_hca_cap::eswitch_manager>() != 0)
     events[0] |= std::uint64_t{1} << static_cast<unsigned>(T::kNicVportChange);
   async_ = std::make_unique<EventQueue>(*this, 13, kControlVector, events,
                                         [this](const prm::Eqe& e) { on_async(e); });

@@ -115,6 +115,7 @@ struct DeviceOptions {
   bool wait_active = true;            // probe() returns with the port ACTIVE
   unsigned sgid_index = kRoceV2Ipv4;  // Ethernet: default source address of QPs and WQEs
   bool atomic_host_endian = true;     // results of 8-byte atomics in host order, as in the kernel
+  bool vport_events = true;           // a manager takes NIC_VPORT_CHANGE
 };
 
 class Device {

@@ -220,5 +220,55 @@ TEST_F(EthVf, TheUplinkHasAclsToo) {
   pf.probe();
 }
 
+// What a manager forgets, and what a function takes for its own.
+TEST_F(EthVf, RulesOfFunctions) {
+  const auto broken = [this](traces::Rule rule) { return c.tracer.rules().count(rule); };
+  using R = traces::Rule;
+  const std::uint64_t foreign = broken(R::kForeignObject), unknown = broken(R::kNoObject),
+                      left = broken(R::kFunctionsLeft), unheard = broken(R::kEventUnheard);
+  auto vf = probed(1);
+  // Numbers begin with the same one in each function: one that the other has not got.
+  std::vector<std::unique_ptr<bare::Cq>> cqs;
+  for (int i = 0; i < 40; ++i) cqs.push_back(std::make_unique<bare::Cq>(*vf));
+  const auto query = [this](std::uint32_t cqn) {
+    Mailbox in(prm::op::QUERY_CQ, prm::query_cq_in::bytes);
+    return pf.exec(in.set<prm::query_cq_in::cqn>(cqn), prm::query_cq_out::bytes);
+  };
+  EXPECT_FALSE(query(cqs.back()->cqn()).ok());
+  EXPECT_EQ(broken(R::kForeignObject), foreign + 1);
+  EXPECT_EQ(broken(R::kNoObject), unknown);
+  EXPECT_FALSE(query(0x5555).ok());
+  EXPECT_EQ(broken(R::kForeignObject), foreign + 1);
+  EXPECT_EQ(broken(R::kNoObject), unknown + 1) << "nobody's";
+  cqs.clear();
+
+  ASSERT_TRUE(arm(1).ok());
+  EXPECT_EQ(broken(R::kEventUnheard), unheard);
+  pf.teardown_hca();
+  EXPECT_EQ(broken(R::kFunctionsLeft), left + 1);
+  pf.function_reset();
+  pf.probe();
+  vf = probed(1);
+  EXPECT_TRUE(enable(1, false).ok());
+  pf.teardown_hca();
+  EXPECT_EQ(broken(R::kFunctionsLeft), left + 1) << "ended before";
+
+  // A manager whose event queue does not take the event.
+  pf.function_reset();
+  bare::DeviceOptions deaf;
+  deaf.vport_events = false;
+  {
+    bare::Device manager(c.machine.function(0), deaf);
+    manager.probe();
+    using In = prm::modify_nic_vport_context_in;
+    Mailbox in = about<In>(prm::op::MODIFY_NIC_VPORT_CONTEXT, 1);
+    in.set<In::field_select::change_event>(1).set<In::nic_vport_context::arm_change_event>(1);
+    manager.exec(in.set<In::nic_vport_context::event_on_uc_address_change>(1)).must();
+    EXPECT_EQ(broken(R::kEventUnheard), unheard + 1);
+    manager.function_reset();
+  }
+  pf.probe();
+}
+
 }  // namespace
 }  // namespace hcasim
