@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the manager of an E-Switch is offered (flow_table_eswitch_cap, e_switch_cap).
 #include "firmware-stub/caps_eth.h"
+#include "firmware-stub/caps_sw_steering.h"
 #include "firmware-stub/caps_tables.h"
 
 namespace hcasim::fw {
@@ -23,6 +24,7 @@ void fill_eswitch_tables(const Options& options, std::uint8_t* c) {
        fdb::reset_root_to_default, fdb::ft_field_support::source_eswitch_port,
        fdb::ft_field_bitmask_support::source_eswitch_port>(c);
   put<fdb::log_max_destination>(c, kLogVportDestinations);
+  if (options.generation->sw_steering()) fill_fdb_sw_steering(c);
 }
 
 void fill_eswitch(const Options& options, std::uint8_t* c) {

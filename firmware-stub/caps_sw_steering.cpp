@@ -3,6 +3,7 @@
 #include "firmware-stub/caps_sw_steering.h"
 
 #include "firmware-stub/caps.h"
+#include "model/steer/actions.h"
 #include "model/steer/icm.h"
 #include "model/steer/ste_tag.h"
 #include "prm/prm.h"
@@ -52,6 +53,15 @@ void fill_flow_table_sw_steering(std::uint8_t* c) {
   put<cap::sw_steering_nic_rx_action_drop_icm_address>(c, icm_address({IcmTarget::kRxDrop, 0}));
   put<cap::sw_steering_nic_tx_action_drop_icm_address>(c, icm_address({IcmTarget::kTxDrop, 0}));
   put<cap::sw_steering_nic_tx_action_allow_icm_address>(c, icm_address({IcmTarget::kTxAllow, 0}));
+}
+
+void fill_fdb_sw_steering(std::uint8_t* c) {
+  using cap = prm::flow_table_eswitch_cap;
+  put<cap::flow_table_properties_nic_esw_fdb::sw_owner>(c, 1);
+  put<cap::sw_steering_fdb_action_drop_icm_address_rx>(c, icm_address({IcmTarget::kRxDrop, 0}));
+  put<cap::sw_steering_fdb_action_drop_icm_address_tx>(c, icm_address({IcmTarget::kTxDrop, 0}));
+  put<cap::sw_steering_uplink_icm_address_rx>(c, icm_address({IcmTarget::kVport, kUplinkPort}));
+  put<cap::sw_steering_uplink_icm_address_tx>(c, icm_address({IcmTarget::kVport, kUplinkPort}));
 }
 
 }  // namespace hcasim::fw

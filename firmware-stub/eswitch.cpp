@@ -4,6 +4,7 @@
 #include "firmware-stub/handlers.h"
 #include "firmware-stub/objects/flow_types.h"
 #include "firmware-stub/vport_target.h"
+#include "model/steer/icm.h"
 
 namespace hcasim::fw {
 
@@ -35,6 +36,11 @@ Syndrome query_esw_vport_context(Firmware& fw, Command& cmd) {
   cmd.put<c::vport_cvlan_strip>(v.strip_cvlan ? 1 : 0);
   cmd.put<c::vport_svlan_insert>(v.insert_svlan ? 1 : 0);
   cmd.put<c::vport_cvlan_insert>(v.insert_cvlan);
+  if (fw.manages() && fw.options().generation->sw_steering()) {
+    const std::uint64_t address = icm_address({IcmTarget::kVport, of->function().id()});
+    cmd.put<c::sw_steering_vport_icm_address_rx>(address);
+    cmd.put<c::sw_steering_vport_icm_address_tx>(address);
+  }
   put_tag<c::svlan_cfi, c::svlan_pcp, c::svlan_id>(cmd, v.svlan);
   put_tag<c::cvlan_cfi, c::cvlan_pcp, c::cvlan_id>(cmd, v.cvlan);
   return Syndrome::kOk;

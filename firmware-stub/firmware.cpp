@@ -24,7 +24,9 @@ Firmware::Firmware(const sc_core::sc_module_name& name, Device& device, Function
       cmdq_("cmdq", *this),
       icmd_("icmd", *this),
       sync_reset_("sync_reset", *this),
-      enabled_(!options_.vf) {}
+      enabled_(!options_.vf) {
+  function_.vport().vhca_id = options_.vhca_id;
+}
 
 Firmware* Firmware::managed(std::uint32_t number) {
   if (options_.vf || number == 0 || number > options_.vfs) return nullptr;

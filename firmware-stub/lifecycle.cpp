@@ -66,7 +66,8 @@ Syndrome teardown_hca(Firmware& fw, Command& cmd) {
       }
       for (std::uint32_t n = 1; Firmware* of = fw.managed(n); ++n) {
         if (!of->enabled()) continue;
-        fw.tracer().broke_value(traces::Rule::kFunctionsLeft, cmd.now, traces::RuleObject::kCommand, cmd.seq, n);
+        fw.tracer().broke_value(traces::Rule::kFunctionsLeft, cmd.now, traces::RuleObject::kCommand, cmd.seq,
+                                n);
         break;
       }
       [[fallthrough]];

@@ -174,9 +174,8 @@ void validate_refused(Firmware& fw, const Command& cmd, const Opcode* op, Syndro
   if (rule == Rule::kNoObject) {
     if (look_for(fw.objects(), syndrome, number_of(cmd), Look::kWas))
       rule = Rule::kUseAfterDestroy;
-    else if (fw.is_foreign([&](Firmware& of) {
-               return look_for(of.objects(), syndrome, number_of(cmd), Look::kIs);
-             }))
+    else if (fw.is_foreign(
+                 [&](Firmware& of) { return look_for(of.objects(), syndrome, number_of(cmd), Look::kIs); }))
       rule = Rule::kForeignObject;
     else if (op != nullptr && std::strncmp(op->name, "CREATE_", 7) == 0)
       rule = Rule::kReference;

@@ -65,6 +65,13 @@ Syndrome check_next_table(Firmware& fw, std::uint32_t id, FlowTableType type, st
 
 // ---- Tables ----
 
+namespace {
+// Types whose entries software may write itself.
+bool has_software_tables(FlowTableType type) {
+  return type == FlowTableType::kNicRx || type == FlowTableType::kNicTx || type == FlowTableType::kFdb;
+}
+}  // namespace
+
 Syndrome create_flow_table(Firmware& fw, Command& cmd) {
   using in = prm::create_flow_table_in;
   using c = in::flow_table_context;
@@ -80,8 +87,7 @@ Syndrome create_flow_table(Firmware& fw, Command& cmd) {
        type->type != FlowTableType::kFdb))
     return Syndrome::kFlowFeature;
   const bool sw_owner = cmd.get<c::sw_owner>() != 0;
-  if (sw_owner && (!fw.options().generation->sw_steering() ||
-                   (type->type != FlowTableType::kNicRx && type->type != FlowTableType::kNicTx)))
+  if (sw_owner && (!fw.options().generation->sw_steering() || !has_software_tables(type->type)))
     return Syndrome::kFlowFeature;
   const std::uint32_t level = cmd.get<c::level>();
   if (level > flow_levels(type->type)) return Syndrome::kFlowLevel;
@@ -108,8 +114,18 @@ Syndrome create_flow_table(Firmware& fw, Command& cmd) {
   table->sw_owner = sw_owner;
   // Tables of one direction have one root.
   if (sw_owner) table->sw_root.fill(cmd.get<c::sws::sw_owner_icm_root_0>());
+  if (sw_owner && type->type == FlowTableType::kFdb)
+    table->sw_root[1] = cmd.get<c::sws::sw_owner_icm_root_1>();
   set_miss(fw, *table, miss);
-  cmd.put<prm::create_flow_table_out::table_id>(id);
+  using out = prm::create_flow_table_out;
+  cmd.put<out::table_id>(id);
+  if (type->type == FlowTableType::kFdb && fw.options().generation->sw_steering() && !sw_owner) {
+    // Where tables of software find it.
+    const std::uint64_t address = icm_address({IcmTarget::kTable, id});
+    cmd.put<out::icm_address_31_0>(address & 0xffffffff);
+    cmd.put<out::icm_address_39_32>(address >> 32 & 0xff);
+    cmd.put<out::icm_address_63_40>(address >> 40);
+  }
   fw.trace_create(ObjType::kFlowTable, id, cmd.uid);
   return Syndrome::kOk;
 }
@@ -159,6 +175,9 @@ Syndrome query_flow_table(Firmware& fw, Command& cmd) {
   cmd.put<c::sw_owner>(table->sw_owner ? 1 : 0);
   cmd.put<c::sws::sw_owner_icm_root_0>(table->sw_owner ? table->sw_root[0]
                                                        : icm_address({IcmTarget::kTable, table->id}));
+  if (table->type == FlowTableType::kFdb)
+    cmd.put<c::sws::sw_owner_icm_root_1>(table->sw_owner ? table->sw_root[1]
+                                                         : icm_address({IcmTarget::kTable, table->id}));
   cmd.put<c::level>(table->level);
   cmd.put<c::log_size>(table->log_size);
   cmd.put<c::reformat_en>(table->reformats);

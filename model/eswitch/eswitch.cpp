@@ -57,6 +57,7 @@ void ESwitch::enter(Time t, std::uint16_t source, PacketRef& packet, Copies& out
   SteeredFrame frame = as_frame(packet);
   frame.sqn = source == kUplinkVport ? 0 : packet->sqn;
   frame.source_port = source;
+  if (source != kUplinkVport) frame.source_vhca = blocks_.vports[source].vhca_id;
   if (const auto* trace = flows.tracer()) trace_entry(*trace, t, frame, FlowTableType::kFdb, source);
   if (source != kUplinkVport && !blocks_.vports[source].vlans.insert(frame))
     return ends(flows, t, frame, traces::FrameEnd::kTagged, source);

@@ -66,6 +66,7 @@ class Vport {
   // E-Switch: frames that came while it was not open.
   std::uint64_t rx_down = 0, tx_down = 0;
   VportVlans vlans;
+  std::uint16_t vhca_id = 0;  // of its function, by which tables of software know who sends
   // E-Switch: registers that frames to it bring along from the FDB (fdb_to_vport_reg_c_id): bit 0 C_0, 1 C_1.
   std::uint8_t reg_c_ids = 0;
 
@@ -101,6 +102,7 @@ class Vport {
     a.lasting("tx_down", tx_down);
     a.lasting("vlans", vlans);
     a.lasting("reg_c_ids", reg_c_ids);
+    a.lasting("vhca_id", vhca_id);
     a.lasting("guid", guid);
     a.kept("gids", gids);
     a.kept("pkeys", pkeys);

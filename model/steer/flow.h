@@ -262,7 +262,7 @@ class FlowSteering {
   // --- From within run(): what becomes of a frame
   void forward(const FlowDestination& to, SteeredFrame frame);
   void pass(SteeredFrame frame);
-  void drop() { verdict_.dropped_by_rule = true; }
+  void drop(SteeredFrame frame);
   void count(std::uint32_t counter, const SteeredFrame& frame);
 
   void clear();
@@ -283,7 +283,6 @@ class FlowSteering {
   void visit(Time now, Step step);
   void miss(const FlowTable& table, SteeredFrame frame);
   bool act(const FlowEntry& entry, SteeredFrame& frame);
-  void drop(SteeredFrame frame);
   void ends(SteeredFrame& frame, traces::FrameEnd how, std::uint32_t to);
   void lead(const FlowDestination& to, SteeredFrame frame);
 

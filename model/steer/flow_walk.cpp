@@ -65,7 +65,7 @@ void FlowSteering::ends(SteeredFrame& frame, traces::FrameEnd how, std::uint32_t
 
 void FlowSteering::drop(SteeredFrame frame) {
   ends(frame, traces::FrameEnd::kRule, 0);
-  drop();
+  verdict_.dropped_by_rule = true;
 }
 
 void FlowSteering::pass(SteeredFrame frame) {
@@ -161,8 +161,9 @@ void FlowSteering::visit(Time now, Step step) {
   if (table->sw_owner) {
     if (const auto* trace = tracer()) trace_table(*trace, now, frame, *table, nullptr);
     if (!sw_tables_) return drop(std::move(frame));
-    return sw_tables_->walk(now, table->type, table->sw_root[transmit_side(table->type)], std::move(frame),
-                            *this);
+    const bool transmit =
+        table->type == FlowTableType::kFdb ? frame.source_port != kUplinkPort : transmit_side(table->type);
+    return sw_tables_->walk(now, table->type, table->sw_root[transmit], std::move(frame), *this);
   }
   if (params_of_ != frame.version || !params_valid_) {
     fill_match_param(frame, criteria_, params_.data());

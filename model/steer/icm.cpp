@@ -13,7 +13,7 @@ constexpr unsigned kIdBits = 24, kLineBits = 6, kKindShift = kIdBits + kLineBits
 constexpr std::array<std::uint8_t, kIcmLine> kZeros{};
 }  // namespace
 
-static_assert(((std::uint64_t{IcmTarget::kMeter} + 1) << kKindShift) <= SwIcm::base(SwIcm::kSteering));
+static_assert(((std::uint64_t{IcmTarget::kVport} + 1) << kKindShift) <= SwIcm::base(SwIcm::kSteering));
 
 std::uint64_t icm_address(IcmTarget target) {
   return static_cast<std::uint64_t>(target.kind) << kKindShift |
@@ -22,7 +22,7 @@ std::uint64_t icm_address(IcmTarget target) {
 
 IcmTarget icm_target(std::uint64_t address) {
   const std::uint64_t kind = address >> kKindShift;
-  if (address % kIcmLine != 0 || kind > IcmTarget::kMeter) return {};
+  if (address % kIcmLine != 0 || kind > IcmTarget::kVport) return {};
   return {static_cast<IcmTarget::Kind>(kind),
           static_cast<std::uint32_t>(address >> kLineBits) & ((1u << kIdBits) - 1)};
 }

@@ -18,9 +18,9 @@ namespace hcasim {
 
 // Where an address of another part than SW ICM leads. Addresses are multiples of kIcmLine.
 struct IcmTarget {
-  enum Kind : std::uint8_t { kNone, kRxDrop, kTxDrop, kTxAllow, kTir, kTable, kSampler, kMeter };
+  enum Kind : std::uint8_t { kNone, kRxDrop, kTxDrop, kTxAllow, kTir, kTable, kSampler, kMeter, kVport };
   Kind kind = kNone;
-  std::uint32_t id = 0;  // 24 bits
+  std::uint32_t id = 0;  // 24 bits; kVport, of an E-Switch: its number, kUplinkPort the port
 };
 constexpr unsigned kIcmLine = 64;
 std::uint64_t icm_address(IcmTarget target);

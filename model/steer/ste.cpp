@@ -86,6 +86,7 @@ SteEnd SteWalker::walk(std::uint64_t address, bool receive, SteeredFrame& frame,
       case IcmTarget::kTable:
       case IcmTarget::kSampler:
       case IcmTarget::kMeter:
+      case IcmTarget::kVport:
         return {SteEnd::kOut, target};
     }
     const std::uint8_t* ste = icm_.line(address);

@@ -29,7 +29,7 @@ struct SteEnd {
   // kLost: entries lead nowhere (bad address, type or lookup; too many; an action that failed). The frame is
   // discarded.
   enum Fate : std::uint8_t { kLost, kDropped, kOut } fate = kLost;
-  IcmTarget to;  // kOut: TX allow, a TIR, a table, a sampler, a meter
+  IcmTarget to;  // kOut: TX allow, a TIR, a table, a sampler, a meter, a vport
 };
 
 class SteWalker {

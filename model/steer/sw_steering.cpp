@@ -28,14 +28,26 @@ const std::vector<std::uint8_t>* SwSteering::tunnel_header(std::uint32_t reforma
 void SwSteering::walk(Time, FlowTableType type, std::uint64_t root, SteeredFrame frame,
                       FlowSteering& steering) {
   SteSource source;
+  source.gvmi = frame.source_vhca;
   source.qpn = frame.sqn;
   source.function_loop = frame.packet->looped;
-  const SteEnd end = walker_.walk(root, type == FlowTableType::kNicRx, frame, source, work_left_);
+  // The FDB has tables of its own for each of its sides.
+  const bool fdb = type == FlowTableType::kFdb;
+  const bool receive = fdb ? frame.source_port == kUplinkPort : type == FlowTableType::kNicRx;
+  const SteEnd end = walker_.walk(root, receive, frame, source, work_left_);
   if (end.fate != SteEnd::kOut) {
     lost_ += end.fate == SteEnd::kLost;
-    return steering.drop();
+    return steering.drop(std::move(frame));
+  }
+  // From the switch's tables frames go to vports, and to none from those of a function.
+  const bool of_function = end.to.kind == IcmTarget::kTir || end.to.kind == IcmTarget::kTxAllow;
+  if ((fdb && of_function) || (!fdb && end.to.kind == IcmTarget::kVport)) {
+    ++lost_;
+    return steering.drop(std::move(frame));
   }
   switch (end.to.kind) {
+    case IcmTarget::kVport:
+      return steering.forward({FlowDestination::kVport, end.to.id}, std::move(frame));
     case IcmTarget::kTir:
       return steering.forward({FlowDestination::kTir, end.to.id}, std::move(frame));
     case IcmTarget::kTable:
@@ -46,7 +58,7 @@ void SwSteering::walk(Time, FlowTableType type, std::uint64_t root, SteeredFrame
       return steering.pass(std::move(frame));
     default:
       ++lost_;
-      return steering.drop();
+      return steering.drop(std::move(frame));
   }
 }
 
