@@ -95,6 +95,11 @@ has_v2_gid() { [[ -n $(v2_gid_of "$1") ]]; }
 
 # Switchdev mode, with another card in the name space "far".
 in_far() { ip netns exec far "$@"; }
+# steering dmfs|smfs: who writes the tables of the E-Switch in switchdev mode, the card's firmware or the driver itself.
+steering() {
+  devlink dev param set "pci/${pf##*/}" name flow_steering_mode value "$1" cmode runtime || fail "flow_steering_mode $1"
+  devlink dev param show "pci/${pf##*/}" name flow_steering_mode | grep -q "value $1" || fail "flow_steering_mode is not $1"
+}
 # mode legacy|switchdev
 mode() { devlink dev eswitch set "pci/${pf##*/}" mode "$1" || fail "mode $1: $(dmesg | tail -n 30)"; }
 # representor N: the interface of virtual function N's.

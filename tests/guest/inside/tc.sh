@@ -2,6 +2,7 @@
 # boot: --hca link=eth,vfs=2,id=left,cable=right --hca link=eth,id=right
 # TC rules that a card in switchdev mode takes (skip_sw: the card alone): between virtual functions, to another card at the far end of
 # the cable; dropped, tagged, rewritten, copied, in chains, in tunnels. What they take never reaches a representor's queues.
+# With argument smfs the driver writes the switch's tables itself.
 mark_kernel_log
 port=$(net_of "$pf")
 far=$(net_of "/sys/bus/pci/devices/$(hca_addresses | tail -n 1)")
@@ -11,6 +12,7 @@ ip link set "$port" up || fail "$port"
 echo 0 >"$pf/sriov_drivers_autoprobe"
 echo 2 >"$pf/sriov_numvfs" || fail "two virtual functions"
 echo 1 >"$pf/sriov_drivers_autoprobe"
+steering "${test_argument:-dmfs}"
 mode switchdev
 ip link set "$port" up || fail "$port"
 for vf in 0 1; do
