@@ -32,7 +32,7 @@ void fill_eswitch(const Options& options, std::uint8_t* c) {
   ones<e::vport_svlan_strip, e::vport_cvlan_strip, e::vport_svlan_insert, e::vport_cvlan_insert_if_not_exist,
        e::vport_cvlan_insert_always, e::nic_vport_node_guid_modify, e::nic_vport_port_guid_modify>(c);
   if (!options.generation->has.flow_rewrite) return;
-  ones<e::esw_uplink_ingress_acl, e::nvgre_encap_decap>(c);  // VXLAN needs ports that the driver registers
+  ones<e::esw_uplink_ingress_acl, e::nvgre_encap_decap, e::vxlan_encap_decap>(c);
   put<e::max_encap_header_size>(c, kMaxReformatData);
   put<e::log_max_packet_reformat_context>(c, kLogReformats);
 }

@@ -5,6 +5,7 @@
 #include "firmware-stub/caps.h"
 #include "firmware-stub/objects/objects.h"
 #include "model/eth/rx.h"
+#include "model/eth/vxlan_ports.h"
 #include "model/function/vport.h"
 #include "prm/prm.h"
 
@@ -70,6 +71,9 @@ void fill_ethernet(const Generation& generation, std::uint8_t* c) {
   put<e::scatter_fcs>(c, 1);
   put<e::cqe_checksum_full>(c, EthRx::kChecksumFull);
   put<e::reg_umr_sq>(c, 1);
+  // Inner headers: what there is of send queues and of the parser is for tunnels, too.
+  put<e::tunnel_stateless_vxlan>(c, 1);
+  put<e::max_vxlan_udp_ports>(c, VxlanPorts::kMost);
   put<e::enhanced_multi_pkt_send_wqe>(c, generation.has.enhanced_mpw ? 1 : 0);
 }
 

@@ -273,4 +273,17 @@ Syndrome query_vnic_env(Firmware& fw, Command& cmd) {
   return Syndrome::kOk;
 }
 
+// UDP ports of VXLAN: the card's parser has them, physical functions give them.
+Syndrome add_vxlan_udp_dport(Firmware& fw, Command& cmd) {
+  if (fw.options().vf) return Syndrome::kFunction;
+  const auto port = static_cast<std::uint16_t>(cmd.get<prm::add_vxlan_udp_dport_in::vxlan_udp_port>());
+  if (port == 0) return Syndrome::kVxlanPort;
+  return fw.device().vxlan_ports().add(fw.function().id(), port) ? Syndrome::kOk : Syndrome::kVxlanLimit;
+}
+
+Syndrome delete_vxlan_udp_dport(Firmware& fw, Command& cmd) {
+  const auto port = static_cast<std::uint16_t>(cmd.get<prm::delete_vxlan_udp_dport_in::vxlan_udp_port>());
+  return fw.device().vxlan_ports().remove(fw.function().id(), port) ? Syndrome::kOk : Syndrome::kVxlanPort;
+}
+
 }  // namespace hcasim::fw

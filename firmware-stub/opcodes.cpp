@@ -26,6 +26,10 @@ bool has_td(const Caps& c) { return c.get<prm::cmd_hca_cap::log_max_transport_do
 bool has_cc(const Caps& c) { return c.get<prm::cmd_hca_cap::cc_query_allowed>() != 0; }
 bool has_cc_modify(const Caps& c) { return c.get<prm::cmd_hca_cap::cc_modify_allowed>() != 0; }
 bool has_eth(const Caps& c) { return c.get<prm::cmd_hca_cap::eth_net_offloads>() != 0; }
+bool has_vxlan(const Caps& c) {
+  using e = prm::per_protocol_networking_offload_caps;
+  return c.get<e::tunnel_stateless_vxlan>(CapGroup::kEthernet) != 0;
+}
 bool has_eswitch(const Caps& c) { return c.get<prm::cmd_hca_cap::eswitch_manager>() != 0; }
 bool has_flows(const Caps& c) { return c.get<prm::cmd_hca_cap::nic_flow_table>() != 0; }
 bool has_roce(const Caps& c) { return c.get<prm::cmd_hca_cap::roce>() != 0; }

@@ -196,6 +196,8 @@
   X(RoceAddress, 0x5a090a, kBadParam, kRoceAddress, "RoCE address of a type not supported")               \
   X(VportList, 0x5a090b, kBadParam, kVport, "vport address list of that type or size not offered")        \
   X(L2Index, 0x5a090c, kIx, kTableIndex, "no such entry in the table of MAC addresses")                   \
+  X(VxlanPort, 0x5a090d, kBadParam, kTableIndex, "not a UDP port that the function has registered")       \
+  X(VxlanLimit, 0x5a090e, kLim, kCount, "no more UDP ports of VXLAN")                                     \
   /* queues of the Ethernet link */                                                                       \
   X(TisLimit, 0x5a0a01, kLim, kCount, "no more TISes")                                                    \
   X(TisNumber, 0x5a0a02, kBadRes, kNoObject, "no such TIS")                                               \

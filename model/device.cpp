@@ -71,6 +71,7 @@ void Device::connect() {
   qp_states_.connect(requester_, responder_);
   page_faults_.connect(requester_, responder_);
   port_.plug_in(eswitch_);
+  functions_.for_each([this](Function& function) { function.flows().attach(vxlan_ports_); });
   port_.on_resume([this](Time t) { scheduler_.resume(t); });
   port_.watch_backlog([this] { return std::max({dma_.up_free(), rx_.free_at(), eth_rx_.rx_free()}); });
   port_.on_receive([this](Time t, PacketRef& packet) { receiver_.receive(t, packet); });
@@ -211,6 +212,7 @@ void Device::clear_engines() {
 
 void Device::reset() {
   clear_engines();
+  vxlan_ports_ = {};
   functions_.for_each([](Function& function) {
     function.reset();
     function.gateway().reset();
@@ -239,6 +241,7 @@ void Device::restart(FunctionId f) {
   cqs_.invalidate_all_of(f);
   tpt_.invalidate_all_of(f);
   page_faults_.forget_all_of(f);
+  vxlan_ports_.forget(f);
   functions_[f].reset();
   functions_[f].firmware().function_reset();
 }
@@ -258,6 +261,7 @@ void Device::drop_objects(FunctionId f) {
     qp_changed(qp, old);
   });
   function.drop_objects();
+  vxlan_ports_.forget(f);
   if (alone(f)) {
     eth_rx_.clear();
     cqs_.clear();

@@ -21,6 +21,7 @@
 #include "model/eq/eq.h"
 #include "model/eswitch/eswitch.h"
 #include "model/eth/rx.h"
+#include "model/eth/vxlan_ports.h"
 #include "model/fault/actor.h"
 #include "model/fault/injector.h"
 #include "model/firmware_port.h"
@@ -104,6 +105,7 @@ class Device : public sc_core::sc_module {
   PageFaults& page_faults() { return page_faults_; }
   Port& port() { return port_; }
   ESwitch& eswitch() { return eswitch_; }
+  VxlanPorts& vxlan_ports() { return vxlan_ports_; }
   EthRx& eth_rx() { return eth_rx_; }
   CongestionControl& cc() { return cc_; }
   Uar& uar() { return uar_; }
@@ -136,8 +138,8 @@ class Device : public sc_core::sc_module {
   template <class Archive>
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, functions_, dma_, contexts_, tx_, rx_, context_gate_, eqs_, cqs_, tpt_, qp_states_,
-                  page_faults_, port_, uar_, cc_, tags_, requester_, responder_, eth_rx_, scheduler_,
-                  injector_);
+                  page_faults_, vxlan_ports_, port_, uar_, cc_, tags_, requester_, responder_, eth_rx_,
+                  scheduler_, injector_);
   }
 
  private:
@@ -172,6 +174,7 @@ class Device : public sc_core::sc_module {
   QpStates qp_states_;
   PageFaults page_faults_;
   Vports vports_;
+  VxlanPorts vxlan_ports_;
   ESwitch eswitch_;
   Port port_;
   RdmaSteering rdma_;

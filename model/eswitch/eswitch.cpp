@@ -54,7 +54,7 @@ void ESwitch::from_uplink(Time t, PacketRef& packet, Copies& out) { enter(t, kUp
 
 void ESwitch::enter(Time t, std::uint16_t source, PacketRef& packet, Copies& out) {
   FlowSteering& flows = blocks_.flows;
-  SteeredFrame frame = as_frame(packet);
+  SteeredFrame frame = as_frame(packet, flows);
   frame.sqn = source == kUplinkVport ? 0 : packet->sqn;
   frame.source_port = source;
   if (source != kUplinkVport) frame.source_vhca = blocks_.vports[source].vhca_id;

@@ -3,14 +3,15 @@
 
 #include <algorithm>
 
+#include "model/eth/vxlan_ports.h"
 #include "prm/field.h"
 
 namespace hcasim {
 
 namespace {
 
-constexpr std::uint16_t kVxlanPort = 4789, kVxlanGpePort = 4790, kGenevePort = 6081, kGtpuPort = 2152,
-                        kMplsPort = 6635, kRocePort = 4791;
+constexpr std::uint16_t kVxlanGpePort = 4790, kGenevePort = 6081, kGtpuPort = 2152, kMplsPort = 6635,
+                        kRocePort = 4791;
 constexpr std::uint32_t kTunnelHeader = 8;  // VXLAN, VXLAN-GPE; GTP-U and Geneve without their options
 constexpr std::uint32_t kGrh = 40, kBth = 12;
 constexpr unsigned kMaxLabels = 8;                                    // MPLS labels looked through
@@ -189,7 +190,8 @@ void parse_gtpu(const std::uint8_t* frame, std::uint32_t end, std::uint32_t at, 
   parse_inner(frame, end, at, frame[at] >> 4 == 4 ? kEthertypeIpv4 : kEthertypeIpv6, lengths, h);
 }
 
-void parse_udp_tunnel(const std::uint8_t* frame, LengthsOf lengths, FrameHeaders& h) {
+void parse_udp_tunnel(const std::uint8_t* frame, LengthsOf lengths, const VxlanPorts* vxlan,
+                      FrameHeaders& h) {
   const std::uint32_t end = h.outer.end;
   const std::uint32_t at = h.outer.l4 + 8u;
   const std::uint16_t port = prm::load16(frame + h.outer.l4 + 2);
@@ -208,11 +210,11 @@ void parse_udp_tunnel(const std::uint8_t* frame, LengthsOf lengths, FrameHeaders
     h.tunnel_at = static_cast<std::uint16_t>(at);
     h.vni = vni;
   };
+  if (vxlan ? vxlan->has(port) : port == VxlanPorts::kIana) {
+    tunnel(Tunnel::kVxlan);
+    return parse_inner_frame(frame, end, at + kTunnelHeader, lengths, h);
+  }
   switch (port) {
-    case kVxlanPort:
-      tunnel(Tunnel::kVxlan);
-      parse_inner_frame(frame, end, at + kTunnelHeader, lengths, h);
-      break;
     case kVxlanGpePort:
       tunnel(Tunnel::kVxlanGpe);
       if (p[3] == kGpeEthernet) parse_inner_frame(frame, end, at + kTunnelHeader, lengths, h);
@@ -235,7 +237,7 @@ void parse_udp_tunnel(const std::uint8_t* frame, LengthsOf lengths, FrameHeaders
   }
 }
 
-void parse_tunnel(const std::uint8_t* frame, LengthsOf lengths, FrameHeaders& h) {
+void parse_tunnel(const std::uint8_t* frame, LengthsOf lengths, const VxlanPorts* vxlan, FrameHeaders& h) {
   const IpHeaders& ip = h.outer;
   if (!ip.version || ip.fragment) return;
   switch (ip.protocol) {
@@ -249,7 +251,7 @@ void parse_tunnel(const std::uint8_t* frame, LengthsOf lengths, FrameHeaders& h)
       parse_gre(frame, lengths, h);
       break;
     case kProtoUdp:
-      if (ip.udp) parse_udp_tunnel(frame, lengths, h);
+      if (ip.udp) parse_udp_tunnel(frame, lengths, vxlan, h);
       break;
     default:
       break;
@@ -258,7 +260,8 @@ void parse_tunnel(const std::uint8_t* frame, LengthsOf lengths, FrameHeaders& h)
 
 }  // namespace
 
-FrameHeaders parse_frame(const std::uint8_t* frame, std::uint32_t len, LengthsOf lengths) {
+FrameHeaders parse_frame(const std::uint8_t* frame, std::uint32_t len, LengthsOf lengths,
+                         const VxlanPorts* vxlan) {
   FrameHeaders h;
   if (len < kMinFrame) return h;
   h.len = static_cast<std::uint16_t>(len);
@@ -267,7 +270,7 @@ FrameHeaders parse_frame(const std::uint8_t* frame, std::uint32_t len, LengthsOf
   h.payload = static_cast<std::uint16_t>(at);
   parse_ip(frame, len, at, h.ethertype, lengths, h.mpls, h.outer);
   if (h.ethertype == kEthertypeRoce && at + kGrh + kBth <= len) h.bth = static_cast<std::uint16_t>(at + kGrh);
-  parse_tunnel(frame, lengths, h);
+  parse_tunnel(frame, lengths, vxlan, h);
   return h;
 }
 

@@ -9,6 +9,8 @@
 
 namespace hcasim {
 
+class VxlanPorts;
+
 // Offsets count bytes from the start of the frame.
 struct IpHeaders {
   std::uint8_t version = 0;   // 4, 6; 0: no (whole) IP header here, the rest has no meaning
@@ -62,9 +64,9 @@ constexpr std::uint8_t kProtoIpip = 4, kProtoTcp = 6, kProtoUdp = 17, kProtoIpv6
 enum class LengthsOf : std::uint8_t { kHeaders, kBuffer };
 
 // len: at most kMaxFrame. Never reads beyond it; a frame shorter than an Ethernet header has len 0 in the
-// result, and headers that are cut off or do not fit are not there.
+// result, and headers that are cut off or do not fit are not there. vxlan: null for IANA's port alone.
 FrameHeaders parse_frame(const std::uint8_t* frame, std::uint32_t len,
-                         LengthsOf lengths = LengthsOf::kHeaders);
+                         LengthsOf lengths = LengthsOf::kHeaders, const VxlanPorts* vxlan = nullptr);
 
 }  // namespace hcasim
 #endif

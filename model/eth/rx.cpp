@@ -80,7 +80,7 @@ void EthRx::receive(Time t, FunctionId f, PacketRef& packet) {
   counters.bytes += p.frame_len;
   if (p.frame()[0] & 1) ++(broadcast(p.frame()) ? counters.broadcast : counters.multicast);
 
-  FlowVerdict& verdict = blocks_.flows[f].run(t, FlowTableType::kNicRx, SteeredFrame(packet));
+  FlowVerdict& verdict = blocks_.flows[f].run(t, FlowTableType::kNicRx, blocks_.flows[f].frame(packet));
   if (verdict.deliveries.empty()) {
     if (verdict.dropped_by_rule) return drop(t, p, counters.dropped, DropReason::kRule);
     return drop(t, p, counters.no_rule, DropReason::kNoAddress);
@@ -121,7 +121,7 @@ void EthRx::sniff(Time t, FunctionId f, FlowTableType type, const Packet& packet
   copy.frame_len = static_cast<std::uint16_t>(encode(packet, copy.frame(), kMaxFrame));
   if (copy.frame_len < kMinFrame) return;
   sniffing_ = true;
-  deliver(t, f, blocks_.flows[f].run(t, type, SteeredFrame(std::move(frame))));
+  deliver(t, f, blocks_.flows[f].run(t, type, blocks_.flows[f].frame(std::move(frame))));
   sniffing_ = false;
 }
 

@@ -101,15 +101,16 @@ Requester::Step Requester::load_frame(Time& ready, Qp& qp, SendWqe& wqe, Packet&
     std::memcpy(frame + kMacs + sizeof tpid, wqe.eth.inline_start, sizeof wqe.eth.inline_start);
     len += kVlanTag;
   }
+  const VxlanPorts* vxlan = blocks_.flows[qp.function].vxlan_ports();
   if (wqe.opcode == WqeOp::kLso) {
-    const FrameHeaders h = parse_frame(frame, len, LengthsOf::kBuffer);
+    const FrameHeaders h = parse_frame(frame, len, LengthsOf::kBuffer, vxlan);
     const IpHeaders& l4 = h.inner.version ? h.inner : h.outer;
     if (!l4.tcp && !l4.udp)
       return refuse(wqe, CqeSyndrome::kLocalQpOp, static_cast<std::uint8_t>(WqeFault::kHeaders));
     make_segment(frame, h, {wqe.sent, wqe.sent + 1 == wqe.packets, static_cast<std::uint32_t>(r.offset)});
     put_checksums(frame, h, wqe.eth.cs_flags);
   } else if (wqe.eth.cs_flags) {
-    put_checksums(frame, parse_frame(frame, len), wqe.eth.cs_flags);
+    put_checksums(frame, parse_frame(frame, len, LengthsOf::kHeaders, vxlan), wqe.eth.cs_flags);
   }
   packet.frame_len = static_cast<std::uint16_t>(len);
   return Step::kSent;
@@ -129,7 +130,7 @@ void Requester::emit_frame(Time t, Qp& qp, const SendWqe& wqe, PacketRef packet)
   };
   FlowSteering& flows = blocks_.flows[qp.function];
   if (!flows.active(FlowTableType::kNicTx)) return out(std::move(packet));
-  SteeredFrame frame(packet);
+  SteeredFrame frame = flows.frame(packet);
   frame.sqn = qp.qpn;
   frame.regs.a = wqe.eth.flow_table_metadata;
   FlowVerdict& verdict = flows.run(t, FlowTableType::kNicTx, std::move(frame));

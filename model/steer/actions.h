@@ -30,7 +30,7 @@ constexpr std::uint16_t kUplinkPort = 0xffff;
 struct SteeredFrame {
   SteeredFrame() = default;
   // kind kEthernet; with what it brought along from the E-Switch
-  explicit SteeredFrame(PacketRef p) : packet(std::move(p)) {
+  explicit SteeredFrame(PacketRef p, const VxlanPorts* ports = nullptr) : packet(std::move(p)), vxlan(ports) {
     source_port = packet->source_vport;
     regs.c[0] = packet->reg_c[0];
     regs.c[1] = packet->reg_c[1];
@@ -39,7 +39,8 @@ struct SteeredFrame {
   }
 
   PacketRef packet;
-  FrameHeaders headers;  // of the bytes as they are now
+  const VxlanPorts* vxlan = nullptr;  // what its tunnels are known by
+  FrameHeaders headers;               // of the bytes as they are now
   FlowRegisters regs;
   std::uint32_t flow_tag = 0;     // goes into the CQE
   std::uint32_t sqn = 0;          // transmit: the queue it came from
@@ -54,7 +55,7 @@ struct SteeredFrame {
   std::uint8_t* writable();
   void set_len(std::uint32_t len) { packet->frame_len = static_cast<std::uint16_t>(len); }
   void touch();  // bytes or registers are about to change
-  void reparse() { headers = parse_frame(packet->frame(), packet->frame_len); }
+  void reparse() { headers = parse_frame(packet->frame(), packet->frame_len, LengthsOf::kHeaders, vxlan); }
 };
 
 // --- Header fields, by their numbers in modify-header actions (MLX5_ACTION_IN_FIELD_*)

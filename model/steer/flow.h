@@ -249,6 +249,7 @@ class FlowSteering {
   std::map<std::uint32_t, PacketReformat> reformats;
   std::map<std::uint32_t, FlowSampler> samplers;
   void attach(SwTables& walker) { sw_tables_ = &walker; }
+  void attach(const VxlanPorts& ports) { vxlan_ports_ = &ports; }
 
   // --- The data path's side. Follows tables from the root; loops in what the driver installed end after
   // kMaxHops tables, copies after kMaxCopies.
@@ -256,6 +257,9 @@ class FlowSteering {
   static constexpr std::size_t kMaxCopies = 256;
   // frame: as on the cable, without FCS. The verdict lives until the next call.
   FlowVerdict& run(Time now, FlowTableType type, SteeredFrame frame, std::uint16_t vport = 0);
+  // A frame to be asked about, with what the card knows tunnels by.
+  SteeredFrame frame(PacketRef packet) const { return SteeredFrame(std::move(packet), vxlan_ports_); }
+  const VxlanPorts* vxlan_ports() const { return vxlan_ports_; }
   // There is something to be asked: frames of this direction are not simply passed on.
   bool active(FlowTableType type) const { return root(type) != 0; }
 
@@ -291,6 +295,7 @@ class FlowSteering {
   std::map<std::uint32_t, std::uint32_t> roots_;
   std::map<std::uint32_t, FlowCounter> counters_;
   SwTables* sw_tables_ = nullptr;
+  const VxlanPorts* vxlan_ports_ = nullptr;
   std::uint8_t criteria_ = 0;  // of all groups that there have been
   FlowVerdict verdict_;
   std::vector<Step> todo_;  // scratch: steps still to be made

@@ -26,7 +26,7 @@ void RdmaSteering::transmit_roce(Time t, FunctionId f, PacketRef&& packet) {
     blocks_.port.transmit(t, std::move(packet));
     return;
   }
-  SteeredFrame frame = as_frame(packet);
+  SteeredFrame frame = as_frame(packet, blocks_.flows[f]);
   frame.sqn = packet->sqn;
   FlowVerdict& verdict = blocks_.flows[f].run(t, FlowTableType::kRdmaTx, std::move(frame));
   if (verdict.deliveries.empty()) return blocks_.port.drop(t, *packet, DropReason::kRule);
@@ -41,7 +41,7 @@ void RdmaSteering::transmit_roce(Time t, FunctionId f, PacketRef&& packet) {
 }
 
 FlowVerdict& RdmaSteering::receive(Time t, FunctionId f, PacketRef& packet, bool& goes_on) {
-  FlowVerdict& verdict = blocks_.flows[f].run(t, FlowTableType::kRdmaRx, as_frame(packet));
+  FlowVerdict& verdict = blocks_.flows[f].run(t, FlowTableType::kRdmaRx, as_frame(packet, blocks_.flows[f]));
   goes_on = false;
   for (FlowDelivery& d : verdict.deliveries) {
     if (d.fate != FlowDelivery::kPass || goes_on) continue;  // one transport, one packet

@@ -4,12 +4,13 @@
 #include <utility>
 
 #include "model/port/codec.h"
+#include "model/steer/flow.h"
 
 namespace hcasim {
 
-SteeredFrame as_frame(const PacketRef& packet) {
+SteeredFrame as_frame(const PacketRef& packet, const FlowSteering& flows) {
   const Packet& p = *packet;
-  if (p.kind == PacketKind::kEthernet) return SteeredFrame(packet);
+  if (p.kind == PacketKind::kEthernet) return flows.frame(packet);
   PacketRef frame = PacketPool::make();
   Packet& f = *frame;
   f.kind = PacketKind::kEthernet;
@@ -25,7 +26,7 @@ SteeredFrame as_frame(const PacketRef& packet) {
   f.reg_c = p.reg_c;
   f.trail = p.trail;
   f.frame_len = static_cast<std::uint16_t>(encode(p, f.frame(), kMaxFrame));
-  return SteeredFrame(std::move(frame));
+  return flows.frame(std::move(frame));
 }
 
 PacketRef as_packet(SteeredFrame& frame) {

@@ -97,6 +97,53 @@ TEST_F(Steering, TunnelAndTransportFieldsMatch) {
   set_flow_root(dev(), link->table.number()).must();
 }
 
+// VXLAN's ports: IANA's always, others while they are registered; a function's reset takes them back.
+TEST_F(Steering, VxlanIsKnownByItsPorts) {
+  breaks({"table-index"});
+  using Misc = prm::fte_match_set_misc;
+  const auto port = [&](std::uint16_t opcode, unsigned number) {
+    Mailbox in(opcode, prm::add_vxlan_udp_dport_in::bytes);
+    return dev().exec(in.set<prm::add_vxlan_udp_dport_in::vxlan_udp_port>(number));
+  };
+  const auto add = [&](unsigned number) { return port(prm::op::ADD_VXLAN_UDP_DPORT, number); };
+  const auto remove = [&](unsigned number) { return port(prm::op::DELETE_VXLAN_UDP_DPORT, number); };
+  const auto tunnel = [](unsigned number) {
+    Frame f = udp_tunnel(number);
+    u32(f, 0x08000000), u32(f, 77u << 8);
+    for (unsigned i = 0; i < 16; ++i) u32(f, 0);
+    const auto len = static_cast<unsigned>(f.size() - kEth);
+    f[17] = static_cast<std::uint8_t>(len), f[39] = static_cast<std::uint8_t>(len - 20);
+    return f;
+  };
+  link->rule.reset();
+  MatchParam mask{}, value{};
+  prm::set<Misc::vxlan_vni>(mask.data() + Misc::bytes, 0xffffff);
+  prm::set<Misc::vxlan_vni>(value.data() + Misc::bytes, 77);
+  Root rx(dev(), kNicRxTable, 2, mask);
+  FlowRule r = rx.rule();
+  r.value = value, r.to = {{FlowDest::kTir, link->tir.number()}};
+  const auto rule = make_flow(dev(), r);
+  EXPECT_EQ(arrives(tunnel(4789)), tunnel(4789));
+  EXPECT_TRUE(arrives(tunnel(8472)).empty());
+  EXPECT_OK(add(4789));
+  EXPECT_OK(add(8472));
+  EXPECT_OK(add(8472));
+  EXPECT_EQ(arrives(tunnel(8472)), tunnel(8472));
+  EXPECT_OK(remove(8472));
+  EXPECT_TRUE(arrives(tunnel(8472)).empty());
+  EXPECT_STATUS(remove(8472), CmdStatus::kBadParam);
+  EXPECT_STATUS(add(0), CmdStatus::kBadParam);
+  EXPECT_OK(remove(4789));
+  EXPECT_EQ(arrives(tunnel(4789)), tunnel(4789));
+  using Eth = prm::per_protocol_networking_offload_caps_at<prm::query_hca_cap_out::capability::bit_off>;
+  const unsigned most = dev().query_caps(1, true).must().get<Eth::max_vxlan_udp_ports>();
+  ASSERT_GT(most, 3u);
+  for (unsigned i = 0; i < most; ++i) EXPECT_OK(add(5000 + i));
+  EXPECT_STATUS(add(6000), CmdStatus::kLim);
+  for (unsigned i = 0; i < most; ++i) EXPECT_OK(remove(5000 + i));
+  set_flow_root(dev(), link->table.number()).must();
+}
+
 // ---- What is refused ----
 
 TEST_F(Steering, ContextsAreChecked) {

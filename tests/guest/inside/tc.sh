@@ -4,43 +4,10 @@
 # the cable; dropped, tagged, rewritten, copied, in chains, in tunnels. What they take never reaches a representor's queues.
 # With argument smfs the driver writes the switch's tables itself.
 mark_kernel_log
-port=$(net_of "$pf")
-far=$(net_of "/sys/bus/pci/devices/$(hca_addresses | tail -n 1)")
-ip netns add far && ip link set "$far" netns far || fail "name space"
-in_far ip link set lo up && in_far ip link set "$far" up && in_far ip address add 10.9.1.200/24 dev "$far" || fail "$far"
-ip link set "$port" up || fail "$port"
-echo 0 >"$pf/sriov_drivers_autoprobe"
-echo 2 >"$pf/sriov_numvfs" || fail "two virtual functions"
-echo 1 >"$pf/sriov_drivers_autoprobe"
-steering "${test_argument:-dmfs}"
-mode switchdev
-ip link set "$port" up || fail "$port"
-for vf in 0 1; do
-  rep[vf]=$(representor $vf)
-  ip link set "${rep[vf]}" up || fail "${rep[vf]}"
-  basename "$(vf_of $vf)" >/sys/bus/pci/drivers/mlx5_core/bind || fail "bind of $vf"
-  within 60 test -d "$pf/virtfn$vf/net"
-  net[vf]=$(net_of "$(vf_of $vf)")
-  ip netns add "vf$vf" && ip link set "${net[vf]}" netns "vf$vf" || fail "name space"
-  in_vf $vf ip link set lo up && in_vf $vf ip link set "${net[vf]}" up && in_vf $vf ip address add "10.9.1.$((vf + 1))/24" dev "${net[vf]}" || fail "${net[vf]}"
-  within 30 carrier $vf "${net[vf]}" 1
-done
-for dev in "$port" "${rep[@]}"; do
-  ethtool -K "$dev" hw-tc-offload on && tc qdisc add dev "$dev" ingress || fail "hw-tc-offload on $dev"
-done
-# rule DEVICE ARGS...
-rule() { tc filter add dev "$1" ingress "${@:2}" || fail "rule on $*: $(dmesg | tail -n 20)"; }
-flush() {
-  local dev
-  for dev in "$port" "${rep[@]}"; do tc filter del dev "$dev" ingress || fail "$dev"; done
-}
-# by_software DEVICE: frames that a representor's own queues have received.
-by_software() { ethtool -S "$1" | awk '$1 == "rx_packets:" { print $2 }'; }
-# The driver asks the card for its counters once in a second.
-counted() { sleep 2.2; }
-# hits DEVICE: packets that its rules have taken in the card.
-hits() { tc -s filter show dev "$1" ingress | awk '/Sent hardware/ { n += $5 } END { print n + 0 }'; }
-is_parted() { if $1 ping -q -c 2 -i 0.2 -W 1 "$2" >/tmp/ping; then fail "$1 reaches $2, and should not"; fi; }
+far_end
+to_switchdev 2
+functions_up 2
+tc_ready "$port" "${rep[@]}"
 
 # One to another, both ways.
 rule "${rep[0]}" protocol all prio 1 flower skip_sw action mirred egress redirect dev "${rep[1]}"
@@ -140,12 +107,8 @@ tc filter del dev tun0 ingress || fail "rule"
 flush
 ip link del tun0 || fail "tun0"
 
-for vf in 0 1; do
-  ip netns del "vf$vf" || fail "name space"
-  basename "$(vf_of $vf)" >/sys/bus/pci/drivers/mlx5_core/unbind || fail "unbind"
-done
+functions_down 2
 for dev in "$port" "${rep[@]}"; do tc qdisc del dev "$dev" ingress || fail "$dev"; done
-mode legacy
-echo 0 >"$pf/sriov_numvfs" || fail "sriov_numvfs"
-complaints=$(kernel_complaints | grep -v -e 'Dropping C-tag vlan stripping offload' -e 'Disabling HW_VLAN CTAG FILTERING' -e 'S-tagged traffic will be dropped')
+to_legacy
+complaints=$(switchdev_complaints)
 [[ -z $complaints ]] || fail "the kernel complained: $complaints"

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+#
+# A card in switchdev mode whose rules TC gives, with another card at the far end of the cable (lib-sriov.sh).
+
+declare -a rep=() net=()
+
+# far_end: the last card, in the name space "far", as 10.9.1.200. Sets $port, the interface of the first card, and $far.
+far_end() {
+  port=$(net_of "$pf")
+  far=$(net_of "/sys/bus/pci/devices/$(hca_addresses | tail -n 1)")
+  ip netns add far && ip link set "$far" netns far || fail "name space"
+  in_far ip link set lo up && in_far ip link set "$far" up && in_far ip address add 10.9.1.200/24 dev "$far" || fail "$far"
+  ip link set "$port" up || fail "$port"
+}
+# switch_written_by: "smfs", if the test's argument says so, else "dmfs".
+switch_written_by() { if [[ $test_argument == smfs ]]; then echo smfs; else echo dmfs; fi; }
+# to_switchdev N: switchdev mode with N virtual functions, which have no drivers yet. Sets rep[N], their representors, which are up.
+to_switchdev() {
+  local vf
+  echo 0 >"$pf/sriov_drivers_autoprobe"
+  echo "$1" >"$pf/sriov_numvfs" || fail "$1 virtual functions"
+  echo 1 >"$pf/sriov_drivers_autoprobe"
+  steering "$(switch_written_by)"
+  mode switchdev
+  ip link set "$port" up || fail "$port"
+  for ((vf = 0; vf < $1; vf++)); do
+    rep[vf]=$(representor "$vf")
+    ip link set "${rep[vf]}" up || fail "${rep[vf]}"
+  done
+}
+# functions_up N: their drivers; each in the name space vfN as 10.9.1.(N + 1). Sets net[N].
+functions_up() {
+  local vf
+  for ((vf = 0; vf < $1; vf++)); do
+    basename "$(vf_of $vf)" >/sys/bus/pci/drivers/mlx5_core/bind || fail "bind of $vf"
+    within 60 test -d "$pf/virtfn$vf/net"
+    net[vf]=$(net_of "$(vf_of $vf)")
+    ip netns add "vf$vf" && ip link set "${net[vf]}" netns "vf$vf" || fail "name space"
+    in_vf $vf ip link set lo up && in_vf $vf ip link set "${net[vf]}" up && in_vf $vf ip address add "10.9.1.$((vf + 1))/24" dev "${net[vf]}" || fail "${net[vf]}"
+    within 30 carrier $vf "${net[vf]}" 1
+  done
+}
+functions_down() {
+  local vf
+  for ((vf = 0; vf < $1; vf++)); do
+    ip netns del "vf$vf" || fail "name space"
+    basename "$(vf_of $vf)" >/sys/bus/pci/drivers/mlx5_core/unbind || fail "unbind"
+  done
+}
+to_legacy() {
+  mode legacy
+  echo 0 >"$pf/sriov_numvfs" || fail "sriov_numvfs"
+}
+tc_ready() {
+  local dev
+  for dev in "$@"; do ethtool -K "$dev" hw-tc-offload on && tc qdisc add dev "$dev" ingress || fail "hw-tc-offload on $dev"; done
+}
+# rule DEVICE ARGS...
+rule() { tc filter add dev "$1" ingress "${@:2}" || fail "rule on $*: $(dmesg | tail -n 20)"; }
+flush() {
+  local dev
+  for dev in "$port" "${rep[@]}"; do tc filter del dev "$dev" ingress || fail "$dev"; done
+}
+# by_software DEVICE: frames that a representor's own queues have received.
+by_software() { ethtool -S "$1" | awk '$1 == "rx_packets:" { print $2 }'; }
+# untouched TEXT COMMAND...: while the command runs, no representor's queues receive anything but what the ends' kernels do by themselves
+# (ARP, neighbour discovery), some frames.
+untouched() {
+  local dev text=$1
+  local -A before=()
+  shift
+  for dev in "$port" "${rep[@]}"; do before[$dev]=$(by_software "$dev"); done
+  "$@"
+  for dev in "$port" "${rep[@]}"; do
+    (($(by_software "$dev") - before[$dev] < 12)) || fail "$text: $dev has received $(($(by_software "$dev") - before[$dev])) frames that rules take"
+  done
+}
+# The driver asks the card for its counters once in a second.
+counted() { sleep 2.2; }
+# hits DEVICE: packets that its rules have taken in the card.
+hits() { tc -s filter show dev "$1" ingress | awk '/Sent hardware/ { n += $5 } END { print n + 0 }'; }
+is_parted() { if $1 ping -q -c 2 -i 0.2 -W 1 "$2" >/tmp/ping; then fail "$1 reaches $2, and should not"; fi; }
+# What the driver says of VLANs in switchdev mode is no complaint.
+switchdev_complaints() {
+  kernel_complaints | grep -v -e 'Dropping C-tag vlan stripping offload' -e 'Disabling HW_VLAN CTAG FILTERING' -e 'S-tagged traffic will be dropped'
+}
