@@ -38,7 +38,9 @@ void fill_qos(const Options& options, std::uint8_t* c) {
     prm::set<q::esw_element_type>(c, 1u << kElementTsar | 1u << kElementVport);
     prm::set<q::esw_tsar_type>(c, prm::k::TSAR_TYPE_CAP_MASK_DWRR);
   }
-  if (options.link != Link::kEthernet) return;  // only SQs are paced
+  if (options.manages_switch() && options.generation->has.flow_rewrite)
+    prm::set<q::log_max_num_meter_aso>(c, kLogFlowMeters);  // one object at a time
+  if (options.link != Link::kEthernet) return;              // only SQs are paced
   prm::set<q::packet_pacing>(c, 1);
   prm::set<q::packet_pacing_uid>(c, 1);
   prm::set<q::packet_pacing_burst_bound>(c, options.generation->has.pacing_burst ? 1 : 0);

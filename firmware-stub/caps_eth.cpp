@@ -30,6 +30,8 @@ void fill_general_eth(const Options& options, std::uint8_t* c) {
   if (options.manages_switch()) {
     put<g::eswitch_manager>(c, 1);
     put<g::log_max_l2_table>(c, kLogL2Table);
+    // Registers C stay with a frame until it leaves the switch, whatever tables it meets.
+    put<g::reg_c_preserve>(c, options.generation->has.flow_rewrite ? 1 : 0);
     put<g::receive_discard_vport_down>(c, 1);
     put<g::transmit_discard_vport_down>(c, 1);
   }

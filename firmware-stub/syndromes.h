@@ -270,6 +270,10 @@
   X(FlowSamplerNumber, 0x5a0d05, kBadRes, kNoObject, "no such flow sampler")                              \
   X(FlowSamplerBusy, 0x5a0d06, kBadResState, kDestroyBusy, "flow sampler in use")                         \
   X(FlowSamplerRatio, 0x5a0d07, kBadParam, kSampler, "flow sampler's ratio is zero")                      \
+  X(FlowMeterLimit, 0x5a0d08, kLim, kCount, "no more flow meters")                                        \
+  X(FlowMeterNumber, 0x5a0d09, kBadRes, kNoObject, "no such flow meter")                                  \
+  X(FlowMeterBusy, 0x5a0d0a, kBadResState, kDestroyBusy, "flow meter in use")                             \
+  X(FlowMeterUse, 0x5a0d0b, kBadParam, kFlowAction, "an entry's flow meter or its register is wrong")     \
   /* inside the firmware: the command waits until the driver gives pages */                               \
   X(WaitPages, 0x5a0f01, kNoRes, kCount, "waits for host pages")                                          \
   X(WaitHost, 0x5a0f02, kNoRes, kCount, "waits for the host's answer")

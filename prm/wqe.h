@@ -244,6 +244,30 @@ struct EthSeg {
 };
 static_assert(sizeof(EthSeg) == 16 && offsetof(EthSeg, mss) == 6 && offsetof(EthSeg, inline_hdr_sz) == 12);
 
+/// Control segment of ACCESS_ASO; 64 bytes of data follow (mlx5_wqe_aso_ctrl_seg). The object is the control
+/// segment's `imm`, its type the opmod.
+struct AsoCtrlSeg {
+  be32 va_h;
+  be32 va_l;  ///< bit 0: what was there before is read to that address
+  be32 lkey;
+  uint8_t data_mask_mode;      ///< 7:6
+  uint8_t condition_operands;  ///< of condition 1 7:4, of condition 0 3:0
+  uint8_t condition_offsets;
+  uint8_t condition_combination;  ///< 7:6; of data 5:0
+  be32 condition_0_data, condition_0_mask;
+  be32 condition_1_data, condition_1_mask;
+  be64 bitwise_data;
+  be64 data_mask;
+};
+static_assert(sizeof(AsoCtrlSeg) == 48 && offsetof(AsoCtrlSeg, condition_0_data) == 16 &&
+              offsetof(AsoCtrlSeg, data_mask) == 40);
+constexpr uint32_t kAsoReadEnable = 1;
+constexpr uint8_t kAsoFlowMeter = 2;                   ///< opmod of ACCESS_ASO
+enum : uint8_t { kAsoFalse = 0, kAsoTrue = 1 };        ///< condition_operands
+enum : uint8_t { kAsoAnd = 0, kAsoOr = 1 };            ///< condition_combination
+enum : uint8_t { kAsoBitwise = 0, kAsoBytewise = 1 };  ///< data_mask_mode
+constexpr unsigned kAsoData = 64;
+
 /// UMR control segment; an mkey segment (`prm::mkc`) and the translation list follow.
 struct UmrCtrlSeg {
   uint8_t flags;

@@ -175,7 +175,7 @@ CommandResult try_flow(Device& device, const FlowRule& r) {
   using In = prm::set_fte_in;
   using C = In::flow_context;
   constexpr std::size_t kList = C::destination::bit_off / 8, kItem = prm::dest_format_struct::bytes;
-  constexpr unsigned kAllow = 1, kDrop = 2, kForward = 4, kCount = 8;
+  constexpr unsigned kAllow = 1, kDrop = 2, kForward = 4, kCount = 8, kExecuteAso = 0x4000;
   const std::size_t items = r.to.size() + (r.counter != 0 ? 1 : 0);
   Mailbox in(prm::op::SET_FLOW_TABLE_ENTRY, std::max<std::size_t>(In::bytes, kList + items * kItem));
   in.set<In::table_id>(r.table);
@@ -183,13 +183,20 @@ CommandResult try_flow(Device& device, const FlowRule& r) {
   in.set<In::flow_index>(r.index);
   in.set<C::group_id>(r.group);
   in.set<C::flow_tag>(r.tag);
-  in.set<C::action>(r.action | (r.counter != 0 ? kCount : 0) |
+  in.set<C::action>(r.action | (r.counter != 0 ? kCount : 0) | (r.meter.object != 0 ? kExecuteAso : 0) |
                     (!r.to.empty() ? kForward
                      : r.allow     ? kAllow
                                    : kDrop));
   in.set<C::modify_header_id>(r.modify).set<C::packet_reformat_id>(r.reformat);
   in.set<C::push_vlan::ethtype>(r.push_tpid);
   in.set<C::push_vlan::prio>(r.push_tci >> 13).set<C::push_vlan::vid>(r.push_tci & 0xfff);
+  if (r.meter.object != 0) {
+    using aso = C::execute_aso::elem<0>;
+    using ctrl = aso::exe_aso_ctrl::exe_aso_ctrl_flow_meter;
+    in.set<aso::valid>(1).set<aso::aso_object_id>(r.meter.object);
+    in.set<ctrl::aso_type>(prm::k::EXE_ASO_FLOW_METER).set<ctrl::return_reg_id>(r.meter.reg);
+    in.set<ctrl::init_color>(r.meter.color).set<ctrl::meter_id>(r.meter.index);
+  }
   in.set<C::destination_list_size>(r.to.size());
   in.set<C::flow_counter_list_size>(r.counter != 0 ? 1 : 0);
   std::copy(r.value.begin(), r.value.end(), prm::ptr<C::match_value>(in.data()));

@@ -83,6 +83,10 @@ struct FlowRule {
   unsigned action = 0;
   std::uint32_t counter = 0, modify = 0, reformat = 0;
   std::uint16_t push_tpid = 0, push_tci = 0;
+  struct Meter {
+    std::uint32_t object = 0;  // 0: none
+    unsigned index = 0, reg = 0, color = 2;
+  } meter;
 };
 CommandResult try_flow(Device& device, const FlowRule& rule);
 EthObject make_flow(Device& device, const FlowRule& rule);

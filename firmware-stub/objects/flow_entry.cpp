@@ -27,10 +27,12 @@ FlowEntryRefs refer_to(Firmware& fw, const FlowEntry& e) {
   for (const FlowDestination& d : e.destinations) {
     if (d.type == FlowDestination::kTable) refs.tables.emplace_back(o.flow_tables.find(d.id));
     if (d.type == FlowDestination::kTir) refs.tirs.emplace_back(o.tirs.find(d.id));
+    if (d.type == FlowDestination::kSampler) refs.samplers.emplace_back(o.flow_samplers.find(d.id));
     if (d.reformat != 0) refs.others.emplace_back(o.reformats.find(d.reformat));
   }
   for (const std::uint32_t id : e.counters) refs.others.emplace_back(o.find_flow_counter(id));
   if ((e.action & kFlowModify) != 0) refs.others.emplace_back(o.modify_headers.find(e.modify));
+  if ((e.action & kFlowAso) != 0) refs.others.emplace_back(o.flow_meters.find(e.aso.object));
   if ((e.action & kFlowReformat) != 0) refs.others.emplace_back(o.reformats.find(e.reformat));
   return refs;
 }
@@ -94,6 +96,14 @@ Syndrome read_lists(Firmware& fw, const Command& cmd, const FlowTable& table, co
         if (fw.objects().tirs.find(id) == nullptr) return Syndrome::kTirNumber;
         entry.destinations.push_back({FlowDestination::kTir, id, reformat});
         break;
+      case FlowDestination::kSampler: {
+        const auto sampler = fw.function().flows().samplers.find(id);
+        if (sampler == fw.function().flows().samplers.end()) return Syndrome::kFlowSamplerNumber;
+        const FlowTable* samples = fw.function().flows().find_table(sampler->second.sample_table);
+        if (samples == nullptr || samples->type != table.type) return Syndrome::kFlowTableType;
+        entry.destinations.push_back({FlowDestination::kSampler, id, reformat});
+        break;
+      }
       case FlowDestination::kVport:
         if (id != 0 && id != kUplinkVport && fw.managed(id) == nullptr) return Syndrome::kFunction;
         entry.destinations.push_back({FlowDestination::kVport, id, reformat});
@@ -125,6 +135,8 @@ Syndrome check_action(Firmware& fw, const FlowTable& table, const FlowTypeCaps& 
     return Syndrome::kFlowAction;
   if (has(kFlowModify) && fw.objects().modify_headers.find(e.modify) == nullptr)
     return Syndrome::kModifyHeaderNumber;
+  if (has(kFlowAso) && fw.objects().flow_meters.find(e.aso.object) == nullptr)
+    return Syndrome::kFlowMeterNumber;
   if (has(kFlowReformat)) {
     if (!table.reformats) return Syndrome::kFlowFeature;
     const auto reformat = fw.function().flows().reformats.find(e.reformat);
@@ -132,6 +144,37 @@ Syndrome check_action(Firmware& fw, const FlowTable& table, const FlowTypeCaps& 
     if ((type.reformats >> reformat->second.type & 1) == 0) return Syndrome::kReformatType;
   }
   return Syndrome::kOk;
+}
+
+using Aso = FlowContext::execute_aso;
+
+// What kFlowAso is to do: one of the list's four, a flow meter.
+Syndrome read_aso(const Command& cmd, MeterAction& aso) {
+  const std::uint8_t* p = cmd.in.data() + Aso::bit_off / 8;
+  using ctrl = prm::execute_aso::exe_aso_ctrl::exe_aso_ctrl_flow_meter;
+  if (prm::get<prm::execute_aso::valid>(p) == 0 ||
+      prm::get<ctrl::aso_type>(p) != prm::k::EXE_ASO_FLOW_METER ||
+      prm::get<ctrl::return_reg_id>(p) >= FlowRegisters{}.c.size())
+    return Syndrome::kFlowMeterUse;
+  for (unsigned i = 1; i < Aso::count; ++i)
+    if (prm::get<prm::execute_aso::valid>(p + i * prm::execute_aso::bytes) != 0)
+      return Syndrome::kFlowMeterUse;
+  aso.object = prm::get<prm::execute_aso::aso_object_id>(p);
+  aso.reg = static_cast<std::uint8_t>(prm::get<ctrl::return_reg_id>(p));
+  aso.meter = static_cast<std::uint8_t>(prm::get<ctrl::meter_id>(p));
+  aso.before = static_cast<MeterColor>(prm::get<ctrl::init_color>(p));
+  return Syndrome::kOk;
+}
+
+void write_aso(Command& cmd, const MeterAction& aso) {
+  std::uint8_t* p = cmd.out.data() + prm::query_fte_out::flow_context::execute_aso::bit_off / 8;
+  using ctrl = prm::execute_aso::exe_aso_ctrl::exe_aso_ctrl_flow_meter;
+  prm::set<prm::execute_aso::valid>(p, 1);
+  prm::set<prm::execute_aso::aso_object_id>(p, aso.object);
+  prm::set<ctrl::aso_type>(p, prm::k::EXE_ASO_FLOW_METER);
+  prm::set<ctrl::return_reg_id>(p, aso.reg);
+  prm::set<ctrl::meter_id>(p, aso.meter);
+  prm::set<ctrl::init_color>(p, static_cast<std::uint32_t>(aso.before));
 }
 
 template <class Vlan>
@@ -194,6 +237,8 @@ Syndrome set_fte(Firmware& fw, Command& cmd) {
     entry.action = static_cast<std::uint16_t>(cmd.get<FlowContext::action>());
     entry.modify = cmd.get<FlowContext::modify_header_id>();
     entry.reformat = cmd.get<FlowContext::packet_reformat_id>();
+    if ((entry.action & kFlowAso) != 0) s = read_aso(cmd, entry.aso);
+    if (s != Syndrome::kOk) return s;
     entry.push = {read_vlan<FlowContext::push_vlan>(cmd), read_vlan<FlowContext::push_vlan_2>(cmd)};
   }
   if ((mask & kModifyTag) != 0) entry.tag = cmd.get<FlowContext::flow_tag>();
@@ -248,6 +293,7 @@ Syndrome query_fte(Firmware& fw, Command& cmd) {
   cmd.put<c::action>(e.action);
   cmd.put<c::modify_header_id>(e.modify);
   cmd.put<c::packet_reformat_id>(e.reformat);
+  if ((e.action & kFlowAso) != 0) write_aso(cmd, e.aso);
   write_vlan<c::push_vlan>(cmd, e.push[0]);
   write_vlan<c::push_vlan_2>(cmd, e.push[1]);
   cmd.put<c::destination_list_size>(static_cast<std::uint32_t>(e.destinations.size()));

@@ -30,7 +30,9 @@ Syndrome create_flow_sampler(Firmware& fw, Command& cmd) {
   s.ratio = cmd.get<Sampler::sample_ratio>();
   s.sample_table = cmd.get<Sampler::sample_table_id>();
   s.default_table = cmd.get<Sampler::default_table_id>();
-  if (cmd.get<Sampler::table_type>() != static_cast<std::uint32_t>(FlowTableType::kNicRx))
+  const std::uint32_t type = cmd.get<Sampler::table_type>();
+  if (type != static_cast<std::uint32_t>(FlowTableType::kNicRx) &&
+      (type != static_cast<std::uint32_t>(FlowTableType::kFdb) || !fw.options().manages_switch()))
     return Syndrome::kFlowTableType;
   if (s.ratio == 0) return Syndrome::kFlowSamplerRatio;
   for (const std::uint32_t id : {s.sample_table, s.default_table}) {
@@ -55,7 +57,8 @@ Syndrome query_flow_sampler(Firmware& fw, Command& cmd) {
   const FlowSamplerObject* object = fw.objects().flow_samplers.find(id);
   const auto it = fw.function().flows().samplers.find(id);
   if (object == nullptr || it == fw.function().flows().samplers.end()) return Syndrome::kFlowSamplerNumber;
-  cmd.put<out::table_type>(static_cast<std::uint32_t>(FlowTableType::kNicRx));
+  const FlowTable* samples = fw.function().flows().find_table(it->second.sample_table);
+  cmd.put<out::table_type>(static_cast<std::uint32_t>(samples ? samples->type : FlowTableType::kNicRx));
   cmd.put<out::level>(object->level);
   cmd.put<out::ignore_flow_level>(object->ignore_level ? 1 : 0);
   cmd.put<out::sample_ratio>(it->second.ratio);

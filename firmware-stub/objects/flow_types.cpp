@@ -40,7 +40,7 @@ constexpr FlowTypeCaps kSwitchTypes[] = {
     {FlowTableType::kEswEgressAcl, kPlain | kFlowPopVlan, kTable, 0, false},
     {FlowTableType::kFdb,
      kPlain | kFlowModify | kFlowReformat | kFlowDecap | kFlowPopVlan | kFlowPopVlan2 | kFlowPushVlan |
-         kFlowPushVlan2,
+         kFlowPushVlan2 | kFlowAso,
      kTable | kVports | kSampler, kEncap | 1u << REFORMAT_TYPE_L3_TUNNEL_TO_L2 | kBytes, false},
 };
 constexpr FlowTypeCaps kPlainSwitchTypes[] = {

@@ -21,6 +21,10 @@ bool has_sw_steering(const Options& options) {
 bool has_flow_rewrite(const Options& options) {
   return options.link == Link::kEthernet && options.generation->has.flow_rewrite;
 }
+// Rules of the switch have meters.
+bool has_flow_meters(const Options& options) {
+  return options.manages_switch() && options.generation->has.flow_rewrite;
+}
 
 const GeneralType* find_type(const Firmware& fw, std::uint16_t type) {
   for (const GeneralType& t : general_types())

@@ -11,6 +11,9 @@ Syndrome create_sched_object(Firmware&, Command&);
 Syndrome modify_sched_object(Firmware&, Command&);
 Syndrome query_sched_object(Firmware&, Command&);
 Syndrome destroy_sched_object(Firmware&, Command&);
+Syndrome create_flow_meter(Firmware&, Command&);
+Syndrome query_flow_meter(Firmware&, Command&);
+Syndrome destroy_flow_meter(Firmware&, Command&);
 Syndrome create_reserved_qpns(Firmware&, Command&);
 Syndrome destroy_reserved_qpns(Firmware&, Command&);
 

@@ -195,14 +195,17 @@ struct TirObject : Referred {
 
 // What a flow entry refers to. The content of tables and entries is the model's.
 struct FlowTableObject;
+struct FlowSamplerObject;
+struct FlowTableObject;
 struct FlowEntryRefs {
   std::vector<Ref<FlowTableObject>> tables;
   std::vector<Ref<TirObject>> tirs;
+  std::vector<Ref<FlowSamplerObject>> samplers;
   std::vector<Ref<PlainObject>> others;  // counters, action contexts
 
   template <class Archive>
   void list_state(Archive& a) {
-    HCASIM_FIELDS(a, tables, tirs, others);
+    HCASIM_FIELDS(a, tables, tirs, samplers, others);
   }
 };
 
@@ -240,6 +243,16 @@ struct FlowSamplerObject : Referred {
   }
 };
 
+struct FlowMeterObject : PlainObject {
+  Ref<PlainObject> pd;
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    Referred::list_state(a);
+    HCASIM_FIELDS(a, pd);
+  }
+};
+
 // Context memory (ICM) that an object takes, bytes: for page requests.
 constexpr std::uint64_t kIcmQp = 1024, kIcmCq = 256, kIcmSrq = 256, kIcmEq = 256, kIcmMkey = 128, kIcmMtt = 8,
                         kIcmRq = 512, kIcmTir = 256, kIcmTis = 128, kIcmFlow = 128, kIcmSwIcm = 256;
@@ -249,7 +262,8 @@ constexpr unsigned kLogTds = 8, kLogTises = 12, kLogTirs = 14, kLogRqts = 14, kL
                    kLogSqs = 14;
 constexpr unsigned kLogUcList = 7, kLogMcList = 11, kLogVlanList = 12, kLogL2Table = 12;
 constexpr unsigned kLogFlowTables = 12, kLogFlowTableSize = 22, kLogFlows = 20, kLogDestinations = 5;
-constexpr unsigned kSwIcms = 4096, kFlowSamplers = 4096;                // numbers
+constexpr unsigned kSwIcms = 4096, kFlowSamplers = 4096;  // numbers
+constexpr unsigned kLogFlowMeters = 12;
 constexpr unsigned kFlowCounters = 1u << 16, kLogFlowCounterBulk = 10;  // the first a number
 // Counters allocated many at a time: flow_counter_bulk_alloc's units of 128, and the numbers given to them.
 constexpr unsigned kCounterBulkUnit = 128, kCounterBulkUnits = 15, kFirstBulkCounter = 1u << 17,
@@ -303,6 +317,7 @@ struct Objects {
   std::map<std::pair<std::uint32_t, Gid>, Ref<QpObject>> multicast;  // who is in which group, by QPN
   Table<SwIcmObject> sw_icms;
   Table<FlowSamplerObject> flow_samplers;
+  Table<FlowMeterObject> flow_meters;
   Table<PlainObject> reserved_qpns;  // by the block: number n has the n-th from kFirstReservedQpn on
   std::uint32_t flows = 0;           // entries of all flow tables
   std::uint64_t xlt_words = 0;       // translation list entries set aside, all mkeys
@@ -317,9 +332,9 @@ struct Objects {
   template <class Archive>
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, users, umem_users, sched_users, multicast, flow_samplers, flow_tables, flow_groups,
-                  flow_counters, counter_bulks, modify_headers, reformats, tirs, rqts, rqs, qps, tises, srqs,
-                  mkeys, memics, psvs, cqs, eqs, umems, sched_elements, sw_icms, reserved_qpns, pds, uars,
-                  xrcds, tds, q_counters, flows, xlt_words, general_objects);
+                  flow_counters, counter_bulks, modify_headers, reformats, flow_meters, tirs, rqts, rqs, qps,
+                  tises, srqs, mkeys, memics, psvs, cqs, eqs, umems, sched_elements, sw_icms, reserved_qpns,
+                  pds, uars, xrcds, tds, q_counters, flows, xlt_words, general_objects);
   }
 };
 

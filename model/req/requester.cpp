@@ -440,6 +440,9 @@ Requester::Step Requester::run_local(Pace& pace, Qp& qp, SendWqe& wqe) {
   } else if (wqe.opcode == WqeOp::kTagMatch) {
     if (!blocks_.tags.execute(done, qp, wqe))
       return refuse(wqe, CqeSyndrome::kLocalQpOp, static_cast<std::uint8_t>(WqeFault::kTag));
+  } else if (wqe.opcode == WqeOp::kAso) {
+    if (!blocks_.flows[qp.function].access_meter(qp.pd, wqe.imm, wqe.bytes.data(), wqe.bytes.size()))
+      return refuse(wqe, CqeSyndrome::kLocalQpOp, static_cast<std::uint8_t>(WqeFault::kAso));
   }
   if (wqe.opcode == WqeOp::kSetPsv) {
     const UmrResult r =

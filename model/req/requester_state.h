@@ -75,7 +75,7 @@ struct SendWqeHead {
   bool is_read_or_atomic() const { return opcode == prm::WqeOp::kRdmaRead || is_atomic(); }
   bool is_local() const {
     return opcode == prm::WqeOp::kNop || opcode == prm::WqeOp::kUmr || opcode == prm::WqeOp::kSetPsv ||
-           opcode == prm::WqeOp::kTagMatch;
+           opcode == prm::WqeOp::kTagMatch || opcode == prm::WqeOp::kAso;
   }
 
   template <class Archive>

@@ -144,6 +144,7 @@ void FlowSteering::clear() {
   modify_headers.clear();
   reformats.clear();
   samplers.clear();
+  meters.clear();
   criteria_ = 0;
   verdict_ = {};
 }

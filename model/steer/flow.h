@@ -14,6 +14,7 @@
 
 #include "model/state/fields.h"
 #include "model/steer/actions.h"
+#include "model/steer/meter.h"
 #include "model/time.h"
 #include "prm/prm.h"
 #include "traces/frame_end.h"
@@ -80,6 +81,18 @@ struct VlanTag {
   }
 };
 
+// kFlowAso: a meter that colours the frame, and the register C that gets the colour in its low byte.
+struct MeterAction {
+  std::uint32_t object = 0;
+  std::uint8_t meter = 0, reg = 0;
+  MeterColor before = MeterColor::kUndefined;
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, object, meter, reg, before);
+  }
+};
+
 struct FlowEntry {
   std::uint32_t group = 0;
   std::uint32_t tag = 0;  // goes into the CQE (flow_tag)
@@ -89,6 +102,7 @@ struct FlowEntry {
   std::uint32_t reformat = 0;           // kFlowReformat: packet_reformat_id
   std::uint32_t modify = 0;             // kFlowModify: modify_header_id
   std::array<VlanTag, 2> push;          // kFlowPushVlan, kFlowPushVlan2
+  MeterAction aso;                      // kFlowAso
   MatchParam value{};
   enum Source : std::uint8_t { kAny = 0, kFromUplink = 1, kFromVport = 2 } source = kAny;  // flow_source
 
@@ -98,7 +112,8 @@ struct FlowEntry {
 
   template <class Archive>
   void list_state(Archive& a) {
-    HCASIM_FIELDS(a, group, tag, action, destinations, counters, reformat, modify, push, value, source, key);
+    HCASIM_FIELDS(a, group, tag, action, destinations, counters, reformat, modify, push, aso, value, source,
+                  key);
   }
 };
 
@@ -248,6 +263,9 @@ class FlowSteering {
   std::map<std::uint32_t, std::vector<FieldAction>> modify_headers;
   std::map<std::uint32_t, PacketReformat> reformats;
   std::map<std::uint32_t, FlowSampler> samplers;
+  std::map<std::uint32_t, FlowMeters> meters;
+  // ACCESS_ASO from a queue of that PD: what stands behind the WQE's control segment. False: refused.
+  bool access_meter(std::uint32_t pd, std::uint32_t object, const std::uint8_t* segments, std::size_t len);
   void attach(SwTables& walker) { sw_tables_ = &walker; }
   void attach(const VxlanPorts& ports) { vxlan_ports_ = &ports; }
 
@@ -275,7 +293,7 @@ class FlowSteering {
     if constexpr (Archive::kResets)
       clear();
     else
-      HCASIM_FIELDS(a, modify_headers, reformats, samplers, tables_, roots_, counters_);
+      HCASIM_FIELDS(a, modify_headers, reformats, samplers, meters, tables_, roots_, counters_);
   }
 
  private:
@@ -286,7 +304,8 @@ class FlowSteering {
   const FlowEntry* lookup(const FlowTable& table, const std::uint8_t* params, bool from_uplink) const;
   void visit(Time now, Step step);
   void miss(const FlowTable& table, SteeredFrame frame);
-  bool act(const FlowEntry& entry, SteeredFrame& frame);
+  bool act(Time now, const FlowEntry& entry, SteeredFrame& frame);
+  void measure(Time now, const MeterAction& aso, SteeredFrame& frame);
   void ends(SteeredFrame& frame, traces::FrameEnd how, std::uint32_t to);
   void lead(const FlowDestination& to, SteeredFrame frame);
 

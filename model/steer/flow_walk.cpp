@@ -123,13 +123,23 @@ void FlowSteering::miss(const FlowTable& table, SteeredFrame frame) {
   pass(std::move(frame));
 }
 
+void FlowSteering::measure(Time now, const MeterAction& aso, SteeredFrame& frame) {
+  const auto it = meters.find(aso.object);
+  if (it == meters.end()) return;
+  const MeterColor color = it->second.meters[aso.meter].color(now, frame, aso.before);
+  frame.touch();
+  std::uint32_t& reg = frame.regs.c[aso.reg];
+  reg = (reg & ~0xffu) | static_cast<std::uint32_t>(color);
+}
+
 // What an entry does to the frame, in the order of the hardware's stages: headers away, fields, headers on.
 // False: an action does not apply, which drops the frame.
-bool FlowSteering::act(const FlowEntry& entry, SteeredFrame& frame) {
+bool FlowSteering::act(Time now, const FlowEntry& entry, SteeredFrame& frame) {
   const unsigned action = entry.action;
   if (action & kFlowCount)
     for (const std::uint32_t id : entry.counters) count(id, frame);
   if (entry.tag) frame.flow_tag = entry.tag;
+  if (action & kFlowAso) measure(now, entry.aso, frame);
   constexpr unsigned kChanges = kFlowReformat | kFlowDecap | kFlowModify | kFlowPopVlan | kFlowPushVlan |
                                 kFlowPopVlan2 | kFlowPushVlan2;
   if (!(action & kChanges)) return true;
@@ -173,7 +183,7 @@ void FlowSteering::visit(Time now, Step step) {
   const FlowEntry* entry = lookup(*table, params_.data(), frame.source_port == kUplinkPort);
   if (const auto* trace = tracer()) trace_table(*trace, now, frame, *table, entry);
   if (!entry) return miss(*table, std::move(frame));
-  if (!act(*entry, frame) || entry->action & kFlowDrop) return drop(std::move(frame));
+  if (!act(now, *entry, frame) || entry->action & kFlowDrop) return drop(std::move(frame));
   if (entry->action & kFlowAllow) return pass(std::move(frame));
   if (!(entry->action & kFlowForward)) return;
   const std::size_t n = entry->destinations.size();

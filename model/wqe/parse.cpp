@@ -30,6 +30,7 @@ bool op_allowed(QpType type, WqeOp op) {
              (type == QpType::kSq && op == WqeOp::kSend);
     case WqeOp::kLso:
     case WqeOp::kEnhancedMpsw:
+    case WqeOp::kAso:
       return type == QpType::kSq;
     case WqeOp::kRdmaWrite:
     case WqeOp::kRdmaWriteImm:
@@ -112,7 +113,10 @@ void parse_send_wqe(const std::uint8_t* bytes, std::size_t len, const Qp& qp, Se
     return;
   }
   if (w.opcode == WqeOp::kNop) return;
-  if (w.opcode == WqeOp::kUmr || w.opcode == WqeOp::kSetPsv || w.opcode == WqeOp::kTagMatch) {
+  if (w.opcode == WqeOp::kAso && ctrl.opmod() != prm::kAsoFlowMeter)
+    return refuse(w, prm::CqeSyndrome::kLocalQpOp, WqeFault::kOpcode);
+  if (w.opcode == WqeOp::kUmr || w.opcode == WqeOp::kSetPsv || w.opcode == WqeOp::kTagMatch ||
+      w.opcode == WqeOp::kAso) {
     w.bytes.assign(bytes + at, bytes + len);
     return;
   }
