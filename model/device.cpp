@@ -10,12 +10,12 @@
 namespace hcasim {
 
 Device::Device(const sc_core::sc_module_name& name, const Profile& profile,
-               const std::vector<HostPort*>& hosts, traces::Tracer& tracer)
+               const std::vector<HostPort*>& hosts, traces::Tracer& tracer, std::size_t sfs)
     : sc_module(name),
       bars("bar", hosts.size()),
       profile_(profile),
       tracer_(tracer),
-      functions_(hosts, tracer, profile_),
+      functions_(hosts, sfs, tracer, profile_),
       injector_("injector", tracer, functions_),
       dma_("dma", profile_, functions_.of(&Function::host), tracer, functions_),
       contexts_(profile_,
@@ -33,7 +33,7 @@ Device::Device(const sc_core::sc_module_name& name, const Profile& profile,
       tpt_(profile_, contexts_, functions_.of(&Function::mkeys), functions_.of(&Function::psvs)),
       qp_states_({tracer, eqs_, context_gate_, firmware()}),
       page_faults_({tracer, qps(), eqs_}),
-      vports_(vports()),
+      vports_(vports(), functions_.numbers()),
       eswitch_({vports_, functions_[0].flows()}),
       port_("port", profile_, tracer, functions_, vports_),
       rdma_({port_, flows()}),

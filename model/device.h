@@ -55,12 +55,13 @@ static_assert(Memic::kBase == std::uint64_t{Uar::kPages} * kUarPageSize && Memic
 
 class Device : public sc_core::sc_module {
  public:
-  // One function for each host.
+  // One function for each host; the last `sfs` are sub-functions, which have the hosts of others.
   Device(const sc_core::sc_module_name& name, const Profile& profile, const std::vector<HostPort*>& hosts,
-         traces::Tracer& tracer);
+         traces::Tracer& tracer, std::size_t sfs = 0);
 
   FunctionId functions() const { return static_cast<FunctionId>(functions_.size()); }
   Function& function(FunctionId f) { return functions_[f]; }
+  const VportNumbers& vport_numbers() const { return functions_.numbers(); }
   // A function's firmware is plugged in after construction, before the first access.
   void attach(FunctionId f, FirmwarePort& firmware) { functions_[f].firmware().attach(firmware); }
 

@@ -37,7 +37,7 @@ Syndrome check_context(Firmware& fw, const Command& cmd, std::uint32_t hierarchy
   if (type == kElementVport) {
     const std::uint32_t vport = attributes & 0xffff;
     if (vport != 0 && fw.managed(vport) == nullptr) return Syndrome::kFunction;
-    if (fw.function().qos().has_vport(static_cast<FunctionId>(vport))) return Syndrome::kSchedBusy;
+    if (fw.function().qos().has_vport(static_cast<std::uint16_t>(vport))) return Syndrome::kSchedBusy;
   }
   if (cmd.get<typename C::bw_share>() > kMaxBwShare) return Syndrome::kSchedShare;
   const std::uint32_t parent = cmd.get<typename C::parent_element_id>();

@@ -35,9 +35,9 @@ struct SchedObject : Referred {
     return prm::get<prm::scheduling_context::parent_element_id>(context.data());
   }
   // The vport that an element of the E-Switch's tree is for.
-  FunctionId vport() const {
-    return static_cast<FunctionId>(prm::get<prm::scheduling_context::element_attributes>(context.data()) &
-                                   0xffff);
+  std::uint16_t vport() const {
+    return static_cast<std::uint16_t>(prm::get<prm::scheduling_context::element_attributes>(context.data()) &
+                                      0xffff);
   }
   std::uint8_t hierarchy = 0;
   Ref<SchedObject> parent_ref;

@@ -14,7 +14,7 @@ namespace hcasim {
 
 namespace {
 
-constexpr FunctionId kManager = 0;
+constexpr FunctionId kManager = 0;  // and the number of its vport
 
 bool to_group(const Packet& p) { return (p.dest_mac()[0] & 1) != 0; }
 
@@ -47,24 +47,25 @@ void ESwitch::from_function(Time t, PacketRef& packet, Copies& out) {
   // What a function sends to a group it may have subscribed to itself: that is its own affair, and none of
   // the switch's, which gives nothing back to where it came from.
   if (to_group(*packet)) out.push_back({f, PacketPool::copy(*packet)});
-  if (blocks_.vports.passes(f, false)) enter(t, f, packet, out);
+  if (blocks_.vports.passes(f, false)) enter(t, &blocks_.vports[f], packet, out);
 }
 
-void ESwitch::from_uplink(Time t, PacketRef& packet, Copies& out) { enter(t, kUplinkVport, packet, out); }
+void ESwitch::from_uplink(Time t, PacketRef& packet, Copies& out) { enter(t, nullptr, packet, out); }
 
-void ESwitch::enter(Time t, std::uint16_t source, PacketRef& packet, Copies& out) {
+void ESwitch::enter(Time t, const Vport* from, PacketRef& packet, Copies& out) {
+  const std::uint16_t source = from != nullptr ? from->number() : kUplinkVport;
   FlowSteering& flows = blocks_.flows;
   SteeredFrame frame = as_frame(packet, flows);
-  frame.sqn = source == kUplinkVport ? 0 : packet->sqn;
+  frame.sqn = from != nullptr ? packet->sqn : 0;
   frame.source_port = source;
-  if (source != kUplinkVport) frame.source_vhca = blocks_.vports[source].vhca_id;
+  if (from != nullptr) frame.source_vhca = from->vhca_id;
   if (const auto* trace = flows.tracer()) trace_entry(*trace, t, frame, FlowTableType::kFdb, source);
-  if (source != kUplinkVport && !blocks_.vports[source].vlans.insert(frame))
+  if (from != nullptr && !from->vlans.insert(frame))
     return ends(flows, t, frame, traces::FrameEnd::kTagged, source);
   if (!pass_acl(flows, t, FlowTableType::kEswIngressAcl, source, frame)) return;
   std::vector<FlowDelivery> list;
   list.swap(flows.run(t, FlowTableType::kFdb, std::move(frame)).deliveries);
-  const std::uint16_t by_default = source == kUplinkVport ? std::uint16_t{kManager} : kUplinkVport;
+  const std::uint16_t by_default = from != nullptr ? kUplinkVport : std::uint16_t{kManager};
   for (FlowDelivery& d : list) {
     const std::uint16_t to = d.fate == FlowDelivery::kVport    ? static_cast<std::uint16_t>(d.vport)
                              : d.fate == FlowDelivery::kUplink ? kUplinkVport
@@ -79,13 +80,15 @@ void ESwitch::leave(Time t, std::uint16_t source, std::uint16_t to, SteeredFrame
   if (to == source && (to == kUplinkVport || to_group(*packet)))
     return ends(flows, t, frame, traces::FrameEnd::kBack, to);
   // The rule for what no other matches leads to the manager; what that one sends itself would go round.
-  if (to == source && to == kManager && !is_for(*packet, blocks_.vports[to]))
+  if (to == source && to == kManager && !is_for(*packet, blocks_.vports[kManager]))
     return ends(flows, t, frame, traces::FrameEnd::kBack, to);
+  const FunctionId receiver = to != kUplinkVport ? blocks_.vports.function_at(to) : kNoFunction;
   if (to != kUplinkVport) {
-    if (to >= blocks_.vports.size()) return ends(flows, t, frame, traces::FrameEnd::kNoVport, to);
-    if (!blocks_.vports.passes(to, true)) return ends(flows, t, frame, traces::FrameEnd::kVportDown, to);
+    if (receiver == kNoFunction) return ends(flows, t, frame, traces::FrameEnd::kNoVport, to);
+    if (!blocks_.vports.passes(receiver, true))
+      return ends(flows, t, frame, traces::FrameEnd::kVportDown, to);
     if (!pass_acl(flows, t, FlowTableType::kEswEgressAcl, to, frame)) return;
-    blocks_.vports[to].vlans.strip(frame);
+    blocks_.vports[receiver].vlans.strip(frame);
   }
   ends(flows, t, frame, to == kUplinkVport ? traces::FrameEnd::kUplink : traces::FrameEnd::kVport, to);
   EmbeddedSwitch::Copy copy;
@@ -95,10 +98,10 @@ void ESwitch::leave(Time t, std::uint16_t source, std::uint16_t to, SteeredFrame
   p.source_vport = 0;
   p.reg_c = {};
   if (to != kUplinkVport) {
-    copy.to = to;
+    copy.to = receiver;
     p.source_vport = source;
     for (unsigned i = 0; i < p.reg_c.size(); ++i)
-      if ((blocks_.vports[to].reg_c_ids >> i & 1) != 0) p.reg_c[i] = frame.regs.c[i];
+      if ((blocks_.vports[receiver].reg_c_ids >> i & 1) != 0) p.reg_c[i] = frame.regs.c[i];
   }
   out.push_back(std::move(copy));
 }

@@ -20,7 +20,7 @@ namespace hcasim {
 
 class FlowSteering;
 
-// The numbers of vports: a function's is its own number; and the port's.
+// The number of the port's vport; those of functions: VportNumbers.
 constexpr std::uint16_t kUplinkVport = kUplinkPort;
 
 class ESwitch final : public EmbeddedSwitch {
@@ -40,7 +40,8 @@ class ESwitch final : public EmbeddedSwitch {
   void from_uplink(Time t, PacketRef& packet, Copies& out);
 
  private:
-  void enter(Time t, std::uint16_t source, PacketRef& packet, Copies& out);
+  // from: null for the uplink.
+  void enter(Time t, const Vport* from, PacketRef& packet, Copies& out);
   void leave(Time t, std::uint16_t source, std::uint16_t to, SteeredFrame frame, const PacketRef& packet,
              Copies& out);
 

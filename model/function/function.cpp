@@ -5,12 +5,13 @@
 
 namespace hcasim {
 
-Function::Function(FunctionId id, HostPort& host, traces::Tracer& tracer, const Profile& profile)
+Function::Function(FunctionId id, std::uint16_t vport, HostPort& host, traces::Tracer& tracer,
+                   const Profile& profile)
     : id_(id),
       host_(host),
       tracer_(tracer, id),
       health_(host, tracer_, firmware_),
-      vport_(id),
+      vport_(id, vport),
       qps_(id),
       cqs_(id),
       eqs_(id),
@@ -44,12 +45,16 @@ void Function::reset() {
   bad_accesses_ = 0;
 }
 
-Functions::Functions(const std::vector<HostPort*>& hosts, traces::Tracer& tracer, const Profile& profile) {
-  for (HostPort* host : hosts)
-    functions_.push_back(
-        std::make_unique<Function>(static_cast<FunctionId>(functions_.size()), *host, tracer, profile));
+Functions::Functions(const std::vector<HostPort*>& hosts, std::size_t sfs, traces::Tracer& tracer,
+                     const Profile& profile)
+    : numbers_(hosts.size(), sfs) {
+  for (HostPort* host : hosts) {
+    const auto f = static_cast<FunctionId>(functions_.size());
+    functions_.push_back(std::make_unique<Function>(f, numbers_.of(f), *host, tracer, profile));
+  }
   if (functions_.size() == 1) return;
-  for (const auto& function : functions_) function->qos().attach(functions_.front()->qos(), function->id());
+  for (const auto& function : functions_)
+    function->qos().attach(functions_.front()->qos(), function->vport().number());
 }
 
 void Functions::model_fault(const char* where, const char* what) noexcept {

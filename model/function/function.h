@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What one PCIe function of the card owns: the host behind it (its own requester ID), its firmware with the
-// initialization segment and the command queue, whether it is in service, and the names that its driver gives
-// to objects. The engines are the card's (model/device.h): they work for all functions, and find in here what
-// a queue of this one names. Nothing in here knows an engine, or another function.
+// What one function of the card owns: the host behind it (its requester ID, which sub-functions share), its
+// firmware with the initialization segment and the command queue, whether it is in service, and the names
+// that its driver gives to objects. The engines are the card's (model/device.h): they work for all functions,
+// and find in here what a queue of this one names. Nothing in here knows an engine, or another function.
 #ifndef HCASIM_MODEL_FUNCTION_FUNCTION_H
 #define HCASIM_MODEL_FUNCTION_FUNCTION_H
 
@@ -37,8 +37,9 @@ namespace hcasim {
 
 class Function {
  public:
-  // host: what its DMA and interrupts go to.
-  Function(FunctionId id, HostPort& host, traces::Tracer& tracer, const Profile& profile);
+  // vport: the number of its plug. host: what its DMA and interrupts go to.
+  Function(FunctionId id, std::uint16_t vport, HostPort& host, traces::Tracer& tracer,
+           const Profile& profile);
   Function(const Function&) = delete;
   Function& operator=(const Function&) = delete;
 
@@ -114,8 +115,11 @@ class Function {
 // knows whose work it was.
 class Functions final : public FaultSink {
  public:
-  // One for each host.
-  Functions(const std::vector<HostPort*>& hosts, traces::Tracer& tracer, const Profile& profile);
+  // One for each host; the last `sfs` of them are sub-functions, whose hosts are those of others.
+  Functions(const std::vector<HostPort*>& hosts, std::size_t sfs, traces::Tracer& tracer,
+            const Profile& profile);
+
+  const VportNumbers& numbers() const { return numbers_; }
 
   Function& operator[](FunctionId f) { return *functions_[f]; }
   std::size_t size() const { return functions_.size(); }
@@ -150,6 +154,7 @@ class Functions final : public FaultSink {
   }
 
  private:
+  const VportNumbers numbers_;
   std::vector<std::unique_ptr<Function>> functions_;
 };
 

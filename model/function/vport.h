@@ -54,9 +54,11 @@ struct VportVlans {
 
 class Vport {
  public:
-  explicit Vport(FunctionId function = 0) : function_(function) {}
+  explicit Vport(FunctionId function = 0) : Vport(function, function) {}
+  Vport(FunctionId function, std::uint16_t number) : function_(function), number_(number) {}
 
   FunctionId function() const { return function_; }
+  std::uint16_t number() const { return number_; }  // by which the E-Switch knows it
 
   // Management lets packets pass (vport state; of the physical function always).
   bool open = true;
@@ -113,6 +115,7 @@ class Vport {
 
  private:
   FunctionId function_;
+  std::uint16_t number_;
   std::vector<RoceAddress> roce_addresses_;
   std::vector<Mac> own_macs_;  // of the table, each once
   struct OwnGid {

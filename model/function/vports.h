@@ -15,7 +15,12 @@ namespace hcasim {
 
 class Vports final : public LocalAddresses {
  public:
-  explicit Vports(PerFunction<Vport> vports) : vports_(std::move(vports)) {}
+  explicit Vports(PerFunction<Vport> vports) : vports_(std::move(vports)), numbers_(vports_.size()) {}
+  Vports(PerFunction<Vport> vports, const VportNumbers& numbers)
+      : vports_(std::move(vports)), numbers_(numbers) {}
+
+  // kNoFunction: no function is at the vport of this number.
+  FunctionId function_at(std::uint16_t number) const { return numbers_.function(number); }
 
   Vport& operator[](FunctionId f) const { return vports_[f]; }
 
@@ -72,6 +77,7 @@ class Vports final : public LocalAddresses {
   static bool multicast(const Mac& mac) { return (mac[0] & 1) != 0; }
 
   PerFunction<Vport> vports_;
+  VportNumbers numbers_;
 };
 
 }  // namespace hcasim

@@ -98,14 +98,14 @@ Time Qos::share_delay(Time t, std::uint32_t id, Element& e) {
   return e.served > least + static_cast<double>(kQuantum) / share ? t + quantum_time() : t;
 }
 
-void Qos::set_vport(FunctionId vport, std::uint32_t id) {
+void Qos::set_vport(std::uint16_t vport, std::uint32_t id) {
   if (id == 0)
     vports_.erase(vport);
   else
     vports_[vport] = id;
 }
 
-void Qos::attach(Qos& manager, FunctionId vport) {
+void Qos::attach(Qos& manager, std::uint16_t vport) {
   manager_ = &manager;
   vport_ = vport;
 }

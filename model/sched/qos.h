@@ -40,11 +40,11 @@ class Qos {
   void destroy_element(std::uint32_t id);
   unsigned depth(std::uint32_t id) const;  // 1: a root; 0: no such element
   // E-Switch: the element of a vport, 0: none. Of the manager's tree.
-  void set_vport(FunctionId vport, std::uint32_t id);
-  bool has_vport(FunctionId vport) const { return vports_.count(vport) != 0; }
+  void set_vport(std::uint16_t vport, std::uint32_t id);
+  bool has_vport(std::uint16_t vport) const { return vports_.count(vport) != 0; }
   void clear();
   // Where the element of this function's own vport is found.
-  void attach(Qos& manager, FunctionId vport);
+  void attach(Qos& manager, std::uint16_t vport);
 
   // --- Hooks of the engines. responder: for the READ responses of the queue.
   // Something stands between the queue and the port.
@@ -108,9 +108,9 @@ class Qos {
   double port_mbps_;
   std::array<Pace, kPaces> paces_;
   std::map<std::uint32_t, Element> elements_;
-  std::map<FunctionId, std::uint32_t> vports_;  // manager: their elements
+  std::map<std::uint16_t, std::uint32_t> vports_;  // manager: their elements
   Qos* manager_ = nullptr;
-  FunctionId vport_ = 0;
+  std::uint16_t vport_ = 0;
 };
 
 }  // namespace hcasim
