@@ -80,7 +80,7 @@ void fill_general(const Options& o, std::uint8_t* c) {
   set(g::port_module_event{}, 1);
   set(g::temp_warn_event{}, 1);
   set(g::vport_counters{}, 1);
-  set(g::vport_group_manager{}, o.vfs != 0 && !o.vf ? 1 : 0);
+  set(g::vport_group_manager{}, o.manages() ? 1 : 0);
   set(g::out_of_seq_cnt{}, 1);
   set(g::retransmission_q_counters{}, 1);
   set(g::enhanced_error_q_counters{}, 1);
@@ -112,6 +112,29 @@ bool take(const std::uint8_t* in, const Caps::Block& max, Caps::Block& into) {
   if (prm::get<F>(in) > prm::get<F>(max.data())) return false;
   prm::set<F>(into.data(), prm::get<F>(in));
   return true;
+}
+
+template <class... F>
+bool take_all(const std::uint8_t* in, const Caps::Block& max, Caps::Block& into) {
+  return (take<F>(in, max, into) && ...);
+}
+
+// Events of sub-functions' states: a driver that knows them switches them on.
+bool take_vhca_state(const std::uint8_t* in, const Caps::Block& max, Caps::Block& into) {
+  using g = prm::cmd_hca_cap;
+  return take_all<g::vhca_state, g::event_on_vhca_state_teardown_request, g::event_on_vhca_state_in_use,
+                  g::event_on_vhca_state_active, g::event_on_vhca_state_allocated,
+                  g::event_on_vhca_state_invalid>(in, max, into);
+}
+
+void vhca_state_off(std::uint8_t* c) {
+  using g = prm::cmd_hca_cap;
+  put<g::vhca_state>(c, 0);
+  put<g::event_on_vhca_state_teardown_request>(c, 0);
+  put<g::event_on_vhca_state_in_use>(c, 0);
+  put<g::event_on_vhca_state_active>(c, 0);
+  put<g::event_on_vhca_state_allocated>(c, 0);
+  put<g::event_on_vhca_state_invalid>(c, 0);
 }
 
 }  // namespace
@@ -146,6 +169,7 @@ Caps::Caps(const Options& options) {
   fill_qos(options, fixed_block(CapGroup::kQos));
   general_power_on_ = general_max_;
   prm::set<prm::cmd_hca_cap::cmdif_checksum>(general_power_on_.data(), 0);
+  vhca_state_off(general_power_on_.data());
   reset_state(*this);
 }
 
@@ -186,6 +210,7 @@ Syndrome Caps::set(std::uint16_t group, const std::uint8_t* block) {
       if (prm::get<g::log_max_qp>(block) < 8) return Syndrome::kCapValue;
       if (!take<g::log_max_qp>(block, general_max_, next)) return Syndrome::kCapValue;
       if (!take<g::cmdif_checksum>(block, general_max_, next)) return Syndrome::kCapValue;
+      if (!take_vhca_state(block, general_max_, next)) return Syndrome::kCapValue;
       // pkey_table_size 0 (128 entries) and 4 KiB UAR pages are all there is: in `next` already. Everything
       // else must be as it was: a change that is not made must not be answered with success.
       if (std::memcmp(next.data(), block, prm::cmd_hca_cap::bytes) != 0) return Syndrome::kCapValue;

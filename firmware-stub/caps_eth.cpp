@@ -18,6 +18,24 @@ constexpr std::uint32_t kL3Ipv4 = 2, kL3Ipv6 = 4;  // roce_cap.l3_type
 constexpr std::uint32_t kRoceV1 = 1, kRoceV2 = 4;  // roce_cap.roce_version
 constexpr unsigned kLogMinStride = 6, kLogMaxStride = 13;
 constexpr std::uint32_t kRoceUdpPort = 4791;  // IBTA annex A17
+constexpr unsigned kLogSfUnit = 12;           // log_min_sf_size: 4 KiB
+
+void fill_sub_functions(const Options& options, std::uint8_t* c) {
+  using g = prm::cmd_hca_cap;
+  unsigned log = 0;
+  while (1u << log < options.sfs) ++log;
+  put<g::sf>(c, 1);
+  put<g::log_max_sf>(c, log);
+  put<g::max_num_sf>(c, options.sfs);
+  put<g::log_min_sf_size>(c, kLogSfWindow - kLogSfUnit);
+  put<g::sf_base_id>(c, VportNumbers::kFirstSf);
+  put<g::vhca_state>(c, 1);
+  put<g::event_on_vhca_state_teardown_request>(c, 1);
+  put<g::event_on_vhca_state_in_use>(c, 1);
+  put<g::event_on_vhca_state_active>(c, 1);
+  put<g::event_on_vhca_state_allocated>(c, 1);
+  put<g::event_on_vhca_state_invalid>(c, 1);
+}
 
 }  // namespace
 
@@ -34,6 +52,7 @@ void fill_general_eth(const Options& options, std::uint8_t* c) {
     put<g::reg_c_preserve>(c, options.generation->has.flow_rewrite ? 1 : 0);
     put<g::receive_discard_vport_down>(c, 1);
     put<g::transmit_discard_vport_down>(c, 1);
+    if (options.sfs != 0) fill_sub_functions(options, c);
   }
   put<g::fl_rc_qp_when_roce_disabled>(c, 1);
   put<g::log_max_transport_domain>(c, kLogTds);

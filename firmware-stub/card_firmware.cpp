@@ -27,16 +27,18 @@ Options complete(Options o, const Generation& generation, unsigned hca_number) {
 }
 
 // Functions have addresses of their own, counted up from the card's. A virtual one has a smaller BAR, with
-// fewer UAR pages and vectors, and no device memory in it; the physical function's pages are enough for it.
+// fewer UAR pages and vectors, and no device memory in it; the physical function's pages are enough for it. A
+// sub-function has a window of such a size, and the physical function's vectors.
 Options of_function(Options o, FunctionId f) {
-  if (f != 0 && f <= o.vfs) {
+  if (f != 0 && f <= o.vfs + o.sfs) {
     o.vf = true;
+    o.sf = f > o.vfs;
     o.page_requests = false;
     o.num_uars = kVfUars;
-    o.msix_vectors = kVfVectors;
+    if (!o.sf) o.msix_vectors = kVfVectors;
     o.num_eqs = kVfEqs;
   }
-  if (o.vfs != 0) o.vhca_id = f;
+  if (o.vfs + o.sfs != 0) o.vhca_id = f;
   o.node_guid += f;
   if (o.vf) {
     o.mac = 0;  // its manager gives it one, or its driver makes one

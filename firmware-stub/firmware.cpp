@@ -29,8 +29,8 @@ Firmware::Firmware(const sc_core::sc_module_name& name, Device& device, Function
 }
 
 Firmware* Firmware::managed(std::uint32_t number) {
-  if (options_.vf || number == 0 || number > options_.vfs) return nullptr;
-  return siblings_.find(static_cast<FunctionId>(function_.id() + number));
+  const FunctionId f = manages() && number != 0 ? device_.vport_numbers().function(number) : kNoFunction;
+  return f != kNoFunction ? siblings_.find(f) : nullptr;
 }
 
 const std::string& Firmware::node_description() const {
@@ -76,8 +76,7 @@ void Firmware::nic_vport_changed(std::uint32_t what) {
   if (!watch.armed || (watch.changed & watch.events) == 0) return;
   watch.armed = false;
   watch.changed = 0;
-  Firmware* manager = options_.vf ? siblings_.find(0) : this;
-  device_.eqs().vport_event(sim_now(), manager->function_.id(), function_.id());
+  device_.eqs().vport_event(sim_now(), manager().function_.id(), function_.vport().number());
 }
 
 void Firmware::watch_nic_vport(std::uint32_t what, bool armed) {
@@ -86,18 +85,33 @@ void Firmware::watch_nic_vport(std::uint32_t what, bool armed) {
   nic_vport_changed(0);  // what has changed meanwhile is told now
 }
 
+void Firmware::forget_settled() {
+  hca_vport_.forget();
+  function_.vport().open = true;
+  function_.vport().vlans = {};
+  function_.vport().reg_c_ids = 0;
+}
+
 // With the physical function all that hangs on it goes: its virtual functions, and what it has settled of
 // them.
 void Firmware::end_managed() {
-  for (std::uint32_t n = 1; Firmware* vf = managed(n); ++n) {
-    vf->set_enabled(false);
-    vf->hca_vport_.forget();
-    vf->function_.vport().open = true;
-    vf->function_.vport().vlans = {};
-    vf->function_.vport().reg_c_ids = 0;
-  }
+  end_sub_functions();
+  for_each_managed([](Firmware& managed) {
+    managed.set_enabled(false);
+    managed.forget_settled();
+  });
   function_.vport().vlans = {};
   function_.vport().reg_c_ids = 0;
+}
+
+// They are made by the physical function's driver, and none outlives its session.
+void Firmware::end_sub_functions() {
+  for_each_managed([](Firmware& managed) {
+    if (!managed.options_.sf) return;
+    managed.sub_function_ = {};  // before its reset, which is nobody's to hear of
+    managed.set_enabled(false);
+    managed.forget_settled();
+  });
 }
 
 std::uint32_t Firmware::init_seg_read(std::uint32_t offset) {
@@ -211,11 +225,13 @@ void Firmware::drop_objects() {
 }
 
 void Firmware::to_power_on() {
+  end_sub_functions();
   drop_objects();
   StateReset reset;
   list_session(reset);
   function_.qps().atomic_host_endian = caps_.atomic_host_endian();
   if (function_.physical()) device_.cc().reset();
+  if (options_.sf) sub_function_left();
 }
 
 // nic_interface = DISABLED: the driver is about to take its memory back without asking command by command.

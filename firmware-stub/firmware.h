@@ -26,6 +26,7 @@
 #include "firmware-stub/options.h"
 #include "firmware-stub/pages.h"
 #include "firmware-stub/port_agent.h"
+#include "firmware-stub/sub_function.h"
 #include "firmware-stub/sync_reset.h"
 #include "firmware-stub/traps.h"
 #include "model/device.h"
@@ -126,8 +127,8 @@ class Firmware : public sc_core::sc_module, public FirmwarePort {
   CmdQueue& cmdq() { return cmdq_; }
   SyncReset& sync_reset() { return sync_reset_; }
   ComponentUpdate& component_update() { return component_update_; }
-  // A virtual function of this one, which manages them: by its number in commands (function_id,
-  // vport_number), from 1. Null: not one of them, or this one manages none.
+  // A virtual or sub-function of this one, which manages them: by its number in commands (function_id,
+  // vport_number; VportNumbers). Null: not one of them, or this one manages none.
   Firmware* managed(std::uint32_t number);
   bool manages() const { return options_.manages(); }
   // Whether that is true of another function of the card.
@@ -141,6 +142,13 @@ class Firmware : public sc_core::sc_module, public FirmwarePort {
   // has.
   void set_enabled(bool on);
   bool enabled() const { return enabled_; }
+  // As after power-on: what its manager has settled of it.
+  void forget_settled();
+  // Of a sub-function
+  SubFunction& sub_function() { return sub_function_; }
+  void set_vhca_state(prm::VhcaState state);
+  void watch_vhca_state(bool armed);
+  Syndrome activate(bool on);
   // The policy of its port's state has changed, from `before` on.
   void vport_state_changed(PortState before);
   // Commands that wait for the host's answer run again.
@@ -172,6 +180,7 @@ class Firmware : public sc_core::sc_module, public FirmwarePort {
     list_interface(a);
     a.lasting("qp_errors", qp_errors_);
     a.lasting("enabled", enabled_);
+    a.lasting("sub_function", sub_function_);
   }
 
  private:
@@ -193,6 +202,15 @@ class Firmware : public sc_core::sc_module, public FirmwarePort {
   }
   void fast_teardown();
   void end_managed();
+  void end_sub_functions();
+  void sub_function_left();
+  void tell_vhca_state();
+  Firmware& manager() { return options_.vf ? *siblings_.find(0) : *this; }
+  template <class F>
+  void for_each_managed(F f) {
+    for (std::uint32_t n = 1; Firmware* vf = managed(n); ++n) f(*vf);
+    for (std::uint32_t n = VportNumbers::kFirstSf; Firmware* sf = managed(n); ++n) f(*sf);
+  }
   void health_fault(Time t, const FaultSpec& fault, bool begin);
 
   Device& device_;
@@ -214,7 +232,8 @@ class Firmware : public sc_core::sc_module, public FirmwarePort {
   SyncReset sync_reset_;
   ComponentUpdate component_update_;
   State state_ = State::kOff;
-  bool enabled_;  // by the manager; a physical function always
+  bool enabled_;  // by the manager: a virtual function by ENABLE_HCA, a sub-function exists; others always
+  SubFunction sub_function_;
   std::uint64_t qp_errors_ = 0;
 };
 

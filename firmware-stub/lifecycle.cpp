@@ -23,9 +23,13 @@ Syndrome enable_hca(Firmware& fw, Command& cmd) {
     Firmware* vf = fw.managed(id);
     if (vf == nullptr) return Syndrome::kFunction;
     if (fw.state() != State::kInit) return Syndrome::kNotInitialized;
+    if (vf->options().sf) return vf->activate(true);
     vf->set_enabled(true);
     return Syndrome::kOk;
   }
+  if (const prm::VhcaState state = fw.sub_function().state;
+      fw.options().sf && state != prm::VhcaState::kActive && state != prm::VhcaState::kInUse)
+    return Syndrome::kSfState;
   if (fw.state() != State::kOff)
     fw.tracer().broke(traces::Rule::kEnableTwice, cmd.now, traces::RuleObject::kCommand, cmd.seq);
   fw.to_power_on();
@@ -37,6 +41,7 @@ Syndrome disable_hca(Firmware& fw, Command& cmd) {
   if (const std::uint32_t id = cmd.get<prm::disable_hca_in::function_id>(); id != 0) {
     Firmware* vf = fw.managed(id);
     if (vf == nullptr) return Syndrome::kFunction;
+    if (vf->options().sf) return vf->activate(false);
     vf->set_enabled(false);
     return Syndrome::kOk;
   }
@@ -52,6 +57,7 @@ Syndrome init_hca(Firmware& fw, Command& cmd) {
   if (fw.pages().given() < fw.pages().boot_pages() + fw.pages().init_pages()) return Syndrome::kInitPages;
   fw.objects().qps.limit((1u << fw.caps().get<prm::cmd_hca_cap::log_max_qp>()) - 128);
   fw.set_state(State::kInit);
+  if (fw.sub_function().state == prm::VhcaState::kActive) fw.set_vhca_state(prm::VhcaState::kInUse);
   fw.port().start(fw.function(), fw.hca_vport().mac, fw.hca_vport().port_guid);
   return Syndrome::kOk;
 }

@@ -7,6 +7,7 @@
 #include "firmware-stub/handlers.h"
 #include "firmware-stub/objects/general.h"
 #include "firmware-stub/objects/srq.h"
+#include "prm/vhca_state.h"
 
 namespace hcasim::fw {
 
@@ -31,6 +32,7 @@ bool has_vxlan(const Caps& c) {
   return c.get<e::tunnel_stateless_vxlan>(CapGroup::kEthernet) != 0;
 }
 bool has_eswitch(const Caps& c) { return c.get<prm::cmd_hca_cap::eswitch_manager>() != 0; }
+bool has_sf(const Caps& c) { return c.get<prm::cmd_hca_cap::sf>() != 0; }
 bool has_flows(const Caps& c) { return c.get<prm::cmd_hca_cap::nic_flow_table>() != 0; }
 bool has_roce(const Caps& c) { return c.get<prm::cmd_hca_cap::roce>() != 0; }
 bool has_uctx(const Caps& c) { return c.get<prm::cmd_hca_cap::log_max_uctx>() != 0; }

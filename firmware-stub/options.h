@@ -12,8 +12,10 @@ namespace hcasim::fw {
 
 enum class Link : std::uint8_t { kInfiniBand, kEthernet };
 
-// What a virtual function has of what its BAR and its MSI-X table limit.
+// What a virtual function has of what its BAR and its MSI-X table limit; a sub-function of what its window
+// limits, which is as large.
 constexpr unsigned kVfUars = 253, kVfVectors = 16, kVfEqs = 32;
+constexpr unsigned kLogSfWindow = 20;  // bytes
 
 struct Options {
   Link link = Link::kEthernet;
@@ -26,10 +28,12 @@ struct Options {
   std::uint16_t lid = 0;        // what the built-in subnet manager assigns; 0: 1, or as the peer wants
   unsigned msix_vectors = 64;
   unsigned vfs = 0;           // virtual functions; the card's functions behind the first one
-  bool vf = false;            // this function is one of them
+  unsigned sfs = 0;           // sub-functions that can be made; the functions behind those
+  bool vf = false;            // this function is one of them, or
+  bool sf = false;            // of the latter: on no bus by itself
   std::uint16_t vhca_id = 0;  // of this function; unique in the card
-  // The function speaks for the virtual ones, and on Ethernet for the switch between them.
-  bool manages() const { return vfs != 0 && !vf; }
+  // The function speaks for these, and on Ethernet for the switch between them.
+  bool manages() const { return vfs + sfs != 0 && !vf; }
   bool manages_switch() const { return manages() && link == Link::kEthernet; }
   // Time limit of commands that is announced to the driver, ms; 0: none, and it takes its own.
   std::uint32_t command_limit_ms = 0;

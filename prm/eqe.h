@@ -144,6 +144,12 @@ struct EqeVportChange {
   be16 vport;
 };
 
+/// mlx5_eqe_vhca_state
+struct EqeVhcaState {
+  uint8_t reserved[2];
+  be16 function_id;
+};
+
 struct EqeComp {
   be32 rsvd[6];
   be32 cqn;
@@ -231,6 +237,7 @@ struct Eqe {
     EqeCmd cmd;
     EqePageReq page_req;
     EqeNicVport nic_vport;
+    EqeVhcaState vhca_state;
     EqeSyncReset sync_reset;
     EqePortModule port_module;
     EqeTempWarn temp_warn;

@@ -162,7 +162,7 @@ void Device::probe() {
   give_pages(query_pages(1));
   access_register(0x7004, true, std::vector<std::uint8_t>(16)).must();  // HOST_ENDIANNESS: little
 
-  query_caps(0, false).must();
+  const auto max = query_caps(0, false).must();
   const auto cur = query_caps(0, true);
   cur.must();
   Mailbox set(prm::op::SET_HCA_CAP, prm::set_hca_cap_in::bytes);
@@ -174,6 +174,13 @@ void Device::probe() {
   prm::set<Cap::log_max_qp>(cap, std::min<std::uint32_t>(18, prm::get<Cap::log_max_qp>(cap)));
   prm::set<Cap::cmdif_checksum>(cap, options_.checksums ? 3 : 0);
   prm::set<Cap::log_uar_page_sz>(cap, 0);
+  if (max.get<prm::cmd_hca_cap_at<prm::query_hca_cap_out::capability::bit_off>::vhca_state>() != 0) {
+    prm::set<Cap::vhca_state>(cap, 1);
+    prm::set<Cap::event_on_vhca_state_allocated>(cap, 1);
+    prm::set<Cap::event_on_vhca_state_active>(cap, 1);
+    prm::set<Cap::event_on_vhca_state_in_use>(cap, 1);
+    prm::set<Cap::event_on_vhca_state_teardown_request>(cap, 1);
+  }
   exec(set).must();
   if (prm::get<Cap::atomic>(cap)) {
     query_caps(3, true).must();
@@ -222,6 +229,8 @@ void Device::create_eqs() {
                          T::kSrqLimit, T::kDctDrained, T::kDctKeyViolation});
   if (options_.vport_events && cap<prm::cmd_hca_cap::eswitch_manager>() != 0)
     events[0] |= std::uint64_t{1} << static_cast<unsigned>(T::kNicVportChange);
+  if (cap<prm::cmd_hca_cap::vhca_state>() != 0)
+    events[0] |= std::uint64_t{1} << static_cast<unsigned>(T::kVhcaStateChange);
   async_ = std::make_unique<EventQueue>(*this, 13, kControlVector, events,
                                         [this](const prm::Eqe& e) { on_async(e); });
   async_->arm();
@@ -255,6 +264,12 @@ void Device::on_async(const prm::Eqe& e) {
       break;
     case prm::EqeType::kPortChange:
       a.number = e.data.port.port >> 4;
+      break;
+    case prm::EqeType::kNicVportChange:
+      a.number = e.data.nic_vport.vport_num;
+      break;
+    case prm::EqeType::kVhcaStateChange:
+      a.number = e.data.vhca_state.function_id;
       break;
     default:
       a.number = e.data.qp_srq.number & 0xffffff;

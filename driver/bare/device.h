@@ -53,7 +53,7 @@ class Ring {
 struct AsyncEvent {
   prm::EqeType type{};
   std::uint8_t sub_type = 0;
-  std::uint32_t number = 0;  // QPN, SRQN, CQN, port
+  std::uint32_t number = 0;  // QPN, SRQN, CQN, port, vport, function
   std::uint8_t detail = 0;   // CQ error: syndrome; QP events: kind of queue
 };
 

@@ -167,6 +167,12 @@ Time EqUnit::vport_event(Time t, FunctionId manager, std::uint16_t vport) {
   return post(t, manager, static_cast<std::uint8_t>(prm::EqeType::kNicVportChange), 0, &data, sizeof data);
 }
 
+Time EqUnit::vhca_event(Time t, FunctionId manager, std::uint16_t function_id) {
+  prm::EqeVhcaState data{};
+  data.function_id = function_id;
+  return post(t, manager, static_cast<std::uint8_t>(prm::EqeType::kVhcaStateChange), 0, &data, sizeof data);
+}
+
 Time EqUnit::port_event(Time t, FunctionId f, std::uint8_t subtype, unsigned port) {
   prm::EqePort data{};
   data.port = static_cast<std::uint8_t>(port << 4);

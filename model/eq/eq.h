@@ -72,6 +72,8 @@ class EqUnit {
   Time cq_error(Time t, FunctionId f, std::uint32_t cqn, std::uint8_t syndrome);
   // To the function that manages the E-Switch: the lists of that vport have changed.
   Time vport_event(Time t, FunctionId manager, std::uint16_t vport);
+  // To the function that manages sub-functions: the state of that one has changed.
+  Time vhca_event(Time t, FunctionId manager, std::uint16_t function_id);
   Time port_event(Time t, FunctionId f, std::uint8_t subtype, unsigned port);
 
   void take_faults_from(Injector& injector) { gate_.attach(injector); }

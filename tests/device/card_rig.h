@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <vector>
 
 #include "driver/bare/machine.h"
 #include "model/device.h"
@@ -27,12 +28,14 @@ class FunctionHost final : public HostPort {
   void msix(unsigned vector) noexcept override {
     ++interrupts;
     if (function != nullptr) function->raise(vector);
+    for (bare::Function* sf : sub_functions) sf->raise(vector);
   }
   void log(int, const char*) noexcept override {}
 
   bool bus_master = true;
   std::uint64_t accesses = 0, interrupts = 0;
   bare::Function* function = nullptr;
+  std::vector<bare::Function*> sub_functions;  // which share its vectors
 
  private:
   bare::HostMemory& memory_;

@@ -19,6 +19,9 @@ enum : std::uint32_t { kEgressAcl = 2, kIngressAcl = 3, kFdb = 4 };
 constexpr std::uint64_t kMac = 0x020000000001;
 
 class EthVf : public ::testing::Test {
+ public:
+  explicit EthVf(Card& card = the_card()) : c(card) {}
+
  protected:
   void SetUp() override {
     c.card.reset();
@@ -107,7 +110,7 @@ class EthVf : public ::testing::Test {
     return n;
   }
 
-  Card& c = the_card();
+  Card& c;
   bare::Device pf{c.machine.function(0)};
 };
 

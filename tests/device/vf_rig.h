@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A card with two virtual functions.
+// A card with two virtual functions, and sub-functions behind them.
 #ifndef HCASIM_TESTS_DEVICE_VF_RIG_H
 #define HCASIM_TESTS_DEVICE_VF_RIG_H
 
@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
 #include <memory>
+#include <vector>
 
 #include "card_rig.h"
 #include "driver/bare/cq.h"
@@ -24,16 +26,24 @@ using bare::CommandResult;
 using bare::Mailbox;
 constexpr FunctionId kVfs = 2;
 
-inline fw::Options with_vfs(fw::Link link) {
+inline fw::Options with_vfs(fw::Link link, unsigned sfs) {
   fw::Options o;
   o.link = link;
   o.vfs = kVfs;
+  o.sfs = sfs;
   return o;
 }
 
 struct Card {
-  explicit Card(fw::Link link) : firmware("firmware", card, with_vfs(link)) {
-    for (FunctionId f = 0; f <= kVfs; ++f) hosts[f].function = &machine.add_function(pcie[f]);
+  explicit Card(fw::Link link, unsigned sfs = 0)
+      : card("card", profile, ports(sfs), tracer, sfs), firmware("firmware", card, with_vfs(link, sfs)) {
+    for (FunctionId f = 0; f < card.functions(); ++f) {
+      bare::Function* made = &machine.add_function(pcie.emplace_back(card, f));
+      if (f <= kVfs)
+        hosts[f].function = made;
+      else
+        hosts[0].sub_functions.push_back(made);
+    }
     sc_core::sc_report_handler::set_actions(sc_core::SC_ID_NO_SC_START_ACTIVITY_, sc_core::SC_DO_NOTHING);
   }
   SystemcClock clock;
@@ -42,9 +52,16 @@ struct Card {
   traces::Tracer tracer;
   FunctionHost hosts[3]{FunctionHost(machine.memory()), FunctionHost(machine.memory()),
                         FunctionHost(machine.memory())};
-  Device card{"card", profile, {&hosts[0], &hosts[1], &hosts[2]}, tracer};
+  Device card;
   fw::CardFirmware firmware;
-  FunctionPcie pcie[3]{FunctionPcie(card, 0), FunctionPcie(card, 1), FunctionPcie(card, 2)};
+  std::deque<FunctionPcie> pcie;
+
+ private:
+  std::vector<HostPort*> ports(unsigned sfs) {
+    std::vector<HostPort*> all{&hosts[0], &hosts[1], &hosts[2]};
+    all.insert(all.end(), sfs, &hosts[0]);
+    return all;
+  }
 };
 
 // A function's driver with a QP and a region of memory.
