@@ -29,6 +29,9 @@ hca_t* create(const std::string& name, const std::string& options, const hca_hos
   if (hca_functions(hca) > 1)
     throw std::runtime_error(name + ": vfs=" + std::to_string(hca_functions(hca) - 1) +
                              ": a vfio-user server shows one function: take mlx5-hca of a QEMU for SR-IOV");
+  if (hca_sub_functions(hca) != 0)
+    throw std::runtime_error(name + ": sfs=" + std::to_string(hca_sub_functions(hca)) +
+                             ": a vfio-user server has no sub-functions: take mlx5-hca of a QEMU");
   return hca;
 }
 

@@ -43,8 +43,11 @@ hcasim::FunctionId as_id(unsigned function) { return static_cast<hcasim::Functio
 
 bool has(const hca_t* h, unsigned function) { return usable(h) && function < h->model.functions(); }
 
-// A virtual function's BAR is smaller than the one that all are decoded as: what lies behind its end is
-// out of range there too.
+bool on_bus(const hca_t* h, unsigned function) { return function < h->hosts.size(); }
+
+// A virtual function's BAR and a sub-function's window are smaller than the BAR that all are decoded as: what
+// lies behind the end is out of range there too.
+static_assert(HCA_SF_WINDOW_SIZE == HCA_VF_BAR0_SIZE && HCA_SF_WINDOW_SIZE == 1u << hcasim::fw::kLogSfWindow);
 std::uint64_t in_bar(unsigned function, std::uint64_t offset, std::size_t len) {
   const bool past =
       function != hca::kPhysical && (offset >= HCA_VF_BAR0_SIZE || len > HCA_VF_BAR0_SIZE - offset);
@@ -388,10 +391,12 @@ void hca_vsc_write(hca_t* h, uint32_t offset, uint32_t value) {
   enter(h, "hca_vsc_write", [&] { h->model.function(hca::kPhysical).gateway().write(offset, value); });
 }
 
-unsigned hca_functions(const hca_t* h) { return h ? h->model.functions() : 0; }
+unsigned hca_functions(const hca_t* h) { return h ? static_cast<unsigned>(h->hosts.size()) : 0; }
+
+unsigned hca_sub_functions(const hca_t* h) { return h ? h->model.functions() - hca_functions(h) : 0; }
 
 int hca_attach_function(hca_t* h, unsigned function, const hca_host_ops* ops, void* opaque) {
-  if (!h || function == hca::kPhysical || function >= h->model.functions()) return -1;
+  if (!h || function == hca::kPhysical || !on_bus(h, function)) return -1;
   Recorded call(Event::kAttach, device_number(h->number, function), unsigned{ops != nullptr});
   h->hosts[function]->attach(ops, opaque);
   return 0;
@@ -437,7 +442,7 @@ void hca_function_write_burst(hca_t* h, unsigned function, uint64_t offset, cons
 
 void hca_function_reset(hca_t* h, unsigned function) {
   if (function == hca::kPhysical) return hca_reset(h);
-  if (!has(h, function)) return;
+  if (!has(h, function) || !on_bus(h, function)) return;
   Recorded call(Event::kFunctionReset, device_number(h->number, function));
   enter(h, "hca_function_reset", [&] { h->model.reset(as_id(function)); });
 }

@@ -31,6 +31,8 @@ enum { HCA_API_VERSION = 7 };
 #define HCA_MAX_VFS 127u             // virtual functions of a card (option vfs=)
 #define HCA_VF_BAR0_SIZE (1u << 20)  // of each: initialization segment (pages 0-2), UAR pages
 #define HCA_VF_MSIX_VECTORS 16u
+#define HCA_MAX_SFS 64u                // sub-functions that a card can have (option sfs=)
+#define HCA_SF_WINDOW_SIZE (1u << 20)  // of each, as HCA_VF_BAR0_SIZE
 
 enum hca_log_level { HCA_LOG_ERROR = 0, HCA_LOG_WARNING = 1, HCA_LOG_INFO = 2 };
 
@@ -142,19 +144,24 @@ HCA_API void hca_reset(hca_t* hca);
 // numbers from 1 on. They are there from hca_create() on; which of them the bus shows is the host's business
 // (SR-IOV). What the calls above say of BAR0, they say of the physical function's.
 HCA_API unsigned hca_functions(const hca_t* hca);
+// Sub-functions (option sfs=), numbers from hca_functions() on: no functions of the bus. Their registers lie
+// in the physical function's BAR 2, those of sub-function k from k * HCA_SF_WINDOW_SIZE on; their DMA and
+// interrupts are that function's, and what resets it ends them.
+HCA_API unsigned hca_sub_functions(const hca_t* hca);
 // From now on a virtual function reaches its host by these: dma_read, dma_write, msix (vector
 // 0..HCA_VF_MSIX_VECTORS-1) and dma_map are called with this `opaque`, so that its requester ID is its own;
 // all other callbacks remain those of hca_create(). `ops` null: it is not on the bus, and its accesses are
 // refused. 0 = done; -1: no such function, or the physical one, whose host hca_create() was given. It may be
 // called from within a callback.
 HCA_API int hca_attach_function(hca_t* hca, unsigned function, const hca_host_ops* ops, void* opaque);
-// BAR0 of any function, as hca_mmio_read(), hca_mmio_write() and hca_mmio_write_burst().
+// BAR0 of any function, or the window of a sub-function, as hca_mmio_read(), hca_mmio_write() and
+// hca_mmio_write_burst().
 HCA_API uint64_t hca_function_read(hca_t* hca, unsigned function, uint64_t offset, unsigned size);
 HCA_API void hca_function_write(hca_t* hca, unsigned function, uint64_t offset, uint64_t value,
                                 unsigned size);
 HCA_API void hca_function_write_burst(hca_t* hca, unsigned function, uint64_t offset, const void* data,
                                       size_t len);
-// FLR of a function: the others do not notice. Of the physical one: hca_reset().
+// FLR of a function: the others do not notice. Of the physical one: hca_reset(); sub-functions have none.
 HCA_API void hca_function_reset(hca_t* hca, unsigned function);
 
 // The parameters of the profile in force, "SECTION.KEY", in the unit that the profile's file has them in.

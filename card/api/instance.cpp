@@ -31,10 +31,13 @@ std::vector<std::unique_ptr<FunctionHost>> make_hosts(hca& card, unsigned vfs, c
   return hosts;
 }
 
-std::vector<hcasim::HostPort*> ports_of(const std::vector<std::unique_ptr<FunctionHost>>& hosts) {
+// Sub-functions stand behind the others, and have the physical one's.
+std::vector<hcasim::HostPort*> ports_of(const std::vector<std::unique_ptr<FunctionHost>>& hosts,
+                                        unsigned sfs) {
   std::vector<hcasim::HostPort*> ports;
-  ports.reserve(hosts.size());
+  ports.reserve(hosts.size() + sfs);
   for (const auto& host : hosts) ports.push_back(host.get());
+  ports.insert(ports.end(), sfs, hosts.front().get());
   return ports;
 }
 
@@ -67,7 +70,8 @@ hca::hca(unsigned n, const hcasim::api::Settings& s, const hcasim::Profile& prof
       trace_path(s.trace),
       trace_ring_mib(s.trace_ring),
       hosts(make_hosts(*this, s.firmware.vfs, ops, opaque)),
-      model(module_name(s.name, n).c_str(), profile, ports_of(hosts), *tracer),
+      model(module_name(s.name, n).c_str(), profile, ports_of(hosts, s.firmware.sfs), *tracer,
+            s.firmware.sfs),
       firmware((module_name(s.name, n) + "_fw").c_str(), model, s.firmware) {
   hcasim::api::set_up(s, model);
   tracer->rules().on_broken([this](const hcasim::traces::Broken& b) { rule_broken(b); });

@@ -92,7 +92,7 @@ struct hca final {
   std::shared_ptr<hcasim::traces::Capture> capture;  // null: none
   unsigned trace_ring_mib;
   unsigned ring_dumps = 0;                                        // because of broken rules
-  std::vector<std::unique_ptr<hcasim::api::FunctionHost>> hosts;  // one a function
+  std::vector<std::unique_ptr<hcasim::api::FunctionHost>> hosts;  // one a function of the bus
   mutable hcasim::Device model;
   mutable hcasim::fw::CardFirmware firmware;
 };

@@ -211,6 +211,13 @@ const Option kOptions[] = {
        s.firmware.vfs = static_cast<unsigned>(n);
        return true;
      }},
+    {"sfs", "0", "sub-functions that the card can have, on Ethernet", "0 to 64",
+     [](Settings& s, const std::string& v) {
+       std::uint64_t n = 0;
+       if (!to_number(v, 0, HCA_MAX_SFS, n)) return false;
+       s.firmware.sfs = static_cast<unsigned>(n);
+       return true;
+     }},
     {"page_requests", "on", "firmware asks the driver for host pages", "on, off",
      [](Settings& s, const std::string& v) { return to_bool(v, s.firmware.page_requests); }},
     {"command_limit_ms", "0",

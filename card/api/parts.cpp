@@ -46,6 +46,15 @@ bool make_parts(const std::string& options, unsigned number, Parts& parts, std::
           profile.name + ")";
     return false;
   }
+  if (settings.firmware.sfs != 0 && settings.firmware.link != fw::Link::kEthernet) {
+    why = "sfs=" + std::to_string(settings.firmware.sfs) + ": sub-functions are for link=eth";
+    return false;
+  }
+  if (settings.firmware.sfs != 0 && !profile.generation->has.flow_rewrite) {
+    why = "sfs=" + std::to_string(settings.firmware.sfs) + ": sub-functions need switchdev mode, which " +
+          profile.generation->product + " has not";
+    return false;
+  }
   if (settings.dc_contexts) profile.engine.dc_contexts = *settings.dc_contexts;
   parts.tracer = std::make_unique<traces::Tracer>(number);
   traces::Tracer& tracer = *parts.tracer;

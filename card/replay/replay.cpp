@@ -263,7 +263,7 @@ hca_t* Replay::hca_of(std::uint64_t device) {
     return nullptr;
   }
   hca_t* h = functions_[number]->hca;
-  if (function < hca_functions(h)) return h;
+  if (function < hca_functions(h) + hca_sub_functions(h)) return h;
   end_early("it is damaged: hca" + std::to_string(number) + " has no function " + std::to_string(function));
   return nullptr;
 }

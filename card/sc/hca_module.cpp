@@ -42,6 +42,9 @@ api::Parts parts_of(const std::string& name, const HcaConfig& config) {
   if (s.firmware.vfs != 0)
     refuse("/hcasim/config",
            name + ": vfs=" + std::to_string(s.firmware.vfs) + ": a module has one function, and no SR-IOV");
+  if (s.firmware.sfs != 0)
+    refuse("/hcasim/config",
+           name + ": sfs=" + std::to_string(s.firmware.sfs) + ": a module has one function");
   if (!Agenda::choose({s.native, true})) {
     refuse("/hcasim/kernel",
            name + (Agenda::instance().alone()

@@ -97,6 +97,9 @@ TEST_F(ApiOptions, WrongOnesAreToldWithWhatIsAllowed) {
       {"pcie.lane=4", "pcie.lane: unknown; allowed are generation, lanes"},
       {"generation=connectx3", "generation=connectx3: allowed: connectx4, connectx4lx, connectx5, "},
       {"link=ib,generation=connectx6dx", "link=ib: ConnectX-6 Dx has Ethernet ports only (profile default)"},
+      {"sfs=65", "sfs=65: allowed: 0 to 64"},
+      {"link=ib,sfs=1", "sfs=1: sub-functions are for link=eth"},
+      {"generation=connectx4,sfs=2", "sfs=2: sub-functions need switchdev mode, which ConnectX-4 has not"},
       {"trace=/no/such/folder/t", "trace=/no/such/folder/t: "},
   };
   for (const auto& c : cases) {
@@ -155,7 +158,7 @@ class ApiRunning : public ::testing::Test {
     static auto* made = [] {
       auto* w = new World;
       w->hca[0] = w->host[0].create("node_guid=0002:c903:00ab:cdef,name=first,seed=0x10");
-      w->hca[1] = w->host[1].create("");
+      w->hca[1] = w->host[1].create("vfs=1,sfs=2");
       EXPECT_NE(w->hca[0], nullptr) << w->host[0].err;
       EXPECT_NE(w->hca[1], nullptr) << w->host[1].err;
       EXPECT_EQ(hca_sim_start(w->now), 0);
@@ -229,6 +232,25 @@ TEST_F(ApiRunning, RegistersInEachSize) {
   hca_mmio_write(hca, 0, 0, 64);
   hca_mmio_write_burst(hca, 0x3800, "x", 3);
   hca_mmio_write_burst(hca, 0x3800, nullptr, 64);
+}
+
+TEST_F(ApiRunning, SubFunctionsStandBehindThoseOfTheBus) {
+  hcasim::bare::breaks({"bar-range"});
+  hca_t* card = w.hca[1];
+  ASSERT_EQ(hca_functions(card), 2u);
+  ASSERT_EQ(hca_sub_functions(card), 2u);
+  EXPECT_EQ(hca_sub_functions(hca), 0u);
+  constexpr std::uint64_t kInitializing = 0x1fc;
+  for (const unsigned f : {2u, 3u}) {
+    EXPECT_EQ(hca_function_read(card, f, 0, 4), hca_function_read(card, 0, 0, 4));  // firmware's version
+    EXPECT_EQ(hca_function_read(card, f, kInitializing, 1), 0x80u) << "nobody has made it";
+    EXPECT_EQ(hca_function_read(card, f, HCA_SF_WINDOW_SIZE, 4), 0xffffffffu);
+  }
+  EXPECT_EQ(hca_function_read(card, 4, 0, 4), 0xffffffffu);
+  const hca_host_ops none{};
+  EXPECT_EQ(hca_attach_function(card, 2, &none, nullptr), -1) << "it has no place on the bus";
+  EXPECT_EQ(hca_attach_function(card, 1, nullptr, nullptr), 0);
+  hca_function_reset(card, 2);
 }
 
 TEST_F(ApiRunning, CountersAndStats) {
