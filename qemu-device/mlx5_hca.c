@@ -154,6 +154,7 @@ static void mlx5_hca_realize(PCIDevice* pci, Error** errp) {
   g_autoptr(GString) options = g_string_new(NULL);
   char why[2048] = "";
   hca_pci_identity identity;
+  unsigned sfs;
   int64_t ahead;
 
   if (DEVICE(dev)->hotplugged || hca_sim_started()) {
@@ -186,7 +187,17 @@ static void mlx5_hca_realize(PCIDevice* pci, Error** errp) {
       pci, MLX5_HCA_BAR_REGISTERS,
       PCI_BASE_ADDRESS_SPACE_MEMORY | PCI_BASE_ADDRESS_MEM_TYPE_64 | PCI_BASE_ADDRESS_MEM_PREFETCH,
       &dev->bar0);
-  if (msix_init_exclusive_bar(pci, HCA_MSIX_VECTORS, MLX5_HCA_BAR_MSIX, errp)) {
+  sfs = hca_sub_functions(dev->link->hca);
+  if (sfs) {
+    memory_region_init_io(&dev->sf_windows, OBJECT(dev), &mlx5_hca_sf_ops, &dev->function,
+                          TYPE_MLX5_HCA "-sub-functions", pow2ceil((uint64_t)sfs * HCA_SF_WINDOW_SIZE));
+    pci_register_bar(
+        pci, MLX5_HCA_BAR_SF,
+        PCI_BASE_ADDRESS_SPACE_MEMORY | PCI_BASE_ADDRESS_MEM_TYPE_64 | PCI_BASE_ADDRESS_MEM_PREFETCH,
+        &dev->sf_windows);
+  }
+  if (msix_init_exclusive_bar(pci, HCA_MSIX_VECTORS, sfs ? MLX5_HCA_BAR_MSIX_WITH_SF : MLX5_HCA_BAR_MSIX,
+                              errp)) {
     goto fail;
   }
   for (unsigned v = 0; v < HCA_MSIX_VECTORS; v++) {

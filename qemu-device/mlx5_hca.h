@@ -35,6 +35,9 @@ OBJECT_DECLARE_SIMPLE_TYPE(Mlx5Hca, MLX5_HCA)
 #define PCI_VENDOR_ID_MLX 0x15b3
 #define MLX5_HCA_BAR_REGISTERS 0 /* 64 bit, so 0 and 1 */
 #define MLX5_HCA_BAR_MSIX 2
+/* Of a card that can have sub-functions: where their drivers look for them. */
+#define MLX5_HCA_BAR_SF 2 /* 64 bit, so 2 and 3 */
+#define MLX5_HCA_BAR_MSIX_WITH_SF 4
 
 /*
  * What the model holds of a device. It outlives the device: a guest can make the HCA write (by DMA) the very
@@ -108,6 +111,7 @@ struct Mlx5Hca {
   PCIDevice parent_obj;
 
   MemoryRegion bar0;
+  MemoryRegion sf_windows;
   MemoryRegion gone; /* lies over the MSI-X tables while the card is out of its slot */
   bool removed;      /* it is */
   uint8_t vsc_cap;   /* offset of the vendor specific capability, 0 = not there yet */
@@ -127,6 +131,8 @@ void mlx5_hca_msix(void* opaque, unsigned vector);
 
 /* mlx5_hca_time.c */
 extern const MemoryRegionOps mlx5_hca_bar0_ops; /* their opaque: the device's HcaFunction* member */
+extern const MemoryRegionOps
+    mlx5_hca_sf_ops; /* windows of all sub-functions; opaque: the same, of the physical one */
 HcaLink* mlx5_hca_link_new(Mlx5Hca* dev, const HcaPart* const* parts);
 /* The HCA of a link is complete: sees to the clock and to the end of QEMU; elaboration happens once the
  * machine is complete. */

@@ -58,6 +58,9 @@
   TEXT(vfs, "vfs", "vfs",                                                                                     \
        "virtual functions that the card has (SR-IOV), 0 to 127; it needs a PCI Express port with room in its " \
        "window (pref64-reserve=256M)")                                                                         \
+  TEXT(sfs, "sfs", "sfs",                                                                                     \
+       "link=eth: sub-functions that the card can have, 0 to 64; their registers are in BAR 2, and MSI-X in "  \
+       "BAR 4")                                                                                                \
   TEXT(options, "options", NULL, "further KEY=VALUE options of the model, parted by ';' or ':'")              \
   TEXT(generation, "generation", "generation",                                                                \
        "what the card says it is and offers at most, such as connectx6; default: what the profile names")     \

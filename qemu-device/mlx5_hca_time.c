@@ -446,9 +446,9 @@ uint32_t mlx5_hca_vsc_access(HcaLink* link, uint32_t offset, const uint32_t* val
   return result;
 }
 
-static MemTxResult bar0_read(void* opaque, hwaddr addr, uint64_t* data, unsigned size,
-                             MemTxAttrs attrs G_GNUC_UNUSED) {
-  HcaFunction* function = *(HcaFunction**)opaque;
+/* `function` is the one on the bus that is accessed, `number` the model's, whose registers these are. */
+static MemTxResult read_register(HcaFunction* function, unsigned number, hwaddr addr, uint64_t* data,
+                                 unsigned size) {
   int64_t now;
 
   *data = UINT64_MAX;
@@ -461,15 +461,14 @@ static MemTxResult bar0_read(void* opaque, hwaddr addr, uint64_t* data, unsigned
   now = model_now();
   advance(now, 0); /* what is due happens before the guest looks */
   hca_clock.depth++;
-  *data = hca_function_read(function->link->hca, function->number, addr, size);
+  *data = hca_function_read(function->link->hca, number, addr, size);
   hca_clock.depth--;
   advance(now, hca_clock.ahead);
   return MEMTX_OK;
 }
 
-static MemTxResult bar0_write(void* opaque, hwaddr addr, uint64_t data, unsigned size,
-                              MemTxAttrs attrs G_GNUC_UNUSED) {
-  HcaFunction* function = *(HcaFunction**)opaque;
+static MemTxResult write_register(HcaFunction* function, unsigned number, hwaddr addr, uint64_t data,
+                                  unsigned size) {
   int64_t now;
 
   if (!function || own_access(function->link)) {
@@ -481,15 +480,56 @@ static MemTxResult bar0_write(void* opaque, hwaddr addr, uint64_t data, unsigned
   now = model_now();
   advance(now, 0); /* the write happens now, not at the last event's time */
   hca_clock.depth++;
-  hca_function_write(function->link->hca, function->number, addr, data, size);
+  hca_function_write(function->link->hca, number, addr, data, size);
   hca_clock.depth--;
   advance(now, hca_clock.ahead);
   return MEMTX_OK;
 }
 
+static MemTxResult bar0_read(void* opaque, hwaddr addr, uint64_t* data, unsigned size,
+                             MemTxAttrs attrs G_GNUC_UNUSED) {
+  HcaFunction* function = *(HcaFunction**)opaque;
+
+  return read_register(function, function ? function->number : 0, addr, data, size);
+}
+
+static MemTxResult bar0_write(void* opaque, hwaddr addr, uint64_t data, unsigned size,
+                              MemTxAttrs attrs G_GNUC_UNUSED) {
+  HcaFunction* function = *(HcaFunction**)opaque;
+
+  return write_register(function, function ? function->number : 0, addr, data, size);
+}
+
 const MemoryRegionOps mlx5_hca_bar0_ops = {
     .read_with_attrs = bar0_read,
     .write_with_attrs = bar0_write,
+    .endianness = DEVICE_LITTLE_ENDIAN,
+    .valid = {.min_access_size = 1, .max_access_size = 8},
+    .impl = {.min_access_size = 1, .max_access_size = 8},
+};
+
+/* Behind the last window the model has no function, and answers with ones. */
+static unsigned sub_function_at(const HcaFunction* physical, hwaddr addr) {
+  return physical ? hca_functions(physical->link->hca) + (unsigned)(addr / HCA_SF_WINDOW_SIZE) : 0;
+}
+
+static MemTxResult sf_read(void* opaque, hwaddr addr, uint64_t* data, unsigned size,
+                           MemTxAttrs attrs G_GNUC_UNUSED) {
+  HcaFunction* physical = *(HcaFunction**)opaque;
+
+  return read_register(physical, sub_function_at(physical, addr), addr % HCA_SF_WINDOW_SIZE, data, size);
+}
+
+static MemTxResult sf_write(void* opaque, hwaddr addr, uint64_t data, unsigned size,
+                            MemTxAttrs attrs G_GNUC_UNUSED) {
+  HcaFunction* physical = *(HcaFunction**)opaque;
+
+  return write_register(physical, sub_function_at(physical, addr), addr % HCA_SF_WINDOW_SIZE, data, size);
+}
+
+const MemoryRegionOps mlx5_hca_sf_ops = {
+    .read_with_attrs = sf_read,
+    .write_with_attrs = sf_write,
     .endianness = DEVICE_LITTLE_ENDIAN,
     .valid = {.min_access_size = 1, .max_access_size = 8},
     .impl = {.min_access_size = 1, .max_access_size = 8},

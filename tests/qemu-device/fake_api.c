@@ -31,7 +31,7 @@ struct hca {
   uint8_t scratch[0x1000], buffer[FAKE_BUFFER_SIZE];
   char stats[2048];
   char trace[256];
-  unsigned vfs;
+  unsigned vfs, sfs;
   hca_t* functions[kMaxVfs];  // each with registers of its own
 };
 
@@ -79,8 +79,8 @@ static bool option_is(const char* item, const char* key) {
 
 hca_t* hca_create(const char* options, const hca_host_ops* ops, void* opaque, char* err, size_t err_len) {
   static const char* const keys[] = {
-      "name", "link",  "profile",    "trace",   "bf",     "sm",     "node_guid",  "lanes",     "x",  "mac",
-      "wire", "cable", "trace_ring", "capture", "record", "faults", "generation", "device_id", "vfs"};
+      "name", "link",  "profile",    "trace",   "bf",     "sm",     "node_guid",  "lanes",     "x",   "mac",
+      "wire", "cable", "trace_ring", "capture", "record", "faults", "generation", "device_id", "vfs", "sfs"};
   char copy[1024];
   snprintf(copy, sizeof(copy), "%s", options);
   for (char *save = NULL, *item = strtok_r(copy, ",", &save); item; item = strtok_r(NULL, ",", &save)) {
@@ -105,13 +105,16 @@ hca_t* hca_create(const char* options, const hca_host_ops* ops, void* opaque, ch
   hcas[hca_total++] = h;
   const char* vfs = strstr(options, "vfs=");
   h->vfs = vfs ? (unsigned)strtoul(vfs + strlen("vfs="), NULL, 0) : 0;
-  if (h->vfs > kMaxVfs || hca_total + h->vfs > kMaxHcas) {
+  const char* sfs = strstr(options, "sfs=");
+  h->sfs = sfs ? (unsigned)strtoul(sfs + strlen("sfs="), NULL, 0) : 0;
+  if (h->vfs + h->sfs > kMaxVfs || hca_total + h->vfs + h->sfs > kMaxHcas) {
     snprintf(err, err_len, "more functions than the fake has");
     return NULL;
   }
-  for (unsigned i = 0; i < h->vfs; i++) {
+  for (unsigned i = 0; i < h->vfs + h->sfs; i++) {
     hca_t* f = calloc(1, sizeof(*f));
-    f->ops = &nobody;
+    f->ops = i < h->vfs ? &nobody : ops;  // sub-functions share the physical one's host
+    f->opaque = i < h->vfs ? NULL : opaque;
     f->alive = true;
     power_on(f);
     h->functions[i] = hcas[hca_total++] = f;
@@ -120,6 +123,7 @@ hca_t* hca_create(const char* options, const hca_host_ops* ops, void* opaque, ch
 }
 
 unsigned hca_functions(const hca_t* h) { return 1 + h->vfs; }
+unsigned hca_sub_functions(const hca_t* h) { return h->sfs; }
 static hca_t* function_of(hca_t* h, unsigned function) { return function ? h->functions[function - 1] : h; }
 int hca_attach_function(hca_t* h, unsigned function, const hca_host_ops* ops, void* opaque) {
   hca_t* f = function_of(h, function);
@@ -128,16 +132,16 @@ int hca_attach_function(hca_t* h, unsigned function, const hca_host_ops* ops, vo
   return 0;
 }
 uint64_t hca_function_read(hca_t* h, unsigned function, uint64_t offset, unsigned size) {
-  return hca_mmio_read(function_of(h, function), offset, size);
+  return function <= h->vfs + h->sfs ? hca_mmio_read(function_of(h, function), offset, size) : UINT64_MAX;
 }
 void hca_function_write(hca_t* h, unsigned function, uint64_t offset, uint64_t value, unsigned size) {
-  hca_mmio_write(function_of(h, function), offset, value, size);
+  if (function <= h->vfs + h->sfs) hca_mmio_write(function_of(h, function), offset, value, size);
 }
 void hca_function_reset(hca_t* h, unsigned function) { hca_reset(function_of(h, function)); }
 
 void hca_destroy(hca_t* h) {
   h->alive = false;
-  for (unsigned i = 0; i < h->vfs; i++) h->functions[i]->alive = false;
+  for (unsigned i = 0; i < h->vfs + h->sfs; i++) h->functions[i]->alive = false;
   h->ops->log(h->opaque, HCA_LOG_INFO, "fake destroyed");
 }
 
