@@ -102,13 +102,14 @@ steering() {
 }
 # mode legacy|switchdev
 mode() { devlink dev eswitch set "pci/${pf##*/}" mode "$1" || fail "mode $1: $(dmesg | tail -n 30)"; }
-# representor N: the interface of virtual function N's.
-representor() {
+# port_named NAME: the interface with that phys_port_name. representor N: of virtual function N.
+port_named() {
   local net
   for net in /sys/class/net/*; do
-    if [[ $(cat "$net/phys_port_name" 2>/dev/null) == "pf0vf$1" ]]; then basename "$net"; fi
+    if [[ $(cat "$net/phys_port_name" 2>/dev/null) == "$1" ]]; then basename "$net"; fi
   done
 }
+representor() { port_named "pf0vf$1"; }
 # carrier N INTERFACE 0|1: of virtual function N, which is in its name space.
 carrier() { in_vf "$1" grep -qs "$3" "/sys/class/net/$2/carrier"; }
 # reaches "PREFIX" ADDRESS

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+#
+# The source of the guest's kernel (Debian's 6.1) as far as the mlx5 drivers go, and what modules are built with: headers and source come as
+# packages of the very version that the guest boots, and stay under build/cache/kernel-source. Needs tools/common.sh, install.sh, apt.sh,
+# driver/guest/recipes.sh.
+
+# kernel_source_ready: sets release, version (of the package), sources, headers.
+kernel_source_ready() {
+  guest_ready 6.1 ''
+  release=$(<"$GUEST_DIR/release")
+  # "... SMP PREEMPT_DYNAMIC Debian 6.1.192-2 (2026-11-16)" in the image names the version of its package.
+  version=$(strings -n 20 "$GUEST_DIR/vmlinuz" | sed -n 's/.* Debian \([0-9][^ ]*\) ([-0-9]*)$/\1/p' | head -n 1)
+  [[ -n $version ]] || die "the kernel's image does not say which package it is of"
+  kernel_source=$HCASIM_CACHE/kernel-source/$version
+  sysroot=$kernel_source/sysroot sources=$kernel_source/source headers=$kernel_source/sysroot/usr/src/linux-headers-$release
+  mkdir -p "$kernel_source"
+  with_lock kernel-source fetch_if_missing
+}
+
+fetch_if_missing() {
+  # Paths are in what kbuild has noted: a folder that was moved is made anew.
+  if [[ ! -e $kernel_source/fetched ]] || ! grep -qF "include $sysroot/" "$headers/Makefile"; then
+    step "fetching headers and source of Linux $version" kernel-source with_lock guest fetch_kernel_source ||
+      fetch_failed "headers and source of the guest's kernel, $version," kernel-source
+  fi
+}
+
+fetch_kernel_source() {
+  local work=$kernel_source/debs deb
+  rm -rf "$work" "$sysroot" "$sources" && mkdir -p "$work" "$sysroot" "$sources" || return
+  apt_private_ready guest-bookworm bookworm empty || return
+  (cd "$work" && apt_private guest-bookworm apt-get download "linux-headers-$release=$version" \
+    "linux-headers-${release%-amd64}-common=$version" "linux-kbuild-6.1=$version" "linux-source-6.1=$version") || return
+  for deb in "$work"/linux-headers-* "$work"/linux-kbuild-*; do dpkg-deb -x "$deb" "$sysroot" || return; done
+  # The headers name their other half by its place on an installed system.
+  sed -i "s#^include /usr/src/#include $sysroot/usr/src/#" "$headers/Makefile" || return
+  dpkg-deb --fsys-tarfile "$work"/linux-source-* | tar -xOf - --wildcards './usr/src/linux-source-*.tar.xz' |
+    xz -dc | tar -C "$sources" --strip-components=1 --wildcards -xf - '*/drivers/infiniband/hw/mlx5' \
+    '*/drivers/net/ethernet/mellanox/mlx5/core' '*/drivers/net/ethernet/mellanox/mlxfw' || return
+  rm -rf "$work" && touch "$kernel_source/fetched"
+}
+
+# modules_disk FOLDER IMAGE: a file system with the folder's files.
+modules_disk() {
+  rm -f "$2"
+  mke2fs -q -t ext4 -O ^has_journal,^metadata_csum -m 0 -E root_owner=0:0 -d "$1" "$2" "$(($(du -sm "$1" | cut -f 1) * 5 / 4 + 16))M"
+}
