@@ -75,6 +75,7 @@ void fill_general(const Options& o, std::uint8_t* c) {
   // Port
   set(g::port_type{}, eth ? 1 : 0);
   set(g::num_ports{}, 1);
+  if (o.ports != 1) set(g::native_port_num{}, o.port + 1);
   set(g::ib_virt{}, eth ? 0 : 1);
   set(g::local_ca_ack_delay{}, 16);
   set(g::port_module_event{}, 1);

@@ -23,6 +23,7 @@ Options complete(Options o, const Generation& generation, unsigned hca_number) {
     o.node_guid = o.mac != 0 ? guid_of(o.mac) : 0x0002c90300a00000ull + (std::uint64_t{hca_number} << 8);
   }
   if (o.mac == 0) o.mac = mac_of(o.node_guid);
+  if (o.card_guid == 0) o.card_guid = o.node_guid;
   return o;
 }
 
@@ -38,7 +39,8 @@ Options of_function(Options o, FunctionId f) {
     if (!o.sf) o.msix_vectors = kVfVectors;
     o.num_eqs = kVfEqs;
   }
-  if (o.vfs + o.sfs != 0) o.vhca_id = f;
+  if (o.vfs + o.sfs != 0 || o.ports != 1)
+    o.vhca_id = static_cast<std::uint16_t>(o.port * (o.vfs + o.sfs + 1) + f);
   o.node_guid += f;
   if (o.vf) {
     o.mac = 0;  // its manager gives it one, or its driver makes one

@@ -37,7 +37,7 @@ Syndrome query_esw_vport_context(Firmware& fw, Command& cmd) {
   cmd.put<c::vport_svlan_insert>(v.insert_svlan ? 1 : 0);
   cmd.put<c::vport_cvlan_insert>(v.insert_cvlan);
   if (fw.manages() && fw.options().generation->sw_steering()) {
-    const std::uint64_t address = icm_address({IcmTarget::kVport, of->function().id()});
+    const std::uint64_t address = icm_address({IcmTarget::kVport, of->function().vport().number()});
     cmd.put<c::sw_steering_vport_icm_address_rx>(address);
     cmd.put<c::sw_steering_vport_icm_address_tx>(address);
   }

@@ -94,6 +94,14 @@ void Firmware::forget_settled() {
 
 // With the physical function all that hangs on it goes: its virtual functions, and what it has settled of
 // them.
+std::uint32_t Firmware::first_enabled() {
+  std::uint32_t first = 0;
+  for_each_managed([&first](Firmware& managed) {
+    if (first == 0 && managed.enabled_ && !managed.options_.sf) first = managed.function_.vport().number();
+  });
+  return first;
+}
+
 void Firmware::end_managed() {
   end_sub_functions();
   for_each_managed([](Firmware& managed) {

@@ -141,7 +141,8 @@ class Firmware : public sc_core::sc_module, public FirmwarePort {
   // Of a virtual function: its manager lets it start (ENABLE_HCA), or ends it (DISABLE_HCA) with all that it
   // has.
   void set_enabled(bool on);
-  bool enabled() const { return enabled_; }
+  // The number of a virtual function that it manages and that is not ended; 0: there is none.
+  std::uint32_t first_enabled();
   // As after power-on: what its manager has settled of it.
   void forget_settled();
   // Of a sub-function

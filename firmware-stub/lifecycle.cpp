@@ -70,12 +70,9 @@ Syndrome teardown_hca(Firmware& fw, Command& cmd) {
         fw.tracer().broke(traces::Rule::kTeardownObjects, cmd.now, traces::RuleObject::kCommand, cmd.seq,
                           left.data(), left.size());
       }
-      for (std::uint32_t n = 1; Firmware* of = fw.managed(n); ++n) {
-        if (!of->enabled()) continue;
+      if (const std::uint32_t left = fw.first_enabled(); left != 0)
         fw.tracer().broke_value(traces::Rule::kFunctionsLeft, cmd.now, traces::RuleObject::kCommand, cmd.seq,
-                                n);
-        break;
-      }
+                                left);
       [[fallthrough]];
     case kForceClose:
       fw.drop_objects();

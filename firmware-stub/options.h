@@ -23,7 +23,8 @@ struct Options {
   std::uint16_t device_id = 0;  // PCI device ID, in NODE_DESC too; 0: the generation's
   bool bf = false;              // BlueFlame offered (cmd_hca_cap.bf)
   bool sm = true;               // built-in subnet manager: the port becomes ACTIVE with a LID by itself
-  std::uint64_t node_guid = 0;  // EUI-64, also system image and port GUID; 0: made from the HCA's number
+  std::uint64_t node_guid = 0;  // EUI-64, also port GUID; 0: made from the HCA's number
+  std::uint64_t card_guid = 0;  // of the card: system image GUID, serial number; 0: node_guid
   std::uint64_t mac = 0;        // Ethernet: low 48 bits; 0: made from node_guid
   std::uint16_t lid = 0;        // what the built-in subnet manager assigns; 0: 1, or as the peer wants
   unsigned msix_vectors = 64;
@@ -32,6 +33,8 @@ struct Options {
   bool vf = false;            // this function is one of them, or
   bool sf = false;            // of the latter: on no bus by itself
   std::uint16_t vhca_id = 0;  // of this function; unique in the card
+  unsigned ports = 1;         // of the card, each with a physical function and virtual ones of its own ...
+  unsigned port = 0;          // ... and which of them this is
   // The function speaks for these, and on Ethernet for the switch between them.
   bool manages() const { return vfs + sfs != 0 && !vf; }
   bool manages_switch() const { return manages() && link == Link::kEthernet; }

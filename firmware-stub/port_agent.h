@@ -81,7 +81,7 @@ class PortAgent {
   bool built_in_sm() const { return options_.sm; }
   std::uint64_t node_guid() const { return options_.node_guid; }
   std::uint64_t port_guid() const { return options_.node_guid; }
-  std::uint64_t system_image_guid() const { return options_.node_guid; }
+  std::uint64_t system_image_guid() const { return options_.card_guid; }
   std::uint8_t subnet_timeout() const { return subnet_timeout_; }
   std::uint64_t subnet_prefix() const { return subnet_prefix_; }
   std::uint32_t cap_mask() const { return cap_mask_; }

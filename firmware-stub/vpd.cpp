@@ -31,7 +31,7 @@ std::string product_description(const Options& options) {
 std::vector<std::uint8_t> vital_product_data(const Options& options) {
   const Generation& g = *options.generation;
   char serial[17];
-  std::snprintf(serial, sizeof serial, "%016llx", static_cast<unsigned long long>(options.node_guid));
+  std::snprintf(serial, sizeof serial, "%016llx", static_cast<unsigned long long>(options.card_guid));
   std::vector<std::uint8_t> out;
   add_resource(out, kIdentifierString, product_description(options));
   std::string fields =

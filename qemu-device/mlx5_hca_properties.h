@@ -50,6 +50,9 @@
          "(and its monitor with it). on, off, auto = on with time=lockstep and -icount; both ends must say "  \
          "the same")                                                                                          \
   TEXT(cable, "cable", "cable", "the port is joined to that of the HCA with this id, in this machine")        \
+  TEXT(card, "card", "card",                                                                                  \
+       "one of the two ports of the card of this name: functions 0 and 1 of a slot (addr=0.0 with "           \
+       "multifunction=on, addr=0.1), the first one made is port 1")                                           \
   NETWORK(nic, "link=eth: network back end that the port is joined to; without it a cable to itself",         \
           "link=eth: MAC address; default: made from the node GUID")                                          \
   SWITCH(bf, "bf", "bf", "offer BlueFlame registers: on, off, auto = as the profile says")                    \

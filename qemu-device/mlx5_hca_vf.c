@@ -36,6 +36,10 @@ bool mlx5_hca_sriov_init(Mlx5Hca* dev, Error** errp) {
   PCIDevice* pci = PCI_DEVICE(dev);
   HcaLink* link = dev->link;
   unsigned total = hca_functions(link->hca) - 1;
+  unsigned function = PCI_FUNC(pci->devfn);
+  /* Of a card of two ports, the physical functions are 0 and 1; then come the first one's virtual functions,
+   * and the second one's. */
+  unsigned behind = !dev->prop_card ? 1 : function == 0 ? 2 : total + 1;
 
   if (!total) {
     return true;
@@ -45,7 +49,7 @@ bool mlx5_hca_sriov_init(Mlx5Hca* dev, Error** errp) {
     error_append_hint(errp, "Put the HCA behind a -device pcie-root-port.\n");
     return false;
   }
-  if (pci->devfn + total >= PCI_DEVFN_MAX) {
+  if (pci->devfn + behind + total > PCI_DEVFN_MAX) {
     error_setg(errp, TYPE_MLX5_HCA ": vfs=%u: the bus has no numbers for them behind function %d", total,
                pci->devfn);
     return false;
@@ -57,9 +61,9 @@ bool mlx5_hca_sriov_init(Mlx5Hca* dev, Error** errp) {
     link->virtuals[i].number = i + 1;
     link->virtuals[i].vectors = HCA_VF_MSIX_VECTORS;
   }
-  qcompat_ari_init(pci, PF_ARI_OFFSET);
+  qcompat_ari_init(pci, PF_ARI_OFFSET, dev->prop_card && function == 0 ? 1 : 0);
   if (!qcompat_sriov_init(pci, PF_SRIOV_OFFSET, TYPE_MLX5_HCA_VF,
-                          hca_get_pci_identity(link->hca).vf_device_id, total, errp)) {
+                          hca_get_pci_identity(link->hca).vf_device_id, total, behind, errp)) {
     return false;
   }
   pcie_sriov_pf_init_vf_bar(pci, MLX5_HCA_BAR_REGISTERS, VF_BAR_TYPE, HCA_VF_BAR0_SIZE);
@@ -108,7 +112,7 @@ static bool add_capabilities(PCIDevice* pci, Error** errp) {
   pci_long_test_and_set_mask(pci->config + pci->exp.exp_cap + PCI_EXP_DEVCAP,
                              PCI_EXP_DEVCAP_EXT_TAG | 2 /* payloads up to 512 bytes */);
   reset_device_control(pci);
-  qcompat_ari_init(pci, VF_ARI_OFFSET);
+  qcompat_ari_init(pci, VF_ARI_OFFSET, 0);
   return true;
 }
 

@@ -164,24 +164,25 @@ static inline int qcompat_aer_inject(PCIDevice* dev, uint32_t status, bool corre
 #endif
 }
 
-/* Alternative routing IDs: the only function's capability, which names no next one. */
-static inline void qcompat_ari_init(PCIDevice* dev, uint16_t offset) {
+/* Alternative routing IDs; next: the function that is found after this one, 0: none. */
+static inline void qcompat_ari_init(PCIDevice* dev, uint16_t offset, uint8_t next) {
 #if HCASIM_QEMU_AT_LEAST(8, 1)
   pcie_ari_init(dev, offset);
 #else
-  pcie_ari_init(dev, offset, 0);
+  pcie_ari_init(dev, offset, next);
 #endif
+  pci_set_word(dev->config + offset + PCI_ARI_CAP, next << 8);
 }
 
-/* The SR-IOV capability; virtual functions follow the physical one on its bus. From 10.0 on this makes and
- * realizes them. */
+/* The SR-IOV capability; the first virtual function is so far behind the physical one on its bus, the others
+ * follow. From 10.0 on this makes and realizes them. */
 static inline bool qcompat_sriov_init(PCIDevice* pf, uint16_t offset, const char* vf_type,
-                                      uint16_t vf_device_id, uint16_t total, Error** errp) {
+                                      uint16_t vf_device_id, uint16_t total, uint16_t behind, Error** errp) {
 #if HCASIM_QEMU_AT_LEAST(10, 0)
-  return pcie_sriov_pf_init(pf, offset, vf_type, vf_device_id, total, total, 1, 1, errp);
+  return pcie_sriov_pf_init(pf, offset, vf_type, vf_device_id, total, total, behind, 1, errp);
 #else
   (void)errp;
-  pcie_sriov_pf_init(pf, offset, vf_type, vf_device_id, total, total, 1, 1);
+  pcie_sriov_pf_init(pf, offset, vf_type, vf_device_id, total, total, behind, 1);
   return true;
 #endif
 }

@@ -24,6 +24,8 @@ With CMD: runs it as root, prints its output, exits with its status (124: time l
                                             an HCA in another QEMU; the one that comes first listens. With --lockstep at both
                                             ends the guests live in one time: the first waits for the other (coupled=off: no)
                                cable=NAME   the HCA with id=NAME in this guest
+                             ports=2: a card of two ports, which are HCAs id=NAME-p0 and NAME-p1 with the same properties otherwise (cable=NAME
+                             leads to NAME-p0 and NAME-p1); with properties of their own: two --hca with the same card=NAME
   --hca none                 no HCA
   --rules {report,strict,off}  what the drivers have to keep (hcasim rules): what they break is said at the end; strict: the HCA
                              goes to its fatal health state, and the exit status is 1 at least             (report)
@@ -51,11 +53,42 @@ All other options go to QEMU as they are, after hcasim's own.
 TEXT
 }
 
-# hca_options BUS_PREFIX SPEC...: the -plugin and -device options into the array HCA_OPTIONS. With a prefix each HCA
-# gets a PCIe root port of its own.
+# two_ports SPEC...: SPECS, with two for each that has ports=2.
+two_ports() {
+  local spec id cable port number=0
+  SPECS=()
+  for spec in "$@"; do
+    if [[ ,$spec, != *,ports=* ]]; then
+      SPECS+=("$spec")
+      continue
+    fi
+    [[ ,$spec, == *,ports=2,* ]] || die "--hca $spec: a card has one port, or ports=2"
+    [[ ! ,$spec =~ ,(netdev|wire|mac|node_guid|bus|addr|card)= ]] ||
+      die "--hca $spec: ${BASH_REMATCH[1]}= is of one port" "give two --hca with the same card=NAME, and each its own"
+    spec=,$spec,
+    spec=${spec/,ports=2,/,}
+    id=card$number
+    if [[ $spec =~ ,id=([^,]*), ]]; then id=${BASH_REMATCH[1]} && spec=${spec/",id=$id,"/,}; fi
+    cable=
+    if [[ $spec =~ ,cable=([^,]*), ]]; then cable=${BASH_REMATCH[1]} && spec=${spec/",cable=$cable,"/,}; fi
+    spec=${spec#,}
+    for port in p0 p1; do
+      SPECS+=("${spec}id=$id-$port,card=$id${cable:+,cable=$cable-$port}")
+      if [[ $spec =~ record=[^,]*, ]]; then spec=${spec/"${BASH_REMATCH[0]}"/}; fi # of the first HCA
+    done
+    number=$((number + 1))
+  done
+}
+
+# hca_options BUS_PREFIX SPEC...: the -plugin and -device options into the array HCA_OPTIONS. With a prefix each card
+# gets a PCIe root port of its own; the two HCAs of one card are its functions 0 and 1.
 hca_options() {
-  local prefix=$1 spec index=0 bus room
+  local prefix=$1 spec index=0 bus room slot
+  local -A slots=()
+  local -a SPECS=()
   shift
+  two_ports "$@"
+  set -- "${SPECS[@]}"
   HCA_OPTIONS=()
   # Virtual functions come while the machine runs, in QEMU before 10.0 as devices that are plugged in: PCI Express' own hot plug knows
   # that nobody put them there, ACPI's announces each.
@@ -66,10 +99,20 @@ hca_options() {
     [[ ",$spec," == *,link=* ]] || spec="link=eth${spec:+,$spec}"
     bus=
     if [[ -n $prefix && ",$spec," != *,bus=* ]]; then
-      room=
-      if [[ ,$spec =~ [,:\;]vfs=[1-9] ]]; then room=,pref64-reserve=256M; fi # a port's own choice is 2 MiB beyond what it sees at the start
-      HCA_OPTIONS+=(-device "pcie-root-port,id=$prefix$index,chassis=$((index + 1)),slot=$((index + 1))$room")
-      bus=,bus=$prefix$index
+      slot=
+      if [[ ,$spec, =~ ,card=([^,]*), ]]; then
+        slot=${slots[${BASH_REMATCH[1]}]:-}
+        slots[${BASH_REMATCH[1]}]=$prefix$index
+      fi
+      if [[ -n $slot ]]; then
+        bus=,bus=$slot,addr=0.1
+      else
+        room=
+        if [[ ,$spec =~ [,:\;]vfs=[1-9] ]]; then room=,pref64-reserve=256M; fi # a port's own choice is 2 MiB beyond what it sees at the start
+        HCA_OPTIONS+=(-device "pcie-root-port,id=$prefix$index,chassis=$((index + 1)),slot=$((index + 1))$room")
+        bus=,bus=$prefix$index
+        if [[ ,$spec, == *,card=* ]]; then bus+=,addr=0.0,multifunction=on; fi
+      fi
     fi
     HCA_OPTIONS+=(-device "mlx5-hca,$spec$bus")
     index=$((index + 1))
@@ -79,7 +122,10 @@ hca_options() {
 # vfio_user_options FOLDER MEMORY SPEC...: the same for HCAs that hcasim-serve serves on sockets in FOLDER, and its options into SERVE_OPTIONS.
 vfio_user_options() {
   local folder=$1 memory=$2 spec index=0
+  local -a SPECS=()
   shift 2
+  two_ports "$@"
+  set -- "${SPECS[@]}"
   HCA_OPTIONS=(-object "memory-backend-memfd,id=hcasim-memory,size=$memory,share=on" -machine memory-backend=hcasim-memory)
   SERVE_OPTIONS=(--once --quiet --control "$folder/hca-control.sock" --spin "$spin")
   for spec in "$@"; do

@@ -37,6 +37,7 @@ using hcasim::api::usable;
 namespace {
 
 constexpr unsigned kMaxHcas = 64;
+constexpr unsigned kCardPorts = 2;           // of a card that options join of several HCAs
 constexpr std::size_t kMostArriving = 4096;  // frames in the port, beyond which the host is asked to wait
 
 hcasim::FunctionId as_id(unsigned function) { return static_cast<hcasim::FunctionId>(function); }
@@ -64,6 +65,46 @@ void spread_death() {
       h->model.model_fault("SystemC kernel", simulation.cause().c_str());
     }
   }
+}
+
+// card=NAME: which of its ports this is.
+bool take_port(Settings& s, std::string& why) {
+  if (s.card.empty()) return true;
+  std::vector<const hca*> others;
+  for (const auto& h : all()) {
+    if (h->settings.card == s.card) others.push_back(h.get());
+  }
+  const std::string start = "card=" + s.card + ": ";
+  s.firmware.ports = kCardPorts;
+  s.firmware.port = static_cast<unsigned>(others.size());
+  if (others.empty()) return true;
+  const hca& first = *others.front();
+  if (others.size() == kCardPorts) {
+    why = start + "it has two ports already, " + first.settings.name + " and " + others.back()->settings.name;
+  } else if (first.settings.firmware.link != s.firmware.link) {
+    why = start + first.settings.name + " has another link type";
+  } else if (first.settings.firmware.vfs != s.firmware.vfs) {
+    why = start + first.settings.name + " has vfs=" + std::to_string(first.settings.firmware.vfs) +
+          ", and both ports have as many";
+  }
+  s.firmware.card_guid = first.firmware.options().card_guid;
+  return why.empty();
+}
+
+// A card has all of its ports.
+bool complete_cards(std::string& why) {
+  for (const auto& h : all()) {
+    const std::string& card = h->settings.card;
+    if (card.empty() || !h->in_service) continue;
+    if (h->settings.firmware.port != 0) continue;
+    const bool second = std::any_of(all().begin(), all().end(), [&](const auto& o) {
+      return o->settings.card == card && o->settings.firmware.port == 1;
+    });
+    if (second) continue;
+    why = h->settings.name + ": card=" + card + ": there is no second HCA of that card";
+    return false;
+  }
+  return true;
 }
 
 // One cable a port, of the right kind.
@@ -247,7 +288,7 @@ hca_t* hca_create(const char* options, const hca_host_ops* ops, void* opaque, ch
     Settings& settings = parts.settings;
     const hcasim::Profile& profile = parts.profile;
     std::unique_ptr<hcasim::traces::Tracer>& tracer = parts.tracer;
-    if (!check_cable(settings, *ops, why) ||
+    if (!take_port(settings, why) || !check_cable(settings, *ops, why) ||
         (!settings.capture.empty() && !hcasim::traces::Capture::get(settings.capture, &why))) {
       tell(err, err_len, why);
       return nullptr;
@@ -315,7 +356,8 @@ int hca_sim_started(void) { return Simulation::instance().started(); }
 int hca_sim_start(int64_t now) {
   Recorded call(Event::kStart, Recorder::At{now});
   std::string why;
-  if (!hca_sim_started() && !(join_all(why) && hcasim::api::join_switches(all(), why))) {
+  if (!hca_sim_started() &&
+      !(complete_cards(why) && join_all(why) && hcasim::api::join_switches(all(), why))) {
     for (auto& h : all()) {
       if (why.rfind(h->settings.name + ":", 0) == 0) h->log(HCA_LOG_ERROR, why.c_str());
     }

@@ -16,7 +16,7 @@ Identity identity_of(const Profile& profile, const fw::Options& card) {
   id.ethernet = card.link == fw::Link::kEthernet;
   id.pcie_generation = std::min(profile.pcie.generation, card.generation->pcie_generation);
   id.lanes = std::min(profile.pcie.lanes, card.generation->pcie_lanes);
-  id.serial = card.node_guid;
+  id.serial = card.card_guid;
   id.vpd = fw::vital_product_data(card);
   return id;
 }

@@ -177,6 +177,12 @@ const Option kOptions[] = {
        s.switch_name = v;
        return valid_name(v);
      }},
+    {"card", "(none)",
+     "the port is one of the two of the card of this name, in the order in which they are made", "a name",
+     [](Settings& s, const std::string& v) {
+       s.card = v;
+       return valid_name(v);
+     }},
     {"wire", "(none)", "the port is joined to that of an HCA in another process, or to the host's network",
      "unix:PATH, tcp:HOST:PORT, host",
      [](Settings& s, const std::string& v) {
@@ -185,7 +191,7 @@ const Option kOptions[] = {
        s.wire.reset();
        return s.host_wire || wire::parse_address(v, s.wire.emplace(), why);
      }},
-    {"node_guid", "0", "node, system image and port GUID; 0: made from the HCA's number",
+    {"node_guid", "0", "node and port GUID, and the card's; 0: made from the HCA's number",
      "16 hexadecimal digits",
      [](Settings& s, const std::string& v) { return to_guid(v, s.firmware.node_guid); }},
     {"mac", "0", "MAC address of the Ethernet link; 0: made from node_guid",

@@ -26,6 +26,7 @@ struct Settings {
   std::string record;       // path; empty: none
   std::string cable;        // name of the HCA at the other end; empty: none
   std::string switch_name;  // of the switch that the port is on; empty: none
+  std::string card;         // of the card of two ports that this is one of; empty: it has one
   bool host_wire = false;
   std::optional<wire::Address> wire;
   fw::Options firmware;

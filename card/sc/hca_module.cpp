@@ -35,9 +35,10 @@ api::Parts parts_of(const std::string& name, const HcaConfig& config) {
   std::string why;
   if (!api::make_parts(config.options, number, parts, why)) refuse("/hcasim/config", name + ": " + why);
   const api::Settings& s = parts.settings;
-  if (s.wire || s.host_wire || !s.cable.empty() || !s.switch_name.empty() || s.coupled || !s.record.empty())
+  if (s.wire || s.host_wire || !s.cable.empty() || !s.switch_name.empty() || !s.card.empty() || s.coupled ||
+      !s.record.empty())
     refuse("/hcasim/config", name +
-                                 ": wire, cable, switch, coupled and record are not for a module of a "
+                                 ": wire, cable, switch, card, coupled and record are not for a module of a "
                                  "platform: bind wire_out and wire_in");
   if (s.firmware.vfs != 0)
     refuse("/hcasim/config",

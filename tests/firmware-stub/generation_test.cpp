@@ -165,7 +165,7 @@ TEST(VitalProductData, IsWellFormed) {
   for (const Generation& g : all_generations()) {
     Options o;
     o.generation = &g;
-    o.node_guid = 0x0002c90300112233;
+    o.card_guid = 0x0002c90300112233;
     const std::vector<std::uint8_t> vpd = vital_product_data(o);
     const auto length = [&](std::size_t at) {
       return std::size_t{vpd.at(at + 1)} | std::size_t{vpd.at(at + 2)} << 8;

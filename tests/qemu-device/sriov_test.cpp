@@ -108,6 +108,21 @@ TEST_F(Sriov, TheCapabilityTellsOfThem) {
   EXPECT_EQ(config(0, cap_ + kBar0), (0xffffffffu & ~(kBarSize - 1)) | 0xcu);
 }
 
+// Of a card of two ports, function 1 is the other physical one.
+TEST_F(Sriov, BehindThoseOfBothPortsOfACard) {
+  HcaVm card({",link=eth,vfs=4,card=a"});
+  unsigned sriov = 0, next = 0;
+  for (uint64_t header = 0, at = 0x100; at != 0; at = header >> 20) {
+    header = card.config(1, 0, static_cast<unsigned>(at));
+    if ((header & 0xffff) == 0x10) sriov = static_cast<unsigned>(at);
+    if ((header & 0xffff) == 0x0e)
+      next = static_cast<unsigned>(card.config(1, 0, static_cast<unsigned>(at) + 4) >> 8 & 0xff);
+  }
+  ASSERT_NE(sriov, 0u);
+  EXPECT_EQ(card.config(1, 0, sriov + kFirstVf, 2), 2u);
+  EXPECT_EQ(next, 1u);
+}
+
 TEST_F(Sriov, ACardWithoutHasNone) {
   HcaVm plain({",link=eth"});
   for (uint64_t header = 0, at = 0x100; at != 0; at = header >> 20) {
