@@ -92,8 +92,6 @@ void Firmware::forget_settled() {
   function_.vport().reg_c_ids = 0;
 }
 
-// With the physical function all that hangs on it goes: its virtual functions, and what it has settled of
-// them.
 std::uint32_t Firmware::first_enabled() {
   std::uint32_t first = 0;
   for_each_managed([&first](Firmware& managed) {
@@ -102,6 +100,8 @@ std::uint32_t Firmware::first_enabled() {
   return first;
 }
 
+// With the physical function all that hangs on it goes: its virtual functions, and what it has settled of
+// them.
 void Firmware::end_managed() {
   end_sub_functions();
   for_each_managed([](Firmware& managed) {
