@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <optional>
@@ -129,6 +130,66 @@ TEST_F(Replay, HasAccessesToTheVendorCapability) {
     EXPECT_TRUE(machine.run_until([&] { return (read(0) & 1) == 0; }, 1'000'000));
     EXPECT_EQ(read(0x100000), 0x08040000u);  // status 0
     EXPECT_EQ(read(0x100014) & 0xffff, 4121u);
+    device.teardown();
+  }
+  expect_same();
+}
+
+// A sub-function: registers of its own in the recording, memory and interrupts of the physical one.
+class Window final : public Pcie {
+ public:
+  Window(hca_t* card, unsigned function) : card_(card), function_(function) {}
+  void read(std::uint64_t offset, void* bytes, unsigned len) override {
+    const std::uint64_t value = hca_function_read(card_, function_, offset, len);
+    std::memcpy(bytes, &value, len);
+  }
+  void write(std::uint64_t offset, const void* bytes, unsigned len) override {
+    if (len > 8) return hca_function_write_burst(card_, function_, offset, bytes, len);
+    std::uint64_t value = 0;
+    std::memcpy(&value, bytes, len);
+    hca_function_write(card_, function_, offset, value, len);
+  }
+  void reset() override {}
+
+ private:
+  hca_t* card_;
+  unsigned function_;
+};
+
+TEST_F(Replay, HasSubFunctionsWithIt) {
+  {
+    Machine machine(std::size_t{64} << 20);
+    Function& function = machine.add_hca(recorded("link=eth,vfs=1,sfs=2"));
+    Window window(function.handle(), hca_functions(function.handle()) + 1);
+    Function& sub_function = machine.add_function(window);
+    machine.start();
+    Device device(function);
+    device.probe();
+    constexpr std::uint32_t kSecond = 0x8001;
+    device
+        .exec(Mailbox(prm::op::ALLOC_SF, prm::alloc_sf_in::bytes).set<prm::alloc_sf_in::function_id>(kSecond))
+        .must();
+    device
+        .exec(Mailbox(prm::op::ENABLE_HCA, prm::enable_hca_in::bytes)
+                  .set<prm::enable_hca_in::function_id>(kSecond))
+        .must();
+    DeviceOptions polled;
+    polled.event_commands = false;
+    {
+      Device sf(sub_function, polled);
+      sf.probe();
+      { Pd pd(sf); }
+      sf.teardown();
+    }
+    EXPECT_GT(function.interrupts(), 0u);
+    device
+        .exec(Mailbox(prm::op::DISABLE_HCA, prm::disable_hca_in::bytes)
+                  .set<prm::disable_hca_in::function_id>(kSecond))
+        .must();
+    device
+        .exec(Mailbox(prm::op::DEALLOC_SF, prm::dealloc_sf_in::bytes)
+                  .set<prm::dealloc_sf_in::function_id>(kSecond))
+        .must();
     device.teardown();
   }
   expect_same();
