@@ -77,7 +77,7 @@ constexpr unsigned members_behind_base() {
 
 template <class T>
 class EachMember : public ::testing::Test {};
-using Plain = ::testing::Types<FlowEntryRefs, NicVport, Command, Health::Assert, PortAgent::Peer,
+using Plain = ::testing::Types<FlowEntryRefs, NicVport, SubFunction, Command, Health::Assert, PortAgent::Peer,
                                CmdQueue::Counters, FaultSpec, FaultSpec::Range>;
 TYPED_TEST_SUITE(EachMember, Plain);
 TYPED_TEST(EachMember, IsListed) {
