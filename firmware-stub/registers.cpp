@@ -90,6 +90,7 @@ Syndrome read_paos(Access& a) {
   return Syndrome::kOk;
 }
 Syndrome write_paos(Access& a) {
+  if (prm::get<prm::paos_reg::ase>(a.data) == 0) return read_paos(a);  // admin_status is not to be taken over
   const std::uint32_t admin = prm::get<prm::paos_reg::admin_status>(a.data);
   if (admin != kAdminUp && admin != kAdminDown) return Syndrome::kRegisterValue;
   a.fw.port().set_admin(admin == kAdminUp);

@@ -60,6 +60,7 @@ struct Host {
     std::vector<std::uint8_t> paos(prm::paos_reg::bytes);
     prm::set<prm::paos_reg::local_port>(paos.data(), 1);
     prm::set<prm::paos_reg::admin_status>(paos.data(), 1);
+    prm::set<prm::paos_reg::ase>(paos.data(), 1);
     device.access_register(kPaos, true, paos).must();
     using Nic = prm::modify_nic_vport_context_in;
     device

@@ -269,6 +269,7 @@ TEST_P(IbWireTest, APortTakenDownByItsDriverTakesTheOtherDown) {
   std::vector<std::uint8_t> paos(16);
   paos[1] = 1;  // local port
   paos[2] = 2;  // down
+  prm::set<prm::paos_reg::ase>(paos.data(), 1);
   EXPECT_TRUE(a.device.access_register(0x5006, true, paos).ok());
   EXPECT_TRUE(reaches(b.device, kDown));
   paos[2] = 1;

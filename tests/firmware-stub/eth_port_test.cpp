@@ -157,6 +157,9 @@ TEST_F(EthPort, CarrierFollowsAdminAndCable) {
   EXPECT_EQ(state(), 4);
   prm::set<Paos::admin_status>(paos.data(), 2);
   EXPECT_OK(dev().access_register(kPaos, true, paos));
+  EXPECT_EQ(state(), 4) << "not to be taken over";
+  prm::set<Paos::ase>(paos.data(), 1);
+  EXPECT_OK(dev().access_register(kPaos, true, paos));
   EXPECT_EQ(state(), 1);
   ASSERT_EQ(fn().inject("link=down"), "");
   prm::set<Paos::admin_status>(paos.data(), 1);
@@ -247,6 +250,7 @@ TEST_F(EthPort, ErrorCorrection) {
   const auto link = [&](unsigned status) {
     auto paos = request<prm::paos_reg>();
     prm::set<prm::paos_reg::admin_status>(paos.data(), status);
+    prm::set<prm::paos_reg::ase>(paos.data(), 1);
     EXPECT_OK(dev().access_register(kPaos, true, paos));
   };
   const auto active = [&] { return prm::get<R::fec_mode_active>(read(kPplm, request<R>()).data()); };

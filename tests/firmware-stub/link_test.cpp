@@ -48,6 +48,7 @@ class LinkTest : public FirmwareTest {
     std::vector<std::uint8_t> paos(prm::paos_reg::bytes);
     paos[1] = 1;
     prm::set<prm::paos_reg::admin_status>(paos.data(), up ? 1 : 2);
+    prm::set<prm::paos_reg::ase>(paos.data(), 1);
     EXPECT_OK(dev().access_register(kPaos, true, paos));
   }
   // Up, closed, open again without a cable, and with it.

@@ -175,6 +175,7 @@ TEST_F(PortTest, AdminDownTakesTheLinkDown) {
   auto data = request<R>();
   dev().clear_async_events();
   prm::set<R::admin_status>(data.data(), 2);
+  prm::set<R::ase>(data.data(), 1);
   EXPECT_OK(dev().access_register(kPaos, true, data));
   EXPECT_EQ(dev().port_state(), 1);
   machine().advance(1'000'000);
