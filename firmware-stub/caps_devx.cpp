@@ -15,6 +15,7 @@ void fill_general_devx(const Options& options, std::uint8_t* c) {
   prm::set<g::log_max_uctx>(c, kLogUctxs);
   prm::set<g::uctx_cap>(c, kUctxRawTx | kUctxInternalDevRes);
   prm::set<g::general_obj_types>(c, general_obj_types(options));
+  prm::set<g::umem_uid_0>(c, 1);
   prm::set<g::qos>(c, 1);
   prm::set<prm::cap_qpc_extension>(c, 1);
 }

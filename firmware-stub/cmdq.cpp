@@ -159,8 +159,10 @@ void CmdQueue::strike(Job& job, Time t) {
 CmdDelivery CmdQueue::read_input(Job& job, Time& t) {
   const CmdEntry& e = job.entry;
   if (e.type != CmdEntry::kPci) return CmdDelivery::kBadType;
-  // Drivers sign the entry always, mailbox blocks only when cmdif_checksum is on.
-  if (xor8(&e, sizeof e) != 0xff) return CmdDelivery::kSignature;
+  // Linux signs the entry always and mailbox blocks when cmdif_checksum is on; rdma-core's VFIO driver, which
+  // turns that off, signs nothing.
+  const bool is_signed = e.sig != 0 || job.checksum;
+  if (is_signed && xor8(&e, sizeof e) != 0xff) return CmdDelivery::kSignature;
   const std::uint32_t len = e.inlen;
   if (len < 8 || len > kMaxInput) return CmdDelivery::kInLength;
   // Grows as the chain is read: a length alone does not get memory.

@@ -154,6 +154,23 @@ TEST_F(Command, WrongSignature) {
   expect_serves_on();
 }
 
+// As rdma-core's VFIO driver does it.
+TEST_F(Command, WithoutChecksumsAnEntryMayBeUnsigned) {
+  const auto unsigned_nop = [&] {
+    return dev().cmd().exec(Mailbox(prm::op::NOP, prm::nop_in::bytes), 16, 1'000'000'000,
+                            [](auto& raw) { raw.entry->sig = 0; });
+  };
+  EXPECT_CMD_OK(unsigned_nop());
+  EXPECT_CMD_OK(unsigned_nop());
+  pd_.reset();
+  dev().teardown();
+  options_.checksums = true;
+  dev_ = std::make_unique<Device>(fn(), options_);
+  dev().probe();
+  breaks({"cmdq-signature"});
+  EXPECT_EQ(unsigned_nop().delivery, CmdDelivery::kSignature);
+}
+
 TEST_F(Command, WrongSignatureOfAMailbox) {
   breaks({"cmdq-signature"});
   Mailbox in = big(200);
