@@ -82,6 +82,12 @@ void fill_general(const Options& o, std::uint8_t* c) {
   set(g::temp_warn_event{}, 1);
   set(g::vport_counters{}, 1);
   set(g::vport_group_manager{}, o.manages() ? 1 : 0);
+  if (o.manages() && o.vfs != 0) {
+    set(g::num_total_dynamic_vf_msix{}, kVfPoolVectors * o.vfs);
+    set(g::min_dynamic_vf_msix_table_size{}, kVfMinVectors);
+    set(g::max_dynamic_vf_msix_table_size{}, kVfMaxVectors);
+  }
+  if (o.vf && !o.sf) set(g::dynamic_msix_table_size{}, o.msix_vectors);
   set(g::out_of_seq_cnt{}, 1);
   set(g::retransmission_q_counters{}, 1);
   set(g::enhanced_error_q_counters{}, 1);
@@ -232,6 +238,20 @@ Syndrome Caps::set(std::uint16_t group, const std::uint8_t* block) {
   }
 }
 
+Syndrome Caps::vectors_of(const std::uint8_t* block, unsigned& vectors) const {
+  using g = prm::cmd_hca_cap;
+  Block next = general_max_;
+  vectors = prm::get<g::dynamic_msix_table_size>(block);
+  prm::set<g::dynamic_msix_table_size>(next.data(), vectors);
+  // Nothing else of a function is its manager's to choose.
+  return std::memcmp(next.data(), block, g::bytes) == 0 ? Syndrome::kOk : Syndrome::kCapValue;
+}
+
+void Caps::set_vectors(unsigned vectors) {
+  for (Block* block : {&general_max_, &general_power_on_, &general_})
+    prm::set<prm::cmd_hca_cap::dynamic_msix_table_size>(block->data(), vectors);
+}
+
 bool Caps::atomic_host_endian() const {
   return prm::get<prm::atomic_caps::atomic_req_8B_endianness_mode>(atomic_.data()) == 1;
 }
@@ -254,10 +274,31 @@ Syndrome query_hca_cap(Firmware& fw, Command& cmd) {
   return Syndrome::kOk;
 }
 
+// The size of the MSI-X table that a function's configuration space shows. They share a pool of entries.
+Syndrome set_managed_cap(Firmware& fw, const Command& cmd, std::uint32_t number) {
+  Firmware* vf = fw.managed(number);
+  if (vf == nullptr) return Syndrome::kFunction;
+  if (fw.state() != State::kInit) return Syndrome::kNotInitialized;
+  if (cmd.op_mod >> 1 != static_cast<std::uint16_t>(CapGroup::kGeneral)) return Syndrome::kCapGroup;
+  unsigned vectors = 0;
+  const Syndrome s = vf->caps().vectors_of(prm::ptr<prm::set_hca_cap_in::capability>(cmd.in.data()), vectors);
+  if (s != Syndrome::kOk) return s;
+  if (vectors < kVfMinVectors || vectors > kVfMaxVectors) return Syndrome::kCapValue;
+  unsigned left = kVfPoolVectors * fw.options().vfs;
+  for (std::uint32_t n = 1; Firmware* other = fw.managed(n); ++n)
+    if (n != number) left -= std::min(left, other->vectors());
+  if (vectors > left) return Syndrome::kMsixPool;
+  vf->caps().set_vectors(vectors);
+  return Syndrome::kOk;
+}
+
 Syndrome set_hca_cap(Firmware& fw, Command& cmd) {
   using in = prm::set_hca_cap_in;
-  if (cmd.get<in::other_function>() != 0 || cmd.get<in::function_id>() != 0) return Syndrome::kFunction;
   if ((cmd.op_mod & 1) != 0) return Syndrome::kOpMod;
+  const std::uint32_t number = cmd.get<in::function_id>();
+  if (cmd.get<in::other_function>() != 0) return set_managed_cap(fw, cmd, number);
+  if (number != 0) return Syndrome::kFunction;
+  if (fw.state() != State::kEnabled) return Syndrome::kInitialized;
   const Syndrome s = fw.caps().set(cmd.op_mod >> 1, prm::ptr<in::capability>(cmd.in.data()));
   fw.function().qps().atomic_host_endian = fw.caps().atomic_host_endian();
   return s;

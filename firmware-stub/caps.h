@@ -61,6 +61,10 @@ class Caps {
     return prm::get<F>(general_.data());
   }
   bool atomic_host_endian() const;
+  // dynamic_msix_table_size of a virtual function: what a block of its manager's wants, which may change
+  // nothing else; and what it is from now on, which only the manager changes.
+  Syndrome vectors_of(const std::uint8_t* block, unsigned& vectors) const;
+  void set_vectors(unsigned vectors);
   // A field of the maximum of another group, zero if there is no such group.
   template <class F>
   auto get(CapGroup group) const {

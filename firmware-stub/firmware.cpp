@@ -47,6 +47,7 @@ void Firmware::set_node_description(std::string text) {
 }
 
 void Firmware::set_enabled(bool on) {
+  if (options_.vf && !on) caps_.set_vectors(options_.msix_vectors);
   if (enabled_ && !on) {
     device_.restart(function_.id());  // comes back through function_reset()
     device_.dma().set_enabled(function_.id(), false);

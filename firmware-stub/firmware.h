@@ -143,6 +143,7 @@ class Firmware : public sc_core::sc_module, public FirmwarePort {
   void set_enabled(bool on);
   // The number of a virtual function that it manages and that is not ended; 0: there is none.
   std::uint32_t first_enabled();
+  bool enabled() const { return enabled_; }
   // As after power-on: what its manager has settled of it.
   void forget_settled();
   // Of a sub-function
@@ -150,6 +151,11 @@ class Firmware : public sc_core::sc_module, public FirmwarePort {
   void set_vhca_state(prm::VhcaState state);
   void watch_vhca_state(bool armed);
   Syndrome activate(bool on);
+  // Entries of its MSI-X table; of a sub-function those of who manages it.
+  unsigned vectors() const {
+    return options_.vf && !options_.sf ? caps_.get<prm::cmd_hca_cap::dynamic_msix_table_size>()
+                                       : options_.msix_vectors;
+  }
   // The policy of its port's state has changed, from `before` on.
   void vport_state_changed(PortState before);
   // Commands that wait for the host's answer run again.

@@ -14,8 +14,11 @@ enum class Link : std::uint8_t { kInfiniBand, kEthernet };
 
 // What a virtual function has of what its BAR and its MSI-X table limit; a sub-function of what its window
 // limits, which is as large.
-constexpr unsigned kVfUars = 253, kVfVectors = 16, kVfEqs = 32;
+constexpr unsigned kVfUars = 253, kVfEqs = 32;
 constexpr unsigned kLogSfWindow = 20;  // bytes
+// Entries of a virtual function's MSI-X table: at first, and within what bounds its manager may choose, out of
+// a pool that has so many for each.
+constexpr unsigned kVfVectors = 16, kVfMinVectors = 2, kVfMaxVectors = 32, kVfPoolVectors = 24;
 
 struct Options {
   Link link = Link::kEthernet;
@@ -27,14 +30,14 @@ struct Options {
   std::uint64_t card_guid = 0;  // of the card: system image GUID, serial number; 0: node_guid
   std::uint64_t mac = 0;        // Ethernet: low 48 bits; 0: made from node_guid
   std::uint16_t lid = 0;        // what the built-in subnet manager assigns; 0: 1, or as the peer wants
-  unsigned msix_vectors = 64;
-  unsigned vfs = 0;           // virtual functions; the card's functions behind the first one
-  unsigned sfs = 0;           // sub-functions that can be made; the functions behind those
-  bool vf = false;            // this function is one of them, or
-  bool sf = false;            // of the latter: on no bus by itself
-  std::uint16_t vhca_id = 0;  // of this function; unique in the card
-  unsigned ports = 1;         // of the card, each with a physical function and virtual ones of its own ...
-  unsigned port = 0;          // ... and which of them this is
+  unsigned msix_vectors = 64;   // of a virtual function: until its manager says otherwise
+  unsigned vfs = 0;             // virtual functions; the card's functions behind the first one
+  unsigned sfs = 0;             // sub-functions that can be made; the functions behind those
+  bool vf = false;              // this function is one of them, or
+  bool sf = false;              // of the latter: on no bus by itself
+  std::uint16_t vhca_id = 0;    // of this function; unique in the card
+  unsigned ports = 1;           // of the card, each with a physical function and virtual ones of its own ...
+  unsigned port = 0;            // ... and which of them this is
   // The function speaks for these, and on Ethernet for the switch between them.
   bool manages() const { return vfs + sfs != 0 && !vf; }
   bool manages_switch() const { return manages() && link == Link::kEthernet; }

@@ -76,6 +76,7 @@
   X(UpdateState, 0x5a0211, kBadParam, kCount, "not by this handle, or not in this state of the update")   \
   X(UpdateFixed, 0x5a0212, kBadParam, kCount, "the component is neither written nor read by hosts")       \
   X(SfState, 0x5a0213, kBadResState, kCount, "not in this state of the sub-function")                     \
+  X(MsixPool, 0x5a0214, kNoRes, kCount, "MSI-X vectors beyond the pool of virtual functions")             \
   X(HostEndianness, 0x5a020c, kBadParam, kRegisterValue, "host endianness not supported")                 \
   /* PD, UAR, XRCD, transport domain, counters */                                                         \
   X(PdLimit, 0x5a0301, kLim, kCount, "no more PDs")                                                       \

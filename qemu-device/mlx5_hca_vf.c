@@ -190,8 +190,23 @@ static bool card_is_gone(PCIDevice* pci) {
   return !function || function->link->dev->removed;
 }
 
+/* The table is as large as the manager wants it: QEMU's has entries for the largest. */
+static void follow_table_size(PCIDevice* pci) {
+  HcaFunction* function = MLX5_HCA_VF(pci)->function;
+  uint8_t* control = pci->config + pci->msix_cap + PCI_MSIX_FLAGS;
+  unsigned entries = hca_function_vectors(function->link->hca, function->number);
+
+  if (entries && entries <= HCA_VF_MSIX_VECTORS) {
+    pci_set_word(control, (pci_get_word(control) & ~PCI_MSIX_FLAGS_QSIZE) | (entries - 1));
+  }
+}
+
 static uint32_t vf_config_read(PCIDevice* pci, uint32_t addr, int len) {
-  return card_is_gone(pci) ? UINT32_MAX >> (32 - 8 * len) : pci_default_read_config(pci, addr, len);
+  if (card_is_gone(pci)) {
+    return UINT32_MAX >> (32 - 8 * len);
+  }
+  follow_table_size(pci);
+  return pci_default_read_config(pci, addr, len);
 }
 
 static void vf_config_write(PCIDevice* pci, uint32_t addr, uint32_t value, int len) {

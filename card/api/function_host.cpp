@@ -64,7 +64,7 @@ std::uint8_t* FunctionHost::dma_map(std::uint64_t addr, std::size_t len, bool wr
 }
 
 void FunctionHost::msix(unsigned vector) noexcept {
-  if (!reachable() || vector >= (number_ == 0 ? HCA_MSIX_VECTORS : HCA_VF_MSIX_VECTORS)) return;
+  if (!reachable() || vector >= hca_function_vectors(&card_, number_)) return;
   accesses_before_this_are_seen();
   ops_.msix(opaque_, vector);
   if (Recorder* recorder = Recorder::current()) recorder->note(Event::kMsix, in_records(), vector);

@@ -482,6 +482,10 @@ void hca_function_write_burst(hca_t* h, unsigned function, uint64_t offset, cons
   });
 }
 
+unsigned hca_function_vectors(const hca_t* h, unsigned function) {
+  return h && function < h->model.functions() ? h->firmware.function(as_id(function)).vectors() : 0;
+}
+
 void hca_function_reset(hca_t* h, unsigned function) {
   if (function == hca::kPhysical) return hca_reset(h);
   if (!has(h, function) || !on_bus(h, function)) return;

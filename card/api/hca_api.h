@@ -30,7 +30,7 @@ enum { HCA_API_VERSION = 7 };
 #define HCA_MSIX_VECTORS 64u
 #define HCA_MAX_VFS 127u             // virtual functions of a card (option vfs=)
 #define HCA_VF_BAR0_SIZE (1u << 20)  // of each: initialization segment (pages 0-2), UAR pages
-#define HCA_VF_MSIX_VECTORS 16u
+#define HCA_VF_MSIX_VECTORS 32u  // at most: hca_function_vectors()
 #define HCA_MAX_SFS 64u                // sub-functions that a card can have (option sfs=)
 #define HCA_SF_WINDOW_SIZE (1u << 20)  // of each, as HCA_VF_BAR0_SIZE
 
@@ -161,6 +161,9 @@ HCA_API void hca_function_write(hca_t* hca, unsigned function, uint64_t offset, 
                                 unsigned size);
 HCA_API void hca_function_write_burst(hca_t* hca, unsigned function, uint64_t offset, const void* data,
                                       size_t len);
+// Entries of the function's MSI-X table, as its configuration space is to show them now: of a virtual one its
+// manager chooses, up to HCA_VF_MSIX_VECTORS. 0: no such function.
+HCA_API unsigned hca_function_vectors(const hca_t* hca, unsigned function);
 // FLR of a function: the others do not notice. Of the physical one: hca_reset(); sub-functions have none.
 HCA_API void hca_function_reset(hca_t* hca, unsigned function);
 

@@ -22,7 +22,7 @@ Syndrome create_eq(Firmware& fw, Command& cmd) {
   if (log_size > fw.caps().get<prm::cmd_hca_cap::log_max_eq_sz>()) return Syndrome::kEqSize;
   if (o.uars.find(cmd.get<c::uar_page>()) == nullptr) return Syndrome::kUarNumber;
   const unsigned vector = cmd.get<c::intr>();
-  if (vector >= fw.options().msix_vectors) return Syndrome::kEqVector;
+  if (vector >= fw.vectors()) return Syndrome::kEqVector;
   GuestRing ring;
   if (!read_ring(fw, cmd, in::pas::bit_off / 8, cmd.get<c::log_page_size>(), cmd.get<c::page_offset>(),
                  kEqeBytes << log_size, ring))

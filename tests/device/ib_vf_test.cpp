@@ -132,6 +132,89 @@ TEST_F(IbVf, ItsPortFollowsThePolicy) {
   EXPECT_FALSE(again.write(peer, 4));  // ... and nothing goes out
 }
 
+TEST_F(IbVf, TheManagerChoosesTheSizesOfTheirMsixTables) {
+  using g = prm::cmd_hca_cap;
+  using Query = prm::query_hca_cap_in;
+  using Set = prm::set_hca_cap_in;
+  constexpr std::size_t kOut = prm::query_hca_cap_out::capability::bit_off / 8,
+                        kIn = Set::capability::bit_off / 8;
+  const auto general = [&](std::uint32_t function) {
+    Mailbox in(prm::op::QUERY_HCA_CAP, Query::bytes, 0);
+    in.set<Query::other_function>(1).set<Query::function_id>(function);
+    return pf.exec(in, prm::query_hca_cap_out::bytes).must();
+  };
+  // As the kernel does: the maximum of the function with that one field changed.
+  const auto ask = [&](std::uint32_t function, std::uint32_t vectors, std::uint16_t op_mod = 0) {
+    Mailbox in(prm::op::SET_HCA_CAP, Set::bytes, op_mod);
+    in.set<Set::other_function>(1).set<Set::function_id>(function);
+    const auto caps = general(function <= kVfs ? function : 1);
+    std::copy(caps.out.begin() + kOut, caps.out.end(), in.begin() + kIn);
+    prm::set<g::dynamic_msix_table_size>(in.data() + kIn, vectors);
+    return in;
+  };
+  const auto size_of = [&](FunctionId f) { return c.firmware.function(f).vectors(); };
+  const std::uint32_t total = pf.cap<g::num_total_dynamic_vf_msix>(),
+                      least = pf.cap<g::min_dynamic_vf_msix_table_size>(),
+                      most = pf.cap<g::max_dynamic_vf_msix_table_size>();
+  EXPECT_EQ(total, kVfs * fw::kVfPoolVectors);
+  ASSERT_TRUE(enable(1).ok() && enable(2).ok());
+  EXPECT_EQ(size_of(1), fw::kVfVectors);
+  EXPECT_TRUE(pf.exec(ask(1, 6)).ok());
+  EXPECT_EQ(size_of(1), 6u);
+  EXPECT_EQ(prm::get<g::dynamic_msix_table_size>(general(1).out.data() + kOut), 6u);
+  EXPECT_EQ(size_of(2), fw::kVfVectors);
+
+  // Its driver sees it, echoes it, and has no vector beyond it.
+  auto vf = probed(1);
+  EXPECT_EQ(vf->cap<g::dynamic_msix_table_size>(), 6u);
+  EXPECT_EQ(vf->cap<g::num_total_dynamic_vf_msix>(), 0u);
+  const bare::Buffer ring = vf->memory().allocate(64 << 6);
+  const auto create_eq = [&](unsigned vector) {
+    using In = prm::create_eq_in;
+    Mailbox in(prm::op::CREATE_EQ, In::bytes + 8);
+    in.set<In::eq_context_entry::log_eq_size>(6).set<In::eq_context_entry::intr>(vector);
+    in.set<In::eq_context_entry::uar_page>(vf->uar());
+    prm::store64(in.data() + In::bytes, ring.bus());
+    return vf->exec(in, prm::create_eq_out::bytes);
+  };
+  EXPECT_TRUE(create_eq(5).ok());
+  EXPECT_FALSE(create_eq(6).ok());
+  vf->function_reset();
+  EXPECT_EQ(size_of(1), 6u);  // what its manager has settled stays
+
+  // Bounds, and the pool that they share.
+  EXPECT_EQ(pf.exec(ask(1, least - 1)).status, CmdStatus::kBadParam);
+  EXPECT_EQ(pf.exec(ask(1, most + 1)).status, CmdStatus::kBadParam);
+  EXPECT_TRUE(pf.exec(ask(1, total - fw::kVfVectors)).ok());
+  EXPECT_EQ(pf.exec(ask(2, fw::kVfVectors + 1)).status, CmdStatus::kNoRes);
+  EXPECT_TRUE(pf.exec(ask(1, least)).ok());
+  EXPECT_TRUE(pf.exec(ask(2, most)).ok());
+  EXPECT_EQ(size_of(2), most);
+
+  // Nothing else of a function is its manager's to set, no group but this one, and of none but its own.
+  Mailbox more = ask(1, 8);
+  prm::set<g::log_max_qp>(more.data() + kIn, 9);
+  EXPECT_EQ(pf.exec(more).status, CmdStatus::kBadParam);
+  EXPECT_EQ(pf.exec(ask(1, 8, 3 << 1)).status, CmdStatus::kBadParam);
+  EXPECT_EQ(pf.exec(ask(kVfs + 1, 8)).status, CmdStatus::kBadParam);
+  EXPECT_EQ(size_of(1), least);
+  EXPECT_TRUE(pf.exec(ask(1, 8)).ok());
+  vf->probe();
+  EXPECT_EQ(vf->exec(ask(2, 8)).status, CmdStatus::kBadParam);
+  EXPECT_EQ(size_of(2), most);
+  // Its own are set before INIT_HCA alone.
+  Mailbox own = ask(1, 8);
+  own.set<Set::other_function>(0).set<Set::function_id>(0);
+  EXPECT_EQ(pf.exec(own).status, CmdStatus::kBadSysState);
+
+  // A function that is ended begins anew; so do all with the physical one.
+  EXPECT_TRUE(enable(2, false).ok());
+  EXPECT_EQ(size_of(2), fw::kVfVectors);
+  pf.function_reset();
+  EXPECT_EQ(size_of(1), fw::kVfVectors);
+  pf.probe();
+}
+
 TEST_F(IbVf, TrafficIsCountedForEach) {
   auto vf = probed(1);
   End a(pf), b(*vf);
@@ -186,6 +269,7 @@ TEST_F(IbVf, DoesNothingToThePort) {
 
   prm::set<prm::paos_reg::local_port>(paos.data(), 1);
   prm::set<prm::paos_reg::admin_status>(paos.data(), 2);
+  prm::set<prm::paos_reg::ase>(paos.data(), 1);
   EXPECT_TRUE(vf->access_register(kPaosId, true, paos).ok());
   c.machine.advance(1'000'000);
   EXPECT_EQ(c.card.port().state(), PortState::kActive);

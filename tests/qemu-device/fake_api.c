@@ -19,7 +19,7 @@ struct hca {
   bool alive;
   char options[1024];
   uint64_t dma_addr, dma_len, dma_result, event_actions, event_count, event_time, write_time, vector, repeat;
-  uint64_t resets;
+  uint64_t resets, vectors;
   uint32_t vsc[HCA_VSC_LENGTH / 4], vsc_accesses;
   uint64_t rx_count, rx_len, rx_echo, rx_full, carrier, polls, held, tx_busy;
   int64_t due;     // next event, HCA_NEVER = none
@@ -116,6 +116,7 @@ hca_t* hca_create(const char* options, const hca_host_ops* ops, void* opaque, ch
     f->ops = i < h->vfs ? &nobody : ops;  // sub-functions share the physical one's host
     f->opaque = i < h->vfs ? NULL : opaque;
     f->alive = true;
+    f->vectors = 16;
     power_on(f);
     h->functions[i] = hcas[hca_total++] = f;
   }
@@ -136,6 +137,9 @@ uint64_t hca_function_read(hca_t* h, unsigned function, uint64_t offset, unsigne
 }
 void hca_function_write(hca_t* h, unsigned function, uint64_t offset, uint64_t value, unsigned size) {
   if (function <= h->vfs + h->sfs) hca_mmio_write(function_of(h, function), offset, value, size);
+}
+unsigned hca_function_vectors(const hca_t* h, unsigned function) {
+  return function ? (unsigned)h->functions[function - 1]->vectors : HCA_MSIX_VECTORS;
 }
 void hca_function_reset(hca_t* h, unsigned function) { hca_reset(function_of(h, function)); }
 
@@ -249,6 +253,8 @@ static uint64_t* plain_register(hca_t* h, uint64_t offset) {
       return &h->tx_busy;
     case FAKE_MAP_CHANGES:
       return &h->map_changes;
+    case FAKE_VECTORS:
+      return &h->vectors;
     default:
       return NULL;
   }

@@ -31,6 +31,7 @@ enum fake_register {
   FAKE_MAP = 0xc0,          // write: asks where FAKE_DMA_ADDR lies, 0 to read there, 1 to write
   FAKE_MAPPED = 0xc8,       // the first 8 bytes there, as they are now; FAKE_NOTHING: there is no answer
   FAKE_MAP_CHANGES = 0xd0,  // hca_memory_changed() calls; each takes the answer away
+  FAKE_VECTORS = 0xd8,      // of a virtual function: hca_function_vectors(); survives resets
   FAKE_SCRATCH = 0x1000,    // plain memory up to 0x2000
   FAKE_BUFFER = 0x2000,     // DMA buffer up to 0x3000
 };

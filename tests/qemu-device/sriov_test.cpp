@@ -83,12 +83,16 @@ class Sriov : public ::testing::Test {
     }
     return reg(f, FAKE_DMA_RESULT);
   }
-  unsigned express(unsigned f) {
+  // A capability of a function, 0: it has none such.
+  unsigned capability(unsigned f, unsigned id) {
     for (unsigned at = static_cast<unsigned>(config(f, 0x34, 1)); at;
          at = static_cast<unsigned>(config(f, at + 1, 1)))
-      if (config(f, at, 1) == 0x10) return at;
+      if (config(f, at, 1) == id) return at;
     return 0;
   }
+  unsigned express(unsigned f) { return capability(f, 0x10); }
+  unsigned msix(unsigned f) { return capability(f, 0x11); }
+  unsigned table_entries(unsigned f) { return static_cast<unsigned>(config(f, msix(f) + 2, 2) & 0x7ff) + 1; }
 
   HcaVm vm_{{",link=eth,vfs=4"}};
   unsigned cap_ = 0;
@@ -149,24 +153,48 @@ TEST_F(Sriov, EachHasRegistersDmaAndInterruptsOfItsOwn) {
   }
   for (unsigned f = 1; f <= kVfs; f++) {
     EXPECT_EQ(config(f, 0x0a, 2), config(0, 0x0a, 2));
-    // Vector 15 is the last one; 16 is none of its.
+    // Vector 15 is the last one that the table has at first; 32 is none of its.
     vm_.write(bar2(f) + 15 * 16, kRam + 0x1000 + 8 * f);
     vm_.write(bar2(f) + 15 * 16 + 8, 0x40 + f, 4);
     vm_.write(bar2(f) + 15 * 16 + 12, 0, 4);
-    unsigned msix = 0;
-    for (unsigned at = static_cast<unsigned>(config(f, 0x34, 1)); at;
-         at = static_cast<unsigned>(config(f, at + 1, 1)))
-      if (config(f, at, 1) == 0x11) msix = at;
-    ASSERT_NE(msix, 0u);
-    EXPECT_EQ(config(f, msix + 2, 2) & 0x7ff, 15u);
-    set_config(f, msix + 2, 0x8000, 2);
+    ASSERT_NE(msix(f), 0u);
+    EXPECT_EQ(table_entries(f), 16u);
+    set_config(f, msix(f) + 2, 0x8000, 2);
     set_reg(f, FAKE_MSIX_VECTOR, 15);
     set_reg(f, FAKE_MSIX_GO, 1);
     EXPECT_EQ(vm_.read(kRam + 0x1000 + 8 * f, 4), 0x40 + f);
-    set_reg(f, FAKE_MSIX_VECTOR, 16);
+    set_reg(f, FAKE_MSIX_VECTOR, 32);
     set_reg(f, FAKE_MSIX_GO, 1);
   }
   EXPECT_EQ(vm_.qom_get("hca0", "ctr-shim-refused-dma"), kVfs);
+}
+
+TEST_F(Sriov, TheTableOfInterruptsIsAsLargeAsTheManagerWants) {
+  enable();
+  for (const unsigned entries : {2u, 32u, 6u}) {
+    set_reg(2, FAKE_VECTORS, entries);
+    EXPECT_EQ(table_entries(2), entries);
+    EXPECT_EQ(table_entries(1), 16u);
+  }
+  // The last entry of the largest table is there, too; enabling it does not change its size.
+  set_reg(2, FAKE_VECTORS, 32);
+  vm_.write(bar2(2) + 31 * 16, kRam + 0x1000);
+  vm_.write(bar2(2) + 31 * 16 + 8, 0x77, 4);
+  vm_.write(bar2(2) + 31 * 16 + 12, 0, 4);
+  set_config(2, msix(2) + 2, 0x8000, 2);
+  EXPECT_EQ(config(2, msix(2) + 2, 2), 0x801fu);
+  set_reg(2, FAKE_MSIX_VECTOR, 31);
+  set_reg(2, FAKE_MSIX_GO, 1);
+  EXPECT_EQ(vm_.read(kRam + 0x1000, 4), 0x77u);
+  // What no manager can want changes nothing.
+  set_reg(2, FAKE_VECTORS, 0);
+  EXPECT_EQ(table_entries(2), 32u);
+  set_reg(2, FAKE_VECTORS, 33);
+  EXPECT_EQ(table_entries(2), 32u);
+  disable();
+  enable();
+  set_reg(2, FAKE_VECTORS, 6);
+  EXPECT_EQ(table_entries(2), 6u);
 }
 
 TEST_F(Sriov, BusMasteringIsEachOnesOwn) {

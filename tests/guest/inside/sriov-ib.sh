@@ -33,9 +33,21 @@ for ((round = 1; round <= rounds; round++)); do
     echo "$bdf" >"/sys/bus/pci/drivers/mlx5_core/unbind" || fail "unbind $bdf"
     echo 1 >"/sys/bus/pci/devices/$bdf/reset" || fail "reset of $bdf"
     between "${rdma[1]}" "${rdma[3]}" ibv_rc_pingpong -c -n 100
+    # How many interrupts it has is the physical function's to say, while no driver has it.
+    [[ $(<"$pf/sriov_vf_total_msix") == 96 ]] || fail "sriov_vf_total_msix is $(<"$pf/sriov_vf_total_msix")"
+    for vectors in 1 33; do
+      if (echo $vectors >"$(vf_of 1)/sriov_vf_msix_count") 2>/dev/null; then fail "$vectors vectors for a virtual function"; fi
+    done
+    table() { lspci -vv -s "$bdf" | sed -nE 's/.*MSI-X: Enable[+-] Count=([0-9]+) .*/\1/p'; }
+    [[ $(table) == 16 ]] || fail "its table has $(table) entries"
+    echo 6 >"$(vf_of 1)/sriov_vf_msix_count" || fail "6 vectors for a virtual function: $(dmesg | tail -n 3)"
+    [[ $(table) == 6 ]] || fail "its table has $(table) entries, not 6"
     echo "$bdf" >"/sys/bus/pci/drivers/mlx5_core/bind" || fail "bind $bdf"
     within 60 grep -qs ACTIVE "$(vf_of 1)"/infiniband/*/ports/1/state
-    between "$(rdma_of "$(vf_of 1)")" "${rdma[0]}" ibv_rc_pingpong -c -n 100
+    between "$(rdma_of "$(vf_of 1)")" "${rdma[0]}" ibv_rc_pingpong -c -e -n 100
+    note "with a table of 6 its driver uses $(find "$(vf_of 1)/msi_irqs" -type f | wc -l) interrupts"
+    (($(find "$(vf_of 1)/msi_irqs" -type f | wc -l) <= 6)) || fail "these are more than it has"
+    if (echo 8 >"$(vf_of 1)/sriov_vf_msix_count") 2>/dev/null; then fail "another number under a driver"; fi
   fi
   vfs 0
   no_complaints "virtual functions, round $round"
