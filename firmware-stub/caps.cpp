@@ -16,6 +16,7 @@
 #include "firmware-stub/handlers.h"
 #include "model/state/state.h"
 #include "model/tpt/tpt.h"
+#include "prm/vport_counters.h"
 
 namespace hcasim::fw {
 
@@ -88,6 +89,10 @@ void fill_general(const Options& o, std::uint8_t* c) {
     set(g::max_dynamic_vf_msix_table_size{}, kVfMaxVectors);
   }
   if (o.vf && !o.sf) set(g::dynamic_msix_table_size{}, o.msix_vectors);
+  set(prm::cap_q_counter_aggregation{}, 1);
+  set(prm::cap_q_counter_other_vport{}, o.manages() ? 1 : 0);
+  set(g::receive_discard_vport_down{}, o.manages_switch() ? 1 : 0);
+  set(g::transmit_discard_vport_down{}, o.manages_switch() ? 1 : 0);
   set(g::out_of_seq_cnt{}, 1);
   set(g::retransmission_q_counters{}, 1);
   set(g::enhanced_error_q_counters{}, 1);

@@ -2,6 +2,8 @@
 // Objects that are little more than a number: PD, UAR page, XRC domain, transport domain, Q counter.
 #include "firmware-stub/firmware.h"
 #include "firmware-stub/handlers.h"
+#include "firmware-stub/vport_target.h"
+#include "prm/vport_counters.h"
 
 namespace hcasim::fw {
 
@@ -89,8 +91,13 @@ Syndrome query_q_counter(Firmware& fw, Command& cmd) {
   using in = prm::query_q_counter_in;
   using out = prm::query_q_counter_out;
   const auto id = cmd.get<in::counter_set_id>();
-  if (fw.objects().q_counters.find(id) == nullptr) return Syndrome::kQCounterNumber;
-  QCounter& c = fw.function().q_counters()[static_cast<std::uint8_t>(id)];
+  Firmware* of = vport_of<prm::query_q_counter_of_vport_in>(fw, cmd);
+  if (of == nullptr) return Syndrome::kFunction;
+  const bool all = cmd.get<prm::query_q_counter_of_vport_in::aggregate>() != 0;
+  if (!all && of->objects().q_counters.find(id) == nullptr) return Syndrome::kQCounterNumber;
+  QCounters& sets = of->function().q_counters();
+  QCounter& one = sets[static_cast<std::uint8_t>(id)];
+  const QCounter c = all ? sets.sum() : one;
   const auto put = [&cmd](auto field, std::uint64_t v) {
     using F = decltype(field);
     cmd.put<F>(static_cast<std::uint32_t>(v));  // counters wrap at 32 bits
@@ -114,7 +121,12 @@ Syndrome query_q_counter(Firmware& fw, Command& cmd) {
   put(out::resp_remote_access_errors{}, c.resp_remote_access_errors);
   put(out::resp_cqe_flush_error{}, c.resp_cqe_flush_error);
   put(out::req_cqe_flush_error{}, c.req_cqe_flush_error);
-  if (cmd.get<in::clear>() != 0) c = {};
+  if (cmd.get<in::clear>() == 0) return Syndrome::kOk;
+  if (all) {
+    sets.clear();
+  } else {
+    one = {};
+  }
   return Syndrome::kOk;
 }
 

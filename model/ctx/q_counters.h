@@ -4,7 +4,9 @@
 #define HCASIM_MODEL_CTX_Q_COUNTERS_H
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "model/prefetch.h"
 #include "model/state/fields.h"
@@ -27,6 +29,22 @@ struct QCounter {
                   resp_cqe_error, req_cqe_flush_error, resp_cqe_flush_error, resp_local_length_error,
                   resp_remote_access_errors, rx_dct_connect);
   }
+  QCounter& operator+=(QCounter other) {
+    Members to, from;
+    list_state(to);
+    other.list_state(from);
+    for (std::size_t i = 0; i < to.at.size(); ++i) *to.at[i] += *from.at[i];
+    return *this;
+  }
+
+ private:
+  struct Members {
+    std::vector<std::uint64_t*> at;
+    template <class... T>
+    void all(const char*, T&... members) {
+      (at.push_back(&members), ...);
+    }
+  };
 };
 
 // By counter_set_id, 0 to 255.
@@ -34,6 +52,11 @@ class QCounters {
  public:
   QCounter& operator[](std::uint8_t set) { return counters_[set]; }
   void clear() { counters_ = {}; }
+  QCounter sum() const {
+    QCounter total;
+    for (const QCounter& set : counters_) total += set;
+    return total;
+  }
   void prefetch() const { prefetch_line(&counters_[0]); }  // the set of queues that name none
 
   template <class Archive>

@@ -5,6 +5,7 @@
 
 #include "ib_vf_rig.h"
 #include "model/state/state.h"
+#include "prm/vport_counters.h"
 
 namespace hcasim {
 namespace {
@@ -213,6 +214,38 @@ TEST_F(IbVf, TheManagerChoosesTheSizesOfTheirMsixTables) {
   pf.function_reset();
   EXPECT_EQ(size_of(1), fw::kVfVectors);
   pf.probe();
+}
+
+TEST_F(IbVf, TheManagerReadsTheirQCounters) {
+  auto one = probed(1), two = probed(2);
+  EXPECT_EQ(prm::get<prm::cap_q_counter_other_vport>(pf.query_caps(0, true).must().out.data() + 16), 1u);
+  EXPECT_EQ(prm::get<prm::cap_q_counter_other_vport>(one->query_caps(0, true).must().out.data() + 16), 0u);
+  using In = prm::query_q_counter_in;
+  using Vport = prm::query_q_counter_of_vport_in;
+  using Out = prm::query_q_counter_out;
+  const auto ask = [](bare::Device& by, std::uint32_t other, std::uint32_t vport, bool aggregate = true,
+                      bool clear = false) {
+    Mailbox in(prm::op::QUERY_Q_COUNTER, In::bytes);
+    in.set<Vport::other_vport>(other).set<Vport::vport_number>(vport).set<Vport::aggregate>(aggregate);
+    return by.exec(in.set<In::clear>(clear), Out::bytes);
+  };
+  const auto writes = [&](std::uint32_t vport) {
+    return ask(pf, 1, vport).must().get<Out::rx_write_requests>();
+  };
+  End a(*one), b(*two);
+  a.connect(b);
+  b.connect(a);
+  const auto before = writes(2);
+  EXPECT_TRUE(a.write(b, 1));
+  EXPECT_TRUE(a.write(b, 2));
+  EXPECT_EQ(writes(2), before + 2);
+  EXPECT_EQ(writes(1), 0u);
+  EXPECT_EQ(ask(*two, 0, 0).must().get<Out::rx_write_requests>(), before + 2);  // all of its own
+  EXPECT_FALSE(ask(pf, 1, 2, false).ok());                                      // no such set
+  EXPECT_EQ(ask(pf, 1, kVfs + 1).status, CmdStatus::kBadParam);
+  EXPECT_EQ(ask(*one, 1, 2).status, CmdStatus::kBadParam);
+  EXPECT_TRUE(ask(pf, 1, 2, true, true).ok());
+  EXPECT_EQ(writes(2), 0u);
 }
 
 TEST_F(IbVf, TrafficIsCountedForEach) {

@@ -62,19 +62,25 @@ reaches in_far 10.9.1.1
 ip link set "$port" vf 0 spoofchk on || fail "spoofchk"
 shown 'spoof checking on'
 reaches "in_vf 0" 10.9.1.200
-dropped() { ip -s link show "$port" | grep -A5 'vf 0' | awk '/TX:/ { for (i = 1; i <= NF; i++) if ($i == "dropped") at = i; getline; print $(at - 1); exit }'; }
-before=$(dropped)
+# dropped TX|RX: frames of virtual function 0.
+dropped() { ip -s link show "$port" | grep -A5 'vf 0' | awk -v way="$1:" '$1 == way { for (i = 1; i <= NF; i++) if ($i == "dropped") at = i; getline; print $(at - 1); exit }'; }
+before=$(dropped TX)
 in_vf 0 ip link set "${net[0]}" address 02:00:00:00:00:99 || fail "another address"
 is_parted "in_vf 0" 10.9.1.200
-note "dropped: ${before:-none}, then $(dropped)"
-(($(dropped) > ${before:-0})) || fail "nothing is counted as dropped: $(ip -s link show "$port")"
+note "dropped: ${before:-none}, then $(dropped TX)"
+(($(dropped TX) > ${before:-0})) || fail "nothing is counted as dropped: $(ip -s link show "$port")"
 in_vf 0 ip link set "${net[0]}" address 02:00:00:00:00:01 && ip link set "$port" vf 0 spoofchk off || fail "its own address"
 reaches "in_vf 0" 10.9.1.200
 
 # The state of its link.
 ip link set "$port" vf 0 state disable || fail "disable"
 within 20 carrier 0 "${net[0]}" 0
+before=$(dropped RX)
+in_vf 1 ip neigh replace 10.9.1.1 lladdr 02:00:00:00:00:01 dev "${net[1]}" nud permanent
 is_parted "in_vf 1" 10.9.1.1
+in_vf 1 ip neigh del 10.9.1.1 dev "${net[1]}"
+note "dropped before the link that is down: ${before:-none}, then $(dropped RX)"
+(($(dropped RX) >= ${before:-0} + 2)) || fail "nothing is counted as dropped: $(ip -s link show "$port")"
 reaches "in_vf 1" 10.9.1.200
 ip link set "$port" vf 0 state enable || fail "enable"
 within 20 carrier 0 "${net[0]}" 1
