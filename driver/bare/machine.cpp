@@ -44,18 +44,7 @@ void Function::log(int level, const std::string& line) {
   if (machine_.echo_log) std::fprintf(stderr, "hca[%d]: %s\n", level, line.c_str());
 }
 
-Function::Function(Machine& machine, const std::string& options) : machine_(machine) {
-  char err[512] = "";
-  std::string all = options + trace_option(options);
-  all += kernel_option(all);
-  sockets_ = options.find("wire=") != std::string::npos && options.find("wire=host") == std::string::npos;
-  // Frames for the test's own hands, and DMA that it changes on its way, need the C API.
-  if (attach() && options.find("wire=") == std::string::npos) {
-    attachment_ = attach()(machine, all, [this](int level, const std::string& line) { log(level, line); });
-    pcie_ = attachment_.get();
-    hca_ = attachment_->handle();
-    return;
-  }
+hca_host_ops Function::host_ops() {
   hca_host_ops ops{};
   ops.dma_read = [](void* self, std::uint64_t addr, void* dst, std::size_t len) {
     auto* f = static_cast<Function*>(self);
@@ -86,12 +75,38 @@ Function::Function(Machine& machine, const std::string& options) : machine_(mach
     f->dma_maps_ += bytes && !write;
     return bytes;
   };
+  return ops;
+}
+
+Function::Function(Machine& machine, const std::string& options) : machine_(machine) {
+  char err[512] = "";
+  std::string all = options + trace_option(options);
+  all += kernel_option(all);
+  sockets_ = options.find("wire=") != std::string::npos && options.find("wire=host") == std::string::npos;
+  // Frames for the test's own hands, and DMA that it changes on its way, need the C API.
+  if (attach() && options.find("wire=") == std::string::npos) {
+    attachment_ = attach()(machine, all, [this](int level, const std::string& line) { log(level, line); });
+    pcie_ = attachment_.get();
+    hca_ = attachment_->handle();
+    return;
+  }
+  const hca_host_ops ops = host_ops();
   hca_ = hca_create(all.c_str(), &ops, this, err, sizeof err);
   if (!hca_) throw BareError(std::string("hca_create(\"") + all + "\"): " + err);
 }
 
+Function::Function(Function& physical, unsigned number)
+    : machine_(physical.machine_), hca_(physical.hca_), number_(number) {
+  const hca_host_ops ops = host_ops();
+  if (physical.pcie_ != nullptr || hca_attach_function(hca_, number, &ops, this) != 0)
+    throw BareError("the card has no virtual function " + std::to_string(number));
+}
+
 Function::~Function() {
-  if (!attachment_) hca_destroy(hca_);
+  if (number_ != 0)
+    hca_attach_function(hca_, number_, nullptr, nullptr);
+  else if (!attachment_)
+    hca_destroy(hca_);
 }
 
 void Function::raise(unsigned vector) {
@@ -107,7 +122,7 @@ std::uint8_t Function::read8(std::uint64_t offset) {
     pcie_->read(offset, &value, 1);
     return value;
   }
-  return static_cast<std::uint8_t>(hca_mmio_read(hca_, offset, 1));
+  return static_cast<std::uint8_t>(hca_function_read(hca_, number_, offset, 1));
 }
 
 std::uint32_t Function::read32(std::uint64_t offset) {
@@ -117,26 +132,26 @@ std::uint32_t Function::read32(std::uint64_t offset) {
     pcie_->read(offset, &value, 4);
     return __builtin_bswap32(value);
   }
-  return __builtin_bswap32(static_cast<std::uint32_t>(hca_mmio_read(hca_, offset, 4)));
+  return __builtin_bswap32(static_cast<std::uint32_t>(hca_function_read(hca_, number_, offset, 4)));
 }
 
 void Function::write32(std::uint64_t offset, std::uint32_t value) {
   const std::uint32_t swapped = __builtin_bswap32(value);
   machine_.dirty_ = true;
   if (pcie_) return pcie_->write(offset, &swapped, 4);
-  hca_mmio_write(hca_, offset, swapped, 4);
+  hca_function_write(hca_, number_, offset, swapped, 4);
 }
 
 void Function::write(std::uint64_t offset, const void* bytes, std::size_t len) {
   machine_.dirty_ = true;
   if (pcie_) return pcie_->write(offset, bytes, static_cast<unsigned>(len));
   if (len > 8) {
-    hca_mmio_write_burst(hca_, offset, bytes, len);
+    hca_function_write_burst(hca_, number_, offset, bytes, len);
     return;
   }
   std::uint64_t value = 0;
   std::memcpy(&value, bytes, len);
-  hca_mmio_write(hca_, offset, value, static_cast<unsigned>(len));
+  hca_function_write(hca_, number_, offset, value, static_cast<unsigned>(len));
 }
 
 void Function::on_interrupt(unsigned vector, std::function<void()> handler) {
@@ -151,7 +166,7 @@ void Function::reset() {
   if (pcie_)
     pcie_->reset();
   else
-    hca_reset(hca_);
+    hca_function_reset(hca_, number_);
   pending_ = 0;
   machine_.dirty_ = true;
 }
@@ -225,6 +240,11 @@ Function& Machine::add_hca(const std::string& options) {
 
 Function& Machine::add_function(Pcie& pcie) {
   functions_.push_back(std::make_unique<Function>(*this, pcie));
+  return *functions_.back();
+}
+
+Function& Machine::add_virtual(Function& physical, unsigned number) {
+  functions_.push_back(std::make_unique<Function>(physical, number));
   return *functions_.back();
 }
 

@@ -39,6 +39,8 @@ class Function {
   using Attach = std::function<std::unique_ptr<Attachment>(Machine&, const std::string& options, Log)>;
   static Attach& attach();
   Function(Machine& machine, Pcie& pcie) : machine_(machine), pcie_(&pcie) {}
+  // A virtual function of a card behind the C API, by its number, from 1 on. It is on the bus from now on.
+  Function(Function& physical, unsigned number);
   ~Function();
   Function(const Function&) = delete;
   Function& operator=(const Function&) = delete;
@@ -102,12 +104,14 @@ class Function {
 
  private:
   friend class Machine;
+  static hca_host_ops host_ops();
   bool dispatch();
   bool poll_wire();
   void log(int level, const std::string& line);
 
   Machine& machine_;
   hca_t* hca_ = nullptr;
+  unsigned number_ = 0;  // of this function of the card
   std::unique_ptr<Attachment> attachment_;
   Pcie* pcie_ = nullptr;  // null: the C API
   std::array<std::function<void()>, HCA_MSIX_VECTORS> handlers_;
@@ -130,6 +134,7 @@ class Machine {
   // All functions are made before start().
   Function& add_hca(const std::string& options = "");
   Function& add_function(Pcie& pcie);
+  Function& add_virtual(Function& physical, unsigned number);
   void start();
 
   HostMemory& memory() { return memory_; }

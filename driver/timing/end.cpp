@@ -131,6 +131,12 @@ void End::connect(End& a, End& b, const Setup& setup) {
         lane.av.roce = attr.roce;
       } else {
         attr.dlid = lane.av.dlid = to.device_.lid();
+        if (setup.virtuals) {  // the LID is all functions' of the card
+          const auto gid = to.device_.gid(0);
+          std::copy(gid.begin(), gid.end(), attr.dgid.begin());
+          lane.av.dgid = attr.dgid;
+          attr.grh = lane.av.grh = true;
+        }
       }
       lane.qp->connect(attr);
     }
@@ -181,11 +187,29 @@ const std::uint8_t* End::last_byte(const Lane& lane) const {
   return in_.data() + lane.base + slot(lane.received) + grh + setup_.size - 1;
 }
 
+namespace {
+
+// As the physical function's driver does it: the first virtual one may start; on Ethernet it has an address.
+void start_virtual(Device& physical, std::size_t card) {
+  if (physical.ethernet()) {
+    using In = prm::modify_nic_vport_context_in;
+    using Mac = In::nic_vport_context::permanent_address;
+    Mailbox in(prm::op::MODIFY_NIC_VPORT_CONTEXT, In::bytes);
+    in.set<In::other_vport>(1).set<In::vport_number>(1).set<In::field_select::permanent_address>(1);
+    in.set<Mac::mac_addr_47_32>(0x0200).set<Mac::mac_addr_31_0>(0x10 + static_cast<std::uint32_t>(card));
+    physical.exec(in).must();
+  }
+  Mailbox in(prm::op::ENABLE_HCA, prm::enable_hca_in::bytes);
+  physical.exec(in.set<prm::enable_hca_in::function_id>(1)).must();
+}
+
+}  // namespace
+
 Stage::Stage(const Setup& s) {
   const std::size_t hcas = s.fabric == Fabric::kLoopback ? 1 : s.fabric == Fabric::kCable ? 2 : s.senders + 1;
   const std::size_t of_lane = 2 * lane_bytes_of(s) + (std::size_t{128} << log2_up(s.depth * wqebbs_of(s))) +
                               (std::size_t{128} << kLogReceives) + (std::size_t{16} << 10);
-  machine_ = std::make_unique<Machine>(kSpare + hcas * (std::size_t{8} << 20) +
+  machine_ = std::make_unique<Machine>(kSpare + hcas * (std::size_t{s.virtuals ? 16u : 8u} << 20) +
                                        2 * s.senders * s.qps * of_lane + std::size_t{64} * s.addresses);
   for (std::size_t i = 0; i < hcas; ++i) {
     // Each event at its own time, unless set otherwise.
@@ -193,6 +217,7 @@ Stage::Stage(const Setup& s) {
                           ",profile=" + s.profile + ",engine.batch_window_ns=0";
     if (s.fabric == Fabric::kCable && i == 0) options += ",cable=end1";
     if (s.fabric == Fabric::kSwitch) options += ",switch=fabric";
+    if (s.virtuals) options += ",vfs=1";
     for (const std::string& p : s.parameters) options += "," + p;
     try {
       machine_->add_hca(options);
@@ -213,10 +238,20 @@ Stage::Stage(const Setup& s) {
     return std::all_of(devices_.begin(), devices_.end(), [](const auto& d) { return d->port_state() == 4; });
   };
   if (!machine_->run_until(up, 20'000'000'000, 2000)) throw BareError("a port does not come up");
+  if (s.virtuals) {
+    for (std::size_t i = 0; i < hcas; ++i) {
+      start_virtual(*devices_[i], i);
+      devices_.push_back(std::make_unique<Device>(machine_->add_virtual(machine_->function(i), 1), o));
+      devices_.back()->probe();
+      if (devices_.back()->port_state() != 4)
+        throw BareError("the port of a virtual function does not come up");
+    }
+  }
+  const std::size_t first = s.virtuals ? hcas : 0;
   for (unsigned i = 0; i < s.senders; ++i) {
-    Device& from = *devices_[hcas == 1 ? 0 : i + 1];
+    Device& from = *devices_[first + (hcas == 1 ? 0 : i + 1)];
     senders.push_back(std::make_unique<End>(from, s));
-    receivers.push_back(std::make_unique<End>(*devices_[0], s));
+    receivers.push_back(std::make_unique<End>(*devices_[first], s));
     End::connect(*senders[i], *receivers[i], s);
   }
 }

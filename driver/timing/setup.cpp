@@ -23,6 +23,7 @@ const Names<Transport> kTransports{{"rc", Transport::kRc}, {"uc", Transport::kUc
 const Names<Fabric> kFabrics{
     {"loopback", Fabric::kLoopback}, {"cable", Fabric::kCable}, {"switch", Fabric::kSwitch}};
 const Names<bool> kLinks{{"eth", true}, {"ib", false}};
+const Names<bool> kFunctions{{"physical", false}, {"virtual", true}};
 const Names<bool> kSwitches{{"on", true}, {"off", false}};
 
 template <class T>
@@ -95,6 +96,9 @@ const std::vector<Row>& rows() {
       {{"fabric", "loopback, cable, switch", "both ends on one HCA, on two with a cable, on a switch"},
        [](Setup& s, const std::string& v) { return pick(kFabrics, v, s.fabric); },
        [](const Setup& s) { return name_of(kFabrics, s.fabric); }},
+      {{"function", "physical, virtual", "which functions of the HCAs the ends are"},
+       [](Setup& s, const std::string& v) { return pick(kFunctions, v, s.virtuals); },
+       [](const Setup& s) { return name_of(kFunctions, s.virtuals); }},
       {{"transport", "rc, uc, ud", "type of the QPs"},
        [](Setup& s, const std::string& v) { return pick(kTransports, v, s.transport); },
        [](const Setup& s) { return name_of(kTransports, s.transport); }},

@@ -28,6 +28,7 @@ struct Setup {
   std::vector<std::string> parameters;  // of the profile: SECTION.KEY=VALUE; the last of a name counts
   bool ethernet = true;
   Fabric fabric = Fabric::kCable;
+  bool virtuals = false;  // the ends are virtual functions
   Verb verb = Verb::kWrite;
   Metric metric = Metric::kLat;
   Transport transport = Transport::kRc;
