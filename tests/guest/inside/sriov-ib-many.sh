@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # boot: --hca link=ib,vfs=127 --mem 4G --smp 4
-# watch: 700
+# watch: 700 1536
 # $test_argument virtual functions at a time (64), each with a driver that runs.
 count=${test_argument:-64}
 wait_active mlx5_0
@@ -11,7 +11,7 @@ sleep 2
 start=$SECONDS
 vfs "$count"
 note "$count up after $((SECONDS - start)) s"
-echo "watch: up"
+echo "watch: up of $count"
 sleep 2
 mapfile -t rdma < <(devices "$count")
 [[ $(printf '%s\n' "${rdma[@]}" | sort -u | wc -l) == $((count + 1)) ]] || fail "devices: ${rdma[*]}"
