@@ -30,11 +30,11 @@ nvme_target_down() {
   rmdir "$nvmet/subsystems/hcasim" && modprobe -r nvmet-rdma || fail "the target stays"
 }
 
-# nvme_connect ADDRESS SUBSYSTEM: its disks are there when it returns.
+# nvme_connect ADDRESS SUBSYSTEM: its disks are there when it returns. From the address $nvme_host, if there is one.
 nvme_connect() {
   local end=$((SECONDS + 30))
   modprobe nvme-rdma || fail "nvme-rdma"
-  nvme connect -t rdma -a "$1" -s 4420 -n "$2" -i 2 -q "nqn.2014-08.org.nvmexpress:hcasim-$side" -I "5f1d3a52-0000-4000-8000-00000000000${side:-0}" || return 1
+  nvme connect -t rdma -a "$1" ${nvme_host:+-w "$nvme_host"} -s 4420 -n "$2" -i 2 -q "nqn.2014-08.org.nvmexpress:hcasim-$side" -I "5f1d3a52-0000-4000-8000-00000000000${side:-0}" || return 1
   until nvme_disk "$2" 1 >/dev/null; do
     ((SECONDS < end)) || return 1
     sleep 0.2
