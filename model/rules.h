@@ -64,6 +64,7 @@ constexpr Rule rule_of(WqeFault f) {
     case WqeFault::kOpcode:
       return Rule::kWqeOpcode;
     case WqeFault::kSegment:
+    case WqeFault::kAso:
       return Rule::kWqeSegment;
     case WqeFault::kLength:
       return Rule::kWqeLength;
