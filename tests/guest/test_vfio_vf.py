@@ -7,8 +7,6 @@ from tests import test_mlx5_vfio as vfio
 from tests.mlx5_prm_structs import (CreateQpOut, DevxOps, ModifyQpIn, ModifyQpOut, QueryHcaVportGidIn,
                                     QueryHcaVportGidOut, SwQpc)
 
-Mlx5VfioTrafficTest = None  # the suite's own class is not this module's
-
 
 class VfResources(vfio.Mlx5VfioResources):
     def query_lid(self):
