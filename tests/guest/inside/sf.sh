@@ -99,9 +99,7 @@ done
 note "$objects"
 ip link del br0 || fail "bridge"
 mode legacy
-note "legacy mode"
+rmmod mlx5_ib && rmmod mlx5_core || fail "rmmod"
 # In switchdev mode the driver says what of VLANs it leaves to the switch.
 complaints=$(kernel_complaints | grep -v -e 'Dropping C-tag vlan stripping offload' -e 'Disabling HW_VLAN CTAG FILTERING')
 [[ -z $complaints ]] || fail "the kernel complained: $complaints"
-rmmod mlx5_ib && rmmod mlx5_core || fail "rmmod"
-no_complaints "the end of the drivers"
