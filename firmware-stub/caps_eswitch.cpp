@@ -24,7 +24,8 @@ void fill_eswitch_tables(const Options& options, std::uint8_t* c) {
        fdb::reset_root_to_default, fdb::ft_field_support::source_eswitch_port,
        fdb::ft_field_bitmask_support::source_eswitch_port>(c);
   put<fdb::log_max_destination>(c, kLogVportDestinations);
-  if (options.generation->sw_steering()) fill_fdb_sw_steering(c);
+  // Software's entries cannot name a vport of the switch at the card's other port.
+  if (options.generation->sw_steering() && options.ports == 1) fill_fdb_sw_steering(c);
 }
 
 void fill_eswitch(const Options& options, std::uint8_t* c) {
@@ -35,6 +36,7 @@ void fill_eswitch(const Options& options, std::uint8_t* c) {
   ones<e::esw_uplink_ingress_acl, e::nvgre_encap_decap, e::vxlan_encap_decap>(c);
   put<e::max_encap_header_size>(c, kMaxReformatData);
   put<e::log_max_packet_reformat_context>(c, kLogReformats);
+  put<e::merged_eswitch>(c, options.ports != 1);
 }
 
 }  // namespace hcasim::fw

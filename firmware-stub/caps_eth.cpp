@@ -8,6 +8,7 @@
 #include "model/eth/vxlan_ports.h"
 #include "model/function/vport.h"
 #include "prm/prm.h"
+#include "prm/transport_caps.h"
 
 namespace hcasim::fw {
 
@@ -53,6 +54,13 @@ void fill_general_eth(const Options& options, std::uint8_t* c) {
     put<g::receive_discard_vport_down>(c, 1);
     put<g::transmit_discard_vport_down>(c, 1);
     if (options.sfs != 0) fill_sub_functions(options, c);
+  }
+  if (options.ports != 1) {
+    put<g::lag_master>(c, options.vf ? 0 : 1);
+    put<g::num_lag_ports>(c, options.ports);
+    put<g::lag_tx_port_affinity>(c, 1);
+    put<g::init2_lag_tx_port_affinity>(c, 1);
+    put<prm::cap_rts2rts_lag_tx_port_affinity>(c, 1);
   }
   put<g::fl_rc_qp_when_roce_disabled>(c, 1);
   put<g::log_max_transport_domain>(c, kLogTds);

@@ -58,6 +58,7 @@ CardFirmware::CardFirmware(const sc_core::sc_module_name& name, Device& device, 
       port_(device, options_),
       traps_("traps", device, port_) {
   device.eswitch().set_present(options_.manages_switch());
+  device.eswitch().set_owner(of_function(options_, 0).vhca_id);
   device.port().set_link(options_.link == Link::kEthernet ? LinkType::kEthernet : LinkType::kIb);
   for (FunctionId f = 0; f < device.functions(); ++f) {
     const std::string function = "function" + std::to_string(f);

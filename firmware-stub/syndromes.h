@@ -57,6 +57,11 @@
   X(SchedLimit, 0x5a0127, kLim, kCount, "no more scheduling elements")                                    \
   X(PaceIndex, 0x5a0128, kIx, kTableIndex, "no such rate limiter")                                        \
   X(PaceRate, 0x5a0129, kBadParam, kCapLimit, "rate beyond packet_pacing_max_rate")                       \
+  X(LagMaster, 0x5a0140, kBadParam, kCmdFunction, "not the first port of a card that has two")            \
+  X(LagActive, 0x5a0141, kBadResState, kCount, "the ports are aggregated already, or one vport")          \
+  X(LagNone, 0x5a0142, kBadResState, kCount, "the ports are not aggregated, or not one vport")            \
+  X(LagMode, 0x5a0143, kBadParam, kCapNotOffered, "way to select a port or an FDB not offered")           \
+  X(LagPort, 0x5a0144, kBadParam, kCmdFunction, "the card has no such port")                              \
   /* life cycle, capabilities, pages */                                                                   \
   X(Issi, 0x5a0201, kBadParam, kIssi, "ISSI not supported")                                               \
   X(CapGroup, 0x5a0202, kBadParam, kCapSet, "no such capability group")                                   \

@@ -156,10 +156,6 @@ Syndrome query_hca_vport_pkey(Firmware& fw, Command& cmd) {
   return Syndrome::kOk;
 }
 
-// Ports are not bonded here (no capability lag_master): the context of a LAG that is off, lag_state 0, says
-// so.
-Syndrome query_lag(Firmware&, Command&) { return Syndrome::kOk; }
-
 Syndrome query_vport_counter(Firmware& fw, Command& cmd) {
   using in = prm::query_vport_counter_in;
   using out = prm::query_vport_counter_out;

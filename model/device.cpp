@@ -36,6 +36,7 @@ Device::Device(const sc_core::sc_module_name& name, const Profile& profile,
       vports_(vports(), functions_.numbers()),
       eswitch_({vports_, functions_[0].flows()}),
       port_("port", profile_, tracer, functions_, vports_),
+      lag_({port_, receiver_}),
       rdma_({port_, flows()}),
       uar_({profile_, tracer, scheduler_, dma_, functions_.of(&Function::uars), qps(), cqs_, eqs_}),
       cc_({profile_, tracer, port_, rdma_, vports(), qps()}),
@@ -49,10 +50,10 @@ Device::Device(const sc_core::sc_module_name& name, const Profile& profile,
                   cc_,      qos(),  dma_,       port_,      rdma_,        tpt_,         tags_,
                   vports(), qps(),  cqs_,       eqs_,       page_faults_, q_counters(), qp_states_}),
       eth_rx_("eth_rx",
-              {profile_, tracer, dma_, port_, flows(), tpt_, eth(), qps(), cqs_, eqs_, q_counters()}),
+              {profile_, tracer, dma_, port_, flows(), tpt_, eth(), qps(), cqs_, eqs_, q_counters(), lag_}),
       receiver_({functions_.of(&Function::health), port_, vports_, eswitch_, qps(),
                  functions_.of(&Function::steering), flows(), rdma_, cc_, tags_, requester_, responder_,
-                 eth_rx_, firmware()}),
+                 eth_rx_, firmware(), lag_}),
       queue_failures_({tracer, qps(), eth(), cqs_, eqs_, qp_states_, requester_, eth_rx_}),
       fault_actor_({injector_, functions_, functions_.of(&Function::host), qps(),
                     functions_.of(&Function::cqs), qp_states_, cqs_, eqs_, port_, firmware()}),
@@ -213,6 +214,7 @@ void Device::clear_engines() {
 void Device::reset() {
   clear_engines();
   vxlan_ports_ = {};
+  lag_.clear();
   functions_.for_each([](Function& function) {
     function.reset();
     function.gateway().reset();
@@ -242,6 +244,7 @@ void Device::restart(FunctionId f) {
   tpt_.invalidate_all_of(f);
   page_faults_.forget_all_of(f);
   vxlan_ports_.forget(f);
+  if (f == 0) lag_.clear();
   functions_[f].reset();
   functions_[f].firmware().function_reset();
 }
@@ -262,6 +265,7 @@ void Device::drop_objects(FunctionId f) {
   });
   function.drop_objects();
   vxlan_ports_.forget(f);
+  if (f == 0) lag_.clear();
   if (alone(f)) {
     eth_rx_.clear();
     cqs_.clear();

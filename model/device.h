@@ -27,6 +27,7 @@
 #include "model/firmware_port.h"
 #include "model/function/function.h"
 #include "model/function/vports.h"
+#include "model/lag/lag.h"
 #include "model/pcie/dma.h"
 #include "model/port/port.h"
 #include "model/prefetcher.h"
@@ -107,6 +108,8 @@ class Device : public sc_core::sc_module {
   Port& port() { return port_; }
   ESwitch& eswitch() { return eswitch_; }
   VxlanPorts& vxlan_ports() { return vxlan_ports_; }
+  // With the card's other port.
+  Lag& lag() { return lag_; }
   EthRx& eth_rx() { return eth_rx_; }
   CongestionControl& cc() { return cc_; }
   Uar& uar() { return uar_; }
@@ -139,7 +142,7 @@ class Device : public sc_core::sc_module {
   template <class Archive>
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, functions_, dma_, contexts_, tx_, rx_, context_gate_, eqs_, cqs_, tpt_, qp_states_,
-                  page_faults_, vxlan_ports_, port_, uar_, cc_, tags_, requester_, responder_, eth_rx_,
+                  page_faults_, vxlan_ports_, port_, lag_, uar_, cc_, tags_, requester_, responder_, eth_rx_,
                   scheduler_, injector_);
   }
 
@@ -178,6 +181,7 @@ class Device : public sc_core::sc_module {
   VxlanPorts vxlan_ports_;
   ESwitch eswitch_;
   Port port_;
+  Lag lag_;
   RdmaSteering rdma_;
   Uar uar_;
   CongestionControl cc_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /// QP layouts that the kernel's mlx5_ifc.h lacks and rdma-core's has: reserved numbers, and the UDP source
-/// port that RTS2RTS_QP changes.
+/// port and the port of a LAG that RTS2RTS_QP changes.
 #pragma once
 
 #include "prm/field.h"
@@ -11,6 +11,7 @@ namespace hcasim::prm {
 
 // cmd_hca_cap
 using cap_rts2rts_qp_udp_sport = Field<0x151, 1>;
+using cap_rts2rts_lag_tx_port_affinity = Field<0x152, 1>;
 static_assert(cmd_hca_cap::log_max_ra_res_qp::bit_off == 0x15a);
 
 // Of opt_param_mask_95_32, with or without the context's extension (qp_ext).

@@ -91,18 +91,21 @@ bool take_port(Settings& s, std::string& why) {
   return why.empty();
 }
 
-// A card has all of its ports.
+// A card has all of its ports, which know each other.
 bool complete_cards(std::string& why) {
   for (const auto& h : all()) {
     const std::string& card = h->settings.card;
     if (card.empty() || !h->in_service) continue;
     if (h->settings.firmware.port != 0) continue;
-    const bool second = std::any_of(all().begin(), all().end(), [&](const auto& o) {
+    const auto second = std::find_if(all().begin(), all().end(), [&](const auto& o) {
       return o->settings.card == card && o->settings.firmware.port == 1;
     });
-    if (second) continue;
-    why = h->settings.name + ": card=" + card + ": there is no second HCA of that card";
-    return false;
+    if (second == all().end()) {
+      why = h->settings.name + ": card=" + card + ": there is no second HCA of that card";
+      return false;
+    }
+    hcasim::Lag::join(h->model.lag(), (*second)->model.lag());
+    hcasim::ESwitch::join(h->model.eswitch(), (*second)->model.eswitch());
   }
   return true;
 }

@@ -14,8 +14,10 @@ namespace {
 // flow_table_context.table_miss_action
 enum : std::uint32_t { kMissDefault = 0, kMissForward = 1, kMissToNic = 2 };
 enum : std::uint16_t { kConnectRoot = 0, kDisconnectRoot = 1 };  // op_mod of SET_FLOW_TABLE_ROOT
-enum : std::uint32_t { kSelectMissTable = 1 };                   // modify_flow_table_in.modify_field_select
-constexpr std::uint32_t kCriteria = 0x1f;                        // outer, misc, inner, misc 2, misc 3
+// modify_flow_table_in.modify_field_select
+enum : std::uint32_t { kSelectMissTable = 1, kSelectLagNextTable = 1u << 15 };
+enum : std::uint16_t { kNormal = 0, kLagDemux = 1 };  // op_mod of CREATE_FLOW_TABLE
+constexpr std::uint32_t kCriteria = 0x1f;             // outer, misc, inner, misc 2, misc 3
 
 struct Miss {
   bool to_table = false, to_nic = false;
@@ -34,6 +36,14 @@ Syndrome read_miss(Firmware& fw, const Command& cmd, const FlowTypeCaps& type, s
   return miss.to_table ? check_next_table(fw, miss.id, type.type, level) : Syndrome::kOk;
 }
 
+// Of a table that parts the ports of a LAG: where the master's own frames go on; 0: nowhere.
+template <class C>
+Syndrome read_lag_next(Firmware& fw, const Command& cmd, std::uint8_t level, Miss& miss) {
+  miss.id = cmd.get<typename C::lag_master_next_table_id>();
+  miss.to_table = miss.id != 0;
+  return miss.to_table ? check_next_table(fw, miss.id, FlowTableType::kNicRx, level) : Syndrome::kOk;
+}
+
 void set_miss(Firmware& fw, FlowTable& table, const Miss& miss) {
   auto& tables = fw.objects().flow_tables;
   if (FlowTableObject* object = tables.find(table.id))
@@ -44,11 +54,14 @@ void set_miss(Firmware& fw, FlowTable& table, const Miss& miss) {
 }
 
 // The group's mask names only what the match engine reads of a frame there: which vport it came from is known
-// in the E-Switch, and to its manager.
+// in the E-Switch, and to its manager; of which switch, on a card that has two.
 bool mask_known(const Options& options, const FlowGroup& group, FlowTableType type) {
   MatchParam known = matchable();
   const bool knows = type == FlowTableType::kFdb || of_vport(type) || options.manages_switch();
-  if (!knows) prm::set<prm::fte_match_set_misc::source_port>(known.data() + kMatchBlock, 0);
+  using misc = prm::fte_match_set_misc;
+  if (!knows) prm::set<misc::source_port>(known.data() + kMatchBlock, 0);
+  if (!knows || options.ports == 1)
+    prm::set<misc::source_eswitch_owner_vhca_id>(known.data() + kMatchBlock, 0);
   for (std::size_t i = 0; i < group.mask.size(); ++i)
     if (group.criteria >> (i / kMatchBlock) & 1 && (group.mask[i] & ~known[i]) != 0) return false;
   return true;
@@ -78,22 +91,27 @@ Syndrome create_flow_table(Firmware& fw, Command& cmd) {
   Objects& o = fw.objects();
   Syndrome s = check_flow_target<in>(fw, cmd);
   if (s != Syndrome::kOk) return s;
-  if (cmd.op_mod != 0) return Syndrome::kOpMod;
+  const bool demux = cmd.op_mod == kLagDemux && fw.caps().get<prm::cmd_hca_cap::lag_master>() != 0;
+  if (cmd.op_mod != kNormal && !demux) return Syndrome::kOpMod;
   const FlowTypeCaps* type = flow_type(fw.options(), cmd.get<in::table_type>());
   if (type == nullptr) return Syndrome::kFlowTableType;
+  if (demux && type->type != FlowTableType::kNicRx) return Syndrome::kFlowTableType;
   const bool reformats = cmd.get<c::reformat_en>() != 0, decaps = cmd.get<c::decap_en>() != 0;
   if ((reformats && (type->actions & kFlowReformat) == 0) || (decaps && (type->actions & kFlowDecap) == 0) ||
       (cmd.get<c::termination_table>() != 0 && type->type != FlowTableType::kNicRx &&
        type->type != FlowTableType::kFdb))
     return Syndrome::kFlowFeature;
   const bool sw_owner = cmd.get<c::sw_owner>() != 0;
-  if (sw_owner && (!fw.options().generation->sw_steering() || !has_software_tables(type->type)))
+  const bool two_switches = type->type == FlowTableType::kFdb && fw.options().ports != 1;
+  if (sw_owner &&
+      (!fw.options().generation->sw_steering() || !has_software_tables(type->type) || two_switches))
     return Syndrome::kFlowFeature;
   const std::uint32_t level = cmd.get<c::level>();
   if (level > flow_levels(type->type)) return Syndrome::kFlowLevel;
   if (cmd.get<c::log_size>() > kLogFlowTableSize) return Syndrome::kFlowTableSize;
   Miss miss;
-  s = read_miss<c>(fw, cmd, *type, static_cast<std::uint8_t>(level), miss);
+  s = demux ? read_lag_next<c>(fw, cmd, static_cast<std::uint8_t>(level), miss)
+            : read_miss<c>(fw, cmd, *type, static_cast<std::uint8_t>(level), miss);
   if (s != Syndrome::kOk) return s;
   if (o.flow_tables.full()) return Syndrome::kFlowTableLimit;
   if (!fw.pages().charge(kIcmFlow)) return Syndrome::kWaitPages;
@@ -112,6 +130,7 @@ Syndrome create_flow_table(Firmware& fw, Command& cmd) {
   table->reformats = reformats;
   table->decaps = decaps;
   table->sw_owner = sw_owner;
+  table->parts_ports = demux;
   // Tables of one direction have one root.
   if (sw_owner) table->sw_root.fill(cmd.get<c::sws::sw_owner_icm_root_0>());
   if (sw_owner && type->type == FlowTableType::kFdb)
@@ -137,10 +156,12 @@ Syndrome modify_flow_table(Firmware& fw, Command& cmd) {
   FlowTable* table = nullptr;
   s = find_flow_table<in>(fw, cmd, table);
   if (s != Syndrome::kOk) return s;
-  if (cmd.get<in::modify_field_select>() != kSelectMissTable) return Syndrome::kModifyMask;
+  if (cmd.get<in::modify_field_select>() != (table->parts_ports ? kSelectLagNextTable : kSelectMissTable))
+    return Syndrome::kModifyMask;
   Miss miss;
   const FlowTypeCaps& type = *flow_type(fw.options(), static_cast<std::uint32_t>(table->type));
-  s = read_miss<in::flow_table_context>(fw, cmd, type, table->level, miss);
+  s = table->parts_ports ? read_lag_next<in::flow_table_context>(fw, cmd, table->level, miss)
+                         : read_miss<in::flow_table_context>(fw, cmd, type, table->level, miss);
   if (s != Syndrome::kOk) return s;
   set_miss(fw, *table, miss);
   return Syndrome::kOk;
@@ -182,10 +203,11 @@ Syndrome query_flow_table(Firmware& fw, Command& cmd) {
   cmd.put<c::log_size>(table->log_size);
   cmd.put<c::reformat_en>(table->reformats);
   cmd.put<c::decap_en>(table->decaps);
-  cmd.put<c::table_miss_action>(table->miss_to_table ? kMissForward
-                                : table->miss_to_nic ? kMissToNic
-                                                     : kMissDefault);
-  cmd.put<c::table_miss_id>(table->miss_table);
+  cmd.put<c::table_miss_action>(table->miss_to_table && !table->parts_ports ? kMissForward
+                                : table->miss_to_nic                        ? kMissToNic
+                                                                            : kMissDefault);
+  cmd.put<c::table_miss_id>(table->parts_ports ? 0 : table->miss_table);
+  cmd.put<c::lag_master_next_table_id>(table->parts_ports ? table->miss_table : 0);
   return Syndrome::kOk;
 }
 

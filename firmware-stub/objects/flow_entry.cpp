@@ -57,6 +57,11 @@ Syndrome read_reformat(Firmware& fw, const std::uint8_t* p, bool extended, const
   return (type.reformats >> reformat->second.type & 1) != 0 ? Syndrome::kOk : Syndrome::kReformatType;
 }
 
+bool is_other_switch(Firmware& fw, std::uint32_t owner) {
+  const ESwitch* other = fw.device().eswitch().other();
+  return other != nullptr && fw.options().manages_switch() && owner == other->owner();
+}
+
 // The lists behind the context: destinations, then counters.
 Syndrome read_lists(Firmware& fw, const Command& cmd, const FlowTable& table, const FlowTypeCaps& type,
                     FlowEntry& entry) {
@@ -74,16 +79,19 @@ Syndrome read_lists(Firmware& fw, const Command& cmd, const FlowTable& table, co
   entry.destinations.clear();
   for (std::uint32_t i = 0; i < destinations; ++i, p += item) {
     using d = prm::dest_format_struct;
-    // A switch may be named by its manager; there is none but this one.
-    const bool elsewhere = prm::get<d::destination_eswitch_owner_vhca_id_valid>(p) != 0 &&
-                           prm::get<d::destination_eswitch_owner_vhca_id>(p) != fw.options().vhca_id;
-    if (elsewhere) return Syndrome::kFlowDestination;
+    // A switch may be named by its manager: this one, or that of the card's other port.
+    const bool other = prm::get<d::destination_eswitch_owner_vhca_id_valid>(p) != 0 &&
+                       prm::get<d::destination_eswitch_owner_vhca_id>(p) != fw.options().vhca_id;
+    if (other && !is_other_switch(fw, prm::get<d::destination_eswitch_owner_vhca_id>(p)))
+      return Syndrome::kFlowDestination;
     std::uint32_t reformat = 0;
     const Syndrome why = read_reformat(fw, p, extended, table, type, reformat);
     if (why != Syndrome::kOk) return why;
     const std::uint32_t id = prm::get<d::destination_id>(p);
     const std::uint32_t kind = prm::get<d::destination_type>(p);
     if (kind >= 32 || (type.destinations >> kind & 1) == 0) return Syndrome::kFlowDestination;
+    if (other && kind != FlowDestination::kVport && kind != FlowDestination::kUplink)
+      return Syndrome::kFlowDestination;
     switch (kind) {
       case FlowDestination::kTable: {
         const Syndrome s =
@@ -105,11 +113,12 @@ Syndrome read_lists(Firmware& fw, const Command& cmd, const FlowTable& table, co
         break;
       }
       case FlowDestination::kVport:
+        // Both ports have as many functions.
         if (id != 0 && id != kUplinkVport && fw.managed(id) == nullptr) return Syndrome::kFunction;
-        entry.destinations.push_back({FlowDestination::kVport, id, reformat});
+        entry.destinations.push_back({FlowDestination::kVport, id, reformat, other});
         break;
       case FlowDestination::kUplink:
-        entry.destinations.push_back({FlowDestination::kUplink, 0, reformat});
+        entry.destinations.push_back({FlowDestination::kUplink, 0, reformat, other});
         break;
       default:
         return Syndrome::kFlowDestination;
@@ -303,6 +312,11 @@ Syndrome query_fte(Firmware& fw, Command& cmd) {
   for (const FlowDestination& d : e.destinations) {
     prm::set<prm::dest_format_struct::destination_type>(p, d.type);
     prm::set<prm::dest_format_struct::destination_id>(p, d.id);
+    if (d.other && fw.device().eswitch().other() != nullptr) {
+      prm::set<prm::dest_format_struct::destination_eswitch_owner_vhca_id_valid>(p, 1);
+      prm::set<prm::dest_format_struct::destination_eswitch_owner_vhca_id>(
+          p, fw.device().eswitch().other()->owner());
+    }
     if (d.reformat != 0) {
       prm::set<prm::dest_format_struct::packet_reformat>(p, 1);
       prm::set<prm::extended_dest_format::packet_reformat_id>(p, d.reformat);

@@ -48,7 +48,7 @@ bool wants_feature(const Command& cmd) {
          cmd.get<C::cd_slave_send>() != 0 || cmd.get<C::cd_slave_receive>() != 0 ||
          cmd.get<C::ulp_stateless_offload_mode>() != 0 || cmd.get<C::offload_type>() > kOffloadRendezvous ||
          cmd.get<C::isolate_vl_tc>() != 0 || cmd.get<C::req_e2e_credit_mode>() != 0 ||
-         cmd.get<C::end_padding_mode>() != 0 || cmd.get<C::lag_tx_port_affinity>() != 0;
+         cmd.get<C::end_padding_mode>() != 0;
 }
 
 // cs_req has the same in both halves; what they are apart is nowhere said.
@@ -117,7 +117,9 @@ Syndrome Request::check_type(const Caps& caps, const Command& cmd) {
   const std::uint32_t st = cmd.get<C::st>();
   if (!type_offered(caps, st)) return Syndrome::kQpType;
   type = static_cast<QpType>(st);
-  if (wants_feature(cmd) || !scatter_offered(caps, cmd)) return Syndrome::kQpFeature;
+  if (wants_feature(cmd) || !scatter_offered(caps, cmd) ||
+      !affinity_offered(caps, cmd.get<C::lag_tx_port_affinity>()))
+    return Syndrome::kQpFeature;
   const Syndrome s = read_geometry(caps, cmd, g);
   if (s != Syndrome::kOk) return s;
   if ((xrc() || dci()) && g.has_rq) return Syndrome::kQpRqType;
@@ -190,6 +192,7 @@ void Request::fill(const Command& cmd, Qp& qp) {
   qp.uar_page = cmd.get<C::uar_page>();
   qp.reserved_lkey = cmd.get<C::rlky>() != 0;
   qp.rendezvous = rendezvous;
+  qp.affinity.port = static_cast<std::uint8_t>(cmd.get<C::lag_tx_port_affinity>());
   qp.block_own_multicast = cmd.get<C::block_lb_mc>() != 0;
   qp.cs_req = static_cast<prm::InlineScatter>(cmd.get<C::cs_req>() & 0xf);
   qp.cs_res = static_cast<prm::InlineScatter>(cmd.get<C::cs_res>());

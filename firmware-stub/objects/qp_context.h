@@ -41,6 +41,11 @@ inline bool is_datagram(QpType t) { return t == QpType::kUd || is_special(t); }
 // With one remote end, named by INIT2RTR.
 inline bool is_connected(QpType t) { return t == QpType::kRc || t == QpType::kXrc || t == QpType::kUc; }
 
+// qpc.lag_tx_port_affinity; 0: none.
+inline bool affinity_offered(const Caps& caps, std::uint32_t port) {
+  return port == 0 || port <= caps.get<prm::cmd_hca_cap::num_lag_ports>();
+}
+
 // qpc.mtu and dctc.mtu to bytes; 0: no such code.
 inline unsigned mtu_bytes(std::uint32_t code) { return code >= 1 && code <= 5 ? 128u << code : 0; }
 

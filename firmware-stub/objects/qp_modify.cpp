@@ -77,6 +77,10 @@ class Modify {
   void apply_required(const QpTransition& t, Qp& qp, QpObject& object);
   void apply_rights(Qp& qp, bool read, bool write, bool atomic);
   void set_counter(Qp& qp, QpObject& object);
+  std::uint32_t affinity_bit(const QpTransition& t) const;
+  bool takes_affinity(const QpTransition& t) const {
+    return t.opcode == prm::op::RST2INIT_QP || has(kOptLagAffinity);
+  }
 
   Firmware& fw_;
   Command& cmd_;
@@ -105,6 +109,16 @@ Syndrome Modify::check_path() {
   }
   // Port 0 in the path: the function's only port.
   return path_.port <= 1 ? Syndrome::kOk : Syndrome::kQpPath;
+}
+
+// The port of a LAG may change with these two, for QPs of any type.
+std::uint32_t Modify::affinity_bit(const QpTransition& t) const {
+  const Caps& caps = fw_.caps();
+  const bool offered =
+      t.opcode == prm::op::INIT2RTR_QP
+          ? caps.get<prm::cmd_hca_cap::init2_lag_tx_port_affinity>() != 0
+          : t.opcode == prm::op::RTS2RTS_QP && caps.get<prm::cap_rts2rts_lag_tx_port_affinity>() != 0;
+  return offered ? std::uint32_t{kOptLagAffinity} : 0;
 }
 
 Syndrome Modify::check_counter() {
@@ -148,7 +162,9 @@ Syndrome Modify::check_required(const QpTransition& t) {
 Syndrome Modify::check(const QpTransition& t) {
   if (t.takes(kAttrReceivePsn)) check_psn(C::next_rcv_psn::bit_off, 3);
   if (t.takes(kAttrSendPsn)) check_psn(C::next_send_psn::bit_off, 8);
-  if ((opt_ & ~optional_bits(t, qp_.type)) != 0) return Syndrome::kQpOptMask;
+  if ((opt_ & ~(optional_bits(t, qp_.type) | affinity_bit(t))) != 0) return Syndrome::kQpOptMask;
+  if (takes_affinity(t) && !affinity_offered(fw_.caps(), cmd_.get<C::lag_tx_port_affinity>()))
+    return Syndrome::kQpFeature;
   if (has(kOptPmState) && cmd_.get<C::pm_state>() != kPmMigrated) return Syndrome::kQpFeature;
   const Syndrome required = check_required(t);
   if (required != Syndrome::kOk) return required;
@@ -234,6 +250,8 @@ void Modify::apply(const QpTransition& t, Qp& qp, QpObject& object) {
   if (has(kOptDrainSigerr)) qp.drain_sigerr = cmd_.get<C::drain_sigerr>() != 0;
   if (has(kOptRnrTimeout)) qp.min_rnr_nak = static_cast<std::uint8_t>(cmd_.get<C::min_rnr_nak>());
   if (has(kOptCounterSet)) set_counter(qp, object);
+  if (takes_affinity(t)) qp.affinity.port = static_cast<std::uint8_t>(cmd_.get<C::lag_tx_port_affinity>());
+  prm::set<prm::qpc::lag_tx_port_affinity>(kept, qp.affinity.port);
   using kept_path = prm::qpc::primary_address_path;
   prm::set<kept_path::pkey_index>(kept, qp.path.pkey_index);
   prm::set<kept_path::vhca_port_num>(kept, qp.path.port);

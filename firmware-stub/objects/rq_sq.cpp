@@ -322,7 +322,10 @@ Syndrome create_sq(Firmware& fw, Command& cmd) {
   sq->uar_page = uar;
   sq->reserved_lkey = cmd.get<c::rlky>() != 0;
   sq->tis = tisn;
-  if (const Tis* t = EthTable::find(function.eth().tises, tisn)) sq->transport_domain = t->transport_domain;
+  if (const Tis* t = EthTable::find(function.eth().tises, tisn)) {
+    sq->transport_domain = t->transport_domain;
+    sq->affinity = t->affinity;
+  }
   sq->flush_in_error = cmd.get<c::flush_in_error_en>() != 0;
   sq->qos.pace = static_cast<std::uint16_t>(cmd.get<c::packet_pacing_rate_limit_index>());
   if (cmd.get<c::qos_queue_group_id>() != 0)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What stands between queues and steering: TIS (of SQs), TIR (where flow entries lead) and RQT (the RQs that
 // a TIR spreads over).
+#include <algorithm>
 #include <cstring>
 
 #include "firmware-stub/firmware.h"
@@ -60,6 +61,13 @@ std::vector<Ref<RqObject>> refer_to(Firmware& fw, const std::vector<std::uint32_
   return refs;
 }
 
+// Port 1 is that of a card that has no other.
+bool read_affinity(Firmware& fw, std::uint32_t port, PortAffinity& affinity) {
+  if (port > std::max<std::uint32_t>(1, fw.caps().get<prm::cmd_hca_cap::num_lag_ports>())) return false;
+  affinity.port = static_cast<std::uint8_t>(port);
+  return true;
+}
+
 }  // namespace
 
 // ---- TIS ----
@@ -67,8 +75,10 @@ std::vector<Ref<RqObject>> refer_to(Firmware& fw, const std::vector<std::uint32_
 Syndrome create_tis(Firmware& fw, Command& cmd) {
   using c = prm::create_tis_in::ctx;
   Objects& o = fw.objects();
-  if (cmd.get<c::tls_en>() != 0 || cmd.get<c::underlay_qpn>() != 0 || cmd.get<c::lag_tx_port_affinity>() > 1)
-    return Syndrome::kTirFeature;
+  if (cmd.get<c::tls_en>() != 0 || cmd.get<c::underlay_qpn>() != 0) return Syndrome::kTirFeature;
+  PortAffinity affinity;
+  if (!read_affinity(fw, cmd.get<c::lag_tx_port_affinity>(), affinity)) return Syndrome::kTirFeature;
+  affinity.strict = cmd.get<c::strict_lag_tx_port_affinity>() != 0;
   const std::uint32_t tdn = cmd.get<c::transport_domain>();
   PlainObject* td = o.tds.find(tdn);
   if (td == nullptr) return Syndrome::kTdNumber;
@@ -84,6 +94,7 @@ Syndrome create_tis(Firmware& fw, Command& cmd) {
   tis.prio = static_cast<std::uint8_t>(cmd.get<c::prio>());
   tis.transport_domain = tdn;
   tis.pd = cmd.get<c::pd>();
+  tis.affinity = affinity;
   cmd.put<prm::create_tis_out::tisn>(tisn);
   fw.trace_create(ObjType::kTis, tisn, cmd.uid);
   return Syndrome::kOk;
@@ -95,13 +106,25 @@ Syndrome modify_tis(Firmware& fw, Command& cmd) {
   TisObject* object = fw.objects().tises.find(tisn);
   Tis* tis = EthTable::find(fw.function().eth().tises, tisn);
   if (object == nullptr || tis == nullptr) return Syndrome::kTisNumber;
-  if (cmd.get<in::bitmask::lag_tx_port_affinity>() != 0 ||
-      cmd.get<in::bitmask::strict_lag_tx_port_affinity>() != 0)
-    return Syndrome::kModifyMask;
+  const bool changes = cmd.get<in::bitmask::lag_tx_port_affinity>() != 0 ||
+                       cmd.get<in::bitmask::strict_lag_tx_port_affinity>() != 0;
+  if (changes && fw.caps().get<prm::cmd_hca_cap::num_lag_ports>() <= 1) return Syndrome::kModifyMask;
+  PortAffinity affinity = tis->affinity;
+  if (cmd.get<in::bitmask::lag_tx_port_affinity>() != 0 &&
+      !read_affinity(fw, cmd.get<in::ctx::lag_tx_port_affinity>(), affinity))
+    return Syndrome::kTirFeature;
+  if (cmd.get<in::bitmask::strict_lag_tx_port_affinity>() != 0)
+    affinity.strict = cmd.get<in::ctx::strict_lag_tx_port_affinity>() != 0;
   if (cmd.get<in::bitmask::prio>() != 0) {
     tis->prio = static_cast<std::uint8_t>(cmd.get<in::ctx::prio>());
     prm::set<prm::tisc::prio>(object->tisc.data(), tis->prio);
   }
+  tis->affinity = affinity;
+  prm::set<prm::tisc::lag_tx_port_affinity>(object->tisc.data(), affinity.port);
+  prm::set<prm::tisc::strict_lag_tx_port_affinity>(object->tisc.data(), affinity.strict ? 1 : 0);
+  fw.function().qps().for_each_qp([&](Qp& sq) {
+    if (sq.type == QpType::kSq && sq.tis == tisn) sq.affinity = affinity;
+  });
   return Syndrome::kOk;
 }
 

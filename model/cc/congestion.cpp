@@ -63,6 +63,7 @@ void CongestionControl::marked(Time t, Qp& qp, const Packet& p) {
   const unsigned pcp = np.cnp_prio_mode ? priority : np.cnp_802p_prio;
   cnp->vlan_tci = static_cast<std::uint16_t>((p.vlan_tci & kVlanId) | pcp << kPcpShift);
   cnp->function = qp.function;
+  cnp->affinity = qp.affinity;
   cnp->trace_qpn = blocks_.tracer.tag(qp.qpn);
   ++statistics_.np_cnp_sent;
   traces::trace(blocks_.tracer, Point::kCnpTx, t, {qp.function, blocks_.tracer.tag(qp.qpn)}, 0u, to);
@@ -87,9 +88,10 @@ void CongestionControl::receive_cnp(Time t, FunctionId f, const Packet& p) {
 }
 
 Time CongestionControl::earliest_of_slowed(Time t, Qp& qp) {
-  if (blocks_.port.stopped(t) && connected(qp)) {
+  const Port& port = blocks_.port.egress(qp.affinity);
+  if (port.stopped(t) && connected(qp)) {
     const bool tagged = blocks_.vports[qp.function].roce_address(qp.path.sgid_index).vlan_valid;
-    t = blocks_.port.open_at(t, tagged ? qp.path.eth_prio & 7u : 0);
+    t = port.open_at(t, tagged ? qp.path.eth_prio & 7u : 0);
   }
   if (!qp.cc.limited) return t;
   qp.cc.advance(t, rp, line_rate());

@@ -60,7 +60,7 @@ class CongestionControl {
   void receive_cnp(Time t, FunctionId f, const Packet& p);
   // When the QP may send its next packet: t, or later, as its pace and pause frames want.
   Time earliest(Time t, Qp& qp) {
-    return qp.cc.limited || blocks_.port.stopped(t) ? earliest_of_slowed(t, qp) : t;
+    return qp.cc.limited || blocks_.port.egress(qp.affinity).stopped(t) ? earliest_of_slowed(t, qp) : t;
   }
   // A data packet (request with or without payload, READ response) is about to go to the port at t: its ECN
   // bits, and the QP's pace.

@@ -12,6 +12,7 @@
 
 #include "model/ctx/guest_ring.h"
 #include "model/function/id.h"
+#include "model/packet/packet.h"
 #include "model/resp/responder_state.h"
 #include "model/state/state.h"
 #include "traces/tracer.h"
@@ -104,10 +105,11 @@ struct Tis {
   std::uint32_t tisn = 0;
   std::uint8_t prio = 0;
   std::uint32_t transport_domain = 0, pd = 0;
+  PortAffinity affinity;
 
   template <class Archive>
   void list_state(Archive& a) {
-    HCASIM_FIELDS(a, tisn, prio, transport_domain, pd);
+    HCASIM_FIELDS(a, tisn, prio, transport_domain, pd, affinity);
   }
 };
 

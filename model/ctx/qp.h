@@ -184,6 +184,7 @@ struct Qp {
   // SQs (type kSq)
   std::uint32_t tis = 0;               // sqc.tis_num_0
   std::uint32_t transport_domain = 0;  // of the TIS
+  PortAffinity affinity;               // of a frames' queue: the TIS's
   bool flush_in_error = false;         // sqc.flush_in_error_en
   bool draining = false;               // SQD asked for, sends in flight remain
 
@@ -220,7 +221,7 @@ struct Qp {
                   remote_qpn, path, retry_count, rnr_retry, min_rnr_nak, log_sra_max, log_rra_max, rre, rwe,
                   rae, atomic_mode, qkey, reserved_lkey, counter_set, sq_signal_all, block_own_multicast,
                   drain_sigerr, rendezvous, cs_req);
-    HCASIM_FIELDS(a, cs_res, sqd_event, tis, transport_domain, flush_in_error, draining, dc_key,
+    HCASIM_FIELDS(a, affinity, cs_res, sqd_event, tis, transport_domain, flush_in_error, draining, dc_key,
                   dc_key_violations, dc_key_armed, dctn, dc_session, dc_first_psn, dc_closed, dc_last_used,
                   req, resp, cc, qos);
   }

@@ -58,6 +58,7 @@ void ESwitch::enter(Time t, const Vport* from, PacketRef& packet, Copies& out) {
   SteeredFrame frame = as_frame(packet, flows);
   frame.sqn = from != nullptr ? packet->sqn : 0;
   frame.source_port = source;
+  frame.owner = owner_;
   if (from != nullptr) frame.source_vhca = from->vhca_id;
   if (const auto* trace = flows.tracer()) trace_entry(*trace, t, frame, FlowTableType::kFdb, source);
   if (from != nullptr && !from->vlans.insert(frame))
@@ -70,7 +71,10 @@ void ESwitch::enter(Time t, const Vport* from, PacketRef& packet, Copies& out) {
     const std::uint16_t to = d.fate == FlowDelivery::kVport    ? static_cast<std::uint16_t>(d.vport)
                              : d.fate == FlowDelivery::kUplink ? kUplinkVport
                                                                : by_default;
-    leave(t, source, to, std::move(d.frame), packet, out);
+    if (!d.other)
+      leave(t, source, to, std::move(d.frame), packet, out);
+    else if (other_)
+      other_->plug(t, source, to, std::move(d.frame), packet, out, true);
   }
 }
 
@@ -82,6 +86,13 @@ void ESwitch::leave(Time t, std::uint16_t source, std::uint16_t to, SteeredFrame
   // The rule for what no other matches leads to the manager; what that one sends itself would go round.
   if (to == source && to == kManager && !is_for(*packet, blocks_.vports[kManager]))
     return ends(flows, t, frame, traces::FrameEnd::kBack, to);
+  plug(t, source, to, std::move(frame), packet, out, false);
+}
+
+// Out of the switch at this vport. other: the frame has come in at the card's other switch.
+void ESwitch::plug(Time t, std::uint16_t source, std::uint16_t to, SteeredFrame frame,
+                   const PacketRef& packet, Copies& out, bool other) {
+  FlowSteering& flows = blocks_.flows;
   const FunctionId receiver = to != kUplinkVport ? blocks_.vports.function_at(to) : kNoFunction;
   if (to != kUplinkVport) {
     if (receiver == kNoFunction) return ends(flows, t, frame, traces::FrameEnd::kNoVport, to);
@@ -92,6 +103,7 @@ void ESwitch::leave(Time t, std::uint16_t source, std::uint16_t to, SteeredFrame
   }
   ends(flows, t, frame, to == kUplinkVport ? traces::FrameEnd::kUplink : traces::FrameEnd::kVport, to);
   EmbeddedSwitch::Copy copy;
+  copy.other = other;
   copy.packet = frame.version != 0 ? as_packet(frame) : PacketPool::copy(*packet);
   Packet& p = *copy.packet;
   p.trail = frame.trail;

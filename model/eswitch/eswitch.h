@@ -3,7 +3,8 @@
 // passes the ingress ACL of the vport that it comes from, the forwarding database (FDB), and the egress ACL
 // of each vport that it goes to; all of these are flow tables of the function that manages the switch. Their
 // default on a miss: from a vport out of the uplink, from the uplink to the manager. RoCE packets go through
-// it like other frames, by their headers.
+// it like other frames, by their headers. The switches at the two ports of a card know each other: entries of
+// one may lead to a vport of the other, whose egress ACL the frame then passes.
 #ifndef HCASIM_MODEL_ESWITCH_ESWITCH_H
 #define HCASIM_MODEL_ESWITCH_ESWITCH_H
 
@@ -31,6 +32,16 @@ class ESwitch final : public EmbeddedSwitch {
   };
   explicit ESwitch(const Blocks& blocks) : blocks_(blocks) {}
 
+  // Makes those of a card's two ports known to each other, before time starts.
+  static void join(ESwitch& a, ESwitch& b) {
+    a.other_ = &b;
+    b.other_ = &a;
+  }
+  const ESwitch* other() const { return other_; }
+  // Its manager's number (vhca_id), by which entries name it.
+  void set_owner(std::uint16_t vhca_id) { owner_ = vhca_id; }
+  std::uint16_t owner() const { return owner_; }
+
   // The card has one (firmware: it has virtual functions on Ethernet).
   void set_present(bool present) { present_ = present; }
   // From when its manager has given it an FDB.
@@ -45,7 +56,12 @@ class ESwitch final : public EmbeddedSwitch {
   void leave(Time t, std::uint16_t source, std::uint16_t to, SteeredFrame frame, const PacketRef& packet,
              Copies& out);
 
+  void plug(Time t, std::uint16_t source, std::uint16_t to, SteeredFrame frame, const PacketRef& packet,
+            Copies& out, bool other);
+
   Blocks blocks_;
+  ESwitch* other_ = nullptr;
+  std::uint16_t owner_ = 0;
   bool present_ = false;
 };
 

@@ -8,6 +8,7 @@
 #include "model/ctx/eth.h"
 #include "model/ctx/q_counters.h"
 #include "model/eth/checksum.h"
+#include "model/lag/lag.h"
 #include "model/pcie/dma.h"
 #include "model/port/codec.h"
 #include "model/port/port.h"
@@ -76,9 +77,11 @@ void EthRx::receive(Time t, FunctionId f, PacketRef& packet) {
   t = rx_free_ + e.rx_pipeline;
   if (p.frame_len > kMaxFrame || p.frame_len + kFcs > blocks_.port.max_frame || p.frame_len < kMinFrame)
     return drop(t, p, counters.too_long, DropReason::kMalformed);
-  ++counters.packets;
-  counters.bytes += p.frame_len;
-  if (p.frame()[0] & 1) ++(broadcast(p.frame()) ? counters.broadcast : counters.multicast);
+  if (!p.crossed) {
+    ++counters.packets;
+    counters.bytes += p.frame_len;
+    if (p.frame()[0] & 1) ++(broadcast(p.frame()) ? counters.broadcast : counters.multicast);
+  }
 
   FlowVerdict& verdict = blocks_.flows[f].run(t, FlowTableType::kNicRx, blocks_.flows[f].frame(packet));
   if (verdict.deliveries.empty()) {
@@ -96,6 +99,7 @@ void EthRx::deliver(Time t, FunctionId f, FlowVerdict& verdict) {
   const SteeredFrame* last = nullptr;
   Arrival a;
   for (FlowDelivery& d : list) {
+    if (d.fate == FlowDelivery::kOtherPort) blocks_.lag.give_back(t, d.frame.packet);
     if (d.fate != FlowDelivery::kTir) continue;
     // Sums are the same for copies that nothing has changed.
     if (!last || last->version != d.frame.version) a = {};

@@ -27,6 +27,7 @@ namespace traces {
 class Tracer;
 }
 class EqUnit;
+class Lag;
 class QCounters;
 class QpTable;
 struct Profile;
@@ -47,6 +48,7 @@ class EthRx : public sc_core::sc_module {
     CqUnit& cqs;
     EqUnit& eqs;
     PerFunction<QCounters> q_counters;
+    Lag& lag;  // takes back what the card's other port has handed over
   };
   EthRx(const sc_core::sc_module_name& name, const Blocks& blocks);
 

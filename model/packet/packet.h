@@ -47,6 +47,18 @@ struct FrameTrail {
 // destination MAC on and without FCS, are frame(), frame_len long.
 enum class PacketKind : std::uint8_t { kIb, kRoceV1, kRoceV2, kEthernet };
 
+// Of a card's ports that are one link (LAG), the one that a queue's packets are for, from 1 on; 0: that of
+// its function. Unless it is strict, the card has another one stand in for it as it is told.
+struct PortAffinity {
+  std::uint8_t port = 0;
+  bool strict = false;
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, port, strict);
+  }
+};
+
 class PacketRef;
 struct Packet;
 
@@ -162,6 +174,10 @@ struct Packet {
   std::uint16_t source_vport = 0;
   std::array<std::uint32_t, 2> reg_c{};
   FrameTrail trail;
+  // LAG: of its queue; and whether it has crossed over from one port of the card to the other: sent, from a
+  // function of the other one's; received, to one.
+  PortAffinity affinity;
+  bool crossed = false;
   // The whole frame. Decoding in place (decode_roce()) leaves it intact and moves data() behind its headers.
   std::uint8_t* frame() { return buffer_; }
   const std::uint8_t* frame() const { return buffer_; }
@@ -172,8 +188,8 @@ struct Packet {
                   transport_domain, slid, dlid, sl, vl15, has_grh, tclass, hop_limit, flow_label, sgid, dgid);
     HCASIM_FIELDS(a, opcode, solicited, ack_req, migreq, pkey, dest_qpn, psn, va, rkey, dma_len, swap_add,
                   compare, imm, aeth, msn, qkey, src_qpn, dc_key, dc_connect, dc_session, dc_first_psn);
-    HCASIM_FIELDS(a, function, switched_to, sqn, source_vport, reg_c, payload_len, wqe_serial, trace_qpn,
-                  trace_packets, first_bit, corrupt, packets, unit);
+    HCASIM_FIELDS(a, function, switched_to, sqn, source_vport, reg_c, affinity, crossed, payload_len,
+                  wqe_serial, trace_qpn, trace_packets, first_bit, corrupt, packets, unit);
     for (unsigned i = 0; packets > 1 && i < packets; ++i) a("at", at[i]);
     if constexpr (!Archive::kResets) {
       if (kind == PacketKind::kEthernet)

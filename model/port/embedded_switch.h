@@ -17,6 +17,7 @@ class EmbeddedSwitch {
   struct Copy {
     FunctionId to = kNoFunction;  // kNoFunction: out of the port
     PacketRef packet;
+    bool other = false;  // the function, or the port, is of the card's other port
   };
   using Copies = std::vector<Copy>;
 

@@ -34,13 +34,23 @@ void count(VportTraffic::Count& c, std::uint64_t bytes, unsigned frames) {
 }  // namespace
 
 void Port::count_tx(const Packet& p, std::uint64_t bytes, Route to, unsigned frames) {
+  count_vport_tx(p, bytes, frames);
+  if (to.out || !wire_) return count_cable_tx(p, bytes, frames);
+  if (cast_of(p.dest_mac()) == VportTraffic::kMulticast) counters_.tx_multicast += frames;
+}
+
+void Port::count_vport_tx(const Packet& p, std::uint64_t bytes, unsigned frames) {
   const VportTraffic::Cast cast = cast_of(p.dest_mac());
-  if (cast == VportTraffic::kMulticast) counters_.tx_multicast += frames;
   VportTraffic& v = counters_.vport;
   const bool rdma = p.kind != PacketKind::kEthernet;
   count((rdma ? v.tx_rdma : v.tx_eth)[cast], bytes, frames);
   addresses_.counts_frames(p.function, false, rdma, cast, bytes, frames);
-  if (to.out || !wire_) count(counters_.mac.tx, cast, priority_of(p), bytes, frames);
+}
+
+void Port::count_cable_tx(const Packet& p, std::uint64_t bytes, unsigned frames) {
+  const VportTraffic::Cast cast = cast_of(p.dest_mac());
+  if (cast == VportTraffic::kMulticast) counters_.tx_multicast += frames;
+  count(counters_.mac.tx, cast, priority_of(p), bytes, frames);
 }
 
 // The vport's share is counted where it is known whether a frame is RoCE: count_vport_rx().

@@ -46,6 +46,7 @@ inline void fill_roce_source(Packet& p, const Vport& vport, unsigned index, unsi
 inline void fill_path(Packet& p, const Qp& qp, const Port& port, const Vport& vport) {
   const AddressPath& path = qp.path;
   p.function = qp.function;
+  p.affinity = qp.affinity;
   if (path.force_loopback) {
     p.internal = true;
     p.kind = port.link() == LinkType::kEthernet ? PacketKind::kRoceV2 : PacketKind::kIb;
@@ -85,6 +86,7 @@ inline void fill_path(Packet& p, const Qp& qp, const Port& port, const Vport& vp
 inline void fill_av(Packet& p, const prm::AvSeg& av, const Qp& qp, const Port& port, const Vport& vport) {
   const bool ethernet = port.link() == LinkType::kEthernet;
   p.function = qp.function;
+  p.affinity = qp.affinity;
   if (ethernet) {
     if (!av.extended()) {  // no MAC, no address
       p.kind = PacketKind::kEthernet;

@@ -164,7 +164,10 @@ Time Port::transmit_other(Time t, PacketRef&& packet) {
     rx_.push(t + profile_.port.loopback, std::move(packet));
     return t;
   }
-  if (link_ == LinkType::kEthernet && watch_ && state_ == PortState::kActive) watch_(t, *packet);
+  if (link_ == LinkType::kEthernet && watch_ && state_ == PortState::kActive && !packet->crossed)
+    watch_(t, *packet);
+  if (group_ && !packet->crossed && !switched())
+    if (Port* out = leaves_elsewhere(*packet)) return cross(t, *out, std::move(packet));
   if (pause_.active(t)) {
     const Time open = pause_.open_at(t, priority_of(*packet)), lasts = duration(*packet, wire_bytes(*packet));
     if (pause_.hold(t, packet)) return open + lasts;
@@ -236,7 +239,10 @@ void Port::trace_request(const Packet& p, Time start, Time end) {
 }
 
 Time Port::transmit_now(Time t, PacketRef&& packet) {
-  if (__builtin_expect(switched(), 0)) return transmit_switched(t, std::move(packet));
+  if (__builtin_expect(switched() || group_, 0)) {
+    if (packet->crossed) return transmit_crossed(t, std::move(packet));
+    if (switched()) return transmit_switched(t, std::move(packet));
+  }
   Packet& p = *packet;
   if (!passes(p, false) || !addresses_.open(p.function)) {
     drop(t, p, DropReason::kLinkDown);
@@ -276,6 +282,34 @@ Time Port::transmit_now(Time t, PacketRef&& packet) {
   return end;
 }
 
+// From a function of the card's other port (aggregate.cpp): out over the cable, whatever its address.
+Time Port::transmit_crossed(Time t, PacketRef&& packet) {
+  Packet& p = *packet;
+  p.crossed = false;
+  if (!passes(p, false)) {
+    drop(t, p, DropReason::kLinkDown);
+    return t;
+  }
+  const std::uint32_t bytes = wire_bytes(p);
+  const Time lasts = duration(p, bytes);
+  const Time start = reserve(t, lasts, p);
+  const Time end = start + lasts;
+  p.first_bit = start;
+  ++counters_.tx_packets;
+  counters_.tx_bytes += bytes;
+  counters_.tx_data += p.payload_len;
+  count_cable_tx(p, bytes, 1);
+  // The trace is of the HCA whose function it is.
+  const Port& home = group_->other();
+  if (home.tracer_.enabled() && p.kind != PacketKind::kEthernet) group_->other().trace_request(p, start, end);
+  if (tracer_.detail())
+    traces::trace(tracer_, Point::kPacketOut, start, {p.function, p.trace_qpn}, p.wqe_serial, psn_opcode(p),
+                  static_cast<std::uint64_t>(bytes) << 32 | static_cast<std::uint32_t>(lasts));
+  p.looped = wire_ == nullptr;
+  leave(end, lasts, start - t, std::move(packet), {wire_ == nullptr, wire_ != nullptr});
+  return end;
+}
+
 // The way through the switch takes the port's time as all that is sent does; what stays in the card then
 // comes back as on any other loop, and without a cable the uplink leads nowhere.
 Time Port::transmit_switched(Time t, PacketRef&& packet) {
@@ -297,7 +331,8 @@ Time Port::transmit_switched(Time t, PacketRef&& packet) {
   const PacketRef sent = packet;  // for what is told of it
   eswitch_->from_function(end, packet, copies_);
   bool out = false;
-  for (const EmbeddedSwitch::Copy& copy : copies_) out = out || copy.to == kNoFunction;
+  for (const EmbeddedSwitch::Copy& copy : copies_)
+    out = out || (copy.to == kNoFunction && !copy.other && !leaves_elsewhere(*copy.packet));
   count_tx(*sent, bytes, {copies_.size() > (out ? 1u : 0u), out && wire_});
   if (copies_.empty()) {
     drop(end, *sent, addresses_.open(sent->function) ? DropReason::kRule : DropReason::kLinkDown);
@@ -314,8 +349,13 @@ Time Port::transmit_switched(Time t, PacketRef&& packet) {
     if (copy.to != kNoFunction) {
       copy.packet->looped = true;
       copy.packet->switched_to = copy.to;
-      if (copy.to != sent->function) copy.packet->transport_domain = 0;  // which names nothing of others
-      rx_.push(end + profile_.port.loopback, std::move(copy.packet));
+      if (copy.to != sent->function || copy.other)
+        copy.packet->transport_domain = 0;  // which names nothing of others
+      Port& at = copy.other ? group_->other() : *this;
+      at.rx_.push(end + profile_.port.loopback, std::move(copy.packet));
+    } else if (Port* other = copy.other ? &group_->other() : leaves_elsewhere(*copy.packet)) {
+      copy.packet->crossed = true;
+      other->transmit(end, std::move(copy.packet));
     } else if (!passes(*copy.packet, false)) {
       drop(end, *copy.packet, DropReason::kLinkDown);
     } else if (wire_) {

@@ -20,6 +20,7 @@
 #include "model/port/embedded_switch.h"
 #include "model/port/local_addresses.h"
 #include "model/port/pause.h"
+#include "model/port/port_group.h"
 #include "model/port/wire.h"
 #include "model/profile.h"
 #include "model/state/fields.h"
@@ -83,6 +84,12 @@ class Port : public sc_core::sc_module {
   // Ethernet: the switch between the functions and the port, of cards that have one.
   void plug_in(EmbeddedSwitch& eswitch) { eswitch_ = &eswitch; }
   bool switched() const { return eswitch_ && link_ == LinkType::kEthernet && eswitch_->on(); }
+  // The other ports of a card that has some.
+  void join(PortGroup& group) { group_ = &group; }
+  // By which port the packets of a queue of this port's functions leave.
+  const Port& egress(PortAffinity affinity) const {
+    return group_ && group_->aggregated() ? group_->egress(affinity) : *this;
+  }
   // Null: a cable to itself. The wire outlives the port's use of it.
   void connect(Wire* wire) { wire_ = wire; }
   bool connected() const { return wire_ != nullptr; }
@@ -114,7 +121,7 @@ class Port : public sc_core::sc_module {
   // The packet is taken from `packet`, or left there for the caller to drop.
   Time transmit(Time t, PacketRef&& packet) {
     const bool watched = link_ == LinkType::kEthernet && watch_;
-    const bool plain = packet->packets == 1 && !packet->internal && !watched && !pause_.active(t);
+    const bool plain = packet->packets == 1 && !packet->internal && !watched && !group_ && !pause_.active(t);
     return plain ? transmit_now(t, std::move(packet)) : transmit_other(t, std::move(packet));
   }
   Time transmit(Time t, const PacketRef& packet) { return transmit(t, PacketRef(packet)); }
@@ -217,6 +224,10 @@ class Port : public sc_core::sc_module {
   Time free_after_pause() const;
   Time transmit_now(Time t, PacketRef&& packet);
   Time transmit_switched(Time t, PacketRef&& packet);
+  Time transmit_crossed(Time t, PacketRef&& packet);
+  // aggregate.cpp
+  Port* leaves_elsewhere(const Packet& p);
+  Time cross(Time t, Port& out, PacketRef&& packet);
   void trace_request(const Packet& p, Time start, Time end);
   // Sends what was injected to be lost, changed, doubled or late accordingly. end: its last bit leaves;
   // lasts: its time on the wire; waited: for its turn.
@@ -233,12 +244,15 @@ class Port : public sc_core::sc_module {
   // ethernet.cpp
   // bytes: of all `frames` of a run
   void count_tx(const Packet& p, std::uint64_t bytes, Route to, unsigned frames = 1);
+  void count_vport_tx(const Packet& p, std::uint64_t bytes, unsigned frames);
+  void count_cable_tx(const Packet& p, std::uint64_t bytes, unsigned frames);
   void count_rx(const Packet& p, std::uint64_t bytes, unsigned frames = 1);
 
   const Profile& profile_;
   traces::Tracer& tracer_;
   LocalAddresses& addresses_;
   EmbeddedSwitch* eswitch_ = nullptr;
+  PortGroup* group_ = nullptr;
   EmbeddedSwitch::Copies copies_;  // scratch
   std::shared_ptr<traces::Capture> capture_;
   std::uint32_t capture_interface_ = 0;

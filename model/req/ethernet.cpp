@@ -153,6 +153,7 @@ Requester::Step Requester::send_frame(Pace& pace, Qp& qp, SendWqe& wqe) {
     PacketRef p = PacketPool::make();
     p->kind = PacketKind::kEthernet;
     p->transport_domain = qp.transport_domain;
+    p->affinity = qp.affinity;
     p->function = qp.function;
     p->trace_qpn = blocks_.tracer.tag(qp.qpn);
     p->trace_packets = wqe.packets;

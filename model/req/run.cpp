@@ -69,7 +69,7 @@ unsigned Requester::run_of(const Pace& pace, const Qp& qp, const SendWqe& w) con
 
 Time Requester::port_open(Pace& pace, const Qp& qp) const {
   pace.run = run_ahead(pace, qp);
-  const Time open = blocks_.scheduler.port_open(blocks_.tracer.tag(qp.qpn));
+  const Time open = blocks_.scheduler.port_open(qp.affinity, blocks_.tracer.tag(qp.qpn));
   if (pace.run == 1) return open;
   // Not so late that the port would be idle before the first packet of the run has come from the host.
   const unsigned most = std::max(2u, blocks_.profile.port.tx_backlog_packets);

@@ -248,7 +248,8 @@ TurnResult Responder::turn(Time t, Qp& qp) {
       if (packets >= burst) return {engine, engine};
       const Time allowed = blocks_.qos[qp.function].earliest(engine, qp, true);
       if (allowed > engine) return {engine, allowed};
-      if (const Time open = blocks_.scheduler.port_open(); open > engine) return {engine, open, true};
+      if (const Time open = blocks_.scheduler.port_open(qp.affinity); open > engine)
+        return {engine, open, true};
       if (s.resources[i].ready > engine + blocks_.profile.pcie.read_latency) {
         return {engine, s.resources[i].ready};
       }

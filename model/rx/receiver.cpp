@@ -8,6 +8,7 @@
 #include "model/eth/rx.h"
 #include "model/firmware_port.h"
 #include "model/health.h"
+#include "model/lag/lag.h"
 #include "model/port/codec.h"
 #include "model/port/run.h"
 #include "model/port/traits.h"
@@ -19,6 +20,10 @@
 #include "model/tm/tag_unit.h"
 
 namespace hcasim {
+
+namespace {
+constexpr FunctionId kPhysical = 0;  // of each port
+}
 
 // A run of packets for a QP that takes them, with nothing on its way that looks at packets.
 bool Receiver::takes_run(FunctionId f, const Packet& p) const {
@@ -71,8 +76,12 @@ void Receiver::receive_switched(Time t, FunctionId sender, PacketRef& packet) {
   if (packet->switched_to != kNoFunction) return receive(t, packet->switched_to, sender, packet);
   EmbeddedSwitch::Copies copies;
   blocks_.eswitch.from_uplink(t, packet, copies);
-  for (EmbeddedSwitch::Copy& copy : copies)
-    if (copy.to != kNoFunction) receive(t, copy.to, sender, copy.packet);
+  for (EmbeddedSwitch::Copy& copy : copies) {
+    if (copy.other)
+      blocks_.lag.switch_over(t, copy.to, copy.packet);
+    else if (copy.to != kNoFunction)
+      receive(t, copy.to, sender, copy.packet);
+  }
   if (copies.empty()) blocks_.port.drop(t, *packet, DropReason::kRule);
 }
 
@@ -89,6 +98,8 @@ bool Receiver::comes_to(Time t, FunctionId f, const Packet& p) const {
 
 // For one function.
 void Receiver::receive(Time t, FunctionId f, FunctionId sender, PacketRef& packet) {
+  if (__builtin_expect(f == kPhysical && blocks_.lag.hands_over() && !packet->looped, 0))
+    return blocks_.lag.hand_over(t, packet);
   if (blocks_.health[f].fatal()) return;
   packet->function = f;
   if (packet->packets > 1 && !takes_run(f, *packet)) {
@@ -106,10 +117,27 @@ void Receiver::receive(Time t, FunctionId f, FunctionId sender, PacketRef& packe
     deliver(t, verdict, packet);
 }
 
+void Receiver::take_over(Time t, PacketRef& packet) {
+  if (blocks_.health[kPhysical].fatal()) return;
+  packet->crossed = true;
+  receive(t, kPhysical, kPhysical, packet);
+}
+
+void Receiver::take_switched(Time t, FunctionId f, PacketRef& packet) { receive(t, f, f, packet); }
+
+void Receiver::take_back(Time t, PacketRef& packet) {
+  if (blocks_.health[kPhysical].fatal()) return;
+  packet->crossed = false;
+  packet->function = kPhysical;
+  blocks_.port.count_vport_rx(*packet);
+  blocks_.eth_rx.receive(t, kPhysical, packet);
+}
+
 // A RoCE packet that somebody may look at all the same: as a frame.
 void Receiver::take_frame(Time t, FunctionId f, PacketRef& packet) {
   Packet& p = *packet;
   if (p.kind == PacketKind::kEthernet) {
+    if (p.crossed) return take_crossed(t, packet);
     blocks_.port.count_vport_rx(p);
     blocks_.eth_rx.receive(t, f, packet);
     return;
@@ -126,8 +154,20 @@ void Receiver::take_frame(Time t, FunctionId f, PacketRef& packet) {
   frame->source_vport = p.source_vport;
   frame->reg_c = p.reg_c;
   frame->trail = p.trail;
+  if (p.crossed) {
+    frame->crossed = true;
+    return take_crossed(t, frame);
+  }
   blocks_.port.count_vport_rx(*frame);
   blocks_.eth_rx.receive(t, f, frame);
+}
+
+// Without a table that says otherwise, each port's frames are its own.
+void Receiver::take_crossed(Time t, PacketRef& frame) {
+  if (blocks_.flows[kPhysical].parts_ports())
+    blocks_.eth_rx.receive(t, kPhysical, frame);
+  else
+    blocks_.lag.give_back(t, frame);
 }
 
 // From an Ethernet link. True: a RoCE packet for this function, which the tables have let pass; all else has

@@ -17,6 +17,7 @@ class EthRx;
 class FirmwarePort;
 class FlowSteering;
 class Health;
+class Lag;
 class QpTable;
 class RdmaSteering;
 class Requester;
@@ -40,11 +41,18 @@ class Receiver {
     Responder& responder;
     EthRx& eth_rx;
     PerFunction<FirmwarePort> firmware;
+    Lag& lag;
   };
   explicit Receiver(const Blocks& blocks) : blocks_(blocks), classifier_({blocks.vports, blocks.steering}) {}
 
   // A packet whose last bit has come in at t.
   void receive(Time t, PacketRef& packet);
+  // One that has come in at the card's other port, for that one's physical function, which is one vport with
+  // this one's; and a frame of these that is for this one's netdev after all.
+  void take_over(Time t, PacketRef& packet);
+  void take_back(Time t, PacketRef& packet);
+  // One that the switch at the other port has for a function of this one.
+  void take_switched(Time t, FunctionId f, PacketRef& packet);
 
  private:
   void receive_switched(Time t, FunctionId sender, PacketRef& packet);
@@ -55,6 +63,7 @@ class Receiver {
   bool comes_to(Time t, FunctionId f, const Packet& packet) const;
   bool take_from_link(Time t, FunctionId f, PacketRef& packet);
   void take_frame(Time t, FunctionId f, PacketRef& packet);
+  void take_crossed(Time t, PacketRef& frame);
   void deliver(Time t, TransportVerdict verdict, PacketRef& packet);
   void deliver_multicast(Time t, FunctionId f, FunctionId sender, const PacketRef& packet);
 

@@ -84,11 +84,11 @@ void Scheduler::resume(Time t) {
 
 void Scheduler::clear() { reset_state(*this); }
 
-Time Scheduler::port_open(std::uint32_t requester) const {
+Time Scheduler::port_open(PortAffinity affinity, std::uint32_t requester) const {
   const Profile::Engine& e = blocks_.profile.engine;
   const Time ahead =
       blocks_.port.backlog_limit() + blocks_.profile.pcie.read_latency + e.gather + e.tx_pipeline;
-  const Time free = blocks_.port.tx_free(requester);
+  const Time free = blocks_.port.egress(affinity).tx_free(requester);
   return free > ahead ? free - ahead : 0;
 }
 
@@ -155,7 +155,7 @@ void Scheduler::wait_for_port(const Turn& turn, Qp& qp, Time open) {
   queued = true;
   const std::uint32_t group = turn.responder ? qp.qos.responder_group : qp.qos.group;
   blocks_.qos[turn.function].waits(group);
-  port_queue_.push_back({{qp.qpn, qp.function, turn.responder, qp.req.epoch}, group, open});
+  port_queue_.push_back({{qp.qpn, qp.function, turn.responder, qp.req.epoch}, group, open, qp.affinity});
   arm_port(open);  // the first one may have asked for room for more
 }
 
@@ -194,7 +194,8 @@ void Scheduler::port_turn(Time due) {
   while (!port_queue_.empty()) {
     const Turn turn = port_queue_.front().turn;
     const Time room = port_queue_.size() == 1 ? port_queue_.front().open
-                                              : port_open(turn.responder ? 0 : blocks_.tracer.tag(turn.qpn));
+                                              : port_open(port_queue_.front().affinity,
+                                                          turn.responder ? 0 : blocks_.tracer.tag(turn.qpn));
     if (room > due) return arm_port(room);
     if (const Time free = units_.idle_at(due) ? 0 : units_.free_at(); beyond(due, free))
       return arm_port(free);

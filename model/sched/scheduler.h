@@ -11,6 +11,7 @@
 #include <systemc>
 
 #include "model/function/id.h"
+#include "model/packet/packet.h"
 #include "model/sched/turn.h"
 #include "model/state/fields.h"
 #include "model/timed_queue.h"
@@ -62,8 +63,8 @@ class Scheduler final : public sc_core::sc_module {
   void resume(Time t);
   // From when on the port has room for what a turn makes. Packets wait for their payload before they wait for
   // the port, so a turn may be that much ahead of it.
-  // requester: as of Port::tx_free().
-  Time port_open(std::uint32_t requester = 0) const;
+  // affinity: of the queue; requester: as of Port::tx_free().
+  Time port_open(PortAffinity affinity, std::uint32_t requester = 0) const;
   // Nobody waits for the port, but for the send queue of this QP, whose turn it is. (It may wait there and
   // have a turn all the same: an acknowledgement gave it one.)
   bool alone(const Qp& qp) const { return port_queue_.empty() || alone_in_line(qp); }
@@ -118,10 +119,11 @@ class Scheduler final : public sc_core::sc_module {
     Turn turn;
     std::uint32_t group;  // of scheduling elements; 0: none
     Time open;            // what it asked for: alone, it gets room for as much as it wanted
+    PortAffinity affinity;
 
     template <class Archive>
     void list_state(Archive& a) {
-      HCASIM_FIELDS(a, turn, group, open);
+      HCASIM_FIELDS(a, turn, group, open, affinity);
     }
   };
   std::deque<Waiting> port_queue_;

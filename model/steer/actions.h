@@ -46,6 +46,7 @@ struct SteeredFrame {
   std::uint32_t sqn = 0;          // transmit: the queue it came from
   std::uint16_t source_port = 0;  // E-Switch, and behind it: the vport it came from
   std::uint16_t source_vhca = 0;  // E-Switch: the function at that vport (vhca_id), 0 for the uplink
+  std::uint16_t owner = 0;        // E-Switch: the number (vhca_id) of its manager
   FrameTrail trail;
   std::uint64_t version = 0;  // 0: as it came. Frames of the same version in one walk are alike.
 

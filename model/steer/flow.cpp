@@ -43,6 +43,10 @@ FlowTable* FlowSteering::create_table(std::uint32_t id, FlowTableType type) {
   return &it->second;
 }
 
+bool FlowSteering::parts_ports() const {
+  return std::any_of(tables_.begin(), tables_.end(), [](const auto& t) { return t.second.parts_ports; });
+}
+
 FlowTable* FlowSteering::find_table(std::uint32_t id) {
   const auto it = tables_.find(id);
   return it == tables_.end() ? nullptr : &it->second;

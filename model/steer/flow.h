@@ -49,10 +49,11 @@ struct FlowDestination {
   } type = kTir;
   std::uint32_t id = 0;        // kTableType: the type
   std::uint32_t reformat = 0;  // packet_reformat_id for this destination alone; 0: none
+  bool other = false;          // kVport, kUplink: of the switch at the card's other port
 
   template <class Archive>
   void list_state(Archive& a) {
-    HCASIM_FIELDS(a, type, id, reformat);
+    HCASIM_FIELDS(a, type, id, reformat, other);
   }
 };
 
@@ -176,6 +177,7 @@ struct FlowTable {
   bool reformats = false, decaps = false;  // entries may change the lengths of frames (reformat_en, decap_en)
   std::uint16_t vport = 0;                 // ACLs of the E-Switch: whose
   bool miss_to_nic = false;  // table_miss_action 2, of RDMA tables: on in the root of the NIC's tables
+  bool parts_ports = false;  // LAG demux: what has come in at the card's other port goes back to it from here
   bool sw_owner = false;     // entries are software's, in memory of the device from these addresses on:
   std::array<std::uint64_t, 2> sw_root{};      // receive, transmit
   std::map<std::uint32_t, FlowGroup> groups;   // by id
@@ -186,7 +188,7 @@ struct FlowTable {
   template <class Archive>
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, id, type, vport, level, log_size, miss_to_table, miss_table, reformats, decaps,
-                  miss_to_nic, sw_owner, sw_root, groups, entries);
+                  miss_to_nic, parts_ports, sw_owner, sw_root, groups, entries);
   }
 };
 
@@ -205,11 +207,13 @@ struct FlowDelivery {
     kTir,   // to the TIR tirn
     kPass,  // NIC TX: to the port. RDMA RX, TX: to the transport, the port. E-Switch: on its way, by default
     kVport,
-    kUplink
+    kUplink,
+    kOtherPort  // of the card: it came in there, and is that one's (LAG)
   } fate = kTir;
   std::uint32_t tirn = 0;
   SteeredFrame frame;
   std::uint32_t vport = 0;  // kVport
+  bool other = false;       // kVport, kUplink: of the switch at the card's other port
 };
 
 // No deliveries: dropped.
@@ -280,6 +284,8 @@ class FlowSteering {
   const VxlanPorts* vxlan_ports() const { return vxlan_ports_; }
   // There is something to be asked: frames of this direction are not simply passed on.
   bool active(FlowTableType type) const { return root(type) != 0; }
+  // One of the tables parts the ports of a LAG.
+  bool parts_ports() const;
 
   // --- From within run(): what becomes of a frame
   void forward(const FlowDestination& to, SteeredFrame frame);

@@ -110,6 +110,7 @@ void fill_misc(const SteeredFrame& steered, std::uint8_t* misc) {
   const std::uint8_t* frame = steered.bytes();
   prm::set<Misc::source_sqn>(misc, steered.sqn);
   prm::set<Misc::source_port>(misc, steered.source_port);
+  prm::set<Misc::source_eswitch_owner_vhca_id>(misc, steered.owner);
   prm::set<Misc::outer_ipv6_flow_label>(misc, flow_label(frame, h.outer));
   if (h.tags > 1)
     fill_second_tag<Misc::outer_second_prio, Misc::outer_second_cfi, Misc::outer_second_vid,
@@ -212,12 +213,12 @@ MatchParam all_matchable() {
   all_layers(m.data() + 2 * kMatchBlock);
   std::uint8_t* misc = m.data() + kMatchBlock;
   all_ones<Misc::gre_c_present, Misc::gre_k_present, Misc::gre_s_present, Misc::source_sqn, Misc::source_port,
-           Misc::outer_second_prio, Misc::outer_second_cfi, Misc::outer_second_vid, Misc::inner_second_prio,
-           Misc::inner_second_cfi, Misc::inner_second_vid, Misc::outer_second_cvlan_tag,
-           Misc::inner_second_cvlan_tag, Misc::outer_second_svlan_tag, Misc::inner_second_svlan_tag,
-           Misc::gre_protocol, Misc::vxlan_vni, Misc::bth_opcode, Misc::geneve_vni, Misc::geneve_oam,
-           Misc::outer_ipv6_flow_label, Misc::inner_ipv6_flow_label, Misc::geneve_opt_len,
-           Misc::geneve_protocol_type, Misc::bth_dst_qp, Misc::outer_esp_spi>(misc);
+           Misc::source_eswitch_owner_vhca_id, Misc::outer_second_prio, Misc::outer_second_cfi,
+           Misc::outer_second_vid, Misc::inner_second_prio, Misc::inner_second_cfi, Misc::inner_second_vid,
+           Misc::outer_second_cvlan_tag, Misc::inner_second_cvlan_tag, Misc::outer_second_svlan_tag,
+           Misc::inner_second_svlan_tag, Misc::gre_protocol, Misc::vxlan_vni, Misc::bth_opcode,
+           Misc::geneve_vni, Misc::geneve_oam, Misc::outer_ipv6_flow_label, Misc::inner_ipv6_flow_label,
+           Misc::geneve_opt_len, Misc::geneve_protocol_type, Misc::bth_dst_qp, Misc::outer_esp_spi>(misc);
   prm::store32(prm::ptr<Misc::gre_key>(misc), ~0u);
   std::uint8_t* misc2 = m.data() + 3 * kMatchBlock;
   // Four MPLS labels, then the registers C7 to C0 and A.

@@ -71,7 +71,7 @@ void FlowSteering::drop(SteeredFrame frame) {
 void FlowSteering::pass(SteeredFrame frame) {
   ends(frame, passes_by_default(walking_) ? traces::FrameEnd::kPassed : traces::FrameEnd::kNoRule, 0);
   if (passes_by_default(walking_) && verdict_.deliveries.size() < kMaxCopies)
-    verdict_.deliveries.push_back({FlowDelivery::kPass, 0, std::move(frame), 0});
+    verdict_.deliveries.push_back({FlowDelivery::kPass, 0, std::move(frame)});
 }
 
 void FlowSteering::forward(const FlowDestination& to, SteeredFrame frame) {
@@ -90,14 +90,14 @@ void FlowSteering::forward(const FlowDestination& to, SteeredFrame frame) {
     case FlowDestination::kTir:
       ends(frame, traces::FrameEnd::kTir, to.id);
       if (verdict_.deliveries.size() < kMaxCopies)
-        verdict_.deliveries.push_back({FlowDelivery::kTir, to.id, std::move(frame), 0});
+        verdict_.deliveries.push_back({FlowDelivery::kTir, to.id, std::move(frame)});
       return;
     case FlowDestination::kVport:
     case FlowDestination::kUplink:
       if (verdict_.deliveries.size() < kMaxCopies)
         verdict_.deliveries.push_back(
             {to.type == FlowDestination::kVport ? FlowDelivery::kVport : FlowDelivery::kUplink, 0,
-             std::move(frame), to.id});
+             std::move(frame), to.id, to.other});
       return;
     case FlowDestination::kSampler: {
       const auto it = samplers.find(to.id);
@@ -115,10 +115,10 @@ void FlowSteering::forward(const FlowDestination& to, SteeredFrame frame) {
 }
 
 void FlowSteering::miss(const FlowTable& table, SteeredFrame frame) {
-  if (table.miss_to_table) return forward({FlowDestination::kTable, table.miss_table, 0}, std::move(frame));
+  if (table.miss_to_table) return forward({FlowDestination::kTable, table.miss_table}, std::move(frame));
   if (table.miss_to_nic) {
     const FlowTableType nic = transmit_side(table.type) ? FlowTableType::kNicTx : FlowTableType::kNicRx;
-    return forward({FlowDestination::kTableType, static_cast<std::uint32_t>(nic), 0}, std::move(frame));
+    return forward({FlowDestination::kTableType, static_cast<std::uint32_t>(nic)}, std::move(frame));
   }
   pass(std::move(frame));
 }
@@ -179,6 +179,10 @@ void FlowSteering::visit(Time now, Step step) {
     fill_match_param(frame, criteria_, params_.data());
     params_of_ = frame.version;
     params_valid_ = true;
+  }
+  if (table->parts_ports && frame.packet->crossed) {
+    verdict_.deliveries.push_back({FlowDelivery::kOtherPort, 0, std::move(frame)});
+    return;
   }
   const FlowEntry* entry = lookup(*table, params_.data(), frame.source_port == kUplinkPort);
   if (const auto* trace = tracer()) trace_table(*trace, now, frame, *table, entry);

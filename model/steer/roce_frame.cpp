@@ -25,6 +25,8 @@ SteeredFrame as_frame(const PacketRef& packet, const FlowSteering& flows) {
   f.source_vport = p.source_vport;
   f.reg_c = p.reg_c;
   f.trail = p.trail;
+  f.affinity = p.affinity;
+  f.crossed = p.crossed;
   f.frame_len = static_cast<std::uint16_t>(encode(p, f.frame(), kMaxFrame));
   return flows.frame(std::move(frame));
 }

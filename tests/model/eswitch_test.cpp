@@ -396,5 +396,60 @@ TEST_F(ESwitchTest, TheEndOfAFrameThatIsLostIsTraced) {
   EXPECT_EQ(end(), traces::FrameEnd::kRule);
 }
 
+// The two ports of a card have a switch each.
+TEST_F(ESwitchTest, AnEntryMayLeadToTheSwitchAtTheOtherPort) {
+  Vport w0{0}, w1{1}, w2{2};
+  Vports others{PerFunction<Vport>(std::vector<Vport*>{&w0, &w1, &w2})};
+  FlowSteering other_flows;
+  ESwitch other{{others, other_flows}};
+  other.set_present(true);
+  FlowTable& fdb = table(FlowTableType::kFdb);
+  const FlowDestination there{FlowDestination::kVport, 2, 0, true};
+  const FlowDestination out{FlowDestination::kUplink, 0, 0, true};
+  entry(fdb, group(fdb, 0, {}), {}, kFlowForward, {there, out, {FlowDestination::kVport, 2}});
+  EXPECT_EQ(send(1, frame(0x55, 0x11)), (To{2})) << "there is none";
+  ESwitch::join(eswitch, other);
+  EXPECT_EQ(send(1, frame(0x55, 0x11)), (To{2, 2, kOut}));
+  ASSERT_EQ(copies.size(), 3u);
+  EXPECT_TRUE(copies[0].other);
+  EXPECT_TRUE(copies[1].other);
+  EXPECT_FALSE(copies[2].other);
+  EXPECT_EQ(copies[0].packet->source_vport, 1u);
+  EXPECT_EQ(w2.rx_down, 0u);
+  // What is closed, or stopped by an ACL, is so at that switch.
+  w2.open = false;
+  EXPECT_EQ(send(1, frame(0x55, 0x11)), (To{2, kOut}));
+  EXPECT_EQ(w2.rx_down, 1u);
+  w2.open = true;
+  FlowTable* acl = other_flows.create_table(1, FlowTableType::kEswEgressAcl);
+  acl->vport = 2;
+  acl->log_size = 1;
+  ASSERT_TRUE(other_flows.set_root(FlowTableType::kEswEgressAcl, 1, 2));
+  FlowGroup all;
+  all.id = 1;
+  all.last = 1;
+  ASSERT_TRUE(other_flows.create_group(*acl, all));
+  FlowEntry drop;
+  drop.group = 1;
+  drop.action = kFlowDrop;
+  ASSERT_TRUE(other_flows.set_entry(*acl, 0, drop));
+  EXPECT_EQ(send(1, frame(0x55, 0x11)), (To{2, kOut}));
+  EXPECT_FALSE(copies.back().other);
+}
+
+TEST_F(ESwitchTest, FramesAreKnownByTheManagerOfTheirSwitch) {
+  eswitch.set_owner(5);
+  FlowTable& fdb = table(FlowTableType::kFdb);
+  MatchParam mask{}, value{};
+  prm::set<Misc::source_eswitch_owner_vhca_id>(mask.data() + kMiscBlock, 0xffff);
+  prm::set<Misc::source_eswitch_owner_vhca_id>(value.data() + kMiscBlock, 4);
+  const std::uint32_t owners = group(fdb, kMisc, mask);
+  entry(fdb, owners, value, kFlowForward, {{FlowDestination::kVport, 0}});
+  prm::set<Misc::source_eswitch_owner_vhca_id>(value.data() + kMiscBlock, 5);
+  entry(fdb, owners, value, kFlowForward, {{FlowDestination::kVport, 2}});
+  EXPECT_EQ(send(1, frame(0x55, 0x11)), (To{2}));
+  EXPECT_EQ(send(kOut, frame(0x55, 0x77)), (To{2}));
+}
+
 }  // namespace
 }  // namespace hcasim

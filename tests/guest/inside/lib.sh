@@ -108,6 +108,12 @@ inject() {
   echo "inject: $1"
   answer=$(ask inject "$1") || fail "$answer"
 }
+# inject_into ID FAULT: the HCA id=ID does.
+inject_into() {
+  local answer
+  echo "inject into $1: $2"
+  answer=$(ask inject-into "$1" "$2") || fail "$answer"
+}
 # vector_of NAME: the MSI-X vector of the interrupt mlx5_NAME..., such as async or comp0.
 vector_of() {
   local number

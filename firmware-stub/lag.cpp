@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Link aggregation of a card's two ports, as the driver of the first one's physical function sets it.
+#include "model/lag/lag.h"
+#include "firmware-stub/firmware.h"
+#include "firmware-stub/handlers.h"
+
+namespace hcasim::fw {
+
+namespace {
+
+constexpr std::uint32_t kQueueAffinity = 0;  // lagc.port_select_mode
+constexpr std::uint32_t kSelectRemap = 1;    // modify_lag_in.field_select
+constexpr std::uint32_t kPorts = 2;
+
+Syndrome check_master(Firmware& fw) {
+  return fw.device().lag().master() && fw.function().physical() ? Syndrome::kOk : Syndrome::kLagMaster;
+}
+
+template <class C>
+Syndrome read_remap(const Command& cmd, LagState& state) {
+  const std::uint32_t first = cmd.get<typename C::tx_remap_affinity_1>();
+  const std::uint32_t second = cmd.get<typename C::tx_remap_affinity_2>();
+  if (first < 1 || first > kPorts || second < 1 || second > kPorts) return Syndrome::kLagPort;
+  state.remap = {static_cast<std::uint8_t>(first), static_cast<std::uint8_t>(second)};
+  return Syndrome::kOk;
+}
+
+}  // namespace
+
+Syndrome create_lag(Firmware& fw, Command& cmd) {
+  using c = prm::create_lag_in::ctx;
+  Syndrome s = check_master(fw);
+  if (s != Syndrome::kOk) return s;
+  LagState state = fw.device().lag().state();
+  if (state.aggregated) return Syndrome::kLagActive;
+  if (cmd.get<c::fdb_selection_mode>() != 0 || cmd.get<c::port_select_mode>() != kQueueAffinity)
+    return Syndrome::kLagMode;
+  s = read_remap<c>(cmd, state);
+  if (s != Syndrome::kOk) return s;
+  state.aggregated = true;
+  fw.device().lag().set(state);
+  return Syndrome::kOk;
+}
+
+Syndrome modify_lag(Firmware& fw, Command& cmd) {
+  using in = prm::modify_lag_in;
+  Syndrome s = check_master(fw);
+  if (s != Syndrome::kOk) return s;
+  LagState state = fw.device().lag().state();
+  if (!state.aggregated) return Syndrome::kLagNone;
+  if (cmd.get<in::field_select>() != kSelectRemap) return Syndrome::kModifyMask;
+  s = read_remap<in::ctx>(cmd, state);
+  if (s != Syndrome::kOk) return s;
+  fw.device().lag().set(state);
+  return Syndrome::kOk;
+}
+
+// Of any function; without a LAG its state is 0, and so it is on a card of one port.
+Syndrome query_lag(Firmware& fw, Command& cmd) {
+  using c = prm::query_lag_out::ctx;
+  const Lag& lag = fw.device().lag();
+  if (!lag.joined()) return Syndrome::kOk;
+  const LagState& state = lag.state();
+  cmd.put<c::lag_state>(state.aggregated ? 1 : 0);
+  cmd.put<c::tx_remap_affinity_1>(state.remap[0]);
+  cmd.put<c::tx_remap_affinity_2>(state.remap[1]);
+  return Syndrome::kOk;
+}
+
+Syndrome destroy_lag(Firmware& fw, Command&) {
+  const Syndrome s = check_master(fw);
+  if (s != Syndrome::kOk) return s;
+  LagState state = fw.device().lag().state();
+  if (!state.aggregated) return Syndrome::kLagNone;
+  state.aggregated = false;
+  state.remap = LagState{}.remap;
+  fw.device().lag().set(state);
+  return Syndrome::kOk;
+}
+
+// The two physical functions are one vport for what comes in.
+Syndrome create_vport_lag(Firmware& fw, Command&) {
+  const Syndrome s = check_master(fw);
+  if (s != Syndrome::kOk) return s;
+  LagState state = fw.device().lag().state();
+  if (!state.aggregated) return Syndrome::kLagNone;
+  if (state.one_vport) return Syndrome::kLagActive;
+  state.one_vport = true;
+  fw.device().lag().set(state);
+  return Syndrome::kOk;
+}
+
+Syndrome destroy_vport_lag(Firmware& fw, Command&) {
+  const Syndrome s = check_master(fw);
+  if (s != Syndrome::kOk) return s;
+  LagState state = fw.device().lag().state();
+  if (!state.one_vport) return Syndrome::kLagNone;
+  state.one_vport = false;
+  fw.device().lag().set(state);
+  return Syndrome::kOk;
+}
+
+}  // namespace hcasim::fw

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+#
+# Bonds of the two ports of the first card, p0 and p1.
+
+# bond MODE OPTIONS...: both ports in bond0.
+bond() {
+  local port
+  modprobe bonding max_bonds=0
+  ip link add bond0 type bond mode "$1" miimon 50 "${@:2}" || fail "bond $*"
+  for port in "$p0" "$p1"; do
+    ip link set "$port" down && ip link set "$port" master bond0 || fail "$port into the bond"
+  done
+  ip link set bond0 up && ip address add 10.9.1.100/24 dev bond0 || fail "bond0"
+}
+unbond() {
+  ip link del bond0 || fail "bond0"
+  ip link set "$p0" up && ip link set "$p1" up || fail "ports"
+}
+# physical PORT: frames that have left it.
+physical() { ethtool -S "$1" | awk '$1 == "tx_packets_phy:" { print $2 }'; }
+active() { cat /sys/class/net/bond0/bonding/active_slave; }
+# leave_by PORT OTHER COUNT COMMAND...: at least COUNT frames leave by PORT meanwhile, and few by OTHER.
+leave_by() {
+  local one other before=("$(physical "$1")" "$(physical "$2")")
+  "${@:4}"
+  one=$(($(physical "$1") - before[0])) other=$(($(physical "$2") - before[1]))
+  ((one >= $3 && other < $3 / 4 + 20)) || fail "$one frames have left by $1, $other by $2: ${*:4}"
+  note "$one frames by $1, $other by $2: ${*:4}"
+}
+# rdma_traffic DEVICE ARGS...: ib_write_bw from it to the far card's.
+start_writes() {
+  local device=$1
+  shift
+  on_cpu 0 timeout -k 5 120 ib_write_bw -F -d "$far_rdma" -x "$(v2_gid_of "$far_rdma")" -p 18800 "$@" >/tmp/writes.server 2>&1 &
+  writes_server=$!
+  until_listens 18800 "$writes_server" || fail "ib_write_bw: $(cat /tmp/writes.server)"
+  on_cpu 1 timeout -k 5 120 ib_write_bw -F -d "$device" -x "$(v2_gid_of "$device")" -p 18800 "$@" localhost >/tmp/writes.client 2>&1 &
+  writes_client=$!
+}
+end_writes() {
+  local status=0
+  wait "$writes_client" || status=$?
+  wait "$writes_server" || status=$?
+  ((status == 0)) || fail "ib_write_bw: status $status: $(cat /tmp/writes.client /tmp/writes.server; dmesg | tail -n 20)"
+  awk '/65536/ { print "   " $0 }' /tmp/writes.client
+}
+writes() { start_writes "$@" && end_writes; }
