@@ -6,7 +6,16 @@
 # shellcheck disable=SC2154
 dmesg -C
 device=mlx5_0
-if [[ -n $suite_vf ]]; then
+if [[ $suite_vf == -lag ]]; then
+  modprobe bonding max_bonds=0
+  ip link add bond0 type bond mode balance-xor miimon 50 || exit
+  for netdev in /sys/class/infiniband/mlx5_[01]/device/net/*; do
+    netdev=${netdev##*/}
+    ip link set "$netdev" down && ip link set "$netdev" master bond0 || exit
+  done
+  ip link set bond0 up
+  device=mlx5_bond_0
+elif [[ -n $suite_vf ]]; then
   # The port is the physical function's to bring up.
   ip link set "$(ls "/sys/class/infiniband/$device/device/net" | head -n 1)" up
   echo 1 >"/sys/class/infiniband/$device/device/sriov_numvfs" || exit
@@ -20,6 +29,7 @@ modprobe -a ib_umad rdma_ucm
 case $(<"/sys/class/infiniband/$device/ports/1/link_layer") in
   Ethernet)
     netdev=$(ls "/sys/class/infiniband/$device/device/net")
+    [[ $suite_vf != -lag ]] || netdev=bond0
     ip link set "$netdev" up
     ;;
   *)
