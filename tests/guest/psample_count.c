@@ -1,19 +1,25 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// psample_count GROUP SECONDS LENGTH: counts what the kernel's psample reports of that group in so many
-// seconds. Each sample has to be of LENGTH bytes, the rate has to be the same in all. Prints "COUNT samples
-// at rate RATE of interface INDEX".
+// psample_count GROUP LENGTH: counts what the kernel's psample reports of that group until SIGTERM. Each
+// sample has to be of LENGTH bytes, the rate has to be the same in all. Prints "COUNT samples at rate RATE of
+// interface INDEX".
 #include <linux/genetlink.h>
 #include <linux/netlink.h>
 #include <linux/psample.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 static int fd;
+static volatile sig_atomic_t ended;
+
+static void on_end(int number) {
+  (void)number;
+  ended = 1;
+}
 
 static void die(const char* what) {
   perror(what);
@@ -66,8 +72,9 @@ static void take_sample(const struct nlattr* a, void* arg) {
 }
 
 int main(int argc, char** argv) {
-  if (argc != 4) return 2;
-  const unsigned group = (unsigned)atoi(argv[1]), length = (unsigned)atoi(argv[3]);
+  if (argc != 3) return 2;
+  signal(SIGTERM, on_end);
+  const unsigned group = (unsigned)atoi(argv[1]), length = (unsigned)atoi(argv[2]);
   static char buffer[1 << 16];
   struct {
     struct nlmsghdr nl;
@@ -89,9 +96,8 @@ int main(int argc, char** argv) {
     die("group");
 
   unsigned count = 0, rate = 0, in = 0;
-  const time_t end = time(NULL) + atoi(argv[2]);
   struct pollfd p = {fd, POLLIN, 0};
-  while (time(NULL) < end) {
+  while (!ended) {
     if (poll(&p, 1, 200) <= 0) continue;
     got = recv(fd, buffer, sizeof buffer, 0);
     if (got < 0) die("recv");

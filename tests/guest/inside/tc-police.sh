@@ -59,10 +59,12 @@ rule "${rep[1]}" protocol all prio 1 flower skip_sw action mirred egress redirec
 rule "${rep[0]}" protocol arp prio 2 flower skip_sw action mirred egress redirect dev "${rep[1]}"
 rule "${rep[0]}" protocol ip prio 3 flower skip_sw action sample rate 10 group 7 trunc 60 action mirred egress redirect dev "${rep[1]}"
 reaches "in_vf 0" 10.9.1.2
-psample_count 7 10 60 >/tmp/samples 2>&1 &
+psample_count 7 60 >/tmp/samples 2>&1 &
 sampling=$!
 sleep 1
 in_vf 0 ping -q -c 500 -i 0.01 -W 5 10.9.1.2 >/tmp/ping || fail "no way: $(cat /tmp/ping)"
+sleep 1
+kill "$sampling"
 wait "$sampling" || fail "samples: $(cat /tmp/samples)"
 note "$(cat /tmp/samples)"
 samples=$(awk '{ print $1 }' /tmp/samples)
