@@ -16,8 +16,8 @@ enum class Link : std::uint8_t { kInfiniBand, kEthernet };
 // limits, which is as large.
 constexpr unsigned kVfUars = 253, kVfEqs = 32;
 constexpr unsigned kLogSfWindow = 20;  // bytes
-// Entries of a virtual function's MSI-X table: at first, and within what bounds its manager may choose, out of
-// a pool that has so many for each.
+// Entries of a virtual function's MSI-X table: at first, and within what bounds its manager may choose, out
+// of a pool that has so many for each.
 constexpr unsigned kVfVectors = 16, kVfMinVectors = 2, kVfMaxVectors = 32, kVfPoolVectors = 24;
 
 struct Options {

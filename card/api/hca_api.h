@@ -28,9 +28,9 @@ enum { HCA_API_VERSION = 7 };
 #define HCA_BAR0_SIZE \
   (32u << 20)  // initialization segment (pages 0-2), UAR pages, from the middle device memory
 #define HCA_MSIX_VECTORS 64u
-#define HCA_MAX_VFS 127u             // virtual functions of a card (option vfs=)
-#define HCA_VF_BAR0_SIZE (1u << 20)  // of each: initialization segment (pages 0-2), UAR pages
-#define HCA_VF_MSIX_VECTORS 32u  // at most: hca_function_vectors()
+#define HCA_MAX_VFS 127u               // virtual functions of a card (option vfs=)
+#define HCA_VF_BAR0_SIZE (1u << 20)    // of each: initialization segment (pages 0-2), UAR pages
+#define HCA_VF_MSIX_VECTORS 32u        // at most: hca_function_vectors()
 #define HCA_MAX_SFS 64u                // sub-functions that a card can have (option sfs=)
 #define HCA_SF_WINDOW_SIZE (1u << 20)  // of each, as HCA_VF_BAR0_SIZE
 

@@ -126,7 +126,8 @@ const Option kOptions[] = {
        s.trace_ring = static_cast<unsigned>(n);
        return true;
      }},
-    {"trace_filter", "all", "what the trace is to hold: qp=A+B-C, point=A+B, kind=A+B, detail, path; parted by '/'",
+    {"trace_filter", "all",
+     "what the trace is to hold: qp=A+B-C, point=A+B, kind=A+B, detail, path; parted by '/'",
      "qp=, point=, kind= and values parted by '+', detail, all",
      [](Settings& s, const std::string& v) {
        s.trace_filter = v;
