@@ -243,7 +243,7 @@ TEST_F(ApiRunning, SubFunctionsStandBehindThoseOfTheBus) {
   constexpr std::uint64_t kInitializing = 0x1fc;
   for (const unsigned f : {2u, 3u}) {
     EXPECT_EQ(hca_function_read(card, f, 0, 4), hca_function_read(card, 0, 0, 4));  // firmware's version
-    EXPECT_EQ(hca_function_read(card, f, kInitializing, 1), 0x80u) << "nobody has made it";
+    EXPECT_EQ(hca_function_read(card, f, kInitializing, 1) & 0x80, 0x80u) << "nobody has made it";
     EXPECT_EQ(hca_function_read(card, f, HCA_SF_WINDOW_SIZE, 4), 0xffffffffu);
   }
   EXPECT_EQ(hca_function_read(card, 4, 0, 4), 0xffffffffu);

@@ -28,7 +28,7 @@ TEST_F(EthVf, TheManagerIsOfferedTheSwitch) {
   EXPECT_EQ(tables.get<Tables::flow_table_properties_nic_esw_fdb::ft_support>(), 1u);
   EXPECT_EQ(tables.get<Tables::flow_table_properties_esw_acl_ingress::push_vlan>(), 1u);
   EXPECT_EQ(tables.get<Tables::flow_table_properties_esw_acl_egress::pop_vlan>(), 1u);
-  EXPECT_EQ(tables.get<Tables::flow_table_properties_nic_esw_fdb::sw_owner>(), 0u);
+  EXPECT_EQ(tables.get<Tables::flow_table_properties_nic_esw_fdb::sw_owner>(), 1u);
   EXPECT_EQ(eswitch.get<Switch::vport_cvlan_strip>(), 1u);
   EXPECT_FALSE(group(*vf, 8).ok());
   EXPECT_FALSE(group(*vf, 9).ok());

@@ -209,6 +209,7 @@ TEST_F(LagTest, APulledCableCostsNoError) {
 }
 
 TEST_F(LagTest, AResetOfTheMasterEndsIt) {
+  breaks({"cmdq-doorbell-early"});  // its driver does not know of the reset
   using C = prm::query_lag_out::ctx;
   ASSERT_TRUE(create(2, 2).ok());
   dev[0]->teardown();

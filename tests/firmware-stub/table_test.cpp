@@ -74,7 +74,19 @@ TEST(OpcodeTable, TheDriverKeepsWhatConcernsTheWholeCard) {
                                          "CREATE_SCHEDULING_ELEMENT",
                                          "DESTROY_SCHEDULING_ELEMENT",
                                          "QUERY_SCHEDULING_ELEMENT",
-                                         "MODIFY_SCHEDULING_ELEMENT"};
+                                         "MODIFY_SCHEDULING_ELEMENT",
+                                         "ADD_VXLAN_UDP_DPORT",
+                                         "DELETE_VXLAN_UDP_DPORT",
+                                         "ALLOC_SF",
+                                         "DEALLOC_SF",
+                                         "QUERY_VHCA_STATE",
+                                         "MODIFY_VHCA_STATE",
+                                         "CREATE_LAG",
+                                         "MODIFY_LAG",
+                                         "QUERY_LAG",
+                                         "DESTROY_LAG",
+                                         "CREATE_VPORT_LAG",
+                                         "DESTROY_VPORT_LAG"};
   std::set<std::string> seen;
   for (const Opcode& o : all_opcodes()) {
     if (o.users.contexts()) continue;

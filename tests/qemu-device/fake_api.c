@@ -78,9 +78,10 @@ static bool option_is(const char* item, const char* key) {
 }
 
 hca_t* hca_create(const char* options, const hca_host_ops* ops, void* opaque, char* err, size_t err_len) {
-  static const char* const keys[] = {
-      "name", "link",  "profile",    "trace",   "bf",     "sm",     "node_guid",  "lanes",     "x",   "mac",
-      "wire", "cable", "trace_ring", "capture", "record", "faults", "generation", "device_id", "vfs", "sfs"};
+  static const char* const keys[] = {"name",       "link",    "profile", "trace",  "bf",         "sm",
+                                     "node_guid",  "lanes",   "x",       "mac",    "wire",       "cable",
+                                     "trace_ring", "capture", "record",  "faults", "generation", "device_id",
+                                     "vfs",        "sfs",     "card"};
   char copy[1024];
   snprintf(copy, sizeof(copy), "%s", options);
   for (char *save = NULL, *item = strtok_r(copy, ",", &save); item; item = strtok_r(NULL, ",", &save)) {
