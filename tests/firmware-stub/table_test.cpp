@@ -83,7 +83,6 @@ TEST(OpcodeTable, TheDriverKeepsWhatConcernsTheWholeCard) {
                                          "MODIFY_VHCA_STATE",
                                          "CREATE_LAG",
                                          "MODIFY_LAG",
-                                         "QUERY_LAG",
                                          "DESTROY_LAG",
                                          "CREATE_VPORT_LAG",
                                          "DESTROY_VPORT_LAG"};
