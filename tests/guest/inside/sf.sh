@@ -37,7 +37,7 @@ sf_state() { devlink port show "$1" | grep -q "$2"; }
 has_carrier() { in_sf "$1" grep -qs 1 "/sys/class/net/$2/carrier"; }
 
 # make N: sub-function N, in the bridge and with an address.
-declare -A index net rdma rep
+declare -a index net rdma rep # by number
 make() {
   local n=$1
   devlink port add "pci/${pf##*/}" flavour pcisf pfnum 0 sfnum "$n" >/tmp/added || fail "port add: $(cat /tmp/added)"
