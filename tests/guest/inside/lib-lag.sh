@@ -28,14 +28,15 @@ leave_by() {
   ((one >= $3 && other < $3 / 4 + 20)) || fail "$one frames have left by $1, $other by $2: ${*:4}"
   note "$one frames by $1, $other by $2: ${*:4}"
 }
-# rdma_traffic DEVICE ARGS...: ib_write_bw from it to the far card's.
+# start_writes DEVICE ARGS...: ib_write_bw from it to the far card's. It waits longer for acknowledgements than by default, 0.5 s in all: the
+# drivers of an emulated guest take as long to find another port.
 start_writes() {
   local device=$1
   shift
-  on_cpu 0 timeout -k 5 120 ib_write_bw -F -d "$far_rdma" -x "$(v2_gid_of "$far_rdma")" -p 18800 "$@" >/tmp/writes.server 2>&1 &
+  on_cpu 0 timeout -k 5 120 ib_write_bw -F -u 17 -d "$far_rdma" -x "$(v2_gid_of "$far_rdma")" -p 18800 "$@" >/tmp/writes.server 2>&1 &
   writes_server=$!
   until_listens 18800 "$writes_server" || fail "ib_write_bw: $(cat /tmp/writes.server)"
-  on_cpu 1 timeout -k 5 120 ib_write_bw -F -d "$device" -x "$(v2_gid_of "$device")" -p 18800 "$@" localhost >/tmp/writes.client 2>&1 &
+  on_cpu 1 timeout -k 5 120 ib_write_bw -F -u 17 -d "$device" -x "$(v2_gid_of "$device")" -p 18800 "$@" localhost >/tmp/writes.client 2>&1 &
   writes_client=$!
 }
 end_writes() {
