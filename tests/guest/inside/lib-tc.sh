@@ -76,10 +76,11 @@ untouched() {
     (($(by_software "$dev") - before[$dev] < 12)) || fail "$text: $dev has received $(($(by_software "$dev") - before[$dev])) frames that rules take"
   done
 }
-# The driver asks the card for its counters once in a second.
-counted() { sleep 2.2; }
-# hits DEVICE: packets that its rules have taken in the card.
-hits() { tc -s filter show dev "$1" ingress | awk '/Sent hardware/ { n += $5 } END { print n + 0 }'; }
+# hits DEVICE [ARGS...]: packets that its rules have taken in the card.
+hits() { tc -s filter show dev "$1" ingress "${@:2}" | awk '/Sent hardware/ { n += $5 } END { print n + 0 }'; }
+# counts DEVICE N [ARGS...]: its rules have taken N packets or more, as the driver finds when it asks the card next, once in a second.
+hits_are() { (($(hits "$1" "${@:3}") >= $2)); }
+counts() { within 20 hits_are "$@"; }
 is_parted() { if $1 ping -q -c 2 -i 0.2 -W 1 "$2" >/tmp/ping; then fail "$1 reaches $2, and should not"; fi; }
 # What the driver says of VLANs in switchdev mode is no complaint.
 switchdev_complaints() {

@@ -53,7 +53,6 @@ between_ends() {
   after=$(by_software "$1")
   ((after > before)) || fail "the first packet of a flow has not come to $1"
   within 20 flows_from "$1" "$2"
-  sleep 1
   untouched "flow of $1" tcp_between "$3" "$4" "$5"
   note "$1 and $2: $((after - before)) packets by software, the rest by the card"
 }

@@ -46,7 +46,6 @@ forwarded() {
   reaches "in_vf 1" 10.9.1.200
   reaches in_far 10.9.1.1
   within 20 taken_over 1 2 200 || fail "$(bridge fdb show br br0)"
-  sleep 0.5
   untouched "bridge" tcp_between "in_vf 1" "in_vf 0" 10.9.1.2
   untouched "bridge" tcp_between in_far "in_vf 1" 10.9.1.200
 }

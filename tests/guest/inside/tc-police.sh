@@ -42,8 +42,7 @@ rate=$(((bytes - packets * 14) * 8 * 1000 / (us / 1000)))
 note "police rate 20mbit: $rate bit/s passed, $packets packets of $sent; $bytes bytes in $us us"
 ((sent > packets * 5 / 4)) || fail "nothing was to be dropped: $sent packets sent, $packets passed"
 near "$rate" 20000000 20 || fail "the rate is $rate"
-counted
-(($(hits "${rep[0]}") > packets)) || fail "the rule counts $(hits "${rep[0]}") packets"
+counts "${rep[0]}" "$packets"
 tc filter del dev "${rep[0]}" ingress prio 4 || fail "rule"
 
 rule "${rep[0]}" protocol ip prio 4 flower skip_sw ip_proto udp action police pkts_rate 1000 pkts_burst 50 conform-exceed drop/pipe \

@@ -17,8 +17,7 @@ reaches "in_vf 0" 10.9.1.2
 tcp_between "in_vf 1" "in_vf 0" 10.9.1.2
 after=$(by_software "${rep[0]}")
 ((after == before)) || fail "a representor has received $((after - before)) frames that its rule takes"
-counted
-(($(hits "${rep[0]}") > 1000)) || fail "the card counts $(hits "${rep[0]}") packets"
+counts "${rep[0]}" 1000
 tc filter show dev "${rep[0]}" ingress | grep -q in_hw || fail "not in hardware: $(tc filter show dev "${rep[0]}" ingress)"
 note "redirected: $(hits "${rep[0]}") packets by the card, $((after - before)) by software"
 
@@ -28,8 +27,8 @@ tc filter del dev "${rep[0]}" ingress prio 1 || fail "rule"
 rule "${rep[0]}" protocol all prio 3 flower skip_sw action mirred egress redirect dev "${rep[1]}"
 is_parted "in_vf 0" 10.9.1.2
 tcp_between "in_vf 1" "in_vf 0" 10.9.1.2
-counted
-tc -s filter show dev "${rep[0]}" ingress prio 2 | grep -q 'Sent hardware.* 2 pkt' || fail "drops: $(tc -s filter show dev "${rep[0]}" ingress)"
+counts "${rep[0]}" 2 prio 2
+(($(hits "${rep[0]}" prio 2) == 2)) || fail "drops: $(tc -s filter show dev "${rep[0]}" ingress)"
 flush
 
 # A tag on the way out, none on the way in.
@@ -39,7 +38,7 @@ rule "${rep[0]}" protocol all prio 1 flower skip_sw action vlan push id 5 action
 rule "$port" protocol 802.1q prio 1 flower skip_sw vlan_id 5 action vlan pop action mirred egress redirect dev "${rep[0]}"
 reaches "in_vf 0" 10.9.5.200
 tcp_between in_far "in_vf 0" 10.9.5.200
-counted
+counts "${rep[0]}" 1000 && counts "$port" 1000
 note "tagged: $(hits "${rep[0]}") out, $(hits "$port") in"
 flush
 
@@ -52,7 +51,7 @@ rule "${rep[0]}" protocol ip prio 1 flower skip_sw ip_proto tcp dst_ip 10.9.1.77
 rule "${rep[1]}" protocol ip prio 1 flower skip_sw ip_proto tcp src_ip 10.9.1.2 action pedit ex munge ip src set 10.9.1.77 pipe action csum ip4h tcp udp \
   action mirred egress redirect dev "${rep[0]}"
 tcp_between "in_vf 1" "in_vf 0" 10.9.1.77
-counted
+counts "${rep[0]}" 1000 && counts "${rep[1]}" 1000
 note "rewritten: $(hits "${rep[0]}") there, $(hits "${rep[1]}") back"
 flush
 
@@ -74,8 +73,8 @@ rule "${rep[0]}" protocol all prio 1 chain 0 flower skip_sw action goto chain 7
 rule "${rep[0]}" protocol ip prio 1 chain 7 flower skip_sw ip_proto icmp action mirred egress redirect dev "${rep[1]}"
 rule "${rep[1]}" protocol all prio 1 flower skip_sw action mirred egress redirect dev "${rep[0]}"
 reaches "in_vf 0" 10.9.1.2
-counted
-note "through chain 7: $(tc -s filter show dev "${rep[0]}" ingress chain 7 | awk '/Sent hardware/ { print $5 }')"
+counts "${rep[0]}" 3 chain 7
+note "through chain 7: $(hits "${rep[0]}" chain 7)"
 tc filter del dev "${rep[0]}" ingress chain 7 || fail "chain"
 flush
 
@@ -100,9 +99,8 @@ tc filter add dev tun0 ingress protocol all prio 1 flower skip_hw enc_src_ip 10.
   action tunnel_key unset action mirred egress redirect dev "${rep[0]}" || fail "tunnel's rule: $(dmesg | tail)"
 reaches "in_vf 0" 10.9.7.200
 tcp_between in_far "in_vf 0" 10.9.7.200
-counted
+counts "${rep[0]}" 100
 note "in the tunnel: $(hits "${rep[0]}")"
-(($(hits "${rep[0]}") > 100)) || fail "the tunnel's packets are not the card's"
 tc filter del dev tun0 ingress || fail "rule"
 flush
 ip link del tun0 || fail "tun0"
