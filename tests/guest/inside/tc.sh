@@ -38,7 +38,7 @@ rule "${rep[0]}" protocol all prio 1 flower skip_sw action vlan push id 5 action
 rule "$port" protocol 802.1q prio 1 flower skip_sw vlan_id 5 action vlan pop action mirred egress redirect dev "${rep[0]}"
 reaches "in_vf 0" 10.9.5.200
 tcp_between in_far "in_vf 0" 10.9.5.200
-counts "${rep[0]}" 1000 && counts "$port" 1000
+counts "${rep[0]}" 1000 && counts "$port" 100 # back come acknowledgements
 note "tagged: $(hits "${rep[0]}") out, $(hits "$port") in"
 flush
 
@@ -51,7 +51,7 @@ rule "${rep[0]}" protocol ip prio 1 flower skip_sw ip_proto tcp dst_ip 10.9.1.77
 rule "${rep[1]}" protocol ip prio 1 flower skip_sw ip_proto tcp src_ip 10.9.1.2 action pedit ex munge ip src set 10.9.1.77 pipe action csum ip4h tcp udp \
   action mirred egress redirect dev "${rep[0]}"
 tcp_between "in_vf 1" "in_vf 0" 10.9.1.77
-counts "${rep[0]}" 1000 && counts "${rep[1]}" 1000
+counts "${rep[0]}" 1000 && counts "${rep[1]}" 100
 note "rewritten: $(hits "${rep[0]}") there, $(hits "${rep[1]}") back"
 flush
 
