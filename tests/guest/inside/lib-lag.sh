@@ -19,6 +19,9 @@ unbond() {
 }
 # physical PORT: frames that have left it.
 physical() { ethtool -S "$1" | awk '$1 == "tx_packets_phy:" { print $2 }'; }
+# sends PORT: within some seconds 1000 frames more have left by it.
+has_sent() { (($(physical "$1") >= $2)); }
+sends() { within 20 has_sent "$1" $(($(physical "$1") + 1000)); }
 active() { cat /sys/class/net/bond0/bonding/active_slave; }
 # leave_by PORT OTHER COUNT COMMAND...: at least COUNT frames leave by PORT meanwhile, and few by OTHER.
 leave_by() {
