@@ -47,8 +47,9 @@ void read_path(const Command& cmd, AddressPath& p) {
 }
 
 // What RoCE adds. Its packets have a GRH (or the IP header in its place) always.
-void read_roce_path(const Command& cmd, AddressPath& p) {
+void read_roce_path(const Command& cmd, const Vport& vport, AddressPath& p) {
   p.grh = true;
+  p.source = vport.roce_address(p.sgid_index);
   const std::uint64_t mac = std::uint64_t{cmd.get<Path::rmac_47_32>()} << 32 | cmd.get<Path::rmac_31_0>();
   for (unsigned i = 0; i < p.rmac.size(); ++i) p.rmac[i] = static_cast<std::uint8_t>(mac >> (40 - 8 * i));
   p.udp_sport = static_cast<std::uint16_t>(cmd.get<Path::udp_sport>());
@@ -102,8 +103,7 @@ Syndrome Modify::check_path() {
   const Vport& vport = fw_.function().vport();
   if (path_.pkey_index >= vport.pkeys.size()) return Syndrome::kQpPath;
   if (fw_.device().port().link() == LinkType::kEthernet) {
-    if (path_.grh && !path_.force_loopback && !vport.roce_address(path_.sgid_index).valid)
-      return Syndrome::kQpPath;
+    if (path_.grh && !path_.force_loopback && !path_.source.valid) return Syndrome::kQpPath;
   } else if (path_.grh && path_.sgid_index >= vport.gids.size()) {
     return Syndrome::kQpPath;
   }
@@ -150,7 +150,8 @@ Syndrome Modify::check_required(const QpTransition& t) {
     return Syndrome::kQpDepth;
   if (t.takes(kAttrRemote) && is_connected(qp_.type)) {
     read_path(cmd_, path_);
-    if (fw_.device().port().link() == LinkType::kEthernet) read_roce_path(cmd_, path_);
+    if (fw_.device().port().link() == LinkType::kEthernet)
+      read_roce_path(cmd_, fw_.function().vport(), path_);
   }
   if (t.takes(kAttrInitiatorDepth) &&
       cmd_.get<C::log_sra_max>() > caps.get<prm::cmd_hca_cap::log_max_ra_req_qp>())

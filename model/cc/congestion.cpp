@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "model/ctx/qp.h"
-#include "model/function/vport.h"
 #include "model/port/port.h"
 #include "model/profile.h"
 #include "model/state/state.h"
@@ -90,7 +89,7 @@ void CongestionControl::receive_cnp(Time t, FunctionId f, const Packet& p) {
 Time CongestionControl::earliest_of_slowed(Time t, Qp& qp) {
   const Port& port = blocks_.port.egress(qp.affinity);
   if (port.stopped(t) && connected(qp)) {
-    const bool tagged = blocks_.vports[qp.function].roce_address(qp.path.sgid_index).vlan_valid;
+    const bool tagged = qp.path.source.vlan_valid;
     t = port.open_at(t, tagged ? qp.path.eth_prio & 7u : 0);
   }
   if (!qp.cc.limited) return t;

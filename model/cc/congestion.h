@@ -46,7 +46,6 @@ class CongestionControl {
     Port& port;
     RdmaSteering& rdma;  // where CNPs leave
     // The function's
-    PerFunction<Vport> vports;
     PerFunction<QpTable> qps;
   };
   explicit CongestionControl(const Blocks& blocks) : blocks_(blocks) {}

@@ -17,6 +17,7 @@
 #include "model/ctx/guest_ring.h"
 #include "model/function/id.h"
 #include "model/function/number_table.h"
+#include "model/function/roce_address.h"
 #include "model/packet/packet.h"
 #include "model/req/requester_state.h"
 #include "model/resp/responder_state.h"
@@ -92,12 +93,15 @@ struct AddressPath {
   std::array<std::uint8_t, 6> rmac{};
   std::uint16_t udp_sport = 0;  // 0: made from the QP numbers
   std::uint8_t eth_prio = 0, dscp = 0;
+  // What sgid_index named when the path was set. A connected QP keeps it, whatever becomes of the entry: when
+  // a bond fails over, drivers clear entries that QPs use, and these are to go on by the other port.
+  RoceAddress source;
   bool force_loopback = false;  // ads.fl: packets stay inside this HCA, whatever their address
 
   template <class Archive>
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, pkey_index, grh, mlid, rlid, ack_timeout, sgid_index, stat_rate, hop_limit, tclass, sl,
-                  port, flow_label, rgid, rmac, udp_sport, eth_prio, dscp, force_loopback);
+                  port, flow_label, rgid, rmac, udp_sport, eth_prio, dscp, source, force_loopback);
   }
 };
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "model/function/id.h"
+#include "model/function/roce_address.h"
 #include "model/packet/packet.h"
 #include "model/port/counters.h"
 #include "model/state/fields.h"
@@ -17,22 +18,6 @@
 namespace hcasim {
 
 constexpr std::uint16_t kFullMember = 0x8000, kPkeyBase = 0x7fff, kDefaultPkey = kFullMember | kPkeyBase;
-
-// An entry of the RoCE address table (roce_addr_layout). version: 0 = RoCE v1, 2 = RoCE v2.
-struct RoceAddress {
-  bool valid = false;
-  Gid gid{};  // IPv4: ::ffff:a.b.c.d
-  Mac mac{};
-  bool vlan_valid = false;
-  std::uint16_t vlan_id = 0;
-  bool ipv4 = false;
-  std::uint8_t version = 0;
-
-  template <class Archive>
-  void list_state(Archive& a) {
-    HCASIM_FIELDS(a, valid, gid, mac, vlan_valid, vlan_id, ipv4, version);
-  }
-};
 
 struct SteeredFrame;
 

@@ -23,10 +23,8 @@ inline std::uint16_t roce_source_port(std::uint32_t qpn, std::uint32_t remote) {
   return static_cast<std::uint16_t>(0xc000 | mixed >> 18);
 }
 
-// The source of a RoCE packet: an entry of the RoCE address table. One that is gone makes the packet a frame
-// of no bytes, which the port discards.
-inline void fill_roce_source(Packet& p, const Vport& vport, unsigned index, unsigned prio) {
-  const RoceAddress& a = vport.roce_address(index);
+// The source of a RoCE packet. None makes the packet a frame of no bytes, which the port discards.
+inline void fill_roce_source(Packet& p, const RoceAddress& a, unsigned prio) {
   p.pkey = kRocePkey;
   p.has_grh = true;
   if (!a.valid) {
@@ -56,7 +54,7 @@ inline void fill_path(Packet& p, const Qp& qp, const Port& port, const Vport& vp
     return;
   }
   if (port.link() == LinkType::kEthernet) {
-    fill_roce_source(p, vport, path.sgid_index, path.eth_prio & 7u);
+    fill_roce_source(p, path.source, path.eth_prio & 7u);
     p.dmac = path.rmac;
     p.dgid = path.rgid;
     p.hop_limit = path.hop_limit;
@@ -93,7 +91,7 @@ inline void fill_av(Packet& p, const prm::AvSeg& av, const Qp& qp, const Port& p
       p.frame_len = 0;
       return;
     }
-    fill_roce_source(p, vport, av.sgid_index(), av.roce_prio());
+    fill_roce_source(p, vport.roce_address(av.sgid_index()), av.roce_prio());
     std::copy(av.rmac, av.rmac + p.dmac.size(), p.dmac.begin());
     if (p.kind == PacketKind::kRoceV2) {
       const std::uint16_t sport = av.rlid;

@@ -74,7 +74,10 @@ void set_up(Qp& c, const Qp& dct, const Packet& p, const Vport& vport) {
   c.path.rgid = p.sgid;
   c.path.rmac = p.smac;
   if (p.has_vlan) c.path.eth_prio = static_cast<std::uint8_t>(p.vlan_tci >> 13);
-  if (p.has_grh) c.path.sgid_index = address_index(p, dct, vport);
+  if (p.has_grh) {
+    c.path.sgid_index = address_index(p, dct, vport);
+    c.path.source = vport.roce_address(c.path.sgid_index);
+  }
   c.dc_session = p.dc_session;
   c.dc_first_psn = p.dc_first_psn;
   c.dc_closed = false;

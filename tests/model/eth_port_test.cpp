@@ -115,9 +115,8 @@ TEST_F(EthPortTest, NoMacIsNotOurs) {
   EXPECT_FALSE(b.vport.own_mac(Mac{}));
 }
 
-TEST_F(EthPortTest, ARoceQpWhoseAddressIsGoneSendsNothing) {
+TEST_F(EthPortTest, ARoceQpWithoutASourceSendsNothing) {
   Qp qp;
-  qp.path.sgid_index = 3;
   PacketRef p = PacketPool::make();
   fill_path(*p, qp, b.port, b.vport);
   b.port.transmit(sim_now(), p);

@@ -22,7 +22,7 @@ BlockRig::BlockRig()
       qos(profile.port.rate_gbps * 1000),
       scheduler("scheduler", {profile, tracer, faults, port, both(idle_qos, qos), injector, request_turns,
                               response_turns, prefetcher, doorbell_faults, both_qps()}),
-      cc({profile, tracer, port, rdma, both(idle_vport, vport), both_qps()}),
+      cc({profile, tracer, port, rdma, both_qps()}),
       tags({tracer, scheduler, both_qps(), cqs}),
       requester("requester", {profile,
                               tracer,
