@@ -238,6 +238,23 @@ void Port::trace_request(const Packet& p, Time start, Time end) {
   send(left, std::move(packet), to, late);
 }
 
+// The next time on the cable for a packet, which is counted.
+inline Port::Slot Port::take_slot(Time t, Packet& p, std::uint32_t bytes) {
+  const Time lasts = duration(p, bytes), start = reserve(t, lasts, p);
+  p.first_bit = start;
+  ++counters_.tx_packets;
+  counters_.tx_bytes += bytes;
+  counters_.tx_data += p.payload_len;
+  return {lasts, start, start + lasts};
+}
+
+inline void Port::trace_out(const Slot& slot, const Packet& p, std::uint32_t bytes) const {
+  if (tracer_.detail())
+    traces::trace(tracer_, Point::kPacketOut, slot.start, {p.function, p.trace_qpn}, p.wqe_serial,
+                  psn_opcode(p),
+                  static_cast<std::uint64_t>(bytes) << 32 | static_cast<std::uint32_t>(slot.lasts));
+}
+
 Time Port::transmit_now(Time t, PacketRef&& packet) {
   if (__builtin_expect(switched() || group_, 0)) {
     if (packet->crossed) return transmit_crossed(t, std::move(packet));
@@ -253,14 +270,8 @@ Time Port::transmit_now(Time t, PacketRef&& packet) {
     return t;
   }
   const std::uint32_t bytes = size_of(p);
-  const Time lasts = duration(p, bytes);
-  const Time start = reserve(t, lasts, p);
-  const Time end = start + lasts;
-  p.first_bit = start;
-  ++counters_.tx_packets;
-  counters_.tx_bytes += bytes;
-  counters_.tx_data += p.payload_len;
-  if (tracer_.enabled() && p.kind != PacketKind::kEthernet) trace_request(p, start, end);
+  const Slot slot = take_slot(t, p, bytes);
+  if (tracer_.enabled() && p.kind != PacketKind::kEthernet) trace_request(p, slot.start, slot.end);
   const Route to = route(p);
   if (link_ == LinkType::kEthernet) {
     count_tx(p, bytes, to);
@@ -270,16 +281,13 @@ Time Port::transmit_now(Time t, PacketRef&& packet) {
     addresses_.sent(p.function, multicast, bytes, 1);
   }
   if (!to.back && !to.out) {
-    drop(end, p, DropReason::kNoPath);
-    return end;
+    drop(slot.end, p, DropReason::kNoPath);
+    return slot.end;
   }
-  if (tracer_.detail()) {
-    traces::trace(tracer_, Point::kPacketOut, start, {p.function, p.trace_qpn}, p.wqe_serial, psn_opcode(p),
-                  static_cast<std::uint64_t>(bytes) << 32 | static_cast<std::uint32_t>(lasts));
-  }
+  trace_out(slot, p, bytes);
   p.looped = to.back && !to.out;
-  leave(end, lasts, start - t, std::move(packet), to);
-  return end;
+  leave(slot.end, slot.lasts, slot.start - t, std::move(packet), to);
+  return slot.end;
 }
 
 // From a function of the card's other port (aggregate.cpp): out over the cable, whatever its address.
@@ -291,23 +299,16 @@ Time Port::transmit_crossed(Time t, PacketRef&& packet) {
     return t;
   }
   const std::uint32_t bytes = wire_bytes(p);
-  const Time lasts = duration(p, bytes);
-  const Time start = reserve(t, lasts, p);
-  const Time end = start + lasts;
-  p.first_bit = start;
-  ++counters_.tx_packets;
-  counters_.tx_bytes += bytes;
-  counters_.tx_data += p.payload_len;
+  const Slot slot = take_slot(t, p, bytes);
   count_cable_tx(p, bytes, 1);
   // The trace is of the HCA whose function it is.
   const Port& home = group_->other();
-  if (home.tracer_.enabled() && p.kind != PacketKind::kEthernet) group_->other().trace_request(p, start, end);
-  if (tracer_.detail())
-    traces::trace(tracer_, Point::kPacketOut, start, {p.function, p.trace_qpn}, p.wqe_serial, psn_opcode(p),
-                  static_cast<std::uint64_t>(bytes) << 32 | static_cast<std::uint32_t>(lasts));
+  if (home.tracer_.enabled() && p.kind != PacketKind::kEthernet)
+    group_->other().trace_request(p, slot.start, slot.end);
+  trace_out(slot, p, bytes);
   p.looped = wire_ == nullptr;
-  leave(end, lasts, start - t, std::move(packet), {wire_ == nullptr, wire_ != nullptr});
-  return end;
+  leave(slot.end, slot.lasts, slot.start - t, std::move(packet), {wire_ == nullptr, wire_ != nullptr});
+  return slot.end;
 }
 
 // The way through the switch takes the port's time as all that is sent does; what stays in the card then
@@ -319,30 +320,20 @@ Time Port::transmit_switched(Time t, PacketRef&& packet) {
     return t;
   }
   const std::uint32_t bytes = size_of(p);
-  const Time lasts = duration(p, bytes);
-  const Time start = reserve(t, lasts, p);
-  const Time end = start + lasts;
-  p.first_bit = start;
-  ++counters_.tx_packets;
-  counters_.tx_bytes += bytes;
-  counters_.tx_data += p.payload_len;
-  if (tracer_.enabled() && p.kind != PacketKind::kEthernet) trace_request(p, start, end);
+  const Slot slot = take_slot(t, p, bytes);
+  if (tracer_.enabled() && p.kind != PacketKind::kEthernet) trace_request(p, slot.start, slot.end);
   copies_.clear();
   const PacketRef sent = packet;  // for what is told of it
-  eswitch_->from_function(end, packet, copies_);
+  eswitch_->from_function(slot.end, packet, copies_);
   bool out = false;
   for (const EmbeddedSwitch::Copy& copy : copies_)
     out = out || (copy.to == kNoFunction && !copy.other && !leaves_elsewhere(*copy.packet));
   count_tx(*sent, bytes, {copies_.size() > (out ? 1u : 0u), out && wire_});
   if (copies_.empty()) {
-    drop(end, *sent, addresses_.open(sent->function) ? DropReason::kRule : DropReason::kLinkDown);
-    return end;
+    drop(slot.end, *sent, addresses_.open(sent->function) ? DropReason::kRule : DropReason::kLinkDown);
+    return slot.end;
   }
-  if (tracer_.detail()) {
-    traces::trace(tracer_, Point::kPacketOut, start, {sent->function, sent->trace_qpn}, sent->wqe_serial,
-                  psn_opcode(*sent),
-                  static_cast<std::uint64_t>(bytes) << 32 | static_cast<std::uint32_t>(lasts));
-  }
+  trace_out(slot, *sent, bytes);
   EmbeddedSwitch::Copies copies;
   copies.swap(copies_);
   for (EmbeddedSwitch::Copy& copy : copies) {
@@ -352,19 +343,19 @@ Time Port::transmit_switched(Time t, PacketRef&& packet) {
       if (copy.to != sent->function || copy.other)
         copy.packet->transport_domain = 0;  // which names nothing of others
       Port& at = copy.other ? group_->other() : *this;
-      at.rx_.push(end + profile_.port.loopback, std::move(copy.packet));
+      at.rx_.push(slot.end + profile_.port.loopback, std::move(copy.packet));
     } else if (Port* other = copy.other ? &group_->other() : leaves_elsewhere(*copy.packet)) {
       copy.packet->crossed = true;
-      other->transmit(end, std::move(copy.packet));
+      other->transmit(slot.end, std::move(copy.packet));
     } else if (!passes(*copy.packet, false)) {
-      drop(end, *copy.packet, DropReason::kLinkDown);
+      drop(slot.end, *copy.packet, DropReason::kLinkDown);
     } else if (wire_) {
       copy.packet->looped = false;
-      leave(end, lasts, start - t, std::move(copy.packet), {false, true});
+      leave(slot.end, slot.lasts, slot.start - t, std::move(copy.packet), {false, true});
     }
   }
   copies_ = std::move(copies);
-  return end;
+  return slot.end;
 }
 
 // IB: to our own LID and multicast over the loopback, all else and multicast over the cable. Ethernet: the

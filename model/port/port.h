@@ -206,6 +206,12 @@ class Port : public sc_core::sc_module {
   struct Route {
     bool back, out;
   };
+  // When a packet is on the cable.
+  struct Slot {
+    Time lasts, start, end;
+  };
+  Slot take_slot(Time t, Packet& p, std::uint32_t bytes);
+  void trace_out(const Slot& slot, const Packet& p, std::uint32_t bytes) const;
   bool ours(std::uint16_t dlid) const;
   bool passes(const Packet& p, bool inward) const;
   Route route(const Packet& p) const;
