@@ -49,18 +49,10 @@ int rules_main(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? 0 : 2;
   }
-  Reader reader;
-  std::string err;
-  if (!reader.open(path, &err)) {
-    std::fprintf(stderr, "hcasim-trace: %s\n", err.c_str());
-    return 2;
-  }
   std::deque<Record> before;
   std::size_t behind = 0;
   std::uint64_t broken = 0;
-  Record r;
-  std::vector<std::uint8_t> blob;
-  while (reader.next(r, blob)) {
+  const int status = read_records(path, [&](const Record& r, const std::vector<std::uint8_t>& blob) {
     const RuleInfo* rule = r.p() == Point::kRuleBroken ? find_rule(r.index) : nullptr;
     const bool wanted =
         r.p() == Point::kRuleBroken && (name.empty() || (rule != nullptr && name == rule->name));
@@ -71,7 +63,7 @@ int rules_main(int argc, char** argv) {
       print_broken(r, blob);
       behind = around / 2;
     } else if (r.p() == Point::kCount) {
-      continue;  // a point of another version of the format
+      return;  // a point of another version of the format
     } else if (behind != 0) {
       print(r, "  ");
       --behind;
@@ -79,11 +71,8 @@ int rules_main(int argc, char** argv) {
       if (before.size() == around) before.pop_front();
       before.push_back(r);
     }
-  }
-  if (!reader.warning().empty()) {
-    std::fprintf(stderr, "hcasim-trace: %s: %s\n", path.c_str(), reader.warning().c_str());
-    return 3;
-  }
+  });
+  if (status != 0) return status;
   if (broken == 0) fmt::print("no rule was broken\n");
   return broken == 0 ? 0 : 1;
 }

@@ -117,16 +117,10 @@ int path_main(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? 0 : 2;
   }
-  Reader reader;
-  std::string err;
-  if (!reader.open(path, &err)) {
-    std::fprintf(stderr, "hcasim-trace: %s\n", err.c_str());
-    return 2;
-  }
   Paths paths;
-  Record r;
-  std::vector<std::uint8_t> blob;
-  while (reader.next(r, blob)) paths.add(r, blob);
+  const int status = read_records(
+      path, [&paths](const Record& r, const std::vector<std::uint8_t>& blob) { paths.add(r, blob); });
+  if (status == 2) return status;
   paths.finish();
   std::uint64_t shown = 0;
   for (const FramePath& p : paths.all()) {
@@ -138,10 +132,7 @@ int path_main(int argc, char** argv) {
       fmt::print("{}{}", shown != 0 ? "\n" : "", path_text(p));
     ++shown;
   }
-  if (!reader.warning().empty()) {
-    std::fprintf(stderr, "hcasim-trace: %s: %s\n", path.c_str(), reader.warning().c_str());
-    return 3;
-  }
+  if (status != 0) return status;
   if (paths.all().empty())
     std::fprintf(stderr, "hcasim-trace: %s has no frames' ways: record it with trace_filter=path\n",
                  path.c_str());

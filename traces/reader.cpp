@@ -148,4 +148,20 @@ const std::string& Reader::file_point_name() const {
   return point_names_[file_points_[last_]];
 }
 
+int read_records(const std::string& path,
+                 const std::function<void(const Record&, const std::vector<std::uint8_t>&)>& each) {
+  Reader reader;
+  std::string err;
+  if (!reader.open(path, &err)) {
+    std::fprintf(stderr, "hcasim-trace: %s\n", err.c_str());
+    return 2;
+  }
+  Record r;
+  std::vector<std::uint8_t> blob;
+  while (reader.next(r, blob)) each(r, blob);
+  if (reader.warning().empty()) return 0;
+  std::fprintf(stderr, "hcasim-trace: %s: %s\n", path.c_str(), reader.warning().c_str());
+  return 3;
+}
+
 }  // namespace hcasim::traces

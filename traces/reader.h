@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdio>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -43,5 +44,10 @@ class Reader {
   long size_ = 0;
   bool done_ = false;
 };
+
+/// Gives all records of a file to `each`, and says on standard error what is wrong with it. Status 0: they
+/// are all there; 2: it cannot be opened; 3: it is damaged, and what could be read was given.
+int read_records(const std::string& path,
+                 const std::function<void(const Record&, const std::vector<std::uint8_t>& blob)>& each);
 
 }  // namespace hcasim::traces

@@ -43,16 +43,10 @@ int complain(const std::string& text) {
 
 /// Status 0, 2 or 3, as of run_verb().
 int load(const std::string& path, Analysis& a) {
-  Reader reader;
-  std::string err;
-  if (!reader.open(path, &err)) return complain(err);
-  Record r;
-  std::vector<std::uint8_t> blob;
-  while (reader.next(r, blob)) a.add(r, blob);
-  a.finish();
-  if (reader.warning().empty()) return 0;
-  complain(path + ": " + reader.warning());
-  return 3;
+  const int status =
+      read_records(path, [&a](const Record& r, const std::vector<std::uint8_t>& blob) { a.add(r, blob); });
+  if (status != 2) a.finish();
+  return status;
 }
 
 double us(std::int64_t ps) { return static_cast<double>(ps) / 1e6; }
