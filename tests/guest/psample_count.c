@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // psample_count GROUP LENGTH: counts what the kernel's psample reports of that group until SIGTERM. Each
-// sample has to be of LENGTH bytes, the rate has to be the same in all. Prints "COUNT samples at rate RATE of
-// interface INDEX".
+// sample has to be of LENGTH bytes, the rate has to be the same in all. Prints "listening", "sample" for
+// each, and "COUNT samples at rate RATE of interface INDEX".
 #include <linux/genetlink.h>
 #include <linux/netlink.h>
 #include <linux/psample.h>
@@ -95,6 +95,9 @@ int main(int argc, char** argv) {
   if (setsockopt(fd, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &family.group, sizeof family.group) < 0)
     die("group");
 
+  setvbuf(stdout, NULL, _IOLBF, 0);
+  printf("listening\n");
+
   unsigned count = 0, rate = 0, in = 0;
   struct pollfd p = {fd, POLLIN, 0};
   while (!ended) {
@@ -110,6 +113,7 @@ int main(int argc, char** argv) {
     rate = s.rate;
     in = s.in;
     ++count;
+    printf("sample\n");
   }
   printf("%u samples at rate %u of interface %u\n", count, rate, in);
   return 0;

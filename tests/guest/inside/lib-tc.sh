@@ -15,19 +15,28 @@ far_end() {
 }
 # switch_written_by: "smfs", if the test's argument says so, else "dmfs".
 switch_written_by() { if [[ $test_argument == smfs ]]; then echo smfs; else echo dmfs; fi; }
-# to_switchdev N: switchdev mode with N virtual functions, which have no drivers yet. Sets rep[N], their representors, which are up.
-to_switchdev() {
-  local vf
+# functions_there N: so many virtual functions, whose drivers are bound by hand.
+functions_there() {
   echo 0 >"$pf/sriov_drivers_autoprobe"
   echo "$1" >"$pf/sriov_numvfs" || fail "$1 virtual functions"
-  echo 1 >"$pf/sriov_drivers_autoprobe"
+  echo 1 >"$pf/sriov_drivers_autoprobe" # without it not even those are taken that somebody binds
+}
+# representors_up N: sets rep[N], the representors of the virtual functions.
+representors_up() {
+  local vf
+  for ((vf = 0; vf < $1; vf++)); do
+    rep[vf]=$(representor "$vf")
+    [[ -n ${rep[vf]} ]] || fail "virtual function $vf has no representor: $(devlink port show)"
+    ip link set "${rep[vf]}" up || fail "${rep[vf]}"
+  done
+}
+# to_switchdev N: switchdev mode with N virtual functions, which have no drivers yet.
+to_switchdev() {
+  functions_there "$1"
   steering "$(switch_written_by)"
   mode switchdev
   ip link set "$port" up || fail "$port"
-  for ((vf = 0; vf < $1; vf++)); do
-    rep[vf]=$(representor "$vf")
-    ip link set "${rep[vf]}" up || fail "${rep[vf]}"
-  done
+  representors_up "$1"
 }
 # functions_up N: their drivers; each in the name space vfN as 10.9.1.(N + 1). Sets net[N].
 functions_up() {

@@ -45,7 +45,9 @@ server=$!
 until_listens 18515 $server || fail "server: $(cat /tmp/last.server)"
 timeout 60 ibv_rc_pingpong -d "${rdma[0]}" -g 0 -n 1000000 localhost >/tmp/last.client 2>&1 &
 client=$!
-sleep 1
+sent() { cat "/sys/class/infiniband/${rdma[0]}/ports/1/counters/port_xmit_packets"; }
+has_sent() { (($(sent) >= $1)); }
+within 20 has_sent $(($(sent) + 500))
 kill -0 $client || fail "client: $(cat /tmp/last.client)"
 vfs 0
 wait $client && fail "its peer is gone, and the client ends as if nothing was"

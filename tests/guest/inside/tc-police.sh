@@ -17,14 +17,16 @@ look() {
   local at=/sys/class/net/$1/statistics
   local from=${EPOCHREALTIME/./} bytes packets
   bytes=$(<"$at/$2_bytes") packets=$(<"$at/$2_packets")
-  sleep 4
+  sleep 4 # what is measured: the time that it took is looked up
   echo $((${EPOCHREALTIME/./} - from)) $(($(<"$at/$2_bytes") - bytes)) $(($(<"$at/$2_packets") - packets))
 }
+arrived() { in_vf 1 cat "/sys/class/net/${net[1]}/statistics/rx_packets"; }
+has_arrived() { (($(arrived) >= $1)); }
 flood() {
   in_vf 1 timeout 60 iperf3 -s -1 >/tmp/server 2>&1 &
   within 30 listens in_vf 1
   in_vf 0 timeout 60 iperf3 -c 10.9.1.2 -u -b 0 -l "$1" -t 9 >/tmp/client 2>&1 &
-  sleep 2
+  within 30 has_arrived $(($(arrived) + 1000)) # and the burst is over
   in_vf 0 bash -c "$(declare -f look); look ${net[0]} tx" >/tmp/sent &
   in_vf 1 bash -c "$(declare -f look); look ${net[1]} rx" >/tmp/received
   wait
@@ -60,13 +62,14 @@ rule "${rep[0]}" protocol ip prio 3 flower skip_sw action sample rate 10 group 7
 reaches "in_vf 0" 10.9.1.2
 psample_count 7 60 >/tmp/samples 2>&1 &
 sampling=$!
-sleep 1
+within 20 grep -q listening /tmp/samples
 in_vf 0 ping -q -c 500 -i 0.01 -W 5 10.9.1.2 >/tmp/ping || fail "no way: $(cat /tmp/ping)"
-sleep 1
+has_samples() { (($(grep -c '^sample' /tmp/samples) >= 45)); }
+within 20 has_samples
 kill "$sampling"
 wait "$sampling" || fail "samples: $(cat /tmp/samples)"
-note "$(cat /tmp/samples)"
-samples=$(awk '{ print $1 }' /tmp/samples)
+note "$(tail -n 1 /tmp/samples)"
+samples=$(awk 'END { print $1 }' /tmp/samples)
 near "$samples" 50 10 || fail "$samples samples of 500 packets, one of ten each"
 flush
 
