@@ -40,10 +40,17 @@ leave_by "$p1" "$p0" 1000 roce "$far_rdma" mlx5_bond_0 ibv_rc_pingpong -c -n 100
 leave_by "$p1" "$p0" 20 ping -q -c 20 -i 0.01 10.9.1.200
 roce mlx5_bond_0 "$far_rdma" ibv_uc_pingpong -c -n 100
 
-# Back again without traffic: under writes the way back to the first port is not reliable yet.
 mark_kernel_log
 inject_into near-p0 link=up
 within 20 grep -q 1 "/sys/class/net/$p0/carrier"
+start_writes mlx5_bond_0 -s 65536 -q 4 -D 6
+sends "$p1"
+inject_into near-p1 link=down
+said 20 'lag map: port 1:1 port 2:1'
+sends "$p0"
+end_writes
+inject_into near-p1 link=up
+within 20 grep -q 1 "/sys/class/net/$p1/carrier"
 
 mark_kernel_log
 unbond

@@ -60,18 +60,19 @@ all_reach
 leave_by "$p0" "$p1" 20 once "in_vf 0" 10.9.1.200
 leave_by "$p0" "$p1" 20 once "in_vf 1" 10.9.1.200
 
+waits_at() { in_far grep -qs "$(printf ':%04X' "$1") 0*:0000 0A" /proc/net/tcp /proc/net/tcp6; }
 # pull PORT OTHER MAP: the cable is pulled while both functions send, and put back.
 pull() {
   local vf client=()
   for vf in 0 1; do
     in_far iperf3 -s -1 -p $((5201 + vf)) >/tmp/server.$vf 2>&1 &
   done
-  sleep 1
+  for vf in 0 1; do within 30 waits_at $((5201 + vf)); done
   for vf in 0 1; do
     in_vf $vf timeout 60 iperf3 -c 10.9.1.200 -p $((5201 + vf)) -t 5 >/tmp/client.$vf 2>&1 &
     client+=($!)
   done
-  sleep 2
+  sends "$1"
   mark_kernel_log
   inject_into "$1" link=down
   said 20 "lag map: $3"
