@@ -3,8 +3,6 @@
 #
 # A card in switchdev mode whose rules TC gives, with another card at the far end of the cable (lib-sriov.sh).
 
-declare -a rep=() net=()
-
 # far_end: the last card, in the name space "far", as 10.9.1.200. Sets $port, the interface of the first card, and $far.
 far_end() {
   port=$(net_of "$pf")
@@ -24,6 +22,7 @@ functions_there() {
 # representors_up N: sets rep[N], the representors of the virtual functions.
 representors_up() {
   local vf
+  declare -ga rep
   for ((vf = 0; vf < $1; vf++)); do
     rep[vf]=$(representor "$vf")
     [[ -n ${rep[vf]} ]] || fail "virtual function $vf has no representor: $(devlink port show)"
@@ -41,6 +40,7 @@ to_switchdev() {
 # functions_up N: their drivers; each in the name space vfN as 10.9.1.(N + 1). Sets net[N].
 functions_up() {
   local vf
+  declare -ga net
   for ((vf = 0; vf < $1; vf++)); do
     basename "$(vf_of $vf)" >/sys/bus/pci/drivers/mlx5_core/bind || fail "bind of $vf"
     within 60 test -d "$pf/virtfn$vf/net"

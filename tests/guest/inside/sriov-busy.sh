@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # boot: --hca link=ib,vfs=4 --smp 4
-# breaks: sq-doorbell-no-queue
+# breaks: sq-doorbell-no-queue sq-doorbell-reset
 # While a virtual function and the physical one talk, their siblings come and go: the driver of one leaves and comes back, its function is
 # reset in between, $test_argument times (5); and all end with traffic on them.
 rounds=${test_argument:-5}
