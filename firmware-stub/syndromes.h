@@ -68,7 +68,7 @@
   X(CapValue, 0x5a0203, kBadParam, kCapSet, "capability set beyond its maximum or not settable")          \
   X(TeardownProfile, 0x5a0204, kBadParam, kTeardownProfile, "no such teardown profile")                   \
   X(PageCount, 0x5a0205, kBadParam, kPageList, "number of pages beyond the list")                         \
-  X(PageAddress, 0x5a0206, kBadParam, kPageAddress, "page address zero or not 4 KiB aligned")             \
+  X(PageAddress, 0x5a0206, kBadParam, kPageAddress, "page address not 4 KiB aligned")                     \
   X(PageTwice, 0x5a0207, kBadParam, kPageTwice, "page given twice")                                       \
   X(InitPages, 0x5a020d, kBadSysState, kInitPages, "boot and init pages have not been given")             \
   X(Register, 0x5a0208, kBadParam, kRegister, "no such register")                                         \

@@ -42,7 +42,6 @@ TEST_F(Pages, RefusesWhatIsNoPage) {
   const Buffer page = dev().memory().allocate(4096);
   const auto before = fn().counter("fw_pages");
   EXPECT_STATUS(give({page.bus() + 512}, 1), CmdStatus::kBadParam);
-  EXPECT_STATUS(give({0}, 1), CmdStatus::kBadParam);
   EXPECT_STATUS(give({page.bus(), page.bus()}, 2), CmdStatus::kBadParam);
   EXPECT_STATUS(give({page.bus()}, 2), CmdStatus::kBadParam);
   EXPECT_STATUS(give({page.bus()}, 0xffffffff), CmdStatus::kBadParam);
@@ -52,6 +51,14 @@ TEST_F(Pages, RefusesWhatIsNoPage) {
   const auto r = take(1, 1).must();
   EXPECT_EQ(r.get<prm::manage_pages_out::output_num_entries>(), 1u);
   EXPECT_EQ(prm::get<prm::manage_pages_out::pas>(r.out.data(), 0), page.bus());
+}
+
+TEST_F(Pages, Page0IsTakenAndNamed) {
+  breaks({"page-address"});
+  EXPECT_OK(give({0}, 1));
+  const auto r = take(1, 1).must();
+  ASSERT_EQ(r.get<prm::manage_pages_out::output_num_entries>(), 1u);
+  EXPECT_EQ(prm::get<prm::manage_pages_out::pas>(r.out.data(), 0), 0u);
 }
 
 TEST_F(Pages, TakeReturnsNoMoreThanThereIsRoomFor) {
