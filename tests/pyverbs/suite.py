@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Runs tests of rdma-core's own suite in the guest, one line of result each; a test that hangs costs its time limit, not the run.
 
-usage: suite.py FOLDER [--limit SECONDS] [--device NAME] [--omit NAME]... [NAME...]
+usage: suite.py FOLDER [--limit SECONDS] [--device NAME] [--pci-device ADDRESS] [--omit NAME]... [NAME...]
 FOLDER holds the suite's files; NAME is a module (test_qp), a class (test_qp.QPTest) or a test (test_qp.QPTest.test_query_rc_qp); none: all that is not omitted.
 Lines on stdout:  BEGIN NAME, then  RESULT <pass|skip|fail|error|hang> NAME SECONDS REASON
 A worker process runs the tests one after the other; when one exceeds the limit, the worker and its children are killed and
@@ -29,8 +29,8 @@ def load_suite(folder, names):
     sys.path.insert(0, folder)
     os.chdir(folder)
     from args_parser import parser
-    device = os.environ.get("SUITE_DEVICE")  # workers have it, too
-    sys.argv = ["suite", "--dev", device] if device else ["suite"]
+    device, pci = os.environ.get("SUITE_DEVICE"), os.environ.get("SUITE_PCI_DEVICE")  # workers have them, too
+    sys.argv = ["suite"] + (["--dev", device] if device else []) + (["--pci-dev", pci] if pci else [])
     parser.parse_args()
     modules = sorted(each[:-3] for each in os.listdir(folder) if each.startswith("test_") and each.endswith(".py"))
     if names:
@@ -205,10 +205,11 @@ def main():
         at = words.index("--limit")
         limit = int(words[at + 1])
         del words[at:at + 2]
-    if "--device" in words:
-        at = words.index("--device")
-        os.environ["SUITE_DEVICE"] = words[at + 1]
-        del words[at:at + 2]
+    for option, variable in ("--device", "SUITE_DEVICE"), ("--pci-device", "SUITE_PCI_DEVICE"):
+        if option in words:
+            at = words.index(option)
+            os.environ[variable] = words[at + 1]
+            del words[at:at + 2]
     if not words:
         sys.exit(__doc__)
     folder, names, report, first = words[0], words[1:] or omitted, Report(), 0
