@@ -15,9 +15,12 @@ for module in irqbypass ccp kvm kvm-amd; do insmod "/tmp/host/kvm/$module.ko" ||
 [[ -c /dev/kvm ]] || fail "no /dev/kvm"
 note "/dev/kvm is there"
 
-# inner NAME ARGUMENT MODULES HCA: one of the disk's scripts in a guest under KVM.
+# inner NAME ARGUMENT MODULES HCA: one of the disk's scripts in a guest under KVM. HCA: the properties of one of its own, or the PCI address of
+# a function of this guest's, which is vfio-pci's.
 inner() {
   local name=$1 argument=$2 modules=$3 hca=$4 status=0 start=$SECONDS report total
+  local -a device=(-plugin /kvm/plugin.so -device "mlx5-hca,bus=hcasim-port0,$hca")
+  [[ $hca == link=* ]] || device=(-device "vfio-pci,bus=hcasim-port0,host=$hca")
   note "inner guest: $name $argument, $hca"
   rm -f /tmp/host/tmp/{control,console,rules,out,resets}
   # shellcheck disable=SC2054 # commas are QEMU's
@@ -30,7 +33,7 @@ inner() {
     -serial file:/tmp/console -device virtio-serial-pci
     -chardev file,id=out,path=/tmp/out -device "virtserialport,chardev=out,name=hcasim.out"
     -chardev file,id=control,path=/tmp/control -device "virtserialport,chardev=control,name=hcasim.control"
-    -plugin /kvm/plugin.so -device pcie-root-port,id=hcasim-port0,chassis=1,slot=1 -device "mlx5-hca,bus=hcasim-port0,$hca")
+    -device pcie-root-port,id=hcasim-port0,chassis=1,slot=1 "${device[@]}")
   HCASIM_PROFILE_PATH=/kvm/profiles HCASIM_RULES_REPORT=/tmp/rules timeout -k 5 "$limit" chroot /tmp/host "${run[@]}" </dev/null || status=$?
   sed 's/^/   | /' /tmp/host/tmp/out
   report=$(sed -n 's/^exit \([0-9]*\)$/\1/p' /tmp/host/tmp/control | tail -n 1)
@@ -40,17 +43,31 @@ inner() {
     tail -n 30 /tmp/host/tmp/resets 2>/dev/null
     fail "$name $argument, $hca: QEMU's status $status, the inner guest's ${report:-none}"
   fi
-  # What the inner guest's drivers broke (run-guest-test looks at those of the outer one, which has no HCA).
-  [[ -s /tmp/host/tmp/rules ]] || fail "the HCA has not said what its driver broke"
-  while read -r _ _ total report; do
-    ((total == 0)) || fail "rules broken in the inner guest: $report"
-  done </tmp/host/tmp/rules
+  # What the inner guest's drivers broke (run-guest-test looks at those of the outer one's HCA).
+  if [[ $hca == link=* ]]; then
+    [[ -s /tmp/host/tmp/rules ]] || fail "the HCA has not said what its driver broke"
+    while read -r _ _ total report; do
+      ((total == 0)) || fail "rules broken in the inner guest: $report"
+    done </tmp/host/tmp/rules
+  fi
   note "ok, $((SECONDS - start)) s: $name $argument, $hca"
 }
 
 qemu=/usr/bin/qemu-system-x86_64
 limit=150
-if [[ $test_argument == all ]]; then
+if [[ -n $(hca_addresses) ]]; then
+  # kvm-vf: a virtual function of this guest's card goes to the inner one, and comes back.
+  limit=300
+  ip link set "$(net_of "$pf")" up || fail "$(net_of "$pf")" # the cable is the physical function's
+  echo 2 >"$pf/sriov_numvfs" || fail "sriov_numvfs"
+  function=$(vf_of 0) sibling=$(vf_of 1)
+  for each in "$function" "$sibling"; do within 60 test -d "$each/infiniband"; done
+  give_to_vfio "$(basename "$function")"
+  inner lib-inner short '' "$(basename "$function")"
+  take_from_vfio "$(basename "$function")"
+  within 60 test -d "$function/infiniband"
+  dmesg | grep -i 'DMAR.*fault' && fail "the IOMMU refused an access"
+elif [[ $test_argument == all ]]; then
   limit=400
   for link in eth ib; do inner lib-inner long '' "link=$link"; done
   inner probe - '' link=ib

@@ -114,3 +114,18 @@ representor() { port_named "pf0vf$1"; }
 carrier() { in_vf "$1" grep -qs "$3" "/sys/class/net/$2/carrier"; }
 # reaches "PREFIX" ADDRESS
 reaches() { $1 ping -q -c 3 -i 0.2 -W 5 "$2" >/tmp/ping || fail "no way: $1 to $2: $(cat /tmp/ping; ip -s link; dmesg | tail)"; }
+
+# give_to_vfio FUNCTION: to vfio-pci; take_from_vfio FUNCTION: back to the kernel's driver.
+give_to_vfio() {
+  local device=/sys/bus/pci/devices/$1
+  modprobe -a vfio-pci vfio_iommu_type1 || fail "modules"
+  [[ ! -e $device/driver ]] || echo "$1" >"$device/driver/unbind" || fail "unbind of $1"
+  echo vfio-pci >"$device/driver_override" && echo "$1" >/sys/bus/pci/drivers_probe || fail "vfio-pci for $1"
+  [[ $(basename "$(readlink "$device/driver")") == vfio-pci ]] || fail "$1 is not vfio-pci's"
+  [[ -c /dev/vfio/$(basename "$(readlink "$device/iommu_group")") ]] || fail "no group of $1 in /dev/vfio"
+  [[ $(ls "$device/iommu_group/devices") == "$1" ]] || fail "$1 shares its group: $(ls "$device/iommu_group/devices")"
+}
+take_from_vfio() {
+  echo "$1" >/sys/bus/pci/drivers/vfio-pci/unbind && echo >"/sys/bus/pci/devices/$1/driver_override" && echo "$1" >/sys/bus/pci/drivers_probe ||
+    fail "mlx5_core for $1"
+}

@@ -12,22 +12,8 @@ mark_kernel_log
 vfs 2
 mapfile -t rdma < <(devices 2)
 between "${rdma[1]}" "${rdma[2]}" ibv_rc_pingpong -c -n 100
-modprobe -a vfio-pci vfio_iommu_type1 || fail "modules"
 mkdir -p /suite && tar -C /suite -xf /usr/local/bin/rdma-core-tests.tar && cp /usr/local/bin/test_vfio_vf.py /suite/tests/ || fail "the suite"
 
-# give FUNCTION: to vfio-pci; take FUNCTION: back.
-give() {
-  local device=/sys/bus/pci/devices/$1
-  [[ ! -e $device/driver ]] || echo "$1" >"$device/driver/unbind" || fail "unbind of $1"
-  echo vfio-pci >"$device/driver_override" && echo "$1" >/sys/bus/pci/drivers_probe || fail "vfio-pci for $1"
-  [[ $(basename "$(readlink "$device/driver")") == vfio-pci ]] || fail "$1 is not vfio-pci's"
-  [[ -c /dev/vfio/$(basename "$(readlink "$device/iommu_group")") ]] || fail "no group of $1 in /dev/vfio"
-  [[ $(ls "$device/iommu_group/devices") == "$1" ]] || fail "$1 shares its group: $(ls "$device/iommu_group/devices")"
-}
-take() {
-  echo "$1" >/sys/bus/pci/drivers/vfio-pci/unbind && echo >"/sys/bus/pci/devices/$1/driver_override" && echo "$1" >/sys/bus/pci/drivers_probe ||
-    fail "mlx5_core for $1"
-}
 # suite FUNCTION TEST...: as many tests pass; none is skipped.
 suite() {
   local function=$1
@@ -41,7 +27,7 @@ traffic=test_mlx5vfio_rc_qp_send_imm_traffic
 
 # A virtual function: interrupts and DMA under its own name, while its sibling and the physical function talk.
 vf=$(basename "$(vf_of 0)")
-give "$vf"
+give_to_vfio "$vf"
 : >/tmp/going
 while [[ -e /tmp/going ]]; do between "${rdma[2]}" "${rdma[0]}" ibv_rc_pingpong -c -n 2000; done &
 sibling=$!
@@ -55,7 +41,7 @@ rm /tmp/going
 wait $sibling || fail "the sibling"
 wait $toggle || fail "the state of the port"
 ip link set ib0 vf 0 state auto || fail "auto"
-take "$vf"
+take_from_vfio "$vf"
 within 60 grep -qs ACTIVE "$(vf_of 0)"/infiniband/*/ports/1/state
 between "$(rdma_of "$(vf_of 0)")" "${rdma[2]}" ibv_rc_pingpong -c -n 100
 vfs 0
@@ -63,7 +49,7 @@ vfs 0
 # The physical function.
 physical=${pf##*/}
 modprobe -r ib_ipoib
-give "$physical"
+give_to_vfio "$physical"
 suite "$physical" "test_mlx5_vfio.Mlx5VfioTrafficTest.$traffic"
 : >/tmp/going
 while [[ -e /tmp/going ]]; do ask inject link=down && sleep 0.2 && ask inject link=up && sleep 1.3; done >/dev/null &
@@ -71,7 +57,7 @@ cable=$!
 suite "$physical" "$event"
 rm /tmp/going
 wait $cable || fail "the cable"
-take "$physical"
+take_from_vfio "$physical"
 within 60 grep -qs ACTIVE "$pf"/infiniband/*/ports/1/state
 pair 18515 60 ibv_rc_pingpong -d "$(rdma_of "$pf")" -c -n 100 || fail "the physical function afterwards"
 dmesg | grep -i 'DMAR.*fault' && fail "the IOMMU refused an access"
