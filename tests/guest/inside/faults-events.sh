@@ -67,8 +67,9 @@ not_said 'Fatal error'
 works
 
 note "an interrupt of a channel is lost: the interface finds its events when its time is up"
-inject "fault=msix,vector=$(vector_of comp0);fault=msix,vector=$(vector_of comp1)"
-for i in 1 2 3 4; do ping -c 1 -W 1 -I "$interface" 10.9.0.77 >/dev/null 2>&1; done
+# Not the first channel's: the kernel's own queues, for memory regions, wait for that one's for ever.
+inject "fault=msix,vector=$(vector_of comp1)"
+for i in 1 2 3 4; do on_cpu 1 ping -c 1 -W 1 -I "$interface" 10.9.0.77 >/dev/null 2>&1; done
 said 40 'TX timeout detected'
 said 5 'Recovered [1-9][0-9]* eqes on EQ'
 works
