@@ -47,24 +47,6 @@ wait_active() {
   note "$device port 1 is ACTIVE"
 }
 
-# watch_functions PORT: says there which functions mlx5's modules have, and where, each time that they are loaded (reached-functions reads it).
-watch_functions() {
-  local module at
-  local -A known=()
-  mount -t tracefs tracefs /sys/kernel/tracing 2>/dev/null
-  while sleep 0.5; do
-    for module in mlx5_core mlx5_ib; do
-      at=$(cat /sys/module/$module/sections/.text 2>/dev/null) || continue
-      [[ $(cat /sys/module/$module/initstate 2>/dev/null) == live && $at != "${known[$module]:-}" ]] || continue
-      known[$module]=$at
-      grep -F "[$module]" /proc/kallsyms
-      grep -F "[$module]" /sys/kernel/tracing/available_filter_functions | sed 's/^/traceable /'
-    done
-  done >"$1"
-}
-functions_port=$(guest_port hcasim.functions)
-if [[ -n $functions_port ]]; then (watch_functions "$functions_port" &); fi # no job of this shell, which some tests wait for
-
 # What the kernel said since mark_kernel_log that it does not say of a healthy driver. Left out: what it says of a slow
 # machine, which a guest under emulation on a busy host is.
 mark_kernel_log() {
