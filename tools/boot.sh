@@ -12,7 +12,7 @@ usage: ./hcasim boot [OPTIONS] [QEMU OPTIONS] [-- CMD...]
 Boots a guest with an HCA. Without CMD: an interactive shell ('exit' leaves, Ctrl-A x ends QEMU).
 With CMD: runs it as root, prints its output, exits with its status (124: time limit, 125: the guest did not get to it).
 
-  --kernel {6.1,6.12,FILE}   Debian's kernel of that series, or your own bzImage            (6.1)
+  --kernel {6.1,6.12,backports,FILE}   Debian's kernel of that series, the newest of Debian 13's backports, or your own bzImage   (6.1)
   --modules DIR              your own modules: a modules_install tree, or a folder of .ko files that take the place of
                              Debian's of the same name
   --debian {12,13}           whose user space the guest has                                 (12)
@@ -304,8 +304,8 @@ boot() {
 
   ((${#hcas[@]} > 0)) || hcas=(link=eth)
   case $kernel in
-    6.1 | 6.12) ;;
-    *) [[ -r $kernel ]] || die "no kernel '$kernel'" "--kernel takes 6.1, 6.12 or the path of a bzImage" ;;
+    6.1 | 6.12 | backports) ;;
+    *) [[ -r $kernel ]] || die "no kernel '$kernel'" "--kernel takes 6.1, 6.12, backports or the path of a bzImage" ;;
   esac
   [[ -z $modules || -d $modules ]] || die "--modules $modules is no folder"
   debian_suite "$debian" >/dev/null || die "--debian takes 12 or 13, not '$debian'"

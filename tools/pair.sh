@@ -13,7 +13,7 @@ Boots two guests, A and B, joined by a wire. Without a command: a shell in each 
 in both, prints their output behind "a| " and "b| ", and exits with A's status, or B's where A's is 0. When one guest ends, the
 other is given a while to end too.
 
-  --kernel {6.1,6.12,FILE}   kernel of both guests                                            (6.1)
+  --kernel {6.1,6.12,backports,FILE}   kernel of both guests                                  (6.1)
   --kernel-b ...             another kernel for B
   --link {eth,ib}            what the wire is                                                 (eth)
   --peer {hca,rxe}           what B has: an HCA, or a virtio NIC and Linux's software RoCE    (hca)

@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 #
 # Makes what a guest is started from, out of Debian packages; nothing is installed on this machine. Needs common.sh, apt.sh.
-#   build/cache/guest/kernel-<6.1|6.12>/   vmlinuz, release, lib/modules/<release> (the modules of modules.txt)
+#   build/cache/guest/kernel-<6.1|6.12|backports>/   vmlinuz, release, lib/modules/<release> (the modules of modules.txt)
 #   build/cache/guest/root-<12|13>.img     the user space of that Debian
 #   build/cache/guest/<kernel>/            initramfs.img, modules.img
 # Each is made once; a changed recipe (this file, packages.txt, modules.txt, the init scripts) makes it again.
@@ -29,38 +29,51 @@ recipe_hash() {
 # Fresh when the stamp holds exactly this text.
 stamp_is() { [[ -r $1 && $(<"$1") == "$2" ]]; }
 
+# Whether $1 names a kernel of Debian's: a series, or the newest one in the backports of Debian 13.
+debian_kernel() { [[ $1 == 6.1 || $1 == 6.12 || $1 == backports ]]; }
+
 # Package names of kernel series $1 in the lists of the private apt $2, newest first.
 kernel_candidates() {
   local series=${1//./\\.} pattern
-  if [[ $1 == 6.1 ]]; then pattern='^linux-image-6\.1\.0-[0-9]+-amd64$'; else pattern="^linux-image-$series\\.[0-9]+(\\+deb[0-9.]+(u[0-9]+)?)?-amd64\$"; fi
+  if [[ $1 == backports ]]; then
+    pattern='^linux-image-[0-9.]+\+deb13(u[0-9]+)?-amd64$'
+  elif [[ $1 == 6.1 ]]; then pattern='^linux-image-6\.1\.0-[0-9]+-amd64$'; else pattern="^linux-image-$series\\.[0-9]+(\\+deb[0-9.]+(u[0-9]+)?)?-amd64\$"; fi
   apt_private "$2" apt-cache pkgnames linux-image- | grep -E "$pattern" | sort -rV
 }
 
 # fetch_kernel SERIES: the newest package that the archive really gives; a mirror may list one and not have its file.
 fetch_kernel() {
-  local series=$1 dir=$GUEST_CACHE/kernel-$1 work=$GUEST_CACHE/kernel-$1.partial env suite package tries=0 deb
+  local series=$1 dir=$GUEST_CACHE/kernel-$1 work=$GUEST_CACHE/kernel-$1.partial env suite extra='' package tries=0 deb
+  local -a suites=(bookworm trixie) parts
+  if [[ $series == backports ]]; then suites=(trixie) extra=-backports; fi
   rm -rf "$work" && mkdir -p "$work" || return
-  for suite in bookworm trixie; do
-    env=guest-$suite
-    apt_private_ready "$env" "$suite" empty || { echo "suite $suite cannot be read"; continue; }
+  for suite in "${suites[@]}"; do
+    env=guest-$suite$extra
+    apt_private_ready "$env" "$suite" empty "$extra" || { echo "suite $suite cannot be read"; continue; }
     for package in $(kernel_candidates "$series" "$env"); do
       tries=$((tries + 1))
       ((tries <= 5)) || break 2
       echo "trying $package from $suite"
-      if (cd "$work" && apt_private "$env" apt-get download "$package"); then
-        deb=$(find "$work" -maxdepth 1 -name '*.deb' | head -n 1)
+      # Newer ones are in several packages.
+      mapfile -t parts < <(apt_private "$env" apt-cache depends "$package" | sed -nE 's/^ *Depends: (linux-(binary|modules)-.*)/\1/p')
+      if (cd "$work" && apt_private "$env" apt-get download "$package" "${parts[@]}"); then
+        deb=$(find "$work" -maxdepth 1 -name '*.deb')
         break 2
       fi
       echo "hcasim: the archive lists $package but did not give its file"
     done
   done
   [[ -n ${deb:-} ]] || { echo "E: no package of Linux $series could be fetched"; return 1; }
-  echo "unpacking $deb"
-  mkdir "$work/tree" "$work/out" && dpkg-deb --fsys-tarfile "$deb" | tar -C "$work/tree" -xf - || return
+  mkdir "$work/tree" "$work/out" || return
+  for deb in "$work"/*.deb; do
+    echo "unpacking $deb"
+    dpkg-deb --fsys-tarfile "$deb" | tar -C "$work/tree" -xf - || return
+  done
   local release vmlinuz
-  vmlinuz=$(find "$work/tree/boot" -name 'vmlinuz-*' | head -n 1)
+  vmlinuz=$(find "$work/tree" -name 'vmlinuz-*' -o -path '*/modules/*/vmlinuz' | head -n 1)
   release=${vmlinuz##*/vmlinuz-}
-  [[ -n $release ]] || { echo "E: no kernel in $deb"; return 1; }
+  if [[ $vmlinuz == */vmlinuz ]]; then release=$(basename "$(dirname "$vmlinuz")"); fi
+  [[ -n $release ]] || { echo "E: no kernel in $package"; return 1; }
   cp "$vmlinuz" "$work/out/vmlinuz" && printf '%s\n' "$release" >"$work/out/release" &&
     printf '%s\n' "$package" >"$work/out/package" || return
   if [[ -d $work/tree/usr/lib/modules && ! -d $work/tree/lib/modules ]]; then mkdir -p "$work/tree/lib" && mv "$work/tree/usr/lib/modules" "$work/tree/lib/"; fi
@@ -243,13 +256,13 @@ guest_kernel_images() {
     recipe_hash initramfs-init hcasim-init -- make_initramfs make_modules_image >"$1/images.stamp"
 }
 
-# own_kernel KERNEL MODULES: a guest folder for the user's own kernel image and/or modules. KERNEL is 6.1, 6.12 or a
+# own_kernel KERNEL MODULES: a guest folder for the user's own kernel image and/or modules. KERNEL is 6.1, 6.12, backports or a
 # bzImage; MODULES a modules_install tree (it has modules.order or modules.builtin) or a folder of .ko files, which
 # then take the place of those of the same name.
 own_kernel() {
   local kernel=$1 modules=$2 dir=$3 release ko magic count=0
   rm -rf "$dir" && mkdir -p "$dir/tree" || return
-  if [[ $kernel == 6.1 || $kernel == 6.12 ]]; then
+  if debian_kernel "$kernel"; then
     cp -r "$GUEST_CACHE/kernel-$kernel"/{vmlinuz,release,early.txt,lib} "$dir/" || return
     release=$(<"$dir/release")
   else
@@ -295,7 +308,7 @@ PY
 guest_ready() { with_lock guest guest_ready_locked "$@" && guest_paths "$@"; }
 
 guest_paths() {
-  if [[ -n $2 || ($1 != 6.1 && $1 != 6.12) ]]; then
+  if [[ -n $2 ]] || ! debian_kernel "$1"; then
     GUEST_DIR=$GUEST_CACHE/own-$(printf '%s|%s' "$1" "$2" | sha256sum | cut -c 1-12)
   else
     GUEST_DIR=$GUEST_CACHE/kernel-$1
@@ -308,7 +321,7 @@ guest_ready_locked() {
   local kernel=$1 modules=$2 debian=${3:-12}
   mkdir -p "$GUEST_CACHE"
   guest_paths "$kernel" "$modules" "$debian"
-  if [[ $kernel == 6.1 || $kernel == 6.12 ]]; then
+  if debian_kernel "$kernel"; then
     if ! stamp_is "$GUEST_CACHE/kernel-$kernel/stamp" "$(recipe_hash modules.txt -- fetch_kernel pick_modules)"; then
       step "fetching Debian's Linux $kernel" "guest-kernel-$kernel" fetch_kernel "$kernel" ||
         fetch_failed "a package of Linux $kernel" "guest-kernel-$kernel"
