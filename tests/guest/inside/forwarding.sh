@@ -21,8 +21,9 @@ for program in jq mausezahn ncat; do
     "$(find /tmp/disk/root/usr/*bin/$program)" >/tmp/bin/$program && chmod +x /tmp/bin/$program || fail "$program"
 done
 for name in mreceive msend; do ln -s "$(command -v mcast_tool)" "/tmp/bin/$name" || fail "$name"; done
+# It has no user of its own in this root.
+printf '#!/bin/bash\nexec %s -Z root "$@"\n' "$(command -v tcpdump)" >/tmp/bin/tcpdump && chmod +x /tmp/bin/tcpdump || fail "tcpdump"
 PATH=/tmp/bin:$PATH
-export SUDO_USER=root # tcpdump has no user of its own in this root
 printf 'NETIF_CREATE=no\nPING_COUNT=3\nTC_HIT_TIMEOUT=5000\n' >/tmp/forwarding/forwarding.config
 
 offload() {
