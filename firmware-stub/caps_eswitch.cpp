@@ -17,7 +17,8 @@ void fill_eswitch_tables(const Options& options, std::uint8_t* c) {
   if (options.generation->has.flow_rewrite) {
     put<cap::fdb_to_vport_reg_c_id>(c, kFdbToVportRegs);
     ones<cap::flow_source, cap::fdb_modify_header_fwd_to_table, cap::multi_fdb_encap,
-         cap::fdb_multi_path_to_table, fdb::ignore_flow_level, fdb::termination_table>(c);
+         cap::fdb_multi_path_to_table, fdb::ignore_flow_level, fdb::termination_table,
+         cap::egress_acl_forward_to_vport>(c);
   }
   // All of the FDB's entries may lead to any level above.
   ones<fdb::flow_modify_en, fdb::modify_root, fdb::identified_miss_table_mode, fdb::flow_table_modify,
@@ -37,6 +38,8 @@ void fill_eswitch(const Options& options, std::uint8_t* c) {
   put<e::max_encap_header_size>(c, kMaxReformatData);
   put<e::log_max_packet_reformat_context>(c, kLogReformats);
   put<e::merged_eswitch>(c, options.ports != 1);
+  put<e::root_ft_on_other_esw>(c, options.shares_fdb());
+  put<e::esw_shared_ingress_acl>(c, options.shares_fdb());
 }
 
 }  // namespace hcasim::fw

@@ -61,6 +61,7 @@ void fill_general_eth(const Options& options, std::uint8_t* c) {
     put<g::lag_tx_port_affinity>(c, 1);
     put<g::init2_lag_tx_port_affinity>(c, 1);
     put<prm::cap_rts2rts_lag_tx_port_affinity>(c, 1);
+    put<g::lag_native_fdb_selection>(c, options.shares_fdb() ? 1 : 0);
   }
   put<g::fl_rc_qp_when_roce_disabled>(c, 1);
   put<g::log_max_transport_domain>(c, kLogTds);

@@ -33,11 +33,13 @@ Syndrome create_lag(Firmware& fw, Command& cmd) {
   if (s != Syndrome::kOk) return s;
   LagState state = fw.device().lag().state();
   if (state.aggregated) return Syndrome::kLagActive;
-  if (cmd.get<c::fdb_selection_mode>() != 0 || cmd.get<c::port_select_mode>() != kQueueAffinity)
+  const bool native = cmd.get<c::fdb_selection_mode>() != 0;
+  if ((native && !fw.options().shares_fdb()) || cmd.get<c::port_select_mode>() != kQueueAffinity)
     return Syndrome::kLagMode;
   s = read_remap<c>(cmd, state);
   if (s != Syndrome::kOk) return s;
   state.aggregated = true;
+  state.native_fdb = native;
   fw.device().lag().set(state);
   return Syndrome::kOk;
 }
@@ -62,6 +64,7 @@ Syndrome query_lag(Firmware& fw, Command& cmd) {
   if (!lag.joined()) return Syndrome::kOk;
   const LagState& state = lag.state();
   cmd.put<c::lag_state>(state.aggregated ? 1 : 0);
+  cmd.put<c::fdb_selection_mode>(state.native_fdb ? 1 : 0);
   cmd.put<c::tx_remap_affinity_1>(state.remap[0]);
   cmd.put<c::tx_remap_affinity_2>(state.remap[1]);
   return Syndrome::kOk;
@@ -72,7 +75,7 @@ Syndrome destroy_lag(Firmware& fw, Command&) {
   if (s != Syndrome::kOk) return s;
   LagState state = fw.device().lag().state();
   if (!state.aggregated) return Syndrome::kLagNone;
-  state.aggregated = false;
+  state.aggregated = state.native_fdb = false;
   state.remap = LagState{}.remap;
   fw.device().lag().set(state);
   return Syndrome::kOk;

@@ -215,6 +215,7 @@ void Device::reset() {
   clear_engines();
   vxlan_ports_ = {};
   lag_.clear();
+  eswitch_.clear();
   functions_.for_each([](Function& function) {
     function.reset();
     function.gateway().reset();
@@ -244,7 +245,10 @@ void Device::restart(FunctionId f) {
   tpt_.invalidate_all_of(f);
   page_faults_.forget_all_of(f);
   vxlan_ports_.forget(f);
-  if (f == 0) lag_.clear();
+  if (f == 0) {
+    lag_.clear();
+    eswitch_.clear();
+  }
   functions_[f].reset();
   functions_[f].firmware().function_reset();
 }
@@ -265,7 +269,10 @@ void Device::drop_objects(FunctionId f) {
   });
   function.drop_objects();
   vxlan_ports_.forget(f);
-  if (f == 0) lag_.clear();
+  if (f == 0) {
+    lag_.clear();
+    eswitch_.clear();
+  }
   if (alone(f)) {
     eth_rx_.clear();
     cqs_.clear();

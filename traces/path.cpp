@@ -188,15 +188,21 @@ std::string step_text(const PathStep& step) {
 
 namespace {
 
-void add_lines(const FramePath& path, std::size_t first, std::size_t depth, std::string& text) {
+// hca: whose the step before was. What goes on in the switch of another one (the card's other port) says so.
+void add_lines(const FramePath& path, std::size_t first, std::uint32_t hca, std::size_t depth,
+               std::string& text) {
   for (std::size_t i = first;;) {
     const PathStep& step = path.steps[i];
-    text += fmt::format("{:>{}}{}\n", "", 2 + 2 * depth, step_text(step));
+    const Record& r = step.record;
+    const bool named = r.p() == Point::kFrameEnters && (r.a0 & 0xff) != kFdb;
+    text += fmt::format("{:>{}}{}{}\n", "", 2 + 2 * depth,
+                        r.hca != hca && !named ? fmt::format("HCA {}: ", r.hca) : "", step_text(step));
+    hca = r.hca;
     if (step.followed.size() == 1) {
       i = step.followed.front();
       continue;
     }
-    for (const std::size_t next : step.followed) add_lines(path, next, depth < 40 ? depth + 1 : depth, text);
+    for (const std::size_t next : step.followed) add_lines(path, next, hca, depth < 40 ? depth + 1 : depth, text);
     return;
   }
 }
@@ -216,7 +222,7 @@ std::string path_text(const FramePath& path) {
     text += "\n  " + frame_text(first.head.data(), first.head.size());
   }
   text += "\n";
-  for (const std::size_t root : path.roots) add_lines(path, root, 0, text);
+  for (const std::size_t root : path.roots) add_lines(path, root, path.steps[root].record.hca, 0, text);
   return text;
 }
 

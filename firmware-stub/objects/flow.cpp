@@ -179,6 +179,7 @@ Syndrome destroy_flow_table(Firmware& fw, Command& cmd) {
   const FlowTableObject* object = fw.objects().flow_tables.find(id);
   if (object == nullptr || object->referred() || !table->groups.empty()) return Syndrome::kFlowTableBusy;
   set_miss(fw, *table, {});
+  if (table->type == FlowTableType::kFdb) fw.device().eswitch().forget(id);
   if (fw.function().flows().root(table->type, table->vport) == id)
     fw.function().flows().set_root(table->type, 0, table->vport);
   fw.function().flows().destroy_table(id);
@@ -217,19 +218,32 @@ Syndrome set_flow_table_root(Firmware& fw, Command& cmd) {
   if (s != Syndrome::kOk) return s;
   const std::uint32_t type = cmd.get<in::table_type>();
   if (flow_type(fw.options(), type) == nullptr) return Syndrome::kFlowTableType;
-  if (cmd.get<in::underlay_qpn>() != 0 || cmd.get<in::table_of_other_vport>() != 0 ||
-      cmd.get<in::table_eswitch_owner_vhca_id_valid>() != 0)
+  if (cmd.get<in::underlay_qpn>() != 0 || cmd.get<in::table_of_other_vport>() != 0)
     return Syndrome::kFlowFeature;
+  const std::uint32_t id = cmd.get<in::table_id>();
+  ESwitch& eswitch = fw.device().eswitch();
+  const bool fdb = static_cast<FlowTableType>(type) == FlowTableType::kFdb;
+  if (cmd.get<in::table_eswitch_owner_vhca_id_valid>() != 0 &&
+      cmd.get<in::table_eswitch_owner_vhca_id>() != fw.options().vhca_id) {
+    if (!fdb || !fw.options().shares_fdb() ||
+        !is_other_switch(fw, cmd.get<in::table_eswitch_owner_vhca_id>()))
+      return Syndrome::kFlowFeature;
+    if (cmd.op_mod != kConnectRoot) return Syndrome::kOpMod;
+    if (!eswitch.share(id)) return Syndrome::kFlowTableNumber;
+    fw.function().flows().set_root(FlowTableType::kFdb, 0);
+    return Syndrome::kOk;
+  }
   const auto vport = static_cast<std::uint16_t>(
       of_vport(static_cast<FlowTableType>(type)) ? cmd.get<in::vport_number>() : 0);
   if (cmd.op_mod == kDisconnectRoot) {
+    if (fdb) eswitch.unshare();
     fw.function().flows().set_root(static_cast<FlowTableType>(type), 0, vport);
     return Syndrome::kOk;
   }
   if (cmd.op_mod != kConnectRoot) return Syndrome::kOpMod;
-  const std::uint32_t id = cmd.get<in::table_id>();
   if (id == 0 || !fw.function().flows().set_root(static_cast<FlowTableType>(type), id, vport))
     return Syndrome::kFlowTableNumber;
+  if (fdb) eswitch.unshare();
   return Syndrome::kOk;
 }
 

@@ -8,6 +8,7 @@
 #include "firmware-stub/command.h"
 #include "firmware-stub/firmware.h"
 #include "firmware-stub/objects/flow_types.h"
+#include "model/eswitch/eswitch.h"
 #include "model/steer/flow.h"
 
 namespace hcasim::fw {
@@ -25,6 +26,12 @@ Syndrome check_flow_target(Firmware& fw, const Command& cmd, std::uint32_t type)
 template <class In>
 Syndrome check_flow_target(Firmware& fw, const Command& cmd) {
   return check_flow_target<In>(fw, cmd, cmd.get<typename In::table_type>());
+}
+
+// The manager of the switch at the card's other port.
+inline bool is_other_switch(Firmware& fw, std::uint32_t owner) {
+  const ESwitch* other = fw.device().eswitch().other();
+  return other != nullptr && fw.options().manages_switch() && owner == other->owner();
 }
 
 // Queries do not say whose table it is.

@@ -6,7 +6,6 @@
 #include "firmware-stub/handlers.h"
 #include "firmware-stub/objects/flow.h"
 #include "firmware-stub/objects/flow_types.h"
-#include "model/eswitch/eswitch.h"
 
 namespace hcasim::fw {
 
@@ -55,11 +54,6 @@ Syndrome read_reformat(Firmware& fw, const std::uint8_t* p, bool extended, const
   const auto reformat = fw.function().flows().reformats.find(id);
   if (reformat == fw.function().flows().reformats.end()) return Syndrome::kReformatNumber;
   return (type.reformats >> reformat->second.type & 1) != 0 ? Syndrome::kOk : Syndrome::kReformatType;
-}
-
-bool is_other_switch(Firmware& fw, std::uint32_t owner) {
-  const ESwitch* other = fw.device().eswitch().other();
-  return other != nullptr && fw.options().manages_switch() && owner == other->owner();
 }
 
 // The lists behind the context: destinations, then counters.

@@ -34,10 +34,11 @@ constexpr FlowTypeCaps kPlainTypes[] = {
 };
 
 // Of the function that manages an E-Switch; without has.flow_rewrite tags are given to vports, not by ACLs.
-constexpr std::uint32_t kVports = 1u << FlowDestination::kVport | 1u << FlowDestination::kUplink;
+constexpr std::uint32_t kVport = 1u << FlowDestination::kVport,
+                        kVports = kVport | 1u << FlowDestination::kUplink;
 constexpr FlowTypeCaps kSwitchTypes[] = {
     {FlowTableType::kEswIngressAcl, kPlain | kFlowPushVlan | kFlowModify, kTable, 0, false},
-    {FlowTableType::kEswEgressAcl, kPlain | kFlowPopVlan, kTable, 0, false},
+    {FlowTableType::kEswEgressAcl, kPlain | kFlowPopVlan, kTable | kVport, 0, false},
     {FlowTableType::kFdb,
      kPlain | kFlowModify | kFlowReformat | kFlowDecap | kFlowPopVlan | kFlowPopVlan2 | kFlowPushVlan |
          kFlowPushVlan2 | kFlowAso,

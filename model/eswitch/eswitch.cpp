@@ -29,18 +29,40 @@ void ends(FlowSteering& flows, Time t, SteeredFrame& frame, traces::FrameEnd how
   if (const auto* trace = flows.tracer()) trace_end(*trace, t, frame, how, vport);
 }
 
-// Through the ACL of that side of a vport, if there is one. False: dropped.
-bool pass_acl(FlowSteering& flows, Time t, FlowTableType side, std::uint16_t vport, SteeredFrame& frame) {
+// Through the ACL of that side of a vport, if there is one. False: dropped. `led` is where its entry leads, if
+// that is to a vport.
+bool pass_acl(FlowSteering& flows, Time t, FlowTableType side, std::uint16_t vport, SteeredFrame& frame,
+              FlowDelivery* led = nullptr) {
   if (flows.root(side, vport) == 0) return true;
   FlowVerdict& verdict = flows.run(t, side, std::move(frame), vport);
   if (verdict.deliveries.empty()) return false;
-  frame = std::move(verdict.deliveries.front().frame);
+  FlowDelivery& first = verdict.deliveries.front();
+  frame = std::move(first.frame);
+  if (led != nullptr) *led = {first.fate, 0, {}, first.vport, first.other};
   return true;
 }
 
 }  // namespace
 
-bool ESwitch::on() const { return present_ && blocks_.flows.active(FlowTableType::kFdb); }
+bool ESwitch::on() const {
+  return present_ && (shared_root_ != 0 || blocks_.flows.active(FlowTableType::kFdb));
+}
+
+bool ESwitch::share(std::uint32_t table) {
+  const FlowTable* root = other_ != nullptr ? other_->blocks_.flows.find_table(table) : nullptr;
+  if (root == nullptr || root->type != FlowTableType::kFdb) return false;
+  shared_root_ = table;
+  return true;
+}
+
+void ESwitch::forget(std::uint32_t table) {
+  if (other_ != nullptr && other_->shared_root_ == table) other_->shared_root_ = 0;
+}
+
+void ESwitch::clear() {
+  shared_root_ = 0;
+  if (other_ != nullptr) other_->shared_root_ = 0;
+}
 
 void ESwitch::from_function(Time t, PacketRef& packet, Copies& out) {
   const FunctionId f = packet->function;
@@ -64,58 +86,70 @@ void ESwitch::enter(Time t, const Vport* from, PacketRef& packet, Copies& out) {
   if (from != nullptr && !from->vlans.insert(frame))
     return ends(flows, t, frame, traces::FrameEnd::kTagged, source);
   if (!pass_acl(flows, t, FlowTableType::kEswIngressAcl, source, frame)) return;
+  ESwitch& fdb = shared_root_ != 0 ? *other_ : *this;
+  const std::uint32_t root = shared_root_ != 0 ? shared_root_ : flows.root(FlowTableType::kFdb);
   std::vector<FlowDelivery> list;
-  list.swap(flows.run(t, FlowTableType::kFdb, std::move(frame)).deliveries);
+  list.swap(fdb.blocks_.flows.run_from(t, FlowTableType::kFdb, root, std::move(frame)).deliveries);
+  const Passage way{*this, source, packet, out};
   const std::uint16_t by_default = from != nullptr ? kUplinkVport : std::uint16_t{kManager};
   for (FlowDelivery& d : list) {
     const std::uint16_t to = d.fate == FlowDelivery::kVport    ? static_cast<std::uint16_t>(d.vport)
                              : d.fate == FlowDelivery::kUplink ? kUplinkVport
                                                                : by_default;
-    if (!d.other)
-      leave(t, source, to, std::move(d.frame), packet, out);
-    else if (other_)
-      other_->plug(t, source, to, std::move(d.frame), packet, out, true);
+    ESwitch* at = d.other ? fdb.other_ : &fdb;
+    if (at == this)
+      leave(t, way, to, std::move(d.frame));
+    else if (at != nullptr)
+      at->plug(t, way, to, std::move(d.frame));
   }
 }
 
-void ESwitch::leave(Time t, std::uint16_t source, std::uint16_t to, SteeredFrame frame,
-                    const PacketRef& packet, Copies& out) {
+void ESwitch::leave(Time t, const Passage& way, std::uint16_t to, SteeredFrame frame) {
   FlowSteering& flows = blocks_.flows;
-  if (to == source && (to == kUplinkVport || to_group(*packet)))
+  if (to == way.source && (to == kUplinkVport || to_group(*way.packet)))
     return ends(flows, t, frame, traces::FrameEnd::kBack, to);
   // The rule for what no other matches leads to the manager; what that one sends itself would go round.
-  if (to == source && to == kManager && !is_for(*packet, blocks_.vports[kManager]))
+  if (to == way.source && to == kManager && !is_for(*way.packet, blocks_.vports[kManager]))
     return ends(flows, t, frame, traces::FrameEnd::kBack, to);
-  plug(t, source, to, std::move(frame), packet, out, false);
+  plug(t, way, to, std::move(frame));
 }
 
-// Out of the switch at this vport. other: the frame has come in at the card's other switch.
-void ESwitch::plug(Time t, std::uint16_t source, std::uint16_t to, SteeredFrame frame,
-                   const PacketRef& packet, Copies& out, bool other) {
+void ESwitch::plug(Time t, const Passage& way, std::uint16_t to, SteeredFrame frame, bool forwarded) {
   FlowSteering& flows = blocks_.flows;
+  // Of one FDB the uplinks are one.
+  if (to == kUplinkVport && way.source == kUplinkVport && (shared_root_ != 0 || way.at.shared_root_ != 0))
+    return ends(flows, t, frame, traces::FrameEnd::kBack, to);
   const FunctionId receiver = to != kUplinkVport ? blocks_.vports.function_at(to) : kNoFunction;
   if (to != kUplinkVport) {
     if (receiver == kNoFunction) return ends(flows, t, frame, traces::FrameEnd::kNoVport, to);
     if (!blocks_.vports.passes(receiver, true))
       return ends(flows, t, frame, traces::FrameEnd::kVportDown, to);
-    if (!pass_acl(flows, t, FlowTableType::kEswEgressAcl, to, frame)) return;
+    FlowDelivery led;
+    led.fate = FlowDelivery::kPass;
+    if (!pass_acl(flows, t, FlowTableType::kEswEgressAcl, to, frame, &led)) return;
+    if (led.fate == FlowDelivery::kVport) {
+      ESwitch* at = led.other ? other_ : this;
+      // Two that lead to each other would keep it for ever.
+      if (forwarded || at == nullptr) return ends(flows, t, frame, traces::FrameEnd::kAcl, to);
+      return at->plug(t, way, static_cast<std::uint16_t>(led.vport), std::move(frame), true);
+    }
     blocks_.vports[receiver].vlans.strip(frame);
   }
   ends(flows, t, frame, to == kUplinkVport ? traces::FrameEnd::kUplink : traces::FrameEnd::kVport, to);
   EmbeddedSwitch::Copy copy;
-  copy.other = other;
-  copy.packet = frame.version != 0 ? as_packet(frame) : PacketPool::copy(*packet);
+  copy.other = this != &way.at;
+  copy.packet = frame.version != 0 ? as_packet(frame) : PacketPool::copy(*way.packet);
   Packet& p = *copy.packet;
   p.trail = frame.trail;
   p.source_vport = 0;
   p.reg_c = {};
   if (to != kUplinkVport) {
     copy.to = receiver;
-    p.source_vport = source;
+    p.source_vport = way.source;
     for (unsigned i = 0; i < p.reg_c.size(); ++i)
       if ((blocks_.vports[receiver].reg_c_ids >> i & 1) != 0) p.reg_c[i] = frame.regs.c[i];
   }
-  out.push_back(std::move(copy));
+  way.out.push_back(std::move(copy));
 }
 
 }  // namespace hcasim

@@ -4,7 +4,9 @@
 // of each vport that it goes to; all of these are flow tables of the function that manages the switch. Their
 // default on a miss: from a vport out of the uplink, from the uplink to the manager. RoCE packets go through
 // it like other frames, by their headers. The switches at the two ports of a card know each other: entries of
-// one may lead to a vport of the other, whose egress ACL the frame then passes.
+// one may lead to a vport of the other, whose egress ACL the frame then passes, and one may have its root in
+// the other's FDB (shared FDB), which then decides for the vports and uplinks of both. An ACL is its own
+// switch's in any case.
 #ifndef HCASIM_MODEL_ESWITCH_ESWITCH_H
 #define HCASIM_MODEL_ESWITCH_ESWITCH_H
 
@@ -14,6 +16,7 @@
 #include "model/function/vports.h"
 #include "model/packet/packet.h"
 #include "model/port/embedded_switch.h"
+#include "model/state/fields.h"
 #include "model/steer/actions.h"
 #include "model/time.h"
 
@@ -42,6 +45,16 @@ class ESwitch final : public EmbeddedSwitch {
   void set_owner(std::uint16_t vhca_id) { owner_ = vhca_id; }
   std::uint16_t owner() const { return owner_; }
 
+  // Frames begin in this table of the other switch's FDB, until its manager is reset or destroys it. False:
+  // that has no such table.
+  bool share(std::uint32_t table);
+  void unshare() { shared_root_ = 0; }
+  std::uint32_t shared_root() const { return shared_root_; }  // 0: frames begin in this switch's own
+  // The manager's table is no more.
+  void forget(std::uint32_t table);
+  // None of the manager's tables are left.
+  void clear();
+
   // The card has one (firmware: it has virtual functions on Ethernet).
   void set_present(bool present) { present_ = present; }
   // From when its manager has given it an FDB.
@@ -50,19 +63,30 @@ class ESwitch final : public EmbeddedSwitch {
   // The same for what has come in at the port.
   void from_uplink(Time t, PacketRef& packet, Copies& out);
 
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, shared_root_);
+  }
+
  private:
+  // A frame's, from where it came in.
+  struct Passage {
+    const ESwitch& at;
+    std::uint16_t source;  // vport
+    const PacketRef& packet;
+    Copies& out;
+  };
   // from: null for the uplink.
   void enter(Time t, const Vport* from, PacketRef& packet, Copies& out);
-  void leave(Time t, std::uint16_t source, std::uint16_t to, SteeredFrame frame, const PacketRef& packet,
-             Copies& out);
-
-  void plug(Time t, std::uint16_t source, std::uint16_t to, SteeredFrame frame, const PacketRef& packet,
-            Copies& out, bool other);
+  void leave(Time t, const Passage& way, std::uint16_t to, SteeredFrame frame);
+  // Out of this switch at that vport. forwarded: by the egress ACL of another one.
+  void plug(Time t, const Passage& way, std::uint16_t to, SteeredFrame frame, bool forwarded = false);
 
   Blocks blocks_;
   ESwitch* other_ = nullptr;
   std::uint16_t owner_ = 0;
   bool present_ = false;
+  std::uint32_t shared_root_ = 0;
 };
 
 }  // namespace hcasim

@@ -24,11 +24,14 @@ class Receiver;
 struct LagState {
   bool aggregated = false;
   bool one_vport = false;
+  // Frames pass the switch of the port whose vport they come from (fdb_selection_mode); they do so here in
+  // the other mode, too.
+  bool native_fdb = false;
   std::array<std::uint8_t, 2> remap{1, 2};  // the port, from 1 on, that stands for affinity 1 and 2
 
   template <class Archive>
   void list_state(Archive& a) {
-    HCASIM_FIELDS(a, aggregated, one_vport, remap);
+    HCASIM_FIELDS(a, aggregated, one_vport, native_fdb, remap);
   }
 };
 

@@ -14,6 +14,12 @@ Port* Port::leaves_elsewhere(const Packet& p) {
   return &out == this ? nullptr : &out;
 }
 
+// What the switch sends to an uplink: ports that are one link have one, whichever of them it names.
+Port& Port::way_out(const EmbeddedSwitch::Copy& copy) {
+  if (Port* out = leaves_elsewhere(*copy.packet)) return *out;
+  return copy.other && !group_->aggregated() ? group_->other() : *this;
+}
+
 // What is for this port's own functions comes back here all the same.
 Time Port::cross(Time t, Port& out, PacketRef&& packet) {
   Packet& p = *packet;

@@ -327,7 +327,7 @@ Time Port::transmit_switched(Time t, PacketRef&& packet) {
   eswitch_->from_function(slot.end, packet, copies_);
   bool out = false;
   for (const EmbeddedSwitch::Copy& copy : copies_)
-    out = out || (copy.to == kNoFunction && !copy.other && !leaves_elsewhere(*copy.packet));
+    out = out || (copy.to == kNoFunction && &way_out(copy) == this);
   count_tx(*sent, bytes, {copies_.size() > (out ? 1u : 0u), out && wire_});
   if (copies_.empty()) {
     drop(slot.end, *sent, addresses_.open(sent->function) ? DropReason::kRule : DropReason::kLinkDown);
@@ -344,9 +344,9 @@ Time Port::transmit_switched(Time t, PacketRef&& packet) {
         copy.packet->transport_domain = 0;  // which names nothing of others
       Port& at = copy.other ? group_->other() : *this;
       at.rx_.push(slot.end + profile_.port.loopback, std::move(copy.packet));
-    } else if (Port* other = copy.other ? &group_->other() : leaves_elsewhere(*copy.packet)) {
+    } else if (Port& way = way_out(copy); &way != this) {
       copy.packet->crossed = true;
-      other->transmit(slot.end, std::move(copy.packet));
+      way.transmit(slot.end, std::move(copy.packet));
     } else if (!passes(*copy.packet, false)) {
       drop(slot.end, *copy.packet, DropReason::kLinkDown);
     } else if (wire_) {

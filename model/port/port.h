@@ -233,6 +233,7 @@ class Port : public sc_core::sc_module {
   Time transmit_crossed(Time t, PacketRef&& packet);
   // aggregate.cpp
   Port* leaves_elsewhere(const Packet& p);
+  Port& way_out(const EmbeddedSwitch::Copy& copy);
   Time cross(Time t, Port& out, PacketRef&& packet);
   void trace_request(const Packet& p, Time start, Time end);
   // Sends what was injected to be lost, changed, doubled or late accordingly. end: its last bit leaves;

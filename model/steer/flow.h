@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <map>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "model/state/fields.h"
@@ -278,7 +279,11 @@ class FlowSteering {
   static constexpr unsigned kMaxHops = 256;  // at least max_ft_level
   static constexpr std::size_t kMaxCopies = 256;
   // frame: as on the cable, without FCS. The verdict lives until the next call.
-  FlowVerdict& run(Time now, FlowTableType type, SteeredFrame frame, std::uint16_t vport = 0);
+  FlowVerdict& run(Time now, FlowTableType type, SteeredFrame frame, std::uint16_t vport = 0) {
+    return run_from(now, type, root(type, vport), std::move(frame));
+  }
+  // From that table on; 0: there is none.
+  FlowVerdict& run_from(Time now, FlowTableType type, std::uint32_t table, SteeredFrame frame);
   // A frame to be asked about, with what the card knows tunnels by.
   SteeredFrame frame(PacketRef packet) const { return SteeredFrame(std::move(packet), vxlan_ports_); }
   const VxlanPorts* vxlan_ports() const { return vxlan_ports_; }

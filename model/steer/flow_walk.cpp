@@ -204,7 +204,7 @@ void FlowSteering::lead(const FlowDestination& to, SteeredFrame frame) {
   forward(to, std::move(frame));
 }
 
-FlowVerdict& FlowSteering::run(Time now, FlowTableType type, SteeredFrame frame, std::uint16_t vport) {
+FlowVerdict& FlowSteering::run_from(Time now, FlowTableType type, std::uint32_t table, SteeredFrame frame) {
   verdict_.dropped_by_rule = false;
   verdict_.deliveries.clear();
   todo_.clear();
@@ -214,14 +214,13 @@ FlowVerdict& FlowSteering::run(Time now, FlowTableType type, SteeredFrame frame,
   if (const auto* trace = tracer(); trace && !in_switch(type))
     trace_entry(*trace, now, frame, type, frame.packet->function);
   if (sw_tables_) sw_tables_->begin();
-  const std::uint32_t first = root(type, vport);
-  if (first == 0) {
+  if (table == 0) {
     pass(std::move(frame));
     return verdict_;
   }
   // Steps are made in the order in which they were found; the list grows while it is worked through.
   todo_.reserve(kMaxHops);
-  todo_.push_back({first, std::move(frame)});
+  todo_.push_back({table, std::move(frame)});
   for (std::size_t i = 0; i < todo_.size(); ++i) visit(now, std::move(todo_[i]));
   todo_.clear();
   return verdict_;

@@ -28,7 +28,8 @@ for port in 0 1; do
 done
 mark_kernel_log
 bond active-backup
-said 30 'shared_fdb:0 mode:queue_affinity'
+said 30 'shared_fdb:1 mode:queue_affinity'
+said 30 'Operation mode is single FDB'
 ip address flush dev bond0
 ip link add name br0 type bridge && ip link set bond0 master br0 && ip link set br0 up || fail "bridge"
 for port in 0 1; do
