@@ -62,7 +62,8 @@ leave_by "$p0" "$p1" 20 once "in_vf 0" 10.9.1.200
 leave_by "$p0" "$p1" 20 once "in_vf 1" 10.9.1.200
 
 waits_at() { in_far grep -qs "$(printf ':%04X' "$1") 0*:0000 0A" /proc/net/tcp /proc/net/tcp6; }
-# pull PORT OTHER MAP: the cable is pulled while both functions send, and put back.
+ports=("$p0" "$p1")
+# pull PORT MAP: its cable is pulled while both functions send; they go on by the other port.
 pull() {
   local vf client=()
   for vf in 0 1; do
@@ -70,24 +71,25 @@ pull() {
   done
   for vf in 0 1; do within 30 waits_at $((5201 + vf)); done
   for vf in 0 1; do
-    in_vf $vf timeout 60 iperf3 -c 10.9.1.200 -p $((5201 + vf)) -t 5 >/tmp/client.$vf 2>&1 &
+    in_vf $vf timeout 60 iperf3 -c 10.9.1.200 -p $((5201 + vf)) -t 8 >/tmp/client.$vf 2>&1 &
     client+=($!)
   done
-  sends "$1"
+  sends "${ports[$1]}"
   mark_kernel_log
-  inject_into "$1" link=down
-  said 20 "lag map: $3"
+  inject_into "near-p$1" link=down
+  said 20 "lag map: $2"
+  sends "${ports[1 - $1]}"
   for vf in 0 1; do wait "${client[vf]}" || fail "iperf3 of $vf: $(cat /tmp/client.$vf /tmp/server.$vf)"; done
   wait
   note "$(grep -h receiver /tmp/client.0 /tmp/client.1)"
   all_reach
 }
-pull near-p0 near-p1 'port 1:2 port 2:2'
+pull 0 'port 1:2 port 2:2'
 leave_by "$p1" "$p0" 20 once "in_vf 0" 10.9.1.200
 leave_by "$p1" "$p0" 20 once "in_vf 1" 10.9.1.200
 inject_into near-p0 link=up
 within 20 grep -q 1 "/sys/class/net/$p0/carrier"
-pull near-p1 near-p0 'port 1:1 port 2:1'
+pull 1 'port 1:1 port 2:1'
 leave_by "$p0" "$p1" 20 once "in_vf 1" 10.9.1.200
 inject_into near-p1 link=up
 within 20 grep -q 1 "/sys/class/net/$p1/carrier"
