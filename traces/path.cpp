@@ -202,7 +202,8 @@ void add_lines(const FramePath& path, std::size_t first, std::uint32_t hca, std:
       i = step.followed.front();
       continue;
     }
-    for (const std::size_t next : step.followed) add_lines(path, next, hca, depth < 40 ? depth + 1 : depth, text);
+    for (const std::size_t next : step.followed)
+      add_lines(path, next, hca, depth < 40 ? depth + 1 : depth, text);
     return;
   }
 }

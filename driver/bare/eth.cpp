@@ -204,6 +204,11 @@ CommandResult try_flow(Device& device, const FlowRule& r) {
   for (const FlowDest& to : r.to) {
     prm::set<prm::dest_format_struct::destination_type>(p, to.type);
     prm::set<prm::dest_format_struct::destination_id>(p, to.id);
+    if (to.owner >= 0) {
+      prm::set<prm::dest_format_struct::destination_eswitch_owner_vhca_id_valid>(p, 1);
+      prm::set<prm::dest_format_struct::destination_eswitch_owner_vhca_id>(
+          p, static_cast<std::uint32_t>(to.owner));
+    }
     p += kItem;
   }
   if (r.counter != 0) prm::set<prm::flow_counter_list::flow_counter_id>(p, r.counter);

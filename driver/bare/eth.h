@@ -63,8 +63,9 @@ enum : unsigned {
   kRdmaTxTable = 8
 };
 struct FlowDest {
-  enum Type : unsigned { kTable = 1, kTir = 2, kSampler = 6 } type;
+  enum Type : unsigned { kVport = 0, kTable = 1, kTir = 2, kSampler = 6, kUplink = 8 } type;
   std::uint32_t id;
+  int owner = -1;  // a vport's switch by its manager (vhca_id); -1: not said
 };
 // changes_lengths: its entries may reformat packets (reformat_en; receive tables: decap_en too).
 EthObject make_flow_table(Device& device, unsigned log_size, unsigned level = 0, unsigned type = kNicRxTable,

@@ -29,8 +29,8 @@ void ends(FlowSteering& flows, Time t, SteeredFrame& frame, traces::FrameEnd how
   if (const auto* trace = flows.tracer()) trace_end(*trace, t, frame, how, vport);
 }
 
-// Through the ACL of that side of a vport, if there is one. False: dropped. `led` is where its entry leads, if
-// that is to a vport.
+// Through the ACL of that side of a vport, if there is one. False: dropped. `led` is where its entry leads,
+// if that is to a vport.
 bool pass_acl(FlowSteering& flows, Time t, FlowTableType side, std::uint16_t vport, SteeredFrame& frame,
               FlowDelivery* led = nullptr) {
   if (flows.root(side, vport) == 0) return true;

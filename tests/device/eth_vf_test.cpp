@@ -150,6 +150,52 @@ TEST_F(EthVf, TablesOfAVportAreNamedWithIt) {
   EXPECT_EQ(c.card.function(0).flows().root(FlowTableType::kEswIngressAcl, 1), 0u);
 }
 
+TEST_F(EthVf, ACardOfOnePortHasNoOtherSwitch) {
+  const std::uint32_t id = make_table(pf, kFdb, 0).must().get<prm::create_flow_table_out::table_id>();
+  const auto root = [&](std::uint32_t owner) {
+    using In = prm::set_flow_table_root_in;
+    Mailbox in(prm::op::SET_FLOW_TABLE_ROOT, In::bytes);
+    in.set<In::table_eswitch_owner_vhca_id_valid>(1).set<In::table_eswitch_owner_vhca_id>(owner);
+    return pf.exec(in.set<In::table_type>(kFdb).set<In::table_id>(id));
+  };
+  EXPECT_EQ(root(1).status, CmdStatus::kBadParam);
+  EXPECT_EQ(root(3).status, CmdStatus::kBadParam);
+  EXPECT_TRUE(root(0).ok()) << "its own";
+  Mailbox in(prm::op::QUERY_HCA_CAP, prm::query_hca_cap_in::bytes, 9 << 1);
+  constexpr unsigned at = prm::query_hca_cap_out::capability::bit_off;
+  EXPECT_EQ(
+      pf.exec(in, prm::query_hca_cap_out::bytes).must().get<prm::e_switch_cap_at<at>::root_ft_on_other_esw>(),
+      0u);
+  EXPECT_EQ(pf.cap<g::lag_native_fdb_selection>(), 0u);
+  pf.function_reset();
+  pf.probe();
+}
+
+TEST_F(EthVf, AnEgressAclMayLeadToAnotherVport) {
+  const std::uint32_t id = make_table(pf, kEgressAcl, 1).must().get<prm::create_flow_table_out::table_id>();
+  using Group = prm::create_flow_group_in;
+  Mailbox make(prm::op::CREATE_FLOW_GROUP, Group::bytes);
+  make.set<Group::other_vport>(1).set<Group::vport_number>(1).set<Group::table_type>(kEgressAcl);
+  const CommandResult made = pf.exec(make.set<Group::table_id>(id), prm::create_flow_group_out::bytes).must();
+  const auto lead_to = [&](unsigned type, std::uint32_t vport) {
+    using In = prm::set_fte_in;
+    using C = In::flow_context;
+    constexpr std::size_t kList = C::destination::bit_off / 8;
+    Mailbox in(prm::op::SET_FLOW_TABLE_ENTRY, kList + prm::dest_format_struct::bytes);
+    in.set<In::other_vport>(1).set<In::vport_number>(1).set<In::table_type>(kEgressAcl).set<In::table_id>(id);
+    in.set<C::group_id>(made.get<prm::create_flow_group_out::group_id>()).set<C::action>(kFlowForward);
+    in.set<C::destination_list_size>(1);
+    prm::set<prm::dest_format_struct::destination_type>(in.data() + kList, type);
+    prm::set<prm::dest_format_struct::destination_id>(in.data() + kList, vport);
+    return pf.exec(in);
+  };
+  EXPECT_FALSE(lead_to(FlowDestination::kVport, kVfs + 1).ok());
+  EXPECT_FALSE(lead_to(FlowDestination::kUplink, 0).ok());
+  EXPECT_TRUE(lead_to(FlowDestination::kVport, 2).ok());
+  pf.function_reset();
+  pf.probe();
+}
+
 TEST_F(EthVf, TheFdbLeadsToVportsThatThereAre) {
   const std::uint32_t id = make_table(pf, kFdb, 0).must().get<prm::create_flow_table_out::table_id>();
   const auto group = bare::make_flow_group(pf, id, 0, 7, 0, {}, kFdb);

@@ -46,11 +46,11 @@ class LagTest : public ::testing::Test {
     }
   }
   CommandResult create(std::uint32_t first, std::uint32_t second, std::size_t from = 0,
-                       std::uint32_t mode = 0) {
+                       std::uint32_t mode = 0, bool native = false) {
     using In = prm::create_lag_in;
     Mailbox in(prm::op::CREATE_LAG, In::bytes);
     in.set<In::ctx::tx_remap_affinity_1>(first).set<In::ctx::tx_remap_affinity_2>(second);
-    in.set<In::ctx::port_select_mode>(mode);
+    in.set<In::ctx::port_select_mode>(mode).set<In::ctx::fdb_selection_mode>(native);
     return dev[from]->exec(in);
   }
   CommandResult remap(std::uint32_t first, std::uint32_t second, std::uint32_t select = 1) {
@@ -104,7 +104,8 @@ TEST_F(LagTest, OnlyTheFirstPortsFunctionSetsIt) {
   EXPECT_CMD_STATUS(create(1, 2, 2), CmdStatus::kBadOp);  // a card of one port
   EXPECT_CMD_STATUS(create(0, 2), CmdStatus::kBadParam);
   EXPECT_CMD_STATUS(create(1, 3), CmdStatus::kBadParam);
-  EXPECT_CMD_STATUS(create(1, 2, 0, 1), CmdStatus::kBadParam);  // by flow table
+  EXPECT_CMD_STATUS(create(1, 2, 0, 1), CmdStatus::kBadParam);        // by flow table
+  EXPECT_CMD_STATUS(create(1, 2, 0, 0, true), CmdStatus::kBadParam);  // without an E-Switch
   EXPECT_CMD_STATUS(remap(1, 1), CmdStatus::kBadResState);
   EXPECT_CMD_STATUS(plain(prm::op::DESTROY_LAG), CmdStatus::kBadResState);
   EXPECT_CMD_STATUS(plain(prm::op::CREATE_VPORT_LAG), CmdStatus::kBadResState);

@@ -10,6 +10,7 @@
 
 #include "model/eswitch/eswitch.h"
 #include "model/eth/headers.h"
+#include "model/state/state.h"
 #include "model/steer/flow.h"
 #include "prm/field.h"
 #include "traces/frame_end.h"
@@ -435,6 +436,153 @@ TEST_F(ESwitchTest, AnEntryMayLeadToTheSwitchAtTheOtherPort) {
   ASSERT_TRUE(other_flows.set_entry(*acl, 0, drop));
   EXPECT_EQ(send(1, frame(0x55, 0x11)), (To{2, kOut}));
   EXPECT_FALSE(copies.back().other);
+}
+
+// A card's two switches, a frame's way each: `eswitch` is the second port's, whose frames the first one's FDB
+// decides about.
+class SharedFdbTest : public ESwitchTest {
+ protected:
+  SharedFdbTest() {
+    first.set_present(true);
+    ESwitch::join(first, eswitch);
+    first.set_owner(1);
+    eswitch.set_owner(2);
+    FlowTable* t = first_flows.create_table(kRoot, FlowTableType::kFdb);
+    t->log_size = 8;
+    first_flows.set_root(FlowTableType::kFdb, kRoot);
+  }
+  // What all frames meet there.
+  void rule(const std::vector<FlowDestination>& to) {
+    FlowTable& t = *first_flows.find_table(kRoot);
+    FlowGroup all;
+    all.id = 1;
+    all.last = 1;
+    EXPECT_TRUE(first_flows.create_group(t, all));
+    FlowEntry e;
+    e.group = 1;
+    e.action = kFlowForward;
+    e.destinations = to;
+    EXPECT_TRUE(first_flows.set_entry(t, 0, e));
+  }
+  // What comes to that vport of a switch goes on to the one given.
+  static void bounce(FlowSteering& at, std::uint16_t vport, const FlowDestination& to) {
+    FlowTable* t = at.create_table(100u + vport, FlowTableType::kEswEgressAcl);
+    ASSERT_NE(t, nullptr);
+    t->vport = vport;
+    t->log_size = 1;
+    EXPECT_TRUE(at.set_root(FlowTableType::kEswEgressAcl, t->id, vport));
+    FlowGroup foreign;
+    foreign.id = 1;
+    foreign.criteria = kMisc;
+    prm::set<Misc::source_eswitch_owner_vhca_id>(foreign.mask.data() + kMiscBlock, 0xffff);
+    EXPECT_TRUE(at.create_group(*t, foreign));
+    FlowEntry e;
+    e.group = 1;
+    prm::set<Misc::source_eswitch_owner_vhca_id>(e.value.data() + kMiscBlock, 2);
+    e.action = kFlowForward;
+    e.destinations = {to};
+    EXPECT_TRUE(at.set_entry(*t, 0, e));
+  }
+  static constexpr std::uint32_t kRoot = 9;
+  Vport w0{0}, w1{1}, w2{2};
+  Vports first_vports{PerFunction<Vport>(std::vector<Vport*>{&w0, &w1, &w2})};
+  traces::Tracer first_tracer{4};
+  traces::FunctionTracer of_first{first_tracer, 0};
+  FlowSteering first_flows{&of_first};
+  ESwitch first{{first_vports, first_flows}};
+};
+
+TEST_F(SharedFdbTest, TheOtherSwitchsTableDecides) {
+  EXPECT_FALSE(eswitch.share(kRoot + 1)) << "there is no such table";
+  first_flows.create_table(10, FlowTableType::kNicRx);
+  EXPECT_FALSE(eswitch.share(10)) << "that is no FDB";
+  EXPECT_FALSE(eswitch.on());
+  ASSERT_TRUE(eswitch.share(kRoot));
+  EXPECT_TRUE(eswitch.on());
+  // Vports are the FDB's, unless it says otherwise; registers come along from the frame's own ACL.
+  rule({{FlowDestination::kVport, 2}, {FlowDestination::kVport, 2, 0, true}, {FlowDestination::kUplink}});
+  EXPECT_EQ(send(1, frame(0x55, 0x11)), (To{2, 2, kOut}));
+  EXPECT_TRUE(copies[0].other);
+  EXPECT_FALSE(copies[1].other);
+  EXPECT_TRUE(copies[2].other);
+  EXPECT_EQ(copies[0].packet->source_vport, 1u);
+  // Its uplinks are one, to which nothing goes back.
+  EXPECT_EQ(send(kOut, frame(0x55, 0x77)), (To{2, 2}));
+  eswitch.unshare();
+  EXPECT_FALSE(eswitch.on());
+}
+
+TEST_F(SharedFdbTest, ItLastsAsLongAsTheTable) {
+  ASSERT_TRUE(eswitch.share(kRoot));
+  EXPECT_EQ(eswitch.shared_root(), kRoot);
+  first.forget(kRoot + 1);
+  EXPECT_TRUE(eswitch.on());
+  first.forget(kRoot);
+  EXPECT_FALSE(eswitch.on());
+  ASSERT_TRUE(eswitch.share(kRoot));
+  first.clear();
+  EXPECT_FALSE(eswitch.on());
+  ASSERT_TRUE(eswitch.share(kRoot));
+  eswitch.clear();
+  EXPECT_FALSE(eswitch.on());
+}
+
+TEST_F(SharedFdbTest, ItIsState) {
+  const std::uint64_t before = digest_state(eswitch);
+  ASSERT_TRUE(eswitch.share(kRoot));
+  EXPECT_NE(digest_state(eswitch), before);
+  reset_state(eswitch);
+  EXPECT_EQ(digest_state(eswitch), before);
+}
+
+TEST_F(SharedFdbTest, AMissIsTheFdbsSwitchs) {
+  ASSERT_TRUE(eswitch.share(kRoot));
+  EXPECT_EQ(send(1, frame(0x55, 0x11)), (To{kOut}));
+  EXPECT_EQ(send(kOut, frame(0x55, 0x77)), (To{0}));
+  EXPECT_TRUE(copies[0].other);
+}
+
+// What comes in at the second port goes to the first manager by the FDB's rule, and from there back.
+TEST_F(SharedFdbTest, AnEgressAclLeadsToAnotherVport) {
+  ASSERT_TRUE(eswitch.share(kRoot));
+  rule({{FlowDestination::kVport, 0}});
+  bounce(first_flows, 0, {FlowDestination::kVport, 0, 0, true});
+  EXPECT_EQ(send(kOut, frame(0x55, 0x77)), (To{0}));
+  EXPECT_FALSE(copies[0].other);
+  EXPECT_EQ(copies[0].packet->source_vport, kUplinkVport);
+  // The first port's own are not bounced.
+  PacketRef p = packet(frame(0x55, 0x77), 0);
+  copies.clear();
+  first.from_uplink(0, p, copies);
+  ASSERT_EQ(copies.size(), 1u);
+  EXPECT_FALSE(copies[0].other);
+  // That vport's state and ACL count, but an ACL does not lead on what another one has led to it.
+  v0.open = false;
+  EXPECT_EQ(send(kOut, frame(0x55, 0x77)), To{});
+  EXPECT_EQ(v0.rx_down, 1u);
+  v0.open = true;
+  bounce(flows, 0, {FlowDestination::kVport, 0, 0, true});
+  EXPECT_EQ(send(kOut, frame(0x55, 0x77)), To{});
+}
+
+TEST_F(SharedFdbTest, TheWayIsTracedOverBothSwitches) {
+  ASSERT_TRUE(eswitch.share(kRoot));
+  rule({{FlowDestination::kVport, 2, 0, true}});
+  for (traces::Tracer* t : {&tracer, &first_tracer}) {
+    t->open_memory();
+    std::string err;
+    ASSERT_TRUE(t->set_filter("path", &err)) << err;
+  }
+  send(1, frame(0x55, 0x11));
+  const auto second = tracer.drain(), in_first = first_tracer.drain();
+  ASSERT_EQ(second.size(), 2u);
+  ASSERT_EQ(in_first.size(), 1u);
+  EXPECT_EQ(second[0].p(), traces::Point::kFrameEnters);
+  EXPECT_EQ(in_first[0].p(), traces::Point::kFrameTable);
+  EXPECT_EQ(in_first[0].a0 >> 32, second[0].index) << "a step of the same path";
+  EXPECT_EQ(in_first[0].obj, second[0].obj);
+  EXPECT_EQ(second[1].p(), traces::Point::kFrameLeaves);
+  EXPECT_EQ(second[1].a0 >> 32, in_first[0].index);
 }
 
 TEST_F(ESwitchTest, FramesAreKnownByTheManagerOfTheirSwitch) {

@@ -93,6 +93,30 @@ TEST_F(PathTest, GoesOnInTheReceiversTables) {
   EXPECT_THAT(shown, HasSubstr("=> dropped: nothing matched"));
 }
 
+// On a card of two ports, tables of the other one's switch.
+TEST_F(PathTest, SaysWhereAnotherHcaGoesOn) {
+  Tracer other{1};
+  other.open_memory();
+  std::string err;
+  ASSERT_TRUE(other.set_filter("path", &err)) << err;
+  const std::uint32_t path = enters(0, 0, kFdb, 1, tcp_frame());
+  const std::uint32_t there = other.next_step();
+  other.record(Point::kFrameTable, 1000, path, there, std::uint64_t{path} << 32 | kFdb << 24 | 3,
+               std::uint64_t{9} << 40 | 7 << 16 | 0x4);
+  leaves(path, there, FrameEnd::kVport, 2);
+  Paths paths;
+  std::vector<Bytes> blobs;
+  const auto records = tracer.drain(&blobs), more = other.drain();
+  paths.add(records[0], blobs[0]);
+  paths.add(more[0], {});
+  paths.add(records[1], {});
+  paths.finish();
+  ASSERT_EQ(paths.all().size(), 1u);
+  EXPECT_THAT(path_text(paths.all()[0]), HasSubstr("  E-Switch, from vport 1\n"
+                                                   "  HCA 1: FDB table 0x3 level 7: entry 9: forward\n"
+                                                   "  HCA 0: => to vport 2 (64 bytes)\n"));
+}
+
 // The command that set an entry, with what it matches.
 TEST_F(PathTest, AnEntryIsThatOfItsCommand) {
   using in = prm::set_fte_in;

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # boot: --hca link=eth,ports=2,vfs=1,id=near,options=switch=s --hca link=eth,id=far,options=switch=s
 # ask: -
-# Both ports of a card in switchdev mode, each with a virtual function, their uplinks in an active-backup bond (VF LAG), which a bridge
-# joins to the representors. Traffic of both functions leaves and comes in by the port whose cable is in; it is pulled under load. With a
-# kernel that has TC rules, the card's own switches forward it, too.
+# Both ports of a card in switchdev mode, each with a virtual function, their uplinks in an active-backup bond (VF LAG). With a kernel whose
+# driver has TC rules the two switches have one FDB: a bridge joins the bond to the representors, and rules make the card forward by itself.
+# Without them (Debian's 6.12) the drivers of the two ports do not pair, so each switch has its own, the driver keeps the bond out of bridges,
+# and the functions are routed. Traffic of both leaves and comes in by the port whose cable is in; it is pulled under load.
 mark_kernel_log
 mapfile -t addresses < <(hca_addresses)
 folders=("/sys/bus/pci/devices/${addresses[0]}" "/sys/bus/pci/devices/${addresses[1]}")
@@ -28,21 +29,36 @@ for port in 0 1; do
 done
 mark_kernel_log
 bond active-backup
-said 30 'shared_fdb:1 mode:queue_affinity'
-said 30 'Operation mode is single FDB'
-ip address flush dev bond0
-ip link add name br0 type bridge && ip link set bond0 master br0 && ip link set br0 up || fail "bridge"
+shared=0
+[[ $(uname -r) != 6.1.* ]] || shared=1
+said 30 "shared_fdb:$shared mode:queue_affinity"
+ip link add name br0 type bridge && ip link set br0 up || fail "bridge"
+if ((shared)); then
+  said 30 'Operation mode is single FDB'
+  ip address flush dev bond0 && ip link set bond0 master br0 || fail "bond0 into the bridge"
+  address=(10.9.1.1 10.9.1.2)
+else
+  ! ip link set bond0 master br0 || fail "bond0 is in the bridge"
+  address=(10.9.2.1 10.9.3.1)
+  sysctl -qw net.ipv4.ip_forward=1 && in_far ip route add 10.9.2.0/23 via 10.9.1.100 || fail "routes"
+fi
 for port in 0 1; do
   rep[port]=$(representor_of $port)
   [[ -n ${rep[port]} ]] || fail "no representor: $(devlink port show)"
-  ip link set "${rep[port]}" master br0 && ip link set "${rep[port]}" up || fail "${rep[port]}"
+  if ((shared)); then
+    ip link set "${rep[port]}" master br0 || fail "${rep[port]}"
+  else
+    ip address add "${address[port]%.1}.254/24" dev "${rep[port]}" || fail "${rep[port]}"
+  fi
+  ip link set "${rep[port]}" up || fail "${rep[port]}"
   vf=$(readlink -f "${folders[port]}/virtfn0")
   basename "$vf" >/sys/bus/pci/drivers/mlx5_core/bind || fail "bind"
   within 60 test -d "$vf/net"
   net[port]=$(net_of "$vf")
   mac[port]=$(<"/sys/class/net/${net[port]}/address")
   ip netns add "vf$port" && ip link set "${net[port]}" netns "vf$port" || fail "name space"
-  in_vf $port ip link set lo up && in_vf $port ip link set "${net[port]}" up && in_vf $port ip address add "10.9.1.$((port + 1))/24" dev "${net[port]}" || fail "${net[port]}"
+  in_vf $port ip link set lo up && in_vf $port ip link set "${net[port]}" up && in_vf $port ip address add "${address[port]}/24" dev "${net[port]}" || fail "${net[port]}"
+  ((shared)) || in_vf $port ip route add default via "${address[port]%.1}.254" || fail "route"
   within 30 carrier $port "${net[port]}" 1
 done
 note "functions ${net[*]} (${mac[*]}), representors ${rep[*]}"
@@ -54,7 +70,7 @@ once() {
 all_reach() {
   reaches "in_vf 0" 10.9.1.200
   reaches "in_vf 1" 10.9.1.200
-  reaches "in_vf 0" 10.9.1.2
+  reaches "in_vf 0" "${address[1]}"
 }
 all_reach
 [[ $(active) == "$p0" ]] || fail "active is $(active)"
@@ -71,13 +87,13 @@ pull() {
   done
   for vf in 0 1; do within 30 waits_at $((5201 + vf)); done
   for vf in 0 1; do
-    in_vf $vf timeout 60 iperf3 -c 10.9.1.200 -p $((5201 + vf)) -t 8 >/tmp/client.$vf 2>&1 &
+    in_vf $vf timeout 60 iperf3 -c 10.9.1.200 -p $((5201 + vf)) -b 40M -t 15 >/tmp/client.$vf 2>&1 &
     client+=($!)
   done
   sends "${ports[$1]}"
   mark_kernel_log
   inject_into "near-p$1" link=down
-  said 20 "lag map: $2"
+  said 30 "lag map: $2"
   sends "${ports[1 - $1]}"
   for vf in 0 1; do wait "${client[vf]}" || fail "iperf3 of $vf: $(cat /tmp/client.$vf /tmp/server.$vf)"; done
   wait
@@ -96,7 +112,7 @@ within 20 grep -q 1 "/sys/class/net/$p1/carrier"
 
 # by_software DEVICE: frames that a representor's own queues have received.
 by_software() { ethtool -S "$1" | awk '$1 == "rx_packets:" { print $2 }'; }
-if [[ $(uname -r) == 6.1.* ]]; then
+if ((shared)); then
   far_mac=$(in_far cat "/sys/class/net/$far/address")
   for dev in "$p0" "$p1" "${rep[@]}"; do
     ethtool -K "$dev" hw-tc-offload on && tc qdisc add dev "$dev" ingress || fail "hw-tc-offload on $dev"
