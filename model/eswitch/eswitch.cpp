@@ -106,7 +106,7 @@ void ESwitch::enter(Time t, const Vport* from, PacketRef& packet, Copies& out) {
 
 void ESwitch::leave(Time t, const Passage& way, std::uint16_t to, SteeredFrame frame) {
   FlowSteering& flows = blocks_.flows;
-  if (to == way.source && (to == kUplinkVport || to_group(*way.packet)))
+  if (to == way.source && to_group(*way.packet))
     return ends(flows, t, frame, traces::FrameEnd::kBack, to);
   // The rule for what no other matches leads to the manager; what that one sends itself would go round.
   if (to == way.source && to == kManager && !is_for(*way.packet, blocks_.vports[kManager]))
@@ -116,8 +116,9 @@ void ESwitch::leave(Time t, const Passage& way, std::uint16_t to, SteeredFrame f
 
 void ESwitch::plug(Time t, const Passage& way, std::uint16_t to, SteeredFrame frame, bool forwarded) {
   FlowSteering& flows = blocks_.flows;
-  // Of one FDB the uplinks are one.
-  if (to == kUplinkVport && way.source == kUplinkVport && (shared_root_ != 0 || way.at.shared_root_ != 0))
+  // Nothing goes back. Of one FDB the uplinks are one.
+  if (to == kUplinkVport && way.source == to &&
+      (this == &way.at || shared_root_ != 0 || way.at.shared_root_ != 0))
     return ends(flows, t, frame, traces::FrameEnd::kBack, to);
   const FunctionId receiver = to != kUplinkVport ? blocks_.vports.function_at(to) : kNoFunction;
   if (to != kUplinkVport) {
