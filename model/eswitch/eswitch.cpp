@@ -106,8 +106,7 @@ void ESwitch::enter(Time t, const Vport* from, PacketRef& packet, Copies& out) {
 
 void ESwitch::leave(Time t, const Passage& way, std::uint16_t to, SteeredFrame frame) {
   FlowSteering& flows = blocks_.flows;
-  if (to == way.source && to_group(*way.packet))
-    return ends(flows, t, frame, traces::FrameEnd::kBack, to);
+  if (to == way.source && to_group(*way.packet)) return ends(flows, t, frame, traces::FrameEnd::kBack, to);
   // The rule for what no other matches leads to the manager; what that one sends itself would go round.
   if (to == way.source && to == kManager && !is_for(*way.packet, blocks_.vports[kManager]))
     return ends(flows, t, frame, traces::FrameEnd::kBack, to);

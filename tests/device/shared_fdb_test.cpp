@@ -27,7 +27,8 @@ using ::testing::IsEmpty;
 enum : unsigned { kEgressAclTable = 2, kFdbTable = 4 };
 enum : std::uint8_t { kOuter = 1, kMisc = 2 };
 constexpr std::uint32_t kUplink = 0xffff;
-constexpr int kFirst = 0, kSecond = 2;  // vhca_id of the physical functions, each with a virtual one behind it
+constexpr int kFirst = 0,
+              kSecond = 2;  // vhca_id of the physical functions, each with a virtual one behind it
 constexpr std::uint64_t kAnywhere = 0x0200000000aa, kToFirst = 0x020000000011, kToSecond = 0x020000000022;
 
 struct TraceFile {
@@ -290,8 +291,7 @@ TEST_F(SharedFdb, AnEgressAclLeadsToThePeersManager) {
 
 TEST_F(SharedFdb, ARootOfItsOwnUndoesIt) {
   const auto first = make_first();
-  const auto second =
-      make_fdb(1, {FlowDest::kVport, 0}, {FlowDest::kVport, 1}, {FlowDest::kVport, kUplink});
+  const auto second = make_fdb(1, {FlowDest::kVport, 0}, {FlowDest::kVport, 1}, {FlowDest::kVport, kUplink});
   EXPECT_THAT(from_vf(1, kToFirst), ElementsAre("pf1"));
   const std::uint64_t before = machine->function(1).state_digest();
   share(*pf[1], first->table.number(), kFirst).must();
@@ -329,9 +329,10 @@ TEST_F(SharedFdb, TheWayOfAFrameIsTracedOverBothSwitches) {
   close_all();
   machine.reset();
   traces::Paths paths;
-  ASSERT_EQ(traces::read_records(trace.path, [&](const traces::Record& r,
-                                                 const std::vector<std::uint8_t>& blob) { paths.add(r, blob); }),
-            0);
+  ASSERT_EQ(
+      traces::read_records(trace.path, [&](const traces::Record& r,
+                                           const std::vector<std::uint8_t>& blob) { paths.add(r, blob); }),
+      0);
   paths.finish();
   std::string text;
   for (const traces::FramePath& p : paths.all()) text += path_text(p);

@@ -32,6 +32,10 @@ bond active-backup
 shared=0
 [[ $(uname -r) != 6.1.* ]] || shared=1
 said 30 "shared_fdb:$shared mode:queue_affinity"
+# The first one that had a link is active.
+up() { [[ $(<"/sys/class/net/$p0/carrier")$(<"/sys/class/net/$p1/carrier") == 11 ]]; }
+within 20 up
+ip link set bond0 type bond active_slave "$p0" || fail "active_slave"
 ip link add name br0 type bridge && ip link set br0 up || fail "bridge"
 if ((shared)); then
   said 30 'Operation mode is single FDB'
