@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # boot: --hca link=ib
-# breaks: destroy-busy
 # What an administrator reads and sets of an RDMA device: counters of single QPs (rdma statistic), page faults of memory regions, the
-# node's description, pages, the cache of memory keys. The kernel takes the counter of a QP that never came to RTS away without telling the
-# card first.
+# node's description, pages, the cache of memory keys.
 wait_active mlx5_0
 mark_kernel_log
 device=/sys/class/infiniband/mlx5_0
@@ -28,13 +26,14 @@ stop() {
 # requests: of all QPs with a counter, sends and writes that have come.
 requests() { rdma statistic qp show link $link | tr ' ' '\n' | awk 'last == "rx_write_requests" || last == "out_of_buffer" { n += $1 } { last = $1 } END { print n + 0 }'; }
 
-# Counters by themselves: a QP of a user's gets that of its type.
+# Counters by themselves: a QP of a user's gets that of its type. Both ends write: of a QP that stays in RTR the kernel takes the counter away
+# while the card has it still, and is refused.
 rdma statistic qp set link $link auto type on || fail "auto type"
 rdma statistic qp mode link $link | grep -q 'auto type' || fail "mode: $(rdma statistic qp mode)"
-ib_write_bw -d mlx5_0 -F -s 2 -D 30 -p 18600 >/tmp/writes.server 2>&1 &
+ib_write_bw -d mlx5_0 -F -b -s 2 -D 30 -p 18600 >/tmp/writes.server 2>&1 &
 server=$!
 until_listens 18600 $server || fail "server: $(cat /tmp/writes.server)"
-ib_write_bw -d mlx5_0 -F -s 2 -D 30 -p 18600 localhost >/tmp/writes.client 2>&1 &
+ib_write_bw -d mlx5_0 -F -b -s 2 -D 30 -p 18600 localhost >/tmp/writes.client 2>&1 &
 client=$!
 has_counter() { rdma statistic qp show link $link | grep -q 'cntn'; }
 within 20 has_counter
@@ -66,9 +65,9 @@ mount -t debugfs debugfs /sys/kernel/debug 2>/dev/null
 cache=$(find /sys/kernel/debug/mlx5 -type d -name mr_cache | head -n 1)
 [[ -n $cache ]] || fail "no cache of memory keys in debugfs"
 for order in 4 8; do
-  size=$(<"$cache/$order/size") limit=$(<"$cache/$order/limit")
-  echo 0 >"$cache/$order/limit" && echo 12 >"$cache/$order/size" && echo 6 >"$cache/$order/limit" || fail "12 keys of order $order"
+  limit=$(<"$cache/$order/limit")
+  echo 6 >"$cache/$order/limit" && echo 12 >"$cache/$order/size" || fail "12 keys of order $order"
   [[ $(<"$cache/$order/size") == 12 ]] || fail "a cache of $(<"$cache/$order/size") keys, not 12"
-  echo 0 >"$cache/$order/limit" && echo "$size" >"$cache/$order/size" && echo "$limit" >"$cache/$order/limit" || fail "$size keys of order $order"
+  echo "$limit" >"$cache/$order/limit" || fail "$limit keys of order $order"
 done
 no_complaints "what administrators do"
