@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A plugin for QEMU's translator: writes the address of each block of a kernel module's code that the guest has entered, 64 bits each, into the
- * file that its argument names: -plugin libentered-blocks.so,out=FILE. A block is translated when it is about to run for the first
- * time, and a call begins one; so a function has run if a block begins at its address. Costs nothing once code is translated.
+ * A plugin for QEMU's translator: writes the address of each block of a kernel module's code that the guest
+ * has entered, 64 bits each, into the file that its argument names: -plugin libentered-blocks.so,out=FILE. A
+ * block is translated when it is about to run for the first time, and a call begins one; so a function has
+ * run if a block begins at its address. Costs nothing once code is translated.
  */
 #include <glib.h>
 #include <inttypes.h>
@@ -36,7 +37,8 @@ static void finished(qemu_plugin_id_t id G_GNUC_UNUSED, void* data G_GNUC_UNUSED
   g_mutex_unlock(&lock);
 }
 
-QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t* info G_GNUC_UNUSED, int argc, char** argv) {
+QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t* info G_GNUC_UNUSED,
+                                           int argc, char** argv) {
   if (argc != 1 || strncmp(argv[0], "out=", 4) != 0 || !(out = fopen(argv[0] + 4, "wb"))) {
     fprintf(stderr, "entered-blocks: needs out=FILE, a file that can be written\n");
     return -1;

@@ -46,7 +46,8 @@ int main(int argc, char** argv) {
   const int failed = is_v4 ? setsockopt(fd, IPPROTO_IP, IP_MULTICAST_IF, &from, sizeof from)
                            : setsockopt(fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, &index, sizeof index);
   // "ip vrf exec" has bound it to the VRF, which has no route for groups of IPv6.
-  if (failed || setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, interface, strlen(interface) + 1)) die("interface");
+  if (failed || setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, interface, strlen(interface) + 1))
+    die("interface");
   for (int i = 0; i < count; ++i)
     if (sendto(fd, "hello", 5, 0, is_v4 ? (struct sockaddr*)&v4 : (struct sockaddr*)&v6,
                is_v4 ? sizeof v4 : sizeof v6) < 0)
