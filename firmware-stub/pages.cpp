@@ -104,10 +104,11 @@ Syndrome PagePool::give(const Command& cmd, std::uint32_t count) {
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::uint64_t pa = prm::get<in::pas>(cmd.in.data(), i);
     if ((pa & ((1u << kPageShift) - 1)) != 0) return Syndrome::kPageAddress;
-    // The kernel's driver keeps page 0 back, as firmware has not always taken it; rdma-core's VFIO driver gives it first, an IOMMU's
-    // address like any other.
+    // The kernel's driver keeps page 0 back, as firmware has not always taken it; rdma-core's VFIO driver
+    // gives it first, an IOMMU's address like any other.
     if (pa == 0)
-      device_.tracer().broke_value(traces::Rule::kPageAddress, cmd.now, traces::RuleObject::kCommand, cmd.seq, pa);
+      device_.tracer().broke_value(traces::Rule::kPageAddress, cmd.now, traces::RuleObject::kCommand, cmd.seq,
+                                   pa);
     if (known_.count(pa) != 0 || !fresh.insert(pa).second) return Syndrome::kPageTwice;
   }
   for (std::uint32_t i = 0; i < count; ++i) pages_.push_back(prm::get<in::pas>(cmd.in.data(), i));
