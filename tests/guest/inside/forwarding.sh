@@ -52,9 +52,9 @@ run bridge_vlan_unaware -- "${net[0]}" "${rep[0]}" "${rep[1]}" "${net[1]}"
 run bridge_mdb -- "${net[0]}" "${rep[0]}"
 run tc_flower -- "${net[0]}" "${rep[0]}"
 run tc_chains -- "${net[0]}" "${rep[0]}"
-by_name tc_actions -- "${net[0]}" "${rep[0]}" "${rep[1]}" "${net[1]}"
+run tc_actions -- "${net[0]}" "${rep[0]}" "${rep[1]}" "${net[1]}"
 # A representor gets whatever its function sends and no rule takes; the function is the one that chooses.
-by_name local_termination -- "${rep[0]}" "${net[0]}"
+run local_termination standalone -- "${rep[0]}" "${net[0]}"
 # Rules of the card. The driver offers no match on MPLS but in a bareudp tunnel, and of fragments none on the first alone.
 offload on "${net[@]}" "${rep[@]}"
 run tc_flower "match_dst_mac_test match_src_mac_test match_src_ip_test match_pcp_test match_vlan_test match_ip_tos_test match_indev_test match_ip_ttl_test" \
@@ -65,12 +65,10 @@ offload off "${net[@]}" "${rep[@]}"
 # as it is. Without tags of vports in register C_0 the driver leaves bridges to software.
 if [[ ,$test_argument, == *,tc_vlan_modify,* ]]; then
   for vf in 0 1; do basename "$(vf_of $vf)" >/sys/bus/pci/drivers/mlx5_core/unbind || fail "unbind"; done
-  mode legacy
+  to_legacy
   devlink dev param set "pci/${pf##*/}" name esw_port_metadata value false cmode runtime || fail "esw_port_metadata"
-  mode switchdev
+  to_switchdev 2
   for vf in 0 1; do
-    rep[vf]=$(representor "$vf")
-    ip link set "${rep[vf]}" up || fail "${rep[vf]}"
     basename "$(vf_of $vf)" >/sys/bus/pci/drivers/mlx5_core/bind || fail "bind of $vf"
     within 60 test -d "$pf/virtfn$vf/net"
     net[vf]=$(net_of "$(vf_of $vf)")
