@@ -3,7 +3,7 @@
 # disk: forwarding-disk
 # program: mcast_tool
 # The kernel's own tests of forwarding (tools/testing/selftests/net/forwarding) on a card in switchdev mode: hosts are virtual functions,
-# the switch's ports their representors. docs/testing.md has the table of results. $test_argument: some alone, with commas between their names; those below "by name" are run so only.
+# the switch's ports their representors. docs/testing.md has the table of results. $test_argument: some alone, with commas between their names.
 mark_kernel_log
 port=$(net_of "$pf")
 ip link set "$port" up || fail "$port"
@@ -44,8 +44,6 @@ run() {
   ((status == 0)) || tail -n 15 /tmp/out
   for dev in "${net[@]}" "${rep[@]}"; do ip link set "$dev" nomaster; ip link set "$dev" up; done
 }
-# by_name NAME ...: as run, if $test_argument names it.
-by_name() { [[ -z $test_argument ]] || run "$@"; }
 offload off "${net[@]}" "${rep[@]}"
 run bridge_vlan_aware -- "${net[0]}" "${rep[0]}" "${rep[1]}" "${net[1]}"
 run bridge_vlan_unaware -- "${net[0]}" "${rep[0]}" "${rep[1]}" "${net[1]}"
@@ -61,19 +59,5 @@ run tc_flower "match_dst_mac_test match_src_mac_test match_src_ip_test match_pcp
   -- "${net[0]}" "${rep[0]}"
 offload off "${net[@]}" "${rep[@]}"
 
-# What a bridge has learned the card forwards before software's rules see it, with this driver on any card: a tag that they change stays
-# as it is. Without tags of vports in register C_0 the driver leaves bridges to software.
-if [[ ,$test_argument, == *,tc_vlan_modify,* ]]; then
-  for vf in 0 1; do basename "$(vf_of $vf)" >/sys/bus/pci/drivers/mlx5_core/unbind || fail "unbind"; done
-  to_legacy
-  devlink dev param set "pci/${pf##*/}" name esw_port_metadata value false cmode runtime || fail "esw_port_metadata"
-  to_switchdev 2
-  for vf in 0 1; do
-    basename "$(vf_of $vf)" >/sys/bus/pci/drivers/mlx5_core/bind || fail "bind of $vf"
-    within 60 test -d "$pf/virtfn$vf/net"
-    net[vf]=$(net_of "$(vf_of $vf)")
-  done
-  by_name tc_vlan_modify -- "${net[0]}" "${rep[0]}" "${rep[1]}" "${net[1]}"
-fi
 cat /tmp/results
 if grep -aqE 'FAIL|status [1-9]' /tmp/results; then fail "$(grep -aE 'FAIL|status [1-9]' /tmp/results)"; fi
