@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """rdma-core's test of its mlx5 VFIO driver on a virtual function of an InfiniBand card, which shares the port's LID: its packets have
 to name it by its GID. Loaded beside the tests of that suite (tests/pyverbs/suite.py)."""
+import os
+import subprocess
+
 import tests.mlx5_base as base
 import tests.utils
 from tests import mlx5_prm_structs as prm
@@ -43,7 +46,20 @@ class VfResources(vfio.Mlx5VfioResources):
         step(DevxOps.MLX5_CMD_OP_RTR2RTS_QP, qpc)
 
 
+class VfioEqResources(vfio.Mlx5VfioEqResources):
+    """The suite sets the port up by its own register, where it is up already: TOGGLE_PORT is a command that has it go down and up, run now
+    that events are listened for."""
+
+    def change_port_state_with_registers(self, state):
+        super().change_port_state_with_registers(state)
+        subprocess.run(["bash", "-c", os.environ["TOGGLE_PORT"]], check=True)
+
+
 class VfVfioTest(vfio.Mlx5VfioTrafficTest):
     def create_players(self):
         self.server = VfResources(ib_port=self.ib_port, pci_name=self.pci_dev, activate_port_state=True)
         self.client = VfResources(ib_port=self.ib_port, pci_name=self.pci_dev, ctx=self.server.ctx)
+
+    def create_async_players(self):
+        self.server = VfioEqResources(ib_port=self.ib_port, pci_name=self.pci_dev)
+        self.client = vfio.Mlx5VfioResources(ib_port=self.ib_port, pci_name=self.pci_dev, ctx=self.server.ctx)

@@ -44,9 +44,20 @@ Bytes ethertype(const Bytes& b, std::size_t len) {
   return Bytes(b.begin() + 12, b.begin() + 12 + static_cast<long>(len));
 }
 
-class ESwitchTest : public ::testing::Test {
+// A port's switch with its manager and two functions, by itself.
+struct Switch {
+  explicit Switch(std::uint8_t hca) : tracer(hca) { eswitch.set_present(true); }
+  Vport v0{0}, v1{1}, v2{2};
+  Vports vports{PerFunction<Vport>(std::vector<Vport*>{&v0, &v1, &v2})};
+  traces::Tracer tracer;
+  traces::FunctionTracer of_manager{tracer, 0};
+  FlowSteering flows{&of_manager};
+  ESwitch eswitch{{vports, flows}};
+};
+
+class ESwitchTest : public ::testing::Test, public Switch {
  protected:
-  ESwitchTest() { eswitch.set_present(true); }
+  ESwitchTest() : Switch(3) {}
 
   FlowTable& table(FlowTableType type, std::uint16_t vport = 0, unsigned log_size = 8) {
     FlowTable* made = flows.create_table(++tables_, type);
@@ -158,12 +169,6 @@ class ESwitchTest : public ::testing::Test {
   }
   using To = std::vector<FunctionId>;
 
-  Vport v0{0}, v1{1}, v2{2};
-  Vports vports{PerFunction<Vport>(std::vector<Vport*>{&v0, &v1, &v2})};
-  traces::Tracer tracer{3};
-  traces::FunctionTracer of_manager{tracer, 0};
-  FlowSteering flows{&of_manager};
-  ESwitch eswitch{{vports, flows}};
   EmbeddedSwitch::Copies copies;
 
  private:
@@ -443,26 +448,25 @@ TEST_F(ESwitchTest, AnEntryMayLeadToTheSwitchAtTheOtherPort) {
 class SharedFdbTest : public ESwitchTest {
  protected:
   SharedFdbTest() {
-    first.set_present(true);
-    ESwitch::join(first, eswitch);
-    first.set_owner(1);
+    ESwitch::join(first.eswitch, eswitch);
+    first.eswitch.set_owner(1);
     eswitch.set_owner(2);
-    FlowTable* t = first_flows.create_table(kRoot, FlowTableType::kFdb);
+    FlowTable* t = first.flows.create_table(kRoot, FlowTableType::kFdb);
     t->log_size = 8;
-    first_flows.set_root(FlowTableType::kFdb, kRoot);
+    first.flows.set_root(FlowTableType::kFdb, kRoot);
   }
   // What all frames meet there.
   void rule(const std::vector<FlowDestination>& to) {
-    FlowTable& t = *first_flows.find_table(kRoot);
+    FlowTable& t = *first.flows.find_table(kRoot);
     FlowGroup all;
     all.id = 1;
     all.last = 1;
-    EXPECT_TRUE(first_flows.create_group(t, all));
+    EXPECT_TRUE(first.flows.create_group(t, all));
     FlowEntry e;
     e.group = 1;
     e.action = kFlowForward;
     e.destinations = to;
-    EXPECT_TRUE(first_flows.set_entry(t, 0, e));
+    EXPECT_TRUE(first.flows.set_entry(t, 0, e));
   }
   // What comes to that vport of a switch goes on to the one given.
   static void bounce(FlowSteering& at, std::uint16_t vport, const FlowDestination& to) {
@@ -484,17 +488,12 @@ class SharedFdbTest : public ESwitchTest {
     EXPECT_TRUE(at.set_entry(*t, 0, e));
   }
   static constexpr std::uint32_t kRoot = 9;
-  Vport w0{0}, w1{1}, w2{2};
-  Vports first_vports{PerFunction<Vport>(std::vector<Vport*>{&w0, &w1, &w2})};
-  traces::Tracer first_tracer{4};
-  traces::FunctionTracer of_first{first_tracer, 0};
-  FlowSteering first_flows{&of_first};
-  ESwitch first{{first_vports, first_flows}};
+  Switch first{4};
 };
 
 TEST_F(SharedFdbTest, TheOtherSwitchsTableDecides) {
   EXPECT_FALSE(eswitch.share(kRoot + 1)) << "there is no such table";
-  first_flows.create_table(10, FlowTableType::kNicRx);
+  first.flows.create_table(10, FlowTableType::kNicRx);
   EXPECT_FALSE(eswitch.share(10)) << "that is no FDB";
   EXPECT_FALSE(eswitch.on());
   ASSERT_TRUE(eswitch.share(kRoot));
@@ -515,12 +514,12 @@ TEST_F(SharedFdbTest, TheOtherSwitchsTableDecides) {
 TEST_F(SharedFdbTest, ItLastsAsLongAsTheTable) {
   ASSERT_TRUE(eswitch.share(kRoot));
   EXPECT_EQ(eswitch.shared_root(), kRoot);
-  first.forget(kRoot + 1);
+  first.eswitch.forget(kRoot + 1);
   EXPECT_TRUE(eswitch.on());
-  first.forget(kRoot);
+  first.eswitch.forget(kRoot);
   EXPECT_FALSE(eswitch.on());
   ASSERT_TRUE(eswitch.share(kRoot));
-  first.clear();
+  first.eswitch.clear();
   EXPECT_FALSE(eswitch.on());
   ASSERT_TRUE(eswitch.share(kRoot));
   eswitch.clear();
@@ -546,14 +545,14 @@ TEST_F(SharedFdbTest, AMissIsTheFdbsSwitchs) {
 TEST_F(SharedFdbTest, AnEgressAclLeadsToAnotherVport) {
   ASSERT_TRUE(eswitch.share(kRoot));
   rule({{FlowDestination::kVport, 0}});
-  bounce(first_flows, 0, {FlowDestination::kVport, 0, 0, true});
+  bounce(first.flows, 0, {FlowDestination::kVport, 0, 0, true});
   EXPECT_EQ(send(kOut, frame(0x55, 0x77)), (To{0}));
   EXPECT_FALSE(copies[0].other);
   EXPECT_EQ(copies[0].packet->source_vport, kUplinkVport);
   // The first port's own are not bounced.
   PacketRef p = packet(frame(0x55, 0x77), 0);
   copies.clear();
-  first.from_uplink(0, p, copies);
+  first.eswitch.from_uplink(0, p, copies);
   ASSERT_EQ(copies.size(), 1u);
   EXPECT_FALSE(copies[0].other);
   // That vport's state and ACL count, but an ACL does not lead on what another one has led to it.
@@ -568,13 +567,13 @@ TEST_F(SharedFdbTest, AnEgressAclLeadsToAnotherVport) {
 TEST_F(SharedFdbTest, TheWayIsTracedOverBothSwitches) {
   ASSERT_TRUE(eswitch.share(kRoot));
   rule({{FlowDestination::kVport, 2, 0, true}});
-  for (traces::Tracer* t : {&tracer, &first_tracer}) {
+  for (traces::Tracer* t : {&tracer, &first.tracer}) {
     t->open_memory();
     std::string err;
     ASSERT_TRUE(t->set_filter("path", &err)) << err;
   }
   send(1, frame(0x55, 0x11));
-  const auto second = tracer.drain(), in_first = first_tracer.drain();
+  const auto second = tracer.drain(), in_first = first.tracer.drain();
   ASSERT_EQ(second.size(), 2u);
   ASSERT_EQ(in_first.size(), 1u);
   EXPECT_EQ(second[0].p(), traces::Point::kFrameEnters);

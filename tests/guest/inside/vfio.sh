@@ -34,12 +34,9 @@ sibling=$!
 suite "$vf" "test_vfio_vf.VfVfioTest.$traffic"
 # Its manager takes its port down and up.
 modprobe ib_ipoib && within 30 test -e /sys/class/net/ib0 || fail "no interface of the physical function"
-while [[ -e /tmp/going ]]; do ip link set ib0 vf 0 state disable && sleep 0.2 && ip link set ib0 vf 0 state enable && sleep 1.3; done &
-toggle=$!
-suite "$vf" "$event"
+TOGGLE_PORT="ip link set ib0 vf 0 state disable && ip link set ib0 vf 0 state enable" suite "$vf" "$event"
 rm /tmp/going
 wait $sibling || fail "the sibling"
-wait $toggle || fail "the state of the port"
 ip link set ib0 vf 0 state auto || fail "auto"
 take_from_vfio "$vf"
 within 60 grep -qs ACTIVE "$(vf_of 0)"/infiniband/*/ports/1/state
@@ -51,12 +48,7 @@ physical=${pf##*/}
 modprobe -r ib_ipoib
 give_to_vfio "$physical"
 suite "$physical" "test_mlx5_vfio.Mlx5VfioTrafficTest.$traffic"
-: >/tmp/going
-while [[ -e /tmp/going ]]; do ask inject link=down && sleep 0.2 && ask inject link=up && sleep 1.3; done >/dev/null &
-cable=$!
-suite "$physical" "$event"
-rm /tmp/going
-wait $cable || fail "the cable"
+TOGGLE_PORT="$(declare -f fail guest_port ask); ask inject link=down && ask inject link=up" suite "$physical" "$event"
 take_from_vfio "$physical"
 within 60 grep -qs ACTIVE "$pf"/infiniband/*/ports/1/state
 pair 18515 60 ibv_rc_pingpong -d "$(rdma_of "$pf")" -c -n 100 || fail "the physical function afterwards"
