@@ -15,6 +15,7 @@
 
 #include "model/state/fields.h"
 #include "model/steer/actions.h"
+#include "model/steer/definer.h"
 #include "model/steer/meter.h"
 #include "model/time.h"
 #include "prm/prm.h"
@@ -36,6 +37,7 @@ enum class FlowTableType : std::uint8_t {
   kSnifferTx = 6,
   kRdmaRx = 7,
   kRdmaTx = 8,
+  kPortSelection = 9,  // LAG: by which of the card's ports a frame leaves
 };
 
 // dest_format_struct.destination_type
@@ -152,6 +154,8 @@ struct FlowGroup {
   std::uint32_t first = 0, last = 0;  // flow indices
   std::uint8_t criteria = 0;          // match_criteria_enable: 1 outer, 2 misc, 4 inner, 8 misc2 ...
   MatchParam mask{};
+  bool splits = false;   // every frame fits; a hash of its fields says which flow index takes it (HASH_SPLIT)
+  MatchDefiner definer;  // splits: of those
 
   // The engine's own: the words that the mask names, and the entries by a hash of those (several flow indices
   // may share one).
@@ -164,7 +168,7 @@ struct FlowGroup {
 
   template <class Archive>
   void list_state(Archive& a) {
-    HCASIM_FIELDS(a, id, first, last, criteria, mask);  // the rest is made of these
+    HCASIM_FIELDS(a, id, first, last, criteria, mask, splits, definer);  // the rest is made of these
   }
 };
 
@@ -291,6 +295,9 @@ class FlowSteering {
   bool active(FlowTableType type) const { return root(type) != 0; }
   // One of the tables parts the ports of a LAG.
   bool parts_ports() const;
+  // LAG: what the tables of the type kPortSelection say of a frame; kNone: nothing.
+  enum class PortChoice : std::uint8_t { kNone, kOwn, kOther };
+  PortChoice select_port(const SteeredFrame& frame);
 
   // --- From within run(): what becomes of a frame
   void forward(const FlowDestination& to, SteeredFrame frame);
@@ -312,7 +319,9 @@ class FlowSteering {
     std::uint32_t table;
     SteeredFrame frame;
   };
-  const FlowEntry* lookup(const FlowTable& table, const std::uint8_t* params, bool from_uplink) const;
+  const FlowEntry* lookup(const FlowTable& table, const std::uint8_t* params,
+                          const SteeredFrame& frame) const;
+  static const FlowEntry* split(const FlowTable& table, const FlowGroup& group, const SteeredFrame& frame);
   void visit(Time now, Step step);
   void miss(const FlowTable& table, SteeredFrame frame);
   bool act(Time now, const FlowEntry& entry, SteeredFrame& frame);

@@ -265,8 +265,13 @@ void fill_match_param(const SteeredFrame& steered, unsigned criteria, std::uint8
 
 // The entry with the lowest flow index that fits.
 const FlowEntry* FlowSteering::lookup(const FlowTable& table, const std::uint8_t* params,
-                                      bool from_uplink) const {
+                                      const SteeredFrame& frame) const {
+  const bool from_uplink = frame.source_port == kUplinkPort;
   for (const FlowGroup* group : table.order) {
+    if (group->splits) {
+      if (const FlowEntry* entry = split(table, *group, frame)) return entry;
+      continue;
+    }
     if (group->index.empty()) continue;
     std::uint64_t hash = 0;
     for (const FlowGroup::Word& word : group->words) hash = flow_hash_step(hash, flow_word(params, word));

@@ -184,7 +184,7 @@ void FlowSteering::visit(Time now, Step step) {
     verdict_.deliveries.push_back({FlowDelivery::kOtherPort, 0, std::move(frame)});
     return;
   }
-  const FlowEntry* entry = lookup(*table, params_.data(), frame.source_port == kUplinkPort);
+  const FlowEntry* entry = lookup(*table, params_.data(), frame);
   if (const auto* trace = tracer()) trace_table(*trace, now, frame, *table, entry);
   if (!entry) return miss(*table, std::move(frame));
   if (!act(now, *entry, frame) || entry->action & kFlowDrop) return drop(std::move(frame));

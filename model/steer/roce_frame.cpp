@@ -31,6 +31,29 @@ SteeredFrame as_frame(const PacketRef& packet, const FlowSteering& flows) {
   return flows.frame(std::move(frame));
 }
 
+SteeredFrame headers_as_frame(const PacketRef& packet, const FlowSteering& flows) {
+  const Packet& p = *packet;
+  if (p.kind == PacketKind::kEthernet) return flows.frame(packet);
+  const PacketRef headers = PacketPool::make();
+  Packet& h = *headers;
+  h.kind = p.kind;
+  h.ipv4 = p.ipv4;
+  h.has_vlan = p.has_vlan;
+  h.vlan_tci = p.vlan_tci;
+  h.dmac = p.dmac;
+  h.smac = p.smac;
+  h.udp_sport = p.udp_sport;
+  h.tclass = p.tclass;
+  h.hop_limit = p.hop_limit;
+  h.flow_label = p.flow_label;
+  h.sgid = p.sgid;
+  h.dgid = p.dgid;
+  h.opcode = p.opcode;
+  h.pkey = p.pkey;
+  h.dest_qpn = p.dest_qpn;
+  return as_frame(headers, flows);
+}
+
 PacketRef as_packet(SteeredFrame& frame) {
   frame.writable();
   PacketRef packet = std::move(frame.packet);

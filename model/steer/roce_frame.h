@@ -14,6 +14,8 @@ class FlowSteering;
 
 // A frame shares the packet's bytes; of a RoCE packet they are made.
 SteeredFrame as_frame(const PacketRef& packet, const FlowSteering& flows);
+// The headers alone, for tables that do not change them: where they lead does not depend on payloads.
+SteeredFrame headers_as_frame(const PacketRef& packet, const FlowSteering& flows);
 // The packet that a frame is now: RoCE again if it was before, and if its changes let it.
 PacketRef as_packet(SteeredFrame& frame);
 
