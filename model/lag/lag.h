@@ -2,9 +2,10 @@
 // Link aggregation (LAG) of a card's two ports. Each port has functions and engines of its own (one Device),
 // and a block like this one; what is set for both lies in that of port 0, whose physical function is the
 // master. While the ports are aggregated, a packet leaves by the port that stands for its queue's affinity,
-// whosever function sends it. Once the two physical functions are one vport, what comes in at port 1 for its
-// physical function is the master's: RoCE packets are for its QPs, frames go through its receive tables, down
-// to the table that parts the two (LAG demux), from where they come back.
+// or that the master's tables select for it, whosever function sends it. Once the two physical functions are
+// one vport, what comes in at port 1 for its physical function is the master's: RoCE packets are for its QPs,
+// frames go through its receive tables, down to the table that parts the two (LAG demux), from where they
+// come back.
 #ifndef HCASIM_MODEL_LAG_LAG_H
 #define HCASIM_MODEL_LAG_LAG_H
 
@@ -18,6 +19,7 @@
 
 namespace hcasim {
 
+class FlowSteering;
 class Receiver;
 
 // What firmware sets.
@@ -28,10 +30,16 @@ struct LagState {
   // the other mode, too.
   bool native_fdb = false;
   std::array<std::uint8_t, 2> remap{1, 2};  // the port, from 1 on, that stands for affinity 1 and 2
+  // Or tables of the type kPortSelection say which (port_select_mode): of all packets, or of those of queues
+  // without affinity alone (port_select_flow_table_bypass). Of these, one for a port that is not active
+  // leaves by the other one.
+  bool by_tables = false;
+  bool affinity_first = false;
+  std::uint8_t active = 0;  // bit n: port n + 1
 
   template <class Archive>
   void list_state(Archive& a) {
-    HCASIM_FIELDS(a, aggregated, one_vport, native_fdb, remap);
+    HCASIM_FIELDS(a, aggregated, one_vport, native_fdb, remap, by_tables, affinity_first, active);
   }
 };
 
@@ -40,6 +48,7 @@ class Lag final : public PortGroup {
   struct Blocks {
     Port& port;
     Receiver& receiver;
+    FlowSteering& flows;  // of the physical function
   };
   explicit Lag(const Blocks& blocks) : blocks_(blocks) {}
   Lag(const Lag&) = delete;
@@ -58,6 +67,7 @@ class Lag final : public PortGroup {
 
   bool aggregated() const override { return joined() && state().aggregated; }
   Port& egress(PortAffinity affinity) override;
+  Port& egress_of(const PacketRef& packet) override;
   Port& other() override { return other_->blocks_.port; }
 
   // What has come in for this port's physical function is the other one's.
@@ -74,6 +84,9 @@ class Lag final : public PortGroup {
   }
 
  private:
+  bool selected(PortAffinity affinity) const;
+  Port& port(unsigned n) { return n == number_ + 1 ? blocks_.port : other(); }
+
   Blocks blocks_;
   Lag* other_ = nullptr;
   unsigned number_ = 0;

@@ -8,15 +8,15 @@
 namespace hcasim {
 
 // Null: the packet leaves by this port.
-Port* Port::leaves_elsewhere(const Packet& p) {
+Port* Port::leaves_elsewhere(const PacketRef& packet) {
   if (!group_ || !group_->aggregated()) return nullptr;
-  Port& out = group_->egress(p.affinity);
+  Port& out = group_->egress_of(packet);
   return &out == this ? nullptr : &out;
 }
 
 // What the switch sends to an uplink: ports that are one link have one, whichever of them it names.
 Port& Port::way_out(const EmbeddedSwitch::Copy& copy) {
-  if (Port* out = leaves_elsewhere(*copy.packet)) return *out;
+  if (Port* out = leaves_elsewhere(copy.packet)) return *out;
   return copy.other && !group_->aggregated() ? group_->other() : *this;
 }
 

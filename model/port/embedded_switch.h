@@ -12,12 +12,15 @@
 
 namespace hcasim {
 
+class Port;
+
 class EmbeddedSwitch {
  public:
   struct Copy {
     FunctionId to = kNoFunction;  // kNoFunction: out of the port
     PacketRef packet;
-    bool other = false;  // the function, or the port, is of the card's other port
+    bool other = false;   // the function, or the port, is of the card's other port
+    Port* way = nullptr;  // out of the port: which, as the port that asks has found
   };
   using Copies = std::vector<Copy>;
 

@@ -167,7 +167,7 @@ Time Port::transmit_other(Time t, PacketRef&& packet) {
   if (link_ == LinkType::kEthernet && watch_ && state_ == PortState::kActive && !packet->crossed)
     watch_(t, *packet);
   if (group_ && !packet->crossed && !switched())
-    if (Port* out = leaves_elsewhere(*packet)) return cross(t, *out, std::move(packet));
+    if (Port* out = leaves_elsewhere(packet)) return cross(t, *out, std::move(packet));
   if (pause_.active(t)) {
     const Time open = pause_.open_at(t, priority_of(*packet)), lasts = duration(*packet, wire_bytes(*packet));
     if (pause_.hold(t, packet)) return open + lasts;
@@ -326,8 +326,10 @@ Time Port::transmit_switched(Time t, PacketRef&& packet) {
   const PacketRef sent = packet;  // for what is told of it
   eswitch_->from_function(slot.end, packet, copies_);
   bool out = false;
-  for (const EmbeddedSwitch::Copy& copy : copies_)
-    out = out || (copy.to == kNoFunction && &way_out(copy) == this);
+  for (EmbeddedSwitch::Copy& copy : copies_) {
+    if (copy.to == kNoFunction) copy.way = &way_out(copy);
+    out = out || copy.way == this;
+  }
   count_tx(*sent, bytes, {copies_.size() > (out ? 1u : 0u), out && wire_});
   if (copies_.empty()) {
     drop(slot.end, *sent, addresses_.open(sent->function) ? DropReason::kRule : DropReason::kLinkDown);
@@ -344,9 +346,9 @@ Time Port::transmit_switched(Time t, PacketRef&& packet) {
         copy.packet->transport_domain = 0;  // which names nothing of others
       Port& at = copy.other ? group_->other() : *this;
       at.rx_.push(slot.end + profile_.port.loopback, std::move(copy.packet));
-    } else if (Port& way = way_out(copy); &way != this) {
+    } else if (copy.way != this) {
       copy.packet->crossed = true;
-      way.transmit(slot.end, std::move(copy.packet));
+      copy.way->transmit(slot.end, std::move(copy.packet));
     } else if (!passes(*copy.packet, false)) {
       drop(slot.end, *copy.packet, DropReason::kLinkDown);
     } else if (wire_) {

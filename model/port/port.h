@@ -232,7 +232,7 @@ class Port : public sc_core::sc_module {
   Time transmit_switched(Time t, PacketRef&& packet);
   Time transmit_crossed(Time t, PacketRef&& packet);
   // aggregate.cpp
-  Port* leaves_elsewhere(const Packet& p);
+  Port* leaves_elsewhere(const PacketRef& packet);
   Port& way_out(const EmbeddedSwitch::Copy& copy);
   Time cross(Time t, Port& out, PacketRef&& packet);
   void trace_request(const Packet& p, Time start, Time end);

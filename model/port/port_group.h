@@ -14,8 +14,9 @@ class PortGroup {
  public:
   // The ports are one link: packets of one's functions may leave by another.
   virtual bool aggregated() const = 0;
-  // By which port such a packet leaves.
+  // By which port packets of such a queue leave, as far as one can say before there is one; and a packet.
   virtual Port& egress(PortAffinity affinity) = 0;
+  virtual Port& egress_of(const PacketRef& packet) = 0;
   // Whose functions have sent what crossed over to this port.
   virtual Port& other() = 0;
 
