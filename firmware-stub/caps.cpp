@@ -156,7 +156,7 @@ static_assert(prm::cmd_hca_cap::bytes <= Caps::kBytes && prm::atomic_caps::bytes
               prm::roce_cap::bytes <= Caps::kBytes && prm::odp_cap::bytes <= Caps::kBytes &&
               prm::flow_table_nic_cap::bytes <= Caps::kBytes);
 
-Caps::Caps(const Options& options) {
+Caps::Caps(const Options& options) : selects_port_(options.selects_port()) {
   fill_general(options, general_max_.data());
   fill_atomic(atomic_max_.data());
   fill_general_2(options, fixed_block(CapGroup::kGeneral2));
@@ -167,6 +167,7 @@ Caps::Caps(const Options& options) {
     fill_ethernet(generation, fixed_block(CapGroup::kEthernet));
     fill_roce(fixed_block(CapGroup::kRoce));
     fill_flow_table(options, fixed_block(CapGroup::kFlowTable));
+    fill_port_selection(options, port_selection_max_.data(), port_selection_power_on_.data());
     if (options.manages_switch()) {
       fill_eswitch_tables(options, fixed_block(CapGroup::kEswitchTables));
       fill_eswitch(options, fixed_block(CapGroup::kEswitch));
@@ -193,6 +194,8 @@ const Caps::Block* Caps::current(std::uint16_t group) const {
       return &atomic_;
     case CapGroup::kOdp:
       return &odp_;
+    case CapGroup::kPortSelection:
+      return selects_port_ ? &port_selection_ : nullptr;
     default:
       break;
   }
@@ -208,6 +211,8 @@ const Caps::Block* Caps::maximum(std::uint16_t group) const {
       return &atomic_max_;
     case CapGroup::kOdp:
       return &odp_max_;
+    case CapGroup::kPortSelection:
+      return selects_port_ ? &port_selection_max_ : nullptr;
     default:
       return current(group);
   }
@@ -238,6 +243,15 @@ Syndrome Caps::set(std::uint16_t group, const std::uint8_t* block) {
     }
     case CapGroup::kOdp:
       return take_odp(block, odp_max_.data(), odp_.data()) ? Syndrome::kOk : Syndrome::kCapValue;
+    case CapGroup::kPortSelection: {
+      using bypass = prm::port_selection_cap::port_select_flow_table_bypass;
+      if (!selects_port_) return Syndrome::kCapGroup;
+      Block next = port_selection_;
+      if (!take<bypass>(block, port_selection_max_, next)) return Syndrome::kCapValue;
+      if (std::memcmp(next.data(), block, prm::port_selection_cap::bytes) != 0) return Syndrome::kCapValue;
+      port_selection_ = next;
+      return Syndrome::kOk;
+    }
     default:
       return current(group) != nullptr ? Syndrome::kCapValue : Syndrome::kCapGroup;
   }
@@ -259,6 +273,10 @@ void Caps::set_vectors(unsigned vectors) {
 
 bool Caps::atomic_host_endian() const {
   return prm::get<prm::atomic_caps::atomic_req_8B_endianness_mode>(atomic_.data()) == 1;
+}
+
+bool Caps::port_select_bypass() const {
+  return prm::get<prm::port_selection_cap::port_select_flow_table_bypass>(port_selection_.data()) != 0;
 }
 
 // op_mod: group << 1, bit 0: 1 current, 0 maximum.

@@ -27,6 +27,7 @@ enum class CapGroup : std::uint16_t {
   kQos = 0xc,
   kDeviceMemory = 0xf,
   kGeneral2 = 0x20,
+  kPortSelection = 0x25,
 };
 
 // A field of a group's bytes.
@@ -48,6 +49,7 @@ class Caps {
     a("general", general_, general_power_on_);
     a("atomic", atomic_, atomic_max_);
     a("odp", odp_, odp_power_on_);
+    a("port_selection", port_selection_, port_selection_power_on_);
   }
   // Null: no such group.
   const Block* current(std::uint16_t group) const;
@@ -61,6 +63,8 @@ class Caps {
     return prm::get<F>(general_.data());
   }
   bool atomic_host_endian() const;
+  // Queues' own affinity comes before the tables that select a port.
+  bool port_select_bypass() const;
   // dynamic_msix_table_size of a virtual function: what a block of its manager's wants, which may change
   // nothing else; and what it is from now on, which only the manager changes.
   Syndrome vectors_of(const std::uint8_t* block, unsigned& vectors) const;
@@ -76,7 +80,8 @@ class Caps {
   std::uint8_t* fixed_block(CapGroup group) { return fixed_[static_cast<std::uint16_t>(group)].data(); }
 
   Block general_max_{}, general_power_on_{}, general_{}, atomic_max_{}, atomic_{}, odp_max_{},
-      odp_power_on_{}, odp_{};
+      odp_power_on_{}, odp_{}, port_selection_max_{}, port_selection_power_on_{}, port_selection_{};
+  bool selects_port_;
   // Never changed by a driver; empty on the InfiniBand link.
   std::map<std::uint16_t, Block> fixed_;
 };

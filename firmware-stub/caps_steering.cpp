@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Capabilities of flow steering (flow_table_nic_cap), from what the types of tables offer.
+#include <cstring>
+
 #include "firmware-stub/caps.h"
 #include "firmware-stub/caps_eth.h"
 #include "firmware-stub/caps_tables.h"
@@ -45,6 +47,19 @@ void fill_flow_table(const Options& options, std::uint8_t* c) {
   fill_chained<rdma_tx>(c);
   put<cap::ft_field_support_2_nic_receive_rdma::bth_opcode>(c, 1);
   put<cap::ft_field_support_2_nic_transmit_rdma::bth_opcode>(c, 1);
+}
+
+// Ports selected by flow tables. What bypasses these, the driver switches on.
+void fill_port_selection(const Options& options, std::uint8_t* maximum, std::uint8_t* power_on) {
+  using cap = prm::port_selection_cap;
+  if (!options.selects_port()) return;
+  using tables = cap::flow_table_properties_port_selection;
+  put<cap::port_select_flow_table>(power_on, 1);
+  fill_table<tables>(options, FlowTableType::kPortSelection, power_on);
+  fill_chained<tables>(power_on);
+  put<tables::log_max_destination>(power_on, kLogPortDestinations);
+  std::memcpy(maximum, power_on, cap::bytes);
+  put<cap::port_select_flow_table_bypass>(maximum, 1);
 }
 
 }  // namespace hcasim::fw

@@ -52,7 +52,6 @@ void fill_table(const Options& options, FlowTableType type, std::uint8_t* c) {
   if (found == nullptr) return;
   const FlowTypeCaps& offers = *found;
   put<typename T::ft_support>(c, 1);
-  put<typename T::flow_counter>(c, 1);
   put<typename T::log_max_ft_size>(c, kLogFlowTableSize);
   put<typename T::max_ft_level>(c, flow_levels(type));
   put<typename T::log_max_ft_num>(c, kLogFlowTables);
@@ -64,6 +63,7 @@ void fill_table(const Options& options, FlowTableType type, std::uint8_t* c) {
 
   const auto action = [&](unsigned bits) { return (offers.actions & bits) != 0; };
   const auto reformat = [&](std::uint32_t kind) { return (offers.reformats >> kind & 1) != 0; };
+  put<typename T::flow_counter>(c, action(kFlowCount));
   put<typename T::decap>(c, action(kFlowDecap));
   put<typename T::pop_vlan>(c, action(kFlowPopVlan));
   put<typename T::pop_vlan_2>(c, action(kFlowPopVlan2));

@@ -8,8 +8,7 @@ namespace hcasim::fw {
 
 namespace {
 
-constexpr std::uint32_t kQueueAffinity = 0;  // lagc.port_select_mode
-constexpr std::uint32_t kSelectRemap = 1;    // modify_lag_in.field_select
+constexpr std::uint32_t kSelectRemap = 1, kSelectActive = 2;  // modify_lag_in.field_select
 constexpr std::uint32_t kPorts = 2;
 
 Syndrome check_master(Firmware& fw) {
@@ -25,6 +24,24 @@ Syndrome read_remap(const Command& cmd, LagState& state) {
   return Syndrome::kOk;
 }
 
+template <class C>
+Syndrome read_active(const Command& cmd, LagState& state) {
+  const std::uint32_t active = cmd.get<typename C::active_port>();
+  if (active == 0 || active >> kPorts != 0) return Syndrome::kLagPort;
+  state.active = static_cast<std::uint8_t>(active);
+  return Syndrome::kOk;
+}
+
+// The port's choice by flow tables, whose root the driver has made before.
+template <class C>
+Syndrome read_tables(Firmware& fw, const Command& cmd, LagState& state) {
+  if (!fw.options().selects_port()) return Syndrome::kLagMode;
+  if (fw.function().flows().root(FlowTableType::kPortSelection) == 0) return Syndrome::kLagTables;
+  state.by_tables = true;
+  state.affinity_first = fw.caps().port_select_bypass();
+  return state.affinity_first ? read_active<C>(cmd, state) : Syndrome::kOk;
+}
+
 }  // namespace
 
 Syndrome create_lag(Firmware& fw, Command& cmd) {
@@ -34,9 +51,18 @@ Syndrome create_lag(Firmware& fw, Command& cmd) {
   LagState state = fw.device().lag().state();
   if (state.aggregated) return Syndrome::kLagActive;
   const bool native = cmd.get<c::fdb_selection_mode>() != 0;
-  if ((native && !fw.options().shares_fdb()) || cmd.get<c::port_select_mode>() != kQueueAffinity)
-    return Syndrome::kLagMode;
-  s = read_remap<c>(cmd, state);
+  if (native && !fw.options().shares_fdb()) return Syndrome::kLagMode;
+  switch (cmd.get<c::port_select_mode>()) {
+    case prm::k::LAG_PORT_SELECT_MODE_QUEUE_AFFINITY:
+      s = read_remap<c>(cmd, state);
+      break;
+    case prm::k::LAG_PORT_SELECT_MODE_PORT_SELECT_FT:
+      s = read_tables<c>(fw, cmd, state);
+      break;
+    default:
+      s = Syndrome::kLagMode;
+      break;
+  }
   if (s != Syndrome::kOk) return s;
   state.aggregated = true;
   state.native_fdb = native;
@@ -50,8 +76,9 @@ Syndrome modify_lag(Firmware& fw, Command& cmd) {
   if (s != Syndrome::kOk) return s;
   LagState state = fw.device().lag().state();
   if (!state.aggregated) return Syndrome::kLagNone;
-  if (cmd.get<in::field_select>() != kSelectRemap) return Syndrome::kModifyMask;
-  s = read_remap<in::ctx>(cmd, state);
+  const std::uint32_t wanted = !state.by_tables ? kSelectRemap : state.affinity_first ? kSelectActive : 0;
+  if (wanted == 0 || cmd.get<in::field_select>() != wanted) return Syndrome::kModifyMask;
+  s = state.by_tables ? read_active<in::ctx>(cmd, state) : read_remap<in::ctx>(cmd, state);
   if (s != Syndrome::kOk) return s;
   fw.device().lag().set(state);
   return Syndrome::kOk;
@@ -65,6 +92,11 @@ Syndrome query_lag(Firmware& fw, Command& cmd) {
   const LagState& state = lag.state();
   cmd.put<c::lag_state>(state.aggregated ? 1 : 0);
   cmd.put<c::fdb_selection_mode>(state.native_fdb ? 1 : 0);
+  if (state.by_tables) {
+    cmd.put<c::port_select_mode>(prm::k::LAG_PORT_SELECT_MODE_PORT_SELECT_FT);
+    cmd.put<c::active_port>(state.active);
+    return Syndrome::kOk;
+  }
   cmd.put<c::tx_remap_affinity_1>(state.remap[0]);
   cmd.put<c::tx_remap_affinity_2>(state.remap[1]);
   return Syndrome::kOk;
@@ -73,11 +105,11 @@ Syndrome query_lag(Firmware& fw, Command& cmd) {
 Syndrome destroy_lag(Firmware& fw, Command&) {
   const Syndrome s = check_master(fw);
   if (s != Syndrome::kOk) return s;
-  LagState state = fw.device().lag().state();
+  const LagState& state = fw.device().lag().state();
   if (!state.aggregated) return Syndrome::kLagNone;
-  state.aggregated = state.native_fdb = false;
-  state.remap = LagState{}.remap;
-  fw.device().lag().set(state);
+  LagState none;
+  none.one_vport = state.one_vport;
+  fw.device().lag().set(none);
   return Syndrome::kOk;
 }
 

@@ -43,6 +43,10 @@ struct Options {
   bool manages_switch() const { return manages() && link == Link::kEthernet; }
   // That switch may have its root in the FDB of the one at the card's other port.
   bool shares_fdb() const { return manages_switch() && ports != 1 && generation->has.flow_rewrite; }
+  bool port_tables = false;  // LAG: flow tables may select the port (port_select_flow_table)
+  bool selects_port() const {
+    return port_tables && ports != 1 && !vf && link == Link::kEthernet && generation->has.flow_rewrite;
+  }
   // Time limit of commands that is announced to the driver, ms; 0: none, and it takes its own.
   std::uint32_t command_limit_ms = 0;
   bool page_requests = true;  // host pages asked for (profile: boot_pages, init_pages); false: none

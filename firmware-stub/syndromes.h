@@ -62,6 +62,7 @@
   X(LagNone, 0x5a0142, kBadResState, kCount, "the ports are not aggregated, or not one vport")            \
   X(LagMode, 0x5a0143, kBadParam, kCapNotOffered, "way to select a port or an FDB not offered")           \
   X(LagPort, 0x5a0144, kBadParam, kCmdFunction, "the card has no such port")                              \
+  X(LagTables, 0x5a0145, kBadResState, kCount, "no tables that select a port, or they are in use")        \
   /* life cycle, capabilities, pages */                                                                   \
   X(Issi, 0x5a0201, kBadParam, kIssi, "ISSI not supported")                                               \
   X(CapGroup, 0x5a0202, kBadParam, kCapSet, "no such capability group")                                   \
@@ -281,6 +282,10 @@
   X(FlowMeterNumber, 0x5a0d09, kBadRes, kNoObject, "no such flow meter")                                  \
   X(FlowMeterBusy, 0x5a0d0a, kBadResState, kDestroyBusy, "flow meter in use")                             \
   X(FlowMeterUse, 0x5a0d0b, kBadParam, kFlowAction, "an entry's flow meter or its register is wrong")     \
+  X(MatchDefinerLimit, 0x5a0d0c, kLim, kCount, "no more match definers")                                  \
+  X(MatchDefinerNumber, 0x5a0d0d, kBadRes, kNoObject, "no such match definer")                            \
+  X(MatchDefinerBusy, 0x5a0d0e, kBadResState, kDestroyBusy, "match definer in use")                       \
+  X(MatchDefinerFormat, 0x5a0d0f, kBadParam, kCapNotOffered, "match definer's format or fields unknown")  \
   /* inside the firmware: the command waits until the driver gives pages */                               \
   X(WaitPages, 0x5a0f01, kNoRes, kCount, "waits for host pages")                                          \
   X(WaitHost, 0x5a0f02, kNoRes, kCount, "waits for the host's answer")

@@ -218,6 +218,15 @@ const Option kOptions[] = {
        s.firmware.vfs = static_cast<unsigned>(n);
        return true;
      }},
+    {"port_select", "queue",
+     "LAG on Ethernet: the port of a packet is that of its queue's affinity, or (hash) flow tables may "
+     "select "
+     "it; both ports of the card say the same",
+     "queue, hash",
+     [](Settings& s, const std::string& v) {
+       s.firmware.port_tables = v == "hash";
+       return v == "hash" || v == "queue";
+     }},
     {"sfs", "0", "sub-functions that the card can have, on Ethernet", "0 to 64",
      [](Settings& s, const std::string& v) {
        std::uint64_t n = 0;

@@ -178,6 +178,7 @@ Syndrome destroy_flow_table(Firmware& fw, Command& cmd) {
   const std::uint32_t id = table->id;
   const FlowTableObject* object = fw.objects().flow_tables.find(id);
   if (object == nullptr || object->referred() || !table->groups.empty()) return Syndrome::kFlowTableBusy;
+  if (selects_in_lag(fw, id)) return Syndrome::kLagTables;
   set_miss(fw, *table, {});
   if (table->type == FlowTableType::kFdb) fw.device().eswitch().forget(id);
   if (fw.function().flows().root(table->type, table->vport) == id)
@@ -236,6 +237,9 @@ Syndrome set_flow_table_root(Firmware& fw, Command& cmd) {
   const auto vport = static_cast<std::uint16_t>(
       of_vport(static_cast<FlowTableType>(type)) ? cmd.get<in::vport_number>() : 0);
   if (cmd.op_mod == kDisconnectRoot) {
+    if (static_cast<FlowTableType>(type) == FlowTableType::kPortSelection &&
+        selects_in_lag(fw, fw.function().flows().root(FlowTableType::kPortSelection)))
+      return Syndrome::kLagTables;
     if (fdb) eswitch.unshare();
     fw.function().flows().set_root(static_cast<FlowTableType>(type), 0, vport);
     return Syndrome::kOk;
@@ -249,6 +253,24 @@ Syndrome set_flow_table_root(Firmware& fw, Command& cmd) {
 
 // ---- Groups ----
 
+namespace {
+// A group that spreads frames over its entries, by what a definer says.
+Syndrome read_split(Firmware& fw, const Command& cmd, const FlowTable& table, FlowGroup& group,
+                    MatchDefinerObject*& definer) {
+  using in = prm::create_flow_group_in;
+  const std::uint32_t type = cmd.get<in::group_type>(), id = cmd.get<in::match_definer_id>();
+  group.splits = type == prm::k::CREATE_FLOW_GROUP_IN_GROUP_TYPE_HASH_SPLIT;
+  if (!group.splits) return type == 0 && id == 0 ? Syndrome::kOk : Syndrome::kFlowFeature;
+  if (table.type != FlowTableType::kPortSelection) return Syndrome::kFlowFeature;
+  definer = fw.objects().match_definers.find(id);
+  if (definer == nullptr) return Syndrome::kMatchDefinerNumber;
+  if (!UserContexts::may_use(cmd.uid, fw.objects().users.owner_general(prm::k::OBJ_TYPE_MATCH_DEFINER, id)))
+    return Syndrome::kNotOwner;
+  group.definer = definer->definer;
+  return Syndrome::kOk;
+}
+}  // namespace
+
 Syndrome create_flow_group(Firmware& fw, Command& cmd) {
   using in = prm::create_flow_group_in;
   Objects& o = fw.objects();
@@ -257,18 +279,21 @@ Syndrome create_flow_group(Firmware& fw, Command& cmd) {
   FlowTable* table = nullptr;
   s = find_flow_table<in>(fw, cmd, table);
   if (s != Syndrome::kOk) return s;
-  if (cmd.get<in::group_type>() != 0 || cmd.get<in::match_definer_id>() != 0) return Syndrome::kFlowFeature;
   FlowGroup group;
+  MatchDefinerObject* definer = nullptr;
+  s = read_split(fw, cmd, *table, group, definer);
+  if (s != Syndrome::kOk) return s;
   group.first = cmd.get<in::start_flow_index>();
   group.last = cmd.get<in::end_flow_index>();
   const std::uint32_t criteria = cmd.get<in::match_criteria_enable>();
   if ((criteria & ~kCriteria) != 0) return Syndrome::kFlowCriteria;
+  if (group.splits && criteria != 0) return Syndrome::kFlowCriteria;
   group.criteria = static_cast<std::uint8_t>(criteria);
   std::memcpy(group.mask.data(), prm::ptr<in::match_criteria>(cmd.in.data()), group.mask.size());
   if (!mask_known(fw.options(), group, table->type)) return Syndrome::kFlowCriteria;
   if (o.flow_groups.full()) return Syndrome::kFlowGroupLimit;
   if (!fw.pages().charge(kIcmFlow)) return Syndrome::kWaitPages;
-  o.flow_groups.create(group.id);
+  o.flow_groups.create(group.id)->definer = Ref(definer);
   if (!fw.function().flows().create_group(*table, group)) {
     o.flow_groups.destroy(group.id);
     fw.pages().release(kIcmFlow);

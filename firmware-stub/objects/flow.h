@@ -9,6 +9,7 @@
 #include "firmware-stub/firmware.h"
 #include "firmware-stub/objects/flow_types.h"
 #include "model/eswitch/eswitch.h"
+#include "model/lag/lag.h"
 #include "model/steer/flow.h"
 
 namespace hcasim::fw {
@@ -28,10 +29,21 @@ Syndrome check_flow_target(Firmware& fw, const Command& cmd) {
   return check_flow_target<In>(fw, cmd, cmd.get<typename In::table_type>());
 }
 
-// The manager of the switch at the card's other port.
-inline bool is_other_switch(Firmware& fw, std::uint32_t owner) {
+// The physical function of the card's other port.
+inline bool is_other_port(Firmware& fw, std::uint32_t owner) {
   const ESwitch* other = fw.device().eswitch().other();
-  return other != nullptr && fw.options().manages_switch() && owner == other->owner();
+  return other != nullptr && owner == other->owner();
+}
+// ... which manages a switch, as this one does.
+inline bool is_other_switch(Firmware& fw, std::uint32_t owner) {
+  return fw.options().manages_switch() && is_other_port(fw, owner);
+}
+
+// The table leads frames of a LAG to their ports: of the first port's function, the root.
+inline bool selects_in_lag(Firmware& fw, std::uint32_t table) {
+  const Lag& lag = fw.device().lag();
+  return lag.master() && fw.function().physical() && lag.state().by_tables &&
+         fw.function().flows().root(FlowTableType::kPortSelection) == table;
 }
 
 // Queries do not say whose table it is.

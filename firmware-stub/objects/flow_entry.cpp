@@ -61,7 +61,10 @@ Syndrome read_lists(Firmware& fw, const Command& cmd, const FlowTable& table, co
                     FlowEntry& entry) {
   const std::uint32_t destinations = cmd.get<FlowContext::destination_list_size>();
   const std::uint32_t counters = cmd.get<FlowContext::flow_counter_list_size>();
-  const unsigned most = table.type == FlowTableType::kFdb ? kLogVportDestinations : kLogDestinations;
+  const bool selects = table.type == FlowTableType::kPortSelection;
+  const unsigned most = table.type == FlowTableType::kFdb ? kLogVportDestinations
+                        : selects                         ? kLogPortDestinations
+                                                          : kLogDestinations;
   if (destinations > 1u << most) return Syndrome::kFlowDestination;
   if (counters > 1) return Syndrome::kFlowCounterBulk;
   constexpr std::size_t kList = FlowContext::destination::bit_off / 8;
@@ -76,7 +79,8 @@ Syndrome read_lists(Firmware& fw, const Command& cmd, const FlowTable& table, co
     // A switch may be named by its manager: this one, or that of the card's other port.
     const bool other = prm::get<d::destination_eswitch_owner_vhca_id_valid>(p) != 0 &&
                        prm::get<d::destination_eswitch_owner_vhca_id>(p) != fw.options().vhca_id;
-    if (other && !is_other_switch(fw, prm::get<d::destination_eswitch_owner_vhca_id>(p)))
+    if (other &&
+        !(selects ? is_other_port : is_other_switch)(fw, prm::get<d::destination_eswitch_owner_vhca_id>(p)))
       return Syndrome::kFlowDestination;
     std::uint32_t reformat = 0;
     const Syndrome why = read_reformat(fw, p, extended, table, type, reformat);

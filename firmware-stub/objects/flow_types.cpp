@@ -50,6 +50,10 @@ constexpr FlowTypeCaps kPlainSwitchTypes[] = {
     {FlowTableType::kFdb, kPlain, kTable | kVports, 0, false},
 };
 
+// Which port a frame of a LAG leaves by.
+constexpr FlowTypeCaps kPortSelection{FlowTableType::kPortSelection, kFlowForward,
+                                      kTable | 1u << FlowDestination::kUplink, 0, false};
+
 template <std::size_t N>
 const FlowTypeCaps* find(const FlowTypeCaps (&types)[N], std::uint32_t table_type) {
   for (const FlowTypeCaps& t : types)
@@ -64,6 +68,8 @@ const FlowTypeCaps* flow_type(const Options& options, std::uint32_t table_type) 
   const FlowTypeCaps* type = rewrites ? find(kTypes, table_type) : find(kPlainTypes, table_type);
   if (type == nullptr && options.manages_switch())
     type = rewrites ? find(kSwitchTypes, table_type) : find(kPlainSwitchTypes, table_type);
+  if (options.selects_port() && static_cast<FlowTableType>(table_type) == kPortSelection.type)
+    return &kPortSelection;
   return type;
 }
 

@@ -30,6 +30,7 @@ constexpr bool of_vport(FlowTableType type) {
 constexpr unsigned flow_levels(FlowTableType type) { return type == FlowTableType::kFdb ? 255 : 128; }
 
 constexpr unsigned kLogVportDestinations = 8;  // of an entry of the FDB
+constexpr unsigned kLogPortDestinations = 0;   // ... of an entry that selects a port
 // Registers that may leave the FDB with a frame (fdb_to_vport_reg_c_id): C_0, C_1.
 constexpr std::uint32_t kFdbToVportRegs = 3;
 constexpr unsigned kLogModifyHeaders = 12, kLogReformats = 12;

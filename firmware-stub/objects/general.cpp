@@ -25,6 +25,7 @@ bool has_flow_rewrite(const Options& options) {
 bool has_flow_meters(const Options& options) {
   return options.manages_switch() && options.generation->has.flow_rewrite;
 }
+bool selects_port(const Options& options) { return options.selects_port(); }
 
 const GeneralType* find_type(const Firmware& fw, std::uint16_t type) {
   for (const GeneralType& t : general_types())

@@ -14,6 +14,9 @@ Syndrome destroy_sched_object(Firmware&, Command&);
 Syndrome create_flow_meter(Firmware&, Command&);
 Syndrome query_flow_meter(Firmware&, Command&);
 Syndrome destroy_flow_meter(Firmware&, Command&);
+Syndrome create_match_definer(Firmware&, Command&);
+Syndrome query_match_definer(Firmware&, Command&);
+Syndrome destroy_match_definer(Firmware&, Command&);
 Syndrome create_reserved_qpns(Firmware&, Command&);
 Syndrome destroy_reserved_qpns(Firmware&, Command&);
 

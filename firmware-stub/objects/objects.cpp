@@ -16,7 +16,8 @@ constexpr std::uint32_t kFirstPd = 1, kFirstXrcd = 1, kFirstTd = 1, kFirstMkey =
                         kFirstTis = 0x10, kFirstTir = 0x100, kFirstRqt = 0x200, kFirstRq = 0x300,
                         kFirstFlowTable = 0x30, kFirstFlowGroup = 0x50, kFirstFlowCounter = 4,
                         kFirstModifyHeader = 0x70, kFirstReformat = 0x90, kFirstUmem = 0x20,
-                        kFirstSwIcm = 0x10, kFirstFlowSampler = 0x18, kFirstFlowMeter = 0x28;
+                        kFirstSwIcm = 0x10, kFirstFlowSampler = 0x18, kFirstFlowMeter = 0x28,
+                        kFirstMatchDefiner = 0x38;
 constexpr std::uint32_t room(unsigned log, std::uint32_t first) { return (1u << log) - first; }
 }  // namespace
 
@@ -44,6 +45,7 @@ Objects::Objects(const Options& o)
       sw_icms(kFirstSwIcm, kSwIcms),
       flow_samplers(kFirstFlowSampler, kFlowSamplers),
       flow_meters(kFirstFlowMeter, 1u << kLogFlowMeters),
+      match_definers(kFirstMatchDefiner, kMatchDefiners),
       reserved_qpns(1, kReservedQpnBlocks),
       umems(kFirstUmem, room(kLogUmems, kFirstUmem)),
       sched_elements(1, Qos::kElements) {}

@@ -21,6 +21,7 @@
 #include "firmware-stub/options.h"
 #include "model/port/port.h"
 #include "model/state/fields.h"
+#include "model/steer/definer.h"
 #include "prm/prm.h"
 
 namespace hcasim {
@@ -253,6 +254,26 @@ struct FlowMeterObject : PlainObject {
   }
 };
 
+struct MatchDefinerObject : Referred {
+  MatchDefiner definer;
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    Referred::list_state(a);
+    HCASIM_FIELDS(a, definer);
+  }
+};
+
+struct FlowGroupObject : Referred {
+  Ref<MatchDefinerObject> definer;
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    Referred::list_state(a);
+    HCASIM_FIELDS(a, definer);
+  }
+};
+
 // Context memory (ICM) that an object takes, bytes: for page requests.
 constexpr std::uint64_t kIcmQp = 1024, kIcmCq = 256, kIcmSrq = 256, kIcmEq = 256, kIcmMkey = 128, kIcmMtt = 8,
                         kIcmRq = 512, kIcmTir = 256, kIcmTis = 128, kIcmFlow = 128, kIcmSwIcm = 256;
@@ -264,6 +285,7 @@ constexpr unsigned kLogUcList = 7, kLogMcList = 11, kLogVlanList = 12, kLogL2Tab
 constexpr unsigned kLogFlowTables = 12, kLogFlowTableSize = 22, kLogFlows = 20, kLogDestinations = 5;
 constexpr unsigned kSwIcms = 4096, kFlowSamplers = 4096;  // numbers
 constexpr unsigned kLogFlowMeters = 12;
+constexpr unsigned kMatchDefiners = 1024;
 constexpr unsigned kFlowCounters = 1u << 16, kLogFlowCounterBulk = 10;  // the first a number
 // Counters allocated many at a time: flow_counter_bulk_alloc's units of 128, and the numbers given to them.
 constexpr unsigned kCounterBulkUnit = 128, kCounterBulkUnits = 15, kFirstBulkCounter = 1u << 17,
@@ -302,7 +324,8 @@ struct Objects {
   Table<RqtObject> rqts;
   Table<RqObject> rqs;
   Table<FlowTableObject> flow_tables;
-  Table<PlainObject> flow_groups, flow_counters, modify_headers, reformats;  // the content is the model's
+  Table<FlowGroupObject> flow_groups;
+  Table<PlainObject> flow_counters, modify_headers, reformats;  // the content is the model's
   struct CounterBulk : PlainObject {
     std::uint32_t count = 0;
 
@@ -318,6 +341,7 @@ struct Objects {
   Table<SwIcmObject> sw_icms;
   Table<FlowSamplerObject> flow_samplers;
   Table<FlowMeterObject> flow_meters;
+  Table<MatchDefinerObject> match_definers;
   Table<PlainObject> reserved_qpns;  // by the block: number n has the n-th from kFirstReservedQpn on
   std::uint32_t flows = 0;           // entries of all flow tables
   std::uint64_t xlt_words = 0;       // translation list entries set aside, all mkeys
@@ -332,9 +356,9 @@ struct Objects {
   template <class Archive>
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, users, umem_users, sched_users, multicast, flow_samplers, flow_tables, flow_groups,
-                  flow_counters, counter_bulks, modify_headers, reformats, flow_meters, tirs, rqts, rqs, qps,
-                  tises, srqs, mkeys, memics, psvs, cqs, eqs, umems, sched_elements, sw_icms, reserved_qpns,
-                  pds, uars, xrcds, tds, q_counters, flows, xlt_words, general_objects);
+                  flow_counters, counter_bulks, modify_headers, reformats, flow_meters, match_definers, tirs,
+                  rqts, rqs, qps, tises, srqs, mkeys, memics, psvs, cqs, eqs, umems, sched_elements, sw_icms,
+                  reserved_qpns, pds, uars, xrcds, tds, q_counters, flows, xlt_words, general_objects);
   }
 };
 
