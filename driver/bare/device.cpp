@@ -186,6 +186,16 @@ void Device::probe() {
     query_caps(3, true).must();
     set_atomic_endianness(options_.atomic_host_endian).must();
   }
+  if (options_.port_select_bypass) {
+    const auto group = static_cast<unsigned>(prm::k::SET_HCA_CAP_OP_MOD_PORT_SELECTION);
+    const auto selection = query_caps(group, true).must();
+    Mailbox bypass(prm::op::SET_HCA_CAP, prm::set_hca_cap_in::bytes, static_cast<std::uint16_t>(group << 1));
+    std::uint8_t* block = bypass.data() + prm::set_hca_cap_in::capability::bit_off / 8;
+    std::memcpy(block, selection.out.data() + prm::query_hca_cap_out::capability::bit_off / 8,
+                prm::set_hca_cap_in::capability::bits / 8);
+    prm::set<prm::port_selection_cap::port_select_flow_table_bypass>(block, 1);
+    exec(bypass).must();
+  }
   give_pages(query_pages(2));
   init_hca().must();
   const auto after = query_caps(0, true);

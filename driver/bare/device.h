@@ -116,6 +116,7 @@ struct DeviceOptions {
   unsigned sgid_index = kRoceV2Ipv4;  // Ethernet: default source address of QPs and WQEs
   bool atomic_host_endian = true;     // results of 8-byte atomics in host order, as in the kernel
   bool vport_events = true;           // a manager takes NIC_VPORT_CHANGE
+  bool port_select_bypass = false;  // LAG: queues with an affinity leave by that port, whatever tables select
 };
 
 class Device {
