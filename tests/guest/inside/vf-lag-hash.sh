@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# boot: --hca link=eth,ports=2,vfs=1,id=near,cable=far,options=port_select=hash --hca link=eth,ports=2,id=far
+# ask: -
+# VF LAG in hash mode: both ports of a card in switchdev mode, their uplinks in an 802.3ad bond (LACP) with the two ports of another card. The
+# bond and the representors of both ports' functions are in one bridge. Queues of functions leave by the ports of their affinity, which come
+# before the tables; a pulled cable moves them all to the other port.
+mark_kernel_log
+mapfile -t addresses < <(hca_addresses)
+folders=("/sys/bus/pci/devices/${addresses[0]}" "/sys/bus/pci/devices/${addresses[1]}")
+p0=$(net_of "${folders[0]}")
+p1=$(net_of "${folders[1]}")
+far=("$(net_of "/sys/bus/pci/devices/${addresses[2]}")" "$(net_of "/sys/bus/pci/devices/${addresses[3]}")")
+modprobe bonding max_bonds=0
+ip netns add far || fail "name space"
+for port in "${far[@]}"; do ip link set "$port" netns far || fail "$port"; done
+in_far ip link set lo up && in_far ip link add bond1 type bond mode 802.3ad lacp_rate fast miimon 50 xmit_hash_policy layer3+4 || fail "bond1"
+for port in "${far[@]}"; do in_far ip link set "$port" down && in_far ip link set "$port" master bond1 || fail "$port"; done
+in_far ip link set bond1 up && in_far ip address add 10.9.1.200/24 dev bond1 || fail "bond1"
+representor_of() {
+  local net
+  for net in /sys/class/net/*; do
+    if [[ $(cat "$net/phys_port_name" 2>/dev/null) == "pf$1vf0" ]]; then basename "$net"; fi
+  done
+}
+for port in 0 1; do
+  echo 0 >"${folders[port]}/sriov_drivers_autoprobe"
+  echo 1 >"${folders[port]}/sriov_numvfs" || fail "a virtual function of port $port"
+  echo 1 >"${folders[port]}/sriov_drivers_autoprobe"
+  devlink dev eswitch set "pci/${addresses[port]}" mode switchdev || fail "switchdev: $(dmesg | tail)"
+done
+mark_kernel_log
+bond 802.3ad lacp_rate fast xmit_hash_policy layer3+4
+said 30 'shared_fdb:1 mode:hash'
+said 30 'Operation mode is single FDB'
+has_ports() { grep -q "Number of ports: $1\$" /proc/net/bonding/bond0 && in_far grep -q "Number of ports: $1\$" /proc/net/bonding/bond1; }
+within 60 has_ports 2
+ip link add name br0 type bridge && ip link set br0 up || fail "bridge"
+ip address flush dev bond0 && ip link set bond0 master br0 || fail "bond0 into the bridge"
+rep=() net=()
+for port in 0 1; do
+  rep[port]=$(representor_of $port)
+  [[ -n ${rep[port]} ]] || fail "no representor: $(devlink port show)"
+  ip link set "${rep[port]}" master br0 && ip link set "${rep[port]}" up || fail "${rep[port]}"
+  vf=$(readlink -f "${folders[port]}/virtfn0")
+  basename "$vf" >/sys/bus/pci/drivers/mlx5_core/bind || fail "bind"
+  within 60 test -d "$vf/net"
+  net[port]=$(net_of "$vf")
+  ip netns add "vf$port" && ip link set "${net[port]}" netns "vf$port" || fail "name space"
+  in_vf $port ip link set lo up && in_vf $port ip link set "${net[port]}" up && in_vf $port ip address add "10.9.1.$((port + 1))/24" dev "${net[port]}" || fail "${net[port]}"
+  within 30 carrier $port "${net[port]}" 1
+done
+all_reach() {
+  reaches "in_vf 0" 10.9.1.200
+  reaches "in_vf 1" 10.9.1.200
+  reaches "in_vf 0" 10.9.1.2
+}
+all_reach
+# streams: TCP of both functions, from both processors and so from two queues of each.
+waits_at() { in_far grep -qs "$(printf ':%04X' "$1") 0*:0000 0A" /proc/net/tcp /proc/net/tcp6; }
+streams() {
+  local vf cpu client=() n=0
+  for n in 0 1 2 3; do in_far iperf3 -s -1 -p $((5201 + n)) >/tmp/server.$n 2>&1 & done
+  for n in 0 1 2 3; do within 30 waits_at $((5201 + n)); done
+  for n in 0 1 2 3; do
+    vf=$((n / 2)) cpu=$((n % 2))
+    on_cpu $cpu ip netns exec vf$vf timeout 60 iperf3 -c 10.9.1.200 -p $((5201 + n)) "$@" >/tmp/client.$n 2>&1 &
+    client+=($!)
+  done
+  for n in 0 1 2 3; do wait "${client[n]}" || fail "iperf3 $n: $(cat /tmp/client.$n /tmp/server.$n)"; done
+  wait
+}
+both() {
+  local before=("$(physical "$p0")" "$(physical "$p1")") sent
+  "${@:2}"
+  sent=($(($(physical "$p0") - before[0])) $(($(physical "$p1") - before[1])))
+  note "${sent[*]} frames by $p0 and $p1: ${*:2}"
+  ((sent[0] >= $1 && sent[1] >= $1)) || fail "not by both"
+}
+both 100 streams -n 4M
+mark_kernel_log
+inject_into near-p0 link=down
+said 30 'lag map active ports: 2'
+within 60 has_ports 1
+all_reach
+leave_by "$p1" "$p0" 200 streams -n 4M
+mark_kernel_log
+inject_into near-p0 link=up
+said 30 'lag map active ports: 1, 2'
+within 60 has_ports 2
+all_reach
+both 100 streams -n 4M
