@@ -61,6 +61,8 @@ for port in 0 1; do
   net[port]=$(net_of "$vf")
   mac[port]=$(<"/sys/class/net/${net[port]}/address")
   ip netns add "vf$port" && ip link set "${net[port]}" netns "vf$port" || fail "name space"
+  # Nothing is sent that no test sends: routers are solicited for minutes, by frames that no rule below takes.
+  in_vf $port sysctl -qw net.ipv6.conf.all.disable_ipv6=1 || fail "sysctl"
   in_vf $port ip link set lo up && in_vf $port ip link set "${net[port]}" up && in_vf $port ip address add "${address[port]}/24" dev "${net[port]}" || fail "${net[port]}"
   ((shared)) || in_vf $port ip route add default via "${address[port]%.1}.254" || fail "route"
   within 30 carrier $port "${net[port]}" 1
