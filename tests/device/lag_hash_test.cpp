@@ -90,7 +90,7 @@ FlowRule rule_of(const EthObject& table, const EthObject& group, std::uint32_t i
 
 // As the driver makes them: traffic types, each to a table that hashes what there is of it.
 struct Tables {
-  explicit Tables(Device& d)
+  explicit Tables(Device& d, int second = kSecond)
       : of_udp(make_definer(d, 22, kPorts4)),
         of_any(make_definer(d, 0, kAddresses)),
         udp(make_flow_table(d, 1, 2, kPortTable)),
@@ -101,7 +101,7 @@ struct Tables {
         type_udp(make_flow_group(d, types.number(), 0, 0, kOuter, udp_fields(0xff, 0xf), kPortTable)),
         type_any(make_flow_group(d, types.number(), 1, 1, 0, {}, kPortTable)) {
     for (const std::uint32_t i : {0u, 1u}) {
-      const FlowDest port{FlowDest::kUplink, 0, i == 0 ? kFirst : kSecond};
+      const FlowDest port{FlowDest::kUplink, 0, i == 0 ? kFirst : second};
       rules.push_back(make_flow(d, rule_of(udp, udp_group, i, port)));
       rules.push_back(make_flow(d, rule_of(any, any_group, i, port)));
     }
@@ -419,6 +419,72 @@ TEST_F(LagHash, FramesOfSendQueues) {
   }
   plain(prm::op::DESTROY_VPORT_LAG).must();
   plain(prm::op::DESTROY_LAG).must();
+}
+
+// Functions of both ports, whose frames the switches send to their uplinks; each port's wire ends here.
+TEST(LagHashVf, FramesBehindTheSwitchesAreSelected) {
+  breaks_any_rule();
+  Machine machine{std::size_t{256} << 20};
+  for (const char* name : {"near0", "near1"})
+    machine.add_hca(std::string("name=") + name + ",link=eth,vfs=1,card=near,wire=host,port_select=hash");
+  for (std::size_t port = 0; port < 2; ++port) machine.add_virtual(machine.function(port), 1);
+  machine.start();
+  std::unique_ptr<Device> pf[2], vf[2];
+  for (std::size_t port = 0; port < 2; ++port) {
+    pf[port] = std::make_unique<Device>(machine.function(port));
+    pf[port]->probe();
+    Mailbox in(prm::op::ENABLE_HCA, prm::enable_hca_in::bytes);
+    pf[port]->exec(in.set<prm::enable_hca_in::function_id>(1)).must();
+    vf[port] = std::make_unique<Device>(machine.function(2 + port));
+    vf[port]->probe();
+  }
+  {
+    constexpr unsigned kFdbTable = 4, kUplinkVport = 0xffff, kSecondManager = 2;
+    const Tables tables(*pf[0], kSecondManager);
+    std::vector<EthObject> fdb;
+    fdb.reserve(6);
+    for (auto& d : pf) {
+      const EthObject& table = fdb.emplace_back(make_flow_table(*d, 0, 0, kFdbTable));
+      const EthObject& group = fdb.emplace_back(make_flow_group(*d, table.number(), 0, 0, 0, {}, kFdbTable));
+      FlowRule out = rule_of(table, group, 0, {FlowDest::kVport, kUplinkVport});
+      out.type = kFdbTable;
+      fdb.push_back(make_flow(*d, out));
+      set_flow_root(*d, table.number(), kFdbTable).must();
+    }
+    Mailbox lag(prm::op::CREATE_LAG, prm::create_lag_in::bytes);
+    lag.set<prm::create_lag_in::ctx::port_select_mode>(prm::k::LAG_PORT_SELECT_MODE_PORT_SELECT_FT);
+    pf[0]->exec(lag).must();
+    std::vector<int> ways[2];
+    for (std::size_t port = 0; port < 2; ++port) {
+      EthLink link(*vf[port]);
+      for (std::uint16_t i = 0; i < 32; ++i) {
+        for (std::size_t wire = 0; wire < 2; ++wire) machine.function(wire).take_frames();
+        L4 l4;
+        l4.udp = true;
+        l4.sport = static_cast<std::uint16_t>(4000 + i);
+        link.send(l4_frame(l4));
+        machine.advance(20'000);
+        while (link.scq.poll()) {
+        }
+        const std::size_t by[] = {machine.function(0).take_frames().size(),
+                                  machine.function(1).take_frames().size()};
+        ASSERT_EQ(by[0] + by[1], 1u);
+        ways[port].push_back(by[1] == 1 ? 1 : 0);
+      }
+    }
+    // A flow's way does not depend on whose function sends it.
+    EXPECT_EQ(ways[0], ways[1]);
+    EXPECT_GE(std::count(ways[0].begin(), ways[0].end(), 0), 8);
+    EXPECT_GE(std::count(ways[0].begin(), ways[0].end(), 1), 8);
+    pf[0]->exec(Mailbox(prm::op::DESTROY_LAG, prm::destroy_lag_in::bytes)).must();
+    while (!fdb.empty()) fdb.pop_back();
+  }
+  for (std::size_t port = 0; port < 2; ++port) {
+    vf[port].reset();
+    Mailbox in(prm::op::DISABLE_HCA, prm::disable_hca_in::bytes);
+    pf[port]->exec(in.set<prm::disable_hca_in::function_id>(1)).must();
+    pf[port].reset();
+  }
 }
 
 }  // namespace
