@@ -25,6 +25,7 @@ Device::Device(const sc_core::sc_module_name& name, const Profile& profile,
                   const Time at = std::min(t, sim_now() + profile_.pcie.read_latency);
                   return std::max(t + profile_.pcie.read_latency, dma_.context_read(at, bytes));
                 }),
+      lookups_({profile_, contexts_}),
       tx_(profile_, tracer),
       rx_({profile_, tracer, dma_}),
       context_gate_({profile_, tracer, contexts_, functions_, qps(), functions_.of(&Function::health)}),
@@ -73,6 +74,7 @@ void Device::connect() {
   page_faults_.connect(requester_, responder_);
   port_.plug_in(eswitch_);
   functions_.for_each([this](Function& function) { function.flows().attach(vxlan_ports_); });
+  functions_[0].flows().attach(lookups_);
   port_.on_resume([this](Time t) { scheduler_.resume(t); });
   port_.watch_backlog([this] { return std::max({dma_.up_free(), rx_.free_at(), eth_rx_.rx_free()}); });
   port_.on_receive([this](Time t, PacketRef& packet) { receiver_.receive(t, packet); });
@@ -207,6 +209,7 @@ void Device::clear_engines() {
   page_faults_.clear();
   context_gate_.clear();
   contexts_.clear();
+  lookups_.clear();
   tx_.clear();
   qp_states_.clear();
 }
@@ -248,6 +251,7 @@ void Device::restart(FunctionId f) {
   if (f == 0) {
     lag_.clear();
     eswitch_.clear();
+    lookups_.clear();
   }
   functions_[f].reset();
   functions_[f].firmware().function_reset();

@@ -40,6 +40,7 @@
 #include "model/sched/scheduler.h"
 #include "model/sched/transmit_pipeline.h"
 #include "model/state/fields.h"
+#include "model/steer/lookup_time.h"
 #include "model/steer/rdma.h"
 #include "model/tm/tag_unit.h"
 #include "model/tpt/fault.h"
@@ -117,6 +118,7 @@ class Device : public sc_core::sc_module {
   Requester& requester() { return requester_; }
   Responder& responder() { return responder_; }
   TagUnit& tags() { return tags_; }
+  const LookupTime& lookups() const { return lookups_; }
   const ContextCache& qpc_cache() const { return context_gate_.cache(); }
   // Where broken invariants of the engines are reported.
   FaultSink& faults() { return functions_; }
@@ -141,9 +143,9 @@ class Device : public sc_core::sc_module {
 
   template <class Archive>
   void list_state(Archive& a) {
-    HCASIM_FIELDS(a, functions_, dma_, contexts_, tx_, rx_, context_gate_, eqs_, cqs_, tpt_, qp_states_,
-                  page_faults_, vxlan_ports_, eswitch_, port_, lag_, uar_, cc_, tags_, requester_, responder_,
-                  eth_rx_, scheduler_, injector_);
+    HCASIM_FIELDS(a, functions_, dma_, contexts_, lookups_, tx_, rx_, context_gate_, eqs_, cqs_, tpt_,
+                  qp_states_, page_faults_, vxlan_ports_, eswitch_, port_, lag_, uar_, cc_, tags_, requester_,
+                  responder_, eth_rx_, scheduler_, injector_);
   }
 
  private:
@@ -168,6 +170,7 @@ class Device : public sc_core::sc_module {
   Injector injector_;
   Dma dma_;
   ContextFetch contexts_;
+  LookupTime lookups_;
   TransmitPipeline tx_;
   ReceivePipeline rx_;
   ContextGate context_gate_;

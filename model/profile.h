@@ -76,7 +76,16 @@ struct Profile {
     unsigned ways = 8;
     unsigned outstanding = 16;  // reads of what misses that are under way at a time, of all caches together
     unsigned qpc_bytes = 256, cqc_bytes = 64, mkey_bytes = 64;  // read for one entry; MTT: 64, eight entries
+    unsigned ste = 4096;  // steering table entries of the E-Switch, 64 bytes each
   } cache;
+
+  // The E-Switch (model/steer/lookup_time.h)
+  struct Steering {
+    Time look_up = from_ns(5);        // one entry, on the chip
+    Time look_up_every = from_ns(1);  // from one look-up to the next, whichever frames they are for
+    Time rewrite = from_ns(5);        // a list of header fields
+    Time reformat = from_ns(10);      // a header or tag put on or taken off
+  } steering;
 
   struct Port {
     double rate_gbps = 100.0;     // data rate after encoding

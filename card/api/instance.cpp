@@ -248,6 +248,8 @@ std::vector<hcasim::api::Counter> hca::counters() const {
       {"page_faults_failed", model.page_faults().counters().failed},
       {"qp_errors", model.qp_errors()},
       {"qpc_misses", model.qpc_cache().misses()},
+      {"switch_lookups", model.lookups().hits() + model.lookups().misses()},
+      {"switch_lookup_misses", model.lookups().misses()},
       {"model_dead", model.dead() ? 1u : 0u},
       {"rules_broken", tracer->rules().total()},
   };

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "driver/timing/eswitch.h"
+
 namespace hcasim::timing {
 
 using namespace bare;
@@ -189,14 +191,17 @@ const std::uint8_t* End::last_byte(const Lane& lane) const {
 
 namespace {
 
+std::uint64_t mac_of_virtual(std::size_t card) { return 0x020000000010 + card; }
+
 // As the physical function's driver does it: the first virtual one may start; on Ethernet it has an address.
 void start_virtual(Device& physical, std::size_t card) {
   if (physical.ethernet()) {
+    const std::uint64_t mac = mac_of_virtual(card);
     using In = prm::modify_nic_vport_context_in;
     using Mac = In::nic_vport_context::permanent_address;
     Mailbox in(prm::op::MODIFY_NIC_VPORT_CONTEXT, In::bytes);
     in.set<In::other_vport>(1).set<In::vport_number>(1).set<In::field_select::permanent_address>(1);
-    in.set<Mac::mac_addr_47_32>(0x0200).set<Mac::mac_addr_31_0>(0x10 + static_cast<std::uint32_t>(card));
+    in.set<Mac::mac_addr_47_32>(mac >> 32).set<Mac::mac_addr_31_0>(mac & 0xffffffff);
     physical.exec(in).must();
   }
   Mailbox in(prm::op::ENABLE_HCA, prm::enable_hca_in::bytes);
@@ -241,6 +246,7 @@ Stage::Stage(const Setup& s) {
   if (s.virtuals) {
     for (std::size_t i = 0; i < hcas; ++i) {
       start_virtual(*devices_[i], i);
+      make_eswitch(*devices_[i], s.eswitch, mac_of_virtual(i));
       devices_.push_back(std::make_unique<Device>(machine_->add_virtual(machine_->function(i), 1), o));
       devices_.back()->probe();
       if (devices_.back()->port_state() != 4)

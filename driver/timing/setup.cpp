@@ -24,6 +24,8 @@ const Names<Fabric> kFabrics{
     {"loopback", Fabric::kLoopback}, {"cable", Fabric::kCable}, {"switch", Fabric::kSwitch}};
 const Names<bool> kLinks{{"eth", true}, {"ib", false}};
 const Names<bool> kFunctions{{"physical", false}, {"virtual", true}};
+const Names<ESwitchMode> kESwitches{
+    {"none", ESwitchMode::kNone}, {"legacy", ESwitchMode::kLegacy}, {"switchdev", ESwitchMode::kSwitchdev}};
 const Names<bool> kSwitches{{"on", true}, {"off", false}};
 
 template <class T>
@@ -99,6 +101,9 @@ const std::vector<Row>& rows() {
       {{"function", "physical, virtual", "which functions of the HCAs the ends are"},
        [](Setup& s, const std::string& v) { return pick(kFunctions, v, s.virtuals); },
        [](const Setup& s) { return name_of(kFunctions, s.virtuals); }},
+      {{"eswitch", "none, legacy, switchdev", "which tables the HCAs' E-Switches have (none)"},
+       [](Setup& s, const std::string& v) { return pick(kESwitches, v, s.eswitch); },
+       [](const Setup& s) { return name_of(kESwitches, s.eswitch); }},
       {{"transport", "rc, uc, ud", "type of the QPs"},
        [](Setup& s, const std::string& v) { return pick(kTransports, v, s.transport); },
        [](const Setup& s) { return name_of(kTransports, s.transport); }},
@@ -232,6 +237,8 @@ Setup Setup::resolved() const {
   must(s.senders == 1 || !lat, "senders: of bandwidth and rate");
   must(s.senders == 1 || !s.both, "senders: more than one, and both=off");
   must(!s.both || !lat, "both: of bandwidth and rate");
+  must(s.eswitch == ESwitchMode::kNone || (s.virtuals && s.ethernet),
+       "eswitch: with function=virtual and link=eth");
   must(s.span == 0 || s.span >= s.size, "span: at least size");
   return s;
 }

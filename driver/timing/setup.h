@@ -22,13 +22,17 @@ enum class Metric { kLat, kBw, kRate };
 enum class Transport { kRc, kUc, kUd };
 // The two ends are on one HCA, on two joined by a cable, or on two (or more) on one switch.
 enum class Fabric { kLoopback, kCable, kSwitch };
+// What tables the managers of the HCAs' E-Switches have made (eswitch.h); kNone: packets go by their
+// addresses alone.
+enum class ESwitchMode { kNone, kLegacy, kSwitchdev };
 
 struct Setup {
   std::string profile = "default";
   std::vector<std::string> parameters;  // of the profile: SECTION.KEY=VALUE; the last of a name counts
   bool ethernet = true;
   Fabric fabric = Fabric::kCable;
-  bool virtuals = false;  // the ends are virtual functions
+  bool virtuals = false;                     // the ends are virtual functions
+  ESwitchMode eswitch = ESwitchMode::kNone;  // of virtual functions on Ethernet
   Verb verb = Verb::kWrite;
   Metric metric = Metric::kLat;
   Transport transport = Transport::kRc;

@@ -26,7 +26,7 @@ bool is_for(const Packet& p, const Vport& vport) {
 
 // The end of a frame's way, if somebody wants to know.
 void ends(FlowSteering& flows, Time t, SteeredFrame& frame, traces::FrameEnd how, std::uint32_t vport = 0) {
-  if (const auto* trace = flows.tracer()) trace_end(*trace, t, frame, how, vport);
+  if (const auto* trace = flows.tracer()) trace_end(*trace, std::max(t, frame.at), frame, how, vport);
 }
 
 // Through the ACL of that side of a vport, if there is one. False: dropped. `led` is where its entry leads,
@@ -68,7 +68,7 @@ void ESwitch::from_function(Time t, PacketRef& packet, Copies& out) {
   const FunctionId f = packet->function;
   // What a function sends to a group it may have subscribed to itself: that is its own affair, and none of
   // the switch's, which gives nothing back to where it came from.
-  if (to_group(*packet)) out.push_back({f, PacketPool::copy(*packet)});
+  if (to_group(*packet)) out.push_back({f, PacketPool::copy(*packet), false, t});
   if (blocks_.vports.passes(f, false)) enter(t, &blocks_.vports[f], packet, out);
 }
 
@@ -81,6 +81,7 @@ void ESwitch::enter(Time t, const Vport* from, PacketRef& packet, Copies& out) {
   frame.sqn = from != nullptr ? packet->sqn : 0;
   frame.source_port = source;
   frame.owner = owner_;
+  frame.at = t;
   if (from != nullptr) frame.source_vhca = from->vhca_id;
   if (const auto* trace = flows.tracer()) trace_entry(*trace, t, frame, FlowTableType::kFdb, source);
   if (from != nullptr && !from->vlans.insert(frame))
@@ -90,7 +91,7 @@ void ESwitch::enter(Time t, const Vport* from, PacketRef& packet, Copies& out) {
   const std::uint32_t root = shared_root_ != 0 ? shared_root_ : flows.root(FlowTableType::kFdb);
   std::vector<FlowDelivery> list;
   list.swap(fdb.blocks_.flows.run_from(t, FlowTableType::kFdb, root, std::move(frame)).deliveries);
-  const Passage way{*this, source, packet, out};
+  const Passage way{*this, source, packet, out, from != nullptr ? last_[packet->function] : last_.back()};
   const std::uint16_t by_default = from != nullptr ? kUplinkVport : std::uint16_t{kManager};
   for (FlowDelivery& d : list) {
     const std::uint16_t to = d.fate == FlowDelivery::kVport    ? static_cast<std::uint16_t>(d.vport)
@@ -138,6 +139,7 @@ void ESwitch::plug(Time t, const Passage& way, std::uint16_t to, SteeredFrame fr
   ends(flows, t, frame, to == kUplinkVport ? traces::FrameEnd::kUplink : traces::FrameEnd::kVport, to);
   EmbeddedSwitch::Copy copy;
   copy.other = this != &way.at;
+  copy.at = way.last = std::max(frame.at, way.last);
   copy.packet = frame.version != 0 ? as_packet(frame) : PacketPool::copy(*way.packet);
   Packet& p = *copy.packet;
   p.trail = frame.trail;

@@ -6,11 +6,13 @@
 // it like other frames, by their headers. The switches at the two ports of a card know each other: entries of
 // one may lead to a vport of the other, whose egress ACL the frame then passes, and one may have its root in
 // the other's FDB (shared FDB), which then decides for the vports and uplinks of both. An ACL is its own
-// switch's in any case.
+// switch's in any case. Tables take time (model/steer/lookup_time.h); what comes in at one place comes out in
+// the order in which it came.
 #ifndef HCASIM_MODEL_ESWITCH_ESWITCH_H
 #define HCASIM_MODEL_ESWITCH_ESWITCH_H
 
 #include <cstdint>
+#include <vector>
 
 #include "model/function/id.h"
 #include "model/function/vports.h"
@@ -33,7 +35,7 @@ class ESwitch final : public EmbeddedSwitch {
     Vports& vports;
     FlowSteering& flows;  // of the manager, function 0
   };
-  explicit ESwitch(const Blocks& blocks) : blocks_(blocks) {}
+  explicit ESwitch(const Blocks& blocks) : blocks_(blocks), last_(blocks.vports.size() + 1) {}
 
   // Makes those of a card's two ports known to each other, before time starts.
   static void join(ESwitch& a, ESwitch& b) {
@@ -66,6 +68,7 @@ class ESwitch final : public EmbeddedSwitch {
   template <class Archive>
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, shared_root_);
+    a.kept("last", last_);
   }
 
  private:
@@ -75,6 +78,7 @@ class ESwitch final : public EmbeddedSwitch {
     std::uint16_t source;  // vport
     const PacketRef& packet;
     Copies& out;
+    Time& last;  // when what came in there before was out
   };
   // from: null for the uplink.
   void enter(Time t, const Vport* from, PacketRef& packet, Copies& out);
@@ -87,6 +91,7 @@ class ESwitch final : public EmbeddedSwitch {
   std::uint16_t owner_ = 0;
   bool present_ = false;
   std::uint32_t shared_root_ = 0;
+  std::vector<Time> last_;  // by function, the uplink's behind them
 };
 
 }  // namespace hcasim

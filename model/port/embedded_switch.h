@@ -20,14 +20,15 @@ class EmbeddedSwitch {
     FunctionId to = kNoFunction;  // kNoFunction: out of the port
     PacketRef packet;
     bool other = false;   // the function, or the port, is of the card's other port
+    Time at = 0;          // when it comes out of the switch
     Port* way = nullptr;  // out of the port: which, as the port that asks has found
   };
   using Copies = std::vector<Copy>;
 
   // It decides where packets go; else they go by their addresses alone.
   virtual bool on() const = 0;
-  // Where a packet goes that Packet::function sends; nowhere: it has been dropped, and its sender's rules
-  // have counted it. `packet` may be taken.
+  // Where a packet goes that Packet::function sends, and which comes to the switch at t; nowhere: it has been
+  // dropped, and its sender's rules have counted it. `packet` may be taken.
   virtual void from_function(Time t, PacketRef& packet, Copies& out) = 0;
 
  protected:

@@ -311,7 +311,7 @@ Time Port::transmit_crossed(Time t, PacketRef&& packet) {
   return slot.end;
 }
 
-// The way through the switch takes the port's time as all that is sent does; what stays in the card then
+// Behind the switch a packet takes the port's time as all that is sent does; what stays in the card then
 // comes back as on any other loop, and without a cable the uplink leads nowhere.
 Time Port::transmit_switched(Time t, PacketRef&& packet) {
   Packet& p = *packet;
@@ -319,12 +319,14 @@ Time Port::transmit_switched(Time t, PacketRef&& packet) {
     drop(t, p, DropReason::kNoPath);
     return t;
   }
-  const std::uint32_t bytes = size_of(p);
-  const Slot slot = take_slot(t, p, bytes);
-  if (tracer_.enabled() && p.kind != PacketKind::kEthernet) trace_request(p, slot.start, slot.end);
   copies_.clear();
   const PacketRef sent = packet;  // for what is told of it
-  eswitch_->from_function(slot.end, packet, copies_);
+  eswitch_->from_function(t, packet, copies_);
+  Time switched = t;
+  for (const EmbeddedSwitch::Copy& copy : copies_) switched = std::max(switched, copy.at);
+  const std::uint32_t bytes = size_of(p);
+  const Slot slot = take_slot(switched, p, bytes);
+  if (tracer_.enabled() && p.kind != PacketKind::kEthernet) trace_request(p, slot.start, slot.end);
   bool out = false;
   for (EmbeddedSwitch::Copy& copy : copies_) {
     if (copy.to == kNoFunction) copy.way = &way_out(copy);
@@ -353,7 +355,7 @@ Time Port::transmit_switched(Time t, PacketRef&& packet) {
       drop(slot.end, *copy.packet, DropReason::kLinkDown);
     } else if (wire_) {
       copy.packet->looped = false;
-      leave(slot.end, slot.lasts, slot.start - t, std::move(copy.packet), {false, true});
+      leave(slot.end, slot.lasts, slot.start - switched, std::move(copy.packet), {false, true});
     }
   }
   copies_ = std::move(copies);

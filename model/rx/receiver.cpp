@@ -78,9 +78,9 @@ void Receiver::receive_switched(Time t, FunctionId sender, PacketRef& packet) {
   blocks_.eswitch.from_uplink(t, packet, copies);
   for (EmbeddedSwitch::Copy& copy : copies) {
     if (copy.other)
-      blocks_.lag.switch_over(t, copy.to, copy.packet);
+      blocks_.lag.switch_over(copy.at, copy.to, copy.packet);
     else if (copy.to != kNoFunction)
-      receive(t, copy.to, sender, copy.packet);
+      receive(copy.at, copy.to, sender, copy.packet);
   }
   if (copies.empty()) blocks_.port.drop(t, *packet, DropReason::kRule);
 }

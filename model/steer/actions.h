@@ -13,6 +13,7 @@
 #include "model/eth/headers.h"
 #include "model/packet/packet.h"
 #include "model/state/fields.h"
+#include "model/time.h"
 #include "prm/prm.h"
 
 namespace hcasim {
@@ -48,6 +49,7 @@ struct SteeredFrame {
   std::uint16_t source_vhca = 0;  // E-Switch: the function at that vport (vhca_id), 0 for the uplink
   std::uint16_t owner = 0;        // E-Switch: the number (vhca_id) of its manager
   FrameTrail trail;
+  Time at = 0;                // E-Switch: when it is as far as it has come
   std::uint64_t version = 0;  // 0: as it came. Frames of the same version in one walk are alike.
 
   const std::uint8_t* bytes() const { return packet->frame(); }

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "model/steer/flow_match.h"
+#include "model/steer/lookup_time.h"
 
 namespace hcasim {
 
@@ -92,6 +93,7 @@ bool FlowSteering::set_entry(FlowTable& table, std::uint32_t index, const FlowEn
   if (index < group.first || index > group.last) return false;
   const auto [it, fresh] = table.entries.try_emplace(index);
   if (!fresh) unindex(group, index, it->second);
+  if (time_) time_->changed(LookupTime::entry_line(table.id, index));
   it->second = entry;
   it->second.index = index;
   std::vector<std::uint32_t>& key = it->second.key;
@@ -106,6 +108,7 @@ bool FlowSteering::delete_entry(FlowTable& table, std::uint32_t index) {
   if (it == table.entries.end()) return false;
   const auto group = table.groups.find(it->second.group);
   if (group != table.groups.end()) unindex(group->second, index, it->second);
+  if (time_) time_->changed(LookupTime::entry_line(table.id, index));
   table.entries.erase(it);
   return true;
 }

@@ -228,6 +228,7 @@ struct FlowVerdict {
 };
 
 class FlowSteering;
+class LookupTime;
 
 // The walker of tables that software writes itself (FlowTable::sw_owner). It follows them from `root` on and
 // says where the frame and its copies go by FlowSteering::forward(), pass() and drop(), any number of times.
@@ -235,8 +236,9 @@ class SwTables {
  public:
   // What is walked from now on is for another frame.
   virtual void begin() = 0;
-  virtual void walk(Time now, FlowTableType type, std::uint64_t root, SteeredFrame frame,
-                    FlowSteering& steering) = 0;
+  // time: what the entries take, of the E-Switch's; null: of others.
+  virtual void walk(FlowTableType type, std::uint64_t root, SteeredFrame frame, FlowSteering& steering,
+                    LookupTime* time) = 0;
 
  protected:
   ~SwTables() = default;
@@ -291,6 +293,8 @@ class FlowSteering {
   // A frame to be asked about, with what the card knows tunnels by.
   SteeredFrame frame(PacketRef packet) const { return SteeredFrame(std::move(packet), vxlan_ports_); }
   const VxlanPorts* vxlan_ports() const { return vxlan_ports_; }
+  // What the tables of the E-Switch take of time (SteeredFrame::at); without it, none.
+  void attach(LookupTime& time) { time_ = &time; }
   // There is something to be asked: frames of this direction are not simply passed on.
   bool active(FlowTableType type) const { return root(type) != 0; }
   // One of the tables parts the ports of a LAG.
@@ -319,8 +323,9 @@ class FlowSteering {
     std::uint32_t table;
     SteeredFrame frame;
   };
-  const FlowEntry* lookup(const FlowTable& table, const std::uint8_t* params,
-                          const SteeredFrame& frame) const;
+  // at: goes on by what the look-ups take; null: they take nothing.
+  const FlowEntry* lookup(const FlowTable& table, const std::uint8_t* params, const SteeredFrame& frame,
+                          Time* at) const;
   static const FlowEntry* split(const FlowTable& table, const FlowGroup& group, const SteeredFrame& frame);
   void visit(Time now, Step step);
   void miss(const FlowTable& table, SteeredFrame frame);
@@ -335,6 +340,7 @@ class FlowSteering {
   std::map<std::uint32_t, FlowCounter> counters_;
   SwTables* sw_tables_ = nullptr;
   const VxlanPorts* vxlan_ports_ = nullptr;
+  LookupTime* time_ = nullptr;
   std::uint8_t criteria_ = 0;  // of all groups that there have been
   FlowVerdict verdict_;
   std::vector<Step> todo_;  // scratch: steps still to be made

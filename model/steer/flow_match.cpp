@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "model/steer/lookup_time.h"
 #include "prm/field.h"
 
 namespace hcasim {
@@ -265,7 +266,7 @@ void fill_match_param(const SteeredFrame& steered, unsigned criteria, std::uint8
 
 // The entry with the lowest flow index that fits.
 const FlowEntry* FlowSteering::lookup(const FlowTable& table, const std::uint8_t* params,
-                                      const SteeredFrame& frame) const {
+                                      const SteeredFrame& frame, Time* at) const {
   const bool from_uplink = frame.source_port == kUplinkPort;
   for (const FlowGroup* group : table.order) {
     if (group->splits) {
@@ -292,6 +293,9 @@ const FlowEntry* FlowSteering::lookup(const FlowTable& table, const std::uint8_t
       found = &entry->second;
       lowest = it->second;
     }
+    if (at)
+      *at = time_->look_up(*at, found ? LookupTime::entry_line(table.id, found->index)
+                                      : LookupTime::group_line(table.id, group->first));
     if (found) return found;
   }
   return nullptr;

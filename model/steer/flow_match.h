@@ -32,6 +32,12 @@ inline std::uint64_t flow_hash(const std::uint32_t* words, std::size_t count) {
   return hash;
 }
 
+// Types of the E-Switch's tables.
+constexpr bool in_switch(FlowTableType type) {
+  return type == FlowTableType::kFdb || type == FlowTableType::kEswIngressAcl ||
+         type == FlowTableType::kEswEgressAcl;
+}
+
 // Fills the blocks that `criteria` names (match_criteria_enable), which the other ones are not looked at.
 void fill_match_param(const SteeredFrame& frame, unsigned criteria, std::uint8_t* params);
 // The bits of the match parameters that fill_match_param() knows: what a group's mask may name.

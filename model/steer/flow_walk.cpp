@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "model/steer/flow_match.h"
+#include "model/steer/lookup_time.h"
 #include "model/steer/path_trace.h"
 
 namespace hcasim {
@@ -11,11 +12,6 @@ namespace {
 
 bool transmit_side(FlowTableType type) {
   return type == FlowTableType::kNicTx || type == FlowTableType::kRdmaTx;
-}
-
-bool in_switch(FlowTableType type) {
-  return type == FlowTableType::kFdb || type == FlowTableType::kEswIngressAcl ||
-         type == FlowTableType::kEswEgressAcl;
 }
 
 // Frames that no rule stops go on where they were bound for.
@@ -60,7 +56,7 @@ void FlowSteering::count(std::uint32_t id, const SteeredFrame& frame) {
 // What comes out of the switch's tables is not at the end of its way: the switch says where it ends.
 void FlowSteering::ends(SteeredFrame& frame, traces::FrameEnd how, std::uint32_t to) {
   if (const auto* trace = tracer(); trace && (!in_switch(walking_) || how == traces::FrameEnd::kRule))
-    trace_end(*trace, now_, frame, how, to);
+    trace_end(*trace, std::max(now_, frame.at), frame, how, to);
 }
 
 void FlowSteering::drop(SteeredFrame frame) {
@@ -143,6 +139,10 @@ bool FlowSteering::act(Time now, const FlowEntry& entry, SteeredFrame& frame) {
   constexpr unsigned kChanges = kFlowReformat | kFlowDecap | kFlowModify | kFlowPopVlan | kFlowPushVlan |
                                 kFlowPopVlan2 | kFlowPushVlan2;
   if (!(action & kChanges)) return true;
+  if (LookupTime* const time = in_switch(walking_) ? time_ : nullptr) {
+    if (action & kFlowModify) frame.at = time->rewrite(frame.at);
+    if (action & (kChanges & ~kFlowModify)) frame.at = time->reformat(frame.at);
+  }
 
   const PacketReformat* reformat = nullptr;
   if (action & kFlowReformat) {
@@ -168,12 +168,14 @@ void FlowSteering::visit(Time now, Step step) {
   if (!table) return;
   SteeredFrame& frame = step.frame;
   walking_ = table->type;
+  if (in_switch(walking_)) now = frame.at;
   if (table->sw_owner) {
     if (const auto* trace = tracer()) trace_table(*trace, now, frame, *table, nullptr);
     if (!sw_tables_) return drop(std::move(frame));
     const bool transmit =
         table->type == FlowTableType::kFdb ? frame.source_port != kUplinkPort : transmit_side(table->type);
-    return sw_tables_->walk(now, table->type, table->sw_root[transmit], std::move(frame), *this);
+    return sw_tables_->walk(table->type, table->sw_root[transmit], std::move(frame), *this,
+                            in_switch(walking_) ? time_ : nullptr);
   }
   if (params_of_ != frame.version || !params_valid_) {
     fill_match_param(frame, criteria_, params_.data());
@@ -184,7 +186,9 @@ void FlowSteering::visit(Time now, Step step) {
     verdict_.deliveries.push_back({FlowDelivery::kOtherPort, 0, std::move(frame)});
     return;
   }
-  const FlowEntry* entry = lookup(*table, params_.data(), frame);
+  const FlowEntry* entry =
+      lookup(*table, params_.data(), frame, time_ && in_switch(walking_) ? &frame.at : nullptr);
+  if (in_switch(walking_)) now = frame.at;
   if (const auto* trace = tracer()) trace_table(*trace, now, frame, *table, entry);
   if (!entry) return miss(*table, std::move(frame));
   if (!act(now, *entry, frame) || entry->action & kFlowDrop) return drop(std::move(frame));
@@ -200,6 +204,7 @@ void FlowSteering::lead(const FlowDestination& to, SteeredFrame frame) {
   if (to.reformat != 0) {
     const auto it = reformats.find(to.reformat);
     if (it == reformats.end() || !it->second.apply(frame)) return drop(std::move(frame));
+    if (time_ && in_switch(walking_)) frame.at = time_->reformat(frame.at);
   }
   forward(to, std::move(frame));
 }
@@ -211,6 +216,7 @@ FlowVerdict& FlowSteering::run_from(Time now, FlowTableType type, std::uint32_t 
   params_valid_ = false;
   walking_ = type;
   now_ = now;
+  if (in_switch(type)) frame.at = std::max(frame.at, now);
   if (const auto* trace = tracer(); trace && !in_switch(type))
     trace_entry(*trace, now, frame, type, frame.packet->function);
   if (sw_tables_) sw_tables_->begin();

@@ -26,7 +26,7 @@ FlowSteering::PortChoice FlowSteering::select_port(const SteeredFrame& frame) {
     for (const FlowGroup* group : table->order) criteria |= group->criteria;
     if (criteria & ~filled) fill_match_param(frame, criteria & ~filled, params.data());
     filled |= criteria;
-    const FlowEntry* entry = lookup(*table, params.data(), frame);
+    const FlowEntry* entry = lookup(*table, params.data(), frame, nullptr);
     if (!entry) {
       id = table->miss_to_table ? table->miss_table : 0;
       continue;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "model/steer/ste.h"
 
+#include "model/steer/lookup_time.h"
+
 namespace hcasim {
 
 namespace {
@@ -69,7 +71,7 @@ struct SteWalker::Tags {
 };
 
 SteEnd SteWalker::walk(std::uint64_t address, bool receive, SteeredFrame& frame, const SteSource& source,
-                       unsigned& work) const {
+                       unsigned& work, LookupTime* time) const {
   Tags tags{frame, source, 0, {}};
   while (spend(work, kEntryWork)) {
     const IcmTarget target = icm_target(address);
@@ -91,13 +93,14 @@ SteEnd SteWalker::walk(std::uint64_t address, bool receive, SteeredFrame& frame,
     }
     const std::uint8_t* ste = icm_.line(address);
     if (!ste) return {};
+    if (time) frame.at = time->look_up(frame.at, LookupTime::software_line(address));
     const SteTag* tag = tags.get(prm::get<Ste::lookup_type>(ste));
     if (!tag) return {};
     if (!matches(ste, *tag)) {
       address = miss_address(ste);
       continue;
     }
-    if (!act(ste, receive, frame, tags, work)) return {};
+    if (!act(ste, receive, frame, tags, work, time)) return {};
     const NextTable next = next_table(ste);
     if (next.entries == 0) return {};
     const SteTag* key = tags.get(prm::get<Ste::next_lookup_type>(ste));
@@ -108,8 +111,8 @@ SteEnd SteWalker::walk(std::uint64_t address, bool receive, SteeredFrame& frame,
   return {};
 }
 
-bool SteWalker::act(const std::uint8_t* ste, bool receive, SteeredFrame& frame, Tags& tags,
-                    unsigned& work) const {
+bool SteWalker::act(const std::uint8_t* ste, bool receive, SteeredFrame& frame, Tags& tags, unsigned& work,
+                    const LookupTime* time) const {
   const auto type = static_cast<SteType>(prm::get<Ste::entry_type>(ste));
   if (type != SteType::kModify && type != (receive ? SteType::kRx : SteType::kTx)) return false;
   const std::uint32_t counter = prm::get<Ste::counter_23_16>(ste) << 16 | prm::get<Ste::counter_15_0>(ste);
@@ -126,6 +129,7 @@ bool SteWalker::act(const std::uint8_t* ste, bool receive, SteeredFrame& frame, 
     ok = spend(work, kChangeWork + prm::get<SteModify::action_count>(ste)) &&
          (!receive || tunnel(ste, frame)) && rewrite(ste, frame);
   }
+  if (time) frame.at = type == SteType::kModify ? time->rewrite(frame.at) : time->reformat(frame.at);
   tags.forget();
   return ok;
 }

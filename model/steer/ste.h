@@ -14,6 +14,8 @@
 
 namespace hcasim {
 
+class LookupTime;
+
 // What entries refer to by number; whoever has these objects.
 class SteObjects {
  public:
@@ -41,9 +43,9 @@ class SteWalker {
   SteWalker(const SwIcm& icm, SteObjects& objects) : icm_(icm), objects_(objects) {}
 
   // `address`: of an entry in SW ICM, or of what lies elsewhere. The frame is changed on the way.
-  // `work` of the frame is left, and is taken from it.
+  // `work` of the frame is left, and is taken from it. time: what entries take of it; null: nothing.
   SteEnd walk(std::uint64_t address, bool receive, SteeredFrame& frame, const SteSource& source,
-              unsigned& work) const;
+              unsigned& work, LookupTime* time = nullptr) const;
   SteEnd walk(std::uint64_t address, bool receive, SteeredFrame& frame, const SteSource& source) const {
     unsigned work = kMaxWork;
     return walk(address, receive, frame, source, work);
@@ -51,7 +53,8 @@ class SteWalker {
 
  private:
   struct Tags;  // those of the frame as it is, by lookup
-  bool act(const std::uint8_t* ste, bool receive, SteeredFrame& frame, Tags& tags, unsigned& work) const;
+  bool act(const std::uint8_t* ste, bool receive, SteeredFrame& frame, Tags& tags, unsigned& work,
+           const LookupTime* time) const;
   bool tunnel(const std::uint8_t* ste, SteeredFrame& frame) const;
   bool rewrite(const std::uint8_t* ste, SteeredFrame& frame) const;
   bool send(const std::uint8_t* ste, SteeredFrame& frame) const;

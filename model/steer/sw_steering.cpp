@@ -25,8 +25,8 @@ const std::vector<std::uint8_t>* SwSteering::tunnel_header(std::uint32_t reforma
   return encap ? &it->second.data : nullptr;
 }
 
-void SwSteering::walk(Time, FlowTableType type, std::uint64_t root, SteeredFrame frame,
-                      FlowSteering& steering) {
+void SwSteering::walk(FlowTableType type, std::uint64_t root, SteeredFrame frame, FlowSteering& steering,
+                      LookupTime* time) {
   SteSource source;
   source.gvmi = frame.source_vhca;
   source.qpn = frame.sqn;
@@ -34,7 +34,7 @@ void SwSteering::walk(Time, FlowTableType type, std::uint64_t root, SteeredFrame
   // The FDB has tables of its own for each of its sides.
   const bool fdb = type == FlowTableType::kFdb;
   const bool receive = fdb ? frame.source_port == kUplinkPort : type == FlowTableType::kNicRx;
-  const SteEnd end = walker_.walk(root, receive, frame, source, work_left_);
+  const SteEnd end = walker_.walk(root, receive, frame, source, work_left_, time);
   if (end.fate != SteEnd::kOut) {
     lost_ += end.fate == SteEnd::kLost;
     return steering.drop(std::move(frame));

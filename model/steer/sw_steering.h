@@ -16,8 +16,8 @@ class SwSteering final : public SwTables, private SteObjects {
 
   SwIcm& icm() { return icm_; }
   void begin() override { work_left_ = SteWalker::kMaxWork; }
-  void walk(Time now, FlowTableType type, std::uint64_t root, SteeredFrame frame,
-            FlowSteering& steering) override;
+  void walk(FlowTableType type, std::uint64_t root, SteeredFrame frame, FlowSteering& steering,
+            LookupTime* time) override;
   // Frames that entries led nowhere: discarded.
   std::uint64_t lost() const { return lost_; }
   void clear();

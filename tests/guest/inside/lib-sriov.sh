@@ -113,7 +113,15 @@ representor() { port_named "pf0vf$1"; }
 # carrier N INTERFACE 0|1: of virtual function N, which is in its name space.
 carrier() { in_vf "$1" grep -qs "$3" "/sys/class/net/$2/carrier"; }
 # reaches "PREFIX" ADDRESS
-reaches() { $1 ping -q -c 3 -i 0.2 -W 5 "$2" >/tmp/ping || fail "no way: $1 to $2: $(cat /tmp/ping; ip -s link; dmesg | tail)"; }
+reaches() { $1 ping -q -c 3 -i 0.2 -W 5 "$2" >/tmp/ping || fail "no way: $1 to $2: $(cat /tmp/ping; what_is_known; dmesg | tail)"; }
+# what_is_known: addresses, neighbours and counters in all name spaces, and what bridges have learned.
+what_is_known() {
+  local space
+  ip -s link; ip -br address; ip -s neigh; bridge -s fdb show
+  for space in $(ip netns list | cut -d" " -f1); do
+    echo "name space $space:"; ip -n "$space" -s link; ip -n "$space" -br address; ip -n "$space" -s neigh
+  done
+}
 
 # give_to_vfio FUNCTION: to vfio-pci; take_from_vfio FUNCTION: back to the kernel's driver.
 give_to_vfio() {
