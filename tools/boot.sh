@@ -14,7 +14,7 @@ With CMD: runs it as root, prints its output, exits with its status (124: time l
 
   --kernel {6.1,6.12,backports,FILE}   Debian's kernel of that series, the newest of Debian 13's backports, or your own bzImage   (6.1)
   --modules DIR              your own modules: a modules_install tree, or a folder of .ko files that take the place of
-                             Debian's of the same name
+                             Debian's of the same name. Of your own kernel without this: lib/modules beside it, or this machine's
   --debian {12,13}           whose user space the guest has                                 (12)
   --hca KEY=VALUE,...        properties of the HCA; more than once: more than one HCA       (link=eth)
                              where the port's cable leads, if not back to the port itself:

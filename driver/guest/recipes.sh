@@ -270,6 +270,8 @@ own_kernel() {
     release=$(file_kernel_release "$kernel")
     [[ -n $release ]] || { echo "E: $kernel is no x86 Linux kernel image (bzImage)"; return 1; }
     printf '%s\n' "$release" >"$dir/release"
+    # Beside the kernel, or this machine's own.
+    if [[ -z $modules && -d $(dirname "$kernel")/lib/modules/$release ]]; then modules=$(dirname "$kernel")/lib/modules/$release; fi
     [[ -n $modules ]] || modules=/lib/modules/$release
     [[ -d $modules ]] || { echo "E: kernel $release needs its modules: give --modules DIR (make modules_install INSTALL_MOD_PATH=...)"; return 1; }
   fi
