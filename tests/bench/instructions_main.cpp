@@ -70,14 +70,31 @@ std::uint64_t measured(Round& round, unsigned rounds, InstructionCounter* counte
   return counter ? counter->stop() : 0;
 }
 
-// Makes the HCAs of a path and runs it. Prints the count, if it is to count.
-void run(const Path& path, unsigned rounds, bool count) {
+// Each with its driver, and idle.
+std::vector<std::unique_ptr<Device>> start_virtuals(Machine& machine, Function& physical, Device& manager,
+                                                    unsigned count) {
+  std::vector<std::unique_ptr<Device>> devices;
+  for (unsigned vf = 1; vf <= count; ++vf) {
+    Mailbox in(hcasim::prm::op::ENABLE_HCA, hcasim::prm::enable_hca_in::bytes);
+    manager.exec(in.set<hcasim::prm::enable_hca_in::function_id>(vf)).must();
+    DeviceOptions o;
+    o.wait_active = false;
+    devices.push_back(std::make_unique<Device>(machine.add_virtual(physical, vf), o));
+    devices.back()->probe();
+  }
+  return devices;
+}
+
+// Makes the HCAs of a path, the first with so many virtual functions, and runs it. Prints the count, if it is
+// to count.
+void run(const Path& path, unsigned rounds, bool count, unsigned virtuals) {
   std::optional<InstructionCounter> counter;
   if (count) counter.emplace();
   if (counter && !counter->why_not().empty()) throw BareError(counter->why_not());
   const RuleWatch watch;
   auto* machine = new Machine(std::size_t{128} << 20);  // stays, like the SystemC kernel
-  std::vector<Function*> functions = {&machine->add_hca("link=ib,name=near")};
+  const std::string vfs = virtuals != 0 ? ",vfs=" + std::to_string(virtuals) : std::string();
+  std::vector<Function*> functions = {&machine->add_hca("link=ib,name=near" + vfs)};
   if (path.cable) functions.push_back(&machine->add_hca("link=ib,name=far,cable=near"));
   machine->start();
   std::vector<std::unique_ptr<Device>> devices;
@@ -93,6 +110,7 @@ void run(const Path& path, unsigned rounds, bool count) {
     return true;
   };
   if (!machine->run_until(active, 10'000'000'000)) throw BareError("a port does not come up");
+  const auto idle = start_virtuals(*machine, *functions.front(), *devices.front(), virtuals);
   std::uint64_t instructions = 0;
   if (path.batch != 0) {
     InlineWrites round(*devices.front(), path.qps, path.batch);
@@ -100,6 +118,11 @@ void run(const Path& path, unsigned rounds, bool count) {
   } else {
     LargeWrites round(*devices.front(), *devices.back());
     instructions = measured(round, rounds, counter ? &*counter : nullptr);
+  }
+  for (const auto& d : idle) d->teardown();
+  for (unsigned vf = 1; vf <= virtuals; ++vf) {
+    Mailbox in(hcasim::prm::op::DISABLE_HCA, hcasim::prm::disable_hca_in::bytes);
+    devices.front()->exec(in.set<hcasim::prm::disable_hca_in::function_id>(vf)).must();
   }
   for (auto& d : devices) d->teardown();
   watch.must_be_none();
@@ -111,10 +134,11 @@ void run(const Path& path, unsigned rounds, bool count) {
 enum class Source { kCounter, kValgrind };
 const char* name_of(Source s) { return s == Source::kCounter ? "counter" : "valgrind"; }
 
-double per_wqe(const Path& path, Source source, const std::string& self) {
+double per_wqe(const Path& path, Source source, const std::string& self, unsigned virtuals) {
   const auto command = [&](unsigned rounds) {
     Command c;
     c.words = {self, "--run", path.name, "--rounds", std::to_string(rounds)};
+    if (virtuals != 0) c.words.insert(c.words.end(), {"--virtuals", std::to_string(virtuals)});
     if (source == Source::kCounter) c.words.emplace_back("--count");
     c.environment = {kSameLibrary};
     return c;
@@ -169,7 +193,7 @@ void save(const std::string& file, const std::map<std::string, double>& figures,
 
 struct Arguments {
   std::string table = HCASIM_INSTRUCTIONS, source = "auto", run;
-  unsigned rounds = 1;
+  unsigned rounds = 1, virtuals = 0;
   bool update = false, check = false, count = false;
 };
 
@@ -230,7 +254,7 @@ int compare(const Arguments& a, const std::string& self) {
     return a.check ? kSkipped : 2;
   }
   std::map<std::string, double> figures;
-  for (const Path& p : kPaths) figures[p.name] = per_wqe(p, *source, self);
+  for (const Path& p : kPaths) figures[p.name] = per_wqe(p, *source, self, a.virtuals);
   const bool good = report(figures, committed, *source);
   if (a.update) {
     save(a.table, figures, *source);
@@ -255,6 +279,10 @@ int main(int argc, char** argv) {
   app.add_flag("--update", a.update, "write the figures to the table");
   app.add_flag("--check", a.check,
                "as a test: exit status 77 if the table is of another build, or nothing here can count");
+  app.add_option("--virtuals", a.virtuals,
+                 "the card has so many virtual functions, each with its driver, idle")
+      ->check(CLI::Range(0, 127))
+      ->excludes("--update");
   std::vector<std::string> names;
   for (const Path& p : kPaths) names.emplace_back(p.name);
   app.add_option("--run", a.run, "only run this path, and print nothing but a count")
@@ -267,7 +295,7 @@ int main(int argc, char** argv) {
   try {
     if (a.run.empty()) return compare(a, std::filesystem::read_symlink("/proc/self/exe").string());
     for (const Path& p : kPaths)
-      if (a.run == p.name) run(p, a.rounds, a.count);
+      if (a.run == p.name) run(p, a.rounds, a.count, a.virtuals);
     return 0;
   } catch (const std::exception& e) {
     std::cerr << "bench instructions: " << e.what() << "\n";
