@@ -17,6 +17,7 @@ round() {
   representors_up 2
   for vf in 0 1; do ip link set "${rep[vf]}" master br0 || fail "${rep[vf]}"; done
   functions_up 2
+  in_far ip neigh flush all # their addresses are new ones; a neighbour just looked at again keeps the old one for a second
   reaches "in_vf 0" 10.9.1.2
   reaches "in_vf 1" 10.9.1.200
   reaches in_far 10.9.1.1
