@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <initializer_list>
 #include <vector>
 
 #include "driver/bare/eth.h"
@@ -118,13 +117,8 @@ void make_legacy(Device& manager, std::uint64_t mac) {
 
 void make_switchdev(Device& manager, std::uint64_t mac) {
   for (const std::uint32_t vport : {kFunction + 0u, kUplink + 0u}) {
-    using In = prm::alloc_modify_header_context_in;
-    constexpr std::size_t kList = In::actions::bit_off / 8;
     const FieldItem tag = set_field(prm::k::ACTION_IN_FIELD_METADATA_REG_C_0, tag_of(vport), 16, 16);
-    Mailbox in(prm::op::ALLOC_MODIFY_HEADER_CONTEXT, kList + tag.size());
-    in.set<In::table_type>(kIngressAcl).set<In::num_of_actions>(1);
-    std::copy(tag.begin(), tag.end(), in.data() + kList);
-    const std::uint32_t modify = manager.exec(in, prm::alloc_modify_header_context_out::bytes)
+    const std::uint32_t modify = try_modify_header(manager, {tag}, kIngressAcl)
                                      .must()
                                      .get<prm::alloc_modify_header_context_out::modify_header_id>();
     Table acl(manager, kIngressAcl, 0, vport);

@@ -4,13 +4,7 @@
 # RoCE LAG where flow tables of the card select the port by a hash of each packet's headers: many QPs use both ports of the bond, each stays
 # on one; a pulled cable moves them all, put back they spread again. What is hashed is the bond's policy, tunnels included.
 mark_kernel_log
-mapfile -t addresses < <(hca_addresses)
-p0=$(net_of "/sys/bus/pci/devices/${addresses[0]}")
-p1=$(net_of "/sys/bus/pci/devices/${addresses[1]}")
-far=$(net_of "/sys/bus/pci/devices/${addresses[2]}")
-far_rdma=$(rdma_of "/sys/bus/pci/devices/${addresses[2]}")
-ip netns add far && ip link set "$far" netns far || fail "name space"
-in_far ip link set "$far" up && in_far ip address add 10.9.1.200/24 dev "$far" || fail "$far"
+lag_cards
 mountpoint -q /sys/kernel/debug || mount -t debugfs none /sys/kernel/debug || fail "debugfs"
 lag_says() { cat "/sys/kernel/debug/mlx5/${addresses[0]}/lag/$1"; }
 maps_to() { [[ $(lag_says mapping) == "$1" ]]; }

@@ -4,13 +4,7 @@
 # Both ports of a card in a bond: the drivers make one RDMA device of them (RoCE LAG). Active-backup, where a cable is pulled under
 # ib_write_bw; then both ports at a time. The far end is another card on the same switch, in a name space.
 mark_kernel_log
-mapfile -t addresses < <(hca_addresses)
-p0=$(net_of "/sys/bus/pci/devices/${addresses[0]}")
-p1=$(net_of "/sys/bus/pci/devices/${addresses[1]}")
-far=$(net_of "/sys/bus/pci/devices/${addresses[2]}")
-far_rdma=$(rdma_of "/sys/bus/pci/devices/${addresses[2]}")
-ip netns add far && ip link set "$far" netns far || fail "name space"
-in_far ip link set "$far" up && in_far ip address add 10.9.1.200/24 dev "$far" || fail "$far"
+lag_cards
 is_there() { test -d "/sys/class/infiniband/$1"; }
 
 # Active-backup

@@ -3,6 +3,30 @@
 #
 # Bonds of the two ports of the first card, p0 and p1.
 
+# lag_cards: the first card's ports p0 and p1, and another card in the name space "far": far, far_rdma. Sets addresses, too.
+lag_cards() {
+  mapfile -t addresses < <(hca_addresses)
+  p0=$(net_of "/sys/bus/pci/devices/${addresses[0]}")
+  p1=$(net_of "/sys/bus/pci/devices/${addresses[1]}")
+  far=$(net_of "/sys/bus/pci/devices/${addresses[2]}")
+  # shellcheck disable=SC2034 # for the scripts
+  far_rdma=$(rdma_of "/sys/bus/pci/devices/${addresses[2]}")
+  ip netns add far && ip link set "$far" netns far || fail "name space"
+  in_far ip link set lo up && in_far ip link set "$far" up && in_far ip address add 10.9.1.200/24 dev "$far" || fail "$far"
+}
+# ports_to_switchdev: the switches of both ports, whose functions addresses and folders are, each with a virtual function without a driver.
+ports_to_switchdev() {
+  local port
+  for port in 0 1; do
+    echo 0 >"${folders[port]}/sriov_drivers_autoprobe"
+    echo 1 >"${folders[port]}/sriov_numvfs" || fail "a virtual function of port $port"
+    echo 1 >"${folders[port]}/sriov_drivers_autoprobe"
+    devlink dev eswitch set "pci/${addresses[port]}" mode switchdev || fail "switchdev: $(dmesg | tail)"
+  done
+}
+# representor_of PORT: of its virtual function.
+representor_of() { port_named "pf$1vf0"; }
+
 # bond MODE OPTIONS...: both ports in bond0.
 bond() {
   local port

@@ -57,6 +57,8 @@ mark_number=0
 kernel_complaints() {
   local mark
   mark=$(</tmp/mark)
+  # Without the mark nobody knows what it said.
+  [[ $(dmesg) == *"$mark"* ]] || echo "the kernel's log has lost what was said since mark_kernel_log"
   dmesg -r | sed "1,/${mark//./\\.}/d" | awk '
     {
       match($0, /^<[0-9]+>/); level = substr($0, 2, RLENGTH - 2) % 8; text = substr($0, RLENGTH + 1)

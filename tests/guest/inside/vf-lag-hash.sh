@@ -16,18 +16,7 @@ for port in "${far[@]}"; do ip link set "$port" netns far || fail "$port"; done
 in_far ip link set lo up && in_far ip link add bond1 type bond mode 802.3ad lacp_rate fast miimon 50 xmit_hash_policy layer3+4 || fail "bond1"
 for port in "${far[@]}"; do in_far ip link set "$port" down && in_far ip link set "$port" master bond1 || fail "$port"; done
 in_far ip link set bond1 up && in_far ip address add 10.9.1.200/24 dev bond1 || fail "bond1"
-representor_of() {
-  local net
-  for net in /sys/class/net/*; do
-    if [[ $(cat "$net/phys_port_name" 2>/dev/null) == "pf$1vf0" ]]; then basename "$net"; fi
-  done
-}
-for port in 0 1; do
-  echo 0 >"${folders[port]}/sriov_drivers_autoprobe"
-  echo 1 >"${folders[port]}/sriov_numvfs" || fail "a virtual function of port $port"
-  echo 1 >"${folders[port]}/sriov_drivers_autoprobe"
-  devlink dev eswitch set "pci/${addresses[port]}" mode switchdev || fail "switchdev: $(dmesg | tail)"
-done
+ports_to_switchdev
 mark_kernel_log
 bond 802.3ad lacp_rate fast xmit_hash_policy layer3+4
 said 30 'shared_fdb:1 mode:hash'

@@ -13,20 +13,8 @@ p1=$(net_of "${folders[1]}")
 far=$(net_of "/sys/bus/pci/devices/${addresses[2]}")
 ip netns add far && ip link set "$far" netns far || fail "name space"
 in_far ip link set lo up && in_far ip link set "$far" up && in_far ip address add 10.9.1.200/24 dev "$far" || fail "$far"
-# representor_of PORT: of its virtual function.
-representor_of() {
-  local net
-  for net in /sys/class/net/*; do
-    if [[ $(cat "$net/phys_port_name" 2>/dev/null) == "pf$1vf0" ]]; then basename "$net"; fi
-  done
-}
 rep=() net=() mac=()
-for port in 0 1; do
-  echo 0 >"${folders[port]}/sriov_drivers_autoprobe"
-  echo 1 >"${folders[port]}/sriov_numvfs" || fail "a virtual function of port $port"
-  echo 1 >"${folders[port]}/sriov_drivers_autoprobe"
-  devlink dev eswitch set "pci/${addresses[port]}" mode switchdev || fail "switchdev: $(dmesg | tail)"
-done
+ports_to_switchdev
 mark_kernel_log
 bond active-backup
 shared=0
