@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/// What ran in a guest: the file that the QEMU plugin wrote (format.h), and where the guest had its modules.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "coverage/format.h"
+
+namespace hcasim::coverage {
+
+struct Executed {
+  std::vector<executed_record> records;
+  std::uint32_t left_out = 0;  ///< instructions for which the file had no room
+};
+
+/// Reads the plugin's file, also that of a QEMU that was killed. Throws std::runtime_error, which names the
+/// file and what is wrong.
+Executed read_executed(const std::string& path);
+
+/// One time that the guest loaded a module.
+struct Load {
+  std::string module;
+  std::map<std::string, std::uint64_t>
+      sections;  ///< the guest's virtual address of each section of code, by its name
+};
+
+/// Reads what driver/guest/report-modules said: a line "module NAME", then a line "NAME ADDRESS" for each
+/// section of code. Lines that are neither are left out: the guest may end in the midst of one. Throws
+/// std::runtime_error if the file cannot be read.
+std::vector<Load> read_loads(const std::string& path);
+
+}  // namespace hcasim::coverage
