@@ -3,7 +3,7 @@
 #
 # shellcheck disable=SC2054 # commas are QEMU's
 #
-# Starts a guest. Needs common.sh, install.sh, build.sh, apt.sh, recipes.sh, deterministic.sh.
+# Starts a guest. Needs common.sh, install.sh, build.sh, apt.sh, recipes.sh, deterministic.sh, coverage.sh.
 
 boot_usage() {
   cat <<'TEXT'
@@ -32,6 +32,11 @@ With CMD: runs it as root, prints its output, exits with its status (124: time l
   --record FILE              what the HCAs get and answer, for ./hcasim replay FILE
   --modprobe A,B,...         modules loaded before CMD      (mlx5_core,mlx5_ib,ib_uverbs,ib_umad; none with --hca none)
   --no-modprobe              load nothing
+  --coverage DIR             which lines of the drivers run: DIR/TEST.info (lcov) and DIR/TEST.json; ./hcasim coverage reads them. The first
+                             time for a kernel of Debian's, its debug information is fetched
+  --coverage-test TEST       what this run is called                                        (guest)
+  --coverage-modules A,B     of these kernel modules                                        (mlx5_core,mlx5_ib)
+  --coverage-libraries A,B   and of these libraries: libmlx5, libibverbs                    (none)
   --script FILE              run this bash script in the guest (as CMD)
   --file FILE                put this program or file into the guest's /usr/local/bin; more than once: several
   --smp N                    processors of the guest                                        (2; 1 with --lockstep)
@@ -252,18 +257,20 @@ boot_rules() {
 
 boot() {
   local kernel=6.1 modules='' debian=12 smp='' mem=2G accel=tcg lockstep=no deterministic=no vfio_user=no spin=0 program=qemu-system-x86_64 append='' timeout='' console=$HCASIM_LOGS/guest-console.log
+  local coverage='' coverage_test=guest coverage_modules=mlx5_core,mlx5_ib coverage_libraries=''
+  local -a COVERAGE_OPTIONS=() COVERAGE_FILES=() COVERAGE_LIBRARIES=()
   local tsc rules='' record='' rules_report modprobe=auto script='' serial=mon:stdio reboots=no has_command=no status=0 report word file
   local -a hcas=() extra=() command=() files=()
   while (($# > 0)); do
     word=$1
     # Options of ours may be written --key=value too.
     case $word in
-      --kernel=* | --modules=* | --debian=* | --smp=* | --mem=* | --hca=* | --rules=* | --record=* | --modprobe=* | --script=* | --file=* | --accel=* | --append=* | --timeout=* | --console=* | --serial=* | --spin=*)
+      --kernel=* | --modules=* | --debian=* | --smp=* | --mem=* | --hca=* | --rules=* | --record=* | --modprobe=* | --script=* | --file=* | --accel=* | --append=* | --timeout=* | --console=* | --serial=* | --spin=* | --coverage=* | --coverage-*=*)
         shift
         set -- "${word%%=*}" "${word#*=}" "$@"
         continue
         ;;
-      --kernel | --modules | --debian | --smp | --mem | --hca | --rules | --record | --modprobe | --script | --file | --accel | --append | --timeout | --console | --serial | --spin)
+      --kernel | --modules | --debian | --smp | --mem | --hca | --rules | --record | --modprobe | --script | --file | --accel | --append | --timeout | --console | --serial | --spin | --coverage | --coverage-test | --coverage-modules | --coverage-libraries)
         (($# >= 2)) || die "$word needs a value" "./hcasim boot --help"
         ;;
     esac
@@ -290,6 +297,10 @@ boot() {
       --console) console=$2 && shift ;;
       --serial) serial=$2 && shift ;;
       --reboots) reboots=yes ;;
+      --coverage) coverage=$2 && shift ;;
+      --coverage-test) coverage_test=$2 && shift ;;
+      --coverage-modules) coverage_modules=$2 && shift ;;
+      --coverage-libraries) coverage_libraries=$2 && shift ;;
       -h | --help) boot_usage && return 0 ;;
       --)
         shift
@@ -335,6 +346,11 @@ boot() {
   fi
   [[ $spin =~ ^[0-9]+$ ]] || die "--spin takes whole us"
   [[ $spin == 0 || $vfio_user == yes ]] || die "--spin is for --vfio-user"
+  if [[ -n $coverage ]]; then
+    [[ $accel == tcg ]] || die "--coverage needs --accel tcg: QEMU sees a guest's instructions only where it emulates them" "leave out --accel kvm"
+    [[ $vfio_user == no ]] || die "--coverage is counted in this machine's QEMU, and --vfio-user may take another" "leave out --vfio-user"
+    [[ $coverage_test =~ ^[A-Za-z0-9._+-]+$ ]] || die "--coverage-test takes letters, digits and . _ + -, not '$coverage_test'"
+  fi
   if [[ $vfio_user == yes ]]; then
     [[ $lockstep == no ]] || die "vfio-user has no clock: --lockstep and --deterministic need the HCA in QEMU's own process" "leave out --vfio-user"
     [[ "${hcas[*]}" != none ]] || die "--vfio-user needs an HCA"
@@ -352,12 +368,20 @@ boot() {
     program=$("$HCASIM_ROOT/tools/fetch-qemu-client") || exit 1
   elif [[ "${hcas[*]}" == none ]]; then
     install_missing
+  elif [[ -n $coverage ]]; then
+    need_plugin hcasim-executed hcasim-coverage
   else
     need_plugin
   fi
   guest_ready "$kernel" "$modules" "$debian"
   [[ $deterministic == no ]] || memory_image_ready "$debian"
   [[ -n $modules ]] && modules=$(cd "$modules" && pwd)
+  if [[ -n $coverage ]]; then
+    coverage_options "$coverage" "$coverage_test" "$coverage_modules" "$coverage_libraries"
+    extra=("${COVERAGE_OPTIONS[@]}" "${extra[@]}")
+    files+=("${COVERAGE_FILES[@]}")
+    append+="${append:+ }hcasim.coverage=$coverage_modules"
+  fi
 
   local work cpu=max
   work=$(mktemp -d "${TMPDIR:-/tmp}/hcasim-guest.XXXXXX")
@@ -410,6 +434,7 @@ boot() {
     HCASIM_RULES_REPORT=$rules_report "${qemu[@]}" || status=$?
     serve_end || status=$((status == 0 ? 125 : status))
     boot_rules "$rules_report" || status=$((status == 0 ? 1 : status))
+    if [[ -n $coverage ]]; then coverage_lines "$coverage" "$coverage_test" "$coverage_modules" "$kernel" || status=$((status == 0 ? 125 : status)); fi
     return "$status"
   fi
 
@@ -441,6 +466,8 @@ boot() {
   wait "$boot_child" || status=$?
   boot_child=
   serve_end || status=$((status == 0 ? 125 : status))
+  local covered=0
+  if [[ -n $coverage ]]; then coverage_lines "$coverage" "$coverage_test" "$coverage_modules" "$kernel" || covered=125; fi
   # What the guest has printed to its end.
   if [[ $deterministic == yes ]]; then wait || true; fi
   if ((status == 124 || status == 137)); then
@@ -461,5 +488,5 @@ boot() {
     return 125
   fi
   boot_rules "$rules_report" || report=$((report == 0 ? 1 : report))
-  return "$report"
+  return $((report == 0 ? covered : report))
 }

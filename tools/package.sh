@@ -15,7 +15,7 @@ TEXT
 }
 
 # The programs of the package: folder, target.
-PACKAGE_PROGRAMS=(traces/hcasim-trace traces/hcasim-rules card/hcasim-replay model/hcasim-faults vfio-user/hcasim-serve)
+PACKAGE_PROGRAMS=(traces/hcasim-trace traces/hcasim-rules card/hcasim-replay model/hcasim-faults vfio-user/hcasim-serve coverage/hcasim-coverage)
 
 # package_tree TREE: what is installed, below /.
 package_tree() {
@@ -25,6 +25,7 @@ package_tree() {
   cp "$HCASIM_ROOT"/tools/{*.sh,fetch-qemu-client,packages.txt,stats.py} "$root/tools/" || return
   cp -r "$HCASIM_ROOT/driver/guest" "$root/driver/" && cp -r "$HCASIM_ROOT/model/profiles" "$root/model/" || return
   install -s -m 755 "$HCASIM_PLUGIN" "$root/built/qemu-device/" || return
+  install -s -D -m 755 "$HCASIM_RELEASE/coverage/libhcasim-executed.so" "$root/built/coverage/libhcasim-executed.so" || return
   for program in "${PACKAGE_PROGRAMS[@]}"; do install -s -D -m 755 "$HCASIM_RELEASE/$program" "$root/built/$program" || return; done
   # Programs look for profiles beside themselves.
   ln -s ../../../model/profiles "$root/built/share/hcasim/profiles" || return
@@ -91,7 +92,7 @@ command_package() {
     shift
   done
   [[ $HCASIM_INSTALLED == no ]] || die "this hcasim is itself a package" "packages are made from the source tree"
-  build_release hcasim-qemu "${PACKAGE_PROGRAMS[@]##*/}"
+  build_release hcasim-qemu hcasim-executed "${PACKAGE_PROGRAMS[@]##*/}"
   log=$HCASIM_LOGS/package.log
   step "making the package" package package_make "$out" "$HCASIM_BUILD/package.partial" || die "the package could not be made" "its log: $log"
   rm -rf "$HCASIM_BUILD/package.partial"

@@ -28,7 +28,7 @@ other is given a while to end too.
   --timeout SECONDS          end both after this long                                         (with a command: 600)
   --grace SECONDS            how long a guest may outlive the other                           (60; 10 if that one failed)
   --console DIR              where the kernels' messages go when there is a command: pair-a.console, pair-b.console (build/logs)
-Options of boot that go to both: --rules --modules --debian --file --smp --mem --accel --append --modprobe.
+Options of boot that go to both: --coverage (of runs TEST-a and TEST-b: --coverage-test), --coverage-modules, --coverage-libraries, --rules --modules --debian --file --smp --mem --accel --append --modprobe.
 
 In a guest `wire-up` sets its addresses (A 10.9.0.1, fd09::1; B 10.9.0.2, fd09::2) and, for the software peer, its RDMA device;
 scripts find what is there in /run/wire. Guest A's name is "a", guest B's "b" (hcasim.side= on the kernel's command line).
@@ -54,19 +54,19 @@ pair_wait_for() {
 
 pair() {
   local kernel=6.1 kernel_b='' link=eth peer=hca first=hca capture='' record='' script_a='' script_b='' timeout='' grace=60 lockstep=no
-  local consoles=$HCASIM_LOGS word has_command=no hca='' hca_a='' hca_b='' accel=tcg
+  local consoles=$HCASIM_LOGS word has_command=no hca='' hca_a='' hca_b='' accel=tcg coverage=no coverage_test=pair
   local -a both=() extra=() command=()
   while (($# > 0)); do
     word=$1
     case $word in
       --kernel=* | --kernel-b=* | --link=* | --peer=* | --first=* | --hca=* | --hca-a=* | --hca-b=* | --capture=* | --record=* | --script=* | --script-a=* | \
-        --script-b=* | --timeout=* | --grace=* | --console=* | --modules=* | --debian=* | --file=* | --smp=* | --mem=* | --accel=* | --append=* | --rules=* | --modprobe=*)
+        --script-b=* | --timeout=* | --grace=* | --console=* | --modules=* | --debian=* | --file=* | --smp=* | --mem=* | --accel=* | --append=* | --rules=* | --modprobe=* | --coverage=* | --coverage-*=*)
         shift
         set -- "${word%%=*}" "${word#*=}" "$@"
         continue
         ;;
       --kernel | --kernel-b | --link | --peer | --first | --hca | --hca-a | --hca-b | --capture | --record | --script | --script-a | \
-        --script-b | --timeout | --grace | --console | --modules | --debian | --file | --smp | --mem | --accel | --append | --rules | --modprobe)
+        --script-b | --timeout | --grace | --console | --modules | --debian | --file | --smp | --mem | --accel | --append | --rules | --modprobe | --coverage | --coverage-test | --coverage-modules | --coverage-libraries)
         (($# >= 2)) || die "$word needs a value" "./hcasim pair --help"
         ;;
     esac
@@ -87,6 +87,12 @@ pair() {
       --timeout) timeout=$2 && shift ;;
       --grace) grace=$2 && shift ;;
       --console) consoles=$2 && shift ;;
+      --coverage-test) coverage_test=$2 && shift ;;
+      --coverage | --coverage-modules | --coverage-libraries)
+        coverage=yes
+        both+=("$1" "$2")
+        shift
+        ;;
       --accel) accel=$2 && both+=("$1" "$2") && shift ;;
       --modules | --debian | --file | --smp | --mem | --append | --rules | --modprobe) both+=("$1" "$2") && shift ;;
       --lockstep) lockstep=yes ;;
@@ -123,7 +129,7 @@ pair() {
   for word in $script_a $script_b; do [[ -r $word ]] || die "cannot read the script $word"; done
 
   # All is made here, once; the two boots then find it ready.
-  if [[ $first$peer == rxerxe ]]; then install_missing; else need_plugin; fi
+  if [[ $first$peer == rxerxe ]]; then install_missing; elif [[ $coverage == yes ]]; then need_plugin hcasim-executed hcasim-coverage; else need_plugin; fi
   guest_ready "$kernel" ''
   [[ $kernel_b == "$kernel" ]] || guest_ready "$kernel_b" ''
 
@@ -164,6 +170,7 @@ pair() {
     else
       common+=(--hca none -device "$nic")
     fi
+    [[ $coverage == no ]] || common+=(--coverage-test "$coverage_test-$side")
     [[ -z $capture ]] || common+=(-object "filter-dump,id=dump,netdev=wire,file=${capture//,/,,}/$side.pcap,maxlen=65535")
     if [[ -n $record && $kind == hca ]]; then common+=(--record "$record/$side"); fi
     if [[ $side == a ]]; then options_a=(--kernel "$kernel" "${common[@]}"); else options_b=(--kernel "$kernel_b" "${common[@]}"); fi

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
 #
-# HCASIM_REACHED: a folder for what reached-functions reads.
+# What the tests reach of the drivers. HCASIM_REACHED: a folder for what reached-functions reads.
 
 # reached_options NAME: into reached_boot, the options of ./hcasim boot that make the folder's files of a test with one guest, which runs
 # inside/lib-functions.sh; none if nobody asks.
@@ -14,4 +14,12 @@ reached_options() {
     reached_boot=(-plugin "${HCASIM_BUILD:-$root/build}/release/tests/guest/libentered-blocks.so,out=$folder/$name.blocks"
       -chardev "file,id=functions,path=$folder/$name.functions" -device virtserialport,chardev=functions,name=hcasim.functions)
   fi
+}
+
+# HCASIM_COVERAGE: a folder for the coverage of each test.
+# coverage_test_options NAME KERNEL: into covered_boot, the options of ./hcasim boot that make it; none if nobody asks.
+coverage_test_options() {
+  covered_boot=()
+  # shellcheck disable=SC2034 # whoever calls uses it
+  if [[ -n ${HCASIM_COVERAGE:-} ]]; then covered_boot=(--coverage "$HCASIM_COVERAGE" --coverage-test "${1//[^A-Za-z0-9._+-]/+}.linux-$(basename "$2")"); fi
 }

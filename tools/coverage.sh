@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+#
+# shellcheck disable=SC2054 # commas are QEMU's
+#
+# Which lines of the guest's drivers ran: boot --coverage, hcasim coverage. Needs common.sh, build.sh, apt.sh, recipes.sh.
+
+coverage_usage() {
+  cat <<'TEXT'
+usage: ./hcasim coverage VERB ...
+
+Which lines, branches and functions of the guest's unmodified drivers ran, by tests run with --coverage DIR (boot, pair, test).
+
+  table FILE... [--by directory|file|function] [--missing]    what was reached
+  patch PATCH FILE... [--sources TREE]   of the lines that a patch adds: which ran, in which test, and which not
+  merge FILE... -o OUT [--json OUT]      adds tracefiles
+  html DIR FILE... [--sources TREE]      pages to look at, by genhtml (package lcov); without a tree: of the Debian 6.1 kernel's source
+FILE is a tracefile that --coverage has made, DIR/NAME.info, in lcov's format; DIR/NAME.json says the same. A verb's own --help has more.
+TEXT
+}
+
+command_coverage() {
+  case ${1:-} in
+    '' | help | -h | --help) coverage_usage ;;
+    html) coverage_html "${@:2}" ;;
+    *) run_built coverage hcasim-coverage "$@" ;;
+  esac
+}
+
+coverage_html() {
+  local out='' sources='' work
+  local -a files=()
+  while (($# > 0)); do
+    case $1 in
+      --sources) (($# >= 2)) || die "--sources needs a folder" && sources=$2 && shift ;;
+      --sources=*) sources=${1#*=} ;;
+      -h | --help) coverage_usage && return 0 ;;
+      *) if [[ -z $out ]]; then out=$1; else files+=("$1"); fi ;;
+    esac
+    shift
+  done
+  ((${#files[@]} > 0)) || die "coverage html takes a folder for its pages, and tracefiles" "./hcasim coverage html pages DIR/*.info"
+  have genhtml || die "there is no genhtml" "it is in the package lcov: apt-get install lcov"
+  build_without_qemu hcasim-coverage
+  if [[ -z $sources ]]; then
+    [[ $HCASIM_INSTALLED == no ]] || die "coverage html needs --sources: the tree that the guest's modules were built from"
+    # shellcheck source=tests/guest/lib-kernel-source.sh
+    . "$HCASIM_ROOT/tests/guest/lib-kernel-source.sh"
+    kernel_source_ready
+    # shellcheck disable=SC2154 # kernel_source_ready sets it
+    sources=$kernel_source/source
+  fi
+  sources=$(cd "$sources" && pwd) || die "--sources: no such folder"
+  work=$(mktemp "${TMPDIR:-/tmp}/hcasim-coverage.XXXXXX")
+  # shellcheck disable=SC2064 # the file's name now, not later
+  trap "rm -f '$work'" EXIT
+  "$HCASIM_RELEASE/coverage/hcasim-coverage" merge --root "$sources" -o "$work" "${files[@]}" || exit 1
+  genhtml --quiet --branch-coverage --prefix "$sources" --title "hcasim: the guest's drivers" --output-directory "$out" "$work"
+  say "pages: $out/index.html"
+}
+
+# What boot has beside its other options to have it counted what runs: QEMU's into COVERAGE_OPTIONS, the guest's files into COVERAGE_FILES.
+# coverage_options DIR TEST MODULES LIBRARIES
+coverage_options() {
+  local dir=$1 name=$2 modules=$3 libraries=$4 pages='' library path
+  local plugin=$HCASIM_RELEASE/coverage/libhcasim-executed.so
+  [[ -e $plugin ]] || die "there is no $plugin" "./hcasim build makes it"
+  mkdir -p "$dir" || die "--coverage $dir: no folder can be made there"
+  rm -f "$dir/$name".{executed,loads,info,json,pages}
+  : >"$dir/$name.loads"
+  COVERAGE_LIBRARIES=()
+  for library in ${libraries//,/ }; do
+    path=$(coverage_library "$library") || exit 1
+    COVERAGE_LIBRARIES+=("$path")
+  done
+  if ((${#COVERAGE_LIBRARIES[@]} > 0)); then
+    "$HCASIM_RELEASE/coverage/hcasim-coverage" pages "${COVERAGE_LIBRARIES[@]%%,*}" -o "$dir/$name.pages" || exit 1
+    pages=,pages=${dir//,/,,}/$name.pages
+  fi
+  COVERAGE_OPTIONS=(-plugin "$plugin,out=${dir//,/,,}/$name.executed$pages" -device virtio-serial-pci,id=hcasim-coverage,ioeventfd=off
+    -chardev "file,id=coverage,path=${dir//,/,,}/$name.loads"
+    -device virtserialport,bus=hcasim-coverage.0,chardev=coverage,name=hcasim.coverage)
+  COVERAGE_FILES=("$GUEST_RECIPES/report-modules")
+}
+
+# coverage_lines DIR TEST MODULES KERNEL: the lines, from what was counted. The guest of GUEST_DIR has ended.
+coverage_lines() {
+  local dir=$1 name=$2 modules=$3 kernel=$4 module ko debug status=0
+  local -a options=()
+  for module in ${modules//,/ }; do
+    ko=$(find "$GUEST_DIR/lib/modules" -name "${module//_/[-_]}.ko" -print -quit)
+    if [[ -z $ko ]]; then
+      warn "coverage: the guest has no module $module"
+      continue
+    fi
+    debug=$(coverage_debug "$module" "$ko" "$kernel") || return
+    options+=(--module "$module=$ko${debug:+,$debug}")
+  done
+  for module in "${COVERAGE_LIBRARIES[@]}"; do options+=(--library "$(basename "${module%%,*}")=$module"); done
+  step "finding the lines that ran" coverage "$HCASIM_RELEASE/coverage/hcasim-coverage" resolve --executed "$dir/$name.executed" \
+    --loads "$dir/$name.loads" --test "$name" --also include/linux/mlx5 -o "$dir/$name.info" --json "$dir/$name.json" "${options[@]}" || status=$?
+  ((status == 0)) || { tail -n 3 "$HCASIM_LOGS/coverage.log" >&2; return "$status"; }
+  grep '^hcasim-coverage: ' "$HCASIM_LOGS/coverage.log" >&2 || true
+  rm -f "$dir/$name".{executed,loads,pages}
+  "$HCASIM_RELEASE/coverage/hcasim-coverage" table "$dir/$name.info" >&2
+  say "hcasim: coverage: $dir/$name.info (hcasim coverage table, patch, html)"
+}
+
+# coverage_debug_ready KERNEL: the debug information of a kernel of Debian's is there, so that no test has to wait for it.
+coverage_debug_ready() {
+  guest_ready "$1" ''
+  coverage_debug mlx5_core "$(find "$GUEST_DIR/lib/modules" -name mlx5_core.ko -print -quit)" "$1" >/dev/null
+}
+
+# coverage_debug MODULE KO KERNEL: prints the file with the module's debug information, if it has none itself.
+coverage_debug() {
+  local module=$1 ko=$2 kernel=$3 dir version file
+  if readelf -SW "$ko" | grep -q ' \.debug_info '; then return 0; fi
+  if ! debian_kernel "$kernel"; then
+    die "$ko has no debug information" "build the modules with CONFIG_DEBUG_INFO_DWARF5 and install them without INSTALL_MOD_STRIP"
+  fi
+  version=$(strings -n 20 "$GUEST_DIR/vmlinuz" | sed -nE 's/.* Debian ([0-9][^ ]*) \([-0-9]*\)$/\1/p' | head -n 1)
+  dir=$HCASIM_CACHE/debug/$(<"$GUEST_DIR/release")${version:+_$version}
+  file=$dir/$module.debug
+  if [[ ! -e $file ]]; then
+    with_lock guest step "fetching the debug information of Linux $kernel's modules (some 900 MB, once)" coverage-debug fetch_debug "$dir" "$kernel" "$version" ||
+      fetch_failed "debug information of the guest's kernel ($version)" coverage-debug
+  fi
+  [[ -e $file ]] || die "Debian's debug information of Linux $kernel has no module $module" "delete $dir and try again"
+  printf '%s\n' "$file"
+}
+
+# fetch_debug DIR KERNEL VERSION: of all modules that guests have. The package holds those of every driver of Linux.
+fetch_debug() {
+  local dir=$1 kernel=$2 version=$3 release work=$1.partial env suite extra='' deb='' file
+  local -a patterns=()
+  release=$(<"$GUEST_DIR/release")
+  rm -rf "$work" && mkdir -p "$work/out" || return
+  if [[ $kernel == backports ]]; then extra=-backports; fi
+  for suite in bookworm trixie; do
+    env=guest-$suite$extra
+    apt_private_ready "$env" "$suite" empty "$extra" || continue
+    (cd "$work" && apt_private "$env" apt-get download "linux-image-$release-dbg${version:+=$version}") || continue
+    deb=$(find "$work" -maxdepth 1 -name '*.deb' -print -quit)
+    [[ -z $deb ]] || break
+  done
+  [[ -n $deb ]] || { echo "E: no package linux-image-$release-dbg${version:+=$version} could be fetched"; return 1; }
+  for file in mlx5_core mlx5_ib mlx5_vdpa mlx5_vfio_pci ib_core ib_uverbs rdma_cm ib_ipoib; do
+    patterns+=("*/$file.ko" "*/${file//_/-}.ko" "*/$file.ko.*")
+  done
+  echo "unpacking $deb"
+  # Names that the package lacks are none of our business.
+  dpkg-deb --fsys-tarfile "$deb" | tar -C "$work/out" -xf - --wildcards "${patterns[@]}" 2>"$work/tar.log" || true
+  rm -f "$deb"
+  mkdir -p "$dir" || return
+  while IFS= read -r -d '' file; do
+    mv "$file" "$dir/$(basename "$file" | sed -e 's/\.ko.*//' -e 'y/-/_/').debug" || return
+  done < <(find "$work/out" -name '*.ko*' -type f -print0)
+  rm -rf "$work"
+  [[ -n $(find "$dir" -name '*.debug' -print -quit) ]] || { echo "E: $deb had none of the modules"; return 1; }
+}
