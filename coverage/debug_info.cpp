@@ -74,13 +74,14 @@ class Reader {
       Dwarf_Die child;
       if (dwarf_child(unit, &child) == 0) read_functions(child);
     }
+    read_symbols();
     for (auto& [key, function] : functions_) {
+      if (function.entries.empty()) continue;
       std::sort(function.entries.begin(), function.entries.end());
       function.entries.erase(std::unique(function.entries.begin(), function.entries.end()),
                              function.entries.end());
       binary_.functions.push_back(std::move(function));
     }
-    std::sort(binary_.calls_lead_to.begin(), binary_.calls_lead_to.end());
     binary_.homes.assign(homes_.begin(), homes_.end());
     // A sequence that ends where the next one begins: its end comes first.
     std::stable_sort(binary_.rows.begin(), binary_.rows.end(), [](const LineRow& a, const LineRow& b) {
@@ -164,16 +165,21 @@ class Reader {
     }
   }
 
-  void add_function(Dwarf_Die& die) {
+  /// Where its code begins; nothing if it has none.
+  std::optional<Place> entry_of(Dwarf_Die& die) {
     Dwarf_Addr entry = 0;
     if (dwarf_entrypc(&die, &entry) != 0 || entry == 0) {
       Dwarf_Addr base = 0, begin = 0, end = 0;
-      if (dwarf_ranges(&die, 0, &base, &begin, &end) <= 0) return;
+      if (dwarf_ranges(&die, 0, &base, &begin, &end) <= 0) return {};
       entry = begin;
     }
-    const auto place = place_of(entry + bias_);
-    if (!place) return;
-    // dwarf_diename and these follow DW_AT_abstract_origin.
+    return place_of(entry + bias_);
+  }
+
+  void add_function(Dwarf_Die& die) {
+    Dwarf_Attribute declared;
+    if (dwarf_attr(&die, DW_AT_declaration, &declared) != nullptr) return;
+    // dwarf_attr_integrate and these follow DW_AT_abstract_origin.
     Dwarf_Attribute attribute;
     const char* name = nullptr;
     if (dwarf_attr_integrate(&die, DW_AT_name, &attribute) != nullptr) name = dwarf_formstring(&attribute);
@@ -185,8 +191,36 @@ class Reader {
     function.name = name;
     function.file = index;
     function.line = static_cast<unsigned>(line);
+    const auto place = entry_of(die);
+    if (!place) return;
     function.entries.push_back(*place);
     if (dwarf_tag(&die) == DW_TAG_subprogram) binary_.calls_lead_to.push_back(*place);
+  }
+
+  /// Functions with the same code become one, which the others jump to; of these there is a symbol, and no
+  /// more debug information than that the function was there.
+  void read_symbols() {
+    auto& entries = binary_.calls_lead_to;
+    std::sort(entries.begin(), entries.end());
+    const std::vector<Place> known = entries;
+    std::map<std::string, Function*> by_name;
+    for (auto& [key, function] : functions_)
+      if (function.entries.empty()) by_name[function.name] = &function;
+    const int count = dwfl_module_getsymtab(module_);
+    for (int i = 0; i < count; i++) {
+      GElf_Sym symbol;
+      GElf_Addr address = 0;
+      const char* name = dwfl_module_getsym_info(module_, i, &symbol, &address, nullptr, nullptr, nullptr);
+      if (name == nullptr || GELF_ST_TYPE(symbol.st_info) != STT_FUNC || symbol.st_shndx == SHN_UNDEF)
+        continue;
+      const auto function = by_name.find(name);
+      const auto place = place_of(address);
+      if (function == by_name.end() || !place || std::binary_search(known.begin(), known.end(), *place))
+        continue;
+      function->second->entries.push_back(*place);
+      entries.push_back(*place);
+    }
+    std::sort(entries.begin(), entries.end());
   }
 
   Dwfl_Module* module_;

@@ -36,6 +36,22 @@ void add_step(Steps& steps, const Place& place, const executed_record& record,
   step.count += record.count;
 }
 
+/// Of another module's code, a few instructions may be as ours, where bytes of ours may be anything: those
+/// that lead into what is not ours.
+void take_away(Steps& steps, std::map<Place, std::uint64_t> foreign) {
+  for (auto at = steps.end(); at != steps.begin();) {
+    --at;
+    auto& [place, step] = *at;
+    if (step.kind != Kind::kPlain) continue;
+    const auto next = foreign.find({place.section, place.offset + step.size});
+    if (next == foreign.end()) continue;
+    const std::uint64_t count = std::min(step.count, next->second);
+    step.count -= count;
+    foreign[place] += count;
+    if (step.count == 0) at = steps.erase(at);
+  }
+}
+
 /// The conditional jumps of a section, whether they ran or not.
 std::vector<std::uint64_t> conditional_jumps(const Section& section) {
   std::vector<std::uint64_t> found;
@@ -164,13 +180,15 @@ Ran ran_of_module(const Binary& binary, const std::string& name, const Executed&
     if (address - at->first >= binary.sections[at->second].size) return {};
     return Place{at->second, address - at->first};
   };
+  std::map<Place, std::uint64_t> foreign;
   for (const executed_record& record : executed.records) {
     if (record.library != 0 || record.count == 0) continue;
-    bool inside = false, own = false;
+    std::optional<Place> inside;
+    bool own = false;
     for (const auto& sections : placed) {
       const auto place = find(sections, record.address);
       if (!place) continue;
-      inside = true;
+      inside = place;
       if (!is_own(binary.sections[place->section], place->offset, record)) continue;
       const Decoded decoded = decode(record.bytes, record.size);
       std::optional<Place> target;
@@ -180,8 +198,12 @@ Ran ran_of_module(const Binary& binary, const std::string& name, const Executed&
       own = true;
       break;
     }
-    ran.foreign += inside && !own;
+    if (inside && !own) {
+      ran.foreign++;
+      foreign[*inside] += record.count;
+    }
   }
+  take_away(ran.steps, std::move(foreign));
   settle_repeated(ran.steps);
   return ran;
 }

@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "coverage/table.h"
 #include "../files.h"
+#include "coverage/table.h"
 
 namespace hcasim::coverage {
 namespace {
