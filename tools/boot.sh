@@ -377,7 +377,7 @@ boot() {
   [[ $deterministic == no ]] || memory_image_ready "$debian"
   [[ -n $modules ]] && modules=$(cd "$modules" && pwd)
   if [[ -n $coverage ]]; then
-    coverage_options "$coverage" "$coverage_test" "$coverage_modules" "$coverage_libraries"
+    coverage_options "$coverage" "$coverage_test" "$coverage_modules" "$coverage_libraries" "$debian"
     extra=("${COVERAGE_OPTIONS[@]}" "${extra[@]}")
     files+=("${COVERAGE_FILES[@]}")
     append+="${append:+ }hcasim.coverage=$coverage_modules"

@@ -60,7 +60,7 @@ coverage_html() {
 }
 
 # What boot has beside its other options to have it counted what runs: QEMU's into COVERAGE_OPTIONS, the guest's files into COVERAGE_FILES.
-# coverage_options DIR TEST MODULES LIBRARIES
+# coverage_options DIR TEST MODULES LIBRARIES DEBIAN
 coverage_options() {
   local dir=$1 name=$2 modules=$3 libraries=$4 pages='' library path
   local plugin=$HCASIM_RELEASE/coverage/libhcasim-executed.so
@@ -70,7 +70,7 @@ coverage_options() {
   : >"$dir/$name.loads"
   COVERAGE_LIBRARIES=()
   for library in ${libraries//,/ }; do
-    path=$(coverage_library "$library") || exit 1
+    path=$("$HCASIM_ROOT/tools/coverage-library" "$library" "$5") || exit 1
     COVERAGE_LIBRARIES+=("$path")
   done
   if ((${#COVERAGE_LIBRARIES[@]} > 0)); then
