@@ -16,10 +16,15 @@ reached_options() {
   fi
 }
 
-# HCASIM_COVERAGE: a folder for the coverage of each test.
-# coverage_test_options NAME KERNEL: into covered_boot, the options of ./hcasim boot that make it; none if nobody asks.
+# HCASIM_COVERAGE: a folder for the coverage of each test; HCASIM_COVERAGE_LIBRARIES: libraries beside the modules.
+# coverage_test_options NAME KERNEL: into covered_boot, the options of ./hcasim boot that make it, beside those in `boot`; none if nobody asks.
 coverage_test_options() {
   covered_boot=()
-  # shellcheck disable=SC2034 # whoever calls uses it
-  if [[ -n ${HCASIM_COVERAGE:-} ]]; then covered_boot=(--coverage "$HCASIM_COVERAGE" --coverage-test "${1//[^A-Za-z0-9._+-]/+}.linux-$(basename "$2")"); fi
+  [[ -n ${HCASIM_COVERAGE:-} ]] || return 0
+  covered_boot=(--coverage "$HCASIM_COVERAGE" --coverage-test "${1//[^A-Za-z0-9._+-]/+}.linux-$(basename "$2")")
+  # Of Debian 13 this machine has the compiler only if it is one.
+  if [[ -n ${HCASIM_COVERAGE_LIBRARIES:-} && " ${boot[*]} " != *" --debian 13 "* ]]; then
+    # shellcheck disable=SC2034 # whoever calls uses it
+    covered_boot+=(--coverage-libraries "$HCASIM_COVERAGE_LIBRARIES")
+  fi
 }
