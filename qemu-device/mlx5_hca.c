@@ -168,6 +168,7 @@ static void mlx5_hca_realize(PCIDevice* pci, Error** errp) {
   }
   dev->link = mlx5_hca_link_new(dev, parts);
   dev->link->ahead = ahead;
+  dev->link->guest_pc = dev->prop_guest_pc == ON_OFF_AUTO_ON;
   dev->link->hca = hca_create(options->str, &host_ops, dev->function, why, sizeof(why));
   if (!dev->link->hca) {
     error_setg(errp, TYPE_MLX5_HCA ": %s", *why ? why : "the model could not be made");

@@ -102,6 +102,7 @@ struct HcaLink {
   uint64_t refused_dma; /* accesses refused on this side of the C API */
   uint64_t refused_mmio;
   HcaNet* net;         /* NULL without netdev= */
+  bool guest_pc;       /* the trace says which code of the guest writes to registers */
   bool memory_changed; /* what was mapped is to be given up when the model returns */
   GArray* pcie_faults; /* HcaPcieFault that wait until the model returns; NULL: none */
   QTAILQ_ENTRY(HcaLink) next;
@@ -142,6 +143,10 @@ void mlx5_hca_link_started(void);
 void mlx5_hca_function_reset(HcaFunction* function);
 void mlx5_hca_link_drop(HcaLink* link);
 /* A register of the vendor specific capability, now: written if value is not NULL, else read. */
+/* mlx5_hca_code.c: the program counter of the guest's code that accesses a register now, and the driver's
+ * address that it returns to if that code is not the driver's (else 0). False: nobody knows. */
+bool mlx5_hca_guest_code(uint64_t* pc, uint64_t* caller);
+
 uint32_t mlx5_hca_vsc_access(HcaLink* link, uint32_t offset, const uint32_t* value);
 /* What the model has mapped goes, now or as soon as it has returned. */
 void mlx5_hca_memory_changed(HcaLink* link);

@@ -28,6 +28,9 @@
   NUMBER(32, ahead, "ahead", MLX5_HCA_AHEAD_DEFAULT,                                                          \
          "bound of the run-ahead of time=eager, ns; the smallest of all HCAs counts")                         \
   TEXT(trace, "trace", "trace", "file the trace is written to (read it with: hcasim trace FILE)")             \
+  SWITCH(guest_pc, "guest_pc", NULL,                                                                          \
+         "the trace has the program counter of the guest's code for each write to a register (point "         \
+         "guest_code; -accel tcg): on, off, auto = off")                                                      \
   TEXT(rules, "rules", "rules",                                                                               \
        "what a driver has to keep (hcasim rules): report what it breaks, strict (and the device goes to its " \
        "fatal health state), off")                                                                            \

@@ -469,6 +469,7 @@ static MemTxResult read_register(HcaFunction* function, unsigned number, hwaddr 
 
 static MemTxResult write_register(HcaFunction* function, unsigned number, hwaddr addr, uint64_t data,
                                   unsigned size) {
+  uint64_t pc, caller;
   int64_t now;
 
   if (!function || own_access(function->link)) {
@@ -480,6 +481,9 @@ static MemTxResult write_register(HcaFunction* function, unsigned number, hwaddr
   now = model_now();
   advance(now, 0); /* the write happens now, not at the last event's time */
   hca_clock.depth++;
+  if (function->link->guest_pc && mlx5_hca_guest_code(&pc, &caller)) {
+    hca_function_code(function->link->hca, number, addr, data, pc, caller);
+  }
   hca_function_write(function->link->hca, number, addr, data, size);
   hca_clock.depth--;
   advance(now, hca_clock.ahead);

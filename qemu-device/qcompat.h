@@ -73,10 +73,19 @@
 #define QCOMPAT_SECTIONS_BY_NUMBER \
   (!HCASIM_QEMU_AT_LEAST(11, 0) && \
    (HCASIM_QEMU_AT_LEAST(10, 1) || (HCASIM_QEMU_AT_LEAST(10, 0) && QEMU_VERSION_MICRO >= 4)))
+#include "hw/core/cpu.h"
+#if __has_include("system/tcg.h")
+#include "system/tcg.h"
+#else
+#include "sysemu/tcg.h"
+#endif
+
+/* Of headers for files that are compiled for one target. */
+bool cpu_unwind_state_data(CPUState* cpu, uintptr_t host_pc, uint64_t* data);
+int cpu_memory_rw_debug(CPUState* cpu, vaddr addr, void* ptr, size_t len, bool is_write);
+
 #if QCOMPAT_SECTIONS_BY_NUMBER
 #include "exec/cputlb.h"
-#include "hw/core/cpu.h"
-#include "system/tcg.h"
 
 /* Of a header for files that are compiled for one target. */
 FlatView* address_space_get_flatview(AddressSpace* as);

@@ -74,6 +74,9 @@
   X(kMkeyChanged,   mkey_changed,    kNormal, "key",                                                         \
     "rights: 1 local read, 2 local write, 4 remote read, 8 remote write, 16 atomics; 256: invalid",          \
     "first address", "bytes", "a WQE registered or invalidated a memory key")                                \
+  X(kGuestCode,     guest_code,      kNormal, "BAR0 offset", "first 4 bytes written", "program counter",     \
+    "return address in a kernel module, if the program counter is in none",                                  \
+    "the guest's code that writes to a register next (guest_pc=on)")                                         \
   /* Errors and retries */                                                                                   \
   X(kNakTx,         nak_tx,          kError,  "qpn", "serial", "PSN", "NAK code",                            \
     "the responder sent a NAK")                                                                              \

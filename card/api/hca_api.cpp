@@ -466,6 +466,14 @@ uint64_t hca_function_read(hca_t* h, unsigned function, uint64_t offset, unsigne
   return value;
 }
 
+void hca_function_code(hca_t* h, unsigned function, uint64_t offset, uint64_t value, uint64_t pc,
+                       uint64_t caller) {
+  if (!has(h, function)) return;
+  h->tracer->record(hcasim::traces::Point::kGuestCode, hcasim::sim_now(),
+                    {function, static_cast<std::uint32_t>(offset)}, static_cast<std::uint32_t>(value), pc,
+                    caller);
+}
+
 void hca_function_write(hca_t* h, unsigned function, uint64_t offset, uint64_t value, unsigned size) {
   if (!has(h, function) || size > 8) return;
   std::uint8_t bytes[8];

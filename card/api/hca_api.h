@@ -157,6 +157,10 @@ HCA_API int hca_attach_function(hca_t* hca, unsigned function, const hca_host_op
 // BAR0 of any function, or the window of a sub-function, as hca_mmio_read(), hca_mmio_write() and
 // hca_mmio_write_burst().
 HCA_API uint64_t hca_function_read(hca_t* hca, unsigned function, uint64_t offset, unsigned size);
+// For the trace: the guest's code that makes the write that comes next. `pc`: its program counter; `caller`:
+// where it returns to in a driver, 0 if that is not known. It is no part of what is recorded for replay.
+HCA_API void hca_function_code(hca_t* hca, unsigned function, uint64_t offset, uint64_t value, uint64_t pc,
+                               uint64_t caller);
 HCA_API void hca_function_write(hca_t* hca, unsigned function, uint64_t offset, uint64_t value,
                                 unsigned size);
 HCA_API void hca_function_write_burst(hca_t* hca, unsigned function, uint64_t offset, const void* data,
