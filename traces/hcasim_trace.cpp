@@ -48,6 +48,7 @@ constexpr const char* kAbout =
     "  list FILE        WQEs, chosen by QP, opcode, status, time; the slowest\n"
     "  show FILE WQE    the whole life of one, at both ends\n"
     "  why FILE [WQE]   why it failed, or was slow, in words; without one: of the worst\n"
+    "  report FILE      all of it as one HTML page for a browser\n"
     "  stats FILE       how long WQEs take from stage to stage\n"
     "  commands FILE    the firmware's commands\n"
     "  export FILE      for Perfetto, GTKWave, as CSV and JSON; with the guest's kernel trace\n"

@@ -473,7 +473,8 @@ constexpr struct {
   int (*run)(int argc, char** argv);
 } kVerbs[] = {{"list", list_main},    {"show", show_main},         {"why", why_main},
               {"stats", stats_main},  {"commands", commands_main}, {"export", export_main},
-              {"diff", diff_main},    {"rules", rules_main},       {"path", path_main}};
+              {"diff", diff_main},    {"rules", rules_main},       {"path", path_main},
+              {"report", report_main}};
 
 }  // namespace
 
