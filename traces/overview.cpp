@@ -40,7 +40,7 @@ void count(const Axis& axis, const WqeRow& w, Lane* lane) {
   lane->wqes++;
   lane->bytes += w.bytes;
   if (w.status > 0) lane->failed++;
-  if (w.status < 0) lane->open++;
+  if (w.status < 0 && w.opcode >= 0) lane->open++;
   const std::size_t from = axis.bin_of(w.start()), to = axis.bin_of(last_time(w));
   lane->bins[from].begun++;
   if (w.status > 0) lane->bins[to].failed++;
@@ -103,7 +103,8 @@ void choose_bars(Overview* o, const std::vector<const WqeRow*>& rows, const Over
 
 std::int64_t last_time(const WqeRow& w) {
   std::int64_t last = w.done;
-  for (const std::int64_t t : w.time) last = std::max(last, t);  // kNoTime is the least
+  for (unsigned i = 0; i < kStages; i++)
+    if (static_cast<Stage>(i) != Stage::kConsumed) last = std::max(last, w.time[i]);  // kNoTime is the least
   return last;
 }
 

@@ -61,7 +61,7 @@ struct Overview {
   std::size_t bars_failed = 0, all_failed = 0;
 };
 
-/// The last time that is known of a WQE, ps.
+/// The last time that is known of a WQE in the HCAs, ps: when the driver looks at its CQE does not count.
 std::int64_t last_time(const WqeRow& w);
 
 /// `told`: WQEs that are shown in any case.

@@ -101,7 +101,7 @@ class Builder {
   void counts(Json* j) {
     const Summary s = summarize(a_);
     Json ops = Json::array(), kinds = Json::array();
-    std::uint64_t open = 0, failed = 0;
+    std::uint64_t open = 0, failed = 0, packets = 0;
     for (const OpSummary& p : s.ops) {
       ops.push_back({{"opcode", p.opcode},
                      {"status", p.status},
@@ -110,10 +110,14 @@ class Builder {
                      {"times", three(p.latency)}});
     }
     for (const WqeRow& w : a_.wqes()) {
-      if (w.status < 0) open++;
+      if (w.status < 0) (w.opcode < 0 ? packets : open)++;
       if (w.status > 0) failed++;
     }
-    (*j)["wqes"] = {{"count", a_.wqes().size()}, {"failed", failed}, {"open", open}, {"bytes", s.bytes}};
+    (*j)["wqes"] = {{"count", a_.wqes().size()},
+                    {"failed", failed},
+                    {"open", open},
+                    {"packets", packets},
+                    {"bytes", s.bytes}};
     std::stable_sort(ops.begin(), ops.end(), [](const Json& x, const Json& y) {
       return x["count"].get<std::uint64_t>() > y["count"].get<std::uint64_t>();
     });
@@ -225,7 +229,7 @@ class Builder {
       bar.push_back(w->end() == kNoTime ? Json() : Json(w->end() - w->start()));
       bar.push_back(told == why_.end() ? Json(-1) : Json(told->second));
       bar.push_back(std::move(passed));
-      bar.push_back(w->status > 0 ? 1 : w->status < 0 ? 2 : 0);
+      bar.push_back(w->status > 0 ? 1 : w->status == 0 ? 0 : w->opcode < 0 ? 3 : 2);
       bars.push_back(std::move(bar));
     }
     (*j)["bars"] = std::move(bars);

@@ -26,14 +26,16 @@ function uncut(u) {
   return i < 0 ? u : u + cuts[i].before + cuts[i].length;
 }
 
-const kFailed = 1, kOpen = 2, kMostRows = 40, kStrip = 16, kGap = 10;
+const kFailed = 1, kOpen = 2, kSeen = 3, kMostRows = 40, kStrip = 16, kGap = 10;
 
 function make_timeline() {
   const bars = data.bars.map(([lane, serial, life, op, size, status, t, took, told, passed, kind]) => {
     const steps = [];
     for (let i = 0; i < passed.length; i += 2) steps.push({ stage: passed[i], t: t + passed[i + 1] });
-    const end = Math.max(took === null ? t : t + took, steps.length ? steps[steps.length - 1].t : t);
-    return { lane, serial, life, op, size, status, t, took, told, steps, kind, end, row: 0, shown: true,
+    // What the driver does with a CQE is no part of the bar: it may take long.
+    const tail = steps.find((s) => s.stage === data.stages.length - 1) || null, own = steps.filter((s) => s !== tail);
+    const end = Math.max(took === null ? t : t + took, own.length ? own[own.length - 1].t : t);
+    return { lane, serial, life, op, size, status, t, took, told, steps, own, tail, kind, end, row: 0, shown: true,
       name: `${data.lanes[lane].name}:${serial}${life ? "." + life : ""}` };
   });
   const by_told = new Map();
@@ -43,7 +45,7 @@ function make_timeline() {
     "aria-label": "time line of WQEs; keys: plus and minus zoom, arrows move, n and p go from WQE to WQE" });
   const spacer = el("div"), frame = el("div.frame", null, canvas, spacer);
   const ruler = el("canvas.ruler", { "aria-hidden": "true" });
-  const pointed = el("div.pointed", { "aria-hidden": "true" });
+  const overlap = el("div.faint"), pointed = el("div.pointed", { "aria-hidden": "true" });
   const detail = el("div.detail", { "aria-live": "polite", tabindex: 0, role: "region", "aria-label": "the chosen WQE" });
   const ink = canvas.getContext("2d"), ruler_ink = ruler.getContext("2d");
 
@@ -86,6 +88,8 @@ function make_timeline() {
       lane.rows_y = y + lane.head + kStrip + 3;
       y = lane.rows_y + lane.rows * lane.h + kGap;
     }
+    const deep = lanes.filter((l) => l.deep).length;
+    overlap.textContent = deep ? `In ${many(deep, "queue")} more than ${kMostRows} WQEs are under way at once: there, bars overlap.` : "";
     spacer.style.height = "0px";
     const room = Math.min(y, Math.max(160, Math.min(620, Math.round(innerHeight * 0.62))));
     frame.style.height = `${room}px`;
@@ -174,6 +178,12 @@ function make_timeline() {
       if (lane.y - scale_y > height || lane.rows_y + lane.rows * lane.h + kGap < scale_y) continue;
       draw_strip(lane, lane.y + lane.head - scale_y);
       for (const bar of lane.bars) {
+        if (!bar.tail || bar.tail.u < view[0] || bar.u1 > view[1]) continue;
+        const from = Math.max(gutter, X(bar.u1)), to = Math.min(width, X(bar.tail.u));
+        ink.fillStyle = colours.stages[bar.tail.stage];
+        ink.fillRect(from, lane.rows_y + (bar.row + 0.5) * lane.h - 1.5 - scale_y, Math.max(0, to - from), lane.h > 6 ? 2 : 1);
+      }
+      for (const bar of lane.bars) {
         if (bar.u1 < view[0] || bar.u0 > view[1]) continue;
         draw_bar(bar, lane.rows_y + bar.row * lane.h - scale_y, lane.h - (lane.h > 6 ? 2 : 1));
         drawn++;
@@ -240,7 +250,7 @@ function make_timeline() {
   }
 
   function draw_bar(bar, y, h) {
-    const x0 = X(bar.u0), x1 = Math.max(x0 + 1.5, X(bar.u1)), steps = bar.steps;
+    const x0 = X(bar.u0), x1 = Math.max(x0 + 1.5, X(bar.u1)), steps = bar.own;
     if (x1 - x0 < 4 || steps.length < 2) {
       // Too narrow for its parts: the colour of the longest.
       let longest = steps.length ? steps[0].stage : 0, most = -1;
@@ -256,11 +266,9 @@ function make_timeline() {
         ink.fillRect(Math.max(a, gutter - 2), y, Math.min(b, width + 2) - Math.max(a, gutter - 2), h);
       }
     }
-    if (bar.kind === kOpen) {
-      ink.strokeStyle = colours.faint;
-      ink.setLineDash([3, 2]);
-      ink.strokeRect(x0 + 0.5, y + 0.5, Math.max(6, x1 - x0), h - 1);
-      ink.setLineDash([]);
+    if (bar.kind === kOpen) {  // it goes on, nobody knows for how long
+      ink.fillStyle = colours.faint;
+      for (let i = 0; i < 3; i++) ink.fillRect(x1 + 2 + 5 * i, y, 2, h);
     }
     if (bar.kind === kFailed) {
       ink.strokeStyle = ink.fillStyle = colours.bad;
@@ -441,7 +449,7 @@ function make_timeline() {
     cuts.length ? el("label", null, by_cut, `cut out ${many(cuts.length, "idle stretch", "idle stretches")} (${time(span - busy)})`) : null);
 
   return {
-    bars, by_told, go_to, canvas, parts: { tools, ruler, frame, pointed, detail },
+    bars, by_told, go_to, canvas, parts: { tools, ruler, frame, pointed, overlap, detail },
     start() {
       read_colours();
       lay_out();
@@ -462,8 +470,8 @@ function show_detail(detail, bar) {
   }
   const told = bar.told >= 0 ? data.told[bar.told] : null, begin = data.axis.first + bar.t;
   detail.append(el("h3", null, el("span.mono", null, bar.name)),
-    el("p", null, `${data.opcodes[bar.op]}, ${bytes(bar.size)}, `, el(bar.kind === kFailed ? "span.bad" : "span", null, data.statuses[bar.status]),
-      bar.took === null ? ", not complete" : `, in ${time(bar.took)}`, `; begun at ${us(begin)} us`));
+    el("p", null, bar.kind === kSeen ? data.opcodes[bar.op] : `${data.opcodes[bar.op]}, ${bytes(bar.size)}, `, bar.kind === kSeen ? null : el(bar.kind === kFailed ? "span.bad" : "span", null, data.statuses[bar.status]),
+      bar.kind === kSeen ? ": known by its packets alone, as this trace lacks its requester" : bar.took === null ? ", not complete" : `, in ${time(bar.took)}`, `; begun at ${us(begin)} us`));
   const rows = bar.steps.map((s, i) => [
     el("span", null, el("i.swatch", { style: `background: var(--s${s.stage}); margin-right: 6px` }), data.stages[s.stage]),
     `+${time(s.t - bar.t)}`, i ? time(s.t - bar.steps[i - 1].t) : ""]);
