@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <set>
 #include <unordered_set>
@@ -13,25 +14,31 @@ namespace {
 using LaneKey = std::pair<unsigned, std::uint32_t>;
 LaneKey lane_of(const WqeRow& w) { return {w.hca, w.qpn}; }
 
-/// Idle stretches that are long beside the time in which something is under way.
+/// Idle stretches that are long beside those in which something is under way.
 void find_cuts(Axis* axis, const std::vector<const WqeRow*>& rows, std::size_t most) {
   std::vector<Axis::Cut> gaps;
   std::int64_t until = axis->first, idle = 0;
   for (const WqeRow* w : rows) {  // by start
     if (w->start() > until) {
-      gaps.push_back({until, w->start() - until});
+      gaps.push_back({until, w->start() - until, 0});
       idle += gaps.back().length;
     }
     until = std::max(until, last_time(*w));
   }
-  const std::int64_t busy = axis->last - axis->first - idle;
+  const auto stretches = static_cast<std::int64_t>(gaps.size()) + 1;
+  const std::int64_t least = (axis->last - axis->first - idle) / stretches * 10;
   std::sort(gaps.begin(), gaps.end(), [](const auto& x, const auto& y) { return x.length > y.length; });
   std::int64_t cut = 0;
   std::size_t n = 0;
-  while (n < gaps.size() && n < most && gaps[n].length > busy / 20) cut += gaps[n++].length;
+  while (n < gaps.size() && n < most && gaps[n].length > least) cut += gaps[n++].length;
   if (cut <= (axis->last - axis->first) / 2) return;
   gaps.resize(n);
   std::sort(gaps.begin(), gaps.end(), [](const auto& x, const auto& y) { return x.at < y.at; });
+  std::int64_t before = 0;
+  for (Axis::Cut& c : gaps) {
+    c.before = before;
+    before += c.length;
+  }
   axis->cuts = std::move(gaps);
 }
 
@@ -65,7 +72,8 @@ std::vector<T> spread(const std::vector<T>& v, std::size_t most) {
 std::set<LaneKey> choose_lanes(const std::map<LaneKey, std::pair<std::uint64_t, std::uint64_t>>& counts,
                                std::size_t most) {
   std::vector<std::pair<std::pair<std::uint64_t, std::uint64_t>, LaneKey>> by_worth;
-  for (const auto& [key, count] : counts) by_worth.push_back({count, key});
+  by_worth.reserve(counts.size());
+  for (const auto& [key, count] : counts) by_worth.emplace_back(count, key);
   std::stable_sort(by_worth.begin(), by_worth.end(),
                    [](const auto& x, const auto& y) { return x.first > y.first; });
   std::set<LaneKey> out;
@@ -109,18 +117,24 @@ std::int64_t last_time(const WqeRow& w) {
 }
 
 std::int64_t Axis::busy() const {
-  std::int64_t t = last - first;
-  for (const Cut& c : cuts) t -= c.length;
-  return t;
+  return last - first - (cuts.empty() ? 0 : cuts.back().before + cuts.back().length);
 }
 
 std::int64_t Axis::place(std::int64_t t) const {
-  std::int64_t out = std::clamp(t, first, last) - first;
-  for (const Cut& c : cuts) {
-    if (t <= c.at) break;
-    out -= std::min(c.length, t - c.at);
-  }
-  return out;
+  t = std::clamp(t, first, last);
+  const auto next =
+      std::upper_bound(cuts.begin(), cuts.end(), t, [](std::int64_t v, const Cut& c) { return v < c.at; });
+  if (next == cuts.begin()) return t - first;
+  const Cut& c = *std::prev(next);
+  return t - first - c.before - std::min(c.length, t - c.at);
+}
+
+std::int64_t Axis::time_at(std::int64_t place) const {
+  const auto next = std::upper_bound(cuts.begin(), cuts.end(), place, [this](std::int64_t v, const Cut& c) {
+    return v < c.at - first - c.before;
+  });
+  const std::int64_t t = first + std::min(place, busy());
+  return next == cuts.begin() ? t : t + std::prev(next)->before + std::prev(next)->length;
 }
 
 std::size_t Axis::bin_of(std::int64_t t) const {
@@ -158,6 +172,12 @@ Overview overview(const Analysis& a, const OverviewLimits& limits, const std::ve
     lane.bins.resize(limits.bins);
   }
   o.rates.resize(limits.bins);
+  std::int64_t begin = o.axis.first;
+  for (std::size_t i = 0; i < limits.bins; i++) {
+    const std::int64_t end = o.axis.time_at(static_cast<std::int64_t>(i + 1) * o.axis.bin);
+    o.rates[i].length = std::max<std::int64_t>(end - begin, 0);
+    begin = end;
+  }
   std::vector<const WqeRow*> drawable;
   for (const WqeRow* w : rows) {
     if (w->end() != kNoTime && w->status >= 0) {

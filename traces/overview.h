@@ -17,21 +17,23 @@ struct OverviewLimits {
   std::size_t slowest = 600;  ///< of them: those that took longest
   std::size_t lanes = 64;     ///< send queues
   std::size_t bins = 400;     ///< of time
-  std::size_t cuts = 200;     ///< idle stretches
+  std::size_t cuts = 12000;   ///< idle stretches
 };
 
 /// From the first WQE's begin to the last one's end. Where no WQE is under way for long, time may be cut out.
 struct Axis {
   struct Cut {
     std::int64_t at, length;  ///< ps
+    std::int64_t before = 0;  ///< length of those before it, ps
   };
   std::int64_t first = 0, last = 0;  ///< ps
   std::vector<Cut> cuts;             ///< by time; none unless they are more than half of it
   std::int64_t bin = 1;              ///< ps of a bin; cut time belongs to none
   std::size_t bins = 0;
 
-  std::int64_t busy() const;                 ///< what is not cut out, ps
-  std::int64_t place(std::int64_t t) const;  ///< of a time, ps from `first` without what is cut out
+  std::int64_t busy() const;                       ///< what is not cut out, ps
+  std::int64_t place(std::int64_t t) const;        ///< of a time, ps from `first` without what is cut out
+  std::int64_t time_at(std::int64_t place) const;  ///< the inverse; behind a cut, not before it
   std::size_t bin_of(std::int64_t t) const;
 };
 
@@ -49,6 +51,7 @@ struct Lane {
 /// What ended within a bin.
 struct Rate {
   std::uint64_t done = 0, failed = 0, bytes = 0;  ///< bytes: of those without error
+  std::int64_t length = 0;                        ///< ps of the bin, with what is cut out of it
 };
 
 struct Overview {

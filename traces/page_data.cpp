@@ -236,8 +236,8 @@ class Builder {
     (*j)["opcodes"] = opcodes.take();
     (*j)["statuses"] = statuses.take();
 
-    Json rates = Json::array();  // [done, failed, bytes]
-    for (const Rate& r : o.rates) rates.push_back(Json::array({r.done, r.failed, r.bytes}));
+    Json rates = Json::array();  // [done, failed, bytes, ps of the bin]
+    for (const Rate& r : o.rates) rates.push_back(Json::array({r.done, r.failed, r.bytes, r.length}));
     (*j)["rates"] = std::move(rates);
   }
 

@@ -84,11 +84,11 @@ void print_commands(const Analysis& a, const ReportOptions& o, std::FILE* out) {
 }
 
 void print_error(const Record& r, std::FILE* out) {
-  const std::string wqe = wqe_of(r);
+  std::string wqe = wqe_of(r);
+  if (!wqe.empty()) wqe = "WQE " + wqe + ": ";
   const std::string function = r.function != 0 ? fmt::format(".{}", unsigned{r.function}) : "";
-  fmt::print(out, "{:>14.3f} us  HCA {:<4} {:<14}{}: {}\n", us(r.time_ps),
-             fmt::format("{}{}", r.hca, function), info(r.p()).name, wqe.empty() ? "" : "  WQE " + wqe,
-             in_words(r));
+  fmt::print(out, "{:>14.3f} us  HCA {:<4} {:<14}  {}{}\n", us(r.time_ps),
+             fmt::format("{}{}", r.hca, function), info(r.p()).name, wqe, in_words(r));
 }
 
 void print_errors(const Analysis& a, const ReportOptions& o, std::FILE* out) {

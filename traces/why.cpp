@@ -380,6 +380,7 @@ class Explainer {
     };
     std::vector<Step> late;
     for (std::size_t i = 1; i < steps.size(); i++) {
+      if (steps[i].first == Stage::kConsumed) continue;  // the driver's time, not the WQE's
       const Usual::Time usual = usual_.step(w_, steps[i - 1].first, steps[i].first);
       const std::int64_t mine = steps[i].second - steps[i - 1].second;
       // A step that most WQEs do not have (other order of stages) counts in full.

@@ -77,6 +77,10 @@ std::string bad_doorbell_text(const Record& r) {
   const auto offset = static_cast<unsigned>(r.a0 % prm::uar::kPageBytes);
   std::string text = fmt::format("bad doorbell at UAR page {:#x}, offset {:#x} ({}): value {:#x}", page,
                                  offset, register_text(offset), r.a1);
+  if (object == RuleObject::kUar && offset == prm::uar::kCqArm)
+    text += fmt::format("; if it was 8 bytes, for CQ {:#x}", r.a1 & 0xffffff);
+  if (object == RuleObject::kUar && offset >= prm::uar::kSqDoorbell)
+    text += fmt::format("; if it was 8 bytes, for QP {:#x}", r.a1 >> 8 & 0xffffff);
   if (object != RuleObject::kUar) text += fmt::format(", for {} {:#x}", object_name(object), r.obj);
   return text;
 }

@@ -193,6 +193,16 @@ TEST_F(Page, IdleTimeIsCutOut) {
   EXPECT_EQ(o.axis.place(o.axis.cuts[0].at + 5), o.axis.place(o.axis.cuts[0].at));
   EXPECT_EQ(o.axis.place(o.axis.cuts[0].at + o.axis.cuts[0].length + 5), o.axis.place(o.axis.cuts[0].at) + 5);
   EXPECT_EQ(o.axis.bin_of(o.axis.last), o.axis.bins - 1);
+  // And back.
+  const Axis::Cut& c = o.axis.cuts[1];
+  EXPECT_EQ(o.axis.time_at(0), o.axis.first);
+  EXPECT_EQ(o.axis.time_at(o.axis.place(c.at) - 1), c.at - 1);
+  EXPECT_EQ(o.axis.time_at(o.axis.place(c.at)), c.at + c.length);
+  EXPECT_EQ(o.axis.time_at(o.axis.place(o.axis.last)), o.axis.last);
+  // Bins are of all of the time, so a rate over one is what it is.
+  std::int64_t all = 0;
+  for (const Rate& r : o.rates) all += r.length;
+  EXPECT_EQ(all, o.axis.last - o.axis.first);
 }
 
 TEST_F(Page, AMillionRecordsAreSummarized) {
@@ -359,6 +369,12 @@ TEST(Words, OfBadDoorbells) {
   r.index = bad_store(RuleObject::kQp);
   EXPECT_EQ(in_words(r),
             "bad doorbell at UAR page 0x5, offset 0x800 (send doorbell): value 0x77, for QP 0x55");
+  r.index = bad_store(RuleObject::kUar);  // the page is nobody's: what the store says of itself
+  r.a0 = 3 * 4096 + 0x20;
+  r.a1 = 0x402;
+  EXPECT_THAT(in_words(r),
+              HasSubstr("UAR page 0x3, offset 0x20 (CQ arm): value 0x402; if it was 8 bytes, for CQ 0x402"));
+  r.a1 = 0x77;
   r.index = bad_record(RuleObject::kRq);
   r.a0 = 0x1000;
   EXPECT_EQ(in_words(r), "the doorbell record of RQ 0x55 at 0x1000 holds a count that cannot be: 119");

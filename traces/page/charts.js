@@ -77,13 +77,13 @@ function curve(title, unit, values, failed) {
   for (let i = 0; i < values.length; i++) {
     if (values[i] > 0)
       drawing.append(svg("rect", { class: "fill", x: x(i), width: Math.max(0.8, x(i + 1) - x(i)), y: y(values[i]), height: floor - y(values[i]) },
-        svg("title", null, `${moment(data.axis.first + uncut(i * data.axis.bin), data.axis.bin)}: ${values[i].toPrecision(4)} ${unit}`)));
+        svg("title", null, `${moment(data.axis.first + uncut(i * data.axis.bin), Math.max(data.axis.bin, data.rates[i][3]) / 10)}: ${values[i].toPrecision(4)} ${unit}`)));
     if (failed[i]) drawing.append(svg("rect", { class: "failed", x: x(i) - 0.5, width: Math.max(2, x(i + 1) - x(i)), y: floor, height: 5 },
       svg("title", null, `${count(failed[i])} failed`)));
   }
   const whole = data.axis.bin * values.length;
   let right = -1e9;
-  for (const c of data.axis.cuts) {
+  for (const c of data.axis.cuts.length > 60 ? [] : data.axis.cuts) {
     const at = left + (width - left - 4) * placed(c[0]) / whole;
     if (at - right < 3) continue;
     right = at;
@@ -92,7 +92,7 @@ function curve(title, unit, values, failed) {
   drawing.append(svg("line", { class: "axis", x1: left, x2: width - 4, y1: floor, y2: floor }));
   for (const [at, anchor] of [[0, "start"], [0.5, "middle"], [1, "end"]])
     drawing.append(svg("text", { x: left + (width - left - 4) * at, y: height - 5, "text-anchor": anchor },
-      moment(data.axis.first + uncut(Math.min(at * whole, busy)), Math.max(1, whole / 1000))));
+      moment(data.axis.first + uncut(Math.min(at * whole, busy)), Math.max(1, (data.axis.last - data.axis.first) / 1000))));
   return el("div", null, el("h3", null, title), drawing);
 }
 
@@ -101,9 +101,10 @@ function rates() {
   if (!all) return null;
   const failed = data.rates.map((r) => r[1]);
   return part("rates", "Bandwidth and message rate over time",
-    note(`What was completed in each of ${data.axis.bins} bins of ${time(data.axis.bin)}. Red marks below: completions in error.` +
-      (data.axis.cuts.length ? " Idle stretches are cut out, at the dashed lines." : "")),
+    note(data.axis.cuts.length
+      ? `What was completed in each of ${data.axis.bins} bins, over all of the bin's time. Idle stretches take no room here, but do count as time of their bin. Red marks below: completions in error.`
+      : `What was completed in each of ${data.axis.bins} bins of ${time(data.axis.bin)}. Red marks below: completions in error.`),
     el("div.charts", null,
-      curve("Payload, Gb/s", "Gb/s", data.rates.map((r) => 8e3 * r[2] / data.axis.bin), failed),
-      curve("WQEs, million a second", "M/s", data.rates.map((r) => 1e6 * r[0] / data.axis.bin), failed)));
+      curve("Payload, Gb/s", "Gb/s", data.rates.map((r) => (r[3] ? 8e3 * r[2] / r[3] : 0)), failed),
+      curve("WQEs, million a second", "M/s", data.rates.map((r) => (r[3] ? 1e6 * r[0] / r[3] : 0)), failed)));
 }

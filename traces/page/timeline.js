@@ -143,20 +143,27 @@ function make_timeline() {
     const t0 = back(view[0]), t1 = back(view[1]), first = data.axis.first;
     const base = Math.abs(first + t1) > 2000 * step ? Math.floor((first + t0) / (100 * step)) * 100 * step : 0;
     const name = (at) => (base ? `+${moment(at - base, step)}` : moment(at, step));
+    const seen = cutting ? cuts.slice(Math.max(0, cut_at("u", view[0])), cut_at("u", view[1]) + 1).filter((c) => c.at + c.length > t0 && c.at < t1) : [];
+    if (seen.length > 8) {  // no even steps: what time it is at even places
+      const places = Math.max(2, Math.floor((width - gutter) / 150));
+      for (let i = 0; i < places; i++) {
+        const u = view[0] + (i + 0.5) * size / places;
+        out.push([u, moment(first + back(u), Math.max(1, (t1 - t0) / 1000))]);
+      }
+      return { base: "", marks: out, seen };
+    }
     const parts = [];
     let from = t0;
-    if (cutting)
-      for (const c of cuts) {
-        if (c.at + c.length <= t0 || c.at >= t1) continue;
-        parts.push([from, c.at]);
-        from = c.at + c.length;
-      }
+    for (const c of seen) {
+      parts.push([from, c.at]);
+      from = c.at + c.length;
+    }
     parts.push([from, t1]);
     for (const [a, b] of parts) {
       const k = Math.ceil((first + a) / step);
       for (let i = 0; i < 400 && (k + i) * step <= first + b; i++) out.push([place((k + i) * step - first), name((k + i) * step)]);
     }
-    return { base: base ? moment(base, 100 * step) : "", marks: out };
+    return { base: base ? moment(base, 100 * step) : "", marks: out, seen };
   }
 
   function draw() {
@@ -197,7 +204,7 @@ function make_timeline() {
     Object.assign(canvas.dataset, { bars: drawn, from: view[0], to: view[1], selected: selected ? selected.name : "", lanes: lanes.length });
   }
 
-  function draw_ruler({ base, marks }) {
+  function draw_ruler({ base, marks, seen }) {
     let right = gutter + 4;
     ruler_ink.fillStyle = colours.faint;
     if (base) {
@@ -218,9 +225,9 @@ function make_timeline() {
       ruler_ink.fillText(text, at, 11);
       right = at + w + 12;
     }
-    if (!cutting) return;
+    if (seen.length > 60) return;
     let last = -9;
-    for (const c of cuts) {
+    for (const c of seen) {
       const x = Math.round(X(c.u)) + 0.5;
       if (x < gutter || x > width || x - last < 3) continue;
       last = x;
