@@ -7,6 +7,13 @@ _hcasim() {
   COMPREPLY=()
   if ((COMP_CWORD == 1)); then
     words=$("$hcasim" help 2>/dev/null | sed -n 's/^  \([a-z][a-z-]*\) .*/\1/p' | sort -u)
+  elif [[ $verb == trace && $COMP_CWORD == 2 && $word != -* ]]; then
+    # A file, or what is to be done with one.
+    words=$("$hcasim" trace --help 2>/dev/null | sed -nE 's/^ +([a-z]+) (FILE|A B) .*/\1/p')
+    mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word" || true; compgen -f -- "$word")
+    return 0
+  elif [[ $verb == trace && $word == -* && ${COMP_WORDS[2]} =~ ^[a-z]+$ ]]; then
+    words=$("$hcasim" trace "${COMP_WORDS[2]}" --help 2>/dev/null | grep -oE -- '(^|[ ,])--[a-z][a-z-]*' | tr -d ' ,' | sort -u)
   elif [[ $word == -* ]]; then
     words=$("$hcasim" "$verb" --help 2>/dev/null | grep -oE -- '(^|[ ,])--[a-z][a-z-]*' | tr -d ' ,' | sort -u)
   else

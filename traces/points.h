@@ -111,8 +111,9 @@
   X(kPacketDrop,    packet_drop,     kError,  "qpn", "serial", "PSN 23:0, BTH opcode 31:24",                 \
     "reason: DropReason in drops.h",                                                                         \
     "a packet was dropped")                                                                                  \
-  X(kDoorbellBad,   doorbell_bad,    kError,  "qpn", "-", "BAR0 offset", "value",                            \
-    "a doorbell names nothing that may be rung")                                                             \
+  X(kDoorbellBad,   doorbell_bad,    kError,  "number",                                                      \
+    "type of object: RuleObject in rules.h 7:0, 1: its doorbell record 8",                                   \
+    "BAR0 offset, or the record's address", "value", "a doorbell names nothing that may be rung")            \
   X(kQpError,       qp_error,        kError,  "qpn", "-", "new state", "reason: CQE syndrome or EQE type",   \
     "a QP went to an error state by itself")                                                                 \
   X(kPageFault,     page_fault,      kError,  "qpn", "serial",                                               \

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "traces/story.h"
+
 namespace hcasim::traces {
 namespace {
 
@@ -13,6 +15,8 @@ using Json = nlohmann::ordered_json;
 
 double ns(std::int64_t ps) { return static_cast<double>(ps) / 1e3; }
 double us(std::int64_t ps) { return static_cast<double>(ps) / 1e6; }
+
+constexpr std::size_t kColumns = 100;  // what tables fit into
 
 std::size_t limited(std::size_t n, const ReportOptions& o) {
   return o.limit != 0 && o.limit < n ? static_cast<std::size_t>(o.limit) : n;
@@ -22,62 +26,75 @@ void print_limit(std::size_t n, std::size_t shown, std::FILE* out) {
   if (shown < n) fmt::print(out, "... {} more (--limit)\n", n - shown);
 }
 
+/// Words one after the other, in lines of up to 100 columns.
+void print_folded(const std::vector<std::string>& words, std::size_t indent, std::FILE* out) {
+  std::size_t column = 0;
+  for (const std::string& word : words) {
+    if (column != 0 && column + 2 + word.size() > kColumns) {
+      fmt::print(out, "\n");
+      column = 0;
+    }
+    fmt::print(out, "{}{}", std::string(column == 0 ? indent : 2, ' '), word);
+    column += (column == 0 ? indent : 2) + word.size();
+  }
+  if (column != 0) fmt::print(out, "\n");
+}
+
 void print_wqes(const Analysis& a, const ReportOptions& o, std::FILE* out) {
-  fmt::print(out, "WQEs: time of each stage in ns since {}; - = not passed\n",
+  fmt::print(out, "WQEs; below each its stages: ns since {}\n",
              o.absolute ? "the first stage" : "the stage before it in time");
-  fmt::print(out, "{:>3} {:>8} {:>8} {:>5} {:<15} {:>9} {:>15}", "hca", "qpn", "wqe", "idx", "opcode",
-             "bytes", "start_ns");
-  for (unsigned i = 1; i < kStages; i++) fmt::print(out, " {:>8}", kStageNames[i]);
-  fmt::print(out, " {:>10} {}\n", "total_ns", "status");
+  fmt::print(out, "{:>3} {:>8} {:>9} {:>5} {:<14} {:>9} {:>16} {:>12} {}\n", "hca", "qpn", "wqe", "idx",
+             "opcode", "bytes", "start_ns", "total_ns", "status");
   const std::size_t n = limited(a.wqes().size(), o);
   for (std::size_t r = 0; r < n; r++) {
     const WqeRow& w = a.wqes()[r];
-    fmt::print(out, "{:>3} {:>#8x} {:>8} {:>5} {:<15} {:>9} {:>15.1f}", w.hca, w.qpn, w.serial, w.wqe_counter,
-               w.opcode_name(), w.bytes, ns(w.start()));
-    std::array<std::string, kStages> cell;
-    cell.fill("-");
+    fmt::print(out, "{:>3} {:>#8x} {:>9} {:>5} {:<14} {:>9} {:>16.1f} {:>12} {}", w.hca, w.qpn, w.serial,
+               w.wqe_counter, w.opcode_name(), w.bytes, ns(w.start()),
+               w.end() != kNoTime ? fmt::format("{:.1f}", ns(w.end() - w.start())) : "-", w.status_name());
+    if (w.status >= 0 && !w.has_cqe) fmt::print(out, " no-cqe");
+    fmt::print(out, "\n");
+    std::vector<std::string> words;
+    if (w.retransmits != 0) words.push_back(fmt::format("retransmits={}", w.retransmits));
+    if (w.naks != 0) words.push_back(fmt::format("naks={}", w.naks));
     std::int64_t before = w.start();
     for (const auto& [stage, t] : w.steps()) {
-      cell[static_cast<unsigned>(stage)] = fmt::format("{:.1f}", ns(t - before));
+      words.push_back(fmt::format("{} {:.1f}", kStageNames[static_cast<unsigned>(stage)], ns(t - before)));
       if (!o.absolute) before = t;
     }
-    for (unsigned i = 1; i < kStages; i++) fmt::print(out, " {:>8}", cell[i]);
-    if (w.end() != kNoTime) {
-      fmt::print(out, " {:>10.1f}", ns(w.end() - w.start()));
-    } else {
-      fmt::print(out, " {:>10}", "-");
-    }
-    fmt::print(out, " {}", w.status_name());
-    if (w.status >= 0 && !w.has_cqe) fmt::print(out, " no-cqe");
-    if (w.retransmits != 0) fmt::print(out, " retransmits={}", w.retransmits);
-    if (w.naks != 0) fmt::print(out, " naks={}", w.naks);
-    fmt::print(out, "\n");
+    print_folded(words, 13, out);
   }
   print_limit(a.wqes().size(), n, out);
   fmt::print(out, "\n");
 }
 
 void print_commands(const Analysis& a, const ReportOptions& o, std::FILE* out) {
-  fmt::print(out, "Commands\n{:>3} {:>6} {:>4} {:<32} {:>6} {:>4} {:>15} {:>12} {:<16} {}\n", "hca", "seq",
-             "slot", "command", "op_mod", "uid", "start_us", "duration_us", "status", "syndrome");
+  fmt::print(out, "Commands\n{:>3} {:>5} {:>4} {:<28} {:>6} {:>3} {:>11} {:>8} {:<13} {}\n", "hca", "seq",
+             "slot", "command", "op_mod", "uid", "start_us", "took_us", "status", "syndrome");
   const std::size_t n = limited(a.commands().size(), o);
   for (std::size_t r = 0; r < n; r++) {
     const CommandRow& c = a.commands()[r];
     const bool timed = c.start != kNoTime && c.end != kNoTime;
-    fmt::print(out, "{:>3} {:>6} {:>4} {:<32} {:>#6x} {:>4} {:>15.3f} {:>12} {:<16} {:#x}\n", c.hca, c.seq,
+    fmt::print(out, "{:>3} {:>5} {:>4} {:<28} {:>#6x} {:>3} {:>11.2f} {:>8} {:<13} {:#x}\n", c.hca, c.seq,
                c.slot, c.name(), c.op_mod, c.uid, us(c.start != kNoTime ? c.start : c.end),
-               timed ? fmt::format("{:.3f}", us(c.end - c.start)) : "-", c.status_name(), c.syndrome);
+               timed ? fmt::format("{:.2f}", us(c.end - c.start)) : "-", c.status_name(), c.syndrome);
     if (o.fields) fmt::print(out, "      in:  {}\n      out: {}\n", input_fields(c), output_fields(c));
   }
   print_limit(a.commands().size(), n, out);
   fmt::print(out, "\n");
 }
 
+void print_error(const Record& r, std::FILE* out) {
+  std::string wqe = wqe_of(r);
+  if (!wqe.empty()) wqe = "WQE " + wqe + ": ";
+  const std::string function = r.function != 0 ? fmt::format(".{}", unsigned{r.function}) : "";
+  fmt::print(out, "{:>14.3f} us  HCA {:<4} {:<14}  {}{}\n", us(r.time_ps),
+             fmt::format("{}{}", r.hca, function), info(r.p()).name, wqe, in_words(r));
+}
+
 void print_errors(const Analysis& a, const ReportOptions& o, std::FILE* out) {
   fmt::print(out, "Errors, retries and injected faults\n");
   const std::size_t n = limited(a.errors().size(), o);
-  for (std::size_t i = 0; i < n; i++)
-    fmt::print(out, "{}\n", describe(a.errors()[i], kPointInfo[a.errors()[i].point].name));
+  for (std::size_t i = 0; i < n; i++) print_error(a.errors()[i], out);
   print_limit(a.errors().size(), n, out);
   fmt::print(out, "\n");
 }
@@ -94,16 +111,16 @@ void print_summary(const Analysis& a, std::FILE* out) {
     fmt::print(out, "  {} payload bytes in {:.3f} us: {:.3f} Gb/s\n", s.bytes, us(s.last - s.first),
                static_cast<double>(s.bytes) * 8e3 / static_cast<double>(s.last - s.first));
   if (!s.ops.empty()) {
-    fmt::print(out, "\n{:<18} {:<18} {:>10} {:>14} {:>12} {:>12} {:>12}\n", "WQE opcode", "status", "count",
+    fmt::print(out, "\n{:<16} {:<16} {:>10} {:>14} {:>12} {:>12} {:>12}\n", "WQE opcode", "status", "count",
                "bytes", "p50_ns", "p99_ns", "max_ns");
     for (const OpSummary& p : s.ops)
-      fmt::print(out, "{:<18} {:<18} {:>10} {:>14} {:>12.1f} {:>12.1f} {:>12.1f}\n", p.opcode, p.status,
+      fmt::print(out, "{:<16} {:<16} {:>10} {:>14} {:>12.1f} {:>12.1f} {:>12.1f}\n", p.opcode, p.status,
                  p.count, p.bytes, ns(percentile(p.latency, 50)), ns(percentile(p.latency, 99)),
                  ns(percentile(p.latency, 100)));
     fmt::print(out, "\n{:<24} {:>10} {:>12} {:>12} {:>12}\n", "stage", "count", "p50_ns", "p99_ns", "max_ns");
-    for (const StageSummary& p : s.stages)
-      fmt::print(out, "{:<24} {:>10} {:>12.1f} {:>12.1f} {:>12.1f}\n", p.from + " -> " + p.to, p.delta.size(),
-                 ns(percentile(p.delta, 50)), ns(percentile(p.delta, 99)), ns(percentile(p.delta, 100)));
+    for (const StepTimes& p : s.stages)
+      fmt::print(out, "{:<24} {:>10} {:>12.1f} {:>12.1f} {:>12.1f}\n", p.name(), p.times.size(),
+                 ns(percentile(p.times, 50)), ns(percentile(p.times, 99)), ns(percentile(p.times, 100)));
   }
   if (!s.commands.empty()) {
     fmt::print(out, "\n{:<36} {:>8} {:>8} {:>12} {:>12}\n", "command", "count", "failed", "p50_us", "p99_us");
@@ -176,8 +193,11 @@ Json summary_json(const Analysis& a) {
                    {"count", p.count},
                    {"bytes", p.bytes},
                    {"latency_ns", times(p.latency)}});
-  for (const StageSummary& p : s.stages)
-    stages.push_back({{"from", p.from}, {"to", p.to}, {"count", p.delta.size()}, {"ns", times(p.delta)}});
+  for (const StepTimes& p : s.stages)
+    stages.push_back({{"from", kStageNames[p.from]},
+                      {"to", kStageNames[p.to]},
+                      {"count", p.times.size()},
+                      {"ns", times(p.times)}});
   for (const CommandSummary& c : s.commands)
     commands.push_back(
         {{"command", c.name}, {"count", c.count}, {"failed", c.failed}, {"ns", times(c.duration)}});
@@ -240,7 +260,8 @@ void print_json(const Analysis& a, const ReportOptions& o, const std::string& wa
                 {"obj", r.obj},
                 {"index", r.index},
                 {"a0", r.a0},
-                {"a1", r.a1}};
+                {"a1", r.a1},
+                {"text", in_words(r)}};
       if (r.function != 0) j["function"] = unsigned{r.function};
       fmt::print(out, "{}\n{}", i != 0 ? "," : "", text(j));
     }

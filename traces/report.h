@@ -36,10 +36,15 @@ struct OpSummary {
   std::uint64_t count = 0, bytes = 0;
   std::vector<std::int64_t> latency;  ///< ps, sorted
 };
-struct StageSummary {
-  std::string from, to;
-  std::vector<std::int64_t> delta;  ///< ps, sorted
+/// How long WQEs took from a stage to the one that came next in time.
+struct StepTimes {
+  int from = -1, to = -1;           ///< Stage; both -1: the whole life
+  std::vector<std::int64_t> times;  ///< ps, sorted
+
+  std::string name() const;  ///< "doorbell -> sched", "whole life"
 };
+/// In the order of the stages; the whole life comes first, if any WQE has one.
+std::vector<StepTimes> step_times(const std::vector<const WqeRow*>& rows);
 struct CommandSummary {
   std::string name;
   std::uint64_t count = 0, failed = 0;
@@ -47,7 +52,7 @@ struct CommandSummary {
 };
 struct Summary {
   std::vector<OpSummary> ops;
-  std::vector<StageSummary> stages;
+  std::vector<StepTimes> stages;  ///< without the whole life, which is in `ops`
   std::vector<CommandSummary> commands;
   std::int64_t first = kNoTime, last = kNoTime;  ///< of WQEs, ps
   std::uint64_t bytes = 0;                       ///< of WQEs completed without error

@@ -43,6 +43,11 @@ const RuleInfo* find_rule(std::uint64_t number);
 enum class RuleObject : std::uint8_t { kNone, kSlot, kCommand, kQp, kCq, kEq, kSrq, kRq, kKey, kUar };
 const char* object_name(RuleObject o);
 
+/// Index of Point::kDoorbellBad: the kind of object, and whether a store to BAR0 or a doorbell record in host
+/// memory was wrong.
+constexpr std::uint32_t bad_store(RuleObject o) { return static_cast<std::uint32_t>(o); }
+constexpr std::uint32_t bad_record(RuleObject o) { return static_cast<std::uint32_t>(o) | 1u << 8; }
+
 struct Broken {
   Rule rule;
   std::int64_t time_ps;

@@ -3,9 +3,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
+#include <map>
+#include <utility>
 
 #include "prm/cqe.h"
 #include "prm/prm.h"
@@ -156,6 +159,13 @@ std::string wqe_id(const WqeRow& w) {
   return s;
 }
 
+std::string wqe_of(const Record& r) {
+  if (!names_a_wqe(info(r.p())) || (r.obj & 0xffffff) == 0) return "";
+  char s[48];
+  std::snprintf(s, sizeof s, "%u:%#x:%u", hca_of(r), r.obj & 0xffffff, r.index);
+  return s;
+}
+
 const WqeRow* find_wqe(const Analysis& a, const WqeId& id) {
   for (const WqeRow& w : a.wqes())
     if (w.hca == id.hca && w.qpn == id.qpn && w.serial == id.serial && w.life == id.life) return &w;
@@ -185,68 +195,116 @@ const CommandRow* Story::mkey_before(const Analysis& a, unsigned hca, std::uint3
   return found;
 }
 
-bool tell(const std::string& path, const Analysis& a, const WqeRow& w, Story* story, std::string* err) {
-  *story = Story();
-  story->wqe = &w;
-  read_context(a, story);
+namespace {
+
+/// Points of which bears_on() takes any.
+bool may_bear(Point p) {
+  switch (p) {
+    case Point::kObjDestroy:
+    case Point::kQpError:
+    case Point::kPortState:
+    case Point::kCtxMiss:
+    case Point::kRwqeErr:
+    case Point::kCqOverrun:
+    case Point::kDmaErr:
+    case Point::kFaultInjected:
+    case Point::kHealth:
+    case Point::kModelFault:
+    case Point::kDmaRead:
+    case Point::kDmaWrite:
+    case Point::kCnpRx:
+      return true;
+    default:
+      return false;
+  }
+}
+
+Stage stage_of_batch(Point p) {
+  return p == Point::kDoorbell    ? Stage::kDoorbell
+         : p == Point::kScheduled ? Stage::kScheduled
+                                  : Stage::kFetch;
+}
+
+/// Record `n` of the file, of the WQE's queue.
+void take(Story* s, const Record& r, std::uint64_t n) {
+  const WqeRow& w = *s->wqe;
+  if (n < w.from || n >= w.until) return;
+  if (is_batch(r.p())) {
+    // The batch that the WQE's stage is taken from.
+    if (r.index <= w.serial && r.time_ps == w.at(stage_of_batch(r.p())) && !s->has(r.p()))
+      s->own.push_back(r);
+    return;
+  }
+  if (r.index != w.serial) return;
+  s->own.push_back(r);
+  if (r.p() == Point::kChecked || r.p() == Point::kPacketRx || r.p() == Point::kScattered ||
+      r.p() == Point::kNakTx || r.p() == Point::kRnrTx || r.p() == Point::kReadReqRx)
+    s->responder_hca = r.hca;
+  if (r.p() == Point::kChecked || r.p() == Point::kScattered)
+    s->responder_qpn = static_cast<std::uint32_t>(r.a1 & 0xffffff);
+}
+
+/// `rest`: what happened beside the WQEs.
+void complete(Story* s, const std::vector<Record>& rest) {
+  const WqeRow& w = *s->wqe;
+  if (s->responder_qpn == 0 && s->remote_qpn > 0)
+    s->responder_qpn = static_cast<std::uint32_t>(s->remote_qpn);
+  if (s->send_cqn < 0) {  // made before the trace began
+    for (const Record& x : s->own) {
+      const auto op = static_cast<prm::CqeOp>(x.a0 >> 24 & 0xff);
+      if (x.p() == Point::kCqeWritten && x.hca == w.hca &&
+          (op == prm::CqeOp::kReq || op == prm::CqeOp::kReqErr))
+        s->send_cqn = static_cast<std::int64_t>(x.a0 & 0xffffff);
+    }
+  }
+  const auto by_time = [](const Record& x, const Record& y) { return x.time_ps < y.time_ps; };
+  std::stable_sort(s->own.begin(), s->own.end(), by_time);
+  const std::int64_t begin = w.start();
+  std::int64_t end = s->own.empty() ? begin : s->own.back().time_ps;
+  if (w.end() == kNoTime) end = INT64_MAX;
+  for (const Record& x : rest)
+    if (bears_on(x, *s, begin, end)) s->around.push_back(x);
+  std::stable_sort(s->around.begin(), s->around.end(), by_time);
+}
+
+}  // namespace
+
+bool tell(const std::string& path, const Analysis& a, const std::vector<const WqeRow*>& wqes,
+          const std::function<void(const Story&)>& each, std::string* err) {
+  std::vector<Story> stories(wqes.size());
+  std::map<std::pair<unsigned, std::uint32_t>, std::vector<Story*>> queues;  // by HCA, QPN
+  for (std::size_t i = 0; i < wqes.size(); i++) {
+    stories[i].wqe = wqes[i];
+    read_context(a, &stories[i]);
+    queues[{wqes[i]->hca, wqes[i]->qpn}].push_back(&stories[i]);
+  }
   Reader reader;
   if (!reader.open(path, err)) return false;
-
-  std::vector<Record> batches, rest;
+  std::vector<Record> rest;
   Record r;
   std::vector<std::uint8_t> blob;
   for (std::uint64_t n = 0; reader.next(r, blob); n++) {
     if (r.point >= kPoints) continue;
     if (!names_a_wqe(info(r.p()))) {
-      rest.push_back(r);
+      if (may_bear(r.p())) rest.push_back(r);
       continue;
     }
-    if ((r.obj & 0xffffff) != w.qpn || hca_of(r) != w.hca) {
-      // A record of the QP without a WQE's serial (a dropped ghost packet) concerns its queue.
-      continue;
-    }
-    if (n < w.from || n >= w.until) continue;
-    if (is_batch(r.p())) {
-      if (r.index <= w.serial) batches.push_back(r);
-    } else if (r.index == w.serial) {
-      story->own.push_back(r);
-      if (r.p() == Point::kChecked || r.p() == Point::kPacketRx || r.p() == Point::kScattered ||
-          r.p() == Point::kNakTx || r.p() == Point::kRnrTx || r.p() == Point::kReadReqRx)
-        story->responder_hca = r.hca;
-      if (r.p() == Point::kChecked || r.p() == Point::kScattered)
-        story->responder_qpn = static_cast<std::uint32_t>(r.a1 & 0xffffff);
-    }
+    // A record of the QP without a WQE's serial (a dropped ghost packet) concerns its queue.
+    const auto q = queues.find({hca_of(r), r.obj & 0xffffff});
+    if (q == queues.end()) continue;
+    for (Story* s : q->second) take(s, r, n);
   }
-  if (story->responder_qpn == 0 && story->remote_qpn > 0)
-    story->responder_qpn = static_cast<std::uint32_t>(story->remote_qpn);
-  // The last batch of each kind that begins at or before this WQE, no later than the stage.
-  for (const Point p : {Point::kDoorbell, Point::kScheduled, Point::kWqeFetch}) {
-    const Stage stage = p == Point::kDoorbell    ? Stage::kDoorbell
-                        : p == Point::kScheduled ? Stage::kScheduled
-                                                 : Stage::kFetch;
-    for (const Record& b : batches)
-      if (b.p() == p && b.time_ps == w.at(stage)) {
-        story->own.push_back(b);
-        break;
-      }
+  for (Story& s : stories) {
+    complete(&s, rest);
+    each(s);
+    s = Story();  // what is around it may be most of the trace
   }
-  if (story->send_cqn < 0) {  // made before the trace began
-    for (const Record& x : story->own) {
-      const auto op = static_cast<prm::CqeOp>(x.a0 >> 24 & 0xff);
-      if (x.p() == Point::kCqeWritten && x.hca == w.hca &&
-          (op == prm::CqeOp::kReq || op == prm::CqeOp::kReqErr))
-        story->send_cqn = static_cast<std::int64_t>(x.a0 & 0xffffff);
-    }
-  }
-  const auto by_time = [](const Record& x, const Record& y) { return x.time_ps < y.time_ps; };
-  std::stable_sort(story->own.begin(), story->own.end(), by_time);
-  const std::int64_t begin = w.start();
-  std::int64_t end = story->own.empty() ? begin : story->own.back().time_ps;
-  if (w.end() == kNoTime) end = INT64_MAX;
-  for (const Record& x : rest)
-    if (bears_on(x, *story, begin, end)) story->around.push_back(x);
-  std::stable_sort(story->around.begin(), story->around.end(), by_time);
   return true;
+}
+
+bool tell(const std::string& path, const Analysis& a, const WqeRow& w, Story* story, std::string* err) {
+  return tell(
+      path, a, {&w}, [story](const Story& s) { *story = s; }, err);
 }
 
 }  // namespace hcasim::traces

@@ -3,7 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "traces/analysis.h"
@@ -20,6 +25,8 @@ struct WqeId {
 /// false: not a name; `*err` says what one looks like.
 bool parse_wqe_id(const std::string& text, WqeId* id, std::string* err);
 std::string wqe_id(const WqeRow& w);
+/// The WQE that a record is about, without its queue's life; "": none.
+std::string wqe_of(const Record& r);
 /// nullptr: not in the trace.
 const WqeRow* find_wqe(const Analysis& a, const WqeId& id);
 
@@ -45,10 +52,35 @@ struct Story {
 
 /// Reads the trace again from its start (`a` is the analysis of `path`). false: `*err` says why.
 bool tell(const std::string& path, const Analysis& a, const WqeRow& w, Story* story, std::string* err);
+/// The same of several, read at once: `each` is called for one after the other, in their order.
+bool tell(const std::string& path, const Analysis& a, const std::vector<const WqeRow*>& wqes,
+          const std::function<void(const Story&)>& each, std::string* err);
 
 /// A record in words, without its time.
 std::string in_words(const Record& r);
 std::string time_text(std::int64_t ps);  ///< "1.234 us"
+
+/// What is usual of successful WQEs of the same HCA, opcode and length.
+class Usual {
+ public:
+  explicit Usual(const Analysis& a);
+  struct Time {
+    std::size_t count = 0;    ///< of WQEs that it is the median of
+    std::int64_t median = 0;  ///< ps
+  };
+  Time life(const WqeRow& w);
+  /// From one stage to another, of those that passed both in this order.
+  Time step(const WqeRow& w, Stage from, Stage to);
+
+ private:
+  struct Kind {
+    std::vector<const WqeRow*> rows;
+    std::map<std::pair<Stage, Stage>, Time> steps;
+    std::optional<Time> life;
+  };
+  Kind& kind_of(const WqeRow& w) { return kinds_[{w.hca, w.opcode, w.bytes}]; }
+  std::map<std::tuple<unsigned, int, std::uint64_t>, Kind> kinds_;
+};
 
 /// Why a WQE failed or was slow: sentences, each with the records that prove it.
 struct Reason {
@@ -56,6 +88,8 @@ struct Reason {
   std::vector<Record> proof;
 };
 std::vector<Reason> why(const Analysis& a, const Story& s);
+/// The same of one among several, all of the same analysis: what is usual is found once.
+std::vector<Reason> why(const Analysis& a, const Story& s, Usual* usual);
 /// The same of a command.
 std::vector<Reason> why(const Analysis& a, const CommandRow& c);
 

@@ -13,11 +13,33 @@ std::int64_t percentile(const std::vector<std::int64_t>& sorted, double p) {
   return sorted[std::min(sorted.size(), std::max<std::size_t>(rank, 1)) - 1];
 }
 
+std::string StepTimes::name() const {
+  return from < 0 ? "whole life" : std::string(kStageNames[from]) + " -> " + kStageNames[to];
+}
+
+std::vector<StepTimes> step_times(const std::vector<const WqeRow*>& rows) {
+  std::map<std::pair<int, int>, std::vector<std::int64_t>> steps;
+  for (const WqeRow* w : rows) {
+    if (w->start() != kNoTime && w->end() != kNoTime) steps[{-1, -1}].push_back(w->end() - w->start());
+    const auto passed = w->steps();
+    for (std::size_t i = 1; i < passed.size(); i++)
+      steps[{static_cast<int>(passed[i - 1].first), static_cast<int>(passed[i].first)}].push_back(
+          passed[i].second - passed[i - 1].second);
+  }
+  std::vector<StepTimes> out;
+  for (auto& [step, times] : steps) {
+    std::sort(times.begin(), times.end());
+    out.push_back({step.first, step.second, std::move(times)});
+  }
+  return out;
+}
+
 Summary summarize(const Analysis& a) {
   Summary s;
   std::map<std::pair<std::string, std::string>, OpSummary> ops;
-  std::map<std::pair<unsigned, unsigned>, std::vector<std::int64_t>> stages;
+  std::vector<const WqeRow*> rows;
   for (const WqeRow& w : a.wqes()) {
+    rows.push_back(&w);
     OpSummary& o = ops[{w.opcode_name(), w.status_name()}];
     o.count++;
     o.bytes += w.bytes;
@@ -27,10 +49,6 @@ Summary summarize(const Analysis& a) {
       if (s.last == kNoTime || w.end() > s.last) s.last = w.end();
       if (w.status == 0) s.bytes += w.bytes;
     }
-    const auto steps = w.steps();
-    for (std::size_t i = 1; i < steps.size(); i++)
-      stages[{static_cast<unsigned>(steps[i - 1].first), static_cast<unsigned>(steps[i].first)}].push_back(
-          steps[i].second - steps[i - 1].second);
   }
   for (auto& [key, o] : ops) {
     o.opcode = key.first;
@@ -38,10 +56,8 @@ Summary summarize(const Analysis& a) {
     std::sort(o.latency.begin(), o.latency.end());
     s.ops.push_back(std::move(o));
   }
-  for (auto& [key, delta] : stages) {
-    std::sort(delta.begin(), delta.end());
-    s.stages.push_back({kStageNames[key.first], kStageNames[key.second], std::move(delta)});
-  }
+  s.stages = step_times(rows);
+  if (!s.stages.empty() && s.stages.front().from < 0) s.stages.erase(s.stages.begin());
   std::map<std::string, CommandSummary> commands;
   for (const CommandRow& c : a.commands()) {
     CommandSummary& k = commands[c.name()];

@@ -20,6 +20,7 @@
 #include "traces/report.h"
 #include "traces/story.h"
 #include "traces/timeline.h"
+#include "traces/worst.h"
 
 namespace hcasim::traces {
 namespace {
@@ -145,7 +146,7 @@ int list_main(int argc, char** argv) {
   }
   const bool csv = format == Format::kCsv;
   const char* row =
-      csv ? "{},{},{},{},{},{},{},{}\n" : "{:<18} {:<16} {:>9} {:>16} {:>12} {:<18} {:>6} {:>5}\n";
+      csv ? "{},{},{},{},{},{},{},{}\n" : "{:<16} {:<14} {:>10} {:>14} {:>11} {:<16} {:>5} {:>4}\n";
   fmt::print(fmt::runtime(row), "wqe", "opcode", "bytes", "start_us", "took_ns", "status", "again", "naks");
   for (const WqeRow* w : rows)
     fmt::print(fmt::runtime(row), wqe_id(*w), w->opcode_name(), std::to_string(w->bytes),
@@ -171,23 +172,12 @@ int stats_main(int argc, char** argv) {
   const int status = load(path, a);
   if (status == 2) return status;
   const auto rows = choice.pick(a);
-  std::map<std::pair<int, int>, std::vector<std::int64_t>> steps;  // {-1, -1}: the whole life
-  for (const WqeRow* w : rows) {
-    if (w->end() != kNoTime) steps[{-1, -1}].push_back(w->end() - w->start());
-    const auto passed = w->steps();
-    for (std::size_t i = 1; i < passed.size(); i++)
-      steps[{static_cast<int>(passed[i - 1].first), static_cast<int>(passed[i].first)}].push_back(
-          passed[i].second - passed[i - 1].second);
-  }
   fmt::print("{} of {} WQEs\n{:<24} {:>10} {:>12} {:>12} {:>12}\n", rows.size(), a.wqes().size(), "step",
              "count", "median_ns", "p99_ns", "max_ns");
-  for (auto& [step, times] : steps) {
-    std::sort(times.begin(), times.end());
-    const std::string name = step.first < 0
-                                 ? "whole life"
-                                 : fmt::format("{} -> {}", kStageNames[step.first], kStageNames[step.second]);
-    fmt::print("{:<24} {:>10} {:>12.1f} {:>12.1f} {:>12.1f}\n", name, times.size(), ns(percentile(times, 50)),
-               ns(percentile(times, 99)), ns(percentile(times, 100)));
+  for (const StepTimes& step : step_times(rows)) {
+    const auto& times = step.times;
+    fmt::print("{:<24} {:>10} {:>12.1f} {:>12.1f} {:>12.1f}\n", step.name(), times.size(),
+               ns(percentile(times, 50)), ns(percentile(times, 99)), ns(percentile(times, 100)));
     if (!histogram) continue;
     // One bar per power of two, from 1 ns on.
     std::map<int, std::size_t> bins;
@@ -248,31 +238,85 @@ const CommandRow* find_command(const Analysis& a, const std::string& name) {
   return nullptr;
 }
 
+void print_head(const WqeRow& w) {
+  fmt::print("{}: {}, {} bytes, {}", wqe_id(w), w.opcode_name(), w.bytes, w.status_name());
+  if (w.end() != kNoTime) fmt::print(", in {}", time_text(w.end() - w.start()));
+  fmt::print("; begun at {:.4f} us\n", us(w.start()));
+}
+
+void print_reasons(const std::vector<Reason>& reasons, std::int64_t since) {
+  for (const Reason& reason : reasons) {
+    fmt::print("- {}\n", reason.text);
+    print_proof(reason.proof, since);
+  }
+}
+
+/// `why` of no WQE in particular: of those that failed, then of the slowest.
+int why_worst(const std::string& path, const Analysis& a, std::size_t most) {
+  std::vector<const WqeRow*> wqes = failed_wqes(a, most);
+  const std::size_t failed = wqes.size();
+  for (const SlowWqe& s : slow_wqes(a, most - failed)) wqes.push_back(s.wqe);
+  Usual usual(a);
+  std::string err;
+  bool first = true;
+  const auto each = [&](const Story& s) {
+    if (!first) fmt::print("\n");
+    first = false;
+    print_head(*s.wqe);
+    print_reasons(why(a, s, &usual), s.wqe->start());
+  };
+  if (!tell(path, a, wqes, each, &err)) return complain(err);
+  const auto all_failed = static_cast<std::size_t>(
+      std::count_if(a.wqes().begin(), a.wqes().end(), [](const WqeRow& w) { return w.status > 0; }));
+  const auto commands = static_cast<std::size_t>(std::count_if(
+      a.commands().begin(), a.commands().end(), [](const CommandRow& c) { return c.failed(); }));
+  if (!wqes.empty()) fmt::print("\n");
+  fmt::print("{} WQEs, {} of them failed; ", a.wqes().size(), all_failed);
+  if (wqes.empty())
+    fmt::print("none took half as long again as its like.\n");
+  else
+    fmt::print("told of: {} that failed or were left behind, {} that took long.\n", failed,
+               wqes.size() - failed);
+  if (commands != 0) fmt::print("{} commands failed: `commands FILE --failed` lists them.\n", commands);
+  return 0;
+}
+
 /// `show` and `why`.
 int one_main(int argc, char** argv, bool explain) {
-  CLI::App app(explain ? "Says in words why a WQE ended as it did, or took as long as it took, with the "
-                         "records that prove it.\n"
-                         "A command's name is cmd:HCA:SEQ, with its number as `commands` prints it."
-                       : "Shows the whole life of a WQE, at both ends, and by what context it was judged.",
+  CLI::App app(explain
+                   ? "Says in words why a WQE ended as it did, or took as long as it took, with the "
+                     "records that prove it.\n"
+                     "Without a WQE: of a handful of the worst, the failed ones first, then those that took "
+                     "the most times as long as\nothers of their QP and opcode.\n"
+                     "A command's name is cmd:HCA:SEQ, with its number as `commands` prints it."
+                   : "Shows the whole life of a WQE, at both ends, and by what context it was judged.",
                explain ? "hcasim-trace why" : "hcasim-trace show");
   std::string path, name;
   bool fields = false;
+  std::size_t most = 5;
   app.add_option("FILE", path, "a trace file")->required();
-  app.add_option("WQE", name, "HCA:QPN:SERIAL, as `list` prints it in its first column")->required();
+  auto* wqe = app.add_option("WQE", name, "HCA:QPN:SERIAL, as `list` prints it in its first column");
+  if (explain)
+    app.add_option("--most", most, "without a WQE: how many")
+        ->capture_default_str()
+        ->check(CLI::Range(1, 1000));
+  else
+    wqe->required();
   if (!explain) app.add_flag("--fields", fields, "the context's commands field by field");
   if (const auto status = parse(app, argc, argv)) return *status;
   Analysis a;
   const int status = load(path, a);
   if (status == 2) return status;
+  if (wqe->count() == 0) {
+    const int told = why_worst(path, a, most);
+    return told != 0 ? told : status;
+  }
   if (explain && name.compare(0, 4, "cmd:") == 0) {
     const CommandRow* c = find_command(a, name);
     if (c == nullptr)
       return complain("the trace has no command " + name + ": cmd:HCA:SEQ, as `commands` prints them");
     fmt::print("{}: {}, {}\n", name, c->name(), c->status_name());
-    for (const Reason& reason : why(a, *c)) {
-      fmt::print("- {}\n", reason.text);
-      print_proof(reason.proof, c->start);
-    }
+    print_reasons(why(a, *c), c->start);
     return status;
   }
   WqeId id;
@@ -282,14 +326,9 @@ int one_main(int argc, char** argv, bool explain) {
   if (w == nullptr) return complain("the trace has no WQE " + name + ": `list` shows those that it has");
   Story s;
   if (!tell(path, a, *w, &s, &err)) return complain(err);
-  fmt::print("{}: {}, {} bytes, {}", wqe_id(*w), w->opcode_name(), w->bytes, w->status_name());
-  if (w->end() != kNoTime) fmt::print(", in {}", time_text(w->end() - w->start()));
-  fmt::print("; begun at {:.4f} us\n", us(w->start()));
+  print_head(*w);
   if (explain) {
-    for (const Reason& reason : why(a, s)) {
-      fmt::print("- {}\n", reason.text);
-      print_proof(reason.proof, w->start());
-    }
+    print_reasons(why(a, s), w->start());
     return status;
   }
   std::vector<Record> all = s.own;
@@ -432,9 +471,10 @@ int export_main(int argc, char** argv) {
 constexpr struct {
   const char* name;
   int (*run)(int argc, char** argv);
-} kVerbs[] = {{"list", list_main},   {"show", show_main},         {"why", why_main},
-              {"stats", stats_main}, {"commands", commands_main}, {"export", export_main},
-              {"diff", diff_main},   {"rules", rules_main},       {"path", path_main}};
+} kVerbs[] = {{"list", list_main},    {"show", show_main},         {"why", why_main},
+              {"stats", stats_main},  {"commands", commands_main}, {"export", export_main},
+              {"diff", diff_main},    {"rules", rules_main},       {"path", path_main},
+              {"report", report_main}};
 
 }  // namespace
 

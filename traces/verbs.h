@@ -10,5 +10,6 @@ namespace hcasim::traces {
 bool run_verb(int argc, char** argv, int* status);
 
 int path_main(int argc, char** argv);
+int report_main(int argc, char** argv);
 
 }  // namespace hcasim::traces

@@ -22,9 +22,13 @@ namespace {
 using prm::CqeSyndrome;
 using Mkc = prm::create_mkey_in::memory_key_mkey_entry;
 
+std::string many(std::size_t n, const char* what) {
+  return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
+}
+
 class Explainer {
  public:
-  Explainer(const Analysis& a, const Story& s) : a_(a), s_(s), w_(*s.wqe) {}
+  Explainer(const Analysis& a, const Story& s, Usual& usual) : a_(a), s_(s), w_(*s.wqe), usual_(usual) {}
 
   std::vector<Reason> run() {
     // A WQE may be done while its requested CQE never comes.
@@ -113,16 +117,18 @@ class Explainer {
     const auto timeouts = of(Point::kTimeout), again = of(Point::kRetransmit), arrived = of(Point::kPacketRx);
     const auto drops = of(Point::kPacketDrop), naks = of(Point::kNakRx);
     if (!timeouts.empty()) {
-      say(fmt::format("The ACK timer ran out {} times and the retries were used up: no acknowledge came.",
-                      timeouts.size()),
+      say(fmt::format("The ACK timer ran out {} and the retries were used up: no acknowledge came.",
+                      many(timeouts.size(), "time")),
           timeouts);
     } else if (!naks.empty()) {
-      say(fmt::format("{} NAKs asked for the packets again and the retries were used up.", naks.size()),
+      say(fmt::format("{} asked for the packets again and the retries were used up.",
+                      many(naks.size(), "NAK")),
           naks);
     } else {
       say("The retries were used up.", of(Point::kWqeErr));
     }
-    if (!again.empty()) say(fmt::format("Its packets were sent again {} times.", again.size()), again);
+    if (!again.empty())
+      say(fmt::format("Its packets were sent again {}.", many(again.size(), "time")), again);
 
     const auto down = around(Point::kPortState, [&](const Record& r) { return r.a0 != 4; });
     const auto up = around(Point::kPortState, [&](const Record& r) { return r.a0 == 4; });
@@ -152,7 +158,8 @@ class Explainer {
   }
 
   static std::string dropped(const std::vector<Record>& drops) {
-    std::string text = fmt::format("{} packets of it were dropped: ", drops.size());
+    std::string text = fmt::format("{} of it {} dropped: ", many(drops.size(), "packet"),
+                                   drops.size() == 1 ? "was" : "were");
     std::vector<std::uint64_t> seen;
     for (const Record& r : drops) {
       if (std::find(seen.begin(), seen.end(), r.a1) != seen.end()) continue;
@@ -165,10 +172,10 @@ class Explainer {
 
   void rnr() {
     const auto naks = of(Point::kRnrRx), sent = of(Point::kRnrTx);
-    say(fmt::format("{} had no receive WQE for it, said so {} times (RNR NAK), and the RNR retries were used "
+    say(fmt::format("{} had no receive WQE for it, said so {} (RNR NAK), and the RNR retries were used "
                     "up: post receives "
                     "before the peer sends, or set rnr_retry to 7 (for ever).",
-                    peer(), std::max(naks.size(), sent.size())),
+                    peer(), many(std::max(naks.size(), sent.size()), "time")),
         naks);
     if (!sent.empty()) say("What the other end sent:", sent);
     if (s_.has(Point::kPageFault))
@@ -362,17 +369,9 @@ class Explainer {
   // ---- successful, but slow ----
   void slow() {
     const std::int64_t took = w_.end() - w_.start();
-    std::vector<std::int64_t> others;
-    const auto alike = [&](const WqeRow& x) {
-      return x.status == 0 && x.opcode == w_.opcode && x.bytes == w_.bytes && x.hca == w_.hca &&
-             x.end() != kNoTime;
-    };
-    for (const WqeRow& x : a_.wqes())
-      if (alike(x)) others.push_back(x.end() - x.start());
-    std::sort(others.begin(), others.end());
-    const std::int64_t median = percentile(others, 50);
+    const Usual::Time others = usual_.life(w_);
     say(fmt::format("It succeeded, in {}. The median of the {} like it ({}, {} bytes) is {}.",
-                    time_text(took), others.size(), w_.opcode_name(), w_.bytes, time_text(median)));
+                    time_text(took), others.count, w_.opcode_name(), w_.bytes, time_text(others.median)));
     // The steps that exceed their medians by the most.
     const auto steps = w_.steps();
     struct Step {
@@ -381,16 +380,11 @@ class Explainer {
     };
     std::vector<Step> late;
     for (std::size_t i = 1; i < steps.size(); i++) {
-      std::vector<std::int64_t> usual;
-      for (const WqeRow& x : a_.wqes()) {
-        if (!alike(x)) continue;
-        const std::int64_t from = x.at(steps[i - 1].first), to = x.at(steps[i].first);
-        if (from != kNoTime && to != kNoTime && to >= from) usual.push_back(to - from);
-      }
-      std::sort(usual.begin(), usual.end());
+      if (steps[i].first == Stage::kConsumed) continue;  // the driver's time, not the WQE's
+      const Usual::Time usual = usual_.step(w_, steps[i - 1].first, steps[i].first);
       const std::int64_t mine = steps[i].second - steps[i - 1].second;
       // A step that most WQEs do not have (other order of stages) counts in full.
-      const std::int64_t expected = usual.size() * 2 < others.size() ? 0 : percentile(usual, 50);
+      const std::int64_t expected = usual.count * 2 < others.count ? 0 : usual.median;
       late.push_back({steps[i - 1].first, steps[i].first, mine - expected, mine});
     }
     std::stable_sort(late.begin(), late.end(),
@@ -406,10 +400,14 @@ class Explainer {
     const auto misses = around(Point::kCtxMiss);
     if (!misses.empty()) say("Contexts had to be read from host memory.", misses);
     for (const Record& r : of(Point::kTranslated))
-      if (r.a1 != 0) say(fmt::format("{} keys or translations were not in the cache.", r.a1), {r});
+      if (r.a1 != 0)
+        say(fmt::format("{} not in the cache.", r.a1 == 1
+                                                    ? "A key or translation was"
+                                                    : fmt::format("{} keys or translations were", r.a1)),
+            {r});
     const auto again = of(Point::kRetransmit), rnrs = of(Point::kRnrRx), timeouts = of(Point::kTimeout),
                faults = of(Point::kPageFault);
-    if (!again.empty()) say(fmt::format("It was sent again {} times.", again.size()), again);
+    if (!again.empty()) say(fmt::format("It was sent again {}.", many(again.size(), "time")), again);
     if (!timeouts.empty()) say("The ACK timer ran out.", timeouts);
     if (!rnrs.empty()) say("The other end had no receive WQE for it at first.", rnrs);
     if (!faults.empty()) say("Pages were not there: the driver had to bring them.", faults);
@@ -427,11 +425,50 @@ class Explainer {
   const Analysis& a_;
   const Story& s_;
   const WqeRow& w_;
+  Usual& usual_;
   std::vector<Reason> out_;
 };
 
 }  // namespace
 
-std::vector<Reason> why(const Analysis& a, const Story& s) { return Explainer(a, s).run(); }
+Usual::Usual(const Analysis& a) {
+  for (const WqeRow& w : a.wqes())
+    if (w.status == 0 && w.end() != kNoTime) kind_of(w).rows.push_back(&w);
+}
+
+namespace {
+Usual::Time median_of(std::vector<std::int64_t> v) {
+  std::sort(v.begin(), v.end());
+  return {v.size(), percentile(v, 50)};
+}
+}  // namespace
+
+Usual::Time Usual::life(const WqeRow& w) {
+  Kind& k = kind_of(w);
+  if (k.life) return *k.life;
+  std::vector<std::int64_t> times;
+  for (const WqeRow* x : k.rows) times.push_back(x->end() - x->start());
+  return *(k.life = median_of(std::move(times)));
+}
+
+Usual::Time Usual::step(const WqeRow& w, Stage from, Stage to) {
+  Kind& k = kind_of(w);
+  const auto [it, is_new] = k.steps.try_emplace({from, to});
+  if (!is_new) return it->second;
+  std::vector<std::int64_t> times;
+  for (const WqeRow* x : k.rows)
+    if (x->at(from) != kNoTime && x->at(to) != kNoTime && x->at(to) >= x->at(from))
+      times.push_back(x->at(to) - x->at(from));
+  return it->second = median_of(std::move(times));
+}
+
+std::vector<Reason> why(const Analysis& a, const Story& s, Usual* usual) {
+  return Explainer(a, s, *usual).run();
+}
+
+std::vector<Reason> why(const Analysis& a, const Story& s) {
+  Usual usual(a);
+  return why(a, s, &usual);
+}
 
 }  // namespace hcasim::traces

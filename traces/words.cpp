@@ -2,8 +2,10 @@
 /// Records in words.
 #include <fmt/format.h>
 
+#include "prm/cmd_queue.h"
 #include "prm/cqe.h"
 #include "prm/eqe.h"
+#include "prm/info.h"
 #include "prm/packet.h"
 #include "prm/wqe.h"
 #include "traces/drops.h"
@@ -27,6 +29,14 @@ std::string syndrome_text(std::uint64_t v) {
   return name != nullptr ? name : fmt::format("syndrome {:#x}", v & 0xff);
 }
 
+std::string command_status_text(std::uint64_t a0) {
+  const auto status = static_cast<std::uint8_t>(a0 >> 16), delivery = static_cast<std::uint8_t>(a0 >> 24);
+  const char* name = delivery != 0 ? prm::cmd_delivery_name(static_cast<prm::CmdDelivery>(delivery))
+                                   : prm::cmd_status_name(static_cast<prm::CmdStatus>(status));
+  const std::string text = name != nullptr ? name : fmt::format("{:#x}", delivery != 0 ? delivery : status);
+  return delivery != 0 ? "not delivered, " + text : text;
+}
+
 const char* nak_text(std::uint64_t code) {
   switch (static_cast<prm::NakCode>(code & 0x1f)) {
     case prm::NakCode::kPsnSeqErr:
@@ -42,6 +52,52 @@ const char* nak_text(std::uint64_t code) {
     default:
       return "unknown NAK";
   }
+}
+
+// Which register of a UAR page a refused store met.
+const char* register_text(unsigned offset) {
+  using namespace prm::uar;
+  if (offset >= kSqDoorbell) return "send doorbell";
+  if (offset >= kCqArm && offset < kCqArm + sizeof(prm::CqDoorbell)) return "CQ arm";
+  if (offset == kEqArm) return "EQ arm";
+  return offset == kEqUpdate ? "EQ update" : "no register";
+}
+
+std::string bad_doorbell_text(const Record& r) {
+  const auto object = static_cast<RuleObject>(r.index & 0xff);
+  if (object == RuleObject::kNone)  // older than the field that tells of what the number is
+    return fmt::format(
+        "a doorbell, or the record of one, names nothing that may be rung: object {:#x}, at {:#x}, value "
+        "{:#x}",
+        r.obj, r.a0, r.a1);
+  if (r.index >> 8 != 0)
+    return fmt::format("the doorbell record of {} {:#x} at {:#x} holds a count that cannot be: {}",
+                       object_name(object), r.obj, r.a0, r.a1);
+  const std::uint64_t page = r.a0 / prm::uar::kPageBytes;
+  const auto offset = static_cast<unsigned>(r.a0 % prm::uar::kPageBytes);
+  std::string text = fmt::format("bad doorbell at UAR page {:#x}, offset {:#x} ({}): value {:#x}", page,
+                                 offset, register_text(offset), r.a1);
+  if (object == RuleObject::kUar && offset == prm::uar::kCqArm)
+    text += fmt::format("; if it was 8 bytes, for CQ {:#x}", r.a1 & 0xffffff);
+  if (object == RuleObject::kUar && offset >= prm::uar::kSqDoorbell)
+    text += fmt::format("; if it was 8 bytes, for QP {:#x}", r.a1 >> 8 & 0xffffff);
+  if (object != RuleObject::kUar) text += fmt::format(", for {} {:#x}", object_name(object), r.obj);
+  return text;
+}
+
+std::string qp_error_text(const Record& r) {
+  // States as in model/ctx/qp.h; an RQ's ERR is 3.
+  if (r.a0 == 4)
+    return fmt::format("QP {:#x} went to an error state by itself: SQ_ERR, as a WQE ended with {}",
+                       r.obj & 0xffffff, syndrome_text(r.a1));
+  const char* event = r.a1 != 0 ? prm::eqe_type_name(static_cast<prm::EqeType>(r.a1 & 0xff)) : nullptr;
+  return fmt::format(
+      "{} {:#x} went to an error state by itself: ERR{}", r.a0 == 3 ? "RQ" : "QP", r.obj & 0xffffff,
+      r.a1 == 0 ? "" : fmt::format(", event {}", event != nullptr ? event : fmt::format("{:#x}", r.a1)));
+}
+
+std::string number_or(const char* name, std::uint64_t v) {
+  return name != nullptr ? name : fmt::format("{:#x}", v);
 }
 
 }  // namespace
@@ -136,7 +192,38 @@ std::string in_words(const Record& r) {
       return fmt::format("dropped, {}: {}", packet_text(r.a0), text != nullptr ? text : "unknown reason");
     }
     case Point::kQpError:
-      return fmt::format("QP {:#x} went to an error state by itself", number);
+      return qp_error_text(r);
+    case Point::kDoorbellBad:
+      return bad_doorbell_text(r);
+    case Point::kEqOverrun:
+      return fmt::format("EQ {:#x} had no room for an event {}: producer {}, consumer {}", number,
+                         number_or(prm::eqe_type_name(static_cast<prm::EqeType>(r.a1 & 0xff)), r.a1), r.index,
+                         r.a0);
+    case Point::kEqeWritten:
+      return fmt::format("EQE in EQ {:#x}, index {}: {}, object {:#x}", number, r.index,
+                         number_or(prm::eqe_type_name(static_cast<prm::EqeType>(r.a0 & 0xff)), r.a0 & 0xff),
+                         r.a1);
+    case Point::kMsix:
+      return fmt::format("MSI-X vector {}, for EQ {:#x}", r.obj, r.a0);
+    case Point::kCqConsumed:
+      return fmt::format("the driver has consumed CQ {:#x} up to {}", number, r.index);
+    case Point::kCqArmed:
+      return fmt::format("the driver armed CQ {:#x} at {}{}", number, r.index,
+                         r.a0 != 0 ? ", solicited only" : "");
+    case Point::kCmdStart:
+      return fmt::format("command {} ({}) taken from slot {}, {} bytes", r.index,
+                         prm::opcode_name(static_cast<std::uint16_t>(r.a0)), r.obj, r.a1);
+    case Point::kCmdDone:
+      return fmt::format("command {} ({}) answered: {}{}", r.index,
+                         prm::opcode_name(static_cast<std::uint16_t>(r.a0)), command_status_text(r.a0),
+                         (r.a1 & 0xffffffff) != 0 ? fmt::format(", syndrome {:#x}", r.a1 & 0xffffffff) : "");
+    case Point::kCmdBad:
+      return fmt::format("command {} of slot {} could not be read or answered: {}", r.index, r.obj,
+                         number_or(prm::cmd_delivery_name(static_cast<prm::CmdDelivery>(r.a0 & 0xff)), r.a0));
+    case Point::kTagRefused:
+      return fmt::format("tag matching of XRQ {:#x} refused operation {:#x}, entry {}", number, r.a0, r.a1);
+    case Point::kModelFault:
+      return "an invariant of the model is broken";
     case Point::kCqOverrun:
       return fmt::format("CQ {:#x} had no room: producer {}, consumer {}", number, r.index, r.a0);
     case Point::kObjDestroy:

@@ -25,6 +25,8 @@ namespace {
 
 constexpr std::uint32_t kFiller = 1u << 31;  // in byte_cnt: strides left unused at the end of a WQE
 
+RuleObject kind_of(const Rq&) { return RuleObject::kRq; }
+RuleObject kind_of(const Srq&) { return RuleObject::kSrq; }
 void broke_record(traces::Tracer& tracer, Time t, const Rq& rq, std::uint16_t count) {
   tracer.broke_value(Rule::kRqRecordJump, t, RuleObject::kRq, rq.subject(), count);
 }
@@ -49,7 +51,8 @@ bool EthRx::posted(Time t, Q& q, std::uint16_t consumer, bool& any) {
       return false;
     const auto count = static_cast<std::uint16_t>(word);
     if (static_cast<std::uint16_t>(count - consumer) > 1u << q.log_size) {
-      blocks_.tracer.record(Point::kDoorbellBad, t, {q.function, 0}, 0, q.dbr_addr, count);
+      blocks_.tracer.record(Point::kDoorbellBad, t, q.subject(), traces::bad_record(kind_of(q)), q.dbr_addr,
+                            count);
       broke_record(blocks_.tracer, t, q, count);
       return false;
     }

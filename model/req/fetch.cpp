@@ -58,7 +58,8 @@ bool Requester::read_doorbell_record(Time t, Qp& qp) {
 }
 
 void Requester::queue_broken(Time t, Qp& qp, std::uint64_t value) {
-  blocks_.tracer.record(Point::kDoorbellBad, t, qp.subject(), 0, qp.dbr_addr, value);
+  blocks_.tracer.record(Point::kDoorbellBad, t, qp.subject(), traces::bad_record(RuleObject::kQp),
+                        qp.dbr_addr, value);
   qp.req.db_counter = qp.req.fetched;  // nothing behind this can be trusted
   blocks_.errors.qp_error(t, qp, static_cast<std::uint8_t>(prm::EqeType::kWqCatas));
 }

@@ -73,7 +73,8 @@ Responder::Take Responder::take_from_rq(Time t, Qp& qp) {
     std::uint16_t posted;
     if (!read_count(t, qp.function, qp.dbr_addr, posted)) return Take::kBroken;
     if (static_cast<std::uint16_t>(posted - s.rq_consumer) > 1u << qp.log_rq_size) {
-      blocks_.tracer.record(Point::kDoorbellBad, t, qp.subject(), 0, qp.dbr_addr, posted);
+      blocks_.tracer.record(Point::kDoorbellBad, t, qp.subject(), traces::bad_record(RuleObject::kQp),
+                            qp.dbr_addr, posted);
       blocks_.tracer.broke_value(Rule::kRqRecordJump, t, RuleObject::kQp, qp.subject(), posted);
       return Take::kBroken;
     }

@@ -47,7 +47,8 @@ void Uar::bad(Time t, FunctionId f, Rule rule, RuleObject object, std::uint32_t 
   // A driver that has switched the interface off (fast teardown at shutdown) still completes its queues by
   // itself, and arms CQs while it does.
   if (blocks_.dma.enabled(f)) blocks_.tracer.broke(rule, t, object, {f, number}, bytes, sizeof bytes);
-  traces::trace(blocks_.tracer, Point::kDoorbellBad, t, {f, number}, 0u, offset, value);
+  traces::trace(blocks_.tracer, Point::kDoorbellBad, t, {f, number}, traces::bad_store(object), offset,
+                value);
 }
 
 void Uar::write(Time t, FunctionId f, std::uint64_t offset, const std::uint8_t* bytes, unsigned len) {

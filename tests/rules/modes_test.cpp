@@ -107,7 +107,8 @@ TEST_F(RuleModes, ReportCountsAndTellsOnce) {
   // `hcasim-trace rules`: with the command that it was broken by.
   const auto shown = tool(std::string("rules --rule object-unknown ") + trace_);
   EXPECT_EQ(shown.first, 1);
-  EXPECT_THAT(shown.second, ContainsRegex("cmd_start.*\n=> .*rule object-unknown broken by command"));
+  EXPECT_THAT(shown.second,
+              ContainsRegex("command .* taken from slot.*\n=> .*rule object-unknown broken by command"));
   EXPECT_THAT(shown.second, HasSubstr("bytes 04010000 00000000 00005555"));
   EXPECT_THAT(shown.second, Not(HasSubstr("=> uar-read")));
 }

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// Writes a trace of `count` SENDs to a file and tells what a record costs: trace_sample FILE [count].
+/// Writes a trace of `count` SENDs to a file and tells what a record costs: trace_sample FILE [count]. Or one
+/// with some of everything, by so many queues: trace_sample FILE count varied [queues]. Or `count`
+/// records in which nothing fits together: trace_sample FILE count anything.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 
 #include "traces/tracer.h"
+#include "varied_trace.h"
 
 using namespace hcasim::traces;
 
@@ -33,6 +37,22 @@ double run(Tracer& t, std::uint32_t count) {
 int main(int argc, char** argv) {
   if (argc < 2) return 2;
   const auto count = static_cast<std::uint32_t>(argc > 2 ? std::strtoul(argv[2], nullptr, 0) : 1000);
+  if (argc > 3) {
+    Tracer tx(0), rx(1);
+    std::string err;
+    const bool anything = std::strcmp(argv[3], "anything") == 0;
+    if ((!anything && std::strcmp(argv[3], "varied") != 0) || !tx.open(argv[1], &err) ||
+        !rx.open(argv[1], &err)) {
+      std::fprintf(stderr, "trace_sample: %s\n", err.c_str());
+      return 1;
+    }
+    if (anything)
+      write_anything(tx, count);
+    else
+      VariedTrace(tx, rx, argc > 4 ? static_cast<unsigned>(std::strtoul(argv[4], nullptr, 0)) : 6)
+          .write(count);
+    return 0;
+  }
   Tracer t;
   const double off = run(t, count);
   std::string err;

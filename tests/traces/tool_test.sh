@@ -30,6 +30,8 @@ wqe=$(sed -n 2p "$dir/out" | cut -d ' ' -f 1)
 "$tool" show "$dir/t" "$wqe" > "$dir/out" || fail "show $wqe"
 grep -q 'decoded: SEND' "$dir/out" || fail "show $wqe: $(cat "$dir/out")"
 "$tool" why "$dir/t" "$wqe" | grep -q 'It succeeded, in ' || fail "why $wqe"
+"$tool" why "$dir/t" > "$dir/out" || fail "why of no WQE in particular"
+grep -qx '1000 WQEs, 0 of them failed; none took half as long again as its like.' "$dir/out" || fail "why of none: $(cat "$dir/out")"
 "$tool" stats "$dir/t" --histogram | grep -q '^whole life  *1000 ' || fail "stats"
 "$tool" commands "$dir/t" --failed > /dev/null || fail "commands"
 "$tool" export "$dir/t" --perfetto "$dir/p" --csv "$dir/c" --json "$dir/j" --vcd "$dir/v" || fail "export"
@@ -64,10 +66,53 @@ grep -q 'HCA:QPN:SERIAL' "$dir/err" || fail "why does not say what names a WQE"
 rc=0; "$tool" why "$dir/t" cmd:0:77 2> "$dir/err" || rc=$?
 [ $rc = 2 ] || fail "why of a command that is not there gives $rc"
 
+# The worst of a trace that has some of everything: first those that failed.
+"$sample" "$dir/v" 4000 varied 5
+"$tool" why "$dir/v" --most 7 > "$dir/out" || fail "why of the worst"
+{ grep -q '^0:0x4[0-9]:[0-9]*: .* RETRY_EXC' "$dir/out" && grep -c '^0:0x' "$dir/out" | grep -qx 7 && grep -q 'The median of the .* like it' "$dir/out"; } ||
+  fail "why of the worst: $(cat "$dir/out")"
+sed -n 1p "$dir/out" | grep -q 'RETRY_EXC\|open' || fail "why does not begin with what failed: $(sed -n 1p "$dir/out")"
+# shellcheck disable=SC2016  # it is said so
+grep -q '2 commands failed: `commands FILE --failed`' "$dir/out" || fail "why does not name the commands that failed"
+"$tool" "$dir/v" --errors > "$dir/out"
+{ grep -q 'packet_drop.* WQE 0:0x.*: dropped, .*: the QP is not in a state to receive it' "$dir/out" &&
+  grep -q 'doorbell_bad.*UAR page 0x3, offset 0x20 (CQ arm): value 0x5, for CQ 0x99' "$dir/out"; } || fail "--errors is not in words: $(head -3 "$dir/out")"
+# Tables fit 100 columns.
+for table in list commands stats; do
+  "$tool" $table "$dir/v" | awk -v what=$table 'length($0) > 100 { print what ": " $0; bad = 1 } END { exit bad }' || fail "$table: a row is wider than 100 columns"
+done
+"$tool" "$dir/v" --limit 50 | awk 'length($0) > 100 { print; bad = 1 } END { exit bad }' || fail "a row is wider than 100 columns"
+
+# The page: its figures are those of `stats`.
+"$tool" report "$dir/v" -o "$dir/page.html" > "$dir/out" || fail "report"
+grep -q 'of 4000 WQEs and 40 commands' "$dir/out" || fail "report says $(cat "$dir/out")"
+"$tool" stats "$dir/v" > "$dir/stats"
+python3 - "$dir/page.html" "$dir/stats" <<'PY' || fail "report differs from stats"
+import json, re, sys
+html = open(sys.argv[1], encoding="utf-8").read()
+data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', html, re.S).group(1))
+rows = [line.rsplit(None, 4) for line in open(sys.argv[2])][2:]
+page = [[s["name"], str(s["count"])] + ["%.1f" % (t / 1e3) for t in s["times"]] for s in data["steps"]]
+assert len(rows) > 10 and [r[:1] + r[1:] for r in rows] == page, (rows, page)
+PY
+(cd "$dir" && "$tool" report v > /dev/null && [ -s v.html ]) || fail "report without -o"
+"$tool" report "$dir/v" -o - | head -n 1 | grep -qx '<!DOCTYPE html>' || fail "report -o -"
+printf 'SF:/src/main.c\nFN:1,probe\nFNDA:1,probe\nDA:1,1\nDA:2,0\nend_of_record\n' > "$dir/cov"
+"$tool" report "$dir/v" -o "$dir/page.html" --coverage "$dir/cov" > /dev/null || fail "report --coverage"
+grep -q 'main.c",1,2,1,1\]' "$dir/page.html" || fail "report --coverage has no row of the file"
+for wrong in "-o $dir/v" "-o /no/such/dir/x" "--coverage $dir/v" "--coverage /no/such/file"; do
+  rc=0
+  # shellcheck disable=SC2086  # several words
+  "$tool" report "$dir/v" $wrong 2> "$dir/err" > /dev/null || rc=$?
+  { [ $rc = 2 ] && [ -s "$dir/err" ]; } || fail "report $wrong gives $rc"
+done
+
 # Damage is told and what can be read is shown.
 head -c -100 "$dir/t" > "$dir/cut"
 rc=0; "$tool" "$dir/cut" > /dev/null 2> "$dir/err" || rc=$?
 { [ $rc = 3 ] && grep -q "ends within" "$dir/err"; } || fail "a cut file gives $rc: $(cat "$dir/err")"
+rc=0; "$tool" report "$dir/cut" -o "$dir/page.html" > /dev/null 2> "$dir/err" || rc=$?
+{ [ $rc = 3 ] && grep -q "ends within" "$dir/err" && grep -q '"warning":"[^"]*ends within' "$dir/page.html"; } || fail "report of a cut file gives $rc"
 rc=0; "$tool" /dev/null 2> "$dir/err" || rc=$?
 { [ $rc = 1 ] && grep -q "not an hcasim trace" "$dir/err"; } || fail "no trace file gives $rc: $(cat "$dir/err")"
 rc=0; "$tool" 2> "$dir/err" || rc=$?
