@@ -3,7 +3,6 @@
 
 #include <dwarf.h>
 #include <elfutils/libdw.h>
-#include <elfutils/libdwfl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,48 +12,14 @@
 #include <stdexcept>
 #include <unordered_map>
 
+#include "coverage/dwarf_session.h"
+
 namespace hcasim::coverage {
 namespace {
 
-/// Debug information stands in the file that is named, or there is none.
-int no_other_file(Dwfl_Module*, void**, const char*, Dwarf_Addr, const char*, const char*, GElf_Word,
-                  char**) {
-  return -1;
-}
-
-/// A session of libdwfl with one file. It relocates the debug information of modules, whose sections it lays
-/// out as it likes.
-class Session {
- public:
-  explicit Session(const std::string& path) {
-    static const Dwfl_Callbacks callbacks = {nullptr, no_other_file, dwfl_offline_section_address, nullptr};
-    dwfl_ = dwfl_begin(&callbacks);
-    if (dwfl_ == nullptr) throw std::runtime_error(fmt::format("libdw: {}", dwfl_errmsg(-1)));
-    module_ = dwfl_report_offline(dwfl_, path.c_str(), path.c_str(), -1);
-    dwfl_report_end(dwfl_, nullptr, nullptr);
-    Dwarf_Addr bias = 0;
-    if (module_ == nullptr || dwfl_module_getdwarf(module_, &bias) == nullptr) {
-      const std::string why = dwfl_errmsg(-1);
-      dwfl_end(dwfl_);
-      throw std::runtime_error(
-          fmt::format("{}: no debug information ({}); build it with CONFIG_DEBUG_INFO (or -g), or give the "
-                      "file that has it",
-                      path, why));
-    }
-  }
-  ~Session() { dwfl_end(dwfl_); }
-  Session(const Session&) = delete;
-  Session& operator=(const Session&) = delete;
-  Dwfl_Module* module() const { return module_; }
-
- private:
-  Dwfl* dwfl_ = nullptr;
-  Dwfl_Module* module_ = nullptr;
-};
-
 class Reader {
  public:
-  Reader(Session& session, Binary& binary) : module_(session.module()), binary_(binary) {
+  Reader(DwarfSession& session, Binary& binary) : module_(session.module()), binary_(binary) {
     for (std::size_t i = 0; i < binary.sections.size(); i++) by_name_[binary.sections[i].name] = i;
     relocatable_ = by_name_.count("") == 0;  // segments have no names
   }
@@ -237,7 +202,7 @@ class Reader {
 }  // namespace
 
 void read_debug_info(const std::string& path, Binary& binary) {
-  Session session(path);
+  DwarfSession session(path);
   Reader(session, binary).read();
   if (binary.rows.empty())
     throw std::runtime_error(fmt::format("{}: its debug information has no lines; build it with -g", path));

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <exception>
 #include <fstream>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
@@ -13,6 +14,7 @@
 
 #include "coverage/binary.h"
 #include "coverage/executed.h"
+#include "coverage/join.h"
 #include "coverage/measure.h"
 #include "coverage/patch.h"
 #include "coverage/table.h"
@@ -88,6 +90,66 @@ int resolve(const Resolve& options) {
   write_file(options.out, to_tracefile(coverage));
   if (!options.json.empty()) write_file(options.json, to_json(coverage));
   return 0;
+}
+
+struct Line {
+  std::string what, trace, loads;  ///< what: FILE:LINE, the end of a file's name will do; empty: all
+  std::vector<std::string> modules;
+};
+
+bool ends_with(const std::string& name, const std::string& end) {
+  return name.size() >= end.size() && name.compare(name.size() - end.size(), end.size(), end) == 0 &&
+         (name.size() == end.size() || name[name.size() - end.size() - 1] == '/');
+}
+
+void print_work(const LineWork& work) {
+  for (const auto& [title, list] : {std::pair("WQEs", &work.wqes), std::pair("commands", &work.commands)}) {
+    if (list->empty()) continue;
+    fmt::print("  {}: {} {}\n", title, list->size(), list == &work.wqes ? "doorbells" : "given");
+    for (std::size_t i = 0; i < list->size() && i < 20; i++) fmt::print("    {}\n", (*list)[i]);
+    if (list->size() > 20) fmt::print("    ... and {} more\n", list->size() - 20);
+  }
+}
+
+int line(const Line& options) {
+  std::vector<std::unique_ptr<Binary>> binaries;
+  std::vector<std::unique_ptr<Locator>> locators;
+  std::vector<Located> modules;
+  for (const std::string& text : options.modules) {
+    const Named module = named(text, "--module");
+    binaries.push_back(std::make_unique<Binary>(read_binary(module.file, module.debug)));
+    locators.push_back(std::make_unique<Locator>(*binaries.back(), module.debug));
+    modules.push_back({module.name, binaries.back().get(), locators.back().get()});
+  }
+  const Joined joined = join(options.trace, modules, read_loads(options.loads));
+  const auto colon = options.what.rfind(':');
+  if (!options.what.empty() && (colon == std::string::npos ||
+                                options.what.find_first_not_of("0123456789", colon + 1) != std::string::npos))
+    throw std::runtime_error(fmt::format("'{}' is no FILE:LINE, such as en_tx.c:612", options.what));
+  bool any = false;
+  if (options.what.empty()) fmt::print("{:>9} {:>9} {:>9}  line\n", "writes", "doorbells", "commands");
+  for (const auto& [source, work] : joined.lines) {
+    if (options.what.empty()) {
+      fmt::print("{:>9} {:>9} {:>9}  {}:{} {}\n", work.writes, work.wqes.size(), work.commands.size(),
+                 source.file, source.line, source.function);
+      any = true;
+      continue;
+    }
+    if (!ends_with(source.file, options.what.substr(0, colon)) ||
+        std::to_string(source.line) != options.what.substr(colon + 1))
+      continue;
+    fmt::print("{}:{} in {}: {} writes to registers\n", source.file, source.line, source.function,
+               work.writes);
+    print_work(work);
+    any = true;
+  }
+  if (options.what.empty())
+    fmt::print("{} writes to registers, {} of them by code of other modules, programs or the kernel\n",
+               joined.writes, joined.elsewhere);
+  if (!any)
+    fmt::print("{} wrote to no register in this trace; without FILE:LINE all lines that did are listed\n",
+               options.what);
+  return any ? 0 : 1;
 }
 
 std::vector<Coverage> read_all(const std::vector<std::string>& files) {
@@ -177,9 +239,22 @@ int run(int argc, char** argv) {
   patch_verb->add_option("--sources", sources,
                          "the tree that the modules were built from: finds lines that have moved");
   patch_verb->add_option("--json", json, "the same as JSON");
+
+  Line line_options;
+  auto* line_verb = app.add_subcommand(
+      "line", "the WQEs and commands that a line of a driver caused; of a trace with guest_pc=on");
+  line_verb->add_option("LINE", line_options.what, "FILE:LINE; none: all lines that write to registers");
+  line_verb->add_option("--trace", line_options.trace, "the trace")->required();
+  line_verb->add_option("--loads", line_options.loads, "where the guest had its modules (DIR/TEST.loads)")
+      ->required();
+  line_verb
+      ->add_option("--module", line_options.modules,
+                   "NAME=KO[,FILE-WITH-DEBUG-INFORMATION]; more than once: several")
+      ->required();
   CLI11_PARSE(app, argc, argv);
 
   if (resolve_verb->parsed()) return resolve(options);
+  if (line_verb->parsed()) return line(line_options);
   if (pages_verb->parsed()) {
     const std::vector<page_entry> entries = library_pages(files);
     write_file(

@@ -15,6 +15,8 @@ Which lines, branches and functions of the guest's unmodified drivers ran, by te
   patch PATCH FILE... [--sources TREE]   of the lines that a patch adds: which ran, in which test, and which not
   merge FILE... -o OUT [--json OUT]      adds tracefiles
   html DIR FILE... [--sources TREE]      pages to look at, by genhtml (package lcov); without a tree: of the Debian 6.1 kernel's source
+  line [FILE:LINE] --trace TRACE --loads DIR/TEST.loads [--kernel K] [--modules M] [--coverage-modules A,B]   the WQEs and commands that a
+                                         line of a driver caused, such as en_tx.c:612; of a run with --hca guest_pc=on,trace=TRACE
 FILE is a tracefile that --coverage has made, DIR/NAME.info, in lcov's format; DIR/NAME.json says the same. A verb's own --help has more.
 TEXT
 }
@@ -23,6 +25,7 @@ command_coverage() {
   case ${1:-} in
     '' | help | -h | --help) coverage_usage ;;
     html) coverage_html "${@:2}" ;;
+    line) coverage_line "${@:2}" ;;
     *) run_built coverage hcasim-coverage "$@" ;;
   esac
 }
@@ -59,6 +62,45 @@ coverage_html() {
   say "pages: $out/index.html"
 }
 
+coverage_line() {
+  local kernel=6.1 own='' names=mlx5_core,mlx5_ib
+  local -a rest=()
+  while (($# > 0)); do
+    case $1 in
+      --kernel | --modules | --coverage-modules)
+        (($# >= 2)) || die "$1 needs a value"
+        case $1 in
+          --kernel) kernel=$2 ;;
+          --modules) own=$2 ;;
+          *) names=$2 ;;
+        esac
+        shift
+        ;;
+      *) rest+=("$1") ;;
+    esac
+    shift
+  done
+  guest_ready "$kernel" "$own"
+  build_without_qemu hcasim-coverage
+  coverage_module_options "$names" "$kernel" || exit 1
+  exec "$HCASIM_RELEASE/coverage/hcasim-coverage" line "${rest[@]}" "${COVERAGE_MODULES[@]}"
+}
+
+# coverage_module_options MODULES KERNEL: into COVERAGE_MODULES, where the modules of the guest of GUEST_DIR and their debug information are.
+coverage_module_options() {
+  local module ko debug
+  COVERAGE_MODULES=()
+  for module in ${1//,/ }; do
+    ko=$(find "$GUEST_DIR/lib/modules" -name "${module//_/[-_]}.ko" -print -quit)
+    if [[ -z $ko ]]; then
+      warn "coverage: the guest has no module $module"
+      continue
+    fi
+    debug=$(coverage_debug "$module" "$ko" "$2") || return
+    COVERAGE_MODULES+=(--module "$module=$ko${debug:+,$debug}")
+  done
+}
+
 # What boot has beside its other options to have it counted what runs: QEMU's into COVERAGE_OPTIONS, the guest's files into COVERAGE_FILES.
 # coverage_options DIR TEST MODULES LIBRARIES DEBIAN
 coverage_options() {
@@ -85,23 +127,15 @@ coverage_options() {
 
 # coverage_lines DIR TEST MODULES KERNEL: the lines, from what was counted. The guest of GUEST_DIR has ended.
 coverage_lines() {
-  local dir=$1 name=$2 modules=$3 kernel=$4 module ko debug status=0
-  local -a options=()
-  for module in ${modules//,/ }; do
-    ko=$(find "$GUEST_DIR/lib/modules" -name "${module//_/[-_]}.ko" -print -quit)
-    if [[ -z $ko ]]; then
-      warn "coverage: the guest has no module $module"
-      continue
-    fi
-    debug=$(coverage_debug "$module" "$ko" "$kernel") || return
-    options+=(--module "$module=$ko${debug:+,$debug}")
-  done
+  local dir=$1 name=$2 modules=$3 kernel=$4 module status=0
+  coverage_module_options "$modules" "$kernel" || return
+  local -a options=("${COVERAGE_MODULES[@]}")
   for module in "${COVERAGE_LIBRARIES[@]}"; do options+=(--library "$(basename "${module%%,*}")=$module"); done
   step "finding the lines that ran" coverage "$HCASIM_RELEASE/coverage/hcasim-coverage" resolve --executed "$dir/$name.executed" \
     --loads "$dir/$name.loads" --test "$name" --also include/linux/mlx5 -o "$dir/$name.info" --json "$dir/$name.json" "${options[@]}" || status=$?
   ((status == 0)) || { tail -n 3 "$HCASIM_LOGS/coverage.log" >&2; return "$status"; }
   grep '^hcasim-coverage: ' "$HCASIM_LOGS/coverage.log" >&2 || true
-  rm -f "$dir/$name".{executed,loads,pages}
+  rm -f "$dir/$name".{executed,pages}
   "$HCASIM_RELEASE/coverage/hcasim-coverage" table "$dir/$name.info" >&2
   say "hcasim: coverage: $dir/$name.info (hcasim coverage table, patch, html)"
 }
