@@ -4,7 +4,7 @@ int sample_values[4];
 
 static inline __attribute__((always_inline)) int doubled(int x) { /* mark: inlined */
   sample_values[0] = x;                                           /* mark: inlined body */
-  return x * 2;
+  return x * 2;                                                   /* mark: inlined return */
 }
 
 __attribute__((noinline)) int sample_reached(int x) { /* mark: reached */

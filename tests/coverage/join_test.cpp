@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A trace that says which code wrote to registers, and code that was compiled for this (sample.c).
+#include "coverage/join.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "../files.h"
+#include "traces/tracer.h"
+
+namespace hcasim::coverage {
+namespace {
+
+using traces::Point;
+
+constexpr std::uint64_t kPlace = 0xffffffffc0100000;
+
+unsigned line_of(const std::string& mark) {
+  std::ifstream in(SAMPLE_SOURCE);
+  unsigned number = 0;
+  for (std::string line; std::getline(in, line);) {
+    number++;
+    if (line.find("mark: " + mark + " */") != std::string::npos) return number;
+  }
+  ADD_FAILURE() << "no mark " << mark;
+  return 0;
+}
+
+class Join : public testing::Test {
+ protected:
+  Join() {
+    std::string why;
+    EXPECT_TRUE(tracer_.open(path_, &why)) << why;
+    load_ = {"sample", {}};
+    // One section alone has code.
+    for (const Section& section : binary_.sections)
+      if (section.size > 0) load_.sections[section.name] = kPlace;
+  }
+
+  std::uint64_t address(const std::string& function) const {
+    for (const Function& f : binary_.functions)
+      if (f.name == function) return kPlace + f.entries.front().offset;
+    ADD_FAILURE() << "no function " << function;
+    return 0;
+  }
+  /// Where the code of a line begins.
+  std::uint64_t code_of(const std::string& mark) const {
+    const unsigned line = line_of(mark);
+    for (const LineRow& row : binary_.rows)
+      if (row.line == line && row.statement) return kPlace + row.at.offset;
+    ADD_FAILURE() << "no code for " << mark;
+    return 0;
+  }
+  void code(std::uint32_t offset, std::uint32_t value, std::uint64_t pc, std::uint64_t caller = 0) {
+    tracer_.record(Point::kGuestCode, ++time_, {0u, offset}, value, pc, caller);
+  }
+  void doorbell(std::uint32_t qpn, std::uint32_t serial, std::uint64_t page) {
+    tracer_.record(Point::kDoorbell, ++time_, {0u, qpn}, serial, 0, page);
+  }
+  Joined joined() {
+    tracer_.close();
+    return join(path_, {{"sample", &binary_, &locator_}}, {load_});
+  }
+  static LineWork at(const Joined& joined, unsigned line) {
+    for (const auto& [source, work] : joined.lines)
+      if (source.line == line) return work;
+    return {};
+  }
+
+  test::Folder folder_;
+  std::string path_ = folder_ / "trace";
+  traces::Tracer tracer_{0};
+  std::int64_t time_ = 0;
+  Binary binary_ = read_binary(SAMPLE_MODULE);
+  Locator locator_{binary_, ""};
+  Load load_;
+};
+
+TEST_F(Join, ADoorbellIsOfTheLineAndOfThoseThatItWasInlinedInto) {
+  code(0x3800, 1, code_of("inlined return"));
+  doorbell(0x4a, 0, 3);
+  code(0x3800, 1, code_of("inlined return"));
+  doorbell(0x4a, 5, 3);
+  const Joined all = joined();
+  EXPECT_EQ(all.writes, 2u);
+  EXPECT_EQ(all.elsewhere, 0u);
+  EXPECT_THAT(at(all, line_of("inlined return")).wqes, testing::ElementsAre("0:0x4a:0-4", "0:0x4a:5"));
+  EXPECT_THAT(at(all, line_of("jumped over")).wqes, testing::ElementsAre("0:0x4a:0-4", "0:0x4a:5"));
+  EXPECT_TRUE(at(all, line_of("reached body")).wqes.empty());
+}
+
+TEST_F(Join, PagesAreApart) {
+  code(0x3800, 1, code_of("inlined return"));
+  code(0x4800, 1, address("sample_never"));
+  doorbell(1, 0, 3);
+  doorbell(2, 0, 4);
+  doorbell(3, 0, 7);  // nobody said who rang it
+  const Joined all = joined();
+  EXPECT_THAT(at(all, line_of("inlined return")).wqes, testing::ElementsAre("0:0x1:0"));
+  unsigned wqes = 0;
+  for (const auto& [source, work] : all.lines)
+    if (source.function == "sample_never") wqes += static_cast<unsigned>(work.wqes.size());
+  EXPECT_EQ(wqes, 1u);
+}
+
+TEST_F(Join, ACommandIsOfTheDriversCallOfTheKernel) {
+  // The register is written by the kernel's own iowrite32be(); slot 2, big-endian.
+  code(0x18, 0x04000000, 0xffffffff81000000, address("sample_never") + 1);
+  tracer_.record(Point::kCmdStart, ++time_, {0u, 2u}, 77, 0x100, 0);
+  const Joined all = joined();
+  EXPECT_EQ(all.elsewhere, 0u);
+  ASSERT_EQ(all.lines.size(), 1u);
+  EXPECT_EQ(all.lines.begin()->first.function, "sample_never");
+  ASSERT_EQ(all.lines.begin()->second.commands.size(), 1u);
+  EXPECT_THAT(all.lines.begin()->second.commands[0], testing::StartsWith("cmd:0:77 "));
+}
+
+TEST_F(Join, CodeOfOthersIsCounted) {
+  code(0x18, 0x01000000, 0xffffffff81000000);
+  code(0x3800, 1, 0x7f0000001000);
+  doorbell(1, 0, 3);
+  const Joined all = joined();
+  EXPECT_EQ(all.elsewhere, 2u);
+  EXPECT_TRUE(all.lines.empty());
+}
+
+TEST_F(Join, ATraceWithoutItIsRefused) {
+  doorbell(1, 0, 3);
+  EXPECT_THROW(joined(), std::runtime_error);
+  EXPECT_THROW(join("/nowhere", {}, {}), std::runtime_error);
+}
+
+}  // namespace
+}  // namespace hcasim::coverage
