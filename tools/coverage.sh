@@ -44,7 +44,7 @@ coverage_html() {
   done
   ((${#files[@]} > 0)) || die "coverage html takes a folder for its pages, and tracefiles" "./hcasim coverage html pages DIR/*.info"
   have genhtml || die "there is no genhtml" "it is in the package lcov: apt-get install lcov"
-  build_without_qemu hcasim-coverage
+  [[ -x $HCASIM_RELEASE/coverage/hcasim-coverage ]] || build_without_qemu hcasim-coverage
   if [[ -z $sources ]]; then
     [[ $HCASIM_INSTALLED == no ]] || die "coverage html needs --sources: the tree that the guest's modules were built from"
     # shellcheck source=tests/guest/lib-kernel-source.sh
@@ -81,7 +81,7 @@ coverage_line() {
     shift
   done
   guest_ready "$kernel" "$own"
-  build_without_qemu hcasim-coverage
+  [[ -x $HCASIM_RELEASE/coverage/hcasim-coverage ]] || build_without_qemu hcasim-coverage
   coverage_module_options "$names" "$kernel" || exit 1
   exec "$HCASIM_RELEASE/coverage/hcasim-coverage" line "${rest[@]}" "${COVERAGE_MODULES[@]}"
 }
