@@ -49,6 +49,21 @@ std::string functions(const Coverage& coverage, bool missing) {
   return out;
 }
 
+/// The tests that ran a line, in lines of their own.
+std::string tests_of(const LineFate& fate) {
+  std::string out, line;
+  for (const std::string& test : fate.tests) {
+    const std::string name = fit(test.empty() ? std::string("(no name)") : test, 70);
+    if (!line.empty() && line.size() + name.size() + 2 > 80) {
+      out += fmt::format("{:>16}{},\n", "", line);
+      line.clear();
+    }
+    line += (line.empty() ? (out.empty() ? "in " : "   ") : ", ") + name;
+  }
+  if (!line.empty()) out += fmt::format("{:>16}{}\n", "", line);
+  return out;
+}
+
 }  // namespace
 
 std::string table(const Coverage& coverage, By by, bool missing) {
@@ -91,11 +106,7 @@ std::string patch_table(const std::vector<LineFate>& lines, const std::vector<st
                    : fate.tests.empty() ? "NOT   "
                                         : "ran   ",
                    text);
-    if (fate.tests.empty()) continue;
-    std::string names;
-    for (const std::string& test : fate.tests)
-      names += (names.empty() ? "" : ", ") + (test.empty() ? std::string("(no name)") : test);
-    fmt::format_to(to, "{:>16}in {}\n", "", fit(names, 78));
+    out += tests_of(fate);
   }
   for (const std::string& hunk : missing)
     fmt::format_to(to, "the sources have no such text: the hunk at {}\n", hunk);
