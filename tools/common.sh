@@ -70,8 +70,8 @@ step() {
       printf '\r\033[K%s-- %s ... %d s  %s%s' "$dim_" "$title" $((SECONDS - start)) \
         "$(tail -c 400 "$log" | tr '\r' '\n' | grep -v '^$' | tail -n 1 | cut -c 1-70 || true)" "$off_" >&2
     elif ((tick % 150 == 0)); then
-      # For logs: every half minute, with ninja's count where there is one.
-      printf ' %d s%s' $((SECONDS - start)) "$(tail -n 1 "$log" | sed -n 's/^\(\[[0-9]*\/[0-9]*\]\).*/ \1/p')" >&2
+      # For logs: every half minute, with the count of ninja, or of the step itself, where there is one.
+      printf ' %d s%s' $((SECONDS - start)) "$(tail -n 1 "$log" | sed -n 's/^\(\[[0-9][0-9/]*\]\).*/ \1/p')" >&2
     fi
   done
   wait "$pid" || status=$?

@@ -1,17 +1,36 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
 #
-# The source of the guest's kernel (Debian's 6.1) as far as the mlx5 drivers go, and what modules are built with: headers and source come as
-# packages of the very version that the guest boots, and stay under build/cache/kernel-source. Needs tools/common.sh, install.sh, apt.sh,
-# driver/guest/recipes.sh.
+# The source of the guest's kernel (Debian's 6.1), and what modules are built with: headers and source come as packages of the very version
+# that the guest boots. Needs tools/common.sh, install.sh, apt.sh, driver/guest/recipes.sh.
 
-# kernel_source_ready: sets release, version (of the package), sources, headers.
-kernel_source_ready() {
+# kernel_version_known: sets release, version (of the package).
+kernel_version_known() {
   guest_ready 6.1 ''
+  # shellcheck disable=SC2034 # read by those who build modules
   release=$(<"$GUEST_DIR/release")
   # "... SMP PREEMPT_DYNAMIC Debian 6.1.192-2 (2026-11-16)" in the image names the version of its package.
   version=$(strings -n 20 "$GUEST_DIR/vmlinuz" | sed -n 's/.* Debian \([0-9][^ ]*\) ([-0-9]*)$/\1/p' | head -n 1)
   [[ -n $version ]] || die "the kernel's image does not say which package it is of"
+}
+
+# download_kernel WORK PACKAGE...: packages of that version, into WORK.
+download_kernel() {
+  local work=$1 package
+  local -a packages=()
+  for package in "${@:2}"; do packages+=("$package=$version"); done
+  mkdir -p "$work" && apt_private_ready guest-bookworm bookworm empty || return
+  (cd "$work" && apt_private guest-bookworm apt-get download "${packages[@]}")
+}
+
+# unpack_kernel WORK TAR-OPTIONS...: linux-source, which download_kernel has put there; the first folder of its paths is the tree itself.
+unpack_kernel() {
+  dpkg-deb --fsys-tarfile "$1"/linux-source-* | tar -xOf - --wildcards './usr/src/linux-source-*.tar.xz' | xz -dc | tar -xf - "${@:2}"
+}
+
+# kernel_source_ready: sets release, version, sources (as far as the mlx5 drivers go), headers; they stay under build/cache/kernel-source.
+kernel_source_ready() {
+  kernel_version_known
   kernel_source=$HCASIM_CACHE/kernel-source/$version
   sysroot=$kernel_source/sysroot sources=$kernel_source/source headers=$kernel_source/sysroot/usr/src/linux-headers-$release
   mkdir -p "$kernel_source"
@@ -29,14 +48,11 @@ fetch_if_missing() {
 fetch_kernel_source() {
   local work=$kernel_source/debs deb
   rm -rf "$work" "$sysroot" "$sources" && mkdir -p "$work" "$sysroot" "$sources" || return
-  apt_private_ready guest-bookworm bookworm empty || return
-  (cd "$work" && apt_private guest-bookworm apt-get download "linux-headers-$release=$version" \
-    "linux-headers-${release%-amd64}-common=$version" "linux-kbuild-6.1=$version" "linux-source-6.1=$version") || return
+  download_kernel "$work" "linux-headers-$release" "linux-headers-${release%-amd64}-common" linux-kbuild-6.1 linux-source-6.1 || return
   for deb in "$work"/linux-headers-* "$work"/linux-kbuild-*; do dpkg-deb -x "$deb" "$sysroot" || return; done
   # The headers name their other half by its place on an installed system.
   sed -i "s#^include /usr/src/#include $sysroot/usr/src/#" "$headers/Makefile" || return
-  dpkg-deb --fsys-tarfile "$work"/linux-source-* | tar -xOf - --wildcards './usr/src/linux-source-*.tar.xz' |
-    xz -dc | tar -C "$sources" --strip-components=1 --wildcards -xf - '*/drivers/infiniband/hw/mlx5' \
+  unpack_kernel "$work" -C "$sources" --strip-components=1 --wildcards '*/drivers/infiniband/hw/mlx5' \
     '*/drivers/net/ethernet/mellanox/mlx5/core' '*/drivers/net/ethernet/mellanox/mlxfw' || return
   rm -rf "$work" && touch "$kernel_source/fetched"
 }

@@ -66,10 +66,12 @@ in_vf() { ip netns exec "vf$1" "${@:2}"; }
 listens() { "$@" grep -qs ':1451 0*:0000 0A' /proc/net/tcp /proc/net/tcp6; }
 # tcp_between "PREFIX OF SERVER" "PREFIX OF CLIENT" ADDRESS
 tcp_between() {
+  local server
   $1 timeout 60 iperf3 -s -1 >/tmp/server 2>&1 &
+  server=$!
   within 30 listens $1
   $2 timeout 60 iperf3 -c "$3" -n 16M >/tmp/client 2>&1 || fail "iperf3 to $3: $(cat /tmp/client /tmp/server)"
-  wait
+  wait "$server"
   note "to $3: $(grep receiver /tmp/client)"
 }
 # v2_gid_of DEVICE: index of its RoCE v2 GID over IPv4.

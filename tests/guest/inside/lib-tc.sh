@@ -71,6 +71,19 @@ flush() {
   local dev
   for dev in "$port" "${rep[@]}"; do tc filter del dev "$dev" ingress || fail "$dev"; done
 }
+# neighbours_known: the ends send nothing but what the test has them send: they know one another, and there is no IPv6. Sets
+# mac[N], whose address is 10.9.1.N.
+neighbours_known() {
+  declare -gA mac
+  mac[1]=$(in_vf 0 cat "/sys/class/net/${net[0]}/address") mac[2]=$(in_vf 1 cat "/sys/class/net/${net[1]}/address")
+  mac[200]=$(in_far cat "/sys/class/net/$far/address")
+  knows "in_vf 0" "${net[0]}" && knows "in_vf 1" "${net[1]}" && knows in_far "$far"
+}
+knows() {
+  local end
+  $1 sysctl -qw "net.ipv6.conf.$2.disable_ipv6=1" || fail "IPv6"
+  for end in 1 2 200; do $1 ip neigh replace "10.9.1.$end" lladdr "${mac[$end]}" nud permanent dev "$2" || fail "neighbour"; done
+}
 # by_software DEVICE: frames that a representor's own queues have received.
 by_software() { ethtool -S "$1" | awk '$1 == "rx_packets:" { print $2 }'; }
 # untouched TEXT COMMAND...: while the command runs, no representor's queues receive anything but what the ends' kernels do by themselves
