@@ -2,7 +2,8 @@
 # boot: --hca link=eth,vfs=2,id=left,cable=right --hca link=eth,id=right
 # disk: package-disk ovs openvswitch-switch
 # Open vSwitch with hw-offload=true, as Debian packages it: a bridge over representors and the port. A flow's first packets go through
-# the representors to the bridge; it gives the card a rule for the flow, and the rest never reach a processor.
+# the representors to the bridge; it gives the card a rule for the flow, and the rest never reach a processor. With argument ct (kernel own)
+# the bridge is a firewall: it tracks connections, and lets through what virtual function 0 opens, and what is answered.
 mark_kernel_log
 package_roots
 far_end
@@ -24,16 +25,7 @@ ovs ovs-vsctl --timeout=30 add-br br0 || said_by_ovs "no bridge"
 for dev in "$port" "${rep[@]}"; do ovs ovs-vsctl --timeout=30 add-port br0 "$dev" || said_by_ovs "no $dev"; done
 note "$(ovs ovs-vsctl --version | head -n 1)"
 
-# Nothing but what the test sends: neighbours are known, and there is no IPv6.
-declare -A mac
-mac[1]=$(in_vf 0 cat "/sys/class/net/${net[0]}/address") mac[2]=$(in_vf 1 cat "/sys/class/net/${net[1]}/address")
-mac[200]=$(in_far cat "/sys/class/net/$far/address")
-know() {
-  local end
-  $1 sysctl -qw "net.ipv6.conf.$2.disable_ipv6=1" || fail "IPv6"
-  for end in 1 2 200; do $1 ip neigh replace "10.9.1.$end" lladdr "${mac[$end]}" nud permanent dev "$2" || fail "neighbour"; done
-}
-know "in_vf 0" "${net[0]}" && know "in_vf 1" "${net[1]}" && know in_far "$far"
+neighbours_known
 
 offloaded() { ovs ovs-appctl dpctl/dump-flows type=offloaded; }
 # flows_from DEVICE...: there is an offloaded flow of each.
@@ -56,13 +48,40 @@ between_ends() {
   untouched "flow of $1" tcp_between "$3" "$4" "$5"
   note "$1 and $2: $((after - before)) packets by software, the rest by the card"
 }
-between_ends "${rep[0]}" "${rep[1]}" "in_vf 1" "in_vf 0" 10.9.1.2
-between_ends "${rep[1]}" "$port" in_far "in_vf 1" 10.9.1.200
-offloaded >/tmp/flows
-note "$(grep 'eth_type(0x0800)' /tmp/flows)"
-# The card's counters are the flows'.
-counts_move() { offloaded | sed -n 's/.*eth_type(0x0800).*packets:\([0-9]*\).*/\1/p' | awk '$1 > 1000 { n++ } END { exit !(n >= 2) }'; }
-within 20 counts_move
+# A firewall. Of a connection's first packets the kernel learns that it is established.
+tracked_by_bridge() {
+  ovs ovs-ofctl add-flows br0 - <<RULES || said_by_ovs "rules"
+table=0,priority=100,ip,ct_state=-trk,actions=ct(table=1)
+table=0,priority=0,actions=NORMAL
+table=1,priority=100,ip,ct_state=+trk+new,in_port=${rep[0]},actions=ct(commit),NORMAL
+table=1,priority=100,ip,ct_state=+trk+est,actions=NORMAL
+table=1,priority=0,actions=drop
+RULES
+  tracking_ready
+  reaches "in_vf 0" 10.9.1.2
+  is_parted "in_vf 1" 10.9.1.1
+  listen "in_vf 1"
+  call TCP:10.9.1.2:7000
+  exchange 20
+  by_card "TCP" "${rep[0]}" "${rep[1]}" 'tcp .*dport=7000 '
+  offloaded >/tmp/flows
+  note "$(grep 'ct_state' /tmp/flows)"
+  hang_up
+  within 30 no_connections
+  # The driver knows a connection once the card has it: what comes in between, and meets no rule of the bridge's yet, it drops.
+  tracking_ends 3
+}
+if [[ $test_argument == ct ]]; then
+  tracked_by_bridge
+else
+  between_ends "${rep[0]}" "${rep[1]}" "in_vf 1" "in_vf 0" 10.9.1.2
+  between_ends "${rep[1]}" "$port" in_far "in_vf 1" 10.9.1.200
+  offloaded >/tmp/flows
+  note "$(grep 'eth_type(0x0800)' /tmp/flows)"
+  # The card's counters are the flows'.
+  counts_move() { offloaded | sed -n 's/.*eth_type(0x0800).*packets:\([0-9]*\).*/\1/p' | awk '$1 > 1000 { n++ } END { exit !(n >= 2) }'; }
+  within 20 counts_move
+fi
 
 ovs ovs-appctl exit --cleanup || said_by_ovs "exit"
 ovs ovs-appctl -t ovsdb-server exit || said_by_ovs "exit"
