@@ -289,7 +289,21 @@ TEST_F(Roce, TheSnifferSeesRoceAndFramesBothWays) {
     Sniffer(Device& d, unsigned type, std::uint32_t tirn, std::uint32_t tag)
         : table(make_flow_table(d, 0, 0, type)),
           group(make_flow_group(d, table.number(), 0, 0, 0, {}, type)),
-          rule(make_flow(d, {table.number(), group.number(), 0, {}, {{FlowDest::kTir, tirn}}, tag, type})) {
+          rule(make_flow(d, {table.number(),
+                             group.number(),
+                             0,
+                             {},
+                             {{FlowDest::kTir, tirn}},
+                             tag,
+                             type,
+                             false,
+                             0,
+                             0,
+                             0,
+                             0,
+                             0,
+                             0,
+                             {}})) {
       set_flow_root(d, table.number(), type).must();
     }
     EthObject table, group, rule;

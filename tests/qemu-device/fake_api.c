@@ -136,6 +136,11 @@ int hca_attach_function(hca_t* h, unsigned function, const hca_host_ops* ops, vo
 uint64_t hca_function_read(hca_t* h, unsigned function, uint64_t offset, unsigned size) {
   return function <= h->vfs + h->sfs ? hca_mmio_read(function_of(h, function), offset, size) : UINT64_MAX;
 }
+void hca_function_code(hca_t* h, unsigned function, uint64_t offset, uint64_t value, uint64_t pc,
+                       uint64_t caller) {
+  (void)h, (void)function, (void)offset, (void)value, (void)pc,
+      (void)caller; /* for traces, which this has none of */
+}
 void hca_function_write(hca_t* h, unsigned function, uint64_t offset, uint64_t value, unsigned size) {
   if (function <= h->vfs + h->sfs) hca_mmio_write(function_of(h, function), offset, value, size);
 }
