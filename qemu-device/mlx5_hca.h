@@ -19,6 +19,7 @@
  * - mlx5_hca_vcpu.c     the memory map that a vCPU of TCG goes by
  * - mlx5_hca_time.c     accesses to the model's registers, QEMU's clock against SystemC's
  * - mlx5_hca_dma.c      DMA and interrupts
+ * - mlx5_hca_code.c     where the guest's code is that writes to a register
  */
 #ifndef HCASIM_QEMU_DEVICE_MLX5_HCA_H
 #define HCASIM_QEMU_DEVICE_MLX5_HCA_H
