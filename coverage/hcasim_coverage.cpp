@@ -172,8 +172,10 @@ Coverage rooted(Coverage coverage, const std::string& root) {
   Coverage moved;
   moved.test = coverage.test;
   for (auto& [name, file] : coverage.files) {
-    const std::string path = root + "/" + name;
-    if (std::ifstream(path)) moved.files[path] = std::move(file);
+    std::string path = root;
+    path += '/';
+    path += name;
+    if (std::ifstream(path)) moved.files[std::move(path)] = std::move(file);
   }
   if (moved.files.empty()) throw std::runtime_error(fmt::format("{} has none of the source files", root));
   return moved;

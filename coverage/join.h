@@ -33,9 +33,9 @@ class Locator {
   std::vector<SourceLine> lines_of(const Place& place) const;
 
  private:
-  struct Dwarf;
+  struct Debug;
   const Binary& binary_;
-  std::unique_ptr<Dwarf> dwarf_;
+  std::unique_ptr<Debug> debug_;
 };
 
 /// A module of the guest, as it was loaded.

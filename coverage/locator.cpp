@@ -19,16 +19,16 @@ std::string clean(const char* folder, const char* name) {
 
 }  // namespace
 
-struct Locator::Dwarf {
-  explicit Dwarf(const std::string& path) : session(path) {}
+struct Locator::Debug {
+  explicit Debug(const std::string& path) : session(path) {}
   DwarfSession session;
   std::map<std::string, Dwarf_Addr> sections;  ///< where libdwfl has put them
 };
 
 Locator::Locator(const Binary& binary, const std::string& debug)
-    : binary_(binary), dwarf_(std::make_unique<Dwarf>(debug.empty() ? binary.path : debug)) {
+    : binary_(binary), debug_(std::make_unique<Debug>(debug.empty() ? binary.path : debug)) {
   Dwarf_Addr bias = 0;
-  Elf* elf = dwfl_module_getelf(dwarf_->session.module(), &bias);
+  Elf* elf = dwfl_module_getelf(debug_->session.module(), &bias);
   std::size_t names = 0;
   if (elf == nullptr || elf_getshdrstrndx(elf, &names) != 0) return;
   Elf_Scn* scn = nullptr;
@@ -36,7 +36,7 @@ Locator::Locator(const Binary& binary, const std::string& debug)
     GElf_Shdr header;
     if (gelf_getshdr(scn, &header) == nullptr || (header.sh_flags & SHF_EXECINSTR) == 0) continue;
     if (const char* name = elf_strptr(elf, names, header.sh_name); name != nullptr)
-      dwarf_->sections[name] = header.sh_addr + bias;
+      debug_->sections[name] = header.sh_addr + bias;
   }
 }
 
@@ -45,11 +45,11 @@ Locator::~Locator() = default;
 std::vector<SourceLine> Locator::lines_of(const Place& place) const {
   std::vector<SourceLine> chain;
   const std::string& name = binary_.sections[place.section].name;
-  const auto section = dwarf_->sections.find(name);
-  if (section == dwarf_->sections.end()) return chain;
+  const auto section = debug_->sections.find(name);
+  if (section == debug_->sections.end()) return chain;
   const Dwarf_Addr address = section->second + place.offset;
   Dwarf_Addr bias = 0;
-  Dwarf_Die* unit = dwfl_module_addrdie(dwarf_->session.module(), address, &bias);
+  Dwarf_Die* unit = dwfl_module_addrdie(debug_->session.module(), address, &bias);
   if (unit == nullptr) return chain;
   const char* folder = nullptr;
   Dwarf_Attribute attribute;
