@@ -5,9 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
-
 #include "../files.h"
+#include "sample_lines.h"
 #include "traces/tracer.h"
 
 namespace hcasim::coverage {
@@ -16,17 +15,6 @@ namespace {
 using traces::Point;
 
 constexpr std::uint64_t kPlace = 0xffffffffc0100000;
-
-unsigned line_of(const std::string& mark) {
-  std::ifstream in(SAMPLE_SOURCE);
-  unsigned number = 0;
-  for (std::string line; std::getline(in, line);) {
-    number++;
-    if (line.find("mark: " + mark + " */") != std::string::npos) return number;
-  }
-  ADD_FAILURE() << "no mark " << mark;
-  return 0;
-}
 
 class Join : public testing::Test {
  protected:
