@@ -140,6 +140,19 @@ std::vector<Segment> code_segments(const std::string& path) {
   return segments;
 }
 
+std::optional<Place> place_in_library(const Binary& library, const std::vector<Segment>& segments,
+                                      std::uint64_t offset) {
+  for (const Segment& segment : segments) {
+    if (offset < segment.in_file || offset - segment.in_file >= segment.size) continue;
+    const std::uint64_t address = offset - segment.in_file + segment.address;
+    for (std::size_t i = 0; i < library.sections.size(); i++)
+      if (address >= library.sections[i].base &&
+          address - library.sections[i].base < library.sections[i].size)
+        return Place{i, address};
+  }
+  return {};
+}
+
 Binary read_binary(const std::string& path, const std::string& debug) {
   Binary binary;
   binary.path = path;

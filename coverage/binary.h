@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -69,6 +70,9 @@ struct Segment {
   std::uint64_t address = 0;  ///< virtual
 };
 std::vector<Segment> code_segments(const std::string& path);
+/// The place of what a library's file has at `offset`, if that is code.
+std::optional<Place> place_in_library(const Binary& library, const std::vector<Segment>& segments,
+                                      std::uint64_t offset);
 
 /// A source file's name without what stands before the root of its tree.
 std::string from_root(const std::string& path);

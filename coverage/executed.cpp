@@ -13,6 +13,7 @@ namespace hcasim::coverage {
 Executed read_executed(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   if (!in) throw std::runtime_error(fmt::format("{}: cannot be read", path));
+  static_assert(sizeof(executed_header) < 100'000, "on the stack");
   executed_header header{};
   in.read(reinterpret_cast<char*>(&header), sizeof header);
   if (!in || std::memcmp(header.magic, EXECUTED_MAGIC, sizeof header.magic) != 0)
@@ -20,7 +21,11 @@ Executed read_executed(const std::string& path) {
   if (header.records > EXECUTED_CAPACITY)
     throw std::runtime_error(
         fmt::format("{}: damaged: says that it has {} instructions", path, header.records));
+  if (header.mappings > EXECUTED_MAPPINGS)
+    throw std::runtime_error(
+        fmt::format("{}: damaged: says that it has {} places of libraries", path, header.mappings));
   Executed executed;
+  executed.mappings.assign(header.mapping, header.mapping + header.mappings);
   executed.left_out = header.left_out;
   executed.records.resize(header.records);
   const auto bytes = static_cast<std::streamsize>(executed.records.size() * sizeof(executed_record));
@@ -43,6 +48,11 @@ std::vector<Load> read_loads(const std::string& path) {
     if (!(words >> first >> second)) continue;
     if (first == "module") {
       loads.push_back({second, {}});
+    } else if (first == "library") {
+      std::string third;
+      words >> third;
+      if (const std::uint64_t base = std::strtoull(third.c_str(), nullptr, 16); base != 0)
+        loads.push_back({second, {}, base});
     } else if (!loads.empty() && first.front() == '.') {
       char* end = nullptr;
       const std::uint64_t address = std::strtoull(second.c_str(), &end, 16);
@@ -51,6 +61,10 @@ std::vector<Load> read_loads(const std::string& path) {
     }
   }
   return loads;
+}
+
+std::string library_load(const std::string& name, std::uint64_t base) {
+  return fmt::format("library {} {:#x}\n", name, base);
 }
 
 }  // namespace hcasim::coverage

@@ -6,6 +6,7 @@
  *
  * The file of executed instructions: struct executed_header, then `records` times struct executed_record. The
  * file is mapped by QEMU while it runs, so that what was counted is there even if QEMU was killed.
+ * The header has where programs had the libraries, too: that is what the code behind a doorbell is known by.
  *
  * The file of library pages: struct page_entry, any number of times. A page of a shared library is known by
  * its bytes, wherever a process has it.
@@ -15,19 +16,31 @@
 
 #include <stdint.h>
 
-#define EXECUTED_MAGIC "hcasimX1"
+#define EXECUTED_MAGIC "hcasimX2"
 #define EXECUTED_CAPACITY (2u * 1024 * 1024) /* instructions; Linux's mlx5 modules have 0.3 M */
 #define EXECUTED_LONGEST 15                  /* bytes of an x86 instruction at most */
 #define EXECUTED_PAGE 4096u
+#define EXECUTED_MAPPINGS 4095u /* of libraries: one of each program that was started */
 
 /* Where Linux on x86-64 has modules (Documentation/arch/x86/x86_64/mm.rst): all beyond its own image. */
 #define EXECUTED_FIRST_OF_MODULES UINT64_C(0xffffffffc0000000)
 #define EXECUTED_LAST_OF_MODULES UINT64_C(0xfffffffffeffffff)
 
+/* A program has had this library there. */
+struct executed_mapping {
+  uint64_t base; /* the virtual address of the file's first byte */
+  uint16_t library;
+  uint16_t unused[3];
+};
+
 struct executed_header {
   char magic[8];
   uint32_t records;
   uint32_t left_out; /* instructions for which there was no room */
+  uint32_t mappings;
+  uint32_t mappings_left_out;
+  uint64_t unused;
+  struct executed_mapping mapping[EXECUTED_MAPPINGS];
 };
 
 /* One instruction at one place. Bytes tell what stood there: another module may have had the place before,
@@ -59,10 +72,12 @@ static inline uint64_t executed_page_hash(const uint64_t* words) {
 }
 
 #ifdef __cplusplus
-static_assert(sizeof(executed_header) == 16 && sizeof(executed_record) == 40 && sizeof(page_entry) == 16,
+static_assert(sizeof(executed_header) == 32 + EXECUTED_MAPPINGS * 16 && sizeof(executed_mapping) == 16 &&
+                  sizeof(executed_record) == 40 && sizeof(page_entry) == 16,
               "written by one compiler, read by another");
 #else
-_Static_assert(sizeof(struct executed_header) == 16 && sizeof(struct executed_record) == 40 &&
+_Static_assert(sizeof(struct executed_header) == 32 + EXECUTED_MAPPINGS * 16 &&
+                   sizeof(struct executed_mapping) == 16 && sizeof(struct executed_record) == 40 &&
                    sizeof(struct page_entry) == 16,
                "written by one compiler, read by another");
 #endif

@@ -35,6 +35,13 @@ void write_file(const std::string& path, const std::string& text) {
   if (!out) throw std::runtime_error(fmt::format("{}: cannot be written", path));
 }
 
+void append_file(const std::string& path, const std::string& text) {
+  std::ofstream out(path, std::ios::binary | std::ios::app);
+  out << text;
+  out.close();
+  if (!out) throw std::runtime_error(fmt::format("{}: cannot be written", path));
+}
+
 /// "NAME=FILE" or "NAME=FILE,DEBUG".
 struct Named {
   std::string name, file, debug;
@@ -59,6 +66,7 @@ int resolve(const Resolve& options) {
   const Executed executed = read_executed(options.executed);
   std::vector<Load> loads;
   if (!options.loads.empty()) loads = read_loads(options.loads);
+  std::string places;
   if (executed.left_out > 0)
     std::fprintf(stderr,
                  "hcasim-coverage: %s had no room for %u instructions: what it lacks counts as not run\n",
@@ -86,7 +94,10 @@ int resolve(const Resolve& options) {
     const Binary binary = read_binary(library.file, library.debug);
     add(coverage,
         measure(binary, ran_of_library(binary, static_cast<unsigned>(i + 1), executed), options.also));
+    for (const executed_mapping& mapping : executed.mappings)
+      if (mapping.library == i + 1) places += library_load(library.name, mapping.base);
   }
+  if (!options.loads.empty() && !places.empty()) append_file(options.loads, places);
   write_file(options.out, to_tracefile(coverage));
   if (!options.json.empty()) write_file(options.json, to_json(coverage));
   return 0;
@@ -94,7 +105,7 @@ int resolve(const Resolve& options) {
 
 struct Line {
   std::string what, trace, loads;  ///< what: FILE:LINE, the end of a file's name will do; empty: all
-  std::vector<std::string> modules;
+  std::vector<std::string> modules, libraries;
 };
 
 bool ends_with(const std::string& name, const std::string& end) {
@@ -115,8 +126,10 @@ int line(const Line& options) {
   std::vector<std::unique_ptr<Binary>> binaries;
   std::vector<std::unique_ptr<Locator>> locators;
   std::vector<Located> modules;
-  for (const std::string& text : options.modules) {
-    const Named module = named(text, "--module");
+  std::vector<std::string> both = options.modules;
+  both.insert(both.end(), options.libraries.begin(), options.libraries.end());
+  for (const std::string& text : both) {
+    const Named module = named(text, "--module, --library");
     binaries.push_back(std::make_unique<Binary>(read_binary(module.file, module.debug)));
     locators.push_back(std::make_unique<Locator>(*binaries.back(), module.debug));
     modules.push_back({module.name, binaries.back().get(), locators.back().get()});
@@ -144,8 +157,9 @@ int line(const Line& options) {
     any = true;
   }
   if (options.what.empty())
-    fmt::print("{} writes to registers, {} of them by code of other modules, programs or the kernel\n",
-               joined.writes, joined.elsewhere);
+    fmt::print(
+        "{} writes to registers, {} of them by code of others: modules, libraries, programs, the kernel\n",
+        joined.writes, joined.elsewhere);
   if (!any)
     fmt::print("{} wrote to no register in this trace; without FILE:LINE all lines that did are listed\n",
                options.what);
@@ -244,7 +258,7 @@ int run(int argc, char** argv) {
 
   Line line_options;
   auto* line_verb = app.add_subcommand(
-      "line", "the WQEs and commands that a line of a driver caused; of a trace with guest_pc=on");
+      "line", "the WQEs and commands that a line of a driver or library caused; of a trace with guest_pc=on");
   line_verb->add_option("LINE", line_options.what, "FILE:LINE; none: all lines that write to registers");
   line_verb->add_option("--trace", line_options.trace, "the trace")->required();
   line_verb->add_option("--loads", line_options.loads, "where the guest had its modules (DIR/TEST.loads)")
@@ -253,6 +267,8 @@ int run(int argc, char** argv) {
       ->add_option("--module", line_options.modules,
                    "NAME=KO[,FILE-WITH-DEBUG-INFORMATION]; more than once: several")
       ->required();
+  line_verb->add_option("--library", line_options.libraries,
+                        "NAME=SO[,FILE-WITH-DEBUG-INFORMATION], as in the run's `resolve`");
   CLI11_PARSE(app, argc, argv);
 
   if (resolve_verb->parsed()) return resolve(options);

@@ -106,6 +106,12 @@ class Joiner {
     for (auto load = loads_.rbegin(); load != loads_.rend(); ++load)
       for (const Located& module : modules_) {
         if (module.name != load->module) continue;
+        if (load->base != 0) {
+          const auto place =
+              place_in_library(*module.binary, code_segments(module.binary->path), address - load->base);
+          if (place) return module.locator->lines_of(*place);
+          continue;
+        }
         const auto& sections = module.binary->sections;
         for (std::size_t i = 0; i < sections.size(); i++) {
           const auto start = load->sections.find(sections[i].name);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// Which lines of a driver rang which doorbells and gave which commands: a trace made with guest_pc=on beside
-/// the driver's debug information.
+/// Which lines of a driver or a library rang which doorbells and gave which commands: a trace made with
+/// guest_pc=on beside the driver's debug information.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,7 @@ class Locator {
   std::unique_ptr<Debug> debug_;
 };
 
-/// A module of the guest, as it was loaded.
+/// A module of the guest, or a library of its programs.
 struct Located {
   std::string name;
   const Binary* binary = nullptr;
@@ -54,7 +54,7 @@ struct LineWork {
 
 struct Joined {
   std::map<SourceLine, LineWork> lines;
-  std::uint64_t writes = 0, elsewhere = 0;  ///< register writes; those whose code is in none of the modules
+  std::uint64_t writes = 0, elsewhere = 0;  ///< register writes; those whose code is in none of `modules`
 };
 
 /// Throws std::runtime_error if the file is no trace, or has no point guest_code.

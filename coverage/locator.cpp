@@ -23,6 +23,7 @@ struct Locator::Debug {
   explicit Debug(const std::string& path) : session(path) {}
   DwarfSession session;
   std::map<std::string, Dwarf_Addr> sections;  ///< where libdwfl has put them
+  Dwarf_Addr bias = 0;                         ///< from virtual addresses of the file to libdwfl's
 };
 
 Locator::Locator(const Binary& binary, const std::string& debug)
@@ -38,6 +39,7 @@ Locator::Locator(const Binary& binary, const std::string& debug)
     if (const char* name = elf_strptr(elf, names, header.sh_name); name != nullptr)
       debug_->sections[name] = header.sh_addr + bias;
   }
+  debug_->bias = bias;
 }
 
 Locator::~Locator() = default;
@@ -45,9 +47,13 @@ Locator::~Locator() = default;
 std::vector<SourceLine> Locator::lines_of(const Place& place) const {
   std::vector<SourceLine> chain;
   const std::string& name = binary_.sections[place.section].name;
-  const auto section = debug_->sections.find(name);
-  if (section == debug_->sections.end()) return chain;
-  const Dwarf_Addr address = section->second + place.offset;
+  Dwarf_Addr start = debug_->bias;  // a library's place is an address
+  if (!name.empty()) {
+    const auto section = debug_->sections.find(name);
+    if (section == debug_->sections.end()) return chain;
+    start = section->second;
+  }
+  const Dwarf_Addr address = start + place.offset;
   Dwarf_Addr bias = 0;
   Dwarf_Die* unit = dwfl_module_addrdie(debug_->session.module(), address, &bias);
   if (unit == nullptr) return chain;

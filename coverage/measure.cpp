@@ -211,26 +211,17 @@ Ran ran_of_module(const Binary& binary, const std::string& name, const Executed&
 Ran ran_of_library(const Binary& binary, unsigned index, const Executed& executed) {
   Ran ran;
   const std::vector<Segment> segments = code_segments(binary.path);
-  const auto find = [&](std::uint64_t address) -> std::optional<Place> {
-    for (std::size_t i = 0; i < binary.sections.size(); i++)
-      if (address >= binary.sections[i].base && address - binary.sections[i].base < binary.sections[i].size)
-        return Place{i, address};
-    return {};
-  };
   for (const executed_record& record : executed.records) {
     if (record.library != index || record.count == 0) continue;
-    for (const Segment& segment : segments) {
-      if (record.address < segment.in_file || record.address - segment.in_file >= segment.size) continue;
-      const std::uint64_t address = record.address - segment.in_file + segment.address;
-      const auto place = find(address);
-      if (!place) continue;
-      const Decoded decoded = decode(record.bytes, record.size);
-      std::optional<Place> target;
-      if (decoded.kind == Kind::kConditional || decoded.kind == Kind::kJump)
-        target = find(address + record.size + static_cast<std::uint64_t>(decoded.target));
-      add_step(ran.steps, *place, record, target);
-      ran.loads = 1;
-    }
+    const auto place = place_in_library(binary, segments, record.address);
+    if (!place) continue;
+    const Decoded decoded = decode(record.bytes, record.size);
+    std::optional<Place> target;
+    if (decoded.kind == Kind::kConditional || decoded.kind == Kind::kJump)
+      target = place_in_library(binary, segments,
+                                record.address + record.size + static_cast<std::uint64_t>(decoded.target));
+    add_step(ran.steps, *place, record, target);
+    ran.loads = 1;
   }
   settle_repeated(ran.steps);
   return ran;

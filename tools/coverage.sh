@@ -15,8 +15,9 @@ Which lines, branches and functions of the guest's unmodified drivers ran, by te
   patch PATCH FILE... [--sources TREE]   of the lines that a patch adds: which ran, in which test, and which not
   merge FILE... -o OUT [--json OUT]      adds tracefiles
   html DIR FILE... [--sources TREE]      pages to look at, by genhtml (package lcov); without a tree: of the Debian 6.1 kernel's source
-  line [FILE:LINE] --trace TRACE --loads DIR/TEST.loads [--kernel K] [--modules M] [--coverage-modules A,B]   the WQEs and commands that a
-                                         line of a driver caused, such as en_tx.c:612; of a run with --hca guest_pc=on,trace=TRACE
+  line [FILE:LINE] --trace TRACE --loads DIR/TEST.loads [--kernel K] [--modules M] [--coverage-modules A,B] [--coverage-libraries A,B]
+                  [--debian N]           the WQEs and commands that a line of a driver or a library caused, such as en_tx.c:612; of a run
+                                         with --coverage DIR --hca guest_pc=on,trace=TRACE; what follows --loads as that run had it
 FILE is a tracefile that --coverage has made, DIR/NAME.info, in lcov's format; DIR/NAME.json says the same. A verb's own --help has more.
 TEXT
 }
@@ -63,13 +64,15 @@ coverage_html() {
 }
 
 coverage_line() {
-  local kernel=6.1 own='' names=mlx5_core,mlx5_ib
-  local -a rest=()
+  local kernel=6.1 own='' names=mlx5_core,mlx5_ib debian=12 library path
+  local -a rest=() libraries=()
   while (($# > 0)); do
     case $1 in
-      --kernel | --modules | --coverage-modules)
+      --kernel | --modules | --coverage-modules | --coverage-libraries | --debian)
         (($# >= 2)) || die "$1 needs a value"
         case $1 in
+          --coverage-libraries) read -r -d '' -a libraries <<<"${2//,/ }" || true ;;
+          --debian) debian=$2 ;;
           --kernel) kernel=$2 ;;
           --modules) own=$2 ;;
           *) names=$2 ;;
@@ -83,6 +86,10 @@ coverage_line() {
   guest_ready "$kernel" "$own"
   [[ -x $HCASIM_RELEASE/coverage/hcasim-coverage ]] || build_without_qemu hcasim-coverage
   coverage_module_options "$names" "$kernel" || exit 1
+  for library in "${libraries[@]}"; do
+    path=$("$HCASIM_ROOT/tools/coverage-library" "$library" "$debian") || exit 1
+    COVERAGE_MODULES+=(--library "$library=$path")
+  done
   exec "$HCASIM_RELEASE/coverage/hcasim-coverage" line "${rest[@]}" "${COVERAGE_MODULES[@]}"
 }
 
@@ -130,7 +137,7 @@ coverage_lines() {
   local dir=$1 name=$2 modules=$3 kernel=$4 module status=0
   coverage_module_options "$modules" "$kernel" || return
   local -a options=("${COVERAGE_MODULES[@]}")
-  for module in "${COVERAGE_LIBRARIES[@]}"; do options+=(--library "$(basename "${module%%,*}")=$module"); done
+  for module in "${COVERAGE_LIBRARIES[@]}"; do options+=(--library "$(basename "${module%%,*}" .so)=$module"); done
   step "finding the lines that ran" coverage "$HCASIM_RELEASE/coverage/hcasim-coverage" resolve --executed "$dir/$name.executed" \
     --loads "$dir/$name.loads" --test "$name" --also include/linux/mlx5 -o "$dir/$name.info" --json "$dir/$name.json" "${options[@]}" || status=$?
   ((status == 0)) || { tail -n 3 "$HCASIM_LOGS/coverage.log" >&2; return "$status"; }

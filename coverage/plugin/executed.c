@@ -91,6 +91,20 @@ static struct executed_record* record_of(const struct executed_record* wanted) {
   return record;
 }
 
+/* With the lock held: a program has the library with its first byte at `base`. */
+static void note_mapping(uint16_t library, uint64_t base) {
+  uint32_t i;
+  for (i = header->mappings; i > 0; i--)
+    if (header->mapping[i - 1].base == base && header->mapping[i - 1].library == library) return;
+  if (header->mappings == EXECUTED_MAPPINGS) {
+    header->mappings_left_out++;
+    return;
+  }
+  header->mapping[header->mappings].base = base;
+  header->mapping[header->mappings].library = library;
+  header->mappings++;
+}
+
 static void count_instruction(struct qemu_plugin_insn* insn, const struct executed_record* record) {
 #if QEMU_PLUGIN_VERSION >= 2
   qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(insn, QEMU_PLUGIN_INLINE_ADD_U64,
@@ -111,16 +125,19 @@ static void translated(qemu_plugin_id_t id G_GNUC_UNUSED, struct qemu_plugin_tb*
   for (i = 0; i < n; i++) {
     struct qemu_plugin_insn* insn = qemu_plugin_tb_get_insn(block, i);
     struct executed_record wanted = {0}, *record;
+    uint64_t base = 0;
     wanted.address = qemu_plugin_insn_vaddr(insn);
     if (!module) {
       if (!library_page(qemu_plugin_insn_haddr(insn), &at, &page)) continue;
       wanted.library = page->library;
-      wanted.address = (uint64_t)page->page * EXECUTED_PAGE + (wanted.address & (EXECUTED_PAGE - 1));
+      base = (wanted.address & ~(uint64_t)(EXECUTED_PAGE - 1)) - (uint64_t)page->page * EXECUTED_PAGE;
+      wanted.address -= base;
     }
     wanted.size = (uint8_t)read_bytes(insn, wanted.bytes);
     if (wanted.size == 0) continue;
     g_mutex_lock(&lock);
     record = record_of(&wanted);
+    if (!module) note_mapping(wanted.library, base);
     g_mutex_unlock(&lock);
     if (record) count_instruction(insn, record);
   }

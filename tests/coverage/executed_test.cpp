@@ -51,6 +51,16 @@ TEST_F(ExecutedFile, IsRead) {
   EXPECT_EQ(executed.left_out, 9u);
 }
 
+TEST_F(ExecutedFile, SaysWhereLibrariesWere) {
+  const Executed executed = read_executed(write({}, [](executed_header& h) {
+    h.mappings = 2;
+    h.mapping[1] = {0x7f0000001000, 3, {}};
+  }));
+  ASSERT_EQ(executed.mappings.size(), 2u);
+  EXPECT_EQ(executed.mappings[1].base, 0x7f0000001000u);
+  EXPECT_EQ(executed.mappings[1].library, 3u);
+}
+
 TEST_F(ExecutedFile, OfAKilledQemuIsLonger) {
   std::string path = write({record(1, 2)});
   std::ofstream(path, std::ios::app | std::ios::binary) << std::string(4000, '\0');
@@ -65,6 +75,8 @@ TEST_F(ExecutedFile, DamageIsRefused) {
   EXPECT_THROW(read_executed(write({}, [](executed_header& h) { h.records = 0xffffffff; })),
                std::runtime_error);
   EXPECT_THROW(read_executed(write({record(1, 1)}, {}, 1)), std::runtime_error);
+  EXPECT_THROW(read_executed(write({}, [](executed_header& h) { h.mappings = EXECUTED_MAPPINGS + 1; })),
+               std::runtime_error);
   for (const std::uint8_t size : {0, 16}) {
     executed_record bad = record(1, 1);
     bad.size = size;
@@ -81,6 +93,16 @@ TEST_F(ExecutedFile, LoadsAreThoseThatAreWhole) {
   EXPECT_EQ(loads[0].sections.at(".init.text"), 0xffffffffc0005000u);
   EXPECT_TRUE(loads[1].sections.empty());
   EXPECT_EQ(loads[2].sections.at(".text"), 0xffffffffc0009000u);
+}
+
+TEST_F(ExecutedFile, PlacesOfLibrariesAreLoads) {
+  const auto loads =
+      read_loads(text("module a\n.text 0xffffffffc0001000\n" + library_load("lib", 0x7f0000001000) +
+                      "library lib 0x0\nlibrary lib\nlibrary lib zz\n"));
+  ASSERT_EQ(loads.size(), 2u);
+  EXPECT_EQ(loads[0].base, 0u);
+  EXPECT_EQ(loads[1].module, "lib");
+  EXPECT_EQ(loads[1].base, 0x7f0000001000u);
 }
 
 }  // namespace

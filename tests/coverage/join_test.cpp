@@ -114,6 +114,29 @@ TEST_F(Join, CodeOfOthersIsCounted) {
   EXPECT_TRUE(all.lines.empty());
 }
 
+TEST_F(Join, ALibraryIsWhereItsProgramsHadIt) {
+  const Binary library = read_binary(SAMPLE_LIBRARY);
+  const Locator locator(library, "");
+  const auto segment = code_segments(SAMPLE_LIBRARY).at(0);
+  std::uint64_t offset = 0;
+  for (const LineRow& row : library.rows)
+    if (row.line == line_of("inlined return") && row.statement)
+      offset = row.at.offset - segment.address + segment.in_file;
+  ASSERT_NE(offset, 0u);
+  constexpr std::uint64_t kFirst = 0x7f0000000000, kSecond = 0x7fff12340000;
+  code(0x3800, 1, kSecond + offset);
+  doorbell(0x4a, 0, 3);
+  code(0x3800, 1, kFirst + offset);
+  doorbell(0x4a, 1, 3);
+  code(0x3800, 1, 0x7f7000000000 + offset);  // nobody had it there
+  tracer_.close();
+  const Joined all = join(path_, {{"sample", &binary_, &locator_}, {"lib", &library, &locator}},
+                          {load_, {"lib", {}, kFirst}, {"lib", {}, kSecond}});
+  EXPECT_EQ(all.elsewhere, 1u);
+  EXPECT_THAT(at(all, line_of("inlined return")).wqes, testing::ElementsAre("0:0x4a:0", "0:0x4a:1"));
+  EXPECT_EQ(at(all, line_of("jumped over")).wqes.size(), 2u);
+}
+
 TEST_F(Join, ATraceWithoutItIsRefused) {
   doorbell(1, 0, 3);
   EXPECT_THROW(joined(), std::runtime_error);

@@ -52,7 +52,7 @@ std::vector<executed_record> instructions(const Binary& binary, const std::strin
 Executed in_module(const Binary& binary, std::vector<executed_record> records) {
   for (executed_record& record : records) record.address += kPlace;
   (void)binary;
-  return {std::move(records), 0};
+  return {std::move(records), 0, {}};
 }
 std::vector<Load> load(const Binary& binary, std::uint64_t at = kPlace) {
   Load one{"sample", {}};
@@ -174,7 +174,7 @@ TEST(Library, PagesAndLines) {
     record.address = record.address - segments[0].address + segments[0].in_file;
     record.library = 1;
   }
-  const Coverage coverage = measure(binary, ran_of_library(binary, 1, {records, 0}));
+  const Coverage coverage = measure(binary, ran_of_library(binary, 1, {records, 0, {}}));
   EXPECT_EQ(coverage.files.at(kFile).lines.at(line_of("never body")), 7u);
   EXPECT_EQ(coverage.files.at(kFile).functions.at("sample_reached").count, 0u);
 
