@@ -112,7 +112,8 @@ coverage_module_options() {
 # coverage_options DIR TEST MODULES LIBRARIES DEBIAN
 coverage_options() {
   local dir=$1 name=$2 modules=$3 libraries=$4 pages='' library path
-  local plugin=$HCASIM_RELEASE/coverage/libhcasim-executed.so
+  local plugin # for the same QEMU as the device
+  plugin=$(dirname "$(dirname "$HCASIM_PLUGIN")")/coverage/libhcasim-executed.so
   [[ -e $plugin ]] || die "there is no $plugin" "./hcasim build makes it"
   mkdir -p "$dir" || die "--coverage $dir: no folder can be made there"
   rm -f "$dir/$name".{executed,loads,info,json,pages}
