@@ -2,6 +2,8 @@
 // As in caps.cpp: a bit is set only when model and firmware do what it promises.
 #include "firmware-stub/caps_eth.h"
 
+#include <iterator>
+
 #include "firmware-stub/caps.h"
 #include "firmware-stub/objects/objects.h"
 #include "model/eth/rx.h"
@@ -99,6 +101,12 @@ void fill_ethernet(const Generation& generation, std::uint8_t* c) {
   using e = prm::per_protocol_networking_offload_caps;
   put<e::csum_cap>(c, 1);
   put<e::vlan_cap>(c, 1);
+  put<e::lro_cap>(c, 1);
+  put<e::lro_psh_flag>(c, 1);
+  put<e::lro_time_stamp>(c, 1);
+  put<e::lro_min_mss_size>(c, Lro::kMinSegment);
+  for (std::size_t i = 0; i < std::size(Lro::kPeriods); ++i)
+    prm::set<e::lro_timer_supported_periods>(c, i, Lro::kPeriods[i]);
   put<e::wqe_vlan_insert>(c, 1);
   put<e::self_lb_en_modifiable>(c, 1);
   put<e::max_lso_cap>(c, 18);

@@ -235,6 +235,7 @@
   X(WqFeature, 0x5a0a1a, kBadParam, kCapNotOffered, "work queue feature not offered")                     \
   X(ModifyMask, 0x5a0a1b, kBadParam, kModifyMask, "field cannot be modified")                             \
   X(TdBusy, 0x5a0a1c, kBadResState, kDestroyBusy, "transport domain in use")                              \
+  X(TirLroPeriod, 0x5a0a1d, kBadParam, kTir, "TIR's LRO period is none of lro_timer_supported_periods")   \
   /* flow steering */                                                                                     \
   X(FlowTableLimit, 0x5a0b01, kLim, kCount, "no more flow tables")                                        \
   X(FlowTableNumber, 0x5a0b02, kBadRes, kNoObject, "no such flow table")                                  \

@@ -51,7 +51,8 @@ Device::Device(const sc_core::sc_module_name& name, const Profile& profile,
                   cc_,      qos(),  dma_,       port_,      rdma_,        tpt_,         tags_,
                   vports(), qps(),  cqs_,       eqs_,       page_faults_, q_counters(), qp_states_}),
       eth_rx_("eth_rx",
-              {profile_, tracer, dma_, port_, flows(), tpt_, eth(), qps(), cqs_, eqs_, q_counters(), lag_}),
+              {profile_, tracer, dma_, port_, flows(), tpt_, eth(), qps(), cqs_, eqs_, q_counters(), lag_},
+              functions_),
       receiver_({functions_.of(&Function::health), port_, vports_, eswitch_, qps(),
                  functions_.of(&Function::steering), flows(), rdma_, cc_, tags_, requester_, responder_,
                  eth_rx_, firmware(), lag_}),
@@ -247,6 +248,7 @@ void Device::restart(FunctionId f) {
   cqs_.invalidate_all_of(f);
   tpt_.invalidate_all_of(f);
   page_faults_.forget_all_of(f);
+  eth_rx_.forget(f);
   vxlan_ports_.forget(f);
   if (f == 0) {
     lag_.clear();
@@ -272,6 +274,7 @@ void Device::drop_objects(FunctionId f) {
     qp_changed(qp, old);
   });
   function.drop_objects();
+  eth_rx_.forget(f);
   vxlan_ports_.forget(f);
   if (f == 0) {
     lag_.clear();

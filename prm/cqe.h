@@ -121,7 +121,7 @@ struct Cqe {
   uint8_t tls_outer_l3_tunneled;
   uint8_t rsvd0;
   be16 wqe_id;
-  uint8_t lro[8];
+  uint8_t merge[8];  ///< LroCqe
   be32 rss_hash_result;
   uint8_t rss_hash_type;
   uint8_t ml_path;
@@ -132,7 +132,7 @@ struct Cqe {
   uint8_t hds_ip_ext;
   uint8_t l4_l3_hdr_type;
   be16 vlan_info;
-  be32 srqn_uidx;  ///< 23:0
+  be32 srqn_uidx;  ///< 23:0; LRO: number of segments 31:24
   be32 imm_inval_pkey;
   uint8_t app;     ///< kAppTagMatching
   uint8_t app_op;  ///< TmOp
@@ -164,6 +164,18 @@ static_assert(sizeof(Cqe) == 64 && offsetof(Cqe, rss_hash_result) == 12 && offse
               offsetof(Cqe, byte_cnt) == 44 && offsetof(Cqe, timestamp) == 48 &&
               offsetof(Cqe, sop_drop_qpn) == 56 && offsetof(Cqe, wqe_counter) == 60 &&
               offsetof(Cqe, op_own) == 63);
+
+/// Cqe::merge of TCP segments that LRO has put together: what the driver writes into the headers of the
+/// first. check_sum is that of the data alone.
+struct LroCqe {
+  uint8_t flags;
+  uint8_t min_ttl;
+  be16 tcp_win;                            ///< of the last segment, as are
+  be32 ack_seq_num;                        ///< the acknowledgement and
+  static constexpr uint8_t kPsh = 1 << 6;  ///< this one of flags
+};
+static_assert(sizeof(LroCqe) == sizeof(Cqe::merge) && offsetof(Cqe, merge) == 4 &&
+              offsetof(LroCqe, ack_seq_num) == 4);
 
 /// Cqe::app_op of a tag-matching SRQ (rdma-core, providers/mlx5/cq.c). Messages, then list operations.
 enum class TmOp : uint8_t {

@@ -157,6 +157,8 @@
     "a tagged message was looked up")                                                                        \
   X(kTagRefused,    tag_refused,     kError,  "XRQ number", "-", "operation or tag", "entry",                \
     "a list operation or the data of a matched message failed")                                              \
+  X(kLroEnd,        lro_end,         kObject, "rqn", "segments", "reason: LroEnd in lro_end.h 7:0, bytes 63:32", \
+    "ps since the first segment came", "segments of one TCP connection go to the receive queue together (LRO)") \
   /* Detail: what each unit did, each access to the host's memory, each packet. */                           \
   X(kUnitBusy,      unit_busy,       kDetail,                                                                \
     "unit: 0 SQ and responder turns, 1 receive, 2 transmit, 3 CQE, 4 EQE, 5 atomics",                        \

@@ -10,6 +10,7 @@
 #include "prm/wqe.h"
 #include "traces/drops.h"
 #include "traces/fault_list.h"
+#include "traces/lro_end.h"
 #include "traces/path.h"
 #include "traces/rules.h"
 #include "traces/story.h"
@@ -222,6 +223,12 @@ std::string in_words(const Record& r) {
                          number_or(prm::cmd_delivery_name(static_cast<prm::CmdDelivery>(r.a0 & 0xff)), r.a0));
     case Point::kTagRefused:
       return fmt::format("tag matching of XRQ {:#x} refused operation {:#x}, entry {}", number, r.a0, r.a1);
+    case Point::kLroEnd: {
+      const std::uint64_t reason = r.a0 & 0xff;
+      return fmt::format("{} segments, {} bytes, go to RQ {:#x} together after {}: {}", r.index, r.a0 >> 32,
+                         number, time_text(static_cast<std::int64_t>(r.a1)),
+                         reason < std::size(kLroEndText) ? kLroEndText[reason] : "unknown reason");
+    }
     case Point::kModelFault:
       return "an invariant of the model is broken";
     case Point::kCqOverrun:

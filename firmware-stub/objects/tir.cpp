@@ -3,6 +3,7 @@
 // a TIR spreads over).
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #include "firmware-stub/firmware.h"
 #include "firmware-stub/handlers.h"
@@ -13,6 +14,8 @@ namespace {
 
 enum : std::uint32_t { kDirect = 0, kIndirect = 1 };                   // tirc.disp_type
 enum : std::uint32_t { kHashNone = 0, kHashXor8 = 1, kToeplitz = 2 };  // tirc.rx_hash_fn
+enum : std::uint32_t { kLroIpv4 = 1, kLroIpv6 = 2 };                   // tirc.packet_merge_mask
+constexpr std::uint32_t kLroSizeUnit = 256;                            // of lro_max_ip_payload_size
 constexpr std::uint32_t kHashFields = 0x1f;                            // addresses, L4 ports, SPI
 
 HashFields hash_fields(std::uint32_t ipv6, std::uint32_t udp, std::uint32_t selected) {
@@ -38,6 +41,25 @@ Syndrome read_hash(const Command& cmd, Tir& tir) {
   tir.inner = hash_fields(cmd.get<typename inner::l3_prot_type>(), cmd.get<typename inner::l4_prot_type>(),
                           cmd.get<typename inner::selected_fields>());
   if (((tir.outer.selected | tir.inner.selected) & ~kHashFields) != 0) return Syndrome::kTirHash;
+  return Syndrome::kOk;
+}
+
+// The receive offload of a TIR context C in the command.
+template <class C>
+Syndrome read_lro(Firmware& fw, const Command& cmd, LroParams& lro) {
+  using offered = prm::per_protocol_networking_offload_caps;
+  const std::uint32_t mask = cmd.get<typename C::packet_merge_mask>();
+  if ((mask & ~(kLroIpv4 | kLroIpv6)) != 0) return Syndrome::kTirFeature;
+  lro = {};
+  if (mask == 0) return Syndrome::kOk;
+  if (fw.caps().get<offered::lro_cap>(CapGroup::kEthernet) == 0) return Syndrome::kTirFeature;
+  const std::uint32_t us = cmd.get<typename C::lro_timeout_period_usecs>();
+  if (std::find(std::begin(Lro::kPeriods), std::end(Lro::kPeriods), us) == std::end(Lro::kPeriods))
+    return Syndrome::kTirLroPeriod;
+  lro.ipv4 = (mask & kLroIpv4) != 0;
+  lro.ipv6 = (mask & kLroIpv6) != 0;
+  lro.timeout = from_ns(1e3 * us);
+  lro.max_ip_payload = cmd.get<typename C::lro_max_ip_payload_size>() * kLroSizeUnit;
   return Syndrome::kOk;
 }
 
@@ -218,9 +240,7 @@ Syndrome query_rqt(Firmware& fw, Command& cmd) {
 Syndrome create_tir(Firmware& fw, Command& cmd) {
   using c = prm::create_tir_in::ctx;
   Objects& o = fw.objects();
-  if (cmd.get<c::tls_en>() != 0 || cmd.get<c::packet_merge_mask>() != 0 ||
-      cmd.get<c::tunneled_offload_en>() != 0)
-    return Syndrome::kTirFeature;
+  if (cmd.get<c::tls_en>() != 0 || cmd.get<c::tunneled_offload_en>() != 0) return Syndrome::kTirFeature;
   Tir tir;
   const std::uint32_t disp = cmd.get<c::disp_type>();
   if (disp > kIndirect) return Syndrome::kTirFeature;
@@ -236,7 +256,8 @@ Syndrome create_tir(Firmware& fw, Command& cmd) {
     rq = o.rqs.find(tir.rqn);
     if (rq == nullptr) return Syndrome::kRqNumber;
   }
-  const Syndrome s = read_hash<c>(cmd, tir);
+  Syndrome s = read_hash<c>(cmd, tir);
+  if (s == Syndrome::kOk) s = read_lro<c>(fw, cmd, tir.lro);
   if (s != Syndrome::kOk) return s;
   tir.self_lb_allow = static_cast<std::uint8_t>(cmd.get<c::self_lb_block>());
   tir.transport_domain = cmd.get<c::transport_domain>();
@@ -268,8 +289,12 @@ Syndrome modify_tir(Firmware& fw, Command& cmd) {
   Tir* tir = EthTable::find(fw.function().eth().tirs, tirn);
   if (object == nullptr || tir == nullptr) return Syndrome::kTirNumber;
   std::uint8_t* kept = object->tirc.data();
-  if (cmd.get<in::bitmask::packet_merge>() != 0 && cmd.get<c::packet_merge_mask>() != 0)
-    return Syndrome::kTirFeature;
+  const bool merge = cmd.get<in::bitmask::packet_merge>() != 0;
+  LroParams lro;
+  if (merge) {
+    const Syndrome s = read_lro<c>(fw, cmd, lro);
+    if (s != Syndrome::kOk) return s;
+  }
   if (cmd.get<in::bitmask::hash>() != 0) {
     Tir next = *tir;
     const Syndrome s = read_hash<c>(cmd, next);
@@ -287,6 +312,13 @@ Syndrome modify_tir(Firmware& fw, Command& cmd) {
     tir->self_lb_allow = static_cast<std::uint8_t>(cmd.get<c::self_lb_block>());
     prm::set<prm::tirc::self_lb_block>(kept, tir->self_lb_allow);
   }
+  if (merge) {
+    fw.device().eth_rx().tir_changed(cmd.now, fw.function().id(), tirn);
+    tir->lro = lro;
+    prm::set<prm::tirc::packet_merge_mask>(kept, cmd.get<c::packet_merge_mask>());
+    prm::set<prm::tirc::lro_timeout_period_usecs>(kept, cmd.get<c::lro_timeout_period_usecs>());
+    prm::set<prm::tirc::lro_max_ip_payload_size>(kept, cmd.get<c::lro_max_ip_payload_size>());
+  }
   return Syndrome::kOk;
 }
 
@@ -297,6 +329,7 @@ Syndrome destroy_tir(Firmware& fw, Command& cmd) {
   const Tir* tir = EthTable::find(fw.function().eth().tirs, tirn);
   if (object == nullptr || tir == nullptr) return Syndrome::kTirNumber;
   if (object->referred()) return Syndrome::kTirBusy;
+  fw.device().eth_rx().tir_changed(cmd.now, fw.function().id(), tirn);
   fw.function().eth().tirs.erase(tirn);
   o.tirs.destroy(tirn);
   fw.pages().release(kIcmTir);

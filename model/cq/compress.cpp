@@ -38,7 +38,8 @@ bool alike(const prm::Cqe& a, const prm::Cqe& b) {
 }  // namespace
 
 bool CqUnit::hold(Time t, Cq& cq, const Completion& c, const prm::Cqe& cqe) {
-  if (!c.frame || cqe.opcode() != prm::CqeOp::kRespSend || (cqe.byte_cnt & kFiller) != 0) return false;
+  if (!c.frame || c.frame->alone || cqe.opcode() != prm::CqeOp::kRespSend || (cqe.byte_cnt & kFiller) != 0)
+    return false;
   CqeBlock& b = *cq.block;
   const std::uint16_t counter = cqe.wqe_counter;
   if (!b.cqes.empty()) {

@@ -70,6 +70,8 @@ inline prm::Cqe make_cqe(const Completion& c, bool error, Time done) {
       cqe.l4_l3_hdr_type = f->header_type;
       cqe.vlan_info = f->vlan;
       cqe.sop_drop_qpn = f->flow_tag & 0xffffff;
+      cqe.srqn_uidx = static_cast<std::uint32_t>(f->segments) << 24 | (c.user_index & 0xffffff);
+      std::memcpy(cqe.merge, f->merge.data(), sizeof cqe.merge);
     }
     cqe.timestamp = static_cast<std::uint64_t>(done) / 1000;  // internal timer: 1 GHz
   }

@@ -3,6 +3,7 @@
 #ifndef HCASIM_MODEL_CQ_CQ_H
 #define HCASIM_MODEL_CQ_CQ_H
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -94,6 +95,9 @@ struct FrameCompletion {
   std::uint16_t vlan = 0;
   bool tunneled = false;
   std::uint32_t flow_tag = 0;
+  std::uint8_t segments = 0;            // LRO: of the queue's frames; more than one: put together
+  std::array<std::uint8_t, 8> merge{};  // Cqe::merge
+  bool alone = false;                   // never part of a block
 };
 
 // What a CQE says of a signature error.

@@ -15,6 +15,7 @@
 #include "model/packet/packet.h"
 #include "model/resp/responder_state.h"
 #include "model/state/state.h"
+#include "model/time.h"
 #include "traces/tracer.h"
 
 namespace hcasim {
@@ -61,6 +62,7 @@ struct Rq {
   std::uint64_t epoch = next_epoch();
 
   traces::Subject subject() const { return {function, rqn}; }
+  bool striding() const { return type == WqType::kLinkedListStriding || type == WqType::kCyclicStriding; }
   template <class Archive>
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, rqn, state, type, keep_vlan, scatter_fcs, use_rmp, rmpn, cqn, pd, user_index,
@@ -80,6 +82,19 @@ struct HashFields {
   }
 };
 
+// Large receive offload: tirc.packet_merge_mask, lro_timeout_period_usecs, lro_max_ip_payload_size.
+struct LroParams {
+  bool ipv4 = false, ipv6 = false;
+  Time timeout = 0;
+  std::uint32_t max_ip_payload = 0;  // bytes
+
+  bool on() const { return ipv4 || ipv6; }
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, ipv4, ipv6, timeout, max_ip_payload);
+  }
+};
+
 struct Tir {
   std::uint32_t tirn = 0;
   bool indirect = false;
@@ -93,11 +108,12 @@ struct Tir {
   // transport domain in; without, they are blocked (mlx5: TIR_ALLOW_SELF_LB_UC, the loopback self-test).
   std::uint8_t self_lb_allow = 0;
   std::uint32_t transport_domain = 0;
+  LroParams lro;
 
   template <class Archive>
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, tirn, indirect, rqn, rqt, hash_fn, symmetric, key, outer, inner, self_lb_allow,
-                  transport_domain);
+                  transport_domain, lro);
   }
 };
 

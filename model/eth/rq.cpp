@@ -184,6 +184,7 @@ void EthRx::flush(Time t, Rq& rq) {
 }
 
 void EthRx::rq_changed(Time t, Rq& rq, RqState old) {
+  if (rq.state != RqState::kRdy) lro_.rq_gone(t, rq.function, rq.rqn);
   if (rq.state == RqState::kErr && old != RqState::kErr) {
     flush(t, rq);
   } else if (rq.state == RqState::kRst) {

@@ -58,8 +58,15 @@ unsigned header_type(const std::uint8_t* frame, const FrameHeaders& h) {
 
 }  // namespace
 
-EthRx::EthRx(const sc_core::sc_module_name& name, const Blocks& blocks)
-    : sc_module(name), blocks_(blocks), mover_(blocks.tpt, blocks.dma) {}
+EthRx::EthRx(const sc_core::sc_module_name& name, const Blocks& blocks, FaultSink& faults)
+    : sc_module(name),
+      blocks_(blocks),
+      mover_(blocks.tpt, blocks.dma),
+      lro_(
+          "lro", blocks.tracer, faults, [this](Time t, LroSession& s) { take_session(t, s); },
+          [this](Time t, LroSession& s) {
+            drop_segments(t, s, 0, blocks_.eth[s.function].counters.no_rule, DropReason::kQpState);
+          }) {}
 
 void EthRx::clear() { reset_state(*this); }
 
@@ -145,71 +152,101 @@ void EthRx::deliver(Time t, FunctionId f, const Tir& tir, Arrival& a) {
   Rq* rq = EthTable::find(blocks_.eth[f].rqs, rqn);
   if (!rq || rq->state != RqState::kRdy)
     return drop(t, p, blocks_.eth[f].counters.no_rule, DropReason::kQpState);
+  if (tir.lro.on() && offer_to_lro(t, tir, *rq, a)) return;
   take_frame(t, *rq, a);
+}
+
+// What the FCS of a message were, nobody knows.
+bool EthRx::offer_to_lro(Time t, const Tir& tir, const Rq& rq, Arrival& a) {
+  if (sniffing_ || rq.scatter_fcs || !a.headers->outer.tcp) return false;
+  sum_up(a);
+  constexpr std::uint8_t kGood = Cqe::kL3Ok | Cqe::kL4Ok;
+  return lro_.take(t,
+                   {tir, rq, *a.packet, *a.headers, a.hash, a.flow_tag, a.metadata, (a.ok & kGood) == kGood});
 }
 
 void EthRx::take_frame(Time t, Rq& rq, Arrival& a) {
   const Packet& p = **a.packet;
-  const bool strip = !rq.keep_vlan && a.headers->tags && a.headers->tpid[0] == kTpidCvlan;
+  const bool strip = strips(rq, *a.headers);
   const std::uint32_t len = p.frame_len - (strip ? kVlanTag : 0) + (rq.scatter_fcs ? kFcs : 0);
-  const bool striding = rq.type == WqType::kLinkedListStriding || rq.type == WqType::kCyclicStriding;
-  Completion c;
-  FrameCompletion f;
-  Take taken;
-  std::uint64_t offset = 0;
-  std::uint32_t strides = 0;
-  if (striding) {
-    const std::uint32_t shift = rq.two_byte_shift ? 2 : 0;
-    const std::uint32_t size = 1u << rq.log_stride_size;
-    strides = (len + shift + size - 1) / size;
-    taken = strides > 1u << rq.log_strides ? Take::kEmpty : make_room(t, rq, strides);
-    offset = static_cast<std::uint64_t>(rq.next_stride) * size + shift;
-    c.wqe_counter = static_cast<std::uint16_t>(rq.next_stride);
-    c.byte_cnt = strides << 16 | len;
-    f.wqe_id = rq.wqe.counter;
-  } else {
-    taken = take_wqe(t, rq);
-    c.wqe_counter = rq.wqe.counter;
-    c.byte_cnt = len;
-  }
+  Claim room;
+  const Take taken = claim(t, rq, len, room);
   if (taken == Take::kEmpty) {
     ++blocks_.q_counters[rq.function][rq.counter_set].out_of_buffer;
     return drop(t, p, blocks_.eth[rq.function].counters.out_of_buffer, DropReason::kNoBuffer);
   }
   if (taken == Take::kBroken) return rq_failed(t, rq);
-  blocks_.tracer.record(Point::kRwqeFetch, t, {rq.function, p.trace_qpn}, p.wqe_serial, rq.wqe.counter,
-                        rq.rqn);
+  trace_taken(t, rq, p);
+  MoveResult m = scatter(t, rq, rq.wqe.sges, room.offset, a, strip, p.frame_len);
+  if (m.ok() && rq.scatter_fcs) m = scatter_fcs(t, rq, room.offset + len - kFcs, a, room.f);
+  if (!m.ok()) return refused(t, rq, m, room.offset + len);
+  trace_landed(m.at, rq, p, len);
+  used(rq, room);
+  sum_up(a);
+  room.f.segments = a.segments;
+  complete(t, rq, a, room.c, room.f, strip);
+}
 
-  MoveResult m = scatter(t, rq, offset, a, strip);
-  if (m.ok() && rq.scatter_fcs) m = scatter_fcs(t, rq, offset + len - kFcs, a, f);
-  if (!m.ok()) {
-    const bool too_short = m.status == TptStatus::kOutOfRange && offset + len > rq.wqe.capacity;
-    if (!too_short)
-      blocks_.tracer.record(Point::kAccessErr, t, rq.subject(), 0,
-                            rq.wqe.sges.empty() ? 0 : rq.wqe.sges[0].lkey,
-                            rq.wqe.sges.empty() ? 0 : rq.wqe.sges[0].addr);
-    return fail_wqe(t, rq, too_short ? CqeSyndrome::kLocalLength : CqeSyndrome::kLocalProt,
-                    static_cast<std::uint8_t>(m.status));
+EthRx::Take EthRx::claim(Time t, Rq& rq, std::uint32_t len, Claim& claim) {
+  if (rq.striding()) {
+    const std::uint32_t shift = rq.two_byte_shift ? 2 : 0;
+    const std::uint32_t size = 1u << rq.log_stride_size;
+    claim.strides = (len + shift + size - 1) / size;
+    const Take taken = claim.strides > 1u << rq.log_strides ? Take::kEmpty : make_room(t, rq, claim.strides);
+    claim.offset = static_cast<std::uint64_t>(rq.next_stride) * size + shift;
+    claim.c.wqe_counter = static_cast<std::uint16_t>(rq.next_stride);
+    claim.c.byte_cnt = claim.strides << 16 | len;
+    claim.f.wqe_id = rq.wqe.counter;
+    return taken;
   }
-  blocks_.tracer.record(Point::kScattered, m.at, {rq.function, p.trace_qpn}, p.wqe_serial, len, rq.rqn);
-  if (striding) {
-    rq.next_stride += strides;
+  const Take taken = rq.wqe.valid ? Take::kTaken : take_wqe(t, rq);
+  claim.c.wqe_counter = rq.wqe.counter;
+  claim.c.byte_cnt = len;
+  return taken;
+}
+
+void EthRx::used(Rq& rq, const Claim& claim) {
+  if (rq.striding()) {
+    rq.next_stride += claim.strides;
     if (rq.next_stride == 1u << rq.log_strides) rq.wqe.valid = false;
   } else {
     rq.wqe.valid = false;
   }
-  sum_up(a);
-  complete(t, rq, a, c, f, strip);
 }
 
-MoveResult EthRx::scatter(Time t, Rq& rq, std::uint64_t offset, const Arrival& a, bool strip) {
+void EthRx::trace_taken(Time t, const Rq& rq, const Packet& packet) {
+  blocks_.tracer.record(Point::kRwqeFetch, t, {rq.function, packet.trace_qpn}, packet.wqe_serial,
+                        rq.wqe.counter, rq.rqn);
+}
+
+void EthRx::trace_landed(Time t, const Rq& rq, const Packet& packet, std::uint32_t len) {
+  blocks_.tracer.record(Point::kScattered, t, {rq.function, packet.trace_qpn}, packet.wqe_serial, len,
+                        rq.rqn);
+}
+
+// The WQE's buffers would not take what was to end at `end` in them.
+void EthRx::refused(Time t, Rq& rq, const MoveResult& m, std::uint64_t end) {
+  const bool too_short = m.status == TptStatus::kOutOfRange && end > rq.wqe.capacity;
+  if (!too_short)
+    blocks_.tracer.record(Point::kAccessErr, t, rq.subject(), 0,
+                          rq.wqe.sges.empty() ? 0 : rq.wqe.sges[0].lkey,
+                          rq.wqe.sges.empty() ? 0 : rq.wqe.sges[0].addr);
+  fail_wqe(t, rq, too_short ? CqeSyndrome::kLocalLength : CqeSyndrome::kLocalProt,
+           static_cast<std::uint8_t>(m.status));
+}
+
+bool EthRx::strips(const Rq& rq, const FrameHeaders& h) {
+  return !rq.keep_vlan && h.tags != 0 && h.tpid[0] == kTpidCvlan;
+}
+
+MoveResult EthRx::scatter(Time t, Rq& rq, const std::vector<Sge>& to, std::uint64_t offset, const Arrival& a,
+                          bool strip, std::uint32_t len) {
   const WriteOwner owner{WriteOwner::kRq, rq.function, rq.rqn};
-  const std::uint32_t len = (*a.packet)->frame_len;
-  if (!strip) return mover_.scatter(t, owner, rq.wqe.pd, rq.wqe.sges, offset, *a.packet, 0, len, true);
-  const MoveResult m = mover_.scatter(t, owner, rq.wqe.pd, rq.wqe.sges, offset, *a.packet, 0, kMacs, true);
+  if (!strip) return mover_.scatter(t, owner, rq.wqe.pd, to, offset, *a.packet, 0, len, true);
+  const MoveResult m = mover_.scatter(t, owner, rq.wqe.pd, to, offset, *a.packet, 0, kMacs, true);
   if (!m.ok()) return m;
   const std::uint32_t rest = kMacs + kVlanTag;
-  return mover_.scatter(t, owner, rq.wqe.pd, rq.wqe.sges, offset + kMacs, *a.packet, rest, len - rest, true);
+  return mover_.scatter(t, owner, rq.wqe.pd, to, offset + kMacs, *a.packet, rest, len - rest, true);
 }
 
 // As it stood behind the frame on the cable (IEEE 802.3 3.2.9), low byte first; check_sum covers it.
@@ -267,8 +304,9 @@ void EthRx::complete(Time t, Rq& rq, const Arrival& a, Completion& c, FrameCompl
   unsigned type = header_type(frame, *a.headers);
   f.check_sum = ones_add(f.check_sum, a.sum);
   if (strip) {
-    // Without the tag: adding the complement takes it away.
-    f.check_sum = ones_add(f.check_sum, static_cast<std::uint16_t>(~ones_sum(frame + kMacs + 2, kVlanTag)));
+    // Without the tag: adding the complement takes it away. A sum of data alone has none of it.
+    if (f.segments < 2)
+      f.check_sum = ones_add(f.check_sum, static_cast<std::uint16_t>(~ones_sum(frame + kMacs + 2, kVlanTag)));
     type |= kVlanStripped;
     f.vlan = a.headers->tci[0];
   }
@@ -295,8 +333,7 @@ void EthRx::fail_wqe(Time t, Rq& rq, CqeSyndrome syndrome, std::uint8_t vendor) 
   // A frame that is longer than the WQE's buffers costs that WQE and no more: the driver does not revive the
   // RQ for it, and waits for the next frame (en/health.h, cqe_syndrome_needs_recover). A WQE of strides has
   // room for all of them, or its driver is wrong.
-  const bool striding = rq.type == WqType::kLinkedListStriding || rq.type == WqType::kCyclicStriding;
-  if (syndrome == CqeSyndrome::kLocalLength && !striding) return;
+  if (syndrome == CqeSyndrome::kLocalLength && !rq.striding()) return;
   const RqState old = rq.state;
   rq.state = RqState::kErr;
   rq_changed(t, rq, old);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The Ethernet receive path: flow tables decide, TIRs hash (RSS), RQs take frames: cyclic and striding WQEs,
-// checksums, VLAN strip, CQEs (Cqe of prm/cqe.h, CQE section of the PRM). Frames come from the receiver,
-// copies for sniffers from it and from the port, changes of an RQ's state from firmware.
+// The Ethernet receive path: flow tables decide, TIRs hash (RSS) and have segments put together (LRO), RQs
+// take frames: cyclic and striding WQEs, checksums, VLAN strip, CQEs (Cqe
+// of prm/cqe.h, CQE section of the PRM). Frames come from the receiver, copies for sniffers from it and from
+// the port, changes of an RQ's state from firmware.
 #ifndef HCASIM_MODEL_ETH_RX_H
 #define HCASIM_MODEL_ETH_RX_H
 
@@ -12,6 +13,7 @@
 #include "model/cq/cq.h"
 #include "model/ctx/eth.h"
 #include "model/eth/headers.h"
+#include "model/eth/lro.h"
 #include "model/eth/rss.h"
 #include "model/packet/packet.h"
 #include "model/port/port.h"
@@ -50,7 +52,7 @@ class EthRx : public sc_core::sc_module {
     PerFunction<QCounters> q_counters;
     Lag& lag;  // takes back what the card's other port has handed over
   };
-  EthRx(const sc_core::sc_module_name& name, const Blocks& blocks);
+  EthRx(const sc_core::sc_module_name& name, const Blocks& blocks, FaultSink& faults);
 
   // A frame (kind kEthernet) for the function that is not RoCE, or whose RoCE is not enabled.
   void receive(Time t, FunctionId f, PacketRef& packet);
@@ -62,6 +64,10 @@ class EthRx : public sc_core::sc_module {
   void rq_changed(Time t, Rq& rq, RqState old);
   // The RQ cannot go on (its ring or doorbell record, a write that the host refused): to kErr, flush, event.
   void rq_failed(Time t, Rq& rq);
+  // Firmware changes the TIR's LRO, or destroys it.
+  void tir_changed(Time t, FunctionId f, std::uint32_t tirn) { lro_.tir_changed(t, f, tirn); }
+  // The function is reset.
+  void forget(FunctionId f) { lro_.forget(f); }
   void clear();
   Time rx_free() const { return rx_free_; }  // when the receive pipeline has taken all that came
 
@@ -70,7 +76,7 @@ class EthRx : public sc_core::sc_module {
 
   template <class Archive>
   void list_state(Archive& a) {
-    HCASIM_FIELDS(a, rx_free_);
+    HCASIM_FIELDS(a, rx_free_, lro_);
   }
 
  private:
@@ -80,23 +86,49 @@ class EthRx : public sc_core::sc_module {
     const FrameHeaders* headers = nullptr;
     std::uint32_t flow_tag = 0, metadata = 0;
     RssHash hash;
+    std::uint8_t segments = 0;  // of LRO, if it has passed that
     // Found when the first RQ takes it; the same for all.
     bool summed = false;
     std::uint16_t sum = 0;  // behind the Ethernet header, VLAN tags included
     std::uint8_t ok = 0;
   };
   enum class Take : std::uint8_t { kTaken, kEmpty, kBroken };
+  // Room in a receive queue.
+  struct Claim {
+    std::uint64_t offset = 0;  // in the WQE
+    std::uint32_t strides = 0;
+    Completion c;
+    FrameCompletion f;
+  };
 
   // rx.cpp
   void deliver(Time t, FunctionId f, const Tir& tir, Arrival& a);
+  bool offer_to_lro(Time t, const Tir& tir, const Rq& rq, Arrival& a);
   void take_frame(Time t, Rq& rq, Arrival& a);
+  // `len` bytes of the WQE in use or the next one.
+  Take claim(Time t, Rq& rq, std::uint32_t len, Claim& claim);
+  void used(Rq& rq, const Claim& claim);
+  // Traces that the packet has got a receive WQE, and is in memory.
+  void trace_taken(Time t, const Rq& rq, const Packet& packet);
+  void trace_landed(Time t, const Rq& rq, const Packet& packet, std::uint32_t len);
+  void refused(Time t, Rq& rq, const MoveResult& m, std::uint64_t end);
   void sum_up(Arrival& a) const;
   void drop(Time t, const Packet& packet, std::uint64_t& counter, DropReason reason);
-  // Writes the frame at `offset` of the WQE, without its VLAN tag if strip.
-  MoveResult scatter(Time t, Rq& rq, std::uint64_t offset, const Arrival& a, bool strip);
+  static bool strips(const Rq& rq, const FrameHeaders& h);
+  // Writes the frame's first `len` bytes at `offset` of the list, without its VLAN tag if strip.
+  MoveResult scatter(Time t, Rq& rq, const std::vector<Sge>& to, std::uint64_t offset, const Arrival& a,
+                     bool strip, std::uint32_t len);
   MoveResult scatter_fcs(Time t, Rq& rq, std::uint64_t offset, const Arrival& a, FrameCompletion& f);
   void complete(Time t, Rq& rq, const Arrival& a, Completion& c, FrameCompletion& f, bool strip);
   void fail_wqe(Time t, Rq& rq, prm::CqeSyndrome syndrome, std::uint8_t vendor);
+
+  // merged.cpp : sessions that have ended
+  void take_session(Time t, LroSession& s);
+  // How many of the segments from `from` on fit into the next room of the queue: in n.
+  Take fit(Time t, Rq& rq, const LroSession& s, std::size_t from, std::size_t& n);
+  void place(Time t, Rq& rq, const LroSession& s, std::size_t from, std::size_t n);
+  void drop_segments(Time t, const LroSession& s, std::size_t from, std::uint64_t& counter,
+                     DropReason reason);
 
   // rq.cpp: receive WQEs
   Take take_wqe(Time t, Rq& rq);
@@ -112,6 +144,7 @@ class EthRx : public sc_core::sc_module {
 
   Blocks blocks_;
   Mover mover_;
+  Lro lro_;
   Time rx_free_ = 0;
   bool sniffing_ = false;                 // what is lost now is a copy
   std::vector<FlowDelivery> deliveries_;  // scratch
