@@ -48,6 +48,13 @@ void fill_wq(Mailbox& in, const Ring& ring, const Pd& pd, const Dbr& dbr, unsign
   for (std::size_t i = 0; i < pas.size(); ++i) prm::store64(in.data() + bytes + 8 * i, pas[i]);
 }
 
+template <class C>
+void fill_lro(Mailbox& in, const TirSpec& s) {
+  in.set<typename C::packet_merge_mask>(s.lro);
+  in.set<typename C::lro_timeout_period_usecs>(s.lro != 0 ? s.lro_period_us : 0);
+  in.set<typename C::lro_max_ip_payload_size>(s.lro != 0 ? s.lro_max : 0);
+}
+
 }  // namespace
 
 EthObject::EthObject(Device& device, std::uint32_t number, std::function<CommandResult()> destroy)
@@ -108,6 +115,7 @@ EthObject make_tir(Device& device, const TirSpec& s, std::uint64_t* icm) {
   in.set<C::transport_domain>(s.transport_domain);
   in.set<C::self_lb_block>(s.self_lb_allow);
   in.set<C::rx_hash_fn>(s.hash_fn);
+  fill_lro<C>(in, s);
   if (s.rqn == 0) {
     in.set<C::rx_hash_symmetric>(s.symmetric);
     for (std::size_t i = 0; i < 10; ++i)
@@ -126,6 +134,14 @@ EthObject make_tir(Device& device, const TirSpec& s, std::uint64_t* icm) {
   return {device, tirn, [tirn, destroy = plain<DestroyIn, DestroyIn::tirn>(device, prm::op::DESTROY_TIR)] {
             return destroy(tirn);
           }};
+}
+
+CommandResult set_lro(Device& device, std::uint32_t tirn, const TirSpec& spec) {
+  using In = prm::modify_tir_in;
+  Mailbox in(prm::op::MODIFY_TIR, In::bytes);
+  in.set<In::tirn>(tirn).set<In::bitmask::packet_merge>(1);
+  fill_lro<In::ctx>(in, spec);
+  return device.exec(in);
 }
 
 EthObject make_flow_table(Device& device, unsigned log_size, unsigned level, unsigned type,

@@ -49,9 +49,13 @@ struct TirSpec {
   std::array<std::uint8_t, 40> key{};
   // tirc.self_lb_block: 1 unicast, 2 multicast of the own transport domain is received.
   unsigned self_lb_allow = 3;
+  // Large receive offload: 1 IPv4, 2 IPv6; period; the most IP payload in units of 256 bytes.
+  unsigned lro = 0, lro_period_us = 32, lro_max = 255;
 };
 // icm: if not null, receives the address of create_tir_out.
 EthObject make_tir(Device& device, const TirSpec& spec, std::uint64_t* icm = nullptr);
+// Changes the receive offload of a TIR to what the specification says.
+CommandResult set_lro(Device& device, std::uint32_t tirn, const TirSpec& spec);
 
 // Flow steering; type: flow_table_type of the commands, NIC RX by default.
 enum : unsigned {

@@ -103,7 +103,13 @@ TEST_F(EthObjects, TirAttributes) {
                 CmdStatus::kBadRes);
   EXPECT_STATUS(create([](Mailbox& m) { m.set<C::disp_type>(2); }), CmdStatus::kBadParam);
   EXPECT_STATUS(create([](Mailbox& m) { m.set<C::rx_hash_fn>(3); }), CmdStatus::kBadParam);
-  EXPECT_STATUS(create([](Mailbox& m) { m.set<C::packet_merge_mask>(1); }), CmdStatus::kBadParam);
+  for (const unsigned us : {0u, 7u, 33u})
+    EXPECT_STATUS(
+        create([us](Mailbox& m) { m.set<C::packet_merge_mask>(1).set<C::lro_timeout_period_usecs>(us); }),
+        CmdStatus::kBadParam);
+  EXPECT_STATUS(
+      create([](Mailbox& m) { m.set<C::packet_merge_mask>(4).set<C::lro_timeout_period_usecs>(32); }),
+      CmdStatus::kBadParam);
   EXPECT_STATUS(create([](Mailbox& m) { m.set<C::tls_en>(1); }), CmdStatus::kBadParam);
   EXPECT_STATUS(create([](Mailbox& m) { m.set<C::rx_hash_field_selector_outer::selected_fields>(0x20); }),
                 CmdStatus::kBadParam);
@@ -121,6 +127,13 @@ TEST_F(EthObjects, TirAttributes) {
   EXPECT_EQ(q.get<Out::tir_context::inline_rqn>(), rq.rqn());
   mod.set<Mod::bitmask::packet_merge>(1).set<Mod::ctx::packet_merge_mask>(3);
   EXPECT_STATUS(dev().exec(mod), CmdStatus::kBadParam);
+  mod.set<Mod::ctx::lro_timeout_period_usecs>(1024).set<Mod::ctx::lro_max_ip_payload_size>(100);
+  EXPECT_OK(dev().exec(mod));
+  const auto merging =
+      name<prm::query_tir_in::tirn>(prm::op::QUERY_TIR, prm::query_tir_in::bytes, tirn, Out::bytes).must();
+  EXPECT_EQ(merging.get<Out::tir_context::packet_merge_mask>(), 3u);
+  EXPECT_EQ(merging.get<Out::tir_context::lro_timeout_period_usecs>(), 1024u);
+  EXPECT_EQ(merging.get<Out::tir_context::lro_max_ip_payload_size>(), 100u);
   EXPECT_OK((name<prm::destroy_tir_in::tirn>(prm::op::DESTROY_TIR, prm::destroy_tir_in::bytes, tirn)));
   EXPECT_STATUS((name<prm::destroy_tir_in::tirn>(prm::op::DESTROY_TIR, prm::destroy_tir_in::bytes, tirn)),
                 CmdStatus::kBadRes);
