@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "firmware-stub/caps_cq.h"
+#include "firmware-stub/caps_crypto.h"
 #include "firmware-stub/caps_devx.h"
 #include "firmware-stub/caps_eth.h"
 #include "firmware-stub/caps_memory.h"
@@ -104,6 +105,7 @@ void fill_general(const Options& o, std::uint8_t* c) {
   if (eth) fill_general_eth(o, c);
   if (eth) fill_general_sw_steering(*o.generation, c);
   fill_general_devx(o, c);
+  fill_general_crypto(o, c);
   fill_general_transport(o, c);
   // A virtual function's BAR has no room for device memory; what software steering uses needs none.
   if (o.vf && !(eth && o.generation->sw_steering())) set(g::device_memory{}, 0);
@@ -180,6 +182,7 @@ Caps::Caps(const Options& options) : selects_port_(options.selects_port()) {
   // Asked for by user space on every link; on InfiniBand there are no flow tables, and it is empty.
   fixed_block(CapGroup::kFlowTable);
   fill_qos(options, fixed_block(CapGroup::kQos));
+  if (options.encrypts()) fill_tls(fixed_block(CapGroup::kTls));
   general_power_on_ = general_max_;
   prm::set<prm::cmd_hca_cap::cmdif_checksum>(general_power_on_.data(), 0);
   vhca_state_off(general_power_on_.data());

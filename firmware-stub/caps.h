@@ -26,6 +26,7 @@ enum class CapGroup : std::uint16_t {
   kEswitch = 9,
   kQos = 0xc,
   kDeviceMemory = 0xf,
+  kTls = 0x11,
   kGeneral2 = 0x20,
   kPortSelection = 0x25,
 };

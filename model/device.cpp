@@ -42,16 +42,17 @@ Device::Device(const sc_core::sc_module_name& name, const Profile& profile,
       uar_({profile_, tracer, scheduler_, dma_, functions_.of(&Function::uars), qps(), cqs_, eqs_}),
       cc_({profile_, tracer, port_, rdma_, qps()}),
       tags_({tracer, scheduler_, qps(), cqs_}),
-      requester_("requester", {profile_,      tracer,       functions_,   scheduler_, tx_,       rx_,
-                               context_gate_, cc_,          qos(),        dma_,       port_,     rdma_,
-                               flows(),       tpt_,         tags_,        vports(),   qps(),     cqs_,
-                               eqs_,          page_faults_, q_counters(), qp_states_, firmware()}),
+      crypto_({profile_, tracer, eth(), functions_.of(&Function::deks)}),
+      requester_("requester", {profile_,      tracer, functions_,   scheduler_,   tx_,        rx_,
+                               context_gate_, cc_,    qos(),        dma_,         port_,      rdma_,
+                               flows(),       tpt_,   tags_,        crypto_,      vports(),   qps(),
+                               cqs_,          eqs_,   page_faults_, q_counters(), qp_states_, firmware()}),
       responder_("responder",
                  {profile_, tracer, functions_, scheduler_, tx_,          rx_,          context_gate_,
                   cc_,      qos(),  dma_,       port_,      rdma_,        tpt_,         tags_,
                   vports(), qps(),  cqs_,       eqs_,       page_faults_, q_counters(), qp_states_}),
       eth_rx_("eth_rx",
-              {profile_, tracer, dma_, port_, flows(), tpt_, eth(), qps(), cqs_, eqs_, q_counters(), lag_},
+              {profile_, tracer, dma_, port_, flows(), tpt_, eth(), qps(), cqs_, eqs_, q_counters(), lag_, crypto_},
               functions_),
       receiver_({functions_.of(&Function::health), port_, vports_, eswitch_, qps(),
                  functions_.of(&Function::steering), flows(), rdma_, cc_, tags_, requester_, responder_,
@@ -196,6 +197,7 @@ void Device::transport(int index, tlm::tlm_generic_payload& payload, sc_core::sc
 void Device::clear_engines() {
   dma_.reset();
   scheduler_.clear();
+  crypto_.clear();
   requester_.clear();
   responder_.clear();
   rx_.clear();

@@ -15,6 +15,7 @@
 
 #include "model/cc/congestion.h"
 #include "model/cq/cq.h"
+#include "model/crypto/engine.h"
 #include "model/ctx/context_gate.h"
 #include "model/ctx/fetch.h"
 #include "model/ctx/qp_states.h"
@@ -144,8 +145,8 @@ class Device : public sc_core::sc_module {
   template <class Archive>
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, functions_, dma_, contexts_, lookups_, tx_, rx_, context_gate_, eqs_, cqs_, tpt_,
-                  qp_states_, page_faults_, vxlan_ports_, eswitch_, port_, lag_, uar_, cc_, tags_, requester_,
-                  responder_, eth_rx_, scheduler_, injector_);
+                  qp_states_, page_faults_, vxlan_ports_, eswitch_, port_, lag_, uar_, cc_, tags_, crypto_,
+                  requester_, responder_, eth_rx_, scheduler_, injector_);
   }
 
  private:
@@ -189,6 +190,7 @@ class Device : public sc_core::sc_module {
   Uar uar_;
   CongestionControl cc_;
   TagUnit tags_;
+  CryptoEngine crypto_;
   Requester requester_;
   Responder responder_;
   EthRx eth_rx_;

@@ -76,6 +76,8 @@ std::vector<Parameter> parameters(Profile& p, double& clock_mhz) {
       {"engine", "atomic_ns", &eng.atomic, 0, kMaxNs},
       {"engine", "atomic_slots", &eng.atomic_slots, 4, 1 << 16, true},
       {"engine", "umr_ns", &eng.umr, 0, kMaxNs},
+      {"engine", "crypto_ns", &eng.crypto, 0, kMaxNs},
+      {"engine", "crypto_gbps", &eng.crypto_gbps, 1, 10000},
       {"engine", "wqe_fetch_bytes", &eng.wqe_fetch_bytes, 64, 4096, true},
       {"engine", "rwqe_prefetch", &eng.rwqe_prefetch, 1, 64},
       {"engine", "burst_packets", &eng.burst_packets, 1, 4096},

@@ -61,6 +61,8 @@ struct Profile {
     Time atomic = from_ns(7);         // the ALU, on top of the memory read
     unsigned atomic_slots = 512;      // locks; of 8 bytes each, chosen by the low bits of the address
     Time umr = from_ns(60);           // UMR execution, per WQE
+    Time crypto = from_ns(100);       // encryption: latency of a frame behind its last byte
+    double crypto_gbps = 200;         // ... and of all frames together, either direction
     unsigned wqe_fetch_bytes = 512;   // one fetch reads at most this much of the SQ
     unsigned rwqe_prefetch = 8;       // receive WQEs read at a time
     unsigned burst_packets = 16;      // a QP's turn in the scheduler

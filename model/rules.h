@@ -74,6 +74,8 @@ constexpr Rule rule_of(WqeFault f) {
       return Rule::kWqeTag;
     case WqeFault::kHeaders:
       return Rule::kWqeHeaders;
+    case WqeFault::kTls:
+      return Rule::kWqeTls;
     case WqeFault::kNone:
     case WqeFault::kFetch:  // the refused DMA is reported by itself
     case WqeFault::kPageFault:

@@ -155,6 +155,10 @@
     "an operation on the matching list of a tag-matching SRQ")                                               \
   X(kTagMatch,      tag_match,       kObject, "XRQ number", "-", "tag", "entry, or 0xffff: none matched",    \
     "a tagged message was looked up")                                                                        \
+  X(kTls,           tls,             kObject, "TIS or TIR", "0: TIS, 1: TIR",                               \
+    "what: 0 static parameters, 1 progress, 2 records lost, 3 one found, 4 confirmed, 5 its tag is wrong",   \
+    "0: record number; 1, 2, 5: TCP sequence number; 3, 4: of the record found",                             \
+    "encryption of TLS was set up for a connection, or follows its records anew")                            \
   X(kTagRefused,    tag_refused,     kError,  "XRQ number", "-", "operation or tag", "entry",                \
     "a list operation or the data of a matched message failed")                                              \
   X(kLroEnd,        lro_end,         kObject, "rqn", "segments", "reason: LroEnd in lro_end.h 7:0, bytes 63:32", \

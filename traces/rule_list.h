@@ -306,6 +306,8 @@
     "the remote address of an atomic is aligned to its operand") \
   X(kReceiveLength, 621, "receive-length", kWarning, "IBTA 9.7.4.1.6, 10.8.3", \
     "a receive WQE has room for the message that comes") \
+  X(kWqeTls, 622, "wqe-tls", kError, "mlx5_ifc.h tls_static_params, tls_progress_params; device.h MLX5_OPC_MOD_TLS_*", \
+    "parameters of TLS are for a TIS or TIR that has it, with a key of the queue's domain, and what leaves by the TIS are records") \
   /* 7xx: memory */ \
   X(kMrKey, 701, "mr-key", kError, "IBTA 10.6.7.2; mlx5_ifc.h mkc", \
     "an L_Key names a key that is registered and not invalidated") \

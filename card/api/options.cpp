@@ -227,6 +227,9 @@ const Option kOptions[] = {
        s.firmware.port_tables = v == "hash";
        return v == "hash" || v == "queue";
      }},
+    {"crypto", "off",
+     "the board may encrypt: TLS in line, on Ethernet, of generations that can (connectx6dx, connectx7)",
+     "on, off", [](Settings& s, const std::string& v) { return to_bool(v, s.firmware.crypto); }},
     {"sfs", "0", "sub-functions that the card can have, on Ethernet", "0 to 64",
      [](Settings& s, const std::string& v) {
        std::uint64_t n = 0;

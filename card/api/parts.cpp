@@ -55,6 +55,15 @@ bool make_parts(const std::string& options, unsigned number, Parts& parts, std::
           profile.generation->product + " has not";
     return false;
   }
+  if (settings.firmware.crypto && settings.firmware.link != fw::Link::kEthernet) {
+    why = "crypto=on: TLS is for link=eth";
+    return false;
+  }
+  if (settings.firmware.crypto && !profile.generation->has.crypto) {
+    why = std::string("crypto=on: ") + profile.generation->product +
+          " cannot encrypt; give generation=connectx6dx or connectx7";
+    return false;
+  }
   if (settings.dc_contexts) profile.engine.dc_contexts = *settings.dc_contexts;
   parts.tracer = std::make_unique<traces::Tracer>(number);
   traces::Tracer& tracer = *parts.tracer;

@@ -5,6 +5,7 @@
 #include "firmware-stub/handlers.h"
 #include "firmware-stub/objects/general_handlers.h"
 #include "firmware-stub/objects/sw_icm.h"
+#include "prm/crypto.h"
 #include "prm/qos.h"
 #include "prm/transport_caps.h"
 
@@ -25,6 +26,7 @@ bool has_flow_rewrite(const Options& options) {
 bool has_flow_meters(const Options& options) {
   return options.manages_switch() && options.generation->has.flow_rewrite;
 }
+bool encrypts(const Options& options) { return options.encrypts(); }
 bool selects_port(const Options& options) { return options.selects_port(); }
 
 const GeneralType* find_type(const Firmware& fw, std::uint16_t type) {

@@ -326,6 +326,7 @@ Syndrome create_sq(Firmware& fw, Command& cmd) {
     sq->transport_domain = t->transport_domain;
     sq->affinity = t->affinity;
   }
+  sq->tls = fw.options().encrypts();
   sq->flush_in_error = cmd.get<c::flush_in_error_en>() != 0;
   sq->qos.pace = static_cast<std::uint16_t>(cmd.get<c::packet_pacing_rate_limit_index>());
   if (cmd.get<c::qos_queue_group_id>() != 0)

@@ -97,7 +97,10 @@ bool read_affinity(Firmware& fw, std::uint32_t port, PortAffinity& affinity) {
 Syndrome create_tis(Firmware& fw, Command& cmd) {
   using c = prm::create_tis_in::ctx;
   Objects& o = fw.objects();
-  if (cmd.get<c::tls_en>() != 0 || cmd.get<c::underlay_qpn>() != 0) return Syndrome::kTirFeature;
+  const bool tls = cmd.get<c::tls_en>() != 0;
+  if ((tls && fw.caps().get<prm::cmd_hca_cap::tls_tx>() == 0) || cmd.get<c::underlay_qpn>() != 0)
+    return Syndrome::kTirFeature;
+  if (tls && o.pds.find(cmd.get<c::pd>()) == nullptr) return Syndrome::kPdNumber;
   PortAffinity affinity;
   if (!read_affinity(fw, cmd.get<c::lag_tx_port_affinity>(), affinity)) return Syndrome::kTirFeature;
   affinity.strict = cmd.get<c::strict_lag_tx_port_affinity>() != 0;
@@ -117,6 +120,10 @@ Syndrome create_tis(Firmware& fw, Command& cmd) {
   tis.transport_domain = tdn;
   tis.pd = cmd.get<c::pd>();
   tis.affinity = affinity;
+  if (tls) {
+    tis.tls.emplace();
+    object->pd = Ref(o.pds.find(tis.pd));
+  }
   cmd.put<prm::create_tis_out::tisn>(tisn);
   fw.trace_create(ObjType::kTis, tisn, cmd.uid);
   return Syndrome::kOk;
@@ -240,8 +247,11 @@ Syndrome query_rqt(Firmware& fw, Command& cmd) {
 Syndrome create_tir(Firmware& fw, Command& cmd) {
   using c = prm::create_tir_in::ctx;
   Objects& o = fw.objects();
-  if (cmd.get<c::tls_en>() != 0 || cmd.get<c::tunneled_offload_en>() != 0) return Syndrome::kTirFeature;
+  if ((cmd.get<c::tls_en>() != 0 && fw.caps().get<prm::cmd_hca_cap::tls_rx>() == 0) ||
+      cmd.get<c::tunneled_offload_en>() != 0)
+    return Syndrome::kTirFeature;
   Tir tir;
+  if (cmd.get<c::tls_en>() != 0) tir.tls.emplace();
   const std::uint32_t disp = cmd.get<c::disp_type>();
   if (disp > kIndirect) return Syndrome::kTirFeature;
   tir.indirect = disp == kIndirect;

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "prm/cqe.h"
+#include "prm/crypto.h"
 #include "prm/eqe.h"
 #include "prm/signature.h"
 
@@ -61,7 +62,8 @@ inline prm::Cqe make_cqe(const Completion& c, bool error, Time done) {
       cqe.vlan_info = c.vlan;
     }
     if (const FrameCompletion* f = c.frame) {
-      cqe.tls_outer_l3_tunneled = f->tunneled;
+      cqe.tls_outer_l3_tunneled =
+          static_cast<std::uint8_t>((f->tunneled ? 1 : 0) | f->tls << prm::kCqeTlsShift);
       cqe.wqe_id = f->wqe_id;
       cqe.rss_hash_result = f->rss_hash;
       cqe.rss_hash_type = f->rss_type;

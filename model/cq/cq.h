@@ -94,6 +94,7 @@ struct FrameCompletion {
   std::uint8_t header_type = 0;  // l4_l3_hdr_type
   std::uint16_t vlan = 0;
   bool tunneled = false;
+  std::uint8_t tls = 0;  // prm::CqeTls
   std::uint32_t flow_tag = 0;
   std::uint8_t segments = 0;            // LRO: of the queue's frames; more than one: put together
   std::array<std::uint8_t, 8> merge{};  // Cqe::merge

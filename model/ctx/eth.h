@@ -8,8 +8,10 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <vector>
 
+#include "model/crypto/tls.h"
 #include "model/ctx/guest_ring.h"
 #include "model/function/id.h"
 #include "model/packet/packet.h"
@@ -109,11 +111,12 @@ struct Tir {
   std::uint8_t self_lb_allow = 0;
   std::uint32_t transport_domain = 0;
   LroParams lro;
+  std::optional<TlsRx> tls;
 
   template <class Archive>
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, tirn, indirect, rqn, rqt, hash_fn, symmetric, key, outer, inner, self_lb_allow,
-                  transport_domain, lro);
+                  transport_domain, lro, tls);
   }
 };
 
@@ -122,10 +125,11 @@ struct Tis {
   std::uint8_t prio = 0;
   std::uint32_t transport_domain = 0, pd = 0;
   PortAffinity affinity;
+  std::optional<TlsTx> tls;
 
   template <class Archive>
   void list_state(Archive& a) {
-    HCASIM_FIELDS(a, tisn, prio, transport_domain, pd, affinity);
+    HCASIM_FIELDS(a, tisn, prio, transport_domain, pd, affinity, tls);
   }
 };
 

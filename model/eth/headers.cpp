@@ -274,4 +274,10 @@ FrameHeaders parse_frame(const std::uint8_t* frame, std::uint32_t len, LengthsOf
   return h;
 }
 
+std::uint32_t tcp_payload(const std::uint8_t* frame, const IpHeaders& ip) {
+  constexpr unsigned kShortest = 20;
+  const unsigned header = std::max((frame[ip.l4 + 12] >> 4) * 4u, kShortest);
+  return std::min<std::uint32_t>(ip.end, ip.l4 + header);
+}
+
 }  // namespace hcasim

@@ -68,5 +68,8 @@ enum class LengthsOf : std::uint8_t { kHeaders, kBuffer };
 FrameHeaders parse_frame(const std::uint8_t* frame, std::uint32_t len,
                          LengthsOf lengths = LengthsOf::kHeaders, const VxlanPorts* vxlan = nullptr);
 
+// Offset of the bytes that TCP carries; at most ip.end. ip.tcp holds.
+std::uint32_t tcp_payload(const std::uint8_t* frame, const IpHeaders& ip);
+
 }  // namespace hcasim
 #endif

@@ -5,6 +5,7 @@
 #include <libdeflate.h>
 #include <algorithm>
 
+#include "model/crypto/engine.h"
 #include "model/ctx/eth.h"
 #include "model/ctx/q_counters.h"
 #include "model/eth/checksum.h"
@@ -115,7 +116,7 @@ void EthRx::deliver(Time t, FunctionId f, FlowVerdict& verdict) {
     a.flow_tag = d.frame.flow_tag;
     a.metadata = d.frame.regs.b;
     last = &d.frame;
-    if (const Tir* tir = EthTable::find(blocks_.eth[f].tirs, d.tirn))
+    if (Tir* tir = EthTable::find(blocks_.eth[f].tirs, d.tirn))
       deliver(t, f, *tir, a);
     else
       drop(t, *d.frame.packet, blocks_.eth[f].counters.no_rule, DropReason::kNoQp);
@@ -136,12 +137,39 @@ void EthRx::sniff(Time t, FunctionId f, FlowTableType type, const Packet& packet
   sniffing_ = false;
 }
 
-void EthRx::deliver(Time t, FunctionId f, const Tir& tir, Arrival& a) {
+void EthRx::deliver(Time t, FunctionId f, Tir& tir, Arrival& a) {
   const Packet& p = **a.packet;
   if (p.looped && p.transport_domain == tir.transport_domain &&
       !(tir.self_lb_allow & (p.frame()[0] & 1 ? kLbMulticast : kLbUnicast)))
     return drop(t, p, blocks_.eth[f].counters.self_loopback, DropReason::kLoopback);
+  if (!tir.tls || !a.headers->outer.tcp) return to_queue(t, f, tir, a);
+  Arrival clear = a;
+  const PacketRef packet = decrypt(t, f, tir, clear);
+  if (packet) clear.packet = &packet;
+  to_queue(t, f, tir, clear);
+}
 
+// Checksums are those of the frame that came.
+PacketRef EthRx::decrypt(Time& t, FunctionId f, Tir& tir, Arrival& a) {
+  sum_up(a);
+  const Packet& p = **a.packet;
+  const IpHeaders& ip = a.headers->outer;
+  const std::uint32_t at = tcp_payload(p.frame(), ip);
+  if (a.headers->inner.version || !(a.ok & Cqe::kL4Ok) || at == ip.end) return {};
+  PacketRef copy = PacketPool::make();
+  copy->kind = p.kind;
+  copy->function = p.function;
+  copy->frame_len = p.frame_len;
+  copy->trace_qpn = p.trace_qpn;
+  copy->wqe_serial = p.wqe_serial;
+  std::memcpy(copy->frame(), p.frame(), p.frame_len);
+  const std::uint32_t sn = prm::load32(p.frame() + ip.l4 + 4);
+  a.tls = blocks_.crypto.decrypt(t, f, tir, sn, copy->frame() + at, ip.end - at);
+  return a.tls == prm::CqeTls::kDecrypted ? copy : PacketRef{};
+}
+
+void EthRx::to_queue(Time t, FunctionId f, const Tir& tir, Arrival& a) {
+  const Packet& p = **a.packet;
   a.hash = rss_hash(tir, p.frame(), *a.headers);
   std::uint32_t rqn = tir.rqn;
   if (tir.indirect) {
@@ -152,7 +180,8 @@ void EthRx::deliver(Time t, FunctionId f, const Tir& tir, Arrival& a) {
   Rq* rq = EthTable::find(blocks_.eth[f].rqs, rqn);
   if (!rq || rq->state != RqState::kRdy)
     return drop(t, p, blocks_.eth[f].counters.no_rule, DropReason::kQpState);
-  if (tir.lro.on() && offer_to_lro(t, tir, *rq, a)) return;
+  // A CQE says of one segment what TLS made of it.
+  if (tir.lro.on() && !tir.tls && offer_to_lro(t, tir, *rq, a)) return;
   take_frame(t, *rq, a);
 }
 
@@ -299,6 +328,7 @@ void EthRx::complete(Time t, Rq& rq, const Arrival& a, Completion& c, FrameCompl
   f.rss_type = a.hash.type;
   f.ok = a.ok;
   f.tunneled = a.headers->inner.version != 0;
+  f.tls = static_cast<std::uint8_t>(a.tls);
   f.flow_tag = a.flow_tag;
   c.imm = a.metadata;
   unsigned type = header_type(frame, *a.headers);

@@ -22,12 +22,14 @@
 #include "model/time.h"
 #include "model/wqe/scatter.h"
 #include "prm/cqe.h"
+#include "prm/crypto.h"
 
 namespace hcasim {
 
 namespace traces {
 class Tracer;
 }
+class CryptoEngine;
 class EqUnit;
 class Lag;
 class QCounters;
@@ -51,6 +53,7 @@ class EthRx : public sc_core::sc_module {
     EqUnit& eqs;
     PerFunction<QCounters> q_counters;
     Lag& lag;  // takes back what the card's other port has handed over
+    CryptoEngine& crypto;
   };
   EthRx(const sc_core::sc_module_name& name, const Blocks& blocks, FaultSink& faults);
 
@@ -91,6 +94,7 @@ class EthRx : public sc_core::sc_module {
     bool summed = false;
     std::uint16_t sum = 0;  // behind the Ethernet header, VLAN tags included
     std::uint8_t ok = 0;
+    prm::CqeTls tls = prm::CqeTls::kNotDecrypted;
   };
   enum class Take : std::uint8_t { kTaken, kEmpty, kBroken };
   // Room in a receive queue.
@@ -102,7 +106,10 @@ class EthRx : public sc_core::sc_module {
   };
 
   // rx.cpp
-  void deliver(Time t, FunctionId f, const Tir& tir, Arrival& a);
+  void deliver(Time t, FunctionId f, Tir& tir, Arrival& a);
+  void to_queue(Time t, FunctionId f, const Tir& tir, Arrival& a);
+  // The frame of `a` if its TIR has TLS; null: it stays as it came.
+  PacketRef decrypt(Time& t, FunctionId f, Tir& tir, Arrival& a);
   bool offer_to_lro(Time t, const Tir& tir, const Rq& rq, Arrival& a);
   void take_frame(Time t, Rq& rq, Arrival& a);
   // `len` bytes of the WQE in use or the next one.

@@ -26,6 +26,7 @@ void Function::drop_objects() {
   flows_.clear();
   qos_.clear();
   eth_.clear();
+  deks_.clear();
   steering_.clear();
   qps_.clear();
   cqs_.clear();

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "model/cq/cq.h"
+#include "model/crypto/dek.h"
 #include "model/ctx/eth.h"
 #include "model/ctx/q_counters.h"
 #include "model/ctx/qp.h"
@@ -58,6 +59,7 @@ class Function {
   MkeyTable& mkeys() { return mkeys_; }
   PsvTable& psvs() { return psvs_; }
   EthTable& eth() { return eth_; }
+  DekTable& deks() { return deks_; }
   QCounters& q_counters() { return q_counters_; }
   Qos& qos() { return qos_; }
   // Its plug: addresses
@@ -83,7 +85,7 @@ class Function {
 
   template <class Archive>
   void list_state(Archive& a) {
-    HCASIM_FIELDS(a, health_, vport_, qps_, cqs_, eqs_, mkeys_, psvs_, eth_, q_counters_, qos_, flows_,
+    HCASIM_FIELDS(a, health_, vport_, qps_, cqs_, eqs_, mkeys_, psvs_, eth_, deks_, q_counters_, qos_, flows_,
                   sw_steering_, steering_, uars_, memic_, gateway_, bad_accesses_);
   }
 
@@ -100,6 +102,7 @@ class Function {
   MkeyTable mkeys_;
   PsvTable psvs_;
   EthTable eth_;
+  DekTable deks_;
   QCounters q_counters_;
   Qos qos_;
   FlowSteering flows_;

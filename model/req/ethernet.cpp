@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "model/crypto/engine.h"
 #include "model/eth/checksum.h"
 #include "model/eth/headers.h"
 #include "model/eth/segment.h"
@@ -101,19 +102,34 @@ Requester::Step Requester::load_frame(Time& ready, Qp& qp, SendWqe& wqe, Packet&
     std::memcpy(frame + kMacs + sizeof tpid, wqe.eth.inline_start, sizeof wqe.eth.inline_start);
     len += kVlanTag;
   }
-  const VxlanPorts* vxlan = blocks_.flows[qp.function].vxlan_ports();
-  if (wqe.opcode == WqeOp::kLso) {
-    const FrameHeaders h = parse_frame(frame, len, LengthsOf::kBuffer, vxlan);
-    const IpHeaders& l4 = h.inner.version ? h.inner : h.outer;
-    if (!l4.tcp && !l4.udp)
-      return refuse(wqe, CqeSyndrome::kLocalQpOp, static_cast<std::uint8_t>(WqeFault::kHeaders));
-    make_segment(frame, h, {wqe.sent, wqe.sent + 1 == wqe.packets, static_cast<std::uint32_t>(r.offset)});
-    put_checksums(frame, h, wqe.eth.cs_flags);
-  } else if (wqe.eth.cs_flags) {
-    put_checksums(frame, parse_frame(frame, len, LengthsOf::kHeaders, vxlan), wqe.eth.cs_flags);
-  }
+  if (const WqeFault fault = finish_frame(ready, qp, wqe, frame, len, static_cast<std::uint32_t>(r.offset));
+      fault != WqeFault::kNone)
+    return refuse(wqe, CqeSyndrome::kLocalQpOp, static_cast<std::uint8_t>(fault));
   packet.frame_len = static_cast<std::uint16_t>(len);
   return Step::kSent;
+}
+
+// What the card does to a frame that is whole: headers of a segment, encryption, checksums. offset: of its
+// payload within a large send.
+WqeFault Requester::finish_frame(Time& ready, Qp& qp, const SendWqe& wqe, std::uint8_t* frame,
+                                 std::uint32_t len, std::uint32_t offset) {
+  const bool large = wqe.opcode == WqeOp::kLso;
+  const std::uint32_t tisn = qp.tls ? wqe.imm >> 8 : 0;  // 0: that of the queue
+  if (!large && tisn == 0 && wqe.eth.cs_flags == 0) return WqeFault::kNone;
+  const FrameHeaders h = parse_frame(frame, len, large ? LengthsOf::kBuffer : LengthsOf::kHeaders,
+                                     blocks_.flows[qp.function].vxlan_ports());
+  const IpHeaders& l4 = h.inner.version ? h.inner : h.outer;
+  if (large) {
+    if (!l4.tcp && !l4.udp) return WqeFault::kHeaders;
+    make_segment(frame, h, {wqe.sent, wqe.sent + 1 == wqe.packets, offset});
+  }
+  if (tisn != 0) {
+    if (!l4.tcp) return WqeFault::kTls;
+    const std::uint32_t at = tcp_payload(frame, l4);
+    if (!blocks_.crypto.encrypt(ready, qp, tisn, frame + at, l4.end - at)) return WqeFault::kTls;
+  }
+  put_checksums(frame, h, wqe.eth.cs_flags);
+  return WqeFault::kNone;
 }
 
 // From the queue through the tables of the transmit side to the port.

@@ -429,7 +429,10 @@ Requester::Step Requester::send_datagram(Pace& pace, Qp& qp, SendWqe& wqe) {
 Requester::Step Requester::run_local(Pace& pace, Qp& qp, SendWqe& wqe) {
   RequesterState& s = qp.req;
   Time done = std::max(pace.engine, pace.ready);
-  if (wqe.opcode == WqeOp::kUmr) {
+  if (is_tls(qp, wqe)) {
+    if (const Step step = run_tls(done, qp, wqe); step != Step::kSent) return step;
+    pace.engine += blocks_.profile.engine.umr;
+  } else if (wqe.opcode == WqeOp::kUmr) {
     // An invalidation must not overtake what still uses the key.
     if (s.next_to_send != 0 && umr_invalidates(wqe)) return Step::kBlocked;
     const UmrResult r =
@@ -443,8 +446,7 @@ Requester::Step Requester::run_local(Pace& pace, Qp& qp, SendWqe& wqe) {
   } else if (wqe.opcode == WqeOp::kAso) {
     if (!blocks_.flows[qp.function].access_meter(qp.pd, wqe.imm, wqe.bytes.data(), wqe.bytes.size()))
       return refuse(wqe, CqeSyndrome::kLocalQpOp, static_cast<std::uint8_t>(WqeFault::kAso));
-  }
-  if (wqe.opcode == WqeOp::kSetPsv) {
+  } else if (wqe.opcode == WqeOp::kSetPsv) {
     const UmrResult r =
         execute_set_psv(done, {blocks_.profile, blocks_.tracer, blocks_.tpt, blocks_.dma}, qp, wqe);
     if (r.syndrome) return refuse(wqe, static_cast<CqeSyndrome>(r.syndrome), r.vendor);

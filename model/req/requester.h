@@ -29,6 +29,7 @@ class Tracer;
 }
 class CongestionControl;
 class CqUnit;
+class CryptoEngine;
 class Dma;
 class EqUnit;
 class FirmwarePort;
@@ -68,6 +69,7 @@ class Requester final : public sc_core::sc_module,
     PerFunction<FlowSteering> flows;  // and frames
     Tpt& tpt;
     TagUnit& tags;
+    CryptoEngine& crypto;
     // The function's
     PerFunction<Vport> vports;
     PerFunction<QpTable> qps;
@@ -186,6 +188,14 @@ class Requester final : public sc_core::sc_module,
   // ethernet.cpp: frames
   Step send_frame(Pace& pace, Qp& qp, SendWqe& wqe);
   Step load_frame(Time& ready, Qp& qp, SendWqe& wqe, Packet& packet);
+  WqeFault finish_frame(Time& ready, Qp& qp, const SendWqe& wqe, std::uint8_t* frame, std::uint32_t len,
+                        std::uint32_t offset);
+
+  // tls.cpp: parameters of TLS, and data that it is to have seen
+  static bool is_tls(const Qp& qp, const SendWqe& wqe);
+  Step run_tls(Time& done, Qp& qp, SendWqe& wqe);
+  Step get_psv(Time& done, Qp& qp, SendWqe& wqe);
+  Step dump(Time& done, Qp& qp, SendWqe& wqe);
 
   // ack.cpp: from responses to completions
   void take_ack(Time t, Qp& qp, std::uint32_t psn);

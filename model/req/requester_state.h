@@ -31,6 +31,7 @@ struct Sge {
 // A parsed send WQE, kept from fetch until its completion: all but its lists.
 struct SendWqeHead {
   prm::WqeOp opcode = prm::WqeOp::kNop;
+  std::uint8_t opmod = 0;
   std::uint16_t counter = 0;  // wqe_index of the control segment: goes into the CQE
   std::uint32_t serial = 0;   // count of WQEs of this QP since reset, for traces
   bool signaled = false, solicited = false;
@@ -38,7 +39,7 @@ struct SendWqeHead {
   bool inline_data = false;  // all of the message lies in `bytes`
   bool reported = false;     // that it breaks a rule
   bool in_cqe = false;       // READ, atomic: the result lies in `bytes` and goes into the CQE
-  std::uint32_t imm = 0;     // immediate, R_Key to invalidate, or the mkey of a UMR
+  std::uint32_t imm = 0;     // immediate, R_Key to invalidate, the mkey of a UMR, or a TIS or TIR << 8
   std::uint64_t raddr = 0;
   std::uint32_t rkey = 0;
   std::uint64_t swap_add = 0, compare = 0;
@@ -75,15 +76,16 @@ struct SendWqeHead {
   bool is_read_or_atomic() const { return opcode == prm::WqeOp::kRdmaRead || is_atomic(); }
   bool is_local() const {
     return opcode == prm::WqeOp::kNop || opcode == prm::WqeOp::kUmr || opcode == prm::WqeOp::kSetPsv ||
-           opcode == prm::WqeOp::kTagMatch || opcode == prm::WqeOp::kAso;
+           opcode == prm::WqeOp::kTagMatch || opcode == prm::WqeOp::kAso || opcode == prm::WqeOp::kGetPsv ||
+           opcode == prm::WqeOp::kDump;
   }
 
   template <class Archive>
   void list_state(Archive& a) {
-    HCASIM_FIELDS(a, opcode, counter, serial, signaled, solicited, fence, inline_data, reported, in_cqe, imm,
-                  raddr, rkey, swap_add, compare, av, xrc_srqn, eth, header_len, inline_head, length, started,
-                  first_psn, packets, sent, answered, one_by_one, done, done_at, syndrome, vendor, rendezvous,
-                  tag_index);
+    HCASIM_FIELDS(a, opcode, opmod, counter, serial, signaled, solicited, fence, inline_data, reported,
+                  in_cqe, imm, raddr, rkey, swap_add, compare, av, xrc_srqn, eth, header_len, inline_head,
+                  length, started, first_psn, packets, sent, answered, one_by_one, done, done_at, syndrome,
+                  vendor, rendezvous, tag_index);
   }
 };
 

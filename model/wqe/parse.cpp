@@ -20,7 +20,8 @@ bool take(const std::uint8_t* bytes, std::size_t len, std::size_t& at, T& out, s
   return true;
 }
 
-bool op_allowed(QpType type, WqeOp op) {
+bool op_allowed(const Qp& qp, WqeOp op) {
+  const QpType type = qp.type;
   switch (op) {
     case WqeOp::kNop:
       return true;
@@ -32,6 +33,9 @@ bool op_allowed(QpType type, WqeOp op) {
     case WqeOp::kEnhancedMpsw:
     case WqeOp::kAso:
       return type == QpType::kSq;
+    case WqeOp::kGetPsv:
+    case WqeOp::kDump:
+      return qp.tls;
     case WqeOp::kRdmaWrite:
     case WqeOp::kRdmaWriteImm:
       return is_reliable(type) || type == QpType::kUc;
@@ -94,12 +98,13 @@ void parse_send_wqe(const std::uint8_t* bytes, std::size_t len, const Qp& qp, Se
   prm::CtrlSeg ctrl;
   if (!take(bytes, len, at, ctrl)) return refuse(w, prm::CqeSyndrome::kLocalQpOp, WqeFault::kSize);
   w.opcode = ctrl.opcode();
+  w.opmod = ctrl.opmod();
   w.signaled = ctrl.ce() >= prm::kCeAlways;
   w.solicited = ctrl.solicited();
   w.fence = static_cast<std::uint8_t>(ctrl.fence());
   w.imm = ctrl.imm;
   if (ctrl.qpn() != qp.qpn) return refuse(w, prm::CqeSyndrome::kLocalQpOp, WqeFault::kQpn);
-  if (!op_allowed(qp.type, w.opcode)) return refuse(w, prm::CqeSyndrome::kLocalQpOp, WqeFault::kOpcode);
+  if (!op_allowed(qp, w.opcode)) return refuse(w, prm::CqeSyndrome::kLocalQpOp, WqeFault::kOpcode);
 
   const auto malformed = [&w] { refuse(w, prm::CqeSyndrome::kLocalQpOp, WqeFault::kSegment); };
   const std::uint64_t max_message = 1ULL << std::min(qp.log_msg_max, 31u);
@@ -116,8 +121,14 @@ void parse_send_wqe(const std::uint8_t* bytes, std::size_t len, const Qp& qp, Se
   if (w.opcode == WqeOp::kAso && ctrl.opmod() != prm::kAsoFlowMeter)
     return refuse(w, prm::CqeSyndrome::kLocalQpOp, WqeFault::kOpcode);
   if (w.opcode == WqeOp::kUmr || w.opcode == WqeOp::kSetPsv || w.opcode == WqeOp::kTagMatch ||
-      w.opcode == WqeOp::kAso) {
+      w.opcode == WqeOp::kAso || w.opcode == WqeOp::kGetPsv) {
     w.bytes.assign(bytes + at, bytes + len);
+    return;
+  }
+  if (w.opcode == WqeOp::kDump) {
+    if (!take_data(bytes, len, at, w) || !w.bytes.empty()) return malformed();
+    // In pieces of a frame's length, as what is sent.
+    if (w.length > kMaxFrame) refuse(w, prm::CqeSyndrome::kLocalLength, WqeFault::kLength);
     return;
   }
   if (qp.type == QpType::kSq) return parse_frame_wqe(bytes, len, at, w);

@@ -23,6 +23,7 @@ enum class WqeFault : std::uint8_t {
   kFetch = 0x67,      // the host refused the DMA
   kTag = 0x69,        // operation on a matching list refused: see model/tm/tag_unit.h
   kAso = 0x6a,        // access to an object refused: none of that number or PD, or not to be done that way
+  kTls = 0x6b,        // TLS: parameters or a TIS or TIR that it cannot have, or data that are no record
   kHeaders = 0x68,    // LSO: headers missing, or not of what can be segmented; MSS 0
   kPageFault = 0x93,  // on-demand paging: the driver could not bring the page (the number of the cards')
 };

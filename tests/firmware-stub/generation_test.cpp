@@ -137,6 +137,31 @@ TEST(Generation, ConnectX4LacksWhatCameWithConnectX5) {
 }
 
 // Entries of later formats are not walked, so software must not be told to write any.
+TEST(Generation, EncryptionIsOfferedByBoardsThatMay) {
+  using g = prm::cmd_hca_cap;
+  using tls = prm::tls_cap;
+  for (const Generation& generation : all_generations()) {
+    for (const bool may : {false, true}) {
+      for (const Link link : {Link::kEthernet, Link::kInfiniBand}) {
+        Options o;
+        o.generation = &generation;
+        o.link = link;
+        o.crypto = may;
+        const Caps caps(o);
+        const unsigned want = may && generation.has.crypto && link == Link::kEthernet ? 1 : 0;
+        EXPECT_EQ(caps.get<g::tls_tx>(), want) << generation.key;
+        EXPECT_EQ(caps.get<g::tls_rx>(), want) << generation.key;
+        EXPECT_EQ(caps.get<g::log_max_dek>() != 0 ? 1u : 0u, want) << generation.key;
+        EXPECT_EQ(caps.get<g::general_obj_types>() >> prm::k::GENERAL_OBJECT_TYPES_ENCRYPTION_KEY & 1, want);
+        EXPECT_EQ(caps.get<tls::tls_1_2_aes_gcm_128>(CapGroup::kTls), want);
+        EXPECT_EQ(caps.get<tls::tls_1_2_aes_gcm_256>(CapGroup::kTls), want);
+        EXPECT_EQ(caps.get<tls::tls_1_3_aes_gcm_128>(CapGroup::kTls), 0u);
+        EXPECT_EQ(caps.current(static_cast<std::uint16_t>(CapGroup::kTls)) != nullptr, want == 1);
+      }
+    }
+  }
+}
+
 TEST(Generation, SoftwareSteeringIsOfTheFirstFormatAlone) {
   using Rx = prm::flow_table_nic_cap::flow_table_properties_nic_receive;
   for (const Generation& g : all_generations()) {

@@ -3,6 +3,7 @@
 // done, tells in the digest, and is gone after a reset.
 #include <gtest/gtest.h>
 
+#include "model/crypto/dek.h"
 #include "model/ctx/cache.h"
 #include "model/ctx/eth.h"
 #include "model/ctx/qp.h"
@@ -157,6 +158,25 @@ TEST(StateLists, ASignatureStreamInTheMiddleOfABlock) {
   const std::uint64_t before = digest_state(a);
   a.tx.push(a.format, &byte, 1, out);
   EXPECT_NE(digest_state(a), before);
+}
+
+TEST(StateLists, KeysAndRecordsOfTlsInTheirMiddle) {
+  DekTable fresh, used;
+  expect_listed(fresh, used, [](DekTable& d) { d.create(1, 2, std::vector<std::uint8_t>(16, 3)); });
+  EthTable plain, encrypts;
+  expect_listed(plain, encrypts, [](EthTable& t) { t.tises[1].tls.emplace(); });
+  expect_listed(plain, encrypts, [](EthTable& t) { t.tirs[1].tls.emplace(); });
+  const std::vector<std::uint8_t> bytes(16, 3);
+  const GcmKey key(bytes.data(), bytes.size());
+  TlsTx tx;
+  tx.params.set = true;
+  tx.restart();
+  std::uint8_t record[] = {23, 3, 3, 0, 100, 0, 0, 0, 0, 0, 0, 0, 1, 5, 5};
+  for (std::uint8_t& byte : record) {
+    const std::uint64_t before = digest_state(tx);
+    ASSERT_TRUE(tx.push(key, &byte, 1));
+    EXPECT_NE(digest_state(tx), before);
+  }
 }
 
 }  // namespace

@@ -147,6 +147,9 @@ struct BlockRig {
   Scheduler scheduler;
   CongestionControl cc;
   TagUnit tags;
+  EthTable idle_eth, eth;
+  DekTable idle_deks, deks;
+  CryptoEngine crypto;
   // SystemC modules both, so they are made with the rest; who tests one connects it, and leaves the other
   // out.
   Requester requester;

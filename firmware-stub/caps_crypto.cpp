@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// As in caps.cpp: a bit is set only when model and firmware do what it promises.
+#include "firmware-stub/caps_crypto.h"
+
+#include "firmware-stub/caps.h"
+#include "firmware-stub/objects/objects.h"
+#include "prm/prm.h"
+
+namespace hcasim::fw {
+
+void fill_general_crypto(const Options& options, std::uint8_t* c) {
+  using g = prm::cmd_hca_cap;
+  if (!options.encrypts()) return;
+  put<g::log_max_dek>(c, kLogDeks);
+  put<g::tls_tx>(c, 1);
+  put<g::tls_rx>(c, 1);
+}
+
+void fill_tls(std::uint8_t* c) {
+  using t = prm::tls_cap;
+  put<t::tls_1_2_aes_gcm_128>(c, 1);
+  put<t::tls_1_2_aes_gcm_256>(c, 1);
+}
+
+}  // namespace hcasim::fw

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The card's engine for encryption. Frames pass it on their way out of a TIS and into a TIR that have TLS
+// (model/crypto/tls.h), WQEs of send queues set what it does for them. Its time: [engine] crypto_ns,
+// crypto_gbps.
+#ifndef HCASIM_MODEL_CRYPTO_ENGINE_H
+#define HCASIM_MODEL_CRYPTO_ENGINE_H
+
+#include <cstddef>
+#include <cstdint>
+
+#include "model/crypto/dek.h"
+#include "model/crypto/tls.h"
+#include "model/ctx/eth.h"
+#include "model/function/id.h"
+#include "model/occupancy.h"
+#include "model/state/fields.h"
+#include "model/time.h"
+
+namespace hcasim {
+
+namespace traces {
+class Tracer;
+}
+struct Profile;
+struct Qp;
+struct SendWqe;
+
+class CryptoEngine {
+ public:
+  struct Blocks {
+    const Profile& profile;
+    traces::Tracer& tracer;
+    PerFunction<EthTable> eth;
+    PerFunction<DekTable> deks;
+  };
+  explicit CryptoEngine(const Blocks& blocks) : blocks_(blocks) {}
+
+  // The parameters that a UMR or SET_PSV of that SQ brings. False: not such a TIS or TIR, no key of the
+  // queue's domain, not TLS 1.2; nothing is changed then.
+  bool set_static(Time t, const Qp& sq, const SendWqe& wqe);
+  bool set_progress(Time t, const Qp& sq, const SendWqe& wqe);
+  // What GET_PSV asks for; false: no such TIR. to: prm::kTlsProgressWrite bytes.
+  bool get_progress(const Qp& sq, std::uint32_t tirn, std::uint8_t* to) const;
+
+  // Bytes of a stream that leaves by the TIS, in place; t becomes when they are encrypted. False: the TIS has
+  // no TLS, or no parameters, or they are no record.
+  bool encrypt(Time& t, const Qp& sq, std::uint32_t tisn, std::uint8_t* data, std::size_t len);
+  // A segment's payload that has come to the TIR (TlsRx::take()); t becomes when it may go on.
+  prm::CqeTls decrypt(Time& t, FunctionId f, Tir& tir, std::uint32_t sn, std::uint8_t* data, std::size_t len);
+
+  void clear();
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, unit_);
+  }
+
+ private:
+  // How trace point tls says what was done.
+  enum class Did : std::uint8_t { kStatic, kProgress, kLost, kFound, kConfirmed, kForged };
+  void trace(Time t, FunctionId f, std::uint32_t number, bool tir, Did did, std::uint64_t value) const;
+  Time pass(Time t, std::size_t len);
+
+  Blocks blocks_;
+  Occupancy unit_;
+};
+
+}  // namespace hcasim
+#endif
