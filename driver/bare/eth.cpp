@@ -351,6 +351,7 @@ std::uint16_t Sq::post(const EthWr& wr, bool ring) {
   if (ds > prm::kMaxWqeDs) throw BareError("WQE too large");
   prm::CtrlSeg ctrl{};
   ctrl.set(wr.op, pi_, sqn_, ds, wr.signaled ? prm::kCeAlways : prm::kCeOnError);
+  ctrl.imm = wr.tis << 8;
   std::memcpy(w.data(), &ctrl, sizeof ctrl);
   return post_raw(std::move(w), (ds + 3) / 4, ring);
 }

@@ -127,6 +127,7 @@ struct EthWr {
   std::vector<Sge> sges;  // kEnhancedMpsw: one frame per element
   std::uint8_t cs_flags = 0;
   std::uint16_t mss = 0;
+  std::uint32_t tis = 0;              // by which it leaves, if not by that of the queue
   std::optional<std::uint16_t> vlan;  // tag to insert; headers must be empty
   bool signaled = true;
 };
