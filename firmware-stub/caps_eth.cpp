@@ -9,6 +9,7 @@
 #include "model/eth/rx.h"
 #include "model/eth/vxlan_ports.h"
 #include "model/function/vport.h"
+#include "model/sched/traffic_classes.h"
 #include "model/steer/definer.h"
 #include "prm/prm.h"
 #include "prm/transport_caps.h"
@@ -49,6 +50,10 @@ void fill_general_eth(const Options& options, std::uint8_t* c) {
   put<g::nic_flow_table>(c, 1);
   put<g::roce>(c, 1);
   put<g::vport_group_manager>(c, options.vf ? 0 : 1);
+  // Traffic classes and trust are the port's; there is no agent for DCBX.
+  put<g::ets>(c, options.vf ? 0 : 1);
+  put<g::qcam_reg>(c, options.vf ? 0 : 1);
+  put<g::max_tc>(c, TrafficClasses::kCount);
   if (options.manages_switch()) {
     put<g::eswitch_manager>(c, 1);
     put<g::log_max_l2_table>(c, kLogL2Table);

@@ -18,12 +18,19 @@ namespace {
 enum : std::uint16_t { kWrite = 0, kRead = 1 };  // op_mod
 
 enum : std::uint16_t {  // mlx5 driver.h, MLX5_REG_*; mstflint's reg_access.c, REG_ID_*
+  kQpts = 0x4002,
+  kQetcr = 0x4005,
+  kQtct = 0x400a,
+  kQpdpm = 0x4013,
+  kQcam = 0x4019,
   kPmlp = 0x5002,
   kPmtu = 0x5003,
   kPtys = 0x5004,
   kPaos = 0x5006,
   kPfcc = 0x5007,
   kPpcnt = 0x5008,
+  kPptb = 0x500b,
+  kPbmc = 0x500c,
   kPvlc = 0x500f,
   kPmaos = 0x5012,
   kPplm = 0x5023,
@@ -188,8 +195,14 @@ Syndrome read_dtor(Access& a) {
 
 Syndrome read_pcam(Access& a);  // tell of this table
 Syndrome read_mcam(Access& a);
+Syndrome read_qcam(Access& a);
 
 constexpr Register kRegisters[] = {
+    {kQpts, prm::qpts_reg::bytes, true, kOnEthernet, read_qpts, write_qpts},
+    {kQetcr, prm::qetc_reg::bytes, false, kOnEthernet, read_qetcr, write_qetcr},
+    {kQtct, prm::qtct_reg::bytes, false, kOnEthernet, read_qtct, write_qtct},
+    {kQpdpm, prm::qpdpm_reg::bytes, true, kOnEthernet, read_qpdpm, write_qpdpm},
+    {kQcam, prm::qcam_reg::bytes, false, kOnEthernet, read_qcam, nullptr},
     {kPmlp, prm::pmlp_reg::bytes, true, kOnBoth, read_pmlp, nullptr},
     {kPmtu, prm::pmtu_reg::bytes, true, kOnIb, read_pmtu, write_pmtu},
     {kPmtu, prm::pmtu_reg::bytes, true, kOnEthernet, read_pmtu_eth, write_pmtu_eth},
@@ -198,6 +211,8 @@ constexpr Register kRegisters[] = {
     {kPaos, prm::paos_reg::bytes, true, kOnBoth, read_paos, write_paos},
     {kPfcc, prm::pfcc_reg::bytes, true, kOnEthernet, read_pfcc, write_pfcc},
     {kPpcnt, prm::ppcnt_reg::bytes, true, kOnBoth, read_ppcnt, nullptr},
+    {kPptb, prm::pptb_reg::bytes, true, kOnEthernet, read_pptb, write_pptb},
+    {kPbmc, prm::pbmc_reg::bytes, true, kOnEthernet, read_pbmc, write_pbmc},
     {kPvlc, prm::pvlc_reg::bytes, true, kOnIb, read_pvlc, nullptr},
     {kPmaos, prm::pmaos_reg::bytes, false, kOnBoth, read_pmaos, nullptr},
     {kPplm, prm::pplm_reg::bytes, true, kOnEthernet, read_pplm, write_pplm},
@@ -259,6 +274,20 @@ Syndrome read_pcam(Access& a) {
 
 // Group g: registers from 0x9000 + 128 * g on.
 Syndrome read_mcam(Access& a) {
+Syndrome read_qcam(Access& a) {
+  using r = prm::qcam_reg;
+  using regs = r::qos_access_reg_cap_mask;
+  constexpr std::uint16_t first = 0x4000, last = 0x407f;
+  static_assert(regs::bit_off + (last - kQpts) == regs::reg_cap::qpts::bit_off);
+  if (prm::get<r::feature_group>(a.data) != 0 || prm::get<r::access_reg_group>(a.data) != 0)
+    return Syndrome::kRegisterValue;
+  constexpr std::size_t selectors = r::access_reg_group::bit_off / 8 + 1;
+  std::memset(a.data + selectors, 0, r::bytes - selectors);
+  for (const Register& reg : kRegisters)
+    if (reg.id >= first && reg.id <= last) set_register_bit(a.data, regs::bit_off, first, reg.id);
+  return Syndrome::kOk;
+}
+
   using r = prm::mcam_reg;
   using regs = r::mng_access_reg_cap_mask::access_regs;
   constexpr std::size_t first_bit = r::mng_access_reg_cap_mask::bit_off;

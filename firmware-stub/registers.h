@@ -51,6 +51,20 @@ Syndrome write_pfcc(Access& a);
 Syndrome read_ppcnt_eth(Access& a);  // groups of the Ethernet port
 Syndrome read_mcia(Access& a);
 
+// registers_qos.cpp
+Syndrome read_qpts(Access& a);
+Syndrome write_qpts(Access& a);
+Syndrome read_qpdpm(Access& a);
+Syndrome write_qpdpm(Access& a);
+Syndrome read_qtct(Access& a);
+Syndrome write_qtct(Access& a);
+Syndrome read_qetcr(Access& a);
+Syndrome write_qetcr(Access& a);
+Syndrome read_pptb(Access& a);
+Syndrome write_pptb(Access& a);
+Syndrome read_pbmc(Access& a);
+Syndrome write_pbmc(Access& a);
+
 // registers_link.cpp
 Syndrome read_pddr(Access& a);
 Syndrome read_sltp(Access& a);

@@ -232,14 +232,18 @@ Syndrome read_pfcc(Access& a) {
 
 Syndrome write_pfcc(Access& a) {
   using r = prm::pfcc_reg;
-  // The negated masks keep a field as it is; stall watermarks are not offered.
+  // The negated masks keep a field as it is, those of priorities say which bits are written; stall watermarks
+  // are not offered.
   if (prm::get<r::critical_stall_mask>(a.data) != 0 || prm::get<r::minor_stall_mask>(a.data) != 0)
     return Syndrome::kRegisterValue;
   Port& port = a.fw.device().port();
   if (prm::get<r::pptx_mask_n>(a.data) == 0) port.pause_tx = prm::get<r::pptx>(a.data) != 0;
   if (prm::get<r::pprx_mask_n>(a.data) == 0) port.pause_rx = prm::get<r::pprx>(a.data) != 0;
-  port.pfc_tx = static_cast<std::uint8_t>(prm::get<r::pfctx>(a.data));
-  port.pfc_rx = static_cast<std::uint8_t>(prm::get<r::pfcrx>(a.data));
+  const auto masked = [](std::uint8_t old, std::uint32_t now, std::uint32_t mask) {
+    return static_cast<std::uint8_t>((old & ~mask) | (now & mask));
+  };
+  port.pfc_tx = masked(port.pfc_tx, prm::get<r::pfctx>(a.data), prm::get<r::prio_mask_tx>(a.data));
+  port.pfc_rx = masked(port.pfc_rx, prm::get<r::pfcrx>(a.data), prm::get<r::prio_mask_rx>(a.data));
   return read_pfcc(a);
 }
 

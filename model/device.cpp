@@ -62,8 +62,8 @@ Device::Device(const sc_core::sc_module_name& name, const Profile& profile,
                     functions_.of(&Function::cqs), qp_states_, cqs_, eqs_, port_, firmware()}),
       prefetcher_(
           {scheduler_, dma_, context_gate_, tx_, requester_, tpt_, port_, rx_, cqs_, qps(), q_counters()}),
-      scheduler_("scheduler", {profile_, tracer, functions_, port_, qos(), injector_, requester_, responder_,
-                               prefetcher_, fault_actor_, qps()}) {
+      scheduler_("scheduler", {profile_, tracer, functions_, port_, qos(), classes_, injector_, requester_,
+                               responder_, prefetcher_, fault_actor_, qps()}) {
   for (unsigned f = 0; f < bars.size(); ++f)
     bars[f].register_b_transport(this, &Device::transport, static_cast<int>(f));
   connect();
@@ -75,7 +75,10 @@ void Device::connect() {
   qp_states_.connect(requester_, responder_);
   page_faults_.connect(requester_, responder_);
   port_.plug_in(eswitch_);
-  functions_.for_each([this](Function& function) { function.flows().attach(vxlan_ports_); });
+  functions_.for_each([this](Function& function) {
+    function.flows().attach(vxlan_ports_);
+    function.qos().attach(classes_);
+  });
   functions_[0].flows().attach(lookups_);
   port_.on_resume([this](Time t) { scheduler_.resume(t); });
   port_.watch_backlog([this] { return std::max({dma_.up_free(), rx_.free_at(), eth_rx_.rx_free()}); });
@@ -203,6 +206,7 @@ void Device::clear_engines() {
   rx_.clear();
   tags_.clear();
   port_.reset();
+  classes_.clear();
   eth_rx_.clear();
   cc_.reset();
   uar_.clear();

@@ -39,6 +39,7 @@
 #include "model/rx/receive_pipeline.h"
 #include "model/rx/receiver.h"
 #include "model/sched/scheduler.h"
+#include "model/sched/traffic_classes.h"
 #include "model/sched/transmit_pipeline.h"
 #include "model/state/fields.h"
 #include "model/steer/lookup_time.h"
@@ -108,6 +109,7 @@ class Device : public sc_core::sc_module {
   Tpt& tpt() { return tpt_; }
   PageFaults& page_faults() { return page_faults_; }
   Port& port() { return port_; }
+  TrafficClasses& traffic_classes() { return classes_; }
   ESwitch& eswitch() { return eswitch_; }
   VxlanPorts& vxlan_ports() { return vxlan_ports_; }
   // With the card's other port.
@@ -145,7 +147,7 @@ class Device : public sc_core::sc_module {
   template <class Archive>
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, functions_, dma_, contexts_, lookups_, tx_, rx_, context_gate_, eqs_, cqs_, tpt_,
-                  qp_states_, page_faults_, vxlan_ports_, eswitch_, port_, lag_, uar_, cc_, tags_, crypto_,
+                  qp_states_, page_faults_, vxlan_ports_, eswitch_, port_, classes_, lag_, uar_, cc_, tags_, crypto_,
                   requester_, responder_, eth_rx_, scheduler_, injector_);
   }
 
@@ -185,6 +187,7 @@ class Device : public sc_core::sc_module {
   VxlanPorts vxlan_ports_;
   ESwitch eswitch_;
   Port port_;
+  TrafficClasses classes_;
   Lag lag_;
   RdmaSteering rdma_;
   Uar uar_;

@@ -85,10 +85,10 @@ EthObject make_transport_domain(Device& device) {
       plain<DestroyIn, DestroyIn::transport_domain>(device, prm::op::DEALLOC_TRANSPORT_DOMAIN));
 }
 
-EthObject make_tis(Device& device, std::uint32_t transport_domain) {
+EthObject make_tis(Device& device, std::uint32_t transport_domain, unsigned priority) {
   using In = prm::create_tis_in;
   Mailbox in(prm::op::CREATE_TIS, In::bytes);
-  in.set<In::ctx::transport_domain>(transport_domain);
+  in.set<In::ctx::transport_domain>(transport_domain).set<In::ctx::prio>(priority << 1);
   using DestroyIn = prm::destroy_tis_in;
   return make<prm::create_tis_out::tisn, prm::create_tis_out::bytes>(
       device, in, plain<DestroyIn, DestroyIn::tisn>(device, prm::op::DESTROY_TIS));

@@ -33,7 +33,7 @@ class EthObject {
 };
 
 EthObject make_transport_domain(Device& device);
-EthObject make_tis(Device& device, std::uint32_t transport_domain);
+EthObject make_tis(Device& device, std::uint32_t transport_domain, unsigned priority = 0);
 EthObject make_rqt(Device& device, const std::vector<std::uint32_t>& rqns);
 
 // tirc.rx_hash_field_selector

@@ -325,6 +325,7 @@ Syndrome create_sq(Firmware& fw, Command& cmd) {
   if (const Tis* t = EthTable::find(function.eth().tises, tisn)) {
     sq->transport_domain = t->transport_domain;
     sq->affinity = t->affinity;
+    sq->prio = t->priority();
   }
   sq->tls = fw.options().encrypts();
   sq->flush_in_error = cmd.get<c::flush_in_error_en>() != 0;

@@ -152,7 +152,9 @@ Syndrome modify_tis(Firmware& fw, Command& cmd) {
   prm::set<prm::tisc::lag_tx_port_affinity>(object->tisc.data(), affinity.port);
   prm::set<prm::tisc::strict_lag_tx_port_affinity>(object->tisc.data(), affinity.strict ? 1 : 0);
   fw.function().qps().for_each_qp([&](Qp& sq) {
-    if (sq.type == QpType::kSq && sq.tis == tisn) sq.affinity = affinity;
+    if (sq.type != QpType::kSq || sq.tis != tisn) return;
+    sq.affinity = affinity;
+    sq.prio = tis->priority();
   });
   return Syndrome::kOk;
 }

@@ -122,10 +122,12 @@ struct Tir {
 
 struct Tis {
   std::uint32_t tisn = 0;
-  std::uint8_t prio = 0;
+  std::uint8_t prio = 0;  // as tisc has it: twice the priority
   std::uint32_t transport_domain = 0, pd = 0;
   PortAffinity affinity;
   std::optional<TlsTx> tls;
+
+  std::uint8_t priority() const { return static_cast<std::uint8_t>(prio >> 1 & 7); }
 
   template <class Archive>
   void list_state(Archive& a) {

@@ -189,6 +189,7 @@ struct Qp {
   std::uint32_t tis = 0;               // sqc.tis_num_0
   std::uint32_t transport_domain = 0;  // of the TIS
   PortAffinity affinity;               // of a frames' queue: the TIS's
+  std::uint8_t prio = 0;               // the TIS's, 0 to 7
   bool flush_in_error = false;         // sqc.flush_in_error_en
   bool tls = false;                    // an SQ of a board that encrypts: its WQEs may be of TLS
   bool draining = false;               // SQD asked for, sends in flight remain
@@ -208,6 +209,8 @@ struct Qp {
   std::uint32_t number() const { return dctn != 0 ? dctn : qpn; }
   // As trace records name it.
   traces::Subject subject() const { return {function, qpn}; }
+  // By which it is in a traffic class, on Ethernet.
+  unsigned priority() const { return type == QpType::kSq ? prio : path.eth_prio; }
 
   RequesterState req;
   ResponderState resp;
@@ -226,9 +229,9 @@ struct Qp {
                   remote_qpn, path, retry_count, rnr_retry, min_rnr_nak, log_sra_max, log_rra_max, rre, rwe,
                   rae, atomic_mode, qkey, reserved_lkey, counter_set, sq_signal_all, block_own_multicast,
                   drain_sigerr, rendezvous, cs_req);
-    HCASIM_FIELDS(a, affinity, cs_res, sqd_event, tis, transport_domain, flush_in_error, tls, draining,
-                  dc_key, dc_key_violations, dc_key_armed, dctn, dc_session, dc_first_psn, dc_closed,
-                  dc_last_used, req, resp, cc, qos);
+    HCASIM_FIELDS(a, affinity, prio, cs_res, sqd_event, tis, transport_domain, flush_in_error, tls,
+                  draining, dc_key, dc_key_violations, dc_key_armed, dctn, dc_session, dc_first_psn,
+                  dc_closed, dc_last_used, req, resp, cc, qos);
   }
 };
 

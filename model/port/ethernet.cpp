@@ -50,7 +50,7 @@ void Port::count_vport_tx(const Packet& p, std::uint64_t bytes, unsigned frames)
 void Port::count_cable_tx(const Packet& p, std::uint64_t bytes, unsigned frames) {
   const VportTraffic::Cast cast = cast_of(p.dest_mac());
   if (cast == VportTraffic::kMulticast) counters_.tx_multicast += frames;
-  count(counters_.mac.tx, cast, priority_of(p), bytes, frames);
+  count(counters_.mac.tx, cast, priorities.of(p), bytes, frames);
 }
 
 // The vport's share is counted where it is known whether a frame is RoCE: count_vport_rx().
@@ -58,7 +58,7 @@ void Port::count_rx(const Packet& p, std::uint64_t bytes, unsigned frames) {
   const VportTraffic::Cast cast = cast_of(p.dest_mac());
   if (cast == VportTraffic::kMulticast) counters_.rx_multicast += frames;
   if (p.looped && wire_) return;  // never was on the cable
-  count(counters_.mac.rx, cast, priority_of(p), bytes, frames);
+  count(counters_.mac.rx, cast, priorities.of(p), bytes, frames);
   auto& sizes = counters_.mac.rx_sizes;
   if (frames == 1) {
     ++sizes[MacCounters::size_class(static_cast<std::uint32_t>(bytes))];
@@ -76,6 +76,17 @@ void Port::count_vport_rx(const Packet& p) {
   const VportTraffic::Cast cast = cast_of(p.dest_mac());
   count((rdma ? v.rx_rdma : v.rx_eth)[cast], bytes_of(p), p.packets);
   addresses_.counts_frames(p.function, true, rdma, cast, bytes_of(p), p.packets);
+}
+
+void Port::set_buffers(const PortBuffers& buffers) {
+  buffers_ = buffers;
+  const auto time_of = [this](unsigned cells) {
+    return static_cast<Time>(cells * PortBuffers::kCell * ps_per_byte_);
+  };
+  for (unsigned i = 0; i < kPriorities; ++i) {
+    const PortBuffers::Buffer& b = buffers_.buffers[buffers_.of_priority[i]];
+    pause_.set_thresholds(i, b.lossy ? 0 : time_of(b.xoff), time_of(b.xon));
+  }
 }
 
 void Port::take_pause(Time t, const Packet& p) {

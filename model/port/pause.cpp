@@ -24,14 +24,6 @@ constexpr Time kSoonest = from_ns(100);  // between two looks at the backlog
 
 }  // namespace
 
-unsigned priority_of(const Packet& p) {
-  if (p.kind != PacketKind::kEthernet) return p.has_vlan ? p.vlan_tci >> 13 : 0u;
-  const std::uint8_t* f = p.frame();
-  const bool tagged = p.frame_len >= sizeof(EthHdr) + prm::kVlanTagBytes &&
-                      prm::load16(f + offsetof(EthHdr, ethertype)) == EthHdr::kVlan;
-  return tagged ? f[sizeof(EthHdr)] >> 5 : 0u;
-}
-
 bool parse_pause(const Packet& p, PauseFrame& out) {
   if (p.frame_len < sizeof(EthHdr) + kPauseBytes) return false;
   const std::uint8_t* at = p.frame() + sizeof(EthHdr);
@@ -90,8 +82,7 @@ Time Pause::all_open() const {
   return *std::min_element(until_.begin(), until_.end());
 }
 
-bool Pause::hold(Time t, PacketRef& packet) {
-  const unsigned priority = priority_of(*packet);
+bool Pause::hold(Time t, unsigned priority, PacketRef& packet) {
   std::deque<Held>& queue = held_[priority];
   if (queue.empty()) {
     if (t >= until_[priority]) return false;
@@ -142,7 +133,8 @@ void Pause::take(Time t, const PauseFrame& frame, std::uint8_t priorities) {
 
 void Pause::arrived(Time t, unsigned priority, bool whole, std::uint8_t priorities) {
   const Time late = backlog_ ? backlog_() - t : 0;
-  if (late <= xoff_) return;
+  const Thresholds& own = thresholds_[priority];
+  if (late <= (own.xoff != 0 ? own.xoff : xoff_)) return;
   if ((priorities >> priority & 1) != 0) {
     if ((asked_ >> priority & 1) == 0) ask_again_ = 0;
     asked_ = static_cast<std::uint8_t>(asked_ | 1u << priority);
@@ -152,6 +144,8 @@ void Pause::arrived(Time t, unsigned priority, bool whole, std::uint8_t prioriti
     return;
   }
   if (t >= ask_again_) ask(t, true);
+  const Time xon = own.xoff != 0 ? own.xon : xon_;
+  xon_asked_ = checking_ ? std::min(xon_asked_, xon) : xon;
   if (checking_) return;
   checking_ = true;
   checks_.push(t + next_look(late), true);
@@ -175,12 +169,12 @@ void Pause::ask(Time t, bool stop) {
 
 // When the backlog may have fallen far enough; soon enough to ask again.
 Time Pause::next_look(Time late) const {
-  return std::clamp(late - xon_, kSoonest, std::max(quanta(kLongest / 4), kSoonest));
+  return std::clamp(late - xon_asked_, kSoonest, std::max(quanta(kLongest / 4), kSoonest));
 }
 
 void Pause::check(Time due) {
   const Time late = backlog_ ? backlog_() - due : 0;
-  if (late > xon_) {
+  if (late > xon_asked_) {
     if (due >= ask_again_) ask(due, true);
     checks_.push(due + next_look(late), true);
     return;

@@ -13,12 +13,12 @@
 #include <utility>
 
 #include "model/packet/packet.h"
+#include "model/port/priority.h"
 #include "model/state/fields.h"
 #include "model/timed_queue.h"
 
 namespace hcasim {
 
-constexpr unsigned kPriorities = 8;
 constexpr std::uint16_t kMacControl = 0x8808;  // ethertype
 constexpr unsigned kQuantumBits = 512;         // of pause times
 
@@ -29,8 +29,6 @@ struct PauseFrame {
   std::array<std::uint16_t, kPriorities> quanta{};  // not by_priority: the first
 };
 
-// 802.1p priority of a packet on Ethernet: of its VLAN tag, 0 without one.
-unsigned priority_of(const Packet& p);
 // False: a MAC control frame of another kind, or too short.
 bool parse_pause(const Packet& p, PauseFrame& out);
 PacketRef make_pause(const Mac& from, const PauseFrame& frame);
@@ -59,7 +57,7 @@ class Pause : public sc_core::sc_module {
   // When a packet of this priority, ready at t, may leave.
   Time open_at(Time t, unsigned priority) const { return std::max(t, until_[priority]); }
   // Keeps a packet whose priority is stopped or has others waiting; it comes out by release().
-  bool hold(Time t, PacketRef& packet);
+  bool hold(Time t, unsigned priority, PacketRef& packet);
   std::size_t waiting() const { return waiting_; }
   // From when on nothing stops the transmitter as a whole.
   Time all_open() const;
@@ -72,6 +70,10 @@ class Pause : public sc_core::sc_module {
   // A packet of this priority has arrived. whole: pause frames may be sent; priorities: those of which PFC
   // frames may.
   void arrived(Time t, unsigned priority, bool whole, std::uint8_t priorities);
+  // Thresholds of a priority of its own: those of its buffer. xoff 0: the port's.
+  void set_thresholds(unsigned priority, Time xoff, Time xon) {
+    thresholds_[priority] = {xoff, std::min(xon, xoff)};
+  }
 
   void clear();
 
@@ -80,8 +82,8 @@ class Pause : public sc_core::sc_module {
 
   template <class Archive>
   void list_state(Archive& a) {
-    HCASIM_FIELDS(a, until_, last_, held_, waiting_, asked_whole_, asked_, ask_again_, checking_, opens_,
-                  checks_);
+    HCASIM_FIELDS(a, until_, last_, held_, waiting_, thresholds_, xon_asked_, asked_whole_, asked_,
+                  ask_again_, checking_, opens_, checks_);
   }
 
  private:
@@ -111,7 +113,17 @@ class Pause : public sc_core::sc_module {
   };
   std::array<std::deque<Held>, kPriorities> held_;
   std::size_t waiting_ = 0;
+  struct Thresholds {
+    Time xoff = 0, xon = 0;
+
+    template <class Archive>
+    void list_state(Archive& a) {
+      HCASIM_FIELDS(a, xoff, xon);
+    }
+  };
+  std::array<Thresholds, kPriorities> thresholds_{};
   // Asked of the other side
+  Time xon_asked_ = 0;  // to what the backlog has to fall
   bool asked_whole_ = false;
   std::uint8_t asked_ = 0;
   Time ask_again_ = 0;

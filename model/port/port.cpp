@@ -169,8 +169,9 @@ Time Port::transmit_other(Time t, PacketRef&& packet) {
   if (group_ && !packet->crossed && !switched())
     if (Port* out = leaves_elsewhere(packet)) return cross(t, *out, std::move(packet));
   if (pause_.active(t)) {
-    const Time open = pause_.open_at(t, priority_of(*packet)), lasts = duration(*packet, wire_bytes(*packet));
-    if (pause_.hold(t, packet)) return open + lasts;
+    const unsigned priority = priorities.of(*packet);
+    const Time open = pause_.open_at(t, priority), lasts = duration(*packet, wire_bytes(*packet));
+    if (pause_.hold(t, priority, packet)) return open + lasts;
   }
   return transmit_now(t, std::move(packet));
 }
@@ -487,7 +488,7 @@ void Port::come_in(Time t, PacketRef& packet) {
         return;
       }
     }
-    if (pause_tx || pfc_tx) pause_.arrived(t, priority_of(p), pause_tx, pfc_tx);
+    if (pause_tx || pfc_tx) pause_.arrived(t, priorities.of(p), pause_tx, pfc_tx);
   } else {
     if (is_multicast(p.dlid)) ++counters_.rx_multicast;
     if (p.corrupt) {

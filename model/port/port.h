@@ -21,6 +21,7 @@
 #include "model/port/local_addresses.h"
 #include "model/port/pause.h"
 #include "model/port/port_group.h"
+#include "model/port/priority.h"
 #include "model/port/wire.h"
 #include "model/profile.h"
 #include "model/state/fields.h"
@@ -156,6 +157,9 @@ class Port : public sc_core::sc_module {
   // frames are obeyed, of all or of the priorities in the mask; sent: when the receive side is congested.
   bool pause_rx = false, pause_tx = false;
   std::uint8_t pfc_rx = 0, pfc_tx = 0;
+  PriorityMap priorities;
+  const PortBuffers& buffers() const { return buffers_; }
+  void set_buffers(const PortBuffers& buffers);
 
   // (model/prefetch.h)
   void prefetch() const {
@@ -196,7 +200,7 @@ class Port : public sc_core::sc_module {
     HCASIM_FIELDS(a, lid_, lmc, sm_lid, sm_sl);
     a.lasting("station_mac", station_mac);
     a.lasting("max_frame", max_frame);
-    HCASIM_FIELDS(a, pause_rx, pause_tx, pfc_rx, pfc_tx);
+    HCASIM_FIELDS(a, pause_rx, pause_tx, pfc_rx, pfc_tx, priorities, buffers_);
     HCASIM_FIELDS(a, tx_, tail_, taken_, pause_, rx_, held_, late_, counters_);
     a.lasting("random", random_);  // reseed()
   }
@@ -296,6 +300,7 @@ class Port : public sc_core::sc_module {
   FaultGate gate_;
   std::mt19937_64 random_{1};
   Pause pause_;
+  PortBuffers buffers_;
   TimedQueue<PacketRef> rx_;
   TimedQueue<PacketRef> held_;  // held back by the fault generator, for the wire
   TimedQueue<PacketRef> late_;  // held back at their arrival

@@ -179,6 +179,7 @@ Time Qos::earliest_of_limited(Time t, Qp& qp, bool responder) {
     q.clock.burst = paces_[q.pace].burst;
     at = std::max(at, q.clock.earliest(t));
   }
+  if (classes_) at = std::max(at, classes_->earliest(t, class_of(qp)));
   const std::uint32_t group = responder ? q.responder_group : q.group, vport = vport_element();
   at = earliest_by_rates(t, group, at);
   if (vport != 0) at = manager_->earliest_by_rates(t, vport, at);

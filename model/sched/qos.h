@@ -3,8 +3,8 @@
 // of scheduling elements, whose leaves are groups of queues. A queue sends when its limiter, and every
 // element from its group up to the root, let it: an element has a largest rate, and a share of its parent's
 // bandwidth that counts against the siblings that want to send too (deficit-weighted round robin, by virtual
-// time). The manager of an E-Switch has another tree among its elements, whose leaves are vports: what all
-// queues of a function send has to pass that one too.
+// time). The largest rate of its traffic class counts, too. The manager of an E-Switch has another tree among
+// its elements, whose leaves are vports: what all queues of a function send has to pass that one too.
 #ifndef HCASIM_MODEL_SCHED_QOS_H
 #define HCASIM_MODEL_SCHED_QOS_H
 
@@ -17,6 +17,7 @@
 #include "model/function/id.h"
 #include "model/port/port.h"
 #include "model/sched/rate_clock.h"
+#include "model/sched/traffic_classes.h"
 #include "model/state/fields.h"
 #include "model/time.h"
 
@@ -45,12 +46,15 @@ class Qos {
   void clear();
   // Where the element of this function's own vport is found.
   void attach(Qos& manager, std::uint16_t vport);
+  // The port's classes.
+  void attach(TrafficClasses& classes) { classes_ = &classes; }
 
   // --- Hooks of the engines. responder: for the READ responses of the queue.
   // Something stands between the queue and the port.
   bool limits(const Qp& qp) const {
     const QpQos& q = qp.qos;
-    return q.pace != 0 || q.group != 0 || q.responder_group != 0 || vport_limited();
+    return q.pace != 0 || q.group != 0 || q.responder_group != 0 || vport_limited() ||
+           (classes_ && classes_->has_rate(class_of(qp)));
   }
   // When the queue may send its next packet: t, or later. Only asked when there is one.
   Time earliest(Time t, Qp& qp, bool responder) {
@@ -58,6 +62,7 @@ class Qos {
   }
   void sent(Time t, Qp& qp, bool responder, const Packet& p) {
     if (limits(qp)) sent_of_limited(t, qp, responder, Port::wire_bytes(p));
+    if (classes_ && classes_->counts(class_of(qp))) classes_->sent(t, class_of(qp), Port::wire_bytes(p));
   }
   // A queue of this group (0: of none) waits in line for the port from now on, and until left(): the group,
   // its vport, and what is above them want to send all that time.
@@ -92,6 +97,7 @@ class Qos {
     }
   };
   Element* find(std::uint32_t id);
+  unsigned class_of(const Qp& qp) const { return classes_->of(qp.priority()); }
   bool vport_limited() const { return manager_ != nullptr && !manager_->vports_.empty(); }
   std::uint32_t vport_element() const;
   // Of an element and all above it.
@@ -111,6 +117,7 @@ class Qos {
   std::map<std::uint16_t, std::uint32_t> vports_;  // manager: their elements
   Qos* manager_ = nullptr;
   std::uint16_t vport_ = 0;
+  TrafficClasses* classes_ = nullptr;
 };
 
 }  // namespace hcasim

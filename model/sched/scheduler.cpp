@@ -10,6 +10,7 @@
 #include "model/profile.h"
 #include "model/rules.h"
 #include "model/sched/qos.h"
+#include "model/sched/traffic_classes.h"
 #include "model/state/state.h"
 #include "traces/tracer.h"
 
@@ -155,7 +156,13 @@ void Scheduler::wait_for_port(const Turn& turn, Qp& qp, Time open) {
   queued = true;
   const std::uint32_t group = turn.responder ? qp.qos.responder_group : qp.qos.group;
   blocks_.qos[turn.function].waits(group);
-  port_queue_.push_back({{qp.qpn, qp.function, turn.responder, qp.req.epoch}, group, open, qp.affinity});
+  const unsigned tc = blocks_.classes.of(qp.priority());
+  blocks_.classes.waits(tc);
+  port_queue_.push_back({{qp.qpn, qp.function, turn.responder, qp.req.epoch},
+                         group,
+                         open,
+                         qp.affinity,
+                         static_cast<std::uint8_t>(tc)});
   arm_port(open);  // the first one may have asked for room for more
 }
 
@@ -188,19 +195,30 @@ void Scheduler::prefetch_next() const {
   }
 }
 
+// Of the class whose turn it is.
+std::deque<Scheduler::Waiting>::iterator Scheduler::first_in_line() {
+  if (!blocks_.classes.mixed()) return port_queue_.begin();
+  const unsigned tc = blocks_.classes.next();
+  const auto it =
+      std::find_if(port_queue_.begin(), port_queue_.end(), [tc](const Waiting& w) { return w.tc == tc; });
+  return it != port_queue_.end() ? it : port_queue_.begin();
+}
+
 void Scheduler::port_turn(Time due) {
   if (due != port_armed_) return;  // an earlier one took its place
   port_armed_ = kNever;
   while (!port_queue_.empty()) {
-    const Turn turn = port_queue_.front().turn;
-    const Time room = port_queue_.size() == 1 ? port_queue_.front().open
-                                              : port_open(port_queue_.front().affinity,
-                                                          turn.responder ? 0 : blocks_.tracer.tag(turn.qpn));
+    const auto first = first_in_line();
+    const Turn turn = first->turn;
+    const Time room = port_queue_.size() == 1
+                          ? first->open
+                          : port_open(first->affinity, turn.responder ? 0 : blocks_.tracer.tag(turn.qpn));
     if (room > due) return arm_port(room);
     if (const Time free = units_.idle_at(due) ? 0 : units_.free_at(); beyond(due, free))
       return arm_port(free);
-    const std::uint32_t group = port_queue_.front().group;
-    port_queue_.pop_front();
+    const std::uint32_t group = first->group;
+    blocks_.classes.left(first->tc);
+    port_queue_.erase(first);
     blocks_.qos[turn.function].left(due, group);
     Qp* qp = qp_of(turn);
     if (!qp) continue;

@@ -26,6 +26,7 @@ class Injector;
 class Port;
 class QpTable;
 class Qos;
+class TrafficClasses;
 struct Profile;
 
 class Scheduler final : public sc_core::sc_module {
@@ -37,6 +38,7 @@ class Scheduler final : public sc_core::sc_module {
     FaultSink& faults;
     Port& port;  // whose room turns wait for
     PerFunction<Qos> qos;
+    TrafficClasses& classes;  // whose queues have the port next
     Injector& injector;
     TurnTaker& requester;
     TurnTaker& responder;
@@ -99,6 +101,21 @@ class Scheduler final : public sc_core::sc_module {
       HCASIM_FIELDS(a, qpn, function, responder, epoch);
     }
   };
+  // Queues that the port keeps waiting, in the order in which they found it busy: each has its turn when
+  // there is room, and nobody else is asked. Among queues of several traffic classes the class is chosen
+  // first.
+  struct Waiting {
+    Turn turn;
+    std::uint32_t group;  // of scheduling elements; 0: none
+    Time open;            // what it asked for: alone, it gets room for as much as it wanted
+    PortAffinity affinity;
+    std::uint8_t tc;
+
+    template <class Archive>
+    void list_state(Archive& a) {
+      HCASIM_FIELDS(a, turn, group, open, affinity, tc);
+    }
+  };
   Qp* qp_of(const Turn& turn) const;
   bool alone_in_line(const Qp& qp) const;
   void run(Time due, const Turn& turn);
@@ -106,6 +123,7 @@ class Scheduler final : public sc_core::sc_module {
   void take(Time due, const Turn& turn, Qp& qp);
   void wait_for_port(const Turn& turn, Qp& qp, Time open);
   void port_turn(Time due);
+  std::deque<Waiting>::iterator first_in_line();
   void arm_port(Time t);
   void prefetch_next() const;
 
@@ -113,19 +131,6 @@ class Scheduler final : public sc_core::sc_module {
   UnitPool units_;
   std::uint64_t doorbells_ = 0;
   TimedQueue<Turn> ready_;
-  // Queues that the port keeps waiting, in the order in which they found it busy: each has its turn when
-  // there is room, and nobody else is asked.
-  struct Waiting {
-    Turn turn;
-    std::uint32_t group;  // of scheduling elements; 0: none
-    Time open;            // what it asked for: alone, it gets room for as much as it wanted
-    PortAffinity affinity;
-
-    template <class Archive>
-    void list_state(Archive& a) {
-      HCASIM_FIELDS(a, turn, group, open, affinity);
-    }
-  };
   std::deque<Waiting> port_queue_;
   Time port_armed_ = kNever;
   TimedQueue<bool> port_turns_;

@@ -211,7 +211,8 @@ TEST_F(EthPort, PauseIsKept) {
   auto data = request<R>();
   prm::set<R::pptx>(data.data(), 0);
   prm::set<R::pprx>(data.data(), 1);
-  prm::set<R::pfcrx>(data.data(), 0x18);
+  prm::set<R::pfcrx>(data.data(), 0x3c);
+  prm::set<R::prio_mask_rx>(data.data(), 0x18);
   EXPECT_OK(dev().access_register(kPfcc, true, data));
   const auto r = read(kPfcc, request<R>());
   EXPECT_EQ(prm::get<R::pptx>(r.data()), 0u);

@@ -219,6 +219,32 @@ TEST_F(PauseTest, ACongestedReceiverAsksForAPause) {
   EXPECT_EQ(wire_.sent.size(), 2u);
 }
 
+TEST_F(PauseTest, ABufferSaysWhenItIsFull) {
+  b.port.pfc_tx = 0x18;
+  PortBuffers buffers;
+  buffers.of_priority[3] = 2;
+  buffers.buffers[2] = {false, 400, 100, 50};
+  b.port.set_buffers(buffers);
+  // Twice what that takes to come in, and less than the profile says.
+  const Time fill = static_cast<Time>(100 * PortBuffers::kCell * 8000.0 / bench().profile.port.rate_gbps);
+  ASSERT_LT(2 * fill, bench().profile.port.rx_xoff);
+  const Time relieved = sim_now() + 2 * fill;
+  b.port.watch_backlog([relieved] { return relieved; });
+  receive(packet(4));
+  EXPECT_TRUE(wire_.sent.empty());
+  receive(packet(3));
+  ASSERT_EQ(wire_.sent.size(), 1u);
+  PauseFrame f;
+  ASSERT_TRUE(parse_pause(*wire_.sent[0].second, f));
+  EXPECT_EQ(f.priorities, 0x08);
+  b.run(relieved - fill / 2 - sim_now() - from_ns(200));
+  EXPECT_EQ(wire_.sent.size(), 1u);
+  b.run_ns(400);
+  ASSERT_EQ(wire_.sent.size(), 2u);
+  ASSERT_TRUE(parse_pause(*wire_.sent[1].second, f));
+  EXPECT_EQ(f.quanta[3], 0u);
+}
+
 TEST_F(PauseTest, ItAsksAgainWhileItIsCongested) {
   b.port.pfc_tx = 0x20;
   b.port.watch_backlog([] { return sim_now() + from_ns(1e6); });  // never gets less

@@ -20,8 +20,8 @@ BlockRig::BlockRig()
       rdma({port, both(idle_flows, flows)}),
       idle_qos(profile.port.rate_gbps * 1000),
       qos(profile.port.rate_gbps * 1000),
-      scheduler("scheduler", {profile, tracer, faults, port, both(idle_qos, qos), injector, request_turns,
-                              response_turns, prefetcher, doorbell_faults, both_qps()}),
+      scheduler("scheduler", {profile, tracer, faults, port, both(idle_qos, qos), classes, injector,
+                              request_turns, response_turns, prefetcher, doorbell_faults, both_qps()}),
       cc({profile, tracer, port, rdma, both_qps()}),
       tags({tracer, scheduler, both_qps(), cqs}),
       crypto({profile, tracer, both(idle_eth, eth), both(idle_deks, deks)}),
@@ -73,6 +73,8 @@ BlockRig::BlockRig()
   sc_core::sc_report_handler::set_actions(sc_core::SC_ID_NO_SC_START_ACTIVITY_, sc_core::SC_DO_NOTHING);
   gate.connect(responder, requester);
   port.connect(&wire);
+  qos.attach(classes);
+  idle_qos.attach(classes);
 }
 
 void BlockRig::run_ns(double ns) {

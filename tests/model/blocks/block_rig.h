@@ -144,6 +144,7 @@ struct BlockRig {
   Port port;
   RdmaSteering rdma;
   Qos idle_qos, qos;
+  TrafficClasses classes;
   Scheduler scheduler;
   CongestionControl cc;
   TagUnit tags;
