@@ -122,6 +122,16 @@ void fill_ethernet(const Generation& generation, std::uint8_t* c) {
   put<e::reg_umr_sq>(c, 1);
   // Inner headers: what there is of send queues and of the parser is for tunnels, too.
   put<e::tunnel_stateless_vxlan>(c, 1);
+  put<e::tunnel_stateless_gre>(c, 1);
+  put<e::tunnel_stateless_ip_over_ip>(c, 1);
+  put<e::tunnel_stateless_ip_over_ip_rx>(c, 1);
+  put<e::tunnel_stateless_ip_over_ip_tx>(c, 1);
+  put<e::tunnel_stateless_geneve_rx>(c, 1);
+  put<e::tunnel_stateless_geneve_tx>(c, 1);
+  // WQEs say where the headers are, as Linux does for Geneve.
+  put<e::swp>(c, 1);
+  put<e::swp_csum>(c, 1);
+  put<e::swp_lso>(c, 1);
   put<e::max_vxlan_udp_ports>(c, VxlanPorts::kMost);
   put<e::enhanced_multi_pkt_send_wqe>(c, generation.has.enhanced_mpw ? 1 : 0);
 }

@@ -240,6 +240,8 @@ struct EthSeg {
   uint8_t inline_start[2];
 
   static constexpr uint8_t kL3InnerCsum = 1 << 4, kL4InnerCsum = 1 << 5, kL3Csum = 1 << 6, kL4Csum = 1 << 7;
+  // swp_flags; offsets in units of two bytes
+  static constexpr uint8_t kInnerIpv6 = 1 << 0, kInnerUdp = 1 << 1, kOuterIpv6 = 1 << 4, kOuterUdp = 1 << 5;
   static constexpr uint16_t kInsertVlan = 1 << 15, kInsertSvlan = 1 << 0, kInlineMask = 0x3ff;
 };
 static_assert(sizeof(EthSeg) == 16 && offsetof(EthSeg, mss) == 6 && offsetof(EthSeg, inline_hdr_sz) == 12);

@@ -128,13 +128,19 @@ struct EthWr {
   std::uint8_t cs_flags = 0;
   std::uint16_t mss = 0;
   std::uint32_t tis = 0;              // by which it leaves, if not by that of the queue
+  // Where headers are (swp_*), for queues that may say so: offsets in bytes, even; 0: not said.
+  struct Given {
+    unsigned outer_l3 = 0, outer_l4 = 0, inner_l3 = 0, inner_l4 = 0;
+    std::uint8_t flags = 0;  // EthSeg::kInnerIpv6 ...
+  } given;
   std::optional<std::uint16_t> vlan;  // tag to insert; headers must be empty
   bool signaled = true;
 };
 
 class Sq {
  public:
-  Sq(Device& device, const Pd& pd, Cq& cq, std::uint32_t tis, unsigned log_size = 7);
+  Sq(Device& device, const Pd& pd, Cq& cq, std::uint32_t tis, unsigned log_size = 7,
+     bool gives_headers = false);
   ~Sq();
   Sq(const Sq&) = delete;
   Sq& operator=(const Sq&) = delete;

@@ -329,6 +329,7 @@ Syndrome create_sq(Firmware& fw, Command& cmd) {
   }
   sq->tls = fw.options().encrypts();
   sq->flush_in_error = cmd.get<c::flush_in_error_en>() != 0;
+  sq->gives_headers = cmd.get<c::allow_swp>() != 0;
   sq->qos.pace = static_cast<std::uint16_t>(cmd.get<c::packet_pacing_rate_limit_index>());
   if (cmd.get<c::qos_queue_group_id>() != 0)
     set_queue_groups(fw, ObjType::kSq, sqn, cmd.get<c::qos_queue_group_id>(), 0);

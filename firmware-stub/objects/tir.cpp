@@ -249,8 +249,8 @@ Syndrome query_rqt(Firmware& fw, Command& cmd) {
 Syndrome create_tir(Firmware& fw, Command& cmd) {
   using c = prm::create_tir_in::ctx;
   Objects& o = fw.objects();
-  if ((cmd.get<c::tls_en>() != 0 && fw.caps().get<prm::cmd_hca_cap::tls_rx>() == 0) ||
-      cmd.get<c::tunneled_offload_en>() != 0)
+  // What is told of a tunnel's inner packet is told with tunneled_offload_en and without.
+  if (cmd.get<c::tls_en>() != 0 && fw.caps().get<prm::cmd_hca_cap::tls_rx>() == 0)
     return Syndrome::kTirFeature;
   Tir tir;
   if (cmd.get<c::tls_en>() != 0) tir.tls.emplace();

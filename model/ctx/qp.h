@@ -192,6 +192,7 @@ struct Qp {
   std::uint8_t prio = 0;               // the TIS's, 0 to 7
   bool flush_in_error = false;         // sqc.flush_in_error_en
   bool tls = false;                    // an SQ of a board that encrypts: its WQEs may be of TLS
+  bool gives_headers = false;          // sqc.allow_swp: WQEs may say where headers are
   bool draining = false;               // SQD asked for, sends in flight remain
 
   // DC target: what a DCT has itself ...
@@ -229,7 +230,7 @@ struct Qp {
                   remote_qpn, path, retry_count, rnr_retry, min_rnr_nak, log_sra_max, log_rra_max, rre, rwe,
                   rae, atomic_mode, qkey, reserved_lkey, counter_set, sq_signal_all, block_own_multicast,
                   drain_sigerr, rendezvous, cs_req);
-    HCASIM_FIELDS(a, affinity, prio, cs_res, sqd_event, tis, transport_domain, flush_in_error, tls,
+    HCASIM_FIELDS(a, affinity, prio, cs_res, sqd_event, tis, transport_domain, flush_in_error, tls, gives_headers,
                   draining, dc_key, dc_key_violations, dc_key_armed, dctn, dc_session, dc_first_psn,
                   dc_closed, dc_last_used, req, resp, cc, qos);
   }

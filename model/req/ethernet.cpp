@@ -5,6 +5,7 @@
 
 #include "model/crypto/engine.h"
 #include "model/eth/checksum.h"
+#include "model/eth/given_headers.h"
 #include "model/eth/headers.h"
 #include "model/eth/segment.h"
 #include "model/port/port.h"
@@ -116,8 +117,12 @@ WqeFault Requester::finish_frame(Time& ready, Qp& qp, const SendWqe& wqe, std::u
   const bool large = wqe.opcode == WqeOp::kLso;
   const std::uint32_t tisn = qp.tls ? wqe.imm >> 8 : 0;  // 0: that of the queue
   if (!large && tisn == 0 && wqe.eth.cs_flags == 0) return WqeFault::kNone;
-  const FrameHeaders h = parse_frame(frame, len, large ? LengthsOf::kBuffer : LengthsOf::kHeaders,
-                                     blocks_.flows[qp.function].vxlan_ports());
+  const LengthsOf lengths = large ? LengthsOf::kBuffer : LengthsOf::kHeaders;
+  FrameHeaders h = parse_frame(frame, len, lengths, blocks_.flows[qp.function].vxlan_ports());
+  const bool tagged = (wqe.eth.inline_hdr_sz & EthSeg::kInsertVlan) != 0;
+  if (qp.gives_headers && gives_headers(wqe.eth) &&
+      !take_given_headers(frame, wqe.eth, tagged ? kVlanTag : 0, lengths, h))
+    return WqeFault::kHeaders;
   const IpHeaders& l4 = h.inner.version ? h.inner : h.outer;
   if (large) {
     if (!l4.tcp && !l4.udp) return WqeFault::kHeaders;

@@ -270,7 +270,7 @@ TEST_F(EthObjects, QueueAttributes) {
   EXPECT_STATUS(create([](Mailbox& m) { m.set<C::wq::uar_page>(0xfff); }), CmdStatus::kBadRes);
   EXPECT_STATUS(create([](Mailbox& m) { m.set<C::wq::log_wq_stride>(5); }), CmdStatus::kBadParam);
   EXPECT_STATUS(create([](Mailbox& m) { m.set<C::packet_pacing_rate_limit_index>(1); }), CmdStatus::kIx);
-  EXPECT_STATUS(create([](Mailbox& m) { m.set<C::allow_swp>(1); }), CmdStatus::kBadParam);
+  EXPECT_STATUS(create([](Mailbox& m) { m.set<C::hairpin>(1); }), CmdStatus::kBadParam);
   // Without a TIS: for UMRs and NOPs.
   const auto sqn = create([](Mailbox&) {}).must().get<prm::create_sq_out::sqn>();
   EXPECT_OK((name<prm::destroy_sq_in::sqn>(prm::op::DESTROY_SQ, prm::destroy_sq_in::bytes, sqn)));

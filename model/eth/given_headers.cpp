@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "model/eth/given_headers.h"
+
+#include <algorithm>
+
+#include "prm/field.h"
+
+namespace hcasim {
+
+namespace {
+
+constexpr unsigned kUnit = 2;  // bytes, of offsets
+constexpr unsigned kIpv4 = 20, kIpv6 = 40, kUdp = 8, kTcp = 20;
+
+struct Given {
+  unsigned l3, l4;  // 0: not given
+  bool ipv6, udp;
+};
+
+bool take(const std::uint8_t* frame, const Given& given, unsigned len, LengthsOf lengths, IpHeaders& ip) {
+  ip = {};
+  if (given.l3 == 0) return given.l4 == 0;
+  const unsigned header = given.ipv6 ? kIpv6 : kIpv4;
+  if (given.l3 < kEthHeader || given.l3 + header > len) return false;
+  const std::uint8_t* l3 = frame + given.l3;
+  unsigned end = len;
+  if (lengths == LengthsOf::kHeaders)
+    end = given.l3 + (given.ipv6 ? kIpv6 + prm::load16(l3 + 4) : prm::load16(l3 + 2));
+  end = std::min(end, len);
+  const unsigned l4 = given.l4 != 0 ? given.l4 : given.l3 + (given.ipv6 ? kIpv6 : (l3[0] & 0xfu) * 4);
+  if (l4 < given.l3 + header || l4 > end) return false;
+  ip.version = given.ipv6 ? 6 : 4;
+  ip.l3 = static_cast<std::uint16_t>(given.l3);
+  ip.l4 = static_cast<std::uint16_t>(l4);
+  ip.end = static_cast<std::uint16_t>(end);
+  ip.protocol = given.udp ? kProtoUdp : kProtoTcp;
+  if (given.l4 == 0) return true;
+  if (end - l4 < (given.udp ? kUdp : kTcp)) return false;
+  (given.udp ? ip.udp : ip.tcp) = true;
+  return true;
+}
+
+}  // namespace
+
+bool take_given_headers(const std::uint8_t* frame, const prm::EthSeg& eth, unsigned shift, LengthsOf lengths,
+                        FrameHeaders& headers) {
+  const auto at = [shift](unsigned offset) { return offset != 0 ? offset * kUnit + shift : 0; };
+  const Given outer{at(eth.swp_outer_l3_offset), at(eth.swp_outer_l4_offset),
+                    (eth.swp_flags & prm::EthSeg::kOuterIpv6) != 0,
+                    (eth.swp_flags & prm::EthSeg::kOuterUdp) != 0};
+  const Given inner{at(eth.swp_inner_l3_offset), at(eth.swp_inner_l4_offset),
+                    (eth.swp_flags & prm::EthSeg::kInnerIpv6) != 0,
+                    (eth.swp_flags & prm::EthSeg::kInnerUdp) != 0};
+  if (inner.l3 != 0 && inner.l3 < outer.l3) return false;
+  return take(frame, outer, headers.len, lengths, headers.outer) &&
+         take(frame, inner, headers.len, lengths, headers.inner);
+}
+
+}  // namespace hcasim

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Where a frame's headers are as its WQE says it ("software parser"): of send queues that may do so
+// (sqc.allow_swp). Checksums and segmentation go by it then, and not by what the card's parser finds.
+#ifndef HCASIM_MODEL_ETH_GIVEN_HEADERS_H
+#define HCASIM_MODEL_ETH_GIVEN_HEADERS_H
+
+#include <cstdint>
+
+#include "model/eth/headers.h"
+#include "prm/wqe.h"
+
+namespace hcasim {
+
+inline bool gives_headers(const prm::EthSeg& eth) {
+  return eth.swp_outer_l3_offset != 0 || eth.swp_outer_l4_offset != 0 || eth.swp_inner_l3_offset != 0 ||
+         eth.swp_inner_l4_offset != 0;
+}
+
+// Puts what the WQE gives into the places of what was found; what it does not give (offset 0) is not there.
+// shift: bytes that the card has inserted in front of the headers since. False: headers that the frame has no
+// room for, or that overlap.
+bool take_given_headers(const std::uint8_t* frame, const prm::EthSeg& eth, unsigned shift, LengthsOf lengths,
+                        FrameHeaders& headers);
+
+}  // namespace hcasim
+#endif
