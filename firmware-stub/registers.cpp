@@ -262,18 +262,18 @@ Syndrome read_pcam(Access& a) {
     set_register_bit(a.data, first_bit, first, reg.id);
   }
   if (link_of(a.fw) == kOnIb) return Syndrome::kOk;
-  // PPCNT has neither the statistical nor the discard group, PTYS not the connector, PFCC no stall masks.
+  // PPCNT has no discard group, PTYS not the connector, PFCC no stall masks.
   using features = r::feature_cap_mask::enhanced_features;
   const Generation& generation = *a.fw.options().generation;
   prm::set<features::rx_icrc_encapsulated_counter>(a.data, 1);
+  prm::set<features::ppcnt_statistical_group>(a.data, 1);
+  prm::set<features::per_lane_error_counters>(a.data, 1);
   prm::set<features::ptys_extended_ethernet>(a.data, generation.has.ptys_extended ? 1 : 0);
   prm::set<features::fec_50G_per_lane_in_pplm>(a.data, Fec::lanes_of_50g(generation) ? 1 : 0);
   prm::set<features::fec_100G_per_lane_in_pplm>(a.data, Fec::lanes_of_100g(generation) ? 1 : 0);
   return Syndrome::kOk;
 }
 
-// Group g: registers from 0x9000 + 128 * g on.
-Syndrome read_mcam(Access& a) {
 Syndrome read_qcam(Access& a) {
   using r = prm::qcam_reg;
   using regs = r::qos_access_reg_cap_mask;
@@ -288,6 +288,8 @@ Syndrome read_qcam(Access& a) {
   return Syndrome::kOk;
 }
 
+// Group g: registers from 0x9000 + 128 * g on.
+Syndrome read_mcam(Access& a) {
   using r = prm::mcam_reg;
   using regs = r::mng_access_reg_cap_mask::access_regs;
   constexpr std::size_t first_bit = r::mng_access_reg_cap_mask::bit_off;

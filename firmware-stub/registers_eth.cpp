@@ -113,6 +113,14 @@ void put_physical(Access& a) {
   prm::set<g::link_down_events>(a.data, static_cast<std::uint32_t>(a.fw.port().link_downed()));
 }
 
+// There is no analog part: no bit is wrong that error correction would have to put right, but symbol errors
+// are what faults have made.
+void put_statistical(Access& a, const PortCounters& c) {
+  using g = Sets::phys_layer_statistical_cntrs;
+  HCASIM_PUT64(g, phy_received_bits, c.mac.rx.octets * 8);
+  HCASIM_PUT64(g, phy_symbol_errors, c.symbol_errors);
+}
+
 }  // namespace
 
 // ---- The port ----
@@ -257,6 +265,7 @@ Syndrome read_ppcnt_eth(Access& a) {
     kPerPriority = 0x10,
     kPerTc = 0x11,
     kPhysical = 0x12,
+    kStatistical = 0x16,
   };
   const PortCounters& c = a.fw.device().port().counters();
   const std::uint32_t group = prm::get<prm::ppcnt_reg::grp>(a.data);
@@ -285,6 +294,9 @@ Syndrome read_ppcnt_eth(Access& a) {
       return Syndrome::kOk;
     case kPhysical:
       put_physical(a);
+      return Syndrome::kOk;
+    case kStatistical:
+      put_statistical(a, c);
       return Syndrome::kOk;
     default:
       return Syndrome::kRegisterValue;

@@ -231,7 +231,8 @@ TEST_F(EthPort, CounterGroups) {
   breaks({"register-value"});
   using R = prm::ppcnt_reg;
   for (unsigned group = 0; group < 0x40; ++group) {
-    const bool there = group <= 3 || group == 5 || (group >= 0x10 && group <= 0x12) || group == 0x20;
+    const bool there =
+        group <= 3 || group == 5 || (group >= 0x10 && group <= 0x12) || group == 0x16 || group == 0x20;
     auto data = request<R>();
     prm::set<R::grp>(data.data(), group);
     const auto r = dev().access_register(kPpcnt, false, data);
@@ -320,6 +321,8 @@ TEST_F(EthPort, PortRegistersAreNamed) {
   EXPECT_EQ(prm::get<Regs::pplm>(pcam.data()), 1u);
   std::vector<std::uint8_t> features(Features::bytes);
   prm::set<prm::pcam_enhanced_features::rx_icrc_encapsulated_counter>(features.data(), 1);
+  prm::set<prm::pcam_enhanced_features::ppcnt_statistical_group>(features.data(), 1);
+  prm::set<prm::pcam_enhanced_features::per_lane_error_counters>(features.data(), 1);
   const auto at = pcam.begin() + Features::bit_off / 8;
   EXPECT_EQ(std::vector<std::uint8_t>(at, at + Features::bytes), features);
   for (auto* other : {+[](std::uint8_t* p) { prm::set<R::feature_group>(p, 1); },

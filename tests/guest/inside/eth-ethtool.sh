@@ -61,6 +61,17 @@ does ethtool -X "$dev" hfunc toeplitz
 does ethtool -N "$dev" flow-type tcp4 dst-port 80 action 0
 does ethtool -N "$dev" flow-type udp4 src-ip 10.1.2.3 dst-port 81 action -1
 shows 'Total 2 rules' ethtool -n "$dev"
+does ethtool -X "$dev" context new
+does ethtool -X "$dev" context 1 equal "$(nproc)"
+shows 'RX flow hash indirection' ethtool -x "$dev" context 1
+does ethtool -N "$dev" flow-type tcp4 dst-port 90 context 1 loc 10
+shows 'RSS Context ID: 1' ethtool -n "$dev" rule 10
+does ethtool -N "$dev" delete 10
+does ethtool -X "$dev" context 1 delete
+shows 'tx_pause_frames: 0' ethtool -I -a "$dev"
+shows 'corrected_bits: 0' ethtool -I --show-fec "$dev"
+shows 'rx_pcs_symbol_err_phy: 0' ethtool -S "$dev"
+shows 'rx_err_lane_3_phy: 0' ethtool -S "$dev"
 does ethtool --set-priv-flags "$dev" rx_striding_rq on
 shows 'The test result is PASS' ethtool -t "$dev"
 does ethtool --set-priv-flags "$dev" rx_cqe_compress on
