@@ -16,6 +16,7 @@
 #include "fake_host.h"
 #include "model/cc/congestion.h"
 #include "model/cq/cq.h"
+#include "model/crypto/engine.h"
 #include "model/ctx/context_gate.h"
 #include "model/ctx/fetch.h"
 #include "model/ctx/q_counters.h"
