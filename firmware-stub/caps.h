@@ -27,6 +27,7 @@ enum class CapGroup : std::uint16_t {
   kQos = 0xc,
   kDeviceMemory = 0xf,
   kTls = 0x11,
+  kHeaderSplit = 0x1d,
   kGeneral2 = 0x20,
   kPortSelection = 0x25,
 };

@@ -12,6 +12,7 @@
 #include "model/sched/traffic_classes.h"
 #include "model/steer/definer.h"
 #include "prm/prm.h"
+#include "prm/shampo.h"
 #include "prm/transport_caps.h"
 
 namespace hcasim::fw {
@@ -100,6 +101,7 @@ void fill_general_eth(const Options& options, std::uint8_t* c) {
   put<g::log_min_stride_sz_rq>(c, kLogMinStride);
   put<g::log_max_stride_sz_rq>(c, kLogMaxStride);
   put<g::umr_ptr_rlky>(c, 1);  // UMRs in an SQ, their lists inline or behind any key
+  put<g::shampo>(c, options.generation->has.header_split ? 1 : 0);
 }
 
 void fill_ethernet(const Generation& generation, std::uint8_t* c) {
@@ -134,6 +136,13 @@ void fill_ethernet(const Generation& generation, std::uint8_t* c) {
   put<e::swp_lso>(c, 1);
   put<e::max_vxlan_udp_ports>(c, VxlanPorts::kMost);
   put<e::enhanced_multi_pkt_send_wqe>(c, generation.has.enhanced_mpw ? 1 : 0);
+}
+
+void fill_header_split(std::uint8_t* c) {
+  put<prm::shampo_log_max_reservation_size>(c, HeaderSplit::kLogBaseReservation + 7);
+  put<prm::shampo_log_min_reservation_size>(c, HeaderSplit::kLogBaseReservation);
+  put<prm::shampo_min_mss_size>(c, 1);
+  put<prm::shampo_max_log_headers_entry_size>(c, HeaderSplit::kLogBaseEntry + 3);
 }
 
 void fill_roce(std::uint8_t* c) {

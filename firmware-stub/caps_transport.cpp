@@ -21,10 +21,17 @@ void fill_general_transport(const Options& options, std::uint8_t* c) {
   prm::set<prm::cap_rts2rts_qp_udp_sport>(c, options.link == Link::kEthernet ? 1 : 0);
 }
 
+constexpr std::uint32_t kLogFixedBuffer = 8;
+
 void fill_general_2(const Options& options, std::uint8_t* c) {
   using g = prm::cmd_hca_cap_2;
   prm::set<prm::cap2_log_reserved_qpn_granularity>(c, kLogReservedQpns);
   if (options.link != Link::kEthernet || !options.generation->has.flow_rewrite) return;
+  if (options.generation->has.header_split) {
+    // Of KSM lists, as the drivers make them for headers.
+    prm::set<g::min_mkey_log_entity_size_fixed_buffer>(c, kLogFixedBuffer);
+    prm::set<g::min_mkey_log_entity_size_fixed_buffer_valid>(c, 1);
+  }
   constexpr std::uint32_t kMost = 255;  // bytes, of what the fields hold
   static_assert(kMost <= kMaxReformatData);
   prm::set<g::max_reformat_insert_size>(c, kMost);

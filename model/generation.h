@@ -43,6 +43,7 @@ struct Generation {
     bool stride_cqe;     // mini CQE with the stride's index, compression of 128 byte CQEs
     bool pacing_burst;   // burst bound and typical packet size of a rate limit
     bool crypto;         // TLS in line, on boards that may encrypt
+    bool header_split;   // SHAMPO: headers apart from data
     bool ptys_extended;  // link modes of 50 Gb/s lanes, 200 and 400 Gb/s (PTYS, ext_eth_proto_*)
     SteFormat ste;
   } has;

@@ -121,7 +121,7 @@ struct Cqe {
   uint8_t tls_outer_l3_tunneled;
   uint8_t rsvd0;
   be16 wqe_id;
-  uint8_t merge[8];  ///< LroCqe
+  uint8_t merge[8];  ///< LroCqe, SplitCqe
   be32 rss_hash_result;
   uint8_t rss_hash_type;
   uint8_t ml_path;
@@ -176,6 +176,17 @@ struct LroCqe {
 };
 static_assert(sizeof(LroCqe) == sizeof(Cqe::merge) && offsetof(Cqe, merge) == 4 &&
               offsetof(LroCqe, ack_seq_num) == 4);
+
+/// Cqe::merge of a queue that keeps headers apart from data (SHAMPO).
+struct SplitCqe {
+  uint8_t flags;
+  uint8_t header_size;  ///< bytes; 0: the frame is in one piece
+  be16 header_entry_index;
+  be32 data_offset;                          ///< bytes from the beginning of the WQE
+  static constexpr uint8_t kMatch = 1 << 1;  ///< continues the frame of the CQE before
+  static constexpr uint8_t kFlush = 1 << 2;  ///< nothing will continue this one
+};
+static_assert(sizeof(SplitCqe) == sizeof(Cqe::merge) && offsetof(SplitCqe, data_offset) == 4);
 
 /// Cqe::app_op of a tag-matching SRQ (rdma-core, providers/mlx5/cq.c). Messages, then list operations.
 enum class TmOp : uint8_t {

@@ -20,6 +20,9 @@ enum : std::uint64_t {  // modify_rq_in.modify_bitmask (mlx5_ifc.h, MLX5_MODIFY_
 };
 enum : std::uint64_t { kModifyPace = 1u << 0, kModifyQueueGroup = 1u << 2 };  // modify_sq_in.modify_bitmask
 constexpr std::uint32_t kRealTime = 2;                                        // ts_format
+enum : std::uint32_t { kNoMatch = 0, kMatchExtended = 1 };  // rqc.shampo_match_criteria_type
+enum : std::uint32_t { kAlignStride = 1, kAlignPage = 2 };  // rqc.shampo_no_match_alignment_granularity
+constexpr unsigned kLogPage = 12;
 constexpr unsigned kLogWqebb = 6;
 constexpr unsigned kMinLogRqStride = 4, kMaxLogRqStride = 15;
 constexpr unsigned kBaseLogStrides = 9, kBaseLogStrideSize = 6;  // of striding RQs, as the wq says them
@@ -31,7 +34,7 @@ bool striding(WqType t) { return t == WqType::kLinkedListStriding || t == WqType
 template <class W>
 Syndrome check_wq(Firmware& fw, const Command& cmd) {
   if (cmd.get<typename W::wq_signature>() != 0 || cmd.get<typename W::cd_slave>() != 0 ||
-      cmd.get<typename W::shampo_enable>() != 0 || cmd.get<typename W::lwm>() != 0)
+      cmd.get<typename W::lwm>() != 0)
     return Syndrome::kWqFeature;
   if (cmd.get<typename W::log_wq_sz>() > fw.caps().get<prm::cmd_hca_cap::log_max_wq_sz>())
     return Syndrome::kWqSize;
@@ -63,6 +66,33 @@ Syndrome read_wq_dbr(Firmware& fw, const Command& cmd, std::uint64_t& dbr, UmemR
     return umem_doorbell(fw, cmd, umems.doorbell, dbr, 8, dbr);
   }
   return (dbr & 7) == 0 ? Syndrome::kOk : Syndrome::kWqDbr;
+}
+
+// Headers apart from data, as the RQ's context says.
+Syndrome read_split(Firmware& fw, const Command& cmd, Rq& rq) {
+  using c = prm::create_rq_in::ctx;
+  using w = c::wq;
+  if (fw.caps().get<prm::cmd_hca_cap::shampo>() == 0) return Syndrome::kWqFeature;
+  if (rq.type != WqType::kLinkedListStriding || rq.two_byte_shift || rq.use_rmp ||
+      cmd.get<c::scatter_fcs>() != 0)
+    return Syndrome::kWqFeature;
+  const std::uint32_t match = cmd.get<c::shampo_match_criteria_type>();
+  const std::uint32_t align = cmd.get<c::shampo_no_match_alignment_granularity>();
+  if ((match != kNoMatch && match != kMatchExtended) || align > kAlignPage) return Syndrome::kWqFeature;
+  HeaderSplit split;
+  split.merges = match == kMatchExtended;
+  split.mkey = cmd.get<w::headers_mkey>();
+  split.log_entries = cmd.get<w::log_headers_buffer_entry_num>();
+  split.log_entry_size = HeaderSplit::kLogBaseEntry + cmd.get<w::log_headers_entry_size>();
+  split.log_reservation = HeaderSplit::kLogBaseReservation + cmd.get<w::log_reservation_size>();
+  split.log_frames = cmd.get<w::log_max_num_of_packets_per_reservation>();
+  split.log_align = align == kAlignPage ? kLogPage : align == kAlignStride ? rq.log_stride_size : 0;
+  split.timeout = from_ns(1e3 * cmd.get<c::reservation_timeout>());
+  if (split.log_reservation < rq.log_stride_size ||
+      split.log_reservation > rq.log_strides + rq.log_stride_size)
+    return Syndrome::kWqStride;
+  rq.split = split;
+  return Syndrome::kOk;
 }
 
 // Which changes of state there are: up from reset, into error and back to reset; staying changes other
@@ -104,6 +134,10 @@ Syndrome create_rq(Firmware& fw, Command& cmd) {
     rq.log_stride_size = cmd.get<w::log_wqe_stride_size>() + kBaseLogStrideSize;
     if (rq.log_strides > kMaxLogStrides || rq.log_stride_size > kMaxLogStrideSize) return Syndrome::kWqStride;
     rq.two_byte_shift = cmd.get<w::two_byte_shift_en>() != 0;
+  }
+  if (cmd.get<w::shampo_enable>() != 0) {
+    s = read_split(fw, cmd, rq);
+    if (s != Syndrome::kOk) return s;
   }
   CqObject* cq = o.cqs.find(cmd.get<c::cqn>());
   if (cq == nullptr) return Syndrome::kCqNumber;
@@ -171,6 +205,8 @@ Syndrome modify_rq(Firmware& fw, Command& cmd) {
     object->counter_set = Ref(to);
     rq->counter_set = static_cast<std::uint8_t>(counter);
   }
+  if (rq->split && (mask & kModifyScatterFcs) != 0 && cmd.get<c::scatter_fcs>() != 0)
+    return Syndrome::kWqFeature;
   if ((mask & kModifyVsd) != 0) rq->keep_vlan = cmd.get<c::vsd>() != 0;
   if ((mask & kModifyScatterFcs) != 0) rq->scatter_fcs = cmd.get<c::scatter_fcs>() != 0;
   if (next != now) {
@@ -269,7 +305,7 @@ Syndrome create_sq(Firmware& fw, Command& cmd) {
   Function& function = fw.function();
   Syndrome s = check_wq<w>(fw, cmd);
   if (s != Syndrome::kOk) return s;
-  if (wants_sq_feature(fw.caps(), cmd)) return Syndrome::kWqFeature;
+  if (wants_sq_feature(fw.caps(), cmd) || cmd.get<w::shampo_enable>() != 0) return Syndrome::kWqFeature;
   if (cmd.get<c::state>() != kStateRst) return Syndrome::kSqState;
   s = check_pace(fw, cmd, cmd.get<c::packet_pacing_rate_limit_index>());
   if (s == Syndrome::kOk) s = check_queue_group(fw, cmd, cmd.get<c::qos_queue_group_id>());

@@ -13,6 +13,7 @@
 
 #include "model/crypto/tls.h"
 #include "model/ctx/guest_ring.h"
+#include "model/eth/headers.h"
 #include "model/function/id.h"
 #include "model/packet/packet.h"
 #include "model/resp/responder_state.h"
@@ -30,6 +31,51 @@ enum class WqType : std::uint8_t {
   kCyclic = 1,
   kLinkedListStriding = 2,
   kCyclicStriding = 3
+};
+
+// What the next frame of a queue may continue (SHAMPO).
+struct SplitSession {
+  PacketRef last;        // the frame before
+  FrameHeaders headers;  // of that: what its bytes say
+  std::uint32_t flow_tag = 0, metadata = 0;
+  Time due = 0;
+  std::uint32_t mss = 0;                 // data of the first
+  std::optional<std::uint16_t> id_step;  // how IPv4's identification goes on, from the second on
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, last, flow_tag, metadata, due, mss, id_step);
+  }
+};
+
+// Headers apart from data (wq.shampo_enable, rqc.shampo_*).
+struct HeaderSplit {
+  static constexpr unsigned kLogBaseEntry = 6, kLogBaseReservation = 12;  // what the fields of a wq add to
+  bool merges = false;                                                    // match criteria: extended
+  std::uint32_t mkey = 0;                                                 // of the buffer of headers
+  unsigned log_entries = 0;                                               // in it
+  unsigned log_entry_size = 6;                                            // bytes of an entry, log2
+  unsigned log_reservation = 0;                                           // bytes of a reservation, log2
+  unsigned log_frames = 0;                                                // of a reservation, at most
+  unsigned log_align = 0;  // bytes, log2: where data begin that do not continue others
+  Time timeout = 0;
+
+  // Run-time state
+  std::uint16_t head = 0;    // entries used, free-running
+  std::uint32_t cursor = 0;  // bytes of the WQE used ...
+  std::uint32_t end = 0;     // ... and where the reservation ends
+  std::uint32_t frames = 0;  // in the reservation
+  std::optional<SplitSession> session;
+
+  void restart() {
+    head = 0;
+    session.reset();
+  }
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, merges, mkey, log_entries, log_entry_size, log_reservation, log_frames, log_align,
+                  timeout, head, cursor, end, frames, session);
+  }
 };
 
 struct Rq {
@@ -53,6 +99,7 @@ struct Rq {
   unsigned log_strides = 9;      // strides a WQE, log2 (wq.log_wqe_num_of_strides + 9)
   unsigned log_stride_size = 6;  // bytes of a stride, log2 (wq.log_wqe_stride_size + 6)
   bool two_byte_shift = false;   // two bytes before each frame, so that its IP header is aligned
+  std::optional<HeaderSplit> split;
 
   // Run-time state
   std::uint16_t producer = 0;  // last read from the DBR
@@ -69,7 +116,7 @@ struct Rq {
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, rqn, state, type, keep_vlan, scatter_fcs, use_rmp, rmpn, cqn, pd, user_index,
                   counter_set, ring, log_size, log_stride, dbr_addr, log_strides, log_stride_size,
-                  two_byte_shift, producer, consumer, head, wqe, ahead, next_stride, epoch);
+                  two_byte_shift, split, producer, consumer, head, wqe, ahead, next_stride, epoch);
   }
 };
 

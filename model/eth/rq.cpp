@@ -192,6 +192,7 @@ void EthRx::rq_changed(Time t, Rq& rq, RqState old) {
     rq.ahead.count = 0;
     rq.wqe.valid = false;
     rq.next_stride = 0;
+    if (rq.split) rq.split->restart();
     rq.epoch = next_epoch();
   }
 }

@@ -180,6 +180,7 @@ void EthRx::to_queue(Time t, FunctionId f, const Tir& tir, Arrival& a) {
   Rq* rq = EthTable::find(blocks_.eth[f].rqs, rqn);
   if (!rq || rq->state != RqState::kRdy)
     return drop(t, p, blocks_.eth[f].counters.no_rule, DropReason::kQpState);
+  if (rq->split) return take_split(t, *rq, a);
   // A CQE says of one segment what TLS made of it.
   if (tir.lro.on() && !tir.tls && offer_to_lro(t, tir, *rq, a)) return;
   take_frame(t, *rq, a);

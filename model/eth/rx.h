@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The Ethernet receive path: flow tables decide, TIRs hash (RSS) and have segments put together (LRO), RQs
-// take frames: cyclic and striding WQEs, checksums, VLAN strip, CQEs (Cqe
+// take frames: cyclic and striding WQEs, headers apart from data (SHAMPO), checksums, VLAN strip, CQEs (Cqe
 // of prm/cqe.h, CQE section of the PRM). Frames come from the receiver, copies for sniffers from it and from
 // the port, changes of an RQ's state from firmware.
 #ifndef HCASIM_MODEL_ETH_RX_H
@@ -136,6 +136,15 @@ class EthRx : public sc_core::sc_module {
   void place(Time t, Rq& rq, const LroSession& s, std::size_t from, std::size_t n);
   void drop_segments(Time t, const LroSession& s, std::size_t from, std::uint64_t& counter,
                      DropReason reason);
+
+  // split.cpp: headers apart from data
+  struct Fit {
+    bool match = false, flush = false;
+  };
+  void take_split(Time t, Rq& rq, Arrival& a);
+  static Fit join_split(Time t, Rq& rq, const Arrival& a);
+  Take reserve(Time t, Rq& rq, std::uint32_t data, Fit& fit);
+  void skip_reservation(Time t, Rq& rq);
 
   // rq.cpp: receive WQEs
   Take take_wqe(Time t, Rq& rq);
