@@ -398,6 +398,17 @@ EthRq::EthRq(Device& device, const Pd& pd, Cq& cq, const RqOptions& o)
     in.set<C::wq::log_wqe_stride_size>(o.log_stride_size - 6);
     in.set<C::wq::two_byte_shift_en>(o.two_byte_shift);
   }
+  if (o.split) {
+    in.set<C::wq::shampo_enable>(1);
+    in.set<C::wq::headers_mkey>(o.headers_mkey);
+    in.set<C::wq::log_headers_buffer_entry_num>(o.log_headers);
+    in.set<C::wq::log_headers_entry_size>(o.log_header - 6);
+    in.set<C::wq::log_reservation_size>(o.log_reservation - 12);
+    in.set<C::wq::log_max_num_of_packets_per_reservation>(o.log_frames);
+    in.set<C::shampo_match_criteria_type>(o.match);
+    in.set<C::shampo_no_match_alignment_granularity>(o.align);
+    in.set<C::reservation_timeout>(o.timeout_us);
+  }
   try {
     rqn_ = static_cast<std::uint32_t>(
         device.exec(in, prm::create_rq_out::bytes).must().get<prm::create_rq_out::rqn>());

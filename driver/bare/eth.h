@@ -176,6 +176,12 @@ struct RqOptions {
   bool two_byte_shift = false, keep_vlan = true, scatter_fcs = false;
   std::uint32_t counter_set = 0, user_index = 0xffffff;
   RingLayout ring;
+  // Headers apart from data (SHAMPO), of type 2. Logarithms: entries of the headers' buffer, bytes of an
+  // entry and of a reservation, frames in that.
+  bool split = false;
+  std::uint32_t headers_mkey = 0;
+  unsigned log_headers = 6, log_header = 8, log_reservation = 12, log_frames = 3;
+  unsigned match = 1, align = 1, timeout_us = 1024;
 };
 
 // A receive queue of frames.

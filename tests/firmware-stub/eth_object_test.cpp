@@ -246,6 +246,11 @@ TEST_F(EthObjects, QueueAttributes) {
     EXPECT_STATUS(create([&](Mailbox& m) { m.set<C::wq::dbr_addr>(ring.bus() + 4); }), CmdStatus::kBadParam);
     EXPECT_STATUS(create([](Mailbox& m) { m.set<C::hairpin>(1); }), CmdStatus::kBadParam);
     EXPECT_STATUS(create([](Mailbox& m) { m.set<C::delay_drop_en>(1); }), CmdStatus::kBadParam);
+    // This generation has no SHAMPO.
+    EXPECT_STATUS(create([](Mailbox& m) {
+                    m.set<C::wq::shampo_enable>(1).set<C::wq::wq_type>(2).set<C::wq::log_wq_stride>(5);
+                  }),
+                  CmdStatus::kBadParam);
     EXPECT_STATUS(create([](Mailbox& m) { m.set<C::mem_rq_type>(1).set<C::rmpn>(0xfff); }),
                   CmdStatus::kBadRes);
     EXPECT_STATUS(create([](Mailbox& m) { m.set<C::counter_set_id>(0x33); }), CmdStatus::kBadRes);

@@ -64,10 +64,11 @@ TEST(Generation, NumbersAreThoseThatDriversKnow) {
   EXPECT_STREQ(default_generation().key, "connectx5ex");
 }
 
-// Everything that is implemented is what the default offers. No generation has a bit more; the one field that
-// tells a format instead of an amount is looked at apart.
+// Everything that is implemented is what the default offers, but for headers apart from data. No generation
+// has a bit more; the one field that tells a format instead of an amount is looked at apart.
 TEST(Generation, NoneOffersMoreThanIsImplemented) {
   using Cap = prm::cmd_hca_cap;
+  using Cap2 = prm::cmd_hca_cap_2;
   for (const Link link : {Link::kInfiniBand, Link::kEthernet}) {
     const Caps all = caps_of(default_generation(), link);
     for (const Generation& g : all_generations()) {
@@ -83,6 +84,11 @@ TEST(Generation, NoneOffersMoreThanIsImplemented) {
           if (block == nullptr) continue;  // a group that this one does not have
           Caps::Block b = *block;
           if (group == CapGroup::kGeneral) prm::set<Cap::steering_format_version>(b.data(), 0);
+          if (g.has.header_split && group == CapGroup::kGeneral) prm::set<Cap::shampo>(b.data(), 0);
+          if (g.has.header_split && group == CapGroup::kGeneral2) {
+            prm::set<Cap2::min_mkey_log_entity_size_fixed_buffer>(b.data(), 0);
+            prm::set<Cap2::min_mkey_log_entity_size_fixed_buffer_valid>(b.data(), 0);
+          }
           for (std::size_t i = 0; i < b.size(); ++i)
             ASSERT_EQ(b[i] & ~(*most)[i], 0) << g.key << ", group " << number << ", byte " << i;
         }
@@ -91,6 +97,22 @@ TEST(Generation, NoneOffersMoreThanIsImplemented) {
             ASSERT_EQ((*current)[i] & ~(*caps.maximum(number))[i], 0) << g.key << ", group " << number;
         }
       }
+    }
+  }
+}
+
+TEST(Generation, HeadersApartFromDataCameWithConnectX7) {
+  for (const Link link : {Link::kInfiniBand, Link::kEthernet}) {
+    for (const Generation& g : all_generations()) {
+      const bool has = link == Link::kEthernet && std::string(g.key) == "connectx7";
+      const Caps caps = caps_of(g, link);
+      EXPECT_EQ(caps.get<prm::cmd_hca_cap::shampo>(), has ? 1u : 0u) << g.key;
+      EXPECT_EQ(caps.maximum(static_cast<std::uint16_t>(CapGroup::kHeaderSplit)) != nullptr, has) << g.key;
+      // The drivers' buffers of headers are KSM lists of 256 bytes an entry.
+      using Cap2 = prm::cmd_hca_cap_2;
+      EXPECT_EQ(caps.get<Cap2::min_mkey_log_entity_size_fixed_buffer_valid>(CapGroup::kGeneral2),
+                has ? 1u : 0u);
+      EXPECT_LE(caps.get<Cap2::min_mkey_log_entity_size_fixed_buffer>(CapGroup::kGeneral2), 8u);
     }
   }
 }
