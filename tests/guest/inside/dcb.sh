@@ -35,11 +35,11 @@ shows '2:off 3:on 4:off' dcb pfc show dev "$near"
 within 30 grep -q 1 "/sys/class/net/$near/carrier"
 
 # Buffers, of which one does without loss.
-shows 'buffer-size 0:131072' dcb buffer show dev "$near"
+shows 'buffer-size 0:128Kb' dcb buffer show dev "$near"
 does dcb buffer set dev "$near" buffer-size all:0 0:98304 1:65536
 does dcb buffer set dev "$near" prio-buffer all:0 3:1
 shows '0:0 1:0 2:0 3:1 4:0' dcb buffer show dev "$near" prio-buffer
-shows 'buffer-size 0:98304 1:65536' dcb buffer show dev "$near" buffer-size
+shows 'buffer-size 0:96Kb 1:64Kb' dcb buffer show dev "$near" buffer-size
 if dcb buffer set dev "$near" buffer-size 0:1048576 2>/dev/null; then fail "buffers are larger than what there is"; fi
 does dcb pfc set dev "$near" prio-pfc all:off
 within 30 grep -q 1 "/sys/class/net/$near/carrier"
