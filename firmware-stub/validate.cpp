@@ -200,6 +200,11 @@ std::string objects_left(Firmware& fw) {
   add(o.tises.count(), "TISes");
   add(o.rqts.count(), "RQTs");
   add(o.flow_tables.count(), "flow tables");
+  add(o.flow_counters.count(), "flow counters");
+  add(o.modify_headers.count(), "header rewrites");
+  add(o.reformats.count(), "packet reformats");
+  add(o.q_counters.count(), "counter sets");
+  add(o.tds.count(), "transport domains");
   add(o.xrcds.count(), "XRC domains");
   add(o.users.table.count(), "user contexts");
   add(o.umems.count(), "UMEMs");

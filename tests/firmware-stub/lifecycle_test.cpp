@@ -52,6 +52,23 @@ TEST_F(Lifecycle, TeardownProfiles) {
   EXPECT_EQ(fn().counter("uars"), 1u);
 }
 
+TEST_F(Lifecycle, TeardownFindsACounterSet) {
+  breaks({"teardown-objects"});
+  const auto found = [this] {
+    const auto broken = fn().rules_broken();
+    const auto rule = broken.find("teardown-objects");
+    return rule == broken.end() ? 0 : rule->second;
+  };
+  const auto before = found();
+  dev().teardown();
+  EXPECT_EQ(found(), before);
+  dev().probe();
+  dev().exec(Mailbox(prm::op::ALLOC_Q_COUNTER, prm::alloc_q_counter_in::bytes)).must();
+  dev().teardown();
+  EXPECT_EQ(found(), before + 1);
+  dev().probe();
+}
+
 TEST_F(Lifecycle, FastTeardownByNicInterface) {
   dev().teardown_hca(2).must();
   fn().write32(kAddrLow, (fn().read32(kAddrLow) & ~0xfffu) | prm::kNicDisabled << 8);
