@@ -28,6 +28,13 @@ class FieldBits {
   void add() {
     mark(F::bit_off, F::bits);
   }
+  // One that it has, and that this command leaves reserved.
+  template <class F>
+  void remove() {
+    for (std::uint64_t b = F::bit_off; b < std::min<std::uint64_t>(F::bit_off + F::bits, bytes_.size() * 8);
+         ++b)
+      bytes_[b / 8] = static_cast<std::uint8_t>(bytes_[b / 8] & ~(0x80u >> b % 8));
+  }
 
  private:
   void structure(const prm::StructInfo& s, std::uint64_t base) {
@@ -67,6 +74,13 @@ const std::vector<std::uint8_t>& field_bits(std::uint16_t opcode) {
       fields.add<prm::qp_ext::opt_param_mask_95_32>();
       fields.add<prm::qp_ext::qos_queue_group_id_requester>();
       fields.add<prm::qp_ext::qos_queue_group_id_responder>();
+    }
+    // What an element is, and below which one, is said when it is made.
+    if (opcode == prm::op::MODIFY_SCHEDULING_ELEMENT) {
+      using Context = prm::modify_scheduling_element_in::scheduling_context;
+      fields.remove<Context::element_type>();
+      fields.remove<Context::element_attributes>();
+      fields.remove<Context::parent_element_id>();
     }
     bits = fields.take();
   }

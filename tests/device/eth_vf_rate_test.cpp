@@ -91,6 +91,24 @@ TEST_F(EthVfRate, ALargestRateIsKept) {
   EXPECT_TRUE(destroy(root).ok());
 }
 
+// Nor may it be said anew what it is.
+TEST_F(EthVfRate, WhatAnElementIsStaysAsItWasMade) {
+  using In = prm::modify_scheduling_element_in;
+  using C = In::scheduling_context;
+  const std::uint32_t root = made(create(kTsar, 0)), vport = made(create(kVport, root, 1, 1000));
+  const auto broken = [this] { return c.tracer.rules().count(traces::Rule::kCmdReserved); };
+  Mailbox in(prm::op::MODIFY_SCHEDULING_ELEMENT, In::bytes);
+  in.set<In::scheduling_hierarchy>(kSwitch).set<In::scheduling_element_id>(vport).set<In::modify_bitmask>(
+      kMaxBw);
+  const auto before = broken();
+  EXPECT_TRUE(pf.exec(in.set<C::max_average_bw>(100), prm::modify_scheduling_element_out::bytes).ok());
+  EXPECT_EQ(broken(), before);
+  EXPECT_TRUE(pf.exec(in.set<C::element_type>(kVport), prm::modify_scheduling_element_out::bytes).ok());
+  EXPECT_EQ(broken(), before + 1);
+  EXPECT_TRUE(destroy(vport).ok());
+  EXPECT_TRUE(destroy(root).ok());
+}
+
 TEST_F(EthVfRate, AllQueuesOfAFunctionTogether) {
   auto vf = with_mac(1);
   Sender s(*vf), t(*vf);
