@@ -278,6 +278,9 @@ int why_worst(const std::string& path, const Analysis& a, std::size_t most) {
     fmt::print("told of: {} that failed or were left behind, {} that took long.\n", failed,
                wqes.size() - failed);
   if (commands != 0) fmt::print("{} commands failed: `commands FILE --failed` lists them.\n", commands);
+  // What a doorbell never told of is no WQE here.
+  if (const std::uint64_t broken = a.count(Point::kRuleBroken); broken != 0)
+    fmt::print("the driver broke rules, {} times: `rules FILE` shows where.\n", broken);
   return 0;
 }
 

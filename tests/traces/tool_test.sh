@@ -74,6 +74,8 @@ rc=0; "$tool" why "$dir/t" cmd:0:77 2> "$dir/err" || rc=$?
 sed -n 1p "$dir/out" | grep -q 'RETRY_EXC\|open' || fail "why does not begin with what failed: $(sed -n 1p "$dir/out")"
 # shellcheck disable=SC2016  # it is said so
 grep -q '2 commands failed: `commands FILE --failed`' "$dir/out" || fail "why does not name the commands that failed"
+# shellcheck disable=SC2016  # it is said so
+grep -q 'the driver broke rules, 2 times: `rules FILE`' "$dir/out" || fail "why does not say that rules were broken: $(tail -n 3 "$dir/out")"
 "$tool" "$dir/v" --errors > "$dir/out"
 { grep -q 'packet_drop.* WQE 0:0x.*: dropped, .*: the QP is not in a state to receive it' "$dir/out" &&
   grep -q 'doorbell_bad.*UAR page 0x3, offset 0x20 (CQ arm): value 0x5, for CQ 0x99' "$dir/out"; } || fail "--errors is not in words: $(head -3 "$dir/out")"
