@@ -195,7 +195,7 @@ class Requester final : public sc_core::sc_module,
   static bool is_tls(const Qp& qp, const SendWqe& wqe);
   Step run_tls(Time& done, Qp& qp, SendWqe& wqe);
   Step get_psv(Time& done, Qp& qp, SendWqe& wqe);
-  Step dump(Time& done, Qp& qp, SendWqe& wqe);
+  Step run_dump(Time& done, Qp& qp, SendWqe& wqe);
 
   // ack.cpp: from responses to completions
   void take_ack(Time t, Qp& qp, std::uint32_t psn);

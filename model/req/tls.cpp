@@ -29,7 +29,7 @@ Requester::Step Requester::run_tls(Time& done, Qp& qp, SendWqe& wqe) {
     case WqeOp::kGetPsv:
       return get_psv(done, qp, wqe);
     case WqeOp::kDump:
-      return dump(done, qp, wqe);
+      return run_dump(done, qp, wqe);
     case WqeOp::kUmr:
       if (!blocks_.crypto.set_static(done, qp, wqe)) return refuse(wqe, CqeSyndrome::kMwBind, bad);
       break;
@@ -60,7 +60,7 @@ Requester::Step Requester::get_psv(Time& done, Qp& qp, SendWqe& wqe) {
 }
 
 // Bytes that have left before, so that what follows is encrypted behind them; they go nowhere.
-Requester::Step Requester::dump(Time& done, Qp& qp, SendWqe& wqe) {
+Requester::Step Requester::run_dump(Time& done, Qp& qp, SendWqe& wqe) {
   const PacketRef p = PacketPool::make();
   const auto len = static_cast<std::uint32_t>(wqe.length);
   done += blocks_.profile.engine.gather;

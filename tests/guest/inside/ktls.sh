@@ -4,7 +4,7 @@
 # program: ktls
 # ask: -
 # TLS that the kernel does for sockets (kTLS): one end of the cable by the card (mlx5e's tlsdev_ops), the other one by the kernel itself,
-# which so checks what the card makes, and makes what the card has to understand. Debian's kernels have no TLS_DEVICE.
+# which so checks what the card makes, and makes what the card has to understand. The drivers of Debian's kernels are built without it.
 mark_kernel_log
 for side in 0 1; do
   interface[side]=$(ls "/sys/class/infiniband/mlx5_$side/device/net")
