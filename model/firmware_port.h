@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "model/time.h"
 
@@ -30,6 +31,8 @@ class FirmwarePort {
     (void)address, (void)value;
     return false;
   }
+  // What it has counted, for whoever looks at a card that has failed.
+  virtual std::vector<std::uint64_t> core() { return {}; }
   // The function goes back to power-on state (FLR, bus reset). The model has dropped its own state already.
   virtual void function_reset() = 0;
   // A QP left its state by itself (error), or finished draining: for resource state that firmware tracks.
@@ -66,6 +69,9 @@ class FirmwareSlot final : public FirmwarePort {
   }
   bool icmd_write(std::uint32_t address, std::uint32_t value) override {
     return firmware_ && firmware_->icmd_write(address, value);
+  }
+  std::vector<std::uint64_t> core() override {
+    return firmware_ ? firmware_->core() : std::vector<std::uint64_t>();
   }
   void function_reset() override {
     if (firmware_) firmware_->function_reset();

@@ -16,6 +16,11 @@ class CrSpace {
   explicit CrSpace(const Generation& generation) : generation_(generation) {}
   // The register at a byte address; none: nothing is there. All registers are read-only.
   std::optional<std::uint32_t> read(std::uint32_t address) const;
+  // All of them, by address.
+  template <class F>
+  void for_each(F f) const {
+    for (const std::uint32_t address : {generation_.boot_status_at, kChipId}) f(address, *read(address));
+  }
 
   // Bits 15:0 the chip's ID, 23:16 its revision (mstflint, tools_dev_types.c).
   static constexpr std::uint32_t kChipId = 0xf0014;

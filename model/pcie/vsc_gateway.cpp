@@ -12,10 +12,11 @@ bool offered(std::uint32_t space) {
     case VscGateway::kIcmdExt:  // the same mailbox: tools want a gateway to have both
     case VscGateway::kIcmd:
     case VscGateway::kCr:
+    case VscGateway::kScan:
     case VscGateway::kSemaphoreSpace:
       return true;
     default:
-      return false;  // so is the register dump (7): what it would show is not modelled
+      return false;
   }
 }
 
@@ -47,8 +48,7 @@ std::uint32_t VscGateway::read(unsigned offset) {
 void VscGateway::write(unsigned offset, std::uint32_t value) {
   switch (offset) {
     case kControl:
-      value &= kSpaceMask;
-      control_ = value | (offered(value) ? kStatusOk : 0);
+      choose(value & kSpaceMask);
       break;
     case kSemaphore:
       write_semaphore(semaphore_, value);
@@ -64,9 +64,27 @@ void VscGateway::write(unsigned offset, std::uint32_t value) {
   }
 }
 
+void VscGateway::choose(std::uint32_t space) {
+  control_ = space | (offered(space) ? kStatusOk : 0);
+  if (space == kScan) {
+    scan_.take(cr_, firmware_);
+    control_ |= kSizeValid;
+    address_ = CrScan::kBytes;
+  } else {
+    scan_.clear();
+  }
+}
+
+// Where no register is, nothing has failed: the next one is told in any case.
+void VscGateway::scan(std::uint32_t address) {
+  data_ = scan_.read(address).value_or(kNothing);
+  address_ = scan_.next(address) | kFlag;
+}
+
 void VscGateway::access(std::uint32_t value) {
   const std::uint32_t address = value & kAddressMask;
   const bool write = (value & kFlag) != 0;
+  if ((control_ & kSpaceMask) == kScan && !write && address < CrScan::kBytes) return scan(address);
   bool answered = address % 4 == 0;
   if (write) {
     answered = answered && write_space(address, data_);
