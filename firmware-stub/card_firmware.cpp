@@ -56,14 +56,16 @@ CardFirmware::CardFirmware(const sc_core::sc_module_name& name, Device& device, 
     : sc_module(name),
       options_(complete(options, *device.profile().generation, device.tracer().hca())),
       port_(device, options_),
-      traps_("traps", device, port_) {
+      traps_("traps", device, port_),
+      image_(*options_.generation) {
   device.eswitch().set_present(options_.manages_switch());
   device.eswitch().set_owner(of_function(options_, 0).vhca_id);
   device.port().set_link(options_.link == Link::kEthernet ? LinkType::kEthernet : LinkType::kIb);
   for (FunctionId f = 0; f < device.functions(); ++f) {
     const std::string function = "function" + std::to_string(f);
     functions_.push_back(std::make_unique<Firmware>(function.c_str(), device, device.function(f),
-                                                    of_function(options_, f), port_, traps_, *this));
+                                                    of_function(options_, f),
+                                                    CardParts{port_, traps_, image_}, *this));
     device.attach(f, *functions_.back());
   }
 }

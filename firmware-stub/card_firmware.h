@@ -10,6 +10,7 @@
 #include <systemc>
 
 #include "firmware-stub/firmware.h"
+#include "firmware-stub/firmware_image.h"
 #include "firmware-stub/options.h"
 #include "firmware-stub/port_agent.h"
 #include "firmware-stub/traps.h"
@@ -31,7 +32,7 @@ class CardFirmware final : public sc_core::sc_module, public Siblings {
   template <class Archive>
   void list_state(Archive& a) {
     // PortAgent::teardown() and Traps::clear(), with the function that owns the port.
-    HCASIM_FIELDS(a, functions_, port_, traps_);
+    HCASIM_FIELDS(a, functions_, port_, traps_, image_);
   }
 
  private:
@@ -40,6 +41,7 @@ class CardFirmware final : public sc_core::sc_module, public Siblings {
   const Options options_;
   PortAgent port_;
   Traps traps_;
+  FirmwareImage image_;
   std::vector<std::unique_ptr<Firmware>> functions_;
 };
 

@@ -47,7 +47,7 @@ void Firmware::fault(Time t, const FaultSpec& f, bool begin) {
     case FaultType::kFwReset:
       injector.note(t, f, 0, 0);
       if (f.action == FaultAction::kSync && sync_reset_.request(t)) return;
-      device_.restart(function_.id());  // comes back through function_reset()
+      restart();
       cmdq_.excuse();
       return;
     case FaultType::kTemperature: {

@@ -7,23 +7,25 @@
 namespace hcasim::fw {
 
 Firmware::Firmware(const sc_core::sc_module_name& name, Device& device, Function& function,
-                   const Options& options, PortAgent& port, Traps& traps, Siblings& siblings)
+                   const Options& options, const CardParts& card, Siblings& siblings)
     : sc_module(name),
       device_(device),
       function_(function),
       options_(options),
       caps_(options_),
-      health_(options_),
+      health_(options_, card.image),
       pages_(device, function, options_.page_requests),
       objects_(options_),
-      port_(port),
+      port_(card.port),
       gsi_("gsi", *this),
-      traps_(traps),
+      traps_(card.traps),
+      image_(card.image),
       siblings_(siblings),
       hca_vport_(options_.link, options_.node_guid, options_.mac),
       cmdq_("cmdq", *this),
       icmd_("icmd", *this),
       sync_reset_("sync_reset", *this),
+      component_update_(card.image),
       enabled_(!options_.vf) {
   function_.vport().vhca_id = options_.vhca_id;
 }
@@ -147,7 +149,7 @@ void Firmware::init_seg_write(std::uint32_t offset, std::uint32_t value) {
       // A new address (bits 31:12) and what is to become of the interface (10:8); sizes are read-only.
       const std::uint32_t nic = value >> 8 & 7;
       if (nic == prm::kNicSwReset) {
-        device_.restart(function_.id());  // comes back through function_reset()
+        restart();
         health_.set_nic_interface(prm::kNicDisabled);
       } else if (nic == prm::kNicDisabled) {
         fast_teardown();
@@ -180,6 +182,11 @@ void Firmware::function_reset() {
   StateReset reset;
   list_interface(reset);
   if (in_use) health_.set_nic_interface(prm::kNicDisabled);
+}
+
+void Firmware::restart() {
+  if (function_.physical()) image_.boot();
+  device_.restart(function_.id());  // comes back through function_reset()
 }
 
 void Firmware::host_answered() {
@@ -246,7 +253,7 @@ void Firmware::to_power_on() {
 // nic_interface = DISABLED: the driver is about to take its memory back without asking command by command.
 void Firmware::fast_teardown() {
   if (sync_reset_.interface_down()) {
-    device_.restart(function_.id());  // comes back through function_reset()
+    restart();
   } else {
     reset_state(cmdq_);
     to_power_on();
@@ -294,6 +301,8 @@ std::vector<Firmware::Counter> Firmware::counters() {
       {"fw_performance_mads", gsi_.performance_mads()},
       {"fw_traps", traps_.sent()},
       {"fw_sync_resets", sync_reset_.done()},
+      {"fw_images_stored", component_update_.stored()},
+      {"fw_images_rejected", component_update_.rejected()},
       {"fw_sa_requests", gsi_.subnet_admin().requests()},
       {"fw_sa_refused", gsi_.subnet_admin().refused()},
       {"pds", objects_.pds.count()},

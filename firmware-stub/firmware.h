@@ -17,6 +17,7 @@
 #include "firmware-stub/caps.h"
 #include "firmware-stub/cmdq.h"
 #include "firmware-stub/component_update.h"
+#include "firmware-stub/firmware_image.h"
 #include "firmware-stub/gsi.h"
 #include "firmware-stub/hca_vport.h"
 #include "firmware-stub/health.h"
@@ -66,6 +67,13 @@ struct L2Entry {
 
 class Firmware;
 
+// What the functions of a card have in common.
+struct CardParts {
+  PortAgent& port;
+  Traps& traps;
+  FirmwareImage& image;
+};
+
 // The firmwares of a card's functions.
 class Siblings {
  public:
@@ -77,9 +85,9 @@ class Siblings {
 
 class Firmware : public sc_core::sc_module, public FirmwarePort {
  public:
-  // port, traps: the card's, which functions share.
+  // card: what functions share.
   Firmware(const sc_core::sc_module_name& name, Device& device, Function& function, const Options& options,
-           PortAgent& port, Traps& traps, Siblings& siblings);
+           const CardParts& card, Siblings& siblings);
 
   // FirmwarePort: what the hardware asks.
   std::uint32_t init_seg_read(std::uint32_t offset) override;
@@ -127,6 +135,7 @@ class Firmware : public sc_core::sc_module, public FirmwarePort {
   CmdQueue& cmdq() { return cmdq_; }
   SyncReset& sync_reset() { return sync_reset_; }
   ComponentUpdate& component_update() { return component_update_; }
+  FirmwareImage& image() { return image_; }
   // A virtual or sub-function of this one, which manages them: by its number in commands (function_id,
   // vport_number; VportNumbers). Null: not one of them, or this one manages none.
   Firmware* managed(std::uint32_t number);
@@ -208,6 +217,8 @@ class Firmware : public sc_core::sc_module, public FirmwarePort {
     HCASIM_FIELDS(a, cmdq_, icmd_, health_, sync_reset_, component_update_);
   }
   void fast_teardown();
+  // The card's processor starts anew, with the image that is stored.
+  void restart();
   void end_managed();
   void end_sub_functions();
   void sub_function_left();
@@ -230,6 +241,7 @@ class Firmware : public sc_core::sc_module, public FirmwarePort {
   PortAgent& port_;
   Gsi gsi_;
   Traps& traps_;
+  FirmwareImage& image_;
   Siblings& siblings_;
   NicVport nic_vport_;
   HcaVport hca_vport_;

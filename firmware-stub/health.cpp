@@ -25,19 +25,18 @@ std::uint32_t Health::read(std::uint32_t offset) const {
   const auto ticks = static_cast<std::uint64_t>(now) / 1000;  // device_frequency_khz = 1 GHz
   switch (offset) {
     case offsetof(InitSeg, fw_rev):
-      return std::uint32_t{options_.generation->fw_minor} << 16 | options_.generation->fw_major;
+      return image_.running().minor << 16 | image_.running().major;
     case offsetof(InitSeg, cmdif_rev_fw_sub):
-      return InitSeg::kCmdifRev << 16 | options_.generation->fw_subminor;
+      return InitSeg::kCmdifRev << 16 | image_.running().subminor;
     // Ready as soon as it answers; a software reset (nic_interface 7) is taken.
     case offsetof(InitSeg, initializing):
       return InitSeg::kFwResetSupported;
     case offsetof(InitSeg, health) + offsetof(HealthBuffer, time):
       return static_cast<std::uint32_t>(now / kSecond);
     case offsetof(InitSeg, health) + offsetof(HealthBuffer, fw_ver):
-      return std::uint32_t{options_.generation->fw_major} << 24 |
-             (options_.generation->fw_minor & 0xffu) << 16 | options_.generation->fw_subminor;
+      return image_.running().packed();
     case offsetof(InitSeg, health) + offsetof(HealthBuffer, hw_id):
-      return 0x20d;
+      return options_.generation->hw_id;
     // Byte registers, in the word that holds them: rfr 31, valid 27, severity 26:24.
     case offsetof(InitSeg, health) + offsetof(HealthBuffer, rfr_severity):
       return syndrome_ == 0 ? 0 : (reset_requested_ ? 0x8b000000u : 0x0b000000u);

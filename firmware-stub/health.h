@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 
+#include "firmware-stub/firmware_image.h"
 #include "firmware-stub/options.h"
 #include "model/state/fields.h"
 
@@ -17,7 +18,7 @@ constexpr std::uint8_t kSyndFwInternal = 1;
 
 class Health {
  public:
-  explicit Health(const Options& options) : options_(options) {}
+  Health(const Options& options, const FirmwareImage& image) : options_(options), image_(image) {}
 
   // Aligned 32-bit register; registers that are not there read as zero.
   std::uint32_t read(std::uint32_t offset) const;
@@ -59,6 +60,7 @@ class Health {
 
  private:
   const Options& options_;
+  const FirmwareImage& image_;
   std::uint8_t syndrome_ = 0;
   bool reset_requested_ = false;
   Assert assert_{};

@@ -124,10 +124,11 @@ void Icmd::execute(Time t, std::uint32_t serial) {
 void Icmd::get_fw_info(Time) {
   using info = prm::icmd_fw_info;
   const Generation& g = *fw_.options().generation;
+  const FirmwareVersion& version = fw_.image().running();
   std::memset(mailbox_.data(), 0, info::bytes);
-  prm::set<info::major>(mailbox_.data(), g.fw_major);
-  prm::set<info::minor>(mailbox_.data(), g.fw_minor);
-  prm::set<info::subminor>(mailbox_.data(), g.fw_subminor);
+  prm::set<info::major>(mailbox_.data(), version.major);
+  prm::set<info::minor>(mailbox_.data(), version.minor);
+  prm::set<info::subminor>(mailbox_.data(), version.subminor);
   std::memcpy(prm::ptr<info::psid>(mailbox_.data()), g.psid,
               std::min<std::size_t>(std::strlen(g.psid), info::psid::bytes));
   done(IcmdStatus::kOk);

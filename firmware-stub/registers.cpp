@@ -229,8 +229,8 @@ constexpr Register kRegisters[] = {
     {kMfrl, prm::mfrl_reg::bytes, false, kOnBoth, read_mfrl, write_mfrl, kByBoth, true},
     {kMcqs, prm::mcqs_reg::bytes, false, kOnBoth, read_mcqs, nullptr, kByBoth, true},
     {kMcqi, prm::mcqi_reg::bytes, false, kOnBoth, read_mcqi, nullptr, kByBoth, true},
-    {kMcc, prm::mcc_reg::bytes, false, kOnBoth, read_mcc, write_mcc, kByIcmd, true},
-    {kMcda, prm::mcda_reg::bytes, false, kOnBoth, access_mcda, access_mcda, kByIcmd, true},
+    {kMcc, prm::mcc_reg::bytes, false, kOnBoth, read_mcc, write_mcc, kByBoth, true, true},
+    {kMcda, prm::mcda_reg::bytes, false, kOnBoth, nullptr, write_mcda, kByBoth, true, true},
     {kMqis, prm::mqis::bytes, false, kOnBoth, read_mqis, nullptr, kByIcmd, true},
     {kMcam, prm::mcam_reg::bytes, false, kOnBoth, read_mcam, nullptr},
     {kDtor, prm::dtor_reg::bytes, false, kOnBoth, read_dtor, nullptr},
@@ -239,6 +239,7 @@ constexpr Register kRegisters[] = {
 RegisterLinks link_of(const Firmware& fw) {
   return fw.options().link == Link::kEthernet ? kOnEthernet : kOnIb;
 }
+bool there(const Register& r, const Firmware& fw) { return !r.of_card || !fw.options().vf; }
 RegisterDoors door_of(const Command& cmd) { return cmd.by_icmd() ? kByIcmd : kByCommand; }
 
 // A mask of 128 bits at first_bit of the data. Bit n, counted from its end: register `first` + n is there.
@@ -299,8 +300,8 @@ Syndrome read_mcam(Access& a) {
   std::memset(a.data + 8, 0, r::bytes - 8);
   const auto first = static_cast<std::uint16_t>(0x9000 + 128 * group);
   for (const Register& reg : kRegisters)
-    if (reg.in_mcam && (reg.doors & door_of(a.cmd)) != 0 && (reg.links & link_of(a.fw)) != 0 &&
-        reg.id >= first && reg.id - first < 128)
+    if (reg.in_mcam && there(reg, a.fw) && (reg.doors & door_of(a.cmd)) != 0 &&
+        (reg.links & link_of(a.fw)) != 0 && reg.id >= first && reg.id - first < 128)
       set_register_bit(a.data, first_bit, first, reg.id);
   if (group == 0) prm::set<r::mng_feature_cap_mask::enhanced_features::reset_state>(a.data, 1);
   return Syndrome::kOk;
@@ -315,8 +316,8 @@ Syndrome access_register(Firmware& fw, Command& cmd) {
   const RegisterLinks link = link_of(fw);
   const RegisterDoors door = door_of(cmd);
   const Register* reg =
-      std::find_if(std::begin(kRegisters), std::end(kRegisters), [id, link, door](const Register& r) {
-        return r.id == id && (r.links & link) != 0 && (r.doors & door) != 0;
+      std::find_if(std::begin(kRegisters), std::end(kRegisters), [id, link, door, &fw](const Register& r) {
+        return r.id == id && (r.links & link) != 0 && (r.doors & door) != 0 && there(r, fw);
       });
   if (reg == std::end(kRegisters)) return Syndrome::kRegister;
   if (cmd.op_mod != kWrite && cmd.op_mod != kRead) return Syndrome::kOpMod;

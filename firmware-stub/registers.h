@@ -23,8 +23,7 @@ constexpr std::uint32_t kLanes = 4;                        // of the Ethernet po
 
 // Links whose ports have the register.
 enum RegisterLinks : std::uint8_t { kOnIb = 1, kOnEthernet = 2, kOnBoth = 3 };
-// Ways to it: drivers' command interface, tools' mailbox (Icmd). The update of the firmware is for tools
-// alone, so that drivers do not offer what this card refuses.
+// Ways to it: drivers' command interface, tools' mailbox (Icmd).
 enum RegisterDoors : std::uint8_t { kByCommand = 1, kByIcmd = 2, kByBoth = 3 };
 
 struct Register {
@@ -36,6 +35,7 @@ struct Register {
   Syndrome (*write)(Access&);
   RegisterDoors doors = kByBoth;
   bool in_mcam = false;  // MCAM tells of it, to those who can get at it; PCAM tells of all in its range
+  bool of_card = false;  // of the physical function alone
 };
 
 // registers_eth.cpp
@@ -80,7 +80,7 @@ Syndrome read_mcqs(Access& a);
 Syndrome read_mcqi(Access& a);
 Syndrome read_mcc(Access& a);
 Syndrome write_mcc(Access& a);
-Syndrome access_mcda(Access& a);
+Syndrome write_mcda(Access& a);
 Syndrome read_mqis(Access& a);
 
 }  // namespace hcasim::fw

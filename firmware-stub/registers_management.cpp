@@ -38,9 +38,10 @@ Syndrome read_mgir(Access& a) {
   prm::set<r::manufacturing_base_mac_31_0>(a.data, static_cast<std::uint32_t>(options.mac));
   prm::set<r::uptime>(a.data, static_cast<std::uint32_t>(a.cmd.now / kSecond));
   std::memcpy(prm::ptr<r::psid>(a.data), g.psid, std::min<std::size_t>(std::strlen(g.psid), r::psid::bytes));
-  prm::set<r::extended_major>(a.data, g.fw_major);
-  prm::set<r::extended_minor>(a.data, g.fw_minor);
-  prm::set<r::extended_sub_minor>(a.data, g.fw_subminor);
+  const FirmwareVersion& version = a.fw.image().running();
+  prm::set<r::extended_major>(a.data, version.major);
+  prm::set<r::extended_minor>(a.data, version.minor);
+  prm::set<r::extended_sub_minor>(a.data, version.subminor);
   return Syndrome::kOk;
 }
 
@@ -136,16 +137,16 @@ namespace {
 constexpr std::uint32_t kBootImage = 1;  // mcqs_reg.identifier
 }
 
-// One component: the image that runs.
+// One component: the firmware's image.
 Syndrome read_mcqs(Access& a) {
   using r = prm::mcqs_reg;
-  enum : std::uint32_t { kIdle = 0, kInUse = 2 };
+  enum : std::uint32_t { kIdle = 0, kPendingReset = 4, kInUse = 2 };
   if (prm::get<r::component_index>(a.data) != 0) return Syndrome::kRegisterValue;
   std::memset(a.data + 4, 0, r::bytes - 4);
   prm::set<r::last_index_flag>(a.data, 1);
   prm::set<r::identifier>(a.data, kBootImage);
   prm::set<r::component_status>(a.data, kInUse);
-  prm::set<r::component_update_state>(a.data, kIdle);
+  prm::set<r::component_update_state>(a.data, a.fw.image().pending() ? kPendingReset : kIdle);
   return Syndrome::kOk;
 }
 
@@ -159,17 +160,20 @@ Syndrome read_mcqi(Access& a) {
   std::size_t size = 0;
   switch (prm::get<r::info_type>(a.data)) {
     case kCapabilities:
-      // Neither read nor written by hosts.
+      // Written by hosts, not read.
       prm::set<prm::mcqi_cap::supported_info_bitmask>(info.data(), 1u << kCapabilities | 1u << kVersion);
+      prm::set<prm::mcqi_cap::max_component_size>(info.data(), FirmwareImage::kMaxBytes);
+      prm::set<prm::mcqi_cap::log_mcda_word_size>(info.data(), ComponentUpdate::kLogWord);
+      prm::set<prm::mcqi_cap::mcda_max_write_size>(info.data(), ComponentUpdate::kMaxWrite);
+      prm::set<prm::mcqi_cap::match_psid>(info.data(), 1);
       size = prm::mcqi_cap::bytes;
       break;
     case kVersion: {
       using v = prm::mcqi_version;
-      const Generation& g = *a.fw.options().generation;
-      prm::set<v::version>(info.data(), static_cast<std::uint32_t>(g.fw_major) << 24 |
-                                            static_cast<std::uint32_t>(g.fw_minor) << 16 | g.fw_subminor);
-      const std::string text =
-          std::to_string(g.fw_major) + "." + std::to_string(g.fw_minor) + "." + std::to_string(g.fw_subminor);
+      const bool stored = prm::get<r::read_pending_component>(a.data) != 0;
+      const FirmwareVersion& version = stored ? a.fw.image().stored() : a.fw.image().running();
+      prm::set<v::version>(info.data(), version.packed());
+      const std::string text = version.text();
       prm::set<v::version_string_length>(info.data(), static_cast<std::uint32_t>(text.size()));
       std::memcpy(info.data() + v::version_string::bit_off / 8, text.data(), text.size());
       size = v::bytes;
@@ -188,9 +192,18 @@ Syndrome read_mcc(Access& a) {
   return Syndrome::kOk;
 }
 
-Syndrome write_mcc(Access& a) { return a.fw.component_update().instruct(a.cmd.now, a.data); }
+Syndrome write_mcc(Access& a) {
+  return a.fw.component_update().instruct(a.cmd.now, a.data, a.cmd.by_icmd());
+}
 
-// The data of a component: no transfer can be under way (ComponentUpdate).
-Syndrome access_mcda(Access&) { return Syndrome::kRegisterValue; }
+// The data of a component, behind the register; drivers have room for the register alone in the answer.
+Syndrome write_mcda(Access& a) {
+  using r = prm::mcda_reg;
+  constexpr std::size_t data_at = (prm::access_register_in::register_data::bit_off + r::data::bit_off) / 8;
+  const std::size_t there = a.cmd.in_len > data_at ? a.cmd.in_len - data_at : 0;
+  return a.fw.component_update().write(a.cmd.now, prm::get<r::update_handle>(a.data),
+                                       prm::get<r::offset>(a.data), prm::get<r::size>(a.data),
+                                       a.cmd.in.data() + data_at, there);
+}
 
 }  // namespace hcasim::fw

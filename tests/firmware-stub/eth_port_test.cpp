@@ -400,7 +400,7 @@ TEST_F(EthPort, FirmwareVersion) {
   using Mcam = prm::mcam_reg;
   const auto mcam = read(kMcam, std::vector<std::uint8_t>(Mcam::bytes));
   EXPECT_EQ(prm::get<Mcam::mng_access_reg_cap_mask::access_regs::mcqi>(mcam.data()), 1u);
-  EXPECT_EQ(prm::get<Mcam::mng_access_reg_cap_mask::access_regs::mcda>(mcam.data()), 0u);
+  EXPECT_EQ(prm::get<Mcam::mng_access_reg_cap_mask::access_regs::mcda>(mcam.data()), 1u);
 }
 
 TEST_F(EthPort, Environment) {

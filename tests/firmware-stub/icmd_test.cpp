@@ -241,8 +241,8 @@ TEST_F(Icmd, McamTellsOfWhatToolsCanReach) {
   EXPECT_EQ(access(kMcam, kRead, group).status, RegisterStatus::kBadParam);
 }
 
-// Drivers are told of no update, and have none.
-TEST_F(IcmdEthernet, TheUpdateIsForToolsAlone) {
+// Drivers are told of the update, and of what they are there for; the rest is the tools' alone.
+TEST_F(IcmdEthernet, WhatDriversAreTold) {
   breaks({"register-unknown"});
   const auto r = dev().access_register(kMcam, false, std::vector<std::uint8_t>(prm::mcam_reg::bytes)).must();
   using regs = prm::mcam_reg::mng_access_reg_cap_mask::access_regs;
@@ -250,10 +250,8 @@ TEST_F(IcmdEthernet, TheUpdateIsForToolsAlone) {
   EXPECT_EQ(prm::get<regs::mcqi>(data), 1u);
   EXPECT_EQ(prm::get<regs::mcqs>(data), 1u);
   EXPECT_EQ(prm::get<regs::mfrl>(data), 1u);
-  EXPECT_EQ(prm::get<regs::mcc>(data), 0u);
-  EXPECT_EQ(prm::get<regs::mcda>(data), 0u);
-  EXPECT_STATUS(dev().access_register(kMcc, false, std::vector<std::uint8_t>(prm::mcc_reg::bytes)),
-                CmdStatus::kBadParam);
+  EXPECT_EQ(prm::get<regs::mcc>(data), 1u);
+  EXPECT_EQ(prm::get<regs::mcda>(data), 1u);
   EXPECT_STATUS(dev().access_register(kMgir, false, std::vector<std::uint8_t>(0x80)), CmdStatus::kBadParam);
   EXPECT_EQ(read_register(kMcc, prm::mcc_reg::bytes).status, RegisterStatus::kOk);
 }
@@ -272,18 +270,18 @@ TEST_F(Icmd, TheImageThatRuns) {
   EXPECT_EQ(prm::get<prm::mcqi_version::version>(version), 20u << 24 | 35u << 16 | 1000u);
 }
 
-TEST_F(Icmd, AnUpdateIsRefusedWithItsReason) {
+TEST_F(Icmd, AnUpdateHasOneHolder) {
   enum : std::uint32_t {
     kLock = 1,
     kRelease = 2,
-    kUpdate = 3,
     kVerify = 4,
+    kReadComponent = 7,
     kCancel = 8,
     kCheck = 9,
     kForce = 10
   };
   using r = prm::mcc_reg;
-  EXPECT_EQ(mcc(kUpdate, 0).status, RegisterStatus::kBadParam);  // nobody holds it
+  EXPECT_EQ(mcc(kVerify, 0).status, RegisterStatus::kBadParam);  // nobody holds it
   const Answer lock = mcc(kLock, 0);
   ASSERT_EQ(lock.status, RegisterStatus::kOk);
   const auto handle = lock.field<r::update_handle>();
@@ -294,11 +292,11 @@ TEST_F(Icmd, AnUpdateIsRefusedWithItsReason) {
   EXPECT_EQ(mcc(kCheck, handle).status, RegisterStatus::kOk);
   EXPECT_EQ(mcc(kCheck, handle + 1).status, RegisterStatus::kBadParam);
   EXPECT_EQ(mcc(kVerify, handle).field<r::error_code>(), 1u);
-  const Answer update = mcc(kUpdate, handle);
-  EXPECT_EQ(update.status, RegisterStatus::kBadParam);
-  EXPECT_EQ(update.field<r::error_code>(), 3u);  // not applicable
-  EXPECT_EQ(update.field<r::control_state>(), 1u);
-  EXPECT_EQ(read_register(kMcda, prm::mcda_reg::bytes + 16).status, RegisterStatus::kBadParam);
+  const Answer read = mcc(kReadComponent, handle);
+  EXPECT_EQ(read.status, RegisterStatus::kBadParam);
+  EXPECT_EQ(read.field<r::error_code>(), 3u);  // not applicable
+  EXPECT_EQ(read.field<r::control_state>(), 1u);
+  EXPECT_EQ(read_register(kMcda, prm::mcda_reg::bytes + 16).status, RegisterStatus::kMethod);
   machine().advance(3'000'000'000);
   EXPECT_EQ(read_register(kMcc, r::bytes).field<r::time_elapsed_since_last_cmd>(), 3u);
   EXPECT_EQ(mcc(kCancel, handle).status, RegisterStatus::kOk);
