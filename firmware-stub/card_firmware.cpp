@@ -57,7 +57,8 @@ CardFirmware::CardFirmware(const sc_core::sc_module_name& name, Device& device, 
       options_(complete(options, *device.profile().generation, device.tracer().hca())),
       port_(device, options_),
       traps_("traps", device, port_),
-      image_(*options_.generation) {
+      image_(*options_.generation),
+      thermal_(device.profile().port.rate_gbps) {
   device.eswitch().set_present(options_.manages_switch());
   device.eswitch().set_owner(of_function(options_, 0).vhca_id);
   device.port().set_link(options_.link == Link::kEthernet ? LinkType::kEthernet : LinkType::kIb);
@@ -65,7 +66,7 @@ CardFirmware::CardFirmware(const sc_core::sc_module_name& name, Device& device, 
     const std::string function = "function" + std::to_string(f);
     functions_.push_back(std::make_unique<Firmware>(function.c_str(), device, device.function(f),
                                                     of_function(options_, f),
-                                                    CardParts{port_, traps_, image_}, *this));
+                                                    CardParts{port_, traps_, image_, thermal_}, *this));
     device.attach(f, *functions_.back());
   }
 }

@@ -13,6 +13,7 @@
 #include "firmware-stub/firmware_image.h"
 #include "firmware-stub/options.h"
 #include "firmware-stub/port_agent.h"
+#include "firmware-stub/thermal.h"
 #include "firmware-stub/traps.h"
 #include "model/device.h"
 #include "model/state/fields.h"
@@ -32,7 +33,7 @@ class CardFirmware final : public sc_core::sc_module, public Siblings {
   template <class Archive>
   void list_state(Archive& a) {
     // PortAgent::teardown() and Traps::clear(), with the function that owns the port.
-    HCASIM_FIELDS(a, functions_, port_, traps_, image_);
+    HCASIM_FIELDS(a, functions_, port_, traps_, image_, thermal_);
   }
 
  private:
@@ -42,6 +43,7 @@ class CardFirmware final : public sc_core::sc_module, public Siblings {
   PortAgent port_;
   Traps traps_;
   FirmwareImage image_;
+  Thermal thermal_;
   std::vector<std::unique_ptr<Firmware>> functions_;
 };
 

@@ -53,6 +53,7 @@ void Firmware::fault(Time t, const FaultSpec& f, bool begin) {
     case FaultType::kTemperature: {
       prm::EqeTempWarn data{};
       data.sensors_low = f.value(FaultKey::kSensors, 1);
+      if ((f.value(FaultKey::kSensors, 1) & 1) != 0) thermal_.heat(t, port_bytes(), Thermal::kCritical);
       injector.note(t, f, 0, f.value(FaultKey::kSensors, 1));
       return post(prm::EqeType::kTempWarn, data);
     }

@@ -20,6 +20,7 @@ Firmware::Firmware(const sc_core::sc_module_name& name, Device& device, Function
       gsi_("gsi", *this),
       traps_(card.traps),
       image_(card.image),
+      thermal_(card.thermal),
       siblings_(siblings),
       hca_vport_(options_.link, options_.node_guid, options_.mac),
       cmdq_("cmdq", *this),

@@ -29,6 +29,7 @@
 #include "firmware-stub/port_agent.h"
 #include "firmware-stub/sub_function.h"
 #include "firmware-stub/sync_reset.h"
+#include "firmware-stub/thermal.h"
 #include "firmware-stub/traps.h"
 #include "model/device.h"
 #include "model/firmware_port.h"
@@ -72,6 +73,7 @@ struct CardParts {
   PortAgent& port;
   Traps& traps;
   FirmwareImage& image;
+  Thermal& thermal;
 };
 
 // The firmwares of a card's functions.
@@ -136,6 +138,12 @@ class Firmware : public sc_core::sc_module, public FirmwarePort {
   SyncReset& sync_reset() { return sync_reset_; }
   ComponentUpdate& component_update() { return component_update_; }
   FirmwareImage& image() { return image_; }
+  Thermal& thermal() { return thermal_; }
+  // That the port has sent and received.
+  std::uint64_t port_bytes() {
+    const PortCounters& c = device_.port().counters();
+    return c.tx_bytes + c.rx_bytes;
+  }
   // A virtual or sub-function of this one, which manages them: by its number in commands (function_id,
   // vport_number; VportNumbers). Null: not one of them, or this one manages none.
   Firmware* managed(std::uint32_t number);
@@ -242,6 +250,7 @@ class Firmware : public sc_core::sc_module, public FirmwarePort {
   Gsi gsi_;
   Traps& traps_;
   FirmwareImage& image_;
+  Thermal& thermal_;
   Siblings& siblings_;
   NicVport nic_vport_;
   HcaVport hca_vport_;

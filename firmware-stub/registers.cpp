@@ -40,6 +40,8 @@ enum : std::uint16_t {  // mlx5 driver.h, MLX5_REG_*; mstflint's reg_access.c, R
   kPcam = 0x507f,
   kNodeDesc = 0x6001,
   kHostEndianness = 0x7004,
+  kMtcap = 0x9009,
+  kMtmp = 0x900a,
   kMcia = 0x9014,
   kMgir = 0x9020,
   kNvda = 0x9024,
@@ -234,6 +236,8 @@ constexpr Register kRegisters[] = {
     {kMqis, prm::mqis::bytes, false, kOnBoth, read_mqis, nullptr, kByIcmd, true},
     {kMcam, prm::mcam_reg::bytes, false, kOnBoth, read_mcam, nullptr},
     {kDtor, prm::dtor_reg::bytes, false, kOnBoth, read_dtor, nullptr},
+    {kMtcap, prm::mtcap_reg::bytes, false, kOnBoth, read_mtcap, nullptr, kByBoth, true, true},
+    {kMtmp, prm::mtmp_reg::bytes, false, kOnBoth, read_mtmp, write_mtmp, kByBoth, true, true},
 };
 
 RegisterLinks link_of(const Firmware& fw) {

@@ -83,5 +83,10 @@ Syndrome write_mcc(Access& a);
 Syndrome write_mcda(Access& a);
 Syndrome read_mqis(Access& a);
 
+// registers_diag.cpp
+Syndrome read_mtcap(Access& a);
+Syndrome read_mtmp(Access& a);
+Syndrome write_mtmp(Access& a);
+
 }  // namespace hcasim::fw
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The update of the firmware's image as Linux does it (mlxfw_fsm.c, mlx5 fw.c): MCC, MCDA, and the reset that
-// starts it.
+// starts it. And the chip's temperature (hwmon.c).
 #include <libdeflate.h>
 
 #include <cstring>
@@ -209,6 +209,43 @@ TEST_F(FirmwareUpdate, OutOfOrderOrOutOfBounds) {
   EXPECT_STATUS(dev().access_register(kMcda, true, data), CmdStatus::kBadInpLen);
   EXPECT_OK(mcc(kCancel));
   EXPECT_OK(mcc(kRelease));
+}
+
+// ---- Temperature ----
+
+TEST_F(FirmwareUpdate, TheChipHasATemperature) {
+  using r = prm::mtmp_reg;
+  breaks({"register-value"});
+  const auto cap = reg(kMtcap, false, std::vector<std::uint8_t>(prm::mtcap_reg::bytes));
+  EXPECT_EQ(prm::get<prm::mtcap_reg::sensor_count>(cap.data()), 1u);
+  EXPECT_EQ(prm::get<prm::mtcap_reg::sensor_map>(cap.data()), 1u);
+  const auto read = [this](bool forget = false) {
+    std::vector<std::uint8_t> data(r::bytes);
+    prm::set<r::mtr>(data.data(), forget ? 1 : 0);
+    return reg(kMtmp, false, data);
+  };
+  const auto celsius = [](const std::vector<std::uint8_t>& d) {
+    return prm::get<r::temperature>(d.data()) / 8.0;
+  };
+  const auto highest = [](const std::vector<std::uint8_t>& d) {
+    return prm::get<r::max_temperature>(d.data()) / 8.0;
+  };
+  machine().advance(600'000'000'000);  // ten minutes of idling
+  EXPECT_NEAR(celsius(read()), 50, 0.25);
+  EXPECT_EQ(prm::get<r::temp_threshold_hi>(read().data()), 105u * 8);
+  ASSERT_EQ(fn().inject("fault=temperature,sensors=1"), "");
+  machine().advance(1'000'000);
+  EXPECT_NEAR(celsius(read()), 105, 0.25);
+  machine().advance(60'000'000'000);
+  EXPECT_NEAR(celsius(read()), 50 + 55 / 2.718, 0.5);
+  EXPECT_NEAR(highest(read()), 105, 0.25);
+  EXPECT_NEAR(highest(read(true)), celsius(read()), 0.25);
+  // The module's, as its memory has it. Others: no such sensor.
+  std::vector<std::uint8_t> data(r::bytes);
+  prm::set<r::sensor_index>(data.data(), 64);
+  EXPECT_EQ(celsius(reg(kMtmp, false, data)), 35.5);
+  prm::set<r::sensor_index>(data.data(), 5);
+  EXPECT_STATUS(dev().access_register(kMtmp, false, data), CmdStatus::kBadParam);
 }
 
 }  // namespace
