@@ -110,6 +110,7 @@ void fill_general(const Options& o, std::uint8_t* c) {
   // A virtual function's BAR has no room for device memory; what software steering uses needs none.
   if (o.vf && !(eth && o.generation->sw_steering())) set(g::device_memory{}, 0);
   // Firmware
+  set(g::debug{}, 1);
   set(g::cmdif_checksum{}, 3);
   set(g::driver_version{}, 1);
   set(g::fast_teardown{}, 1);
@@ -184,6 +185,7 @@ Caps::Caps(const Options& options) : selects_port_(options.selects_port()) {
   fixed_block(CapGroup::kFlowTable);
   fill_qos(options, fixed_block(CapGroup::kQos));
   if (options.encrypts()) fill_tls(fixed_block(CapGroup::kTls));
+  put<prm::debug_cap::core_dump_general>(fixed_block(CapGroup::kDebug), options.vf ? 0 : 1);
   general_power_on_ = general_max_;
   prm::set<prm::cmd_hca_cap::cmdif_checksum>(general_power_on_.data(), 0);
   vhca_state_off(general_power_on_.data());

@@ -25,6 +25,7 @@ enum class CapGroup : std::uint16_t {
   kEswitchTables = 8,
   kEswitch = 9,
   kQos = 0xc,
+  kDebug = 0xd,
   kDeviceMemory = 0xf,
   kTls = 0x11,
   kHeaderSplit = 0x1d,

@@ -327,6 +327,8 @@ void CmdQueue::answer(Time t, unsigned slot, Syndrome syndrome) {
       std::fill(cmd.out.begin(), cmd.out.end(), std::uint8_t{0});
       cmd.out[0] = status;
       prm::store32(cmd.out.data() + 4, number);
+      fw_.say(t, TraceString::kCommandRefused,
+              {fw_.options().vhca_id, cmd.opcode, cmd.op_mod, status, number});
     }
     std::size_t off = std::min(cmd.out_len, kInline);
     std::memcpy(e.out, cmd.out.data(), off);
@@ -338,6 +340,8 @@ void CmdQueue::answer(Time t, unsigned slot, Syndrome syndrome) {
     device.dma().post_write(t, at + offsetof(CmdEntry, out), e.out, sizeof e.out, owner, true);
   } else {
     ++counters_.bad_deliveries;
+    fw_.say(t, TraceString::kCommandBad,
+            {fw_.options().vhca_id, cmd.opcode, static_cast<std::uint32_t>(job->delivery)});
     fw_.tracer().record(traces::Point::kCmdBad, t, slot, cmd.seq, static_cast<std::uint64_t>(job->delivery),
                         0);
   }

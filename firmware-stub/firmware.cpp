@@ -14,7 +14,12 @@ Firmware::Firmware(const sc_core::sc_module_name& name, Device& device, Function
       options_(options),
       caps_(options_),
       health_(options_, card.image),
-      pages_(device, function, options_.page_requests),
+      pages_(device, function, options_.page_requests,
+             [this](Time t, std::int32_t pages) {
+               say(t, TraceString::kPagesAsked,
+                   {options_.vhca_id, static_cast<std::uint32_t>(pages),
+                    static_cast<std::uint32_t>(pages_.given())});
+             }),
       objects_(options_),
       port_(card.port),
       gsi_("gsi", *this),
@@ -27,6 +32,7 @@ Firmware::Firmware(const sc_core::sc_module_name& name, Device& device, Function
       icmd_("icmd", *this),
       sync_reset_("sync_reset", *this),
       component_update_(card.image),
+      fw_tracer_("fw_tracer", *this),
       enabled_(!options_.vf) {
   function_.vport().vhca_id = options_.vhca_id;
 }
@@ -174,6 +180,7 @@ void Firmware::init_seg_write(std::uint32_t offset, std::uint32_t value) {
 }
 
 void Firmware::function_reset() {
+  say(sim_now(), TraceString::kFunctionReset, {options_.vhca_id});
   end_managed();
   // A driver that had the interface in its hands sees it DISABLED until it writes a queue address again: so
   // it learns that the card has forgotten everything.
@@ -200,9 +207,10 @@ void Firmware::resume() {
   icmd_.resume();
 }
 
-void Firmware::qp_state_changed(std::uint32_t) {
+void Firmware::qp_state_changed(std::uint32_t qpn) {
   // The state itself is read from the model when it is asked for.
   ++qp_errors_;
+  say(sim_now(), TraceString::kQpError, {options_.vhca_id, qpn});
 }
 
 bool Firmware::take_mad(Time t, const Packet& packet) { return gsi_.take(t, packet); }
@@ -227,6 +235,7 @@ void Firmware::inject_health(std::uint8_t syndrome, bool reset_requested,
   }
   health_.fatal(syndrome, reset_requested && syndrome != 0, assert);
   tracer().record(traces::Point::kHealth, sim_now(), 0, 0, syndrome);
+  say(sim_now(), TraceString::kHealth, {options_.vhca_id, syndrome, ext_syndrome, reset_requested ? 1u : 0u});
 }
 
 void Firmware::inject_link(bool up) { port_.cable(up); }
@@ -304,6 +313,8 @@ std::vector<Firmware::Counter> Firmware::counters() {
       {"fw_sync_resets", sync_reset_.done()},
       {"fw_images_stored", component_update_.stored()},
       {"fw_images_rejected", component_update_.rejected()},
+      {"fw_traces", fw_tracer_.said()},
+      {"fw_traces_lost", fw_tracer_.lost()},
       {"fw_sa_requests", gsi_.subnet_admin().requests()},
       {"fw_sa_refused", gsi_.subnet_admin().refused()},
       {"pds", objects_.pds.count()},

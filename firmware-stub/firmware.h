@@ -18,6 +18,7 @@
 #include "firmware-stub/cmdq.h"
 #include "firmware-stub/component_update.h"
 #include "firmware-stub/firmware_image.h"
+#include "firmware-stub/fw_tracer.h"
 #include "firmware-stub/gsi.h"
 #include "firmware-stub/hca_vport.h"
 #include "firmware-stub/health.h"
@@ -137,12 +138,17 @@ class Firmware : public sc_core::sc_module, public FirmwarePort {
   CmdQueue& cmdq() { return cmdq_; }
   SyncReset& sync_reset() { return sync_reset_; }
   ComponentUpdate& component_update() { return component_update_; }
+  FwTracer& fw_tracer() { return fw_tracer_; }
   FirmwareImage& image() { return image_; }
   Thermal& thermal() { return thermal_; }
   // That the port has sent and received.
   std::uint64_t port_bytes() {
     const PortCounters& c = device_.port().counters();
     return c.tx_bytes + c.rx_bytes;
+  }
+  // To the tracer of the physical function. The values begin with this function's number if the text has it.
+  void say(Time t, TraceString what, std::initializer_list<std::uint32_t> values) {
+    manager().fw_tracer_.say(t, what, values);
   }
   // A virtual or sub-function of this one, which manages them: by its number in commands (function_id,
   // vport_number; VportNumbers). Null: not one of them, or this one manages none.
@@ -216,7 +222,7 @@ class Firmware : public sc_core::sc_module, public FirmwarePort {
   // What the driver has settled from ENABLE_HCA on.
   template <class Archive>
   void list_session(Archive& a) {
-    HCASIM_FIELDS(a, pages_, caps_, issi, driver_version);
+    HCASIM_FIELDS(a, pages_, caps_, issi, driver_version, fw_tracer_);
     a("state", state_, State::kOff);
   }
   // The initialization segment and what lies behind it.
@@ -259,6 +265,7 @@ class Firmware : public sc_core::sc_module, public FirmwarePort {
   Icmd icmd_;
   SyncReset sync_reset_;
   ComponentUpdate component_update_;
+  FwTracer fw_tracer_;
   State state_ = State::kOff;
   bool enabled_;  // by the manager: a virtual function by ENABLE_HCA, a sub-function exists; others always
   SubFunction sub_function_;

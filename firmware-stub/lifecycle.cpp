@@ -59,6 +59,7 @@ Syndrome init_hca(Firmware& fw, Command& cmd) {
   fw.set_state(State::kInit);
   if (fw.sub_function().state == prm::VhcaState::kActive) fw.set_vhca_state(prm::VhcaState::kInUse);
   fw.port().start(fw.function(), fw.hca_vport().mac, fw.hca_vport().port_guid);
+  fw.say(cmd.now, TraceString::kFunctionStarted, {fw.options().vhca_id});
   return Syndrome::kOk;
 }
 
@@ -77,6 +78,8 @@ Syndrome teardown_hca(Firmware& fw, Command& cmd) {
     case kForceClose:
       fw.drop_objects();
       fw.set_state(State::kEnabled);
+      fw.say(cmd.now, TraceString::kFunctionEnded,
+             {fw.options().vhca_id, cmd.get<prm::teardown_hca_in::profile>()});
       cmd.put<out::state>(0);
       return Syndrome::kOk;
     case kPrepareFast:

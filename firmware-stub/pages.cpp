@@ -24,10 +24,12 @@ std::uint64_t to_pages(std::uint64_t bytes) {
 }
 }  // namespace
 
-PagePool::PagePool(Device& device, Function& function, bool enabled)
+PagePool::PagePool(Device& device, Function& function, bool enabled,
+                   std::function<void(Time, std::int32_t)> asked)
     : device_(device),
       function_(function),
       enabled_(enabled && device.profile().firmware.init_pages != 0),
+      asked_(std::move(asked)),
       boot_(device.profile().firmware.boot_pages),
       init_(device.profile().firmware.init_pages) {}
 
@@ -75,6 +77,7 @@ bool PagePool::send_request(Time t, std::int32_t pages) {
   if (!withheld) device_.eqs().post(t, function_.id(), type, 0, &event, sizeof event);
   pending_ = pending_ || pages > 0;
   ++requests_;
+  asked_(t, pages);
   return true;
 }
 

@@ -5,6 +5,7 @@
 #define HCASIM_FIRMWARE_STUB_PAGES_H
 
 #include <cstdint>
+#include <functional>
 #include <unordered_set>
 #include <vector>
 
@@ -23,7 +24,8 @@ class PagePool {
  public:
   static constexpr unsigned kPageShift = 12;
 
-  PagePool(Device& device, Function& function, bool enabled);
+  // asked: is told of each request, in pages (negative: to take some back).
+  PagePool(Device& device, Function& function, bool enabled, std::function<void(Time, std::int32_t)> asked);
 
   unsigned boot_pages() const { return enabled_ ? boot_ : 0; }
   unsigned init_pages() const { return enabled_ ? init_ : 0; }
@@ -78,6 +80,7 @@ class PagePool {
 
   Function& function_;
   const bool enabled_;
+  const std::function<void(Time, std::int32_t)> asked_;
   const unsigned boot_, init_;
   std::vector<std::uint64_t> pages_;         // bus addresses, last given on top
   std::unordered_set<std::uint64_t> known_;  // the same

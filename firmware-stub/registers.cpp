@@ -23,6 +23,7 @@ enum : std::uint16_t {  // mlx5 driver.h, MLX5_REG_*; mstflint's reg_access.c, R
   kQtct = 0x400a,
   kQpdpm = 0x4013,
   kQcam = 0x4019,
+  kCoreDump = 0x402e,
   kPmlp = 0x5002,
   kPmtu = 0x5003,
   kPtys = 0x5004,
@@ -46,6 +47,10 @@ enum : std::uint16_t {  // mlx5 driver.h, MLX5_REG_*; mstflint's reg_access.c, R
   kMgir = 0x9020,
   kNvda = 0x9024,
   kMfrl = 0x9028,
+  kMtrcCap = 0x9040,
+  kMtrcConf = 0x9041,
+  kMtrcStdb = 0x9042,
+  kMtrcCtrl = 0x9043,
   kMcqs = 0x9060,
   kMcqi = 0x9061,
   kMcc = 0x9062,
@@ -238,6 +243,12 @@ constexpr Register kRegisters[] = {
     {kDtor, prm::dtor_reg::bytes, false, kOnBoth, read_dtor, nullptr},
     {kMtcap, prm::mtcap_reg::bytes, false, kOnBoth, read_mtcap, nullptr, kByBoth, true, true},
     {kMtmp, prm::mtmp_reg::bytes, false, kOnBoth, read_mtmp, write_mtmp, kByBoth, true, true},
+    {kMtrcCap, prm::mtrc_cap::bytes, false, kOnBoth, read_mtrc_cap, write_mtrc_cap, kByBoth, true, true},
+    {kMtrcConf, prm::mtrc_conf::bytes, false, kOnBoth, read_mtrc_conf, write_mtrc_conf, kByBoth, true, true},
+    {kMtrcStdb, prm::mtrc_stdb::bytes, false, kOnBoth, access_mtrc_stdb, access_mtrc_stdb, kByBoth, true,
+     true},
+    {kMtrcCtrl, prm::mtrc_ctrl::bytes, false, kOnBoth, read_mtrc_ctrl, write_mtrc_ctrl, kByBoth, true, true},
+    {kCoreDump, prm::core_dump_reg::bytes, false, kOnBoth, nullptr, write_core_dump, kByCommand, false, true},
 };
 
 RegisterLinks link_of(const Firmware& fw) {

@@ -84,6 +84,14 @@ Syndrome write_mcda(Access& a);
 Syndrome read_mqis(Access& a);
 
 // registers_diag.cpp
+Syndrome read_mtrc_cap(Access& a);
+Syndrome write_mtrc_cap(Access& a);
+Syndrome read_mtrc_conf(Access& a);
+Syndrome write_mtrc_conf(Access& a);
+Syndrome read_mtrc_ctrl(Access& a);
+Syndrome write_mtrc_ctrl(Access& a);
+Syndrome access_mtrc_stdb(Access& a);
+Syndrome write_core_dump(Access& a);
 Syndrome read_mtcap(Access& a);
 Syndrome read_mtmp(Access& a);
 Syndrome write_mtmp(Access& a);

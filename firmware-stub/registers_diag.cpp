@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Registers of diagnostics: the temperature.
+// Registers of diagnostics: the firmware's tracer and its core dump, the temperature.
 #include <cmath>
 #include <cstring>
 
@@ -8,6 +8,115 @@
 #include "firmware-stub/registers.h"
 
 namespace hcasim::fw {
+
+// ---- The tracer ----
+
+namespace {
+FwTracer::Owner asker(const Access& a) {
+  return a.cmd.by_icmd() ? FwTracer::Owner::kTools : FwTracer::Owner::kDriver;
+}
+}  // namespace
+
+Syndrome read_mtrc_cap(Access& a) {
+  using r = prm::mtrc_cap;
+  using db = prm::mtrc_string_db_param;
+  std::memset(a.data, 0, r::bytes);
+  prm::set<r::trace_owner>(a.data, a.fw.fw_tracer().owner() == asker(a) ? 1 : 0);
+  prm::set<r::trace_to_memory>(a.data, 1);
+  prm::set<r::trc_ver>(a.data, 1);
+  prm::set<r::num_string_db>(a.data, 1);
+  prm::set<r::first_string_trace>(a.data, FwTracer::kFirstEvent);
+  prm::set<r::num_string_trace>(a.data, 1);
+  prm::set<r::log_max_trace_buffer_size>(a.data, FwTracer::kLogMaxPages);
+  std::uint8_t* first = a.data + r::string_db_param::bit_off / 8;
+  prm::set<db::string_db_base_address>(first, FwTracer::kStringBase);
+  prm::set<db::string_db_size>(first, static_cast<std::uint32_t>(FwTracer::strings().size()));
+  return Syndrome::kOk;
+}
+
+// Takes the tracer or lets it go; that another one has it, the answer tells.
+Syndrome write_mtrc_cap(Access& a) {
+  FwTracer& tracer = a.fw.fw_tracer();
+  if (prm::get<prm::mtrc_cap::trace_owner>(a.data) != 0)
+    tracer.acquire(asker(a));
+  else
+    tracer.release(a.cmd.now, asker(a));
+  return read_mtrc_cap(a);
+}
+
+Syndrome read_mtrc_conf(Access& a) {
+  using r = prm::mtrc_conf;
+  const FwTracer& tracer = a.fw.fw_tracer();
+  std::memset(a.data, 0, r::bytes);
+  if (tracer.key() == 0) return Syndrome::kOk;
+  prm::set<r::trace_mode>(a.data, 1);
+  prm::set<r::log_trace_buffer_size>(a.data, tracer.log_pages());
+  prm::set<r::trace_mkey>(a.data, tracer.key());
+  return Syndrome::kOk;
+}
+
+Syndrome write_mtrc_conf(Access& a) {
+  using r = prm::mtrc_conf;
+  enum : std::uint32_t { kToMemory = 1 };  // trace_mode
+  FwTracer& tracer = a.fw.fw_tracer();
+  // What lies behind a key is the driver's.
+  if (tracer.owner() != FwTracer::Owner::kDriver || asker(a) != FwTracer::Owner::kDriver)
+    return Syndrome::kTracerOwner;
+  if (prm::get<r::trace_mode>(a.data) != kToMemory) return Syndrome::kRegisterValue;
+  return tracer.configure(prm::get<r::trace_mkey>(a.data), prm::get<r::log_trace_buffer_size>(a.data));
+}
+
+Syndrome read_mtrc_ctrl(Access& a) {
+  using r = prm::mtrc_ctrl;
+  const FwTracer& tracer = a.fw.fw_tracer();
+  const std::uint64_t now = FwTracer::ticks(a.cmd.now);
+  std::memset(a.data, 0, r::bytes);
+  prm::set<r::trace_status>(a.data, tracer.on() ? 1 : 0);
+  prm::set<r::arm_event>(a.data, tracer.armed() ? 1 : 0);
+  prm::set<r::current_timestamp52_32>(a.data, static_cast<std::uint32_t>(now >> 32));
+  prm::set<r::current_timestamp31_0>(a.data, static_cast<std::uint32_t>(now));
+  return Syndrome::kOk;
+}
+
+Syndrome write_mtrc_ctrl(Access& a) {
+  using r = prm::mtrc_ctrl;
+  enum : std::uint32_t { kSelectStatus = 1u << 0 };  // modify_field_select
+  FwTracer& tracer = a.fw.fw_tracer();
+  if (tracer.owner() != FwTracer::Owner::kDriver || asker(a) != FwTracer::Owner::kDriver)
+    return Syndrome::kTracerOwner;
+  const std::uint32_t select = prm::get<r::modify_field_select>(a.data);
+  const std::uint32_t status = prm::get<r::trace_status>(a.data);
+  if ((select & ~kSelectStatus) != 0 || status > 1) return Syndrome::kRegisterValue;
+  if ((select & kSelectStatus) != 0) {
+    const Syndrome s = tracer.turn(a.cmd.now, status != 0);
+    if (s != Syndrome::kOk) return s;
+  }
+  if (prm::get<r::arm_event>(a.data) != 0) tracer.arm(a.cmd.now);
+  return read_mtrc_ctrl(a);
+}
+
+// A piece of the string database, behind the register. Linux reads it by writing what it wants.
+Syndrome access_mtrc_stdb(Access& a) {
+  using r = prm::mtrc_stdb;
+  const std::string& strings = FwTracer::strings();
+  const std::size_t from = prm::get<r::start_offset>(a.data), size = prm::get<r::read_size>(a.data);
+  if (prm::get<r::string_db_index>(a.data) != 0 || from > strings.size() || size > strings.size() - from)
+    return Syndrome::kRegisterValue;
+  if (size > a.room - r::bytes) return Syndrome::kRegisterLength;
+  std::memcpy(a.data + r::bytes, strings.data() + from, size);
+  return Syndrome::kOk;
+}
+
+// ---- The core dump ----
+
+Syndrome write_core_dump(Access& a) {
+  enum : std::uint32_t { kGeneral = 0 };  // core_dump_type
+  if (prm::get<prm::core_dump_reg::core_dump_type>(a.data) != kGeneral) return Syndrome::kRegisterValue;
+  FwTracer& tracer = a.fw.fw_tracer();
+  if (!tracer.on()) return Syndrome::kTracerState;
+  tracer.dump_core(a.cmd.now, {WriteOwner::kFirmware, a.fw.function().id(), a.cmd.slot});
+  return Syndrome::kOk;
+}
 
 // ---- Temperature ----
 

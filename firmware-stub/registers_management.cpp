@@ -193,7 +193,14 @@ Syndrome read_mcc(Access& a) {
 }
 
 Syndrome write_mcc(Access& a) {
-  return a.fw.component_update().instruct(a.cmd.now, a.data, a.cmd.by_icmd());
+  ComponentUpdate& update = a.fw.component_update();
+  const std::uint64_t stored = update.stored(), rejected = update.rejected();
+  const Syndrome s = update.instruct(a.cmd.now, a.data, a.cmd.by_icmd());
+  const FirmwareVersion& v = a.fw.image().stored();
+  if (update.stored() != stored)
+    a.fw.say(a.cmd.now, TraceString::kImageStored, {v.major, v.minor, v.subminor});
+  if (update.rejected() != rejected) a.fw.say(a.cmd.now, TraceString::kImageRejected, {update.error()});
+  return s;
 }
 
 // The data of a component, behind the register; drivers have room for the register alone in the answer.

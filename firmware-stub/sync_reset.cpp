@@ -23,6 +23,8 @@ bool SyncReset::listened() const {
 void SyncReset::tell(Time t, std::uint8_t what) {
   prm::EqeSyncReset event{};
   event.state = what;
+  fw_.say(t, TraceString::kSyncReset,
+          {static_cast<std::uint32_t>(state_), static_cast<std::uint32_t>(done_)});
   fw_.device().eqs().post(t, fw_.function().id(), static_cast<std::uint8_t>(prm::EqeType::kGeneral),
                           prm::kGeneralSyncReset, &event, sizeof event);
 }

@@ -87,6 +87,9 @@
   X(UpdateFixed, 0x5a0212, kBadParam, kCount, "the component is neither written nor read by hosts")       \
   X(SfState, 0x5a0213, kBadResState, kCount, "not in this state of the sub-function")                     \
   X(MsixPool, 0x5a0214, kNoRes, kCount, "MSI-X vectors beyond the pool of virtual functions")             \
+  X(TracerOwner, 0x5a0215, kBadParam, kCount, "another one owns the firmware's tracer")                   \
+  X(TracerState, 0x5a0216, kBadParam, kCount, "not in this state of the firmware's tracer")               \
+  X(TracerRing, 0x5a0217, kBadParam, kRegisterValue, "the tracer's key does not cover its ring")          \
   X(HostEndianness, 0x5a020c, kBadParam, kRegisterValue, "host endianness not supported")                 \
   /* PD, UAR, XRCD, transport domain, counters */                                                         \
   X(PdLimit, 0x5a0301, kLim, kCount, "no more PDs")                                                       \

@@ -29,6 +29,7 @@ TEST_F(Caps, NothingIsOfferedThatHasNoGroup) {
     const bool there = group == 0 || (group == 3 && prm::get<Cap::atomic>(c.data())) ||
                        (group == 2 && prm::get<Cap::pg>(c.data())) || group == 7 ||
                        (group == 12 && prm::get<Cap::qos>(c.data())) ||
+                       (group == 13 && prm::get<Cap::debug>(c.data())) ||
                        (group == 15 && prm::get<Cap::device_memory>(c.data())) ||
                        (group == 32 && prm::get<Cap::hca_cap_2>(c.data()));
     const auto r = dev().query_caps(group, true);
