@@ -186,6 +186,7 @@ Caps::Caps(const Options& options) : selects_port_(options.selects_port()) {
   fill_qos(options, fixed_block(CapGroup::kQos));
   if (options.encrypts()) fill_tls(fixed_block(CapGroup::kTls));
   put<prm::debug_cap::core_dump_general>(fixed_block(CapGroup::kDebug), options.vf ? 0 : 1);
+  put<prm::debug_cap::resource_dump>(fixed_block(CapGroup::kDebug), 1);
   general_power_on_ = general_max_;
   prm::set<prm::cmd_hca_cap::cmdif_checksum>(general_power_on_.data(), 0);
   vhca_state_off(general_power_on_.data());

@@ -57,6 +57,7 @@ enum : std::uint16_t {  // mlx5 driver.h, MLX5_REG_*; mstflint's reg_access.c, R
   kMcda = 0x9063,
   kMqis = 0x9064,
   kMcam = 0x907f,
+  kResourceDump = 0xc000,
   kDtor = 0xc00e,
 };
 
@@ -241,6 +242,7 @@ constexpr Register kRegisters[] = {
     {kMqis, prm::mqis::bytes, false, kOnBoth, read_mqis, nullptr, kByIcmd, true},
     {kMcam, prm::mcam_reg::bytes, false, kOnBoth, read_mcam, nullptr},
     {kDtor, prm::dtor_reg::bytes, false, kOnBoth, read_dtor, nullptr},
+    {kResourceDump, prm::resource_dump::bytes, false, kOnBoth, access_resource_dump, access_resource_dump},
     {kMtcap, prm::mtcap_reg::bytes, false, kOnBoth, read_mtcap, nullptr, kByBoth, true, true},
     {kMtmp, prm::mtmp_reg::bytes, false, kOnBoth, read_mtmp, write_mtmp, kByBoth, true, true},
     {kMtrcCap, prm::mtrc_cap::bytes, false, kOnBoth, read_mtrc_cap, write_mtrc_cap, kByBoth, true, true},

@@ -92,6 +92,7 @@ Syndrome read_mtrc_ctrl(Access& a);
 Syndrome write_mtrc_ctrl(Access& a);
 Syndrome access_mtrc_stdb(Access& a);
 Syndrome write_core_dump(Access& a);
+Syndrome access_resource_dump(Access& a);
 Syndrome read_mtcap(Access& a);
 Syndrome read_mtmp(Access& a);
 Syndrome write_mtmp(Access& a);

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Registers of diagnostics: the firmware's tracer and its core dump, the temperature.
+// Registers of diagnostics: the firmware's tracer and its core dump, dumps of objects, the temperature.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <vector>
 
 #include "firmware-stub/firmware.h"
+#include "firmware-stub/key_memory.h"
 #include "firmware-stub/module_eeprom.h"
 #include "firmware-stub/registers.h"
+#include "firmware-stub/resource_dump.h"
 
 namespace hcasim::fw {
 
@@ -115,6 +119,48 @@ Syndrome write_core_dump(Access& a) {
   FwTracer& tracer = a.fw.fw_tracer();
   if (!tracer.on()) return Syndrome::kTracerState;
   tracer.dump_core(a.cmd.now, {WriteOwner::kFirmware, a.fw.function().id(), a.cmd.slot});
+  return Syndrome::kOk;
+}
+
+// ---- Dumps of objects ----
+
+// Piece by piece: device_opaque is where the next one begins. Into memory behind a key, or (inline_dump) into
+// the register itself. Read by tools, written by Linux.
+Syndrome access_resource_dump(Access& a) {
+  using r = prm::resource_dump;
+  constexpr std::size_t in_register = r::bytes - r::inline_data::bit_off / 8;
+  constexpr std::uint64_t most = 64u << 10;  // bytes of a piece
+  const std::uint32_t vhca = prm::get<r::vhca_id>(a.data);
+  if (vhca != 0 && vhca != a.fw.options().vhca_id) return Syndrome::kFunction;
+  ResourceDump::Request request;
+  request.segment = static_cast<std::uint16_t>(prm::get<r::segment_type>(a.data));
+  request.index1 = prm::get<r::index1>(a.data);
+  request.index2 = prm::get<r::index2>(a.data);
+  request.count1 = static_cast<std::uint16_t>(prm::get<r::num_of_obj1>(a.data));
+  request.count2 = static_cast<std::uint16_t>(prm::get<r::num_of_obj2>(a.data));
+  ResourceDump dump(a.fw, a.cmd.now, request);
+  if (dump.status() != Syndrome::kOk) return dump.status();
+  const std::uint64_t from = prm::get<r::device_opaque>(a.data);
+  const bool in_line = prm::get<r::inline_dump>(a.data) != 0;
+  std::uint64_t room = std::min<std::uint64_t>(prm::get<r::size>(a.data), most) & ~std::uint64_t{3};
+  if (in_line) room = in_register;
+  if (from >= dump.bytes() || from % 4 != 0 || room == 0) return Syndrome::kRegisterValue;
+  std::vector<std::uint8_t> piece(std::min(room, dump.bytes() - from));
+  if (!dump.read(from, piece.data(), piece.size())) return Syndrome::kDumpMemory;
+  if (in_line) {
+    std::fill_n(a.data + r::inline_data::bit_off / 8, in_register, std::uint8_t{0});
+    std::copy(piece.begin(), piece.end(), a.data + r::inline_data::bit_off / 8);
+  } else if (!write_by_key(a.fw, a.cmd.now, prm::get<r::mkey>(a.data), prm::get<r::address>(a.data),
+                           piece.data(), piece.size(),
+                           {WriteOwner::kFirmware, a.fw.function().id(), a.cmd.slot})) {
+    return Syndrome::kDumpMemory;
+  }
+  const std::uint64_t next = from + piece.size();
+  const bool more = next < dump.bytes();
+  prm::set<r::more_dump>(a.data, more ? 1 : 0);
+  prm::set<r::device_opaque>(a.data, more ? next : 0);
+  prm::set<r::size>(a.data, static_cast<std::uint32_t>(piece.size()));
+  prm::set<r::seq_num>(a.data, prm::get<r::seq_num>(a.data) + 1);
   return Syndrome::kOk;
 }
 

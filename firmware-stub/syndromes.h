@@ -90,6 +90,9 @@
   X(TracerOwner, 0x5a0215, kBadParam, kCount, "another one owns the firmware's tracer")                   \
   X(TracerState, 0x5a0216, kBadParam, kCount, "not in this state of the firmware's tracer")               \
   X(TracerRing, 0x5a0217, kBadParam, kRegisterValue, "the tracer's key does not cover its ring")          \
+  X(DumpNoObject, 0x5a0218, kBadRes, kCount, "no such object to be dumped")                               \
+  X(DumpNoElement, 0x5a0219, kBadRes, kCount, "no such element of the ring")                              \
+  X(DumpMemory, 0x5a021a, kBadRes, kRegisterValue, "memory of the dump cannot be reached")                \
   X(HostEndianness, 0x5a020c, kBadParam, kRegisterValue, "host endianness not supported")                 \
   /* PD, UAR, XRCD, transport domain, counters */                                                         \
   X(PdLimit, 0x5a0301, kLim, kCount, "no more PDs")                                                       \

@@ -357,6 +357,7 @@ TEST_F(FwTracer, DriversAreToldOfItsRegisters) {
   EXPECT_EQ(prm::get<regs::tracer_registers>(mcam.data()), 0xfu);
   const auto debug = caps(0xd, true);
   EXPECT_EQ(prm::get<prm::debug_cap::core_dump_general>(debug.data()), 1u);
+  EXPECT_EQ(prm::get<prm::debug_cap::resource_dump>(debug.data()), 1u);
 }
 
 }  // namespace
