@@ -111,6 +111,9 @@ void fill_general(const Options& o, std::uint8_t* c) {
   if (o.vf && !(eth && o.generation->sw_steering())) set(g::device_memory{}, 0);
   // Firmware
   set(g::debug{}, 1);
+  set(g::vnic_env_queue_counters{}, eth ? 1 : 0);
+  set(g::invalid_command_count{}, eth ? 1 : 0);
+  set(g::quota_exceeded_count{}, eth ? 1 : 0);
   set(g::cmdif_checksum{}, 3);
   set(g::driver_version{}, 1);
   set(g::fast_teardown{}, 1);

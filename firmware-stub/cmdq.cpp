@@ -322,6 +322,7 @@ void CmdQueue::answer(Time t, unsigned slot, Syndrome syndrome) {
   if (job->delivery == CmdDelivery::kOk) {
     if (status != 0) {
       ++counters_.failed;
+      if (status == static_cast<std::uint8_t>(prm::CmdStatus::kLim)) ++counters_.over_limit;
       // A failed command answers with its status alone.
       if (injected) cmd.out.resize(std::max<std::size_t>(cmd.out_len, 16));  // no handler has made it
       std::fill(cmd.out.begin(), cmd.out.end(), std::uint8_t{0});

@@ -30,10 +30,11 @@ class CmdQueue : public sc_core::sc_module {
 
   struct Counters {
     std::uint64_t commands = 0, failed = 0, unknown_opcodes = 0, bad_deliveries = 0, bad_doorbells = 0;
+    std::uint64_t over_limit = 0;  // of those that failed
 
     template <class Archive>
     void list_state(Archive& a) {
-      HCASIM_FIELDS(a, commands, failed, unknown_opcodes, bad_deliveries, bad_doorbells);
+      HCASIM_FIELDS(a, commands, failed, unknown_opcodes, bad_deliveries, bad_doorbells, over_limit);
     }
   };
 

@@ -197,6 +197,12 @@ void Firmware::restart() {
   device_.restart(function_.id());  // comes back through function_reset()
 }
 
+std::vector<std::uint64_t> Firmware::core() {
+  std::vector<std::uint64_t> list;
+  for (const Counter& c : counters()) list.push_back(c.value);
+  return list;
+}
+
 void Firmware::host_answered() {
   cmdq_.pages_changed();
   icmd_.host_answered();

@@ -97,6 +97,7 @@ class Firmware : public sc_core::sc_module, public FirmwarePort {
   void init_seg_write(std::uint32_t offset, std::uint32_t value) override;
   std::optional<std::uint32_t> icmd_read(std::uint32_t address) override { return icmd_.read(address); }
   bool icmd_write(std::uint32_t address, std::uint32_t value) override { return icmd_.write(address, value); }
+  std::vector<std::uint64_t> core() override;
   void function_reset() override;
   void qp_state_changed(std::uint32_t qpn) override;
   bool take_mad(Time t, const Packet& packet) override;
@@ -167,6 +168,7 @@ class Firmware : public sc_core::sc_module, public FirmwarePort {
   // The number of a virtual function that it manages and that is not ended; 0: there is none.
   std::uint32_t first_enabled();
   bool enabled() const { return enabled_; }
+  std::uint64_t qp_errors() const { return qp_errors_; }
   // As after power-on: what its manager has settled of it.
   void forget_settled();
   // Of a sub-function
@@ -269,7 +271,7 @@ class Firmware : public sc_core::sc_module, public FirmwarePort {
   State state_ = State::kOff;
   bool enabled_;  // by the manager: a virtual function by ENABLE_HCA, a sub-function exists; others always
   SubFunction sub_function_;
-  std::uint64_t qp_errors_ = 0;
+  std::uint64_t qp_errors_ = 0;  // of the function's QPs, so far
 };
 
 }  // namespace hcasim::fw

@@ -267,6 +267,10 @@ Syndrome query_vnic_env(Firmware& fw, Command& cmd) {
   Firmware* of = vport_of<prm::query_vnic_env_in>(fw, cmd);
   if (of == nullptr) return Syndrome::kFunction;
   const FrameCounters& c = of->function().eth().counters;
+  const CmdQueue::Counters& commands = of->cmdq().counters();
+  cmd.put<env::total_error_queues>(static_cast<std::uint32_t>(of->qp_errors()));
+  cmd.put<env::invalid_command>(static_cast<std::uint32_t>(commands.failed + commands.bad_deliveries));
+  cmd.put<env::quota_exceeded_command>(static_cast<std::uint32_t>(commands.over_limit));
   cmd.put<env::nic_receive_steering_discard>(c.no_rule + c.dropped);
   cmd.put<env::receive_discard_vport_down>(of->function().vport().rx_down);
   cmd.put<env::transmit_discard_vport_down>(of->function().vport().tx_down);

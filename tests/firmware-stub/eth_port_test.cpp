@@ -406,13 +406,19 @@ TEST_F(EthPort, FirmwareVersion) {
 
 TEST_F(EthPort, Environment) {
   breaks({"cap-not-offered"});
-  EXPECT_OK(dev().exec(Mailbox(prm::op::QUERY_VNIC_ENV, prm::query_vnic_env_in::bytes),
-                       prm::query_vnic_env_out::bytes));
+  const auto refused_commands = [this] {
+    return dev()
+        .exec(Mailbox(prm::op::QUERY_VNIC_ENV, prm::query_vnic_env_in::bytes), prm::query_vnic_env_out::bytes)
+        .must()
+        .get<prm::query_vnic_env_out::vport_env::invalid_command>();
+  };
+  const auto before = refused_commands();
   EXPECT_OK(dev().exec(Mailbox(prm::op::QUERY_VPORT_COUNTER, prm::query_vport_counter_in::bytes),
                        prm::query_vport_counter_out::bytes));
   EXPECT_STATUS(dev().exec(Mailbox(prm::op::QUERY_HCA_VPORT_CONTEXT, prm::query_hca_vport_context_in::bytes),
                            prm::query_hca_vport_context_out::bytes),
                 CmdStatus::kBadOp);
+  EXPECT_EQ(refused_commands(), before + 1);
 }
 
 // The port of the InfiniBand link has no PCAM.
