@@ -53,7 +53,10 @@ void Requester::qp_changed(Time t, Qp& qp, QpState old) {
       s.retries_left = qp.retry_count;
       s.rnr_left = qp.rnr_retry;
     }
-    s.doorbell = qp.has_sq;  // posted before, or while drained
+    // Posted before, or while drained. A queue that comes from reset begins with its next doorbell: its
+    // record is still what it was when the queue failed.
+    if (old == QpState::kRst) return;
+    s.doorbell = qp.has_sq;
     blocks_.scheduler.wake(t, qp);
   } else if (qp.state == QpState::kErr) {
     s.doorbell = qp.has_sq;
