@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Work for a driver that may be wrong, or is watched: driver_work {mrs|qp|writes|where} [COUNT]
+// Work for a driver that may be wrong, or is watched: driver_work {mrs|qp|writes|where|forked|held} [COUNT]
 //   mrs  registers and deregisters COUNT memory regions (the driver posts UMR WQEs for them)
 //   qp   takes COUNT RC QPs through their states, and destroys them
 //   writes  posts COUNT RDMA WRITEs, one at a time, on a QP that is connected to itself
+//   forked  the same in a child that fork() makes, with the device as its parent has opened it
+//   held    holds COUNT RC QPs in RTS until its input ends, and prints their numbers first
 //   where   prints the offset in this file of post_one(), which posts each of them, for a probe of the
 //   kernel's
 // What the driver refuses is said, and nothing else: status 0, but 2 when there is no HCA.
@@ -13,9 +15,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { kBytes = 64 << 10 };
+enum { kBytes = 64 << 10, kSeconds = 5 };
 
 static int refused(const char* what) {
   printf("driver_work: %s: %s\n", what, strerror(errno));
@@ -61,8 +65,13 @@ static int writes(struct ibv_pd* pd, struct ibv_qp* qp, struct ibv_cq* cq, int c
     if ((errno = post_one(qp, &wr)) != 0) return refused("ibv_post_send");
     struct ibv_wc wc;
     int got;
-    while ((got = ibv_poll_cq(cq, 1, &wc)) == 0)
+    const time_t end = time(NULL) + kSeconds;
+    while ((got = ibv_poll_cq(cq, 1, &wc)) == 0 && time(NULL) <= end)
       ;
+    if (got == 0) {
+      printf("driver_work: WRITE %d: no completion within %d s\n", i, kSeconds);
+      break;
+    }
     if (got < 0 || wc.status != IBV_WC_SUCCESS) {
       printf("driver_work: WRITE %d: %s\n", i, got < 0 ? "ibv_poll_cq" : ibv_wc_status_str(wc.status));
       break;
@@ -129,10 +138,59 @@ static void queues(struct ibv_context* context, struct ibv_pd* pd, int count, in
   }
 }
 
+/* A program that opens the device first and has its work done by a child of its own. */
+static int forked(struct ibv_context* context, int count) {
+  // Its doorbell record is the first one of a page from whose copy the child takes its own.
+  struct ibv_cq* cq = ibv_create_cq(context, 16, NULL, NULL, 0);
+  if (!cq) return refused("ibv_create_cq");
+  const pid_t child = fork();
+  if (child < 0) return refused("fork");
+  if (child == 0) {
+    struct ibv_pd* pd = ibv_alloc_pd(context);
+    if (!pd) _exit(refused("ibv_alloc_pd"));
+    queues(context, pd, 1, count);
+    if ((errno = ibv_dealloc_pd(pd)) != 0) refused("ibv_dealloc_pd");
+    _exit(0);
+  }
+  int status = 0;
+  if (waitpid(child, &status, 0) != child || status != 0)
+    printf("driver_work: the child ended with %d\n", status);
+  if ((errno = ibv_destroy_cq(cq)) != 0) refused("ibv_destroy_cq");
+  return 0;
+}
+
+static void held(struct ibv_context* context, struct ibv_pd* pd, int count) {
+  enum { kMost = 16 };
+  struct ibv_qp* qps[kMost];
+  struct ibv_port_attr port;
+  struct ibv_cq* cq = ibv_create_cq(context, 16, NULL, NULL, 0);
+  if (!cq) {
+    refused("ibv_create_cq");
+    return;
+  }
+  if (ibv_query_port(context, 1, &port) != 0) port.lid = 1;
+  int made = 0;
+  while (made < count && made < kMost) {
+    struct ibv_qp_init_attr init = {
+        .send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC, .cap = {16, 16, 1, 1, 0}};
+    if (!(qps[made] = ibv_create_qp(pd, &init))) {
+      refused("ibv_create_qp");
+      break;
+    }
+    states(qps[made], port.lid);
+    printf("%u\n", qps[made++]->qp_num);
+  }
+  while (getchar() != EOF)
+    ;
+  while (made > 0)
+    if ((errno = ibv_destroy_qp(qps[--made])) != 0) refused("ibv_destroy_qp");
+  if ((errno = ibv_destroy_cq(cq)) != 0) refused("ibv_destroy_cq");
+}
+
 int main(int argc, char** argv) {
   setvbuf(stdout, NULL, _IOLBF, 0);
   const int count = argc > 2 ? atoi(argv[2]) : 1;
-  if (argc < 2 || strchr("mqw", argv[1][0]) == NULL) return 1;
+  if (argc < 2 || strchr("mqwfh", argv[1][0]) == NULL) return 1;
   if (strcmp(argv[1], "where") == 0) {
     extern const char __executable_start;
     printf("0x%lx\n", (unsigned long)((uintptr_t)&post_one - (uintptr_t)&__executable_start));
@@ -142,9 +200,12 @@ int main(int argc, char** argv) {
   struct ibv_device** list = ibv_get_device_list(&devices);
   struct ibv_context* context = devices > 0 ? ibv_open_device(list[0]) : NULL;
   if (!context) return 2;
+  if (argv[1][0] == 'f') return forked(context, count);
   struct ibv_pd* pd = ibv_alloc_pd(context);
   if (!pd) return refused("ibv_alloc_pd");
-  if (argv[1][0] == 'm')
+  if (argv[1][0] == 'h')
+    held(context, pd, count);
+  else if (argv[1][0] == 'm')
     regions(pd, count);
   else if (argv[1][0] == 'q')
     queues(context, pd, count, 0);

@@ -4,7 +4,9 @@
 
   mutate.py --list                                          a line each: NAME MODULE RULE WORK FAILS ALSO (lists with commas, none: -)
   mutate.py --show NAME SOURCES                             what the fault changes
+  mutate.py --fix NAME SOURCES                              the same the other way: the fix that was taken back, as a patch of SOURCES
   mutate.py --build OUT --sources SOURCES --headers DIR --work DIR --modules DIR [--only NAME,...]
+--bugs with any of them: the table is bugs.toml, not mutants.toml.
 
 SOURCES: unpacked kernel sources (drivers/infiniband/hw/mlx5 and drivers/net/ethernet/mellanox are needed). DIR of --headers: the
 kernel's headers for modules. --modules: where Debian's own modules are. OUT gets NAME.ko and the list. In WORK the objects stay, so
@@ -29,8 +31,8 @@ def fail(text):
     sys.exit("mutate.py: " + text)
 
 
-def table():
-    with open(os.path.join(HERE, "mutants.toml"), "rb") as file:
+def table(name):
+    with open(os.path.join(HERE, name), "rb") as file:
         mutants = tomllib.load(file)["mutant"]
     names = [m["name"] for m in mutants]
     if len(set(names)) != len(names):
@@ -38,8 +40,8 @@ def table():
     for m in mutants:
         if m["module"] not in FOLDER:
             fail(f"{m['name']}: no module {m['module']}")
-        if "find" in m and not m["rule"]:
-            fail(f"{m['name']}: a fault, and no rule that names it")
+        if "find" in m and not m.get("rule") and not m.get("subject"):
+            fail(f"{m['name']}: a fault, and neither a rule that names it nor the commit that ended it")
     return mutants
 
 
@@ -79,7 +81,7 @@ def mutated(m, sources):
 def lines(mutants):
     out = ""
     for m in mutants:
-        out += " ".join([m["name"], m["module"], m["rule"] or "-", m["work"].replace(" ", ","), "fails" if m.get("fails") else "loads", ",".join(m.get("also", [])) or "-"]) + "\n"
+        out += " ".join([m["name"], m["module"], m.get("rule") or "-", m.get("work", "-").replace(" ", ","), "fails" if m.get("fails") else "loads", ",".join(m.get("also", [])) or "-"]) + "\n"
     return out
 
 
@@ -149,21 +151,27 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--show", nargs=2, metavar=("NAME", "SOURCES"))
+    parser.add_argument("--fix", nargs=2, metavar=("NAME", "SOURCES"))
+    parser.add_argument("--bugs", action="store_true")
     parser.add_argument("--build", metavar="OUT")
     for name in ("sources", "headers", "work", "modules"):
         parser.add_argument("--" + name)
     parser.add_argument("--only", default="")
     options = parser.parse_args()
-    mutants = table()
+    mutants = table("bugs.toml" if options.bugs else "mutants.toml")
     if options.list:
         sys.stdout.write(lines(mutants))
-    elif options.show:
+    elif options.show or options.fix:
         import difflib
 
-        m = next((m for m in mutants if m["name"] == options.show[0]), None) or fail("no mutant " + options.show[0])
-        with open(os.path.join(options.show[1], FOLDER[m["module"]], m["file"]), encoding="utf-8") as file:
-            before = file.read()
-        sys.stdout.writelines(difflib.unified_diff(before.splitlines(True), mutated(m, options.show[1]).splitlines(True), n=0))
+        name, sources = options.show or options.fix
+        m = next((m for m in mutants if m["name"] == name), None) or fail("no mutant " + name)
+        path = os.path.join(FOLDER[m["module"]], m["file"])
+        with open(os.path.join(sources, path), encoding="utf-8") as file:
+            texts = [file.read(), mutated(m, sources)]
+        if options.fix:
+            texts.reverse()
+        sys.stdout.writelines(difflib.unified_diff(*(text.splitlines(True) for text in texts), "a/" + path, "b/" + path, n=0))
     elif options.build:
         only = set(filter(None, options.only.split(",")))
         os.makedirs(options.build, exist_ok=True)
@@ -180,8 +188,10 @@ def main():
             print(m["name"], flush=True)
             kbuild.build(m, out)
             write(out + ".of", stamp)
-        build_work(kbuild, os.path.join(options.build, "reg_work.ko"))
-        wanted = {m["name"] for m in mutants} | {"reg_work"}
+        wanted = {m["name"] for m in mutants}
+        if not options.bugs:
+            build_work(kbuild, os.path.join(options.build, "reg_work.ko"))
+            wanted.add("reg_work")
         for name in os.listdir(options.build):
             if name.split(".")[0] not in wanted:
                 os.remove(os.path.join(options.build, name))
