@@ -99,21 +99,6 @@ shows 'The test result is PASS' ethtool -t "$interface" offline
 shows 'Hardware Receive Filter Modes' ethtool -T "$interface"
 shows 'enable_roce' devlink dev param show "$dev"
 
-note "parameters"
-for name in io_eq_size event_eq_size; do
-  devlink dev param set "$dev" name $name value 512 cmode driverinit || fail "$name"
-done
-devlink dev param set "$dev" name enable_roce value false cmode driverinit || fail "enable_roce"
-timeout 90 devlink dev reload "$dev" || fail "devlink dev reload"
-gids() { grep -hvs '^0000:0000:0000:0000:0000:0000:0000:0000$' /sys/class/infiniband/mlx5_*/ports/1/gids/* | head -n 1; }
-within 30 eval '[[ -e /sys/class/infiniband/$device/ports/1/state ]]'
-[[ -z $(gids) ]] || fail "RoCE is off, and there is a GID: $(gids)"
-shows 'enable_roce' devlink dev param show "$dev" name enable_roce
-devlink dev param set "$dev" name enable_roce value true cmode driverinit || fail "enable_roce"
-timeout 90 devlink dev reload "$dev" || fail "devlink dev reload"
-ends_up 1500
-works
-
 note "an image of the firmware"
 mkdir -p /lib/firmware && cp /usr/local/bin/{new,damaged,foreign}.mfa2 /lib/firmware || fail "no images"
 shows 'fw.version 16\.35\.1000' devlink dev info "$dev"
