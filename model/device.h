@@ -147,8 +147,8 @@ class Device : public sc_core::sc_module {
   template <class Archive>
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, functions_, dma_, contexts_, lookups_, tx_, rx_, context_gate_, eqs_, cqs_, tpt_,
-                  qp_states_, page_faults_, vxlan_ports_, eswitch_, port_, classes_, lag_, uar_, cc_, tags_, crypto_,
-                  requester_, responder_, eth_rx_, scheduler_, injector_);
+                  qp_states_, page_faults_, vxlan_ports_, eswitch_, port_, classes_, lag_, uar_, cc_, tags_,
+                  crypto_, requester_, responder_, eth_rx_, scheduler_, injector_);
   }
 
  private:

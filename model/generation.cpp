@@ -20,10 +20,10 @@ namespace {
 
 enum : unsigned { kToEdr = 0x3f, kToHdr = 0x7f, kToNdr = 0xff, kNoIb = 0 };
 
-constexpr Generation::Features kConnectX4{false, false, false, false, false, false,
+constexpr Generation::Features kConnectX4{false, false, false, false, false,           false,
                                           false, false, false, false, SteFormat::kNone};
-constexpr Generation::Features kConnectX5{true, true,  true,  true,  true, true,
-                                          true, false, false, false, SteFormat::kConnectX5};
+constexpr Generation::Features kConnectX5{
+    true, true, true, true, true, true, true, false, false, false, SteFormat::kConnectX5};
 constexpr Generation::Features later(SteFormat ste) {
   Generation::Features f = kConnectX5;
   f.ptys_extended = true;

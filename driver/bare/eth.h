@@ -127,7 +127,7 @@ struct EthWr {
   std::vector<Sge> sges;  // kEnhancedMpsw: one frame per element
   std::uint8_t cs_flags = 0;
   std::uint16_t mss = 0;
-  std::uint32_t tis = 0;              // by which it leaves, if not by that of the queue
+  std::uint32_t tis = 0;  // by which it leaves, if not by that of the queue
   // Where headers are (swp_*), for queues that may say so: offsets in bytes, even; 0: not said.
   struct Given {
     unsigned outer_l3 = 0, outer_l4 = 0, inner_l3 = 0, inner_l4 = 0;

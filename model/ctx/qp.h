@@ -230,9 +230,9 @@ struct Qp {
                   remote_qpn, path, retry_count, rnr_retry, min_rnr_nak, log_sra_max, log_rra_max, rre, rwe,
                   rae, atomic_mode, qkey, reserved_lkey, counter_set, sq_signal_all, block_own_multicast,
                   drain_sigerr, rendezvous, cs_req);
-    HCASIM_FIELDS(a, affinity, prio, cs_res, sqd_event, tis, transport_domain, flush_in_error, tls, gives_headers,
-                  draining, dc_key, dc_key_violations, dc_key_armed, dctn, dc_session, dc_first_psn,
-                  dc_closed, dc_last_used, req, resp, cc, qos);
+    HCASIM_FIELDS(a, affinity, prio, cs_res, sqd_event, tis, transport_domain, flush_in_error, tls,
+                  gives_headers, draining, dc_key, dc_key_violations, dc_key_armed, dctn, dc_session,
+                  dc_first_psn, dc_closed, dc_last_used, req, resp, cc, qos);
   }
 };
 
