@@ -16,6 +16,7 @@
 #include "model/sched/scheduler.h"
 #include "model/sched/transmit_pipeline.h"
 #include "model/state/state.h"
+#include "model/steer/flow.h"
 #include "model/steer/rdma.h"
 #include "model/tm/tag_unit.h"
 #include "model/tpt/tpt.h"
