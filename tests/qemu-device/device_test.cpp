@@ -75,8 +75,10 @@ TEST(VendorCapability, SemaphoresAndChipId) {
   set(0x0c, other);  // too late
   EXPECT_EQ(get(0x0c), ticket);
 
-  set(0x04, 0x07);  // register dump: not offered
+  set(0x04, 0x05);  // no space that anybody knows
   EXPECT_EQ(get(0x04) >> 29, 0u);
+  set(0x04, 0x07);  // all registers, one after the other
+  EXPECT_EQ(get(0x04) >> 29, 1u);
   set(0x04, 0x0a);
   EXPECT_NE(get(0x04) >> 29, 0u);
   set(0x14, ticket);  // take the software reset semaphore
