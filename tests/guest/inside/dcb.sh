@@ -40,7 +40,9 @@ does dcb buffer set dev "$near" buffer-size all:0 0:98304 1:65536
 does dcb buffer set dev "$near" prio-buffer all:0 3:1
 shows '0:0 1:0 2:0 3:1 4:0' dcb buffer show dev "$near" prio-buffer
 shows 'buffer-size 0:96Kb 1:64Kb' dcb buffer show dev "$near" buffer-size
-if dcb buffer set dev "$near" buffer-size 0:1048576 2>/dev/null; then fail "buffers are larger than what there is"; fi
+# More than there is; dcb does not say by its status that the driver has refused.
+dcb buffer set dev "$near" buffer-size 0:1048576
+shows 'buffer-size 0:96Kb 1:64Kb' dcb buffer show dev "$near" buffer-size
 does dcb pfc set dev "$near" prio-pfc all:off
 within 30 grep -q 1 "/sys/class/net/$near/carrier"
 
@@ -105,9 +107,6 @@ shows '0:25 1:0 2:0 3:75' dcb ets show dev "$near" tc-bw
 is "$(beside 3 0 5000)" "$(awk "BEGIN { print $whole * 0.75 }")" "three quarters"
 is "$(beside 0 3 1800)" "$(awk "BEGIN { print $whole * 0.25 }")" "one quarter"
 is "$(beside 5 3 5000)" $whole "strict beside weighted"
-does dcb ets set dev "$near" prio-tc 0:0 3:0
-is "$(beside 0 3 3000)" "$(awk "BEGIN { print $whole / 2 }")" "two in one class"
-
 does dcb maxrate set dev "$near" tc-maxrate 4:2Gbit
 shows '4:2Gbit' dcb maxrate show dev "$near"
 server 18712 -n 1500 --sl 4

@@ -97,7 +97,7 @@ fi
 shows 'The test result is PASS' ethtool -t "$interface" online
 shows 'The test result is PASS' ethtool -t "$interface" offline
 shows 'Hardware Receive Filter Modes' ethtool -T "$interface"
-shows 'enable_roce' devlink dev param show "$dev"
+shows 'enable_roce' devlink dev param show "$dev" name enable_roce
 
 note "an image of the firmware"
 mkdir -p /lib/firmware && cp /usr/local/bin/{new,damaged,foreign}.mfa2 /lib/firmware || fail "no images"
@@ -124,7 +124,7 @@ note "a card that has failed: dumped, and recovered"
 inject fw_fatal=1
 said 60 'health recovery succeeded'
 within 60 test -e "/sys/class/infiniband/$device/ports/1/state"
-shows 'reporter fw_fatal' devlink health show "$dev"
+shows 'reporter fw_fatal' devlink health show "$dev" reporter fw_fatal
 within 30 eval 'devlink health show "$dev" reporter fw_fatal | grep -q "error 1 recover 1"'
 shows 'crdump_data|e5 cc da ba' devlink health dump show "$dev" reporter fw_fatal
 ends_up 1500
