@@ -67,14 +67,18 @@ free=$(flow 5210 16M)
 note "without HTB: $free Mb/s"
 awk -v r="$free" 'BEGIN { exit !(r > 110) }' || fail "without HTB no more than $free Mb/s"
 
-# Priorities: a queue for each, in a traffic class of its own. Frames find their class by their VLAN tag.
+# Priorities: a queue for each, in a traffic class of its own, with its largest rate. Frames find their class by their VLAN tag.
 does tc qdisc replace dev "$near" root handle 1: mqprio num_tc 8 map 0 1 2 3 4 5 6 7 hw 1
+# dcb gives bytes a second, and the driver takes them for kbit/s: 100 Mb/s.
+does dcb maxrate set dev "$near" tc-maxrate 3:800Kbit
 does ip link add link "$near" name tagged type vlan id 5 egress-qos-map 0:3
 does ip link set tagged up && does ip address add 10.9.5.1/24 dev tagged
 in_far ip link add link "$far" name tagged type vlan id 5 && in_far ip link set tagged up && in_far ip address add 10.9.5.200/24 dev tagged || fail "VLAN"
 within 30 ping -q -c 1 -W 2 10.9.5.200
 serve 5210
 timeout 100 iperf3 -f k -c 10.9.5.200 -p 5210 -n 12M >/tmp/client 2>&1 || fail "iperf3: $(cat /tmp/client)"
+is "$(awk -v k=$per_payload '/receiver/ { print $7 * k * 1522 / 1518 / 1000 }' /tmp/client)" 100 "priority 3 in a class of 100 Mb/s"
 ethtool -S "$near" | grep -E 'tx_prio3_packets: [1-9][0-9]{3}' || fail "nothing was sent of priority 3: $(ethtool -S "$near" | grep tx_prio)"
+does dcb maxrate set dev "$near" tc-maxrate 3:0
 does tc qdisc del dev "$near" root
 no_complaints "HTB and mqprio"
