@@ -49,10 +49,14 @@ serve 5220
 is "$(flow 5220 12M)" 90 "a leaf of 40 Mb/s that may have 90, alone"
 # Both want more than there is: shares of their parent's rate, by their rates.
 serve 5220 && serve 5230
-flow 5230 20M 8 >/tmp/small &
+timeout 100 iperf3 -c 10.9.1.200 -p 5230 -t 100 -P 8 >/tmp/client.5230 2>&1 &
 small=$!
-sleep 0.5
+sent() { ethtool -S "$near" | awk '$1 == "tx_bytes:" { print $2 }'; }
+has_sent() { (($(sent) > before + 3000000)); }
+before=$(sent)
+within 60 has_sent
 large=$(flow 5220 20M 4)
+kill $small || fail "the other one has not run all the time: $(cat /tmp/client.5230)"
 wait $small
 # What the other's TCP leaves when its queue is empty is this one's.
 is "$large" 60 "two thirds of the parent's 90 Mb/s" 0.06
