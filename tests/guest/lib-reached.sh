@@ -20,7 +20,8 @@ reached_options() {
 # coverage_test_options NAME KERNEL: into covered_boot, the options of ./hcasim boot that make it, beside those in `boot`; none if nobody asks.
 coverage_test_options() {
   covered_boot=()
-  [[ -n ${HCASIM_COVERAGE:-} ]] || return 0
+  # A kernel of build-kernel has no debug information.
+  [[ -n ${HCASIM_COVERAGE:-} && $2 != own ]] || return 0
   covered_boot=(--coverage "$HCASIM_COVERAGE" --coverage-test "${1//[^A-Za-z0-9._+-]/+}.linux-$(basename "$2")")
   # shellcheck disable=SC2034 # whoever calls uses it
   [[ -z ${HCASIM_COVERAGE_LIBRARIES:-} ]] || covered_boot+=(--coverage-libraries "$HCASIM_COVERAGE_LIBRARIES")
