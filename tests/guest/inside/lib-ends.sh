@@ -57,11 +57,14 @@ peer_over_tcp() {
 
 # The same with one guest: the HCA's interface, whose port is a cable to itself.
 one_end_up() {
-  if [[ $(<"/sys/class/infiniband/$device/ports/1/link_layer") != Ethernet ]]; then
+  local link=/sys/class/infiniband/$device/ports/1/link_layer
+  within 60 test -r "$link" # of a device that comes up now, this is later than its own directory
+  if [[ $(<"$link") != Ethernet ]]; then
     wait_active "$device"
     mine=localhost theirs=localhost gid=
     return
   fi
+  within 60 test -d "/sys/class/infiniband/$device/device/net"
   interface=$(ls "/sys/class/infiniband/$device/device/net" | head -n 1)
   [[ -n $interface ]] || fail "$device has no network interface"
   [[ -z ${1:-} ]] || ip link set "$interface" mtu "$1" || fail "mtu $1"
