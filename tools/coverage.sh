@@ -98,7 +98,7 @@ coverage_module_options() {
   local module ko debug
   COVERAGE_MODULES=()
   for module in ${1//,/ }; do
-    ko=$(find "$GUEST_DIR/lib/modules" -name "${module//_/[-_]}.ko" -print -quit)
+    ko=$(guest_module "$module")
     if [[ -z $ko ]]; then
       warn "coverage: the guest has no module $module"
       continue
@@ -148,10 +148,18 @@ coverage_lines() {
   say "hcasim: coverage: $dir/$name.info (hcasim coverage table, patch, html)"
 }
 
+# guest_module NAME: prints which file the guest of GUEST_DIR loads; modprobe takes those of the user (own_kernel) before others.
+guest_module() {
+  local updates found
+  updates=$(find "$GUEST_DIR/lib/modules" -mindepth 2 -maxdepth 2 -name updates)
+  found=$(find ${updates:+"$updates"} "$GUEST_DIR/lib/modules" -name "${1//_/[-_]}.ko" -print -quit)
+  printf '%s\n' "$found"
+}
+
 # coverage_debug_ready KERNEL: the debug information of a kernel of Debian's is there, so that no test has to wait for it.
 coverage_debug_ready() {
   guest_ready "$1" ''
-  coverage_debug mlx5_core "$(find "$GUEST_DIR/lib/modules" -name mlx5_core.ko -print -quit)" "$1" >/dev/null
+  coverage_debug mlx5_core "$(guest_module mlx5_core)" "$1" >/dev/null
 }
 
 # coverage_debug MODULE KO KERNEL: prints the file with the module's debug information, if it has none itself.
