@@ -20,6 +20,7 @@ void fill_general_cq(const Options& options, std::uint8_t* c) {
   put<g::cq_resize>(c, 1);
   put<g::cq_moderation>(c, 1);
   put<g::cq_period_mode_modify>(c, 1);
+  put<g::cq_period_start_from_cqe>(c, 1);
   put<g::cq_oi>(c, 1);
   put<g::cqe_128_always>(c, 1);
   put<g::sctr_data_cqe>(c, 1);

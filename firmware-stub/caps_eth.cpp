@@ -52,6 +52,7 @@ void fill_general_eth(const Options& options, std::uint8_t* c) {
   put<g::roce>(c, 1);
   put<g::vport_group_manager>(c, options.vf ? 0 : 1);
   // Traffic classes and trust are the port's; there is no agent for DCBX.
+  put<g::ts_cqe_to_dest_cqn>(c, options.generation->has.port_stamps ? 1 : 0);
   put<g::ets>(c, options.vf ? 0 : 1);
   put<g::qcam_reg>(c, options.vf ? 0 : 1);
   put<g::max_tc>(c, TrafficClasses::kCount);

@@ -4,6 +4,7 @@
 
 #include "firmware-stub/objects/flow_types.h"
 #include "firmware-stub/objects/objects.h"
+#include "model/ctx/qp.h"
 #include "prm/prm.h"
 #include "prm/transport_caps.h"
 
@@ -32,6 +33,8 @@ void fill_general_2(const Options& options, std::uint8_t* c) {
     prm::set<g::min_mkey_log_entity_size_fixed_buffer>(c, kLogFixedBuffer);
     prm::set<g::min_mkey_log_entity_size_fixed_buffer_valid>(c, 1);
   }
+  // How much of the WQE's metadata comes back with a frame's time at the port.
+  if (options.generation->has.port_stamps) prm::set<g::ts_cqe_metadata_size2wqe_counter>(c, kDepartureIdBits);
   constexpr std::uint32_t kMost = 255;  // bytes, of what the fields hold
   static_assert(kMost <= kMaxReformatData);
   prm::set<g::max_reformat_insert_size>(c, kMost);

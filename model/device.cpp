@@ -86,6 +86,7 @@ void Device::connect() {
   port_.on_receive([this](Time t, PacketRef& packet) { receiver_.receive(t, packet); });
   port_.on_transmit(
       [this](Time t, const Packet& p) { eth_rx_.sniff(t, p.function, FlowTableType::kSnifferTx, p); });
+  port_.on_departure([this](Time t, const Packet& p) { report_departure(t, p); });
   functions_.for_each([this](Function& function) {
     dma_.attach(function.id(), Space::kSink, sink_);
     dma_.attach(function.id(), Space::kMemic, function.memic());
@@ -296,6 +297,23 @@ void Device::drop_objects(FunctionId f) {
   }
   page_faults_.forget_all_of(f);
   dma_.flush(f);
+}
+
+// To the CQ that the frame's queue names for it; the queue may be gone by now.
+void Device::report_departure(Time t, const Packet& packet) {
+  const Qp* sq = functions_[packet.function].qps().find(packet.sqn);
+  if (sq == nullptr || sq->departures_cqn == 0) return;
+  Cq* cq = cqs_.find(packet.function, sq->departures_cqn);
+  if (cq == nullptr || cq->error) return;
+  Completion c;
+  c.opcode = static_cast<std::uint8_t>(prm::CqeOp::kReq);
+  c.qpn = sq->qpn;
+  c.user_index = sq->user_index;
+  c.wqe_counter = packet.departure_id;
+  c.timestamp = t;
+  c.trace_qpn = packet.trace_qpn;
+  c.wqe_serial = packet.wqe_serial;
+  cqs_.post(t, *cq, c);
 }
 
 bool Device::dead() {

@@ -164,6 +164,7 @@ class Device : public sc_core::sc_module {
   // No other function is in use.
   bool alone(FunctionId f) const;
   void clear_engines();
+  void report_departure(Time t, const Packet& packet);
 
   // Blocks stand behind those that they are built from. A block that is also called by one which stands
   // before it is known there by reference only, or by connect().

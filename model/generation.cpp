@@ -6,10 +6,10 @@
 // mtcr_ul_icmd_cif.c). Features: ConnectX-4's user manual, the mlx5 guide of DPDK (header modification and
 // encapsulation, CQE formats, enhanced multi-packet WQE: from ConnectX-5 on), rdma-core's mlx5 provider (tag
 // matching, device memory: from ConnectX-5 on) and mlx5_ifc.h (STE formats), kTLS: the vendor's
-// documentation of its driver (from ConnectX-6 Dx on). Where a source names no
-// generation the feature is held back from ConnectX-4 and 4 Lx. Boards: part numbers are those of a board
-// with one port of the chip; board IDs (PSIDs) are our own, as the vendor's name firmware images that this is
-// not.
+// documentation of its driver (from ConnectX-6 Dx on), as are times of frames at the port (tx_port_ts). Where
+// a source names no generation the feature is held back from ConnectX-4 and 4 Lx. Boards: part numbers are
+// those of a board with one port of the chip; board IDs (PSIDs) are our own, as the vendor's name firmware
+// images that this is not.
 #include "model/generation.h"
 
 #include <iterator>
@@ -20,15 +20,16 @@ namespace {
 
 enum : unsigned { kToEdr = 0x3f, kToHdr = 0x7f, kToNdr = 0xff, kNoIb = 0 };
 
-constexpr Generation::Features kConnectX4{false, false, false, false, false,           false,
-                                          false, false, false, false, SteFormat::kNone};
-constexpr Generation::Features kConnectX5{
-    true, true, true, true, true, true, true, false, false, false, SteFormat::kConnectX5};
+constexpr Generation::Features kConnectX4{false, false, false, false, false, false,
+                                          false, false, false, false, false, SteFormat::kNone};
+constexpr Generation::Features kConnectX5{true, true,  true,  true,  true,  true,
+                                          true, false, false, false, false, SteFormat::kConnectX5};
 constexpr Generation::Features later(SteFormat ste) {
   Generation::Features f = kConnectX5;
   f.ptys_extended = true;
   f.header_split = ste == SteFormat::kConnectX7;
   f.ste = ste;
+  f.port_stamps = ste == SteFormat::kConnectX6Dx || ste == SteFormat::kConnectX7;
   f.crypto = ste == SteFormat::kConnectX6Dx || ste == SteFormat::kConnectX7;
   return f;
 }

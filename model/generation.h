@@ -44,6 +44,7 @@ struct Generation {
     bool pacing_burst;   // burst bound and typical packet size of a rate limit
     bool crypto;         // TLS in line, on boards that may encrypt
     bool header_split;   // SHAMPO: headers apart from data
+    bool port_stamps;    // CQEs with the time when a frame has left the port
     bool ptys_extended;  // link modes of 50 Gb/s lanes, 200 and 400 Gb/s (PTYS, ext_eth_proto_*)
     SteFormat ste;
   } has;

@@ -54,6 +54,7 @@ Cq::Cq(Device& device, const CqOptions& o)
   in.set<C::uar_page>(device.uar());
   in.set<C::cq_period>(o.period_us);
   in.set<C::cq_max_count>(o.max_count);
+  in.set<C::cq_period_mode>(o.period_from_cqe);
   in.set<C::c_eqn_or_apu_element>(device.comp_eq(o.comp_vector).eqn());
   in.set<C::dbr_addr>(dbr_.bus);
   for (std::size_t i = 0; i < pas.size(); ++i) prm::set<In::pas>(in.data(), i, pas[i]);

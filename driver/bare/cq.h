@@ -46,6 +46,7 @@ struct CqOptions {
   bool overrun_ignore = false;
   std::optional<prm::MiniFormat> compress;
   unsigned period_us = 0, max_count = 0;  // moderation, 0 = off
+  bool period_from_cqe = false;           // each CQE begins the period anew
   RingLayout ring;
   bool in_umem = false;  // ring and doorbell record are in UMEMs
 };

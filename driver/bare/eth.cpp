@@ -244,7 +244,8 @@ EthObject make_flow(Device& device, const FlowRule& r) {
 
 // ---- SQ ----
 
-Sq::Sq(Device& device, const Pd& pd, Cq& cq, std::uint32_t tis, unsigned log_size, bool gives_headers)
+Sq::Sq(Device& device, const Pd& pd, Cq& cq, std::uint32_t tis, unsigned log_size, bool gives_headers,
+       std::uint32_t departures)
     : device_(device),
       log_size_(log_size),
       ring_(device.memory(), std::size_t{prm::kWqebb} << log_size, {}),
@@ -256,6 +257,7 @@ Sq::Sq(Device& device, const Pd& pd, Cq& cq, std::uint32_t tis, unsigned log_siz
   Mailbox in(prm::op::CREATE_SQ, In::bytes + pas.size() * 8);
   in.set<C::flush_in_error_en>(1);
   in.set<C::allow_swp>(gives_headers ? 1 : 0);
+  in.set<C::ts_cqe_to_dest_cqn>(departures);
   in.set<C::user_index>(0xffffff);
   in.set<C::cqn>(cq.cqn());
   in.set<C::tis_lst_sz>(tis != 0 ? 1 : 0);
@@ -322,6 +324,7 @@ std::uint16_t Sq::post(const EthWr& wr, bool ring) {
     prm::EthSeg eth{};
     eth.cs_flags = wr.cs_flags;
     eth.mss = wr.mss;
+    eth.flow_table_metadata = wr.metadata;
     const auto given = [](unsigned bytes) { return static_cast<std::uint8_t>(bytes / 2); };
     eth.swp_outer_l3_offset = given(wr.given.outer_l3);
     eth.swp_outer_l4_offset = given(wr.given.outer_l4);

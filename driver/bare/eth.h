@@ -127,6 +127,7 @@ struct EthWr {
   std::vector<Sge> sges;  // kEnhancedMpsw: one frame per element
   std::uint8_t cs_flags = 0;
   std::uint16_t mss = 0;
+  std::uint32_t metadata = 0;
   std::uint32_t tis = 0;  // by which it leaves, if not by that of the queue
   // Where headers are (swp_*), for queues that may say so: offsets in bytes, even; 0: not said.
   struct Given {
@@ -139,8 +140,9 @@ struct EthWr {
 
 class Sq {
  public:
+  // departures: not 0: the CQ that is told when each frame leaves the port.
   Sq(Device& device, const Pd& pd, Cq& cq, std::uint32_t tis, unsigned log_size = 7,
-     bool gives_headers = false);
+     bool gives_headers = false, std::uint32_t departures = 0);
   ~Sq();
   Sq(const Sq&) = delete;
   Sq& operator=(const Sq&) = delete;

@@ -38,6 +38,7 @@ bool compression_offered(const Caps& caps, const Command& cmd) {
 // MODIFY_CQ (mlx5 cq.h): fields with op_mod 0, and those of a resize with op_mod 1.
 enum : std::uint32_t { kPeriod = 1 << 0, kCount = 1 << 1, kOverrun = 1 << 2, kPeriodMode = 1 << 4 };
 enum : std::uint32_t { kLogSize = 1 << 0, kPageOffset = 1 << 1, kPageSize = 1 << 2 };
+constexpr std::uint32_t kStartFromCqe = 1;  // cqc.cq_period_mode; 0: from the event
 constexpr std::uint32_t kCqcArmedSolicited = 6, kCqcArmed = 9, kCqcFired = 0xa;
 constexpr std::uint32_t kCqcOverflow = 9, kCqcWriteFail = 0xa;
 
@@ -49,7 +50,8 @@ Syndrome create_cq(Firmware& fw, Command& cmd) {
   Objects& o = fw.objects();
   const unsigned log_size = cmd.get<c::log_cq_size>();
   const unsigned cqe_size = cqe_bytes(cmd.get<c::cqe_sz>());
-  if (cmd.get<c::cc>() != 0 || cmd.get<c::apu_cq>() != 0 || !compression_offered(fw.caps(), cmd))
+  if (cmd.get<c::cc>() != 0 || cmd.get<c::apu_cq>() != 0 || !compression_offered(fw.caps(), cmd) ||
+      cmd.get<c::cq_period_mode>() > kStartFromCqe)
     return Syndrome::kCqFeature;
   if (cqe_size == 0) return Syndrome::kCqeSize;
   if (cmd.get<c::cqe_sz>() == kCqe128Padded && fw.caps().get<prm::cmd_hca_cap::cqe_128_always>() == 0)
@@ -103,6 +105,7 @@ Syndrome create_cq(Firmware& fw, Command& cmd) {
   cq->overrun_ignore = cmd.get<c::oi>() != 0;
   cq->period_us = cmd.get<c::cq_period>();
   cq->max_count = cmd.get<c::cq_max_count>();
+  cq->period_from_cqe = cmd.get<c::cq_period_mode>() == kStartFromCqe;
   cmd.put<prm::create_cq_out::cqn>(cqn);
   fw.trace_create(ObjType::kCq, cqn, cmd.uid);
   hold_umems(fw, ObjType::kCq, cqn, umems);
@@ -138,6 +141,7 @@ Syndrome query_cq(Firmware& fw, Command& cmd) {
   cmd.put<c::log_cq_size>(cq->log_size);
   cmd.put<c::cq_period>(cq->period_us);
   cmd.put<c::cq_max_count>(cq->max_count);
+  cmd.put<c::cq_period_mode>(cq->period_from_cqe ? kStartFromCqe : 0);
   cmd.put<c::consumer_counter>(cq->consumer & 0xffffff);
   cmd.put<c::producer_counter>(cq->producer & 0xffffff);
   return Syndrome::kOk;
@@ -154,8 +158,10 @@ Syndrome modify_cq(Firmware& fw, Command& cmd) {
       cmd.get<in::modify_field_select_resize_field_select::modify_field_select::modify_field_select>();
   if (cmd.op_mod == 0) {
     if ((mask & ~(kPeriod | kCount | kOverrun | kPeriodMode)) != 0) return Syndrome::kCqModifyMask;
-    // Periods start from the event; cq_period_start_from_cqe is not offered.
-    if ((mask & kPeriodMode) != 0 && cmd.get<c::cq_period_mode>() != 0) return Syndrome::kCqFeature;
+    if ((mask & kPeriodMode) != 0) {
+      if (cmd.get<c::cq_period_mode>() > kStartFromCqe) return Syndrome::kCqFeature;
+      cq->period_from_cqe = cmd.get<c::cq_period_mode>() == kStartFromCqe;
+    }
     if ((mask & kPeriod) != 0) cq->period_us = cmd.get<c::cq_period>();
     if ((mask & kCount) != 0) cq->max_count = cmd.get<c::cq_max_count>();
     if ((mask & kOverrun) != 0) cq->overrun_ignore = cmd.get<c::oi>() != 0;

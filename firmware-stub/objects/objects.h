@@ -142,7 +142,7 @@ struct QpObject : Referred {
   std::array<std::uint8_t, prm::qpc::bytes> qpc{};
   std::uint32_t opt_param_mask = 0;
   Ref<PlainObject> pd, xrcd, counter_set;
-  Ref<CqObject> scq, rcq;
+  Ref<CqObject> scq, rcq, departures;
   Ref<SrqObject> srq;
   std::vector<std::uint8_t> sqc;  // a send queue of its own: not a QP, whose numbers it shares
   Ref<TisObject> tis;
@@ -154,7 +154,7 @@ struct QpObject : Referred {
   template <class Archive>
   void list_state(Archive& a) {
     Referred::list_state(a);
-    HCASIM_FIELDS(a, qpc, opt_param_mask, pd, xrcd, counter_set, scq, rcq, srq, sqc, tis, dctc);
+    HCASIM_FIELDS(a, qpc, opt_param_mask, pd, xrcd, counter_set, scq, rcq, departures, srq, sqc, tis, dctc);
   }
 };
 

@@ -283,7 +283,8 @@ bool wants_sq_feature(const Caps& caps, const Command& cmd) {
   const auto offered = [&caps](auto field) { return caps.get<decltype(field)>(CapGroup::kEthernet) != 0; };
   return cmd.get<c::cd_master>() != 0 || cmd.get<c::fre>() != 0 || cmd.get<c::hairpin>() != 0 ||
          cmd.get<c::non_wire>() != 0 || cmd.get<c::ts_format>() == kRealTime ||
-         cmd.get<c::ts_cqe_to_dest_cqn>() != 0 || (cmd.get<c::allow_swp>() != 0 && !offered(e::swp{})) ||
+         (cmd.get<c::ts_cqe_to_dest_cqn>() != 0 && caps.get<prm::cmd_hca_cap::ts_cqe_to_dest_cqn>() == 0) ||
+         (cmd.get<c::allow_swp>() != 0 && !offered(e::swp{})) ||
          (cmd.get<c::reg_umr>() != 0 && !offered(e::reg_umr_sq{})) ||
          (cmd.get<c::allow_multi_pkt_send_wqe>() != 0 && !offered(e::multi_pkt_send_wqe{}) &&
           !offered(e::enhanced_multi_pkt_send_wqe{}));
@@ -315,6 +316,11 @@ Syndrome create_sq(Firmware& fw, Command& cmd) {
   CqObject* cq = o.cqs.find(cmd.get<c::cqn>());
   if (cq == nullptr) return Syndrome::kCqNumber;
   if (cmd.get<c::tis_lst_sz>() > 1) return Syndrome::kSqTis;
+  CqObject* departures = nullptr;
+  if (const std::uint32_t cqn = cmd.get<c::ts_cqe_to_dest_cqn>(); cqn != 0) {
+    departures = o.cqs.find(cqn);
+    if (departures == nullptr) return Syndrome::kCqNumber;
+  }
   TisObject* tis = nullptr;  // an SQ for UMRs and NOPs has none
   const std::uint32_t tisn = cmd.get<c::tis_lst_sz>() != 0 ? cmd.get<c::tis_num_0>() : 0;
   if (tisn != 0) {
@@ -344,12 +350,14 @@ Syndrome create_sq(Firmware& fw, Command& cmd) {
   const std::uint8_t* context = prm::ptr<c>(cmd.in.data());
   object->sqc.assign(context, context + prm::sqc::bytes);
   object->scq = Ref(cq);
+  object->departures = Ref(departures);
   object->tis = Ref(tis);
   object->pd = Ref(o.pds.find(cmd.get<w::pd>()));
 
   sq->type = QpType::kSq;
   sq->pd = cmd.get<w::pd>();
   sq->scq = cmd.get<c::cqn>();
+  sq->departures_cqn = cmd.get<c::ts_cqe_to_dest_cqn>();
   sq->has_rq = false;
   sq->ring = std::move(ring);
   sq->log_sq_size = cmd.get<w::log_wq_sz>();

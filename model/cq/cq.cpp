@@ -75,7 +75,7 @@ inline prm::Cqe make_cqe(const Completion& c, bool error, Time done) {
       cqe.srqn_uidx = static_cast<std::uint32_t>(f->segments) << 24 | (c.user_index & 0xffffff);
       std::memcpy(cqe.merge, f->merge.data(), sizeof cqe.merge);
     }
-    cqe.timestamp = static_cast<std::uint64_t>(done) / 1000;  // internal timer: 1 GHz
+    cqe.timestamp = static_cast<std::uint64_t>(c.timestamp.value_or(done)) / 1000;  // internal timer: 1 GHz
   }
   if (c.tm_op != 0) {
     cqe.app = prm::Cqe::kAppTagMatching;
@@ -343,7 +343,7 @@ void CqUnit::written(Time t, Cq& cq, bool solicited, bool counts, bool fire) {
   }
   if (fire) {
     event(t, cq);
-  } else if (counts && !cq.timer) {
+  } else if (counts && (!cq.timer || cq.period_from_cqe)) {
     cq.timer = ++serial_;
     periods_.push(t + static_cast<Time>(cq.period_us) * 1000000, Period{cq.cqn, cq.function, cq.timer});
   }

@@ -59,8 +59,9 @@ struct Cq {
   bool overrun_ignore = false;  // cqc.oi
   unsigned period_us = 0;       // moderation: cqc.cq_period, cq_max_count; 0 = off
   unsigned max_count = 0;
-  std::uint32_t producer = 0;  // free-running
-  std::uint32_t consumer = 0;  // last read from the DBR, 24 bits extended
+  bool period_from_cqe = false;  // cqc.cq_period_mode 1: each CQE begins the period anew
+  std::uint32_t producer = 0;    // free-running
+  std::uint32_t consumer = 0;    // last read from the DBR, 24 bits extended
   bool armed = false, armed_solicited = false;
   std::uint32_t moderated = 0;      // CQEs since the last event
   bool error = false;               // overrun or refused write: no further CQE
@@ -79,8 +80,8 @@ struct Cq {
   template <class Archive>
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, cqn, ring, log_size, cqe_size, padded, eqn, dbr_addr, overrun_ignore, period_us,
-                  max_count, producer, consumer, armed, armed_solicited, moderated, error, any_solicited,
-                  solicited_end, recorded, arm_sn, unseen, traced, timer, block);
+                  max_count, period_from_cqe, producer, consumer, armed, armed_solicited, moderated, error,
+                  any_solicited, solicited_end, recorded, arm_sn, unseen, traced, timer, block);
   }
 };
 
@@ -136,7 +137,8 @@ struct Completion {
   std::uint16_t tm_index = 0;
   const std::uint8_t* tm_head = nullptr;
   std::uint32_t tm_head_len = 0;
-  WriteOwner behind;  // whose writes it completes; nobody: it waits for all that are queued
+  std::optional<Time> timestamp;  // of what it reports, if that is not when the CQE is made
+  WriteOwner behind;              // whose writes it completes; nobody: it waits for all that are queued
   // Trace correlation (requester's QPN and WQE serial).
   std::uint32_t trace_qpn = 0, wqe_serial = 0;
 };

@@ -146,6 +146,10 @@ struct Srq {
   }
 };
 
+// What of a WQE's metadata comes back with the time when its frame has left the port: so many bits.
+constexpr unsigned kDepartureIdBits = 8;
+constexpr std::uint32_t kDepartureIds = (1u << kDepartureIdBits) - 1;
+
 struct Qp {
   std::uint32_t qpn = 0;  // 24 bits
   QpType type = QpType::kRc;
@@ -193,7 +197,9 @@ struct Qp {
   bool flush_in_error = false;         // sqc.flush_in_error_en
   bool tls = false;                    // an SQ of a board that encrypts: its WQEs may be of TLS
   bool gives_headers = false;          // sqc.allow_swp: WQEs may say where headers are
-  bool draining = false;               // SQD asked for, sends in flight remain
+  std::uint32_t departures_cqn =
+      0;                  // sqc.ts_cqe_to_dest_cqn: a CQE for each frame that leaves the port; 0: none
+  bool draining = false;  // SQD asked for, sends in flight remain
 
   // DC target: what a DCT has itself ...
   std::uint64_t dc_key = 0;
@@ -231,8 +237,8 @@ struct Qp {
                   rae, atomic_mode, qkey, reserved_lkey, counter_set, sq_signal_all, block_own_multicast,
                   drain_sigerr, rendezvous, cs_req);
     HCASIM_FIELDS(a, affinity, prio, cs_res, sqd_event, tis, transport_domain, flush_in_error, tls,
-                  gives_headers, draining, dc_key, dc_key_violations, dc_key_armed, dctn, dc_session,
-                  dc_first_psn, dc_closed, dc_last_used, req, resp, cc, qos);
+                  gives_headers, departures_cqn, draining, dc_key, dc_key_violations, dc_key_armed, dctn,
+                  dc_session, dc_first_psn, dc_closed, dc_last_used, req, resp, cc, qos);
   }
 };
 

@@ -178,6 +178,9 @@ struct Packet {
   // function of the other one's; received, to one.
   PortAffinity affinity;
   bool crossed = false;
+  // Its queue wants to know when it leaves the port, by a CQE with this number.
+  bool reports_departure = false;
+  std::uint16_t departure_id = 0;
   // The whole frame. Decoding in place (decode_roce()) leaves it intact and moves data() behind its headers.
   std::uint8_t* frame() { return buffer_; }
   const std::uint8_t* frame() const { return buffer_; }
@@ -188,8 +191,9 @@ struct Packet {
                   transport_domain, slid, dlid, sl, vl15, has_grh, tclass, hop_limit, flow_label, sgid, dgid);
     HCASIM_FIELDS(a, opcode, solicited, ack_req, migreq, pkey, dest_qpn, psn, va, rkey, dma_len, swap_add,
                   compare, imm, aeth, msn, qkey, src_qpn, dc_key, dc_connect, dc_session, dc_first_psn);
-    HCASIM_FIELDS(a, function, switched_to, sqn, source_vport, reg_c, affinity, crossed, payload_len,
-                  wqe_serial, trace_qpn, trace_packets, first_bit, corrupt, packets, unit);
+    HCASIM_FIELDS(a, function, switched_to, sqn, source_vport, reg_c, affinity, crossed, reports_departure,
+                  departure_id, payload_len, wqe_serial, trace_qpn, trace_packets, first_bit, corrupt,
+                  packets, unit);
     for (unsigned i = 0; packets > 1 && i < packets; ++i) a("at", at[i]);
     if constexpr (!Archive::kResets) {
       if (kind == PacketKind::kEthernet)

@@ -286,6 +286,7 @@ Time Port::transmit_now(Time t, PacketRef&& packet) {
     return slot.end;
   }
   trace_out(slot, p, bytes);
+  report_departure(slot.start, p);
   p.looped = to.back && !to.out;
   leave(slot.end, slot.lasts, slot.start - t, std::move(packet), to);
   return slot.end;
@@ -307,6 +308,7 @@ Time Port::transmit_crossed(Time t, PacketRef&& packet) {
   if (home.tracer_.enabled() && p.kind != PacketKind::kEthernet)
     group_->other().trace_request(p, slot.start, slot.end);
   trace_out(slot, p, bytes);
+  home.report_departure(slot.start, p);
   p.looped = wire_ == nullptr;
   leave(slot.end, slot.lasts, slot.start - t, std::move(packet), {wire_ == nullptr, wire_ != nullptr});
   return slot.end;
@@ -356,6 +358,7 @@ Time Port::transmit_switched(Time t, PacketRef&& packet) {
       drop(slot.end, *copy.packet, DropReason::kLinkDown);
     } else if (wire_) {
       copy.packet->looped = false;
+      report_departure(slot.start, *copy.packet);
       leave(slot.end, slot.lasts, slot.start - switched, std::move(copy.packet), {false, true});
     }
   }

@@ -72,6 +72,10 @@ class Port : public sc_core::sc_module {
   using Watch = std::function<void(Time, const Packet&)>;
   void on_transmit(Watch watcher) { watch_ = std::move(watcher); }
 
+  // Called for each packet of functions of this port's HCA that reports its departure, when it begins to
+  // leave.
+  void on_departure(Watch watcher) { departed_ = std::move(watcher); }
+
   // What leaves and enters the port goes into this capture too, under this name; null: into none. For the
   // time of a capture, or of a trace in detail, each packet is to come by itself (each_packet()).
   void capture_to(std::shared_ptr<traces::Capture> capture, const std::string& name);
@@ -193,6 +197,9 @@ class Port : public sc_core::sc_module {
   void trace_received(Time t, const Packet& p);
   // The receiver of a packet gives up on it.
   void drop(Time t, const Packet& p, DropReason reason);
+  void report_departure(Time t, const Packet& p) const {
+    if (p.reports_departure && departed_) departed_(t, p);
+  }
 
   template <class Archive>
   void list_state(Archive& a) {
@@ -268,7 +275,7 @@ class Port : public sc_core::sc_module {
   std::shared_ptr<traces::Capture> capture_;
   std::uint32_t capture_interface_ = 0;
   Receive receive_;
-  Watch watch_;
+  Watch watch_, departed_;
   std::function<void(Time)> resume_;
   LinkType link_ = LinkType::kIb;
   Wire* wire_ = nullptr;

@@ -180,6 +180,10 @@ Requester::Step Requester::send_frame(Pace& pace, Qp& qp, SendWqe& wqe) {
     p->trace_packets = wqe.packets;
     p->sqn = qp.qpn;
     p->wqe_serial = wqe.serial;
+    if (qp.departures_cqn != 0) {
+      p->reports_departure = true;
+      p->departure_id = static_cast<std::uint16_t>(wqe.eth.flow_table_metadata & kDepartureIds);
+    }
     if (load_frame(ready, qp, wqe, *p) == Step::kFailed) return Step::kFailed;
     const Time leaves = ready + e.tx_pipeline;
     emit_frame(leaves, qp, wqe, std::move(p));

@@ -84,6 +84,38 @@ TEST_F(CqEq, ModerationByPeriod) {
       << "never later than the period";
 }
 
+// One CQE each 60 us: a period of 100 us that begins with the first one ends beside them; one that each CQE
+// begins anew ends 100 us after the last one.
+TEST_F(CqEq, ThePeriodBeginsWithTheFirstCqeOrWithEach) {
+  Pair p(dev());
+  for (const bool each : {false, true}) {
+    CqOptions o;
+    o.period_us = 100;
+    o.max_count = 1000;
+    o.period_from_cqe = each;
+    Cq cq(dev(), o);
+    Qp a(dev(), p.pd, cq, cq), b(dev(), p.pd, cq, cq);
+    connect_pair(a, b);
+    cq.arm();
+    const std::int64_t start = machine().now();
+    std::int64_t event = 0;
+    const auto fired = [&] { return cq.events() != 0; };
+    for (int i = 0; i < 5 && event == 0; ++i) {
+      a.post(p.wr(WqeOp::kRdmaWrite, 0, 64));
+      if (machine().run_until(fired, 60'000)) event = machine().now();
+    }
+    if (event == 0 && machine().run_until(fired, 1'000'000)) event = machine().now();
+    ASSERT_NE(event, 0) << "no event at all";
+    if (each) {
+      EXPECT_GT(event - start, 4 * 60'000 + 100'000);
+      EXPECT_LT(event - start, 4 * 60'000 + 120'000);
+    } else {
+      EXPECT_GT(event - start, 100'000);
+      EXPECT_LT(event - start, 120'000);
+    }
+  }
+}
+
 TEST_F(CqEq, CqesOf128Bytes) {
   Pair p(dev());
   CqOptions o;

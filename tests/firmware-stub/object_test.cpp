@@ -251,14 +251,17 @@ TEST_F(Objects, CqModeration) {
   in.set<In::cqn>(cq.cqn()).set<Mask>(1u << 0 | 1u << 1 | 1u << 4);
   in.set<In::cq_context::cq_period>(32).set<In::cq_context::cq_max_count>(8);
   EXPECT_OK(dev().exec(in));
-  in.set<In::cq_context::cq_period_mode>(1);  // from the CQE: not offered
+  in.set<In::cq_context::cq_period_mode>(2);  // reserved
   EXPECT_STATUS(dev().exec(in), CmdStatus::kBadParam);
+  in.set<In::cq_context::cq_period_mode>(1);  // from the CQE
+  EXPECT_OK(dev().exec(in));
   using Out = prm::query_cq_out::cq_context;
   const auto q = name<prm::query_cq_in::cqn>(prm::op::QUERY_CQ, prm::query_cq_in::bytes, cq.cqn(),
                                              prm::query_cq_out::bytes)
                      .must();
   EXPECT_EQ(q.get<Out::cq_period>(), 32u);
   EXPECT_EQ(q.get<Out::cq_max_count>(), 8u);
+  EXPECT_EQ(q.get<Out::cq_period_mode>(), 1u);
 }
 
 }  // namespace
