@@ -306,7 +306,7 @@ void Device::report_departure(Time t, const Packet& packet) {
   Cq* cq = cqs_.find(packet.function, sq->departures_cqn);
   if (cq == nullptr || cq->error) return;
   Completion c;
-  c.opcode = static_cast<std::uint8_t>(prm::CqeOp::kReq);
+  c.opcode = static_cast<std::uint8_t>(prm::CqeOp::kRespSend);  // as the driver expects it (MLX5E_RX_ERR_CQE)
   c.qpn = sq->qpn;
   c.user_index = sq->user_index;
   c.wqe_counter = packet.departure_id;

@@ -15,6 +15,7 @@ TEST_F(Departure, EachFrameWhenItLeavesThePort) {
   Cq departures(dev());
   Sq sq(dev(), link.pd, link.scq, link.tis.number(), 7, false, departures.cqn());
   constexpr unsigned kFrames = 8, kBytes = 1500;
+  for (unsigned i = 0; i < kFrames; ++i) link.rq.post({link.rx_sge(i * 2048, 2048)});
   link.put(0, plain_frame(kBytes));
   for (unsigned i = 0; i < kFrames; ++i) {
     EthWr wr;
@@ -28,10 +29,11 @@ TEST_F(Departure, EachFrameWhenItLeavesThePort) {
       while (const auto c = cq->poll())
         (cq == &departures ? left : cq == &link.scq ? sent : come).push_back(*c);
     return left.size() == kFrames && sent.size() == kFrames && come.size() == kFrames;
-  }));
+  })) << left.size()
+      << " left, " << sent.size() << " sent, " << come.size() << " came";
   const double wire_ns = (kBytes + 24) * 8 / 100.0;  // preamble, FCS, gap; of the profile's 100 Gb/s
   for (unsigned i = 0; i < kFrames; ++i) {
-    EXPECT_FALSE(left[i].error());
+    EXPECT_EQ(left[i].raw.opcode(), prm::CqeOp::kRespSend);
     EXPECT_EQ(left[i].wqe_counter, (250 + i) & 0xff);
     EXPECT_EQ(left[i].qpn, sq.sqn());
     EXPECT_LT(left[i].raw.timestamp, come[i].raw.timestamp) << "it cannot arrive before it leaves";
@@ -58,6 +60,7 @@ TEST_F(Departure, WhatIsLostIsNotReported) {
 }
 
 TEST_F(Departure, OfWhatDoesNotExist) {
+  breaks({"destroy-busy", "object-reference"});
   EthLink link(dev());
   EXPECT_THROW(Sq(dev(), link.pd, link.scq, link.tis.number(), 7, false, kNoSuchCq), std::exception);
   auto departures = std::make_unique<Cq>(dev());
