@@ -27,6 +27,7 @@ namespace {
 constexpr std::uint32_t kMacs = 12;      // bytes in front of a VLAN tag
 constexpr std::uint32_t kShortest = 60;  // without FCS; what is shorter is padded
 constexpr std::uint32_t kFcs = 4;
+constexpr std::uint32_t kUdpHeader = 8;
 
 // What of its WQE a frame is made of.
 struct Recipe {
@@ -126,6 +127,9 @@ WqeFault Requester::finish_frame(Time& ready, Qp& qp, const SendWqe& wqe, std::u
   const IpHeaders& l4 = h.inner.version ? h.inner : h.outer;
   if (large) {
     if (!l4.tcp && !l4.udp) return WqeFault::kHeaders;
+    // Each segment begins with what the WQE has inline: where that ends too early, only the first would have
+    // all its headers.
+    if ((l4.tcp ? tcp_payload(frame, l4) : l4.l4 + kUdpHeader) > wqe.header_len) return WqeFault::kHeaders;
     make_segment(frame, h, {wqe.sent, wqe.sent + 1 == wqe.packets, offset});
   }
   if (tisn != 0) {

@@ -146,6 +146,44 @@ TEST_F(Tunnels, LargeSendsAreCutInTheTunnel) {
     for (const bool v6 : {false, true}) cuts_into_segments(dev(), kind, false, v6, false);
 }
 
+// What is inline is the beginning of each segment. If it ends within the headers, the rest of them is in the
+// first segment alone.
+TEST_F(Tunnels, HeadersOfALargeSendAreInlineAsAWhole) {
+  breaks({"wqe-headers"});
+  struct {
+    bool udp;
+    std::size_t l4_bytes;  // of TCP's or UDP's header, inline
+    bool good;
+  } const cases[] = {{true, 0, false},  {true, 7, false},  {true, 8, true},    {true, 16, true},
+                     {false, 0, false}, {false, 8, false}, {false, 19, false}, {false, 20, true}};
+  constexpr unsigned kPayload = 1400, kMss = 700;
+  for (const bool tunnel : {false, true})
+    for (const bool v6 : {false, true})
+      for (const auto& c : cases) {
+        EthLink link(dev());
+        Frame whole = l4_frame({v6, c.udp, kPayload, 0x10});
+        if (tunnel) whole = tunneled(Kind::kGeneve, whole);
+        const std::size_t headers =
+            kEth + (tunnel ? outer_size(Kind::kGeneve) : 0) + (v6 ? 40 : 20) + c.l4_bytes;
+        link.put(0, whole);
+        for (unsigned i = 0; i < 4; ++i) link.rq.post({link.rx_sge(i * 2048, 2048)});
+        EthWr wr;
+        wr.op = WqeOp::kLso;
+        wr.headers.assign(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(headers));
+        wr.mss = kMss;
+        wr.cs_flags = kAllSums;
+        wr.sges = {link.tx_sge(static_cast<std::uint32_t>(headers),
+                               static_cast<std::uint32_t>(whole.size() - headers))};
+        link.sq.post(wr);
+        const auto sent = link.scq.wait(1);
+        ASSERT_EQ(sent.size(), 1u);
+        EXPECT_EQ(sent[0].error(), !c.good) << c.udp << c.l4_bytes;
+        const auto got = link.rcq.wait(2, 1'000'000);
+        EXPECT_EQ(got.size(), c.good ? 2u : 0u) << c.udp << c.l4_bytes;  // or nothing of it has left
+      }
+  expect_frames_go_on();
+}
+
 TEST_F(Tunnels, HeadersAreWhereTheWqeSaysThem) {
   for (const Kind kind : {Kind::kGeneve, Kind::kOwn})
     for (const bool v6 : {false, true})
