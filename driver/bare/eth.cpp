@@ -145,13 +145,14 @@ CommandResult set_lro(Device& device, std::uint32_t tirn, const TirSpec& spec) {
 }
 
 EthObject make_flow_table(Device& device, unsigned log_size, unsigned level, unsigned type,
-                          bool changes_lengths) {
+                          bool changes_lengths, bool terminates) {
   using In = prm::create_flow_table_in;
   Mailbox in(prm::op::CREATE_FLOW_TABLE, In::bytes);
   in.set<In::flow_table_context::level>(level);
   in.set<In::flow_table_context::log_size>(log_size);
   in.set<In::flow_table_context::reformat_en>(changes_lengths);
   in.set<In::flow_table_context::decap_en>(changes_lengths && type == kNicRxTable);
+  in.set<In::flow_table_context::termination_table>(terminates);
   in.set<In::table_type>(type);
   return make<prm::create_flow_table_out::table_id, prm::create_flow_table_out::bytes>(
       device, in, [&device, type](std::uint32_t table) {

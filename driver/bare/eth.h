@@ -71,9 +71,10 @@ struct FlowDest {
   std::uint32_t id;
   int owner = -1;  // a vport's switch by its manager (vhca_id); -1: not said
 };
-// changes_lengths: its entries may reformat packets (reformat_en; receive tables: decap_en too).
+// changes_lengths: its entries may reformat packets (reformat_en; receive tables: decap_en too). terminates:
+// termination_table.
 EthObject make_flow_table(Device& device, unsigned log_size, unsigned level = 0, unsigned type = kNicRxTable,
-                          bool changes_lengths = false);
+                          bool changes_lengths = false, bool terminates = false);
 CommandResult set_flow_root(Device& device, std::uint32_t table, unsigned type = kNicRxTable);
 EthObject make_flow_group(Device& device, std::uint32_t table, std::uint32_t first, std::uint32_t last,
                           unsigned criteria = 0, const MatchParam& mask = {}, unsigned type = kNicRxTable);

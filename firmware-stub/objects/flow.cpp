@@ -130,6 +130,7 @@ Syndrome create_flow_table(Firmware& fw, Command& cmd) {
   table->reformats = reformats;
   table->decaps = decaps;
   table->sw_owner = sw_owner;
+  table->terminates = cmd.get<c::termination_table>() != 0;
   table->parts_ports = demux;
   // Tables of one direction have one root.
   if (sw_owner) table->sw_root.fill(cmd.get<c::sws::sw_owner_icm_root_0>());
@@ -205,6 +206,7 @@ Syndrome query_flow_table(Firmware& fw, Command& cmd) {
   cmd.put<c::log_size>(table->log_size);
   cmd.put<c::reformat_en>(table->reformats);
   cmd.put<c::decap_en>(table->decaps);
+  cmd.put<c::termination_table>(table->terminates);
   cmd.put<c::table_miss_action>(table->miss_to_table && !table->parts_ports ? kMissForward
                                 : table->miss_to_nic                        ? kMissToNic
                                                                             : kMissDefault);

@@ -116,8 +116,8 @@ void ESwitch::leave(Time t, const Passage& way, std::uint16_t to, SteeredFrame f
 
 void ESwitch::plug(Time t, const Passage& way, std::uint16_t to, SteeredFrame frame, bool forwarded) {
   FlowSteering& flows = blocks_.flows;
-  // Nothing goes back. Of one FDB the uplinks are one.
-  if (to == kUplinkVport && way.source == to &&
+  // Nothing goes back, but from a termination table. Of one FDB the uplinks are one.
+  if (to == kUplinkVport && way.source == to && !frame.turned &&
       (this == &way.at || shared_root_ != 0 || way.at.shared_root_ != 0))
     return ends(flows, t, frame, traces::FrameEnd::kBack, to);
   const FunctionId receiver = to != kUplinkVport ? blocks_.vports.function_at(to) : kNoFunction;

@@ -292,7 +292,14 @@ Time Port::transmit_now(Time t, PacketRef&& packet) {
   return slot.end;
 }
 
-// From a function of the card's other port (aggregate.cpp): out over the cable, whatever its address.
+void Port::send_back(Time t, PacketRef packet) {
+  if (!wire_) return;
+  packet->crossed = true;
+  transmit(t, std::move(packet));
+}
+
+// From a function of the card's other port (aggregate.cpp), or from the cable: out over it, whatever its
+// address.
 Time Port::transmit_crossed(Time t, PacketRef&& packet) {
   Packet& p = *packet;
   p.crossed = false;
@@ -304,9 +311,9 @@ Time Port::transmit_crossed(Time t, PacketRef&& packet) {
   const Slot slot = take_slot(t, p, bytes);
   count_cable_tx(p, bytes, 1);
   // The trace is of the HCA whose function it is.
-  const Port& home = group_->other();
-  if (home.tracer_.enabled() && p.kind != PacketKind::kEthernet)
-    group_->other().trace_request(p, slot.start, slot.end);
+  Port* home = group_ ? &group_->other() : nullptr;
+  if (home && home->tracer_.enabled() && p.kind != PacketKind::kEthernet)
+    home->trace_request(p, slot.start, slot.end);
   trace_out(slot, p, bytes);
   home.report_departure(slot.start, p);
   p.looped = wire_ == nullptr;

@@ -130,6 +130,8 @@ class Port : public sc_core::sc_module {
     return plain ? transmit_now(t, std::move(packet)) : transmit_other(t, std::move(packet));
   }
   Time transmit(Time t, const PacketRef& packet) { return transmit(t, PacketRef(packet)); }
+  // What came in here, out again, whatever its address: the E-Switch says so. Without a cable it is gone.
+  void send_back(Time t, PacketRef packet);
   // When the transmitter would be free for one more packet; the scheduler waits while this lies far ahead.
   // A request of `requester` (Packet::trace_qpn) stays behind those of its own runs; all others have but so
   // many packets of a run before them (reserve()).

@@ -81,6 +81,8 @@ void Receiver::receive_switched(Time t, FunctionId sender, PacketRef& packet) {
       blocks_.lag.switch_over(copy.at, copy.to, copy.packet);
     else if (copy.to != kNoFunction)
       receive(copy.at, copy.to, sender, copy.packet);
+    else
+      blocks_.port.send_back(copy.at, std::move(copy.packet));
   }
   if (copies.empty()) blocks_.port.drop(t, *packet, DropReason::kRule);
 }

@@ -48,6 +48,7 @@ struct SteeredFrame {
   std::uint16_t source_port = 0;  // E-Switch, and behind it: the vport it came from
   std::uint16_t source_vhca = 0;  // E-Switch: the function at that vport (vhca_id), 0 for the uplink
   std::uint16_t owner = 0;        // E-Switch: the number (vhca_id) of its manager
+  bool turned = false;            // E-Switch: by a termination table, and may go back to where it came from
   FrameTrail trail;
   Time at = 0;                // E-Switch: when it is as far as it has come
   std::uint64_t version = 0;  // 0: as it came. Frames of the same version in one walk are alike.

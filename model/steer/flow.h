@@ -182,6 +182,8 @@ struct FlowTable {
   bool reformats = false, decaps = false;  // entries may change the lengths of frames (reformat_en, decap_en)
   std::uint16_t vport = 0;                 // ACLs of the E-Switch: whose
   bool miss_to_nic = false;  // table_miss_action 2, of RDMA tables: on in the root of the NIC's tables
+  bool terminates =
+      false;  // termination_table: what an entry of it leads to a vport is on the sending side from there on
   bool parts_ports = false;  // LAG demux: what has come in at the card's other port goes back to it from here
   bool sw_owner = false;     // entries are software's, in memory of the device from these addresses on:
   std::array<std::uint64_t, 2> sw_root{};      // receive, transmit
@@ -193,7 +195,7 @@ struct FlowTable {
   template <class Archive>
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, id, type, vport, level, log_size, miss_to_table, miss_table, reformats, decaps,
-                  miss_to_nic, parts_ports, sw_owner, sw_root, groups, entries);
+                  miss_to_nic, terminates, parts_ports, sw_owner, sw_root, groups, entries);
   }
 };
 

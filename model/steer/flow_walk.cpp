@@ -191,6 +191,7 @@ void FlowSteering::visit(Time now, Step step) {
   if (in_switch(walking_)) now = frame.at;
   if (const auto* trace = tracer()) trace_table(*trace, now, frame, *table, entry);
   if (!entry) return miss(*table, std::move(frame));
+  frame.turned |= table->terminates;
   if (!act(now, *entry, frame) || entry->action & kFlowDrop) return drop(std::move(frame));
   if (entry->action & kFlowAllow) return pass(std::move(frame));
   if (!(entry->action & kFlowForward)) return;

@@ -244,6 +244,26 @@ TEST_F(SharedFdb, TheFirstPortsFdbDecidesForBoth) {
   EXPECT_THAT(from_vf(1, kAnywhere), ElementsAre("wire0"));
 }
 
+// What has come in at the port may leave by it again from a termination table (mlx5e's hairpin), and from no
+// other.
+TEST_F(SharedFdb, TerminationTablesLeadBackToTheUplink) {
+  for (const bool terminates : {false, true}) {
+    Device& d = *pf[0];
+    const EthObject last = make_flow_table(d, 4, 1, kFdbTable, false, terminates);
+    const EthObject any = make_flow_group(d, last.number(), 0, 0, 0, {}, kFdbTable);
+    const EthObject back = rule(d, last, any, 0, {{FlowDest::kVport, kUplink}});
+    const auto fdb =
+        make_fdb(0, {FlowDest::kTable, last.number()}, {FlowDest::kVport, 1}, {FlowDest::kVport, kUplink});
+    if (terminates)
+      EXPECT_THAT(from_wire(0, kToFirst), ElementsAre("wire0"));
+    else
+      EXPECT_THAT(from_wire(0, kToFirst), IsEmpty());
+    EXPECT_THAT(from_vf(0, kToFirst), ElementsAre("wire0"));
+    EXPECT_THAT(from_wire(0, kToSecond), ElementsAre("vf0"));
+    EXPECT_THAT(from_wire(0, kAnywhere), IsEmpty());
+  }
+}
+
 // Whose frame it is, the entries may ask all the same.
 TEST_F(SharedFdb, EntriesTellTheSwitchesApart) {
   using Misc = prm::fte_match_set_misc;
