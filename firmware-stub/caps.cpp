@@ -170,7 +170,7 @@ Caps::Caps(const Options& options) : selects_port_(options.selects_port()) {
   if (generation.has.device_memory && !options.vf) fill_device_memory(fixed_block(CapGroup::kDeviceMemory));
   fill_odp(generation, odp_max_.data(), odp_power_on_.data());
   if (options.link == Link::kEthernet) {
-    fill_ethernet(generation, fixed_block(CapGroup::kEthernet));
+    fill_ethernet(options, fixed_block(CapGroup::kEthernet));
     fill_roce(fixed_block(CapGroup::kRoce));
     fill_flow_table(options, fixed_block(CapGroup::kFlowTable));
     fill_port_selection(options, port_selection_max_.data(), port_selection_power_on_.data());
@@ -187,7 +187,10 @@ Caps::Caps(const Options& options) : selects_port_(options.selects_port()) {
   // Asked for by user space on every link; on InfiniBand there are no flow tables, and it is empty.
   fixed_block(CapGroup::kFlowTable);
   fill_qos(options, fixed_block(CapGroup::kQos));
-  if (options.encrypts()) fill_tls(fixed_block(CapGroup::kTls));
+  if (options.encrypts()) {
+    fill_tls(fixed_block(CapGroup::kTls));
+    fill_ipsec(fixed_block(CapGroup::kIpsec));
+  }
   put<prm::debug_cap::core_dump_general>(fixed_block(CapGroup::kDebug), options.vf ? 0 : 1);
   put<prm::debug_cap::resource_dump>(fixed_block(CapGroup::kDebug), 1);
   general_power_on_ = general_max_;

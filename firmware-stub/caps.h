@@ -28,6 +28,7 @@ enum class CapGroup : std::uint16_t {
   kDebug = 0xd,
   kDeviceMemory = 0xf,
   kTls = 0x11,
+  kIpsec = 0x15,
   kHeaderSplit = 0x1d,
   kGeneral2 = 0x20,
   kPortSelection = 0x25,

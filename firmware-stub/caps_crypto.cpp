@@ -14,12 +14,25 @@ void fill_general_crypto(const Options& options, std::uint8_t* c) {
   put<g::log_max_dek>(c, kLogDeks);
   put<g::tls_tx>(c, 1);
   put<g::tls_rx>(c, 1);
+  put<g::ipsec_offload>(c, 1);
 }
 
 void fill_tls(std::uint8_t* c) {
   using t = prm::tls_cap;
   put<t::tls_1_2_aes_gcm_128>(c, 1);
   put<t::tls_1_2_aes_gcm_256>(c, 1);
+}
+
+// Their encryption alone: packets are made and taken apart by the host.
+void fill_ipsec(std::uint8_t* c) {
+  using i = prm::ipsec_cap;
+  put<i::ipsec_crypto_offload>(c, 1);
+  put<i::ipsec_esn>(c, 1);
+  put<i::ipsec_crypto_esp_aes_gcm_256_encrypt>(c, 1);
+  put<i::ipsec_crypto_esp_aes_gcm_128_encrypt>(c, 1);
+  put<i::ipsec_crypto_esp_aes_gcm_256_decrypt>(c, 1);
+  put<i::ipsec_crypto_esp_aes_gcm_128_decrypt>(c, 1);
+  put<i::log_max_ipsec_offload>(c, kLogIpsecs);
 }
 
 }  // namespace hcasim::fw

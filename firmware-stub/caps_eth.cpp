@@ -105,7 +105,7 @@ void fill_general_eth(const Options& options, std::uint8_t* c) {
   put<g::shampo>(c, options.generation->has.header_split ? 1 : 0);
 }
 
-void fill_ethernet(const Generation& generation, std::uint8_t* c) {
+void fill_ethernet(const Options& options, std::uint8_t* c) {
   using e = prm::per_protocol_networking_offload_caps;
   put<e::csum_cap>(c, 1);
   put<e::vlan_cap>(c, 1);
@@ -136,7 +136,9 @@ void fill_ethernet(const Generation& generation, std::uint8_t* c) {
   put<e::swp_csum>(c, 1);
   put<e::swp_lso>(c, 1);
   put<e::max_vxlan_udp_ports>(c, VxlanPorts::kMost);
-  put<e::enhanced_multi_pkt_send_wqe>(c, generation.has.enhanced_mpw ? 1 : 0);
+  put<e::enhanced_multi_pkt_send_wqe>(c, options.generation->has.enhanced_mpw ? 1 : 0);
+  // Of ESP, in WQEs of boards that encrypt.
+  put<e::insert_trailer>(c, options.encrypts() ? 1 : 0);
 }
 
 void fill_header_split(std::uint8_t* c) {

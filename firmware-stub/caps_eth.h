@@ -12,7 +12,7 @@ namespace hcasim::fw {
 
 void fill_general_eth(const Options& options, std::uint8_t* cmd_hca_cap);
 void fill_port_selection(const Options& options, std::uint8_t* maximum, std::uint8_t* power_on);
-void fill_ethernet(const Generation& generation, std::uint8_t* per_protocol_networking_offload_caps);
+void fill_ethernet(const Options& options, std::uint8_t* per_protocol_networking_offload_caps);
 void fill_header_split(std::uint8_t* c);
 void fill_roce(std::uint8_t* roce_cap);
 void fill_flow_table(const Options& options, std::uint8_t* flow_table_nic_cap);

@@ -78,6 +78,8 @@ void fill_table(const Options& options, FlowTableType type, std::uint8_t* c) {
   put<typename T::reformat_and_vlan_action>(c, action(kFlowReformat) && action(kFlowPushVlan | kFlowPopVlan));
   put<typename T::reformat_and_fwd_to_table>(c, action(kFlowReformat));
   put<typename T::execute_aso>(c, action(kFlowAso));
+  put<typename T::ipsec_encrypt>(c, action(kFlowEncrypt));
+  put<typename T::ipsec_decrypt>(c, action(kFlowDecrypt));
   if (action(kFlowModify)) {
     put<typename T::log_max_modify_header_context>(c, kLogModifyHeaders);
     put<typename T::max_modify_header_actions>(c, kModifyActions);

@@ -42,7 +42,7 @@ Device::Device(const sc_core::sc_module_name& name, const Profile& profile,
       uar_({profile_, tracer, scheduler_, dma_, functions_.of(&Function::uars), qps(), cqs_, eqs_}),
       cc_({profile_, tracer, port_, rdma_, qps()}),
       tags_({tracer, scheduler_, qps(), cqs_}),
-      crypto_({profile_, tracer, eth(), functions_.of(&Function::deks)}),
+      crypto_({profile_, tracer, eth(), functions_.of(&Function::deks), functions_.of(&Function::ipsec)}),
       requester_("requester", {profile_,      tracer, functions_,   scheduler_,   tx_,        rx_,
                                context_gate_, cc_,    qos(),        dma_,         port_,      rdma_,
                                flows(),       tpt_,   tags_,        crypto_,      vports(),   qps(),
@@ -78,6 +78,7 @@ void Device::connect() {
   port_.plug_in(eswitch_);
   functions_.for_each([this](Function& function) {
     function.flows().attach(vxlan_ports_);
+    function.flows().attach(crypto_, function.id());
     function.qos().attach(classes_);
   });
   functions_[0].flows().attach(lookups_);

@@ -121,6 +121,7 @@ class Device : public sc_core::sc_module {
   Requester& requester() { return requester_; }
   Responder& responder() { return responder_; }
   TagUnit& tags() { return tags_; }
+  const CryptoEngine& crypto() const { return crypto_; }
   const LookupTime& lookups() const { return lookups_; }
   const ContextCache& qpc_cache() const { return context_gate_.cache(); }
   // Where broken invariants of the engines are reported.

@@ -21,8 +21,11 @@ constexpr unsigned kKeyBytes = 32;
 constexpr unsigned kBytes = kKey + kKeyBytes;  ///< shortest command
 static_assert(encryption_key_obj::key_size::bit_off == 0x54 && encryption_key_obj::pd::bit_off == 0x68);
 }  // namespace create_key
-constexpr uint32_t kKeyPurposeTls = 1;
+constexpr uint8_t kKeyPurposeTls = 1, kKeyPurposeIpsec = 2;
 constexpr uint32_t kKeySize128 = 0, kKeySize256 = 1;
+
+/// ipsec_obj up to what packet offload adds, in all versions of mlx5_ifc.h.
+constexpr unsigned kIpsecBytes = ipsec_obj::implicit_iv::end;
 
 /// opmod of UMR (static parameters), of SET_PSV and GET_PSV (progress) on an SQ.
 enum : uint8_t { kTlsOfTis = 1, kTlsOfTir = 2 };

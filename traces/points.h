@@ -159,6 +159,9 @@
     "what: 0 static parameters, 1 progress, 2 records lost, 3 one found, 4 confirmed, 5 its tag is wrong",   \
     "0: record number; 1, 2, 5: TCP sequence number; 3, 4: of the record found",                             \
     "encryption of TLS was set up for a connection, or follows its records anew")                            \
+  X(kEspRefused,    esp_refused,     kError,  "IPsec object", "0: to be sent, 1: received",                   \
+    "SPI 63:32, sequence number 31:0", "syndrome: 1 authentication failed, 2 no ESP or its trailer is wrong",  \
+    "a packet was not encrypted, and dropped, or not decrypted")                                             \
   X(kTagRefused,    tag_refused,     kError,  "XRQ number", "-", "operation or tag", "entry",                \
     "a list operation or the data of a matched message failed")                                              \
   X(kLroEnd,        lro_end,         kObject, "rqn", "segments", "reason: LroEnd in lro_end.h 7:0, bytes 63:32", \
@@ -171,6 +174,8 @@
     "the host's memory was read; owner: kind 31:28 (1 QP 2 RQ 3 CQ 4 EQ 5 firmware), number 23:0")                                                                            \
   X(kDmaWrite,      dma_write,       kDetail, "bytes", "owner", "address, or MSI-X vector",                      \
     "ps until it was visible", "the host's memory was written")                                              \
+  X(kEsp,           esp,             kDetail, "IPsec object", "0: sent, 1: received",                         \
+    "SPI 63:32, sequence number 31:0", "bytes of the frame", "an ESP packet was encrypted or decrypted")      \
   X(kPacketOut,     packet_out,      kDetail, "qpn", "serial", "PSN 23:0, BTH opcode 31:24",                 \
     "ps on the cable 31:0, bytes 63:32", "the first bit of a packet left the port")                          \
   X(kPacketIn,      packet_in,       kDetail, "qpn", "serial", "PSN 23:0, BTH opcode 31:24",                 \

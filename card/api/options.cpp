@@ -228,7 +228,8 @@ const Option kOptions[] = {
        return v == "hash" || v == "queue";
      }},
     {"crypto", "off",
-     "the board may encrypt: TLS in line, on Ethernet, of generations that can (connectx6dx, connectx7)",
+     "the board may encrypt: TLS in line, IPsec, on Ethernet, of generations that can (connectx6dx, "
+     "connectx7)",
      "on, off", [](Settings& s, const std::string& v) { return to_bool(v, s.firmware.crypto); }},
     {"sfs", "0", "sub-functions that the card can have, on Ethernet", "0 to 64",
      [](Settings& s, const std::string& v) {

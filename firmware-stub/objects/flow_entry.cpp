@@ -17,7 +17,10 @@ enum : std::uint32_t {  // set_fte_in.modify_enable_mask (mlx5_ifc.h, MLX5_SET_F
   kModifyTag = 1 << 1,
   kModifyDestinations = 1 << 2,
   kModifyCounters = 1 << 3,
+  kModifyCrypto = 1 << 4,
 };
+
+constexpr unsigned kFlowCrypto = kFlowDecrypt | kFlowEncrypt;
 
 // Everything that the entry names.
 FlowEntryRefs refer_to(Firmware& fw, const FlowEntry& e) {
@@ -32,6 +35,7 @@ FlowEntryRefs refer_to(Firmware& fw, const FlowEntry& e) {
   for (const std::uint32_t id : e.counters) refs.others.emplace_back(o.find_flow_counter(id));
   if ((e.action & kFlowModify) != 0) refs.others.emplace_back(o.modify_headers.find(e.modify));
   if ((e.action & kFlowAso) != 0) refs.others.emplace_back(o.flow_meters.find(e.aso.object));
+  if ((e.action & kFlowCrypto) != 0) refs.others.emplace_back(o.ipsecs.find(e.crypto));
   if ((e.action & kFlowReformat) != 0) refs.others.emplace_back(o.reformats.find(e.reformat));
   return refs;
 }
@@ -144,6 +148,7 @@ Syndrome check_action(Firmware& fw, const FlowTable& table, const FlowTypeCaps& 
     return Syndrome::kModifyHeaderNumber;
   if (has(kFlowAso) && fw.objects().flow_meters.find(e.aso.object) == nullptr)
     return Syndrome::kFlowMeterNumber;
+  if (has(kFlowCrypto) && fw.objects().ipsecs.find(e.crypto) == nullptr) return Syndrome::kIpsecNumber;
   if (has(kFlowReformat)) {
     if (!table.reformats) return Syndrome::kFlowFeature;
     const auto reformat = fw.function().flows().reformats.find(e.reformat);
@@ -216,7 +221,7 @@ Syndrome set_fte(Firmware& fw, Command& cmd) {
   const bool fresh = cmd.op_mod == kNewEntry;
   if (fresh && old != table->entries.end()) return Syndrome::kFlowIndexUsed;
   if (!fresh && old == table->entries.end()) return Syndrome::kFlowIndex;
-  std::uint32_t mask = kModifyAction | kModifyTag | kModifyDestinations | kModifyCounters;
+  std::uint32_t mask = kModifyAction | kModifyTag | kModifyDestinations | kModifyCounters | kModifyCrypto;
   if (!fresh) {
     if ((cmd.get<Fte::modify_enable_mask>() & ~mask) != 0) return Syndrome::kModifyMask;
     mask = cmd.get<Fte::modify_enable_mask>();
@@ -247,6 +252,11 @@ Syndrome set_fte(Firmware& fw, Command& cmd) {
     if ((entry.action & kFlowAso) != 0) s = read_aso(cmd, entry.aso);
     if (s != Syndrome::kOk) return s;
     entry.push = {read_vlan<FlowContext::push_vlan>(cmd), read_vlan<FlowContext::push_vlan_2>(cmd)};
+  }
+  if ((mask & kModifyCrypto) != 0) {
+    if (cmd.get<FlowContext::encrypt_decrypt_type>() != prm::k::FLOW_CONTEXT_ENCRYPT_DECRYPT_TYPE_IPSEC)
+      return Syndrome::kFlowFeature;
+    entry.crypto = cmd.get<FlowContext::encrypt_decrypt_obj_id>();
   }
   if ((mask & kModifyTag) != 0) entry.tag = cmd.get<FlowContext::flow_tag>();
   if ((mask & kModifyDestinations) != 0) entry.destinations = given.destinations;
@@ -301,6 +311,7 @@ Syndrome query_fte(Firmware& fw, Command& cmd) {
   cmd.put<c::modify_header_id>(e.modify);
   cmd.put<c::packet_reformat_id>(e.reformat);
   if ((e.action & kFlowAso) != 0) write_aso(cmd, e.aso);
+  if ((e.action & kFlowCrypto) != 0) cmd.put<c::encrypt_decrypt_obj_id>(e.crypto);
   write_vlan<c::push_vlan>(cmd, e.push[0]);
   write_vlan<c::push_vlan_2>(cmd, e.push[1]);
   cmd.put<c::destination_list_size>(static_cast<std::uint32_t>(e.destinations.size()));

@@ -14,16 +14,28 @@ constexpr std::uint32_t kBytes = 1u << REFORMAT_TYPE_INSERT_HDR | 1u << REFORMAT
 constexpr std::uint32_t kEncap = 1u << REFORMAT_TYPE_L2_TO_VXLAN | 1u << REFORMAT_TYPE_L2_TO_NVGRE |
                                  1u << REFORMAT_TYPE_L2_TO_L2_TUNNEL | 1u << REFORMAT_TYPE_L2_TO_L3_TUNNEL;
 
+constexpr FlowTypeCaps kNicRx{
+    FlowTableType::kNicRx, kPlain | kFlowReformat | kFlowDecap | kFlowModify | kFlowPopVlan | kFlowPopVlan2,
+    kTable | kTir | kSampler, 1u << REFORMAT_TYPE_L3_TUNNEL_TO_L2 | kBytes, false};
+constexpr FlowTypeCaps kNicTx{FlowTableType::kNicTx,
+                              kPlain | kFlowReformat | kFlowModify | kFlowPushVlan | kFlowPushVlan2,
+                              kTable | kSampler, kEncap | kBytes, false};
+constexpr FlowTypeCaps with(FlowTypeCaps caps, unsigned action) {
+  caps.actions = static_cast<std::uint16_t>(caps.actions | action);
+  return caps;
+}
+
 constexpr FlowTypeCaps kTypes[] = {
-    {FlowTableType::kNicRx, kPlain | kFlowReformat | kFlowDecap | kFlowModify | kFlowPopVlan | kFlowPopVlan2,
-     kTable | kTir | kSampler, 1u << REFORMAT_TYPE_L3_TUNNEL_TO_L2 | kBytes, false},
-    {FlowTableType::kNicTx, kPlain | kFlowReformat | kFlowModify | kFlowPushVlan | kFlowPushVlan2,
-     kTable | kSampler, kEncap | kBytes, false},
+    kNicRx,
+    kNicTx,
     {FlowTableType::kSnifferRx, kPlain, kTable | kTir, 0, false},
     {FlowTableType::kSnifferTx, kPlain, kTable | kTir, 0, false},
     {FlowTableType::kRdmaRx, kPlain | kFlowModify, kTable, 0, true},
     {FlowTableType::kRdmaTx, kPlain | kFlowModify, kTable, 0, true},
 };
+
+// Of boards that encrypt, in place of the above.
+constexpr FlowTypeCaps kCryptoTypes[] = {with(kNicRx, kFlowDecrypt), with(kNicTx, kFlowEncrypt)};
 
 // Without has.flow_rewrite: frames are matched and sent on as they are.
 constexpr FlowTypeCaps kPlainTypes[] = {
@@ -66,6 +78,8 @@ const FlowTypeCaps* find(const FlowTypeCaps (&types)[N], std::uint32_t table_typ
 const FlowTypeCaps* flow_type(const Options& options, std::uint32_t table_type) {
   const bool rewrites = options.generation->has.flow_rewrite;
   const FlowTypeCaps* type = rewrites ? find(kTypes, table_type) : find(kPlainTypes, table_type);
+  if (options.encrypts())
+    if (const FlowTypeCaps* crypto = find(kCryptoTypes, table_type)) return crypto;
   if (type == nullptr && options.manages_switch())
     type = rewrites ? find(kSwitchTypes, table_type) : find(kPlainSwitchTypes, table_type);
   if (options.selects_port() && static_cast<FlowTableType>(table_type) == kPortSelection.type)

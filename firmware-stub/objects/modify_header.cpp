@@ -14,7 +14,7 @@ namespace {
 constexpr std::uint32_t kWholeWord = 32;  // a length of 0
 
 // False: no such action, or of a field or bits that do not exist.
-bool read_action(const std::uint8_t* p, FieldAction& a) {
+bool read_fields(const std::uint8_t* p, FieldAction& a) {
   using set = prm::set_action_in;
   using add = prm::add_action_in;
   using copy = prm::copy_action_in;
@@ -47,6 +47,10 @@ bool read_action(const std::uint8_t* p, FieldAction& a) {
     default:
       return false;
   }
+}
+
+bool read_action(const std::uint8_t* p, FieldAction& a) {
+  return read_fields(p, a) && field_writable(a.field);
 }
 
 }  // namespace

@@ -264,6 +264,16 @@ struct DekObject : Referred {
   }
 };
 
+struct IpsecObject : PlainObject {
+  Ref<DekObject> dek;
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    Referred::list_state(a);
+    HCASIM_FIELDS(a, dek);
+  }
+};
+
 struct MatchDefinerObject : Referred {
   MatchDefiner definer;
 
@@ -287,7 +297,7 @@ struct FlowGroupObject : Referred {
 // Context memory (ICM) that an object takes, bytes: for page requests.
 constexpr std::uint64_t kIcmQp = 1024, kIcmCq = 256, kIcmSrq = 256, kIcmEq = 256, kIcmMkey = 128, kIcmMtt = 8,
                         kIcmRq = 512, kIcmTir = 256, kIcmTis = 128, kIcmFlow = 128, kIcmSwIcm = 256,
-                        kIcmDek = 64;
+                        kIcmDek = 64, kIcmIpsec = 64;
 
 // Tables of the Ethernet link, log2 unless said otherwise.
 constexpr unsigned kLogTds = 8, kLogTises = 12, kLogTirs = 14, kLogRqts = 14, kLogRqtSize = 11, kLogRqs = 14,
@@ -296,7 +306,7 @@ constexpr unsigned kLogUcList = 7, kLogMcList = 11, kLogVlanList = 12, kLogL2Tab
 constexpr unsigned kLogFlowTables = 12, kLogFlowTableSize = 22, kLogFlows = 20, kLogDestinations = 5;
 constexpr unsigned kSwIcms = 4096, kFlowSamplers = 4096;  // numbers
 constexpr unsigned kLogFlowMeters = 12;
-constexpr unsigned kLogDeks = 14;
+constexpr unsigned kLogDeks = 14, kLogIpsecs = 13;
 constexpr unsigned kMatchDefiners = 1024;
 constexpr unsigned kFlowCounters = 1u << 16, kLogFlowCounterBulk = 10;  // the first a number
 // Counters allocated many at a time: flow_counter_bulk_alloc's units of 128, and the numbers given to them.
@@ -355,6 +365,7 @@ struct Objects {
   Table<FlowMeterObject> flow_meters;
   Table<MatchDefinerObject> match_definers;
   Table<DekObject> deks;
+  Table<IpsecObject> ipsecs;
   Table<PlainObject> reserved_qpns;  // by the block: number n has the n-th from kFirstReservedQpn on
   std::uint32_t flows = 0;           // entries of all flow tables
   std::uint64_t xlt_words = 0;       // translation list entries set aside, all mkeys
@@ -369,10 +380,10 @@ struct Objects {
   template <class Archive>
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, users, umem_users, sched_users, multicast, flow_samplers, flow_tables, flow_groups,
-                  flow_counters, counter_bulks, modify_headers, reformats, flow_meters, match_definers, deks,
-                  tirs, rqts, rqs, qps, tises, srqs, mkeys, memics, psvs, cqs, eqs, umems, sched_elements,
-                  sw_icms, reserved_qpns, pds, uars, xrcds, tds, q_counters, flows, xlt_words,
-                  general_objects);
+                  flow_counters, counter_bulks, modify_headers, reformats, flow_meters, ipsecs,
+                  match_definers, deks, tirs, rqts, rqs, qps, tises, srqs, mkeys, memics, psvs, cqs, eqs,
+                  umems, sched_elements, sw_icms, reserved_qpns, pds, uars, xrcds, tds, q_counters, flows,
+                  xlt_words, general_objects);
   }
 };
 

@@ -13,16 +13,17 @@
 namespace hcasim {
 
 struct Dek {
-  Dek(std::uint32_t of_pd, std::vector<std::uint8_t> bytes)
-      : pd(of_pd), key(std::move(bytes)), gcm(key.data(), key.size()) {}
+  Dek(std::uint32_t of_pd, std::uint8_t purpose_of, std::vector<std::uint8_t> bytes)
+      : pd(of_pd), purpose(purpose_of), key(std::move(bytes)), gcm(key.data(), key.size()) {}
 
   std::uint32_t pd;
+  std::uint8_t purpose;           // prm::kKeyPurposeTls ...
   std::vector<std::uint8_t> key;  // 16 or 32 bytes
   GcmKey gcm;
 
   template <class Archive>
   void list_state(Archive& a) {
-    HCASIM_FIELDS(a, pd, key);
+    HCASIM_FIELDS(a, pd, purpose, key);
   }
 };
 
@@ -33,9 +34,14 @@ class DekTable {
     const auto it = deks_.find(number);
     return it == deks_.end() ? nullptr : &it->second;
   }
-  void create(std::uint32_t number, std::uint32_t pd, std::vector<std::uint8_t> key) {
+  // Null: none of that number, or for something else.
+  const Dek* find(std::uint32_t number, std::uint8_t purpose) const {
+    const Dek* dek = find(number);
+    return dek != nullptr && dek->purpose == purpose ? dek : nullptr;
+  }
+  void create(std::uint32_t number, std::uint32_t pd, std::uint8_t purpose, std::vector<std::uint8_t> key) {
     deks_.erase(number);
-    deks_.emplace(number, Dek(pd, std::move(key)));
+    deks_.emplace(number, Dek(pd, purpose, std::move(key)));
   }
   void destroy(std::uint32_t number) { deks_.erase(number); }
   void clear() { deks_.clear(); }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The card's engine for encryption. Frames pass it on their way out of a TIS and into a TIR that have TLS
-// (model/crypto/tls.h), WQEs of send queues set what it does for them. Its time: [engine] crypto_ns,
-// crypto_gbps.
+// (model/crypto/tls.h), WQEs of send queues set what it does for them; and when a flow entry says so, with an
+// object of IPsec (model/crypto/ipsec.h). Its time: [engine] crypto_ns, crypto_gbps.
 #ifndef HCASIM_MODEL_CRYPTO_ENGINE_H
 #define HCASIM_MODEL_CRYPTO_ENGINE_H
 
@@ -9,11 +9,13 @@
 #include <cstdint>
 
 #include "model/crypto/dek.h"
+#include "model/crypto/ipsec.h"
 #include "model/crypto/tls.h"
 #include "model/ctx/eth.h"
 #include "model/function/id.h"
 #include "model/occupancy.h"
 #include "model/state/fields.h"
+#include "model/steer/flow.h"
 #include "model/time.h"
 
 namespace hcasim {
@@ -25,13 +27,14 @@ struct Profile;
 struct Qp;
 struct SendWqe;
 
-class CryptoEngine {
+class CryptoEngine final : public FrameCrypto {
  public:
   struct Blocks {
     const Profile& profile;
     traces::Tracer& tracer;
     PerFunction<EthTable> eth;
     PerFunction<DekTable> deks;
+    PerFunction<IpsecTable> ipsec;
   };
   explicit CryptoEngine(const Blocks& blocks) : blocks_(blocks) {}
 
@@ -48,10 +51,27 @@ class CryptoEngine {
   // A segment's payload that has come to the TIR (TlsRx::take()); t becomes when it may go on.
   prm::CqeTls decrypt(Time& t, FunctionId f, Tir& tir, std::uint32_t sn, std::uint8_t* data, std::size_t len);
 
+  // FrameCrypto
+  bool encrypt(Time now, FunctionId f, std::uint32_t object, SteeredFrame& frame) override;
+  void decrypt(Time now, FunctionId f, std::uint32_t object, SteeredFrame& frame) override;
+
+  // Frames of IPsec: the card's since power-on.
+  struct IpsecCounters {
+    std::uint64_t encrypted = 0, decrypted = 0;
+    std::uint64_t not_encrypted = 0;  // dropped: not what the object is for
+    std::uint64_t auth_failed = 0, bad_trailer = 0;
+
+    template <class Archive>
+    void list_state(Archive& a) {
+      HCASIM_FIELDS(a, encrypted, decrypted, not_encrypted, auth_failed, bad_trailer);
+    }
+  };
+  const IpsecCounters& ipsec() const { return ipsec_; }
+
   void clear();
   template <class Archive>
   void list_state(Archive& a) {
-    HCASIM_FIELDS(a, unit_);
+    HCASIM_FIELDS(a, unit_, ipsec_);
   }
 
  private:
@@ -59,9 +79,19 @@ class CryptoEngine {
   enum class Did : std::uint8_t { kStatic, kProgress, kLost, kFound, kConfirmed, kForged };
   void trace(Time t, FunctionId f, std::uint32_t number, bool tir, Did did, std::uint64_t value) const;
   Time pass(Time t, std::size_t len);
+  struct EspPacket {
+    IpsecSa* sa;
+    const Dek* dek;
+    std::size_t at, len;  // in the frame
+  };
+  void trace_esp(FunctionId f, std::uint32_t object, const SteeredFrame& frame, bool received,
+                 EspStatus status) const;
+  // False: no such object, or not ESP.
+  bool find_esp(FunctionId f, std::uint32_t object, const SteeredFrame& frame, EspPacket& esp) const;
 
   Blocks blocks_;
   Occupancy unit_;
+  IpsecCounters ipsec_;
 };
 
 }  // namespace hcasim

@@ -195,10 +195,10 @@ struct Qp {
   PortAffinity affinity;               // of a frames' queue: the TIS's
   std::uint8_t prio = 0;               // the TIS's, 0 to 7
   bool flush_in_error = false;         // sqc.flush_in_error_en
-  bool tls = false;                    // an SQ of a board that encrypts: its WQEs may be of TLS
-  bool gives_headers = false;          // sqc.allow_swp: WQEs may say where headers are
-  std::uint32_t departures_cqn =
-      0;                  // sqc.ts_cqe_to_dest_cqn: a CQE for each frame that leaves the port; 0: none
+  bool tls = false;            // an SQ of a board that encrypts: its WQEs may be of TLS, or have trailers
+  bool gives_headers = false;  // sqc.allow_swp: WQEs may say where headers are
+  // sqc.ts_cqe_to_dest_cqn: a CQE for each frame that leaves the port; 0: none
+  std::uint32_t departures_cqn = 0;
   bool draining = false;  // SQD asked for, sends in flight remain
 
   // DC target: what a DCT has itself ...

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "model/eth/checksum.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "prm/field.h"
@@ -14,6 +15,12 @@ constexpr unsigned kIpChecksum = 10, kTcpChecksum = 16, kUdpChecksum = 6;  // of
 // With the pseudo header; over the checksum field too.
 std::uint16_t l4_sum(const std::uint8_t* frame, const IpHeaders& ip) {
   return ones_add(pseudo_sum(frame, ip), ones_sum(frame + ip.l4, static_cast<std::size_t>(ip.end - ip.l4)));
+}
+
+// Of an IPv4 header: what is behind it need not begin with the L4 header, when a WQE says where that is.
+std::size_t header_bytes(const std::uint8_t* frame, const IpHeaders& ip) {
+  constexpr unsigned kShortest = 20;
+  return std::min(std::max((frame[ip.l3] & 0xfu) * 4, kShortest), static_cast<unsigned>(ip.l4 - ip.l3));
 }
 
 }  // namespace
@@ -52,8 +59,7 @@ void put_ip_checksum(std::uint8_t* frame, const IpHeaders& ip) {
   if (ip.version != 4) return;
   std::uint8_t* field = frame + ip.l3 + kIpChecksum;
   prm::store16(field, 0);
-  prm::store16(field,
-               static_cast<std::uint16_t>(~ones_sum(frame + ip.l3, static_cast<std::size_t>(ip.l4 - ip.l3))));
+  prm::store16(field, static_cast<std::uint16_t>(~ones_sum(frame + ip.l3, header_bytes(frame, ip))));
 }
 
 void put_l4_checksum(std::uint8_t* frame, const IpHeaders& ip) {
@@ -66,7 +72,7 @@ void put_l4_checksum(std::uint8_t* frame, const IpHeaders& ip) {
 
 bool ip_checksum_ok(const std::uint8_t* frame, const IpHeaders& ip) {
   if (ip.version != 4) return ip.version != 0;
-  return ones_sum(frame + ip.l3, static_cast<std::size_t>(ip.l4 - ip.l3)) == 0xffff;
+  return ones_sum(frame + ip.l3, header_bytes(frame, ip)) == 0xffff;
 }
 
 bool l4_checksum_ok(const std::uint8_t* frame, const IpHeaders& ip) {

@@ -34,7 +34,9 @@ bool take(const std::uint8_t* frame, const Given& given, unsigned len, LengthsOf
   ip.l4 = static_cast<std::uint16_t>(l4);
   ip.end = static_cast<std::uint16_t>(end);
   ip.protocol = given.udp ? kProtoUdp : kProtoTcp;
-  if (given.l4 == 0) return true;
+  // A fragment has no checksum of its own.
+  const bool fragment = !given.ipv6 && (prm::load16(l3 + 6) & 0x3fffu) != 0;
+  if (given.l4 == 0 || fragment) return true;
   if (end - l4 < (given.udp ? kUdp : kTcp)) return false;
   (given.udp ? ip.udp : ip.tcp) = true;
   return true;

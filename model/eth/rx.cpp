@@ -117,7 +117,7 @@ void EthRx::deliver(Time t, FunctionId f, FlowVerdict& verdict) {
     a.metadata = d.frame.regs.b;
     last = &d.frame;
     if (Tir* tir = EthTable::find(blocks_.eth[f].tirs, d.tirn))
-      deliver(t, f, *tir, a);
+      deliver(std::max(t, d.frame.at), f, *tir, a);
     else
       drop(t, *d.frame.packet, blocks_.eth[f].counters.no_rule, DropReason::kNoQp);
   }

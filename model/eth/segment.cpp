@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "model/eth/segment.h"
 
+#include <cstring>
+
 #include "prm/field.h"
 
 namespace hcasim {
@@ -8,6 +10,7 @@ namespace hcasim {
 namespace {
 
 constexpr std::uint8_t kFin = 0x01, kPsh = 0x08, kCwr = 0x80;
+constexpr unsigned kIpv6Bytes = 40, kEspBytes = 16;  // bytes; ESP's header with the IV
 
 void segment_ip(std::uint8_t* frame, const IpHeaders& ip, const Segment& segment) {
   std::uint8_t* l3 = frame + ip.l3;
@@ -28,6 +31,24 @@ void segment_ip(std::uint8_t* frame, const IpHeaders& ip, const Segment& segment
 }
 
 }  // namespace
+
+std::uint32_t put_trailer(std::uint8_t* frame, const IpHeaders& ip, const std::uint8_t* trailer,
+                          std::uint32_t len) {
+  std::memcpy(frame + ip.end, trailer, len);
+  std::uint8_t* field = frame + ip.l3 + (ip.version == 4 ? 2 : 4);
+  prm::store16(field, prm::load16(field) + len);
+  return ip.end + len;
+}
+
+void advance_esp(std::uint8_t* frame, const IpHeaders& ip, std::uint32_t index) {
+  const std::uint8_t* l3 = frame + ip.l3;
+  const bool v4 = ip.version == 4;
+  const unsigned at = ip.l3 + (v4 ? (l3[0] & 0xfu) * 4 : kIpv6Bytes);
+  if ((v4 ? l3[9] : l3[6]) != kProtoEsp || at + kEspBytes > ip.end) return;
+  std::uint8_t* esp = frame + at;
+  prm::store32(esp + 4, prm::load32(esp + 4) + index);
+  prm::store64(esp + 8, prm::load64(esp + 8) + index);
+}
 
 void make_segment(std::uint8_t* frame, const FrameHeaders& headers, const Segment& segment) {
   if (headers.inner.version) segment_ip(frame, headers.inner, segment);

@@ -21,5 +21,14 @@ struct Segment {
 // afterwards.
 void make_segment(std::uint8_t* frame, const FrameHeaders& headers, const Segment& segment);
 
+// The ESP header behind that IP header, if there is one, for the segment of that index: sequence number, and
+// the number in the IV's place (model/crypto/ipsec.h).
+void advance_esp(std::uint8_t* frame, const IpHeaders& ip, std::uint32_t index);
+
+// Bytes behind the IP packet, whose length covers them afterwards, unlike its headers' lengths; checksums are
+// made afterwards. There is room for them. Returns the frame's length.
+std::uint32_t put_trailer(std::uint8_t* frame, const IpHeaders& ip, const std::uint8_t* trailer,
+                          std::uint32_t len);
+
 }  // namespace hcasim
 #endif

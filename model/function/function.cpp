@@ -27,6 +27,7 @@ void Function::drop_objects() {
   qos_.clear();
   eth_.clear();
   deks_.clear();
+  ipsec_.clear();
   steering_.clear();
   qps_.clear();
   cqs_.clear();

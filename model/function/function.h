@@ -13,6 +13,7 @@
 
 #include "model/cq/cq.h"
 #include "model/crypto/dek.h"
+#include "model/crypto/ipsec.h"
 #include "model/ctx/eth.h"
 #include "model/ctx/q_counters.h"
 #include "model/ctx/qp.h"
@@ -60,6 +61,7 @@ class Function {
   PsvTable& psvs() { return psvs_; }
   EthTable& eth() { return eth_; }
   DekTable& deks() { return deks_; }
+  IpsecTable& ipsec() { return ipsec_; }
   QCounters& q_counters() { return q_counters_; }
   Qos& qos() { return qos_; }
   // Its plug: addresses
@@ -85,8 +87,8 @@ class Function {
 
   template <class Archive>
   void list_state(Archive& a) {
-    HCASIM_FIELDS(a, health_, vport_, qps_, cqs_, eqs_, mkeys_, psvs_, eth_, deks_, q_counters_, qos_, flows_,
-                  sw_steering_, steering_, uars_, memic_, gateway_, bad_accesses_);
+    HCASIM_FIELDS(a, health_, vport_, qps_, cqs_, eqs_, mkeys_, psvs_, eth_, deks_, ipsec_, q_counters_, qos_,
+                  flows_, sw_steering_, steering_, uars_, memic_, gateway_, bad_accesses_);
   }
 
  private:
@@ -103,6 +105,7 @@ class Function {
   PsvTable psvs_;
   EthTable eth_;
   DekTable deks_;
+  IpsecTable ipsec_;
   QCounters q_counters_;
   Qos qos_;
   FlowSteering flows_;

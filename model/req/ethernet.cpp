@@ -78,7 +78,8 @@ Requester::Step Requester::load_frame(Time& ready, Qp& qp, SendWqe& wqe, Packet&
   const Recipe r = recipe(wqe);
   const bool tagged = (wqe.eth.inline_hdr_sz & EthSeg::kInsertVlan) != 0;
   const std::uint32_t room = tagged ? kMaxFrame - kVlanTag : kMaxFrame;
-  if (r.head_len > room || r.len > room - r.head_len || r.head_len + r.len < kMinFrame)
+  if (r.head_len > room || r.len > room - r.head_len || wqe.trailer.size() > room - r.head_len - r.len ||
+      r.head_len + r.len < kMinFrame)
     return refuse(wqe, CqeSyndrome::kLocalLength, static_cast<std::uint8_t>(WqeFault::kLength));
   std::uint8_t* frame = packet.frame();
   std::uint8_t* start = frame + (tagged ? kVlanTag : 0);
@@ -111,13 +112,13 @@ Requester::Step Requester::load_frame(Time& ready, Qp& qp, SendWqe& wqe, Packet&
   return Step::kSent;
 }
 
-// What the card does to a frame that is whole: headers of a segment, encryption, checksums. offset: of its
-// payload within a large send.
+// What the card does to a frame that is whole: headers of a segment, encryption, the trailer, checksums.
+// offset: of its payload within a large send.
 WqeFault Requester::finish_frame(Time& ready, Qp& qp, const SendWqe& wqe, std::uint8_t* frame,
-                                 std::uint32_t len, std::uint32_t offset) {
+                                 std::uint32_t& len, std::uint32_t offset) {
   const bool large = wqe.opcode == WqeOp::kLso;
   const std::uint32_t tisn = qp.tls ? wqe.imm >> 8 : 0;  // 0: that of the queue
-  if (!large && tisn == 0 && wqe.eth.cs_flags == 0) return WqeFault::kNone;
+  if (!large && tisn == 0 && wqe.eth.cs_flags == 0 && wqe.trailer.empty()) return WqeFault::kNone;
   const LengthsOf lengths = large ? LengthsOf::kBuffer : LengthsOf::kHeaders;
   FrameHeaders h = parse_frame(frame, len, lengths, blocks_.flows[qp.function].vxlan_ports());
   const bool tagged = (wqe.eth.inline_hdr_sz & EthSeg::kInsertVlan) != 0;
@@ -137,13 +138,18 @@ WqeFault Requester::finish_frame(Time& ready, Qp& qp, const SendWqe& wqe, std::u
     const std::uint32_t at = tcp_payload(frame, l4);
     if (!blocks_.crypto.encrypt(ready, qp, tisn, frame + at, l4.end - at)) return WqeFault::kTls;
   }
+  if (!wqe.trailer.empty()) {
+    if (h.outer.version == 0) return WqeFault::kHeaders;
+    if (large) advance_esp(frame, h.outer, wqe.sent);
+    len = put_trailer(frame, h.outer, wqe.trailer.data(), static_cast<std::uint32_t>(wqe.trailer.size()));
+  }
   put_checksums(frame, h, wqe.eth.cs_flags);
   return WqeFault::kNone;
 }
 
 // From the queue through the tables of the transmit side to the port.
 void Requester::emit_frame(Time t, Qp& qp, const SendWqe& wqe, PacketRef packet) {
-  const auto out = [&](PacketRef p) {
+  const auto out = [&](Time t, PacketRef p) {
     Packet& frame = *p;
     if (frame.frame_len + kFcs > blocks_.port.max_frame)
       return blocks_.port.drop(t, frame, DropReason::kTooLong);
@@ -154,7 +160,7 @@ void Requester::emit_frame(Time t, Qp& qp, const SendWqe& wqe, PacketRef packet)
     transmit(t, qp, std::move(p));
   };
   FlowSteering& flows = blocks_.flows[qp.function];
-  if (!flows.active(FlowTableType::kNicTx)) return out(std::move(packet));
+  if (!flows.active(FlowTableType::kNicTx)) return out(t, std::move(packet));
   SteeredFrame frame = flows.frame(packet);
   frame.sqn = qp.qpn;
   frame.regs.a = wqe.eth.flow_table_metadata;
@@ -165,7 +171,7 @@ void Requester::emit_frame(Time t, Qp& qp, const SendWqe& wqe, PacketRef packet)
     if (d.fate != FlowDelivery::kPass) continue;
     d.frame.writable();  // each copy a packet of its own
     d.frame.packet->trail = d.frame.trail;
-    out(std::move(d.frame.packet));
+    out(std::max(t, d.frame.at), std::move(d.frame.packet));
   }
 }
 

@@ -188,7 +188,7 @@ class Requester final : public sc_core::sc_module,
   // ethernet.cpp: frames
   Step send_frame(Pace& pace, Qp& qp, SendWqe& wqe);
   Step load_frame(Time& ready, Qp& qp, SendWqe& wqe, Packet& packet);
-  WqeFault finish_frame(Time& ready, Qp& qp, const SendWqe& wqe, std::uint8_t* frame, std::uint32_t len,
+  WqeFault finish_frame(Time& ready, Qp& qp, const SendWqe& wqe, std::uint8_t* frame, std::uint32_t& len,
                         std::uint32_t offset);
 
   // tls.cpp: parameters of TLS, and data that it is to have seen

@@ -93,6 +93,7 @@ struct SendWqe : SendWqeHead {
   std::vector<Sge> sges;
   // Inline data; UMR: all behind the control segment; masked atomic: operands.
   std::vector<std::uint8_t> bytes;
+  std::vector<std::uint8_t> trailer;  // SQ: what goes behind the packet (EthSeg::kInsertTrailer)
 
   void prefetch() const { prefetch_range(this, sizeof *this); }
   void prefetch_targets() const { prefetch_line(sges.data()); }
@@ -100,7 +101,7 @@ struct SendWqe : SendWqeHead {
   template <class Archive>
   void list_state(Archive& a) {
     SendWqeHead::list_state(a);
-    HCASIM_FIELDS(a, sges, bytes);
+    HCASIM_FIELDS(a, sges, bytes, trailer);
   }
 
   // As new; the lists keep their memory.
@@ -110,6 +111,7 @@ struct SendWqe : SendWqeHead {
     static_cast<SendWqeHead&>(*this) = fresh;
     sges.clear();
     bytes.clear();
+    trailer.clear();
   }
 };
 

@@ -50,8 +50,9 @@ struct SteeredFrame {
   std::uint16_t owner = 0;        // E-Switch: the number (vhca_id) of its manager
   bool turned = false;            // E-Switch: by a termination table, and may go back to where it came from
   FrameTrail trail;
-  Time at = 0;                // E-Switch: when it is as far as it has come
-  std::uint64_t version = 0;  // 0: as it came. Frames of the same version in one walk are alike.
+  std::uint8_t ipsec_syndrome = 0;  // EspStatus, of what has been decrypted
+  Time at = 0;                      // E-Switch, encryption: when it is as far as it has come
+  std::uint64_t version = 0;        // 0: as it came. Frames of the same version in one walk are alike.
 
   const std::uint8_t* bytes() const { return packet->frame(); }
   std::uint32_t len() const { return packet->frame_len; }
@@ -66,6 +67,7 @@ struct SteeredFrame {
 
 // Width in bits; 0: there is no such field.
 unsigned field_width(std::uint32_t field);
+bool field_writable(std::uint32_t field);
 // False, and v is 0: the frame does not have it.
 bool read_field(const SteeredFrame& frame, std::uint32_t field, std::uint32_t& v);
 // Puts the low `width` bits of v at bit `offset` of the field (from its lowest). False: the frame does not

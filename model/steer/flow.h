@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/function/id.h"
 #include "model/state/fields.h"
 #include "model/steer/actions.h"
 #include "model/steer/definer.h"
@@ -73,6 +74,8 @@ enum : std::uint16_t {
   kFlowPushVlan = 0x100,
   kFlowPopVlan2 = 0x400,
   kFlowPushVlan2 = 0x800,
+  kFlowDecrypt = 0x1000,
+  kFlowEncrypt = 0x2000,
   kFlowAso = 0x4000,
 };
 
@@ -107,6 +110,7 @@ struct FlowEntry {
   std::uint32_t modify = 0;             // kFlowModify: modify_header_id
   std::array<VlanTag, 2> push;          // kFlowPushVlan, kFlowPushVlan2
   MeterAction aso;                      // kFlowAso
+  std::uint32_t crypto = 0;             // kFlowDecrypt, kFlowEncrypt: object of IPsec
   MatchParam value{};
   enum Source : std::uint8_t { kAny = 0, kFromUplink = 1, kFromVport = 2 } source = kAny;  // flow_source
 
@@ -116,8 +120,8 @@ struct FlowEntry {
 
   template <class Archive>
   void list_state(Archive& a) {
-    HCASIM_FIELDS(a, group, tag, action, destinations, counters, reformat, modify, push, aso, value, source,
-                  key);
+    HCASIM_FIELDS(a, group, tag, action, destinations, counters, reformat, modify, push, aso, crypto, value,
+                  source, key);
   }
 };
 
@@ -246,6 +250,18 @@ class SwTables {
   ~SwTables() = default;
 };
 
+// What encrypts and decrypts, for entries that say so.
+class FrameCrypto {
+ public:
+  // With that object of function f; frame.at becomes when it is done. False: it cannot be.
+  virtual bool encrypt(Time now, FunctionId f, std::uint32_t object, SteeredFrame& frame) = 0;
+  // What came of it: frame.ipsec_syndrome.
+  virtual void decrypt(Time now, FunctionId f, std::uint32_t object, SteeredFrame& frame) = 0;
+
+ protected:
+  ~FrameCrypto() = default;
+};
+
 class FlowSteering {
  public:
   // tracer: of the function whose tables these are; null: nobody's, of which nothing is traced.
@@ -295,6 +311,11 @@ class FlowSteering {
   // A frame to be asked about, with what the card knows tunnels by.
   SteeredFrame frame(PacketRef packet) const { return SteeredFrame(std::move(packet), vxlan_ports_); }
   const VxlanPorts* vxlan_ports() const { return vxlan_ports_; }
+  // f: whose tables these are.
+  void attach(FrameCrypto& crypto, FunctionId f) {
+    crypto_ = &crypto;
+    function_ = f;
+  }
   // What the tables of the E-Switch take of time (SteeredFrame::at); without it, none.
   void attach(LookupTime& time) { time_ = &time; }
   // There is something to be asked: frames of this direction are not simply passed on.
@@ -332,6 +353,7 @@ class FlowSteering {
   void visit(Time now, Step step);
   void miss(const FlowTable& table, SteeredFrame frame);
   bool act(Time now, const FlowEntry& entry, SteeredFrame& frame);
+  bool change(const FlowEntry& entry, SteeredFrame& frame);
   void measure(Time now, const MeterAction& aso, SteeredFrame& frame);
   void ends(SteeredFrame& frame, traces::FrameEnd how, std::uint32_t to);
   void lead(const FlowDestination& to, SteeredFrame frame);
@@ -343,6 +365,8 @@ class FlowSteering {
   SwTables* sw_tables_ = nullptr;
   const VxlanPorts* vxlan_ports_ = nullptr;
   LookupTime* time_ = nullptr;
+  FrameCrypto* crypto_ = nullptr;
+  FunctionId function_ = 0;
   std::uint8_t criteria_ = 0;  // of all groups that there have been
   FlowVerdict verdict_;
   std::vector<Step> todo_;  // scratch: steps still to be made

@@ -157,6 +157,7 @@ void fill_misc2(const SteeredFrame& steered, std::uint8_t* misc) {
   prm::set<Misc2::metadata_reg_c_6>(misc, r.c[6]);
   prm::set<Misc2::metadata_reg_c_7>(misc, r.c[7]);
   prm::set<Misc2::metadata_reg_a>(misc, r.a);
+  prm::set<Misc2::ipsec_syndrome>(misc, steered.ipsec_syndrome);
 }
 
 template <class Seq, class Ack>
@@ -224,6 +225,7 @@ MatchParam all_matchable() {
   std::uint8_t* misc2 = m.data() + 3 * kMatchBlock;
   // Four MPLS labels, then the registers C7 to C0 and A.
   std::memset(misc2, 0xff, Misc2::metadata_reg_a::bit_off / 8 + 4);
+  all_ones<Misc2::ipsec_syndrome>(misc2);
   std::uint8_t* misc3 = m.data() + 4 * kMatchBlock;
   all_ones<Misc3::inner_tcp_seq_num, Misc3::outer_tcp_seq_num, Misc3::inner_tcp_ack_num,
            Misc3::outer_tcp_ack_num, Misc3::outer_vxlan_gpe_vni, Misc3::outer_vxlan_gpe_next_protocol,

@@ -128,7 +128,8 @@ void FlowSteering::measure(Time now, const MeterAction& aso, SteeredFrame& frame
   reg = (reg & ~0xffu) | static_cast<std::uint32_t>(color);
 }
 
-// What an entry does to the frame, in the order of the hardware's stages: headers away, fields, headers on.
+// What an entry does to the frame, in the order of the hardware's stages: decryption, headers away, fields,
+// headers on, encryption.
 // False: an action does not apply, which drops the frame.
 bool FlowSteering::act(Time now, const FlowEntry& entry, SteeredFrame& frame) {
   const unsigned action = entry.action;
@@ -136,6 +137,13 @@ bool FlowSteering::act(Time now, const FlowEntry& entry, SteeredFrame& frame) {
     for (const std::uint32_t id : entry.counters) count(id, frame);
   if (entry.tag) frame.flow_tag = entry.tag;
   if (action & kFlowAso) measure(now, entry.aso, frame);
+  if (action & kFlowDecrypt && crypto_) crypto_->decrypt(now, function_, entry.crypto, frame);
+  if (!change(entry, frame)) return false;
+  return !(action & kFlowEncrypt) || (crypto_ && crypto_->encrypt(now, function_, entry.crypto, frame));
+}
+
+bool FlowSteering::change(const FlowEntry& entry, SteeredFrame& frame) {
+  const unsigned action = entry.action;
   constexpr unsigned kChanges = kFlowReformat | kFlowDecap | kFlowModify | kFlowPopVlan | kFlowPushVlan |
                                 kFlowPopVlan2 | kFlowPushVlan2;
   if (!(action & kChanges)) return true;

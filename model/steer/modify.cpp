@@ -11,7 +11,7 @@ namespace hcasim {
 namespace {
 
 // The frame's part that a field is in: decides which checksums cover it.
-enum class Part : std::uint8_t { kNone, kRegister, kL2, kIp, kIpAddress, kL4 };
+enum class Part : std::uint8_t { kNone, kRegister, kSyndrome, kL2, kIp, kIpAddress, kL4 };
 
 // Big-endian bytes [at, at + size) of the frame; the field is `width` bits of them from bit `shift` on.
 struct Place {
@@ -92,6 +92,8 @@ Place place_of(std::uint32_t field, const FrameHeaders* h) {
     case ACTION_IN_FIELD_METADATA_REG_A:
     case ACTION_IN_FIELD_METADATA_REG_B:
       return reg();
+    case ACTION_IN_FIELD_IPSEC_SYNDROME:
+      return at(h != nullptr, Part::kSyndrome, 0, 1);
     default:
       if (field >= ACTION_IN_FIELD_METADATA_REG_C_0 && field <= ACTION_IN_FIELD_METADATA_REG_C_7)
         return reg();
@@ -141,18 +143,21 @@ std::uint8_t* SteeredFrame::writable() {
 
 unsigned field_width(std::uint32_t field) { return place_of(field, nullptr).width; }
 
+bool field_writable(std::uint32_t field) { return field != prm::k::ACTION_IN_FIELD_IPSEC_SYNDROME; }
+
 bool read_field(const SteeredFrame& frame, std::uint32_t field, std::uint32_t& v) {
   v = 0;
   const Place p = place_of(field, &frame.headers);
   if (p.part == Part::kNone) return false;
-  v = p.part == Part::kRegister ? register_of(frame.regs, field)
-                                : load(frame.bytes() + p.at, p.size) >> p.shift & ones(p.width);
+  v = p.part == Part::kRegister   ? register_of(frame.regs, field)
+      : p.part == Part::kSyndrome ? frame.ipsec_syndrome
+                                  : load(frame.bytes() + p.at, p.size) >> p.shift & ones(p.width);
   return true;
 }
 
 bool write_field(SteeredFrame& frame, std::uint32_t field, unsigned offset, unsigned width, std::uint32_t v) {
   const Place p = place_of(field, &frame.headers);
-  if (p.part == Part::kNone || offset >= p.width) return false;
+  if (p.part == Part::kNone || p.part == Part::kSyndrome || offset >= p.width) return false;
   if (width > p.width - offset) width = p.width - offset;
   const std::uint32_t mask = ones(width) << offset;
   if (p.part == Part::kRegister) {

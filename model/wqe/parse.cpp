@@ -131,7 +131,7 @@ void parse_send_wqe(const std::uint8_t* bytes, std::size_t len, const Qp& qp, Se
     if (w.length > kMaxFrame) refuse(w, prm::CqeSyndrome::kLocalLength, WqeFault::kLength);
     return;
   }
-  if (qp.type == QpType::kSq) return parse_frame_wqe(bytes, len, at, w);
+  if (qp.type == QpType::kSq) return parse_frame_wqe(bytes, len, at, qp, w);
   if (sends_datagrams(qp.type) || qp.type == QpType::kDci) {
     if (!take(bytes, len, at, w.av, prm::AvSeg::kShortBytes)) return malformed();
     if (w.av.extended()) {

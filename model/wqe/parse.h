@@ -39,7 +39,7 @@ inline void refuse(SendWqe& w, prm::CqeSyndrome syndrome, WqeFault fault) {
 void parse_send_wqe(const std::uint8_t* bytes, std::size_t len, const Qp& qp, SendWqe& w);
 
 // The same for what follows the control segment, at `at`, of SEND, LSO and ENHANCED_MPSW on an SQ.
-void parse_frame_wqe(const std::uint8_t* bytes, std::size_t len, std::size_t at, SendWqe& w);
+void parse_frame_wqe(const std::uint8_t* bytes, std::size_t len, std::size_t at, const Qp& qp, SendWqe& w);
 
 // Decodes a receive WQE's data segments; the list ends at the end of the stride or at kInvalidLkey with byte
 // count 0. False: malformed.

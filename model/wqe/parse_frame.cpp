@@ -37,6 +37,11 @@ bool take_eth(const std::uint8_t* bytes, std::size_t len, std::size_t& at, SendW
   return true;
 }
 
+bool inserts_trailer(const prm::EthSeg& eth) {
+  return (eth.inline_hdr_sz & (prm::EthSeg::kInsertVlan | prm::EthSeg::kInsertTrailer)) ==
+         prm::EthSeg::kInsertTrailer;
+}
+
 // f(data, count) for each inline segment, f(DataSeg) for each other; false: cut off, or f said so.
 template <class Inline, class Data>
 bool each_segment(const std::uint8_t* bytes, std::size_t len, std::size_t at, Inline on_inline,
@@ -62,9 +67,15 @@ bool each_segment(const std::uint8_t* bytes, std::size_t len, std::size_t at, In
 
 }  // namespace
 
-void parse_frame_wqe(const std::uint8_t* bytes, std::size_t len, std::size_t at, SendWqe& w) {
+void parse_frame_wqe(const std::uint8_t* bytes, std::size_t len, std::size_t at, const Qp& qp, SendWqe& w) {
   const bool many = w.opcode == WqeOp::kEnhancedMpsw;
+  bool trailer = false;  // the next inline segment is one
   const auto on_inline = [&](const std::uint8_t* data, std::size_t count) {
+    if (trailer) {
+      trailer = false;
+      w.trailer.assign(data, data + count);
+      return w.sges.empty();
+    }
     if (many)
       w.sges.push_back(Sge{w.bytes.size(), prm::kInvalidLkey, static_cast<std::uint32_t>(count)});
     else if (!w.sges.empty())
@@ -79,8 +90,11 @@ void parse_frame_wqe(const std::uint8_t* bytes, std::size_t len, std::size_t at,
     w.length += seg.byte_count;
     return true;
   };
-  if (!take_eth(bytes, len, at, w) || (many && w.header_len != 0) ||
-      !each_segment(bytes, len, at, on_inline, on_data))
+  if (!take_eth(bytes, len, at, w) || (many && w.header_len != 0))
+    return refuse(w, prm::CqeSyndrome::kLocalQpOp, WqeFault::kSegment);
+  trailer = qp.tls && inserts_trailer(w.eth);
+  const bool of_ip = (w.eth.inline_hdr_sz & prm::EthSeg::kTrailerOf) == prm::EthSeg::kTrailerOfOuterIp;
+  if ((trailer && (many || !of_ip)) || !each_segment(bytes, len, at, on_inline, on_data) || trailer)
     return refuse(w, prm::CqeSyndrome::kLocalQpOp, WqeFault::kSegment);
   if (w.opcode == WqeOp::kLso) {
     if (w.header_len == 0 || w.header_len != w.bytes.size() || w.eth.mss == 0)

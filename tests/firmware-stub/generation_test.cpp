@@ -162,6 +162,10 @@ TEST(Generation, ConnectX4LacksWhatCameWithConnectX5) {
 TEST(Generation, EncryptionIsOfferedByBoardsThatMay) {
   using g = prm::cmd_hca_cap;
   using tls = prm::tls_cap;
+  using ipsec = prm::ipsec_cap;
+  using eth = prm::per_protocol_networking_offload_caps;
+  using Rx = prm::flow_table_nic_cap::flow_table_properties_nic_receive;
+  using Tx = prm::flow_table_nic_cap::flow_table_properties_nic_transmit;
   for (const Generation& generation : all_generations()) {
     for (const bool may : {false, true}) {
       for (const Link link : {Link::kEthernet, Link::kInfiniBand}) {
@@ -175,6 +179,14 @@ TEST(Generation, EncryptionIsOfferedByBoardsThatMay) {
         EXPECT_EQ(caps.get<g::tls_rx>(), want) << generation.key;
         EXPECT_EQ(caps.get<g::log_max_dek>() != 0 ? 1u : 0u, want) << generation.key;
         EXPECT_EQ(caps.get<g::general_obj_types>() >> prm::k::GENERAL_OBJECT_TYPES_ENCRYPTION_KEY & 1, want);
+        EXPECT_EQ(caps.get<g::ipsec_offload>(), want) << generation.key;
+        EXPECT_EQ(caps.get<g::general_obj_types>() >> prm::k::GENERAL_OBJECT_TYPES_IPSEC & 1, want);
+        EXPECT_EQ(caps.get<Rx::ipsec_decrypt>(CapGroup::kFlowTable), want);
+        EXPECT_EQ(caps.get<Tx::ipsec_encrypt>(CapGroup::kFlowTable), want);
+        EXPECT_EQ(caps.get<Rx::ipsec_encrypt>(CapGroup::kFlowTable), 0u);
+        EXPECT_EQ(caps.get<eth::insert_trailer>(CapGroup::kEthernet), want);
+        EXPECT_EQ(caps.get<ipsec::ipsec_crypto_offload>(CapGroup::kIpsec), want);
+        EXPECT_EQ(caps.get<ipsec::ipsec_full_offload>(CapGroup::kIpsec), 0u);
         EXPECT_EQ(caps.get<tls::tls_1_2_aes_gcm_128>(CapGroup::kTls), want);
         EXPECT_EQ(caps.get<tls::tls_1_2_aes_gcm_256>(CapGroup::kTls), want);
         EXPECT_EQ(caps.get<tls::tls_1_3_aes_gcm_128>(CapGroup::kTls), 0u);

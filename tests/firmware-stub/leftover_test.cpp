@@ -135,10 +135,10 @@ TEST_F(Leftover, ObjectsOfTheIbLink) {
       return name<prm::destroy_psv_in::psvn>(prm::op::DESTROY_PSV, prm::destroy_psv_in::bytes, id);
     });
   });
-  const std::set<std::string> ethernet = {
-      "tises",         "tirs",           "rqts",    "rqs",           "flow_tables",    "flow_groups",
-      "flow_counters", "reformats",      "sw_icms", "flow_samplers", "modify_headers", "tds",
-      "flow_meters",   "match_definers", "deks"};
+  const std::set<std::string> ethernet = {"tises",       "tirs",           "rqts",           "rqs",
+                                          "flow_tables", "flow_groups",    "flow_counters",  "reformats",
+                                          "sw_icms",     "flow_samplers",  "modify_headers", "tds",
+                                          "flow_meters", "match_definers", "deks",           "ipsecs"};
   EXPECT_EQ(unused_tables(), ethernet);
 }
 
@@ -192,10 +192,11 @@ TEST_F(LeftoverEth, ObjectsOfTheEthernetLink) {
     in.set<In::sampler_object::default_table_id>(after.number()).set<In::sampler_object::sample_ratio>(4);
     return general(prm::k::GENERAL_OBJECT_TYPES_SAMPLER, in);
   });
-  // Meters are the E-Switch's, definers those of a card of two ports, keys those of a board that encrypts.
+  // Meters are the E-Switch's, definers those of a card of two ports, keys and IPsec those of a board that
+  // encrypts.
   const std::set<std::string> others = {
-      "deks", "flow_meters", "match_definers", "mkeys",         "xrcds",   "srqs",       "q_counters",
-      "psvs", "umems",       "sched_elements", "reserved_qpns", "sw_icms", "users.table"};
+      "deks",       "ipsecs", "flow_meters", "match_definers", "mkeys",         "xrcds",   "srqs",
+      "q_counters", "psvs",   "umems",       "sched_elements", "reserved_qpns", "sw_icms", "users.table"};
   EXPECT_EQ(unused_tables(), others);
 }
 

@@ -162,7 +162,9 @@ TEST(StateLists, ASignatureStreamInTheMiddleOfABlock) {
 
 TEST(StateLists, KeysAndRecordsOfTlsInTheirMiddle) {
   DekTable fresh, used;
-  expect_listed(fresh, used, [](DekTable& d) { d.create(1, 2, std::vector<std::uint8_t>(16, 3)); });
+  expect_listed(fresh, used, [](DekTable& d) { d.create(1, 2, 1, std::vector<std::uint8_t>(16, 3)); });
+  IpsecTable none, some;
+  expect_listed(none, some, [](IpsecTable& t) { t.create(1, {}); });
   EthTable plain, encrypts;
   expect_listed(plain, encrypts, [](EthTable& t) { t.tises[1].tls.emplace(); });
   expect_listed(plain, encrypts, [](EthTable& t) { t.tirs[1].tls.emplace(); });

@@ -24,7 +24,7 @@ BlockRig::BlockRig()
                               request_turns, response_turns, prefetcher, doorbell_faults, both_qps()}),
       cc({profile, tracer, port, rdma, both_qps()}),
       tags({tracer, scheduler, both_qps(), cqs}),
-      crypto({profile, tracer, both(idle_eth, eth), both(idle_deks, deks)}),
+      crypto({profile, tracer, both(idle_eth, eth), both(idle_deks, deks), both(idle_ipsec, ipsec)}),
       requester("requester", {profile,
                               tracer,
                               faults,

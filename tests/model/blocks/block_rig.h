@@ -151,6 +151,7 @@ struct BlockRig {
   TagUnit tags;
   EthTable idle_eth, eth;
   DekTable idle_deks, deks;
+  IpsecTable idle_ipsec, ipsec;
   CryptoEngine crypto;
   // SystemC modules both, so they are made with the rest; who tests one connects it, and leaves the other
   // out.

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Security associations of IPsec as the hardware holds them (general object IPSEC, ipsec_obj of mlx5_ifc.h),
+// and what they do to an ESP packet: AES-GCM with a tag of 16 bytes (RFC 4303, 4106).
+//
+// What is sent has the header, the trailer and room for the tag in it already, and its sequence number with
+// the high half, as 64 bits, in the place of the IV (the driver's mlx5e_ipsec_set_iv()). The IV of the wire
+// is that number with implicit_iv added without carry: it is what the kernel's own seqiv makes, whose salt
+// the driver gives as implicit_iv; no document says so.
+#ifndef HCASIM_MODEL_CRYPTO_IPSEC_H
+#define HCASIM_MODEL_CRYPTO_IPSEC_H
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+
+#include "model/crypto/gcm.h"
+#include "model/state/fields.h"
+
+namespace hcasim {
+
+constexpr std::size_t kEspHeader = 8, kEspIv = 8, kEspTrailer = 2;  // bytes; the trailer without its padding
+constexpr std::size_t kEspAlign = 4;                                // of what is encrypted
+constexpr std::size_t kEspShortest = kEspHeader + kEspIv + kEspAlign + kGcmTag;
+
+struct IpsecSa {
+  std::uint32_t dek = 0;
+  std::array<std::uint8_t, 4> salt{};
+  std::array<std::uint8_t, kEspIv> implicit_iv{};
+  bool esn = false;      // extended sequence numbers
+  bool overlap = false;  // the receiver's window is in the upper half: small numbers are of the next esn_msb
+  std::uint32_t esn_msb = 0;  // high half of the sequence number at the window's lower end
+
+  // The high half that a received packet's sequence number has.
+  std::uint32_t high(std::uint32_t sn) const { return esn_msb + (overlap && sn >> 31 == 0 ? 1 : 0); }
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, dek, salt, implicit_iv, esn, overlap, esn_msb);
+  }
+};
+
+// Numbers as in metadata and match parameters (ipsec_syndrome).
+enum class EspStatus : std::uint8_t { kOk = 0, kAuthFailed = 1, kBadTrailer = 2 };
+
+// In place, from the ESP header to the end of the tag. False: too short, or not whole words.
+bool esp_encrypt(const GcmKey& key, const IpsecSa& sa, std::uint8_t* esp, std::size_t len);
+// Header, trailer and tag stay where they are. Not kOk: the bytes are as they were.
+EspStatus esp_decrypt(const GcmKey& key, const IpsecSa& sa, std::uint8_t* esp, std::size_t len);
+
+// A function's, by the number of the object.
+class IpsecTable {
+ public:
+  IpsecSa* find(std::uint32_t number) {
+    const auto it = sas_.find(number);
+    return it == sas_.end() ? nullptr : &it->second;
+  }
+  void create(std::uint32_t number, const IpsecSa& sa) { sas_[number] = sa; }
+  void destroy(std::uint32_t number) { sas_.erase(number); }
+  void clear() { sas_.clear(); }
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, sas_);
+  }
+
+ private:
+  std::map<std::uint32_t, IpsecSa> sas_;
+};
+
+}  // namespace hcasim
+#endif
