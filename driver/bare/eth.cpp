@@ -205,6 +205,7 @@ CommandResult try_flow(Device& device, const FlowRule& r) {
                      : r.allow     ? kAllow
                                    : kDrop));
   in.set<C::modify_header_id>(r.modify).set<C::packet_reformat_id>(r.reformat);
+  in.set<C::encrypt_decrypt_obj_id>(r.crypto);
   in.set<C::push_vlan::ethtype>(r.push_tpid);
   in.set<C::push_vlan::prio>(r.push_tci >> 13).set<C::push_vlan::vid>(r.push_tci & 0xfff);
   if (r.meter.object != 0) {
@@ -339,15 +340,19 @@ std::uint16_t Sq::post(const EthWr& wr, bool ring) {
     } else {
       eth.inline_hdr_sz = static_cast<std::uint16_t>(wr.headers.size());
       std::copy_n(wr.headers.begin(), std::min(kEthInline, wr.headers.size()), eth.inline_start);
+      if (!wr.trailer.empty())
+        eth.inline_hdr_sz = static_cast<std::uint16_t>(wr.headers.size() | prm::EthSeg::kInsertTrailer |
+                                                       prm::EthSeg::kTrailerOfOuterIp);
     }
     append(w, eth);
     if (wr.headers.size() > kEthInline) w.insert(w.end(), wr.headers.begin() + kEthInline, wr.headers.end());
     pad(w);
-    if (!wr.inline_data.empty()) {
+    for (const auto& data : {wr.trailer, wr.inline_data}) {
+      if (data.empty()) continue;
       prm::InlineSeg seg;
-      seg.byte_count = prm::InlineSeg::kFlag | static_cast<std::uint32_t>(wr.inline_data.size());
+      seg.byte_count = prm::InlineSeg::kFlag | static_cast<std::uint32_t>(data.size());
       append(w, seg);
-      w.insert(w.end(), wr.inline_data.begin(), wr.inline_data.end());
+      w.insert(w.end(), data.begin(), data.end());
       pad(w);
     }
     for (const Sge& s : wr.sges) {

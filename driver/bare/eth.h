@@ -88,6 +88,7 @@ struct FlowRule {
   // Further actions and their arguments.
   unsigned action = 0;
   std::uint32_t counter = 0, modify = 0, reformat = 0;
+  std::uint32_t crypto = 0;  // object of IPsec
   std::uint16_t push_tpid = 0, push_tci = 0;
   struct Meter {
     std::uint32_t object = 0;  // 0: none
@@ -129,7 +130,8 @@ struct EthWr {
   std::uint8_t cs_flags = 0;
   std::uint16_t mss = 0;
   std::uint32_t metadata = 0;
-  std::uint32_t tis = 0;  // by which it leaves, if not by that of the queue
+  std::vector<std::uint8_t> trailer;  // of the outer IP packet
+  std::uint32_t tis = 0;              // by which it leaves, if not by that of the queue
   // Where headers are (swp_*), for queues that may say so: offsets in bytes, even; 0: not said.
   struct Given {
     unsigned outer_l3 = 0, outer_l4 = 0, inner_l3 = 0, inner_l4 = 0;
