@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# kernel: own
+# boot: --hca id=left,generation=connectx6dx,options=crypto=on,cable=right --hca id=right --mem 2G
+# ask: -
+# IPsec (ESP) whose encryption the card does: at one end of the cable "offload dev", at the other one the kernel itself, which so checks
+# what the card makes, and makes what the card has to understand. The drivers of Debian's kernels are built without it.
+mark_kernel_log
+for side in 0 1; do
+  interface[side]=$(ls "/sys/class/infiniband/mlx5_$side/device/net")
+  ip netns add "side$side" && ip link set "${interface[side]}" netns "side$side" || fail "name space"
+  ip -n "side$side" link set lo up
+  ip -n "side$side" address add "10.9.0.$((side + 1))/24" dev "${interface[side]}" && ip -n "side$side" link set "${interface[side]}" up || fail "address"
+  ip -n "side$side" address add "fd09::$((side + 1))/64" dev "${interface[side]}" nodad || fail "address"
+done
+in_side() { ip netns exec "side$1" "${@:2}"; }
+card=${interface[0]}
+reaches() { in_side 0 ping -c 1 -W 1 10.9.0.2 >/dev/null 2>&1 && in_side 0 ping -6 -c 1 -W 1 fd09::2 >/dev/null 2>&1; }
+within 60 reaches
+counter() { in_side 0 ethtool -S "$card" | awk -v name="$1:" '$1 == name { print $2 }'; }
+for feature in esp-hw-offload tx-esp-segmentation esp-tx-csum-hw-offload; do
+  in_side 0 ethtool -k "$card" | grep -q "^$feature: on" || fail "$feature: $(in_side 0 ethtool -k "$card" | grep esp)"
+  in_side 1 ethtool -k "${interface[1]}" | grep -q "^$feature: off" || fail "the other card has $feature"
+done
+
+key=0x000102030405060708090a0b0c0d0e0fa1b2c3d4
+longer=0x000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1fa1b2c3d4
+wrong=0x0001020304050607ff090a0b0c0d0e0fa1b2c3d4
+address=(10.9.0.1 10.9.0.2)
+# state SIDE FROM MODE KEY [OPTIONS...]: at that side, the state for what side FROM sends.
+state() {
+  local side=$1 from=$2 mode=$3 with=$4 offload=()
+  shift 4
+  if ((side == 0)); then offload=(offload dev "$card" dir "$( ((from == 0)) && echo out || echo in)"); fi
+  ip -n "side$side" xfrm state add src "${address[from]}" dst "${address[1 - from]}" proto esp spi "0x10$from" reqid 1 mode "$mode" \
+    aead 'rfc4106(gcm(aes))' "$with" 128 "$@" "${offload[@]}" || fail "ip xfrm state add, side $side, from $from, $mode $*"
+}
+policies() {
+  local side mode=$1 to
+  for side in 0 1; do
+    to=$((1 - side))
+    ip -n "side$side" xfrm policy add src "${address[side]}" dst "${address[to]}" dir out tmpl src "${address[side]}" dst "${address[to]}" proto esp reqid 1 mode "$mode" &&
+      ip -n "side$side" xfrm policy add src "${address[to]}" dst "${address[side]}" dir in tmpl src "${address[to]}" dst "${address[side]}" proto esp reqid 1 mode "$mode" || fail "ip xfrm policy add"
+  done
+}
+# secure MODE FAMILY KEY [OPTIONS...]
+secure() {
+  local mode=$1 family=$2 with=$3 side from
+  shift 3
+  if ((family == 6)); then address=(fd09::1 fd09::2); else address=(10.9.0.1 10.9.0.2); fi
+  for side in 0 1; do for from in 0 1; do state "$side" "$from" "$mode" "$with" "$@"; done; done
+  policies "$mode"
+}
+none_left() { [[ " $(ask objects)" != *" ipsec"* ]]; }
+insecure() {
+  for side in 0 1; do ip -n "side$side" xfrm policy flush && ip -n "side$side" xfrm state flush || fail "flush"; done
+  within 30 none_left
+}
+done_by_card() { ask counter left "ipsec_$1"; }
+statistics() { in_side "$1" ip -s xfrm state; }
+# How many packets the states of side 0 did not accept.
+failed() { statistics 0 | awk '/replay-window .* failed/ { n += $NF } END { print n + 0 }'; }
+
+# talk SERVER WHAT...: iperf3 with the server at that side.
+port=5300
+talk() {
+  local server=$1 out status=0
+  shift
+  port=$((port + 1)) out=/tmp/ipsec.$port
+  in_side "$server" timeout 300 iperf3 -s -1 -p "$port" >"$out.server" 2>&1 &
+  local serving=$!
+  listens() { in_side "$server" ss -Hltn "sport = :$port" | grep -q .; }
+  within 60 listens
+  in_side $((1 - server)) timeout 300 iperf3 -c "${address[server]}" -p "$port" -i 0 "$@" >"$out.client" 2>&1 || status=$?
+  wait "$serving" || status=$?
+  ((status == 0)) || fail "iperf3 $*: $(cat "$out.client" "$out.server"; statistics 0; statistics 1)"
+}
+
+# text SERVER PROTOCOL BYTES: a text that is easily found on the wire, checked where it arrives.
+line="this is what nobody on the wire may read"
+text() {
+  local server=$1 protocol=$2 bytes=$3 listen receiving
+  port=$((port + 1))
+  yes "$line" | head -c "$bytes" >/tmp/text || true
+  listen="$protocol-LISTEN:$port,pf=ip4" to="$protocol:${address[server]}:$port"
+  if [[ ${address[0]} == *:* ]]; then listen="$protocol-LISTEN:$port,pf=ip6" to="$protocol:[${address[server]}]:$port"; fi
+  if [[ $protocol == UDP ]]; then listen=${listen/LISTEN/RECV}; fi
+  rm -f /tmp/text.got
+  in_side "$server" timeout 60 socat -u "$listen" "OPEN:/tmp/text.got,creat" &
+  receiving=$!
+  opened() { in_side "$server" ss -Htuln "sport = :$port" | grep -q .; }
+  within 30 opened
+  in_side $((1 - server)) timeout 60 socat -u -b "$bytes" OPEN:/tmp/text "$to" || fail "socat"
+  same() { cmp -s /tmp/text /tmp/text.got; }
+  within 30 same
+  if [[ $protocol == UDP ]]; then kill $receiving; fi
+  wait $receiving || true
+}
+
+# watched COMMAND...: while it runs, the wire carries ESP and no such text.
+watched() {
+  local seen
+  [[ $(ask capture left) == ok ]] || fail "capture"
+  "$@"
+  seen=$(ask wire left "$line")
+  note "   on the wire: $seen"
+  [[ $seen == *" text=0" ]] || fail "it can be read on the wire: $seen"
+  [[ $seen =~ esp=([0-9]+) ]] && ((BASH_REMATCH[1] > 0)) || fail "no ESP on the wire: $seen"
+}
+
+# Without IPsec the same text is there to be read: the watch works.
+[[ $(ask capture left) == ok ]] || fail "capture"
+text 1 TCP 2000
+[[ $(ask wire left "$line") != *" text=0" ]] || fail "the watch does not see what is plain on the wire"
+
+# everything WHAT: with the states that there are. All that side 0 sends and receives by them passes the card's engine.
+everything() {
+  local encrypted decrypted large
+  encrypted=$(done_by_card encrypted) decrypted=$(done_by_card decrypted)
+  large=$(($(counter tx_tso_packets) + $(counter tx_tso_inner_packets)))
+  in_side 0 ping -c 3 -s 1000 -i 0.2 -W 5 "${address[1]}" >/tmp/ping 2>&1 || fail "ping: $(cat /tmp/ping; statistics 0)"
+  watched text 1 TCP 5000
+  watched text 0 UDP 1000
+  talk 1 -n 4M
+  talk 0 -n 2M
+  talk 1 -u -b 4M -n 300K -l 1200
+  large=$(($(counter tx_tso_packets) + $(counter tx_tso_inner_packets) - large))
+  encrypted=$(($(done_by_card encrypted) - encrypted)) decrypted=$(($(done_by_card decrypted) - decrypted))
+  note "$1: encrypted $encrypted, decrypted $decrypted packets, $large large sends"
+  ((encrypted > 4000000 / 1500 && decrypted > 2000000 / 1500)) || fail "$1: the card has not done it"
+  ((large > 100)) || fail "$1: no large sends"
+  (($(failed) == 0)) || fail "$1: $(statistics 0)"
+  statistics 0 | grep -q "crypto offload parameters: dev $card dir out" || fail "$1: not offloaded: $(statistics 0)"
+  in_side 0 ethtool -S "$card" | awk '$1 ~ /^ipsec_.*drop/ && $2 != 0 { print; bad = 1 } END { exit bad }' || fail "$1: the driver has dropped packets"
+}
+
+for mode in transport tunnel; do
+  for family in 4 6; do
+    secure "$mode" "$family" "$key" replay-window 32
+    everything "$mode, IPv$family"
+    # Datagrams that are cut into fragments before or after.
+    text 1 UDP 4000
+    text 0 UDP 4000
+    insecure
+  done
+done
+secure tunnel 4 "$longer" replay-window 32
+everything "key of 256 bits"
+insecure
+
+# Extended sequence numbers, shortly before their low half wraps.
+secure transport 4 "$key" flag esn replay-window 64 replay-oseq 0xffffff00 replay-seq 0xffffff00 replay-oseq-hi 2 replay-seq-hi 2
+everything "extended sequence numbers"
+statistics 0 | grep -qE "seq-hi 0x3|oseq-hi 0x3" || fail "they have not wrapped: $(statistics 0)"
+insecure
+
+# What is not of the key: by the sender's key, by a byte that changes on its way.
+none_received() { ! in_side 1 ping -c 5 -i 0.2 -W 1 "${address[0]}" >/dev/null 2>&1; }
+secure transport 4 "$key" replay-window 32
+before=$(done_by_card auth_failed)
+ip -n side1 xfrm state delete src 10.9.0.2 dst 10.9.0.1 proto esp spi 0x101 || fail "delete"
+state 1 1 transport "$wrong" replay-window 32
+none_received || fail "a packet of another key was accepted"
+(($(done_by_card auth_failed) - before == 5)) || fail "of another key: the card has found $(($(done_by_card auth_failed) - before)) of 5"
+(($(failed) == 5)) || fail "of another key: $(statistics 0)"
+ip -n side1 xfrm state delete src 10.9.0.2 dst 10.9.0.1 proto esp spi 0x101 || fail "delete"
+state 1 1 transport "$key" replay-window 32 replay-oseq 100
+in_side 1 ping -c 2 -i 0.2 -W 5 10.9.0.1 >/dev/null || fail "the right key, again"
+before=$(done_by_card auth_failed)
+in_side 1 tc qdisc add dev "${interface[1]}" clsact && in_side 1 tc filter add dev "${interface[1]}" egress protocol ip u32 match ip protocol 50 0xff \
+  action pedit munge offset 60 u8 invert pipe action pass || fail "tc pedit"
+none_received || fail "a packet that was changed was accepted"
+(($(done_by_card auth_failed) - before == 5)) || fail "changed: the card has found $(($(done_by_card auth_failed) - before)) of 5"
+(($(failed) == 10)) || fail "changed: $(statistics 0)"
+in_side 1 tc qdisc del dev "${interface[1]}" clsact || fail "tc"
+in_side 1 ping -c 2 -i 0.2 -W 5 10.9.0.1 >/dev/null || fail "afterwards"
+
+# Under states the interface goes down and up.
+in_side 0 ip link set "$card" down && in_side 0 ip link set "$card" up || fail "down and up"
+ping_again() { in_side 0 ping -c 1 -W 1 10.9.0.2 >/dev/null 2>&1; }
+within 60 ping_again
+insecure
+within 60 ping_again
+no_complaints "IPsec"
