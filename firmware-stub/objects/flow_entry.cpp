@@ -221,7 +221,8 @@ Syndrome set_fte(Firmware& fw, Command& cmd) {
   const bool fresh = cmd.op_mod == kNewEntry;
   if (fresh && old != table->entries.end()) return Syndrome::kFlowIndexUsed;
   if (!fresh && old == table->entries.end()) return Syndrome::kFlowIndex;
-  std::uint32_t mask = kModifyAction | kModifyTag | kModifyDestinations | kModifyCounters | kModifyCrypto;
+  std::uint32_t mask = kModifyAction | kModifyTag | kModifyDestinations | kModifyCounters;
+  if (fw.options().encrypts()) mask |= kModifyCrypto;
   if (!fresh) {
     if ((cmd.get<Fte::modify_enable_mask>() & ~mask) != 0) return Syndrome::kModifyMask;
     mask = cmd.get<Fte::modify_enable_mask>();

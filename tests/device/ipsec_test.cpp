@@ -421,7 +421,8 @@ TEST_F(IpsecTest, WhatIsInUseStays) {
 }
 
 TEST_F(IpsecTest, WhatIsNotOffered) {
-  breaks({"cap-not-offered", "object-unknown", "object-reference", "modify-header"});
+  breaks({"cap-not-offered", "object-unknown", "object-reference", "modify-header", "flow-action",
+          "modify-mask"});
   const auto tls = make_dek(prm::kKeyPurposeTls);
   Sa wrong;
   wrong.dek = tls->number();
