@@ -48,7 +48,7 @@
   X(GeneralFeature, 0x5a011e, kBadParam, kCapNotOffered, "ranges, aliases not offered")                   \
   X(GeneralNumber, 0x5a011f, kBadRes, kNoObject, "no such general object")                                \
   X(GeneralBusy, 0x5a0120, kBadResState, kDestroyBusy, "general object in use")                           \
-  X(DekPurpose, 0x5a0160, kBadParam, kCapNotOffered, "a key for something other than TLS or IPsec")                                       \
+  X(DekPurpose, 0x5a0160, kBadParam, kCapNotOffered, "a key for something other than TLS or IPsec")       \
   X(DekSize, 0x5a0161, kBadParam, kCapNotOffered, "a key's size is neither 128 nor 256 bits")             \
   X(DekLimit, 0x5a0162, kLim, kCount, "no more encryption keys")                                          \
   X(DekNumber, 0x5a0163, kBadRes, kNoObject, "no such encryption key")                                    \
