@@ -24,11 +24,22 @@ struct Input {
     std::memcpy(bytes.data() + len, from, count);
     len += count;
   }
-  // Both of a pair. Symmetric: the smaller comes first, whichever way the frame goes.
+  // Both of a pair. Symmetric: OR and XOR of them in their place, the same whichever way the frame goes
+  // (ethtool.h: RXH_XFRM_SYM_OR_XOR, which mlx5 calls tirc.rx_hash_symmetric; that OR comes first is
+  // assumed).
   void put_pair(const std::uint8_t* src, const std::uint8_t* dst, std::size_t count, bool symmetric) {
-    if (symmetric && std::memcmp(src, dst, count) > 0) std::swap(src, dst);
-    put(src, count);
-    put(dst, count);
+    if (!symmetric) {
+      put(src, count);
+      put(dst, count);
+      return;
+    }
+    std::array<std::uint8_t, 16> either{}, differs{};
+    for (std::size_t i = 0; i < std::min(count, either.size()); ++i) {
+      either[i] = src[i] | dst[i];
+      differs[i] = src[i] ^ dst[i];
+    }
+    put(either.data(), count);
+    put(differs.data(), count);
   }
 };
 

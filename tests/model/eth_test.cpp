@@ -155,6 +155,9 @@ TEST(Rss, SymmetricGivesBothDirectionsOneHash) {
   }
   EXPECT_NE(plain[0], plain[1]);
   EXPECT_EQ(symmetric[0], symmetric[1]);
+  // OR and XOR of both in place of source and destination (ethtool.h: RXH_XFRM_SYM_OR_XOR).
+  const std::uint8_t input[] = {0x0a, 0, 0, 3, 0, 0, 0, 3, 0x0f, 0xf0, 0x0f, 0xf0};
+  EXPECT_EQ(symmetric[0], toeplitz(tir.key, input, sizeof input));
 }
 
 TEST(Rss, FramesOfAnotherKindAreNotHashed) {
