@@ -217,7 +217,7 @@ guest_program_locked() {
   fi
   if [[ $2 -nt $1 && $2 -nt $GUEST_CACHE/sysroot.stamp ]]; then return 0; fi
   step "compiling ${1##*/} for the guest" guest-program gcc -std=c11 -O2 -Wall -Wextra -Wpedantic --sysroot="$GUEST_CACHE/sysroot" \
-    -o "$2" "$1" -libverbs || die "${1##*/} does not compile"
+    -o "$2" "$1" -Wl,--as-needed -libverbs -lmlx5 || die "${1##*/} does not compile"
 }
 
 # --- per kernel ---------------------------------------------------------------------------------------------------

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Runs inside a guest, on an Ethernet port whose cable leads back to it: verbs' flow counters, tags and VLANs as completions tell them,
+// headers that rules add and take off, a queue's rate; memory that another driver exports (/dev/udmabuf, where the kernel has it).
+#include "dv_common.h"
+
+#include <linux/udmabuf.h>
+#include <sys/ioctl.h>
+
+#include "dv_frames.h"
+
+enum { kBytes = 65536, kSlot = 2048 };
+static struct region from, to;
+static struct ibv_cq *send_cq, *recv_cq;
+static struct ibv_qp *sender, *receiver;
+
+static void begin(void) {
+  open_device();
+  from = make_region(kBytes);
+  to = make_region(kBytes);
+  send_cq = make_cq(128);
+  recv_cq = make_cq(128);
+  sender = make_qp(IBV_QPT_RAW_PACKET, send_cq, send_cq, NULL);
+  receiver = make_qp(IBV_QPT_RAW_PACKET, recv_cq, recv_cq, NULL);
+  ready(sender, 0);
+  ready(receiver, 0);
+}
+static void end(void) {
+  SAME(ibv_destroy_qp(sender), 0);
+  SAME(ibv_destroy_qp(receiver), 0);
+  SAME(ibv_destroy_cq(send_cq), 0);
+  SAME(ibv_destroy_cq(recv_cq), 0);
+  SAME(ibv_dereg_mr(from.mr), 0);
+  SAME(ibv_dereg_mr(to.mr), 0);
+  SAME(ibv_dealloc_pd(pd), 0);
+  SAME(ibv_close_device(context), 0);
+}
+static void send_frame(uint32_t size) {
+  post_send(sender, 1, IBV_WR_SEND, sge_of(&from, 0, size), NULL, 0);
+  good_wc(send_cq, IBV_WC_SEND, "a frame");
+}
+
+// Rules that count, two with the same counters; what they counted is read, and read again, which takes nothing away.
+static void counters(void) {
+  begin();
+  struct ibv_counters_init_attr none = {0};
+  struct ibv_counters* both = ibv_create_counters(context, &none);
+  WANT(both != NULL);
+  struct ibv_counter_attach_attr packets = {.counter_desc = IBV_COUNTER_PACKETS, .index = 1}, bytes = {.counter_desc = IBV_COUNTER_BYTES, .index = 0};
+  SAME(ibv_attach_counters_point_flow(both, &packets, NULL), 0);
+  SAME(ibv_attach_counters_point_flow(both, &bytes, NULL), 0);
+  struct ibv_counter_attach_attr wrong = {.counter_desc = 77, .index = 2};
+  WANT(ibv_attach_counters_point_flow(both, &wrong, NULL) != 0);
+  struct ibv_flow* rule = rule_for_mac(receiver, kMac, both);
+  uint64_t sent = 0, sent_bytes = 0, values[2];
+  for (int round = 0; round < 3; round++) {
+    for (uint32_t i = 0; i < 10; i++) {
+      const uint32_t size = 64 + (uint32_t)(rnd() % 1000);
+      randomize(from.at, size);
+      ethernet_header(from.at, kMac, 0x88b5);
+      post_recv(receiver, i, sge_of(&to, 0, kSlot));
+      send_frame(size);
+      SAME(good_wc(recv_cq, IBV_WC_RECV, "a counted frame").byte_len, size);
+      sent++;
+      sent_bytes += size;
+    }
+    // The driver may answer from what it read last; the counters are asked themselves.
+    SAME(ibv_read_counters(both, values, 2, 0), 0);
+    SAME(values[1], sent);
+    SAME(values[0], sent_bytes);
+    SAME(ibv_read_counters(both, values, 1, IBV_READ_COUNTERS_ATTR_PREFER_CACHED), 0);
+    if (values[0] > sent_bytes) fail("%llu bytes from the cache, of %llu", (unsigned long long)values[0], (unsigned long long)sent_bytes);
+  }
+  SAME(ibv_destroy_flow(rule), 0);
+  SAME(ibv_destroy_counters(both), 0);
+  end();
+}
+
+struct match {
+  size_t size;
+  uint64_t layout[64];
+};
+static struct match match_mac(const uint8_t* mac) {
+  struct match m = {.size = sizeof m.layout};
+  memcpy((uint8_t*)m.layout + 8, mac, 6);
+  return m;
+}
+static struct mlx5dv_flow_matcher* matcher(enum mlx5dv_flow_table_type type, int priority) {
+  static const uint8_t ones[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+  struct match mask = match_mac(ones);
+  struct mlx5dv_flow_matcher_attr attr = {.type = IBV_FLOW_ATTR_NORMAL,
+                                          .priority = (uint16_t)priority,
+                                          .match_criteria_enable = 1,
+                                          .match_mask = (struct mlx5dv_flow_match_parameters*)(void*)&mask,
+                                          .comp_mask = MLX5DV_FLOW_MATCHER_MASK_FT_TYPE,
+                                          .ft_type = type};
+  struct mlx5dv_flow_matcher* m = mlx5dv_create_flow_matcher(context, &attr);
+  if (m == NULL) fail("a matcher of table type %d", type);
+  return m;
+}
+static struct ibv_flow* rule(struct mlx5dv_flow_matcher* m, const uint8_t* mac, struct mlx5dv_flow_action_attr* actions, size_t n) {
+  struct match value = match_mac(mac);
+  struct ibv_flow* flow = mlx5dv_create_flow(m, (struct mlx5dv_flow_match_parameters*)(void*)&value, n, actions);
+  if (flow == NULL) fail("mlx5dv_create_flow");
+  return flow;
+}
+
+// VLAN's tag and flow tag as completions have them, with the tag taken off the frame and left on it.
+static void tags(void) {
+  begin();
+  struct ibv_cq_init_attr_ex of_cq = {.cqe = 64, .wc_flags = IBV_WC_EX_WITH_BYTE_LEN | IBV_WC_EX_WITH_CVLAN | IBV_WC_EX_WITH_FLOW_TAG};
+  struct ibv_cq_ex* cq = ibv_create_cq_ex(context, &of_cq);
+  WANT(cq != NULL);
+  struct mlx5dv_flow_matcher* m = matcher(MLX5DV_FLOW_TABLE_TYPE_NIC_RX, 0);
+  for (int strip = 0; strip < 2; strip++) {
+    struct ibv_qp_init_attr_ex init = {.qp_type = IBV_QPT_RAW_PACKET,
+                                       .send_cq = send_cq,
+                                       .recv_cq = ibv_cq_ex_to_cq(cq),
+                                       .cap = {16, 16, 1, 1, 0},
+                                       .comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS,
+                                       .pd = pd,
+                                       .create_flags = strip ? IBV_QP_CREATE_CVLAN_STRIPPING : 0};
+    struct ibv_qp* qp = ibv_create_qp_ex(context, &init);
+    WANT(qp != NULL);
+    ready(qp, 0);
+    struct mlx5dv_flow_action_attr actions[2] = {{.type = MLX5DV_FLOW_ACTION_DEST_IBV_QP, .qp = qp},
+                                                 {.type = MLX5DV_FLOW_ACTION_TAG, .tag_value = 0x4242 + (uint32_t)strip}};
+    struct ibv_flow* flow = rule(m, kMac, actions, 2);
+    for (uint32_t i = 0; i < 5; i++) {
+      const uint16_t tag = (uint16_t)(i << 13 | (100 + i));
+      randomize(from.at, 200);
+      ethernet_header(from.at, kMac, 0x8100);
+      put(from.at + 14, 0, 16, tag);
+      put(from.at + 16, 0, 16, 0x88b5);
+      memset(to.at, 0, kSlot);
+      post_recv(qp, i, sge_of(&to, 0, kSlot));
+      send_frame(200);
+      struct ibv_poll_cq_attr poll_attr = {0};
+      int e = ENOENT;
+      for (const double start = now(); e == ENOENT && now() - start < 30;) e = ibv_start_poll(cq, &poll_attr);
+      SAME(e, 0);
+      SAME(cq->status, IBV_WC_SUCCESS);
+      SAME(ibv_wc_read_flow_tag(cq), 0x4242 + strip);
+      SAME(ibv_wc_read_byte_len(cq), strip ? 196 : 200);
+      if (strip) SAME(ibv_wc_read_cvlan(cq), tag);
+      ibv_end_poll(cq);
+      same_bytes(to.at, from.at, 12, "a frame's addresses");
+      same_bytes(to.at + 12, from.at + (strip ? 16 : 12), strip ? 184 : 188, "a frame behind its addresses");
+    }
+    SAME(ibv_destroy_flow(flow), 0);
+    SAME(ibv_destroy_qp(qp), 0);
+  }
+  SAME(mlx5dv_destroy_flow_matcher(m), 0);
+  SAME(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), 0);
+  end();
+}
+
+// A rule of the sender puts each frame into VXLAN, one of the receiver takes it out of there.
+static void tunnel(void) {
+  begin();
+  static const uint8_t outer_mac[6] = {0x02, 1, 2, 3, 4, 5}, inner_mac[6] = {0x02, 9, 9, 9, 9, 9};
+  enum { kOuter = 14 + 20 + 8 + 8 };
+  uint8_t outer[kOuter] = {0};
+  ethernet_header(outer, outer_mac, 0x0800);
+  put(outer + 14, 0, 8, 0x45);
+  put(outer + 14, 64, 8, 64);
+  put(outer + 14, 72, 8, 17);
+  put(outer + 14, 96, 32, 0x0a020301);
+  put(outer + 14, 128, 32, 0x0a020302);
+  put(outer + 34, 0, 16, 0xc055);
+  put(outer + 34, 16, 16, 4789);
+  put(outer + 42, 0, 8, 8);
+  put(outer + 42, 32, 24, 0x123456);
+  struct ibv_flow_action* into =
+      mlx5dv_create_flow_action_packet_reformat(context, sizeof outer, outer, MLX5DV_FLOW_ACTION_PACKET_REFORMAT_TYPE_L2_TO_L2_TUNNEL, MLX5DV_FLOW_TABLE_TYPE_NIC_TX);
+  struct ibv_flow_action* out_of =
+      mlx5dv_create_flow_action_packet_reformat(context, 0, NULL, MLX5DV_FLOW_ACTION_PACKET_REFORMAT_TYPE_L2_TUNNEL_TO_L2, MLX5DV_FLOW_TABLE_TYPE_NIC_RX);
+  WANT(into != NULL && out_of != NULL);
+  struct mlx5dv_flow_matcher *sent = matcher(MLX5DV_FLOW_TABLE_TYPE_NIC_TX, 0), *received = matcher(MLX5DV_FLOW_TABLE_TYPE_NIC_RX, 0);
+  struct mlx5dv_flow_action_attr send_actions[1] = {{.type = MLX5DV_FLOW_ACTION_IBV_FLOW_ACTION, .action = into}};
+  struct ibv_flow* send_rule = rule(sent, inner_mac, send_actions, 1);
+  for (int open = 0; open < 2; open++) {
+    struct mlx5dv_flow_action_attr receive_actions[2] = {{.type = MLX5DV_FLOW_ACTION_DEST_IBV_QP, .qp = receiver},
+                                                         {.type = MLX5DV_FLOW_ACTION_IBV_FLOW_ACTION, .action = out_of}};
+    struct ibv_flow* receive_rule = rule(received, outer_mac, receive_actions, open ? 2 : 1);
+    for (uint32_t i = 0; i < 5; i++) {
+      const uint32_t size = 100 + i * 200;
+      randomize(from.at, size);
+      ethernet_header(from.at, inner_mac, 0x88b5);
+      memset(to.at, 0, kSlot);
+      post_recv(receiver, i, sge_of(&to, 0, kSlot));
+      send_frame(size);
+      SAME(good_wc(recv_cq, IBV_WC_RECV, open ? "a frame out of its tunnel" : "a frame in its tunnel").byte_len, open ? size : size + kOuter);
+      if (!open) {
+        const uint8_t* ip = to.at + 14;
+        same_bytes(to.at, outer, 14, "the outer Ethernet header");
+        SAME(get(ip, 16, 16), 20 + 8 + 8 + size);
+        SAME(folded(sum16(ip, 20, 0)), 0xffff);
+        same_bytes(ip + 12, outer + 26, 8, "the outer addresses");
+        SAME(get(ip + 20, 16, 16), 4789);
+        SAME(get(ip + 20, 32, 16), 8 + 8 + size);
+        same_bytes(to.at + 42, outer + 42, 8, "the VXLAN header");
+      }
+      same_bytes(to.at + (open ? 0 : kOuter), from.at, size, "the inner frame");
+    }
+    SAME(ibv_destroy_flow(receive_rule), 0);
+  }
+  SAME(ibv_destroy_flow(send_rule), 0);
+  SAME(mlx5dv_destroy_flow_matcher(sent), 0);
+  SAME(mlx5dv_destroy_flow_matcher(received), 0);
+  SAME(ibv_destroy_flow_action(into), 0);
+  SAME(ibv_destroy_flow_action(out_of), 0);
+  end();
+}
+
+// A queue that is told its rate keeps to it, by the card's time of its completions; then it is told none.
+static void rate(void) {
+  begin();
+  struct ibv_cq_init_attr_ex of_cq = {.cqe = 128, .wc_flags = IBV_WC_EX_WITH_COMPLETION_TIMESTAMP};
+  struct ibv_cq_ex* cq = ibv_create_cq_ex(context, &of_cq);
+  WANT(cq != NULL);
+  struct ibv_device_attr_ex caps;
+  SAME(ibv_query_device_ex(context, NULL, &caps), 0);
+  WANT(caps.packet_pacing_caps.qp_rate_limit_max != 0 && caps.hca_core_clock != 0);
+  struct ibv_qp* qp = make_qp(IBV_QPT_RAW_PACKET, ibv_cq_ex_to_cq(cq), ibv_cq_ex_to_cq(cq), NULL);
+  ready(qp, 0);
+  enum { kFrames = 60, kSize = 1250, kKbps = 20000 };  // 0.5 ms each
+  double took[2];
+  for (int limited = 1; limited >= 0; limited--) {
+    struct ibv_qp_rate_limit_attr attr = {.rate_limit = limited ? kKbps : 0};
+    const int e = ibv_modify_qp_rate_limit(qp, &attr);
+    if (e != 0) fail("ibv_modify_qp_rate_limit: %s", strerror(e));
+    ethernet_header(from.at, kMac, 0x88b5);
+    uint64_t first = 0, last = 0;
+    for (int i = 0; i < kFrames; i++) post_send(qp, (uint64_t)i, IBV_WR_SEND, sge_of(&from, 0, kSize), NULL, 0);
+    for (int i = 0; i < kFrames; i++) {
+      struct ibv_poll_cq_attr poll_attr = {0};
+      int p = ENOENT;
+      for (const double start = now(); p == ENOENT && now() - start < 30;) p = ibv_start_poll(cq, &poll_attr);
+      SAME(p, 0);
+      SAME(cq->status, IBV_WC_SUCCESS);
+      SAME(cq->wr_id, i);
+      last = ibv_wc_read_completion_ts(cq);
+      if (i == 0) first = last;
+      ibv_end_poll(cq);
+    }
+    took[limited] = (double)(last - first) / ((double)caps.hca_core_clock * 1000);
+  }
+  printf("rate: %d frames in %.3f ms at %d kb/s, in %.3f ms at no rate\n", kFrames, took[1] * 1e3, kKbps, took[0] * 1e3);
+  const double wanted = (kFrames - 1) * kSize * 8.0 / (kKbps * 1e3);
+  if (took[1] < wanted * 0.8) fail("%.3f ms, not %.3f", took[1] * 1e3, wanted * 1e3);
+  struct ibv_qp_rate_limit_attr too_much = {.rate_limit = UINT32_MAX};
+  WANT(ibv_modify_qp_rate_limit(qp, &too_much) != 0);
+  SAME(ibv_destroy_qp(qp), 0);
+  SAME(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), 0);
+  end();
+}
+
+// Pages that udmabuf exports are a region of the card's; data go to them and come from them.
+static void dmabuf(void) {
+  begin();
+  const int device = open("/dev/udmabuf", O_RDWR);
+  if (device < 0) fail("no /dev/udmabuf");
+  const int memory = memfd_create("dv", MFD_ALLOW_SEALING);
+  WANT(memory >= 0 && ftruncate(memory, kBytes) == 0 && fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK) == 0);
+  struct udmabuf_create create = {.memfd = (uint32_t)memory, .offset = 0, .size = kBytes};
+  const int fd = ioctl(device, UDMABUF_CREATE, &create);
+  WANT(fd >= 0);
+  uint8_t* pages = mmap(NULL, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+  WANT(pages != MAP_FAILED);
+  struct region exported = {.at = (uint8_t*)0x10000000};
+  exported.mr = ibv_reg_dmabuf_mr(pd, 4096, kBytes - 4096, (uintptr_t)exported.at, fd, kAll);
+  if (exported.mr == NULL) fail("ibv_reg_dmabuf_mr");
+  struct ibv_qp *a = make_qp(IBV_QPT_RC, send_cq, recv_cq, NULL), *b = make_qp(IBV_QPT_RC, send_cq, recv_cq, NULL);
+  ready(a, b->qp_num);
+  ready(b, a->qp_num);
+  randomize(from.at, 50000);
+  post_send(a, 1, IBV_WR_RDMA_WRITE, sge_of(&from, 0, 50000), &exported, 0);
+  good_wc(send_cq, IBV_WC_RDMA_WRITE, "a write to exported pages");
+  same_bytes(pages + 4096, from.at, 50000, "exported pages");
+  randomize(pages + 4096, 50000);
+  post_send(a, 2, IBV_WR_RDMA_READ, sge_of(&to, 0, 50000), &exported, 0);
+  good_wc(send_cq, IBV_WC_RDMA_READ, "a read of exported pages");
+  same_bytes(to.at, pages + 4096, 50000, "what was read of exported pages");
+  struct ibv_mr gone = *exported.mr;
+  SAME(ibv_dereg_mr(exported.mr), 0);
+  exported.mr = &gone;
+  post_send(a, 3, IBV_WR_RDMA_READ, sge_of(&to, 0, 8), &exported, 0);
+  SAME(wait_wc(send_cq, "a read of a region that is gone").status, IBV_WC_REM_ACCESS_ERR);
+  SAME(ibv_destroy_qp(a), 0);
+  SAME(ibv_destroy_qp(b), 0);
+  close(fd);
+  close(memory);
+  close(device);
+  end();
+}
+
+int main(int argc, char** argv) {
+  static const struct test tests[] = {{"counters", counters}, {"tags", tags}, {"tunnel", tunnel}, {"rate", rate}, {"dmabuf", dmabuf}};
+  return run_tests(tests, sizeof tests / sizeof tests[0], argc, argv);
+}
