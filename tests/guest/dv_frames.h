@@ -29,6 +29,18 @@ static inline struct ibv_flow* rule_for_mac(struct ibv_qp* qp, const uint8_t* ma
   return flow;
 }
 
+// A raw packet QP that also receives what its own process sends: by default the card keeps a transport domain's frames from it.
+static inline struct ibv_qp* make_looped_qp(struct ibv_qp_init_attr_ex* init) {
+  struct mlx5dv_qp_init_attr loop = {.comp_mask = MLX5DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS,
+                                     .create_flags = MLX5DV_QP_CREATE_TIR_ALLOW_SELF_LOOPBACK_UC};
+  init->qp_type = IBV_QPT_RAW_PACKET;
+  init->comp_mask |= IBV_QP_INIT_ATTR_PD;
+  init->pd = pd;
+  struct ibv_qp* qp = mlx5dv_create_qp(context, init, &loop);
+  if (qp == NULL) fail("a raw packet QP");
+  return qp;
+}
+
 static inline void ethernet_header(uint8_t* to, const uint8_t* mac, uint16_t type) {
   static const uint8_t source[6] = {0x02, 0x99, 0x88, 0x77, 0x66, 0x55};
   memcpy(to, mac, 6);

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# boot: --debian 13 --hca link=eth,id=e --hca link=ib,bf=on,id=i
+# ask: -
+# breaks: rkey-unknown cap-not-offered object-reference
+# program: dv_cq
+# program: dv_wr
+# program: dv_devx
+# program: dv_steer
+# What applications do with libmlx5 and its direct verbs, on both links: completions in each of its modes, work requests by the extended
+# interface, queues in memory of every kind, objects by DevX with their events; steering, counters and rates on the Ethernet port, whose
+# cable leads back to it. The programs name their tests. The argument, if any, is one of them: PROGRAM or PROGRAM:TEST.
+for device in mlx5_0 mlx5_1; do
+  if [[ $(<"/sys/class/infiniband/$device/ports/1/link_layer") == Ethernet ]]; then eth=$device; else ib=$device; fi
+done
+netdev=$(ls "/sys/class/infiniband/$eth/device/net")
+# Frames for any address come in.
+ip link set "$netdev" up promisc on || fail "$netdev"
+wait_active "$eth"
+wait_active "$ib"
+echo 64 >/proc/sys/vm/nr_hugepages
+mark_kernel_log
+
+# dv PROGRAM DEVICE
+dv() {
+  local program=$1 device=$2 test=
+  if [[ -n $test_argument ]]; then
+    [[ ${test_argument%%:*} == "$program" ]] || return 0
+    [[ $test_argument != *:* ]] || test=${test_argument#*:}
+  fi
+  note "$program on $device"
+  # shellcheck disable=SC2086 # none, or one
+  timeout 400 "$program" --device "$device" $test || failed+=("$program on $device: status $?")
+}
+failed=()
+for device in "$eth" "$ib"; do
+  dv dv_cq "$device"
+  NO_BURSTS=$([[ $device == "$eth" ]] || echo 1) dv dv_wr "$device"
+done
+TOGGLE_PORT="ip link set $netdev down && ip link set $netdev up" dv dv_devx "$eth"
+TOGGLE_PORT="$(declare -f fail guest_port ask); ask inject-into i link=down && ask inject-into i link=up" dv dv_devx "$ib"
+within 30 grep -q ACTIVE "/sys/class/infiniband/$eth/ports/1/state"
+dv dv_steer "$eth"
+((${#failed[@]} == 0)) || fail "$(printf '%s; ' "${failed[@]}")"
+no_complaints "direct verbs"
