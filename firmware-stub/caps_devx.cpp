@@ -16,6 +16,7 @@ void fill_general_devx(const Options& options, std::uint8_t* c) {
   prm::set<g::uctx_cap>(c, kUctxRawTx | kUctxInternalDevRes);
   prm::set<g::general_obj_types>(c, general_obj_types(options));
   prm::set<g::umem_uid_0>(c, 1);
+  prm::set<g::shared_object_to_user_object_allowed>(c, 1);
   prm::set<g::qos>(c, 1);
   prm::set<prm::cap_qpc_extension>(c, 1);
 }

@@ -2,6 +2,7 @@
 // Flow tables, groups, entries, counters: references, limits, what is refused.
 #include "fixture.h"
 
+#include "driver/bare/devx.h"
 #include "driver/bare/eth.h"
 
 namespace hcasim::bare {
@@ -268,6 +269,31 @@ TEST_F(Flow, Counters) {
   EXPECT_OK(delete_entry(table.number(), 0));
   EXPECT_OK(dealloc(id));
   EXPECT_STATUS(dealloc(id), CmdStatus::kBadRes);
+}
+
+// What the driver shares is a destination of users' entries, and theirs to change in nothing.
+TEST_F(Flow, UsersTablesLeadToSharedOnes) {
+  breaks({"devx-owner"});
+  const auto block = caps(0, true);
+  EXPECT_EQ(prm::get<prm::cmd_hca_cap::shared_object_to_user_object_allowed>(block.data()), 1u);
+  auto drivers = make_flow_table(dev(), 1, 2);
+  std::unique_ptr<EthObject> shared;
+  {
+    const Uctx::As as(dev(), std::uint16_t{0xffff});
+    shared = std::make_unique<EthObject>(make_flow_table(dev(), 1, 2));
+  }
+  Uctx user(dev());
+  const Uctx::As as(dev(), user);
+  auto own = make_flow_table(dev(), 1, 1);
+  auto group = make_flow_group(dev(), own.number(), 0, 1);
+  Mailbox in = entry(own.number(), group.number(), 0);
+  forward(in, 1, drivers.number());
+  EXPECT_STATUS(dev().exec(in), CmdStatus::kBadRes);
+  forward(in, 1, shared->number());
+  EXPECT_OK(dev().exec(in));
+  EXPECT_STATUS(create_group(shared->number(), 0, 1), CmdStatus::kBadRes);
+  EXPECT_STATUS(shared->destroy(), CmdStatus::kBadRes);
+  EXPECT_OK(delete_entry(own.number(), 0));
 }
 
 }  // namespace

@@ -192,6 +192,7 @@ static void plain(void) {
   for (uint32_t size = 1; size < 5000; size = size * 3 + 1) {
     randomize(from.at, size);
     memset(to.at, 0, size);
+    no_wc(cq, "an empty CQ");
     post_recv(b, 1, sge_of(&to, 0, size));
     post_send(a, 2, IBV_WR_SEND_WITH_IMM, sge_of(&from, 0, size), NULL, 0);
     for (uint64_t seen = 0; seen != 3;) {
@@ -233,6 +234,7 @@ static void mode(int version, int single, int wallclock, int stall) {
   errors();
   end();
 }
+// The pauses between polls are those of ibv_poll_cq() alone: libmlx5 chooses the functions of the extended interface before it knows of them.
 #define MODE(name, ...) \
   static void name(void) { mode(__VA_ARGS__); }
 MODE(test_v1, 1, 0, 0, 0)
@@ -240,25 +242,13 @@ MODE(test_v1_single, 1, 1, 0, 0)
 MODE(test_v1_wall, 1, 0, 1, 0)
 MODE(test_v1_single_wall, 1, 1, 1, 0)
 MODE(test_v1_stall, 1, 0, 0, 1)
-MODE(test_v1_single_stall, 1, 1, 0, 1)
-MODE(test_v1_wall_stall, 1, 0, 1, 1)
-MODE(test_v1_single_wall_stall, 1, 1, 1, 1)
 MODE(test_v1_adaptive, 1, 0, 0, 2)
-MODE(test_v1_single_adaptive, 1, 1, 0, 2)
-MODE(test_v1_wall_adaptive, 1, 0, 1, 2)
-MODE(test_v1_single_wall_adaptive, 1, 1, 1, 2)
 MODE(test_v0, 0, 0, 0, 0)
 MODE(test_v0_single, 0, 1, 0, 0)
 MODE(test_v0_wall, 0, 0, 1, 0)
 MODE(test_v0_single_wall, 0, 1, 1, 0)
 MODE(test_v0_stall, 0, 0, 0, 1)
-MODE(test_v0_single_stall, 0, 1, 0, 1)
-MODE(test_v0_wall_stall, 0, 0, 1, 1)
-MODE(test_v0_single_wall_stall, 0, 1, 1, 1)
 MODE(test_v0_adaptive, 0, 0, 0, 2)
-MODE(test_v0_single_adaptive, 0, 1, 0, 2)
-MODE(test_v0_wall_adaptive, 0, 0, 1, 2)
-MODE(test_v0_single_wall_adaptive, 0, 1, 1, 2)
 
 // Datagrams: who sent them, by which way.
 static void datagrams(void) {
@@ -452,10 +442,8 @@ static void moderate(void) {
 int main(int argc, char** argv) {
 #define TEST(name) {#name, test_##name}
   static const struct test tests[] = {
-      TEST(v1), TEST(v1_single), TEST(v1_wall), TEST(v1_single_wall), TEST(v1_stall), TEST(v1_single_stall), TEST(v1_wall_stall),
-      TEST(v1_single_wall_stall), TEST(v1_adaptive), TEST(v1_single_adaptive), TEST(v1_wall_adaptive), TEST(v1_single_wall_adaptive),
-      TEST(v0), TEST(v0_single), TEST(v0_wall), TEST(v0_single_wall), TEST(v0_stall), TEST(v0_single_stall), TEST(v0_wall_stall),
-      TEST(v0_single_wall_stall), TEST(v0_adaptive), TEST(v0_single_adaptive), TEST(v0_wall_adaptive), TEST(v0_single_wall_adaptive),
+      TEST(v1), TEST(v1_single), TEST(v1_wall), TEST(v1_single_wall), TEST(v1_stall), TEST(v1_adaptive),
+      TEST(v0), TEST(v0_single), TEST(v0_wall), TEST(v0_single_wall), TEST(v0_stall), TEST(v0_adaptive),
       {"datagrams", datagrams}, {"resize", resize}, {"resize_128", resize_128}, {"plain_128", plain_128}, {"no_scatter", no_scatter},
       {"clean_v1", clean_v1}, {"clean_v0", clean_v0}, {"clean_srq_v1", clean_srq_v1}, {"clean_srq_v0", clean_srq_v0}, {"moderate", moderate}};
   return run_tests(tests, sizeof tests / sizeof tests[0], argc, argv);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Runs inside a guest, on an Ethernet port whose cable leads back to it: verbs' flow counters, tags and VLANs as completions tell them,
-// headers that rules add and take off, a queue's rate.
+// headers that rules add and take off, a queue's rate,
+// the kernel's rules behind an application's own tables.
 #include "dv_common.h"
 
 #include "dv_frames.h"
@@ -245,14 +246,81 @@ static void rate(void) {
   printf("rate: %d frames in %.3f ms at %d kb/s, in %.3f ms at no rate\n", kFrames, took[1] * 1e3, kKbps, took[0] * 1e3);
   const double wanted = (kFrames - 1) * kSize * 8.0 / (kKbps * 1e3);
   if (took[1] < wanted * 0.8) fail("%.3f ms, not %.3f", took[1] * 1e3, wanted * 1e3);
-  struct ibv_qp_rate_limit_attr too_much = {.rate_limit = UINT32_MAX};
-  WANT(ibv_modify_qp_rate_limit(qp, &too_much) != 0);
+  struct ibv_qp_rate_limit_attr of_nothing = {.max_burst_sz = 100};
+  SAME(ibv_modify_qp_rate_limit(qp, &of_nothing), EINVAL);
   SAME(ibv_destroy_qp(qp), 0);
   SAME(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), 0);
   end();
 }
 
+// The kernel's rules of a priority as the destination of an application's own table: frames get there through that table alone.
+static void anchor(void) {
+  begin();
+  static const uint8_t mac[6] = {0x02, 7, 7, 7, 7, 7};
+  enum { kPriority = 5 };
+  struct mlx5dv_steering_anchor_attr of_anchor = {.ft_type = MLX5DV_FLOW_TABLE_TYPE_NIC_RX, .priority = kPriority};
+  struct mlx5dv_steering_anchor *a = mlx5dv_create_steering_anchor(context, &of_anchor), *again = mlx5dv_create_steering_anchor(context, &of_anchor);
+  WANT(a != NULL && again != NULL);
+  SAME(a->id, again->id);
+  uint8_t in[824] = {0}, out[16] = {0};
+  put(in, 0, 16, 0x930);  // CREATE_FLOW_TABLE
+  put(in, 0xc0 + 0x8, 8, 60);
+  struct mlx5dv_devx_obj* table = mlx5dv_devx_obj_create(context, in, 64, out, 16);
+  if (table == NULL) fail("CREATE_FLOW_TABLE: syndrome 0x%x", (unsigned)get(out, 0x20, 32));
+  const uint64_t table_id = get(out, 0x48, 24);
+  uint8_t group_in[1024] = {0};
+  put(group_in, 0, 16, 0x933);  // CREATE_FLOW_GROUP: one entry, for all
+  put(group_in, 0xa8, 24, table_id);
+  memset(out, 0, sizeof out);
+  struct mlx5dv_devx_obj* group = mlx5dv_devx_obj_create(context, group_in, sizeof group_in, out, 16);
+  if (group == NULL) fail("CREATE_FLOW_GROUP: syndrome 0x%x", (unsigned)get(out, 0x20, 32));
+  const uint64_t group_id = get(out, 0x48, 24);
+  struct mlx5dv_flow_matcher *first = matcher(MLX5DV_FLOW_TABLE_TYPE_NIC_RX, 0), *later = matcher(MLX5DV_FLOW_TABLE_TYPE_NIC_RX, kPriority);
+  struct mlx5dv_flow_action_attr to_table = {.type = MLX5DV_FLOW_ACTION_DEST_DEVX, .obj = table};
+  struct mlx5dv_flow_action_attr to_qp = {.type = MLX5DV_FLOW_ACTION_DEST_IBV_QP, .qp = receiver};
+  struct ibv_flow *first_rule = rule(first, mac, &to_table, 1), *later_rule = rule(later, mac, &to_qp, 1);
+  ethernet_header(from.at, mac, 0x88b5);
+  for (int led = 0; led < 2; led++) {
+    struct mlx5dv_devx_obj* entry = NULL;
+    if (led) {
+      memset(in, 0, sizeof in);
+      memset(out, 0, sizeof out);
+      put(in, 0, 16, 0x936);  // SET_FLOW_TABLE_ENTRY: to the anchor, whatever its level
+      put(in, 0xa8, 24, table_id);
+      put(in, 0xc0, 1, 1);
+      put(in, 0x200 + 0x20, 32, group_id);
+      put(in, 0x200 + 0x70, 16, 4);
+      put(in, 0x200 + 0x88, 24, 1);
+      put(in, 0x200 + 0x1780, 8, 1);
+      put(in, 0x200 + 0x1788, 24, a->id);
+      entry = mlx5dv_devx_obj_create(context, in, sizeof in, out, 16);
+      if (entry == NULL) fail("SET_FLOW_TABLE_ENTRY: syndrome 0x%x", (unsigned)get(out, 0x20, 32));
+    }
+    for (uint32_t i = 0; i < 5; i++) {
+      post_recv(receiver, i, sge_of(&to, 0, kSlot));
+      send_frame(100 + i);
+    }
+    for (uint32_t i = 0; i < 5 && led; i++) SAME(good_wc(recv_cq, IBV_WC_RECV, "a frame by the anchor").byte_len, 100 + i);
+    no_wc(recv_cq, led ? "the CQ after the frames" : "the CQ of what the table leads nowhere");
+    if (entry != NULL) SAME(mlx5dv_devx_obj_destroy(entry), 0);
+  }
+  // The table that leads there is the application's, the anchor's is not its to change.
+  memset(in, 0, sizeof in);
+  put(in, 0, 16, 0x931);  // DESTROY_FLOW_TABLE
+  put(in, 0xa8, 24, a->id);
+  WANT(mlx5dv_devx_obj_modify(table, in, 64, out, 16) != 0);
+  SAME(ibv_destroy_flow(first_rule), 0);
+  SAME(ibv_destroy_flow(later_rule), 0);
+  SAME(mlx5dv_destroy_flow_matcher(first), 0);
+  SAME(mlx5dv_destroy_flow_matcher(later), 0);
+  SAME(mlx5dv_devx_obj_destroy(group), 0);
+  SAME(mlx5dv_devx_obj_destroy(table), 0);
+  SAME(mlx5dv_destroy_steering_anchor(a), 0);
+  SAME(mlx5dv_destroy_steering_anchor(again), 0);
+  end();
+}
+
 int main(int argc, char** argv) {
-  static const struct test tests[] = {{"counters", counters}, {"tags", tags}, {"tunnel", tunnel}, {"rate", rate}};
+  static const struct test tests[] = {{"counters", counters}, {"tags", tags}, {"tunnel", tunnel}, {"rate", rate}, {"anchor", anchor}};
   return run_tests(tests, sizeof tests / sizeof tests[0], argc, argv);
 }
