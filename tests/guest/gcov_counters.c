@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// gcov_counters MODULE...: prints the counters of kernel modules that build-gcov-modules has made, from the kernel's memory (/proc/kcore,
-// root only). A line "object FILE VERSION STAMP CHECKSUM" for each object, and for each of its functions
-// "function IDENT LINES-CHECKSUM FLOW-CHECKSUM COUNTER...", numbers in hex; at the end "counters: end".
-// Section .gcov_info of a module is a list of pointers to what GCC has about an object; its shape is that of libgcov's struct gcov_info
-// (gcc/libgcc/libgcov.h), GCC 12 to 14.
-// Status 0; 1: no such module, or its counters cannot be read, with a line that says why.
+// gcov_counters MODULE...: prints the counters of kernel modules that build-gcov-modules has made, from the
+// kernel's memory (/proc/kcore, root only). A line "object FILE VERSION STAMP CHECKSUM" for each object, and
+// for each of its functions "function IDENT LINES-CHECKSUM FLOW-CHECKSUM COUNTER...", numbers in hex; at the
+// end "counters: end". Section .gcov_info of a module is a list of pointers to what GCC has about an object;
+// its shape is that of libgcov's struct gcov_info (gcc/libgcc/libgcov.h), GCC 12 to 14. Status 0; 1: no such
+// module, or its counters cannot be read, with a line that says why.
 #define _GNU_SOURCE
 #include <elf.h>
 #include <errno.h>
@@ -24,7 +24,8 @@ struct gcov_info_head {
   uint32_t stamp, checksum;
   uint64_t filename;
 };
-// Then a pointer to a merge function for each kind of counter, the number of functions, and the address of their list.
+// Then a pointer to a merge function for each kind of counter, the number of functions, and the address of
+// their list.
 struct gcov_fn {
   uint64_t key;
   uint32_t ident, lineno_checksum, cfg_checksum, unused;
@@ -49,7 +50,8 @@ static void core_open(void) {
   segment_count = head.e_phnum;
   const ssize_t bytes = (ssize_t)sizeof *segments * segment_count;
   segments = malloc((size_t)bytes);
-  if (!segments || pread(core, segments, (size_t)bytes, (off_t)head.e_phoff) != bytes) die("/proc/kcore", "no segments");
+  if (!segments || pread(core, segments, (size_t)bytes, (off_t)head.e_phoff) != bytes)
+    die("/proc/kcore", "no segments");
 }
 
 // Status 0: what is at the kernel's address; -1: nothing is.
@@ -65,10 +67,12 @@ static void read_at(uint64_t address, void* out, size_t bytes) {
   if (peek(address, out, bytes) != 0) die("the kernel's memory cannot be read", NULL);
 }
 
-// What comes after the head differs: GCC's major version is in the first two letters of the version, A0 being 0.
+// What comes after the head differs: GCC's major version is in the first two letters of the version, A0 being
+// 0.
 static unsigned kinds_of(uint32_t version) {
   const unsigned major = ((version >> 24) - 'A') * 10 + (((version >> 16) & 0xff) - '0');
-  if (major < 12 || major > 14) die("compiled by a GCC whose counters are unknown here (12 to 14 are known)", NULL);
+  if (major < 12 || major > 14)
+    die("compiled by a GCC whose counters are unknown here (12 to 14 are known)", NULL);
   return major == 14 ? 9 : 8;
 }
 
@@ -124,7 +128,9 @@ static void module_counters(const char* module) {
   for (int i = 0; i < kMaxObjects; i++) {
     uint64_t object;
     struct gcov_info_head head;
-    if (peek(list + (uint64_t)i * sizeof object, &object, sizeof object) != 0 || peek(object, &head, sizeof head) != 0) break;
+    if (peek(list + (uint64_t)i * sizeof object, &object, sizeof object) != 0 ||
+        peek(object, &head, sizeof head) != 0)
+      break;
     if (i == 0) version = head.version;
     if (head.version != version) break;
     object_at(object, &head);
