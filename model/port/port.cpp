@@ -315,7 +315,7 @@ Time Port::transmit_crossed(Time t, PacketRef&& packet) {
   if (home && home->tracer_.enabled() && p.kind != PacketKind::kEthernet)
     home->trace_request(p, slot.start, slot.end);
   trace_out(slot, p, bytes);
-  home.report_departure(slot.start, p);
+  if (home) home->report_departure(slot.start, p);
   p.looped = wire_ == nullptr;
   leave(slot.end, slot.lasts, slot.start - t, std::move(packet), {wire_ == nullptr, wire_ != nullptr});
   return slot.end;

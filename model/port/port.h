@@ -199,8 +199,11 @@ class Port : public sc_core::sc_module {
   void trace_received(Time t, const Packet& p);
   // The receiver of a packet gives up on it.
   void drop(Time t, const Packet& p, DropReason reason);
-  void report_departure(Time t, const Packet& p) const {
-    if (p.reports_departure && departed_) departed_(t, p);
+  // Once: what the far end has in hand may be the same packet.
+  void report_departure(Time t, Packet& p) const {
+    if (!p.reports_departure) return;
+    p.reports_departure = false;
+    if (departed_) departed_(t, p);
   }
 
   template <class Archive>
