@@ -6,7 +6,7 @@
 # breaks: wqe-headers
 # says: rules wqe-headers
 # docs/case-studies/inner-udp.md: datagrams in a VXLAN tunnel that the card is to cut out of one send. The driver tells it how long their
-# headers are, and took UDP's for TCP's: their length is where the data are.
+# headers are, and took UDP's for TCP's, whose length it read behind the end of what there was.
 pf=/sys/bus/pci/devices/$(hca_addresses | head -n 1)
 size=1000 count=5
 
@@ -54,21 +54,16 @@ bug_ready
 
 drivers fixed
 both_ends
-for byte in 0x41 0x00; do
-  datagrams $byte
-  [[ $(</tmp/came) == "right $count of $count, wrong 0" ]] || fail "with the fix: $(</tmp/came)"
-done
+datagrams 0x41
+[[ $(</tmp/came) == "right $count of $count, wrong 0" ]] || fail "with the fix: $(</tmp/came)"
 silent
 ends_gone
 silent
 
-# "A" is a TCP header of 16 bytes, 0 one of none.
+# The data are no part of what the driver has looked at: what lies behind the headers is memory that the kernel has cleared.
 drivers broken
 both_ends
-datagrams 0x41
-[[ $(</tmp/came) == "right 0 of $count, wrong "* ]] || fail "they came: $(</tmp/came)"
-mark_kernel_log
-datagrams 0x00 error_comes
+datagrams 0x41 error_comes
 [[ $(</tmp/came) == "right 0 of $count, wrong 0" ]] || fail "some of them came: $(</tmp/came)"
 breaks wqe-headers
 reaches "" 10.9.7.200

@@ -2,7 +2,7 @@
 # boot: --hca link=eth,vfs=1,id=left,cable=right,options=trace_filter=path --hca link=eth,id=right --no-modprobe
 # ask: -
 # disk: build-mutants --bug wrong-tunnel
-# says: path E-Switch
+# says: path FDB table 0x[0-9a-f]+ level 1: entry 0: reformat, forward
 # docs/case-studies/wrong-tunnel.md: a card in switchdev mode takes frames from the wire and sends them back to it in a tunnel, one for each
 # address. What puts a tunnel's header on is a flow table of its own, and the driver took one for the other.
 tunnels=64
