@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the programs dv_*.c share, which use an HCA by mlx5dv as applications do: tests each in a process of its own (with its own
-// environment, which libmlx5 reads when it opens a device), queue pairs, memory, fields of the PRM's layouts.
+// What the programs dv_*.c share, which use an HCA by mlx5dv as applications do: tests each in a process of
+// its own (with its own environment, which libmlx5 reads when it opens a device), queue pairs, memory, fields
+// of the PRM's layouts.
 //   dv_NAME [--device NAME] [TEST...]
 // prints a line a test; status 0 when all passed.
 #ifndef HCASIM_TESTS_GUEST_DV_COMMON_H
@@ -25,7 +26,9 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { kAll = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC };
+enum {
+  kAll = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC
+};
 
 static struct ibv_context* context;
 static struct ibv_pd* pd;
@@ -47,15 +50,15 @@ __attribute__((format(printf, 1, 2), noreturn)) static inline void fail(const ch
   fflush(stdout);
   _exit(1);
 }
-#define WANT(condition)                                                 \
-  do {                                                                  \
+#define WANT(condition)                                                      \
+  do {                                                                       \
     if (!(condition)) fail("%s:%d: not %s", __FILE__, __LINE__, #condition); \
   } while (0)
-#define SAME(got, wanted)                                                                                        \
-  do {                                                                                                           \
-    const unsigned long long got_ = (unsigned long long)(got), wanted_ = (unsigned long long)(wanted);           \
-    if (got_ != wanted_)                                                                                         \
-      fail("%s:%d: %s is 0x%llx, not 0x%llx (%s)", __FILE__, __LINE__, #got, got_, wanted_, #wanted);            \
+#define SAME(got, wanted)                                                                              \
+  do {                                                                                                 \
+    const unsigned long long got_ = (unsigned long long)(got), wanted_ = (unsigned long long)(wanted); \
+    if (got_ != wanted_)                                                                               \
+      fail("%s:%d: %s is 0x%llx, not 0x%llx (%s)", __FILE__, __LINE__, #got, got_, wanted_, #wanted);  \
   } while (0)
 
 static inline uint64_t rnd(void) {  // xorshift64*
@@ -65,7 +68,8 @@ static inline uint64_t rnd(void) {  // xorshift64*
   return seed * 2685821657736338717ull;
 }
 
-// A field of `bits` bits, `at` bits from the beginning of a layout of the PRM (bit 0 is the first byte's highest).
+// A field of `bits` bits, `at` bits from the beginning of a layout of the PRM (bit 0 is the first byte's
+// highest).
 static inline void put(void* layout, unsigned at, unsigned bits, uint64_t value) {
   uint8_t* bytes = layout;
   for (unsigned i = 0; i < bits; i++) {
@@ -101,7 +105,8 @@ static inline void open_device(void) {
   context = mlx5dv_open_device(found, &attr);
   if (context == NULL || ibv_query_port(context, 1, &port) != 0) fail("the device cannot be opened");
   is_eth = port.link_layer == IBV_LINK_LAYER_ETHERNET;
-  if (ibv_query_gid(context, 1, is_eth ? 1 : 0, &gid) != 0 && !is_eth) fail("no GID");  // without RoCE there is none
+  if (ibv_query_gid(context, 1, is_eth ? 1 : 0, &gid) != 0 && !is_eth)
+    fail("no GID");  // without RoCE there is none
   pd = ibv_alloc_pd(context);
   if (pd == NULL) fail("ibv_alloc_pd");
 }
@@ -148,9 +153,11 @@ static inline void to_init(struct ibv_qp* qp) {
   int mask = IBV_QP_STATE | IBV_QP_PORT;
   if (qp->qp_type != IBV_QPT_RAW_PACKET) mask |= IBV_QP_PKEY_INDEX;
   if (qp->qp_type == IBV_QPT_UD) mask |= IBV_QP_QKEY;
-  if (qp->qp_type == IBV_QPT_RC || qp->qp_type == IBV_QPT_UC || qp->qp_type == IBV_QPT_XRC_RECV || qp->qp_type == IBV_QPT_XRC_SEND) {
+  if (qp->qp_type == IBV_QPT_RC || qp->qp_type == IBV_QPT_UC || qp->qp_type == IBV_QPT_XRC_RECV ||
+      qp->qp_type == IBV_QPT_XRC_SEND) {
     mask |= IBV_QP_ACCESS_FLAGS;
-    attr.qp_access_flags = qp->qp_type == IBV_QPT_UC ? IBV_ACCESS_REMOTE_WRITE : kAll & ~IBV_ACCESS_LOCAL_WRITE;
+    attr.qp_access_flags =
+        qp->qp_type == IBV_QPT_UC ? IBV_ACCESS_REMOTE_WRITE : kAll & ~IBV_ACCESS_LOCAL_WRITE;
   }
   const int e = ibv_modify_qp(qp, &attr, mask);
   if (e != 0) fail("to INIT: %s", strerror(e));
@@ -165,7 +172,8 @@ static inline void to_rtr(struct ibv_qp* qp, uint32_t peer) {
   int mask = IBV_QP_STATE;
   if (qp->qp_type != IBV_QPT_UD && qp->qp_type != IBV_QPT_RAW_PACKET) {
     mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
-    if (qp->qp_type == IBV_QPT_RC || qp->qp_type == IBV_QPT_XRC_RECV) mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+    if (qp->qp_type == IBV_QPT_RC || qp->qp_type == IBV_QPT_XRC_RECV)
+      mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
     address(&attr.ah_attr);
   }
   const int e = ibv_modify_qp(qp, &attr, mask);
@@ -190,8 +198,10 @@ static inline void ready(struct ibv_qp* qp, uint32_t peer) {
   to_rtr(qp, peer);
   to_rts(qp);
 }
-static inline struct ibv_qp* make_qp(enum ibv_qp_type type, struct ibv_cq* send_cq, struct ibv_cq* recv_cq, struct ibv_srq* srq) {
-  struct ibv_qp_init_attr init = {.qp_type = type, .send_cq = send_cq, .recv_cq = recv_cq, .srq = srq, .cap = {64, 64, 4, 4, 128}};
+static inline struct ibv_qp* make_qp(enum ibv_qp_type type, struct ibv_cq* send_cq, struct ibv_cq* recv_cq,
+                                     struct ibv_srq* srq) {
+  struct ibv_qp_init_attr init = {
+      .qp_type = type, .send_cq = send_cq, .recv_cq = recv_cq, .srq = srq, .cap = {64, 64, 4, 4, 128}};
   struct ibv_qp* qp = ibv_create_qp(pd, &init);
   if (qp == NULL) fail("ibv_create_qp of type %d", type);
   return qp;
@@ -212,17 +222,24 @@ static inline struct ibv_wc wait_wc(struct ibv_cq* cq, const char* what) {
 }
 static inline struct ibv_wc good_wc(struct ibv_cq* cq, enum ibv_wc_opcode opcode, const char* what) {
   const struct ibv_wc wc = wait_wc(cq, what);
-  if (wc.status != IBV_WC_SUCCESS) fail("%s: %s, vendor 0x%x", what, ibv_wc_status_str(wc.status), wc.vendor_err);
+  if (wc.status != IBV_WC_SUCCESS)
+    fail("%s: %s, vendor 0x%x", what, ibv_wc_status_str(wc.status), wc.vendor_err);
   if (wc.opcode != opcode) fail("%s: opcode %d, not %d", what, wc.opcode, opcode);
   return wc;
 }
 static inline void no_wc(struct ibv_cq* cq, const char* what) {
   struct ibv_wc wc;
-  if (ibv_poll_cq(cq, 1, &wc) != 0) fail("a completion too many on %s: %s", what, ibv_wc_status_str(wc.status));
+  if (ibv_poll_cq(cq, 1, &wc) != 0)
+    fail("a completion too many on %s: %s", what, ibv_wc_status_str(wc.status));
 }
-static inline void post_send(struct ibv_qp* qp, uint64_t id, enum ibv_wr_opcode opcode, struct ibv_sge sge, const struct region* remote,
-                             int flags) {
-  struct ibv_send_wr wr = {.wr_id = id, .sg_list = &sge, .num_sge = 1, .opcode = opcode, .send_flags = (unsigned)flags | IBV_SEND_SIGNALED}, *bad;
+static inline void post_send(struct ibv_qp* qp, uint64_t id, enum ibv_wr_opcode opcode, struct ibv_sge sge,
+                             const struct region* remote, int flags) {
+  struct ibv_send_wr wr = {.wr_id = id,
+                           .sg_list = &sge,
+                           .num_sge = 1,
+                           .opcode = opcode,
+                           .send_flags = (unsigned)flags | IBV_SEND_SIGNALED},
+                     *bad;
   wr.imm_data = htobe32((uint32_t)id ^ 0xabcd0000);
   if (remote != NULL) wr.wr.rdma.remote_addr = (uintptr_t)remote->at, wr.wr.rdma.rkey = remote->mr->rkey;
   const int e = ibv_post_send(qp, &wr, &bad);
@@ -235,11 +252,13 @@ static inline void post_recv(struct ibv_qp* qp, uint64_t id, struct ibv_sge sge)
 }
 static inline void readable(int fd, const char* what) {
   struct pollfd p = {.fd = fd, .events = POLLIN};
-  if (poll(&p, 1, 30000) != 1 || (p.revents & POLLIN) == 0) fail("nothing to be read of %s within 30 s", what);
+  if (poll(&p, 1, 30000) != 1 || (p.revents & POLLIN) == 0)
+    fail("nothing to be read of %s within 30 s", what);
 }
 
 // One message from a to b, received and compared.
-static inline void one_send(struct ibv_qp* a, struct ibv_qp* b, const struct region* from, const struct region* to, uint32_t size, int flags) {
+static inline void one_send(struct ibv_qp* a, struct ibv_qp* b, const struct region* from,
+                            const struct region* to, uint32_t size, int flags) {
   randomize(from->at, size);
   memset(to->at, 0, size);
   const uint64_t id = rnd();

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Runs inside a guest: completions as applications read them: by ibv_start_poll and its siblings with every field, in each of the modes
-// that libmlx5 has for it (several threads or one, a pause between polls, fixed or adaptive, wall-clock times, CQEs of both versions and
-// both sizes), by ibv_poll_cq, after a resize with entries in the CQ, and after a QP is gone whose completions lie there.
+// Runs inside a guest: completions as applications read them: by ibv_start_poll and its siblings with every
+// field, in each of the modes that libmlx5 has for it (several threads or one, a pause between polls, fixed
+// or adaptive, wall-clock times, CQEs of both versions and both sizes), by ibv_poll_cq, after a resize with
+// entries in the CQ, and after a QP is gone whose completions lie there.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <glob.h>
@@ -12,8 +13,9 @@
 
 #include "dv_common.h"
 
-// --- CQEs of version 0, which name a QP where version 1 has the user's index: what an application with a libmlx5 of before 2015 asks for.
-// Today's library always asks for version 1; the request is changed on its way.
+// --- CQEs of version 0, which name a QP where version 1 has the user's index: what an application with a
+// libmlx5 of before 2015 asks for. Today's library always asks for version 1; the request is changed on its
+// way.
 static int cqe_version = 1, version_was_asked;
 int ioctl(int fd, unsigned long request, ...) {
   static int (*real)(int, unsigned long, ...);
@@ -23,7 +25,8 @@ int ioctl(int fd, unsigned long request, ...) {
   void* argument = va_arg(args, void*);
   va_end(args);
   struct ib_uverbs_ioctl_hdr* header = argument;
-  if (request == RDMA_VERBS_IOCTL && header->object_id == UVERBS_OBJECT_DEVICE && header->method_id == UVERBS_METHOD_GET_CONTEXT)
+  if (request == RDMA_VERBS_IOCTL && header->object_id == UVERBS_OBJECT_DEVICE &&
+      header->method_id == UVERBS_METHOD_GET_CONTEXT)
     for (int i = 0; i < header->num_attrs; i++)
       if (header->attrs[i].attr_id == UVERBS_ATTR_UHW_IN && header->attrs[i].len >= 24) {
         uint8_t* asked = (uint8_t*)(uintptr_t)header->attrs[i].data + 16;  // max_cqe_version
@@ -41,8 +44,9 @@ static struct ibv_qp *a, *b;
 
 static void make_cq_ex(int flags, uint64_t more, int cqe) {
   struct ibv_cq_init_attr_ex attr = {.cqe = (uint32_t)cqe,
-                                     .wc_flags = IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_CVLAN |
-                                                 IBV_WC_EX_WITH_FLOW_TAG | IBV_WC_EX_WITH_TM_INFO | more,
+                                     .wc_flags = IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
+                                                 IBV_WC_EX_WITH_CVLAN | IBV_WC_EX_WITH_FLOW_TAG |
+                                                 IBV_WC_EX_WITH_TM_INFO | more,
                                      .comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS,
                                      .flags = (uint32_t)flags};
   cq_ex = ibv_create_cq_ex(context, &attr);
@@ -130,20 +134,24 @@ static void fields(int wallclock) {
       if (wallclock) {
         const uint64_t wall = ibv_wc_read_completion_wallclock_ns(cq_ex), wall_now = wall_clock();
         if (wall + 1000 < wall_before || wall > wall_now + 1000)
-          fail("wall clock %llu, not within %llu..%llu", (unsigned long long)wall, (unsigned long long)wall_before, (unsigned long long)wall_now);
+          fail("wall clock %llu, not within %llu..%llu", (unsigned long long)wall,
+               (unsigned long long)wall_before, (unsigned long long)wall_now);
       }
       if (!is_receive) {
         SAME(cq_ex->wr_id, 200 + sent++);
-        SAME(ibv_wc_read_opcode(cq_ex), opcode == IBV_WR_RDMA_WRITE_WITH_IMM ? IBV_WC_RDMA_WRITE : IBV_WC_SEND);
+        SAME(ibv_wc_read_opcode(cq_ex),
+             opcode == IBV_WR_RDMA_WRITE_WITH_IMM ? IBV_WC_RDMA_WRITE : IBV_WC_SEND);
         SAME(ibv_wc_read_qp_num(cq_ex), a->qp_num);
         continue;
       }
       SAME(cq_ex->wr_id, 100 + received);
-      SAME(ibv_wc_read_opcode(cq_ex), opcode == IBV_WR_RDMA_WRITE_WITH_IMM ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV);
+      SAME(ibv_wc_read_opcode(cq_ex),
+           opcode == IBV_WR_RDMA_WRITE_WITH_IMM ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV);
       SAME(ibv_wc_read_qp_num(cq_ex), b->qp_num);
       SAME(ibv_wc_read_byte_len(cq_ex), size);
       SAME(ibv_wc_read_wc_flags(cq_ex) & IBV_WC_WITH_IMM, opcode == IBV_WR_SEND ? 0 : IBV_WC_WITH_IMM);
-      if (opcode != IBV_WR_SEND) SAME(be32toh(ibv_wc_read_imm_data(cq_ex)), (200u + (unsigned)received) ^ 0xabcd0000);
+      if (opcode != IBV_WR_SEND)
+        SAME(be32toh(ibv_wc_read_imm_data(cq_ex)), (200u + (unsigned)received) ^ 0xabcd0000);
       received++;
       if (!is_eth) SAME(ibv_wc_read_slid(cq_ex), port.lid);
       if (!is_eth) SAME(ibv_wc_read_sl(cq_ex), 0);
@@ -152,7 +160,8 @@ static void fields(int wallclock) {
     ibv_end_poll(cq_ex);
     SAME(sent, kEach);
     SAME(received, kEach);
-    for (uint32_t i = 0; i < kEach; i++) same_bytes(to.at + i * 13000, from.at + i * 13000, size, "a message of a round");
+    for (uint32_t i = 0; i < kEach; i++)
+      same_bytes(to.at + i * 13000, from.at + i * 13000, size, "a message of a round");
   }
   // One completion a round, each later than the one before it.
   for (int i = 0; i < 5; i++) {
@@ -161,13 +170,17 @@ static void fields(int wallclock) {
     for (int j = 0; j < 2; j++) {
       start();
       const uint64_t time = ibv_wc_read_completion_ts(cq_ex);
-      if (j == 0 && i > 0 && time <= last_time) fail("a completion at %llu after one at %llu", (unsigned long long)time, (unsigned long long)last_time);
+      if (j == 0 && i > 0 && time <= last_time)
+        fail("a completion at %llu after one at %llu", (unsigned long long)time,
+             (unsigned long long)last_time);
       if (time > last_time || i == 0) last_time = time;
       ibv_end_poll(cq_ex);
     }
   }
   const uint64_t end_time = device_clock();
-  if (last_time > end_time) fail("a completion at %llu, later than the device's clock %llu", (unsigned long long)last_time, (unsigned long long)end_time);
+  if (last_time > end_time)
+    fail("a completion at %llu, later than the device's clock %llu", (unsigned long long)last_time,
+         (unsigned long long)end_time);
 }
 
 // Errors: the one that fails, and what is flushed behind it.
@@ -227,14 +240,16 @@ static void mode(int version, int single, int wallclock, int stall) {
   setenv("MLX5_STALL_CQ_POLL_MAX", "2000", 1);
   setenv("MLX5_STALL_CQ_INC_STEP", "100", 1);
   setenv("MLX5_STALL_CQ_DEC_STEP", "10", 1);
-  begin(single ? IBV_CREATE_CQ_ATTR_SINGLE_THREADED : 0, wallclock ? IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK : 0);
+  begin(single ? IBV_CREATE_CQ_ATTR_SINGLE_THREADED : 0,
+        wallclock ? IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK : 0);
   pair_of(IBV_QPT_RC);
   plain();
   fields(wallclock);
   errors();
   end();
 }
-// The pauses between polls are those of ibv_poll_cq() alone: libmlx5 chooses the functions of the extended interface before it knows of them.
+// The pauses between polls are those of ibv_poll_cq() alone: libmlx5 chooses the functions of the extended
+// interface before it knows of them.
 #define MODE(name, ...) \
   static void name(void) { mode(__VA_ARGS__); }
 MODE(test_v1, 1, 0, 0, 0)
@@ -266,7 +281,12 @@ static void datagrams(void) {
     memset(to.at, 0, 1000);
     post_recv(b, 11, sge_of(&to, 0, 540));
     struct ibv_sge sge = sge_of(&from, 0, 400);
-    struct ibv_send_wr wr = {.wr_id = 12, .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED}, *bad;
+    struct ibv_send_wr wr = {.wr_id = 12,
+                             .sg_list = &sge,
+                             .num_sge = 1,
+                             .opcode = IBV_WR_SEND,
+                             .send_flags = IBV_SEND_SIGNALED},
+                       *bad;
     wr.wr.ud.ah = ah;
     wr.wr.ud.remote_qpn = b->qp_num;
     wr.wr.ud.remote_qkey = 0x11223344;
@@ -299,8 +319,10 @@ static void resize(void) {
   uint64_t posted = 0, polled = 0;
   for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
     for (int j = 0; j < 40; j++) post_send(a, posted++, IBV_WR_RDMA_WRITE, sge_of(&from, 0, 64), &to, 0);
-    // Some have to be there, and the oldest is looked at, so that the CQ's beginning moves through its buffer.
-    for (int j = 0; j < 7; j++) SAME(good_wc(cq, IBV_WC_RDMA_WRITE, "a write before the resize").wr_id, polled++);
+    // Some have to be there, and the oldest is looked at, so that the CQ's beginning moves through its
+    // buffer.
+    for (int j = 0; j < 7; j++)
+      SAME(good_wc(cq, IBV_WC_RDMA_WRITE, "a write before the resize").wr_id, polled++);
     SAME(ibv_resize_cq(cq, sizes[i]), 0);
     if (cq->cqe < sizes[i]) fail("%d CQEs, not %d", cq->cqe, sizes[i]);
     for (int j = 0; j < 15; j++) post_send(a, posted++, IBV_WR_RDMA_WRITE, sge_of(&from, 0, 64), &to, 0);
@@ -330,7 +352,8 @@ static void no_scatter(void) {
   end();
 }
 
-// Completions of a QP that is destroyed leave a CQ that it shares; those of the other QP stay. With an SRQ, its WQEs come back.
+// Completions of a QP that is destroyed leave a CQ that it shares; those of the other QP stay. With an SRQ,
+// its WQEs come back.
 static void clean(int with_srq) {
   begin(0, 0);
   struct ibv_srq_init_attr init = {.attr = {.max_wr = 15, .max_sge = 1}};
@@ -402,7 +425,8 @@ static void moderate(void) {
   cq = ibv_create_cq(context, kCqe, &from, channel, 0);
   WANT(cq != NULL);
   pair_of(IBV_QPT_RC);
-  struct ibv_modify_cq_attr attr = {.attr_mask = IBV_CQ_ATTR_MODERATE, .moderate = {.cq_count = 20, .cq_period = 2000}};
+  struct ibv_modify_cq_attr attr = {.attr_mask = IBV_CQ_ATTR_MODERATE,
+                                    .moderate = {.cq_count = 20, .cq_period = 2000}};
   SAME(ibv_modify_cq(cq, &attr), 0);
   struct mlx5dv_cq dv;
   struct mlx5dv_obj object = {.cq = {.in = cq, .out = &dv}};
@@ -440,11 +464,29 @@ static void moderate(void) {
 }
 
 int main(int argc, char** argv) {
-#define TEST(name) {#name, test_##name}
-  static const struct test tests[] = {
-      TEST(v1), TEST(v1_single), TEST(v1_wall), TEST(v1_single_wall), TEST(v1_stall), TEST(v1_adaptive),
-      TEST(v0), TEST(v0_single), TEST(v0_wall), TEST(v0_single_wall), TEST(v0_stall), TEST(v0_adaptive),
-      {"datagrams", datagrams}, {"resize", resize}, {"resize_128", resize_128}, {"plain_128", plain_128}, {"no_scatter", no_scatter},
-      {"clean_v1", clean_v1}, {"clean_v0", clean_v0}, {"clean_srq_v1", clean_srq_v1}, {"clean_srq_v0", clean_srq_v0}, {"moderate", moderate}};
+#define TEST(name) \
+  { #name, test_##name }
+  static const struct test tests[] = {TEST(v1),
+                                      TEST(v1_single),
+                                      TEST(v1_wall),
+                                      TEST(v1_single_wall),
+                                      TEST(v1_stall),
+                                      TEST(v1_adaptive),
+                                      TEST(v0),
+                                      TEST(v0_single),
+                                      TEST(v0_wall),
+                                      TEST(v0_single_wall),
+                                      TEST(v0_stall),
+                                      TEST(v0_adaptive),
+                                      {"datagrams", datagrams},
+                                      {"resize", resize},
+                                      {"resize_128", resize_128},
+                                      {"plain_128", plain_128},
+                                      {"no_scatter", no_scatter},
+                                      {"clean_v1", clean_v1},
+                                      {"clean_v0", clean_v0},
+                                      {"clean_srq_v1", clean_srq_v1},
+                                      {"clean_srq_v0", clean_srq_v0},
+                                      {"moderate", moderate}};
   return run_tests(tests, sizeof tests / sizeof tests[0], argc, argv);
 }

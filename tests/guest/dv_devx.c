@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Runs inside a guest: objects that an application makes by the card's own commands (DevX). Commands in the background, events by cookie
-// and by file descriptor, commands on objects that verbs have made, work requests written by hand.
+// Runs inside a guest: objects that an application makes by the card's own commands (DevX). Commands in the
+// background, events by cookie and by file descriptor, commands on objects that verbs have made, work
+// requests written by hand.
 //   TOGGLE_PORT: a command of the environment that takes the device's port down and up again
 #include "dv_common.h"
 
 #include <sys/eventfd.h>
 
 #include "dv_frames.h"
-
-enum { kBytes = 8192, kCqes = 64, kWqes = 64, kRqBytes = kWqes * 16, kRings = 16384, kQpAt = 4096, kDbrAt = 12288 };
-static struct region from, to;
+#include "dv_pair.h"
 
 static void begin(void) {
   open_device();
@@ -22,193 +21,6 @@ static void end(void) {
   SAME(ibv_dereg_mr(to.mr), 0);
   SAME(ibv_dealloc_pd(pd), 0);
   SAME(ibv_close_device(context), 0);
-}
-
-static void succeeded(const void* out, const char* what) {
-  if (get(out, 0, 8) != 0) fail("%s: status %u, syndrome 0x%x", what, (unsigned)get(out, 0, 8), (unsigned)get(out, 0x20, 32));
-}
-static struct mlx5dv_devx_obj* make(const void* in, size_t size, void* out, const char* what) {
-  struct mlx5dv_devx_obj* object = mlx5dv_devx_obj_create(context, in, size, out, 16);
-  if (object == NULL) fail("%s: syndrome 0x%x", what, (unsigned)get(out, 0x20, 32));
-  succeeded(out, what);
-  return object;
-}
-
-// --- a CQ and an RC queue pair that is connected to itself ---
-struct pair {
-  uint8_t* rings;
-  struct mlx5dv_devx_umem* umem;
-  struct mlx5dv_devx_uar* uar;
-  struct mlx5dv_devx_obj *cq, *qp;
-  uint32_t cqn, qpn, ci, pi, ri;
-};
-
-static uint32_t pd_number(void) {
-  struct mlx5dv_pd dv;
-  struct mlx5dv_obj object = {.pd = {.in = pd, .out = &dv}};
-  SAME(mlx5dv_init_obj(&object, MLX5DV_OBJ_PD), 0);
-  return dv.pdn;
-}
-
-static void make_pair(struct pair* p) {
-  memset(p, 0, sizeof *p);
-  p->rings = mmap(NULL, kRings, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  WANT(p->rings != MAP_FAILED);
-  memset(p->rings, 0, kRings);
-  for (int i = 0; i < kCqes; i++) p->rings[i * 64 + 63] = 0xf1;  // the card's
-  struct mlx5dv_devx_umem_in of_umem = {.addr = p->rings, .size = kRings, .access = IBV_ACCESS_LOCAL_WRITE, .pgsz_bitmap = ~4095ull};
-  p->umem = mlx5dv_devx_umem_reg_ex(context, &of_umem);
-  WANT(p->umem != NULL);
-  p->uar = mlx5dv_devx_alloc_uar(context, MLX5DV_UAR_ALLOC_TYPE_NC);
-  WANT(p->uar != NULL);
-  uint32_t eqn = 0;
-  SAME(mlx5dv_devx_query_eqn(context, 0, &eqn), 0);
-  uint8_t in[272] = {0}, out[16] = {0};
-  put(in, 0, 16, 0x400);  // CREATE_CQ
-  put(in, 0x80 + 0x6, 1, 1);
-  put(in, 0x80 + 0x20, 32, p->umem->umem_id);
-  put(in, 0x80 + 0x63, 5, 6);
-  put(in, 0x80 + 0x68, 24, p->uar->page_id);
-  put(in, 0x80 + 0xa0, 32, eqn);
-  put(in, 0x80 + 0x1c0, 64, kDbrAt);
-  put(in, 0x2c0, 32, p->umem->umem_id);
-  put(in, 0x2e0, 1, 1);
-  p->cq = make(in, sizeof in, out, "CREATE_CQ");
-  p->cqn = (uint32_t)get(out, 0x48, 24);
-  memset(in, 0, sizeof in);
-  memset(out, 0, sizeof out);
-  uint8_t* qpc = in + 0xc0 / 8;
-  put(in, 0, 16, 0x500);  // CREATE_QP
-  put(qpc, 0x13, 2, 3);
-  put(qpc, 0x28, 24, pd_number());
-  put(qpc, 0x49, 4, 6);
-  put(qpc, 0x51, 4, 6);
-  put(qpc, 0x58, 2, 1);
-  put(qpc, 0x68, 24, p->uar->page_id);
-  put(qpc, 0x3e8, 24, p->cqn);
-  put(qpc, 0x4e8, 24, p->cqn);
-  put(qpc, 0x500, 64, kDbrAt + 64);
-  put(qpc, 0x683, 1, 1);
-  put(qpc, 0x720, 32, p->umem->umem_id);
-  put(in, 0x800, 64, kQpAt);
-  put(in, 0x840, 32, p->umem->umem_id);
-  put(in, 0x860, 1, 1);
-  p->qp = make(in, sizeof in, out, "CREATE_QP");
-  p->qpn = (uint32_t)get(out, 0x48, 24);
-  // To INIT, RTR, RTS.
-  struct ibv_ah_attr path = {0};
-  address(&path);
-  struct ibv_ah* ah = ibv_create_ah(pd, &path);
-  WANT(ah != NULL);
-  struct mlx5dv_ah av;
-  struct mlx5dv_obj object = {.ah = {.in = ah, .out = &av}};
-  SAME(mlx5dv_init_obj(&object, MLX5DV_OBJ_AH), 0);
-  for (int step = 0; step < 3; step++) {
-    memset(in, 0, sizeof in);
-    memset(out, 0, sizeof out);
-    uint8_t* ads = qpc + 0xc0 / 8;
-    put(in, 0, 16, 0x502 + (unsigned)step);
-    put(in, 0x48, 24, p->qpn);
-    put(ads, 0x128, 8, 1);
-    if (step == 0) put(qpc, 0x490, 2, 3);
-    if (step == 1) {
-      put(qpc, 0x40, 3, 3);
-      put(qpc, 0x43, 5, 30);
-      put(qpc, 0xa8, 24, p->qpn);
-      put(qpc, 0x4a3, 5, 12);
-      put(qpc, 0x488, 3, 3);
-      if (is_eth) {
-        memcpy(ads + 0x80 / 8, gid.raw, 16);
-        put(ads, 0x48, 8, 1);
-        put(ads, 0x58, 8, 64);
-        put(ads, 0x110, 16, 0xc123);
-        memcpy(ads + 0x130 / 8, av.av->rmac, 6);
-      } else {
-        put(ads, 0x30, 16, port.lid);
-      }
-    }
-    if (step == 2) {
-      put(ads, 0x40, 5, 14);
-      put(qpc, 0x38d, 3, 7);
-      put(qpc, 0x390, 3, 7);
-      put(qpc, 0x388, 3, 3);
-    }
-    if (mlx5dv_devx_obj_modify(p->qp, in, sizeof in, out, 16) != 0) fail("step %d: syndrome 0x%x", step, (unsigned)get(out, 0x20, 32));
-  }
-  SAME(ibv_destroy_ah(ah), 0);
-}
-static void unmake_pair(struct pair* p) {
-  SAME(mlx5dv_devx_obj_destroy(p->qp), 0);
-  SAME(mlx5dv_devx_obj_destroy(p->cq), 0);
-  SAME(mlx5dv_devx_umem_dereg(p->umem), 0);
-  mlx5dv_devx_free_uar(p->uar);
-}
-
-static volatile uint32_t* dbr(struct pair* p, int at) { return (volatile uint32_t*)(void*)(p->rings + kDbrAt + at); }
-
-static void arm(struct pair* p, uint32_t sequence) {
-  const uint32_t word = (sequence & 3) << 28 | (p->ci & 0xffffff);
-  dbr(p, 4)[0] = htobe32(word);
-  __sync_synchronize();
-  *(volatile uint64_t*)(void*)((uint8_t*)p->uar->base_addr + 0x20) = htobe64((uint64_t)word << 32 | p->cqn);
-}
-
-// The next CQE; its opcode is 13 or 14 for errors.
-static const struct mlx5_cqe64* cqe_of(struct pair* p, const char* what) {
-  const struct mlx5_cqe64* cqe = (const struct mlx5_cqe64*)(void*)(p->rings + p->ci % kCqes * 64);
-  for (const double start = now();;) {
-    const uint8_t owner = *(const volatile uint8_t*)&cqe->op_own;
-    if (owner >> 4 != 15 && (owner & 1) == (p->ci / kCqes & 1)) break;
-    if (now() - start > 30) fail("no CQE of %s", what);
-  }
-  __sync_synchronize();
-  p->ci++;
-  dbr(p, 0)[0] = htobe32(p->ci & 0xffffff);
-  return cqe;
-}
-
-static void write_receive(struct pair* p, const struct region* r, uint32_t size) {
-  struct mlx5_wqe_data_seg* seg = (struct mlx5_wqe_data_seg*)(void*)(p->rings + kQpAt + p->ri % kWqes * 16);
-  mlx5dv_set_data_seg(seg, size, r->mr->lkey, (uintptr_t)r->at);
-  __sync_synchronize();
-  dbr(p, 64)[0] = htobe32(++p->ri & 0xffff);
-}
-static void write_request(struct pair* p, uint8_t opcode, const struct region* r, uint32_t size, const struct region* remote, uint32_t rkey) {
-  uint8_t* wqe = p->rings + kQpAt + kRqBytes + p->pi % kWqes * 64;
-  struct mlx5_wqe_ctrl_seg* ctrl = (struct mlx5_wqe_ctrl_seg*)(void*)wqe;
-  memset(wqe, 0, 64);
-  uint8_t ds = 1;
-  if (remote != NULL) {
-    put(wqe + 16, 0, 64, (uintptr_t)remote->at);
-    put(wqe + 16, 64, 32, rkey);
-    ds++;
-  }
-  mlx5dv_set_data_seg((struct mlx5_wqe_data_seg*)(void*)(wqe + ds++ * 16), size, r->mr->lkey, (uintptr_t)r->at);
-  mlx5dv_set_ctrl_seg(ctrl, (uint16_t)p->pi, opcode, 0, p->qpn, MLX5_WQE_CTRL_CQ_UPDATE, ds, 0, htobe32(0x1234));
-  __sync_synchronize();
-  dbr(p, 64)[1] = htobe32(++p->pi & 0xffff);
-  __sync_synchronize();
-  *(volatile uint64_t*)p->uar->reg_addr = *(uint64_t*)(void*)ctrl;
-}
-static void message(struct pair* p, uint32_t size) {
-  randomize(from.at, size);
-  memset(to.at, 0, size);
-  write_receive(p, &to, size);
-  write_request(p, MLX5_OPCODE_SEND_IMM, &from, size, NULL, 0);
-}
-// The message's two completions, in whatever order.
-static void message_done(struct pair* p, uint32_t size) {
-  for (int i = 0, seen = 0; i < 2; i++) {
-    const struct mlx5_cqe64* cqe = cqe_of(p, "a message");
-    const uint8_t opcode = mlx5dv_get_cqe_opcode((struct mlx5_cqe64*)(uintptr_t)cqe);
-    if (opcode != MLX5_CQE_REQ && opcode != MLX5_CQE_RESP_SEND_IMM) fail("a CQE with opcode %u", opcode);
-    WANT(!(seen & 1 << opcode));
-    seen |= 1 << opcode;
-    SAME(be32toh(cqe->sop_drop_qpn) & 0xffffff, p->qpn);
-    if (opcode == MLX5_CQE_RESP_SEND_IMM && size > 64) SAME(be32toh(cqe->byte_cnt), size);
-    if (opcode == MLX5_CQE_RESP_SEND_IMM) SAME(be32toh(cqe->imm_inval_pkey), 0x1234);
-  }
-  same_bytes(to.at, from.at, size, "a message");
 }
 
 static void traffic(void) {
@@ -227,7 +39,8 @@ static void events(void) {
   make_pair(&p);
   make_pair(&other);
   struct mlx5dv_devx_event_channel* full = mlx5dv_devx_create_event_channel(context, 0);
-  struct mlx5dv_devx_event_channel* brief = mlx5dv_devx_create_event_channel(context, MLX5DV_DEVX_CREATE_EVENT_CHANNEL_FLAGS_OMIT_EV_DATA);
+  struct mlx5dv_devx_event_channel* brief =
+      mlx5dv_devx_create_event_channel(context, MLX5DV_DEVX_CREATE_EVENT_CHANNEL_FLAGS_OMIT_EV_DATA);
   const int fd = eventfd(0, EFD_NONBLOCK);
   WANT(full != NULL && brief != NULL && fd >= 0);
   uint16_t completion = 0, access_error = 0x11;
@@ -275,7 +88,8 @@ static void events(void) {
   SAME(get(got.hdr.out_data, 0x100 + 0xc8, 24), p.qpn);
   const struct mlx5_cqe64* cqe = cqe_of(&p, "a write with a wrong key");
   SAME(mlx5dv_get_cqe_opcode((struct mlx5_cqe64*)(uintptr_t)cqe), MLX5_CQE_REQ_ERR);
-  // The QP is its own peer: as the responder's error ends it, the request is flushed if the answer does not come first.
+  // The QP is its own peer: as the responder's error ends it, the request is flushed if the answer does not
+  // come first.
   const uint8_t syndrome = ((const struct mlx5_err_cqe*)(const void*)cqe)->syndrome;
   WANT(syndrome == MLX5_CQE_SYNDROME_REMOTE_ACCESS_ERR || syndrome == MLX5_CQE_SYNDROME_WR_FLUSH_ERR);
   // What can be listened to is limited.
@@ -350,7 +164,9 @@ static void async(void) {
   SAME(get(qp_is, 0xc0, 4), 3);
   static int seen[kQueries];
   for (uint64_t i = 0; i < kQueries; i++)
-    SAME(mlx5dv_devx_obj_query_async(i % 2 ? p.qp : p.cq, i % 2 ? query_qp : query_cq, 16, 272, 1000 + i, comp), 0);
+    SAME(mlx5dv_devx_obj_query_async(i % 2 ? p.qp : p.cq, i % 2 ? query_qp : query_cq, 16, 272, 1000 + i,
+                                     comp),
+         0);
   for (int i = 0; i < kQueries; i++) {
     readable(comp->fd, "commands' answers");
     memset(&got, 0, sizeof got);
@@ -375,7 +191,8 @@ static void async(void) {
   SAME(mlx5dv_devx_obj_query_async(p.cq, query_cq, 16, 272, 9, comp), 0);
   // More than the kernel holds for a channel at once is refused.
   int refused = 0;
-  for (int i = 0; i < 3000 && !refused; i++) refused = mlx5dv_devx_obj_query_async(p.cq, query_cq, 16, 4000, 10, comp) != 0;
+  for (int i = 0; i < 3000 && !refused; i++)
+    refused = mlx5dv_devx_obj_query_async(p.cq, query_cq, 16, 4000, 10, comp) != 0;
   WANT(refused);
   mlx5dv_devx_destroy_cmd_comp(comp);
   unmake_pair(&p);
@@ -412,7 +229,8 @@ static void srq(void) {
   put(in, 0x80 + 0x3f, 1, 1);
   put(in, 0x100 + 0x8, 4, 1);
   put(in, 0x100 + 0x180 + 0x30, 16, 4);
-  if (mlx5dv_devx_srq_modify(q, in, 272, out, 16) != 0) fail("MODIFY_RMP: syndrome 0x%x", (unsigned)get(out, 0x20, 32));
+  if (mlx5dv_devx_srq_modify(q, in, 272, out, 16) != 0)
+    fail("MODIFY_RMP: syndrome 0x%x", (unsigned)get(out, 0x20, 32));
   struct ibv_srq_attr attr;
   SAME(ibv_query_srq(q, &attr), 0);
   SAME(attr.srq_limit, 4);
@@ -469,12 +287,13 @@ static void table(void) {
   WANT(t != NULL);
   uint8_t key[40];
   randomize(key, sizeof key);
-  struct ibv_qp_init_attr_ex of_rss = {.comp_mask = IBV_QP_INIT_ATTR_IND_TABLE | IBV_QP_INIT_ATTR_RX_HASH,
-                                       .rwq_ind_tbl = t,
-                                       .rx_hash_conf = {.rx_hash_function = IBV_RX_HASH_FUNC_TOEPLITZ,
-                                                        .rx_hash_key_len = sizeof key,
-                                                        .rx_hash_key = key,
-                                                        .rx_hash_fields_mask = IBV_RX_HASH_SRC_IPV4 | IBV_RX_HASH_DST_IPV4}};
+  struct ibv_qp_init_attr_ex of_rss = {
+      .comp_mask = IBV_QP_INIT_ATTR_IND_TABLE | IBV_QP_INIT_ATTR_RX_HASH,
+      .rwq_ind_tbl = t,
+      .rx_hash_conf = {.rx_hash_function = IBV_RX_HASH_FUNC_TOEPLITZ,
+                       .rx_hash_key_len = sizeof key,
+                       .rx_hash_key = key,
+                       .rx_hash_fields_mask = IBV_RX_HASH_SRC_IPV4 | IBV_RX_HASH_DST_IPV4}};
   struct ibv_qp* rss = make_looped_qp(&of_rss);
   struct ibv_flow* rule = rule_for_mac(rss, kMac, NULL);
   struct ibv_cq* send_cq = make_cq(64);
@@ -495,7 +314,8 @@ static void table(void) {
       put(in, 0x80 + 0x3f, 1, 1);
       put(in, 0x100 + 0xd0, 16, 2);
       for (int j = 0; j < 2; j++) put(in, 0x100 + 0x780 + 32u * (unsigned)j + 8, 24, number[1]);
-      if (mlx5dv_devx_ind_tbl_modify(t, in, sizeof in, out, 16) != 0) fail("MODIFY_RQT: syndrome 0x%x", (unsigned)get(out, 0x20, 32));
+      if (mlx5dv_devx_ind_tbl_modify(t, in, sizeof in, out, 16) != 0)
+        fail("MODIFY_RQT: syndrome 0x%x", (unsigned)get(out, 0x20, 32));
     }
     ethernet_header(from.at, kMac, 0x88b5);
     post_send(sender, 1, IBV_WR_SEND, sge_of(&from, 0, 80 + i), NULL, 0);
@@ -510,7 +330,8 @@ static void table(void) {
   put(in, 0x40, 4, 1);
   put(in, 0x48, 24, number[0]);
   put(in, 0x100 + 0x8, 4, 3);
-  if (mlx5dv_devx_wq_modify(wq[0], in, sizeof in, out, 16) != 0) fail("MODIFY_RQ: syndrome 0x%x", (unsigned)get(out, 0x20, 32));
+  if (mlx5dv_devx_wq_modify(wq[0], in, sizeof in, out, 16) != 0)
+    fail("MODIFY_RQ: syndrome 0x%x", (unsigned)get(out, 0x20, 32));
   for (unsigned i = 0; i < 5; i++) {
     const struct ibv_wc wc = wait_wc(cq[0], "a receive that is flushed");
     SAME(wc.status, IBV_WC_WR_FLUSH_ERR);
@@ -548,7 +369,8 @@ static void refused(void) {
 }
 
 int main(int argc, char** argv) {
-  static const struct test tests[] = {{"traffic", traffic}, {"events", events}, {"async", async},     {"srq", srq},
-                                      {"table", table},     {"refused", refused}, {"port_events", port_events}};
+  static const struct test tests[] = {
+      {"traffic", traffic}, {"events", events},          {"async", async}, {"srq", srq}, {"table", table},
+      {"refused", refused}, {"port_events", port_events}};
   return run_tests(tests, sizeof tests / sizeof tests[0], argc, argv);
 }

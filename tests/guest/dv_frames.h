@@ -16,10 +16,15 @@ struct mac_rule {
 } __attribute__((packed));
 
 // What is for this MAC address goes to the QP; counted, if there are counters.
-static inline struct ibv_flow* rule_for_mac(struct ibv_qp* qp, const uint8_t* mac, struct ibv_counters* counters) {
-  struct mac_rule rule = {.attr = {.type = IBV_FLOW_ATTR_NORMAL, .size = sizeof rule, .num_of_specs = counters != NULL ? 2 : 1, .port = 1},
-                          .eth = {.type = IBV_FLOW_SPEC_ETH, .size = sizeof rule.eth},
-                          .count = {.type = IBV_FLOW_SPEC_ACTION_COUNT, .size = sizeof rule.count, .counters = counters}};
+static inline struct ibv_flow* rule_for_mac(struct ibv_qp* qp, const uint8_t* mac,
+                                            struct ibv_counters* counters) {
+  struct mac_rule rule = {
+      .attr = {.type = IBV_FLOW_ATTR_NORMAL,
+               .size = sizeof rule,
+               .num_of_specs = counters != NULL ? 2 : 1,
+               .port = 1},
+      .eth = {.type = IBV_FLOW_SPEC_ETH, .size = sizeof rule.eth},
+      .count = {.type = IBV_FLOW_SPEC_ACTION_COUNT, .size = sizeof rule.count, .counters = counters}};
   memcpy(rule.eth.val.dst_mac, mac, 6);
   memset(rule.eth.mask.dst_mac, 0xff, 6);
   uint64_t aligned[sizeof rule / 8 + 1];
@@ -29,7 +34,8 @@ static inline struct ibv_flow* rule_for_mac(struct ibv_qp* qp, const uint8_t* ma
   return flow;
 }
 
-// A raw packet QP that also receives what its own process sends: by default the card keeps a transport domain's frames from it.
+// A raw packet QP that also receives what its own process sends: by default the card keeps a transport
+// domain's frames from it.
 static inline struct ibv_qp* make_looped_qp(struct ibv_qp_init_attr_ex* init) {
   struct mlx5dv_qp_init_attr loop = {.comp_mask = MLX5DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS,
                                      .create_flags = MLX5DV_QP_CREATE_TIR_ALLOW_SELF_LOOPBACK_UC};
@@ -79,7 +85,8 @@ static inline uint32_t tcp_headers(uint8_t* to, const uint8_t* mac, uint32_t pay
 }
 
 // A segment that the card has cut: lengths, sequence number, both checksums, payload.
-static inline void segment_is(const uint8_t* frame, uint32_t headers, uint32_t payload, uint32_t sequence, const uint8_t* bytes) {
+static inline void segment_is(const uint8_t* frame, uint32_t headers, uint32_t payload, uint32_t sequence,
+                              const uint8_t* bytes) {
   const uint8_t *ip = frame + 14, *tcp = ip + 20;
   SAME(get(ip, 16, 16), 40 + payload);
   SAME(get(tcp, 32, 32), sequence);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Runs inside a guest, on an Ethernet port whose cable leads back to it: verbs' flow counters, tags and VLANs as completions tell them,
-// headers that rules add and take off, a queue's rate,
-// the kernel's rules behind an application's own tables.
+// Runs inside a guest, on an Ethernet port whose cable leads back to it: verbs' flow counters, tags and VLANs
+// as completions tell them, headers that rules add and take off, a queue's rate, the kernel's rules behind an
+// application's own tables.
 #include "dv_common.h"
 
 #include "dv_frames.h"
@@ -39,13 +39,15 @@ static void send_frame(uint32_t size) {
   good_wc(send_cq, IBV_WC_SEND, "a frame");
 }
 
-// Rules that count, two with the same counters; what they counted is read, and read again, which takes nothing away.
+// Rules that count, two with the same counters; what they counted is read, and read again, which takes
+// nothing away.
 static void counters(void) {
   begin();
   struct ibv_counters_init_attr none = {0};
   struct ibv_counters* both = ibv_create_counters(context, &none);
   WANT(both != NULL);
-  struct ibv_counter_attach_attr packets = {.counter_desc = IBV_COUNTER_PACKETS, .index = 1}, bytes = {.counter_desc = IBV_COUNTER_BYTES, .index = 0};
+  struct ibv_counter_attach_attr packets = {.counter_desc = IBV_COUNTER_PACKETS, .index = 1},
+                                 bytes = {.counter_desc = IBV_COUNTER_BYTES, .index = 0};
   SAME(ibv_attach_counters_point_flow(both, &packets, NULL), 0);
   SAME(ibv_attach_counters_point_flow(both, &bytes, NULL), 0);
   struct ibv_counter_attach_attr wrong = {.counter_desc = 77, .index = 2};
@@ -69,7 +71,9 @@ static void counters(void) {
     SAME(values[0], sent_bytes);
     SAME(ibv_read_counters(both, values, 2, IBV_READ_COUNTERS_ATTR_PREFER_CACHED), 0);
     WANT(ibv_read_counters(both, values, 1, 0) != 0);  // it has two
-    if (values[0] > sent_bytes) fail("%llu bytes from the cache, of %llu", (unsigned long long)values[0], (unsigned long long)sent_bytes);
+    if (values[0] > sent_bytes)
+      fail("%llu bytes from the cache, of %llu", (unsigned long long)values[0],
+           (unsigned long long)sent_bytes);
   }
   SAME(ibv_destroy_flow(rule), 0);
   SAME(ibv_destroy_counters(both), 0);
@@ -98,9 +102,11 @@ static struct mlx5dv_flow_matcher* matcher(enum mlx5dv_flow_table_type type, int
   if (m == NULL) fail("a matcher of table type %d", type);
   return m;
 }
-static struct ibv_flow* rule(struct mlx5dv_flow_matcher* m, const uint8_t* mac, struct mlx5dv_flow_action_attr* actions, size_t n) {
+static struct ibv_flow* rule(struct mlx5dv_flow_matcher* m, const uint8_t* mac,
+                             struct mlx5dv_flow_action_attr* actions, size_t n) {
   struct match value = match_mac(mac);
-  struct ibv_flow* flow = mlx5dv_create_flow(m, (struct mlx5dv_flow_match_parameters*)(void*)&value, n, actions);
+  struct ibv_flow* flow =
+      mlx5dv_create_flow(m, (struct mlx5dv_flow_match_parameters*)(void*)&value, n, actions);
   if (flow == NULL) fail("mlx5dv_create_flow");
   return flow;
 }
@@ -108,7 +114,8 @@ static struct ibv_flow* rule(struct mlx5dv_flow_matcher* m, const uint8_t* mac, 
 // VLAN's tag and flow tag as completions have them, with the tag taken off the frame and left on it.
 static void tags(void) {
   begin();
-  struct ibv_cq_init_attr_ex of_cq = {.cqe = 64, .wc_flags = IBV_WC_EX_WITH_BYTE_LEN | IBV_WC_EX_WITH_CVLAN | IBV_WC_EX_WITH_FLOW_TAG};
+  struct ibv_cq_init_attr_ex of_cq = {
+      .cqe = 64, .wc_flags = IBV_WC_EX_WITH_BYTE_LEN | IBV_WC_EX_WITH_CVLAN | IBV_WC_EX_WITH_FLOW_TAG};
   struct ibv_cq_ex* cq = ibv_create_cq_ex(context, &of_cq);
   WANT(cq != NULL);
   struct mlx5dv_flow_matcher* m = matcher(MLX5DV_FLOW_TABLE_TYPE_NIC_RX, 0);
@@ -120,8 +127,9 @@ static void tags(void) {
                                        .create_flags = strip ? IBV_QP_CREATE_CVLAN_STRIPPING : 0};
     struct ibv_qp* qp = make_looped_qp(&init);
     ready(qp, 0);
-    struct mlx5dv_flow_action_attr actions[2] = {{.type = MLX5DV_FLOW_ACTION_DEST_IBV_QP, .qp = qp},
-                                                 {.type = MLX5DV_FLOW_ACTION_TAG, .tag_value = 0x4242 + (uint32_t)strip}};
+    struct mlx5dv_flow_action_attr actions[2] = {
+        {.type = MLX5DV_FLOW_ACTION_DEST_IBV_QP, .qp = qp},
+        {.type = MLX5DV_FLOW_ACTION_TAG, .tag_value = 0x4242 + (uint32_t)strip}};
     struct ibv_flow* flow = rule(m, kMac, actions, 2);
     for (uint32_t i = 0; i < 5; i++) {
       const uint16_t tag = (uint16_t)(i << 13 | (100 + i));
@@ -168,17 +176,22 @@ static void tunnel(void) {
   put(outer + 34, 16, 16, 4789);
   put(outer + 42, 0, 8, 8);
   put(outer + 42, 32, 24, 0x123456);
-  struct ibv_flow_action* into =
-      mlx5dv_create_flow_action_packet_reformat(context, sizeof outer, outer, MLX5DV_FLOW_ACTION_PACKET_REFORMAT_TYPE_L2_TO_L2_TUNNEL, MLX5DV_FLOW_TABLE_TYPE_NIC_TX);
-  struct ibv_flow_action* out_of =
-      mlx5dv_create_flow_action_packet_reformat(context, 0, NULL, MLX5DV_FLOW_ACTION_PACKET_REFORMAT_TYPE_L2_TUNNEL_TO_L2, MLX5DV_FLOW_TABLE_TYPE_NIC_RX);
+  struct ibv_flow_action* into = mlx5dv_create_flow_action_packet_reformat(
+      context, sizeof outer, outer, MLX5DV_FLOW_ACTION_PACKET_REFORMAT_TYPE_L2_TO_L2_TUNNEL,
+      MLX5DV_FLOW_TABLE_TYPE_NIC_TX);
+  struct ibv_flow_action* out_of = mlx5dv_create_flow_action_packet_reformat(
+      context, 0, NULL, MLX5DV_FLOW_ACTION_PACKET_REFORMAT_TYPE_L2_TUNNEL_TO_L2,
+      MLX5DV_FLOW_TABLE_TYPE_NIC_RX);
   WANT(into != NULL && out_of != NULL);
-  struct mlx5dv_flow_matcher *sent = matcher(MLX5DV_FLOW_TABLE_TYPE_NIC_TX, 0), *received = matcher(MLX5DV_FLOW_TABLE_TYPE_NIC_RX, 0);
-  struct mlx5dv_flow_action_attr send_actions[1] = {{.type = MLX5DV_FLOW_ACTION_IBV_FLOW_ACTION, .action = into}};
+  struct mlx5dv_flow_matcher *sent = matcher(MLX5DV_FLOW_TABLE_TYPE_NIC_TX, 0),
+                             *received = matcher(MLX5DV_FLOW_TABLE_TYPE_NIC_RX, 0);
+  struct mlx5dv_flow_action_attr send_actions[1] = {
+      {.type = MLX5DV_FLOW_ACTION_IBV_FLOW_ACTION, .action = into}};
   struct ibv_flow* send_rule = rule(sent, inner_mac, send_actions, 1);
   for (int open = 0; open < 2; open++) {
-    struct mlx5dv_flow_action_attr receive_actions[2] = {{.type = MLX5DV_FLOW_ACTION_DEST_IBV_QP, .qp = receiver},
-                                                         {.type = MLX5DV_FLOW_ACTION_IBV_FLOW_ACTION, .action = out_of}};
+    struct mlx5dv_flow_action_attr receive_actions[2] = {
+        {.type = MLX5DV_FLOW_ACTION_DEST_IBV_QP, .qp = receiver},
+        {.type = MLX5DV_FLOW_ACTION_IBV_FLOW_ACTION, .action = out_of}};
     struct ibv_flow* receive_rule = rule(received, outer_mac, receive_actions, open ? 2 : 1);
     for (uint32_t i = 0; i < 5; i++) {
       const uint32_t size = 100 + i * 200;
@@ -187,7 +200,9 @@ static void tunnel(void) {
       memset(to.at, 0, kSlot);
       post_recv(receiver, i, sge_of(&to, 0, kSlot));
       send_frame(size);
-      SAME(good_wc(recv_cq, IBV_WC_RECV, open ? "a frame out of its tunnel" : "a frame in its tunnel").byte_len, open ? size : size + kOuter);
+      SAME(good_wc(recv_cq, IBV_WC_RECV, open ? "a frame out of its tunnel" : "a frame in its tunnel")
+               .byte_len,
+           open ? size : size + kOuter);
       if (!open) {
         const uint8_t* ip = to.at + 14;
         same_bytes(to.at, outer, 14, "the outer Ethernet header");
@@ -229,7 +244,8 @@ static void rate(void) {
     if (e != 0) fail("ibv_modify_qp_rate_limit: %s", strerror(e));
     ethernet_header(from.at, kMac, 0x88b5);
     uint64_t first = 0, last = 0;
-    for (int i = 0; i < kFrames; i++) post_send(qp, (uint64_t)i, IBV_WR_SEND, sge_of(&from, 0, kSize), NULL, 0);
+    for (int i = 0; i < kFrames; i++)
+      post_send(qp, (uint64_t)i, IBV_WR_SEND, sge_of(&from, 0, kSize), NULL, 0);
     for (int i = 0; i < kFrames; i++) {
       struct ibv_poll_cq_attr poll_attr = {0};
       int p = ENOENT;
@@ -243,7 +259,8 @@ static void rate(void) {
     }
     took[limited] = (double)(last - first) / ((double)caps.hca_core_clock * 1000);
   }
-  printf("rate: %d frames in %.3f ms at %d kb/s, in %.3f ms at no rate\n", kFrames, took[1] * 1e3, kKbps, took[0] * 1e3);
+  printf("rate: %d frames in %.3f ms at %d kb/s, in %.3f ms at no rate\n", kFrames, took[1] * 1e3, kKbps,
+         took[0] * 1e3);
   const double wanted = (kFrames - 1) * kSize * 8.0 / (kKbps * 1e3);
   if (took[1] < wanted * 0.8) fail("%.3f ms, not %.3f", took[1] * 1e3, wanted * 1e3);
   struct ibv_qp_rate_limit_attr of_nothing = {.max_burst_sz = 100};
@@ -253,16 +270,19 @@ static void rate(void) {
   end();
 }
 
-// The kernel's rules of a priority as the destination of an application's own table: frames get there through that table alone.
+// The kernel's rules of a priority as the destination of an application's own table: frames get there through
+// that table alone.
 static void anchor(void) {
   begin();
   static const uint8_t mac[6] = {0x02, 7, 7, 7, 7, 7};
   enum { kPriority = 5 };
-  struct mlx5dv_steering_anchor_attr of_anchor = {.ft_type = MLX5DV_FLOW_TABLE_TYPE_NIC_RX, .priority = kPriority};
-  struct mlx5dv_steering_anchor *a = mlx5dv_create_steering_anchor(context, &of_anchor), *again = mlx5dv_create_steering_anchor(context, &of_anchor);
+  struct mlx5dv_steering_anchor_attr of_anchor = {.ft_type = MLX5DV_FLOW_TABLE_TYPE_NIC_RX,
+                                                  .priority = kPriority};
+  struct mlx5dv_steering_anchor *a = mlx5dv_create_steering_anchor(context, &of_anchor),
+                                *again = mlx5dv_create_steering_anchor(context, &of_anchor);
   WANT(a != NULL && again != NULL);
   SAME(a->id, again->id);
-  uint8_t in[824] = {0}, out[16] = {0};
+  uint8_t in[840] = {0}, out[16] = {0};
   put(in, 0, 16, 0x930);  // CREATE_FLOW_TABLE
   put(in, 0xc0 + 0x8, 8, 60);
   struct mlx5dv_devx_obj* table = mlx5dv_devx_obj_create(context, in, 64, out, 16);
@@ -275,7 +295,8 @@ static void anchor(void) {
   struct mlx5dv_devx_obj* group = mlx5dv_devx_obj_create(context, group_in, sizeof group_in, out, 16);
   if (group == NULL) fail("CREATE_FLOW_GROUP: syndrome 0x%x", (unsigned)get(out, 0x20, 32));
   const uint64_t group_id = get(out, 0x48, 24);
-  struct mlx5dv_flow_matcher *first = matcher(MLX5DV_FLOW_TABLE_TYPE_NIC_RX, 0), *later = matcher(MLX5DV_FLOW_TABLE_TYPE_NIC_RX, kPriority);
+  struct mlx5dv_flow_matcher *first = matcher(MLX5DV_FLOW_TABLE_TYPE_NIC_RX, 0),
+                             *later = matcher(MLX5DV_FLOW_TABLE_TYPE_NIC_RX, kPriority);
   struct mlx5dv_flow_action_attr to_table = {.type = MLX5DV_FLOW_ACTION_DEST_DEVX, .obj = table};
   struct mlx5dv_flow_action_attr to_qp = {.type = MLX5DV_FLOW_ACTION_DEST_IBV_QP, .qp = receiver};
   struct ibv_flow *first_rule = rule(first, mac, &to_table, 1), *later_rule = rule(later, mac, &to_qp, 1);
@@ -291,8 +312,8 @@ static void anchor(void) {
       put(in, 0x200 + 0x20, 32, group_id);
       put(in, 0x200 + 0x70, 16, 4);
       put(in, 0x200 + 0x88, 24, 1);
-      put(in, 0x200 + 0x1780, 8, 1);
-      put(in, 0x200 + 0x1788, 24, a->id);
+      put(in, 0x200 + 0x1800, 8, 1);
+      put(in, 0x200 + 0x1808, 24, a->id);
       entry = mlx5dv_devx_obj_create(context, in, sizeof in, out, 16);
       if (entry == NULL) fail("SET_FLOW_TABLE_ENTRY: syndrome 0x%x", (unsigned)get(out, 0x20, 32));
     }
@@ -300,7 +321,8 @@ static void anchor(void) {
       post_recv(receiver, i, sge_of(&to, 0, kSlot));
       send_frame(100 + i);
     }
-    for (uint32_t i = 0; i < 5 && led; i++) SAME(good_wc(recv_cq, IBV_WC_RECV, "a frame by the anchor").byte_len, 100 + i);
+    for (uint32_t i = 0; i < 5 && led; i++)
+      SAME(good_wc(recv_cq, IBV_WC_RECV, "a frame by the anchor").byte_len, 100 + i);
     no_wc(recv_cq, led ? "the CQ after the frames" : "the CQ of what the table leads nowhere");
     if (entry != NULL) SAME(mlx5dv_devx_obj_destroy(entry), 0);
   }
@@ -321,6 +343,7 @@ static void anchor(void) {
 }
 
 int main(int argc, char** argv) {
-  static const struct test tests[] = {{"counters", counters}, {"tags", tags}, {"tunnel", tunnel}, {"rate", rate}, {"anchor", anchor}};
+  static const struct test tests[] = {
+      {"counters", counters}, {"tags", tags}, {"tunnel", tunnel}, {"rate", rate}, {"anchor", anchor}};
   return run_tests(tests, sizeof tests / sizeof tests[0], argc, argv);
 }

@@ -4,6 +4,7 @@
 # breaks: rkey-unknown cap-not-offered object-reference
 # program: dv_cq
 # program: dv_wr
+# program: dv_queues
 # program: dv_devx
 # program: dv_steer
 # What applications do with libmlx5 and its direct verbs, on both links: completions in each of its modes, work requests by the extended
@@ -38,6 +39,7 @@ failed=()
 for device in "$eth" "$ib"; do
   dv dv_cq "$device"
   dv dv_wr "$device"
+  dv dv_queues "$device"
 done
 TOGGLE_PORT="ip link set $netdev down && ip link set $netdev up" dv dv_devx "$eth"
 TOGGLE_PORT="$(declare -f fail guest_port ask); ask inject-into i link=down && ask inject-into i link=up" dv dv_devx "$ib"
@@ -49,7 +51,7 @@ devlink dev param set "pci/$pci" name enable_roce value false cmode driverinit &
 within 60 test -e "/sys/bus/pci/devices/$pci/infiniband" -a -e "/sys/bus/pci/devices/$pci/net"
 eth=$(rdma_of "/sys/bus/pci/devices/$pci")
 port_up
-for work in "dv_wr raw_domains" "dv_wr frames" "dv_steer tags"; do
+for work in "dv_queues raw_domains" "dv_wr frames" "dv_steer tags"; do
   [[ -z $test_argument ]] || break
   note "$work without RoCE"
   # shellcheck disable=SC2086 # program and test
