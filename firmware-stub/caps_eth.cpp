@@ -145,6 +145,8 @@ void fill_header_split(std::uint8_t* c) {
   put<prm::shampo_log_max_reservation_size>(c, HeaderSplit::kLogBaseReservation + 7);
   put<prm::shampo_log_min_reservation_size>(c, HeaderSplit::kLogBaseReservation);
   put<prm::shampo_min_mss_size>(c, 1);
+  put<prm::shampo_header_split>(c, 1);
+  put<prm::shampo_header_split_data_merge>(c, 1);
   put<prm::shampo_max_log_headers_entry_size>(c, HeaderSplit::kLogBaseEntry + 3);
 }
 

@@ -12,6 +12,7 @@
 #include "firmware-stub/objects/flow_types.h"
 #include "firmware-stub/opcodes.h"
 #include "firmware-stub/vpd.h"
+#include "prm/shampo.h"
 
 namespace hcasim::fw {
 namespace {
@@ -108,6 +109,11 @@ TEST(Generation, HeadersApartFromDataCameWithConnectX7) {
       const Caps caps = caps_of(g, link);
       EXPECT_EQ(caps.get<prm::cmd_hca_cap::shampo>(), has ? 1u : 0u) << g.key;
       EXPECT_EQ(caps.maximum(static_cast<std::uint16_t>(CapGroup::kHeaderSplit)) != nullptr, has) << g.key;
+      if (const Caps::Block* b = caps.maximum(static_cast<std::uint16_t>(CapGroup::kHeaderSplit))) {
+        // Linux 7 wants both before it offers rx-gro-hw.
+        EXPECT_EQ(prm::get<prm::shampo_header_split>(b->data()), 1u);
+        EXPECT_EQ(prm::get<prm::shampo_header_split_data_merge>(b->data()), 1u);
+      }
       // The drivers' buffers of headers are KSM lists of 256 bytes an entry.
       using Cap2 = prm::cmd_hca_cap_2;
       EXPECT_EQ(caps.get<Cap2::min_mkey_log_entity_size_fixed_buffer_valid>(CapGroup::kGeneral2),
