@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "model/crypto/dek.h"
+#include "model/crypto/ipsec.h"
 #include "model/ctx/cache.h"
 #include "model/ctx/eth.h"
 #include "model/ctx/qp.h"

@@ -50,12 +50,15 @@ secure() {
   for side in 0 1; do for from in 0 1; do state "$side" "$from" "$mode" "$with" "$@"; done; done
   policies "$mode"
 }
-none_left() { [[ " $(ask objects)" != *" ipsec"* ]]; }
+# Keys and states are general objects of the card, which has none without.
+general_objects() { ask objects left | tr ' ' '\n' | sed -n 's/^general_objects=//p'; }
+none_left() { [[ $(general_objects) == "$objects_before" ]]; }
+objects_before=$(general_objects)
 insecure() {
   for side in 0 1; do ip -n "side$side" xfrm policy flush && ip -n "side$side" xfrm state flush || fail "flush"; done
   within 30 none_left
 }
-done_by_card() { ask counter left "ipsec_$1"; }
+done_by_card() { ask counter "ipsec_$1" left; }
 statistics() { in_side "$1" ip -s xfrm state; }
 # How many packets the states of side 0 did not accept.
 failed() { statistics 0 | awk '/replay-window .* failed/ { n += $NF } END { print n + 0 }'; }
@@ -115,6 +118,7 @@ text 1 TCP 2000
 # everything WHAT: with the states that there are. All that side 0 sends and receives by them passes the card's engine.
 everything() {
   local encrypted decrypted large
+  (($(general_objects) == objects_before + 4)) || fail "$1: $(ask objects left)"
   encrypted=$(done_by_card encrypted) decrypted=$(done_by_card decrypted)
   large=$(($(counter tx_tso_packets) + $(counter tx_tso_inner_packets)))
   in_side 0 ping -c 3 -s 1000 -i 0.2 -W 5 "${address[1]}" >/tmp/ping 2>&1 || fail "ping: $(cat /tmp/ping; statistics 0)"
