@@ -180,7 +180,7 @@ Caps::Caps(const Options& options) : selects_port_(options.selects_port()) {
     }
     if (generation.has.header_split) fill_header_split(fixed_block(CapGroup::kHeaderSplit));
     if (generation.sw_steering()) {
-      fill_flow_table_sw_steering(fixed_block(CapGroup::kFlowTable));
+      fill_flow_table_sw_steering(generation, fixed_block(CapGroup::kFlowTable));
       fill_device_memory_sw_icm(fixed_block(CapGroup::kDeviceMemory));
     }
   }

@@ -26,7 +26,7 @@ void fill_eswitch_tables(const Options& options, std::uint8_t* c) {
        fdb::ft_field_bitmask_support::source_eswitch_port>(c);
   put<fdb::log_max_destination>(c, kLogVportDestinations);
   // Software's entries cannot name a vport of the switch at the card's other port.
-  if (options.generation->sw_steering() && options.ports == 1) fill_fdb_sw_steering(c);
+  if (options.generation->sw_steering() && options.ports == 1) fill_fdb_sw_steering(*options.generation, c);
 }
 
 void fill_eswitch(const Options& options, std::uint8_t* c) {

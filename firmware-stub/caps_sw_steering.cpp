@@ -15,25 +15,40 @@ namespace {
 // cmd_hca_cap.flex_parser_protocols (MLX5_FLEX_PROTO_*)
 enum : std::uint32_t {
   kFlexGeneve = 1u << 3,
+  kFlexOverGre = 1u << 4,  // MPLS
+  kFlexOverUdp = 1u << 5,
   kFlexVxlanGpe = 1u << 7,
   kFlexIcmpv4 = 1u << 8,
   kFlexIcmpv6 = 1u << 9,
+  kFlexGtpu = 1u << 11,
+  kFlexGtpuWords = 1u << 16 | 1u << 17 | 1u << 18 | 1u << 19,
 };
+
+// Software that knows one of the later formats asks for the second bit.
+template <class T>
+void put_owner(const Generation& generation, std::uint8_t* c) {
+  put<typename T::sw_owner>(c, generation.has.ste == SteFormat::kConnectX5);
+  put<typename T::sw_owner_v2>(c, generation.has.ste != SteFormat::kConnectX5);
+}
 
 }  // namespace
 
 void fill_general_sw_steering(const Generation& generation, std::uint8_t* c) {
   using g = prm::cmd_hca_cap;
   if (generation.has.ste == SteFormat::kNone) return;
-  // Of the chip, whether or not user space is offered to write entries: formats after the first are not
-  // implemented.
   put<g::steering_format_version>(c, static_cast<std::uint64_t>(generation.has.ste));
-  if (!generation.sw_steering()) return;
-  put<g::flex_parser_protocols>(c, kFlexGeneve | kFlexVxlanGpe | kFlexIcmpv4 | kFlexIcmpv6);
+  put<g::flex_parser_protocols>(c, kFlexGeneve | kFlexOverGre | kFlexOverUdp | kFlexVxlanGpe | kFlexIcmpv4 |
+                                       kFlexIcmpv6 | kFlexGtpu | kFlexGtpuWords);
   put<g::flex_parser_id_icmp_dw0>(c, kFlexIcmpDw0);
   put<g::flex_parser_id_icmp_dw1>(c, kFlexIcmpDw1);
   put<g::flex_parser_id_icmpv6_dw0>(c, kFlexIcmpv6Dw0);
   put<g::flex_parser_id_icmpv6_dw1>(c, kFlexIcmpv6Dw1);
+  put<g::flex_parser_id_gtpu_dw_0>(c, kFlexGtpuDw0);
+  put<g::flex_parser_id_gtpu_teid>(c, kFlexGtpuTeid);
+  put<g::flex_parser_id_gtpu_dw_2>(c, kFlexGtpuDw2);
+  put<g::flex_parser_id_gtpu_first_ext_dw_0>(c, kFlexGtpuExtension);
+  put<g::flex_parser_id_outer_first_mpls_over_udp_label>(c, kFlexMplsUdp);
+  put<g::flex_parser_id_outer_first_mpls_over_gre>(c, kFlexMplsGre);
 }
 
 void fill_device_memory_sw_icm(std::uint8_t* c) {
@@ -45,19 +60,19 @@ void fill_device_memory_sw_icm(std::uint8_t* c) {
   put<d::log_header_modify_sw_icm_size>(c, SwIcm::log_size(SwIcm::kHeaderModify));
 }
 
-void fill_flow_table_sw_steering(std::uint8_t* c) {
+void fill_flow_table_sw_steering(const Generation& generation, std::uint8_t* c) {
   using cap = prm::flow_table_nic_cap;
-  put<cap::flow_table_properties_nic_receive::sw_owner>(c, 1);
-  put<cap::flow_table_properties_nic_transmit::sw_owner>(c, 1);
+  put_owner<cap::flow_table_properties_nic_receive>(generation, c);
+  put_owner<cap::flow_table_properties_nic_transmit>(generation, c);
   put<cap::flow_table_properties_nic_receive::termination_table>(c, 1);
   put<cap::sw_steering_nic_rx_action_drop_icm_address>(c, icm_address({IcmTarget::kRxDrop, 0}));
   put<cap::sw_steering_nic_tx_action_drop_icm_address>(c, icm_address({IcmTarget::kTxDrop, 0}));
   put<cap::sw_steering_nic_tx_action_allow_icm_address>(c, icm_address({IcmTarget::kTxAllow, 0}));
 }
 
-void fill_fdb_sw_steering(std::uint8_t* c) {
+void fill_fdb_sw_steering(const Generation& generation, std::uint8_t* c) {
   using cap = prm::flow_table_eswitch_cap;
-  put<cap::flow_table_properties_nic_esw_fdb::sw_owner>(c, 1);
+  put_owner<cap::flow_table_properties_nic_esw_fdb>(generation, c);
   put<cap::sw_steering_fdb_action_drop_icm_address_rx>(c, icm_address({IcmTarget::kRxDrop, 0}));
   put<cap::sw_steering_fdb_action_drop_icm_address_tx>(c, icm_address({IcmTarget::kTxDrop, 0}));
   put<cap::sw_steering_uplink_icm_address_rx>(c, icm_address({IcmTarget::kVport, kUplinkPort}));

@@ -12,9 +12,9 @@ namespace hcasim::fw {
 
 void fill_general_sw_steering(const Generation& generation, std::uint8_t* c);
 void fill_device_memory_sw_icm(std::uint8_t* c);
-void fill_flow_table_sw_steering(std::uint8_t* c);
+void fill_flow_table_sw_steering(const Generation& generation, std::uint8_t* c);
 // Of the E-Switch (flow_table_eswitch_cap).
-void fill_fdb_sw_steering(std::uint8_t* c);
+void fill_fdb_sw_steering(const Generation& generation, std::uint8_t* c);
 
 }  // namespace hcasim::fw
 #endif

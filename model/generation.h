@@ -49,8 +49,8 @@ struct Generation {
     SteFormat ste;
   } has;
 
-  // Whether user space may own flow tables: only the first STE format is implemented.
-  bool sw_steering() const { return has.ste == SteFormat::kConnectX5; }
+  // Whether software may own flow tables.
+  bool sw_steering() const { return has.ste != SteFormat::kNone; }
   // The speed that the port reports (one bit of ib_speeds): `wanted` if the generation has it, else its
   // fastest.
   unsigned ib_speed(unsigned wanted) const;

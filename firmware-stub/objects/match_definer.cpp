@@ -23,6 +23,7 @@ Syndrome create_match_definer(Firmware& fw, Command& cmd) {
   if (!fw.pages().charge(kIcmFlow)) return Syndrome::kWaitPages;
   std::uint32_t id = 0;
   o.match_definers.create(id)->definer = definer;
+  fw.function().flows().definers[id] = definer;
   cmd.put<prm::general_obj_out_cmd_hdr::obj_id>(id);
   return Syndrome::kOk;
 }
@@ -44,6 +45,7 @@ Syndrome destroy_match_definer(Firmware& fw, Command& cmd) {
   const MatchDefinerObject* object = o.match_definers.find(id);
   if (object == nullptr) return Syndrome::kMatchDefinerNumber;
   if (object->referred()) return Syndrome::kMatchDefinerBusy;
+  fw.function().flows().definers.erase(id);
   o.match_definers.destroy(id);
   fw.pages().release(kIcmFlow);
   return Syndrome::kOk;

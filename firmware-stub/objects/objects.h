@@ -307,7 +307,7 @@ constexpr unsigned kLogFlowTables = 12, kLogFlowTableSize = 22, kLogFlows = 20, 
 constexpr unsigned kSwIcms = 4096, kFlowSamplers = 4096;  // numbers
 constexpr unsigned kLogFlowMeters = 12;
 constexpr unsigned kLogDeks = 14, kLogIpsecs = 13;
-constexpr unsigned kMatchDefiners = 1024;
+constexpr unsigned kMatchDefiners = 192;  // entries of software have 8 bits for their numbers
 constexpr unsigned kFlowCounters = 1u << 16, kLogFlowCounterBulk = 10;  // the first a number
 // Counters allocated many at a time: flow_counter_bulk_alloc's units of 128, and the numbers given to them.
 constexpr unsigned kCounterBulkUnit = 128, kCounterBulkUnits = 15, kFirstBulkCounter = 1u << 17,

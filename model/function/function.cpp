@@ -18,7 +18,7 @@ Function::Function(FunctionId id, std::uint16_t vport, HostPort& host, traces::T
       mkeys_(id),
       qos_(profile.port.rate_gbps * 1000),
       flows_(&tracer_),
-      sw_steering_(flows_),
+      sw_steering_(flows_, profile.generation->has.ste),
       steering_(qps_),
       gateway_(*profile.generation, firmware_) {}
 

@@ -117,6 +117,8 @@ bool anchor_offset(const SteeredFrame& frame, std::uint32_t anchor, std::uint32_
 bool known_anchor(std::uint32_t anchor);
 bool insert_bytes(SteeredFrame& frame, std::uint32_t at, const std::uint8_t* bytes, std::uint32_t len);
 bool remove_bytes(SteeredFrame& frame, std::uint32_t at, std::uint32_t len);
+// Leaves bytes [at, end).
+bool keep_bytes(SteeredFrame& frame, std::uint32_t at, std::uint32_t end);
 
 }  // namespace hcasim
 #endif

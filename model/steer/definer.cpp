@@ -5,7 +5,7 @@
 
 #include "model/steer/actions.h"
 #include "model/steer/flow_match.h"
-#include "prm/ste.h"
+#include "model/steer/ste_tag.h"
 
 namespace hcasim {
 
@@ -176,30 +176,40 @@ const DefinerFormat* find_format(std::uint16_t format) {
 }  // namespace
 
 bool MatchDefiner::known() const {
-  const DefinerFormat* layout = find_format(format);
-  if (!layout) return false;
   Tag all{};
-  layout->fill({all.data(), nullptr});
+  const DefinerFormat* layout = find_format(format);
+  if (layout) layout->fill({all.data(), nullptr});
+  if (!fill_software_definer(format, nullptr, {}, all.data()) && !layout) return false;
   for (std::size_t i = 0; i < mask.size(); ++i)
     if (mask[i] & ~all[i]) return false;
   return true;
 }
 
-std::uint64_t MatchDefiner::hash(const SteeredFrame& frame) const {
-  const DefinerFormat* layout = find_format(format);
-  if (!layout) return 0;
+MatchDefiner::Tag MatchDefiner::tag(const SteeredFrame& frame, const SteSource& source) const {
   Tag tag{};
-  const DefinedLayer layer = layout->layer(frame);
-  layout->fill({tag.data(), &layer});
+  if (const DefinerFormat* layout = find_format(format)) {
+    const DefinedLayer layer = layout->layer(frame);
+    layout->fill({tag.data(), &layer});
+  }
+  fill_software_definer(format, &frame, source, tag.data());
+  for (std::size_t i = 0; i < tag.size(); ++i) tag[i] &= mask[i];
+  return tag;
+}
+
+std::uint64_t MatchDefiner::hash(const SteeredFrame& frame) const {
+  const Tag masked = tag(frame, {});
   std::uint64_t hash = 0;
-  for (std::size_t i = 0; i < tag.size(); i += 4)
-    hash = flow_hash_step(hash, prm::load32(tag.data() + i) & prm::load32(mask.data() + i));
+  for (std::size_t i = 0; i < masked.size(); i += 4)
+    hash = flow_hash_step(hash, prm::load32(masked.data() + i));
   return hash;
 }
+
+static_assert(std::tuple_size_v<MatchDefiner::Tag> == MatchDefiner::kFields + prm::kSteV1MatchTagBytes);
 
 std::uint64_t definer_formats() {
   std::uint64_t formats = 0;
   for (const DefinerFormat& l : kDefinerFormats) formats |= std::uint64_t{1} << l.format;
+  for (const unsigned format : {2u, 6u, 16u, 24u, 25u, 26u, 28u, 33u}) formats |= std::uint64_t{1} << format;
   return formats;
 }
 

@@ -152,6 +152,7 @@ void FlowSteering::clear() {
   reformats.clear();
   samplers.clear();
   meters.clear();
+  definers.clear();
   criteria_ = 0;
   verdict_ = {};
 }

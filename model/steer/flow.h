@@ -293,6 +293,7 @@ class FlowSteering {
   std::map<std::uint32_t, PacketReformat> reformats;
   std::map<std::uint32_t, FlowSampler> samplers;
   std::map<std::uint32_t, FlowMeters> meters;
+  std::map<std::uint32_t, MatchDefiner> definers;
   // ACCESS_ASO from a queue of that PD: what stands behind the WQE's control segment. False: refused.
   bool access_meter(std::uint32_t pd, std::uint32_t object, const std::uint8_t* segments, std::size_t len);
   void attach(SwTables& walker) { sw_tables_ = &walker; }
@@ -331,6 +332,8 @@ class FlowSteering {
   void pass(SteeredFrame frame);
   void drop(SteeredFrame frame);
   void count(std::uint32_t counter, const SteeredFrame& frame);
+  // False: there is no such meter.
+  bool measure(const MeterAction& aso, SteeredFrame& frame);
 
   void clear();
   template <class Archive>
@@ -338,7 +341,7 @@ class FlowSteering {
     if constexpr (Archive::kResets)
       clear();
     else
-      HCASIM_FIELDS(a, modify_headers, reformats, samplers, meters, tables_, roots_, counters_);
+      HCASIM_FIELDS(a, modify_headers, reformats, samplers, meters, definers, tables_, roots_, counters_);
   }
 
  private:
@@ -354,7 +357,6 @@ class FlowSteering {
   void miss(const FlowTable& table, SteeredFrame frame);
   bool act(Time now, const FlowEntry& entry, SteeredFrame& frame);
   bool change(const FlowEntry& entry, SteeredFrame& frame);
-  void measure(Time now, const MeterAction& aso, SteeredFrame& frame);
   void ends(SteeredFrame& frame, traces::FrameEnd how, std::uint32_t to);
   void lead(const FlowDestination& to, SteeredFrame frame);
 

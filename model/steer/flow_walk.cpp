@@ -119,13 +119,15 @@ void FlowSteering::miss(const FlowTable& table, SteeredFrame frame) {
   pass(std::move(frame));
 }
 
-void FlowSteering::measure(Time now, const MeterAction& aso, SteeredFrame& frame) {
+bool FlowSteering::measure(const MeterAction& aso, SteeredFrame& frame) {
   const auto it = meters.find(aso.object);
-  if (it == meters.end()) return;
+  if (it == meters.end()) return false;
+  const Time now = in_switch(walking_) ? frame.at : now_;
   const MeterColor color = it->second.meters[aso.meter].color(now, frame, aso.before);
   frame.touch();
   std::uint32_t& reg = frame.regs.c[aso.reg];
   reg = (reg & ~0xffu) | static_cast<std::uint32_t>(color);
+  return true;
 }
 
 // What an entry does to the frame, in the order of the hardware's stages: decryption, headers away, fields,
@@ -136,7 +138,7 @@ bool FlowSteering::act(Time now, const FlowEntry& entry, SteeredFrame& frame) {
   if (action & kFlowCount)
     for (const std::uint32_t id : entry.counters) count(id, frame);
   if (entry.tag) frame.flow_tag = entry.tag;
-  if (action & kFlowAso) measure(now, entry.aso, frame);
+  if (action & kFlowAso) measure(entry.aso, frame);
   if (action & kFlowDecrypt && crypto_) crypto_->decrypt(now, function_, entry.crypto, frame);
   if (!change(entry, frame)) return false;
   return !(action & kFlowEncrypt) || (crypto_ && crypto_->encrypt(now, function_, entry.crypto, frame));

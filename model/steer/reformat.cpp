@@ -110,4 +110,8 @@ bool remove_bytes(SteeredFrame& frame, std::uint32_t at, std::uint32_t len) {
   return splice(frame, at, len, nullptr, 0, frame.len());
 }
 
+bool keep_bytes(SteeredFrame& frame, std::uint32_t at, std::uint32_t end) {
+  return splice(frame, 0, at, nullptr, 0, end);
+}
+
 }  // namespace hcasim

@@ -38,15 +38,6 @@ NextTable next_table(const std::uint8_t* ste) {
   return t;
 }
 
-constexpr unsigned kEntryWork = 4;  // of looking at an entry: 2^14 of them is what a frame gets
-
-// False: not as much is left.
-bool spend(unsigned& work, unsigned amount) {
-  if (work < amount) return false;
-  work -= amount;
-  return true;
-}
-
 }  // namespace
 
 // A chain of entries asks for few lookups, mostly for the same one again and again.
@@ -70,27 +61,38 @@ struct SteWalker::Tags {
   void forget() { made = 0; }
 };
 
+bool SteWalker::leads_out(std::uint64_t address, bool receive, SteEnd& end) {
+  const IcmTarget target = icm_target(address);
+  switch (target.kind) {
+    case IcmTarget::kNone:
+      return false;
+    case IcmTarget::kRxDrop:
+    case IcmTarget::kTxDrop:
+      end = {SteEnd::kDropped, target};
+      break;
+    case IcmTarget::kTxAllow:
+      end = {receive ? SteEnd::kLost : SteEnd::kOut, target};
+      break;
+    case IcmTarget::kTir:
+      end = {receive ? SteEnd::kOut : SteEnd::kLost, target};
+      break;
+    case IcmTarget::kTable:
+    case IcmTarget::kSampler:
+    case IcmTarget::kMeter:
+    case IcmTarget::kVport:
+      end = {SteEnd::kOut, target};
+      break;
+  }
+  return true;
+}
+
 SteEnd SteWalker::walk(std::uint64_t address, bool receive, SteeredFrame& frame, const SteSource& source,
                        unsigned& work, LookupTime* time) const {
+  if (format_ != SteFormat::kConnectX5) return walk_v1(address, receive, frame, source, work, time);
   Tags tags{frame, source, 0, {}};
   while (spend(work, kEntryWork)) {
-    const IcmTarget target = icm_target(address);
-    switch (target.kind) {
-      case IcmTarget::kNone:
-        break;
-      case IcmTarget::kRxDrop:
-      case IcmTarget::kTxDrop:
-        return {SteEnd::kDropped, target};
-      case IcmTarget::kTxAllow:
-        return {receive ? SteEnd::kLost : SteEnd::kOut, target};
-      case IcmTarget::kTir:
-        return {receive ? SteEnd::kOut : SteEnd::kLost, target};
-      case IcmTarget::kTable:
-      case IcmTarget::kSampler:
-      case IcmTarget::kMeter:
-      case IcmTarget::kVport:
-        return {SteEnd::kOut, target};
-    }
+    SteEnd end;
+    if (leads_out(address, receive, end)) return end;
     const std::uint8_t* ste = icm_.line(address);
     if (!ste) return {};
     if (time) frame.at = time->look_up(frame.at, LookupTime::software_line(address));

@@ -5,75 +5,97 @@
 #include <algorithm>
 #include <cstring>
 
-#include "prm/field.h"
+#include "model/steer/ste_layer.h"
 
 namespace hcasim {
 
 namespace {
 
-using prm::SteLookup;
-
-constexpr std::uint16_t kVxlanGpePort = 4790, kGenevePort = 6081, kGtpuPort = 2152, kMplsUdpPort = 6635;
-constexpr std::uint16_t kEthertypeMpls = 0x8847, kEthertypeMplsMulticast = 0x8848;
+constexpr std::uint16_t kVxlanGpePort = 4790, kGenevePort = 6081, kGtpuPort = 2152;
 constexpr std::uint8_t kProtoIcmp = 1, kProtoIcmpv6 = 58;
 constexpr unsigned kUdpHeader = 8;
 
-template <class F, class V>
-void put(SteTag& tag, V v) {
-  prm::set<F>(tag.data(), static_cast<typename F::type>(v));
+}  // namespace
+
+namespace ste_tag {
+
+void make_ipv6(const Layer& l, bool destination, SteTag& tag) {
+  if (l.ip.version == 6) std::memcpy(tag.data(), l.bytes + l.ip.l3 + (destination ? 24 : 8), 16);
 }
 
-// One layer of headers: the outer or the inner one.
-struct Layer {
-  const std::uint8_t* bytes;
-  bool l2;  // has an Ethernet header, at `at`
-  std::uint32_t at;
-  std::uint8_t tags;
-  const std::uint16_t* tpid;
-  const std::uint16_t* tci;
-  std::uint16_t ethertype;
-  const IpHeaders& ip;
-};
-
-Layer layer_of(const SteeredFrame& f, bool inner) {
+const std::uint8_t* labels(const SteeredFrame& f, bool inner, std::uint32_t& room) {
   const FrameHeaders& h = f.headers;
-  if (inner)
-    return {f.bytes(),    h.inner_l2 != 0, h.inner_l2,        h.inner_tags,
-            h.inner_tpid, h.inner_tci,     h.inner_ethertype, h.inner};
-  return {f.bytes(), h.len != 0, 0, h.tags, h.tpid, h.tci, h.ethertype, h.outer};
+  const std::uint16_t at = inner ? h.inner_mpls : h.mpls;
+  const std::uint32_t end = inner ? h.outer.end : h.len;
+  if (at == 0 || at + 4u > end) return nullptr;
+  room = end - at;
+  return f.bytes() + at;
 }
 
-prm::SteVlan qualifier(std::uint16_t tpid) {
-  return tpid == kTpidSvlan ? prm::SteVlan::kSvlan : prm::SteVlan::kCvlan;
+void make_gre(const SteeredFrame& f, SteTag& tag) {
+  const FrameHeaders& h = f.headers;
+  if (h.tunnel != Tunnel::kGre) return;
+  const std::uint8_t* gre = f.bytes() + h.outer.l4;
+  std::memcpy(tag.data(), gre, 4);
+  gre += 4;
+  if (h.gre_checksum) {
+    std::memcpy(tag.data() + 4, gre, 4);
+    gre += 4;
+  }
+  if (h.gre_key_present) {
+    std::memcpy(tag.data() + 8, gre, 4);
+    gre += 4;
+  }
+  if (h.gre_sequence) std::memcpy(tag.data() + 12, gre, 4);
 }
 
-prm::SteL3 l3_type(const IpHeaders& ip) {
-  return ip.version == 4 ? prm::SteL3::kIpv4 : ip.version == 6 ? prm::SteL3::kIpv6 : prm::SteL3::kOther;
+void make_tunnel_header(const SteeredFrame& f, bool flex, std::uint32_t bytes, SteTag& tag) {
+  const IpHeaders& ip = f.headers.outer;
+  if (!ip.udp) return;
+  const std::uint16_t port = prm::load16(f.bytes() + ip.l4 + 2);
+  const bool known = port == kVxlanGpePort || port == kGenevePort || port == kGtpuPort ||
+                     (!flex && f.headers.tunnel == Tunnel::kVxlan);
+  const std::uint32_t at = ip.l4 + kUdpHeader;
+  if (!known || at >= ip.end) return;
+  std::memcpy(tag.data(), f.bytes() + at, std::min<std::uint32_t>(bytes, ip.end - at));
 }
 
-prm::SteL4Type l4_type(const IpHeaders& ip) {
-  if (ip.tcp) return prm::SteL4Type::kTcp;
-  if (ip.udp) return prm::SteL4Type::kUdp;
-  return ip.version && ip.protocol == kProtoEsp ? prm::SteL4Type::kEsp : prm::SteL4Type::kOther;
+unsigned make_flex(const SteeredFrame& f, unsigned group, SteTag& tag) {
+  const FrameHeaders& h = f.headers;
+  const IpHeaders& ip = h.outer;
+  unsigned sampled = 0;
+  const auto sample = [&](unsigned parser, std::uint32_t at) {
+    if (at + 4 > ip.end) return;
+    sampled |= 1u << parser;
+    if (parser / 4 == group) std::memcpy(tag.data() + 4 * (3 - parser % 4), f.bytes() + at, 4);
+  };
+  if (!ip.version || ip.fragment) return 0;
+  if (ip.protocol == (ip.version == 4 ? kProtoIcmp : kProtoIcmpv6) && ip.l4 + 8u <= ip.end) {
+    sample(ip.version == 4 ? kFlexIcmpDw0 : kFlexIcmpv6Dw0, ip.l4);
+    sample(ip.version == 4 ? kFlexIcmpDw1 : kFlexIcmpv6Dw1, ip.l4 + 4u);
+  }
+  if (h.tunnel_mpls) sample(h.tunnel == Tunnel::kGre ? kFlexMplsGre : kFlexMplsUdp, h.tunnel_mpls);
+  if (h.tunnel == Tunnel::kGtpu) {
+    constexpr unsigned kOptional = 7, kExtension = 4;  // flags: sequence number, N-PDU number, extension
+    const std::uint8_t flags = f.bytes()[h.tunnel_at];
+    sample(kFlexGtpuDw0, h.tunnel_at);
+    sample(kFlexGtpuTeid, h.tunnel_at + 4u);
+    if (flags & kOptional) sample(kFlexGtpuDw2, h.tunnel_at + 8u);
+    if (flags & kExtension) sample(kFlexGtpuExtension, h.tunnel_at + 12u);
+  }
+  return sampled;
 }
 
-// Version 4's type of service, or version 6's traffic class: DSCP 7:2, ECN 1:0.
-unsigned traffic_class(const Layer& l) {
-  const std::uint8_t* p = l.bytes + l.ip.l3;
-  return l.ip.version == 4 ? p[1] : (p[0] & 0xfu) << 4 | p[1] >> 4;
+void make_registers(const SteeredFrame& f, unsigned first, SteTag& tag) {
+  for (unsigned i = 0; i < 4; ++i) prm::store32(tag.data() + 4 * i, f.regs.c[first + i]);
 }
 
-unsigned tcp_flags(const Layer& l) { return l.ip.tcp ? prm::load16(l.bytes + l.ip.l4 + 12) & 0x1ff : 0; }
-bool tcp_syn(const Layer& l) { return (tcp_flags(l) & 2) != 0; }
+}  // namespace ste_tag
 
-template <class T>
-void put_first_vlan(SteTag& tag, const Layer& l) {
-  if (!l.tags) return;
-  put<typename T::first_prio>(tag, l.tci[0] >> 13);
-  put<typename T::first_cfi>(tag, l.tci[0] >> 12 & 1);
-  put<typename T::first_vlan>(tag, qualifier(l.tpid[0]));
-  put<typename T::first_vid>(tag, l.tci[0] & 0xfff);
-}
+namespace {
+
+using prm::SteLookup;
+using namespace ste_tag;
 
 void make_l2(const Layer& l, const SteSource& source, bool destination, SteTag& tag) {
   using T = prm::SteL2;
@@ -87,8 +109,8 @@ void make_l2(const Layer& l, const SteSource& source, bool destination, SteTag& 
   put_first_vlan<T>(tag, l);
   put<T::fragmented>(tag, l.ip.fragment);
   put<T::tcp_syn>(tag, tcp_syn(l));
-  put<T::l3_type>(tag, l3_type(l.ip));
-  put<T::l4_type>(tag, l4_type(l.ip));
+  put<T::l3_type>(tag, l3_type_of(l.ip));
+  put<T::l4_type>(tag, l4_type_of(l.ip));
   if (l.tags < 2) return;
   put<T::second_prio>(tag, l.tci[1] >> 13);
   put<T::second_cfi>(tag, l.tci[1] >> 12 & 1);
@@ -100,7 +122,7 @@ void make_l2_src_dst(const Layer& l, const SteSource& source, SteTag& tag) {
   using T = prm::SteL2SrcDst;
   if (l.l2) std::memcpy(tag.data(), l.bytes + l.at, 12);  // both addresses, as in the header
   put<T::functional_lb>(tag, source.function_loop);
-  put<T::l3_type>(tag, l3_type(l.ip));
+  put<T::l3_type>(tag, l3_type_of(l.ip));
   put_first_vlan<T>(tag, l);
 }
 
@@ -112,14 +134,10 @@ void make_l2_tunneling(const SteeredFrame& f, SteTag& tag) {
   if (f.headers.tunnel == Tunnel::kVxlan) put<T::network_id>(tag, f.headers.vni << 8);
   put<T::fragmented>(tag, l.ip.fragment);
   put<T::tcp_syn>(tag, tcp_syn(l));
-  put<T::l3_type>(tag, l3_type(l.ip));
-  put<T::l4_type>(tag, l4_type(l.ip));
+  put<T::l3_type>(tag, l3_type_of(l.ip));
+  put<T::l4_type>(tag, l4_type_of(l.ip));
   put<T::gre_key_flag>(tag, f.headers.gre_key_present);
   put_first_vlan<T>(tag, l);
-}
-
-void make_ipv6(const Layer& l, bool destination, SteTag& tag) {
-  if (l.ip.version == 6) std::memcpy(tag.data(), l.bytes + l.ip.l3 + (destination ? 24 : 8), 16);
 }
 
 // What the 5-tuple of IPv4 and the L4 lookup have both.
@@ -176,30 +194,6 @@ void make_l4_misc(const Layer& l, SteTag& tag) {
   }
 }
 
-// The label stack behind the Ethernet header, GRE or UDP; null: none. room: bytes from there.
-const std::uint8_t* labels(const SteeredFrame& f, bool inner, std::uint32_t& room) {
-  const FrameHeaders& h = f.headers;
-  const auto mpls = [](std::uint16_t type) {
-    return type == kEthertypeMpls || type == kEthertypeMplsMulticast;
-  };
-  std::uint32_t at = 0, end = h.len;
-  if (!inner) {
-    if (!mpls(h.ethertype)) return nullptr;
-    at = h.payload;
-  } else if (h.tunnel == Tunnel::kGre && mpls(h.gre_protocol)) {
-    at = h.outer.l4 + 4u + (h.gre_checksum ? 4 : 0) + (h.gre_key_present ? 4 : 0) + (h.gre_sequence ? 4 : 0);
-    end = h.outer.end;
-  } else if (h.outer.udp && prm::load16(f.bytes() + h.outer.l4 + 2) == kMplsUdpPort) {
-    at = h.outer.l4 + kUdpHeader;
-    end = h.outer.end;
-  } else {
-    return nullptr;
-  }
-  if (at + 4 > end) return nullptr;
-  room = end - at;
-  return f.bytes() + at;
-}
-
 void make_mpls(const SteeredFrame& f, bool inner, SteTag& tag) {
   std::uint32_t room = 0;
   const std::uint8_t* stack = labels(f, inner, room);
@@ -212,54 +206,6 @@ void make_mpls(const SteeredFrame& f, bool inner, SteTag& tag) {
     tag[15] = static_cast<std::uint8_t>(tag[15] | (1u | bottom << 1) << (2 * i));
     if (bottom) break;
   }
-}
-
-// The tag holds the GRE header as it is, but each optional word in its place.
-void make_gre(const SteeredFrame& f, SteTag& tag) {
-  const FrameHeaders& h = f.headers;
-  if (h.tunnel != Tunnel::kGre) return;
-  const std::uint8_t* gre = f.bytes() + h.outer.l4;
-  std::memcpy(tag.data(), gre, 4);
-  gre += 4;
-  if (h.gre_checksum) {
-    std::memcpy(tag.data() + 4, gre, 4);
-    gre += 4;
-  }
-  if (h.gre_key_present) {
-    std::memcpy(tag.data() + 8, gre, 4);
-    gre += 4;
-  }
-  if (h.gre_sequence) std::memcpy(tag.data() + 12, gre, 4);
-}
-
-// First bytes of the header behind UDP; flex parsers know these tunnels alone, the plain lookup VXLAN too.
-void make_tunnel_header(const SteeredFrame& f, bool flex, SteTag& tag) {
-  const IpHeaders& ip = f.headers.outer;
-  if (!ip.udp) return;
-  const std::uint16_t port = prm::load16(f.bytes() + ip.l4 + 2);
-  const bool known = port == kVxlanGpePort || port == kGenevePort || port == kGtpuPort ||
-                     (!flex && f.headers.tunnel == Tunnel::kVxlan);
-  const std::uint32_t at = ip.l4 + kUdpHeader;
-  if (!known || at >= ip.end) return;
-  std::memcpy(tag.data(), f.bytes() + at, std::min<std::uint32_t>(8, ip.end - at));
-}
-
-void sample(SteTag& tag, unsigned group, unsigned parser, const std::uint8_t* bytes) {
-  if (parser / 4 == group) std::memcpy(tag.data() + 4 * (3 - parser % 4), bytes, 4);
-}
-
-void make_flex(const SteeredFrame& f, unsigned group, SteTag& tag) {
-  const IpHeaders& ip = f.headers.outer;
-  const bool v4 = ip.version == 4 && ip.protocol == kProtoIcmp;
-  const bool v6 = ip.version == 6 && ip.protocol == kProtoIcmpv6;
-  if ((!v4 && !v6) || ip.fragment || ip.l4 + 8u > ip.end) return;
-  const std::uint8_t* icmp = f.bytes() + ip.l4;
-  sample(tag, group, v4 ? kFlexIcmpDw0 : kFlexIcmpv6Dw0, icmp);
-  sample(tag, group, v4 ? kFlexIcmpDw1 : kFlexIcmpv6Dw1, icmp + 4);
-}
-
-void make_registers(const SteeredFrame& f, unsigned first, SteTag& tag) {
-  for (unsigned i = 0; i < 4; ++i) prm::store32(tag.data() + 4 * i, f.regs.c[first + i]);
 }
 
 }  // namespace
@@ -355,10 +301,10 @@ bool make_ste_tag(SteLookup lookup, const SteeredFrame& f, const SteSource& sour
       prm::store32(tag.data(), f.regs.a);
       return true;
     case SteLookup::kFlexTunnelHeader:
-      make_tunnel_header(f, true, tag);
+      make_tunnel_header(f, true, 8, tag);
       return true;
     case SteLookup::kTunnelHeader:
-      make_tunnel_header(f, false, tag);
+      make_tunnel_header(f, false, 8, tag);
       return true;
     case SteLookup::kFlexParser0:
       make_flex(f, 0, tag);
@@ -376,13 +322,17 @@ bool make_ste_tag(SteLookup lookup, const SteeredFrame& f, const SteSource& sour
   return false;
 }
 
+std::uint32_t ste_hash(const std::uint8_t* tag, std::size_t len, std::uint64_t entries) {
+  // No ones before and none after, which libdeflate's has.
+  const std::uint32_t crc = ~libdeflate_crc32(~0u, tag, len);
+  return static_cast<std::uint32_t>(__builtin_bswap32(crc) & (entries - 1));
+}
+
 std::uint32_t ste_hash(const SteTag& tag, std::uint16_t byte_mask, std::uint64_t entries) {
   if (entries <= 1 || byte_mask == 0) return 0;
   SteTag masked;
   for (unsigned i = 0; i < masked.size(); ++i) masked[i] = byte_mask >> (15 - i) & 1 ? tag[i] : 0;
-  // No ones before and none after, which libdeflate's has.
-  const std::uint32_t crc = ~libdeflate_crc32(~0u, masked.data(), masked.size());
-  return static_cast<std::uint32_t>(__builtin_bswap32(crc) & (entries - 1));
+  return ste_hash(masked.data(), masked.size(), entries);
 }
 
 }  // namespace hcasim

@@ -5,10 +5,12 @@
 #define HCASIM_MODEL_STEER_STE_TAG_H
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "model/steer/actions.h"
 #include "prm/ste.h"
+#include "prm/ste_v1.h"
 
 namespace hcasim {
 
@@ -22,14 +24,22 @@ struct SteSource {
 };
 
 // Where flex parsers put what they sample, as the capabilities say (cmd_hca_cap.flex_parser_id_*).
+// Headers that no frame has both share one.
 constexpr unsigned kFlexIcmpDw0 = 0, kFlexIcmpDw1 = 1, kFlexIcmpv6Dw0 = 2, kFlexIcmpv6Dw1 = 3;
+constexpr unsigned kFlexGtpuDw0 = 4, kFlexGtpuTeid = 5, kFlexGtpuDw2 = 6, kFlexGtpuExtension = 7;
+constexpr unsigned kFlexMplsUdp = 4, kFlexMplsGre = 5;
 
 // False: there is no such lookup.
 bool make_ste_tag(prm::SteLookup lookup, const SteeredFrame& frame, const SteSource& source, SteTag& tag);
 
+// Likewise in steering formats 1 and 2.
+bool make_ste_tag(prm::SteV1Lookup lookup, const SteeredFrame& frame, const SteSource& source, SteTag& tag);
+
 // CRC-32 (IEEE 802.3 polynomial) over the tag's bytes that byte_mask names, the others as 0; its first byte
 // is the lowest of the result. entries: a power of two.
 std::uint32_t ste_hash(const SteTag& tag, std::uint16_t byte_mask, std::uint64_t entries);
+// The same over all bytes of a tag.
+std::uint32_t ste_hash(const std::uint8_t* tag, std::size_t len, std::uint64_t entries);
 
 }  // namespace hcasim
 #endif

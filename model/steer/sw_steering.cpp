@@ -25,6 +25,21 @@ const std::vector<std::uint8_t>* SwSteering::tunnel_header(std::uint32_t reforma
   return encap ? &it->second.data : nullptr;
 }
 
+const MatchDefiner* SwSteering::definer(std::uint32_t id) {
+  const auto it = flows_.definers.find(id);
+  return it == flows_.definers.end() ? nullptr : &it->second;
+}
+
+bool SwSteering::measure(std::uint32_t object, unsigned meter, unsigned before, unsigned reg,
+                         SteeredFrame& frame) {
+  MeterAction aso;
+  aso.object = object;
+  aso.meter = static_cast<std::uint8_t>(meter);
+  aso.reg = static_cast<std::uint8_t>(reg);
+  aso.before = static_cast<MeterColor>(before);
+  return flows_.measure(aso, frame);
+}
+
 void SwSteering::walk(FlowTableType type, std::uint64_t root, SteeredFrame frame, FlowSteering& steering,
                       LookupTime* time) {
   SteSource source;

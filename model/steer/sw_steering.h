@@ -12,7 +12,11 @@ namespace hcasim {
 
 class SwSteering final : public SwTables, private SteObjects {
  public:
-  explicit SwSteering(FlowSteering& flows) : flows_(flows), walker_(icm_, *this) { flows.attach(*this); }
+  // format: what software writes; the first one if it writes none.
+  SwSteering(FlowSteering& flows, SteFormat format)
+      : flows_(flows), walker_(icm_, *this, format == SteFormat::kNone ? SteFormat::kConnectX5 : format) {
+    flows.attach(*this);
+  }
 
   SwIcm& icm() { return icm_; }
   void begin() override { work_left_ = SteWalker::kMaxWork; }
@@ -30,6 +34,9 @@ class SwSteering final : public SwTables, private SteObjects {
  private:
   void count(std::uint32_t counter, std::uint32_t bytes) override;
   const std::vector<std::uint8_t>* tunnel_header(std::uint32_t reformat) override;
+  const MatchDefiner* definer(std::uint32_t id) override;
+  bool measure(std::uint32_t object, unsigned meter, unsigned before, unsigned reg,
+               SteeredFrame& frame) override;
 
   FlowSteering& flows_;
   SwIcm icm_;

@@ -52,7 +52,7 @@ class FdbSteTest : public ::testing::Test {
   Vport v0{0}, v1{1}, v2{2};
   Vports vports{PerFunction<Vport>(std::vector<Vport*>{&v0, &v1, &v2})};
   FlowSteering flows;
-  SwSteering software{flows};
+  SwSteering software{flows, SteFormat::kConnectX5};
   ESwitch eswitch{{vports, flows}};
 };
 

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the tags of steering entries are made of, in either format. Inside of the steering unit's part for
+// tables of software.
+#ifndef HCASIM_MODEL_STEER_STE_LAYER_H
+#define HCASIM_MODEL_STEER_STE_LAYER_H
+
+#include "model/steer/ste_tag.h"
+#include "prm/field.h"
+
+namespace hcasim::ste_tag {
+
+template <class F, class V>
+inline void put(SteTag& tag, V v) {
+  prm::set<F>(tag.data(), static_cast<typename F::type>(v));
+}
+
+// One layer of headers: the outer or the inner one.
+struct Layer {
+  const std::uint8_t* bytes;
+  bool l2;  // has an Ethernet header, at `at`
+  std::uint32_t at;
+  std::uint8_t tags;
+  const std::uint16_t* tpid;
+  const std::uint16_t* tci;
+  std::uint16_t ethertype;
+  const IpHeaders& ip;
+};
+
+inline Layer layer_of(const SteeredFrame& f, bool inner) {
+  const FrameHeaders& h = f.headers;
+  if (inner)
+    return {f.bytes(),    h.inner_l2 != 0, h.inner_l2,        h.inner_tags,
+            h.inner_tpid, h.inner_tci,     h.inner_ethertype, h.inner};
+  return {f.bytes(), h.len != 0, 0, h.tags, h.tpid, h.tci, h.ethertype, h.outer};
+}
+
+inline prm::SteVlan qualifier(std::uint16_t tpid) {
+  return tpid == kTpidSvlan ? prm::SteVlan::kSvlan : prm::SteVlan::kCvlan;
+}
+
+inline prm::SteL3 l3_type_of(const IpHeaders& ip) {
+  return ip.version == 4 ? prm::SteL3::kIpv4 : ip.version == 6 ? prm::SteL3::kIpv6 : prm::SteL3::kOther;
+}
+
+inline prm::SteL4Type l4_type_of(const IpHeaders& ip) {
+  if (ip.tcp) return prm::SteL4Type::kTcp;
+  if (ip.udp) return prm::SteL4Type::kUdp;
+  return ip.version && ip.protocol == kProtoEsp ? prm::SteL4Type::kEsp : prm::SteL4Type::kOther;
+}
+
+// Version 4's type of service, or version 6's traffic class: DSCP 7:2, ECN 1:0.
+inline unsigned traffic_class(const Layer& l) {
+  const std::uint8_t* p = l.bytes + l.ip.l3;
+  return l.ip.version == 4 ? p[1] : (p[0] & 0xfu) << 4 | p[1] >> 4;
+}
+
+inline unsigned tcp_flags(const Layer& l) {
+  return l.ip.tcp ? prm::load16(l.bytes + l.ip.l4 + 12) & 0x1ff : 0;
+}
+inline bool tcp_syn(const Layer& l) { return (tcp_flags(l) & 2) != 0; }
+
+template <class T>
+void put_first_vlan(SteTag& tag, const Layer& l) {
+  if (!l.tags) return;
+  put<typename T::first_prio>(tag, l.tci[0] >> 13);
+  put<typename T::first_cfi>(tag, l.tci[0] >> 12 & 1);
+  put<typename T::first_vlan>(tag, qualifier(l.tpid[0]));
+  put<typename T::first_vid>(tag, l.tci[0] & 0xfff);
+}
+
+// 16 bytes of an address; none if it is not IPv6.
+void make_ipv6(const Layer& l, bool destination, SteTag& tag);
+// The label stack behind an Ethernet header; null: none. room: bytes from there.
+const std::uint8_t* labels(const SteeredFrame& f, bool inner, std::uint32_t& room);
+// The GRE header as it is, but each optional word in its place.
+void make_gre(const SteeredFrame& f, SteTag& tag);
+// First bytes of the header behind UDP; flex parsers know these tunnels alone, the plain lookup VXLAN too.
+void make_tunnel_header(const SteeredFrame& f, bool flex, std::uint32_t bytes, SteTag& tag);
+// Double words that flex parsers have sampled, four of a group. The result: a bit for each parser that has.
+unsigned make_flex(const SteeredFrame& f, unsigned group, SteTag& tag);
+void make_registers(const SteeredFrame& f, unsigned first, SteTag& tag);
+
+}  // namespace hcasim::ste_tag
+#endif

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a frame looks like to entries of steering formats 1 and 2 that have a mask of their own.
+#include <algorithm>
+#include <cstring>
+
+#include "model/steer/ste_layer.h"
+
+namespace hcasim {
+
+namespace {
+
+using prm::SteV1Lookup;
+using namespace ste_tag;
+
+template <class T>
+void put_v1_second_vlan(SteTag& tag, const Layer& l) {
+  if (l.tags < 2) return;
+  put<typename T::second_prio>(tag, l.tci[1] >> 13);
+  put<typename T::second_cfi>(tag, l.tci[1] >> 12 & 1);
+  put<typename T::second_vlan>(tag, qualifier(l.tpid[1]));
+  put<typename T::second_vid>(tag, l.tci[1] & 0xfff);
+}
+
+void make_v1_l2(const Layer& l, const SteSource& source, bool destination, SteTag& tag) {
+  using T = prm::SteV1L2;
+  if (l.l2) {
+    const std::uint8_t* mac = l.bytes + l.at + (destination ? 0 : 6);
+    put<T::mac_47_16>(tag, prm::load32(mac));
+    put<T::mac_15_0>(tag, prm::load16(mac + 4));
+  }
+  put<T::ethertype>(tag, l.ethertype);
+  put<T::functional_lb>(tag, source.function_loop);
+  put<T::fragmented>(tag, l.ip.fragment);
+  put<T::tcp_syn>(tag, tcp_syn(l));
+  put<T::l3_type>(tag, l3_type_of(l.ip));
+  put<T::l4_type>(tag, l4_type_of(l.ip));
+  put_first_vlan<T>(tag, l);
+  put_v1_second_vlan<T>(tag, l);
+}
+
+void make_v1_l2_src_dst(const Layer& l, const SteSource& source, SteTag& tag) {
+  using T = prm::SteV1L2SrcDst;
+  if (l.l2) {
+    const std::uint8_t* macs = l.bytes + l.at;
+    put<T::dmac_47_16>(tag, prm::load32(macs));
+    put<T::dmac_15_0>(tag, prm::load16(macs + 4));
+    put<T::smac_47_16>(tag, prm::load32(macs + 6));
+    put<T::smac_15_0>(tag, prm::load16(macs + 10));
+  }
+  put<T::functional_lb>(tag, source.function_loop);
+  put<T::l3_type>(tag, l3_type_of(l.ip));
+  put_first_vlan<T>(tag, l);
+}
+
+void make_v1_l2_tunnel(const SteeredFrame& f, SteTag& tag) {
+  using T = prm::SteV1L2Tunnel;
+  const Layer l = layer_of(f, true);
+  if (l.l2) {
+    put<T::dmac_47_16>(tag, prm::load32(l.bytes + l.at));
+    put<T::dmac_15_0>(tag, prm::load16(l.bytes + l.at + 4));
+  }
+  put<T::ethertype>(tag, l.ethertype);
+  if (f.headers.tunnel == Tunnel::kVxlan) put<T::network_id>(tag, f.headers.vni << 8);
+  put<T::fragmented>(tag, l.ip.fragment);
+  put<T::l3_type>(tag, l3_type_of(l.ip));
+  put<T::l4_type>(tag, l4_type_of(l.ip));
+  put_first_vlan<T>(tag, l);
+}
+
+// What the 5-tuple of IPv4 and the L4 lookup have both.
+template <class T>
+void put_v1_l4(SteTag& tag, const Layer& l) {
+  const IpHeaders& ip = l.ip;
+  if (!ip.version) return;
+  put<typename T::fragmented>(tag, ip.fragment);
+  put<typename T::protocol>(tag, ip.protocol);
+  put<typename T::dscp>(tag, traffic_class(l) >> 2);
+  put<typename T::ecn>(tag, traffic_class(l) & 3);
+  if (ip.tcp || ip.udp) {
+    put<typename T::source_port>(tag, prm::load16(l.bytes + ip.l4));
+    put<typename T::destination_port>(tag, prm::load16(l.bytes + ip.l4 + 2));
+  }
+  put<typename T::tcp_flags>(tag, tcp_flags(l));
+}
+
+void make_v1_ipv4_tuple(const Layer& l, SteTag& tag) {
+  using T = prm::SteV1Ipv4Tuple;
+  put_v1_l4<T>(tag, l);
+  if (l.ip.version != 4) return;
+  put<T::source>(tag, prm::load32(l.bytes + l.ip.l3 + 12));
+  put<T::destination>(tag, prm::load32(l.bytes + l.ip.l3 + 16));
+}
+
+void make_v1_ipv4_misc(const Layer& l, SteTag& tag) {
+  using T = prm::SteV1Ipv4Misc;
+  if (l.ip.version != 4) return;
+  const std::uint8_t* ip = l.bytes + l.ip.l3;
+  put<T::identification>(tag, prm::load16(ip + 4));
+  put<T::fragment>(tag, prm::load16(ip + 6));
+  put<T::total_length>(tag, prm::load16(ip + 2));
+  put<T::checksum>(tag, prm::load16(ip + 10));
+  put<T::version>(tag, ip[0] >> 4);
+  put<T::ihl>(tag, ip[0] & 0xf);
+  put<T::ttl>(tag, ip[8]);
+}
+
+void make_v1_l4(const Layer& l, SteTag& tag) {
+  using T = prm::SteV1L4;
+  put_v1_l4<T>(tag, l);
+  if (l.ip.tcp) put<T::tcp_data_offset>(tag, l.bytes[l.ip.l4 + 12] >> 4);
+  if (!l.ip.version) return;
+  const std::uint8_t* ip = l.bytes + l.ip.l3;
+  put<T::ip_version>(tag, l.ip.version);
+  put<T::hop_limit>(tag, l.ip.version == 4 ? ip[8] : ip[7]);
+  if (l.ip.version == 4) {
+    put<T::first_fragment>(tag, l.ip.fragment && (prm::load16(ip + 6) & 0x1fff) == 0);
+    return;
+  }
+  put<T::ipv6_payload>(tag, prm::load16(ip + 4));
+  put<T::flow_label>(tag, prm::load32(ip) & 0xfffff);
+}
+
+void make_v1_l4_misc(const Layer& l, SteTag& tag) {
+  using T = prm::SteV1L4Misc;
+  const std::uint8_t* l4 = l.bytes + l.ip.l4;
+  if (l.ip.udp) {
+    put<T::length>(tag, prm::load16(l4 + 4));
+    put<T::checksum>(tag, prm::load16(l4 + 6));
+  } else if (l.ip.tcp) {
+    put<T::window>(tag, prm::load16(l4 + 14));
+    put<T::urgent>(tag, prm::load16(l4 + 18));
+    put<T::acknowledged>(tag, prm::load32(l4 + 8));
+    put<T::sequence>(tag, prm::load32(l4 + 4));
+    put<T::checksum>(tag, prm::load16(l4 + 16));
+  } else if (l.ip.version && l.ip.icmp) {
+    using Icmp = prm::SteV1Icmp;
+    put<Icmp::header_data>(tag, prm::load32(l4 + 4));
+    put<Icmp::type>(tag, l4[0]);
+    put<Icmp::code>(tag, l4[1]);
+    if (l.ip.l4 + 12u <= l.ip.end) put<Icmp::payload>(tag, prm::load32(l4 + 8));
+  }
+}
+
+void make_v1_mpls(const SteeredFrame& f, bool inner, SteTag& tag) {
+  std::uint32_t room = 0;
+  const std::uint8_t* stack = labels(f, inner, room);
+  if (!stack) return;
+  // For each label whether it is there, and the bottom of the stack; then three labels.
+  constexpr unsigned kLabels = 3;
+  for (unsigned i = 0; i < kLabels && 4 * (i + 1) <= room; ++i) {
+    std::memcpy(tag.data() + 4 * (i + 1), stack + 4 * i, 4);
+    const unsigned bottom = stack[4 * i + 2] & 1;
+    const unsigned word = (1u | bottom << 1) << (2 * i);
+    tag[3] = static_cast<std::uint8_t>(tag[3] | word);
+    if (bottom) break;
+  }
+}
+
+void make_v1_ib_l4(const SteeredFrame& f, SteTag& tag) {
+  using T = prm::SteV1IbL4;
+  if (f.headers.bth == 0) return;
+  const std::uint8_t* bth = f.bytes() + f.headers.bth;
+  put<T::opcode>(tag, bth[0]);
+  put<T::solicited>(tag, bth[1] >> 7);
+  put<T::migrated>(tag, bth[1] >> 6 & 1);
+  put<T::pad>(tag, bth[1] >> 4 & 3);
+  put<T::version>(tag, bth[1] & 0xf);
+  put<T::pkey>(tag, prm::load16(bth + 2));
+  put<T::fecn>(tag, bth[4] >> 7);
+  put<T::becn>(tag, bth[4] >> 6 & 1);
+  put<T::qp>(tag, prm::load32(bth + 4) & 0xffffff);
+  put<T::ack_request>(tag, bth[8] >> 7);
+  put<T::bth>(tag, 1);
+}
+
+}  // namespace
+
+bool make_ste_tag(SteV1Lookup lookup, const SteeredFrame& f, const SteSource& source, SteTag& tag) {
+  tag.fill(0);
+  const Layer outer = layer_of(f, false), inner = layer_of(f, true);
+  switch (lookup) {
+    case SteV1Lookup::kNop:
+      return true;
+    case SteV1Lookup::kL2Tunnel:
+      make_v1_l2_tunnel(f, tag);
+      return true;
+    case SteV1Lookup::kL2DstO:
+    case SteV1Lookup::kL2DstI:
+      make_v1_l2(lookup == SteV1Lookup::kL2DstI ? inner : outer, source, true, tag);
+      return true;
+    case SteV1Lookup::kL2SrcO:
+    case SteV1Lookup::kL2SrcI:
+      make_v1_l2(lookup == SteV1Lookup::kL2SrcI ? inner : outer, source, false, tag);
+      return true;
+    case SteV1Lookup::kIpv4TupleO:
+    case SteV1Lookup::kIpv4TupleI:
+      make_v1_ipv4_tuple(lookup == SteV1Lookup::kIpv4TupleI ? inner : outer, tag);
+      return true;
+    case SteV1Lookup::kL4O:
+    case SteV1Lookup::kL4I:
+      make_v1_l4(lookup == SteV1Lookup::kL4I ? inner : outer, tag);
+      return true;
+    case SteV1Lookup::kL2SrcDstO:
+    case SteV1Lookup::kL2SrcDstI:
+      make_v1_l2_src_dst(lookup == SteV1Lookup::kL2SrcDstI ? inner : outer, source, tag);
+      return true;
+    case SteV1Lookup::kIpv4MiscO:
+    case SteV1Lookup::kIpv4MiscI:
+      make_v1_ipv4_misc(lookup == SteV1Lookup::kIpv4MiscI ? inner : outer, tag);
+      return true;
+    case SteV1Lookup::kFlexTunnelHeader:
+      make_tunnel_header(f, true, 8, tag);
+      return true;
+    case SteV1Lookup::kTunnelHeader:
+      make_tunnel_header(f, false, 16, tag);
+      return true;
+    case SteV1Lookup::kFlexOk: {
+      SteTag none;
+      put<prm::SteV1FlexOk::ok>(tag, make_flex(f, 0, none));
+      return true;
+    }
+    case SteV1Lookup::kIbL4:
+      make_v1_ib_l4(f, tag);
+      return true;
+    case SteV1Lookup::kSrcGvmiQp:
+      put<prm::SteV1SourceTag::source_gvmi>(tag, source.gvmi);
+      put<prm::SteV1SourceTag::functional_lb>(tag, source.function_loop);
+      put<prm::SteV1SourceTag::source_qp>(tag, source.qpn);
+      return true;
+    case SteV1Lookup::kIpv6DstO:
+    case SteV1Lookup::kIpv6DstI:
+      make_ipv6(lookup == SteV1Lookup::kIpv6DstI ? inner : outer, true, tag);
+      return true;
+    case SteV1Lookup::kIpv6SrcO:
+    case SteV1Lookup::kIpv6SrcI:
+      make_ipv6(lookup == SteV1Lookup::kIpv6SrcI ? inner : outer, false, tag);
+      return true;
+    case SteV1Lookup::kMplsO:
+    case SteV1Lookup::kMplsI:
+      make_v1_mpls(f, lookup == SteV1Lookup::kMplsI, tag);
+      return true;
+    case SteV1Lookup::kGre:
+      make_gre(f, tag);
+      return true;
+    case SteV1Lookup::kGeneralPurpose:
+      prm::store32(tag.data(), f.regs.a);
+      return true;
+    case SteV1Lookup::kRegisters0:
+    case SteV1Lookup::kRegisters1:
+      make_registers(f, lookup == SteV1Lookup::kRegisters1 ? 4 : 0, tag);
+      return true;
+    case SteV1Lookup::kFlexParser0:
+    case SteV1Lookup::kFlexParser1:
+      make_flex(f, lookup == SteV1Lookup::kFlexParser1 ? 1 : 0, tag);
+      return true;
+    case SteV1Lookup::kL4MiscO:
+    case SteV1Lookup::kL4MiscI:
+      make_v1_l4_misc(lookup == SteV1Lookup::kL4MiscI ? inner : outer, tag);
+      return true;
+  }
+  return false;
+}
+
+}  // namespace hcasim
