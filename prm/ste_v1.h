@@ -84,8 +84,10 @@ struct SteV1Action {
 
 enum class SteV1Anchor : uint8_t {
   kStart = 0x00,
+  kMac = 0x01,
   kFirstVlan = 0x02,
   kIp = 0x07,
+  kTcpUdp = 0x09,
   kInnerMac = 0x13,
   kInnerIp = 0x19,
 };

@@ -24,6 +24,8 @@ class SteObjects {
   virtual void count(std::uint32_t counter, std::uint32_t bytes) = 0;  // nothing if there is none
   // The header that a reformat context puts before frames; null: there is none.
   virtual const std::vector<std::uint8_t>* tunnel_header(std::uint32_t reformat) = 0;
+  // The bytes that one puts into frames (INSERT_HDR); formats after the first.
+  virtual const std::vector<std::uint8_t>* inserted_bytes(std::uint32_t) { return nullptr; }
   // Of entries that match without a mask (formats after the first); null: there is none.
   virtual const MatchDefiner* definer(std::uint32_t) { return nullptr; }
   // A meter colours the frame: the colour into the low byte of that register C. False: there is none.
@@ -87,6 +89,7 @@ class SteWalker {
               const LookupTime* time) const;
   bool rewrite_v1(const std::uint8_t* list, SteeredFrame& frame) const;
   bool change_v1(const std::uint8_t* action, SteeredFrame& frame) const;
+  bool insert_v1(const std::uint8_t* action, SteeredFrame& frame) const;
 
   const SwIcm& icm_;
   SteObjects& objects_;

@@ -47,6 +47,7 @@ bool anchor_at(const SteeredFrame& frame, unsigned anchor, std::uint32_t& at) {
   const FrameHeaders& h = frame.headers;
   switch (static_cast<SteV1Anchor>(anchor)) {
     case SteV1Anchor::kStart:
+    case SteV1Anchor::kMac:
       at = 0;
       return true;
     case SteV1Anchor::kFirstVlan:
@@ -55,6 +56,9 @@ bool anchor_at(const SteeredFrame& frame, unsigned anchor, std::uint32_t& at) {
     case SteV1Anchor::kIp:
       at = h.outer.l3;
       return h.outer.version != 0;
+    case SteV1Anchor::kTcpUdp:
+      at = h.outer.l4;
+      return h.outer.tcp || h.outer.udp;
     case SteV1Anchor::kInnerMac:
       at = h.inner_l2;
       return h.inner_l2 != 0;
@@ -234,6 +238,21 @@ bool SteWalker::rewrite_v1(const std::uint8_t* list, SteeredFrame& frame) const 
   return true;
 }
 
+bool SteWalker::insert_v1(const std::uint8_t* action, SteeredFrame& frame) const {
+  const bool tunnel = prm::get<SteV1Action::attributes>(action) == SteV1Action::kInsertTunnel;
+  const std::uint32_t id = prm::get<SteV1Action::data>(action);
+  const std::vector<std::uint8_t>* bytes = tunnel ? objects_.tunnel_header(id) : objects_.inserted_bytes(id);
+  // The size stands in six bits.
+  if (bytes == nullptr || (bytes->size() / kWord & 0x3f) != prm::get<SteV1Action::insert_size>(action))
+    return false;
+  std::uint32_t at = 0;
+  if (!anchor_at(frame, prm::get<SteV1Action::start_anchor>(action), at)) return false;
+  at += kWord * prm::get<SteV1Action::insert_offset>(action);
+  const auto len = static_cast<std::uint32_t>(bytes->size());
+  if (tunnel) return at == 0 && encapsulate(frame, bytes->data(), len, EncapOf::kL2);
+  return prm::get<SteV1Action::attributes>(action) == 0 && insert_bytes(frame, at, bytes->data(), len);
+}
+
 bool SteWalker::change_v1(const std::uint8_t* action, SteeredFrame& frame) const {
   switch (prm::get<SteV1Action::id>(action)) {
     case SteV1Action::kNop:
@@ -248,15 +267,8 @@ bool SteWalker::change_v1(const std::uint8_t* action, SteeredFrame& frame) const
       return remove_headers(action, frame);
     case SteV1Action::kInsertInline:
       return insert_inline(action, frame);
-    case SteV1Action::kInsertPointer: {
-      const std::vector<std::uint8_t>* header = objects_.tunnel_header(prm::get<SteV1Action::data>(action));
-      // The size stands in six bits.
-      return header != nullptr && prm::get<SteV1Action::attributes>(action) == SteV1Action::kInsertTunnel &&
-             prm::get<SteV1Action::start_anchor>(action) == 0 &&
-             prm::get<SteV1Action::insert_offset>(action) == 0 &&
-             (header->size() / kWord & 0x3f) == prm::get<SteV1Action::insert_size>(action) &&
-             encapsulate(frame, header->data(), static_cast<std::uint32_t>(header->size()), EncapOf::kL2);
-    }
+    case SteV1Action::kInsertPointer:
+      return insert_v1(action, frame);
     case SteV1Action::kAso:
       return prm::get<SteV1Action::aso_type>(action) == SteV1Action::kAsoMeter &&
              objects_.measure(prm::get<SteV1Action::aso_object>(action),

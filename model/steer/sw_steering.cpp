@@ -25,6 +25,12 @@ const std::vector<std::uint8_t>* SwSteering::tunnel_header(std::uint32_t reforma
   return encap ? &it->second.data : nullptr;
 }
 
+const std::vector<std::uint8_t>* SwSteering::inserted_bytes(std::uint32_t reformat) {
+  const auto it = flows_.reformats.find(reformat);
+  if (it == flows_.reformats.end() || it->second.type != prm::k::REFORMAT_TYPE_INSERT_HDR) return nullptr;
+  return &it->second.data;
+}
+
 const MatchDefiner* SwSteering::definer(std::uint32_t id) {
   const auto it = flows_.definers.find(id);
   return it == flows_.definers.end() ? nullptr : &it->second;

@@ -34,6 +34,7 @@ class SwSteering final : public SwTables, private SteObjects {
  private:
   void count(std::uint32_t counter, std::uint32_t bytes) override;
   const std::vector<std::uint8_t>* tunnel_header(std::uint32_t reformat) override;
+  const std::vector<std::uint8_t>* inserted_bytes(std::uint32_t reformat) override;
   const MatchDefiner* definer(std::uint32_t id) override;
   bool measure(std::uint32_t object, unsigned meter, unsigned before, unsigned reg,
                SteeredFrame& frame) override;

@@ -116,8 +116,9 @@ TEST(Definer, KnowsFormatsAndFields) {
   EXPECT_TRUE(ports4().known());
   EXPECT_FALSE(definer<>(1).known());
   EXPECT_FALSE(definer<>(61).known());
-  EXPECT_FALSE(definer<F22::metadata_reg_c_0>(22).known());
-  EXPECT_FALSE(definer<F0::outer_tcp_syn>(0).known());
+  EXPECT_TRUE(definer<F22::metadata_reg_c_0>(22).known());
+  EXPECT_FALSE(definer<F22::outer_qp_type>(22).known());
+  EXPECT_FALSE(definer<F0::outer_l4_ok>(0).known());
   MatchDefiner reserved;
   reserved.mask[0] = 1;
   EXPECT_FALSE(reserved.known());

@@ -207,7 +207,7 @@ TEST_F(SteV1Test, DefinersOfSoftwareHaveTheirFieldsInPlace) {
   EXPECT_EQ(w33[3] & 0xffff, 0xb123u);
   EXPECT_EQ(w33[7] >> 24, 0x45u);
   EXPECT_EQ(w33[7] & 0xffff, 0x4011u);
-  Bytes tunnel = gre_header(0x6558, 0);
+  Bytes tunnel = gre_header(0x6558, static_cast<unsigned>(udp_frame().size()));
   append(tunnel, udp_frame());
   f = steer(tunnel);
   const Words w25(25, f), w28(28, f);
