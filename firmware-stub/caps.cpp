@@ -181,7 +181,7 @@ Caps::Caps(const Options& options) : selects_port_(options.selects_port()) {
     if (generation.has.header_split) fill_header_split(fixed_block(CapGroup::kHeaderSplit));
     if (generation.sw_steering()) {
       fill_flow_table_sw_steering(generation, fixed_block(CapGroup::kFlowTable));
-      fill_device_memory_sw_icm(fixed_block(CapGroup::kDeviceMemory));
+      fill_device_memory_sw_icm(generation, fixed_block(CapGroup::kDeviceMemory));
     }
   }
   // Asked for by user space on every link; on InfiniBand there are no flow tables, and it is empty.

@@ -51,13 +51,16 @@ void fill_general_sw_steering(const Generation& generation, std::uint8_t* c) {
   put<g::flex_parser_id_outer_first_mpls_over_gre>(c, kFlexMplsGre);
 }
 
-void fill_device_memory_sw_icm(std::uint8_t* c) {
+void fill_device_memory_sw_icm(const Generation& generation, std::uint8_t* c) {
   using d = prm::device_mem_cap;
   put<d::log_sw_icm_alloc_granularity>(c, SwIcm::kLogGranularity);
   put<d::steering_sw_icm_start_address>(c, SwIcm::base(SwIcm::kSteering));
   put<d::log_steering_sw_icm_size>(c, SwIcm::log_size(SwIcm::kSteering));
   put<d::header_modify_sw_icm_start_address>(c, SwIcm::base(SwIcm::kHeaderModify));
-  put<d::log_header_modify_sw_icm_size>(c, SwIcm::log_size(SwIcm::kHeaderModify));
+  put<d::log_header_modify_sw_icm_size>(c, SwIcm::kLogLists);
+  if (generation.has.ste == SteFormat::kConnectX5) return;
+  put<d::header_modify_pattern_sw_icm_start_address>(c, SwIcm::patterns());
+  put<d::log_header_modify_pattern_sw_icm_size>(c, SwIcm::kLogPatterns);
 }
 
 void fill_flow_table_sw_steering(const Generation& generation, std::uint8_t* c) {

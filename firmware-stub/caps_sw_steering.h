@@ -11,7 +11,7 @@
 namespace hcasim::fw {
 
 void fill_general_sw_steering(const Generation& generation, std::uint8_t* c);
-void fill_device_memory_sw_icm(std::uint8_t* c);
+void fill_device_memory_sw_icm(const Generation& generation, std::uint8_t* c);
 void fill_flow_table_sw_steering(const Generation& generation, std::uint8_t* c);
 // Of the E-Switch (flow_table_eswitch_cap).
 void fill_fdb_sw_steering(const Generation& generation, std::uint8_t* c);

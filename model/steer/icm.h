@@ -32,8 +32,13 @@ class SwIcm final : public LocalMemory {
   // Two areas, each for its own use. Sizes in bytes, log2.
   enum Area : std::uint8_t { kSteering, kHeaderModify };
   static constexpr unsigned kAreas = 2, kLogGranularity = 12;
-  static constexpr unsigned log_size(Area area) { return area == kSteering ? 27 : 22; }
+  static constexpr unsigned log_size(Area area) { return area == kSteering ? 27 : 23; }
   static constexpr std::uint64_t base(Area area) { return area == kSteering ? 0x4000000000u : 0x6000000000u; }
+
+  // The area for headers has lists of actions, and behind them patterns of these, which the later steering formats have
+  // apart from their arguments.
+  static constexpr unsigned kLogLists = 22, kLogPatterns = 22;
+  static constexpr std::uint64_t patterns() { return base(kHeaderModify) + (std::uint64_t{1} << kLogLists); }
 
   // Firmware's side: what is allocated may be accessed. False: not of one area, of no whole granules, or
   // overlaps what is there. Fresh memory reads as zeros.

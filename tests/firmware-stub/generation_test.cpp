@@ -65,7 +65,8 @@ TEST(Generation, NumbersAreThoseThatDriversKnow) {
   EXPECT_STREQ(default_generation().key, "connectx5ex");
 }
 
-// The later formats of steering entries have a bit of their own that software may write them.
+// The later formats of steering entries have a bit of their own that software may write them, and memory for
+// patterns.
 void clear_owners(CapGroup group, std::uint8_t* block) {
   using Nic = prm::flow_table_nic_cap;
   if (group == CapGroup::kFlowTable) {
@@ -73,6 +74,9 @@ void clear_owners(CapGroup group, std::uint8_t* block) {
     prm::set<Nic::flow_table_properties_nic_transmit::sw_owner_v2>(block, 0);
   } else if (group == CapGroup::kEswitchTables) {
     prm::set<prm::flow_table_eswitch_cap::flow_table_properties_nic_esw_fdb::sw_owner_v2>(block, 0);
+  } else if (group == CapGroup::kDeviceMemory) {
+    prm::set<prm::device_mem_cap::header_modify_pattern_sw_icm_start_address>(block, 0);
+    prm::set<prm::device_mem_cap::log_header_modify_pattern_sw_icm_size>(block, 0);
   }
 }
 
