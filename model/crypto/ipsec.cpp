@@ -11,8 +11,6 @@ namespace hcasim {
 
 namespace {
 
-bool well_formed(std::size_t len) { return len >= kEspShortest && len % kEspAlign == 0; }
-
 // RFC 4106 4, 5: the nonce is the salt and the IV; the additional data are SPI and sequence number.
 void start(const GcmKey& key, GcmStream& gcm, const IpsecSa& sa, bool decrypt, const std::uint8_t* esp,
            std::uint32_t high) {
@@ -33,7 +31,7 @@ void start(const GcmKey& key, GcmStream& gcm, const IpsecSa& sa, bool decrypt, c
 }  // namespace
 
 bool esp_encrypt(const GcmKey& key, const IpsecSa& sa, std::uint8_t* esp, std::size_t len) {
-  if (!well_formed(len)) return false;
+  if (len < kEspShortest) return false;
   const std::uint32_t high = prm::load32(esp + kEspHeader);
   for (std::size_t i = 0; i < kEspIv; ++i) esp[kEspHeader + i] ^= sa.implicit_iv[i];
   GcmStream gcm;
@@ -46,7 +44,7 @@ bool esp_encrypt(const GcmKey& key, const IpsecSa& sa, std::uint8_t* esp, std::s
 }
 
 EspStatus esp_decrypt(const GcmKey& key, const IpsecSa& sa, std::uint8_t* esp, std::size_t len) {
-  if (!well_formed(len)) return EspStatus::kBadTrailer;
+  if (len < kEspShortest) return EspStatus::kBadTrailer;
   constexpr std::size_t kAt = kEspHeader + kEspIv;
   std::vector<std::uint8_t> clear(esp + kAt, esp + len - kGcmTag);
   GcmStream gcm;

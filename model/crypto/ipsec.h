@@ -20,8 +20,9 @@
 namespace hcasim {
 
 constexpr std::size_t kEspHeader = 8, kEspIv = 8, kEspTrailer = 2;  // bytes; the trailer without its padding
-constexpr std::size_t kEspAlign = 4;                                // of what is encrypted
-constexpr std::size_t kEspShortest = kEspHeader + kEspIv + kEspAlign + kGcmTag;
+// Of any length: the driver pads a large send once for all its segments, and counts the Ethernet header, so
+// that its packets mostly do not end with a word, as RFC 4303 2.4 has it.
+constexpr std::size_t kEspShortest = kEspHeader + kEspIv + kEspTrailer + kGcmTag;
 
 struct IpsecSa {
   std::uint32_t dek = 0;
@@ -43,7 +44,7 @@ struct IpsecSa {
 // Numbers as in metadata and match parameters (ipsec_syndrome).
 enum class EspStatus : std::uint8_t { kOk = 0, kAuthFailed = 1, kBadTrailer = 2 };
 
-// In place, from the ESP header to the end of the tag. False: too short, or not whole words.
+// In place, from the ESP header to the end of the tag. False: too short.
 bool esp_encrypt(const GcmKey& key, const IpsecSa& sa, std::uint8_t* esp, std::size_t len);
 // Header, trailer and tag stay where they are. Not kOk: the bytes are as they were.
 EspStatus esp_decrypt(const GcmKey& key, const IpsecSa& sa, std::uint8_t* esp, std::size_t len);

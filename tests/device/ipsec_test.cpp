@@ -372,7 +372,7 @@ TEST_F(IpsecTest, WhatIsForgedIsMarkedAndLeftAsItCame) {
   wire[40] ^= 1;
   EXPECT_EQ(esp_of(receive(wire)), wire);
   EXPECT_EQ(cqe.imm, sa | kMarker | 1u << 24);
-  wire.resize(kEsp + 18);
+  wire.resize(kEsp + 17);
   EXPECT_EQ(esp_of(receive(wire)), wire);
   EXPECT_EQ(cqe.imm, sa | kMarker | 2u << 24) << "no trailer";
   EXPECT_EQ(machine.function(0).counter("ipsec_auth_failed"), 1u);

@@ -82,10 +82,22 @@ TEST(Esp, TheHighHalfOfTheNumberIsThatOfTheWindow) {
   EXPECT_EQ(status(0x5'80000003, sa(true, 5, false)), EspStatus::kOk);
 }
 
+TEST(Esp, APacketNeedNotEndWithAWord) {
+  const GcmKey key(esp_packets::kKey.data(), esp_packets::kKey.size());
+  for (std::size_t len = 1; len < 9; ++len) {
+    Bytes plain = packet(kNumber, Bytes(len, 0x5a), 6);
+    plain.insert(plain.begin() + esp_packets::kHead, 0x33);
+    Bytes p = plain;
+    ASSERT_TRUE(esp_encrypt(key, sa(false), p.data(), p.size()));
+    EXPECT_EQ(p, sealed(plain, kNumber, false));
+    EXPECT_EQ(esp_decrypt(key, sa(false), p.data(), p.size()), EspStatus::kOk);
+  }
+}
+
 TEST(Esp, WhatIsNoPacketIsRefused) {
   const GcmKey key(esp_packets::kKey.data(), esp_packets::kKey.size());
   for (std::size_t len = 0; len < 80; ++len) {
-    const bool whole = len >= kEspShortest && len % 4 == 0;
+    const bool whole = len >= kEspShortest;
     Bytes p(len, 0);
     EXPECT_EQ(esp_encrypt(key, sa(false), p.data(), p.size()), whole) << len;
     Bytes q(len, 0);
