@@ -368,9 +368,50 @@ static void refused(void) {
   end();
 }
 
+// What other cards have: each call says that this one has not, and leaves nothing behind.
+static void not_offered(void) {
+  begin();
+  struct mlx5dv_crypto_login_attr login = {0};
+  struct mlx5dv_crypto_login_attr_ex login_ex = {0};
+  enum mlx5dv_crypto_login_state state = 0;
+  struct mlx5dv_dek_init_attr dek = {.pd = pd};
+  WANT(mlx5dv_crypto_login(context, &login) != 0);
+  WANT(mlx5dv_crypto_login_query_state(context, &state) != 0 || state == MLX5DV_CRYPTO_LOGIN_STATE_NO_LOGIN);
+  WANT(mlx5dv_crypto_logout(context) != 0);
+  WANT(mlx5dv_crypto_login_create(context, &login_ex) == NULL);
+  WANT(mlx5dv_dek_create(context, &dek) == NULL);
+  struct ibv_flow_action_esp_keymat_aes_gcm key = {.key_len = 16, .icv_len = 16};
+  struct ibv_flow_action_esp transport = {0};
+  struct ibv_flow_action_esp_attr esp = {.esp_attr = &transport,
+                                         .keymat_proto = IBV_FLOW_ACTION_ESP_KEYMAT_AES_GCM,
+                                         .keymat_len = sizeof key,
+                                         .keymat_ptr = &key};
+  struct mlx5dv_flow_action_esp direct = {0};
+  WANT(ibv_create_flow_action_esp(context, &esp) == NULL);
+  WANT(mlx5dv_create_flow_action_esp(context, &esp, &direct) == NULL);
+  struct ibv_cq* cq = make_cq(16);
+  struct ibv_qp* qp = make_qp(IBV_QPT_RC, cq, cq, NULL);
+  ready(qp, qp->qp_num);
+  WANT(mlx5dv_dci_stream_id_reset(qp, 1) != 0);
+  WANT(mlx5dv_modify_qp_lag_port(qp, 2) != 0);
+  WANT(ibv_reg_dmabuf_mr(pd, 0, 4096, 0, -1, kAll) == NULL);
+  // Nothing of it has touched the QP.
+  post_recv(qp, 1, sge_of(&to, 0, 100));
+  post_send(qp, 2, IBV_WR_SEND, sge_of(&from, 0, 100), NULL, 0);
+  for (int i = 0; i < 2; i++) SAME(wait_wc(cq, "a message").status, IBV_WC_SUCCESS);
+  SAME(ibv_destroy_qp(qp), 0);
+  SAME(ibv_destroy_cq(cq), 0);
+  end();
+}
+
 int main(int argc, char** argv) {
-  static const struct test tests[] = {
-      {"traffic", traffic}, {"events", events},          {"async", async}, {"srq", srq}, {"table", table},
-      {"refused", refused}, {"port_events", port_events}};
+  static const struct test tests[] = {{"traffic", traffic},
+                                      {"events", events},
+                                      {"async", async},
+                                      {"srq", srq},
+                                      {"table", table},
+                                      {"refused", refused},
+                                      {"not_offered", not_offered},
+                                      {"port_events", port_events}};
   return run_tests(tests, sizeof tests / sizeof tests[0], argc, argv);
 }
