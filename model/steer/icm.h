@@ -35,8 +35,8 @@ class SwIcm final : public LocalMemory {
   static constexpr unsigned log_size(Area area) { return area == kSteering ? 27 : 23; }
   static constexpr std::uint64_t base(Area area) { return area == kSteering ? 0x4000000000u : 0x6000000000u; }
 
-  // The area for headers has lists of actions, and behind them patterns of these, which the later steering formats have
-  // apart from their arguments.
+  // The area for headers has lists of actions, and behind them patterns of these, which the later steering
+  // formats have apart from their arguments.
   static constexpr unsigned kLogLists = 22, kLogPatterns = 22;
   static constexpr std::uint64_t patterns() { return base(kHeaderModify) + (std::uint64_t{1} << kLogLists); }
 

@@ -296,57 +296,49 @@ TEST_F(SwSteering, SamplersAndTablesAreReachedByAddress) {
   general(dev(), prm::op::DESTROY_GENERAL_OBJECT, prm::k::GENERAL_OBJECT_TYPES_SAMPLER, id).must();
 }
 
-// Entries of the later chips: with a mask of their own or without, tags, counters, headers rewritten.
-TEST(SwSteeringLater, FramesFollowTheEntriesOfTheChip) {
+// Entries of the later chips (HCASIM_TEST_OPTIONS=generation=connectx7): with a mask of their own or without,
+// tags, counters, headers rewritten.
+using SwSteeringLater = EthTest;
+TEST_F(SwSteeringLater, FramesFollowTheEntriesOfTheChip) {
   using prm::SteV1;
   using Act = prm::SteV1Action;
-  for (const char* generation : {"connectx6dx", "connectx7"}) {
-    Machine machine;
-    machine.add_hca(std::string("link=eth,generation=") + generation);
-    machine.start();
-    Device d(machine.function(0));
-    d.probe();
-    const auto memory = caps(d, 15), tables = caps(d, 7);
-    EXPECT_EQ(prm::get<Nic::flow_table_properties_nic_receive::sw_owner_v2>(tables.data()), 1u);
-    {
-      const std::uint64_t start = prm::get<Dev::steering_sw_icm_start_address>(memory.data());
-      Writer w(d, start);
-      const EthObject counter = make_flow_counter(d);
-      std::uint64_t tir_icm = 0;
-      TirSpec spec;
-      spec.rqn = w.link.rq.rqn();
-      spec.transport_domain = w.link.td.number();
-      spec.hash_fn = 0;
-      const EthObject tir = make_tir(d, spec, &tir_icm);
-      const auto leads = [](Entry e, std::uint64_t to) {
-        return e.set<SteV1::next_base_39_32>((to >> 5 | 1) >> 27)
-            .set<SteV1::next_base_31_5>((to >> 5 | 1) & 0x7ffffff);
-      };
-      Entry none(prm::SteType::kTx, 0);
-      none.bytes.fill(0);
-      Entry first = leads(none, start + 64), second = leads(none, tir_icm);
-      first.set<SteV1::definer>(SteV1::kAnyDefiner).set<SteV1::counter>(counter.number());
-      prm::store32(first.bytes.data() + SteV1::kActions, Act::kFlowTag << 24 | 0x123);
-      second.set<SteV1::format>(4).set<SteV1::definer>(SteV1::kAnyDefiner);
-      // The first four bytes of the destination.
-      prm::store32(second.bytes.data() + SteV1::kMatchActions, Act::kSet << 24 | 32 << 8 | 32);
-      prm::store32(second.bytes.data() + SteV1::kMatchActions + 4, 0x02a1b2c3);
-      w.write(0, first);
-      w.write(64, second);
-      EthObject table = w.table(0, kNicRxTable);
-      const auto rule = w.lead_to(table.number());
-      w.link.rq.post({w.link.rx_sge(0, 2048)});
-      w.link.send(plain_frame(300));
-      const Completion c = w.link.rcq.wait_one();
-      EXPECT_EQ(c.raw.sop_drop_qpn & 0xffffff, 0x123u) << generation;
-      Frame want = plain_frame(300);
-      const std::uint8_t to[] = {0x02, 0xa1, 0xb2, 0xc3};
-      std::copy(to, to + 4, want.begin());
-      EXPECT_EQ(w.link.received(0, 300), want) << generation;
-      EXPECT_EQ(counted(d, counter.number()), 1u);
-    }
-    d.teardown();
-  }
+  Device& d = dev();
+  const auto memory = caps(d, 15), tables = caps(d, 7);
+  ASSERT_EQ(prm::get<Nic::flow_table_properties_nic_receive::sw_owner_v2>(tables.data()), 1u);
+  Writer w(d, prm::get<Dev::steering_sw_icm_start_address>(memory.data()));
+  const EthObject counter = make_flow_counter(d);
+  std::uint64_t tir_icm = 0;
+  TirSpec spec;
+  spec.rqn = w.link.rq.rqn();
+  spec.transport_domain = w.link.td.number();
+  spec.hash_fn = 0;
+  const EthObject tir = make_tir(d, spec, &tir_icm);
+  const auto leads = [](Entry e, std::uint64_t to) {
+    return e.set<SteV1::next_base_39_32>((to >> 5 | 1) >> 27)
+        .set<SteV1::next_base_31_5>((to >> 5 | 1) & 0x7ffffff);
+  };
+  Entry none(prm::SteType::kTx, 0);
+  none.bytes.fill(0);
+  Entry first = leads(none, w.base + 64), second = leads(none, tir_icm);
+  first.set<SteV1::definer>(SteV1::kAnyDefiner).set<SteV1::counter>(counter.number());
+  prm::store32(first.bytes.data() + SteV1::kActions, Act::kFlowTag << 24 | 0x123);
+  second.set<SteV1::format>(4).set<SteV1::definer>(SteV1::kAnyDefiner);
+  // The first four bytes of the destination.
+  prm::store32(second.bytes.data() + SteV1::kMatchActions, Act::kSet << 24 | 32 << 8 | 32);
+  prm::store32(second.bytes.data() + SteV1::kMatchActions + 4, 0x02a1b2c3);
+  w.write(0, first);
+  w.write(64, second);
+  EthObject table = w.table(0, kNicRxTable);
+  const auto rule = w.lead_to(table.number());
+  w.link.rq.post({w.link.rx_sge(0, 2048)});
+  w.link.send(plain_frame(300));
+  const Completion c = w.link.rcq.wait_one();
+  EXPECT_EQ(c.raw.sop_drop_qpn & 0xffffff, 0x123u);
+  Frame want = plain_frame(300);
+  const std::uint8_t to[] = {0x02, 0xa1, 0xb2, 0xc3};
+  std::copy(to, to + 4, want.begin());
+  EXPECT_EQ(w.link.received(0, 300), want);
+  EXPECT_EQ(counted(d, counter.number()), 1u);
 }
 
 }  // namespace
