@@ -119,6 +119,32 @@ TEST_F(SteV1Test, TagsHaveTheirFieldsInPlace) {
   EXPECT_EQ(word(t, 1), 0x0056789au);
 }
 
+// Labels behind a tunnel's Ethernet header are the inner ones; right behind GRE or UDP they are a flex
+// parser's.
+TEST_F(SteV1Test, LabelsAreWhereTheyBelong) {
+  constexpr std::uint32_t kLabel = 0x12345140;  // bottom of the stack
+  const Bytes inner = udp_frame();
+  Bytes labelled(inner.begin(), inner.begin() + 12);
+  u16(labelled, 0x8847), u32(labelled, kLabel);
+  labelled.insert(labelled.end(), inner.begin() + 14, inner.end());
+  Bytes behind_mac = gre_header(0x6558, static_cast<unsigned>(labelled.size()));
+  append(behind_mac, labelled);
+  const Bytes ip(inner.begin() + 14, inner.end());
+  Bytes behind_gre = gre_header(0x8847, static_cast<unsigned>(ip.size() + 4));
+  u32(behind_gre, kLabel);
+  append(behind_gre, ip);
+  SteeredFrame f = steer(behind_mac), g = steer(behind_gre);
+  EXPECT_EQ(word(tag_of(SteV1Lookup::kMplsI, f), 1), kLabel);
+  EXPECT_EQ(word(tag_of(SteV1Lookup::kMplsI, f), 0), 3u);
+  EXPECT_EQ(word(tag(SteLookup::kMplsI, f), 0), kLabel);
+  EXPECT_EQ(word(tag_of(SteV1Lookup::kMplsI, g), 1), 0u);
+  EXPECT_EQ(word(tag(SteLookup::kMplsI, g), 0), 0u);
+  EXPECT_EQ(word(tag_of(SteV1Lookup::kFlexParser1, g), 3 - kFlexMplsGre % 4), kLabel);
+  EXPECT_EQ(word(tag(SteLookup::kFlexParser1, g), 3 - kFlexMplsGre % 4), kLabel);
+  EXPECT_EQ(word(tag_of(SteV1Lookup::kFlexParser1, f), 3 - kFlexMplsGre % 4), 0u);
+  EXPECT_EQ(word(tag_of(SteV1Lookup::kFlexOk, g), 2) >> 24, 1u << kFlexMplsGre);
+}
+
 TEST_F(SteV1Test, EntriesWithMasksAreFoundByHash) {
   const std::uint64_t end = single(any().no_hit().miss(icm_address(kRxDrop)));
   SteTag mask{};
