@@ -74,7 +74,8 @@ void make_ipv6(const Layer& l, bool destination, SteTag& tag);
 const std::uint8_t* labels(const SteeredFrame& f, bool inner, std::uint32_t& room);
 // The GRE header as it is, but each optional word in its place.
 void make_gre(const SteeredFrame& f, SteTag& tag);
-// First bytes of the header behind UDP; flex parsers know these tunnels alone, the plain lookup VXLAN too.
+// First bytes of the header behind UDP; format 0's flex parsers know these tunnels alone, the plain lookup
+// and the later formats VXLAN too.
 void make_tunnel_header(const SteeredFrame& f, bool flex, std::uint32_t bytes, SteTag& tag);
 // Double words that flex parsers have sampled, four of a group. The result: a bit for each parser that has.
 unsigned make_flex(const SteeredFrame& f, unsigned group, SteTag& tag);

@@ -209,7 +209,7 @@ bool make_ste_tag(SteV1Lookup lookup, const SteeredFrame& f, const SteSource& so
       make_v1_ipv4_misc(lookup == SteV1Lookup::kIpv4MiscI ? inner : outer, tag);
       return true;
     case SteV1Lookup::kFlexTunnelHeader:
-      make_tunnel_header(f, true, 8, tag);
+      make_tunnel_header(f, false, 8, tag);
       return true;
     case SteV1Lookup::kTunnelHeader:
       make_tunnel_header(f, false, 16, tag);
