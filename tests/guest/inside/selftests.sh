@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# boot: --hca link=eth,id=left,cable=right,options=generation=connectx7 --hca link=eth,id=right,options=generation=connectx7 --smp 2 --mem 3G
+# boot: --hca link=eth,id=left,cable=right,options=generation=connectx7 --hca link=eth,id=right,options=generation=connectx7 --smp 6 --mem 3G
 # disk: selftests-disk KERNEL
 # file: selftests.txt
 # The kernel's own tests of network drivers (tools/testing/selftests/drivers/net and drivers/net/hw) on a card; the remote end that they ask
@@ -26,13 +26,14 @@ for mounted in debugfs:/sys/kernel/debug tracefs:/sys/kernel/tracing configfs:/s
   [[ ! -d ${mounted#*:} ]] || mountpoint -q "$root${mounted#*:}" || mount -t "${mounted%%:*}" none "$root${mounted#*:}" || echo "no ${mounted%%:*}"
 done
 tests=$root/tests/drivers/net
+# Other addresses than those that tests take for their tunnels (192.0.2.0/24, 2001:db8::/64).
 cat >$tests/net.config <<TEXT
 NETIF=$near
-LOCAL_V4=192.0.2.1
-LOCAL_V6=2001:db8::1
+LOCAL_V4=198.51.100.1
+LOCAL_V6=2001:db8:1::1
 LOCAL_PREFIX_V6=2001:db8:2::/64
-REMOTE_V4=192.0.2.2
-REMOTE_V6=2001:db8::2
+REMOTE_V4=198.51.100.2
+REMOTE_V6=2001:db8:1::2
 REMOTE_TYPE=netns
 REMOTE_ARGS=far
 TEXT
@@ -57,9 +58,9 @@ in_root() { chroot $root /usr/bin/env -i PATH=/usr/local/sbin:/usr/local/bin:/us
 carrier() { ip netns exec far cat "/sys/class/net/$far/carrier" 2>/dev/null | grep -q 1 && grep -qs 1 "/sys/class/net/$near/carrier"; }
 ends_up_again() {
   [[ ! -d /sys/class/net/$far ]] || ip link set "$far" netns far || fail "$far into its name space"
-  ip link set "$near" up mtu 1500 && ip address replace 192.0.2.1/24 dev "$near" && ip address replace 2001:db8::1/64 dev "$near" nodad || fail "$near"
-  ip -n far link set lo up && ip -n far link set "$far" up mtu 1500 && ip -n far address replace 192.0.2.2/24 dev "$far" &&
-    ip -n far address replace 2001:db8::2/64 dev "$far" nodad && ip -n far route replace 2001:db8:2::/64 via 2001:db8::1 || fail "$far"
+  ip link set "$near" up mtu 1500 && ip address replace 198.51.100.1/24 dev "$near" && ip address replace 2001:db8:1::1/64 dev "$near" nodad || fail "$near"
+  ip -n far link set lo up && ip -n far link set "$far" up mtu 1500 && ip -n far address replace 198.51.100.2/24 dev "$far" &&
+    ip -n far address replace 2001:db8:1::2/64 dev "$far" nodad && ip -n far route replace 2001:db8:2::/64 via 2001:db8:1::1 || fail "$far"
   within 60 carrier
 }
 both_here() {
@@ -132,7 +133,7 @@ chosen() {
 declare -A counted=()
 differ=()
 run() {
-  local program=$1 status=0 start=$SECONDS folder=${1%/*} case result text want reason complaints
+  local program=$1 status=0 start=$SECONDS folder=${1%/*} case result text want reason complaints with
   local -a arguments=()
   [[ $program == */* ]] || folder=.
   mark_kernel_log
@@ -151,8 +152,10 @@ run() {
     *) if [[ $(ethtool -k "$near") == *'rx-gro-hw: on'* ]]; then ethtool -K "$near" rx-gro-hw off || fail "rx-gro-hw"; fi ;;
   esac
   note "== $program"
+  # Not all of them are executable in the source package.
+  [[ $program == *.sh ]] && with=bash || with=python3
   # shellcheck disable=SC2016 # the shell's within
-  in_root timeout -k 20 "${selftest_limit:-1800}" bash -c 'cd "$1" && exec "${@:2}"' - "/tests/drivers/net/$folder" "./${program##*/}" "${arguments[@]}" \
+  in_root timeout -k 20 "${selftest_limit:-1800}" bash -c 'cd "$1" && exec "${@:2}"' - "/tests/drivers/net/$folder" $with "./${program##*/}" "${arguments[@]}" \
     </dev/null 2>&1 | tee /tmp/out | sed -u 's/^/   /'
   status=${PIPESTATUS[0]}
   results "$program" "$status" >/tmp/results
