@@ -39,8 +39,8 @@ REMOTE_ARGS=far
 TEXT
 cp $tests/net.config $tests/hw/ || fail "net.config"
 # Debian 13's ethtool has no JSON of channels yet, which a test asks for.
-cat >$root/usr/local/bin/ethtool <<'TEXT'
-#!/bin/bash
+printf '#!/bin/bash\n' >$root/usr/local/bin/ethtool
+cat >>$root/usr/local/bin/ethtool <<'TEXT'
 if [[ $1 == --json && $2 == -l ]]; then
   /usr/sbin/ethtool -l "$3" | awk -v name="$3" '
     /^Pre-set maximums/ { suffix = "-max" }
