@@ -258,7 +258,7 @@ TEST_F(LagHash, Definers) {
   Device& d = *dev[0];
   EXPECT_CMD_STATUS(try_definer(d, 21, kPorts4), CmdStatus::kBadParam);  // no such layout
   Mask unknown = kPorts4;
-  prm::set<Flow4::metadata_reg_c_0>(unknown.data(), 1);
+  prm::set<Flow4::sx_sniffer>(unknown.data(), 1);
   EXPECT_CMD_STATUS(try_definer(d, 22, unknown), CmdStatus::kBadParam);
   EXPECT_CMD_STATUS(try_definer(*dev[2], 22, kPorts4), CmdStatus::kBadParam);  // not offered
   EthObject definer = make_definer(d, 22, kPorts4);

@@ -80,8 +80,9 @@ void clear_owners(CapGroup group, std::uint8_t* block) {
   }
 }
 
-// Everything that is implemented is what the default offers, but for headers apart from data. No generation
-// has a bit more; the one field that tells a format instead of an amount is looked at apart.
+// Everything that is implemented is what the default offers, but for headers apart from data and times at the
+// port. No generation has a bit more; the one field that tells a format instead of an amount is looked at
+// apart.
 TEST(Generation, NoneOffersMoreThanIsImplemented) {
   using Cap = prm::cmd_hca_cap;
   using Cap2 = prm::cmd_hca_cap_2;
@@ -102,6 +103,10 @@ TEST(Generation, NoneOffersMoreThanIsImplemented) {
           if (group == CapGroup::kGeneral) prm::set<Cap::steering_format_version>(b.data(), 0);
           clear_owners(group, b.data());
           if (g.has.header_split && group == CapGroup::kGeneral) prm::set<Cap::shampo>(b.data(), 0);
+          if (g.has.port_stamps && group == CapGroup::kGeneral)
+            prm::set<Cap::ts_cqe_to_dest_cqn>(b.data(), 0);
+          if (g.has.port_stamps && group == CapGroup::kGeneral2)
+            prm::set<Cap2::ts_cqe_metadata_size2wqe_counter>(b.data(), 0);
           if (g.has.header_split && group == CapGroup::kGeneral2) {
             prm::set<Cap2::min_mkey_log_entity_size_fixed_buffer>(b.data(), 0);
             prm::set<Cap2::min_mkey_log_entity_size_fixed_buffer_valid>(b.data(), 0);
@@ -135,6 +140,20 @@ TEST(Generation, HeadersApartFromDataCameWithConnectX7) {
       EXPECT_EQ(caps.get<Cap2::min_mkey_log_entity_size_fixed_buffer_valid>(CapGroup::kGeneral2),
                 has ? 1u : 0u);
       EXPECT_LE(caps.get<Cap2::min_mkey_log_entity_size_fixed_buffer>(CapGroup::kGeneral2), 8u);
+    }
+  }
+}
+
+TEST(Generation, TimesAtThePortCameWithConnectX6Dx) {
+  for (const Link link : {Link::kInfiniBand, Link::kEthernet}) {
+    for (const Generation& g : all_generations()) {
+      const bool has = link == Link::kEthernet &&
+                       (std::string(g.key) == "connectx6dx" || std::string(g.key) == "connectx7");
+      const Caps caps = caps_of(g, link);
+      EXPECT_EQ(caps.get<prm::cmd_hca_cap::ts_cqe_to_dest_cqn>(), has ? 1u : 0u) << g.key;
+      // What newer drivers want beside it.
+      EXPECT_EQ(caps.get<prm::cmd_hca_cap_2::ts_cqe_metadata_size2wqe_counter>(CapGroup::kGeneral2) != 0, has)
+          << g.key;
     }
   }
 }
