@@ -62,8 +62,8 @@ for side in "" in_far; do
   changes $side ethtool -A "$dev" rx off tx off
   changes $side ip link set "$dev" mtu 9000
   changes $side ip link set "$dev" mtu 1500
-  changes $side ip link set "$dev" promisc on
-  changes $side ip link set "$dev" promisc off
+  changes $side ip link set "$dev" allmulticast on
+  changes $side ip link set "$dev" allmulticast off
 done
 down_and_up() { in_far ip link set "$far" down && in_far ip link set "$far" up; }
 changes down_and_up
