@@ -81,5 +81,30 @@ void make_tunnel_header(const SteeredFrame& f, bool flex, std::uint32_t bytes, S
 unsigned make_flex(const SteeredFrame& f, unsigned group, SteTag& tag);
 void make_registers(const SteeredFrame& f, unsigned first, SteTag& tag);
 
+template <class T>
+void put_second_vlan(SteTag& tag, const Layer& l) {
+  if (l.tags < 2) return;
+  put<typename T::second_prio>(tag, l.tci[1] >> 13);
+  put<typename T::second_cfi>(tag, l.tci[1] >> 12 & 1);
+  put<typename T::second_vlan>(tag, qualifier(l.tpid[1]));
+  put<typename T::second_vid>(tag, l.tci[1] & 0xfff);
+}
+
+// What the 5-tuple of IPv4 and the L4 lookup have both.
+template <class T>
+void put_l4(SteTag& tag, const Layer& l) {
+  const IpHeaders& ip = l.ip;
+  if (!ip.version) return;
+  put<typename T::fragmented>(tag, ip.fragment);
+  put<typename T::protocol>(tag, ip.protocol);
+  put<typename T::dscp>(tag, traffic_class(l) >> 2);
+  put<typename T::ecn>(tag, traffic_class(l) & 3);
+  if (ip.tcp || ip.udp) {
+    put<typename T::source_port>(tag, prm::load16(l.bytes + ip.l4));
+    put<typename T::destination_port>(tag, prm::load16(l.bytes + ip.l4 + 2));
+  }
+  put<typename T::tcp_flags>(tag, tcp_flags(l));
+}
+
 }  // namespace hcasim::ste_tag
 #endif

@@ -111,11 +111,7 @@ void make_l2(const Layer& l, const SteSource& source, bool destination, SteTag& 
   put<T::tcp_syn>(tag, tcp_syn(l));
   put<T::l3_type>(tag, l3_type_of(l.ip));
   put<T::l4_type>(tag, l4_type_of(l.ip));
-  if (l.tags < 2) return;
-  put<T::second_prio>(tag, l.tci[1] >> 13);
-  put<T::second_cfi>(tag, l.tci[1] >> 12 & 1);
-  put<T::second_vlan>(tag, qualifier(l.tpid[1]));
-  put<T::second_vid>(tag, l.tci[1] & 0xfff);
+  put_second_vlan<T>(tag, l);
 }
 
 void make_l2_src_dst(const Layer& l, const SteSource& source, SteTag& tag) {
@@ -138,22 +134,6 @@ void make_l2_tunneling(const SteeredFrame& f, SteTag& tag) {
   put<T::l4_type>(tag, l4_type_of(l.ip));
   put<T::gre_key_flag>(tag, f.headers.gre_key_present);
   put_first_vlan<T>(tag, l);
-}
-
-// What the 5-tuple of IPv4 and the L4 lookup have both.
-template <class T>
-void put_l4(SteTag& tag, const Layer& l) {
-  const IpHeaders& ip = l.ip;
-  if (!ip.version) return;
-  put<typename T::fragmented>(tag, ip.fragment);
-  put<typename T::protocol>(tag, ip.protocol);
-  put<typename T::dscp>(tag, traffic_class(l) >> 2);
-  put<typename T::ecn>(tag, traffic_class(l) & 3);
-  if (ip.tcp || ip.udp) {
-    put<typename T::source_port>(tag, prm::load16(l.bytes + ip.l4));
-    put<typename T::destination_port>(tag, prm::load16(l.bytes + ip.l4 + 2));
-  }
-  put<typename T::tcp_flags>(tag, tcp_flags(l));
 }
 
 void make_ipv4_tuple(const Layer& l, SteTag& tag) {

@@ -12,15 +12,6 @@ namespace {
 using prm::SteV1Lookup;
 using namespace ste_tag;
 
-template <class T>
-void put_v1_second_vlan(SteTag& tag, const Layer& l) {
-  if (l.tags < 2) return;
-  put<typename T::second_prio>(tag, l.tci[1] >> 13);
-  put<typename T::second_cfi>(tag, l.tci[1] >> 12 & 1);
-  put<typename T::second_vlan>(tag, qualifier(l.tpid[1]));
-  put<typename T::second_vid>(tag, l.tci[1] & 0xfff);
-}
-
 void make_v1_l2(const Layer& l, const SteSource& source, bool destination, SteTag& tag) {
   using T = prm::SteV1L2;
   if (l.l2) {
@@ -35,7 +26,7 @@ void make_v1_l2(const Layer& l, const SteSource& source, bool destination, SteTa
   put<T::l3_type>(tag, l3_type_of(l.ip));
   put<T::l4_type>(tag, l4_type_of(l.ip));
   put_first_vlan<T>(tag, l);
-  put_v1_second_vlan<T>(tag, l);
+  put_second_vlan<T>(tag, l);
 }
 
 void make_v1_l2_src_dst(const Layer& l, const SteSource& source, SteTag& tag) {
@@ -67,25 +58,9 @@ void make_v1_l2_tunnel(const SteeredFrame& f, SteTag& tag) {
   put_first_vlan<T>(tag, l);
 }
 
-// What the 5-tuple of IPv4 and the L4 lookup have both.
-template <class T>
-void put_v1_l4(SteTag& tag, const Layer& l) {
-  const IpHeaders& ip = l.ip;
-  if (!ip.version) return;
-  put<typename T::fragmented>(tag, ip.fragment);
-  put<typename T::protocol>(tag, ip.protocol);
-  put<typename T::dscp>(tag, traffic_class(l) >> 2);
-  put<typename T::ecn>(tag, traffic_class(l) & 3);
-  if (ip.tcp || ip.udp) {
-    put<typename T::source_port>(tag, prm::load16(l.bytes + ip.l4));
-    put<typename T::destination_port>(tag, prm::load16(l.bytes + ip.l4 + 2));
-  }
-  put<typename T::tcp_flags>(tag, tcp_flags(l));
-}
-
 void make_v1_ipv4_tuple(const Layer& l, SteTag& tag) {
   using T = prm::SteV1Ipv4Tuple;
-  put_v1_l4<T>(tag, l);
+  put_l4<T>(tag, l);
   if (l.ip.version != 4) return;
   put<T::source>(tag, prm::load32(l.bytes + l.ip.l3 + 12));
   put<T::destination>(tag, prm::load32(l.bytes + l.ip.l3 + 16));
@@ -106,7 +81,7 @@ void make_v1_ipv4_misc(const Layer& l, SteTag& tag) {
 
 void make_v1_l4(const Layer& l, SteTag& tag) {
   using T = prm::SteV1L4;
-  put_v1_l4<T>(tag, l);
+  put_l4<T>(tag, l);
   if (l.ip.tcp) put<T::tcp_data_offset>(tag, l.bytes[l.ip.l4 + 12] >> 4);
   if (!l.ip.version) return;
   const std::uint8_t* ip = l.bytes + l.ip.l3;
