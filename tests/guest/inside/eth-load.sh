@@ -102,17 +102,15 @@ within 30 carrier "" "$near"
 within 30 carrier in_far "$far"
 reaches() { ping -q -c 5 -i 0.2 -W 5 -M do -s "$1" 10.9.1.2 >/tmp/ping 2>&1; }
 within 30 reaches 8000
-until_attached() {
-  local end=$((SECONDS + 60))
-  until grep -q attached /tmp/xdp; do ((SECONDS < end)) && kill -0 $program 2>/dev/null && sleep 0.2 || return 1; done
-}
+attached_or_gone() { grep -q attached /tmp/xdp || ! kill -0 $program 2>/dev/null; }
 # with_xdp ACTION: on the far interface until done.
 with_xdp() {
   mkfifo /tmp/until
   in_far xdp_frames "$far" "$1" </tmp/until >/tmp/xdp 2>&1 &
   program=$!
   exec 9>/tmp/until
-  until_attached || fail "xdp_frames: $(cat /tmp/xdp)"
+  within 60 attached_or_gone
+  grep -q attached /tmp/xdp || fail "xdp_frames: $(cat /tmp/xdp)"
   within 30 carrier in_far "$far"
 }
 without_xdp() {
