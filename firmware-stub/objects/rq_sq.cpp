@@ -26,6 +26,7 @@ constexpr unsigned kLogPage = 12;
 constexpr unsigned kLogWqebb = 6;
 constexpr unsigned kMinLogRqStride = 4, kMaxLogRqStride = 15;
 constexpr unsigned kBaseLogStrides = 9, kBaseLogStrideSize = 6;  // of striding RQs, as the wq says them
+constexpr unsigned kFirstFewerStrides = 10;  // -6: 8 strides
 constexpr unsigned kMaxLogStrides = 16, kMaxLogStrideSize = 13;
 
 bool striding(WqType t) { return t == WqType::kLinkedListStriding || t == WqType::kCyclicStriding; }
@@ -130,7 +131,11 @@ Syndrome create_rq(Firmware& fw, Command& cmd) {
   rq.type = static_cast<WqType>(cmd.get<w::wq_type>());
   if (striding(rq.type)) {
     if (fw.caps().get<prm::cmd_hca_cap::striding_rq>() == 0) return Syndrome::kWqType;
-    rq.log_strides = cmd.get<w::log_wqe_num_of_strides>() + kBaseLogStrides;
+    // 4 bits with a sign, of cards that take fewer strides than the base.
+    const std::uint32_t strides = cmd.get<w::log_wqe_num_of_strides>();
+    const bool fewer = strides >= kFirstFewerStrides;
+    if (fewer && fw.caps().get<prm::cmd_hca_cap::ext_stride_num_range>() == 0) return Syndrome::kWqStride;
+    rq.log_strides = strides + kBaseLogStrides - (fewer ? 16 : 0);
     rq.log_stride_size = cmd.get<w::log_wqe_stride_size>() + kBaseLogStrideSize;
     if (rq.log_strides > kMaxLogStrides || rq.log_stride_size > kMaxLogStrideSize) return Syndrome::kWqStride;
     rq.two_byte_shift = cmd.get<w::two_byte_shift_en>() != 0;
