@@ -30,9 +30,6 @@ static_assert(std::size(kKinds) == static_cast<std::size_t>(FecRow::kCount));
 
 }  // namespace
 
-Fec::Fec(double rate_gbps, const Generation& generation)
-    : mode_(link_mode(rate_gbps, generation)), generation_(generation) {}
-
 std::uint16_t Fec::offered(FecRow row) const {
   const Kinds& kinds = kKinds[static_cast<std::size_t>(row)];
   const unsigned lane = lanes_of_100g(generation_) ? 100 : lanes_of_50g(generation_) ? 50 : 25;
@@ -43,13 +40,13 @@ bool Fec::acceptable(FecRow row, std::uint16_t kind) const {
   return (kind & (kind - 1)) == 0 && (kind & ~offered(row)) == 0;
 }
 
-void Fec::link_up() {
-  if (mode_.fec == FecRow::kNone) {
+void Fec::link_up(FecRow row) {
+  if (row == FecRow::kNone) {
     active_ = kOff;
     return;
   }
-  const std::uint16_t kind = wanted(mode_.fec);
-  active_ = kind != 0 ? kind : kKinds[static_cast<std::size_t>(mode_.fec)].automatic;
+  const std::uint16_t kind = wanted(row);
+  active_ = kind != 0 ? kind : kKinds[static_cast<std::size_t>(row)].automatic;
 }
 
 }  // namespace hcasim::fw

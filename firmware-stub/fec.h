@@ -25,7 +25,7 @@ class Fec {
     kLlRs272 = 1 << 9,
   };
 
-  Fec(double rate_gbps, const Generation& generation);
+  explicit Fec(const Generation& generation) : generation_(generation) {}
 
   // Modes of 50 and of 100 Gb/s a lane: there or not (pcam_reg, fec_50G_per_lane_in_pplm, 100G).
   static bool lanes_of_50g(const Generation& generation) { return generation.has.ptys_extended; }
@@ -39,7 +39,7 @@ class Fec {
   bool acceptable(FecRow row, std::uint16_t kind) const;
   void want(FecRow row, std::uint16_t kind) { wanted_.at(static_cast<std::size_t>(row)) = kind; }
 
-  void link_up();
+  void link_up(FecRow row);
   void link_down() { active_ = 0; }
   std::uint16_t active() const { return active_; }  // 0: the link is down
 
@@ -49,7 +49,6 @@ class Fec {
   }
 
  private:
-  const LinkMode mode_;
   const Generation& generation_;
   std::array<std::uint16_t, static_cast<std::size_t>(FecRow::kCount)> wanted_{};
   std::uint16_t active_ = 0;

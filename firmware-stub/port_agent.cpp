@@ -22,7 +22,7 @@ PortAgent::PortAgent(Device& device, const Options& options)
       sm_lid_(lid_),
       mtu_(options.link == Link::kEthernet ? kDefaultEthMtu
                                            : static_cast<std::uint16_t>(device.profile().port.max_mtu)),
-      fec_(device.profile().port.rate_gbps, *options.generation),
+      eth_link_(device.profile().port.rate_gbps, *options.generation),
       node_description_("MT" + std::to_string(options.device_id) + " " + options.generation->node +
                         ", hcasim") {}
 
@@ -65,13 +65,16 @@ void PortAgent::start(Function& function, std::uint64_t mac, std::uint64_t guid)
   } else {
     set_subnet_prefix(kDefaultSubnetPrefix);
   }
+  eth_link_.renew_offer();
   follow();
   if (on_admin_) on_admin_();
 }
 
-void PortAgent::link_up() {
-  if (ethernet()) {
-    fec_.link_up();
+// mode: Ethernet's.
+void PortAgent::link_up(const LinkMode* mode) {
+  if (mode) {
+    eth_link_.link_up(*mode);
+    device_.port().set_rate(mode->rate_gbps);
     state(PortState::kActive);
     device_.port_changed(prm::kPortActive);
     return;
@@ -105,6 +108,7 @@ void PortAgent::teardown(Function& function) {
   if (ethernet()) {
     port.pause_rx = port.pause_tx = false;
     port.pfc_rx = port.pfc_tx = 0;
+    port.set_rate(device_.profile().port.rate_gbps);
     set_mtu(kDefaultEthMtu);
   }
   if (on_admin_) on_admin_();
@@ -115,9 +119,13 @@ void PortAgent::set_mtu(std::uint16_t bytes) {
   if (ethernet()) device_.port().max_frame = bytes;
 }
 
-void PortAgent::cable(bool up) {
-  cable_ = up;
+void PortAgent::cable(bool in) {
+  cable_ = in;
   follow();
+}
+
+void PortAgent::partner(const std::optional<LinkOffer>& offer) {
+  if (eth_link_.set_partner(offer)) follow();
 }
 
 void PortAgent::assign(std::uint16_t lid, std::uint16_t sm_lid, std::vector<Peer> peers) {
@@ -132,22 +140,25 @@ void PortAgent::assign(std::uint16_t lid, std::uint16_t sm_lid, std::vector<Peer
 
 void PortAgent::set_admin(bool up) {
   admin_up_ = up;
+  if (up) eth_link_.renew_offer();
   follow();
   if (on_admin_) on_admin_();
 }
 
 void PortAgent::follow() {
   if (!running_) return;
-  const bool up = cable_ && admin_up_;
-  if (up == (device_.port().state() != PortState::kDown)) return;
-  if (up) {
-    link_up();
-  } else {
+  const bool wanted = cable_ && admin_up_ && eth_link_.partner();
+  const LinkMode* mode = wanted && ethernet() ? eth_link_.agreed() : nullptr;
+  const bool up = wanted && (mode || !ethernet());
+  const bool was_up = device_.port().state() != PortState::kDown;
+  if (up == was_up && mode == eth_link_.active()) return;
+  if (was_up) {
     ++link_downed_;
-    fec_.link_down();
+    eth_link_.link_down();
     state(PortState::kDown);
     device_.port_changed(prm::kPortDown);
   }
+  if (up) link_up(mode);
 }
 
 void PortAgent::set_lid(std::uint16_t lid, std::uint8_t lmc, std::uint16_t sm_lid, std::uint8_t sm_sl) {

@@ -7,11 +7,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "firmware-stub/fec.h"
+#include "firmware-stub/eth_link.h"
 #include "firmware-stub/options.h"
 #include "model/port/port.h"
 #include "model/state/fields.h"
@@ -46,7 +47,9 @@ class PortAgent {
   void start(Function& function, std::uint64_t mac, std::uint64_t guid);
   void teardown(Function& function);
   // The cable comes or goes.
-  void cable(bool up);
+  void cable(bool in);
+  // Who is at its far end; none: nobody who wants the link up. InfiniBand: what it offers does not matter.
+  void partner(const std::optional<LinkOffer>& offer);
   // The built-in subnet manager's choice for the next time, or the one before, the link comes up; and whom it
   // knows elsewhere on the link (nobody has LID 0).
   struct Peer {
@@ -89,14 +92,15 @@ class PortAgent {
   bool admin_up() const { return admin_up_; }
   bool cable_in() const { return cable_; }
   std::uint64_t link_downed() const { return link_downed_; }  // times
-  Fec& fec() { return fec_; }                                 // Ethernet
+  EthLink& eth_link() { return eth_link_; }
+  const EthLink& eth_link() const { return eth_link_; }
   const std::string& node_description() const { return node_description_; }
 
   // What teardown() does not end: the cable is the world's, LIDs and who else there is are the subnet
   // manager's, the MTU of an IB port and the node's description are set by management until power goes off.
   template <class Archive>
   void list_state(Archive& a) {
-    HCASIM_FIELDS(a, running_, subnet_timeout_, fec_);
+    HCASIM_FIELDS(a, running_, subnet_timeout_, eth_link_);
     a("admin_up", admin_up_, true);
     a("cap_mask", cap_mask_, kDefaultCaps);
     a("subnet_prefix", subnet_prefix_, kDefaultSubnetPrefix);
@@ -110,8 +114,8 @@ class PortAgent {
   }
 
  private:
-  void follow();  // link state after cable or PAOS changed
-  void link_up();
+  void follow();  // link state after cable, far end or PAOS changed
+  void link_up(const LinkMode* mode);
   bool ethernet() const { return options_.link == Link::kEthernet; }
   void state(PortState s);
 
@@ -128,7 +132,7 @@ class PortAgent {
   std::uint8_t subnet_timeout_ = 0;
   std::uint64_t subnet_prefix_ = kDefaultSubnetPrefix;
   std::uint64_t link_downed_ = 0;
-  Fec fec_;
+  EthLink eth_link_;
   std::string node_description_;
 };
 

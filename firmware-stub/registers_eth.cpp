@@ -13,12 +13,8 @@ namespace hcasim::fw {
 namespace {
 
 constexpr std::uint32_t kMinEthMtu = 68 + 22;  // IPv4's smallest and the headers
-constexpr std::uint32_t kAnUnavailable = 0;    // ptys_reg.an_status: a fixed rate
-constexpr std::uint32_t kPriorities = 8;       // and traffic classes
-
-LinkMode mode_of(const Access& a) {
-  return link_mode(a.fw.device().profile().port.rate_gbps, *a.fw.options().generation);
-}
+enum : std::uint32_t { kAnUnavailable = 0, kAnComplete = 1, kAnFailed = 2 };  // ptys_reg.an_status
+constexpr std::uint32_t kPriorities = 8;                                      // and traffic classes
 
 // Counters come as two dwords, high and low.
 template <class High, class Low>
@@ -144,27 +140,34 @@ Syndrome read_ptys_eth(Access& a) {
   using r = prm::ptys_reg;
   // The InfiniBand half stays zero: this port has none.
   if (prm::get<r::proto_mask>(a.data) != kProtoEthernet) return Syndrome::kOk;
-  const LinkMode mode = mode_of(a);
-  const bool up = a.fw.device().port().state() != PortState::kDown;
-  prm::set<r::an_disable_cap>(a.data, 0);
-  prm::set<r::an_disable_admin>(a.data, 0);
-  prm::set<r::an_status>(a.data, kAnUnavailable);
-  prm::set<r::eth_proto_capability>(a.data, mode.plain);
-  prm::set<r::eth_proto_admin>(a.data, mode.plain);
-  prm::set<r::eth_proto_oper>(a.data, up ? mode.plain : 0);
-  prm::set<r::ext_eth_proto_capability>(a.data, mode.extended);
-  prm::set<r::ext_eth_proto_admin>(a.data, mode.extended);
-  prm::set<r::ext_eth_proto_oper>(a.data, up ? mode.extended : 0);
+  const EthLink& link = a.fw.port().eth_link();
+  const EthLink::Admin admin = link.admin();
+  const LinkMode* active = link.active();
+  prm::set<r::an_disable_cap>(a.data, 1);
+  prm::set<r::an_disable_admin>(a.data, admin.forced ? 1 : 0);
+  prm::set<r::an_status>(a.data, link.negotiated()                                       ? kAnComplete
+                                 : active || !link.offer().negotiates || !link.partner() ? kAnUnavailable
+                                                                                         : kAnFailed);
+  prm::set<r::eth_proto_capability>(a.data, link.plain());
+  prm::set<r::eth_proto_admin>(a.data, admin.plain);
+  prm::set<r::eth_proto_oper>(a.data, active ? active->plain : 0);
+  prm::set<r::ext_eth_proto_capability>(a.data, link.extended());
+  prm::set<r::ext_eth_proto_admin>(a.data, admin.extended);
+  prm::set<r::ext_eth_proto_oper>(a.data, active ? active->extended : 0);
+  std::uint32_t partners = 0;
+  for (const LinkMode& mode : link.modes())
+    if (link.negotiated() && (link.partners_offer().kinds & link_bit(mode.kind)) != 0) partners |= mode.plain;
+  prm::set<r::eth_proto_lp_advertise>(a.data, partners);
   return Syndrome::kOk;
 }
 
+// The choice takes hold when the link comes up next.
 Syndrome write_ptys_eth(Access& a) {
   using r = prm::ptys_reg;
   if (prm::get<r::proto_mask>(a.data) != kProtoEthernet) return Syndrome::kRegisterValue;
-  const LinkMode mode = mode_of(a);
-  if ((prm::get<r::eth_proto_admin>(a.data) & mode.plain) == 0 &&
-      (prm::get<r::ext_eth_proto_admin>(a.data) & mode.extended) == 0)
-    return Syndrome::kRegisterValue;
+  const EthLink::Admin wanted{prm::get<r::eth_proto_admin>(a.data), prm::get<r::ext_eth_proto_admin>(a.data),
+                              prm::get<r::an_disable_admin>(a.data) != 0};
+  if (!a.fw.port().eth_link().ask(wanted)) return Syndrome::kRegisterValue;
   return read_ptys_eth(a);
 }
 
@@ -199,7 +202,7 @@ void for_each_fec_row(F&& f) {
 
 Syndrome read_pplm(Access& a) {
   using r = prm::pplm_reg;
-  const Fec& fec = a.fw.port().fec();
+  const Fec& fec = a.fw.port().eth_link().fec();
   constexpr std::size_t selectors = r::local_port::bit_off / 8 + 1;
   std::memset(a.data + selectors, 0, r::bytes - selectors);
   for_each_fec_row([&](FecRow row, auto offered, auto wanted) {
@@ -212,7 +215,7 @@ Syndrome read_pplm(Access& a) {
 
 // All or nothing: a register is written as a whole. Modes that no generation has take nothing but 0.
 Syndrome write_pplm(Access& a) {
-  Fec& fec = a.fw.port().fec();
+  Fec& fec = a.fw.port().eth_link().fec();
   bool acceptable = prm::get<prm::pplm_reg::rs_fec_correction_bypass_admin>(a.data) == 0 &&
                     prm::get<prm::pplm_reg::fec_override_admin_56g>(a.data) == 0 &&
                     prm::get<prm::pplm_reg::fec_override_admin_400g_8x>(a.data) == 0 &&

@@ -29,14 +29,20 @@ std::uint32_t number_of(std::uint32_t bit) {
 
 void put_ethernet(Access& a, std::uint8_t* page) {
   using p = prm::pddr_operation_page;
-  const Generation& g = *a.fw.options().generation;
-  const LinkMode mode = link_mode(a.fw.device().profile().port.rate_gbps, g);
-  const std::uint32_t modes = mode.extended != 0 ? mode.extended : mode.plain;
-  const Fec& fec = a.fw.port().fec();
-  prm::set<p::phy_manager_link_enabled>(page, modes);
-  prm::set<p::core_to_phy_link_enabled>(page, modes);
-  prm::set<p::cable_proto_cap>(page, a.fw.port().cable_in() ? modes : 0);
-  prm::set<p::link_active>(page, link_is_up(a) ? modes : 0);
+  const EthLink& link = a.fw.port().eth_link();
+  const Fec& fec = link.fec();
+  const LinkMode& mode = link.expected();
+  const EthLink::Admin admin = link.admin();
+  const bool extended = link.extended() != 0;
+  std::uint32_t enabled = extended ? admin.extended : admin.plain;
+  if (extended && enabled == 0) {  // asked for by the others' bits
+    for (const LinkMode& m : link.modes())
+      if ((m.plain & admin.plain) != 0) enabled |= m.extended;
+  }
+  prm::set<p::phy_manager_link_enabled>(page, enabled);
+  prm::set<p::core_to_phy_link_enabled>(page, enabled);
+  prm::set<p::cable_proto_cap>(page, !a.fw.port().cable_in() ? 0 : extended ? link.extended() : link.plain());
+  prm::set<p::link_active>(page, !link_is_up(a) ? 0 : extended ? mode.extended : mode.plain);
   prm::set<p::fec_mode_active>(page, number_of(fec.active()));
   prm::set<p::fec_mode_request>(page, mode.fec == FecRow::kNone ? 0 : number_of(fec.wanted(mode.fec)));
   prm::set<p::eth_25g_50g_fec_support>(page, fec.offered(FecRow::k25g));
@@ -84,6 +90,18 @@ Syndrome put_trouble(Access& a) {
   } else if (!a.fw.port().cable_in()) {
     code = prm::kCableUnplugged;
     text = "the cable is unplugged";
+  } else if (!link_is_up(a)) {
+    const EthLink& link = a.fw.port().eth_link();
+    if (!link.offer().negotiates) {
+      code = prm::kNoPartnerForced;
+      text = "nobody at the far end whose link has the speed that this one is set to";
+    } else if (!link.partner()) {
+      code = prm::kNoPartner;
+      text = "nobody at the far end of the cable";
+    } else if (ethernet(a) && !link.agreed()) {
+      code = prm::kNoCommonMode;
+      text = "the ends offer no link mode that both have";
+    }
   }
   std::memset(a.data + page::bit_off / 8, 0, page::bytes);
   prm::set<page::group_opcode>(a.data, group);

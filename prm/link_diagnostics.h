@@ -34,7 +34,14 @@ struct pddr_operation_page {
 enum : std::uint8_t { kPhyDisabled = 0, kPhyPolling = 2, kPhyActive = 3, kPhyUp = 5 };  // phy_mngr_fsm_state
 constexpr std::uint8_t kEthAnGood = 6;                                                  // eth_an_fsm_state
 enum : std::uint8_t { kIbPhyDisabled = 0, kIbPhyLinkUp = 7, kIbPhyPolling = 8 };        // ib_phy_fsm_state
-enum : std::uint16_t { kNoIssue = 0, kClosedByCommand = 1, kCableUnplugged = 1024 };    // monitor_opcode
+enum : std::uint16_t {                                                                  // monitor_opcode
+  kNoIssue = 0,
+  kClosedByCommand = 1,
+  kNoPartner = 2,
+  kNoPartnerForced = 36,
+  kNoCommonMode = 39,  // "no highest common denominator"
+  kCableUnplugged = 1024
+};
 
 // A QSFP28 module, as its memory map (SFF-8636) has it.
 struct pddr_module_page {

@@ -129,7 +129,7 @@ void Link::Impl::take(const Message& m) {
     case Type::kFrame:
       return owner.wire_frame(m);
     case Type::kCarrier:
-      return owner.wire_carrier(*m.body != 0);
+      return owner.wire_wish(parse_wish(m));
     case Type::kMark: {
       const std::string wrong = own.coupled ? owner.wire_mark(parse_mark(m)) : "a mark, but is not coupled";
       if (!wrong.empty()) return close(kError, "the other end sent " + wrong + "; closed", wrong);
@@ -175,13 +175,14 @@ void Link::Impl::hello(const Message& m) {
   last_logged.clear();
   log(kInfo, text);
   watch_socket();
-  if (!own.coupled && own.carrier != announced_carrier()) send_carrier();
+  if (!own.coupled && !(own.wish == announced)) send_wish();
 }
 
-void Link::Impl::send_carrier() {
-  const std::uint8_t on = own.carrier ? 1 : 0;
-  hello_carrier = own.carrier;
-  send_small(Type::kCarrier, &on, 1);
+void Link::Impl::send_wish() {
+  std::uint8_t body[kCarrierBytes];
+  put_wish(body, own.wish);
+  announced = own.wish;
+  send_small(Type::kCarrier, body, sizeof body);
 }
 
 std::int64_t Link::Impl::poll_once() {
@@ -263,10 +264,10 @@ bool Link::congested() const {
 }
 std::uint64_t Link::lost() const { return impl_->lost; }
 
-void Link::set_carrier(bool on) {
-  if (impl_->own.carrier == on) return;
-  impl_->own.carrier = on;
-  if (up() && !impl_->own.coupled) impl_->send_carrier();
+void Link::set_wish(const Wish& wish) {
+  if (impl_->own.wish == wish) return;
+  impl_->own.wish = wish;
+  if (up() && !impl_->own.coupled) impl_->send_wish();
 }
 
 void Link::hold(bool on) {

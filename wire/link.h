@@ -18,13 +18,13 @@ namespace hcasim::wire {
 
 class Link {
  public:
-  // Callbacks, made from inside poll(). They must not call back into the link, except set_carrier().
+  // Callbacks, made from inside poll(). They must not call back into the link, except set_wish().
   class Owner {
    public:
     // A peer has sent its hello. Returns "" to accept it, else the reason for refusing it.
     virtual std::string wire_up(const Hello& peer) = 0;
     virtual void wire_down() = 0;
-    virtual void wire_carrier(bool on) = 0;
+    virtual void wire_wish(const Wish& wish) = 0;
     virtual void wire_frame(const Message& frame) = 0;
     // Coupled ends only, from inside pull(). Returns "" or the reason why the connection ends.
     virtual std::string wire_mark(const Mark&) { return "a mark"; }
@@ -61,7 +61,7 @@ class Link {
   bool congested() const;      // the peer reads more slowly than we send
   std::uint64_t lost() const;  // frames without room
 
-  void set_carrier(bool on);
+  void set_wish(const Wish& wish);
   // While on, nothing is read: the owner cannot accept frames.
   void hold(bool on);
 

@@ -236,7 +236,7 @@ void Link::Impl::greet() {
   deadline = now + kGreeting;
   out_head = out_tail = in_head = in_tail = 0;
   blocked = false;
-  hello_carrier = own.carrier;
+  announced = own.wish;
   put_hello(append(kHeaderBytes + kHelloBytes), own, 0);
   out_tail += kHeaderBytes + kHelloBytes;
   watch_socket();

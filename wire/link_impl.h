@@ -105,8 +105,7 @@ struct Link::Impl {
   void parse_all();
   void take(const Message& m);
   void hello(const Message& m);
-  bool announced_carrier() const { return hello_carrier; }
-  void send_carrier();
+  void send_wish();
   // Does the work that is due; returns when to be called again.
   std::int64_t poll_once();
 
@@ -123,7 +122,8 @@ struct Link::Impl {
   Watch on_socket, on_acceptor;
   State state = State::kIdle;
   std::int64_t now = 0, deadline = 0, received_at = 0, sent_at = 0;
-  bool held = false, blocked = false, hello_carrier = true;
+  bool held = false, blocked = false;
+  Wish announced;
   bool pulling = false, marked = false, refused = false;
   std::string last_logged;
   std::vector<std::uint8_t> out, in;

@@ -25,9 +25,11 @@ enum : std::size_t {
   kAtRate = 36,
   kAtName = 40,
   kAtLatency = 80,
+  kAtModes = 88,
 };
-static_assert(kAtName + kNameBytes == kAtLatency && kAtLatency + 8 == kHelloBytes);
-constexpr std::uint8_t kHelloCarrier = 1, kHelloSm = 2, kHelloCoupled = 4;
+static_assert(kAtName + kNameBytes == kAtLatency && kAtModes + 8 == kHelloBytes);
+constexpr std::uint8_t kHelloWanted = 1, kHelloSm = 2, kHelloCoupled = 4, kHelloInsists = 8;
+constexpr std::uint8_t kWishUp = 1, kWishInsists = 2;
 constexpr std::size_t kShortestHello = 80;  // of any version
 
 template <class T>
@@ -50,7 +52,7 @@ const char* wrong_length(Type type, std::size_t len) {
     case Type::kFrame:
       return len == 0 ? "an empty frame" : nullptr;
     case Type::kCarrier:
-      return len != 1 ? "a carrier message of a wrong length" : nullptr;
+      return len != kCarrierBytes ? "a carrier message of a wrong length" : nullptr;
     case Type::kKeepalive:
       return len != 0 ? "a keepalive of a wrong length" : nullptr;
     case Type::kBye:
@@ -93,7 +95,9 @@ bool parse_hello(const Message& message, Hello& out) {
   out.version = get<std::uint32_t>(p + kAtVersion);
   if (out.version != kVersion || message.len < kHelloBytes) return false;
   out.link = static_cast<LinkLayer>(p[kAtLink]);
-  out.carrier = (p[kAtFlags] & kHelloCarrier) != 0;
+  out.wish.up = (p[kAtFlags] & kHelloWanted) != 0;
+  out.wish.insists = (p[kAtFlags] & kHelloInsists) != 0;
+  out.wish.modes = get<std::uint16_t>(p + kAtModes);
   out.subnet_manager = (p[kAtFlags] & kHelloSm) != 0;
   out.coupled = (p[kAtFlags] & kHelloCoupled) != 0;
   out.latency = static_cast<std::int64_t>(get<std::uint64_t>(p + kAtLatency));
@@ -111,11 +115,19 @@ bool parse_hello(const Message& message, Hello& out) {
   return true;
 }
 
+namespace {
+Wish wish_at(const std::uint8_t* p) {
+  return {(p[0] & kWishUp) != 0, (p[0] & kWishInsists) != 0, get<std::uint16_t>(p + 2)};
+}
+}  // namespace
+
+Wish parse_wish(const Message& message) { return wish_at(message.body); }
+
 Mark parse_mark(const Message& message) {
   Mark mark;
   mark.at = message.time;
   mark.next = static_cast<std::int64_t>(get<std::uint64_t>(message.body));
-  mark.wanted = message.body[8] != 0;
+  mark.wish = wish_at(message.body + 8);
   return mark;
 }
 
@@ -134,9 +146,10 @@ void put_hello(std::uint8_t* out, const Hello& hello, std::int64_t time) {
   std::memcpy(p, kMagic, sizeof kMagic);
   put(p + kAtVersion, hello.version);
   p[kAtLink] = static_cast<std::uint8_t>(hello.link);
-  p[kAtFlags] =
-      static_cast<std::uint8_t>((hello.carrier ? kHelloCarrier : 0) | (hello.subnet_manager ? kHelloSm : 0) |
-                                (hello.coupled ? kHelloCoupled : 0));
+  p[kAtFlags] = static_cast<std::uint8_t>(
+      (hello.wish.up ? kHelloWanted : 0) | (hello.subnet_manager ? kHelloSm : 0) |
+      (hello.coupled ? kHelloCoupled : 0) | (hello.wish.insists ? kHelloInsists : 0));
+  put(p + kAtModes, hello.wish.modes);
   put(p + kAtLatency, static_cast<std::uint64_t>(hello.latency));
   put(p + kAtLid, hello.lid);
   put(p + kAtGuid, hello.node_guid);
@@ -147,12 +160,18 @@ void put_hello(std::uint8_t* out, const Hello& hello, std::int64_t time) {
   std::copy_n(hello.name.begin(), len, p + kAtName);  // zeros follow
 }
 
+void put_wish(std::uint8_t* out, const Wish& wish) {
+  out[0] = static_cast<std::uint8_t>((wish.up ? kWishUp : 0) | (wish.insists ? kWishInsists : 0));
+  out[1] = 0;
+  put(out + 2, wish.modes);
+}
+
 void put_mark(std::uint8_t* out, const Mark& mark) {
   put_header(out, Type::kMark, 0, mark.at, kMarkBytes);
   std::uint8_t* p = out + kHeaderBytes;
   std::memset(p, 0, kMarkBytes);
   put(p, static_cast<std::uint64_t>(mark.next));
-  p[8] = mark.wanted ? 1 : 0;
+  put_wish(p + 8, mark.wish);
 }
 
 }  // namespace hcasim::wire

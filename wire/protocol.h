@@ -9,16 +9,19 @@
 // and neither has to read the socket before. Marks replace carrier changes and keepalives.
 //
 //   header (16 bytes)  u32 length of the body | u8 type | u8 flags | u16 0 | i64 simulated send time, ps
-//   hello  (88 bytes)  8 bytes magic | u32 version | u8 link | u8 flags | u16 LID | u64 node GUID |
+//   hello  (96 bytes)  8 bytes magic | u32 version | u8 link | u8 flags | u16 LID | u64 node GUID |
 //                      u64 instance | u32 MTU | u32 rate, Mb/s | 40 bytes name, NUL-padded |
-//                      i64 latency of the cable, ps
+//                      i64 latency of the cable, ps | u16 link modes | 6 bytes 0
 //   frame              the packet as on its link: Ethernet without FCS, IB from LRH to ICRC (no VCRC, because
 //                      it crosses no physical link)
-//   carrier (1 byte)   0 off, 1 on
+//   carrier (4 bytes)  u8 flags | u8 0 | u16 link modes
 //   keepalive          nothing
 //   bye                text
-//   mark (16 bytes)    i64 earliest next send time, ps | u8 the link is wanted | 7 bytes 0; the header's time
-//                      is that of the meeting
+//   mark (16 bytes)    i64 earliest next send time, ps | u8 flags, u8 0, u16 link modes as in a carrier
+//                      message | 4 bytes 0; the header's time is that of the meeting
+//
+// Flags of carrier and mark: bit 0, the link is wanted; bit 1, its mode is insisted on. Link modes: a bit for
+// each that the end offers, as the firmware numbers them (LinkKind); of InfiniBand all.
 #ifndef HCASIM_WIRE_PROTOCOL_H
 #define HCASIM_WIRE_PROTOCOL_H
 
@@ -28,9 +31,10 @@
 
 namespace hcasim::wire {
 
-constexpr std::uint32_t kVersion = 2;
+constexpr std::uint32_t kVersion = 3;
 constexpr std::size_t kHeaderBytes = 16;
-constexpr std::size_t kHelloBytes = 88;
+constexpr std::size_t kHelloBytes = 96;
+constexpr std::size_t kCarrierBytes = 4;
 constexpr std::size_t kMarkBytes = 16;
 constexpr std::size_t kMaxFrameBytes = 10496;  // the longest packet with all its headers
 constexpr std::size_t kMaxMessage = kHeaderBytes + kMaxFrameBytes;
@@ -42,11 +46,20 @@ constexpr std::uint8_t kFrameCorrupt = 1;  // damaged in transit: the receiver s
 
 enum class LinkLayer : std::uint8_t { kIb = 0, kEthernet = 1 };
 
+// What an end wants of the link.
+struct Wish {
+  bool up = true;
+  bool insists = false;  // on one of these modes: it does not negotiate
+  std::uint16_t modes = 0xffff;
+
+  bool operator==(const Wish& o) const { return up == o.up && insists == o.insists && modes == o.modes; }
+};
+
 // What an end says about itself.
 struct Hello {
   std::uint32_t version = kVersion;
   LinkLayer link = LinkLayer::kIb;
-  bool carrier = true;         // it wants the link up
+  Wish wish;
   bool subnet_manager = true;  // IB: it has a built-in subnet manager
   bool coupled = false;        // both ends share one time
   std::uint16_t lid = 0;       // IB: the LID it requires; 0: any
@@ -61,7 +74,7 @@ struct Hello {
 struct Mark {
   std::int64_t at = 0;    // ps
   std::int64_t next = 0;  // ps
-  bool wanted = false;
+  Wish wish{false};
 };
 
 struct Message {
@@ -81,12 +94,15 @@ Parsed parse(const std::uint8_t* bytes, std::size_t len, bool first, Message& ou
 // The body of a hello that parse() returned. False: unreadable version; only `out.version` is set.
 bool parse_hello(const Message& message, Hello& out);
 
-// The body of a mark that parse() returned.
+// The body of a carrier message, of a mark that parse() returned.
+Wish parse_wish(const Message& message);
 Mark parse_mark(const Message& message);
 
 void put_header(std::uint8_t* out, Type type, std::uint8_t flags, std::int64_t time, std::size_t body);
 // out: kHeaderBytes + kHelloBytes.
 void put_hello(std::uint8_t* out, const Hello& hello, std::int64_t time);
+// out: kCarrierBytes, the body alone.
+void put_wish(std::uint8_t* out, const Wish& wish);
 // out: kHeaderBytes + kMarkBytes.
 void put_mark(std::uint8_t* out, const Mark& mark);
 

@@ -56,7 +56,7 @@ void SocketWire::tell(Time next) {
   wire::Mark mark;
   mark.at = meets_at_;
   mark.next = own_next_ = std::max(next, meets_at_);
-  mark.wanted = wanted_ = owner_.wants_link();
+  mark.wish = wish_ = owner_.wish();
   far_->send_mark(mark);
 }
 
@@ -74,7 +74,7 @@ void SocketWire::hear() {
   // The link changes at these times alone: when the ends meet between them may depend on what the host says
   // of its quiet, which nothing else that is simulated does.
   const bool on_grid = meets_at_ % kLongest == 0;
-  const bool up = on_grid ? wanted_ && peer_wanted_ : up_;
+  const bool up = on_grid ? wish_.up && peer_wish_.up : up_;
   Time next = (meets_at_ / kLongest + 1) * kLongest;
   if (up) {
     next = std::min({next, later(std::min(own_next_, first_in_), own_latency_),
@@ -82,11 +82,11 @@ void SocketWire::hear() {
   }
   meets_at_ = next;
   first_in_ = first_out_ = kNever;
-  if (up != up_) {
-    up_ = up;
-    if (!up) report();
-    owner_.follow_carrier();
-  }
+  const bool went = up_ && !up;
+  if (on_grid) agreed_ = peer_wish_;
+  up_ = up;
+  if (went) report();
+  if (on_grid) owner_.follow_carrier();
 }
 
 std::string SocketWire::wire_mark(const wire::Mark& mark) {
@@ -97,7 +97,7 @@ std::string SocketWire::wire_mark(const wire::Mark& mark) {
     return text;
   }
   peer_next_ = std::max(mark.next, meets_at_);
-  peer_wanted_ = mark.wanted;
+  peer_wish_ = mark.wish;
   return "";
 }
 

@@ -37,7 +37,7 @@ class LinkEnd final : public FarEnd, private wire::Link::Owner {
 
   std::int64_t poll(std::int64_t now) override { return link_.poll(now); }
   void hold(bool on) override { link_.hold(on); }
-  void set_carrier(bool on) override { link_.set_carrier(on); }
+  void set_wish(const wire::Wish& wish) override { link_.set_wish(wish); }
   void flush() override {
     if (link_.pending()) link_.flush();
   }
@@ -61,9 +61,9 @@ class LinkEnd final : public FarEnd, private wire::Link::Owner {
     Recorded call(Event::kLinkDown, near_.number);
     wire_.wire_down();
   }
-  void wire_carrier(bool on) override {
-    Recorded call(Event::kLinkCarrier, near_.number, std::uint64_t{on});
-    wire_.wire_carrier(on);
+  void wire_wish(const wire::Wish& wish) override {
+    Recorded call(Event::kLinkCarrier, near_.number, recorded_wish(wish));
+    wire_.wire_wish(wish);
   }
   void wire_frame(const wire::Message& frame) override {
     bytes_in_ += frame.len + wire::kHeaderBytes;
@@ -73,7 +73,7 @@ class LinkEnd final : public FarEnd, private wire::Link::Owner {
   }
   std::string wire_mark(const wire::Mark& mark) override {
     Recorded call(Event::kLinkMark, near_.number, from_now(mark.at), from_now(mark.next),
-                  std::uint64_t{mark.wanted});
+                  recorded_wish(mark.wish));
     std::string wrong = wire_.wire_mark(mark);
     call.returns(wrong.empty());
     return wrong;
@@ -140,7 +140,7 @@ void LinkEnd::find() {
 
 void LinkEnd::send_mark(const wire::Mark& mark) {
   link_.send_mark(mark);
-  note(Event::kLinkTell, near_.number, from_now(mark.next), std::uint64_t{mark.wanted});
+  note(Event::kLinkTell, near_.number, from_now(mark.next), recorded_wish(mark.wish));
 }
 
 FarEnd::Hearing LinkEnd::hear() {
@@ -206,6 +206,14 @@ bool hello_of_bytes(std::string_view bytes, wire::Hello& out) {
   return wire::parse(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size(), true, message, used,
                      why) == wire::Parsed::kMessage &&
          message.type == wire::Type::kHello && used == bytes.size() && wire::parse_hello(message, out);
+}
+
+std::uint64_t recorded_wish(const wire::Wish& wish) {
+  return std::uint64_t{wish.modes} << 16 | (wish.insists ? 2u : 0u) | (wish.up ? 1u : 0u);
+}
+
+wire::Wish wish_of(std::uint64_t recorded) {
+  return {(recorded & 1) != 0, (recorded & 2) != 0, static_cast<std::uint16_t>(recorded >> 16)};
 }
 
 std::uint64_t from_now(Time t) {

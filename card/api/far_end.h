@@ -27,7 +27,7 @@ class FarEnd {
   // As hca_wire_poll(), hca_wire_hold().
   virtual std::int64_t poll(std::int64_t) { return HCA_NEVER; }
   virtual void hold(bool) {}
-  virtual void set_carrier(bool) {}
+  virtual void set_wish(const wire::Wish&) {}
   // Sends what was committed.
   virtual void flush() {}
   // Where to put a frame of at most `most` (up to wire::kMaxFrameBytes) bytes, to be committed at once; null:
@@ -59,6 +59,9 @@ void set_far_end_maker(FarEndMaker maker);
 // A hello in a recording: as it is on a wire.
 std::string hello_bytes(const wire::Hello& hello);
 bool hello_of_bytes(std::string_view bytes, wire::Hello& out);
+// What an end wants of the link, in a recording.
+std::uint64_t recorded_wish(const wire::Wish& wish);
+wire::Wish wish_of(std::uint64_t recorded);
 // A simulated time (ps) in a recording, as how far it is from now; any one, even a stranger's.
 std::uint64_t from_now(Time t);
 Time since_now(std::uint64_t recorded);

@@ -87,14 +87,25 @@ void hca::connect(std::unique_ptr<hcasim::api::Uplink> to) {
 bool hca::wants_link() const {
   // While the link is down, coupled ends meet seldom: it is up for no longer than the driver wants it.
   if (settings.coupled && !firmware.port().running()) return false;
-  const bool keep = settings.firmware.link == hcasim::fw::Link::kEthernet && !settings.coupled;
+  const bool keep =
+      settings.firmware.link == hcasim::fw::Link::kEthernet && settings.keep_link && !settings.coupled;
   return !link_injected_down && (keep || firmware.port().admin_up());
 }
 
-void hca::follow_carrier() { firmware.port().cable(!link_injected_down && (!uplink || uplink->carrier())); }
+hcasim::wire::Wish hca::wish() const {
+  const hcasim::fw::LinkOffer& offer = firmware.port().eth_link().offer();
+  return {wants_link(), !offer.negotiates, offer.kinds};
+}
+
+void hca::follow_carrier() {
+  using hcasim::fw::LinkOffer;
+  const hcasim::wire::Wish far = uplink ? uplink->far_wish() : hcasim::wire::Wish{};
+  firmware.port().partner(far.up ? std::optional(LinkOffer{far.modes, !far.insists}) : std::nullopt);
+  firmware.port().cable(!link_injected_down && (!uplink || uplink->plugged()));
+}
 
 void hca::wish_changed() {
-  if (uplink) uplink->set_carrier(wants_link());
+  if (uplink) uplink->set_wish(wish());
 }
 
 void hca::log(int level, const char* message) noexcept {

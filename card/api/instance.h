@@ -64,6 +64,7 @@ struct hca final {
   // This end wants the link up: not taken down by a fault, nor (IB) by the host. Ethernet ports keep the
   // link up when the host takes theirs down, as cards do (KEEP_ETH_LINK_UP), but not in coupled time.
   bool wants_link() const;
+  hcasim::wire::Wish wish() const;
   void follow_carrier();  // of the far end
   void wish_changed();
 

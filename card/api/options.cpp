@@ -156,6 +156,8 @@ const Option kOptions[] = {
        s.scenario_text.clear();
        return read_scenario(v, s.scenario_text, why) && parse_scenario(s.scenario_text, v, s.scenario, why);
      }},
+    {"keep_link", "on", "Ethernet: the link stays up for the far end when the driver takes the port down",
+     "on, off", [](Settings& s, const std::string& v) { return to_bool(v, s.keep_link); }},
     {"bf", "off", "BlueFlame: WQEs by write-combining bursts", "on, off",
      [](Settings& s, const std::string& v) { return to_bool(v, s.firmware.bf); }},
     {"sm", "on", "built-in subnet manager: the port becomes ACTIVE with a LID", "on, off",

@@ -33,6 +33,7 @@ struct Settings {
   PortFaults faults;
   std::string scenario_text;  // of the file that faults= names
   Scenario scenario;
+  bool keep_link = true;  // KEEP_ETH_LINK_UP
   bool coupled = false;
   bool native = false;  // the blocks are SystemC processes
   traces::Rules::Mode rules = traces::Rules::Mode::kReport;

@@ -25,6 +25,7 @@ wire::Hello hello_of(const hca& h) {
   hello.node_guid = h.firmware.port().node_guid();
   hello.mtu = h.model.profile().port.max_mtu;
   hello.rate = static_cast<std::uint32_t>(h.model.profile().port.rate_gbps * 1000);
+  hello.wish = h.wish();
   hello.coupled = h.settings.coupled;
   hello.latency = h.model.profile().port.wire_latency;
   hello.name = h.settings.name;
@@ -75,9 +76,11 @@ void CableEnd::transmit(Time t, const PacketRef& packet) {
   peer_.model.port().wire_receive(t + owner_.model.profile().port.wire_latency, packet);
 }
 
-bool CableEnd::carrier() const { return peer_.in_service && peer_.wants_link(); }
+bool CableEnd::plugged() const { return peer_.in_service; }
 
-void CableEnd::set_carrier(bool) { peer_.follow_carrier(); }
+wire::Wish CableEnd::far_wish() const { return peer_.wish(); }
+
+void CableEnd::set_wish(const wire::Wish&) { peer_.follow_carrier(); }
 
 // ---- to another process ----
 
@@ -150,7 +153,7 @@ std::string SocketWire::wire_up(const wire::Hello& peer) {
     owner_.firmware.port().assign(lids.own, lids.sm, {{peer.node_guid, lids.peer}});
   }
   joined_ = true;
-  peer_carrier_ = peer.carrier;
+  peer_wish_ = peer.wish;
   peer_latency_ = peer.latency;
   owner_.follow_carrier();
   return "";
@@ -161,8 +164,15 @@ void SocketWire::wire_down() {
   owner_.follow_carrier();
 }
 
-void SocketWire::wire_carrier(bool on) {
-  peer_carrier_ = on;
+wire::Wish SocketWire::far_wish() const {
+  if (!coupled_) return peer_wish_;
+  wire::Wish wish = agreed_;
+  wish.up = up_;
+  return wish;
+}
+
+void SocketWire::wire_wish(const wire::Wish& wish) {
+  peer_wish_ = wish;
   owner_.follow_carrier();
 }
 

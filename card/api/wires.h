@@ -23,10 +23,11 @@ namespace hcasim::api {
 class Uplink : public Wire {
  public:
   virtual ~Uplink() = default;
-  // Whether the link can come up as far as the cable is concerned.
-  virtual bool carrier() const { return true; }
-  // This end wants the link up, or not.
-  virtual void set_carrier(bool) {}
+  // Whether there is a far end, and what it wants of the link.
+  virtual bool plugged() const { return true; }
+  virtual wire::Wish far_wish() const { return {}; }
+  // What this end wants of the link has changed.
+  virtual void set_wish(const wire::Wish&) {}
   // As hca_wire_poll(), hca_wire_hold().
   virtual std::int64_t poll(std::int64_t) { return HCA_NEVER; }
   virtual void hold(bool) {}
@@ -55,7 +56,7 @@ class HostWire final : public Uplink {
  public:
   explicit HostWire(hca& owner) : owner_(owner) {}
   void transmit(Time t, const PacketRef& packet) override;
-  bool carrier() const override { return carrier_; }
+  bool plugged() const override { return carrier_; }
   void host_carrier(bool on) { carrier_ = on; }
   // False: dropped.
   bool receive(const void* frame, std::size_t len);
@@ -75,8 +76,9 @@ class CableEnd final : public Uplink {
   hca& peer() const { return peer_; }
   void transmit(Time t, const PacketRef& packet) override;
   bool takes_runs() const override { return true; }
-  bool carrier() const override;
-  void set_carrier(bool on) override;
+  bool plugged() const override;
+  wire::Wish far_wish() const override;
+  void set_wish(const wire::Wish& wish) override;
 
  private:
   hca& owner_;
@@ -88,8 +90,9 @@ class SocketWire final : public Uplink, private wire::Link::Owner {
  public:
   SocketWire(hca& owner, const wire::Address& address, bool coupled);
   void transmit(Time t, const PacketRef& packet) override;
-  bool carrier() const override { return joined_ && (coupled_ ? up_ : peer_carrier_); }
-  void set_carrier(bool on) override { far_->set_carrier(on); }
+  bool plugged() const override { return joined_; }
+  wire::Wish far_wish() const override;
+  void set_wish(const wire::Wish& wish) override { far_->set_wish(wish); }
   std::int64_t poll(std::int64_t now) override;
   void hold(bool on) override;
   void flush() override;
@@ -102,7 +105,7 @@ class SocketWire final : public Uplink, private wire::Link::Owner {
  private:
   std::string wire_up(const wire::Hello& peer) override;
   void wire_down() override;
-  void wire_carrier(bool on) override;
+  void wire_wish(const wire::Wish& wish) override;
   void wire_frame(const wire::Message& frame) override;
   std::string wire_mark(const wire::Mark& mark) override;
   void wire_watch(int fd, bool read, bool write) override;
@@ -114,16 +117,17 @@ class SocketWire final : public Uplink, private wire::Link::Owner {
   Time arrival(const wire::Message& frame);
 
   hca& owner_;
-  bool joined_ = false, peer_carrier_ = false, held_ = false, full_ = false;
+  bool joined_ = false, held_ = false, full_ = false;
+  wire::Wish peer_wish_{false};
   // Coupled time. Frames count from one meeting to the next; times are ps.
   bool coupled_;
-  bool up_ = false;      // both ends want the link
-  bool wanted_ = false;  // as this end has announced
+  bool up_ = false;           // both ends want the link
+  wire::Wish wish_{false};    // as this end has announced
+  wire::Wish agreed_{false};  // the other end's when the link could change last
   Time meets_at_;
   Time own_latency_, peer_latency_ = 0;
   Time own_next_ = 0, peer_next_ = 0;            // from when on an end may send, as announced
   Time first_out_ = kNever, first_in_ = kNever;  // first arrival at the other end, and here
-  bool peer_wanted_ = false;
   Meetings meetings_;
   std::uint64_t lost_ = 0;
   const std::unique_ptr<FarEnd> far_;

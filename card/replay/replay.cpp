@@ -100,7 +100,7 @@ class Replay::Peer final : public FarEnd {
   }
   void find() override { ask({Event::kLinkFind, {f_.number}, {}}, 1); }
   void send_mark(const wire::Mark& mark) override {
-    ask({Event::kLinkTell, {f_.number, from_now(mark.next), mark.wanted}, {}}, 3);
+    ask({Event::kLinkTell, {f_.number, from_now(mark.next), recorded_wish(mark.wish)}, {}}, 3);
   }
   Hearing hear() override {
     marked_ = false;
@@ -139,7 +139,7 @@ class Replay::Peer final : public FarEnd {
         return true;
       case Event::kLinkCarrier:
         if (!up_) return false;
-        wire_.wire_carrier(n[1] != 0);
+        wire_.wire_wish(wish_of(n[1]));
         return true;
       case Event::kLinkFrame:
         if (!up_ || bytes.empty() || bytes.size() > wire::kMaxFrameBytes) return false;
@@ -149,7 +149,7 @@ class Replay::Peer final : public FarEnd {
       case Event::kLinkMark:
         // Of coupled ends, and only while one of them waits for it.
         if (!up_ || f_.replay->heard_ != this || marked_) return false;
-        marked_ = wire_.wire_mark({since_now(n[1]), since_now(n[2]), n[3] != 0}).empty();
+        marked_ = wire_.wire_mark({since_now(n[1]), since_now(n[2]), wish_of(n[3])}).empty();
         result = marked_;
         return true;
       default:

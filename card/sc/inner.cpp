@@ -254,11 +254,14 @@ WireIf::Station HcaModule::Inner::station() const {
 // Ethernet ports keep the link up when the driver takes theirs down, as cards do (KEEP_ETH_LINK_UP).
 void HcaModule::Inner::admin_changed() {
   if (!wired_) return;
-  const bool keep = parts_.settings.firmware.link == fw::Link::kEthernet;
+  const bool keep = parts_.settings.firmware.link == fw::Link::kEthernet && parts_.settings.keep_link;
   outer_.wire_out->carrier(cable_in_ && (keep || firmware_.port().admin_up()));
 }
 
-void HcaModule::Inner::follow_carrier() { firmware_.port().cable(cable_in_ && peer_up_); }
+void HcaModule::Inner::follow_carrier() {
+  firmware_.port().partner(peer_up_ ? std::optional(fw::LinkOffer{}) : std::nullopt);
+  firmware_.port().cable(cable_in_);
+}
 
 void HcaModule::Inner::cable(bool in) {
   cable_in_ = in;

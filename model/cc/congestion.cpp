@@ -27,7 +27,7 @@ bool connected(const Qp& qp) {
 
 }  // namespace
 
-double CongestionControl::line_rate() const { return blocks_.profile.port.rate_gbps * 1000; }
+double CongestionControl::line_rate() const { return blocks_.port.rate_gbps() * 1000; }
 
 void CongestionControl::reset() { reset_state(*this); }
 

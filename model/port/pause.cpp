@@ -63,9 +63,8 @@ PacketRef make_pause(const Mac& from, const PauseFrame& frame) {
   return p;
 }
 
-Pause::Pause(const sc_core::sc_module_name& name, double quantum, Time xoff, Time xon, FaultSink& faults)
+Pause::Pause(const sc_core::sc_module_name& name, Time xoff, Time xon, FaultSink& faults)
     : sc_module(name),
-      quantum_(quantum),
       xoff_(xoff),
       xon_(std::min(xon, xoff)),
       opens_(

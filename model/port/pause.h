@@ -46,8 +46,10 @@ class Pause : public sc_core::sc_module {
   using Backlog = std::function<Time()>;
 
   // xoff, xon: backlog of the receive side from which on a pause is asked for, and to which it falls before
-  // that ends. quantum: 512 bit times, ps.
-  Pause(const sc_core::sc_module_name& name, double quantum, Time xoff, Time xon, FaultSink& faults);
+  // that ends.
+  Pause(const sc_core::sc_module_name& name, Time xoff, Time xon, FaultSink& faults);
+  // 512 bit times at the link's rate, ps.
+  void set_quantum(double quantum) { quantum_ = quantum; }
   void connect(Users users) { users_ = std::move(users); }
   void watch(Backlog backlog) { backlog_ = std::move(backlog); }
 
@@ -98,7 +100,7 @@ class Pause : public sc_core::sc_module {
 
   Users users_;
   Backlog backlog_;
-  const double quantum_;
+  double quantum_ = 0;
   const Time xoff_, xon_;
   std::array<Time, kPriorities> until_{};
   Time last_ = 0;  // the latest of them

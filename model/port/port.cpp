@@ -24,8 +24,8 @@ Port::Port(const sc_core::sc_module_name& name, const Profile& profile, traces::
       profile_(profile),
       tracer_(tracer),
       addresses_(addresses),
-      ps_per_byte_(8000.0 / profile.port.rate_gbps),
-      pause_("pause", kQuantumBits / 8.0 * ps_per_byte_, profile.port.rx_xoff, profile.port.rx_xon, faults),
+      rate_gbps_(profile.port.rate_gbps),
+      pause_("pause", profile.port.rx_xoff, profile.port.rx_xon, faults),
       rx_(
           "rx", [this](Time due, PacketRef& packet) { arrive(due, packet); }, faults,
           profile.engine.batch_window),
@@ -42,10 +42,18 @@ Port::Port(const sc_core::sc_module_name& name, const Profile& profile, traces::
                     if (resume_) resume_(t);
                   },
                   [this](Time t, const PauseFrame& frame) { send_pause(t, frame); }});
+  set_rate(rate_gbps_);
+}
+
+void Port::set_rate(double gbps) {
+  rate_gbps_ = gbps;
+  ps_per_byte_ = 8000.0 / gbps;
+  full_ = {};
+  pause_.set_quantum(kQuantumBits / 8.0 * ps_per_byte_);
   Packet largest_like;
-  largest_like.payload_len = profile.port.max_mtu;
+  largest_like.payload_len = profile_.port.max_mtu;
   backlog_limit_ =
-      static_cast<Time>(profile.port.tx_backlog_packets * (wire_bytes(largest_like) * ps_per_byte_));
+      static_cast<Time>(profile_.port.tx_backlog_packets * (wire_bytes(largest_like) * ps_per_byte_));
 }
 
 namespace {

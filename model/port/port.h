@@ -84,6 +84,10 @@ class Port : public sc_core::sc_module {
   // One packet whose last bit is out of the port, or has come in, at t. comment: what befell it; may be null.
   void capture(Time t, const Packet& p, Direction direction, const char* comment = nullptr);
 
+  // Data rate of the link after encoding, Gb/s: the profile's, or what the ends of an Ethernet link came to.
+  double rate_gbps() const { return rate_gbps_; }
+  void set_rate(double gbps);
+
   LinkType link() const { return link_; }
   void set_link(LinkType link) { link_ = link; }
   // Ethernet: the switch between the functions and the port, of cards that have one.
@@ -212,6 +216,7 @@ class Port : public sc_core::sc_module {
     HCASIM_FIELDS(a, lid_, lmc, sm_lid, sm_sl);
     a.lasting("station_mac", station_mac);
     a.lasting("max_frame", max_frame);
+    a.lasting("rate_gbps", rate_gbps_);
     HCASIM_FIELDS(a, pause_rx, pause_tx, pfc_rx, pfc_tx, priorities, buffers_);
     HCASIM_FIELDS(a, tx_, tail_, taken_, pause_, rx_, held_, late_, counters_);
     a.lasting("random", random_);  // reseed()
@@ -306,6 +311,7 @@ class Port : public sc_core::sc_module {
     LinkType link = LinkType::kIb;
     Time lasts = 0;
   } full_;  // what full_packet() said last
+  double rate_gbps_;
   double ps_per_byte_ = 0;
   PortCounters counters_;
   PortFaults faults_cfg_;

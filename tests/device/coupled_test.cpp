@@ -153,7 +153,7 @@ class Stranger {
   }
   void mark(std::int64_t at, std::int64_t next, bool wanted = true) const {
     std::vector<std::uint8_t> m(wire::kHeaderBytes + wire::kMarkBytes);
-    wire::put_mark(m.data(), {at, next, wanted});
+    wire::put_mark(m.data(), {at, next, {wanted, false, 0xffff}});
     send(m);
   }
   void frame(std::int64_t time, std::size_t len) const {

@@ -26,6 +26,8 @@ enum Wired : std::size_t {
   kEthB,
   kManagedA,  // cable= to each other, InfiniBand, without subnet manager
   kManagedB,
+  kSpeedA,  // cable= to each other, Ethernet
+  kSpeedB,
 };
 // Where kAlone listens or connects.
 std::string alone_path();

@@ -50,6 +50,8 @@ Machine& wired_machine() {
     add("link=eth,name=eth-b,mac=02:00:00:00:00:03,wire=unix:" + in_folder("e"));
     add("link=ib,name=managed-a,sm=off,cable=managed-b");
     add("link=ib,name=managed-b,sm=off");
+    add("link=eth,name=speed-a,mac=02:00:00:00:00:04,cable=speed-b");
+    add("link=eth,name=speed-b,mac=02:00:00:00:00:05");
     made->start();
     return made;
   }();

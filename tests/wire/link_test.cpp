@@ -61,7 +61,7 @@ struct End final : Link::Owner {
     return refuse;
   }
   void wire_down() override { ++downs; }
-  void wire_carrier(bool on) override { carrier = on; }
+  void wire_wish(const Wish& w) override { wish = w; }
   void wire_frame(const Message& m) override {
     ++count;
     bytes += m.len;
@@ -134,9 +134,10 @@ TEST_F(LinkTest, TwoEndsFindEachOther) {
     EXPECT_EQ(b.frames[0].body, Bytes({1, 2, 3}));
     EXPECT_EQ(b.frames[0].flags, kFrameCorrupt);
     EXPECT_EQ(b.frames[0].time, -5);
-    a.link.set_carrier(false);
+    const Wish wish{false, true, 0x208};
+    a.link.set_wish(wish);
     pass(0.02, b);
-    EXPECT_FALSE(b.carrier);
+    EXPECT_EQ(b.wish, wish);
   }
   EXPECT_FALSE(std::filesystem::exists(folder_ / "s")) << "the one who made it takes it away";
 }
@@ -424,7 +425,7 @@ TEST(Protocol, NonsenseIsNeverReadBeyondItsEnd) {
 TEST(Protocol, AHelloComesBackAsItWas) {
   Hello h = hello("some-name");
   h.link = LinkLayer::kEthernet;
-  h.carrier = false;
+  h.wish = {false, true, 0x1234};
   h.instance = 0x1122334455667788;
   Bytes bytes(kHeaderBytes + kHelloBytes);
   put_hello(bytes.data(), h, 77);
@@ -437,7 +438,7 @@ TEST(Protocol, AHelloComesBackAsItWas) {
   ASSERT_TRUE(parse_hello(m, back));
   EXPECT_EQ(back.name, h.name);
   EXPECT_EQ(back.link, h.link);
-  EXPECT_EQ(back.carrier, false);
+  EXPECT_EQ(back.wish, h.wish);
   EXPECT_EQ(back.subnet_manager, true);
   EXPECT_EQ(back.instance, h.instance);
   EXPECT_EQ(back.node_guid, h.node_guid);
@@ -445,7 +446,8 @@ TEST(Protocol, AHelloComesBackAsItWas) {
 }
 
 TEST(Protocol, AMarkComesBackAsItWas) {
-  for (const Mark& mark : {Mark{0, 1, true}, Mark{1'234'567'890'123, INT64_MAX, false}, Mark{-5, -7, true}}) {
+  for (const Mark& mark : {Mark{0, 1, {}}, Mark{1'234'567'890'123, INT64_MAX, {false, false, 7}},
+                           Mark{-5, -7, {true, true, 0x800}}}) {
     Bytes bytes(kHeaderBytes + kMarkBytes);
     put_mark(bytes.data(), mark);
     Message m;
@@ -455,7 +457,7 @@ TEST(Protocol, AMarkComesBackAsItWas) {
     const Mark back = parse_mark(m);
     EXPECT_EQ(back.at, mark.at);
     EXPECT_EQ(back.next, mark.next);
-    EXPECT_EQ(back.wanted, mark.wanted);
+    EXPECT_EQ(back.wish, mark.wish);
     EXPECT_EQ(parse(bytes.data(), bytes.size(), true, m, used, why), Parsed::kMalformed) << "not the first";
   }
 }
