@@ -16,6 +16,7 @@ namespace {
 
 constexpr unsigned kPkeysPerBlock = 32, kGuidsPerBlock = 8;
 constexpr std::uint8_t kOneVl = 1;
+constexpr std::uint32_t kIgnoreKey = 1;  // MAD_IFC, op_mod
 
 // PTYS encodings to those of PortInfo.
 std::uint8_t width_code(unsigned ptys) {
@@ -42,7 +43,8 @@ void store(std::uint8_t* p, const T& v) {
 
 struct Mad {
   Firmware& fw;
-  bool set;  // method Set
+  std::uint64_t key;  // M_Key of an SMP
+  bool set;           // method Set
   std::uint32_t modifier;
   std::uint8_t* data;  // attribute data: the request's, to become the answer's
 };
@@ -76,6 +78,8 @@ std::uint16_t set_port_info(Mad& m, const PortInfo& i) {
   if (lid == 0 || lid >= 0xc000) return kMadBadField;  // unicast LIDs only
   const auto state = static_cast<std::uint8_t>(i.speed_supported_state & 0xf);
   if (state > static_cast<std::uint8_t>(PortState::kActive)) return kMadBadField;
+  agent.management_key().set(i.m_key, i.m_key_protect_lmc >> 6, i.m_key_lease);
+  if (i.m_key_violations == 0) agent.management_key().clear_violations();
   agent.set_subnet_prefix(i.gid_prefix);
   agent.set_lid(lid, i.m_key_protect_lmc & 7, i.master_sm_lid, i.neighbor_mtu_sm_sl & 0xf);
   agent.set_subnet_timeout(i.rereg_subnet_timeout);
@@ -91,7 +95,8 @@ std::uint16_t port_info(Mad& m) {
     const std::uint16_t status = set_port_info(m, load<PortInfo>(m.data));
     if (status != kMadOk) return status;
   }
-  const PortAgent& agent = m.fw.port();
+  PortAgent& agent = m.fw.port();
+  const ManagementKey& guard = agent.management_key();
   const Port& port = m.fw.device().port();
   const Profile::Port& profile = m.fw.device().profile().port;
   const std::uint8_t width = width_code(profile.ib_link_width), speed = base_speed(profile.ib_link_speed);
@@ -99,6 +104,9 @@ std::uint16_t port_info(Mad& m) {
   const PortState state = m.fw.hca_vport().state(port.state());
   const bool up = state != PortState::kDown;
   PortInfo i{};
+  i.m_key = m.fw.options().vf ? 0 : guard.shown(sim_now(), m.key);
+  i.m_key_lease = guard.lease();
+  i.m_key_violations = guard.violations();
   i.gid_prefix = agent.subnet_prefix();
   i.lid = port.lid();
   i.master_sm_lid = port.sm_lid;
@@ -108,7 +116,7 @@ std::uint16_t port_info(Mad& m) {
   i.width_active = up ? width : 0;
   i.speed_supported_state = static_cast<std::uint8_t>(speed << 4 | static_cast<unsigned>(state));
   i.physical_state_default = static_cast<std::uint8_t>((up ? 5 : 2) << 4 | 2);
-  i.m_key_protect_lmc = port.lmc & 7;
+  i.m_key_protect_lmc = static_cast<std::uint8_t>(guard.protection(sim_now()) << 6 | (port.lmc & 7));
   i.speed_active_enabled = static_cast<std::uint8_t>((up ? speed : 0) << 4 | speed);
   i.neighbor_mtu_sm_sl = static_cast<std::uint8_t>(mtu_code(agent.mtu()) << 4 | (port.sm_sl & 0xf));
   i.vl_cap_init_type = kOneVl << 4;
@@ -250,15 +258,21 @@ std::uint16_t performance(Mad& m, std::uint16_t attribute) {
 
 }  // namespace
 
-bool answer_mad(Firmware& fw, std::uint8_t* mad) {
+Answered answer_mad(Firmware& fw, std::uint8_t* mad, const Sender& sender) {
   auto header = load<MadHeader>(mad);
   std::uint16_t status = kMadOk;
-  Mad m{fw, header.method == kMethodSet, header.attr_mod, mad + kMadData};
+  const std::uint64_t key = load<be64>(mad + kMadKey);
+  Mad m{fw, key, header.method == kMethodSet, header.attr_mod, mad + kMadData};
   const bool method_ok = header.method == kMethodGet || header.method == kMethodSet;
   const bool subnet_class = header.mgmt_class == kClassSubnLid || header.mgmt_class == kClassSubnDirected;
+  if (subnet_class && !sender.trusted && !fw.options().vf &&
+      !fw.port().management_key().admits(sim_now(), key, header.method == kMethodGet)) {
+    fw.traps().wrong_key(mad, sender.lid);
+    return Answered::kRefused;
+  }
   if (header.method == kMethodTrapRepress && subnet_class) {
     if (!fw.options().vf) fw.traps().repress();
-    return false;
+    return Answered::kSilently;
   }
   if (!subnet_class && header.mgmt_class != kClassPerf) {
     status = kMadBadClass;
@@ -270,7 +284,7 @@ bool answer_mad(Firmware& fw, std::uint8_t* mad) {
   header.method = kMethodGetResp;
   header.status = status;
   store(mad, header);
-  return true;
+  return Answered::kYes;
 }
 
 Syndrome mad_ifc(Firmware& fw, Command& cmd) {
@@ -282,8 +296,8 @@ Syndrome mad_ifc(Firmware& fw, Command& cmd) {
   std::uint8_t* mad = cmd.out.data() + out::response_mad_packet::bit_off / 8;
   std::memcpy(mad, cmd.in.data() + in::mad::bit_off / 8, kMadBytes);
   if (load<MadHeader>(mad).base_version != 1) return Syndrome::kMadFormat;
-  answer_mad(fw, mad);
-  return Syndrome::kOk;
+  const Sender sender{static_cast<std::uint16_t>(cmd.get<in::remote_lid>()), (cmd.op_mod & kIgnoreKey) != 0};
+  return answer_mad(fw, mad, sender) == Answered::kRefused ? Syndrome::kMadKey : Syndrome::kOk;
 }
 
 }  // namespace hcasim::fw

@@ -9,9 +9,15 @@ namespace hcasim::fw {
 
 class Firmware;
 
-// Turns a request (kMadBytes, base version 1) into its answer. False: nothing is to be answered
-// (TrapRepress).
-bool answer_mad(Firmware& fw, std::uint8_t* mad);
+// Who asks: trusted, whatever M_Key it has.
+struct Sender {
+  std::uint16_t lid = 0;
+  bool trusted = false;
+};
+// Turns a request (kMadBytes, base version 1) into its answer; kSilently: there is none to be sent
+// (TrapRepress); kRefused: it has not the port's M_Key, and is dropped.
+enum class Answered : std::uint8_t { kYes, kSilently, kRefused };
+Answered answer_mad(Firmware& fw, std::uint8_t* mad, const Sender& sender = {});
 
 }  // namespace hcasim::fw
 #endif

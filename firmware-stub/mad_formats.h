@@ -63,6 +63,7 @@ struct MadHeader {
   be32 attr_mod;
 };
 static_assert(sizeof(MadHeader) == 24);
+constexpr std::size_t kMadKey = 24;   // M_Key of an SMP
 constexpr std::size_t kMadData = 64;  // where attribute data start, in both classes
 
 struct NodeInfo {
@@ -155,6 +156,25 @@ struct LocalChangeNotice {
 };
 #pragma pack(pop)
 static_assert(sizeof(LocalChangeNotice) == 24);
+
+// Notice with the data of trap 256
+#pragma pack(push, 1)
+struct WrongKeyNotice {
+  std::uint8_t type, producer[3];
+  be16 number, issuer_lid, toggle_count;
+  be16 rsvd0, lid, dr_slid;
+  std::uint8_t method, rsvd1;
+  be16 attr_id;
+  be32 attr_mod;
+  be64 m_key;
+  std::uint8_t rsvd2, dr_hops;  // bit 7: by directed route; 6: the path is cut off; 5:0, hops
+  std::uint8_t dr_return_path[30];
+
+  static constexpr std::uint8_t kGeneric = 0x80, kSecurity = 2;
+  static constexpr std::uint8_t kDirected = 0x80, kCut = 0x40;
+};
+#pragma pack(pop)
+static_assert(sizeof(WrongKeyNotice) == 64);
 
 // MTU codes: 1 is 256 bytes, 5 is 4096.
 inline std::uint8_t mtu_code(unsigned bytes) {

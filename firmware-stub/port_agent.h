@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "firmware-stub/eth_link.h"
+#include "firmware-stub/management_key.h"
 #include "firmware-stub/options.h"
 #include "model/port/port.h"
 #include "model/state/fields.h"
@@ -92,6 +93,7 @@ class PortAgent {
   bool admin_up() const { return admin_up_; }
   bool cable_in() const { return cable_; }
   std::uint64_t link_downed() const { return link_downed_; }  // times
+  ManagementKey& management_key() { return management_key_; }
   EthLink& eth_link() { return eth_link_; }
   const EthLink& eth_link() const { return eth_link_; }
   const std::string& node_description() const { return node_description_; }
@@ -100,7 +102,7 @@ class PortAgent {
   // manager's, the MTU of an IB port and the node's description are set by management until power goes off.
   template <class Archive>
   void list_state(Archive& a) {
-    HCASIM_FIELDS(a, running_, subnet_timeout_, eth_link_);
+    HCASIM_FIELDS(a, running_, subnet_timeout_, eth_link_, management_key_);
     a("admin_up", admin_up_, true);
     a("cap_mask", cap_mask_, kDefaultCaps);
     a("subnet_prefix", subnet_prefix_, kDefaultSubnetPrefix);
@@ -133,6 +135,7 @@ class PortAgent {
   std::uint64_t subnet_prefix_ = kDefaultSubnetPrefix;
   std::uint64_t link_downed_ = 0;
   EthLink eth_link_;
+  ManagementKey management_key_;
   std::string node_description_;
 };
 

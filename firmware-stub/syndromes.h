@@ -212,6 +212,7 @@
   X(PkeyIndex, 0x5a0906, kIx, kTableIndex, "P_Key index out of range")                                    \
   X(VportField, 0x5a0907, kBadParam, kVport, "vport field cannot be modified")                            \
   X(MadFormat, 0x5a0908, kBadPkt, kMad, "not a MAD that the firmware answers")                            \
+  X(MadKey, 0x5a090f, kBadPkt, kCount, "dropped: a MAD without the port's M_Key")                         \
   /* congestion control */                                                                                \
   X(CongProtocol, 0x5a0e01, kBadParam, kCongestion, "no such congestion control protocol")                \
   X(CongPriority, 0x5a0e02, kBadParam, kCongestion, "no such priority")                                   \

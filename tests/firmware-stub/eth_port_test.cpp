@@ -201,7 +201,7 @@ TEST_F(EthPort, MtuAndSpeed) {
   EXPECT_EQ(prm::get<Ptys::ib_proto_oper>(r.data()), 0u);
   prm::set<Ptys::eth_proto_admin>(ptys.data(), oper);
   EXPECT_OK(dev().access_register(kPtys, true, ptys));
-  prm::set<Ptys::eth_proto_admin>(ptys.data(), ~oper);
+  prm::set<Ptys::eth_proto_admin>(ptys.data(), ~prm::get<Ptys::eth_proto_capability>(r.data()));
   EXPECT_STATUS(dev().access_register(kPtys, true, ptys), CmdStatus::kBadParam);
   EXPECT_STATUS(dev().access_register(kPvlc, false, request<prm::pvlc_reg>()), CmdStatus::kBadParam);
 }

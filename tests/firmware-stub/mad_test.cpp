@@ -20,6 +20,8 @@ enum : std::uint16_t { kBadClass = 0x04, kBadMethod = 0x08, kBadAttribute = 0x0c
 
 class Mads : public FirmwareTest {
  protected:
+  std::uint64_t key = 0;  // M_Key of what is sent
+  bool trusted = false;   // "ignore M_Key"
   struct Answer {
     std::uint16_t status;
     std::uint8_t method;
@@ -29,6 +31,8 @@ class Mads : public FirmwareTest {
                      std::uint32_t modifier, const std::vector<std::uint8_t>& data,
                      std::uint8_t version = 1) {
     Mailbox in(prm::op::MAD_IFC, In::bytes);
+    in.set<In::op_mod>(trusted ? 1 : 0);
+    in.set<In::remote_lid>(9);
     in.set<In::port>(1);
     std::uint8_t* mad = in.data() + In::mad::bit_off / 8;
     mad[0] = version;
@@ -38,6 +42,7 @@ class Mads : public FirmwareTest {
     prm::store64(mad + 8, 0x1122334455667788);
     prm::store32(mad + 16, std::uint32_t{attribute} << 16);
     prm::store32(mad + 20, modifier);
+    prm::store64(mad + 24, key);
     std::copy(data.begin(), data.end(), mad + kData);
     return dev().exec(in, Out::bytes);
   }
@@ -151,6 +156,48 @@ TEST_F(ForeignSm, NoActiveWithoutArmed) {
   info[32] = (info[32] & 0xf0) | 4;
   EXPECT_EQ(ask(kSubn, kSet, kPortInfo, 1, info).status, kBadField);
   EXPECT_EQ(dev().port_state(), 2);
+}
+
+// The manager's key (IBTA 14.2.4): whoever has another one changes nothing, at higher levels does not even
+// get an answer, and after the lease anybody may.
+TEST_F(ForeignSm, ThePortsKeyKeepsOthersOut) {
+  constexpr std::uint64_t kKey = 0x1122334455667788, kOther = 5;
+  constexpr unsigned kLease = 2;  // s
+  std::vector<std::uint8_t> info = ask(kSubn, kGet, kPortInfo, 1).data;
+  prm::store32(info.data() + 16, 0x00420007);
+  info[32] = (info[32] & 0xf0) | 3;
+  const auto protect = [&](unsigned level) {
+    prm::store64(info.data(), kKey);
+    info[26] = 0;
+    info[27] = kLease;
+    info[34] = static_cast<std::uint8_t>(level << 6);
+    EXPECT_EQ(ask(kSubn, kSet, kPortInfo, 1, info).status, 0);
+  };
+  const auto violations = [&] {
+    return prm::load32(ask(kSubn, kGet, kPortInfo, 1).data.data() + 44) >> 16;
+  };
+  protect(1);
+  key = kOther;
+  EXPECT_STATUS(send(kSubn, kSet, kPortInfo, 1, info), CmdStatus::kBadPkt);
+  EXPECT_EQ(prm::load64(ask(kSubn, kGet, kPortInfo, 1).data.data()), 0u) << "kept from others";
+  EXPECT_EQ(violations(), 1u);
+  key = kKey;
+  EXPECT_EQ(prm::load64(ask(kSubn, kGet, kPortInfo, 1).data.data()), kKey);
+  protect(2);
+  key = kOther;
+  EXPECT_STATUS(send(kSubn, kGet, kNodeInfo, 0, {}), CmdStatus::kBadPkt);
+  trusted = true;  // the driver itself
+  EXPECT_EQ(ask(kSubn, kGet, kNodeInfo).status, 0);
+  trusted = false;
+  // Performance management has a key of its own.
+  EXPECT_EQ(ask(kPerf, kGet, 1).status, 0);
+  machine().advance(1'000'000'000LL * (kLease + 1));
+  EXPECT_EQ(prm::load64(ask(kSubn, kGet, kPortInfo, 1).data.data()), kKey) << "the lease is over";
+  key = kKey;
+  protect(0);
+  key = kOther;
+  EXPECT_STATUS(send(kSubn, kSet, kPortInfo, 1, info), CmdStatus::kBadPkt);
+  EXPECT_EQ(prm::load64(ask(kSubn, kGet, kPortInfo, 1).data.data()), kKey);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# boot: --hca link=eth,id=left,cable=right,options=generation=connectx7 --hca link=eth,id=right,options=generation=connectx7 --smp 6 --mem 3G
+# boot: --hca link=eth,id=left,cable=right,generation=connectx7,options=keep_link=off --hca link=eth,id=right,generation=connectx7,options=keep_link=off --hca link=eth,id=loose,wire=unix:/tmp/hcasim-selftests-nobody --smp 6 --mem 3G
 # disk: selftests-disk KERNEL
 # file: selftests.txt
 # The kernel's own tests of network drivers (tools/testing/selftests/drivers/net and drivers/net/hw) on a card; the remote end that they ask
@@ -8,8 +8,10 @@
 # kselftest-list.txt, of drivers/net: "ping.py,hw/csum.py"), or with "!" before them all but these. docs/testing.md has the results.
 kernel=6.12
 [[ $(uname -r) == 6.12.* ]] || kernel=backports
-near=$(net_of "/sys/bus/pci/devices/$(hca_addresses | head -n 1)")
-far=$(net_of "/sys/bus/pci/devices/$(hca_addresses | tail -n 1)")
+mapfile -t addresses < <(hca_addresses)
+near=$(net_of "/sys/bus/pci/devices/${addresses[0]}")
+far=$(net_of "/sys/bus/pci/devices/${addresses[1]}")
+loose=$(net_of "/sys/bus/pci/devices/${addresses[2]}") # at its cable's other end there is nobody
 
 ip netns add far || fail "name space" # before /run is seen in the other root, too
 # A root of Debian 13, whose changes are in memory.
@@ -52,7 +54,7 @@ fi
 exec /usr/sbin/ethtool "$@"
 TEXT
 chmod +x $root/usr/local/bin/ethtool || fail "ethtool"
-in_root() { chroot $root /usr/bin/env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 KSFT_MACHINE_SLOW=1 "$@"; }
+in_root() { chroot $root /usr/bin/env -i NETIF_NO_CABLE="$loose" PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 KSFT_MACHINE_SLOW=1 "$@"; }
 
 # ends_up_again: both interfaces as the tests want to find them, whatever the one before has left. both_here: both in the first name space, and down.
 carrier() { ip netns exec far cat "/sys/class/net/$far/carrier" 2>/dev/null | grep -q 1 && grep -qs 1 "/sys/class/net/$near/carrier"; }
