@@ -55,6 +55,7 @@ void Gsi::reply(Time t, const Packet& to, const std::uint8_t* mad) {
   packet->slid = port.lid();
   packet->dlid = to.slid;
   packet->sl = to.sl;
+  packet->vl = port.lanes.of(to.sl);
   packet->pkey = to.pkey;
   packet->has_grh = to.has_grh;
   packet->sgid = to.dgid;

@@ -15,7 +15,6 @@ namespace hcasim::fw {
 namespace {
 
 constexpr unsigned kPkeysPerBlock = 32, kGuidsPerBlock = 8;
-constexpr std::uint8_t kOneVl = 1;
 constexpr std::uint32_t kIgnoreKey = 1;  // MAD_IFC, op_mod
 
 // PTYS encodings to those of PortInfo.
@@ -35,6 +34,13 @@ std::uint8_t width_code(unsigned ptys) {
 }
 std::uint8_t base_speed(unsigned ptys) { return ptys >= 4 ? 4 : static_cast<std::uint8_t>(ptys); }
 std::uint8_t ext_speed(unsigned ptys) { return ptys < 0x10 ? 0 : static_cast<std::uint8_t>(ptys >> 4); }
+
+// PortInfo: VLCap, OperationalVLs; 1: VL0, 2: VL0-1, 3: VL0-3, 4: VL0-7, 5: VL0-14.
+constexpr std::uint8_t lanes_code(unsigned lanes) {
+  std::uint8_t code = 1;
+  for (unsigned n = 1; n < lanes && code < 5; n *= 2) ++code;
+  return code;
+}
 
 template <class T>
 void store(std::uint8_t* p, const T& v) {
@@ -75,7 +81,9 @@ void node_info(Mad& m) {
 std::uint16_t set_port_info(Mad& m, const PortInfo& i) {
   PortAgent& agent = m.fw.port();
   const std::uint16_t lid = i.lid;
-  if (lid == 0 || lid >= 0xc000) return kMadBadField;  // unicast LIDs only
+  if (lid == 0 || lid >= 0xc000) return kMadBadField;   // unicast LIDs only
+  const unsigned operational = i.operational_vls >> 4;  // 0: no change
+  if (operational > lanes_code(VirtualLanes::kLanes)) return kMadBadField;
   const auto state = static_cast<std::uint8_t>(i.speed_supported_state & 0xf);
   if (state > static_cast<std::uint8_t>(PortState::kActive)) return kMadBadField;
   agent.management_key().set(i.m_key, i.m_key_protect_lmc >> 6, i.m_key_lease);
@@ -83,6 +91,10 @@ std::uint16_t set_port_info(Mad& m, const PortInfo& i) {
   agent.set_subnet_prefix(i.gid_prefix);
   agent.set_lid(lid, i.m_key_protect_lmc & 7, i.master_sm_lid, i.neighbor_mtu_sm_sl & 0xf);
   agent.set_subnet_timeout(i.rereg_subnet_timeout);
+  VirtualLanes lanes = m.fw.device().port().lanes;
+  if (operational != 0) lanes.operational = static_cast<std::uint8_t>(1u << (operational - 1));
+  lanes.high_limit = i.vl_high_limit;
+  agent.set_lanes(lanes);
   // 0: no change
   if (state != 0 && !agent.set_state(static_cast<PortState>(state))) return kMadBadField;
   if ((i.rereg_subnet_timeout & 0x80) != 0) agent.client_reregister();
@@ -119,9 +131,11 @@ std::uint16_t port_info(Mad& m) {
   i.m_key_protect_lmc = static_cast<std::uint8_t>(guard.protection(sim_now()) << 6 | (port.lmc & 7));
   i.speed_active_enabled = static_cast<std::uint8_t>((up ? speed : 0) << 4 | speed);
   i.neighbor_mtu_sm_sl = static_cast<std::uint8_t>(mtu_code(agent.mtu()) << 4 | (port.sm_sl & 0xf));
-  i.vl_cap_init_type = kOneVl << 4;
+  i.vl_cap_init_type = lanes_code(VirtualLanes::kLanes) << 4;
+  i.vl_high_limit = port.lanes.high_limit;
+  i.vl_arb_high_cap = i.vl_arb_low_cap = VirtualLanes::kEntries;
   i.init_reply_mtu_cap = mtu_code(profile.max_mtu);
-  i.operational_vls = kOneVl << 4;
+  i.operational_vls = static_cast<std::uint8_t>(lanes_code(port.lanes.operational) << 4);
   i.guid_cap = static_cast<std::uint8_t>(m.fw.function().vport().gids.size());
   i.rereg_subnet_timeout = agent.subnet_timeout();
   i.resp_time = 16;
@@ -140,6 +154,48 @@ std::uint16_t pkey_table(Mad& m) {
     store(m.data + 2 * i, be16(pkeys[first + i]));
   }
   if (m.set) m.fw.device().port_changed(prm::kPortPkey);
+  return kMadOk;
+}
+
+// Four bits for each service level. A channel adapter has one table, whatever ports the modifier names.
+std::uint16_t sl_to_vl(Mad& m) {
+  VirtualLanes lanes = m.fw.device().port().lanes;
+  for (unsigned sl = 0; sl < VirtualLanes::kServiceLevels; ++sl) {
+    std::uint8_t& lane = lanes.of_level[sl];
+    std::uint8_t& byte = m.data[sl / 2];
+    const unsigned shift = sl % 2 == 0 ? 4 : 0;
+    if (m.set) {
+      lane = byte >> shift & 0xf;
+      if (lane >= VirtualLanes::kLanes && lane != VirtualLanes::kNone) return kMadBadField;
+    } else {
+      byte = static_cast<std::uint8_t>((byte & ~(0xfu << shift)) | static_cast<unsigned>(lane) << shift);
+    }
+  }
+  if (m.set) m.fw.port().set_lanes(lanes);
+  return kMadOk;
+}
+
+// Blocks of 32 entries: 1 and 2 of the table of low priority, 3 and 4 of the other.
+std::uint16_t vl_arbitration(Mad& m) {
+  enum : std::uint32_t { kLow = 1, kHigh = 3 };
+  constexpr std::size_t kBytes = 64;
+  const std::uint32_t block = m.modifier >> 16;
+  if (block != kLow && block != kHigh) return kMadBadField;
+  VirtualLanes lanes = m.fw.device().port().lanes;
+  VirtualLanes::Table& table = block == kLow ? lanes.low : lanes.high;
+  if (!m.set) std::memset(m.data, 0, kBytes);
+  std::uint8_t* p = m.data;
+  for (VirtualLanes::Entry& e : table) {
+    if (m.set) {
+      e = {static_cast<std::uint8_t>(p[0] & 0xf), p[1]};
+      if (e.lane >= VirtualLanes::kLanes && e.weight != 0) return kMadBadField;
+    } else {
+      p[0] = e.lane;
+      p[1] = e.weight;
+    }
+    p += 2;
+  }
+  if (m.set) m.fw.port().set_lanes(lanes);
   return kMadOk;
 }
 
@@ -171,6 +227,10 @@ std::uint16_t subnet(Mad& m, std::uint16_t attribute) {
       return port_info(m);
     case kAttrPkeyTable:
       return pkey_table(m);
+    case kAttrSlToVl:
+      return sl_to_vl(m);
+    case kAttrVlArbitration:
+      return vl_arbitration(m);
     case kAttrGuidInfo:
       return guid_info(m);
     default:
@@ -265,7 +325,8 @@ Answered answer_mad(Firmware& fw, std::uint8_t* mad, const Sender& sender) {
   Mad m{fw, key, header.method == kMethodSet, header.attr_mod, mad + kMadData};
   const bool method_ok = header.method == kMethodGet || header.method == kMethodSet;
   const bool subnet_class = header.mgmt_class == kClassSubnLid || header.mgmt_class == kClassSubnDirected;
-  if (subnet_class && !sender.trusted && !fw.options().vf &&
+  // A manager represses what it was told of a wrong key without knowing the right one.
+  if (subnet_class && header.method != kMethodTrapRepress && !sender.trusted && !fw.options().vf &&
       !fw.port().management_key().admits(sim_now(), key, header.method == kMethodGet)) {
     fw.traps().wrong_key(mad, sender.lid);
     return Answered::kRefused;

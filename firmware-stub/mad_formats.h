@@ -52,6 +52,8 @@ enum : std::uint16_t {
   kAttrGuidInfo = 0x0014,
   kAttrPortInfo = 0x0015,
   kAttrPkeyTable = 0x0016,
+  kAttrSlToVl = 0x0017,
+  kAttrVlArbitration = 0x0018,
   kAttrPortCountersExt = 0x001d,
 };
 

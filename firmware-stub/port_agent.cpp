@@ -64,6 +64,7 @@ void PortAgent::start(Function& function, std::uint64_t mac, std::uint64_t guid)
     set_mtu(kDefaultEthMtu);
   } else {
     set_subnet_prefix(kDefaultSubnetPrefix);
+    set_lanes({});
   }
   eth_link_.renew_offer();
   follow();
@@ -74,7 +75,7 @@ void PortAgent::start(Function& function, std::uint64_t mac, std::uint64_t guid)
 void PortAgent::link_up(const LinkMode* mode) {
   if (mode) {
     eth_link_.link_up(*mode);
-    device_.port().set_rate(mode->rate_gbps);
+    device_.set_link_rate(mode->rate_gbps);
     state(PortState::kActive);
     device_.port_changed(prm::kPortActive);
     return;
@@ -108,7 +109,7 @@ void PortAgent::teardown(Function& function) {
   if (ethernet()) {
     port.pause_rx = port.pause_tx = false;
     port.pfc_rx = port.pfc_tx = 0;
-    port.set_rate(device_.profile().port.rate_gbps);
+    device_.set_link_rate(device_.profile().port.rate_gbps);
     set_mtu(kDefaultEthMtu);
   }
   if (on_admin_) on_admin_();
@@ -169,6 +170,11 @@ void PortAgent::set_lid(std::uint16_t lid, std::uint8_t lmc, std::uint16_t sm_li
   port.sm_lid = sm_lid;
   port.sm_sl = sm_sl;
   if (changed) device_.port_changed(prm::kPortLid);
+}
+
+void PortAgent::set_lanes(const VirtualLanes& lanes) {
+  device_.port().lanes = lanes;
+  lanes.apply(device_.traffic_classes());
 }
 
 void PortAgent::client_reregister() { device_.port_changed(prm::kPortClientRereg); }

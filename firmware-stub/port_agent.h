@@ -73,6 +73,8 @@ class PortAgent {
   void set_lid(std::uint16_t lid, std::uint8_t lmc, std::uint16_t sm_lid, std::uint8_t sm_sl);
   bool set_state(PortState wanted);  // false: not a transition that a subnet manager may ask for
   void client_reregister();
+  // Which lanes there are, and how they share the port.
+  void set_lanes(const VirtualLanes& lanes);
   void set_subnet_timeout(std::uint8_t v) { subnet_timeout_ = v & 0x1f; }
   void set_subnet_prefix(std::uint64_t prefix);
 

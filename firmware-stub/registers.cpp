@@ -63,7 +63,6 @@ enum : std::uint16_t {  // mlx5 driver.h, MLX5_REG_*; mstflint's reg_access.c, R
 
 constexpr std::size_t kNodeDescBytes = 64;
 constexpr std::uint32_t kAdminUp = 1, kAdminDown = 2;  // paos_reg
-constexpr std::uint32_t kVl0Only = 1;                  // pvlc_reg: VL0 only
 constexpr std::uint32_t kGroupIb = 0x20;               // ppcnt_reg.grp
 
 Syndrome read_pmtu(Access& a) {
@@ -148,9 +147,10 @@ Syndrome read_ppcnt(Access& a) {
 
 Syndrome read_pvlc(Access& a) {
   using r = prm::pvlc_reg;
-  prm::set<r::vl_hw_cap>(a.data, kVl0Only);
-  prm::set<r::vl_admin>(a.data, kVl0Only);
-  prm::set<r::vl_operational>(a.data, kVl0Only);
+  const std::uint8_t operational = a.fw.device().port().lanes.operational;
+  prm::set<r::vl_hw_cap>(a.data, VirtualLanes::kLanes);
+  prm::set<r::vl_admin>(a.data, VirtualLanes::kLanes);
+  prm::set<r::vl_operational>(a.data, operational);
   return Syndrome::kOk;
 }
 

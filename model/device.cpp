@@ -323,6 +323,11 @@ bool Device::dead() {
   return dead;
 }
 
+void Device::set_link_rate(double gbps) {
+  port_.set_rate(gbps);
+  for (FunctionId f = 0; f < functions(); ++f) function(f).qos().set_port_rate(gbps * 1000);
+}
+
 void Device::port_changed(std::uint8_t eqe_subtype) {
   traces::trace(tracer_, traces::Point::kPortState, sim_now(), 1u, 0u, port_.state());
   for (FunctionId f = 0; f < functions(); ++f) port_changed(f, eqe_subtype);

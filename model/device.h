@@ -97,6 +97,8 @@ class Device : public sc_core::sc_module {
   void drop_objects(FunctionId f);
   // Async port event to the drivers, after firmware changed port state; eqe_subtype: prm::kPortActive ...
   void port_changed(std::uint8_t eqe_subtype);
+  // What the link has come to, Gb/s.
+  void set_link_rate(double gbps);
   void port_changed(FunctionId f, std::uint8_t eqe_subtype) { eqs_.port_event(sim_now(), f, eqe_subtype, 1); }
 
   const Profile& profile() const { return profile_; }

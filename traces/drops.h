@@ -27,7 +27,8 @@
   X(kPageFault, 19, "the QP waits for a page; it comes again")                                      \
   X(kDcKey,     20, "it has not the DC target's access key")                                        \
   X(kUnasked,   21, "it answers nothing that was asked")                                            \
-  X(kRefused,   22, "the request is wrong, and its transport has no NAK")
+  X(kRefused,   22, "the request is wrong, and its transport has no NAK")                           \
+  X(kNoLane,    23, "its service level goes by no virtual lane")
 // clang-format on
 
 namespace hcasim::traces {

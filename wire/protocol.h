@@ -21,7 +21,7 @@
 //                      message | 4 bytes 0; the header's time is that of the meeting
 //
 // Flags of carrier and mark: bit 0, the link is wanted; bit 1, its mode is insisted on. Link modes: a bit for
-// each that the end offers, as the firmware numbers them (LinkKind); of InfiniBand all.
+// each that the end offers, as the firmware numbers them (LinkKind); InfiniBand makes nothing of them.
 #ifndef HCASIM_WIRE_PROTOCOL_H
 #define HCASIM_WIRE_PROTOCOL_H
 

@@ -49,6 +49,7 @@ void read_path(const Command& cmd, AddressPath& p) {
 // What RoCE adds. Its packets have a GRH (or the IP header in its place) always.
 void read_roce_path(const Command& cmd, const Vport& vport, AddressPath& p) {
   p.grh = true;
+  p.sl = 0;
   p.source = vport.roce_address(p.sgid_index);
   const std::uint64_t mac = std::uint64_t{cmd.get<Path::rmac_47_32>()} << 32 | cmd.get<Path::rmac_31_0>();
   for (unsigned i = 0; i < p.rmac.size(); ++i) p.rmac[i] = static_cast<std::uint8_t>(mac >> (40 - 8 * i));

@@ -217,7 +217,8 @@ struct Qp {
   // As trace records name it.
   traces::Subject subject() const { return {function, qpn}; }
   // By which it is in a traffic class, on Ethernet.
-  unsigned priority() const { return type == QpType::kSq ? prio : path.eth_prio; }
+  // Ethernet: of the frames; InfiniBand: the service level.
+  unsigned priority() const { return type == QpType::kSq ? prio : path.eth_prio | path.sl; }
 
   RequesterState req;
   ResponderState resp;

@@ -217,7 +217,7 @@ std::size_t encode_ib(const Packet& p, std::uint8_t* out, Vcrc with) {
   Writer w(out);
   const std::uint32_t transport = transport_bytes(p);
   Lrh l{};
-  if (p.vl15) l.vl_lver = kManagementVl << 4;
+  l.vl_lver = static_cast<std::uint8_t>((p.vl15 ? kManagementVl : p.vl) << 4);
   l.sl_lnh = static_cast<std::uint8_t>(p.sl << 4 | (p.has_grh ? Lrh::kLnhGrh : Lrh::kLnhBth));
   l.dlid = p.dlid;
   l.slid = p.slid;
@@ -577,7 +577,8 @@ Decoded decode_ib(const std::uint8_t* bytes, std::size_t len, Packet& p, Vcrc vc
   p.slid = lrh.slid;
   p.dlid = lrh.dlid;
   p.sl = lrh.sl_lnh >> 4;
-  p.vl15 = lrh.vl_lver >> 4 == kManagementVl;
+  p.vl = lrh.vl_lver >> 4;
+  p.vl15 = p.vl == kManagementVl;
   p.has_grh = false;
   if (l3_len) {
     const auto grh = load<Grh>(l3);

@@ -69,6 +69,7 @@ inline void fill_path(Packet& p, const Qp& qp, const Port& port, const Vport& vp
   p.slid = static_cast<std::uint16_t>(port.lid() | path.mlid);
   p.dlid = path.rlid;
   p.sl = path.sl;
+  p.vl = port.lanes.of(path.sl);
   if (path.grh) {
     p.has_grh = true;
     p.tclass = path.tclass;
@@ -101,6 +102,7 @@ inline void fill_av(Packet& p, const prm::AvSeg& av, const Qp& qp, const Port& p
     p.slid = static_cast<std::uint16_t>(port.lid() | (av.fl_mlid & 0x7f));
     p.dlid = av.rlid;
     p.sl = static_cast<std::uint8_t>(av.sl());
+    p.vl = port.lanes.of(p.sl);
     p.has_grh = av.extended() && av.has_grh();
     if (qp.type == QpType::kQp0) {  // SMPs: IBTA 13.5.1, 14.2.2; P_Key the default one, no GRH
       p.vl15 = true;

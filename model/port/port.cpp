@@ -79,7 +79,7 @@ bool Port::ours(std::uint16_t dlid) const {
 
 // IBTA 7.2.2: while the link is not ACTIVE, SMPs pass, and an ARMED port takes all that comes in.
 bool Port::passes(const Packet& p, bool inward) const {
-  if (state_ == PortState::kActive) return true;
+  if (state_ == PortState::kActive) return inward || p.vl != VirtualLanes::kNone || p.vl15;
   if (state_ == PortState::kDown || link_ != LinkType::kIb) return false;
   return p.vl15 || (inward && state_ == PortState::kArmed);
 }
@@ -271,7 +271,9 @@ Time Port::transmit_now(Time t, PacketRef&& packet) {
   }
   Packet& p = *packet;
   if (!passes(p, false) || !addresses_.open(p.function)) {
-    drop(t, p, DropReason::kLinkDown);
+    drop(t, p,
+         state_ == PortState::kActive && p.vl == VirtualLanes::kNone ? DropReason::kNoLane
+                                                                     : DropReason::kLinkDown);
     return t;
   }
   if (p.kind == PacketKind::kEthernet && p.frame_len < sizeof(prm::EthHdr)) {

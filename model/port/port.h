@@ -22,6 +22,7 @@
 #include "model/port/pause.h"
 #include "model/port/port_group.h"
 #include "model/port/priority.h"
+#include "model/port/virtual_lanes.h"
 #include "model/port/wire.h"
 #include "model/profile.h"
 #include "model/state/fields.h"
@@ -158,6 +159,7 @@ class Port : public sc_core::sc_module {
   std::uint8_t lmc = 0;
   std::uint16_t sm_lid = 0;
   std::uint8_t sm_sl = 0;
+  VirtualLanes lanes;
 
   // Ethernet.
   Mac station_mac{};               // the source of pause frames; set by firmware
@@ -213,7 +215,7 @@ class Port : public sc_core::sc_module {
   template <class Archive>
   void list_state(Archive& a) {
     a("state", state_, PortState::kDown);
-    HCASIM_FIELDS(a, lid_, lmc, sm_lid, sm_sl);
+    HCASIM_FIELDS(a, lid_, lmc, sm_lid, sm_sl, lanes);
     a.lasting("station_mac", station_mac);
     a.lasting("max_frame", max_frame);
     a.lasting("rate_gbps", rate_gbps_);

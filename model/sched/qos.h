@@ -26,6 +26,8 @@ namespace hcasim {
 class Qos {
  public:
   explicit Qos(double port_mbps) : port_mbps_(port_mbps) {}
+  // The link has come to another rate.
+  void set_port_rate(double mbps) { port_mbps_ = mbps; }
 
   static constexpr unsigned kPaces = 128;   // with number 0, which is no limit
   static constexpr unsigned kMaxDepth = 8;  // of the tree, root included

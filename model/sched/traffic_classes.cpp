@@ -23,6 +23,7 @@ void TrafficClasses::clear() { reset_state(*this); }
 
 void TrafficClasses::sent(Time t, unsigned tc, std::uint64_t bytes) {
   rates_[tc].sent(t, bytes);
+  if (limit_ != 0 && others_wait_below(tc)) ahead_ += bytes;
   served_[tc] += static_cast<double>(bytes) / std::max<unsigned>(settings_.classes[tc].share, 1);
 }
 
@@ -37,18 +38,38 @@ void TrafficClasses::left(unsigned tc) {
   waiting_mask_ &= ~(1u << tc);
 }
 
+bool TrafficClasses::others_wait_below(unsigned tc) const {
+  for (unsigned other = 0; other < kCount; ++other)
+    if ((waiting_mask_ >> other & 1) != 0 && settings_.classes[other].group < settings_.classes[tc].group)
+      return true;
+  return false;
+}
+
 unsigned TrafficClasses::next() {
+  unsigned best = best_of(waiting_mask_);
+  if (best == kCount) return 0;
+  if (limit_ != 0 && ahead_ >= limit_) {
+    ahead_ = 0;
+    std::uint32_t lower = 0;
+    for (unsigned tc = 0; tc < kCount; ++tc)
+      if (settings_.classes[tc].group < settings_.classes[best].group) lower |= 1u << tc;
+    const unsigned below = best_of(waiting_mask_ & lower);
+    if (below != kCount) best = below;
+  }
+  double& reached = reached_[settings_.classes[best].group];
+  reached = std::max(reached, served_[best]);
+  return best;
+}
+
+unsigned TrafficClasses::best_of(std::uint32_t mask) const {
   unsigned best = kCount;
   for (unsigned tc = 0; tc < kCount; ++tc) {
-    if ((waiting_mask_ >> tc & 1) == 0) continue;
+    if ((mask >> tc & 1) == 0) continue;
     const unsigned group = settings_.classes[tc].group;
     if (best == kCount || group > settings_.classes[best].group ||
         (group == settings_.classes[best].group && served_[tc] < served_[best]))
       best = tc;
   }
-  if (best == kCount) return 0;
-  double& reached = reached_[settings_.classes[best].group];
-  reached = std::max(reached, served_[best]);
   return best;
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Traffic classes of the Ethernet port: which class a priority belongs to, and how classes share the port
-// (IEEE 802.1Q clause 8.6.8, 37: enhanced transmission selection). A class is in a group: groups are strict,
-// the highest first; within one, classes get the port in proportion to their shares (start-time fair queueing
-// by bytes). A class may have a largest rate. A queue's priority is its TIS's or address path's
-// (Qp::priority()).
+// Traffic classes of the port: which class a priority belongs to, and how classes share the port (Ethernet:
+// IEEE 802.1Q clause 8.6.8, 37, enhanced transmission selection; InfiniBand: a class is a virtual lane,
+// model/port/virtual_lanes.h, and a priority a service level). A class is in a group: groups are strict, the
+// highest first, as far as no limit lets lower ones in between; within one, classes get the port in
+// proportion to their shares (start-time fair queueing by bytes). A class may have a largest rate. A queue's
+// priority is its TIS's or address path's (Qp::priority()).
 //
 // Who waits for the port waits in line, in his class. Classes matter only when queues of several do:
 // otherwise the line is first come, first served.
@@ -21,9 +22,10 @@ namespace hcasim {
 
 class TrafficClasses {
  public:
-  static constexpr unsigned kCount = 8, kPriorities = 8;
-  static constexpr unsigned kGroups = 16;        // ets_tcn_config_reg.group
-  static constexpr std::uint32_t kShares = 100;  // of a group: percent
+  static constexpr unsigned kCount = 8, kPriorities = 16;  // of Ethernet half as many
+  static constexpr unsigned kGroups = 16;                  // ets_tcn_config_reg.group
+  static constexpr std::uint32_t kShares = 100;            // of a group: percent
+  static constexpr unsigned kMostShare = 255;              // where shares are weights
 
   // What firmware sets. As after power-on: class n of priority n, all in one group with equal shares.
   struct Class {
@@ -46,6 +48,8 @@ class TrafficClasses {
   }
   // mbps 0: no limit.
   void set_rate(unsigned tc, unsigned unit, unsigned value, double mbps);
+  // What higher groups may send at once while lower ones wait; 0: as much as they have.
+  void set_limit(std::uint64_t bytes) { limit_ = bytes; }
   void clear();
 
   // --- Hooks of Qos
@@ -65,12 +69,15 @@ class TrafficClasses {
 
   template <class Archive>
   void list_state(Archive& a) {
-    HCASIM_FIELDS(a, settings_, rates_, served_, reached_, waiting_, waiting_mask_);
+    HCASIM_FIELDS(a, settings_, rates_, served_, reached_, waiting_, waiting_mask_, limit_, ahead_);
   }
 
  private:
+  unsigned best_of(std::uint32_t mask) const;  // kCount: none
+  bool others_wait_below(unsigned tc) const;
+
   struct Settings {
-    std::array<std::uint8_t, kPriorities> map{0, 1, 2, 3, 4, 5, 6, 7};
+    std::array<std::uint8_t, kPriorities> map{0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7};
     std::array<Class, kCount> classes{};
 
     template <class Archive>
@@ -85,6 +92,8 @@ class TrafficClasses {
   std::array<double, kGroups> reached_{};
   std::array<std::uint32_t, kCount> waiting_{};
   std::uint32_t waiting_mask_ = 0;
+  std::uint64_t limit_ = 0;
+  std::uint64_t ahead_ = 0;  // sent by higher groups since a lower one that waits had its turn
 };
 
 }  // namespace hcasim

@@ -46,9 +46,9 @@ TEST_F(ConnectX6Eth, PortTellsItsSpeedInExtendedModes) {
   prm::set<Ptys::proto_mask>(ptys.data(), 4);
   const auto r = dev().access_register(0x5004, false, ptys).must();
   answer = r.out.data() + prm::access_register_out::register_data::bit_off / 8;
-  EXPECT_EQ(prm::get<Ptys::ext_eth_proto_capability>(answer), 1u << 12);
+  EXPECT_EQ(prm::get<Ptys::ext_eth_proto_capability>(answer), 0x17f2u);  // 200 Gb/s and what is slower
   EXPECT_EQ(prm::get<Ptys::ext_eth_proto_oper>(answer), 1u << 12);
-  EXPECT_EQ(prm::get<Ptys::eth_proto_capability>(answer), 1u << 21);
+  EXPECT_EQ(prm::get<Ptys::eth_proto_capability>(answer), 0x9020a001u);  // 100 Gb/s at most
   prm::set<Ptys::ext_eth_proto_admin>(ptys.data(), 1u << 12);
   EXPECT_OK(dev().access_register(0x5004, true, ptys));
   prm::set<Ptys::ext_eth_proto_admin>(ptys.data(), 1u << 16);

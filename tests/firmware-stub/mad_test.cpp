@@ -150,6 +150,45 @@ TEST_F(ForeignSm, BringsThePortUp) {
   EXPECT_EQ(ask(kSubn, kSet, kPortInfo, 1, info).status, kBadField);
 }
 
+// Virtual lanes: how many, which one a service level goes by, how they share the port.
+TEST_F(ForeignSm, SetsTheVirtualLanes) {
+  enum : std::uint16_t { kSlToVl = 0x17, kVlArbitration = 0x18 };
+  constexpr std::uint32_t kLow = 1u << 16, kHigh = 3u << 16;
+  std::vector<std::uint8_t> info = ask(kSubn, kGet, kPortInfo, 1).data;
+  EXPECT_EQ(info[37] >> 4, 3) << "VLCap: VL0-3";
+  EXPECT_EQ(info[43] >> 4, 3) << "OperationalVLs";
+  EXPECT_EQ(info[39], 8) << "VLArbHighCap";
+  std::vector<std::uint8_t> levels = ask(kSubn, kGet, kSlToVl).data;
+  EXPECT_EQ(levels[0], 0x01);
+  EXPECT_EQ(levels[7], 0x23);
+  levels[0] = 0x3f;  // SL 1 is not to be sent
+  EXPECT_EQ(ask(kSubn, kSet, kSlToVl, 0, levels).status, 0);
+  EXPECT_EQ(ask(kSubn, kGet, kSlToVl).data[0], 0x3f);
+  levels[0] = 0x40;  // no VL4
+  EXPECT_EQ(ask(kSubn, kSet, kSlToVl, 0, levels).status, kBadField);
+  EXPECT_EQ(ask(kSubn, kGet, kSlToVl).data[0], 0x3f);
+
+  std::vector<std::uint8_t> table = ask(kSubn, kGet, kVlArbitration, kHigh).data;
+  EXPECT_EQ(table[1], 0) << "nothing goes before";
+  table[0] = 2;
+  table[1] = 10;
+  EXPECT_EQ(ask(kSubn, kSet, kVlArbitration, kHigh, table).status, 0);
+  EXPECT_EQ(ask(kSubn, kGet, kVlArbitration, kHigh).data[0], 2);
+  EXPECT_EQ(ask(kSubn, kGet, kVlArbitration, kLow).data[3], 64);
+  table[0] = 9;
+  EXPECT_EQ(ask(kSubn, kSet, kVlArbitration, kHigh, table).status, kBadField);
+  EXPECT_EQ(ask(kSubn, kGet, kVlArbitration, 2u << 16).status, kBadField) << "the tables have 8 entries";
+
+  prm::store32(info.data() + 16, 0x00420007);
+  info[38] = 7;                                       // VLHighLimit
+  info[43] = static_cast<std::uint8_t>(2 << 4);       // VL0-1
+  EXPECT_EQ(ask(kSubn, kSet, kPortInfo, 1, info).status, 0);
+  EXPECT_EQ(ask(kSubn, kGet, kPortInfo, 1).data[38], 7);
+  EXPECT_EQ(ask(kSubn, kGet, kPortInfo, 1).data[43] >> 4, 2);
+  info[43] = static_cast<std::uint8_t>(4 << 4);
+  EXPECT_EQ(ask(kSubn, kSet, kPortInfo, 1, info).status, kBadField);
+}
+
 TEST_F(ForeignSm, NoActiveWithoutArmed) {
   std::vector<std::uint8_t> info = ask(kSubn, kGet, kPortInfo, 1).data;
   prm::store32(info.data() + 16, 0x00420007);

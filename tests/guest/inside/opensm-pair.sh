@@ -103,5 +103,26 @@ done
 client=a
 ends 60 cm ib_write_bw -R -F -s 65536 -n 50 -d "$device" -- ib_write_bw -R -F -s 65536 -n 50 -d "$device" "$theirs"
 # shellcheck disable=SC2009 # by its name
-if [[ $side == a ]]; then kill "$(ps -e -o pid=,comm= | awk '$2 == "opensm" {print $1}')"; fi
+ends_opensm() { kill "$(ps -e -o pid=,comm= | awk '$2 == "opensm" {print $1}')"; }
+opensm_is_gone() { ! pgrep -x opensm >/dev/null; }
+
+# A manager that gives the ports an M_Key: who has another one gets no answer, and the manager is told.
+key=0x1122334455667788
+if [[ $side == a ]]; then
+  ends_opensm && within 60 opensm_is_gone
+  printf 'm_key %s\nm_key_protection_level 2\nm_key_lease_period 0\n' $key >/tmp/opensm.conf
+  opensm --daemon --config /tmp/opensm.conf --log_file /tmp/keys.log --timeout 2000 >/tmp/opensm.out 2>&1 || { cat /tmp/opensm.out && fail "opensm"; }
+fi
+barrier keys
+key_is_there() { timeout 20 smpquery -y $key portinfo "$other_lid" 1 2>/dev/null | grep -qi "Mkey:.*$key"; }
+within 90 key_is_there
+try smpquery -y $key portinfo "$other_lid" 1 && has 'ProtectBits:\.*2'
+if timeout 30 smpquery -y 0x5 nodeinfo "$other_lid" >/tmp/out 2>&1; then cat /tmp/out && fail "an answer in spite of a wrong M_Key"; fi
+try smpquery -y $key portinfo "$other_lid" 1 && has 'MkeyViolations:\.*[1-9]'
+manager_knows() { grep -q 'num:256' /tmp/keys.log; }
+if [[ $side == a ]]; then
+  within 60 manager_knows
+  grep 'num:256' /tmp/keys.log | head -n 1
+  ends_opensm
+fi
 no_complaints "a subnet under opensm"
