@@ -14,6 +14,9 @@ constexpr std::array<std::uint8_t, kIcmLine> kZeros{};
 }  // namespace
 
 static_assert(((std::uint64_t{IcmTarget::kVport} + 1) << kKindShift) <= SwIcm::base(SwIcm::kSteering));
+static_assert(SwIcm::base(SwIcm::kHeaderModify) +
+                  (std::uint64_t{1} << SwIcm::log_size(SwIcm::kHeaderModify)) <=
+              std::uint64_t{1} << SwIcm::kLogAddresses);
 
 std::uint64_t icm_address(IcmTarget target) {
   return static_cast<std::uint64_t>(target.kind) << kKindShift |

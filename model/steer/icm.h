@@ -33,7 +33,11 @@ class SwIcm final : public LocalMemory {
   enum Area : std::uint8_t { kSteering, kHeaderModify };
   static constexpr unsigned kAreas = 2, kLogGranularity = 12;
   static constexpr unsigned log_size(Area area) { return area == kSteering ? 27 : 23; }
-  static constexpr std::uint64_t base(Area area) { return area == kSteering ? 0x4000000000u : 0x6000000000u; }
+  static constexpr std::uint64_t base(Area area) { return area == kSteering ? 0x1000000000u : 0x1800000000u; }
+  // Entries have room for 40 bits of address, of which libmlx5 reads 38 back when a rule's entry leaves a
+  // chain of collisions (dr_ste_v0_get_miss_addr, dr_ste_v1_get_miss_addr, up to rdma-core 64 at least): what
+  // lies above would come back as an address of something else.
+  static constexpr unsigned kLogAddresses = 38;
 
   // The area for headers has lists of actions, and behind them patterns of these, which the later steering
   // formats have apart from their arguments.
