@@ -441,34 +441,26 @@ static void check_transmit(void) {
   check_rewrites(&tx, kMissed);
 }
 
-// A matcher with more and more rules: tables that grow, entries that collide. What remains when rules of such
-// chains go is not looked at: a frame that one of the others takes does not arrive then, and why is not known
-// yet.
-enum { kRules = 1500, kTags = 64 };
-static void check_growth(void) {
-  static struct mlx5dv_dr_rule* rules[kRules];
-  struct mlx5dv_dr_action* tags[kTags];
-  struct mask mask = {0}, value;
-  uint64_t state = 1;
-  phase = "growth";
-  for (unsigned i = 0; i < kTags; ++i)
-    must(tags[i] = mlx5dv_dr_action_create_tag(kFirstTag + i), "create_tag");
-  set_bits(&mask, 147, 4, 4);
-  set_bits(&mask, 224, 16, 0xffff);
-  set_bits(&mask, 352, 32, 0xffffff0f);  // bits beside the bytes that are hashed: collisions
-  must(matcher = mlx5dv_dr_matcher_create(rx.tables[0], 1, 1, params(&mask)), "matcher_create");
-  const struct frame base = make_frame(kUdp4);
-  for (unsigned i = 0; i < kRules; ++i) {
-    value = (struct mask){0};
-    set_bits(&value, 147, 4, 4);
-    set_bits(&value, 224, 16, 1000 + i / 10);
-    set_bits(&value, 352, 32, 0x0a000000u | (i % 10));
-    rules[i] = add_rule(matcher, &value, 2, (struct mlx5dv_dr_action*[]){tags[i % kTags], to[kHit]});
-  }
+// A matcher with more and more rules, of which some go and come again: tables that grow, entries that
+// collide, chains of those that lose their first, middle and last ones.
+enum { kRules = 1500, kTags = 64, kRounds = 3 };
+static struct mlx5dv_dr_rule* rules[kRules];
+static struct mlx5dv_dr_action* tags[kTags];
+static void add_numbered(unsigned i) {
+  struct mask value = {0};
+  set_bits(&value, 147, 4, 4);
+  set_bits(&value, 224, 16, 1000 + i / 10);
+  set_bits(&value, 352, 32, 0x0a000000u | (i % 10));
+  rules[i] = add_rule(matcher, &value, 2, (struct mlx5dv_dr_action*[]){tags[i % kTags], to[kHit]});
+}
+// Of frames that were chosen by chance, each goes where its rule says, if it has one.
+static void check_numbered(unsigned frames) {
+  static uint64_t state = 1;
   must_do(mlx5dv_dr_domain_sync(rx.domain, MLX5DV_DR_DOMAIN_SYNC_FLAGS_SW | MLX5DV_DR_DOMAIN_SYNC_FLAGS_HW |
                                                MLX5DV_DR_DOMAIN_SYNC_FLAGS_MEM),
           "domain_sync");
-  for (unsigned n = 0; n < 150; ++n) {
+  const struct frame base = make_frame(kUdp4);
+  for (unsigned n = 0; n < frames; ++n) {
     state = state * 6364136223846793005ull + 1442695040888963407ull;
     const unsigned i = (unsigned)(state >> 33) % (kRules + 100);
     struct frame f = base;
@@ -480,7 +472,8 @@ static void check_growth(void) {
     send_frame(&f);
     want(&f, hit ? kHit : kMissed, hit ? kFirstTag + i % kTags : 0);
   }
-  // The dump names each rule that there is.
+}
+static void check_dumps(void) {
   char* text = NULL;
   size_t size = 0;
   FILE* out = open_memstream(&text, &size);
@@ -498,6 +491,32 @@ static void check_growth(void) {
     fail("%u rules are dumped, of %u", dumped, expected);
   free(text);
   printf("growth: %u rules, %zu bytes of dump\n", expected, size);
+}
+static void check_growth(void) {
+  struct mask mask = {0};
+  phase = "growth";
+  for (unsigned i = 0; i < kTags; ++i)
+    must(tags[i] = mlx5dv_dr_action_create_tag(kFirstTag + i), "create_tag");
+  set_bits(&mask, 147, 4, 4);
+  set_bits(&mask, 224, 16, 0xffff);
+  set_bits(&mask, 352, 32, 0xffffff0f);  // bits beside the bytes that are hashed: collisions
+  must(matcher = mlx5dv_dr_matcher_create(rx.tables[0], 1, 1, params(&mask)), "matcher_create");
+  for (unsigned i = 0; i < kRules; ++i) add_numbered(i);
+  check_numbered(150);
+  for (unsigned round = 0; round < kRounds; ++round) {
+    phase = "rules gone";
+    for (unsigned i = 0; i < kRules; ++i) {
+      if (i % kRounds == round) continue;
+      must_do(mlx5dv_dr_rule_destroy(rules[i]), "rule_destroy");
+      rules[i] = NULL;
+    }
+    check_numbered(150);
+    phase = "rules come again";
+    for (unsigned i = 0; i < kRules; ++i)
+      if (rules[i] == NULL) add_numbered(i);
+    check_numbered(150);
+  }
+  check_dumps();
   for (unsigned i = 0; i < kRules; ++i) must_do(mlx5dv_dr_rule_destroy(rules[i]), "rule_destroy");
   must_do(mlx5dv_dr_matcher_destroy(matcher), "matcher_destroy");
   want_nothing();
