@@ -12,11 +12,12 @@ namespace hcasim::prm {
 
 constexpr unsigned kSteV1Mask = 32, kSteV1Tag = 48, kSteV1MatchTag = 32, kSteV1MatchTagBytes = 32;
 
-enum class SteFormatV1 : uint8_t { kByte = 0, kDword = 1, kMatch = 4 };
+enum class SteFormatV1 : uint8_t { kByte = 0, kDword = 1, kLongByte = 2, kLongDword = 3, kMatch = 4 };
 
 /// The entry's definer and format together name what its tag is: of formats with a mask the bits 15:8 of
-/// SteV1Lookup are the format; of a match, the definer is an object. The next table's base and its size share
-/// a field as in format version 0; all ones: there is none, what fits goes on like what does not.
+/// SteV1Lookup are the format, less 2 of the long ones; of a match, the definer is an object. The next
+/// table's base and its size share a field as in format version 0; all ones: there is none, what fits goes on
+/// like what does not.
 struct SteV1 {
   using format = Field<0, 8>;
   using counter = Field<8, 24>;
@@ -28,11 +29,11 @@ struct SteV1 {
   using hash_definer = Field<112, 8>;  ///< of the next table's hash
   using next_base_39_32 = Field<120, 8>;
   using next_base_31_5 = Field<128, 27>;
-  /// Not of a match, whose actions begin here.
+  /// Of short entries alone; the actions of long ones and of a match begin here.
   using byte_mask = Field<160, 16>;   ///< of the next table's hash, bit 15: tag byte 0
   using next_format = Field<176, 1>;  ///< of the next table's hash: 0 byte, 1 double word
 
-  static constexpr unsigned kActions = 24, kActionBytes = 8, kMatchActions = 20, kMatchActionBytes = 12;
+  static constexpr unsigned kActions = 24, kActionBytes = 8, kLongActions = 20, kLongActionBytes = 12;
   static constexpr unsigned kAnyDefiner = 0x0f;  ///< of a match: takes every frame
 };
 
@@ -276,8 +277,8 @@ struct SteV1FlexOk {
 };
 
 static_assert(SteV1::next_format::end <= SteV1::kActions &&
-              SteV1::next_base_31_5::end <= SteV1::kMatchActions);
+              SteV1::next_base_31_5::end <= SteV1::kLongActions);
 static_assert(SteV1::kActions + SteV1::kActionBytes == kSteV1Mask &&
-              SteV1::kMatchActions + SteV1::kMatchActionBytes == kSteV1MatchTag);
+              SteV1::kLongActions + SteV1::kLongActionBytes == kSteV1MatchTag);
 
 }  // namespace hcasim::prm

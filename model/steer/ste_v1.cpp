@@ -38,8 +38,14 @@ NextV1 next_v1(const std::uint8_t* ste) {
   return t;
 }
 
+unsigned format_of(const std::uint8_t* ste) { return prm::get<SteV1::format>(ste); }
 bool is_match(const std::uint8_t* ste) {
-  return prm::get<SteV1::format>(ste) == static_cast<unsigned>(SteFormatV1::kMatch);
+  return format_of(ste) == static_cast<unsigned>(SteFormatV1::kMatch);
+}
+// With room for three double words of actions, and none for what the next table's hash is made of, unless it
+// is a match's.
+bool is_long(const std::uint8_t* ste) {
+  return format_of(ste) >= static_cast<unsigned>(SteFormatV1::kLongByte);
 }
 
 // Byte offset of an anchor; false: the frame has no such header.
@@ -167,7 +173,8 @@ SteEnd SteWalker::walk_v1(std::uint64_t address, bool receive, SteeredFrame& fra
     bool fits = true;
     const unsigned definer = prm::get<SteV1::definer>(ste);
     if (!is_match(ste)) {
-      const SteTag* tag = tags.get(prm::get<SteV1::format>(ste), definer);
+      constexpr auto kLong = static_cast<unsigned>(SteFormatV1::kLongByte);
+      const SteTag* tag = tags.get(is_long(ste) ? format_of(ste) - kLong : format_of(ste), definer);
       if (!tag) return {};
       for (unsigned i = 0; i < tag->size(); ++i)
         fits &= ((*tag)[i] & ste[prm::kSteV1Mask + i]) == ste[prm::kSteV1Tag + i];
@@ -189,6 +196,7 @@ SteEnd SteWalker::walk_v1(std::uint64_t address, bool receive, SteeredFrame& fra
       if (!key) return {};
       index = ste_hash(key, prm::kSteV1MatchTagBytes, next.entries);
     } else if (next.entries > 1) {
+      if (is_long(ste)) return {};
       const SteTag* key = tags.get(prm::get<SteV1::next_format>(ste), hashed);
       if (!key) return {};
       index = ste_hash(*key, prm::get<SteV1::byte_mask>(ste), next.entries);
@@ -201,9 +209,8 @@ SteEnd SteWalker::walk_v1(std::uint64_t address, bool receive, SteeredFrame& fra
 bool SteWalker::act_v1(const std::uint8_t* ste, SteeredFrame& frame, TagsV1& tags, unsigned& work,
                        const LookupTime* time) const {
   if (const std::uint32_t counter = prm::get<SteV1::counter>(ste)) objects_.count(counter, frame.len());
-  const bool match = is_match(ste);
-  const std::uint8_t* action = ste + (match ? SteV1::kMatchActions : SteV1::kActions);
-  unsigned left = match ? SteV1::kMatchActionBytes : SteV1::kActionBytes;
+  const std::uint8_t* action = ste + (is_long(ste) ? SteV1::kLongActions : SteV1::kActions);
+  unsigned left = is_long(ste) ? SteV1::kLongActionBytes : SteV1::kActionBytes;
   while (left != 0) {
     const unsigned id = prm::get<SteV1Action::id>(action), size = size_of(id);
     if (size > left) return false;

@@ -326,8 +326,8 @@ TEST_F(SwSteeringLater, FramesFollowTheEntriesOfTheChip) {
   prm::store32(first.bytes.data() + SteV1::kActions, Act::kFlowTag << 24 | 0x123);
   second.set<SteV1::format>(4).set<SteV1::definer>(SteV1::kAnyDefiner);
   // The first four bytes of the destination.
-  prm::store32(second.bytes.data() + SteV1::kMatchActions, Act::kSet << 24 | 32 << 8 | 32);
-  prm::store32(second.bytes.data() + SteV1::kMatchActions + 4, 0x02a1b2c3);
+  prm::store32(second.bytes.data() + SteV1::kLongActions, Act::kSet << 24 | 32 << 8 | 32);
+  prm::store32(second.bytes.data() + SteV1::kLongActions + 4, 0x02a1b2c3);
   w.write(0, first);
   w.write(64, second);
   EthObject table = w.table(0, kNicRxTable);

@@ -251,7 +251,7 @@ TEST_F(SteV1Test, ActionsOfAnEntryAreDoneInOrder) {
   SteeredFrame f = steer(udp_frame(0xc9, 100, 0xb123));
   V1 e = match(SteV1::kAnyDefiner).hit(kTir7);
   // The tag off, then another one on, and the flow tag in an entry of its own.
-  e.words(SteV1::kMatchActions,
+  e.words(SteV1::kLongActions,
           {Act::kRemoveBySize << 24 | static_cast<unsigned>(SteV1Anchor::kFirstVlan) << 16 | 2,
            Act::kInsertInline << 24 | 6 << 9, 0x88a80007});
   V1 first = any().hit(single(e), 1);
@@ -267,6 +267,39 @@ TEST_F(SteV1Test, ActionsOfAnEntryAreDoneInOrder) {
   acts(pop, {Act::kRemoveBySize << 24 | static_cast<unsigned>(SteV1Anchor::kFirstVlan) << 16 | 2});
   EXPECT_TRUE(leads_to(walk1(single(pop), f), kTir7));
   EXPECT_EQ(content(f), udp_frame());
+}
+
+// With a mask and three double words of actions, as the kernel's driver adds them behind a rule's last entry
+// for what has no room there; tables of several entries cannot follow.
+TEST_F(SteV1Test, LongEntriesHaveMasksAndMoreActions) {
+  constexpr unsigned kLong = 2;
+  const auto longer = [](SteV1Lookup lookup) {
+    const auto v = static_cast<unsigned>(lookup);
+    return V1().set<SteV1::format>((v >> 8) + kLong).set<SteV1::definer>(v & 0xff);
+  };
+  const std::initializer_list<std::uint32_t> actions = {Act::kFlowTag << 24 | 0xabcdef,
+                                                        Act::kInsertInline << 24 | 6 << 9, 0x81000007};
+  SteeredFrame f = steer(udp_frame());
+  for (const SteV1Lookup lookup : {SteV1Lookup::kIpv4TupleO, SteV1Lookup::kGeneralPurpose}) {
+    f = steer(udp_frame());
+    f.regs.a = 0x1234;
+    SteTag mask{};
+    std::fill(mask.begin(), mask.begin() + 4, 0xff);
+    V1 e = longer(lookup).hit(kTir7).miss(icm_address(kRxDrop)).fits(tag_of(lookup, f), mask);
+    e.words(SteV1::kLongActions, actions);
+    EXPECT_TRUE(leads_to(walk1(single(e), f), kTir7));
+    EXPECT_EQ(f.flow_tag, 0xabcdefu);
+    Bytes want = udp_frame();
+    want.insert(want.begin() + 12, {0x81, 0, 0, 7});
+    EXPECT_EQ(content(f), want);
+    e.bytes[prm::kSteV1Tag] ^= 1;
+    f = steer(udp_frame());
+    f.regs.a = 0x1234;
+    EXPECT_EQ(walk1(single(e), f).fate, SteEnd::kDropped);
+  }
+  f = steer(udp_frame());
+  EXPECT_EQ(walk1(single(longer(SteV1Lookup::kIpv4MiscI).hit(alloc(8), 8)), f).fate, SteEnd::kLost);
+  EXPECT_EQ(walk1(single(V1().set<SteV1::format>(5).hit(kTir7)), f).fate, SteEnd::kLost);  // no such format
 }
 
 TEST_F(SteV1Test, TunnelsArePutOnAndTakenOff) {
@@ -290,8 +323,8 @@ TEST_F(SteV1Test, TunnelsArePutOnAndTakenOff) {
   // much.
   headers[4] = gre_header(0x0800, 0);
   V1 on3 = match(SteV1::kAnyDefiner).hit(kAllow);
-  on3.words(SteV1::kMatchActions, {Act::kRemoveHeaders << 24 | static_cast<unsigned>(SteV1Anchor::kIp) << 8,
-                                   Act::kInsertPointer << 24 | words << 3 | Act::kInsertTunnel, 4});
+  on3.words(SteV1::kLongActions, {Act::kRemoveHeaders << 24 | static_cast<unsigned>(SteV1Anchor::kIp) << 8,
+                                  Act::kInsertPointer << 24 | words << 3 | Act::kInsertTunnel, 4});
   f = steer(inner);
   EXPECT_TRUE(leads_to(walk1(single(on3), f, false), kAllow));
   want = gre_header(0x0800, static_cast<unsigned>(ip.size()));
