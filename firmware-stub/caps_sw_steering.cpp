@@ -75,9 +75,7 @@ void fill_flow_table_sw_steering(const Generation& generation, std::uint8_t* c) 
 
 void fill_fdb_sw_steering(const Generation& generation, std::uint8_t* c) {
   using cap = prm::flow_table_eswitch_cap;
-  // Not of the later formats: the kernel's driver would write the switch's tables itself by default, and what
-  // it asks of them then has not all been seen to work.
-  put<cap::flow_table_properties_nic_esw_fdb::sw_owner>(c, generation.has.ste == SteFormat::kConnectX5);
+  put_owner<cap::flow_table_properties_nic_esw_fdb>(generation, c);
   put<cap::sw_steering_fdb_action_drop_icm_address_rx>(c, icm_address({IcmTarget::kRxDrop, 0}));
   put<cap::sw_steering_fdb_action_drop_icm_address_tx>(c, icm_address({IcmTarget::kTxDrop, 0}));
   put<cap::sw_steering_uplink_icm_address_rx>(c, icm_address({IcmTarget::kVport, kUplinkPort}));

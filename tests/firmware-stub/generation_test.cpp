@@ -239,11 +239,18 @@ TEST(Generation, EncryptionIsOfferedByBoardsThatMay) {
 
 TEST(Generation, SoftwareSteeringIsOfTheChipsFormat) {
   using Rx = prm::flow_table_nic_cap::flow_table_properties_nic_receive;
+  using Fdb = prm::flow_table_eswitch_cap::flow_table_properties_nic_esw_fdb;
   for (const Generation& g : all_generations()) {
-    const Caps caps = caps_of(g, Link::kEthernet);
+    Options options;
+    options.generation = &g;
+    options.link = Link::kEthernet;
+    options.vfs = 1;
+    const Caps caps(options);
     const bool first = g.has.ste == SteFormat::kConnectX5, some = g.has.ste != SteFormat::kNone;
     EXPECT_EQ(caps.get<Rx::sw_owner>(CapGroup::kFlowTable), first ? 1u : 0u) << g.key;
     EXPECT_EQ(caps.get<Rx::sw_owner_v2>(CapGroup::kFlowTable), some && !first ? 1u : 0u) << g.key;
+    EXPECT_EQ(caps.get<Fdb::sw_owner>(CapGroup::kEswitchTables), first ? 1u : 0u) << g.key;
+    EXPECT_EQ(caps.get<Fdb::sw_owner_v2>(CapGroup::kEswitchTables), some && !first ? 1u : 0u) << g.key;
     EXPECT_EQ(offers(caps, prm::op::SYNC_STEERING), some) << g.key;
     if (some) {
       EXPECT_EQ(caps.get<prm::cmd_hca_cap::steering_format_version>(), static_cast<unsigned>(g.has.ste))
