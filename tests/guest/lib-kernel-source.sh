@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
 #
-# The source of the guest's kernel (Debian's 6.1), and what modules are built with: headers and source come as packages of the very version
+# The source of a guest's kernel of Debian's, and what modules are built with: headers and source come as packages of the very version
 # that the guest boots. Needs tools/common.sh, install.sh, apt.sh, driver/guest/recipes.sh.
 
-# kernel_version_known: sets release, version (of the package).
+# kernel_version_known [SERIES]: sets series (6.1), release, version (of the package).
 kernel_version_known() {
-  guest_ready 6.1 ''
+  series=${1:-6.1}
+  guest_ready "$series" ''
   # shellcheck disable=SC2034 # read by those who build modules
   release=$(<"$GUEST_DIR/release")
   # "... SMP PREEMPT_DYNAMIC Debian 6.1.192-2 (2026-11-16)" in the image names the version of its package.
@@ -14,13 +15,18 @@ kernel_version_known() {
   [[ -n $version ]] || die "the kernel's image does not say which package it is of"
 }
 
-# download_kernel WORK PACKAGE...: packages of that version, into WORK.
+# download_kernel WORK PACKAGE...: packages of that version, into WORK. Debian 13 has what Debian 12 may no longer have (fetch_kernel).
 download_kernel() {
-  local work=$1 package
-  local -a packages=()
+  local work=$1 package suite
+  local -a packages=() suites=(bookworm)
+  if [[ $series != 6.1 ]]; then suites+=(trixie); fi
   for package in "${@:2}"; do packages+=("$package=$version"); done
-  mkdir -p "$work" && apt_private_ready guest-bookworm bookworm empty || return
-  (cd "$work" && apt_private guest-bookworm apt-get download "${packages[@]}")
+  mkdir -p "$work" || return
+  for suite in "${suites[@]}"; do
+    apt_private_ready "guest-$suite" "$suite" empty || continue
+    if (cd "$work" && apt_private "guest-$suite" apt-get download "${packages[@]}"); then return; fi
+  done
+  return 1
 }
 
 # unpack_kernel WORK TAR-OPTIONS...: linux-source, which download_kernel has put there; the first folder of its paths is the tree itself.
@@ -28,9 +34,10 @@ unpack_kernel() {
   dpkg-deb --fsys-tarfile "$1"/linux-source-* | tar -xOf - --wildcards './usr/src/linux-source-*.tar.xz' | xz -dc | tar -xf - "${@:2}"
 }
 
-# kernel_source_ready: sets release, version, sources (as far as the mlx5 drivers go), headers; they stay under build/cache/kernel-source.
+# kernel_source_ready [SERIES]: sets series, release, version, sources (as far as the mlx5 drivers go), headers; they stay under
+# build/cache/kernel-source.
 kernel_source_ready() {
-  kernel_version_known
+  kernel_version_known "$@"
   kernel_source=$HCASIM_CACHE/kernel-source/$version
   sysroot=$kernel_source/sysroot sources=$kernel_source/source headers=$kernel_source/sysroot/usr/src/linux-headers-$release
   mkdir -p "$kernel_source"
@@ -46,9 +53,11 @@ fetch_if_missing() {
 }
 
 fetch_kernel_source() {
-  local work=$kernel_source/debs deb
+  local work=$kernel_source/debs deb kbuild=$series
+  # Since 6.9 it is of one release.
+  if [[ $series != 6.1 ]]; then kbuild=${release%-amd64}; fi
   rm -rf "$work" "$sysroot" "$sources" && mkdir -p "$work" "$sysroot" "$sources" || return
-  download_kernel "$work" "linux-headers-$release" "linux-headers-${release%-amd64}-common" linux-kbuild-6.1 linux-source-6.1 || return
+  download_kernel "$work" "linux-headers-$release" "linux-headers-${release%-amd64}-common" "linux-kbuild-$kbuild" "linux-source-$series" || return
   for deb in "$work"/linux-headers-* "$work"/linux-kbuild-*; do dpkg-deb -x "$deb" "$sysroot" || return; done
   # The headers name their other half by its place on an installed system.
   sed -i "s#^include /usr/src/#include $sysroot/usr/src/#" "$headers/Makefile" || return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# kernel: own
+# modules: build-mlx5-modules
 # boot: --hca id=left,generation=connectx6dx,options=crypto=on,cable=right --hca id=right --mem 2G
 # ask: -
 # IPsec (ESP) whose encryption the card does: at one end of the cable "offload dev", at the other one the kernel itself, which so checks

@@ -1,18 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# boot: --hca link=eth,sfs=4,id=left,cable=right --hca link=eth,id=right --no-modprobe
-# disk: build-sf-modules
+# boot: --hca link=eth,sfs=4,id=left,cable=right --hca link=eth,id=right
+# modules: build-mlx5-modules
 # ask: -
 # Sub-functions of an Ethernet card in switchdev mode, with the kernel's own drivers built with MLX5_SF: two of them, made, configured and
 # ended by devlink, $test_argument times (2). Their interfaces, each in a name space sfN, reach one another and another card at the far end
 # of the cable (name space "far") by way of their representors and a bridge; RoCE between all of these; and nothing is left of them.
 rounds=${test_argument:-2}
-mkdir -p /tmp/modules && mount -o ro /dev/vdc /tmp/modules || fail "no disk of modules"
-# What the drivers need; then these in place of Debian's.
-for module in $(modprobe --show-depends mlx5_ib | awk '$1 == "insmod" && $2 !~ /mlx5_(core|ib)/ { print $2 }'); do
-  grep -q "^$(basename "${module%%.ko*}" | tr - _) " /proc/modules || insmod "$module" || fail "insmod $module"
-done
-insmod /tmp/modules/mlx5_core.ko && insmod /tmp/modules/mlx5_ib.ko || fail "insmod"
-modprobe ib_umad || fail "ib_umad"
 mark_kernel_log
 within 60 test -d "$pf/net"
 port=$(net_of "$pf")
