@@ -30,6 +30,7 @@ enum class CapGroup : std::uint16_t {
   kTls = 0x11,
   kIpsec = 0x15,
   kHeaderSplit = 0x1d,
+  kMacsec = 0x1f,
   kGeneral2 = 0x20,
   kPortSelection = 0x25,
 };

@@ -8,6 +8,10 @@
 
 namespace hcasim::fw {
 
+namespace {
+constexpr unsigned kLogLeastWindow = 5, kLogMostWindow = 8;  // numbers that a window may have (SaAso)
+}
+
 void fill_general_crypto(const Options& options, std::uint8_t* c) {
   using g = prm::cmd_hca_cap;
   if (!options.encrypts()) return;
@@ -23,9 +27,9 @@ void fill_tls(std::uint8_t* c) {
   put<t::tls_1_2_aes_gcm_256>(c, 1);
 }
 
-// Their encryption alone: packets are made and taken apart by the host.
 void fill_ipsec(std::uint8_t* c) {
   using i = prm::ipsec_cap;
+  put<i::ipsec_full_offload>(c, 1);
   put<i::ipsec_crypto_offload>(c, 1);
   put<i::ipsec_esn>(c, 1);
   put<i::ipsec_crypto_esp_aes_gcm_256_encrypt>(c, 1);
@@ -33,6 +37,20 @@ void fill_ipsec(std::uint8_t* c) {
   put<i::ipsec_crypto_esp_aes_gcm_256_decrypt>(c, 1);
   put<i::ipsec_crypto_esp_aes_gcm_128_decrypt>(c, 1);
   put<i::log_max_ipsec_offload>(c, kLogIpsecs);
+  put<i::min_log_ipsec_full_replay_window>(c, kLogLeastWindow);
+  put<i::max_log_ipsec_full_replay_window>(c, kLogMostWindow);
+}
+
+void fill_macsec(std::uint8_t* c) {
+  using m = prm::macsec_cap;
+  put<m::macsec_epn>(c, 1);
+  put<m::macsec_crypto_esp_aes_gcm_256_encrypt>(c, 1);
+  put<m::macsec_crypto_esp_aes_gcm_128_encrypt>(c, 1);
+  put<m::macsec_crypto_esp_aes_gcm_256_decrypt>(c, 1);
+  put<m::macsec_crypto_esp_aes_gcm_128_decrypt>(c, 1);
+  put<m::log_max_macsec_offload>(c, kLogMacsecs);
+  put<m::min_log_macsec_full_replay_window>(c, kLogLeastWindow);
+  put<m::max_log_macsec_full_replay_window>(c, kLogMostWindow);
 }
 
 }  // namespace hcasim::fw

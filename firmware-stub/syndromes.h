@@ -48,7 +48,7 @@
   X(GeneralFeature, 0x5a011e, kBadParam, kCapNotOffered, "ranges, aliases not offered")                   \
   X(GeneralNumber, 0x5a011f, kBadRes, kNoObject, "no such general object")                                \
   X(GeneralBusy, 0x5a0120, kBadResState, kDestroyBusy, "general object in use")                           \
-  X(DekPurpose, 0x5a0160, kBadParam, kCapNotOffered, "a key for something other than TLS or IPsec")       \
+  X(DekPurpose, 0x5a0160, kBadParam, kCapNotOffered, "a key for something other than TLS, IPsec, MACsec") \
   X(DekSize, 0x5a0161, kBadParam, kCapNotOffered, "a key's size is neither 128 nor 256 bits")             \
   X(DekLimit, 0x5a0162, kLim, kCount, "no more encryption keys")                                          \
   X(DekNumber, 0x5a0163, kBadRes, kNoObject, "no such encryption key")                                    \
@@ -57,7 +57,12 @@
   X(IpsecNumber, 0x5a0171, kBadRes, kNoObject, "no such object of IPsec")                                 \
   X(IpsecBusy, 0x5a0172, kBadResState, kDestroyBusy, "object of IPsec in use")                            \
   X(IpsecFeature, 0x5a0173, kBadParam, kCapNotOffered,                                                    \
-    "an object of IPsec for packet offload, or with a tag of another length")                             \
+    "an object of IPsec with a tag of another length, or whose state is not valid")                       \
+  X(MacsecLimit, 0x5a0174, kLim, kCount, "no more objects of MACsec")                                     \
+  X(MacsecNumber, 0x5a0175, kBadRes, kNoObject, "no such object of MACsec")                               \
+  X(MacsecBusy, 0x5a0176, kBadResState, kDestroyBusy, "object of MACsec in use")                          \
+  X(MacsecFeature, 0x5a0177, kBadParam, kCapNotOffered,                                                   \
+    "an object of MACsec that encrypts from further on, or whose state is not valid")                     \
   X(SchedHierarchy, 0x5a0121, kBadParam, kCapNotOffered, "scheduling hierarchy not offered")              \
   X(SchedType, 0x5a0122, kBadParam, kSched, "scheduling element's type not offered")                      \
   X(SchedParent, 0x5a0123, kBadParam, kSched, "no such parent, or tree too deep")                         \

@@ -21,7 +21,7 @@ constexpr unsigned kKeyBytes = 32;
 constexpr unsigned kBytes = kKey + kKeyBytes;  ///< shortest command
 static_assert(encryption_key_obj::key_size::bit_off == 0x54 && encryption_key_obj::pd::bit_off == 0x68);
 }  // namespace create_key
-constexpr uint8_t kKeyPurposeTls = 1, kKeyPurposeIpsec = 2;
+constexpr uint8_t kKeyPurposeTls = 1, kKeyPurposeIpsec = 2, kKeyPurposeMacsec = 4;
 constexpr uint32_t kKeySize128 = 0, kKeySize256 = 1;
 
 /// ipsec_obj up to what packet offload adds, in all versions of mlx5_ifc.h.

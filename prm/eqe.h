@@ -150,6 +150,13 @@ struct EqeVhcaState {
   be16 function_id;
 };
 
+/// mlx5_eqe_obj_change
+struct EqeObjectChange {
+  uint8_t reserved[2];
+  be16 type;  ///< of general objects
+  be32 number;
+};
+
 struct EqeComp {
   be32 rsvd[6];
   be32 cqn;
@@ -238,6 +245,7 @@ struct Eqe {
     EqePageReq page_req;
     EqeNicVport nic_vport;
     EqeVhcaState vhca_state;
+    EqeObjectChange object_change;
     EqeSyncReset sync_reset;
     EqePortModule port_module;
     EqeTempWarn temp_warn;

@@ -160,8 +160,11 @@
     "0: record number; 1, 2, 5: TCP sequence number; 3, 4: of the record found",                             \
     "encryption of TLS was set up for a connection, or follows its records anew")                            \
   X(kEspRefused,    esp_refused,     kError,  "IPsec object", "0: to be sent, 1: received",                   \
-    "SPI 63:32, sequence number 31:0", "syndrome: 1 authentication failed, 2 no ESP or its trailer is wrong",  \
+    "SPI 63:32, sequence number 31:0", "1 authentication failed, 2 no ESP or its trailer is wrong, 3 replayed, 4 beyond its lifetime",  \
     "a packet was not encrypted, and dropped, or not decrypted")                                             \
+  X(kMacsecRefused, macsec_refused,  kError,  "MACsec object", "0: to be sent, 1: received",                   \
+    "packet number", "syndrome 7:0: 1 authentication failed, 2 no SecTAG or a wrong one; 15:8: 1 replayed, 2 no number left", \
+    "a frame was not protected, and dropped, or did not prove valid")                                         \
   X(kTagRefused,    tag_refused,     kError,  "XRQ number", "-", "operation or tag", "entry",                \
     "a list operation or the data of a matched message failed")                                              \
   X(kLroEnd,        lro_end,         kObject, "rqn", "segments", "reason: LroEnd in lro_end.h 7:0, bytes 63:32", \
@@ -176,6 +179,8 @@
     "ps until it was visible", "the host's memory was written")                                              \
   X(kEsp,           esp,             kDetail, "IPsec object", "0: sent, 1: received",                         \
     "SPI 63:32, sequence number 31:0", "bytes of the frame", "an ESP packet was encrypted or decrypted")      \
+  X(kMacsec,        macsec,          kDetail, "MACsec object", "0: sent, 1: received",                        \
+    "packet number", "bytes of the frame", "a frame was protected, or validated, by MACsec")                  \
   X(kPacketOut,     packet_out,      kDetail, "qpn", "serial", "PSN 23:0, BTH opcode 31:24",                 \
     "ps on the cable 31:0, bytes 63:32", "the first bit of a packet left the port")                          \
   X(kPacketIn,      packet_in,       kDetail, "qpn", "serial", "PSN 23:0, BTH opcode 31:24",                 \

@@ -230,7 +230,7 @@ const Option kOptions[] = {
        return v == "hash" || v == "queue";
      }},
     {"crypto", "off",
-     "the board may encrypt: TLS in line, IPsec, on Ethernet, of generations that can (connectx6dx, "
+     "the board may encrypt: TLS in line, IPsec, MACsec, on Ethernet, of generations that can (connectx6dx, "
      "connectx7)",
      "on, off", [](Settings& s, const std::string& v) { return to_bool(v, s.firmware.crypto); }},
     {"sfs", "0", "sub-functions that the card can have, on Ethernet", "0 to 64",

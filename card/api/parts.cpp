@@ -56,7 +56,7 @@ bool make_parts(const std::string& options, unsigned number, Parts& parts, std::
     return false;
   }
   if (settings.firmware.crypto && settings.firmware.link != fw::Link::kEthernet) {
-    why = "crypto=on: TLS and IPsec are for link=eth";
+    why = "crypto=on: TLS, IPsec and MACsec are for link=eth";
     return false;
   }
   if (settings.firmware.crypto && !profile.generation->has.crypto) {

@@ -241,6 +241,8 @@ void Device::create_eqs() {
     events[0] |= std::uint64_t{1} << static_cast<unsigned>(T::kNicVportChange);
   if (cap<prm::cmd_hca_cap::vhca_state>() != 0)
     events[0] |= std::uint64_t{1} << static_cast<unsigned>(T::kVhcaStateChange);
+  if ((cap<prm::cmd_hca_cap::general_obj_types>() >> prm::k::GENERAL_OBJECT_TYPES_MACSEC & 1) != 0)
+    events[0] |= std::uint64_t{1} << static_cast<unsigned>(T::kObjectChange);
   async_ = std::make_unique<EventQueue>(*this, 13, kControlVector, events,
                                         [this](const prm::Eqe& e) { on_async(e); });
   async_->arm();
@@ -277,6 +279,9 @@ void Device::on_async(const prm::Eqe& e) {
       break;
     case prm::EqeType::kNicVportChange:
       a.number = e.data.nic_vport.vport_num;
+      break;
+    case prm::EqeType::kObjectChange:
+      a.number = e.data.object_change.number;
       break;
     case prm::EqeType::kVhcaStateChange:
       a.number = e.data.vhca_state.function_id;

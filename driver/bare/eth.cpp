@@ -205,7 +205,7 @@ CommandResult try_flow(Device& device, const FlowRule& r) {
                      : r.allow     ? kAllow
                                    : kDrop));
   in.set<C::modify_header_id>(r.modify).set<C::packet_reformat_id>(r.reformat);
-  in.set<C::encrypt_decrypt_obj_id>(r.crypto);
+  in.set<C::encrypt_decrypt_obj_id>(r.crypto).set<C::encrypt_decrypt_type>(r.macsec ? 1 : 0);
   in.set<C::push_vlan::ethtype>(r.push_tpid);
   in.set<C::push_vlan::prio>(r.push_tci >> 13).set<C::push_vlan::vid>(r.push_tci & 0xfff);
   if (r.meter.object != 0) {

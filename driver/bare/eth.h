@@ -88,7 +88,8 @@ struct FlowRule {
   // Further actions and their arguments.
   unsigned action = 0;
   std::uint32_t counter = 0, modify = 0, reformat = 0;
-  std::uint32_t crypto = 0;  // object of IPsec
+  std::uint32_t crypto = 0;  // object of IPsec or MACsec
+  bool macsec = false;
   std::uint16_t push_tpid = 0, push_tci = 0;
   struct Meter {
     std::uint32_t object = 0;  // 0: none
@@ -151,6 +152,7 @@ class Sq {
   Sq& operator=(const Sq&) = delete;
 
   std::uint32_t sqn() const { return sqn_; }
+  std::uint16_t next_index() const { return pi_; }  // the counter of the next WQE
   // Returns the WQE's counter. The caller ensures that the ring has room.
   std::uint16_t post(const EthWr& wr, bool ring = true);
   // Posts arbitrary bytes as a WQE, at least 16; sets the queue number. wqebbs: advance of the counter.

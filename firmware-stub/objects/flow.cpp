@@ -18,6 +18,7 @@ enum : std::uint16_t { kConnectRoot = 0, kDisconnectRoot = 1 };  // op_mod of SE
 enum : std::uint32_t { kSelectMissTable = 1, kSelectLagNextTable = 1u << 15 };
 enum : std::uint16_t { kNormal = 0, kLagDemux = 1 };  // op_mod of CREATE_FLOW_TABLE
 constexpr std::uint32_t kCriteria = 0x1f;             // outer, misc, inner, misc 2, misc 3
+constexpr std::uint32_t kSecTagCriteria = 0x40;       // misc 5, of boards that know MACsec
 
 struct Miss {
   bool to_table = false, to_nic = false;
@@ -288,7 +289,8 @@ Syndrome create_flow_group(Firmware& fw, Command& cmd) {
   group.first = cmd.get<in::start_flow_index>();
   group.last = cmd.get<in::end_flow_index>();
   const std::uint32_t criteria = cmd.get<in::match_criteria_enable>();
-  if ((criteria & ~kCriteria) != 0) return Syndrome::kFlowCriteria;
+  const std::uint32_t offered = kCriteria | (fw.options().encrypts() ? kSecTagCriteria : 0);
+  if ((criteria & ~offered) != 0) return Syndrome::kFlowCriteria;
   if (group.splits && criteria != 0) return Syndrome::kFlowCriteria;
   group.criteria = static_cast<std::uint8_t>(criteria);
   std::memcpy(group.mask.data(), prm::ptr<in::match_criteria>(cmd.in.data()), group.mask.size());

@@ -22,6 +22,20 @@ enum : std::uint32_t {  // set_fte_in.modify_enable_mask (mlx5_ifc.h, MLX5_SET_F
 
 constexpr unsigned kFlowCrypto = kFlowDecrypt | kFlowEncrypt;
 
+bool of_esp_transport(std::uint8_t type) {
+  using namespace prm::k;
+  return type == REFORMAT_TYPE_ADD_ESP_TRANSPORT_OVER_IPV4 ||
+         type == REFORMAT_TYPE_ADD_ESP_TRANSPORT_OVER_IPV6 ||
+         type == REFORMAT_TYPE_ADD_ESP_TRANSPORT_OVER_UDPV4 ||
+         type == REFORMAT_TYPE_ADD_ESP_TRANSPORT_OVER_UDPV6 || type == REFORMAT_TYPE_DEL_ESP_TRANSPORT ||
+         type == REFORMAT_TYPE_DEL_ESP_TRANSPORT_OVER_UDP;
+}
+
+PlainObject* find_crypto(Objects& o, const CryptoAction& crypto) {
+  if (crypto.type == CryptoAction::kMacsec) return o.macsecs.find(crypto.object);
+  return o.ipsecs.find(crypto.object);
+}
+
 // Everything that the entry names.
 FlowEntryRefs refer_to(Firmware& fw, const FlowEntry& e) {
   Objects& o = fw.objects();
@@ -35,7 +49,7 @@ FlowEntryRefs refer_to(Firmware& fw, const FlowEntry& e) {
   for (const std::uint32_t id : e.counters) refs.others.emplace_back(o.find_flow_counter(id));
   if ((e.action & kFlowModify) != 0) refs.others.emplace_back(o.modify_headers.find(e.modify));
   if ((e.action & kFlowAso) != 0) refs.others.emplace_back(o.flow_meters.find(e.aso.object));
-  if ((e.action & kFlowCrypto) != 0) refs.others.emplace_back(o.ipsecs.find(e.crypto));
+  if ((e.action & kFlowCrypto) != 0) refs.others.emplace_back(find_crypto(o, e.crypto));
   if ((e.action & kFlowReformat) != 0) refs.others.emplace_back(o.reformats.find(e.reformat));
   return refs;
 }
@@ -148,11 +162,13 @@ Syndrome check_action(Firmware& fw, const FlowTable& table, const FlowTypeCaps& 
     return Syndrome::kModifyHeaderNumber;
   if (has(kFlowAso) && fw.objects().flow_meters.find(e.aso.object) == nullptr)
     return Syndrome::kFlowMeterNumber;
-  if (has(kFlowCrypto) && fw.objects().ipsecs.find(e.crypto) == nullptr) return Syndrome::kIpsecNumber;
+  if (has(kFlowCrypto) && find_crypto(fw.objects(), e.crypto) == nullptr)
+    return e.crypto.type == CryptoAction::kMacsec ? Syndrome::kMacsecNumber : Syndrome::kIpsecNumber;
   if (has(kFlowReformat)) {
-    if (!table.reformats) return Syndrome::kFlowFeature;
     const auto reformat = fw.function().flows().reformats.find(e.reformat);
     if (reformat == fw.function().flows().reformats.end()) return Syndrome::kReformatNumber;
+    // The driver asks for no such table for ESP in transport mode.
+    if (!table.reformats && !of_esp_transport(reformat->second.type)) return Syndrome::kFlowFeature;
     if ((type.reformats >> reformat->second.type & 1) == 0) return Syndrome::kReformatType;
   }
   return Syndrome::kOk;
@@ -255,9 +271,9 @@ Syndrome set_fte(Firmware& fw, Command& cmd) {
     entry.push = {read_vlan<FlowContext::push_vlan>(cmd), read_vlan<FlowContext::push_vlan_2>(cmd)};
   }
   if ((mask & kModifyCrypto) != 0) {
-    if (cmd.get<FlowContext::encrypt_decrypt_type>() != prm::k::FLOW_CONTEXT_ENCRYPT_DECRYPT_TYPE_IPSEC)
-      return Syndrome::kFlowFeature;
-    entry.crypto = cmd.get<FlowContext::encrypt_decrypt_obj_id>();
+    const std::uint32_t crypto = cmd.get<FlowContext::encrypt_decrypt_type>();
+    if (crypto > CryptoAction::kMacsec) return Syndrome::kFlowFeature;
+    entry.crypto = {static_cast<CryptoAction::Type>(crypto), cmd.get<FlowContext::encrypt_decrypt_obj_id>()};
   }
   if ((mask & kModifyTag) != 0) entry.tag = cmd.get<FlowContext::flow_tag>();
   if ((mask & kModifyDestinations) != 0) entry.destinations = given.destinations;
@@ -312,7 +328,10 @@ Syndrome query_fte(Firmware& fw, Command& cmd) {
   cmd.put<c::modify_header_id>(e.modify);
   cmd.put<c::packet_reformat_id>(e.reformat);
   if ((e.action & kFlowAso) != 0) write_aso(cmd, e.aso);
-  if ((e.action & kFlowCrypto) != 0) cmd.put<c::encrypt_decrypt_obj_id>(e.crypto);
+  if ((e.action & kFlowCrypto) != 0) {
+    cmd.put<c::encrypt_decrypt_type>(e.crypto.type);
+    cmd.put<c::encrypt_decrypt_obj_id>(e.crypto.object);
+  }
   write_vlan<c::push_vlan>(cmd, e.push[0]);
   write_vlan<c::push_vlan_2>(cmd, e.push[1]);
   cmd.put<c::destination_list_size>(static_cast<std::uint32_t>(e.destinations.size()));

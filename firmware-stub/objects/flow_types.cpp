@@ -20,8 +20,9 @@ constexpr FlowTypeCaps kNicRx{
 constexpr FlowTypeCaps kNicTx{FlowTableType::kNicTx,
                               kPlain | kFlowReformat | kFlowModify | kFlowPushVlan | kFlowPushVlan2,
                               kTable | kSampler, kEncap | kBytes, false};
-constexpr FlowTypeCaps with(FlowTypeCaps caps, unsigned action) {
+constexpr FlowTypeCaps with(FlowTypeCaps caps, unsigned action, std::uint32_t reformats) {
   caps.actions = static_cast<std::uint16_t>(caps.actions | action);
+  caps.reformats |= reformats;
   return caps;
 }
 
@@ -35,7 +36,15 @@ constexpr FlowTypeCaps kTypes[] = {
 };
 
 // Of boards that encrypt, in place of the above.
-constexpr FlowTypeCaps kCryptoTypes[] = {with(kNicRx, kFlowDecrypt), with(kNicTx, kFlowEncrypt)};
+constexpr std::uint32_t kProtect =
+    1u << REFORMAT_TYPE_ADD_MACSEC | 1u << REFORMAT_TYPE_L2_TO_L3_ESP_TUNNEL |
+    1u << REFORMAT_TYPE_ADD_ESP_TRANSPORT_OVER_IPV4 | 1u << REFORMAT_TYPE_ADD_ESP_TRANSPORT_OVER_IPV6 |
+    1u << REFORMAT_TYPE_ADD_ESP_TRANSPORT_OVER_UDPV4 | 1u << REFORMAT_TYPE_ADD_ESP_TRANSPORT_OVER_UDPV6;
+constexpr std::uint32_t kUnprotect =
+    1u << REFORMAT_TYPE_DEL_MACSEC | 1u << REFORMAT_TYPE_L3_ESP_TUNNEL_TO_L2 |
+    1u << REFORMAT_TYPE_DEL_ESP_TRANSPORT | 1u << REFORMAT_TYPE_DEL_ESP_TRANSPORT_OVER_UDP;
+constexpr FlowTypeCaps kCryptoTypes[] = {with(kNicRx, kFlowDecrypt, kUnprotect),
+                                         with(kNicTx, kFlowEncrypt, kProtect)};
 
 // Without has.flow_rewrite: frames are matched and sent on as they are.
 constexpr FlowTypeCaps kPlainTypes[] = {

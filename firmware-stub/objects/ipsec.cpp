@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // General objects IPSEC: security associations, for flow entries that encrypt or decrypt.
+#include <algorithm>
 #include <cstring>
 
 #include "firmware-stub/firmware.h"
@@ -15,9 +16,26 @@ using Obj = prm::ipsec_obj;
 constexpr std::uint64_t kMayChange =
     prm::k::MODIFY_IPSEC_BITMASK_ESN_OVERLAP | prm::k::MODIFY_IPSEC_BITMASK_ESN_MSB;
 
+constexpr std::size_t kAso = Obj::ipsec_aso::bit_off / 8;
+constexpr unsigned kAsoRegs = 4;  // pairs of registers C
+
 template <class Bytes>
 void copy_from(const std::uint8_t* field, Bytes& to) {
   std::memcpy(to.data(), field, to.size());
+}
+
+// What packet offload adds.
+Syndrome read_whole(Firmware& fw, const Command& cmd, IpsecSa& sa, PlainObject*& pd) {
+  if (cmd.in_len < prm::create_ipsec_obj_in::bytes) return Syndrome::kInputShort;
+  const std::uint8_t* p = cmd.in.data() + prm::general_obj_in_cmd_hdr::bytes;
+  const std::uint32_t reg = prm::get<Obj::aso_return_reg>(p), pdn = prm::get<Obj::ipsec_aso_access_pd>(p);
+  pd = fw.objects().pds.find(pdn);
+  if (pd == nullptr) return Syndrome::kPdNumber;
+  if (!UserContexts::may_use(cmd.uid, fw.objects().users.owner(ObjType::kPd, pdn)))
+    return Syndrome::kNotOwner;
+  if (reg >= kAsoRegs) return Syndrome::kIpsecFeature;
+  sa.aso = SaAso(p + kAso, pdn, static_cast<std::uint8_t>(reg * 2), sa.esn);
+  return sa.aso.valid() ? Syndrome::kOk : Syndrome::kIpsecFeature;
 }
 
 }  // namespace
@@ -25,8 +43,7 @@ void copy_from(const std::uint8_t* field, Bytes& to) {
 Syndrome create_ipsec(Firmware& fw, Command& cmd) {
   Objects& o = fw.objects();
   const std::uint8_t* p = cmd.in.data() + prm::general_obj_in_cmd_hdr::bytes;
-  if (prm::get<Obj::full_offload>(p) != 0 || prm::get<Obj::icv_length>(p) != prm::k::IPSEC_OBJECT_ICV_LEN_16B)
-    return Syndrome::kIpsecFeature;
+  if (prm::get<Obj::icv_length>(p) != prm::k::IPSEC_OBJECT_ICV_LEN_16B) return Syndrome::kIpsecFeature;
   IpsecSa sa;
   sa.dek = prm::get<Obj::dekn>(p);
   DekObject* dek = o.deks.find(sa.dek);
@@ -40,10 +57,18 @@ Syndrome create_ipsec(Firmware& fw, Command& cmd) {
   sa.esn = prm::get<Obj::esn_en>(p) != 0;
   sa.overlap = prm::get<Obj::esn_overlap>(p) != 0;
   sa.esn_msb = prm::get<Obj::esn_msb>(p);
+  sa.whole = prm::get<Obj::full_offload>(p) != 0;
+  PlainObject* pd = nullptr;
+  if (sa.whole) {
+    const Syndrome s = read_whole(fw, cmd, sa, pd);
+    if (s != Syndrome::kOk) return s;
+  }
   if (o.ipsecs.full()) return Syndrome::kIpsecLimit;
   if (!fw.pages().charge(kIcmIpsec)) return Syndrome::kWaitPages;
   std::uint32_t id = 0;
-  o.ipsecs.create(id)->dek = Ref(dek);
+  SaObject* object = o.ipsecs.create(id);
+  object->dek = Ref(dek);
+  object->pd = Ref(pd);
   fw.function().ipsec().create(id, sa);
   cmd.put<prm::general_obj_out_cmd_hdr::obj_id>(id);
   return Syndrome::kOk;
@@ -72,13 +97,19 @@ Syndrome query_ipsec(Firmware& fw, Command& cmd) {
   prm::set<Obj::icv_length>(p, prm::k::IPSEC_OBJECT_ICV_LEN_16B);
   prm::set<Obj::esn_msb>(p, sa->esn_msb);
   prm::set<Obj::dekn>(p, sa->dek);
+  if (!sa->whole) return Syndrome::kOk;
+  if (cmd.out_len < prm::query_ipsec_obj_out::bytes) return Syndrome::kOutputShort;
+  prm::set<Obj::full_offload>(p, 1);
+  prm::set<Obj::aso_return_reg>(p, sa->aso.reg() / 2u);
+  prm::set<Obj::ipsec_aso_access_pd>(p, sa->aso.pd());
+  std::copy(sa->aso.context().begin(), sa->aso.context().end(), p + kAso);
   return Syndrome::kOk;
 }
 
 Syndrome destroy_ipsec(Firmware& fw, Command& cmd) {
   Objects& o = fw.objects();
   const std::uint32_t id = cmd.get<prm::general_obj_in_cmd_hdr::obj_id>();
-  const IpsecObject* object = o.ipsecs.find(id);
+  const SaObject* object = o.ipsecs.find(id);
   if (object == nullptr) return Syndrome::kIpsecNumber;
   if (object->referred()) return Syndrome::kIpsecBusy;
   fw.function().ipsec().destroy(id);

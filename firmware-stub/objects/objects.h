@@ -264,13 +264,15 @@ struct DekObject : Referred {
   }
 };
 
-struct IpsecObject : PlainObject {
+// Of IPsec, of MACsec.
+struct SaObject : PlainObject {
   Ref<DekObject> dek;
+  Ref<PlainObject> pd;  // of the queues that may access what its packets change; perhaps none
 
   template <class Archive>
   void list_state(Archive& a) {
     Referred::list_state(a);
-    HCASIM_FIELDS(a, dek);
+    HCASIM_FIELDS(a, dek, pd);
   }
 };
 
@@ -297,7 +299,7 @@ struct FlowGroupObject : Referred {
 // Context memory (ICM) that an object takes, bytes: for page requests.
 constexpr std::uint64_t kIcmQp = 1024, kIcmCq = 256, kIcmSrq = 256, kIcmEq = 256, kIcmMkey = 128, kIcmMtt = 8,
                         kIcmRq = 512, kIcmTir = 256, kIcmTis = 128, kIcmFlow = 128, kIcmSwIcm = 256,
-                        kIcmDek = 64, kIcmIpsec = 64;
+                        kIcmDek = 64, kIcmIpsec = 64, kIcmMacsec = 128;
 
 // Tables of the Ethernet link, log2 unless said otherwise.
 constexpr unsigned kLogTds = 8, kLogTises = 12, kLogTirs = 14, kLogRqts = 14, kLogRqtSize = 11, kLogRqs = 14,
@@ -306,7 +308,7 @@ constexpr unsigned kLogUcList = 7, kLogMcList = 11, kLogVlanList = 12, kLogL2Tab
 constexpr unsigned kLogFlowTables = 12, kLogFlowTableSize = 22, kLogFlows = 20, kLogDestinations = 5;
 constexpr unsigned kSwIcms = 4096, kFlowSamplers = 4096;  // numbers
 constexpr unsigned kLogFlowMeters = 12;
-constexpr unsigned kLogDeks = 14, kLogIpsecs = 13;
+constexpr unsigned kLogDeks = 14, kLogIpsecs = 13, kLogMacsecs = 10;
 constexpr unsigned kMatchDefiners = 192;  // entries of software have 8 bits for their numbers
 constexpr unsigned kFlowCounters = 1u << 16, kLogFlowCounterBulk = 10;  // the first a number
 // Counters allocated many at a time: flow_counter_bulk_alloc's units of 128, and the numbers given to them.
@@ -365,7 +367,7 @@ struct Objects {
   Table<FlowMeterObject> flow_meters;
   Table<MatchDefinerObject> match_definers;
   Table<DekObject> deks;
-  Table<IpsecObject> ipsecs;
+  Table<SaObject> ipsecs, macsecs;
   Table<PlainObject> reserved_qpns;  // by the block: number n has the n-th from kFirstReservedQpn on
   std::uint32_t flows = 0;           // entries of all flow tables
   std::uint64_t xlt_words = 0;       // translation list entries set aside, all mkeys
@@ -381,7 +383,7 @@ struct Objects {
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, users, umem_users, sched_users, multicast, flow_samplers, flow_tables, flow_groups,
                   flow_counters, counter_bulks, modify_headers, reformats, flow_meters, ipsecs,
-                  match_definers, deks, tirs, rqts, rqs, qps, tises, srqs, mkeys, memics, psvs, cqs, eqs,
+                  macsecs, match_definers, deks, tirs, rqts, rqs, qps, tises, srqs, mkeys, memics, psvs, cqs, eqs,
                   umems, sched_elements, sw_icms, reserved_qpns, pds, uars, xrcds, tds, q_counters, flows,
                   xlt_words, general_objects);
   }

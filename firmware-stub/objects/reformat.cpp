@@ -6,11 +6,25 @@
 #include "firmware-stub/firmware.h"
 #include "firmware-stub/handlers.h"
 #include "firmware-stub/objects/flow_types.h"
+#include "model/crypto/ipsec.h"
+#include "model/crypto/macsec.h"
 #include "model/eth/headers.h"
 
 namespace hcasim::fw {
 
 namespace {
+
+constexpr std::uint32_t kUdpHeader = 8, kIpv4Header = 20, kIpv6Header = 40;
+// reformat_param_0 of what adds ESP: the ICV, in words.
+constexpr std::uint32_t kIcvWords = 4;
+
+bool adds_esp(std::uint32_t type) {
+  using namespace prm::k;
+  return (type >= REFORMAT_TYPE_ADD_ESP_TRANSPORT_OVER_IPV4 &&
+          type <= REFORMAT_TYPE_ADD_ESP_TRANSPORT_OVER_UDPV4) ||
+         type == REFORMAT_TYPE_ADD_ESP_TRANSPORT_OVER_IPV6 ||
+         type == REFORMAT_TYPE_ADD_ESP_TRANSPORT_OVER_UDPV6;
+}
 
 bool offered(const Options& o, std::uint32_t type) {
   for (const FlowTableType t : {FlowTableType::kNicRx, FlowTableType::kNicTx})
@@ -28,6 +42,29 @@ Syndrome check_size(std::uint32_t type, std::uint32_t size) {
     case REFORMAT_TYPE_INSERT_HDR:
     case REFORMAT_TYPE_REMOVE_HDR:
       ok = ok && size % 2 == 0;
+      break;
+    case REFORMAT_TYPE_DEL_ESP_TRANSPORT:
+    case REFORMAT_TYPE_DEL_ESP_TRANSPORT_OVER_UDP:
+      ok = size == 0;
+      break;
+    case REFORMAT_TYPE_ADD_ESP_TRANSPORT_OVER_IPV4:
+    case REFORMAT_TYPE_ADD_ESP_TRANSPORT_OVER_IPV6:
+      ok = size == kEspHeader + kEspIv;
+      break;
+    case REFORMAT_TYPE_ADD_ESP_TRANSPORT_OVER_UDPV4:
+    case REFORMAT_TYPE_ADD_ESP_TRANSPORT_OVER_UDPV6:
+      ok = size == kUdpHeader + kEspHeader + kEspIv;
+      break;
+    case REFORMAT_TYPE_L2_TO_L3_ESP_TUNNEL:
+      ok = size == kEthHeader + kIpv4Header + kEspHeader + kEspIv ||
+           size == kEthHeader + kIpv6Header + kEspHeader + kEspIv;
+      break;
+    case REFORMAT_TYPE_L3_ESP_TUNNEL_TO_L2:
+      ok = size == kEthHeader;
+      break;
+    case REFORMAT_TYPE_ADD_MACSEC:
+    case REFORMAT_TYPE_DEL_MACSEC:
+      ok = size == kSecTag || size == kSecTag + kSecTagSci;
       break;
     default:
       ok = ok && size >= kEthHeader;
@@ -48,8 +85,15 @@ Syndrome alloc_packet_reformat(Firmware& fw, Command& cmd) {
   r.type = static_cast<std::uint8_t>(type);
   const Syndrome s = check_size(type, size);
   if (s != Syndrome::kOk) return s;
-  const bool remove = type == prm::k::REFORMAT_TYPE_REMOVE_HDR;
-  if (remove || type == prm::k::REFORMAT_TYPE_INSERT_HDR) {
+  if (adds_esp(type) && cmd.get<c::reformat_param_0>() != kIcvWords) return Syndrome::kReformatType;
+  const bool of_macsec = type == prm::k::REFORMAT_TYPE_ADD_MACSEC || type == prm::k::REFORMAT_TYPE_DEL_MACSEC;
+  const bool remove = type == prm::k::REFORMAT_TYPE_REMOVE_HDR || type == prm::k::REFORMAT_TYPE_DEL_MACSEC;
+  if (of_macsec) {
+    // Words in front of the SecTAG: a VLAN tag, or none.
+    r.anchor = static_cast<std::uint8_t>(cmd.get<c::reformat_param_0>());
+    if (cmd.get<c::reformat_param_0>() > 1 || (remove && r.anchor != 0)) return Syndrome::kReformatType;
+    r.offset = static_cast<std::uint8_t>(r.anchor * kVlanTag);
+  } else if (remove || type == prm::k::REFORMAT_TYPE_INSERT_HDR) {
     r.anchor = static_cast<std::uint8_t>(cmd.get<c::reformat_param_0>());
     r.offset = static_cast<std::uint8_t>(cmd.get<c::reformat_param_1>());
     if (!known_anchor(r.anchor)) return Syndrome::kReformatType;
@@ -96,8 +140,8 @@ Syndrome query_packet_reformat(Firmware& fw, Command& cmd) {
   if (cmd.out_len < end) return Syndrome::kOutputShort;
   std::uint8_t* p = cmd.out.data() + kContext;
   prm::set<c::reformat_type>(p, r.type);
-  prm::set<c::reformat_param_0>(p, r.anchor);
-  prm::set<c::reformat_param_1>(p, r.offset);
+  prm::set<c::reformat_param_0>(p, adds_esp(r.type) ? kIcvWords : r.anchor);
+  if (r.type != prm::k::REFORMAT_TYPE_ADD_MACSEC) prm::set<c::reformat_param_1>(p, r.offset);
   prm::set<c::reformat_data_size>(p, r.remove ? r.remove : static_cast<std::uint32_t>(r.data.size()));
   if (!r.data.empty()) std::memcpy(cmd.out.data() + kData, r.data.data(), r.data.size());
   return Syndrome::kOk;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "model/crypto/engine.h"
 
-#include <algorithm>
 #include <cstring>
 
 #include "model/ctx/qp.h"
@@ -119,60 +118,6 @@ prm::CqeTls CryptoEngine::decrypt(Time& t, FunctionId f, Tir& tir, std::uint32_t
   if (events.found) trace(t, f, tir.tirn, true, Did::kFound, tls.resync_sn);
   if (result == prm::CqeTls::kError) trace(t, f, tir.tirn, true, Did::kForged, sn);
   return result;
-}
-
-// ---- IPsec ----
-
-bool CryptoEngine::find_esp(FunctionId f, std::uint32_t object, const SteeredFrame& frame,
-                            EspPacket& esp) const {
-  const IpHeaders& ip = frame.headers.outer;
-  esp.sa = blocks_.ipsec[f].find(object);
-  esp.dek = esp.sa != nullptr ? blocks_.deks[f].find(esp.sa->dek, prm::kKeyPurposeIpsec) : nullptr;
-  esp.at = ip.l4;
-  esp.len = static_cast<std::size_t>(ip.end - ip.l4);
-  return esp.dek != nullptr && ip.version != 0 && !ip.fragment && ip.protocol == kProtoEsp &&
-         esp.len >= kEspHeader;
-}
-
-void CryptoEngine::trace_esp(FunctionId f, std::uint32_t object, const SteeredFrame& frame, bool received,
-                             EspStatus status) const {
-  const IpHeaders& ip = frame.headers.outer;
-  const bool whole = ip.version != 0 && ip.end - ip.l4 >= static_cast<int>(kEspHeader);
-  const std::uint64_t number = whole ? prm::load64(frame.bytes() + ip.l4) : 0;  // SPI, sequence number
-  const auto point = status == EspStatus::kOk ? traces::Point::kEsp : traces::Point::kEspRefused;
-  blocks_.tracer.record(point, frame.at, {f, object}, received ? 1 : 0, number,
-                        status == EspStatus::kOk ? frame.len() : static_cast<std::uint64_t>(status));
-}
-
-bool CryptoEngine::encrypt(Time now, FunctionId f, std::uint32_t object, SteeredFrame& frame) {
-  EspPacket esp{};
-  frame.at = std::max(now, frame.at);
-  const bool known = find_esp(f, object, frame, esp);
-  if (known) frame.at = pass(frame.at, esp.len);
-  if (!known || !esp_encrypt(esp.dek->gcm, *esp.sa, frame.writable() + esp.at, esp.len)) {
-    ++ipsec_.not_encrypted;
-    trace_esp(f, object, frame, false, EspStatus::kBadTrailer);
-    return false;
-  }
-  ++ipsec_.encrypted;
-  trace_esp(f, object, frame, false, EspStatus::kOk);
-  return true;
-}
-
-void CryptoEngine::decrypt(Time now, FunctionId f, std::uint32_t object, SteeredFrame& frame) {
-  EspPacket esp{};
-  frame.at = std::max(now, frame.at);
-  EspStatus status = EspStatus::kBadTrailer;
-  if (find_esp(f, object, frame, esp)) {
-    frame.at = pass(frame.at, esp.len);
-    status = esp_decrypt(esp.dek->gcm, *esp.sa, frame.writable() + esp.at, esp.len);
-  }
-  frame.touch();
-  frame.ipsec_syndrome = static_cast<std::uint8_t>(status);
-  ++(status == EspStatus::kOk           ? ipsec_.decrypted
-     : status == EspStatus::kAuthFailed ? ipsec_.auth_failed
-                                        : ipsec_.bad_trailer);
-  trace_esp(f, object, frame, true, status);
 }
 
 }  // namespace hcasim

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The card's engine for encryption. Frames pass it on their way out of a TIS and into a TIR that have TLS
 // (model/crypto/tls.h), WQEs of send queues set what it does for them; and when a flow entry says so, with an
-// object of IPsec (model/crypto/ipsec.h). Its time: [engine] crypto_ns, crypto_gbps.
+// object of IPsec or MACsec (model/crypto/ipsec.h, macsec.h). Its time: [engine] crypto_ns, crypto_gbps.
 #ifndef HCASIM_MODEL_CRYPTO_ENGINE_H
 #define HCASIM_MODEL_CRYPTO_ENGINE_H
 
@@ -10,6 +10,7 @@
 
 #include "model/crypto/dek.h"
 #include "model/crypto/ipsec.h"
+#include "model/crypto/macsec.h"
 #include "model/crypto/tls.h"
 #include "model/ctx/eth.h"
 #include "model/function/id.h"
@@ -23,6 +24,7 @@ namespace hcasim {
 namespace traces {
 class Tracer;
 }
+class EqUnit;
 struct Profile;
 struct Qp;
 struct SendWqe;
@@ -35,6 +37,8 @@ class CryptoEngine final : public FrameCrypto {
     PerFunction<EthTable> eth;
     PerFunction<DekTable> deks;
     PerFunction<IpsecTable> ipsec;
+    PerFunction<MacsecTable> macsec;
+    EqUnit& eqs;
   };
   explicit CryptoEngine(const Blocks& blocks) : blocks_(blocks) {}
 
@@ -52,26 +56,42 @@ class CryptoEngine final : public FrameCrypto {
   prm::CqeTls decrypt(Time& t, FunctionId f, Tir& tir, std::uint32_t sn, std::uint8_t* data, std::size_t len);
 
   // FrameCrypto
-  bool encrypt(Time now, FunctionId f, std::uint32_t object, SteeredFrame& frame) override;
-  void decrypt(Time now, FunctionId f, std::uint32_t object, SteeredFrame& frame) override;
+  bool encrypt(Time now, FunctionId f, const CryptoAction& with, SteeredFrame& frame) override;
+  void decrypt(Time now, FunctionId f, const CryptoAction& with, SteeredFrame& frame) override;
+
+  // ACCESS_ASO of that queue for an object of IPsec or MACsec; before: what there was. False: refused.
+  bool access_aso(const Qp& sq, const SendWqe& wqe, SaAso::Context& before);
 
   // Frames of IPsec: the card's since power-on.
   struct IpsecCounters {
     std::uint64_t encrypted = 0, decrypted = 0;
     std::uint64_t not_encrypted = 0;  // dropped: not what the object is for
     std::uint64_t auth_failed = 0, bad_trailer = 0;
+    std::uint64_t replayed = 0, spent = 0;  // packet offload: come before; beyond a lifetime or the numbers
 
     template <class Archive>
     void list_state(Archive& a) {
-      HCASIM_FIELDS(a, encrypted, decrypted, not_encrypted, auth_failed, bad_trailer);
+      HCASIM_FIELDS(a, encrypted, decrypted, not_encrypted, auth_failed, bad_trailer, replayed, spent);
     }
   };
   const IpsecCounters& ipsec() const { return ipsec_; }
+  // Frames of MACsec.
+  struct MacsecCounters {
+    std::uint64_t encrypted = 0, decrypted = 0;
+    std::uint64_t not_encrypted = 0;  // dropped: no SecTAG, or no packet number left
+    std::uint64_t auth_failed = 0, bad_tag = 0, replayed = 0;
+
+    template <class Archive>
+    void list_state(Archive& a) {
+      HCASIM_FIELDS(a, encrypted, decrypted, not_encrypted, auth_failed, bad_tag, replayed);
+    }
+  };
+  const MacsecCounters& macsec() const { return macsec_; }
 
   void clear();
   template <class Archive>
   void list_state(Archive& a) {
-    HCASIM_FIELDS(a, unit_, ipsec_);
+    HCASIM_FIELDS(a, unit_, ipsec_, macsec_);
   }
 
  private:
@@ -88,10 +108,30 @@ class CryptoEngine final : public FrameCrypto {
                  EspStatus status) const;
   // False: no such object, or not ESP.
   bool find_esp(FunctionId f, std::uint32_t object, const SteeredFrame& frame, EspPacket& esp) const;
+  bool number_esp(FunctionId f, std::uint32_t object, SteeredFrame& frame, const EspPacket& esp);
+  bool encrypt_esp(FunctionId f, std::uint32_t object, SteeredFrame& frame);
+  void decrypt_esp(FunctionId f, std::uint32_t object, SteeredFrame& frame);
+
+  // The object, its key, and the frame's parts. False: no such object, or no SecTAG.
+  struct MacsecUse {
+    MacsecSa* sa;
+    const Dek* dek;
+    MacsecFrame at;
+  };
+  bool find_macsec(FunctionId f, std::uint32_t object, const SteeredFrame& frame, bool received,
+                   MacsecUse& use) const;
+  bool encrypt_macsec(FunctionId f, std::uint32_t object, SteeredFrame& frame);
+  void decrypt_macsec(FunctionId f, std::uint32_t object, SteeredFrame& frame);
+  void trace_macsec(FunctionId f, std::uint32_t object, const SteeredFrame& frame, bool received,
+                    MacsecStatus status, AsoResult result) const;
+  // What the association's packets have brought about is told, and the frame's register says the result.
+  void end_aso(FunctionId f, std::uint16_t type, std::uint32_t object, SaAso& aso, AsoResult result,
+               SteeredFrame& frame) const;
 
   Blocks blocks_;
   Occupancy unit_;
   IpsecCounters ipsec_;
+  MacsecCounters macsec_;
 };
 
 }  // namespace hcasim

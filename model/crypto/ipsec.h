@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <map>
 
+#include "model/crypto/aso.h"
 #include "model/crypto/gcm.h"
 #include "model/state/fields.h"
 
@@ -31,18 +32,21 @@ struct IpsecSa {
   bool esn = false;      // extended sequence numbers
   bool overlap = false;  // the receiver's window is in the upper half: small numbers are of the next esn_msb
   std::uint32_t esn_msb = 0;  // high half of the sequence number at the window's lower end
+  bool whole = false;         // packet offload: the card numbers packets, and knows which have come
+  SaAso aso;                  // whole
 
   // The high half that a received packet's sequence number has.
   std::uint32_t high(std::uint32_t sn) const { return esn_msb + (overlap && sn >> 31 == 0 ? 1 : 0); }
 
   template <class Archive>
   void list_state(Archive& a) {
-    HCASIM_FIELDS(a, dek, salt, implicit_iv, esn, overlap, esn_msb);
+    HCASIM_FIELDS(a, dek, salt, implicit_iv, esn, overlap, esn_msb, whole, aso);
   }
 };
 
 // Numbers as in metadata and match parameters (ipsec_syndrome).
-enum class EspStatus : std::uint8_t { kOk = 0, kAuthFailed = 1, kBadTrailer = 2 };
+// The last two are not: those packets are decrypted, or are not to be encrypted.
+enum class EspStatus : std::uint8_t { kOk = 0, kAuthFailed = 1, kBadTrailer = 2, kReplayed = 3, kSpent = 4 };
 
 // In place, from the ESP header to the end of the tag. False: too short.
 bool esp_encrypt(const GcmKey& key, const IpsecSa& sa, std::uint8_t* esp, std::size_t len);

@@ -173,6 +173,13 @@ Time EqUnit::vhca_event(Time t, FunctionId manager, std::uint16_t function_id) {
   return post(t, manager, static_cast<std::uint8_t>(prm::EqeType::kVhcaStateChange), 0, &data, sizeof data);
 }
 
+Time EqUnit::object_event(Time t, FunctionId f, std::uint16_t type, std::uint32_t number) {
+  prm::EqeObjectChange data{};
+  data.type = type;
+  data.number = number;
+  return post(t, f, static_cast<std::uint8_t>(prm::EqeType::kObjectChange), 0, &data, sizeof data);
+}
+
 Time EqUnit::port_event(Time t, FunctionId f, std::uint8_t subtype, unsigned port) {
   prm::EqePort data{};
   data.port = static_cast<std::uint8_t>(port << 4);

@@ -74,6 +74,8 @@ class EqUnit {
   Time vport_event(Time t, FunctionId manager, std::uint16_t vport);
   // To the function that manages sub-functions: the state of that one has changed.
   Time vhca_event(Time t, FunctionId manager, std::uint16_t function_id);
+  // Something to be told of general object `number`.
+  Time object_event(Time t, FunctionId f, std::uint16_t type, std::uint32_t number);
   Time port_event(Time t, FunctionId f, std::uint8_t subtype, unsigned port);
 
   void take_faults_from(Injector& injector) { gate_.attach(injector); }

@@ -28,6 +28,7 @@ void Function::drop_objects() {
   eth_.clear();
   deks_.clear();
   ipsec_.clear();
+  macsec_.clear();
   steering_.clear();
   qps_.clear();
   cqs_.clear();

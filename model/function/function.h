@@ -14,6 +14,7 @@
 #include "model/cq/cq.h"
 #include "model/crypto/dek.h"
 #include "model/crypto/ipsec.h"
+#include "model/crypto/macsec.h"
 #include "model/ctx/eth.h"
 #include "model/ctx/q_counters.h"
 #include "model/ctx/qp.h"
@@ -62,6 +63,7 @@ class Function {
   EthTable& eth() { return eth_; }
   DekTable& deks() { return deks_; }
   IpsecTable& ipsec() { return ipsec_; }
+  MacsecTable& macsec() { return macsec_; }
   QCounters& q_counters() { return q_counters_; }
   Qos& qos() { return qos_; }
   // Its plug: addresses
@@ -87,8 +89,8 @@ class Function {
 
   template <class Archive>
   void list_state(Archive& a) {
-    HCASIM_FIELDS(a, health_, vport_, qps_, cqs_, eqs_, mkeys_, psvs_, eth_, deks_, ipsec_, q_counters_, qos_,
-                  flows_, sw_steering_, steering_, uars_, memic_, gateway_, bad_accesses_);
+    HCASIM_FIELDS(a, health_, vport_, qps_, cqs_, eqs_, mkeys_, psvs_, eth_, deks_, ipsec_, macsec_, q_counters_,
+                  qos_, flows_, sw_steering_, steering_, uars_, memic_, gateway_, bad_accesses_);
   }
 
  private:
@@ -106,6 +108,7 @@ class Function {
   EthTable eth_;
   DekTable deks_;
   IpsecTable ipsec_;
+  MacsecTable macsec_;
   QCounters q_counters_;
   Qos qos_;
   FlowSteering flows_;

@@ -194,6 +194,7 @@ class Requester final : public sc_core::sc_module,
   // tls.cpp: parameters of TLS, and data that it is to have seen
   static bool is_tls(const Qp& qp, const SendWqe& wqe);
   Step run_tls(Time& done, Qp& qp, SendWqe& wqe);
+  Step access_aso(Time& done, Qp& qp, SendWqe& wqe);
   Step get_psv(Time& done, Qp& qp, SendWqe& wqe);
   Step run_dump(Time& done, Qp& qp, SendWqe& wqe);
 

@@ -100,6 +100,17 @@ struct MeterAction {
   }
 };
 
+// kFlowDecrypt, kFlowEncrypt: by which object (encrypt_decrypt_type, encrypt_decrypt_obj_id).
+struct CryptoAction {
+  enum Type : std::uint8_t { kIpsec = 0, kMacsec = 1 } type = kIpsec;
+  std::uint32_t object = 0;
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, type, object);
+  }
+};
+
 struct FlowEntry {
   std::uint32_t group = 0;
   std::uint32_t tag = 0;  // goes into the CQE (flow_tag)
@@ -110,7 +121,7 @@ struct FlowEntry {
   std::uint32_t modify = 0;             // kFlowModify: modify_header_id
   std::array<VlanTag, 2> push;          // kFlowPushVlan, kFlowPushVlan2
   MeterAction aso;                      // kFlowAso
-  std::uint32_t crypto = 0;             // kFlowDecrypt, kFlowEncrypt: object of IPsec
+  CryptoAction crypto;                  // kFlowDecrypt, kFlowEncrypt
   MatchParam value{};
   enum Source : std::uint8_t { kAny = 0, kFromUplink = 1, kFromVport = 2 } source = kAny;  // flow_source
 
@@ -254,9 +265,9 @@ class SwTables {
 class FrameCrypto {
  public:
   // With that object of function f; frame.at becomes when it is done. False: it cannot be.
-  virtual bool encrypt(Time now, FunctionId f, std::uint32_t object, SteeredFrame& frame) = 0;
-  // What came of it: frame.ipsec_syndrome.
-  virtual void decrypt(Time now, FunctionId f, std::uint32_t object, SteeredFrame& frame) = 0;
+  virtual bool encrypt(Time now, FunctionId f, const CryptoAction& with, SteeredFrame& frame) = 0;
+  // What came of it: the frame's syndrome of that type.
+  virtual void decrypt(Time now, FunctionId f, const CryptoAction& with, SteeredFrame& frame) = 0;
 
  protected:
   ~FrameCrypto() = default;

@@ -15,9 +15,18 @@ using Lyr = prm::fte_match_set_lyr_2_4;
 using Misc = prm::fte_match_set_misc;
 using Misc2 = prm::fte_match_set_misc2;
 using Misc3 = prm::fte_match_set_misc3;
+using Misc5 = prm::fte_match_set_misc5;
 using Mpls = prm::fte_match_mpls;
 
-enum : unsigned { kOuter = 1 << 0, kMisc = 1 << 1, kInner = 1 << 2, kMisc2 = 1 << 3, kMisc3 = 1 << 4 };
+enum : unsigned {
+  kOuter = 1 << 0,
+  kMisc = 1 << 1,
+  kInner = 1 << 2,
+  kMisc2 = 1 << 3,
+  kMisc3 = 1 << 4,
+  kMisc5 = 1 << 6,
+};
+constexpr unsigned kMisc5Block = 6;
 
 void fill_macs(const std::uint8_t* l2, std::uint8_t* to) {
   prm::set<Lyr::dmac_47_16>(to, prm::load32(l2));
@@ -122,6 +131,10 @@ void fill_misc(const SteeredFrame& steered, std::uint8_t* misc) {
   }
   if (h.outer.version && !h.outer.fragment && h.outer.protocol == kProtoEsp && h.outer.l4 + 4 <= h.outer.end)
     prm::set<Misc::outer_esp_spi>(misc, prm::load32(frame + h.outer.l4));
+  // ESP in UDP (RFC 3948); four bytes of 0 stand before messages of IKE.
+  if (h.outer.udp && h.outer.l4 + 12 <= h.outer.end &&
+      (prm::load16(frame + h.outer.l4) == kEspUdpPort || prm::load16(frame + h.outer.l4 + 2) == kEspUdpPort))
+    prm::set<Misc::inner_esp_spi>(misc, prm::load32(frame + h.outer.l4 + 8));
   if (h.tunnel == Tunnel::kNone) return;
   fill_tunnel(frame, h, misc);
   prm::set<Misc::inner_ipv6_flow_label>(misc, flow_label(frame, h.inner));
@@ -158,6 +171,7 @@ void fill_misc2(const SteeredFrame& steered, std::uint8_t* misc) {
   prm::set<Misc2::metadata_reg_c_7>(misc, r.c[7]);
   prm::set<Misc2::metadata_reg_a>(misc, r.a);
   prm::set<Misc2::ipsec_syndrome>(misc, steered.ipsec_syndrome);
+  prm::set<Misc2::macsec_syndrome>(misc, steered.macsec_syndrome);
 }
 
 template <class Seq, class Ack>
@@ -195,6 +209,19 @@ void fill_misc3(const SteeredFrame& steered, std::uint8_t* misc) {
   }
 }
 
+// The SecTAG (IEEE 802.1AE 9.3), its Ethertype first; the SCI is there if a bit of it says so.
+void fill_misc5(const SteeredFrame& steered, std::uint8_t* misc) {
+  const FrameHeaders& h = steered.headers;
+  constexpr unsigned kTag = 8, kSci = 8, kHasSci = 0x20;
+  if (h.ethertype != kEthertypeMacsec || h.payload - 2u + kTag > h.len) return;
+  const std::uint8_t* tag = steered.bytes() + h.payload - 2;
+  prm::set<Misc5::macsec_tag_0>(misc, prm::load32(tag));
+  prm::set<Misc5::macsec_tag_1>(misc, prm::load32(tag + 4));
+  if (!(tag[2] & kHasSci) || h.payload - 2u + kTag + kSci > h.len) return;
+  prm::set<Misc5::macsec_tag_2>(misc, prm::load32(tag + 8));
+  prm::set<Misc5::macsec_tag_3>(misc, prm::load32(tag + 12));
+}
+
 template <class... Fields>
 void all_ones(std::uint8_t* block) {
   (prm::set<Fields>(block, static_cast<typename Fields::type>(~0ull)), ...);
@@ -220,18 +247,21 @@ MatchParam all_matchable() {
            Misc::outer_second_cvlan_tag, Misc::inner_second_cvlan_tag, Misc::outer_second_svlan_tag,
            Misc::inner_second_svlan_tag, Misc::gre_protocol, Misc::vxlan_vni, Misc::bth_opcode,
            Misc::geneve_vni, Misc::geneve_oam, Misc::outer_ipv6_flow_label, Misc::inner_ipv6_flow_label,
-           Misc::geneve_opt_len, Misc::geneve_protocol_type, Misc::bth_dst_qp, Misc::outer_esp_spi>(misc);
+           Misc::geneve_opt_len, Misc::geneve_protocol_type, Misc::bth_dst_qp, Misc::outer_esp_spi,
+           Misc::inner_esp_spi>(misc);
   prm::store32(prm::ptr<Misc::gre_key>(misc), ~0u);
   std::uint8_t* misc2 = m.data() + 3 * kMatchBlock;
   // Four MPLS labels, then the registers C7 to C0 and A.
   std::memset(misc2, 0xff, Misc2::metadata_reg_a::bit_off / 8 + 4);
-  all_ones<Misc2::ipsec_syndrome>(misc2);
+  all_ones<Misc2::ipsec_syndrome, Misc2::macsec_syndrome>(misc2);
   std::uint8_t* misc3 = m.data() + 4 * kMatchBlock;
   all_ones<Misc3::inner_tcp_seq_num, Misc3::outer_tcp_seq_num, Misc3::inner_tcp_ack_num,
            Misc3::outer_tcp_ack_num, Misc3::outer_vxlan_gpe_vni, Misc3::outer_vxlan_gpe_next_protocol,
            Misc3::outer_vxlan_gpe_flags, Misc3::icmp_header_data, Misc3::icmpv6_header_data, Misc3::icmp_type,
            Misc3::icmp_code, Misc3::icmpv6_type, Misc3::icmpv6_code, Misc3::gtpu_teid, Misc3::gtpu_msg_type,
            Misc3::gtpu_msg_flags>(misc3);
+  all_ones<Misc5::macsec_tag_0, Misc5::macsec_tag_1, Misc5::macsec_tag_2, Misc5::macsec_tag_3>(
+      m.data() + kMisc5Block * kMatchBlock);
   return m;
 }
 
@@ -245,7 +275,7 @@ const MatchParam& matchable() {
 void fill_match_param(const SteeredFrame& steered, unsigned criteria, std::uint8_t* params) {
   const FrameHeaders& h = steered.headers;
   const std::uint8_t* frame = steered.bytes();
-  for (unsigned block = 0; block < 5; ++block)
+  for (unsigned block = 0; block <= kMisc5Block; ++block)
     if (criteria >> block & 1) std::memset(params + block * kMatchBlock, 0, kMatchBlock);
   if (!h.len) return;
   if (criteria & kOuter) {
@@ -264,6 +294,7 @@ void fill_match_param(const SteeredFrame& steered, unsigned criteria, std::uint8
   }
   if (criteria & kMisc2) fill_misc2(steered, params + 3 * kMatchBlock);
   if (criteria & kMisc3) fill_misc3(steered, params + 4 * kMatchBlock);
+  if (criteria & kMisc5) fill_misc5(steered, params + kMisc5Block * kMatchBlock);
 }
 
 // The entry with the lowest flow index that fits.

@@ -19,15 +19,24 @@ bool passes_by_default(FlowTableType type) {
   return transmit_side(type) || type == FlowTableType::kRdmaRx || in_switch(type);
 }
 
+bool takes_esp(std::uint8_t type) {
+  return type == prm::k::REFORMAT_TYPE_DEL_ESP_TRANSPORT ||
+         type == prm::k::REFORMAT_TYPE_DEL_ESP_TRANSPORT_OVER_UDP ||
+         type == prm::k::REFORMAT_TYPE_L3_ESP_TUNNEL_TO_L2;
+}
+
 }  // namespace
 
 bool PacketReformat::before_fields() const {
-  return type == prm::k::REFORMAT_TYPE_L3_TUNNEL_TO_L2 || type == prm::k::REFORMAT_TYPE_REMOVE_HDR;
+  return type == prm::k::REFORMAT_TYPE_L3_TUNNEL_TO_L2 || type == prm::k::REFORMAT_TYPE_REMOVE_HDR ||
+         type == prm::k::REFORMAT_TYPE_DEL_MACSEC || takes_esp(type);
 }
 
 bool PacketReformat::apply(SteeredFrame& frame) const {
   const auto len = static_cast<std::uint32_t>(data.size());
   std::uint32_t at = 0;
+  // What could not be decrypted stays as it is, for the tables to look at what was found.
+  if (takes_esp(type) && frame.ipsec_syndrome != 0) return true;
   switch (type) {
     case prm::k::REFORMAT_TYPE_L2_TO_VXLAN:
     case prm::k::REFORMAT_TYPE_L2_TO_NVGRE:
@@ -41,6 +50,23 @@ bool PacketReformat::apply(SteeredFrame& frame) const {
       return anchor_offset(frame, anchor, at) && insert_bytes(frame, at + offset, data.data(), len);
     case prm::k::REFORMAT_TYPE_REMOVE_HDR:
       return anchor_offset(frame, anchor, at) && remove_bytes(frame, at + offset, remove);
+    case prm::k::REFORMAT_TYPE_ADD_ESP_TRANSPORT_OVER_IPV4:
+    case prm::k::REFORMAT_TYPE_ADD_ESP_TRANSPORT_OVER_IPV6:
+    case prm::k::REFORMAT_TYPE_ADD_ESP_TRANSPORT_OVER_UDPV4:
+    case prm::k::REFORMAT_TYPE_ADD_ESP_TRANSPORT_OVER_UDPV6:
+      return add_esp_transport(frame, data.data(), len);
+    case prm::k::REFORMAT_TYPE_L2_TO_L3_ESP_TUNNEL:
+      return add_esp_tunnel(frame, data.data(), len);
+    case prm::k::REFORMAT_TYPE_DEL_ESP_TRANSPORT:
+      return remove_esp_transport(frame, false);
+    case prm::k::REFORMAT_TYPE_DEL_ESP_TRANSPORT_OVER_UDP:
+      return remove_esp_transport(frame, true);
+    case prm::k::REFORMAT_TYPE_L3_ESP_TUNNEL_TO_L2:
+      return remove_esp_tunnel(frame, data.data(), len);
+    case prm::k::REFORMAT_TYPE_ADD_MACSEC:
+      return add_macsec(frame, data.data(), len, offset);
+    case prm::k::REFORMAT_TYPE_DEL_MACSEC:
+      return remove_macsec(frame, remove);
     default:
       return false;
   }
@@ -65,6 +91,7 @@ void FlowSteering::drop(SteeredFrame frame) {
 }
 
 void FlowSteering::pass(SteeredFrame frame) {
+  if (frame.unprotected && transmit_side(walking_)) return drop(std::move(frame));
   ends(frame, passes_by_default(walking_) ? traces::FrameEnd::kPassed : traces::FrameEnd::kNoRule, 0);
   if (passes_by_default(walking_) && verdict_.deliveries.size() < kMaxCopies)
     verdict_.deliveries.push_back({FlowDelivery::kPass, 0, std::move(frame)});

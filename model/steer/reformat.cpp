@@ -10,7 +10,8 @@ namespace hcasim {
 
 namespace {
 
-constexpr std::uint32_t kMacs = 12;  // bytes in front of a VLAN tag
+constexpr std::uint32_t kMacs = 12;       // bytes in front of a VLAN tag
+constexpr std::uint32_t kMacsecIcv = 16;  // of MACsec
 
 // In place of bytes [at, at + cut) `len` others; what follows moves, and the frame ends with byte `end`.
 bool splice(SteeredFrame& frame, std::uint32_t at, std::uint32_t cut, const std::uint8_t* bytes,
@@ -108,6 +109,23 @@ bool insert_bytes(SteeredFrame& frame, std::uint32_t at, const std::uint8_t* byt
 
 bool remove_bytes(SteeredFrame& frame, std::uint32_t at, std::uint32_t len) {
   return splice(frame, at, len, nullptr, 0, frame.len());
+}
+
+bool add_macsec(SteeredFrame& frame, const std::uint8_t* tag, std::uint32_t len, std::uint32_t skip) {
+  static constexpr std::uint8_t kNoIcv[kMacsecIcv] = {};
+  if (frame.len() + len + kMacsecIcv > kMaxFrame) return false;
+  return skip <= frame.headers.tags * kVlanTag && splice(frame, kMacs + skip, 0, tag, len, frame.len()) &&
+         splice(frame, frame.len(), 0, kNoIcv, kMacsecIcv, frame.len());
+}
+
+bool remove_macsec(SteeredFrame& frame, std::uint32_t len) {
+  const FrameHeaders& h = frame.headers;
+  constexpr std::uint32_t kTag = 8, kSci = 8, kHasSci = 0x20;
+  if (h.len < h.payload + 1u) return false;
+  const bool sci = frame.bytes()[h.payload] & kHasSci;
+  return h.ethertype == kEthertypeMacsec && len == kTag + (sci ? kSci : 0) &&
+         h.len >= h.payload - 2u + len + kMacsecIcv &&
+         splice(frame, h.payload - 2u, len, nullptr, 0, h.len - kMacsecIcv);
 }
 
 bool keep_bytes(SteeredFrame& frame, std::uint32_t at, std::uint32_t end) {

@@ -118,7 +118,8 @@ void parse_send_wqe(const std::uint8_t* bytes, std::size_t len, const Qp& qp, Se
     return;
   }
   if (w.opcode == WqeOp::kNop) return;
-  if (w.opcode == WqeOp::kAso && ctrl.opmod() != prm::kAsoFlowMeter)
+  if (w.opcode == WqeOp::kAso && ctrl.opmod() != prm::kAsoFlowMeter && ctrl.opmod() != prm::kAsoIpsec &&
+      ctrl.opmod() != prm::kAsoMacsec)
     return refuse(w, prm::CqeSyndrome::kLocalQpOp, WqeFault::kOpcode);
   if (w.opcode == WqeOp::kUmr || w.opcode == WqeOp::kSetPsv || w.opcode == WqeOp::kTagMatch ||
       w.opcode == WqeOp::kAso || w.opcode == WqeOp::kGetPsv) {

@@ -93,7 +93,7 @@ class EachMemberOfAnObject : public ::testing::Test {};
 using OfObjects =
     ::testing::Types<PlainObject, MkeyObject, PsvObject, EqObject, CqObject, SrqObject, TisObject, QpObject,
                      RqObject, RqtObject, TirObject, FlowTableObject, SwIcmObject, FlowSamplerObject,
-                     UctxObject, UmemObject, SchedObject, Objects::CounterBulk, DekObject, IpsecObject>;
+                     UctxObject, UmemObject, SchedObject, Objects::CounterBulk, DekObject, SaObject>;
 TYPED_TEST_SUITE(EachMemberOfAnObject, OfObjects);
 TYPED_TEST(EachMemberOfAnObject, IsListed) {
   TypeParam t;
@@ -178,6 +178,7 @@ TEST(FirmwareState, EachKindOfObjectIsListedAndGoneAfterAReset) {
   expect_listed("SW ICM", [](Objects& o) { made(o.sw_icms); });
   expect_listed("encryption key", [](Objects& o) { made(o.deks); });
   expect_listed("object of IPsec", [](Objects& o) { made(o.ipsecs)->dek = Ref(made(o.deks)); });
+  expect_listed("object of MACsec", [](Objects& o) { made(o.macsecs)->pd = Ref(made(o.pds)); });
   expect_listed("flow sampler",
                 [](Objects& o) { made(o.flow_samplers)->tables[1] = Ref(made(o.flow_tables)); });
   expect_listed("reserved QP numbers", [](Objects& o) { made(o.reserved_qpns); });

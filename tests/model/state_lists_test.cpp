@@ -5,6 +5,7 @@
 
 #include "model/crypto/dek.h"
 #include "model/crypto/ipsec.h"
+#include "model/crypto/macsec.h"
 #include "model/ctx/cache.h"
 #include "model/ctx/eth.h"
 #include "model/ctx/qp.h"
@@ -166,6 +167,8 @@ TEST(StateLists, KeysAndRecordsOfTlsInTheirMiddle) {
   expect_listed(fresh, used, [](DekTable& d) { d.create(1, 2, 1, std::vector<std::uint8_t>(16, 3)); });
   IpsecTable none, some;
   expect_listed(none, some, [](IpsecTable& t) { t.create(1, {}); });
+  MacsecTable no_macsec, macsec;
+  expect_listed(no_macsec, macsec, [](MacsecTable& t) { t.create(1, {}); });
   EthTable plain, encrypts;
   expect_listed(plain, encrypts, [](EthTable& t) { t.tises[1].tls.emplace(); });
   expect_listed(plain, encrypts, [](EthTable& t) { t.tirs[1].tls.emplace(); });

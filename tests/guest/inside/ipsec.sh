@@ -5,18 +5,7 @@
 # IPsec (ESP) whose encryption the card does: at one end of the cable "offload dev", at the other one the kernel itself, which so checks
 # what the card makes, and makes what the card has to understand. The drivers of Debian's kernels are built without it.
 mark_kernel_log
-for side in 0 1; do
-  interface[side]=$(ls "/sys/class/infiniband/mlx5_$side/device/net")
-  ip netns add "side$side" && ip link set "${interface[side]}" netns "side$side" || fail "name space"
-  ip -n "side$side" link set lo up
-  ip -n "side$side" address add "10.9.0.$((side + 1))/24" dev "${interface[side]}" && ip -n "side$side" link set "${interface[side]}" up || fail "address"
-  ip -n "side$side" address add "fd09::$((side + 1))/64" dev "${interface[side]}" nodad || fail "address"
-done
-in_side() { ip netns exec "side$1" "${@:2}"; }
-card=${interface[0]}
-reaches() { in_side 0 ping -c 1 -W 1 10.9.0.2 >/dev/null 2>&1 && in_side 0 ping -6 -c 1 -W 1 fd09::2 >/dev/null 2>&1; }
-within 60 reaches
-counter() { in_side 0 ethtool -S "$card" | awk -v name="$1:" '$1 == name { print $2 }'; }
+two_sides
 for feature in esp-hw-offload tx-esp-segmentation esp-tx-csum-hw-offload; do
   in_side 0 ethtool -k "$card" | grep -q "^$feature: on" || fail "$feature: $(in_side 0 ethtool -k "$card" | grep esp)"
   in_side 1 ethtool -k "${interface[1]}" | grep -q "^$feature: off" || fail "the other card has $feature"
@@ -50,71 +39,18 @@ secure() {
   for side in 0 1; do for from in 0 1; do state "$side" "$from" "$mode" "$with" "$@"; done; done
   policies "$mode"
 }
-# Keys and states are general objects of the card, which has none without.
-general_objects() { ask objects left | tr ' ' '\n' | sed -n 's/^general_objects=//p'; }
-none_left() { [[ $(general_objects) == "$objects_before" ]]; }
 objects_before=$(general_objects)
 insecure() {
   for side in 0 1; do ip -n "side$side" xfrm policy flush && ip -n "side$side" xfrm state flush || fail "flush"; done
   within 30 none_left
 }
-done_by_card() { ask counter "ipsec_$1" left; }
+done_by_card() { card_counter "ipsec_$1"; }
 statistics() { in_side "$1" ip -s xfrm state; }
 # How many packets the states of side 0 did not accept.
 failed() { statistics 0 | awk '/replay-window .* failed/ { n += $NF } END { print n + 0 }'; }
 
-# talk SERVER WHAT...: iperf3 with the server at that side.
-port=5300
-talk() {
-  local server=$1 out status=0
-  shift
-  port=$((port + 1)) out=/tmp/ipsec.$port
-  in_side "$server" timeout 300 iperf3 -s -1 -p "$port" >"$out.server" 2>&1 &
-  local serving=$!
-  listens() { in_side "$server" ss -Hltn "sport = :$port" | grep -q .; }
-  within 60 listens
-  in_side $((1 - server)) timeout 300 iperf3 -c "${address[server]}" -p "$port" -i 0 "$@" >"$out.client" 2>&1 || status=$?
-  wait "$serving" || status=$?
-  ((status == 0)) || fail "iperf3 $*: $(cat "$out.client" "$out.server"; statistics 0; statistics 1)"
-}
-
-# text SERVER PROTOCOL BYTES: a text that is easily found on the wire, checked where it arrives.
-line="this is what nobody on the wire may read"
-text() {
-  local server=$1 protocol=$2 bytes=$3 listen receiving
-  port=$((port + 1))
-  head -c "$bytes" < <(yes "$line") >/tmp/text || fail "a text of $bytes bytes"
-  listen="$protocol-LISTEN:$port,pf=ip4" to="$protocol:${address[server]}:$port"
-  if [[ ${address[0]} == *:* ]]; then listen="$protocol-LISTEN:$port,pf=ip6" to="$protocol:[${address[server]}]:$port"; fi
-  if [[ $protocol == UDP ]]; then listen=${listen/LISTEN/RECV}; fi
-  rm -f /tmp/text.got
-  in_side "$server" timeout 60 socat -u "$listen" "OPEN:/tmp/text.got,creat" &
-  receiving=$!
-  opened() { in_side "$server" ss -Htuln "sport = :$port" | grep -q .; }
-  within 30 opened
-  in_side $((1 - server)) timeout 60 socat -u -b "$bytes" OPEN:/tmp/text "$to" || fail "socat"
-  same() { cmp -s /tmp/text /tmp/text.got; }
-  within 30 same
-  if [[ $protocol == UDP ]]; then kill $receiving; fi
-  # socat that is ended by a signal has its status.
-  wait $receiving || [[ $protocol == UDP ]] || fail "the receiver"
-}
-
-# watched COMMAND...: while it runs, the wire carries ESP and no such text.
-watched() {
-  local seen
-  [[ $(ask capture left) == ok ]] || fail "capture"
-  "$@"
-  seen=$(ask wire left "$line")
-  note "   on the wire: $seen"
-  [[ $seen == *" text=0" ]] || fail "it can be read on the wire: $seen"
-  [[ $seen =~ esp=([0-9]+) ]] && ((BASH_REMATCH[1] > 0)) || fail "no ESP on the wire: $seen"
-}
-
-# Without IPsec the same text is there to be read: the watch works.
-[[ $(ask capture left) == ok ]] || fail "capture"
-text 1 TCP 2000
-[[ $(ask wire left "$line") != *" text=0" ]] || fail "the watch does not see what is plain on the wire"
+say_state() { statistics 0; statistics 1; }
+watch_works
 
 # everything WHAT: with the states that there are. All that side 0 sends and receives by them passes the card's engine.
 everything() {
@@ -123,8 +59,8 @@ everything() {
   encrypted=$(done_by_card encrypted) decrypted=$(done_by_card decrypted)
   large=$(($(counter tx_tso_packets) + $(counter tx_tso_inner_packets))) frames=$(counter tx_packets_phy)
   in_side 0 ping -c 3 -s 1000 -i 0.2 -W 5 "${address[1]}" >/tmp/ping 2>&1 || fail "ping: $(cat /tmp/ping; statistics 0)"
-  watched text 1 TCP 5000
-  watched text 0 UDP 1000
+  watched esp text 1 TCP 5000
+  watched esp text 0 UDP 1000
   talk 1 -n 4M
   talk 0 -n 2M
   talk 1 -u -b 4M -n 300K -l 1200

@@ -152,6 +152,7 @@ struct BlockRig {
   EthTable idle_eth, eth;
   DekTable idle_deks, deks;
   IpsecTable idle_ipsec, ipsec;
+  MacsecTable idle_macsec, macsec;
   CryptoEngine crypto;
   // SystemC modules both, so they are made with the rest; who tests one connects it, and leaves the other
   // out.
