@@ -19,7 +19,6 @@ for pair in authentication=0 generate_node_acls=1 cache_dynamic_acls=1 demo_mode
 done
 echo 1 >"$tpg/np/$mine:3260/iser" && echo 1 >"$tpg/enable" || fail "the target over RDMA"
 mkdir -p /etc/iscsi /run/lock && echo "InitiatorName=iqn.2024-01.example.hcasim:host" >/etc/iscsi/initiatorname.iscsi
-mark_kernel_log
 # In a session of its own: it ends its process group with itself.
 setsid iscsid -f >/tmp/iscsid 2>&1 &
 iscsid=$!
@@ -33,6 +32,7 @@ until disk=$(ls -d /sys/block/sd* 2>/dev/null) && [[ -b /dev/${disk##*/} && -e $
 done
 block=$disk disk=/dev/${disk##*/}
 note "$disk: $(<"$block/integrity/format")"
+mark_kernel_log # a new disk is asked for what the kernel's target does not know
 [[ $(<"$block/integrity/format") == T10-DIF-TYPE1-IP ]] || fail "not by the card: its guards in memory are IP checksums"
 iscsiadm -m session -P 1 | grep -E 'Iface Transport|Persistent Portal'
 
