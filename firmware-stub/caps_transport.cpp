@@ -10,6 +10,9 @@
 
 namespace hcasim::fw {
 
+// Of one DCI, log2: numbers of ours.
+constexpr std::uint32_t kLogDciStreams = 8, kLogDciErroredStreams = 5;
+
 void fill_general_transport(const Options& options, std::uint8_t* c) {
   using g = prm::cmd_hca_cap;
   prm::set<g::xrc>(c, 1);
@@ -17,6 +20,10 @@ void fill_general_transport(const Options& options, std::uint8_t* c) {
   prm::set<g::log_max_ra_req_dc>(c, 4);
   prm::set<g::log_max_ra_res_dc>(c, 4);
   prm::set<g::max_wqe_sz_sq_dc>(c, 1024);
+  if (options.generation->has.dci_streams) {
+    prm::set<g::log_max_dci_stream_channels>(c, kLogDciStreams);
+    prm::set<g::log_max_dci_errored_streams>(c, kLogDciErroredStreams);
+  }
   prm::set<g::block_lb_mc>(c, 1);
   prm::set<g::hca_cap_2>(c, 1);
   prm::set<prm::cap_rts2rts_qp_udp_sport>(c, options.link == Link::kEthernet ? 1 : 0);

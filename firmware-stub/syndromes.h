@@ -207,6 +207,7 @@
   X(QpMsgSize, 0x5a0817, kBadParam, kQpMessage, "log_msg_max beyond the capability")                      \
   X(QpModelRefused, 0x5a0818, kIntErr, kCount, "the QP table refused the number")                         \
   X(QpXrcd, 0x5a0819, kBadRes, kReference, "QP's XRC domain does not exist")                              \
+  X(QpStream, 0x5a081b, kBadResState, kCount, "the stream of the DCI has not failed")                     \
   X(DctNotDrained, 0x5a081a, kBadResState, kDctDrain, "DC target has not been drained")                   \
   /* multicast, vport, MAD */                                                                             \
   X(McgGid, 0x5a0901, kBadParam, kMcgGid, "not a multicast GID")                                          \

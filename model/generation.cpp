@@ -7,7 +7,8 @@
 // encapsulation, CQE formats, enhanced multi-packet WQE: from ConnectX-5 on), rdma-core's mlx5 provider (tag
 // matching, device memory: from ConnectX-5 on) and mlx5_ifc.h (STE formats), kTLS: the vendor's
 // documentation of its driver (from ConnectX-6 Dx on), as are times of frames at the port (tx_port_ts). Where
-// a source names no generation the feature is held back from ConnectX-4 and 4 Lx. Boards: part numbers are
+// a source names no generation the feature is held back from ConnectX-4 and 4 Lx; DCI streams, which are
+// younger than ConnectX-5, from that as well. Boards: part numbers are
 // those of a board with one port of the chip; board IDs (PSIDs) are our own, as the vendor's name firmware
 // images that this is not.
 #include "model/generation.h"
@@ -20,13 +21,14 @@ namespace {
 
 enum : unsigned { kToEdr = 0x3f, kToHdr = 0x7f, kToNdr = 0xff, kNoIb = 0 };
 
-constexpr Generation::Features kConnectX4{false, false, false, false, false, false,
+constexpr Generation::Features kConnectX4{false, false, false, false, false, false,           false,
                                           false, false, false, false, false, SteFormat::kNone};
-constexpr Generation::Features kConnectX5{true, true,  true,  true,  true,  true,
-                                          true, false, false, false, false, SteFormat::kConnectX5};
+constexpr Generation::Features kConnectX5{
+    true, true, true, true, true, true, true, false, false, false, false, false, SteFormat::kConnectX5};
 constexpr Generation::Features later(SteFormat ste) {
   Generation::Features f = kConnectX5;
   f.ptys_extended = true;
+  f.dci_streams = true;
   f.header_split = ste == SteFormat::kConnectX7;
   f.ste = ste;
   f.port_stamps = ste == SteFormat::kConnectX6Dx || ste == SteFormat::kConnectX7;

@@ -45,6 +45,7 @@ struct Generation {
     bool crypto;         // TLS in line, on boards that may encrypt
     bool header_split;   // SHAMPO: headers apart from data
     bool port_stamps;    // CQEs with the time when a frame has left the port
+    bool dci_streams;    // DCIs with streams that fail one by one
     bool ptys_extended;  // link modes of 50 Gb/s lanes, 200 and 400 Gb/s (PTYS, ext_eth_proto_*)
     SteFormat ste;
   } has;

@@ -31,11 +31,13 @@ using sched_elem = sched_elem_at<0x80>;
 struct qp_ext {
   using qpc_ext = Field<0x40, 1>;
   using opt_param_mask_95_32 = Field<0x840, 64>;
+  using dci_stream_channel_id = Field<0x890, 16>;
   using qos_queue_group_id_requester = Field<0x8a0, 32>;
   using qos_queue_group_id_responder = Field<0x8c0, 32>;
   static constexpr std::size_t bytes = (0x880 + 0x600) / 8;
 };
 static_assert(rts2rts_qp_in::qpc::bit_off == 0xc0 && qpc::bits == 0x740);
+constexpr std::uint64_t kOptDciStream = 1u << 0;  // the stream that is reset
 constexpr std::uint64_t kOptQosQueueGroup = 1u << 1;
 
 }  // namespace hcasim::prm

@@ -114,7 +114,7 @@ struct CtrlSeg {
   be32 opmod_idx_opcode;  ///< opmod 31:24, WQEBB index 23:8, opcode 7:0
   be32 qpn_ds;            ///< QPN or SQN 31:8, ds 5:0
   uint8_t signature;
-  uint8_t rsvd[2];
+  be16 stream;  ///< of a DCI with streams: to which the WQE belongs
   uint8_t fm_ce_se;
   be32 imm;  ///< immediate, key to invalidate, UMR mkey, or TIS
 
@@ -132,7 +132,8 @@ struct CtrlSeg {
     opmod_idx_opcode =
         static_cast<uint32_t>(opmod) << 24 | static_cast<uint32_t>(index) << 8 | static_cast<uint32_t>(op);
     qpn_ds = qpn << 8 | (ds & 0x3f);
-    signature = rsvd[0] = rsvd[1] = 0;
+    signature = 0;
+    stream = 0;
     fm_ce_se = static_cast<uint8_t>(fence << 5 | (ce & 3) << 2 | (se ? 2 : 0));
   }
 };

@@ -77,6 +77,8 @@ Qp::Qp(Device& device, const Pd& pd, Cq& send_cq, Cq& recv_cq, const QpOptions& 
   in.set<C::user_index>(o.user_index);
   in.set<C::cs_req>(o.cs_req);
   in.set<C::cs_res>(o.cs_res);
+  in.set<C::log_num_dci_stream_channels>(o.log_streams);
+  in.set<C::log_num_dci_errored_streams>(o.log_errored_streams);
   in.set<C::log_page_size>(ring_.log_page_size());
   in.set<C::page_offset>(ring_.page_offset());
   in.set<C::cqn_snd>(send_cq.cqn());
@@ -278,6 +280,7 @@ std::uint16_t Qp::post(const SendWr& wr, bool ring) {
   auto* ctrl = append<prm::CtrlSeg>(w);
   ctrl->set(wr.op, sq_pi_, qpn_, 0, wr.signaled ? prm::kCeAlways : prm::kCeOnError, wr.solicited,
             opmod_of(wr), wr.fence);
+  ctrl->stream = wr.stream;
   ctrl->imm = wr.imm;
   if (options_.type == QpType::kUd || options_.type == QpType::kQp1 || options_.type == QpType::kQp0 ||
       options_.type == QpType::kDci) {

@@ -36,8 +36,9 @@ struct QpOptions {
   bool rendezvous = false;  // with no_sq and an XRQ: the HCA fetches the data of tagged messages
   std::uint32_t user_index = 0xffffff;
   std::uint32_t counter_set = 0;
-  std::uint32_t xrcd = 0;               // XRC
-  std::uint8_t cs_req = 0, cs_res = 0;  // as in qpc
+  std::uint32_t xrcd = 0;                             // XRC
+  std::uint8_t cs_req = 0, cs_res = 0;                // as in qpc
+  unsigned log_streams = 0, log_errored_streams = 0;  // DCI
   RingLayout ring;
   bool in_umem = false;  // ring and doorbell record are in UMEMs
 };
@@ -102,6 +103,7 @@ struct SendWr {
   std::uint32_t xrc_srqn = 0;  // XRC: the SRQ at the other end
   bool signaled = true, solicited = false;
   unsigned fence = prm::kFenceNone;
+  std::uint16_t stream = 0;  // DCI
   Av av;
 };
 

@@ -51,6 +51,15 @@ bool wants_feature(const Command& cmd) {
          cmd.get<C::end_padding_mode>() != 0;
 }
 
+// Streams are a DCI's.
+bool streams_offered(const Caps& caps, const Command& cmd, bool dci) {
+  const unsigned streams = cmd.get<C::log_num_dci_stream_channels>();
+  const unsigned errored = cmd.get<C::log_num_dci_errored_streams>();
+  if (!dci) return streams == 0 && errored == 0;
+  return streams <= caps.get<prm::cmd_hca_cap::log_max_dci_stream_channels>() &&
+         errored <= caps.get<prm::cmd_hca_cap::log_max_dci_errored_streams>();
+}
+
 // cs_req has the same in both halves; what they are apart is nowhere said.
 bool scatter_offered(const Caps& caps, const Command& cmd) {
   const std::uint32_t req = cmd.get<C::cs_req>(), res = cmd.get<C::cs_res>();
@@ -117,7 +126,7 @@ Syndrome Request::check_type(const Caps& caps, const Command& cmd) {
   const std::uint32_t st = cmd.get<C::st>();
   if (!type_offered(caps, st)) return Syndrome::kQpType;
   type = static_cast<QpType>(st);
-  if (wants_feature(cmd) || !scatter_offered(caps, cmd) ||
+  if (wants_feature(cmd) || !scatter_offered(caps, cmd) || !streams_offered(caps, cmd, dci()) ||
       !affinity_offered(caps, cmd.get<C::lag_tx_port_affinity>()))
     return Syndrome::kQpFeature;
   const Syndrome s = read_geometry(caps, cmd, g);
@@ -192,6 +201,7 @@ void Request::fill(const Command& cmd, Qp& qp) {
   qp.uar_page = cmd.get<C::uar_page>();
   qp.reserved_lkey = cmd.get<C::rlky>() != 0;
   qp.rendezvous = rendezvous;
+  qp.log_dci_errored = static_cast<std::uint8_t>(cmd.get<C::log_num_dci_errored_streams>());
   qp.affinity.port = static_cast<std::uint8_t>(cmd.get<C::lag_tx_port_affinity>());
   qp.block_own_multicast = cmd.get<C::block_lb_mc>() != 0;
   qp.cs_req = static_cast<prm::InlineScatter>(cmd.get<C::cs_req>() & 0xf);

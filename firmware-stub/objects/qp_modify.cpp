@@ -268,13 +268,14 @@ void Modify::apply(const QpTransition& t, Qp& qp, QpObject& object) {
   object.opt_param_mask = opt_;
 }
 
-// What stands behind the context: when qpc_ext says so the QP's groups of queues, and in any case the bit for
-// its UDP source port.
+// What stands behind the context: when qpc_ext says so the QP's groups of queues, and the stream of a DCI
+// that begins anew; in any case the bit for its UDP source port.
 struct Extension {
-  bool groups = false, udp_sport = false;
+  bool groups = false, udp_sport = false, stream = false;
 };
 
-Syndrome check_extension(Firmware& fw, const Command& cmd, const QpTransition& t, QpType type, Extension& e) {
+Syndrome check_extension(Firmware& fw, const Command& cmd, const QpTransition& t, const Qp& qp,
+                         Extension& e) {
   using ext = prm::qp_ext;
   constexpr std::size_t kMaskEnd = (ext::opt_param_mask_95_32::bit_off + 64) / 8;
   const bool running = t.opcode == prm::op::RTS2RTS_QP;
@@ -283,12 +284,18 @@ Syndrome check_extension(Firmware& fw, const Command& cmd, const QpTransition& t
   if (!extended && (!running || cmd.in_len < kMaskEnd)) return Syndrome::kOk;
   const std::uint64_t mask = cmd.get<ext::opt_param_mask_95_32>();
   std::uint64_t offered = extended ? prm::kOptQosQueueGroup : 0;
-  if (running && (type == QpType::kRc || type == QpType::kUc) &&
+  if (running && (qp.type == QpType::kRc || qp.type == QpType::kUc) &&
       fw.caps().get<prm::cap_rts2rts_qp_udp_sport>() != 0)
     offered |= prm::kOptUdpSport;
+  if (extended && running && qp.type == QpType::kDci &&
+      fw.caps().get<prm::cmd_hca_cap::log_max_dci_errored_streams>() != 0)
+    offered |= prm::kOptDciStream;
   if ((mask & ~offered) != 0) return Syndrome::kQpOptMask;
+  e.stream = (mask & prm::kOptDciStream) != 0;
   e.udp_sport = (mask & prm::kOptUdpSport) != 0;
   e.groups = (mask & prm::kOptQosQueueGroup) != 0;
+  if (e.stream && !qp.req.stream_errored(static_cast<std::uint16_t>(cmd.get<ext::dci_stream_channel_id>())))
+    return Syndrome::kQpStream;
   if (!e.groups) return Syndrome::kOk;
   const Syndrome s = check_queue_group(fw, cmd, cmd.get<ext::qos_queue_group_id_requester>());
   return s != Syndrome::kOk ? s : check_queue_group(fw, cmd, cmd.get<ext::qos_queue_group_id_responder>());
@@ -306,13 +313,15 @@ Syndrome modify_qp(Firmware& fw, Command& cmd) {
   Modify modify(fw, cmd, *qp);
   Syndrome s = modify.check(*t);
   Extension extension;
-  if (s == Syndrome::kOk) s = check_extension(fw, cmd, *t, qp->type, extension);
+  if (s == Syndrome::kOk) s = check_extension(fw, cmd, *t, *qp, extension);
   if (s != Syndrome::kOk) return s;
   modify.apply(*t, *qp, *object);
   if (extension.udp_sport) {
     qp->path.udp_sport = static_cast<std::uint16_t>(cmd.get<Path::udp_sport>());
     prm::set<prm::qpc::primary_address_path::udp_sport>(object->qpc.data(), qp->path.udp_sport);
   }
+  if (extension.stream)
+    qp->req.stream_reset(static_cast<std::uint16_t>(cmd.get<prm::qp_ext::dci_stream_channel_id>()));
   if (extension.groups)
     set_queue_groups(fw, ObjType::kQp, qpn, cmd.get<prm::qp_ext::qos_queue_group_id_requester>(),
                      cmd.get<prm::qp_ext::qos_queue_group_id_responder>());

@@ -201,6 +201,7 @@ struct Qp {
   std::uint32_t departures_cqn = 0;
   bool draining = false;  // SQD asked for, sends in flight remain
 
+  std::uint8_t log_dci_errored = 0;  // DCI: with how many failed streams it fails itself, log2
   // DC target: what a DCT has itself ...
   std::uint64_t dc_key = 0;
   std::uint32_t dc_key_violations = 0;
@@ -238,8 +239,8 @@ struct Qp {
                   rae, atomic_mode, qkey, reserved_lkey, counter_set, sq_signal_all, block_own_multicast,
                   drain_sigerr, rendezvous, cs_req);
     HCASIM_FIELDS(a, affinity, prio, cs_res, sqd_event, tis, transport_domain, flush_in_error, tls,
-                  gives_headers, departures_cqn, draining, dc_key, dc_key_violations, dc_key_armed, dctn,
-                  dc_session, dc_first_psn, dc_closed, dc_last_used, req, resp, cc, qos);
+                  gives_headers, departures_cqn, draining, log_dci_errored, dc_key, dc_key_violations,
+                  dc_key_armed, dctn, dc_session, dc_first_psn, dc_closed, dc_last_used, req, resp, cc, qos);
   }
 };
 

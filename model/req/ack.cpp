@@ -323,6 +323,7 @@ void Requester::fail_front(Time t, Qp& qp, CqeSyndrome syndrome, std::uint8_t ve
   RequesterState& s = qp.req;
   blocks_.dma.loans().settle(qp.function, qp.qpn);
   const SendWqe& failed = s.window.front();
+  const std::uint16_t stream = failed.stream;
   if (!failed.reported) {
     const Sge sge = failed.sges.empty() ? Sge{} : failed.sges[0];
     broke_access(blocks_.tracer, rule_of(syndrome, vendor), t, RuleObject::kQp, qp.subject(), sge.addr,
@@ -340,6 +341,7 @@ void Requester::fail_front(Time t, Qp& qp, CqeSyndrome syndrome, std::uint8_t ve
     blocks_.firmware[qp.function].qp_state_changed(qp.qpn);
     return;
   }
+  if (qp.type == QpType::kDci && stream_failed(t, qp, stream)) return;
   blocks_.errors.qp_error(t, qp, 0);
 }
 

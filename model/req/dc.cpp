@@ -7,6 +7,7 @@
 #include "model/port/port.h"
 #include "model/profile.h"
 #include "model/req/requester.h"
+#include "model/sched/scheduler.h"
 
 namespace hcasim {
 
@@ -58,6 +59,33 @@ void Requester::dc_reconnect(Time t, Qp& qp) {
   s.dc_first_psn = s.una_psn;
   ++qp.dc_session;
   retry(t, qp, s.una_psn);
+}
+
+// A stream fails alone until as many have failed as the DCI takes: false, the DCI fails with them. The
+// connection went with it, so that what was sent behind goes once more, on another one.
+bool Requester::stream_failed(Time t, Qp& qp, std::uint16_t stream) {
+  RequesterState& s = qp.req;
+  if (!s.stream_errored(stream)) s.errored_streams.push_back(stream);
+  if (s.errored_streams.size() >= std::size_t{1} << qp.log_dci_errored) return false;
+  for (std::size_t i = 0; i < s.window.size(); ++i) {
+    SendWqe& w = s.window[i];
+    if (w.done || w.is_local()) continue;
+    w.started = false;
+    w.sent = w.answered = 0;
+  }
+  s.dc_connected = false;
+  s.una_psn = s.next_psn;
+  s.next_to_send = 0;
+  s.inflight_reads = 0;
+  s.since_ack_req = 0;
+  s.rewound_at = ~0u;
+  s.retries_left = qp.retry_count;
+  s.rnr_left = qp.rnr_retry;
+  s.rnr_until = 0;
+  s.timer_due = kNever;
+  complete_front(t, qp);
+  blocks_.scheduler.wake(t, qp);
+  return true;
 }
 
 }  // namespace hcasim

@@ -128,9 +128,16 @@ TurnResult Requester::turn(Time t, Qp& qp) {
     }
     if (wqe.syndrome) {
       // Fails in order: when everything before it has completed.
-      if (s.next_to_send == 0)
-        fail_front(pace.engine, qp, static_cast<CqeSyndrome>(wqe.syndrome), wqe.vendor);
-      break;
+      if (s.next_to_send != 0) break;
+      fail_front(pace.engine, qp, static_cast<CqeSyndrome>(wqe.syndrome), wqe.vendor);
+      if (qp.state == QpState::kErr || qp.state == QpState::kSqErr) break;
+      continue;  // one stream of a DCI
+    }
+    if (!s.errored_streams.empty() && s.stream_errored(wqe.stream)) {
+      if (s.next_to_send != 0) break;
+      complete(pace.engine, qp, wqe, CqeSyndrome::kWrFlush, 0);
+      s.window.pop();
+      continue;
     }
     if (fenced(qp, wqe)) break;
     s.context_due = 0;
@@ -270,6 +277,7 @@ bool Requester::wants_ack(Qp& qp, std::size_t index) {
   RequesterState& s = qp.req;
   if (index + 1 >= s.window.size()) return true;
   SendWqe& next = s.window[index + 1];
+  if (!s.errored_streams.empty() && s.stream_errored(next.stream)) return true;
   if (!next.is_local() && !next.started && !next.syndrome) start(qp, next);
   if (qp.type == QpType::kDci && !dc_same_target(qp, s.window[index], next)) return true;
   return next.is_local() || next.syndrome || next.fence != prm::kFenceNone;

@@ -184,6 +184,7 @@ class Requester final : public sc_core::sc_module,
   bool dc_same_target(const Qp& qp, const SendWqe& a, const SendWqe& b) const;
   void dc_fill(Packet& packet, const Qp& qp, const prm::AvSeg& av) const;
   void dc_reconnect(Time t, Qp& qp);
+  bool stream_failed(Time t, Qp& qp, std::uint16_t stream);
 
   // ethernet.cpp: frames
   Step send_frame(Pace& pace, Qp& qp, SendWqe& wqe);

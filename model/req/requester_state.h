@@ -3,6 +3,7 @@
 #ifndef HCASIM_MODEL_REQ_REQUESTER_STATE_H
 #define HCASIM_MODEL_REQ_REQUESTER_STATE_H
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -36,6 +37,7 @@ struct SendWqeHead {
   std::uint32_t serial = 0;   // count of WQEs of this QP since reset, for traces
   bool signaled = false, solicited = false;
   std::uint8_t fence = 0;    // CtrlSeg::fence()
+  std::uint16_t stream = 0;  // DCI
   bool inline_data = false;  // all of the message lies in `bytes`
   bool reported = false;     // that it breaks a rule
   bool in_cqe = false;       // READ, atomic: the result lies in `bytes` and goes into the CQE
@@ -82,10 +84,10 @@ struct SendWqeHead {
 
   template <class Archive>
   void list_state(Archive& a) {
-    HCASIM_FIELDS(a, opcode, opmod, counter, serial, signaled, solicited, fence, inline_data, reported,
-                  in_cqe, imm, raddr, rkey, swap_add, compare, av, xrc_srqn, eth, header_len, inline_head,
-                  length, started, first_psn, packets, sent, answered, one_by_one, done, done_at, syndrome,
-                  vendor, rendezvous, tag_index);
+    HCASIM_FIELDS(a, opcode, opmod, counter, serial, signaled, solicited, fence, stream, inline_data,
+                  reported, in_cqe, imm, raddr, rkey, swap_add, compare, av, xrc_srqn, eth, header_len,
+                  inline_head, length, started, first_psn, packets, sent, answered, one_by_one, done, done_at,
+                  syndrome, vendor, rendezvous, tag_index);
   }
 };
 
@@ -210,6 +212,16 @@ struct RequesterState {
   // On-demand paging: what the payload to send, and the answer to a READ or atomic, waits for.
   PendingFault send_fault, response_fault;
 
+  // DCI: streams that have failed and are not reset yet. What belongs to them is flushed.
+  std::vector<std::uint16_t> errored_streams;
+  bool stream_errored(std::uint16_t stream) const {
+    return std::find(errored_streams.begin(), errored_streams.end(), stream) != errored_streams.end();
+  }
+  void stream_reset(std::uint16_t stream) {
+    errored_streams.erase(std::remove(errored_streams.begin(), errored_streams.end(), stream),
+                          errored_streams.end());
+  }
+
   // The last BlueFlame burst, if its WQE has not been fetched yet.
   std::array<std::uint8_t, 256> blueflame{};
   unsigned blueflame_len = 0;  // bytes, 0 = none
@@ -223,7 +235,7 @@ struct RequesterState {
                   next_serial, next_psn, una_psn, inflight_reads, since_ack_req, rewound_at, dc_connected,
                   dc_target, dc_first_psn, retries_left, rnr_left, last_ready, unit_until, rx_until, parked,
                   context_due, timer_due, timer_queued, rnr_until, turn_at, port_queued, epoch, send_fault,
-                  response_fault, blueflame, blueflame_len);
+                  response_fault, errored_streams, blueflame, blueflame_len);
   }
 };
 

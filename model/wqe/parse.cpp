@@ -103,6 +103,7 @@ void parse_send_wqe(const std::uint8_t* bytes, std::size_t len, const Qp& qp, Se
   w.solicited = ctrl.solicited();
   w.fence = static_cast<std::uint8_t>(ctrl.fence());
   w.imm = ctrl.imm;
+  w.stream = ctrl.stream;
   if (ctrl.qpn() != qp.qpn) return refuse(w, prm::CqeSyndrome::kLocalQpOp, WqeFault::kQpn);
   if (!op_allowed(qp, w.opcode)) return refuse(w, prm::CqeSyndrome::kLocalQpOp, WqeFault::kOpcode);
 

@@ -5,6 +5,7 @@
 
 #include "driver/bare/dct.h"
 #include "fixture.h"
+#include "prm/qos.h"
 
 namespace hcasim::bare {
 namespace {
@@ -235,6 +236,154 @@ TEST_F(Dc, InitiatorsWaitForAContext) {
   machine().advance(5'000'000'000);
   expect_good(p.acq, n.a->post(to(n.t1, p.wr(WqeOp::kRdmaWrite, 0, 64))));
   expect_good(p.acq, n.b->post(to(n.t1, p.wr(WqeOp::kRdmaRead, 0, 64))));
+}
+
+// Streams of a DCI, which chips later than ConnectX-5 have (HCASIM_TEST_OPTIONS=generation=connectx7).
+class DcStreams : public Dc {
+ protected:
+  static std::unique_ptr<Qp> streaming(Pair& p, Srq& srq, unsigned log_errored, QpAttr attr = {}) {
+    QpOptions o;
+    o.type = QpType::kDci;
+    o.log_streams = 3;
+    o.log_errored_streams = log_errored;
+    auto q = std::make_unique<Qp>(p.dev, p.pd, p.acq, p.acq, o, &srq);
+    attr.send_psn = 0xfffff0;
+    q->connect(attr);
+    return q;
+  }
+  static SendWr on(std::uint16_t stream, SendWr w) {
+    w.stream = stream;
+    return w;
+  }
+  static SendWr wrong(SendWr w) {
+    w.rkey ^= 0x100;
+    return w;
+  }
+  CommandResult reset_stream(const Qp& qp, std::uint16_t stream) {
+    using E = prm::qp_ext;
+    Mailbox in(prm::op::RTS2RTS_QP, E::bytes);
+    in.set<prm::rts2rts_qp_in::qpn>(qp.qpn()).set<E::qpc_ext>(1);
+    return dev().exec(
+        in.set<E::opt_param_mask_95_32>(prm::kOptDciStream).set<E::dci_stream_channel_id>(stream));
+  }
+};
+
+TEST_F(DcStreams, AFailedStreamIsFlushedAndTheOthersGoOn) {
+  breaks({"rkey-bounds"});
+  Pair p(dev());
+  Net n(p);
+  for (Dct* other : {&n.t1, &n.t2}) {  // what follows goes to the same target, or to another one
+    auto q = streaming(p, n.srq, 2);
+    std::uint64_t value = 1000;
+    std::memcpy(p.bmem.data() + 64, &value, 8);
+    const auto add = [&](std::uint16_t stream, const Dct& t) {
+      auto w = on(stream, to(t, p.wr(WqeOp::kAtomicFa, 64, 8)));
+      w.swap_add = 1;
+      return w;
+    };
+    // All at once, with packets of the later ones under way when the third fails.
+    std::vector<std::uint16_t> counters;
+    counters.push_back(q->post(add(1, n.t1), false));
+    counters.push_back(q->post(on(2, to(n.t1, p.wr(WqeOp::kRdmaWrite, 1024, 20000))), false));
+    counters.push_back(q->post(on(1, wrong(to(n.t1, p.wr(WqeOp::kRdmaWrite, 1024, 20000)))), false));
+    counters.push_back(q->post(add(2, *other), false));
+    counters.push_back(q->post(add(1, *other), false));
+    counters.push_back(q->post(on(300, to(*other, p.wr(WqeOp::kRdmaWrite, 30000, 20000))), false));
+    counters.push_back(q->post(add(2, *other)));
+    p.fill(7);
+    std::memcpy(p.bmem.data() + 64, &value, 8);
+    for (std::size_t i = 0; i < counters.size(); ++i) {
+      const Completion c = p.acq.wait_one();
+      EXPECT_EQ(c.wqe_counter, counters[i]) << i;
+      if (i == 2)
+        expect_error(c, prm::CqeSyndrome::kRemoteAccess);
+      else if (i == 4)
+        expect_error(c, prm::CqeSyndrome::kWrFlush);
+      else
+        EXPECT_FALSE(c.error()) << i << ": " << c.text();
+    }
+    std::memcpy(&value, p.bmem.data() + 64, 8);
+    EXPECT_EQ(value, 1003u) << "each once, and nothing of the failed stream";
+    EXPECT_EQ(q->state(), QpState::kRts);
+    EXPECT_TRUE(p.same(30000, 20000));
+    // It stays so until it is reset.
+    q->post(add(1, n.t1));
+    expect_error(p.acq.wait_one(), prm::CqeSyndrome::kWrFlush);
+    EXPECT_CMD_STATUS(reset_stream(*q, 2), CmdStatus::kBadResState);
+    EXPECT_CMD_OK(reset_stream(*q, 1));
+    EXPECT_CMD_STATUS(reset_stream(*q, 1), CmdStatus::kBadResState);
+    expect_good(p.acq, q->post(add(1, n.t1)));
+  }
+}
+
+TEST_F(DcStreams, WithAsManyFailedAsItTakesTheInitiatorFails) {
+  breaks({"rkey-bounds"});
+  Pair p(dev());
+  Net n(p);
+  auto q = streaming(p, n.srq, 1);
+  const auto fail = [&](std::uint16_t stream) {
+    q->post(on(stream, wrong(to(n.t1, p.wr(WqeOp::kRdmaWrite, 0, 64)))));
+    expect_error(p.acq.wait_one(), prm::CqeSyndrome::kRemoteAccess);
+  };
+  for (std::uint16_t stream : {1, 2, 3}) {  // reset in time, any number may fail
+    fail(stream);
+    EXPECT_EQ(q->state(), QpState::kRts);
+    EXPECT_CMD_OK(reset_stream(*q, stream));
+  }
+  fail(1);
+  q->post(on(1, to(n.t1, p.wr(WqeOp::kRdmaWrite, 0, 64))));
+  expect_error(p.acq.wait_one(), prm::CqeSyndrome::kWrFlush);
+  EXPECT_EQ(q->state(), QpState::kRts) << "the same stream twice is one";
+  fail(2);
+  EXPECT_EQ(q->state(), QpState::kErr);
+  ASSERT_TRUE(q->to_reset().ok());
+  q->connect({});
+  for (std::uint16_t stream : {1, 2})
+    expect_good(p.acq, q->post(on(stream, to(n.t1, p.wr(WqeOp::kRdmaRead, 0, 64)))));
+}
+
+TEST_F(DcStreams, WhatIsWrongWithTheOwnMemoryFailsAStreamToo) {
+  breaks({"mr-bounds"});
+  Pair p(dev());
+  Net n(p);
+  auto q = streaming(p, n.srq, 2);
+  auto w = on(1, to(n.t1, p.wr(WqeOp::kRdmaWrite, 0, 64)));
+  w.sges[0].lkey ^= 0x100;
+  q->post(w, false);
+  const std::uint16_t last = q->post(on(2, to(n.t1, p.wr(WqeOp::kRdmaWrite, 0, 64))));
+  expect_error(p.acq.wait_one(), prm::CqeSyndrome::kLocalProt);
+  expect_good(p.acq, last);
+}
+
+TEST_F(DcStreams, ATargetThatDoesNotAnswerFailsAStream) {
+  Pair p(dev());
+  Net n(p);
+  QpAttr attr;
+  attr.retry_count = 1;
+  attr.ack_timeout = 8;
+  auto q = streaming(p, n.srq, 2, attr);
+  auto w = on(1, to(n.t1, p.wr(WqeOp::kRdmaWrite, 0, 64)));
+  w.av.dc_key ^= 1;
+  q->post(w, false);
+  const std::uint16_t last = q->post(on(2, to(n.t1, p.wr(WqeOp::kRdmaRead, 0, 20000))));
+  expect_error(p.acq.wait_one(), prm::CqeSyndrome::kTransportRetryExc);
+  expect_good(p.acq, last);
+}
+
+TEST_F(DcStreams, OfInitiatorsAlone) {
+  breaks({"cap-not-offered", "qp-optional-mask"});
+  Pair p(dev());
+  Net n(p);
+  EXPECT_CMD_STATUS(reset_stream(p.a, 1), CmdStatus::kBadParam);
+  QpOptions o;
+  o.log_streams = 1;
+  EXPECT_THROW(Qp(p.dev, p.pd, p.acq, p.acq, o), BareError);
+  o.type = QpType::kDci;
+  o.log_streams = 31;
+  EXPECT_THROW(Qp(p.dev, p.pd, p.acq, p.acq, o, &n.srq), BareError);
+  o.log_streams = 1;
+  o.log_errored_streams = 31;
+  EXPECT_THROW(Qp(p.dev, p.pd, p.acq, p.acq, o, &n.srq), BareError);
 }
 
 }  // namespace

@@ -80,9 +80,9 @@ void clear_owners(CapGroup group, std::uint8_t* block) {
   }
 }
 
-// Everything that is implemented is what the default offers, but for headers apart from data and times at the
-// port. No generation has a bit more; the one field that tells a format instead of an amount is looked at
-// apart.
+// Everything that is implemented is what the default offers, but for headers apart from data, times at the
+// port and DCI streams. No generation has a bit more; the one field that tells a format instead of an amount
+// is looked at apart.
 TEST(Generation, NoneOffersMoreThanIsImplemented) {
   using Cap = prm::cmd_hca_cap;
   using Cap2 = prm::cmd_hca_cap_2;
@@ -105,6 +105,10 @@ TEST(Generation, NoneOffersMoreThanIsImplemented) {
           if (g.has.header_split && group == CapGroup::kGeneral) prm::set<Cap::shampo>(b.data(), 0);
           if (g.has.port_stamps && group == CapGroup::kGeneral)
             prm::set<Cap::ts_cqe_to_dest_cqn>(b.data(), 0);
+          if (g.has.dci_streams && group == CapGroup::kGeneral) {
+            prm::set<Cap::log_max_dci_stream_channels>(b.data(), 0);
+            prm::set<Cap::log_max_dci_errored_streams>(b.data(), 0);
+          }
           if (g.has.port_stamps && group == CapGroup::kGeneral2)
             prm::set<Cap2::ts_cqe_metadata_size2wqe_counter>(b.data(), 0);
           if (g.has.header_split && group == CapGroup::kGeneral2) {

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Compares a run of rdma-core's tests with what expected.txt says, and counts.
 
-usage: compare.py --where eth|ib|eth-vf|ib-vf|eth-lag --kernel K --guest-status N --rules FILE [-v] [--summary FILE] EXPECTED LOG [NAME...]
+usage: compare.py --where eth|ib|eth-vf|ib-vf|eth-lag|eth-later|ib-later --kernel K --guest-status N --rules FILE [-v] [--summary FILE] EXPECTED LOG [NAME...]
 A line of EXPECTED:  NAME pass|skip|omit [@WHERE,...] [REASON]     (omit: not run there)
-WHERE is a link (eth, ib), a kernel (6.1) or both (eth-6.1), or a link's virtual function (ib-vf) or bond (eth-lag); the line that says most about where counts.
+WHERE is a link (eth, ib), a kernel (6.1) or both (eth-6.1), or a link's virtual function (ib-vf), bond (eth-lag) or later card (ib-later); the line that says most about where counts.
 Or:  NAME breaks RULE,... REASON     (validation rules that this test has the driver break on purpose; every other test breaks none)
 FILE is what the HCA says at its end of the rules that were broken; LOG names each breach as it happens, between the tests' lines.
 """

@@ -15,7 +15,7 @@ if [[ $suite_vf == -lag ]]; then
   done
   ip link set bond0 up
   device=mlx5_bond_0
-elif [[ -n $suite_vf ]]; then
+elif [[ $suite_vf == -vf ]]; then
   # The port is the physical function's to bring up.
   ip link set "$(ls "/sys/class/infiniband/$device/device/net" | head -n 1)" up
   echo 1 >"/sys/class/infiniband/$device/device/sriov_numvfs" || exit
