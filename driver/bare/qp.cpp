@@ -192,6 +192,7 @@ CommandResult Qp::to_rtr(const QpAttr& a) {
     prm::set<P::pkey_index>(qpc, a.pkey_index);
     if (!device_.ethernet()) {
       prm::set<P::rlid>(qpc, a.dlid != 0 ? a.dlid : device_.lid());
+      prm::set<P::sl>(qpc, a.sl);
       prm::set<P::grh>(qpc, a.grh ? 1 : 0);
       if (a.grh) {
         prm::set<P::hop_limit>(qpc, 64);

@@ -58,6 +58,7 @@ struct RocePath {
 struct QpAttr {
   std::uint32_t remote_qpn = 0;
   std::uint16_t dlid = 0;  // 0: our own
+  std::uint8_t sl = 0;     // InfiniBand
   bool grh = false;        // InfiniBand; to this GID
   std::array<std::uint8_t, 16> dgid{};
   unsigned access = kRemoteRead | kRemoteWrite | kRemoteAtomic;

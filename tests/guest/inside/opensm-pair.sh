@@ -106,11 +106,13 @@ ends 60 cm ib_write_bw -R -F -s 65536 -n 50 -d "$device" -- ib_write_bw -R -F -s
 ends_opensm() { kill "$(ps -e -o pid=,comm= | awk '$2 == "opensm" {print $1}')"; }
 opensm_is_gone() { ! pgrep -x opensm >/dev/null; }
 
-# A manager that gives the ports an M_Key: who has another one gets no answer, and the manager is told.
+# A manager that gives the ports an M_Key: who has another one gets no answer, and the manager is told. It sets virtual lanes, too.
 key=0x1122334455667788
 if [[ $side == a ]]; then
   ends_opensm && within 60 opensm_is_gone
   printf 'm_key %s\nm_key_protection_level 2\nm_key_lease_period 0\n' $key >/tmp/opensm.conf
+  printf 'qos %s\nqos_max_vls %s\nqos_high_limit %s\nqos_vlarb_high %s\nqos_vlarb_low %s\nqos_sl2vl %s\n' \
+    TRUE 4 2 0:4 1:64,2:32,3:16 0,1,2,3,3,3,3,3,3,3,3,3,3,3,3,15 >>/tmp/opensm.conf
   opensm --daemon --config /tmp/opensm.conf --log_file /tmp/keys.log --timeout 2000 >/tmp/opensm.out 2>&1 || { cat /tmp/opensm.out && fail "opensm"; }
 fi
 barrier keys
@@ -119,6 +121,11 @@ within 90 key_is_there
 try smpquery -y $key portinfo "$other_lid" 1 && has 'ProtectBits:\.*2'
 if timeout 30 smpquery -y 0x5 nodeinfo "$other_lid" >/tmp/out 2>&1; then cat /tmp/out && fail "an answer in spite of a wrong M_Key"; fi
 try smpquery -y $key portinfo "$other_lid" 1 && has 'MkeyViolations:\.*[1-9]'
+show=y try smpquery -y $key sl2vl "$other_lid" 1 && has '\|? *0\| *1\| *2\| *3\| *3\|.*\| *3\| *15'
+show=y try smpquery -y $key vlarb "$other_lid" 1 && has '0x40.*0x20.*0x10'
+try smpquery -y $key portinfo "$other_lid" 1 && has 'OperVLs:\.*VL0-3' && has 'VLHighLimit:\.*2$'
+# Lanes carry what goes by their service levels.
+for sl in 0 2 9; do ends 60 tcp:18515 ib_write_bw -F -S $sl -s 65536 -n 50 -d "$device" -- ib_write_bw -F -S $sl -s 65536 -n 50 -d "$device" "$theirs"; done
 manager_knows() { grep -q 'num:256' /tmp/keys.log; }
 if [[ $side == a ]]; then
   within 60 manager_knows
