@@ -30,8 +30,10 @@ std::array<std::uint8_t, kGcmNonce> nonce(const MacsecSa& sa, std::uint32_t pn) 
 
 // What is authenticated only: the addresses, the SecTAG, and the data of a frame that is not encrypted.
 std::vector<std::uint8_t> open_part(const std::uint8_t* frame, const MacsecFrame& at, bool encrypted) {
-  std::vector<std::uint8_t> aad(frame, frame + kAddresses);
-  aad.insert(aad.end(), frame + at.tag, frame + (encrypted ? at.data : at.icv));
+  const std::size_t rest = (encrypted ? at.data : at.icv) - at.tag;
+  std::vector<std::uint8_t> aad(kAddresses + rest);
+  std::memcpy(aad.data(), frame, kAddresses);
+  std::memcpy(aad.data() + kAddresses, frame + at.tag, rest);
   return aad;
 }
 

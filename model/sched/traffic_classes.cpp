@@ -23,7 +23,7 @@ void TrafficClasses::clear() { reset_state(*this); }
 
 void TrafficClasses::sent(Time t, unsigned tc, std::uint64_t bytes) {
   rates_[tc].sent(t, bytes);
-  if (limit_ != 0 && others_wait_below(tc)) ahead_ += bytes;
+  if (limit_ != 0 && waits_of_groups(tc, true)) ahead_ += bytes;
   served_[tc] += static_cast<double>(bytes) / std::max<unsigned>(settings_.classes[tc].share, 1);
 }
 
@@ -34,14 +34,17 @@ void TrafficClasses::waits(unsigned tc) {
 }
 
 void TrafficClasses::left(unsigned tc) {
+  if (waits_of_groups(tc, false)) ahead_ = 0;
   if (waiting_[tc] == 0 || --waiting_[tc] != 0) return;
   waiting_mask_ &= ~(1u << tc);
 }
 
-bool TrafficClasses::others_wait_below(unsigned tc) const {
-  for (unsigned other = 0; other < kCount; ++other)
-    if ((waiting_mask_ >> other & 1) != 0 && settings_.classes[other].group < settings_.classes[tc].group)
-      return true;
+bool TrafficClasses::waits_of_groups(unsigned tc, bool lower) const {
+  const unsigned group = settings_.classes[tc].group;
+  for (unsigned other = 0; other < kCount; ++other) {
+    const unsigned theirs = settings_.classes[other].group;
+    if ((waiting_mask_ >> other & 1) != 0 && (lower ? theirs < group : theirs > group)) return true;
+  }
   return false;
 }
 
@@ -49,7 +52,6 @@ unsigned TrafficClasses::next() {
   unsigned best = best_of(waiting_mask_);
   if (best == kCount) return 0;
   if (limit_ != 0 && ahead_ >= limit_) {
-    ahead_ = 0;
     std::uint32_t lower = 0;
     for (unsigned tc = 0; tc < kCount; ++tc)
       if (settings_.classes[tc].group < settings_.classes[best].group) lower |= 1u << tc;

@@ -74,7 +74,7 @@ class TrafficClasses {
 
  private:
   unsigned best_of(std::uint32_t mask) const;  // kCount: none
-  bool others_wait_below(unsigned tc) const;
+  bool waits_of_groups(unsigned tc, bool lower) const;  // than that of tc, or higher
 
   struct Settings {
     std::array<std::uint8_t, kPriorities> map{0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7};

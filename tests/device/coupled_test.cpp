@@ -247,7 +247,7 @@ TEST_F(CoupledStranger, AForeignOneIsSentAwayAndTheWaitGoesOn) {
 }
 
 TEST_F(CoupledStranger, AnotherVersionEndsIt) {
-  expect_refused([](wire::Hello& h) { h.version = 1; }, "version 1 of the protocol there, 2 here");
+  expect_refused([](wire::Hello& h) { h.version = 1; }, "version 1 of the protocol there, 3 here");
 }
 
 TEST_F(CoupledStranger, OneWhoseTimeIsItsOwnEndsIt) {

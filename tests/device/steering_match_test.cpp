@@ -225,7 +225,7 @@ TEST_F(Steering, MasksOfFieldsThatNobodyReadsAreRefused) {
   using Misc = prm::fte_match_set_misc;
   group(1, Misc::source_port::bit_off / 8, CmdStatus::kBadParam);
   group(1, 63, CmdStatus::kBadParam);  // reserved
-  group(3, prm::fte_match_set_misc2::macsec_syndrome::bit_off / 8, CmdStatus::kBadParam);
+  group(3, 63, CmdStatus::kBadParam);  // reserved
   group(4, prm::fte_match_set_misc3::geneve_tlv_option_0_data::bit_off / 8, CmdStatus::kBadParam);
   group(5, 0, CmdStatus::kBadParam);
   group(6, 0, CmdStatus::kBadParam);

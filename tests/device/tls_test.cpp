@@ -491,7 +491,7 @@ TEST_F(TlsTest, Keys) {
 TEST_F(TlsTest, WhatIsNotOffered) {
   breaks({"cap-not-offered", "object-reference", "object-unknown"});
   const std::uint32_t pd = link->pd.pdn();
-  EXPECT_FALSE(try_dek(pd, tls_records::kKey, prm::kKeySize128, 4).ok()) << "MACsec";
+  EXPECT_FALSE(try_dek(pd, tls_records::kKey, prm::kKeySize128, 6).ok()) << "PSP";
   EXPECT_FALSE(try_dek(pd, tls_records::kKey, 2, 1).ok()) << "size";
   EXPECT_FALSE(try_dek(pd + 100, tls_records::kKey, prm::kKeySize128, 1).ok()) << "PD";
   EXPECT_FALSE(of_dek(prm::op::QUERY_GENERAL_OBJECT, dek->number() + 1).ok());

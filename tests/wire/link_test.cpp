@@ -92,7 +92,8 @@ struct End final : Link::Owner {
   std::string refuse, refuse_mark, log;
   std::vector<Mark> marks;
   int ups = 0, downs = 0;
-  bool carrier = true, keep = true;
+  Wish wish;
+  bool keep = true;
   std::size_t count = 0, bytes = 0;
   std::vector<Frame> frames;
   std::map<int, std::pair<bool, bool>> watched;
@@ -152,10 +153,10 @@ TEST_F(LinkTest, CoupledEndsPullUpToAMark) {
   EXPECT_EQ(b.peer.latency, 150'000);
   EXPECT_EQ(b.link.pull(now_), Link::Pulled::kNothing);
   EXPECT_TRUE(a.send({1}, 0, 10));
-  a.link.send_mark({100, 250, true});
+  a.link.send_mark({100, 250, {}});
   EXPECT_TRUE(a.send({2}, 0, 120));
   EXPECT_TRUE(a.send({3}, 0, 130));
-  a.link.send_mark({300, 350, false});
+  a.link.send_mark({300, 350, {false, true, 5}});
   pass(20, a, b);  // longer than a silence that others would take for death
   EXPECT_TRUE(b.frames.empty());
   ASSERT_EQ(b.link.pull(now_), Link::Pulled::kMark);
@@ -164,12 +165,12 @@ TEST_F(LinkTest, CoupledEndsPullUpToAMark) {
   ASSERT_EQ(b.marks.size(), 1u);
   EXPECT_EQ(b.marks[0].at, 100);
   EXPECT_EQ(b.marks[0].next, 250);
-  EXPECT_TRUE(b.marks[0].wanted);
+  EXPECT_EQ(b.marks[0].wish, Wish{});
   ASSERT_EQ(b.link.pull(now_), Link::Pulled::kMark);
   EXPECT_EQ(b.frames.size(), 3u);
   ASSERT_EQ(b.marks.size(), 2u);
   EXPECT_EQ(b.marks[1].at, 300);
-  EXPECT_FALSE(b.marks[1].wanted);
+  EXPECT_EQ(b.marks[1].wish, (Wish{false, true, 5}));
   EXPECT_EQ(b.link.pull(now_), Link::Pulled::kNothing);
   a.link.finish("enough");
   EXPECT_EQ(b.link.pull(now_), Link::Pulled::kDown);
