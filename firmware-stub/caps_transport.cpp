@@ -30,11 +30,13 @@ void fill_general_transport(const Options& options, std::uint8_t* c) {
 }
 
 constexpr std::uint32_t kLogFixedBuffer = 8;
+constexpr std::uint32_t kLogEntity = 11;  // the smallest frames of AF_XDP, each a page of its key
 
 void fill_general_2(const Options& options, std::uint8_t* c) {
   using g = prm::cmd_hca_cap_2;
   prm::set<prm::cap2_log_reserved_qpn_granularity>(c, kLogReservedQpns);
   if (options.link != Link::kEthernet || !options.generation->has.flow_rewrite) return;
+  prm::set<g::log_min_mkey_entity_size>(c, kLogEntity);
   if (options.generation->has.header_split) {
     // Of KSM lists, as the drivers make them for headers.
     prm::set<g::min_mkey_log_entity_size_fixed_buffer>(c, kLogFixedBuffer);

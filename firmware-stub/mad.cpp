@@ -15,7 +15,8 @@ namespace hcasim::fw {
 namespace {
 
 constexpr unsigned kPkeysPerBlock = 32, kGuidsPerBlock = 8;
-constexpr std::uint32_t kIgnoreKey = 1;  // MAD_IFC, op_mod
+constexpr std::uint32_t kIgnoreKey = 1;              // MAD_IFC, op_mod
+constexpr std::uint32_t kExtendedSpeeds = 1u << 31;  // PortInfo, attribute modifier
 
 // PTYS encodings to those of PortInfo.
 std::uint8_t width_code(unsigned ptys) {
@@ -102,7 +103,8 @@ std::uint16_t set_port_info(Mad& m, const PortInfo& i) {
 }
 
 std::uint16_t port_info(Mad& m) {
-  if (m.modifier > 1) return kMadBadField;  // port 1; 0 means the port that got the MAD
+  // Port 1; 0 means the port that got the MAD. The highest bit says that the manager knows extended speeds.
+  if ((m.modifier & ~kExtendedSpeeds) > 1) return kMadBadField;
   if (m.set) {
     const std::uint16_t status = set_port_info(m, load<PortInfo>(m.data));
     if (status != kMadOk) return status;
@@ -116,7 +118,8 @@ std::uint16_t port_info(Mad& m) {
   const PortState state = m.fw.hca_vport().state(port.state());
   const bool up = state != PortState::kDown;
   PortInfo i{};
-  i.m_key = m.fw.options().vf ? 0 : guard.shown(sim_now(), m.key);
+  // Who has set it, with the key before or none, knows it.
+  if (!m.fw.options().vf) i.m_key = m.set ? guard.key() : guard.shown(sim_now(), m.key);
   i.m_key_lease = guard.lease();
   i.m_key_violations = guard.violations();
   i.gid_prefix = agent.subnet_prefix();

@@ -28,6 +28,7 @@ namespace hcasim::fw {
 // PortInfo:CapabilityMask (IBTA table 146)
 enum : std::uint32_t {
   kCapSm = 1u << 1,
+  kCapSlMap = 1u << 6,
   kCapSystemImageGuid = 1u << 11,
   kCapExtendedSpeeds = 1u << 14,
   kCapCm = 1u << 16,
@@ -36,7 +37,8 @@ enum : std::uint32_t {
   kCapVendorClass = 1u << 24,
   kCapClientReregister = 1u << 25,
 };
-constexpr std::uint32_t kDefaultCaps = kCapSystemImageGuid | kCapExtendedSpeeds | kCapClientReregister;
+constexpr std::uint32_t kDefaultCaps =
+    kCapSlMap | kCapSystemImageGuid | kCapExtendedSpeeds | kCapClientReregister;
 constexpr std::uint64_t kDefaultSubnetPrefix = 0xfe80000000000000ull;
 
 class PortAgent {

@@ -210,7 +210,9 @@ TEST_F(ForeignSm, ThePortsKeyKeepsOthersOut) {
     info[26] = 0;
     info[27] = kLease;
     info[34] = static_cast<std::uint8_t>(level << 6);
-    EXPECT_EQ(ask(kSubn, kSet, kPortInfo, 1, info).status, 0);
+    const Answer a = ask(kSubn, kSet, kPortInfo, 1, info);
+    EXPECT_EQ(a.status, 0);
+    EXPECT_EQ(prm::load64(a.data.data()), kKey) << "who sets it knows it";
   };
   const auto violations = [&] {
     return prm::load32(ask(kSubn, kGet, kPortInfo, 1).data.data() + 44) >> 16;

@@ -116,12 +116,12 @@ if [[ $side == a ]]; then
   opensm --daemon --config /tmp/opensm.conf --log_file /tmp/keys.log --timeout 2000 >/tmp/opensm.out 2>&1 || { cat /tmp/opensm.out && fail "opensm"; }
 fi
 barrier keys
-key_is_there() { timeout 20 smpquery -y $key portinfo "$other_lid" 1 2>/dev/null | grep -qi "Mkey:.*$key"; }
+key_is_there() { timeout 20 smpquery -y $key portinfo "$other_lid" 1 2>/dev/null | grep -q 'ProtectBits:\.*2'; }
 within 90 key_is_there
 try smpquery -y $key portinfo "$other_lid" 1 && has 'ProtectBits:\.*2'
 if timeout 30 smpquery -y 0x5 nodeinfo "$other_lid" >/tmp/out 2>&1; then cat /tmp/out && fail "an answer in spite of a wrong M_Key"; fi
 try smpquery -y $key portinfo "$other_lid" 1 && has 'MkeyViolations:\.*[1-9]'
-show=y try smpquery -y $key sl2vl "$other_lid" 1 && has '\|? *0\| *1\| *2\| *3\| *3\|.*\| *3\| *15'
+show=y try smpquery -y $key sl2vl "$other_lid" 1 && has '\| *0\| *1\| *2\| *3\| *3\|.*\| *3\|15\|'
 show=y try smpquery -y $key vlarb "$other_lid" 1 && has '0x40.*0x20.*0x10'
 try smpquery -y $key portinfo "$other_lid" 1 && has 'OperVLs:\.*VL0-3' && has 'VLHighLimit:\.*2$'
 # Lanes carry what goes by their service levels.

@@ -28,14 +28,14 @@ for mounted in debugfs:/sys/kernel/debug tracefs:/sys/kernel/tracing configfs:/s
   [[ ! -d ${mounted#*:} ]] || mountpoint -q "$root${mounted#*:}" || mount -t "${mounted%%:*}" none "$root${mounted#*:}" || echo "no ${mounted%%:*}"
 done
 tests=$root/tests/drivers/net
-# Other addresses than those that tests take for their tunnels (192.0.2.0/24, 2001:db8::/64).
+# Other addresses than those that tests take themselves (of documentation: 192.0.2.0/24, 198.51.100.0/24, 2001:db8::/32).
 cat >$tests/net.config <<TEXT
 NETIF=$near
-LOCAL_V4=198.51.100.1
-LOCAL_V6=2001:db8:1::1
-LOCAL_PREFIX_V6=2001:db8:2::/64
-REMOTE_V4=198.51.100.2
-REMOTE_V6=2001:db8:1::2
+LOCAL_V4=172.31.77.1
+LOCAL_V6=fd77:1::1
+LOCAL_PREFIX_V6=fd77:2::/64
+REMOTE_V4=172.31.77.2
+REMOTE_V6=fd77:1::2
 REMOTE_TYPE=netns
 REMOTE_ARGS=far
 TEXT
@@ -60,9 +60,9 @@ in_root() { chroot $root /usr/bin/env -i NETIF_NO_CABLE="$loose" PATH=/usr/local
 carrier() { ip netns exec far cat "/sys/class/net/$far/carrier" 2>/dev/null | grep -q 1 && grep -qs 1 "/sys/class/net/$near/carrier"; }
 ends_up_again() {
   [[ ! -d /sys/class/net/$far ]] || ip link set "$far" netns far || fail "$far into its name space"
-  ip link set "$near" up mtu 1500 && ip address replace 198.51.100.1/24 dev "$near" && ip address replace 2001:db8:1::1/64 dev "$near" nodad || fail "$near"
-  ip -n far link set lo up && ip -n far link set "$far" up mtu 1500 && ip -n far address replace 198.51.100.2/24 dev "$far" &&
-    ip -n far address replace 2001:db8:1::2/64 dev "$far" nodad && ip -n far route replace 2001:db8:2::/64 via 2001:db8:1::1 || fail "$far"
+  ip link set "$near" up mtu 1500 && ip address replace 172.31.77.1/24 dev "$near" && ip address replace fd77:1::1/64 dev "$near" nodad || fail "$near"
+  ip -n far link set lo up && ip -n far link set "$far" up mtu 1500 && ip -n far address replace 172.31.77.2/24 dev "$far" &&
+    ip -n far address replace fd77:1::2/64 dev "$far" nodad && ip -n far route replace fd77:2::/64 via fd77:1::1 || fail "$far"
   within 60 carrier
 }
 both_here() {
