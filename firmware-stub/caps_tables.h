@@ -82,12 +82,11 @@ void fill_table(const Options& options, FlowTableType type, std::uint8_t* c) {
   put<typename T::ipsec_decrypt>(c, action(kFlowDecrypt));
   put<typename T::reformat_add_esp_trasport>(c, reformat(REFORMAT_TYPE_ADD_ESP_TRANSPORT_OVER_IPV4));
   put<typename T::reformat_l2_to_l3_esp_tunnel>(c, reformat(REFORMAT_TYPE_L2_TO_L3_ESP_TUNNEL));
-  put<typename T::reformat_add_esp_transport_over_udp>(
-      c, reformat(REFORMAT_TYPE_ADD_ESP_TRANSPORT_OVER_UDPV4));
+  put<typename T::reformat_add_esp_transport_over_udp>(c,
+                                                       reformat(REFORMAT_TYPE_ADD_ESP_TRANSPORT_OVER_UDPV4));
   put<typename T::reformat_del_esp_trasport>(c, reformat(REFORMAT_TYPE_DEL_ESP_TRANSPORT));
   put<typename T::reformat_l3_esp_tunnel_to_l2>(c, reformat(REFORMAT_TYPE_L3_ESP_TUNNEL_TO_L2));
-  put<typename T::reformat_del_esp_transport_over_udp>(
-      c, reformat(REFORMAT_TYPE_DEL_ESP_TRANSPORT_OVER_UDP));
+  put<typename T::reformat_del_esp_transport_over_udp>(c, reformat(REFORMAT_TYPE_DEL_ESP_TRANSPORT_OVER_UDP));
   put<typename T::macsec_encrypt>(c, action(kFlowEncrypt));
   put<typename T::macsec_decrypt>(c, action(kFlowDecrypt));
   put<typename T::reformat_add_macsec>(c, reformat(REFORMAT_TYPE_ADD_MACSEC));

@@ -40,7 +40,7 @@ struct Generation {
     bool odp_xrc_dc;     // on-demand paging of XRC and DC transports
     bool flow_rewrite;   // header modification, encapsulation, decapsulation, VLAN push and pop; RDMA tables
     bool enhanced_mpw;   // enhanced multi-packet send WQE
-    bool stride_cqe;     // mini CQE with the stride's index, compression of 128 byte CQEs, fewer strides a WQE
+    bool stride_cqe;     // mini CQE with the stride's index, 128 byte CQEs compressed, few strides a WQE
     bool pacing_burst;   // burst bound and typical packet size of a rate limit
     bool crypto;         // TLS in line, on boards that may encrypt
     bool header_split;   // SHAMPO: headers apart from data

@@ -268,9 +268,9 @@ static_assert(sizeof(AsoCtrlSeg) == 48 && offsetof(AsoCtrlSeg, condition_0_data)
               offsetof(AsoCtrlSeg, data_mask) == 40);
 constexpr uint32_t kAsoReadEnable = 1;
 enum : uint8_t { kAsoIpsec = 0, kAsoFlowMeter = 2, kAsoMacsec = 5 };  ///< opmod of ACCESS_ASO
-enum : uint8_t { kAsoFalse = 0, kAsoTrue = 1 };        ///< condition_operands
-enum : uint8_t { kAsoAnd = 0, kAsoOr = 1 };            ///< condition_combination
-enum : uint8_t { kAsoBitwise = 0, kAsoBytewise = 1 };  ///< data_mask_mode
+enum : uint8_t { kAsoFalse = 0, kAsoTrue = 1 };                       ///< condition_operands
+enum : uint8_t { kAsoAnd = 0, kAsoOr = 1 };                           ///< condition_combination
+enum : uint8_t { kAsoBitwise = 0, kAsoBytewise = 1 };                 ///< data_mask_mode
 constexpr unsigned kAsoData = 64;
 
 /// UMR control segment; an mkey segment (`prm::mkc`) and the translation list follow.

@@ -59,7 +59,7 @@ inline constexpr std::uint64_t kOldestApi = 6;
   EVENT(kLinkDown, "link_down", "h")                                                              \
   EVENT(kLinkCarrier, "link_carrier", "hn")  /* wish */                                           \
   EVENT(kLinkFrame, "link_frame", "hnns")    /* flags, time sent, frame */                        \
-  EVENT(kLinkMark, "link_mark", "hnnn")      /* time, next time, wish; whether that is right */ \
+  EVENT(kLinkMark, "link_mark", "hnnn")      /* time, next time, wishes; whether that is right */ \
   EVENT(kLinkLog, "link_log", "hns")         /* level, line */                                    \
   EVENT(kStatistics, "hca_stats_json", "hs") /* what it says; no return follows */                \
   EVENT(kEnd, "end", "n")                    /* events before it; no return follows */            \

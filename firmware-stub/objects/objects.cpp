@@ -17,8 +17,7 @@ constexpr std::uint32_t kFirstPd = 1, kFirstXrcd = 1, kFirstTd = 1, kFirstMkey =
                         kFirstFlowTable = 0x30, kFirstFlowGroup = 0x50, kFirstFlowCounter = 4,
                         kFirstModifyHeader = 0x70, kFirstReformat = 0x90, kFirstUmem = 0x20,
                         kFirstSwIcm = 0x10, kFirstFlowSampler = 0x18, kFirstFlowMeter = 0x28,
-                        kFirstMatchDefiner = 0x38, kFirstDek = 0x58, kFirstIpsec = 0x68,
-                        kFirstMacsec = 0x78;
+                        kFirstMatchDefiner = 0x38, kFirstDek = 0x58, kFirstIpsec = 0x68, kFirstMacsec = 0x78;
 constexpr std::uint32_t room(unsigned log, std::uint32_t first) { return (1u << log) - first; }
 }  // namespace
 

@@ -382,8 +382,8 @@ struct Objects {
   template <class Archive>
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, users, umem_users, sched_users, multicast, flow_samplers, flow_tables, flow_groups,
-                  flow_counters, counter_bulks, modify_headers, reformats, flow_meters, ipsecs,
-                  macsecs, match_definers, deks, tirs, rqts, rqs, qps, tises, srqs, mkeys, memics, psvs, cqs, eqs,
+                  flow_counters, counter_bulks, modify_headers, reformats, flow_meters, ipsecs, macsecs,
+                  match_definers, deks, tirs, rqts, rqs, qps, tises, srqs, mkeys, memics, psvs, cqs, eqs,
                   umems, sched_elements, sw_icms, reserved_qpns, pds, uars, xrcds, tds, q_counters, flows,
                   xlt_words, general_objects);
   }

@@ -26,7 +26,7 @@ constexpr unsigned kLogPage = 12;
 constexpr unsigned kLogWqebb = 6;
 constexpr unsigned kMinLogRqStride = 4, kMaxLogRqStride = 15;
 constexpr unsigned kBaseLogStrides = 9, kBaseLogStrideSize = 6;  // of striding RQs, as the wq says them
-constexpr unsigned kFirstFewerStrides = 10;  // -6: 8 strides
+constexpr unsigned kFirstFewerStrides = 10;                      // -6: 8 strides
 constexpr unsigned kMaxLogStrides = 16, kMaxLogStrideSize = 13;
 
 bool striding(WqType t) { return t == WqType::kLinkedListStriding || t == WqType::kCyclicStriding; }

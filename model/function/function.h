@@ -89,8 +89,8 @@ class Function {
 
   template <class Archive>
   void list_state(Archive& a) {
-    HCASIM_FIELDS(a, health_, vport_, qps_, cqs_, eqs_, mkeys_, psvs_, eth_, deks_, ipsec_, macsec_, q_counters_,
-                  qos_, flows_, sw_steering_, steering_, uars_, memic_, gateway_, bad_accesses_);
+    HCASIM_FIELDS(a, health_, vport_, qps_, cqs_, eqs_, mkeys_, psvs_, eth_, deks_, ipsec_, macsec_,
+                  q_counters_, qos_, flows_, sw_steering_, steering_, uars_, memic_, gateway_, bad_accesses_);
   }
 
  private:

@@ -107,8 +107,8 @@ struct Packet {
   // Never on a wire: the function of this card that sends it; once it has come in, the one that it is for.
   FunctionId function = 0;
   FunctionId switched_to = kNoFunction;  // by the E-Switch: it has left that, for this function
-  std::uint8_t sl = 0, vl = 0;  // vl: IB, the data lane that it leaves by (VirtualLanes)
-  bool vl15 = false;            // IB: on the management lane, as SMPs and nothing else
+  std::uint8_t sl = 0, vl = 0;           // vl: IB, the data lane that it leaves by (VirtualLanes)
+  bool vl15 = false;                     // IB: on the management lane, as SMPs and nothing else
   bool has_grh = false;
   std::uint8_t tclass = 0, hop_limit = 0;
   std::uint32_t flow_label = 0;
@@ -188,7 +188,8 @@ struct Packet {
   template <class Archive>
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, kind, ipv4, has_vlan, vlan_tci, dmac, smac, udp_sport, frame_len, internal, looped,
-                  transport_domain, slid, dlid, sl, vl, vl15, has_grh, tclass, hop_limit, flow_label, sgid, dgid);
+                  transport_domain, slid, dlid, sl, vl, vl15, has_grh, tclass, hop_limit, flow_label, sgid,
+                  dgid);
     HCASIM_FIELDS(a, opcode, solicited, ack_req, migreq, pkey, dest_qpn, psn, va, rkey, dma_len, swap_add,
                   compare, imm, aeth, msn, qkey, src_qpn, dc_key, dc_connect, dc_session, dc_first_psn);
     HCASIM_FIELDS(a, function, switched_to, sqn, source_vport, reg_c, affinity, crossed, reports_departure,

@@ -73,7 +73,7 @@ class TrafficClasses {
   }
 
  private:
-  unsigned best_of(std::uint32_t mask) const;  // kCount: none
+  unsigned best_of(std::uint32_t mask) const;           // kCount: none
   bool waits_of_groups(unsigned tc, bool lower) const;  // than that of tc, or higher
 
   struct Settings {

@@ -53,8 +53,8 @@ struct SteeredFrame {
   std::uint8_t ipsec_syndrome = 0;   // EspStatus, of what has been decrypted
   std::uint8_t macsec_syndrome = 0;  // MacsecStatus
   bool unprotected = false;          // should have been encrypted, and was not: does not leave
-  Time at = 0;                      // E-Switch, encryption: when it is as far as it has come
-  std::uint64_t version = 0;        // 0: as it came. Frames of the same version in one walk are alike.
+  Time at = 0;                       // E-Switch, encryption: when it is as far as it has come
+  std::uint64_t version = 0;         // 0: as it came. Frames of the same version in one walk are alike.
 
   const std::uint8_t* bytes() const { return packet->frame(); }
   std::uint32_t len() const { return packet->frame_len; }
@@ -119,14 +119,14 @@ bool anchor_offset(const SteeredFrame& frame, std::uint32_t anchor, std::uint32_
 bool known_anchor(std::uint32_t anchor);
 bool insert_bytes(SteeredFrame& frame, std::uint32_t at, const std::uint8_t* bytes, std::uint32_t len);
 bool remove_bytes(SteeredFrame& frame, std::uint32_t at, std::uint32_t len);
-// Protected frames (IEEE 802.1AE 9.2): the SecTAG behind the addresses and `skip` bytes of VLAN tags, room for
-// the ICV at the end; and both away again, of a frame whose SecTAG has that many bytes.
+// Protected frames (IEEE 802.1AE 9.2): the SecTAG behind the addresses and `skip` bytes of VLAN tags, room
+// for the ICV at the end; and both away again, of a frame whose SecTAG has that many bytes.
 bool add_macsec(SteeredFrame& frame, const std::uint8_t* tag, std::uint32_t len, std::uint32_t skip);
 bool remove_macsec(SteeredFrame& frame, std::uint32_t len);
 // ESP of packet offload: header and trailer put around what is to be encrypted, and away from what has been
-// decrypted. header: transport: ESP's header and IV, perhaps behind one of UDP; tunnel: Ethernet and IP before
-// it; of a tunnel that is taken away: the Ethernet header that the packet inside gets. IP and UDP lengths, the
-// IPv4 checksum and the next header are made.
+// decrypted. header: transport: ESP's header and IV, perhaps behind one of UDP; tunnel: Ethernet and IP
+// before it; of a tunnel that is taken away: the Ethernet header that the packet inside gets. IP and UDP
+// lengths, the IPv4 checksum and the next header are made.
 bool add_esp_transport(SteeredFrame& frame, const std::uint8_t* header, std::uint32_t len);
 bool add_esp_tunnel(SteeredFrame& frame, const std::uint8_t* header, std::uint32_t len);
 bool remove_esp_transport(SteeredFrame& frame, bool in_udp);

@@ -135,11 +135,10 @@ TEST_F(Leftover, ObjectsOfTheIbLink) {
       return name<prm::destroy_psv_in::psvn>(prm::op::DESTROY_PSV, prm::destroy_psv_in::bytes, id);
     });
   });
-  const std::set<std::string> ethernet = {"tises",       "tirs",           "rqts",           "rqs",
-                                          "flow_tables", "flow_groups",    "flow_counters",  "reformats",
-                                          "sw_icms",     "flow_samplers",  "modify_headers", "tds",
-                                          "flow_meters", "match_definers", "deks",           "ipsecs",
-                                          "macsecs"};
+  const std::set<std::string> ethernet = {
+      "tises",         "tirs",           "rqts",    "rqs",           "flow_tables",    "flow_groups",
+      "flow_counters", "reformats",      "sw_icms", "flow_samplers", "modify_headers", "tds",
+      "flow_meters",   "match_definers", "deks",    "ipsecs",        "macsecs"};
   EXPECT_EQ(unused_tables(), ethernet);
 }
 
@@ -196,8 +195,8 @@ TEST_F(LeftoverEth, ObjectsOfTheEthernetLink) {
   // Meters are the E-Switch's, definers those of a card of two ports, keys and IPsec those of a board that
   // encrypts.
   const std::set<std::string> others = {
-      "deks", "ipsecs", "macsecs", "flow_meters", "match_definers", "mkeys",         "xrcds",   "srqs",
-      "q_counters", "psvs",   "umems",       "sched_elements", "reserved_qpns", "sw_icms", "users.table"};
+      "deks",       "ipsecs", "macsecs", "flow_meters",    "match_definers", "mkeys",   "xrcds",      "srqs",
+      "q_counters", "psvs",   "umems",   "sched_elements", "reserved_qpns",  "sw_icms", "users.table"};
   EXPECT_EQ(unused_tables(), others);
 }
 

@@ -180,8 +180,8 @@ TEST_F(ForeignSm, SetsTheVirtualLanes) {
   EXPECT_EQ(ask(kSubn, kGet, kVlArbitration, 2u << 16).status, kBadField) << "the tables have 8 entries";
 
   prm::store32(info.data() + 16, 0x00420007);
-  info[38] = 7;                                       // VLHighLimit
-  info[43] = static_cast<std::uint8_t>(2 << 4);       // VL0-1
+  info[38] = 7;                                  // VLHighLimit
+  info[43] = static_cast<std::uint8_t>(2 << 4);  // VL0-1
   EXPECT_EQ(ask(kSubn, kSet, kPortInfo, 1, info).status, 0);
   EXPECT_EQ(ask(kSubn, kGet, kPortInfo, 1).data[38], 7);
   EXPECT_EQ(ask(kSubn, kGet, kPortInfo, 1).data[43] >> 4, 2);
@@ -214,9 +214,7 @@ TEST_F(ForeignSm, ThePortsKeyKeepsOthersOut) {
     EXPECT_EQ(a.status, 0);
     EXPECT_EQ(prm::load64(a.data.data()), kKey) << "who sets it knows it";
   };
-  const auto violations = [&] {
-    return prm::load32(ask(kSubn, kGet, kPortInfo, 1).data.data() + 44) >> 16;
-  };
+  const auto violations = [&] { return prm::load32(ask(kSubn, kGet, kPortInfo, 1).data.data() + 44) >> 16; };
   protect(1);
   key = kOther;
   EXPECT_STATUS(send(kSubn, kSet, kPortInfo, 1, info), CmdStatus::kBadPkt);
