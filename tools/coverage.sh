@@ -50,7 +50,7 @@ coverage_html() {
     [[ $HCASIM_INSTALLED == no ]] || die "coverage html needs --sources: the tree that the guest's modules were built from"
     # shellcheck source=tests/guest/lib-kernel-source.sh
     . "$HCASIM_ROOT/tests/guest/lib-kernel-source.sh"
-    kernel_source_ready
+    kernel_source_ready 6.1
     # shellcheck disable=SC2154 # kernel_source_ready sets it
     sources=$kernel_source/source
   fi

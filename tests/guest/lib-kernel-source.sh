@@ -4,9 +4,9 @@
 # The source of a guest's kernel of Debian's, and what modules are built with: headers and source come as packages of the very version
 # that the guest boots. Needs tools/common.sh, install.sh, apt.sh, driver/guest/recipes.sh.
 
-# kernel_version_known [SERIES]: sets series (6.1), release, version (of the package).
+# kernel_version_known SERIES: sets series (6.1), release, version (of the package).
 kernel_version_known() {
-  series=${1:-6.1}
+  series=$1
   guest_ready "$series" ''
   # shellcheck disable=SC2034 # read by those who build modules
   release=$(<"$GUEST_DIR/release")
@@ -34,7 +34,7 @@ unpack_kernel() {
   dpkg-deb --fsys-tarfile "$1"/linux-source-* | tar -xOf - --wildcards './usr/src/linux-source-*.tar.xz' | xz -dc | tar -xf - "${@:2}"
 }
 
-# kernel_source_ready [SERIES]: sets series, release, version, sources (as far as the mlx5 drivers go), headers; they stay under
+# kernel_source_ready SERIES: sets series, release, version, sources (as far as the mlx5 drivers go), headers; they stay under
 # build/cache/kernel-source.
 kernel_source_ready() {
   kernel_version_known "$@"

@@ -12,13 +12,33 @@ objects_before=$(general_objects)
 key=0x000102030405060708090a0b0c0d0e0fa1b2c3d4
 longer=0x000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1fa1b2c3d4
 wrong=0x0001020304050607ff090a0b0c0d0e0fa1b2c3d4
+# of_direction {in,out} OPTIONS...: those that a state of that direction may have: what is received has a window, what is sent numbers.
+of_direction() {
+  local direction=$1
+  shift
+  while (($# > 0)); do
+    case $1 in
+      limit) echo "$1 $2 $3" && shift ;;
+      replay-oseq*) [[ $direction == in ]] || echo "$1 $2" ;;
+      replay-*) [[ $direction == out ]] || echo "$1 $2" ;;
+      *) echo "$1 $2" ;;
+    esac
+    shift 2
+  done
+}
 # state SIDE FROM MODE KEY [OPTIONS...]: at that side, the state for what side FROM sends.
 state() {
-  local side=$1 from=$2 mode=$3 with=$4 offload=() said
+  local side=$1 from=$2 mode=$3 with=$4 offload=() said direction=in options
   shift 4
-  if ((side == 0)); then offload=(offload packet dev "$card" dir "$( ((from == 0)) && echo out || echo in)"); fi
+  options="$*"
+  if ((side == 0)); then
+    if ((from == 0)); then direction=out; fi
+    offload=(offload packet dev "$card" dir "$direction")
+    options=$(of_direction "$direction" "$@")
+  fi
+  # shellcheck disable=SC2086 # several options
   said=$(ip -n "side$side" xfrm state add src "${address[from]}" dst "${address[1 - from]}" proto esp spi "0x10$from" reqid 1 mode "$mode" \
-    aead 'rfc4106(gcm(aes))' "$with" 128 "$@" "${offload[@]}" 2>&1) || fail "ip xfrm state add, side $side, from $from, $mode $*: $said"
+    aead 'rfc4106(gcm(aes))' "$with" 128 $options "${offload[@]}" 2>&1) || fail "ip xfrm state add, side $side, from $from, $mode $options: $said"
 }
 policy() {
   local side=$1 from=$2 dir=$3 mode=$4 offload=() said
