@@ -111,6 +111,11 @@ static inline void open_device(void) {
   if (pd == NULL) fail("ibv_alloc_pd");
 }
 
+static inline void close_device(void) {
+  SAME(ibv_dealloc_pd(pd), 0);
+  SAME(ibv_close_device(context), 0);
+}
+
 struct region {
   uint8_t* at;
   size_t size;

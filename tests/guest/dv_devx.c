@@ -19,8 +19,7 @@ static void begin(void) {
 static void end(void) {
   SAME(ibv_dereg_mr(from.mr), 0);
   SAME(ibv_dereg_mr(to.mr), 0);
-  SAME(ibv_dealloc_pd(pd), 0);
-  SAME(ibv_close_device(context), 0);
+  close_device();
 }
 
 static void traffic(void) {

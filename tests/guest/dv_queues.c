@@ -2,28 +2,12 @@
 //
 // Runs inside a guest: what libmlx5 makes queues of: memory of every kind, UARs shared and of their own, by
 // its environment and by the application's wish; the null key.
-#include "dv_common.h"
+#include "dv_ends.h"
 #include "dv_frames.h"
 
 enum { kBytes = 24000 };
-static struct region from, to;
-static struct ibv_cq *send_cq, *recv_cq;
-
-static void begin(void) {
-  open_device();
-  from = make_region(kBytes);
-  to = make_region(kBytes);
-  send_cq = make_cq(128);
-  recv_cq = make_cq(128);
-}
-static void end(void) {
-  SAME(ibv_destroy_cq(send_cq), 0);
-  SAME(ibv_destroy_cq(recv_cq), 0);
-  SAME(ibv_dereg_mr(from.mr), 0);
-  SAME(ibv_dereg_mr(to.mr), 0);
-  SAME(ibv_dealloc_pd(pd), 0);
-  SAME(ibv_close_device(context), 0);
-}
+static void begin(void) { open_ends(kBytes); }
+static void end(void) { close_ends(); }
 
 // Ordinary traffic of an RC pair, with the SRQ too, under what the environment has asked for.
 static void traffic(void) {

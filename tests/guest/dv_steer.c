@@ -3,21 +3,14 @@
 // Runs inside a guest, on an Ethernet port whose cable leads back to it: verbs' flow counters, tags and VLANs
 // as completions tell them, headers that rules add and take off, a queue's rate, the kernel's rules behind an
 // application's own tables.
-#include "dv_common.h"
-
+#include "dv_ends.h"
 #include "dv_frames.h"
 
 enum { kBytes = 65536, kSlot = 2048 };
-static struct region from, to;
-static struct ibv_cq *send_cq, *recv_cq;
 static struct ibv_qp *sender, *receiver;
 
 static void begin(void) {
-  open_device();
-  from = make_region(kBytes);
-  to = make_region(kBytes);
-  send_cq = make_cq(128);
-  recv_cq = make_cq(128);
+  open_ends(kBytes);
   sender = make_qp(IBV_QPT_RAW_PACKET, send_cq, send_cq, NULL);
   struct ibv_qp_init_attr_ex init = {.send_cq = recv_cq, .recv_cq = recv_cq, .cap = {1, 64, 1, 4, 0}};
   receiver = make_looped_qp(&init);
@@ -27,12 +20,7 @@ static void begin(void) {
 static void end(void) {
   SAME(ibv_destroy_qp(sender), 0);
   SAME(ibv_destroy_qp(receiver), 0);
-  SAME(ibv_destroy_cq(send_cq), 0);
-  SAME(ibv_destroy_cq(recv_cq), 0);
-  SAME(ibv_dereg_mr(from.mr), 0);
-  SAME(ibv_dereg_mr(to.mr), 0);
-  SAME(ibv_dealloc_pd(pd), 0);
-  SAME(ibv_close_device(context), 0);
+  close_ends();
 }
 static void send_frame(uint32_t size) {
   post_send(sender, 1, IBV_WR_SEND, sge_of(&from, 0, size), NULL, 0);

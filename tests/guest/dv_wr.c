@@ -2,28 +2,12 @@
 //
 // Runs inside a guest: work requests by the extended interface (ibv_wr_start and its siblings) with every way
 // to give their data, on every transport; keys that come to an end.
-#include "dv_common.h"
+#include "dv_ends.h"
 #include "dv_frames.h"
 
 enum { kBytes = 24000 };
-static struct region from, to;
-static struct ibv_cq *send_cq, *recv_cq;
-
-static void begin(void) {
-  open_device();
-  from = make_region(kBytes);
-  to = make_region(kBytes);
-  send_cq = make_cq(128);
-  recv_cq = make_cq(128);
-}
-static void end(void) {
-  SAME(ibv_destroy_cq(send_cq), 0);
-  SAME(ibv_destroy_cq(recv_cq), 0);
-  SAME(ibv_dereg_mr(from.mr), 0);
-  SAME(ibv_dereg_mr(to.mr), 0);
-  SAME(ibv_dealloc_pd(pd), 0);
-  SAME(ibv_close_device(context), 0);
-}
+static void begin(void) { open_ends(kBytes); }
+static void end(void) { close_ends(); }
 
 static struct ibv_qp_ex* make_qp_ex(enum ibv_qp_type type, uint64_t ops) {
   struct ibv_qp_init_attr_ex init = {.qp_type = type,
