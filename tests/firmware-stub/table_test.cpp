@@ -56,7 +56,6 @@ TEST(OpcodeTable, TheDriverKeepsWhatConcernsTheWholeCard) {
                                          "MODIFY_HCA_VPORT_CONTEXT",
                                          "MODIFY_VPORT_STATE",
                                          "MODIFY_NIC_VPORT_CONTEXT",
-                                         "QUERY_ESW_VPORT_CONTEXT",
                                          "MODIFY_ESW_VPORT_CONTEXT",
                                          "SET_L2_TABLE_ENTRY",
                                          "QUERY_L2_TABLE_ENTRY",
