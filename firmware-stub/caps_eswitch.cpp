@@ -25,6 +25,8 @@ void fill_eswitch_tables(const Options& options, std::uint8_t* c) {
        fdb::reset_root_to_default, fdb::ft_field_support::source_eswitch_port,
        fdb::ft_field_bitmask_support::source_eswitch_port>(c);
   put<fdb::log_max_destination>(c, kLogVportDestinations);
+  fill_fields_2<cap::ft_field_support_2_esw_fdb>(c);
+  fill_fields_2<cap::ft_field_bitmask_support_2_esw_fdb>(c);
   // Software's entries cannot name a vport of the switch at the card's other port.
   if (options.generation->sw_steering() && options.ports == 1) fill_fdb_sw_steering(*options.generation, c);
 }

@@ -41,12 +41,12 @@ void fill_flow_table(const Options& options, std::uint8_t* c) {
   fill_table<cap::flow_table_properties_nic_transmit_sniffer>(options, FlowTableType::kSnifferTx, c);
   fill_chained<rx>(c);
   fill_chained<tx>(c);
-  put<cap::ft_field_support_2_nic_receive::bth_opcode>(c, 1);
+  fill_fields_2<cap::ft_field_support_2_nic_receive>(c);
   if (!generation.has.flow_rewrite) return;
   fill_chained<rdma_rx>(c);
   fill_chained<rdma_tx>(c);
-  put<cap::ft_field_support_2_nic_receive_rdma::bth_opcode>(c, 1);
-  put<cap::ft_field_support_2_nic_transmit_rdma::bth_opcode>(c, 1);
+  fill_fields_2<cap::ft_field_support_2_nic_receive_rdma>(c);
+  fill_fields_2<cap::ft_field_support_2_nic_transmit_rdma>(c);
 }
 
 // Ports selected by flow tables. What bypasses these, the driver switches on.
@@ -58,6 +58,7 @@ void fill_port_selection(const Options& options, std::uint8_t* maximum, std::uin
   fill_table<tables>(options, FlowTableType::kPortSelection, power_on);
   fill_chained<tables>(power_on);
   put<tables::log_max_destination>(power_on, kLogPortDestinations);
+  fill_fields_2<cap::ft_field_support_2_port_selection>(power_on);
   std::memcpy(maximum, power_on, cap::bytes);
   put<cap::port_select_flow_table_bypass>(maximum, 1);
 }

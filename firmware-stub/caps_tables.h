@@ -45,6 +45,12 @@ void fill_fields(std::uint8_t* c) {
        typename S::metadata_reg_c_1, typename S::metadata_reg_c_0>(c);
 }
 
+template <class S>
+void fill_fields_2(std::uint8_t* c) {
+  ones<typename S::inner_l4_type, typename S::outer_l4_type, typename S::bth_opcode,
+       typename S::tunnel_header_0_1>(c);
+}
+
 template <class T>
 void fill_table(const Options& options, FlowTableType type, std::uint8_t* c) {
   using namespace prm::k;

@@ -17,8 +17,7 @@ enum : std::uint16_t { kConnectRoot = 0, kDisconnectRoot = 1 };  // op_mod of SE
 // modify_flow_table_in.modify_field_select
 enum : std::uint32_t { kSelectMissTable = 1, kSelectLagNextTable = 1u << 15 };
 enum : std::uint16_t { kNormal = 0, kLagDemux = 1 };  // op_mod of CREATE_FLOW_TABLE
-constexpr std::uint32_t kCriteria = 0x1f;             // outer, misc, inner, misc 2, misc 3
-constexpr std::uint32_t kSecTagCriteria = 0x40;       // misc 5, of boards that know MACsec
+constexpr std::uint32_t kCriteria = 0x5f;             // outer, misc, inner, misc 2, misc 3, misc 5
 
 struct Miss {
   bool to_table = false, to_nic = false;
@@ -55,7 +54,8 @@ void set_miss(Firmware& fw, FlowTable& table, const Miss& miss) {
 }
 
 // The group's mask names only what the match engine reads of a frame there: which vport it came from is known
-// in the E-Switch, and to its manager; of which switch, on a card that has two.
+// in the E-Switch, and to its manager; of which switch, on a card that has two. SecTAGs are for boards that
+// know MACsec.
 bool mask_known(const Options& options, const FlowGroup& group, FlowTableType type) {
   MatchParam known = matchable();
   const bool knows = type == FlowTableType::kFdb || of_vport(type) || options.manages_switch();
@@ -63,6 +63,9 @@ bool mask_known(const Options& options, const FlowGroup& group, FlowTableType ty
   if (!knows) prm::set<misc::source_port>(known.data() + kMatchBlock, 0);
   if (!knows || options.ports == 1)
     prm::set<misc::source_eswitch_owner_vhca_id>(known.data() + kMatchBlock, 0);
+  constexpr std::size_t kSecTag = prm::fte_match_param::misc_parameters_5::macsec_tag_0::bit_off / 8,
+                        kBytes = 16;
+  if (!options.encrypts()) std::fill_n(known.begin() + kSecTag, kBytes, std::uint8_t{0});
   for (std::size_t i = 0; i < group.mask.size(); ++i)
     if (group.criteria >> (i / kMatchBlock) & 1 && (group.mask[i] & ~known[i]) != 0) return false;
   return true;
@@ -289,8 +292,7 @@ Syndrome create_flow_group(Firmware& fw, Command& cmd) {
   group.first = cmd.get<in::start_flow_index>();
   group.last = cmd.get<in::end_flow_index>();
   const std::uint32_t criteria = cmd.get<in::match_criteria_enable>();
-  const std::uint32_t offered = kCriteria | (fw.options().encrypts() ? kSecTagCriteria : 0);
-  if ((criteria & ~offered) != 0) return Syndrome::kFlowCriteria;
+  if ((criteria & ~kCriteria) != 0) return Syndrome::kFlowCriteria;
   if (group.splits && criteria != 0) return Syndrome::kFlowCriteria;
   group.criteria = static_cast<std::uint8_t>(criteria);
   std::memcpy(group.mask.data(), prm::ptr<in::match_criteria>(cmd.in.data()), group.mask.size());

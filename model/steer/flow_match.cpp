@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "model/steer/lookup_time.h"
+#include "model/steer/ste_layer.h"
 #include "prm/field.h"
 
 namespace hcasim {
@@ -67,10 +68,12 @@ void fill_ip(const std::uint8_t* frame, const IpHeaders& ip, std::uint8_t* to) {
   }
   const std::uint8_t* l4 = frame + ip.l4;
   if (ip.tcp) {
+    prm::set<Lyr::l4_type>(to, static_cast<unsigned>(prm::SteL4Type::kTcp));
     prm::set<Lyr::tcp_sport>(to, prm::load16(l4));
     prm::set<Lyr::tcp_dport>(to, prm::load16(l4 + 2));
     prm::set<Lyr::tcp_flags>(to, prm::load16(l4 + 12) & 0x1ff);
   } else if (ip.udp) {
+    prm::set<Lyr::l4_type>(to, static_cast<unsigned>(prm::SteL4Type::kUdp));
     prm::set<Lyr::udp_sport>(to, prm::load16(l4));
     prm::set<Lyr::udp_dport>(to, prm::load16(l4 + 2));
   }
@@ -174,6 +177,21 @@ void fill_misc2(const SteeredFrame& steered, std::uint8_t* misc) {
   prm::set<Misc2::macsec_syndrome>(misc, steered.macsec_syndrome);
 }
 
+// The words of GTP-U's header; those behind the first two are there if its flags say so.
+void fill_gtpu(const SteeredFrame& steered, std::uint8_t* misc) {
+  const FrameHeaders& h = steered.headers;
+  const std::uint8_t* tunnel = steered.bytes() + h.tunnel_at;
+  prm::set<Misc3::gtpu_msg_flags>(misc, tunnel[0]);
+  prm::set<Misc3::gtpu_msg_type>(misc, tunnel[1]);
+  prm::set<Misc3::gtpu_dw_0>(misc, prm::load32(tunnel));
+  prm::set<Misc3::gtpu_teid>(misc, prm::load32(tunnel + 4));
+  const auto has = [&](unsigned flags, std::uint32_t at) {
+    return (tunnel[0] & flags) != 0 && h.tunnel_at + at + 4u <= h.outer.end;
+  };
+  if (has(ste_tag::kGtpuOptional, 8)) prm::set<Misc3::gtpu_dw_2>(misc, prm::load32(tunnel + 8));
+  if (has(ste_tag::kGtpuExtension, 12)) prm::set<Misc3::gtpu_first_ext_dw_0>(misc, prm::load32(tunnel + 12));
+}
+
 template <class Seq, class Ack>
 void fill_tcp(const std::uint8_t* frame, const IpHeaders& ip, std::uint8_t* misc) {
   if (!ip.tcp) return;
@@ -192,9 +210,7 @@ void fill_misc3(const SteeredFrame& steered, std::uint8_t* misc) {
     prm::set<Misc3::outer_vxlan_gpe_next_protocol>(misc, tunnel[3]);
     prm::set<Misc3::outer_vxlan_gpe_flags>(misc, tunnel[0]);
   } else if (h.tunnel == Tunnel::kGtpu) {
-    prm::set<Misc3::gtpu_msg_flags>(misc, tunnel[0]);
-    prm::set<Misc3::gtpu_msg_type>(misc, tunnel[1]);
-    prm::set<Misc3::gtpu_teid>(misc, prm::load32(tunnel + 4));
+    fill_gtpu(steered, misc);
   }
   if (!h.outer.icmp) return;
   const std::uint8_t* icmp = frame + h.outer.l4;
@@ -210,7 +226,7 @@ void fill_misc3(const SteeredFrame& steered, std::uint8_t* misc) {
 }
 
 // The SecTAG (IEEE 802.1AE 9.3), its Ethertype first; the SCI is there if a bit of it says so.
-void fill_misc5(const SteeredFrame& steered, std::uint8_t* misc) {
+void fill_sec_tag(const SteeredFrame& steered, std::uint8_t* misc) {
   const FrameHeaders& h = steered.headers;
   constexpr unsigned kTag = 8, kSci = 8, kHasSci = 0x20;
   if (h.ethertype != kEthertypeMacsec || h.payload - 2u + kTag > h.len) return;
@@ -222,6 +238,14 @@ void fill_misc5(const SteeredFrame& steered, std::uint8_t* misc) {
   prm::set<Misc5::macsec_tag_3>(misc, prm::load32(tag + 12));
 }
 
+// The first words of what is in UDP, of the tunnels that the card knows.
+void fill_misc5(const SteeredFrame& steered, std::uint8_t* misc) {
+  fill_sec_tag(steered, misc);
+  SteTag header{};
+  ste_tag::make_tunnel_header(steered, false, header.size(), header);
+  std::memcpy(misc + Misc5::tunnel_header_0::bit_off / 8, header.data(), header.size());
+}
+
 template <class... Fields>
 void all_ones(std::uint8_t* block) {
   (prm::set<Fields>(block, static_cast<typename Fields::type>(~0ull)), ...);
@@ -231,7 +255,7 @@ void all_layers(std::uint8_t* block) {
   all_ones<Lyr::dmac_47_16, Lyr::dmac_15_0, Lyr::smac_47_16, Lyr::smac_15_0, Lyr::ethertype, Lyr::first_prio,
            Lyr::first_cfi, Lyr::first_vid, Lyr::ip_protocol, Lyr::ip_dscp, Lyr::ip_ecn, Lyr::cvlan_tag,
            Lyr::svlan_tag, Lyr::frag, Lyr::ip_version, Lyr::tcp_flags, Lyr::tcp_sport, Lyr::tcp_dport,
-           Lyr::ipv4_ihl, Lyr::ttl_hoplimit, Lyr::udp_sport, Lyr::udp_dport>(block);
+           Lyr::ipv4_ihl, Lyr::l4_type, Lyr::ttl_hoplimit, Lyr::udp_sport, Lyr::udp_dport>(block);
   std::memset(prm::ptr<Lyr::src_ipv4_src_ipv6>(block), 0xff, 16);
   std::memset(prm::ptr<Lyr::dst_ipv4_dst_ipv6>(block), 0xff, 16);
 }
@@ -259,8 +283,9 @@ MatchParam all_matchable() {
            Misc3::outer_tcp_ack_num, Misc3::outer_vxlan_gpe_vni, Misc3::outer_vxlan_gpe_next_protocol,
            Misc3::outer_vxlan_gpe_flags, Misc3::icmp_header_data, Misc3::icmpv6_header_data, Misc3::icmp_type,
            Misc3::icmp_code, Misc3::icmpv6_type, Misc3::icmpv6_code, Misc3::gtpu_teid, Misc3::gtpu_msg_type,
-           Misc3::gtpu_msg_flags>(misc3);
-  all_ones<Misc5::macsec_tag_0, Misc5::macsec_tag_1, Misc5::macsec_tag_2, Misc5::macsec_tag_3>(
+           Misc3::gtpu_msg_flags, Misc3::gtpu_dw_0, Misc3::gtpu_dw_2, Misc3::gtpu_first_ext_dw_0>(misc3);
+  all_ones<Misc5::macsec_tag_0, Misc5::macsec_tag_1, Misc5::macsec_tag_2, Misc5::macsec_tag_3,
+           Misc5::tunnel_header_0, Misc5::tunnel_header_1, Misc5::tunnel_header_2, Misc5::tunnel_header_3>(
       m.data() + kMisc5Block * kMatchBlock);
   return m;
 }

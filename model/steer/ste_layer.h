@@ -70,13 +70,14 @@ void put_first_vlan(SteTag& tag, const Layer& l) {
 
 // 16 bytes of an address; none if it is not IPv6.
 void make_ipv6(const Layer& l, bool destination, SteTag& tag);
-// The label stack behind an Ethernet header; null: none. room: bytes from there.
-const std::uint8_t* labels(const SteeredFrame& f, bool inner, std::uint32_t& room);
 // The GRE header as it is, but each optional word in its place.
 void make_gre(const SteeredFrame& f, SteTag& tag);
 // First bytes of the header behind UDP; format 0's flex parsers know these tunnels alone, the plain lookup
 // and the later formats VXLAN too.
 void make_tunnel_header(const SteeredFrame& f, bool flex, std::uint32_t bytes, SteTag& tag);
+// GTP-U's flags: sequence number, N-PDU number and extension, any of which brings a third word; the
+// extension's type is the last byte of that, and it follows.
+constexpr std::uint8_t kGtpuOptional = 7, kGtpuExtension = 4;
 // Double words that flex parsers have sampled, four of a group. The result: a bit for each parser that has.
 unsigned make_flex(const SteeredFrame& f, unsigned group, SteTag& tag);
 void make_registers(const SteeredFrame& f, unsigned first, SteTag& tag);
@@ -105,6 +106,93 @@ void put_l4(SteTag& tag, const Layer& l) {
   }
   put<typename T::tcp_flags>(tag, tcp_flags(l));
 }
+
+// What the lookups of Ethernet headers all have.
+template <class T>
+void put_types(SteTag& tag, const Layer& l) {
+  put<typename T::l3_type>(tag, l3_type_of(l.ip));
+  put_first_vlan<T>(tag, l);
+}
+
+// One MAC address and what goes with it.
+template <class T>
+void put_l2(SteTag& tag, const Layer& l, const SteSource& source, bool destination) {
+  if (l.l2) {
+    const std::uint8_t* mac = l.bytes + l.at + (destination ? 0 : 6);
+    put<typename T::mac_47_16>(tag, prm::load32(mac));
+    put<typename T::mac_15_0>(tag, prm::load16(mac + 4));
+  }
+  put<typename T::ethertype>(tag, l.ethertype);
+  put<typename T::functional_lb>(tag, source.function_loop);
+  put<typename T::fragmented>(tag, l.ip.fragment);
+  put<typename T::tcp_syn>(tag, tcp_syn(l));
+  put<typename T::l4_type>(tag, l4_type_of(l.ip));
+  put_types<T>(tag, l);
+  put_second_vlan<T>(tag, l);
+}
+
+// The inner Ethernet header, with the network that a tunnel names.
+template <class T>
+void put_l2_tunnel(SteTag& tag, const SteeredFrame& f, const Layer& inner) {
+  if (inner.l2) {
+    put<typename T::dmac_47_16>(tag, prm::load32(inner.bytes + inner.at));
+    put<typename T::dmac_15_0>(tag, prm::load16(inner.bytes + inner.at + 4));
+  }
+  put<typename T::ethertype>(tag, inner.ethertype);
+  if (f.headers.tunnel == Tunnel::kVxlan) put<typename T::network_id>(tag, f.headers.vni << 8);
+  put<typename T::fragmented>(tag, inner.ip.fragment);
+  put<typename T::l4_type>(tag, l4_type_of(inner.ip));
+  put_types<T>(tag, inner);
+}
+
+template <class T>
+void put_ipv4_addresses(SteTag& tag, const Layer& l) {
+  if (l.ip.version != 4) return;
+  put<typename T::source>(tag, prm::load32(l.bytes + l.ip.l3 + 12));
+  put<typename T::destination>(tag, prm::load32(l.bytes + l.ip.l3 + 16));
+}
+
+inline bool first_fragment(const Layer& l) {
+  return l.ip.version == 4 && l.ip.fragment && (prm::load16(l.bytes + l.ip.l3 + 6) & 0x1fff) == 0;
+}
+
+// Of the L4 lookup, what the 5-tuple has not.
+template <class T>
+void put_beside_l4(SteTag& tag, const Layer& l) {
+  if (l.ip.tcp) put<typename T::tcp_data_offset>(tag, l.bytes[l.ip.l4 + 12] >> 4);
+  if (!l.ip.version) return;
+  const std::uint8_t* ip = l.bytes + l.ip.l3;
+  put<typename T::hop_limit>(tag, l.ip.version == 4 ? ip[8] : ip[7]);
+  if (l.ip.version != 6) return;
+  put<typename T::ipv6_payload>(tag, prm::load16(ip + 4));
+  put<typename T::flow_label>(tag, prm::load32(ip) & 0xfffff);
+}
+
+template <class T>
+void put_l4_misc(SteTag& tag, const Layer& l) {
+  const std::uint8_t* l4 = l.bytes + l.ip.l4;
+  if (l.ip.udp) {
+    put<typename T::length>(tag, prm::load16(l4 + 4));
+    put<typename T::checksum>(tag, prm::load16(l4 + 6));
+  } else if (l.ip.tcp) {
+    put<typename T::sequence>(tag, prm::load32(l4 + 4));
+    put<typename T::acknowledged>(tag, prm::load32(l4 + 8));
+    put<typename T::window>(tag, prm::load16(l4 + 14));
+    put<typename T::checksum>(tag, prm::load16(l4 + 16));
+    put<typename T::urgent>(tag, prm::load16(l4 + 18));
+  }
+}
+
+template <class T>
+void put_source(SteTag& tag, const SteSource& source) {
+  put<typename T::source_gvmi>(tag, source.gvmi);
+  put<typename T::functional_lb>(tag, source.function_loop);
+  put<typename T::source_qp>(tag, source.qpn);
+}
+
+// Three labels from that byte of the tag on; in the byte at `flags` for each whether it is there (bit 0 of
+// its pair), and the bottom of the stack (bit 1).
+void make_mpls(const SteeredFrame& f, bool inner, unsigned at, unsigned flags, SteTag& tag);
 
 }  // namespace hcasim::ste_tag
 #endif

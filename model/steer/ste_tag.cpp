@@ -23,13 +23,18 @@ void make_ipv6(const Layer& l, bool destination, SteTag& tag) {
   if (l.ip.version == 6) std::memcpy(tag.data(), l.bytes + l.ip.l3 + (destination ? 24 : 8), 16);
 }
 
-const std::uint8_t* labels(const SteeredFrame& f, bool inner, std::uint32_t& room) {
+void make_mpls(const SteeredFrame& f, bool inner, unsigned to, unsigned flags, SteTag& tag) {
+  constexpr unsigned kLabels = 3, kBytes = 4;
   const FrameHeaders& h = f.headers;
-  const std::uint16_t at = inner ? h.inner_mpls : h.mpls;
-  const std::uint32_t end = inner ? h.outer.end : h.len;
-  if (at == 0 || at + 4u > end) return nullptr;
-  room = end - at;
-  return f.bytes() + at;
+  const std::uint32_t at = inner ? h.inner_mpls : h.mpls, end = inner ? h.outer.end : h.len;
+  if (at == 0) return;
+  for (unsigned i = 0; i < kLabels && at + kBytes * (i + 1) <= end; ++i) {
+    const std::uint8_t* label = f.bytes() + at + kBytes * i;
+    std::memcpy(tag.data() + to + kBytes * i, label, kBytes);
+    const unsigned bottom = label[2] & 1;
+    tag[flags] = static_cast<std::uint8_t>(tag[flags] | (1u | bottom << 1) << (2 * i));
+    if (bottom) break;
+  }
 }
 
 void make_gre(const SteeredFrame& f, SteTag& tag) {
@@ -76,12 +81,11 @@ unsigned make_flex(const SteeredFrame& f, unsigned group, SteTag& tag) {
   }
   if (h.tunnel_mpls) sample(h.tunnel == Tunnel::kGre ? kFlexMplsGre : kFlexMplsUdp, h.tunnel_mpls);
   if (h.tunnel == Tunnel::kGtpu) {
-    constexpr unsigned kOptional = 7, kExtension = 4;  // flags: sequence number, N-PDU number, extension
     const std::uint8_t flags = f.bytes()[h.tunnel_at];
     sample(kFlexGtpuDw0, h.tunnel_at);
     sample(kFlexGtpuTeid, h.tunnel_at + 4u);
-    if (flags & kOptional) sample(kFlexGtpuDw2, h.tunnel_at + 8u);
-    if (flags & kExtension) sample(kFlexGtpuExtension, h.tunnel_at + 12u);
+    if (flags & kGtpuOptional) sample(kFlexGtpuDw2, h.tunnel_at + 8u);
+    if (flags & kGtpuExtension) sample(kFlexGtpuExtension, h.tunnel_at + 12u);
   }
   return sampled;
 }
@@ -97,95 +101,33 @@ namespace {
 using prm::SteLookup;
 using namespace ste_tag;
 
-void make_l2(const Layer& l, const SteSource& source, bool destination, SteTag& tag) {
-  using T = prm::SteL2;
-  if (l.l2) {
-    const std::uint8_t* mac = l.bytes + l.at + (destination ? 0 : 6);
-    put<T::mac_47_16>(tag, prm::load32(mac));
-    put<T::mac_15_0>(tag, prm::load16(mac + 4));
-  }
-  put<T::ethertype>(tag, l.ethertype);
-  put<T::functional_lb>(tag, source.function_loop);
-  put_first_vlan<T>(tag, l);
-  put<T::fragmented>(tag, l.ip.fragment);
-  put<T::tcp_syn>(tag, tcp_syn(l));
-  put<T::l3_type>(tag, l3_type_of(l.ip));
-  put<T::l4_type>(tag, l4_type_of(l.ip));
-  put_second_vlan<T>(tag, l);
-}
-
 void make_l2_src_dst(const Layer& l, const SteSource& source, SteTag& tag) {
   using T = prm::SteL2SrcDst;
   if (l.l2) std::memcpy(tag.data(), l.bytes + l.at, 12);  // both addresses, as in the header
   put<T::functional_lb>(tag, source.function_loop);
-  put<T::l3_type>(tag, l3_type_of(l.ip));
-  put_first_vlan<T>(tag, l);
+  put_types<T>(tag, l);
 }
 
 void make_l2_tunneling(const SteeredFrame& f, SteTag& tag) {
   using T = prm::SteL2Tunneling;
   const Layer l = layer_of(f, true);
-  if (l.l2) std::memcpy(tag.data(), l.bytes + l.at, 6);
-  put<T::ethertype>(tag, l.ethertype);
-  if (f.headers.tunnel == Tunnel::kVxlan) put<T::network_id>(tag, f.headers.vni << 8);
-  put<T::fragmented>(tag, l.ip.fragment);
+  put_l2_tunnel<T>(tag, f, l);
   put<T::tcp_syn>(tag, tcp_syn(l));
-  put<T::l3_type>(tag, l3_type_of(l.ip));
-  put<T::l4_type>(tag, l4_type_of(l.ip));
   put<T::gre_key_flag>(tag, f.headers.gre_key_present);
-  put_first_vlan<T>(tag, l);
 }
 
 void make_ipv4_tuple(const Layer& l, SteTag& tag) {
   using T = prm::SteIpv4Tuple;
   put_l4<T>(tag, l);
-  if (l.ip.version != 4) return;
-  const std::uint8_t* ip = l.bytes + l.ip.l3;
-  put<T::source>(tag, prm::load32(ip + 12));
-  put<T::destination>(tag, prm::load32(ip + 16));
-  put<T::first_fragment>(tag, l.ip.fragment && (prm::load16(ip + 6) & 0x1fff) == 0);
+  put_ipv4_addresses<T>(tag, l);
+  put<T::first_fragment>(tag, first_fragment(l));
 }
 
 void make_l4(const Layer& l, SteTag& tag) {
   using T = prm::SteL4;
   put_l4<T>(tag, l);
-  if (l.ip.tcp) put<T::tcp_data_offset>(tag, l.bytes[l.ip.l4 + 12] >> 4);
-  if (!l.ip.version) return;
-  const std::uint8_t* ip = l.bytes + l.ip.l3;
-  put<T::hop_limit>(tag, l.ip.version == 4 ? ip[8] : ip[7]);
-  if (l.ip.version != 6) return;
-  put<T::ipv6_version>(tag, 6);
-  put<T::ipv6_payload>(tag, prm::load16(ip + 4));
-  put<T::flow_label>(tag, prm::load32(ip) & 0xfffff);
-}
-
-void make_l4_misc(const Layer& l, SteTag& tag) {
-  using T = prm::SteL4Misc;
-  const std::uint8_t* l4 = l.bytes + l.ip.l4;
-  if (l.ip.udp) {
-    put<T::length>(tag, prm::load16(l4 + 4));
-    put<T::checksum>(tag, prm::load16(l4 + 6));
-  } else if (l.ip.tcp) {
-    put<T::sequence>(tag, prm::load32(l4 + 4));
-    put<T::acknowledged>(tag, prm::load32(l4 + 8));
-    put<T::window>(tag, prm::load16(l4 + 14));
-    put<T::checksum>(tag, prm::load16(l4 + 16));
-    put<T::urgent>(tag, prm::load16(l4 + 18));
-  }
-}
-
-void make_mpls(const SteeredFrame& f, bool inner, SteTag& tag) {
-  std::uint32_t room = 0;
-  const std::uint8_t* stack = labels(f, inner, room);
-  if (!stack) return;
-  // Three labels, then for each whether it is there (bit 0 of its pair) and the bottom of the stack (bit 1).
-  constexpr unsigned kLabels = 3;
-  for (unsigned i = 0; i < kLabels && 4 * (i + 1) <= room; ++i) {
-    std::memcpy(tag.data() + 4 * i, stack + 4 * i, 4);
-    const unsigned bottom = stack[4 * i + 2] & 1;
-    tag[15] = static_cast<std::uint8_t>(tag[15] | (1u | bottom << 1) << (2 * i));
-    if (bottom) break;
-  }
+  put_beside_l4<T>(tag, l);
+  if (l.ip.version == 6) put<T::ipv6_version>(tag, 6);
 }
 
 }  // namespace
@@ -197,23 +139,21 @@ bool make_ste_tag(SteLookup lookup, const SteeredFrame& f, const SteSource& sour
     case SteLookup::kNop:
       return true;
     case SteLookup::kSrcGvmiQp:
-      put<prm::SteSourceTag::source_gvmi>(tag, source.gvmi);
-      put<prm::SteSourceTag::functional_lb>(tag, source.function_loop);
-      put<prm::SteSourceTag::source_qp>(tag, source.qpn);
+      put_source<prm::SteSourceTag>(tag, source);
       return true;
     case SteLookup::kL2DstO:
     case SteLookup::kL2DstD:
-      make_l2(outer, source, true, tag);
+      put_l2<prm::SteL2>(tag, outer, source, true);
       return true;
     case SteLookup::kL2DstI:
-      make_l2(inner, source, true, tag);
+      put_l2<prm::SteL2>(tag, inner, source, true);
       return true;
     case SteLookup::kL2SrcO:
     case SteLookup::kL2SrcD:
-      make_l2(outer, source, false, tag);
+      put_l2<prm::SteL2>(tag, outer, source, false);
       return true;
     case SteLookup::kL2SrcI:
-      make_l2(inner, source, false, tag);
+      put_l2<prm::SteL2>(tag, inner, source, false);
       return true;
     case SteLookup::kL2SrcDstO:
     case SteLookup::kL2SrcDstD:
@@ -262,17 +202,17 @@ bool make_ste_tag(SteLookup lookup, const SteeredFrame& f, const SteSource& sour
       return true;
     case SteLookup::kL4MiscO:
     case SteLookup::kL4MiscD:
-      make_l4_misc(outer, tag);
+      put_l4_misc<prm::SteL4Misc>(tag, outer);
       return true;
     case SteLookup::kL4MiscI:
-      make_l4_misc(inner, tag);
+      put_l4_misc<prm::SteL4Misc>(tag, inner);
       return true;
     case SteLookup::kMplsO:
     case SteLookup::kMplsD:
-      make_mpls(f, false, tag);
+      make_mpls(f, false, 0, 15, tag);
       return true;
     case SteLookup::kMplsI:
-      make_mpls(f, true, tag);
+      make_mpls(f, true, 0, 15, tag);
       return true;
     case SteLookup::kGre:
       make_gre(f, tag);

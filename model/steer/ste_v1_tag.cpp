@@ -12,23 +12,6 @@ namespace {
 using prm::SteV1Lookup;
 using namespace ste_tag;
 
-void make_v1_l2(const Layer& l, const SteSource& source, bool destination, SteTag& tag) {
-  using T = prm::SteV1L2;
-  if (l.l2) {
-    const std::uint8_t* mac = l.bytes + l.at + (destination ? 0 : 6);
-    put<T::mac_47_16>(tag, prm::load32(mac));
-    put<T::mac_15_0>(tag, prm::load16(mac + 4));
-  }
-  put<T::ethertype>(tag, l.ethertype);
-  put<T::functional_lb>(tag, source.function_loop);
-  put<T::fragmented>(tag, l.ip.fragment);
-  put<T::tcp_syn>(tag, tcp_syn(l));
-  put<T::l3_type>(tag, l3_type_of(l.ip));
-  put<T::l4_type>(tag, l4_type_of(l.ip));
-  put_first_vlan<T>(tag, l);
-  put_second_vlan<T>(tag, l);
-}
-
 void make_v1_l2_src_dst(const Layer& l, const SteSource& source, SteTag& tag) {
   using T = prm::SteV1L2SrcDst;
   if (l.l2) {
@@ -39,31 +22,12 @@ void make_v1_l2_src_dst(const Layer& l, const SteSource& source, SteTag& tag) {
     put<T::smac_15_0>(tag, prm::load16(macs + 10));
   }
   put<T::functional_lb>(tag, source.function_loop);
-  put<T::l3_type>(tag, l3_type_of(l.ip));
-  put_first_vlan<T>(tag, l);
-}
-
-void make_v1_l2_tunnel(const SteeredFrame& f, SteTag& tag) {
-  using T = prm::SteV1L2Tunnel;
-  const Layer l = layer_of(f, true);
-  if (l.l2) {
-    put<T::dmac_47_16>(tag, prm::load32(l.bytes + l.at));
-    put<T::dmac_15_0>(tag, prm::load16(l.bytes + l.at + 4));
-  }
-  put<T::ethertype>(tag, l.ethertype);
-  if (f.headers.tunnel == Tunnel::kVxlan) put<T::network_id>(tag, f.headers.vni << 8);
-  put<T::fragmented>(tag, l.ip.fragment);
-  put<T::l3_type>(tag, l3_type_of(l.ip));
-  put<T::l4_type>(tag, l4_type_of(l.ip));
-  put_first_vlan<T>(tag, l);
+  put_types<T>(tag, l);
 }
 
 void make_v1_ipv4_tuple(const Layer& l, SteTag& tag) {
-  using T = prm::SteV1Ipv4Tuple;
-  put_l4<T>(tag, l);
-  if (l.ip.version != 4) return;
-  put<T::source>(tag, prm::load32(l.bytes + l.ip.l3 + 12));
-  put<T::destination>(tag, prm::load32(l.bytes + l.ip.l3 + 16));
+  put_l4<prm::SteV1Ipv4Tuple>(tag, l);
+  put_ipv4_addresses<prm::SteV1Ipv4Tuple>(tag, l);
 }
 
 void make_v1_ipv4_misc(const Layer& l, SteTag& tag) {
@@ -82,53 +46,20 @@ void make_v1_ipv4_misc(const Layer& l, SteTag& tag) {
 void make_v1_l4(const Layer& l, SteTag& tag) {
   using T = prm::SteV1L4;
   put_l4<T>(tag, l);
-  if (l.ip.tcp) put<T::tcp_data_offset>(tag, l.bytes[l.ip.l4 + 12] >> 4);
-  if (!l.ip.version) return;
-  const std::uint8_t* ip = l.bytes + l.ip.l3;
+  put_beside_l4<T>(tag, l);
   put<T::ip_version>(tag, l.ip.version);
-  put<T::hop_limit>(tag, l.ip.version == 4 ? ip[8] : ip[7]);
-  if (l.ip.version == 4) {
-    put<T::first_fragment>(tag, l.ip.fragment && (prm::load16(ip + 6) & 0x1fff) == 0);
-    return;
-  }
-  put<T::ipv6_payload>(tag, prm::load16(ip + 4));
-  put<T::flow_label>(tag, prm::load32(ip) & 0xfffff);
+  put<T::first_fragment>(tag, first_fragment(l));
 }
 
 void make_v1_l4_misc(const Layer& l, SteTag& tag) {
-  using T = prm::SteV1L4Misc;
+  put_l4_misc<prm::SteV1L4Misc>(tag, l);
+  if (!l.ip.version || !l.ip.icmp) return;
+  using Icmp = prm::SteV1Icmp;
   const std::uint8_t* l4 = l.bytes + l.ip.l4;
-  if (l.ip.udp) {
-    put<T::length>(tag, prm::load16(l4 + 4));
-    put<T::checksum>(tag, prm::load16(l4 + 6));
-  } else if (l.ip.tcp) {
-    put<T::window>(tag, prm::load16(l4 + 14));
-    put<T::urgent>(tag, prm::load16(l4 + 18));
-    put<T::acknowledged>(tag, prm::load32(l4 + 8));
-    put<T::sequence>(tag, prm::load32(l4 + 4));
-    put<T::checksum>(tag, prm::load16(l4 + 16));
-  } else if (l.ip.version && l.ip.icmp) {
-    using Icmp = prm::SteV1Icmp;
-    put<Icmp::header_data>(tag, prm::load32(l4 + 4));
-    put<Icmp::type>(tag, l4[0]);
-    put<Icmp::code>(tag, l4[1]);
-    if (l.ip.l4 + 12u <= l.ip.end) put<Icmp::payload>(tag, prm::load32(l4 + 8));
-  }
-}
-
-void make_v1_mpls(const SteeredFrame& f, bool inner, SteTag& tag) {
-  std::uint32_t room = 0;
-  const std::uint8_t* stack = labels(f, inner, room);
-  if (!stack) return;
-  // For each label whether it is there, and the bottom of the stack; then three labels.
-  constexpr unsigned kLabels = 3;
-  for (unsigned i = 0; i < kLabels && 4 * (i + 1) <= room; ++i) {
-    std::memcpy(tag.data() + 4 * (i + 1), stack + 4 * i, 4);
-    const unsigned bottom = stack[4 * i + 2] & 1;
-    const unsigned word = (1u | bottom << 1) << (2 * i);
-    tag[3] = static_cast<std::uint8_t>(tag[3] | word);
-    if (bottom) break;
-  }
+  put<Icmp::header_data>(tag, prm::load32(l4 + 4));
+  put<Icmp::type>(tag, l4[0]);
+  put<Icmp::code>(tag, l4[1]);
+  if (l.ip.l4 + 12u <= l.ip.end) put<Icmp::payload>(tag, prm::load32(l4 + 8));
 }
 
 void make_v1_ib_l4(const SteeredFrame& f, SteTag& tag) {
@@ -157,15 +88,15 @@ bool make_ste_tag(SteV1Lookup lookup, const SteeredFrame& f, const SteSource& so
     case SteV1Lookup::kNop:
       return true;
     case SteV1Lookup::kL2Tunnel:
-      make_v1_l2_tunnel(f, tag);
+      put_l2_tunnel<prm::SteV1L2Tunnel>(tag, f, inner);
       return true;
     case SteV1Lookup::kL2DstO:
     case SteV1Lookup::kL2DstI:
-      make_v1_l2(lookup == SteV1Lookup::kL2DstI ? inner : outer, source, true, tag);
+      put_l2<prm::SteV1L2>(tag, lookup == SteV1Lookup::kL2DstI ? inner : outer, source, true);
       return true;
     case SteV1Lookup::kL2SrcO:
     case SteV1Lookup::kL2SrcI:
-      make_v1_l2(lookup == SteV1Lookup::kL2SrcI ? inner : outer, source, false, tag);
+      put_l2<prm::SteV1L2>(tag, lookup == SteV1Lookup::kL2SrcI ? inner : outer, source, false);
       return true;
     case SteV1Lookup::kIpv4TupleO:
     case SteV1Lookup::kIpv4TupleI:
@@ -198,9 +129,7 @@ bool make_ste_tag(SteV1Lookup lookup, const SteeredFrame& f, const SteSource& so
       make_v1_ib_l4(f, tag);
       return true;
     case SteV1Lookup::kSrcGvmiQp:
-      put<prm::SteV1SourceTag::source_gvmi>(tag, source.gvmi);
-      put<prm::SteV1SourceTag::functional_lb>(tag, source.function_loop);
-      put<prm::SteV1SourceTag::source_qp>(tag, source.qpn);
+      put_source<prm::SteV1SourceTag>(tag, source);
       return true;
     case SteV1Lookup::kIpv6DstO:
     case SteV1Lookup::kIpv6DstI:
@@ -212,7 +141,7 @@ bool make_ste_tag(SteV1Lookup lookup, const SteeredFrame& f, const SteSource& so
       return true;
     case SteV1Lookup::kMplsO:
     case SteV1Lookup::kMplsI:
-      make_v1_mpls(f, lookup == SteV1Lookup::kMplsI, tag);
+      make_mpls(f, lookup == SteV1Lookup::kMplsI, 4, 3, tag);
       return true;
     case SteV1Lookup::kGre:
       make_gre(f, tag);

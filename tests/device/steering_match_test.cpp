@@ -13,7 +13,9 @@ TEST_F(Steering, TunnelAndTransportFieldsMatch) {
   using Misc = prm::fte_match_set_misc;
   using Misc2 = prm::fte_match_set_misc2;
   using Misc3 = prm::fte_match_set_misc3;
-  constexpr unsigned kMisc = 1, kMisc2 = 3, kMisc3 = 4;  // blocks
+  using Misc5 = prm::fte_match_set_misc5;
+  using Lyr = prm::fte_match_set_lyr_2_4;
+  constexpr unsigned kOuter = 0, kMisc = 1, kMisc2 = 3, kMisc3 = 4, kMisc5 = 6;  // blocks
   struct Case {
     const char* name;
     unsigned block;
@@ -72,6 +74,19 @@ TEST_F(Steering, TunnelAndTransportFieldsMatch) {
        udp(4790, {0x0c000003, 0x00077700})},
       {"gtpu_teid", kMisc3, FIELD(Misc3::gtpu_teid), 0xa1b2c3d4, udp(2152, {0x30ff0010, 0xa1b2c3d4})},
       {"gtpu_msg_type", kMisc3, FIELD(Misc3::gtpu_msg_type), 255, udp(2152, {0x30ff0010, 1})},
+      {"gtpu_dw_0", kMisc3, FIELD(Misc3::gtpu_dw_0), 0x30ff0010, udp(2152, {0x30ff0010, 1})},
+      {"gtpu_dw_2", kMisc3, FIELD(Misc3::gtpu_dw_2), 0x12340000, udp(2152, {0x32ff0010, 1, 0x12340000})},
+      {"gtpu_first_ext_dw_0", kMisc3, FIELD(Misc3::gtpu_first_ext_dw_0), 0x01020300,
+       udp(2152, {0x34ff0010, 1, 0x85, 0x01020300})},
+      {"tunnel_header_0", kMisc5, FIELD(Misc5::tunnel_header_0), 0x88000123,
+       udp(4789, {0x88000123, 0xabcdef00})},
+      {"tunnel_header_1", kMisc5, FIELD(Misc5::tunnel_header_1), 0xabcdef00,
+       udp(4789, {0x08000000, 0xabcdef00})},
+      {"tunnel_header_2", kMisc5, FIELD(Misc5::tunnel_header_2), 0x01020304,
+       udp(6081, {0x02006558, 0x12345600, 0x01020304, 0x05060708})},
+      {"tunnel_header_3", kMisc5, FIELD(Misc5::tunnel_header_3), 0x05060708,
+       udp(6081, {0x02006558, 0x12345600, 0x01020304, 0x05060708})},
+      {"outer l4_type", kOuter, FIELD(Lyr::l4_type), 1, of_protocol(6, {0, 1, 2, 0x50000000, 0})},
   };
 #undef FIELD
   link->rule.reset();
@@ -228,7 +243,9 @@ TEST_F(Steering, MasksOfFieldsThatNobodyReadsAreRefused) {
   group(3, 63, CmdStatus::kBadParam);  // reserved
   group(4, prm::fte_match_set_misc3::geneve_tlv_option_0_data::bit_off / 8, CmdStatus::kBadParam);
   group(5, 0, CmdStatus::kBadParam);
-  group(6, 0, CmdStatus::kBadParam);
+  group(6, prm::fte_match_set_misc5::macsec_tag_0::bit_off / 8, CmdStatus::kBadParam);
+  group(6, prm::fte_match_set_misc5::tunnel_header_3::bit_off / 8 + 4, CmdStatus::kBadParam);  // reserved
+  group(7, 0, CmdStatus::kBadParam);
 }
 
 // ---- Counters ----
