@@ -65,7 +65,7 @@ bool mask_known(const Options& options, const FlowGroup& group, FlowTableType ty
     prm::set<misc::source_eswitch_owner_vhca_id>(known.data() + kMatchBlock, 0);
   constexpr std::size_t kSecTag = prm::fte_match_param::misc_parameters_5::macsec_tag_0::bit_off / 8,
                         kBytes = 16;
-  if (!options.encrypts()) std::fill_n(known.begin() + kSecTag, kBytes, std::uint8_t{0});
+  if (!options.encrypts()) std::memset(known.data() + kSecTag, 0, kBytes);
   for (std::size_t i = 0; i < group.mask.size(); ++i)
     if (group.criteria >> (i / kMatchBlock) & 1 && (group.mask[i] & ~known[i]) != 0) return false;
   return true;

@@ -15,11 +15,12 @@ constexpr std::uint32_t kEncap = 1u << REFORMAT_TYPE_L2_TO_VXLAN | 1u << REFORMA
                                  1u << REFORMAT_TYPE_L2_TO_L2_TUNNEL | 1u << REFORMAT_TYPE_L2_TO_L3_TUNNEL;
 
 constexpr FlowTypeCaps kNicRx{
-    FlowTableType::kNicRx, kPlain | kFlowReformat | kFlowDecap | kFlowModify | kFlowPopVlan | kFlowPopVlan2,
+    FlowTableType::kNicRx,
+    kPlain | kFlowReformat | kFlowDecap | kFlowModify | kFlowPopVlan | kFlowPopVlan2 | kFlowAso,
     kTable | kTir | kSampler, 1u << REFORMAT_TYPE_L3_TUNNEL_TO_L2 | kBytes, false};
-constexpr FlowTypeCaps kNicTx{FlowTableType::kNicTx,
-                              kPlain | kFlowReformat | kFlowModify | kFlowPushVlan | kFlowPushVlan2,
-                              kTable | kSampler, kEncap | kBytes, false};
+constexpr FlowTypeCaps kNicTx{
+    FlowTableType::kNicTx, kPlain | kFlowReformat | kFlowModify | kFlowPushVlan | kFlowPushVlan2 | kFlowAso,
+    kTable | kSampler, kEncap | kBytes, false};
 constexpr FlowTypeCaps with(FlowTypeCaps caps, unsigned action, std::uint32_t reformats) {
   caps.actions = static_cast<std::uint16_t>(caps.actions | action);
   caps.reformats |= reformats;

@@ -22,10 +22,6 @@ bool has_sw_steering(const Options& options) {
 bool has_flow_rewrite(const Options& options) {
   return options.link == Link::kEthernet && options.generation->has.flow_rewrite;
 }
-// Rules of the switch have meters.
-bool has_flow_meters(const Options& options) {
-  return options.manages_switch() && options.generation->has.flow_rewrite;
-}
 bool encrypts(const Options& options) { return options.encrypts(); }
 bool selects_port(const Options& options) { return options.selects_port(); }
 

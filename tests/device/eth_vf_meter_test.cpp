@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Flow meters of the switch, set by ACCESS_ASO: what of a function's frames is green, yellow, red.
+// Flow meters of the switch and of a function's own tables, set by ACCESS_ASO: what of a function's frames is
+// green, yellow, red.
 #include "eth_vf_rig.h"
 #include "prm/wqe.h"
 
@@ -65,11 +66,11 @@ class EthVfMeter : public EthVf {
     const std::uint32_t id = try_meter(setter->pd.pdn()).must().get<prm::general_obj_out_cmd_hdr::obj_id>();
     return {pf, id, [this, id] { return destroy_meter(id); }};
   }
-  CommandResult destroy_meter(std::uint32_t id) {
+  CommandResult destroy_meter(std::uint32_t id, bare::Device* by = nullptr) {
     using In = prm::general_obj_in_cmd_hdr;
     Mailbox in(prm::op::DESTROY_GENERAL_OBJECT, In::bytes);
     in.set<In::obj_type>(prm::k::GENERAL_OBJECT_TYPES_FLOW_METER_ASO).set<In::obj_id>(id);
-    return pf.exec(in);
+    return (by != nullptr ? *by : pf).exec(in);
   }
   static void put(Meters& m, unsigned index, unsigned mode, Rate c, Rate cb, Rate e = {}, Rate eb = {}) {
     std::uint8_t* p = m.data() + index * Parameters::bytes;
@@ -107,25 +108,27 @@ class EthVfMeter : public EthVf {
 
   // A root that asks the meter, and behind it a drop with a counter for each colour.
   struct Tables {
-    Tables(EthVfMeter& t, std::uint32_t meter, unsigned index, std::uint32_t before = kGreen)
-        : first(bare::make_flow_table(t.pf, 0, 1, kFdb)),
-          second(bare::make_flow_table(t.pf, 2, 2, kFdb)),
-          all(bare::make_flow_group(t.pf, first.number(), 0, 0, 0, {}, kFdb)),
-          by_color(bare::make_flow_group(t.pf, second.number(), 0, 2, 8, color(0xff), kFdb)) {
+    Tables(bare::Device& of, std::uint32_t meter, unsigned index, std::uint32_t before = kGreen,
+           unsigned type = kFdb)
+        : device(of),
+          first(bare::make_flow_table(of, 0, 1, type)),
+          second(bare::make_flow_table(of, 2, 2, type)),
+          all(bare::make_flow_group(of, first.number(), 0, 0, 0, {}, type)),
+          by_color(bare::make_flow_group(of, second.number(), 0, 2, 8, color(0xff), type)) {
       FlowRule r;
-      r.table = first.number(), r.group = all.number(), r.type = kFdb;
+      r.table = first.number(), r.group = all.number(), r.type = type;
       r.to = {{bare::FlowDest::kTable, second.number()}};
       r.meter = {meter, index, kRegister, before};
-      rules.push_back(bare::make_flow(t.pf, r));
+      rules.push_back(bare::make_flow(of, r));
       for (const std::uint32_t c : {kRed, kYellow, kGreen}) {
-        counters.push_back(bare::make_flow_counter(t.pf));
+        counters.push_back(bare::make_flow_counter(of));
         FlowRule d;
-        d.table = second.number(), d.group = by_color.number(), d.type = kFdb, d.index = c;
+        d.table = second.number(), d.group = by_color.number(), d.type = type, d.index = c;
         d.value = color(c);
         d.counter = counters.back().number();
-        rules.push_back(bare::make_flow(t.pf, d));
+        rules.push_back(bare::make_flow(of, d));
       }
-      bare::set_flow_root(t.pf, first.number(), kFdb).must();
+      bare::set_flow_root(of, first.number(), type).must();
     }
     ~Tables() {
       while (!rules.empty()) rules.pop_back();
@@ -135,14 +138,15 @@ class EthVfMeter : public EthVf {
       prm::set<prm::fte_match_param::misc_parameters_2::metadata_reg_c_5>(m.data(), c);
       return m;
     }
+    bare::Device& device;
     EthObject first, second, all, by_color;
     std::vector<EthObject> counters, rules;
   };
   std::uint64_t bytes(const Tables& t, std::uint32_t color) {
-    return bare::query_flow_counter(pf, t.counters[color].number()).bytes;
+    return bare::query_flow_counter(t.device, t.counters[color].number()).bytes;
   }
   std::uint64_t packets(const Tables& t, std::uint32_t color) {
-    return bare::query_flow_counter(pf, t.counters[color].number()).packets;
+    return bare::query_flow_counter(t.device, t.counters[color].number()).packets;
   }
   // Frames of the function for so long, some 40 Gb/s of them. Returns how long it was, ns.
   std::int64_t send(std::int64_t ns) {
@@ -174,7 +178,7 @@ TEST_F(EthVfMeter, ARateOfBytesIsKept) {
     Meters m{};
     put(m, index, prm::k::FLOW_METER_MODE_BYTES_CALC_WITH_L2, rate, burst);
     ASSERT_TRUE(access(*setter, meter.number(), m, index == 0 ? kFirst : kSecond));
-    const Tables t(*this, meter.number(), index);
+    const Tables t(pf, meter.number(), index);
     const std::int64_t ns = send(4'000'000);
     const double per_packet = (kFrame + 4.0) / kFrame;  // with FCS, which counters do not count
     const double green = static_cast<double>(bytes(t, kGreen)) * per_packet - 8192;
@@ -184,6 +188,25 @@ TEST_F(EthVfMeter, ARateOfBytesIsKept) {
   }
 }
 
+// In the tables that what the function sends meets first.
+TEST_F(EthVfMeter, OfAFunctionsOwnTables) {
+  const std::uint32_t id =
+      try_meter(sender->pd.pdn(), vf.get()).must().get<prm::general_obj_out_cmd_hdr::obj_id>();
+  const Rate rate{33, 8}, burst{8, 10};
+  Meters m{};
+  put(m, 0, prm::k::FLOW_METER_MODE_BYTES_CALC_WITH_L2, rate, burst);
+  ASSERT_TRUE(access(*sender, id, m, kFirst));
+  {
+    const Tables t(*vf, id, 0, kGreen, bare::kNicTxTable);
+    const std::int64_t ns = send(4'000'000);
+    const double per_packet = (kFrame + 4.0) / kFrame;
+    const double green = static_cast<double>(bytes(t, kGreen)) * per_packet - 8192;
+    EXPECT_NEAR(green, rate.bytes_per_ns() * static_cast<double>(ns), 0.01 * green);
+    EXPECT_GT(bytes(t, kRed), bytes(t, kGreen));
+  }
+  destroy_meter(id, vf.get()).must();
+}
+
 TEST_F(EthVfMeter, ARateOfPackets) {
   const EthObject meter = make_meter();
   // 128 bytes stand for a packet: 500,000 a second.
@@ -191,7 +214,7 @@ TEST_F(EthVfMeter, ARateOfPackets) {
   Meters m{};
   put(m, 0, prm::k::FLOW_METER_MODE_NUM_PACKETS, rate, burst);
   ASSERT_TRUE(access(*setter, meter.number(), m, kFirst));
-  const Tables t(*this, meter.number(), 0);
+  const Tables t(pf, meter.number(), 0);
   const std::int64_t ns = send(4'000'000);
   const double green = static_cast<double>(packets(t, kGreen)) - 8;
   EXPECT_NEAR(green, rate.bytes_per_ns() / 128 * static_cast<double>(ns), 0.01 * green);
@@ -204,7 +227,7 @@ TEST_F(EthVfMeter, TwoRates) {
   put(m, 0, prm::k::FLOW_METER_MODE_BYTES_CALC_WITH_L2, rate, burst, excess, burst);
   ASSERT_TRUE(access(*setter, meter.number(), m, kFirst));
   {
-    const Tables t(*this, meter.number(), 0);
+    const Tables t(pf, meter.number(), 0);
     const double ns = static_cast<double>(send(4'000'000)), per_packet = (kFrame + 4.0) / kFrame;
     EXPECT_NEAR(static_cast<double>(bytes(t, kGreen)) * per_packet - 8192, rate.bytes_per_ns() * ns,
                 0.01 * rate.bytes_per_ns() * ns);
@@ -213,7 +236,7 @@ TEST_F(EthVfMeter, TwoRates) {
     EXPECT_GT(packets(t, kRed), 0u);
   }
   // What is yellow before is never green, and what is red stays so.
-  const Tables t(*this, meter.number(), 0, kYellow);
+  const Tables t(pf, meter.number(), 0, kYellow);
   send(100'000);
   EXPECT_EQ(packets(t, kGreen), 0u);
   EXPECT_GT(packets(t, kYellow), 0u);
@@ -221,7 +244,6 @@ TEST_F(EthVfMeter, TwoRates) {
 
 TEST_F(EthVfMeter, WhatIsNoMeterIsRefused) {
   EXPECT_FALSE(try_meter(setter->pd.pdn() + 100).ok());
-  EXPECT_FALSE(try_meter(sender->pd.pdn(), vf.get()).ok()) << "a virtual function has no switch";
   EthObject meter = make_meter();
   Meters m{};
   put(m, 0, prm::k::FLOW_METER_MODE_BYTES_CALC_WITH_L2, {1, 0}, {1, 10});

@@ -192,11 +192,16 @@ TEST_F(LeftoverEth, ObjectsOfTheEthernetLink) {
     in.set<In::sampler_object::default_table_id>(after.number()).set<In::sampler_object::sample_ratio>(4);
     return general(prm::k::GENERAL_OBJECT_TYPES_SAMPLER, in);
   });
-  // Meters are the E-Switch's, definers those of a card of two ports, keys and IPsec those of a board that
-  // encrypts.
+  comes_and_goes("flow meter", [&] {
+    using In = prm::create_flow_meter_aso_obj_in;
+    Mailbox in = general_in(In::bytes);
+    in.set<In::flow_meter_aso_obj::meter_aso_access_pd>(pd.pdn());
+    return general(prm::k::GENERAL_OBJECT_TYPES_FLOW_METER_ASO, in);
+  });
+  // Definers are those of a card of two ports, keys and IPsec those of a board that encrypts.
   const std::set<std::string> others = {
-      "deks",       "ipsecs", "macsecs", "flow_meters",    "match_definers", "mkeys",   "xrcds",      "srqs",
-      "q_counters", "psvs",   "umems",   "sched_elements", "reserved_qpns",  "sw_icms", "users.table"};
+      "deks",       "ipsecs", "macsecs", "match_definers", "mkeys",         "xrcds",   "srqs",
+      "q_counters", "psvs",   "umems",   "sched_elements", "reserved_qpns", "sw_icms", "users.table"};
   EXPECT_EQ(unused_tables(), others);
 }
 
