@@ -3,6 +3,7 @@
 #include "firmware-stub/caps_sw_steering.h"
 
 #include "firmware-stub/caps.h"
+#include "firmware-stub/objects/objects.h"
 #include "model/steer/actions.h"
 #include "model/steer/icm.h"
 #include "model/steer/ste_tag.h"
@@ -39,6 +40,11 @@ void fill_general_sw_steering(const Generation& generation, std::uint8_t* c) {
   put<g::steering_format_version>(c, static_cast<std::uint64_t>(generation.has.ste));
   put<g::flex_parser_protocols>(c, kFlexGeneve | kFlexOverGre | kFlexOverUdp | kFlexVxlanGpe | kFlexIcmpv4 |
                                        kFlexIcmpv6 | kFlexGtpu | kFlexGtpuWords);
+  if (generation.has.ste != SteFormat::kConnectX5) {
+    put<g::log_max_num_header_modify_argument>(c, kLogHeaderArguments + kLogHeaderArgumentObjects);
+    put<g::log_header_modify_argument_granularity>(c, 0);
+    put<g::log_header_modify_argument_max_alloc>(c, kLogHeaderArguments);
+  }
   put<g::flex_parser_id_icmp_dw0>(c, kFlexIcmpDw0);
   put<g::flex_parser_id_icmp_dw1>(c, kFlexIcmpDw1);
   put<g::flex_parser_id_icmpv6_dw0>(c, kFlexIcmpv6Dw0);

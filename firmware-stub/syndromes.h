@@ -310,6 +310,8 @@
   X(MatchDefinerNumber, 0x5a0d0d, kBadRes, kNoObject, "no such match definer")                            \
   X(MatchDefinerBusy, 0x5a0d0e, kBadResState, kDestroyBusy, "match definer in use")                       \
   X(MatchDefinerFormat, 0x5a0d0f, kBadParam, kCapNotOffered, "match definer's format or fields unknown")  \
+  X(HeaderArgumentLimit, 0x5a0d10, kLim, kCount, "no more arguments of rewriting lists")                  \
+  X(HeaderArgumentNumber, 0x5a0d11, kBadRes, kNoObject, "no such arguments of rewriting lists")           \
   /* inside the firmware: the command waits until the driver gives pages */                               \
   X(WaitPages, 0x5a0f01, kNoRes, kCount, "waits for host pages")                                          \
   X(WaitHost, 0x5a0f02, kNoRes, kCount, "waits for the host's answer")

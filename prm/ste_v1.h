@@ -51,6 +51,7 @@ struct SteV1Action {
     kInsertInline = 0x0a,
     kInsertPointer = 0x0b,
     kFlowTag = 0x0c,
+    kAcceleratedList = 0x0e,
     kModifyList = 0x0f,
     kAso = 0x12,
   };
@@ -59,8 +60,13 @@ struct SteV1Action {
   using flow_tag = Field<8, 24>;
   using list_count = Field<8, 8>;      ///< modify list
   using list_pointer = Field<16, 16>;  ///< in 64-byte lines from the start of the header-modify memory
-  using start_anchor = Field<10, 6>;   ///< SteV1Anchor; remove, insert
-  using end_anchor = Field<18, 6>;     ///< remove headers: up to there
+  /// Accelerated list: a pattern, in 64-byte lines from the start of the patterns' memory, and the number of
+  /// the arguments, 8 bytes for each action, that are added to it by OR.
+  using pattern_pointer = Field<8, 24>;
+  using pattern_count = Field<32, 8>;
+  using argument_pointer = Field<40, 24>;
+  using start_anchor = Field<10, 6>;  ///< SteV1Anchor; remove, insert
+  using end_anchor = Field<18, 6>;    ///< remove headers: up to there
   using decap = Field<28, 1>;
   using remove_offset = Field<18, 7>;  ///< remove by size: words of 2 bytes behind the anchor
   using remove_size = Field<26, 6>;    ///< words

@@ -19,6 +19,10 @@ using Out = prm::general_obj_out_cmd_hdr;
 bool has_sw_steering(const Options& options) {
   return options.link == Link::kEthernet && options.generation->sw_steering();
 }
+// Of rewriting lists, apart from their arguments.
+bool has_patterns(const Options& options) {
+  return has_sw_steering(options) && options.generation->has.ste != SteFormat::kConnectX5;
+}
 bool has_flow_rewrite(const Options& options) {
   return options.link == Link::kEthernet && options.generation->has.flow_rewrite;
 }
@@ -67,9 +71,9 @@ Syndrome create_general_object(Firmware& fw, Command& cmd) {
   const auto type = static_cast<std::uint16_t>(cmd.get<In::obj_type>());
   const GeneralType* t = find_type(fw, type);
   if (t == nullptr || t->create == nullptr) return Syndrome::kGeneralType;
-  // Aliases of objects are not offered, nor ranges, but that of QP numbers which its handler looks at.
+  // Aliases of objects are not offered, nor ranges, but those that their handlers look at.
   std::uint32_t range = 0;
-  if (type == prm::kGeneralReservedQpn)
+  if (type == prm::kGeneralReservedQpn || type == prm::k::OBJ_TYPE_HEADER_MODIFY_ARGUMENT)
     range = static_cast<std::uint32_t>(cmd.get<In::op_param::create::log_obj_range>()) << 24;
   if (prm::load32(cmd.in.data() + In::op_param::bit_off / 8) != range) return Syndrome::kGeneralFeature;
   if (cmd.in_len < t->min_in) return Syndrome::kInputShort;

@@ -22,6 +22,8 @@ Syndrome destroy_macsec(Firmware&, Command&);
 Syndrome create_encryption_key(Firmware&, Command&);
 Syndrome query_encryption_key(Firmware&, Command&);
 Syndrome destroy_encryption_key(Firmware&, Command&);
+Syndrome create_header_arguments(Firmware&, Command&);
+Syndrome destroy_header_arguments(Firmware&, Command&);
 Syndrome create_flow_meter(Firmware&, Command&);
 Syndrome query_flow_meter(Firmware&, Command&);
 Syndrome destroy_flow_meter(Firmware&, Command&);

@@ -45,6 +45,7 @@ Objects::Objects(const Options& o)
       sw_icms(kFirstSwIcm, kSwIcms),
       flow_samplers(kFirstFlowSampler, kFlowSamplers),
       flow_meters(kFirstFlowMeter, 1u << kLogFlowMeters),
+      header_arguments(1, 1u << kLogHeaderArgumentObjects),
       match_definers(kFirstMatchDefiner, kMatchDefiners),
       deks(kFirstDek, room(kLogDeks, kFirstDek)),
       ipsecs(kFirstIpsec, room(kLogIpsecs, kFirstIpsec)),

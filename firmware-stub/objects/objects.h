@@ -244,6 +244,17 @@ struct FlowSamplerObject : Referred {
   }
 };
 
+struct HeaderArgumentObject : PlainObject {
+  Ref<PlainObject> pd;
+  std::uint64_t bytes = 0;  // of the host's pages
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    Referred::list_state(a);
+    HCASIM_FIELDS(a, pd, bytes);
+  }
+};
+
 struct FlowMeterObject : PlainObject {
   Ref<PlainObject> pd;
 
@@ -308,6 +319,8 @@ constexpr unsigned kLogUcList = 7, kLogMcList = 11, kLogVlanList = 12, kLogL2Tab
 constexpr unsigned kLogFlowTables = 12, kLogFlowTableSize = 22, kLogFlows = 20, kLogDestinations = 5;
 constexpr unsigned kSwIcms = 4096, kFlowSamplers = 4096;  // numbers
 constexpr unsigned kLogFlowMeters = 12;
+// Arguments of rewriting lists: of an object, and objects.
+constexpr unsigned kLogHeaderArguments = 12, kLogHeaderArgumentObjects = 10;
 constexpr unsigned kLogDeks = 14, kLogIpsecs = 13, kLogMacsecs = 10;
 constexpr unsigned kMatchDefiners = 192;  // entries of software have 8 bits for their numbers
 constexpr unsigned kFlowCounters = 1u << 16, kLogFlowCounterBulk = 10;  // the first a number
@@ -365,6 +378,7 @@ struct Objects {
   Table<SwIcmObject> sw_icms;
   Table<FlowSamplerObject> flow_samplers;
   Table<FlowMeterObject> flow_meters;
+  Table<HeaderArgumentObject> header_arguments;  // by the object; its arguments' numbers are made of that
   Table<MatchDefinerObject> match_definers;
   Table<DekObject> deks;
   Table<SaObject> ipsecs, macsecs;
@@ -382,10 +396,10 @@ struct Objects {
   template <class Archive>
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, users, umem_users, sched_users, multicast, flow_samplers, flow_tables, flow_groups,
-                  flow_counters, counter_bulks, modify_headers, reformats, flow_meters, ipsecs, macsecs,
-                  match_definers, deks, tirs, rqts, rqs, qps, tises, srqs, mkeys, memics, psvs, cqs, eqs,
-                  umems, sched_elements, sw_icms, reserved_qpns, pds, uars, xrcds, tds, q_counters, flows,
-                  xlt_words, general_objects);
+                  flow_counters, counter_bulks, modify_headers, reformats, flow_meters, header_arguments,
+                  ipsecs, macsecs, match_definers, deks, tirs, rqts, rqs, qps, tises, srqs, mkeys, memics,
+                  psvs, cqs, eqs, umems, sched_elements, sw_icms, reserved_qpns, pds, uars, xrcds, tds,
+                  q_counters, flows, xlt_words, general_objects);
   }
 };
 

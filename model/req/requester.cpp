@@ -457,6 +457,10 @@ Requester::Step Requester::run_local(Pace& pace, Qp& qp, SendWqe& wqe) {
       return refuse(wqe, CqeSyndrome::kLocalQpOp, static_cast<std::uint8_t>(WqeFault::kTag));
   } else if (wqe.opcode == WqeOp::kAso) {
     if (const Step step = access_aso(done, qp, wqe); step != Step::kSent) return step;
+  } else if (wqe.opcode == WqeOp::kFlowTableAccess) {
+    if (!blocks_.flows[qp.function].header_arguments.write(qp.pd, wqe.imm, wqe.bytes.data(),
+                                                           wqe.bytes.size()))
+      return refuse(wqe, CqeSyndrome::kLocalQpOp, static_cast<std::uint8_t>(WqeFault::kAso));
   } else if (wqe.opcode == WqeOp::kSetPsv) {
     const UmrResult r =
         execute_set_psv(done, {blocks_.profile, blocks_.tracer, blocks_.tpt, blocks_.dma}, qp, wqe);

@@ -78,8 +78,8 @@ struct SendWqeHead {
   bool is_read_or_atomic() const { return opcode == prm::WqeOp::kRdmaRead || is_atomic(); }
   bool is_local() const {
     return opcode == prm::WqeOp::kNop || opcode == prm::WqeOp::kUmr || opcode == prm::WqeOp::kSetPsv ||
-           opcode == prm::WqeOp::kTagMatch || opcode == prm::WqeOp::kAso || opcode == prm::WqeOp::kGetPsv ||
-           opcode == prm::WqeOp::kDump;
+           opcode == prm::WqeOp::kTagMatch || opcode == prm::WqeOp::kFlowTableAccess ||
+           opcode == prm::WqeOp::kAso || opcode == prm::WqeOp::kGetPsv || opcode == prm::WqeOp::kDump;
   }
 
   template <class Archive>

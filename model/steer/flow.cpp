@@ -153,6 +153,7 @@ void FlowSteering::clear() {
   samplers.clear();
   meters.clear();
   definers.clear();
+  header_arguments.clear();
   criteria_ = 0;
   verdict_ = {};
 }

@@ -28,6 +28,8 @@ class SteObjects {
   virtual const std::vector<std::uint8_t>* inserted_bytes(std::uint32_t) { return nullptr; }
   // Of entries that match without a mask (formats after the first); null: there is none.
   virtual const MatchDefiner* definer(std::uint32_t) { return nullptr; }
+  // 64 bytes of a list's arguments (formats after the first); null: there are none of that number.
+  virtual const std::uint8_t* header_arguments(std::uint32_t) { return nullptr; }
   // A meter colours the frame: the colour into the low byte of that register C. False: there is none.
   virtual bool measure(std::uint32_t /*object*/, unsigned /*meter*/, unsigned /*before*/, unsigned /*reg*/,
                        SteeredFrame&) {
@@ -87,6 +89,7 @@ class SteWalker {
                  unsigned& work, LookupTime* time) const;
   bool act_v1(const std::uint8_t* ste, SteeredFrame& frame, TagsV1& tags, unsigned& work,
               const LookupTime* time) const;
+  // With arguments, each action is what stands in the pattern and in these together.
   bool rewrite_v1(const std::uint8_t* list, SteeredFrame& frame) const;
   bool change_v1(const std::uint8_t* action, SteeredFrame& frame) const;
   bool insert_v1(const std::uint8_t* action, SteeredFrame& frame) const;

@@ -83,11 +83,19 @@ unsigned size_of(unsigned id) {
     case SteV1Action::kAdd:
     case SteV1Action::kInsertInline:
     case SteV1Action::kInsertPointer:
+    case SteV1Action::kAcceleratedList:
     case SteV1Action::kAso:
       return SteV1Action::kDouble;
     default:
       return SteV1Action::kSingle;
   }
+}
+
+// Of a list, be it a pattern with arguments or not.
+unsigned rewriting_actions(const std::uint8_t* list) {
+  return prm::get<SteV1Action::id>(list) == SteV1Action::kAcceleratedList
+             ? prm::get<SteV1Action::pattern_count>(list)
+             : prm::get<SteV1Action::list_count>(list);
 }
 
 // Headers away, up to an anchor. What does not belong to the packet that is left goes as well.
@@ -216,9 +224,8 @@ bool SteWalker::act_v1(const std::uint8_t* ste, SteeredFrame& frame, TagsV1& tag
     if (size > left) return false;
     if (id == SteV1Action::kFlowTag) {
       frame.flow_tag = prm::get<SteV1Action::flow_tag>(action);
-    } else if (id == SteV1Action::kModifyList) {
-      if (!spend(work, kChangeWork + prm::get<SteV1Action::list_count>(action))) return false;
-      if (!rewrite_v1(action, frame)) return false;
+    } else if (id == SteV1Action::kModifyList || id == SteV1Action::kAcceleratedList) {
+      if (!spend(work, kChangeWork + rewriting_actions(action)) || !rewrite_v1(action, frame)) return false;
       if (time) frame.at = time->rewrite(frame.at);
       tags.forget();
     } else if (id != SteV1Action::kNop) {
@@ -233,14 +240,26 @@ bool SteWalker::act_v1(const std::uint8_t* ste, SteeredFrame& frame, TagsV1& tag
 }
 
 bool SteWalker::rewrite_v1(const std::uint8_t* list, SteeredFrame& frame) const {
+  const bool by_pattern = prm::get<SteV1Action::id>(list) == SteV1Action::kAcceleratedList;
   const std::uint64_t start =
-      SwIcm::base(SwIcm::kHeaderModify) + std::uint64_t{kIcmLine} * prm::get<SteV1Action::list_pointer>(list);
-  const std::uint32_t count = prm::get<SteV1Action::list_count>(list);
-  constexpr std::uint32_t kInLine = kIcmLine / SteV1Action::kDouble;
-  const std::uint8_t* line = nullptr;
+      by_pattern ? SwIcm::patterns() + std::uint64_t{kIcmLine} * prm::get<SteV1Action::pattern_pointer>(list)
+                 : SwIcm::base(SwIcm::kHeaderModify) +
+                       std::uint64_t{kIcmLine} * prm::get<SteV1Action::list_pointer>(list);
+  const std::uint32_t count = rewriting_actions(list);
+  constexpr std::uint32_t kBytes = SteV1Action::kDouble, kInLine = kIcmLine / kBytes;
+  const std::uint8_t *line = nullptr, *arguments = nullptr;
   for (std::uint32_t i = 0; i < count; ++i) {
-    if (i % kInLine == 0) line = icm_.line(start + std::uint64_t{i} * SteV1Action::kDouble);
-    if (!line || !change_v1(line + i % kInLine * SteV1Action::kDouble, frame)) return false;
+    if (i % kInLine == 0) {
+      line = icm_.line(start + std::uint64_t{i} * kBytes);
+      if (by_pattern)
+        arguments = objects_.header_arguments(prm::get<SteV1Action::argument_pointer>(list) + i / kInLine);
+    }
+    if (!line || (by_pattern && !arguments)) return false;
+    std::array<std::uint8_t, kBytes> action;
+    const std::size_t at = i % kInLine * kBytes;
+    for (std::size_t b = 0; b < kBytes; ++b)
+      action[b] = static_cast<std::uint8_t>(line[at + b] | (arguments ? arguments[at + b] : 0u));
+    if (!change_v1(action.data(), frame)) return false;
   }
   return true;
 }

@@ -36,6 +36,9 @@ class SwSteering final : public SwTables, private SteObjects {
   const std::vector<std::uint8_t>* tunnel_header(std::uint32_t reformat) override;
   const std::vector<std::uint8_t>* inserted_bytes(std::uint32_t reformat) override;
   const MatchDefiner* definer(std::uint32_t id) override;
+  const std::uint8_t* header_arguments(std::uint32_t number) override {
+    return flows_.header_arguments.line(number);
+  }
   bool measure(std::uint32_t object, unsigned meter, unsigned before, unsigned reg,
                SteeredFrame& frame) override;
 

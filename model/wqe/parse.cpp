@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "prm/cqe.h"
+#include "prm/header_argument.h"
 
 namespace hcasim {
 
@@ -48,6 +49,8 @@ bool op_allowed(const Qp& qp, WqeOp op) {
       return is_reliable(type);
     case WqeOp::kTagMatch:
       return type == QpType::kRc;
+    case WqeOp::kFlowTableAccess:
+      return type == QpType::kRc || type == QpType::kSq;
     case WqeOp::kSetPsv:
     case WqeOp::kUmr:
       return is_reliable(type) || type == QpType::kUc || type == QpType::kRegUmr || type == QpType::kSq;
@@ -122,8 +125,10 @@ void parse_send_wqe(const std::uint8_t* bytes, std::size_t len, const Qp& qp, Se
   if (w.opcode == WqeOp::kAso && ctrl.opmod() != prm::kAsoFlowMeter && ctrl.opmod() != prm::kAsoIpsec &&
       ctrl.opmod() != prm::kAsoMacsec)
     return refuse(w, prm::CqeSyndrome::kLocalQpOp, WqeFault::kOpcode);
+  if (w.opcode == WqeOp::kFlowTableAccess && ctrl.opmod() != prm::kUpdateHeaderArgument)
+    return refuse(w, prm::CqeSyndrome::kLocalQpOp, WqeFault::kOpcode);
   if (w.opcode == WqeOp::kUmr || w.opcode == WqeOp::kSetPsv || w.opcode == WqeOp::kTagMatch ||
-      w.opcode == WqeOp::kAso || w.opcode == WqeOp::kGetPsv) {
+      w.opcode == WqeOp::kAso || w.opcode == WqeOp::kFlowTableAccess || w.opcode == WqeOp::kGetPsv) {
     w.bytes.assign(bytes + at, bytes + len);
     return;
   }

@@ -2,6 +2,7 @@
 // Steering by software as its user sees it: SW ICM objects and keys, entries written with RDMA WRITE by a QP
 // whose packets loop inside the HCA, tables that begin there, what entries say done to frames.
 #include "eth_fixture.h"
+#include "prm/header_argument.h"
 #include "prm/ste.h"
 #include "prm/ste_v1.h"
 
@@ -108,12 +109,13 @@ struct Writer {
     attr.mtu = 1024;
     qp.connect(attr);
   }
-  void move(WqeOp op, std::uint64_t at, std::uint32_t len) {
+  void move(WqeOp op, std::uint64_t at, std::uint32_t len) { move(op, at, len, key); }
+  void move(WqeOp op, std::uint64_t at, std::uint32_t len, const Mr& by) {
     SendWr wr;
     wr.op = op;
     wr.sges = {{mr.start(), mr.key(), len}};
     wr.raddr = at;
-    wr.rkey = key.key();
+    wr.rkey = by.key();
     expect_good(cq, qp.post(wr));
   }
   void write(std::uint64_t at, const Entry& e) {
@@ -341,6 +343,74 @@ TEST_F(SwSteeringLater, FramesFollowTheEntriesOfTheChip) {
   std::copy(to, to + 4, want.begin());
   EXPECT_EQ(w.link.received(0, 300), want);
   EXPECT_EQ(counted(d, counter.number()), 1u);
+}
+
+// Arguments of rewriting lists: objects of a range, written by queues of their PD alone.
+TEST_F(SwSteeringLater, QueuesWriteArguments) {
+  breaks({"object-unknown", "object-reference", "cap-not-offered", "wqe-segment"});
+  using prm::SteV1;
+  using Act = prm::SteV1Action;
+  constexpr std::uint16_t kType = prm::k::OBJ_TYPE_HEADER_MODIFY_ARGUMENT;
+  Device& d = dev();
+  if (d.cap<prm::cmd_hca_cap::steering_format_version>() == 0) GTEST_SKIP() << "a chip of format 0";
+  ASSERT_NE(d.cap<prm::cmd_hca_cap::general_obj_types>() >> kType & 1, 0u);
+  const auto memory = caps(d, 15);
+  const std::uint64_t patterns = prm::get<Dev::header_modify_pattern_sw_icm_start_address>(memory.data());
+  Writer w(d, prm::get<Dev::steering_sw_icm_start_address>(memory.data()));
+  const unsigned most = d.cap<prm::cmd_hca_cap::log_header_modify_argument_max_alloc>();
+  const auto create = [&](unsigned range, std::uint32_t pd) {
+    using In = prm::create_modify_header_arg_in;
+    Mailbox in(prm::op::CREATE_GENERAL_OBJECT, In::bytes);
+    in.set<In::hdr::obj_type>(kType).set<In::hdr::op_param::create::log_obj_range>(range);
+    return d.exec(in.set<In::arg::access_pd>(pd), prm::general_obj_out_cmd_hdr::bytes);
+  };
+  EXPECT_CMD_STATUS(create(most + 1, w.link.pd.pdn()), CmdStatus::kBadParam);
+  EXPECT_CMD_STATUS(create(0, 0x7777), CmdStatus::kBadRes);
+  const std::uint32_t id = create(1, w.link.pd.pdn()).must().get<prm::general_obj_out_cmd_hdr::obj_id>();
+  const auto access = [&](std::uint32_t number, std::uint32_t value, std::uint8_t opmod, unsigned units) {
+    std::vector<std::uint8_t> wqe(128);
+    prm::CtrlSeg ctrl{};
+    ctrl.set(WqeOp::kFlowTableAccess, w.qp.sq_producer(), w.qp.qpn(), units, prm::kCeAlways, false, opmod);
+    ctrl.imm = number;
+    std::memcpy(wqe.data(), &ctrl, sizeof ctrl);
+    prm::store32(wqe.data() + sizeof ctrl + prm::kFlowUpdateCtrl + 4, value);
+    w.qp.post_raw(wqe, 2);
+    return !w.cq.wait_one().error();
+  };
+  EXPECT_TRUE(access(id + 1, 0x02a1b2c3, prm::kUpdateHeaderArgument, 8));
+  // The first four bytes of the destination, which the pattern leaves to the arguments.
+  const EthObject area = make_icm(d, patterns, 12);
+  const Mr key(d, icm_key(w.link.pd, patterns, 1u << 12));
+  std::memset(w.buffer.data(), 0, 64);
+  prm::store32(w.buffer.data(), Act::kSet << 24 | 32 << 8 | 32);
+  w.move(WqeOp::kRdmaWrite, 64, 64, key);
+  std::uint64_t tir_icm = 0;
+  TirSpec spec;
+  spec.rqn = w.link.rq.rqn();
+  spec.transport_domain = w.link.td.number();
+  spec.hash_fn = 0;
+  const EthObject tir = make_tir(d, spec, &tir_icm);
+  Entry e(prm::SteType::kTx, 0);
+  e.bytes.fill(0);
+  e.set<SteV1::definer>(SteV1::kAnyDefiner);
+  e.set<SteV1::next_base_39_32>((tir_icm >> 5 | 1) >> 27)
+      .set<SteV1::next_base_31_5>((tir_icm >> 5 | 1) & 0x7ffffff);
+  prm::store32(e.bytes.data() + SteV1::kActions, Act::kAcceleratedList << 24 | 1);
+  prm::store32(e.bytes.data() + SteV1::kActions + 4, 1u << 24 | (id + 1));
+  w.write(0, e);
+  EthObject table = w.table(0, kNicRxTable);
+  const auto rule = w.lead_to(table.number());
+  w.link.rq.post({w.link.rx_sge(0, 2048)});
+  w.link.send(plain_frame(300));
+  EXPECT_FALSE(w.link.rcq.wait_one().error());
+  Frame want = plain_frame(300);
+  const std::uint8_t to[] = {0x02, 0xa1, 0xb2, 0xc3};
+  std::copy(to, to + 4, want.begin());
+  EXPECT_EQ(w.link.received(0, 300), want);
+  // Last, as the queue ends by it: no such arguments.
+  EXPECT_FALSE(access(id + 2, 1, prm::kUpdateHeaderArgument, 8));
+  general(d, prm::op::DESTROY_GENERAL_OBJECT, kType, id).must();
+  EXPECT_CMD_STATUS(general(d, prm::op::DESTROY_GENERAL_OBJECT, kType, id), CmdStatus::kBadRes);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Steering by entries of formats 1 and 2: with masks of their own, by definers, and what they do to frames.
+#include "model/steer/header_arguments.h"
 #include "ste_fixture.h"
 
 namespace hcasim::ste {
@@ -17,6 +18,7 @@ class SteV1Test : public SteTest {
     const auto it = definers.find(id);
     return it == definers.end() ? nullptr : &it->second;
   }
+  const std::uint8_t* header_arguments(std::uint32_t number) override { return arguments.line(number); }
   bool measure(std::uint32_t object, unsigned meter, unsigned before, unsigned reg,
                SteeredFrame& f) override {
     measured = {object, meter, before, reg};
@@ -88,6 +90,7 @@ class SteV1Test : public SteTest {
 
   std::map<std::uint32_t, MatchDefiner> definers;
   std::array<std::uint32_t, 4> measured{};
+  HeaderArguments arguments;
 };
 
 TEST_F(SteV1Test, TagsHaveTheirFieldsInPlace) {
@@ -374,6 +377,52 @@ TEST_F(SteV1Test, AMeterColoursTheFrame) {
   EXPECT_TRUE(leads_to(walk1(single(e), f), kTir7));
   EXPECT_EQ(measured, (std::array<std::uint32_t, 4>{9, 1, 2, 5}));
   EXPECT_EQ(f.regs.c[5], 2u);
+}
+
+// What is done stands in a pattern that several lists share, with what in arguments of each one's own.
+TEST_F(SteV1Test, PatternsTakeTheirValuesFromArguments) {
+  constexpr std::uint32_t kPd = 5, kFirst = 0x1000;
+  ASSERT_TRUE(icm.allocate(SwIcm::patterns(), 1u << 12));
+  Bytes pattern, values;
+  for (unsigned i = 0; i < 9; ++i)
+    u32(pattern, head(Act::kSet, SteV1Field::kIpv4Source, 0, 32)), u32(pattern, 0);
+  u32(pattern, head(Act::kAdd, SteV1Field::kL3, 8, 8)), u32(pattern, 0);
+  ASSERT_TRUE(icm.write(SwIcm::patterns() + 64, pattern.data(), pattern.size()));
+  const auto line_of = [](std::initializer_list<std::uint32_t> words) {
+    Bytes b(prm::kFlowUpdateCtrl);
+    for (const std::uint32_t w : words) u32(b, 0), u32(b, w);
+    b.resize(prm::kFlowUpdateCtrl + prm::kHeaderArgument);
+    return b;
+  };
+  const auto write = [&](std::uint32_t pd, std::uint32_t number, const Bytes& b) {
+    return arguments.write(pd, number, b.data(), b.size());
+  };
+  arguments.create(kFirst, 8, kPd);
+  EXPECT_TRUE(write(kPd, kFirst + 2, line_of({1, 2, 3, 4, 5, 6, 7, 8})));
+  EXPECT_TRUE(write(kPd, kFirst + 3, line_of({0x01020304, 0xff})));
+  EXPECT_FALSE(write(kPd + 1, kFirst + 3, line_of({})));  // another's
+  EXPECT_FALSE(write(kPd, kFirst + 8, line_of({})));
+  EXPECT_FALSE(write(kPd, kFirst - 1, line_of({})));
+  EXPECT_FALSE(write(kPd, kFirst, Bytes(prm::kFlowUpdateCtrl + prm::kHeaderArgument - 1)));
+  const auto list = [&](std::uint32_t first, unsigned count = 10) {
+    V1 e = any().hit(kTir7);
+    acts(e, {Act::kAcceleratedList << 24 | 1, count << 24 | first});
+    SteeredFrame f = steer(udp_frame());
+    const bool done = leads_to(walk1(single(e), f), kTir7);
+    return done ? content(f) : Bytes();
+  };
+  Bytes b = list(kFirst + 2);
+  ASSERT_EQ(b.size(), udp_frame().size());
+  EXPECT_EQ(prm::load32(b.data() + 26), 0x01020304u);
+  EXPECT_EQ(b[22], udp_frame()[22] - 1);  // TTL
+  b = list(kFirst + 4);                   // never written: zeros
+  ASSERT_FALSE(b.empty());
+  EXPECT_EQ(prm::load32(b.data() + 26), 0u);
+  EXPECT_EQ(b[22], udp_frame()[22]);
+  EXPECT_TRUE(list(kFirst + 7).empty());  // its second line is nobody's
+  EXPECT_FALSE(list(kFirst + 7, 8).empty());
+  arguments.destroy(kFirst);
+  EXPECT_TRUE(list(kFirst + 2).empty());
 }
 
 TEST_F(SteV1Test, NonsenseEndsAndIsLost) {
