@@ -79,6 +79,8 @@ void fill_general_eth(const Options& options, std::uint8_t* c) {
     put<g::lag_native_fdb_selection>(c, options.shares_fdb() ? 1 : 0);
   }
   put<g::fl_rc_qp_when_roce_disabled>(c, 1);
+  put<g::max_geneve_tlv_options>(c, kGeneveOptions);
+  put<g::max_geneve_tlv_option_data_len>(c, kGeneveOptionWords);
   put<g::log_max_transport_domain>(c, kLogTds);
   put<g::log_max_tis>(c, kLogTises);
   put<g::log_max_tir>(c, kLogTirs);

@@ -21,6 +21,7 @@ enum : std::uint32_t {
   kFlexVxlanGpe = 1u << 7,
   kFlexIcmpv4 = 1u << 8,
   kFlexIcmpv6 = 1u << 9,
+  kFlexGeneveOption0 = 1u << 10,
   kFlexGtpu = 1u << 11,
   kFlexGtpuWords = 1u << 16 | 1u << 17 | 1u << 18 | 1u << 19,
 };
@@ -39,7 +40,7 @@ void fill_general_sw_steering(const Generation& generation, std::uint8_t* c) {
   if (generation.has.ste == SteFormat::kNone) return;
   put<g::steering_format_version>(c, static_cast<std::uint64_t>(generation.has.ste));
   put<g::flex_parser_protocols>(c, kFlexGeneve | kFlexOverGre | kFlexOverUdp | kFlexVxlanGpe | kFlexIcmpv4 |
-                                       kFlexIcmpv6 | kFlexGtpu | kFlexGtpuWords);
+                                       kFlexIcmpv6 | kFlexGeneveOption0 | kFlexGtpu | kFlexGtpuWords);
   if (generation.has.ste != SteFormat::kConnectX5) {
     put<g::log_max_num_header_modify_argument>(c, kLogHeaderArguments + kLogHeaderArgumentObjects);
     put<g::log_header_modify_argument_granularity>(c, 0);
@@ -49,6 +50,7 @@ void fill_general_sw_steering(const Generation& generation, std::uint8_t* c) {
   put<g::flex_parser_id_icmp_dw1>(c, kFlexIcmpDw1);
   put<g::flex_parser_id_icmpv6_dw0>(c, kFlexIcmpv6Dw0);
   put<g::flex_parser_id_icmpv6_dw1>(c, kFlexIcmpv6Dw1);
+  put<g::flex_parser_id_geneve_tlv_option_0>(c, kFlexGeneveOption);
   put<g::flex_parser_id_gtpu_dw_0>(c, kFlexGtpuDw0);
   put<g::flex_parser_id_gtpu_teid>(c, kFlexGtpuTeid);
   put<g::flex_parser_id_gtpu_dw_2>(c, kFlexGtpuDw2);

@@ -30,6 +30,7 @@ void fill_fields(std::uint8_t* c) {
        typename S::outer_gre_protocol, typename S::outer_gre_key, typename S::outer_vxlan_vni,
        typename S::outer_geneve_vni, typename S::outer_geneve_oam, typename S::outer_geneve_protocol_type,
        typename S::outer_geneve_opt_len>(c);
+  ones<typename S::geneve_tlv_option_0_data>(c);
   ones<typename S::inner_dmac, typename S::inner_smac, typename S::inner_ether_type,
        typename S::inner_ip_version, typename S::inner_first_prio, typename S::inner_first_cfi,
        typename S::inner_first_vid, typename S::inner_second_prio, typename S::inner_second_cfi,

@@ -312,6 +312,9 @@
   X(MatchDefinerFormat, 0x5a0d0f, kBadParam, kCapNotOffered, "match definer's format or fields unknown")  \
   X(HeaderArgumentLimit, 0x5a0d10, kLim, kCount, "no more arguments of rewriting lists")                  \
   X(HeaderArgumentNumber, 0x5a0d11, kBadRes, kNoObject, "no such arguments of rewriting lists")           \
+  X(GeneveOptionLimit, 0x5a0d12, kLim, kCount, "no more options of Geneve")                               \
+  X(GeneveOptionNumber, 0x5a0d13, kBadRes, kNoObject, "no such option of Geneve")                         \
+  X(GeneveOptionLength, 0x5a0d14, kBadParam, kCapNotOffered, "length of a Geneve option not offered")     \
   /* inside the firmware: the command waits until the driver gives pages */                               \
   X(WaitPages, 0x5a0f01, kNoRes, kCount, "waits for host pages")                                          \
   X(WaitHost, 0x5a0f02, kNoRes, kCount, "waits for the host's answer")

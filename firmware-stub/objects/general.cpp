@@ -16,6 +16,7 @@ namespace {
 using In = prm::general_obj_in_cmd_hdr;
 using Out = prm::general_obj_out_cmd_hdr;
 
+bool has_flow_tables(const Options& options) { return options.link == Link::kEthernet; }
 bool has_sw_steering(const Options& options) {
   return options.link == Link::kEthernet && options.generation->sw_steering();
 }

@@ -319,6 +319,7 @@ constexpr unsigned kLogUcList = 7, kLogMcList = 11, kLogVlanList = 12, kLogL2Tab
 constexpr unsigned kLogFlowTables = 12, kLogFlowTableSize = 22, kLogFlows = 20, kLogDestinations = 5;
 constexpr unsigned kSwIcms = 4096, kFlowSamplers = 4096;  // numbers
 constexpr unsigned kLogFlowMeters = 12;
+constexpr unsigned kGeneveOptions = 1, kGeneveOptionWords = 1;  // of data
 // Arguments of rewriting lists: of an object, and objects.
 constexpr unsigned kLogHeaderArguments = 12, kLogHeaderArgumentObjects = 10;
 constexpr unsigned kLogDeks = 14, kLogIpsecs = 13, kLogMacsecs = 10;

@@ -154,6 +154,7 @@ void FlowSteering::clear() {
   meters.clear();
   definers.clear();
   header_arguments.clear();
+  geneve_option = {};
   criteria_ = 0;
   verdict_ = {};
 }

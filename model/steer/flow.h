@@ -17,6 +17,7 @@
 #include "model/state/fields.h"
 #include "model/steer/actions.h"
 #include "model/steer/definer.h"
+#include "model/steer/geneve_option.h"
 #include "model/steer/header_arguments.h"
 #include "model/steer/meter.h"
 #include "model/time.h"
@@ -307,6 +308,7 @@ class FlowSteering {
   std::map<std::uint32_t, FlowMeters> meters;
   std::map<std::uint32_t, MatchDefiner> definers;
   HeaderArguments header_arguments;
+  GeneveOption geneve_option;
   // ACCESS_ASO from a queue of that PD: what stands behind the WQE's control segment. False: refused.
   bool access_meter(std::uint32_t pd, std::uint32_t object, const std::uint8_t* segments, std::size_t len);
   void attach(SwTables& walker) { sw_tables_ = &walker; }
@@ -354,8 +356,8 @@ class FlowSteering {
     if constexpr (Archive::kResets)
       clear();
     else
-      HCASIM_FIELDS(a, modify_headers, reformats, samplers, meters, definers, header_arguments, tables_,
-                    roots_, counters_);
+      HCASIM_FIELDS(a, modify_headers, reformats, samplers, meters, definers, header_arguments, geneve_option,
+                    tables_, roots_, counters_);
   }
 
  private:

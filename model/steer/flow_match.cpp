@@ -199,7 +199,7 @@ void fill_tcp(const std::uint8_t* frame, const IpHeaders& ip, std::uint8_t* misc
   prm::set<Ack>(misc, prm::load32(frame + ip.l4 + 8));
 }
 
-void fill_misc3(const SteeredFrame& steered, std::uint8_t* misc) {
+void fill_misc3(const SteeredFrame& steered, const GeneveOption& option, std::uint8_t* misc) {
   const FrameHeaders& h = steered.headers;
   const std::uint8_t* frame = steered.bytes();
   fill_tcp<Misc3::outer_tcp_seq_num, Misc3::outer_tcp_ack_num>(frame, h.outer, misc);
@@ -211,6 +211,8 @@ void fill_misc3(const SteeredFrame& steered, std::uint8_t* misc) {
     prm::set<Misc3::outer_vxlan_gpe_flags>(misc, tunnel[0]);
   } else if (h.tunnel == Tunnel::kGtpu) {
     fill_gtpu(steered, misc);
+  } else if (const std::uint32_t data = option.find(steered)) {
+    prm::set<Misc3::geneve_tlv_option_0_data>(misc, prm::load32(frame + data));
   }
   if (!h.outer.icmp) return;
   const std::uint8_t* icmp = frame + h.outer.l4;
@@ -283,7 +285,8 @@ MatchParam all_matchable() {
            Misc3::outer_tcp_ack_num, Misc3::outer_vxlan_gpe_vni, Misc3::outer_vxlan_gpe_next_protocol,
            Misc3::outer_vxlan_gpe_flags, Misc3::icmp_header_data, Misc3::icmpv6_header_data, Misc3::icmp_type,
            Misc3::icmp_code, Misc3::icmpv6_type, Misc3::icmpv6_code, Misc3::gtpu_teid, Misc3::gtpu_msg_type,
-           Misc3::gtpu_msg_flags, Misc3::gtpu_dw_0, Misc3::gtpu_dw_2, Misc3::gtpu_first_ext_dw_0>(misc3);
+           Misc3::gtpu_msg_flags, Misc3::geneve_tlv_option_0_data, Misc3::gtpu_dw_0, Misc3::gtpu_dw_2,
+           Misc3::gtpu_first_ext_dw_0>(misc3);
   all_ones<Misc5::macsec_tag_0, Misc5::macsec_tag_1, Misc5::macsec_tag_2, Misc5::macsec_tag_3,
            Misc5::tunnel_header_0, Misc5::tunnel_header_1, Misc5::tunnel_header_2, Misc5::tunnel_header_3>(
       m.data() + kMisc5Block * kMatchBlock);
@@ -297,7 +300,8 @@ const MatchParam& matchable() {
   return all;
 }
 
-void fill_match_param(const SteeredFrame& steered, unsigned criteria, std::uint8_t* params) {
+void fill_match_param(const SteeredFrame& steered, const GeneveOption& option, unsigned criteria,
+                      std::uint8_t* params) {
   const FrameHeaders& h = steered.headers;
   const std::uint8_t* frame = steered.bytes();
   for (unsigned block = 0; block <= kMisc5Block; ++block)
@@ -318,7 +322,7 @@ void fill_match_param(const SteeredFrame& steered, unsigned criteria, std::uint8
     fill_ip(frame, h.inner, inner);
   }
   if (criteria & kMisc2) fill_misc2(steered, params + 3 * kMatchBlock);
-  if (criteria & kMisc3) fill_misc3(steered, params + 4 * kMatchBlock);
+  if (criteria & kMisc3) fill_misc3(steered, option, params + 4 * kMatchBlock);
   if (criteria & kMisc5) fill_misc5(steered, params + kMisc5Block * kMatchBlock);
 }
 

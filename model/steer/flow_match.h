@@ -39,7 +39,8 @@ constexpr bool in_switch(FlowTableType type) {
 }
 
 // Fills the blocks that `criteria` names (match_criteria_enable), which the other ones are not looked at.
-void fill_match_param(const SteeredFrame& frame, unsigned criteria, std::uint8_t* params);
+void fill_match_param(const SteeredFrame& frame, const GeneveOption& option, unsigned criteria,
+                      std::uint8_t* params);
 // The bits of the match parameters that fill_match_param() knows: what a group's mask may name.
 const MatchParam& matchable();
 

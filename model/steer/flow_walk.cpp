@@ -215,7 +215,7 @@ void FlowSteering::visit(Time now, Step step) {
                             in_switch(walking_) ? time_ : nullptr);
   }
   if (params_of_ != frame.version || !params_valid_) {
-    fill_match_param(frame, criteria_, params_.data());
+    fill_match_param(frame, geneve_option, criteria_, params_.data());
     params_of_ = frame.version;
     params_valid_ = true;
   }

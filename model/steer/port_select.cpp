@@ -24,7 +24,7 @@ FlowSteering::PortChoice FlowSteering::select_port(const SteeredFrame& frame) {
     if (!table) break;
     unsigned criteria = 0;
     for (const FlowGroup* group : table->order) criteria |= group->criteria;
-    if (criteria & ~filled) fill_match_param(frame, criteria & ~filled, params.data());
+    if (criteria & ~filled) fill_match_param(frame, geneve_option, criteria & ~filled, params.data());
     filled |= criteria;
     const FlowEntry* entry = lookup(*table, params.data(), frame, nullptr);
     if (!entry) {

@@ -79,7 +79,7 @@ void make_tunnel_header(const SteeredFrame& f, bool flex, std::uint32_t bytes, S
 // extension's type is the last byte of that, and it follows.
 constexpr std::uint8_t kGtpuOptional = 7, kGtpuExtension = 4;
 // Double words that flex parsers have sampled, four of a group. The result: a bit for each parser that has.
-unsigned make_flex(const SteeredFrame& f, unsigned group, SteTag& tag);
+unsigned make_flex(const SteeredFrame& f, const SteSource& source, unsigned group, SteTag& tag);
 void make_registers(const SteeredFrame& f, unsigned first, SteTag& tag);
 
 template <class T>

@@ -65,7 +65,7 @@ void make_tunnel_header(const SteeredFrame& f, bool flex, std::uint32_t bytes, S
   std::memcpy(tag.data(), f.bytes() + at, std::min<std::uint32_t>(bytes, ip.end - at));
 }
 
-unsigned make_flex(const SteeredFrame& f, unsigned group, SteTag& tag) {
+unsigned make_flex(const SteeredFrame& f, const SteSource& source, unsigned group, SteTag& tag) {
   const FrameHeaders& h = f.headers;
   const IpHeaders& ip = h.outer;
   unsigned sampled = 0;
@@ -80,6 +80,7 @@ unsigned make_flex(const SteeredFrame& f, unsigned group, SteTag& tag) {
     sample(ip.version == 4 ? kFlexIcmpDw1 : kFlexIcmpv6Dw1, ip.l4 + 4u);
   }
   if (h.tunnel_mpls) sample(h.tunnel == Tunnel::kGre ? kFlexMplsGre : kFlexMplsUdp, h.tunnel_mpls);
+  if (const std::uint32_t data = source.option.find(f)) sample(kFlexGeneveOption, data);
   if (h.tunnel == Tunnel::kGtpu) {
     const std::uint8_t flags = f.bytes()[h.tunnel_at];
     sample(kFlexGtpuDw0, h.tunnel_at);
@@ -227,10 +228,10 @@ bool make_ste_tag(SteLookup lookup, const SteeredFrame& f, const SteSource& sour
       make_tunnel_header(f, false, 8, tag);
       return true;
     case SteLookup::kFlexParser0:
-      make_flex(f, 0, tag);
+      make_flex(f, source, 0, tag);
       return true;
     case SteLookup::kFlexParser1:
-      make_flex(f, 1, tag);
+      make_flex(f, source, 1, tag);
       return true;
     case SteLookup::kRegisters0:
       make_registers(f, 0, tag);

@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "model/steer/actions.h"
+#include "model/steer/geneve_option.h"
 #include "prm/ste.h"
 #include "prm/ste_v1.h"
 
@@ -21,13 +22,14 @@ struct SteSource {
   std::uint16_t gvmi = 0;      // function that sent it
   std::uint32_t qpn = 0;       // and its queue
   bool function_loop = false;  // sent and received by functions of this HCA
+  GeneveOption option{};       // what the flex parser of Geneve samples
 };
 
 // Where flex parsers put what they sample, as the capabilities say (cmd_hca_cap.flex_parser_id_*).
 // Headers that no frame has both share one.
 constexpr unsigned kFlexIcmpDw0 = 0, kFlexIcmpDw1 = 1, kFlexIcmpv6Dw0 = 2, kFlexIcmpv6Dw1 = 3;
 constexpr unsigned kFlexGtpuDw0 = 4, kFlexGtpuTeid = 5, kFlexGtpuDw2 = 6, kFlexGtpuExtension = 7;
-constexpr unsigned kFlexMplsUdp = 4, kFlexMplsGre = 5;
+constexpr unsigned kFlexMplsUdp = 4, kFlexMplsGre = 5, kFlexGeneveOption = 7;
 
 // False: there is no such lookup.
 bool make_ste_tag(prm::SteLookup lookup, const SteeredFrame& frame, const SteSource& source, SteTag& tag);

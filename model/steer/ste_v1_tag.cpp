@@ -122,7 +122,7 @@ bool make_ste_tag(SteV1Lookup lookup, const SteeredFrame& f, const SteSource& so
       return true;
     case SteV1Lookup::kFlexOk: {
       SteTag none;
-      put<prm::SteV1FlexOk::ok>(tag, make_flex(f, 0, none));
+      put<prm::SteV1FlexOk::ok>(tag, make_flex(f, source, 0, none));
       return true;
     }
     case SteV1Lookup::kIbL4:
@@ -155,7 +155,7 @@ bool make_ste_tag(SteV1Lookup lookup, const SteeredFrame& f, const SteSource& so
       return true;
     case SteV1Lookup::kFlexParser0:
     case SteV1Lookup::kFlexParser1:
-      make_flex(f, lookup == SteV1Lookup::kFlexParser1 ? 1 : 0, tag);
+      make_flex(f, source, lookup == SteV1Lookup::kFlexParser1 ? 1 : 0, tag);
       return true;
     case SteV1Lookup::kL4MiscO:
     case SteV1Lookup::kL4MiscI:

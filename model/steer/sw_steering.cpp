@@ -52,6 +52,7 @@ void SwSteering::walk(FlowTableType type, std::uint64_t root, SteeredFrame frame
   source.gvmi = frame.source_vhca;
   source.qpn = frame.sqn;
   source.function_loop = frame.packet->looped;
+  source.option = flows_.geneve_option;
   // The FDB has tables of its own for each of its sides.
   const bool fdb = type == FlowTableType::kFdb;
   const bool receive = fdb ? frame.source_port == kUplinkPort : type == FlowTableType::kNicRx;

@@ -353,6 +353,16 @@ static void check_together(const char* const* names) {
   uninstall();
 }
 
+// The card is told which option of Geneve's rules are to look at: the frames'.
+static void name_option(void) {
+  enum { kCreate = 0xa00, kGeneveOption = 0xb };
+  const uint32_t option = 0x01025501;  // class, type, length in words: add_words() of kGeneve
+  uint32_t in[20] = {htobe32(kCreate << 16), htobe32(kGeneveOption)}, out[4] = {0};
+  in[4 + 3] = htobe32(option);
+  phase = "an option of Geneve";
+  must(mlx5dv_devx_obj_create(receiver.context, in, sizeof in, out, sizeof out), "a Geneve option");
+}
+
 int main(int argc, char** argv) {
   const char* only = argc > 4 && strcmp(argv[3], "--only") == 0 ? argv[4] : NULL;
   setvbuf(stdout, NULL, _IOLBF, 0);
@@ -361,6 +371,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   open_ends(argv[1], argv[2]);
+  name_option();
   struct mask none = {.size = sizeof none.bytes};
   struct mlx5dv_dr_domain* domain = mlx5dv_dr_domain_create(receiver.context, MLX5DV_DR_DOMAIN_TYPE_NIC_RX);
   must(domain, "domain_create");

@@ -173,6 +173,21 @@ TEST_F(SteV1Test, EntriesWithMasksAreFoundByHash) {
   EXPECT_EQ(walk1(start, f).fate, SteEnd::kDropped);
 }
 
+TEST_F(SteV1Test, AParserSamplesAnOptionOfGeneve) {
+  constexpr unsigned kPort = 6081;
+  Bytes b = udp_frame();
+  b[36] = kPort >> 8, b[37] = kPort & 0xff;
+  prm::store32(b.data() + 42, 0x02006558), prm::store32(b.data() + 46, 0x5a6b7c00);
+  prm::store32(b.data() + 50, 0x01025501), prm::store32(b.data() + 54, 0x7e8d9cab);
+  const SteeredFrame f = steer(b);
+  SteSource source;
+  EXPECT_EQ(word(tag_of(SteV1Lookup::kFlexParser1, f, source), 3 - kFlexGeneveOption % 4), 0u);
+  source.option = {true, 0x0102, 0x55};
+  EXPECT_EQ(word(tag_of(SteV1Lookup::kFlexParser1, f, source), 3 - kFlexGeneveOption % 4), 0x7e8d9cabu);
+  source.option.type = 0x54;
+  EXPECT_EQ(word(tag_of(SteV1Lookup::kFlexParser1, f, source), 3 - kFlexGeneveOption % 4), 0u);
+}
+
 TEST_F(SteV1Test, EntriesWithoutMasksMatchByDefiner) {
   MatchDefiner d;
   d.format = 22;
