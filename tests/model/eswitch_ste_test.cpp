@@ -20,10 +20,12 @@ using ste::steer;
 
 class FdbSteTest : public ::testing::Test {
  protected:
+  explicit FdbSteTest(SteFormat format) : software(flows, format) { set_up(); }
+  FdbSteTest() : FdbSteTest(SteFormat::kConnectX5) {}
   static constexpr std::uint64_t kSte = SwIcm::base(SwIcm::kSteering);
   static constexpr IcmTarget kToVport2{IcmTarget::kVport, 2}, kToUplink{IcmTarget::kVport, kUplinkPort};
 
-  FdbSteTest() {
+  void set_up() {
     eswitch.set_present(true);
     for (std::uint16_t v = 0; v < 3; ++v) vports[v].vhca_id = static_cast<std::uint16_t>(0x10 + v);
     EXPECT_TRUE(software.icm().allocate(kSte, 1u << 12));
@@ -52,7 +54,7 @@ class FdbSteTest : public ::testing::Test {
   Vport v0{0}, v1{1}, v2{2};
   Vports vports{PerFunction<Vport>(std::vector<Vport*>{&v0, &v1, &v2})};
   FlowSteering flows;
-  SwSteering software{flows, SteFormat::kConnectX5};
+  SwSteering software;
   ESwitch eswitch{{vports, flows}};
 };
 
@@ -113,6 +115,50 @@ TEST_F(FdbSteTest, NoTableOfAFunctionLeadsToAVport) {
   put(kSte, entry(SteType::kRx, SteLookup::kIpv6SrcO).hit(kToVport2));
   EXPECT_TRUE(flows.run(0, FlowTableType::kNicRx, steer(Bytes(64, 0x22))).deliveries.empty());
   EXPECT_EQ(software.lost(), 1u);
+}
+
+class FdbSteV1Test : public FdbSteTest {
+ protected:
+  FdbSteV1Test() : FdbSteTest(SteFormat::kConnectX6Dx) {}
+  static Entry leads(unsigned format, unsigned definer, std::uint64_t to) {
+    Entry e;
+    e.bytes.fill(0);
+    const std::uint64_t next = to >> 5 | 1;
+    return e.set<prm::SteV1::format>(format)
+        .set<prm::SteV1::definer>(definer)
+        .set<prm::SteV1::next_base_39_32>(next >> 27)
+        .set<prm::SteV1::next_base_31_5>(next & 0x7ffffff);
+  }
+};
+
+// A burst of two packets is green, what comes behind it is red.
+TEST_F(FdbSteV1Test, AMeterSaysWhichFramesGoOn) {
+  using Parameters = prm::flow_meter_parameters;
+  using Act = prm::SteV1Action;
+  constexpr std::uint32_t kMeter = 9, kGreen = 2;
+  std::array<std::uint8_t, FlowMeters::kBytes> m{};
+  prm::set<Parameters::valid>(m.data(), 1);
+  prm::set<Parameters::start_color>(m.data(), kGreen);
+  prm::set<Parameters::meter_mode>(m.data(), prm::k::FLOW_METER_MODE_NUM_PACKETS);
+  prm::set<Parameters::cir_mantissa>(m.data(), 1), prm::set<Parameters::cir_exponent>(m.data(), 20);
+  prm::set<Parameters::cbs_mantissa>(m.data(), 2), prm::set<Parameters::cbs_exponent>(m.data(), 7);
+  flows.meters[kMeter].write(m.data(), ~std::uint64_t{0});
+  Entry measures = leads(0, prm::SteV1::kAnyDefiner, kSte + 128);
+  prm::store32(measures.bytes.data() + prm::SteV1::kActions,
+               static_cast<std::uint32_t>(Act::kAso) << 24 | kMeter);
+  prm::store32(measures.bytes.data() + prm::SteV1::kActions + 4,
+               2u << 30 | Act::kAsoMeter << 24 | kGreen << 1);
+  constexpr auto kLookup = static_cast<unsigned>(prm::SteV1Lookup::kRegisters1);  // C4 to C7
+  Entry green = leads(kLookup >> 8, kLookup & 0xff, icm_address(kToVport2));
+  green.set<prm::SteV1::miss_31_6>(icm_address({IcmTarget::kTxDrop, 0}) >> 6);
+  green.bytes[prm::kSteV1Mask + 7] = 0xff, green.bytes[prm::kSteV1Tag + 7] = kGreen;
+  put(kSte + 64, measures);
+  put(kSte + 128, green);
+  EXPECT_EQ(send(1), (To{2}));
+  EXPECT_EQ(send(1), (To{2}));
+  EXPECT_EQ(send(1), To{});
+  EXPECT_EQ(send(1), To{});
+  EXPECT_EQ(software.lost(), 0u);
 }
 
 }  // namespace
