@@ -286,24 +286,19 @@ TEST_F(Roce, TheSnifferSeesRoceAndFramesBothWays) {
   EthLink link(dev());
   link.steer_to(0);
   struct Sniffer {
+    static FlowRule rule_for(const EthObject& table, const EthObject& group, unsigned type,
+                             std::uint32_t tirn, std::uint32_t tag) {
+      FlowRule r;
+      r.table = table.number(), r.group = group.number();
+      r.type = type;
+      r.to = {{FlowDest::kTir, tirn}};
+      r.tag = tag;
+      return r;
+    }
     Sniffer(Device& d, unsigned type, std::uint32_t tirn, std::uint32_t tag)
         : table(make_flow_table(d, 0, 0, type)),
           group(make_flow_group(d, table.number(), 0, 0, 0, {}, type)),
-          rule(make_flow(d, {table.number(),
-                             group.number(),
-                             0,
-                             {},
-                             {{FlowDest::kTir, tirn}},
-                             tag,
-                             type,
-                             false,
-                             0,
-                             0,
-                             0,
-                             0,
-                             0,
-                             0,
-                             {}})) {
+          rule(make_flow(d, rule_for(table, group, type, tirn, tag))) {
       set_flow_root(d, table.number(), type).must();
     }
     EthObject table, group, rule;

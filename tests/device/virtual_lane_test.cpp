@@ -87,7 +87,7 @@ TEST_F(VirtualLane, HighPriorityGoesFirstUpToItsLimit) {
   // 16 KiB of the high table, then a packet (4 KiB) of the low one.
   limit_high(4);
   const unsigned limited = beside_60(p, q);
-  EXPECT_GE(limited, 9u);
+  EXPECT_GE(limited, 7u);  // 12 of 60, and what the first one has done before the other one's first turn
   EXPECT_LE(limited, 24u);
 }
 

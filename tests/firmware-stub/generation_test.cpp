@@ -65,8 +65,8 @@ TEST(Generation, NumbersAreThoseThatDriversKnow) {
   EXPECT_STREQ(default_generation().key, "connectx5ex");
 }
 
-// The later formats of steering entries have a bit of their own that software may write them, and memory for
-// patterns.
+// The later formats of steering entries have a bit of their own that software may write them, memory for
+// patterns, and arguments of these.
 void clear_owners(CapGroup group, std::uint8_t* block) {
   using Nic = prm::flow_table_nic_cap;
   if (group == CapGroup::kFlowTable) {
@@ -77,6 +77,12 @@ void clear_owners(CapGroup group, std::uint8_t* block) {
   } else if (group == CapGroup::kDeviceMemory) {
     prm::set<prm::device_mem_cap::header_modify_pattern_sw_icm_start_address>(block, 0);
     prm::set<prm::device_mem_cap::log_header_modify_pattern_sw_icm_size>(block, 0);
+  } else if (group == CapGroup::kGeneral) {
+    using General = prm::cmd_hca_cap;
+    prm::set<General::log_max_num_header_modify_argument>(block, 0);
+    prm::set<General::log_header_modify_argument_max_alloc>(block, 0);
+    const std::uint64_t arguments = std::uint64_t{1} << prm::k::OBJ_TYPE_HEADER_MODIFY_ARGUMENT;
+    prm::set<General::general_obj_types>(block, prm::get<General::general_obj_types>(block) & ~arguments);
   }
 }
 
