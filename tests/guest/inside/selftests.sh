@@ -56,6 +56,9 @@ TEXT
 chmod +x $root/usr/local/bin/ethtool || fail "ethtool"
 in_root() { chroot $root /usr/bin/env -i NETIF_NO_CABLE="$loose" PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 KSFT_MACHINE_SLOW=1 "$@"; }
 
+# Tests take interfaces down and up, and go on with their IPv6 addresses.
+echo 1 >/proc/sys/net/ipv6/conf/all/keep_addr_on_down && ip netns exec far bash -c 'echo 1 >/proc/sys/net/ipv6/conf/all/keep_addr_on_down' || fail "keep_addr_on_down"
+
 # ends_up_again: both interfaces as the tests want to find them, whatever the one before has left. both_here: both in the first name space, and down.
 carrier() { ip netns exec far cat "/sys/class/net/$far/carrier" 2>/dev/null | grep -q 1 && grep -qs 1 "/sys/class/net/$near/carrier"; }
 ends_up_again() {
