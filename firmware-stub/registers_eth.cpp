@@ -39,8 +39,8 @@ void put_802_3(Access& a, const PortCounters& c) {
   HCASIM_PUT64(g, a_broadcast_frames_xmitted_ok, m.tx.broadcast);
   HCASIM_PUT64(g, a_multicast_frames_received_ok, m.rx.multicast);
   HCASIM_PUT64(g, a_broadcast_frames_received_ok, m.rx.broadcast);
-  HCASIM_PUT64(g, a_mac_control_frames_transmitted, m.tx.pause);
-  HCASIM_PUT64(g, a_mac_control_frames_received, m.rx.pause);
+  HCASIM_PUT64(g, a_mac_control_frames_transmitted, m.tx.control);
+  HCASIM_PUT64(g, a_mac_control_frames_received, m.rx.control);
   HCASIM_PUT64(g, a_pause_mac_ctrl_frames_received, m.rx.pause);
   HCASIM_PUT64(g, a_pause_mac_ctrl_frames_transmitted, m.tx.pause);
 }

@@ -17,12 +17,14 @@ struct MacCounters {
   struct Direction {
     std::uint64_t frames = 0, octets = 0;        // all of them
     std::uint64_t multicast = 0, broadcast = 0;  // frames
-    std::uint64_t pause = 0;                     // MAC control frames among them
+    std::uint64_t control = 0;                   // MAC control frames among them
+    std::uint64_t pause = 0;                     // ... that stop or start a transmitter
     std::array<std::uint64_t, 8> prio_frames{}, prio_octets{}, prio_pause{};
 
     template <class Archive>
     void list_state(Archive& a) {
-      HCASIM_FIELDS(a, frames, octets, multicast, broadcast, pause, prio_frames, prio_octets, prio_pause);
+      HCASIM_FIELDS(a, frames, octets, multicast, broadcast, control, pause, prio_frames, prio_octets,
+                    prio_pause);
     }
   };
   Direction tx, rx;

@@ -51,6 +51,7 @@ void Port::count_cable_tx(const Packet& p, std::uint64_t bytes, unsigned frames)
   const VportTraffic::Cast cast = cast_of(p.dest_mac());
   if (cast == VportTraffic::kMulticast) counters_.tx_multicast += frames;
   count(counters_.mac.tx, cast, priorities.of(p), bytes, frames);
+  if (is_mac_control(p)) ++counters_.mac.tx.control;
 }
 
 // The vport's share is counted where it is known whether a frame is RoCE: count_vport_rx().
@@ -91,6 +92,7 @@ void Port::set_buffers(const PortBuffers& buffers) {
 
 void Port::take_pause(Time t, const Packet& p) {
   PauseFrame frame;
+  ++counters_.mac.rx.control;
   if (!parse_pause(p, frame)) return;
   ++counters_.mac.rx.pause;
   std::uint8_t obeyed = pfc_rx;
@@ -112,6 +114,7 @@ void Port::send_pause(Time t, const PauseFrame& frame) {
   const std::uint32_t bytes = wire_bytes(*p);
   MacCounters::Direction& tx = counters_.mac.tx;
   count(tx, VportTraffic::kMulticast, 0, bytes);
+  ++tx.control;
   ++tx.pause;
   for (unsigned i = 0; i < kPriorities; ++i)
     tx.prio_pause[i] += frame.by_priority ? frame.priorities >> i & 1u : 0u;

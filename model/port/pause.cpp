@@ -24,6 +24,11 @@ constexpr Time kSoonest = from_ns(100);  // between two looks at the backlog
 
 }  // namespace
 
+bool is_mac_control(const Packet& p) {
+  return p.kind == PacketKind::kEthernet && p.frame_len >= sizeof(EthHdr) &&
+         prm::load16(p.frame() + offsetof(EthHdr, ethertype)) == kMacControl;
+}
+
 bool parse_pause(const Packet& p, PauseFrame& out) {
   if (p.frame_len < sizeof(EthHdr) + kPauseBytes) return false;
   const std::uint8_t* at = p.frame() + sizeof(EthHdr);

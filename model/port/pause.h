@@ -20,7 +20,8 @@
 namespace hcasim {
 
 constexpr std::uint16_t kMacControl = 0x8808;  // ethertype
-constexpr unsigned kQuantumBits = 512;         // of pause times
+bool is_mac_control(const Packet& p);
+constexpr unsigned kQuantumBits = 512;  // of pause times
 
 // A MAC control frame that asks for a pause; times in quanta of 512 bit times, 0 ends one.
 struct PauseFrame {
