@@ -12,10 +12,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 
 #include "model/crypto/aso.h"
 #include "model/crypto/gcm.h"
+#include "model/crypto/sa_table.h"
 #include "model/state/fields.h"
 
 namespace hcasim {
@@ -53,25 +53,7 @@ bool esp_encrypt(const GcmKey& key, const IpsecSa& sa, std::uint8_t* esp, std::s
 // Header, trailer and tag stay where they are. Not kOk: the bytes are as they were.
 EspStatus esp_decrypt(const GcmKey& key, const IpsecSa& sa, std::uint8_t* esp, std::size_t len);
 
-// A function's, by the number of the object.
-class IpsecTable {
- public:
-  IpsecSa* find(std::uint32_t number) {
-    const auto it = sas_.find(number);
-    return it == sas_.end() ? nullptr : &it->second;
-  }
-  void create(std::uint32_t number, const IpsecSa& sa) { sas_[number] = sa; }
-  void destroy(std::uint32_t number) { sas_.erase(number); }
-  void clear() { sas_.clear(); }
-
-  template <class Archive>
-  void list_state(Archive& a) {
-    HCASIM_FIELDS(a, sas_);
-  }
-
- private:
-  std::map<std::uint32_t, IpsecSa> sas_;
-};
+using IpsecTable = SaTable<IpsecSa>;
 
 }  // namespace hcasim
 #endif

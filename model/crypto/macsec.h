@@ -11,10 +11,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 
 #include "model/crypto/aso.h"
 #include "model/crypto/gcm.h"
+#include "model/crypto/sa_table.h"
 #include "model/eth/headers.h"
 #include "model/state/fields.h"
 
@@ -62,25 +62,7 @@ void macsec_protect(const GcmKey& key, const MacsecSa& sa, std::uint32_t pn, std
 MacsecStatus macsec_validate(const GcmKey& key, const MacsecSa& sa, std::uint8_t* frame,
                              const MacsecFrame& parts);
 
-// A function's, by the number of the object.
-class MacsecTable {
- public:
-  MacsecSa* find(std::uint32_t number) {
-    const auto it = sas_.find(number);
-    return it == sas_.end() ? nullptr : &it->second;
-  }
-  void create(std::uint32_t number, const MacsecSa& sa) { sas_[number] = sa; }
-  void destroy(std::uint32_t number) { sas_.erase(number); }
-  void clear() { sas_.clear(); }
-
-  template <class Archive>
-  void list_state(Archive& a) {
-    HCASIM_FIELDS(a, sas_);
-  }
-
- private:
-  std::map<std::uint32_t, MacsecSa> sas_;
-};
+using MacsecTable = SaTable<MacsecSa>;
 
 }  // namespace hcasim
 #endif

@@ -8,8 +8,8 @@
 #include <memory>
 #include <vector>
 
+#include "crypto_fixture.h"
 #include "esp_packets.h"
-#include "eth_fixture.h"
 #include "prm/crypto.h"
 
 namespace hcasim::bare {
@@ -51,23 +51,11 @@ Frame inside(bool v6, bool udp, std::size_t payload) {
   return f;
 }
 
-class IpsecPacketTest : public ::testing::Test {
+class IpsecPacketTest : public CryptoTest {
  protected:
-  IpsecPacketTest() {
-    machine.add_hca("link=eth,generation=connectx6dx,crypto=on");
-    machine.start();
-    dev = std::make_unique<Device>(machine.function(0));
-    dev->probe();
-  }
   void SetUp() override {
     link = std::make_unique<EthLink>(*dev);
-    constexpr auto kType = prm::k::GENERAL_OBJECT_TYPES_ENCRYPTION_KEY;
-    Mailbox in(prm::op::CREATE_GENERAL_OBJECT, prm::create_key::kBytes);
-    in.set<In::obj_type>(kType);
-    in.set<prm::create_key::purpose>(prm::kKeyPurposeIpsec).set<prm::create_key::pd>(link->pd.pdn());
-    std::copy(esp_packets::kKey.begin(), esp_packets::kKey.end(), in.end() - 16);
-    const auto id = static_cast<std::uint32_t>(dev->exec(in, Out::bytes).must().get<Out::obj_id>());
-    dek = std::make_unique<EthObject>(*dev, id, [this, id] { return destroy(kType, id); });
+    dek = make_dek(prm::kKeyPurposeIpsec, esp_packets::kKey);
   }
   void TearDown() override {
     link->steer_to(0);
@@ -77,18 +65,9 @@ class IpsecPacketTest : public ::testing::Test {
       while (!list->empty()) list->pop_back();
     while (!tables.empty()) tables.pop_back();
     dek.reset();
-    link.reset();
-    dev->teardown();
-    EXPECT_EQ(leftover_objects(machine.function(0)), "");
+    leave();
   }
 
-  using In = prm::general_obj_in_cmd_hdr;
-  using Out = prm::general_obj_out_cmd_hdr;
-  CommandResult destroy(std::uint32_t type, std::uint32_t id) {
-    Mailbox in(prm::op::DESTROY_GENERAL_OBJECT, In::bytes);
-    in.set<In::obj_type>(type).set<In::obj_id>(id);
-    return dev->exec(in, Out::bytes);
-  }
   struct Sa {
     bool send = true, esn = false, valid = true;
     std::uint64_t next = 1;
@@ -114,8 +93,9 @@ class IpsecPacketTest : public ::testing::Test {
   }
   std::uint32_t make_sa(const Sa& sa) {
     const auto id = static_cast<std::uint32_t>(try_sa(sa).must().get<Out::obj_id>());
-    objects.push_back(std::make_unique<EthObject>(
-        *dev, id, [this, id] { return destroy(prm::k::GENERAL_OBJECT_TYPES_IPSEC, id); }));
+    objects.push_back(std::make_unique<EthObject>(*dev, id, [this, id] {
+      return general(prm::op::DESTROY_GENERAL_OBJECT, prm::k::GENERAL_OBJECT_TYPES_IPSEC, id);
+    }));
     return id;
   }
   struct Place {
@@ -228,9 +208,6 @@ class IpsecPacketTest : public ::testing::Test {
   }
   std::uint64_t count(const char* name) { return machine.function(0).counter(name); }
 
-  Machine machine;
-  std::unique_ptr<Device> dev;
-  std::unique_ptr<EthLink> link;
   std::unique_ptr<EthObject> dek, arrives;
   std::vector<std::unique_ptr<EthObject>> objects, tables, rules;
   std::uint32_t tx_root = 0;

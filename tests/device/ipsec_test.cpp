@@ -8,8 +8,8 @@
 #include <memory>
 #include <vector>
 
+#include "crypto_fixture.h"
 #include "esp_packets.h"
-#include "eth_fixture.h"
 #include "prm/crypto.h"
 
 namespace hcasim::bare {
@@ -43,19 +43,12 @@ void set_ip(Frame& f, std::size_t bytes_behind, std::uint8_t protocol) {
   }
 }
 
-class IpsecTest : public ::testing::Test {
+class IpsecTest : public CryptoTest {
  protected:
-  IpsecTest() {
-    machine.add_hca("link=eth,generation=connectx6dx,crypto=on");
-    machine.add_hca("link=eth,generation=connectx6dx");
-    machine.start();
-    dev = std::make_unique<Device>(machine.function(0));
-    dev->probe();
-  }
   void SetUp() override {
     link = std::make_unique<EthLink>(*dev);
     sq = std::make_unique<Sq>(*dev, link->pd, link->scq, link->tis.number(), 7, true);
-    dek = make_dek(prm::kKeyPurposeIpsec);
+    dek = make_dek(prm::kKeyPurposeIpsec, esp_packets::kKey);
   }
   void TearDown() override {
     link->steer_to(0);
@@ -63,30 +56,11 @@ class IpsecTest : public ::testing::Test {
       while (!list->empty()) list->pop_back();
     dek.reset();
     sq.reset();
-    link.reset();
-    dev->teardown();
-    EXPECT_EQ(leftover_objects(machine.function(0)), "");
+    leave();
   }
 
   // ---- Objects
 
-  using In = prm::general_obj_in_cmd_hdr;
-  using Out = prm::general_obj_out_cmd_hdr;
-  CommandResult general(std::uint16_t opcode, std::uint32_t type, std::uint32_t id) {
-    Mailbox in(opcode, In::bytes);
-    in.set<In::obj_type>(type).set<In::obj_id>(id);
-    return dev->exec(in, Out::bytes + 0x80);
-  }
-  std::unique_ptr<EthObject> make_dek(unsigned purpose) {
-    constexpr auto kType = prm::k::GENERAL_OBJECT_TYPES_ENCRYPTION_KEY;
-    Mailbox in(prm::op::CREATE_GENERAL_OBJECT, prm::create_key::kBytes);
-    in.set<In::obj_type>(kType);
-    in.set<prm::create_key::purpose>(purpose).set<prm::create_key::pd>(link->pd.pdn());
-    std::copy(esp_packets::kKey.begin(), esp_packets::kKey.end(), in.end() - 16);
-    const auto id = dev->exec(in, Out::bytes).must().get<Out::obj_id>();
-    return std::make_unique<EthObject>(
-        *dev, id, [this, id] { return general(prm::op::DESTROY_GENERAL_OBJECT, kType, id); });
-  }
   struct Sa {
     bool esn = false, overlap = false, full = false;
     std::uint32_t msb = 0, dek = 0;  // 0: the test's
@@ -227,9 +201,6 @@ class IpsecTest : public ::testing::Test {
     return f[12] == 0x86 || plain_sum(f, kEth, kEth + kIpv4) == 0xffff;
   }
 
-  Machine machine;
-  std::unique_ptr<Device> dev;
-  std::unique_ptr<EthLink> link;
   std::unique_ptr<Sq> sq;
   std::unique_ptr<EthObject> dek;
   std::vector<std::unique_ptr<EthObject>> objects, tables, rules;
@@ -423,7 +394,7 @@ TEST_F(IpsecTest, WhatIsInUseStays) {
 TEST_F(IpsecTest, WhatIsNotOffered) {
   breaks({"cap-not-offered", "object-unknown", "object-reference", "modify-header", "flow-action",
           "modify-mask"});
-  const auto tls = make_dek(prm::kKeyPurposeTls);
+  const auto tls = make_dek(prm::kKeyPurposeTls, esp_packets::kKey);
   Sa wrong;
   wrong.dek = tls->number();
   EXPECT_FALSE(try_sa(wrong).ok()) << "a key of TLS";

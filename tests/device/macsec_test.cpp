@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "eth_fixture.h"
+#include "crypto_fixture.h"
 #include "macsec_frames.h"
 #include "prm/crypto.h"
 
@@ -26,18 +26,11 @@ constexpr std::size_t kMisc2At = 3 * 64, kMisc5At = 6 * 64;
 constexpr std::uint32_t kMarker = 1u << 30 | 5;
 constexpr std::uint64_t kNumber = 0x7'00000100;
 
-class MacsecTest : public ::testing::Test {
+class MacsecTest : public CryptoTest {
  protected:
-  MacsecTest() {
-    machine.add_hca("link=eth,generation=connectx6dx,crypto=on");
-    machine.add_hca("link=eth,generation=connectx6dx");
-    machine.start();
-    dev = std::make_unique<Device>(machine.function(0));
-    dev->probe();
-  }
   void SetUp() override {
     link = std::make_unique<EthLink>(*dev);
-    dek = make_dek(prm::kKeyPurposeMacsec);
+    dek = make_dek(prm::kKeyPurposeMacsec, macsec_frames::kKey);
     context = std::make_unique<Buffer>(dev->memory().allocate(4096));
     context_mr = std::make_unique<Mr>(*dev, Mr::of(link->pd, *context));
   }
@@ -51,30 +44,11 @@ class MacsecTest : public ::testing::Test {
     dek.reset();
     context_mr.reset();
     context.reset();
-    link.reset();
-    dev->teardown();
-    EXPECT_EQ(leftover_objects(machine.function(0)), "");
+    leave();
   }
 
   // ---- Objects
 
-  using In = prm::general_obj_in_cmd_hdr;
-  using Out = prm::general_obj_out_cmd_hdr;
-  CommandResult general(std::uint16_t opcode, std::uint32_t type, std::uint32_t id) {
-    Mailbox in(opcode, In::bytes);
-    in.set<In::obj_type>(type).set<In::obj_id>(id);
-    return dev->exec(in, Out::bytes + 0x80);
-  }
-  std::unique_ptr<EthObject> make_dek(unsigned purpose) {
-    constexpr auto kType = prm::k::GENERAL_OBJECT_TYPES_ENCRYPTION_KEY;
-    Mailbox in(prm::op::CREATE_GENERAL_OBJECT, prm::create_key::kBytes);
-    in.set<In::obj_type>(kType);
-    in.set<prm::create_key::purpose>(purpose).set<prm::create_key::pd>(link->pd.pdn());
-    std::copy(macsec_frames::kKey.begin(), macsec_frames::kKey.end(), in.end() - 16);
-    const auto id = dev->exec(in, Out::bytes).must().get<Out::obj_id>();
-    return std::make_unique<EthObject>(
-        *dev, id, [this, id] { return general(prm::op::DESTROY_GENERAL_OBJECT, kType, id); });
-  }
   struct Sa {
     bool send = true, xpn = false, overlap = false, encrypt = true, valid = true, arm = true;
     std::uint64_t next = kNumber;
@@ -250,9 +224,6 @@ class MacsecTest : public ::testing::Test {
     return machine.run_until([&] { return dev->count_async(prm::EqeType::kObjectChange, sa) != 0; });
   }
 
-  Machine machine;
-  std::unique_ptr<Device> dev;
-  std::unique_ptr<EthLink> link;
   std::unique_ptr<EthObject> dek, arrives;
   std::unique_ptr<Buffer> context;
   std::unique_ptr<Mr> context_mr;
@@ -413,7 +384,7 @@ TEST_F(MacsecTest, WhatIsInUseStays) {
 
 TEST_F(MacsecTest, WhatIsNotOffered) {
   breaks({"cap-not-offered", "object-unknown", "object-reference", "flow-action", "modify-mask"});
-  const auto ipsec = make_dek(prm::kKeyPurposeIpsec);
+  const auto ipsec = make_dek(prm::kKeyPurposeIpsec, macsec_frames::kKey);
   const auto refused = [&](const Sa& sa) { return !try_sa(sa).ok(); };
   Sa wrong;
   wrong.dek = ipsec->number();

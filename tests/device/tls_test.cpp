@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-#include "eth_fixture.h"
+#include "crypto_fixture.h"
 #include "prm/crypto.h"
 #include "tls_records.h"
 
@@ -30,15 +30,8 @@ CqeTls tls_of(const Completion& c) {
   return static_cast<CqeTls>(c.raw.tls_outer_l3_tunneled >> prm::kCqeTlsShift & 3);
 }
 
-class TlsTest : public ::testing::Test {
+class TlsTest : public CryptoTest {
  protected:
-  TlsTest() {
-    machine.add_hca("link=eth,generation=connectx6dx,crypto=on");
-    machine.add_hca("link=eth,generation=connectx6dx");
-    machine.start();
-    dev = std::make_unique<Device>(machine.function(0));
-    dev->probe();
-  }
   void SetUp() override {
     RqOptions rq;
     rq.log_size = 7;
@@ -52,9 +45,7 @@ class TlsTest : public ::testing::Test {
     tir.reset();
     tis.reset();
     dek.reset();
-    link.reset();
-    dev->teardown();
-    EXPECT_EQ(leftover_objects(machine.function(0)), "");
+    leave();
   }
 
   // ---- Objects
@@ -262,9 +253,6 @@ class TlsTest : public ::testing::Test {
     return {b.begin() + static_cast<std::ptrdiff_t>(from), b.begin() + static_cast<std::ptrdiff_t>(to)};
   }
 
-  Machine machine;
-  std::unique_ptr<Device> dev;
-  std::unique_ptr<EthLink> link;
   std::unique_ptr<EthObject> dek, tis, tir;
   std::uint16_t next = 0;  // index of the next WQE
 };
