@@ -135,5 +135,5 @@ within 30 expired
 note "of 30 packets: $(grep received /tmp/ping)"
 (($(done_by_card spent) > 0)) || note "the state was gone before the card had one too many"
 insecure
-within 60 reaches
+within 60 sides_reach
 no_complaints "IPsec packet offload"

@@ -15,10 +15,10 @@ two_sides() {
     ip -n "side$side" address add "fd09::$((side + 1))/64" dev "${interface[side]}" nodad || fail "address"
   done
   card=${interface[0]} address=(10.9.0.1 10.9.0.2)
-  within 60 reaches
+  within 60 sides_reach
 }
 in_side() { ip netns exec "side$1" "${@:2}"; }
-reaches() { in_side 0 ping -c 1 -W 1 10.9.0.2 >/dev/null 2>&1 && in_side 0 ping -6 -c 1 -W 1 fd09::2 >/dev/null 2>&1; }
+sides_reach() { in_side 0 ping -c 1 -W 1 10.9.0.2 >/dev/null 2>&1 && in_side 0 ping -6 -c 1 -W 1 fd09::2 >/dev/null 2>&1; }
 counter() { in_side 0 ethtool -S "$card" | awk -v name="$1:" '$1 == name { print $2 }'; }
 
 # Keys and associations are general objects of the card, which has none without.

@@ -136,5 +136,5 @@ before=$(($(done_by_card not_encrypted) - before)) drops=$(($(counter macsec_tx_
 note "no number left: $before frames were not sent, the driver counts $drops"
 ((before >= 20 && drops == before)) || fail "no number left: $(say_state)"
 insecure
-within 60 reaches
+within 60 sides_reach
 no_complaints "MACsec"
