@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // DC: initiators whose sends name their target, targets that serve many initiators.
 #include <cstdlib>
-#include <cstring>
 
 #include "driver/bare/dct.h"
 #include "fixture.h"
+#include "later_chip.h"
 #include "prm/qos.h"
 
 namespace hcasim::bare {
@@ -243,9 +243,7 @@ class DcStreams : public Dc {
  protected:
   void SetUp() override {
     Dc::SetUp();
-    // Programs that run all tests have the default chip.
-    const char* const options = std::getenv("HCASIM_TEST_OPTIONS");
-    if (!options || !std::strstr(options, "generation=")) GTEST_SKIP() << "an earlier chip";
+    if (!later_chip()) GTEST_SKIP() << "the default chip";
   }
   static std::unique_ptr<Qp> streaming(Pair& p, Srq& srq, unsigned log_errored, QpAttr attr = {}) {
     QpOptions o;

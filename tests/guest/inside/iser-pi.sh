@@ -25,11 +25,7 @@ iscsid=$!
 within 20 iscsiadm -m iface
 iscsiadm -m node -o new -T "$iqn" -p "$theirs:3260" -I iser >/dev/null && iscsiadm -m node -T "$iqn" -p "$theirs:3260" --login ||
   { cat /tmp/iscsid && fail "login"; }
-end=$((SECONDS + 60))
-until disk=$(ls -d /sys/block/sd* 2>/dev/null) && [[ -b /dev/${disk##*/} && -e $disk/integrity/format ]]; do
-  ((SECONDS < end)) || fail "no disk"
-  sleep 0.2
-done
+within 60 pi_disk_is_there
 block=$disk disk=/dev/${disk##*/}
 note "$disk: $(<"$block/integrity/format")"
 mark_kernel_log # a new disk is asked for what the kernel's target does not know

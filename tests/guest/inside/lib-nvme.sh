@@ -93,16 +93,16 @@ harm() {
   printf '%b' "\\x$(printf '%02x' $((byte ^ 1)))" | dd of="$1" bs=1 seek="$2" conv=notrunc status=none || fail "harm"
 }
 
+# The first SCSI disk, in sysfs: $disk.
+pi_disk_is_there() { disk=$(ls -d /sys/block/sd* 2>/dev/null) && [[ -b /dev/${disk##*/} && -e $disk/integrity/format ]]; }
+
 # pi_scsi NAME: that as a SCSI disk of this kernel: $scsi.
 pi_scsi() {
-  local part=$lio/loopback/naa.6001405a5a5a0001/tpgt_1 end=$((SECONDS + 30)) disk
+  local part=$lio/loopback/naa.6001405a5a5a0001/tpgt_1 disk
   modprobe sd_mod && modprobe tcm_loop || fail "tcm_loop"
   mkdir -p "$part" && echo naa.6001405a5a5a0002 >"$part/nexus" && mkdir "$part/lun/lun_0" &&
     ln -s "$lio/core/fileio_0/$1" "$part/lun/lun_0/disk" || fail "a SCSI disk of it"
-  until disk=$(ls -d /sys/block/sd* 2>/dev/null) && [[ -b /dev/${disk##*/} && -e $disk/integrity/format ]]; do
-    ((SECONDS < end)) || fail "no SCSI disk"
-    sleep 0.2
-  done
+  within 30 pi_disk_is_there
   scsi=/dev/${disk##*/}
   note "$scsi: $(<"$disk/integrity/format")"
 }

@@ -6,11 +6,8 @@
 # memory. The processor is one whose root ports the kernel trusts with that. With a kernel that has PCI_P2PDMA (Debian's from 7.3 on).
 ends_up 4200
 modprobe nvme || fail "nvme"
-end=$((SECONDS + 30))
-until flash=$(ls -d /sys/class/nvme/nvme*/nvme*n1 2>/dev/null) && [[ -b /dev/${flash##*/} ]]; do
-  ((SECONDS < end)) || fail "no disk"
-  sleep 0.2
-done
+flash_is_there() { flash=$(ls -d /sys/class/nvme/nvme*/nvme*n1 2>/dev/null) && [[ -b /dev/${flash##*/} ]]; }
+within 30 flash_is_there
 pci=$(readlink -f "${flash%/*}/device")
 flash=/dev/${flash##*/}
 [[ -e $pci/p2pmem/available ]] || fail "the disk's memory is not for other devices"
