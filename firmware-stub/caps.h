@@ -55,6 +55,7 @@ class Caps {
     a("atomic", atomic_, atomic_max_);
     a("odp", odp_, odp_power_on_);
     a("port_selection", port_selection_, port_selection_power_on_);
+    if constexpr (Archive::kLoads) set_vectors(get<prm::cmd_hca_cap::dynamic_msix_table_size>());
   }
   // Null: no such group.
   const Block* current(std::uint16_t group) const;

@@ -72,6 +72,14 @@ void CmdQueue::doorbell(std::uint32_t vector) {
     if ((vector >> slot & 1) != 0) fetch(slot);
 }
 
+void CmdQueue::Job::find_row() { opcode = find_opcode(cmd.opcode); }
+
+bool CmdQueue::Job::sound() const {
+  if (cmd.in_len > kMaxInput || cmd.in.size() > kMaxInput || cmd.out_len > kMaxOutput || cmd.out.size() > kMaxOutput)
+    return false;
+  return delivery != CmdDelivery::kOk || (cmd.in.size() >= cmd.in_len && out_blocks.size() == blocks(cmd.out_len));
+}
+
 void CmdQueue::fetch(unsigned slot) {
   if (jobs_[slot]) {  // still in progress: a second doorbell for it means nothing
     ++counters_.bad_doorbells;
@@ -108,7 +116,7 @@ void CmdQueue::fetch(unsigned slot) {
     cmd.uid = static_cast<std::uint16_t>(prm::load32(cmd.in.data()));
     cmd.op_mod = static_cast<std::uint16_t>(prm::load32(cmd.in.data() + 4));
   }
-  job->opcode = find_opcode(cmd.opcode);
+  job->find_row();
   fw_.tracer().record_blob(traces::Point::kCmdStart, t, slot, cmd.seq,
                            cmd.opcode | std::uint64_t{cmd.op_mod} << 16 | std::uint64_t{cmd.uid} << 32,
                            cmd.in_len, cmd.in.data(), std::min(cmd.in.size(), kMaxTraced));
@@ -117,6 +125,7 @@ void CmdQueue::fetch(unsigned slot) {
   fw_.objects().eqs.for_each([&](std::uint32_t eqn, const EqObject& eq) {
     if ((eq.mask[0] >> static_cast<unsigned>(prm::EqeType::kCmd) & 1) != 0) job->event_eqns.push_back(eqn);
   });
+  std::sort(job->event_eqns.begin(), job->event_eqns.end());
 
   strike(*job, t);
   if (job->lost) {  // the slot stays the firmware's

@@ -72,6 +72,9 @@ class CmdQueue : public sc_core::sc_module {
     a.lasting("excused", excused_);    // until the driver gives an address, whatever is reset meanwhile
     a.lasting("next_seq", next_seq_);  // names commands in traces: no two the same
     a.lasting("counters", counters_);
+    if constexpr (Archive::kLoads)
+      for (unsigned slot = 0; slot < kSlots; ++slot)
+        a.check(!jobs_[slot] || jobs_[slot]->cmd.slot == slot, "a command is in another slot than its own");
   }
 
  private:
@@ -94,7 +97,13 @@ class CmdQueue : public sc_core::sc_module {
     void list_state(Archive& a) {
       HCASIM_FIELDS(a, cmd, entry, delivery, out_blocks, event_eqns, checksum, waiting, lost, no_event,
                     stalled, fault_status, fault_syndrome, fault_delay);
+      if constexpr (Archive::kLoads) {
+        find_row();
+        a.check(sound(), "the command does not agree with its lengths");
+      }
     }
+    void find_row();
+    bool sound() const;
   };
 
   void fetch(unsigned slot);

@@ -47,6 +47,10 @@ class ComponentUpdate {
     a.lasting("last_handle", last_handle_);  // no two the same
     a.lasting("stored", stored_);
     a.lasting("rejected", rejected_);
+    if constexpr (Archive::kLoads)
+      a.check(image_.size() <= FirmwareImage::kMaxBytes &&
+                  (!verified_ || flash_.check(image_) == FirmwareImage::Verdict::kGood),
+              "the image is not the one that was verified");
   }
 
  private:

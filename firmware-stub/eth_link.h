@@ -66,6 +66,7 @@ class EthLink {
     a("admin", admin_);
     a("offer", offer_);
     a("active", active_);
+    if constexpr (Archive::kLoads) a.check(active_ <= modes_.size(), "the port has no such mode");
     a("fec", fec_);
     a.lasting("partner_there", partner_there_);
     a.lasting("partner", partner_);

@@ -194,6 +194,8 @@ RegisterStatus Icmd::read_tlvs() {
   return RegisterStatus::kOk;
 }
 
+bool Icmd::sound() { return read_tlvs() == RegisterStatus::kOk; }
+
 Syndrome Icmd::run_access() {
   try {
     cmd_.out.assign(std::max<std::size_t>(cmd_.out_len, prm::access_register_out::bytes), 0);

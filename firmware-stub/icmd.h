@@ -47,6 +47,8 @@ class Icmd : public sc_core::sc_module {
     HCASIM_FIELDS(a, due_, serial_, control_, mailbox_, cmd_, stalled_, waiting_);
     a.lasting("commands", commands_);
     a.lasting("failed", failed_);
+    // The command is what lies in the mailbox, which nothing changes meanwhile.
+    if constexpr (Archive::kLoads) a.check(!waiting_ || sound(), "the access does not agree with its mailbox");
   }
 
  private:
@@ -65,6 +67,7 @@ class Icmd : public sc_core::sc_module {
   void access_register(Time t);
   prm::RegisterStatus read_tlvs();
   Syndrome run_access();
+  bool sound();
   void answer(prm::RegisterStatus status);
   void reply(prm::RegisterStatus status);
   void done(prm::IcmdStatus status);

@@ -71,6 +71,18 @@ bool Agenda::renew() {
   return true;
 }
 
+void Agenda::go_to(Time t) {
+  event_.cancel();
+  if (notified_) notified_->event.cancel();
+  notified_ = nullptr;
+  armed_ = kNever;
+  horizon_ = 0;
+  reached_ = synced_ = t;
+  run_clock().base = static_cast<Time>(sc_core::sc_time_stamp().value()) - t;
+  if (run_clock().ahead != kNever) run_clock().ahead = t;
+  wait_for_first();
+}
+
 Agenda::Agenda(const sc_core::sc_module_name& name, Kernel kernel) : sc_module(name), kernel_(kernel) {
   SC_HAS_PROCESS(Agenda);
   if (kernel.native) return;
@@ -121,6 +133,21 @@ void Agenda::Block::at(Time t) {
     agenda.sink(entry, slot_);
   }
   if (!agenda.running_) agenda.wait_for_first();
+}
+
+Agenda::Block::Turn Agenda::Block::wanted() const {
+  if (slot_ == kNone) return {};
+  const Entry& entry = one()->heap_[slot_];
+  return {entry.due, entry.seq};
+}
+
+// The number is one that was given out before; clock.seq is beyond all such (SimulationContext::list_state()).
+void Agenda::Block::set_wanted(const Turn& turn) {
+  cancel();
+  if (turn.due == kNever) return;
+  Agenda& agenda = *one();
+  agenda.heap_.emplace_back();
+  agenda.rise({turn.due, turn.seq, this}, agenda.heap_.size() - 1);
 }
 
 void Agenda::Block::cancel() {

@@ -46,6 +46,16 @@ class Agenda : public sc_core::sc_module {
     // order in which they were asked for.
     void at(Time t);
     void cancel();
+    // (model/state/state.h) When its turn is, and its place among equal times: of saved states alone, as
+    // everything else follows from what the block lists. To be listed by the block, behind what it waits for.
+    template <class Archive>
+    void list_turn(Archive& a) {
+      if constexpr (Archive::kStores) {
+        Turn turn = wanted();
+        a("turn", turn);
+        if constexpr (Archive::kLoads) set_wanted(turn);
+      }
+    }
     void prefetch_block() const { prefetch_line(this); }
 
    protected:
@@ -57,6 +67,18 @@ class Agenda : public sc_core::sc_module {
 
    private:
     friend class Agenda;
+    struct Turn {
+      Time due = kNever;  // kNever: none
+      std::uint64_t seq = 0;
+
+      template <class Archive>
+      void list_state(Archive& a) {
+        a("due", due);
+        a("seq", seq);
+      }
+    };
+    Turn wanted() const;
+    void set_wanted(const Turn& turn);
     Process* process_ = nullptr;  // native: its own
     std::size_t slot_ = kNone;
   };
@@ -106,6 +128,8 @@ class Agenda : public sc_core::sc_module {
   }
   // Of the context's renew(): the time is 0. False: a block has its turn or waits for one.
   bool renew();
+  // The time is t, later or earlier than it was (a saved state is loaded). Nobody has a turn.
+  void go_to(Time t);
   static constexpr Time kQuantum = from_ns(1e6);
   // When it is next due, at the earliest: absolute, in the past if that is due; kNever: it waits for nothing.
   Time armed() const { return alone_ ? (heap_.empty() ? kNever : heap_.front().due) : armed_; }

@@ -152,6 +152,10 @@ class Device : public sc_core::sc_module {
     HCASIM_FIELDS(a, functions_, dma_, contexts_, lookups_, tx_, rx_, context_gate_, eqs_, cqs_, tpt_,
                   qp_states_, page_faults_, vxlan_ports_, eswitch_, port_, classes_, lag_, uar_, cc_, tags_,
                   crypto_, requester_, responder_, eth_rx_, scheduler_, injector_);
+    if constexpr (Archive::kLoads) {
+      a.check(port_.rate_gbps() > 0 && port_.rate_gbps() < 1e6, "a link has no such rate");
+      set_link_rate(port_.rate_gbps());
+    }
   }
 
  private:

@@ -61,13 +61,31 @@ class alignas(64) Occupancy {
       clear();
     } else {
       HCASIM_FIELDS(a, free_, full_from_);
-      for (unsigned i = 0; i < count_; ++i) HCASIM_FIELDS(a, at(i).from, at(i).to);
+      if constexpr (Archive::kLoads) {
+        count_ = 0;
+        a.list("gaps", [&](auto read) {
+          a.check(count_ < kGaps, "there are more gaps than a unit remembers");
+          read(at(count_++));
+        });
+      } else if constexpr (Archive::kStores) {
+        a.list("gaps", [&](auto write) {
+          for (unsigned i = 0; i < count_; ++i) write(at(i));
+        });
+      } else {
+        for (unsigned i = 0; i < count_; ++i) HCASIM_FIELDS(a, at(i).from, at(i).to);
+      }
     }
   }
 
  private:
   struct Gap {
     Time from, to;
+
+    template <class Archive>
+    void list_state(Archive& a) {
+      a("from", from);
+      a("to", to);
+    }
   };
   static constexpr unsigned kGaps = 16;
 

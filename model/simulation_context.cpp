@@ -12,6 +12,10 @@ SimulationContext g_simulation = kFresh;
 
 Time SimulationContext::now() { return sim_now(); }
 
+void SimulationContext::go_to(Time t) const {
+  if (agenda) agenda->go_to(t);
+}
+
 bool SimulationContext::renew() {
   copies.make();
   if (agenda && !agenda->renew()) return false;

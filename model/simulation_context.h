@@ -37,10 +37,19 @@ struct SimulationContext {
     a.lasting("now", now);
     a.lasting("last_epoch", last_epoch);
     a.lasting("last_frame_version", last_frame_version);
+    if constexpr (Archive::kStores) a("seq", clock.seq);
+    if constexpr (Archive::kLoads) {
+      a.check(now >= 0 && now <= kLastTime, "this time does not come");
+      go_to(now);
+    }
   }
+  // 100 days: times that follow from earlier ones remain numbers.
+  static constexpr Time kLastTime = Time{100} * 86400 * 1'000'000'000'000;
 
  private:
   static Time now();
+  // The time is t from now on. What blocks wait for stays due when it is.
+  void go_to(Time t) const;
 };
 
 // Initialized before any code runs, and reached without a check whether it is; hidden, so that a shared

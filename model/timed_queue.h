@@ -73,15 +73,24 @@ class TimedQueue : public sc_core::sc_module, private Agenda::Block {
   void list_state(Archive& a) {
     if constexpr (Archive::kResets) {
       clear();
+    } else if constexpr (Archive::kLoads) {
+      clear();
+      a.list("items", [&](auto read) {
+        Listed one;
+        read(one);
+        a.check(fifo_empty() || one.due >= fifo_.back().due, "the items are not in their order");
+        fifo_.emplace_back(one.due, seq_++, std::move(one.item));
+      });
+      list_turn(a);
+      if (!fifo_empty()) armed_ = next_due();
+    } else if constexpr (Archive::kStores) {
+      const std::vector<Entry*> order = in_order();
+      a.list("items", [&](auto write) {
+        for (Entry* e : order) write(*e);
+      });
+      list_turn(a);
     } else {
-      std::vector<Entry*> order;
-      for (std::size_t i = fifo_head_; i < fifo_.size(); ++i) order.push_back(&fifo_[i]);
-      for (Entry& e : heap_) order.push_back(&e);
-      std::sort(order.begin(), order.end(), [](const Entry* x, const Entry* y) { return later(*y, *x); });
-      for (Entry* e : order) {
-        a("due", e->due);
-        a("item", e->item);
-      }
+      for (Entry* e : in_order()) e->list_state(a);
     }
   }
 
@@ -92,7 +101,31 @@ class TimedQueue : public sc_core::sc_module, private Agenda::Block {
     Item item;
     // Made in its place: a copy of what has just been written would wait for the processor's stores.
     Entry(Time at, std::uint64_t number, Item&& what) : due(at), seq(number), item(std::move(what)) {}
+
+    template <class Archive>
+    void list_state(Archive& a) {
+      a("due", due);
+      a("item", item);
+    }
   };
+  // One that is read back.
+  struct Listed {
+    Time due = 0;
+    Item item{};
+
+    template <class Archive>
+    void list_state(Archive& a) {
+      a("due", due);
+      a("item", item);
+    }
+  };
+  std::vector<Entry*> in_order() {
+    std::vector<Entry*> order;
+    for (std::size_t i = fifo_head_; i < fifo_.size(); ++i) order.push_back(&fifo_[i]);
+    for (Entry& e : heap_) order.push_back(&e);
+    std::sort(order.begin(), order.end(), [](const Entry* x, const Entry* y) { return later(*y, *x); });
+    return order;
+  }
   static bool later(const Entry& a, const Entry& b) { return a.due != b.due ? a.due > b.due : a.seq > b.seq; }
 
   bool fifo_empty() const { return fifo_head_ == fifo_.size(); }

@@ -275,11 +275,6 @@ static void mlx5_hca_config_write(PCIDevice* pci, uint32_t addr, uint32_t value,
 
 /* ---- class ---- */
 
-static const VMStateDescription mlx5_hca_vmstate = {
-    .name = TYPE_MLX5_HCA,
-    .unmigratable = 1, /* savevm and migrate say "non-migratable device" and leave the machine running */
-};
-
 static void mlx5_hca_class_init(ObjectClass* klass, QcompatClassData data G_GNUC_UNUSED) {
   DeviceClass* dc = DEVICE_CLASS(klass);
   PCIDeviceClass* k = PCI_DEVICE_CLASS(klass);

@@ -8,6 +8,7 @@
  * - mlx5_hca_plugin.c   entry point of `-plugin`
  * - abi_check.c         refuses any QEMU but the one whose headers were used
  * - mlx5_hca.c          PCI function: realize, capabilities, configuration space, reset
+ * - mlx5_hca_state.c    savevm, loadvm, migrate
  * - mlx5_hca_vf.c       virtual functions: the SR-IOV capability, and the type of the devices that it makes
  * - mlx5_hca_options.c  properties, and the options of the model that they make
  * - mlx5_hca_qom.c      counters, statistics and faults as QOM properties
@@ -120,6 +121,9 @@ struct Mlx5Hca {
   uint8_t vpd_cap;   /* and of vital product data, likewise */
   HcaLink* link;
   HcaFunction* function; /* the physical one, as long as there is the link */
+  uint8_t* saved; /* of the model, while the machine is saved or loaded */
+  uint32_t saved_len;
+  int64_t saved_lost; /* mlx5_hca_lost() then */
 
   MLX5_HCA_PROPERTY_MEMBERS
 };
@@ -155,6 +159,12 @@ void mlx5_hca_memory_changed(HcaLink* link);
 void mlx5_hca_want_turn(HcaLink* link);
 /* Runs what a call into the model outside of an MMIO access (a fault, a reset) has made due. */
 void mlx5_hca_settle(void);
+/* The model's state, at this time; likewise hca_state_save(), hca_state_load(). `lost`: what mlx5_hca_lost() was
+ * when it was saved. The model runs again when the machine does. */
+const void* mlx5_hca_save(HcaLink* link, size_t* len, char* why, size_t why_len);
+int mlx5_hca_load(HcaLink* link, const void* state, size_t len, int64_t lost, char* why, size_t why_len);
+/* ns of the guest's clock that were no time to the model. */
+int64_t mlx5_hca_lost(void);
 /* How often the timer, not an access, ran the model: each costs a hand-off to another thread. All HCAs. */
 uint64_t mlx5_hca_timer_runs(void);
 /* The model's time is exactly the guest's, that of all HCAs. */
@@ -188,6 +198,8 @@ int mlx5_hca_net_tx(void* opaque, const void* frame, size_t len);
 extern const HcaPart mlx5_hca_pcie;
 void mlx5_hca_pcie_init(Mlx5Hca* dev);
 void mlx5_hca_pcie_exit(Mlx5Hca* dev);
+/* The card was saved in its slot, or out of it. */
+void mlx5_hca_pcie_loaded(Mlx5Hca* dev);
 /* What it asks for is done when the model has returned. */
 void mlx5_hca_pcie_error(void* opaque, int what, uint32_t bit, const char* name);
 
@@ -210,6 +222,9 @@ void mlx5_hca_vf_register_type(void);
 
 /* mlx5_hca_qom.c */
 void mlx5_hca_qom_init(Mlx5Hca* dev);
+
+/* mlx5_hca_state.c */
+extern const VMStateDescription mlx5_hca_vmstate;
 
 /* mlx5_hca_options.c */
 void mlx5_hca_add_properties(ObjectClass* klass);

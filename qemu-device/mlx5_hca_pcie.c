@@ -197,6 +197,8 @@ void mlx5_hca_pcie_exit(Mlx5Hca* dev) {
   memory_region_del_subregion(&PCI_DEVICE(dev)->msix_exclusive_bar, &dev->gone);
 }
 
+void mlx5_hca_pcie_loaded(Mlx5Hca* dev) { memory_region_set_enabled(&dev->gone, dev->removed); }
+
 void mlx5_hca_pcie_error(void* opaque, int what, uint32_t bit, const char* name) {
   HcaLink* link = ((HcaFunction*)opaque)->link;
   HcaPcieFault fault = {.what = what, .bit = bit};

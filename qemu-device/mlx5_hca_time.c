@@ -209,6 +209,37 @@ uint64_t mlx5_hca_timer_runs(void) { return hca_clock.timer_runs; }
 
 void mlx5_hca_settle(void) { advance(model_now(), hca_clock.ahead); }
 
+/* What is due by now, and nothing ahead of it. */
+static void run_to_now(void) { advance(model_now(), 0); }
+
+/* ---- saved states ---- */
+
+int64_t mlx5_hca_lost(void) { return hca_clock.lost; }
+
+const void* mlx5_hca_save(HcaLink* link, size_t* len, char* why, size_t why_len) {
+  const void* state;
+
+  run_to_now();
+  hca_clock.depth++;
+  state = hca_state_save(link->hca, len, why, why_len);
+  hca_clock.depth--;
+  return state;
+}
+
+int mlx5_hca_load(HcaLink* link, const void* state, size_t len, int64_t lost, char* why, size_t why_len) {
+  int rc;
+
+  hca_clock.depth++;
+  rc = hca_state_load(link->hca, state, len, why, why_len);
+  hca_clock.depth--;
+  /* All devices are loaded before the machine runs: until then nothing is due. */
+  hca_clock.lost = lost;
+  hca_clock.armed = HCA_NEVER;
+  hca_clock.timer_at = HCA_NEVER;
+  timer_del(hca_clock.timer);
+  return rc;
+}
+
 /* ---- the wire ---- */
 
 bool mlx5_hca_enter_now(HcaLink* link, const void* frame, size_t len) {
@@ -296,6 +327,9 @@ static void on_run_state(void* opaque G_GNUC_UNUSED, bool running, RunState stat
     }
   }
   hca_clock.depth--;
+  if (running) {
+    mlx5_hca_settle(); /* what a loaded state has under way */
+  }
 }
 
 /* All -device options are done: elaborate. Modules can be made no more from here on. */

@@ -217,7 +217,16 @@ static void vf_config_write(PCIDevice* pci, uint32_t addr, uint32_t value, int l
   pcie_cap_flr_write_config(pci, addr, value, len);
 }
 
-static const VMStateDescription vf_vmstate = {.name = TYPE_MLX5_HCA_VF, .unmigratable = 1};
+/* What the model has of it is saved with the card. Before QEMU 10.0 there is no device yet that could be loaded
+ * when the virtual functions are on. */
+static const VMStateDescription vf_vmstate = {
+    .name = TYPE_MLX5_HCA_VF,
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .unmigratable = !HCASIM_QEMU_AT_LEAST(10, 0),
+    .fields = (QCOMPAT_VMSTATE_CONST VMStateField[]){VMSTATE_PCI_DEVICE(parent_obj, Mlx5HcaVf),
+                                                     VMSTATE_MSIX(parent_obj, Mlx5HcaVf),
+                                                     VMSTATE_END_OF_LIST()}};
 
 static void vf_class_init(ObjectClass* klass, QcompatClassData data G_GNUC_UNUSED) {
   DeviceClass* dc = DEVICE_CLASS(klass);

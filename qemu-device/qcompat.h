@@ -113,6 +113,13 @@ typedef void* QcompatClassData;
 #define QCOMPAT_PROPERTY_END DEFINE_PROP_END_OF_LIST()
 #endif
 
+/* Lists of fields of a VMStateDescription. */
+#if HCASIM_QEMU_AT_LEAST(9, 0)
+#define QCOMPAT_VMSTATE_CONST const
+#else
+#define QCOMPAT_VMSTATE_CONST
+#endif
+
 /* Arguments of ResettablePhases.hold. */
 #if HCASIM_QEMU_AT_LEAST(9, 1)
 #define QCOMPAT_HOLD_ARGS Object *obj, ResetType type G_GNUC_UNUSED

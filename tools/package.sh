@@ -15,7 +15,7 @@ TEXT
 }
 
 # The programs of the package: folder, target.
-PACKAGE_PROGRAMS=(traces/hcasim-trace traces/hcasim-rules card/hcasim-replay model/hcasim-faults vfio-user/hcasim-serve coverage/hcasim-coverage)
+PACKAGE_PROGRAMS=(traces/hcasim-trace traces/hcasim-rules card/hcasim-replay card/hcasim-state model/hcasim-faults vfio-user/hcasim-serve coverage/hcasim-coverage)
 
 # package_tree TREE: what is installed, below /.
 package_tree() {

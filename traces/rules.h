@@ -76,6 +76,11 @@ class Rules {
 
   std::uint64_t count(Rule r) const { return counts_[static_cast<unsigned>(r)]; }
   std::uint64_t total() const { return total_; }
+  /// Of a saved state, which goes on from there.
+  void set_count(Rule r, std::uint64_t n) {
+    total_ += n - counts_[static_cast<unsigned>(r)];
+    counts_[static_cast<unsigned>(r)] = n;
+  }
   /// "dbr-jump 2, sq-overrun 1"; "" when none is broken.
   std::string summary() const;
 

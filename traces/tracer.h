@@ -134,6 +134,10 @@ class Tracer {
   void count_error(Point p) { ++counts_[static_cast<unsigned>(p)]; }
   /// How many records an error point had (always counted), or any other point (while recording).
   std::uint64_t count(Point p) const { return counts_[static_cast<unsigned>(p)]; }
+  /// Of a saved state, which goes on from there.
+  void set_count(Point p, std::uint64_t n) { counts_[static_cast<unsigned>(p)] = n; }
+  std::uint32_t steps() const { return steps_; }
+  void set_steps(std::uint32_t n) { steps_ = n; }
 
  private:
   Record make(Point p, std::int64_t time_ps, Subject obj, std::uint32_t index, std::uint64_t a0,

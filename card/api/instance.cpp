@@ -105,7 +105,7 @@ void hca::follow_carrier() {
 }
 
 void hca::wish_changed() {
-  if (uplink) uplink->set_wish(wish());
+  if (uplink && !loading) uplink->set_wish(wish());
 }
 
 void hca::log(int level, const char* message) noexcept {

@@ -11,6 +11,7 @@
 #include "card/api/hca_api.h"
 #include "card/api/options.h"
 #include "card/api/wires.h"
+#include "card/state/trace_state.h"
 #include "firmware-stub/card_firmware.h"
 #include "model/device.h"
 #include "model/simulation_context.h"
@@ -74,6 +75,15 @@ struct hca final {
     HCASIM_FIELDS(a, model, firmware);
     a("simulation", hcasim::simulation());
   }
+  // In a saved state: without what it shares with the others of the process, and with what is neither of the model
+  // nor of the firmware.
+  template <class Archive>
+  void list_saved(Archive& a) {
+    HCASIM_FIELDS(a, model, firmware);
+    hcasim::saved::TraceState traced(*tracer);
+    a("traced", traced);
+    HCASIM_FIELDS(a, death_reported, link_injected_down, faults_on_request);
+  }
   // The function that those parts of the API mean that name none.
   static constexpr hcasim::FunctionId kPhysical = 0;
 
@@ -85,6 +95,7 @@ struct hca final {
   bool in_service = true;
   bool death_reported = false;
   bool link_injected_down = false;
+  bool loading = false;  // a saved state
   std::vector<hcasim::FaultSpec> planned;       // by hca_inject() before simulated time began
   std::uint64_t faults_on_request = 0;          // by hca_inject(), in addition to those of the plan
   std::unique_ptr<hcasim::api::Uplink> uplink;  // null: a cable to itself

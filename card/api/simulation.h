@@ -26,6 +26,11 @@ class Simulation {
   // As hca_sim_advance().
   std::int64_t advance(std::int64_t now, std::int64_t ahead) noexcept;
   std::int64_t time() const noexcept;
+  // Of saved states: where the caller's clock began.
+  template <class Archive>
+  void list_clock(Archive& a) {
+    a("clock_at_start", base_);
+  }
   // A new run of the HCAs that there are, from this time of the caller's clock on
   // (SimulationContext::renew()). False: something is under way, or time goes in step with another process.
   bool renew(std::int64_t now) noexcept;

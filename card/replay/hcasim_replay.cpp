@@ -67,6 +67,8 @@ int run(int argc, char** argv) {
   app.add_option("--until", options.until, "end at this simulated time, ns")->check(CLI::NonNegativeNumber);
   app.add_option("--stop-at", options.stop_at,
                  "end before the event of this number, as a difference names it");
+  app.add_option("--reload", options.reload_every,
+                 "save and load the HCAs whenever so many events have passed, which must change nothing");
   app.add_option("--trap", options.trap_at, "raise SIGTRAP before that event: a debugger stops there");
   app.add_option("--kernel", options.kernel, "the option kernel of all HCAs, in place of the recorded one")
       ->check(CLI::IsMember({"fast", "native"}))

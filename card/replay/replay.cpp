@@ -226,7 +226,11 @@ bool Replay::run(const std::string& path, std::string& err) {
   if (!reader_.open(path, err)) return false;
   events_ = 1;
   Noted record;
-  while (next(record)) {
+  for (std::uint64_t reloaded = 0; next(record);) {
+    if (options_.reload_every != 0 && started_ && events_ - reloaded >= options_.reload_every) {
+      reloaded = events_;
+      reload();
+    }
     if (is_call(record.event)) {
       call(record);
     } else if (record.event == Event::kStatistics) {
@@ -254,6 +258,21 @@ bool Replay::run(const std::string& path, std::string& err) {
   }
   err = refused_;
   return err.empty();
+}
+
+void Replay::reload() {
+  char err[512] = "";
+  const auto save = [&] {
+    std::size_t len = 0;
+    const void* const state = hca_sim_save(&len, err, sizeof err);
+    if (!state) end_early(std::string("the state cannot be saved: ") + err);
+    return std::string(static_cast<const char*>(state), state ? len : 0);
+  };
+  const std::string state = save();
+  if (over_) return;
+  if (hca_sim_load(state.data(), state.size(), err, sizeof err) != 0)
+    return end_early(std::string("the state cannot be loaded: ") + err);
+  if (save() != state) diverge("the state that was loaded", "another one");
 }
 
 hca_t* Replay::hca_of(std::uint64_t device) {

@@ -18,6 +18,7 @@ struct ReplayOptions {
   std::string capture;  // likewise
   std::int64_t until = HCA_NEVER;      // ns of simulated time at which it ends
   std::uint64_t stop_at = UINT64_MAX;  // number of the event before which it ends
+  std::uint64_t reload_every = 0;      // events after which the HCAs are saved and loaded again; 0: never
   std::uint64_t trap_at = UINT64_MAX;  // number of the event before which SIGTRAP is raised, for a debugger
   std::string kernel;                  // the option kernel of all HCAs; empty: as recorded
   bool echo_log = false;               // what the HCAs log, to stderr
@@ -69,6 +70,8 @@ class Replay {
   const Noted* answer(Noted& made, std::size_t fields, bool text);
   void diverge(const std::string& expected, const std::string& got);
   void end_early(const std::string& why);
+  // Saves all HCAs and loads them again; what is saved then must be the same.
+  void reload();
 
   static int dma_read(void* self, std::uint64_t addr, void* dst, std::size_t len);
   static int dma_write(void* self, std::uint64_t addr, const void* src, std::size_t len);

@@ -274,6 +274,10 @@ bool Machine::step(std::int64_t limit, std::int64_t quantum) {
   bool polled = false;
   for (auto& f : functions_) polled = f->poll_wire() || polled;
   if (polled) next = hca_sim_advance(now_, 0);
+  if (reload_every_ != 0 && ++steps_ % reload_every_ == 0) {
+    reload();
+    next = hca_sim_advance(now_, 0);
+  }
   if (dispatch() || dirty_) return true;
   if (now_ >= limit) return false;
   if (next == HCA_NEVER || next > limit) next = limit;
@@ -281,6 +285,25 @@ bool Machine::step(std::int64_t limit, std::int64_t quantum) {
   hca_sim_advance(now_, 0);
   dispatch();
   return true;
+}
+
+unsigned Machine::reloads_asked() {
+  const char* const text = std::getenv("HCASIM_TEST_RELOAD");
+  return text ? static_cast<unsigned>(std::strtoul(text, nullptr, 10)) : 0;
+}
+
+void Machine::reload() {
+  char err[512] = "";
+  std::size_t len = 0;
+  const auto save = [&] {
+    const void* const state = hca_sim_save(&len, err, sizeof err);
+    return std::string(static_cast<const char*>(state), state ? len : 0);
+  };
+  const std::string state = save();
+  if (state.empty()) return;  // one of those that cannot be saved
+  if (hca_sim_load(state.data(), state.size(), err, sizeof err) != 0)
+    throw BareError(std::string("hca_sim_load: ") + err);
+  if (save() != state) throw BareError("hca_sim_save: another state than the one that was loaded");
 }
 
 void Machine::advance(std::int64_t ns) {

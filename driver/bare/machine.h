@@ -160,6 +160,10 @@ class Machine {
 
   static constexpr std::int64_t kDefaultTimeout = 60'000'000'000;
 
+  // At every so many steps all HCAs are saved and loaded again, which nobody may notice; 0: never. Throws
+  // BareError if a state cannot be loaded, or is another one then. HCASIM_TEST_RELOAD: for each machine.
+  void set_reload_every(unsigned steps) { reload_every_ = steps; }
+
   // Lines that the HCAs logged, by level.
   const std::vector<std::string>& log(int level) const { return log_.at(static_cast<std::size_t>(level)); }
   void clear_log() {
@@ -171,6 +175,8 @@ class Machine {
   friend class Function;
   bool dispatch();
   bool platform_step(std::int64_t limit);
+  void reload();
+  static unsigned reloads_asked();
 
   HostMemory memory_;
   std::array<std::vector<std::string>, 3> log_;  // functions write to it until they are destroyed
@@ -178,6 +184,8 @@ class Machine {
   Clock* clock_ = nullptr;  // null: the C API's
   std::int64_t now_ = 0;
   bool dirty_ = false;  // registers were written since the HCAs ran last
+  unsigned reload_every_ = reloads_asked();
+  std::uint64_t steps_ = 0;
 };
 
 template <class Pred>

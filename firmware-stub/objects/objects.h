@@ -65,7 +65,9 @@ enum class ObjType : std::uint8_t {
   kPace
 };
 
-struct PlainObject : Referred {};
+struct PlainObject : Referred {
+  using ReferredAs = PlainObject;
+};
 
 struct MkeyObject : Referred {
   std::array<std::uint8_t, prm::mkc::bytes> mkc{};  // as created
@@ -155,6 +157,9 @@ struct QpObject : Referred {
   void list_state(Archive& a) {
     Referred::list_state(a);
     HCASIM_FIELDS(a, qpc, opt_param_mask, pd, xrcd, counter_set, scq, rcq, departures, srq, sqc, tis, dctc);
+    if constexpr (Archive::kLoads)
+      a.check((sqc.empty() || sqc.size() == prm::sqc::bytes) && (dctc.empty() || dctc.size() == prm::dctc::bytes),
+              "a context has another size");
   }
 };
 

@@ -14,6 +14,8 @@ namespace hcasim::fw {
 // Base of what can be referred to. Stays where it is as long as references exist.
 class Referred {
  public:
+  using ReferredAs = Referred;  // (model/state/state.h)
+
   Referred() = default;
   Referred(const Referred&) = delete;
   Referred& operator=(const Referred&) = delete;
@@ -28,7 +30,10 @@ class Referred {
   // The count is lasting: it follows from the references, which end one by one.
   template <class Archive>
   void list_state(Archive& a) {
-    a.lasting("refs", refs_);
+    if constexpr (Archive::kStores)
+      a("number", number_);
+    else
+      a.lasting("refs", refs_);
   }
 
  private:
@@ -63,11 +68,16 @@ class Ref {
   T* get() const { return target_; }
   explicit operator bool() const { return target_ != nullptr; }
 
-  // By number, never by where the object lies; 0: none.
+  // By number, never by where the object lies; 0: none. In saved states by where it is in the lists. One that
+  // is read back stays where it is until all is there.
   template <class Archive>
   void list_state(Archive& a) {
     if constexpr (Archive::kResets)
       reset();
+    else if constexpr (Archive::kLoads)
+      a.template reference<T>([this](T* target) { *this = Ref(target); });
+    else if constexpr (Archive::kStores)
+      a.reference(*this);
     else
       a.number(target_ != nullptr ? static_cast<const Referred*>(target_)->number() : 0);
   }

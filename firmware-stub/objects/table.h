@@ -12,6 +12,7 @@
 #include <string>
 #include <type_traits>
 #include <unordered_map>
+#include <vector>
 
 #include "firmware-stub/objects/ref.h"
 #include "model/state/fields.h"
@@ -49,6 +50,22 @@ class NumberPool {
   void list_state(Archive& a) {
     a("limit", count_, all_);
     HCASIM_FIELDS(a, fresh_, used_, freed_);
+    if constexpr (Archive::kLoads) {
+      a.check(fresh_ <= all_ && count_ <= all_ && freed_.size() + used_ == fresh_, "the numbers do not add up");
+      for (const std::uint32_t n : freed_) a.check(n - first_ < fresh_, "a number was never given out");
+    }
+  }
+  // Of saved states: whether it can have been given out.
+  bool knows(std::uint32_t n) const { return n - first_ < fresh_; }
+  // Whether all that rest are different ones, which are free.
+  template <class IsFree>
+  bool all_apart(IsFree is_free) const {
+    std::vector<bool> rests(fresh_);
+    for (const std::uint32_t n : freed_) {
+      if (rests[n - first_] || !is_free(n)) return false;
+      rests[n - first_] = true;
+    }
+    return true;
   }
 
  private:
@@ -105,21 +122,64 @@ class Table {
     if constexpr (Archive::kResets) {
       for_each([&](std::uint32_t, T& object) { object.list_state(a); });
       slots_.clear();
+    } else if constexpr (Archive::kLoads) {
+      a.list("numbers", [&](auto read) {
+        Numbered one{*this};
+        read(one);
+      });
+    } else if constexpr (Archive::kStores) {
+      a.list("numbers", [&](auto write) {
+        for (const auto& [number, slot] : in_order()) {
+          Numbered one{*this, number, slot};
+          write(one);
+        }
+      });
     } else {
-      std::map<std::uint32_t, Slot*> order;
-      for (auto& [number, slot] : slots_) order.emplace(number, &slot);
+      const std::map<std::uint32_t, Slot*> order = in_order();
       for (const auto& [number, slot] : order)
         if (slot->object) a(std::to_string(number).c_str(), *slot->object);
       GivenOut given{order};
       a("given_out", given);
     }
     a("pool", pool_);
+    if constexpr (Archive::kLoads) {
+      std::uint32_t used = 0;
+      for (const auto& [number, slot] : slots_) {
+        a.check(pool_.knows(number), "an object has a number that was never given out");
+        used += slot.object ? 1 : 0;
+      }
+      a.check(used == pool_.used() && pool_.all_apart([this](std::uint32_t n) { return find(n) == nullptr; }),
+              "a number is in use and given back");
+    }
   }
 
  private:
   struct Slot {
     std::uint32_t generation = 0;
     std::unique_ptr<T> object;
+  };
+  std::map<std::uint32_t, Slot*> in_order() {
+    std::map<std::uint32_t, Slot*> order;
+    for (auto& [number, slot] : slots_) order.emplace(number, &slot);
+    return order;
+  }
+  // A slot of a saved state, behind its number.
+  struct Numbered {
+    Table& table;
+    std::uint32_t number = 0;
+    Slot* slot = nullptr;
+
+    template <class Archive>
+    void list_state(Archive& a) {
+      a("number", number);
+      if constexpr (Archive::kLoads) {
+        const auto [it, fresh] = table.slots_.try_emplace(number);
+        a.check(fresh, "a number is there twice");
+        slot = &it->second;
+      }
+      a("generation", slot->generation);
+      a("object", slot->object);
+    }
   };
   // How often, by number.
   struct GivenOut {

@@ -33,6 +33,9 @@ struct UmemObject : Referred {
   void list_state(Archive& a) {
     Referred::list_state(a);
     HCASIM_FIELDS(a, pages, log_page, start, writable);
+    if constexpr (Archive::kLoads)
+      a.check(log_page >= 12 && log_page <= 40 && !pages.empty() && start < std::uint64_t{1} << log_page,
+              "this is no region of memory");
   }
 };
 

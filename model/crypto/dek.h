@@ -13,6 +13,7 @@
 namespace hcasim {
 
 struct Dek {
+  Dek() : Dek(0, 0, std::vector<std::uint8_t>(16)) {}
   Dek(std::uint32_t of_pd, std::uint8_t purpose_of, std::vector<std::uint8_t> bytes)
       : pd(of_pd), purpose(purpose_of), key(std::move(bytes)), gcm(key.data(), key.size()) {}
 
@@ -24,6 +25,10 @@ struct Dek {
   template <class Archive>
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, pd, purpose, key);
+    if constexpr (Archive::kLoads) {
+      a.check(key.size() == 16 || key.size() == 32, "a key has 16 or 32 bytes");
+      gcm = GcmKey(key.data(), key.size());
+    }
   }
 };
 

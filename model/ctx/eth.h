@@ -45,6 +45,10 @@ struct SplitSession {
   template <class Archive>
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, last, flow_tag, metadata, due, mss, id_step);
+    if constexpr (Archive::kLoads) {
+      a.check(last && last->kind == PacketKind::kEthernet, "a session has a frame");
+      headers = parse_frame(last->frame(), last->frame_len);
+    }
   }
 };
 

@@ -275,6 +275,18 @@ class DcContexts {
   template <class Archive>
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, contexts_, free_, index_);
+    if constexpr (Archive::kLoads) {
+      std::size_t there = 0;
+      for (const auto& context : contexts_) {
+        if (!context) continue;
+        context->function = function_;
+        ++there;
+      }
+      bool good = index_.size() == there && free_.size() == contexts_.size() - there;
+      for (const auto& [key, i] : index_) good = good && i < contexts_.size() && contexts_[i];
+      for (const std::uint32_t i : free_) good = good && i < contexts_.size() && !contexts_[i];
+      a.check(good, "the contexts of DC initiators do not agree with their index");
+    }
   }
 
  private:

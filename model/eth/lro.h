@@ -33,6 +33,10 @@ struct LroSegment {
   template <class Archive>
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, packet);  // tcp is what its bytes say
+    if constexpr (Archive::kLoads)
+      a.check(packet && packet->kind == PacketKind::kEthernet &&
+                  read_segment(packet->frame(), parse_frame(packet->frame(), packet->frame_len), tcp),
+              "this is no segment of TCP");
   }
 };
 
@@ -53,6 +57,11 @@ struct LroSession {
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, serial, function, tirn, rqn, epoch, opened, due, limit, ip_payload, flow_tag, metadata,
                   segments);
+    if constexpr (Archive::kStores) a("hash", hash);  // by the TIR as it was then
+    if constexpr (Archive::kLoads) {
+      a.check(!segments.empty(), "a session has segments");
+      headers = parse_frame(segments.front().packet->frame(), segments.front().packet->frame_len);
+    }
   }
 };
 

@@ -9,12 +9,18 @@
 
 #include "model/ctx/eth.h"
 #include "model/eth/headers.h"
+#include "model/state/fields.h"
 
 namespace hcasim {
 
 struct RssHash {
   std::uint32_t value = 0;
   std::uint8_t type = 0;  // as rss_hash_type of the CQE; 0: nothing was hashed
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, value, type);
+  }
 };
 
 RssHash rss_hash(const Tir& tir, const std::uint8_t* frame, const FrameHeaders& headers);

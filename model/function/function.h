@@ -91,6 +91,8 @@ class Function {
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, health_, vport_, qps_, cqs_, eqs_, mkeys_, psvs_, eth_, deks_, ipsec_, macsec_,
                   q_counters_, qos_, flows_, sw_steering_, steering_, uars_, memic_, gateway_, bad_accesses_);
+    if constexpr (Archive::kLoads)
+      for (auto& [number, rq] : eth_.rqs) rq.function = id_;
   }
 
  private:

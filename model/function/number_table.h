@@ -50,10 +50,43 @@ class NumberTable {
 
   template <class Archive>
   void list_state(Archive& a) {
-    HCASIM_FIELDS(a, table_, count_);
+    if constexpr (Archive::kLoads) {
+      a.list("objects", [&](auto read) {
+        Numbered one{*this};
+        read(one);
+      });
+    } else if constexpr (Archive::kStores) {
+      a.list("objects", [&](auto write) {
+        for (const auto& object : table_) {
+          if (!object) continue;
+          Numbered one{*this, object.get()};
+          write(one);
+        }
+      });
+    } else {
+      HCASIM_FIELDS(a, table_, count_);
+    }
   }
 
  private:
+  // An object of a saved state, behind its number.
+  struct Numbered {
+    NumberTable& table;
+    T* object = nullptr;
+
+    template <class Archive>
+    void list_state(Archive& a) {
+      std::uint32_t number = object ? object->*kNumber : 0;
+      a("number", number);
+      if constexpr (Archive::kLoads) {
+        object = table.create(number);
+        a.check(object != nullptr, "the number is out of range or there twice");
+      }
+      object->list_state(a);
+      if constexpr (Archive::kLoads) a.check(object->*kNumber == number, "the object has another number");
+    }
+  };
+
   FunctionId function_;
   std::vector<std::unique_ptr<T>> table_;
   std::size_t count_ = 0;

@@ -30,6 +30,10 @@ void Vport::set_roce_address(unsigned index, const RoceAddress& address) {
   if (index >= kRoceAddresses) return;
   if (index >= roce_addresses_.size()) roce_addresses_.resize(index + 1);
   roce_addresses_[index] = address;
+  find_own();
+}
+
+void Vport::find_own() {
   own_macs_.clear();
   own_gids_.clear();
   for (const RoceAddress& a : roce_addresses_) {

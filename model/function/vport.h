@@ -96,9 +96,15 @@ class Vport {
     a.lasting("mac", mac);
     HCASIM_FIELDS(a, roce_enabled);
     a.lasting("roce_addresses", roce_addresses_);  // clear_roce_addresses()
+    if constexpr (Archive::kLoads) {
+      a.check(roce_addresses_.size() <= kRoceAddresses, "the table of RoCE addresses has 256 entries");
+      find_own();
+    }
   }
 
  private:
+  void find_own();
+
   FunctionId function_;
   std::uint16_t number_;
   std::vector<RoceAddress> roce_addresses_;

@@ -7,6 +7,8 @@
 
 #include <array>
 #include <cstdint>
+#include <cstring>
+#include <string_view>
 #include <utility>
 
 #include "model/function/id.h"
@@ -41,6 +43,11 @@ constexpr unsigned kMaxRun = 16;
 // its last step so far. 0: it is not traced.
 struct FrameTrail {
   std::uint32_t path = 0, step = 0;
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, path, step);
+  }
 };
 
 // What a packet is on its link. kEthernet: any frame that is not (yet) known to be RoCE; its bytes, from the
@@ -192,11 +199,30 @@ struct Packet {
                   dgid);
     HCASIM_FIELDS(a, opcode, solicited, ack_req, migreq, pkey, dest_qpn, psn, va, rkey, dma_len, swap_add,
                   compare, imm, aeth, msn, qkey, src_qpn, dc_key, dc_connect, dc_session, dc_first_psn);
+    if constexpr (Archive::kStores) HCASIM_FIELDS(a, trail);
     HCASIM_FIELDS(a, function, switched_to, sqn, source_vport, reg_c, affinity, crossed, reports_departure,
                   departure_id, payload_len, wqe_serial, trace_qpn, trace_packets, first_bit, corrupt,
                   packets, unit);
+    if constexpr (Archive::kLoads) {
+      a.check(packets <= kMaxRun, "a run has at most 16 packets");
+      a.check(packets <= 1 || (unit != 0 && payload_len > (packets - 1U) * unit && payload_len <= packets * unit),
+              "the packets of a run do not have their bytes");
+    }
     for (unsigned i = 0; packets > 1 && i < packets; ++i) a("at", at[i]);
-    if constexpr (!Archive::kResets) {
+    if constexpr (Archive::kLoads) {
+      const std::string_view bytes = a.bytes("frame");
+      a("head", head_);
+      a.check(bytes.size() == frame_len && frame_len <= kMaxFrame && head_ <= kMaxFrame,
+              "a frame does not have its bytes");
+      std::memcpy(buffer_, bytes.data(), bytes.size());
+      const std::string_view payload = a.bytes("payload");
+      a.check(payload.size() == payload_len, "a packet does not have its payload");
+      keep(reinterpret_cast<const std::uint8_t*>(payload.data()));
+    } else if constexpr (Archive::kStores) {
+      a.bytes("frame", frame(), frame_len);
+      a("head", head_);
+      a.bytes("payload", static_cast<const Packet*>(this)->data(), payload_len);
+    } else if constexpr (!Archive::kResets) {
       if (kind == PacketKind::kEthernet)
         a.bytes(frame(), frame_len);
       else
@@ -250,6 +276,10 @@ class PacketRef {
   void list_state(Archive& a) {
     if constexpr (Archive::kResets)
       *this = PacketRef();
+    else if constexpr (Archive::kLoads)
+      a.packet(*this, [] { return PacketPool::make(); });
+    else if constexpr (Archive::kStores)
+      a.packet(*this);
     else if (p_)
       p_->list_state(a);
   }

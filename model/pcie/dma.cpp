@@ -112,19 +112,20 @@ inline Time Dma::write_time(Time leaves, const WriteCost& cost, bool late) {
   return late ? up_.fill(leaves, cost.wire) : up_.reserve(leaves, cost.wire) + cost.wire;
 }
 
-inline Dma::Entry& Dma::new_entry(std::uint64_t addr, std::uint32_t len, Kind kind, WriteOwner owner) {
-  Entry* e;
-  if (unused_.empty()) {
-    e = &entries_.emplace_back();
-  } else {
-    e = unused_.back();
-    unused_.pop_back();
-  }
-  e->addr = addr;
-  e->len = len;
-  e->owner = owner;
-  e->kind = kind;
+Dma::Entry& Dma::unused_entry() {
+  if (unused_.empty()) return entries_.emplace_back();
+  Entry* const e = unused_.back();
+  unused_.pop_back();
   return *e;
+}
+
+inline Dma::Entry& Dma::new_entry(std::uint64_t addr, std::uint32_t len, Kind kind, WriteOwner owner) {
+  Entry& e = unused_entry();
+  e.addr = addr;
+  e.len = len;
+  e.owner = owner;
+  e.kind = kind;
+  return e;
 }
 
 void Dma::grow() {
@@ -205,6 +206,7 @@ Time Dma::post_write(Time t, std::uint64_t addr, const void* src, std::uint32_t 
   for (std::uint32_t done = 0; done < len;) {
     const std::uint32_t piece = std::min(len - done, kMaxPayload);
     PacketRef buffer = PacketPool::make();
+    buffer->payload_len = piece;
     std::memcpy(buffer->data(), bytes + done, piece);
     last = post_write(t, addr + done, buffer, 0, piece, owner, group || done + piece < len);
     done += piece;

@@ -160,23 +160,26 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
     HCASIM_FIELDS(a, refusals_, up_, down_, writes_, requests_);
     a.kept("tags", tags_);
     HCASIM_FIELDS(a, next_tag_);
-    if constexpr (!Archive::kResets) {  // reset() drops what is queued
-      for (std::uint64_t i = head_; i != tail_; ++i) {
-        Place& place = ring_[i & (ring_.size() - 1)];
-        Entry& e = *place.entry;
-        a("due", place.due);
-        a("owner", place.owner);
-        a("group", place.group);
-        a("addr", e.addr);
-        a("len", e.len);
-        a("kind", e.kind);
-        if (e.kind == Kind::kPacket) {
-          a("offset", e.offset);
-          a("packet", e.packet);
-        } else if (e.kind == Kind::kInlineBytes) {
-          a.bytes(e.bytes, e.len);
-        }
-      }
+    // reset() drops what is queued
+    if constexpr (Archive::kLoads) {
+      a.list("queue", [&](auto read) {
+        if (tail_ - head_ == ring_.size()) grow();
+        Place& place = ring_[tail_ & (ring_.size() - 1)];
+        place.entry = &unused_entry();
+        ++tail_;
+        read(place);
+        a.check(place.owner.function < sides_.size(), "the card has no such function");
+      });
+      a("armed", armed_);
+      list_turn(a);
+    } else if constexpr (Archive::kStores) {
+      a.list("queue", [&](auto write) {
+        for (std::uint64_t i = head_; i != tail_; ++i) write(ring_[i & (ring_.size() - 1)]);
+      });
+      a("armed", armed_);
+      list_turn(a);
+    } else if constexpr (!Archive::kResets) {
+      for (std::uint64_t i = head_; i != tail_; ++i) ring_[i & (ring_.size() - 1)].list_state(a);
     }
     HCASIM_FIELDS(a, bytes_read_, bytes_written_, errors_);
   }
@@ -213,6 +216,38 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
     WriteOwner owner;
     Entry* entry;
     bool group;
+
+    template <class Archive>
+    void list_state(Archive& a) {
+      Entry& e = *entry;
+      a("due", due);
+      a("owner", owner);
+      a("group", group);
+      a("addr", e.addr);
+      a("len", e.len);
+      a("kind", e.kind);
+      if constexpr (Archive::kLoads) {
+        a.check(e.kind <= Kind::kMsix, "this is no kind of write");
+        e.owner = owner;
+      }
+      if (e.kind == Kind::kPacket) {
+        a("offset", e.offset);
+        a("packet", e.packet);
+        if constexpr (Archive::kLoads)
+          a.check(e.packet && e.offset <= e.packet->room() && e.len <= e.packet->room() - e.offset,
+                  "the write is of more than its packet has");
+      } else if (e.kind == Kind::kInlineBytes) {
+        if constexpr (Archive::kLoads) {
+          const auto bytes = a.bytes("bytes");
+          a.check(bytes.size() == e.len && e.len <= kInline, "a short write does not have its bytes");
+          std::memcpy(e.bytes, bytes.data(), bytes.size());
+        } else if constexpr (Archive::kStores) {
+          a.bytes("bytes", e.bytes, e.len);
+        } else {
+          a.bytes(e.bytes, e.len);
+        }
+      }
+    }
   };
 
   const FaultSpec* fault_of(Time t, bool write, std::uint64_t addr, std::size_t len, WriteOwner owner,
@@ -226,6 +261,7 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   Time local_time(std::size_t len) const {
     return cycle_.period() * static_cast<Time>(1 + (len + kLocalLine - 1) / kLocalLine);
   }
+  Entry& unused_entry();
   Entry& new_entry(std::uint64_t addr, std::uint32_t len, Kind kind, WriteOwner owner);
   Time post_inline(Time t, std::uint64_t addr, const void* src, std::uint32_t len, WriteOwner owner,
                    bool group, WriteOwner behind);

@@ -59,6 +59,12 @@ struct PortFaults {
   double ecn_kmin = 0, ecn_kmax = 0, ecn_pmax = 0.01;
   Time reorder_delay = from_ns(5000);
   std::uint64_t seed = 1;
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, drop, duplicate, reorder, corrupt, garble, ecn, ecn_kmin, ecn_kmax, ecn_pmax, reorder_delay,
+                  seed);
+  }
 };
 
 class Port : public sc_core::sc_module {
@@ -222,6 +228,7 @@ class Port : public sc_core::sc_module {
     HCASIM_FIELDS(a, pause_rx, pause_tx, pfc_rx, pfc_tx, priorities, buffers_);
     HCASIM_FIELDS(a, tx_, tail_, taken_, pause_, rx_, held_, late_, counters_);
     a.lasting("random", random_);  // reseed()
+    if constexpr (Archive::kStores) a("faults", faults_cfg_);
   }
 
  private:

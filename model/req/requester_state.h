@@ -144,10 +144,18 @@ class SendWindow {
   }
   template <class Archive>
   void list_state(Archive& a) {
-    if constexpr (Archive::kResets)
+    if constexpr (Archive::kResets) {
       clear();
-    else
+    } else if constexpr (Archive::kLoads) {
+      clear();
+      a.list("wqes", [&](auto read) { read(push()); });
+    } else if constexpr (Archive::kStores) {
+      a.list("wqes", [&](auto write) {
+        for (std::size_t i = 0; i < size_; ++i) write((*this)[i]);
+      });
+    } else {
       for (std::size_t i = 0; i < size_; ++i) a("wqe", (*this)[i]);
+    }
   }
 
  private:

@@ -11,8 +11,12 @@
 //   }
 //
 // and everything that goes over all state uses that list: reset (StateReset), digests (StateDigest), listings
-// by name (StateList). A saved state will be one more archive. What is not state stays out: configuration,
-// references to other blocks, scratch memory, caches of what can be computed again.
+// by name (StateList), saved states (card/state). What is not state stays out: configuration, references to
+// other blocks, scratch memory, caches of what can be computed again.
+//
+// What is kept in another form than a reader could fill asks the archive: kResets; kStores (it saves or loads:
+// list(), packet(), reference(), bytes() of card/state/save.h and load.h), kLoads. What follows from listed
+// fields is computed again there if kLoads.
 //
 // A plain struct (an aggregate) is reset by its own initializers; its list is for the others.
 // Fields may be numbers, bools, enumerations, strings, types with a list_state() of their own, and standard
@@ -73,8 +77,39 @@ template <class T>
 struct IsContainer<T, std::void_t<decltype(std::declval<T&>().begin()), decltype(std::declval<T&>().size()),
                                   decltype(std::declval<T&>().clear())>> : std::true_type {};
 
+template <class T, class = void>
+struct IsMap : std::false_type {};
+template <class T>
+struct IsMap<T, std::void_t<typename T::mapped_type>> : std::true_type {};
+template <class T, class = void>
+struct IsSet : std::false_type {};
+template <class T>
+struct IsSet<T, std::void_t<typename T::key_type>> : std::bool_constant<!IsMap<T>::value> {};
+
 template <class T>
 constexpr bool kNumber = std::is_arithmetic_v<T> || std::is_enum_v<T>;
+
+// Objects that others refer to by where they are in the lists: their class names, as ReferredAs, itself or
+// that one of its bases by which it may be referred to as well.
+template <class T, class = void>
+struct Referable : std::false_type {};
+template <class T>
+struct Referable<T, std::void_t<typename T::ReferredAs>> : std::true_type {
+  using Base = typename T::ReferredAs;
+};
+
+// Whether an enumeration has that value: those that end in kCount say so, others may have any.
+template <class T, class = void>
+struct HasCount : std::false_type {};
+template <class T>
+struct HasCount<T, std::void_t<decltype(T::kCount)>> : std::true_type {};
+template <class T>
+constexpr bool valid(T v) {
+  if constexpr (HasCount<T>::value)
+    return static_cast<std::uint64_t>(v) < static_cast<std::uint64_t>(T::kCount);
+  else
+    return true;
+}
 
 template <class T, class = void>
 struct IsUnordered : std::false_type {};
@@ -130,7 +165,7 @@ class Fields {
 // Takes state back to what it is at power-on.
 class StateReset : public state::Fields<StateReset> {
  public:
-  static constexpr bool kResets = true;
+  static constexpr bool kResets = true, kStores = false, kLoads = false;
 
   template <class T>
   void operator()(const char*, T& field) {
@@ -173,7 +208,7 @@ class StateReset : public state::Fields<StateReset> {
 // order in which memory was allocated. lasting: with what a reset leaves as it is.
 class StateDigest : public state::Fields<StateDigest> {
  public:
-  static constexpr bool kResets = false;
+  static constexpr bool kResets = false, kStores = false, kLoads = false;
 
   explicit StateDigest(bool lasting = true) : lasting_(lasting) {}
   template <class T>
@@ -267,7 +302,7 @@ class StateDigest : public state::Fields<StateDigest> {
 template <class Sink>
 class StateList : public state::Fields<StateList<Sink>> {
  public:
-  static constexpr bool kResets = false;
+  static constexpr bool kResets = false, kStores = false, kLoads = false;
 
   explicit StateList(Sink sink) : sink_(std::move(sink)) {}
   template <class T>

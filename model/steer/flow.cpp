@@ -36,6 +36,22 @@ void unindex(FlowGroup& group, std::uint32_t flow_index, const FlowEntry& entry)
 
 }  // namespace
 
+bool FlowSteering::rebuild() {
+  for (auto& [id, table] : tables_) {
+    if (table.id != id) return false;
+    table.order.clear();
+    for (auto& [number, group] : table.groups) {
+      if (group.id != number || !index_group(table, group)) return false;
+    }
+    for (auto& [index, entry] : table.entries) {
+      const auto group = table.groups.find(entry.group);
+      if (group == table.groups.end() || index < group->second.first || index > group->second.last) return false;
+      index_entry(group->second, index, entry);
+    }
+  }
+  return true;
+}
+
 FlowTable* FlowSteering::create_table(std::uint32_t id, FlowTableType type) {
   const auto [it, fresh] = tables_.try_emplace(id);
   if (!fresh) return nullptr;
@@ -60,19 +76,27 @@ bool FlowSteering::destroy_table(std::uint32_t id) {
   return true;
 }
 
-bool FlowSteering::create_group(FlowTable& table, const FlowGroup& group) {
+bool FlowSteering::fits(const FlowTable& table, const FlowGroup& group) {
   if (group.first > group.last || group.last >> std::min(table.log_size, 31u) != 0) return false;
-  for (const FlowGroup* other : table.order)
-    if (group.first <= other->last && other->first <= group.last) return false;
+  return std::none_of(table.order.begin(), table.order.end(), [&](const FlowGroup* other) {
+    return group.first <= other->last && other->first <= group.last;
+  });
+}
+
+bool FlowSteering::create_group(FlowTable& table, const FlowGroup& group) {
+  if (!fits(table, group)) return false;
   const auto [it, fresh] = table.groups.try_emplace(group.id, group);
-  if (!fresh) return false;
-  FlowGroup& mine = it->second;
-  mine.words = words_of(mine);
-  mine.index.clear();
-  criteria_ |= mine.criteria;
+  return fresh && index_group(table, it->second);
+}
+
+bool FlowSteering::index_group(FlowTable& table, FlowGroup& group) {
+  if (!fits(table, group)) return false;
+  group.words = words_of(group);
+  group.index.clear();
+  criteria_ |= group.criteria;
   table.order.insert(std::find_if(table.order.begin(), table.order.end(),
-                                  [&](const FlowGroup* other) { return other->first > mine.first; }),
-                     &mine);
+                                  [&](const FlowGroup* other) { return other->first > group.first; }),
+                     &group);
   return true;
 }
 
@@ -95,12 +119,15 @@ bool FlowSteering::set_entry(FlowTable& table, std::uint32_t index, const FlowEn
   if (!fresh) unindex(group, index, it->second);
   if (time_) time_->changed(LookupTime::entry_line(table.id, index));
   it->second = entry;
-  it->second.index = index;
-  std::vector<std::uint32_t>& key = it->second.key;
-  key.clear();
-  for (const FlowGroup::Word& word : group.words) key.push_back(flow_word(entry.value.data(), word));
-  group.index.emplace(flow_hash(key.data(), key.size()), index);
+  index_entry(group, index, it->second);
   return true;
+}
+
+void FlowSteering::index_entry(FlowGroup& group, std::uint32_t index, FlowEntry& entry) {
+  entry.index = index;
+  entry.key.clear();
+  for (const FlowGroup::Word& word : group.words) entry.key.push_back(flow_word(entry.value.data(), word));
+  group.index.emplace(flow_hash(entry.key.data(), entry.key.size()), index);
 }
 
 bool FlowSteering::delete_entry(FlowTable& table, std::uint32_t index) {

@@ -358,9 +358,15 @@ class FlowSteering {
     else
       HCASIM_FIELDS(a, modify_headers, reformats, samplers, meters, definers, header_arguments, geneve_option,
                     tables_, roots_, counters_);
+    if constexpr (Archive::kLoads) a.check(rebuild(), "a flow group or entry does not fit into its table");
   }
 
  private:
+  // What follows from the tables. False: they cannot be.
+  bool rebuild();
+  static bool fits(const FlowTable& table, const FlowGroup& group);
+  bool index_group(FlowTable& table, FlowGroup& group);
+  static void index_entry(FlowGroup& group, std::uint32_t index, FlowEntry& entry);
   struct Step {
     std::uint32_t table;
     SteeredFrame frame;

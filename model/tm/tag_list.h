@@ -32,7 +32,7 @@ struct TagEntry {
 
 class TagList {
  public:
-  explicit TagList(unsigned log_size) : log_size_(log_size), used_(std::size_t{1} << log_size) {}
+  explicit TagList(unsigned log_size = 0) : log_size_(log_size), used_(std::size_t{1} << log_size) {}
 
   // The entry's index is the one announced with the append before; next: that of the append to come. False:
   // one of the two lies outside of the list, or the place is taken.
@@ -55,6 +55,13 @@ class TagList {
   template <class Archive>
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, entries_, used_, next_, hw_phase_, sw_phase_);
+    if constexpr (Archive::kLoads) {
+      for (log_size_ = 0; log_size_ < 16 && used_.size() >> log_size_ > 1; ++log_size_) {
+      }
+      a.check(used_.size() == std::size_t{1} << log_size_, "the list's size is no power of two up to 65536");
+      for (const TagEntry& entry : entries_)
+        a.check(valid(entry.index) && used_[entry.index], "an entry is not in the list");
+    }
   }
 
  private:

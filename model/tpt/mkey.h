@@ -93,6 +93,8 @@ struct Mkey {
     HCASIM_FIELDS(a, index, key, free, mode, rights, umr_en, remote_invalidate_en, relaxed_write,
                   relaxed_read, length64, pd, qpn, start, len, base, log_page, xlt, xlt_words, sparse,
                   signature, paged);
+    if constexpr (Archive::kLoads)
+      a.check(sparse ? sparse->is_of(xlt_words) : xlt.size() <= xlt_words, "the translation list has another size");
   }
 };
 

@@ -26,7 +26,7 @@ class SparseList {
   static constexpr std::size_t kMostFilled = 1024;
 
   // words: of 8 bytes, two a piece.
-  explicit SparseList(std::uint64_t words) : uniform_((words / 2 + kChunk - 1) / kChunk) {}
+  explicit SparseList(std::uint64_t words = 0) : uniform_((words / 2 + kChunk - 1) / kChunk) {}
 
   // Words of memory that a list of so many can come to take.
   static std::uint64_t footprint(std::uint64_t words) {
@@ -39,6 +39,13 @@ class SparseList {
   // `index` within the list; zeros if it was never written.
   Piece at(std::uint64_t index) const;
   std::size_t filled() const { return filled_.size(); }  // chunks
+  // One that was read back: it is a list of so many words.
+  bool is_of(std::uint64_t words) const {
+    if (uniform_.size() != (words / 2 + kChunk - 1) / kChunk || filled_.size() > kMostFilled) return false;
+    for (const auto& [chunk, pieces] : filled_)
+      if (chunk >= uniform_.size() || pieces.size() != kChunk) return false;
+    return true;
+  }
 
   template <class Archive>
   void list_state(Archive& a) {

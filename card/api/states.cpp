@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Saved states at the C API.
+#include <string>
+#include <string_view>
+
+#include "card/api/calls.h"
+#include "card/api/hca_api.h"
+#include "card/api/instance.h"
+#include "card/replay/recording.h"
+#include "card/state/card_state.h"
+
+using hcasim::api::all;
+using hcasim::api::Simulation;
+using hcasim::api::tell;
+
+namespace {
+
+std::string& latest() {
+  static auto* const state = new std::string;
+  return *state;
+}
+
+hcasim::saved::Cards cards() {
+  hcasim::saved::Cards list;
+  for (const auto& h : all())
+    if (h->in_service) list.push_back(h.get());
+  return list;
+}
+
+// Why states can be neither saved nor loaded now; empty: they can.
+std::string obstacle() {
+  const Simulation& simulation = Simulation::instance();
+  if (!simulation.started()) return "simulated time has not begun";
+  if (simulation.busy()) return "an HCA is in the midst of a call";
+  if (simulation.dead()) return "simulated time stands still: " + simulation.cause();
+  for (const hca* h : cards()) {
+    const std::string name = h->settings.name + ": ";
+    if (h->settings.coupled)
+      return name + "coupled=on: the other end of the wire would have to be saved at the same time";
+    if (!h->settings.switch_name.empty())
+      return name + "switch=" + h->settings.switch_name + ": what is under way in a switch is not saved";
+  }
+  return "";
+}
+
+}  // namespace
+
+extern "C" {
+
+const void* hca_sim_save(size_t* len, char* err, size_t err_len) {
+  if (const std::string why = obstacle(); !why.empty()) {
+    tell(err, err_len, why);
+    return nullptr;
+  }
+  Simulation::Entry entry(Simulation::instance());
+  try {
+    latest() = hcasim::saved::save(cards());
+    *len = latest().size();
+    return latest().data();
+  } catch (const std::exception& e) {
+    tell(err, err_len, e.what());
+  } catch (...) {
+    tell(err, err_len, "unknown exception");
+  }
+  return nullptr;
+}
+
+void hca_sim_release(void) { std::string().swap(latest()); }
+
+int hca_sim_load(const void* state, size_t len, char* err, size_t err_len) {
+  std::string why = obstacle();
+  if (why.empty() && hcasim::api::Recorder::current()) why = "record=: a recording cannot go on with another state";
+  if (!why.empty()) {
+    tell(err, err_len, why);
+    return -1;
+  }
+  Simulation::Entry entry(Simulation::instance());
+  try {
+    hcasim::saved::load(cards(), {static_cast<const char*>(state), len});
+    return 0;
+  } catch (const std::exception& e) {
+    tell(err, err_len, e.what());
+  } catch (...) {
+    tell(err, err_len, "unknown exception");
+  }
+  return -1;
+}
+
+}  // extern "C"

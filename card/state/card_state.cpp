@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "card/state/card_state.h"
+
+#include <libdeflate.h>
+
+#include <string>
+
+#include "card/api/instance.h"
+#include "card/api/simulation.h"
+#include "card/replay/recording.h"
+#include "card/state/load.h"
+#include "card/state/save.h"
+#include "model/state/fields.h"
+
+namespace hcasim::saved {
+
+namespace {
+
+// How the card was made, as far as its state depends on it. Whoever loads must have the same.
+class MadeAs {
+ public:
+  explicit MadeAs(const hca& card) {
+    const fw::Options& options = card.firmware.options();
+    link_ = options.link == fw::Link::kEthernet ? "ethernet" : "infiniband";
+    generation_ = card.model.profile().generation->key;
+    profile_ = card.model.profile().name;
+    const std::string text = api::profile_text(card.model.profile());
+    parameters_ = libdeflate_crc32(0, text.data(), text.size());
+    vfs_ = options.vfs;
+    sfs_ = options.sfs;
+    port_ = options.port;
+    ports_ = options.ports;
+  }
+  template <class Archive>
+  void list_state(Archive& a) {
+    one(a, "link", link_, "link types");
+    one(a, "generation", generation_, "generations");
+    one(a, "profile", profile_, "profiles");
+    one(a, "parameters", parameters_, "parameters of the profile (as a checksum)");
+    one(a, "vfs", vfs_, "numbers of virtual functions");
+    one(a, "sfs", sfs_, "numbers of sub-functions");
+    one(a, "ports", ports_, "numbers of ports");
+    one(a, "port", port_, "ports of the card");
+  }
+
+ private:
+  static const std::string& text(const std::string& s) { return s; }
+  static std::string text(std::uint64_t n) { return std::to_string(n); }
+  template <class Archive, class T>
+  static void one(Archive& a, const char* name, T& own, const char* what) {
+    if constexpr (Archive::kLoads) {
+      T saved{};
+      a(name, saved);
+      if (saved != own)
+        a.fail("the saved card and this one have different " + std::string(what) + ": " + text(saved) + " and " +
+               text(own));
+    } else {
+      a(name, own);
+    }
+  }
+
+  std::string link_, generation_, profile_;
+  std::uint32_t parameters_ = 0;
+  std::uint64_t vfs_ = 0, sfs_ = 0, ports_ = 0, port_ = 0;
+};
+
+struct Card {
+  explicit Card(hca& of) : card(of), made_as(of) {}
+  hca& card;
+  MadeAs made_as;
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, made_as);
+    if constexpr (Archive::kLoads) a.functions_are(card.model.functions());
+    card.list_saved(a);
+  }
+};
+
+struct File {
+  const Cards& cards;
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    std::size_t next = 0;
+    a.list("cards", [&](auto each) {
+      if constexpr (Archive::kLoads) {
+        a.check(next < cards.size(), "the state is of more cards than there are here");
+        Card one(*cards[next++]);
+        each(one);
+      } else {
+        for (hca* card : cards) {
+          Card one(*card);
+          each(one);
+        }
+      }
+    });
+    if constexpr (Archive::kLoads) a.check(next == cards.size(), "the state is of fewer cards than there are here");
+    // Behind the cards: queues that are made there take numbers of it.
+    a("simulation", simulation());
+    api::Simulation::instance().list_clock(a);
+  }
+};
+
+void load_into(const Cards& cards, std::string_view file) {
+  TaggedReader reader(file);
+  if (reader.version() != kVersion)
+    throw StateError("the state is of version " + std::to_string(reader.version()) +
+                     " of the card, and this is version " + std::to_string(kVersion));
+  for (hca* card : cards) card->model.reset();
+  StateLoad archive(reader);
+  File{cards}.list_state(archive);
+  archive.finish();
+}
+
+}  // namespace
+
+std::string save(const Cards& cards) {
+  simulation().copies.make();
+  Names names;
+  StateNames naming(names);
+  File all{cards};
+  all.list_state(naming);
+  TaggedWriter writer(kVersion);
+  StateSave archive(writer, names);
+  all.list_state(archive);
+  return std::move(writer).finish();
+}
+
+void load(const Cards& cards, std::string_view file) {
+  const std::string before = save(cards);
+  for (hca* card : cards) card->loading = true;
+  const auto loaded = [&] {
+    for (hca* card : cards) card->loading = false;
+    for (hca* card : cards) card->wish_changed();
+  };
+  try {
+    load_into(cards, file);
+  } catch (...) {
+    load_into(cards, before);
+    loaded();
+    throw;
+  }
+  loaded();
+}
+
+}  // namespace hcasim::saved

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The state of all cards of the process as a file (format: tagged.h): they share one clock, and what is under way
+// from one to another belongs to both. Cards that are made with the same options and profiles take it over and go
+// on where the saved ones were, at their time.
+#ifndef HCASIM_CARD_STATE_CARD_STATE_H
+#define HCASIM_CARD_STATE_CARD_STATE_H
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+struct hca;
+
+namespace hcasim::saved {
+
+// Of what the lists say: raised when a field comes, goes, or means something else.
+constexpr std::uint32_t kVersion = 1;
+
+using Cards = std::vector<hca*>;
+
+// Between two calls of the API. Throws StateError if what is under way cannot be saved.
+std::string save(const Cards& cards);
+// All or nothing: throws StateError, and the cards are as they were before.
+void load(const Cards& cards, std::string_view file);
+
+}  // namespace hcasim::saved
+#endif

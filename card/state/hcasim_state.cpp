@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// hcasim-state: saved states in words. Exit status: 0, 1 if two states differ, 2 if a file is no state.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <stdexcept>
+#include <string>
+
+#include "card/state/tagged_text.h"
+
+namespace {
+
+std::string contents(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) throw std::runtime_error(path + " cannot be read");
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+std::string cut(const std::string& value, bool whole) {
+  constexpr std::size_t kMost = 200;
+  return whole || value.size() <= kMost ? value : value.substr(0, kMost) + fmt::format("... ({} characters)", value.size());
+}
+
+int show(const std::string& path, const std::string& below, bool zeros, bool whole) {
+  hcasim::saved::list(contents(path), [&](const std::string& at, const std::string& value) {
+    if (at.compare(0, below.size(), below) != 0) return;
+    if (zeros || (value != "0" && value != "none" && value != "no elements"))
+      fmt::print("{} = {}\n", at, cut(value, whole));
+  });
+  return 0;
+}
+
+// Bytes of the state by its parts, to the depth of `levels` names.
+int sizes(const std::string& path, unsigned levels) {
+  const std::string file = contents(path);
+  std::map<std::string, std::size_t> values;
+  hcasim::saved::list(file, [&](const std::string& at, const std::string&) {
+    std::size_t end = 0;
+    for (unsigned i = 0; i < levels && end != std::string::npos; ++i) end = at.find('.', end == 0 ? 0 : end + 1);
+    ++values[at.substr(0, end)];
+  });
+  fmt::print("{} bytes, version {} of the card\n", file.size(), hcasim::saved::version_of(file));
+  for (const auto& [at, count] : values) fmt::print("{:>10} values  {}\n", count, at);
+  return 0;
+}
+
+int diff(const std::string& first, const std::string& second, bool whole) {
+  const auto counts = hcasim::saved::diff(contents(first), contents(second),
+                                          [&](const std::string& line) { fmt::print("{}\n", cut(line, whole)); });
+  if (counts.same()) {
+    fmt::print("the two states are the same\n");
+    return 0;
+  }
+  fmt::print("{} values differ, {} are in the first one only, {} in the second one only\n", counts.changed,
+             counts.only_first, counts.only_second);
+  return 1;
+}
+
+int run(int argc, char** argv) {
+  CLI::App app{"Saved states of cards (savevm, migrate, replay --save): what is in them."};
+  app.require_subcommand(1);
+  std::string first, second, below;
+  bool zeros = false, whole = false;
+  unsigned levels = 3;
+  CLI::App* const showing = app.add_subcommand("show", "each value with its path");
+  showing->add_option("FILE", first, "the state")->required();
+  showing->add_option("PATH", below, "only what begins so, such as card.model.port");
+  showing->add_flag("--all", zeros, "also what is 0 or none");
+  showing->add_flag("--whole", whole, "long values to their ends");
+  CLI::App* const sizing = app.add_subcommand("size", "how much of what there is");
+  sizing->add_option("FILE", first, "the state")->required();
+  sizing->add_option("--levels", levels, "names of the paths that are told apart")->check(CLI::Range(1, 10));
+  CLI::App* const comparing = app.add_subcommand("diff", "what is different in two states");
+  comparing->add_option("FIRST", first)->required();
+  comparing->add_option("SECOND", second)->required();
+  comparing->add_flag("--whole", whole, "long values to their ends");
+  CLI11_PARSE(app, argc, argv);
+  if (showing->parsed()) return show(first, below, zeros, whole);
+  if (sizing->parsed()) return sizes(first, levels);
+  return diff(first, second, whole);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "hcasim-state: %s\n", e.what());
+    return 2;
+  }
+}
