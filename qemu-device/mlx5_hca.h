@@ -121,9 +121,6 @@ struct Mlx5Hca {
   uint8_t vpd_cap;   /* and of vital product data, likewise */
   HcaLink* link;
   HcaFunction* function; /* the physical one, as long as there is the link */
-  uint8_t* saved; /* of the model, while the machine is saved or loaded */
-  uint32_t saved_len;
-  int64_t saved_lost; /* mlx5_hca_lost() then */
 
   MLX5_HCA_PROPERTY_MEMBERS
 };
@@ -159,12 +156,15 @@ void mlx5_hca_memory_changed(HcaLink* link);
 void mlx5_hca_want_turn(HcaLink* link);
 /* Runs what a call into the model outside of an MMIO access (a fault, a reset) has made due. */
 void mlx5_hca_settle(void);
-/* The model's state, at this time; likewise hca_state_save(), hca_state_load(). `lost`: what mlx5_hca_lost() was
- * when it was saved. The model runs again when the machine does. */
-const void* mlx5_hca_save(HcaLink* link, size_t* len, char* why, size_t why_len);
-int mlx5_hca_load(HcaLink* link, const void* state, size_t len, int64_t lost, char* why, size_t why_len);
-/* ns of the guest's clock that were no time to the model. */
-int64_t mlx5_hca_lost(void);
+/* Does what was put off, so that nothing waits on this side of the C API. False: there is no end to it. */
+bool mlx5_hca_drain(void);
+/* hca_sim_save(), hca_sim_load(), of a machine that stands still; and what the clock here was and is to be. */
+const void* mlx5_hca_save(size_t* len, char* why, size_t why_len);
+int mlx5_hca_load(const void* state, size_t len, char* why, size_t why_len);
+void mlx5_hca_clock_get(int64_t* lost, int64_t* armed, int64_t* timer_at, uint64_t* timer_runs);
+void mlx5_hca_clock_set(int64_t lost, int64_t armed, int64_t timer_at, uint64_t timer_runs);
+/* A state is being loaded: the model is neither reset nor run, and makes no access. */
+void mlx5_hca_loading(bool on);
 /* How often the timer, not an access, ran the model: each costs a hand-off to another thread. All HCAs. */
 uint64_t mlx5_hca_timer_runs(void);
 /* The model's time is exactly the guest's, that of all HCAs. */
@@ -218,13 +218,16 @@ void mlx5_hca_vpd_after_write(Mlx5Hca* dev, uint32_t addr, int len);
 bool mlx5_hca_sriov_init(Mlx5Hca* dev, Error** errp);
 void mlx5_hca_sriov_exit(Mlx5Hca* dev);
 void mlx5_hca_sriov_reset(Mlx5Hca* dev);
+/* The capability has been loaded: its virtual functions are there then. False: it says what cannot be. */
+bool mlx5_hca_sriov_loaded(Mlx5Hca* dev);
 void mlx5_hca_vf_register_type(void);
 
 /* mlx5_hca_qom.c */
 void mlx5_hca_qom_init(Mlx5Hca* dev);
 
-/* mlx5_hca_state.c */
+/* mlx5_hca_state.c; the section of the model: as long as there are HCAs */
 extern const VMStateDescription mlx5_hca_vmstate;
+extern const HcaPart mlx5_hca_state;
 
 /* mlx5_hca_options.c */
 void mlx5_hca_add_properties(ObjectClass* klass);

@@ -143,6 +143,10 @@ static void add_link_event(PCIDevice* pci) {
     set_bits(port->wmask + port->exp.exp_cap + PCI_EXP_SLTCTL, PCI_EXP_SLTCTL_DLLSCE, true);
     set_bits(port->w1cmask + port->exp.exp_cap + PCI_EXP_SLTSTA, PCI_EXP_SLTSTA_DLLSC, true);
   }
+  /* Whether the card is in its slot: a state that is loaded may have another answer. */
+  if (port && port->exp.exp_cap) {
+    set_bits(port->cmask + port->exp.exp_cap + PCI_EXP_SLTSTA, PCI_EXP_SLTSTA_PDS, false);
+  }
 }
 
 static void set_removed(Mlx5Hca* dev, bool removed) {

@@ -1,78 +1,144 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * savevm, loadvm, migrate: of a physical function QEMU's part (configuration space, MSI-X), and as one piece of
- * bytes all that the model has of the card, its virtual functions and sub-functions with it (card/state of the
- * model). A state that the model cannot give, or does not take, fails the command with the reason; the source
- * goes on in both cases.
+ * savevm, loadvm, migrate. The devices have sections with what is QEMU's of each function (configuration space,
+ * MSI-X). What is the model's belongs to all HCAs together, as they share a clock and cables: it is one piece of
+ * bytes (hca_sim_save()) in a section of its own, which is loaded behind those of the physical functions. A state
+ * that the model cannot give, or does not take, fails the command with the reason.
+ *
+ * While a state is loaded, QEMU resets functions, and makes virtual ones; of that the model learns nothing
+ * (mlx5_hca_loading()).
  */
 #include "mlx5_hca.h"
 
-static void forget_bytes(Mlx5Hca* dev) {
-  g_free(dev->saved);
-  dev->saved = NULL;
-  dev->saved_len = 0;
+/* vmstate has sizes in int. */
+#define MOST_BYTES (1u << 30)
+
+typedef struct HcaMachineState {
+  int64_t lost, armed, timer_at;
+  uint64_t timer_runs;
+  uint32_t len;
+  uint8_t* bytes;
+} HcaMachineState;
+static HcaMachineState machine;
+static unsigned links;
+
+static void forget_bytes(void) {
+  g_free(machine.bytes);
+  machine.bytes = NULL;
+  machine.len = 0;
 }
 
-static int pre_save(void* opaque) {
-  Mlx5Hca* dev = opaque;
+/* ---- the model ---- */
+
+static int machine_pre_save(void* opaque G_GNUC_UNUSED) {
   char why[512] = "";
   size_t len = 0;
-  const void* bytes;
+  const void* bytes = mlx5_hca_save(&len, why, sizeof(why));
 
-  if (!dev->link) {
-    return -ENODEV;
+  if (bytes && len > MOST_BYTES) {
+    snprintf(why, sizeof(why), "their state has %zu bytes, and QEMU takes up to %u", len, MOST_BYTES);
+    bytes = NULL;
   }
-  bytes = mlx5_hca_save(dev->link, &len, why, sizeof(why));
-  if (!bytes || len > UINT32_MAX) {
-    error_report(TYPE_MLX5_HCA ": the card cannot be saved: %s", bytes ? "its state is too large" : why);
+  if (!bytes) {
+    error_report(TYPE_MLX5_HCA ": the HCAs cannot be saved: %s", why);
     return -EINVAL;
   }
-  forget_bytes(dev);
-  dev->saved = g_malloc(len);
-  memcpy(dev->saved, bytes, len);
-  dev->saved_len = len;
-  hca_state_release(dev->link->hca);
-  dev->saved_lost = mlx5_hca_lost();
+  forget_bytes();
+  machine.bytes = g_memdup2(bytes, len);
+  machine.len = len;
+  hca_sim_release();
+  mlx5_hca_clock_get(&machine.lost, &machine.armed, &machine.timer_at, &machine.timer_runs);
   return 0;
 }
 
-static int post_save(void* opaque) {
-  forget_bytes(opaque);
+static int machine_post_save(void* opaque G_GNUC_UNUSED) {
+  forget_bytes();
   return 0;
 }
 
-static int pre_load(void* opaque) {
-  forget_bytes(opaque);
+static int machine_pre_load(void* opaque G_GNUC_UNUSED) {
+  forget_bytes();
+  mlx5_hca_loading(true);
   return 0;
 }
 
-static int post_load(void* opaque, int version G_GNUC_UNUSED) {
-  Mlx5Hca* dev = opaque;
+static int machine_post_load(void* opaque G_GNUC_UNUSED, int version G_GNUC_UNUSED) {
   char why[512] = "";
-  int rc;
+  int rc = mlx5_hca_load(machine.bytes, machine.len, why, sizeof(why));
 
-  if (!dev->link) {
-    return -ENODEV;
-  }
-  rc = mlx5_hca_load(dev->link, dev->saved, dev->saved_len, dev->saved_lost, why, sizeof(why));
-  forget_bytes(dev);
+  forget_bytes();
   if (rc) {
-    error_report(TYPE_MLX5_HCA ": the card cannot be loaded: %s", why);
+    error_report(TYPE_MLX5_HCA ": the HCAs cannot be loaded: %s", why);
     return -EINVAL;
   }
-  mlx5_hca_pcie_loaded(dev);
+  mlx5_hca_clock_set(machine.lost, machine.armed, machine.timer_at, machine.timer_runs);
+  mlx5_hca_loading(false);
   return 0;
 }
 
+static bool len_is_sane(void* opaque G_GNUC_UNUSED, int version G_GNUC_UNUSED) {
+  return machine.len > 0 && machine.len <= MOST_BYTES;
+}
+
+static const VMStateDescription machine_vmstate = {
+    .name = TYPE_MLX5_HCA "-machine",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .pre_load = machine_pre_load,
+    .post_load = machine_post_load,
+    .pre_save = machine_pre_save,
+    .post_save = machine_post_save,
+    .fields = (const VMStateField[]){
+        VMSTATE_INT64(lost, HcaMachineState), VMSTATE_INT64(armed, HcaMachineState),
+        VMSTATE_INT64(timer_at, HcaMachineState), VMSTATE_UINT64(timer_runs, HcaMachineState),
+        VMSTATE_UINT32(len, HcaMachineState), VMSTATE_VALIDATE("length of the HCAs' state", len_is_sane),
+        VMSTATE_VBUFFER_ALLOC_UINT32(bytes, HcaMachineState, 1, NULL, len), VMSTATE_END_OF_LIST()}};
+
+/* With the first HCA of the machine, which is complete: behind the devices' sections. */
+static bool start(HcaLink* link G_GNUC_UNUSED) {
+  if (!links++) {
+    vmstate_register(NULL, 0, &machine_vmstate, &machine);
+  }
+  return true;
+}
+
+static bool stop(HcaLink* link G_GNUC_UNUSED) {
+  if (links && !--links) {
+    vmstate_unregister(NULL, &machine_vmstate, &machine);
+  }
+  return true;
+}
+
+const HcaPart mlx5_hca_state = {.calls = {[HCA_CALL_START] = start, [HCA_CALL_STOP] = stop}};
+
+/* ---- a physical function ---- */
+
+static int function_pre_save(void* opaque G_GNUC_UNUSED) {
+  /* It may change configuration spaces, which are saved before the model is. */
+  return mlx5_hca_drain() ? 0 : -EBUSY;
+}
+
+static int function_pre_load(void* opaque G_GNUC_UNUSED) {
+  mlx5_hca_loading(true);
+  return 0;
+}
+
+static int function_post_load(void* opaque, int version G_GNUC_UNUSED) {
+  Mlx5Hca* dev = opaque;
+
+  mlx5_hca_pcie_loaded(dev);
+  return mlx5_hca_sriov_loaded(dev) ? 0 : -EINVAL;
+}
+
+/* Before its virtual functions, whose configuration is reset as it enables them (QEMU 10.0), and before the
+ * chip set, which must not hear of virtual functions as of devices that are plugged in (7.2). */
 const VMStateDescription mlx5_hca_vmstate = {
     .name = TYPE_MLX5_HCA,
     .version_id = 1,
     .minimum_version_id = 1,
-    .pre_load = pre_load,
-    .post_load = post_load,
-    .pre_save = pre_save,
-    .post_save = post_save,
-    .fields = (QCOMPAT_VMSTATE_CONST VMStateField[]){
-        VMSTATE_PCI_DEVICE(parent_obj, Mlx5Hca), VMSTATE_MSIX(parent_obj, Mlx5Hca), VMSTATE_BOOL(removed, Mlx5Hca),
-        VMSTATE_INT64(saved_lost, Mlx5Hca), VMSTATE_UINT32(saved_len, Mlx5Hca),
-        VMSTATE_VBUFFER_ALLOC_UINT32(saved, Mlx5Hca, 1, NULL, saved_len), VMSTATE_END_OF_LIST()}};
+    .priority = MIG_PRI_IOMMU,
+    .pre_save = function_pre_save,
+    .pre_load = function_pre_load,
+    .post_load = function_post_load,
+    .fields = (const VMStateField[]){VMSTATE_PCI_DEVICE(parent_obj, Mlx5Hca), VMSTATE_MSIX(parent_obj, Mlx5Hca),
+                                     VMSTATE_BOOL(removed, Mlx5Hca), VMSTATE_END_OF_LIST()}};

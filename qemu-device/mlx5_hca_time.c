@@ -20,6 +20,7 @@ static struct {
   unsigned depth;
   uint64_t timer_runs;
   bool put_off;          /* a link has a reset or a removal pending */
+  bool loading;          /* mlx5_hca_loading() */
   QEMUTimer* wire_timer; /* on the clock that goes on: sockets that look for their other end, keepalives */
   int64_t wire_armed;
   Notifier machine_done;
@@ -177,7 +178,7 @@ static void advance(int64_t now, int64_t ahead) {
   int64_t next;
   unsigned rounds = 0;
 
-  if (hca_clock.depth || !hca_clock.timer || !hca_sim_started()) {
+  if (hca_clock.depth || !hca_clock.timer || !hca_sim_started() || hca_clock.loading) {
     return;
   }
   do {
@@ -209,36 +210,62 @@ uint64_t mlx5_hca_timer_runs(void) { return hca_clock.timer_runs; }
 
 void mlx5_hca_settle(void) { advance(model_now(), hca_clock.ahead); }
 
-/* What is due by now, and nothing ahead of it. */
-static void run_to_now(void) { advance(model_now(), 0); }
-
 /* ---- saved states ---- */
 
-int64_t mlx5_hca_lost(void) { return hca_clock.lost; }
+bool mlx5_hca_drain(void) {
+  for (unsigned rounds = 0; run_put_off() | take_frames();) {
+    if (++rounds == MAX_ROUNDS) {
+      error_report(TYPE_MLX5_HCA ": the HCAs cannot be saved: the guest resets them without end");
+      return false;
+    }
+  }
+  return true;
+}
 
-const void* mlx5_hca_save(HcaLink* link, size_t* len, char* why, size_t why_len) {
+const void* mlx5_hca_save(size_t* len, char* why, size_t why_len) {
+  HcaLink* link;
   const void* state;
 
-  run_to_now();
+  if (!mlx5_hca_drain()) {
+    snprintf(why, why_len, "they are being reset");
+    return NULL;
+  }
   hca_clock.depth++;
-  state = hca_state_save(link->hca, len, why, why_len);
+  QTAILQ_FOREACH(link, &hca_clock.links, next) { hca_memory_changed(link->hca); } /* what is lent is given back */
+  state = hca_sim_save(len, why, why_len);
   hca_clock.depth--;
   return state;
 }
 
-int mlx5_hca_load(HcaLink* link, const void* state, size_t len, int64_t lost, char* why, size_t why_len) {
+int mlx5_hca_load(const void* state, size_t len, char* why, size_t why_len) {
   int rc;
 
   hca_clock.depth++;
-  rc = hca_state_load(link->hca, state, len, why, why_len);
+  rc = hca_sim_load(state, len, why, why_len);
   hca_clock.depth--;
-  /* All devices are loaded before the machine runs: until then nothing is due. */
-  hca_clock.lost = lost;
-  hca_clock.armed = HCA_NEVER;
-  hca_clock.timer_at = HCA_NEVER;
-  timer_del(hca_clock.timer);
   return rc;
 }
+
+void mlx5_hca_clock_get(int64_t* lost, int64_t* armed, int64_t* timer_at, uint64_t* timer_runs) {
+  *lost = hca_clock.lost;
+  *armed = hca_clock.armed;
+  *timer_at = hca_clock.timer_at;
+  *timer_runs = hca_clock.timer_runs;
+}
+
+void mlx5_hca_clock_set(int64_t lost, int64_t armed, int64_t timer_at, uint64_t timer_runs) {
+  hca_clock.lost = lost;
+  hca_clock.armed = armed;
+  hca_clock.timer_at = timer_at;
+  hca_clock.timer_runs = timer_runs;
+  if (timer_at == HCA_NEVER) {
+    timer_del(hca_clock.timer);
+  } else {
+    timer_mod_ns(hca_clock.timer, timer_at);
+  }
+}
+
+void mlx5_hca_loading(bool on) { hca_clock.loading = on; }
 
 /* ---- the wire ---- */
 
@@ -327,8 +354,11 @@ static void on_run_state(void* opaque G_GNUC_UNUSED, bool running, RunState stat
     }
   }
   hca_clock.depth--;
-  if (running) {
-    mlx5_hca_settle(); /* what a loaded state has under way */
+  if (running && hca_clock.loading) {
+    /* A stream without our section, or a load that failed: what the model has, nobody knows. */
+    hca_clock.loading = false;
+    error_report(TYPE_MLX5_HCA ": the machine runs without the state of its HCAs: they are reset");
+    QTAILQ_FOREACH(link, &hca_clock.links, next) { reset_now(&link->physical); }
   }
 }
 
@@ -400,8 +430,8 @@ void mlx5_hca_link_started(void) {
 }
 
 void mlx5_hca_function_reset(HcaFunction* function) {
-  if (!hca_sim_started()) {
-    return; /* as created: power-on state */
+  if (!hca_sim_started() || hca_clock.loading) {
+    return; /* as created: power-on state; or as it is to be loaded */
   }
   if (hca_clock.depth) {
     function->reset_pending = true;

@@ -80,6 +80,10 @@ void mlx5_hca_sriov_exit(Mlx5Hca* dev) {
   }
 }
 
+bool mlx5_hca_sriov_loaded(Mlx5Hca* dev) {
+  return !PCI_DEVICE(dev)->exp.sriov_cap || qcompat_sriov_loaded(PCI_DEVICE(dev));
+}
+
 void mlx5_hca_sriov_reset(Mlx5Hca* dev) {
   if (PCI_DEVICE(dev)->exp.sriov_cap) {
     qcompat_sriov_reset(PCI_DEVICE(dev));
@@ -147,6 +151,8 @@ static void vf_realize(PCIDevice* pci, Error** errp) {
   for (unsigned v = 0; v < HCA_VF_MSIX_VECTORS; v++) {
     msix_vector_use(pci, v);
   }
+  /* follow_table_size(): a state that is loaded may have another one. */
+  pci_word_test_and_clear_mask(pci->cmask + pci->msix_cap + PCI_MSIX_FLAGS, PCI_MSIX_FLAGS_QSIZE);
   vf->function = function;
   function->owner = &vf->function;
   function->pci = pci;
@@ -217,16 +223,21 @@ static void vf_config_write(PCIDevice* pci, uint32_t addr, uint32_t value, int l
   pcie_cap_flr_write_config(pci, addr, value, len);
 }
 
-/* What the model has of it is saved with the card. Before QEMU 10.0 there is no device yet that could be loaded
- * when the virtual functions are on. */
+/* Those that are off (from QEMU 10.0 on they are there) have nothing to be saved. */
+static bool vf_is_on(void* opaque) {
+  PCIDevice* vf = opaque;
+  PCIDevice* pf = pcie_sriov_get_pf(vf);
+
+  return pf && pcie_sriov_vf_number(vf) < pcie_sriov_num_vfs(pf);
+}
+
 static const VMStateDescription vf_vmstate = {
     .name = TYPE_MLX5_HCA_VF,
     .version_id = 1,
     .minimum_version_id = 1,
-    .unmigratable = !HCASIM_QEMU_AT_LEAST(10, 0),
-    .fields = (QCOMPAT_VMSTATE_CONST VMStateField[]){VMSTATE_PCI_DEVICE(parent_obj, Mlx5HcaVf),
-                                                     VMSTATE_MSIX(parent_obj, Mlx5HcaVf),
-                                                     VMSTATE_END_OF_LIST()}};
+    .needed = vf_is_on,
+    .fields = (const VMStateField[]){VMSTATE_PCI_DEVICE(parent_obj, Mlx5HcaVf),
+                                     VMSTATE_MSIX(parent_obj, Mlx5HcaVf), VMSTATE_END_OF_LIST()}};
 
 static void vf_class_init(ObjectClass* klass, QcompatClassData data G_GNUC_UNUSED) {
   DeviceClass* dc = DEVICE_CLASS(klass);

@@ -113,13 +113,6 @@ typedef void* QcompatClassData;
 #define QCOMPAT_PROPERTY_END DEFINE_PROP_END_OF_LIST()
 #endif
 
-/* Lists of fields of a VMStateDescription. */
-#if HCASIM_QEMU_AT_LEAST(9, 0)
-#define QCOMPAT_VMSTATE_CONST const
-#else
-#define QCOMPAT_VMSTATE_CONST
-#endif
-
 /* Arguments of ResettablePhases.hold. */
 #if HCASIM_QEMU_AT_LEAST(9, 1)
 #define QCOMPAT_HOLD_ARGS Object *obj, ResetType type G_GNUC_UNUSED
@@ -211,6 +204,21 @@ static inline void qcompat_vf_bar(PCIDevice* vf, int number, uint8_t type, Memor
   (void)type; /* the physical function has said it */
   pcie_sriov_vf_register_bar(vf, number, memory);
 #endif
+}
+
+/* The SR-IOV capability has been loaded, and its virtual functions are to be there. False: it has more of them
+ * enabled than there are. */
+static inline bool qcompat_sriov_loaded(PCIDevice* pf) {
+  uint16_t control = pci_get_word(pf->config + pf->exp.sriov_cap + PCI_SRIOV_CTRL);
+  uint16_t wanted = control & PCI_SRIOV_CTRL_VFE ? pci_get_word(pf->config + pf->exp.sriov_cap + PCI_SRIOV_NUM_VF) : 0;
+
+  if (wanted > pci_get_word(pf->config + pf->exp.sriov_cap + PCI_SRIOV_TOTAL_VF)) {
+    return false;
+  }
+#if !HCASIM_QEMU_AT_LEAST(10, 0)
+  pcie_sriov_config_write(pf, pf->exp.sriov_cap + PCI_SRIOV_CTRL, control, 2); /* makes them, or ends them */
+#endif
+  return pcie_sriov_num_vfs(pf) == wanted;
 }
 
 /* The reset of a physical function ends its virtual ones. */
