@@ -331,6 +331,8 @@ class StateLoad : public state::Fields<StateLoad> {
       for (auto& element : field) indexed(i++, [&, &e = element] { load("", e); });
     } else {
       field.clear();
+      // References among them must not move.
+      if constexpr (std::is_same_v<T, std::vector<typename T::value_type>>) field.reserve(from_.count());
       while (!from_.at_end()) {
         auto& element = field.emplace_back();
         indexed(i++, [&] { load("", element); });

@@ -70,6 +70,7 @@ void TaggedWriter::varint(std::uint64_t v) {
 }
 
 void TaggedWriter::tag(std::string_view name, Type type) {
+  if (!open_.empty()) ++open_.back().items;
   const auto [it, fresh] = names_.try_emplace(std::string(name), names_.size());
   varint(it->second << 3 | static_cast<unsigned>(type));
   if (!fresh) return;
@@ -98,16 +99,18 @@ void TaggedWriter::bytes(std::string_view name, const void* data, std::size_t le
 
 void TaggedWriter::open(std::string_view name, Type type) {
   tag(name, type);
-  open_.push_back(out_.size());
+  open_.push_back({out_.size(), type});
   fixed(std::uint32_t{0});
+  if (type == Type::kList) fixed(std::uint32_t{0});
 }
 
 void TaggedWriter::close() {
-  const std::size_t at = open_.back();
+  const Open open = open_.back();
   open_.pop_back();
-  const std::size_t len = out_.size() - at - sizeof(std::uint32_t);
+  const std::size_t len = out_.size() - open.at - sizeof(std::uint32_t);
   if (len > UINT32_MAX) throw StateError("the state is larger than the 4 GiB that a group of it may have");
-  put_at(&out_[at], static_cast<std::uint32_t>(len));
+  put_at(&out_[open.at], static_cast<std::uint32_t>(len));
+  if (open.type == Type::kList) put_at(&out_[open.at + sizeof(std::uint32_t)], open.items);
 }
 
 std::string TaggedWriter::finish() && {
@@ -119,7 +122,7 @@ std::string TaggedWriter::finish() && {
 // ---- reading ----
 
 TaggedReader::TaggedReader(std::string_view file) {
-  levels_.push_back({file, "", 0});
+  levels_.push_back({file, ""});
   if (file.size() < kHead + kTail) fail("this is not a saved state: it has " + std::to_string(file.size()) + " bytes");
   if (file.substr(0, kMagic.size()) != kMagic) fail("this is not a saved state: it does not begin with \"hcastate\"");
   if (const auto format = fixed_at<std::uint32_t>(&file[8]); format != kFormat)
@@ -230,8 +233,12 @@ void TaggedReader::enter() {
   if (item_.type != Type::kGroup && item_.type != Type::kList)
     fail(std::string("a group or list is expected, and this is ") + name_of(item_.type));
   if (levels_.size() >= kDepth) fail("groups lie in each other more than 64 deep");
-  levels_.push_back({item_.content, item_.name, 0});
+  const bool list = item_.type == Type::kList;
+  levels_.push_back({item_.content, item_.name, 0, 0, list});
   item_ = Item{};
+  if (!list) return;
+  levels_.back().count = fixed_at<std::uint32_t>(take(sizeof(std::uint32_t)).data());
+  if (levels_.back().count > levels_.back().left.size()) fail("a list has more items than bytes");
 }
 
 void TaggedReader::skip() {
@@ -246,6 +253,7 @@ void TaggedReader::skip() {
 
 void TaggedReader::leave() {
   if (!at_end() || peeked_) fail("there is more than expected, " + std::string(peek().name.empty() ? "an element" : peek().name));
+  if (levels_.back().list && levels_.back().count != levels_.back().index) fail("a list has fewer items than it says");
   item_ = Item{};
   item_.name = levels_.back().name;
   levels_.pop_back();

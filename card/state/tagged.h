@@ -8,7 +8,7 @@
 //   tag     = varint: number of the name << 3 | Type
 //   name    = varint length, characters; only if the number is the next that no item before has had
 //   number  = varint;  bytes = varint length, bytes;  real = 8 bytes, IEEE 754;  none = nothing
-//   group, list = u32 length in bytes, items
+//   group = u32 length in bytes, items;  list = u32 length in bytes of what follows, u32 number of its items, items
 //
 // Name 0 is the empty one: of a list's elements. A varint has 7 bits a byte, the low ones first (as LEB128), in
 // as few bytes as there can be; so that a state has one form only.
@@ -60,7 +60,12 @@ class TaggedWriter {
 
   std::string out_;
   std::unordered_map<std::string, std::uint64_t> names_;
-  std::vector<std::size_t> open_;  // where the lengths of open groups lie
+  struct Open {
+    std::size_t at;  // where its length lies
+    Type type;
+    std::uint32_t items = 0;
+  };
+  std::vector<Open> open_;
 };
 
 // One item. Bytes and items stay where the file lies.
@@ -88,6 +93,8 @@ class TaggedReader {
   // Into the group or list that next() has given; leave(): out of it, which must be at its end.
   void enter();
   void leave();
+  // Of the list that was entered last: how many items it says it has; no more than there are bytes.
+  std::size_t count() const { return levels_.back().count; }
   // Past what lies in what next() has given.
   void skip();
   std::size_t bytes_left() const { return levels_.back().left.size(); }
@@ -102,6 +109,8 @@ class TaggedReader {
     std::string_view left;
     std::string_view name;   // of the group
     std::uint64_t index = 0;  // of the last item
+    std::size_t count = 0;    // of a list
+    bool list = false;
   };
   void read();
   std::uint64_t varint();
