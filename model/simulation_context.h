@@ -37,7 +37,11 @@ struct SimulationContext {
     a.lasting("now", now);
     a.lasting("last_epoch", last_epoch);
     a.lasting("last_frame_version", last_frame_version);
-    if constexpr (Archive::kStores) a("seq", clock.seq);
+    if constexpr (Archive::kStores) {
+      a("seq", clock.seq);
+      a("activations", clock.activations);
+      a("turns", clock.turns);
+    }
     if constexpr (Archive::kLoads) {
       a.check(now >= 0 && now <= kLastTime, "this time does not come");
       go_to(now);

@@ -79,7 +79,8 @@ struct hca final {
   // nor of the firmware.
   template <class Archive>
   void list_saved(Archive& a) {
-    HCASIM_FIELDS(a, model, firmware);
+    if constexpr (!Archive::kNames) a("model", model);  // where nothing is that others refer to by its place
+    a("firmware", firmware);
     hcasim::saved::TraceState traced(*tracer);
     a("traced", traced);
     HCASIM_FIELDS(a, death_reported, link_injected_down, faults_on_request);

@@ -10,6 +10,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 
 #include "card/api/far_end.h"
 #include "card/api/simulation.h"
@@ -202,8 +204,8 @@ bool Replay::next(Noted& out) {
     return false;
   }
   if (out.event == Event::kReturn) return true;
-  if (events_ >= options_.stop_at) {
-    end_early("stopped before event " + std::to_string(events_) + ", as asked");
+  if (events_ >= options_.stop_at && (options_.save.empty() || depth_ == 0)) {
+    stop();
     return false;
   }
   if (events_ == options_.trap_at) std::raise(SIGTRAP);
@@ -225,8 +227,12 @@ bool Replay::run(const std::string& path, std::string& err) {
   }
   if (!reader_.open(path, err)) return false;
   events_ = 1;
+  if (!options_.from.empty() && !skip(err)) return false;
   Noted record;
+  bool skipped = !options_.from.empty();
   for (std::uint64_t reloaded = 0; next(record);) {
+    if (skipped && record.event == Event::kReturn) continue;  // of the call before
+    skipped = false;
     if (options_.reload_every != 0 && started_ && events_ - reloaded >= options_.reload_every) {
       reloaded = events_;
       reload();
@@ -261,18 +267,54 @@ bool Replay::run(const std::string& path, std::string& err) {
 }
 
 void Replay::reload() {
-  char err[512] = "";
-  const auto save = [&] {
-    std::size_t len = 0;
-    const void* const state = hca_sim_save(&len, err, sizeof err);
-    if (!state) end_early(std::string("the state cannot be saved: ") + err);
-    return std::string(static_cast<const char*>(state), state ? len : 0);
-  };
-  const std::string state = save();
+  const std::string state = saved_state();
   if (over_) return;
+  char err[512] = "";
   if (hca_sim_load(state.data(), state.size(), err, sizeof err) != 0)
     return end_early(std::string("the state cannot be loaded: ") + err);
-  if (save() != state) diverge("the state that was loaded", "another one");
+  if (saved_state() != state) diverge("the state that was loaded", "another one");
+}
+
+std::string Replay::saved_state() {
+  char err[512] = "";
+  std::size_t len = 0;
+  const void* const state = hca_sim_save(&len, err, sizeof err);
+  if (!state) end_early(std::string("the state cannot be saved: ") + err);
+  return {static_cast<const char*>(state), state ? len : 0};
+}
+
+void Replay::stop() {
+  if (!options_.save.empty()) {
+    const std::string state = saved_state();
+    std::ofstream out(options_.save, std::ios::binary);
+    out << state;
+    if (!over_ && !out.flush()) end_early(options_.save + " cannot be written");
+    if (over_) return;
+  }
+  end_early("stopped before event " + std::to_string(events_) + ", as asked");
+}
+
+bool Replay::skip(std::string& err) {
+  std::ifstream in(options_.from, std::ios::binary);
+  const std::string state{std::istreambuf_iterator<char>(in), {}};
+  if (!in) {
+    err = options_.from + " cannot be read";
+    return false;
+  }
+  Noted record;
+  while (events_ < options_.from_event && next(record)) {
+    if (record.event == Event::kCreate || record.event == Event::kStart || record.event == Event::kCable) {
+      call(record);
+    } else if (record.event == Event::kAttach) {
+      if (hca_t* h = hca_of(record.numbers[0])) attach(h, record.numbers[0], record.numbers[1] != 0);
+    }
+  }
+  char why[512] = "";
+  if (!over_ && hca_sim_load(state.data(), state.size(), why, sizeof why) != 0) {
+    err = options_.from + ": " + why;
+    return false;
+  }
+  return true;
 }
 
 hca_t* Replay::hca_of(std::uint64_t device) {

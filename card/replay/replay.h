@@ -19,6 +19,9 @@ struct ReplayOptions {
   std::int64_t until = HCA_NEVER;      // ns of simulated time at which it ends
   std::uint64_t stop_at = UINT64_MAX;  // number of the event before which it ends
   std::uint64_t reload_every = 0;      // events after which the HCAs are saved and loaded again; 0: never
+  std::string save;                    // file for the state before stop_at; empty: none
+  std::string from;                    // file of a state to begin with; empty: from the start
+  std::uint64_t from_event = 0;        // number of the event that is the next one then
   std::uint64_t trap_at = UINT64_MAX;  // number of the event before which SIGTRAP is raised, for a debugger
   std::string kernel;                  // the option kernel of all HCAs; empty: as recorded
   bool echo_log = false;               // what the HCAs log, to stderr
@@ -70,6 +73,11 @@ class Replay {
   const Noted* answer(Noted& made, std::size_t fields, bool text);
   void diverge(const std::string& expected, const std::string& got);
   void end_early(const std::string& why);
+  // Begins at options_.from_event with the state of options_.from: of what was before, only that is done which
+  // says what HCAs there are, and which functions are on the bus.
+  bool skip(std::string& err);
+  std::string saved_state();
+  void stop();
   // Saves all HCAs and loads them again; what is saved then must be the same.
   void reload();
 

@@ -24,7 +24,7 @@ namespace hcasim::saved {
 
 class StateLoad : public state::Fields<StateLoad> {
  public:
-  static constexpr bool kResets = false, kStores = true, kLoads = true;
+  static constexpr bool kResets = false, kStores = true, kLoads = true, kNames = false;
 
   explicit StateLoad(TaggedReader& from) : from_(from) {}
 
@@ -150,23 +150,28 @@ class StateLoad : public state::Fields<StateLoad> {
     f();
     from_.leave();
   }
+  // An exception leaves the path as it is: nothing is read after one.
   template <class F>
   void indexed(std::size_t i, F f) {
-    const std::size_t len = path_.size();
-    path_ += '.';
-    path_ += std::to_string(i);
+    steps_.push_back({{}, i});
     f();
-    path_.resize(len);
+    steps_.pop_back();
   }
   template <class F>
   void named(std::string_view name, F f) {
-    const std::size_t len = path_.size();
-    if (!name.empty()) {
-      if (len != 0) path_ += '.';
-      path_ += name;
-    }
+    if (name.empty()) return f();
+    steps_.push_back({name, 0});
     f();
-    path_.resize(len);
+    steps_.pop_back();
+  }
+  // As StateNames has it.
+  std::string path() const {
+    std::string path;
+    for (const Step& step : steps_) {
+      if (!path.empty()) path += '.';
+      path += step.name.empty() ? std::to_string(step.index) : std::string(step.name);
+    }
+    return path;
   }
 
   template <class T>
@@ -192,7 +197,7 @@ class StateLoad : public state::Fields<StateLoad> {
   template <class T>
   void add(std::string_view name, T& field) {
     if constexpr (state::Referable<T>::value) {
-      if (!referred_.emplace(path_, Referred{&field, typeid(T), typeid(typename state::Referable<T>::Base)}).second)
+      if (!referred_.emplace(path(), Referred{&field, typeid(T), typeid(typename state::Referable<T>::Base)}).second)
         fail("it is there twice");
     }
     if constexpr (std::is_floating_point_v<T>) {
@@ -357,7 +362,11 @@ class StateLoad : public state::Fields<StateLoad> {
 
   TaggedReader& from_;
   std::size_t functions_ = 0;
-  std::string path_;
+  struct Step {
+    std::string_view name;  // empty: an element, by its index
+    std::size_t index;
+  };
+  std::vector<Step> steps_;
   std::unordered_map<std::string, Referred> referred_;
   Packets packets_;
   std::vector<std::function<void()>> later_;

@@ -23,7 +23,7 @@ using Names = std::unordered_map<const void*, std::string>;
 
 class StateNames : public state::Fields<StateNames> {
  public:
-  static constexpr bool kResets = false, kStores = true, kLoads = false;
+  static constexpr bool kResets = false, kStores = true, kLoads = false, kNames = true;
 
   explicit StateNames(Names& names) : names_(names) {}
   template <class T>
@@ -100,7 +100,7 @@ class StateNames : public state::Fields<StateNames> {
 
 class StateSave : public state::Fields<StateSave> {
  public:
-  static constexpr bool kResets = false, kStores = true, kLoads = false;
+  static constexpr bool kResets = false, kStores = true, kLoads = false, kNames = false;
 
   StateSave(TaggedWriter& to, const Names& names) : to_(to), names_(names) {}
 

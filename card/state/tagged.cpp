@@ -71,9 +71,10 @@ void TaggedWriter::varint(std::uint64_t v) {
 
 void TaggedWriter::tag(std::string_view name, Type type) {
   if (!open_.empty()) ++open_.back().items;
-  const auto [it, fresh] = names_.try_emplace(std::string(name), names_.size());
-  varint(it->second << 3 | static_cast<unsigned>(type));
-  if (!fresh) return;
+  const auto known = names_.find(name);
+  varint((known != names_.end() ? known->second : names_.size()) << 3 | static_cast<unsigned>(type));
+  if (known != names_.end()) return;
+  names_.emplace(kept_.emplace_back(name), names_.size());
   varint(name.size());
   out_ += name;
 }

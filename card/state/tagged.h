@@ -17,7 +17,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
+#include <deque>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -59,7 +59,8 @@ class TaggedWriter {
   void fixed(T v);
 
   std::string out_;
-  std::unordered_map<std::string, std::uint64_t> names_;
+  std::deque<std::string> kept_;  // names, which stay where they are
+  std::unordered_map<std::string_view, std::uint64_t> names_;
   struct Open {
     std::size_t at;  // where its length lies
     Type type;

@@ -143,6 +143,9 @@ class Machine {
 
   std::int64_t now() const { return clock_ ? clock_->now() : now_; }  // ns
 
+  // The clock goes on from there: behind hca_sim_load().
+  void set_now(std::int64_t now) { now_ = now; }
+
   // Lets time pass from event to event until pred() holds; false after timeout ns, or if no event is due any
   // more. quantum: minimum ns per step (larger is faster, and pred() is evaluated less often).
   template <class Pred>

@@ -12,13 +12,14 @@ rule "${rep[1]}" protocol all prio 1 flower skip_sw action mirred egress redirec
 rule "${rep[0]}" protocol arp prio 2 flower skip_sw action mirred egress redirect dev "${rep[1]}"
 rule "${rep[0]}" protocol ip prio 3 flower skip_sw ip_proto tcp action mirred egress redirect dev "${rep[1]}"
 # flood BYTES: UDP from 0 to 1 for some seconds. Sets $bytes, $packets and $us: what has arrived between two looks; and $sent in about that
-# time. One process looks: to start one takes long beside a flood.
+# time: that of the card, which stands still while the guest has to wait for its host.
+card_us() { phc_ctl /dev/ptp0 get | sed -n 's/.*clock time is \([0-9]*\)\.\([0-9]\{6\}\).*/\1\2/p'; }
 look() {
-  local at=/sys/class/net/$1/statistics
-  local from=${EPOCHREALTIME/./} bytes packets
-  bytes=$(<"$at/$2_bytes") packets=$(<"$at/$2_packets")
+  local at=/sys/class/net/$1/statistics from to bytes packets
+  from=$(card_us) bytes=$(<"$at/$2_bytes") packets=$(<"$at/$2_packets")
   sleep 4 # what is measured: the time that it took is looked up
-  echo $((${EPOCHREALTIME/./} - from)) $(($(<"$at/$2_bytes") - bytes)) $(($(<"$at/$2_packets") - packets))
+  to=$(card_us) bytes=$(($(<"$at/$2_bytes") - bytes)) packets=$(($(<"$at/$2_packets") - packets))
+  echo $((to - from)) "$bytes" "$packets"
 }
 arrived() { in_vf 1 cat "/sys/class/net/${net[1]}/statistics/rx_packets"; }
 has_arrived() { (($(arrived) >= $1)); }
@@ -27,8 +28,8 @@ flood() {
   within 30 listens in_vf 1
   in_vf 0 timeout 60 iperf3 -c 10.9.1.2 -u -b 0 -l "$1" -t 9 >/tmp/client 2>&1 &
   within 30 has_arrived $(($(arrived) + 1000)) # and the burst is over
-  in_vf 0 bash -c "$(declare -f look); look ${net[0]} tx" >/tmp/sent &
-  in_vf 1 bash -c "$(declare -f look); look ${net[1]} rx" >/tmp/received
+  in_vf 0 bash -c "$(declare -f card_us look); look ${net[0]} tx" >/tmp/sent &
+  in_vf 1 bash -c "$(declare -f card_us look); look ${net[1]} rx" >/tmp/received
   wait
   read -r us bytes packets </tmp/received
   read -r _ _ sent </tmp/sent

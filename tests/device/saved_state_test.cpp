@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Saved states (hca_sim_save(), hca_sim_load()): a card that is loaded goes on as the saved one did, a damaged
+// state changes nothing. What other cards and other processes make of one: tests/device/recorded-run.
+#include <gtest/gtest.h>
+#include <libdeflate.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "fixture.h"
+
+namespace hcasim::bare {
+namespace {
+
+using prm::WqeOp;
+
+std::string save() {
+  char err[512] = "";
+  std::size_t len = 0;
+  const void* const state = hca_sim_save(&len, err, sizeof err);
+  EXPECT_NE(state, nullptr) << err;
+  return {static_cast<const char*>(state), state ? len : 0};
+}
+
+// "": loaded.
+std::string load(const std::string& state) {
+  char err[512] = "";
+  return hca_sim_load(state.data(), state.size(), err, sizeof err) == 0 ? "" : err;
+}
+
+class SavedState : public DeviceTest {
+ protected:
+  // Writes, reads, sends and atomics of two pairs of QPs on their way, some of them to fail.
+  void start_traffic(std::uint64_t seed) {
+    std::mt19937_64 random(seed);
+    pairs_.clear();
+    for (int n = 0; n < 2; ++n) pairs_.push_back(std::make_unique<Pair>(dev()));
+    for (const auto& pair : pairs_) {
+      pair->fill(seed);
+      for (int i = 0; i < 12; ++i) {
+        const WqeOp ops[] = {WqeOp::kRdmaWrite, WqeOp::kRdmaRead, WqeOp::kRdmaWrite};
+        const auto len = static_cast<std::uint32_t>(1 + random() % (16 << 10));
+        pair->a.post(pair->wr(ops[random() % 3], random() % (32 << 10), len));
+      }
+    }
+    SendWr wrong = pairs_.back()->wr(WqeOp::kRdmaWrite, 0, 64);
+    wrong.rkey ^= 0x5500;
+    pairs_.back()->a.post(wrong);
+  }
+  // All that the cards' host can see of them, some time later.
+  struct End {
+    std::vector<std::uint64_t> digests;
+    std::vector<std::uint8_t> memory;
+    bool operator==(const End& o) const { return digests == o.digests && memory == o.memory; }
+  };
+  // Where a machine's memory is given out first; a test takes far less.
+  static constexpr std::size_t kUsed = std::size_t{32} << 20;
+  static std::uint8_t* bytes() { return machine().memory().at(HostMemory::kBusBase); }
+  static std::vector<std::uint8_t> memory() { return {bytes(), bytes() + kUsed}; }
+  static End run_on(std::int64_t until) {
+    while (machine().now() < until) machine().step(until);
+    End end;
+    for (std::size_t i = 0; i < machine().functions(); ++i) end.digests.push_back(machine().function(i).state_digest());
+    end.memory = memory();
+    return end;
+  }
+  static void go_back(const std::string& state, const std::vector<std::uint8_t>& before, std::int64_t now) {
+    std::copy(before.begin(), before.end(), bytes());
+    ASSERT_EQ(load(state), "");
+    machine().set_now(now);
+  }
+  std::vector<std::unique_ptr<Pair>> pairs_;
+};
+
+TEST_F(SavedState, SavingAndLoadingChangesNothing) {
+  start_traffic(1);
+  machine().advance(3000);
+  const std::string state = save();
+  ASSERT_EQ(load(state), "");
+  EXPECT_EQ(save(), state);
+}
+
+TEST_F(SavedState, GoesOnAsTheSavedOneDidAtAnyMoment) {
+  std::mt19937_64 random(20);
+  for (int moment = 0; moment < 20; ++moment) {
+    start_traffic(random());
+    machine().advance(static_cast<std::int64_t>(random() % 20'000));
+    const std::string state = save();
+    const std::vector<std::uint8_t> before = memory();
+    const std::int64_t now = machine().now(), until = now + 200'000;
+    const End first = run_on(until);
+    go_back(state, before, now);
+    const End again = run_on(until);
+    EXPECT_EQ(again.digests, first.digests) << "moment " << moment;
+    EXPECT_TRUE(again.memory == first.memory) << "moment " << moment;
+    pairs_.clear();
+  }
+}
+
+TEST_F(SavedState, OneStateCanBeLoadedAgainAndAgain) {
+  start_traffic(3);
+  machine().advance(2500);
+  const std::string state = save();
+  const std::vector<std::uint8_t> before = memory();
+  const std::int64_t now = machine().now();
+  const End first = run_on(now + 100'000);
+  for (int i = 0; i < 10; ++i) {
+    go_back(state, before, now);
+    EXPECT_TRUE(run_on(now + 100'000) == first) << "time " << i;
+  }
+}
+
+// The checksum of a file that was changed.
+void seal(std::string& state) {
+  const std::uint32_t crc = libdeflate_crc32(0, state.data(), state.size() - 4);
+  for (unsigned i = 0; i < 4; ++i) state[state.size() - 4 + i] = static_cast<char>(crc >> 8 * i);
+}
+
+TEST_F(SavedState, ADamagedOneChangesNothing) {
+  start_traffic(4);
+  machine().advance(2500);
+  const std::string state = save();
+  EXPECT_NE(load(""), "");
+  EXPECT_NE(load(state.substr(0, state.size() - 1)), "");
+  std::string bad = state;
+  bad[bad.size() / 2] = static_cast<char>(bad[bad.size() / 2] ^ 1);
+  EXPECT_NE(load(bad).find("checksum"), std::string::npos);
+  std::mt19937_64 random(5);
+  unsigned refused = 0, taken = 0;
+  const int rounds = 60;
+  for (int i = 0; i < rounds; ++i) {
+    bad = state;
+    for (std::uint64_t n = 1 + random() % 3; n != 0; --n)
+      bad[24 + random() % (bad.size() - 28)] = static_cast<char>(random());
+    seal(bad);
+    if (load(bad).empty()) {  // as good a state as any
+      ++taken;
+      ASSERT_EQ(load(state), "");
+    } else {
+      ++refused;
+    }
+    ASSERT_TRUE(save() == state) << "round " << i;
+  }
+  EXPECT_GT(refused, 0u);
+  EXPECT_GT(taken, 0u);
+}
+
+TEST_F(SavedState, IsOfACardThatWasMadeInTheSameWay) {
+  std::string state = save();
+  const std::size_t at = state.find("infiniband");
+  ASSERT_NE(at, std::string::npos);
+  state.replace(at, 4, "INFI");
+  seal(state);
+  const std::string why = load(state);
+  EXPECT_NE(why.find("different link types: INFIniband and infiniband"), std::string::npos) << why;
+}
+
+}  // namespace
+}  // namespace hcasim::bare
