@@ -223,7 +223,6 @@ bool mlx5_hca_drain(void) {
 }
 
 const void* mlx5_hca_save(size_t* len, char* why, size_t why_len) {
-  HcaLink* link;
   const void* state;
 
   if (!mlx5_hca_drain()) {
@@ -231,7 +230,6 @@ const void* mlx5_hca_save(size_t* len, char* why, size_t why_len) {
     return NULL;
   }
   hca_clock.depth++;
-  QTAILQ_FOREACH(link, &hca_clock.links, next) { hca_memory_changed(link->hca); } /* what is lent is given back */
   state = hca_sim_save(len, why, why_len);
   hca_clock.depth--;
   return state;

@@ -116,6 +116,8 @@ void load_into(const Cards& cards, std::string_view file) {
 }  // namespace
 
 std::string save(const Cards& cards) {
+  // What is on its way has its bytes with it then, here as in the card that is loaded.
+  for (hca* card : cards) card->model.dma().loans().settle_all();
   simulation().copies.make();
   Names names;
   StateNames naming(names);

@@ -34,6 +34,10 @@ std::string load(const std::string& state) {
 
 class SavedState : public DeviceTest {
  protected:
+  void TearDown() override {
+    pairs_.clear();
+    DeviceTest::TearDown();
+  }
   // Writes, reads, sends and atomics of two pairs of QPs on their way, some of them to fail.
   void start_traffic(std::uint64_t seed) {
     std::mt19937_64 random(seed);
@@ -47,6 +51,7 @@ class SavedState : public DeviceTest {
         pair->a.post(pair->wr(ops[random() % 3], random() % (32 << 10), len));
       }
     }
+    breaks({"rkey-unknown"});
     SendWr wrong = pairs_.back()->wr(WqeOp::kRdmaWrite, 0, 64);
     wrong.rkey ^= 0x5500;
     pairs_.back()->a.post(wrong);
