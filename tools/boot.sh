@@ -3,7 +3,7 @@
 #
 # shellcheck disable=SC2054 # commas are QEMU's
 #
-# Starts a guest. Needs common.sh, install.sh, build.sh, apt.sh, recipes.sh, deterministic.sh, coverage.sh.
+# Starts a guest. Needs common.sh, install.sh, build.sh, apt.sh, recipes.sh, deterministic.sh, coverage.sh, snapshot.sh.
 
 boot_usage() {
   cat <<'TEXT'
@@ -53,6 +53,7 @@ With CMD: runs it as root, prints its output, exits with its status (124: time l
   --timeout SECONDS          end the guest after this long                                  (with CMD: 600)
   --console FILE             where the kernel's messages go when there is a CMD             (build/logs/guest-console.log)
   --serial DEVICE            without CMD: the shell's console on this QEMU character device, not on this terminal
+  --from-snapshot            begin where such a guest has booted and loaded its drivers: it is saved the first time, below build/
   --reboots                  let the guest reboot; without it a reboot ends it
 All other options go to QEMU as they are, after hcasim's own.
 TEXT
@@ -257,6 +258,7 @@ boot_rules() {
 
 boot() {
   local kernel=6.1 modules='' debian=12 smp='' mem=2G accel=tcg lockstep=no deterministic=no vfio_user=no spin=0 program=qemu-system-x86_64 append='' timeout='' console=$HCASIM_LOGS/guest-console.log
+  local from_snapshot=no SNAPSHOT
   local coverage='' coverage_test=guest coverage_modules=mlx5_core,mlx5_ib coverage_libraries=''
   local -a COVERAGE_OPTIONS=() COVERAGE_FILES=() COVERAGE_LIBRARIES=()
   local tsc rules='' record='' rules_report modprobe=auto script='' serial=mon:stdio reboots=no has_command=no status=0 report word file
@@ -297,6 +299,7 @@ boot() {
       --console) console=$2 && shift ;;
       --serial) serial=$2 && shift ;;
       --reboots) reboots=yes ;;
+      --from-snapshot) from_snapshot=yes ;;
       --coverage) coverage=$2 && shift ;;
       --coverage-test) coverage_test=$2 && shift ;;
       --coverage-modules) coverage_modules=$2 && shift ;;
@@ -354,6 +357,12 @@ boot() {
   if [[ $vfio_user == yes ]]; then
     [[ $lockstep == no ]] || die "vfio-user has no clock: --lockstep and --deterministic need the HCA in QEMU's own process" "leave out --vfio-user"
     [[ "${hcas[*]}" != none ]] || die "--vfio-user needs an HCA"
+  fi
+  if [[ $from_snapshot == yes ]]; then
+    [[ $vfio_user == no ]] || die "--from-snapshot: a card behind vfio-user is not saved" "leave out --vfio-user"
+    [[ $accel == tcg && $deterministic == no ]] || die "--from-snapshot is for emulated guests with disks" "leave out --accel kvm, --deterministic"
+    [[ -z $record ]] || die "--from-snapshot: a recording begins at the start of a guest" "leave out --record"
+    [[ -z $coverage ]] || die "--from-snapshot: what ran before is counted in no coverage" "leave out --coverage"
   fi
   if [[ $lockstep == yes ]]; then
     smp=${smp:-1}
@@ -425,11 +434,25 @@ boot() {
 
   for file in "${files[@]}"; do qemu+=(-fw_cfg "name=opt/hcasim/bin/${file##*/},file=${file//,/,,}"); done
 
+  if [[ $from_snapshot == yes ]]; then
+    qemu+=(-append "$append" -device virtio-serial-pci -device virtserialport,chardev=out,name=hcasim.out
+      -device virtserialport,chardev=control,name=hcasim.control "${extra[@]}")
+    snapshot_ready "$work" "${qemu[@]}"
+    qemu+=(-incoming "exec:cat $SNAPSHOT" -fw_cfg "name=opt/hcasim/script,file=$work/script")
+    extra=()
+  fi
+
   if [[ $has_command == no ]]; then
     # The guest's console does not know how large the terminal is.
     if [[ -t 0 && $serial == mon:stdio ]]; then append+=" hcasim.terminal=$(stty size | tr ' ' x)x${TERM:-linux}"; fi
-    qemu+=(-serial "$serial" -append "$append" "${extra[@]}")
-    say "booting Linux $(<"$GUEST_DIR/release") ..."
+    if [[ $from_snapshot == yes ]]; then
+      printf '#hcasim: shell %s\n' "$(if [[ -t 0 ]]; then echo "$(stty size | tr ' ' x)x${TERM:-linux}"; fi)" >"$work/shell"
+      snapshot_script "$work/shell" "$work/script"
+      qemu+=(-serial "$serial" -chardev null,id=out -chardev null,id=control)
+    else
+      qemu+=(-serial "$serial" -append "$append" "${extra[@]}")
+    fi
+    [[ $from_snapshot == yes ]] || say "booting Linux $(<"$GUEST_DIR/release") ..."
     if [[ -n $timeout ]]; then qemu=(timeout --foreground -k 5 "$timeout" "${qemu[@]}"); fi
     HCASIM_RULES_REPORT=$rules_report "${qemu[@]}" || status=$?
     serve_end || status=$((status == 0 ? 125 : status))
@@ -447,12 +470,19 @@ boot() {
   [[ -s $work/script ]] || die "the command is empty"
   : >"$work/control"
   mkdir -p "$(dirname "$console")"
-  qemu+=(-append "$append" -fw_cfg "name=opt/hcasim/script,file=$work/script" -serial "file:$console")
+  qemu+=(-serial "file:$console")
+  if [[ $from_snapshot == yes ]]; then
+    mv "$work/script" "$work/command"
+    snapshot_script "$work/command" "$work/script"
+    qemu+=(-chardev stdio,id=out,signal=off -chardev "file,id=control,path=$work/control")
+  else
+    qemu+=(-append "$append" -fw_cfg "name=opt/hcasim/script,file=$work/script")
+  fi
   if [[ $deterministic == yes ]]; then
     # A file takes what is written to it at once; a pipe does when its reader has time.
     : >"$work/out"
     qemu+=(-serial "file:$work/out")
-  else
+  elif [[ $from_snapshot == no ]]; then
     qemu+=(-device virtio-serial-pci
       -chardev stdio,id=out,signal=off -device virtserialport,chardev=out,name=hcasim.out
       -chardev "file,id=control,path=$work/control" -device virtserialport,chardev=control,name=hcasim.control)

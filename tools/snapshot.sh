@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+#
+# Guests that begin where another one was saved, booted and with its drivers loaded: made when first asked for, kept below build/ and made
+# again when anything that they depend on is another thing. Sourced by tools/boot.sh.
+
+# The script that the guest waits for is of this size, as the guest knows sizes from its start on.
+SNAPSHOT_SCRIPT_BYTES=65536
+SNAPSHOTS_KEPT=24 # the latest used; one has some 150 MB
+
+# snapshot_script FROM TO: as the guest gets it.
+snapshot_script() {
+  (($(stat -c %s "$1") < SNAPSHOT_SCRIPT_BYTES)) || die "--from-snapshot: the script has more than $SNAPSHOT_SCRIPT_BYTES bytes" \
+    "give files to the guest with --file"
+  { cat "$1" && head -c "$SNAPSHOT_SCRIPT_BYTES" /dev/zero | tr '\0' '\n'; } | head -c "$SNAPSHOT_SCRIPT_BYTES" >"$2"
+}
+
+# snapshot_key WORK WORD...: names what this guest depends on: QEMU and its arguments, the device, images, files. Where results go makes no
+# difference; nor does how fast the guest was told that its clock is, which is measured each time.
+snapshot_key() {
+  local work=$1 word
+  local -a words=()
+  shift
+  for word; do
+    word=${word//"$work"/WORK}
+    words+=("$(sed -E 's/tsc_early_khz=[0-9]+//; s/,(trace|trace_ring|trace_filter|capture)=[^,]*//g' <<<"$word")")
+  done
+  {
+    "$1" --version
+    sha256sum "$HCASIM_PLUGIN"
+    stat -L -c '%n %s %Y' "$GUEST_DIR"/* "$GUEST_ROOT"
+    if ((${#files[@]} > 0)); then sha256sum "${files[@]}"; fi
+    printf '%s\n' "${words[@]}"
+  } | sha256sum | cut -c 1-20
+}
+
+# snapshot_make STATE WORK WORD...: boots the guest of that command line, and saves it when it waits for its script.
+snapshot_make() {
+  local state=$1 work=$2/making console=$HCASIM_LOGS/snapshot-${1##*/}.console monitor status=0 tries
+  shift 2
+  mkdir -p "$work" "$HCASIM_LOGS"
+  mkfifo "$work/monitor.in" "$work/monitor.out"
+  : >"$work/control"
+  printf '#hcasim: wait\n' >"$work/wait"
+  snapshot_script "$work/wait" "$work/script"
+  cat "$work/monitor.out" >"$work/said" &
+  HCASIM_RULES_REPORT=/dev/null timeout -k 5 300 "$@" -fw_cfg "name=opt/hcasim/script,file=$work/script" -serial "file:$console" \
+    -chardev null,id=out -chardev "file,id=control,path=$work/control" -chardev "pipe,id=monitor,path=$work/monitor" -mon monitor </dev/null &
+  boot_child=$!
+  exec {monitor}>"$work/monitor.in"
+  for ((tries = 0; tries < 3000; tries++)); do
+    if grep -q '^ready' "$work/control" || ! kill -0 "$boot_child" 2>/dev/null; then break; fi
+    sleep 0.1
+  done
+  if grep -q '^ready' "$work/control"; then
+    printf 'migrate_set_parameter max-bandwidth 1T\nmigrate "exec:cat >%s"\nquit\n' "$work/state" >&"$monitor"
+  fi
+  wait "$boot_child" || status=$?
+  boot_child=
+  exec {monitor}>&-
+  if ((status != 0)) || [[ ! -s $work/state ]]; then
+    tail -n 15 "$console" "$work/said" | sed 's/^/   | /' >&2
+    die "the guest could not be saved (status $status)" "without --from-snapshot it boots; its console: $console"
+  fi
+  mv "$work/state" "$state"
+}
+
+# snapshot_ready WORK WORD...: sets SNAPSHOT to the state of the guest of that command line.
+snapshot_ready() {
+  local work=$1 folder=$HCASIM_BUILD/snapshots lock old
+  SNAPSHOT=$folder/$(snapshot_key "$@").state
+  mkdir -p "$folder"
+  exec {lock}>"$SNAPSHOT.lock"
+  flock "$lock"
+  if [[ ! -s $SNAPSHOT ]]; then
+    say "booting a guest once, to begin with it from now on ..."
+    snapshot_make "$SNAPSHOT" "$@"
+    # shellcheck disable=SC2012 # our own names
+    ls -t "$folder"/*.state | tail -n +$((SNAPSHOTS_KEPT + 1)) | while read -r old; do rm -f "$old" "$old.lock"; done
+  fi
+  touch "$SNAPSHOT"
+  exec {lock}>&-
+}
