@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -265,10 +266,64 @@ TEST(Device, HotAddIsRefused) {
   EXPECT_EQ(vm.config(1, 0, 0), 0x101915b3u);
 }
 
-TEST(Device, MigrationIsRefused) {
+// Where a stream of a machine's state lies between two processes.
+class StateFile {
+ public:
+  StateFile() : path_(testing::TempDir() + "hcasim-state-" + std::to_string(getpid())) {}
+  ~StateFile() { std::remove(path_.c_str()); }
+  StateFile(const StateFile&) = delete;
+  StateFile& operator=(const StateFile&) = delete;
+  nlohmann::json uri(const std::string& how) const { return {{"uri", "exec:cat " + how + path_}}; }
+
+ private:
+  std::string path_;
+};
+
+// How a migration that was begun ends.
+std::string migration_of(Vm& vm) {
+  for (int tries = 0; tries < 100; ++tries) {
+    const std::string status = vm.qmp("query-migrate").value("status", "none");
+    if (status == "completed" || status == "failed") return status;
+    usleep(100'000);
+  }
+  return "not at all";
+}
+
+TEST(Device, StateGoesIntoAnotherProcess) {
+  const StateFile file;
+  HcaVm from({"", ""});
+  from.enable_msix(1, 0x3000);
+  from.set_reg(0, FAKE_SCRATCH + 0x10, 0x1122334455667788);
+  from.set_reg(1, FAKE_SCRATCH + 0x20, 7);
+  from.set_config(1, 0, 0x3c, 0x55, 1);
+  from.set_reg(0, FAKE_EVENT_ACTIONS, 0);
+  from.set_reg(0, FAKE_EVENT_DELAY, 5000);
+  ASSERT_FALSE(from.qmp("migrate", file.uri(">")).contains("error"));
+  ASSERT_EQ(migration_of(from), "completed") << from.output();
+  HcaVm to({"", ""}, {"-incoming", "defer"});
+  ASSERT_FALSE(to.qmp("migrate-incoming", file.uri("")).contains("error"));
+  ASSERT_EQ(migration_of(to), "completed") << to.output();
+  EXPECT_EQ(to.reg(0, FAKE_SCRATCH + 0x10), 0x1122334455667788u);
+  EXPECT_EQ(to.reg(1, FAKE_SCRATCH + 0x20), 7u);
+  EXPECT_EQ(to.config(1, 0, 0x3c, 1), 0x55u);
+  EXPECT_EQ(to.config(2, 0, to.capability(1, 0x11) + 2, 2) & 0x8000, 0x8000u);
+  to.set_reg(1, FAKE_MSIX_VECTOR, 3);
+  to.set_reg(1, FAKE_MSIX_GO, 1);
+  EXPECT_EQ(to.read(0x3000 + 4 * 3, 4), 4u);
+  EXPECT_EQ(to.reg(0, FAKE_EVENT_COUNT), 0u);
+  to.clock_step(10'000);
+  EXPECT_EQ(to.reg(0, FAKE_EVENT_COUNT), 1u) << "what was under way comes";
+}
+
+TEST(Device, StateThatTheModelDoesNotGiveFailsTheCommand) {
   HcaVm vm({""});
-  EXPECT_THAT(vm.qmp("migrate", {{"uri", "exec:cat >/dev/null"}}).dump(), HasSubstr("mlx5-hca"));
+  vm.set_reg(0, FAKE_SCRATCH, FAKE_UNSAVABLE);
+  ASSERT_FALSE(vm.qmp("migrate", {{"uri", "exec:cat >/dev/null"}}).contains("error"));
+  EXPECT_EQ(migration_of(vm), "failed");
+  EXPECT_THAT(vm.output(), HasSubstr("cannot be saved: the fake does not want to"));
   EXPECT_EQ(vm.config(1, 0, 0), 0x101915b3u);
+  vm.set_reg(0, FAKE_SCRATCH, 1);
+  EXPECT_EQ(vm.reg(0, FAKE_SCRATCH), 1u) << "the machine goes on";
 }
 
 TEST(Device, TimeModeFollowsTheAccelerator) {

@@ -371,6 +371,43 @@ const char* hca_counter_name(const hca_t* h, unsigned index) {
 }
 uint64_t hca_counter_value(const hca_t* h, unsigned index) { return h->counters[index]; }
 uint64_t hca_state_digest(hca_t* h) { return h->counters[kEvents] + 1; }
+
+// The scratch registers and the next event of each HCA; FAKE_UNSAVABLE in its first word: not to be saved.
+typedef struct {
+  int64_t due, now;
+  uint8_t scratch[0x1000];
+} fake_state;
+static fake_state saved[kMaxHcas];
+
+const void* hca_sim_save(size_t* len, char* err, size_t err_len) {
+  for (unsigned i = 0; i < hca_total; i++) {
+    uint64_t first;
+    memcpy(&first, hcas[i]->scratch, sizeof(first));
+    if (first == FAKE_UNSAVABLE) {
+      snprintf(err, err_len, "the fake does not want to");
+      return NULL;
+    }
+    saved[i].due = hcas[i]->due;
+    saved[i].now = sim_now;
+    memcpy(saved[i].scratch, hcas[i]->scratch, sizeof(saved[i].scratch));
+  }
+  *len = hca_total * sizeof(fake_state);
+  return saved;
+}
+void hca_sim_release(void) {}
+int hca_sim_load(const void* state, size_t len, char* err, size_t err_len) {
+  if (len != hca_total * sizeof(fake_state)) {
+    snprintf(err, err_len, "the state is of another number of HCAs");
+    return -1;
+  }
+  memcpy(saved, state, len);
+  for (unsigned i = 0; i < hca_total; i++) {
+    hcas[i]->due = saved[i].due;
+    memcpy(hcas[i]->scratch, saved[i].scratch, sizeof(saved[i].scratch));
+  }
+  sim_now = saved[0].now;
+  return 0;
+}
 const char* hca_stats_json(hca_t* h) {
   snprintf(h->stats, sizeof(h->stats), "{\"options\": \"%s\", \"events\": %" PRIu64 "}", h->options,
            h->counters[kEvents]);

@@ -40,6 +40,7 @@ enum fake_action { FAKE_READ = 1, FAKE_WRITE = 2, FAKE_MSIX = 4, FAKE_TX = 8 };
 
 #define FAKE_ID_VALUE 0x5eca0000face0001ull
 #define FAKE_NOTHING 0xbad0bad0bad0bad0ull
+#define FAKE_UNSAVABLE 0x0face000dead000ull /* in the first word of FAKE_SCRATCH: hca_sim_save() fails */
 #define FAKE_BUFFER_SIZE 0x1000u
 
 #endif
