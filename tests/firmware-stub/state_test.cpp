@@ -18,7 +18,7 @@ namespace {
 
 // How many values a list names at its top.
 struct Listed {
-  static constexpr bool kResets = false;
+  static constexpr bool kResets = false, kStores = false, kLoads = false;
   unsigned count = 0;
   template <class T, class... Initial>
   void operator()(const char*, T&, const Initial&...) {
