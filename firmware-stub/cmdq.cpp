@@ -75,9 +75,11 @@ void CmdQueue::doorbell(std::uint32_t vector) {
 void CmdQueue::Job::find_row() { opcode = find_opcode(cmd.opcode); }
 
 bool CmdQueue::Job::sound() const {
-  if (cmd.in_len > kMaxInput || cmd.in.size() > kMaxInput || cmd.out_len > kMaxOutput || cmd.out.size() > kMaxOutput)
+  if (cmd.in_len > kMaxInput || cmd.in.size() > kMaxInput || cmd.out_len > kMaxOutput ||
+      cmd.out.size() > kMaxOutput)
     return false;
-  return delivery != CmdDelivery::kOk || (cmd.in.size() >= cmd.in_len && out_blocks.size() == blocks(cmd.out_len));
+  return delivery != CmdDelivery::kOk ||
+         (cmd.in.size() >= cmd.in_len && out_blocks.size() == blocks(cmd.out_len));
 }
 
 void CmdQueue::fetch(unsigned slot) {

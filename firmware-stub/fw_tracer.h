@@ -77,7 +77,8 @@ class FwTracer : public sc_core::sc_module {
     HCASIM_FIELDS(a, due_, owner_, on_, armed_, unheard_, gap_, key_, log_pages_, start_, block_, entries_,
                   number_, group_, stamp_);
     if constexpr (Archive::kLoads)
-      a.check(log_pages_ <= kLogMaxPages && entries_.size() <= prm::kTraceBlockEntries, "the ring is too large");
+      a.check(log_pages_ <= kLogMaxPages && entries_.size() <= prm::kTraceBlockEntries,
+              "the ring is too large");
     a.lasting("said", said_);
     a.lasting("lost", lost_);
     a.lasting("blocks", blocks_);

@@ -48,7 +48,8 @@ class Icmd : public sc_core::sc_module {
     a.lasting("commands", commands_);
     a.lasting("failed", failed_);
     // The command is what lies in the mailbox, which nothing changes meanwhile.
-    if constexpr (Archive::kLoads) a.check(!waiting_ || sound(), "the access does not agree with its mailbox");
+    if constexpr (Archive::kLoads)
+      a.check(!waiting_ || sound(), "the access does not agree with its mailbox");
   }
 
  private:

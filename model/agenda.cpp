@@ -141,7 +141,8 @@ Agenda::Block::Turn Agenda::Block::wanted() const {
   return {entry.due, entry.seq};
 }
 
-// The number is one that was given out before; clock.seq is beyond all such (SimulationContext::list_state()).
+// The number is one that was given out before; clock.seq is beyond all such
+// (SimulationContext::list_state()).
 void Agenda::Block::set_wanted(const Turn& turn) {
   cancel();
   if (turn.due == kNever) return;

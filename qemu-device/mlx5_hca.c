@@ -95,7 +95,8 @@ static bool add_capabilities(Mlx5Hca* dev, Error** errp) {
       return false;
     }
     /* Where the first error was: a state that is loaded may have one. */
-    pci_long_test_and_clear_mask(pci->cmask + AER_OFFSET + PCI_ERR_CAP, PCI_ERR_CAP_FEP_MASK | PCI_ERR_CAP_TLP);
+    pci_long_test_and_clear_mask(pci->cmask + AER_OFFSET + PCI_ERR_CAP,
+                                 PCI_ERR_CAP_FEP_MASK | PCI_ERR_CAP_TLP);
     if (dev->prop_node_guid && parse_guid(dev->prop_node_guid, &guid)) {
       pcie_dev_ser_num_init(pci, DSN_OFFSET, guid);
     }
@@ -149,7 +150,8 @@ static const hca_host_ops host_ops = {
     .pcie_error = mlx5_hca_pcie_error,
 };
 
-static const HcaPart* const parts[] = {&mlx5_hca_state, &mlx5_hca_memory, &mlx5_hca_vcpu, &mlx5_hca_pcie, &mlx5_hca_net, NULL};
+static const HcaPart* const parts[] = {&mlx5_hca_state, &mlx5_hca_memory, &mlx5_hca_vcpu,
+                                       &mlx5_hca_pcie,  &mlx5_hca_net,    NULL};
 
 static void mlx5_hca_realize(PCIDevice* pci, Error** errp) {
   Mlx5Hca* dev = MLX5_HCA(pci);

@@ -158,7 +158,8 @@ void mlx5_hca_want_turn(HcaLink* link);
 void mlx5_hca_settle(void);
 /* Does what was put off, so that nothing waits on this side of the C API. False: there is no end to it. */
 bool mlx5_hca_drain(void);
-/* hca_sim_save(), hca_sim_load(), of a machine that stands still; and what the clock here was and is to be. */
+/* hca_sim_save(), hca_sim_load(), of a machine that stands still; and what the clock here was and is to be.
+ */
 const void* mlx5_hca_save(size_t* len, char* why, size_t why_len);
 int mlx5_hca_load(const void* state, size_t len, char* why, size_t why_len);
 void mlx5_hca_clock_get(int64_t* lost, int64_t* armed, int64_t* timer_at, uint64_t* timer_runs);

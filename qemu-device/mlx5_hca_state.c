@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * savevm, loadvm, migrate. The devices have sections with what is QEMU's of each function (configuration space,
- * MSI-X). What is the model's belongs to all HCAs together, as they share a clock and cables: it is one piece of
- * bytes (hca_sim_save()) in a section of its own, which is loaded behind those of the physical functions. A state
- * that the model cannot give, or does not take, fails the command with the reason.
+ * savevm, loadvm, migrate. The devices have sections with what is QEMU's of each function (configuration
+ * space, MSI-X). What is the model's belongs to all HCAs together, as they share a clock and cables: it is
+ * one piece of bytes (hca_sim_save()) in a section of its own, which is loaded behind those of the physical
+ * functions. A state that the model cannot give, or does not take, fails the command with the reason.
  *
  * While a state is loaded, QEMU resets functions, and makes virtual ones; of that the model learns nothing
  * (mlx5_hca_loading()).
@@ -140,5 +140,6 @@ const VMStateDescription mlx5_hca_vmstate = {
     .pre_save = function_pre_save,
     .pre_load = function_pre_load,
     .post_load = function_post_load,
-    .fields = (const VMStateField[]){VMSTATE_PCI_DEVICE(parent_obj, Mlx5Hca), VMSTATE_MSIX(parent_obj, Mlx5Hca),
-                                     VMSTATE_BOOL(removed, Mlx5Hca), VMSTATE_END_OF_LIST()}};
+    .fields =
+        (const VMStateField[]){VMSTATE_PCI_DEVICE(parent_obj, Mlx5Hca), VMSTATE_MSIX(parent_obj, Mlx5Hca),
+                               VMSTATE_BOOL(removed, Mlx5Hca), VMSTATE_END_OF_LIST()}};

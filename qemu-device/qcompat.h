@@ -206,11 +206,12 @@ static inline void qcompat_vf_bar(PCIDevice* vf, int number, uint8_t type, Memor
 #endif
 }
 
-/* The SR-IOV capability has been loaded, and its virtual functions are to be there. False: it has more of them
- * enabled than there are. */
+/* The SR-IOV capability has been loaded, and its virtual functions are to be there. False: it has more of
+ * them enabled than there are. */
 static inline bool qcompat_sriov_loaded(PCIDevice* pf) {
   uint16_t control = pci_get_word(pf->config + pf->exp.sriov_cap + PCI_SRIOV_CTRL);
-  uint16_t wanted = control & PCI_SRIOV_CTRL_VFE ? pci_get_word(pf->config + pf->exp.sriov_cap + PCI_SRIOV_NUM_VF) : 0;
+  uint16_t wanted =
+      control & PCI_SRIOV_CTRL_VFE ? pci_get_word(pf->config + pf->exp.sriov_cap + PCI_SRIOV_NUM_VF) : 0;
 
   if (wanted > pci_get_word(pf->config + pf->exp.sriov_cap + PCI_SRIOV_TOTAL_VF)) {
     return false;

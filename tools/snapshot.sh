@@ -29,6 +29,7 @@ snapshot_key() {
     "$1" --version
     sha256sum "$HCASIM_PLUGIN"
     stat -L -c '%n %s %Y' "$GUEST_DIR"/* "$GUEST_ROOT"
+    # shellcheck disable=SC2154 # those of boot()
     if ((${#files[@]} > 0)); then sha256sum "${files[@]}"; fi
     printf '%s\n' "${words[@]}"
   } | sha256sum | cut -c 1-20

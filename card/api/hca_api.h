@@ -230,13 +230,13 @@ HCA_API const char* hca_stats_json(hca_t* hca);
 HCA_API uint64_t hca_state_digest(hca_t* hca);
 
 // Saved states (card/state): all that the HCAs of the process are and have under way, without their hosts'
-// memory, as bytes that `hcasim state` prints. Between two calls; the caller's clock goes on from there when it is
-// loaded. What is under way to and from other processes is no part of it. Returns the state, which stays until the
-// next call or hca_sim_release(); null: err says why not, and nothing happened.
+// memory, as bytes that `hcasim state` prints. Between two calls; the caller's clock goes on from there when
+// it is loaded. What is under way to and from other processes is no part of it. Returns the state, which
+// stays until the next call or hca_sim_release(); null: err says why not, and nothing happened.
 HCA_API const void* hca_sim_save(size_t* len, char* err, size_t err_len);
 HCA_API void hca_sim_release(void);
-// Into HCAs made in the same order with the same options and profiles, whose hosts have the memory that those of
-// the saved ones had. 0 = done; otherwise err says why not, and the HCAs are as they were.
+// Into HCAs made in the same order with the same options and profiles, whose hosts have the memory that those
+// of the saved ones had. 0 = done; otherwise err says why not, and the HCAs are as they were.
 HCA_API int hca_sim_load(const void* state, size_t len, char* err, size_t err_len);
 
 // Validation rules (option rules=report, strict, off): what a driver has to keep. index

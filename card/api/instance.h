@@ -75,8 +75,8 @@ struct hca final {
     HCASIM_FIELDS(a, model, firmware);
     a("simulation", hcasim::simulation());
   }
-  // In a saved state: without what it shares with the others of the process, and with what is neither of the model
-  // nor of the firmware.
+  // In a saved state: without what it shares with the others of the process, and with what is neither of the
+  // model nor of the firmware.
   template <class Archive>
   void list_saved(Archive& a) {
     if constexpr (!Archive::kNames) a("model", model);  // where nothing is that others refer to by its place
@@ -96,7 +96,7 @@ struct hca final {
   bool in_service = true;
   bool death_reported = false;
   bool link_injected_down = false;
-  bool loading = false;  // a saved state
+  bool loading = false;                         // a saved state
   std::vector<hcasim::FaultSpec> planned;       // by hca_inject() before simulated time began
   std::uint64_t faults_on_request = 0;          // by hca_inject(), in addition to those of the plan
   std::unique_ptr<hcasim::api::Uplink> uplink;  // null: a cable to itself

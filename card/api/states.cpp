@@ -69,7 +69,8 @@ void hca_sim_release(void) { std::string().swap(latest()); }
 
 int hca_sim_load(const void* state, size_t len, char* err, size_t err_len) {
   std::string why = obstacle();
-  if (why.empty() && hcasim::api::Recorder::current()) why = "record=: a recording cannot go on with another state";
+  if (why.empty() && hcasim::api::Recorder::current())
+    why = "record=: a recording cannot go on with another state";
   if (!why.empty()) {
     tell(err, err_len, why);
     return -1;

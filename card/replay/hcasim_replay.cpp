@@ -68,8 +68,12 @@ int run(int argc, char** argv) {
   app.add_option("--stop-at", options.stop_at,
                  "end before the event of this number, as a difference names it");
   CLI::Option* const stop = app.get_option("--stop-at");
-  app.add_option("--save", options.save, "with --stop-at: write the state of the HCAs (hcasim state) before the first call from there on; the event is named")->needs(stop);
-  CLI::Option* const from = app.add_option("--from", options.from, "begin with that state instead of at the start");
+  app.add_option("--save", options.save,
+                 "with --stop-at: write the state of the HCAs (hcasim state) before the first call from "
+                 "there on; the event is named")
+      ->needs(stop);
+  CLI::Option* const from =
+      app.add_option("--from", options.from, "begin with that state instead of at the start");
   app.add_option("--from-event", options.from_event, "the event that comes next then, as --save has named it")
       ->needs(from);
   app.add_option("--reload", options.reload_every,

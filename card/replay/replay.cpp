@@ -308,7 +308,9 @@ bool Replay::skip(std::string& err) {
     } else if (record.event == Event::kAttach) {
       if (hca_t* h = hca_of(record.numbers[0])) attach(h, record.numbers[0], record.numbers[1] != 0);
     } else if (record.event == Event::kLinkUp) {
-      err = "an HCA has a wire to another process, which is no part of a state: it is replayed from the start alone";
+      err =
+          "an HCA has a wire to another process, which is no part of a state: it is replayed from the start "
+          "alone";
       return false;
     }
   }

@@ -73,8 +73,8 @@ class Replay {
   const Noted* answer(Noted& made, std::size_t fields, bool text);
   void diverge(const std::string& expected, const std::string& got);
   void end_early(const std::string& why);
-  // Begins at options_.from_event with the state of options_.from: of what was before, only that is done which
-  // says what HCAs there are, and which functions are on the bus.
+  // Begins at options_.from_event with the state of options_.from: of what was before, only that is done
+  // which says what HCAs there are, and which functions are on the bus.
   bool skip(std::string& err);
   std::string saved_state();
   void stop();

@@ -52,8 +52,8 @@ class MadeAs {
       T saved{};
       a(name, saved);
       if (saved != own)
-        a.fail("the saved card and this one have different " + std::string(what) + ": " + text(saved) + " and " +
-               text(own));
+        a.fail("the saved card and this one have different " + std::string(what) + ": " + text(saved) +
+               " and " + text(own));
     } else {
       a(name, own);
     }
@@ -95,7 +95,8 @@ struct File {
         }
       }
     });
-    if constexpr (Archive::kLoads) a.check(next == cards.size(), "the state is of fewer cards than there are here");
+    if constexpr (Archive::kLoads)
+      a.check(next == cards.size(), "the state is of fewer cards than there are here");
     // Behind the cards: queues that are made there take numbers of it.
     a("simulation", simulation());
     api::Simulation::instance().list_clock(a);

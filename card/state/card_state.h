@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The state of all cards of the process as a file (format: tagged.h): they share one clock, and what is under way
-// from one to another belongs to both. Cards that are made with the same options and profiles take it over and go
-// on where the saved ones were, at their time.
+// The state of all cards of the process as a file (format: tagged.h): they share one clock, and what is under
+// way from one to another belongs to both. Cards that are made with the same options and profiles take it
+// over and go on where the saved ones were, at their time.
 #ifndef HCASIM_CARD_STATE_CARD_STATE_H
 #define HCASIM_CARD_STATE_CARD_STATE_H
 

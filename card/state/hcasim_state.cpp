@@ -23,7 +23,9 @@ std::string contents(const std::string& path) {
 
 std::string cut(const std::string& value, bool whole) {
   constexpr std::size_t kMost = 200;
-  return whole || value.size() <= kMost ? value : value.substr(0, kMost) + fmt::format("... ({} characters)", value.size());
+  return whole || value.size() <= kMost
+             ? value
+             : value.substr(0, kMost) + fmt::format("... ({} characters)", value.size());
 }
 
 int show(const std::string& path, const std::string& below, bool zeros, bool whole) {
@@ -41,7 +43,8 @@ int sizes(const std::string& path, unsigned levels) {
   std::map<std::string, std::size_t> values;
   hcasim::saved::list(file, [&](const std::string& at, const std::string&) {
     std::size_t end = 0;
-    for (unsigned i = 0; i < levels && end != std::string::npos; ++i) end = at.find('.', end == 0 ? 0 : end + 1);
+    for (unsigned i = 0; i < levels && end != std::string::npos; ++i)
+      end = at.find('.', end == 0 ? 0 : end + 1);
     ++values[at.substr(0, end)];
   });
   fmt::print("{} bytes, version {} of the card\n", file.size(), hcasim::saved::version_of(file));
@@ -50,8 +53,9 @@ int sizes(const std::string& path, unsigned levels) {
 }
 
 int diff(const std::string& first, const std::string& second, bool whole) {
-  const auto counts = hcasim::saved::diff(contents(first), contents(second),
-                                          [&](const std::string& line) { fmt::print("{}\n", cut(line, whole)); });
+  const auto counts = hcasim::saved::diff(contents(first), contents(second), [&](const std::string& line) {
+    fmt::print("{}\n", cut(line, whole));
+  });
   if (counts.same()) {
     fmt::print("the two states are the same\n");
     return 0;

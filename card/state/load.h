@@ -138,8 +138,7 @@ class StateLoad : public state::Fields<StateLoad> {
 
   const Item& expect(std::string_view name, Type type) {
     const Item& item = from_.next();
-    if (item.name != name)
-      fail("\"" + std::string(name) + "\" is expected here");
+    if (item.name != name) fail("\"" + std::string(name) + "\" is expected here");
     if (item.type != type)
       fail(std::string("a ") + name_of(type) + " is expected here, and this is a " + name_of(item.type));
     return item;
@@ -179,6 +178,14 @@ class StateLoad : public state::Fields<StateLoad> {
     named(name, [&] { add(name, field); });
   }
 
+  // By names that mean the same everywhere: sizes that shifts go by, in bits.
+  static bool in_range(std::string_view name, std::uint64_t v) {
+    if (name.substr(0, 4) != "log_") return true;
+    if (name == "log_page" || name == "log_dci_errored") return v < 64;
+    if (name == "log_stride" || name == "log_rq_stride") return v <= 11;
+    return name == "log_sq_size" ? v < 26 : v < 32;
+  }
+
   template <class T>
   void number(std::string_view name, T& field) {
     const std::uint64_t v = expect(name, Type::kNumber).number;
@@ -187,8 +194,12 @@ class StateLoad : public state::Fields<StateLoad> {
       field = v != 0;
     } else {
       field = static_cast<T>(v);
+      if (!in_range(name, v)) fail("the number is out of its range: " + std::to_string(v));
+      if (name == "switched_to" && v >= functions_ && v != 0xffff)
+        fail("the card has no such function: " + std::to_string(v));
       if (name == "function" && v >= functions_) fail("the card has no such function: " + std::to_string(v));
-      if (static_cast<std::uint64_t>(field) != v) fail("the number is out of its range: " + std::to_string(v));
+      if (static_cast<std::uint64_t>(field) != v)
+        fail("the number is out of its range: " + std::to_string(v));
       if constexpr (std::is_enum_v<T>)
         if (!state::valid(field)) fail("there is no such value: " + std::to_string(v));
     }
@@ -197,7 +208,8 @@ class StateLoad : public state::Fields<StateLoad> {
   template <class T>
   void add(std::string_view name, T& field) {
     if constexpr (state::Referable<T>::value) {
-      if (!referred_.emplace(path(), Referred{&field, typeid(T), typeid(typename state::Referable<T>::Base)}).second)
+      if (!referred_.emplace(path(), Referred{&field, typeid(T), typeid(typename state::Referable<T>::Base)})
+               .second)
         fail("it is there twice");
     }
     if constexpr (std::is_floating_point_v<T>) {
@@ -262,7 +274,8 @@ class StateLoad : public state::Fields<StateLoad> {
     }
     if constexpr (std::is_enum_v<Element>)
       for (const Element e : field)
-        if (!state::valid(e)) fail("there is no such value: " + std::to_string(static_cast<std::uint64_t>(e)));
+        if (!state::valid(e))
+          fail("there is no such value: " + std::to_string(static_cast<std::uint64_t>(e)));
   }
 
   // What cannot be made is there already, or must not be there.

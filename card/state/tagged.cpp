@@ -124,11 +124,13 @@ std::string TaggedWriter::finish() && {
 
 TaggedReader::TaggedReader(std::string_view file) {
   levels_.push_back({file, ""});
-  if (file.size() < kHead + kTail) fail("this is not a saved state: it has " + std::to_string(file.size()) + " bytes");
-  if (file.substr(0, kMagic.size()) != kMagic) fail("this is not a saved state: it does not begin with \"hcastate\"");
+  if (file.size() < kHead + kTail)
+    fail("this is not a saved state: it has " + std::to_string(file.size()) + " bytes");
+  if (file.substr(0, kMagic.size()) != kMagic)
+    fail("this is not a saved state: it does not begin with \"hcastate\"");
   if (const auto format = fixed_at<std::uint32_t>(&file[8]); format != kFormat)
-    fail("the state is in format " + std::to_string(format) + ", which this version does not read: it reads " +
-         std::to_string(kFormat));
+    fail("the state is in format " + std::to_string(format) +
+         ", which this version does not read: it reads " + std::to_string(kFormat));
   version_ = fixed_at<std::uint32_t>(&file[12]);
   if (const auto len = fixed_at<std::uint64_t>(&file[16]); len != file.size() - kHead - kTail)
     fail("the state is cut off or has something behind it: it says that it has " + std::to_string(len) +
@@ -253,8 +255,10 @@ void TaggedReader::skip() {
 }
 
 void TaggedReader::leave() {
-  if (!at_end() || peeked_) fail("there is more than expected, " + std::string(peek().name.empty() ? "an element" : peek().name));
-  if (levels_.back().list && levels_.back().count != levels_.back().index) fail("a list has fewer items than it says");
+  if (!at_end() || peeked_)
+    fail("there is more than expected, " + std::string(peek().name.empty() ? "an element" : peek().name));
+  if (levels_.back().list && levels_.back().count != levels_.back().index)
+    fail("a list has fewer items than it says");
   item_ = Item{};
   item_.name = levels_.back().name;
   levels_.pop_back();

@@ -8,10 +8,11 @@
 //   tag     = varint: number of the name << 3 | Type
 //   name    = varint length, characters; only if the number is the next that no item before has had
 //   number  = varint;  bytes = varint length, bytes;  real = 8 bytes, IEEE 754;  none = nothing
-//   group = u32 length in bytes, items;  list = u32 length in bytes of what follows, u32 number of its items, items
+//   group = u32 length in bytes, items;  list = u32 length in bytes of what follows, u32 number of its items,
+//   items
 //
-// Name 0 is the empty one: of a list's elements. A varint has 7 bits a byte, the low ones first (as LEB128), in
-// as few bytes as there can be; so that a state has one form only.
+// Name 0 is the empty one: of a list's elements. A varint has 7 bits a byte, the low ones first (as LEB128),
+// in as few bytes as there can be; so that a state has one form only.
 #ifndef HCASIM_CARD_STATE_TAGGED_H
 #define HCASIM_CARD_STATE_TAGGED_H
 
@@ -108,7 +109,7 @@ class TaggedReader {
  private:
   struct Level {
     std::string_view left;
-    std::string_view name;   // of the group
+    std::string_view name;    // of the group
     std::uint64_t index = 0;  // of the last item
     std::size_t count = 0;    // of a list
     bool list = false;

@@ -40,11 +40,13 @@ std::string text_of(const Item& item) {
     }
     case Type::kBytes: {
       const std::string_view bytes = item.content;
-      if (const prm::StructInfo* context = prm::find_struct(item.name); context && context->bits == bytes.size() * 8)
+      if (const prm::StructInfo* context = prm::find_struct(item.name);
+          context && context->bits == bytes.size() * 8)
         return prm::dump(*context, reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
       if (readable(bytes)) return '"' + std::string(bytes) + '"';
-      return bytes.find_first_not_of('\0') == std::string_view::npos ? std::to_string(bytes.size()) + " zero bytes"
-                                                                    : hex(bytes);
+      return bytes.find_first_not_of('\0') == std::string_view::npos
+                 ? std::to_string(bytes.size()) + " zero bytes"
+                 : hex(bytes);
     }
     case Type::kGroup:
     case Type::kList:
@@ -80,8 +82,9 @@ class Lister {
     from_.enter();
     if (from_.at_end()) {
       line_(path_ + index, item.type == Type::kList ? "no elements" : "nothing");
-    } else if (const Item first = from_.peek(); !index.empty() && first.type == Type::kNumber &&
-                                                (first.name == "number" || (first.name.empty() && pair(item)))) {
+    } else if (const Item first = from_.peek();
+               !index.empty() && first.type == Type::kNumber &&
+               (first.name == "number" || (first.name.empty() && pair(item)))) {
       from_.next();
       path_ += '[' + std::to_string(first.number) + ']';
       all(false);

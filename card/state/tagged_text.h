@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A saved state as text: a line for each value, with its path. Elements of lists have their number in the path:
-// the object's, or the key, where they have one.
+// A saved state as text: a line for each value, with its path. Elements of lists have their number in the
+// path: the object's, or the key, where they have one.
 #ifndef HCASIM_CARD_STATE_TAGGED_TEXT_H
 #define HCASIM_CARD_STATE_TAGGED_TEXT_H
 

@@ -43,7 +43,8 @@ class TraceState {
         Count one;
         read(one);
         for (unsigned i = 0; i < end; ++i)
-          if (one.name == traces::info(static_cast<What>(i)).name) counts.set_count(static_cast<What>(i), one.count);
+          if (one.name == traces::info(static_cast<What>(i)).name)
+            counts.set_count(static_cast<What>(i), one.count);
       });
     } else {
       a.list(name, [&](auto write) {

@@ -158,8 +158,9 @@ struct QpObject : Referred {
     Referred::list_state(a);
     HCASIM_FIELDS(a, qpc, opt_param_mask, pd, xrcd, counter_set, scq, rcq, departures, srq, sqc, tis, dctc);
     if constexpr (Archive::kLoads)
-      a.check((sqc.empty() || sqc.size() == prm::sqc::bytes) && (dctc.empty() || dctc.size() == prm::dctc::bytes),
-              "a context has another size");
+      a.check(
+          (sqc.empty() || sqc.size() == prm::sqc::bytes) && (dctc.empty() || dctc.size() == prm::dctc::bytes),
+          "a context has another size");
   }
 };
 

@@ -51,7 +51,8 @@ class NumberPool {
     a("limit", count_, all_);
     HCASIM_FIELDS(a, fresh_, used_, freed_);
     if constexpr (Archive::kLoads) {
-      a.check(fresh_ <= all_ && count_ <= all_ && freed_.size() + used_ == fresh_, "the numbers do not add up");
+      a.check(fresh_ <= all_ && count_ <= all_ && freed_.size() + used_ == fresh_,
+              "the numbers do not add up");
       for (const std::uint32_t n : freed_) a.check(n - first_ < fresh_, "a number was never given out");
     }
   }

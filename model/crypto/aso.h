@@ -60,6 +60,7 @@ class SaAso {
   template <class Archive>
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, context_, pd_, reg_, wide_, event_);
+    if constexpr (Archive::kLoads) a.check(reg_ < 8, "there is no such register");
   }
 
  private:

@@ -50,6 +50,7 @@ struct GcmStream {
   template <class Archive>
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, decrypts, first, counter, hash, aad_bytes, data_bytes, part, part_len);
+    if constexpr (Archive::kLoads) a.check(part_len < kGcmBlock, "a part of a block is no whole one");
   }
 };
 

@@ -67,6 +67,8 @@ struct TlsTx {
   template <class Archive>
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, params, started, record, head, have, left, tag_done, tag, gcm);
+    if constexpr (Archive::kLoads)
+      a.check(tag_done <= kGcmTag && have <= kTlsHead, "more of a record is there than it has");
   }
 };
 
@@ -112,6 +114,11 @@ struct TlsRx {
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, params, started, tracker, auth, next_sn, next_record, resync_sn, offset, record, open,
                   head, have, tag_done, tag, gcm);
+    if constexpr (Archive::kLoads)
+      a.check(tag_done <= kGcmTag && have <= kTlsHead &&
+                  (!open || have < kTlsHead || next_record - next_sn > kGcmTag ||
+                   tag_done + (next_record - next_sn) == kGcmTag),
+              "more of a record is there than it has");
   }
 
  private:

@@ -47,6 +47,7 @@ class alignas(64) ContextCache {
     a.kept("first", first_);
     a.kept("others", others_);
     HCASIM_FIELDS(a, last_, hits_, misses_);
+    if constexpr (Archive::kLoads) a.check(last_ < first_.size() || last_ == 0, "there is no such line");
   }
   std::uint64_t hits() const { return hits_; }
   std::uint64_t misses() const { return misses_; }

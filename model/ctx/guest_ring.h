@@ -46,6 +46,8 @@ struct ReadAhead {
   template <class Archive>
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, bytes, first, count);
+    if constexpr (Archive::kLoads)
+      a.check(count * std::size_t{16} <= bytes.size() || count == 0, "what was read ahead has no bytes");
   }
 };
 

@@ -69,6 +69,8 @@ class ESwitch final : public EmbeddedSwitch {
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, shared_root_);
     a.kept("last", last_);
+    if constexpr (Archive::kLoads)
+      a.check(shared_root_ == 0 || other_ != nullptr, "the card has no other port");
   }
 
  private:

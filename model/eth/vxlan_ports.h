@@ -49,6 +49,7 @@ class VxlanPorts {
   template <class Archive>
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, entries_, count_);
+    if constexpr (Archive::kLoads) a.check(count_ <= entries_.size(), "there are more ports than places");
   }
 
  private:

@@ -67,6 +67,17 @@ class Injector : public sc_core::sc_module {
     a.lasting("in_force", lasting_);
     a.lasting("random", random_);
     a.lasting("turns", turns_);
+    if constexpr (Archive::kLoads) {
+      bool good = lasting_.size() == faults_.size();
+      for (std::size_t i = 0; i < faults_.size(); ++i)
+        good = good && faults_[i] && faults_[i]->spec.number == i + 1 &&
+               (faults_[i]->spec.timed || faults_[i]->spec.every != 0);
+      for (std::size_t i = 0; i < turns_.size(); ++i) {
+        const Turn* turn = turns_.to_come(i);
+        good = good && turn && (turn->generation != generation_ || turn->index < faults_.size());
+      }
+      a.check(good, "the plan of faults does not agree with itself");
+    }
   }
 
  private:

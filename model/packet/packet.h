@@ -204,9 +204,12 @@ struct Packet {
                   departure_id, payload_len, wqe_serial, trace_qpn, trace_packets, first_bit, corrupt,
                   packets, unit);
     if constexpr (Archive::kLoads) {
-      a.check(packets <= kMaxRun, "a run has at most 16 packets");
-      a.check(packets <= 1 || (unit != 0 && payload_len > (packets - 1U) * unit && payload_len <= packets * unit),
-              "the packets of a run do not have their bytes");
+      a.check(kind <= PacketKind::kEthernet, "there is no such kind of packet");
+      a.check(packets >= 1 && packets <= kMaxRun, "a run has 1 to 16 packets");
+      a.check(payload_len <= (packets == 1 ? kMaxFrame : kMaxRun * kMaxPayload), "the payload is too large");
+      a.check(
+          packets <= 1 || (unit != 0 && payload_len > (packets - 1U) * unit && payload_len <= packets * unit),
+          "the packets of a run do not have their bytes");
     }
     for (unsigned i = 0; packets > 1 && i < packets; ++i) a("at", at[i]);
     if constexpr (Archive::kLoads) {

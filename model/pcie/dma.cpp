@@ -112,13 +112,6 @@ inline Time Dma::write_time(Time leaves, const WriteCost& cost, bool late) {
   return late ? up_.fill(leaves, cost.wire) : up_.reserve(leaves, cost.wire) + cost.wire;
 }
 
-Dma::Entry& Dma::unused_entry() {
-  if (unused_.empty()) return entries_.emplace_back();
-  Entry* const e = unused_.back();
-  unused_.pop_back();
-  return *e;
-}
-
 inline Dma::Entry& Dma::new_entry(std::uint64_t addr, std::uint32_t len, Kind kind, WriteOwner owner) {
   Entry& e = unused_entry();
   e.addr = addr;

@@ -261,7 +261,12 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   Time local_time(std::size_t len) const {
     return cycle_.period() * static_cast<Time>(1 + (len + kLocalLine - 1) / kLocalLine);
   }
-  Entry& unused_entry();
+  Entry& unused_entry() {
+    if (unused_.empty()) return entries_.emplace_back();
+    Entry* const e = unused_.back();
+    unused_.pop_back();
+    return *e;
+  }
   Entry& new_entry(std::uint64_t addr, std::uint32_t len, Kind kind, WriteOwner owner);
   Time post_inline(Time t, std::uint64_t addr, const void* src, std::uint32_t len, WriteOwner owner,
                    bool group, WriteOwner behind);

@@ -87,6 +87,12 @@ class Pause : public sc_core::sc_module {
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, until_, last_, held_, waiting_, thresholds_, xon_asked_, asked_whole_, asked_,
                   ask_again_, checking_, opens_, checks_);
+    if constexpr (Archive::kLoads) {
+      for (std::size_t i = 0; i < opens_.size(); ++i)
+        a.check(*opens_.to_come(i) < kPriorities, "there is no such priority");
+      for (const auto& queue : held_)
+        for (const Held& held : queue) a.check(static_cast<bool>(held.packet), "a packet is missing");
+    }
   }
 
  private:

@@ -62,8 +62,8 @@ struct PortFaults {
 
   template <class Archive>
   void list_state(Archive& a) {
-    HCASIM_FIELDS(a, drop, duplicate, reorder, corrupt, garble, ecn, ecn_kmin, ecn_kmax, ecn_pmax, reorder_delay,
-                  seed);
+    HCASIM_FIELDS(a, drop, duplicate, reorder, corrupt, garble, ecn, ecn_kmin, ecn_kmax, ecn_pmax,
+                  reorder_delay, seed);
   }
 };
 
@@ -312,6 +312,7 @@ class Port : public sc_core::sc_module {
     template <class Archive>
     void list_state(Archive& a) {
       HCASIM_FIELDS(a, requester, packets, starts);
+      if constexpr (Archive::kLoads) a.check(packets <= kMaxRun, "a run has at most 16 packets");
     }
   } tail_;
   Time taken_ = 0;

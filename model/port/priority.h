@@ -26,6 +26,8 @@ struct PriorityMap {
   template <class Archive>
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, by_dscp, of_dscp);
+    if constexpr (Archive::kLoads)
+      for (const auto priority : of_dscp) a.check(priority < kPriorities, "there is no such priority");
   }
 };
 
@@ -51,6 +53,8 @@ struct PortBuffers {
   template <class Archive>
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, buffers, of_priority);
+    if constexpr (Archive::kLoads)
+      for (const auto buffer : of_priority) a.check(buffer < kCount, "there is no such buffer");
   }
 };
 

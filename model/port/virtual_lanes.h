@@ -49,6 +49,7 @@ struct VirtualLanes {
   template <class Archive>
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, of_level, high, low, high_limit, operational);
+    if constexpr (Archive::kLoads) a.check(operational <= kLanes, "there are no such lanes");
   }
 };
 

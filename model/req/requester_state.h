@@ -104,6 +104,9 @@ struct SendWqe : SendWqeHead {
   void list_state(Archive& a) {
     SendWqeHead::list_state(a);
     HCASIM_FIELDS(a, sges, bytes, trailer);
+    if constexpr (Archive::kLoads)
+      a.check((!inline_data || bytes.size() == length) && inline_head <= bytes.size(),
+              "the WQE does not agree with its bytes");
   }
 
   // As new; the lists keep their memory.
@@ -244,6 +247,9 @@ struct RequesterState {
                   dc_target, dc_first_psn, retries_left, rnr_left, last_ready, unit_until, rx_until, parked,
                   context_due, timer_due, timer_queued, rnr_until, turn_at, port_queued, epoch, send_fault,
                   response_fault, errored_streams, blueflame, blueflame_len);
+    if constexpr (Archive::kLoads)
+      a.check(blueflame_len <= sizeof blueflame && next_to_send <= window.size(),
+              "the send queue does not agree with itself");
   }
 };
 

@@ -41,6 +41,9 @@ struct ResponderResource {
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, atomic, masked, first_psn, packets, sent, va, rkey, length, original, msn, pd, ready,
                   trace_qpn, wqe_serial, parked, answered);
+    if constexpr (Archive::kLoads)
+      a.check(!masked || length == 4 || length == 8 || length == 16 || length == 32,
+              "an atomic operand has no such size");
   }
 };
 
@@ -87,6 +90,7 @@ struct ResponderState {
     template <class Archive>
     void list_state(Archive& a) {
       HCASIM_FIELDS(a, op, matched, index, skip, header);
+      if constexpr (Archive::kLoads) a.check(skip == 0 || skip == 16, "there is no such header");
     }
   } tagged;
 

@@ -12,6 +12,7 @@
 
 #include "model/function/id.h"
 #include "model/packet/packet.h"
+#include "model/sched/traffic_classes.h"
 #include "model/sched/turn.h"
 #include "model/state/fields.h"
 #include "model/timed_queue.h"
@@ -26,7 +27,6 @@ class Injector;
 class Port;
 class QpTable;
 class Qos;
-class TrafficClasses;
 struct Profile;
 
 class Scheduler final : public sc_core::sc_module {
@@ -114,6 +114,7 @@ class Scheduler final : public sc_core::sc_module {
     template <class Archive>
     void list_state(Archive& a) {
       HCASIM_FIELDS(a, turn, group, open, affinity, tc);
+      if constexpr (Archive::kLoads) a.check(tc < TrafficClasses::kCount, "there is no such traffic class");
     }
   };
   Qp* qp_of(const Turn& turn) const;

@@ -83,6 +83,12 @@ class TrafficClasses {
     template <class Archive>
     void list_state(Archive& a) {
       HCASIM_FIELDS(a, map, classes);
+      if constexpr (Archive::kLoads) {
+        bool good = true;
+        for (const std::uint8_t tc : map) good = good && tc < kCount;
+        for (const Class& c : classes) good = good && c.group < kGroups;
+        a.check(good, "there is no such traffic class or group");
+      }
     }
   } settings_;
   std::array<RateClock, kCount> rates_{};

@@ -14,9 +14,9 @@
 // by name (StateList), saved states (card/state). What is not state stays out: configuration, references to
 // other blocks, scratch memory, caches of what can be computed again.
 //
-// What is kept in another form than a reader could fill asks the archive: kResets; kStores (it saves or loads:
-// list(), packet(), reference(), bytes() of card/state/save.h and load.h), kLoads. What follows from listed
-// fields is computed again there if kLoads.
+// What is kept in another form than a reader could fill asks the archive: kResets; kStores (it saves or
+// loads: list(), packet(), reference(), bytes() of card/state/save.h and load.h), kLoads. What follows from
+// listed fields is computed again there if kLoads.
 //
 // A plain struct (an aggregate) is reset by its own initializers; its list is for the others.
 // Fields may be numbers, bools, enumerations, strings, types with a list_state() of their own, and standard

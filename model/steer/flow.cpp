@@ -45,7 +45,8 @@ bool FlowSteering::rebuild() {
     }
     for (auto& [index, entry] : table.entries) {
       const auto group = table.groups.find(entry.group);
-      if (group == table.groups.end() || index < group->second.first || index > group->second.last) return false;
+      if (group == table.groups.end() || index < group->second.first || index > group->second.last)
+        return false;
       index_entry(group->second, index, entry);
     }
   }

@@ -99,6 +99,7 @@ struct MeterAction {
   template <class Archive>
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, object, meter, reg, before);
+    if constexpr (Archive::kLoads) a.check(meter < 2 && reg < 8, "there is no such meter or register");
   }
 };
 

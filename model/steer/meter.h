@@ -30,6 +30,7 @@ class TokenBucket {
   template <class Archive>
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, burst_, mantissa_, exponent_, full_at_);
+    if constexpr (Archive::kLoads) a.check(exponent_ < 32, "the rate is out of its range");
   }
 
  private:

@@ -64,6 +64,15 @@ class Memic : public LocalMemory {
   template <class Archive>
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, areas_, bytes_);
+    if constexpr (Archive::kLoads) {
+      bool good = areas_.empty() || bytes_.size() == kBytes;
+      std::uint64_t end = kBase;
+      for (const auto& [addr, area] : areas_) {
+        good = good && addr >= end && area.size <= kBytes && addr - kBase <= kBytes - area.size;
+        end = addr + area.size;
+      }
+      a.check(good, "the areas do not lie in the memory, apart from each other");
+    }
   }
 
  private:

@@ -94,7 +94,8 @@ struct Mkey {
                   relaxed_read, length64, pd, qpn, start, len, base, log_page, xlt, xlt_words, sparse,
                   signature, paged);
     if constexpr (Archive::kLoads)
-      a.check(sparse ? sparse->is_of(xlt_words) : xlt.size() <= xlt_words, "the translation list has another size");
+      a.check(sparse ? sparse->is_of(xlt_words) : xlt.size() <= xlt_words,
+              "the translation list has another size");
   }
 };
 

@@ -38,6 +38,7 @@ struct SigDomain {
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, type, block, psv, seed_ones, app, app_mask, ref, ref_increments, app_escape,
                   app_ref_escape);
+    if constexpr (Archive::kLoads) a.check(type == decltype(type){} || block != 0, "a block has no bytes");
   }
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Saved states (hca_sim_save(), hca_sim_load()): a card that is loaded goes on as the saved one did, a damaged
-// state changes nothing. What other cards and other processes make of one: tests/device/recorded-run.
+// Saved states (hca_sim_save(), hca_sim_load()): a card that is loaded goes on as the saved one did, a
+// damaged state changes nothing. What other cards and other processes make of one: tests/device/recorded-run.
 #include <gtest/gtest.h>
 #include <libdeflate.h>
 
@@ -69,7 +69,8 @@ class SavedState : public DeviceTest {
   static End run_on(std::int64_t until) {
     while (machine().now() < until) machine().step(until);
     End end;
-    for (std::size_t i = 0; i < machine().functions(); ++i) end.digests.push_back(machine().function(i).state_digest());
+    for (std::size_t i = 0; i < machine().functions(); ++i)
+      end.digests.push_back(machine().function(i).state_digest());
     end.memory = memory();
     return end;
   }

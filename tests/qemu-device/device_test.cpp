@@ -289,7 +289,7 @@ std::string migration_of(Vm& vm) {
   return "not at all";
 }
 
-TEST(Device, StateGoesIntoAnotherProcess) {
+TEST(SavedMachine, GoesIntoAnotherProcess) {
   const StateFile file;
   HcaVm from({"", ""});
   from.enable_msix(1, 0x3000);
@@ -315,7 +315,7 @@ TEST(Device, StateGoesIntoAnotherProcess) {
   EXPECT_EQ(to.reg(0, FAKE_EVENT_COUNT), 1u) << "what was under way comes";
 }
 
-TEST(Device, StateThatTheModelDoesNotGiveFailsTheCommand) {
+TEST(SavedMachine, ThatTheModelDoesNotGiveFailsTheCommand) {
   HcaVm vm({""});
   vm.set_reg(0, FAKE_SCRATCH, FAKE_UNSAVABLE);
   ASSERT_FALSE(vm.qmp("migrate", {{"uri", "exec:cat >/dev/null"}}).contains("error"));
