@@ -285,6 +285,8 @@ void Caps::set_vectors(unsigned vectors) {
     prm::set<prm::cmd_hca_cap::dynamic_msix_table_size>(block->data(), vectors);
 }
 
+void Caps::keep_vectors() { set_vectors(get<prm::cmd_hca_cap::dynamic_msix_table_size>()); }
+
 bool Caps::atomic_host_endian() const {
   return prm::get<prm::atomic_caps::atomic_req_8B_endianness_mode>(atomic_.data()) == 1;
 }

@@ -55,7 +55,7 @@ class Caps {
     a("atomic", atomic_, atomic_max_);
     a("odp", odp_, odp_power_on_);
     a("port_selection", port_selection_, port_selection_power_on_);
-    if constexpr (Archive::kLoads) set_vectors(get<prm::cmd_hca_cap::dynamic_msix_table_size>());
+    if constexpr (Archive::kLoads) keep_vectors();
   }
   // Null: no such group.
   const Block* current(std::uint16_t group) const;
@@ -75,6 +75,8 @@ class Caps {
   // nothing else; and what it is from now on, which only the manager changes.
   Syndrome vectors_of(const std::uint8_t* block, unsigned& vectors) const;
   void set_vectors(unsigned vectors);
+  // One that was read back: what is in force is what there is.
+  void keep_vectors();
   // A field of the maximum of another group, zero if there is no such group.
   template <class F>
   auto get(CapGroup group) const {

@@ -267,12 +267,19 @@ bool Replay::run(const std::string& path, std::string& err) {
 }
 
 void Replay::reload() {
+  const auto digests = [this] {
+    std::vector<std::uint64_t> all;
+    for (const Function* f : functions_) all.push_back(hca_state_digest(f->hca));
+    return all;
+  };
+  const std::vector<std::uint64_t> before = digests();
   const std::string state = saved_state();
   if (over_) return;
   char err[512] = "";
   if (hca_sim_load(state.data(), state.size(), err, sizeof err) != 0)
     return end_early(std::string("the state cannot be loaded: ") + err);
   if (saved_state() != state) diverge("the state that was loaded", "another one");
+  if (digests() != before) diverge("the digests of the state that was saved", "others");
 }
 
 std::string Replay::saved_state() {

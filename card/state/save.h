@@ -66,15 +66,16 @@ class StateNames : public state::Fields<StateNames> {
   void add(T& field) {
     using Plain = std::remove_cv_t<T>;
     if constexpr (state::Referable<Plain>::value) names_.emplace(&field, path_);
-    if constexpr (state::kNumber<Plain> || state::IsBitset<Plain>::value || state::IsRandom<Plain>::value) {
-    } else if constexpr (state::Lists<Plain, StateNames>::value) {
+    if constexpr (state::Lists<Plain, StateNames>::value) {
       const_cast<Plain&>(field).list_state(*this);
     } else if constexpr (state::IsPair<Plain>::value) {
       add(field.second);
-    } else if constexpr (state::kBytes<Plain>) {
+    } else if constexpr (state::kNumber<Plain> || state::IsBitset<Plain>::value ||
+                         state::IsRandom<Plain>::value || state::kBytes<Plain> ||
+                         std::is_same_v<Plain, std::string> || state::PlainBytes<Plain>::value) {
+      // nothing in it that could be referred to
     } else if constexpr (state::IsOptional<Plain>::value || state::IsOwner<Plain>::value) {
       if (field) add(*field);
-    } else if constexpr (std::is_same_v<Plain, std::string> || state::PlainBytes<Plain>::value) {
     } else if constexpr (state::IsMap<Plain>::value) {
       for (auto& [key, value] : field) within(key_text(key), [&, &v = value] { add(v); });
     } else if constexpr (state::IsContainer<Plain>::value || state::IsArray<Plain>::value) {

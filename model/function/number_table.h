@@ -50,6 +50,15 @@ class NumberTable {
 
   template <class Archive>
   void list_state(Archive& a) {
+    if constexpr (Archive::kStores) {
+      // How far numbers have come shows in digests, whether there are such objects now or not.
+      auto size = static_cast<std::uint32_t>(table_.size());
+      a("size", size);
+      if constexpr (Archive::kLoads) {
+        a.check(size <= kEnd, "there are no such numbers");
+        table_.resize(size);
+      }
+    }
     if constexpr (Archive::kLoads) {
       a.list("objects", [&](auto read) {
         Numbered one{*this};
