@@ -37,7 +37,7 @@ int show(const std::string& path, const std::string& below, bool zeros, bool who
   return 0;
 }
 
-// Bytes of the state by its parts, to the depth of `levels` names.
+// How many values the parts of the state have, to the depth of `levels` names.
 int sizes(const std::string& path, unsigned levels) {
   const std::string file = contents(path);
   std::map<std::string, std::size_t> values;
@@ -76,7 +76,7 @@ int run(int argc, char** argv) {
   showing->add_option("PATH", below, "only what begins so, such as card.model.port");
   showing->add_flag("--all", zeros, "also what is 0 or none");
   showing->add_flag("--whole", whole, "long values to their ends");
-  CLI::App* const sizing = app.add_subcommand("size", "how much of what there is");
+  CLI::App* const sizing = app.add_subcommand("size", "how many values of what there are");
   sizing->add_option("FILE", first, "the state")->required();
   sizing->add_option("--levels", levels, "names of the paths that are told apart")->check(CLI::Range(1, 10));
   CLI::App* const comparing = app.add_subcommand("diff", "what is different in two states");

@@ -105,8 +105,6 @@ class StateLoad : public state::Fields<StateLoad> {
       set(static_cast<Target*>(it->second.object));
     });
   }
-  // What is to be done when all has been read, in the order in which it was said.
-  void afterwards(std::function<void()> what) { later_.push_back(std::move(what)); }
   void finish() {
     if (!from_.at_end()) fail("there is more than expected");
     for (const auto& what : later_) what();

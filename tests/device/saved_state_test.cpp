@@ -38,7 +38,7 @@ class SavedState : public DeviceTest {
     pairs_.clear();
     DeviceTest::TearDown();
   }
-  // Writes, reads, sends and atomics of two pairs of QPs on their way, some of them to fail.
+  // Writes and reads of two pairs of QPs on their way, the last one to fail.
   void start_traffic(std::uint64_t seed) {
     std::mt19937_64 random(seed);
     pairs_.clear();

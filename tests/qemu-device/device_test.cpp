@@ -279,14 +279,13 @@ class StateFile {
   std::string path_;
 };
 
-// How a migration that was begun ends.
-std::string migration_of(Vm& vm) {
-  for (int tries = 0; tries < 100; ++tries) {
-    const std::string status = vm.qmp("query-migrate").value("status", "none");
-    if (status == "completed" || status == "failed") return status;
-    usleep(100'000);
-  }
-  return "not at all";
+// How a migration, out or in, ends; `command` begins it.
+std::string migration(Vm& vm, const std::string& command, const nlohmann::json& arguments) {
+  vm.qmp("migrate-set-capabilities", {{"capabilities", {{{"capability", "events"}, {"state", true}}}}});
+  std::string status = vm.qmp(command, arguments).contains("error") ? "not begun" : "none";
+  while (status != "completed" && status != "failed" && status != "not begun" && vm.wait_event("MIGRATION"))
+    status = vm.qmp("query-migrate").value("status", "none");
+  return status;
 }
 
 TEST(SavedMachine, GoesIntoAnotherProcess) {
@@ -298,11 +297,9 @@ TEST(SavedMachine, GoesIntoAnotherProcess) {
   from.set_config(1, 0, 0x3c, 0x55, 1);
   from.set_reg(0, FAKE_EVENT_ACTIONS, 0);
   from.set_reg(0, FAKE_EVENT_DELAY, 5000);
-  ASSERT_FALSE(from.qmp("migrate", file.uri(">")).contains("error"));
-  ASSERT_EQ(migration_of(from), "completed") << from.output();
+  ASSERT_EQ(migration(from, "migrate", file.uri(">")), "completed") << from.output();
   HcaVm to({"", ""}, {"-incoming", "defer"});
-  ASSERT_FALSE(to.qmp("migrate-incoming", file.uri("")).contains("error"));
-  ASSERT_EQ(migration_of(to), "completed") << to.output();
+  ASSERT_EQ(migration(to, "migrate-incoming", file.uri("")), "completed") << to.output();
   EXPECT_EQ(to.reg(0, FAKE_SCRATCH + 0x10), 0x1122334455667788u);
   EXPECT_EQ(to.reg(1, FAKE_SCRATCH + 0x20), 7u);
   EXPECT_EQ(to.config(1, 0, 0x3c, 1), 0x55u);
@@ -318,8 +315,7 @@ TEST(SavedMachine, GoesIntoAnotherProcess) {
 TEST(SavedMachine, ThatTheModelDoesNotGiveFailsTheCommand) {
   HcaVm vm({""});
   vm.set_reg(0, FAKE_SCRATCH, FAKE_UNSAVABLE);
-  ASSERT_FALSE(vm.qmp("migrate", {{"uri", "exec:cat >/dev/null"}}).contains("error"));
-  EXPECT_EQ(migration_of(vm), "failed");
+  EXPECT_EQ(migration(vm, "migrate", {{"uri", "exec:cat >/dev/null"}}), "failed");
   EXPECT_THAT(vm.output(), HasSubstr("cannot be saved: the fake does not want to"));
   EXPECT_EQ(vm.config(1, 0, 0), 0x101915b3u);
   vm.set_reg(0, FAKE_SCRATCH, 1);
