@@ -41,5 +41,9 @@ void enter(hca* h, const char* where, F body) noexcept {
 // It can be called: made, not destroyed, and simulated time has begun.
 inline bool usable(const hca* h) { return h && h->in_service && Simulation::instance().started(); }
 
+class Recorder;
+// The state of all HCAs into the recording; between two calls of the API.
+void note_state(Recorder& recorder, std::int64_t now);
+
 }  // namespace hcasim::api
 #endif

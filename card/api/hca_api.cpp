@@ -298,7 +298,8 @@ hca_t* hca_create(const char* options, const hca_host_ops* ops, void* opaque, ch
       tell(err, err_len, why);
       return nullptr;
     }
-    if (!settings.record.empty() && !Recorder::begin(settings.record, all().empty(), why)) {
+    if (!settings.record.empty() &&
+        !Recorder::begin(settings.record, settings.snapshot_every, all().empty(), why)) {
       tell(err, err_len, why);
       return nullptr;
     }
@@ -389,13 +390,18 @@ int64_t hca_sim_advance(int64_t now, int64_t ahead) {
     last_thread = thread;
     if (!all().empty()) all().front()->model.prefetch();
   }
-  Recorded call(Event::kAdvance, Recorder::At{now}, static_cast<std::uint64_t>(ahead));
-  const std::int64_t next = simulation.advance(now, ahead);
-  call.returns(hcasim::api::due_number(next, now));
-  if (simulation.dead()) spread_death();
-  for (auto& h : all()) {
-    if (h->uplink) h->uplink->flush();
+  std::int64_t next = 0;
+  {
+    Recorded call(Event::kAdvance, Recorder::At{now}, static_cast<std::uint64_t>(ahead));
+    next = simulation.advance(now, ahead);
+    call.returns(hcasim::api::due_number(next, now));
+    if (simulation.dead()) spread_death();
+    for (auto& h : all()) {
+      if (h->uplink) h->uplink->flush();
+    }
   }
+  if (Recorder* recorder = Recorder::current(); recorder && recorder->wants_state(now))
+    hcasim::api::note_state(*recorder, now);
   return next;
 }
 

@@ -150,6 +150,11 @@ const Option kOptions[] = {
        s.record = v;
        return !v.empty();
      }},
+    {"snapshot_every", "0",
+     "with record=: the state of all HCAs goes into the recording whenever so much time has passed, for "
+     "hcasim replay --from; 0: never",
+     "a time such as 500ms or 10s",
+     [](Settings& s, const std::string& v) { return parse_time(v, s.snapshot_every); }},
     {"faults", "(none)", "scenario of faults to inject, TOML (hcasim faults)", "a path",
      [](Settings& s, const std::string& v) {
        std::string why;

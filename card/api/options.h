@@ -24,6 +24,7 @@ struct Settings {
   bool trace_on = true;
   std::string capture;      // path; empty: none
   std::string record;       // path; empty: none
+  Time snapshot_every = 0;  // between the states in it; 0: none
   std::string cable;        // name of the HCA at the other end; empty: none
   std::string switch_name;  // of the switch that the port is on; empty: none
   std::string card;         // of the card of two ports that this is one of; empty: it has one

@@ -10,6 +10,9 @@
 #include "card/state/card_state.h"
 
 using hcasim::api::all;
+using hcasim::api::Event;
+using hcasim::api::Recorded;
+using hcasim::api::Recorder;
 using hcasim::api::Simulation;
 using hcasim::api::tell;
 
@@ -43,41 +46,60 @@ std::string obstacle() {
   return "";
 }
 
+// Null: `why` says why not.
+const std::string* save(std::string& why) {
+  why = obstacle();
+  if (!why.empty()) return nullptr;
+  Simulation::Entry entry(Simulation::instance());
+  try {
+    latest() = hcasim::saved::save(cards());
+    return &latest();
+  } catch (const std::exception& e) {
+    why = e.what();
+  } catch (...) {
+    why = "unknown exception";
+  }
+  return nullptr;
+}
+
 }  // namespace
+
+namespace hcasim::api {
+
+void note_state(Recorder& recorder, std::int64_t now) {
+  std::string why;
+  if (save(why)) return recorder.note_state(now, latest());
+  recorder.no_more_states();
+  for (hca* h : cards()) h->log(HCA_LOG_ERROR, ("snapshot_every: no states any more: " + why).c_str());
+}
+
+}  // namespace hcasim::api
 
 extern "C" {
 
 const void* hca_sim_save(size_t* len, char* err, size_t err_len) {
-  if (const std::string why = obstacle(); !why.empty()) {
-    tell(err, err_len, why);
-    return nullptr;
+  std::string why;
+  if (const std::string* state = save(why)) {
+    *len = state->size();
+    return state->data();
   }
-  Simulation::Entry entry(Simulation::instance());
-  try {
-    latest() = hcasim::saved::save(cards());
-    *len = latest().size();
-    return latest().data();
-  } catch (const std::exception& e) {
-    tell(err, err_len, e.what());
-  } catch (...) {
-    tell(err, err_len, "unknown exception");
-  }
+  tell(err, err_len, why);
   return nullptr;
 }
 
 void hca_sim_release(void) { std::string().swap(latest()); }
 
 int hca_sim_load(const void* state, size_t len, char* err, size_t err_len) {
-  std::string why = obstacle();
-  if (why.empty() && hcasim::api::Recorder::current())
-    why = "record=: a recording cannot go on with another state";
-  if (!why.empty()) {
+  if (const std::string why = obstacle(); !why.empty()) {
     tell(err, err_len, why);
     return -1;
   }
+  const std::string_view bytes(static_cast<const char*>(state), len);
+  Recorded call(Event::kLoad, bytes);
   Simulation::Entry entry(Simulation::instance());
   try {
-    hcasim::saved::load(cards(), {static_cast<const char*>(state), len});
+    hcasim::saved::load(cards(), bytes);
+    call.returns(1);
     return 0;
   } catch (const std::exception& e) {
     tell(err, err_len, e.what());

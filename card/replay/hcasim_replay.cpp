@@ -34,7 +34,9 @@ int replay(const std::string& path, const hcasim::api::ReplayOptions& options, b
     fmt::print(stderr, "hcasim-replay: {}\n", plain(err));
     return 2;
   }
-  const double simulated = static_cast<double>(run.simulated()) / 1e9;
+  const double simulated = static_cast<double>(run.simulated() - run.began_at()) / 1e9;
+  if (run.began_at() != 0)
+    fmt::print("begins at {:.9f} s of simulated time\n", static_cast<double>(run.began_at()) / 1e9);
   fmt::print("{} events, {:.9f} s of simulated time in {:.3f} s: {:.0f} events/s, {:.3g} times as fast\n",
              run.events(), simulated, wall, static_cast<double>(run.events()) / wall, simulated / wall);
   if (statistics) {
@@ -45,10 +47,12 @@ int replay(const std::string& path, const hcasim::api::ReplayOptions& options, b
     fmt::print("NOT as recorded: {}\n", plain(run.divergence()));
     return 1;
   }
-  fmt::print("as recorded{}{}\n", run.early_end().empty() ? "" : ", so far",
-             run.compared() != 0 ? fmt::format("; statistics of {} HCA{} equal", run.compared(),
-                                               run.compared() == 1 ? "" : "s")
-                                 : "");
+  fmt::print(
+      "as recorded{}{}{}\n", run.early_end().empty() ? "" : ", so far",
+      run.states() != 0 ? fmt::format("; {} state{} equal", run.states(), run.states() == 1 ? "" : "s") : "",
+      run.compared() != 0
+          ? fmt::format("; statistics of {} HCA{} equal", run.compared(), run.compared() == 1 ? "" : "s")
+          : "");
   return 0;
 }
 
@@ -73,9 +77,16 @@ int run(int argc, char** argv) {
                  "there on; the event is named")
       ->needs(stop);
   CLI::Option* const from =
-      app.add_option("--from", options.from, "begin with that state instead of at the start");
+      app.add_option(
+             "--from", options.from,
+             "begin with the last state that the recording has until this simulated time, ns (record= "
+             "with snapshot_every=)")
+          ->check(CLI::NonNegativeNumber);
+  CLI::Option* const from_state =
+      app.add_option("--from-state", options.from_state, "begin with a state that --save has written")
+          ->excludes(from);
   app.add_option("--from-event", options.from_event, "the event that comes next then, as --save has named it")
-      ->needs(from);
+      ->needs(from_state);
   app.add_option("--reload", options.reload_every,
                  "save and load the HCAs whenever so many events have passed, which must change nothing");
   app.add_option("--trap", options.trap_at, "raise SIGTRAP before that event: a debugger stops there");

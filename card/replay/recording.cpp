@@ -14,8 +14,8 @@ namespace hcasim::api {
 namespace format = traces::format;
 
 namespace {
-constexpr std::uint64_t kLongest = std::uint64_t{64} << 20;  // bytes of a field; a reader refuses longer ones
-constexpr std::size_t kPiece = 64 * 1024;                    // read at a time: a length may be a lie
+constexpr std::uint64_t kLongest = std::uint64_t{1} << 30;  // bytes of a field; a reader refuses longer ones
+constexpr std::size_t kPiece = 64 * 1024;                   // read at a time: a length may be a lie
 }  // namespace
 
 Digest::Digest(const void* bytes, std::size_t len) {
@@ -51,7 +51,7 @@ std::string profile_text(const Profile& profile) {
   return out;
 }
 
-bool Recorder::begin(const std::string& path, bool first, std::string& why) {
+bool Recorder::begin(const std::string& path, Time state_every, bool first, std::string& why) {
   if (current_) {
     if (current_->path_ == path && !current_->finished_) return true;
     why = "record=" + path + ": there is one recording a process, and it is " + current_->path_;
@@ -67,7 +67,7 @@ bool Recorder::begin(const std::string& path, bool first, std::string& why) {
     return false;
   }
   // Never deleted: HCAs may be taken out of service as late as at exit.
-  current_ = new Recorder(path, std::move(stream));
+  current_ = new Recorder(path, std::move(stream), state_every);
   current_->note(Event::kHello, std::uint64_t{HCA_API_VERSION});
   return true;
 }

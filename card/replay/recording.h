@@ -21,6 +21,7 @@
 
 #include "card/api/hca_api.h"
 #include "card/replay/chunk_store.h"
+#include "model/clock.h"
 #include "traces/stream_file.h"
 
 namespace hcasim {
@@ -79,7 +80,9 @@ inline constexpr std::uint64_t kOldestApi = 6;
   EVENT(kVscRead, "hca_vsc_read", "hn")   /* offset; kVscWrite: offset, value */                  \
   EVENT(kVscWrite, "hca_vsc_write", "hnn")                                                        \
   EVENT(kAttach, "hca_attach_function", "hn") /* 1: it is on the bus, 0: not any more */          \
-  EVENT(kFunctionReset, "hca_function_reset", "h")
+  EVENT(kFunctionReset, "hca_function_reset", "h")                                                \
+  EVENT(kSaved, "state", "ts") /* now, what hca_sim_save() says; no return follows */             \
+  EVENT(kLoad, "hca_sim_load", "s")
 
 enum class Event : std::uint8_t {
 #define EVENT(name, text, fields) name,
@@ -142,8 +145,9 @@ class Recorder {
  public:
   // The recording of this process, or null.
   static Recorder* current() { return current_; }
-  // Begins it. False: `why` says why not. first: there is no HCA yet.
-  static bool begin(const std::string& path, bool first, std::string& why);
+  // Begins it. False: `why` says why not. first: there is no HCA yet. state_every: from one saved state in it
+  // to the next, 0: none.
+  static bool begin(const std::string& path, Time state_every, bool first, std::string& why);
 
   // A time among the fields.
   struct At {
@@ -160,10 +164,22 @@ class Recorder {
   }
   void finish();
   bool finished() const { return finished_; }
+  // Whether there is to be a state in it at this time of the host's clock. Asked with times that grow, but
+  // for those of another run.
+  bool wants_state(std::int64_t now) {
+    if (state_every_ == 0 || finished_) return false;
+    if (now < state_at_) state_at_ = now;
+    return now - state_at_ >= state_every_;
+  }
+  void note_state(std::int64_t now, std::string_view state) {
+    state_at_ = now;
+    note(Event::kSaved, At{now}, state);
+  }
+  void no_more_states() { state_every_ = 0; }
 
  private:
-  Recorder(const std::string& path, std::unique_ptr<traces::StreamWriter> stream)
-      : path_(path), stream_(std::move(stream)) {}
+  Recorder(const std::string& path, std::unique_ptr<traces::StreamWriter> stream, Time state_every)
+      : path_(path), stream_(std::move(stream)), state_every_((state_every + 999) / 1000) {}
   void add(std::uint64_t number);
   void add(std::string_view bytes);
   void add(At time);
@@ -178,6 +194,7 @@ class Recorder {
   std::int64_t time_ = 0;
   std::uint64_t events_ = 0;
   bool finished_ = false;
+  std::int64_t state_every_, state_at_ = INT64_MAX;  // ns
 };
 
 // A call's record, if there is a recording, and that of its return.

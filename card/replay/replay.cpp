@@ -10,8 +10,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 
 #include "card/api/far_end.h"
 #include "card/api/simulation.h"
@@ -25,7 +23,9 @@ constexpr unsigned kDeepest = 16;                                      // calls 
 constexpr std::int64_t kLatest = std::int64_t{1} << 61;                // ns, of the host's clock
 constexpr std::uint64_t kFarthest = std::uint64_t{1'000'000'000'000};  // ns that the model runs ahead
 
-bool is_call(Event e) { return (e > Event::kHello && e < Event::kStatistics) || e >= Event::kVscRead; }
+bool is_call(Event e) {
+  return (e > Event::kHello && e < Event::kStatistics) || (e >= Event::kVscRead && e != Event::kSaved);
+}
 
 bool is_from_wire(Event e) { return e >= Event::kLinkUp && e <= Event::kLinkLog; }
 
@@ -227,9 +227,9 @@ bool Replay::run(const std::string& path, std::string& err) {
   }
   if (!reader_.open(path, err)) return false;
   events_ = 1;
-  if (!options_.from.empty() && !skip(err)) return false;
+  bool skipped = !options_.from_state.empty() || options_.from != HCA_NEVER;
+  if (skipped && !begin_at_state(path, err)) return false;
   Noted record;
-  bool skipped = !options_.from.empty();
   for (std::uint64_t reloaded = 0; next(record);) {
     if (skipped && record.event == Event::kReturn) continue;  // of the call before
     skipped = false;
@@ -255,6 +255,10 @@ bool Replay::run(const std::string& path, std::string& err) {
       diverge("state of hca" + std::to_string(record.numbers[0]) + " with digest " +
                   std::to_string(record.numbers[1]),
               std::to_string(now));
+    } else if (record.event == Event::kSaved) {
+      const std::string now = saved_state();
+      ++states_;
+      if (!over_ && now != record.texts[0]) diverge(record.text(), "another one");
     } else if (record.event == Event::kEnd) {
       if (record.numbers[0] != events_ - 1) end_early("it is damaged: events are missing");
       over_ = true;
@@ -264,69 +268,6 @@ bool Replay::run(const std::string& path, std::string& err) {
   }
   err = refused_;
   return err.empty();
-}
-
-void Replay::reload() {
-  const auto digests = [this] {
-    std::vector<std::uint64_t> all;
-    for (const Function* f : functions_) all.push_back(hca_state_digest(f->hca));
-    return all;
-  };
-  const std::vector<std::uint64_t> before = digests();
-  const std::string state = saved_state();
-  if (over_) return;
-  char err[512] = "";
-  if (hca_sim_load(state.data(), state.size(), err, sizeof err) != 0)
-    return end_early(std::string("the state cannot be loaded: ") + err);
-  if (saved_state() != state) diverge("the state that was loaded", "another one");
-  if (digests() != before) diverge("the digests of the state that was saved", "others");
-}
-
-std::string Replay::saved_state() {
-  char err[512] = "";
-  std::size_t len = 0;
-  const void* const state = hca_sim_save(&len, err, sizeof err);
-  if (!state) end_early(std::string("the state cannot be saved: ") + err);
-  return {static_cast<const char*>(state), state ? len : 0};
-}
-
-void Replay::stop() {
-  if (!options_.save.empty()) {
-    const std::string state = saved_state();
-    std::ofstream out(options_.save, std::ios::binary);
-    out << state;
-    if (!over_ && !out.flush()) end_early(options_.save + " cannot be written");
-    if (over_) return;
-  }
-  end_early("stopped before event " + std::to_string(events_) + ", as asked");
-}
-
-bool Replay::skip(std::string& err) {
-  std::ifstream in(options_.from, std::ios::binary);
-  const std::string state{std::istreambuf_iterator<char>(in), {}};
-  if (!in) {
-    err = options_.from + " cannot be read";
-    return false;
-  }
-  Noted record;
-  while (events_ < options_.from_event && next(record)) {
-    if (record.event == Event::kCreate || record.event == Event::kStart || record.event == Event::kCable) {
-      call(record);
-    } else if (record.event == Event::kAttach) {
-      if (hca_t* h = hca_of(record.numbers[0])) attach(h, record.numbers[0], record.numbers[1] != 0);
-    } else if (record.event == Event::kLinkUp) {
-      err =
-          "an HCA has a wire to another process, which is no part of a state: it is replayed from the start "
-          "alone";
-      return false;
-    }
-  }
-  char why[512] = "";
-  if (!over_ && hca_sim_load(state.data(), state.size(), why, sizeof why) != 0) {
-    err = options_.from + ": " + why;
-    return false;
-  }
-  return true;
 }
 
 hca_t* Replay::hca_of(std::uint64_t device) {
@@ -381,6 +322,10 @@ bool Replay::perform(const Noted& record, std::uint64_t& result) {
   const auto& s = record.texts;
   if (record.event == Event::kCreate) return create(record, result);
   if (record.event == Event::kStart || record.event == Event::kAdvance) return pass(record, result);
+  if (record.event == Event::kLoad) {
+    result = hca_sim_load(s[0].data(), s[0].size(), nullptr, 0) == 0;
+    return true;
+  }
   if (is_from_wire(record.event)) return from_wire(record, result);
   hca_t* h = hca_of(n[0]);
   if (!h) return false;
@@ -494,9 +439,9 @@ bool Replay::create(const Noted& record, std::uint64_t& result) {
   const std::string faults = record.texts[2].empty() ? "" : write_file(record.texts[2], why);
   for (const auto& [key, value] : pairs_of(record.texts[0])) {
     // The profile that was in force has the parameters in it.
-    if (key == "trace" || key == "trace_ring" || key == "capture" || key == "record" || key == "profile" ||
-        key == "faults" || key.find('.') != std::string::npos ||
-        (key == "kernel" && !options_.kernel.empty()))
+    if (key == "trace" || key == "trace_ring" || key == "capture" || key == "record" ||
+        key == "snapshot_every" || key == "profile" || key == "faults" ||
+        key.find('.') != std::string::npos || (key == "kernel" && !options_.kernel.empty()))
       continue;
     options.append(key).append("=").append(value).append(",");
   }

@@ -20,7 +20,8 @@ struct ReplayOptions {
   std::uint64_t stop_at = UINT64_MAX;  // number of the event before which it ends
   std::uint64_t reload_every = 0;      // events after which the HCAs are saved and loaded again; 0: never
   std::string save;                    // file for the state before stop_at; empty: none
-  std::string from;                    // file of a state to begin with; empty: from the start
+  std::int64_t from = HCA_NEVER;       // ns of simulated time: begins with the last state recorded until then
+  std::string from_state;              // file of a state to begin with instead; empty: none
   std::uint64_t from_event = 0;        // number of the event that is the next one then
   std::uint64_t trap_at = UINT64_MAX;  // number of the event before which SIGTRAP is raised, for a debugger
   std::string kernel;                  // the option kernel of all HCAs; empty: as recorded
@@ -41,9 +42,12 @@ class Replay {
   // Why the recording, or this replay of it, ended before its end; empty if it did not.
   const std::string& early_end() const { return early_end_; }
   std::uint64_t events() const { return events_; }
-  std::int64_t simulated() const;  // ns
+  std::int64_t simulated() const;                      // ns
+  std::int64_t began_at() const { return began_at_; }  // of simulated time, ns
   // Of how many HCAs the statistics were compared; those of all HCAs as they are now, a JSON object each.
   unsigned compared() const { return compared_; }
+  // How many states in the recording were compared with those of the model.
+  unsigned states() const { return states_; }
   std::vector<std::string> statistics() const;
 
  private:
@@ -73,9 +77,11 @@ class Replay {
   const Noted* answer(Noted& made, std::size_t fields, bool text);
   void diverge(const std::string& expected, const std::string& got);
   void end_early(const std::string& why);
-  // Begins at options_.from_event with the state of options_.from: of what was before, only that is done
-  // which says what HCAs there are, and which functions are on the bus.
-  bool skip(std::string& err);
+  // replay_states.cpp
+  // Begins with the state that is asked for: of what was before, only that is done which says what HCAs there
+  // are, and which functions are on the bus.
+  bool begin_at_state(const std::string& path, std::string& err);
+  bool begin_with(const std::string& state, std::uint64_t event, std::string& err);
   std::string saved_state();
   void stop();
   // Saves all HCAs and loads them again; what is saved then must be the same.
@@ -98,9 +104,9 @@ class Replay {
   Noted answer_;
   std::string divergence_, early_end_, refused_;
   std::uint64_t events_ = 0;
-  std::int64_t start_ = 0;
+  std::int64_t start_ = 0, began_at_ = 0;
   bool started_ = false, over_ = false, any_traced_ = false, any_captured_ = false;
-  unsigned depth_ = 0, compared_ = 0;
+  unsigned depth_ = 0, compared_ = 0, states_ = 0;
   const Peer* heard_ = nullptr;  // the model waits for what comes from there
 };
 

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "card/state/card_state.h"
 
-#include <libdeflate.h>
-
+#include <cstdio>
+#include <map>
 #include <string>
 
 #include "card/api/instance.h"
 #include "card/api/simulation.h"
-#include "card/replay/recording.h"
 #include "card/state/load.h"
 #include "card/state/save.h"
 #include "model/state/fields.h"
@@ -24,26 +23,75 @@ class MadeAs {
     link_ = options.link == fw::Link::kEthernet ? "ethernet" : "infiniband";
     generation_ = card.model.profile().generation->key;
     profile_ = card.model.profile().name;
-    const std::string text = api::profile_text(card.model.profile());
-    parameters_ = libdeflate_crc32(0, text.data(), text.size());
+    parameters_ = parameters_of(card.model.profile());
     vfs_ = options.vfs;
     sfs_ = options.sfs;
     port_ = options.port;
     ports_ = options.ports;
+    node_guid_ = options.node_guid;
+    mac_ = options.mac;
   }
   template <class Archive>
   void list_state(Archive& a) {
     one(a, "link", link_, "link types");
     one(a, "generation", generation_, "generations");
     one(a, "profile", profile_, "profiles");
-    one(a, "parameters", parameters_, "parameters of the profile (as a checksum)");
+    list_parameters(a);
     one(a, "vfs", vfs_, "numbers of virtual functions");
     one(a, "sfs", sfs_, "numbers of sub-functions");
     one(a, "ports", ports_, "numbers of ports");
     one(a, "port", port_, "ports of the card");
+    one(a, "node_guid", node_guid_, "GUIDs (node_guid=)");
+    one(a, "mac", mac_, "MAC addresses (mac=)");
   }
 
  private:
+  // Of the profile.
+  struct Parameter {
+    std::string name, value;
+
+    template <class Archive>
+    void list_state(Archive& a) {
+      a("name", name);
+      a("value", value);
+    }
+  };
+  using Parameters = std::map<std::string, std::string>;
+
+  static Parameters parameters_of(const Profile& profile) {
+    Parameters all;
+    for (std::size_t i = 0; i < Profile::names().size(); ++i) {
+      char value[40];
+      std::snprintf(value, sizeof value, "%.17g", profile.value(i));
+      all.emplace(Profile::names()[i], value);
+    }
+    return all;
+  }
+  // One that a later version has added is as it is by default then.
+  template <class Archive>
+  void list_parameters(Archive& a) {
+    if constexpr (Archive::kLoads) {
+      Parameters saved = parameters_of(Profile());
+      a.list("parameters", [&](auto read) {
+        Parameter p;
+        read(p);
+        const auto it = saved.find(p.name);
+        if (it == saved.end()) a.fail("the saved card has a parameter that is not known here: " + p.name);
+        it->second = p.value;
+      });
+      for (const auto& [name, value] : parameters_) {
+        if (saved[name] != value)
+          a.fail("the saved card and this one have different " + name + ": " + saved[name] + " and " + value);
+      }
+    } else {
+      a.list("parameters", [&](auto write) {
+        for (const auto& [name, value] : parameters_) {
+          Parameter p{name, value};
+          write(p);
+        }
+      });
+    }
+  }
   static const std::string& text(const std::string& s) { return s; }
   static std::string text(std::uint64_t n) { return std::to_string(n); }
   template <class Archive, class T>
@@ -60,8 +108,8 @@ class MadeAs {
   }
 
   std::string link_, generation_, profile_;
-  std::uint32_t parameters_ = 0;
-  std::uint64_t vfs_ = 0, sfs_ = 0, ports_ = 0, port_ = 0;
+  Parameters parameters_;
+  std::uint64_t vfs_ = 0, sfs_ = 0, ports_ = 0, port_ = 0, node_guid_ = 0, mac_ = 0;
 };
 
 struct Card {

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// States in recordings: those that the recorder takes, with which a replay can begin, and those that the host
+// has loaded.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "replayed.h"
+#include "two_qps.h"
+
+namespace hcasim::bare {
+namespace {
+
+using test::Ran;
+using test::replay;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// Two QPs of one HCA, and writes from one to the other.
+struct Writes {
+  Writes(const std::string& options) : machine(std::size_t{64} << 20), function(machine.add_hca(options)) {
+    machine.start();
+    device = std::make_unique<Device>(function);
+    device->probe();
+    qps = std::make_unique<TwoQps>(*device, QpAttr{}, 1 << 18);
+  }
+  ~Writes() {
+    qps.reset();
+    device->teardown();
+  }
+  void run(int times) {
+    for (int i = 0; i < times; ++i) {
+      qps->a->post(qps->wr(prm::WqeOp::kRdmaWrite, 4096));
+      qps->cq.wait_one();
+    }
+  }
+  Machine machine;
+  Function& function;
+  std::unique_ptr<Device> device;
+  std::unique_ptr<TwoQps> qps;
+};
+
+class ReplayStates : public ::testing::Test {
+ protected:
+  std::string file(const char* name) const { return folder_ / name; }
+  std::string recorded(const std::string& more) const { return test::recorded(file("r"), file("t")) + more; }
+  test::Folder folder_;
+};
+
+TEST_F(ReplayStates, AReplayBeginsWithTheLastOneUntilThen) {
+  std::int64_t began = 0, ended = 0;
+  {
+    Writes writes(recorded("link=ib,snapshot_every=20us"));
+    began = writes.machine.now();
+    writes.run(60);
+    ended = writes.machine.now();
+  }
+  const Ran whole = replay(file("r") + " --trace " + file("again"));
+  EXPECT_EQ(whole.status, 0) << whole.text;
+  EXPECT_THAT(whole.text, HasSubstr(" states equal; statistics of 1 HCA equal"));
+  EXPECT_TRUE(test::bytes_of(file("t")) == test::bytes_of(file("again"))) << "states show in the trace";
+  ASSERT_GT(ended - began, 100'000);
+  for (const int part : {1, 2, 3}) {
+    const std::int64_t from = began + (ended - began) * part / 3;
+    const Ran ran = replay(file("r") + " --from " + std::to_string(from));
+    EXPECT_EQ(ran.status, 0) << ran.text;
+    EXPECT_THAT(ran.text, HasSubstr("statistics of 1 HCA equal"));
+    double at = -1;
+    ASSERT_EQ(std::sscanf(ran.text.c_str(), "begins at %lf s", &at), 1) << ran.text;
+    EXPECT_LE(at * 1e9, static_cast<double>(from));
+    EXPECT_GT(at * 1e9, static_cast<double>(from - 40'000)) << "there was a later one";
+  }
+  const Ran early = replay(file("r") + " --from 0");
+  EXPECT_EQ(early.status, 2);
+  EXPECT_THAT(early.text, HasSubstr("the first state in the recording is of 0."));
+}
+
+TEST_F(ReplayStates, ThereAreNoneUnlessAskedFor) {
+  { Writes(recorded("link=ib")).run(3); }
+  const Ran ran = replay(file("r") + " --from 1000000");
+  EXPECT_EQ(ran.status, 2);
+  EXPECT_THAT(ran.text, HasSubstr("record with snapshot_every=TIME"));
+}
+
+TEST_F(ReplayStates, ThatAreNotWhatTheModelHasAreFound) {
+  { Writes(recorded("link=ib,snapshot_every=20us")).run(20); }
+  std::string records = test::records_of(file("r"));
+  // The name of a rule or point, which is a part of the states alone.
+  const std::size_t at = records.find("clock_at_start");
+  ASSERT_NE(at, std::string::npos);
+  records[at] = 'k';
+  test::write_records(file("r"), records);
+  const Ran ran = replay(file("r"));
+  EXPECT_EQ(ran.status, 1) << ran.text;
+  EXPECT_THAT(ran.text, HasSubstr("expected state("));
+}
+
+// The host goes back to a state, as loadvm does.
+TEST_F(ReplayStates, ThatTheHostLoadsAreLoadedAgain) {
+  {
+    Writes writes(recorded("link=ib,snapshot_every=50us"));
+    writes.run(5);
+    char err[512] = "";
+    std::size_t len = 0;
+    const void* const saved = hca_sim_save(&len, err, sizeof err);
+    ASSERT_NE(saved, nullptr) << err;
+    const std::string state(static_cast<const char*>(saved), len);
+    std::uint8_t* const bytes = writes.machine.memory().at(HostMemory::kBusBase);
+    const std::vector<std::uint8_t> memory(bytes, bytes + (std::size_t{32} << 20));
+    const std::int64_t now = writes.machine.now();
+    for (int i = 0; i < 3; ++i) {
+      writes.qps->a->post(writes.qps->wr(prm::WqeOp::kRdmaWrite, 40'000));
+      writes.machine.advance(1000);
+      std::copy(memory.begin(), memory.end(), bytes);
+      ASSERT_EQ(hca_sim_load(state.data(), state.size(), err, sizeof err), 0) << err;
+      writes.machine.set_now(now);
+      ASSERT_NE(hca_sim_load(state.data(), state.size() - 1, err, sizeof err), 0);
+      writes.machine.advance(100'000);
+    }
+  }
+  test::expect_same(file("r"), file("t"));
+}
+
+}  // namespace
+}  // namespace hcasim::bare
