@@ -361,7 +361,6 @@ boot() {
   if [[ $from_snapshot == yes ]]; then
     [[ $vfio_user == no ]] || die "--from-snapshot: a card behind vfio-user is not saved" "leave out --vfio-user"
     [[ $accel == tcg && $deterministic == no ]] || die "--from-snapshot is for emulated guests with disks" "leave out --accel kvm, --deterministic"
-    [[ -z $record ]] || die "--from-snapshot: a recording begins at the start of a guest" "leave out --record"
     [[ -z $coverage ]] || die "--from-snapshot: what ran before is counted in no coverage" "leave out --coverage"
   fi
   if [[ $lockstep == yes ]]; then
@@ -432,14 +431,16 @@ boot() {
   fi
   qemu+=("${HCA_OPTIONS[@]}")
 
-  for file in "${files[@]}"; do qemu+=(-fw_cfg "name=opt/hcasim/bin/${file##*/},file=${file//,/,,}"); done
-
   if [[ $from_snapshot == yes ]]; then
+    snapshot_files "$work/files" "${files[@]}"
     qemu+=(-append "$append" -device virtio-serial-pci -device virtserialport,chardev=out,name=hcasim.out
-      -device virtserialport,chardev=control,name=hcasim.control "${extra[@]}")
+      -device virtserialport,chardev=control,name=hcasim.control "${extra[@]}"
+      -drive "if=none,id=files,format=raw,readonly=on,file=$work/files" -device virtio-blk-pci,drive=files,serial=hcasim-files)
     snapshot_ready "$work" "${qemu[@]}"
     qemu+=(-incoming "exec:cat $SNAPSHOT" -fw_cfg "name=opt/hcasim/script,file=$work/script")
     extra=()
+  else
+    for file in "${files[@]}"; do qemu+=(-fw_cfg "name=opt/hcasim/bin/${file##*/},file=${file//,/,,}"); done
   fi
 
   if [[ $has_command == no ]]; then

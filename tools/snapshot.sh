@@ -6,40 +6,66 @@
 
 # The script that the guest waits for is of this size, as the guest knows sizes from its start on.
 SNAPSHOT_SCRIPT_BYTES=65536
+# So is the disk with its files, which are none of the booted guest's.
+SNAPSHOT_FILES_BYTES=$((64 << 20))
 SNAPSHOTS_KEPT=24 # the latest used; one has some 150 MB
 
 # snapshot_script FROM TO: as the guest gets it.
 snapshot_script() {
-  (($(stat -c %s "$1") < SNAPSHOT_SCRIPT_BYTES)) || die "--from-snapshot: the script has more than $SNAPSHOT_SCRIPT_BYTES bytes" \
+  local bytes
+  bytes=$(stat -c %s "$1")
+  ((bytes < SNAPSHOT_SCRIPT_BYTES)) || die "--from-snapshot: the script has more than $SNAPSHOT_SCRIPT_BYTES bytes" \
     "give files to the guest with --file"
-  { cat "$1" && head -c "$SNAPSHOT_SCRIPT_BYTES" /dev/zero | tr '\0' '\n'; } | head -c "$SNAPSHOT_SCRIPT_BYTES" >"$2"
+  { cat "$1" && head -c "$((SNAPSHOT_SCRIPT_BYTES - bytes))" /dev/zero | tr '\0' '\n'; } >"$2"
 }
 
-# snapshot_key WORK WORD...: names what this guest depends on: QEMU and its arguments, the device, images, files. Where results go makes no
-# difference; nor does how fast the guest was told that its clock is, which is measured each time.
+# snapshot_files TO FILE...: a disk with these files, as a tape archive.
+snapshot_files() {
+  local to=$1 file
+  local -a each=()
+  shift
+  for file; do each+=(-C "$(cd "$(dirname "$file")" && pwd)" "${file##*/}"); done
+  : >"$to"
+  ((${#each[@]} == 0)) || tar --mode=755 -cf "$to" "${each[@]}"
+  (($(stat -c %s "$to") <= SNAPSHOT_FILES_BYTES)) || die "--from-snapshot: the files have more than $((SNAPSHOT_FILES_BYTES >> 20)) MiB" \
+    "without it, they may"
+  truncate -s "$SNAPSHOT_FILES_BYTES" "$to"
+}
+
+# snapshot_unseen: a word of a command line without what only says where the results of an HCA go.
+snapshot_unseen() { sed -E 's/,(trace|trace_ring|trace_filter|capture|record|snapshot_every)=[^,]*//g' <<<"$1"; }
+
+# snapshot_key WORK WORD...: names what this guest depends on: QEMU and its arguments, the device, images. Where results go makes no
+# difference, nor do sockets of this machine, nor how fast the guest was told that its clock is, which is measured each time.
 snapshot_key() {
   local work=$1 word
   local -a words=()
   shift
   for word; do
     word=${word//"$work"/WORK}
-    words+=("$(sed -E 's/tsc_early_khz=[0-9]+//; s/,(trace|trace_ring|trace_filter|capture)=[^,]*//g' <<<"$word")")
+    words+=("$(snapshot_unseen "$word" | sed -E 's/tsc_early_khz=[0-9]+//; s/^unix:[^,]*/unix:/; s/,path=[^,]*//')")
   done
   {
     "$1" --version
     sha256sum "$HCASIM_PLUGIN"
     stat -L -c '%n %s %Y' "$GUEST_DIR"/* "$GUEST_ROOT"
-    # shellcheck disable=SC2154 # those of boot()
-    if ((${#files[@]} > 0)); then sha256sum "${files[@]}"; fi
     printf '%s\n' "${words[@]}"
   } | sha256sum | cut -c 1-20
 }
 
 # snapshot_make STATE WORK WORD...: boots the guest of that command line, and saves it when it waits for its script.
 snapshot_make() {
-  local state=$1 work=$2/making console=$HCASIM_LOGS/snapshot-${1##*/}.console monitor status=0 tries
+  local state=$1 work=$2/making console=$HCASIM_LOGS/snapshot-${1##*/}.console monitor status=0 tries word
+  local -a words=()
   shift 2
   mkdir -p "$work" "$HCASIM_LOGS"
+  # Whoever waits for a socket waits for the other guest's.
+  for word; do
+    if [[ $word =~ ^unix:[^,]*(.*) ]]; then word=unix:$work/socket${#words[@]}${BASH_REMATCH[1]}; fi
+    if [[ $word =~ ^(socket,.*path=)[^,]*(.*) ]]; then word=${BASH_REMATCH[1]}$work/socket${#words[@]}${BASH_REMATCH[2]}; fi
+    words+=("$(snapshot_unseen "$word")")
+  done
+  set -- "${words[@]}"
   mkfifo "$work/monitor.in" "$work/monitor.out"
   : >"$work/control"
   printf '#hcasim: wait\n' >"$work/wait"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # breaks: cq-overrun qp-rights rkey-unknown rq-record-jump srq-record-jump
+# from: snapshot
 # boot: --hca link=eth
 # program: async_events
 # Asynchronous events: those of CQs, QPs and SRQs in a program, those of the port in ibv_asyncwatch.

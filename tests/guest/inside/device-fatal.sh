@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# from: snapshot
 # boot: --hca link=eth
 # ask: -
 # The card's processor dies under traffic (its health buffer says so, and asks for a reset): programs hear of it in

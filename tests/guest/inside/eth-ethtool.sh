@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# from: snapshot
 # boot: --hca link=eth
 # What ethtool, devlink and the PTP clock ask of the interface, and what they change.
 for d in /sys/class/net/*; do

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# from: snapshot
 # boot: --hca link=eth,options=command_limit_ms=3000
 # program: async_events
 # ask: -

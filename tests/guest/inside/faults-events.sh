@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# from: snapshot
 # boot: --hca link=eth
 # ask: -
 # What a card tells of itself and its surroundings, and what goes wrong with queues and interrupts.

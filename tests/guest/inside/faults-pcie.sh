@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# from: snapshot
 # boot: --hca link=eth
 # ask: -
 # What goes wrong on the PCI Express link. Errors told through AER: a corrected one is noted; the others go through the driver's

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# from: snapshot
 # boot: --hca link=eth
 # ask: -
 # The reset of the card that its host agrees to: `devlink dev reload action fw_activate`. The driver is asked, says yes, takes the interface

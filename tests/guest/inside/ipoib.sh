@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# from: snapshot
 # boot: --hca link=ib,id=left,cable=right --hca link=ib,id=right
 # IPoIB between two HCAs of one guest, each with its interface in a network namespace of its own.
 mark_kernel_log

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# from: snapshot
 # boot: --hca link=ib
 # ibv_rc_pingpong in the sizes and modes it has, data validated.
 wait_active mlx5_0

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# from: snapshot
 # boot: --hca link=ib
 # The drivers go and come back, ten times, and everything still works.
 wait_active mlx5_0

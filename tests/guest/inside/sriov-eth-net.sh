@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# from: snapshot
 # boot: --hca link=eth,vfs=2,id=left,cable=right --hca link=eth,id=right
 # What an administrator settles of an Ethernet card's virtual functions (ip link set PORT vf N) in legacy mode, and what becomes of their
 # frames: to one another, to the physical function, and to another card at the far end of the cable, which is in the name space "far".

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# from: snapshot
 # boot: --hca link=eth,vfs=2,id=left,cable=right --hca link=eth,id=right
 # An Ethernet card's switch in switchdev mode: representors of its virtual functions and of its port, in a bridge of the guest's, and what
 # reaches whom: the virtual functions, each in a name space vfN, and another card at the far end of the cable, in the name space "far".

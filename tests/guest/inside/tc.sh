@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# from: snapshot
 # boot: --hca link=eth,vfs=2,id=left,cable=right --hca link=eth,id=right
 # TC rules that a card in switchdev mode takes (skip_sw: the card alone): between virtual functions, to another card at the far end of
 # the cable; dropped, tagged, rewritten, copied, in chains, in tunnels. What they take never reaches a representor's queues.

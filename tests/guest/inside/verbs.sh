@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # breaks: mr-key receive-length rkey-bounds rkey-unknown
+# from: snapshot
 # boot: --hca link=ib
 # program: verbs_check
 # Every RC operation with every byte compared, then the errors. Its tests are named in verbs_check.c.
