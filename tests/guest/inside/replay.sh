@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# boot: --hca link=ib
+# boot: --hca link=ib,options=snapshot_every=500ms
 # replay: -
 # The recording of a guest's run, in eager time: hcasim replay makes the same of it, to the last byte of the trace.
 wait_active mlx5_0 120
