@@ -28,7 +28,7 @@ class StateNames : public state::Fields<StateNames> {
   explicit StateNames(Names& names) : names_(names) {}
   template <class T>
   void operator()(const char* name, T& field) {
-    within(name, [&] { add(field); });
+    path_.within(name, [&] { add(field); });
   }
   template <class T, class Initial>
   void operator()(const char* name, T& field, const Initial&) {
@@ -45,7 +45,9 @@ class StateNames : public state::Fields<StateNames> {
   template <class F>
   void list(const char* name, F each) {
     std::size_t i = 0;
-    within(name, [&] { each([&](auto& element) { within(std::to_string(i++), [&] { add(element); }); }); });
+    path_.within(name, [&] {
+      each([&](auto& element) { path_.within(std::to_string(i++), [&] { add(element); }); });
+    });
   }
   template <class Packet>
   void packet(Packet&) {}
@@ -54,18 +56,10 @@ class StateNames : public state::Fields<StateNames> {
   void bytes(const char*, const void*, std::size_t) {}
 
  private:
-  template <class F>
-  void within(const std::string& name, F f) {
-    const std::size_t len = path_.size();
-    if (len != 0) path_ += '.';
-    path_ += name;
-    f();
-    path_.resize(len);
-  }
   template <class T>
   void add(T& field) {
     using Plain = std::remove_cv_t<T>;
-    if constexpr (state::Referable<Plain>::value) names_.emplace(&field, path_);
+    if constexpr (state::Referable<Plain>::value) names_.emplace(&field, path_.text());
     if constexpr (state::Lists<Plain, StateNames>::value) {
       const_cast<Plain&>(field).list_state(*this);
     } else if constexpr (state::IsPair<Plain>::value) {
@@ -77,12 +71,12 @@ class StateNames : public state::Fields<StateNames> {
     } else if constexpr (state::IsOptional<Plain>::value || state::IsOwner<Plain>::value) {
       if (field) add(*field);
     } else if constexpr (state::IsMap<Plain>::value) {
-      for (auto& [key, value] : field) within(key_text(key), [&, &v = value] { add(v); });
+      for (auto& [key, value] : field) path_.within(key_text(key), [&, &v = value] { add(v); });
     } else if constexpr (state::IsContainer<Plain>::value || state::IsArray<Plain>::value) {
       std::size_t i = 0;
       for (auto&& element : field) {
         if constexpr (std::is_lvalue_reference_v<decltype(element)>)
-          within(std::to_string(i), [&, &e = element] { add(e); });
+          path_.within(std::to_string(i), [&, &e = element] { add(e); });
         ++i;
       }
     }
@@ -96,7 +90,7 @@ class StateNames : public state::Fields<StateNames> {
   }
 
   Names& names_;
-  std::string path_;
+  state::Path path_;
 };
 
 class StateSave : public state::Fields<StateSave> {

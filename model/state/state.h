@@ -160,6 +160,23 @@ class Fields {
   }
 };
 
+// Where an archive is among the lists, such as "port.tx.free_at".
+class Path {
+ public:
+  template <class F>
+  void within(const std::string& name, F f) {
+    const std::size_t len = text_.size();
+    if (len != 0) text_ += '.';
+    text_ += name;
+    f();
+    text_.resize(len);
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
 }  // namespace state
 
 // Takes state back to what it is at power-on.
@@ -307,7 +324,7 @@ class StateList : public state::Fields<StateList<Sink>> {
   explicit StateList(Sink sink) : sink_(std::move(sink)) {}
   template <class T>
   void operator()(const char* name, T& field) {
-    within(name, [&] { add(field); });
+    path_.within(name, [&] { add(field); });
   }
   template <class T, class Initial>
   void operator()(const char* name, T& field, const Initial&) {
@@ -329,54 +346,46 @@ class StateList : public state::Fields<StateList<Sink>> {
       text += digits[byte >> 4];
       text += digits[byte & 15];
     }
-    sink_(path_, text);
+    sink_(path_.text(), text);
   }
-  void number(std::uint64_t v) { sink_(path_, std::to_string(v)); }
+  void number(std::uint64_t v) { sink_(path_.text(), std::to_string(v)); }
 
  private:
-  template <class F>
-  void within(const std::string& name, F f) {
-    const std::size_t len = path_.size();
-    if (len != 0) path_ += '.';
-    path_ += name;
-    f();
-    path_.resize(len);
-  }
   template <class T>
   void add(T& field) {
     using Plain = std::remove_cv_t<T>;
     if constexpr (state::kNumber<Plain>) {
       if constexpr (std::is_enum_v<Plain>)
-        sink_(path_, std::to_string(static_cast<std::underlying_type_t<Plain>>(field)));
+        sink_(path_.text(), std::to_string(static_cast<std::underlying_type_t<Plain>>(field)));
       else
-        sink_(path_, std::to_string(field));
+        sink_(path_.text(), std::to_string(field));
     } else if constexpr (state::Lists<Plain, StateList>::value) {
       const_cast<Plain&>(field).list_state(*this);  // keys of maps are const
     } else if constexpr (state::IsBitset<Plain>::value) {
       for (std::size_t i = 0; i < field.size(); ++i)
-        if (field[i]) within(std::to_string(i), [&] { sink_(path_, "1"); });
+        if (field[i]) path_.within(std::to_string(i), [&] { sink_(path_.text(), "1"); });
     } else if constexpr (state::IsRandom<Plain>::value) {
       std::ostringstream text;
       text << field;
-      sink_(path_, text.str());
+      sink_(path_.text(), text.str());
     } else if constexpr (state::IsPair<Plain>::value) {
-      within("key", [&] { add(field.first); });
-      within("value", [&] { add(field.second); });
+      path_.within("key", [&] { add(field.first); });
+      path_.within("value", [&] { add(field.second); });
     } else if constexpr (state::kBytes<Plain>) {
       bytes(&field, sizeof field);
     } else if constexpr (state::IsOptional<Plain>::value || state::IsOwner<Plain>::value) {
       if (field) add(*field);
     } else if constexpr (std::is_same_v<Plain, std::string>) {
-      sink_(path_, field);
+      sink_(path_.text(), field);
     } else if constexpr (state::PlainBytes<Plain>::value) {
       if (field.size() != 0) bytes(field.data(), field.size() * sizeof(*field.data()));
     } else {
       std::size_t i = 0;
       for (auto&& element : field) {
-        within(std::to_string(i++), [&] {
+        path_.within(std::to_string(i++), [&] {
           if constexpr (std::is_class_v<std::remove_reference_t<decltype(element)>> &&
                         !std::is_lvalue_reference_v<decltype(element)>)
-            sink_(path_, static_cast<bool>(element) ? "1" : "0");  // std::vector<bool>
+            sink_(path_.text(), static_cast<bool>(element) ? "1" : "0");  // std::vector<bool>
           else
             add(element);
         });
@@ -385,7 +394,7 @@ class StateList : public state::Fields<StateList<Sink>> {
   }
 
   Sink sink_;
-  std::string path_;
+  state::Path path_;
 };
 
 template <class T>
