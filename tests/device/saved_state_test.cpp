@@ -5,6 +5,7 @@
 #include <libdeflate.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <random>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "fixture.h"
+#include "rule_check.h"
 
 namespace hcasim::bare {
 namespace {
@@ -126,6 +128,12 @@ void seal(std::string& state) {
   for (unsigned i = 0; i < 4; ++i) state[state.size() - 4 + i] = static_cast<char>(crc >> 8 * i);
 }
 
+// HCASIM_DAMAGED_STATES: how many to try, for a run of hours; each from this seed on.
+std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
+  const char* const text = std::getenv(name);
+  return text ? std::strtoull(text, nullptr, 0) : otherwise;
+}
+
 TEST_F(SavedState, ADamagedOneChangesNothing) {
   start_traffic(4);
   machine().advance(2500);
@@ -135,17 +143,27 @@ TEST_F(SavedState, ADamagedOneChangesNothing) {
   std::string bad = state;
   bad[bad.size() / 2] = static_cast<char>(bad[bad.size() / 2] ^ 1);
   EXPECT_NE(load(bad).find("checksum"), std::string::npos);
-  std::mt19937_64 random(5);
-  unsigned refused = 0, taken = 0;
-  const int rounds = 60;
-  for (int i = 0; i < rounds; ++i) {
+  std::mt19937_64 random(from_environment("HCASIM_DAMAGED_STATES_SEED", 5));
+  std::uint64_t refused = 0, taken = 0;
+  const std::uint64_t rounds = from_environment("HCASIM_DAMAGED_STATES", 60);
+  for (std::uint64_t i = 0; i < rounds; ++i) {
     bad = state;
-    for (std::uint64_t n = 1 + random() % 3; n != 0; --n)
-      bad[24 + random() % (bad.size() - 28)] = static_cast<char>(random());
+    for (std::uint64_t n = 1 + random() % 3; n != 0; --n) {
+      const char edge[] = {0, 1, 0x7f, static_cast<char>(0x80), static_cast<char>(0xff)};
+      const std::uint64_t which = random() % 10;
+      bad[24 + random() % (bad.size() - 28)] = which < 5 ? edge[which] : static_cast<char>(random());
+    }
     seal(bad);
     if (load(bad).empty()) {  // as good a state as any
       ++taken;
+      // It goes on with that, wherever that leads, and is taken back.
+      const std::int64_t now = machine().now();
+      const std::vector<std::uint8_t> before = memory();
+      breaks_any_rule();
+      machine().advance(50'000);
+      std::copy(before.begin(), before.end(), bytes());
       ASSERT_EQ(load(state), "");
+      machine().set_now(now);
     } else {
       ++refused;
     }
