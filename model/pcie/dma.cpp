@@ -301,6 +301,8 @@ void Dma::perform_front() {
   }
   if (ok) {
     bytes_written_ += len;
+    if (WrittenPages* pages = sides_[owner.function].pages.get(); pages && len != 0)
+      pages->written(addr, len);
   } else {
     refused(sim_now(), owner, addr, len, true);
     if (owner.kind != WriteOwner::kNone) refusals_.push_back(owner);

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <systemc>
 #include <vector>
 
@@ -21,6 +22,7 @@
 #include "model/pcie/host_port.h"
 #include "model/pcie/loans.h"
 #include "model/pcie/local_memory.h"
+#include "model/pcie/written_pages.h"
 #include "model/profile.h"
 #include "model/state/fields.h"
 #include "model/timed_queue.h"
@@ -134,6 +136,9 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
     sides_[f].enabled = on;
   }
   bool enabled(FunctionId f) const { return sides_[f].enabled; }
+  // From now on the pages that the function writes are noted, in place of what was noted before; null: none.
+  void watch_pages(FunctionId f, std::unique_ptr<WrittenPages> pages) { sides_[f].pages = std::move(pages); }
+  WrittenPages* written_pages(FunctionId f) { return sides_[f].pages.get(); }  // null: not watched
   // The memory behind a space other than the host's; without one every access to it is refused.
   void attach(FunctionId f, Space space, LocalMemory& memory) {
     sides_[f].local[static_cast<unsigned>(space)] = &memory;
@@ -195,10 +200,15 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
     Time host_free = 0;  // when the host has done with the posted writes performed so far
     bool enabled = false;
     std::array<LocalMemory*, kSpaces> local{};
+    std::unique_ptr<WrittenPages> pages;  // null: nobody wants to know
 
     template <class Archive>
     void list_state(Archive& a) {
       HCASIM_FIELDS(a, host_free, enabled);
+      if constexpr (Archive::kStores || Archive::kResets)
+        HCASIM_FIELDS(a, pages);
+      else if (pages)  // in digests
+        HCASIM_FIELDS(a, pages);
     }
   };
   enum class Kind : std::uint8_t { kInlineBytes, kPacket, kMsix };
