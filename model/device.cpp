@@ -65,7 +65,9 @@ Device::Device(const sc_core::sc_module_name& name, const Profile& profile,
       prefetcher_(
           {scheduler_, dma_, context_gate_, tx_, requester_, tpt_, port_, rx_, cqs_, qps(), q_counters()}),
       scheduler_("scheduler", {profile_, tracer, functions_, port_, qos(), classes_, injector_, requester_,
-                               responder_, prefetcher_, fault_actor_, qps()}) {
+                               responder_, prefetcher_, fault_actor_, qps()}),
+      migration_({functions_, dma_, scheduler_, requester_, responder_, context_gate_, cqs_, eqs_, tpt_,
+                  page_faults_, eth_rx_}) {
   for (unsigned f = 0; f < bars.size(); ++f)
     bars[f].register_b_transport(this, &Device::transport, static_cast<int>(f));
   connect();
@@ -159,7 +161,7 @@ void Device::bar_write(FunctionId f, std::uint64_t offset, const std::uint8_t* b
     return;
   }
   if (offset >= kInitSegSize) {
-    if (!function.health().fatal())
+    if (!function.health().fatal() && !migration_.misses_doorbell(f, offset, bytes, len))
       uar_.write(dma_.store(sim_now() + profile_.pcie.mmio_latency, len), f, offset, bytes, len);
     return;
   }

@@ -29,6 +29,7 @@
 #include "model/function/function.h"
 #include "model/function/vports.h"
 #include "model/lag/lag.h"
+#include "model/migration.h"
 #include "model/pcie/dma.h"
 #include "model/port/port.h"
 #include "model/prefetcher.h"
@@ -99,7 +100,10 @@ class Device : public sc_core::sc_module {
   void port_changed(std::uint8_t eqe_subtype);
   // What the link has come to, Gb/s.
   void set_link_rate(double gbps);
-  void port_changed(FunctionId f, std::uint8_t eqe_subtype) { eqs_.port_event(sim_now(), f, eqe_subtype, 1); }
+  void port_changed(FunctionId f, std::uint8_t eqe_subtype) {
+    if (migration_.misses_port_event(f, eqe_subtype)) return;
+    eqs_.port_event(sim_now(), f, eqe_subtype, 1);
+  }
 
   const Profile& profile() const { return profile_; }
   traces::Tracer& tracer() { return tracer_; }
@@ -123,6 +127,8 @@ class Device : public sc_core::sc_module {
   Requester& requester() { return requester_; }
   Responder& responder() { return responder_; }
   TagUnit& tags() { return tags_; }
+  // Holds functions, and lets them go on.
+  Migration& migration() { return migration_; }
   const CryptoEngine& crypto() const { return crypto_; }
   const LookupTime& lookups() const { return lookups_; }
   const ContextCache& qpc_cache() const { return context_gate_.cache(); }
@@ -210,6 +216,7 @@ class Device : public sc_core::sc_module {
   FaultActor fault_actor_;
   Prefetcher prefetcher_;
   Scheduler scheduler_;
+  Migration migration_;
 };
 
 }  // namespace hcasim

@@ -52,6 +52,8 @@ struct Generation {
 
   // Whether software may own flow tables.
   bool sw_steering() const { return has.ste != SteFormat::kNone; }
+  // Whether virtual functions can be migrated: of the generations whose drivers know them by one ID.
+  bool migration() const { return vf_device_id == 0x101e; }
   // The speed that the port reports (one bit of ib_speeds): `wanted` if the generation has it, else its
   // fastest.
   unsigned ib_speed(unsigned wanted) const;

@@ -28,7 +28,8 @@
   X(kDcKey,     20, "it has not the DC target's access key")                                        \
   X(kUnasked,   21, "it answers nothing that was asked")                                            \
   X(kRefused,   22, "the request is wrong, and its transport has no NAK")                           \
-  X(kNoLane,    23, "its service level goes by no virtual lane")
+  X(kNoLane,    23, "its service level goes by no virtual lane")                                    \
+  X(kSuspended, 24, "its function is held to be migrated")
 // clang-format on
 
 namespace hcasim::traces {

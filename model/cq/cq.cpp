@@ -367,6 +367,15 @@ void CqUnit::on_period(Time due, const Period& period) {
   if (cq->armed && !cq->error) event(due, *cq);
 }
 
+void CqUnit::settle_all_of(Time t, FunctionId f) {
+  tables_[f].for_each([&](Cq& cq) {
+    close_block(t, cq);
+    if (cq.timer == 0) return;
+    cq.timer = 0;
+    if (cq.armed && !cq.error) event(t, cq);
+  });
+}
+
 void CqUnit::fail(Time t, Cq& cq, std::uint8_t syndrome) {
   if (cq.error) return;
   cq.error = true;

@@ -169,6 +169,8 @@ class CqUnit : public sc_core::sc_module {
 
   // Writes what compression has held back.
   void settle(Time t, Cq& cq) { close_block(t, cq); }
+  // Of all CQs of the function: neither a CQE nor an event is held back any more.
+  void settle_all_of(Time t, FunctionId f);
   // Compression: the most CQEs of one block, and how long the first of them is held.
   static constexpr unsigned kMaxBlock = 64;
   static constexpr Time kBlockTime = from_ns(1000);

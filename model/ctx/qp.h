@@ -18,6 +18,7 @@
 #include "model/function/id.h"
 #include "model/function/number_table.h"
 #include "model/function/roce_address.h"
+#include "model/function/suspension.h"
 #include "model/packet/packet.h"
 #include "model/req/requester_state.h"
 #include "model/resp/responder_state.h"
@@ -326,6 +327,8 @@ class QpTable {
   // What a requester gets back from an atomic of 8 bytes: in its host's order, or big-endian (atomic_caps.
   // atomic_req_8B_endianness_mode).
   bool atomic_host_endian = false;
+  // Whether the function is held. Its objects may go meanwhile, and it still is.
+  Suspension suspension;
   bool destroy(std::uint32_t qpn) { return qps_.destroy(qpn); }
   Srq* create_srq(std::uint32_t srqn) { return srqs_.create(srqn); }
   Srq* find_srq(std::uint32_t srqn) { return srqs_.find(srqn); }
@@ -341,6 +344,10 @@ class QpTable {
   template <class Archive>
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, qps_, srqs_, dc_contexts_, atomic_host_endian);
+    if constexpr (Archive::kStores)
+      HCASIM_FIELDS(a, suspension);
+    else if constexpr (!Archive::kResets)
+      if (suspension.any()) HCASIM_FIELDS(a, suspension);  // in digests
   }
 
  private:

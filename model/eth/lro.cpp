@@ -147,6 +147,13 @@ void Lro::rq_gone(Time t, FunctionId f, std::uint32_t rqn) {
     end(t, it, LroEnd::kLost);
 }
 
+void Lro::settle(Time t, FunctionId f) {
+  const auto of_function = [f](const LroSession& s) { return s.function == f; };
+  for (auto it = sessions_.begin();
+       (it = std::find_if(sessions_.begin(), sessions_.end(), of_function)) != sessions_.end();)
+    end(t, it, LroEnd::kTimeout);
+}
+
 void Lro::forget(FunctionId f) {
   sessions_.erase(std::remove_if(sessions_.begin(), sessions_.end(),
                                  [f](const LroSession& s) { return s.function == f; }),

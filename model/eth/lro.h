@@ -101,6 +101,8 @@ class Lro : public sc_core::sc_module {
   // The queue is not ready any more.
   void rq_gone(Time t, FunctionId f, std::uint32_t rqn);
   void forget(FunctionId f);
+  // All of the function's are put together now.
+  void settle(Time t, FunctionId f);
 
   std::uint64_t sessions() const { return ended_; }
 

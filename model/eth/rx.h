@@ -71,6 +71,8 @@ class EthRx : public sc_core::sc_module {
   void tir_changed(Time t, FunctionId f, std::uint32_t tirn) { lro_.tir_changed(t, f, tirn); }
   // The function is reset.
   void forget(FunctionId f) { lro_.forget(f); }
+  // What is held back for the function's queues goes into them now.
+  void settle(Time t, FunctionId f) { lro_.settle(t, f); }
   void clear();
   Time rx_free() const { return rx_free_; }  // when the receive pipeline has taken all that came
 

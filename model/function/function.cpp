@@ -43,6 +43,7 @@ void Function::reset() {
   drop_objects();
   health_.reset();
   vport_.reset();
+  qps_.suspension = {};
   sw_steering_.clear();
   q_counters_.clear();
   bad_accesses_ = 0;

@@ -87,6 +87,19 @@ class Function {
   // As after power-on, firmware and gateway apart.
   void reset();
 
+  // What goes with it to another card while it is held: its objects, and addresses.
+  template <class Archive>
+  void list_image(Archive& a) {
+    struct Addresses {
+      Vport& vport;
+      void list_state(Archive& archive) { vport.list_image(archive); }
+    } addresses{vport_};
+    HCASIM_FIELDS(a, addresses, qps_, cqs_, eqs_, mkeys_, psvs_, eth_, deks_, ipsec_, macsec_, q_counters_,
+                  qos_, flows_, sw_steering_, steering_, uars_, memic_);
+    if constexpr (Archive::kLoads)
+      for (auto& [number, rq] : eth_.rqs) rq.function = id_;
+  }
+
   template <class Archive>
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, health_, vport_, qps_, cqs_, eqs_, mkeys_, psvs_, eth_, deks_, ipsec_, macsec_,

@@ -81,6 +81,18 @@ class Vport {
   // All but the MAC, which firmware sets anew when the driver initializes the function.
   void reset();
 
+  // What goes with the function to another card: its addresses, not what its manager has settled.
+  template <class Archive>
+  void list_image(Archive& a) {
+    HCASIM_FIELDS(a, guid);
+    a.kept("gids", gids);
+    a.kept("pkeys", pkeys);
+    HCASIM_FIELDS(a, mac, roce_enabled, roce_addresses_);
+    if constexpr (Archive::kLoads) {
+      a.check(roce_addresses_.size() <= kRoceAddresses, "the table of RoCE addresses has 256 entries");
+      find_own();
+    }
+  }
   template <class Archive>
   void list_state(Archive& a) {
     a.lasting("open", open);

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <systemc>
+#include <vector>
 
 #include "model/ctx/context_gate.h"
 #include "model/ctx/qp.h"
@@ -93,6 +94,12 @@ class Requester final : public sc_core::sc_module,
   // until it goes on.
   void stop_behind(Time t, Qp& qp);
   void fault_resumed(Time t, Qp& qp, PendingFault& fault, bool error) override;
+  // A SEND of the HCA itself, with immediate data.
+  void send_own(Time t, Qp& qp, std::vector<std::uint8_t> message, std::uint32_t imm);
+  // Of a QP of a function that is held: nothing is under way for it, and what is not acknowledged counts as
+  // lost. restart(): it goes on with that.
+  static void stop(Qp& qp);
+  void restart(Time t, Qp& qp);
   void clear();
 
   void prefetch() const { prefetch_line(&wqes_); }

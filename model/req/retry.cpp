@@ -2,6 +2,7 @@
 // The requester's retries: ACK timer, rewinding the send window, SQ drain
 // (IBTA 9.7.5.1.3, 9.7.6.1.3, 10.3.1.5).
 #include <algorithm>
+#include <utility>
 
 #include "model/ctx/q_counters.h"
 #include "model/ctx/qp.h"
@@ -89,6 +90,10 @@ void Requester::on_timer(Time due, const Timer& timer) {
   RequesterState& s = qp->req;
   s.timer_queued = false;
   if (s.timer_due == kNever) return;
+  if (blocks_.qps[timer.function].suspension.initiator) {  // begins anew with restart()
+    s.timer_due = kNever;
+    return;
+  }
   if (s.timer_due > due) {
     s.timer_queued = true;
     timers_.push(s.timer_due, timer);
@@ -102,6 +107,38 @@ void Requester::on_timer(Time due, const Timer& timer) {
   blocks_.tracer.record(Point::kTimeout, due, qp->subject(), s.window.front().serial, s.una_psn,
                         s.retries_left);
   retry(due, *qp, s.una_psn);
+}
+
+void Requester::send_own(Time t, Qp& qp, std::vector<std::uint8_t> message, std::uint32_t imm) {
+  SendWqe w;
+  w.opcode = prm::WqeOp::kSendImm;
+  w.imm = imm;
+  w.inline_data = true;
+  w.length = message.size();
+  w.bytes = std::move(message);
+  qp.req.own.push_back(std::move(w));
+  blocks_.scheduler.wake(t, qp);
+}
+
+void Requester::stop(Qp& qp) {
+  RequesterState& s = qp.req;
+  s.epoch = next_epoch();  // what turns, timers and packets that were set aside are of
+  s.last_ready = s.unit_until = s.rx_until = s.context_due = s.rnr_until = 0;
+  s.timer_due = s.turn_at = kNever;
+  s.timer_queued = s.port_queued = false;
+  s.parked = {};
+  s.rewound_at = ~0u;
+  for (std::size_t i = 0; i < s.window.size(); ++i) s.window[i].done_at = 0;
+}
+
+void Requester::restart(Time t, Qp& qp) {
+  RequesterState& s = qp.req;
+  if (!qp.has_sq && !qp.rendezvous) return;
+  const bool sends = qp.state == QpState::kRts || qp.state == QpState::kSqd;
+  if (!sends && qp.state != QpState::kErr && qp.state != QpState::kSqErr) return;
+  if (sends && is_reliable(qp.type) && outstanding(qp) && !s.response_fault.active) rewind(t, qp, s.una_psn);
+  if (s.doorbell || !s.window.empty() || !s.own.empty() || s.fetched != s.db_counter)
+    blocks_.scheduler.wake(t, qp);
 }
 
 // SQD: done when nothing fetched is left in flight (IBTA 10.3.1.5); then the driver's event.

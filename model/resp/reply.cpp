@@ -176,6 +176,27 @@ void Responder::fail(Time t, Qp& qp, const Packet& packet, NakCode code, EqeType
   finish_pending(t, qp);
 }
 
+void Responder::stop(Qp& qp) {
+  ResponderState& s = qp.resp;
+  s.landed = s.last_ack = s.last_ready = s.unit_until = s.rx_until = 0;
+  s.poll_since = s.turn_at = kNever;
+  s.ack_queued = s.port_queued = false;
+  s.nak_sent = false;  // it may be among what is lost
+  s.parked = {};
+  for (ResponderResource& r : s.resources) r.ready = 0;
+}
+
+void Responder::restart(Time t, Qp& qp) {
+  ResponderState& s = qp.resp;
+  if (qp.state == QpState::kErr && qp.has_rq && !qp.use_srq && qp.dctn == 0) {
+    s.poll_since = t;
+    polls_.push(t, Poll{qp.qpn, qp.function, qp.req.epoch});
+  }
+  const bool owes = std::any_of(s.resources.begin(), s.resources.end(),
+                                [](const ResponderResource& r) { return !r.done(); });
+  if (owes || s.ack_pending || s.failing || s.rnr_owed) blocks_.scheduler.wake_responder(t, qp);
+}
+
 // When no response is owed any more: the refusal, or the acknowledgement, that waited behind them.
 void Responder::finish_pending(Time t, Qp& qp) {
   ResponderState& s = qp.resp;

@@ -91,6 +91,9 @@ class Responder final : public sc_core::sc_module,
   // Completes all posted receive WQEs with "flushed"; own RQs only. SRQ: last WQE reached event.
   void flush(Time t, Qp& qp) override;
   void fault_resumed(Time t, Qp& qp, PendingFault& fault, bool error) override;
+  // As the requester's: stop() comes behind its.
+  static void stop(Qp& qp);
+  void restart(Time t, Qp& qp);
   void clear();
 
   template <class Archive>

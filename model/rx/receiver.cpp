@@ -104,6 +104,11 @@ void Receiver::receive(Time t, FunctionId f, FunctionId sender, PacketRef& packe
     return blocks_.lag.hand_over(t, packet);
   if (blocks_.health[f].fatal()) return;
   packet->function = f;
+  if (Suspension& held = blocks_.qps[f].suspension; __builtin_expect(held.responder, 0)) {
+    held.lost_packets += packet->packets;
+    blocks_.port.drop(t, *packet, DropReason::kSuspended);
+    return;
+  }
   if (packet->packets > 1 && !takes_run(f, *packet)) {
     each_part(*packet, [this, f, sender](Time at, PacketRef& part) { receive(at, f, sender, part); });
     return;

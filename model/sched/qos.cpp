@@ -131,6 +131,15 @@ void Qos::count_left(Time t, std::uint32_t id) {
   }
 }
 
+void Qos::begin_anew() {
+  for (auto& [id, e] : elements_) {
+    e.rate.next = 0;
+    e.served = 0;
+    e.wanted = -1;
+    e.waiting = 0;
+  }
+}
+
 void Qos::waits(std::uint32_t group) {
   count_waiting(group);
   if (const std::uint32_t vport = vport_element(); vport != 0) manager_->count_waiting(vport);

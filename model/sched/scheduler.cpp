@@ -83,6 +83,18 @@ void Scheduler::resume(Time t) {
   arm_port(t);
 }
 
+void Scheduler::leave_line(Time t, FunctionId f) {
+  for (auto it = port_queue_.begin(); it != port_queue_.end();) {
+    if (it->turn.function != f) {
+      ++it;
+      continue;
+    }
+    blocks_.classes.left(it->tc);
+    blocks_.qos[f].left(t, it->group);
+    it = port_queue_.erase(it);
+  }
+}
+
 void Scheduler::clear() { reset_state(*this); }
 
 Time Scheduler::port_open(PortAffinity affinity, std::uint32_t requester) const {
@@ -126,6 +138,12 @@ void Scheduler::run(Time due, const Turn& turn) {
 
 void Scheduler::take(Time due, const Turn& turn, Qp& qp) {
   const Profile& profile = blocks_.profile;
+  // Whoever resumes the function gives its queues turns.
+  if (const Suspension& held = blocks_.qps[turn.function].suspension;
+      __builtin_expect(turn.responder ? held.responder : held.initiator, 0)) {
+    (turn.responder ? qp.resp.turn_at : qp.req.turn_at) = kNever;
+    return;
+  }
   Time& own = turn.responder ? qp.resp.unit_until : qp.req.unit_until;
   Time& unit = units_.best(std::max(due, own));
   const Time start = std::max({due, own, unit}) + profile.engine.schedule;

@@ -70,6 +70,8 @@ class Scheduler final : public sc_core::sc_module {
   // Nobody waits for the port, but for the send queue of this QP, whose turn it is. (It may wait there and
   // have a turn all the same: an acknowledgement gave it one.)
   bool alone(const Qp& qp) const { return port_queue_.empty() || alone_in_line(qp); }
+  // Nobody of the function waits for the port any more.
+  void leave_line(Time t, FunctionId f);
   void clear();
 
   std::uint64_t doorbells() const { return doorbells_; }

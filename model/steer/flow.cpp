@@ -172,6 +172,32 @@ FlowCounter* FlowSteering::counter(std::uint32_t id) {
   return it == counters_.end() ? nullptr : &it->second;
 }
 
+bool FlowSteering::of_nic_alone() const {
+  const auto is_of_nic = [](FlowTableType type) {
+    switch (type) {
+      case FlowTableType::kNicRx:
+      case FlowTableType::kNicTx:
+      case FlowTableType::kSnifferRx:
+      case FlowTableType::kSnifferTx:
+      case FlowTableType::kRdmaRx:
+      case FlowTableType::kRdmaTx:
+        return true;
+      default:
+        return false;
+    }
+  };
+  return std::all_of(tables_.begin(), tables_.end(), [&](const auto& numbered) {
+    const FlowTable& table = numbered.second;
+    return is_of_nic(table.type) &&
+           std::all_of(table.entries.begin(), table.entries.end(), [](const auto& e) {
+             return std::none_of(
+                 e.second.destinations.begin(), e.second.destinations.end(), [](const FlowDestination& d) {
+                   return d.type == FlowDestination::kVport || d.type == FlowDestination::kUplink;
+                 });
+           });
+  });
+}
+
 void FlowSteering::clear() {
   tables_.clear();
   roots_.clear();

@@ -351,6 +351,8 @@ class FlowSteering {
   // False: there is no such meter.
   bool measure(const MeterAction& aso, SteeredFrame& frame);
 
+  // No table is one of the E-Switch's or of a LAG's, and no entry leads there.
+  bool of_nic_alone() const;
   void clear();
   template <class Archive>
   void list_state(Archive& a) {

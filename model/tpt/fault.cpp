@@ -57,6 +57,12 @@ void PageFaults::forget_all_of(FunctionId f) {
     it = it->first >> 32 == f ? owed_.erase(it) : std::next(it);
 }
 
+void PageFaults::expect(const Qp& qp) {
+  const unsigned n = unsigned{qp.req.send_fault.active} + unsigned{qp.req.response_fault.active} +
+                     unsigned{qp.resp.fault.active};
+  if (n != 0) owed_[context_id(qp.function, qp.qpn)] = n;
+}
+
 bool PageFaults::post(Time t, const Qp& qp, std::uint8_t subtype, const void* data, std::size_t len) {
   if (!blocks_.eqs.listening(qp.function, kEvent)) {
     ++counters_.unheard;

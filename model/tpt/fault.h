@@ -102,6 +102,8 @@ class PageFaults {
   void forget(const Qp& qp);
   // The function is reset.
   void forget_all_of(FunctionId f);
+  // As many resumptions as the QP waits for are to come: it has been loaded.
+  void expect(const Qp& qp);
   void clear();
 
   struct Counters {
