@@ -90,6 +90,8 @@ void fill_general(const Options& o, std::uint8_t* c) {
     set(g::max_dynamic_vf_msix_table_size{}, kVfMaxVectors);
   }
   if (o.vf && !o.sf) set(g::dynamic_msix_table_size{}, o.msix_vectors);
+  set(g::migration{}, o.migration && o.manages() ? 1 : 0);
+  set(g::adv_virtualization{}, o.tracks_pages() ? 1 : 0);
   set(prm::cap_q_counter_aggregation{}, 1);
   set(prm::cap_q_counter_other_vport{}, o.manages() ? 1 : 0);
   set(g::receive_discard_vport_down{}, o.manages_switch() ? 1 : 0);
@@ -187,6 +189,7 @@ Caps::Caps(const Options& options) : selects_port_(options.selects_port()) {
   // Asked for by user space on every link; on InfiniBand there are no flow tables, and it is empty.
   fixed_block(CapGroup::kFlowTable);
   fill_qos(options, fixed_block(CapGroup::kQos));
+  if (options.tracks_pages()) fill_page_tracking(fixed_block(CapGroup::kAdvancedVirtualization));
   if (options.encrypts()) {
     fill_tls(fixed_block(CapGroup::kTls));
     fill_ipsec(fixed_block(CapGroup::kIpsec));
@@ -280,6 +283,30 @@ Syndrome Caps::vectors_of(const std::uint8_t* block, unsigned& vectors) const {
   return std::memcmp(next.data(), block, g::bytes) == 0 ? Syndrome::kOk : Syndrome::kCapValue;
 }
 
+Syndrome Caps::migratable_of(const std::uint8_t* block, bool& on) const {
+  using g = prm::cmd_hca_cap_2;
+  Block next = *current(static_cast<std::uint16_t>(CapGroup::kGeneral2));
+  on = prm::get<g::migratable>(block) != 0;
+  prm::set<g::migratable>(next.data(), on ? 1 : 0);
+  return std::memcmp(next.data(), block, g::bytes) == 0 ? Syndrome::kOk : Syndrome::kCapValue;
+}
+
+bool Caps::migratable() const { return get<prm::cmd_hca_cap_2::migratable>(CapGroup::kGeneral2) != 0; }
+
+void Caps::set_migratable(bool on) {
+  put<prm::cmd_hca_cap_2::migratable>(fixed_block(CapGroup::kGeneral2), on ? 1 : 0);
+}
+
+bool Caps::take_over(const Block& general, const Block& atomic, const Block& odp) {
+  using g = prm::cmd_hca_cap;
+  Block next = general_max_;
+  prm::set<g::log_max_qp>(next.data(), prm::get<g::log_max_qp>(general.data()));
+  prm::set<g::cmdif_checksum>(next.data(), prm::get<g::cmdif_checksum>(general.data()));
+  return take_all<g::log_max_qp, g::cmdif_checksum>(next.data(), general_max_, general_) &&
+         set(static_cast<std::uint16_t>(CapGroup::kAtomic), atomic.data()) == Syndrome::kOk &&
+         set(static_cast<std::uint16_t>(CapGroup::kOdp), odp.data()) == Syndrome::kOk;
+}
+
 void Caps::set_vectors(unsigned vectors) {
   for (Block* block : {&general_max_, &general_power_on_, &general_})
     prm::set<prm::cmd_hca_cap::dynamic_msix_table_size>(block->data(), vectors);
@@ -318,6 +345,13 @@ Syndrome set_managed_cap(Firmware& fw, const Command& cmd, std::uint32_t number)
   Firmware* vf = fw.managed(number);
   if (vf == nullptr) return Syndrome::kFunction;
   if (fw.state() != State::kInit) return Syndrome::kNotInitialized;
+  if (cmd.op_mod >> 1 == static_cast<std::uint16_t>(CapGroup::kGeneral2) && fw.options().migration &&
+      !vf->options().sf) {
+    bool on = false;
+    const Syndrome s = vf->caps().migratable_of(prm::ptr<prm::set_hca_cap_in::capability>(cmd.in.data()), on);
+    if (s == Syndrome::kOk) vf->caps().set_migratable(on);
+    return s;
+  }
   if (cmd.op_mod >> 1 != static_cast<std::uint16_t>(CapGroup::kGeneral)) return Syndrome::kCapGroup;
   unsigned vectors = 0;
   const Syndrome s = vf->caps().vectors_of(prm::ptr<prm::set_hca_cap_in::capability>(cmd.in.data()), vectors);

@@ -33,6 +33,7 @@ enum class CapGroup : std::uint16_t {
   kMacsec = 0x1f,
   kGeneral2 = 0x20,
   kPortSelection = 0x25,
+  kAdvancedVirtualization = 0x26,
 };
 
 // A field of a group's bytes.
@@ -55,7 +56,20 @@ class Caps {
     a("atomic", atomic_, atomic_max_);
     a("odp", odp_, odp_power_on_);
     a("port_selection", port_selection_, port_selection_power_on_);
+    if constexpr (Archive::kStores) {
+      bool may_migrate = migratable();
+      a("migratable", may_migrate);
+      if constexpr (Archive::kLoads) set_migratable(may_migrate);
+    }
     if constexpr (Archive::kLoads) keep_vectors();
+  }
+  // What goes with a function to another card: what its driver has chosen, if it may there.
+  template <class Archive>
+  void list_image(Archive& a) {
+    Block general = general_, atomic = atomic_, odp = odp_;
+    HCASIM_FIELDS(a, general, atomic, odp);
+    if constexpr (Archive::kLoads)
+      a.check(take_over(general, atomic, odp), "the function may not have such capabilities");
   }
   // Null: no such group.
   const Block* current(std::uint16_t group) const;
@@ -75,6 +89,11 @@ class Caps {
   // nothing else; and what it is from now on, which only the manager changes.
   Syndrome vectors_of(const std::uint8_t* block, unsigned& vectors) const;
   void set_vectors(unsigned vectors);
+  // cmd_hca_cap_2.migratable of a virtual function, which its manager chooses: what a block of the manager's
+  // wants, which may change nothing else.
+  Syndrome migratable_of(const std::uint8_t* block, bool& on) const;
+  bool migratable() const;
+  void set_migratable(bool on);
   // One that was read back: what is in force is what there is.
   void keep_vectors();
   // A field of the maximum of another group, zero if there is no such group.
@@ -85,6 +104,7 @@ class Caps {
   }
 
  private:
+  bool take_over(const Block& general, const Block& atomic, const Block& odp);
   std::uint8_t* fixed_block(CapGroup group) { return fixed_[static_cast<std::uint16_t>(group)].data(); }
 
   Block general_max_{}, general_power_on_{}, general_{}, atomic_max_{}, atomic_{}, odp_max_{},

@@ -30,6 +30,18 @@ void fill_general_memory(const Generation& generation, std::uint8_t* c) {
   put<g::relaxed_ordering_read_umr>(c, 1);
 }
 
+void fill_page_tracking(std::uint8_t* c) {
+  using v = prm::adv_virtualization_cap;
+  put<v::pg_track_log_max_num>(c, kLogPageTracks);
+  put<v::pg_track_max_num_range>(c, kPageTrackRanges);
+  put<v::pg_track_log_min_addr_space>(c, kLogMinTrackSpace);
+  put<v::pg_track_log_max_addr_space>(c, kLogMaxTrackSpace);
+  put<v::pg_track_log_min_msg_size>(c, kLogMinTrackMessage);
+  put<v::pg_track_log_max_msg_size>(c, kLogMaxTrackMessage);
+  put<v::pg_track_log_min_page_size>(c, kLogMinTrackedPage);
+  put<v::pg_track_log_max_page_size>(c, kLogMaxTrackedPage);
+}
+
 void fill_device_memory(std::uint8_t* c) {
   using m = prm::device_mem_cap;
   put<m::memic>(c, 1);

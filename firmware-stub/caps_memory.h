@@ -12,6 +12,7 @@ namespace hcasim::fw {
 
 void fill_general_memory(const Generation& generation, std::uint8_t* cmd_hca_cap);
 void fill_device_memory(std::uint8_t* device_mem_cap);
+void fill_page_tracking(std::uint8_t* adv_virtualization_cap);
 
 }  // namespace hcasim::fw
 #endif

@@ -35,6 +35,11 @@ constexpr std::uint32_t kLogEntity = 11;  // the smallest frames of AF_XDP, each
 void fill_general_2(const Options& options, std::uint8_t* c) {
   using g = prm::cmd_hca_cap_2;
   prm::set<prm::cap2_log_reserved_qpn_granularity>(c, kLogReservedQpns);
+  if (options.migration) {
+    prm::set<g::migration_multi_load>(c, options.manages() ? 1 : 0);
+    prm::set<g::migration_tracking_state>(c, options.manages() ? 1 : 0);
+    prm::set<g::migratable>(c, options.vf && !options.sf ? 1 : 0);
+  }
   if (options.link != Link::kEthernet || !options.generation->has.flow_rewrite) return;
   prm::set<g::log_min_mkey_entity_size>(c, kLogEntity);
   if (options.generation->has.header_split) {

@@ -15,8 +15,9 @@ std::uint64_t mac_of(std::uint64_t guid) {
   return mac & ~(std::uint64_t{1} << 40);  // never a group address
 }
 
-Options complete(Options o, const Generation& generation, unsigned hca_number) {
+Options complete(Options o, const Generation& generation, unsigned hca_number, bool has_images) {
   o.generation = &generation;
+  o.migration = has_images && generation.migration() && o.vfs != 0;
   if (o.device_id == 0) o.device_id = generation.device_id;
   // 00:02:c9 is the vendor's OUI, the rest distinguishes cards.
   if (o.node_guid == 0) {
@@ -52,9 +53,10 @@ Options of_function(Options o, FunctionId f) {
 
 }  // namespace
 
-CardFirmware::CardFirmware(const sc_core::sc_module_name& name, Device& device, const Options& options)
+CardFirmware::CardFirmware(const sc_core::sc_module_name& name, Device& device, const Options& options,
+                           FunctionImages* images)
     : sc_module(name),
-      options_(complete(options, *device.profile().generation, device.tracer().hca())),
+      options_(complete(options, *device.profile().generation, device.tracer().hca(), images != nullptr)),
       port_(device, options_),
       traps_("traps", device, port_),
       image_(*options_.generation),
@@ -64,9 +66,9 @@ CardFirmware::CardFirmware(const sc_core::sc_module_name& name, Device& device, 
   device.port().set_link(options_.link == Link::kEthernet ? LinkType::kEthernet : LinkType::kIb);
   for (FunctionId f = 0; f < device.functions(); ++f) {
     const std::string function = "function" + std::to_string(f);
-    functions_.push_back(std::make_unique<Firmware>(function.c_str(), device, device.function(f),
-                                                    of_function(options_, f),
-                                                    CardParts{port_, traps_, image_, thermal_}, *this));
+    functions_.push_back(
+        std::make_unique<Firmware>(function.c_str(), device, device.function(f), of_function(options_, f),
+                                   CardParts{port_, traps_, image_, thermal_, images}, *this));
     device.attach(f, *functions_.back());
   }
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <utility>
 
 #include "firmware-stub/firmware.h"
 #include "firmware-stub/validate.h"
@@ -68,8 +69,28 @@ void CmdQueue::doorbell(std::uint32_t vector) {
       fw_.tracer().broke_value(Rule::kCmdqEarly, sim_now(), RuleObject::kNone, 0, vector);
     return;
   }
+  if (fw_.function().qps().suspension.initiator) {
+    held_ |= vector;
+    return;
+  }
   for (unsigned slot = 0; slot < kSlots; ++slot)
     if ((vector >> slot & 1) != 0) fetch(slot);
+}
+
+bool CmdQueue::busy() const {
+  return std::any_of(jobs_.begin(), jobs_.end(), [](const std::unique_ptr<Job>& job) {
+    return job && !job->waiting && !job->lost && !job->stalled;
+  });
+}
+
+void CmdQueue::go_on() {
+  pages_changed();
+  if (const std::uint32_t held = std::exchange(held_, 0); held != 0) doorbell(held);
+}
+
+void CmdQueue::loaded() {
+  for (const std::unique_ptr<Job>& job : jobs_)
+    if (job) job->waiting = !job->lost;
 }
 
 void CmdQueue::Job::find_row() { opcode = find_opcode(cmd.opcode); }
@@ -246,6 +267,10 @@ void CmdQueue::execute(Time t, unsigned slot) {
         return;
       }
       syndrome = Syndrome::kNoPages;
+    }
+    if (syndrome == Syndrome::kLater) {
+      work_.push(std::max(job->cmd.next, t), slot);
+      return;
     }
     if (syndrome == Syndrome::kWaitHost) {  // until it has answered: pages_changed()
       job->waiting = true;

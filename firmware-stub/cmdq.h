@@ -58,6 +58,13 @@ class CmdQueue : public sc_core::sc_module {
   // Host pages came, or will not come, or the host has answered: commands that wait for it run again.
   void pages_changed();
 
+  // A command is being worked on, and waits for nobody.
+  bool busy() const;
+  // The function is held no more (Suspension): what came meanwhile, and what it was loaded with.
+  void go_on();
+  // It has been loaded: commands that were under way elsewhere run when it goes on.
+  void loaded();
+
   // The firmware's one processor, for what came by another way: until when it is busy with it from t on.
   Time occupy(Time t, Time service) { return free_at_ = std::max(t, free_at_) + service; }
   std::uint32_t new_seq() { return next_seq_++; }
@@ -69,9 +76,21 @@ class CmdQueue : public sc_core::sc_module {
   template <class Archive>
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, work_, jobs_, address_, new_high_, free_at_);
+    if constexpr (Archive::kStores || Archive::kResets)
+      HCASIM_FIELDS(a, held_);
+    else if (held_ != 0)  // in digests
+      HCASIM_FIELDS(a, held_);
     a.lasting("excused", excused_);    // until the driver gives an address, whatever is reset meanwhile
     a.lasting("next_seq", next_seq_);  // names commands in traces: no two the same
     a.lasting("counters", counters_);
+    if constexpr (Archive::kLoads)
+      for (unsigned slot = 0; slot < kSlots; ++slot)
+        a.check(!jobs_[slot] || jobs_[slot]->cmd.slot == slot, "a command is in another slot than its own");
+  }
+  // Of a function that is held: what goes with it to another card.
+  template <class Archive>
+  void list_image(Archive& a) {
+    HCASIM_FIELDS(a, jobs_, address_, new_high_, held_, excused_);
     if constexpr (Archive::kLoads)
       for (unsigned slot = 0; slot < kSlots; ++slot)
         a.check(!jobs_[slot] || jobs_[slot]->cmd.slot == slot, "a command is in another slot than its own");
@@ -119,6 +138,7 @@ class CmdQueue : public sc_core::sc_module {
   std::uint64_t address_ = 0;
   std::uint32_t new_high_ = 0;
   bool excused_ = false;
+  std::uint32_t held_ = 0;  // doorbells while the function is held
   std::uint32_t next_seq_ = 0;
   Time free_at_ = 0;  // the firmware's processor
   std::array<std::unique_ptr<Job>, kSlots> jobs_;

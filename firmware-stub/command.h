@@ -27,10 +27,18 @@ struct Command {
   std::vector<std::uint8_t> in;   // at least the opcode's input structure, zero-filled behind in_len
   std::size_t out_len = 0;        // bytes the driver has room for
   std::vector<std::uint8_t> out;  // at least the opcode's output structure; out_len bytes of it go back
+  // Of a command that takes more than one step: which comes next, as its handler counts, and when.
+  std::uint32_t step = 0;
+  Time next = 0;
 
   template <class Archive>
   void list_state(Archive& a) {
-    HCASIM_FIELDS(a, slot, seq, opcode, op_mod, uid, now, in_len, in, out_len, out);
+    HCASIM_FIELDS(a, slot, seq, opcode, op_mod, uid, now, in_len, in, out_len, out, step, next);
+  }
+  // The handler runs again then; other commands go on meanwhile.
+  Syndrome later(Time t) {
+    next = t;
+    return Syndrome::kLater;
   }
   bool by_icmd() const { return slot == kIcmdSlot; }
   template <class F>

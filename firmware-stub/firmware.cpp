@@ -26,6 +26,7 @@ Firmware::Firmware(const sc_core::sc_module_name& name, Device& device, Function
       traps_(card.traps),
       image_(card.image),
       thermal_(card.thermal),
+      images_(card.images),
       siblings_(siblings),
       hca_vport_(options_.link, options_.node_guid, options_.mac),
       cmdq_("cmdq", *this),
@@ -96,6 +97,7 @@ void Firmware::watch_nic_vport(std::uint32_t what, bool armed) {
 }
 
 void Firmware::forget_settled() {
+  caps_.set_migratable(options_.migration && !options_.sf);
   hca_vport_.forget();
   function_.vport().open = true;
   function_.vport().vlans = {};
@@ -189,6 +191,7 @@ void Firmware::function_reset() {
   to_power_on();
   StateReset reset;
   list_interface(reset);
+  reset_state(migration_);
   if (in_use) health_.set_nic_interface(prm::kNicDisabled);
 }
 
@@ -248,6 +251,9 @@ void Firmware::inject_link(bool up) { port_.cable(up); }
 
 void Firmware::drop_objects() {
   device_.drop_objects(function_.id());
+  objects_.page_tracks.for_each([this](std::uint32_t, const PageTrackObject& track) {
+    device_.dma().watch_pages(track.function, nullptr);
+  });
   StateReset reset;
   list_objects(reset);
   pages_.objects_dropped();
@@ -321,6 +327,11 @@ std::vector<Firmware::Counter> Firmware::counters() {
       {"fw_images_rejected", component_update_.rejected()},
       {"fw_traces", fw_tracer_.said()},
       {"fw_traces_lost", fw_tracer_.lost()},
+      {"fw_vf_images_saved", migration_.saved},
+      {"fw_vf_images_loaded", migration_.loaded},
+      {"fw_vf_images_refused", migration_.refused},
+      {"fw_vf_packets_lost_held", function_.qps().suspension.lost_packets},
+      {"fw_vf_doorbells_lost_held", function_.qps().suspension.lost_doorbells},
       {"fw_sa_requests", gsi_.subnet_admin().requests()},
       {"fw_sa_refused", gsi_.subnet_admin().refused()},
       {"pds", objects_.pds.count()},

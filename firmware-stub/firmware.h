@@ -23,6 +23,7 @@
 #include "firmware-stub/hca_vport.h"
 #include "firmware-stub/health.h"
 #include "firmware-stub/icmd.h"
+#include "firmware-stub/migration.h"
 #include "firmware-stub/objects/objects.h"
 #include "firmware-stub/opcodes.h"
 #include "firmware-stub/options.h"
@@ -68,6 +69,7 @@ struct L2Entry {
 };
 
 class Firmware;
+class FunctionImages;
 
 // What the functions of a card have in common.
 struct CardParts {
@@ -75,6 +77,7 @@ struct CardParts {
   Traps& traps;
   FirmwareImage& image;
   Thermal& thermal;
+  FunctionImages* images;  // null: functions cannot be migrated
 };
 
 // The firmwares of a card's functions.
@@ -142,6 +145,9 @@ class Firmware : public sc_core::sc_module, public FirmwarePort {
   FwTracer& fw_tracer() { return fw_tracer_; }
   FirmwareImage& image() { return image_; }
   Thermal& thermal() { return thermal_; }
+  // Not null where migration is offered.
+  FunctionImages* images() { return images_; }
+  MigrationState& migration() { return migration_; }
   // That the port has sent and received.
   std::uint64_t port_bytes() {
     const PortCounters& c = device_.port().counters();
@@ -213,7 +219,37 @@ class Firmware : public sc_core::sc_module, public FirmwarePort {
     a.lasting("qp_errors", qp_errors_);
     a.lasting("enabled", enabled_);
     a.lasting("sub_function", sub_function_);
+    if constexpr (Archive::kStores || Archive::kResets)
+      a("migration", migration_);
+    else if (options_.migration)  // in digests
+      a("migration", migration_);
   }
+  // What goes with a function that is held to another card: not what its manager has settled, nor what tools
+  // are about.
+  template <class Archive>
+  void list_image(Archive& a) {
+    HCASIM_FIELDS(a, objects_, nic_vport_, pages_, issi, driver_version);
+    a("state", state_);
+    a("description", hca_vport_.description);
+    a("cap_mask", hca_vport_.cap_mask);
+    std::uint32_t nic_interface = health_.nic_interface();
+    bool dma = device_.dma().enabled(function_.id());
+    HCASIM_FIELDS(a, nic_interface, dma);
+    caps_.list_image(a);
+    cmdq_.list_image(a);
+    if constexpr (Archive::kLoads) {
+      a.check(state_ == State::kOff || state_ == State::kEnabled || state_ == State::kInit,
+              "a function has no such state");
+      health_.set_nic_interface(nic_interface);
+      device_.dma().set_enabled(function_.id(), dma);
+    }
+  }
+  // In front of it: nothing of what the list has is there.
+  void clear_for_image();
+  // Whether the function may have what it has been given.
+  bool image_fits();
+  // Behind it.
+  void image_loaded();
 
  private:
   // What the driver has made, and what is under way for it.
@@ -259,6 +295,7 @@ class Firmware : public sc_core::sc_module, public FirmwarePort {
   Traps& traps_;
   FirmwareImage& image_;
   Thermal& thermal_;
+  FunctionImages* images_;
   Siblings& siblings_;
   NicVport nic_vport_;
   HcaVport hca_vport_;
@@ -271,6 +308,7 @@ class Firmware : public sc_core::sc_module, public FirmwarePort {
   State state_ = State::kOff;
   bool enabled_;  // by the manager: a virtual function by ENABLE_HCA, a sub-function exists; others always
   SubFunction sub_function_;
+  MigrationState migration_;
   std::uint64_t qp_errors_ = 0;  // of the function's QPs, so far
 };
 

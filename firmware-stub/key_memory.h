@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "model/pcie/dma.h"
 #include "model/time.h"
@@ -18,6 +19,10 @@ class Firmware;
 bool key_covers(Firmware& fw, std::uint32_t wire_key, std::uint64_t va, std::uint64_t len);
 // The first address of what the key leads to; none: no such key.
 std::optional<std::uint64_t> key_start(Firmware& fw, std::uint32_t wire_key);
+
+// Reads len bytes into `bytes`, all or nothing; when they are here. None: the key does not let them be read.
+std::optional<Time> read_by_key(Firmware& fw, Time t, std::uint32_t wire_key, std::uint64_t va,
+                                std::size_t len, std::string& bytes, WriteOwner owner);
 
 // Posts bytes to be written from t on, all or nothing; when they are visible. None: the key does not let them
 // be.

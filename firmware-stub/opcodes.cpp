@@ -33,6 +33,7 @@ bool has_vxlan(const Caps& c) {
 }
 bool has_eswitch(const Caps& c) { return c.get<prm::cmd_hca_cap::eswitch_manager>() != 0; }
 bool has_sf(const Caps& c) { return c.get<prm::cmd_hca_cap::sf>() != 0; }
+bool has_migration(const Caps& c) { return c.get<prm::cmd_hca_cap::migration>() != 0; }
 bool has_lag(const Caps& c) { return c.get<prm::cmd_hca_cap::lag_master>() != 0; }
 bool has_flows(const Caps& c) { return c.get<prm::cmd_hca_cap::nic_flow_table>() != 0; }
 bool has_roce(const Caps& c) { return c.get<prm::cmd_hca_cap::roce>() != 0; }

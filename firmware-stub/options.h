@@ -35,9 +35,12 @@ struct Options {
   unsigned sfs = 0;             // sub-functions that can be made; the functions behind those
   bool vf = false;              // this function is one of them, or
   bool sf = false;              // of the latter: on no bus by itself
-  std::uint16_t vhca_id = 0;    // of this function; unique in the card
-  unsigned ports = 1;           // of the card, each with a physical function and virtual ones of its own ...
-  unsigned port = 0;            // ... and which of them this is
+  bool migration = false;       // virtual functions can be migrated
+  // Which of their host's pages they write is noted for who manages them.
+  bool tracks_pages() const { return migration && manages(); }
+  std::uint16_t vhca_id = 0;  // of this function; unique in the card
+  unsigned ports = 1;         // of the card, each with a physical function and virtual ones of its own ...
+  unsigned port = 0;          // ... and which of them this is
   // The function speaks for these, and on Ethernet for the switch between them.
   bool manages() const { return vfs + sfs != 0 && !vf; }
   bool manages_switch() const { return manages() && link == Link::kEthernet; }

@@ -315,9 +315,25 @@
   X(GeneveOptionLimit, 0x5a0d12, kLim, kCount, "no more options of Geneve")                               \
   X(GeneveOptionNumber, 0x5a0d13, kBadRes, kNoObject, "no such option of Geneve")                         \
   X(GeneveOptionLength, 0x5a0d14, kBadParam, kCapNotOffered, "length of a Geneve option not offered")     \
-  /* inside the firmware: the command waits until the driver gives pages */                               \
+  /* migration */                                                                                         \
+  X(MigrationFunction, 0x5a1001, kBadParam, kCmdFunction, "no function of that vhca_id that may migrate") \
+  X(MigrationEnded, 0x5a1002, kBadResState, kCount, "the function has ended, or has failed")              \
+  X(MigrationHeld, 0x5a1003, kBadResState, kCount, "the function is held, or it is not, or not so far")   \
+  X(MigrationTracking, 0x5a1004, kBadResState, kCount, "incremental, and no image was tracked")           \
+  X(MigrationChunks, 0x5a1005, kBadParam, kCapNotOffered, "images in chunks are not offered")             \
+  X(MigrationSize, 0x5a1006, kBadParam, kCount, "the image is larger than there is room for")             \
+  X(MigrationKey, 0x5a1007, kBadParam, kReference, "memory of the image cannot be reached by its mkey")   \
+  X(MigrationImage, 0x5a1008, kBadParam, kCount, "the image is damaged, or of another kind of card")      \
+  X(PageTrackValue, 0x5a1010, kBadParam, kCapNotOffered, "a page track's sizes, type, state not offered") \
+  X(PageTrackRange, 0x5a1011, kBadParam, kGeneralObject, "ranges of a page track wrong, or their list")   \
+  X(PageTrackQp, 0x5a1012, kBadRes, kReference, "no such QP for reports: RC, without a send queue")       \
+  X(PageTrackLimit, 0x5a1013, kLim, kCount, "no more page tracks")                                        \
+  X(PageTrackBusy, 0x5a1014, kBadResState, kCount, "the function's pages are tracked already")            \
+  X(PageTrackNumber, 0x5a1015, kBadRes, kNoObject, "no such page track")                                  \
+  /* inside the firmware: the command waits until the driver gives pages, or is not done yet */           \
   X(WaitPages, 0x5a0f01, kNoRes, kCount, "waits for host pages")                                          \
-  X(WaitHost, 0x5a0f02, kNoRes, kCount, "waits for the host's answer")
+  X(WaitHost, 0x5a0f02, kNoRes, kCount, "waits for the host's answer")                                    \
+  X(Later, 0x5a0f03, kNoRes, kCount, "goes on at a time of its own")
 
 namespace hcasim::fw {
 

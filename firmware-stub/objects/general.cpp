@@ -28,6 +28,7 @@ bool has_flow_rewrite(const Options& options) {
   return options.link == Link::kEthernet && options.generation->has.flow_rewrite;
 }
 bool encrypts(const Options& options) { return options.encrypts(); }
+bool tracks_pages(const Options& options) { return options.tracks_pages(); }
 bool selects_port(const Options& options) { return options.selects_port(); }
 
 const GeneralType* find_type(const Firmware& fw, std::uint16_t type) {

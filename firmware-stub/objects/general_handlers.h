@@ -33,6 +33,10 @@ Syndrome destroy_flow_meter(Firmware&, Command&);
 Syndrome create_match_definer(Firmware&, Command&);
 Syndrome query_match_definer(Firmware&, Command&);
 Syndrome destroy_match_definer(Firmware&, Command&);
+Syndrome create_page_track(Firmware&, Command&);
+Syndrome modify_page_track(Firmware&, Command&);
+Syndrome query_page_track(Firmware&, Command&);
+Syndrome destroy_page_track(Firmware&, Command&);
 Syndrome create_reserved_qpns(Firmware&, Command&);
 Syndrome destroy_reserved_qpns(Firmware&, Command&);
 

@@ -47,6 +47,7 @@ Objects::Objects(const Options& o)
       flow_meters(kFirstFlowMeter, 1u << kLogFlowMeters),
       header_arguments(1, 1u << kLogHeaderArgumentObjects),
       match_definers(kFirstMatchDefiner, kMatchDefiners),
+      page_tracks(1, 1u << kLogPageTracks),
       deks(kFirstDek, room(kLogDeks, kFirstDek)),
       ipsecs(kFirstIpsec, room(kLogIpsecs, kFirstIpsec)),
       macsecs(kFirstMacsec, room(kLogMacsecs, kFirstMacsec)),

@@ -250,6 +250,24 @@ struct FlowSamplerObject : Referred {
   }
 };
 
+// Which pages a function writes; they are noted where it writes them (model/pcie/written_pages.h).
+struct PageTrackObject : Referred {
+  FunctionId function = 0;
+  std::uint32_t vhca_id = 0, state = 0, qpn = 0, ranges = 0;
+  unsigned log_space = 0, log_page = 0, log_message = 0;
+  Ref<QpObject> qp;  // that reports
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    Referred::list_state(a);
+    HCASIM_FIELDS(a, function, vhca_id, state, qpn, ranges, log_space, log_page, log_message, qp);
+  }
+};
+// log2: bytes of a page, of a message of a report, of all ranges together; and ranges of an object.
+constexpr unsigned kLogMinTrackedPage = 12, kLogMaxTrackedPage = 21, kLogMinTrackMessage = 12,
+                   kLogMaxTrackMessage = 16, kLogMinTrackSpace = 12, kLogMaxTrackSpace = 56,
+                   kPageTrackRanges = 64, kLogPageTracks = 7;
+
 struct HeaderArgumentObject : PlainObject {
   Ref<PlainObject> pd;
   std::uint64_t bytes = 0;  // of the host's pages
@@ -387,6 +405,7 @@ struct Objects {
   Table<FlowMeterObject> flow_meters;
   Table<HeaderArgumentObject> header_arguments;  // by the object; its arguments' numbers are made of that
   Table<MatchDefinerObject> match_definers;
+  Table<PageTrackObject> page_tracks;
   Table<DekObject> deks;
   Table<SaObject> ipsecs, macsecs;
   Table<PlainObject> reserved_qpns;  // by the block: number n has the n-th from kFirstReservedQpn on
@@ -402,11 +421,11 @@ struct Objects {
   // In the order in which a reset takes them: what refers before what is referred to.
   template <class Archive>
   void list_state(Archive& a) {
-    HCASIM_FIELDS(a, users, umem_users, sched_users, multicast, flow_samplers, flow_tables, flow_groups,
-                  flow_counters, counter_bulks, modify_headers, reformats, flow_meters, header_arguments,
-                  ipsecs, macsecs, match_definers, deks, tirs, rqts, rqs, qps, tises, srqs, mkeys, memics,
-                  psvs, cqs, eqs, umems, sched_elements, sw_icms, reserved_qpns, pds, uars, xrcds, tds,
-                  q_counters, flows, xlt_words, general_objects);
+    HCASIM_FIELDS(a, users, umem_users, sched_users, multicast, page_tracks, flow_samplers, flow_tables,
+                  flow_groups, flow_counters, counter_bulks, modify_headers, reformats, flow_meters,
+                  header_arguments, ipsecs, macsecs, match_definers, deks, tirs, rqts, rqs, qps, tises, srqs,
+                  mkeys, memics, psvs, cqs, eqs, umems, sched_elements, sw_icms, reserved_qpns, pds, uars,
+                  xrcds, tds, q_counters, flows, xlt_words, general_objects);
   }
 };
 
