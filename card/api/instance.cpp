@@ -72,7 +72,7 @@ hca::hca(unsigned n, const hcasim::api::Settings& s, const hcasim::Profile& prof
       hosts(make_hosts(*this, s.firmware.vfs, ops, opaque)),
       model(module_name(s.name, n).c_str(), profile, ports_of(hosts, s.firmware.sfs), *tracer,
             s.firmware.sfs),
-      firmware((module_name(s.name, n) + "_fw").c_str(), model, s.firmware) {
+      firmware((module_name(s.name, n) + "_fw").c_str(), model, s.firmware, &images) {
   hcasim::api::set_up(s, model);
   tracer->rules().on_broken([this](const hcasim::traces::Broken& b) { rule_broken(b); });
   firmware.port().on_admin([this] { wish_changed(); });

@@ -11,6 +11,7 @@
 #include "card/api/hca_api.h"
 #include "card/api/options.h"
 #include "card/api/wires.h"
+#include "card/state/function_image.h"
 #include "card/state/trace_state.h"
 #include "firmware-stub/card_firmware.h"
 #include "model/device.h"
@@ -106,6 +107,7 @@ struct hca final {
   unsigned trace_ring_mib;
   unsigned ring_dumps = 0;                                        // because of broken rules
   std::vector<std::unique_ptr<hcasim::api::FunctionHost>> hosts;  // one a function of the bus
+  hcasim::saved::FunctionImages images;                           // of its virtual functions
   mutable hcasim::Device model;
   mutable hcasim::fw::CardFirmware firmware;
 };

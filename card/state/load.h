@@ -113,6 +113,8 @@ class StateLoad : public state::Fields<StateLoad> {
 
   // What is read from now on is of a card with so many functions: fields that are one of them must be.
   void functions_are(std::size_t n) { functions_ = n; }
+  // What is read from now on is of this one function, whatever it was there.
+  void function_is(std::uint64_t f) { function_ = f; }
   // Of checks by whoever is read.
   void check(bool good, const char* what) const {
     if (!good) fail(what);
@@ -195,6 +197,10 @@ class StateLoad : public state::Fields<StateLoad> {
       if (!in_range(name, v)) fail("the number is out of its range: " + std::to_string(v));
       if (name == "switched_to" && v >= functions_ && v != 0xffff)
         fail("the card has no such function: " + std::to_string(v));
+      if (name == "function" && function_ != kAny) {
+        field = static_cast<T>(function_);
+        return;
+      }
       if (name == "function" && v >= functions_) fail("the card has no such function: " + std::to_string(v));
       if (static_cast<std::uint64_t>(field) != v)
         fail("the number is out of its range: " + std::to_string(v));
@@ -373,6 +379,8 @@ class StateLoad : public state::Fields<StateLoad> {
 
   TaggedReader& from_;
   std::size_t functions_ = 0;
+  static constexpr std::uint64_t kAny = ~std::uint64_t{0};
+  std::uint64_t function_ = kAny;
   struct Step {
     std::string_view name;  // empty: an element, by its index
     std::size_t index;

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Images of virtual functions, for their migration (format: tagged.h): a head that says of what cards they
+// are, and what the function's and its firmware's lists for images have. Nothing in one names a function of a
+// card, and times are none in it, so that another function takes it over: of the same card, or of another of
+// its generation and link.
+#ifndef HCASIM_CARD_STATE_FUNCTION_IMAGE_H
+#define HCASIM_CARD_STATE_FUNCTION_IMAGE_H
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "firmware-stub/function_images.h"
+
+namespace hcasim::saved {
+
+// Of what these lists say: raised when a field comes, goes, or means something else.
+constexpr std::uint32_t kImageVersion = 1;
+
+class FunctionImages final : public fw::FunctionImages {
+ public:
+  std::string save(fw::Firmware& of) override;
+  std::string head(fw::Firmware& of) override;
+  bool load(fw::Firmware& into, std::string_view image) override;
+};
+
+}  // namespace hcasim::saved
+#endif
