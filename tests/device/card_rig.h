@@ -51,10 +51,12 @@ class FunctionPcie final : public bare::Pcie {
     card_.bar_write(f_, offset, static_cast<const std::uint8_t*>(bytes), len);
   }
   void reset() override { card_.reset(f_); }
+  // Another function is behind these BARs from now on: what a migration comes to for a machine.
+  void lead_to(FunctionId f) { f_ = f; }
 
  private:
   Device& card_;
-  const FunctionId f_;
+  FunctionId f_;
 };
 
 class SystemcClock final : public bare::Clock {

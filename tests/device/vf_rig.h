@@ -35,8 +35,11 @@ inline fw::Options with_vfs(fw::Link link, unsigned sfs) {
 }
 
 struct Card {
-  explicit Card(fw::Link link, unsigned sfs = 0)
-      : card("card", profile, ports(sfs), tracer, sfs), firmware("firmware", card, with_vfs(link, sfs)) {
+  explicit Card(fw::Link link, unsigned sfs = 0, const Generation* generation = nullptr,
+                fw::FunctionImages* images = nullptr)
+      : profile(of(generation)),
+        card("card", profile, ports(sfs), tracer, sfs),
+        firmware("firmware", card, with_vfs(link, sfs), images) {
     for (FunctionId f = 0; f < card.functions(); ++f) {
       bare::Function* made = &machine.add_function(pcie.emplace_back(card, f));
       if (f <= kVfs)
@@ -57,6 +60,11 @@ struct Card {
   std::deque<FunctionPcie> pcie;
 
  private:
+  static Profile of(const Generation* generation) {
+    Profile p;
+    if (generation != nullptr) p.generation = generation;
+    return p;
+  }
   std::vector<HostPort*> ports(unsigned sfs) {
     std::vector<HostPort*> all{&hosts[0], &hosts[1], &hosts[2]};
     all.insert(all.end(), sfs, &hosts[0]);

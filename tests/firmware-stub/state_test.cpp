@@ -78,7 +78,7 @@ constexpr unsigned members_behind_base() {
 template <class T>
 class EachMember : public ::testing::Test {};
 using Plain = ::testing::Types<FlowEntryRefs, NicVport, SubFunction, Command, Health::Assert, PortAgent::Peer,
-                               CmdQueue::Counters, FaultSpec, FaultSpec::Range>;
+                               CmdQueue::Counters, FaultSpec, FaultSpec::Range, MigrationState>;
 TYPED_TEST_SUITE(EachMember, Plain);
 TYPED_TEST(EachMember, IsListed) {
   TypeParam t{};
@@ -90,10 +90,10 @@ TYPED_TEST(EachMember, IsListed) {
 
 template <class T>
 class EachMemberOfAnObject : public ::testing::Test {};
-using OfObjects =
-    ::testing::Types<PlainObject, MkeyObject, PsvObject, EqObject, CqObject, SrqObject, TisObject, QpObject,
-                     RqObject, RqtObject, TirObject, FlowTableObject, SwIcmObject, FlowSamplerObject,
-                     UctxObject, UmemObject, SchedObject, Objects::CounterBulk, DekObject, SaObject>;
+using OfObjects = ::testing::Types<PlainObject, MkeyObject, PsvObject, EqObject, CqObject, SrqObject,
+                                   TisObject, QpObject, RqObject, RqtObject, TirObject, FlowTableObject,
+                                   SwIcmObject, FlowSamplerObject, UctxObject, UmemObject, SchedObject,
+                                   Objects::CounterBulk, DekObject, SaObject, PageTrackObject>;
 TYPED_TEST_SUITE(EachMemberOfAnObject, OfObjects);
 TYPED_TEST(EachMemberOfAnObject, IsListed) {
   TypeParam t;
@@ -181,6 +181,7 @@ TEST(FirmwareState, EachKindOfObjectIsListedAndGoneAfterAReset) {
   expect_listed("object of MACsec", [](Objects& o) { made(o.macsecs)->pd = Ref(made(o.pds)); });
   expect_listed("flow sampler",
                 [](Objects& o) { made(o.flow_samplers)->tables[1] = Ref(made(o.flow_tables)); });
+  expect_listed("page track", [](Objects& o) { made(o.page_tracks)->qp = Ref(made(o.qps)); });
   expect_listed("reserved QP numbers", [](Objects& o) { made(o.reserved_qpns); });
   expect_listed("user context", [](Objects& o) { made(o.users.table); });
   expect_listed("what a user context owns", [](Objects& o) {

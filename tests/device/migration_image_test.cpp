@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Images of functions that are not as they were: refused, and nothing is changed; or what a driver could have
+// made itself.
+#include <libdeflate.h>
+
+#include "migration_rig.h"
+#include "tests/fuzz/dice.h"
+
+namespace hcasim {
+namespace {
+
+// The head and the checksum as they are; anything else may have been made by whoever hands it over.
+void sign(std::string& image) {
+  const std::uint32_t crc = libdeflate_crc32(0, image.data(), image.size() - 4);
+  for (unsigned i = 0; i < 4; ++i) image[image.size() - 4 + i] = static_cast<char>(crc >> 8 * i);
+}
+
+TEST_F(Migrating, DamagedImagesChangeNothing) {
+  auto vf = probed(1);
+  Stream a(pf), b(*vf);
+  a.connect(b);
+  b.connect(a);
+  a.pump(8);
+  b.pump(8);
+  c.machine.advance(3'000);
+  stop(1);
+  const std::string image = image_of(1);
+  auto other = probed(2);
+  End d(*other);
+  stop(2);
+  const std::uint64_t before = digest(2);
+  const auto refused = [&](const std::string& bytes, const char* what) {
+    EXPECT_EQ(load(2, bytes).status, CmdStatus::kBadParam) << what;
+    EXPECT_EQ(digest(2), before) << what;
+  };
+  refused(image.substr(0, image.size() / 2), "half of it");
+  refused(image.substr(0, 20), "its beginning");
+  refused(image + "and more", "too long");
+  std::string flipped = image;
+  flipped[image.size() / 2] = static_cast<char>(flipped[image.size() / 2] ^ 1);
+  refused(flipped, "a bit");
+  std::string of_another = image;
+  const auto at = of_another.find("connectx7");
+  ASSERT_NE(at, std::string::npos);
+  of_another[at + 8] = '6';
+  sign(of_another);
+  refused(of_another, "another generation");
+  EXPECT_GE(c.firmware.function(2).migration().refused, 5u);
+  // Of a function that goes on: its GID is in use.
+  go(1);
+  refused(image, "a GID of another function");
+  // It goes on as it was.
+  go(2);
+  EXPECT_TRUE(d.qp.query().ok());
+}
+
+// Bytes changed under a right checksum: refused, or a function that works with what it was given as a driver
+// could have made it. The card lives, and others notice nothing.
+TEST_F(Migrating, ForgedImagesHurtNobody) {
+  auto vf = probed(1);
+  Stream a(pf), b(*vf);
+  a.connect(b);
+  b.connect(a);
+  for (int i = 0; i < 5; ++i) {
+    a.pump(8);
+    b.pump(8);
+    c.machine.advance(1'000);
+  }
+  b.pump(12);  // it has work to go on with
+  stop(1);
+  const std::string image = image_of(1);
+  bare::Dice dice(11);
+  unsigned loaded = 0, refused = 0;
+  constexpr int kForged = 400;
+  for (int i = 0; i < kForged; ++i) {
+    std::string forged = image;
+    const unsigned changes = 1 + dice.below(3);
+    for (unsigned n = 0; n < changes; ++n) {
+      const std::size_t at = 28 + dice.below(forged.size() - 32);
+      forged[at] = static_cast<char>(dice.chance(50) ? dice.byte() : forged[at] ^ (1 << dice.below(8)));
+    }
+    sign(forged);
+    ASSERT_TRUE(enable(2).ok());
+    stop(2);
+    const auto r = load(2, forged);
+    if (r.ok()) {
+      ++loaded;
+      go(2);
+      c.machine.advance(50'000);
+    } else {
+      ASSERT_EQ(r.status, CmdStatus::kBadParam) << r.text();
+      ++refused;
+    }
+    ASSERT_FALSE(c.card.dead()) << i;
+    c.card.reset(2);
+  }
+  EXPECT_GT(loaded, 10u);
+  EXPECT_GT(refused, 10u);
+  EXPECT_TRUE(pf.query_vport().ok());
+  vf->function_reset();
+}
+
+}  // namespace
+}  // namespace hcasim

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A card whose virtual functions are migrated, the physical function's commands for that, and a stream of
+// messages between two functions.
+#ifndef HCASIM_TESTS_DEVICE_MIGRATION_RIG_H
+#define HCASIM_TESTS_DEVICE_MIGRATION_RIG_H
+
+#include <memory>
+#include <string>
+
+#include "card/state/function_image.h"
+#include "ib_vf_rig.h"
+#include "model/state/state.h"
+
+namespace hcasim {
+
+inline Card& migrating_card() {
+  static saved::FunctionImages images;
+  static auto* made = new Card(fw::Link::kInfiniBand, 0, find_generation("connectx7"), &images);
+  return *made;
+}
+
+enum Part : std::uint16_t { kFirst = 0, kThen = 1 };  // op_mod: what is held first goes on last
+
+// One side of a stream of messages, each with its number.
+struct Stream {
+  static constexpr std::uint32_t kMessage = 1024, kSlots = 16;
+  explicit Stream(bare::Device& d)
+      : device(d),
+        pd(d),
+        send_cq(d),
+        recv_cq(d),
+        qp(d, pd, send_cq, recv_cq),
+        buffer(d.memory().allocate(2 * kSlots * kMessage)),
+        mr(d, bare::Mr::of(pd, buffer)) {}
+  void connect(Stream& peer) {
+    bare::QpAttr attr;
+    attr.remote_qpn = peer.qp.qpn();
+    attr.ack_timeout = 8;
+    attr.grh = true;
+    const auto gid = peer.device.gid(0);
+    std::copy(gid.begin(), gid.end(), attr.dgid.begin());
+    qp.connect(attr);
+    for (std::uint32_t i = 0; i < kSlots; ++i) post_receive();
+  }
+  std::uint8_t* at(std::uint32_t slot) { return buffer.data() + std::size_t{slot} * kMessage; }
+  bare::Sge sge(std::uint32_t slot) {
+    return {mr.start() + std::uint64_t{slot} * kMessage, mr.key(), kMessage};
+  }
+  void post_receive() { qp.post_recv({sge(kSlots + posted++ % kSlots)}); }
+  void fill(std::uint32_t slot, std::uint32_t number) {
+    for (std::uint32_t i = 0; i < kMessage; i += 4) prm::store32(at(slot) + i, number * 2654435761u + i);
+  }
+  bool holds(std::uint32_t slot, std::uint32_t number) {
+    for (std::uint32_t i = 0; i < kMessage; i += 4)
+      if (prm::load32(at(slot) + i) != number * 2654435761u + i) return false;
+    return true;
+  }
+  // Keeps so many messages under way.
+  void pump(unsigned ahead) {
+    while (const auto done = send_cq.poll()) {
+      EXPECT_FALSE(done->error()) << done->text();
+      EXPECT_EQ(done->wqe_counter, static_cast<std::uint16_t>(completed));
+      ++completed;
+    }
+    while (sent < limit && sent - completed < ahead) {
+      fill(sent % kSlots, sent);
+      bare::SendWr wr;
+      wr.sges = {sge(sent % kSlots)};
+      qp.post(wr);
+      ++sent;
+    }
+    while (const auto done = recv_cq.poll()) {
+      EXPECT_FALSE(done->error()) << done->text();
+      EXPECT_TRUE(holds(kSlots + received % kSlots, received)) << "message " << received;
+      ++received;
+      post_receive();
+    }
+  }
+  bare::Device& device;
+  bare::Pd pd;
+  bare::Cq send_cq, recv_cq;
+  bare::Qp qp;
+  bare::Buffer buffer;
+  bare::Mr mr;
+  std::uint32_t sent = 0, completed = 0, received = 0, posted = 0, limit = ~0u;
+};
+
+class Migrating : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    c.card.reset();
+    for (FunctionId f = 1; f <= kVfs; ++f) lead(f, f);
+    pf.probe();
+  }
+  void TearDown() override {
+    for (FunctionId f = 1; f <= kVfs; ++f) lead(f, f);
+    EXPECT_EQ(c.machine.memory().stray_writes(), 0u);
+  }
+  // The machine's function `bus` is the card's `f`.
+  void lead(FunctionId bus, FunctionId f) {
+    c.pcie[bus].lead_to(f);
+    c.hosts[f].function = &c.machine.function(bus);
+  }
+  CommandResult enable(std::uint32_t function) {
+    Mailbox in(prm::op::ENABLE_HCA, prm::enable_hca_in::bytes);
+    return pf.exec(in.set<prm::enable_hca_in::function_id>(function));
+  }
+  std::unique_ptr<bare::Device> probed(FunctionId f) {
+    EXPECT_TRUE(enable(f).ok());
+    auto device = std::make_unique<bare::Device>(c.machine.function(f));
+    device->probe();
+    return device;
+  }
+  std::uint16_t id(FunctionId f) { return c.firmware.function(f).options().vhca_id; }
+  CommandResult suspend(std::uint16_t vhca, std::uint16_t part) {
+    Mailbox in(prm::op::SUSPEND_VHCA, prm::suspend_vhca_in::bytes, part);
+    return pf.exec(in.set<prm::suspend_vhca_in::vhca_id>(vhca));
+  }
+  CommandResult resume(std::uint16_t vhca, std::uint16_t part) {
+    Mailbox in(prm::op::RESUME_VHCA, prm::resume_vhca_in::bytes, part);
+    return pf.exec(in.set<prm::resume_vhca_in::vhca_id>(vhca));
+  }
+  void stop(FunctionId f) {
+    ASSERT_TRUE(suspend(id(f), kFirst).ok());
+    ASSERT_TRUE(suspend(id(f), kThen).ok());
+  }
+  void go(FunctionId f) {
+    ASSERT_TRUE(resume(id(f), kFirst).ok());
+    ASSERT_TRUE(resume(id(f), kThen).ok());
+  }
+  CommandResult query(std::uint16_t vhca, bool incremental = false) {
+    using In = prm::query_vhca_migration_state_in;
+    Mailbox in(prm::op::QUERY_VHCA_MIGRATION_STATE, In::bytes);
+    in.set<In::vhca_id>(vhca).set<In::incremental>(incremental);
+    return pf.exec(in, prm::query_vhca_migration_state_out::bytes);
+  }
+  std::uint32_t required(FunctionId f, bool incremental = false) {
+    return query(id(f), incremental).must().get<prm::query_vhca_migration_state_out::required_umem_size>();
+  }
+  // Memory of the physical function's, as the driver lends it: from address 0 of a key.
+  struct Lent {
+    Lent(bare::Device& pf, const bare::Pd& pd, std::size_t bytes)
+        : buffer(pf.memory().allocate(bytes)), mr(pf, spec(pd, buffer)) {}
+    static bare::MkeySpec spec(const bare::Pd& pd, const bare::Buffer& b) {
+      bare::MkeySpec s = bare::Mr::of(pd, b);
+      s.start = 0;
+      return s;
+    }
+    bare::Buffer buffer;
+    bare::Mr mr;
+  };
+  Mailbox saving(std::uint16_t vhca, std::uint32_t key, std::uint32_t size, bool track, bool incremental) {
+    using In = prm::save_vhca_state_in;
+    Mailbox in(prm::op::SAVE_VHCA_STATE, In::bytes);
+    in.set<In::vhca_id>(vhca).set<In::mkey>(key).set<In::size>(size);
+    return in.set<In::set_track>(track).set<In::incremental>(incremental);
+  }
+  CommandResult save(std::uint16_t vhca, const Lent& to, bool track = false, bool incremental = false) {
+    return pf.exec(
+        saving(vhca, to.mr.key(), static_cast<std::uint32_t>(to.buffer.size()), track, incremental),
+        prm::save_vhca_state_out::bytes);
+  }
+  CommandResult load(std::uint16_t vhca, const Lent& from, std::uint32_t size) {
+    using In = prm::load_vhca_state_in;
+    Mailbox in(prm::op::LOAD_VHCA_STATE, In::bytes);
+    return pf.exec(in.set<In::vhca_id>(vhca).set<In::mkey>(from.mr.key()).set<In::size>(size));
+  }
+  std::string image_of(FunctionId f) {
+    bare::Pd pd(pf);
+    Lent memory(pf, pd, required(f));
+    const auto size = save(id(f), memory).must().get<prm::save_vhca_state_out::actual_image_size>();
+    return {reinterpret_cast<const char*>(memory.buffer.data()), size};
+  }
+  CommandResult load(FunctionId f, const std::string& image) {
+    bare::Pd pd(pf);
+    Lent memory(pf, pd, (image.size() + 4095) / 4096 * 4096);
+    std::memcpy(memory.buffer.data(), image.data(), image.size());
+    return load(id(f), memory, static_cast<std::uint32_t>(image.size()));
+  }
+  // From the function that the machine's `bus` is now to another one, which starts where it was held.
+  void migrate(FunctionId from, FunctionId to, FunctionId bus) {
+    stop(from);
+    const std::string image = image_of(from);
+    c.card.reset(from);
+    ASSERT_TRUE(enable(to).ok());
+    stop(to);
+    ASSERT_TRUE(load(to, image).ok());
+    c.hosts[from].function = nullptr;
+    lead(bus, to);
+    go(to);
+  }
+  std::uint64_t digest(FunctionId f) {
+    Function& function = c.card.function(f);
+    const std::uint64_t parts[] = {digest_state(function), digest_state(c.firmware.function(f).objects()),
+                                   digest_state(c.firmware.function(f).cmdq()),
+                                   digest_state(c.firmware.function(f).caps())};
+    std::uint64_t all = 0;
+    for (const std::uint64_t part : parts) all = all * 31 + part;
+    return all;
+  }
+
+  Card& c = migrating_card();
+  bare::Device pf{c.machine.function(0)};
+};
+
+}  // namespace hcasim
+#endif
