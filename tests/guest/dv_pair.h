@@ -17,6 +17,7 @@ enum {
   kDbrAt = 12288
 };
 static struct region from, to;
+static int stays_inside;  // packets do not leave the card, whatever its address is (ads.fl)
 
 static inline void succeeded(const void* out, const char* what) {
   if (get(out, 0, 8) != 0)
@@ -120,7 +121,9 @@ static inline void make_pair_on(struct pair* p, uint32_t eqn) {
       put(qpc, 0xa8, 24, p->qpn);
       put(qpc, 0x4a3, 5, 12);
       put(qpc, 0x488, 3, 3);
-      if (is_eth) {
+      if (stays_inside) {
+        put(ads, 0x0, 1, 1);
+      } else if (is_eth) {
         memcpy(ads + 0x80 / 8, gid.raw, 16);
         put(ads, 0x48, 8, 1);
         put(ads, 0x58, 8, 64);

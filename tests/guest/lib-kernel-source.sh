@@ -34,7 +34,7 @@ unpack_kernel() {
   dpkg-deb --fsys-tarfile "$1"/linux-source-* | tar -xOf - --wildcards './usr/src/linux-source-*.tar.xz' | xz -dc | tar -xf - "${@:2}"
 }
 
-# kernel_source_ready SERIES: sets series, release, version, sources (as far as the mlx5 drivers go), headers; they stay under
+# kernel_source_ready SERIES: sets series, release, version, sources (as far as the mlx5 drivers go, VFIO's among them), headers; they stay under
 # build/cache/kernel-source.
 kernel_source_ready() {
   kernel_version_known "$@"
@@ -46,7 +46,7 @@ kernel_source_ready() {
 
 fetch_if_missing() {
   # Paths are in what kbuild has noted: a folder that was moved is made anew.
-  if [[ ! -e $kernel_source/fetched ]] || ! grep -qF "include $sysroot/" "$headers/Makefile"; then
+  if [[ ! -e $kernel_source/fetched || ! -d $sources/drivers/vfio ]] || ! grep -qF "include $sysroot/" "$headers/Makefile"; then
     step "fetching headers and source of Linux $version" kernel-source with_lock guest fetch_kernel_source ||
       fetch_failed "headers and source of the guest's kernel, $version," kernel-source
   fi
@@ -62,7 +62,7 @@ fetch_kernel_source() {
   # The headers name their other half by its place on an installed system.
   sed -i "s#^include /usr/src/#include $sysroot/usr/src/#" "$headers/Makefile" || return
   unpack_kernel "$work" -C "$sources" --strip-components=1 --wildcards '*/drivers/infiniband/hw/mlx5' \
-    '*/drivers/net/ethernet/mellanox/mlx5/core' '*/drivers/net/ethernet/mellanox/mlxfw' || return
+    '*/drivers/net/ethernet/mellanox/mlx5/core' '*/drivers/net/ethernet/mellanox/mlxfw' '*/drivers/vfio/pci/mlx5' || return
   rm -rf "$work" && touch "$kernel_source/fetched"
 }
 
