@@ -209,8 +209,8 @@ Syndrome load_vhca_state(Firmware& fw, Command& cmd) {
 
 // ---- A function that is given an image ----
 
-// Not what no command of its driver's could have made: vectors beyond its own, objects and tables of a manager,
-// the GID of a function that is in use.
+// Not what no command of its driver's could have made: vectors beyond its own, objects and tables of a
+// manager, the GID of a function that is in use.
 bool Firmware::image_fits() {
   bool fits = objects_.page_tracks.count() == 0 && function_.flows().of_nic_alone();
   function_.eqs().for_each([&](const Eq& eq) { fits = fits && eq.vector < vectors(); });
