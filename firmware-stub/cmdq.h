@@ -76,10 +76,7 @@ class CmdQueue : public sc_core::sc_module {
   template <class Archive>
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, work_, jobs_, address_, new_high_, free_at_);
-    if constexpr (Archive::kStores || Archive::kResets)
-      HCASIM_FIELDS(a, held_);
-    else if (held_ != 0)  // in digests
-      HCASIM_FIELDS(a, held_);
+    if (Archive::kStores || Archive::kResets || held_ != 0) HCASIM_FIELDS(a, held_);
     a.lasting("excused", excused_);    // until the driver gives an address, whatever is reset meanwhile
     a.lasting("next_seq", next_seq_);  // names commands in traces: no two the same
     a.lasting("counters", counters_);

@@ -219,10 +219,7 @@ class Firmware : public sc_core::sc_module, public FirmwarePort {
     a.lasting("qp_errors", qp_errors_);
     a.lasting("enabled", enabled_);
     a.lasting("sub_function", sub_function_);
-    if constexpr (Archive::kStores || Archive::kResets)
-      a("migration", migration_);
-    else if (options_.migration)  // in digests
-      a("migration", migration_);
+    if (Archive::kStores || Archive::kResets || options_.migration) a("migration", migration_);
   }
   // What goes with a function that is held to another card: not what its manager has settled, nor what tools
   // are about.

@@ -344,10 +344,8 @@ class QpTable {
   template <class Archive>
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, qps_, srqs_, dc_contexts_, atomic_host_endian);
-    if constexpr (Archive::kStores)
-      HCASIM_FIELDS(a, suspension);
-    else if constexpr (!Archive::kResets)
-      if (suspension.any()) HCASIM_FIELDS(a, suspension);  // in digests
+    if constexpr (!Archive::kResets)
+      if (Archive::kStores || suspension.any()) HCASIM_FIELDS(a, suspension);
   }
 
  private:

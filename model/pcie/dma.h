@@ -205,10 +205,7 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
     template <class Archive>
     void list_state(Archive& a) {
       HCASIM_FIELDS(a, host_free, enabled);
-      if constexpr (Archive::kStores || Archive::kResets)
-        HCASIM_FIELDS(a, pages);
-      else if (pages)  // in digests
-        HCASIM_FIELDS(a, pages);
+      if (Archive::kStores || Archive::kResets || pages) HCASIM_FIELDS(a, pages);
     }
   };
   enum class Kind : std::uint8_t { kInlineBytes, kPacket, kMsix };
