@@ -15,6 +15,7 @@
 
 #include "driver/bare/qp.h"
 #include "driver/bare/rules.h"
+#include "driver/bare/saved.h"
 
 namespace {
 
@@ -31,18 +32,9 @@ double ms(F f) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 }
 
-std::string save() {
-  char err[512] = "";
-  std::size_t len = 0;
-  const void* const state = hca_sim_save(&len, err, sizeof err);
-  if (!state) throw BareError(std::string("the state cannot be saved: ") + err);
-  return {static_cast<const char*>(state), len};
-}
-
 void load(const std::string& state) {
-  char err[512] = "";
-  if (hca_sim_load(state.data(), state.size(), err, sizeof err) != 0)
-    throw BareError(std::string("the state cannot be loaded: ") + err);
+  if (const std::string why = load_state(state); !why.empty())
+    throw BareError("the state cannot be loaded: " + why);
 }
 
 // What there is until the end.
@@ -79,14 +71,14 @@ void row(const Objects& objects, unsigned rounds) {
   double saved = 0, loaded = 0, copied = 0;
   std::string state;
   for (unsigned i = 0; i < rounds; ++i) {
-    saved += ms([&] { state = save(); });
+    saved += ms([&] { state = save_state(); });
     loaded += ms([&] { load(state); });
     std::uint32_t sum = 0;
     copied += ms([&] {
       const std::string copy(state);
       sum = libdeflate_crc32(0, copy.data(), copy.size());
     });
-    if (save() != state) throw BareError("what was loaded is another state");
+    if (save_state() != state) throw BareError("what was loaded is another state");
     if (sum == 0) std::puts("");
   }
   fmt::print("{:>8}{:>8}{:>9}{:>12.2f}{:>10.1f}{:>10.1f}{:>10.0f}{:>10.0f}\n", objects.qps, objects.cqs,

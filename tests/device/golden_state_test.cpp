@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "../files.h"
+#include "driver/bare/saved.h"
 #include "rule_check.h"
 #include "two_qps.h"
 
@@ -46,14 +47,6 @@ std::string packed(const std::string& bytes) {
   out.resize(libdeflate_gzip_compress(c, bytes.data(), bytes.size(), out.data(), out.size()));
   libdeflate_free_compressor(c);
   return out;
-}
-
-std::string save() {
-  char err[512] = "";
-  std::size_t len = 0;
-  const void* const state = hca_sim_save(&len, err, sizeof err);
-  EXPECT_NE(state, nullptr) << err;
-  return {static_cast<const char*>(state), state ? len : 0};
 }
 
 // The profile of a state's first card, as a file: later versions may have other values by default.
@@ -98,15 +91,14 @@ TEST(GoldenState, IsLoadedAndSavedAsItIs) {
   Cards cards(GOLDEN ".toml");
   const std::string state = unpacked(file(GOLDEN ".gz"));
   ASSERT_GT(state.size(), 100'000u);
-  char err[512] = "";
-  ASSERT_EQ(hca_sim_load(state.data(), state.size(), err, sizeof err), 0) << err;
-  EXPECT_TRUE(save() == state) << "hcasim state diff says what is different";
+  ASSERT_EQ(load_state(state), "");
+  EXPECT_TRUE(save_state() == state) << "hcasim state diff says what is different";
   for (std::size_t i = 0; i < 3; ++i) EXPECT_GT(cards.machine.function(i).counter("rx_packets"), 0u);
   cards.machine.set_now(hca_sim_time());
   // With other memory: whatever it does, it comes to its end.
   breaks({"dma-refused-cqe", "dma-refused-eqe", "dma-refused-payload", "dma-refused-read"});
   cards.machine.advance(1'000'000);
-  EXPECT_TRUE(save() != state);
+  EXPECT_TRUE(save_state() != state);
 }
 
 TEST(GoldenState, DISABLED_MakesTheNextOne) {
@@ -127,7 +119,7 @@ TEST(GoldenState, DISABLED_MakesTheNextOne) {
     q->b->post(q->wr(prm::WqeOp::kRdmaRead, 30'000));
   }
   cards.machine.advance(3000);
-  const std::string state = save();
+  const std::string state = save_state();
   std::ofstream(std::string(to) + ".gz", std::ios::binary) << packed(state);
   std::ofstream(std::string(to) + ".toml") << profile_of(state);
 }

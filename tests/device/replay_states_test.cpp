@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "driver/bare/saved.h"
 #include "replayed.h"
 #include "two_qps.h"
 
@@ -104,11 +105,7 @@ TEST_F(ReplayStates, ThatTheHostLoadsAreLoadedAgain) {
   {
     Writes writes(recorded("link=ib,snapshot_every=50us"));
     writes.run(5);
-    char err[512] = "";
-    std::size_t len = 0;
-    const void* const saved = hca_sim_save(&len, err, sizeof err);
-    ASSERT_NE(saved, nullptr) << err;
-    const std::string state(static_cast<const char*>(saved), len);
+    const std::string state = save_state();
     std::uint8_t* const bytes = writes.machine.memory().at(HostMemory::kBusBase);
     const std::vector<std::uint8_t> memory(bytes, bytes + (std::size_t{32} << 20));
     const std::int64_t now = writes.machine.now();
@@ -116,9 +113,9 @@ TEST_F(ReplayStates, ThatTheHostLoadsAreLoadedAgain) {
       writes.qps->a->post(writes.qps->wr(prm::WqeOp::kRdmaWrite, 40'000));
       writes.machine.advance(1000);
       std::copy(memory.begin(), memory.end(), bytes);
-      ASSERT_EQ(hca_sim_load(state.data(), state.size(), err, sizeof err), 0) << err;
+      ASSERT_EQ(load_state(state), "");
       writes.machine.set_now(now);
-      ASSERT_NE(hca_sim_load(state.data(), state.size() - 1, err, sizeof err), 0);
+      ASSERT_NE(load_state(state.substr(1)), "");
       writes.machine.advance(100'000);
     }
   }

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "driver/bare/saved.h"
 #include "fixture.h"
 #include "rule_check.h"
 
@@ -19,20 +20,6 @@ namespace hcasim::bare {
 namespace {
 
 using prm::WqeOp;
-
-std::string save() {
-  char err[512] = "";
-  std::size_t len = 0;
-  const void* const state = hca_sim_save(&len, err, sizeof err);
-  EXPECT_NE(state, nullptr) << err;
-  return {static_cast<const char*>(state), state ? len : 0};
-}
-
-// "": loaded.
-std::string load(const std::string& state) {
-  char err[512] = "";
-  return hca_sim_load(state.data(), state.size(), err, sizeof err) == 0 ? "" : err;
-}
 
 class SavedState : public DeviceTest {
  protected:
@@ -78,7 +65,7 @@ class SavedState : public DeviceTest {
   }
   static void go_back(const std::string& state, const std::vector<std::uint8_t>& before, std::int64_t now) {
     std::copy(before.begin(), before.end(), bytes());
-    ASSERT_EQ(load(state), "");
+    ASSERT_EQ(load_state(state), "");
     machine().set_now(now);
   }
   std::vector<std::unique_ptr<Pair>> pairs_;
@@ -87,9 +74,9 @@ class SavedState : public DeviceTest {
 TEST_F(SavedState, SavingAndLoadingChangesNothing) {
   start_traffic(1);
   machine().advance(3000);
-  const std::string state = save();
-  ASSERT_EQ(load(state), "");
-  EXPECT_EQ(save(), state);
+  const std::string state = save_state();
+  ASSERT_EQ(load_state(state), "");
+  EXPECT_EQ(save_state(), state);
 }
 
 TEST_F(SavedState, GoesOnAsTheSavedOneDidAtAnyMoment) {
@@ -97,7 +84,7 @@ TEST_F(SavedState, GoesOnAsTheSavedOneDidAtAnyMoment) {
   for (int moment = 0; moment < 20; ++moment) {
     start_traffic(random());
     machine().advance(static_cast<std::int64_t>(random() % 20'000));
-    const std::string state = save();
+    const std::string state = save_state();
     const std::vector<std::uint8_t> before = memory();
     const std::int64_t now = machine().now(), until = now + 200'000;
     const End first = run_on(until);
@@ -112,7 +99,7 @@ TEST_F(SavedState, GoesOnAsTheSavedOneDidAtAnyMoment) {
 TEST_F(SavedState, OneStateCanBeLoadedAgainAndAgain) {
   start_traffic(3);
   machine().advance(2500);
-  const std::string state = save();
+  const std::string state = save_state();
   const std::vector<std::uint8_t> before = memory();
   const std::int64_t now = machine().now();
   const End first = run_on(now + 100'000);
@@ -137,12 +124,12 @@ std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
 TEST_F(SavedState, ADamagedOneChangesNothing) {
   start_traffic(4);
   machine().advance(2500);
-  const std::string state = save();
-  EXPECT_NE(load(""), "");
-  EXPECT_NE(load(state.substr(0, state.size() - 1)), "");
+  const std::string state = save_state();
+  EXPECT_NE(load_state(""), "");
+  EXPECT_NE(load_state(state.substr(0, state.size() - 1)), "");
   std::string bad = state;
   bad[bad.size() / 2] = static_cast<char>(bad[bad.size() / 2] ^ 1);
-  EXPECT_NE(load(bad).find("checksum"), std::string::npos);
+  EXPECT_NE(load_state(bad).find("checksum"), std::string::npos);
   std::mt19937_64 random(from_environment("HCASIM_DAMAGED_STATES_SEED", 5));
   std::uint64_t refused = 0, taken = 0;
   const std::uint64_t rounds = from_environment("HCASIM_DAMAGED_STATES", 60);
@@ -154,7 +141,7 @@ TEST_F(SavedState, ADamagedOneChangesNothing) {
       bad[24 + random() % (bad.size() - 28)] = which < 5 ? edge[which] : static_cast<char>(random());
     }
     seal(bad);
-    if (load(bad).empty()) {  // as good a state as any
+    if (load_state(bad).empty()) {  // as good a state as any
       ++taken;
       // It goes on with that, wherever that leads, and is taken back.
       const std::int64_t now = machine().now();
@@ -162,24 +149,24 @@ TEST_F(SavedState, ADamagedOneChangesNothing) {
       breaks_any_rule();
       machine().advance(50'000);
       std::copy(before.begin(), before.end(), bytes());
-      ASSERT_EQ(load(state), "");
+      ASSERT_EQ(load_state(state), "");
       machine().set_now(now);
     } else {
       ++refused;
     }
-    ASSERT_TRUE(save() == state) << "round " << i;
+    ASSERT_TRUE(save_state() == state) << "round " << i;
   }
   EXPECT_GT(refused, 0u);
   EXPECT_GT(taken, 0u);
 }
 
 TEST_F(SavedState, IsOfACardThatWasMadeInTheSameWay) {
-  std::string state = save();
+  std::string state = save_state();
   const std::size_t at = state.find("infiniband");
   ASSERT_NE(at, std::string::npos);
   state.replace(at, 4, "INFI");
   seal(state);
-  const std::string why = load(state);
+  const std::string why = load_state(state);
   EXPECT_NE(why.find("different link types: INFIniband and infiniband"), std::string::npos) << why;
 }
 
