@@ -12,7 +12,6 @@
 using hcasim::api::all;
 using hcasim::api::Event;
 using hcasim::api::Recorded;
-using hcasim::api::Recorder;
 using hcasim::api::Simulation;
 using hcasim::api::tell;
 
