@@ -20,7 +20,9 @@ using TrackHeader = prm::general_obj_in_cmd_hdr;
 using TrackContext = prm::page_track;
 
 // page_track.state, also in the immediate data of a report, from bit 28 on.
-enum : std::uint32_t { kPagesTracked = 0, kPagesReported = 1, kTrackError = 2 };
+constexpr std::uint32_t kPagesTracked = prm::k::PAGE_TRACK_STATE_TRACKING,
+                        kPagesReported = prm::k::PAGE_TRACK_STATE_REPORTING,
+                        kTrackError = prm::k::PAGE_TRACK_STATE_ERROR;
 constexpr unsigned kStateShift = 28;
 constexpr std::uint32_t kWrittenByDma = 1;  // track_type
 constexpr std::uint64_t kSelectState = 1, kSelectRange = 2;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A state that an earlier build of this version has saved is loaded by every later one, and saved again as
 // the same bytes: an InfiniBand card with a virtual function, and two Ethernet cards on a cable, with QPs in
-// the midst of messages. The second test makes such a state, and the profile of its cards; where the version of
-// states is raised, HCASIM_NEW_GOLDEN=FILE has it write the next one there.
+// the midst of messages. The second test makes such a state, and the profile of its cards; where the version
+// of states is raised, HCASIM_NEW_GOLDEN=FILE has it write the next one there.
 #include <gtest/gtest.h>
 #include <libdeflate.h>
 
