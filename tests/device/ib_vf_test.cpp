@@ -3,8 +3,8 @@
 // whether their port is up, and ends them; they share its LID and are told apart by GIDs.
 #include <vector>
 
+#include "function_digest.h"
 #include "ib_vf_rig.h"
-#include "model/state/state.h"
 #include "prm/vport_counters.h"
 
 namespace hcasim {
@@ -379,7 +379,7 @@ TEST_F(IbVf, ItsDatagramsOnlyAsk) {
 // Who was there before cannot be told from what it finds.
 TEST_F(IbVf, LeavesNothingBehind) {
   const auto digest = [&] {
-    return std::pair(digest_state(c.card.function(1), false), digest_state(c.firmware.function(1), false));
+    return std::pair(digest_of(c.card.function(1), false), digest_of(c.firmware.function(1), false));
   };
   // A driver whose function is taken away finds its interface disabled, until the next one comes.
   auto interface_used = probed(1);
