@@ -38,6 +38,7 @@ void fill_general_2(const Options& options, std::uint8_t* c) {
   if (options.migration) {
     prm::set<g::migration_multi_load>(c, options.manages() ? 1 : 0);
     prm::set<g::migration_tracking_state>(c, options.manages() ? 1 : 0);
+    prm::set<g::migration_in_chunks>(c, options.manages() ? 1 : 0);
     prm::set<g::migratable>(c, options.vf && !options.sf ? 1 : 0);
   }
   if (options.link != Link::kEthernet || !options.generation->has.flow_rewrite) return;

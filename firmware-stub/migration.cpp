@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Migration of virtual functions (SUSPEND_VHCA, RESUME_VHCA, QUERY_VHCA_MIGRATION_STATE, SAVE_VHCA_STATE,
 // LOAD_VHCA_STATE): by the function that manages them, which names them by their vhca_id and lends memory of
-// its own for their images. While a function runs, its image is a head that says what card it is of: all the
-// rest comes when it is at rest.
+// its own for their images. An image that is taken while a function runs goes ahead of the last one, which is
+// then an update of it (image_stream.h).
 #include <algorithm>
 #include <string>
 
@@ -18,11 +18,11 @@ namespace hcasim::fw {
 namespace {
 
 constexpr Time kPoll = from_ns(1000);        // between two looks whether a function has come to rest
-constexpr std::uint32_t kPiece = 4096;       // bytes of an image that are collected, and written, as one ...
+constexpr std::uint32_t kPiece = 4096;       // bytes of what a function has that are looked at as one ...
 constexpr Time kPieceTime = from_ns(20000);  // ... and what that takes the firmware
-constexpr std::uint32_t kMaxImage = 1u << 28;  // bytes
 // What a function may still grow by between a query and its image.
-constexpr std::uint32_t kUnit = 1u << 16;
+constexpr std::size_t kUnit = 1u << 16;
+constexpr std::size_t kChunk = 1u << 20;  // bytes of a record, where the driver takes an image in several
 
 // A virtual function of this one by its number.
 template <class Number>
@@ -96,6 +96,7 @@ Syndrome resume_vhca(Firmware& fw, Command& cmd) {
   switch (cmd.op_mod) {
     case prm::k::RESUME_VHCA_IN_OP_MOD_RESUME_RESPONDER:
       if (!at_rest(*vf)) return Syndrome::kMigrationHeld;
+      if (vf->migration().receiver.incomplete()) return Syndrome::kMigrationIncomplete;
       vf->migration().at_rest = false;
       migration.free_responder(vf->function().id());
       return Syndrome::kOk;
@@ -103,6 +104,7 @@ Syndrome resume_vhca(Firmware& fw, Command& cmd) {
       if (!held(*vf).initiator || held(*vf).responder) return Syndrome::kMigrationHeld;
       migration.free_initiator(vf->function().id());
       vf->migration().tracking = false;
+      vf->migration().sender.forget();
       vf->cmdq().go_on();
       return Syndrome::kOk;
     default:
@@ -110,40 +112,114 @@ Syndrome resume_vhca(Firmware& fw, Command& cmd) {
   }
 }
 
+namespace {
+
+// As the driver lends memory.
+std::uint32_t rounded(std::size_t bytes, std::size_t unit) {
+  return static_cast<std::uint32_t>((bytes + unit - 1) / unit * unit);
+}
+
+// What differs from the image that was sent last. 0: nothing does.
+std::size_t update_size(FunctionImages& images, Firmware& vf) {
+  const std::string& base = vf.migration().sender.base();
+  const std::string image = images.save(vf);
+  if (image == base && !at_rest(vf)) return 0;
+  return kRecordHead + images.update(base, image).size();
+}
+
+bool last_update_under_way(const MigrationState& state) {
+  return state.sender.under_way() && state.sender.at_rest();
+}
+
+}  // namespace
+
 Syndrome query_vhca_migration_state(Firmware& fw, Command& cmd) {
   using in = prm::query_vhca_migration_state_in;
   using out = prm::query_vhca_migration_state_out;
   Firmware* vf = nullptr;
   if (const Syndrome s = find<in::vhca_id>(fw, cmd, vf); s != Syndrome::kOk) return s;
   if (cmd.op_mod != 0) return Syndrome::kOpMod;
-  if (cmd.get<in::chunk>() != 0) return Syndrome::kMigrationChunks;
-  const bool incremental = cmd.get<in::incremental>() != 0;
-  if (incremental && !vf->migration().tracking) return Syndrome::kMigrationTracking;
-  const bool head = incremental && !at_rest(*vf);
-  const std::size_t bytes = head ? fw.images()->head(*vf).size() : fw.images()->save(*vf).size();
-  const std::size_t unit = head ? kPiece : kUnit;
-  const std::size_t size = (bytes + unit - 1) / unit * unit;
+  MigrationState& state = vf->migration();
+  state.in_chunks = cmd.get<in::chunk>() != 0;
+  std::size_t size = 0;
+  if (cmd.get<in::incremental>() == 0)
+    size = rounded(kRecordHead + fw.images()->save(*vf).size(), kUnit);
+  else if (last_update_under_way(state) || (state.sender.under_way() && !at_rest(*vf)))
+    size = rounded(state.sender.left(), kPiece);
+  else if (state.tracking)
+    size = rounded(update_size(*fw.images(), *vf), kPiece);
+  else
+    return Syndrome::kMigrationTracking;
   if (size > kMaxImage) return Syndrome::kMigrationSize;
-  cmd.put<out::required_umem_size>(static_cast<std::uint32_t>(size));
+  const std::size_t required = state.in_chunks ? std::min(size, kChunk) : size;
+  cmd.put<out::required_umem_size>(static_cast<std::uint32_t>(required));
+  cmd.put<out::remaining_total_size>(size);
   return Syndrome::kOk;
 }
 
 namespace {
 
-// What is asked for; kOk: in `image`.
-Syndrome make_image(Firmware& fw, const Command& cmd, Firmware& vf, std::string& image) {
+Time collecting(std::size_t bytes) { return static_cast<Time>(bytes / kPiece + 1) * kPieceTime; }
+
+// The update that the next record is of: begun, if none is under way. ready: when the firmware has it.
+Syndrome prepare_update(Firmware& fw, const Command& cmd, Firmware& vf, Time& ready) {
   using in = prm::save_vhca_state_in;
-  const bool track = cmd.get<in::set_track>() != 0;
-  if (cmd.get<in::incremental>() != 0 && !vf.migration().tracking) return Syndrome::kMigrationTracking;
-  if (at_rest(vf)) {
-    if (track) return Syndrome::kMigrationHeld;  // it changes no more
-    if (vf.function().health().fatal()) return Syndrome::kMigrationEnded;
-    image = fw.images()->save(vf);
-  } else {
-    // Without track: the end of tracking.
-    if (!track && !vf.migration().tracking) return Syndrome::kMigrationHeld;
-    image = fw.images()->head(vf);
+  const bool track = cmd.get<in::set_track>() != 0, incremental = cmd.get<in::incremental>() != 0;
+  MigrationState& state = vf.migration();
+  const bool rests = at_rest(vf);
+  if (incremental && !state.tracking && !last_update_under_way(state)) return Syndrome::kMigrationTracking;
+  if (rests && track) return Syndrome::kMigrationHeld;  // it changes no more
+  if (rests && vf.function().health().fatal()) return Syndrome::kMigrationEnded;
+  if (!rests && !track) return state.tracking ? Syndrome::kOk : Syndrome::kMigrationHeld;  // tracking ends
+  if (cmd.get<in::size>() <= kRecordHead) return Syndrome::kMigrationSize;
+  if (!incremental) state.sender.forget();
+  if (!state.sender.under_way() || state.sender.at_rest() != rests) {
+    std::string image = fw.images()->save(vf);
+    std::string update = fw.images()->update(state.sender.base(), image);
+    if (image.size() > kMaxImage || update.size() > kMaxImage) return Syndrome::kMigrationSize;
+    ready += collecting(incremental ? update.size() : image.size());
+    state.sender.begin(std::move(image), std::move(update), rests);
   }
+  const bool fits = state.sender.left() <= cmd.get<in::size>();
+  return fits || !rests || state.in_chunks ? Syndrome::kOk : Syndrome::kMigrationSize;
+}
+
+// Into the memory of a key; when it is visible. None: the key does not let it be written.
+std::optional<Time> write_record(Firmware& fw, const Command& cmd, const std::string& record) {
+  using in = prm::save_vhca_state_in;
+  const std::uint32_t key = cmd.get<in::mkey>();
+  const std::uint64_t va = cmd.get<in::va>();
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(record.data());
+  const WriteOwner owner{WriteOwner::kFirmware, fw.function().id(), cmd.slot};
+  Time visible = cmd.now;
+  for (std::size_t done = 0; done < record.size();) {
+    const std::size_t len = std::min<std::size_t>(kPiece, record.size() - done);
+    const auto written = write_by_key(fw, cmd.now, key, va + done, bytes + done, len, owner);
+    if (!written) return std::nullopt;
+    visible = *written;
+    done += len;
+  }
+  return visible;
+}
+
+// The next record of the update that is under way, or the end of tracking: its size, and when it is visible.
+Syndrome send_record(Firmware& fw, const Command& cmd, Firmware& vf, std::size_t& size, Time& visible) {
+  using in = prm::save_vhca_state_in;
+  MigrationState& state = vf.migration();
+  const bool track = cmd.get<in::set_track>() != 0, ends = !track && !at_rest(vf);
+  if (!ends && !state.sender.under_way()) return Syndrome::kMigrationEnded;  // it was reset meanwhile
+  const std::string record = ends ? ImageSender::given_up() : state.sender.record(cmd.get<in::size>());
+  if (record.size() > cmd.get<in::size>()) return Syndrome::kMigrationSize;
+  const auto written = write_record(fw, cmd, record);
+  if (!written) return Syndrome::kMigrationKey;
+  state.tracking = track;
+  if (ends)
+    state.sender.forget();
+  else
+    state.sender.sent(record);
+  ++state.saved;
+  size = record.size();
+  visible = *written;
   return Syndrome::kOk;
 }
 
@@ -152,37 +228,58 @@ Syndrome make_image(Firmware& fw, const Command& cmd, Firmware& vf, std::string&
 Syndrome save_vhca_state(Firmware& fw, Command& cmd) {
   using in = prm::save_vhca_state_in;
   using out = prm::save_vhca_state_out;
-  if (cmd.step != 0) {  // the image is written
-    cmd.put<out::actual_image_size>(cmd.step);
-    return Syndrome::kOk;
-  }
   Firmware* vf = nullptr;
   if (const Syndrome s = find<in::vhca_id>(fw, cmd, vf); s != Syndrome::kOk) return s;
   if (cmd.op_mod != 0) return Syndrome::kOpMod;
-  std::string image;
-  if (const Syndrome s = make_image(fw, cmd, *vf, image); s != Syndrome::kOk) return s;
-  const std::uint32_t key = cmd.get<in::mkey>(), room = cmd.get<in::size>();
-  const std::uint64_t va = cmd.get<in::va>();
-  if (image.size() > room || image.size() > kMaxImage) return Syndrome::kMigrationSize;
-  // As much as it says it has, all of it.
-  if (!key_covers(fw, key, va, room)) return Syndrome::kMigrationKey;
-  const auto* bytes = reinterpret_cast<const std::uint8_t*>(image.data());
-  const WriteOwner owner{WriteOwner::kFirmware, fw.function().id(), cmd.slot};
-  Time t = cmd.now, visible = t;
-  for (std::size_t done = 0; done < image.size();) {
-    const std::size_t len = std::min<std::size_t>(kPiece, image.size() - done);
-    t += kPieceTime;
-    const auto written = write_by_key(fw, t, key, va + done, bytes + done, len, owner);
-    if (!written) return Syndrome::kMigrationKey;
-    visible = *written;
-    done += len;
+  if (cmd.step == 0) {
+    // As much as it says it has, all of it.
+    if (!key_covers(fw, cmd.get<in::mkey>(), cmd.get<in::va>(), cmd.get<in::size>()))
+      return Syndrome::kMigrationKey;
+    Time ready = cmd.now;
+    if (const Syndrome s = prepare_update(fw, cmd, *vf, ready); s != Syndrome::kOk) return s;
+    cmd.step = 1;
+    if (ready > cmd.now) return cmd.later(ready);
   }
-  MigrationState& state = vf->migration();
-  state.tracking = cmd.get<in::set_track>() != 0;
-  ++state.saved;
-  cmd.step = static_cast<std::uint32_t>(image.size());
-  return cmd.later(visible);
+  if (cmd.step == 1) {
+    std::size_t size = 0;
+    Time visible = 0;
+    if (const Syndrome s = send_record(fw, cmd, *vf, size, visible); s != Syndrome::kOk) return s;
+    cmd.step = static_cast<std::uint32_t>(size);  // more than its head has
+    return cmd.later(visible);
+  }
+  cmd.put<out::actual_image_size>(cmd.step);
+  if (last_update_under_way(vf->migration()))
+    cmd.put<out::next_required_umem_size>(rounded(std::min(vf->migration().sender.left(), kChunk), kPiece));
+  return Syndrome::kOk;
 }
+
+namespace {
+
+// False: refused, and the function is as it was, and may go on so.
+bool take_record(FunctionImages& images, Firmware& vf, std::string_view record) {
+  ImageReceiver& receiver = vf.migration().receiver;
+  switch (receiver.take(record)) {
+    case ImageReceiver::Got::kPart:
+      return true;
+    case ImageReceiver::Got::kWrong:
+      receiver.forget();
+      return false;
+    case ImageReceiver::Got::kUpdate:
+      break;
+  }
+  auto image = images.updated(receiver.base(), receiver.update());
+  if (!image || (receiver.at_rest() ? !images.load(vf, *image) : !images.suits(vf, *image))) {
+    receiver.forget();
+    return false;
+  }
+  if (receiver.at_rest())
+    receiver.forget();
+  else
+    receiver.have(std::move(*image));
+  return true;
+}
+
+}  // namespace
 
 Syndrome load_vhca_state(Firmware& fw, Command& cmd) {
   using in = prm::load_vhca_state_in;
@@ -193,18 +290,18 @@ Syndrome load_vhca_state(Firmware& fw, Command& cmd) {
   if (!at_rest(*vf)) return Syndrome::kMigrationHeld;
   const std::uint32_t size = cmd.get<in::size>();
   if (size > kMaxImage) return Syndrome::kMigrationSize;
-  std::string image;
+  std::string record;
   const WriteOwner owner{WriteOwner::kFirmware, fw.function().id(), cmd.slot};
-  const auto read = read_by_key(fw, cmd.now, cmd.get<in::mkey>(), cmd.get<in::va>(), size, image, owner);
+  const auto read = read_by_key(fw, cmd.now, cmd.get<in::mkey>(), cmd.get<in::va>(), size, record, owner);
   if (!read) return Syndrome::kMigrationKey;
   MigrationState& state = vf->migration();
-  if (!fw.images()->load(*vf, image)) {
+  if (!take_record(*fw.images(), *vf, record)) {
     ++state.refused;
     return Syndrome::kMigrationImage;
   }
   ++state.loaded;
   cmd.step = 1;
-  return cmd.later(std::max(*read, cmd.now + static_cast<Time>(size / kPiece + 1) * kPieceTime));
+  return cmd.later(std::max(*read, cmd.now + collecting(size)));
 }
 
 // ---- A function that is given an image ----

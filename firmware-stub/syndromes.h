@@ -320,7 +320,7 @@
   X(MigrationEnded, 0x5a1002, kBadResState, kCount, "the function has ended, or has failed")              \
   X(MigrationHeld, 0x5a1003, kBadResState, kCount, "the function is held, or it is not, or not so far")   \
   X(MigrationTracking, 0x5a1004, kBadResState, kCount, "incremental, and no image was tracked")           \
-  X(MigrationChunks, 0x5a1005, kBadParam, kCapNotOffered, "images in chunks are not offered")             \
+  X(MigrationIncomplete, 0x5a1005, kBadResState, kCount, "of an image not all records have come")         \
   X(MigrationSize, 0x5a1006, kBadParam, kCount, "the image is larger than there is room for")             \
   X(MigrationKey, 0x5a1007, kBadParam, kReference, "memory of the image cannot be reached by its mkey")   \
   X(MigrationImage, 0x5a1008, kBadParam, kCount, "the image is damaged, or of another kind of card")      \

@@ -15,13 +15,16 @@
 namespace hcasim::saved {
 
 // Of what these lists say: raised when a field comes, goes, or means something else.
-constexpr std::uint32_t kImageVersion = 1;
+constexpr std::uint32_t kImageVersion = 2;
 
 class FunctionImages final : public fw::FunctionImages {
  public:
   std::string save(fw::Firmware& of) override;
-  std::string head(fw::Firmware& of) override;
+  bool suits(fw::Firmware& into, std::string_view image) override;
   bool load(fw::Firmware& into, std::string_view image) override;
+  // A zstd frame with `from` as the prefix that it refers to, its checksum and the size of what it makes.
+  std::string update(std::string_view from, std::string_view to) override;
+  std::optional<std::string> updated(std::string_view from, std::string_view update) override;
 };
 
 }  // namespace hcasim::saved

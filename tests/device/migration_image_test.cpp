@@ -100,5 +100,53 @@ TEST_F(Migrating, ForgedImagesHurtNobody) {
   vf->function_reset();
 }
 
+// Records that are not as they were, or not in their order.
+TEST_F(Migrating, DamagedRecordsChangeNothing) {
+  auto vf = probed(1);
+  End b(*vf);
+  Records records = ahead_of(1, 0);
+  bare::Mr another(*vf, bare::Mr::of(b.pd, b.buffer));
+  stop(1);
+  const Records chunks = in_chunks(1, 64, true);
+  ASSERT_GT(chunks.size(), 2u);
+  ASSERT_TRUE(enable(2).ok());
+  stop(2);
+  const std::uint64_t before = digest(2);
+  const auto refused = [&](const std::string& record, const char* what) {
+    EXPECT_EQ(load_record(2, record).status, CmdStatus::kBadParam) << what;
+    EXPECT_EQ(digest(2), before) << what;
+  };
+  refused(chunks[1], "without the one before");
+  refused("hcaimage", "no head");
+  refused(std::string(4096, '\0'), "nothing");
+  std::string more = records[0];
+  more[12] = 8;
+  refused(more, "a flag that there is not");
+  // A frame that says it makes more than any image has.
+  std::string large = records[0].substr(0, 16) + "\x28\xb5\x2f\xfd\xe0";
+  large += std::string(7, '\xff') + '\x7f' + std::string(16, '\0');
+  refused(large, "larger than any");
+  bare::Dice dice(5);
+  for (int i = 0; i < 300; ++i) {
+    std::string forged = records[0];
+    const std::size_t at = 16 + dice.below(forged.size() - 16);
+    forged[at] = static_cast<char>(forged[at] ^ (1 << dice.below(8)));
+    refused(forged, "a bit");
+  }
+  refused(records[0].substr(0, records[0].size() - 1), "too short");
+  refused(records[0] + "x", "too long");
+  // An update of something else.
+  ASSERT_TRUE(load_record(2, chunks[0]).ok());
+  for (std::size_t i = 1; i + 1 < chunks.size(); ++i) ASSERT_TRUE(load_record(2, chunks[i]).ok());
+  refused(chunks.back(), "without what went ahead");
+  // In their order they are taken.
+  ASSERT_TRUE(load_record(2, records[0]).ok());
+  for (const std::string& record : chunks) ASSERT_TRUE(load_record(2, record).ok());
+  EXPECT_NE(digest(2), before);
+  go(2);
+  c.card.reset(2);
+  go(1);
+}
+
 }  // namespace
 }  // namespace hcasim

@@ -8,14 +8,18 @@
 #include <string>
 
 #include "card/state/function_image.h"
+#include "function_digest.h"
 #include "ib_vf_rig.h"
-#include "model/state/state.h"
 
 namespace hcasim {
 
+inline saved::FunctionImages& images() {
+  static saved::FunctionImages them;
+  return them;
+}
+
 inline Card& migrating_card() {
-  static saved::FunctionImages images;
-  static auto* made = new Card(fw::Link::kInfiniBand, 0, find_generation("connectx7"), &images);
+  static auto* made = new Card(fw::Link::kInfiniBand, 0, find_generation("connectx7"), &images());
   return *made;
 }
 
@@ -128,10 +132,10 @@ class Migrating : public ::testing::Test {
     ASSERT_TRUE(resume(id(f), kFirst).ok());
     ASSERT_TRUE(resume(id(f), kThen).ok());
   }
-  CommandResult query(std::uint16_t vhca, bool incremental = false) {
+  CommandResult query(std::uint16_t vhca, bool incremental = false, bool in_chunks = false) {
     using In = prm::query_vhca_migration_state_in;
     Mailbox in(prm::op::QUERY_VHCA_MIGRATION_STATE, In::bytes);
-    in.set<In::vhca_id>(vhca).set<In::incremental>(incremental);
+    in.set<In::vhca_id>(vhca).set<In::incremental>(incremental).set<In::chunk>(in_chunks);
     return pf.exec(in, prm::query_vhca_migration_state_out::bytes);
   }
   std::uint32_t required(FunctionId f, bool incremental = false) {
@@ -165,38 +169,82 @@ class Migrating : public ::testing::Test {
     Mailbox in(prm::op::LOAD_VHCA_STATE, In::bytes);
     return pf.exec(in.set<In::vhca_id>(vhca).set<In::mkey>(from.mr.key()).set<In::size>(size));
   }
+  // One record, into so much memory. next: what the one behind it needs.
+  std::string record_of(FunctionId f, std::uint32_t room, bool track = false, bool incremental = false,
+                        std::uint32_t* next = nullptr) {
+    using Out = prm::save_vhca_state_out;
+    bare::Pd pd(pf);
+    Lent memory(pf, pd, room);
+    const auto saved = pf.exec(saving(id(f), memory.mr.key(), room, track, incremental), Out::bytes).must();
+    if (next != nullptr) *next = saved.get<Out::next_required_umem_size>();
+    return {reinterpret_cast<const char*>(memory.buffer.data()), saved.get<Out::actual_image_size>()};
+  }
+  CommandResult load_record(FunctionId f, const std::string& record) {
+    bare::Pd pd(pf);
+    Lent memory(pf, pd, (record.size() + 4095) / 4096 * 4096);
+    std::memcpy(memory.buffer.data(), record.data(), record.size());
+    return load(id(f), memory, static_cast<std::uint32_t>(record.size()));
+  }
+  using Records = std::vector<std::string>;
+  // As a driver that goes ahead while the function runs: until nothing has changed, or so many times.
+  Records ahead_of(FunctionId f, int times) {
+    Records records{record_of(f, required(f), true)};
+    for (std::uint32_t more; times > 0 && (more = required(f, true)) != 0; --times)
+      records.push_back(record_of(f, more, true, true));
+    return records;
+  }
+  // In records of `room` bytes.
+  Records in_chunks(FunctionId f, std::uint32_t room, bool incremental = false) {
+    EXPECT_TRUE(query(id(f), incremental, true).ok());
+    std::uint32_t next = 0;
+    Records records{record_of(f, room, false, incremental, &next)};
+    while (next != 0) records.push_back(record_of(f, room, false, true, &next));
+    return records;
+  }
+  // The image itself, out of its record and into one.
   std::string image_of(FunctionId f) {
-    bare::Pd pd(pf);
-    Lent memory(pf, pd, required(f));
-    const auto size = save(id(f), memory).must().get<prm::save_vhca_state_out::actual_image_size>();
-    return {reinterpret_cast<const char*>(memory.buffer.data()), size};
+    fw::ImageReceiver receiver;
+    EXPECT_EQ(receiver.take(record_of(f, required(f))), fw::ImageReceiver::Got::kUpdate);
+    return images().updated("", receiver.update()).value();
   }
-  CommandResult load(FunctionId f, const std::string& image) {
-    bare::Pd pd(pf);
-    Lent memory(pf, pd, (image.size() + 4095) / 4096 * 4096);
-    std::memcpy(memory.buffer.data(), image.data(), image.size());
-    return load(id(f), memory, static_cast<std::uint32_t>(image.size()));
+  // Without the number that each QP has anew whenever it is loaded.
+  std::string settled_image_of(FunctionId f) {
+    c.card.function(f).qps().for_each_qp([](Qp& qp) { qp.req.epoch = 0; });
+    return image_of(f);
   }
+  static std::string record_with(const std::string& image) {
+    fw::ImageSender sender;
+    sender.begin(image, images().update("", image), true);
+    return sender.record(sender.left());
+  }
+  CommandResult load(FunctionId f, const std::string& image) { return load_record(f, record_with(image)); }
+  enum class Way { kAtOnce, kAhead, kInChunks, kAheadInChunks };
   // From the function that the machine's `bus` is now to another one, which starts where it was held.
-  void migrate(FunctionId from, FunctionId to, FunctionId bus) {
+  void migrate(FunctionId from, FunctionId to, FunctionId bus, Way way = Way::kAtOnce) {
+    const bool ahead = way == Way::kAhead || way == Way::kAheadInChunks;
+    Records records;
+    if (ahead) records = ahead_of(from, 2);
     stop(from);
-    const std::string image = image_of(from);
+    if (way == Way::kInChunks || way == Way::kAheadInChunks)
+      for (std::string& record : in_chunks(from, 4096, ahead)) records.push_back(std::move(record));
+    else
+      records.push_back(record_of(from, required(from, ahead), false, ahead));
     c.card.reset(from);
     ASSERT_TRUE(enable(to).ok());
     stop(to);
-    ASSERT_TRUE(load(to, image).ok());
+    for (const std::string& record : records) {
+      EXPECT_EQ(resume(id(to), kFirst).status, &record == &records[0] ? CmdStatus::kOk : CmdStatus::kBadResState);
+      if (&record == &records[0]) {
+        ASSERT_TRUE(suspend(id(to), kThen).ok());
+      }
+      ASSERT_TRUE(load_record(to, record).ok());
+    }
     c.hosts[from].function = nullptr;
     lead(bus, to);
     go(to);
   }
   std::uint64_t digest(FunctionId f) {
-    Function& function = c.card.function(f);
-    const std::uint64_t parts[] = {digest_state(function), digest_state(c.firmware.function(f).objects()),
-                                   digest_state(c.firmware.function(f).cmdq()),
-                                   digest_state(c.firmware.function(f).caps())};
-    std::uint64_t all = 0;
-    for (const std::uint64_t part : parts) all = all * 31 + part;
-    return all;
+    return digest_of(c.card.function(f)) * 31 + digest_of_tables(c.firmware.function(f));
   }
 
   Card& c = migrating_card();

@@ -24,6 +24,7 @@ TEST_F(Migrating, OfferedToWhoManagesFunctions) {
   using g2 = prm::cmd_hca_cap_2;
   EXPECT_EQ(prm::get<g2::migration_multi_load>(own.out.data() + kAt), 1u);
   EXPECT_EQ(prm::get<g2::migration_tracking_state>(own.out.data() + kAt), 1u);
+  EXPECT_EQ(prm::get<g2::migration_in_chunks>(own.out.data() + kAt), 1u);
   EXPECT_EQ(prm::get<g2::migratable>(other.out.data() + kAt), 1u);
   // The manager takes it from a function, and nothing else.
   using Set = prm::set_hca_cap_in;
@@ -76,10 +77,6 @@ TEST_F(Migrating, InAnotherOrderItIsRefused) {
   EXPECT_EQ(suspend(id(2), kFirst).status, CmdStatus::kBadResState);
   Mailbox in(prm::op::SUSPEND_VHCA, prm::suspend_vhca_in::bytes);
   EXPECT_EQ(vf->exec(in.set<prm::suspend_vhca_in::vhca_id>(id(2))).status, CmdStatus::kBadOp);
-  using Query = prm::query_vhca_migration_state_in;
-  Mailbox chunks(prm::op::QUERY_VHCA_MIGRATION_STATE, Query::bytes);
-  chunks.set<Query::vhca_id>(one).set<Query::chunk>(1);
-  EXPECT_EQ(pf.exec(chunks, prm::query_vhca_migration_state_out::bytes).status, CmdStatus::kBadParam);
 }
 
 TEST_F(Migrating, MemoryOfAnImageIsCheckedAsAnyOther) {
@@ -186,7 +183,7 @@ TEST_F(Migrating, TrafficGoesOnInAnotherFunction) {
       c.machine.advance(200 + dice.below(3'000));
     }
     const FunctionId to = at == 1 ? 2 : 1;
-    migrate(at, to, 1);
+    migrate(at, to, 1, static_cast<Way>(round % 4));
     at = to;
   }
   EXPECT_GT(a.completed, 100u);
@@ -248,7 +245,7 @@ TEST_F(Migrating, ReadsAndAtomicsAreAnsweredOnce) {
     sum += 4;
     c.machine.advance(500 + 700 * round);
     const FunctionId to = at == 1 ? 2 : 1;
-    migrate(at, to, 1);
+    migrate(at, to, 1, round % 2 == 0 ? Way::kAhead : Way::kInChunks);
     at = to;
     for (End* end : {&a, &b})
       for (const auto& done : end->cq.wait(8)) EXPECT_FALSE(done.error()) << done.text();
@@ -261,42 +258,111 @@ TEST_F(Migrating, ReadsAndAtomicsAreAnsweredOnce) {
   EXPECT_TRUE(to_a == sum || __builtin_bswap64(to_a) == sum) << to_a;
 }
 
-// While it runs: a head, which says whether the other side can take it; the rest when it is held.
-TEST_F(Migrating, WhileItRuns) {
+// What goes ahead while it runs is most of it, and the last image as large as what has changed since.
+TEST_F(Migrating, WhatHasChangedSince) {
   auto vf = probed(1);
   End b(*vf);
-  bare::Pd pd(pf);
-  Lent memory(pf, pd, required(1));
-  const auto size_of = [](const CommandResult& r) {
-    return r.must().get<prm::save_vhca_state_out::actual_image_size>();
+  std::vector<std::unique_ptr<bare::Mr>> regions;
+  const auto more = [&](int count) {
+    for (int i = 0; i < count; ++i)
+      regions.push_back(std::make_unique<bare::Mr>(*vf, bare::Mr::of(b.pd, b.buffer)));
   };
-  const auto head = size_of(save(id(1), memory, true));
-  EXPECT_LE(head, required(1, true));
-  EXPECT_LT(required(1, true), required(1));
-  EXPECT_EQ(size_of(save(id(1), memory, true, true)), head);
+  more(300);
+  Records records = ahead_of(1, 5);
+  ASSERT_EQ(records.size(), 1u);  // nothing has changed
+  const std::size_t whole = records[0].size();
+  more(1);
+  EXPECT_EQ(required(1, true), 4096u);
+  records.push_back(record_of(1, required(1, true), true, true));
+  EXPECT_LT(records[1].size(), whole / 8);
+  regions.erase(regions.begin() + 7);
+  stop(1);
+  records.push_back(record_of(1, required(1, true), false, true));
+  EXPECT_LT(records[2].size(), whole / 8);
+  EXPECT_EQ(query(id(1), true).status, CmdStatus::kBadResState);  // that was the last one
+  const std::string image = image_of(1);
+  EXPECT_GT(image.size(), whole);
+  c.card.reset(1);
+  // The same as all of it at once.
+  ASSERT_TRUE(enable(2).ok());
+  stop(2);
+  ASSERT_TRUE(load(2, image).ok());
+  const std::string at_once = settled_image_of(2);
+  c.card.reset(2);
+  ASSERT_TRUE(enable(2).ok());
+  stop(2);
+  for (const std::string& record : records) ASSERT_TRUE(load_record(2, record).ok());
+  EXPECT_TRUE(settled_image_of(2) == at_once);
+  c.hosts[1].function = nullptr;
+  lead(1, 2);
+  go(2);
+  more(1);
+  regions.clear();
+  EXPECT_TRUE(vf->failed_destroys().empty());
+}
+
+// An image that goes ahead in memory that is too small for it: the rest comes with the next ones.
+TEST_F(Migrating, GoesAheadByParts) {
+  auto vf = probed(1);
+  End b(*vf);
+  std::vector<std::unique_ptr<bare::Mr>> regions;
+  for (int i = 0; i < 100; ++i)
+    regions.push_back(std::make_unique<bare::Mr>(*vf, bare::Mr::of(b.pd, b.buffer)));
+  constexpr std::uint32_t kRoom = 1024;
+  Records records{record_of(1, kRoom, true)};
+  while (required(1, true) != 0) {
+    records.push_back(record_of(1, kRoom, true, true));
+    ASSERT_LE(records.back().size(), kRoom);
+  }
+  EXPECT_GT(records.size(), 3u);
+  // One that is held has no use for the rest of an image that went ahead.
+  records.push_back(record_of(1, kRoom, true));
+  stop(1);
+  EXPECT_EQ(save(id(1), Lent(pf, bare::Pd(pf), 16), false, true).status, CmdStatus::kBadParam);
+  for (std::string& record : in_chunks(1, 256, true)) records.push_back(std::move(record));
+  const std::string image = image_of(1);
+  c.card.reset(1);
+  ASSERT_TRUE(enable(2).ok());
+  stop(2);
+  ASSERT_TRUE(load(2, image).ok());
+  const std::string at_once = settled_image_of(2);
+  c.card.reset(2);
+  ASSERT_TRUE(enable(2).ok());
+  stop(2);
+  for (const std::string& record : records) ASSERT_TRUE(load_record(2, record).ok());
+  EXPECT_TRUE(settled_image_of(2) == at_once);
+  c.hosts[1].function = nullptr;
+  lead(1, 2);
+  go(2);
+}
+
+TEST_F(Migrating, WhatWentAheadIsGivenUp) {
+  auto vf = probed(1);
+  Records records = ahead_of(1, 0);
+  records.push_back(record_of(1, 4096));
+  EXPECT_EQ(query(id(1), true).status, CmdStatus::kBadResState);
+  bare::Pd pd(pf);
+  Lent memory(pf, pd, 4096);
+  EXPECT_EQ(save(id(1), memory, true, true).status, CmdStatus::kBadResState);
   ASSERT_TRUE(enable(2).ok());
   stop(2);
   const std::uint64_t before = digest(2);
-  EXPECT_TRUE(load(id(2), memory, head).ok());
+  for (const std::string& record : records) EXPECT_TRUE(load_record(2, record).ok());
   EXPECT_EQ(digest(2), before);
-  // Given up.
-  EXPECT_TRUE(save(id(1), memory).ok());
-  EXPECT_EQ(query(id(1), true).status, CmdStatus::kBadResState);
-  EXPECT_EQ(save(id(1), memory, true, true).status, CmdStatus::kBadResState);
-  // To its end.
-  EXPECT_TRUE(save(id(1), memory, true).ok());
-  stop(1);
-  EXPECT_GT(required(1, true), head);
-  const auto whole = size_of(save(id(1), memory, false, true));
-  EXPECT_GT(whole, head);
-  EXPECT_TRUE(load(id(2), memory, whole).ok());
-  EXPECT_NE(digest(2), before);
-  go(1);
+  // It was to be another function, and is none.
+  EXPECT_EQ(resume(id(2), kFirst).status, CmdStatus::kBadResState);
+  c.card.reset(2);
+  probed(2);
+  EXPECT_TRUE(vf->query_vport().ok());
 }
 
 // The image takes its time; other commands go on meanwhile.
 TEST_F(Migrating, OtherCommandsGoOnWhileAnImageIsWritten) {
   auto vf = probed(1);
+  End b(*vf);
+  std::vector<std::unique_ptr<bare::Mr>> regions;
+  for (int i = 0; i < 1000; ++i)
+    regions.push_back(std::make_unique<bare::Mr>(*vf, bare::Mr::of(b.pd, b.buffer)));
   stop(1);
   bare::Pd pd(pf);
   Lent memory(pf, pd, required(1));
