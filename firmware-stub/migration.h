@@ -20,7 +20,8 @@ struct MigrationState {
 
   template <class Archive>
   void list_state(Archive& a) {
-    HCASIM_FIELDS(a, at_rest, tracking, in_chunks, sender, receiver);
+    HCASIM_FIELDS(a, at_rest, tracking);
+    HCASIM_FIELDS_SINCE(2, a, in_chunks, sender, receiver);
     a.lasting("saved", saved);
     a.lasting("loaded", loaded);
     a.lasting("refused", refused);

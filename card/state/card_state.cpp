@@ -153,7 +153,7 @@ struct File {
 
 void load_into(const Cards& cards, std::string_view file) {
   TaggedReader reader(file);
-  if (reader.version() != kVersion)
+  if (reader.version() == 0 || reader.version() > kVersion)
     throw StateError("the state is of version " + std::to_string(reader.version()) +
                      " of the card, and this is version " + std::to_string(kVersion));
   for (hca* card : cards) card->model.reset();

@@ -5,17 +5,15 @@
 #ifndef HCASIM_CARD_STATE_CARD_STATE_H
 #define HCASIM_CARD_STATE_CARD_STATE_H
 
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "card/state/version.h"
+
 struct hca;
 
 namespace hcasim::saved {
-
-// Of what the lists say: raised when a field comes, goes, or means something else.
-constexpr std::uint32_t kVersion = 1;
 
 using Cards = std::vector<hca*>;
 

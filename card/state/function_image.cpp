@@ -7,6 +7,7 @@
 
 #include "card/state/load.h"
 #include "card/state/save.h"
+#include "card/state/version.h"
 #include "firmware-stub/firmware.h"
 #include "firmware-stub/image_stream.h"
 #include "model/device.h"
@@ -14,6 +15,8 @@
 namespace hcasim::saved {
 
 namespace {
+
+constexpr std::uint32_t kFirstImages = 2;  // of the versions: before it their heads were others
 
 struct Head {
   std::string kind = "virtual function", link, generation;
@@ -67,7 +70,7 @@ std::string write(Image image) {
   Names names;
   StateNames naming(names);
   image.list_state(naming);
-  TaggedWriter writer(kImageVersion);
+  TaggedWriter writer(kVersion);
   StateSave archive(writer, names);
   image.list_state(archive);
   return std::move(writer).finish();
@@ -75,7 +78,8 @@ std::string write(Image image) {
 
 // Its head.
 void read_head(fw::Firmware& of, StateLoad& archive, const TaggedReader& reader) {
-  if (reader.version() != kImageVersion) throw StateError("the image is of another version");
+  if (reader.version() < kFirstImages || reader.version() > kVersion)
+    throw StateError("the image is of another version");
   Image image(of);
   archive("head", image.head);
 }

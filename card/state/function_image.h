@@ -14,9 +14,6 @@
 
 namespace hcasim::saved {
 
-// Of what these lists say: raised when a field comes, goes, or means something else.
-constexpr std::uint32_t kImageVersion = 2;
-
 class FunctionImages final : public fw::FunctionImages {
  public:
   std::string save(fw::Firmware& of) override;

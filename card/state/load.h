@@ -111,6 +111,7 @@ class StateLoad : public state::Fields<StateLoad> {
     later_.clear();
   }
 
+  std::uint32_t version() const { return from_.version(); }
   // What is read from now on is of a card with so many functions: fields that are one of them must be.
   void functions_are(std::size_t n) { functions_ = n; }
   // What is read from now on is of this one function, whatever it was there.
