@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "driver/bare/machine.h"
+#include "profile_export.h"
 #include "report.h"
 
 namespace {
@@ -21,7 +22,7 @@ using hcasim::timing::SetupError;
 
 struct Arguments {
   std::vector<std::string> sets, sweeps, rows;
-  std::string published = HCASIM_PUBLISHED, json, csv, svg;
+  std::string published = HCASIM_PUBLISHED, json, csv, svg, exported;
   std::vector<std::pair<std::string, std::string>> keys;  // --size 8 and the like, as given
   unsigned jobs = 1;
   bool list = false;
@@ -176,6 +177,8 @@ int main(int argc, char** argv) {
   app.add_option("--published", a.published, "table of published figures")->check(CLI::ExistingFile);
   app.add_option("--jobs", a.jobs, "measurements at a time")->check(CLI::Range(1, 256));
   app.add_flag("--list", a.list, "keys, the profile's parameters and the published figures");
+  app.add_option("--export", a.exported, "the profile, each field with its unit and what it is known from")
+      ->check(CLI::IsMember({"json", "csv"}));
   for (const auto& key : hcasim::timing::setup_keys()) {
     app.add_option_function<std::string>(
            std::string("--") + key.name,
@@ -197,6 +200,10 @@ int main(int argc, char** argv) {
   try {
     if (a.list) {
       list(a);
+      return 0;
+    }
+    if (!a.exported.empty()) {
+      std::cout << export_profile(base_of(a).profile, HCASIM_PROFILES, a.exported);
       return 0;
     }
     if (!a.svg.empty() && a.sweeps.empty()) {

@@ -40,6 +40,16 @@ assert len([n for n in E.parse(sys.argv[1]).iter() if n.tag.endswith("polyline")
 "$tool" --profile connectx5-x8 --list > "$dir/out"
 { grep -Eq '^  pcie.lanes +8$' "$dir/out" && grep -q '^  cq_mod' "$dir/out" && grep -q '^  23 ' "$dir/out"; } || fail "--list"
 
+# A profile, for other simulators.
+"$tool" --profile connectx6-hdr200 --export json > "$dir/j"
+python3 -c 'import json,sys; d=json.load(open(sys.argv[1])); f={(x["section"],x["key"]): x for x in d["fields"]}
+page=f["engine","gather_page_ns"]
+assert d["generation"]=="connectx6" and "thesis" in d["sources"] and d["sections"]["cache"] and len(f)>60
+assert page["value"]==1044 and page["unit"]=="ns" and "row 31" in page["evidence"]' "$dir/j" || fail "--export json"
+"$tool" --profile connectx5-x8 --export csv > "$dir/c"
+python3 -c 'import csv,sys; rows=list(csv.DictReader(open(sys.argv[1])))
+assert [r for r in rows if (r["section"],r["key"],r["value"])==("pcie","lanes","8") and "row 10" in r["evidence"]]' "$dir/c" || fail "--export csv"
+
 refused 'pcie.lane: unknown; allowed are generation, lanes' --set pcie.lane=4
 refused 'profile nobody: no such file; profiles are connectx' --profile nobody
 refused 'size=x: allowed: 1 to 64M bytes' --size x
@@ -47,6 +57,7 @@ refused 'there is no row 77; there are 1, 2a' --row 77
 refused '"size": expected KEY=A,B,C' --sweep size
 refused 'expected KEY=VALUE' --set size
 refused 'frob' --frob
+refused 'profile nobody' --profile nobody --export csv
 refused 'cannot write /no/such/folder/c' --pattern write_lat --csv /no/such/folder/c
 refused 'transport=ud: only for send' --pattern write_lat --transport ud
 printf '[[row]]\nid = 1\n' > "$dir/rows"
