@@ -66,6 +66,9 @@ std::vector<Parameter> parameters(Profile& p, double& clock_mhz) {
       {"engine", "rx_message_ns", &eng.rx_message, 0, kMaxNs},
       {"engine", "rx_more_ns", &eng.rx_more, 0, kMaxNs},
       {"engine", "gather_ns", &eng.gather, 0, kMaxNs},
+      {"engine", "gather_page_ns", &eng.gather_page, 0, kMaxNs},
+      {"engine", "gather_pages", &eng.gather_pages, 1, Profile::Engine::kMostPages},
+      {"engine", "stream_bytes", &eng.stream_bytes, 0, 4096},
       {"engine", "tx_packet_ns", &eng.tx_packet, 0, kMaxNs},
       {"engine", "tx_pipeline_ns", &eng.tx_pipeline, 0, kMaxNs},
       {"engine", "rx_packet_ns", &eng.rx_packet, 0, kMaxNs},
@@ -95,6 +98,9 @@ std::vector<Parameter> parameters(Profile& p, double& clock_mhz) {
       {"cache", "qpc_bytes", &p.cache.qpc_bytes, 16, 4096},
       {"cache", "cqc_bytes", &p.cache.cqc_bytes, 16, 4096},
       {"cache", "mkey_bytes", &p.cache.mkey_bytes, 16, 4096},
+      {"cache", "reads", &p.cache.reads, 0, 1 << 20},
+      {"cache", "reads_outstanding", &p.cache.reads_outstanding, 1, 1024},
+      {"cache", "reads_bytes", &p.cache.reads_bytes, 16, 4096},
       {"cache", "ste", &p.cache.ste, 1, 1 << 22},
       {"steering", "look_up_ns", &p.steering.look_up, 0, kMaxNs},
       {"steering", "look_up_every_ns", &p.steering.look_up_every, 0, kMaxNs},
@@ -294,6 +300,10 @@ bool take_section(const std::vector<Parameter>& rows, const std::string& file, c
 }
 
 }  // namespace
+
+double Profile::gather_ps_per_byte() const {
+  return std::max(pcie.ps_per_byte(), static_cast<double>(engine.gather_page) / Engine::kPage);
+}
 
 double Profile::Pcie::ps_per_byte() const {
   // Gb/s of a lane after line coding (8b/10b, from 8 GT/s on 128b/130b).

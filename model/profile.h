@@ -39,6 +39,8 @@ struct Profile {
   } pcie;
 
   struct Engine {
+    static constexpr unsigned kMostPages = 16;
+    static constexpr std::uint32_t kPage = 4096;  // bytes, of what is gathered
     Time doorbell = from_ns(10);   // UAR decode
     Time schedule = from_ns(8);    // one QP picked
     Time wqe_parse = from_ns(10);  // per WQE
@@ -55,6 +57,9 @@ struct Profile {
     Time rx_packet = from_ns(6);      // receive pipeline occupancy per packet
     Time rx_pipeline = from_ns(100);  // receive pipeline latency
     Time gather = from_ns(80);        // setting up the gather of a payload that is not inline
+    Time gather_page = from_ns(0);    // one engine's reading of 4 KiB of it; 0: as fast as the link
+    unsigned gather_pages = 8;        // of a message, that are read at a time: kMostPages at most
+    unsigned stream_bytes = 0;        // of a packet that have to be there before it goes on; 0: all
     Time ack = from_ns(8);            // building or taking an ACK
     Time cqe = from_ns(6);            // completion unit occupancy per CQE
     Time eqe = from_ns(10);
@@ -72,12 +77,16 @@ struct Profile {
     Time ack_coalesce = from_ns(40);  // ACKs of a QP due within this are one
     Time batch_window = from_ns(0);   // neighbouring work handled in one activation
   } engine;
+  double gather_ps_per_byte() const;  // at which one page of a payload comes at best
 
   struct Cache {
     unsigned qpc = 4096, cqc = 4096, mkey = 4096, mtt = 65536;  // entries
     unsigned ways = 8;
     unsigned outstanding = 16;  // reads of what misses that are under way at a time, of all caches together
     unsigned qpc_bytes = 256, cqc_bytes = 64, mkey_bytes = 64;  // read for one entry; MTT: 64, eight entries
+    // READs and atomics under way, asked for or to be answered, that are on the chip (0: all that there are);
+    // how many of those that are not can be read at a time, and the bytes of each.
+    unsigned reads = 0, reads_outstanding = 16, reads_bytes = 32;
     unsigned ste = 4096;  // steering table entries of the E-Switch, 64 bytes each
   } cache;
 

@@ -226,6 +226,6 @@ constexpr bool is_error(Point p) { return info(p).kind == Kind::kError; }
 enum class Unit : std::uint8_t { kTurns, kReceive, kTransmit, kCqe, kEqe, kAtomics };
 
 /// Cache number of Point::kCtxMiss.
-enum : std::uint64_t { kCacheQpc, kCacheMkey, kCacheMtt, kCacheCqc, kCacheSrqc, kCacheEqc };
+enum : std::uint64_t { kCacheQpc, kCacheMkey, kCacheMtt, kCacheCqc, kCacheSrqc, kCacheEqc, kCacheReads };
 
 }  // namespace hcasim::traces

@@ -15,6 +15,8 @@ namespace hcasim {
 ContextGate::ContextGate(const Blocks& blocks)
     : blocks_(blocks),
       cache_(blocks.profile.cache.qpc, blocks.profile.cache.ways),
+      reads_(std::max(1u, blocks.profile.cache.reads), blocks.profile.cache.ways),
+      reads_share_(blocks.profile.pcie.read_latency / blocks.profile.cache.reads_outstanding),
       parked_(
           "parked", [this](Time due, Item& item) { pass(due, item); }, blocks.faults,
           blocks.profile.engine.batch_window) {}
@@ -25,6 +27,15 @@ Time ContextGate::usable_at(Time t, const Qp& qp) {
   if (got.missed)
     blocks_.tracer.record(traces::Point::kCtxMiss, t, qp.subject(), 0, traces::kCacheQpc, got.at - t);
   return got.at;
+}
+
+Time ContextGate::read_usable_at(Time t, const Qp& qp, std::uint32_t number) {
+  if (blocks_.profile.cache.reads == 0) return t;
+  if (reads_.touch(context_id(qp.function, qp.qpn) * kReads + number % kReads)) return std::max(t, reads_.there());
+  const Time at = blocks_.fetch.read(reads_issue_.reserve(t, reads_share_), blocks_.profile.cache.reads_bytes);
+  reads_.arrives(at);
+  blocks_.tracer.record(traces::Point::kCtxMiss, t, qp.subject(), 0, traces::kCacheReads, at - t);
+  return at;
 }
 
 bool ContextGate::wait(Time t, const Qp& qp, Parked& parked, const PacketRef& packet) {

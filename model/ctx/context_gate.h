@@ -9,6 +9,7 @@
 
 #include "model/ctx/cache.h"
 #include "model/ctx/qp.h"
+#include "model/occupancy.h"
 #include "model/packet/packet.h"
 #include "model/state/fields.h"
 #include "model/time.h"
@@ -52,6 +53,9 @@ class ContextGate {
 
   // When the context of a QP that work at t is for can be used; it is fetched if it is not there.
   Time usable_at(Time t, const Qp& qp);
+  // The same of what is kept of a READ or atomic of its, the number-th: as many as can be under way at a time
+  // have places of their own.
+  Time read_usable_at(Time t, const Qp& qp, std::uint32_t number);
   // True: a packet for the QP is set aside until its context is there, and comes to its engine's take() then;
   // `parked` counts those of this engine. Later ones of the queue stay behind, others' go on.
   bool wait(Time t, const Qp& qp, Parked& parked, const PacketRef& packet);
@@ -61,6 +65,7 @@ class ContextGate {
   // The function is reset: none of its contexts is on the chip any more.
   void invalidate_all_of(FunctionId f) {
     cache_.invalidate_if([f](std::uint64_t id) { return function_of_context(id) == f; });
+    reads_.invalidate_if([f](std::uint64_t id) { return function_of_context(id / kReads) == f; });
   }
 
   const ContextCache& cache() const { return cache_; }
@@ -70,9 +75,12 @@ class ContextGate {
   template <class Archive>
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, cache_, parked_);
+    HCASIM_FIELDS_SINCE(2, a, reads_, reads_issue_);
   }
 
  private:
+  static constexpr unsigned kReads = 16;  // of a QP at a time, at most: of each side
+
   struct Item {
     std::uint32_t qpn;
     FunctionId function;
@@ -89,7 +97,9 @@ class ContextGate {
   Blocks blocks_;
   PacketTaker* requests_ = nullptr;
   PacketTaker* answers_ = nullptr;
-  ContextCache cache_;
+  ContextCache cache_, reads_;
+  const Time reads_share_;  // of the latency of a read, for each of them that may be under way
+  Occupancy reads_issue_;
   TimedQueue<Item> parked_;
 };
 

@@ -146,6 +146,7 @@ struct Packet {
   std::uint32_t trace_qpn = 0;      // the requester's QPN
   std::uint32_t trace_packets = 0;  // of its message, if the sender knows: for traces
   Time first_bit = 0;               // when it began to leave the sender's port
+  Time streamed = 0;                // RDMA: before its end, its payload had begun to come in
   bool corrupt = false;             // fault injection: fails its CRC at the receiver
 
   // More than 1: a run. That many packets of one message, one behind the other, which go through the HCAs as
@@ -203,6 +204,7 @@ struct Packet {
     HCASIM_FIELDS(a, function, switched_to, sqn, source_vport, reg_c, affinity, crossed, reports_departure,
                   departure_id, payload_len, wqe_serial, trace_qpn, trace_packets, first_bit, corrupt,
                   packets, unit);
+    HCASIM_FIELDS_SINCE(2, a, streamed);
     if constexpr (Archive::kLoads) {
       a.check(kind <= PacketKind::kEthernet, "there is no such kind of packet");
       a.check(packets >= 1 && packets <= kMaxRun, "a run has 1 to 16 packets");

@@ -29,6 +29,7 @@ Dma::Dma(const sc_core::sc_module_name& name, const Profile& profile, const PerF
       cycle_(profile.cycle),
       ps_per_byte_(profile.pcie.ps_per_byte()),
       buffer_time_(bytes_time(profile.pcie.write_buffer)),
+      part_(cost_of_write(0, profile.engine.stream_bytes)),
       tags_(profile.pcie.tags, 0),
       ring_(kFirstRing) {
   sides_.reserve(hosts.size());
@@ -112,6 +113,14 @@ inline Time Dma::write_time(Time leaves, const WriteCost& cost, bool late) {
   return late ? up_.fill(leaves, cost.wire) : up_.reserve(leaves, cost.wire) + cost.wire;
 }
 
+// The same of a write whose bytes have come up to then for so long: most of them have left before, as far as
+// the link had room.
+inline Time Dma::streamed_time(Time leaves, Time streamed, const WriteCost& cost, bool behind) {
+  if (streamed == 0) return behind ? up_.append(leaves, cost.wire) : write_time(leaves, cost, true);
+  const Time end = behind ? up_.append(leaves - streamed, cost.wire) : write_time(leaves - streamed, cost, true);
+  return std::max(end, leaves + part_.making + part_.wire);
+}
+
 inline Dma::Entry& Dma::new_entry(std::uint64_t addr, std::uint32_t len, Kind kind, WriteOwner owner) {
   Entry& e = unused_entry();
   e.addr = addr;
@@ -138,9 +147,11 @@ bool Dma::ordered(WriteOwner before, WriteOwner owner, WriteOwner behind) {
 }
 
 // Gives a filled-in entry, ready to leave at t, its due time and its place. Returns when it is due.
-Time Dma::push(Time t, Entry& e, bool group, WriteOwner behind) {
+Time Dma::push(Time t, Entry& e, bool group, WriteOwner behind, Time streamed) {
   const std::uint64_t addr = e.kind == Kind::kMsix ? 0 : e.addr;
-  Time due = whole_cycle(write_time(t, cost_of_write(addr, e.len), false) + profile_.pcie.write_latency);
+  const WriteCost cost = cost_of_write(addr, e.len);
+  const Time left = streamed == 0 ? write_time(t, cost, false) : streamed_time(t, streamed, cost, false);
+  Time due = whole_cycle(left + profile_.pcie.write_latency);
   if (__builtin_expect(hold_ != 0, 0)) {
     due += hold_;
     hold_ = 0;
@@ -208,7 +219,7 @@ Time Dma::post_write(Time t, std::uint64_t addr, const void* src, std::uint32_t 
 }
 
 Time Dma::post_write(Time t, std::uint64_t addr, const PacketRef& packet, std::uint32_t offset,
-                     std::uint32_t len, WriteOwner owner, bool group, Space space, Time after) {
+                     std::uint32_t len, WriteOwner owner, bool group, Space space, const Inflow& inflow) {
   if (len == 0) return t;
   if (space == Space::kHost && !enabled(owner.function)) {
     refused(t, owner, addr, len, true);
@@ -226,7 +237,8 @@ Time Dma::post_write(Time t, std::uint64_t addr, const PacketRef& packet, std::u
   e.packet = packet;
   e.offset = offset;
   if (packet->borrowed()) packet->landing = this;
-  if (packet->packets == 1) return push(t, e, group, {});
+  const Time streamed = inflow.streamed;
+  if (packet->packets == 1) return push(t, e, group, {}, streamed);
   // Packets behind each other cost the same, but for those that are cut, where units and TLPs are aligned
   // alike.
   const std::uint32_t unit = packet->unit;
@@ -234,12 +246,12 @@ Time Dma::post_write(Time t, std::uint64_t addr, const PacketRef& packet, std::u
   const WriteCost full = alike ? cost_of_write(addr + unit - offset % unit, unit) : WriteCost{};
   const Time* ready = &packet->at[offset / unit];
   Time due = t;
-  const bool behind = profile_.pcie.tlp_write == 0 && up_.fills_behind(std::max(t, *ready + after));
+  const bool behind = profile_.pcie.tlp_write == 0 && up_.fills_behind(std::max(t, *ready + inflow.after) - streamed);
   for (std::uint32_t done = 0, n = unit - offset % unit; done < len; done += n, n = unit) {
     n = std::min(n, len - done);
-    const Time leaves = std::max(t, *ready++ + after);
+    const Time leaves = std::max(t, *ready++ + inflow.after);
     const WriteCost cost = alike && n == unit ? full : cost_of_write(addr + done, n);
-    due = std::max(due, behind ? up_.append(leaves, cost.wire) : write_time(leaves, cost, true));
+    due = std::max(due, streamed_time(leaves, streamed, cost, behind));
   }
   return placed(whole_cycle(due + profile_.pcie.write_latency), e, group, {});
 }

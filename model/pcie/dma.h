@@ -107,13 +107,20 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   // group: more writes of the same unit of work follow (payload before its CQE): becomes visible together
   // with the next ungrouped one, in order, and costs no activation of its own. A group that nothing closes is
   // written after kGroupLimit.
-  // The bytes are copied, or, in the second form, stay in the packet (shared) until performed. Of a run each
-  // packet's share leaves `after` its packet's time, if that is later than t.
+  // The bytes are copied, or, in the second form, stay in the packet (shared) until performed.
   Time post_write(Time t, std::uint64_t addr, const void* src, std::uint32_t len, WriteOwner owner,
                   bool group = false, Space space = Space::kHost, WriteOwner behind = {});
   Time post_write(Time t, std::uint64_t addr, const PacketRef& packet, std::uint32_t offset,
-                  std::uint32_t len, WriteOwner owner, bool group = false, Space space = Space::kHost,
-                  Time after = 0);
+                  std::uint32_t len, WriteOwner owner, bool group = false, Space space = Space::kHost) {
+    return post_write(t, addr, packet, offset, len, owner, group, space, Inflow{});
+  }
+  // How payload has come: by and by, for so long before the packet's end, and so it has left for the host; of
+  // a run each packet's share leaves `after` its packet's time, if that is later than t.
+  struct Inflow {
+    Time streamed = 0, after = 0;
+  };
+  Time post_write(Time t, std::uint64_t addr, const PacketRef& packet, std::uint32_t offset,
+                  std::uint32_t len, WriteOwner owner, bool group, Space space, const Inflow& inflow);
   // An MSI-X message, behind the writes of `behind`; none named: behind all that the function has posted so
   // far.
   Time post_msix(Time t, FunctionId f, unsigned vector, WriteOwner behind = {});
@@ -277,7 +284,7 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   Entry& new_entry(std::uint64_t addr, std::uint32_t len, Kind kind, WriteOwner owner);
   Time post_inline(Time t, std::uint64_t addr, const void* src, std::uint32_t len, WriteOwner owner,
                    bool group, WriteOwner behind);
-  Time push(Time t, Entry& e, bool group, WriteOwner behind);
+  Time push(Time t, Entry& e, bool group, WriteOwner behind, Time streamed = 0);
   Time placed(Time due, Entry& e, bool group, WriteOwner behind);
   void grow();
   void drop(std::uint64_t n);
@@ -293,6 +300,7 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   }
   WriteCost cost_of_write(std::uint64_t addr, std::uint32_t len) const;
   Time write_time(Time leaves, const WriteCost& cost, bool late);
+  Time streamed_time(Time leaves, Time streamed, const WriteCost& cost, bool behind);
   struct ReadCost {
     std::size_t requests = 0;
     Time request = 0, data = 0;  // on the link
@@ -330,6 +338,7 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   const Cycle cycle_;
   const double ps_per_byte_;
   const Time buffer_time_;
+  const WriteCost part_;  // of the last bytes of what has come by and by
   FaultGate gate_;
   Time hold_ = 0;
   WriteError write_error_;

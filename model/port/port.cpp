@@ -521,7 +521,10 @@ void Port::come_in(Time t, PacketRef& packet) {
       return;
     }
   }
-  if (p.kind != PacketKind::kEthernet) trace_received(t, p);
+  if (p.kind != PacketKind::kEthernet) {
+    trace_received(t, p);
+    packet->streamed = ahead_of_end(p.payload_len, ps_per_byte_);
+  }
   if (receive_) receive_(t, packet);
 }
 

@@ -152,6 +152,13 @@ class Port : public sc_core::sc_module {
     return std::min(tx_.free_at(), std::max(taken_, tail_.starts[0]));
   }
   Time backlog_limit() const { return backlog_limit_; }
+  // How long before the end of so much payload, which comes at `ps_per_byte`, it may begin to leave or to go
+  // on: it is passed on by parts (engine.stream_bytes).
+  Time ahead_of_end(std::uint32_t payload, double ps_per_byte) const {
+    const unsigned part = profile_.engine.stream_bytes;
+    if (part == 0 || payload <= part) return 0;
+    return static_cast<Time>((payload - part) * std::min(ps_per_byte_, ps_per_byte));
+  }
   // Whether a run of packets would leave as it comes: nothing looks at, holds back or harms single ones.
   bool takes_runs() const;
   // How long a packet of RC with so much payload, in the middle of its message, takes on the cable.

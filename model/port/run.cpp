@@ -201,6 +201,7 @@ void Port::arrive_run(Time t, PacketRef& packet) {
     counters_.rx_data += p.payload_len;
     if (link_ == LinkType::kEthernet) count_rx(p, bytes, n);
   }
+  p.streamed = p.internal ? 0 : ahead_of_end(p.unit, ps_per_byte_);
   if (tracer_.enabled())
     for (unsigned i = 0; i < n; ++i)
       traces::trace(tracer_, Point::kPacketRx, p.at[i], {p.function, p.trace_qpn}, p.wqe_serial,

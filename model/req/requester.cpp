@@ -34,6 +34,7 @@ Requester::Requester(const sc_core::sc_module_name& name, const Blocks& blocks)
     : sc_module(name),
       blocks_(blocks),
       mover_(blocks.tpt, blocks.dma),
+      gather_ps_(blocks.profile.gather_ps_per_byte()),
       timers_(
           "timers", [this](Time due, Timer& timer) { on_timer(due, timer); }, blocks.faults) {}
 
@@ -254,7 +255,8 @@ Requester::Step Requester::load_payload(Pace& pace, Qp& qp, SendWqe& wqe, std::u
     std::memcpy(packet.data(), wqe.bytes.data() + offset, len);
     return Step::kSent;
   }
-  ready += blocks_.profile.engine.gather;
+  const Time begun = qp.req.pages.begin(ready + blocks_.profile.engine.gather, offset, blocks_.profile);
+  ready = begun;
   const MoveResult r = gather_message(ready, qp, wqe, offset, packet);
   if (r.status == TptStatus::kFault) return payload_fault(ready, qp, wqe, offset);
   if (r.status != TptStatus::kOk)
@@ -266,9 +268,10 @@ Requester::Step Requester::load_payload(Pace& pace, Qp& qp, SendWqe& wqe, std::u
   if (asked > ready) pace.engine += asked - ready;
   if (offset == 0)
     blocks_.tracer.record(Point::kTranslated, ready, qp.subject(), wqe.serial, wqe.sges.size());
-  ready = r.at;
+  ready = r.local ? r.at : qp.req.pages.end(r.at, offset, len, blocks_.profile);
   if (offset + len == wqe.length)
     blocks_.tracer.record(Point::kGathered, ready, qp.subject(), wqe.serial, wqe.length);
+  if (!r.local) ready = std::max(begun, ready - blocks_.port.ahead_of_end(len, gather_ps_));
   return Step::kSent;
 }
 
@@ -383,7 +386,7 @@ Requester::Step Requester::send_request(Pace& pace, Qp& qp, SendWqe& wqe) {
                  wqe.raddr, wqe.rkey, wqe.length);
   ++pace.packets;
   s.since_ack_req = 0;
-  const Time ready = std::max(pace.engine, pace.ready);
+  const Time ready = blocks_.contexts.read_usable_at(std::max(pace.engine, pace.ready), qp, wqe.serial);
   transmit(ready + e.tx_pipeline, qp, std::move(p));
   wqe.sent = wqe.packets;
   ++s.inflight_reads;

@@ -174,6 +174,7 @@ class Requester final : public sc_core::sc_module,
   static RunPlan plan_run(const Qp& qp, const SendWqe& wqe, unsigned packets);
   PacketRef make_run(const Qp& qp, const SendWqe& wqe, const RunPlan& plan) const;
   bool send_run(Pace& pace, Qp& qp, SendWqe& wqe);
+  void pace_run(Time ready, Qp& qp, const RunPlan& plan, Packet& p);
   void commit_run(Pace& pace, Time ready, Qp& qp, SendWqe& wqe, const RunPlan& plan, PacketRef&& packet);
   Step send_request(Pace& pace, Qp& qp, SendWqe& wqe);
   Step send_datagram(Pace& pace, Qp& qp, SendWqe& wqe);
@@ -226,6 +227,7 @@ class Requester final : public sc_core::sc_module,
 
   Blocks blocks_;
   Mover mover_;
+  const double gather_ps_;  // a byte
   std::uint64_t wqes_ = 0, retransmits_ = 0, timeouts_ = 0;
   TimedQueue<Timer> timers_;
 };

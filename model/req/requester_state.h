@@ -14,6 +14,7 @@
 #include "model/state/fields.h"
 #include "model/time.h"
 #include "model/tpt/fault.h"
+#include "model/wqe/page_pace.h"
 #include "prm/wqe.h"
 
 namespace hcasim {
@@ -236,6 +237,7 @@ struct RequesterState {
   // The last BlueFlame burst, if its WQE has not been fetched yet.
   std::array<std::uint8_t, 256> blueflame{};
   unsigned blueflame_len = 0;  // bytes, 0 = none
+  PagePace pages;              // of the message that is being sent
 
   // What each turn and each answer looks at: all in front of page faults (model/prefetch.h).
   void prefetch() const { prefetch_range(this, offsetof(RequesterState, send_fault)); }
@@ -247,6 +249,7 @@ struct RequesterState {
                   dc_target, dc_first_psn, retries_left, rnr_left, last_ready, unit_until, rx_until, parked,
                   context_due, timer_due, timer_queued, rnr_until, turn_at, port_queued, epoch, send_fault,
                   response_fault, errored_streams, blueflame, blueflame_len);
+    HCASIM_FIELDS_SINCE(2, a, pages);
     if constexpr (Archive::kLoads)
       a.check(blueflame_len <= sizeof blueflame && next_to_send <= window.size(),
               "the send queue does not agree with itself");

@@ -69,7 +69,9 @@ unsigned Requester::run_of(const Pace& pace, const Qp& qp, const SendWqe& w) con
 
 Time Requester::port_open(Pace& pace, const Qp& qp) const {
   pace.run = run_ahead(pace, qp);
-  const Time open = blocks_.scheduler.port_open(qp.affinity, blocks_.tracer.tag(qp.qpn));
+  const SendWqe& w = qp.req.window[qp.req.next_to_send];
+  const Time lead = w.inline_data ? 0 : PagePace::lead(w.length, blocks_.profile);
+  const Time open = blocks_.scheduler.port_open(qp.affinity, blocks_.tracer.tag(qp.qpn)) - lead;
   if (pace.run == 1) return open;
   // Not so late that the port would be idle before the first packet of the run has come from the host.
   const unsigned most = std::max(2u, blocks_.profile.port.tx_backlog_packets);
@@ -113,7 +115,7 @@ bool Requester::send_run(Pace& pace, Qp& qp, SendWqe& wqe) {
   const RunPlan plan = plan_run(qp, wqe, pace.run);
   PacketRef packet = make_run(qp, wqe, plan);
   const Profile::Engine& e = blocks_.profile.engine;
-  const Time ready = std::max(pace.engine, pace.ready) + e.gather;
+  const Time ready = qp.req.pages.begin(std::max(pace.engine, pace.ready) + e.gather, plan.offset, blocks_.profile);
   MoveResult r;
   if (!mover_.gather_run(ready, e.tx_more, qp, wqe.sges, plan.offset, *packet, r)) {
     wqe.one_by_one = true;
@@ -125,6 +127,16 @@ bool Requester::send_run(Pace& pace, Qp& qp, SendWqe& wqe) {
   return true;
 }
 
+// What each packet's share of the link has brought, as the engines of its pages have it.
+void Requester::pace_run(Time ready, Qp& qp, const RunPlan& plan, Packet& p) {
+  for (unsigned i = 0; i < plan.packets; ++i) {
+    const std::uint64_t from = plan.offset + std::uint64_t{i} * p.unit;
+    const auto len = static_cast<std::uint32_t>(std::min<std::uint64_t>(p.unit, plan.offset + plan.bytes - from));
+    qp.req.pages.begin(ready + i * blocks_.profile.engine.tx_more, from, blocks_.profile);
+    p.at[i] = qp.req.pages.end(p.at[i], from, len, blocks_.profile);
+  }
+}
+
 // Its payload is on its way from the host since `ready`.
 void Requester::commit_run(Pace& pace, Time ready, Qp& qp, SendWqe& wqe, const RunPlan& plan,
                            PacketRef&& packet) {
@@ -132,7 +144,10 @@ void Requester::commit_run(Pace& pace, Time ready, Qp& qp, SendWqe& wqe, const R
   const unsigned n = plan.packets;
   Packet& p = *packet;
   if (plan.first) blocks_.tracer.record(Point::kTranslated, ready, qp.subject(), wqe.serial, wqe.sges.size());
+  pace_run(ready, qp, plan, p);
   const Time gathered = p.at[n - 1];
+  const Time ahead = blocks_.port.ahead_of_end(p.unit, gather_ps_);
+  for (unsigned i = 0; i < n; ++i) p.at[i] -= ahead;
   if (plan.last) blocks_.tracer.record(Point::kGathered, gathered, qp.subject(), wqe.serial, wqe.length);
 
   pace.packets += n;

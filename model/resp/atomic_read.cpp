@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "model/cc/congestion.h"
+#include "model/ctx/context_gate.h"
 #include "model/ctx/q_counters.h"
 #include "model/pcie/dma.h"
 #include "model/profile.h"
@@ -63,7 +64,7 @@ bool Responder::take_read(Time t, Qp& qp, const Packet& p) {
   r.pd = rights_pd(qp);
   s.msn = (s.msn + 1) & 0xffffff;
   r.msn = s.msn;
-  r.ready = t;
+  r.ready = blocks_.contexts.read_usable_at(t, qp, s.msn);
   r.trace_qpn = p.trace_qpn;
   r.wqe_serial = p.wqe_serial;
   s.expected_psn = (s.expected_psn + r.packets) & kPsnMask;
@@ -139,7 +140,7 @@ bool Responder::take_atomic(Time t, Qp& qp, const Packet& p) {
     return atomic_free_[(where[0].addr / kLockBytes + i) % atomic_free_.size()];
   };
   const unsigned locks = (op.bytes + kLockBytes - 1) / kLockBytes;
-  Time begin = tr.ready;
+  Time begin = std::max(tr.ready, blocks_.contexts.read_usable_at(t, qp, s.msn));
   for (unsigned i = 0; i < locks; ++i) begin = std::max(begin, lock(i));
   const ReadDone d =
       blocks_.dma.read_flush(begin, where[0].addr, bytes, op.bytes, where[0].space, WriteOwner(qp.function));
@@ -210,6 +211,7 @@ bool Responder::send_response(Time& engine, Qp& qp, ResponderResource& r) {
                          ? static_cast<std::uint32_t>(std::min<std::uint64_t>(qp.mtu, r.length - offset))
                          : 0;
     if (p->payload_len) {
+      ready = qp.resp.pages.begin(ready, offset, blocks_.profile);
       const MoveResult m =
           mover_.read_remote(ready, qp, r.pd, r.rkey, r.va + offset, p->payload_len, p->data());
       if (m.status == TptStatus::kFault && read_fault(ready, qp, r, p->payload_len)) return false;
@@ -224,7 +226,11 @@ bool Responder::send_response(Time& engine, Qp& qp, ResponderResource& r) {
         fail(ready, qp, *p, code, EqeType::kWqAccess);
         return false;
       }
-      ready = m.at;
+      if (m.local)
+        ready = m.at;
+      else
+        ready = std::max(ready, qp.resp.pages.end(m.at, offset, p->payload_len, blocks_.profile) -
+                                    blocks_.port.ahead_of_end(p->payload_len, gather_ps_));
     }
     blocks_.tracer.record(Point::kReadRespTx, ready, {qp.function, r.trace_qpn}, r.wqe_serial, p->psn,
                           p->payload_len);
@@ -248,7 +254,9 @@ TurnResult Responder::turn(Time t, Qp& qp) {
       if (packets >= burst) return {engine, engine};
       const Time allowed = blocks_.qos[qp.function].earliest(engine, qp, true);
       if (allowed > engine) return {engine, allowed};
-      if (const Time open = blocks_.scheduler.port_open(qp.affinity); open > engine)
+      const ResponderResource& r = s.resources[i];
+      const Time lead = r.atomic ? 0 : PagePace::lead(r.length, blocks_.profile);
+      if (const Time open = blocks_.scheduler.port_open(qp.affinity) - lead; open > engine)
         return {engine, open, true};
       if (s.resources[i].ready > engine + blocks_.profile.pcie.read_latency) {
         return {engine, s.resources[i].ready};

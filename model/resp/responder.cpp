@@ -31,6 +31,7 @@ Responder::Responder(const sc_core::sc_module_name& name, const Blocks& blocks)
     : sc_module(name),
       blocks_(blocks),
       mover_(blocks.tpt, blocks.dma, false),
+      gather_ps_(blocks.profile.gather_ps_per_byte()),
       atomic_free_(blocks.profile.engine.atomic_slots, 0),
       polls_(
           "polls", [this](Time due, Poll& poll) { on_poll(due, poll); }, blocks.faults),

@@ -228,6 +228,7 @@ class Responder final : public sc_core::sc_module,
 
   Blocks blocks_;
   Mover mover_;
+  const double gather_ps_;  // a byte
   // Atomics take a lock, chosen by the low bits of the address, from the read of the memory to the write:
   // when each is free again. The ALU is one for all.
   std::vector<Time> atomic_free_;

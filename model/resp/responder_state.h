@@ -4,6 +4,7 @@
 #define HCASIM_MODEL_RESP_RESPONDER_STATE_H
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <vector>
@@ -125,7 +126,9 @@ struct ResponderState {
   std::uint8_t fail_code = 0, fail_event = 0;
   std::uint32_t fail_trace_qpn = 0, fail_serial = 0;
 
-  void prefetch() const { prefetch_range(this, sizeof *this); }  // (model/prefetch.h)
+  PagePace pages;  // of the READ that is being answered
+
+  void prefetch() const { prefetch_range(this, offsetof(ResponderState, pages)); }  // (model/prefetch.h)
 
   template <class Archive>
   void list_state(Archive& a) {
@@ -135,6 +138,7 @@ struct ResponderState {
                   rx_until, parked, resources, fault, turn_at, port_queued, comm_established, rnr_owed,
                   rnr_trace_qpn, rnr_serial, failing, fail_psn, fail_code, fail_event, fail_trace_qpn);
     HCASIM_FIELDS(a, fail_serial);
+    HCASIM_FIELDS_SINCE(2, a, pages);
   }
 };
 

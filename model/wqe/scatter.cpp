@@ -53,6 +53,7 @@ MoveResult Mover::gather(Time t, const Qp& qp, const std::vector<Sge>& sges, std
         }
         std::uint8_t* to = dst + at;
         for (const Fragment& f : fragments_) {
+          r.local = r.local || f.space != Space::kHost;
           const ReadDone d = behind_writes
                                  ? dma_.read_flush(tr.ready, f.addr, to, f.len, f.space, qp_owner(qp))
                                  : dma_.read(tr.ready, f.addr, to, f.len, f.space, qp_owner(qp));
@@ -119,11 +120,13 @@ MoveResult Mover::scatter(Time t, WriteOwner owner, std::uint32_t pd, const std:
 // visible.
 Time Mover::write(Time here, const Translation& tr, const PacketRef& packet, std::uint32_t src,
                   WriteOwner owner, bool group) {
-  // What comes behind in a run has the time of its own translation, if none had to be fetched.
-  const Time after = tr.misses == 0 ? tr.ready - here : 0;
+  // If no translation had to be fetched, the payload has gone on as it came, and what comes behind in a run
+  // has the time of its own.
+  const Dma::Inflow inflow =
+      tr.misses == 0 ? Dma::Inflow{packet->streamed, tr.ready - here} : Dma::Inflow{};
   Time at = here;
   for (const Fragment& f : fragments_) {
-    at = std::max(at, dma_.post_write(tr.ready, f.addr, packet, src, f.len, owner, group, f.space, after));
+    at = std::max(at, dma_.post_write(tr.ready, f.addr, packet, src, f.len, owner, group, f.space, inflow));
     src += f.len;
   }
   return at;
@@ -161,6 +164,7 @@ MoveResult Mover::read_remote(Time t, const Qp& qp, std::uint32_t pd, std::uint3
   r.status = tr.status;
   if (!r.ok()) return r;
   for (const Fragment& f : fragments_) {
+    r.local = r.local || f.space != Space::kHost;
     const ReadDone d = dma_.read_flush(tr.ready, f.addr, dst, f.len, f.space, qp_owner(qp));
     r.dma_ok = r.dma_ok && d.ok;
     r.at = std::max(r.at, d.at);

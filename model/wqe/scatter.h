@@ -15,6 +15,7 @@ namespace hcasim {
 struct MoveResult {
   TptStatus status = TptStatus::kOk;
   bool dma_ok = true;
+  bool local = false;  // gather: some of it lies in memory of the device's own
   Time at = 0;         // gather: when the bytes are there; scatter: when they are visible in host memory
   Time addressed = 0;  // gather: when the last address was known
 

@@ -52,7 +52,7 @@ class Reader {
 
   PublishedRow row(const toml::table& t) const {
     static const char* const known[] = {"id",        "setup",   "source",  "note",  "unit", "published",
-                                        "tolerance", "at_most", "measure", "minus", "over"};
+                                        "tolerance", "at_most", "measure", "minus", "over", "against"};
     for (const auto& [key, value] : t) {
       if (std::none_of(std::begin(known), std::end(known),
                        [&k = key](const char* n) { return k.str() == n; }))
@@ -64,8 +64,8 @@ class Reader {
     r.source = text(t, "source");
     r.note = text(t, "note", false);
     r.unit = text(t, "unit");
-    if (r.unit != "us" && r.unit != "M/s" && r.unit != "Gb/s" && r.unit != "%")
-      refuse(t.source(), "unit: us, M/s, Gb/s or %");
+    if (r.unit != "us" && r.unit != "M/s" && r.unit != "Gb/s" && r.unit != "%" && r.unit != "x")
+      refuse(t.source(), "unit: us, M/s, Gb/s, % or x");
     r.at_most = t.contains("at_most");
     const toml::node* figure = t.get(r.at_most ? "at_most" : "published");
     if (!figure) refuse(t.source(), "published: a number, or [least, most]");
@@ -101,6 +101,11 @@ class Reader {
       apply(*minus, setup);
       r.measurements.push_back(setup);
     }
+    if (const toml::table* against = t["against"].as_table()) {
+      apply(*against, setup);
+      r.measurements.push_back(setup);
+    }
+    if ((r.unit == "x") != t.contains("against")) refuse(t.source(), "against: goes with unit x");
     if ((r.unit == "%") != t.contains("over")) refuse(t.source(), "over: goes with unit %");
     for (const timing::Setup& s : r.measurements) {
       try {
@@ -126,11 +131,13 @@ double PublishedRow::simulated(const std::vector<timing::Result>& results) const
   if (unit == "%") {
     double least = 0, most = 0;
     for (const timing::Result& r : results) {
-      least = least == 0 ? r.rate : std::min(least, r.rate);
-      most = std::max(most, r.rate);
+      const double figure = r.median > 0 ? r.median : r.rate;
+      least = least == 0 ? figure : std::min(least, figure);
+      most = std::max(most, figure);
     }
     return most > 0 ? (most - least) / most * 100 : 0;
   }
+  if (unit == "x") return results.at(0).rate / results.at(1).rate;
   double value = one(unit, results.at(0));
   if (results.size() > 1) value -= one(unit, results[1]);
   return value;

@@ -12,12 +12,13 @@ namespace hcasim::bench {
 
 struct PublishedRow {
   std::string id, setup, source, note;
-  std::string unit;          // us: median latency, M/s: messages, Gb/s: payload, %: spread of the rate
+  // us: median latency; M/s: messages; Gb/s: payload; %: spread of the median or of the rate; x: of the rate.
+  std::string unit;
   double published = 0;      // in `unit`; a range: its middle
   double low = 0, high = 0;  // the range, or both the figure
   double tolerance = 0;      // %, of the figure or of the range's middle
   bool at_most = false;      // the figure is a bound: less is as good
-  // One measurement; two: the figure is their difference; %: (most - least) / most of all.
+  // One measurement; two: the figure is their difference, x: their ratio; %: (most - least) / most of all.
   std::vector<timing::Setup> measurements;
 
   // The simulated figure, in `unit`.

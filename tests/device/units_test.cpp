@@ -88,7 +88,7 @@ TEST(Pcie, AWholeLinkLimitsLargeMessages) {
   s.set("pcie.lanes=8");
   const double narrow = measure(s).gbps();
   EXPECT_NEAR(wide, 98, 1.5);
-  EXPECT_NEAR(narrow, 63 * 0.9 * 256 / 280, 2);
+  EXPECT_NEAR(narrow, 63 * 0.97 * 256 / 280, 2);
 }
 
 TEST(Pcie, TlpsOfTheirOwnTimeLimitSmallMessages) {

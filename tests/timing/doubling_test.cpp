@@ -138,6 +138,26 @@ TEST_F(Doubling, CpuTimeToPost) {
 // After the store the CPU is kept, the message is not.
 TEST_F(Doubling, CpuTimeOfADoorbell) { check("host.doorbell_ns", 140, {{"qp_rate", times(0.5, 0.75)}}); }
 
+// A page of payload that an engine reads: once in a lone message of that size, whatever its packets are.
+TEST_F(Doubling, PageOfPayload) {
+  check("engine.gather_page_ns", 860, {});
+  for (const char* mtu : {"256", "4096"}) {
+    const std::string page =
+        std::string("profile=connectx5-100g-roce pattern=write_lat size=4096 mtu=") + mtu;
+    const auto r = measured({page + " engine.gather_page_ns=860", page + " engine.gather_page_ns=1720"});
+    EXPECT_NEAR(r[1].median - r[0].median, 860, 60) << mtu;
+  }
+}
+
+// Parts of a packet that go on by themselves: a part more is waited for on either side of the cable.
+TEST_F(Doubling, PartsOfPackets) {
+  check("engine.stream_bytes", 512, {});
+  const std::string large = "profile=connectx5-100g-roce pattern=write_lat size=4096 engine.stream_bytes=";
+  const auto r = measured({large + "512", large + "1024", large + "0"});
+  EXPECT_GT(r[1].median, r[0].median + 30);
+  EXPECT_GT(r[2].median, r[1].median + 200);
+}
+
 // Caches: what did not fit does; with what fits anyhow nothing changes.
 TEST_F(Doubling, CacheOfMemoryKeys) {
   check("cache.mkey", 64, {});
@@ -164,6 +184,18 @@ TEST_F(Doubling, CacheOfTranslations) {
   const auto r = measured({pages + " cache.mtt=64", pages + " cache.mtt=4096", pages + " cache.mtt=8192"});
   EXPECT_GT(r[1].rate, 1.1 * r[0].rate);
   EXPECT_NEAR(r[2].rate / r[1].rate, 1, kStill);
+}
+
+// READs under way: 16 of each QP, at the end that asks and at the one that answers.
+TEST_F(Doubling, CacheOfReads) {
+  check("cache.reads", 512, {});
+  const std::string reads =
+      "profile=connectx5-100g-roce pattern=read_rate size=8 qps=64 threads=16 cache.reads_outstanding=4";
+  const auto r = measured({reads + " cache.reads=256", reads + " cache.reads=2048", reads + " cache.reads=4096",
+                           reads + " cache.reads=0"});
+  EXPECT_GT(r[1].rate, 1.5 * r[0].rate);
+  EXPECT_NEAR(r[2].rate / r[1].rate, 1, kStill);
+  EXPECT_NEAR(r[3].rate / r[2].rate, 1, 2 * kStill);
 }
 
 // Beyond the caches, the rate is that of the reads that may be under way.

@@ -83,7 +83,10 @@ TEST(PublishedTable, DifferencesSpreadsAndBounds) {
   b.rate = 4.5e6;
   EXPECT_NEAR(row_of("M/s", 5, 5, 1).simulated({a}), 5, 1e-9);
   const PublishedRow bound = row_of("%", 4, 4, 0, true);
+  EXPECT_NEAR(bound.simulated({a, b}), 1100 / 30.0, 1e-9);  // of latencies, where there are any
+  a.median = b.median = 0;
   EXPECT_NEAR(bound.simulated({a, b}), 10, 1e-9);
+  EXPECT_NEAR(row_of("x", 1, 1, 1).simulated({a, b}), 10 / 9.0, 1e-9);
   EXPECT_FALSE(bound.within(4.1));
   EXPECT_TRUE(bound.within(0));
 }

@@ -57,6 +57,16 @@ TEST(Shape, LatencyGrowsWithSize) {
   }
 }
 
+// Payload is on its way from the host, over the cable and to the other host at a time, whatever its packets
+// are; where each stage waits for whole packets it is not.
+TEST(Shape, LatencyIsTheSameWhateverTheMtu) {
+  const std::string page = "profile=connectx4-edr link=ib pattern=send_lat size=4096 ";
+  const auto r = over(page, {"mtu=256", "mtu=1024", "mtu=4096"});
+  for (const Result& one : r) EXPECT_NEAR(one.median / r[0].median, 1, 0.013);
+  const auto whole = over(page + "engine.stream_bytes=0 ", {"mtu=256", "mtu=4096"});
+  EXPECT_GT(whole[1].median, 1.1 * whole[0].median);
+}
+
 TEST(Shape, BandwidthGrowsWithSizeUpToTheLink) {
   for (const char* pattern : {"write_bw", "send_bw", "read_bw"}) {
     const auto r = over(std::string("port.rate_gbps=100 pattern=") + pattern,
