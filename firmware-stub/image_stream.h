@@ -24,7 +24,8 @@ class ImageSender {
  public:
   // What the other side has: nothing, or the image that was sent whole last.
   const std::string& base() const { return base_; }
-  // Sends `image` by `update`, which makes it of base(). What was left of another update is not sent any more.
+  // Sends `image` by `update`, which makes it of base(). What was left of another update is not sent any
+  // more.
   void begin(std::string image, std::string update, bool at_rest);
   bool under_way() const { return !update_.empty(); }
   // The update that is under way, or was sent last, is of a function at rest.

@@ -11,8 +11,8 @@
 namespace hcasim::fw {
 
 struct MigrationState {
-  bool at_rest = false;   // SUSPEND_VHCA of its responder has been answered
-  bool tracking = false;  // an image was asked for while it runs: further ones are incremental
+  bool at_rest = false;    // SUSPEND_VHCA of its responder has been answered
+  bool tracking = false;   // an image was asked for while it runs: further ones are incremental
   bool in_chunks = false;  // its manager's driver takes the last image in records
   ImageSender sender;
   ImageReceiver receiver;

@@ -41,10 +41,10 @@ struct Profile {
   struct Engine {
     static constexpr unsigned kMostPages = 16;
     static constexpr std::uint32_t kPage = 4096;  // bytes, of what is gathered
-    Time doorbell = from_ns(10);   // UAR decode
-    Time schedule = from_ns(8);    // one QP picked
-    Time wqe_parse = from_ns(10);  // per WQE
-    Time translate = from_ns(4);   // per translation, MTT hit
+    Time doorbell = from_ns(10);                  // UAR decode
+    Time schedule = from_ns(8);                   // one QP picked
+    Time wqe_parse = from_ns(10);                 // per WQE
+    Time translate = from_ns(4);                  // per translation, MTT hit
     // Units that work side by side, each on one QP at a time: how long one is busy with a WQE and its first
     // packet, or with a message's first packet, and with each packet more. Latency is not in these.
     unsigned tx_units = 8, rx_units = 8;

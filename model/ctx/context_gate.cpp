@@ -31,8 +31,10 @@ Time ContextGate::usable_at(Time t, const Qp& qp) {
 
 Time ContextGate::read_usable_at(Time t, const Qp& qp, std::uint32_t number) {
   if (blocks_.profile.cache.reads == 0) return t;
-  if (reads_.touch(context_id(qp.function, qp.qpn) * kReads + number % kReads)) return std::max(t, reads_.there());
-  const Time at = blocks_.fetch.read(reads_issue_.reserve(t, reads_share_), blocks_.profile.cache.reads_bytes);
+  if (reads_.touch(context_id(qp.function, qp.qpn) * kReads + number % kReads))
+    return std::max(t, reads_.there());
+  const Time at =
+      blocks_.fetch.read(reads_issue_.reserve(t, reads_share_), blocks_.profile.cache.reads_bytes);
   reads_.arrives(at);
   blocks_.tracer.record(traces::Point::kCtxMiss, t, qp.subject(), 0, traces::kCacheReads, at - t);
   return at;

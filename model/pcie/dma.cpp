@@ -117,7 +117,8 @@ inline Time Dma::write_time(Time leaves, const WriteCost& cost, bool late) {
 // the link had room.
 inline Time Dma::streamed_time(Time leaves, Time streamed, const WriteCost& cost, bool behind) {
   if (streamed == 0) return behind ? up_.append(leaves, cost.wire) : write_time(leaves, cost, true);
-  const Time end = behind ? up_.append(leaves - streamed, cost.wire) : write_time(leaves - streamed, cost, true);
+  const Time end =
+      behind ? up_.append(leaves - streamed, cost.wire) : write_time(leaves - streamed, cost, true);
   return std::max(end, leaves + part_.making + part_.wire);
 }
 
@@ -246,7 +247,8 @@ Time Dma::post_write(Time t, std::uint64_t addr, const PacketRef& packet, std::u
   const WriteCost full = alike ? cost_of_write(addr + unit - offset % unit, unit) : WriteCost{};
   const Time* ready = &packet->at[offset / unit];
   Time due = t;
-  const bool behind = profile_.pcie.tlp_write == 0 && up_.fills_behind(std::max(t, *ready + inflow.after) - streamed);
+  const bool behind =
+      profile_.pcie.tlp_write == 0 && up_.fills_behind(std::max(t, *ready + inflow.after) - streamed);
   for (std::uint32_t done = 0, n = unit - offset % unit; done < len; done += n, n = unit) {
     n = std::min(n, len - done);
     const Time leaves = std::max(t, *ready++ + inflow.after);

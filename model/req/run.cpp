@@ -115,7 +115,8 @@ bool Requester::send_run(Pace& pace, Qp& qp, SendWqe& wqe) {
   const RunPlan plan = plan_run(qp, wqe, pace.run);
   PacketRef packet = make_run(qp, wqe, plan);
   const Profile::Engine& e = blocks_.profile.engine;
-  const Time ready = qp.req.pages.begin(std::max(pace.engine, pace.ready) + e.gather, plan.offset, blocks_.profile);
+  const Time ready =
+      qp.req.pages.begin(std::max(pace.engine, pace.ready) + e.gather, plan.offset, blocks_.profile);
   MoveResult r;
   if (!mover_.gather_run(ready, e.tx_more, qp, wqe.sges, plan.offset, *packet, r)) {
     wqe.one_by_one = true;
@@ -131,7 +132,8 @@ bool Requester::send_run(Pace& pace, Qp& qp, SendWqe& wqe) {
 void Requester::pace_run(Time ready, Qp& qp, const RunPlan& plan, Packet& p) {
   for (unsigned i = 0; i < plan.packets; ++i) {
     const std::uint64_t from = plan.offset + std::uint64_t{i} * p.unit;
-    const auto len = static_cast<std::uint32_t>(std::min<std::uint64_t>(p.unit, plan.offset + plan.bytes - from));
+    const auto len =
+        static_cast<std::uint32_t>(std::min<std::uint64_t>(p.unit, plan.offset + plan.bytes - from));
     qp.req.pages.begin(ready + i * blocks_.profile.engine.tx_more, from, blocks_.profile);
     p.at[i] = qp.req.pages.end(p.at[i], from, len, blocks_.profile);
   }

@@ -9,13 +9,13 @@
 #define HCASIM_FIELDS(archive, ...) (archive).all(#__VA_ARGS__, __VA_ARGS__)
 // The same of fields that saved states have since this version (card/state/version.h): loaded from an earlier
 // one they are as new.
-#define HCASIM_FIELDS_SINCE(version_of_first, archive, ...)                         \
-  do {                                                                              \
-    if constexpr (std::remove_reference_t<decltype(archive)>::kLoads) {             \
+#define HCASIM_FIELDS_SINCE(version_of_first, archive, ...)                               \
+  do {                                                                                    \
+    if constexpr (std::remove_reference_t<decltype(archive)>::kLoads) {                   \
       if ((archive).version() >= (version_of_first)) HCASIM_FIELDS(archive, __VA_ARGS__); \
-    } else {                                                                        \
-      HCASIM_FIELDS(archive, __VA_ARGS__);                                          \
-    }                                                                               \
+    } else {                                                                              \
+      HCASIM_FIELDS(archive, __VA_ARGS__);                                                \
+    }                                                                                     \
   } while (false)
 
 #endif

@@ -35,9 +35,10 @@ class PagePace {
   // has them all.
   Time end(Time t, std::uint64_t offset, std::uint32_t len, const Profile& profile) {
     const std::uint64_t into = offset % kPage + len;
-    const Time paced = into <= kFirst ? 0
-                                      : start_ + profile.pcie.read_latency +
-                                            profile.engine.gather_page * static_cast<Time>(into - kFirst) / kPage;
+    const Time paced = into <= kFirst
+                           ? 0
+                           : start_ + profile.pcie.read_latency +
+                                 profile.engine.gather_page * static_cast<Time>(into - kFirst) / kPage;
     return ends_[page_ % profile.engine.gather_pages] = std::max(t, paced);
   }
 

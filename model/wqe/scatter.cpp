@@ -122,8 +122,7 @@ Time Mover::write(Time here, const Translation& tr, const PacketRef& packet, std
                   WriteOwner owner, bool group) {
   // If no translation had to be fetched, the payload has gone on as it came, and what comes behind in a run
   // has the time of its own.
-  const Dma::Inflow inflow =
-      tr.misses == 0 ? Dma::Inflow{packet->streamed, tr.ready - here} : Dma::Inflow{};
+  const Dma::Inflow inflow = tr.misses == 0 ? Dma::Inflow{packet->streamed, tr.ready - here} : Dma::Inflow{};
   Time at = here;
   for (const Fragment& f : fragments_) {
     at = std::max(at, dma_.post_write(tr.ready, f.addr, packet, src, f.len, owner, group, f.space, inflow));

@@ -56,14 +56,17 @@ std::string beside(const Lines& lines, const toml::node& value) {
 
 std::string unit_of(const std::string& key) {
   static constexpr std::pair<const char*, const char*> kUnits[] = {
-      {"_ns", "ns"}, {"_bytes", "B"}, {"_gbps", "Gb/s"}, {"_mhz", "MHz"}, {"_overhead", "B"}, {"_packets", "packets"}};
+      {"_ns", "ns"},   {"_bytes", "B"},    {"_gbps", "Gb/s"},
+      {"_mhz", "MHz"}, {"_overhead", "B"}, {"_packets", "packets"}};
   for (const auto& [end, unit] : kUnits) {
     const std::string_view suffix = end;
-    if (key.size() > suffix.size() && key.compare(key.size() - suffix.size(), suffix.size(), suffix) == 0) return unit;
+    if (key.size() > suffix.size() && key.compare(key.size() - suffix.size(), suffix.size(), suffix) == 0)
+      return unit;
   }
-  static constexpr const char* kBytes[] = {"max_payload", "max_read_request", "completion_boundary", "write_buffer",
-                                           "max_mtu"};
-  const bool bytes = std::any_of(std::begin(kBytes), std::end(kBytes), [&](const char* k) { return key == k; });
+  static constexpr const char* kBytes[] = {"max_payload", "max_read_request", "completion_boundary",
+                                           "write_buffer", "max_mtu"};
+  const bool bytes =
+      std::any_of(std::begin(kBytes), std::end(kBytes), [&](const char* k) { return key == k; });
   return bytes ? "B" : "";
 }
 
@@ -88,7 +91,8 @@ std::string export_profile(const std::string& profile, const std::string& folder
     sections[std::string(name.str())] = comment_at(lines, section->source().begin.line);
     for (const auto& [key, value] : *section) {
       const std::string k(key.str());
-      fields.push_back({std::string(name.str()), k, unit_of(k), beside(lines, value), value.value<double>().value_or(0)});
+      fields.push_back(
+          {std::string(name.str()), k, unit_of(k), beside(lines, value), value.value<double>().value_or(0)});
     }
   }
   // As they stand in the file.
@@ -109,8 +113,11 @@ std::string export_profile(const std::string& profile, const std::string& folder
   out["sections"] = sections;
   out["fields"] = nlohmann::ordered_json::array();
   for (const Field& f : fields)
-    out["fields"].push_back(
-        {{"section", f.section}, {"key", f.key}, {"value", f.value}, {"unit", f.unit}, {"evidence", f.evidence}});
+    out["fields"].push_back({{"section", f.section},
+                             {"key", f.key},
+                             {"value", f.value},
+                             {"unit", f.unit},
+                             {"evidence", f.evidence}});
   return out.dump(2) + "\n";
 }
 

@@ -233,7 +233,8 @@ class Migrating : public ::testing::Test {
     ASSERT_TRUE(enable(to).ok());
     stop(to);
     for (const std::string& record : records) {
-      EXPECT_EQ(resume(id(to), kFirst).status, &record == &records[0] ? CmdStatus::kOk : CmdStatus::kBadResState);
+      EXPECT_EQ(resume(id(to), kFirst).status,
+                &record == &records[0] ? CmdStatus::kOk : CmdStatus::kBadResState);
       if (&record == &records[0]) {
         ASSERT_TRUE(suspend(id(to), kThen).ok());
       }

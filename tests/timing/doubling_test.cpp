@@ -191,8 +191,8 @@ TEST_F(Doubling, CacheOfReads) {
   check("cache.reads", 512, {});
   const std::string reads =
       "profile=connectx5-100g-roce pattern=read_rate size=8 qps=64 threads=16 cache.reads_outstanding=4";
-  const auto r = measured({reads + " cache.reads=256", reads + " cache.reads=2048", reads + " cache.reads=4096",
-                           reads + " cache.reads=0"});
+  const auto r = measured({reads + " cache.reads=256", reads + " cache.reads=2048",
+                           reads + " cache.reads=4096", reads + " cache.reads=0"});
   EXPECT_GT(r[1].rate, 1.5 * r[0].rate);
   EXPECT_NEAR(r[2].rate / r[1].rate, 1, kStill);
   EXPECT_NEAR(r[3].rate / r[2].rate, 1, 2 * kStill);
