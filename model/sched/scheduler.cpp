@@ -105,6 +105,23 @@ Time Scheduler::port_open(PortAffinity affinity, std::uint32_t requester) const 
   return free > ahead ? free - ahead : 0;
 }
 
+namespace {
+
+// How much sooner than others the next message of a QP begins, as it waits for its first page.
+Time lead_of(const Qp* qp, bool responder, const Profile& profile) {
+  if (!qp) return 0;
+  if (!responder) {
+    const RequesterState& s = qp->req;
+    if (s.next_to_send >= s.window.size() || s.window[s.next_to_send].inline_data) return 0;
+    return PagePace::lead(s.window[s.next_to_send].length, profile);
+  }
+  for (const ResponderResource& r : qp->resp.resources)
+    if (!r.done()) return r.atomic ? 0 : PagePace::lead(r.length, profile);
+  return 0;
+}
+
+}  // namespace
+
 // Who is free only then has to wait longer than what may share this activation.
 bool Scheduler::beyond(Time due, Time free) const {
   return free > due && free > sim_now() + blocks_.profile.engine.batch_window;
@@ -230,7 +247,8 @@ void Scheduler::port_turn(Time due) {
     const Turn turn = first->turn;
     const Time room = port_queue_.size() == 1
                           ? first->open
-                          : port_open(first->affinity, turn.responder ? 0 : blocks_.tracer.tag(turn.qpn));
+                          : port_open(first->affinity, turn.responder ? 0 : blocks_.tracer.tag(turn.qpn)) -
+                                lead_of(qp_of(turn), turn.responder, blocks_.profile);
     if (room > due) return arm_port(room);
     if (const Time free = units_.idle_at(due) ? 0 : units_.free_at(); beyond(due, free))
       return arm_port(free);
