@@ -244,6 +244,23 @@ class Migrating : public ::testing::Test {
     lead(bus, to);
     go(to);
   }
+  // Function 1, held, becomes function 2 by these records, which is the same as by all of it at once.
+  void same_as_at_once(const Records& records) {
+    const std::string image = image_of(1);
+    c.card.reset(1);
+    ASSERT_TRUE(enable(2).ok());
+    stop(2);
+    ASSERT_TRUE(load(2, image).ok());
+    const std::string at_once = settled_image_of(2);
+    c.card.reset(2);
+    ASSERT_TRUE(enable(2).ok());
+    stop(2);
+    for (const std::string& record : records) ASSERT_TRUE(load_record(2, record).ok());
+    EXPECT_TRUE(settled_image_of(2) == at_once);
+    c.hosts[1].function = nullptr;
+    lead(1, 2);
+    go(2);
+  }
   std::uint64_t digest(FunctionId f) {
     return digest_of(c.card.function(f)) * 31 + digest_of_tables(c.firmware.function(f));
   }

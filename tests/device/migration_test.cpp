@@ -280,22 +280,8 @@ TEST_F(Migrating, WhatHasChangedSince) {
   records.push_back(record_of(1, required(1, true), false, true));
   EXPECT_LT(records[2].size(), whole / 8);
   EXPECT_EQ(query(id(1), true).status, CmdStatus::kBadResState);  // that was the last one
-  const std::string image = image_of(1);
-  EXPECT_GT(image.size(), whole);
-  c.card.reset(1);
-  // The same as all of it at once.
-  ASSERT_TRUE(enable(2).ok());
-  stop(2);
-  ASSERT_TRUE(load(2, image).ok());
-  const std::string at_once = settled_image_of(2);
-  c.card.reset(2);
-  ASSERT_TRUE(enable(2).ok());
-  stop(2);
-  for (const std::string& record : records) ASSERT_TRUE(load_record(2, record).ok());
-  EXPECT_TRUE(settled_image_of(2) == at_once);
-  c.hosts[1].function = nullptr;
-  lead(1, 2);
-  go(2);
+  EXPECT_GT(image_of(1).size(), whole);
+  same_as_at_once(records);
   more(1);
   regions.clear();
   EXPECT_TRUE(vf->failed_destroys().empty());
@@ -320,20 +306,7 @@ TEST_F(Migrating, GoesAheadByParts) {
   stop(1);
   EXPECT_EQ(save(id(1), Lent(pf, bare::Pd(pf), 16), false, true).status, CmdStatus::kBadParam);
   for (std::string& record : in_chunks(1, 256, true)) records.push_back(std::move(record));
-  const std::string image = image_of(1);
-  c.card.reset(1);
-  ASSERT_TRUE(enable(2).ok());
-  stop(2);
-  ASSERT_TRUE(load(2, image).ok());
-  const std::string at_once = settled_image_of(2);
-  c.card.reset(2);
-  ASSERT_TRUE(enable(2).ok());
-  stop(2);
-  for (const std::string& record : records) ASSERT_TRUE(load_record(2, record).ok());
-  EXPECT_TRUE(settled_image_of(2) == at_once);
-  c.hosts[1].function = nullptr;
-  lead(1, 2);
-  go(2);
+  same_as_at_once(records);
 }
 
 TEST_F(Migrating, WhatWentAheadIsGivenUp) {
