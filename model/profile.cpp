@@ -13,6 +13,7 @@
 #include <string_view>
 #include <variant>
 
+#include "model/profile_parameters.h"
 #include "model/toml_text.h"
 
 namespace hcasim {
@@ -355,6 +356,20 @@ const std::vector<std::string>& Profile::names() {
     double clock_mhz = 0;
     std::vector<std::string> list;
     for (const Parameter& r : parameters(p, clock_mhz)) list.push_back(std::string(r.section) + "." + r.key);
+    return list;
+  }();
+  return all;
+}
+
+const std::vector<ParameterRange>& parameter_ranges() {
+  static const std::vector<ParameterRange> all = [] {
+    Profile p;
+    double clock_mhz = 0;
+    std::vector<ParameterRange> list;
+    for (const Parameter& r : parameters(p, clock_mhz))
+      list.push_back({std::string(r.section) + "." + r.key, r.low, r.high,
+                      std::holds_alternative<unsigned*>(r.where), r.power_of_two,
+                      std::holds_alternative<Time*>(r.where)});
     return list;
   }();
   return all;

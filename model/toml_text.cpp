@@ -15,16 +15,16 @@ constexpr std::size_t kLongest = 4096;  // bytes of a line
 // A line, looked at from left to right.
 class Line {
  public:
-  explicit Line(const std::string& text) : text_(text) {}
+  Line(const std::string& text, bool rows) : text_(text), rows_(rows) {}
 
   bool good() {
     blanks();
     if (comment()) return true;
     if (take('[')) {
       const bool twice = take('[');
-      return name() && take(']') && (!twice || take(']')) && rest();
+      return path() && take(']') && (!twice || take(']')) && rest();
     }
-    return name() && blanks() && take('=') && blanks() && value() && rest();
+    return key() && blanks() && take('=') && blanks() && (rows_ && now() == '[' ? list() : value()) && rest();
   }
 
  private:
@@ -55,6 +55,20 @@ class Line {
     const std::size_t from = at_;
     while (bare(now())) ++at_;
     return at_ != from;
+  }
+  bool path() {
+    if (!name()) return false;
+    while (rows_ && take('.'))
+      if (!name()) return false;
+    return true;
+  }
+  bool key() { return rows_ && now() == '"' ? string() : name(); }
+  bool list() {
+    take('[');
+    do {
+      if (!blanks() || !value() || !blanks()) return false;
+    } while (take(','));
+    return take(']');
   }
   bool digits(bool hex = false) {
     const std::size_t from = at_;
@@ -107,6 +121,7 @@ class Line {
   }
 
   const std::string& text_;
+  const bool rows_;
   std::size_t at_ = 0;
 };
 
@@ -149,7 +164,7 @@ bool utf8(const std::string& s) {
 
 }  // namespace
 
-bool plain_toml(const std::string& text, const std::string& file, std::string& err) {
+bool plain_toml(const std::string& text, const std::string& file, std::string& err, bool rows) {
   unsigned number = 0;
   for (std::size_t at = 0; at < text.size();) {
     std::size_t end = text.find('\n', at);
@@ -158,10 +173,11 @@ bool plain_toml(const std::string& text, const std::string& file, std::string& e
     at = end + 1;
     ++number;
     if (!line.empty() && line.back() == '\r') line.pop_back();
-    if (line.size() <= kLongest && utf8(line) && Line(line).good()) continue;
+    if (line.size() <= kLongest && utf8(line) && Line(line, rows).good()) continue;
     err = file + ":" + std::to_string(number) +
           ": not understood; a line is [section], [[section]], key = value (a number, \"text\", true or "
-          "false) or a # comment";
+          "false" +
+          (rows ? ", or [values]" : "") + ") or a # comment";
     return false;
   }
   return true;
