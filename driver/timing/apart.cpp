@@ -20,10 +20,19 @@ using nlohmann::json;
 namespace {
 
 json to_json(const Result& r) {
-  return {
-      {"median", r.median}, {"mean", r.mean},     {"p99", r.p99},          {"least", r.least},
-      {"most", r.most},     {"rate", r.rate},     {"bits", r.bits},        {"simulated_ns", r.simulated_ns},
-      {"shares", r.shares}, {"digest", r.digest}, {"counters", r.counters}};
+  return {{"median", r.median},
+          {"mean", r.mean},
+          {"p99", r.p99},
+          {"least", r.least},
+          {"most", r.most},
+          {"p999", r.p999},
+          {"deviation", r.deviation},
+          {"rate", r.rate},
+          {"bits", r.bits},
+          {"simulated_ns", r.simulated_ns},
+          {"shares", r.shares},
+          {"digest", r.digest},
+          {"counters", r.counters}};
 }
 
 Result from_json(const json& j) {
@@ -31,6 +40,8 @@ Result from_json(const json& j) {
   r.median = j.at("median");
   r.mean = j.at("mean");
   r.p99 = j.at("p99");
+  r.p999 = j.at("p999");
+  r.deviation = j.at("deviation");
   r.least = j.at("least");
   r.most = j.at("most");
   r.rate = j.at("rate");

@@ -2,6 +2,7 @@
 #include "driver/timing/measure.h"
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
@@ -286,6 +287,10 @@ Result latency(Stage& stage, const Setup& s) {
   r.median = n % 2 != 0 ? times[n / 2] : (times[n / 2 - 1] + times[n / 2]) / 2;
   r.mean = std::accumulate(times.begin(), times.end(), 0.0) / static_cast<double>(n);
   r.p99 = times[std::min(n - 1, n * 99 / 100)];
+  r.p999 = times[std::min(n - 1, n * 999 / 1000)];
+  double squares = 0;
+  for (const double t : times) squares += (t - r.mean) * (t - r.mean);
+  r.deviation = std::sqrt(squares / static_cast<double>(n));
   r.least = times.front();
   r.most = times.back();
   r.simulated_ns = static_cast<double>(ping.posts()[wanted - 1] - ping.posts()[s.warmup]) / 1000;

@@ -15,7 +15,7 @@ namespace hcasim::timing {
 
 struct Result {
   // Latency, ns: write and send one way (half of a round trip), read and atomics the round trip.
-  double median = 0, mean = 0, p99 = 0, least = 0, most = 0;
+  double median = 0, mean = 0, p99 = 0, p999 = 0, least = 0, most = 0, deviation = 0;
   // Throughput: messages per second, and their payload in bits per second, both summed over the senders.
   double rate = 0, bits = 0;
   double simulated_ns = 0;     // duration of the measurement
