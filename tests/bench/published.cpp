@@ -7,9 +7,13 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "model/toml_text.h"
+
 namespace hcasim::bench {
 
 namespace {
+
+constexpr std::size_t kMostBytes = 1 << 20;  // of a file
 
 class Reader {
  public:
@@ -159,7 +163,10 @@ std::vector<PublishedRow> load_published(const std::string& file) {
   std::vector<PublishedRow> rows;
   const Reader reader(file);
   try {
-    const toml::table root = toml::parse_file(file);
+    std::string text, why;
+    if (!read_text(file, kMostBytes, text, why) || !plain_toml(text, file, why, true))
+      throw std::runtime_error(why);
+    const toml::table root = toml::parse(text, file);
     const toml::array* list = root["row"].as_array();
     if (!list || list->empty() || root.size() != 1) throw std::runtime_error(file + ": a list of [[row]]");
     for (const toml::node& node : *list) {

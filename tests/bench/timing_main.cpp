@@ -10,6 +10,8 @@
 #include <thread>
 
 #include "driver/bare/machine.h"
+#include "fit.h"
+#include "perftest.h"
 #include "profile_export.h"
 #include "report.h"
 
@@ -22,10 +24,11 @@ using hcasim::timing::SetupError;
 
 struct Arguments {
   std::vector<std::string> sets, sweeps, rows;
-  std::string published = HCASIM_PUBLISHED, json, csv, svg, exported;
+  std::vector<std::string> over;
+  std::string published = HCASIM_PUBLISHED, json, csv, svg, exported, fit, out;
   std::vector<std::pair<std::string, std::string>> keys;  // --size 8 and the like, as given
   unsigned jobs = 1;
-  bool list = false;
+  bool list = false, perftest = false;
 
   bool one_measurement() const {
     return !sweeps.empty() ||
@@ -108,7 +111,9 @@ Setup base_of(const Arguments& a) {
 
 void run(Grid& grid, const Arguments& a) {
   grid.results = measured(grid.setups(), a.jobs);
-  if (a.csv != "-" && a.json != "-" && a.svg != "-") {
+  if (a.perftest) {
+    std::cout << perftest_text(grid.setups(), grid.results);
+  } else if (a.csv != "-" && a.json != "-" && a.svg != "-") {
     std::cout << grid.heading();
     for (std::size_t i = 0; i < grid.setups().size(); ++i) std::cout << grid.line(i);
   }
@@ -128,6 +133,45 @@ void plot(const Arguments& a) {
                    chosen ? "pattern=" + verb + "_lat," + verb + "_bw"
                           : "pattern=write_lat,send_lat,read_lat,write_bw,send_bw,read_bw"});
   run(grid, a);
+}
+
+// A profile fitted to a file of measured figures.
+void fit_to(const Arguments& a) {
+  Setup base;
+  bool profile = false;
+  for (const auto& [key, value] : a.keys) {
+    base.set(key, value);
+    profile = profile || key == "profile";
+  }
+  std::vector<std::string> set;  // of the profile
+  for (const std::string& pair : a.sets) {
+    if (pair.find('.') < pair.find('='))
+      set.push_back(pair);
+    else
+      base.set(pair);
+  }
+  const bool rows = a.fit.size() > 5 && a.fit.compare(a.fit.size() - 5, 5, ".toml") == 0;
+  if (rows && (a.keys.size() > (profile ? 1 : 0) || set.size() < a.sets.size()))
+    throw SetupError("--fit: the rows of " + a.fit +
+                     " say how they are measured; beside it go --profile and --set SECTION.KEY=VALUE");
+  const Measured measured = load_measured(a.fit, base, profile);
+  for (const std::string& n : measured.notes) std::cerr << n << "\n";
+  const bool seen = isatty(2) != 0;
+  FitProgress progress;
+  progress.round = [&](unsigned round, double rms) {
+    std::fprintf(stderr, "%sround %u: root mean square of error / standard deviation %.2f\n",
+                 seen ? "\r\033[K" : "", round, rms);
+  };
+  progress.measured = [&](std::size_t done, std::size_t all) {
+    if (seen) std::fprintf(stderr, "\r\033[K%zu of %zu measurements", done, all);
+    if (seen && done == all) std::fputs("\r\033[K", stderr);
+  };
+  const Fit found = fit(measured, a.over, set, HCASIM_PROFILES, a.jobs, progress);
+  if (a.json != "-") std::cout << text(found);
+  if (!a.json.empty()) write(a.json, json(found).dump(2) + "\n");
+  if (a.out.empty()) return;
+  const std::string name = a.out.substr(a.out.rfind('/') + 1);
+  write(a.out, fitted_profile(found, HCASIM_PROFILES, name.substr(0, name.find(".toml"))));
 }
 
 void list(const Arguments& a) {
@@ -176,6 +220,17 @@ int main(int argc, char** argv) {
   app.add_option("--svg", a.svg, "file for a plot: of the sweep, or of latency and bandwidth over size");
   app.add_option("--published", a.published, "table of published figures")->check(CLI::ExistingFile);
   app.add_option("--jobs", a.jobs, "measurements at a time")->check(CLI::Range(1, 256));
+  app.add_option(
+         "--fit", a.fit,
+         "file of measured figures, to which a profile is fitted: perftest's output as it is printed, or "
+         "rows as in published.toml (*.toml)")
+      ->check(CLI::ExistingFile);
+  app.add_option("--over", a.over, "SECTION.KEY,...: the parameters that --fit fits; without: the usual ones")
+      ->delimiter(',')
+      ->needs("--fit");
+  app.add_option("--out", a.out, "file for the fitted profile, which --profile takes; NAME.toml")
+      ->needs("--fit");
+  app.add_flag("--perftest", a.perftest, "print measurements as perftest does");
   app.add_flag("--list", a.list, "keys, the profile's parameters and the published figures");
   app.add_option("--export", a.exported, "the profile, each field with its unit and what it is known from")
       ->check(CLI::IsMember({"json", "csv"}));
@@ -191,7 +246,9 @@ int main(int argc, char** argv) {
       "Examples:\n"
       "  bench timing --pattern write_lat --size 64 --set pcie.read_latency_ns=600\n"
       "  bench timing --pattern read_bw --sweep size=4K,64K,1M --sweep reads=1,4,16 --csv read.csv\n"
-      "  bench timing --profile connectx5-edr --link ib --svg sizes.svg");
+      "  bench timing --profile connectx5-edr --link ib --svg sizes.svg\n"
+      "  bench timing --profile connectx5-edr --fit ib_write_lat.txt --over "
+      "pcie.read_latency_ns,engine.gather_page_ns --out mine.toml");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
@@ -206,10 +263,21 @@ int main(int argc, char** argv) {
       std::cout << export_profile(base_of(a).profile, HCASIM_PROFILES, a.exported);
       return 0;
     }
+    if (!a.fit.empty()) {
+      if (!a.sweeps.empty() || !a.rows.empty() || !a.csv.empty() || !a.svg.empty() || a.perftest)
+        throw SetupError(
+            "--fit goes with --over, --out, --set, --json, --jobs and keys of the measurement only");
+      if (!a.out.empty() && (a.out.size() < 6 || a.out.compare(a.out.size() - 5, 5, ".toml") != 0))
+        throw SetupError("--out " + a.out + ": a profile's file is named NAME.toml");
+      fit_to(a);
+      return 0;
+    }
     if (!a.svg.empty() && a.sweeps.empty()) {
       plot(a);
       return 0;
     }
+    if (a.perftest && !a.one_measurement())
+      throw SetupError("--perftest: of what is measured: give --pattern");
     if (!a.one_measurement()) return compare(a) ? 0 : 1;
     if (!a.rows.empty()) throw SetupError("--row is of the published figures, and goes with --set only");
     Grid grid(base_of(a), a.sweeps);

@@ -50,6 +50,25 @@ assert page["value"]==1044 and page["unit"]=="ns" and "row 31" in page["evidence
 python3 -c 'import csv,sys; rows=list(csv.DictReader(open(sys.argv[1])))
 assert [r for r in rows if (r["section"],r["key"],r["value"])==("pcie","lanes","8") and "row 10" in r["evidence"]]' "$dir/c" || fail "--export csv"
 
+# What perftest would print, and a profile fitted to it.
+"$tool" --profile connectx5-x8 --pattern read_lat --sweep size=2,4K --set pcie.read_latency_ns=600 --perftest > "$dir/p.txt"
+{ grep -q '^ *RDMA_Read Latency Test$' "$dir/p.txt" && [ "$(grep -c '#bytes' "$dir/p.txt")" = 1 ] &&
+  [ "$(grep -Ec '^ (2|4096) +200 +[0-9]' "$dir/p.txt")" = 2 ]; } || fail "--perftest: $(cat "$dir/p.txt")"
+"$tool" --profile connectx5-x8 --fit "$dir/p.txt" --over pcie.read_latency_ns --out "$dir/mine.toml" --json "$dir/j" > "$dir/out" 2> "$dir/err"
+{ grep -Eq '^pcie.read_latency_ns +460 +(59|60)[0-9] .*yes$' "$dir/out" && grep -q '^round 1: ' "$dir/err" &&
+  grep -Eq '^read_latency_ns = (59|60)[0-9] .*fitted to p.txt.*before: round trip' "$dir/mine.toml"; } || fail "--fit: $(cat "$dir/out" "$dir/err")"
+python3 -c 'import json,sys; p=json.load(open(sys.argv[1]))["parameters"]
+assert len(p)==1 and abs(p[0]["fitted"]-600)<12 and p[0]["standard_error"]>0 and p[0]["identified"]=="yes"' "$dir/j" || fail "--fit --json"
+"$tool" --profile "$dir/mine.toml" --list | grep -Eq '^  pcie.read_latency_ns +(59|60)[0-9]$' || fail "--profile of a fit"
+
+sed 's/^ 4096 */ /' "$dir/p.txt" > "$dir/short.txt"
+refused "$dir/short.txt:13: 8 figures, where the heading has 9" --fit "$dir/short.txt"
+refused 'goes with --over' --fit "$dir/p.txt" --csv -
+refused 'is named NAME.toml' --fit "$dir/p.txt" --out "$dir/mine"
+refused 'goes in steps' --fit "$dir/p.txt" --over pcie.lanes
+refused 'say how they are measured' --fit "$published" --link ib
+refused 'is of another profile than the first' --fit "$published"
+refused '--perftest: of what is measured' --perftest
 refused 'pcie.lane: unknown; allowed are generation, lanes' --set pcie.lane=4
 refused 'profile nobody: no such file; profiles are connectx' --profile nobody
 refused 'size=x: allowed: 1 to 64M bytes' --size x
