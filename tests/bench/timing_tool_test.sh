@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# `bench timing` from the outside: timing_tool_test.sh HCASIM_BENCH_TIMING PUBLISHED_TOML
+# `bench timing` from the outside: timing_tool_test.sh HCASIM_BENCH_TIMING PUBLISHED_TOML FIDELITY_MD
 set -eu
-tool=$1 published=$2
+tool=$1 published=$2 page=$3
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 fail() { echo "FAILED: $*" >&2; exit 1; }
@@ -17,6 +17,14 @@ refused() { # TEXT ARGUMENTS...: status 2, and TEXT in the message
 # The table: status 0 with every row, 1 when one is off.
 "$tool" --json "$dir/j" --csv "$dir/c" > "$dir/out" || fail "a published row is off: $(cat "$dir/out")"
 grep -q 'rows, all within their tolerances' "$dir/out" || fail "no verdict"
+# The page that shows the table, and lists what is assumed.
+awk '/^```/ {on = 0} /^row  set-up/ {on = 1} on' "$page" | diff - "$dir/out" || fail "$page does not show this table (> what it should be)"
+"$tool" --profile default --export json > "$dir/profile"
+awk '/^```/ {on = 0} on; /^```assumed/ {on = 1}' "$page" > "$dir/assumed"
+python3 -c 'import json,sys; there=set(open(sys.argv[2]).read().split())
+right={f["section"]+"."+f["key"] for f in json.load(open(sys.argv[1]))["fields"] if "assumed" in f["evidence"].lower()}
+sys.exit("; ".join(m + ", ".join(sorted(n)) for m, n in (("not listed: ", right-there), ("listed, but not assumed: ", there-right)) if n) or 0)' \
+  "$dir/profile" "$dir/assumed" || fail "$page: what is assumed"
 [ "$(grep -c '^\[\[row\]\]' "$published")" = "$(($(wc -l < "$dir/c") - 1))" ] || fail "--csv lacks rows"
 python3 -c 'import json,sys; d=json.load(open(sys.argv[1])); assert d and all(r["ok"] for r in d)' "$dir/j" || fail "--json"
 rc=0
