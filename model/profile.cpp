@@ -126,6 +126,7 @@ std::vector<Parameter> parameters(Profile& p, double& clock_mhz) {
       {"host", "post_recv_ns", &host.post_recv, 0, kMaxNs},
       {"host", "cqe_ns", &host.cqe, 0, kMaxNs},
       {"host", "poll_ns", &host.poll, 0, kMaxNs},
+      {"host", "interrupt_ns", &host.interrupt, 0, kMaxNs},
   };
 }
 

@@ -122,12 +122,13 @@ struct Profile {
   // The machine around the card: what a measurement charges the CPU that drives it. The model itself takes no
   // time from here.
   struct Host {
-    Time post = from_ns(30);       // building one send WQE
-    Time doorbell = from_ns(100);  // after the doorbell or BlueFlame store: until write-combining memory is
-                                   // flushed and the CPU goes on
-    Time post_recv = from_ns(15);  // building one receive WQE, doorbell record included
-    Time cqe = from_ns(25);        // taking one CQE
-    Time poll = from_ns(10);       // looking at memory or at a CQ in vain: the step of a polling loop
+    Time post = from_ns(30);         // building one send WQE
+    Time doorbell = from_ns(100);    // after the doorbell or BlueFlame store: until write-combining memory is
+                                     // flushed and the CPU goes on
+    Time post_recv = from_ns(15);    // building one receive WQE, doorbell record included
+    Time cqe = from_ns(25);          // taking one CQE
+    Time poll = from_ns(10);         // looking at memory or at a CQ in vain: the step of a polling loop
+    Time interrupt = from_ns(3000);  // an MSI-X message until the thread that waits for it goes on
   } host;
 
   // The file: `name`, `generation` (a key of model/generation.h; default: default_generation()), sections.

@@ -17,16 +17,24 @@ CpuCosts::CpuCosts(const bare::Function& f)
       doorbell(in_ps(f, "host.doorbell_ns")),
       post_recv(in_ps(f, "host.post_recv_ns")),
       cqe(in_ps(f, "host.cqe_ns")),
-      poll(in_ps(f, "host.poll_ns")) {}
+      poll(in_ps(f, "host.poll_ns")),
+      interrupt(in_ps(f, "host.interrupt_ns")) {}
 
 // CPUs whose polled condition now holds continue at their next poll. False: none does.
 bool Cpus::look() {
   bool any = false;
   const Ps now = machine_.now() * 1000;
   for (Cpu* c : cpus_) {
-    if (!c->polling_ || c->due_ > now || !c->seen_()) continue;
+    if (!c->polling_ || c->due_ > now) continue;
+    if (!c->seen_()) {
+      c->asleep_ = true;
+      continue;
+    }
     const Ps step = c->costs_.poll;
-    c->due_ = step == 0 ? now : c->due_ + (now - c->due_ + step - 1) / step * step;
+    if (c->sleeps_)
+      c->due_ = now + (c->asleep_ ? c->costs_.interrupt : 0);
+    else
+      c->due_ = step == 0 ? now : c->due_ + (now - c->due_ + step - 1) / step * step;
     c->polling_ = false;
     any = true;
   }

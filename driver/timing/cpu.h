@@ -17,7 +17,7 @@ using Ps = std::int64_t;
 // The CPU costs of the profile ([host]), in ps.
 struct CpuCosts {
   explicit CpuCosts(const bare::Function& function);
-  Ps post, doorbell, post_recv, cqe, poll;
+  Ps post, doorbell, post_recv, cqe, poll, interrupt;
 };
 
 class Cpu {
@@ -39,17 +39,24 @@ class Cpu {
   void spend(Ps cost, Step then) {
     due_ += cost;
     then_ = std::move(then);
-    polling_ = false;
+    polling_ = sleeps_ = false;
   }
   // Evaluates `seen` immediately and then every costs().poll until it holds; then calls `then`.
   void poll(Condition seen, Step then) {
     seen_ = std::move(seen);
     then_ = std::move(then);
     polling_ = true;
+    sleeps_ = asleep_ = false;
+  }
+  // Calls `then` when `seen` holds, which an interrupt brings about: costs().interrupt after it does, and
+  // immediately if it held already.
+  void sleep(Condition seen, Step then) {
+    poll(std::move(seen), std::move(then));
+    sleeps_ = true;
   }
   void rest() {
     then_ = nullptr;
-    polling_ = false;
+    polling_ = sleeps_ = false;
   }
 
  private:
@@ -59,6 +66,7 @@ class Cpu {
   const CpuCosts costs_;
   Ps due_ = 0;  // time of the next step; while polling: when polling began
   bool polling_ = false;
+  bool sleeps_ = false, asleep_ = false;  // waits for an interrupt, which was not there when it began to
   Condition seen_;
   Step then_;
 };

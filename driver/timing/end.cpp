@@ -69,8 +69,10 @@ QpType type_of(Transport t) {
   return t == Transport::kRc ? QpType::kRc : t == Transport::kUc ? QpType::kUc : QpType::kUd;
 }
 
-std::unique_ptr<Cq> cq_of(Device& device, std::uint64_t entries) {
+std::unique_ptr<Cq> cq_of(Device& device, std::uint64_t entries, const Setup& setup) {
   CqOptions o;
+  o.max_count = setup.cq_max_count;
+  o.period_us = setup.cq_period;
   o.log_size = std::max(6u, log2_up(entries + 1));
   return std::make_unique<Cq>(device, o);
 }
@@ -87,8 +89,8 @@ End::End(Device& device, const Setup& setup)
       pd_(device) {
   const std::uint64_t lanes = (setup.qps + setup.threads - 1) / setup.threads;
   for (unsigned t = 0; t < setup.threads; ++t) {
-    send_cqs_.push_back(cq_of(device, lanes * setup.depth));
-    recv_cqs_.push_back(cq_of(device, lanes << log_rq_));
+    send_cqs_.push_back(cq_of(device, lanes * setup.depth, setup));
+    recv_cqs_.push_back(cq_of(device, lanes << log_rq_, setup));
   }
   const std::size_t bytes = std::max(lane_bytes_ * setup.qps, kLine * setup.addresses);
   out_ = device.memory().allocate(bytes);

@@ -30,12 +30,36 @@ class Digest {
 
 [[noreturn]] void failed(const bare::Completion& c) { throw BareError(c.text()); }
 
+// A CPU that waits for completions: by polling, or, with events, as an event loop does: it takes what there
+// is, arms the CQ when there is nothing, and sleeps until the CQ's interrupt.
+class Waiter : public Cpu {
+ protected:
+  Waiter(const CpuCosts& costs, bool events) : Cpu(costs), events_(events) {}
+
+  void await(bare::Cq& cq, const Step& then) {
+    if (!events_) {
+      poll([&cq] { return cq.ready(); }, then);
+    } else if (cq.ready()) {
+      then();
+    } else {
+      spend(costs().doorbell, [this, &cq, then] {
+        const std::uint64_t events = cq.events();
+        cq.arm();  // what has come meanwhile raises its event at once
+        sleep([&cq, events] { return cq.events() != events; }, [this, &cq, then] { await(cq, then); });
+      });
+    }
+  }
+
+ private:
+  const bool events_;
+};
+
 // One end of a ping-pong (write, send), or the requester (read, atomics), as in perftest: wait for the other
 // end's message, post the next one, consume the own completion.
-class Player final : public Cpu {
+class Player final : public Waiter {
  public:
   Player(const CpuCosts& costs, End& end, const Setup& setup, bool first)
-      : Cpu(costs), end_(end), setup_(setup), lane_(end.lanes()[0]), first_(first) {}
+      : Waiter(costs, setup.events), end_(end), setup_(setup), lane_(end.lanes()[0]), first_(first) {}
 
   void begin() override {
     if (setup_.verb == Verb::kSend) end_.post_receives(lane_, end_.receive_queue());
@@ -61,7 +85,12 @@ class Player final : public Cpu {
       next();
       return;
     }
-    poll([this] { return end_.send_cq(0).ready(); }, [this] { spend(costs().cqe, [this] { take(); }); });
+    const auto seen = [this] { spend(costs().cqe, [this] { take(); }); };
+    // What has been sent is complete before the answer comes.
+    if (setup_.pulls())
+      await(end_.send_cq(0), seen);
+    else
+      poll([this] { return end_.send_cq(0).ready(); }, seen);
   }
 
   void take() {
@@ -80,8 +109,7 @@ class Player final : public Cpu {
 
   void await_message() {
     if (setup_.verb == Verb::kSend) {
-      poll([this] { return end_.recv_cq(0).ready(); },
-           [this] { spend(costs().cqe + costs().post_recv, [this] { take_message(); }); });
+      await(end_.recv_cq(0), [this] { spend(costs().cqe + costs().post_recv, [this] { take_message(); }); });
       return;
     }
     const std::uint8_t* last = end_.last_byte(lane_);
@@ -172,11 +200,16 @@ class Tally {
 
 // A CPU that keeps its QPs' queues full, as perftest's bandwidth tests do: fills each QP in turn, then polls
 // for completions.
-class Sender final : public Cpu {
+class Sender final : public Waiter {
  public:
   // tally: null if the receiver counts.
   Sender(const CpuCosts& costs, End& end, const Setup& setup, unsigned thread, std::size_t who, Tally* tally)
-      : Cpu(costs), end_(end), setup_(setup), cq_(end.send_cq(thread)), who_(who), tally_(tally) {
+      : Waiter(costs, setup.events),
+        end_(end),
+        setup_(setup),
+        cq_(end.send_cq(thread)),
+        who_(who),
+        tally_(tally) {
     for (std::size_t i = thread; i < end.lanes().size(); i += setup.threads) open_.push_back(&end.lanes()[i]);
   }
   void begin() override { fill(); }
@@ -199,7 +232,7 @@ class Sender final : public Cpu {
   }
 
   void complete() {
-    poll([this] { return cq_.ready(); }, [this] { spend(costs().cqe, [this] { take(1); }); });
+    await(cq_, [this] { spend(costs().cqe, [this] { take(1); }); });
   }
 
   void take(unsigned taken) {
@@ -227,10 +260,16 @@ class Sender final : public Cpu {
 };
 
 // A CPU that receives messages and reposts their receive WQEs.
-class Receiver final : public Cpu {
+class Receiver final : public Waiter {
  public:
-  Receiver(const CpuCosts& costs, End& end, unsigned thread, unsigned threads, std::size_t who, Tally* tally)
-      : Cpu(costs), end_(end), thread_(thread), threads_(threads), who_(who), tally_(tally) {}
+  Receiver(const CpuCosts& costs, End& end, const Setup& setup, unsigned thread, std::size_t who,
+           Tally* tally)
+      : Waiter(costs, setup.events),
+        end_(end),
+        thread_(thread),
+        threads_(setup.threads),
+        who_(who),
+        tally_(tally) {}
 
   void begin() override {
     for (std::size_t i = thread_; i < end_.lanes().size(); i += threads_)
@@ -240,7 +279,7 @@ class Receiver final : public Cpu {
 
  private:
   void await() {
-    poll([this] { return end_.recv_cq(thread_).ready(); }, [this] { busy(); });
+    Waiter::await(end_.recv_cq(thread_), [this] { busy(); });
   }
   void busy() {
     spend(costs().cqe + costs().post_recv, [this] { take(); });
@@ -306,7 +345,7 @@ Result throughput(Stage& stage, const Setup& s) {
   const auto one_way = [&](End& from, End& to, std::size_t who) {
     for (unsigned t = 0; t < s.threads; ++t) {
       if (s.verb == Verb::kSend)
-        all.push_back(std::make_unique<Receiver>(CpuCosts(to.device().function()), to, t, s.threads, who,
+        all.push_back(std::make_unique<Receiver>(CpuCosts(to.device().function()), to, s, t, who,
                                                  received ? &tally : nullptr));
       all.push_back(std::make_unique<Sender>(CpuCosts(from.device().function()), from, s, t, who,
                                              received ? nullptr : &tally));

@@ -120,6 +120,13 @@ const std::vector<Row>& rows() {
       number<&Setup::cq_mod, 1, 8192>(
           "cq_mod", "1 to 8192",
           "one CQE for so many messages (latency: 1; depth from 128: 100; else depth / 4)"),
+      {{"events", "on, off", "completions are waited for asleep, by interrupts (off)"},
+       [](Setup& s, const std::string& v) { return pick(kSwitches, v, s.events); },
+       [](const Setup& s) { return name_of(kSwitches, s.events); }},
+      number<&Setup::cq_max_count, 0, 65535>("cq_max_count", "0 to 65535",
+                                             "one event for so many completions, with cq_period (0: each)"),
+      number<&Setup::cq_period, 0, 4095>("cq_period", "0 to 4095 us",
+                                         "an event after this at the latest, with cq_max_count (0: none)"),
       number<&Setup::mrs, 1, 65536>("mrs", "1 to 65536", "memory regions at either end, used in turn"),
       number<&Setup::addresses, 1, k1M>("addresses", "1 to 1M", "of atomics: places used in turn"),
       number<&Setup::span, 0, 1024 * k1M>(
@@ -239,6 +246,9 @@ Setup Setup::resolved() const {
   must(!s.both || !lat, "both: of bandwidth and rate");
   must(s.eswitch == ESwitchMode::kNone || (s.virtuals && s.ethernet),
        "eswitch: with function=virtual and link=eth");
+  must(!s.events || s.verb != Verb::kWrite || !lat, "events: latency of writes is of memory that is polled");
+  must((s.cq_max_count == 0 && s.cq_period == 0) || s.events, "cq_max_count, cq_period: with events=on");
+  must((s.cq_max_count > 1) == (s.cq_period > 0), "cq_max_count: above 1, and cq_period with it");
   must(s.span == 0 || s.span >= s.size, "span: at least size");
   return s;
 }

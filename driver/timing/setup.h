@@ -44,9 +44,11 @@ struct Setup {
   unsigned depth = 0;      // messages of a QP posted and not completed; 0: 128
   unsigned postlist = 1;   // WQEs a doorbell
   unsigned cq_mod =
-      0;             // one CQE for so many messages; 0: latency 1; depth from 128: 100; else a quarter of it
-  unsigned mrs = 1;  // memory regions at either end, used in turn
-  unsigned addresses = 1;   // atomics: places, 64 bytes apart, used in turn
+      0;  // one CQE for so many messages; 0: latency 1; depth from 128: 100; else a quarter of it
+  bool events = false;  // completions are waited for asleep, by interrupts; false: by polling
+  unsigned cq_max_count = 0, cq_period = 0;  // moderation of their events: completions, us; 0: none
+  unsigned mrs = 1;                          // memory regions at either end, used in turn
+  unsigned addresses = 1;                    // atomics: places, 64 bytes apart, used in turn
   std::uint64_t span = 0;   // bytes that the messages of a QP go through in turn; 0: one message's
   bool both = false;        // both ends send
   unsigned senders = 1;     // fabric=switch: HCAs that send to one

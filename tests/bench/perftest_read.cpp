@@ -97,7 +97,8 @@ class Reader {
       // What else is printed between the rows are warnings.
       if (t.front() >= '0' && t.front() <= '9') row(words);
     } else if (t.compare(0, 16, "Test with events") == 0) {
-      refuse("completions by interrupt (-e) are not simulated; allowed are runs that poll");
+      set("Test with events", "events", "on");
+      note("Test with events: simulated with CQs that are armed when they are empty");
     } else {
       facts(t);
     }

@@ -37,6 +37,7 @@ std::string heading(const Setup& s) {
   if (!lat) out += std::string(s.both ? " Bidirectional" : "") + (s.postlist > 1 ? " Post List" : "");
   out += lat ? " Latency Test\n" : " BW Test\n";
   const char* const type = s.transport == Transport::kRc ? "RC" : s.transport == Transport::kUc ? "UC" : "UD";
+  if (s.events) out += " Test with events. Using hcasim_comp0\n";
   out += " Dual-port       : OFF\t\tDevice         : hcasim\n";
   out += fmt::format(" Number of qps   : {}\t\tTransport type : IB\n", s.qps);
   out += fmt::format(" Connection type : {}\t\tUsing SRQ      : OFF\n", type);

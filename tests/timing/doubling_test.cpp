@@ -78,6 +78,20 @@ TEST_F(Doubling, HostReadLatency) {
         {{"read_lat", by(460)}, {"atomic_lat", by(460)}, {"one_address", times(0.4, 0.55)}});
 }
 
+// A completion's interrupt is in the way of a read's and of an atomic's; a write that is polled for has none.
+TEST_F(Doubling, InterruptLatency) {
+  const auto lat = [](const char* pattern, const char* ns) {
+    return std::string("profile=connectx5-100g-roce events=on pattern=") + pattern +
+           " host.interrupt_ns=" + ns;
+  };
+  const auto results =
+      measured({lat("read_lat", "2000"), lat("read_lat", "4000"), lat("send_lat", "2000"),
+                lat("send_lat", "4000"), lat("fetch_add_lat", "2000"), lat("fetch_add_lat", "4000")});
+  for (std::size_t i = 0; i < results.size(); i += 2)
+    EXPECT_NEAR(ns(results[i + 1]) - ns(results[i]), 2000, 30) << i;
+  check("host.interrupt_ns", 3000, {});  // of who polls
+}
+
 // Where data or a completion come to memory.
 TEST_F(Doubling, HostWriteLatency) {
   check("pcie.write_latency_ns", 240,

@@ -130,14 +130,16 @@ TEST(PerftestText, MegabytesAreOfTwoToTheTwentieth) {
 
 TEST(PerftestText, IsReadAsItIsWritten) {
   const std::vector<Measurement> setups{
-      timing::setup("pattern=write_lat size=2"), timing::setup("pattern=write_lat size=4096"),
+      timing::setup("pattern=write_lat size=2"),
+      timing::setup("pattern=write_lat size=4096"),
       timing::setup("pattern=fetch_add_lat link=ib"),
+      timing::setup("pattern=read_lat events=on"),
       timing::setup("pattern=send_bw size=64 qps=2 postlist=4 mtu=1024 inline=64"),
       timing::setup("pattern=write_bw size=65536 both=on transport=uc")};
   const auto results = timing::measure_all(setups, 2);
   const std::string text = perftest_text(setups, results);
   const PerftestRows read = read_perftest(text, "f", Measurement());
-  EXPECT_TRUE(read.notes.empty());
+  EXPECT_EQ(read.notes.size(), 1u);  // of events
   ASSERT_EQ(read.rows.size(), setups.size()) << text;
   for (std::size_t i = 0; i < setups.size(); ++i) {
     const Measurement a = setups[i].resolved(), b = read.rows[i].measurements.at(0).resolved();
@@ -177,7 +179,7 @@ TEST(PerftestText, WhatCannotBeReadIsToldWithItsLine) {
               HasSubstr("f:10: Mtu: mtu=1500: allowed: 256, 512"));
   EXPECT_THAT(refusal(replaced(kLatency, "1024[B]", "x")), HasSubstr("f:10: Mtu: a whole number"));
   EXPECT_THAT(refusal(replaced(kLatency, " Dual-port", " Test with events. Using mlx5_0_comp0\n Dual")),
-              HasSubstr("f:4: completions by interrupt"));
+              HasSubstr("f:23: events: latency of writes is of memory"));
   EXPECT_THAT(refusal(replaced(kLatency, "t_min[usec]", "t_min[cycles]")),
               HasSubstr("t_min: in cycles; allowed is usec"));
   EXPECT_THAT(refusal(replaced(kLatency, "t_stdev[usec]", "t_mode[usec]")),
