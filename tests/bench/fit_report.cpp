@@ -90,7 +90,8 @@ std::string error_of(const PublishedRow& row, double v) {
 // One line, without what a comment may not hold.
 std::string plain(const std::string& text) {
   std::string out;
-  for (const char c : text) out += static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) > 0x7e ? '?' : c;
+  for (const char c : text)
+    out += static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) > 0x7e ? '?' : c;
   return out;
 }
 

@@ -9,6 +9,8 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <random>
 
 #include "figures.h"
 #include "model/profile.h"
@@ -283,6 +285,41 @@ TEST(FitOfProfile, MistakesAreTold) {
   EXPECT_THAT(fitting({"host.post_ns", "host.post_ns"}, {}), HasSubstr("named twice"));
   EXPECT_THAT(fitting({"host.post_ns"}, {"pcie.lane=3"}), HasSubstr("pcie.lane: unknown"));
   EXPECT_THAT(fitting({"host.post_ns"}, {"host.post_ns=-3"}), HasSubstr("must be a number from 0"));
+}
+
+// Any text is read or refused.
+TEST(FitOfProfile, BrokenTablesAreReadOrRefused) {
+  const Folder folder;
+  std::ifstream in(HCASIM_PUBLISHED);
+  const std::string whole((std::istreambuf_iterator<char>(in)), {});
+  std::mt19937 chance(1);
+  unsigned refused = 0;
+  for (int i = 0; i < 1000; ++i) {
+    // A part of the table, so that changes are close to one another.
+    std::string text = whole.substr(whole.find("[[row]]", chance() % (whole.size() / 2)), 1500);
+    for (unsigned n = chance() % 4 + 1; n > 0; --n) {
+      const std::size_t at = chance() % text.size(), length = chance() % 20;
+      static constexpr char kSigns[] = "[]{}\"'.=,#\n\\ 0e-_\x01\xff";
+      switch (chance() % 3) {
+        case 0:
+          text.erase(at, length);
+          break;
+        case 1:
+          text[at] = kSigns[chance() % (sizeof kSigns - 1)];
+          break;
+        default:
+          text.insert(at, text.substr(chance() % text.size(), length));
+      }
+    }
+    const std::string file = folder.file("a.toml", text);
+    try {
+      (void)load_measured(file, Measurement(), true);
+    } catch (const std::runtime_error& e) {
+      ++refused;
+      ASSERT_THAT(e.what(), HasSubstr("a.toml")) << text;
+    }
+  }
+  EXPECT_GT(refused, 100u);
 }
 
 // Of the long tests: all that is usual, from one card to another, with sweeps over sizes as -a makes them.
