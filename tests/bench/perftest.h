@@ -17,8 +17,9 @@ struct PerftestRows {
 };
 
 // Several runs one after the other, sweeps over sizes; lines between them that are not perftest's are passed
-// over. base: what the output does not tell. Bandwidth of large messages gets shorter queues than perftest's,
-// as some MiB under way are enough. Throws std::runtime_error "file:line: what is allowed".
+// over. base: what the output does not tell. Of large messages fewer are measured, with shorter
+// queues than perftest's, as some MiB under way are enough. Throws std::runtime_error "file:line: what is
+// allowed".
 PerftestRows read_perftest(const std::string& text, const std::string& file, const timing::Setup& base);
 
 // Measurements that differ in nothing but size share a heading, as in a sweep over sizes. BW peak is 0, as

@@ -20,6 +20,7 @@ namespace {
 constexpr std::size_t kMostRows = 1000;
 constexpr double kOwnError = 1;  // %: what no measurement is taken to be better than
 constexpr unsigned kEnough = 8u << 20, kLarge = 64u << 10;  // bytes under way, of messages from this size on
+constexpr unsigned kFew = 10;                               // messages, whose latency is measured
 
 std::string trimmed(const std::string& text) {
   const std::size_t from = text.find_first_not_of(" \t\r");
@@ -328,6 +329,9 @@ class Reader {
   }
 
   void finish(Setup s, PublishedRow& r) {
+    // One message is as the next.
+    if (s.metric == Metric::kLat && s.size >= kLarge && s.iterations == 0) s.iterations = kFew;
+    if (s.metric == Metric::kLat && s.size >= kLarge && s.warmup == 0) s.warmup = kFew;
     if (s.metric == Metric::kBw) {
       const unsigned most = s.depth == 0 ? 128 : s.depth;
       if (const unsigned enough = std::max(8u, kEnough / s.size);
