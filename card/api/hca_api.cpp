@@ -126,7 +126,7 @@ bool check_cable(Settings& s, const hca_host_ops& ops, std::string& why) {
     why = "cable=" + s.cable + ": that is this HCA itself; without cable= it has a cable to itself";
   } else if (s.host_wire && !eth) {
     why = "link=ib: the host's network carries Ethernet; an InfiniBand port takes wire= or cable=";
-  } else if (s.host_wire && !ops.wire_tx) {
+  } else if (s.host_wire && !ops.wire_tx && !ops.wire_tx_at) {
     why = "wire=host: the host takes no frames";
   } else if (s.coupled && !s.wire) {
     why = "coupled=on: there is no wire=unix:PATH or wire=tcp:HOST:PORT to be coupled over";
@@ -249,6 +249,7 @@ void note_creation(const hca& h, const char* options) {
     std::uint64_t has = 0;
     if (h.ops.log) has |= hcasim::api::kHostLogs;
     if (h.ops.wire_tx) has |= hcasim::api::kHostTakesFrames;
+    if (h.ops.wire_tx_at) has |= hcasim::api::kHostTakesTimes;
     if (h.ops.quiet_until) has |= hcasim::api::kHostTellsQuiet;
     std::string given = options ? options : "";
     if (h.settings.wire) {  // it may be a random one
@@ -540,10 +541,26 @@ int hca_wire_rx(hca_t* h, const void* frame, size_t len) {
     Recorded call(Event::kWireRx, h->number, std::string_view(static_cast<const char*>(frame), len));
     enter(h, "hca_wire_rx", [&] {
       auto* wire = dynamic_cast<HostWire*>(h->uplink.get());
-      taken = wire && wire->receive(frame, len);
+      taken = wire && wire->receive(frame, len, hcasim::sim_now());
     });
     call.returns(taken);
   }
+  return taken ? 0 : -1;
+}
+
+int hca_wire_rx_at(hca_t* h, const void* frame, size_t len, int64_t ps) {
+  constexpr hcasim::Time kFarthest = hcasim::from_ns(1e9);
+  if (!usable(h)) return -1;
+  const hcasim::Time now = hcasim::sim_now(), t = Simulation::instance().of_caller_ps(ps);
+  if (t < now || t - now >= kFarthest) return -1;
+  bool taken = false;
+  Recorded call(Event::kWireRxAt, h->number, hcasim::api::from_now(t),
+                std::string_view(static_cast<const char*>(frame), len));
+  enter(h, "hca_wire_rx_at", [&] {
+    auto* wire = dynamic_cast<HostWire*>(h->uplink.get());
+    taken = wire && wire->receive(frame, len, t);
+  });
+  call.returns(taken);
   return taken ? 0 : -1;
 }
 

@@ -23,7 +23,7 @@ extern "C" {
 
 typedef struct hca hca_t;
 
-enum { HCA_API_VERSION = 7 };
+enum { HCA_API_VERSION = 8 };
 #define HCA_NEVER INT64_MAX  // no event is due
 #define HCA_BAR0_SIZE \
   (32u << 20)  // initialization segment (pages 0-2), UAR pages, from the middle device memory
@@ -70,6 +70,12 @@ typedef struct hca_host_ops {
   // `hcasim faults` lists it; 0 for HCA_PCIE_REMOVED and _INSERTED. May be null. It may be called in the
   // midst of any call of the API: what it sets off in the host waits until that returns.
   void (*pcie_error)(void* opaque, int what, uint32_t bit, const char* name);
+  // wire=host, in place of wire_tx, for hosts with a clock of their own for what is on the wire (a network
+  // simulator): `ps` is when the frame's last bit, of its FCS, leaves the port, ps of the caller's clock
+  // (1000 times the ns that the other calls take). The HCA says so as soon as it knows: `ps` may lie ahead of
+  // its time, but no more than 1 ns behind that of the call that lets it run. One port's frames come in the
+  // order in which they leave. May be null.
+  int (*wire_tx_at)(void* opaque, const void* frame, size_t len, int64_t ps);
 } hca_host_ops;
 
 enum hca_pcie_error {
@@ -203,6 +209,10 @@ HCA_API int hca_is_ethernet(const hca_t* hca);
 HCA_API int hca_cable(hca_t* a, hca_t* b, char* err, size_t err_len);
 // wire=host: a frame comes in, now. Returns 0, or -1 if it was dropped (counted).
 HCA_API int hca_wire_rx(hca_t* hca, const void* frame, size_t len);
+// The same, but its last bit arrives at `ps` of the caller's clock (as wire_tx_at has it), which may lie
+// ahead: -1 too if it lies in the HCA's past, or 1 s or more ahead. What arrives at an HCA while it runs, from
+// within a callback, may be given to it as well.
+HCA_API int hca_wire_rx_at(hca_t* hca, const void* frame, size_t len, int64_t ps);
 // Whether the port has room for more frames: a hint to stop bringing them until the model has run.
 HCA_API int hca_wire_room(const hca_t* hca);
 // wire=host: the host's side of the link is up or down.

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "card/api/far_end.h"
 #include "card/api/parts.h"
 #include "card/api/simulation.h"
 #include "card/replay/recording.h"
@@ -137,6 +138,15 @@ bool hca::wire_tx(const void* frame, std::size_t len) noexcept {
   const int said = ops.wire_tx(opaque, frame, len);
   if (Recorder* recorder = Recorder::current()) {
     recorder->note(Event::kWireTx, number, len, said != 0, hcasim::api::Digest(frame, len).bytes());
+  }
+  return said == 0;
+}
+
+bool hca::wire_tx_at(const void* frame, std::size_t len, hcasim::Time leaves) noexcept {
+  const int said = ops.wire_tx_at(opaque, frame, len, hcasim::api::Simulation::instance().caller_ps(leaves));
+  if (Recorder* recorder = Recorder::current()) {
+    recorder->note(Event::kWireTxAt, number, len, hcasim::api::from_now(leaves), said != 0,
+                   hcasim::api::Digest(frame, len).bytes());
   }
   return said == 0;
 }

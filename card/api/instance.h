@@ -39,6 +39,8 @@ struct hca final {
   void cable(bool in) noexcept;
   // wire=host: false: the host has enough for a while.
   bool wire_tx(const void* frame, std::size_t len) noexcept;
+  // The same for a host that wants to know when it leaves.
+  bool wire_tx_at(const void* frame, std::size_t len, hcasim::Time leaves) noexcept;
   // As hca_host_ops::quiet_until; a host that cannot tell: now.
   std::int64_t quiet_until() const noexcept;
 

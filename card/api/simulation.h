@@ -49,6 +49,9 @@ class Simulation {
   void set_partners(Partners* partners) { partners_ = partners; }
   // Simulated time, ps, of a time of the caller's clock.
   Time at(std::int64_t ns) const;
+  // The other way about: ps of the caller's clock.
+  std::int64_t caller_ps(Time t) const { return base_ * 1000 + t; }
+  Time of_caller_ps(std::int64_t ps) const { return ps - base_ * 1000; }
 
   // Held while the model runs: a call that comes back from a callback finds busy() and runs nothing.
   class Entry {

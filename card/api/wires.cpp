@@ -42,11 +42,11 @@ void fill_frame(Packet& p, const void* bytes, std::size_t len) {
 
 // ---- to the host ----
 
-void HostWire::transmit(Time, const PacketRef& packet) {
+void HostWire::transmit(Time t, const PacketRef& packet) {
   // There is no FCS to be wrong: what is damaged is lost, unless it has a CRC of its own.
   if (packet->corrupt && packet->kind == PacketKind::kEthernet) return;
   std::size_t len = encode(*packet, frame_.data(), frame_.size());
-  if (len == 0 || !carrier_ || !owner_.in_service || !owner_.ops.wire_tx) {
+  if (len == 0 || !carrier_ || !owner_.in_service || !(owner_.ops.wire_tx || owner_.ops.wire_tx_at)) {
     ++lost_;
     return;
   }
@@ -54,10 +54,12 @@ void HostWire::transmit(Time, const PacketRef& packet) {
     std::memset(frame_.data() + len, 0, kShortestFrame - len);
     len = kShortestFrame;
   }
-  if (!owner_.wire_tx(frame_.data(), len)) owner_.model.port().pause(sim_now() + kBusyPause);
+  const bool more =
+      owner_.ops.wire_tx_at ? owner_.wire_tx_at(frame_.data(), len, t) : owner_.wire_tx(frame_.data(), len);
+  if (!more) owner_.model.port().pause(sim_now() + kBusyPause);
 }
 
-bool HostWire::receive(const void* frame, std::size_t len) {
+bool HostWire::receive(const void* frame, std::size_t len, Time t) {
   Port& port = owner_.model.port();
   PacketRef packet = PacketPool::make();
   if (len == 0 || len > kMaxFrame) {
@@ -65,7 +67,7 @@ bool HostWire::receive(const void* frame, std::size_t len) {
     return false;
   }
   fill_frame(*packet, frame, len);
-  port.wire_receive(sim_now(), std::move(packet));
+  port.wire_receive(t, std::move(packet));
   return true;
 }
 

@@ -58,8 +58,8 @@ class HostWire final : public Uplink {
   void transmit(Time t, const PacketRef& packet) override;
   bool plugged() const override { return carrier_; }
   void host_carrier(bool on) { carrier_ = on; }
-  // False: dropped.
-  bool receive(const void* frame, std::size_t len);
+  // Its last bit arrives at t. False: dropped.
+  bool receive(const void* frame, std::size_t len, Time t);
   std::uint64_t lost() const override { return lost_; }
 
  private:

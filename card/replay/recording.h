@@ -82,7 +82,9 @@ inline constexpr std::uint64_t kOldestApi = 6;
   EVENT(kAttach, "hca_attach_function", "hn") /* 1: it is on the bus, 0: not any more */          \
   EVENT(kFunctionReset, "hca_function_reset", "h")                                                \
   EVENT(kSaved, "state", "ts") /* now, what hca_sim_save() says; no return follows */             \
-  EVENT(kLoad, "hca_sim_load", "s")
+  EVENT(kLoad, "hca_sim_load", "s")                                                               \
+  EVENT(kWireRxAt, "hca_wire_rx_at", "hns") /* time, frame */                                     \
+  EVENT(kWireTxAt, "wire_tx_at", "hnnns")   /* length, time, what the host said, digest */
 
 enum class Event : std::uint8_t {
 #define EVENT(name, text, fields) name,
@@ -99,7 +101,8 @@ constexpr std::uint64_t hca_of(std::uint64_t device) { return device % kMaxHcas;
 constexpr std::uint64_t function_of(std::uint64_t device) { return device / kMaxHcas; }
 
 // What a host has of what it may leave out.
-inline constexpr std::uint64_t kHostLogs = 1, kHostTakesFrames = 2, kHostTellsQuiet = 4;
+inline constexpr std::uint64_t kHostLogs = 1, kHostTakesFrames = 2, kHostTellsQuiet = 4,
+                               kHostTakesTimes = 8;
 
 struct EventInfo {
   const char* name;

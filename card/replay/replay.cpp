@@ -24,7 +24,8 @@ constexpr std::int64_t kLatest = std::int64_t{1} << 61;                // ns, of
 constexpr std::uint64_t kFarthest = std::uint64_t{1'000'000'000'000};  // ns that the model runs ahead
 
 bool is_call(Event e) {
-  return (e > Event::kHello && e < Event::kStatistics) || (e >= Event::kVscRead && e != Event::kSaved);
+  return (e > Event::kHello && e < Event::kStatistics) || 
+         (e >= Event::kVscRead && e != Event::kSaved && e != Event::kWireTxAt);
 }
 
 bool is_from_wire(Event e) { return e >= Event::kLinkUp && e <= Event::kLinkLog; }
@@ -33,7 +34,7 @@ bool is_from_wire(Event e) { return e >= Event::kLinkUp && e <= Event::kLinkLog;
 bool may_be_nested(Event e) {
   return e == Event::kMmioRead || e == Event::kMmioWrite || e == Event::kBurst || e == Event::kCarrier ||
          e == Event::kInject || e == Event::kSetTrace || e == Event::kVscRead || e == Event::kVscWrite ||
-         e == Event::kAttach;
+         e == Event::kAttach || e == Event::kWireRxAt;
 }
 
 // "key=value,key=value"
@@ -369,6 +370,10 @@ bool Replay::perform(const Noted& record, std::uint64_t& result) {
     case Event::kWireRx:
       result = hca_wire_rx(h, s[0].data(), s[0].size()) == 0;
       return true;
+    case Event::kWireRxAt:
+      result = hca_wire_rx_at(h, s[0].data(), s[0].size(),
+                              Simulation::instance().caller_ps(since_now(n[1]))) == 0;
+      return true;
     case Event::kCarrier:
       hca_wire_carrier(h, n[1] != 0);
       return true;
@@ -458,6 +463,7 @@ bool Replay::create(const Noted& record, std::uint64_t& result) {
   ops.pcie_error = pcie_error;
   if (record.numbers[0] & kHostLogs) ops.log = log;
   if (record.numbers[0] & kHostTakesFrames) ops.wire_tx = wire_tx;
+  if (record.numbers[0] & kHostTakesTimes) ops.wire_tx_at = wire_tx_at;
   if (record.numbers[0] & kHostTellsQuiet) ops.quiet_until = quiet_until;
   if (why.empty()) {
     char text[1024] = "";
@@ -559,6 +565,14 @@ int Replay::wire_tx(void* self, const void* frame, std::size_t len) {
   made.texts[0] = Digest(frame, len).bytes();
   const Noted* answer = f->replay->answer(made, 2, true);
   return answer ? static_cast<int>(answer->numbers[2]) : 0;
+}
+
+int Replay::wire_tx_at(void* self, const void* frame, std::size_t len, std::int64_t ps) {
+  auto* f = static_cast<Function*>(self);
+  Noted made{Event::kWireTxAt, {f->number, len, from_now(Simulation::instance().of_caller_ps(ps))}, {}};
+  made.texts[0] = Digest(frame, len).bytes();
+  const Noted* answer = f->replay->answer(made, 3, true);
+  return answer ? static_cast<int>(answer->numbers[3]) : 0;
 }
 
 }  // namespace hcasim::api

@@ -93,6 +93,7 @@ class Replay {
   static void pcie_error(void* self, int what, std::uint32_t bit, const char* name);
   static void log(void* self, int level, const char* message);
   static int wire_tx(void* self, const void* frame, std::size_t len);
+  static int wire_tx_at(void* self, const void* frame, std::size_t len, std::int64_t ps);
   static std::int64_t quiet_until(void* self);
 
   const ReplayOptions options_;

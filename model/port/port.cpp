@@ -521,11 +521,13 @@ void Port::come_in(Time t, PacketRef& packet) {
       return;
     }
   }
-  if (p.kind != PacketKind::kEthernet) {
-    trace_received(t, p);
-    packet->streamed = ahead_of_end(p.payload_len, ps_per_byte_);
-  }
+  if (p.kind != PacketKind::kEthernet) found_roce(t, *packet);
   if (receive_) receive_(t, packet);
+}
+
+void Port::found_roce(Time t, Packet& p) {
+  trace_received(t, p);
+  p.streamed = ahead_of_end(p.payload_len, ps_per_byte_);
 }
 
 void Port::capture_to(std::shared_ptr<traces::Capture> capture, const std::string& name) {

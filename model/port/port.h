@@ -215,7 +215,7 @@ class Port : public sc_core::sc_module {
   // Ethernet: a packet goes on to the vport's users, as RoCE or as a frame.
   void count_vport_rx(const Packet& p);
   // For a frame that was found to be a RoCE packet after it had been received.
-  void trace_received(Time t, const Packet& p);
+  void found_roce(Time t, Packet& p);
   // The receiver of a packet gives up on it.
   void drop(Time t, const Packet& p, DropReason reason);
   // Once: what the far end has in hand may be the same packet.
@@ -261,6 +261,7 @@ class Port : public sc_core::sc_module {
   };
   Harm harm(Time t, const Packet& p, std::uint64_t direction);
   void come_in(Time t, PacketRef& packet);
+  void trace_received(Time t, const Packet& p);
   void mark_congestion(Packet& p, Time waits);
   void arrive(Time t, PacketRef& packet);
   Time duration(const Packet& p, std::uint32_t bytes) const;  // on the cable; bytes: wire_bytes()

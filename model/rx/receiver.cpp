@@ -187,7 +187,7 @@ bool Receiver::take_from_link(Time t, FunctionId f, PacketRef& packet) {
     return false;
   }
   blocks_.port.count_vport_rx(*packet);
-  if (verdict.decoded) blocks_.port.trace_received(t, *packet);
+  if (verdict.decoded) blocks_.port.found_roce(t, *packet);
   if (verdict.to == LinkVerdict::To::kDrop) {
     blocks_.port.drop(t, *packet, verdict.reason);
     return false;
