@@ -78,7 +78,8 @@ hca_host_ops Function::host_ops() {
   return ops;
 }
 
-Function::Function(Machine& machine, const std::string& options) : machine_(machine) {
+Function::Function(Machine& machine, const std::string& options, FrameSink sink)
+    : machine_(machine), sink_(std::move(sink)) {
   char err[512] = "";
   std::string all = options + trace_option(options);
   all += kernel_option(all);
@@ -90,7 +91,13 @@ Function::Function(Machine& machine, const std::string& options) : machine_(mach
     hca_ = attachment_->handle();
     return;
   }
-  const hca_host_ops ops = host_ops();
+  hca_host_ops ops = host_ops();
+  if (sink_) {
+    ops.wire_tx_at = [](void* self, const void* frame, std::size_t len, std::int64_t ps) {
+      static_cast<Function*>(self)->sink_(frame, len, ps);
+      return 0;
+    };
+  }
   hca_ = hca_create(all.c_str(), &ops, this, err, sizeof err);
   if (!hca_) throw BareError(std::string("hca_create(\"") + all + "\"): " + err);
 }
@@ -112,6 +119,7 @@ Function::~Function() {
 void Function::raise(unsigned vector) {
   if (vector >= HCA_MSIX_VECTORS) return;
   ++interrupts_[vector];
+  if (pending_ == 0 && machine_.clock_) machine_.clock_->raised(*this);
   pending_ |= 1ULL << vector;
 }
 
@@ -233,8 +241,8 @@ bool Function::dispatch() {
   return true;
 }
 
-Function& Machine::add_hca(const std::string& options) {
-  functions_.push_back(std::make_unique<Function>(*this, options));
+Function& Machine::add_hca(const std::string& options, Function::FrameSink sink) {
+  functions_.push_back(std::make_unique<Function>(*this, options, std::move(sink)));
   return *functions_.back();
 }
 

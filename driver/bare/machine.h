@@ -33,7 +33,10 @@ class Machine;
 // One PCI function: BAR0, MSI-X, reset.
 class Function {
  public:
-  Function(Machine& machine, const std::string& options);
+  // wire=host with a sink: it gets what leaves the port, and when its last bit does (ps), which may lie ahead.
+  // Called while the HCA runs. Without one: take_frames().
+  using FrameSink = std::function<void(const void* frame, std::size_t len, std::int64_t ps)>;
+  Function(Machine& machine, const std::string& options, FrameSink sink = {});
   // How machines of this process make the functions that options describe, if not behind the C API; null.
   using Log = std::function<void(int level, const std::string& line)>;
   using Attach = std::function<std::unique_ptr<Attachment>(Machine&, const std::string& options, Log)>;
@@ -60,6 +63,9 @@ class Function {
   void on_interrupt(unsigned vector, std::function<void()> handler);
   // The function has signalled this vector.
   void raise(unsigned vector);
+  // Calls the handlers of the vectors that were signalled; false: there were none. For clocks (pcie.h) that
+  // do so in place of the machine.
+  bool dispatch();
   std::uint64_t interrupts(unsigned vector) const { return interrupts_[vector]; }
   std::uint64_t interrupts() const;
 
@@ -77,6 +83,10 @@ class Function {
   // the host says it has enough.
   std::vector<std::vector<std::uint8_t>> take_frames() { return std::move(frames_); }
   bool wire_receive(const std::vector<std::uint8_t>& frame);
+  // Its last bit arrives at `ps`, now or later; also from within a sink.
+  bool wire_receive_at(const void* frame, std::size_t len, std::int64_t ps) {
+    return hca_wire_rx_at(hca_, frame, len, ps) == 0;
+  }
   void set_wire_busy(bool busy) { wire_busy_ = busy; }
   void set_carrier(bool up);
 
@@ -105,7 +115,6 @@ class Function {
  private:
   friend class Machine;
   static hca_host_ops host_ops();
-  bool dispatch();
   bool poll_wire();
   void log(int level, const std::string& line);
 
@@ -119,6 +128,7 @@ class Function {
   std::uint64_t pending_ = 0;  // vectors
   bool sockets_ = false, wire_busy_ = false;
   std::vector<std::vector<std::uint8_t>> frames_;
+  FrameSink sink_;
   std::vector<PcieError> pcie_errors_;
   DmaTamper dma_tamper_;
   bool dma_map_ = true;
@@ -132,7 +142,7 @@ class Machine {
   Machine(std::size_t memory_bytes, Clock& clock) : memory_(memory_bytes), clock_(&clock) {}
 
   // All functions are made before start().
-  Function& add_hca(const std::string& options = "");
+  Function& add_hca(const std::string& options = "", Function::FrameSink sink = {});
   Function& add_function(Pcie& pcie);
   Function& add_virtual(Function& physical, unsigned number);
   void start();

@@ -35,12 +35,17 @@ class Attachment : public Pcie {
   virtual std::uint64_t take_interrupts() = 0;
 };
 
+class Function;
+
 class Clock {
  public:
   virtual std::int64_t now() const = 0;  // ns
   // Lets time pass: to `until` at most, and no further than an interrupt. How often the driver looks at its
   // queues between interrupts is the clock's choice, by returning earlier.
   virtual void wait(std::int64_t until) = 0;
+  // A function that had no interrupt pending has one now. Called while the HCAs run: it is no place to serve
+  // it.
+  virtual void raised(Function&) {}
 
  protected:
   ~Clock() = default;
