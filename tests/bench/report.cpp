@@ -254,15 +254,15 @@ std::string Grid::label(std::size_t i, const std::string& without) const {
   return text.empty() ? setups_[i].pattern() : text;
 }
 
-std::vector<Chart> Grid::charts() const {
+std::vector<chart::Chart> Grid::charts() const {
   const auto x_key = std::find_if(keys_.begin(), keys_.end(), [&](const std::string& key) {
     return std::none_of(setups_.begin(), setups_.end(),
                         [&](const Setup& s) { return std::isnan(number(s.get(key))); });
   });
   if (x_key == keys_.end()) throw timing::SetupError("a plot needs a --sweep over numbers");
-  std::vector<Chart> charts;
+  std::vector<chart::Chart> charts;
   for (const Metric metric : {Metric::kLat, Metric::kBw, Metric::kRate}) {
-    Chart chart;
+    chart::Chart chart;
     chart.x = *x_key;
     chart.title = metric == Metric::kLat ? "Latency" : metric == Metric::kBw ? "Bandwidth" : "Messages";
     chart.title += ", " + setups_.front().profile;
@@ -271,7 +271,7 @@ std::vector<Chart> Grid::charts() const {
       if (setups_[i].metric != metric) continue;
       const std::string name = label(i, *x_key);
       auto curve = std::find_if(chart.curves.begin(), chart.curves.end(),
-                                [&](const Curve& c) { return c.name == name; });
+                                [&](const chart::Curve& c) { return c.name == name; });
       if (curve == chart.curves.end()) curve = chart.curves.insert(curve, {name, {}});
       const Result& r = results[i];
       curve->points.emplace_back(number(setups_[i].get(*x_key)), metric == Metric::kLat  ? r.median / 1000

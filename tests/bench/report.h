@@ -6,7 +6,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
-#include "chart.h"
+#include "chart/chart.h"
 #include "published.h"
 
 namespace hcasim::bench {
@@ -38,7 +38,7 @@ class Grid {
   std::string csv() const;
   nlohmann::json json() const;
   // Over the first key that was swept and is a number: latencies, and throughput in Gb/s (rate: M/s).
-  std::vector<Chart> charts() const;
+  std::vector<chart::Chart> charts() const;
 
  private:
   std::string label(std::size_t i, const std::string& without) const;

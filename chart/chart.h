@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Charts of several curves as SVG, below one another: both axes logarithmic where all values are above 0.
-#ifndef HCASIM_TESTS_BENCH_CHART_H
-#define HCASIM_TESTS_BENCH_CHART_H
+#ifndef HCASIM_CHART_CHART_H
+#define HCASIM_CHART_CHART_H
 
 #include <string>
 #include <utility>
 #include <vector>
 
-namespace hcasim::bench {
+namespace hcasim::chart {
 
 struct Curve {
   std::string name;
@@ -17,9 +17,10 @@ struct Curve {
 struct Chart {
   std::string title, x, y;
   std::vector<Curve> curves;
+  bool linear = false;  // both axes, from 0 on
 };
 
 std::string svg(const std::vector<Chart>& charts);
 
-}  // namespace hcasim::bench
+}  // namespace hcasim::chart
 #endif

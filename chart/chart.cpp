@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "chart.h"
+#include "chart/chart.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
-namespace hcasim::bench {
+namespace hcasim::chart {
 
 namespace {
 
 constexpr double kWidth = 560, kHeight = 300, kLeft = 80, kTop = 46, kRight = 190, kEach = kHeight + 110;
+constexpr std::size_t kMostMarks = 60;  // points of a curve that are marked each
 const char* const kColours[] = {"#1b6ca8", "#c1440e", "#3f7d20", "#7b3f98", "#b8860b", "#2f4f4f", "#c2185b"};
 
 std::string escaped(const std::string& text) {
@@ -68,7 +69,8 @@ std::string one(const Chart& chart, double top) {
       y_high = std::max(y_high, y);
     }
   }
-  const Axis x_axis(x_low, x_high, 2), y_axis(y_low, y_high, 10);
+  const Axis x_axis(x_low, x_high, chart.linear ? HUGE_VAL : 2),
+      y_axis(y_low, y_high, chart.linear ? HUGE_VAL : 10);
   const auto at_x = [&](double x) { return kLeft + x_axis.at(x) * kWidth; };
   const auto at_y = [&](double y) { return top + kHeight - y_axis.at(y) * kHeight; };
   std::string out = fmt::format("<text x=\"{}\" y=\"{}\" font-size=\"15\">{}</text>\n", kLeft, top - 16,
@@ -94,8 +96,9 @@ std::string one(const Chart& chart, double top) {
     std::string path;
     for (const auto& [x, y] : chart.curves[i].points) {
       path += fmt::format("{:.1f},{:.1f} ", at_x(x), at_y(y));
-      out += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" fill=\"{}\"/>\n", at_x(x), at_y(y),
-                         colour);
+      if (chart.curves[i].points.size() <= kMostMarks)
+        out += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" fill=\"{}\"/>\n", at_x(x), at_y(y),
+                           colour);
     }
     out += fmt::format("<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"2\"/>\n", path,
                        colour);
@@ -117,4 +120,4 @@ std::string svg(const std::vector<Chart>& charts) {
   return out + "</svg>\n";
 }
 
-}  // namespace hcasim::bench
+}  // namespace hcasim::chart
