@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "fabric/cards.h"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace hcasim::fabric {
+
+namespace {
+
+using namespace bare;
+
+enum : std::uint16_t { kQpts = 0x4002, kQpdpm = 0x4013, kPfcc = 0x5007 };  // access registers
+constexpr unsigned kTrustDscp = 2, kDscps = 64, kDscpsAt = 4, kDscpValid = 0x8000;
+constexpr std::uint32_t kReactionPoint = 1, kNotificationPoint = 2;
+constexpr std::size_t kBlock = 64 << 10;                        // bytes that a message's memory repeats
+constexpr std::uint64_t kBlockAddress = std::uint64_t{1} << 40;  // as the card's driver calls it
+constexpr std::size_t kMemory = std::size_t{64} << 20, kMemoryOfCard = std::size_t{4} << 20, kMemoryOfQp = 12 << 10;
+constexpr std::int64_t kLongestWait = 20'000'000'000;  // ns
+
+DeviceOptions device_options() {
+  DeviceOptions o;
+  o.wait_active = false;
+  o.comp_eqs = 1;
+  o.log_comp_eq = 8;
+  return o;
+}
+
+CqOptions cq_options(unsigned entries) {
+  CqOptions o;
+  o.log_size = 6;
+  while (1u << o.log_size < entries && o.log_size < 16) ++o.log_size;
+  return o;
+}
+
+std::string options_of(const CardSpec& spec, unsigned number) {
+  char text[120];
+  const unsigned id = number + 1;
+  std::snprintf(text, sizeof text, "wire=host,link=eth,name=card%u,mac=02:00:00:%02x:%02x:%02x,profile=", number,
+                id >> 16 & 0xff, id >> 8 & 0xff, id & 0xff);
+  return text + spec.profile + (spec.options.empty() ? "" : "," + spec.options);
+}
+
+}  // namespace
+
+// ---- One ----
+
+Card::Card(Machine& machine, unsigned n)
+    : number(n), device(std::make_unique<Device>(machine.function(n), device_options())) {}
+
+std::unique_ptr<Mr> Card::block(Buffer& buffer, std::uint64_t bytes) {
+  buffer = device->memory().allocate(kBlock, kBlock);
+  MkeySpec spec;
+  spec.pd = pd->pdn();
+  spec.start = kBlockAddress;
+  spec.len = bytes;
+  spec.log_page = 16;
+  spec.mtt.assign((bytes + kBlock - 1) / kBlock, buffer.bus());
+  return std::make_unique<Mr>(*device, spec);
+}
+
+// Each DSCP is of the priority that its upper bits say, here as in the switches; PFC of the workloads' one.
+void Card::set_priorities(const CardSpec& spec) {
+  std::vector<std::uint8_t> trust(prm::qpts_reg::bytes);
+  prm::set<prm::qpts_reg::local_port>(trust.data(), 1);
+  prm::set<prm::qpts_reg::trust_state>(trust.data(), kTrustDscp);
+  device->access_register(kQpts, true, trust).must();
+
+  std::vector<std::uint8_t> map(prm::qpdpm_reg::bytes);
+  prm::set<prm::qpdpm_reg::local_port>(map.data(), 1);
+  for (unsigned i = 0; i < kDscps; ++i)
+    prm::store16(map.data() + kDscpsAt + 2 * i, static_cast<std::uint16_t>(kDscpValid | i >> 3));
+  device->access_register(kQpdpm, true, map).must();
+
+  std::vector<std::uint8_t> pfc(prm::pfcc_reg::bytes);
+  prm::set<prm::pfcc_reg::local_port>(pfc.data(), 1);
+  prm::set<prm::pfcc_reg::prio_mask_tx>(pfc.data(), 0xff);
+  prm::set<prm::pfcc_reg::prio_mask_rx>(pfc.data(), 0xff);
+  prm::set<prm::pfcc_reg::pfctx>(pfc.data(), 1u << spec.priority);
+  prm::set<prm::pfcc_reg::pfcrx>(pfc.data(), 1u << spec.priority);
+  device->access_register(kPfcc, true, pfc).must();
+}
+
+void Card::set_congestion_control(const CardSpec& spec) {
+  using In = prm::modify_cong_status_in;
+  for (const std::uint32_t protocol : {kReactionPoint, kNotificationPoint}) {
+    Mailbox in(prm::op::MODIFY_CONG_STATUS, In::bytes);
+    in.set<In::cong_protocol>(protocol).set<In::priority>(spec.priority).set<In::enable>(spec.dcqcn);
+    device->exec(in).must();
+  }
+}
+
+void Card::bring_up(const CardSpec& spec, std::uint64_t largest, unsigned sends, unsigned receives) {
+  device->probe();
+  set_priorities(spec);
+  set_congestion_control(spec);
+  pd = std::make_unique<Pd>(*device);
+  send_cq = std::make_unique<Cq>(*device, cq_options(sends));
+  receive_cq = std::make_unique<Cq>(*device, cq_options(receives));
+  source = block(out_, largest);
+  destination = block(in_, largest);
+}
+
+// ---- All ----
+
+Cards::Cards(const Scenario& scenario, unsigned count, std::uint64_t qps, Coupling& coupling)
+    : spec_(scenario.card), machine_(kMemory + count * kMemoryOfCard + qps * kMemoryOfQp, coupling) {
+  for (unsigned i = 0; i < count; ++i) {
+    ports_.push_back(std::make_unique<CardPort>(coupling));
+    machine_.add_hca(options_of(spec_, i), ports_.back()->sink());
+  }
+}
+
+void Cards::start(const Needs& needs, const std::function<void(unsigned)>& told) {
+  machine_.start();
+  for (unsigned i = 0; i < size(); ++i) {
+    cards_.push_back(std::make_unique<Card>(machine_, i));
+    cards_.back()->bring_up(spec_, needs.largest_message, needs.sends[i], needs.receives[i]);
+    told(i + 1);
+  }
+  for (const auto& card : cards_)
+    if (!machine_.run_until([&card] { return card->active(); }, kLongestWait))
+      throw BareError("card " + std::to_string(card->number) + ": its port does not come up");
+}
+
+void Cards::connect(unsigned a, unsigned b, bool receives) {
+  Card &one = *cards_[a], &other = *cards_[b];
+  if (one.qps.count(b) != 0) return;
+  QpOptions o;
+  o.log_sq = kLogSendQueue;
+  o.log_rq = kLogReceiveQueue;
+  o.log_rq_stride = 0;
+  o.no_rq = !receives;
+  auto& mine = one.qps[b] = std::make_unique<Qp>(*one.device, *one.pd, *one.send_cq, *one.receive_cq, o);
+  auto& its = other.qps[a] = std::make_unique<Qp>(*other.device, *other.pd, *other.send_cq, *other.receive_cq, o);
+  QpAttr attr;
+  attr.mtu = spec_.mtu;
+  attr.ack_timeout = spec_.ack_timeout;
+  attr.retry_count = spec_.retries;
+  attr.roce.tclass = static_cast<std::uint8_t>(spec_.priority << 5);
+  attr.roce.sl = static_cast<std::uint8_t>(spec_.priority);
+  connect_pair(*mine, *its, attr);
+}
+
+}  // namespace hcasim::fabric

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "fabric/topology.h"
+
+#include <deque>
+#include <limits>
+#include <utility>
+
+namespace hcasim::fabric {
+
+namespace {
+
+constexpr double kSlowest = 1, kFastest = 1600;            // Gb/s
+constexpr double kShortestDelay = 1, kLongestDelay = 1e7;  // ns
+
+class Builder {
+ public:
+  Builder(const TopologySpec& spec, unsigned cards) : spec_(spec) { t_.cards = cards; }
+  unsigned add_switch(const std::string& name, unsigned number) {
+    t_.switches.push_back(name + std::to_string(number));
+    return t_.nodes() - 1;
+  }
+  void card(unsigned card, unsigned at) { t_.edges.push_back({card, at, spec_.host_delay, 0}); }
+  void link(unsigned a, unsigned b) { t_.edges.push_back({a, b, spec_.fabric_delay, spec_.fabric_gbps}); }
+  Topology take() { return std::move(t_); }
+
+ private:
+  const TopologySpec& spec_;
+  Topology t_;
+};
+
+Topology star(const TopologySpec& s) {
+  Builder b(s, s.hosts);
+  const unsigned at = b.add_switch("switch", 0);
+  for (unsigned i = 0; i < s.hosts; ++i) b.card(i, at);
+  return b.take();
+}
+
+Topology leaf_spine(const TopologySpec& s) {
+  Builder b(s, s.leaves * s.hosts);
+  std::vector<unsigned> spines;
+  for (unsigned i = 0; i < s.spines; ++i) spines.push_back(b.add_switch("spine", i));
+  for (unsigned i = 0; i < s.leaves; ++i) {
+    const unsigned leaf = b.add_switch("leaf", i);
+    for (unsigned h = 0; h < s.hosts; ++h) b.card(i * s.hosts + h, leaf);
+    for (const unsigned spine : spines) b.link(leaf, spine);
+  }
+  return b.take();
+}
+
+// Al-Fares et al., SIGCOMM 2008: k pods of k/2 edge and k/2 aggregation switches, (k/2)^2 core switches.
+Topology fat_tree(const TopologySpec& s) {
+  const unsigned half = s.k / 2;
+  Builder b(s, s.k * half * half);
+  std::vector<unsigned> core;
+  for (unsigned i = 0; i < half * half; ++i) core.push_back(b.add_switch("core", i));
+  for (unsigned pod = 0; pod < s.k; ++pod) {
+    std::vector<unsigned> aggregation;
+    for (unsigned i = 0; i < half; ++i) {
+      aggregation.push_back(b.add_switch("aggregation", pod * half + i));
+      for (unsigned j = 0; j < half; ++j) b.link(aggregation.back(), core[i * half + j]);
+    }
+    for (unsigned i = 0; i < half; ++i) {
+      const unsigned edge = b.add_switch("edge", pod * half + i);
+      for (unsigned j = 0; j < half; ++j) b.card((pod * half + i) * half + j, edge);
+      for (const unsigned a : aggregation) b.link(edge, a);
+    }
+  }
+  return b.take();
+}
+
+// Card r of each server is on rail switch r; card number = server * rails + r.
+Topology rail(const TopologySpec& s) {
+  Builder b(s, s.servers * s.rails);
+  std::vector<unsigned> spines;
+  for (unsigned i = 0; i < s.spines; ++i) spines.push_back(b.add_switch("spine", i));
+  for (unsigned r = 0; r < s.rails; ++r) {
+    const unsigned at = b.add_switch("rail", r);
+    for (unsigned i = 0; i < s.servers; ++i) b.card(i * s.rails + r, at);
+    for (const unsigned spine : spines) b.link(at, spine);
+  }
+  return b.take();
+}
+
+}  // namespace
+
+TopologySpec read_topology(Section t, Section l) {
+  TopologySpec s;
+  const auto number = [&t](const char* key, unsigned low, unsigned high) {
+    return static_cast<unsigned>(t.whole(key, low, high));
+  };
+  s.kind = t.word("kind", "", {"star", "leaf-spine", "fat-tree", "rail"});
+  std::uint64_t cards = 0;
+  if (s.kind == "star") {
+    cards = s.hosts = number("hosts", 2, kMostPorts);
+  } else if (s.kind == "leaf-spine") {
+    s.leaves = number("leaves", 1, kMostPorts);
+    s.spines = number("spines", 1, kMostPorts / 2);
+    s.hosts = number("hosts", 1, kMostPorts / 2);
+    cards = std::uint64_t{s.leaves} * s.hosts;
+  } else if (s.kind == "fat-tree") {
+    s.k = number("k", 2, 24);
+    if (s.k % 2 != 0) t.fail("k", "must be even");
+    cards = std::uint64_t{s.k} * s.k * s.k / 4;
+  } else {
+    s.servers = number("servers", 1, kMostPorts / 2);
+    s.rails = number("rails", 1, kMostPorts);
+    s.spines = number("spines", 1, kMostPorts / 2);
+    cards = std::uint64_t{s.servers} * s.rails;
+  }
+  if (cards < 2 || cards > kMostHosts)
+    t.fail("kind", "these are " + std::to_string(cards) + " cards; from 2 to " + std::to_string(kMostHosts) +
+                       " are possible");
+  t.done();
+  s.fabric_gbps = l.real("fabric_gbps", s.fabric_gbps, kSlowest, kFastest);
+  s.host_delay = static_cast<Time>(l.real("host_ns", 150, kShortestDelay, kLongestDelay) * kNs);
+  s.fabric_delay = static_cast<Time>(l.real("fabric_ns", 500, kShortestDelay, kLongestDelay) * kNs);
+  l.done();
+  return s;
+}
+
+std::string Topology::name(unsigned node) const {
+  return is_card(node) ? "card" + std::to_string(node) : switches[node - cards];
+}
+
+std::vector<std::vector<unsigned>> Topology::neighbours() const {
+  std::vector<std::vector<unsigned>> list(nodes());
+  for (const Edge& e : edges) {
+    list[e.a].push_back(e.b);
+    list[e.b].push_back(e.a);
+  }
+  return list;
+}
+
+Topology build_topology(const TopologySpec& spec) {
+  if (spec.kind == "star") return star(spec);
+  if (spec.kind == "leaf-spine") return leaf_spine(spec);
+  if (spec.kind == "fat-tree") return fat_tree(spec);
+  return rail(spec);
+}
+
+Routes shortest_routes(const Topology& t) {
+  const auto ports = t.neighbours();
+  constexpr unsigned kFar = std::numeric_limits<unsigned>::max();
+  Routes routes(t.switches.size(), std::vector<std::vector<unsigned>>(t.cards));
+  // Cards of one switch are reached by the same ways.
+  std::vector<std::vector<unsigned>> cards_of(t.nodes());
+  for (unsigned c = 0; c < t.cards; ++c) cards_of[ports[c].front()].push_back(c);
+  for (unsigned edge = t.cards; edge < t.nodes(); ++edge) {
+    if (cards_of[edge].empty()) continue;
+    std::vector<unsigned> distance(t.nodes(), kFar);
+    std::deque<unsigned> todo{edge};
+    distance[edge] = 0;
+    while (!todo.empty()) {
+      const unsigned at = todo.front();
+      todo.pop_front();
+      for (const unsigned next : ports[at]) {
+        if (t.is_card(next) || distance[next] != kFar) continue;
+        distance[next] = distance[at] + 1;
+        todo.push_back(next);
+      }
+    }
+    for (unsigned s = t.cards; s < t.nodes(); ++s) {
+      std::vector<unsigned> way;
+      for (unsigned p = 0; s != edge && p < ports[s].size(); ++p) {
+        const unsigned next = ports[s][p];
+        if (!t.is_card(next) && distance[next] != kFar && distance[next] + 1 == distance[s]) way.push_back(p);
+      }
+      for (const unsigned c : cards_of[edge]) routes[s - t.cards][c] = way;
+    }
+    for (unsigned p = 0; p < ports[edge].size(); ++p) {
+      const unsigned next = ports[edge][p];
+      if (t.is_card(next)) routes[edge - t.cards][next] = {p};
+    }
+  }
+  return routes;
+}
+
+}  // namespace hcasim::fabric

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Which cards and switches there are, what joins them, and which ports lead where on the shortest ways.
+#ifndef HCASIM_FABRIC_TOPOLOGY_H
+#define HCASIM_FABRIC_TOPOLOGY_H
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "fabric/frame.h"
+#include "fabric/toml_section.h"
+
+namespace hcasim::fabric {
+
+struct TopologySpec {
+  std::string kind = "star";
+  // star: hosts. leaf-spine: leaves, hosts (of each leaf), spines. fat-tree: k. rail: servers, rails (cards of
+  // each), spines.
+  unsigned hosts = 2, leaves = 0, spines = 0, k = 0, servers = 0, rails = 0;
+  double fabric_gbps = 100;  // links between switches; a card's link has the card's rate
+  Time host_delay = 150 * kNs, fabric_delay = 500 * kNs;
+};
+
+constexpr unsigned kMostHosts = 4096, kMostPorts = 512;
+
+// Throws ScenarioError.
+TopologySpec read_topology(Section topology, Section links);
+
+// A node is a card, 0 to cards-1, or a switch.
+struct Topology {
+  struct Edge {
+    unsigned a = 0, b = 0;  // nodes; a card is always a
+    Time delay = 0;
+    double gbps = 0;  // 0: the card's rate
+  };
+  unsigned cards = 0;
+  std::vector<std::string> switches;  // names
+  std::vector<Edge> edges;            // in the order in which switches' ports are numbered
+
+  unsigned nodes() const { return cards + static_cast<unsigned>(switches.size()); }
+  bool is_card(unsigned node) const { return node < cards; }
+  std::string name(unsigned node) const;
+  // The node at the other end of each of a node's ports.
+  std::vector<std::vector<unsigned>> neighbours() const;
+};
+
+Topology build_topology(const TopologySpec& spec);
+
+// Of each switch, to each card: the ports that begin a shortest way.
+using Routes = std::vector<std::vector<std::vector<unsigned>>>;
+Routes shortest_routes(const Topology& topology);
+
+}  // namespace hcasim::fabric
+#endif

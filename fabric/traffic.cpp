@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "fabric/traffic.h"
+
+#include <ns3/simulator.h>
+
+#include <algorithm>
+#include <set>
+
+namespace hcasim::fabric {
+
+namespace {
+
+using bare::WqeOp;
+
+constexpr unsigned kMostPosted = 1u << kLogSendQueue, kMostReceives = 1u << kLogReceiveQueue;
+
+std::uint64_t pair_of(unsigned a, unsigned b) { return std::uint64_t{std::min(a, b)} << 32 | std::max(a, b); }
+
+}  // namespace
+
+Traffic::Traffic(const Workload& workload, Cards& cards, Coupling& coupling)
+    : workload_(workload),
+      cards_(cards),
+      coupling_(coupling),
+      first_dependency_(workload.messages.size() + 1),
+      heard_(workload.messages.size()),
+      times_(workload.messages.size()),
+      by_peer_(cards.size()),
+      by_qpn_(cards.size()) {
+  for (const Dependency& d : workload.dependencies) {
+    ++first_dependency_[d.before + 1];
+    if (workload.messages[d.after].source != workload.messages[d.before].source) heard_[d.before] = 1;
+  }
+  for (std::size_t i = 1; i < first_dependency_.size(); ++i) first_dependency_[i] += first_dependency_[i - 1];
+  for (std::uint32_t i = 0; i < workload.messages.size(); ++i) {
+    const Message& m = workload.messages[i];
+    waits_.push_back(m.waits);
+    if (m.waits == 0) starts_.push_back(i);
+    for (const auto& [card, peer] : {std::pair(m.source, m.destination), std::pair(m.destination, m.source)}) {
+      Connection& c = by_peer_[card][peer];
+      c.card = card;
+      c.peer = peer;
+      c.to_receive += card == m.destination && heard_[i];
+    }
+  }
+  std::stable_sort(starts_.begin(), starts_.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return workload.messages[a].start < workload.messages[b].start;
+  });
+}
+
+std::uint64_t Traffic::connections(const Workload& workload) {
+  std::set<std::uint64_t> pairs;
+  for (const Message& m : workload.messages) pairs.insert(pair_of(m.source, m.destination));
+  return pairs.size();
+}
+
+Cards::Needs Traffic::needs() const {
+  Cards::Needs n;
+  for (const Message& m : workload_.messages) n.largest_message = std::max(n.largest_message, m.bytes);
+  for (const auto& connections : by_peer_) {
+    n.sends.push_back(static_cast<unsigned>(connections.size() * kMostPosted));
+    n.receives.push_back(static_cast<unsigned>(
+        std::count_if(connections.begin(), connections.end(), [](const auto& c) { return c.second.to_receive != 0; }) *
+        kMostReceives));
+  }
+  return n;
+}
+
+Traffic::Connection& Traffic::connection(unsigned card, unsigned peer) { return by_peer_[card].at(peer); }
+
+void Traffic::connect(const std::function<void(std::size_t, std::size_t)>& told) {
+  std::set<std::uint64_t> pairs;
+  for (const Message& m : workload_.messages) pairs.insert(pair_of(m.source, m.destination));
+  std::size_t count = 0;
+  for (const std::uint64_t pair : pairs) {
+    const auto a = static_cast<unsigned>(pair >> 32), b = static_cast<unsigned>(pair & 0xffffffff);
+    const bool receives = connection(a, b).to_receive != 0 || connection(b, a).to_receive != 0;
+    cards_.connect(a, b, receives);
+    for (const auto& [card, peer] : {std::pair(a, b), std::pair(b, a)}) {
+      Connection& c = connection(card, peer);
+      c.qp = cards_.card(card).qps.at(peer).get();
+      by_qpn_[card][c.qp->qpn()] = &c;
+      post_receives(c, kMostReceives);
+    }
+    told(++count, pairs.size());
+  }
+}
+
+void Traffic::post_receives(Connection& c, unsigned most) {
+  for (; most != 0 && c.to_receive != 0; --most, --c.to_receive) c.qp->post_recv({});
+}
+
+void Traffic::begin() {
+  begin_ = (fabric::now() + kNs - 1) / kNs * kNs;
+  for (unsigned i = 0; i < cards_.size(); ++i) {
+    Card& card = cards_.card(i);
+    card.send_cq->set_handler([this, i] { sent(i); });
+    card.receive_cq->set_handler([this, i] { received(i); });
+    card.send_cq->arm();
+    card.receive_cq->arm();
+  }
+  ns3::Simulator::Schedule(ns3::PicoSeconds(begin_ - fabric::now()), &Traffic::start_due, this);
+}
+
+void Traffic::start_due() {
+  coupling_.act([this] {
+    const Time now = since_begin();
+    while (next_start_ < starts_.size() && workload_.messages[starts_[next_start_]].start <= now)
+      ready(starts_[next_start_++]);
+  });
+  if (next_start_ == starts_.size()) return;
+  const Time next = workload_.messages[starts_[next_start_]].start - since_begin();
+  ns3::Simulator::Schedule(ns3::PicoSeconds(next), &Traffic::start_due, this);
+}
+
+void Traffic::ready(std::uint32_t id) {
+  const Message& m = workload_.messages[id];
+  times_[id].posted = since_begin();
+  Connection& c = connection(m.source, m.destination);
+  c.waiting.push_back(id);
+  post(c);
+}
+
+void Traffic::post(Connection& c) {
+  bool any = false;
+  while (!c.waiting.empty() && c.posted.size() < kMostPosted) {
+    const std::uint32_t id = c.waiting.front();
+    c.waiting.pop_front();
+    Card &from = cards_.card(c.card), &to = cards_.card(c.peer);
+    bare::SendWr w;
+    w.op = heard_[id] ? WqeOp::kRdmaWriteImm : WqeOp::kRdmaWrite;
+    w.sges = {{from.source->start(), from.source->key(),
+               static_cast<std::uint32_t>(workload_.messages[id].bytes)}};
+    w.raddr = to.destination->start();
+    w.rkey = to.destination->key();
+    w.imm = id;
+    c.qp->post(w, false);
+    c.posted.push_back(id);
+    any = true;
+  }
+  if (any) c.qp->ring_doorbell();
+}
+
+void Traffic::sent(unsigned number) {
+  Card& card = cards_.card(number);
+  while (const auto completion = card.send_cq->poll()) {
+    const auto at = by_qpn_[number].find(completion->qpn);
+    if (at == by_qpn_[number].end() || at->second->posted.empty()) continue;
+    Connection& c = *at->second;
+    const std::uint32_t id = c.posted.front();
+    c.posted.pop_front();
+    if (completion->error()) {
+      if (failure_.empty())
+        failure_ = "message " + std::to_string(id) + " from card " + std::to_string(c.card) + " to card " +
+                   std::to_string(c.peer) + " failed: " + completion->text();
+      return Coupling::stop();
+    }
+    times_[id].done = since_begin();
+    ++done_;
+    bytes_done_ += workload_.messages[id].bytes;
+    reached(id, number);
+    post(c);
+  }
+  card.send_cq->arm();
+  if (complete()) Coupling::stop();
+}
+
+void Traffic::received(unsigned number) {
+  Card& card = cards_.card(number);
+  while (const auto completion = card.receive_cq->poll()) {
+    const auto at = by_qpn_[number].find(completion->qpn);
+    if (at == by_qpn_[number].end() || completion->error()) continue;  // the sender has one, too
+    post_receives(*at->second, 1);
+    if (completion->imm < workload_.messages.size()) reached(completion->imm, number);
+  }
+  card.receive_cq->arm();
+}
+
+void Traffic::reached(std::uint32_t id, unsigned at) {
+  for (std::uint32_t i = first_dependency_[id]; i < first_dependency_[id + 1]; ++i) {
+    const std::uint32_t after = workload_.dependencies[i].after;
+    if (workload_.messages[after].source == at && --waits_[after] == 0) ready(after);
+  }
+}
+
+}  // namespace hcasim::fabric

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// The workloads' messages on their way: posted when what they wait for is there, as RDMA WRITEs (with an
+// immediate where the receiver has to hear of it), and noted when they have been acknowledged.
+#ifndef HCASIM_FABRIC_TRAFFIC_H
+#define HCASIM_FABRIC_TRAFFIC_H
+
+#include <deque>
+#include <functional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "fabric/cards.h"
+#include "fabric/workload.h"
+
+namespace hcasim::fabric {
+
+class Traffic {
+ public:
+  Traffic(const Workload& workload, Cards& cards, Coupling& coupling);
+
+  // Of what is to be connected and received.
+  static std::uint64_t connections(const Workload& workload);
+  Cards::Needs needs() const;
+  // Connects all that will speak. told: how many pairs of how many are done.
+  void connect(const std::function<void(std::size_t, std::size_t)>& told);
+  // From now on; times of messages count from here.
+  void begin();
+
+  struct Times {
+    Time posted = kNever, done = kNever;  // ps, from begin(); kNever: not yet
+  };
+  const std::vector<Times>& times() const { return times_; }
+  std::size_t done() const { return done_; }
+  bool complete() const { return done_ == workload_.messages.size(); }
+  std::uint64_t bytes_done() const { return bytes_done_; }
+  // "" or the first message that failed, and how. The run is over then.
+  const std::string& failure() const { return failure_; }
+
+ private:
+  struct Connection {
+    unsigned card = 0, peer = 0;
+    bare::Qp* qp = nullptr;
+    std::deque<std::uint32_t> waiting, posted;  // messages
+    std::uint32_t to_receive = 0;               // that no receive WQE has been posted for
+  };
+  void ready(std::uint32_t message);
+  void post(Connection& c);
+  void post_receives(Connection& c, unsigned most);
+  void sent(unsigned card);
+  void received(unsigned card);
+  void reached(std::uint32_t message, unsigned at);
+  void start_due();
+  Connection& connection(unsigned card, unsigned peer);
+  Time since_begin() const { return fabric::now() - begin_; }
+
+  const Workload& workload_;
+  Cards& cards_;
+  Coupling& coupling_;
+  std::vector<std::uint32_t> first_dependency_;  // of each message, and one more
+  std::vector<std::uint8_t> heard_;              // the receiver of this message has to hear of it
+  std::vector<std::uint32_t> waits_;
+  std::vector<Times> times_;
+  std::vector<std::unordered_map<std::uint32_t, Connection>> by_peer_;     // of each card
+  std::vector<std::unordered_map<std::uint32_t, Connection*>> by_qpn_;     // of each card
+  std::vector<std::uint32_t> starts_;  // messages that wait for their time alone, by it
+  std::size_t next_start_ = 0;
+  std::size_t done_ = 0;
+  std::uint64_t bytes_done_ = 0;
+  Time begin_ = 0;
+  std::string failure_;
+};
+
+}  // namespace hcasim::fabric
+#endif

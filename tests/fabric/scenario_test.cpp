@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Files: what is wrong is said with file, line and key; nothing in a file ends the program.
+#include "fabric/scenario.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <sstream>
+
+namespace hcasim::fabric {
+namespace {
+
+using ::testing::HasSubstr;
+
+class ScenarioFile : public ::testing::Test {
+ protected:
+  ScenarioFile() {
+    folder_ = (std::filesystem::temp_directory_path() / "hcasim-fabric.XXXXXX").string();
+    if (!mkdtemp(folder_.data())) folder_.clear();
+  }
+  ~ScenarioFile() override { std::filesystem::remove_all(folder_); }
+  std::string write(const std::string& text, const char* name = "x.toml") const {
+    std::string path = folder_ + "/" + name;
+    std::ofstream(path) << text;
+    return path;
+  }
+  // "" or what is said.
+  std::string said(const std::string& text) const {
+    try {
+      const Scenario s = read_scenario(write(text));
+      build_workload(s.workloads, build_topology(s.topology).cards);
+      return "";
+    } catch (const ScenarioError& e) {
+      return e.what();
+    }
+  }
+  std::string folder_;
+};
+
+const char* const kGood =
+    "[topology]\nkind = \"star\"\nhosts = 3\n"
+    "[workload]\nkind = \"incast\"\nbytes = 1000\n";
+
+TEST_F(ScenarioFile, TheShortestOneIsRead) {
+  const Scenario s = read_scenario(write(kGood));
+  EXPECT_EQ(s.topology.hosts, 3u);
+  ASSERT_EQ(s.workloads.size(), 1u);
+  EXPECT_EQ(s.workloads[0].senders, 2u);
+  EXPECT_EQ(s.switches.lossless, 0);
+}
+
+TEST_F(ScenarioFile, WhatIsWrongIsSaidWithItsLine) {
+  const struct {
+    std::string text;
+    const char *line, *says;
+  } cases[] = {
+      {"", ":1: ", "topology: is missing"},
+      {"[topology]\nkind = \"ring\"", ":2: ", "[topology] kind: must be one of star, leaf-spine"},
+      {"[topology]\nkind = 3", ":2: ", "must be one of"},
+      {"[topology]\nhosts = 3", ":1: ", "[topology] kind: is missing"},
+      {"[topology]\nkind = \"star\"", ":1: ", "[topology] hosts: is missing; a whole number from 2"},
+      {"[topology]\nkind = \"star\"\nhosts = -1", ":3: ", "a whole number from 2 to 512"},
+      {"[topology]\nkind = \"star\"\nhosts = 1e9", ":3: ", "a whole number"},
+      {"[topology]\nkind = \"fat-tree\"\nk = 5", ":3: ", "must be even"},
+      {"[topology]\nkind = \"leaf-spine\"\nleaves = 512\nhosts = 256\nspines = 1", ":2: ", "these are 131072 cards"},
+      {"[topology]\nkind = \"star\"\nhosts = 3\ncolour = 1", ":4: ", "colour: there is no such key here; allowed are hosts, kind"},
+      {"[topology]\nkind = \"star\"\nhosts = 3", ":1: ", "workload: is missing"},
+      {"topology = 3", ":1: ", "must be a table, [topology]"},
+      {"[topology", ":1: ", ""},
+      {std::string(kGood) + "peers = 1", ":7: ", "peers: there is no such key"},
+      {std::string(kGood) + "senders = 3", ":7: ", "from 1 to 2"},
+      {std::string(kGood) + "receiver = 3", ":7: ", "from 0 to 2"},
+      {std::string(kGood) + "start_us = nan", ":7: ", "a number from 0"},
+      {std::string(kGood) + "[links]\nhost_ns = 0", ":8: ", "a number from 1 to"},
+      {std::string(kGood) + "[links]\nfabric_gbps = 0.001", ":8: ", "a number from 1 to"},
+      {std::string(kGood) + "[switch]\npfc = [3, 8]", ":8: ", "a list, each a whole number from 0 to 7"},
+      {std::string(kGood) + "[switch]\npfc = 3", ":8: ", "must be a list"},
+      {std::string(kGood) + "[switch]\nlatency_ns = 0", ":8: ", "a number from 1"},
+      {std::string(kGood) + "[switch]\nlatency_ns = inf", ":8: ", "a number from 1"},
+      {std::string(kGood) + "[switch]\ncut_through = 1", ":8: ", "true or false"},
+      {std::string(kGood) + "[switch]\necn_kmax_kib = 3", ":8: ", "must not be less than ecn_kmin_kib"},
+      {std::string(kGood) + "[switch]\npfc_xoff_kib = 3", "", "must not be more than pfc_xoff_kib"},
+      {std::string(kGood) + "[card]\nmtu = 3000", ":8: ", "must be 256, 512"},
+      {std::string(kGood) + "[card]\noptions = \"wire=host\"", ":8: ", "is the fabric's business"},
+      {std::string(kGood) + "[run]\nuntil_us = 0", ":8: ", "a number from 1"},
+      {std::string(kGood) + "[run]\nuntil_us = 1e8\nsample_us = 0.1", ":9: ", "more than 10000000 samples"},
+      {"[topology]\nkind = \"star\"\nhosts = 3\n[workload]\nkind = \"trace\"", ":4: ", "file: is missing"},
+      {"[topology]\nkind = \"star\"\nhosts = 3\n[workload]\nkind = \"trace\"\nfile = \"none\"", ":6: ", "cannot read"},
+      {"[topology]\nkind = \"star\"\nhosts = 3\n[workload]\nkind = \"trace\"\nfile = \".\"", ":6: ", "cannot read"},
+      {"[topology]\nkind = \"star\"\nhosts = 3\n[workload]\nkind = \"incast\"\nbytes = 0", ":6: ", "a whole number from 1"},
+      {"[topology]\nkind = \"star\"\nhosts = 3\n[workload]\nkind = \"ring-allreduce\"\nbytes = 2", ":6: ", "must be 3 at least"},
+      {"[topology]\nkind = \"star\"\nhosts = 500\n[workload]\nkind = \"all-to-all\"\nbytes = 2\nrounds = 1000000", "", "more than 4194304 messages"},
+  };
+  for (const auto& c : cases) {
+    const std::string text = said(c.text);
+    EXPECT_THAT(text, HasSubstr(c.says)) << c.text;
+    EXPECT_THAT(text, HasSubstr(*c.line ? std::string("x.toml") + c.line : "")) << c.text;
+  }
+}
+
+TEST_F(ScenarioFile, TracesAreReadLineByLine) {
+  const std::string head = "[topology]\nkind = \"star\"\nhosts = 3\n[workload]\nkind = \"trace\"\nfile = \"t.csv\"";
+  const auto with = [&](const std::string& trace) {
+    write(trace, "t.csv");
+    return said(head);
+  };
+  EXPECT_EQ(with("# nothing\n\n0, 1, 2, 1000\r\n2.5 2 0 7 # more\n"), "");
+  EXPECT_THAT(with("0,1,2,10\n0,1,2"), HasSubstr("t.csv:2: a line is: time"));
+  EXPECT_THAT(with("0,1,3,10"), HasSubstr("there is no card 3; cards are 0 to 2"));
+  EXPECT_THAT(with("0,1,1,10"), HasSubstr("are the same"));
+  EXPECT_THAT(with("0,1,2,0"), HasSubstr("1 to 1073741824 bytes"));
+  EXPECT_THAT(with("-1,1,2,1"), HasSubstr("the time must be"));
+  EXPECT_THAT(with("nan,1,2,1"), HasSubstr("t.csv:1: "));
+  EXPECT_THAT(with("0,1,2,99999999999999999999999"), HasSubstr("t.csv:1: "));
+  EXPECT_THAT(with(std::string(100000, '0')), HasSubstr("too long"));
+  EXPECT_THAT(with("# nothing"), HasSubstr("no message"));
+}
+
+TEST_F(ScenarioFile, ExamplesAreRight) {
+  unsigned count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(EXAMPLES)) {
+    if (entry.path().extension() != ".toml") continue;
+    EXPECT_NO_THROW(read_scenario(entry.path().string())) << entry.path();
+    ++count;
+  }
+  EXPECT_GE(count, 4u);
+}
+
+// Bytes of an example changed, taken out, doubled: it is read or refused, and nothing else.
+TEST_F(ScenarioFile, DamagedOnesAreReadOrRefused) {
+  std::mt19937 random(1);
+  unsigned refused = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(EXAMPLES)) {
+    if (entry.path().extension() != ".toml") continue;
+    std::ostringstream all;
+    all << std::ifstream(entry.path()).rdbuf();
+    for (int i = 0; i < 150; ++i) {
+      std::string text = all.str();
+      for (unsigned n = random() % 3 + 1; n-- > 0;) {
+        const std::size_t at = random() % text.size();
+        switch (random() % 3) {
+          case 0:
+            text[at] = static_cast<char>(random());
+            break;
+          case 1:
+            text.erase(at, random() % 20);
+            break;
+          default:
+            text.insert(at, text.substr(random() % text.size(), random() % 20));
+            break;
+        }
+      }
+      try {
+        read_scenario(write(text));
+      } catch (const ScenarioError&) {
+        ++refused;
+      }
+    }
+  }
+  EXPECT_GT(refused, 100u);
+}
+
+}  // namespace
+}  // namespace hcasim::fabric
