@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
 
 namespace hcasim::fabric {
 
@@ -39,6 +40,42 @@ std::string options_of(const CardSpec& spec, unsigned number) {
   std::snprintf(text, sizeof text, "wire=host,link=eth,name=card%u,mac=02:00:00:%02x:%02x:%02x,profile=", number,
                 id >> 16 & 0xff, id >> 8 & 0xff, id & 0xff);
   return text + spec.profile + (spec.options.empty() ? "" : "," + spec.options);
+}
+
+// A row of kDcqcnKeys: its bit of the field select, and its field.
+struct DcqcnField {
+  unsigned bit;
+  Mailbox& (*set)(Mailbox&, std::uint32_t);
+};
+using Params = prm::modify_cong_params_in;
+template <class F>
+Mailbox& set_field(Mailbox& in, std::uint32_t value) {
+  return in.set<F>(value);
+}
+using Rp = Params::congestion_parameters::cong_control_r_roce_ecn_rp;
+using Np = Params::congestion_parameters::cong_control_r_roce_ecn_np;
+constexpr DcqcnField kDcqcnFields[] = {{3, set_field<Rp::rpg_time_reset>},
+                                       {4, set_field<Rp::rpg_byte_reset>},
+                                       {5, set_field<Rp::rpg_threshold>},
+                                       {7, set_field<Rp::rpg_ai_rate>},
+                                       {8, set_field<Rp::rpg_hai_rate>},
+                                       {9, set_field<Rp::rpg_min_dec_fac>},
+                                       {10, set_field<Rp::rpg_min_rate>},
+                                       {11, set_field<Rp::rate_to_set_on_first_cnp>},
+                                       {12, set_field<Rp::dce_tcp_g>},
+                                       {13, set_field<Rp::dce_tcp_rtt>},
+                                       {14, set_field<Rp::rate_reduce_monitor_period>},
+                                       {2, set_field<Np::min_time_between_cnps>}};
+static_assert(std::size(kDcqcnFields) == std::size(kDcqcnKeys));
+
+void set_parameter(Device& device, unsigned row, std::uint32_t value) {
+  const bool np = row == kCnpInterval;
+  Mailbox in(prm::op::MODIFY_CONG_PARAMS, Params::bytes);
+  in.set<Params::cong_protocol>(np ? kNotificationPoint : kReactionPoint);
+  in.set<Params::field_select::field_select_r_roce_rp::field_select_r_roce_rp>(1u << kDcqcnFields[row].bit);
+  kDcqcnFields[row].set(in, value);
+  const CommandResult r = device.exec(in);
+  if (!r.ok()) throw BareError(std::string("the card does not take ") + kDcqcnKeys[row].name + ": " + r.text());
 }
 
 }  // namespace
@@ -88,6 +125,7 @@ void Card::set_congestion_control(const CardSpec& spec) {
     in.set<In::cong_protocol>(protocol).set<In::priority>(spec.priority).set<In::enable>(spec.dcqcn);
     device->exec(in).must();
   }
+  for (const auto& [row, value] : spec.dcqcn_values) set_parameter(*device, row, value);
 }
 
 void Card::bring_up(const CardSpec& spec, std::uint64_t largest, unsigned sends, unsigned receives) {

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <ctime>
 #include <memory>
 
 namespace hcasim::fabric {
@@ -18,6 +19,12 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+double cpu_seconds() {
+  timespec t{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
+}
 
 std::string microseconds(Time t) {
   char text[40];
@@ -195,6 +202,7 @@ Result run_scenario(const Scenario& scenario, const std::function<void(const std
   r.wall_setup_s = seconds_since(began);
 
   const Clock::time_point started = Clock::now();
+  const double cpu = cpu_seconds();
   Watch watch(network, traffic, workload.messages.size(), scenario.sample, r, progress);
   traffic.begin();
   const Time start = now();
@@ -202,6 +210,7 @@ Result run_scenario(const Scenario& scenario, const std::function<void(const std
   coupling.run(start + scenario.until);
   r.simulated = now() - start;
   r.wall_run_s = seconds_since(started);
+  r.cpu_run_s = cpu_seconds() - cpu;
   r.failure = traffic.failure();
   collect_jobs(scenario, workload, traffic, r);
   network.collect(r, r.simulated);

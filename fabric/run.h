@@ -43,7 +43,7 @@ struct Result {
   std::uint64_t pauses_by_switches = 0, pauses_by_cards = 0, cnps = 0, retransmits = 0, refused = 0;
   std::uint64_t arrivals_hash = 0;
   std::string failure;
-  double wall_setup_s = 0, wall_run_s = 0;
+  double wall_setup_s = 0, wall_run_s = 0, cpu_run_s = 0;
   std::uint64_t memory_bytes = 0;  // of this process, at the end
 };
 

@@ -2,6 +2,7 @@
 #include "fabric/scenario.h"
 
 #include <filesystem>
+#include <iterator>
 
 namespace hcasim::fabric {
 
@@ -36,7 +37,7 @@ SwitchConfig read_switch(Section s, std::uint64_t seed) {
   return c;
 }
 
-CardSpec read_card(Section s) {
+CardSpec read_card(Section s, Section dcqcn) {
   CardSpec c;
   c.profile = s.text("profile", c.profile);
   c.options = s.text("options", "");
@@ -50,6 +51,12 @@ CardSpec read_card(Section s) {
   c.ack_timeout = static_cast<unsigned>(s.whole("ack_timeout", 14, 1, 31));
   c.retries = static_cast<unsigned>(s.whole("retries", 7, 0, 7));
   s.done();
+  for (unsigned row = 0; row < std::size(kDcqcnKeys); ++row) {
+    const DcqcnKey& key = kDcqcnKeys[row];
+    if (dcqcn.has(key.name))
+      c.dcqcn_values.emplace_back(row, static_cast<std::uint32_t>(dcqcn.whole(key.name, key.low, key.high)));
+  }
+  dcqcn.done();
   return c;
 }
 
@@ -71,7 +78,7 @@ Scenario read_scenario(const std::string& file) {
   if (!root.has("topology")) root.fail("topology", "is missing; a [topology] with its kind: star, leaf-spine, fat-tree, rail");
   s.topology = read_topology(root.table("topology"), root.table("links"));
   s.switches = read_switch(root.table("switch"), seed);
-  s.card = read_card(root.table("card"));
+  s.card = read_card(root.table("card"), root.table("dcqcn"));
   s.workloads = read_workloads(root, file, build_topology(s.topology).cards);
   Section run = root.table("run");
   s.until = static_cast<Time>(run.real("until_us", 1e6, 1, 1e8) * static_cast<double>(kUs));

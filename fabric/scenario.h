@@ -4,6 +4,7 @@
 #define HCASIM_FABRIC_SCENARIO_H
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "fabric/switch.h"
@@ -12,11 +13,35 @@
 
 namespace hcasim::fabric {
 
+// As debugfs and mlxconfig name them (model/cc/params.h says what they do and their units).
+struct DcqcnKey {
+  const char* name;
+  std::uint32_t low, high;
+};
+enum DcqcnRow : unsigned {
+  kTimeReset, kByteReset, kThreshold, kAiRate, kHaiRate, kMinDecFac, kMinRate, kFirstCnpRate, kAlphaG, kAlphaPeriod,
+  kCutPeriod, kCnpInterval
+};
+inline constexpr DcqcnKey kDcqcnKeys[] = {{"rpg_time_reset", 0, 131071},
+                                          {"rpg_byte_reset", 0, 32767},
+                                          {"rpg_threshold", 0, 31},
+                                          {"rpg_ai_rate", 0, 100000},
+                                          {"rpg_hai_rate", 0, 100000},
+                                          {"rpg_min_dec_fac", 0, 100},
+                                          {"rpg_min_rate", 1, 100000},
+                                          {"rate_to_set_on_first_cnp", 0, 100000},
+                                          {"dce_tcp_g", 0, 1023},
+                                          {"dce_tcp_rtt", 1, 131071},
+                                          {"rate_reduce_monitor_period", 1, 1000000},
+                                          {"min_time_between_cnps", 0, 131071}};
+
 struct CardSpec {
   std::string profile = "connectx5-100g-roce";
   std::string options;      // further ones of hca_create()
   unsigned priority = 3;    // of what the workloads send, by its DSCP
   bool dcqcn = true;        // reaction and notification points of that priority
+  // Parameters of theirs that are not as the card is delivered: rows of kDcqcnKeys with their values.
+  std::vector<std::pair<unsigned, std::uint32_t>> dcqcn_values;
   unsigned mtu = 4096;      // of the path
   unsigned ack_timeout = 14, retries = 7;
 };

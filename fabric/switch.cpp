@@ -9,7 +9,7 @@ namespace hcasim::fabric {
 namespace {
 
 constexpr std::uint16_t kStop = 0xffff;  // quanta; renewed at half of them
-constexpr std::uint64_t kOwnMacs = 0x020100000000;
+constexpr std::uint64_t kOwnMacs = 0x020100000000, kCardMacs = 0x020000;  // the latter without its last 3 bytes
 
 std::uint64_t note(std::uint64_t hash, Time t, std::uint32_t bytes) {
   constexpr std::uint64_t kPrime = 1099511628211ull;
@@ -31,8 +31,24 @@ unsigned Switch::add_port(double rate_gbps) {
 void Switch::add_route(std::uint64_t mac, const std::vector<unsigned>& ports) {
   auto group = std::find(groups_.begin(), groups_.end(), ports);
   if (group == groups_.end()) group = groups_.insert(groups_.end(), ports);
-  routes_.emplace_back(mac, static_cast<std::uint32_t>(group - groups_.begin()));
-  sorted_ = false;
+  const auto number = static_cast<std::uint16_t>(group - groups_.begin() + 1);
+  if (mac >> 24 != kCardMacs) {
+    far_routes_[mac] = number;
+    return;
+  }
+  const std::size_t index = mac & 0xffffff;
+  if (near_routes_.size() <= index) near_routes_.resize(index + 1);
+  near_routes_[index] = number;
+}
+
+const std::vector<unsigned>* Switch::route(std::uint64_t mac) const {
+  std::uint16_t number = 0;
+  if (mac >> 24 == kCardMacs) {
+    if (const std::size_t index = mac & 0xffffff; index < near_routes_.size()) number = near_routes_[index];
+  } else if (const auto at = far_routes_.find(mac); at != far_routes_.end()) {
+    number = at->second;
+  }
+  return number == 0 || groups_[number - 1].empty() ? nullptr : &groups_[number - 1];
 }
 
 // ---- What is due ----
@@ -97,16 +113,12 @@ void Switch::arrive(unsigned port, FramePtr frame, Time now) {
   in.counters.rx_bytes += frame->length();
   in.counters.arrivals_hash = note(in.counters.arrivals_hash, now, frame->length());
   if (frame->mac_control) return take_pause(port, *frame, now);
-  if (!sorted_) {
-    std::sort(routes_.begin(), routes_.end());
-    sorted_ = true;
-  }
-  const auto route = std::lower_bound(routes_.begin(), routes_.end(), std::pair(frame->dmac, 0u));
-  if (route == routes_.end() || route->first != frame->dmac || groups_[route->second].empty()) {
+  const std::vector<unsigned>* const way = route(frame->dmac);
+  if (!way) {
     ++in.counters.dropped_unrouted;
     return;
   }
-  const std::vector<unsigned>& group = groups_[route->second];
+  const std::vector<unsigned>& group = *way;
   const unsigned out =
       group.size() == 1 ? group.front() : group[mix(frame->flow ^ (number_ + 1) * 0x9e3779b97f4a7c15ull) % group.size()];
   Port& to = ports_[out];

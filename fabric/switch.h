@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <deque>
 #include <random>
+#include <unordered_map>
 #include <vector>
 
 #include "fabric/frame.h"
@@ -132,8 +133,11 @@ class Switch {
   Owner& owner_;
   std::deque<Port> ports_;
   std::vector<std::vector<unsigned>> groups_;
-  std::vector<std::pair<std::uint64_t, std::uint32_t>> routes_;  // by MAC, sorted when used first
-  bool sorted_ = true;
+  const std::vector<unsigned>* route(std::uint64_t mac) const;
+  // Of MACs 02:00:00:xx:xx:xx, which a fabric's cards have, by their last bytes: a group and one more. All
+  // others.
+  std::vector<std::uint16_t> near_routes_;
+  std::unordered_map<std::uint64_t, std::uint16_t> far_routes_;
   std::vector<Item> agenda_;  // a heap
   Time armed_ = kNever;
   std::uint64_t shared_ = 0, in_headroom_ = 0;  // bytes

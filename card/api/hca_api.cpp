@@ -36,7 +36,6 @@ using hcasim::api::usable;
 
 namespace {
 
-constexpr unsigned kMaxHcas = 64;
 constexpr unsigned kCardPorts = 2;           // of a card that options join of several HCAs
 constexpr std::size_t kMostArriving = 4096;  // frames in the port, beyond which the host is asked to wait
 
@@ -280,8 +279,8 @@ hca_t* hca_create(const char* options, const hca_host_ops* ops, void* opaque, ch
       tell(err, err_len, "dma_read, dma_write and msix must be given");
       return nullptr;
     }
-    if (all().size() >= kMaxHcas) {
-      tell(err, err_len, "too many HCAs: there may be " + std::to_string(kMaxHcas));
+    if (all().size() >= hcasim::api::kMaxHcas) {
+      tell(err, err_len, "too many HCAs: there may be " + std::to_string(hcasim::api::kMaxHcas));
       return nullptr;
     }
     const unsigned number = static_cast<unsigned>(all().size());
