@@ -30,6 +30,7 @@ class Coupling final : public bare::Clock {
   std::int64_t now() const override;
   void wait(std::int64_t until) override;
   void raised(bare::Function& function) override;
+  bool serves() const override { return true; }
 
   // The cards may have something to do now, or at t (ps).
   void due(Time t);

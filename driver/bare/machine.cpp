@@ -261,6 +261,7 @@ void Machine::start() {
 }
 
 bool Machine::dispatch() {
+  if (clock_ && clock_->serves()) return false;
   bool any = false;
   for (auto& f : functions_) any = f->dispatch() || any;
   return any;

@@ -92,7 +92,9 @@ Buffer HostMemory::allocate(std::size_t size, std::size_t align) {
   b.data_ = base_ + first * kPage;
   b.size_ = pages * kPage;
   b.bus_ = kBusBase + first * kPage;
-  std::memset(b.data_, 0, b.size_);
+  // Fresh ones are not touched: many are the device's, which touches few of them.
+  if (first < fresh_) std::memset(b.data_, 0, std::min(fresh_ - first, pages) * kPage);
+  fresh_ = std::max(fresh_, first + pages);
   return b;
 }
 
@@ -100,6 +102,7 @@ Buffer HostMemory::allocate_scattered(std::size_t size) {
   const std::size_t pages = std::max<std::size_t>(1, (size + kPage - 1) / kPage);
   // Allocates twice the pages and frees every other one, so that none are adjacent; then reverses the order.
   const std::size_t run = take(2 * pages, 1);
+  fresh_ = std::max(fresh_, run + 2 * pages);
   for (std::size_t i = 0; i < pages; ++i) give(run + 2 * i + 1, 1);
   Buffer b;
   b.memory_ = this;

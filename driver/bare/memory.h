@@ -118,6 +118,7 @@ class HostMemory {
   std::uint8_t* base_ = nullptr;
   std::size_t size_ = 0;
   std::size_t in_use_ = 0;
+  std::size_t fresh_ = 0;  // pages from here on have never been anybody's: the system has them as zeros
   bool bus_master_ = true;
   std::vector<std::uint8_t> state_;          // by page
   std::map<std::size_t, std::size_t> free_;  // first page -> pages

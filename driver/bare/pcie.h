@@ -46,6 +46,8 @@ class Clock {
   // A function that had no interrupt pending has one now. Called while the HCAs run: it is no place to serve
   // it.
   virtual void raised(Function&) {}
+  // Whether it has interrupts served (Function::dispatch()) within wait(), so that nobody need look for more.
+  virtual bool serves() const { return false; }
 
  protected:
   ~Clock() = default;
