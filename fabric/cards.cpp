@@ -30,7 +30,7 @@ DeviceOptions device_options() {
 CqOptions cq_options(unsigned entries) {
   CqOptions o;
   o.log_size = 6;
-  while (1u << o.log_size < entries && o.log_size < 16) ++o.log_size;
+  while (1u << o.log_size < entries && o.log_size < kLogMostCompletions) ++o.log_size;
   return o;
 }
 
@@ -145,7 +145,11 @@ Cards::Cards(const Scenario& scenario, unsigned count, std::uint64_t qps, Coupli
     : spec_(scenario.card), machine_(kMemory + count * kMemoryOfCard + qps * kMemoryOfQp, coupling) {
   for (unsigned i = 0; i < count; ++i) {
     ports_.push_back(std::make_unique<CardPort>(coupling));
-    machine_.add_hca(options_of(spec_, i), ports_.back()->sink());
+    try {
+      machine_.add_hca(options_of(spec_, i), ports_.back()->sink());
+    } catch (const BareError& e) {
+      throw ScenarioError(std::string("[card]: ") + e.what());
+    }
   }
 }
 

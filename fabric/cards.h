@@ -67,6 +67,7 @@ class Cards {
 };
 
 constexpr unsigned kLogSendQueue = 5, kLogReceiveQueue = 5;  // WQEs of a connection
+constexpr unsigned kLogMostCompletions = 16;                 // CQEs of a card
 
 }  // namespace hcasim::fabric
 #endif

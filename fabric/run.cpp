@@ -9,7 +9,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <ctime>
+#include <fstream>
 #include <memory>
 
 namespace hcasim::fabric {
@@ -162,6 +164,21 @@ void collect_jobs(const Scenario& scenario, const Workload& workload, const Traf
   for (Result::Job& job : r.jobs) std::sort(job.durations.begin(), job.durations.end());
 }
 
+// Before the kernel ends the process in the midst of it.
+void check_memory(std::uint64_t cards, std::uint64_t qps) {
+  constexpr std::uint64_t kOfCard = 3u << 19, kOfQp = 24u << 10;  // bytes, as measured (docs/fabric.md)
+  const std::uint64_t wanted = cards * kOfCard + qps * kOfQp;
+  std::ifstream info("/proc/meminfo");
+  for (std::string line; std::getline(info, line);) {
+    if (line.rfind("MemAvailable:", 0) != 0) continue;
+    const std::uint64_t there = std::strtoull(line.c_str() + 13, nullptr, 10) << 10;
+    if (wanted <= there) return;
+    throw ScenarioError(std::to_string(cards) + " cards with " + std::to_string(qps) + " QPs take about " +
+                        std::to_string(wanted >> 20) + " MiB, and " + std::to_string(there >> 20) +
+                        " are available: take fewer cards or peers");
+  }
+}
+
 std::uint64_t peak_memory() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -179,6 +196,7 @@ Result run_scenario(const Scenario& scenario, const std::function<void(const std
   const Workload workload = build_workload(scenario.workloads, topology.cards);
   r.cards = topology.cards;
   r.switches = static_cast<unsigned>(topology.switches.size());
+  check_memory(topology.cards, Traffic::connections(workload) * 2);
   // What ns-3 and the model hold on to lives as long as they do: to the end of the process.
   auto& coupling = *new Coupling;
   progress("making " + std::to_string(topology.cards) + " cards");

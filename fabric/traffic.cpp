@@ -13,6 +13,12 @@ namespace {
 using bare::WqeOp;
 
 constexpr unsigned kMostPosted = 1u << kLogSendQueue, kMostReceives = 1u << kLogReceiveQueue;
+constexpr std::size_t kMostCompletions = 1u << kLogMostCompletions;
+
+// Of each of a card's connections, so that its CQ has room for all.
+unsigned share(unsigned most, std::size_t connections) {
+  return static_cast<unsigned>(std::clamp<std::size_t>(kMostCompletions / std::max<std::size_t>(1, connections), 1, most));
+}
 
 std::uint64_t pair_of(unsigned a, unsigned b) { return std::uint64_t{std::min(a, b)} << 32 | std::max(a, b); }
 
@@ -58,10 +64,10 @@ Cards::Needs Traffic::needs() const {
   Cards::Needs n;
   for (const Message& m : workload_.messages) n.largest_message = std::max(n.largest_message, m.bytes);
   for (const auto& connections : by_peer_) {
-    n.sends.push_back(static_cast<unsigned>(connections.size() * kMostPosted));
-    n.receives.push_back(static_cast<unsigned>(
-        std::count_if(connections.begin(), connections.end(), [](const auto& c) { return c.second.to_receive != 0; }) *
-        kMostReceives));
+    const auto receiving = static_cast<std::size_t>(std::count_if(
+        connections.begin(), connections.end(), [](const auto& c) { return c.second.to_receive != 0; }));
+    n.sends.push_back(static_cast<unsigned>(connections.size() * share(kMostPosted, connections.size())));
+    n.receives.push_back(static_cast<unsigned>(receiving * share(kMostReceives, connections.size())));
   }
   return n;
 }
@@ -80,7 +86,7 @@ void Traffic::connect(const std::function<void(std::size_t, std::size_t)>& told)
       Connection& c = connection(card, peer);
       c.qp = cards_.card(card).qps.at(peer).get();
       by_qpn_[card][c.qp->qpn()] = &c;
-      post_receives(c, kMostReceives);
+      post_receives(c, share(kMostReceives, by_peer_[card].size()));
     }
     told(++count, pairs.size());
   }
@@ -123,7 +129,8 @@ void Traffic::ready(std::uint32_t id) {
 
 void Traffic::post(Connection& c) {
   bool any = false;
-  while (!c.waiting.empty() && c.posted.size() < kMostPosted) {
+  const unsigned most = share(kMostPosted, by_peer_[c.card].size());
+  while (!c.waiting.empty() && c.posted.size() < most) {
     const std::uint32_t id = c.waiting.front();
     c.waiting.pop_front();
     Card &from = cards_.card(c.card), &to = cards_.card(c.peer);

@@ -1,0 +1,67 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# The program: each example runs, twice with the same result; its outputs; what it says of files that are wrong.
+#   tool_test.sh HCASIM-FABRIC EXAMPLES
+set -eu
+fabric=$1
+examples=$2
+work=$(mktemp -d "${TMPDIR:-/tmp}/hcasim-fabric.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+
+for name in fat-tree leaf-spine rail; do
+  "$fabric" "$examples/$name.toml" --json "$work/$name.json" --svg "$work/$name.svg" >"$work/one"
+  "$fabric" "$examples/$name.toml" >"$work/two"
+  # All but what the machine has to do with.
+  for run in one two; do grep -v 'real time' "$work/$run" >"$work/$run.said"; done
+  cmp "$work/one.said" "$work/two.said"
+  grep -q 'hash of all arrivals [0-9a-f]*[1-9a-f]' "$work/one"
+done
+python3 - "$work" <<'PY'
+import json, sys
+for name in ("fat-tree", "leaf-spine", "rail"):
+    r = json.load(open(f"{sys.argv[1]}/{name}.json"))
+    assert r["failure"] == "", r["failure"]
+    assert all(w["done"] == w["messages"] for w in r["workloads"]), name
+    assert r["dropped"] == {"full": 0, "headroom": 0, "unrouted": 0}, r["dropped"]
+    assert r["samples"] and max(l["load"] for l in r["links"]) <= 1
+    assert open(f"{sys.argv[1]}/{name}.svg").read().count("<polyline") >= 3
+rail = json.load(open(f"{sys.argv[1]}/rail.json"))
+# 1 MiB at 100 Gb/s in packets of 4,096 bytes, each with 82 more on the cable.
+least = rail["workloads"][0]["most_us"]
+assert 1048576 / 4096 * 4178 * 8 / 100e3 < least < 95, least
+PY
+
+# wrong FILE WORDS: status 1 and these words, and no abort.
+wrong() {
+  status=0
+  "$fabric" "$1" >"$work/out" 2>&1 || status=$?
+  if [ "$status" != 1 ] || ! grep -q "$2" "$work/out"; then
+    echo "$1: status $status, and not \"$2\":"
+    cat "$work/out"
+    exit 1
+  fi
+}
+wrong "$work/none.toml" 'no such file'
+wrong "$work" 'no such file'
+head -c 200 /dev/urandom >"$work/random.toml"
+wrong "$work/random.toml" 'random.toml'
+base='[topology]
+kind = "star"
+hosts = 2
+[workload]
+kind = "all-to-all"
+bytes = 1000
+[card]'
+printf '%s\nprofile = "none"\n' "$base" >"$work/x.toml"
+wrong "$work/x.toml" 'none'
+printf '%s\noptions = "no=such"\n' "$base" >"$work/x.toml"
+wrong "$work/x.toml" 'no'
+printf '%s\nprofile = "connectx5-edr"\n[dcqcn]\nrpg_ai_rate = 99999\n' "$base" >"$work/x.toml"
+wrong "$work/x.toml" 'rpg_ai_rate'
+# Packets that find no room, and a sender that gives up.
+printf '%s\nretries = 0\nack_timeout = 1\n[links]\nhost_ns = 9000000\n[run]\nuntil_us = 100000\n' "$base" >"$work/x.toml"
+wrong "$work/x.toml" 'FAILED: message'
+if "$fabric" "$examples/rail.toml" --json "$work/none/x" 2>"$work/out"; then exit 1; fi
+grep -q 'cannot write' "$work/out"
+"$fabric" --check "$examples/incast.toml" | grep -q '33 cards, 1 switches, 256 messages'
