@@ -85,8 +85,7 @@ void set_parameter(Device& device, unsigned row, std::uint32_t value) {
 Card::Card(Machine& machine, unsigned n)
     : number(n), device(std::make_unique<Device>(machine.function(n), device_options())) {}
 
-std::unique_ptr<Mr> Card::block(Buffer& buffer, std::uint64_t bytes) {
-  buffer = device->memory().allocate(kBlock, kBlock);
+std::unique_ptr<Mr> Card::block(const Buffer& buffer, std::uint64_t bytes) {
   MkeySpec spec;
   spec.pd = pd->pdn();
   spec.start = kBlockAddress;
@@ -128,15 +127,16 @@ void Card::set_congestion_control(const CardSpec& spec) {
   for (const auto& [row, value] : spec.dcqcn_values) set_parameter(*device, row, value);
 }
 
-void Card::bring_up(const CardSpec& spec, std::uint64_t largest, unsigned sends, unsigned receives) {
+void Card::bring_up(const CardSpec& spec, const Blocks& blocks, std::uint64_t largest, unsigned sends,
+                    unsigned receives) {
   device->probe();
   set_priorities(spec);
   set_congestion_control(spec);
   pd = std::make_unique<Pd>(*device);
   send_cq = std::make_unique<Cq>(*device, cq_options(sends));
   receive_cq = std::make_unique<Cq>(*device, cq_options(receives));
-  source = block(out_, largest);
-  destination = block(in_, largest);
+  source = block(blocks.out, largest);
+  destination = block(blocks.in, largest);
 }
 
 // ---- All ----
@@ -155,9 +155,10 @@ Cards::Cards(const Scenario& scenario, unsigned count, std::uint64_t qps, Coupli
 
 void Cards::start(const Needs& needs, const std::function<void(unsigned)>& told) {
   machine_.start();
+  blocks_ = {machine_.memory().allocate(kBlock, kBlock), machine_.memory().allocate(kBlock, kBlock)};
   for (unsigned i = 0; i < size(); ++i) {
     cards_.push_back(std::make_unique<Card>(machine_, i));
-    cards_.back()->bring_up(spec_, needs.largest_message, needs.sends[i], needs.receives[i]);
+    cards_.back()->bring_up(spec_, blocks_, needs.largest_message, needs.sends[i], needs.receives[i]);
     told(i + 1);
   }
   for (const auto& card : cards_)

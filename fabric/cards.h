@@ -14,12 +14,17 @@
 
 namespace hcasim::fabric {
 
-// A card, and what its driver has made of it. Messages come from one block of memory, over and over, and go to
-// another: only what is on the wire matters here.
+// A card, and what its driver has made of it. Messages of all cards come from one block of the machine's memory,
+// over and over, and go to another: only what is on the wire matters here, and so it stays in the caches of the
+// processor that simulates.
 class Card {
  public:
   Card(bare::Machine& machine, unsigned number);
-  void bring_up(const CardSpec& spec, std::uint64_t largest_message, unsigned sends, unsigned receives);
+  struct Blocks {
+    bare::Buffer out, in;
+  };
+  void bring_up(const CardSpec& spec, const Blocks& blocks, std::uint64_t largest_message, unsigned sends,
+                unsigned receives);
   bool active() { return device->port_state() == 4; }
 
   const unsigned number;
@@ -32,9 +37,7 @@ class Card {
  private:
   void set_priorities(const CardSpec& spec);
   void set_congestion_control(const CardSpec& spec);
-  std::unique_ptr<bare::Mr> block(bare::Buffer& buffer, std::uint64_t bytes);
-
-  bare::Buffer out_, in_;
+  std::unique_ptr<bare::Mr> block(const bare::Buffer& buffer, std::uint64_t bytes);
 };
 
 class Cards {
@@ -62,6 +65,7 @@ class Cards {
  private:
   const CardSpec spec_;
   mutable bare::Machine machine_;
+  Card::Blocks blocks_;
   std::vector<std::unique_ptr<CardPort>> ports_;
   std::vector<std::unique_ptr<Card>> cards_;
 };
