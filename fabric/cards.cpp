@@ -14,9 +14,10 @@ using namespace bare;
 enum : std::uint16_t { kQpts = 0x4002, kQpdpm = 0x4013, kPfcc = 0x5007 };  // access registers
 constexpr unsigned kTrustDscp = 2, kDscps = 64, kDscpsAt = 4, kDscpValid = 0x8000;
 constexpr std::uint32_t kReactionPoint = 1, kNotificationPoint = 2;
-constexpr std::size_t kBlock = 64 << 10;                        // bytes that a message's memory repeats
+constexpr std::size_t kBlock = 64 << 10;                         // bytes that a message's memory repeats
 constexpr std::uint64_t kBlockAddress = std::uint64_t{1} << 40;  // as the card's driver calls it
-constexpr std::size_t kMemory = std::size_t{64} << 20, kMemoryOfCard = std::size_t{4} << 20, kMemoryOfQp = 12 << 10;
+constexpr std::size_t kMemory = std::size_t{64} << 20, kMemoryOfCard = std::size_t{4} << 20,
+                      kMemoryOfQp = 12 << 10;
 constexpr std::int64_t kLongestWait = 20'000'000'000;  // ns
 
 DeviceOptions device_options() {
@@ -37,7 +38,8 @@ CqOptions cq_options(unsigned entries) {
 std::string options_of(const CardSpec& spec, unsigned number) {
   char text[120];
   const unsigned id = number + 1;
-  std::snprintf(text, sizeof text, "wire=host,link=eth,name=card%u,mac=02:00:00:%02x:%02x:%02x,profile=", number,
+  std::snprintf(text, sizeof text,
+                "wire=host,link=eth,name=card%u,mac=02:00:00:%02x:%02x:%02x,profile=", number,
                 id >> 16 & 0xff, id >> 8 & 0xff, id & 0xff);
   return text + spec.profile + (spec.options.empty() ? "" : "," + spec.options);
 }
@@ -75,7 +77,8 @@ void set_parameter(Device& device, unsigned row, std::uint32_t value) {
   in.set<Params::field_select::field_select_r_roce_rp::field_select_r_roce_rp>(1u << kDcqcnFields[row].bit);
   kDcqcnFields[row].set(in, value);
   const CommandResult r = device.exec(in);
-  if (!r.ok()) throw BareError(std::string("the card does not take ") + kDcqcnKeys[row].name + ": " + r.text());
+  if (!r.ok())
+    throw BareError(std::string("the card does not take ") + kDcqcnKeys[row].name + ": " + r.text());
 }
 
 }  // namespace
@@ -175,7 +178,8 @@ void Cards::connect(unsigned a, unsigned b, bool receives) {
   o.log_rq_stride = 0;
   o.no_rq = !receives;
   auto& mine = one.qps[b] = std::make_unique<Qp>(*one.device, *one.pd, *one.send_cq, *one.receive_cq, o);
-  auto& its = other.qps[a] = std::make_unique<Qp>(*other.device, *other.pd, *other.send_cq, *other.receive_cq, o);
+  auto& its = other.qps[a] =
+      std::make_unique<Qp>(*other.device, *other.pd, *other.send_cq, *other.receive_cq, o);
   QpAttr attr;
   attr.mtu = spec_.mtu;
   attr.ack_timeout = spec_.ack_timeout;

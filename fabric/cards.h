@@ -14,9 +14,9 @@
 
 namespace hcasim::fabric {
 
-// A card, and what its driver has made of it. Messages of all cards come from one block of the machine's memory,
-// over and over, and go to another: only what is on the wire matters here, and so it stays in the caches of the
-// processor that simulates.
+// A card, and what its driver has made of it. Messages of all cards come from one block of the machine's
+// memory, over and over, and go to another: only what is on the wire matters here, and so it stays in the
+// caches of the processor that simulates.
 class Card {
  public:
   Card(bare::Machine& machine, unsigned number);

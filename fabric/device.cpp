@@ -35,9 +35,8 @@ Time now() { return ns3::Simulator::Now().GetPicoSeconds(); }
 // ---- The device ----
 
 ns3::TypeId PortDevice::GetTypeId() {
-  static const ns3::TypeId id = ns3::TypeId("hcasim::fabric::PortDevice")
-                                    .SetParent<ns3::NetDevice>()
-                                    .AddConstructor<PortDevice>();
+  static const ns3::TypeId id =
+      ns3::TypeId("hcasim::fabric::PortDevice").SetParent<ns3::NetDevice>().AddConstructor<PortDevice>();
   return id;
 }
 
@@ -65,7 +64,8 @@ void PortDevice::leaves(FramePtr frame, Time t) {
 
 void PortDevice::arrives(FramePtr frame, Time t) {
   if (station_ != nullptr) return station_->arrives(port_, std::move(frame), t);
-  const auto packet = ns3::Create<ns3::Packet>(frame->bytes.data(), static_cast<uint32_t>(frame->bytes.size()));
+  const auto packet =
+      ns3::Create<ns3::Packet>(frame->bytes.data(), static_cast<uint32_t>(frame->bytes.size()));
   ns3::Simulator::ScheduleWithContext(node_->GetId(), ns3::PicoSeconds(std::max<Time>(t - now(), 0)),
                                       &PortDevice::deliver, ns3::Ptr<PortDevice>(this), packet);
 }
@@ -98,8 +98,12 @@ bool PortDevice::SetMtu(uint16_t mtu) {
 void PortDevice::AddLinkChangeCallback(ns3::Callback<void>) {}
 
 ns3::Address PortDevice::GetBroadcast() const { return ns3::Mac48Address::GetBroadcast(); }
-ns3::Address PortDevice::GetMulticast(ns3::Ipv4Address group) const { return ns3::Mac48Address::GetMulticast(group); }
-ns3::Address PortDevice::GetMulticast(ns3::Ipv6Address group) const { return ns3::Mac48Address::GetMulticast(group); }
+ns3::Address PortDevice::GetMulticast(ns3::Ipv4Address group) const {
+  return ns3::Mac48Address::GetMulticast(group);
+}
+ns3::Address PortDevice::GetMulticast(ns3::Ipv6Address group) const {
+  return ns3::Mac48Address::GetMulticast(group);
+}
 
 bool PortDevice::Send(ns3::Ptr<ns3::Packet> packet, const ns3::Address& to, uint16_t protocol) {
   return SendFrom(packet, address_, to, protocol);

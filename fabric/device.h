@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Our parts of ns-3: a point-to-point link (attribute Delay) and the device at each of its ends, which carries
-// whole raw Ethernet frames with what they take of the link in time. Stock devices do not fit:
+// Our parts of ns-3: a point-to-point link (attribute Delay) and the device at each of its ends, which
+// carries whole raw Ethernet frames with what they take of the link in time. Stock devices do not fit:
 // PointToPointNetDevice is PPP and takes IP alone, CSMA is a shared bus.
 #ifndef HCASIM_FABRIC_DEVICE_H
 #define HCASIM_FABRIC_DEVICE_H

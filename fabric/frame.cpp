@@ -8,7 +8,8 @@ namespace hcasim::fabric {
 
 namespace {
 
-constexpr std::uint16_t kVlan = 0x8100, kService = 0x88a8, kIpv4 = 0x0800, kIpv6 = 0x86dd, kMacControl = 0x8808;
+constexpr std::uint16_t kVlan = 0x8100, kService = 0x88a8, kIpv4 = 0x0800, kIpv6 = 0x86dd,
+                        kMacControl = 0x8808;
 constexpr std::uint16_t kPauseOpcode = 0x0001, kPfcOpcode = 0x0101;
 constexpr std::size_t kMacs = 12, kEthernet = 14, kTag = 4, kIpv4Header = 20, kIpv6Header = 40;
 constexpr std::size_t kPauseBytes = kEthernet + 4, kPfcBytes = kEthernet + 20;
@@ -113,7 +114,8 @@ void mark_ce(Frame& f) {
     // RFC 1624: the sum changes by what its first word does.
     const std::uint16_t before = load16(ip);
     ip[1] |= kCe;
-    std::uint32_t sum = static_cast<std::uint16_t>(~load16(ip + 10)) + static_cast<std::uint16_t>(~before) + load16(ip);
+    std::uint32_t sum =
+        static_cast<std::uint16_t>(~load16(ip + 10)) + static_cast<std::uint16_t>(~before) + load16(ip);
     sum = (sum & 0xffff) + (sum >> 16);
     sum = (sum & 0xffff) + (sum >> 16);
     store16(ip + 10, static_cast<std::uint16_t>(~sum));

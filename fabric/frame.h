@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Whole raw Ethernet frames, from the destination MAC to the last byte before the FCS, and what a switch reads
-// and writes of them.
+// Whole raw Ethernet frames, from the destination MAC to the last byte before the FCS, and what a switch
+// reads and writes of them.
 #ifndef HCASIM_FABRIC_FRAME_H
 #define HCASIM_FABRIC_FRAME_H
 
@@ -24,10 +24,10 @@ struct Frame {
   std::vector<std::uint8_t> bytes;
   // What inspect() has found.
   std::uint64_t dmac = 0;
-  std::uint64_t flow = 0;          // hash of source, destination, protocol and ports
-  std::uint8_t priority = 0;       // of the IP header's DSCP, else of the VLAN tag, else 0
-  std::uint8_t ecn = 0;            // two bits, 0: no IP
-  std::uint16_t ip_at = 0;         // offset of the IP header; 0: no IP
+  std::uint64_t flow = 0;     // hash of source, destination, protocol and ports
+  std::uint8_t priority = 0;  // of the IP header's DSCP, else of the VLAN tag, else 0
+  std::uint8_t ecn = 0;       // two bits, 0: no IP
+  std::uint16_t ip_at = 0;    // offset of the IP header; 0: no IP
   bool ipv6 = false, mac_control = false;
   // The switch's own (switch.cpp).
   Time ready = 0;

@@ -68,7 +68,8 @@ int main(int argc, char** argv) {
     if (!json.empty()) write_file(json, report_json(result));
     if (!svg.empty()) write_file(svg, report_svg(result));
     std::cout.flush();
-    // Not exit(): what ns-3, SystemC and the cards have made lives to the end, and nothing of it is left to do.
+    // Not exit(): what ns-3, SystemC and the cards have made lives to the end, and nothing of it is left to
+    // do.
     _exit(result.failure.empty() ? 0 : 1);
   } catch (const std::bad_alloc&) {
     line.clear();

@@ -43,22 +43,23 @@ Time percentile(const std::vector<Time>& sorted, double share) {
 }
 
 std::string report_text(const Result& r, std::size_t links) {
-  std::string out = fmt::format("{}: {} cards of {:g} Gb/s, {} switches, {:.3f} us simulated\n\n", r.name, r.cards,
-                                r.rate_gbps, r.switches, us(r.simulated));
-  out += fmt::format("{:<18}{:>17}{:>11}{:>11}{:>11}{:>11}{:>11}{:>11}{:>11}\n", "messages (us)", "done of", "least",
-                     "50 %", "90 %", "99 %", "99.9 %", "most", "all done");
+  std::string out = fmt::format("{}: {} cards of {:g} Gb/s, {} switches, {:.3f} us simulated\n\n", r.name,
+                                r.cards, r.rate_gbps, r.switches, us(r.simulated));
+  out += fmt::format("{:<18}{:>17}{:>11}{:>11}{:>11}{:>11}{:>11}{:>11}{:>11}\n", "messages (us)", "done of",
+                     "least", "50 %", "90 %", "99 %", "99.9 %", "most", "all done");
   for (const Result::Job& j : r.jobs) {
     out += fmt::format("{:<18}{:>17}", j.name.substr(0, 18), fmt::format("{} of {}", j.done, j.messages));
     if (!j.durations.empty()) {
       out += fmt::format("{:>11.2f}", us(j.durations.front()));
       for (const double share : kShares) out += fmt::format("{:>11.2f}", us(percentile(j.durations, share)));
       out += fmt::format("{:>11.2f}", us(j.durations.back()));
-      out += j.done == j.messages ? fmt::format("{:>11.2f}", us(j.last - j.first)) : fmt::format("{:>11}", "no");
+      out +=
+          j.done == j.messages ? fmt::format("{:>11.2f}", us(j.last - j.first)) : fmt::format("{:>11}", "no");
     }
     out += "\n";
   }
-  out += fmt::format("\n{:<18}{:>17}{:>11}{:>11}{:>11}{:>11}{:>11}{:>11}\n", "busiest links", "to", "load", "frames",
-                     "queue KiB", "marked", "dropped", "paused us");
+  out += fmt::format("\n{:<18}{:>17}{:>11}{:>11}{:>11}{:>11}{:>11}{:>11}\n", "busiest links", "to", "load",
+                     "frames", "queue KiB", "marked", "dropped", "paused us");
   for (const LinkResult* l : busiest(r, links)) {
     out += fmt::format("{:<18}{:>17}{:>10.1f}%{:>11}", l->from, l->to, 100 * l->load, l->counters.tx_frames);
     if (l->measured)
@@ -69,13 +70,15 @@ std::string report_text(const Result& r, std::size_t links) {
   out += fmt::format("\nframes sent by cards {}, longest queue {:.1f} KiB, ECN marks {}, CNPs {}\n", r.frames,
                      kib(longest_queue(r)), r.marked, r.cnps);
   out += fmt::format("pause frames by switches {}, by cards {}\n", r.pauses_by_switches, r.pauses_by_cards);
-  out += fmt::format("dropped: buffer full {}, headroom full {}, no route {}; sent again {}\n", r.dropped_full,
-                     r.dropped_headroom, r.dropped_unrouted, r.retransmits);
+  out += fmt::format("dropped: buffer full {}, headroom full {}, no route {}; sent again {}\n",
+                     r.dropped_full, r.dropped_headroom, r.dropped_unrouted, r.retransmits);
   out += fmt::format("hash of all arrivals {:016x}\n", r.arrivals_hash);
-  out += fmt::format("real time: {:.1f} s to set up, {:.1f} s to run; the processor's: {:.1f} s ({:.2f} us a frame of a card); {:.0f} MiB\n",
-                     r.wall_setup_s, r.wall_run_s, r.cpu_run_s,
-                     r.frames != 0 ? r.cpu_run_s * 1e6 / static_cast<double>(r.frames) : 0.0,
-                     static_cast<double>(r.memory_bytes) / 1048576);
+  out += fmt::format(
+      "real time: {:.1f} s to set up, {:.1f} s to run; the processor's: {:.1f} s ({:.2f} us a frame of a "
+      "card); {:.0f} MiB\n",
+      r.wall_setup_s, r.wall_run_s, r.cpu_run_s,
+      r.frames != 0 ? r.cpu_run_s * 1e6 / static_cast<double>(r.frames) : 0.0,
+      static_cast<double>(r.memory_bytes) / 1048576);
   if (!r.failure.empty()) out += "FAILED: " + r.failure + "\n";
   return out;
 }
@@ -89,18 +92,27 @@ std::string report_json(const Result& r) {
          {"frames", r.frames},
          {"ecn_marks", r.marked},
          {"cnps", r.cnps},
-         {"dropped", {{"full", r.dropped_full}, {"headroom", r.dropped_headroom}, {"unrouted", r.dropped_unrouted}}},
+         {"dropped",
+          {{"full", r.dropped_full}, {"headroom", r.dropped_headroom}, {"unrouted", r.dropped_unrouted}}},
          {"retransmits", r.retransmits},
          {"pause_frames", {{"switches", r.pauses_by_switches}, {"cards", r.pauses_by_cards}}},
          {"longest_queue_bytes", longest_queue(r)},
          {"arrivals_hash", fmt::format("{:016x}", r.arrivals_hash)},
-         {"wall", {{"setup_s", r.wall_setup_s}, {"run_s", r.wall_run_s}, {"run_cpu_s", r.cpu_run_s}, {"memory_bytes", r.memory_bytes}}},
+         {"wall",
+          {{"setup_s", r.wall_setup_s},
+           {"run_s", r.wall_run_s},
+           {"run_cpu_s", r.cpu_run_s},
+           {"memory_bytes", r.memory_bytes}}},
          {"failure", r.failure},
          {"workloads", json::array()},
          {"links", json::array()},
          {"samples", json::array()}};
   for (const Result::Job& job : r.jobs) {
-    json one{{"name", job.name}, {"kind", job.kind}, {"messages", job.messages}, {"done", job.done}, {"bytes", job.bytes}};
+    json one{{"name", job.name},
+             {"kind", job.kind},
+             {"messages", job.messages},
+             {"done", job.done},
+             {"bytes", job.bytes}};
     if (!job.durations.empty()) {
       one["least_us"] = us(job.durations.front());
       one["most_us"] = us(job.durations.back());
@@ -139,7 +151,8 @@ std::string report_json(const Result& r) {
 std::string report_svg(const Result& r) {
   using chart::Chart;
   using chart::Curve;
-  Chart queues{"Queues in the switches", "us", "KiB", {}, true}, rate{"Messages delivered", "us", "Gb/s", {}, true},
+  Chart queues{"Queues in the switches", "us", "KiB", {}, true},
+      rate{"Messages delivered", "us", "Gb/s", {}, true},
       times{"Time from post to completion", "us", "% of messages", {}, true};
   Curve longest{"longest queue", {}}, all{"all buffers", {}}, delivered{"of all cards", {}};
   const std::size_t step = std::max<std::size_t>(1, r.samples.size() / kMostPoints);
@@ -165,13 +178,15 @@ std::string report_svg(const Result& r) {
     Curve c{j.name, {}};
     const std::size_t each = std::max<std::size_t>(1, j.durations.size() / kMostPoints);
     for (std::size_t i = each - 1; i < j.durations.size(); i += each)
-      c.points.emplace_back(us(j.durations[i]), 100.0 * static_cast<double>(i + 1) / static_cast<double>(j.messages));
+      c.points.emplace_back(us(j.durations[i]),
+                            100.0 * static_cast<double>(i + 1) / static_cast<double>(j.messages));
     if (!c.points.empty()) times.curves.push_back(std::move(c));
   }
   std::vector<Chart> charts;
   for (Chart& c : {std::ref(queues), std::ref(rate), std::ref(times)}) {
-    c.curves.erase(std::remove_if(c.curves.begin(), c.curves.end(), [](const Curve& k) { return k.points.empty(); }),
-                   c.curves.end());
+    c.curves.erase(
+        std::remove_if(c.curves.begin(), c.curves.end(), [](const Curve& k) { return k.points.empty(); }),
+        c.curves.end());
     if (!c.curves.empty()) charts.push_back(std::move(c));
   }
   return chart::svg(charts);

@@ -20,7 +20,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 double cpu_seconds() {
   timespec t{};
@@ -37,14 +39,14 @@ std::string microseconds(Time t) {
 // Nodes, links, devices, switches with their routes.
 class Network {
  public:
-  Network(const Topology& topology, const SwitchConfig& config, Cards& cards) : topology_(topology), cards_(cards) {
+  Network(const Topology& topology, const SwitchConfig& config, Cards& cards)
+      : topology_(topology), cards_(cards) {
     std::vector<ns3::Ptr<ns3::Node>> nodes;
     for (unsigned i = 0; i < topology.nodes(); ++i) nodes.push_back(ns3::CreateObject<ns3::Node>());
     for (unsigned i = 0; i < topology.switches.size(); ++i)
       switches_.push_back(std::make_unique<SwitchNode>(config, i));
     for (const Topology::Edge& e : topology.edges) {
-      const Joint joint =
-          join(nodes[e.a], nodes[e.b], e.gbps != 0 ? e.gbps : cards.rate_gbps(), e.delay);
+      const Joint joint = join(nodes[e.a], nodes[e.b], e.gbps != 0 ? e.gbps : cards.rate_gbps(), e.delay);
       for (const auto& [node, device] : {std::pair(e.a, joint.a), std::pair(e.b, joint.b)}) {
         if (topology.is_card(node))
           cards.port(node).join(cards.function(node), device);
@@ -80,8 +82,12 @@ class Network {
     for (unsigned c = 0; c < topology_.cards; ++c) {
       const CardPort& port = cards_.port(c);
       const double wire = static_cast<double>(port.bytes_out() + port.frames_out() * kGap);
-      LinkResult link{topology_.name(c), topology_.name(neighbours[c].front()), r.rate_gbps,
-                      lasted > 0 ? wire * 8000 / r.rate_gbps / static_cast<double>(lasted) : 0, false, {}};
+      LinkResult link{topology_.name(c),
+                      topology_.name(neighbours[c].front()),
+                      r.rate_gbps,
+                      lasted > 0 ? wire * 8000 / r.rate_gbps / static_cast<double>(lasted) : 0,
+                      false,
+                      {}};
       link.counters.tx_frames = port.frames_out();
       link.counters.tx_bytes = port.bytes_out();
       r.links.push_back(std::move(link));
@@ -96,8 +102,9 @@ class Network {
       const unsigned node = topology_.cards + s;
       for (unsigned p = 0; p < switches_[s]->at().ports(); ++p) {
         const PortCounters k = switches_[s]->at().counters(p, now());
-        r.links.push_back({topology_.name(node), topology_.name(neighbours[node][p]), switches_[s]->at().rate_gbps(p),
-                           lasted > 0 ? static_cast<double>(k.busy) / static_cast<double>(lasted) : 0, true, k});
+        r.links.push_back(
+            {topology_.name(node), topology_.name(neighbours[node][p]), switches_[s]->at().rate_gbps(p),
+             lasted > 0 ? static_cast<double>(k.busy) / static_cast<double>(lasted) : 0, true, k});
         r.marked += k.marked;
         r.dropped_full += k.dropped_full;
         r.dropped_headroom += k.dropped_headroom;
@@ -119,11 +126,17 @@ class Watch {
  public:
   Watch(Network& network, const Traffic& traffic, std::size_t messages, Time every, Result& result,
         const std::function<void(const std::string&)>& progress)
-      : network_(network), traffic_(traffic), messages_(messages), every_(every), result_(result), progress_(progress) {}
+      : network_(network),
+        traffic_(traffic),
+        messages_(messages),
+        every_(every),
+        result_(result),
+        progress_(progress) {}
 
   void look() {
     if (start_ == kNever) start_ = now();
-    result_.samples.push_back({now() - start_, network_.longest_queue(), network_.buffered(), traffic_.bytes_done()});
+    result_.samples.push_back(
+        {now() - start_, network_.longest_queue(), network_.buffered(), traffic_.bytes_done()});
     if (seconds_since(told_) > 0.5) {
       told_ = Clock::now();
       progress_(microseconds(now() - start_) + " simulated, " + std::to_string(traffic_.done()) + " of " +
@@ -232,7 +245,8 @@ Result run_scenario(const Scenario& scenario, const std::function<void(const std
   r.failure = traffic.failure();
   collect_jobs(scenario, workload, traffic, r);
   network.collect(r, r.simulated);
-  for (const std::string& rule : rules.broken()) r.failure += (r.failure.empty() ? "" : "; ") + ("rule broken: " + rule);
+  for (const std::string& rule : rules.broken())
+    r.failure += (r.failure.empty() ? "" : "; ") + ("rule broken: " + rule);
   r.memory_bytes = peak_memory();
   return r;
 }

@@ -14,10 +14,10 @@ namespace hcasim::fabric {
 
 struct LinkResult {
   std::string from, to;
-  double gbps = 0;          // its rate
-  double load = 0;          // 0 to 1, of the run's time
-  bool measured = false;    // at a switch; of a card's the counters below are not
-  PortCounters counters;    // of the output at `from`
+  double gbps = 0;        // its rate
+  double load = 0;        // 0 to 1, of the run's time
+  bool measured = false;  // at a switch; of a card's the counters below are not
+  PortCounters counters;  // of the output at `from`
 };
 
 struct Result {
@@ -38,7 +38,7 @@ struct Result {
   };
   std::vector<Sample> samples;
   Time simulated = 0;
-  std::uint64_t frames = 0;      // that have left the cards, during the run
+  std::uint64_t frames = 0;  // that have left the cards, during the run
   std::uint64_t marked = 0, dropped_full = 0, dropped_headroom = 0, dropped_unrouted = 0;
   std::uint64_t pauses_by_switches = 0, pauses_by_cards = 0, cnps = 0, retransmits = 0, refused = 0;
   std::uint64_t arrivals_hash = 0;

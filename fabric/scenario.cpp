@@ -8,7 +8,7 @@ namespace hcasim::fabric {
 
 namespace {
 
-constexpr double kLongestLatency = 1e6;           // ns
+constexpr double kLongestLatency = 1e6;             // ns
 constexpr std::uint64_t kLargestBuffer = 4u << 20;  // KiB
 constexpr unsigned kLossless = 3;
 
@@ -26,13 +26,15 @@ SwitchConfig read_switch(Section s, std::uint64_t seed) {
   c.kmax = kib("ecn_kmax_kib", 0);
   c.pmax = s.real("ecn_pmax", 0.1, 0, 1);
   if (c.kmax != 0 && c.kmax < c.kmin)
-    s.fail("ecn_kmax_kib", "must not be less than ecn_kmin_kib (" + std::to_string(c.kmin >> 10) + "); 0: nothing is marked");
+    s.fail("ecn_kmax_kib",
+           "must not be less than ecn_kmin_kib (" + std::to_string(c.kmin >> 10) + "); 0: nothing is marked");
   for (const std::uint64_t priority : s.wholes("pfc", {}, 0, kPriorities - 1))
     c.lossless = static_cast<std::uint8_t>(c.lossless | 1u << priority);
   c.xoff = kib("pfc_xoff_kib", 256);
   c.xon = kib("pfc_xon_kib", 192);
   c.headroom = kib("pfc_headroom_kib", 128);
-  if (c.xon > c.xoff) s.fail("pfc_xon_kib", "must not be more than pfc_xoff_kib (" + std::to_string(c.xoff >> 10) + ")");
+  if (c.xon > c.xoff)
+    s.fail("pfc_xon_kib", "must not be more than pfc_xoff_kib (" + std::to_string(c.xoff >> 10) + ")");
   s.done();
   return c;
 }
@@ -64,18 +66,21 @@ CardSpec read_card(Section s, Section dcqcn) {
 
 Scenario read_scenario(const std::string& file) {
   std::error_code error;
-  if (!std::filesystem::is_regular_file(file, error)) throw ScenarioError(file + ": cannot be read: no such file");
+  if (!std::filesystem::is_regular_file(file, error))
+    throw ScenarioError(file + ": cannot be read: no such file");
   toml::table table;
   try {
     table = toml::parse_file(file);
   } catch (const toml::parse_error& e) {
-    throw ScenarioError(file + ":" + std::to_string(e.source().begin.line) + ": " + std::string(e.description()));
+    throw ScenarioError(file + ":" + std::to_string(e.source().begin.line) + ": " +
+                        std::string(e.description()));
   }
   Section root(file, table, "");
   Scenario s;
   s.name = root.text("name", std::filesystem::path(file).stem().string());
   const std::uint64_t seed = root.whole("seed", 1, 0, std::uint64_t{1} << 62);
-  if (!root.has("topology")) root.fail("topology", "is missing; a [topology] with its kind: star, leaf-spine, fat-tree, rail");
+  if (!root.has("topology"))
+    root.fail("topology", "is missing; a [topology] with its kind: star, leaf-spine, fat-tree, rail");
   s.topology = read_topology(root.table("topology"), root.table("links"));
   s.switches = read_switch(root.table("switch"), seed);
   s.card = read_card(root.table("card"), root.table("dcqcn"));
@@ -83,7 +88,8 @@ Scenario read_scenario(const std::string& file) {
   Section run = root.table("run");
   s.until = static_cast<Time>(run.real("until_us", 1e6, 1, 1e8) * static_cast<double>(kUs));
   s.sample = static_cast<Time>(run.real("sample_us", 10, 0.1, 1e6) * static_cast<double>(kUs));
-  if (s.until / s.sample > 10'000'000) run.fail("sample_us", "more than 10000000 samples until the end; take fewer");
+  if (s.until / s.sample > 10'000'000)
+    run.fail("sample_us", "more than 10000000 samples until the end; take fewer");
   run.done();
   root.done();
   return s;

@@ -19,8 +19,18 @@ struct DcqcnKey {
   std::uint32_t low, high;
 };
 enum DcqcnRow : unsigned {
-  kTimeReset, kByteReset, kThreshold, kAiRate, kHaiRate, kMinDecFac, kMinRate, kFirstCnpRate, kAlphaG, kAlphaPeriod,
-  kCutPeriod, kCnpInterval
+  kTimeReset,
+  kByteReset,
+  kThreshold,
+  kAiRate,
+  kHaiRate,
+  kMinDecFac,
+  kMinRate,
+  kFirstCnpRate,
+  kAlphaG,
+  kAlphaPeriod,
+  kCutPeriod,
+  kCnpInterval
 };
 inline constexpr DcqcnKey kDcqcnKeys[] = {{"rpg_time_reset", 0, 131071},
                                           {"rpg_byte_reset", 0, 32767},
@@ -37,12 +47,12 @@ inline constexpr DcqcnKey kDcqcnKeys[] = {{"rpg_time_reset", 0, 131071},
 
 struct CardSpec {
   std::string profile = "connectx5-100g-roce";
-  std::string options;      // further ones of hca_create()
-  unsigned priority = 3;    // of what the workloads send, by its DSCP
-  bool dcqcn = true;        // reaction and notification points of that priority
+  std::string options;    // further ones of hca_create()
+  unsigned priority = 3;  // of what the workloads send, by its DSCP
+  bool dcqcn = true;      // reaction and notification points of that priority
   // Parameters of theirs that are not as the card is delivered: rows of kDcqcnKeys with their values.
   std::vector<std::pair<unsigned, std::uint32_t>> dcqcn_values;
-  unsigned mtu = 4096;      // of the path
+  unsigned mtu = 4096;  // of the path
   unsigned ack_timeout = 14, retries = 7;
 };
 

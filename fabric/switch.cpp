@@ -9,7 +9,8 @@ namespace hcasim::fabric {
 namespace {
 
 constexpr std::uint16_t kStop = 0xffff;  // quanta; renewed at half of them
-constexpr std::uint64_t kOwnMacs = 0x020100000000, kCardMacs = 0x020000;  // the latter without its last 3 bytes
+constexpr std::uint64_t kOwnMacs = 0x020100000000,
+                        kCardMacs = 0x020000;  // the latter without its last 3 bytes
 
 std::uint64_t note(std::uint64_t hash, Time t, std::uint32_t bytes) {
   constexpr std::uint64_t kPrime = 1099511628211ull;
@@ -69,7 +70,9 @@ void Switch::push(Item&& item) {
   owner_.wake_at(at);
 }
 
-void Switch::arrives(unsigned port, FramePtr frame, Time t) { push({t, kArrival, port, 0, std::move(frame)}); }
+void Switch::arrives(unsigned port, FramePtr frame, Time t) {
+  push({t, kArrival, port, 0, std::move(frame)});
+}
 
 void Switch::turn_at(unsigned port, Time t) {
   Port& p = ports_[port];
@@ -119,14 +122,16 @@ void Switch::arrive(unsigned port, FramePtr frame, Time now) {
     return;
   }
   const std::vector<unsigned>& group = *way;
-  const unsigned out =
-      group.size() == 1 ? group.front() : group[mix(frame->flow ^ (number_ + 1) * 0x9e3779b97f4a7c15ull) % group.size()];
+  const unsigned out = group.size() == 1
+                           ? group.front()
+                           : group[mix(frame->flow ^ (number_ + 1) * 0x9e3779b97f4a7c15ull) % group.size()];
   Port& to = ports_[out];
   frame->ingress = static_cast<std::uint16_t>(port);
   if (!admit(port, out, *frame, now)) return;
   mark(to, *frame);
   const std::uint32_t length = frame->wire_length();
-  const Time lasts_in = serialisation(length, in.ps_per_byte), lasts_out = serialisation(length, to.ps_per_byte);
+  const Time lasts_in = serialisation(length, in.ps_per_byte),
+             lasts_out = serialisation(length, to.ps_per_byte);
   frame->ready = now + config_.latency - (config_.cut_through ? std::min(lasts_in, lasts_out) : 0);
   Queue& queue = to.queues[frame->priority];
   queue.bytes += frame->length();

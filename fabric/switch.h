@@ -4,8 +4,8 @@
 // ECMP by the hash of a packet's addresses and ports, finite buffers.
 //
 // It knows nothing of who simulates it: it is told of frames before they arrive, asks to be woken, and says
-// when a frame leaves. What happens at one time does so in an order of its own, outputs before inputs and each
-// by port, whoever was told first: so runs repeat, however the parts of a fabric are spread.
+// when a frame leaves. What happens at one time does so in an order of its own, outputs before inputs and
+// each by port, whoever was told first: so runs repeat, however the parts of a fabric are spread.
 #ifndef HCASIM_FABRIC_SWITCH_H
 #define HCASIM_FABRIC_SWITCH_H
 
@@ -43,12 +43,12 @@ struct PortCounters {
   std::uint64_t marked = 0;                                                // ECN, at this output
   std::uint64_t dropped_full = 0;                                          // for this output: queue or buffer
   std::uint64_t dropped_headroom = 0;                                      // at this input
-  std::uint64_t dropped_unrouted = 0;                                      // at this input: no route, too short
-  std::uint64_t pauses_sent = 0, pauses_received = 0;                      // frames; sent: that stop
-  Time paused = 0;                   // the transmitter had something to send and might not, ps
-  std::uint64_t most_queued = 0;     // bytes in one queue of this output
-  std::uint64_t most_headroom = 0;   // bytes in the headroom of a priority of this input
-  std::uint64_t arrivals_hash = 0;   // of (time, bytes) of each
+  std::uint64_t dropped_unrouted = 0;                  // at this input: no route, too short
+  std::uint64_t pauses_sent = 0, pauses_received = 0;  // frames; sent: that stop
+  Time paused = 0;                  // the transmitter had something to send and might not, ps
+  std::uint64_t most_queued = 0;    // bytes in one queue of this output
+  std::uint64_t most_headroom = 0;  // bytes in the headroom of a priority of this input
+  std::uint64_t arrivals_hash = 0;  // of (time, bytes) of each
 };
 
 class Switch {

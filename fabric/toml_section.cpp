@@ -32,7 +32,8 @@ const toml::node* Section::find(const std::string& key) {
 }
 
 void Section::fail_at(const toml::node& node, const std::string& what) const {
-  throw ScenarioError(file_ + ":" + std::to_string(std::max<std::uint32_t>(1, node.source().begin.line)) + ": " + what);
+  throw ScenarioError(file_ + ":" + std::to_string(std::max<std::uint32_t>(1, node.source().begin.line)) +
+                      ": " + what);
 }
 
 void Section::fail(const std::string& key, const std::string& what) {
@@ -105,7 +106,8 @@ std::vector<std::uint64_t> Section::wholes(const std::string& key, const std::ve
   if (!node->is_array()) fail(key, what);
   for (const toml::node& one : *node->as_array()) {
     const auto v = one.value_exact<std::int64_t>();
-    if (!v || *v < 0 || static_cast<std::uint64_t>(*v) < low || static_cast<std::uint64_t>(*v) > high) fail(key, what);
+    if (!v || *v < 0 || static_cast<std::uint64_t>(*v) < low || static_cast<std::uint64_t>(*v) > high)
+      fail(key, what);
     list.push_back(static_cast<std::uint64_t>(*v));
   }
   return list;
@@ -128,7 +130,8 @@ std::vector<Section> Section::tables(const std::string& key) {
     return list;
   }
   if (!node->is_array_of_tables()) fail(key, "must be a table, [" + key + "], or several, [[" + key + "]]");
-  for (const toml::node& one : *node->as_array()) list.emplace_back(file_, *one.as_table(), "[[" + key + "]]");
+  for (const toml::node& one : *node->as_array())
+    list.emplace_back(file_, *one.as_table(), "[[" + key + "]]");
   return list;
 }
 

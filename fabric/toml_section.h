@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// A table of a TOML file, read key by key. What is wrong is thrown as a ScenarioError: file, line, key, what is
-// allowed.
+// A table of a TOML file, read key by key. What is wrong is thrown as a ScenarioError: file, line, key, what
+// is allowed.
 #ifndef HCASIM_FABRIC_TOML_SECTION_H
 #define HCASIM_FABRIC_TOML_SECTION_H
 
+#include <toml++/toml.h>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
-#include <toml++/toml.h>
 #include <vector>
 
 namespace hcasim::fabric {
@@ -31,7 +31,8 @@ class Section {
   bool flag(const std::string& key, bool fallback);
   std::string text(const std::string& key, const std::string& fallback);
   // One of several words. fallback empty: it must be there.
-  std::string word(const std::string& key, const std::string& fallback, const std::vector<std::string>& allowed);
+  std::string word(const std::string& key, const std::string& fallback,
+                   const std::vector<std::string>& allowed);
   std::vector<std::uint64_t> wholes(const std::string& key, const std::vector<std::uint64_t>& fallback,
                                     std::uint64_t low, std::uint64_t high);
   // Tables: one, none if it is not there; several ([[key]]), or the only one ([key]).

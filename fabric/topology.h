@@ -14,8 +14,8 @@ namespace hcasim::fabric {
 
 struct TopologySpec {
   std::string kind = "star";
-  // star: hosts. leaf-spine: leaves, hosts (of each leaf), spines. fat-tree: k. rail: servers, rails (cards of
-  // each), spines.
+  // star: hosts. leaf-spine: leaves, hosts (of each leaf), spines. fat-tree: k. rail: servers, rails (cards
+  // of each), spines.
   unsigned hosts = 2, leaves = 0, spines = 0, k = 0, servers = 0, rails = 0;
   double fabric_gbps = 100;  // links between switches; a card's link has the card's rate
   Time host_delay = 150 * kNs, fabric_delay = 500 * kNs;

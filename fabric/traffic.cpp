@@ -17,7 +17,8 @@ constexpr std::size_t kMostCompletions = 1u << kLogMostCompletions;
 
 // Of each of a card's connections, so that its CQ has room for all.
 unsigned share(unsigned most, std::size_t connections) {
-  return static_cast<unsigned>(std::clamp<std::size_t>(kMostCompletions / std::max<std::size_t>(1, connections), 1, most));
+  return static_cast<unsigned>(
+      std::clamp<std::size_t>(kMostCompletions / std::max<std::size_t>(1, connections), 1, most));
 }
 
 std::uint64_t pair_of(unsigned a, unsigned b) { return std::uint64_t{std::min(a, b)} << 32 | std::max(a, b); }
@@ -42,7 +43,8 @@ Traffic::Traffic(const Workload& workload, Cards& cards, Coupling& coupling)
     const Message& m = workload.messages[i];
     waits_.push_back(m.waits);
     if (m.waits == 0) starts_.push_back(i);
-    for (const auto& [card, peer] : {std::pair(m.source, m.destination), std::pair(m.destination, m.source)}) {
+    for (const auto& [card, peer] :
+         {std::pair(m.source, m.destination), std::pair(m.destination, m.source)}) {
       Connection& c = by_peer_[card][peer];
       c.card = card;
       c.peer = peer;
@@ -136,8 +138,8 @@ void Traffic::post(Connection& c) {
     Card &from = cards_.card(c.card), &to = cards_.card(c.peer);
     bare::SendWr w;
     w.op = heard_[id] ? WqeOp::kRdmaWriteImm : WqeOp::kRdmaWrite;
-    w.sges = {{from.source->start(), from.source->key(),
-               static_cast<std::uint32_t>(workload_.messages[id].bytes)}};
+    w.sges = {
+        {from.source->start(), from.source->key(), static_cast<std::uint32_t>(workload_.messages[id].bytes)}};
     w.raddr = to.destination->start();
     w.rkey = to.destination->key();
     w.imm = id;

@@ -61,8 +61,8 @@ class Traffic {
   std::vector<std::uint8_t> heard_;              // the receiver of this message has to hear of it
   std::vector<std::uint32_t> waits_;
   std::vector<Times> times_;
-  std::vector<std::unordered_map<std::uint32_t, Connection>> by_peer_;     // of each card
-  std::vector<std::unordered_map<std::uint32_t, Connection*>> by_qpn_;     // of each card
+  std::vector<std::unordered_map<std::uint32_t, Connection>> by_peer_;  // of each card
+  std::vector<std::unordered_map<std::uint32_t, Connection*>> by_qpn_;  // of each card
   std::vector<std::uint32_t> starts_;  // messages that wait for their time alone, by it
   std::size_t next_start_ = 0;
   std::size_t done_ = 0;

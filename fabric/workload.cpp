@@ -121,7 +121,8 @@ class Builder {
  private:
   std::uint32_t add(const WorkloadSpec& w, unsigned from, unsigned to, std::uint64_t bytes, Time at = 0) {
     if (out_.messages.size() == kMostMessages)
-      throw ScenarioError("workload " + w.name + ": more than " + std::to_string(kMostMessages) + " messages");
+      throw ScenarioError("workload " + w.name + ": more than " + std::to_string(kMostMessages) +
+                          " messages");
     out_.messages.push_back({from, to, bytes, w.start + at, 0, job_});
     return static_cast<std::uint32_t>(out_.messages.size() - 1);
   }

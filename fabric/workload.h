@@ -18,10 +18,10 @@ struct WorkloadSpec {
   // all-to-all: to so many next ones; incast: senders, receiver; allreduce: the first so many cards. 0: all
   // (others).
   unsigned peers = 0, senders = 0, receiver = 0, cards = 0;
-  unsigned rounds = 1;   // all-to-all, incast: messages of each pair
-  unsigned window = 0;   // messages of a sender under way; 0: all
-  unsigned chunks = 1;   // tree: parts that follow one another
-  unsigned arity = 2;    // tree: children of a node
+  unsigned rounds = 1;  // all-to-all, incast: messages of each pair
+  unsigned window = 0;  // messages of a sender under way; 0: all
+  unsigned chunks = 1;  // tree: parts that follow one another
+  unsigned arity = 2;   // tree: children of a node
   Time start = 0;
   struct Row {
     Time at = 0;

@@ -210,8 +210,8 @@ HCA_API int hca_cable(hca_t* a, hca_t* b, char* err, size_t err_len);
 // wire=host: a frame comes in, now. Returns 0, or -1 if it was dropped (counted).
 HCA_API int hca_wire_rx(hca_t* hca, const void* frame, size_t len);
 // The same, but its last bit arrives at `ps` of the caller's clock (as wire_tx_at has it), which may lie
-// ahead: -1 too if it lies in the HCA's past, or 1 s or more ahead. What arrives at an HCA while it runs, from
-// within a callback, may be given to it as well.
+// ahead: -1 too if it lies in the HCA's past, or 1 s or more ahead. What arrives at an HCA while it runs,
+// from within a callback, may be given to it as well.
 HCA_API int hca_wire_rx_at(hca_t* hca, const void* frame, size_t len, int64_t ps);
 // Whether the port has room for more frames: a hint to stop bringing them until the model has run.
 HCA_API int hca_wire_room(const hca_t* hca);

@@ -101,8 +101,7 @@ constexpr std::uint64_t hca_of(std::uint64_t device) { return device % kMaxHcas;
 constexpr std::uint64_t function_of(std::uint64_t device) { return device / kMaxHcas; }
 
 // What a host has of what it may leave out.
-inline constexpr std::uint64_t kHostLogs = 1, kHostTakesFrames = 2, kHostTellsQuiet = 4,
-                               kHostTakesTimes = 8;
+inline constexpr std::uint64_t kHostLogs = 1, kHostTakesFrames = 2, kHostTellsQuiet = 4, kHostTakesTimes = 8;
 
 struct EventInfo {
   const char* name;

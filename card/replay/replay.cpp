@@ -24,7 +24,7 @@ constexpr std::int64_t kLatest = std::int64_t{1} << 61;                // ns, of
 constexpr std::uint64_t kFarthest = std::uint64_t{1'000'000'000'000};  // ns that the model runs ahead
 
 bool is_call(Event e) {
-  return (e > Event::kHello && e < Event::kStatistics) || 
+  return (e > Event::kHello && e < Event::kStatistics) ||
          (e >= Event::kVscRead && e != Event::kSaved && e != Event::kWireTxAt);
 }
 
@@ -371,8 +371,8 @@ bool Replay::perform(const Noted& record, std::uint64_t& result) {
       result = hca_wire_rx(h, s[0].data(), s[0].size()) == 0;
       return true;
     case Event::kWireRxAt:
-      result = hca_wire_rx_at(h, s[0].data(), s[0].size(),
-                              Simulation::instance().caller_ps(since_now(n[1]))) == 0;
+      result =
+          hca_wire_rx_at(h, s[0].data(), s[0].size(), Simulation::instance().caller_ps(since_now(n[1]))) == 0;
       return true;
     case Event::kCarrier:
       hca_wire_carrier(h, n[1] != 0);

@@ -33,8 +33,8 @@ class Machine;
 // One PCI function: BAR0, MSI-X, reset.
 class Function {
  public:
-  // wire=host with a sink: it gets what leaves the port, and when its last bit does (ps), which may lie ahead.
-  // Called while the HCA runs. Without one: take_frames().
+  // wire=host with a sink: it gets what leaves the port, and when its last bit does (ps), which may lie
+  // ahead. Called while the HCA runs. Without one: take_frames().
   using FrameSink = std::function<void(const void* frame, std::size_t len, std::int64_t ps)>;
   Function(Machine& machine, const std::string& options, FrameSink sink = {});
   // How machines of this process make the functions that options describe, if not behind the C API; null.

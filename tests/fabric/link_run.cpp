@@ -53,7 +53,8 @@ void run(bool ns3, const std::string& trace, const std::string& more) {
   auto* ports = new CardPort[2]{CardPort(coupling), CardPort(coupling)};
   const std::string common = "link=eth,profile=connectx5-100g-roce,trace_filter=detail" + more;
   for (unsigned i = 0; i < 2; ++i) {
-    const std::string own = std::string(",name=") + "ab"[i] + ",mac=02:00:00:00:00:0" + "12"[i] + ",trace=" + trace + "." + "ab"[i];
+    const std::string own = std::string(",name=") + "ab"[i] + ",mac=02:00:00:00:00:0" + "12"[i] +
+                            ",trace=" + trace + "." + "ab"[i];
     if (ns3)
       machine.add_hca(common + own + ",wire=host", ports[i].sink());
     else
@@ -108,7 +109,8 @@ void run(bool ns3, const std::string& trace, const std::string& more) {
   done(b, 5);
   expect(std::memcmp(a.memory.data(), b.memory.data() + kBytes, 25'000) == 0, "other bytes have arrived");
   rules.must_be_none();
-  std::printf("digest %016llx\n", static_cast<unsigned long long>(ports[0].arrivals_hash() ^ ports[1].arrivals_hash()));
+  std::printf("digest %016llx\n",
+              static_cast<unsigned long long>(ports[0].arrivals_hash() ^ ports[1].arrivals_hash()));
   for (unsigned i = 0; i < 2; ++i) hca_destroy(machine.function(i).handle());
 }
 

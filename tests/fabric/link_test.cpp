@@ -49,7 +49,8 @@ class LinkInNs3 : public ::testing::Test {
                           p == Point::kScattered || p == Point::kAckRx || p == Point::kWqeDone;
       const std::int64_t t = r.time_ps;
       // A packet that has come as bytes does not say whose it was, nor which WQE's.
-      if (counts && t >= kFrom) list.emplace_back(t, r.point, p == Point::kPacketIn ? 0 : r.a0, p == Point::kPacketIn ? 0 : r.a1);
+      if (counts && t >= kFrom)
+        list.emplace_back(t, r.point, p == Point::kPacketIn ? 0 : r.a0, p == Point::kPacketIn ? 0 : r.a1);
     }
     return list;
   }

@@ -66,8 +66,10 @@ TEST_F(ScenarioFile, WhatIsWrongIsSaidWithItsLine) {
       {"[topology]\nkind = \"star\"\nhosts = -1", ":3: ", "a whole number from 2 to 512"},
       {"[topology]\nkind = \"star\"\nhosts = 1e9", ":3: ", "a whole number"},
       {"[topology]\nkind = \"fat-tree\"\nk = 5", ":3: ", "must be even"},
-      {"[topology]\nkind = \"leaf-spine\"\nleaves = 512\nhosts = 256\nspines = 1", ":2: ", "these are 131072 cards"},
-      {"[topology]\nkind = \"star\"\nhosts = 3\ncolour = 1", ":4: ", "colour: there is no such key here; allowed are hosts, kind"},
+      {"[topology]\nkind = \"leaf-spine\"\nleaves = 512\nhosts = 256\nspines = 1",
+       ":2: ", "these are 131072 cards"},
+      {"[topology]\nkind = \"star\"\nhosts = 3\ncolour = 1",
+       ":4: ", "colour: there is no such key here; allowed are hosts, kind"},
       {"[topology]\nkind = \"star\"\nhosts = 3", ":1: ", "workload: is missing"},
       {"topology = 3", ":1: ", "must be a table, [topology]"},
       {"[topology", ":1: ", ""},
@@ -89,11 +91,17 @@ TEST_F(ScenarioFile, WhatIsWrongIsSaidWithItsLine) {
       {std::string(kGood) + "[run]\nuntil_us = 0", ":8: ", "a number from 1"},
       {std::string(kGood) + "[run]\nuntil_us = 1e8\nsample_us = 0.1", ":9: ", "more than 10000000 samples"},
       {"[topology]\nkind = \"star\"\nhosts = 3\n[workload]\nkind = \"trace\"", ":4: ", "file: is missing"},
-      {"[topology]\nkind = \"star\"\nhosts = 3\n[workload]\nkind = \"trace\"\nfile = \"none\"", ":6: ", "cannot read"},
-      {"[topology]\nkind = \"star\"\nhosts = 3\n[workload]\nkind = \"trace\"\nfile = \".\"", ":6: ", "cannot read"},
-      {"[topology]\nkind = \"star\"\nhosts = 3\n[workload]\nkind = \"incast\"\nbytes = 0", ":6: ", "a whole number from 1"},
-      {"[topology]\nkind = \"star\"\nhosts = 3\n[workload]\nkind = \"ring-allreduce\"\nbytes = 2", ":6: ", "must be 3 at least"},
-      {"[topology]\nkind = \"star\"\nhosts = 500\n[workload]\nkind = \"all-to-all\"\nbytes = 2\nrounds = 1000000", "", "more than 4194304 messages"},
+      {"[topology]\nkind = \"star\"\nhosts = 3\n[workload]\nkind = \"trace\"\nfile = \"none\"",
+       ":6: ", "cannot read"},
+      {"[topology]\nkind = \"star\"\nhosts = 3\n[workload]\nkind = \"trace\"\nfile = \".\"",
+       ":6: ", "cannot read"},
+      {"[topology]\nkind = \"star\"\nhosts = 3\n[workload]\nkind = \"incast\"\nbytes = 0",
+       ":6: ", "a whole number from 1"},
+      {"[topology]\nkind = \"star\"\nhosts = 3\n[workload]\nkind = \"ring-allreduce\"\nbytes = 2",
+       ":6: ", "must be 3 at least"},
+      {"[topology]\nkind = \"star\"\nhosts = 500\n[workload]\nkind = \"all-to-all\"\nbytes = 2\nrounds = "
+       "1000000",
+       "", "more than 4194304 messages"},
   };
   for (const auto& c : cases) {
     const std::string text = said(c.text);
@@ -103,7 +111,8 @@ TEST_F(ScenarioFile, WhatIsWrongIsSaidWithItsLine) {
 }
 
 TEST_F(ScenarioFile, TracesAreReadLineByLine) {
-  const std::string head = "[topology]\nkind = \"star\"\nhosts = 3\n[workload]\nkind = \"trace\"\nfile = \"t.csv\"";
+  const std::string head =
+      "[topology]\nkind = \"star\"\nhosts = 3\n[workload]\nkind = \"trace\"\nfile = \"t.csv\"";
   const auto with = [&](const std::string& trace) {
     write(trace, "t.csv");
     return said(head);

@@ -193,7 +193,8 @@ TEST(Switch, MarksOnlyWhatIsCapableAndKeepsChecksumsRight) {
   for (int i = 0; i < 3; ++i) b.sw.arrives(0, frame(1, 1000, 3, 0), kUs + i);
   for (std::uint8_t ecn : {1, 2, 3}) b.sw.arrives(0, frame(1, 1000, 5, ecn, 77), kUs + 3 + ecn);
   b.run();
-  EXPECT_EQ(b.counters(1).marked, 1u) << "the second: nothing waits before the first, the third was marked before";
+  EXPECT_EQ(b.counters(1).marked, 1u)
+      << "the second: nothing waits before the first, the third was marked before";
   for (const Left& l : b.left) {
     EXPECT_TRUE(l.frame->priority != 3 || l.frame->ecn == 0);
     std::uint32_t sum = 0;
@@ -339,7 +340,8 @@ TEST(Switch, FlowsSpreadOverWaysAndEachKeepsToOne) {
   b.sw.add_route(kMac | 99, {2, 3, 4, 5});
   for (int flow = 0; flow < 400; ++flow)
     for (int i = 0; i < 2; ++i)
-      b.sw.arrives(0, frame(99, 100, 0, 0, static_cast<std::uint16_t>(0xc000 + flow)), (1 + flow * 2 + i) * kUs);
+      b.sw.arrives(0, frame(99, 100, 0, 0, static_cast<std::uint16_t>(0xc000 + flow)),
+                   (1 + flow * 2 + i) * kUs);
   b.run();
   std::map<std::uint64_t, unsigned> port_of;
   for (const Left& l : b.left) {
