@@ -46,8 +46,8 @@
   TEXT(node_guid, "node_guid", "node_guid",                                                                   \
        "node GUID, 16 hexadecimal digits; also the PCIe device serial number")                                \
   TEXT(wire, "wire", "wire",                                                                                  \
-       "the port is joined to that of an HCA in another QEMU: unix:PATH or tcp:HOST:PORT; the first one "     \
-       "listens")                                                                                             \
+       "the port is joined to that of an HCA in another QEMU: unix:PATH, tcp:HOST:PORT or shm:NAME (memory "  \
+       "that both share, the fastest); the first one listens")                                                                                             \
   SWITCH(coupled, "coupled", NULL,                                                                            \
          "wire=: the guests at both ends live in one time, that of the model; the one that is ahead waits "   \
          "(and its monitor with it). on, off, auto = on with time=lockstep and -icount; both ends must say "  \

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -34,6 +35,12 @@ class Folder {
  private:
   std::string path_;
 };
+
+// What the ends of a wire between processes meet by: "unix:", or what the environment says, such as "shm:".
+inline std::string wire_scheme() {
+  const char* const given = std::getenv("HCASIM_TEST_WIRE");
+  return given ? given : "unix:";
+}
 
 inline std::string bytes_of(const std::string& path) {
   std::ifstream in(path, std::ios::binary);

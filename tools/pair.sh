@@ -22,6 +22,8 @@ other is given a while to end too.
   --lockstep                 both guests in one time, that of the model: each waits for the other where the wire wants it. With a
                              command, each run goes the same way, to the bit; nothing else joins the guests then. A longer cable is
                              a faster run: --hca options=wire_latency_ns=NS
+  --wire {shm,unix,netdev}   what joins two HCAs: memory that both share, a socket, or a network back end of QEMU (link=eth)
+                             (shm; netdev with --capture, and where one end is no HCA)
   --capture DIR              what passes the wire, as DIR/a.pcap and DIR/b.pcap (link=eth)
   --record DIR               what each HCA gets and answers, as DIR/a and DIR/b: either replays by itself (./hcasim replay DIR/a)
   --script FILE              run this bash script in both; --script-a, --script-b in one of them
@@ -54,18 +56,18 @@ pair_wait_for() {
 
 pair() {
   local kernel=6.1 kernel_b='' link=eth peer=hca first=hca capture='' record='' script_a='' script_b='' timeout='' grace=60 lockstep=no
-  local consoles=$HCASIM_LOGS word has_command=no hca='' hca_a='' hca_b='' accel=tcg coverage=no coverage_test=pair
+  local wire='' consoles=$HCASIM_LOGS word has_command=no hca='' hca_a='' hca_b='' accel=tcg coverage=no coverage_test=pair
   local -a both=() extra=() command=()
   while (($# > 0)); do
     word=$1
     case $word in
-      --kernel=* | --kernel-b=* | --link=* | --peer=* | --first=* | --hca=* | --hca-a=* | --hca-b=* | --capture=* | --record=* | --script=* | --script-a=* | \
+      --kernel=* | --kernel-b=* | --link=* | --peer=* | --first=* | --wire=* | --hca=* | --hca-a=* | --hca-b=* | --capture=* | --record=* | --script=* | --script-a=* | \
         --script-b=* | --timeout=* | --grace=* | --console=* | --modules=* | --debian=* | --file=* | --smp=* | --mem=* | --accel=* | --append=* | --rules=* | --modprobe=* | --coverage=* | --coverage-*=*)
         shift
         set -- "${word%%=*}" "${word#*=}" "$@"
         continue
         ;;
-      --kernel | --kernel-b | --link | --peer | --first | --hca | --hca-a | --hca-b | --capture | --record | --script | --script-a | \
+      --kernel | --kernel-b | --link | --peer | --first | --wire | --hca | --hca-a | --hca-b | --capture | --record | --script | --script-a | \
         --script-b | --timeout | --grace | --console | --modules | --debian | --file | --smp | --mem | --accel | --append | --rules | --modprobe | --coverage | --coverage-test | --coverage-modules | --coverage-libraries)
         (($# >= 2)) || die "$word needs a value" "./hcasim pair --help"
         ;;
@@ -76,6 +78,7 @@ pair() {
       --link) link=$2 && shift ;;
       --peer) peer=$2 && shift ;;
       --first) first=$2 && shift ;;
+      --wire) wire=$2 && shift ;;
       --hca) hca=$hca,$2 && shift ;;
       --hca-a) hca_a=$hca_a,$2 && shift ;;
       --hca-b) hca_b=$hca_b,$2 && shift ;;
@@ -119,6 +122,18 @@ pair() {
     [[ -z $capture ]] || die "--capture takes frames of a network back end, which --lockstep does not have"
   fi
   [[ -z $capture || $link == eth ]] || die "--capture takes frames of a network back end, which --link ib does not have"
+  if [[ -z $wire ]]; then
+    wire=shm
+    if [[ "$first$peer" != hcahca || -n $capture ]]; then wire=netdev; fi
+  fi
+  [[ $wire == shm || $wire == unix || $wire == netdev ]] || die "--wire takes shm, unix or netdev, not '$wire'"
+  if [[ $wire == netdev ]]; then
+    [[ $lockstep == no ]] || die "--lockstep needs the HCAs' own wire" "--wire shm or --wire unix"
+    [[ $link == eth ]] || die "--link ib needs the HCAs' own wire" "--wire shm or --wire unix"
+  else
+    [[ "$first$peer" == hcahca ]] || die "--wire $wire joins two HCAs" "--wire netdev for what is none"
+    [[ -z $capture ]] || die "--capture takes frames of a network back end" "--wire netdev, or a capture of the HCA's: --hca-a capture=FILE"
+  fi
   [[ -z $timeout || $timeout =~ ^[0-9]+$ ]] || die "--timeout takes whole seconds, not '$timeout'"
   [[ $grace =~ ^[0-9]+$ ]] || die "--grace takes whole seconds, not '$grace'"
   if ((${#command[@]} > 0)); then [[ -z $script_a$script_b ]] || die "a script and a command: one of the two"; fi
@@ -155,16 +170,20 @@ pair() {
     fi
     mac=52:54:00:09:00:0$number
     common=(--append "hcasim.side=$side" --file "$GUEST_RECIPES/wire-up")
-    common+=(-netdev "stream,id=wire,server=$server,addr.type=unix,addr.path=$work/wire")
+    if [[ $wire == netdev || ($link == ib && $lockstep == no) ]]; then
+      common+=(-netdev "stream,id=wire,server=$server,addr.type=unix,addr.path=$work/wire")
+    fi
     # No boot ROM, whose frames would show in captures; a speed, as rdma_rxe complains each time it finds none.
     nic="virtio-net-pci,netdev=wire,mac=$mac,speed=10000,duplex=full,romfile="
     if [[ $lockstep == yes ]]; then
       # Nothing joins the two but the HCAs' wire.
-      common=(--append "hcasim.side=$side" --file "$GUEST_RECIPES/wire-up" --hca "link=$link,wire=unix:$work/wire,mac=$mac$props")
+      common+=(--hca "link=$link,wire=$wire:$work/wire,mac=$mac$props")
       if [[ $has_command == yes ]]; then common+=(--deterministic); else common+=(--lockstep); fi
     elif [[ $link == ib ]]; then
       # IB wires carry no IP of their own: the virtio interface is for what the programs tell each other by TCP.
-      common+=(--hca "link=ib,wire=unix:$work/ib$props" -device "$nic")
+      common+=(--hca "link=ib,wire=$wire:$work/ib$props" -device "$nic")
+    elif [[ $wire != netdev ]]; then
+      common+=(--hca "link=eth,wire=$wire:$work/wire,mac=$mac$props")
     elif [[ $kind == hca ]]; then
       common+=(--hca "link=eth,netdev=wire,mac=$mac$props")
     else

@@ -2,17 +2,43 @@
 #include "wire/address.h"
 
 #include <sys/un.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
 
 namespace hcasim::wire {
 
+namespace {
+
+// A name is for the processes of one user on this machine; a path (it has a slash) is taken as it is.
+bool shared_path(const std::string& name, std::string& path, std::string& err) {
+  constexpr std::size_t kMost = 64;
+  if (name.find('/') != std::string::npos) {
+    path = name;
+    return true;
+  }
+  const bool good = std::all_of(name.begin(), name.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
+  });
+  if (name.empty() || name.size() > kMost || !good) {
+    err = "after shm: comes a name of 1 to " + std::to_string(kMost) +
+          " letters, digits, '-', '_' and '.', or a path";
+    return false;
+  }
+  path = "/dev/shm/hcasim-" + std::to_string(::geteuid()) + "-" + name;
+  return true;
+}
+
+}  // namespace
+
 bool parse_address(const std::string& text, Address& out, std::string& err) {
   out = Address{};
   out.text = text;
-  if (text.rfind("unix:", 0) == 0) {
-    out.path = text.substr(5);
+  out.shared = text.rfind("shm:", 0) == 0;
+  if (out.shared && !shared_path(text.substr(4), out.path, err)) return false;
+  if (out.shared || text.rfind("unix:", 0) == 0) {
+    if (!out.shared) out.path = text.substr(5);
     constexpr std::size_t kHidden = 7;  // suffix of the name until somebody listens (Link)
     constexpr std::size_t kMost = sizeof(sockaddr_un::sun_path) - 1 - kHidden;
     if (out.path.empty() || out.path.size() > kMost) {
@@ -39,7 +65,7 @@ bool parse_address(const std::string& text, Address& out, std::string& err) {
     err = "after tcp: come HOST:PORT, with a port of 1 to 65535";
     return false;
   }
-  err = "it begins with unix: or tcp:";
+  err = "it begins with unix:, tcp: or shm:";
   return false;
 }
 

@@ -19,6 +19,7 @@ constexpr std::int64_t kKeepalive = 2 * kSecond;           // sent after this lo
 constexpr std::int64_t kSilence = 15 * kSecond;            // after which the peer is given up
 constexpr std::size_t kReadAtOnce = std::size_t{4} << 20;  // bytes per poll()
 constexpr std::size_t kFlushAt = std::size_t{256} << 10;   // bytes from which on no flush() is awaited
+constexpr std::size_t kPublishAt = std::size_t{32} << 10;  // the same in shared memory, where it costs little
 // Of coupled ends: more than a link of any rate carries between two meetings.
 constexpr std::size_t kCoupledCapacity = std::size_t{256} << 20;
 
@@ -26,6 +27,8 @@ constexpr std::size_t kCoupledCapacity = std::size_t{256} << 20;
 
 std::uint8_t* Link::Impl::append(std::size_t bytes) {
   if (out_head == out_tail) out_head = out_tail = 0;
+  in_memory = through_memory && out_head == out_tail && rings->room() >= bytes;
+  if (in_memory) return rings->end();
   if (out_tail + bytes > out.size()) {
     // Moving pays off only if it frees much room.
     const std::size_t most = own.coupled ? kCoupledCapacity : kCapacity;
@@ -41,7 +44,18 @@ std::uint8_t* Link::Impl::append(std::size_t bytes) {
   return out.data() + out_tail;
 }
 
+void Link::Impl::appended(std::size_t bytes) {
+  if (in_memory) {
+    rings->wrote(bytes);
+    unpublished += bytes;
+  } else {
+    out_tail += bytes;
+  }
+}
+
 void Link::Impl::write() {
+  if (through_memory) return write_memory();
+  if (address.shared && state == State::kGreeting) return send_hello_with_files();
   while (out_head < out_tail && socket.is_open()) {
     error_code ec;
     const std::size_t n = socket.write_some(asio::buffer(out.data() + out_head, out_tail - out_head), ec);
@@ -64,19 +78,22 @@ void Link::Impl::send_small(Type type, const std::uint8_t* body, std::size_t len
   if (std::uint8_t* p = append(kHeaderBytes + len)) {
     put_header(p, type, 0, 0, len);
     if (len != 0) std::memcpy(p + kHeaderBytes, body, len);
-    out_tail += kHeaderBytes + len;
+    appended(kHeaderBytes + len);
   }
   write();
 }
 
 bool Link::Impl::read() {
+  if (through_memory) return read_memory();
   if (in_head > 0) {
     std::memmove(in.data(), in.data() + in_head, in_tail - in_head);
     in_tail -= in_head;
     in_head = 0;
   }
   error_code ec;
-  const std::size_t n = socket.read_some(asio::buffer(in.data() + in_tail, in.size() - in_tail), ec);
+  const std::size_t n =
+      address.shared ? read_with_files(ec)
+                     : socket.read_some(asio::buffer(in.data() + in_tail, in.size() - in_tail), ec);
   if (ec == asio::error::interrupted) return true;
   if (ec) {
     if (later(ec)) return false;
@@ -128,6 +145,12 @@ void Link::Impl::take(const Message& m) {
       return hello(m);
     case Type::kFrame:
       return owner.wire_frame(m);
+    case Type::kRun: {
+      Run run;
+      if (!own.runs || !parse_run(m, run))
+        return close(kError, "the other end sent a run that is none; closed", "a run that is none");
+      return owner.wire_run(run, m.time);
+    }
     case Type::kCarrier:
       return owner.wire_wish(parse_wish(m));
     case Type::kMark: {
@@ -161,12 +184,18 @@ void Link::Impl::hello(const Message& m) {
   if (peer.instance == own.instance) {
     return close(kWarning, "connected to itself; closed", "", kRetry);
   }
-  const std::string differs = owner.wire_up(peer);
+  std::string differs;
+  if (peer.shared != own.shared)
+    differs = std::string("the ends differ: ") + (own.shared ? "this" : "the other") + " one's wire is shm:";
+  if (differs.empty() && own.shared) differs = take_memory();
+  if (differs.empty()) differs = owner.wire_up(peer);
   if (!differs.empty()) {
     refused = true;
     return close(kError, differs + "; closed", differs, kLongRetry);
   }
   state = State::kUp;
+  through_memory = own.shared;
+  peer_runs = peer.runs;
   deadline = kNever;
   received_at = sent_at = now;
   char text[160];
@@ -198,9 +227,11 @@ std::int64_t Link::Impl::poll_once() {
     }
   }
   read_bytes = 0;
+  const bool looked = through_memory && !bell_rang();
   while ((state == State::kGreeting || state == State::kUp) && !held && !coupled_up() &&
          read_bytes < kReadAtOnce && read()) {
   }
+  if (through_memory && !coupled_up()) poll_memory(looked);
   if (state == State::kGreeting && now >= deadline) {
     close(kWarning, "what has connected says nothing; closed", "no hello came", kLongRetry);
   }
@@ -248,19 +279,23 @@ std::uint8_t* Link::frame(std::size_t most) {
   return p + kHeaderBytes;
 }
 
-void Link::commit(std::size_t len, std::uint8_t flags, std::int64_t time) {
+void Link::commit(std::size_t len, std::uint8_t flags, std::int64_t time, Type type) {
   Impl& i = *impl_;
-  put_header(i.out.data() + i.out_tail, Type::kFrame, flags, time, len);
-  i.out_tail += kHeaderBytes + len;
-  if (i.out_tail - i.out_head >= kFlushAt && !i.blocked) i.write();
+  put_header(i.in_memory ? i.rings->end() : i.out.data() + i.out_tail, type, flags, time, len);
+  i.appended(kHeaderBytes + len);
+  if ((i.unpublished >= kPublishAt || i.out_tail - i.out_head >= kFlushAt) && !i.blocked) i.write();
 }
+
+bool Link::takes_runs() const { return up() && impl_->peer_runs; }
 
 void Link::flush() {
   if (!impl_->blocked) impl_->write();
 }
-bool Link::pending() const { return impl_->out_head < impl_->out_tail && !impl_->blocked; }
+bool Link::pending() const { return impl_->unsent() && !impl_->blocked; }
 bool Link::congested() const {
-  return !impl_->own.coupled && impl_->out_tail - impl_->out_head >= kHighWater;
+  const Impl& i = *impl_;
+  if (i.own.coupled) return false;
+  return i.out_tail - i.out_head + (i.through_memory ? i.rings->unread() : 0) >= kHighWater;
 }
 std::uint64_t Link::lost() const { return impl_->lost; }
 
@@ -275,6 +310,8 @@ void Link::hold(bool on) {
   impl_->held = on;
   if (up()) impl_->received_at = impl_->now;
   impl_->watch_socket();
+  // What came meanwhile was announced to nobody.
+  if (!on && impl_->through_memory) Impl::ring(impl_->own_bell);
 }
 
 void Link::send_mark(const Mark& mark) {
@@ -282,7 +319,7 @@ void Link::send_mark(const Mark& mark) {
   if (!up()) return;
   if (std::uint8_t* p = i.append(kHeaderBytes + kMarkBytes)) {
     put_mark(p, mark);
-    i.out_tail += kHeaderBytes + kMarkBytes;
+    i.appended(kHeaderBytes + kMarkBytes);
   } else {
     i.close(kError, "the other end takes nothing any more; closed", "no room for what is to be sent");
   }
@@ -298,6 +335,7 @@ Link::Pulled Link::pull(std::int64_t now) {
   i.parse_all();
   while (up() && !i.marked && i.read()) {
   }
+  if (i.look_at_socket && !i.marked && up()) i.read_socket();
   i.pulling = false;
   if (i.marked) return Pulled::kMark;
   if (up() && i.blocked) i.write();
@@ -305,13 +343,14 @@ Link::Pulled Link::pull(std::int64_t now) {
 }
 
 void Link::wait(int milliseconds) {
-  const Impl& i = *impl_;
+  Impl& i = *impl_;
+  if (i.through_memory) return i.wait_memory(milliseconds);
   pollfd p{-1, POLLIN, 0};
   if (i.socket.is_open()) {
-    p.fd = const_cast<Impl&>(i).socket.native_handle();
+    p.fd = i.socket.native_handle();
     if (i.blocked || i.state == Impl::State::kConnecting) p.events |= POLLOUT;
   } else if (i.acceptor.is_open()) {
-    p.fd = const_cast<Impl&>(i).acceptor.native_handle();
+    p.fd = i.acceptor.native_handle();
   }
   ::poll(&p, 1, milliseconds);  // without a descriptor: just a delay
 }

@@ -26,6 +26,9 @@ class Link {
     virtual void wire_down() = 0;
     virtual void wire_wish(const Wish& wish) = 0;
     virtual void wire_frame(const Message& frame) = 0;
+    // Only if Hello::runs. Its bytes may change while they are looked at: each is to be read once. time: as
+    // of a frame, of its last packet.
+    virtual void wire_run(const Run&, std::int64_t /*time*/) {}
     // Coupled ends only, from inside pull(). Returns "" or the reason why the connection ends.
     virtual std::string wire_mark(const Mark&) { return "a mark"; }
     // Call poll() when fd is ready as asked. Neither read nor write: stop watching, fd is about to be closed.
@@ -54,7 +57,9 @@ class Link {
   // Buffer space for a frame of at most `most` bytes, to be filled and committed immediately. Null: not up,
   // or no room (counted).
   std::uint8_t* frame(std::size_t most);
-  void commit(std::size_t len, std::uint8_t flags, std::int64_t time);
+  void commit(std::size_t len, std::uint8_t flags, std::int64_t time, Type type = Type::kFrame);
+  // The other end takes runs: a message of that type, made by put_run(), in the place of a frame.
+  bool takes_runs() const;
   // Sends committed data, as far as the socket accepts it.
   void flush();
   bool pending() const;        // there is data to flush

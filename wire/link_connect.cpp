@@ -41,6 +41,8 @@ std::optional<FileId> socket_file(const std::string& path) {
 
 Link::Impl::Impl(const Address& a, const Hello& h, Owner& o) : address(a), own(h), owner(o) {
   own.instance = random_number();
+  own.shared = address.shared;
+  own.runs = own.runs && address.shared;
   out.resize(kReadBuffer);
   in.resize(kReadBuffer);
 }
@@ -53,7 +55,9 @@ Link::Impl::~Impl() {
 void Link::Impl::watch_socket() {
   if (!socket.is_open()) return;
   if (state == State::kConnecting) return watch(on_socket, socket.native_handle(), false, true);
-  watch(on_socket, socket.native_handle(), !held && !coupled_up(), blocked && !coupled_up());
+  const bool reads = !held && !coupled_up();
+  watch(on_socket, socket.native_handle(), reads, blocked && !coupled_up() && !through_memory);
+  if (own_bell.is_open()) watch(on_bell, own_bell.native_handle(), reads && through_memory, false);
 }
 
 void Link::Impl::log(int level, const std::string& line) {
@@ -95,7 +99,7 @@ void Link::Impl::find_peer() {
   }
   // Not socket.connect(), which blocks.
   if (::connect(socket.native_handle(), to.data(), static_cast<socklen_t>(to.size())) == 0) {
-    return greet();
+    return greet(false);
   }
   ec.assign(errno, boost::system::system_category());
   if (ec == asio::error::in_progress) {
@@ -121,7 +125,7 @@ void Link::Impl::finish_connect() {
   error_code ec;
   socket.remote_endpoint(ec);
   if (ec) return;  // not yet
-  greet();
+  greet(false);
 }
 
 void Link::Impl::listen(const error_code& found) {
@@ -205,7 +209,7 @@ void Link::Impl::accept_all() {
     }
     socket = std::move(fresh);
     socket.non_blocking(true, ec);
-    greet();
+    greet(true);
   }
 }
 
@@ -218,7 +222,7 @@ void Link::Impl::send_refusal(asio::basic_stream_socket<Stream>& to, const std::
   to.write_some(asio::buffer(message), ec);
 }
 
-void Link::Impl::greet() {
+void Link::Impl::greet(bool accepted) {
   const int fd = socket.native_handle();
   for (const int option : {SO_SNDBUF, SO_RCVBUF}) {  // as large as the system allows
     (void)::setsockopt(fd, SOL_SOCKET, option, &kSocketBuffer, sizeof kSocketBuffer);
@@ -237,8 +241,13 @@ void Link::Impl::greet() {
   out_head = out_tail = in_head = in_tail = 0;
   blocked = false;
   announced = own.wish;
+  if (address.shared) {
+    std::string why = stranger();
+    if (why.empty() && accepted) why = make_memory();
+    if (!why.empty()) return close(kError, why + "; closed", why, kLongRetry);
+  }
   put_hello(append(kHeaderBytes + kHelloBytes), own, 0);
-  out_tail += kHeaderBytes + kHelloBytes;
+  appended(kHeaderBytes + kHelloBytes);
   watch_socket();
   write();
 }
@@ -247,6 +256,7 @@ void Link::Impl::drop_socket() {
   if (!socket.is_open()) return;
   forget(*this, on_socket);
   socket.close(found_ignored);
+  drop_memory();
 }
 
 void Link::Impl::retry(std::int64_t after) {

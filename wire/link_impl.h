@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Implementation of a link: finding the other end (link_connect.cpp), and the data (link.cpp).
+// Implementation of a link: finding the other end (link_connect.cpp), the data (link.cpp), and how it goes
+// through shared memory (link_shared.cpp).
 #ifndef HCASIM_WIRE_LINK_IMPL_H
 #define HCASIM_WIRE_LINK_IMPL_H
 
@@ -9,13 +10,16 @@
 #include <boost/asio/basic_stream_socket.hpp>
 #include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "wire/link.h"
 #include "wire/protocol.h"
+#include "wire/rings.h"
 
 namespace hcasim::wire {
 
@@ -85,7 +89,8 @@ struct Link::Impl {
   bool connection_pending();
   void accept_all();
   static void send_refusal(asio::basic_stream_socket<Stream>& to, const std::string& why);
-  void greet();
+  // accepted: it was the other end that has connected.
+  void greet(bool accepted);
 
   // ---- the end of a connection ----
 
@@ -96,7 +101,10 @@ struct Link::Impl {
 
   // ---- link.cpp: bytes ----
 
+  // Where to put that many bytes, which are sent after appended(); null: there is no room.
   std::uint8_t* append(std::size_t bytes);
+  void appended(std::size_t bytes);
+  bool unsent() const { return out_head < out_tail || unpublished != 0; }
   // A broken connection is detected by read(), so that what the peer sent before is still read.
   void write();
   void send_small(Type type, const std::uint8_t* body, std::size_t len);
@@ -106,6 +114,27 @@ struct Link::Impl {
   void take(const Message& m);
   void hello(const Message& m);
   void send_wish();
+  // ---- link_shared.cpp: through shared memory, once both hellos have passed through the socket ----
+
+  // The end that accepts makes the memory, and an eventfd for either end to sleep on, and passes them with
+  // its hello. "" or why the connection ends.
+  std::string make_memory();
+  std::string take_memory();
+  std::string stranger() const;
+  void send_hello_with_files();
+  // As a read from the socket: bytes to the end of `in`, and the files that came with them.
+  std::size_t read_with_files(error_code& ec);
+  void drop_files();
+  void drop_memory();
+  void write_memory();
+  bool read_memory();
+  // From the socket, beside the memory: why the other end closes, or that it is gone.
+  void read_socket();
+  void poll_memory(bool look);
+  void wait_memory(int milliseconds);
+  bool bell_rang();
+  static void ring(asio::posix::stream_descriptor& bell);
+
   // Does the work that is due; returns when to be called again.
   std::int64_t poll_once();
 
@@ -115,11 +144,18 @@ struct Link::Impl {
   asio::io_context io{1};
   asio::basic_stream_socket<Stream> socket{io};
   asio::basic_socket_acceptor<Stream> acceptor{io};
+  std::unique_ptr<Rings> rings;                             // null: not (yet)
+  asio::posix::stream_descriptor own_bell{io}, far_bell{io};  // eventfds: rung for whoever sleeps
+  std::vector<int> files;                                   // that were passed, and have no owner yet
+  std::vector<std::uint8_t> aside;                          // from the socket, beside the memory
+  bool through_memory = false, in_memory = false;           // in_memory: what append() gave lies there
+  bool look_at_socket = false, peer_runs = false;
+  std::size_t unpublished = 0;
   error_code found_ignored;
   std::vector<Stream::endpoint> targets;
   std::size_t next_target = 0;
   std::optional<FileId> file;
-  Watch on_socket, on_acceptor;
+  Watch on_socket, on_acceptor, on_bell;
   State state = State::kIdle;
   std::int64_t now = 0, deadline = 0, received_at = 0, sent_at = 0;
   bool held = false, blocked = false;

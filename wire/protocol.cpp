@@ -28,7 +28,8 @@ enum : std::size_t {
   kAtModes = 88,
 };
 static_assert(kAtName + kNameBytes == kAtLatency && kAtModes + 8 == kHelloBytes);
-constexpr std::uint8_t kHelloWanted = 1, kHelloSm = 2, kHelloCoupled = 4, kHelloInsists = 8;
+constexpr std::uint8_t kHelloWanted = 1, kHelloSm = 2, kHelloCoupled = 4, kHelloInsists = 8,
+                       kHelloShared = 16, kHelloRuns = 32;
 constexpr std::uint8_t kWishUp = 1, kWishInsists = 2;
 constexpr std::size_t kShortestHello = 80;  // of any version
 
@@ -59,6 +60,8 @@ const char* wrong_length(Type type, std::size_t len) {
       return len > kMaxBye ? "a bye that is too long" : nullptr;
     case Type::kMark:
       return len != kMarkBytes ? "a mark of a wrong length" : nullptr;
+    case Type::kRun:
+      return len < kRunBytes ? "a run that is too short" : nullptr;
   }
   return "a message of an unknown type";
 }
@@ -77,12 +80,13 @@ Parsed parse(const std::uint8_t* bytes, std::size_t len, bool first, Message& ou
     why = "something else than a hello";
     return Parsed::kMalformed;
   }
-  why = body > kMaxFrameBytes ? "a message that is too long" : wrong_length(out.type, body);
+  const std::size_t most = out.type == Type::kRun ? kMaxRunBytes : kMaxFrameBytes;
+  why = body > most ? "a message that is too long" : wrong_length(out.type, body);
   if (why) return Parsed::kMalformed;
-  if (len < kHeaderBytes + body) return Parsed::kMore;
+  used = kHeaderBytes + body;
+  if (len < used) return Parsed::kMore;
   out.body = bytes + kHeaderBytes;
   out.len = body;
-  used = kHeaderBytes + body;
   if (out.type == Type::kHello && std::memcmp(out.body, kMagic, sizeof kMagic) != 0) {
     why = "a hello without the magic number";
     return Parsed::kMalformed;
@@ -100,6 +104,8 @@ bool parse_hello(const Message& message, Hello& out) {
   out.wish.modes = get<std::uint16_t>(p + kAtModes);
   out.subnet_manager = (p[kAtFlags] & kHelloSm) != 0;
   out.coupled = (p[kAtFlags] & kHelloCoupled) != 0;
+  out.shared = (p[kAtFlags] & kHelloShared) != 0;
+  out.runs = (p[kAtFlags] & kHelloRuns) != 0;
   out.latency = static_cast<std::int64_t>(get<std::uint64_t>(p + kAtLatency));
   out.lid = get<std::uint16_t>(p + kAtLid);
   out.node_guid = get<std::uint64_t>(p + kAtGuid);
@@ -131,6 +137,34 @@ Mark parse_mark(const Message& message) {
   return mark;
 }
 
+bool parse_run(const Message& message, Run& out) {
+  // Each number is read once: the memory may be the other end's too.
+  const std::uint8_t* p = message.body;
+  out.payload_len = get<std::uint32_t>(p);
+  out.packets = get<std::uint16_t>(p + 4);
+  out.frame_len = get<std::uint16_t>(p + 6);
+  out.unit = get<std::uint32_t>(p + 8);
+  if (out.packets == 0 || out.packets > kMaxRun || out.frame_len == 0 || out.frame_len > kMaxRunFrame ||
+      out.payload_len > kMaxRunPayload)
+    return false;
+  const std::size_t head = kRunBytes + 4 * (out.packets - 1U);
+  if (message.len != head + out.frame_len + out.payload_len) return false;
+  for (unsigned i = 0; i + 1 < out.packets; ++i) out.gaps[i] = get<std::uint32_t>(p + kRunBytes + 4 * i);
+  out.frame = p + head;
+  out.payload = out.frame + out.frame_len;
+  return true;
+}
+
+std::size_t put_run(std::uint8_t* out, const Run& run) {
+  put(out, run.payload_len);
+  put(out + 4, static_cast<std::uint16_t>(run.packets));
+  put(out + 6, static_cast<std::uint16_t>(run.frame_len));
+  put(out + 8, run.unit);
+  put(out + 12, std::uint32_t{0});
+  for (unsigned i = 0; i + 1 < run.packets; ++i) put(out + kRunBytes + 4 * i, run.gaps[i]);
+  return kRunBytes + 4 * (run.packets - 1U);
+}
+
 void put_header(std::uint8_t* out, Type type, std::uint8_t flags, std::int64_t time, std::size_t body) {
   put(out, static_cast<std::uint32_t>(body));
   out[4] = static_cast<std::uint8_t>(type);
@@ -148,7 +182,8 @@ void put_hello(std::uint8_t* out, const Hello& hello, std::int64_t time) {
   p[kAtLink] = static_cast<std::uint8_t>(hello.link);
   p[kAtFlags] = static_cast<std::uint8_t>(
       (hello.wish.up ? kHelloWanted : 0) | (hello.subnet_manager ? kHelloSm : 0) |
-      (hello.coupled ? kHelloCoupled : 0) | (hello.wish.insists ? kHelloInsists : 0));
+      (hello.coupled ? kHelloCoupled : 0) | (hello.wish.insists ? kHelloInsists : 0) |
+      (hello.shared ? kHelloShared : 0) | (hello.runs ? kHelloRuns : 0));
   put(p + kAtModes, hello.wish.modes);
   put(p + kAtLatency, static_cast<std::uint64_t>(hello.latency));
   put(p + kAtLid, hello.lid);

@@ -17,6 +17,11 @@
 //   carrier (4 bytes)  u8 flags | u8 0 | u16 link modes
 //   keepalive          nothing
 //   bye                text
+//   run                only in shared memory, and only if both hellos allow it: packets of one message whose
+//                      payload is in one piece: u32 of it | u16 its packets | u16 bytes of the first
+//                      packet as a frame without payload, whose CRC is of that | u32 payload of each packet
+//                      but the last | u32 0 | for each packet but the last, u32 how long before the last it
+//                      left, ps | that frame | the payload. The header's time is the last packet's
 //   mark (16 bytes)    i64 earliest next send time, ps | u8 flags, u8 0, u16 link modes as in a carrier
 //                      message | 4 bytes 0; the header's time is that of the meeting
 //
@@ -37,9 +42,22 @@ constexpr std::size_t kHelloBytes = 96;
 constexpr std::size_t kCarrierBytes = 4;
 constexpr std::size_t kMarkBytes = 16;
 constexpr std::size_t kMaxFrameBytes = 10496;  // the longest packet with all its headers
-constexpr std::size_t kMaxMessage = kHeaderBytes + kMaxFrameBytes;
+constexpr std::size_t kMaxRun = 16;            // packets of a run
+constexpr std::size_t kMaxRunPayload = kMaxRun * 4096;
+constexpr std::size_t kMaxRunFrame = 256;  // bytes of a run's frame without payload
+constexpr std::size_t kRunBytes = 16;      // of a run, in front of the gaps
+constexpr std::size_t kMaxRunBytes = kRunBytes + 4 * (kMaxRun - 1) + kMaxRunFrame + kMaxRunPayload;
+constexpr std::size_t kMaxMessage = kHeaderBytes + kMaxRunBytes;
 
-enum class Type : std::uint8_t { kHello = 1, kFrame = 2, kCarrier = 3, kKeepalive = 4, kBye = 5, kMark = 6 };
+enum class Type : std::uint8_t {
+  kHello = 1,
+  kFrame = 2,
+  kCarrier = 3,
+  kKeepalive = 4,
+  kBye = 5,
+  kMark = 6,
+  kRun = 7,
+};
 
 // Flags of a frame.
 constexpr std::uint8_t kFrameCorrupt = 1;  // damaged in transit: the receiver sees a bad CRC
@@ -62,6 +80,8 @@ struct Hello {
   Wish wish;
   bool subnet_manager = true;  // IB: it has a built-in subnet manager
   bool coupled = false;        // both ends share one time
+  bool shared = false;         // what follows the hellos goes through shared memory
+  bool runs = false;           // it takes runs
   std::uint16_t lid = 0;       // IB: the LID it requires; 0: any
   std::uint64_t node_guid = 0;
   std::uint64_t instance = 0;  // random: detects an end that talks to itself
@@ -77,6 +97,17 @@ struct Mark {
   Wish wish{false};
 };
 
+// Packets of one message, one behind the other.
+struct Run {
+  unsigned packets = 1;                // up to kMaxRun
+  std::uint32_t unit = 0;              // bytes of payload of each, but the last
+  std::uint32_t payload_len = 0;       // of all of them
+  std::uint32_t gaps[kMaxRun - 1]{};   // ps from each, but the last, to the last
+  const std::uint8_t* frame = nullptr; // the first one's headers
+  std::size_t frame_len = 0;
+  const std::uint8_t* payload = nullptr;
+};
+
 struct Message {
   Type type{};
   std::uint8_t flags = 0;
@@ -88,7 +119,8 @@ struct Message {
 enum class Parsed : std::uint8_t { kMessage, kMore, kMalformed };
 
 // Parses the message at the start of `bytes`: kMessage, of `used` bytes (body points into bytes); kMore if it
-// is incomplete; kMalformed with the reason in `why`. `first`: only a hello is allowed.
+// is incomplete (of the header's `used` bytes, if that is there); kMalformed with the reason in `why`.
+// `first`: only a hello is allowed.
 Parsed parse(const std::uint8_t* bytes, std::size_t len, bool first, Message& out, std::size_t& used,
              const char*& why);
 // The body of a hello that parse() returned. False: unreadable version; only `out.version` is set.
@@ -97,6 +129,12 @@ bool parse_hello(const Message& message, Hello& out);
 // The body of a carrier message, of a mark that parse() returned.
 Wish parse_wish(const Message& message);
 Mark parse_mark(const Message& message);
+
+// The body of a run that parse() returned; its pointers point into it. False: its parts do not fit.
+bool parse_run(const Message& message, Run& out);
+// Writes everything in front of the frame to out, the frame and the payload are to follow it there. Returns
+// the length.
+std::size_t put_run(std::uint8_t* out, const Run& run);
 
 void put_header(std::uint8_t* out, Type type, std::uint8_t flags, std::int64_t time, std::size_t body);
 // out: kHeaderBytes + kHelloBytes.

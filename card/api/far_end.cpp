@@ -43,6 +43,13 @@ class LinkEnd final : public FarEnd, private wire::Link::Owner {
   }
   std::uint8_t* frame(std::size_t most) override;
   Sent commit(std::size_t len, std::uint8_t flags, Time t) override;
+  // Not while a recording is made: it has frames, and hello_of() takes no runs.
+  bool takes_runs() const override { return link_.takes_runs() && !Recorder::current(); }
+  std::uint8_t* run(std::size_t most) override { return link_.frame(most); }
+  Sent commit_run(std::size_t len, Time t) override {
+    link_.commit(len, 0, t, wire::Type::kRun);
+    return link_.congested() ? Sent::kFull : Sent::kTaken;
+  }
   void find() override;
   void send_mark(const wire::Mark& mark) override;
   Hearing hear() override;
@@ -71,6 +78,7 @@ class LinkEnd final : public FarEnd, private wire::Link::Owner {
                   std::string_view(reinterpret_cast<const char*>(frame.body), frame.len));
     wire_.wire_frame(frame);
   }
+  void wire_run(const wire::Run& run, std::int64_t time) override { wire_.wire_run(run, time); }
   std::string wire_mark(const wire::Mark& mark) override {
     Recorded call(Event::kLinkMark, near_.number, from_now(mark.at), from_now(mark.next),
                   recorded_wish(mark.wish));

@@ -35,6 +35,10 @@ class FarEnd {
   virtual std::uint8_t* frame(std::size_t most) = 0;
   enum class Sent : std::uint8_t { kTaken, kFull, kLost };  // kFull: taken, but more should wait for a while
   virtual Sent commit(std::size_t len, std::uint8_t flags, Time t) = 0;
+  // The same for runs (up to wire::kMaxRunBytes), if they are taken.
+  virtual bool takes_runs() const { return false; }
+  virtual std::uint8_t* run(std::size_t) { return nullptr; }
+  virtual Sent commit_run(std::size_t, Time) { return Sent::kLost; }
 
   // Coupled time. Waits for the other end; the owner knows afterwards whether it is there.
   virtual void find() = 0;

@@ -134,7 +134,7 @@ bool check_cable(Settings& s, const hca_host_ops& ops, std::string& why) {
   } else if (s.host_wire && !ops.wire_tx && !ops.wire_tx_at) {
     why = "wire=host: the host takes no frames";
   } else if (s.coupled && !s.wire) {
-    why = "coupled=on: there is no wire=unix:PATH or wire=tcp:HOST:PORT to be coupled over";
+    why = "coupled=on: there is no wire=unix:PATH, tcp:HOST:PORT or shm:NAME to be coupled over";
   }
   // Every process would come to the same GUID.
   if (s.wire && s.firmware.node_guid == 0) {

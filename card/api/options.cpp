@@ -192,7 +192,7 @@ const Option kOptions[] = {
        return valid_name(v);
      }},
     {"wire", "(none)", "the port is joined to that of an HCA in another process, or to the host's network",
-     "unix:PATH, tcp:HOST:PORT, host",
+     "unix:PATH, tcp:HOST:PORT, shm:NAME, host",
      [](Settings& s, const std::string& v) {
        std::string why;
        s.host_wire = v == "host";

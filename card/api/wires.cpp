@@ -5,8 +5,12 @@
 #include <cinttypes>
 #include <cstdio>
 #include <cstring>
+#include <functional>
 
 #include "card/api/instance.h"
+#include "card/replay/recording.h"
+#include "model/port/run.h"
+#include "model/port/traits.h"
 
 namespace hcasim::api {
 
@@ -15,6 +19,7 @@ namespace {
 constexpr Time kBusyPause = from_ns(10'000);    // between looks whether a full way out has room again
 constexpr std::size_t kMostArriving = 4096;     // packets that wait in the port before reading stops
 constexpr std::int64_t kFullRetry = 1'000'000;  // ns until reading is tried again
+constexpr std::uint32_t kShortestRun = 256;     // bytes of payload from which on a packet is worth it
 
 wire::Hello hello_of(const hca& h) {
   wire::Hello hello;
@@ -27,6 +32,7 @@ wire::Hello hello_of(const hca& h) {
   hello.rate = static_cast<std::uint32_t>(h.model.profile().port.rate_gbps * 1000);
   hello.wish = h.wish();
   hello.coupled = h.settings.coupled;
+  hello.runs = !h.settings.coupled && !Recorder::current();
   hello.latency = h.model.profile().port.wire_latency;
   hello.name = h.settings.name;
   return hello;
@@ -95,18 +101,44 @@ SocketWire::SocketWire(hca& owner, const wire::Address& address, bool coupled)
 
 void SocketWire::transmit(Time t, const PacketRef& packet) {
   if (coupled_ && !up_) return;
+  if (packet->packets > 1 || (packet->payload_len >= kShortestRun && !packet->corrupt && far_->takes_runs()))
+    return transmit_run(t, *packet);
   const std::size_t most = encoded_bytes(*packet);
   std::uint8_t* room = most <= wire::kMaxFrameBytes ? far_->frame(most) : nullptr;
   if (!room) return;
   const std::size_t len = encode(*packet, room, most, Vcrc::kLeftOut);
   if (len == 0) return;
-  const FarEnd::Sent sent = far_->commit(len, packet->corrupt ? wire::kFrameCorrupt : 0, t);
-  if (sent == FarEnd::Sent::kLost) {
+  sent(far_->commit(len, packet->corrupt ? wire::kFrameCorrupt : 0, t), t);
+}
+
+// Headers, and the payload beside them, which no CRC covers: memory damages nothing.
+void SocketWire::transmit_run(Time t, const Packet& packet) {
+  std::array<std::uint8_t, wire::kMaxRunFrame> frame;
+  Packet head = packet;
+  head.payload_len = 0;
+  wire::Run run;
+  run.packets = packet.packets;
+  run.unit = packet.packets > 1 ? packet.unit : packet.payload_len;
+  run.payload_len = packet.payload_len;
+  run.frame_len = encode(head, frame.data(), frame.size(), Vcrc::kLeftOut);
+  for (unsigned i = 0; i + 1 < run.packets; ++i)
+    run.gaps[i] = static_cast<std::uint32_t>(std::clamp<Time>(t - packet.at[i], 0, UINT32_MAX));
+  std::uint8_t* room = run.frame_len != 0 ? far_->run(wire::kMaxRunBytes) : nullptr;
+  if (!room) return sent(FarEnd::Sent::kLost, t);
+  std::size_t len = wire::put_run(room, run);
+  std::memcpy(room + len, frame.data(), run.frame_len);
+  len += run.frame_len;
+  std::memcpy(room + len, packet.read_payload(), run.payload_len);
+  sent(far_->commit_run(len + run.payload_len, t), t);
+}
+
+void SocketWire::sent(FarEnd::Sent what, Time t) {
+  if (what == FarEnd::Sent::kLost) {
     ++lost_;
     return;
   }
   first_out_ = std::min(first_out_, t + own_latency_);
-  if (sent == FarEnd::Sent::kFull) owner_.model.port().pause(sim_now() + kBusyPause);
+  if (what == FarEnd::Sent::kFull) owner_.model.port().pause(sim_now() + kBusyPause);
 }
 
 void SocketWire::flush() {
@@ -196,6 +228,45 @@ void SocketWire::wire_frame(const wire::Message& frame) {
   }
   if ((frame.flags & wire::kFrameCorrupt) != 0) packet->corrupt = true;
   port.wire_receive(t, std::move(packet));
+}
+
+// What the packets have in common. False: not such as come in runs.
+bool SocketWire::decode_run(const wire::Run& run, Packet& packet) const {
+  std::array<std::uint8_t, wire::kMaxRunFrame> frame;  // bytes that nobody can change meanwhile
+  std::memcpy(frame.data(), run.frame, run.frame_len);
+  if (owner_.model.port().link() == LinkType::kEthernet) {
+    fill_frame(packet, frame.data(), run.frame_len);
+    if (decode_roce(packet) != Decoded::kOk) return false;
+    packet.frame_len = 0;
+    packet.set_head(0);
+  } else if (decode_ib(frame.data(), run.frame_len, packet, Vcrc::kLeftOut) != Decoded::kOk) {
+    return false;
+  }
+  const prm::BthTraits& traits = traits_of(packet.opcode);
+  if (packet.payload_len != 0 || !traits.payload) return false;
+  if (run.packets == 1) return run.payload_len <= kMaxPayload;
+  const bool plain = (packet.opcode & prm::bth::kTransportMask) == prm::bth::kRc && (traits.send || traits.write) &&
+                     packet.opcode == piece_opcode(packet.opcode, traits.first, traits.last);
+  return plain && run.unit != 0 && run.unit <= kMaxPayload &&
+         run.payload_len > (run.packets - 1U) * run.unit && run.payload_len <= run.packets * run.unit &&
+         std::is_sorted(run.gaps, run.gaps + run.packets - 1, std::greater<>());
+}
+
+void SocketWire::wire_run(const wire::Run& run, std::int64_t) {
+  static_assert(wire::kMaxRun == kMaxRun && wire::kMaxRunPayload == kMaxRun * kMaxPayload);
+  const Time t = sim_now();
+  if (!owner_.in_service) return;
+  PacketRef packet = PacketPool::make();
+  if (!decode_run(run, *packet))
+    return owner_.model.port().drop(t, *packet, DropReason::kMalformed);
+  packet->set_payload(run.payload, run.payload_len);
+  if (run.packets > 1) {
+    packet->packets = static_cast<std::uint16_t>(run.packets);
+    packet->unit = run.unit;
+    for (unsigned i = 0; i + 1 < run.packets; ++i) packet->at[i] = t - run.gaps[i];
+    packet->at[run.packets - 1] = t;
+  }
+  owner_.model.port().wire_receive(t, std::move(packet));
 }
 
 void SocketWire::wire_watch(int fd, bool read, bool write) {

@@ -90,6 +90,7 @@ class SocketWire final : public Uplink, private wire::Link::Owner {
  public:
   SocketWire(hca& owner, const wire::Address& address, bool coupled);
   void transmit(Time t, const PacketRef& packet) override;
+  bool takes_runs() const override { return far_->takes_runs(); }
   bool plugged() const override { return joined_; }
   wire::Wish far_wish() const override;
   void set_wish(const wire::Wish& wish) override { far_->set_wish(wish); }
@@ -107,10 +108,14 @@ class SocketWire final : public Uplink, private wire::Link::Owner {
   void wire_down() override;
   void wire_wish(const wire::Wish& wish) override;
   void wire_frame(const wire::Message& frame) override;
+  void wire_run(const wire::Run& run, std::int64_t time) override;
   std::string wire_mark(const wire::Mark& mark) override;
   void wire_watch(int fd, bool read, bool write) override;
   void wire_log(int level, const std::string& line) override;
   void settle();
+  void sent(FarEnd::Sent what, Time t);
+  void transmit_run(Time t, const Packet& packet);
+  bool decode_run(const wire::Run& run, Packet& packet) const;
   // coupling.cpp
   void part(const std::string& reason);
   void report();

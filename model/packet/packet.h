@@ -170,6 +170,16 @@ struct Packet {
   // The payload lies in the memory of the sender's host still, from this bus address on.
   bool borrowed() const { return loan_.bytes != nullptr; }
   std::uint64_t borrowed_from() const { return loan_.from; }
+  // The payload as it is now, for a copy.
+  const std::uint8_t* read_payload() const {
+    if (borrowed()) loan_.lender->before_read();
+    return data();
+  }
+  // The payload becomes a copy of these bytes: up to kMaxRun * kMaxPayload of them.
+  void set_payload(const std::uint8_t* bytes, std::uint32_t len) {
+    payload_len = len;
+    keep(bytes);
+  }
   // Copies a payload that is borrowed.
   void own();
   // The processor fetches what whoever gets the packet looks at (model/prefetch.h).

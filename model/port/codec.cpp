@@ -209,7 +209,7 @@ void put_transport(Writer& w, const Packet& p) {
   }
   if (t.atomic_ack_eth) w.put(prm::be64(p.swap_add));
   if (t.imm || t.ieth) w.put(prm::be32(p.imm));
-  w.bytes(p.data(), p.payload_len);
+  w.bytes(p.read_payload(), p.payload_len);
   w.zeros(pad);
 }
 

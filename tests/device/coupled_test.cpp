@@ -33,7 +33,7 @@ class Coupled : public ::testing::Test {
  protected:
   std::string options(const char* side, const std::string& more = "") const {
     return std::string("link=ib,coupled=on,node_guid=000000000000000") + side + ",name=end-" + side +
-           ",wire=unix:" + (folder_ / "wire") + more;
+           ",wire=" + test::wire_scheme() + (folder_ / "wire") + more;
   }
   std::string recorded(const char* side) const {
     return "," + test::recorded((folder_ / "r") + side, (folder_ / "t") + side);

@@ -100,8 +100,10 @@ struct End final : Link::Owner {
   Link link;
 };
 
-class LinkTest : public ::testing::Test {
+// Over a socket, and through shared memory.
+class LinkTest : public ::testing::TestWithParam<const char*> {
  protected:
+  std::string where(const char* file = "s") const { return GetParam() + (folder_ / file); }
   // Lets `seconds` pass for these ends, in steps.
   template <class... Ends>
   void pass(double seconds, Ends&... ends) {
@@ -111,13 +113,22 @@ class LinkTest : public ::testing::Test {
       (ends.link.poll(now_), ...);
     }
   }
+  // As an end does that waits for the other one.
+  Link::Pulled waits(End& end) {
+    Link::Pulled got = end.link.pull(now_);
+    for (int i = 0; i < 100 && got == Link::Pulled::kNothing; ++i) {
+      end.link.wait(10);
+      got = end.link.pull(now_);
+    }
+    return got;
+  }
   Folder folder_;
   std::int64_t now_ = kSecond;
 };
 
-TEST_F(LinkTest, TwoEndsFindEachOther) {
+TEST_P(LinkTest, TwoEndsFindEachOther) {
   for (const std::string& where :
-       {"unix:" + (folder_ / "s"), std::string("tcp:127.0.0.1:47911"), std::string("tcp:[::1]:47912")}) {
+       {this->where(), std::string("tcp:127.0.0.1:47911"), std::string("tcp:[::1]:47912")}) {
     End a(where, "a"), b(where, "b");
     pass(0.1, a);
     EXPECT_THAT(a.log, HasSubstr("waiting for the other end"));
@@ -144,8 +155,8 @@ TEST_F(LinkTest, TwoEndsFindEachOther) {
 }
 
 // What is for after a mark stays until the next pull; polls take nothing.
-TEST_F(LinkTest, CoupledEndsPullUpToAMark) {
-  const std::string where = "unix:" + (folder_ / "s");
+TEST_P(LinkTest, CoupledEndsPullUpToAMark) {
+  const std::string where = this->where();
   End a(where, coupled_hello("a")), b(where, coupled_hello("b"));
   pass(1, a, b);
   ASSERT_TRUE(a.link.up() && b.link.up()) << a.log << b.log;
@@ -173,7 +184,7 @@ TEST_F(LinkTest, CoupledEndsPullUpToAMark) {
   EXPECT_EQ(b.marks[1].wish, (Wish{false, true, 5}));
   EXPECT_EQ(b.link.pull(now_), Link::Pulled::kNothing);
   a.link.finish("enough");
-  EXPECT_EQ(b.link.pull(now_), Link::Pulled::kDown);
+  EXPECT_EQ(waits(b), Link::Pulled::kDown);
   EXPECT_THAT(b.log, HasSubstr("the other end has closed: enough"));
   EXPECT_EQ(b.downs, 1);
   pass(10, a);
@@ -181,8 +192,8 @@ TEST_F(LinkTest, CoupledEndsPullUpToAMark) {
 }
 
 // Far more than sockets hold: nothing is lost, whoever reads late.
-TEST_F(LinkTest, CoupledEndsLoseNothing) {
-  const std::string where = "unix:" + (folder_ / "s");
+TEST_P(LinkTest, CoupledEndsLoseNothing) {
+  const std::string where = this->where();
   End a(where, coupled_hello("a")), b(where, coupled_hello("b"));
   pass(1, a, b);
   ASSERT_TRUE(a.link.up() && b.link.up());
@@ -200,16 +211,16 @@ TEST_F(LinkTest, CoupledEndsLoseNothing) {
   EXPECT_EQ(a.link.lost(), 0u);
 }
 
-TEST_F(LinkTest, AMarkThatDoesNotFitEndsTheConnection) {
-  const std::string where = "unix:" + (folder_ / "s");
+TEST_P(LinkTest, AMarkThatDoesNotFitEndsTheConnection) {
+  const std::string where = this->where();
   {
     End a(where, coupled_hello("a")), b(where, coupled_hello("b"));
     pass(1, a, b);
     b.refuse_mark = "a mark of yesterday";
     a.link.send_mark({1, 1, true});
-    EXPECT_EQ(b.link.pull(now_), Link::Pulled::kDown);
+    EXPECT_EQ(waits(b), Link::Pulled::kDown);
     EXPECT_THAT(b.log, HasSubstr("the other end sent a mark of yesterday; closed"));
-    EXPECT_EQ(a.link.pull(now_), Link::Pulled::kDown);
+    EXPECT_EQ(waits(a), Link::Pulled::kDown);
   }
   End a(where, "a"), b(where, "b");
   pass(1, a, b);
@@ -220,8 +231,8 @@ TEST_F(LinkTest, AMarkThatDoesNotFitEndsTheConnection) {
   EXPECT_THAT(b.log, HasSubstr("the other end sent a mark, but is not coupled"));
 }
 
-TEST_F(LinkTest, EitherEndMayComeBack) {
-  const std::string where = "unix:" + (folder_ / "s");
+TEST_P(LinkTest, EitherEndMayComeBack) {
+  const std::string where = this->where();
   auto a = std::make_unique<End>(where, "a");
   End b(where, "b");
   pass(1, *a, b);
@@ -241,7 +252,7 @@ TEST_F(LinkTest, EitherEndMayComeBack) {
   EXPECT_TRUE(a->link.up() && b.link.up());
 }
 
-TEST_F(LinkTest, AStaleSocketFileIsReplaced) {
+TEST_P(LinkTest, AStaleSocketFileIsReplaced) {
   const std::string path = folder_ / "s";
   {
     const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
@@ -251,34 +262,34 @@ TEST_F(LinkTest, AStaleSocketFileIsReplaced) {
     ASSERT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&at), sizeof at), 0);
     close(fd);
   }
-  End a("unix:" + path, "a"), b("unix:" + path, "b");
+  End a(where(), "a"), b(where(), "b");
   pass(1, a, b);
   EXPECT_TRUE(a.link.up() && b.link.up());
 }
 
-TEST_F(LinkTest, ARemovedSocketFileIsMadeAgain) {
-  End a("unix:" + (folder_ / "s"), "a");
+TEST_P(LinkTest, ARemovedSocketFileIsMadeAgain) {
+  End a(where(), "a");
   pass(0.1, a);
   std::filesystem::remove(folder_ / "s");
-  End b("unix:" + (folder_ / "s"), "b");
+  End b(where(), "b");
   pass(3, a, b);
   EXPECT_TRUE(a.link.up() && b.link.up()) << a.log << b.log;
 }
 
-TEST_F(LinkTest, ARegularFileIsLeftAlone) {
+TEST_P(LinkTest, ARegularFileIsLeftAlone) {
   std::ofstream(folder_ / "f") << "precious";
-  End a("unix:" + (folder_ / "f"), "a");
+  End a(where("f"), "a");
   pass(2, a);
   EXPECT_FALSE(a.link.up());
   EXPECT_THAT(a.log, HasSubstr("something else than a socket"));
   EXPECT_TRUE(std::filesystem::is_regular_file(folder_ / "f"));
-  End b("unix:/no/such/folder/s", "b");
+  End b(std::string(GetParam()) + "/no/such/folder/s", "b");
   pass(2, b);
   EXPECT_THAT(b.log, HasSubstr("cannot listen"));
 }
 
-TEST_F(LinkTest, RefusalIsToldToBoth) {
-  const std::string where = "unix:" + (folder_ / "s");
+TEST_P(LinkTest, RefusalIsToldToBoth) {
+  const std::string where = this->where();
   End a(where, "a"), b(where, "b");
   b.refuse = "not with you";
   pass(1, a, b);
@@ -291,8 +302,8 @@ TEST_F(LinkTest, RefusalIsToldToBoth) {
 }
 
 // The process is there but does nothing: keepalives stop.
-TEST_F(LinkTest, ASilentPeerIsGivenUpAndAQuietOneIsNot) {
-  const std::string where = "unix:" + (folder_ / "s");
+TEST_P(LinkTest, ASilentPeerIsGivenUpAndAQuietOneIsNot) {
+  const std::string where = this->where();
   End a(where, "a"), b(where, "b");
   pass(1, a, b);
   pass(60, a, b);
@@ -305,8 +316,8 @@ TEST_F(LinkTest, ASilentPeerIsGivenUpAndAQuietOneIsNot) {
   EXPECT_THAT(a.log, HasSubstr("silent"));
 }
 
-TEST_F(LinkTest, HeldFramesStayInTheSocket) {
-  const std::string where = "unix:" + (folder_ / "s");
+TEST_P(LinkTest, HeldFramesStayInTheSocket) {
+  const std::string where = this->where();
   End a(where, "a"), b(where, "b");
   pass(1, a, b);
   b.link.hold(true);
@@ -320,8 +331,8 @@ TEST_F(LinkTest, HeldFramesStayInTheSocket) {
   EXPECT_EQ(b.count, 1u);
 }
 
-TEST_F(LinkTest, WhatHasNoRoomIsLostAndCounted) {
-  const std::string where = "unix:" + (folder_ / "s");
+TEST_P(LinkTest, WhatHasNoRoomIsLostAndCounted) {
+  const std::string where = this->where();
   End a(where, "a"), b(where, "b");
   pass(1, a, b);
   std::size_t taken = 0;
@@ -335,8 +346,8 @@ TEST_F(LinkTest, WhatHasNoRoomIsLostAndCounted) {
   EXPECT_FALSE(a.link.congested());
 }
 
-TEST_F(LinkTest, FloodsArriveWholeAndInOrder) {
-  const std::string where = "unix:" + (folder_ / "s");
+TEST_P(LinkTest, FloodsArriveWholeAndInOrder) {
+  const std::string where = this->where();
   End a(where, "a"), b(where, "b");
   b.keep = false;
   pass(1, a, b);
@@ -358,9 +369,9 @@ TEST_F(LinkTest, FloodsArriveWholeAndInOrder) {
 }
 
 // Whatever comes, the link stays usable for the next peer.
-TEST_F(LinkTest, NonsenseFromAPeer) {
+TEST_P(LinkTest, NonsenseFromAPeer) {
   const std::string path = folder_ / "s";
-  End a("unix:" + path, "a");
+  End a(where(), "a");
   a.keep = false;
   pass(0.1, a);
   std::mt19937 random(3);
@@ -394,10 +405,14 @@ TEST_F(LinkTest, NonsenseFromAPeer) {
     pass(0.01, a);
     EXPECT_FALSE(a.link.up());
   }
-  End b("unix:" + path, "b");
+  End b(where(), "b");
   pass(2, a, b);
   EXPECT_TRUE(a.link.up() && b.link.up()) << a.log << b.log;
 }
+
+INSTANTIATE_TEST_SUITE_P(Through, LinkTest, ::testing::Values("unix:", "shm:"), [](const auto& info) {
+  return std::string(info.param) == "unix:" ? "Socket" : "Memory";
+});
 
 TEST(Protocol, NonsenseIsNeverReadBeyondItsEnd) {
   std::mt19937 random(5);
@@ -407,7 +422,7 @@ TEST(Protocol, NonsenseIsNeverReadBeyondItsEnd) {
     const auto bytes = std::make_unique<std::uint8_t[]>(len);
     for (std::size_t i = 0; i < len; ++i) bytes[i] = static_cast<std::uint8_t>(random());
     if (len >= kHeaderBytes && random() % 8 != 0) {
-      put_header(bytes.get(), static_cast<Type>(random() % 7), 0, 0, random() % 250);
+      put_header(bytes.get(), static_cast<Type>(random() % 9), 0, 0, random() % 250);
       if (random() % 2 != 0 && len >= kHeaderBytes + kHelloBytes) put_hello(bytes.get(), hello("fuzz"), 0);
     }
     Message m;
@@ -416,6 +431,11 @@ TEST(Protocol, NonsenseIsNeverReadBeyondItsEnd) {
     if (parse(bytes.get(), len, random() % 2 != 0, m, used, why) != Parsed::kMessage) continue;
     ASSERT_LE(used, len);
     ASSERT_EQ(m.body + m.len, bytes.get() + used);
+    wire::Run run;
+    if (m.type == Type::kRun && parse_run(m, run)) {
+      EXPECT_LE(run.packets, kMaxRun);
+      EXPECT_EQ(run.payload + run.payload_len, m.body + m.len);
+    }
     Hello h;
     if (m.type == Type::kHello && parse_hello(m, h)) {
       EXPECT_LE(h.name.size(), 40u);

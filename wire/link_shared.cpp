@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A link through shared memory. The socket finds the other end, carries the hellos and tells that the other
+// end has gone, or why it closes; the rest goes through two rings. An eventfd for each end (its bell) is rung
+// only if that end sleeps.
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/asio/buffer.hpp>
+#include <cerrno>
+#include <cstring>
+
+#include "wire/link_impl.h"
+
+namespace hcasim::wire {
+
+namespace {
+
+constexpr std::size_t kFiles = 3;  // memory, the maker's bell, the taker's
+constexpr std::size_t kMostFiles = 8;
+constexpr std::size_t kAside = 4096;
+
+union FilesMessage {
+  cmsghdr header;
+  char bytes[CMSG_SPACE(kMostFiles * sizeof(int))];
+};
+
+error_code last_error() { return {errno, boost::system::system_category()}; }
+
+}  // namespace
+
+// The memory of a guest goes past here: nobody else's business.
+std::string Link::Impl::stranger() const {
+  ucred peer{};
+  socklen_t len = sizeof peer;
+  const int fd = const_cast<Impl*>(this)->socket.native_handle();
+  if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) != 0)
+    return "the other end's user is unknown: " + last_error().message();
+  if (peer.uid != ::geteuid() && peer.uid != 0 && ::geteuid() != 0)
+    return "the other end belongs to another user (" + std::to_string(peer.uid) + ")";
+  return "";
+}
+
+std::string Link::Impl::make_memory() {
+  std::string why;
+  std::unique_ptr<Rings> made = Rings::make(why);
+  if (!made) return why;
+  for (asio::posix::stream_descriptor* bell : {&own_bell, &far_bell}) {
+    const int fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (fd < 0) return "no eventfd: " + last_error().message();
+    bell->assign(fd);
+    bell->non_blocking(true);
+  }
+  rings = std::move(made);
+  return "";
+}
+
+// The files of the other end's hello, which this one has connected to. Whoever made the memory is offered none.
+std::string Link::Impl::take_memory() {
+  if (rings) return files.empty() ? "" : "both ends have made memory";
+  if (files.size() != kFiles) return "it has passed " + std::to_string(files.size()) + " files instead of 3";
+  std::string why;
+  std::unique_ptr<Rings> taken = Rings::take(files[0], why);
+  if (!taken) return why;
+  for (std::size_t i = 1; i < kFiles; ++i) {
+    // Of eventfds an event is all that can be read; of anything else, reading might block.
+    const std::string name = "/proc/self/fd/" + std::to_string(files[i]);
+    char target[64];
+    const ssize_t n = ::readlink(name.c_str(), target, sizeof target - 1);
+    target[std::max<ssize_t>(n, 0)] = '\0';
+    if (std::strstr(target, "[eventfd]") == nullptr) return "it has passed something else than an eventfd";
+  }
+  error_code ec;
+  for (std::size_t i = 1; i < kFiles && !ec; ++i) {
+    asio::posix::stream_descriptor& bell = i == 1 ? far_bell : own_bell;
+    bell.assign(files[i], ec);
+    if (!ec) files[i] = -1;
+    if (!ec) bell.non_blocking(true, ec);
+  }
+  if (ec) return "its eventfds cannot be used: " + ec.message();
+  drop_files();
+  rings = std::move(taken);
+  return "";
+}
+
+void Link::Impl::send_hello_with_files() {
+  if (out_head == out_tail) return;
+  iovec bytes{out.data() + out_head, out_tail - out_head};
+  msghdr message{};
+  message.msg_iov = &bytes;
+  message.msg_iovlen = 1;
+  FilesMessage control{};
+  if (rings) {
+    const int passed[kFiles] = {rings->file(), own_bell.native_handle(), far_bell.native_handle()};
+    message.msg_control = control.bytes;
+    message.msg_controllen = CMSG_SPACE(sizeof passed);
+    cmsghdr* c = CMSG_FIRSTHDR(&message);
+    c->cmsg_level = SOL_SOCKET;
+    c->cmsg_type = SCM_RIGHTS;
+    c->cmsg_len = CMSG_LEN(sizeof passed);
+    std::memcpy(CMSG_DATA(c), passed, sizeof passed);
+  }
+  ssize_t n = 0;
+  do n = ::sendmsg(socket.native_handle(), &message, MSG_NOSIGNAL);
+  while (n < 0 && errno == EINTR);
+  // A fresh socket has room for a hello. If it has none it is not one to wait for: read() finds out why.
+  out_head = out_tail;
+  if (n >= 0 && rings) rings->forget_file();
+}
+
+std::size_t Link::Impl::read_with_files(error_code& ec) {
+  iovec bytes{in.data() + in_tail, in.size() - in_tail};
+  FilesMessage control{};
+  msghdr message{};
+  message.msg_iov = &bytes;
+  message.msg_iovlen = 1;
+  message.msg_control = control.bytes;
+  message.msg_controllen = sizeof control.bytes;
+  const ssize_t n = ::recvmsg(socket.native_handle(), &message, MSG_CMSG_CLOEXEC);
+  if (n < 0) {
+    ec = last_error();
+    return 0;
+  }
+  for (cmsghdr* c = CMSG_FIRSTHDR(&message); c; c = CMSG_NXTHDR(&message, c)) {
+    if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) continue;
+    for (std::size_t at = 0; at + sizeof(int) <= c->cmsg_len - CMSG_LEN(0); at += sizeof(int)) {
+      int fd = -1;
+      std::memcpy(&fd, CMSG_DATA(c) + at, sizeof fd);
+      if (files.size() < kMostFiles)
+        files.push_back(fd);
+      else
+        ::close(fd);
+    }
+  }
+  if (n == 0) ec = asio::error::eof;
+  return static_cast<std::size_t>(n);
+}
+
+void Link::Impl::drop_files() {
+  for (const int fd : files)
+    if (fd >= 0) ::close(fd);
+  files.clear();
+}
+
+void Link::Impl::drop_memory() {
+  drop_files();
+  forget(*this, on_bell);
+  own_bell.close(found_ignored);
+  far_bell.close(found_ignored);
+  rings.reset();
+  through_memory = look_at_socket = in_memory = peer_runs = false;
+  unpublished = 0;
+  aside.clear();
+}
+
+void Link::Impl::ring(asio::posix::stream_descriptor& bell) {
+  const std::uint64_t one = 1;
+  error_code full;  // it has been rung already
+  bell.write_some(asio::buffer(&one, sizeof one), full);
+}
+
+bool Link::Impl::bell_rang() {
+  std::uint64_t times = 0;
+  error_code ec;
+  return own_bell.read_some(asio::buffer(&times, sizeof times), ec) != 0;
+}
+
+void Link::Impl::write_memory() {
+  bool wake = false;
+  if (unsent()) sent_at = now;
+  while (out_head < out_tail) {
+    const std::size_t n = std::min(out_tail - out_head, rings->room());
+    if (n == 0) {
+      wake = rings->publish() || wake;
+      if (rings->wait_for_room()) break;
+      continue;
+    }
+    std::memcpy(rings->end(), out.data() + out_head, n);
+    rings->wrote(n);
+    out_head += n;
+  }
+  wake = rings->publish() || wake;
+  unpublished = 0;
+  blocked = out_head < out_tail;
+  if (wake) ring(far_bell);
+}
+
+// One message. The other end can change it at any time: its header is looked at in a copy, and so is what
+// comes with it, except for runs, whose receiver reads each byte once.
+bool Link::Impl::read_memory() {
+  if (coupled_up() && (!pulling || marked)) return false;
+  const std::size_t n = rings->available();
+  if (rings->broken()) {
+    close(kError, "the other end has written nonsense into the shared memory; closed", "nonsense in the memory");
+    return false;
+  }
+  if (n < kHeaderBytes) return false;
+  std::uint8_t header[kHeaderBytes];
+  std::memcpy(header, rings->begin(), sizeof header);
+  Message m;
+  std::size_t used = 0;
+  const char* why = nullptr;
+  if (parse(header, sizeof header, false, m, used, why) == Parsed::kMalformed) {
+    close(kError, std::string("the other end sent ") + why + "; closed", why);
+    return false;
+  }
+  if (used > n) return false;
+  m.len = used - kHeaderBytes;
+  m.body = rings->begin() + kHeaderBytes;
+  if (m.type != Type::kRun) m.body = static_cast<std::uint8_t*>(std::memcpy(in.data(), m.body, m.len));
+  take(m);
+  if (!through_memory) return false;
+  received_at = now;
+  read_bytes += used;
+  if (rings->consume(used)) ring(far_bell);
+  return true;
+}
+
+void Link::Impl::read_socket() {
+  look_at_socket = false;
+  const std::size_t had = aside.size();
+  aside.resize(kAside);
+  error_code ec;
+  const std::size_t n = had < kAside ? socket.read_some(asio::buffer(aside.data() + had, kAside - had), ec) : 0;
+  aside.resize(had + n);
+  if (ec && later(ec)) return;
+  // What it has sent before is taken still.
+  while (ec && !held && !marked && through_memory && read()) {
+  }
+  if (!through_memory || marked) return;
+  if (ec) return close(kWarning, "the other end has gone", "");
+  Message m;
+  std::size_t used = 0;
+  const char* why = nullptr;
+  const Parsed parsed = parse(aside.data(), aside.size(), true, m, used, why);
+  if (parsed == Parsed::kMore && aside.size() < kAside) return;
+  if (parsed != Parsed::kMessage || m.type != Type::kBye)
+    return close(kError, "the other end sent something beside the shared memory; closed", "not by the socket");
+  take(m);
+}
+
+// After the messages were read. look: nobody has rung, so it may be the socket that has something.
+void Link::Impl::poll_memory(bool look) {
+  if (look && !held) read_socket();
+  if (!through_memory || held) return;
+  // More than is taken at a time, or it came just now.
+  if (!rings->sleep()) ring(own_bell);
+}
+
+void Link::Impl::wait_memory(int milliseconds) {
+  if (!rings->sleep()) return;
+  pollfd p[2] = {{socket.native_handle(), POLLIN, 0}, {own_bell.native_handle(), POLLIN, 0}};
+  if (::poll(p, 2, milliseconds) <= 0) return;
+  look_at_socket = p[0].revents != 0;
+  if (p[1].revents != 0) bell_rang();
+}
+
+}  // namespace hcasim::wire
