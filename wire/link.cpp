@@ -295,7 +295,8 @@ bool Link::pending() const { return impl_->unsent() && !impl_->blocked; }
 bool Link::congested() const {
   const Impl& i = *impl_;
   if (i.own.coupled) return false;
-  return i.out_tail - i.out_head + (i.through_memory ? i.rings->unread() : 0) >= kHighWater;
+  return i.out_tail - i.out_head >= (i.through_memory ? 1 : kHighWater) ||
+         (i.through_memory && i.rings->unread() >= Rings::kBytes / 4 * 3);
 }
 std::uint64_t Link::lost() const { return impl_->lost; }
 

@@ -22,7 +22,9 @@ namespace hcasim::wire {
 
 class Rings {
  public:
-  static constexpr std::size_t kBytes = std::size_t{2} << 20;  // of each direction
+  // Of each direction. Room for what perftest has outstanding by default (128 writes of 64 KiB), so that its
+  // port is not stopped again and again.
+  static constexpr std::size_t kBytes = std::size_t{16} << 20;
 
   // New memory, or that of a file that the other end has passed (which stays the caller's). Null: why not.
   static std::unique_ptr<Rings> make(std::string& why);

@@ -11,8 +11,8 @@ constexpr std::int64_t kQuantum = 1000;  // ns of simulated time run at a time
 
 }  // namespace
 
-InlineWrites::InlineWrites(Device& device, std::size_t qps, unsigned batch)
-    : rig_(device, qps, 1 << 20), batch_(batch) {
+InlineWrites::InlineWrites(Device& device, Device& peer, std::size_t qps, unsigned batch)
+    : rig_(device, peer, qps, 1 << 20), batch_(batch) {
   std::memset(data_, 0x5a, sizeof data_);
   (*this)();
 }

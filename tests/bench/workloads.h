@@ -18,7 +18,8 @@ constexpr unsigned kLargeRounds = kArea / kLarge / kLargeBatch;  // rounds that 
 // the context caches, is made by the constructor.
 class InlineWrites {
  public:
-  InlineWrites(Device& device, std::size_t qps, unsigned batch);
+  InlineWrites(Device& device, std::size_t qps, unsigned batch) : InlineWrites(device, device, qps, batch) {}
+  InlineWrites(Device& device, Device& peer, std::size_t qps, unsigned batch);
   void operator()();
   std::size_t wqes() const { return batch_ * rig_.tx.size(); }  // in a round
 
