@@ -286,6 +286,8 @@ void Link::commit(std::size_t len, std::uint8_t flags, std::int64_t time, Type t
   if ((i.unpublished >= kPublishAt || i.out_tail - i.out_head >= kFlushAt) && !i.blocked) i.write();
 }
 
+void Link::free_runs() { impl_->free_memory(); }
+
 bool Link::takes_runs() const { return up() && impl_->peer_runs; }
 
 void Link::flush() {

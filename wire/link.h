@@ -26,9 +26,11 @@ class Link {
     virtual void wire_down() = 0;
     virtual void wire_wish(const Wish& wish) = 0;
     virtual void wire_frame(const Message& frame) = 0;
-    // Only if Hello::runs. Its bytes may change while they are looked at: each is to be read once. time: as
+    // Only if Hello::runs. Its bytes may change while they are looked at, and go with wire_settle(). time: as
     // of a frame, of its last packet.
     virtual void wire_run(const Run&, std::int64_t /*time*/) {}
+    // The bytes of all runs are about to go: from inside free_runs(), poll(), or at the connection's end.
+    virtual void wire_settle() {}
     // Coupled ends only, from inside pull(). Returns "" or the reason why the connection ends.
     virtual std::string wire_mark(const Mark&) { return "a mark"; }
     // Call poll() when fd is ready as asked. Neither read nor write: stop watching, fd is about to be closed.
@@ -58,6 +60,8 @@ class Link {
   // or no room (counted).
   std::uint8_t* frame(std::size_t most);
   void commit(std::size_t len, std::uint8_t flags, std::int64_t time, Type type = Type::kFrame);
+  // Its owner is done with the runs that have come, or will be after wire_settle().
+  void free_runs();
   // The other end takes runs: a message of that type, made by put_run(), in the place of a frame.
   bool takes_runs() const;
   // Sends committed data, as far as the socket accepts it.

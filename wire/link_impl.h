@@ -126,6 +126,7 @@ struct Link::Impl {
   std::size_t read_with_files(error_code& ec);
   void drop_files();
   void drop_memory();
+  void free_memory();
   void write_memory();
   bool read_memory();
   // From the socket, beside the memory: why the other end closes, or that it is gone.
@@ -149,7 +150,7 @@ struct Link::Impl {
   std::vector<int> files;                                   // that were passed, and have no owner yet
   std::vector<std::uint8_t> aside;                          // from the socket, beside the memory
   bool through_memory = false, in_memory = false;           // in_memory: what append() gave lies there
-  bool look_at_socket = false, peer_runs = false;
+  bool look_at_socket = false, peer_runs = false, runs_taken = false;
   std::size_t unpublished = 0;
   error_code found_ignored;
   std::vector<Stream::endpoint> targets;

@@ -21,6 +21,7 @@ namespace {
 constexpr std::size_t kFiles = 3;  // memory, the maker's bell, the taker's
 constexpr std::size_t kMostFiles = 8;
 constexpr std::size_t kAside = 4096;
+constexpr std::size_t kMostHeld = Rings::kBytes / 8;  // bytes of runs that the owner may still look at
 
 union FilesMessage {
   cmsghdr header;
@@ -146,6 +147,8 @@ void Link::Impl::drop_files() {
 
 void Link::Impl::drop_memory() {
   drop_files();
+  if (runs_taken) owner.wire_settle();
+  runs_taken = false;
   forget(*this, on_bell);
   own_bell.close(found_ignored);
   far_bell.close(found_ignored);
@@ -214,8 +217,17 @@ bool Link::Impl::read_memory() {
   if (!through_memory) return false;
   received_at = now;
   read_bytes += used;
-  if (rings->consume(used)) ring(far_bell);
+  rings->took(used);
+  runs_taken = runs_taken || m.type == Type::kRun;
+  // Runs stay until their owner has done with them; but not so long that the other end has to wait.
+  if (!runs_taken || rings->taken() > kMostHeld) free_memory();
   return true;
+}
+
+void Link::Impl::free_memory() {
+  if (runs_taken) owner.wire_settle();
+  runs_taken = false;
+  if (through_memory && rings->taken() != 0 && rings->free_taken()) ring(far_bell);
 }
 
 void Link::Impl::read_socket() {

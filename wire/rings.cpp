@@ -147,15 +147,15 @@ bool Rings::wait_for_room() {
 
 std::size_t Rings::available() {
   const std::uint64_t written = in_.shared->written.load(std::memory_order_acquire);
-  if (written < in_.other || written - in_.at > kBytes)
+  if (written < in_.other || written - freed_ > kBytes)
     broken_ = true;
   else
     in_.other = written;
   return static_cast<std::size_t>(in_.other - in_.at);
 }
 
-bool Rings::consume(std::size_t bytes) {
-  in_.at += bytes;
+bool Rings::free_taken() {
+  freed_ = in_.at;
   in_.shared->read.store(in_.at, std::memory_order_seq_cst);
   // A writer that waits is woken when it is worth it.
   if (in_.other - in_.at > kBytes / 2) return false;

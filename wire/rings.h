@@ -56,8 +56,15 @@ class Rings {
 
   std::size_t available();
   const std::uint8_t* begin() const { return in_.bytes + in_.at % kBytes; }
+  // That many bytes are done with, or, took(), looked at: they stay until the next free_taken().
+  void took(std::size_t bytes) { in_.at += bytes; }
+  std::size_t taken() const { return static_cast<std::size_t>(in_.at - freed_); }
   // True: the writer waits for room, and has to be woken.
-  bool consume(std::size_t bytes);
+  bool free_taken();
+  bool consume(std::size_t bytes) {
+    took(bytes);
+    return free_taken();
+  }
   // This end is about to sleep. False: it must not, something is there.
   bool sleep();
 
@@ -81,6 +88,7 @@ class Rings {
   bool maker_, broken_ = false;
   Shared* shared_ = nullptr;
   Side out_, in_;
+  std::uint64_t freed_ = 0;  // the writer has heard of
 };
 
 }  // namespace hcasim::wire

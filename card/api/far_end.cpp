@@ -46,6 +46,7 @@ class LinkEnd final : public FarEnd, private wire::Link::Owner {
   // Not while a recording is made: it has frames, and hello_of() takes no runs.
   bool takes_runs() const override { return link_.takes_runs() && !Recorder::current(); }
   std::uint8_t* run(std::size_t most) override { return link_.frame(most); }
+  void free_runs() override { link_.free_runs(); }
   Sent commit_run(std::size_t len, Time t) override {
     link_.commit(len, 0, t, wire::Type::kRun);
     return link_.congested() ? Sent::kFull : Sent::kTaken;
@@ -79,6 +80,7 @@ class LinkEnd final : public FarEnd, private wire::Link::Owner {
     wire_.wire_frame(frame);
   }
   void wire_run(const wire::Run& run, std::int64_t time) override { wire_.wire_run(run, time); }
+  void wire_settle() override { wire_.wire_settle(); }
   std::string wire_mark(const wire::Mark& mark) override {
     Recorded call(Event::kLinkMark, near_.number, from_now(mark.at), from_now(mark.next),
                   recorded_wish(mark.wish));

@@ -39,6 +39,8 @@ class FarEnd {
   virtual bool takes_runs() const { return false; }
   virtual std::uint8_t* run(std::size_t) { return nullptr; }
   virtual Sent commit_run(std::size_t, Time) { return Sent::kLost; }
+  // Nobody looks at the runs any more that have come.
+  virtual void free_runs() {}
 
   // Coupled time. Waits for the other end; the owner knows afterwards whether it is there.
   virtual void find() = 0;

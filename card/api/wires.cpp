@@ -10,6 +10,7 @@
 #include "card/api/instance.h"
 #include "card/replay/recording.h"
 #include "model/port/run.h"
+#include "model/simulation_context.h"
 #include "model/port/traits.h"
 
 namespace hcasim::api {
@@ -19,6 +20,8 @@ namespace {
 constexpr Time kBusyPause = from_ns(10'000);    // between looks whether a full way out has room again
 constexpr std::size_t kMostArriving = 4096;     // packets that wait in the port before reading stops
 constexpr std::int64_t kFullRetry = 1'000'000;  // ns until reading is tried again
+constexpr std::uint64_t kNowhere = std::uint64_t{1} << 63;  // a bus address that no host's memory has
+constexpr FunctionId kPhysical = 0;
 constexpr std::uint32_t kShortestRun = 256;     // bytes of payload from which on a packet is worth it
 
 wire::Hello hello_of(const hca& h) {
@@ -143,7 +146,9 @@ void SocketWire::sent(FarEnd::Sent what, Time t) {
 
 void SocketWire::flush() {
   // Coupled ends send when they meet.
-  if (!coupled_) far_->flush();
+  if (coupled_) return;
+  if (in_memory_.empty()) far_->free_runs();
+  far_->flush();
 }
 
 std::int64_t SocketWire::poll(std::int64_t now) {
@@ -259,7 +264,13 @@ void SocketWire::wire_run(const wire::Run& run, std::int64_t) {
   PacketRef packet = PacketPool::make();
   if (!decode_run(run, *packet))
     return owner_.model.port().drop(t, *packet, DropReason::kMalformed);
-  packet->set_payload(run.payload, run.payload_len);
+  // What is only moved is copied once, into the host's memory. Of what is looked at, nobody may change a copy.
+  const prm::BthTraits& traits = traits_of(packet->opcode);
+  packet->payload_len = run.payload_len;
+  if (run.packets > 1 || traits.write || traits.read_resp)
+    in_memory_.borrow(*packet, run.payload, kNowhere, kPhysical, packet->dest_qpn);
+  else
+    packet->set_payload(run.payload, run.payload_len);
   if (run.packets > 1) {
     packet->packets = static_cast<std::uint16_t>(run.packets);
     packet->unit = run.unit;
@@ -267,6 +278,11 @@ void SocketWire::wire_run(const wire::Run& run, std::int64_t) {
     packet->at[run.packets - 1] = t;
   }
   owner_.model.port().wire_receive(t, std::move(packet));
+}
+
+void SocketWire::wire_settle() {
+  in_memory_.settle_all();
+  simulation().copies.make();
 }
 
 void SocketWire::wire_watch(int fd, bool read, bool write) {

@@ -11,6 +11,7 @@
 
 #include "card/api/far_end.h"
 #include "card/api/hca_api.h"
+#include "model/pcie/loans.h"
 #include "model/port/codec.h"
 #include "model/port/wire.h"
 #include "wire/link.h"
@@ -109,6 +110,7 @@ class SocketWire final : public Uplink, private wire::Link::Owner {
   void wire_wish(const wire::Wish& wish) override;
   void wire_frame(const wire::Message& frame) override;
   void wire_run(const wire::Run& run, std::int64_t time) override;
+  void wire_settle() override;
   std::string wire_mark(const wire::Mark& mark) override;
   void wire_watch(int fd, bool read, bool write) override;
   void wire_log(int level, const std::string& line) override;
@@ -135,6 +137,7 @@ class SocketWire final : public Uplink, private wire::Link::Owner {
   Time first_out_ = kNever, first_in_ = kNever;  // first arrival at the other end, and here
   Meetings meetings_;
   std::uint64_t lost_ = 0;
+  Loans in_memory_;  // packets whose payload lies in the memory shared with the other end
   const std::unique_ptr<FarEnd> far_;
 };
 
