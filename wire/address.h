@@ -12,7 +12,7 @@ struct Address {
   bool tcp = false;
   bool shared = false;  // shm: what is sent goes through shared memory; the socket is for finding each other
   std::string path;     // unix, shm: of the socket
-  std::string host;  // tcp: a name or an address (IPv6 without brackets)
+  std::string host;     // tcp: a name or an address (IPv6 without brackets)
   std::uint16_t port = 0;
   std::string text;  // as given by the user
 };

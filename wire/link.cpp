@@ -91,9 +91,9 @@ bool Link::Impl::read() {
     in_head = 0;
   }
   error_code ec;
-  const std::size_t n =
-      address.shared ? read_with_files(ec)
-                     : socket.read_some(asio::buffer(in.data() + in_tail, in.size() - in_tail), ec);
+  const std::size_t n = address.shared
+                            ? read_with_files(ec)
+                            : socket.read_some(asio::buffer(in.data() + in_tail, in.size() - in_tail), ec);
   if (ec == asio::error::interrupted) return true;
   if (ec) {
     if (later(ec)) return false;

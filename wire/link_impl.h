@@ -145,11 +145,11 @@ struct Link::Impl {
   asio::io_context io{1};
   asio::basic_stream_socket<Stream> socket{io};
   asio::basic_socket_acceptor<Stream> acceptor{io};
-  std::unique_ptr<Rings> rings;                             // null: not (yet)
+  std::unique_ptr<Rings> rings;                               // null: not (yet)
   asio::posix::stream_descriptor own_bell{io}, far_bell{io};  // eventfds: rung for whoever sleeps
-  std::vector<int> files;                                   // that were passed, and have no owner yet
-  std::vector<std::uint8_t> aside;                          // from the socket, beside the memory
-  bool through_memory = false, in_memory = false;           // in_memory: what append() gave lies there
+  std::vector<int> files;                                     // that were passed, and have no owner yet
+  std::vector<std::uint8_t> aside;                            // from the socket, beside the memory
+  bool through_memory = false, in_memory = false;             // in_memory: what append() gave lies there
   bool look_at_socket = false, peer_runs = false, runs_taken = false;
   std::size_t unpublished = 0;
   error_code found_ignored;

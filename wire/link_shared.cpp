@@ -58,7 +58,8 @@ std::string Link::Impl::make_memory() {
   return "";
 }
 
-// The files of the other end's hello, which this one has connected to. Whoever made the memory is offered none.
+// The files of the other end's hello, which this one has connected to. Whoever made the memory is offered
+// none.
 std::string Link::Impl::take_memory() {
   if (rings) return files.empty() ? "" : "both ends have made memory";
   if (files.size() != kFiles) return "it has passed " + std::to_string(files.size()) + " files instead of 3";
@@ -196,7 +197,8 @@ bool Link::Impl::read_memory() {
   if (coupled_up() && (!pulling || marked)) return false;
   const std::size_t n = rings->available();
   if (rings->broken()) {
-    close(kError, "the other end has written nonsense into the shared memory; closed", "nonsense in the memory");
+    close(kError, "the other end has written nonsense into the shared memory; closed",
+          "nonsense in the memory");
     return false;
   }
   if (n < kHeaderBytes) return false;
@@ -235,7 +237,8 @@ void Link::Impl::read_socket() {
   const std::size_t had = aside.size();
   aside.resize(kAside);
   error_code ec;
-  const std::size_t n = had < kAside ? socket.read_some(asio::buffer(aside.data() + had, kAside - had), ec) : 0;
+  const std::size_t n =
+      had < kAside ? socket.read_some(asio::buffer(aside.data() + had, kAside - had), ec) : 0;
   aside.resize(had + n);
   if (ec && later(ec)) return;
   // What it has sent before is taken still.
@@ -249,7 +252,8 @@ void Link::Impl::read_socket() {
   const Parsed parsed = parse(aside.data(), aside.size(), true, m, used, why);
   if (parsed == Parsed::kMore && aside.size() < kAside) return;
   if (parsed != Parsed::kMessage || m.type != Type::kBye)
-    return close(kError, "the other end sent something beside the shared memory; closed", "not by the socket");
+    return close(kError, "the other end sent something beside the shared memory; closed",
+                 "not by the socket");
   take(m);
 }
 

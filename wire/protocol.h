@@ -99,11 +99,11 @@ struct Mark {
 
 // Packets of one message, one behind the other.
 struct Run {
-  unsigned packets = 1;                // up to kMaxRun
-  std::uint32_t unit = 0;              // bytes of payload of each, but the last
-  std::uint32_t payload_len = 0;       // of all of them
-  std::uint32_t gaps[kMaxRun - 1]{};   // ps from each, but the last, to the last
-  const std::uint8_t* frame = nullptr; // the first one's headers
+  unsigned packets = 1;                 // up to kMaxRun
+  std::uint32_t unit = 0;               // bytes of payload of each, but the last
+  std::uint32_t payload_len = 0;        // of all of them
+  std::uint32_t gaps[kMaxRun - 1]{};    // ps from each, but the last, to the last
+  const std::uint8_t* frame = nullptr;  // the first one's headers
   std::size_t frame_len = 0;
   const std::uint8_t* payload = nullptr;
 };

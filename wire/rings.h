@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Two byte streams, one each way, in memory that two processes share: what a wire of shared memory carries its
-// messages in. One end makes the memory and passes its file to the other one.
+// Two byte streams, one each way, in memory that two processes share: what a wire of shared memory carries
+// its messages in. One end makes the memory and passes its file to the other one.
 //
 // Each direction has a ring with a single writer and a single reader. The ring is mapped twice, one copy
 // behind the other, so that any part of it is in one piece. Positions count bytes from the start and never
 // wrap. An end sleeps only after it has said so in the shared memory; whoever then has something for it wakes
 // it, by means that are not this file's business.
 //
-// The other end is not trusted: positions are checked each time they are read, what they say is kept here, the
-// memory cannot be made smaller under this end's feet (it is sealed), and bytes may change until they have
-// been copied.
+// The other end is not trusted: positions are checked each time they are read, what they say is kept here,
+// the memory cannot be made smaller under this end's feet (it is sealed), and bytes may change until they
+// have been copied.
 #ifndef HCASIM_WIRE_RINGS_H
 #define HCASIM_WIRE_RINGS_H
 

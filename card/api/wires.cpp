@@ -10,8 +10,8 @@
 #include "card/api/instance.h"
 #include "card/replay/recording.h"
 #include "model/port/run.h"
-#include "model/simulation_context.h"
 #include "model/port/traits.h"
+#include "model/simulation_context.h"
 
 namespace hcasim::api {
 
@@ -22,7 +22,7 @@ constexpr std::size_t kMostArriving = 4096;     // packets that wait in the port
 constexpr std::int64_t kFullRetry = 1'000'000;  // ns until reading is tried again
 constexpr std::uint64_t kNowhere = std::uint64_t{1} << 63;  // a bus address that no host's memory has
 constexpr FunctionId kPhysical = 0;
-constexpr std::uint32_t kShortestRun = 256;     // bytes of payload from which on a packet is worth it
+constexpr std::uint32_t kShortestRun = 256;  // bytes of payload from which on a packet is worth it
 
 wire::Hello hello_of(const hca& h) {
   wire::Hello hello;
@@ -250,7 +250,8 @@ bool SocketWire::decode_run(const wire::Run& run, Packet& packet) const {
   const prm::BthTraits& traits = traits_of(packet.opcode);
   if (packet.payload_len != 0 || !traits.payload) return false;
   if (run.packets == 1) return run.payload_len <= kMaxPayload;
-  const bool plain = (packet.opcode & prm::bth::kTransportMask) == prm::bth::kRc && (traits.send || traits.write) &&
+  const bool plain = (packet.opcode & prm::bth::kTransportMask) == prm::bth::kRc &&
+                     (traits.send || traits.write) &&
                      packet.opcode == piece_opcode(packet.opcode, traits.first, traits.last);
   return plain && run.unit != 0 && run.unit <= kMaxPayload &&
          run.payload_len > (run.packets - 1U) * run.unit && run.payload_len <= run.packets * run.unit &&
@@ -262,9 +263,9 @@ void SocketWire::wire_run(const wire::Run& run, std::int64_t) {
   const Time t = sim_now();
   if (!owner_.in_service) return;
   PacketRef packet = PacketPool::make();
-  if (!decode_run(run, *packet))
-    return owner_.model.port().drop(t, *packet, DropReason::kMalformed);
-  // What is only moved is copied once, into the host's memory. Of what is looked at, nobody may change a copy.
+  if (!decode_run(run, *packet)) return owner_.model.port().drop(t, *packet, DropReason::kMalformed);
+  // What is only moved is copied once, into the host's memory. Of what is looked at, nobody may change a
+  // copy.
   const prm::BthTraits& traits = traits_of(packet->opcode);
   packet->payload_len = run.payload_len;
   if (run.packets > 1 || traits.write || traits.read_resp)

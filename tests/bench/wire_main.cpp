@@ -42,11 +42,12 @@ int main(int argc, char** argv) {
   CLI::App app("What a wire between two HCAs costs in real time, by its kind");
   unsigned rounds = 9;
   std::string only;
-  app.add_option("--rounds", rounds, "of all kinds in turn; medians are printed")->check(CLI::Range(1u, 1000u));
+  app.add_option("--rounds", rounds, "of all kinds in turn; medians are printed")
+      ->check(CLI::Range(1u, 1000u));
   app.add_option("--only", only, "one kind of wire")->check(CLI::IsMember({"cable", "shm", "unix"}));
   CLI11_PARSE(app, argc, argv);
-  const std::string folder = (std::filesystem::temp_directory_path() / "hcasim-bench-wire.").string() +
-                             std::to_string(::getpid());
+  const std::string folder =
+      (std::filesystem::temp_directory_path() / "hcasim-bench-wire.").string() + std::to_string(::getpid());
   std::filesystem::create_directory(folder);
   int status = 0;
   try {

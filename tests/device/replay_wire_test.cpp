@@ -27,7 +27,8 @@ class ReplayOfAWire : public ::testing::TestWithParam<Kind> {
   // Of the end 1 or 2.
   std::string options(const std::string& end, const std::string& more = "") const {
     return std::string(GetParam().options) + ",name=end-" + end + ",mac=02000000000" + end +
-           ",wire=" + test::wire_scheme() + file("wire") + more + "," + test::recorded(file("r" + end), file("t" + end));
+           ",wire=" + test::wire_scheme() + file("wire") + more + "," +
+           test::recorded(file("r" + end), file("t" + end));
   }
   // Both ends, one after the other.
   void expect_both_replay() const {

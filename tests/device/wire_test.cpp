@@ -43,7 +43,8 @@ Machine& wired_machine() {
     add("link=ib,name=cable-a,cable=cable-b");
     add("link=ib,name=cable-b");
     add("link=ib,name=socket-a,node_guid=0002c90300000020,wire=" + test::wire_scheme() + in_folder("s"));
-    add("link=ib,name=socket-b,node_guid=0002c90300000010,lid=7,wire=" + test::wire_scheme() + in_folder("s"));
+    add("link=ib,name=socket-b,node_guid=0002c90300000010,lid=7,wire=" + test::wire_scheme() +
+        in_folder("s"));
     add("link=ib,name=alone,node_guid=0002c90300000030,wire=unix:" + alone_path());
     add("link=eth,name=host,mac=02:00:00:00:00:01,wire=host");
     add("link=eth,name=eth-a,mac=02:00:00:00:00:02,wire=" + test::wire_scheme() + in_folder("e"));

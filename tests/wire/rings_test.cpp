@@ -127,8 +127,8 @@ TEST_F(RingsTest, BothEndsAtOnce) {
 // The other end's positions are its to write: whatever they say, nothing is read or written beyond the rings.
 TEST_F(RingsTest, NonsenseInTheMemory) {
   std::mt19937_64 random(3);
-  auto* page = static_cast<std::uint8_t*>(
-      mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, maker->file(), 0));
+  auto* page =
+      static_cast<std::uint8_t*>(mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, maker->file(), 0));
   ASSERT_NE(page, MAP_FAILED);
   unsigned broken = 0;
   for (int round = 0; round < 3000; ++round) {

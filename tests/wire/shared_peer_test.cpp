@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A link of shared memory whose other end is made by hand, and does not behave: other files, none, nonsense in
-// the memory, runs that do not fit, words beside the memory; or dies with messages on the way.
+// A link of shared memory whose other end is made by hand, and does not behave: other files, none, nonsense
+// in the memory, runs that do not fit, words beside the memory; or dies with messages on the way.
 #include <gmock/gmock.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
@@ -239,8 +239,8 @@ TEST_F(SharedPeer, NonsenseInTheMemory) {
       if (random() % 4 == 0) m[random() % kHeaderBytes] = static_cast<std::uint8_t>(random());
       put(m);
     }
-    auto* page = static_cast<std::uint8_t*>(
-        mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, files_[0], 0));
+    auto* page =
+        static_cast<std::uint8_t*>(mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, files_[0], 0));
     ASSERT_NE(page, MAP_FAILED);
     for (unsigned n = random() % 4; n > 0; --n)
       page[16 + random() % 1000] = static_cast<std::uint8_t>(random());
