@@ -64,6 +64,7 @@ std::vector<Parameter> parameters(Profile& p, double& clock_mhz) {
       {"engine", "tx_wqe_ns", &eng.tx_wqe, 0, kMaxNs},
       {"engine", "tx_more_ns", &eng.tx_more, 0, kMaxNs},
       {"engine", "tx_response_ns", &eng.tx_response, 0, kMaxNs},
+      {"engine", "tx_response_more_ns", &eng.tx_response_more, 0, kMaxNs},
       {"engine", "rx_message_ns", &eng.rx_message, 0, kMaxNs},
       {"engine", "rx_more_ns", &eng.rx_more, 0, kMaxNs},
       {"engine", "gather_ns", &eng.gather, 0, kMaxNs},

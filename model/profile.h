@@ -50,6 +50,7 @@ struct Profile {
     unsigned tx_units = 8, rx_units = 8;
     Time tx_wqe = from_ns(40), tx_more = from_ns(16);
     Time tx_response = from_ns(80);  // with the first packet of a read's or an atomic's response
+    Time tx_response_more = 0;       // with each packet more of a read's; 0: as tx_more
     Time rx_message = from_ns(32), rx_more = from_ns(16);
     // What all units share.
     Time tx_packet = from_ns(6);      // transmit pipeline occupancy per packet

@@ -199,7 +199,7 @@ bool Responder::send_response(Time& engine, Qp& qp, ResponderResource& r) {
   p->trace_qpn = r.trace_qpn;
   p->wqe_serial = r.wqe_serial;
   Time ready = std::max(engine, r.ready);
-  engine += first ? e.tx_response : e.tx_more;
+  engine += first ? e.tx_response : e.tx_response_more != 0 ? e.tx_response_more : e.tx_more;
   if (r.masked) {
     p->payload_len = r.length;
     store_words(r.original, r.length, p->data());
