@@ -145,7 +145,7 @@ void Link::add(PortDevice& device) {
 
 PortDevice* Link::other(const PortDevice& device) const { return ends_[0] == &device ? ends_[1] : ends_[0]; }
 
-Joint join(ns3::Ptr<ns3::Node> a, ns3::Ptr<ns3::Node> b, double rate_gbps, Time delay) {
+Joint join(const ns3::Ptr<ns3::Node>& a, const ns3::Ptr<ns3::Node>& b, double rate_gbps, Time delay) {
   Joint j{ns3::CreateObject<PortDevice>(), ns3::CreateObject<PortDevice>(), ns3::CreateObject<Link>()};
   j.link->SetAttribute("Delay", ns3::TimeValue(ns3::PicoSeconds(delay)));
   for (const auto& [device, node] : {std::pair(j.a, a), std::pair(j.b, b)}) {

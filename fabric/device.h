@@ -107,7 +107,7 @@ struct Joint {
   ns3::Ptr<PortDevice> a, b;
   ns3::Ptr<Link> link;
 };
-Joint join(ns3::Ptr<ns3::Node> a, ns3::Ptr<ns3::Node> b, double rate_gbps, Time delay);
+Joint join(const ns3::Ptr<ns3::Node>& a, const ns3::Ptr<ns3::Node>& b, double rate_gbps, Time delay);
 
 // ns-3's own time, in its finest unit.
 void use_picoseconds();

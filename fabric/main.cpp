@@ -29,7 +29,7 @@ class ProgressLine {
     std::fflush(stderr);
     shown_ = true;
   }
-  void clear() {
+  void clear() noexcept {
     if (shown_) std::fprintf(stderr, "\r\033[K");
     shown_ = false;
   }
@@ -39,9 +39,7 @@ class ProgressLine {
   bool shown_ = false;
 };
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv, ProgressLine& line) {
   CLI::App app("Cards, links and switches in ns-3, as a file describes them");
   app.name("hcasim fabric");
   std::string file, json, svg;
@@ -53,31 +51,33 @@ int main(int argc, char** argv) {
   app.add_option("--links", links, "how many of the busiest links to print")->capture_default_str();
   app.add_flag("--check", check, "read the file, say what is wrong, and run nothing");
   CLI11_PARSE(app, argc, argv);
+  const Scenario scenario = read_scenario(file);
+  if (check) {
+    const Topology t = build_topology(scenario.topology);
+    std::cout << file << ": " << t.cards << " cards, " << t.switches.size() << " switches, "
+              << build_workload(scenario.workloads, t.cards).messages.size() << " messages\n";
+    return 0;
+  }
+  const Result result = run_scenario(scenario, [&line](const std::string& text) { line.show(text); });
+  line.clear();
+  std::cout << report_text(result, links) << std::flush;
+  if (!json.empty()) write_file(json, report_json(result));
+  if (!svg.empty()) write_file(svg, report_svg(result));
+  return result.failure.empty() ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
   ProgressLine line;
   try {
-    const Scenario scenario = read_scenario(file);
-    if (check) {
-      const Topology t = build_topology(scenario.topology);
-      std::cout << file << ": " << t.cards << " cards, " << t.switches.size() << " switches, "
-                << build_workload(scenario.workloads, t.cards).messages.size() << " messages\n";
-      return 0;
-    }
-    const Result result = run_scenario(scenario, [&line](const std::string& text) { line.show(text); });
-    line.clear();
-    std::cout << report_text(result, links) << std::flush;
-    if (!json.empty()) write_file(json, report_json(result));
-    if (!svg.empty()) write_file(svg, report_svg(result));
-    std::cout.flush();
-    // Not exit(): what ns-3, SystemC and the cards have made lives to the end, and nothing of it is left to
-    // do.
-    _exit(result.failure.empty() ? 0 : 1);
+    return run(argc, argv, line);
   } catch (const std::bad_alloc&) {
     line.clear();
-    std::cerr << "hcasim fabric: there is not enough memory\n";
+    std::fputs("hcasim fabric: there is not enough memory\n", stderr);
   } catch (const std::exception& e) {
     line.clear();
-    std::cerr << "hcasim fabric: " << e.what() << "\n";
+    std::fprintf(stderr, "hcasim fabric: %s\n", e.what());
   }
-  std::cerr.flush();
-  _exit(1);
+  return 1;
 }

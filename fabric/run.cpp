@@ -248,6 +248,8 @@ Result run_scenario(const Scenario& scenario, const std::function<void(const std
   for (const std::string& rule : rules.broken())
     r.failure += (r.failure.empty() ? "" : "; ") + ("rule broken: " + rule);
   r.memory_bytes = peak_memory();
+  // Their traces and captures are complete with this; the rest of them goes with the process.
+  for (unsigned i = 0; i < topology.cards; ++i) hca_destroy(cards.function(i).handle());
   return r;
 }
 

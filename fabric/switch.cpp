@@ -195,7 +195,7 @@ void Switch::stop(unsigned in, unsigned priority, Time now) {
   Port& p = ports_[in];
   Ingress& from = p.ingress[priority];
   from.stopped = true;
-  from.again_at = now + static_cast<Time>(kStop / 2 * (kQuantumBits / 8.0) * p.ps_per_byte);
+  from.again_at = now + static_cast<Time>(kStop / 2.0 * (kQuantumBits / 8.0) * p.ps_per_byte);
   push({from.again_at, kRenew, in, priority, nullptr});
   p.stop = static_cast<std::uint8_t>(p.stop | 1u << priority);
   p.go = static_cast<std::uint8_t>(p.go & ~(1u << priority));

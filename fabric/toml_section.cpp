@@ -92,7 +92,7 @@ std::string Section::word(const std::string& key, const std::string& fallback,
   for (const std::string& a : allowed) list += (list.empty() ? "" : ", ") + a;
   const toml::node* const node = find(key);
   if (!node && fallback.empty()) fail(key, "is missing; allowed are " + list);
-  const std::string v = node ? node->value_exact<std::string>().value_or("") : fallback;
+  std::string v = node ? node->value_exact<std::string>().value_or("") : fallback;
   if (std::find(allowed.begin(), allowed.end(), v) == allowed.end()) fail(key, "must be one of " + list);
   return v;
 }
