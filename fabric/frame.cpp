@@ -18,8 +18,8 @@ constexpr std::uint8_t kTcp = 6, kUdp = 17;
 constexpr std::size_t kMostKept = 65536;  // frames
 
 std::vector<Frame*>& spare() {
-  static std::vector<Frame*> frames;
-  return frames;
+  static auto* frames = new std::vector<Frame*>;  // outlives who gives frames back at the end
+  return *frames;
 }
 
 std::uint16_t load16(const std::uint8_t* at) { return static_cast<std::uint16_t>(at[0] << 8 | at[1]); }

@@ -46,6 +46,10 @@ wrong "$work/none.toml" 'no such file'
 wrong "$work" 'no such file'
 head -c 200 /dev/urandom >"$work/random.toml"
 wrong "$work/random.toml" 'random.toml'
+# The profile counts.
+printf '[topology]\nkind = "star"\nhosts = 2\n[workload]\nkind = "all-to-all"\nbytes = 1000\n[card]\nprofile = "connectx6-hdr200"\n' >"$work/x.toml"
+"$fabric" "$work/x.toml" | grep -q '2 cards of 198.5 Gb/s'
+
 base='[topology]
 kind = "star"
 hosts = 2

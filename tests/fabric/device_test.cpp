@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Our device and link by themselves, with ns-3's packets on both ends.
+#include "fabric/device.h"
+
+#include <gtest/gtest.h>
+#include <ns3/packet.h>
+#include <ns3/simulator.h>
+
+#include <vector>
+
+namespace hcasim::fabric {
+namespace {
+
+struct Got {
+  Time at;
+  std::uint32_t size;
+  std::uint16_t protocol;
+};
+
+class Devices : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() { use_picoseconds(); }
+  Devices() : joint_(join(ns3::CreateObject<ns3::Node>(), ns3::CreateObject<ns3::Node>(), 100, 1234567)) {
+    joint_.b->SetReceiveCallback(ns3::MakeCallback(&Devices::receive, this));
+  }
+  bool receive(ns3::Ptr<ns3::NetDevice>, ns3::Ptr<const ns3::Packet> packet, std::uint16_t protocol,
+               const ns3::Address&) {
+    got_.push_back({now(), packet->GetSize(), protocol});
+    return true;
+  }
+  Joint joint_;
+  std::vector<Got> got_;
+};
+
+TEST_F(Devices, AFrameTakesItsBytesAndTheDelayToThePicosecond) {
+  const Time start = now();
+  EXPECT_TRUE(joint_.a->Send(ns3::Create<ns3::Packet>(1000), joint_.b->GetAddress(), 0x0800));
+  EXPECT_TRUE(joint_.a->Send(ns3::Create<ns3::Packet>(10), joint_.b->GetAddress(), 0x86dd));
+  ns3::Simulator::Run();
+  ASSERT_EQ(got_.size(), 2u);
+  // Header, FCS, preamble and gap: 38 bytes more; 84 bytes at least.
+  EXPECT_EQ(got_[0].at - start, 1038 * 80 + 1234567);
+  EXPECT_EQ(got_[1].at - got_[0].at, 84 * 80);
+  EXPECT_EQ(got_[0].size, 1000u);
+  EXPECT_EQ(got_[1].protocol, 0x86dd);
+}
+
+TEST_F(Devices, TakesNothingThatIsTooLongAndIgnoresWhatIsForOthers) {
+  EXPECT_FALSE(joint_.a->Send(ns3::Create<ns3::Packet>(1501), joint_.b->GetAddress(), 0x0800));
+  EXPECT_TRUE(joint_.a->SetMtu(9000));
+  EXPECT_FALSE(joint_.a->SetMtu(20000));
+  EXPECT_TRUE(joint_.a->Send(ns3::Create<ns3::Packet>(9000), joint_.a->GetAddress(), 0x0800));
+  EXPECT_TRUE(joint_.a->Send(ns3::Create<ns3::Packet>(9000), joint_.a->GetBroadcast(), 0x0800));
+  ns3::Simulator::Run();
+  ASSERT_EQ(got_.size(), 1u);
+  EXPECT_EQ(got_[0].size, 9000u);
+}
+
+// What distributed simulation in ns-3 computes its lookahead from.
+TEST_F(Devices, IsPointToPointOnAChannelWithADelay) {
+  EXPECT_TRUE(joint_.a->IsPointToPoint());
+  ns3::TimeValue delay;
+  ASSERT_TRUE(joint_.a->GetChannel()->GetAttributeFailSafe("Delay", delay));
+  EXPECT_EQ(delay.Get().GetPicoSeconds(), 1234567);
+  EXPECT_EQ(joint_.link->GetNDevices(), 2u);
+  EXPECT_EQ(joint_.link->GetDevice(1), joint_.b);
+  EXPECT_EQ(joint_.link->GetDevice(2), nullptr);
+}
+
+}  // namespace
+}  // namespace hcasim::fabric
