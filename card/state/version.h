@@ -9,7 +9,7 @@
 
 namespace hcasim::saved {
 
-constexpr std::uint32_t kVersion = 2;
+constexpr std::uint32_t kVersion = 3;
 
 }  // namespace hcasim::saved
 #endif

@@ -292,13 +292,13 @@ TEST(Joined, WhatCannotBeJoinedIsTold) {
       {{"-device", "mlx5-hca,link=ib,id=a,cable=a"}, "that is this HCA itself"},
       {{"-device", "mlx5-hca,link=ib,id=a,cable=b", "-device", "mlx5-hca,link=eth,id=b"},
        "different link types"},
-      {{"-device", "mlx5-hca,link=ib,wire=/tmp/x"}, "allowed: unix:PATH, tcp:HOST:PORT"},
+      {{"-device", "mlx5-hca,link=ib,wire=/tmp/x"}, "allowed: unix:PATH, tcp:HOST:PORT, shm:NAME"},
       {{"-device", "mlx5-hca,link=ib,coupled=on", "-icount", "shift=3,sleep=off"},
        "coupled=on needs wire=, time=lockstep and -icount"},
       {{"-device", "mlx5-hca,link=ib,wire=unix:/no/such/x,coupled=on"},
        "coupled=on needs wire=, time=lockstep and -icount"},
       {{"-device", "mlx5-hca,link=ib,options=coupled=on"},
-       "there is no wire=unix:PATH or wire=tcp:HOST:PORT"},
+       "there is no wire=unix:PATH, tcp:HOST:PORT or shm:NAME"},
   };
   for (const auto& c : cases) {
     const QemuExit exit = run_qemu(c.args);
