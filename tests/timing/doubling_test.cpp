@@ -204,7 +204,8 @@ TEST_F(Doubling, CacheOfTranslations) {
 // READs whose packets are small and many come at its pace, and nothing else does.
 TEST_F(Doubling, PacketsOfResponses) {
   check("engine.tx_response_more_ns", 94, {});
-  const std::string reads = "profile=connectx5-100g-roce pattern=read_bw size=64K engine.tx_response_more_ns=";
+  const std::string reads =
+      "profile=connectx5-100g-roce pattern=read_bw size=64K engine.tx_response_more_ns=";
   const auto r = measured({reads + "200 mtu=1024", reads + "400 mtu=1024", reads + "94 mtu=4096",
                            reads + "188 mtu=4096", reads + "0 mtu=1024", reads + "16 mtu=1024"});
   EXPECT_NEAR(r[0].rate / r[1].rate, 2, 0.05);
