@@ -80,8 +80,10 @@ class MadeAs {
         it->second = p.value;
       });
       for (const auto& [name, value] : parameters_) {
-        if (saved[name] != value)
-          a.fail("the saved card and this one have different " + name + ": " + saved[name] + " and " + value);
+        if (saved[name] == value) continue;
+        std::string differs = "the saved card and this one have different ";
+        differs.append(name).append(": ").append(saved[name]).append(" and ").append(value);
+        a.fail(differs);
       }
     } else {
       a.list("parameters", [&](auto write) {
