@@ -35,16 +35,23 @@ Topology star(const TopologySpec& s) {
   return b.take();
 }
 
-Topology leaf_spine(const TopologySpec& s) {
-  Builder b(s, s.leaves * s.hosts);
+// Switches with `cards` each, all of them joined to each spine; number(i, c): of card c at switch i.
+template <class Number>
+Topology two_tiers(const TopologySpec& s, const char* name, unsigned switches, unsigned cards,
+                   Number number) {
+  Builder b(s, switches * cards);
   std::vector<unsigned> spines;
   for (unsigned i = 0; i < s.spines; ++i) spines.push_back(b.add_switch("spine", i));
-  for (unsigned i = 0; i < s.leaves; ++i) {
-    const unsigned leaf = b.add_switch("leaf", i);
-    for (unsigned h = 0; h < s.hosts; ++h) b.card(i * s.hosts + h, leaf);
-    for (const unsigned spine : spines) b.link(leaf, spine);
+  for (unsigned i = 0; i < switches; ++i) {
+    const unsigned at = b.add_switch(name, i);
+    for (unsigned c = 0; c < cards; ++c) b.card(number(i, c), at);
+    for (const unsigned spine : spines) b.link(at, spine);
   }
   return b.take();
+}
+
+Topology leaf_spine(const TopologySpec& s) {
+  return two_tiers(s, "leaf", s.leaves, s.hosts, [&](unsigned i, unsigned c) { return i * s.hosts + c; });
 }
 
 // Al-Fares et al., SIGCOMM 2008: k pods of k/2 edge and k/2 aggregation switches, (k/2)^2 core switches.
@@ -70,15 +77,7 @@ Topology fat_tree(const TopologySpec& s) {
 
 // Card r of each server is on rail switch r; card number = server * rails + r.
 Topology rail(const TopologySpec& s) {
-  Builder b(s, s.servers * s.rails);
-  std::vector<unsigned> spines;
-  for (unsigned i = 0; i < s.spines; ++i) spines.push_back(b.add_switch("spine", i));
-  for (unsigned r = 0; r < s.rails; ++r) {
-    const unsigned at = b.add_switch("rail", r);
-    for (unsigned i = 0; i < s.servers; ++i) b.card(i * s.rails + r, at);
-    for (const unsigned spine : spines) b.link(at, spine);
-  }
-  return b.take();
+  return two_tiers(s, "rail", s.rails, s.servers, [&](unsigned r, unsigned i) { return i * s.rails + r; });
 }
 
 }  // namespace
