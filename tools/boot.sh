@@ -20,7 +20,7 @@ With CMD: runs it as root, prints its output, exits with its status (124: time l
                              where the port's cable leads, if not back to the port itself:
                                netdev=ID    link=eth: a network back end of QEMU, given as -netdev TYPE,id=ID,...
                                             (user, tap, stream, dgram, socket, vde; filter-dump captures work); mac=MAC
-                               wire=unix:PATH, wire=tcp:HOST:PORT
+                               wire=shm:NAME, wire=unix:PATH, wire=tcp:HOST:PORT
                                             an HCA in another QEMU; the one that comes first listens. With --lockstep at both
                                             ends the guests live in one time: the first waits for the other (coupled=off: no)
                                cable=NAME   the HCA with id=NAME in this guest

@@ -271,8 +271,9 @@ const Option kOptions[] = {
        s.wire_latency = from_ns(static_cast<double>(n));
        return true;
      }},
-    {"coupled", "off", "with wire=unix:, tcp: time is the other end's, exactly; that end must say so too",
-     "on, off", [](Settings& s, const std::string& v) { return to_bool(v, s.coupled); }},
+    {"coupled", "off",
+     "with wire=unix:, tcp:, shm: time is the other end's, exactly; that end must say so too", "on, off",
+     [](Settings& s, const std::string& v) { return to_bool(v, s.coupled); }},
     {"kernel", "fast",
      "all blocks have their turns from one SystemC process, or (native) each is one of its own: the same "
      "results, slower, for SystemC's tools (docs/systemc.md)",

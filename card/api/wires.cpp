@@ -21,7 +21,6 @@ constexpr Time kBusyPause = from_ns(10'000);    // between looks whether a full 
 constexpr std::size_t kMostArriving = 4096;     // packets that wait in the port before reading stops
 constexpr std::int64_t kFullRetry = 1'000'000;  // ns until reading is tried again
 constexpr std::uint64_t kNowhere = std::uint64_t{1} << 63;  // a bus address that no host's memory has
-constexpr FunctionId kPhysical = 0;
 constexpr std::uint32_t kShortestRun = 256;  // bytes of payload from which on a packet is worth it
 
 wire::Hello hello_of(const hca& h) {
@@ -269,7 +268,7 @@ void SocketWire::wire_run(const wire::Run& run, std::int64_t) {
   const prm::BthTraits& traits = traits_of(packet->opcode);
   packet->payload_len = run.payload_len;
   if (run.packets > 1 || traits.write || traits.read_resp)
-    in_memory_.borrow(*packet, run.payload, kNowhere, kPhysical, packet->dest_qpn);
+    in_memory_.borrow(*packet, run.payload, kNowhere, hca::kPhysical, packet->dest_qpn);
   else
     packet->set_payload(run.payload, run.payload_len);
   if (run.packets > 1) {

@@ -68,6 +68,18 @@ Bytes message(Type type, const Bytes& body) {
   return m;
 }
 
+// The body of a run whose headers take 60 bytes.
+Bytes run_of(unsigned packets, std::uint32_t unit, std::uint32_t payload) {
+  wire::Run run;
+  run.packets = packets;
+  run.unit = unit;
+  run.payload_len = payload;
+  run.frame_len = 60;
+  Bytes body(kMaxRunBytes);
+  body.resize(put_run(body.data(), run) + run.frame_len + payload);
+  return body;
+}
+
 class SharedPeer : public ::testing::Test {
  protected:
   // The peer connects: it takes the memory that the near end makes.
@@ -145,14 +157,7 @@ TEST_F(SharedPeer, FramesAndRunsCome) {
   greet();
   ASSERT_TRUE(near_.link->up()) << near_.log;
   put(message(Type::kFrame, Bytes(100, 1)));
-  wire::Run run;
-  run.packets = 3;
-  run.unit = 1000;
-  run.payload_len = 2500;
-  run.frame_len = 60;
-  Bytes body(kMaxRunBytes);
-  body.resize(put_run(body.data(), run) + run.frame_len + run.payload_len, 2);
-  put(message(Type::kRun, body));
+  put(message(Type::kRun, run_of(3, 1000, 2500)));
   EXPECT_EQ(near_.frames, 1u);
   EXPECT_EQ(near_.runs, 1u);
   EXPECT_EQ(near_.bytes, 2600u);
@@ -161,13 +166,7 @@ TEST_F(SharedPeer, FramesAndRunsCome) {
 
 TEST_F(SharedPeer, RunsThatDoNotFitEndTheConnection) {
   const auto altered = [](std::size_t at, std::uint8_t value) {
-    wire::Run run;
-    run.packets = 2;
-    run.unit = 100;
-    run.payload_len = 200;
-    run.frame_len = 60;
-    Bytes body(kMaxRunBytes);
-    body.resize(put_run(body.data(), run) + run.frame_len + run.payload_len);
+    Bytes body = run_of(2, 100, 200);
     body[at] = value;
     return message(Type::kRun, body);
   };
