@@ -50,8 +50,8 @@ typedef struct hca_host_ops {
   // wire=host: an Ethernet frame leaves the port, from the destination MAC to the last byte before the FCS.
   // 0 = taken; anything else = taken, but the host has enough for a while: the port pauses.
   int (*wire_tx)(void* opaque, const void* frame, size_t len);
-  // wire=unix:..., tcp:...: hca_wire_poll() is to be called when fd is ready for reading or writing, as far
-  // as asked for; with neither, no longer. May be null: then the host polls regularly.
+  // wire=shm:..., unix:..., tcp:...: hca_wire_poll() is to be called when fd is ready for reading or writing,
+  // as far as asked for; with neither, no longer. May be null: then the host polls regularly.
   void (*watch_fd)(void* opaque, int fd, int read, int write);
   // coupled=on. Until when the host makes no access and takes no interrupt of its own accord: ns of its
   // clock, HCA_NEVER if it waits for the HCA alone. May be null, and answer too early a time, such as now:
@@ -217,7 +217,7 @@ HCA_API int hca_wire_rx_at(hca_t* hca, const void* frame, size_t len, int64_t ps
 HCA_API int hca_wire_room(const hca_t* hca);
 // wire=host: the host's side of the link is up or down.
 HCA_API void hca_wire_carrier(hca_t* hca, int up);
-// wire=unix:..., tcp:...: reads and writes sockets, connects, listens; frames that came in arrive now.
+// wire=shm:..., unix:..., tcp:...: reads and writes, connects, listens; frames that came in arrive now.
 // `clock` is ns of a clock that goes on even when the caller's does not (CLOCK_MONOTONIC). Returns the time
 // on it of the next call wanted, ready descriptor or not, HCA_NEVER without such a wire. To be called once
 // after hca_sim_start(), then as it says; run hca_sim_advance() before (to now) and after.
