@@ -102,8 +102,9 @@ std::uint32_t icrc(Span lrh, Span l3, bool ipv4, Span udp, const std::uint8_t* b
   std::uint8_t* u = w.here();
   w.bytes(udp.at, udp.len);
   if (udp.len) u[offsetof(UdpHdr, check)] = u[offsetof(UdpHdr, check) + 1] = 0xff;
+  std::uint8_t* base = w.here();
   w.bytes(bth, sizeof(prm::Bth));
-  w.here()[-static_cast<std::ptrdiff_t>(sizeof(prm::Bth)) + offsetof(prm::Bth, fecn_becn)] = 0xff;
+  base[offsetof(prm::Bth, fecn_becn)] = 0xff;
   const auto head = static_cast<std::size_t>(w.here() - masked);
   const std::uint32_t crc = libdeflate_crc32(0, masked, head);
   const std::uint8_t* rest = bth + sizeof(prm::Bth);
