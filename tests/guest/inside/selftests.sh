@@ -156,6 +156,8 @@ run() {
       ;;
     *) if [[ $(ethtool -k "$near") == *'rx-gro-hw: on'* ]]; then ethtool -K "$near" rx-gro-hw off || fail "rx-gro-hw"; fi ;;
   esac
+  # Later ones switch it on themselves.
+  if [[ $program == hw/rss_ctx.py && $kernel == 6.12 ]]; then ethtool -K "$near" ntuple on || fail "ntuple"; fi
   note "== $program"
   # Not all of them are executable in the source package.
   [[ $program == *.sh ]] && with=bash || with=python3
