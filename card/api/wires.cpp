@@ -17,9 +17,11 @@ namespace hcasim::api {
 
 namespace {
 
-constexpr Time kBusyPause = from_ns(10'000);    // between looks whether a full way out has room again
-constexpr std::size_t kMostArriving = 4096;     // packets that wait in the port before reading stops
-constexpr std::int64_t kFullRetry = 1'000'000;  // ns until reading is tried again
+constexpr Time kBusyPause = from_ns(10'000);  // between looks whether a full way out has room again
+// Reading stops while more packets than that wait in the port, or runs of more bytes have come since few
+// waited.
+constexpr std::size_t kMostArriving = 4096, kMostRunBytes = std::size_t{32} << 20, kFewArriving = 256;
+constexpr std::int64_t kFullRetry = 1'000'000;              // ns until reading is tried again
 constexpr std::uint64_t kNowhere = std::uint64_t{1} << 63;  // a bus address that no host's memory has
 constexpr std::uint32_t kShortestRun = 256;  // bytes of payload from which on a packet is worth it
 
@@ -151,7 +153,9 @@ void SocketWire::flush() {
 }
 
 std::int64_t SocketWire::poll(std::int64_t now) {
-  full_ = !coupled_ && owner_.model.port().arriving() > kMostArriving;
+  const std::size_t arriving = owner_.model.port().arriving();
+  if (arriving <= kFewArriving) run_bytes_ = 0;
+  full_ = !coupled_ && (arriving > kMostArriving || run_bytes_ > kMostRunBytes);
   settle();
   const std::int64_t due = far_->poll(now);
   return full_ ? std::min(due, now + kFullRetry) : due;
@@ -267,6 +271,7 @@ void SocketWire::wire_run(const wire::Run& run, std::int64_t) {
   // copy.
   const prm::BthTraits& traits = traits_of(packet->opcode);
   packet->payload_len = run.payload_len;
+  run_bytes_ += run.payload_len;
   if (run.packets > 1 || traits.write || traits.read_resp)
     in_memory_.borrow(*packet, run.payload, kNowhere, hca::kPhysical, packet->dest_qpn);
   else

@@ -137,7 +137,8 @@ class SocketWire final : public Uplink, private wire::Link::Owner {
   Time first_out_ = kNever, first_in_ = kNever;  // first arrival at the other end, and here
   Meetings meetings_;
   std::uint64_t lost_ = 0;
-  Loans in_memory_;  // packets whose payload lies in the memory shared with the other end
+  std::size_t run_bytes_ = 0;  // of runs that have come since few packets waited in the port
+  Loans in_memory_;            // packets whose payload lies in the memory shared with the other end
   const std::unique_ptr<FarEnd> far_;
 };
 
