@@ -3,10 +3,10 @@
 #
 # Installs what tools/packages.txt names and this machine lacks. Needs common.sh.
 
-# package_list [lint|image|kernel|fabric]: what that one needs, or what all others do. An installed hcasim compiles nothing, and tests nothing.
+# package_list [lint|image|kernel|fabric|fuzz]: what that one needs, or what all others do. An installed hcasim compiles nothing, and tests nothing.
 package_list() {
   sed 's/#.*//' "$HCASIM_ROOT/tools/packages.txt" |
-    awk -v group="${1:-}" -v installed="$HCASIM_INSTALLED" 'NF == 2 && ($1 ~ /^(lint|image|kernel|fabric)$/ ? $1 : "") == group &&
+    awk -v group="${1:-}" -v installed="$HCASIM_INSTALLED" 'NF == 2 && ($1 ~ /^(lint|image|kernel|fabric|fuzz)$/ ? $1 : "") == group &&
       (installed == "no" || $1 == "guest" || $1 == "run") {print $2}'
 }
 
@@ -47,7 +47,7 @@ install_packages() { as_root apt-get -o DPkg::Lock::Timeout=600 install -y --no-
 
 install_missing() { install_group ''; }
 
-# install_group lint|image|kernel|fabric, or '' for all others
+# install_group lint|image|kernel|fabric|fuzz, or '' for all others
 install_group() {
   local -a wanted
   local package headers command

@@ -5,6 +5,14 @@
 
 namespace hcasim::bare {
 
+std::uint64_t Dice::draw(unsigned bytes) {
+  if (!scripted_) return random_();
+  std::uint64_t number = 0;
+  for (unsigned i = 0; i < bytes && left_ != 0; ++i, --left_)
+    number |= static_cast<std::uint64_t>(*next_++) << 8 * i;
+  return number;
+}
+
 std::uint32_t Dice::edge() {
   static constexpr std::array<std::uint32_t, 16> kEdges{
       0,       1,        2,         3,          0x7f,     0xff, 0x100,      0xffff,

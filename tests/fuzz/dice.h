@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Seeded choices of the fuzz tests, and changes to bytes that were right. Same seed, same bytes, with any
-// standard library.
+// Choices of the fuzz tests, and changes to bytes that were right: by a seed (same seed, same choices, with
+// any standard library), or by the bytes of a fuzzer's input.
 #ifndef HCASIM_TESTS_FUZZ_DICE_H
 #define HCASIM_TESTS_FUZZ_DICE_H
 
@@ -24,11 +24,21 @@ class Dice {
     const char* given = std::getenv("HCASIM_FUZZ_SEED");
     random_.seed(base + (given ? std::strtoull(given, nullptr, 0) * 1000 : 0));
   }
-  std::uint64_t any() { return random_(); }
-  std::uint32_t word() { return static_cast<std::uint32_t>(random_()); }
-  std::uint8_t byte() { return static_cast<std::uint8_t>(random_()); }
-  std::size_t below(std::size_t n) { return n == 0 ? 0 : static_cast<std::size_t>(random_() % n); }
-  bool chance(unsigned percent) { return random_() % 100 < percent; }
+  // The bytes, which stay the caller's, say what comes: a choice takes as few of them as it needs. Behind
+  // their end all numbers are 0, and no chance comes true but the certain one.
+  Dice(const std::uint8_t* bytes, std::size_t len) : next_(bytes), left_(len), scripted_(true) {}
+  bool used_up() const { return scripted_ && left_ == 0; }
+  std::uint64_t any() { return draw(8); }
+  std::uint32_t word() { return static_cast<std::uint32_t>(draw(4)); }
+  std::uint8_t byte() { return static_cast<std::uint8_t>(draw(1)); }
+  std::size_t below(std::size_t n) {
+    if (n == 0) return 0;
+    return static_cast<std::size_t>(draw(n <= 0x100 ? 1 : n <= 0x10000 ? 2 : n <= 0x100000000 ? 4 : 8) % n);
+  }
+  bool chance(unsigned percent) {
+    const std::uint64_t drawn = draw(1);
+    return scripted_ ? drawn * 100 / 256 + percent >= 100 : drawn % 100 < percent;
+  }
   // One of those given.
   template <class C>
   auto pick(const C& c) -> decltype(c[0]) {
@@ -40,7 +50,13 @@ class Dice {
   void spoil(std::uint8_t* bytes, std::size_t len, std::size_t from = 0);
 
  private:
+  // A number; of a script, `bytes` of it, low ones first.
+  std::uint64_t draw(unsigned bytes);
+
   std::mt19937_64 random_;
+  const std::uint8_t* next_ = nullptr;
+  std::size_t left_ = 0;
+  bool scripted_ = false;
 };
 
 }  // namespace hcasim::bare

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Saved states. An input is what is changed in a right one, as a state is far longer than what a fuzzer
+// handles well: a byte that chooses the state, then changes, each three bytes with the place, low one first,
+// one that says how many bytes there go, one with how many come, and these. The checksum is made for it. A
+// state that is refused changes nothing; with one that is taken the card goes on as it can.
+#include <libdeflate.h>
+
+#include <algorithm>
+
+#include "card_rig.h"
+#include "door.h"
+#include "driver/bare/saved.h"
+#include "tests/device/fixture.h"
+
+namespace hcasim::fuzz {
+namespace {
+
+using namespace hcasim::bare;
+
+class Scene {
+ public:
+  Scene() : rig_({"link=ib", "link=eth"}) {
+    for (std::size_t i = 0; i < 2; ++i) {
+      devices_.push_back(std::make_unique<Device>(rig_.function(i)));
+      devices_.back()->probe();
+    }
+    rig_.keep();
+    states_.push_back(save_state());
+    for (auto& device : devices_) {
+      PairOptions small;
+      small.bytes = 16 << 10;
+      pairs_.push_back(std::make_unique<Pair>(*device, small));
+      Pair& p = *pairs_.back();
+      for (const WqeOp op : {WqeOp::kRdmaWrite, WqeOp::kRdmaRead, WqeOp::kAtomicFa, WqeOp::kSend})
+        p.a.post(p.wr(op, 0, op == WqeOp::kAtomicFa ? 8 : 9000));
+    }
+    for (int i = 0; i < 4; ++i) {
+      rig_.machine().advance(1500);
+      states_.push_back(save_state());
+    }
+    rig_.keep();
+  }
+
+  void take(const std::uint8_t* bytes, std::size_t len) {
+    if (len == 0) return;
+    std::string state = states_[bytes[0] % states_.size()];
+    ++bytes;
+    --len;
+    while (len >= 5) {
+      const std::size_t at = (bytes[0] | bytes[1] << 8u | bytes[2] << 16u) % state.size();
+      const std::size_t come = std::min<std::size_t>(bytes[4], len - 5);
+      state.replace(at, bytes[3], reinterpret_cast<const char*>(bytes + 5), come);
+      bytes += 5 + come;
+      len -= 5 + come;
+    }
+    if (state.size() < 4) return;
+    const std::uint32_t crc = libdeflate_crc32(0, state.data(), state.size() - 4);
+    for (unsigned i = 0; i < 4; ++i) state[state.size() - 4 + i] = static_cast<char>(crc >> 8 * i);
+    const std::uint64_t before = rig_.function().state_digest();
+    if (!load_state(state).empty()) {
+      if (rig_.function().state_digest() != before) finding("a state was refused, and changed something");
+      return;
+    }
+    rig_.machine().advance(50'000);
+    static_cast<void>(save_state());
+    rig_.rewind();
+  }
+  // A change of one byte, here and there.
+  std::vector<std::string> changes() const {
+    std::vector<std::string> all;
+    for (std::size_t n = 0; n < states_.size(); ++n)
+      for (std::size_t at = 24; at < states_[n].size(); at += states_[n].size() / 40)
+        all.push_back(std::string{static_cast<char>(n), static_cast<char>(at), static_cast<char>(at >> 8),
+                                  static_cast<char>(at >> 16), 1, 1, states_[n][at]});
+    return all;
+  }
+
+ private:
+  CardRig rig_;
+  std::vector<std::unique_ptr<Device>> devices_;
+  std::vector<std::unique_ptr<Pair>> pairs_;
+  std::vector<std::string> states_;
+};
+
+Scene& scene() {
+  static auto* const made = new Scene;
+  return *made;
+}
+
+}  // namespace
+
+void open_door(const std::uint8_t* bytes, std::size_t len) { scene().take(bytes, len); }
+
+std::vector<std::string> seeds() { return scene().changes(); }
+
+}  // namespace hcasim::fuzz
