@@ -147,7 +147,14 @@ bool CqUnit::destroy(FunctionId f, std::uint32_t cqn) {
   settle(sim_now(), *cq);
   dma_.flush(f);
   cache_.invalidate(context_id(f, cqn));
+  if (gone_.size() >= kMostGone) gone_.erase(gone_.begin());
+  gone_.push_back({cqn, f, sim_now()});
   return tables_[f].destroy(cqn);
+}
+
+bool CqUnit::went_lately(Time t, FunctionId f, std::uint32_t cqn) const {
+  return std::any_of(gone_.begin(), gone_.end(),
+                     [&](const Gone& g) { return g.cqn == cqn && g.function == f && g.at >= t - kLateArm; });
 }
 
 void CqUnit::clear() { reset_state(*this); }

@@ -154,6 +154,11 @@ class CqUnit : public sc_core::sc_module {
 
   Cq* find(FunctionId f, std::uint32_t cqn) const { return tables_[f].find(cqn); }
   bool destroy(FunctionId f, std::uint32_t cqn);  // the CQEs posted so far are written first
+  // It was there, and has been destroyed since t - kLateArm. Drivers arm CQs when they count as done with
+  // them (Linux: mlx5e_napi_poll(), behind napi_complete_done()), and a processor of a busy host can lose its
+  // turn just there.
+  bool went_lately(Time t, FunctionId f, std::uint32_t cqn) const;
+  static constexpr Time kLateArm = from_ns(100'000'000);
   void clear();
   // The function is reset: none of its contexts is on the chip any more.
   void invalidate_all_of(FunctionId f) {
@@ -208,6 +213,7 @@ class CqUnit : public sc_core::sc_module {
   template <class Archive>
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, cache_, unit_, periods_, blocks_, failures_, completions_, overruns_, compressed_);
+    HCASIM_FIELDS_SINCE(4, a, gone_);
     a.lasting("serial", serial_);
   }
 
@@ -222,6 +228,17 @@ class CqUnit : public sc_core::sc_module {
       HCASIM_FIELDS(a, cqn, function, serial);
     }
   };
+  struct Gone {
+    std::uint32_t cqn;
+    FunctionId function;
+    Time at;
+
+    template <class Archive>
+    void list_state(Archive& a) {
+      HCASIM_FIELDS(a, cqn, function, at);
+    }
+  };
+  static constexpr std::size_t kMostGone = 256;
   bool has_room(Time t, Cq& cq);
   void check_record(Time t, Cq& cq, std::uint32_t ci);
   void check_arm(Time t, Cq& cq, std::uint32_t arm_word);
@@ -259,6 +276,7 @@ class CqUnit : public sc_core::sc_module {
   Occupancy unit_;
   std::uint64_t serial_ = 0;
   std::uint64_t completions_ = 0, overruns_ = 0, compressed_ = 0;
+  std::vector<Gone> gone_;  // the latest, in their order
   TimedQueue<Period> periods_;
   TimedQueue<Period> blocks_;
   TimedQueue<Period> failures_;

@@ -40,13 +40,18 @@ void Uar::clear() { reset_state(*this); }
 
 void Uar::bad(Time t, FunctionId f, Rule rule, RuleObject object, std::uint32_t number, std::uint64_t offset,
               std::uint64_t value) {
-  ++blocks_.pages[f].bad;
   std::uint8_t bytes[12];  // where, and what
   prm::store32(bytes, static_cast<std::uint32_t>(offset));
   prm::store64(bytes + 4, value);
   // A driver that has switched the interface off (fast teardown at shutdown) still completes its queues by
   // itself, and arms CQs while it does.
   if (blocks_.dma.enabled(f)) blocks_.tracer.broke(rule, t, object, {f, number}, bytes, sizeof bytes);
+  in_vain(t, f, object, number, offset, value);
+}
+
+void Uar::in_vain(Time t, FunctionId f, RuleObject object, std::uint32_t number, std::uint64_t offset,
+                  std::uint64_t value) {
+  ++blocks_.pages[f].bad;
   traces::trace(blocks_.tracer, Point::kDoorbellBad, t, {f, number}, traces::bad_store(object), offset,
                 value);
 }
@@ -104,7 +109,10 @@ void Uar::store64(Time t, FunctionId f, std::uint64_t offset, unsigned reg, cons
   if (reg == prm::uar::kCqArm) {
     prm::CqDoorbell db;
     std::memcpy(&db, bytes, sizeof db);
-    if (!blocks_.cqs.arm(t + blocks_.profile.engine.doorbell, f, db.cqn & 0xffffff, db.cmd_ci))
+    if (blocks_.cqs.arm(t + blocks_.profile.engine.doorbell, f, db.cqn & 0xffffff, db.cmd_ci)) return;
+    if (blocks_.cqs.went_lately(t, f, db.cqn & 0xffffff))
+      in_vain(t, f, RuleObject::kCq, db.cqn, offset, db.cmd_ci);
+    else
       bad(t, f, Rule::kCqArmNoCq, RuleObject::kCq, db.cqn, offset, db.cmd_ci);
     return;
   }

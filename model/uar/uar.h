@@ -91,8 +91,11 @@ class Uar {
  private:
   void store64(Time t, FunctionId f, std::uint64_t offset, unsigned reg, const std::uint8_t* bytes,
                unsigned len);
+  // A store that comes to nothing: as `rule` forbids it, or as may happen.
   void bad(Time t, FunctionId f, traces::Rule rule, traces::RuleObject object, std::uint32_t number,
            std::uint64_t offset, std::uint64_t value);
+  void in_vain(Time t, FunctionId f, traces::RuleObject object, std::uint32_t number, std::uint64_t offset,
+               std::uint64_t value);
 
   Blocks blocks_;
   Occupancy decoder_;

@@ -41,6 +41,29 @@ TEST_F(Hostile, DoorbellsToNothing) {
   expect_serves_on();
 }
 
+// A processor that has lost its turn between its last look at a CQ and arming it.
+TEST_F(Hostile, ACqThatHasJustGoneMayBeArmed) {
+  const auto arm = [this](std::uint32_t cqn) {
+    prm::CqDoorbell d{};
+    d.cqn = cqn;
+    fn().write(dev().uar_offset() + prm::uar::kCqArm, &d, 8);
+    machine().advance(10'000);
+  };
+  const auto broken = [this] { return fn().rules_broken()["cq-arm-no-cq"]; };
+  const std::uint64_t before = broken(), bad = fn().counter("bad_doorbells");
+  Cq cq(dev());
+  const std::uint32_t cqn = cq.cqn();
+  EXPECT_CMD_OK(cq.destroy());
+  machine().advance(20'000'000);
+  arm(cqn);
+  EXPECT_EQ(broken(), before);
+  EXPECT_EQ(fn().counter("bad_doorbells"), bad + 1);
+  machine().advance(100'000'000);
+  breaks({"cq-arm-no-cq"});
+  arm(cqn);
+  EXPECT_EQ(broken(), before + 1);
+}
+
 TEST_F(Hostile, StoresAllOverTheUar) {
   breaks({"uar-not-allocated", "uar-register", "uar-store-size"});
   Pair p(dev());
