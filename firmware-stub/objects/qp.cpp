@@ -21,7 +21,7 @@ constexpr std::uint32_t kOffloadRendezvous = 1;                // qpc.offload_ty
 constexpr unsigned kWqebb = 64;                                // bytes
 constexpr std::uint64_t kMinRq = 64;                           // bytes: an RQ is a whole number of these
 
-bool type_offered(const Caps& caps, std::uint32_t st) {
+bool type_offered(const Caps& caps, const Command& cmd, std::uint32_t st) {
   switch (static_cast<QpType>(st)) {
     case QpType::kRc:
       return caps.get<prm::cmd_hca_cap::rc>() != 0;
@@ -35,8 +35,8 @@ bool type_offered(const Caps& caps, std::uint32_t st) {
       return caps.get<prm::cmd_hca_cap::dct>() != 0;
     case QpType::kQp0:
     case QpType::kQp1:
-    case QpType::kRegUmr:
-      return true;
+    case QpType::kRegUmr:  // which changes keys of any PD
+      return cmd.uid == 0;
     default:
       return false;
   }
@@ -124,7 +124,7 @@ struct Request {
 Syndrome Request::check_type(const Caps& caps, const Command& cmd) {
   if (cmd.get<In::input_qpn>() != 0) return Syndrome::kQpFeature;  // a number of the driver's choice
   const std::uint32_t st = cmd.get<C::st>();
-  if (!type_offered(caps, st)) return Syndrome::kQpType;
+  if (!type_offered(caps, cmd, st)) return Syndrome::kQpType;
   type = static_cast<QpType>(st);
   if (wants_feature(cmd) || !scatter_offered(caps, cmd) || !streams_offered(caps, cmd, dci()) ||
       !affinity_offered(caps, cmd.get<C::lag_tx_port_affinity>()))
@@ -181,7 +181,7 @@ Syndrome Request::read_memory(Firmware& fw, const Command& cmd) {
 
 void Request::fill(const Command& cmd, Qp& qp) {
   qp.type = type;
-  qp.pd = cmd.get<C::pd>();
+  qp.pd = type == QpType::kRegUmr ? kAnyPd : cmd.get<C::pd>();
   qp.scq = cmd.get<C::cqn_snd>();
   qp.rcq = cmd.get<C::cqn_rcv>();
   qp.has_sq = g.has_sq;

@@ -208,7 +208,6 @@ void Modify::apply_required(const QpTransition& t, Qp& qp, QpObject& object) {
   if (t.takes(kAttrOwner)) {
     if (cmd_.get<C::rlky>() != 0) qp.reserved_lkey = true;
     qp.drain_sigerr = qp.type == QpType::kRc && cmd_.get<C::drain_sigerr>() != 0;
-    if (qp.type == QpType::kRegUmr) qp.pd = cmd_.get<C::pd>();
     prm::set<prm::qpc::rlky>(kept, qp.reserved_lkey ? 1 : 0);
   }
   if (t.takes(kAttrCounterSet)) set_counter(qp, object);

@@ -99,7 +99,10 @@ struct Mkey {
   }
 };
 
-// Who uses a key: a queue of a function, with the PD that its WQE or context names.
+// Who uses a key: a queue of a function, with the PD that its WQE or context names. kAnyPd, of QPs for UMR:
+// it is the driver, and may use keys of all PDs (drivers of Linux up to 5.10 give such a QP another PD than
+// the keys of its lists).
+constexpr std::uint32_t kAnyPd = 0xffffffff;
 struct KeyUser {
   std::uint32_t pd, qpn;
   FunctionId function;

@@ -79,7 +79,7 @@ void Tpt::invalidate(const Mkey& mkey, std::uint64_t first, std::uint64_t words)
 // In line: twice for each message, and again for each part of it.
 [[gnu::always_inline]] inline TptStatus Tpt::verify(const Mkey* mkey, const KeyUser& user, Access access,
                                                     std::uint64_t va, std::uint64_t len) {
-  if (mkey->pd != user.pd) return TptStatus::kBadPd;
+  if (mkey->pd != user.pd && user.pd != kAnyPd) return TptStatus::kBadPd;
   if (!mkey->usable_by(user.qpn)) return TptStatus::kBadPd;
   if (!(mkey->rights.*kNeeded[static_cast<unsigned>(access)])) return TptStatus::kNoRight;
   if (va + len < va && va + len != 0) return TptStatus::kOutOfRange;

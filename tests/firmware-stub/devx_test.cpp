@@ -68,6 +68,21 @@ TEST_F(Devx, WhatIsTheDriversBusiness) {
                        prm::query_hca_cap_out::bytes));
 }
 
+// One for UMR would change keys of any domain.
+TEST_F(Devx, QueuePairsThatAreTheDrivers) {
+  breaks({"qp-type"});
+  Uctx user(dev());
+  const Uctx::As as(dev(), user);
+  Pd pd(dev());
+  Cq cq(dev());
+  for (const QpType type : {QpType::kQp0, QpType::kQp1, QpType::kRegUmr}) {
+    QpOptions o;
+    o.type = type;
+    o.no_rq = type == QpType::kRegUmr;
+    EXPECT_THROW(Qp(dev(), pd, cq, cq, o), BareError) << static_cast<unsigned>(type);
+  }
+}
+
 TEST_F(Devx, OthersObjectsAreOutOfReach) {
   breaks({"devx-owner"});
   Pd driver_pd(dev());
