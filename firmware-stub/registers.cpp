@@ -231,7 +231,7 @@ constexpr Register kRegisters[] = {
     {kPcam, prm::pcam_reg::bytes, false, kOnIb, read_pcam, nullptr, kByIcmd},  // drivers do not ask there
     {kNodeDesc, kNodeDescBytes, false, kOnBoth, read_node_desc, write_node_desc},
     {kHostEndianness, 16, false, kOnBoth, read_host_endianness, write_host_endianness},
-    {kMcia, prm::mcia_reg::bytes, false, kOnEthernet, read_mcia, nullptr},
+    {kMcia, kMciaBytes, false, kOnEthernet, read_mcia, nullptr},
     {kMgir, prm::mgir::bytes, false, kOnBoth, read_mgir, nullptr, kByIcmd, true},
     {kNvda, prm::nvda::bytes, false, kOnBoth, read_nvda, nullptr, kByIcmd, true},
     {kMfrl, prm::mfrl_reg::bytes, false, kOnBoth, read_mfrl, write_mfrl, kByBoth, true},

@@ -312,16 +312,15 @@ Syndrome read_mcia(Access& a) {
   using r = prm::mcia_reg;
   enum : std::uint32_t { kGood = 0, kNoModule = 1, kNotSupported = 2, kBadPage = 3, kI2cError = 9 };
   constexpr std::uint32_t kI2cLow = 0x50;
-  constexpr std::uint32_t kMaxRead = 48;  // bytes: mcia_32dwords is not offered
   const std::uint32_t size = prm::get<r::size>(a.data);
   std::uint8_t* out = prm::ptr<r::dwords>(a.data);
-  std::memset(out, 0, r::dwords::bits / 8);
+  std::memset(out, 0, kMciaRead);
   std::uint32_t status = kGood;
   if (prm::get<r::module>(a.data) != 0) {
     status = kNoModule;
   } else if (prm::get<r::i2c_device_address>(a.data) != kI2cLow) {
     status = kI2cError;
-  } else if (size > kMaxRead) {
+  } else if (size > kMciaRead) {
     status = kNotSupported;
   } else if (!read_module_eeprom(prm::get<r::page_number>(a.data), prm::get<r::device_address>(a.data), size,
                                  out)) {
