@@ -295,6 +295,21 @@ own_kernel() {
   guest_kernel_images "$dir"
 }
 
+# Changes with a developer's files, by their size and time.
+own_kernel_stamp() {
+  local -a places=("${2:-/lib/modules}")
+  if debian_kernel "$1"; then
+    places+=("$GUEST_CACHE/kernel-$1/stamp")
+  else
+    places+=("$1")
+    if [[ -z $2 && -d $(dirname "$1")/lib/modules ]]; then places=("$1" "$(dirname "$1")/lib/modules"); fi
+  fi
+  {
+    recipe_hash modules.txt initramfs-init hcasim-init -- own_kernel pick_modules guest_kernel_images make_initramfs make_modules_image
+    find -L "${places[@]}" \( -name build -o -name source \) -prune -o -type f -printf '%p %s %T@\n' 2>/dev/null | sort
+  } | sha256sum | cut -c 1-16
+}
+
 # Release string of a bzImage: its header says where the text stands.
 file_kernel_release() {
   python3 - "$1" <<'PY'
@@ -338,9 +353,14 @@ guest_ready_locked() {
       fetch_failed "the guest's packages" "guest-root-$debian"
   fi
   if [[ $GUEST_DIR == */own-* ]]; then
-    # A developer's files change under us: always taken afresh.
-    step "taking over kernel ${kernel}${modules:+ with modules of $modules}" guest-own own_kernel "$kernel" "$modules" "$GUEST_DIR" ||
-      die "that kernel or those modules cannot be used: $(grep '^E: ' "$HCASIM_LOGS/guest-own.log" | sed 's/^E: //' | tail -n 1)"
+    local stamp
+    stamp=$(own_kernel_stamp "$kernel" "$modules")
+    if ! stamp_is "$GUEST_DIR/stamp" "$stamp"; then
+      step "taking over kernel ${kernel}${modules:+ with modules of $modules}" guest-own own_kernel "$kernel" "$modules" "$GUEST_DIR.partial" ||
+        die "that kernel or those modules cannot be used: $(grep '^E: ' "$HCASIM_LOGS/guest-own.log" | sed 's/^E: //' | tail -n 1)"
+      printf '%s\n' "$stamp" >"$GUEST_DIR.partial/stamp" && rm -rf "$GUEST_DIR" && mv "$GUEST_DIR.partial" "$GUEST_DIR" ||
+        die "$GUEST_DIR cannot be replaced"
+    fi
   fi
 }
 
