@@ -154,7 +154,13 @@ run() {
     hds.py | hw/devmem.py | hw/iou-zcrx.py | hw/nk_devmem.py | hw/nk_qlease.py | hw/userns_devmem.py)
       if [[ $(ethtool -k "$near") != *'rx-gro-hw: off [fixed]'* ]]; then ethtool -K "$near" rx-gro-hw on || fail "rx-gro-hw"; fi
       ;;
-    *) if [[ $(ethtool -k "$near") == *'rx-gro-hw: on'* ]]; then ethtool -K "$near" rx-gro-hw off || fail "rx-gro-hw"; fi ;;
+    *)
+      # A test that has failed may have left what needs it.
+      if [[ $(ethtool -k "$near") == *'rx-gro-hw: on'* ]]; then
+        ethtool -G "$near" tcp-data-split auto 2>/dev/null
+        ethtool -K "$near" rx-gro-hw off || fail "rx-gro-hw"
+      fi
+      ;;
   esac
   # Later ones switch it on themselves.
   if [[ $program == hw/rss_ctx.py && $kernel == 6.12 ]]; then ethtool -K "$near" ntuple on || fail "ntuple"; fi
