@@ -63,10 +63,6 @@ end() {
 }
 
 mode switchdev
-# Linux 6.1 does not say how many there can be.
-if [[ $(uname -r) != 6.1.* ]]; then
-  devlink resource show "pci/${pf##*/}" | grep -q 'name max_local_SFs size 4 ' || fail "resources: $(devlink resource show "pci/${pf##*/}")"
-fi
 ip link add name br0 type bridge && ip link set "$port" master br0 && ip link set br0 up || fail "bridge"
 for ((i = 1; i <= rounds; i++)); do
   make 88
