@@ -138,7 +138,7 @@ Syndrome Request::check_type(const Caps& caps, const Command& cmd) {
 
 Syndrome Request::find_objects(Firmware& fw, const Command& cmd) {
   Objects& o = fw.objects();
-  // A UMR QP gets its PD with RST2INIT.
+  // A UMR QP needs none yet: drivers name one in RST2INIT.
   pd = o.pds.find(cmd.get<C::pd>());
   if (pd == nullptr && !(type == QpType::kRegUmr && cmd.get<C::pd>() == 0)) return Syndrome::kQpPd;
   scq = o.cqs.find(cmd.get<C::cqn_snd>());

@@ -44,12 +44,6 @@ class Features : public LinkFuzz {
     dev().probe();
     dev().cmd().use_events(false);
   }
-  // Opcodes that end the driver's own arrangements.
-  static bool ends_all(std::uint16_t opcode) {
-    static const std::set<std::uint16_t> kEnding = {0x102, 0x103, 0x104, 0x105, 0x108,
-                                                    0x109, 0x10b, 0x301, 0x302};
-    return kEnding.count(opcode) != 0;
-  }
   std::uint32_t name(Dice& dice) {
     if (names_.empty()) return 0;
     auto it = names_.begin();

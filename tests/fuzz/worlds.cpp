@@ -15,6 +15,23 @@ const std::vector<WorldKind>& world_kinds() {
   return kinds;
 }
 
+bool ends_all(std::uint16_t opcode) {
+  switch (opcode) {
+    case prm::op::INIT_HCA:
+    case prm::op::TEARDOWN_HCA:
+    case prm::op::ENABLE_HCA:
+    case prm::op::DISABLE_HCA:
+    case prm::op::MANAGE_PAGES:
+    case prm::op::SET_HCA_CAP:
+    case prm::op::SET_ISSI:
+    case prm::op::CREATE_EQ:
+    case prm::op::DESTROY_EQ:
+      return true;
+    default:
+      return false;
+  }
+}
+
 void drain(Cq& cq) {
   for (unsigned n = 0; n < 1000 && cq.poll(); ++n) {
   }

@@ -31,6 +31,9 @@ struct WorldKind {
 };
 const std::vector<WorldKind>& world_kinds();
 
+// Opcodes that end the driver's own arrangements, and all worlds with them.
+bool ends_all(std::uint16_t opcode);
+
 // worlds_*.cpp
 std::unique_ptr<World> make_connected(Device& device);  // RC, UC and UD
 std::unique_ptr<World> make_xrc(Device& device);

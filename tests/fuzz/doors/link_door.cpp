@@ -19,6 +19,10 @@ namespace {
 
 using namespace hcasim::wire;
 
+// Positions in the memory's first page, as wire/rings.cpp lays them out: a cache line each, the maker's way
+// out before the taker's. A wrong one is a worse seed, no more.
+constexpr unsigned kMakersWritten = 64, kMakersRead = 128, kTakersWritten = 320;
+
 Hello hello(bool coupled, std::uint64_t guid) {
   Hello h;
   h.name = "near";
@@ -223,9 +227,9 @@ std::vector<std::string> seeds() {
         // Into the ring that the taker writes, and how far it is written.
         const std::string written{
             static_cast<char>(m.size()), static_cast<char>(m.size() >> 8), 0, 0, 0, 0, 0, 0};
-        all.push_back(std::string{head} + piece(2, 0, m) + piece(0, 64 + 256, written));
-        all.push_back(std::string{head} + piece(2, 0, m) + piece(0, 64, written) + piece(0, 128, written) +
-                      piece(0, 320, written));
+        all.push_back(std::string{head} + piece(2, 0, m) + piece(0, kTakersWritten, written));
+        all.push_back(std::string{head} + piece(2, 0, m) + piece(0, kMakersWritten, written) +
+                      piece(0, kMakersRead, written) + piece(0, kTakersWritten, written));
       }
     }
   }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The driver's side of a card with its features in use (worlds.h): commands that were right but for what the
 // input says, WQEs and memory that are otherwise, packets that do not fit.
-#include <map>
-
 #include "card_rig.h"
 #include "door.h"
 #include "firmware-stub/opcodes.h"
@@ -91,11 +89,7 @@ class Visit {
     device_.machine().advance(static_cast<std::int64_t>(dice_.below(256)) * 100);
   }
   void command(const Mailbox& in) {
-    // What ends the driver's own arrangements, and all with it.
-    static constexpr std::uint16_t kEnding[] = {0x102, 0x103, 0x104, 0x105, 0x108,
-                                                0x109, 0x10b, 0x301, 0x302};
-    for (const std::uint16_t opcode : kEnding)
-      if (in.opcode() == opcode) return;
+    if (ends_all(in.opcode())) return;
     if (!device_.cmd().exec(in, 16 + dice_.below(1024)).done) finding("a command has no answer");
   }
   std::uint32_t name() { return names_.empty() ? 0 : names_[dice_.below(names_.size())]; }
