@@ -29,6 +29,18 @@ has_both() { [[ -d $(sf_of "$1")/net && -d $(sf_of "$1")/infiniband ]]; }
 sf_state() { devlink port show "$1" | grep -q "$2"; }
 has_carrier() { in_sf "$1" grep -qs 1 "/sys/class/net/$2/carrier"; }
 
+# switch_on N: the interfaces of sub-function N. 6.1 brings them up by itself, 6.12 when they are asked for.
+switch_on() {
+  local device what asked=
+  device=auxiliary/$(basename "$(sf_of "$1")")
+  for what in enable_eth enable_roce enable_rdma; do
+    devlink dev param show "$device" name "$what" | grep -q 'value false' || continue
+    devlink dev param set "$device" name "$what" value true cmode driverinit || fail "$device: $what"
+    asked+=" $what"
+  done
+  [[ -z $asked ]] || devlink dev reload "$device" || fail "$device: reload"
+}
+
 # make N: sub-function N, in the bridge and with an address.
 declare -a index net rdma rep # by number
 make() {
@@ -42,6 +54,7 @@ make() {
   is_gone "$n" || fail "sub-function $n is there before it is active"
   devlink port function set "${index[$n]}" hw_addr "02:00:00:00:00:$n" state active || fail "port function set"
   within 60 is_there "$n"
+  switch_on "$n"
   within 60 has_both "$n"
   within 10 sf_state "${index[$n]}" 'state active opstate attached'
   net[$n]=$(net_of "$(sf_of "$n")") rdma[$n]=$(rdma_of "$(sf_of "$n")")
