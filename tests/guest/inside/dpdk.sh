@@ -177,7 +177,8 @@ elif what == "vlan":
     assert Dot1Q in back and back[Dot1Q].vlan == number and Dot1Q not in back[Dot1Q].payload, back.show(dump=True)
     print(f"vlan: tag 55 was taken off, {number} put on")
 elif what == "pieces":
-    for data in received(200):
+    print("listens", flush=True)
+    for data in received(200, 40):
         assert len(data) == number, f"{len(data)} bytes, not {number}"
         frame = Ether(data)
         assert frame[IP].len == number - 14 and frame[UDP].len == number - 34, frame.show(dump=True)
@@ -232,11 +233,14 @@ features() {
   peer vlan 77
   ask stop 'port stop 0' 'vlan set strip off 0' 'tx_vlan reset 0' 'set fwd txonly' 'port config 0 tx_offload multi_segs on' 'set txpkts 64,500,800' \
     'set burst 4' 'port start 0'
+  # What it sends without end leaves the peer no time to begin, nor to read it before it stops.
   peer pieces 1364 >/tmp/pieces &
+  within 60 grep -q listens /tmp/pieces
   ask start
-  wait $! || fail "$(</tmp/pieces)"
-  cat /tmp/pieces
+  sleep 1
   ask stop
+  wait $! || fail "$(</tmp/pieces)"
+  grep pieces: /tmp/pieces
 
   ask 'port stop 0' 'set fwd rxonly' 'port start 0' 'clear port stats all' start
   peer spread 400
