@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <iterator>
 
 namespace hcasim::fabric {
@@ -37,10 +38,11 @@ CqOptions cq_options(unsigned entries) {
 
 std::string options_of(const CardSpec& spec, unsigned number) {
   char text[120];
-  const unsigned id = number + 1;
+  const std::uint64_t mac = Cards::mac(number);
+  const auto byte = [mac](unsigned i) { return static_cast<unsigned>(mac >> (40 - 8 * i) & 0xff); };
   std::snprintf(text, sizeof text,
-                "wire=host,link=eth,name=card%u,mac=02:00:00:%02x:%02x:%02x,profile=", number,
-                id >> 16 & 0xff, id >> 8 & 0xff, id & 0xff);
+                "wire=host,link=eth,name=card%u,mac=%02x:%02x:%02x:%02x:%02x:%02x,profile=", number, byte(0),
+                byte(1), byte(2), byte(3), byte(4), byte(5));
   return text + spec.profile + (spec.options.empty() ? "" : "," + spec.options);
 }
 
@@ -85,8 +87,8 @@ void set_parameter(Device& device, unsigned row, std::uint32_t value) {
 
 // ---- One ----
 
-Card::Card(Machine& machine, unsigned n)
-    : number(n), device(std::make_unique<Device>(machine.function(n), device_options())) {}
+Card::Card(Function& function, unsigned n)
+    : number(n), device(std::make_unique<Device>(function, device_options())) {}
 
 std::unique_ptr<Mr> Card::block(const Buffer& buffer, std::uint64_t bytes) {
   MkeySpec spec;
@@ -144,9 +146,17 @@ void Card::bring_up(const CardSpec& spec, const Blocks& blocks, std::uint64_t la
 
 // ---- All ----
 
-Cards::Cards(const Scenario& scenario, unsigned count, std::uint64_t qps, Coupling& coupling)
-    : spec_(scenario.card), machine_(kMemory + count * kMemoryOfCard + qps * kMemoryOfQp, coupling) {
-  for (unsigned i = 0; i < count; ++i) {
+std::uint64_t Cards::mac(unsigned i) { return std::uint64_t{0x02} << 40 | (i + 1); }
+
+Cards::Cards(const Scenario& scenario, unsigned count, std::vector<unsigned> here, std::uint64_t qps,
+             Coupling& coupling)
+    : spec_(scenario.card),
+      here_(std::move(here)),
+      place_(count, -1),
+      peers_(count),
+      machine_(kMemory + here_.size() * kMemoryOfCard + qps * kMemoryOfQp, coupling) {
+  for (const unsigned i : here_) {
+    place_[i] = static_cast<int>(ports_.size());
     ports_.push_back(std::make_unique<CardPort>(coupling));
     try {
       machine_.add_hca(options_of(spec_, i), ports_.back()->sink());
@@ -156,37 +166,64 @@ Cards::Cards(const Scenario& scenario, unsigned count, std::uint64_t qps, Coupli
   }
 }
 
-void Cards::start(const Needs& needs, const std::function<void(unsigned)>& told) {
+void Cards::start(const Needs& needs, const Ranks& ranks, const std::function<void(unsigned)>& told) {
   machine_.start();
   blocks_ = {machine_.memory().allocate(kBlock, kBlock), machine_.memory().allocate(kBlock, kBlock)};
-  for (unsigned i = 0; i < size(); ++i) {
-    cards_.push_back(std::make_unique<Card>(machine_, i));
+  for (const unsigned i : here_) {
+    cards_.push_back(std::make_unique<Card>(machine_.function(place(i)), i));
     cards_.back()->bring_up(spec_, blocks_, needs.largest_message, needs.sends[i], needs.receives[i]);
-    told(i + 1);
+    told(static_cast<unsigned>(cards_.size()));
   }
   for (const auto& card : cards_)
     if (!machine_.run_until([&card] { return card->active(); }, kLongestWait))
       throw BareError("card " + std::to_string(card->number) + ": its port does not come up");
+  share(ranks);
 }
 
-void Cards::connect(unsigned a, unsigned b, bool receives) {
-  Card &one = *cards_[a], &other = *cards_[b];
-  if (one.qps.count(b) != 0) return;
+// Each rank says what it knows of its own.
+void Cards::share(const Ranks& ranks) {
+  constexpr std::size_t kWords = 4;
+  std::vector<std::uint64_t> words(count() * kWords);
+  for (const auto& card : cards_) {
+    Device& d = *card->device;
+    std::uint64_t* const at = &words[card->number * kWords];
+    std::memcpy(at, d.roce_entry(d.sgid_index()).gid.data(), sizeof(Gid));
+    std::memcpy(at + 2, d.mac().data(), sizeof(Mac));
+    at[3] = card->destination->key();
+  }
+  ranks.add(words);
+  for (std::size_t i = 0; i < count(); ++i) {
+    const std::uint64_t* const at = &words[i * kWords];
+    std::memcpy(peers_[i].gid.data(), at, sizeof(Gid));
+    std::memcpy(peers_[i].mac.data(), at + 2, sizeof(Mac));
+    peers_[i].key = static_cast<std::uint32_t>(at[3]);
+    peers_[i].address = kBlockAddress;
+  }
+}
+
+Qp& Cards::add_qp(unsigned number, unsigned peer, bool receives) {
+  Card& own = card(number);
   QpOptions o;
   o.log_sq = kLogSendQueue;
   o.log_rq = kLogReceiveQueue;
   o.log_rq_stride = 0;
   o.no_rq = !receives;
-  auto& mine = one.qps[b] = std::make_unique<Qp>(*one.device, *one.pd, *one.send_cq, *one.receive_cq, o);
-  auto& its = other.qps[a] =
-      std::make_unique<Qp>(*other.device, *other.pd, *other.send_cq, *other.receive_cq, o);
+  auto& qp = own.qps[peer];
+  qp = std::make_unique<Qp>(*own.device, *own.pd, *own.send_cq, *own.receive_cq, o);
+  return *qp;
+}
+
+void Cards::connect(unsigned number, unsigned peer, std::uint32_t remote_qpn) {
   QpAttr attr;
+  attr.remote_qpn = remote_qpn;
+  attr.roce.dgid = peers_[peer].gid;
+  attr.roce.dmac = peers_[peer].mac;
   attr.mtu = spec_.mtu;
   attr.ack_timeout = spec_.ack_timeout;
   attr.retry_count = spec_.retries;
   attr.roce.tclass = static_cast<std::uint8_t>(spec_.priority << 5);
   attr.roce.sl = static_cast<std::uint8_t>(spec_.priority);
-  connect_pair(*mine, *its, attr);
+  card(number).qps.at(peer)->connect(attr);
 }
 
 }  // namespace hcasim::fabric

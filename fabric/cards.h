@@ -10,6 +10,7 @@
 
 #include "driver/bare/qp.h"
 #include "fabric/coupling.h"
+#include "fabric/ranks.h"
 #include "fabric/scenario.h"
 
 namespace hcasim::fabric {
@@ -19,7 +20,7 @@ namespace hcasim::fabric {
 // caches of the processor that simulates.
 class Card {
  public:
-  Card(bare::Machine& machine, unsigned number);
+  Card(bare::Function& function, unsigned number);
   struct Blocks {
     bare::Buffer out, in;
   };
@@ -40,30 +41,56 @@ class Card {
   std::unique_ptr<bare::Mr> block(const bare::Buffer& buffer, std::uint64_t bytes);
 };
 
+// What is known of each card of a fabric, also of one that another rank simulates.
+struct Peer {
+  bare::Gid gid{};
+  bare::Mac mac{};
+  std::uint64_t address = 0;  // of what is written to
+  std::uint32_t key = 0;
+};
+
+// The cards of a fabric that this rank simulates, by their numbers in the whole.
 class Cards {
  public:
-  // Makes them; throws bare::BareError or ScenarioError.
-  Cards(const Scenario& scenario, unsigned count, std::uint64_t qps, Coupling& coupling);
+  // count: of all. Makes those of `here`; throws bare::BareError or ScenarioError.
+  Cards(const Scenario& scenario, unsigned count, std::vector<unsigned> here, std::uint64_t qps,
+        Coupling& coupling);
 
-  CardPort& port(unsigned i) { return *ports_[i]; }
-  const CardPort& port(unsigned i) const { return *ports_[i]; }
-  bare::Function& function(unsigned i) { return machine_.function(i); }
-  Card& card(unsigned i) { return *cards_[i]; }
-  std::size_t size() const { return ports_.size(); }
+  std::size_t count() const { return place_.size(); }
+  const std::vector<unsigned>& here() const { return here_; }
+  bool is_here(unsigned i) const { return place_[i] >= 0; }
+  // Of a card that is here.
+  CardPort& port(unsigned i) { return *ports_[place(i)]; }
+  const CardPort& port(unsigned i) const { return *ports_[place(i)]; }
+  bare::Function& function(unsigned i) { return machine_.function(place(i)); }
+  Card& card(unsigned i) { return *cards_[place(i)]; }
+  // Of any, after start().
+  const Peer& peer(unsigned i) const { return peers_[i]; }
+  // Of any, at any time: as its switches know it.
+  static std::uint64_t mac(unsigned i);
   double rate_gbps() { return machine_.function(0).parameter("port.rate_gbps"); }
   // When the ports are joined: time begins, drivers are probed. told: how many are done.
   struct Needs {
     std::uint64_t largest_message = 1;
     std::vector<unsigned> sends, receives;  // completions that a card may have at once
   };
-  void start(const Needs& needs, const std::function<void(unsigned)>& told);
-  // Connects two cards, unless they are.
-  void connect(unsigned a, unsigned b, bool receives);
-  std::uint64_t counter(unsigned i, const char* name) const { return machine_.function(i).counter(name); }
+  void start(const Needs& needs, const Ranks& ranks, const std::function<void(unsigned)>& told);
+  // A QP of a card that is here, to another card; connect() when its number there is known.
+  bare::Qp& add_qp(unsigned card, unsigned peer, bool receives);
+  void connect(unsigned card, unsigned peer, std::uint32_t remote_qpn);
+  std::uint64_t counter(unsigned i, const char* name) const {
+    return machine_.function(place(i)).counter(name);
+  }
   bare::Machine& machine() { return machine_; }
 
  private:
+  unsigned place(unsigned i) const { return static_cast<unsigned>(place_[i]); }
+  void share(const Ranks& ranks);
+
   const CardSpec spec_;
+  const std::vector<unsigned> here_;
+  std::vector<int> place_;  // of each card; -1: of another rank
+  std::vector<Peer> peers_;
   mutable bare::Machine machine_;
   Card::Blocks blocks_;
   std::vector<std::unique_ptr<CardPort>> ports_;

@@ -76,8 +76,6 @@ void Coupling::run(Time until) {
   ns3::Simulator::Cancel(end);
 }
 
-void Coupling::stop() { ns3::Simulator::Stop(); }
-
 // ---- A card ----
 
 bare::Function::FrameSink CardPort::sink() {
@@ -101,7 +99,8 @@ void CardPort::arrives(unsigned, FramePtr frame, Time t) {
   constexpr std::uint64_t kPrime = 1099511628211ull;
   ++frames_in_;
   bytes_in_ += frame->length();
-  hash_ = ((hash_ ^ static_cast<std::uint64_t>(t)) * kPrime ^ frame->length()) * kPrime;
+  hash_ =
+      ((hash_ ^ static_cast<std::uint64_t>(coupling_.since_begin(t))) * kPrime ^ frame->length()) * kPrime;
   if (watch_) watch_(*frame, t);
   if (!function_->wire_receive_at(frame->bytes.data(), frame->bytes.size(), t)) ++refused_;
   coupling_.due(t);

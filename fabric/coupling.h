@@ -36,9 +36,11 @@ class Coupling final : public bare::Clock {
   void due(Time t);
   // Calls what touches cards' registers, with the cards at the present time.
   void act(const std::function<void()>& what);
-  // Runs ns-3 until then, ps, or until stop().
+  // Runs ns-3 until then, ps.
   void run(Time until);
-  static void stop();
+  // Times in the hashes of arrivals count from here.
+  void begin(Time t) { begin_ = t; }
+  Time since_begin(Time t) const { return t - begin_; }
 
   std::uint64_t activations() const { return activations_; }
 
@@ -47,6 +49,7 @@ class Coupling final : public bare::Clock {
   void arm(std::int64_t ns);
 
   std::int64_t armed_ = HCA_NEVER;  // ns
+  Time begin_ = 0;
   ns3::EventId event_;
   bool running_ = false, waiting_ = false, served_ = false;
   std::vector<bare::Function*> raised_;

@@ -57,7 +57,13 @@ void PortDevice::give_to(Station& station, unsigned port) {
   port_ = port;
 }
 
+void PortDevice::leads_out(Outlet& outlet, unsigned wire) {
+  outlet_ = &outlet;
+  wire_ = wire;
+}
+
 void PortDevice::leaves(FramePtr frame, Time t) {
+  if (outlet_ != nullptr) return outlet_->takes(wire_, std::move(frame), t + link_->delay());
   PortDevice* const far = link_->other(*this);
   if (far != nullptr) far->arrives(std::move(frame), t + link_->delay());
 }
@@ -145,14 +151,29 @@ void Link::add(PortDevice& device) {
 
 PortDevice* Link::other(const PortDevice& device) const { return ends_[0] == &device ? ends_[1] : ends_[0]; }
 
-Joint join(const ns3::Ptr<ns3::Node>& a, const ns3::Ptr<ns3::Node>& b, double rate_gbps, Time delay) {
-  Joint j{ns3::CreateObject<PortDevice>(), ns3::CreateObject<PortDevice>(), ns3::CreateObject<Link>()};
+namespace {
+
+ns3::Ptr<PortDevice> add_end(const ns3::Ptr<Link>& link, const ns3::Ptr<ns3::Node>& node, double rate_gbps) {
+  const auto device = ns3::CreateObject<PortDevice>();
+  device->attach(link, rate_gbps);
+  device->SetAddress(ns3::Mac48Address::Allocate());
+  node->AddDevice(device);
+  return device;
+}
+
+}  // namespace
+
+Joint half_joint(const ns3::Ptr<ns3::Node>& a, double rate_gbps, Time delay) {
+  Joint j;
+  j.link = ns3::CreateObject<Link>();
   j.link->SetAttribute("Delay", ns3::TimeValue(ns3::PicoSeconds(delay)));
-  for (const auto& [device, node] : {std::pair(j.a, a), std::pair(j.b, b)}) {
-    device->attach(j.link, rate_gbps);
-    device->SetAddress(ns3::Mac48Address::Allocate());
-    node->AddDevice(device);
-  }
+  j.a = add_end(j.link, a, rate_gbps);
+  return j;
+}
+
+Joint join(const ns3::Ptr<ns3::Node>& a, const ns3::Ptr<ns3::Node>& b, double rate_gbps, Time delay) {
+  Joint j = half_joint(a, rate_gbps, delay);
+  j.b = add_end(j.link, b, rate_gbps);
   return j;
 }
 

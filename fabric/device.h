@@ -29,6 +29,16 @@ class Station {
   ~Station() = default;
 };
 
+// Who carries frames to the other end of a link that is not of this process.
+class Outlet {
+ public:
+  // wire: as PortDevice::leads_out() was told; arrives: of the last bit, ps.
+  virtual void takes(unsigned wire, FramePtr frame, Time arrives) = 0;
+
+ protected:
+  ~Outlet() = default;
+};
+
 class PortDevice : public ns3::NetDevice {
  public:
   static ns3::TypeId GetTypeId();
@@ -37,6 +47,8 @@ class PortDevice : public ns3::NetDevice {
   void attach(ns3::Ptr<Link> link, double rate_gbps);
   // The device is port `port` of the station, which outlives it.
   void give_to(Station& station, unsigned port);
+  // The link's other end is where the outlet leads to, which outlives the device.
+  void leads_out(Outlet& outlet, unsigned wire);
   // The frame's last bit leaves at t. What leaves is no earlier than what left before.
   void leaves(FramePtr frame, Time t);
   void arrives(FramePtr frame, Time t);
@@ -77,6 +89,8 @@ class PortDevice : public ns3::NetDevice {
   ns3::Ptr<ns3::Node> node_;
   Station* station_ = nullptr;
   unsigned port_ = 0;
+  Outlet* outlet_ = nullptr;
+  unsigned wire_ = 0;
   uint32_t index_ = 0;
   uint16_t mtu_ = 1500;
   double rate_gbps_ = 100;
@@ -107,6 +121,8 @@ struct Joint {
   ns3::Ptr<PortDevice> a, b;
   ns3::Ptr<Link> link;
 };
+// One end of such a link; b is null.
+Joint half_joint(const ns3::Ptr<ns3::Node>& a, double rate_gbps, Time delay);
 Joint join(const ns3::Ptr<ns3::Node>& a, const ns3::Ptr<ns3::Node>& b, double rate_gbps, Time delay);
 
 // ns-3's own time, in its finest unit.

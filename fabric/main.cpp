@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <iostream>
 #include <new>
@@ -14,15 +15,18 @@ namespace {
 
 using namespace hcasim::fabric;
 
+constexpr const char* kShow = "HCASIM_FABRIC_PROGRESS";  // mpirun has the terminal, the ranks have not
+
 void write_file(const std::string& path, const std::string& text) {
   std::ofstream file(path);
   file << text;
   if (!file.flush()) throw std::runtime_error("cannot write " + path);
 }
 
-// One line on the terminal that is written over; nothing where there is none.
+// One line on the terminal that is written over; nothing where there is none. Of several ranks, the first's.
 class ProgressLine {
  public:
+  void allow(bool shown) { terminal_ = shown; }
   void show(const std::string& line) {
     if (!terminal_) return;
     std::fprintf(stderr, "\r\033[K%s", line.c_str());
@@ -35,20 +39,25 @@ class ProgressLine {
   }
 
  private:
-  const bool terminal_ = isatty(STDERR_FILENO) == 1;
+  bool terminal_ = isatty(STDERR_FILENO) == 1;
   bool shown_ = false;
 };
 
-int run(int argc, char** argv, ProgressLine& line) {
+int run(int argc, char** argv, const Ranks& all, ProgressLine& line) {
   CLI::App app("Cards, links and switches in ns-3, as a file describes them");
   app.name("hcasim fabric");
   std::string file, json, svg;
   std::size_t links = 8;
+  unsigned ranks = 1;
   bool check = false;
   app.add_option("file", file, "the scenario, TOML (docs/fabric.md)")->required();
   app.add_option("--json", json, "the whole result, into this file");
   app.add_option("--svg", svg, "charts of queues, rate and times, into this file");
   app.add_option("--links", links, "how many of the busiest links to print")->capture_default_str();
+  app.add_option("--ranks", ranks,
+                 "processes that share the work, each with some of the pods or racks, by MPI (mpirun)")
+      ->check(CLI::Range(1u, 1024u))
+      ->capture_default_str();
   app.add_flag("--check", check, "read the file, say what is wrong, and run nothing");
   CLI11_PARSE(app, argc, argv);
   const Scenario scenario = read_scenario(file);
@@ -58,8 +67,21 @@ int run(int argc, char** argv, ProgressLine& line) {
               << build_workload(scenario.workloads, t.cards).messages.size() << " messages\n";
     return 0;
   }
-  const Result result = run_scenario(scenario, [&line](const std::string& text) { line.show(text); });
+  if (ranks > 1 && all.count() == 1) {
+    const Topology topology = build_topology(scenario.topology);
+    partition(topology, ranks);
+    build_workload(scenario.workloads, topology.cards);
+    if (isatty(STDERR_FILENO) == 1) setenv(kShow, "1", 1);
+    throw std::runtime_error(start_by_mpi(ranks, argv));
+  }
+  if (ranks > 1 && ranks != all.count())
+    throw std::runtime_error("--ranks " + std::to_string(ranks) + ", but mpirun has started " +
+                             std::to_string(all.count()));
+  const bool first = all.number() == 0;
+  line.allow(first && (isatty(STDERR_FILENO) == 1 || std::getenv(kShow) != nullptr));
+  const Result result = run_scenario(scenario, all, [&line](const std::string& text) { line.show(text); });
   line.clear();
+  if (!first) return result.failure.empty() ? 0 : 1;
   std::cout << report_text(result, links) << std::flush;
   if (!json.empty()) write_file(json, report_json(result));
   if (!svg.empty()) write_file(svg, report_svg(result));
@@ -70,8 +92,9 @@ int run(int argc, char** argv, ProgressLine& line) {
 
 int main(int argc, char** argv) {
   ProgressLine line;
+  const Ranks ranks;
   try {
-    return run(argc, argv, line);
+    return run(argc, argv, ranks, line);
   } catch (const std::bad_alloc&) {
     line.clear();
     std::fputs("hcasim fabric: there is not enough memory\n", stderr);
@@ -79,5 +102,6 @@ int main(int argc, char** argv) {
     line.clear();
     std::fprintf(stderr, "hcasim fabric: %s\n", e.what());
   }
+  ranks.abort();
   return 1;
 }

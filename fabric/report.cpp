@@ -74,9 +74,9 @@ std::string report_text(const Result& r, std::size_t links) {
                      r.dropped_full, r.dropped_headroom, r.dropped_unrouted, r.retransmits);
   out += fmt::format("hash of all arrivals {:016x}\n", r.arrivals_hash);
   out += fmt::format(
-      "real time: {:.1f} s to set up, {:.1f} s to run; the processor's: {:.1f} s ({:.2f} us a frame of a "
+      "real time{}: {:.1f} s to set up, {:.1f} s to run; the processor's: {:.1f} s ({:.2f} us a frame of a "
       "card); {:.0f} MiB\n",
-      r.wall_setup_s, r.wall_run_s, r.cpu_run_s,
+      r.ranks > 1 ? fmt::format(", {} ranks", r.ranks) : "", r.wall_setup_s, r.wall_run_s, r.cpu_run_s,
       r.frames != 0 ? r.cpu_run_s * 1e6 / static_cast<double>(r.frames) : 0.0,
       static_cast<double>(r.memory_bytes) / 1048576);
   if (!r.failure.empty()) out += "FAILED: " + r.failure + "\n";
@@ -88,6 +88,7 @@ std::string report_json(const Result& r) {
          {"cards", r.cards},
          {"switches", r.switches},
          {"card_gbps", r.rate_gbps},
+         {"ranks", r.ranks},
          {"simulated_us", us(r.simulated)},
          {"frames", r.frames},
          {"ecn_marks", r.marked},

@@ -2,8 +2,8 @@
 #include "fabric/run.h"
 
 #include "driver/bare/rules.h"
+#include "fabric/network.h"
 
-#include <ns3/node.h>
 #include <ns3/simulator.h>
 #include <sys/resource.h>
 
@@ -12,7 +12,8 @@
 #include <cstdlib>
 #include <ctime>
 #include <fstream>
-#include <memory>
+#include <set>
+#include <sstream>
 
 namespace hcasim::fabric {
 
@@ -36,127 +37,70 @@ std::string microseconds(Time t) {
   return text;
 }
 
-// Nodes, links, devices, switches with their routes.
-class Network {
- public:
-  Network(const Topology& topology, const SwitchConfig& config, Cards& cards)
-      : topology_(topology), cards_(cards) {
-    std::vector<ns3::Ptr<ns3::Node>> nodes;
-    for (unsigned i = 0; i < topology.nodes(); ++i) nodes.push_back(ns3::CreateObject<ns3::Node>());
-    for (unsigned i = 0; i < topology.switches.size(); ++i)
-      switches_.push_back(std::make_unique<SwitchNode>(config, i));
-    for (const Topology::Edge& e : topology.edges) {
-      const Joint joint = join(nodes[e.a], nodes[e.b], e.gbps != 0 ? e.gbps : cards.rate_gbps(), e.delay);
-      for (const auto& [node, device] : {std::pair(e.a, joint.a), std::pair(e.b, joint.b)}) {
-        if (topology.is_card(node))
-          cards.port(node).join(cards.function(node), device);
-        else
-          switches_[node - topology.cards]->add(device);
-      }
-    }
-    const Routes routes = shortest_routes(topology);
-    for (unsigned s = 0; s < switches_.size(); ++s) {
-      for (unsigned c = 0; c < topology.cards; ++c) {
-        std::uint8_t mac[6];
-        hca_get_mac(cards.function(c).handle(), mac);
-        std::uint64_t key = 0;
-        for (const std::uint8_t byte : mac) key = key << 8 | byte;
-        switches_[s]->at().add_route(key, routes[s][c]);
-      }
-    }
-  }
-
-  std::uint64_t longest_queue() const {
-    std::uint64_t most = 0;
-    for (const auto& s : switches_)
-      for (unsigned p = 0; p < s->at().ports(); ++p) most = std::max(most, s->at().queued(p));
-    return most;
-  }
-  std::uint64_t buffered() const {
-    std::uint64_t sum = 0;
-    for (const auto& s : switches_) sum += s->at().buffered();
-    return sum;
-  }
-  void collect(Result& r, Time lasted) const {
-    const auto neighbours = topology_.neighbours();
-    for (unsigned c = 0; c < topology_.cards; ++c) {
-      const CardPort& port = cards_.port(c);
-      const double wire = static_cast<double>(port.bytes_out() + port.frames_out() * kGap);
-      LinkResult link{topology_.name(c),
-                      topology_.name(neighbours[c].front()),
-                      r.rate_gbps,
-                      lasted > 0 ? wire * 8000 / r.rate_gbps / static_cast<double>(lasted) : 0,
-                      false,
-                      {}};
-      link.counters.tx_frames = port.frames_out();
-      link.counters.tx_bytes = port.bytes_out();
-      r.links.push_back(std::move(link));
-      r.arrivals_hash += port_share(c, 0, port.arrivals_hash());
-      r.frames += port.frames_out();
-      r.pauses_by_cards += port.pauses_out();
-      r.refused += port.refused();
-      r.cnps += cards_.counter(c, "cnp_sent");
-      r.retransmits += cards_.counter(c, "retransmits");
-    }
-    for (unsigned s = 0; s < switches_.size(); ++s) {
-      const unsigned node = topology_.cards + s;
-      for (unsigned p = 0; p < switches_[s]->at().ports(); ++p) {
-        const PortCounters k = switches_[s]->at().counters(p, now());
-        r.links.push_back(
-            {topology_.name(node), topology_.name(neighbours[node][p]), switches_[s]->at().rate_gbps(p),
-             lasted > 0 ? static_cast<double>(k.busy) / static_cast<double>(lasted) : 0, true, k});
-        r.marked += k.marked;
-        r.dropped_full += k.dropped_full;
-        r.dropped_headroom += k.dropped_headroom;
-        r.dropped_unrouted += k.dropped_unrouted;
-        r.pauses_by_switches += k.pauses_sent;
-        r.arrivals_hash += port_share(node, p, k.arrivals_hash);
-      }
-    }
-  }
-
- private:
-  const Topology& topology_;
-  Cards& cards_;
-  std::vector<std::unique_ptr<SwitchNode>> switches_;
-};
-
-// Looks at queues at its times, and tells how far the run is.
+// Looks at this rank's queues at its times.
 class Watch {
  public:
-  Watch(Network& network, const Traffic& traffic, std::size_t messages, Time every, Result& result,
-        const std::function<void(const std::string&)>& progress)
-      : network_(network),
-        traffic_(traffic),
-        messages_(messages),
-        every_(every),
-        result_(result),
-        progress_(progress) {}
+  Watch(const Network& network, const Traffic& traffic, Time every, std::vector<Result::Sample>& samples)
+      : network_(network), traffic_(traffic), every_(every), samples_(samples) {}
 
   void look() {
     if (start_ == kNever) start_ = now();
-    result_.samples.push_back(
+    samples_.push_back(
         {now() - start_, network_.longest_queue(), network_.buffered(), traffic_.bytes_done()});
-    if (seconds_since(told_) > 0.5) {
-      told_ = Clock::now();
-      progress_(microseconds(now() - start_) + " simulated, " + std::to_string(traffic_.done()) + " of " +
-                std::to_string(messages_) + " messages");
-    }
     ns3::Simulator::Schedule(ns3::PicoSeconds(every_), &Watch::look, this);
   }
 
  private:
-  Network& network_;
+  const Network& network_;
   const Traffic& traffic_;
-  const std::size_t messages_;
   const Time every_;
-  Result& result_;
-  const std::function<void(const std::string&)>& progress_;
+  std::vector<Result::Sample>& samples_;
   Time start_ = kNever;
-  Clock::time_point told_ = Clock::now();
 };
 
-void collect_jobs(const Scenario& scenario, const Workload& workload, const Traffic& traffic, Result& r) {
+// ---- What ranks make one of ----
+
+void join_samples(std::vector<Result::Sample>& samples, const Ranks& ranks) {
+  std::vector<std::uint64_t> longest, sums;
+  for (const Result::Sample& s : samples) {
+    longest.push_back(s.longest_queue);
+    sums.insert(sums.end(), {s.buffered, s.delivered});
+  }
+  ranks.greatest(longest);
+  ranks.add(sums);
+  for (std::size_t i = 0; i < samples.size(); ++i)
+    samples[i] = {samples[i].at, longest[i], sums[2 * i], sums[2 * i + 1]};
+}
+
+// A message's times are known where its source is.
+std::vector<Traffic::Times> join_times(const std::vector<Traffic::Times>& own, const Ranks& ranks) {
+  std::vector<Time> flat;
+  for (const Traffic::Times& t : own) flat.insert(flat.end(), {t.posted, t.done});
+  ranks.least(flat);
+  std::vector<Traffic::Times> all;
+  for (std::size_t i = 0; i < own.size(); ++i) all.push_back({flat[2 * i], flat[2 * i + 1]});
+  return all;
+}
+
+// The first message that has failed, and the rules broken anywhere.
+std::string join_failures(const std::string& failure, const std::set<std::string>& broken,
+                          const Ranks& ranks) {
+  std::string text;
+  for (const std::string& one : ranks.texts(failure))
+    if (text.empty()) text = one;
+  std::string own;
+  for (const std::string& rule : broken) own += rule + "\n";
+  std::set<std::string> rules;
+  for (const std::string& one : ranks.texts(own)) {
+    std::istringstream lines(one);
+    for (std::string rule; std::getline(lines, rule);) rules.insert(rule);
+  }
+  for (const std::string& rule : rules) text += (text.empty() ? "" : "; ") + ("rule broken: " + rule);
+  return text;
+}
+
+void collect_jobs(const Scenario& scenario, const Workload& workload,
+                  const std::vector<Traffic::Times>& times, Result& r) {
   for (const WorkloadSpec& w : scenario.workloads) {
     Result::Job job;
     job.name = w.name;
@@ -165,7 +109,7 @@ void collect_jobs(const Scenario& scenario, const Workload& workload, const Traf
   }
   for (std::size_t i = 0; i < workload.messages.size(); ++i) {
     Result::Job& job = r.jobs[workload.messages[i].job];
-    const Traffic::Times& t = traffic.times()[i];
+    const Traffic::Times& t = times[i];
     ++job.messages;
     if (t.posted != kNever) job.first = std::min(job.first, t.posted);
     if (t.done == kNever) continue;
@@ -192,6 +136,15 @@ void check_memory(std::uint64_t cards, std::uint64_t qps) {
   }
 }
 
+// A whole ns, when all ranks' cards have long done what their set-up gave them to do: so what was set up
+// before what, and how long it took, makes no difference.
+Time common_begin(const Ranks& ranks) {
+  constexpr Time kSettle = kMs;
+  std::vector<std::uint64_t> ns{static_cast<std::uint64_t>((now() + kNs - 1) / kNs)};
+  ranks.greatest(ns);
+  return static_cast<Time>(ns[0]) * kNs + kSettle;
+}
+
 std::uint64_t peak_memory() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -200,22 +153,31 @@ std::uint64_t peak_memory() {
 
 }  // namespace
 
-Result run_scenario(const Scenario& scenario, const std::function<void(const std::string&)>& progress) {
+Result run_scenario(const Scenario& scenario, const Ranks& ranks,
+                    const std::function<void(const std::string&)>& progress) {
   use_picoseconds();
   const Clock::time_point began = Clock::now();
   Result r;
   r.name = scenario.name;
   const Topology topology = build_topology(scenario.topology);
   const Workload workload = build_workload(scenario.workloads, topology.cards);
+  const std::vector<unsigned> rank_of = partition(topology, ranks.count());
+  std::vector<unsigned> here;
+  for (unsigned c = 0; c < topology.cards; ++c)
+    if (rank_of[c] == ranks.number()) here.push_back(c);
   r.cards = topology.cards;
   r.switches = static_cast<unsigned>(topology.switches.size());
-  check_memory(topology.cards, Traffic::connections(workload) * 2);
+  r.ranks = ranks.count();
+  const std::uint64_t qps = Traffic::connections(workload) * 2;
+  if (ranks.number() == 0) check_memory(topology.cards, qps);
   // What ns-3 and the model hold on to lives as long as they do: to the end of the process.
   auto& coupling = *new Coupling;
-  progress("making " + std::to_string(topology.cards) + " cards");
-  auto& cards = *new Cards(scenario, topology.cards, Traffic::connections(workload) * 2, coupling);
+  const std::string on_each = ranks.count() > 1 ? " on each rank" : "";
+  progress("making " + std::to_string(here.size()) + " cards" + on_each);
+  auto& cards = *new Cards(scenario, topology.cards, here, qps, coupling);
   r.rate_gbps = cards.rate_gbps();
-  auto& network = *new Network(topology, scenario.switches, cards);
+  auto& border = *new Border(ranks);
+  auto& network = *new Network(topology, rank_of, scenario.switches, cards, ranks, border);
   auto& traffic = *new Traffic(workload, cards, coupling);
   Clock::time_point told = Clock::now();
   const auto now_and_then = [&](const std::string& line) {
@@ -224,32 +186,44 @@ Result run_scenario(const Scenario& scenario, const std::function<void(const std
     progress(line);
   };
   const bare::RuleWatch rules;
-  cards.start(traffic.needs(), [&](unsigned n) {
-    now_and_then("bringing up cards: " + std::to_string(n) + " of " + std::to_string(topology.cards));
+  cards.start(traffic.needs(), ranks, [&](unsigned n) {
+    now_and_then("bringing up cards: " + std::to_string(n) + " of " + std::to_string(here.size()) + on_each);
   });
-  traffic.connect([&](std::size_t n, std::size_t of) {
+  traffic.connect(ranks, [&](std::size_t n, std::size_t of) {
     now_and_then("connecting: " + std::to_string(n) + " of " + std::to_string(of) + " pairs");
   });
   r.wall_setup_s = seconds_since(began);
 
   const Clock::time_point started = Clock::now();
   const double cpu = cpu_seconds();
-  Watch watch(network, traffic, workload.messages.size(), scenario.sample, r, progress);
-  traffic.begin();
-  const Time start = now();
+  const Time start = common_begin(ranks);
+  coupling.run(start);
+  Watch watch(network, traffic, scenario.sample, r.samples);
+  coupling.begin(start);
+  network.begin(start);
+  traffic.begin(start);
   watch.look();
-  coupling.run(start + scenario.until);
+  // In spans in which no rank can hear of another: also where there is but one, as a run ends with a span.
+  const Time span = lookahead(topology), end = start + scenario.until;
+  Border::Progress all;
+  while (now() < end && all.failed == 0 && all.done < workload.messages.size()) {
+    coupling.run(std::min(now() + span, end));
+    all = border.meet({traffic.done(), traffic.failure().empty() ? 0u : 1u});
+    now_and_then(microseconds(now() - start) + " simulated, " + std::to_string(all.done) + " of " +
+                 std::to_string(workload.messages.size()) + " messages");
+  }
   r.simulated = now() - start;
   r.wall_run_s = seconds_since(started);
-  r.cpu_run_s = cpu_seconds() - cpu;
-  r.failure = traffic.failure();
-  collect_jobs(scenario, workload, traffic, r);
+  collect_jobs(scenario, workload, join_times(traffic.times(), ranks), r);
   network.collect(r, r.simulated);
-  for (const std::string& rule : rules.broken())
-    r.failure += (r.failure.empty() ? "" : "; ") + ("rule broken: " + rule);
-  r.memory_bytes = peak_memory();
+  join_samples(r.samples, ranks);
+  r.failure = join_failures(traffic.failure(), rules.broken(), ranks);
+  std::vector<std::uint64_t> costs{static_cast<std::uint64_t>((cpu_seconds() - cpu) * 1e6), peak_memory()};
+  ranks.add(costs);
+  r.cpu_run_s = static_cast<double>(costs[0]) * 1e-6;
+  r.memory_bytes = costs[1];
   // Their traces and captures are complete with this; the rest of them goes with the process.
-  for (unsigned i = 0; i < topology.cards; ++i) hca_destroy(cards.function(i).handle());
+  for (const unsigned i : here) hca_destroy(cards.function(i).handle());
   return r;
 }
 

@@ -22,7 +22,7 @@ struct LinkResult {
 
 struct Result {
   std::string name;
-  unsigned cards = 0, switches = 0;
+  unsigned cards = 0, switches = 0, ranks = 1;
   double rate_gbps = 0;
   struct Job {
     std::string name, kind;
@@ -44,12 +44,13 @@ struct Result {
   std::uint64_t arrivals_hash = 0;
   std::string failure;
   double wall_setup_s = 0, wall_run_s = 0, cpu_run_s = 0;
-  std::uint64_t memory_bytes = 0;  // of this process, at the end
+  std::uint64_t memory_bytes = 0;  // at the end; this and cpu_run_s: of all ranks
 };
 
 // progress: a line to be shown in place of the one before. Throws ScenarioError, bare::BareError. Once a
-// process.
-Result run_scenario(const Scenario& scenario, const std::function<void(const std::string&)>& progress);
+// process. The result is the same for any number of ranks, but for what it costs, and at each of them.
+Result run_scenario(const Scenario& scenario, const Ranks& ranks,
+                    const std::function<void(const std::string&)>& progress);
 
 }  // namespace hcasim::fabric
 #endif

@@ -114,7 +114,7 @@ void Switch::arrive(unsigned port, FramePtr frame, Time now) {
   Port& in = ports_[port];
   ++in.counters.rx_frames;
   in.counters.rx_bytes += frame->length();
-  in.counters.arrivals_hash = note(in.counters.arrivals_hash, now, frame->length());
+  in.counters.arrivals_hash = note(in.counters.arrivals_hash, now - begin_, frame->length());
   if (frame->mac_control) return take_pause(port, *frame, now);
   const std::vector<unsigned>* const way = route(frame->dmac);
   if (!way) {

@@ -70,6 +70,8 @@ class Switch {
   unsigned add_port(double rate_gbps);
   // Frames to that MAC leave by one of these ports; the set is kept by route sets that are equal.
   void add_route(std::uint64_t mac, const std::vector<unsigned>& ports);
+  // Times in the hash of arrivals count from here.
+  void begin(Time t) { begin_ = t; }
 
   // The last bit of a frame arrives at t, later than the last run().
   void arrives(unsigned port, FramePtr frame, Time t);
@@ -139,7 +141,7 @@ class Switch {
   std::vector<std::uint16_t> near_routes_;
   std::unordered_map<std::uint64_t, std::uint16_t> far_routes_;
   std::vector<Item> agenda_;  // a heap
-  Time armed_ = kNever;
+  Time armed_ = kNever, begin_ = 0;
   std::uint64_t shared_ = 0, in_headroom_ = 0;  // bytes
   std::mt19937_64 random_;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "fabric/topology.h"
 
+#include <algorithm>
 #include <deque>
 #include <limits>
 #include <utility>
@@ -15,8 +16,9 @@ constexpr double kShortestDelay = 1, kLongestDelay = 1e7;  // ns
 class Builder {
  public:
   Builder(const TopologySpec& spec, unsigned cards) : spec_(spec) { t_.cards = cards; }
-  unsigned add_switch(const std::string& name, unsigned number) {
+  unsigned add_switch(const std::string& name, unsigned number, int group) {
     t_.switches.push_back(name + std::to_string(number));
+    t_.groups.push_back(group);
     return t_.nodes() - 1;
   }
   void card(unsigned card, unsigned at) { t_.edges.push_back({card, at, spec_.host_delay, 0}); }
@@ -30,7 +32,7 @@ class Builder {
 
 Topology star(const TopologySpec& s) {
   Builder b(s, s.hosts);
-  const unsigned at = b.add_switch("switch", 0);
+  const unsigned at = b.add_switch("switch", 0, 0);
   for (unsigned i = 0; i < s.hosts; ++i) b.card(i, at);
   return b.take();
 }
@@ -41,9 +43,9 @@ Topology two_tiers(const TopologySpec& s, const char* name, unsigned switches, u
                    Number number) {
   Builder b(s, switches * cards);
   std::vector<unsigned> spines;
-  for (unsigned i = 0; i < s.spines; ++i) spines.push_back(b.add_switch("spine", i));
+  for (unsigned i = 0; i < s.spines; ++i) spines.push_back(b.add_switch("spine", i, kAbove));
   for (unsigned i = 0; i < switches; ++i) {
-    const unsigned at = b.add_switch(name, i);
+    const unsigned at = b.add_switch(name, i, static_cast<int>(i));
     for (unsigned c = 0; c < cards; ++c) b.card(number(i, c), at);
     for (const unsigned spine : spines) b.link(at, spine);
   }
@@ -59,15 +61,15 @@ Topology fat_tree(const TopologySpec& s) {
   const unsigned half = s.k / 2;
   Builder b(s, s.k * half * half);
   std::vector<unsigned> core;
-  for (unsigned i = 0; i < half * half; ++i) core.push_back(b.add_switch("core", i));
+  for (unsigned i = 0; i < half * half; ++i) core.push_back(b.add_switch("core", i, kAbove));
   for (unsigned pod = 0; pod < s.k; ++pod) {
     std::vector<unsigned> aggregation;
     for (unsigned i = 0; i < half; ++i) {
-      aggregation.push_back(b.add_switch("aggregation", pod * half + i));
+      aggregation.push_back(b.add_switch("aggregation", pod * half + i, static_cast<int>(pod)));
       for (unsigned j = 0; j < half; ++j) b.link(aggregation.back(), core[i * half + j]);
     }
     for (unsigned i = 0; i < half; ++i) {
-      const unsigned edge = b.add_switch("edge", pod * half + i);
+      const unsigned edge = b.add_switch("edge", pod * half + i, static_cast<int>(pod));
       for (unsigned j = 0; j < half; ++j) b.card((pod * half + i) * half + j, edge);
       for (const unsigned a : aggregation) b.link(edge, a);
     }
@@ -135,6 +137,32 @@ Topology build_topology(const TopologySpec& spec) {
   if (spec.kind == "leaf-spine") return leaf_spine(spec);
   if (spec.kind == "fat-tree") return fat_tree(spec);
   return rail(spec);
+}
+
+std::vector<unsigned> partition(const Topology& t, unsigned ranks) {
+  const auto groups = static_cast<unsigned>(*std::max_element(t.groups.begin(), t.groups.end()) + 1);
+  if (ranks == 0 || ranks > groups)
+    throw ScenarioError("--ranks " + std::to_string(ranks) +
+                        ": pods and racks are not divided, and here are " + std::to_string(groups));
+  std::vector<unsigned> rank(t.nodes());
+  unsigned above = 0;
+  for (unsigned s = 0; s < t.switches.size(); ++s) {
+    const int group = t.groups[s];
+    rank[t.cards + s] = group == kAbove ? above++ % ranks : static_cast<unsigned>(group) * ranks / groups;
+  }
+  for (const Topology::Edge& e : t.edges)
+    if (t.is_card(e.a)) rank[e.a] = rank[e.b];
+  return rank;
+}
+
+Time lookahead(const Topology& t) {
+  constexpr Time kMost = 10 * kUs;
+  Time between = kNever, any = kNever;
+  for (const Topology::Edge& e : t.edges) {
+    any = std::min(any, e.delay);
+    if (!t.is_card(e.a)) between = std::min(between, e.delay);
+  }
+  return std::min(between != kNever ? between : any, kMost);
 }
 
 Routes shortest_routes(const Topology& t) {

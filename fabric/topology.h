@@ -35,7 +35,10 @@ struct Topology {
   };
   unsigned cards = 0;
   std::vector<std::string> switches;  // names
-  std::vector<Edge> edges;            // in the order in which switches' ports are numbered
+  // Of each switch: which pod or rack it is of, whose cards are those of its switches; kAbove: it joins
+  // these.
+  std::vector<int> groups;
+  std::vector<Edge> edges;  // in the order in which switches' ports are numbered
 
   unsigned nodes() const { return cards + static_cast<unsigned>(switches.size()); }
   bool is_card(unsigned node) const { return node < cards; }
@@ -43,8 +46,16 @@ struct Topology {
   // The node at the other end of each of a node's ports.
   std::vector<std::vector<unsigned>> neighbours() const;
 };
+constexpr int kAbove = -1;
 
 Topology build_topology(const TopologySpec& spec);
+
+// The rank of each node, if so many simulate it: groups stay whole, about as many for each rank, and what
+// joins them is dealt out. Throws ScenarioError if there are fewer groups than ranks.
+std::vector<unsigned> partition(const Topology& topology, unsigned ranks);
+// For as long as this, ps, ranks need not hear of one another: the shortest of the links that any partition
+// cuts (of a topology that cannot be cut, its shortest), and 10 us at most, so that little piles up.
+Time lookahead(const Topology& topology);
 
 // Of each switch, to each card: the ports that begin a shortest way.
 using Routes = std::vector<std::vector<std::vector<unsigned>>>;

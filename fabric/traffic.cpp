@@ -32,8 +32,8 @@ Traffic::Traffic(const Workload& workload, Cards& cards, Coupling& coupling)
       first_dependency_(workload.messages.size() + 1),
       heard_(workload.messages.size()),
       times_(workload.messages.size()),
-      by_peer_(cards.size()),
-      by_qpn_(cards.size()) {
+      by_peer_(cards.count()),
+      by_qpn_(cards.count()) {
   for (const Dependency& d : workload.dependencies) {
     ++first_dependency_[d.before + 1];
     if (workload.messages[d.after].source != workload.messages[d.before].source) heard_[d.before] = 1;
@@ -42,7 +42,7 @@ Traffic::Traffic(const Workload& workload, Cards& cards, Coupling& coupling)
   for (std::uint32_t i = 0; i < workload.messages.size(); ++i) {
     const Message& m = workload.messages[i];
     waits_.push_back(m.waits);
-    if (m.waits == 0) starts_.push_back(i);
+    if (m.waits == 0 && cards.is_here(m.source)) starts_.push_back(i);
     for (const auto& [card, peer] :
          {std::pair(m.source, m.destination), std::pair(m.destination, m.source)}) {
       Connection& c = by_peer_[card][peer];
@@ -76,21 +76,35 @@ Cards::Needs Traffic::needs() const {
 
 Traffic::Connection& Traffic::connection(unsigned card, unsigned peer) { return by_peer_[card].at(peer); }
 
-void Traffic::connect(const std::function<void(std::size_t, std::size_t)>& told) {
+void Traffic::connect(const Ranks& ranks, const std::function<void(std::size_t, std::size_t)>& told) {
   std::set<std::uint64_t> pairs;
   for (const Message& m : workload_.messages) pairs.insert(pair_of(m.source, m.destination));
-  std::size_t count = 0;
+  struct End {
+    unsigned card, peer;
+  };
+  std::vector<End> ends;
   for (const std::uint64_t pair : pairs) {
     const auto a = static_cast<unsigned>(pair >> 32), b = static_cast<unsigned>(pair & 0xffffffff);
-    const bool receives = connection(a, b).to_receive != 0 || connection(b, a).to_receive != 0;
-    cards_.connect(a, b, receives);
-    for (const auto& [card, peer] : {std::pair(a, b), std::pair(b, a)}) {
-      Connection& c = connection(card, peer);
-      c.qp = cards_.card(card).qps.at(peer).get();
-      by_qpn_[card][c.qp->qpn()] = &c;
-      post_receives(c, share(kMostReceives, by_peer_[card].size()));
-    }
-    told(++count, pairs.size());
+    ends.push_back({a, b});
+    ends.push_back({b, a});
+  }
+  std::vector<std::uint64_t> qpns(ends.size());
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    const auto [card, peer] = ends[i];
+    if (!cards_.is_here(card)) continue;
+    Connection& c = connection(card, peer);
+    c.qp = &cards_.add_qp(card, peer, c.to_receive != 0 || connection(peer, card).to_receive != 0);
+    by_qpn_[card][c.qp->qpn()] = &c;
+    qpns[i] = c.qp->qpn();
+    told(i / 4, pairs.size());
+  }
+  ranks.add(qpns);
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    const auto [card, peer] = ends[i];
+    if (!cards_.is_here(card)) continue;
+    cards_.connect(card, peer, static_cast<std::uint32_t>(qpns[i ^ 1]));
+    post_receives(connection(card, peer), share(kMostReceives, by_peer_[card].size()));
+    told((ends.size() + i + 2) / 4, pairs.size());
   }
 }
 
@@ -98,9 +112,9 @@ void Traffic::post_receives(Connection& c, unsigned most) {
   for (; most != 0 && c.to_receive != 0; --most, --c.to_receive) c.qp->post_recv({});
 }
 
-void Traffic::begin() {
-  begin_ = (fabric::now() + kNs - 1) / kNs * kNs;
-  for (unsigned i = 0; i < cards_.size(); ++i) {
+void Traffic::begin(Time t) {
+  begin_ = t;
+  for (const unsigned i : cards_.here()) {
     Card& card = cards_.card(i);
     card.send_cq->set_handler([this, i] { sent(i); });
     card.receive_cq->set_handler([this, i] { received(i); });
@@ -135,13 +149,14 @@ void Traffic::post(Connection& c) {
   while (!c.waiting.empty() && c.posted.size() < most) {
     const std::uint32_t id = c.waiting.front();
     c.waiting.pop_front();
-    Card &from = cards_.card(c.card), &to = cards_.card(c.peer);
+    const Card& from = cards_.card(c.card);
+    const Peer& to = cards_.peer(c.peer);
     bare::SendWr w;
     w.op = heard_[id] ? WqeOp::kRdmaWriteImm : WqeOp::kRdmaWrite;
     w.sges = {
         {from.source->start(), from.source->key(), static_cast<std::uint32_t>(workload_.messages[id].bytes)}};
-    w.raddr = to.destination->start();
-    w.rkey = to.destination->key();
+    w.raddr = to.address;
+    w.rkey = to.key;
     w.imm = id;
     c.qp->post(w, false);
     c.posted.push_back(id);
@@ -162,7 +177,7 @@ void Traffic::sent(unsigned number) {
       if (failure_.empty())
         failure_ = "message " + std::to_string(id) + " from card " + std::to_string(c.card) + " to card " +
                    std::to_string(c.peer) + " failed: " + completion->text();
-      return Coupling::stop();
+      return;
     }
     times_[id].done = since_begin();
     ++done_;
@@ -171,7 +186,6 @@ void Traffic::sent(unsigned number) {
     post(c);
   }
   card.send_cq->arm();
-  if (complete()) Coupling::stop();
 }
 
 void Traffic::received(unsigned number) {

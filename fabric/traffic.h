@@ -23,18 +23,18 @@ class Traffic {
   static std::uint64_t connections(const Workload& workload);
   Cards::Needs needs() const;
   // Connects all that will speak. told: how many pairs of how many are done.
-  void connect(const std::function<void(std::size_t, std::size_t)>& told);
-  // From now on; times of messages count from here.
-  void begin();
+  void connect(const Ranks& ranks, const std::function<void(std::size_t, std::size_t)>& told);
+  // From t on, a whole number of ns; times of messages count from there.
+  void begin(Time t);
 
   struct Times {
     Time posted = kNever, done = kNever;  // ps, from begin(); kNever: not yet
   };
+  // Of messages from cards that are here.
   const std::vector<Times>& times() const { return times_; }
   std::size_t done() const { return done_; }
-  bool complete() const { return done_ == workload_.messages.size(); }
   std::uint64_t bytes_done() const { return bytes_done_; }
-  // "" or the first message that failed, and how. The run is over then.
+  // "" or the first message that failed, and how.
   const std::string& failure() const { return failure_; }
 
  private:

@@ -67,5 +67,23 @@ TEST_F(Devices, IsPointToPointOnAChannelWithADelay) {
   EXPECT_EQ(joint_.link->GetDevice(2), nullptr);
 }
 
+TEST(Half, ALinkThatLeavesTheProcessHandsItsFramesOverWithTheTimeOfTheirArrival) {
+  struct Far final : Outlet {
+    void takes(unsigned wire, FramePtr frame, Time arrives) override {
+      got.push_back(
+          {arrives, static_cast<std::uint32_t>(frame->bytes.size()), static_cast<std::uint16_t>(wire)});
+    }
+    std::vector<Got> got;
+  } far;
+  const Joint half = half_joint(ns3::CreateObject<ns3::Node>(), 100, 7654321);
+  half.a->leads_out(far, 42);
+  const std::array<std::uint8_t, 100> bytes{};
+  half.a->leaves(make_frame(bytes.data(), bytes.size()), now() + 1000);
+  ASSERT_EQ(far.got.size(), 1u);
+  EXPECT_EQ(far.got[0].at, now() + 1000 + 7654321);
+  EXPECT_EQ(far.got[0].size, 100u);
+  EXPECT_EQ(far.got[0].protocol, 42);
+}
+
 }  // namespace
 }  // namespace hcasim::fabric

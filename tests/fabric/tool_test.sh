@@ -68,4 +68,45 @@ printf '%s\nretries = 0\nack_timeout = 1\n[links]\nhost_ns = 9000000\n[run]\nunt
 wrong "$work/x.toml" 'FAILED: message'
 if "$fabric" "$examples/rail.toml" --json "$work/none/x" 2>"$work/out"; then exit 1; fi
 grep -q 'cannot write' "$work/out"
+# Several ranks, where MPI is: all that is said is the same, with marks, pauses and drops. Pods and racks stay whole.
+cat >"$work/crowd.toml" <<'TOML'
+[topology]
+kind = "leaf-spine"
+leaves = 4
+hosts = 4
+spines = 2
+[switch]
+ecn_kmin_kib = 50
+ecn_kmax_kib = 200
+ecn_pmax = 0.2
+pfc = [3]
+[[workload]]
+kind = "all-to-all"
+bytes = 100000
+[[workload]]
+kind = "incast"
+senders = 12
+receiver = 5
+bytes = 100000
+start_us = 20
+TOML
+sed -e 's/^pfc.*/queue_kib = 100/' "$work/crowd.toml" >"$work/drops.toml"
+"$fabric" "$work/crowd.toml" >"$work/one"
+grep -q 'ECN marks [1-9]' "$work/one" && grep -q 'pause frames by switches [1-9]' "$work/one"
+if "$fabric" "$work/crowd.toml" --ranks 2 >"$work/out" 2>&1 || ! grep -q 'built without MPI' "$work/out"; then
+  for name in crowd drops; do
+    "$fabric" "$work/$name.toml" >"$work/one"
+    grep -v 'real time' "$work/one" >"$work/one.said"
+    for ranks in 2 4; do
+      "$fabric" "$work/$name.toml" --ranks "$ranks" --json "$work/$ranks.json" >"$work/two"
+      grep -v 'real time' "$work/two" | cmp "$work/one.said" -
+      grep -q "real time, $ranks ranks" "$work/two" && grep -q "\"ranks\": $ranks" "$work/$ranks.json"
+    done
+  done
+  grep -q 'buffer full [1-9]' "$work/two"
+fi
+status=0
+"$fabric" "$examples/incast.toml" --ranks 2 >"$work/out" 2>&1 || status=$?
+[ "$status" = 1 ] && grep -q 'pods and racks are not divided, and here are 1' "$work/out"
+
 "$fabric" --check "$examples/incast.toml" | grep -q '33 cards, 1 switches, 256 messages'

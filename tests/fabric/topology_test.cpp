@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 
 #include "fabric/workload.h"
 
@@ -127,6 +128,61 @@ TEST(Workload, EachKindSendsWhatItsNameSays) {
     EXPECT_EQ(sum(tree), 2u * 3 * 1000) << "up and down each edge once";
     EXPECT_EQ(reachable(tree), tree.messages.size());
   }
+}
+
+// Which ranks the nodes of each group are of.
+std::vector<std::set<unsigned>> ranks_of_groups(const Topology& t, const std::vector<unsigned>& rank) {
+  std::vector<std::set<unsigned>> groups;
+  const auto ports = t.neighbours();
+  for (unsigned n = 0; n < t.nodes(); ++n) {
+    const int group = t.groups[(t.is_card(n) ? ports[n].front() : n) - t.cards];
+    if (group == kAbove) continue;
+    if (groups.size() <= static_cast<unsigned>(group)) groups.resize(static_cast<unsigned>(group) + 1);
+    groups[static_cast<unsigned>(group)].insert(rank[n]);
+  }
+  return groups;
+}
+
+TEST(Topology, RanksGetWholePodsAndRacksAndAsManyEach) {
+  TopologySpec spine, fat, rail;
+  spine.kind = "leaf-spine";
+  spine.leaves = 5, spine.hosts = 2, spine.spines = 4;
+  fat.kind = "fat-tree";
+  fat.k = 4;
+  rail.kind = "rail";
+  rail.servers = 3, rail.rails = 4, rail.spines = 4;
+  for (const TopologySpec& spec : {spine, fat, rail}) {
+    const Topology t = build_topology(spec);
+    for (const unsigned ranks : {1u, 2u, 4u}) {
+      const std::vector<unsigned> rank = partition(t, ranks);
+      ASSERT_EQ(rank.size(), t.nodes());
+      std::vector<unsigned> groups(ranks), above(ranks);
+      for (const std::set<unsigned>& of : ranks_of_groups(t, rank)) {
+        ASSERT_EQ(of.size(), 1u) << spec.kind;
+        ++groups[*of.begin()];
+      }
+      for (unsigned s = 0; s < t.switches.size(); ++s)
+        if (t.groups[s] == kAbove) ++above[rank[t.cards + s]];
+      for (const auto& shares : {groups, above}) {
+        const auto [least, most] = std::minmax_element(shares.begin(), shares.end());
+        EXPECT_LE(*most - *least, 1u) << spec.kind << ", " << ranks << " ranks";
+      }
+    }
+    EXPECT_THROW(partition(t, 6), ScenarioError) << spec.kind;
+    EXPECT_THROW(partition(t, 0), ScenarioError);
+  }
+}
+
+TEST(Topology, RanksNeedNotMeetWithinTheShortestLinkThatMayBeCut) {
+  TopologySpec spec;
+  spec.kind = "leaf-spine";
+  spec.leaves = 2, spec.hosts = 2, spec.spines = 2;
+  spec.host_delay = 100 * kNs, spec.fabric_delay = 700 * kNs;
+  EXPECT_EQ(lookahead(build_topology(spec)), 700 * kNs);
+  spec.kind = "star";
+  EXPECT_EQ(lookahead(build_topology(spec)), 100 * kNs);
+  spec.host_delay = 5 * kMs;
+  EXPECT_EQ(lookahead(build_topology(spec)), 10 * kUs);
 }
 
 }  // namespace
