@@ -48,7 +48,9 @@ Network::Network(const Topology& topology, const std::vector<unsigned>& rank_of,
       border.add(wire, rank_of_[other], joint.a);
     }
   }
-  const Routes routes = shortest_routes(topology);
+  std::vector<bool> here;
+  for (const auto& s : switches_) here.push_back(s != nullptr);
+  const Routes routes = shortest_routes(topology, here);
   for (unsigned s = 0; s < switches_.size(); ++s) {
     if (switches_[s] == nullptr) continue;
     for (unsigned c = 0; c < topology.cards; ++c) switches_[s]->at().add_route(Cards::mac(c), routes[s][c]);

@@ -165,10 +165,13 @@ Time lookahead(const Topology& t) {
   return std::min(between != kNever ? between : any, kMost);
 }
 
-Routes shortest_routes(const Topology& t) {
+Routes shortest_routes(const Topology& t, const std::vector<bool>& wanted) {
   const auto ports = t.neighbours();
   constexpr unsigned kFar = std::numeric_limits<unsigned>::max();
-  Routes routes(t.switches.size(), std::vector<std::vector<unsigned>>(t.cards));
+  const auto is_wanted = [&](unsigned node) { return wanted.empty() || wanted[node - t.cards]; };
+  Routes routes(t.switches.size());
+  for (unsigned s = t.cards; s < t.nodes(); ++s)
+    if (is_wanted(s)) routes[s - t.cards].resize(t.cards);
   // Cards of one switch are reached by the same ways.
   std::vector<std::vector<unsigned>> cards_of(t.nodes());
   for (unsigned c = 0; c < t.cards; ++c) cards_of[ports[c].front()].push_back(c);
@@ -187,6 +190,7 @@ Routes shortest_routes(const Topology& t) {
       }
     }
     for (unsigned s = t.cards; s < t.nodes(); ++s) {
+      if (!is_wanted(s)) continue;
       std::vector<unsigned> way;
       for (unsigned p = 0; s != edge && p < ports[s].size(); ++p) {
         const unsigned next = ports[s][p];
@@ -194,7 +198,7 @@ Routes shortest_routes(const Topology& t) {
       }
       for (const unsigned c : cards_of[edge]) routes[s - t.cards][c] = way;
     }
-    for (unsigned p = 0; p < ports[edge].size(); ++p) {
+    for (unsigned p = 0; is_wanted(edge) && p < ports[edge].size(); ++p) {
       const unsigned next = ports[edge][p];
       if (t.is_card(next)) routes[edge - t.cards][next] = {p};
     }

@@ -57,9 +57,10 @@ std::vector<unsigned> partition(const Topology& topology, unsigned ranks);
 // cuts (of a topology that cannot be cut, its shortest), and 10 us at most, so that little piles up.
 Time lookahead(const Topology& topology);
 
-// Of each switch, to each card: the ports that begin a shortest way.
+// Of each switch, to each card: the ports that begin a shortest way. Those of some switches alone, if
+// `wanted` says which; the others' are left empty.
 using Routes = std::vector<std::vector<std::vector<unsigned>>>;
-Routes shortest_routes(const Topology& topology);
+Routes shortest_routes(const Topology& topology, const std::vector<bool>& wanted = {});
 
 }  // namespace hcasim::fabric
 #endif

@@ -143,6 +143,22 @@ std::vector<std::set<unsigned>> ranks_of_groups(const Topology& t, const std::ve
   return groups;
 }
 
+TEST(Topology, RoutesOfSomeSwitchesAreThoseOfAll) {
+  TopologySpec spec;
+  spec.kind = "fat-tree";
+  spec.k = 4;
+  const Topology t = build_topology(spec);
+  std::vector<bool> wanted(t.switches.size());
+  for (const unsigned s : {0u, 5u, 7u, 19u}) wanted[s] = true;
+  const Routes all = shortest_routes(t), some = shortest_routes(t, wanted);
+  for (unsigned s = 0; s < t.switches.size(); ++s) {
+    if (wanted[s])
+      EXPECT_EQ(some[s], all[s]) << s;
+    else
+      EXPECT_TRUE(some[s].empty()) << s;
+  }
+}
+
 TEST(Topology, RanksGetWholePodsAndRacksAndAsManyEach) {
   TopologySpec spine, fat, rail;
   spine.kind = "leaf-spine";
