@@ -50,10 +50,13 @@ snapshot_key() {
     sha256sum "$HCASIM_PLUGIN"
     stat -L -c '%n %s %Y' "$GUEST_DIR"/* "$GUEST_ROOT"
     printf '%s\n' "${words[@]}"
+    declare -f snapshot_make
   } | sha256sum | cut -c 1-20
 }
 
-# snapshot_make STATE WORK WORD...: boots the guest of that command line, and saves it when it waits for its script.
+# snapshot_make STATE WORK WORD...: boots the guest of that command line, and saves it when it waits for its script. It is stopped
+# for that: of a running one that is emulated, QEMU can miss what a processor writes to a page while it begins to copy that page again. As
+# the state does not say that it was stopped, who loads it goes on at once.
 snapshot_make() {
   local state=$1 work=$2/making console=$HCASIM_LOGS/snapshot-${1##*/}.console monitor status=0 tries word
   local -a words=()
@@ -72,7 +75,8 @@ snapshot_make() {
   snapshot_script "$work/wait" "$work/script"
   cat "$work/monitor.out" >"$work/said" &
   HCASIM_RULES_REPORT=/dev/null timeout -k 5 300 "$@" -fw_cfg "name=opt/hcasim/script,file=$work/script" -serial "file:$console" \
-    -chardev null,id=out -chardev "file,id=control,path=$work/control" -chardev "pipe,id=monitor,path=$work/monitor" -mon monitor </dev/null &
+    -chardev null,id=out -chardev "file,id=control,path=$work/control" -chardev "pipe,id=monitor,path=$work/monitor" -mon monitor \
+    -global migration.store-global-state=off </dev/null &
   boot_child=$!
   exec {monitor}>"$work/monitor.in"
   for ((tries = 0; tries < 3000; tries++)); do
@@ -80,7 +84,7 @@ snapshot_make() {
     sleep 0.1
   done
   if grep -q '^ready' "$work/control"; then
-    printf 'migrate_set_parameter max-bandwidth 1T\nmigrate "exec:cat >%s"\nquit\n' "$work/state" >&"$monitor"
+    printf 'stop\nmigrate_set_parameter max-bandwidth 1T\nmigrate "exec:cat >%s"\nquit\n' "$work/state" >&"$monitor"
   fi
   wait "$boot_child" || status=$?
   boot_child=
