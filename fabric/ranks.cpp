@@ -90,11 +90,12 @@ void Ranks::abort() const {
 
 std::string start_by_mpi(unsigned ranks, char** argv) {
   // What mpirun would refuse, or do to the processors' disadvantage: to run as root, more ranks than cores,
-  // ranks tied to a core, ranks that spin while they wait for others. Open MPI's names, 4 and 5; others' have
-  // no such.
+  // ranks tied to a core, ranks that spin while they wait for others, sockets within a machine. Open MPI's
+  // names, 4 and 5; others' have no such.
   for (const char* name : {"OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM",
                            "OMPI_MCA_rmaps_base_oversubscribe", "OMPI_MCA_mpi_yield_when_idle"})
     setenv(name, "1", 0);
+  setenv("OMPI_MCA_btl", "^tcp", 0);
   setenv("OMPI_MCA_hwloc_base_binding_policy", "none", 0);
   setenv("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe", 0);
   setenv("PRTE_MCA_hwloc_default_binding_policy", "none", 0);
