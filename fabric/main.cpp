@@ -70,7 +70,9 @@ int run(int argc, char** argv, const Ranks& all, ProgressLine& line) {
   if (ranks > 1 && all.count() == 1) {
     const Topology topology = build_topology(scenario.topology);
     partition(topology, ranks);
-    build_workload(scenario.workloads, topology.cards);
+    const Workload workload = build_workload(scenario.workloads, topology.cards);
+    check_memory(topology.cards,
+                 Traffic::connections(workload) * 2);  // of all ranks, which are of this machine
     if (isatty(STDERR_FILENO) == 1) setenv(kShow, "1", 1);
     throw std::runtime_error(start_by_mpi(ranks, argv));
   }

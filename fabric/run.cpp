@@ -121,21 +121,6 @@ void collect_jobs(const Scenario& scenario, const Workload& workload,
   for (Result::Job& job : r.jobs) std::sort(job.durations.begin(), job.durations.end());
 }
 
-// Before the kernel ends the process in the midst of it.
-void check_memory(std::uint64_t cards, std::uint64_t qps) {
-  constexpr std::uint64_t kOfCard = 3u << 19, kOfQp = 24u << 10;  // bytes, as measured (docs/fabric.md)
-  const std::uint64_t wanted = cards * kOfCard + qps * kOfQp;
-  std::ifstream info("/proc/meminfo");
-  for (std::string line; std::getline(info, line);) {
-    if (line.rfind("MemAvailable:", 0) != 0) continue;
-    const std::uint64_t there = std::strtoull(line.c_str() + 13, nullptr, 10) << 10;
-    if (wanted <= there) return;
-    throw ScenarioError(std::to_string(cards) + " cards with " + std::to_string(qps) + " QPs take about " +
-                        std::to_string(wanted >> 20) + " MiB, and " + std::to_string(there >> 20) +
-                        " are available: take fewer cards or peers");
-  }
-}
-
 // A whole ns, when all ranks' cards have long done what their set-up gave them to do: so what was set up
 // before what, and how long it took, makes no difference.
 Time common_begin(const Ranks& ranks) {
@@ -153,6 +138,20 @@ std::uint64_t peak_memory() {
 
 }  // namespace
 
+void check_memory(std::uint64_t cards, std::uint64_t qps) {
+  constexpr std::uint64_t kOfCard = 3u << 19, kOfQp = 24u << 10;  // bytes, as measured (docs/fabric.md)
+  const std::uint64_t wanted = cards * kOfCard + qps * kOfQp;
+  std::ifstream info("/proc/meminfo");
+  for (std::string line; std::getline(info, line);) {
+    if (line.rfind("MemAvailable:", 0) != 0) continue;
+    const std::uint64_t there = std::strtoull(line.c_str() + 13, nullptr, 10) << 10;
+    if (wanted <= there) return;
+    throw ScenarioError(std::to_string(cards) + " cards with " + std::to_string(qps) + " QPs take about " +
+                        std::to_string(wanted >> 20) + " MiB, and " + std::to_string(there >> 20) +
+                        " are available: take fewer cards or peers");
+  }
+}
+
 Result run_scenario(const Scenario& scenario, const Ranks& ranks,
                     const std::function<void(const std::string&)>& progress) {
   use_picoseconds();
@@ -169,7 +168,7 @@ Result run_scenario(const Scenario& scenario, const Ranks& ranks,
   r.switches = static_cast<unsigned>(topology.switches.size());
   r.ranks = ranks.count();
   const std::uint64_t qps = Traffic::connections(workload) * 2;
-  if (ranks.number() == 0) check_memory(topology.cards, qps);
+  check_memory(here.size(), qps * here.size() / topology.cards);
   // What ns-3 and the model hold on to lives as long as they do: to the end of the process.
   auto& coupling = *new Coupling;
   const std::string on_each = ranks.count() > 1 ? " on each rank" : "";

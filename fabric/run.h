@@ -47,6 +47,10 @@ struct Result {
   std::uint64_t memory_bytes = 0;  // at the end; this and cpu_run_s: of all ranks
 };
 
+// Throws ScenarioError if this machine has not the memory for so many cards and QPs, before the kernel ends
+// the process in the midst of it.
+void check_memory(std::uint64_t cards, std::uint64_t qps);
+
 // progress: a line to be shown in place of the one before. Throws ScenarioError, bare::BareError. Once a
 // process. The result is the same for any number of ranks, but for what it costs, and at each of them.
 Result run_scenario(const Scenario& scenario, const Ranks& ranks,
