@@ -218,7 +218,11 @@ struct PointInfo {
 inline constexpr PointInfo kPointInfo[kPoints] = {HCASIM_TRACE_POINTS(HCASIM_X)};
 #undef HCASIM_X
 
-constexpr const PointInfo& info(Point p) { return kPointInfo[static_cast<unsigned>(p)]; }
+// As Point::kCount, points of files are read that this version does not have.
+inline constexpr PointInfo kUnknownPoint{"unknown", "-", "-", "-", "-", "of another version", Kind::kNormal};
+constexpr const PointInfo& info(Point p) {
+  return p < Point::kCount ? kPointInfo[static_cast<unsigned>(p)] : kUnknownPoint;
+}
 constexpr bool on_request(Point p) { return info(p).kind == Kind::kDetail || info(p).kind == Kind::kPath; }
 constexpr bool is_error(Point p) { return info(p).kind == Kind::kError; }
 

@@ -360,6 +360,13 @@ TEST_F(WorstTest, SlowOnesByTheirLike) {
   EXPECT_EQ(slow_wqes(analysis_, 1).size(), 1u);
 }
 
+TEST(Words, OfPointsThatThisVersionDoesNotHave) {
+  Record r;
+  r.point = static_cast<std::uint16_t>(Point::kCount);
+  r.obj = 17;
+  EXPECT_EQ(in_words(r), "unknown: obj 0x11 index 0 a0 0x0 a1 0x0 (of another version)");
+}
+
 TEST(Words, OfBadDoorbells) {
   Record r;
   r.point = static_cast<std::uint16_t>(Point::kDoorbellBad);
