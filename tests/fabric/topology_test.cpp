@@ -11,6 +11,25 @@
 namespace hcasim::fabric {
 namespace {
 
+TopologySpec leaf_spine(unsigned leaves, unsigned hosts, unsigned spines) {
+  TopologySpec spec;
+  spec.kind = "leaf-spine";
+  spec.leaves = leaves, spec.hosts = hosts, spec.spines = spines;
+  return spec;
+}
+TopologySpec fat_tree(unsigned k) {
+  TopologySpec spec;
+  spec.kind = "fat-tree";
+  spec.k = k;
+  return spec;
+}
+TopologySpec rails(unsigned servers, unsigned rails, unsigned spines) {
+  TopologySpec spec;
+  spec.kind = "rail";
+  spec.servers = servers, spec.rails = rails, spec.spines = spines;
+  return spec;
+}
+
 // Follows each way from a card to another; false if one goes round or ends elsewhere. hops: switches on it.
 bool arrives(const Topology& t, const Routes& routes, unsigned from, unsigned to, unsigned& hops) {
   const auto ports = t.neighbours();
@@ -32,15 +51,9 @@ bool arrives(const Topology& t, const Routes& routes, unsigned from, unsigned to
 }
 
 TEST(Topology, EachCardReachesEachOtherOneOnAllShortestWays) {
-  TopologySpec star, spine, fat, rail;
+  TopologySpec star;
   star.hosts = 5;
-  spine.kind = "leaf-spine";
-  spine.leaves = 3, spine.hosts = 2, spine.spines = 2;
-  fat.kind = "fat-tree";
-  fat.k = 4;
-  rail.kind = "rail";
-  rail.servers = 3, rail.rails = 2, rail.spines = 2;
-  for (const TopologySpec& spec : {star, spine, fat, rail}) {
+  for (const TopologySpec& spec : {star, leaf_spine(3, 2, 2), fat_tree(4), rails(3, 2, 2)}) {
     const Topology t = build_topology(spec);
     const Routes routes = shortest_routes(t);
     for (unsigned a = 0; a < t.cards; ++a) {
@@ -54,10 +67,7 @@ TEST(Topology, EachCardReachesEachOtherOneOnAllShortestWays) {
 }
 
 TEST(Topology, AFatTreeHasItsSizesAndWays) {
-  TopologySpec spec;
-  spec.kind = "fat-tree";
-  spec.k = 4;
-  const Topology t = build_topology(spec);
+  const Topology t = build_topology(fat_tree(4));
   EXPECT_EQ(t.cards, 16u);
   EXPECT_EQ(t.switches.size(), 20u);
   EXPECT_EQ(t.edges.size(), 48u);
@@ -144,10 +154,7 @@ std::vector<std::set<unsigned>> ranks_of_groups(const Topology& t, const std::ve
 }
 
 TEST(Topology, RoutesOfSomeSwitchesAreThoseOfAll) {
-  TopologySpec spec;
-  spec.kind = "fat-tree";
-  spec.k = 4;
-  const Topology t = build_topology(spec);
+  const Topology t = build_topology(fat_tree(4));
   std::vector<bool> wanted(t.switches.size());
   for (const unsigned s : {0u, 5u, 7u, 19u}) wanted[s] = true;
   const Routes all = shortest_routes(t), some = shortest_routes(t, wanted);
@@ -160,14 +167,7 @@ TEST(Topology, RoutesOfSomeSwitchesAreThoseOfAll) {
 }
 
 TEST(Topology, RanksGetWholePodsAndRacksAndAsManyEach) {
-  TopologySpec spine, fat, rail;
-  spine.kind = "leaf-spine";
-  spine.leaves = 5, spine.hosts = 2, spine.spines = 4;
-  fat.kind = "fat-tree";
-  fat.k = 4;
-  rail.kind = "rail";
-  rail.servers = 3, rail.rails = 4, rail.spines = 4;
-  for (const TopologySpec& spec : {spine, fat, rail}) {
+  for (const TopologySpec& spec : {leaf_spine(5, 2, 4), fat_tree(4), rails(3, 4, 4)}) {
     const Topology t = build_topology(spec);
     for (const unsigned ranks : {1u, 2u, 4u}) {
       const std::vector<unsigned> rank = partition(t, ranks);
@@ -190,9 +190,7 @@ TEST(Topology, RanksGetWholePodsAndRacksAndAsManyEach) {
 }
 
 TEST(Topology, RanksNeedNotMeetWithinTheShortestLinkThatMayBeCut) {
-  TopologySpec spec;
-  spec.kind = "leaf-spine";
-  spec.leaves = 2, spec.hosts = 2, spec.spines = 2;
+  TopologySpec spec = leaf_spine(2, 2, 2);
   spec.host_delay = 100 * kNs, spec.fabric_delay = 700 * kNs;
   EXPECT_EQ(lookahead(build_topology(spec)), 700 * kNs);
   spec.kind = "star";
