@@ -233,11 +233,12 @@ features() {
   peer vlan 77
   ask stop 'port stop 0' 'vlan set strip off 0' 'tx_vlan reset 0' 'set fwd txonly' 'port config 0 tx_offload multi_segs on' 'set txpkts 64,500,800' \
     'set burst 4' 'port start 0'
-  # What it sends without end leaves the peer no time to begin, nor to read it before it stops.
+  # What it sends without end leaves the peer no time to begin: only until the other card has had enough of it.
   peer pieces 1364 >/tmp/pieces &
   within 60 grep -q listens /tmp/pieces
+  look
   ask start
-  sleep 1
+  within 30 has_grown right rx_packets_phy 200
   ask stop
   wait $! || fail "$(</tmp/pieces)"
   grep pieces: /tmp/pieces
