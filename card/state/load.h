@@ -88,6 +88,8 @@ class StateLoad : public state::Fields<StateLoad> {
       load("packet", *ref);
       packets_.of<Ref>()[number - 1] = ref;
     }
+    if (number != 0 && !of_this_card(*ref))
+      fail("the card has no such function: " + std::to_string(ref->function));
   }
   // set: called with the object once all are there.
   template <class Target, class Set>
@@ -116,6 +118,12 @@ class StateLoad : public state::Fields<StateLoad> {
   void functions_are(std::size_t n) { functions_ = n; }
   // What is read from now on is of this one function, whatever it was there.
   void function_is(std::uint64_t f) { function_ = f; }
+  template <class F>
+  void from_other_cards(F f) {
+    foreign_ = true;
+    f();
+    foreign_ = false;
+  }
   // Of checks by whoever is read.
   void check(bool good, const char* what) const {
     if (!good) fail(what);
@@ -137,6 +145,11 @@ class StateLoad : public state::Fields<StateLoad> {
     std::shared_ptr<void> held;
   };
 
+  // One packet may lie in several places, of which some take what other cards have sent.
+  template <class Packet>
+  bool of_this_card(const Packet& p) const {
+    return p.function < functions_ || function_ != kAny || (foreign_ && p.may_be_foreign());
+  }
   const Item& expect(std::string_view name, Type type) {
     const Item& item = from_.next();
     if (item.name != name) fail("\"" + std::string(name) + "\" is expected here");
@@ -202,7 +215,8 @@ class StateLoad : public state::Fields<StateLoad> {
         field = static_cast<T>(function_);
         return;
       }
-      if (name == "function" && v >= functions_) fail("the card has no such function: " + std::to_string(v));
+      if (name == "function" && v >= functions_ && !foreign_)
+        fail("the card has no such function: " + std::to_string(v));
       if (static_cast<std::uint64_t>(field) != v)
         fail("the number is out of its range: " + std::to_string(v));
       if constexpr (std::is_enum_v<T>)
@@ -382,6 +396,7 @@ class StateLoad : public state::Fields<StateLoad> {
   std::size_t functions_ = 0;
   static constexpr std::uint64_t kAny = ~std::uint64_t{0};
   std::uint64_t function_ = kAny;
+  bool foreign_ = false;
   struct Step {
     std::string_view name;  // empty: an element, by its index
     std::size_t index;

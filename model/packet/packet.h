@@ -158,6 +158,9 @@ struct Packet {
   std::uint16_t packets = 1;
   std::uint32_t unit = 0;
 
+  // Of one that has come to a port: `function` may be another card's.
+  bool may_be_foreign() const { return !internal && !looped && switched_to == kNoFunction; }
+
   // Ethernet link: where the packet goes, of whatever kind it is.
   const std::uint8_t* dest_mac() const { return kind == PacketKind::kEthernet ? buffer_ : dmac.data(); }
 

@@ -233,7 +233,11 @@ class Port : public sc_core::sc_module {
     a.lasting("max_frame", max_frame);
     a.lasting("rate_gbps", rate_gbps_);
     HCASIM_FIELDS(a, pause_rx, pause_tx, pfc_rx, pfc_tx, priorities, buffers_);
-    HCASIM_FIELDS(a, tx_, tail_, taken_, pause_, rx_, held_, late_, counters_);
+    HCASIM_FIELDS(a, tx_, tail_, taken_, pause_);
+    a.from_other_cards([&] { HCASIM_FIELDS(a, rx_); });
+    HCASIM_FIELDS(a, held_);
+    a.from_other_cards([&] { HCASIM_FIELDS(a, late_); });
+    HCASIM_FIELDS(a, counters_);
     a.lasting("random", random_);  // reseed()
     if constexpr (Archive::kStores) a("faults", faults_cfg_);
   }

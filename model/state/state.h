@@ -147,6 +147,11 @@ class Fields {
   void all(const char* names, T&... fields) {
     (one(names, fields), ...);
   }
+  // What f lists came from other cards: functions of packets that have come in are theirs.
+  template <class F>
+  void from_other_cards(F f) {
+    f();
+  }
 
  private:
   template <class T>
