@@ -87,6 +87,8 @@ void build(const std::string& name, const std::vector<hca*>& members) {
 
 }  // namespace
 
+const std::vector<std::unique_ptr<Switch>>& modelled_switches() { return switches(); }
+
 std::uint64_t SwitchEnd::lost() const {
   const Switch::Counters& c = fabric_.counters();
   return c.dropped_full + c.dropped_unknown;

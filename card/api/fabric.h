@@ -32,5 +32,8 @@ class SwitchEnd final : public Uplink {
 // False: `why` says what is wrong, "NAME: ...".
 bool join_switches(const std::vector<std::unique_ptr<hca>>& hcas, std::string& why);
 
+// Those that there are, in the order of their names.
+const std::vector<std::unique_ptr<Switch>>& modelled_switches();
+
 }  // namespace hcasim::api
 #endif

@@ -249,6 +249,13 @@ HCA_API void hca_sim_release(void);
 // of the saved ones had. 0 = done; otherwise err says why not, and the HCAs are as they were.
 HCA_API int hca_sim_load(const void* state, size_t len, char* err, size_t err_len);
 
+// What a front end keeps of an HCA beside the model, such as its configuration space, by name: part of the
+// next state that hca_sim_save() gives, and of no other. -1: more than HCA_HOST_PARTS_SIZE bytes in all.
+#define HCA_HOST_PARTS_SIZE 65536
+HCA_API int hca_set_host_part(hca_t* hca, const char* name, const void* bytes, size_t len);
+// The same of the state that was loaded last, until the next one is; null: it has none of that name.
+HCA_API const void* hca_get_host_part(const hca_t* hca, const char* name, size_t* len);
+
 // Validation rules (option rules=report, strict, off): what a driver has to keep. index
 // 0..hca_rule_count()-1, the same for all HCAs and in each call; hca_rule_broken(): how often the rule was
 // broken since hca_create(); hca NULL: by the drivers of all HCAs that this process has had. The first breach

@@ -12,6 +12,7 @@
 #include "card/api/options.h"
 #include "card/api/wires.h"
 #include "card/state/function_image.h"
+#include "card/state/host_parts.h"
 #include "card/state/trace_state.h"
 #include "firmware-stub/card_firmware.h"
 #include "model/device.h"
@@ -87,6 +88,7 @@ struct hca final {
     hcasim::saved::TraceState traced(*tracer);
     a("traced", traced);
     HCASIM_FIELDS(a, death_reported, link_injected_down, faults_on_request);
+    HCASIM_FIELDS_SINCE(5, a, host_parts);
   }
   // The function that those parts of the API mean that name none.
   static constexpr hcasim::FunctionId kPhysical = 0;
@@ -100,6 +102,7 @@ struct hca final {
   bool death_reported = false;
   bool link_injected_down = false;
   bool loading = false;                         // a saved state
+  hcasim::saved::HostParts host_parts;
   std::vector<hcasim::FaultSpec> planned;       // by hca_inject() before simulated time began
   std::uint64_t faults_on_request = 0;          // by hca_inject(), in addition to those of the plan
   std::unique_ptr<hcasim::api::Uplink> uplink;  // null: a cable to itself

@@ -39,14 +39,20 @@ std::string obstacle() {
     const std::string name = h->settings.name + ": ";
     if (h->settings.coupled)
       return name + "coupled=on: the other end of the wire would have to be saved at the same time";
-    if (!h->settings.switch_name.empty())
-      return name + "switch=" + h->settings.switch_name + ": what is under way in a switch is not saved";
   }
   return "";
 }
 
+// Front ends' parts are of one state.
+struct PartsGo {
+  ~PartsGo() {
+    for (hca* h : cards()) h->host_parts.next.clear();
+  }
+};
+
 // Null: `why` says why not.
 const std::string* save(std::string& why) {
+  const PartsGo parts_go;
   why = obstacle();
   if (!why.empty()) return nullptr;
   Simulation::Entry entry(Simulation::instance());
@@ -84,6 +90,22 @@ const void* hca_sim_save(size_t* len, char* err, size_t err_len) {
   }
   tell(err, err_len, why);
   return nullptr;
+}
+
+int hca_set_host_part(hca_t* hca, const char* name, const void* bytes, size_t len) {
+  hcasim::saved::HostParts& parts = hca->host_parts;
+  const std::size_t more = std::string_view(name).size() + len;
+  if (len > HCA_HOST_PARTS_SIZE || parts.bytes() + more > HCA_HOST_PARTS_SIZE) return -1;
+  parts.next[name].assign(static_cast<const char*>(bytes), len);
+  return 0;
+}
+
+const void* hca_get_host_part(const hca_t* hca, const char* name, size_t* len) {
+  const auto& parts = hca->host_parts.loaded;
+  const auto it = parts.find(name);
+  if (it == parts.end()) return nullptr;
+  *len = it->second.size();
+  return it->second.data();
 }
 
 void hca_sim_release(void) { std::string().swap(latest()); }

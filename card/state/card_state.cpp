@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 
+#include "card/api/fabric.h"
 #include "card/api/instance.h"
 #include "card/api/simulation.h"
 #include "card/state/load.h"
@@ -147,9 +148,32 @@ struct File {
     });
     if constexpr (Archive::kLoads)
       a.check(next == cards.size(), "the state is of fewer cards than there are here");
-    // Behind the cards: queues that are made there take numbers of it.
+    list_switches(a);
+    // Behind cards and switches: queues that are made there take numbers of it.
     a("simulation", simulation());
     api::Simulation::instance().list_clock(a);
+  }
+
+ private:
+  // Versions before 5 had none: no state was made where there was a switch.
+  template <class Archive>
+  static void list_switches(Archive& a) {
+    const auto& switches = api::modelled_switches();
+    std::size_t next = 0;
+    const auto each = [&](auto one) {
+      if constexpr (Archive::kLoads) {
+        a.check(next < switches.size(), "the state is of more switches than there are here");
+        one(*switches[next++]);
+      } else {
+        for (const auto& s : switches) one(*s);
+      }
+    };
+    if constexpr (Archive::kLoads) {
+      if (a.version() >= 5) a.list("switches", each);
+      a.check(next == switches.size(), "the state is of fewer switches than there are here");
+    } else {
+      a.list("switches", each);
+    }
   }
 };
 

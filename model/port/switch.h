@@ -17,6 +17,7 @@
 
 #include "model/packet/packet.h"
 #include "model/port/wire.h"
+#include "model/state/fields.h"
 #include "model/time.h"
 #include "model/timed_queue.h"
 
@@ -48,6 +49,12 @@ class Switch : public sc_core::sc_module, private FaultSink {
     std::uint64_t marked = 0;                             // ECN
     std::uint64_t most_waiting = 0;                       // bytes in one queue
     std::uint64_t faults = 0;                             // broken invariants
+
+    template <class Archive>
+    void list_state(Archive& a) {
+      HCASIM_FIELDS(a, packets, bytes, flooded, dropped_full, dropped_unknown, stops, marked, most_waiting,
+                    faults);
+    }
   };
   // Addresses that are remembered.
   static constexpr std::size_t kMostAddresses = 16384;
@@ -65,6 +72,22 @@ class Switch : public sc_core::sc_module, private FaultSink {
   const Config& config() const { return config_; }
   const Counters& counters() const { return counters_; }
 
+  // (model/state/state.h) What is on its way, addresses and counters. Loaded into a switch of as many ports
+  // with the same LIDs.
+  template <class Archive>
+  void list_state(Archive& a) {
+    a.kept("ports", ports_);
+    lids_are_the_same(a);
+    HCASIM_FIELDS(a, macs_, random_, counters_);
+    a.from_other_cards([&] { HCASIM_FIELDS(a, in_); });
+    if constexpr (Archive::kLoads) {
+      for (const auto& [mac, port] : macs_) a.check(port < ports_.size(), "an address is of no port");
+      a.check(macs_.size() <= kMostAddresses, "these are more addresses than a switch remembers");
+      for (std::size_t i = 0; i < in_.size(); ++i)
+        a.check(in_.to_come(i)->port < ports_.size(), "a packet is from no port");
+    }
+  }
+
  private:
   struct Port final : Wire {
     Port(Switch& o, std::size_t n, Station s) : owner(o), number(n), station(std::move(s)) {}
@@ -75,11 +98,32 @@ class Switch : public sc_core::sc_module, private FaultSink {
     Time free = 0;     // the output
     Time stopped = 0;  // by a pause frame
     bool attached = true;
+
+    template <class Archive>
+    void list_state(Archive& a) {
+      HCASIM_FIELDS(a, free, stopped, attached);
+    }
   };
   struct Arrival {
     PacketRef packet;
     std::size_t port = 0;
+
+    template <class Archive>
+    void list_state(Archive& a) {
+      HCASIM_FIELDS(a, packet, port);
+      if constexpr (Archive::kLoads) a.check(static_cast<bool>(packet), "a packet is missing");
+    }
   };
+  template <class Archive>
+  void lids_are_the_same(Archive& a) {
+    if constexpr (Archive::kLoads) {
+      std::unordered_map<std::uint16_t, std::size_t> lids;
+      a("lids", lids);
+      a.check(lids == lids_, "the saved switch has other LIDs");
+    } else if constexpr (Archive::kStores) {
+      a("lids", lids_);
+    }
+  }
 
   void model_fault(const char* where, const char* what) noexcept override;
   void handle(Time t, Arrival& arrival);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <random>
 
 namespace hcasim::bare {
@@ -93,8 +94,14 @@ AllToAll::AllToAll(const AllToAllOptions& options)
 AllToAll::~AllToAll() = default;
 
 std::size_t AllToAll::run(unsigned writes_each, bool incast) {
+  const std::size_t writes = post(writes_each, incast);
+  finish();
+  return writes;
+}
+
+std::size_t AllToAll::post(unsigned writes_each, bool incast) {
   std::size_t writes = 0;
-  std::vector<std::size_t> open(nodes_.size());
+  open_.resize(nodes_.size());
   for (unsigned round = 0; round < writes_each; ++round) {
     for (const auto& from : nodes_) {
       for (std::size_t step = 1; step < nodes_.size(); ++step) {
@@ -106,22 +113,26 @@ std::size_t AllToAll::run(unsigned writes_each, bool incast) {
         w.raddr = to->in_mr->start() + place(from->number, runs_);
         w.rkey = to->in_mr->key();
         from->qps[to->number]->post(w);
-        ++open[from->number];
+        ++open_[from->number];
         ++writes;
       }
     }
   }
   ++runs_;
-  std::size_t left = writes;
+  return writes;
+}
+
+void AllToAll::finish() {
+  std::size_t left = std::accumulate(open_.begin(), open_.end(), std::size_t{0});
   const bool all = machine_.run_until(
       [&] {
         for (const auto& n : nodes_) {
-          while (open[n->number] != 0) {
+          while (open_[n->number] != 0) {
             const auto c = n->cq->poll();
             if (!c) break;
             if (c->error()) throw BareError("HCA " + std::to_string(n->number) + ": " + c->text());
             note(static_cast<std::uint64_t>(machine_.now()) << 8 ^ n->number);
-            --open[n->number];
+            --open_[n->number];
             --left;
           }
         }
@@ -130,7 +141,6 @@ std::size_t AllToAll::run(unsigned writes_each, bool incast) {
       kLongest, kQuantum);
   if (!all) throw BareError(std::to_string(left) + " completions are missing");
   note(packets());
-  return writes;
 }
 
 void AllToAll::copy(unsigned writes_each) {

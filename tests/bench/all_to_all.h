@@ -29,6 +29,9 @@ class AllToAll {
   // Each HCA writes its buffer to each other one: all at once, or (incast) all to the first only. Returns the
   // number of writes. Throws when a completion is missing or tells of an error.
   std::size_t run(unsigned writes_each, bool incast = false);
+  // The same in two steps: what it posts, and that all of it is done.
+  std::size_t post(unsigned writes_each, bool incast = false);
+  void finish();
   // What run() copies, by the CPU alone, in pieces of a packet's size and about in the order in which packets
   // arrive: senders in turn.
   void copy(unsigned writes_each);
@@ -55,7 +58,8 @@ class AllToAll {
   AllToAllOptions options_;
   Machine machine_;
   std::vector<std::unique_ptr<Node>> nodes_;
-  std::size_t runs_ = 0;  // since clear()
+  std::size_t runs_ = 0;           // since clear()
+  std::vector<std::size_t> open_;  // writes of each HCA that were posted and are not done
   std::uint64_t digest_ = 14695981039346656037ull;
 };
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # boot: --hca link=eth,ports=2,id=near,options=switch=s:port_select=hash --hca link=eth,id=far,options=switch=s
 # ask: -
+# from: snapshot
 # RoCE LAG where flow tables of the card select the port by a hash of each packet's headers: many QPs use both ports of the bond, each stays
 # on one; a pulled cable moves them all, put back they spread again. What is hashed is the bond's policy, tunnels included.
 mark_kernel_log

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # boot: --hca link=eth,ports=2,id=near,options=switch=s --hca link=eth,id=far,options=switch=s
 # ask: -
+# from: snapshot
 # Both ports of a card in a bond: the drivers make one RDMA device of them (RoCE LAG). Active-backup, where a cable is pulled under
 # ib_write_bw; then both ports at a time. The far end is another card on the same switch, in a name space.
 mark_kernel_log
