@@ -210,6 +210,39 @@ void Card::detach() {
   unmap_all();
 }
 
+void Card::keep_for_state() {
+  pci::ConfigSpace::Parts parts = config_.parts();
+  const std::uint64_t pending = vectors_.pending();
+  parts["vectors_pending"].assign(reinterpret_cast<const char*>(&pending), sizeof pending);  // little-endian
+  parts["attached"] = attached_ ? '\1' : '\0';
+  parts["removed"] = removed_ ? '\1' : '\0';
+  for (const auto& [name, bytes] : parts)
+    if (hca_set_host_part(hca_, name.c_str(), bytes.data(), bytes.size()) != 0)
+      throw std::length_error(name_ + ": a state has no room for its configuration space");
+}
+
+std::string Card::take_from_state() {
+  pci::ConfigSpace::Parts parts;
+  for (const char* name :
+       {"configuration", "msix_table", "msix_pending", "vectors_pending", "attached", "removed"}) {
+    std::size_t len = 0;
+    const void* const bytes = hca_get_host_part(hca_, name, &len);
+    if (!bytes) return "it is no state of a vfio-user server: it has no " + std::string(name);
+    parts[name].assign(static_cast<const char*>(bytes), len);
+  }
+  std::uint64_t pending = 0;
+  if (parts["vectors_pending"].size() != sizeof pending || parts["attached"].size() != 1 ||
+      parts["removed"].size() != 1)
+    return "it has no vectors of this kind";
+  if (parts["attached"][0] != 0 && !attached_)
+    return "the card had a client: without one it has no memory to go on with";
+  if (std::string why = config_.take(parts); !why.empty()) return why;
+  removed_ = parts["removed"][0] != 0;
+  std::memcpy(&pending, parts["vectors_pending"].data(), sizeof pending);
+  vectors_.set_pending(pending);
+  return "";
+}
+
 std::int64_t Card::poll_wire(std::int64_t clock) { return hca_wire_poll(hca_, clock); }
 
 // ---- regions ----

@@ -56,6 +56,11 @@ class Card {
   void attach() { attached_ = true; }
   void detach();
 
+  // What a saved state has beside the model's: into the next one; as the one that was loaded has it. Empty:
+  // taken; else why not, and nothing has changed.
+  void keep_for_state();
+  std::string take_from_state();
+
   // Sockets of the card's wire are to be served, now, or when the time that poll_wire() gives has come:
   // ns of CLOCK_MONOTONIC.
   std::int64_t poll_wire(std::int64_t clock);

@@ -2,6 +2,11 @@
 #include "vfio-user/control.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
@@ -103,13 +108,65 @@ std::string text(const json& request, const char* key) {
   return value.dump();
 }
 
-json answer(const std::vector<std::unique_ptr<Card>>& cards, const json& request) {
+using Cards = std::vector<std::unique_ptr<Card>>;
+
+std::string state_of(const Cards& cards) {
+  for (const auto& c : cards) c->keep_for_state();
+  char why[1024] = "";
+  std::size_t len = 0;
+  const void* const state = hca_sim_save(&len, why, sizeof why);
+  if (!state) throw Refusal(std::string("the state cannot be saved: ") + why);
+  std::string bytes(static_cast<const char*>(state), len);
+  hca_sim_release();
+  return bytes;
+}
+
+// All of it or nothing.
+void put_back(const Cards& cards, const std::string& state) {
+  const std::string before = state_of(cards);
+  const auto load = [&](const std::string& bytes) {
+    char why[1024] = "";
+    if (hca_sim_load(bytes.data(), bytes.size(), why, sizeof why) != 0) return std::string(why);
+    for (const auto& c : cards)
+      if (std::string wrong = c->take_from_state(); !wrong.empty()) return c->name() + ": " + wrong;
+    return std::string();
+  };
+  if (const std::string wrong = load(state); !wrong.empty()) {
+    load(before);
+    throw Refusal("the state is not taken: " + wrong);
+  }
+}
+
+void save(const Cards& cards, const std::string& path) {
+  const std::string state = state_of(cards), part = path + ".part";
+  std::ofstream out(part, std::ios::binary);
+  out.write(state.data(), static_cast<std::streamsize>(state.size()));
+  out.close();
+  std::error_code ec;
+  if (out) std::filesystem::rename(part, path, ec);
+  if (out && !ec) return;
+  const std::string why = ec ? ec.message() : std::strerror(errno);
+  std::filesystem::remove(part, ec);
+  throw Refusal(path + " cannot be written: " + why);
+}
+
+void load(const Cards& cards, const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  const std::string state{std::istreambuf_iterator<char>(in), {}};
+  if (!in.is_open() || in.bad()) throw Refusal(path + " cannot be read: " + std::strerror(errno));
+  put_back(cards, state);
+  cards.front()->time().state_loaded();
+}
+
+json answer(const Cards& cards, const json& request) {
   if (!request.is_object()) throw Refusal("a request is a JSON object in a line: {\"get\": \"stats\"}");
   if (request.contains("cards")) {
     json names = json::array();
     for (const auto& c : cards) names.push_back(c->name());
     return {{"names", names}};
   }
+  if (request.contains("save")) return save(cards, text(request, "save")), json::object();
+  if (request.contains("load")) return load(cards, text(request, "load")), json::object();
   auto card = cards.begin();
   if (request.contains("card")) {
     const std::string name = text(request, "card");
@@ -118,7 +175,8 @@ json answer(const std::vector<std::unique_ptr<Card>>& cards, const json& request
   }
   if (request.contains("get")) return {{"value", get(**card, text(request, "get"))}};
   if (request.contains("list")) return {{"names", list(**card)}};
-  if (!request.contains("set")) throw Refusal("a request has \"get\", \"set\" or \"list\"");
+  if (!request.contains("set"))
+    throw Refusal("a request has \"get\", \"set\", \"list\", \"save\" or \"load\"");
   set(**card, text(request, "set"), text(request, "value"));
   return json::object();
 }

@@ -7,9 +7,13 @@
 //   {"get": "ctr-doorbells"}                          {"value": 17}
 //   {"set": "inject", "value": "drop=0.01"}           {}
 //   {"list": true}                                    {"names": ["activations", ...]}
+//   {"save": "/a/file"}                               {}
+//   {"load": "/a/file"}                               {}
 //   {"cards": true}                                   {"names": ["hca0"]}
 //   what is wrong                                     {"error": "..."}
-// With several cards, "card": NAME says which; without, it is the first.
+// With several cards, "card": NAME says which; without, it is the first. States (save, load) are of all cards
+// of the process, in files of its own machine. Whoever loads one gives the clients' guests the memory that
+// they had when it was saved, while they stand still.
 #ifndef HCASIM_VFIO_USER_CONTROL_H
 #define HCASIM_VFIO_USER_CONTROL_H
 

@@ -9,6 +9,7 @@
 #include <boost/asio.hpp>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -86,6 +87,13 @@ int control(const std::string& path, const std::string& verb, const std::string&
   else
     request[verb] = name;
   if (verb == "set") request["value"] = value;
+  if (verb == "save" || verb == "load") {
+    if (name.empty()) {
+      fmt::print(stderr, "hcasim-serve: {} what? Give it a file\n", verb);
+      return 2;
+    }
+    request[verb] = std::filesystem::absolute(name).string();  // the server may be in another folder
+  }
   if (!card.empty()) request["card"] = card;
   boost::asio::io_context loop;
   Local::socket socket(loop);
@@ -134,9 +142,10 @@ int run(int argc, char** argv) {
   CLI::App* const reads = app.add_subcommand("control", "read or set what a running hcasim serve has");
   std::string path, verb, name, value, card;
   reads->add_option("SOCKET", path, "its --control")->required();
-  reads->add_option("VERB", verb, "get NAME, set NAME VALUE, list")
+  reads
+      ->add_option("VERB", verb, "get NAME, set NAME VALUE, list, save FILE, load FILE (states of all cards)")
       ->required()
-      ->check(CLI::IsMember({"get", "set", "list"}));
+      ->check(CLI::IsMember({"get", "set", "list", "save", "load"}));
   reads->add_option("NAME", name);
   reads->add_option("VALUE", value);
   reads->add_option("--card", card, "which, if there are several");

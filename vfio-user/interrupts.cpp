@@ -45,6 +45,12 @@ bool Interrupts::signal(unsigned vector) {
   return false;
 }
 
+void Interrupts::set_pending(std::uint64_t pending) {
+  pending_ = 0;
+  for (unsigned vector = 0; vector < files_.size() && vector < 64; ++vector)
+    if ((pending >> vector & 1) != 0) signal(vector);
+}
+
 void Interrupts::clear() {
   for (Descriptor& file : files_) file.close();
   pending_ = 0;

@@ -25,6 +25,8 @@ class Interrupts {
   bool signal(unsigned vector);
   // Up to 64 vectors.
   std::uint64_t pending() const { return pending_; }
+  // Of a saved state: as if these had been signalled, and no others were pending.
+  void set_pending(std::uint64_t pending);
   // None has an eventfd, none is pending.
   void clear();
   // As clear(), and the eventfds stay.

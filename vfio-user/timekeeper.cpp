@@ -47,6 +47,13 @@ void Timekeeper::after() {
   }
 }
 
+void Timekeeper::state_loaded() {
+  now_ = hca_sim_time();
+  lost_ = clock_() - now_;
+  next_ = HCA_NEVER;
+  after();
+}
+
 std::int64_t Timekeeper::next() const { return next_ == HCA_NEVER ? HCA_NEVER : next_ + lost_; }
 
 }  // namespace hcasim::vfio_user

@@ -24,6 +24,8 @@ class Timekeeper {
   void before();
   // Lets the model run on after something was done.
   void after();
+  // A state was loaded: the model's clock is the state's from now on.
+  void state_loaded();
   // When the model wants to be run again, on the clock given; HCA_NEVER: not of its own accord.
   std::int64_t next() const;
   // What is to be done when the model has returned: called by after(), may do whatever it likes.

@@ -302,4 +302,43 @@ std::vector<ConfigSpace::Message> ConfigSpace::take_unmasked() {
   return out;
 }
 
+// ---- Saved states ----
+
+ConfigSpace::Parts ConfigSpace::parts() const {
+  Parts parts;
+  parts["configuration"].assign(bytes_.begin(), bytes_.end());
+  std::string& table = parts["msix_table"];
+  for (unsigned at = 0; at < kVectors * PCI_MSIX_ENTRY_SIZE; at += 4) {
+    std::uint8_t word[4];
+    table_read(at, word, sizeof word);
+    table.append(word, word + sizeof word);
+  }
+  std::uint8_t pending[8];
+  table_read(kPendingBits, pending, sizeof pending);
+  parts["msix_pending"].assign(pending, pending + sizeof pending);
+  return parts;
+}
+
+std::string ConfigSpace::take(const Parts& parts) {
+  const auto part = [&](const char* name, std::size_t len) -> const std::string* {
+    const auto it = parts.find(name);
+    return it != parts.end() && it->second.size() == len ? &it->second : nullptr;
+  };
+  const std::string* const configuration = part("configuration", kBytes);
+  const std::string* const table = part("msix_table", kVectors * PCI_MSIX_ENTRY_SIZE);
+  const std::string* const pending = part("msix_pending", sizeof pending_);
+  if (!configuration || !table || !pending) return "it has no configuration space of this kind";
+  for (unsigned i = 0; i < kBytes; ++i) {
+    auto fixed = static_cast<std::uint8_t>(~(writable_[i] | clearable_[i]));
+    if (i == kAer + PCI_ERR_CAP) fixed &= static_cast<std::uint8_t>(~PCI_ERR_CAP_FEP(~0u));
+    if (((static_cast<std::uint8_t>((*configuration)[i]) ^ initial_[i]) & fixed) != 0)
+      return "its configuration space is another function's, at offset " + std::to_string(i);
+  }
+  std::copy(configuration->begin(), configuration->end(), bytes_.begin());
+  for (unsigned at = 0; at < table->size(); at += 4)
+    table_write(at, reinterpret_cast<const std::uint8_t*>(table->data()) + at, 4);
+  std::memcpy(&pending_, pending->data(), sizeof pending_);
+  return "";
+}
+
 }  // namespace hcasim::pci

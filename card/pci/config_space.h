@@ -10,7 +10,9 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace hcasim::pci {
@@ -91,6 +93,13 @@ class ConfigSpace {
   std::optional<Message> signal(unsigned vector);
   // Of vectors that were pending and are not masked any more; each is given once.
   std::vector<Message> take_unmasked();
+
+  // What software has written and errors have left, for saved states: "configuration" (kBytes), "msix_table"
+  // (as in BAR 2, 16 bytes a vector), "msix_pending" (8).
+  using Parts = std::map<std::string, std::string>;
+  Parts parts() const;
+  // As they were. Empty: taken; else what is wrong with them, and nothing has changed.
+  std::string take(const Parts& parts);
 
  private:
   struct Entry {

@@ -9,8 +9,10 @@
 #include <csignal>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <thread>
 
+#include "../device/two_qps.h"
 #include "../files.h"
 #include "../process.h"
 #include "driver/bare/qp.h"
@@ -58,14 +60,19 @@ class RealTime final : public Clock, public Pcie {
 
 // A machine whose one HCA is behind that socket.
 struct Guest {
-  explicit Guest(const std::string& path)
-      : machine(64 << 20, time), client(machine.memory(), connect_to(path)) {
-    time.client = &client;
+  explicit Guest(const std::string& path) : machine(64 << 20, time) {
+    comes_to(path);
     time.function = &machine.add_function(time);
   }
+  // Another server, in place of one that has gone.
+  void comes_to(const std::string& path) {
+    connection.reset();
+    time.client = &connection.emplace(machine.memory(), connect_to(path));
+  }
+  VfioUserClient& client() { return *connection; }
   RealTime time;
   Machine machine;
-  VfioUserClient client;
+  std::optional<VfioUserClient> connection;
 
   // RDMA WRITE through the card of the other process, and the bytes are there.
   void expect_a_write() {
@@ -95,10 +102,11 @@ struct Guest {
 
 class ServerTest : public testing::Test {
  protected:
-  Process serve(const std::vector<std::string>& more = {}) {
+  Process serve(const std::vector<std::string>& more = {}) { return Process(SERVE, arguments(more)); }
+  std::vector<std::string> arguments(const std::vector<std::string>& more = {}) const {
     std::vector<std::string> args = {"--socket", socket, "--hca", "link=ib", "--control", control};
     args.insert(args.end(), more.begin(), more.end());
-    return Process(SERVE, args);
+    return args;
   }
   nlohmann::json ask(const std::string& request) const {
     const Descriptor to = connect_to(control);
@@ -133,6 +141,54 @@ TEST_F(ServerTest, ADriverBringsTheCardUpAndWrites) {
   EXPECT_FALSE(std::filesystem::exists(control));
 }
 
+// The card goes to a new process, with its driver's queue pairs, and the driver goes on.
+TEST_F(ServerTest, ACardGoesOnInAnotherProcessFromItsState) {
+  const std::string state = folder / "state";
+  Process first = serve();
+  ASSERT_TRUE(first.prints("waits for a client"));
+  Guest guest(socket);
+  std::optional<Process> server;
+  Device device(guest.machine.function());
+  device.probe();
+  {
+    TwoQps qps(device);
+    const auto writes = [&](std::uint8_t what) {
+      const std::size_t half = qps.memory.size() / 2;
+      std::memset(qps.memory.data(), what, half);
+      qps.a->post(qps.wr(prm::WqeOp::kRdmaWrite, static_cast<std::uint32_t>(half)));
+      return guest.machine.run_until([&] { return qps.cq.poll().has_value(); }, 20'000'000'000) &&
+             std::memcmp(qps.memory.data(), qps.memory.data() + half, half) == 0;
+    };
+    ASSERT_TRUE(writes(0x11));
+    ASSERT_EQ(ask(R"({"save":")" + state + "\"}").dump(), "{}");
+    const std::uint64_t digest = ask(R"({"get":"ctr-state-digest"})").value("value", std::uint64_t{0});
+    EXPECT_NE(digest, 0u);
+    first.signal(SIGKILL);
+    first.end();
+    server.emplace(SERVE, arguments());
+    ASSERT_TRUE(server->prints("waits for a client"));
+    EXPECT_NE(ask(R"({"load":")" + state + "\"}").value("error", "").find("had a client"), std::string::npos);
+    guest.comes_to(socket);
+    EXPECT_NE(ask(R"({"load":"/nowhere/state"})").value("error", "").find("cannot be read"),
+              std::string::npos);
+    std::string bad = test::bytes_of(state);
+    bad[bad.size() / 2] = static_cast<char>(bad[bad.size() / 2] ^ 1);
+    test::write_bytes(folder / "bad", bad);
+    EXPECT_NE(ask(R"({"load":")" + (folder / "bad") + "\"}").value("error", "").find("checksum"),
+              std::string::npos);
+    ASSERT_EQ(ask(R"({"load":")" + state + "\"}").dump(), "{}");
+    EXPECT_TRUE(writes(0x22));
+    EXPECT_TRUE(writes(0x33));
+    // Back to where it was; what it has done since is not done, and the driver is ahead of it.
+    ASSERT_EQ(ask(R"({"save":")" + (folder / "later") + "\"}").dump(), "{}");
+    ASSERT_EQ(ask(R"({"load":")" + (folder / "later") + "\"}").dump(), "{}");
+    EXPECT_TRUE(writes(0x44));
+    EXPECT_NE(ask(R"({"save":"/nowhere/state"})").value("error", "").find("cannot be written"),
+              std::string::npos);
+  }
+  device.teardown();
+}
+
 TEST_F(ServerTest, TheNextClientIsServedWhenOneIsKilled) {
   Process server = serve();
   ASSERT_TRUE(server.prints("waits for a client"));
@@ -142,7 +198,7 @@ TEST_F(ServerTest, TheNextClientIsServedWhenOneIsKilled) {
       Guest guest(socket);
       Device device(guest.machine.function());
       device.probe();
-      while (true) guest.client.write(0, 0x1000, "\0\0\0", 4, true);
+      while (true) guest.client().write(0, 0x1000, "\0\0\0", 4, true);
     } catch (const std::exception&) {
     }
     _exit(1);
@@ -162,7 +218,7 @@ TEST_F(ServerTest, AClientHearsThatTheServerWasKilled) {
   Guest guest(socket);
   server.signal(SIGKILL);
   server.end();
-  EXPECT_THROW(guest.client.config(0, 4), VfioUserError);
+  EXPECT_THROW(guest.client().config(0, 4), VfioUserError);
 }
 
 TEST_F(ServerTest, ASocketThatAKilledServerHasLeftIsReplaced) {
@@ -176,7 +232,7 @@ TEST_F(ServerTest, ASocketThatAKilledServerHasLeftIsReplaced) {
   Process second = serve();
   ASSERT_TRUE(second.prints("waits for a client"));
   Guest guest(socket);
-  EXPECT_EQ(guest.client.config(0, 2), 0x15b3u);
+  EXPECT_EQ(guest.client().config(0, 2), 0x15b3u);
 }
 
 TEST_F(ServerTest, ASocketThatIsServedStaysItsOwners) {
@@ -186,7 +242,7 @@ TEST_F(ServerTest, ASocketThatIsServedStaysItsOwners) {
   EXPECT_EQ(second.end(), 1);
   EXPECT_NE(second.said.find("another process serves this socket"), std::string::npos) << second.said;
   Guest guest(socket);
-  EXPECT_EQ(guest.client.config(0, 2), 0x15b3u);
+  EXPECT_EQ(guest.client().config(0, 2), 0x15b3u);
 }
 
 TEST_F(ServerTest, ASecondClientIsTurnedAway) {
@@ -196,7 +252,7 @@ TEST_F(ServerTest, ASecondClientIsTurnedAway) {
   HostMemory memory(1 << 20);
   EXPECT_THROW(VfioUserClient(memory, connect_to(socket)), VfioUserError);
   EXPECT_TRUE(server.prints("turned away"));
-  EXPECT_EQ(guest.client.config(0, 2), 0x15b3u);
+  EXPECT_EQ(guest.client().config(0, 2), 0x15b3u);
 }
 
 TEST_F(ServerTest, EndsWithItsClientsIfAsked) {
@@ -238,16 +294,16 @@ TEST_F(ServerTest, MemoryThatIsNotSharedIsNamed) {
       client.command(vfio_user::Command::kDmaMap, &map, sizeof map);
     }
     void bus_master(bool) override {}
-  } unshared(guest.client);
+  } unshared(guest.client());
   guest.machine.memory().add_observer(unshared);
   {
     const Buffer commands = guest.machine.memory().allocate(4096);
     const std::uint64_t bus = commands.bus();
     const std::uint32_t high = __builtin_bswap32(static_cast<std::uint32_t>(bus >> 32)),
                         low = __builtin_bswap32(static_cast<std::uint32_t>(bus)), bell = __builtin_bswap32(1);
-    guest.client.write(0, 0x10, &high, 4, true);
-    guest.client.write(0, 0x14, &low, 4, true);
-    guest.client.write(0, 0x18, &bell, 4, true);
+    guest.client().write(0, 0x10, &high, 4, true);
+    guest.client().write(0, 0x14, &low, 4, true);
+    guest.client().write(0, 0x18, &bell, 4, true);
     EXPECT_TRUE(server.prints("share=on"));
   }
   guest.machine.memory().remove_observer(unshared);
