@@ -43,8 +43,9 @@ void LinkFuzz::TearDown() {
 
 void LinkFuzz::build() {
   for (const WorldKind& kind : world_kinds())
-    if (kind.link == WorldKind::kBoth || (kind.link == WorldKind::kEth) == dev().ethernet())
-      worlds_.push_back(kind.make(dev()));
+    if (kind.card == WorldKind::kPlain &&
+        (kind.link == WorldKind::kBoth || (kind.link == WorldKind::kEth) == dev().ethernet()))
+      worlds_.push_back(kind.make(dev(), {}));
 }
 
 void LinkFuzz::tear_down_worlds() {

@@ -25,7 +25,7 @@ class LinkFuzz : public Fuzz, public ::testing::WithParamInterface<std::size_t> 
  protected:
   LinkFuzz() { function_ = GetParam(); }
   void TearDown() override;
-  // Worlds of all kinds that this link has.
+  // Worlds of all kinds that a plain card of this link has.
   void build();
   void tear_down_worlds();
   // Something happens in each of them, and some time passes.

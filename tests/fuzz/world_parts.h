@@ -8,8 +8,8 @@
 
 namespace hcasim::bare {
 
-// Takes the completions that are there.
-void drain(Cq& cq);
+// Takes the completions that are there; how many were without an error, and are such as to be counted.
+unsigned drain(Cq& cq, bool (*counts)(const Completion&) = nullptr);
 // Rings for the WQEs posted since `first`, one of them changed in `spoiling` per cent of cases.
 void let_go(Qp& qp, std::uint16_t first, Dice& dice, unsigned spoiling);
 // Any operation from a's memory to b's.

@@ -5,12 +5,42 @@
 
 namespace hcasim::bare {
 
+namespace {
+
+template <std::unique_ptr<World> (*Make)(Device&)>
+std::unique_ptr<World> alone(Device& device, const Others&) {
+  return Make(device);
+}
+
+}  // namespace
+
 const std::vector<WorldKind>& world_kinds() {
+  using K = WorldKind;
   static const std::vector<WorldKind> kinds = {
-      {WorldKind::kBoth, make_connected}, {WorldKind::kBoth, make_xrc},    {WorldKind::kBoth, make_dc},
-      {WorldKind::kIb, make_tags},        {WorldKind::kBoth, make_keys},   {WorldKind::kBoth, make_paged},
-      {WorldKind::kIb, make_management},  {WorldKind::kBoth, make_shares}, {WorldKind::kEth, make_frames},
-      {WorldKind::kEth, make_software},
+      {"connected", K::kBoth, K::kPlain, alone<make_connected>, "rx_packets"},
+      {"xrc", K::kBoth, K::kPlain, alone<make_xrc>, "rx_packets"},
+      {"dc", K::kBoth, K::kPlain, alone<make_dc>, "rx_packets"},
+      {"tags", K::kIb, K::kPlain, alone<make_tags>, "tag_matched"},
+      {"keys", K::kBoth, K::kPlain, alone<make_keys>, "rx_packets"},
+      {"paged", K::kBoth, K::kPlain, alone<make_paged>,
+       "page_faults_wqe page_faults_rdma page_faults_resumed"},
+      {"management", K::kIb, K::kPlain, alone<make_management>, "wqes"},
+      {"shares", K::kBoth, K::kPlain, alone<make_shares>, "rx_packets"},
+      {"frames", K::kEth, K::kPlain, alone<make_frames>, "rx_packets"},
+      {"software", K::kEth, K::kPlain, alone<make_software>, "rx_packets"},
+      {"matching", K::kEth, K::kPlain, alone<make_matching>, "rx_packets"},
+      {"receiving", K::kEth, K::kPlain, alone<make_receiving>, "rx_packets cqes_compressed"},
+      {"congestion", K::kEth, K::kPlain, alone<make_congestion>, "injected_ecn cnp_sent cnp_handled"},
+      {"registers", K::kBoth, K::kPlain, alone<make_registers>, ""},
+      {"faults", K::kBoth, K::kPlain, alone<make_faults>, "faults_injected"},
+      {"splitting", K::kEth, K::kLatest, alone<make_splitting>, "rx_packets"},
+      {"tls", K::kEth, K::kLatest, alone<make_tls>, "rx_packets"},
+      {"ipsec", K::kEth, K::kLatest, alone<make_ipsec>, "ipsec_encrypted ipsec_decrypted"},
+      {"ipsec-packets", K::kEth, K::kLatest, alone<make_ipsec_packets>, "ipsec_encrypted ipsec_decrypted"},
+      {"macsec", K::kEth, K::kLatest, alone<make_macsec>, "macsec_encrypted macsec_decrypted"},
+      {"switchdev", K::kEth, K::kSwitch, make_switchdev, "switch_lookups"},
+      {"legacy", K::kEth, K::kSwitch, make_legacy, "rx_packets"},
+      {"aggregate", K::kEth, K::kTwoPorts, make_aggregate, "tx_packets"},
   };
   return kinds;
 }
@@ -32,10 +62,17 @@ bool ends_all(std::uint16_t opcode) {
   }
 }
 
-void drain(Cq& cq) {
-  for (unsigned n = 0; n < 1000 && cq.poll(); ++n) {
+unsigned drain(Cq& cq, bool (*counts)(const Completion&)) {
+  unsigned good = 0;
+  for (unsigned n = 0; n < 1000; ++n) {
+    const auto c = cq.poll();
+    if (!c) break;
+    good += !c->error() && (counts == nullptr || counts(*c)) ? 1 : 0;
   }
+  return good;
 }
+
+void World::drain(Cq& cq, bool (*counts)(const Completion&)) { good_ += bare::drain(cq, counts); }
 
 void let_go(Qp& qp, std::uint16_t first, Dice& dice, unsigned spoiling) {
   if (dice.chance(spoiling)) {

@@ -248,6 +248,14 @@ class Software : public World {
       connect();
     }
     for (Cq* cq : {&cq_, &link_.scq, &link_.rcq}) drain(*cq);
+    // Either side's entries are walked, or both: little of what leaves by those of the one comes to the
+    // other.
+    if (dice.chance(40)) {
+      Mailbox in(prm::op::SET_FLOW_TABLE_ROOT, prm::set_flow_table_root_in::bytes, sends_ ? 1 : 0);
+      using In = prm::set_flow_table_root_in;
+      link_.dev.exec(in.set<In::table_type>(kNicTxTable).set<In::table_id>(tables_[1].number()));
+      sends_ = !sends_;
+    }
   }
 
  private:
@@ -330,6 +338,7 @@ class Software : public World {
   Mr mr_;
   Qp qp_;
   std::vector<EthObject> tables_, rules_;
+  bool sends_ = true;
 };
 
 }  // namespace

@@ -12,11 +12,14 @@ namespace hcasim::fuzz {
 
 using namespace hcasim::bare;
 
-CardRig::CardRig(const std::vector<std::string>& options) : machine_(std::size_t{256} << 20) {
+CardRig::CardRig(const std::vector<std::string>& options, std::size_t vfs)
+    : machine_(std::size_t{256} << 20) {
   // Small caches: states are short, and entries are replaced.
   for (const std::string& o : options)
     machine_.add_hca(o +
                      ",cache.qpc=64,cache.cqc=64,cache.mkey=64,cache.mtt=256,cache.ste=64,cache.reads=16");
+  for (std::size_t i = 0; i < options.size(); ++i)
+    for (unsigned vf = 1; vf <= vfs; ++vf) machine_.add_virtual(machine_.function(i), vf);
   machine_.start();
 }
 

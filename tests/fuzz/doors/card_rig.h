@@ -13,8 +13,8 @@ namespace hcasim::fuzz {
 
 class CardRig {
  public:
-  // A machine with a card for each of these options.
-  explicit CardRig(const std::vector<std::string>& options);
+  // A machine with a card for each of these options, and behind them all so many virtual functions of each.
+  explicit CardRig(const std::vector<std::string>& options, std::size_t vfs = 0);
 
   bare::Machine& machine() { return machine_; }
   bare::Function& function(std::size_t i = 0) { return machine_.function(i); }
