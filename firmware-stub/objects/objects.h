@@ -418,9 +418,12 @@ struct Objects {
   SchedUsers sched_users;
   std::uint32_t general_objects = 0;  // of all types
 
-  // In the order in which a reset takes them: what refers before what is referred to.
+  // In the order in which a reset takes them: what refers before what is referred to. Flow entries name samplers,
+  // and those name tables: a reset ends the entries first.
   template <class Archive>
   void list_state(Archive& a) {
+    if constexpr (Archive::kResets)
+      flow_tables.for_each([](std::uint32_t, FlowTableObject& table) { table.entries.clear(); });
     HCASIM_FIELDS(a, users, umem_users, sched_users, multicast, page_tracks, flow_samplers, flow_tables,
                   flow_groups, flow_counters, counter_bulks, modify_headers, reformats, flow_meters,
                   header_arguments, ipsecs, macsecs, match_definers, deks, tirs, rqts, rqs, qps, tises, srqs,

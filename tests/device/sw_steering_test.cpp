@@ -299,6 +299,31 @@ TEST_F(SwSteering, SamplersAndTablesAreReachedByAddress) {
   general(dev(), prm::op::DESTROY_GENERAL_OBJECT, prm::k::GENERAL_OBJECT_TYPES_SAMPLER, id).must();
 }
 
+// Entries name samplers, which name tables: whatever a reset takes first is still referred to (what it reads then,
+// the sanitizers see).
+TEST_F(SwSteering, AResetTakesSamplersThatEntriesName) {
+  for (unsigned i = 0; i < 3; ++i) {
+    EthObject sampled = make_flow_table(dev(), 1, 61), first = make_flow_table(dev(), 1, 1);
+    EthObject all = make_flow_group(dev(), first.number(), 0, 0);
+    using In = prm::create_sampler_obj_in;
+    Mailbox in(prm::op::CREATE_GENERAL_OBJECT, In::bytes);
+    in.set<GeneralIn::obj_type>(prm::k::GENERAL_OBJECT_TYPES_SAMPLER);
+    in.set<In::sampler_object::level>(60).set<In::sampler_object::sample_ratio>(2);
+    in.set<In::sampler_object::sample_table_id>(sampled.number());
+    in.set<In::sampler_object::default_table_id>(sampled.number());
+    FlowRule rule;
+    rule.table = first.number(), rule.group = all.number();
+    rule.to = {{FlowDest::kSampler, dev().exec(in, 16).must().get<prm::general_obj_out_cmd_hdr::obj_id>()}};
+    try_flow(dev(), rule).must();
+    EXPECT_FALSE(general(dev(), prm::op::DESTROY_GENERAL_OBJECT, prm::k::GENERAL_OBJECT_TYPES_SAMPLER,
+                         rule.to[0].id)
+                     .ok());
+    dev().function_reset();
+    dev().probe();
+  }
+  expect_frames_go_on();
+}
+
 // Entries of the later chips (HCASIM_TEST_OPTIONS=generation=connectx7): with a mask of their own or without,
 // tags, counters, headers rewritten.
 using SwSteeringLater = EthTest;
