@@ -45,7 +45,7 @@ class Faults : public World {
     const std::string qpn = ",qpn=" + std::to_string(dice.chance(50) ? pair_.a.qpn() : pair_.b.qpn());
     const std::string when =
         one_of({"", ",nth=2", ",every=3,times=0", ",probability=0.3", ",times=2", ",after=10us"});
-    switch (dice.below(14)) {
+    switch (dice.below(13)) {
       case 0:
         return "fault=command,opcode=" + one_of({"QUERY_CQ", "QUERY_MKEY", "RST2INIT_QP", "QUERY_QP"}) +
                ",status=" + one_of({"BAD_RES_STATE", "LIM_ERR", "NO_RES", "BAD_PARAM"}) + ",syndrome=7" +
@@ -53,7 +53,7 @@ class Faults : public World {
       case 1:
         return "fault=command,opcode=QUERY_CQ,delay=" + one_of({"3us", "1ms", "50us"}) + when;
       case 2:
-        return "fault=dma,owner=" + one_of({"qp", "cq", "rq", "eq"}) + ",direction=" +
+        return "fault=dma,owner=" + one_of({"qp", "cq", "rq"}) + ",direction=" +
                one_of({"read", "write", "read,action=poisoned", "write,action=slow,delay=70us"}) + when;
       case 3:
         return "fault=dma,owner=qp,address=0-" + std::to_string(pair_.amem.bus(0) + 8192) + when;
@@ -65,19 +65,17 @@ class Faults : public World {
       case 6:
         return "fault=cqe,action=" + one_of({"lost", "delayed,delay=50us"}) + qpn + when;
       case 7:
-        return "fault=eqe,action=" + one_of({"lost", "overrun"}) + ",type=COMP" + when;
-      case 8:
         return "fault=qp" + qpn + one_of({",nth=2", ",at=+20us"}) +
                ",action=" + one_of({"catas", "access", "invalid", "path-mig"});
-      case 9:
+      case 8:
         return "fault=port,action=down,duration=20us,at=+" + one_of({"1us", "30us,every=50us,times=3"});
-      case 10:
+      case 9:
         return "fault=cq,at=+10us,action=" + one_of({"overrun", "access"}) +
                ",cqn=" + std::to_string(pair_.acq.cqn());
-      case 11:
+      case 10:
         return "fault=event,at=0,type=PORT_CHANGE,sub_type=" + one_of({"1", "4", "200"}) +
                ",data=" + one_of({"00", "0102030405"});
-      case 12:
+      case 11:
         return "fault=wire,direction=" + one_of({"tx", "rx"}) + ",action=" +
                one_of({"drop", "duplicate", "corrupt", "delay,delay=30us", "reorder", "garble",
                        "down,duration=9us"}) +

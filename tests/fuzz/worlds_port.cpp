@@ -127,7 +127,7 @@ class Registers : public World {
       0x9041, 0x9042, 0x9043, 0x9060, 0x9061, 0x9062, 0x9063, 0x9064, 0xc000, 0xc00e};
   std::vector<std::uint8_t> content(std::uint16_t id, Dice& dice) {
     std::vector<std::uint8_t> data(dice.chance(90) ? 256 : 4 * dice.below(200));
-    if (data.size() < 32) data.resize(32);
+    if (data.size() < 64) data.resize(64);
     for (std::size_t n = dice.below(12); n > 0; --n)
       data[dice.below(dice.chance(80) ? 32 : data.size())] = dice.chance(70) ? dice.byte() & 3 : dice.byte();
     if (id >= 0x4000 && id < 0x6000 && dice.chance(80)) data[1] = 1;  // local_port
