@@ -6,9 +6,10 @@ namespace hcasim::bare {
 std::vector<std::string> card_options(WorldKind::Card card) {
   switch (card) {
     case WorldKind::kLatest:
-      return {"link=eth,generation=connectx7,crypto=on"};
+      // Traced and captured: what is done on it is told there, too.
+      return {"link=eth,generation=connectx7,crypto=on,trace=/dev/null,trace_ring=1,capture=/dev/null"};
     case WorldKind::kSwitch:
-      return {"link=eth,vfs=2"};
+      return {"link=eth,vfs=2,sfs=2"};
     case WorldKind::kTwoPorts:
       return {"link=eth,name=first,card=two,vfs=1,port_select=hash",
               "link=eth,name=second,card=two,vfs=1,port_select=hash,cable=first"};

@@ -2,6 +2,7 @@
 // Worlds of the E-Switch: an FDB as a driver in switchdev mode has it, with all that entries may do, and
 // ACLs; and the legacy mode, of which vports are settled by commands.
 #include "eswitch_parts.h"
+#include "prm/vhca_state.h"
 
 namespace hcasim::bare {
 namespace {
@@ -231,7 +232,7 @@ class Legacy : public Switched {
     while (!rules_.empty()) rules_.pop_back();
   }
   void work(Dice& dice) override {
-    switch (dice.below(7)) {
+    switch (dice.below(8)) {
       case 0:
         settle(dice);
         break;
@@ -243,6 +244,9 @@ class Legacy : public Switched {
         break;
       case 3:
         l2_table(dice);
+        break;
+      case 5:
+        sub_function(dice);
         break;
       case 4: {
         using In = prm::modify_vport_state_in;
@@ -321,6 +325,45 @@ class Legacy : public Switched {
     m.set<Set::table_index>(dice.below(8)).set<Set::mac_address::mac_addr_47_32>(0x0200);
     m.set<Set::mac_address::mac_addr_31_0>(0x10 + dice.below(5)).set<Set::vlan_valid>(dice.byte() & 1u);
     pf_.exec(m.set<Set::vlan>(dice.byte()), prm::query_l2_table_entry_out::bytes);
+  }
+  // A sub-function comes, is settled, or goes. No driver is behind it.
+  void sub_function(Dice& dice) {
+    const auto id = static_cast<std::uint32_t>(pf_.cap<prm::cmd_hca_cap::sf_base_id>() + dice.below(3));
+    Device& by = dice.chance(90) ? pf_ : *guests_[1]->own;
+    switch (dice.below(6)) {
+      case 0:
+      case 1: {
+        Mailbox in(prm::op::ALLOC_SF, prm::alloc_sf_in::bytes);
+        by.exec(in.set<prm::alloc_sf_in::function_id>(id));
+        break;
+      }
+      case 2: {
+        Mailbox in(prm::op::DEALLOC_SF, prm::dealloc_sf_in::bytes);
+        by.exec(in.set<prm::dealloc_sf_in::function_id>(id));
+        break;
+      }
+      case 3: {
+        Mailbox in(prm::op::ENABLE_HCA, prm::enable_hca_in::bytes);
+        by.exec(in.set<prm::enable_hca_in::function_id>(id));
+        break;
+      }
+      case 4: {
+        Mailbox in(prm::op::DISABLE_HCA, prm::disable_hca_in::bytes);
+        by.exec(in.set<prm::disable_hca_in::function_id>(id));
+        break;
+      }
+      default: {
+        using In = prm::modify_vhca_state_in;
+        Mailbox in(prm::op::MODIFY_VHCA_STATE, In::bytes);
+        in.set<In::function_id>(id).set<In::vhca_state_field_select::arm_change_event>(1);
+        in.set<In::vhca_state_field_select::sw_function_id>(dice.byte() & 1u);
+        in.set<In::vhca_state_context::sw_function_id>(dice.byte());
+        by.exec(in.set<In::vhca_state_context::arm_change_event>(1));
+        set_vport_mac(by, id, 0x020000000010 + id);
+      }
+    }
+    Mailbox query(prm::op::QUERY_VHCA_STATE, prm::query_vhca_state_in::bytes);
+    by.exec(query.set<prm::query_vhca_state_in::function_id>(id), prm::query_vhca_state_out::bytes);
   }
   void query(Dice& dice) {
     const auto vport = static_cast<std::uint32_t>(dice.below(4));
