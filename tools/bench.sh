@@ -187,3 +187,85 @@ bench_vfio_user() {
       }
     }'
 }
+
+bench_fabric_usage() {
+  cat <<'TEXT'
+usage: ./hcasim bench fabric [--cards N,N,...] [--ranks N,N,...] [--simulated US] [--out DIR]
+
+What a frame of a card costs in ns-3, as the cards grow (8,64,512,1024): cards in a fabric with as many links upwards as downwards, each of
+which writes 64 KiB to up to 16 others in turn, four messages at a time, ECN and PFC on, for so many simulated us (1000). With several
+--ranks each size runs with each of them, and the hashes of all arrivals have to be the same. Prints a table, and writes DIR/fabric.csv and
+DIR/fabric.svg (build/bench). 1,024 cards take some two minutes and 2 GiB. Fat trees where the number is one of theirs (k^3/4), else leaves and spines.
+TEXT
+}
+
+# fabric_topology CARDS: TOML of a fabric of so many. Status 1: there is none.
+fabric_topology() {
+  local n
+  for ((n = 8; n * n * n / 4 <= $1; n += 2)); do
+    ((n * n * n / 4 != $1)) || { printf '[topology]\nkind = "fat-tree"\nk = %s\n' "$n" && return 0; }
+  done
+  for ((n = 64; n >= 2; n--)); do
+    ((n * n > $1 || $1 % n != 0)) || { printf '[topology]\nkind = "leaf-spine"\nleaves = %s\nhosts = %s\nspines = %s\n' $(($1 / n)) "$n" "$n" && return 0; }
+  done
+  return 1
+}
+
+bench_fabric() {
+  local sizes=8,64,512,1024 ranks=1 simulated=1000 out=$HCASIM_BUILD/bench cards rank row
+  while (($# > 0)); do
+    case $1 in
+      --cards | --ranks | --simulated | --out) (($# >= 2)) || die "$1 needs a value" ;;
+    esac
+    case $1 in
+      --cards) sizes=$2 && shift ;;
+      --ranks) ranks=$2 && shift ;;
+      --simulated) simulated=$2 && shift ;;
+      --out) out=$2 && shift ;;
+      -h | --help) bench_fabric_usage && return 0 ;;
+      *) die "bench fabric does not know '$1'" "./hcasim bench fabric --help" ;;
+    esac
+    shift
+  done
+  [[ $sizes,$ranks,$simulated =~ ^[1-9][0-9]*(,[1-9][0-9]*)*$ ]] || die "--cards, --ranks and --simulated take whole numbers, the first two parted by commas"
+  for cards in ${sizes//,/ }; do
+    fabric_topology "$cards" >/dev/null || die "$cards cards cannot be put under leaves in equal numbers" "take a number with divisors, such as 8, 64, 512, 1024"
+  done
+  mkdir -p "$out"
+  local work
+  work=$(mktemp -d "${TMPDIR:-/tmp}/hcasim-bench.XXXXXX")
+  # shellcheck disable=SC2064 # the folder's name now, not later
+  trap "rm -rf '$work'" EXIT
+  printf 'cards,ranks,frames,set_up_s,run_s,processor_s,us_a_frame,mib,arrivals\n' >"$out/fabric.csv"
+  printf '%7s %6s %10s %10s %8s %12s %11s %7s  %s\n' cards ranks frames 'set-up s' 'run s' 'processor s' 'us a frame' MiB 'hash of arrivals'
+  for cards in ${sizes//,/ }; do
+    {
+      printf 'name = "%s cards"\n' "$cards"
+      fabric_topology "$cards"
+      printf '[switch]\necn_kmin_kib = 100\necn_kmax_kib = 400\necn_pmax = 0.2\npfc = [3]\n'
+      # More rounds than there is time for: nobody ends before.
+      printf '[workload]\nkind = "all-to-all"\nbytes = 65536\npeers = %s\nrounds = %s\nwindow = 4\n[run]\nuntil_us = %s\n' \
+        $((cards > 16 ? 16 : cards - 1)) $((simulated / 10 + 60)) "$simulated"
+    } >"$work/fabric.toml"
+    for rank in ${ranks//,/ }; do
+      (command_fabric "$work/fabric.toml" --ranks "$rank" --json "$work/result.json") >"$work/said" 2>"$work/progress" ||
+        { tail -n 5 "$work/said" "$work/progress" >&2 && die "$cards cards in $rank processes failed"; }
+      row=$(python3 - "$work/result.json" "$work/said" <<'PYTHON'
+import json, sys
+result = json.load(open(sys.argv[1]))
+wall = result["wall"]
+print(result["cards"], result["ranks"], result["frames"], f'{wall["setup_s"]:.1f}', f'{wall["run_s"]:.1f}', f'{wall["run_cpu_s"]:.1f}',
+      f'{wall["run_cpu_s"] * 1e6 / max(1, result["frames"]):.1f}', f'{wall["memory_bytes"] / 2**20:.0f}', result["arrivals_hash"], sep=",")
+PYTHON
+      ) || die "the result of $cards cards could not be read"
+      printf '%s\n' "$row" >>"$out/fabric.csv"
+      # shellcheck disable=SC2086 # its words
+      printf '%7s %6s %10s %10s %8s %12s %11s %7s  %s\n' ${row//,/ }
+    done
+    [[ $(awk -F, -v n="$cards" '$1 == n {print $9}' "$out/fabric.csv" | sort -u | wc -l) == 1 ]] ||
+      die "$cards cards: what arrives differs between numbers of processes" "$out/fabric.csv has the hashes"
+  done
+  awk -F, 'NR > 1 && !seen[$1]++ {print $1, $7, $7 " us"}' "$out/fabric.csv" |
+    "$HCASIM_ROOT/tools/plot-curve.py" "What a frame of a card costs, ${simulated} simulated us of all-to-all" "cards" "processor time a frame, us" >"$out/fabric.svg"
+  say "$out/fabric.svg"
+}
