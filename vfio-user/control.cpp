@@ -151,6 +151,9 @@ void save(const Cards& cards, const std::string& path) {
 }
 
 void load(const Cards& cards, const std::string& path) {
+  std::error_code ec;
+  if (std::filesystem::exists(path, ec) && !std::filesystem::is_regular_file(path, ec))
+    throw Refusal(path + " is no file that has an end");
   std::ifstream in(path, std::ios::binary);
   const std::string state{std::istreambuf_iterator<char>(in), {}};
   if (!in.is_open() || in.bad()) throw Refusal(path + " cannot be read: " + std::strerror(errno));

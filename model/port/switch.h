@@ -111,7 +111,8 @@ class Switch : public sc_core::sc_module, private FaultSink {
     template <class Archive>
     void list_state(Archive& a) {
       HCASIM_FIELDS(a, packet, port);
-      if constexpr (Archive::kLoads) a.check(static_cast<bool>(packet), "a packet is missing");
+      if constexpr (Archive::kLoads)
+        a.check(packet && packet->may_be_foreign(), "no packet of a port lies in a switch");
     }
   };
   template <class Archive>
