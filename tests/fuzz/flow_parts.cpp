@@ -152,6 +152,56 @@ MatchParam some_value(Dice& dice, const MatchParam& mask) {
   return value;
 }
 
+EthObject some_definer(Device& device, Dice& dice) {
+  using In = prm::create_match_definer_in;
+  using H = prm::general_obj_in_cmd_hdr;
+  Mailbox in(prm::op::CREATE_GENERAL_OBJECT, In::bytes);
+  in.set<H::obj_type>(prm::k::OBJ_TYPE_MATCH_DEFINER);
+  std::uint8_t* mask = in.data() + In::obj_context::match_mask_format::bit_off / 8;
+  unsigned format = 0;
+  switch (dice.below(8)) {
+    case 0:
+      prm::set<prm::match_definer_format_0::outer_smac_47_16>(mask, ~0u);
+      break;
+    case 1:
+      format = 23;
+      prm::set<prm::match_definer_format_23::inner_l4_sport>(mask, 0xffff);
+      prm::set<prm::match_definer_format_23::inner_ip_src_addr>(mask, ~0u);
+      break;
+    case 2:
+      format = 29;
+      prm::set<prm::match_definer_format_29::outer_l4_sport>(mask, 0xffff);
+      break;
+    case 3:
+      format = 30;
+      prm::set<prm::match_definer_format_30::outer_smac_47_16>(mask, ~0u);
+      break;
+    case 4:
+      format = 31;
+      prm::set<prm::match_definer_format_31::inner_l4_sport>(mask, 0xffff);
+      break;
+    case 5: {
+      static constexpr std::array<unsigned, 9> kFormats{2, 6, 16, 24, 25, 26, 28, 32, 33};
+      format = dice.pick(kFormats);
+      prm::store32(mask + 4 * dice.below(16), dice.chance(50) ? ~0u : 0xffff);
+      break;
+    }
+    default:
+      format = 22;
+      prm::set<prm::match_definer_format_22::outer_l4_sport>(mask, 0xffff);
+      prm::set<prm::match_definer_format_22::outer_ip_src_addr>(mask, ~0u);
+  }
+  in.set<In::obj_context::format_id>(format);
+  using Out = prm::general_obj_out_cmd_hdr;
+  const auto id = static_cast<std::uint32_t>(device.exec(in, Out::bytes).must().get<Out::obj_id>());
+  const auto of = [&device, id](std::uint16_t op) {
+    Mailbox m(op, H::bytes);
+    return device.exec(m.set<H::obj_type>(prm::k::OBJ_TYPE_MATCH_DEFINER).set<H::obj_id>(id), 512);
+  };
+  of(prm::op::QUERY_GENERAL_OBJECT);
+  return {device, id, [of] { return of(prm::op::DESTROY_GENERAL_OBJECT); }};
+}
+
 Flows::Flows(Device& device, const Pd& pd, Sq* sq, Cq* cq) : device_(device), pd_(pd.pdn()), sq_(sq) {
   for (unsigned i = 0; i < 2; ++i) counters_.push_back(make_flow_counter(device));
   if (sq == nullptr || cq == nullptr) return;

@@ -16,6 +16,9 @@ MatchParam some_mask(Dice& dice, unsigned& criteria, bool in_switch);
 // Values of these fields that frames of any_frame() have, mostly.
 MatchParam some_value(Dice& dice, const MatchParam& mask);
 
+// A match definer of any format. Throws BareError if it has not got the fields.
+EthObject some_definer(Device& device, Dice& dice);
+
 // Contexts of actions, a few of each, and tables.
 class Flows {
  public:

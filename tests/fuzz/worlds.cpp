@@ -33,6 +33,7 @@ const std::vector<WorldKind>& world_kinds() {
       {"congestion", K::kEth, K::kPlain, alone<make_congestion>, "injected_ecn cnp_sent cnp_handled"},
       {"registers", K::kBoth, K::kPlain, alone<make_registers>, ""},
       {"faults", K::kBoth, K::kPlain, alone<make_faults>, "faults_injected"},
+      {"later-software", K::kEth, K::kLatest, alone<make_software>, "rx_packets"},
       {"splitting", K::kEth, K::kLatest, alone<make_splitting>, "rx_packets"},
       {"tls", K::kEth, K::kLatest, alone<make_tls>, "rx_packets"},
       {"ipsec", K::kEth, K::kLatest, alone<make_ipsec>, "ipsec_encrypted ipsec_decrypted"},
