@@ -299,9 +299,10 @@ TEST_F(SwSteering, SamplersAndTablesAreReachedByAddress) {
   general(dev(), prm::op::DESTROY_GENERAL_OBJECT, prm::k::GENERAL_OBJECT_TYPES_SAMPLER, id).must();
 }
 
-// Entries name samplers, which name tables: whatever a reset takes first is still referred to (what it reads then,
-// the sanitizers see).
+// Entries name samplers, which name tables: whatever a reset takes first is still referred to (what it reads
+// then, the sanitizers see).
 TEST_F(SwSteering, AResetTakesSamplersThatEntriesName) {
+  breaks({"destroy-busy"});
   for (unsigned i = 0; i < 3; ++i) {
     EthObject sampled = make_flow_table(dev(), 1, 61), first = make_flow_table(dev(), 1, 1);
     EthObject all = make_flow_group(dev(), first.number(), 0, 0);
@@ -315,9 +316,9 @@ TEST_F(SwSteering, AResetTakesSamplersThatEntriesName) {
     rule.table = first.number(), rule.group = all.number();
     rule.to = {{FlowDest::kSampler, dev().exec(in, 16).must().get<prm::general_obj_out_cmd_hdr::obj_id>()}};
     try_flow(dev(), rule).must();
-    EXPECT_FALSE(general(dev(), prm::op::DESTROY_GENERAL_OBJECT, prm::k::GENERAL_OBJECT_TYPES_SAMPLER,
-                         rule.to[0].id)
-                     .ok());
+    EXPECT_FALSE(
+        general(dev(), prm::op::DESTROY_GENERAL_OBJECT, prm::k::GENERAL_OBJECT_TYPES_SAMPLER, rule.to[0].id)
+            .ok());
     dev().function_reset();
     dev().probe();
   }
