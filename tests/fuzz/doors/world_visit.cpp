@@ -165,7 +165,7 @@ std::vector<std::string> world_seeds(WorldKind::Card card) {
   const auto kinds = kinds_at(card);
   for (unsigned char link = 0; link < (card == WorldKind::kPlain ? 2 : 1); ++link)
     for (std::size_t kind = 0; kind < kinds.size(); ++kind)
-      for (unsigned n = 0; n < 4; ++n) {
+      for (const unsigned n : {0u, 1u, 2u, 3u, 6u, 12u}) {
         std::string seed{static_cast<char>(link), static_cast<char>(kind)};
         std::mt19937_64 random(n + 100 * kind);
         for (unsigned i = 0; i < 300 * n; ++i) seed.push_back(static_cast<char>(random()));
