@@ -418,8 +418,8 @@ struct Objects {
   SchedUsers sched_users;
   std::uint32_t general_objects = 0;  // of all types
 
-  // In the order in which a reset takes them: what refers before what is referred to. Flow entries name samplers,
-  // and those name tables: a reset ends the entries first.
+  // In the order in which a reset takes them: what refers before what is referred to. Flow entries name
+  // samplers, and those name tables: a reset ends the entries first.
   template <class Archive>
   void list_state(Archive& a) {
     if constexpr (Archive::kResets)
