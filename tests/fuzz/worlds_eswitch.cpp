@@ -145,9 +145,7 @@ class Switchdev : public Switched {
   }
   // Another one in place of that of one side of a vport.
   void acl(Dice& dice) {
-    if (acls_.size() > 5) {
-      while (!acls_.empty()) acls_.pop_back();
-    }
+    while (acls_.size() > 5) acls_.pop_back();
     const std::uint32_t vport =
         dice.chance(20) ? kUplinkVport : static_cast<std::uint32_t>(dice.below(guests_.size()));
     const unsigned type = dice.chance(50) ? kEgressAclTable : kIngressAclTable;
@@ -222,7 +220,6 @@ class Legacy : public Switched {
         all_(make_flow_group(d, table_.number(), 8, 8, 0, {}, kFdbTable)) {
     for (std::uint32_t vport = 0; vport < guests_.size(); ++vport)
       rule(vport, macs_.number(), mac(0x020000000010 + vport), {{FlowDest::kVport, vport}});
-    FlowRule r;
     rule(7, macs_.number(), mac(0xffffffffffff),
          {{FlowDest::kVport, 1}, {FlowDest::kVport, 2}, {FlowDest::kVport, kUplinkVport}});
     rule(8, all_.number(), {}, {{FlowDest::kVport, kUplinkVport}});
