@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <numeric>
 
 #if HCASIM_MPI
@@ -21,6 +22,27 @@ bool started_by_mpi() {
 }
 
 #if HCASIM_MPI
+
+namespace {
+
+// MPI's own waiting polls, which keeps the processor from those who are waited for where there are fewer
+// processors than ranks, or others want them too. After so many polls a rank sleeps between them.
+void finish(MPI_Request request) {
+  constexpr unsigned kPolls = 200;
+  constexpr timespec kNap{0, 20'000};
+  int done = 0;
+  for (unsigned polls = 0; MPI_Test(&request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && done == 0; ++polls)
+    if (polls >= kPolls) nanosleep(&kNap, nullptr);
+}
+
+template <class T>
+void reduce(std::vector<T>& v, MPI_Datatype type, MPI_Op op) {
+  MPI_Request request;
+  MPI_Iallreduce(MPI_IN_PLACE, v.data(), static_cast<int>(v.size()), type, op, MPI_COMM_WORLD, &request);
+  finish(request);
+}
+
+}  // namespace
 
 Ranks::Ranks() {
   if (!started_by_mpi()) return;
@@ -38,17 +60,17 @@ Ranks::~Ranks() {
 
 void Ranks::add(std::vector<std::uint64_t>& v) const {
   if (count_ == 1) return;
-  MPI_Allreduce(MPI_IN_PLACE, v.data(), static_cast<int>(v.size()), MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
+  reduce(v, MPI_UINT64_T, MPI_SUM);
 }
 
 void Ranks::greatest(std::vector<std::uint64_t>& v) const {
   if (count_ == 1) return;
-  MPI_Allreduce(MPI_IN_PLACE, v.data(), static_cast<int>(v.size()), MPI_UINT64_T, MPI_MAX, MPI_COMM_WORLD);
+  reduce(v, MPI_UINT64_T, MPI_MAX);
 }
 
 void Ranks::least(std::vector<Time>& v) const {
   if (count_ == 1) return;
-  MPI_Allreduce(MPI_IN_PLACE, v.data(), static_cast<int>(v.size()), MPI_INT64_T, MPI_MIN, MPI_COMM_WORLD);
+  reduce(v, MPI_INT64_T, MPI_MIN);
 }
 
 std::vector<std::string> Ranks::texts(const std::string& own) const {
@@ -73,11 +95,14 @@ void Ranks::exchange(const std::vector<Bytes>& out, std::vector<Bytes>& in) cons
     sent_at[r] = static_cast<int>(all_sent.size());
     all_sent.insert(all_sent.end(), out[r].begin(), out[r].end());
   }
-  MPI_Alltoall(sent.data(), 1, MPI_INT, received.data(), 1, MPI_INT, MPI_COMM_WORLD);
+  MPI_Request request;
+  MPI_Ialltoall(sent.data(), 1, MPI_INT, received.data(), 1, MPI_INT, MPI_COMM_WORLD, &request);
+  finish(request);
   std::exclusive_scan(received.begin(), received.end(), received_at.begin(), 0);
   Bytes all_received(static_cast<std::size_t>(received_at.back() + received.back()));
-  MPI_Alltoallv(all_sent.data(), sent.data(), sent_at.data(), MPI_BYTE, all_received.data(), received.data(),
-                received_at.data(), MPI_BYTE, MPI_COMM_WORLD);
+  MPI_Ialltoallv(all_sent.data(), sent.data(), sent_at.data(), MPI_BYTE, all_received.data(), received.data(),
+                 received_at.data(), MPI_BYTE, MPI_COMM_WORLD, &request);
+  finish(request);
   for (unsigned r = 0; r < count_; ++r) {
     const auto from = all_received.begin() + received_at[r];
     in[r].assign(from, from + received[r]);
