@@ -101,7 +101,7 @@ struct hca final {
   bool in_service = true;
   bool death_reported = false;
   bool link_injected_down = false;
-  bool loading = false;                         // a saved state
+  bool loading = false;  // a saved state
   hcasim::saved::HostParts host_parts;
   std::vector<hcasim::FaultSpec> planned;       // by hca_inject() before simulated time began
   std::uint64_t faults_on_request = 0;          // by hca_inject(), in addition to those of the plan
