@@ -45,8 +45,7 @@ inline EthObject make_dek(Device& d, const Pd& pd, unsigned purpose, const std::
   return make_general(d, in, prm::k::GENERAL_OBJECT_TYPES_ENCRYPTION_KEY);
 }
 
-// A table with one group of all criteria given, and what ACCESS_ASO does to an object by that queue, which
-// writes what it was to that key's memory.
+// A table with one group of these criteria.
 struct FlowPlace {
   FlowPlace(Device& d, unsigned type, unsigned level, unsigned criteria = 0, const MatchParam& mask = {})
       : type(type),
@@ -61,6 +60,7 @@ struct FlowPlace {
   EthObject table, group;
 };
 
+// ACCESS_ASO of an object by that queue: what it was is written to that key's memory.
 inline void access_aso(Sq& sq, std::uint8_t opmod, std::uint32_t object, const Mr& to, Dice& dice) {
   std::vector<std::uint8_t> wqe(64);
   prm::CtrlSeg ctrl{};
