@@ -112,10 +112,12 @@ std::uint32_t waiting_by(const Cq& cq, std::uint32_t ci) {
   return by_short <= size ? by_short : waiting;
 }
 
-// Whether the driver has armed the CQ again, at a later index, while the doorbell was on its way.
+// Whether the driver has armed the CQ again while the doorbell was on its way: at a later index, or at the same one
+// after an event of an earlier arm, which another of its threads took up meanwhile (one event counted, or two).
 bool is_of_later_doorbell(std::uint32_t record, std::uint32_t doorbell) {
   const std::uint32_t further = (record - doorbell) & kIndexMask;
-  return further != 0 && further <= kIndexMask / 2;
+  const std::uint32_t events = ((record >> 28) - (doorbell >> 28)) & 3;
+  return further == 0 ? events == 1 || events == 2 : further <= kIndexMask / 2;
 }
 }  // namespace
 

@@ -140,6 +140,11 @@ TEST_F(Hostile, ArmsMayBeLateToo) {
   late.cqn = p.acq.cqn();
   fn().write(dev().uar_offset() + prm::uar::kCqArm, &late, 8);
   machine().advance(1'000'000);
+  // At the same index, when the record counts an event more already.
+  p.acq.dbr().set(1, 1u << 28 | 4);
+  late.cmd_ci = 4;
+  fn().write(dev().uar_offset() + prm::uar::kCqArm, &late, 8);
+  machine().advance(1'000'000);
 }
 
 TEST_F(Hostile, DoorbellRecordJumps) {
