@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "vfio-user/card.h"
@@ -36,7 +37,7 @@ class Session {
  private:
   State take_messages(unsigned most);
   void handle(Message& message);
-  void arrive();
+  void arrive(std::uint32_t region, std::uint64_t offset);
   void run_on();
   // 0, or the errno of the answer.
   int version(Message& message);
@@ -60,6 +61,8 @@ class Session {
   bool agreed_ = false;  // on the version
   bool answered_ = false;
   bool arrived_ = false;  // something was written since the model ran last
+  using WrittenPage = std::pair<std::uint32_t, std::uint64_t>;  // region, number of the page
+  std::vector<WrittenPage> pages_;                              // by the writes that are being served
   std::string why_;
   std::vector<std::uint8_t> data_;
   std::uint64_t messages_ = 0;

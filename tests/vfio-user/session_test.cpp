@@ -256,23 +256,37 @@ TEST_F(SessionTest, PostedWritesHaveNoAnswer) {
   EXPECT_EQ(config(0, 2), 0x15b3u) << "and the session goes on";
 }
 
-// The clock says how often it was asked: once for all writes that wait, and once for the read after them.
+// The clock says how often it was asked: once for all writes to a page that wait, and once for the read after
+// them.
 TEST_F(SessionTest, PostedWritesThatWaitComeAtOneTime) {
-  std::vector<std::uint8_t> body(sizeof(RegionAccess) + 4);
-  const RegionAccess access{0x1000, 0, 4};
-  std::memcpy(body.data(), &access, sizeof access);
-  Header header{};
-  header.command = static_cast<std::uint16_t>(Command::kRegionWrite);
-  header.size = static_cast<std::uint32_t>(sizeof header + body.size());
-  header.flags = kNoReply;
-  for (int i = 0; i < 10; ++i) ASSERT_TRUE(client->command(header, body.data(), body.size(), nullptr, 0));
+  const auto post = [this](std::uint64_t offset) {
+    std::vector<std::uint8_t> body(sizeof(RegionAccess) + 4);
+    const RegionAccess access{offset, 0, 4};
+    std::memcpy(body.data(), &access, sizeof access);
+    Header header{};
+    header.command = static_cast<std::uint16_t>(Command::kRegionWrite);
+    header.size = static_cast<std::uint32_t>(sizeof header + body.size());
+    header.flags = kNoReply;
+    ASSERT_TRUE(client->command(header, body.data(), body.size(), nullptr, 0));
+  };
+  for (int i = 0; i < 10; ++i) post(0x1000);
   std::int64_t start = served().now;
   EXPECT_EQ(session->serve(), Session::State::kIdle);
   EXPECT_EQ(served().now - start, 1000);
-  for (int i = 0; i < 10; ++i) ASSERT_TRUE(client->command(header, body.data(), body.size(), nullptr, 0));
+  for (int i = 0; i < 10; ++i) post(0x1000);
   start = served().now;
   ASSERT_EQ(read(0, 0, 4), 0);
   EXPECT_EQ(served().now - start, 2000);
+  // Another page is another queue's: the model has run on before, once however often they take turns.
+  for (int i = 0; i < 10; ++i) post(i % 2 == 0 ? 0x1000 : 0x2000);
+  start = served().now;
+  EXPECT_EQ(session->serve(), Session::State::kIdle);
+  EXPECT_EQ(served().now - start, 2000);
+  // Of many pages not each has a run of its own.
+  for (int i = 0; i < 40; ++i) post(0x1000 + 0x1000 * static_cast<std::uint64_t>(i));
+  start = served().now;
+  EXPECT_EQ(session->serve(), Session::State::kIdle);
+  EXPECT_EQ(served().now - start, 8000);
 }
 
 TEST_F(SessionTest, SeveralWritesMayComeAsOne) {
