@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "fabric/cards.h"
+#include "prm/access_registers.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -12,7 +13,7 @@ namespace {
 
 using namespace bare;
 
-enum : std::uint16_t { kQpts = 0x4002, kQpdpm = 0x4013, kPfcc = 0x5007 };  // access registers
+using namespace prm::reg;
 constexpr unsigned kTrustDscp = 2, kDscps = 64, kDscpsAt = 4, kDscpValid = 0x8000;
 constexpr std::uint32_t kReactionPoint = 1, kNotificationPoint = 2;
 constexpr std::size_t kBlock = 64 << 10;                         // bytes that a message's memory repeats

@@ -8,6 +8,7 @@
 
 #include "firmware-stub/firmware.h"
 #include "firmware-stub/handlers.h"
+#include "prm/access_registers.h"
 #include "prm/link_diagnostics.h"
 #include "prm/management.h"
 
@@ -17,49 +18,7 @@ namespace {
 
 enum : std::uint16_t { kWrite = 0, kRead = 1 };  // op_mod
 
-enum : std::uint16_t {  // mlx5 driver.h, MLX5_REG_*; mstflint's reg_access.c, REG_ID_*
-  kQpts = 0x4002,
-  kQetcr = 0x4005,
-  kQtct = 0x400a,
-  kQpdpm = 0x4013,
-  kQcam = 0x4019,
-  kCoreDump = 0x402e,
-  kPmlp = 0x5002,
-  kPmtu = 0x5003,
-  kPtys = 0x5004,
-  kPaos = 0x5006,
-  kPfcc = 0x5007,
-  kPpcnt = 0x5008,
-  kPptb = 0x500b,
-  kPbmc = 0x500c,
-  kPvlc = 0x500f,
-  kPmaos = 0x5012,
-  kPplm = 0x5023,
-  kSltp = 0x5027,
-  kPddr = 0x5031,
-  kPpaos = 0x5040,
-  kPcam = 0x507f,
-  kNodeDesc = 0x6001,
-  kHostEndianness = 0x7004,
-  kMtcap = 0x9009,
-  kMtmp = 0x900a,
-  kMcia = 0x9014,
-  kMgir = 0x9020,
-  kNvda = 0x9024,
-  kMfrl = 0x9028,
-  kMtrcCap = 0x9040,
-  kMtrcConf = 0x9041,
-  kMtrcStdb = 0x9042,
-  kMtrcCtrl = 0x9043,
-  kMcqs = 0x9060,
-  kMcqi = 0x9061,
-  kMcc = 0x9062,
-  kMcda = 0x9063,
-  kMqis = 0x9064,
-  kMcam = 0x907f,
-  kResourceDump = 0xc000,
-  kDtor = 0xc00e,
-};
+using namespace prm::reg;
 
 constexpr std::size_t kNodeDescBytes = 64;
 constexpr std::uint32_t kAdminUp = 1, kAdminDown = 2;  // paos_reg
@@ -325,6 +284,17 @@ Syndrome read_mcam(Access& a) {
 }
 
 }  // namespace
+
+const std::vector<std::uint16_t>& all_registers() {
+  static const std::vector<std::uint16_t> ids = [] {
+    std::vector<std::uint16_t> v;
+    for (const Register& r : kRegisters) v.push_back(r.id);
+    std::sort(v.begin(), v.end());
+    v.erase(std::unique(v.begin(), v.end()), v.end());
+    return v;
+  }();
+  return ids;
+}
 
 Syndrome access_register(Firmware& fw, Command& cmd) {
   using in = prm::access_register_in;

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "firmware-stub/command.h"
 
@@ -27,7 +28,7 @@ enum RegisterLinks : std::uint8_t { kOnIb = 1, kOnEthernet = 2, kOnBoth = 3 };
 enum RegisterDoors : std::uint8_t { kByCommand = 1, kByIcmd = 2, kByBoth = 3 };
 
 struct Register {
-  std::uint16_t id;  // mlx5 driver.h, MLX5_REG_*
+  std::uint16_t id;  // prm/access_registers.h
   std::size_t bytes;
   bool has_port;  // local_port in dword 0 must be ours
   RegisterLinks links;
@@ -37,6 +38,9 @@ struct Register {
   bool in_mcam = false;  // MCAM tells of it, to those who can get at it; PCAM tells of all in its range
   bool of_card = false;  // of the physical function alone
 };
+
+// Numbers of all of them in order, whatever the link and the door: for fuzzers.
+const std::vector<std::uint16_t>& all_registers();
 
 // registers_eth.cpp
 Syndrome read_pmtu_eth(Access& a);

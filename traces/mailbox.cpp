@@ -2,6 +2,7 @@
 /// Commands' mailboxes by field.
 #include <cstring>
 
+#include "prm/access_registers.h"
 #include "prm/prm.h"
 #include "traces/report.h"
 
@@ -55,55 +56,55 @@ const char* cap_member(unsigned type) {
 /// Structure of an access register.
 const char* register_struct(unsigned id) {
   switch (id) {
-    case 0x4019:
+    case prm::reg::kQcam:
       return "qcam_reg";
-    case 0x5001:
+    case prm::reg::kPcap:
       return "pcap_reg";
-    case 0x5002:
+    case prm::reg::kPmlp:
       return "pmlp_reg";
-    case 0x5003:
+    case prm::reg::kPmtu:
       return "pmtu_reg";
-    case 0x5004:
+    case prm::reg::kPtys:
       return "ptys_reg";
-    case 0x5006:
+    case prm::reg::kPaos:
       return "paos_reg";
-    case 0x5007:
+    case prm::reg::kPfcc:
       return "pfcc_reg";
-    case 0x5008:
+    case prm::reg::kPpcnt:
       return "ppcnt_reg";
-    case 0x500b:
+    case prm::reg::kPptb:
       return "pptb_reg";
-    case 0x500c:
+    case prm::reg::kPbmc:
       return "pbmc_reg";
-    case 0x500f:
+    case prm::reg::kPvlc:
       return "pvlc_reg";
-    case 0x5012:
+    case prm::reg::kPmaos:
       return "pmaos_reg";
-    case 0x5023:
+    case prm::reg::kPplm:
       return "pplm_reg";
-    case 0x5041:
+    case prm::reg::kPcmr:
       return "pcmr_reg";
-    case 0x507f:
+    case prm::reg::kPcam:
       return "pcam_reg";
-    case 0x9014:
+    case prm::reg::kMcia:
       return "mcia_reg";
-    case 0x9028:
+    case prm::reg::kMfrl:
       return "mfrl_reg";
-    case 0x9050:
+    case prm::reg::kMpein:
       return "mpein_reg";
-    case 0x9051:
+    case prm::reg::kMpcnt:
       return "mpcnt_reg";
-    case 0x9053:
+    case prm::reg::kMtpps:
       return "mtpps_reg";
-    case 0x9054:
+    case prm::reg::kMtppse:
       return "mtppse_reg";
-    case 0x9055:
+    case prm::reg::kMtutc:
       return "mtutc_reg";
-    case 0x9061:
+    case prm::reg::kMcqi:
       return "mcqi_reg";
-    case 0x907f:
+    case prm::reg::kMcam:
       return "mcam_reg";
-    case 0xc00e:
+    case prm::reg::kDtor:
       return "dtor_reg";
     default:
       return "";

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "driver/bare/cq.h"
+#include "prm/access_registers.h"
 
 namespace hcasim::bare {
 
@@ -120,7 +121,7 @@ CommandResult Device::set_port_up(bool up) {
   prm::set<R::local_port>(reg.data(), 1);
   prm::set<R::admin_status>(reg.data(), up ? 1 : 2);
   prm::set<R::ase>(reg.data(), 1);
-  return access_register(0x5006, true, reg);
+  return access_register(prm::reg::kPaos, true, reg);
 }
 
 CommandResult Device::set_port_mtu(unsigned bytes) {
@@ -128,7 +129,7 @@ CommandResult Device::set_port_mtu(unsigned bytes) {
   std::vector<std::uint8_t> reg(R::bytes);
   prm::set<R::local_port>(reg.data(), 1);
   prm::set<R::admin_mtu>(reg.data(), bytes);
-  return access_register(0x5003, true, reg);
+  return access_register(prm::reg::kPmtu, true, reg);
 }
 
 std::uint8_t Device::port_state() {
@@ -160,7 +161,7 @@ void Device::probe() {
   if (!(issi.get<prm::query_issi_out::supported_issi_dw0>() & 2)) throw BareError("ISSI 1 is not supported");
   exec(Mailbox(prm::op::SET_ISSI, prm::set_issi_in::bytes).set<prm::set_issi_in::current_issi>(1)).must();
   give_pages(query_pages(1));
-  access_register(0x7004, true, std::vector<std::uint8_t>(16)).must();  // HOST_ENDIANNESS: little
+  access_register(prm::reg::kHostEndianness, true, std::vector<std::uint8_t>(16)).must();  // little
 
   const auto max = query_caps(0, false).must();
   const auto cur = query_caps(0, true);

@@ -11,12 +11,13 @@
 #include <memory>
 
 #include "driver/bare/qp.h"
+#include "prm/access_registers.h"
 #include "rule_check.h"
 
 namespace hcasim::bare {
 namespace {
 
-constexpr std::uint16_t kPaos = 0x5006, kPfcc = 0x5007, kPpcnt = 0x5008;
+using namespace prm::reg;
 constexpr std::uint32_t kReactionPoint = 1, kNotificationPoint = 2;
 constexpr std::size_t kMemory = std::size_t{1} << 20;
 

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "fixture.h"
+#include "prm/access_registers.h"
 #include "prm/init_seg.h"
 
 namespace hcasim::bare {
@@ -431,7 +432,6 @@ TEST_F(Fault, TheCableIsOutForAWhileAndAgain) {
 }
 
 TEST_F(Fault, ThePhysicalLayerCountsErrors) {
-  constexpr std::uint16_t kPpcnt = 0x5008;
   constexpr std::uint32_t kPhysical = 0x12;
   Device eth(machine().function(kEthFunction));
   eth.probe();
@@ -439,7 +439,7 @@ TEST_F(Fault, ThePhysicalLayerCountsErrors) {
     std::vector<std::uint8_t> r(prm::ppcnt_reg::bytes);
     prm::set<prm::ppcnt_reg::local_port>(r.data(), 1);
     prm::set<prm::ppcnt_reg::grp>(r.data(), kPhysical);
-    const auto out = eth.access_register(kPpcnt, false, r).must();
+    const auto out = eth.access_register(prm::reg::kPpcnt, false, r).must();
     return prm::get<prm::ppcnt_reg::counter_set::phys_layer_cntrs::symbol_errors_low>(
         out.out.data() + prm::access_register_out::bytes);
   };

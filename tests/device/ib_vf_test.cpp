@@ -5,6 +5,7 @@
 
 #include "function_digest.h"
 #include "ib_vf_rig.h"
+#include "prm/access_registers.h"
 #include "prm/vport_counters.h"
 
 namespace hcasim {
@@ -283,8 +284,6 @@ TEST_F(IbVf, EndsWithItsManager) {
 // Drivers of virtual functions write to the port's registers as if it were theirs.
 TEST_F(IbVf, DoesNothingToThePort) {
   auto vf = probed(1);
-  constexpr std::uint16_t kPmtuId = 0x5003, kPaosId = 0x5006, kPpcntId = 0x5008, kNodeDescId = 0x6001,
-                          kMfrlId = 0x9028;
   using Out = prm::access_register_out;
   const auto data = [](const CommandResult& r) {
     const std::size_t at = Out::register_data::bit_off / 8;
@@ -293,17 +292,17 @@ TEST_F(IbVf, DoesNothingToThePort) {
   std::vector<std::uint8_t> pmtu(prm::pmtu_reg::bytes), paos(prm::paos_reg::bytes),
       ppcnt(prm::ppcnt_reg::bytes);
   prm::set<prm::pmtu_reg::local_port>(pmtu.data(), 1);
-  const auto before = data(pf.access_register(kPmtuId, false, pmtu).must());
+  const auto before = data(pf.access_register(prm::reg::kPmtu, false, pmtu).must());
   prm::set<prm::pmtu_reg::admin_mtu>(pmtu.data(), 256);
-  const auto answer = vf->access_register(kPmtuId, true, pmtu);
+  const auto answer = vf->access_register(prm::reg::kPmtu, true, pmtu);
   EXPECT_TRUE(answer.ok());
   EXPECT_EQ(data(answer), before);
-  EXPECT_EQ(data(pf.access_register(kPmtuId, false, pmtu).must()), before);
+  EXPECT_EQ(data(pf.access_register(prm::reg::kPmtu, false, pmtu).must()), before);
 
   prm::set<prm::paos_reg::local_port>(paos.data(), 1);
   prm::set<prm::paos_reg::admin_status>(paos.data(), 2);
   prm::set<prm::paos_reg::ase>(paos.data(), 1);
-  EXPECT_TRUE(vf->access_register(kPaosId, true, paos).ok());
+  EXPECT_TRUE(vf->access_register(prm::reg::kPaos, true, paos).ok());
   c.machine.advance(1'000'000);
   EXPECT_EQ(c.card.port().state(), PortState::kActive);
 
@@ -316,17 +315,20 @@ TEST_F(IbVf, DoesNothingToThePort) {
   prm::set<prm::ppcnt_reg::local_port>(ppcnt.data(), 1);
   prm::set<prm::ppcnt_reg::grp>(ppcnt.data(), 0x20);
   prm::set<prm::ppcnt_reg::clr>(ppcnt.data(), 1);
-  EXPECT_TRUE(vf->access_register(kPpcntId, false, ppcnt).ok());
+  EXPECT_TRUE(vf->access_register(prm::reg::kPpcnt, false, ppcnt).ok());
   EXPECT_EQ(c.card.port().counters().tx_packets, sent);
 
   // What it calls itself is its own.
   std::vector<std::uint8_t> text(64);
   std::memcpy(text.data(), "a guest", 7);
-  EXPECT_TRUE(vf->access_register(kNodeDescId, true, text).ok());
-  EXPECT_EQ(data(vf->access_register(kNodeDescId, false, std::vector<std::uint8_t>(64)).must())[0], 'a');
-  EXPECT_EQ(data(pf.access_register(kNodeDescId, false, std::vector<std::uint8_t>(64)).must())[0], 'M');
+  EXPECT_TRUE(vf->access_register(prm::reg::kNodeDesc, true, text).ok());
+  EXPECT_EQ(data(vf->access_register(prm::reg::kNodeDesc, false, std::vector<std::uint8_t>(64)).must())[0],
+            'a');
+  EXPECT_EQ(data(pf.access_register(prm::reg::kNodeDesc, false, std::vector<std::uint8_t>(64)).must())[0],
+            'M');
   // The card is not its to start anew.
-  EXPECT_FALSE(vf->access_register(kMfrlId, true, std::vector<std::uint8_t>(prm::mfrl_reg::bytes)).ok());
+  EXPECT_FALSE(
+      vf->access_register(prm::reg::kMfrl, true, std::vector<std::uint8_t>(prm::mfrl_reg::bytes)).ok());
 }
 
 // A management datagram of IBTA 13.4.2: class, method and attribute, the rest zero.

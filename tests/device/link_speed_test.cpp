@@ -3,6 +3,7 @@
 // the time that bytes take.
 #include <gtest/gtest.h>
 
+#include "prm/access_registers.h"
 #include "prm/link_diagnostics.h"
 #include "wire_fixture.h"
 
@@ -10,7 +11,7 @@ namespace hcasim::bare {
 namespace {
 
 constexpr std::uint32_t kPlain100 = 1u << 21, kPlain50 = 1u << 31, kPlain25 = 1u << 28;
-enum : std::uint16_t { kPtys = 0x5004, kPaos = 0x5006, kPddr = 0x5031 };
+using namespace prm::reg;
 constexpr std::uint8_t kEthernet = 4, kUp = 1, kClosed = 2;
 
 class LinkSpeed : public ::testing::TestWithParam<std::pair<Wired, Wired>> {

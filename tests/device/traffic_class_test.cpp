@@ -2,17 +2,12 @@
 // Traffic classes of the port: shares, strict groups and rates of queues by their TIS's priority; trust in
 // DSCP.
 #include "eth_fixture.h"
+#include "prm/access_registers.h"
 
 namespace hcasim::bare {
 namespace {
 
-enum : std::uint16_t {
-  kQpts = 0x4002,
-  kQetcr = 0x4005,
-  kQtct = 0x400a,
-  kQpdpm = 0x4013,
-  kPpcnt = 0x5008,
-};
+using namespace prm::reg;
 
 class Classes : public EthTest {
  protected:

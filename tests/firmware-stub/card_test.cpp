@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A profile's generation as drivers see it.
 #include "fixture.h"
+#include "prm/access_registers.h"
 #include "prm/init_seg.h"
 
 namespace hcasim::bare {
@@ -39,20 +40,20 @@ TEST_F(ConnectX6Eth, PortTellsItsSpeedInExtendedModes) {
   using Ptys = prm::ptys_reg;
   using Pcam = prm::pcam_reg;
   std::vector<std::uint8_t> pcam(Pcam::bytes), ptys(Ptys::bytes);
-  const auto p = dev().access_register(0x507f, false, pcam).must();
+  const auto p = dev().access_register(prm::reg::kPcam, false, pcam).must();
   const std::uint8_t* answer = p.out.data() + prm::access_register_out::register_data::bit_off / 8;
   EXPECT_EQ(prm::get<Pcam::feature_cap_mask::enhanced_features::ptys_extended_ethernet>(answer), 1u);
   prm::set<Ptys::local_port>(ptys.data(), 1);
   prm::set<Ptys::proto_mask>(ptys.data(), 4);
-  const auto r = dev().access_register(0x5004, false, ptys).must();
+  const auto r = dev().access_register(prm::reg::kPtys, false, ptys).must();
   answer = r.out.data() + prm::access_register_out::register_data::bit_off / 8;
   EXPECT_EQ(prm::get<Ptys::ext_eth_proto_capability>(answer), 0x17f2u);  // 200 Gb/s and what is slower
   EXPECT_EQ(prm::get<Ptys::ext_eth_proto_oper>(answer), 1u << 12);
   EXPECT_EQ(prm::get<Ptys::eth_proto_capability>(answer), 0x9020a001u);  // 100 Gb/s at most
   prm::set<Ptys::ext_eth_proto_admin>(ptys.data(), 1u << 12);
-  EXPECT_OK(dev().access_register(0x5004, true, ptys));
+  EXPECT_OK(dev().access_register(prm::reg::kPtys, true, ptys));
   prm::set<Ptys::ext_eth_proto_admin>(ptys.data(), 1u << 16);
-  EXPECT_STATUS(dev().access_register(0x5004, true, ptys), CmdStatus::kBadParam);
+  EXPECT_STATUS(dev().access_register(prm::reg::kPtys, true, ptys), CmdStatus::kBadParam);
 }
 
 TEST_F(ConnectX4, RefusesWhatItDoesNotOffer) {

@@ -1,27 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The Ethernet port: capabilities, NIC vport, RoCE addresses, registers, carrier.
 #include "fixture.h"
+#include "prm/access_registers.h"
 
 namespace hcasim::bare {
 namespace {
 
 using Vport = prm::query_nic_vport_context_out::nic_vport_context;
-enum : std::uint16_t {
-  kPmlp = 0x5002,
-  kPmtu = 0x5003,
-  kPtys = 0x5004,
-  kPaos = 0x5006,
-  kPfcc = 0x5007,
-  kPpcnt = 0x5008,
-  kPvlc = 0x500f,
-  kPmaos = 0x5012,
-  kPplm = 0x5023,
-  kPcam = 0x507f,
-  kMcia = 0x9014,
-  kMcqs = 0x9060,
-  kMcqi = 0x9061,
-  kMcam = 0x907f,
-};
+using namespace prm::reg;
 
 class EthPort : public FirmwareTest {
  protected:

@@ -1,20 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Registers of the Ethernet port's quality of service.
 #include "fixture.h"
+#include "prm/access_registers.h"
 
 namespace hcasim::bare {
 namespace {
 
-enum : std::uint16_t {
-  kQpts = 0x4002,
-  kQetcr = 0x4005,
-  kQtct = 0x400a,
-  kQpdpm = 0x4013,
-  kQcam = 0x4019,
-  kPptb = 0x500b,
-  kPbmc = 0x500c,
-  kPcam = 0x507f,
-};
+using namespace prm::reg;
 
 using Data = std::vector<std::uint8_t>;
 

@@ -7,20 +7,14 @@
 #include <vector>
 
 #include "fixture.h"
+#include "prm/access_registers.h"
 #include "prm/fw_tracer.h"
 #include "prm/icmd.h"
 
 namespace hcasim::bare {
 namespace {
 
-enum : std::uint16_t {
-  kCoreDump = 0x402e,
-  kMtrcCap = 0x9040,
-  kMtrcConf = 0x9041,
-  kMtrcStdb = 0x9042,
-  kMtrcCtrl = 0x9043,
-  kMcam = 0x907f
-};
+using namespace prm::reg;
 constexpr unsigned kLogPages = 1;
 constexpr std::size_t kRing = std::size_t{4096} << kLogPages;
 constexpr std::size_t kBlocks = kRing / prm::kTraceBlockBytes;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "fixture.h"
+#include "prm/access_registers.h"
 #include "prm/icmd.h"
 #include "prm/management.h"
 #include "prm/prm.h"
@@ -18,19 +19,7 @@ using prm::IcmdStatus;
 using prm::RegisterStatus;
 
 enum : std::uint32_t { kControlAt = 0, kSizeAt = 0x1000, kMailboxAt = 0x100000 };
-enum : std::uint16_t {
-  kPtys = 0x5004,
-  kNodeDesc = 0x6001,
-  kMgir = 0x9020,
-  kNvda = 0x9024,
-  kMfrl = 0x9028,
-  kMcqs = 0x9060,
-  kMcqi = 0x9061,
-  kMcc = 0x9062,
-  kMcda = 0x9063,
-  kMqis = 0x9064,
-  kMcam = 0x907f,
-};
+using namespace prm::reg;
 enum : std::uint8_t { kRead = prm::kTlvRead, kWrite = prm::kTlvWrite };
 
 class Icmd : public FirmwareTest {

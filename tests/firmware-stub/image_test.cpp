@@ -8,19 +8,13 @@
 #include <vector>
 
 #include "fixture.h"
+#include "prm/access_registers.h"
 #include "prm/firmware_image.h"
 
 namespace hcasim::bare {
 namespace {
 
-enum : std::uint16_t {
-  kMtcap = 0x9009,
-  kMtmp = 0x900a,
-  kMcqs = 0x9060,
-  kMcqi = 0x9061,
-  kMcc = 0x9062,
-  kMcda = 0x9063
-};
+using namespace prm::reg;
 enum : std::uint32_t { kLock = 1, kRelease = 2, kUpdate = 3, kVerify = 4, kActivate = 6, kCancel = 8 };
 enum : std::uint32_t { kIdle = 0, kLocked = 1, kDownload = 3, kVerifying = 4, kActivating = 6 };
 enum : std::uint32_t { kDigest = 2, kNotApplicable = 3, kBadFormat = 8 };

@@ -2,6 +2,7 @@
 // ENABLE to DISABLE, health, reset under the driver.
 #include "fixture.h"
 
+#include "prm/access_registers.h"
 #include "prm/init_seg.h"
 
 namespace hcasim::bare {
@@ -131,8 +132,8 @@ TEST_F(Lifecycle, TellsNoTimeLimitsUnlessAsked) {
   Function& other = machine().function(3);
   EXPECT_EQ(other.read32(offsetof(prm::InitSeg, cmd_exec_to)), 3000u);  // unit 0: ms
   EXPECT_EQ(other.read32(offsetof(prm::InitSeg, cmd_q_init_to)), 2000u);
-  constexpr std::uint16_t kDtor = 0xc00e;
-  const auto r = dev().access_register(kDtor, false, std::vector<std::uint8_t>(prm::dtor_reg::bytes)).must();
+  const auto r =
+      dev().access_register(prm::reg::kDtor, false, std::vector<std::uint8_t>(prm::dtor_reg::bytes)).must();
   const std::uint8_t* limits = r.out.data() + prm::access_register_out::bytes;
   EXPECT_EQ(prm::get<prm::dtor_reg::tear_down_to::to_value>(limits), 3000u);
   EXPECT_EQ(prm::get<prm::dtor_reg::tear_down_to::to_multiplier>(limits), 0u);

@@ -3,12 +3,13 @@
 #include <cstring>
 
 #include "fixture.h"
+#include "prm/access_registers.h"
 #include "prm/link_diagnostics.h"
 
 namespace hcasim::bare {
 namespace {
 
-enum : std::uint16_t { kPaos = 0x5006, kPmaos = 0x5012, kSltp = 0x5027, kPddr = 0x5031, kPpaos = 0x5040 };
+using namespace prm::reg;
 
 class LinkTest : public FirmwareTest {
  protected:

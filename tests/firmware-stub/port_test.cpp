@@ -4,12 +4,13 @@
 #include <iterator>
 
 #include "fixture.h"
+#include "prm/access_registers.h"
 
 namespace hcasim::bare {
 namespace {
 
 using Ctx = prm::query_hca_vport_context_out::hca_vport_context;
-enum : std::uint16_t { kPmtu = 0x5003, kPtys = 0x5004, kPaos = 0x5006, kPpcnt = 0x5008, kPvlc = 0x500f };
+using namespace prm::reg;
 
 class PortTest : public FirmwareTest {
  protected:
@@ -155,7 +156,7 @@ TEST_F(PortTest, RegistersCheckPortLengthAndDirection) {
   auto ppcnt = request<prm::ppcnt_reg>();
   prm::set<prm::ppcnt_reg::grp>(ppcnt.data(), 0x3f);
   EXPECT_STATUS(dev().access_register(kPpcnt, false, ppcnt), CmdStatus::kBadParam);
-  EXPECT_STATUS(dev().access_register(0x7004, true, std::vector<std::uint8_t>(16, 0x80)),
+  EXPECT_STATUS(dev().access_register(kHostEndianness, true, std::vector<std::uint8_t>(16, 0x80)),
                 CmdStatus::kBadParam);
 }
 
@@ -164,9 +165,9 @@ TEST_F(PortTest, NodeDescriptionIsKept) {
   const std::string name = "a node of that name";
   std::copy(name.begin(), name.end(), text.begin());
   const auto was = read(0x6001, std::vector<std::uint8_t>(64));
-  EXPECT_OK(dev().access_register(0x6001, true, text));
+  EXPECT_OK(dev().access_register(kNodeDesc, true, text));
   EXPECT_EQ(read(0x6001, std::vector<std::uint8_t>(64)), text);
-  EXPECT_OK(dev().access_register(0x6001, true, was));
+  EXPECT_OK(dev().access_register(kNodeDesc, true, was));
 }
 
 TEST_F(PortTest, AdminDownTakesTheLinkDown) {

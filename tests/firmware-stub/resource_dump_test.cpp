@@ -9,12 +9,13 @@
 #include "driver/bare/eth.h"
 #include "driver/bare/qp.h"
 #include "fixture.h"
+#include "prm/access_registers.h"
 
 namespace hcasim::bare {
 namespace {
 
 using R = prm::resource_dump;
-constexpr std::uint16_t kResourceDump = 0xc000;
+using namespace prm::reg;
 enum : std::uint16_t {
   kCommand = 0xfffa,
   kTerminate = 0xfffb,

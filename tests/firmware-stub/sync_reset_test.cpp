@@ -3,13 +3,14 @@
 #include <vector>
 
 #include "fixture.h"
+#include "prm/access_registers.h"
 
 namespace hcasim::bare {
 namespace {
 
 using Mfrl = prm::mfrl_reg;
 using Sync = prm::EqeSyncReset;
-constexpr std::uint16_t kMfrl = 0x9028;
+using namespace prm::reg;
 constexpr std::uint32_t kAddrLow = offsetof(prm::InitSeg, cmdq_addr_l_sz);
 constexpr std::uint32_t kLevel = 8;  // level 3
 enum : std::uint32_t { kYes = 1, kNo = 2 };

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Worlds of the port: congestion control; access registers and what the configuration space leads to.
+#include "firmware-stub/registers.h"
+#include "prm/access_registers.h"
 #include "prm/icmd.h"
 #include "tests/device/fixture.h"
 #include "world_parts.h"
@@ -84,14 +86,13 @@ class Congestion : public World {
     pair_.dev.exec(c.set<Counts::clear>(dice.chance(10)), prm::query_cong_statistics_out::bytes);
   }
   void pause(Dice& dice) {
-    constexpr std::uint16_t kPfcc = 0x5007;
     std::vector<std::uint8_t> r(prm::pfcc_reg::bytes);
     prm::set<prm::pfcc_reg::local_port>(r.data(), 1);
     prm::set<prm::pfcc_reg::pprx>(r.data(), dice.byte() & 1u);
     prm::set<prm::pfcc_reg::pptx>(r.data(), dice.byte() & 1u);
     prm::set<prm::pfcc_reg::pfctx>(r.data(), dice.byte());
     prm::set<prm::pfcc_reg::pfcrx>(r.data(), dice.byte());
-    pair_.dev.access_register(kPfcc, true, r);
+    pair_.dev.access_register(prm::reg::kPfcc, true, r);
   }
 
   Pair pair_;
@@ -107,7 +108,8 @@ class Registers : public World {
   ~Registers() override { pair_.dev.set_port_up(true); }
   void work(Dice& dice) override {
     for (unsigned n = 0; n < 4; ++n) {
-      const std::uint16_t id = dice.chance(95) ? dice.pick(kIds) : static_cast<std::uint16_t>(dice.word());
+      const std::uint16_t id =
+          dice.chance(95) ? dice.pick(fw::all_registers()) : static_cast<std::uint16_t>(dice.word());
       good_ += access(id, dice).ok() ? 1 : 0;
       if (dice.chance(20)) by_mailbox(id, dice);
     }
@@ -119,24 +121,40 @@ class Registers : public World {
 
  private:
   static constexpr std::size_t kBytes = 8192;
-  // mlx5's driver.h, MLX5_REG_*; mstflint's reg_access.c, REG_ID_*.
-  static constexpr std::array<std::uint16_t, 40> kIds{
-      0x4002, 0x4005, 0x400a, 0x4013, 0x4019, 0x402e, 0x5002, 0x5003, 0x5004, 0x5006,
-      0x5007, 0x5008, 0x500b, 0x500c, 0x500f, 0x5012, 0x5023, 0x5027, 0x5031, 0x5040,
-      0x507f, 0x6001, 0x7004, 0x9009, 0x900a, 0x9014, 0x9020, 0x9024, 0x9028, 0x9040,
-      0x9041, 0x9042, 0x9043, 0x9060, 0x9061, 0x9062, 0x9063, 0x9064, 0xc000, 0xc00e};
   std::vector<std::uint8_t> content(std::uint16_t id, Dice& dice) {
     std::vector<std::uint8_t> data(dice.chance(90) ? 256 : 4 * dice.below(200));
     if (data.size() < 64) data.resize(64);
     for (std::size_t n = dice.below(12); n > 0; --n)
       data[dice.below(dice.chance(80) ? 32 : data.size())] = dice.chance(70) ? dice.byte() & 3 : dice.byte();
-    if (id >= 0x4000 && id < 0x6000 && dice.chance(80)) data[1] = 1;  // local_port
-    if (id == 0x5006) data[3] = 1, data[4] = 0x80;                    // PAOS: up
-    if (id == 0x5008)
-      data[3] = static_cast<std::uint8_t>(dice.below(0x24)), data[7] = dice.byte() & 7;  // PPCNT
-    if (id == 0x9014) data[2] = 0x50, data[3] = dice.byte(), data[6] = 0, data[7] = 48;  // MCIA
-    if (id == 0xc000 && dice.chance(80)) dump(data.data(), dice);
-    if (id == 0x9042 || id == 0x9043 || id == 0x9040) data[0] |= dice.byte() & 0x80;
+    std::uint8_t* p = data.data();
+    if (id >= 0x4000 && id < 0x6000 && dice.chance(80))
+      prm::set<prm::paos_reg::local_port>(p, 1);  // all alike
+    switch (id) {
+      case prm::reg::kPaos:
+        prm::set<prm::paos_reg::admin_status>(p, 1);
+        prm::set<prm::paos_reg::ase>(p, 1);
+        break;
+      case prm::reg::kPpcnt:
+        prm::set<prm::ppcnt_reg::grp>(p, dice.below(0x24));
+        prm::set<prm::ppcnt_reg::prio_tc>(p, dice.below(8));
+        break;
+      case prm::reg::kMcia:
+        prm::set<prm::mcia_reg::i2c_device_address>(p, 0x50);
+        prm::set<prm::mcia_reg::page_number>(p, dice.byte());
+        prm::set<prm::mcia_reg::size>(p, 48);
+        break;
+      case prm::reg::kResourceDump:
+        if (dice.chance(80)) dump(p, dice);
+        break;
+      case prm::reg::kMtrcCap:
+        prm::set<prm::mtrc_cap::trace_owner>(p, dice.byte() & 1u);
+        break;
+      case prm::reg::kMtrcCtrl:
+        prm::set<prm::mtrc_ctrl::trace_status>(p, dice.byte() & 3u);
+        break;
+      default:
+        break;
+    }
     return data;
   }
   // Of an object, by its number.

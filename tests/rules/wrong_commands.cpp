@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <cstring>
 
+#include "prm/access_registers.h"
 #include "wrong.h"
 
 namespace hcasim::bare {
@@ -271,8 +272,8 @@ const std::vector<Wrong>& wrong_commands() {
       {"register-unknown",
        [](Device& d) { d.access_register(0x1111, false, std::vector<std::uint8_t>(16)); }},
       {"register-access",  // PVLC and the like can be read only
-       [](Device& d) { d.access_register(0x500f, true, std::vector<std::uint8_t>(64)); }},
-      {"register-length", [](Device& d) { d.access_register(0x5003, false, {}); }},
+       [](Device& d) { d.access_register(prm::reg::kPvlc, true, std::vector<std::uint8_t>(64)); }},
+      {"register-length", [](Device& d) { d.access_register(prm::reg::kPmtu, false, {}); }},
       // --- Objects
       {"object-unknown",
        [](Device& d) {
