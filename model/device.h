@@ -131,6 +131,7 @@ class Device : public sc_core::sc_module {
   Migration& migration() { return migration_; }
   const CryptoEngine& crypto() const { return crypto_; }
   const LookupTime& lookups() const { return lookups_; }
+  const HostMemory& host_memory() const { return dma_.host_memory(); }
   const ContextCache& qpc_cache() const { return context_gate_.cache(); }
   // Where broken invariants of the engines are reported.
   FaultSink& faults() { return functions_; }

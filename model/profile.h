@@ -38,6 +38,18 @@ struct Profile {
     double ps_per_byte() const;        // either direction, from generation, lanes, efficiency
   } pcie;
 
+  // The host's memory behind PCIe, on top of the latencies above (model/pcie/host_memory.h).
+  struct Memory {
+    unsigned iotlb = 0;  // translations of 4 KiB that the IOMMU keeps; 0: there is no IOMMU
+    unsigned iotlb_ways = 8;
+    unsigned iotlb_walks = 6;        // walks of its page tables at a time
+    Time iotlb_walk = from_ns(330);  // one of them
+    unsigned llc_kib = 0;            // the processors' last cache; 0: all payload lies in it
+    unsigned llc_io_kib = 2048;      // what writes of devices may fill of it
+    Time dram = from_ns(70);         // how much longer a read of payload takes that is not in it
+    Time remote = 0;                 // how much longer each read and write takes: memory of the other socket
+  } memory;
+
   struct Engine {
     static constexpr unsigned kMostPages = 16;
     static constexpr std::uint32_t kPage = 4096;  // bytes, of what is gathered

@@ -284,6 +284,9 @@ std::vector<hcasim::api::Counter> hca::counters() const {
       {"qpc_misses", model.qpc_cache().misses()},
       {"switch_lookups", model.lookups().hits() + model.lookups().misses()},
       {"switch_lookup_misses", model.lookups().misses()},
+      {"iotlb_hits", model.host_memory().iotlb_hits()},
+      {"iotlb_misses", model.host_memory().iotlb_misses()},
+      {"dram_reads", model.host_memory().dram_reads()},
       {"model_dead", model.dead() ? 1u : 0u},
       {"rules_broken", tracer->rules().total()},
   };

@@ -40,6 +40,13 @@ void ContextCache::arrives(std::uint64_t id, Time t) {
   std::for_each(others(number), others(number + 1), tell);
 }
 
+bool ContextCache::contains(std::uint64_t id) const {
+  const std::size_t number = set_of(id);
+  const auto is = [id](const Line& line) { return line.tag == id + 1; };
+  const Line* const set = others_.data() + number * (ways_ - 1);
+  return is(first_[number]) || std::any_of(set, set + (ways_ - 1), is);
+}
+
 void ContextCache::invalidate(std::uint64_t id) {
   const std::size_t number = set_of(id);
   Line* const set = others(number);

@@ -30,6 +30,8 @@ class alignas(64) ContextCache {
   void arrives(Time t) { first_[last_].there = t; }
   // The same for `id`, if it is still in the cache and no such time was set.
   void arrives(std::uint64_t id, Time t);
+  // Whether it is there, without a use of it.
+  bool contains(std::uint64_t id) const;
   void invalidate(std::uint64_t id);
   // All entries whose identifier is `which`: those of a function that is reset.
   template <class Which>

@@ -31,6 +31,7 @@ Dma::Dma(const sc_core::sc_module_name& name, const Profile& profile, const PerF
       buffer_time_(bytes_time(profile.pcie.write_buffer)),
       part_(cost_of_write(0, profile.engine.stream_bytes)),
       tags_(profile.pcie.tags, 0),
+      memory_(profile),
       ring_(kFirstRing) {
   sides_.reserve(hosts.size());
   hosts.for_each([this](HostPort& host) { sides_.emplace_back(host); });
@@ -147,12 +148,19 @@ bool Dma::ordered(WriteOwner before, WriteOwner owner, WriteOwner behind) {
   return !payload && before.function == owner.function;
 }
 
+// When a write is visible whose last byte has left by then.
+inline Time Dma::written_at(Time left, std::uint64_t addr, std::uint32_t len, FunctionId f) {
+  const Time longer = memory_.modelled() ? memory_.write(left, f, addr, len) : 0;
+  return whole_cycle(left + profile_.pcie.write_latency + longer);
+}
+
 // Gives a filled-in entry, ready to leave at t, its due time and its place. Returns when it is due.
 Time Dma::push(Time t, Entry& e, bool group, WriteOwner behind, Time streamed) {
   const std::uint64_t addr = e.kind == Kind::kMsix ? 0 : e.addr;
   const WriteCost cost = cost_of_write(addr, e.len);
   const Time left = streamed == 0 ? write_time(t, cost, false) : streamed_time(t, streamed, cost, false);
-  Time due = whole_cycle(left + profile_.pcie.write_latency);
+  Time due = e.kind == Kind::kMsix ? whole_cycle(left + profile_.pcie.write_latency)
+                                   : written_at(left, addr, e.len, e.owner.function);
   if (__builtin_expect(hold_ != 0, 0)) {
     due += hold_;
     hold_ = 0;
@@ -255,7 +263,7 @@ Time Dma::post_write(Time t, std::uint64_t addr, const PacketRef& packet, std::u
     const WriteCost cost = alike && n == unit ? full : cost_of_write(addr + done, n);
     due = std::max(due, streamed_time(leaves, streamed, cost, behind));
   }
-  return placed(whole_cycle(due + profile_.pcie.write_latency), e, group, {});
+  return placed(written_at(due, addr, len, owner.function), e, group, {});
 }
 
 Time Dma::post_msix(Time t, FunctionId f, unsigned vector, WriteOwner behind) {
@@ -502,6 +510,7 @@ void Dma::drop(std::uint64_t n) {
 void Dma::reset(FunctionId f) {
   set_enabled(f, false);
   drop(bring_forward(f));
+  memory_.forget(f);
   sides_[f].host_free = 0;
   refusals_.erase(std::remove_if(refusals_.begin(), refusals_.end(),
                                  [f](const WriteOwner& owner) { return owner.function == f; }),

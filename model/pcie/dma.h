@@ -19,6 +19,7 @@
 #include "model/function/id.h"
 #include "model/occupancy.h"
 #include "model/packet/packet.h"
+#include "model/pcie/host_memory.h"
 #include "model/pcie/host_port.h"
 #include "model/pcie/loans.h"
 #include "model/pcie/local_memory.h"
@@ -91,7 +92,7 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   Loans& loans() { return loans_; }
 
   // A read of the HCA's own contexts, which lie in host memory: its time, as of any read.
-  Time context_read(Time t, unsigned bytes) { return read_time(t, 0, bytes); }
+  Time context_read(Time t, unsigned bytes) { return read_time(t, 0, bytes, nullptr); }
   // A store of the CPU to the BAR that arrives at t: when the link, which the HCA's reads share, has let it
   // through.
   Time store(Time t, unsigned len);
@@ -162,6 +163,7 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   std::uint64_t bytes_read() const { return bytes_read_; }
   std::uint64_t bytes_written() const { return bytes_written_; }
   std::uint64_t errors() const { return errors_; }
+  const HostMemory& host_memory() const { return memory_; }
 
   static constexpr Time kGroupLimit = from_ns(2000);
 
@@ -194,6 +196,7 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
       for (std::uint64_t i = head_; i != tail_; ++i) ring_[i & (ring_.size() - 1)].list_state(a);
     }
     HCASIM_FIELDS(a, bytes_read_, bytes_written_, errors_);
+    if (memory_.modelled()) a("memory", memory_);
   }
 
  private:
@@ -307,11 +310,19 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
     Time first = 0;              // of the data: the first completion
   };
   ReadCost cost_of(std::size_t requests, std::uint64_t addr, std::size_t bytes) const;
-  Time read_batch(Time t, const ReadCost& cost);
+  // Whose memory is read, and what of it: where the host's answer depends on that.
+  struct Asked {
+    FunctionId function;
+    HostMemory::What what;
+  };
+  Time read_batch(Time t, const ReadCost& cost, std::uint64_t addr, std::size_t bytes, const Asked* asked);
   bool read_at_link_rate(Time t, Time apart, const ReadCost& cost, unsigned n, Time* at);
   static std::size_t take_tags(Time* tags, std::size_t count, std::size_t first, std::size_t n, Time ready);
-  ReadDone counted_read(Time t, std::uint64_t addr, std::size_t len, WriteOwner owner);
-  Time read_time(Time t, std::uint64_t addr, std::size_t len);
+  using What = HostMemory::What;
+  ReadDone read_host(Time t, std::uint64_t addr, void* dst, std::size_t len, WriteOwner owner, What what);
+  ReadDone counted_read(Time t, std::uint64_t addr, std::size_t len, WriteOwner owner, What what);
+  Time read_time(Time t, std::uint64_t addr, std::size_t len, const Asked* asked);
+  Time written_at(Time left, std::uint64_t addr, std::uint32_t len, FunctionId f);
   void perform_front();
   void turn() override;
   std::size_t depth() const override { return tail_ - head_; }
@@ -348,6 +359,7 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   std::vector<Time> tags_;            // when each read tag is free again, used in turn
   std::size_t next_tag_ = 0;
   Loans loans_;
+  HostMemory memory_;
   std::deque<Entry> entries_;   // posted writes, in no order; they stay where they are
   std::vector<Entry*> unused_;  // those of entries_ without one
   std::vector<Place> ring_;     // [head_, tail_) by due time, a power of two long

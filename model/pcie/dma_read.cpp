@@ -37,6 +37,11 @@ ReadDone Dma::read_local(Time t, std::uint64_t addr, void* dst, std::size_t len,
 ReadDone Dma::read(Time t, std::uint64_t addr, void* dst, std::size_t len, Space space, WriteOwner owner) {
   if (len == 0) return {true, t};
   if (space != Space::kHost) return read_local(t, addr, dst, len, space, owner.function);
+  return read_host(t, addr, dst, len, owner, What::kDescriptor);
+}
+
+inline ReadDone Dma::read_host(Time t, std::uint64_t addr, void* dst, std::size_t len, WriteOwner owner,
+                               What what) {
   const HostSide& side = sides_[owner.function];
   simulation().copies.make();
   const bool faulty = gate_.open(FaultType::kDma) != nullptr;
@@ -45,16 +50,17 @@ ReadDone Dma::read(Time t, std::uint64_t addr, void* dst, std::size_t len, Space
     refused(t, WriteOwner(owner.function), addr, len, false);
     return {false, t + profile_.pcie.read_latency};
   }
-  ReadDone done = counted_read(t, addr, len, owner);
+  ReadDone done = counted_read(t, addr, len, owner, what);
   done.at += side.host->took();
   if (faulty) done.at += slowed(t, false, addr, len, owner);
   return done;
 }
 
 // The time of a read that the host has answered.
-inline ReadDone Dma::counted_read(Time t, std::uint64_t addr, std::size_t len, WriteOwner owner) {
+inline ReadDone Dma::counted_read(Time t, std::uint64_t addr, std::size_t len, WriteOwner owner, What what) {
   bytes_read_ += len;
-  const Time at = whole_cycle(read_time(t, addr, len));
+  const Asked asked{owner.function, what};
+  const Time at = whole_cycle(read_time(t, addr, len, &asked));
   if (tracer_.detail())
     traces::trace(tracer_, Point::kDmaRead, t, {owner.function, static_cast<std::uint32_t>(len)},
                   traced(owner), addr, at - t);
@@ -66,9 +72,10 @@ ReadDone Dma::read_payload(Time t, std::uint64_t addr, Packet& packet, WriteOwne
   const HostSide& side = sides_[qp.function];
   const bool borrow = side.enabled && len >= kWorthBorrowing && !gate_.open(FaultType::kDma);
   const std::uint8_t* bytes = borrow ? side.host->dma_map(addr, len, false) : nullptr;
-  if (!bytes) return read(t, addr, packet.data(), len, Space::kHost, qp);
+  if (!bytes)
+    return len == 0 ? ReadDone{true, t} : read_host(t, addr, packet.data(), len, qp, What::kPayload);
   loans_.borrow(packet, bytes, addr, qp.function, qp.number);
-  ReadDone done = counted_read(t, addr, len, qp);
+  ReadDone done = counted_read(t, addr, len, qp, What::kPayload);
   done.at += side.host->took();
   return done;
 }
@@ -98,8 +105,8 @@ bool Dma::read_run(Time t, Time apart, std::uint64_t addr, Packet& packet, Write
   // alike.
   const Profile::Pcie& pcie = profile_.pcie;
   const std::size_t requests = pieces(addr, unit, pcie.max_read_request);
-  const bool alike =
-      unit % pcie.max_read_request == 0 && unit % pcie.completion_boundary == 0 && requests <= tags_.size();
+  const bool alike = !memory_.modelled() && unit % pcie.max_read_request == 0 &&
+                     unit % pcie.completion_boundary == 0 && requests <= tags_.size();
   unsigned done = 0;
   if (alike) {
     const ReadCost cost = cost_of(requests, addr, unit);
@@ -107,12 +114,14 @@ bool Dma::read_run(Time t, Time apart, std::uint64_t addr, Packet& packet, Write
     if (read_at_link_rate(t, apart, cost, full, packet.at.data())) {
       done = full;
     } else {
-      for (; done < full; ++done) packet.at[done] = whole_cycle(read_batch(t + done * apart, cost));
+      for (; done < full; ++done)
+        packet.at[done] = whole_cycle(read_batch(t + done * apart, cost, 0, 0, nullptr));
     }
   }
+  const Asked asked{qp.function, What::kPayload};
   for (; done < packet.packets; ++done) {
-    const std::uint32_t from = done * unit;
-    packet.at[done] = whole_cycle(read_time(t + done * apart, addr + from, std::min(unit, len - from)));
+    const std::uint32_t from = done * unit, bytes_of_it = std::min(unit, len - from);
+    packet.at[done] = whole_cycle(read_time(t + done * apart, addr + from, bytes_of_it, &asked));
   }
   if (const Time took = side.host->took(); took != 0) {
     for (unsigned i = 0; i < packet.packets; ++i) packet.at[i] += took;
@@ -163,7 +172,7 @@ inline Dma::ReadCost Dma::cost_of(std::size_t requests, std::uint64_t addr, std:
 }
 
 // When the last byte has come of requests that may leave at t and all have a tag at once.
-Time Dma::read_batch(Time t, const ReadCost& c) {
+Time Dma::read_batch(Time t, const ReadCost& c, std::uint64_t addr, std::size_t bytes, const Asked* asked) {
   const Profile::Pcie& pcie = profile_.pcie;
   // Tags come back out of order: when the next in turn is still out, a near one may be free already.
   std::size_t tag = next_tag_;
@@ -176,7 +185,9 @@ Time Dma::read_batch(Time t, const ReadCost& c) {
   Time leaves = std::max(t, tags_[tag]);
   if (pcie.tlp_read != 0) leaves = requests_.reserve(leaves, static_cast<Time>(c.requests) * pcie.tlp_read);
   const Time sent = up_.reserve(leaves, c.request) + c.request;
-  const Time ready = down_.reserve(std::max(sent, sent + pcie.read_latency - c.first), c.data) + c.data;
+  Time latency = pcie.read_latency;
+  if (asked && memory_.modelled()) latency += memory_.read(sent, asked->function, addr, bytes, asked->what);
+  const Time ready = down_.reserve(std::max(sent, sent + latency - c.first), c.data) + c.data;
   if (c.requests == 1) {
     tags_[tag] = ready;
     if (++next_tag_ == tags_.size()) next_tag_ = 0;
@@ -187,7 +198,7 @@ Time Dma::read_batch(Time t, const ReadCost& c) {
 }
 
 // When the last byte of a read has come, whose first request may leave at t.
-Time Dma::read_time(Time t, std::uint64_t addr, std::size_t len) {
+Time Dma::read_time(Time t, std::uint64_t addr, std::size_t len, const Asked* asked) {
   const Profile::Pcie& pcie = profile_.pcie;
   std::size_t requests = pieces(addr, len, pcie.max_read_request);
   Time ready = t;
@@ -198,7 +209,7 @@ Time Dma::read_time(Time t, std::uint64_t addr, std::size_t len) {
     requests -= batch;
     std::size_t bytes = len - done;
     if (requests) bytes = std::min<std::size_t>(bytes, batch * pcie.max_read_request);
-    ready = read_batch(t, cost_of(batch, addr + done, bytes));
+    ready = read_batch(t, cost_of(batch, addr + done, bytes), addr + done, bytes, asked);
     done += bytes;
   }
   return ready;

@@ -12,12 +12,22 @@ Profile with_few_tags_and_window() {
   p.engine.batch_window = from_ns(200);
   return p;
 }
+// The host and the device of pcie-bench's figures.
+Profile with_iommu() {
+  Profile p;
+  p.pcie.lanes = 8;
+  p.pcie.tlp_read = from_ns(16);
+  p.memory.iotlb = 64;
+  return p;
+}
 }  // namespace
 
 Bench::Bench()
     : few_tags(with_few_tags_and_window()),
+      behind_iommu(with_iommu()),
       dma("dma", profile, host, tracer, faults),
       dma_few_tags("dma_few_tags", few_tags, host, tracer, faults),
+      dma_behind_iommu("dma_behind_iommu", behind_iommu, host, tracer, faults),
       eqs(profile, dma, tracer, eq_table),
       cqs("cqs", profile, dma, contexts, eqs, tracer, faults, cq_table),
       port("port", profile, tracer, faults, vports),

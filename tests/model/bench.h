@@ -45,12 +45,13 @@ class Stranger : public sc_core::sc_module {
 struct Bench {
   Bench();
   Profile profile;
-  Profile few_tags;  // two of them, and a batch window of 200 ns
+  Profile few_tags;      // two of them, and a batch window of 200 ns
+  Profile behind_iommu;  // of 64 translations; eight lanes, a read every 16 ns
   FakeHost host;
   int expected_faults = 0;
   Faults faults{expected_faults};
   traces::Tracer tracer;
-  Dma dma, dma_few_tags;
+  Dma dma, dma_few_tags, dma_behind_iommu;
   TwoFunctions two{profile, tracer, faults};
   ContextFetch contexts{profile, [this](Time t, unsigned bytes) { return dma.context_read(t, bytes); }};
   EqTable eq_table;

@@ -147,7 +147,7 @@ TEST_F(ProfileFile, ParametersAreOverriddenByNameUnderTheSameRules) {
       {"pcie.efficiency=much", "pcie.efficiency: must be a number from 0.05 to 1"},
       {"pcie.efficiency=nan", "pcie.efficiency: must be"},
       {"pcie.lane=4", "pcie.lane: unknown; allowed are generation, lanes"},
-      {"pci.lanes=4", "pci: unknown; the profile's sections are core, pcie, engine"},
+      {"pci.lanes=4", "pci: unknown; the profile's sections are core, pcie, memory, engine"},
       {"pcie.lanes", "expected SECTION.KEY=VALUE"},
       {"lanes=4", "expected SECTION.KEY=VALUE"},
   };
