@@ -75,10 +75,10 @@ std::string report_text(const Result& r, std::size_t links) {
   out += fmt::format("hash of all arrivals {:016x}\n", r.arrivals_hash);
   out += fmt::format(
       "real time{}: {:.1f} s to set up, {:.1f} s to run; the processor's: {:.1f} s ({:.2f} us a frame of a "
-      "card); {:.0f} MiB\n",
+      "card); {:.0f} MiB; {} events of ns-3\n",
       r.ranks > 1 ? fmt::format(", {} ranks", r.ranks) : "", r.wall_setup_s, r.wall_run_s, r.cpu_run_s,
       r.frames != 0 ? r.cpu_run_s * 1e6 / static_cast<double>(r.frames) : 0.0,
-      static_cast<double>(r.memory_bytes) / 1048576);
+      static_cast<double>(r.memory_bytes) / 1048576, r.events);
   if (!r.failure.empty()) out += "FAILED: " + r.failure + "\n";
   return out;
 }
@@ -103,7 +103,8 @@ std::string report_json(const Result& r) {
           {{"setup_s", r.wall_setup_s},
            {"run_s", r.wall_run_s},
            {"run_cpu_s", r.cpu_run_s},
-           {"memory_bytes", r.memory_bytes}}},
+           {"memory_bytes", r.memory_bytes},
+           {"events", r.events}}},
          {"failure", r.failure},
          {"workloads", json::array()},
          {"links", json::array()},

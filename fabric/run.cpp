@@ -195,6 +195,7 @@ Result run_scenario(const Scenario& scenario, const Ranks& ranks,
 
   const Clock::time_point started = Clock::now();
   const double cpu = cpu_seconds();
+  const std::uint64_t events = ns3::Simulator::GetEventCount();
   const Time start = common_begin(ranks);
   coupling.run(start);
   Watch watch(network, traffic, scenario.sample, r.samples);
@@ -217,10 +218,12 @@ Result run_scenario(const Scenario& scenario, const Ranks& ranks,
   network.collect(r, r.simulated);
   join_samples(r.samples, ranks);
   r.failure = join_failures(traffic.failure(), rules.broken(), ranks);
-  std::vector<std::uint64_t> costs{static_cast<std::uint64_t>((cpu_seconds() - cpu) * 1e6), peak_memory()};
+  std::vector<std::uint64_t> costs{static_cast<std::uint64_t>((cpu_seconds() - cpu) * 1e6), peak_memory(),
+                                   ns3::Simulator::GetEventCount() - events};
   ranks.add(costs);
   r.cpu_run_s = static_cast<double>(costs[0]) * 1e-6;
   r.memory_bytes = costs[1];
+  r.events = costs[2];
   // Their traces and captures are complete with this; the rest of them goes with the process.
   for (const unsigned i : here) hca_destroy(cards.function(i).handle());
   return r;

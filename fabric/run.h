@@ -44,7 +44,8 @@ struct Result {
   std::uint64_t arrivals_hash = 0;
   std::string failure;
   double wall_setup_s = 0, wall_run_s = 0, cpu_run_s = 0;
-  std::uint64_t memory_bytes = 0;  // at the end; this and cpu_run_s: of all ranks
+  std::uint64_t memory_bytes = 0;  // at the end; this, cpu_run_s and events: of all ranks
+  std::uint64_t events = 0;        // of ns-3's loop, cancelled ones as well
 };
 
 // Throws ScenarioError if this machine has not the memory for so many cards and QPs, before the kernel ends

@@ -156,13 +156,11 @@ std::vector<unsigned> partition(const Topology& t, unsigned ranks) {
 }
 
 Time lookahead(const Topology& t) {
-  constexpr Time kMost = 10 * kUs;
-  Time between = kNever, any = kNever;
-  for (const Topology::Edge& e : t.edges) {
-    any = std::min(any, e.delay);
+  constexpr Time kMost = 10 * kUs, kUncut = 2 * kUs;
+  Time between = kNever;
+  for (const Topology::Edge& e : t.edges)
     if (!t.is_card(e.a)) between = std::min(between, e.delay);
-  }
-  return std::min(between != kNever ? between : any, kMost);
+  return between != kNever ? std::min(between, kMost) : kUncut;
 }
 
 Routes shortest_routes(const Topology& t, const std::vector<bool>& wanted) {

@@ -54,7 +54,8 @@ Topology build_topology(const TopologySpec& spec);
 // joins them is dealt out. Throws ScenarioError if there are fewer groups than ranks.
 std::vector<unsigned> partition(const Topology& topology, unsigned ranks);
 // For as long as this, ps, ranks need not hear of one another: the shortest of the links that any partition
-// cuts (of a topology that cannot be cut, its shortest), and 10 us at most, so that little piles up.
+// cuts, and 10 us at most, so that little piles up. Of a topology that cannot be cut it is only how late the
+// end of a run is seen: 2 us.
 Time lookahead(const Topology& topology);
 
 // Of each switch, to each card: the ports that begin a shortest way. Those of some switches alone, if

@@ -193,10 +193,10 @@ TEST(Topology, RanksNeedNotMeetWithinTheShortestLinkThatMayBeCut) {
   TopologySpec spec = leaf_spine(2, 2, 2);
   spec.host_delay = 100 * kNs, spec.fabric_delay = 700 * kNs;
   EXPECT_EQ(lookahead(build_topology(spec)), 700 * kNs);
-  spec.kind = "star";
-  EXPECT_EQ(lookahead(build_topology(spec)), 100 * kNs);
-  spec.host_delay = 5 * kMs;
+  spec.fabric_delay = 5 * kMs;
   EXPECT_EQ(lookahead(build_topology(spec)), 10 * kUs);
+  spec.kind = "star";
+  EXPECT_EQ(lookahead(build_topology(spec)), 2 * kUs);
 }
 
 }  // namespace
