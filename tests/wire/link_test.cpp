@@ -3,6 +3,7 @@
 #include "wire/link.h"
 
 #include <gmock/gmock.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -29,6 +30,22 @@ Address address(const std::string& text) {
   std::string err;
   EXPECT_TRUE(parse_address(text, a, err)) << err;
   return a;
+}
+
+// A port of this machine's own that nobody has: other tests run beside this one.
+std::string free_port(bool v6) {
+  sockaddr_in6 six{};
+  six.sin6_family = AF_INET6;
+  six.sin6_addr = in6addr_loopback;
+  sockaddr_in four{};
+  four.sin_family = AF_INET;
+  four.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  auto* const any = v6 ? reinterpret_cast<sockaddr*>(&six) : reinterpret_cast<sockaddr*>(&four);
+  socklen_t len = v6 ? sizeof six : sizeof four;
+  const int fd = ::socket(any->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  EXPECT_TRUE(fd >= 0 && ::bind(fd, any, len) == 0 && ::getsockname(fd, any, &len) == 0);
+  ::close(fd);
+  return (v6 ? "tcp:[::1]:" : "tcp:127.0.0.1:") + std::to_string(ntohs(v6 ? six.sin6_port : four.sin_port));
 }
 
 Hello hello(const char* name) {
@@ -127,8 +144,7 @@ class LinkTest : public ::testing::TestWithParam<const char*> {
 };
 
 TEST_P(LinkTest, TwoEndsFindEachOther) {
-  for (const std::string& where :
-       {this->where(), std::string("tcp:127.0.0.1:47911"), std::string("tcp:[::1]:47912")}) {
+  for (const std::string& where : {this->where(), free_port(false), free_port(true)}) {
     End a(where, "a"), b(where, "b");
     pass(0.1, a);
     EXPECT_THAT(a.log, HasSubstr("waiting for the other end"));
