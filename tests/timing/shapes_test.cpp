@@ -161,6 +161,33 @@ TEST(Shape, QueuePairsBeyondTheContextCacheCost) {
 }
 
 // The responder keeps one context for all datagrams; each connection has one of its own.
+// Buffers of more pages than the IOMMU keeps translations of: a walk at either end, and of small messages
+// only as many as there are walks. Within them it costs nothing.
+TEST(Shape, AnIommuCostsWhereItsTranslationsDoNotSuffice) {
+  const std::string iommu = "memory.iotlb=64 memory.iotlb_walk_ns=300 ";
+  const std::string lone = "pattern=write_lat size=1024 ";
+  const auto r = measured({lone, lone + iommu, lone + "span=64M", lone + iommu + "span=64M"});
+  EXPECT_NEAR(ns(r[1]), ns(r[0]), 1);
+  EXPECT_NEAR(ns(r[3]) - ns(r[2]), 2 * 300, 20);
+  const std::string reads = "pattern=read_rate size=64 qps=32 threads=32 span=16M ";
+  const auto many =
+      measured({reads, reads + iommu + "memory.iotlb_walks=4", reads + iommu + "memory.iotlb_walks=8"});
+  EXPECT_LT(many[1].rate, 0.6 * many[0].rate);
+  EXPECT_GT(many[2].rate, 1.5 * many[1].rate);
+}
+
+// What the last cache does not hold comes from DRAM, at the end that reads payload; the other socket is
+// farther away for all that either end reads and writes.
+TEST(Shape, MemoryThatIsFartherAwayTakesLonger) {
+  const std::string lone = "pattern=write_lat size=1024 span=64M ";
+  const auto r = measured({lone, lone + "memory.llc_kib=4096 memory.dram_ns=80",
+                           lone + "memory.llc_kib=262144 memory.dram_ns=80", lone + "memory.remote_ns=100"});
+  EXPECT_NEAR(ns(r[1]) - ns(r[0]), 80, 10);
+  EXPECT_NEAR(ns(r[3]) - ns(r[0]), 2 * 100, 10);
+  const auto again = over("pattern=write_lat size=1024", {"", "memory.llc_kib=4096"});
+  EXPECT_NEAR(ns(again[1]), ns(again[0]), 1) << "a buffer that the cache holds";
+}
+
 TEST(Shape, DatagramsNeedOneContext) {
   const auto r = over("pattern=send_rate inline=64 threads=8 depth=4 postlist=4 cache.qpc=64 qps=8",
                       {"transport=ud", "transport=rc"});
