@@ -112,8 +112,9 @@ std::uint32_t waiting_by(const Cq& cq, std::uint32_t ci) {
   return by_short <= size ? by_short : waiting;
 }
 
-// Whether the driver has armed the CQ again while the doorbell was on its way: at a later index, or at the same one
-// after an event of an earlier arm, which another of its threads took up meanwhile (one event counted, or two).
+// Whether the driver has armed the CQ again while the doorbell was on its way: at a later index, or at the
+// same one after an event of an earlier arm, which another of its threads took up meanwhile (one event
+// counted, or two).
 bool is_of_later_doorbell(std::uint32_t record, std::uint32_t doorbell) {
   const std::uint32_t further = (record - doorbell) & kIndexMask;
   const std::uint32_t events = ((record >> 28) - (doorbell >> 28)) & 3;
