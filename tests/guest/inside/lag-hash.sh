@@ -50,7 +50,7 @@ roce mlx5_bond_0 "$far_rdma" ibv_ud_pingpong -c -s 1024 -n 200
 streams() {
   in_far iperf3 -s -1 >/tmp/server 2>&1 &
   within 30 in_far grep -qs ':1451 0*:0000 0A' /proc/net/tcp /proc/net/tcp6
-  timeout 60 iperf3 -c 10.9.1.200 -P 8 -n 16M >/tmp/client 2>&1 || fail "iperf3: $(cat /tmp/client /tmp/server)"
+  timeout 60 iperf3 -c 10.9.1.200 -P 16 -n 16M >/tmp/client 2>&1 || fail "iperf3: $(cat /tmp/client /tmp/server)"
   wait
 }
 count streams

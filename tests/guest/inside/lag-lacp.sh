@@ -16,10 +16,12 @@ for i in 0 1; do
   done
   ip link set "bond$i" up && ip address add "10.9.1.$((100 + i))/24" dev "bond$i" || fail "bond$i"
 done
-# agree PORTS: both ends have so many ports in their aggregate, and know each other.
+# agree PORTS: both ends have so many ports in their aggregate, know each other, and both collect and distribute on each of these ports (all
+# six bits of the states, of the port itself and of its partner).
 has_ports() {
   local i
   for i in 0 1; do
+    (($(grep -c "port state: 63\$" "/proc/net/bonding/bond$i") >= 2 * $1)) || return 1
     grep -q "Number of ports: $1\$" "/proc/net/bonding/bond$i" || return 1
     grep -qi "Partner Mac Address: $(<"/sys/class/net/bond$((1 - i))/address")" "/proc/net/bonding/bond$i" || return 1
   done
@@ -45,6 +47,9 @@ both() {
   ((sent[0] >= count && sent[1] >= count)) || fail "${sent[*]} frames: ${*:2}"
   note "${sent[*]} frames by $p0 and $p1: ${*:2}"
 }
+# The first ARP is lost if it comes before both bonds have made up their minds, and with it the connection that waits for it.
+connects() { (roce mlx5_bond_0 mlx5_bond_1 ibv_rc_pingpong -c -n 20) >/dev/null 2>&1; }
+within 30 connects
 both 5000 writes mlx5_bond_0 -s 65536 -q 4 -n 500
 roce mlx5_bond_0 mlx5_bond_1 ibv_rc_pingpong -c -n 200
 roce mlx5_bond_1 mlx5_bond_0 ibv_ud_pingpong -c -s 1024 -n 200
@@ -56,7 +61,7 @@ reaches "" 10.9.2.200
 streams() {
   in_far iperf3 -s -1 >/tmp/server 2>&1 &
   within 30 in_far grep -qs ':1451 0*:0000 0A' /proc/net/tcp /proc/net/tcp6
-  timeout 60 iperf3 -c 10.9.2.200 -P 8 -n 16M >/tmp/client 2>&1 || fail "iperf3: $(cat /tmp/client /tmp/server)"
+  timeout 60 iperf3 -c 10.9.2.200 -P 16 -n 16M >/tmp/client 2>&1 || fail "iperf3: $(cat /tmp/client /tmp/server)"
   wait
 }
 both 500 streams
