@@ -16,6 +16,11 @@ for i in 0 1; do
   done
   ip link set "bond$i" up && ip address add "10.9.1.$((100 + i))/24" dev "bond$i" || fail "bond$i"
 done
+# Both addresses are this machine's own, and a kernel answers no ARP of itself: it would learn the other end's address only if both asked at a
+# time.
+for i in 0 1; do
+  ip neigh replace "10.9.1.$((101 - i))" lladdr "$(<"/sys/class/net/bond$((1 - i))/address")" dev "bond$i" nud permanent || fail "neighbour of bond$i"
+done
 # agree PORTS: both ends have so many ports in their aggregate, know each other, and both collect and distribute on each of these ports (all
 # six bits of the states, of the port itself and of its partner).
 has_ports() {
@@ -47,9 +52,6 @@ both() {
   ((sent[0] >= count && sent[1] >= count)) || fail "${sent[*]} frames: ${*:2}"
   note "${sent[*]} frames by $p0 and $p1: ${*:2}"
 }
-# The first ARP is lost if it comes before both bonds have made up their minds, and with it the connection that waits for it.
-connects() { (roce mlx5_bond_0 mlx5_bond_1 ibv_rc_pingpong -c -n 20) >/dev/null 2>&1; }
-within 30 connects
 both 5000 writes mlx5_bond_0 -s 65536 -q 4 -n 500
 roce mlx5_bond_0 mlx5_bond_1 ibv_rc_pingpong -c -n 200
 roce mlx5_bond_1 mlx5_bond_0 ibv_ud_pingpong -c -s 1024 -n 200
