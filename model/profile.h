@@ -43,10 +43,10 @@ struct Profile {
     unsigned iotlb = 0;  // translations of 4 KiB that the IOMMU keeps; 0: there is no IOMMU
     unsigned iotlb_ways = 8;
     unsigned iotlb_walks = 6;        // walks of its page tables at a time
-    Time iotlb_walk = from_ns(330);  // one of them
+    Time iotlb_walk = from_ns(310);  // one of them
     unsigned llc_kib = 0;            // the processors' last cache; 0: all payload lies in it
     unsigned llc_io_kib = 2048;      // what writes of devices may fill of it
-    Time dram = from_ns(70);         // how much longer a read of payload takes that is not in it
+    Time dram = from_ns(50);         // how much longer a read of payload takes that is not in it
     Time remote = 0;                 // how much longer each read and write takes: memory of the other socket
   } memory;
 

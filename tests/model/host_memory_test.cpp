@@ -11,7 +11,7 @@ namespace {
 
 using What = HostMemory::What;
 
-constexpr Time kWalk = from_ns(330), kDram = from_ns(70);
+constexpr Time kWalk = from_ns(310), kDram = from_ns(50);
 
 struct Host {
   explicit Host(const Profile::Memory& m) : profile(with(m)), memory(profile) {}
