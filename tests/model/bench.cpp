@@ -12,7 +12,7 @@ Profile with_few_tags_and_window() {
   p.engine.batch_window = from_ns(200);
   return p;
 }
-// The host and the device of pcie-bench's figures.
+// A host with an IOMMU, a slot of eight lanes, and a device that asks for 62 M reads a second at most.
 Profile with_iommu() {
   Profile p;
   p.pcie.lanes = 8;

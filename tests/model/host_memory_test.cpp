@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the host's memory adds to a transfer, by its address; and the shape that pcie-bench has published of a
-// host with an IOMMU (Neugebauer et al., SIGCOMM 2018): reads of 64 bytes lose some 70 % of their rate, those
-// of 512 nothing.
+// What the host's memory adds to a transfer, by its address; and the shape of rates behind an IOMMU: small
+// reads are as many as its walks allow, large ones have all of the link.
 #include "model/pcie/host_memory.h"
 
 #include "bench.h"
