@@ -194,6 +194,7 @@ Caps::Caps(const Options& options) : selects_port_(options.selects_port()) {
     fill_tls(fixed_block(CapGroup::kTls));
     fill_ipsec(fixed_block(CapGroup::kIpsec));
     fill_macsec(fixed_block(CapGroup::kMacsec));
+    if (options.psp()) fill_psp(fixed_block(CapGroup::kPsp));
   }
   put<prm::debug_cap::core_dump_general>(fixed_block(CapGroup::kDebug), options.vf ? 0 : 1);
   put<prm::debug_cap::resource_dump>(fixed_block(CapGroup::kDebug), 1);

@@ -11,6 +11,7 @@
 #include "firmware-stub/syndromes.h"
 #include "model/state/fields.h"
 #include "prm/prm.h"
+#include "prm/psp.h"
 
 namespace hcasim::fw {
 
@@ -30,6 +31,7 @@ enum class CapGroup : std::uint16_t {
   kTls = 0x11,
   kIpsec = 0x15,
   kHeaderSplit = 0x1d,
+  kPsp = prm::psp::kCapGroup,
   kMacsec = 0x1f,
   kGeneral2 = 0x20,
   kPortSelection = 0x25,

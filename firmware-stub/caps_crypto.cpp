@@ -19,6 +19,7 @@ void fill_general_crypto(const Options& options, std::uint8_t* c) {
   put<g::tls_tx>(c, 1);
   put<g::tls_rx>(c, 1);
   put<g::ipsec_offload>(c, 1);
+  put<prm::psp::cap_psp>(c, options.psp() ? 1 : 0);
 }
 
 void fill_tls(std::uint8_t* c) {
@@ -51,6 +52,16 @@ void fill_macsec(std::uint8_t* c) {
   put<m::log_max_macsec_offload>(c, kLogMacsecs);
   put<m::min_log_macsec_full_replay_window>(c, kLogLeastWindow);
   put<m::max_log_macsec_full_replay_window>(c, kLogMostWindow);
+}
+
+void fill_psp(std::uint8_t* c) {
+  using p = prm::psp::cap;
+  put<p::psp_crypto_offload>(c, 1);
+  put<p::psp_crypto_esp_aes_gcm_256_encrypt>(c, 1);
+  put<p::psp_crypto_esp_aes_gcm_128_encrypt>(c, 1);
+  put<p::psp_crypto_esp_aes_gcm_256_decrypt>(c, 1);
+  put<p::psp_crypto_esp_aes_gcm_128_decrypt>(c, 1);
+  put<p::log_max_num_of_psp_spi>(c, kLogPspSpis);
 }
 
 }  // namespace hcasim::fw

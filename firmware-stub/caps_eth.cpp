@@ -137,6 +137,8 @@ void fill_ethernet(const Options& options, std::uint8_t* c) {
   put<e::swp>(c, 1);
   put<e::swp_csum>(c, 1);
   put<e::swp_lso>(c, 1);
+  // Linux sends PSP by it. That the checksum field holds a sum of its pseudo header makes no difference here.
+  put<e::swp_csum_l4_partial>(c, options.psp() ? 1 : 0);
   put<e::max_vxlan_udp_ports>(c, VxlanPorts::kMost);
   put<e::enhanced_multi_pkt_send_wqe>(c, options.generation->has.enhanced_mpw ? 1 : 0);
   // Of ESP, in WQEs of boards that encrypt.

@@ -96,6 +96,8 @@ void fill_table(const Options& options, FlowTableType type, std::uint8_t* c) {
   put<typename T::reformat_del_esp_transport_over_udp>(c, reformat(REFORMAT_TYPE_DEL_ESP_TRANSPORT_OVER_UDP));
   put<typename T::macsec_encrypt>(c, action(kFlowEncrypt));
   put<typename T::macsec_decrypt>(c, action(kFlowDecrypt));
+  put<prm::psp::table_psp_encrypt<T::bit_off>>(c, options.psp() && action(kFlowEncrypt));
+  put<prm::psp::table_psp_decrypt<T::bit_off>>(c, options.psp() && action(kFlowDecrypt));
   put<typename T::reformat_add_macsec>(c, reformat(REFORMAT_TYPE_ADD_MACSEC));
   put<typename T::reformat_remove_macsec>(c, reformat(REFORMAT_TYPE_DEL_MACSEC));
   if (action(kFlowModify)) {

@@ -36,6 +36,7 @@ Firmware::Firmware(const sc_core::sc_module_name& name, Device& device, Function
       fw_tracer_("fw_tracer", *this),
       enabled_(!options_.vf) {
   function_.vport().vhca_id = options_.vhca_id;
+  function_.psp().set_owner(options_.node_guid);
 }
 
 Firmware* Firmware::managed(std::uint32_t number) {

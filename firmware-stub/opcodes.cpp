@@ -48,6 +48,7 @@ bool has_pkeys(const Caps& c) { return has_vport(c) || has_roce(c); }
 bool has_signature(const Caps& c) { return c.get<prm::cmd_hca_cap::sho>() != 0; }
 bool has_memic(const Caps& c) { return c.get<prm::device_mem_cap::memic>(CapGroup::kDeviceMemory) != 0; }
 bool has_odp(const Caps& c) { return c.get<prm::cmd_hca_cap::pg>() != 0; }
+bool has_psp(const Caps& c) { return c.get<prm::psp::cap_psp>() != 0; }
 constexpr bool (*kAlways)(const Caps&) = nullptr;
 
 std::vector<Opcode> make_table() {

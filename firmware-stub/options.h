@@ -51,6 +51,7 @@ struct Options {
     return port_tables && ports != 1 && !vf && link == Link::kEthernet && generation->has.flow_rewrite;
   }
   bool crypto = false;  // of the boards of a chip that can encrypt one that may
+  bool psp() const { return encrypts() && generation->has.psp; }
   bool encrypts() const { return crypto && link == Link::kEthernet && generation->has.crypto; }
   // Time limit of commands that is announced to the driver, ms; 0: none, and it takes its own.
   std::uint32_t command_limit_ms = 0;

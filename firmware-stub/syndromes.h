@@ -48,7 +48,8 @@
   X(GeneralFeature, 0x5a011e, kBadParam, kCapNotOffered, "ranges, aliases not offered")                   \
   X(GeneralNumber, 0x5a011f, kBadRes, kNoObject, "no such general object")                                \
   X(GeneralBusy, 0x5a0120, kBadResState, kDestroyBusy, "general object in use")                           \
-  X(DekPurpose, 0x5a0160, kBadParam, kCapNotOffered, "a key for something other than TLS, IPsec, MACsec") \
+  X(DekPurpose, 0x5a0160, kBadParam, kCapNotOffered,                                                      \
+    "a key for something other than TLS, IPsec, MACsec, PSP")                                             \
   X(DekSize, 0x5a0161, kBadParam, kCapNotOffered, "a key's size is neither 128 nor 256 bits")             \
   X(DekLimit, 0x5a0162, kLim, kCount, "no more encryption keys")                                          \
   X(DekNumber, 0x5a0163, kBadRes, kNoObject, "no such encryption key")                                    \
@@ -63,6 +64,8 @@
   X(MacsecBusy, 0x5a0176, kBadResState, kDestroyBusy, "object of MACsec in use")                          \
   X(MacsecFeature, 0x5a0177, kBadParam, kCapNotOffered,                                                   \
     "an object of MACsec that encrypts from further on, or whose state is not valid")                     \
+  X(PspCount, 0x5a0178, kBadParam, kCapLimit, "no SPI, or more than log_max_num_of_psp_spi")              \
+  X(PspSpent, 0x5a0179, kLim, kCount, "no SPIs left until the device key is rotated")                     \
   X(SchedHierarchy, 0x5a0121, kBadParam, kCapNotOffered, "scheduling hierarchy not offered")              \
   X(SchedType, 0x5a0122, kBadParam, kSched, "scheduling element's type not offered")                      \
   X(SchedParent, 0x5a0123, kBadParam, kSched, "no such parent, or tree too deep")                         \

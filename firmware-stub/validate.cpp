@@ -8,6 +8,7 @@
 
 #include "firmware-stub/firmware.h"
 #include "prm/info.h"
+#include "prm/psp.h"
 #include "prm/qos.h"
 
 namespace hcasim::fw {
@@ -75,6 +76,10 @@ const std::vector<std::uint8_t>& field_bits(std::uint16_t opcode) {
       fields.add<prm::qp_ext::qos_queue_group_id_requester>();
       fields.add<prm::qp_ext::qos_queue_group_id_responder>();
     }
+    if (opcode == prm::op::CREATE_FLOW_GROUP)
+      fields.add<prm::psp::match_syndrome_of<prm::create_flow_group_in::match_criteria::bit_off>>();
+    if (opcode == prm::op::SET_FLOW_TABLE_ENTRY)
+      fields.add<prm::psp::match_syndrome_of<prm::set_fte_in::flow_context::match_value::bit_off>>();
     // What an element is, and below which one, is said when it is made.
     if (opcode == prm::op::MODIFY_SCHEDULING_ELEMENT) {
       using Context = prm::modify_scheduling_element_in::scheduling_context;

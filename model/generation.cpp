@@ -21,10 +21,10 @@ namespace {
 
 enum : unsigned { kToEdr = 0x3f, kToHdr = 0x7f, kToNdr = 0xff, kNoIb = 0 };
 
-constexpr Generation::Features kConnectX4{false, false, false, false, false, false,           false,
-                                          false, false, false, false, false, SteFormat::kNone};
-constexpr Generation::Features kConnectX5{
-    true, true, true, true, true, true, true, false, false, false, false, false, SteFormat::kConnectX5};
+constexpr Generation::Features kConnectX4{false, false, false, false, false, false, false,
+                                          false, false, false, false, false, false, SteFormat::kNone};
+constexpr Generation::Features kConnectX5{true,  true,  true,  true,  true,  true,  true,
+                                          false, false, false, false, false, false, SteFormat::kConnectX5};
 constexpr Generation::Features later(SteFormat ste) {
   Generation::Features f = kConnectX5;
   f.ptys_extended = true;
@@ -32,6 +32,7 @@ constexpr Generation::Features later(SteFormat ste) {
   f.header_split = ste == SteFormat::kConnectX7;
   f.ste = ste;
   f.port_stamps = ste == SteFormat::kConnectX6Dx || ste == SteFormat::kConnectX7;
+  f.psp = ste == SteFormat::kConnectX7;
   f.crypto = ste == SteFormat::kConnectX6Dx || ste == SteFormat::kConnectX7;
   return f;
 }

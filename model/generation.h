@@ -43,6 +43,7 @@ struct Generation {
     bool stride_cqe;     // mini CQE with the stride's index, 128 byte CQEs compressed, few strides a WQE
     bool pacing_burst;   // burst bound and typical packet size of a rate limit
     bool crypto;         // TLS in line, on boards that may encrypt
+    bool psp;            // PSP, on those
     bool header_split;   // SHAMPO: headers apart from data
     bool port_stamps;    // CQEs with the time when a frame has left the port
     bool dci_streams;    // DCIs with streams that fail one by one

@@ -245,7 +245,8 @@ struct EthSeg {
   static constexpr uint8_t kInnerIpv6 = 1 << 0, kInnerUdp = 1 << 1, kOuterIpv6 = 1 << 4, kOuterUdp = 1 << 5;
   static constexpr uint16_t kInsertVlan = 1 << 15, kInsertSvlan = 1 << 0, kInlineMask = 0x3ff;
   /// inline_hdr_sz: the first inline segment goes behind the packet of the header that this names.
-  static constexpr uint16_t kInsertTrailer = 1 << 14, kTrailerOf = 7 << 10, kTrailerOfOuterIp = 1 << 10;
+  static constexpr uint16_t kInsertTrailer = 1 << 14, kTrailerOf = 7 << 10, kTrailerOfOuterIp = 1 << 10,
+                            kTrailerOfOuterL4 = 2 << 10;
 };
 static_assert(sizeof(EthSeg) == 16 && offsetof(EthSeg, mss) == 6 && offsetof(EthSeg, inline_hdr_sz) == 12);
 

@@ -165,6 +165,9 @@
   X(kMacsecRefused, macsec_refused,  kError,  "MACsec object", "0: to be sent, 1: received",                   \
     "packet number", "syndrome 7:0: 1 authentication failed, 2 no SecTAG or a wrong one; 15:8: 1 replayed, 2 no number left", \
     "a frame was not protected, and dropped, or did not prove valid")                                         \
+  X(kPspRefused,    psp_refused,     kError,  "SPI", "0: to be sent, 1: received",                           \
+    "IV", "1 authentication failed, 2 no PSP packet or no key for it, 3 a version or an SPI that there is not", \
+    "a packet of PSP was not encrypted, and dropped, or not decrypted")                                       \
   X(kTagRefused,    tag_refused,     kError,  "XRQ number", "-", "operation or tag", "entry",                \
     "a list operation or the data of a matched message failed")                                              \
   X(kLroEnd,        lro_end,         kObject, "rqn", "segments", "reason: LroEnd in lro_end.h 7:0, bytes 63:32", \
@@ -181,6 +184,8 @@
     "SPI 63:32, sequence number 31:0", "bytes of the frame", "an ESP packet was encrypted or decrypted")      \
   X(kMacsec,        macsec,          kDetail, "MACsec object", "0: sent, 1: received",                        \
     "packet number", "bytes of the frame", "a frame was protected, or validated, by MACsec")                  \
+  X(kPsp,           psp,             kDetail, "SPI", "0: sent, 1: received", "IV",                          \
+    "bytes of the frame", "a packet of PSP was encrypted or decrypted")                                       \
   X(kPacketOut,     packet_out,      kDetail, "qpn", "serial", "PSN 23:0, BTH opcode 31:24",                 \
     "ps on the cable 31:0, bytes 63:32", "the first bit of a packet left the port")                          \
   X(kPacketIn,      packet_in,       kDetail, "qpn", "serial", "PSN 23:0, BTH opcode 31:24",                 \

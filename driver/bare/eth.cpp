@@ -205,7 +205,7 @@ CommandResult try_flow(Device& device, const FlowRule& r) {
                      : r.allow     ? kAllow
                                    : kDrop));
   in.set<C::modify_header_id>(r.modify).set<C::packet_reformat_id>(r.reformat);
-  in.set<C::encrypt_decrypt_obj_id>(r.crypto).set<C::encrypt_decrypt_type>(r.macsec ? 1 : 0);
+  in.set<C::encrypt_decrypt_obj_id>(r.crypto).set<C::encrypt_decrypt_type>(r.crypto_type);
   in.set<C::push_vlan::ethtype>(r.push_tpid);
   in.set<C::push_vlan::prio>(r.push_tci >> 13).set<C::push_vlan::vid>(r.push_tci & 0xfff);
   if (r.meter.object != 0) {
@@ -341,8 +341,9 @@ std::uint16_t Sq::post(const EthWr& wr, bool ring) {
       eth.inline_hdr_sz = static_cast<std::uint16_t>(wr.headers.size());
       std::copy_n(wr.headers.begin(), std::min(kEthInline, wr.headers.size()), eth.inline_start);
       if (!wr.trailer.empty())
-        eth.inline_hdr_sz = static_cast<std::uint16_t>(wr.headers.size() | prm::EthSeg::kInsertTrailer |
-                                                       prm::EthSeg::kTrailerOfOuterIp);
+        eth.inline_hdr_sz = static_cast<std::uint16_t>(
+            wr.headers.size() | prm::EthSeg::kInsertTrailer |
+            (wr.trailer_of_l4 ? prm::EthSeg::kTrailerOfOuterL4 : prm::EthSeg::kTrailerOfOuterIp));
     }
     append(w, eth);
     if (wr.headers.size() > kEthInline) w.insert(w.end(), wr.headers.begin() + kEthInline, wr.headers.end());

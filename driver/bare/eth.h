@@ -88,8 +88,8 @@ struct FlowRule {
   // Further actions and their arguments.
   unsigned action = 0;
   std::uint32_t counter = 0, modify = 0, reformat = 0;
-  std::uint32_t crypto = 0;  // object of IPsec or MACsec
-  bool macsec = false;
+  std::uint32_t crypto = 0;  // object of IPsec or MACsec; PSP has none
+  enum CryptoType : std::uint8_t { kIpsec = 0, kMacsec = 1, kPsp = 2 } crypto_type = kIpsec;
   std::uint16_t push_tpid = 0, push_tci = 0;
   struct Meter {
     std::uint32_t object = 0;  // 0: none
@@ -131,7 +131,8 @@ struct EthWr {
   std::uint8_t cs_flags = 0;
   std::uint16_t mss = 0;
   std::uint32_t metadata = 0;
-  std::vector<std::uint8_t> trailer;  // of the outer IP packet
+  std::vector<std::uint8_t> trailer;  // of the outer IP packet ...
+  bool trailer_of_l4 = false;         // ... and of its UDP
   std::uint32_t tis = 0;              // by which it leaves, if not by that of the queue
   // Where headers are (swp_*), for queues that may say so: offsets in bytes, even; 0: not said.
   struct Given {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// General objects ENCRYPTION_KEY (DEK): keys for TLS, IPsec and MACsec. A connection of TLS names its key in
-// a WQE, and is left with none when it goes; an object of IPsec or MACsec holds it.
+// General objects ENCRYPTION_KEY (DEK): keys for TLS, IPsec, MACsec and PSP. A connection of TLS names its
+// key in a WQE, a packet of PSP in its metadata, and is left with none when it goes; an object of IPsec or
+// MACsec holds it.
 #include "firmware-stub/firmware.h"
 #include "firmware-stub/objects/general_handlers.h"
 #include "prm/crypto.h"
+#include "prm/psp.h"
 
 namespace hcasim::fw {
 
@@ -15,7 +17,8 @@ Syndrome create_encryption_key(Firmware& fw, Command& cmd) {
   if (pd == nullptr) return Syndrome::kPdNumber;
   if (!UserContexts::may_use(cmd.uid, o.users.owner(ObjType::kPd, pdn))) return Syndrome::kNotOwner;
   const std::uint32_t purpose = cmd.get<key::purpose>();
-  if (purpose != prm::kKeyPurposeTls && purpose != prm::kKeyPurposeIpsec && purpose != prm::kKeyPurposeMacsec)
+  if (purpose != prm::kKeyPurposeTls && purpose != prm::kKeyPurposeIpsec &&
+      purpose != prm::kKeyPurposeMacsec && (purpose != prm::psp::kKeyPurpose || !fw.options().psp()))
     return Syndrome::kDekPurpose;
   const std::uint32_t size = cmd.get<key::size>();
   if (size != prm::kKeySize128 && size != prm::kKeySize256) return Syndrome::kDekSize;

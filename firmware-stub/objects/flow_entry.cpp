@@ -31,7 +31,9 @@ bool of_esp_transport(std::uint8_t type) {
          type == REFORMAT_TYPE_DEL_ESP_TRANSPORT_OVER_UDP;
 }
 
+// Null: there is none of that number; for PSP there are none.
 PlainObject* find_crypto(Objects& o, const CryptoAction& crypto) {
+  if (crypto.type == CryptoAction::kPsp) return nullptr;
   if (crypto.type == CryptoAction::kMacsec) return o.macsecs.find(crypto.object);
   return o.ipsecs.find(crypto.object);
 }
@@ -49,7 +51,8 @@ FlowEntryRefs refer_to(Firmware& fw, const FlowEntry& e) {
   for (const std::uint32_t id : e.counters) refs.others.emplace_back(o.find_flow_counter(id));
   if ((e.action & kFlowModify) != 0) refs.others.emplace_back(o.modify_headers.find(e.modify));
   if ((e.action & kFlowAso) != 0) refs.others.emplace_back(o.flow_meters.find(e.aso.object));
-  if ((e.action & kFlowCrypto) != 0) refs.others.emplace_back(find_crypto(o, e.crypto));
+  if ((e.action & kFlowCrypto) != 0)
+    if (PlainObject* crypto = find_crypto(o, e.crypto)) refs.others.emplace_back(crypto);
   if ((e.action & kFlowReformat) != 0) refs.others.emplace_back(o.reformats.find(e.reformat));
   return refs;
 }
@@ -162,7 +165,8 @@ Syndrome check_action(Firmware& fw, const FlowTable& table, const FlowTypeCaps& 
     return Syndrome::kModifyHeaderNumber;
   if (has(kFlowAso) && fw.objects().flow_meters.find(e.aso.object) == nullptr)
     return Syndrome::kFlowMeterNumber;
-  if (has(kFlowCrypto) && find_crypto(fw.objects(), e.crypto) == nullptr)
+  if (has(kFlowCrypto) && e.crypto.type != CryptoAction::kPsp &&
+      find_crypto(fw.objects(), e.crypto) == nullptr)
     return e.crypto.type == CryptoAction::kMacsec ? Syndrome::kMacsecNumber : Syndrome::kIpsecNumber;
   if (has(kFlowReformat)) {
     const auto reformat = fw.function().flows().reformats.find(e.reformat);
@@ -272,7 +276,8 @@ Syndrome set_fte(Firmware& fw, Command& cmd) {
   }
   if ((mask & kModifyCrypto) != 0) {
     const std::uint32_t crypto = cmd.get<FlowContext::encrypt_decrypt_type>();
-    if (crypto > CryptoAction::kMacsec) return Syndrome::kFlowFeature;
+    if (crypto > (fw.options().psp() ? CryptoAction::kPsp : CryptoAction::kMacsec))
+      return Syndrome::kFlowFeature;
     entry.crypto = {static_cast<CryptoAction::Type>(crypto), cmd.get<FlowContext::encrypt_decrypt_obj_id>()};
   }
   if ((mask & kModifyTag) != 0) entry.tag = cmd.get<FlowContext::flow_tag>();

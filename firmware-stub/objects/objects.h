@@ -347,6 +347,7 @@ constexpr unsigned kGeneveOptions = 1, kGeneveOptionWords = 1;  // of data
 // Arguments of rewriting lists: of an object, and objects.
 constexpr unsigned kLogHeaderArguments = 12, kLogHeaderArgumentObjects = 10;
 constexpr unsigned kLogDeks = 14, kLogIpsecs = 13, kLogMacsecs = 10;
+constexpr unsigned kLogPspSpis = 6;       // that one command makes
 constexpr unsigned kMatchDefiners = 192;  // entries of software have 8 bits for their numbers
 constexpr unsigned kFlowCounters = 1u << 16, kLogFlowCounterBulk = 10;  // the first a number
 // Counters allocated many at a time: flow_counter_bulk_alloc's units of 128, and the numbers given to them.

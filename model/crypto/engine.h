@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The card's engine for encryption. Frames pass it on their way out of a TIS and into a TIR that have TLS
 // (model/crypto/tls.h), WQEs of send queues set what it does for them; and when a flow entry says so, with an
-// object of IPsec or MACsec (model/crypto/ipsec.h, macsec.h). Its time: [engine] crypto_ns, crypto_gbps.
+// object of IPsec or MACsec (model/crypto/ipsec.h, macsec.h) or by the numbers of PSP (psp.h). Its time:
+// [engine] crypto_ns, crypto_gbps.
 #ifndef HCASIM_MODEL_CRYPTO_ENGINE_H
 #define HCASIM_MODEL_CRYPTO_ENGINE_H
 
@@ -11,6 +12,7 @@
 #include "model/crypto/dek.h"
 #include "model/crypto/ipsec.h"
 #include "model/crypto/macsec.h"
+#include "model/crypto/psp.h"
 #include "model/crypto/tls.h"
 #include "model/ctx/eth.h"
 #include "model/function/id.h"
@@ -38,6 +40,7 @@ class CryptoEngine final : public FrameCrypto {
     PerFunction<DekTable> deks;
     PerFunction<IpsecTable> ipsec;
     PerFunction<MacsecTable> macsec;
+    PerFunction<PspKeys> psp;
     EqUnit& eqs;
   };
   explicit CryptoEngine(const Blocks& blocks) : blocks_(blocks) {}
@@ -88,10 +91,24 @@ class CryptoEngine final : public FrameCrypto {
   };
   const MacsecCounters& macsec() const { return macsec_; }
 
+  // Packets of PSP.
+  struct PspCounters {
+    std::uint64_t encrypted = 0, decrypted = 0;
+    std::uint64_t not_encrypted = 0;  // dropped: no PSP packet, or no key for it
+    std::uint64_t auth_failed = 0, bad_frame = 0, unknown = 0;
+
+    template <class Archive>
+    void list_state(Archive& a) {
+      HCASIM_FIELDS(a, encrypted, decrypted, not_encrypted, auth_failed, bad_frame, unknown);
+    }
+  };
+  const PspCounters& psp() const { return psp_; }
+
   void clear();
   template <class Archive>
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, unit_, ipsec_, macsec_);
+    HCASIM_FIELDS_SINCE(7, a, psp_, psp_iv_);
   }
 
  private:
@@ -128,10 +145,16 @@ class CryptoEngine final : public FrameCrypto {
   void end_aso(FunctionId f, std::uint16_t type, std::uint32_t object, SaAso& aso, AsoResult result,
                SteeredFrame& frame) const;
 
+  bool encrypt_psp(FunctionId f, SteeredFrame& frame);
+  void decrypt_psp(FunctionId f, SteeredFrame& frame);
+  void trace_psp(FunctionId f, const SteeredFrame& frame, bool received, PspStatus status) const;
+
   Blocks blocks_;
   Occupancy unit_;
   IpsecCounters ipsec_;
   MacsecCounters macsec_;
+  PspCounters psp_;
+  std::uint64_t psp_iv_ = 0;  // the last one given
 };
 
 }  // namespace hcasim

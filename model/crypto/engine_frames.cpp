@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What flow entries have the engine do: IPsec, MACsec.
+// What flow entries have the engine do: IPsec, MACsec, PSP.
 #include <algorithm>
 
 #include "model/crypto/engine.h"
@@ -13,13 +13,16 @@ namespace hcasim {
 
 bool CryptoEngine::encrypt(Time now, FunctionId f, const CryptoAction& with, SteeredFrame& frame) {
   frame.at = std::max(now, frame.at);
+  if (with.type == CryptoAction::kPsp) return encrypt_psp(f, frame);
   return with.type == CryptoAction::kMacsec ? encrypt_macsec(f, with.object, frame)
                                             : encrypt_esp(f, with.object, frame);
 }
 
 void CryptoEngine::decrypt(Time now, FunctionId f, const CryptoAction& with, SteeredFrame& frame) {
   frame.at = std::max(now, frame.at);
-  if (with.type == CryptoAction::kMacsec)
+  if (with.type == CryptoAction::kPsp)
+    decrypt_psp(f, frame);
+  else if (with.type == CryptoAction::kMacsec)
     decrypt_macsec(f, with.object, frame);
   else
     decrypt_esp(f, with.object, frame);
@@ -188,6 +191,71 @@ void CryptoEngine::decrypt_macsec(FunctionId f, std::uint32_t object, SteeredFra
      : result != AsoResult::kOk          ? macsec_.replayed
                                          : macsec_.decrypted);
   trace_macsec(f, object, frame, true, status, result);
+}
+
+// ---- PSP ----
+
+namespace {
+
+constexpr std::uint32_t kPspUdp = 8;  // bytes of the UDP header
+
+// The PSP header and what is behind it, as the UDP header says. 0: too short for a number and an IV.
+struct PspPacket {
+  std::uint32_t at = 0, len = 0;
+  explicit PspPacket(const SteeredFrame& frame) {
+    const IpHeaders& ip = frame.headers.outer;
+    if (!ip.udp) return;
+    const std::uint32_t udp = prm::load16(frame.bytes() + ip.l4 + 4);
+    if (udp < kPspUdp + prm::psp::kHeader || ip.l4 + udp > ip.end) return;
+    at = ip.l4 + kPspUdp;
+    len = udp - kPspUdp;
+  }
+};
+
+}  // namespace
+
+void CryptoEngine::trace_psp(FunctionId f, const SteeredFrame& frame, bool received, PspStatus status) const {
+  const PspPacket p(frame);
+  const std::uint8_t* psp = frame.bytes() + p.at;
+  const std::uint32_t spi = p.len != 0 ? prm::load32(psp + prm::psp::kAtSpi) : 0;
+  const std::uint64_t iv = p.len != 0 ? prm::load64(psp + prm::psp::kAtIv) : 0;
+  if (status == PspStatus::kOk)
+    blocks_.tracer.record(traces::Point::kPsp, frame.at, {f, spi}, received ? 1 : 0, iv, frame.len());
+  else
+    blocks_.tracer.record(traces::Point::kPspRefused, frame.at, {f, spi}, received ? 1 : 0, iv,
+                          static_cast<std::uint64_t>(status));
+}
+
+bool CryptoEngine::encrypt_psp(FunctionId f, SteeredFrame& frame) {
+  const PspPacket p(frame);
+  const Dek* dek = blocks_.deks[f].find(frame.regs.a, prm::psp::kKeyPurpose);
+  bool done = false;
+  if (p.len != 0 && dek != nullptr) {
+    frame.at = pass(frame.at, p.len);
+    // Never twice with a key, which another driver may have again after a reset: no number is before the
+    // clock's.
+    psp_iv_ = std::max(psp_iv_ + 1, static_cast<std::uint64_t>(frame.at));
+    done = psp_encrypt(dek->gcm, dek->key.size(), psp_iv_, frame.writable() + p.at, p.len);
+  }
+  ++(done ? psp_.encrypted : psp_.not_encrypted);
+  trace_psp(f, frame, false, done ? PspStatus::kOk : PspStatus::kBadFrame);
+  return done;
+}
+
+void CryptoEngine::decrypt_psp(FunctionId f, SteeredFrame& frame) {
+  const PspPacket p(frame);
+  PspStatus status = PspStatus::kBadFrame;
+  if (p.len != 0) {
+    frame.at = pass(frame.at, p.len);
+    status = psp_decrypt(blocks_.psp[f], frame.writable() + p.at, p.len);
+  }
+  frame.touch();
+  frame.psp_syndrome = static_cast<std::uint8_t>(status);
+  ++(status == PspStatus::kOk           ? psp_.decrypted
+     : status == PspStatus::kAuthFailed ? psp_.auth_failed
+     : status == PspStatus::kBadFrame   ? psp_.bad_frame
+                                        : psp_.unknown);
+  trace_psp(f, frame, true, status);
 }
 
 }  // namespace hcasim

@@ -42,6 +42,22 @@ bool take(const std::uint8_t* frame, const Given& given, unsigned len, LengthsOf
   return true;
 }
 
+// An L4 header alone: further inside of the IP packet that the card's parser has found, as PSP has it behind
+// UDP.
+bool take_inner_l4(const Given& given, FrameHeaders& headers) {
+  const IpHeaders& outer = headers.outer;
+  if (!outer.version || outer.fragment || given.l4 < outer.l4) return false;
+  if (given.l4 + (given.udp ? kUdp : kTcp) > outer.end) return false;
+  IpHeaders& ip = headers.inner;
+  ip = outer;
+  ip.l4 = static_cast<std::uint16_t>(given.l4);
+  ip.protocol = given.udp ? kProtoUdp : kProtoTcp;
+  ip.udp = given.udp;
+  ip.tcp = !given.udp;
+  ip.icmp = false;
+  return true;
+}
+
 }  // namespace
 
 bool take_given_headers(const std::uint8_t* frame, const prm::EthSeg& eth, unsigned shift, LengthsOf lengths,
@@ -54,6 +70,7 @@ bool take_given_headers(const std::uint8_t* frame, const prm::EthSeg& eth, unsig
                     (eth.swp_flags & prm::EthSeg::kInnerIpv6) != 0,
                     (eth.swp_flags & prm::EthSeg::kInnerUdp) != 0};
   if (inner.l3 != 0 && inner.l3 < outer.l3) return false;
+  if (outer.l3 == 0 && outer.l4 == 0 && inner.l3 == 0) return take_inner_l4(inner, headers);
   return take(frame, outer, headers.len, lengths, headers.outer) &&
          take(frame, inner, headers.len, lengths, headers.inner);
 }

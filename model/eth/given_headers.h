@@ -16,9 +16,10 @@ inline bool gives_headers(const prm::EthSeg& eth) {
          eth.swp_inner_l4_offset != 0;
 }
 
-// Puts what the WQE gives into the places of what was found; what it does not give (offset 0) is not there.
-// shift: bytes that the card has inserted in front of the headers since. False: headers that the frame has no
-// room for, or that overlap.
+// Puts what the WQE gives into the places of what was found; what it does not give (offset 0) is not there,
+// but for an inner L4 header that is given alone: it is one of the outer IP packet that was found (PSP, as
+// Linux sends it). shift: bytes that the card has inserted in front of the headers since. False: headers that
+// the frame has no room for, or that overlap.
 bool take_given_headers(const std::uint8_t* frame, const prm::EthSeg& eth, unsigned shift, LengthsOf lengths,
                         FrameHeaders& headers);
 

@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint8_t kFin = 0x01, kPsh = 0x08, kCwr = 0x80;
 constexpr unsigned kIpv6Bytes = 40, kEspBytes = 16;  // bytes; ESP's header with the IV
 
-void segment_ip(std::uint8_t* frame, const IpHeaders& ip, const Segment& segment) {
+void segment_l3(std::uint8_t* frame, const IpHeaders& ip, const Segment& segment) {
   std::uint8_t* l3 = frame + ip.l3;
   if (ip.version == 4) {
     prm::store16(l3 + 2, ip.end - ip.l3);
@@ -20,6 +20,9 @@ void segment_ip(std::uint8_t* frame, const IpHeaders& ip, const Segment& segment
   } else if (ip.version == 6) {
     prm::store16(l3 + 4, ip.end - ip.l3 - 40);
   }
+}
+
+void segment_l4(std::uint8_t* frame, const IpHeaders& ip, const Segment& segment) {
   std::uint8_t* l4 = frame + ip.l4;
   if (ip.udp) {
     prm::store16(l4 + 4, ip.end - ip.l4);
@@ -33,10 +36,14 @@ void segment_ip(std::uint8_t* frame, const IpHeaders& ip, const Segment& segment
 }  // namespace
 
 std::uint32_t put_trailer(std::uint8_t* frame, const IpHeaders& ip, const std::uint8_t* trailer,
-                          std::uint32_t len) {
+                          std::uint32_t len, TrailerOf of) {
   std::memcpy(frame + ip.end, trailer, len);
   std::uint8_t* field = frame + ip.l3 + (ip.version == 4 ? 2 : 4);
   prm::store16(field, prm::load16(field) + len);
+  if (of == TrailerOf::kL4 && ip.udp) {
+    std::uint8_t* udp = frame + ip.l4 + 4;
+    prm::store16(udp, prm::load16(udp) + len);
+  }
   return ip.end + len;
 }
 
@@ -51,8 +58,13 @@ void advance_esp(std::uint8_t* frame, const IpHeaders& ip, std::uint32_t index) 
 }
 
 void make_segment(std::uint8_t* frame, const FrameHeaders& headers, const Segment& segment) {
-  if (headers.inner.version) segment_ip(frame, headers.inner, segment);
-  segment_ip(frame, headers.outer, segment);
+  const IpHeaders &outer = headers.outer, &inner = headers.inner;
+  if (inner.version) {
+    if (inner.l3 != outer.l3) segment_l3(frame, inner, segment);
+    segment_l4(frame, inner, segment);
+  }
+  segment_l3(frame, outer, segment);
+  segment_l4(frame, outer, segment);
 }
 
 }  // namespace hcasim

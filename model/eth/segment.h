@@ -27,8 +27,9 @@ void advance_esp(std::uint8_t* frame, const IpHeaders& ip, std::uint32_t index);
 
 // Bytes behind the IP packet, whose length covers them afterwards, unlike its headers' lengths; checksums are
 // made afterwards. There is room for them. Returns the frame's length.
+enum class TrailerOf : std::uint8_t { kIp, kL4 };  // kL4: UDP's length covers them, too
 std::uint32_t put_trailer(std::uint8_t* frame, const IpHeaders& ip, const std::uint8_t* trailer,
-                          std::uint32_t len);
+                          std::uint32_t len, TrailerOf of);
 
 }  // namespace hcasim
 #endif

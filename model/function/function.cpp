@@ -29,6 +29,7 @@ void Function::drop_objects() {
   deks_.clear();
   ipsec_.clear();
   macsec_.clear();
+  psp_.clear();
   steering_.clear();
   qps_.clear();
   cqs_.clear();

@@ -15,6 +15,7 @@
 #include "model/crypto/dek.h"
 #include "model/crypto/ipsec.h"
 #include "model/crypto/macsec.h"
+#include "model/crypto/psp.h"
 #include "model/ctx/eth.h"
 #include "model/ctx/q_counters.h"
 #include "model/ctx/qp.h"
@@ -64,6 +65,7 @@ class Function {
   DekTable& deks() { return deks_; }
   IpsecTable& ipsec() { return ipsec_; }
   MacsecTable& macsec() { return macsec_; }
+  PspKeys& psp() { return psp_; }
   QCounters& q_counters() { return q_counters_; }
   Qos& qos() { return qos_; }
   // Its plug: addresses
@@ -96,6 +98,7 @@ class Function {
     } addresses{vport_};
     HCASIM_FIELDS(a, addresses, qps_, cqs_, eqs_, mkeys_, psvs_, eth_, deks_, ipsec_, macsec_, q_counters_,
                   qos_, flows_, sw_steering_, steering_, uars_, memic_);
+    HCASIM_FIELDS_SINCE(7, a, psp_);
     if constexpr (Archive::kLoads)
       for (auto& [number, rq] : eth_.rqs) rq.function = id_;
   }
@@ -104,6 +107,7 @@ class Function {
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, health_, vport_, qps_, cqs_, eqs_, mkeys_, psvs_, eth_, deks_, ipsec_, macsec_,
                   q_counters_, qos_, flows_, sw_steering_, steering_, uars_, memic_, gateway_, bad_accesses_);
+    HCASIM_FIELDS_SINCE(7, a, psp_);
     if constexpr (Archive::kLoads)
       for (auto& [number, rq] : eth_.rqs) rq.function = id_;
   }
@@ -124,6 +128,7 @@ class Function {
   DekTable deks_;
   IpsecTable ipsec_;
   MacsecTable macsec_;
+  PspKeys psp_;
   QCounters q_counters_;
   Qos qos_;
   FlowSteering flows_;

@@ -141,7 +141,9 @@ WqeFault Requester::finish_frame(Time& ready, Qp& qp, const SendWqe& wqe, std::u
   if (!wqe.trailer.empty()) {
     if (h.outer.version == 0) return WqeFault::kHeaders;
     if (large) advance_esp(frame, h.outer, wqe.sent);
-    len = put_trailer(frame, h.outer, wqe.trailer.data(), static_cast<std::uint32_t>(wqe.trailer.size()));
+    const bool of_l4 = (wqe.eth.inline_hdr_sz & EthSeg::kTrailerOf) == EthSeg::kTrailerOfOuterL4;
+    len = put_trailer(frame, h.outer, wqe.trailer.data(), static_cast<std::uint32_t>(wqe.trailer.size()),
+                      of_l4 ? TrailerOf::kL4 : TrailerOf::kIp);
   }
   put_checksums(frame, h, wqe.eth.cs_flags);
   return WqeFault::kNone;

@@ -52,6 +52,7 @@ struct SteeredFrame {
   FrameTrail trail;
   std::uint8_t ipsec_syndrome = 0;   // EspStatus, of what has been decrypted
   std::uint8_t macsec_syndrome = 0;  // MacsecStatus
+  std::uint8_t psp_syndrome = 0;     // PspStatus
   bool unprotected = false;          // should have been encrypted, and was not: does not leave
   Time at = 0;                       // E-Switch, encryption: when it is as far as it has come
   std::uint64_t version = 0;         // 0: as it came. Frames of the same version in one walk are alike.

@@ -103,9 +103,11 @@ struct MeterAction {
   }
 };
 
-// kFlowDecrypt, kFlowEncrypt: by which object (encrypt_decrypt_type, encrypt_decrypt_obj_id).
+// kFlowDecrypt, kFlowEncrypt: by which object (encrypt_decrypt_type, encrypt_decrypt_obj_id). PSP has none: a
+// received packet's key follows from its SPI, that of one to be sent is the DEK whose number is in register
+// A.
 struct CryptoAction {
-  enum Type : std::uint8_t { kIpsec = 0, kMacsec = 1 } type = kIpsec;
+  enum Type : std::uint8_t { kIpsec = 0, kMacsec = 1, kPsp = 2 } type = kIpsec;
   std::uint32_t object = 0;
 
   template <class Archive>

@@ -7,6 +7,7 @@
 #include "model/steer/lookup_time.h"
 #include "model/steer/ste_layer.h"
 #include "prm/field.h"
+#include "prm/psp.h"
 
 namespace hcasim {
 
@@ -175,6 +176,7 @@ void fill_misc2(const SteeredFrame& steered, std::uint8_t* misc) {
   prm::set<Misc2::metadata_reg_a>(misc, r.a);
   prm::set<Misc2::ipsec_syndrome>(misc, steered.ipsec_syndrome);
   prm::set<Misc2::macsec_syndrome>(misc, steered.macsec_syndrome);
+  prm::set<prm::psp::match_syndrome>(misc, steered.psp_syndrome);
 }
 
 // The words of GTP-U's header; those behind the first two are there if its flags say so.
@@ -279,7 +281,7 @@ MatchParam all_matchable() {
   std::uint8_t* misc2 = m.data() + 3 * kMatchBlock;
   // Four MPLS labels, then the registers C7 to C0 and A.
   std::memset(misc2, 0xff, Misc2::metadata_reg_a::bit_off / 8 + 4);
-  all_ones<Misc2::ipsec_syndrome, Misc2::macsec_syndrome>(misc2);
+  all_ones<Misc2::ipsec_syndrome, Misc2::macsec_syndrome, prm::psp::match_syndrome>(misc2);
   std::uint8_t* misc3 = m.data() + 4 * kMatchBlock;
   all_ones<Misc3::inner_tcp_seq_num, Misc3::outer_tcp_seq_num, Misc3::inner_tcp_ack_num,
            Misc3::outer_tcp_ack_num, Misc3::outer_vxlan_gpe_vni, Misc3::outer_vxlan_gpe_next_protocol,

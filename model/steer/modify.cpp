@@ -5,6 +5,7 @@
 #include "model/eth/checksum.h"
 #include "model/simulation_context.h"
 #include "model/steer/actions.h"
+#include "prm/psp.h"
 
 namespace hcasim {
 
@@ -93,6 +94,7 @@ Place place_of(std::uint32_t field, const FrameHeaders* h) {
     case ACTION_IN_FIELD_METADATA_REG_B:
       return reg();
     case ACTION_IN_FIELD_IPSEC_SYNDROME:
+    case prm::psp::kFieldSyndrome:
       return at(h != nullptr, Part::kSyndrome, 0, 1);
     default:
       if (field >= ACTION_IN_FIELD_METADATA_REG_C_0 && field <= ACTION_IN_FIELD_METADATA_REG_C_7)
@@ -107,6 +109,10 @@ auto& register_of(Registers& regs, std::uint32_t field) {
   if (field == ACTION_IN_FIELD_METADATA_REG_A) return regs.a;
   if (field == ACTION_IN_FIELD_METADATA_REG_B) return regs.b;
   return regs.c[(field - ACTION_IN_FIELD_METADATA_REG_C_0) & 7];
+}
+
+std::uint32_t syndrome_of(const SteeredFrame& frame, std::uint32_t field) {
+  return field == prm::psp::kFieldSyndrome ? frame.psp_syndrome : frame.ipsec_syndrome;
 }
 
 std::uint32_t ones(unsigned width) { return width >= 32 ? ~0u : (1u << width) - 1; }
@@ -143,14 +149,16 @@ std::uint8_t* SteeredFrame::writable() {
 
 unsigned field_width(std::uint32_t field) { return place_of(field, nullptr).width; }
 
-bool field_writable(std::uint32_t field) { return field != prm::k::ACTION_IN_FIELD_IPSEC_SYNDROME; }
+bool field_writable(std::uint32_t field) {
+  return field != prm::k::ACTION_IN_FIELD_IPSEC_SYNDROME && field != prm::psp::kFieldSyndrome;
+}
 
 bool read_field(const SteeredFrame& frame, std::uint32_t field, std::uint32_t& v) {
   v = 0;
   const Place p = place_of(field, &frame.headers);
   if (p.part == Part::kNone) return false;
   v = p.part == Part::kRegister   ? register_of(frame.regs, field)
-      : p.part == Part::kSyndrome ? frame.ipsec_syndrome
+      : p.part == Part::kSyndrome ? syndrome_of(frame, field)
                                   : load(frame.bytes() + p.at, p.size) >> p.shift & ones(p.width);
   return true;
 }

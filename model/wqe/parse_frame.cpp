@@ -93,8 +93,9 @@ void parse_frame_wqe(const std::uint8_t* bytes, std::size_t len, std::size_t at,
   if (!take_eth(bytes, len, at, w) || (many && w.header_len != 0))
     return refuse(w, prm::CqeSyndrome::kLocalQpOp, WqeFault::kSegment);
   trailer = qp.tls && inserts_trailer(w.eth);
-  const bool of_ip = (w.eth.inline_hdr_sz & prm::EthSeg::kTrailerOf) == prm::EthSeg::kTrailerOfOuterIp;
-  if ((trailer && (many || !of_ip)) || !each_segment(bytes, len, at, on_inline, on_data) || trailer)
+  const unsigned of = w.eth.inline_hdr_sz & prm::EthSeg::kTrailerOf;
+  const bool of_outer = of == prm::EthSeg::kTrailerOfOuterIp || of == prm::EthSeg::kTrailerOfOuterL4;
+  if ((trailer && (many || !of_outer)) || !each_segment(bytes, len, at, on_inline, on_data) || trailer)
     return refuse(w, prm::CqeSyndrome::kLocalQpOp, WqeFault::kSegment);
   if (w.opcode == WqeOp::kLso) {
     if (w.header_len == 0 || w.header_len != w.bytes.size() || w.eth.mss == 0)

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "eth_fixture.h"
@@ -20,9 +21,9 @@ class CryptoTest : public ::testing::Test {
   using In = prm::general_obj_in_cmd_hdr;
   using Out = prm::general_obj_out_cmd_hdr;
 
-  CryptoTest() {
-    machine.add_hca("link=eth,generation=connectx6dx,crypto=on");
-    machine.add_hca("link=eth,generation=connectx6dx");
+  explicit CryptoTest(const std::string& generation = "connectx6dx") {
+    machine.add_hca("link=eth,crypto=on,generation=" + generation);
+    machine.add_hca("link=eth,generation=" + generation);
     machine.start();
     dev = std::make_unique<Device>(machine.function(0));
     dev->probe();
@@ -32,13 +33,14 @@ class CryptoTest : public ::testing::Test {
     in.set<In::obj_type>(type).set<In::obj_id>(id);
     return dev->exec(in, Out::bytes + 0x80);
   }
-  // key: 128 bits.
+  // key: 128 or 256 bits.
   std::unique_ptr<EthObject> make_dek(unsigned purpose, const std::vector<std::uint8_t>& key) {
     constexpr auto kType = prm::k::GENERAL_OBJECT_TYPES_ENCRYPTION_KEY;
     Mailbox in(prm::op::CREATE_GENERAL_OBJECT, prm::create_key::kBytes);
     in.set<In::obj_type>(kType);
     in.set<prm::create_key::purpose>(purpose).set<prm::create_key::pd>(link->pd.pdn());
-    std::copy(key.begin(), key.end(), in.end() - 16);
+    in.set<prm::create_key::size>(key.size() == 32 ? prm::kKeySize256 : prm::kKeySize128);
+    std::copy(key.begin(), key.end(), in.end() - static_cast<std::ptrdiff_t>(key.size()));
     const auto id = static_cast<std::uint32_t>(dev->exec(in, Out::bytes).must().get<Out::obj_id>());
     return std::make_unique<EthObject>(
         *dev, id, [this, id] { return general(prm::op::DESTROY_GENERAL_OBJECT, kType, id); });

@@ -131,7 +131,7 @@ class MacsecTest : public CryptoTest {
     p.to = {{FlowDest::kTable, check.table}};
     p.action = kEncrypt | kReformat;
     p.reformat = reformat(prm::k::REFORMAT_TYPE_ADD_MACSEC, tag, 0, words);
-    p.crypto = sa, p.macsec = true;
+    p.crypto = sa, p.crypto_type = FlowRule::kMacsec;
     rules.push_back(std::make_unique<EthObject>(make_flow(*dev, p)));
     set_flow_root(*dev, first.table, kNicTxTable).must();
     tx_root = first.table;
@@ -172,7 +172,7 @@ class MacsecTest : public CryptoTest {
     v.to = {{FlowDest::kTable, check.table}};
     v.action = kDecrypt | kModify;
     v.modify = objects.back()->number();
-    v.crypto = sa, v.macsec = true;
+    v.crypto = sa, v.crypto_type = FlowRule::kMacsec;
     rules.push_back(std::make_unique<EthObject>(make_flow(*dev, v)));
     link->steer_to(0);
     arrives.reset();
@@ -413,9 +413,9 @@ TEST_F(MacsecTest, WhatIsNotOffered) {
   FlowRule r;
   r.table = p.table, r.group = p.group, r.type = kNicTxTable, r.allow = true;
   r.action = kEncrypt;
-  r.crypto = sa + 1, r.macsec = true;
+  r.crypto = sa + 1, r.crypto_type = FlowRule::kMacsec;
   EXPECT_FALSE(try_flow(*dev, r).ok()) << "no such object";
-  r.crypto = sa, r.macsec = false;
+  r.crypto = sa, r.crypto_type = FlowRule::kIpsec;
   EXPECT_FALSE(try_flow(*dev, r).ok()) << "no object of IPsec";
 }
 

@@ -250,6 +250,13 @@ TEST(Generation, EncryptionIsOfferedByBoardsThatMay) {
         EXPECT_EQ(caps.get<Rx::macsec_encrypt>(CapGroup::kFlowTable), 0u);
         EXPECT_EQ(caps.get<prm::macsec_cap::macsec_epn>(CapGroup::kMacsec), want);
         EXPECT_EQ(caps.current(static_cast<std::uint16_t>(CapGroup::kMacsec)) != nullptr, want == 1);
+        const unsigned psp = want == 1 && generation.has.psp ? 1 : 0;
+        EXPECT_EQ(caps.get<prm::psp::cap_psp>(), psp) << generation.key;
+        EXPECT_EQ(caps.get<prm::psp::cap::psp_crypto_offload>(CapGroup::kPsp), psp);
+        EXPECT_EQ(caps.get<prm::psp::table_psp_decrypt<Rx::bit_off>>(CapGroup::kFlowTable), psp);
+        EXPECT_EQ(caps.get<prm::psp::table_psp_encrypt<Tx::bit_off>>(CapGroup::kFlowTable), psp);
+        EXPECT_EQ(caps.get<prm::psp::table_psp_encrypt<Rx::bit_off>>(CapGroup::kFlowTable), 0u);
+        EXPECT_EQ(caps.current(static_cast<std::uint16_t>(CapGroup::kPsp)) != nullptr, psp == 1);
         EXPECT_EQ(caps.get<tls::tls_1_2_aes_gcm_128>(CapGroup::kTls), want);
         EXPECT_EQ(caps.get<tls::tls_1_2_aes_gcm_256>(CapGroup::kTls), want);
         EXPECT_EQ(caps.get<tls::tls_1_3_aes_gcm_128>(CapGroup::kTls), 0u);

@@ -123,7 +123,7 @@ class Macsec : public World {
       FlowRule p = out_.rule();
       p.to = {{FlowDest::kTable, sent_.table.number()}};
       p.action = kEncryptAction | kReformatAction;
-      p.reformat = reformats_[0].number(), p.crypto = sa_[0].number(), p.macsec = true;
+      p.reformat = reformats_[0].number(), p.crypto = sa_[0].number(), p.crypto_type = FlowRule::kMacsec;
       crypto_rules_.push_back(make_flow(link_.dev, p));
     }
     FlowRule r = checked_.rule();
@@ -135,7 +135,7 @@ class Macsec : public World {
     v.value = tagged(0x88e5);
     v.to = {{FlowDest::kTable, checked_.table.number()}};
     v.action = kDecryptAction | kModifyAction, v.modify = marker_.number();
-    v.crypto = sa_[1].number(), v.macsec = true;
+    v.crypto = sa_[1].number(), v.crypto_type = FlowRule::kMacsec;
     crypto_rules_.push_back(make_flow(link_.dev, v));
   }
   void modify(std::uint32_t id, Dice& dice) {

@@ -6,6 +6,7 @@
 #include "model/crypto/dek.h"
 #include "model/crypto/ipsec.h"
 #include "model/crypto/macsec.h"
+#include "model/crypto/psp.h"
 #include "model/ctx/cache.h"
 #include "model/ctx/eth.h"
 #include "model/ctx/qp.h"
@@ -169,6 +170,12 @@ TEST(StateLists, KeysAndRecordsOfTlsInTheirMiddle) {
   expect_listed(none, some, [](IpsecTable& t) { t.create(1, {}); });
   MacsecTable no_macsec, macsec;
   expect_listed(no_macsec, macsec, [](MacsecTable& t) { t.create(1, {}); });
+  PspKeys first_keys, rotated;
+  expect_listed(first_keys, rotated, [](PspKeys& k) { k.rotate(); });
+  expect_listed(first_keys, rotated, [](PspKeys& k) {
+    std::vector<std::uint8_t> key;
+    k.generate(16, key);
+  });
   EthTable plain, encrypts;
   expect_listed(plain, encrypts, [](EthTable& t) { t.tises[1].tls.emplace(); });
   expect_listed(plain, encrypts, [](EthTable& t) { t.tirs[1].tls.emplace(); });

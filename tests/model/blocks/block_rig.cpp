@@ -25,7 +25,7 @@ BlockRig::BlockRig()
       cc({profile, tracer, port, rdma, both_qps()}),
       tags({tracer, scheduler, both_qps(), cqs}),
       crypto({profile, tracer, both(idle_eth, eth), both(idle_deks, deks), both(idle_ipsec, ipsec),
-              both(idle_macsec, macsec), eqs}),
+              both(idle_macsec, macsec), both(idle_psp, psp), eqs}),
       requester("requester", {profile,
                               tracer,
                               faults,

@@ -153,6 +153,7 @@ struct BlockRig {
   DekTable idle_deks, deks;
   IpsecTable idle_ipsec, ipsec;
   MacsecTable idle_macsec, macsec;
+  PspKeys idle_psp, psp;
   CryptoEngine crypto;
   // SystemC modules both, so they are made with the rest; who tests one connects it, and leaves the other
   // out.
