@@ -499,15 +499,25 @@ TEST_F(Replay, SurvivesDamagedRecordings) {
   }
   std::mt19937 random(11);
   const std::string packed = bytes_of(file("r"));
+  const std::string records = records_of(file("r"));
+  // Of some bits of a file nothing depends: of the end mark's lengths, and where its blocks are filled up.
+  const auto all_there = [&](const std::string& path) {
+    traces::StreamReader in;
+    std::string err, read(records.size(), '\0');
+    std::uint8_t more = 0;
+    return in.open(path, test::kRecordingMagic, test::kRecordingVersion, &err) &&
+           in.read(read.data(), read.size()) && !in.read(more) && in.warning().empty() && read == records;
+  };
   for (unsigned i = 0; i < 8; ++i) {  // as a disk would
     std::string spoiled = packed;
     spoiled[random() % spoiled.size()] ^= static_cast<char>(1 + random() % 255);
     write_bytes(file("s"), spoiled);
     const Ran ran = replay(file("s"));
     EXPECT_LE(ran.status, 2) << ran.text;
-    EXPECT_THAT(ran.text, Not(HasSubstr("as recorded; statistics")));
+    if (!all_there(file("s"))) {
+      EXPECT_THAT(ran.text, Not(HasSubstr("as recorded; statistics")));
+    }
   }
-  const std::string records = records_of(file("r"));
   for (unsigned i = 0; i < 60; ++i) {  // as somebody would who knows the format
     std::string spoiled = records;
     for (unsigned k = 0; k <= i % 3; ++k) {
