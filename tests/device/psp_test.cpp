@@ -17,28 +17,23 @@ namespace {
 
 namespace psp = prm::psp;
 using prm::EthSeg;
+using psp_packets::at_psp;
 using psp_packets::Bytes;
+using psp_packets::encapsulated;
+using psp_packets::ip_header;
+using psp_packets::kEth;
+using psp_packets::kIpv4;
+using psp_packets::kTcp;
+using psp_packets::kUdp;
+using psp_packets::set_ip;
 
 constexpr unsigned kModify = 0x40, kDecrypt = 0x1000, kEncrypt = 0x2000;
-constexpr std::size_t kEth = 14, kIpv4 = 20, kIpv6 = 40, kUdp = 8, kTcp = 20;
 constexpr std::uint32_t kMarker = 3u << 30;
 constexpr unsigned kSyndromeAt = 23;  // in the register that CQEs show
 
 Bytes part(const Bytes& b, std::size_t from, std::size_t to) {
   return {b.begin() + static_cast<std::ptrdiff_t>(from), b.begin() + static_cast<std::ptrdiff_t>(to)};
 }
-std::size_t ip_header(const Frame& f) { return f[12] == 0x86 ? kIpv6 : kIpv4; }
-std::size_t at_psp(const Frame& f) { return kEth + ip_header(f) + kUdp; }
-void set_ip(Frame& f, std::size_t bytes_behind, std::uint8_t protocol) {
-  if (f[12] == 0x86) {
-    prm::store16(f.data() + kEth + 4, static_cast<std::uint32_t>(bytes_behind));
-    f[kEth + 6] = protocol;
-  } else {
-    prm::store16(f.data() + kEth + 2, static_cast<std::uint32_t>(kIpv4 + bytes_behind));
-    f[kEth + 9] = protocol;
-  }
-}
-
 class PspTest : public CryptoTest {
  protected:
   PspTest() : CryptoTest("connectx7") {}
@@ -142,23 +137,6 @@ class PspTest : public CryptoTest {
 
   // ---- Frames
 
-  // The frame with UDP's and PSP's headers in front of its TCP, as the kernel makes it: lengths without the
-  // ICV, an IV of zero, no UDP checksum.
-  static Frame encapsulated(const Frame& inside, std::uint32_t spi, unsigned version = 0) {
-    const std::size_t l4 = kEth + ip_header(inside);
-    Frame f = part(inside, 0, l4);
-    psp_packets::Head head;
-    head.version = version;
-    const Bytes p = psp_packets::packet(spi, part(inside, l4, inside.size()), head);
-    Bytes udp(kUdp);
-    prm::store16(udp.data(), 0xbeef);
-    prm::store16(udp.data() + 2, psp::kUdpPort);
-    prm::store16(udp.data() + 4, static_cast<std::uint32_t>(kUdp + p.size() - psp::kIcv));
-    f.insert(f.end(), udp.begin(), udp.end());
-    f.insert(f.end(), p.begin(), p.end() - psp::kIcv);
-    set_ip(f, f.size() - l4, 17);
-    return f;
-  }
   EthWr to_send(const Frame& inside, std::uint32_t key) const {
     EthWr wr;
     wr.given.inner_l4 = static_cast<unsigned>(kEth + ip_header(inside) + kUdp + psp::kHeader);
@@ -187,11 +165,7 @@ class PspTest : public CryptoTest {
   }
   // A packet that another card has sealed.
   Frame receive(const Bytes& sealed) {
-    Frame f = encapsulated(l4_frame(L4{}), 0);
-    f.resize(at_psp(f));
-    f.insert(f.end(), sealed.begin(), sealed.end());
-    prm::store16(f.data() + kEth + kIpv4 + 4, static_cast<std::uint32_t>(kUdp + sealed.size()));
-    set_ip(f, kUdp + sealed.size(), 17);
+    const Frame f = psp_packets::in_udp(l4_frame(L4{}), sealed, kUdp + sealed.size());
     EthWr wr;
     wr.cs_flags = EthSeg::kL3Csum;
     return send(f, wr);

@@ -37,11 +37,12 @@ inline CommandResult query_general(Device& d, std::uint32_t type, std::uint32_t 
   return d.exec(in.set<H::obj_type>(type).set<H::obj_id>(id), prm::general_obj_out_cmd_hdr::bytes + 0x100);
 }
 
-// key: 128 bits.
+// key: 128 or 256 bits.
 inline EthObject make_dek(Device& d, const Pd& pd, unsigned purpose, const std::vector<std::uint8_t>& key) {
   Mailbox in(prm::op::CREATE_GENERAL_OBJECT, prm::create_key::kBytes);
   in.set<prm::create_key::purpose>(purpose).set<prm::create_key::pd>(pd.pdn());
-  std::copy(key.begin(), key.end(), in.end() - 16);
+  in.set<prm::create_key::size>(key.size() == 32 ? prm::kKeySize256 : prm::kKeySize128);
+  std::copy(key.begin(), key.end(), in.end() - static_cast<std::ptrdiff_t>(key.size()));
   return make_general(d, in, prm::k::GENERAL_OBJECT_TYPES_ENCRYPTION_KEY);
 }
 

@@ -39,6 +39,7 @@ const std::vector<WorldKind>& world_kinds() {
       {"ipsec", K::kEth, K::kLatest, alone<make_ipsec>, "ipsec_encrypted ipsec_decrypted"},
       {"ipsec-packets", K::kEth, K::kLatest, alone<make_ipsec_packets>, "ipsec_encrypted ipsec_decrypted"},
       {"macsec", K::kEth, K::kLatest, alone<make_macsec>, "macsec_encrypted macsec_decrypted"},
+      {"psp", K::kEth, K::kLatest, alone<make_psp>, "psp_encrypted psp_decrypted"},
       {"switchdev", K::kEth, K::kSwitch, make_switchdev, "switch_lookups"},
       {"legacy", K::kEth, K::kSwitch, make_legacy, "rx_packets"},
       {"aggregate", K::kEth, K::kTwoPorts, make_aggregate, "tx_packets"},

@@ -80,6 +80,7 @@ std::unique_ptr<World> make_tls(Device& device);
 std::unique_ptr<World> make_ipsec(Device& device);          // ESP that the driver makes
 std::unique_ptr<World> make_ipsec_packets(Device& device);  // ... that the card makes
 std::unique_ptr<World> make_macsec(Device& device);
+std::unique_ptr<World> make_psp(Device& device);
 std::unique_ptr<World> make_switchdev(Device& device, const Others& others);  // an FDB, its actions, ACLs
 std::unique_ptr<World> make_legacy(Device& device, const Others& others);     // what is settled of vports
 std::unique_ptr<World> make_aggregate(Device& device, const Others& others);  // a LAG, by queue and by table

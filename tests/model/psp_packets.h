@@ -75,5 +75,47 @@ inline Bytes opened(Bytes p, const Bytes& key) {
   return {p.begin() + kHead, p.end() - kIcv};
 }
 
+// ---- In Ethernet frames without tags and IP options
+
+constexpr std::size_t kEth = 14, kIpv4 = 20, kIpv6 = 40, kUdp = 8, kTcp = 20;
+constexpr unsigned kPort = 1000;
+
+inline std::size_t ip_header(const Bytes& f) { return f[12] == 0x86 ? kIpv6 : kIpv4; }
+inline std::size_t at_psp(const Bytes& f) { return kEth + ip_header(f) + kUdp; }
+inline void set_ip(Bytes& f, std::size_t bytes_behind, std::uint8_t protocol) {
+  if (f[12] == 0x86) {
+    prm::store16(f.data() + kEth + 4, static_cast<std::uint32_t>(bytes_behind));
+    f[kEth + 6] = protocol;
+  } else {
+    prm::store16(f.data() + kEth + 2, static_cast<std::uint32_t>(kIpv4 + bytes_behind));
+    f[kEth + 9] = protocol;
+  }
+}
+
+// What stands behind UDP's header in place of what the frame's IP packet carries; udp: its length.
+inline Bytes in_udp(const Bytes& frame, const Bytes& psp, std::size_t udp) {
+  const std::size_t l4 = kEth + ip_header(frame);
+  Bytes f(frame.begin(), frame.begin() + static_cast<std::ptrdiff_t>(l4));
+  Bytes header(kUdp);
+  prm::store16(header.data(), 0xbeef);
+  prm::store16(header.data() + 2, kPort);
+  prm::store16(header.data() + 4, static_cast<std::uint32_t>(udp));
+  f.insert(f.end(), header.begin(), header.end());
+  f.insert(f.end(), psp.begin(), psp.end());
+  set_ip(f, f.size() - l4, 17);
+  return f;
+}
+
+// The frame with headers of UDP and PSP in front of its TCP, as the kernel makes it: without an ICV, nor
+// lengths that count it, an IV of zero, no UDP checksum.
+inline Bytes encapsulated(const Bytes& frame, std::uint32_t spi, unsigned version = 0) {
+  Head head;
+  head.version = version;
+  Bytes p =
+      packet(spi, {frame.begin() + static_cast<std::ptrdiff_t>(kEth + ip_header(frame)), frame.end()}, head);
+  p.resize(p.size() - kIcv);
+  return in_udp(frame, p, kUdp + p.size());
+}
+
 }  // namespace hcasim::psp_packets
 #endif
