@@ -17,14 +17,15 @@ kernel_version_known() {
 
 # download_kernel WORK PACKAGE...: packages of that version, into WORK. Debian 13 has what Debian 12 may no longer have (fetch_kernel).
 download_kernel() {
-  local work=$1 package suite
+  local work=$1 package suite extra=''
   local -a packages=() suites=(bookworm)
-  if [[ $series != 6.1 ]]; then suites+=(trixie); fi
+  if [[ $version == *~bpo* ]]; then suites=(trixie) extra=-backports; fi
+  if [[ $series == 6.12 ]]; then suites+=(trixie); fi
   for package in "${@:2}"; do packages+=("$package=$version"); done
   mkdir -p "$work" || return
   for suite in "${suites[@]}"; do
-    apt_private_ready "guest-$suite" "$suite" empty || continue
-    if (cd "$work" && apt_private "guest-$suite" apt-get download "${packages[@]}"); then return; fi
+    apt_private_ready "guest-$suite$extra" "$suite" empty "$extra" || continue
+    if (cd "$work" && apt_private "guest-$suite$extra" apt-get download "${packages[@]}"); then return; fi
   done
   return 1
 }

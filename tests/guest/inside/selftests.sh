@@ -8,6 +8,7 @@
 # kselftest-list.txt, of drivers/net: "ping.py,hw/csum.py"), or with "!" before them all but these. docs/testing.md has the results.
 kernel=6.12
 [[ $(uname -r) == 6.12.* ]] || kernel=backports
+[[ $(uname -r) != *-hcasim ]] || kernel=own-backports # of build-kernel
 mapfile -t addresses < <(hca_addresses)
 near=$(net_of "/sys/bus/pci/devices/${addresses[0]}")
 far=$(net_of "/sys/bus/pci/devices/${addresses[1]}")
@@ -22,6 +23,7 @@ mount -t overlay -o lowerdir=/tmp/disk,upperdir=/tmp/changes/upper,workdir=/tmp/
 mkdir -p $root/usr/lib/modules
 for dir in proc sys dev run usr/lib/modules; do mount --rbind "/$dir" "$root/$dir" || fail "bind $dir"; done
 mount -t tmpfs tmpfs $root/tmp || fail "tmpfs"
+printf '127.0.0.1 localhost\n::1 localhost\n' >$root/etc/hosts && ip link set lo up || fail "localhost"
 # What the tests' kernel configurations have built in, and here is a module that nothing loads by itself.
 for module in netconsole macsec 8021q tls; do modprobe $module || fail "$module"; done
 for mounted in debugfs:/sys/kernel/debug tracefs:/sys/kernel/tracing configfs:/sys/kernel/config bpf:/sys/fs/bpf; do
