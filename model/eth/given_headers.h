@@ -20,8 +20,10 @@ inline bool gives_headers(const prm::EthSeg& eth) {
 // but for an inner L4 header that is given alone: it is one of the outer IP packet that was found (PSP, as
 // Linux sends it). shift: bytes that the card has inserted in front of the headers since. False: headers that
 // the frame has no room for, or that overlap.
+// An L4 header that nothing is to be done with (needs_l4; its checksum) may be given anywhere: Linux does so
+// for what is neither TCP nor UDP in VXLAN in ESP.
 bool take_given_headers(const std::uint8_t* frame, const prm::EthSeg& eth, unsigned shift, LengthsOf lengths,
-                        FrameHeaders& headers);
+                        bool needs_l4, FrameHeaders& headers);
 
 }  // namespace hcasim
 #endif

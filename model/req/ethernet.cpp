@@ -123,7 +123,7 @@ WqeFault Requester::finish_frame(Time& ready, Qp& qp, const SendWqe& wqe, std::u
   FrameHeaders h = parse_frame(frame, len, lengths, blocks_.flows[qp.function].vxlan_ports());
   const bool tagged = (wqe.eth.inline_hdr_sz & EthSeg::kInsertVlan) != 0;
   if (qp.gives_headers && gives_headers(wqe.eth) &&
-      !take_given_headers(frame, wqe.eth, tagged ? kVlanTag : 0, lengths, h))
+      !take_given_headers(frame, wqe.eth, tagged ? kVlanTag : 0, lengths, large || tisn != 0, h))
     return WqeFault::kHeaders;
   const IpHeaders& l4 = h.inner.version ? h.inner : h.outer;
   if (large) {

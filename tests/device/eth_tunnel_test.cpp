@@ -208,7 +208,7 @@ TEST_F(Tunnels, GivenHeadersThatCannotBeAreRefused) {
     Sq sq(dev(), link.pd, link.scq, link.tis.number(), 7, true);
     link.put(0, frame);
     EthWr wr;
-    wr.cs_flags = kAllSums;
+    wr.cs_flags = kAllSums | EthSeg::kL4Csum;
     wr.given = given;
     wr.sges = {link.tx_sge(0, static_cast<std::uint32_t>(frame.size()))};
     sq.post(wr);

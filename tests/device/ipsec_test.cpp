@@ -272,6 +272,24 @@ TEST_F(IpsecTest, ATunnelLeavesEncryptedWithTheChecksumsOfItsInside) {
   }
 }
 
+// As Linux gives it for what is neither TCP nor UDP in VXLAN: an L4 header far behind the frame, without its
+// checksum.
+TEST_F(IpsecTest, AnL4HeaderThatNothingIsDoneWithMayBeAnywhere) {
+  encrypt_with(make_sa({}));
+  L4 l4;
+  l4.udp = true;
+  const Frame inside = l4_frame(l4);
+  EthWr::Given given;
+  given.outer_l3 = kEth;
+  given.outer_l4 = 498;
+  given.flags = EthSeg::kOuterUdp;
+  const Frame got = send(transport(inside), given, EthSeg::kL3Csum,
+                         esp_packets::trailer(inside.size() - kEth - kIpv4, protocol(inside)));
+  ASSERT_FALSE(got.empty());
+  EXPECT_TRUE(ip_sum_right(got));
+  EXPECT_EQ(without_esp(got, kNumber, false, protocol(inside)).size(), inside.size());
+}
+
 TEST_F(IpsecTest, AFragmentInATunnelHasNoChecksumOfItsOwn) {
   encrypt_with(make_sa({}));
   Frame inside = l4_frame(L4{});
