@@ -19,8 +19,11 @@ kernel_version_known() {
 download_kernel() {
   local work=$1 package suite extra=''
   local -a packages=() suites=(bookworm)
-  if [[ $version == *~bpo* ]]; then suites=(trixie) extra=-backports; fi
-  if [[ $series == 6.12 ]]; then suites+=(trixie); fi
+  case $series in
+    6.1) ;;
+    backports) suites=(trixie) extra=-backports ;;
+    *) suites+=(trixie) ;;
+  esac
   for package in "${@:2}"; do packages+=("$package=$version"); done
   mkdir -p "$work" || return
   for suite in "${suites[@]}"; do
