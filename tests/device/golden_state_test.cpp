@@ -5,11 +5,8 @@
 // second test makes such a state, and the profile of its cards; where the version of states is raised,
 // HCASIM_NEW_GOLDEN=FILE has it write the next one there.
 #include <gtest/gtest.h>
-#include <libdeflate.h>
 
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -18,38 +15,15 @@
 #include "../files.h"
 #include "card/state/version.h"
 #include "driver/bare/saved.h"
+#include "golden.h"
 #include "rule_check.h"
 #include "two_qps.h"
 
 namespace hcasim::bare {
 namespace {
 
-constexpr std::size_t kLargest = std::size_t{64} << 20;
-
-std::string file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  EXPECT_TRUE(in) << path;
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-std::string unpacked(const std::string& packed) {
-  std::string out(kLargest, 0);
-  std::size_t len = 0;
-  libdeflate_decompressor* const d = libdeflate_alloc_decompressor();
-  EXPECT_EQ(libdeflate_gzip_decompress(d, packed.data(), packed.size(), out.data(), out.size(), &len),
-            LIBDEFLATE_SUCCESS);
-  libdeflate_free_decompressor(d);
-  out.resize(len);
-  return out;
-}
-
-std::string packed(const std::string& bytes) {
-  libdeflate_compressor* const c = libdeflate_alloc_compressor(12);
-  std::string out(libdeflate_gzip_compress_bound(c, bytes.size()), 0);
-  out.resize(libdeflate_gzip_compress(c, bytes.data(), bytes.size(), out.data(), out.size()));
-  libdeflate_free_compressor(c);
-  return out;
-}
+using test::packed;
+using test::unpacked;
 
 // The profile of a state's first card, as a file: later versions may have other values by default.
 std::string profile_of(const std::string& state) {
@@ -113,7 +87,7 @@ class GoldenState : public ::testing::TestWithParam<std::uint32_t> {};
 TEST_P(GoldenState, IsLoadedAndGoesOn) {
   const std::string golden = GOLDEN + std::to_string(GetParam());
   Cards cards(golden + ".toml", GetParam());
-  const std::string state = unpacked(file(golden + ".gz"));
+  const std::string state = unpacked(test::bytes_of(golden + ".gz"));
   ASSERT_GT(state.size(), 100'000u);
   ASSERT_EQ(load_state(state), "");
   if (GetParam() == saved::kVersion) {
@@ -158,11 +132,11 @@ TEST(GoldenStates, TheNextOneCanBeMade) {
   test::write_bytes(to + ".gz", packed(state));
   test::write_bytes(to + ".toml", profile_of(state));
   // As the first test reads them.
-  EXPECT_TRUE(unpacked(file(to + ".gz")) == state);
+  EXPECT_TRUE(unpacked(test::bytes_of(to + ".gz")) == state);
   ASSERT_EQ(load_state(state), "");
   EXPECT_TRUE(save_state() == state) << "hcasim state diff says what is different";
-  EXPECT_EQ(file(to + ".toml").rfind("generation = ", 0), 0u);
-  EXPECT_NE(file(to + ".toml").find("\n[pcie]\n"), std::string::npos);
+  EXPECT_EQ(test::bytes_of(to + ".toml").rfind("generation = ", 0), 0u);
+  EXPECT_NE(test::bytes_of(to + ".toml").find("\n[pcie]\n"), std::string::npos);
 }
 
 }  // namespace
