@@ -28,7 +28,8 @@ void fill_general_cq(const Options& options, std::uint8_t* c) {
   const Generation::Features& has = options.generation->has;
   put<g::cqe_compression_128>(c, has.stride_cqe ? 1 : 0);
   put<g::mini_cqe_resp_stride_index>(c, has.stride_cqe ? 1 : 0);
-  put<g::ext_stride_num_range>(c, has.stride_cqe ? 1 : 0);
+  // Whoever reads it on InfiniBand (UCX) makes XRQs of strides, which there are none of.
+  put<g::ext_stride_num_range>(c, has.stride_cqe && options.link == Link::kEthernet ? 1 : 0);
   put<g::cqe_compression_max_num>(c, CqUnit::kMaxBlock);
   put<g::cqe_compression_timeout>(c, CqUnit::kBlockTime / 1000000);  // us
   // Tag matching. Not on Ethernet: libmlx5 connects the command QP without a GRH, and RoCE has no such path.
