@@ -204,8 +204,9 @@ Syndrome modify_vport_state(Firmware& fw, Command& cmd) {
   const std::uint32_t wanted = cmd.get<in::admin_state>();
   if (cmd.op_mod == kUplink) {
     if (of->options().vf || fw.options().vf) return Syndrome::kFunction;
-    if (wanted != kStateDown && wanted != kStateUp) return Syndrome::kVportField;
-    fw.port().set_admin(wanted == kStateUp);
+    if (wanted > kStateFollow) return Syndrome::kVportField;
+    fw.port().set_admin(wanted !=
+                        kStateDown);  // follow: as the port goes, which is up unless its cable is not
     return Syndrome::kOk;
   }
   if (cmd.op_mod > kUplink) return Syndrome::kOpMod;

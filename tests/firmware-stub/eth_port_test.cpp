@@ -163,6 +163,16 @@ TEST_F(EthPort, CarrierFollowsAdminAndCable) {
   Mailbox in(prm::op::MODIFY_VPORT_STATE, Modify::bytes);
   EXPECT_STATUS(dev().exec(in.set<Modify::admin_state>(1)), CmdStatus::kBadParam);
   EXPECT_OK(dev().exec(in.set<Modify::admin_state>(2)));
+  // The uplink itself (op_mod 2): down, up, and as it goes by itself.
+  const auto uplink = [&](std::uint32_t wanted) {
+    Mailbox of_port(prm::op::MODIFY_VPORT_STATE, Modify::bytes, 2);
+    return dev().exec(of_port.set<Modify::admin_state>(wanted));
+  };
+  EXPECT_OK(uplink(0));
+  EXPECT_EQ(state(), 1);
+  EXPECT_OK(uplink(2));
+  EXPECT_EQ(state(), 4);
+  EXPECT_STATUS(uplink(3), CmdStatus::kBadParam);
 }
 
 TEST_F(EthPort, MtuAndSpeed) {
