@@ -1,46 +1,35 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The memory map that a vCPU of TCG goes by. Its TLB keeps the number of a section of the map for each page
- * of registers. From 10.0.4 until 11.0, QEMU looks that number up in the newest map, although the vCPU's TLB
- * is flushed only after it has come out of its translated code: in between, the number means another
- * section, and an access (to the interrupt controller, say) goes to another device, or ends QEMU with an
- * assertion in iotlb_to_section(). Every change of what a PCI function or a bridge decodes opens that gap
- * for all other vCPUs, and Linux makes many while it looks for devices.
+ * of registers. Until 8.1.0, and again from 10.0.4 until 11.0, QEMU looks that number up in a newer map,
+ * although the vCPU's TLB is flushed only after it has come out of its translated code: in between, the
+ * number means another section, and an access (to the interrupt controller, say) goes to another device, or
+ * ends QEMU with an assertion in iotlb_to_section() or in whoever finds an access beyond his registers. Every
+ * change of what a PCI function or a bridge decodes opens that gap for all other vCPUs, and Linux makes many
+ * while it looks for devices.
  *
- * So the vCPU gets a map of its own: an address space that holds on to the map that the TLB was filled from,
- * and goes on to the newest one on the vCPU's thread, together with a flush of the TLB. Nobody waits for
- * anybody; changes of the map by whichever device are covered.
+ * So the vCPU keeps the map that the TLB was filled from, and goes on to the newest one on its own thread,
+ * together with a flush of the TLB. Nobody waits for anybody; changes of the map by whichever device are
+ * covered. From 10.0.4 on its map is an address space's, and it gets one of its own for that. Until 8.1.0 a
+ * listener of each vCPU gives it the new map; here that listener does so on the vCPU's thread.
  *
  * All of this runs under QEMU's global lock. A vCPU that comes later (hot-plug) is covered from the first
  * change of the map after that on.
  */
 #include "mlx5_hca.h"
 
-#if QCOMPAT_SECTIONS_BY_NUMBER
+#if QCOMPAT_SECTIONS_BY_NUMBER || QCOMPAT_MAP_BEFORE_FLUSH
 
 /* A vCPU's array `cpu_ases` consists of these; no header of QEMU shows it, so check() looks at each. */
 typedef struct CpuSpace {
   CPUState* cpu;
   AddressSpace* as;
+#if QCOMPAT_MAP_BEFORE_FLUSH
+  struct AddressSpaceDispatch* map;
+#endif
   MemoryListener listener;
 } CpuSpace;
 
-typedef struct VcpuSpace {
-  CpuSpace* place;
-  AddressSpace* live; /* QEMU's, which has the newest map */
-  AddressSpace held;  /* in place of it; in none of QEMU's lists */
-} VcpuSpace;
-
-typedef struct Vcpu {
-  CPUState* cpu;
-  bool asked;    /* follow() is queued */
-  Notifier ends; /* of its thread */
-  QLIST_ENTRY(Vcpu) next;
-  unsigned count;
-  VcpuSpace spaces[];
-} Vcpu;
-
-static QLIST_HEAD(, Vcpu) vcpus = QLIST_HEAD_INITIALIZER(vcpus);
 static MemoryListener changes;
 
 /* Whether the vCPU and its address spaces are laid out as this file thinks, and are QEMU's own. */
@@ -60,6 +49,88 @@ static bool check(CPUState* cpu) {
   }
   return cpu->num_ases > 0 && spaces[0].as == cpu->as;
 }
+
+#if QCOMPAT_MAP_BEFORE_FLUSH
+
+/* QEMU's own: gives a vCPU the newest map, and asks for a flush of its TLB. */
+static void (*give_map)(MemoryListener* listener);
+
+/* On the vCPU's thread, outside of the translated code. */
+static void follow(CPUState* cpu G_GNUC_UNUSED, run_on_cpu_data data) { give_map(data.host_ptr); }
+
+/* Until the vCPU has come so far it is in a section in which RCU leaves it the map that it has. */
+static void on_commit(MemoryListener* listener) {
+  CPUState* cpu = container_of(listener, CpuSpace, listener)->cpu;
+
+  if (cpu->created && !qemu_cpu_is_self(cpu)) {
+    async_run_on_cpu(cpu, follow, RUN_ON_CPU_HOST_PTR(listener));
+  } else {
+    give_map(listener);
+  }
+}
+
+typedef struct Vcpu {
+  CPUState* cpu;
+  Notifier ends; /* of its thread */
+} Vcpu;
+
+/* An unplugged vCPU's listeners stay with QEMU, which would flush the TLB of what is freed. */
+static void on_end(Notifier* notifier, void* data G_GNUC_UNUSED) {
+  Vcpu* vcpu = container_of(notifier, Vcpu, ends);
+  CpuSpace* spaces = (CpuSpace*)vcpu->cpu->cpu_ases;
+
+  bql_lock();
+  for (int i = 0; i < vcpu->cpu->num_ases; i++) {
+    memory_listener_unregister(&spaces[i].listener);
+  }
+  bql_unlock();
+  g_free(vcpu);
+}
+
+static void attend(CPUState* cpu, run_on_cpu_data data G_GNUC_UNUSED) {
+  Vcpu* vcpu = g_new0(Vcpu, 1);
+
+  vcpu->cpu = cpu;
+  vcpu->ends.notify = on_end;
+  qemu_thread_atexit_add(&vcpu->ends);
+}
+
+/* A vCPU that is not complete yet has no map that anybody goes by. */
+static void on_change(MemoryListener* listener G_GNUC_UNUSED) {
+  CPUState* cpu;
+
+  CPU_FOREACH(cpu) {
+    CpuSpace* spaces = (CpuSpace*)cpu->cpu_ases;
+
+    if (!cpu->created || cpu->unplug || !check(cpu) || spaces[0].listener.commit == on_commit) {
+      continue;
+    }
+    for (int i = 0; i < cpu->num_ases; i++) {
+      give_map = spaces[i].listener.commit;
+      spaces[i].listener.commit = on_commit;
+    }
+    async_run_on_cpu(cpu, attend, RUN_ON_CPU_NULL);
+  }
+}
+
+#else
+
+typedef struct VcpuSpace {
+  CpuSpace* place;
+  AddressSpace* live; /* QEMU's, which has the newest map */
+  AddressSpace held;  /* in place of it; in none of QEMU's lists */
+} VcpuSpace;
+
+typedef struct Vcpu {
+  CPUState* cpu;
+  bool asked;    /* follow() is queued */
+  Notifier ends; /* of its thread */
+  QLIST_ENTRY(Vcpu) next;
+  unsigned count;
+  VcpuSpace spaces[];
+} Vcpu;
+
+static QLIST_HEAD(, Vcpu) vcpus = QLIST_HEAD_INITIALIZER(vcpus);
 
 /* An unplugged vCPU's address spaces are destroyed when its thread has ended: QEMU wants to find its own. */
 static void on_end(Notifier* notifier, void* data G_GNUC_UNUSED) {
@@ -139,6 +210,8 @@ static void on_change(MemoryListener* listener G_GNUC_UNUSED) {
     }
   }
 }
+
+#endif
 
 /* Also where one thread runs all vCPUs (lockstep): QEMU's main loop changes the map beside it. */
 static bool start(HcaLink* link G_GNUC_UNUSED) {

@@ -9,9 +9,10 @@
  *   9.0  qemu_mutex_lock_iothread() became bql_lock() (nearly every entry comes with the lock held)
  *   9.1  the hold phase of a reset got its type as an argument
  *   10.0 virtual functions are made with the physical one, not when they are enabled, and the core resets
- * SR-IOV; sysemu/ became system/; property arrays are const and end without a marker; pci_pm_init() 10.0.4
- * to 10.2  a vCPU's TLB can be older than its memory map (mlx5_hca_vcpu.c) 10.1 class_init takes const data,
- * interface lists are const 11   qdev, boards and irq headers moved to hw/core/
+ *        SR-IOV; sysemu/ became system/; property arrays are const and end without a marker; pci_pm_init()
+ *   10.1 class_init takes const data, interface lists are const
+ *   11   qdev, boards and irq headers moved to hw/core/
+ *   until 8.1.0, from 10.0.4 to 10.2: a vCPU's TLB can be older than its memory map (mlx5_hca_vcpu.c)
  */
 #ifndef HCASIM_QEMU_DEVICE_QCOMPAT_H
 #define HCASIM_QEMU_DEVICE_QCOMPAT_H
@@ -69,7 +70,11 @@
 #define HCASIM_QEMU_AT_LEAST(major, minor) \
   (QEMU_VERSION_MAJOR > (major) || (QEMU_VERSION_MAJOR == (major) && QEMU_VERSION_MINOR >= (minor)))
 
-/* A TLB entry holds the number of a section, to be looked up in the newest memory map. */
+/* A TLB entry holds the number of a section. Here it is looked up in the map that a vCPU was given last,
+ * which may be before its TLB is flushed, ... */
+#define QCOMPAT_MAP_BEFORE_FLUSH \
+  (!HCASIM_QEMU_AT_LEAST(8, 2) && !(HCASIM_QEMU_AT_LEAST(8, 1) && QEMU_VERSION_MICRO >= 1))
+/* ... and here in the newest one. */
 #define QCOMPAT_SECTIONS_BY_NUMBER \
   (!HCASIM_QEMU_AT_LEAST(11, 0) && \
    (HCASIM_QEMU_AT_LEAST(10, 1) || (HCASIM_QEMU_AT_LEAST(10, 0) && QEMU_VERSION_MICRO >= 4)))
@@ -90,6 +95,11 @@ int cpu_memory_rw_debug(CPUState* cpu, vaddr addr, void* ptr, size_t len, bool i
 /* Of a header for files that are compiled for one target. */
 FlatView* address_space_get_flatview(AddressSpace* as);
 void flatview_unref(FlatView* view);
+#endif
+
+#if !HCASIM_QEMU_AT_LEAST(9, 0)
+#define bql_lock qemu_mutex_lock_iothread
+#define bql_unlock qemu_mutex_unlock_iothread
 #endif
 
 /* Stable releases of 7.2 got the guard late. */

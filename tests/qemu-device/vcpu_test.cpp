@@ -65,13 +65,12 @@ class Firmware {
   std::string path_;
 };
 
-// Others keep map and TLB of a vCPU together themselves; and before 9, a processor that does nothing but read
-// registers hardly lets QEMU's main loop have its lock.
+// Others keep map and TLB of a vCPU together themselves.
 bool is_affected(Vm* vm) {
   const nlohmann::json version = vm->qmp("query-version").at("qemu");
   const int number = version.at("major").get<int>() * 10000 + version.at("minor").get<int>() * 100 +
                      version.at("micro").get<int>();
-  return number >= 100004 && number < 110000;
+  return number < 80101 || (number >= 100004 && number < 110000);
 }
 
 bool reads_on(Vm* vm) {
