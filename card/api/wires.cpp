@@ -112,7 +112,9 @@ void SocketWire::transmit(Time t, const PacketRef& packet) {
   if (!room) return;
   const std::size_t len = encode(*packet, room, most, Vcrc::kLeftOut);
   if (len == 0) return;
-  sent(far_->commit(len, packet->corrupt ? wire::kFrameCorrupt : 0, t), t);
+  // What is damaged in a RoCE packet its ICRC tells, under a right FCS.
+  const bool roce = packet->kind == PacketKind::kRoceV1 || packet->kind == PacketKind::kRoceV2;
+  sent(far_->commit(len, packet->corrupt && !roce ? wire::kFrameCorrupt : 0, t), t);
 }
 
 // Headers, and the payload beside them, which no CRC covers: memory damages nothing.

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "../files.h"
+#include "prm/access_registers.h"
 #include "prm/transport_caps.h"
 #include "rule_check.h"
 #include "wire_fixture.h"
@@ -226,6 +227,17 @@ TEST_P(WireTest, Datagrams) {
   EXPECT_FALSE(b.cq.ready());
 }
 
+// RoCE packets with a wrong ICRC (PPCNT, as mlx5_ib reads rx_icrc_encapsulated).
+std::uint64_t icrc_errors(Device& device) {
+  constexpr std::uint32_t kExtended = 5;  // group of counters
+  using G = prm::ppcnt_reg::counter_set::eth_extended_cntrs_grp_data_layout;
+  std::vector<std::uint8_t> r(prm::ppcnt_reg::bytes);
+  prm::set<prm::ppcnt_reg::local_port>(r.data(), 1);
+  prm::set<prm::ppcnt_reg::grp>(r.data(), kExtended);
+  const auto out = device.access_register(prm::reg::kPpcnt, false, r).must();
+  return prm::get<G::rx_icrc_encapsulated_low>(out.out.data() + prm::access_register_out::bytes);
+}
+
 TEST_P(WireTest, ALossyWireLosesNoData) {
   End a(GetParam().a), b(GetParam().b);
   up(a, b);
@@ -248,6 +260,9 @@ TEST_P(WireTest, ALossyWireLosesNoData) {
     b.function.inject("none");
   }
   EXPECT_GT(b.function.counter("rx_errors") + b.function.counter("rx_dropped"), errors);
+  if (b.device.ethernet()) {
+    EXPECT_GT(icrc_errors(b.device), 0u);
+  }
 }
 
 TEST_P(WireTest, ACableThatIsPulledTakesBothPortsDown) {
