@@ -73,6 +73,8 @@ file_across jumbo
 # Compressed CQEs, with receive queues of frames and of strides. Frames from another process mostly come one by one, too far apart to
 # share a CQE: how many did is told, not asked for (the device's own tests do).
 if [[ $hca == yes ]]; then
+  # Without strides there is none of it.
+  ethtool -K "$interface" lro off rx-gro-hw off >/dev/null 2>&1 || true
   for striding in off on; do
     ethtool --set-priv-flags "$interface" rx_striding_rq $striding rx_cqe_compress on || fail "rx_cqe_compress, striding $striding"
     compressed() { ethtool -S "$interface" | awk '$1 == "rx_cqe_compress_pkts:" {print $2}'; }
