@@ -18,6 +18,7 @@
  * - mlx5_hca_net.c      the network back end (netdev=)
  * - mlx5_hca_memory.c   guest memory that the model reads where it lies
  * - mlx5_hca_vcpu.c     the memory map that a vCPU of TCG goes by
+ * - mlx5_hca_meet.c     meetings with another guest in the midst of a vCPU's code (lockstep)
  * - mlx5_hca_time.c     accesses to the model's registers, QEMU's clock against SystemC's
  * - mlx5_hca_dma.c      DMA and interrupts
  * - mlx5_hca_code.c     where the guest's code is that writes to a register
@@ -26,6 +27,8 @@
 #define HCASIM_QEMU_DEVICE_MLX5_HCA_H
 
 #include "qcompat.h"
+
+#include "qemu/qemu-plugin.h"
 
 #include "card/api/hca_api.h"
 #include "mlx5_hca_properties.h"
@@ -170,6 +173,19 @@ void mlx5_hca_loading(bool on);
 uint64_t mlx5_hca_timer_runs(void);
 /* The model's time is exactly the guest's, that of all HCAs. */
 bool mlx5_hca_lockstep(void);
+/* The next meeting with another guest (hca_sim_meeting()), in the guest's time, if somebody watches for it:
+ * the timer does not wait for it then. */
+typedef struct HcaMeeting {
+  bool watched; /* set by who watches */
+  bool rests;   /* set likewise: no processor may be going on, so that the timer has all meetings */
+  bool changed; /* `due` may be another one than when the watcher looked */
+  int64_t due;  /* ns, HCA_NEVER: there is none, or it is the timer's */
+} HcaMeeting;
+extern HcaMeeting mlx5_hca_meeting;
+/* The guest makes no access before `end`: has the meeting that is due by then. False: there is none. */
+bool mlx5_hca_meet_before(int64_t end);
+/* The guest's processors may come to rest: the timer waits for the meeting. */
+void mlx5_hca_meet_by_timer(void);
 /* A frame that arrives now. False: the model runs, the frame must wait for HCA_CALL_FRAMES. */
 bool mlx5_hca_enter_now(HcaLink* link, const void* frame, size_t len);
 void mlx5_hca_carrier(HcaLink* link, bool up);
@@ -186,6 +202,10 @@ void* mlx5_hca_dma_map(void* opaque, uint64_t addr, size_t len, int write);
 
 /* mlx5_hca_vcpu.c */
 extern const HcaPart mlx5_hca_vcpu;
+
+/* mlx5_hca_meet.c: of the plugin, which sees what vCPUs execute. */
+extern const HcaPart mlx5_hca_meet;
+void mlx5_hca_meet_by(qemu_plugin_id_t id, const qemu_info_t* info);
 
 /* mlx5_hca_net.c */
 extern const HcaPart mlx5_hca_net;

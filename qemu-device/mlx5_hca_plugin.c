@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Entry point: QEMU's `-plugin libhcasim-qemu.so` loads this object before any -device option is looked at,
- * so registering the device type here makes `-device mlx5-hca` known. Nothing of TCG's plugin interface is
- * used.
+ * so registering the device type here makes `-device mlx5-hca` known. Of TCG's plugin interface nothing is
+ * used but by mlx5_hca_meet.c.
  */
 #include "mlx5_hca.h"
-
-#include "qemu/qemu-plugin.h"
 
 QEMU_PLUGIN_EXPORT int qemu_plugin_version = QEMU_PLUGIN_VERSION;
 
@@ -15,8 +13,8 @@ __attribute__((visibility("default"))) int sc_main(int argc, char** argv);
 
 int sc_main(int argc G_GNUC_UNUSED, char** argv G_GNUC_UNUSED) { return 0; }
 
-QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id G_GNUC_UNUSED, const qemu_info_t* info,
-                                           int argc, char** argv) {
+QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t* info, int argc,
+                                           char** argv) {
   if (argc > 0) {
     error_report(
         "libhcasim-qemu: unknown argument '%s': the plugin takes none; options of the HCA go to "
@@ -35,6 +33,7 @@ QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id G_GNUC_UNUSED, co
     error_report("libhcasim-qemu: loaded twice; give -plugin once, it serves any number of HCAs");
     return -1;
   }
+  mlx5_hca_meet_by(id, info);
   mlx5_hca_register_type();
   mlx5_hca_vf_register_type();
   return 0;

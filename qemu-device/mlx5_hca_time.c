@@ -15,6 +15,8 @@ static struct {
   QEMUTimer* timer;
   int64_t armed;    /* model time at which something is due, HCA_NEVER = nothing is */
   int64_t timer_at; /* the guest's time at which the timer expires, HCA_NEVER = it does not run */
+  int64_t met;      /* the last meeting that was had early: the guest's time may still be before it */
+  int64_t meets;    /* the same while it is had, else 0 */
   int64_t lost;     /* ns that the host kept from this process and that were no time to the model */
   int64_t ahead;    /* the smallest of all HCAs': their common clock cannot run further */
   unsigned depth;
@@ -30,6 +32,8 @@ static struct {
                .timer_at = HCA_NEVER,
                .wire_armed = HCA_NEVER,
                .links = QTAILQ_HEAD_INITIALIZER(hca_clock.links)};
+
+HcaMeeting mlx5_hca_meeting = {.rests = true, .due = HCA_NEVER};
 
 /* Rounds of put-off resets within one access; a guest that makes more of them waits for the timer. */
 #define MAX_ROUNDS 16
@@ -50,12 +54,29 @@ static int64_t model_now(void) {
     hca_clock.lost += now - hca_clock.armed;
     now = hca_clock.armed;
   }
-  return now;
+  return MAX(now, hca_clock.met);
+}
+
+/* Of what is due next the watcher of meetings takes that one, if a processor goes on that he watches. Returns
+ * what is left for the timer. */
+static int64_t leave_meeting(int64_t next) {
+  int64_t event, due = HCA_NEVER;
+
+  if (!mlx5_hca_meeting.rests) {
+    due = hca_sim_meeting(&event);
+    due = due < 0 ? HCA_NEVER : due;
+  }
+  qatomic_set(&mlx5_hca_meeting.due, due);
+  qatomic_set(&mlx5_hca_meeting.changed, true);
+  return due == HCA_NEVER ? next : event;
 }
 
 static void rearm(int64_t now, int64_t next) {
   int64_t at = HCA_NEVER;
 
+  if (mlx5_hca_meeting.watched) {
+    next = leave_meeting(next);
+  }
   if (next != HCA_NEVER) {
     next = MAX(next, now + 1); /* never spin in the main loop */
     at = next + hca_clock.lost;
@@ -199,6 +220,27 @@ static void on_timer(void* opaque G_GNUC_UNUSED) {
   advance(now, hca_clock.ahead);
 }
 
+bool mlx5_hca_meet_before(int64_t end) {
+  int64_t due = mlx5_hca_meeting.due;
+
+  if (due > end || hca_clock.depth) {
+    return false;
+  }
+  hca_clock.met = hca_clock.meets = due;
+  advance(due, 0);
+  hca_clock.meets = 0;
+  return mlx5_hca_meeting.due != due;
+}
+
+void mlx5_hca_meet_by_timer(void) {
+  int64_t due = mlx5_hca_meeting.due;
+
+  if (due < hca_clock.timer_at) {
+    hca_clock.timer_at = due;
+    timer_mod_ns(hca_clock.timer, due);
+  }
+}
+
 bool mlx5_hca_lockstep(void) { return !hca_clock.ahead; }
 
 void mlx5_hca_want_turn(HcaLink* link) {
@@ -253,6 +295,7 @@ void mlx5_hca_clock_get(int64_t* lost, int64_t* armed, int64_t* timer_at, uint64
 
 void mlx5_hca_clock_set(int64_t lost, int64_t armed, int64_t timer_at, uint64_t timer_runs) {
   hca_clock.lost = lost;
+  hca_clock.met = 0;
   hca_clock.armed = armed;
   hca_clock.timer_at = timer_at;
   hca_clock.timer_runs = timer_runs;
@@ -324,7 +367,7 @@ int64_t mlx5_hca_quiet_until(void* opaque G_GNUC_UNUSED) {
   int64_t now = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL), wait;
 
   if (!all_cpu_threads_idle()) {
-    return now - hca_clock.lost;
+    return hca_clock.meets ? hca_clock.meets : now - hca_clock.lost;
   }
   wait = qemu_clock_deadline_ns_all(QEMU_CLOCK_VIRTUAL, ~QEMU_TIMER_ATTR_EXTERNAL);
   return wait < 0 ? HCA_NEVER : now + wait - hca_clock.lost;

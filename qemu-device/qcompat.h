@@ -88,6 +88,7 @@
 /* Of headers for files that are compiled for one target. */
 bool cpu_unwind_state_data(CPUState* cpu, uintptr_t host_pc, uint64_t* data);
 int cpu_memory_rw_debug(CPUState* cpu, vaddr addr, void* ptr, size_t len, bool is_write);
+extern const VMStateDescription vmstate_cpu_common;
 
 #if QCOMPAT_SECTIONS_BY_NUMBER
 #include "exec/cputlb.h"
@@ -100,7 +101,31 @@ void flatview_unref(FlatView* view);
 #if !HCASIM_QEMU_AT_LEAST(9, 0)
 #define bql_lock qemu_mutex_lock_iothread
 #define bql_unlock qemu_mutex_unlock_iothread
+#define bql_locked qemu_mutex_iothread_locked
 #endif
+
+/* Whether the vCPU may be asked for the time, and interrupted, in the midst of its code (-icount); returns
+ * what it was. */
+static inline bool qcompat_may_do_io(CPUState* cpu, bool may) {
+#if HCASIM_QEMU_AT_LEAST(8, 2)
+  bool before = cpu->neg.can_do_io;
+  cpu->neg.can_do_io = may;
+#else
+  bool before = cpu->can_do_io;
+  cpu->can_do_io = may;
+#endif
+  return before;
+}
+
+/* A vCPU that does not run yet is asked to leave its code, and that can be seen. */
+static inline bool qcompat_exits(CPUState* cpu) {
+  cpu_exit(cpu);
+#if HCASIM_QEMU_AT_LEAST(8, 2)
+  return cpu->neg.icount_decr.u16.high == UINT16_MAX;
+#else
+  return cpu->icount_decr_ptr->u16.high == UINT16_MAX;
+#endif
+}
 
 /* Stable releases of 7.2 got the guard late. */
 #define QCOMPAT_NIC_GUARD (HCASIM_QEMU_AT_LEAST(7, 2) && QEMU_VERSION_MICRO >= 5)

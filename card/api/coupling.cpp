@@ -47,6 +47,8 @@ void SocketWire::part(const std::string& reason) {
   owner_.follow_carrier();
 }
 
+bool SocketWire::meets_plainly() const { return up_ && meets_at_ != kNever && meets_at_ % kLongest != 0; }
+
 void SocketWire::tell(Time next) {
   if (!joined_) {
     far_->find();

@@ -184,6 +184,14 @@ class Partners final : public Simulation::Partners {
     return first;
   }
 
+  bool meet_plainly() const override {
+    const hcasim::Time first = limit();
+    for (const auto& h : all()) {
+      if (h->uplink && h->uplink->meets_at() == first && !h->uplink->meets_plainly()) return false;
+    }
+    return first != hcasim::kNever;
+  }
+
   void meet(hcasim::Time next) override {
     const hcasim::Time now = limit();
     std::vector<hca*> here;
@@ -411,6 +419,8 @@ int64_t hca_sim_advance(int64_t now, int64_t ahead) {
     hcasim::api::note_state(*recorder, now);
   return next;
 }
+
+int64_t hca_sim_meeting(int64_t* event) { return Simulation::instance().meeting(event); }
 
 int64_t hca_sim_time(void) { return Simulation::instance().time(); }
 

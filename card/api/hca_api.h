@@ -115,6 +115,11 @@ HCA_API int hca_sim_start(int64_t now);
 // too: until that is there. The time returned may then be that of the next meeting, at which nothing else is
 // due; the caller's clock must stand still while it waits.
 HCA_API int64_t hca_sim_advance(int64_t now, int64_t ahead);
+// Coupled: if what is due next is a meeting at which nothing is done to the caller, as the ends only tell
+// each other from when on they may send, its time; else HCA_NEVER. *event: when what comes behind it is due.
+// A caller who is sure to make no access before that time may have the meeting (hca_sim_advance() to it)
+// earlier by his own clock than then. -1: time goes in step with no other process.
+HCA_API int64_t hca_sim_meeting(int64_t* event);
 // Simulated time in ns on the caller's clock (SystemC's own clock follows, up to 1 ms behind); how often the
 // model was activated so far, and the number of turns that its blocks were given then.
 HCA_API int64_t hca_sim_time(void);

@@ -76,6 +76,21 @@ inline std::int64_t Simulation::next() const {
   return armed == kNever ? HCA_NEVER : std::max<std::int64_t>(armed, sim_now());
 }
 
+// Not before it, on the caller's clock.
+inline std::int64_t Simulation::in_ns(std::int64_t due) const {
+  return due == HCA_NEVER ? HCA_NEVER : base_ + (due + kPsPerNs - 1) / kPsPerNs;
+}
+
+std::int64_t Simulation::meeting(std::int64_t* event) const noexcept {
+  if (!partners_) return -1;
+  *event = HCA_NEVER;
+  if (!started_ || dead_ || busy() || !partners_->meet_plainly()) return HCA_NEVER;
+  const std::int64_t due = in_ns(partners_->limit()), first = in_ns(next());
+  if (first <= due) return HCA_NEVER;
+  *event = first;
+  return due;
+}
+
 Time Simulation::at(std::int64_t ns) const {
   if (ns == HCA_NEVER) return kNever;
   const std::int64_t target = std::min(ns > base_ ? ns - base_ : 0, kMaxNs);
@@ -104,7 +119,7 @@ std::int64_t Simulation::advance(std::int64_t now, std::int64_t ahead) noexcept 
       due = next();
     }
     Agenda::instance().sync();
-    return due == HCA_NEVER ? HCA_NEVER : base_ + (due + kPsPerNs - 1) / kPsPerNs;
+    return in_ns(due);
   } catch (const std::exception& e) {
     failed(e.what());
   } catch (...) {

@@ -26,6 +26,8 @@ class Simulation {
   // As hca_sim_advance().
   std::int64_t advance(std::int64_t now, std::int64_t ahead) noexcept;
   std::int64_t time() const noexcept;
+  // As hca_sim_meeting().
+  std::int64_t meeting(std::int64_t* event) const noexcept;
   // Of saved states: where the caller's clock began.
   template <class Archive>
   void list_clock(Archive& a) {
@@ -42,6 +44,8 @@ class Simulation {
     virtual Time limit() const = 0;
     // It has come there; its next event is at `next`. Returns with a limit that lies later. May wait.
     virtual void meet(Time next) = 0;
+    // Whether they only tell each other of times when they meet next.
+    virtual bool meet_plainly() const = 0;
 
    protected:
     ~Partners() = default;
@@ -69,6 +73,7 @@ class Simulation {
  private:
   static void run_to(std::int64_t ps);
   std::int64_t next() const;
+  std::int64_t in_ns(std::int64_t due) const;
   void failed(const char* what) noexcept;
 
   bool prepared_ = false, started_ = false, dead_ = false;

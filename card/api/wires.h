@@ -38,6 +38,8 @@ class Uplink : public Wire {
   // be called when it has come: first tell() of all wires, with the time from which on something may be sent
   // if nothing comes in, then hear() of all, which waits for the other end.
   virtual Time meets_at() const { return kNever; }
+  // Whether nothing but the times that the ends announce can change then: the link is up, and stays so.
+  virtual bool meets_plainly() const { return false; }
   virtual void tell(Time) {}
   virtual void hear() {}
   // Of coupled time.
@@ -100,6 +102,7 @@ class SocketWire final : public Uplink, private wire::Link::Owner {
   void flush() override;
   std::uint64_t lost() const override { return lost_; }
   Time meets_at() const override { return meets_at_; }
+  bool meets_plainly() const override;
   void tell(Time next) override;
   void hear() override;
   Meetings meetings() const override { return meetings_; }

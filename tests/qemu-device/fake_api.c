@@ -43,6 +43,8 @@ static unsigned hca_total;
 static bool started, in_kernel;
 static unsigned in_access;  // hca_mmio_write() calls in flight
 static int64_t sim_now;
+static int64_t meet_every, meets_at;
+static uint64_t meetings, late_meetings;
 static uint64_t activations;
 
 static void power_on(hca_t* h) {
@@ -81,7 +83,7 @@ hca_t* hca_create(const char* options, const hca_host_ops* ops, void* opaque, ch
   static const char* const keys[] = {"name",       "link",    "profile", "trace",  "bf",         "sm",
                                      "node_guid",  "lanes",   "x",       "mac",    "wire",       "cable",
                                      "trace_ring", "capture", "record",  "faults", "generation", "device_id",
-                                     "vfs",        "sfs",     "card"};
+                                     "vfs",        "sfs",     "card",    "meet"};
   char copy[1024];
   snprintf(copy, sizeof(copy), "%s", options);
   for (char *save = NULL, *item = strtok_r(copy, ",", &save); item; item = strtok_r(NULL, ",", &save)) {
@@ -105,6 +107,8 @@ hca_t* hca_create(const char* options, const hca_host_ops* ops, void* opaque, ch
   power_on(h);
   hcas[hca_total++] = h;
   const char* vfs = strstr(options, "vfs=");
+  const char* meet = strstr(options, "meet=");
+  meet_every = meet ? strtol(meet + strlen("meet="), NULL, 0) : 0;
   h->vfs = vfs ? (unsigned)strtoul(vfs + strlen("vfs="), NULL, 0) : 0;
   const char* sfs = strstr(options, "sfs=");
   h->sfs = sfs ? (unsigned)strtoul(sfs + strlen("sfs="), NULL, 0) : 0;
@@ -163,6 +167,7 @@ uint64_t hca_sim_activations(void) { return activations; }
 int hca_sim_start(int64_t now) {
   started = true;
   sim_now = now;
+  meets_at = now + meet_every;
   return 0;
 }
 
@@ -200,6 +205,13 @@ static void run_events(int64_t until) {
   }
 }
 
+int64_t hca_sim_meeting(int64_t* event) {
+  hca_t* next = earliest();
+  *event = next ? next->due : HCA_NEVER;
+  if (!meet_every) return -1;
+  return *event > meets_at ? meets_at : HCA_NEVER;
+}
+
 int64_t hca_sim_advance(int64_t now, int64_t ahead) {
   if (in_kernel) {
     for (unsigned i = 0; i < hca_total; i++) hcas[i]->counters[kNested]++;  // the shim has to know by itself
@@ -207,6 +219,10 @@ int64_t hca_sim_advance(int64_t now, int64_t ahead) {
   }
   in_kernel = true;
   run_events(now);
+  for (; meet_every && meets_at <= now; meets_at += meet_every) {
+    meetings++;
+    late_meetings += now != meets_at;
+  }
   if (now > sim_now) sim_now = now;
   for (unsigned i = 0; i < hca_total; i++) {
     uint64_t go = hcas[i]->nested_go;
@@ -216,7 +232,8 @@ int64_t hca_sim_advance(int64_t now, int64_t ahead) {
   run_events(now + ahead);
   in_kernel = false;
   hca_t* next = earliest();
-  return next ? next->due : HCA_NEVER;
+  int64_t due = next ? next->due : HCA_NEVER;
+  return meet_every && meets_at < due ? meets_at : due;
 }
 
 static uint64_t* plain_register(hca_t* h, uint64_t offset) {
@@ -259,6 +276,10 @@ static uint64_t* plain_register(hca_t* h, uint64_t offset) {
       return &h->tx_busy;
     case FAKE_MAP_CHANGES:
       return &h->map_changes;
+    case FAKE_MEETINGS:
+      return &meetings;
+    case FAKE_LATE_MEETINGS:
+      return &late_meetings;
     case FAKE_VECTORS:
       return &h->vectors;
     default:

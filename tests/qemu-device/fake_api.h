@@ -27,13 +27,15 @@ enum fake_register {
   FAKE_CARRIER = 0xa0,
   FAKE_POLLS = 0xa8,  // hca_wire_poll() calls
   FAKE_HELD = 0xb0,
-  FAKE_TX_BUSY = 0xb8,      // frames that wire_tx() took with "enough"
-  FAKE_MAP = 0xc0,          // write: asks where FAKE_DMA_ADDR lies, 0 to read there, 1 to write
-  FAKE_MAPPED = 0xc8,       // the first 8 bytes there, as they are now; FAKE_NOTHING: there is no answer
-  FAKE_MAP_CHANGES = 0xd0,  // hca_memory_changed() calls; each takes the answer away
-  FAKE_VECTORS = 0xd8,      // of a virtual function: hca_function_vectors(); survives resets
-  FAKE_SCRATCH = 0x1000,    // plain memory up to 0x2000
-  FAKE_BUFFER = 0x2000,     // DMA buffer up to 0x3000
+  FAKE_TX_BUSY = 0xb8,        // frames that wire_tx() took with "enough"
+  FAKE_MAP = 0xc0,            // write: asks where FAKE_DMA_ADDR lies, 0 to read there, 1 to write
+  FAKE_MAPPED = 0xc8,         // the first 8 bytes there, as they are now; FAKE_NOTHING: there is no answer
+  FAKE_MAP_CHANGES = 0xd0,    // hca_memory_changed() calls; each takes the answer away
+  FAKE_MEETINGS = 0xe0,       // with option meet=NS: another process is met so often; how often that has been
+  FAKE_LATE_MEETINGS = 0xe8,  // of these at another time than their own
+  FAKE_VECTORS = 0xd8,        // of a virtual function: hca_function_vectors(); survives resets
+  FAKE_SCRATCH = 0x1000,      // plain memory up to 0x2000
+  FAKE_BUFFER = 0x2000,       // DMA buffer up to 0x3000
 };
 
 enum fake_action { FAKE_READ = 1, FAKE_WRITE = 2, FAKE_MSIX = 4, FAKE_TX = 8 };

@@ -25,7 +25,8 @@ constexpr uint64_t kWrong = 0x300008;
 // is another one than the first time.
 class Firmware {
  public:
-  Firmware() {
+  // halts: at once, for good.
+  explicit Firmware(bool halts = false) {
     char name[] = "/tmp/hcasim-test-XXXXXX";
     int fd = mkstemp(name);
     if (fd < 0) throw std::runtime_error("no temporary file");
@@ -35,7 +36,7 @@ class Firmware {
     const auto put = [&rom](size_t at, std::initializer_list<uint8_t> bytes) {
       std::copy(bytes.begin(), bytes.end(), rom.begin() + static_cast<long>(at));
     };
-    put(0xfff0, {0xe9, 0x0d, 0x00});                              // jmp 0
+    if (!halts) put(0xfff0, {0xe9, 0x0d, 0x00});                  // jmp 0
     put(0x00, {0xfa,                                              // cli
                0x2e, 0x66, 0x0f, 0x01, 0x16, 0x70, 0x00,          // lgdt cs:[0x70]
                0x0f, 0x20, 0xc0, 0x0c, 0x01, 0x0f, 0x22, 0xc0,    // cr0 |= protected mode
@@ -137,6 +138,34 @@ TEST(Vcpu, ComesAndGoes) {
   vm.set_config(1, 0, 0x04, 0, 2);
   vm.set_config(1, 0, 0x04, 6, 2);
   EXPECT_TRUE(reads_on(&vm));
+  EXPECT_EQ(vm.quit(), 0) << vm.output();
+}
+
+// In lockstep with another guest the processor has meetings on its way, all of them at their times: the timer
+// that would stop it for each is hardly used. Where it rests the timer has them.
+TEST(Meetings, TheProcessorMeetsOnItsWay) {
+  Firmware firmware;
+  HcaVm vm({",options=meet=1000"}, {"-bios", firmware.path()},
+           {"-accel", "tcg", "-icount", "shift=3,sleep=off"});
+  ASSERT_TRUE(reads_on(&vm)) << vm.output();
+  const auto timer_runs = [&] { return vm.qom_get("hca0", "ctr-shim-timer-runs").get<uint64_t>(); };
+  const uint64_t runs = timer_runs(), meetings = vm.reg(0, FAKE_MEETINGS);
+  while (vm.reg(0, FAKE_MEETINGS) < meetings + 20000)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  EXPECT_LT(timer_runs() - runs, 2000u);
+  EXPECT_EQ(vm.reg(0, FAKE_LATE_MEETINGS), 0u) << "of " << vm.reg(0, FAKE_MEETINGS);
+  EXPECT_EQ(vm.quit(), 0) << vm.output();
+}
+
+// A processor that rests for good: without a BIOS that does something it halts at once.
+TEST(Meetings, WhereItRestsTheTimerMeets) {
+  Firmware firmware{true};
+  HcaVm vm({",options=meet=1000"}, {"-bios", firmware.path()},
+           {"-accel", "tcg", "-icount", "shift=3,sleep=off"});
+  const uint64_t meetings = vm.reg(0, FAKE_MEETINGS);
+  while (vm.reg(0, FAKE_MEETINGS) < meetings + 2000)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  EXPECT_EQ(vm.reg(0, FAKE_LATE_MEETINGS), 0u) << "of " << vm.reg(0, FAKE_MEETINGS);
   EXPECT_EQ(vm.quit(), 0) << vm.output();
 }
 
