@@ -8,7 +8,7 @@
  * -icount the only access to a device in a block is its last instruction, thus the guest does nothing before
  * that time that its HCA sees. Which meetings there are, what is told there and all results are the same. A
  * block that ends early, by an exception, may be followed by an access before the time of the meeting: that
- * one then counts as made at the meeting, some ns later.
+ * one then counts as made at the meeting: later by less than the block takes.
  *
  * Each block counts its instructions down from what is left until the meeting; the clock is looked at when
  * that is used up, or was set anew. A block that ends with an instruction which lets the vCPU rest leaves the
