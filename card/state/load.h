@@ -44,9 +44,10 @@ class StateLoad : public state::Fields<StateLoad> {
   template <class T>
   void kept(const char* name, T& elements) {
     if constexpr (state::PlainBytes<T>::value) {
-      const std::size_t before = elements.size();
-      load(name, elements);
-      if (elements.size() != before) fail("the card has another number of them");
+      T loaded{};  // what is refused leaves as many as there were: whoever goes back to the state before needs them
+      load(name, loaded);
+      if (loaded.size() != elements.size()) fail("the card has another number of them");
+      elements = std::move(loaded);
       return;
     }
     expect(name, Type::kList);

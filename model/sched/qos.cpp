@@ -13,21 +13,24 @@ namespace {
 constexpr std::uint64_t kQuantum = 8192;
 // A sibling that has not been ready for so many quanta leaves its share to the others.
 constexpr Time kIdleQuanta = 8;
+// Rates as low, and bursts as long, as nobody waits for end here, so that no sum of times leaves their range.
+constexpr Time kFar = std::numeric_limits<Time>::max() / 4;
 }  // namespace
 
 Time RateClock::time_of(std::uint64_t bytes) const {
   // Mb/s: a bit takes 1000 / mbps nanoseconds.
   const double ns = static_cast<double>(bytes) * 8 * 1000 / mbps;
-  return static_cast<Time>(ns * static_cast<double>(from_ns(1)));
+  const double time = ns * static_cast<double>(from_ns(1));
+  return time < static_cast<double>(kFar) ? static_cast<Time>(time) : kFar;
 }
 
 Time RateClock::earliest(Time t) const {
-  if (mbps <= 0) return t;
-  return std::max(t, next - (burst != 0 ? time_of(burst) : 0));
+  if (!(mbps > 0)) return t;
+  return std::max(t, std::max(next, Time{0}) - (burst != 0 ? time_of(burst) : 0));
 }
 
 void RateClock::sent(Time t, std::uint64_t bytes) {
-  if (mbps > 0) next = std::max(next, t) + time_of(bytes);
+  if (mbps > 0) next = std::min(std::min(std::max(next, t), kFar) + time_of(bytes), kFar);
 }
 
 void Qos::set_pace(std::uint16_t index, std::uint32_t kbps, std::uint32_t burst) {

@@ -45,7 +45,15 @@ TEST_F(Migrating, DamagedImagesChangeNothing) {
   of_another[at + 8] = '6';
   sign(of_another);
   refused(of_another, "another generation");
-  EXPECT_GE(c.firmware.function(2).migration().refused, 5u);
+  std::string fewer_keys = image;
+  const std::string name("\x05pkeys");
+  const auto keys = fewer_keys.find(name);
+  ASSERT_NE(keys, std::string::npos);
+  fewer_keys[keys + name.size()] = 2;  // their bytes
+  sign(fewer_keys);
+  refused(fewer_keys, "a P_Key table of one");
+  ASSERT_FALSE(c.card.dead());
+  EXPECT_GE(c.firmware.function(2).migration().refused, 6u);
   // Of a function that goes on: its GID is in use.
   go(1);
   refused(image, "a GID of another function");

@@ -4,6 +4,8 @@
 
 #include <gmock/gmock.h>
 
+#include <limits>
+
 #include "block_rig.h"
 
 namespace hcasim::test {
@@ -114,6 +116,26 @@ TEST_F(SchedulerTest, WatchersAreToldOfDoorbells) {
   ASSERT_EQ(r.prefetcher.doorbells.size(), 1u);
   EXPECT_EQ(r.prefetcher.doorbells[0].qpn, 2u);
   EXPECT_TRUE(r.doorbell_faults.doorbells.empty()) << "there are no faults of QPs";
+}
+
+// As low as a rate can be, and a time as late: a saved state may say either.
+TEST(RateClock, TimesStayInTheirRange) {
+  RateClock clock;
+  clock.burst = 8192;
+  for (const double mbps : {5e-324, 1e-300, 1e-12}) {
+    clock.mbps = mbps;
+    for (const Time next : {std::numeric_limits<Time>::min(), Time{0}, std::numeric_limits<Time>::max()}) {
+      clock.next = next;
+      for (int i = 0; i < 5; ++i) {
+        clock.sent(from_ns(1), 4096);
+        EXPECT_GE(clock.earliest(from_ns(1)), from_ns(1));
+        EXPECT_GT(clock.next, kSecond);
+      }
+    }
+  }
+  clock = {1000, 0, 0};
+  clock.sent(from_ns(10), 125);
+  EXPECT_EQ(clock.earliest(0), from_ns(1010));
 }
 
 }  // namespace
