@@ -44,7 +44,8 @@ class StateLoad : public state::Fields<StateLoad> {
   template <class T>
   void kept(const char* name, T& elements) {
     if constexpr (state::PlainBytes<T>::value) {
-      T loaded{};  // what is refused leaves as many as there were: whoever goes back to the state before needs them
+      T loaded{};  // what is refused leaves as many as there were: whoever goes back to the state before
+                   // needs them
       load(name, loaded);
       if (loaded.size() != elements.size()) fail("the card has another number of them");
       elements = std::move(loaded);
