@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint64_t kQuantum = 8192;
 // A sibling that has not been ready for so many quanta leaves its share to the others.
 constexpr Time kIdleQuanta = 8;
-// Rates as low, and bursts as long, as nobody waits for end here, so that no sum of times leaves their range.
+// 26 days: as far ahead as a rate next to zero puts a turn, so that no sum of times leaves its range.
 constexpr Time kFar = std::numeric_limits<Time>::max() / 4;
 }  // namespace
 
@@ -26,7 +26,7 @@ Time RateClock::time_of(std::uint64_t bytes) const {
 
 Time RateClock::earliest(Time t) const {
   if (!(mbps > 0)) return t;
-  return std::max(t, std::max(next, Time{0}) - (burst != 0 ? time_of(burst) : 0));
+  return std::max(t, std::clamp(next, Time{0}, kFar) - (burst != 0 ? time_of(burst) : 0));
 }
 
 void RateClock::sent(Time t, std::uint64_t bytes) {
