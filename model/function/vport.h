@@ -102,11 +102,10 @@ class Vport {
     a.lasting("vlans", vlans);
     a.lasting("reg_c_ids", reg_c_ids);
     a.lasting("vhca_id", vhca_id);
-    a.lasting("guid", guid);
+    HCASIM_FIELDS(a, guid);  // the driver that starts the function brings its addresses
     a.kept("gids", gids);
     a.kept("pkeys", pkeys);
-    a.lasting("mac", mac);
-    HCASIM_FIELDS(a, roce_enabled);
+    HCASIM_FIELDS(a, mac, roce_enabled);
     a.lasting("roce_addresses", roce_addresses_);  // clear_roce_addresses()
     if constexpr (Archive::kLoads) {
       a.check(roce_addresses_.size() <= kRoceAddresses, "the table of RoCE addresses has 256 entries");
