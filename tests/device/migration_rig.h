@@ -18,8 +18,9 @@ inline saved::FunctionImages& images() {
   return them;
 }
 
-inline Card& migrating_card() {
-  static auto* made = new Card(fw::Link::kInfiniBand, 0, find_generation("connectx7"), &images());
+// One for each program, as it lives as long as the SystemC kernel: of the link that is asked for first.
+inline Card& migrating_card(fw::Link link = fw::Link::kInfiniBand) {
+  static auto* made = new Card(link, 0, find_generation("connectx7"), &images());
   return *made;
 }
 
@@ -90,6 +91,9 @@ struct Stream {
 };
 
 class Migrating : public ::testing::Test {
+ public:
+  explicit Migrating(Card& card = migrating_card()) : c(card) {}
+
  protected:
   void SetUp() override {
     c.card.reset();
@@ -265,7 +269,7 @@ class Migrating : public ::testing::Test {
     return digest_of(c.card.function(f)) * 31 + digest_of_tables(c.firmware.function(f));
   }
 
-  Card& c = migrating_card();
+  Card& c;
   bare::Device pf{c.machine.function(0)};
 };
 

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Steering by software as its user sees it: SW ICM objects and keys, entries written with RDMA WRITE by a QP
 // whose packets loop inside the HCA, tables that begin there, what entries say done to frames.
-#include "eth_fixture.h"
 #include "later_chip.h"
 #include "prm/header_argument.h"
-#include "prm/ste.h"
-#include "prm/ste_v1.h"
+#include "ste_writer.h"
 
 namespace hcasim::bare {
 namespace {
@@ -17,64 +15,6 @@ using Dev = prm::device_mem_cap;
 using Nic = prm::flow_table_nic_cap;
 using IcmIn = prm::create_sw_icm_in;
 using GeneralIn = prm::general_obj_in_cmd_hdr;
-
-constexpr unsigned kLogIcm = 16, kModeSwIcm = 4;
-
-CommandResult general(Device& d, std::uint16_t opcode, std::uint32_t type, std::uint32_t id) {
-  Mailbox in(opcode, GeneralIn::bytes);
-  in.set<GeneralIn::obj_type>(type).set<GeneralIn::obj_id>(id);
-  return d.exec(in, 256);
-}
-
-// The group of QUERY_HCA_CAP: 7 flow tables, 15 device memory.
-std::vector<std::uint8_t> caps(Device& d, unsigned group) {
-  const auto r = d.query_caps(group, true).must();
-  const std::uint8_t* c = prm::ptr<prm::query_hca_cap_out::capability>(r.out.data());
-  return {c, r.out.data() + r.out.size()};
-}
-
-CommandResult create_icm(Device& d, std::uint64_t start, unsigned log_size) {
-  Mailbox in(prm::op::CREATE_GENERAL_OBJECT, IcmIn::bytes);
-  in.set<GeneralIn::obj_type>(prm::k::OBJ_TYPE_SW_ICM);
-  in.set<IcmIn::sw_icm::sw_icm_start_addr>(start).set<IcmIn::sw_icm::log_sw_icm_size>(log_size);
-  return d.exec(in, prm::general_obj_out_cmd_hdr::bytes);
-}
-
-EthObject make_icm(Device& d, std::uint64_t start, unsigned log_size) {
-  const auto r = create_icm(d, start, log_size).must();
-  return {d, static_cast<std::uint32_t>(r.get<prm::general_obj_out_cmd_hdr::obj_id>()),
-          [&d, id = r.get<prm::general_obj_out_cmd_hdr::obj_id>()] {
-            return general(d, prm::op::DESTROY_GENERAL_OBJECT, prm::k::OBJ_TYPE_SW_ICM, id);
-          }};
-}
-
-MkeySpec icm_key(const Pd& pd, std::uint64_t start, std::uint64_t len) {
-  MkeySpec s;
-  s.pd = pd.pdn();
-  s.mode = kModeSwIcm;
-  s.start = start;
-  s.len = len;
-  return s;
-}
-
-std::uint64_t counted(Device& d, std::uint32_t id) { return query_flow_counter(d, id).packets; }
-
-// 64 bytes of an entry that takes every frame and leads to `to`.
-struct Entry {
-  std::array<std::uint8_t, 64> bytes{};
-  Entry(prm::SteType type, std::uint64_t to) {
-    constexpr unsigned kAnyLookup = 0x0f;
-    set<prm::Ste::entry_type>(static_cast<unsigned>(type));
-    set<prm::Ste::lookup_type>(kAnyLookup).set<prm::Ste::next_lookup_type>(kAnyLookup);
-    set<prm::Ste::next_base_39_32>((to >> 5 | 1) >> 27)
-        .set<prm::Ste::next_base_31_5>((to >> 5 | 1) & 0x7ffffff);
-  }
-  template <class F>
-  Entry& set(std::uint64_t v) {
-    prm::set<F>(bytes.data(), static_cast<typename F::type>(v));
-    return *this;
-  }
-};
 
 class SwSteering : public EthTest {
  protected:
@@ -90,73 +30,6 @@ class SwSteering : public EthTest {
   }
   std::uint64_t icm_start = 0, granule = 0, rx_drop = 0, tx_allow = 0;
   unsigned icm_log = 0;
-};
-
-// A link of frames, SW ICM, and the QP that writes into it.
-struct Writer {
-  explicit Writer(Device& d, std::uint64_t start)
-      : dev(d),
-        base(start),
-        link(d),
-        icm(make_icm(d, start, kLogIcm)),
-        key(d, icm_key(link.pd, start, 1u << kLogIcm)),
-        cq(d),
-        buffer(d.memory().allocate(1u << kLogIcm)),
-        mr(d, Mr::of(link.pd, buffer)),
-        qp(d, link.pd, cq, cq) {
-    QpAttr attr;
-    attr.roce.force_loopback = true;
-    attr.remote_qpn = qp.qpn();
-    attr.mtu = 1024;
-    qp.connect(attr);
-  }
-  void move(WqeOp op, std::uint64_t at, std::uint32_t len) { move(op, at, len, key); }
-  void move(WqeOp op, std::uint64_t at, std::uint32_t len, const Mr& by) {
-    SendWr wr;
-    wr.op = op;
-    wr.sges = {{mr.start(), mr.key(), len}};
-    wr.raddr = at;
-    wr.rkey = by.key();
-    expect_good(cq, qp.post(wr));
-  }
-  void write(std::uint64_t at, const Entry& e) {
-    std::memcpy(buffer.data(), e.bytes.data(), e.bytes.size());
-    move(WqeOp::kRdmaWrite, at, 64);
-  }
-  // A table of the given kind whose first entry is at `at`.
-  EthObject table(std::uint64_t at, unsigned type) {
-    using In = prm::create_flow_table_in;
-    Mailbox in(prm::op::CREATE_FLOW_TABLE, In::bytes);
-    in.set<In::table_type>(type).set<In::flow_table_context::sw_owner>(1);
-    in.set<In::flow_table_context::level>(60);
-    in.set<In::flow_table_context::sws::sw_owner_icm_root_0>(base + at);
-    const auto r = dev.exec(in, prm::create_flow_table_out::bytes).must();
-    return {dev, r.get<prm::create_flow_table_out::table_id>(),
-            [d = &dev, id = r.get<prm::create_flow_table_out::table_id>(), type] {
-              using Gone = prm::destroy_flow_table_in;
-              Mailbox gone(prm::op::DESTROY_FLOW_TABLE, Gone::bytes);
-              return d->exec(gone.set<Gone::table_id>(id).set<Gone::table_type>(type));
-            }};
-  }
-  std::unique_ptr<EthObject> lead_to(std::uint32_t table_id) {
-    link.rule.reset();
-    FlowRule r;
-    r.table = link.table.number();
-    r.group = link.all.number();
-    r.index = kCatchAll;
-    r.to = {{FlowDest::kTable, table_id}};
-    return std::make_unique<EthObject>(make_flow(dev, r));
-  }
-
-  Device& dev;
-  std::uint64_t base;
-  EthLink link;
-  EthObject icm;
-  Mr key;
-  Cq cq;
-  Buffer buffer;
-  Mr mr;
-  Qp qp;
 };
 
 TEST_F(SwSteering, MemoryIsGivenOutInGranulesOfItsAreas) {
@@ -201,14 +74,9 @@ TEST_F(SwSteering, KeysReachAllocatedMemoryAlone) {
 TEST_F(SwSteering, FramesFollowTheEntriesAsTheyStand) {
   Writer w(dev(), icm_start);
   const EthObject counter = make_flow_counter(dev());
-  std::uint64_t tir_icm = 0;
-  TirSpec spec;
-  spec.rqn = w.link.rq.rqn();
-  spec.transport_domain = w.link.td.number();
-  spec.hash_fn = 0;
-  const EthObject tir = make_tir(dev(), spec, &tir_icm);
+  const SteTir tir(w.link);
   w.write(0, Entry(prm::SteType::kRx, icm_start + 64));
-  w.write(64, Entry(prm::SteType::kRx, tir_icm)
+  w.write(64, Entry(prm::SteType::kRx, tir.icm)
                   .set<SteRx::flow_tag_en>(1)
                   .set<SteRx::flow_tag>(0x123)
                   .set<prm::Ste::counter_15_0>(counter.number()));
@@ -337,22 +205,11 @@ TEST_F(SwSteeringLater, FramesFollowTheEntriesOfTheChip) {
   ASSERT_EQ(prm::get<Nic::flow_table_properties_nic_receive::sw_owner_v2>(tables.data()), 1u);
   Writer w(d, prm::get<Dev::steering_sw_icm_start_address>(memory.data()));
   const EthObject counter = make_flow_counter(d);
-  std::uint64_t tir_icm = 0;
-  TirSpec spec;
-  spec.rqn = w.link.rq.rqn();
-  spec.transport_domain = w.link.td.number();
-  spec.hash_fn = 0;
-  const EthObject tir = make_tir(d, spec, &tir_icm);
-  const auto leads = [](Entry e, std::uint64_t to) {
-    return e.set<SteV1::next_base_39_32>((to >> 5 | 1) >> 27)
-        .set<SteV1::next_base_31_5>((to >> 5 | 1) & 0x7ffffff);
-  };
-  Entry none(prm::SteType::kTx, 0);
-  none.bytes.fill(0);
-  Entry first = leads(none, w.base + 64), second = leads(none, tir_icm);
-  first.set<SteV1::definer>(SteV1::kAnyDefiner).set<SteV1::counter>(counter.number());
+  const SteTir tir(w.link);
+  Entry first = later_entry(w.base + 64), second = later_entry(tir.icm);
+  first.set<SteV1::counter>(counter.number());
   prm::store32(first.bytes.data() + SteV1::kActions, Act::kFlowTag << 24 | 0x123);
-  second.set<SteV1::format>(4).set<SteV1::definer>(SteV1::kAnyDefiner);
+  second.set<SteV1::format>(4);
   // The first four bytes of the destination.
   prm::store32(second.bytes.data() + SteV1::kLongActions, Act::kSet << 24 | 32 << 8 | 32);
   prm::store32(second.bytes.data() + SteV1::kLongActions + 4, 0x02a1b2c3);
@@ -410,17 +267,8 @@ TEST_F(SwSteeringLater, QueuesWriteArguments) {
   std::memset(w.buffer.data(), 0, 64);
   prm::store32(w.buffer.data(), Act::kSet << 24 | 32 << 8 | 32);
   w.move(WqeOp::kRdmaWrite, 64, 64, key);
-  std::uint64_t tir_icm = 0;
-  TirSpec spec;
-  spec.rqn = w.link.rq.rqn();
-  spec.transport_domain = w.link.td.number();
-  spec.hash_fn = 0;
-  const EthObject tir = make_tir(d, spec, &tir_icm);
-  Entry e(prm::SteType::kTx, 0);
-  e.bytes.fill(0);
-  e.set<SteV1::definer>(SteV1::kAnyDefiner);
-  e.set<SteV1::next_base_39_32>((tir_icm >> 5 | 1) >> 27)
-      .set<SteV1::next_base_31_5>((tir_icm >> 5 | 1) & 0x7ffffff);
+  const SteTir tir(w.link);
+  Entry e = later_entry(tir.icm);
   prm::store32(e.bytes.data() + SteV1::kActions, Act::kAcceleratedList << 24 | 1);
   prm::store32(e.bytes.data() + SteV1::kActions + 4, 1u << 24 | (id + 1));
   w.write(0, e);
