@@ -487,6 +487,7 @@ bool Replay::create(const Noted& record, std::uint64_t& result) {
 // ---- what the model asks ----
 
 const Noted* Replay::answer(Noted& made, std::size_t fields, bool text) {
+  if (joining_) return nullptr;
   while (next(answer_)) {
     if (is_call(answer_.event)) {
       const Noted nested = answer_;

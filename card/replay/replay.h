@@ -82,6 +82,8 @@ class Replay {
   // are, and which functions are on the bus.
   bool begin_at_state(const std::string& path, std::string& err);
   bool begin_with(const std::string& state, std::uint64_t event, std::string& err);
+  class FarEnds;
+  void join(const FarEnds& ends);
   std::string saved_state();
   void stop();
   // Saves all HCAs and loads them again; what is saved then must be the same.
@@ -107,6 +109,7 @@ class Replay {
   std::uint64_t events_ = 0;
   std::int64_t start_ = 0, began_at_ = 0;
   bool started_ = false, over_ = false, any_traced_ = false, any_captured_ = false;
+  bool joining_ = false;  // what the model asks is no part of the recording
   unsigned depth_ = 0, compared_ = 0, states_ = 0;
   const Peer* heard_ = nullptr;  // the model waits for what comes from there
 };

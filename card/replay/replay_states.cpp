@@ -3,6 +3,8 @@
 #include <cstdio>
 #include <fstream>
 #include <iterator>
+#include <map>
+#include <vector>
 
 #include "card/api/simulation.h"
 #include "card/replay/replay.h"
@@ -47,6 +49,33 @@ bool find_state(const std::string& path, std::int64_t from, LastState& found, st
 
 }  // namespace
 
+// Those of wires to other processes: by HCA, its hello, and what it has wanted of the link since.
+class Replay::FarEnds {
+ public:
+  void note(const Noted& record) {
+    std::vector<Noted>& end = ends_[record.numbers[0]];
+    if (record.event == Event::kLinkUp || record.event == Event::kLinkDown) end.clear();
+    if (record.event == Event::kLinkCarrier && !end.empty()) end.resize(1);
+    if (record.event != Event::kLinkDown) end.push_back(record);
+  }
+  const std::map<std::uint64_t, std::vector<Noted>>& all() const { return ends_; }
+
+ private:
+  std::map<std::uint64_t, std::vector<Noted>> ends_;
+};
+
+// What the HCAs do about it, a state that is loaded then makes undone.
+void Replay::join(const FarEnds& ends) {
+  joining_ = true;
+  for (const auto& [hca, records] : ends.all()) {
+    for (const Noted& record : records) {
+      std::uint64_t welcome = 0;
+      if (!over_) from_wire(record, welcome);
+    }
+  }
+  joining_ = false;
+}
+
 bool Replay::begin_at_state(const std::string& path, std::string& err) {
   if (!options_.from_state.empty()) {
     std::ifstream in(options_.from_state, std::ios::binary);
@@ -70,18 +99,18 @@ bool Replay::begin_at_state(const std::string& path, std::string& err) {
 
 bool Replay::begin_with(const std::string& state, std::uint64_t event, std::string& err) {
   Noted record;
+  FarEnds ends;
   while (events_ < event && next(record)) {
     if (record.event == Event::kCreate || record.event == Event::kStart || record.event == Event::kCable) {
       call(record);
     } else if (record.event == Event::kAttach) {
       if (hca_t* h = hca_of(record.numbers[0])) attach(h, record.numbers[0], record.numbers[1] != 0);
-    } else if (record.event == Event::kLinkUp) {
-      err =
-          "an HCA has a wire to another process, which is no part of a state: it is replayed from the start "
-          "alone";
-      return false;
+    } else if (record.event == Event::kLinkUp || record.event == Event::kLinkDown ||
+               record.event == Event::kLinkCarrier) {
+      ends.note(record);
     }
   }
+  join(ends);
   char why[512] = "";
   if (!over_ && hca_sim_load(state.data(), state.size(), why, sizeof why) != 0) {
     err = std::string("the state cannot be loaded: ") + why;

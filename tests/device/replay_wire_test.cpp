@@ -116,11 +116,41 @@ TEST_P(ReplayOfAWire, DamagedOrCutOff) {
   }
 }
 
+// From a state, too: what the other end has said before that is known then.
+using ReplayOfALooseWire = ReplayOfAWire;
+TEST_P(ReplayOfALooseWire, BeginsWithAState) {
+  Process a(COUPLED_END, {"a", options("1", ",snapshot_every=1ms"), "400", "1"});
+  Process b(COUPLED_END, {"b", options("2", ",snapshot_every=1ms"), "400", "2"});
+  EXPECT_EQ(a.end(), 0) << a.said;
+  EXPECT_EQ(b.end(), 0) << b.said;
+  for (const char* end : {"1", "2"}) {
+    const std::string recording = file(std::string("r") + end);
+    const Ran whole = replay(recording);
+    double lasts = 0;
+    ASSERT_EQ(std::sscanf(whole.text.c_str(), "%*u events, %lf s", &lasts), 1) << whole.text;
+    for (const double part : {0.3, 0.6, 0.9}) {
+      const double from = lasts * part;
+      const Ran ran = replay(recording + " --from " + std::to_string(static_cast<std::int64_t>(from * 1e9)));
+      EXPECT_EQ(ran.status, 0) << ran.text;
+      EXPECT_THAT(ran.text, HasSubstr("as recorded; "));
+      EXPECT_THAT(ran.text, HasSubstr("statistics of 1 HCA equal"));
+      double at = -1;
+      ASSERT_EQ(std::sscanf(ran.text.c_str(), "begins at %lf s", &at), 1) << ran.text;
+      EXPECT_LE(at, from);
+      EXPECT_GT(at, from - lasts / 4);
+    }
+  }
+}
+
+const auto kind_name = [](const auto& info) { return std::string(info.param.name); };
+INSTANTIATE_TEST_SUITE_P(Wires, ReplayOfALooseWire,
+                         ::testing::Values(Kind{"EagerIb", "link=ib"}, Kind{"EagerRoce", "link=eth"}),
+                         kind_name);
 INSTANTIATE_TEST_SUITE_P(Wires, ReplayOfAWire,
                          ::testing::Values(Kind{"EagerIb", "link=ib"}, Kind{"EagerRoce", "link=eth"},
                                            Kind{"CoupledIb", "link=ib,coupled=on"},
                                            Kind{"CoupledRoce", "link=eth,coupled=on"}),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         kind_name);
 
 }  // namespace
 }  // namespace hcasim
