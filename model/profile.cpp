@@ -13,6 +13,7 @@
 #include <string_view>
 #include <variant>
 
+#include "model/pcie/credits.h"
 #include "model/profile_parameters.h"
 #include "model/toml_text.h"
 
@@ -55,10 +56,16 @@ std::vector<Parameter> parameters(Profile& p, double& clock_mhz) {
       {"pcie", "tlp_completion_overhead", &pcie.tlp_completion_overhead, 0, 256},
       {"pcie", "tlp_write_ns", &pcie.tlp_write, 0, kMaxNs},
       {"pcie", "tlp_read_ns", &pcie.tlp_read, 0, kMaxNs},
+      {"pcie", "posted_headers", &pcie.posted_headers, 0, Credits::kMostHeaders},
+      {"pcie", "posted_data", &pcie.posted_data, 0, Credits::kMostData},
+      {"pcie", "nonposted_headers", &pcie.nonposted_headers, 0, Credits::kMostHeaders},
+      {"pcie", "credit_ns", &pcie.credit, 0, kMaxNs},
       {"memory", "iotlb", &p.memory.iotlb, 0, 1 << 20},
       {"memory", "iotlb_ways", &p.memory.iotlb_ways, 1, 64},
       {"memory", "iotlb_walks", &p.memory.iotlb_walks, 1, 1024},
       {"memory", "iotlb_walk_ns", &p.memory.iotlb_walk, 0, kMaxNs},
+      {"memory", "atc", &p.memory.atc, 0, 1 << 20},
+      {"memory", "atc_ways", &p.memory.atc_ways, 1, 64},
       {"memory", "llc_kib", &p.memory.llc_kib, 0, 1 << 20},
       {"memory", "llc_io_kib", &p.memory.llc_io_kib, 1, 1 << 20},
       {"memory", "dram_ns", &p.memory.dram, 0, kMaxNs},

@@ -35,7 +35,11 @@ struct Profile {
     unsigned tlp_read_overhead = 24;
     unsigned tlp_completion_overhead = 20;
     Time tlp_write = 0, tlp_read = 0;  // from one write or read request to the next, however small
-    double ps_per_byte() const;        // either direction, from generation, lanes, efficiency
+    // Credits that the root complex grants (model/pcie/credits.h): of writes and of read requests; 0: no
+    // limit.
+    unsigned posted_headers = 0, posted_data = 0, nonposted_headers = 0;
+    Time credit = from_ns(200);  // from a TLP's end on the link until its credits are back
+    double ps_per_byte() const;  // either direction, from generation, lanes, efficiency
   } pcie;
 
   // The host's memory behind PCIe, on top of the latencies above (model/pcie/host_memory.h).
@@ -44,10 +48,12 @@ struct Profile {
     unsigned iotlb_ways = 8;
     unsigned iotlb_walks = 6;        // walks of its page tables at a time
     Time iotlb_walk = from_ns(310);  // one of them
-    unsigned llc_kib = 0;            // the processors' last cache; 0: all payload lies in it
-    unsigned llc_io_kib = 2048;      // what writes of devices may fill of it
-    Time dram = from_ns(50);         // how much longer a read of payload takes that is not in it
-    Time remote = 0;                 // how much longer each read and write takes: memory of the other socket
+    unsigned atc = 0;                // translations that the HCA itself keeps (ATS); 0: it asks for none
+    unsigned atc_ways = 8;
+    unsigned llc_kib = 0;        // the processors' last cache; 0: all payload lies in it
+    unsigned llc_io_kib = 2048;  // what writes of devices may fill of it
+    Time dram = from_ns(50);     // how much longer a read of payload takes that is not in it
+    Time remote = 0;             // how much longer each read and write takes: memory of the other socket
   } memory;
 
   struct Engine {

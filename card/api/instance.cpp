@@ -293,6 +293,10 @@ std::vector<hcasim::api::Counter> hca::counters() const {
       {"iotlb_hits", model.host_memory().iotlb_hits()},
       {"iotlb_misses", model.host_memory().iotlb_misses()},
       {"dram_reads", model.host_memory().dram_reads()},
+      {"atc_hits", model.host_memory().atc_hits()},
+      {"atc_misses", model.host_memory().atc_misses()},
+      {"pcie_write_waits", model.dma().posted().waits()},
+      {"pcie_read_waits", model.dma().nonposted().waits()},
       {"model_dead", model.dead() ? 1u : 0u},
       {"rules_broken", tracer->rules().total()},
   };

@@ -89,6 +89,7 @@ struct hca final {
     a("traced", traced);
     HCASIM_FIELDS(a, death_reported, link_injected_down, faults_on_request);
     HCASIM_FIELDS_SINCE(5, a, host_parts);
+    HCASIM_FIELDS_SINCE(8, a, wire_lost);
   }
   // The function that those parts of the API mean that name none.
   static constexpr hcasim::FunctionId kPhysical = 0;
@@ -105,6 +106,7 @@ struct hca final {
   hcasim::saved::HostParts host_parts;
   std::vector<hcasim::FaultSpec> planned;       // by hca_inject() before simulated time began
   std::uint64_t faults_on_request = 0;          // by hca_inject(), in addition to those of the plan
+  std::uint64_t wire_lost = 0;                  // frames that found no room on their way out
   std::unique_ptr<hcasim::api::Uplink> uplink;  // null: a cable to itself
   std::string json;
   std::string trace_path, capture_path, trace_answer;

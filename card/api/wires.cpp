@@ -57,7 +57,7 @@ void HostWire::transmit(Time t, const PacketRef& packet) {
   if (packet->corrupt && packet->kind == PacketKind::kEthernet) return;
   std::size_t len = encode(*packet, frame_.data(), frame_.size());
   if (len == 0 || !carrier_ || !owner_.in_service || !(owner_.ops.wire_tx || owner_.ops.wire_tx_at)) {
-    ++lost_;
+    ++owner_.wire_lost;
     return;
   }
   if (len < kShortestFrame) {
@@ -140,7 +140,7 @@ void SocketWire::transmit_run(Time t, const Packet& packet) {
 
 void SocketWire::sent(FarEnd::Sent what, Time t) {
   if (what == FarEnd::Sent::kLost) {
-    ++lost_;
+    ++owner_.wire_lost;
     return;
   }
   first_out_ = std::min(first_out_, t + own_latency_);

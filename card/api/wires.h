@@ -50,7 +50,7 @@ class Uplink : public Wire {
     std::uint64_t late = 0;     // frames that came too late for their time
   };
   virtual Meetings meetings() const { return {}; }
-  // Frames that found no room on their way out.
+  // Frames that were lost behind it, in a switch.
   virtual std::uint64_t lost() const { return 0; }
 };
 
@@ -63,12 +63,10 @@ class HostWire final : public Uplink {
   void host_carrier(bool on) { carrier_ = on; }
   // Its last bit arrives at t. False: dropped.
   bool receive(const void* frame, std::size_t len, Time t);
-  std::uint64_t lost() const override { return lost_; }
 
  private:
   hca& owner_;
   bool carrier_ = true;
-  std::uint64_t lost_ = 0;
   std::array<std::uint8_t, kMaxFrame + kMaxHeaders> frame_;
 };
 
@@ -100,7 +98,6 @@ class SocketWire final : public Uplink, private wire::Link::Owner {
   std::int64_t poll(std::int64_t now) override;
   void hold(bool on) override;
   void flush() override;
-  std::uint64_t lost() const override { return lost_; }
   Time meets_at() const override { return meets_at_; }
   bool meets_plainly() const override;
   void tell(Time next) override;
@@ -139,7 +136,6 @@ class SocketWire final : public Uplink, private wire::Link::Owner {
   Time own_next_ = 0, peer_next_ = 0;            // from when on an end may send, as announced
   Time first_out_ = kNever, first_in_ = kNever;  // first arrival at the other end, and here
   Meetings meetings_;
-  std::uint64_t lost_ = 0;
   std::size_t run_bytes_ = 0;  // of runs that have come since few packets waited in the port
   Loans in_memory_;            // packets whose payload lies in the memory shared with the other end
   const std::unique_ptr<FarEnd> far_;

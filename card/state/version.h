@@ -9,7 +9,7 @@
 
 namespace hcasim::saved {
 
-constexpr std::uint32_t kVersion = 7;
+constexpr std::uint32_t kVersion = 8;
 
 }  // namespace hcasim::saved
 #endif

@@ -32,6 +32,8 @@ Dma::Dma(const sc_core::sc_module_name& name, const Profile& profile, const PerF
       part_(cost_of_write(0, profile.engine.stream_bytes)),
       tags_(profile.pcie.tags, 0),
       memory_(profile),
+      posted_(profile.pcie.posted_headers, profile.pcie.posted_data, profile.pcie.credit),
+      nonposted_(profile.pcie.nonposted_headers, 0, profile.pcie.credit),
       ring_(kFirstRing) {
   sides_.reserve(hosts.size());
   hosts.for_each([this](HostPort& host) { sides_.emplace_back(host); });
@@ -123,6 +125,20 @@ inline Time Dma::streamed_time(Time leaves, Time streamed, const WriteCost& cost
   return std::max(end, leaves + part_.making + part_.wire);
 }
 
+// The same, where each TLP waits for its credits.
+Time Dma::credited_time(Time leaves, Time streamed, std::uint64_t addr, std::uint32_t len) {
+  const std::uint32_t unit = profile_.pcie.max_payload;
+  Time end = leaves;
+  for (std::uint32_t done = 0, n = 0; done < len; done += n) {
+    n = std::min(len - done, unit - static_cast<std::uint32_t>((addr + done) & (unit - 1)));
+    // Of what comes by and by, its share is there.
+    const Time there = leaves - streamed + streamed * static_cast<Time>(done + n) / len;
+    end = write_time(posted_.take(there, n), cost_of_write(addr + done, n), true);
+    posted_.left(end, n);
+  }
+  return streamed == 0 ? end : std::max(end, leaves + part_.making + part_.wire);
+}
+
 inline Dma::Entry& Dma::new_entry(std::uint64_t addr, std::uint32_t len, Kind kind, WriteOwner owner) {
   Entry& e = unused_entry();
   e.addr = addr;
@@ -158,7 +174,9 @@ inline Time Dma::written_at(Time left, std::uint64_t addr, std::uint32_t len, Fu
 Time Dma::push(Time t, Entry& e, bool group, WriteOwner behind, Time streamed) {
   const std::uint64_t addr = e.kind == Kind::kMsix ? 0 : e.addr;
   const WriteCost cost = cost_of_write(addr, e.len);
-  const Time left = streamed == 0 ? write_time(t, cost, false) : streamed_time(t, streamed, cost, false);
+  const Time left = posted_.modelled() ? credited_time(t, streamed, addr, e.len)
+                    : streamed == 0    ? write_time(t, cost, false)
+                                       : streamed_time(t, streamed, cost, false);
   Time due = e.kind == Kind::kMsix ? whole_cycle(left + profile_.pcie.write_latency)
                                    : written_at(left, addr, e.len, e.owner.function);
   if (__builtin_expect(hold_ != 0, 0)) {
@@ -261,7 +279,9 @@ Time Dma::post_write(Time t, std::uint64_t addr, const PacketRef& packet, std::u
     n = std::min(n, len - done);
     const Time leaves = std::max(t, *ready++ + inflow.after);
     const WriteCost cost = alike && n == unit ? full : cost_of_write(addr + done, n);
-    due = std::max(due, streamed_time(leaves, streamed, cost, behind));
+    const Time left = posted_.modelled() ? credited_time(leaves, streamed, addr + done, n)
+                                         : streamed_time(leaves, streamed, cost, behind);
+    due = std::max(due, left);
   }
   return placed(written_at(due, addr, len, owner.function), e, group, {});
 }

@@ -19,6 +19,7 @@
 #include "model/function/id.h"
 #include "model/occupancy.h"
 #include "model/packet/packet.h"
+#include "model/pcie/credits.h"
 #include "model/pcie/host_memory.h"
 #include "model/pcie/host_port.h"
 #include "model/pcie/loans.h"
@@ -164,6 +165,9 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   std::uint64_t bytes_written() const { return bytes_written_; }
   std::uint64_t errors() const { return errors_; }
   const HostMemory& host_memory() const { return memory_; }
+  // Credits of writes and messages, of read requests.
+  const Credits& posted() const { return posted_; }
+  const Credits& nonposted() const { return nonposted_; }
 
   static constexpr Time kGroupLimit = from_ns(2000);
 
@@ -197,6 +201,8 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
     }
     HCASIM_FIELDS(a, bytes_read_, bytes_written_, errors_);
     if (memory_.modelled()) a("memory", memory_);
+    if (posted_.modelled()) a("posted", posted_);
+    if (nonposted_.modelled()) a("nonposted", nonposted_);
   }
 
  private:
@@ -304,6 +310,7 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   WriteCost cost_of_write(std::uint64_t addr, std::uint32_t len) const;
   Time write_time(Time leaves, const WriteCost& cost, bool late);
   Time streamed_time(Time leaves, Time streamed, const WriteCost& cost, bool behind);
+  Time credited_time(Time leaves, Time streamed, std::uint64_t addr, std::uint32_t len);
   struct ReadCost {
     std::size_t requests = 0;
     Time request = 0, data = 0;  // on the link
@@ -360,6 +367,7 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   std::size_t next_tag_ = 0;
   Loans loans_;
   HostMemory memory_;
+  Credits posted_, nonposted_;
   std::deque<Entry> entries_;   // posted writes, in no order; they stay where they are
   std::vector<Entry*> unused_;  // those of entries_ without one
   std::vector<Place> ring_;     // [head_, tail_) by due time, a power of two long

@@ -105,7 +105,7 @@ bool Dma::read_run(Time t, Time apart, std::uint64_t addr, Packet& packet, Write
   // alike.
   const Profile::Pcie& pcie = profile_.pcie;
   const std::size_t requests = pieces(addr, unit, pcie.max_read_request);
-  const bool alike = !memory_.modelled() && unit % pcie.max_read_request == 0 &&
+  const bool alike = !memory_.modelled() && !nonposted_.modelled() && unit % pcie.max_read_request == 0 &&
                      unit % pcie.completion_boundary == 0 && requests <= tags_.size();
   unsigned done = 0;
   if (alike) {
@@ -184,7 +184,9 @@ Time Dma::read_batch(Time t, const ReadCost& c, std::uint64_t addr, std::size_t 
   }
   Time leaves = std::max(t, tags_[tag]);
   if (pcie.tlp_read != 0) leaves = requests_.reserve(leaves, static_cast<Time>(c.requests) * pcie.tlp_read);
+  if (nonposted_.modelled()) leaves = nonposted_.take(leaves, 0);
   const Time sent = up_.reserve(leaves, c.request) + c.request;
+  if (nonposted_.modelled()) nonposted_.left(sent, 0);
   Time latency = pcie.read_latency;
   if (asked && memory_.modelled()) latency += memory_.read(sent, asked->function, addr, bytes, asked->what);
   const Time ready = down_.reserve(std::max(sent, sent + latency - c.first), c.data) + c.data;
@@ -205,7 +207,8 @@ Time Dma::read_time(Time t, std::uint64_t addr, std::size_t len, const Asked* as
   std::size_t done = 0;
   while (requests) {
     // As many requests as there are tags go out together; more wait for the tags of the first to come back.
-    const std::size_t batch = std::min(requests, tags_.size());
+    // Where each waits for a credit they go one by one.
+    const std::size_t batch = nonposted_.modelled() ? 1 : std::min(requests, tags_.size());
     requests -= batch;
     std::size_t bytes = len - done;
     if (requests) bytes = std::min<std::size_t>(bytes, batch * pcie.max_read_request);

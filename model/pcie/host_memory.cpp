@@ -24,8 +24,10 @@ std::uint64_t page_id(FunctionId f, std::uint64_t page) {
 HostMemory::HostMemory(const Profile& profile)
     : memory_(profile.memory),
       modelled_(memory_.iotlb != 0 || memory_.llc_kib != 0 || memory_.remote != 0),
+      round_trip_(profile.pcie.read_latency),
       walkers_(memory_.iotlb_walks) {
   if (memory_.iotlb != 0) iotlb_ = std::make_unique<ContextCache>(memory_.iotlb, memory_.iotlb_ways);
+  if (iotlb_ && memory_.atc != 0) atc_ = std::make_unique<ContextCache>(memory_.atc, memory_.atc_ways);
   if (memory_.llc_kib == 0) return;
   lines_ = std::make_unique<ContextCache>(memory_.llc_kib * kLinesOfKib, kCacheWays);
   written_ = std::make_unique<ContextCache>(std::max(1u, memory_.llc_io_kib) * kLinesOfKib, kCacheWays);
@@ -46,19 +48,29 @@ Time HostMemory::write(Time t, FunctionId f, std::uint64_t addr, std::size_t len
   return translate(t, f, addr, len) + memory_.remote;
 }
 
-// Until all pages are translated: those that are not known wait for one of the walkers, and who asks for one
-// that is being walked for waits for the same walk.
+// When the IOMMU has the translation of a page: one that it does not keep waits for one of the walkers, and
+// who asks for one that is being walked for waits for the same walk.
+Time HostMemory::translated(Time t, std::uint64_t page) {
+  if (!iotlb_->touch(page)) {
+    Time& walker = walkers_.best(t);
+    walker = std::max(walker, t) + memory_.iotlb_walk;
+    iotlb_->arrives(walker);
+  }
+  return std::max(t, iotlb_->there());
+}
+
+// Until all pages are translated.
 Time HostMemory::translate(Time t, FunctionId f, std::uint64_t addr, std::size_t len) {
   if (!iotlb_) return 0;
   Time until = t;
   std::uint64_t id = page_id(f, addr >> kLogPage);
   for (std::size_t n = pieces(addr, len, kLogPage); n != 0; --n, ++id) {
-    if (!iotlb_->touch(id)) {
-      Time& walker = walkers_.best(t);
-      walker = std::max(walker, t) + memory_.iotlb_walk;
-      iotlb_->arrives(walker);
+    if (!atc_) {
+      until = std::max(until, translated(t, id));
+      continue;
     }
-    until = std::max(until, iotlb_->there());
+    if (!atc_->touch(id)) atc_->arrives(translated(t, id) + round_trip_);
+    until = std::max(until, atc_->there());
   }
   return until - t;
 }
@@ -86,7 +98,8 @@ std::uint64_t HostMemory::line(FunctionId f, std::uint64_t addr) const {
 }
 
 void HostMemory::forget(FunctionId f) {
-  if (iotlb_) iotlb_->invalidate_if([f](std::uint64_t id) { return id >> kFunctionAt == f; });
+  for (const auto* kept : {&iotlb_, &atc_})
+    if (*kept) (*kept)->invalidate_if([f](std::uint64_t id) { return id >> kFunctionAt == f; });
 }
 
 }  // namespace hcasim

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The host's memory behind PCIe, where its time depends on the address: translations that the IOMMU keeps or
 // has to walk for, payload that lies in the processors' last cache or has to come from DRAM, the other
-// socket. Holds tags, no contents. The latencies of [pcie] are those of a host without an IOMMU and with warm
-// caches; what is said here comes on top. ([memory] of the profile; by default there is nothing of it.)
+// socket. With ATS (PCIe base specification, 10) the HCA keeps translations itself, and asks the IOMMU for
+// those that it has not: a request and its completion more. Holds tags, no contents. The latencies of [pcie]
+// are those of a host without an IOMMU and with warm caches; what is said here comes on top. ([memory] of the
+// profile; by default there is nothing of it.)
 #ifndef HCASIM_MODEL_PCIE_HOST_MEMORY_H
 #define HCASIM_MODEL_PCIE_HOST_MEMORY_H
 
@@ -37,6 +39,8 @@ class HostMemory {
   // Of pages and of cache lines.
   std::uint64_t iotlb_hits() const { return iotlb_ ? iotlb_->hits() : 0; }
   std::uint64_t iotlb_misses() const { return iotlb_ ? iotlb_->misses() : 0; }
+  std::uint64_t atc_hits() const { return atc_ ? atc_->hits() : 0; }
+  std::uint64_t atc_misses() const { return atc_ ? atc_->misses() : 0; }
   std::uint64_t dram_reads() const { return dram_reads_; }
 
   template <class Archive>
@@ -45,6 +49,7 @@ class HostMemory {
       a("iotlb", *iotlb_);
       a("walkers", walkers_);
     }
+    if (atc_) a("atc", *atc_);
     if (lines_) {
       a("lines", *lines_);
       a("written", *written_);
@@ -54,12 +59,15 @@ class HostMemory {
 
  private:
   Time translate(Time t, FunctionId f, std::uint64_t addr, std::size_t len);
+  Time translated(Time t, std::uint64_t page);
   bool in_cache(FunctionId f, std::uint64_t addr, std::size_t len);
   std::uint64_t line(FunctionId f, std::uint64_t addr) const;
 
   const Profile::Memory& memory_;
   bool modelled_;
+  const Time round_trip_;                          // of a translation request
   std::unique_ptr<ContextCache> iotlb_;            // null: no IOMMU
+  std::unique_ptr<ContextCache> atc_;              // null: no ATS
   UnitPool walkers_;                               // of its page tables
   std::unique_ptr<ContextCache> lines_, written_;  // null: all payload is in the cache
   std::uint64_t dram_reads_ = 0;

@@ -91,6 +91,25 @@ TEST(HostMemory, FunctionsHaveTranslationsOfTheirOwn) {
   EXPECT_EQ(h.payload(0x1000, 64, 2 * kWalk, 1), kWalk);
 }
 
+// With ATS: a request of its own the first time, nothing at all then, whatever the IOMMU keeps.
+TEST(HostMemory, WhatTheCardHasTranslatedItNeedNotAskFor) {
+  Profile::Memory m = WithIommu::parameters();
+  m.atc = 1024;
+  Host h{m};
+  const Time asked = kWalk + h.profile.pcie.read_latency;
+  EXPECT_EQ(h.payload(0x1000), asked);
+  EXPECT_EQ(h.payload(0x1000, 64, asked / 2), asked - asked / 2) << "under way";
+  for (std::uint64_t page = 2; page < 512; ++page) h.payload(page << 12, 64, from_ns(1e6));
+  EXPECT_EQ(h.payload(0x1000, 64, from_ns(1e7)), 0);
+  EXPECT_EQ(h.memory.iotlb_misses(), 511u);
+  EXPECT_EQ(h.memory.atc_misses(), 511u);
+  EXPECT_EQ(h.memory.atc_hits(), 2u);
+  h.memory.forget(0);
+  EXPECT_EQ(h.payload(0x1000, 64, from_ns(2e7)), asked);
+  m.iotlb = 0;
+  EXPECT_EQ(Host{m}.payload(0x1000), 0) << "there is nobody to ask";
+}
+
 TEST(HostMemory, APayloadLargerThanTheCacheComesFromDram) {
   WithSmallCache h;
   EXPECT_EQ(h.payload(0, 16 << 10), kDram) << "once, as its requests go together";
