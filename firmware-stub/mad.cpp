@@ -290,6 +290,7 @@ std::uint16_t performance(Mad& m, std::uint16_t attribute) {
         i.rcv_data = capped<std::uint32_t>(c.rx_bytes / 4);
         i.xmit_packets = capped<std::uint32_t>(c.tx_packets);
         i.rcv_packets = capped<std::uint32_t>(c.rx_packets);
+        i.xmit_wait = m.fw.options().vf ? 0 : capped<std::uint32_t>(m.fw.device().port().xmit_wait());
       }
       store(m.data, i);
       return kMadOk;

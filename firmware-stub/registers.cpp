@@ -86,6 +86,7 @@ Syndrome read_ppcnt(Access& a) {
       saturate<ib::link_downed_counter>(a.data, a.fw.port().link_downed());
       saturate<ib::port_rcv_errors>(a.data, c.rx_errors);
       saturate<ib::port_xmit_discards>(a.data, c.tx_discards);
+      saturate<ib::port_xmit_wait>(a.data, a.fw.device().port().xmit_wait());
       break;
     }
     default: {

@@ -87,6 +87,7 @@ void Device::connect() {
   functions_[0].flows().attach(lookups_);
   port_.on_resume([this](Time t) { scheduler_.resume(t); });
   port_.watch_backlog([this] { return std::max({dma_.up_free(), rx_.free_at(), eth_rx_.rx_free()}); });
+  port_.watch_buffers([this] { return rx_.free_at(); });
   port_.on_receive([this](Time t, PacketRef& packet) { receiver_.receive(t, packet); });
   port_.on_transmit(
       [this](Time t, const Packet& p) { eth_rx_.sniff(t, p.function, FlowTableType::kSnifferTx, p); });

@@ -128,6 +128,9 @@ struct Profile {
     // Backlog of the receive side, as time to work it off, that makes the port send pause frames, if they are
     // on, and to which it must fall before the other side may go on.
     Time rx_xoff = from_ns(10000), rx_xon = from_ns(5000);
+    // InfiniBand: bytes of each lane's receive buffer, for which the far end gets credits; 0: without flow
+    // control (model/port/lane_credits.h).
+    unsigned lane_buffer = 0;
   } port;
 
   struct Firmware {

@@ -71,6 +71,7 @@ void build(const std::string& name, const std::vector<hca*>& members) {
   Switch::Config config;
   config.ethernet = ethernet(*members.front());
   config.rate_gbps = port.rate_gbps;
+  config.lane_buffer = config.ethernet ? 0 : port.lane_buffer;
   switches().push_back(std::make_unique<Switch>(("switch_" + name).c_str(), config));
   Switch& fabric = *switches().back();
   for (hca* h : members) {
@@ -80,6 +81,9 @@ void build(const std::string& name, const std::vector<hca*>& members) {
       if (h->in_service) h->model.port().wire_receive(t, std::move(packet));
     };
     station.stop = [h](Time until) { h->model.port().pause(until); };
+    station.room = [h](Time t, unsigned lane, std::uint32_t bytes) {
+      if (h->in_service) h->model.port().made_room(t, lane, bytes);
+    };
     h->connect(std::make_unique<SwitchEnd>(fabric, fabric.attach(std::move(station))));
   }
   if (!config.ethernet) give_lids(members, fabric);

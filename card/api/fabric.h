@@ -18,6 +18,7 @@ class SwitchEnd final : public Uplink {
   SwitchEnd(Switch& fabric, std::size_t port) : fabric_(fabric), port_(port) {}
   ~SwitchEnd() override { fabric_.detach(port_); }
   void transmit(Time t, const PacketRef& packet) override { fabric_.port(port_).transmit(t, packet); }
+  std::uint32_t room_of_lanes() const override { return fabric_.port(port_).room_of_lanes(); }
   // What the switch, as a whole, lost.
   std::uint64_t lost() const override;
 

@@ -88,6 +88,13 @@ void CableEnd::transmit(Time t, const PacketRef& packet) {
   peer_.model.port().wire_receive(t + owner_.model.profile().port.wire_latency, packet);
 }
 
+std::uint32_t CableEnd::room_of_lanes() const { return peer_.model.profile().port.lane_buffer; }
+
+void CableEnd::make_room(Time t, unsigned lane, std::uint32_t bytes) {
+  if (peer_.in_service)
+    peer_.model.port().made_room(t + owner_.model.profile().port.wire_latency, lane, bytes);
+}
+
 bool CableEnd::plugged() const { return peer_.in_service; }
 
 wire::Wish CableEnd::far_wish() const { return peer_.wish(); }

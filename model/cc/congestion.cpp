@@ -90,7 +90,8 @@ Time CongestionControl::earliest_of_slowed(Time t, Qp& qp) {
   const Port& port = blocks_.port.egress(qp.affinity);
   if (port.stopped(t) && connected(qp)) {
     const bool tagged = qp.path.source.vlan_valid;
-    t = port.open_at(t, tagged ? qp.path.eth_prio & 7u : 0);
+    t = port.link() == LinkType::kIb ? port.lane_open_at(t, qp.path.sl)
+                                     : port.open_at(t, tagged ? qp.path.eth_prio & 7u : 0);
   }
   if (!qp.cc.limited) return t;
   qp.cc.advance(t, rp, line_rate());

@@ -26,8 +26,9 @@ Port::Port(const sc_core::sc_module_name& name, const Profile& profile, traces::
       addresses_(addresses),
       rate_gbps_(profile.port.rate_gbps),
       pause_("pause", profile.port.rx_xoff, profile.port.rx_xon, faults),
+      credits_("credits", faults),
       rx_(
-          "rx", [this](Time due, PacketRef& packet) { arrive(due, packet); }, faults,
+          "rx", [this](Time due, PacketRef& packet) { take_in(due, packet); }, faults,
           profile.engine.batch_window),
       held_(
           "held",
@@ -42,7 +43,27 @@ Port::Port(const sc_core::sc_module_name& name, const Profile& profile, traces::
                     if (resume_) resume_(t);
                   },
                   [this](Time t, const PauseFrame& frame) { send_pause(t, frame); }});
+  credits_.connect({[this](Time t, PacketRef packet) {
+                      // The link, or its function's vport, has gone down meanwhile.
+                      if (!passes(*packet, false) || !addresses_.open(packet->function))
+                        credits_.give_back(t, packet->vl, wire_bytes(*packet));
+                      transmit_now(t, std::move(packet));
+                    },
+                    [this](Time t) {
+                      if (resume_) resume_(t);
+                    }});
   set_rate(rate_gbps_);
+}
+
+void Port::connect(Wire* wire) {
+  wire_ = wire;
+  credits_.set_room(wire && link_ == LinkType::kIb ? wire->room_of_lanes() : 0);
+}
+
+void Port::set_state(PortState s) {
+  const bool down = state_ != PortState::kDown && s == PortState::kDown;
+  state_ = s;
+  if (down && credits_.limited()) credits_.renew(sim_now());
 }
 
 void Port::set_rate(double gbps) {
@@ -181,7 +202,18 @@ Time Port::transmit_other(Time t, PacketRef&& packet) {
     const Time open = pause_.open_at(t, priority), lasts = duration(*packet, wire_bytes(*packet));
     if (pause_.hold(t, priority, packet)) return open + lasts;
   }
+  if (credits_.limited() && has_lane(*packet) && passes(*packet, false) &&
+      addresses_.open(packet->function) && route(*packet).out) {
+    const std::uint32_t bytes = wire_bytes(*packet);
+    const Time lasts = duration(*packet, bytes);
+    if (credits_.hold(t, packet->vl, bytes, packet)) return tx_.free_at() + lasts;
+  }
   return transmit_now(t, std::move(packet));
+}
+
+// All but management goes by lanes that have credits (IBTA 7.6.4).
+bool Port::has_lane(const Packet& p) const {
+  return link_ == LinkType::kIb && !p.vl15 && p.vl < LaneCredits::kLanes;
 }
 
 // What waits counts as so many packets of the largest size.
@@ -209,6 +241,8 @@ void Port::trace_request(const Packet& p, Time start, Time end) {
   const Harm fault = gate_.open(FaultType::kWire) ? harm(end, p, kFaultTx) : Harm{};
   if (fault.drop || hit(faults_cfg_.drop)) {
     if (capture_) capture(end, p, Direction::kOut, "lost: fault injection");
+    // The far end learns from the next message of flow control what it has not got.
+    if (to.out && has_lane(p)) credits_.give_back(end + 2 * profile_.port.wire_latency, p.vl, wire_bytes(p));
     drop(end, p, DropReason::kInjected);
     return;
   }
@@ -228,6 +262,7 @@ void Port::trace_request(const Packet& p, Time start, Time end) {
   if (fault.duplicate || hit(faults_cfg_.duplicate)) {
     ++counters_.injected_dup;
     if (capture_) capture(left, *packet, Direction::kOut, "sent twice: fault injection");
+    if (to.out && has_lane(*packet)) credits_.take(packet->vl, wire_bytes(*packet));
     send(left, PacketRef(packet), to, 0);
     left += lasts;
   }
@@ -436,6 +471,17 @@ void Port::mark_congestion(Packet& p, Time waits) {
 }
 
 void Port::wire_receive(Time t, PacketRef packet) { rx_.push(t, std::move(packet)); }
+
+// Of a packet that came over the wire the buffer of its lane is free again when it has been taken from there.
+void Port::take_in(Time t, PacketRef& packet) {
+  const Packet& p = *packet;
+  if (profile_.port.lane_buffer == 0 || !wire_ || p.looped || p.internal || p.packets > 1 || !has_lane(p))
+    return arrive(t, packet);
+  const unsigned lane = p.vl;
+  const std::uint32_t bytes = wire_bytes(p);
+  arrive(t, packet);
+  wire_->make_room(taken_in_ ? std::max(t, taken_in_()) : t, lane, bytes);
+}
 
 void Port::arrive(Time t, PacketRef& packet) {
   if (packet->packets > 1) return arrive_run(t, packet);

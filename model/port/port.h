@@ -18,6 +18,7 @@
 #include "model/packet/packet.h"
 #include "model/port/counters.h"
 #include "model/port/embedded_switch.h"
+#include "model/port/lane_credits.h"
 #include "model/port/local_addresses.h"
 #include "model/port/pause.h"
 #include "model/port/port_group.h"
@@ -96,7 +97,10 @@ class Port : public sc_core::sc_module {
   void set_rate(double gbps);
 
   LinkType link() const { return link_; }
-  void set_link(LinkType link) { link_ = link; }
+  void set_link(LinkType link) {
+    link_ = link;
+    connect(wire_);
+  }
   // Ethernet: the switch between the functions and the port, of cards that have one.
   void plug_in(EmbeddedSwitch& eswitch) { eswitch_ = &eswitch; }
   bool switched() const { return eswitch_ && link_ == LinkType::kEthernet && eswitch_->on(); }
@@ -107,7 +111,11 @@ class Port : public sc_core::sc_module {
     return group_ && group_->aggregated() ? group_->egress(affinity) : *this;
   }
   // Null: a cable to itself. The wire outlives the port's use of it.
-  void connect(Wire* wire) { wire_ = wire; }
+  void connect(Wire* wire);
+  // InfiniBand: bytes that a packet of this lane has taken in the far end's buffer are free there; the sender
+  // has heard of it at t. (What comes in here is told by Wire::make_room().)
+  void made_room(Time t, unsigned lane, std::uint32_t bytes) { credits_.give_back(t, lane, bytes); }
+  const LaneCredits& credits() const { return credits_; }
   bool connected() const { return wire_ != nullptr; }
   // A packet came in over the wire; its last bit arrives at t (not before now).
   void wire_receive(Time t, PacketRef packet);
@@ -123,11 +131,19 @@ class Port : public sc_core::sc_module {
   void pause(Time until) { pause_.stop(until); }
   // When a packet of this priority, ready at t, may leave: later than t while pause frames stop it.
   Time open_at(Time t, unsigned priority) const { return pause_.open_at(t, priority); }
-  bool stopped(Time t) const { return pause_.active(t); }  // some priority, or packets wait
+  bool stopped(Time t) const { return pause_.active(t) || credits_.stopped(); }  // some priority or lane
+  // The same of a service level's lane, of InfiniBand.
+  Time lane_open_at(Time t, std::uint8_t level) const {
+    const std::uint8_t lane = lanes.of(level);
+    if (lane != VirtualLanes::kNone && credits_.stopped(lane)) t += kUntilToldOf;
+    return pause_.open_at(t, 0);
+  }
   // Called when a pause ends before its time.
   void on_resume(std::function<void(Time)> handler) { resume_ = std::move(handler); }
   // Reports until when the receive side is busy with what has come in: beyond a limit, pause frames are sent.
   void watch_backlog(Pause::Backlog backlog) { pause_.watch(std::move(backlog)); }
+  // The same of the buffers that lanes have here: when what has come in has left them.
+  void watch_buffers(Pause::Backlog taken) { taken_in_ = std::move(taken); }
 
   // Sends a packet that is ready at t. Returns when its last bit has left, or, of one
   // that pause frames hold back, could have left at the earliest. Packets for ourselves (own LID,
@@ -137,7 +153,8 @@ class Port : public sc_core::sc_module {
   // The packet is taken from `packet`, or left there for the caller to drop.
   Time transmit(Time t, PacketRef&& packet) {
     const bool watched = link_ == LinkType::kEthernet && watch_;
-    const bool plain = packet->packets == 1 && !packet->internal && !watched && !group_ && !pause_.active(t);
+    const bool plain = packet->packets == 1 && !packet->internal && !watched && !group_ &&
+                       !pause_.active(t) && !credits_.limited();
     return plain ? transmit_now(t, std::move(packet)) : transmit_other(t, std::move(packet));
   }
   Time transmit(Time t, const PacketRef& packet) { return transmit(t, PacketRef(packet)); }
@@ -148,6 +165,7 @@ class Port : public sc_core::sc_module {
   // many packets of a run before them (reserve()).
   Time tx_free(std::uint32_t requester = 0) const {
     if (pause_.active(tx_.free_at())) return free_after_pause();
+    if (credits_.full()) return tx_.free_at() + kUntilToldOf;
     if (tail_.packets == 0 || requester == tail_.requester) return tx_.free_at();
     return std::min(tx_.free_at(), std::max(taken_, tail_.starts[0]));
   }
@@ -166,7 +184,7 @@ class Port : public sc_core::sc_module {
 
   // Link level.
   PortState state() const { return state_; }
-  void set_state(PortState s) { state_ = s; }
+  void set_state(PortState s);
   std::uint16_t lid() const { return lid_; }
   void set_lid(std::uint16_t lid) { lid_ = lid; }
   std::uint8_t lmc = 0;
@@ -199,7 +217,14 @@ class Port : public sc_core::sc_module {
   void count_symbol_errors(std::uint64_t n) { counters_.symbol_errors += n; }
   void reseed();
   const PortCounters& counters() const { return counters_; }
-  void clear_counters() { counters_ = {}; }
+  void clear_counters() {
+    counters_ = {};
+    credits_.clear_waited();
+  }
+  // PortXmitWait (IBTA 16.1.3.5): for how long some lane had packets and no credits, in the time of 4 bytes.
+  std::uint64_t xmit_wait() const {
+    return static_cast<std::uint64_t>(static_cast<double>(credits_.waited()) / (4 * ps_per_byte_));
+  }
   void reset();
 
   // Size in bytes: LRH to VCRC; Ethernet with FCS, ...
@@ -237,12 +262,15 @@ class Port : public sc_core::sc_module {
     a.from_other_cards([&] { HCASIM_FIELDS(a, rx_); });
     HCASIM_FIELDS(a, held_);
     a.from_other_cards([&] { HCASIM_FIELDS(a, late_); });
+    if (Archive::kResets || credits_.limited()) a("credits", credits_);
     HCASIM_FIELDS(a, counters_);
     a.lasting("random", random_);  // reseed()
     if constexpr (Archive::kStores) a("faults", faults_cfg_);
   }
 
  private:
+  // Longer than a stop lasts: its end is told.
+  static constexpr Time kUntilToldOf = from_ns(1'000'000);
   // Where a packet goes: back to this port, out over the wire.
   struct Route {
     bool back, out;
@@ -268,6 +296,8 @@ class Port : public sc_core::sc_module {
   void trace_received(Time t, const Packet& p);
   void mark_congestion(Packet& p, Time waits);
   void arrive(Time t, PacketRef& packet);
+  void take_in(Time t, PacketRef& packet);
+  bool has_lane(const Packet& p) const;
   Time duration(const Packet& p, std::uint32_t bytes) const;  // on the cable; bytes: wire_bytes()
   Time free_after_pause() const;
   Time transmit_now(Time t, PacketRef&& packet);
@@ -340,6 +370,8 @@ class Port : public sc_core::sc_module {
   FaultGate gate_;
   std::mt19937_64 random_{1};
   Pause pause_;
+  LaneCredits credits_;
+  Pause::Backlog taken_in_;
   PortBuffers buffers_;
   TimedQueue<PacketRef> rx_;
   TimedQueue<PacketRef> held_;  // held back by the fault generator, for the wire

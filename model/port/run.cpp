@@ -89,8 +89,8 @@ bool Port::takes_runs() const {
   const PortFaults& f = faults_cfg_;
   const bool harms = f.drop + f.duplicate + f.reorder + f.corrupt + f.garble + f.ecn + f.ecn_kmax > 0;
   return !harms && !switched() && !(group_ && group_->aggregated()) && !gate_.open(FaultType::kWire) &&
-         !each_packet() && state_ == PortState::kActive && !pause_.active(tx_.free_at()) &&
-         (!wire_ || wire_->takes_runs());
+         !each_packet() && !credits_.limited() && state_ == PortState::kActive &&
+         !pause_.active(tx_.free_at()) && (!wire_ || wire_->takes_runs());
 }
 
 // A run is longer than what the scheduler lets packets wait for. Who has so much of it before him goes

@@ -58,13 +58,12 @@ void Switch::handle(Time t, Arrival& arrival) {
   ++counters_.packets;
   counters_.bytes += hcasim::Port::wire_bytes(p);
   if (!config_.ethernet) {
-    if (is_multicast(p.dlid)) return flood(t, arrival);
-    const auto to = lids_.find(p.dlid);
-    if (to == lids_.end()) {
-      ++counters_.dropped_unknown;
-      return;
-    }
-    return forward(t, std::move(arrival.packet), from, *ports_[to->second]);
+    const bool counted = config_.lane_buffer != 0 && !p.vl15 && p.vl < LaneCredits::kLanes;
+    const unsigned lane = p.vl;
+    const std::uint32_t bytes = hcasim::Port::wire_bytes(p);
+    const Time left = route_by_lid(t, arrival);
+    if (counted && from.attached) from.station.room(left + from.station.cable, lane, bytes);
+    return;
   }
   const std::uint8_t* dest = p.dest_mac();
   if (link_local(dest)) {
@@ -73,8 +72,19 @@ void Switch::handle(Time t, Arrival& arrival) {
   }
   learn(p, arrival.port);
   const auto to = (dest[0] & 1) != 0 ? macs_.end() : macs_.find(mac_key(dest));
-  if (to == macs_.end()) return flood(t, arrival);
-  if (to->second != arrival.port) forward(t, std::move(arrival.packet), from, *ports_[to->second]);
+  if (to == macs_.end())
+    flood(t, arrival);
+  else if (to->second != arrival.port)
+    forward(t, std::move(arrival.packet), from, *ports_[to->second]);
+}
+
+Time Switch::route_by_lid(Time t, Arrival& arrival) {
+  if (is_multicast(arrival.packet->dlid)) return flood(t, arrival);
+  const auto to = lids_.find(arrival.packet->dlid);
+  if (to != lids_.end())
+    return forward(t, std::move(arrival.packet), *ports_[arrival.port], *ports_[to->second]);
+  ++counters_.dropped_unknown;
+  return t;
 }
 
 void Switch::learn(const Packet& p, std::size_t number) {
@@ -99,11 +109,14 @@ void Switch::take_pause(Time t, const Packet& p, Port& from) {
   from.stopped = t + static_cast<Time>(longest * kQuantumBits / 8.0 * ps_per_byte_);
 }
 
-void Switch::flood(Time t, const Arrival& arrival) {
+Time Switch::flood(Time t, const Arrival& arrival) {
   ++counters_.flooded;
+  Time left = t;
   for (const auto& to : ports_) {
-    if (to->number != arrival.port) forward(t, PacketPool::copy(*arrival.packet), *ports_[arrival.port], *to);
+    if (to->number == arrival.port) continue;
+    left = std::max(left, forward(t, PacketPool::copy(*arrival.packet), *ports_[arrival.port], *to));
   }
+  return left;
 }
 
 bool Switch::mark(const Packet& p, std::uint64_t waiting) {
@@ -117,18 +130,18 @@ bool Switch::mark(const Packet& p, std::uint64_t waiting) {
 }
 
 // The last bit is here at t.
-void Switch::forward(Time t, PacketRef packet, Port& from, Port& to) {
-  if (!to.attached) return;
+Time Switch::forward(Time t, PacketRef packet, Port& from, Port& to) {
+  if (!to.attached) return t;
   const std::uint32_t bytes = hcasim::Port::wire_bytes(*packet) + hcasim::Port::wire_overhead(*packet);
   const auto lasts = static_cast<Time>(bytes * ps_per_byte_);
   const Time ready = t + config_.hop > lasts ? t + config_.hop - lasts : 0;  // its first bit
   const Time start = std::max({ready, to.free, to.stopped});
   const auto waiting = static_cast<std::uint64_t>(static_cast<double>(start - ready) / ps_per_byte_);
   counters_.most_waiting = std::max(counters_.most_waiting, waiting);
-  if (waiting > config_.buffer) {
+  if (waiting > config_.buffer && config_.lane_buffer == 0) {
     if (config_.ethernet && !config_.lossless) {
       ++counters_.dropped_full;
-      return;
+      return t;
     }
     // Until half of what waits has left.
     ++counters_.stops;
@@ -140,7 +153,8 @@ void Switch::forward(Time t, PacketRef packet, Port& from, Port& to) {
     packet->tclass |= kCe;
   }
   to.free = start + lasts;
-  to.station.deliver(start + lasts + to.station.cable, std::move(packet));
+  to.station.deliver(to.free + to.station.cable, std::move(packet));
+  return to.free;
 }
 
 }  // namespace hcasim

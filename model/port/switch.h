@@ -3,7 +3,9 @@
 // Ethernet: bridges by learned MAC addresses (IEEE 802.1D), floods what it does not know; a full queue drops,
 // and marks ECN before (RED), or, lossless, stops the senders that feed it (as 802.3x does). It heeds pause
 // frames and forwards none. InfiniBand: by the LIDs that were assigned, and always lossless (credits, IBTA
-// 7.9): a sender stops as a whole, so that what waits for a full output also holds back what does not.
+// 7.9): with buffers for each lane at its inputs (lane_buffer) a sender's lane stops whose packets fill one
+// of them; without, a sender stops as a whole, so that what waits for a full output also holds back what does
+// not. What leaves it needs no credits.
 #ifndef HCASIM_MODEL_PORT_SWITCH_H
 #define HCASIM_MODEL_PORT_SWITCH_H
 
@@ -34,12 +36,15 @@ class Switch : public sc_core::sc_module, private FaultSink {
     std::uint64_t ecn_kmin = 0, ecn_kmax = 0;  // bytes that wait; kmax 0: nothing is marked
     double ecn_pmax = 0.01;                    // share that is marked just below kmax
     std::uint64_t seed = 1;
+    std::uint32_t lane_buffer = 0;  // InfiniBand: bytes for each lane of an input; 0: no credits
   };
   // An HCA's port at the far end of a cable.
   struct Station {
     Time cable = 0;                                // each way
     std::function<void(Time, PacketRef)> deliver;  // its last bit arrives at that time
     std::function<void(Time)> stop;                // nothing new may leave the HCA before then
+    // The HCA hears at that time that so many bytes of this lane's buffer are free again.
+    std::function<void(Time, unsigned, std::uint32_t)> room;
   };
   struct Counters {
     std::uint64_t packets = 0, bytes = 0;                 // in
@@ -92,6 +97,7 @@ class Switch : public sc_core::sc_module, private FaultSink {
   struct Port final : Wire {
     Port(Switch& o, std::size_t n, Station s) : owner(o), number(n), station(std::move(s)) {}
     void transmit(Time t, const PacketRef& packet) override;
+    std::uint32_t room_of_lanes() const override { return owner.config_.lane_buffer; }
     Switch& owner;
     const std::size_t number;
     Station station;
@@ -129,8 +135,10 @@ class Switch : public sc_core::sc_module, private FaultSink {
   void model_fault(const char* where, const char* what) noexcept override;
   void handle(Time t, Arrival& arrival);
   void take_pause(Time t, const Packet& p, Port& from);
-  void flood(Time t, const Arrival& arrival);
-  void forward(Time t, PacketRef packet, Port& from, Port& to);
+  // Each says when the packet has left the input.
+  Time route_by_lid(Time t, Arrival& arrival);
+  Time flood(Time t, const Arrival& arrival);
+  Time forward(Time t, PacketRef packet, Port& from, Port& to);
   bool mark(const Packet& p, std::uint64_t waiting);
   void learn(const Packet& p, std::size_t number);
 

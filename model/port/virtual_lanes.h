@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Data virtual lanes of an InfiniBand port, as a subnet manager sets them (IBTA 7.6): which one a service
 // level goes by, and how they share the cable. Who sends has a lane by the service level of its QP's path
-// (TrafficClasses has one class for each); there are no credits, as nothing that receives is ever full.
+// (TrafficClasses has one class for each). Their credits: lane_credits.h.
 #ifndef HCASIM_MODEL_PORT_VIRTUAL_LANES_H
 #define HCASIM_MODEL_PORT_VIRTUAL_LANES_H
 

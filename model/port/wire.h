@@ -4,6 +4,8 @@
 #ifndef HCASIM_MODEL_PORT_WIRE_H
 #define HCASIM_MODEL_PORT_WIRE_H
 
+#include <cstdint>
+
 #include "model/packet/packet.h"
 #include "model/time.h"
 
@@ -17,6 +19,11 @@ class Wire {
   // Whether it carries runs of packets (Packet::packets) as they are: packet->at are their times then, and
   // `t` the last one's; the port at its far end takes them by their distance to the last one.
   virtual bool takes_runs() const { return false; }
+  // InfiniBand, flow control (model/port/lane_credits.h): bytes that the far end has for packets of each
+  // lane, 0 if it says nothing of that; and that such a packet, which has come from there, has left this
+  // end's buffer at t.
+  virtual std::uint32_t room_of_lanes() const { return 0; }
+  virtual void make_room(Time, unsigned, std::uint32_t) {}
 
  protected:
   ~Wire() = default;

@@ -2,7 +2,11 @@
 // HCAs on the modelled switch. (A process each: HCAs are made before time starts.)
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include "all_to_all.h"
 
@@ -62,6 +66,98 @@ TEST_P(OnASwitch, AFullQueueStopsOrDrops) {
 
 INSTANTIATE_TEST_SUITE_P(Link, OnASwitch, ::testing::Bool(),
                          [](const auto& p) { return p.param ? "Ethernet" : "InfiniBand"; });
+
+// Two QPs of one HCA, by two lanes: one to where everybody writes, one to where nobody else does. With a
+// buffer for each lane at the switch the second one goes on; without, the HCA is stopped as a whole.
+class LanesOnASwitch : public ::testing::Test {
+ protected:
+  static constexpr std::size_t kHcas = 6, kFull = 4, kFree = 5;  // the first ones write to kFull
+  static constexpr std::uint32_t kBytes = 65536;
+  static constexpr unsigned kWrites = 64;
+  struct Node {
+    explicit Node(Machine& machine, std::size_t i)
+        : dev(probed(machine.function(i))),
+          pd(*dev),
+          memory(dev->memory().allocate(kBytes)),
+          mr(*dev, Mr::of(pd, memory, kAllAccess)) {}
+    static std::unique_ptr<Device> probed(Function& function) {
+      DeviceOptions o;
+      o.wait_active = false;
+      auto device = std::make_unique<Device>(function, o);
+      device->probe();
+      return device;
+    }
+    std::unique_ptr<Device> dev;
+    Pd pd;
+    Buffer memory;
+    Mr mr;
+  };
+  struct Flow {
+    Flow(Node& from, Node& to, std::uint8_t sl)
+        : source(from),
+          sink(to),
+          cq(*from.dev),
+          far_cq(*to.dev),
+          qp(*from.dev, from.pd, cq, cq),
+          far(*to.dev, to.pd, far_cq, far_cq) {
+      QpAttr attr;
+      attr.sl = sl;
+      attr.remote_qpn = far.qpn();
+      attr.dlid = to.dev->lid();
+      qp.connect(attr);
+      attr.remote_qpn = qp.qpn();
+      attr.dlid = from.dev->lid();
+      far.connect(attr);
+    }
+    void post() {
+      SendWr w;
+      w.op = WqeOp::kRdmaWrite;
+      w.sges = {{source.mr.start(), source.mr.key(), kBytes}};
+      w.raddr = sink.mr.start();
+      w.rkey = sink.mr.key();
+      qp.post(w);
+    }
+    unsigned done() {
+      unsigned n = 0;
+      while (const auto c = cq.poll()) n += !c->error();
+      return n;
+    }
+    Node &source, &sink;
+    Cq cq, far_cq;
+    Qp qp, far;
+  };
+  // Writes that the second lane's QP has done in the time of 40 at the full port's rate.
+  static unsigned beside(const std::string& more) {
+    Machine machine(std::size_t{256} << 20);
+    for (std::size_t i = 0; i < kHcas; ++i) machine.add_hca("switch=s,link=ib" + more);
+    machine.start();
+    std::vector<std::unique_ptr<Node>> nodes;
+    for (std::size_t i = 0; i < kHcas; ++i) nodes.push_back(std::make_unique<Node>(machine, i));
+    EXPECT_TRUE(machine.run_until([&] {
+      return std::all_of(nodes.begin(), nodes.end(), [](const auto& n) { return n->dev->port_state() == 4; });
+    }));
+    std::vector<std::unique_ptr<Flow>> crowd;
+    for (std::size_t i = 0; i < kFull; ++i)
+      crowd.push_back(std::make_unique<Flow>(*nodes[i], *nodes[kFull], 0));
+    Flow other(*nodes[0], *nodes[kFree], 1);
+    for (unsigned i = 0; i < kWrites; ++i) {
+      for (const auto& flow : crowd) flow->post();
+      other.post();
+    }
+    machine.advance(static_cast<std::int64_t>(40 * kBytes * 8 / 98.75));
+    const unsigned done = other.done();
+    machine.advance(3'000'000);
+    for (const auto& flow : crowd) EXPECT_EQ(flow->done(), kWrites);
+    EXPECT_EQ(done + other.done(), kWrites);
+    EXPECT_EQ(machine.function(0).counter("retransmits"), 0u);
+    return done;
+  }
+};
+
+TEST_F(LanesOnASwitch, AreHeldBackTogetherWithoutBuffersOfTheirOwn) { EXPECT_LT(beside(""), 20u); }
+TEST_F(LanesOnASwitch, AreHeldBackEachByItselfWithBuffers) {
+  EXPECT_GT(beside(",port.lane_buffer=65536"), 26u);
+}
 
 // What is wrong is said before time starts.
 TEST(Switch, WhatCannotBeJoinedIsRefused) {

@@ -176,6 +176,54 @@ TEST(Shape, AnIommuCostsWhereItsTranslationsDoNotSuffice) {
   EXPECT_GT(many[2].rate, 1.5 * many[1].rate);
 }
 
+// With ATS a translation costs a round trip more the first time, and then nothing, however few the IOMMU has.
+TEST(Shape, TranslationsThatTheCardKeepsAreNotWalkedForAgain) {
+  const std::string iommu = "memory.iotlb=64 memory.iotlb_walk_ns=300 memory.iotlb_walks=4 ";
+  const std::string lone = kRead + iommu + "pattern=write_lat size=1024 span=64M ";
+  const auto first = measured({lone, lone + "memory.atc=65536"});
+  EXPECT_NEAR(ns(first[1]) - ns(first[0]), 2 * kReadNs, 40);
+  const std::string reads = "pattern=read_rate size=64 qps=32 threads=32 span=128K ";
+  const auto many = measured({reads, reads + iommu, reads + iommu + "memory.atc=16384"});
+  EXPECT_LT(many[1].rate, 0.6 * many[0].rate);
+  EXPECT_GT(many[2].rate, 0.9 * many[0].rate);
+}
+
+// So many TLPs in the time that their credits are away, and no more than the link carries.
+TEST(Shape, CreditsBoundWhatIsOnTheWayToTheHost) {
+  const std::string back = "port.rate_gbps=100 pcie.lanes=16 pcie.max_payload=256 pcie.credit_ns=400 ";
+  const std::string writes = back + "pattern=write_bw size=64K qps=4 ";
+  const auto r = over(writes, {"", "pcie.posted_data=64", "pcie.posted_data=128", "pcie.posted_headers=4",
+                               "pcie.posted_data=1024 pcie.posted_headers=64"});
+  const double four = 4 * 256 * 8 / (400 + 280 / 15.75);  // Gb/s: TLPs of 280 bytes with their headers
+  EXPECT_NEAR(r[1].gbps(), four, 0.05 * four);
+  EXPECT_NEAR(r[2].gbps(), 2 * four, 0.1 * four);
+  EXPECT_NEAR(r[3].gbps(), r[1].gbps(), 0.01 * four);
+  EXPECT_NEAR(r[4].gbps(), r[0].gbps(), 0.1);
+  EXPECT_GT(r[1].counters.count("rx.pcie_write_waits"), 0u);
+  // A read waits where it asks for payload, and where the answer's is written.
+  const auto requests = over(writes + "pcie.max_read_request=512 ", {"", "pcie.nonposted_headers=4"});
+  const double asked = 4 * 512 * 8 / 400.0;
+  EXPECT_LT(requests[1].gbps(), asked);
+  EXPECT_GT(requests[1].gbps(), 0.85 * asked);
+  const auto rates = over(back + "pattern=read_bw size=64K qps=4 ", {"", "pcie.posted_data=64"});
+  EXPECT_NEAR(rates[1].gbps(), four, 0.1 * four);
+  EXPECT_GT(rates[0].gbps(), 2 * four);
+}
+
+// A lane's buffer is on its way over a long cable once in its round trip, and no more often.
+TEST(Shape, LongCablesNeedLargeBuffers) {
+  const std::string far =
+      "link=ib pattern=write_bw size=64K qps=4 mtu=4096 depth=64 port.wire_latency_ns=10000 ";
+  const auto r =
+      over(far, {"", "port.lane_buffer=65536", "port.lane_buffer=131072", "port.lane_buffer=1048576"});
+  const double once = 15 * 4096 * 8 / 20'350.0;  // Gb/s: whole packets, there and back
+  EXPECT_NEAR(r[1].gbps(), once, 0.05 * once);
+  EXPECT_NEAR(r[2].gbps(), 31.0 / 15 * once, 0.1 * once);
+  EXPECT_GT(r[3].gbps(), 0.97 * r[0].gbps());
+  EXPECT_GT(r[1].counters.count("tx.port_xmit_wait"), 0u);
+  EXPECT_EQ(r[3].counters.count("tx.port_xmit_wait"), 0u);
+}
+
 // What the last cache does not hold comes from DRAM, at the end that reads payload; the other socket is
 // farther away for all that either end reads and writes.
 TEST(Shape, MemoryThatIsFartherAwayTakesLonger) {
