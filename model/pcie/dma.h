@@ -310,7 +310,8 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   WriteCost cost_of_write(std::uint64_t addr, std::uint32_t len) const;
   Time write_time(Time leaves, const WriteCost& cost, bool late);
   Time streamed_time(Time leaves, Time streamed, const WriteCost& cost, bool behind);
-  Time credited_time(Time leaves, Time streamed, std::uint64_t addr, std::uint32_t len);
+  [[gnu::cold, gnu::noinline]] Time credited_time(Time leaves, Time streamed, std::uint64_t addr,
+                                                  std::uint32_t len);
   struct ReadCost {
     std::size_t requests = 0;
     Time request = 0, data = 0;  // on the link

@@ -28,8 +28,12 @@ Port::Port(const sc_core::sc_module_name& name, const Profile& profile, traces::
       pause_("pause", profile.port.rx_xoff, profile.port.rx_xon, faults),
       credits_("credits", faults),
       rx_(
-          "rx", [this](Time due, PacketRef& packet) { take_in(due, packet); }, faults,
-          profile.engine.batch_window),
+          "rx",
+          [this](Time due, PacketRef& packet) {
+            if (__builtin_expect(profile_.port.lane_buffer != 0, 0)) return take_in(due, packet);
+            arrive(due, packet);
+          },
+          faults, profile.engine.batch_window),
       held_(
           "held",
           [this](Time due, PacketRef& packet) {
@@ -202,13 +206,24 @@ Time Port::transmit_other(Time t, PacketRef&& packet) {
     const Time open = pause_.open_at(t, priority), lasts = duration(*packet, wire_bytes(*packet));
     if (pause_.hold(t, priority, packet)) return open + lasts;
   }
-  if (credits_.limited() && has_lane(*packet) && passes(*packet, false) &&
-      addresses_.open(packet->function) && route(*packet).out) {
-    const std::uint32_t bytes = wire_bytes(*packet);
-    const Time lasts = duration(*packet, bytes);
-    if (credits_.hold(t, packet->vl, bytes, packet)) return tx_.free_at() + lasts;
-  }
+  if (credits_.limited() && waits_for_credits(t, packet)) return tx_.free_at();
   return transmit_now(t, std::move(packet));
+}
+
+// Otherwise its credits are taken, if it needs any.
+bool Port::waits_for_credits(Time t, PacketRef& packet) {
+  const Packet& p = *packet;
+  return has_lane(p) && passes(p, false) && addresses_.open(p.function) && route(p).out &&
+         credits_.hold(t, p.vl, wire_bytes(p), packet);
+}
+
+// The far end learns from the next message of flow control what it has not got.
+void Port::count_lost(Time t, const Packet& p) {
+  if (has_lane(p)) credits_.give_back(t + 2 * profile_.port.wire_latency, p.vl, wire_bytes(p));
+}
+
+void Port::count_again(const Packet& p) {
+  if (has_lane(p)) credits_.take(p.vl, wire_bytes(p));
 }
 
 // All but management goes by lanes that have credits (IBTA 7.6.4).
@@ -241,8 +256,7 @@ void Port::trace_request(const Packet& p, Time start, Time end) {
   const Harm fault = gate_.open(FaultType::kWire) ? harm(end, p, kFaultTx) : Harm{};
   if (fault.drop || hit(faults_cfg_.drop)) {
     if (capture_) capture(end, p, Direction::kOut, "lost: fault injection");
-    // The far end learns from the next message of flow control what it has not got.
-    if (to.out && has_lane(p)) credits_.give_back(end + 2 * profile_.port.wire_latency, p.vl, wire_bytes(p));
+    if (to.out && credits_.limited()) count_lost(end, p);
     drop(end, p, DropReason::kInjected);
     return;
   }
@@ -262,7 +276,7 @@ void Port::trace_request(const Packet& p, Time start, Time end) {
   if (fault.duplicate || hit(faults_cfg_.duplicate)) {
     ++counters_.injected_dup;
     if (capture_) capture(left, *packet, Direction::kOut, "sent twice: fault injection");
-    if (to.out && has_lane(*packet)) credits_.take(packet->vl, wire_bytes(*packet));
+    if (to.out && credits_.limited()) count_again(*packet);
     send(left, PacketRef(packet), to, 0);
     left += lasts;
   }
@@ -475,8 +489,7 @@ void Port::wire_receive(Time t, PacketRef packet) { rx_.push(t, std::move(packet
 // Of a packet that came over the wire the buffer of its lane is free again when it has been taken from there.
 void Port::take_in(Time t, PacketRef& packet) {
   const Packet& p = *packet;
-  if (profile_.port.lane_buffer == 0 || !wire_ || p.looped || p.internal || p.packets > 1 || !has_lane(p))
-    return arrive(t, packet);
+  if (!wire_ || p.looped || p.internal || p.packets > 1 || !has_lane(p)) return arrive(t, packet);
   const unsigned lane = p.vl;
   const std::uint32_t bytes = wire_bytes(p);
   arrive(t, packet);

@@ -296,7 +296,11 @@ class Port : public sc_core::sc_module {
   void trace_received(Time t, const Packet& p);
   void mark_congestion(Packet& p, Time waits);
   void arrive(Time t, PacketRef& packet);
-  void take_in(Time t, PacketRef& packet);
+  // Of lanes with credits (apart, so that others do not pay for it).
+  [[gnu::cold, gnu::noinline]] void take_in(Time t, PacketRef& packet);
+  [[gnu::cold, gnu::noinline]] bool waits_for_credits(Time t, PacketRef& packet);
+  [[gnu::cold, gnu::noinline]] void count_lost(Time t, const Packet& p);
+  [[gnu::cold, gnu::noinline]] void count_again(const Packet& p);
   bool has_lane(const Packet& p) const;
   Time duration(const Packet& p, std::uint32_t bytes) const;  // on the cable; bytes: wire_bytes()
   Time free_after_pause() const;
