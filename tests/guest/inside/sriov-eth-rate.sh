@@ -24,7 +24,7 @@ shown() { ip link show "$port" | grep 'vf 0' | grep -q -- "$1" || fail "'$1' is 
 # header, FCS, IPv4, UDP, BTH and ICRC, the first with RETH.
 gbits() {
   perftest_between "$theirs" "$1" ib_write_bw --report_gbits -m 1024 -s 4096 -n "$2"
-  awk '$1 == 4096 { print $4 * (4096 + 4 * (14 + 4 + 20 + 8 + 12 + 4) + 16) / 4096 }' /tmp/between.client
+  awk '$1 == 4096 { print $5 * 8 / 1000 * (4096 + 4 * (14 + 4 + 20 + 8 + 12 + 4) + 16) }' /tmp/between.client
 }
 # keeps CLIENT WRITES GBITS
 keeps() {
