@@ -140,6 +140,17 @@ TEST_P(ReplayOfALooseWire, BeginsWithAState) {
       EXPECT_GT(at, from - lasts / 4);
     }
   }
+  // What is read to find out how the ends stood may be damaged as well.
+  const std::string records = test::records_of(file("r1"));
+  std::mt19937 random(29);
+  for (unsigned i = 0; i < 6; ++i) {
+    std::string spoiled = records;
+    const std::size_t at = random() % (i % 2 ? spoiled.size() / 8 : spoiled.size() / 2);
+    spoiled[at] = static_cast<char>(spoiled[at] ^ (1 + random() % 255));
+    test::write_records(file("s"), spoiled);
+    const Ran ran = replay(file("s") + " --from 100000000 --until 200000000");
+    EXPECT_LE(ran.status, 2) << "spoiled " << i << ": " << ran.text;
+  }
 }
 
 const auto kind_name = [](const auto& info) { return std::string(info.param.name); };
