@@ -56,7 +56,7 @@ class Credits {
       out_.clear();
       data_out_ = 0;
       a.list("out", [&](auto read) {
-        a.check(out_.size() < kMostHeaders, "these are more TLPs than have credits");
+        a.check(out_.size() < kMostData, "these are more TLPs than have credits");
         read(out_.emplace_back());
         data_out_ += out_.back().data;
       });

@@ -41,8 +41,8 @@ void LaneCredits::returned(Time t, const Return& back) {
   let_go(t, back.lane);
 }
 
-// As many as there are credits for. Whoever was told that the lane is stopped is told when half of its room
-// is free, not for each packet.
+// As many as there are credits for. Whoever was told that the lane is stopped is told when there is room for
+// any packet: later, the cable would be idle for as long as it takes to have the next one ready.
 void LaneCredits::let_go(Time t, unsigned lane) {
   std::deque<Held>& queue = held_[lane];
   while (!queue.empty() && fits(lane, queue.front().blocks)) {

@@ -58,10 +58,13 @@ class LaneCredits : public sc_core::sc_module {
     HCASIM_FIELDS(a, out_, held_, since_, waiting_, closed_, epoch_, returns_, waited_);
     if constexpr (Archive::kLoads) {
       std::size_t waiting = 0;
-      for (const auto& queue : held_) {
-        waiting += queue.size();
-        for (const Held& held : queue) a.check(static_cast<bool>(held.packet), "a packet is missing");
+      for (unsigned lane = 0; lane < kLanes; ++lane) {
+        waiting += held_[lane].size();
+        for (const Held& held : held_[lane])
+          a.check(held.packet && held.packet->vl == lane && held.packet->packets == 1,
+                  "this is no packet that waits for credits");
       }
+      a.check(waited_ >= 0 && waited_ < kNever / 2, "nobody waits so long");
       a.check(waiting == waiting_, "another number of packets waits");
       a.check(closed_ < 1u << kLanes, "there is no such lane");
       for (std::size_t i = 0; i < returns_.size(); ++i)
