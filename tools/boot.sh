@@ -225,7 +225,7 @@ accel_ready() {
 }
 
 # Whether Linux has stopped at an int3 that it had taken away again, and no module was there yet: while it replaces code it puts one there,
-# and QEMU before 8.1 does not notice that a page changes which another processor translates just then.
+# and QEMU before 8.1 may not notice that a page changes which another processor translates just then.
 kernel_met_replaced_code() {
   grep -q 'Oops: int3' "$1" && tr -d '\r' <"$1" | grep -m 1 'Modules linked in:' | grep -q 'in: *$'
 }
@@ -507,7 +507,7 @@ boot() {
     boot_child=
     serve_end || status=$((status == 0 ? 125 : status))
     if [[ $accel != tcg ]] || ((tries == 3 || status != 0 || version >= 801)) || ! kernel_met_replaced_code "$console"; then break; fi
-    say "hcasim: the guest's kernel died of code that QEMU $((version / 100)).$((version % 100)) translated while it was replaced" \
+    say "hcasim: the guest's kernel died of an int3, as it does where QEMU $((version / 100)).$((version % 100)) translates code that is replaced" \
       "(docs/using.md), before it had loaded anything; it boots once more"
     [[ $vfio_user == no ]] || serve_start "$work"
   done
