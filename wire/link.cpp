@@ -215,7 +215,9 @@ void Link::Impl::send_wish() {
 }
 
 std::int64_t Link::Impl::poll_once() {
-  if (acceptor.is_open()) {
+  const bool rang = through_memory && bell_rang();
+  // Whoever else wants to join can wait for a turn without a message.
+  if (acceptor.is_open() && !rang) {
     check_file();
     if (acceptor.is_open() && connection_pending()) accept_all();
   }
@@ -227,7 +229,7 @@ std::int64_t Link::Impl::poll_once() {
     }
   }
   read_bytes = 0;
-  const bool looked = through_memory && !bell_rang();
+  const bool looked = through_memory && !rang;
   while ((state == State::kGreeting || state == State::kUp) && !held && !coupled_up() &&
          read_bytes < kReadAtOnce && read()) {
   }
