@@ -440,7 +440,7 @@ boot() {
 
   if [[ $from_snapshot == yes ]]; then
     snapshot_files "$work/files" "${files[@]}"
-    qemu+=(-append "$append" -device virtio-serial-pci -device virtserialport,chardev=out,name=hcasim.out
+    qemu+=(-append "$append" -device virtio-serial-pci,ioeventfd=off -device virtserialport,chardev=out,name=hcasim.out
       -device virtserialport,chardev=control,name=hcasim.control "${extra[@]}"
       -drive "if=none,id=files,format=raw,readonly=on,file=$work/files" -device virtio-blk-pci,drive=files,serial=hcasim-files)
     snapshot_ready "$work" "${qemu[@]}"
@@ -491,7 +491,8 @@ boot() {
     : >"$work/out"
     qemu+=(-serial "file:$work/out")
   elif [[ $from_snapshot == no ]]; then
-    qemu+=(-device virtio-serial-pci
+    # A descriptor for each of its 64 queues would be looked at in every turn of QEMU's main loop, and so whenever the wire has something.
+    qemu+=(-device virtio-serial-pci,ioeventfd=off
       -chardev stdio,id=out,signal=off -device virtserialport,chardev=out,name=hcasim.out
       -chardev "file,id=control,path=$work/control" -device virtserialport,chardev=control,name=hcasim.control)
   fi
