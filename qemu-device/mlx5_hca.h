@@ -18,6 +18,7 @@
  * - mlx5_hca_net.c      the network back end (netdev=)
  * - mlx5_hca_memory.c   guest memory that the model reads where it lies
  * - mlx5_hca_vcpu.c     the memory map that a vCPU of TCG goes by
+ * - mlx5_hca_threads.c  the global lock is worth waiting for, the main loop goes first
  * - mlx5_hca_meet.c     meetings with another guest in the midst of a vCPU's code (lockstep)
  * - mlx5_hca_time.c     accesses to the model's registers, QEMU's clock against SystemC's
  * - mlx5_hca_dma.c      DMA and interrupts
@@ -202,6 +203,9 @@ void* mlx5_hca_dma_map(void* opaque, uint64_t addr, size_t len, int write);
 
 /* mlx5_hca_vcpu.c */
 extern const HcaPart mlx5_hca_vcpu;
+
+/* mlx5_hca_threads.c */
+extern const HcaPart mlx5_hca_threads;
 
 /* mlx5_hca_meet.c: of the plugin, which sees what vCPUs execute. */
 extern const HcaPart mlx5_hca_meet;

@@ -102,6 +102,7 @@ void flatview_unref(FlatView* view);
 #define bql_lock qemu_mutex_lock_iothread
 #define bql_unlock qemu_mutex_unlock_iothread
 #define bql_locked qemu_mutex_iothread_locked
+#define bql_mutex_lock_func qemu_bql_mutex_lock_func
 #endif
 
 /* Whether the vCPU may be asked for the time, and interrupted, in the midst of its code (-icount); returns

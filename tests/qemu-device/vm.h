@@ -50,6 +50,7 @@ class Vm {
   // Ends QEMU by QMP; its exit status, -1 if a signal ended it.
   int quit();
   bool alive();
+  pid_t pid() const { return pid_; }  // and the thread of its main loop
 
   // PCI configuration through the memory-mapped window (q35) or ports 0xcf8/0xcfc (size 4 at most).
   uint64_t config(unsigned bus, unsigned slot, unsigned offset, unsigned size = 4);

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * How QEMU's threads get out of each other's way where guests poll: each vCPU that polls a completion queue
+ * keeps a processor busy, and the main loop, which takes what comes over a wire, needs one now and then.
+ *
+ * The global lock is worth waiting for. A guest sees its CQE while the thread that has written it still holds
+ * the lock, and rings the next doorbell: it comes some microseconds too early. To sleep for them costs more
+ * than to wait, as the processor goes idle meanwhile (20 us and more until it is back, if it is itself a
+ * virtual one). So a thread tries for as long as a turn of the model and of QEMU's main loop takes, and
+ * sleeps only then. QEMU calls a function of everybody's choice for this lock, and no other goes by it.
+ *
+ * The main loop of a guest on a wire goes before processors that poll, if the kernel lets this process say so
+ * (root; CAP_SYS_NICE, RLIMIT_NICE). With two such guests on two processors it would get its share of 50 %
+ * in pieces of milliseconds, between which both guests wait for what lies in the wire.
+ */
+#include "mlx5_hca.h"
+#include "qemu/processor.h"
+#include "qemu/thread.h"
+
+#include <sys/resource.h>
+
+#define TRY_NS 20000
+#define PAUSES 32 /* between two tries: the lock's cache line is its owner's meanwhile */
+
+#define NICER 10 /* weights nine times as much */
+
+static void lock_soon(QemuMutex* mutex, const char* file, int line) {
+  int64_t until;
+
+  if (!qemu_mutex_trylock_impl(mutex, file, line)) {
+    return;
+  }
+  until = get_clock() + TRY_NS;
+  do {
+    for (unsigned i = 0; i < PAUSES; i++) {
+      cpu_relax();
+    }
+    if (!qemu_mutex_trylock_impl(mutex, file, line)) {
+      return;
+    }
+  } while (get_clock() < until);
+  qemu_mutex_lock_impl(mutex, file, line);
+}
+
+/* In Linux a priority is a thread's; vCPUs have theirs already. */
+static void put_main_loop_first(void) {
+  static bool done;
+  int nice;
+
+  if (done || current_cpu) {
+    return;
+  }
+  done = true;
+  errno = 0;
+  nice = getpriority(PRIO_PROCESS, qemu_get_thread_id());
+  if (!errno) {
+    (void)setpriority(PRIO_PROCESS, qemu_get_thread_id(), nice - NICER); /* without the right: all is as it was */
+  }
+}
+
+static bool start(HcaLink* link) {
+  /* Who has QEMU measure its locks (sync-profile) has a function of QEMU's there, which stays. With one
+     processor the owner cannot go on while another tries. */
+  if (g_get_num_processors() > 1 && qatomic_read(&bql_mutex_lock_func) == qemu_mutex_lock_impl) {
+    qatomic_set(&bql_mutex_lock_func, lock_soon);
+  }
+  if (link->ahead && link->dev && link->dev->prop_wire) {
+    put_main_loop_first();
+  }
+  return false;
+}
+
+const HcaPart mlx5_hca_threads = {.calls = {[HCA_CALL_START] = start}};
