@@ -58,13 +58,17 @@ static void put_main_loop_first(void) {
   }
 }
 
+/* Not where a guest waits for another one's time (lockstep): its vCPU holds the lock meanwhile. */
 static bool start(HcaLink* link) {
+  if (!link->ahead) {
+    return false;
+  }
   /* Who has QEMU measure its locks (sync-profile) has a function of QEMU's there, which stays. With one
      processor the owner cannot go on while another tries. */
   if (g_get_num_processors() > 1 && qatomic_read(&bql_mutex_lock_func) == qemu_mutex_lock_impl) {
     qatomic_set(&bql_mutex_lock_func, lock_soon);
   }
-  if (link->ahead && link->dev && link->dev->prop_wire) {
+  if (link->dev && link->dev->prop_wire) {
     put_main_loop_first();
   }
   return false;

@@ -58,7 +58,7 @@ TEST(Threads, InOneTimeNobodyGoesFirst) {
 }
 
 TEST(Threads, QemuMeasuresItsLockIfItIsTo) {
-  HcaVm vm({""}, {"-enable-sync-profile"});
+  HcaVm vm({",time=eager"}, {"-enable-sync-profile"});
   EXPECT_THAT(vm.hmp("info sync-profile"), HasSubstr("BQL mutex"));
 }
 
