@@ -19,7 +19,7 @@ using ::testing::Contains;
 using ::testing::Each;
 using ::testing::HasSubstr;
 
-constexpr int kNicer = 10, kLeast = -20;
+constexpr int kNicer = 5, kLeast = -20;
 
 int nice_of(pid_t thread) { return getpriority(PRIO_PROCESS, static_cast<id_t>(thread)); }
 
