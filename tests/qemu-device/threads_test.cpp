@@ -59,6 +59,7 @@ TEST(Threads, InOneTimeNobodyGoesFirst) {
 
 TEST(Threads, QemuMeasuresItsLockIfItIsTo) {
   HcaVm vm({",time=eager"}, {"-enable-sync-profile"});
+  vm.hmp("sync-profile reset");  // what was before the HCA started
   EXPECT_THAT(vm.hmp("info sync-profile"), HasSubstr("BQL mutex"));
 }
 
