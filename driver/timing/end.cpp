@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "driver/timing/eswitch.h"
-
 namespace hcasim::timing {
 
 using namespace bare;
@@ -14,7 +12,6 @@ namespace {
 constexpr std::size_t kLine = 64;     // bytes: minimum distance between places of messages and of atomics
 constexpr std::uint32_t kGrh = 40;    // bytes before a datagram in memory
 constexpr unsigned kLogReceives = 9;  // perftest's rx-depth
-constexpr std::size_t kSpare = std::size_t{512} << 20;
 
 unsigned log2_up(std::uint64_t n) {
   unsigned log = 0;
@@ -193,73 +190,19 @@ const std::uint8_t* End::last_byte(const Lane& lane) const {
 
 namespace {
 
-std::uint64_t mac_of_virtual(std::size_t card) { return 0x020000000010 + card; }
-
-// As the physical function's driver does it: the first virtual one may start; on Ethernet it has an address.
-void start_virtual(Device& physical, std::size_t card) {
-  if (physical.ethernet()) {
-    const std::uint64_t mac = mac_of_virtual(card);
-    using In = prm::modify_nic_vport_context_in;
-    using Mac = In::nic_vport_context::permanent_address;
-    Mailbox in(prm::op::MODIFY_NIC_VPORT_CONTEXT, In::bytes);
-    in.set<In::other_vport>(1).set<In::vport_number>(1).set<In::field_select::permanent_address>(1);
-    in.set<Mac::mac_addr_47_32>(mac >> 32).set<Mac::mac_addr_31_0>(mac & 0xffffffff);
-    physical.exec(in).must();
-  }
-  Mailbox in(prm::op::ENABLE_HCA, prm::enable_hca_in::bytes);
-  physical.exec(in.set<prm::enable_hca_in::function_id>(1)).must();
+// Bytes of memory that both ends of all QPs take.
+std::size_t memory_of(const Setup& s) {
+  const std::size_t of_lane = 2 * lane_bytes_of(s) + (std::size_t{128} << log2_up(s.depth * wqebbs_of(s))) +
+                              (std::size_t{128} << kLogReceives) + (std::size_t{16} << 10);
+  return 2 * s.senders * s.qps * of_lane + std::size_t{64} * s.addresses;
 }
 
 }  // namespace
 
-Stage::Stage(const Setup& s) {
-  const std::size_t hcas = s.fabric == Fabric::kLoopback ? 1 : s.fabric == Fabric::kCable ? 2 : s.senders + 1;
-  const std::size_t of_lane = 2 * lane_bytes_of(s) + (std::size_t{128} << log2_up(s.depth * wqebbs_of(s))) +
-                              (std::size_t{128} << kLogReceives) + (std::size_t{16} << 10);
-  machine_ = std::make_unique<Machine>(kSpare + hcas * (std::size_t{s.virtuals ? 16u : 8u} << 20) +
-                                       2 * s.senders * s.qps * of_lane + std::size_t{64} * s.addresses);
-  for (std::size_t i = 0; i < hcas; ++i) {
-    // Each event at its own time, unless set otherwise.
-    std::string options = "name=end" + std::to_string(i) + ",bf=on,link=" + (s.ethernet ? "eth" : "ib") +
-                          ",profile=" + s.profile + ",engine.batch_window_ns=0";
-    if (s.fabric == Fabric::kCable && i == 0) options += ",cable=end1";
-    if (s.fabric == Fabric::kSwitch) options += ",switch=fabric";
-    if (s.virtuals) options += ",vfs=1";
-    for (const std::string& p : s.parameters) options += "," + p;
-    try {
-      machine_->add_hca(options);
-    } catch (const BareError& e) {
-      const std::string text = e.what(), before = "\"): ";
-      const std::size_t at = text.find(before);
-      throw SetupError(at == std::string::npos ? text : text.substr(at + before.size()));
-    }
-  }
-  machine_->start();
-  DeviceOptions o;
-  o.wait_active = false;  // a cable has carrier only when both ends exist
-  for (std::size_t i = 0; i < hcas; ++i) {
-    devices_.push_back(std::make_unique<Device>(machine_->function(i), o));
-    devices_.back()->probe();
-  }
-  const auto up = [&] {
-    return std::all_of(devices_.begin(), devices_.end(), [](const auto& d) { return d->port_state() == 4; });
-  };
-  if (!machine_->run_until(up, 20'000'000'000, 2000)) throw BareError("a port does not come up");
-  if (s.virtuals) {
-    for (std::size_t i = 0; i < hcas; ++i) {
-      start_virtual(*devices_[i], i);
-      make_eswitch(*devices_[i], s.eswitch, mac_of_virtual(i));
-      devices_.push_back(std::make_unique<Device>(machine_->add_virtual(machine_->function(i), 1), o));
-      devices_.back()->probe();
-      if (devices_.back()->port_state() != 4)
-        throw BareError("the port of a virtual function does not come up");
-    }
-  }
-  const std::size_t first = s.virtuals ? hcas : 0;
+Stage::Stage(const Setup& s) : cards_(s, memory_of(s)) {
   for (unsigned i = 0; i < s.senders; ++i) {
-    Device& from = *devices_[first + (hcas == 1 ? 0 : i + 1)];
-    senders.push_back(std::make_unique<End>(from, s));
-    receivers.push_back(std::make_unique<End>(*devices_[first], s));
+    senders.push_back(std::make_unique<End>(cards_.sender(i), s));
+    receivers.push_back(std::make_unique<End>(cards_.receiver(), s));
     End::connect(*senders[i], *receivers[i], s);
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The ends of a measurement: machines with HCAs, pairs of QPs, memory, and the WQEs that they post.
+// The ends of a measurement: pairs of QPs, memory, and the WQEs that they post.
 #ifndef HCASIM_DRIVER_TIMING_END_H
 #define HCASIM_DRIVER_TIMING_END_H
 
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "driver/bare/qp.h"
-#include "driver/timing/setup.h"
+#include "driver/timing/cards.h"
 
 namespace hcasim::timing {
 
@@ -75,15 +75,14 @@ class End {
   std::vector<bare::Sge> recv_sge_;
 };
 
-// A machine with its HCAs up and the ends connected.
+// The HCAs with the ends connected.
 class Stage {
  public:
   explicit Stage(const Setup& setup);  // resolved; throws
-  bare::Machine& machine() { return *machine_; }
+  bare::Machine& machine() { return cards_.machine(); }
 
  private:
-  std::unique_ptr<bare::Machine> machine_;
-  std::vector<std::unique_ptr<bare::Device>> devices_;
+  Cards cards_;
 
  public:
   // senders[i] is connected to receivers[i]. They are destroyed before the machine.

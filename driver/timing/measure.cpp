@@ -2,13 +2,12 @@
 #include "driver/timing/measure.h"
 
 #include <algorithm>
-#include <cmath>
-#include <nlohmann/json.hpp>
-#include <numeric>
+#include <memory>
 
 #include "driver/bare/rules.h"
 #include "driver/timing/cpu.h"
 #include "driver/timing/end.h"
+#include "driver/timing/tally.h"
 
 namespace hcasim::timing {
 
@@ -17,16 +16,6 @@ using bare::BareError;
 namespace {
 
 constexpr unsigned kPollBatch = 16;  // CQEs per poll of a CQ, as in perftest
-
-// Digest of all recorded times, in order.
-class Digest {
- public:
-  void note(std::int64_t value) { sum_ = (sum_ ^ static_cast<std::uint64_t>(value)) * 1099511628211ull; }
-  std::uint64_t value() const { return sum_; }
-
- private:
-  std::uint64_t sum_ = 14695981039346656037ull;
-};
 
 [[noreturn]] void failed(const bare::Completion& c) { throw BareError(c.text()); }
 
@@ -134,68 +123,6 @@ class Player final : public Waiter {
   Lane& lane_;
   const bool first_;
   std::vector<Ps> posts_;
-};
-
-// Progress of all QPs of a measurement. A completion stands for many messages, so each QP's count at both
-// edges of the measured interval is interpolated in time.
-class Tally {
- public:
-  Tally(const Setup& setup, std::size_t parties) : setup_(setup), lanes_(parties * setup.qps) {}
-  // `messages` of a QP of party `who` completed at `time`.
-  void note(std::size_t who, std::size_t number, std::uint64_t messages, Ps time) {
-    digest_.note(time);
-    all_ += messages;
-    Lane& lane = lanes_[who * setup_.qps + number];
-    if (start_ >= 0) {
-      const Ps before = std::max(lane.last, Ps{0}), since = std::max(before, start_);
-      const auto count = static_cast<double>(messages);
-      lane.messages += time > before
-                           ? count * static_cast<double>(time - since) / static_cast<double>(time - before)
-                           : count;
-      lane.step = count;
-      over_ = over_ || all_ >= wanted_;
-      end_ = time;
-    } else if (all_ >= setup_.warmup) {
-      start_ = time;
-      wanted_ = all_ + setup_.iterations;
-    }
-    lane.last = time;
-  }
-  bool over() const { return over_; }
-  Result result() const {
-    Result r;
-    r.simulated_ns = static_cast<double>(end_ - start_) / 1000;
-    for (std::size_t i = 0; i < lanes_.size(); i += setup_.qps) {
-      double messages = 0;
-      for (std::size_t lane = 0; lane < setup_.qps; ++lane) messages += lanes_[i + lane].until(start_, end_);
-      r.shares.push_back(messages);
-      r.rate += messages / (r.simulated_ns * 1e-9);
-    }
-    const double sum = std::accumulate(r.shares.begin(), r.shares.end(), 0.0);
-    for (double& share : r.shares) share /= sum;
-    r.bits = r.rate * setup_.size * 8;
-    r.digest = digest_.value();
-    return r;
-  }
-
- private:
-  struct Lane {
-    Ps last = -1;         // completion
-    double messages = 0;  // completed within the measured interval
-    double step = 0;      // messages of the last completion
-    // Including its share of the messages in flight at the end.
-    double until(Ps start, Ps end) const {
-      if (last <= start) return messages;
-      return messages +
-             std::min(step, messages * static_cast<double>(end - last) / static_cast<double>(last - start));
-    }
-  };
-  const Setup& setup_;
-  std::vector<Lane> lanes_;
-  std::uint64_t all_ = 0, wanted_ = 0;
-  Ps start_ = -1, end_ = 0;
-  bool over_ = false;
-  Digest digest_;
 };
 
 // A CPU that keeps its QPs' queues full, as perftest's bandwidth tests do: fills each QP in turn, then polls
@@ -313,28 +240,7 @@ Result latency(Stage& stage, const Setup& s) {
   cpus.add(ping);
   const std::size_t wanted = std::size_t{s.warmup} + s.iterations + 1;
   cpus.run([&] { return ping.posts().size() >= wanted; });
-  std::vector<double> times;
-  const double half = s.pulls() ? 1 : 0.5;
-  Digest digest = ping.digest;
-  for (std::size_t i = s.warmup; i + 1 < wanted; ++i) {
-    times.push_back(half * static_cast<double>(ping.posts()[i + 1] - ping.posts()[i]) / 1000);
-    digest.note(ping.posts()[i]);
-  }
-  std::sort(times.begin(), times.end());
-  const std::size_t n = times.size();
-  Result r;
-  r.median = n % 2 != 0 ? times[n / 2] : (times[n / 2 - 1] + times[n / 2]) / 2;
-  r.mean = std::accumulate(times.begin(), times.end(), 0.0) / static_cast<double>(n);
-  r.p99 = times[std::min(n - 1, n * 99 / 100)];
-  r.p999 = times[std::min(n - 1, n * 999 / 1000)];
-  double squares = 0;
-  for (const double t : times) squares += (t - r.mean) * (t - r.mean);
-  r.deviation = std::sqrt(squares / static_cast<double>(n));
-  r.least = times.front();
-  r.most = times.back();
-  r.simulated_ns = static_cast<double>(ping.posts()[wanted - 1] - ping.posts()[s.warmup]) / 1000;
-  r.digest = digest.value();
-  return r;
+  return latencies(s, ping.posts(), ping.digest);
 }
 
 Result throughput(Stage& stage, const Setup& s) {
