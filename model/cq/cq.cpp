@@ -320,8 +320,13 @@ Time CqUnit::post(Time t, Cq& cq, const Completion& c) {
 bool CqUnit::fires(Cq& cq, std::uint32_t n, bool solicited, bool& counts) {
   cq.moderated += n;
   counts = cq.armed && (!cq.armed_solicited || solicited);
-  const bool moderate = cq.period_us && cq.max_count > 1;
-  return counts && (!moderate || cq.moderated >= cq.max_count);
+  return counts && event_may_come(cq);
+}
+
+// Moderation lets an event pass that is due: the count is reached, or the period since the last event is
+// over. A period that CQEs begin ends in on_period() alone.
+bool CqUnit::event_may_come(const Cq& cq) {
+  return !cq.moderates() || cq.moderated >= cq.max_count || (!cq.period_from_cqe && cq.timer == 0);
 }
 
 void CqUnit::trace_written(Time t, const Cq& cq, std::uint32_t index, const prm::Cqe& cqe,
@@ -353,10 +358,14 @@ void CqUnit::written(Time t, Cq& cq, bool solicited, bool counts, bool fire) {
   }
   if (fire) {
     event(t, cq);
-  } else if (counts && (!cq.timer || cq.period_from_cqe)) {
-    cq.timer = ++serial_;
-    periods_.push(t + static_cast<Time>(cq.period_us) * 1000000, Period{cq.cqn, cq.function, cq.timer});
+  } else if (counts && cq.period_from_cqe) {
+    begin_period(t, cq);
   }
+}
+
+void CqUnit::begin_period(Time t, Cq& cq) {
+  cq.timer = ++serial_;
+  periods_.push(t + static_cast<Time>(cq.period_us) * 1000000, Period{cq.cqn, cq.function, cq.timer});
 }
 
 Time CqUnit::event(Time t, Cq& cq) {
@@ -364,6 +373,7 @@ Time CqUnit::event(Time t, Cq& cq) {
   ++cq.unseen;
   cq.moderated = 0;
   cq.timer = 0;
+  if (cq.moderates() && !cq.period_from_cqe) begin_period(t, cq);
   prm::EqeComp data{};
   data.cqn = cq.cqn;
   return eqs_.to_eq(t, cq.function, cq.eqn, static_cast<std::uint8_t>(prm::EqeType::kComp), 0, &data,
@@ -374,7 +384,7 @@ void CqUnit::on_period(Time due, const Period& period) {
   Cq* cq = find(period.function, period.cqn);
   if (!cq || cq->timer != period.serial) return;
   cq->timer = 0;
-  if (cq->armed && !cq->error) event(due, *cq);
+  if (cq->armed && !cq->error && cq->waiting(cq->consumer, cq->armed_solicited)) event(due, *cq);
 }
 
 void CqUnit::settle_all_of(Time t, FunctionId f) {
@@ -382,7 +392,7 @@ void CqUnit::settle_all_of(Time t, FunctionId f) {
     close_block(t, cq);
     if (cq.timer == 0) return;
     cq.timer = 0;
-    if (cq.armed && !cq.error) event(t, cq);
+    if (cq.armed && !cq.error && cq.waiting(cq.consumer, cq.armed_solicited)) event(t, cq);
   });
 }
 
@@ -411,18 +421,16 @@ bool CqUnit::arm(Time t, FunctionId f, std::uint32_t cqn, std::uint32_t arm_word
   consumed(t, *cq, ci);
   traces::trace(tracer_, Point::kCqArmed, t, cq->subject(), ci, solicited_only);
 
-  // The race of arming: a CQE beyond ci raises its event now. One solicited lies beyond ci when the count
-  // behind the last one does.
-  const std::uint32_t solicited = (cq->solicited_end - ci) & kIndexMask;
-  const bool waiting = solicited_only ? cq->any_solicited && solicited != 0 && solicited <= kIndexMask / 2
-                                      : ((cq->producer - ci) & kIndexMask) != 0;
-  if (waiting) {
+  // The race of arming: a CQE beyond ci raises its event now, if moderation lets it.
+  const bool waiting = cq->waiting(ci, solicited_only);
+  if (waiting && event_may_come(*cq)) {
     event(t, *cq);
     return true;
   }
   // "Next" asked for before is not weakened by "solicited only" (IBTA 11.4.2.2).
   cq->armed_solicited = solicited_only && (!cq->armed || cq->armed_solicited);
   cq->armed = true;
+  if (waiting && cq->period_from_cqe) begin_period(t, *cq);
   return true;
 }
 

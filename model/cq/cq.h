@@ -59,7 +59,7 @@ struct Cq {
   bool overrun_ignore = false;  // cqc.oi
   unsigned period_us = 0;       // moderation: cqc.cq_period, cq_max_count; 0 = off
   unsigned max_count = 0;
-  bool period_from_cqe = false;  // cqc.cq_period_mode 1: each CQE begins the period anew
+  bool period_from_cqe = false;  // cqc.cq_period_mode: 0: since the last event, 1: each CQE begins it anew
   std::uint32_t producer = 0;    // free-running
   std::uint32_t consumer = 0;    // last read from the DBR, 24 bits extended
   bool armed = false, armed_solicited = false;
@@ -71,10 +71,21 @@ struct Cq {
   std::uint8_t arm_sn = 0;          // sequence number of the last arming doorbell, 2 bits ...
   std::uint32_t unseen = 0;         // ... and events that it does not count yet
   std::uint32_t traced = 0;         // consumer index last written to the trace
-  std::uint64_t timer = 0;          // moderation period running: its serial number; 0 = none
+  // The moderation period that runs: its serial number; 0 = none. It begins with an event, or
+  // (period_from_cqe) with each CQE that counts.
+  std::uint64_t timer = 0;
   std::unique_ptr<CqeBlock> block;  // compression, if it is on
   traces::Subject subject() const { return {function, cqn}; }
   void prefetch() const { prefetch_range(this, offsetof(Cq, block)); }
+  bool moderates() const { return period_us != 0 && max_count > 1; }
+  // A CQE beyond the consumer index ci waits; solicited_only: a solicited one, of which one lies beyond ci
+  // when the count behind the last one does.
+  bool waiting(std::uint32_t ci, bool solicited_only) const {
+    constexpr std::uint32_t kIndex = 0xffffff;
+    const std::uint32_t solicited = (solicited_end - ci) & kIndex;
+    return solicited_only ? any_solicited && solicited != 0 && solicited <= kIndex / 2
+                          : ((producer - ci) & kIndex) != 0;
+  }
   std::uint32_t held() const { return block ? static_cast<std::uint32_t>(block->cqes.size()) : 0; }
 
   template <class Archive>
@@ -263,6 +274,8 @@ class CqUnit : public sc_core::sc_module {
   void fail(Time t, Cq& cq, std::uint8_t syndrome);
   // Applies injected faults to a completion. True: it is not to be written; late: by how much.
   bool inject(Time t, Cq& cq, const Completion& c, Time& late);
+  static bool event_may_come(const Cq& cq);
+  void begin_period(Time t, Cq& cq);
   void on_period(Time due, const Period& period);
 
   const Profile& profile_;

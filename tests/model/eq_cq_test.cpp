@@ -248,17 +248,20 @@ TEST_F(EventTest, ModerationByCountAndByTime) {
   cq->period_us = 20;
   b.cqs.arm(sim_now(), 0, kCqn, 0);
   post();
+  EXPECT_EQ(eq->producer, 1u);
+  b.cqs.arm(sim_now(), 0, kCqn, 1);
   post();
-  EXPECT_EQ(eq->producer, 0u);
   post();
   EXPECT_EQ(eq->producer, 1u);
-  b.cqs.arm(sim_now(), 0, kCqn, 3);
   post();
-  EXPECT_EQ(eq->producer, 1u);
+  EXPECT_EQ(eq->producer, 2u);
+  b.cqs.arm(sim_now(), 0, kCqn, 4);
+  post();
+  EXPECT_EQ(eq->producer, 2u);
   b.run_ns(20000);
-  EXPECT_EQ(eq->producer, 2u);
+  EXPECT_EQ(eq->producer, 3u);
   b.run_ns(50000);
-  EXPECT_EQ(eq->producer, 2u);
+  EXPECT_EQ(eq->producer, 3u);
 }
 
 TEST_F(EventTest, ResizeGoesOnInTheNewRing) {

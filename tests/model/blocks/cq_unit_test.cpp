@@ -111,20 +111,52 @@ TEST_F(CqUnitTest, ModerationHoldsTheEventUntilItsCount) {
   cq->period_us = 1000;
   ASSERT_TRUE(arm());
   post(0);
+  EXPECT_EQ(events().size(), 1u) << "there was none in the last period";
+  ASSERT_TRUE(arm(1));
   post(1);
-  EXPECT_TRUE(events().empty());
   post(2);
   EXPECT_EQ(events().size(), 1u);
+  post(3);
+  EXPECT_EQ(events().size(), 2u);
 }
 
-TEST_F(CqUnitTest, ModerationHoldsTheEventNoLongerThanItsPeriod) {
+TEST_F(CqUnitTest, ModerationHoldsTheEventUntilAPeriodAfterTheLastOne) {
   cq->max_count = 3;
   cq->period_us = 10;
   ASSERT_TRUE(arm());
   post(0);
-  EXPECT_TRUE(events().empty());
-  r.run_ns(11'000);
+  r.run_ns(4'000);
+  ASSERT_TRUE(arm(1));
+  post(1);
   EXPECT_EQ(events().size(), 1u);
+  r.run_ns(3'000);
+  EXPECT_EQ(events().size(), 2u);
+  // Nothing waits when this period ends, and what comes then is not held.
+  ASSERT_TRUE(arm(2));
+  r.run_ns(11'000);
+  EXPECT_EQ(events().size(), 2u);
+  post(2);
+  EXPECT_EQ(events().size(), 3u);
+}
+
+// What came between the last look and the arming is not told sooner for it.
+TEST_F(CqUnitTest, ModerationHoldsTheEventOfWhatWaitsWhenTheCqIsArmed) {
+  cq->max_count = 3;
+  cq->period_us = 10;
+  for (const bool from_cqe : {false, true}) {
+    cq->period_from_cqe = from_cqe;
+    consume(cq->producer);
+    ASSERT_TRUE(arm(cq->producer));
+    post(0);
+    if (from_cqe) r.run_ns(11'000);
+    const std::size_t before = events().size();
+    post(1);
+    ASSERT_TRUE(arm(cq->producer - 1));
+    r.run_ns(2'000);
+    EXPECT_EQ(events().size(), before) << from_cqe;
+    r.run_ns(11'000);
+    EXPECT_EQ(events().size(), before + 1) << from_cqe;
+  }
 }
 
 TEST_F(CqUnitTest, AHostThatRefusesACqeBreaksTheCq) {
