@@ -144,6 +144,12 @@ std::vector<Parameter> parameters(Profile& p, double& clock_mhz) {
       {"host", "cqe_ns", &host.cqe, 0, kMaxNs},
       {"host", "poll_ns", &host.poll, 0, kMaxNs},
       {"host", "interrupt_ns", &host.interrupt, 0, kMaxNs},
+      {"host", "softirq_ns", &host.softirq, 0, kMaxNs},
+      {"host", "syscall_ns", &host.syscall, 0, kMaxNs},
+      {"host", "frame_tx_ns", &host.frame_tx, 0, kMaxNs},
+      {"host", "frame_rx_ns", &host.frame_rx, 0, kMaxNs},
+      {"host", "socket_rx_ns", &host.socket_rx, 0, kMaxNs},
+      {"host", "copy_gbps", &host.copy_gbps, 1, 10000},
   };
 }
 

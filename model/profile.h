@@ -151,6 +151,12 @@ struct Profile {
     Time cqe = from_ns(25);          // taking one CQE
     Time poll = from_ns(10);         // looking at memory or at a CQ in vain: the step of a polling loop
     Time interrupt = from_ns(3000);  // an MSI-X message until the thread that waits for it goes on
+    Time softirq = from_ns(1000);    // of that: until the kernel's handlers look at the queue
+    Time syscall = from_ns(150);     // into the kernel and back
+    Time frame_tx = from_ns(500);    // a datagram from the system call to the WQE, and freeing it
+    Time frame_rx = from_ns(210);    // a CQE to an IP packet
+    Time socket_rx = from_ns(300);   // an IP packet to a socket's queue
+    double copy_gbps = 86;           // between user's and kernel's memory
   } host;
 
   // The file: `name`, `generation` (a key of model/generation.h; default: default_generation()), sections.

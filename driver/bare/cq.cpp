@@ -255,14 +255,26 @@ CommandResult Cq::resize(unsigned log_size) {
   return r;
 }
 
-CommandResult Cq::set_moderation(unsigned period_us, unsigned max_count) {
+Mailbox Cq::moderation(unsigned period_us, unsigned max_count) const {
   using In = prm::modify_cq_in;
   Mailbox in(prm::op::MODIFY_CQ, In::bytes);
   in.set<In::cqn>(cqn_);
   in.set<In::modify_field_select_resize_field_select::modify_field_select::modify_field_select>(3);
   in.set<In::cq_context::cq_period>(period_us);
   in.set<In::cq_context::cq_max_count>(max_count);
-  return device_.exec(in);
+  return in;
+}
+
+CommandResult Cq::set_moderation(unsigned period_us, unsigned max_count) {
+  return device_.exec(moderation(period_us, max_count));
+}
+
+void Cq::moderate_later(unsigned period_us, unsigned max_count, std::function<void()> done) {
+  device_.cmd().submit(moderation(period_us, max_count), prm::modify_cq_out::bytes,
+                       [done = std::move(done)](const CommandResult& r) {
+                         r.must();
+                         done();
+                       });
 }
 
 CommandResult Cq::query() {

@@ -87,6 +87,9 @@ class Cq {
   // The whole resize: new ring, MODIFY_CQ, copy of the CQEs not polled yet.
   CommandResult resize(unsigned log_size);
   CommandResult set_moderation(unsigned period_us, unsigned max_count);
+  // The same without waiting: `done` is called when it is so. Throws BareError from within if the device
+  // refuses.
+  void moderate_later(unsigned period_us, unsigned max_count, std::function<void()> done);
   CommandResult query();
   CommandResult destroy();
   std::uint32_t consumer() const { return ci_; }
@@ -100,6 +103,7 @@ class Cq {
     return ring.data() + static_cast<std::size_t>(index & ((1u << log_size) - 1)) * cqe_size_;
   }
   prm::Cqe* hw_owned(std::uint32_t index) const;
+  Mailbox moderation(unsigned period_us, unsigned max_count) const;
   Completion decode(const prm::Cqe& cqe) const;
   void prefetch_block(const prm::Cqe& title);
 

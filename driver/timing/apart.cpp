@@ -29,6 +29,9 @@ json to_json(const Result& r) {
           {"deviation", r.deviation},
           {"rate", r.rate},
           {"bits", r.bits},
+          {"cpu_send", r.cpu_send},
+          {"cpu_receive", r.cpu_receive},
+          {"lost", r.lost},
           {"simulated_ns", r.simulated_ns},
           {"shares", r.shares},
           {"digest", r.digest},
@@ -46,6 +49,9 @@ Result from_json(const json& j) {
   r.most = j.at("most");
   r.rate = j.at("rate");
   r.bits = j.at("bits");
+  r.cpu_send = j.at("cpu_send");
+  r.cpu_receive = j.at("cpu_receive");
+  r.lost = j.at("lost");
   r.simulated_ns = j.at("simulated_ns");
   r.shares = j.at("shares").get<std::vector<double>>();
   r.digest = j.at("digest");

@@ -77,4 +77,13 @@ Cards::Cards(const Setup& s, std::size_t memory) {
   lone_ = hcas == 1;
 }
 
+// Virtual functions first, and each is stopped by its physical one, as drivers are removed.
+Cards::~Cards() {
+  for (std::size_t i = devices_.size(); i-- > first_ && first_ != 0;) {
+    devices_.pop_back();
+    Mailbox in(prm::op::DISABLE_HCA, prm::disable_hca_in::bytes);
+    devices_[i - first_]->exec(in.set<prm::disable_hca_in::function_id>(1));
+  }
+}
+
 }  // namespace hcasim::timing

@@ -16,6 +16,7 @@ class Cards {
   // setup: resolved. memory: bytes that the measurement takes beside what drivers do. Throws SetupError,
   // bare::BareError.
   Cards(const Setup& setup, std::size_t memory);
+  ~Cards();
   bare::Machine& machine() { return *machine_; }
   // The functions that send, and the one that all of them send to: the same one with fabric=loopback.
   bare::Device& sender(unsigned i) { return *devices_[first_ + (lone_ ? 0 : i + 1)]; }
@@ -24,7 +25,7 @@ class Cards {
  private:
   std::unique_ptr<bare::Machine> machine_;
   std::vector<std::unique_ptr<bare::Device>> devices_;  // physical functions, then virtual ones
-  std::size_t first_ = 0;
+  std::size_t first_ = 0;                               // of those that are measured
   bool lone_ = false;
 };
 

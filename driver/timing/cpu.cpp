@@ -18,7 +18,13 @@ CpuCosts::CpuCosts(const bare::Function& f)
       post_recv(in_ps(f, "host.post_recv_ns")),
       cqe(in_ps(f, "host.cqe_ns")),
       poll(in_ps(f, "host.poll_ns")),
-      interrupt(in_ps(f, "host.interrupt_ns")) {}
+      interrupt(in_ps(f, "host.interrupt_ns")),
+      softirq(in_ps(f, "host.softirq_ns")),
+      syscall(in_ps(f, "host.syscall_ns")),
+      frame_tx(in_ps(f, "host.frame_tx_ns")),
+      frame_rx(in_ps(f, "host.frame_rx_ns")),
+      socket_rx(in_ps(f, "host.socket_rx_ns")),
+      copy_byte(8000 / f.parameter("host.copy_gbps")) {}
 
 // CPUs whose polled condition now holds continue at their next poll. False: none does.
 bool Cpus::look() {
@@ -31,10 +37,15 @@ bool Cpus::look() {
       continue;
     }
     const Ps step = c->costs_.poll;
-    if (c->sleeps_)
-      c->due_ = now + (c->asleep_ ? c->costs_.interrupt : 0);
-    else
-      c->due_ = step == 0 ? now : c->due_ + (now - c->due_ + step - 1) / step * step;
+    if (c->sleeps_) {
+      const Ps cost = c->asleep_ ? c->asleep_cost_ : c->awake_cost_;
+      c->worked_ += cost;
+      c->due_ = now + cost;
+    } else {
+      const Ps until = step == 0 ? now : c->due_ + (now - c->due_ + step - 1) / step * step;
+      c->worked_ += until - c->due_;
+      c->due_ = until;
+    }
     c->polling_ = false;
     any = true;
   }

@@ -18,6 +18,9 @@ using Ps = std::int64_t;
 struct CpuCosts {
   explicit CpuCosts(const bare::Function& function);
   Ps post, doorbell, post_recv, cqe, poll, interrupt;
+  // The kernel's network stack; a byte's copy is a fraction of a ps.
+  Ps softirq, syscall, frame_tx, frame_rx, socket_rx;
+  double copy_byte;
 };
 
 class Cpu {
@@ -31,6 +34,8 @@ class Cpu {
   Cpu& operator=(const Cpu&) = delete;
   // Called once, at the start time, to begin its work.
   virtual void begin() = 0;
+  // Time that it has not slept so far.
+  Ps worked() const { return worked_; }
 
  protected:
   const CpuCosts& costs() const { return costs_; }
@@ -38,6 +43,7 @@ class Cpu {
   // Calls `then` when `cost` has passed.
   void spend(Ps cost, Step then) {
     due_ += cost;
+    worked_ += cost;
     then_ = std::move(then);
     polling_ = sleeps_ = false;
   }
@@ -53,6 +59,13 @@ class Cpu {
   void sleep(Condition seen, Step then) {
     poll(std::move(seen), std::move(then));
     sleeps_ = true;
+    asleep_cost_ = costs_.interrupt;
+    awake_cost_ = 0;
+  }
+  // The same for what an interrupt's handler does: it goes on costs().softirq later in any case.
+  void await_interrupt(Condition seen, Step then) {
+    sleep(std::move(seen), std::move(then));
+    asleep_cost_ = awake_cost_ = costs_.softirq;
   }
   void rest() {
     then_ = nullptr;
@@ -65,8 +78,10 @@ class Cpu {
 
   const CpuCosts costs_;
   Ps due_ = 0;  // time of the next step; while polling: when polling began
+  Ps worked_ = 0;
   bool polling_ = false;
   bool sleeps_ = false, asleep_ = false;  // waits for an interrupt, which was not there when it began to
+  Ps asleep_cost_ = 0, awake_cost_ = 0;   // from the interrupt until it goes on
   Condition seen_;
   Step then_;
 };

@@ -13,12 +13,6 @@ constexpr std::size_t kLine = 64;     // bytes: minimum distance between places 
 constexpr std::uint32_t kGrh = 40;    // bytes before a datagram in memory
 constexpr unsigned kLogReceives = 9;  // perftest's rx-depth
 
-unsigned log2_up(std::uint64_t n) {
-  unsigned log = 0;
-  while (std::uint64_t{1} << log < n) ++log;
-  return log;
-}
-
 std::size_t stride_of(const Setup& s) {
   return (s.size + (s.transport == Transport::kUd ? kGrh : 0) + kLine - 1) / kLine * kLine;
 }
@@ -58,6 +52,8 @@ WqeOp op_of(Verb verb) {
       return WqeOp::kAtomicFa;
     case Verb::kCmpSwap:
       return WqeOp::kAtomicCs;
+    case Verb::kUdp:  // of no QP
+      break;
   }
   return WqeOp::kNop;
 }

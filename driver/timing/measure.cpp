@@ -7,6 +7,7 @@
 #include "driver/bare/rules.h"
 #include "driver/timing/cpu.h"
 #include "driver/timing/end.h"
+#include "driver/timing/network_stack.h"
 #include "driver/timing/tally.h"
 
 namespace hcasim::timing {
@@ -267,18 +268,11 @@ Result throughput(Stage& stage, const Setup& s) {
   return tally.result();
 }
 
-void add_counters(bare::Function& f, const std::string& prefix, std::map<std::string, std::uint64_t>& out) {
-  const unsigned n = hca_counter_count(f.handle());
-  for (unsigned i = 0; i < n; ++i) {
-    if (const std::uint64_t v = hca_counter_value(f.handle(), i); v != 0)
-      out[prefix + hca_counter_name(f.handle(), i)] = v;
-  }
-}
-
 }  // namespace
 
 Result measure_here(const Setup& setup) {
   const Setup s = setup.resolved();
+  if (s.udp()) return measure_datagrams(s);
   const bare::RuleWatch watch;
   Stage stage(s);
   Result r = s.metric == Metric::kLat ? latency(stage, s) : throughput(stage, s);

@@ -18,6 +18,9 @@ struct Result {
   double median = 0, mean = 0, p99 = 0, p999 = 0, least = 0, most = 0, deviation = 0;
   // Throughput: messages per second, and their payload in bits per second, both summed over the senders.
   double rate = 0, bits = 0;
+  // Of the time since the start, what the CPUs at either end did not sleep, 0 to 1; pattern=udp_*.
+  double cpu_send = 0, cpu_receive = 0;
+  double lost = 0;  // of the datagrams that have arrived, what found no buffer or a full socket, 0 to 1
   double simulated_ns = 0;     // duration of the measurement
   std::vector<double> shares;  // of each sender, in 1; incast
   std::uint64_t digest = 0;    // of the simulated time of every completion

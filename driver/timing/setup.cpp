@@ -13,15 +13,14 @@ namespace {
 template <class T>
 using Names = std::vector<std::pair<const char*, T>>;
 
-const Names<Verb> kVerbs{{"write", Verb::kWrite},
-                         {"send", Verb::kSend},
-                         {"read", Verb::kRead},
-                         {"fetch_add", Verb::kFetchAdd},
-                         {"cmp_swap", Verb::kCmpSwap}};
+const Names<Verb> kVerbs{{"write", Verb::kWrite},        {"send", Verb::kSend},        {"read", Verb::kRead},
+                         {"fetch_add", Verb::kFetchAdd}, {"cmp_swap", Verb::kCmpSwap}, {"udp", Verb::kUdp}};
 const Names<Metric> kMetrics{{"lat", Metric::kLat}, {"bw", Metric::kBw}, {"rate", Metric::kRate}};
 const Names<Transport> kTransports{{"rc", Transport::kRc}, {"uc", Transport::kUc}, {"ud", Transport::kUd}};
 const Names<Fabric> kFabrics{
     {"loopback", Fabric::kLoopback}, {"cable", Fabric::kCable}, {"switch", Fabric::kSwitch}};
+const Names<Stack> kStacks{
+    {"kernel", Stack::kKernel}, {"busy_poll", Stack::kBusyPoll}, {"bypass", Stack::kBypass}};
 const Names<bool> kLinks{{"eth", true}, {"ib", false}};
 const Names<bool> kFunctions{{"physical", false}, {"virtual", true}};
 const Names<ESwitchMode> kESwitches{
@@ -88,7 +87,7 @@ const std::vector<Row>& rows() {
          return !v.empty() && v.find(',') == std::string::npos;
        },
        [](const Setup& s) { return s.profile; }},
-      {{"pattern", "{write,send,read,fetch_add,cmp_swap}_{lat,bw,rate}",
+      {{"pattern", "{write,send,read,fetch_add,cmp_swap,udp}_{lat,bw,rate}",
         "what is measured: latency, bandwidth, messages a second"},
        set_pattern,
        [](const Setup& s) { return s.pattern(); }},
@@ -127,6 +126,16 @@ const std::vector<Row>& rows() {
                                              "one event for so many completions, with cq_period (0: each)"),
       number<&Setup::cq_period, 0, 4095>("cq_period", "0 to 4095 us",
                                          "an event after this at the latest, with cq_max_count (0: none)"),
+      {{"stack", "kernel, busy_poll, bypass",
+        "udp: what is between program and queues: sockets and interrupts, sockets that poll, nothing "
+        "(kernel)"},
+       [](Setup& s, const std::string& v) { return pick(kStacks, v, s.stack); },
+       [](const Setup& s) { return name_of(kStacks, s.stack); }},
+      {{"adaptive", "on, off",
+        "udp, stack=kernel: moderation of receive events follows the load, as Linux has it (on); off: "
+        "cq_period"},
+       [](Setup& s, const std::string& v) { return pick(kSwitches, v, s.adaptive); },
+       [](const Setup& s) { return name_of(kSwitches, s.adaptive); }},
       number<&Setup::mrs, 1, 65536>("mrs", "1 to 65536", "memory regions at either end, used in turn"),
       number<&Setup::addresses, 1, k1M>("addresses", "1 to 1M", "of atomics: places used in turn"),
       number<&Setup::span, 0, 1024 * k1M>(
@@ -160,6 +169,25 @@ const Row* find(const std::string& key) {
 
 void must(bool good, const std::string& message) {
   if (!good) throw SetupError(message);
+}
+
+// Bytes that a socket's buffer is charged for a datagram: sk_buff, and a power of two for frame and shared
+// info.
+std::uint64_t socket_bytes(std::uint32_t size) {
+  std::uint64_t data = 512;
+  while (data < size + kUdpHeaders + 320) data *= 2;
+  return data + 256;
+}
+
+void must_be_udp(const Setup& s) {
+  must(s.ethernet, "udp: with link=eth");
+  must(s.fabric != Fabric::kLoopback, "udp: with fabric=cable or switch");
+  must(s.transport == Transport::kRc && !s.events && !s.both,
+       "transport, events, both: not of udp, which has stack");
+  must(s.size <= 9000 - 28, "udp: size up to 8972, a frame of 9000 bytes");
+  must(s.qps <= 64, "udp: qps, which are pairs of queues here, up to 64");
+  must(s.depth <= 1024, "udp: depth up to 1024, as queues have");
+  must(s.postlist == 1 || s.stack == Stack::kBypass, "postlist: of udp with stack=bypass");
 }
 
 unsigned quotient(std::uint64_t a, std::uint64_t b, std::uint64_t low, std::uint64_t high) {
@@ -208,15 +236,28 @@ std::string Setup::get(const std::string& key) const {
   return {};
 }
 
+unsigned Setup::socket_datagrams() const {
+  return static_cast<unsigned>(std::max<std::uint64_t>(1, kSocketBuffer / socket_bytes(size)));
+}
+
 std::string Setup::pattern() const { return name_of(kVerbs, verb) + "_" + name_of(kMetrics, metric); }
 
 Setup Setup::resolved() const {
   Setup s = *this;
   const bool lat = metric == Metric::kLat;
-  if (s.size == 0) s.size = metric == Metric::kBw && !atomic() ? 65536 : 8;
+  if (s.size == 0) s.size = metric != Metric::kBw || atomic() ? 8 : udp() ? 1472 : 65536;
+  if (udp()) {
+    s.inline_limit = 0;
+    s.threads = s.qps;
+    if (s.stack != Stack::kBypass) s.cq_mod = 1;
+    if (s.stack != Stack::kKernel) s.adaptive = false;
+    // As many as the default send buffer of a socket takes (net.core.wmem_default).
+    if (s.depth == 0 && s.stack != Stack::kBypass) s.depth = s.socket_datagrams();
+  }
   if (s.inline_limit < 0) s.inline_limit = lat ? 220 : 0;
   if (pulls()) s.inline_limit = 0;
-  if (lat) s.qps = s.threads = s.depth = s.postlist = 1;
+  if (lat) s.qps = s.threads = s.postlist = 1;
+  if (lat && !udp()) s.depth = 1;
   if (s.depth == 0) s.depth = std::max(128u, 2 * s.postlist);
   // A full queue must contain a WQE that generates a CQE, or it stays full: up to cq_mod - 1 WQEs await
   // theirs while a post list waits for room.
@@ -225,6 +266,8 @@ Setup Setup::resolved() const {
   // Enough messages to be past the start: several rounds of the queues, and not fewer than a handful of
   // large ones.
   const std::uint64_t flying = std::uint64_t{s.depth} * s.qps * s.senders * (s.both ? 2 : 1);
+  // Until adaptive moderation has come to rest.
+  if (s.warmup == 0 && udp() && s.adaptive) s.warmup = lat ? 1000 : 20000 * s.qps * s.senders;
   if (s.warmup == 0) s.warmup = lat ? 20 : static_cast<unsigned>(std::max<std::uint64_t>(2 * flying, 64));
   // Past the first use of each place and region.
   if (lat) s.warmup += std::max(s.mrs, s.addresses);
@@ -232,6 +275,8 @@ Setup Setup::resolved() const {
     const std::uint64_t enough = quotient(std::uint64_t{32} << 20, s.size, 64, 8000);
     s.iterations = lat ? 200 : static_cast<unsigned>(std::max<std::uint64_t>(4 * flying, enough));
   }
+  if (udp()) must_be_udp(s);
+  must(udp() || stack == Stack::kKernel, "stack: of udp");
   must(!s.atomic() || s.size == 8, "size: atomics are of 8 bytes");
   must(s.transport != Transport::kUd || s.verb == Verb::kSend, "transport=ud: only for send");
   must(s.transport != Transport::kUc || !s.pulls(), "transport=uc: only for write and send");
@@ -247,7 +292,9 @@ Setup Setup::resolved() const {
   must(s.eswitch == ESwitchMode::kNone || (s.virtuals && s.ethernet),
        "eswitch: with function=virtual and link=eth");
   must(!s.events || s.verb != Verb::kWrite || !lat, "events: latency of writes is of memory that is polled");
-  must((s.cq_max_count == 0 && s.cq_period == 0) || s.events, "cq_max_count, cq_period: with events=on");
+  must((s.cq_max_count == 0 && s.cq_period == 0) || s.events ||
+           (udp() && stack == Stack::kKernel && !s.adaptive),
+       "cq_max_count, cq_period: with events=on, or of udp with stack=kernel and adaptive=off");
   must((s.cq_max_count > 1) == (s.cq_period > 0), "cq_max_count: above 1, and cq_period with it");
   must(s.span == 0 || s.span >= s.size, "span: at least size");
   return s;

@@ -16,15 +16,23 @@ class SetupError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-enum class Verb { kWrite, kSend, kRead, kFetchAdd, kCmpSwap };
+// kUdp: datagrams of Ethernet queues, by way of a host's network stack (network_stack.h).
+enum class Verb { kWrite, kSend, kRead, kFetchAdd, kCmpSwap, kUdp };
 // kLat: one message at a time. kBw, kRate: as many as `depth` allows; they differ in their defaults.
 enum class Metric { kLat, kBw, kRate };
 enum class Transport { kRc, kUc, kUd };
+// What is between the program and the queues of datagrams: the kernel with interrupts and sockets; the same,
+// but a thread that waits looks at the queues itself (SO_BUSY_POLL); nothing, as with DPDK.
+enum class Stack { kKernel, kBusyPoll, kBypass };
 // The two ends are on one HCA, on two joined by a cable, or on two (or more) on one switch.
 enum class Fabric { kLoopback, kCable, kSwitch };
 // What tables the managers of the HCAs' E-Switches have made (eswitch.h); kNone: packets go by their
 // addresses alone.
 enum class ESwitchMode { kNone, kLegacy, kSwitchdev };
+
+// Of a datagram on the wire: Ethernet, IPv4, UDP; and what a socket's buffer takes by default, in bytes.
+constexpr std::uint32_t kUdpHeaders = 14 + 20 + 8;
+constexpr std::uint32_t kSocketBuffer = 212992;
 
 struct Setup {
   std::string profile = "default";
@@ -49,6 +57,8 @@ struct Setup {
   unsigned cq_max_count = 0, cq_period = 0;  // moderation of their events: completions, us; 0: none
   unsigned mrs = 1;                          // memory regions at either end, used in turn
   unsigned addresses = 1;                    // atomics: places, 64 bytes apart, used in turn
+  Stack stack = Stack::kKernel;              // udp
+  bool adaptive = true;                      // udp: moderation follows the load, as in Linux
   std::uint64_t span = 0;   // bytes that the messages of a QP go through in turn; 0: one message's
   bool both = false;        // both ends send
   unsigned senders = 1;     // fabric=switch: HCAs that send to one
@@ -64,9 +74,19 @@ struct Setup {
   // Fills in defaults, and throws SetupError if the parameters contradict one another.
   Setup resolved() const;
   bool atomic() const { return verb == Verb::kFetchAdd || verb == Verb::kCmpSwap; }
+  bool udp() const { return verb == Verb::kUdp; }
   bool pulls() const { return atomic() || verb == Verb::kRead; }
+  // Datagrams that wait in a socket at most.
+  unsigned socket_datagrams() const;
   std::string pattern() const;  // such as "write_lat"
 };
+
+// Logarithm of the least power of two that is not below n.
+inline unsigned log2_up(std::uint64_t n) {
+  unsigned log = 0;
+  while (std::uint64_t{1} << log < n) ++log;
+  return log;
+}
 
 struct SetupKey {
   const char* name;

@@ -74,4 +74,12 @@ Result latencies(const Setup& s, const std::vector<Ps>& posts, Digest digest) {
   return r;
 }
 
+void add_counters(bare::Function& f, const std::string& prefix, std::map<std::string, std::uint64_t>& out) {
+  const unsigned n = hca_counter_count(f.handle());
+  for (unsigned i = 0; i < n; ++i) {
+    if (const std::uint64_t v = hca_counter_value(f.handle(), i); v != 0)
+      out[prefix + hca_counter_name(f.handle(), i)] = v;
+  }
+}
+
 }  // namespace hcasim::timing

@@ -51,5 +51,8 @@ class Tally {
 // noted so far.
 Result latencies(const Setup& setup, const std::vector<Ps>& posts, Digest digest);
 
+// Non-zero counters of the function's HCA, each as "prefix" + its name.
+void add_counters(bare::Function& f, const std::string& prefix, std::map<std::string, std::uint64_t>& out);
+
 }  // namespace hcasim::timing
 #endif

@@ -27,6 +27,8 @@ const char* test_of(Verb verb) {
       return "Atomic FETCH_AND_ADD";
     case Verb::kCmpSwap:
       return "Atomic CMP_AND_SWAP";
+    case Verb::kUdp:
+      break;
   }
   return "";
 }
@@ -63,6 +65,7 @@ std::string perftest_text(const std::vector<Setup>& setups, const std::vector<Re
   std::string out, last;
   for (std::size_t i = 0; i < setups.size(); ++i) {
     const Setup s = setups[i].resolved();
+    if (s.udp()) throw timing::SetupError("--perftest: perftest sends no datagrams of sockets");
     const Result& r = results[i];
     const std::string head = heading(s);
     if (head != last) out += (last.empty() ? "" : kLine) + head;

@@ -45,24 +45,30 @@ double number(const std::string& text) {
   return *end == 0 ? v : std::nan("");
 }
 
+// What a column is of.
+enum class Of { kLatency, kThroughput, kShares, kCpus };
+
 struct Column {
   const char* name;
   double (*value)(const Result&);
-  bool latency;
+  Of of;
 };
 
 const Column kColumns[] = {
-    {"median_us", [](const Result& r) { return r.median / 1000; }, true},
-    {"mean_us", [](const Result& r) { return r.mean / 1000; }, true},
-    {"p99_us", [](const Result& r) { return r.p99 / 1000; }, true},
-    {"least_us", [](const Result& r) { return r.least / 1000; }, true},
-    {"most_us", [](const Result& r) { return r.most / 1000; }, true},
-    {"M/s", [](const Result& r) { return r.mops(); }, false},
-    {"Gb/s", [](const Result& r) { return r.gbps(); }, false},
+    {"median_us", [](const Result& r) { return r.median / 1000; }, Of::kLatency},
+    {"mean_us", [](const Result& r) { return r.mean / 1000; }, Of::kLatency},
+    {"p99_us", [](const Result& r) { return r.p99 / 1000; }, Of::kLatency},
+    {"least_us", [](const Result& r) { return r.least / 1000; }, Of::kLatency},
+    {"most_us", [](const Result& r) { return r.most / 1000; }, Of::kLatency},
+    {"M/s", [](const Result& r) { return r.mops(); }, Of::kThroughput},
+    {"Gb/s", [](const Result& r) { return r.gbps(); }, Of::kThroughput},
     {"least_share", [](const Result& r) { return *std::min_element(r.shares.begin(), r.shares.end()); },
-     false},
+     Of::kShares},
     {"most_share", [](const Result& r) { return *std::max_element(r.shares.begin(), r.shares.end()); },
-     false},
+     Of::kShares},
+    {"cpu_send", [](const Result& r) { return r.cpu_send; }, Of::kCpus},
+    {"cpu_receive", [](const Result& r) { return r.cpu_receive; }, Of::kCpus},
+    {"lost", [](const Result& r) { return r.lost; }, Of::kCpus},
 };
 
 bool is_latency(const Setup& s) { return s.metric == Metric::kLat; }
@@ -71,8 +77,17 @@ bool is_latency(const Setup& s) { return s.metric == Metric::kLat; }
 bool shown(const std::string& key) { return key == "pattern" || key == "size"; }
 
 bool has(const Column& c, const Setup& s, const Result& r) {
-  if (c.latency != is_latency(s)) return false;
-  return std::string(c.name).find("share") == std::string::npos || r.shares.size() > 1;
+  switch (c.of) {
+    case Of::kLatency:
+      return is_latency(s);
+    case Of::kThroughput:
+      return !is_latency(s);
+    case Of::kShares:
+      return !is_latency(s) && r.shares.size() > 1;
+    case Of::kCpus:
+      return s.udp();
+  }
+  return false;
 }
 
 }  // namespace
@@ -202,6 +217,8 @@ std::string Grid::line(std::size_t i) const {
       out += fmt::format("   shares {:.1f} to {:.1f} %", *least * 100, *most * 100);
     }
   }
+  if (s.udp()) out += fmt::format("   CPUs {:.0f}, {:.0f} %", r.cpu_send * 100, r.cpu_receive * 100);
+  if (r.lost > 0) out += fmt::format("   lost {:.1f} %", r.lost * 100);
   return out + "\n";
 }
 

@@ -129,7 +129,8 @@ void plot(const Arguments& a) {
   const bool chosen =
       std::any_of(a.keys.begin(), a.keys.end(), [](const auto& k) { return k.first == "pattern"; });
   if (base.atomic()) throw SetupError("--svg: atomics have one size: give --sweep");
-  Grid grid(base, {"size=2,8,32,128,512,2K,4K,8K,16K,32K,64K,256K,1M",
+  Grid grid(base, {base.udp() ? "size=2,8,32,128,256,512,1024,1472"
+                              : "size=2,8,32,128,512,2K,4K,8K,16K,32K,64K,256K,1M",
                    chosen ? "pattern=" + verb + "_lat," + verb + "_bw"
                           : "pattern=write_lat,send_lat,read_lat,write_bw,send_bw,read_bw"});
   run(grid, a);

@@ -92,6 +92,12 @@ TEST_F(Doubling, InterruptLatency) {
   check("host.interrupt_ns", 3000, {});  // of who polls
 }
 
+// What the kernel does with datagrams is none of verbs' business.
+TEST_F(Doubling, TheKernelsWorkOnFrames) {
+  check("host.syscall_ns", 150, {});
+  check("host.frame_rx_ns", 210, {});
+}
+
 // Where data or a completion come to memory.
 TEST_F(Doubling, HostWriteLatency) {
   check("pcie.write_latency_ns", 240,

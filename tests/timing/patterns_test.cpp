@@ -87,7 +87,7 @@ TEST(Timing, WhatDoesNotFitIsRefusedWithAReason) {
   const struct {
     const char *words, *message;
   } cases[] = {
-      {"pattern=write", "pattern=write: allowed: {write,send,read,fetch_add,cmp_swap}_{lat,bw,rate}"},
+      {"pattern=write", "pattern=write: allowed: {write,send,read,fetch_add,cmp_swap,udp}_{lat,bw,rate}"},
       {"size=0", "size=0: allowed: 1 to 64M bytes"},
       {"size=3x", "size=3x: allowed"},
       {"mtu=1000", "mtu=1000: allowed: 256, 512"},
@@ -104,6 +104,15 @@ TEST(Timing, WhatDoesNotFitIsRefusedWithAReason) {
       {"pattern=write_bw threads=2", "threads: up to qps"},
       {"pattern=write_bw senders=2", "senders: with fabric=switch"},
       {"pattern=write_bw span=4 size=8", "span: at least size"},
+      {"pattern=udp_lat link=ib", "udp: with link=eth"},
+      {"pattern=udp_lat fabric=loopback", "udp: with fabric=cable or switch"},
+      {"pattern=udp_bw both=on", "transport, events, both: not of udp"},
+      {"pattern=udp_bw size=8973", "udp: size up to 8972"},
+      {"pattern=udp_rate qps=65", "qps, which are pairs of queues here, up to 64"},
+      {"pattern=udp_rate depth=1025", "udp: depth up to 1024"},
+      {"pattern=udp_rate postlist=2", "postlist: of udp with stack=bypass"},
+      {"pattern=udp_rate cq_max_count=8 cq_period=8", "of udp with stack=kernel and adaptive=off"},
+      {"pattern=write_lat stack=bypass", "stack: of udp"},
       {"pcie.lanes=3", "pcie.lanes: must be a whole number from 1 to 16, a power of two"},
       {"pcie.lane=3", "pcie.lane: unknown; allowed are generation, lanes"},
       {"profile=none-such", "profile none-such: no such file; profiles are connectx"},
