@@ -19,6 +19,10 @@ class SwitchEnd final : public Uplink {
   ~SwitchEnd() override { fabric_.detach(port_); }
   void transmit(Time t, const PacketRef& packet) override { fabric_.port(port_).transmit(t, packet); }
   std::uint32_t room_of_lanes() const override { return fabric_.port(port_).room_of_lanes(); }
+  void make_room(Time t, unsigned lane, std::uint32_t bytes) override {
+    fabric_.port(port_).make_room(t, lane, bytes);
+  }
+  void emptied() override { fabric_.port(port_).emptied(); }
   // What the switch, as a whole, lost.
   std::uint64_t lost() const override;
 

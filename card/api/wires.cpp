@@ -95,6 +95,10 @@ void CableEnd::make_room(Time t, unsigned lane, std::uint32_t bytes) {
     peer_.model.port().made_room(t + owner_.model.profile().port.wire_latency, lane, bytes);
 }
 
+void CableEnd::emptied() {
+  if (peer_.in_service) peer_.model.port().far_end_emptied(sim_now());
+}
+
 bool CableEnd::plugged() const { return peer_.in_service; }
 
 wire::Wish CableEnd::far_wish() const { return peer_.wish(); }

@@ -79,6 +79,7 @@ class CableEnd final : public Uplink {
   bool takes_runs() const override { return true; }
   std::uint32_t room_of_lanes() const override;
   void make_room(Time t, unsigned lane, std::uint32_t bytes) override;
+  void emptied() override;
   bool plugged() const override;
   wire::Wish far_wish() const override;
   void set_wish(const wire::Wish& wish) override;

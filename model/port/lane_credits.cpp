@@ -18,14 +18,14 @@ void LaneCredits::set_room(std::uint32_t bytes) {
   largest_ = std::min(limit_, blocks(kMaxPayload + kMaxHeaders));
 }
 
-bool LaneCredits::hold(Time t, unsigned lane, std::uint32_t bytes, PacketRef& packet) {
+bool LaneCredits::hold(Time t, unsigned lane, std::uint32_t bytes, PacketRef& packet, std::uint32_t tag) {
   const std::uint32_t needs = blocks(bytes);
   if (held_[lane].empty() && fits(lane, needs)) {
     out_[lane] += needs;
     return false;
   }
   if (held_[lane].empty()) since_[lane] = t;
-  held_[lane].push_back({t, needs, std::move(packet)});
+  held_[lane].push_back({t, needs, std::move(packet), tag});
   ++waiting_;
   closed_ |= 1u << lane;
   return true;
@@ -53,7 +53,7 @@ void LaneCredits::let_go(Time t, unsigned lane) {
     const Time goes = std::max(t, next.ready);
     waited_ += std::max<Time>(0, goes - since_[lane]);
     since_[lane] = goes;
-    users_.release(goes, std::move(next.packet));
+    users_.release(goes, std::move(next.packet), next.tag);
   }
   if (!stopped(lane) || !queue.empty() || out_[lane] + largest_ > limit_) return;
   closed_ &= ~(1u << lane);
@@ -61,6 +61,8 @@ void LaneCredits::let_go(Time t, unsigned lane) {
 }
 
 void LaneCredits::renew(Time t) {
+  if (std::all_of(out_.begin(), out_.end(), [](std::uint64_t n) { return n == 0; }))
+    return;  // then nothing waits
   ++epoch_;
   for (unsigned lane = 0; lane < kLanes; ++lane) {
     std::deque<Held> queue;
@@ -69,7 +71,7 @@ void LaneCredits::renew(Time t) {
     waiting_ -= queue.size();
     for (Held& h : queue) {
       out_[lane] += h.blocks;
-      users_.release(std::max(t, h.ready), std::move(h.packet));
+      users_.release(std::max(t, h.ready), std::move(h.packet), h.tag);
     }
   }
   const bool any = stopped();

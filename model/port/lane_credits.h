@@ -5,6 +5,7 @@
 #ifndef HCASIM_MODEL_PORT_LANE_CREDITS_H
 #define HCASIM_MODEL_PORT_LANE_CREDITS_H
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <deque>
@@ -25,9 +26,10 @@ class LaneCredits : public sc_core::sc_module {
   // Packets that wait before the transmitter counts as stopped for all lanes.
   static constexpr std::size_t kMostWaiting = 64;
 
-  // release: a packet that has waited goes out at t. resume: a lane that was stopped is open again.
+  // release: a packet that has waited goes out at t, with what hold() was told of it. resume: a lane that was
+  // stopped is open again.
   struct Users {
-    std::function<void(Time, PacketRef)> release;
+    std::function<void(Time, PacketRef, std::uint32_t tag)> release;
     std::function<void(Time)> resume;
   };
   LaneCredits(const sc_core::sc_module_name& name, FaultSink& faults);
@@ -36,17 +38,26 @@ class LaneCredits : public sc_core::sc_module {
   void set_room(std::uint32_t bytes);
   bool limited() const { return limit_ != 0; }
 
-  // Keeps a packet that has to wait, which comes out by release(); else its credits are taken.
-  bool hold(Time t, unsigned lane, std::uint32_t bytes, PacketRef& packet);
+  // Keeps a packet that has to wait, which comes out by release() at t at the soonest; else its credits are
+  // taken.
+  bool hold(Time t, unsigned lane, std::uint32_t bytes, PacketRef& packet, std::uint32_t tag = 0);
   // A packet more than was asked for goes out.
   void take(unsigned lane, std::uint32_t bytes) { out_[lane] += blocks(bytes); }
   // What a packet of so many bytes has taken is back at t.
   void give_back(Time t, unsigned lane, std::uint32_t bytes);
-  // The link was down: the far end has all its room, and what waits goes (to be lost).
+  // The link was down: the far end has all its room, and what waits goes (to be lost). Nothing happens where
+  // nothing is out.
   void renew(Time t);
 
   // Some lane is stopped; this one is: then resume() will say when it is not any more.
   bool stopped() const { return closed_ != 0; }
+  // Every packet that waits satisfies it.
+  template <class Is>
+  bool all_held(Is is) const {
+    return std::all_of(held_.begin(), held_.end(), [&](const std::deque<Held>& lane) {
+      return std::all_of(lane.begin(), lane.end(), [&](const Held& h) { return is(*h.packet, h.tag); });
+    });
+  }
   bool stopped(unsigned lane) const { return (closed_ >> lane & 1u) != 0; }
   bool full() const { return waiting_ >= kMostWaiting; }
   // How long lanes have had packets and no credits for them, ps: PortXmitWait is made of it.
@@ -77,10 +88,12 @@ class LaneCredits : public sc_core::sc_module {
     Time ready = 0;
     std::uint32_t blocks = 0;
     PacketRef packet;
+    std::uint32_t tag = 0;
 
     template <class Archive>
     void list_state(Archive& a) {
       HCASIM_FIELDS(a, ready, blocks, packet);
+      HCASIM_FIELDS_SINCE(9, a, tag);
     }
   };
   struct Return {

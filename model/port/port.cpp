@@ -47,7 +47,7 @@ Port::Port(const sc_core::sc_module_name& name, const Profile& profile, traces::
                     if (resume_) resume_(t);
                   },
                   [this](Time t, const PauseFrame& frame) { send_pause(t, frame); }});
-  credits_.connect({[this](Time t, PacketRef packet) {
+  credits_.connect({[this](Time t, PacketRef packet, std::uint32_t) {
                       // The link, or its function's vport, has gone down meanwhile.
                       if (!passes(*packet, false) || !addresses_.open(packet->function))
                         credits_.give_back(t, packet->vl, wire_bytes(*packet));
@@ -67,7 +67,9 @@ void Port::connect(Wire* wire) {
 void Port::set_state(PortState s) {
   const bool down = state_ != PortState::kDown && s == PortState::kDown;
   state_ = s;
-  if (down && credits_.limited()) credits_.renew(sim_now());
+  if (!down) return;
+  if (credits_.limited()) credits_.renew(sim_now());
+  if (wire_) wire_->emptied();
 }
 
 void Port::set_rate(double gbps) {
@@ -614,6 +616,7 @@ void Port::trace_received(Time t, const Packet& p) {
 
 void Port::reset() {
   reset_state(*this);
+  if (wire_) wire_->emptied();
   reseed();
 }
 

@@ -115,6 +115,10 @@ class Port : public sc_core::sc_module {
   // InfiniBand: bytes that a packet of this lane has taken in the far end's buffer are free there; the sender
   // has heard of it at t. (What comes in here is told by Wire::make_room().)
   void made_room(Time t, unsigned lane, std::uint32_t bytes) { credits_.give_back(t, lane, bytes); }
+  // The far end's buffers are empty.
+  void far_end_emptied(Time t) {
+    if (credits_.limited()) credits_.renew(t);
+  }
   const LaneCredits& credits() const { return credits_; }
   bool connected() const { return wire_ != nullptr; }
   // A packet came in over the wire; its last bit arrives at t (not before now).

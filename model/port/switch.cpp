@@ -2,6 +2,7 @@
 #include "model/port/switch.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "model/port/pause.h"
@@ -35,15 +36,36 @@ Switch::Switch(const sc_core::sc_module_name& name, const Config& config)
           "in", [this](Time t, Arrival& a) { handle(t, a); }, *this) {}
 
 std::size_t Switch::attach(Station station) {
-  ports_.push_back(std::make_unique<Port>(*this, ports_.size(), std::move(station)));
-  return ports_.size() - 1;
+  const std::size_t number = ports_.size();
+  ports_.push_back(std::make_unique<Port>(*this, number, std::move(station)));
+  Port& port = *ports_.back();
+  if (config_.lane_buffer != 0 && port.station.lane_buffer != 0) {
+    const std::string credits = std::string(basename()) + "_credits_" + std::to_string(number);
+    port.credits = std::make_unique<LaneCredits>(credits.c_str(), static_cast<FaultSink&>(*this));
+    port.credits->set_room(port.station.lane_buffer);
+    port.credits->connect({[this, &port](Time t, PacketRef packet, std::uint32_t inside) {
+                             Port& from = *ports_[inside_.at(inside).port];
+                             const Time takes = lasts(*packet);
+                             copy_left(inside, depart(t, takes, std::move(packet), from, port));
+                           },
+                           [](Time) {}});
+  }
+  return number;
 }
 
 void Switch::assign(std::size_t number, std::uint16_t lid) {
   if (lid != 0) lids_[lid] = number;
 }
 
-void Switch::detach(std::size_t number) { ports_[number]->attached = false; }
+void Switch::detach(std::size_t number) {
+  ports_[number]->attached = false;
+  emptied(number);
+}
+
+void Switch::emptied(std::size_t number) {
+  Port& port = *ports_[number];
+  if (port.credits) port.credits->renew(sim_now());
+}
 
 void Switch::model_fault(const char*, const char*) noexcept { ++counters_.faults; }
 
@@ -58,11 +80,13 @@ void Switch::handle(Time t, Arrival& arrival) {
   ++counters_.packets;
   counters_.bytes += hcasim::Port::wire_bytes(p);
   if (!config_.ethernet) {
-    const bool counted = config_.lane_buffer != 0 && !p.vl15 && p.vl < LaneCredits::kLanes;
-    const unsigned lane = p.vl;
-    const std::uint32_t bytes = hcasim::Port::wire_bytes(p);
-    const Time left = route_by_lid(t, arrival);
-    if (counted && from.attached) from.station.room(left + from.station.cable, lane, bytes);
+    if (config_.lane_buffer == 0 || p.vl15 || p.vl >= LaneCredits::kLanes) return route_by_lid(t, arrival, 0);
+    while (++serial_ == 0 || inside_.count(serial_) != 0) {
+    }
+    const std::uint32_t inside = serial_;
+    inside_[inside] = {arrival.port, p.vl, hcasim::Port::wire_bytes(p), 1, t};
+    route_by_lid(t, arrival, inside);
+    copy_left(inside, t);
     return;
   }
   const std::uint8_t* dest = p.dest_mac();
@@ -78,13 +102,26 @@ void Switch::handle(Time t, Arrival& arrival) {
     forward(t, std::move(arrival.packet), from, *ports_[to->second]);
 }
 
-Time Switch::route_by_lid(Time t, Arrival& arrival) {
-  if (is_multicast(arrival.packet->dlid)) return flood(t, arrival);
+void Switch::route_by_lid(Time t, Arrival& arrival, std::uint32_t inside) {
+  if (is_multicast(arrival.packet->dlid)) return flood(t, arrival, inside);
   const auto to = lids_.find(arrival.packet->dlid);
-  if (to != lids_.end())
-    return forward(t, std::move(arrival.packet), *ports_[arrival.port], *ports_[to->second]);
-  ++counters_.dropped_unknown;
-  return t;
+  if (to == lids_.end()) {
+    ++counters_.dropped_unknown;
+    return;
+  }
+  forward(t, std::move(arrival.packet), *ports_[arrival.port], *ports_[to->second], inside);
+}
+
+// The input's lane has room again when all copies are out.
+void Switch::copy_left(std::uint32_t number, Time t) {
+  const auto found = inside_.find(number);
+  if (found == inside_.end()) return;
+  Inside& in = found->second;
+  in.left = std::max(in.left, t);
+  if (--in.copies != 0) return;
+  const Port& from = *ports_[in.port];
+  if (from.attached) from.station.room(in.left + from.station.cable, in.lane, in.bytes);
+  inside_.erase(found);
 }
 
 void Switch::learn(const Packet& p, std::size_t number) {
@@ -109,14 +146,12 @@ void Switch::take_pause(Time t, const Packet& p, Port& from) {
   from.stopped = t + static_cast<Time>(longest * kQuantumBits / 8.0 * ps_per_byte_);
 }
 
-Time Switch::flood(Time t, const Arrival& arrival) {
+void Switch::flood(Time t, const Arrival& arrival, std::uint32_t inside) {
   ++counters_.flooded;
-  Time left = t;
   for (const auto& to : ports_) {
     if (to->number == arrival.port) continue;
-    left = std::max(left, forward(t, PacketPool::copy(*arrival.packet), *ports_[arrival.port], *to));
+    forward(t, PacketPool::copy(*arrival.packet), *ports_[arrival.port], *to, inside);
   }
-  return left;
 }
 
 bool Switch::mark(const Packet& p, std::uint64_t waiting) {
@@ -129,19 +164,34 @@ bool Switch::mark(const Packet& p, std::uint64_t waiting) {
   return std::generate_canonical<double, 53>(random_) < share;
 }
 
+Time Switch::lasts(const Packet& p) const {
+  return static_cast<Time>((hcasim::Port::wire_bytes(p) + hcasim::Port::wire_overhead(p)) * ps_per_byte_);
+}
+
 // The last bit is here at t.
-Time Switch::forward(Time t, PacketRef packet, Port& from, Port& to) {
-  if (!to.attached) return t;
-  const std::uint32_t bytes = hcasim::Port::wire_bytes(*packet) + hcasim::Port::wire_overhead(*packet);
-  const auto lasts = static_cast<Time>(bytes * ps_per_byte_);
-  const Time ready = t + config_.hop > lasts ? t + config_.hop - lasts : 0;  // its first bit
+void Switch::forward(Time t, PacketRef packet, Port& from, Port& to, std::uint32_t number) {
+  if (!to.attached) return;
+  const Time takes = lasts(*packet);
+  const Time ready = t + config_.hop > takes ? t + config_.hop - takes : 0;  // its first bit
+  Inside* const inside = number != 0 ? &inside_.at(number) : nullptr;
+  if (inside && to.credits &&
+      to.credits->hold(ready, packet->vl, hcasim::Port::wire_bytes(*packet), packet, number)) {
+    ++inside->copies;
+    return;
+  }
+  const Time left = depart(ready, takes, std::move(packet), from, to);
+  if (inside) inside->left = std::max(inside->left, left);
+}
+
+Time Switch::depart(Time ready, Time lasts, PacketRef packet, Port& from, Port& to) {
+  if (!to.attached) return ready;
   const Time start = std::max({ready, to.free, to.stopped});
   const auto waiting = static_cast<std::uint64_t>(static_cast<double>(start - ready) / ps_per_byte_);
   counters_.most_waiting = std::max(counters_.most_waiting, waiting);
   if (waiting > config_.buffer && config_.lane_buffer == 0) {
     if (config_.ethernet && !config_.lossless) {
       ++counters_.dropped_full;
-      return t;
+      return ready;
     }
     // Until half of what waits has left.
     ++counters_.stops;

@@ -5,7 +5,8 @@
 // frames and forwards none. InfiniBand: by the LIDs that were assigned, and always lossless (credits, IBTA
 // 7.9): with buffers for each lane at its inputs (lane_buffer) a sender's lane stops whose packets fill one
 // of them; without, a sender stops as a whole, so that what waits for a full output also holds back what does
-// not. What leaves it needs no credits.
+// not. An output whose HCA has buffers for each lane sends a lane's packets as there is room for them, and
+// others meanwhile; what waits stays in the input's buffer.
 #ifndef HCASIM_MODEL_PORT_SWITCH_H
 #define HCASIM_MODEL_PORT_SWITCH_H
 
@@ -18,6 +19,7 @@
 #include <vector>
 
 #include "model/packet/packet.h"
+#include "model/port/lane_credits.h"
 #include "model/port/wire.h"
 #include "model/state/fields.h"
 #include "model/time.h"
@@ -45,6 +47,8 @@ class Switch : public sc_core::sc_module, private FaultSink {
     std::function<void(Time)> stop;                // nothing new may leave the HCA before then
     // The HCA hears at that time that so many bytes of this lane's buffer are free again.
     std::function<void(Time, unsigned, std::uint32_t)> room;
+    std::uint32_t lane_buffer =
+        0;  // InfiniBand: bytes that the HCA has for each lane; 0: says nothing of that
   };
   struct Counters {
     std::uint64_t packets = 0, bytes = 0;                 // in
@@ -73,6 +77,12 @@ class Switch : public sc_core::sc_module, private FaultSink {
   void assign(std::size_t number, std::uint16_t lid);
   // The HCA is gone.
   void detach(std::size_t number);
+  // The HCA's buffers are empty, as its link is down: what waits for them goes, to be lost there.
+  void emptied(std::size_t number);
+  // How long lanes of an output have had packets and no credits for them.
+  Time waited(std::size_t number) const {
+    return ports_[number]->credits ? ports_[number]->credits->waited() : 0;
+  }
 
   const Config& config() const { return config_; }
   const Counters& counters() const { return counters_; }
@@ -81,10 +91,18 @@ class Switch : public sc_core::sc_module, private FaultSink {
   // with the same LIDs.
   template <class Archive>
   void list_state(Archive& a) {
-    a.kept("ports", ports_);
+    if constexpr (Archive::kResets) {
+      for (const auto& port : ports_) a("port", *port);
+    } else {
+      a.kept("ports", ports_);
+    }
     lids_are_the_same(a);
     HCASIM_FIELDS(a, macs_, random_, counters_);
     a.from_other_cards([&] { HCASIM_FIELDS(a, in_); });
+    if (config_.lane_buffer != 0) {
+      HCASIM_FIELDS_SINCE(9, a, inside_, serial_);
+      check_inside(a);
+    }
     if constexpr (Archive::kLoads) {
       for (const auto& [mac, port] : macs_) a.check(port < ports_.size(), "an address is of no port");
       a.check(macs_.size() <= kMostAddresses, "these are more addresses than a switch remembers");
@@ -98,16 +116,32 @@ class Switch : public sc_core::sc_module, private FaultSink {
     Port(Switch& o, std::size_t n, Station s) : owner(o), number(n), station(std::move(s)) {}
     void transmit(Time t, const PacketRef& packet) override;
     std::uint32_t room_of_lanes() const override { return owner.config_.lane_buffer; }
+    void make_room(Time t, unsigned lane, std::uint32_t bytes) override {
+      if (credits) credits->give_back(t + station.cable, lane, bytes);
+    }
+    void emptied() override { owner.emptied(number); }
     Switch& owner;
     const std::size_t number;
     Station station;
     Time free = 0;     // the output
     Time stopped = 0;  // by a pause frame
     bool attached = true;
+    std::unique_ptr<LaneCredits> credits;  // of the output, if its HCA says what room it has
 
     template <class Archive>
     void list_state(Archive& a) {
-      HCASIM_FIELDS(a, free, stopped, attached);
+      HCASIM_FIELDS(a, free, stopped);
+      a("attached", attached, true);
+      if (credits) list_credits(a);
+    }
+    template <class Archive>
+    void list_credits(Archive& a) {
+      if constexpr (Archive::kLoads)
+        if (a.version() < 9) return;
+      a.from_other_cards([&] { a("credits", *credits); });
+      if constexpr (Archive::kLoads)
+        a.check(credits->all_held([this](const Packet& p, std::uint32_t) { return p.may_be_foreign(); }),
+                "no packet of a port lies in a switch");
     }
   };
   struct Arrival {
@@ -121,6 +155,33 @@ class Switch : public sc_core::sc_module, private FaultSink {
         a.check(packet && packet->may_be_foreign(), "no packet of a port lies in a switch");
     }
   };
+  // A packet that takes room of an input's lane until the last of its copies has left.
+  struct Inside {
+    std::size_t port = 0;
+    std::uint32_t lane = 0, bytes = 0, copies = 0;
+    Time left = 0;
+
+    template <class Archive>
+    void list_state(Archive& a) {
+      HCASIM_FIELDS(a, port, lane, bytes, copies, left);
+    }
+  };
+  template <class Archive>
+  void check_inside(Archive& a) {
+    if constexpr (Archive::kLoads) {
+      std::unordered_map<std::uint32_t, std::uint32_t> copies;
+      for (const auto& port : ports_)
+        a.check(!port->credits || port->credits->all_held([&](const Packet&, std::uint32_t tag) {
+          ++copies[tag];
+          return inside_.count(tag) != 0;
+        }),
+                "a packet waits that is not in the switch");
+      for (const auto& [tag, in] : inside_)
+        a.check(in.port < ports_.size() && in.lane < LaneCredits::kLanes && in.copies == copies[tag] &&
+                    in.copies != 0,
+                "a packet is in the switch that does not wait");
+    }
+  }
   template <class Archive>
   void lids_are_the_same(Archive& a) {
     if constexpr (Archive::kLoads) {
@@ -135,10 +196,14 @@ class Switch : public sc_core::sc_module, private FaultSink {
   void model_fault(const char* where, const char* what) noexcept override;
   void handle(Time t, Arrival& arrival);
   void take_pause(Time t, const Packet& p, Port& from);
-  // Each says when the packet has left the input.
-  Time route_by_lid(Time t, Arrival& arrival);
-  Time flood(Time t, const Arrival& arrival);
-  Time forward(Time t, PacketRef packet, Port& from, Port& to);
+  // inside: the packet's number in inside_, or 0.
+  void route_by_lid(Time t, Arrival& arrival, std::uint32_t inside);
+  void flood(Time t, const Arrival& arrival, std::uint32_t inside = 0);
+  void forward(Time t, PacketRef packet, Port& from, Port& to, std::uint32_t inside = 0);
+  // Says when the packet has left.
+  Time depart(Time ready, Time lasts, PacketRef packet, Port& from, Port& to);
+  void copy_left(std::uint32_t inside, Time t);
+  Time lasts(const Packet& p) const;
   bool mark(const Packet& p, std::uint64_t waiting);
   void learn(const Packet& p, std::size_t number);
 
@@ -148,6 +213,8 @@ class Switch : public sc_core::sc_module, private FaultSink {
   std::unordered_map<std::uint64_t, std::size_t> macs_;
   std::unordered_map<std::uint16_t, std::size_t> lids_;
   std::mt19937_64 random_;
+  std::unordered_map<std::uint32_t, Inside> inside_;
+  std::uint32_t serial_ = 0;
   Counters counters_;
   TimedQueue<Arrival> in_;
 };

@@ -24,6 +24,8 @@ class Wire {
   // end's buffer at t.
   virtual std::uint32_t room_of_lanes() const { return 0; }
   virtual void make_room(Time, unsigned, std::uint32_t) {}
+  // The port was reset, or its link is down: what lay in its buffers is gone, and all its room is free.
+  virtual void emptied() {}
 
  protected:
   ~Wire() = default;

@@ -45,10 +45,30 @@ Bench::Bench()
             if (on_item) on_item(due, item);
           },
           faults),
+      lanes("lanes", lanes_config()),
       platform(new Platform("platform", profile, tracer)) {
   sc_core::sc_report_handler::set_actions(sc_core::SC_ID_NO_SC_START_ACTIVITY_, sc_core::SC_DO_NOTHING);
+  for (std::size_t i = 0; i < stations.size(); ++i) {
+    SwitchStation& at = stations[i];
+    Switch::Station station;
+    station.cable = from_ns(10);
+    station.deliver = [&at](Time t, PacketRef packet) { at.arrived.emplace_back(t, std::move(packet)); };
+    station.stop = [](Time) { FAIL() << "lanes stop, and not a port"; };
+    station.room = [&at](Time t, unsigned lane, std::uint32_t bytes) {
+      at.rooms.push_back({t, lane, bytes});
+    };
+    station.lane_buffer = 1024;
+    lanes.assign(lanes.attach(std::move(station)), static_cast<std::uint16_t>(i + 1));
+  }
   dma.on_write_error([this](Time t, WriteOwner owner) { write_errors.emplace_back(t, owner); });
   port.on_receive([this](Time t, PacketRef& packet) { received.emplace_back(t, packet); });
+}
+
+Switch::Config Bench::lanes_config() {
+  Switch::Config config;
+  config.ethernet = false;
+  config.lane_buffer = 1024;
+  return config;
 }
 
 void Bench::run(Time duration) {
@@ -68,6 +88,8 @@ void Bench::reset() {
   port.reset();
   vport.reset();
   port.faults() = PortFaults();
+  reset_state(lanes);
+  stations = {};
   port.reseed();
   dma.set_enabled(0, true);
   dma_few_tags.set_enabled(0, true);

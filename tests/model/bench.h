@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "model/function/vports.h"
 #include "model/pcie/dma.h"
 #include "model/port/port.h"
+#include "model/port/switch.h"
 #include "model/profile.h"
 #include "two_functions.h"
 
@@ -42,6 +44,17 @@ class Stranger : public sc_core::sc_module {
   }
 };
 
+// What a switch tells an HCA's port.
+struct SwitchStation {
+  struct Room {
+    Time t;
+    unsigned lane;
+    std::uint32_t bytes;
+  };
+  std::vector<std::pair<Time, PacketRef>> arrived;
+  std::vector<Room> rooms;
+};
+
 struct Bench {
   Bench();
   Profile profile;
@@ -64,6 +77,9 @@ struct Bench {
   TimedQueue<int> queue;
   TimedQueue<int> other;  // a second one, the same in all
   Stranger stranger{"stranger"};
+  // InfiniBand, 100 Gb/s, with 1024 bytes for each lane at inputs and HCAs. LIDs 1 to 3.
+  Switch lanes;
+  std::array<SwitchStation, 3> stations;
   std::function<void(Time, int)> on_item;
   std::vector<std::pair<Time, int>> taken;
   Platform* platform;  // with a Device of its own; lives as long as the SystemC kernel
@@ -74,6 +90,9 @@ struct Bench {
   static void run(Time duration);
   static void run_ns(double ns) { run(from_ns(ns)); }
   void reset();
+
+ private:
+  static Switch::Config lanes_config();
 };
 
 Bench& bench();
