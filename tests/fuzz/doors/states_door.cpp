@@ -17,19 +17,65 @@ namespace {
 
 using namespace hcasim::bare;
 
+// On a switch, with room for one packet in each lane, few credits of PCIe and a small cache of translations.
+constexpr const char* kCredited =
+    "link=ib,switch=s,port.lane_buffer=4096,pcie.posted_headers=8,pcie.posted_data=64,pcie.nonposted_headers="
+    "2,"
+    "memory.iotlb=16,memory.atc=8,memory.llc_kib=64,memory.llc_io_kib=8";
+
+// An end of a connection from card to card.
+struct End {
+  explicit End(Device& device)
+      : pd(device),
+        cq(device),
+        qp(device, pd, cq, cq),
+        memory(device.memory().allocate(kBytes)),
+        mr(device, Mr::of(pd, memory)) {}
+  void write_to(const End& far) {
+    SendWr w;
+    w.op = WqeOp::kRdmaWrite;
+    w.sges = {{mr.start(), mr.key(), kBytes}};
+    w.raddr = far.mr.start();
+    w.rkey = far.mr.key();
+    qp.post(w);
+  }
+  static constexpr std::uint32_t kBytes = 16 << 10;
+  Pd pd;
+  Cq cq;
+  Qp qp;
+  Buffer memory;
+  Mr mr;
+};
+
 class Scene {
  public:
-  Scene() : rig_({"link=ib", "link=eth"}) {
-    for (std::size_t i = 0; i < 2; ++i) {
-      devices_.push_back(std::make_unique<Device>(rig_.function(i)));
+  Scene() : rig_({"link=ib", "link=eth", kCredited, kCredited}) {
+    DeviceOptions o;
+    o.wait_active = false;  // the switch's subnet comes up when all are there
+    for (std::size_t i = 0; i < 4; ++i) {
+      devices_.push_back(std::make_unique<Device>(rig_.function(i), o));
       devices_.back()->probe();
     }
+    const auto up = [&] {
+      return std::all_of(devices_.begin(), devices_.end(),
+                         [](const auto& d) { return d->port_state() == 4; });
+    };
+    if (!rig_.machine().run_until(up)) finding("a port does not come up");
     rig_.keep();
     states_.push_back(save_state());
-    for (auto& device : devices_) {
+    for (std::size_t i = 2; i < 4; ++i) ends_.push_back(std::make_unique<End>(*devices_[i]));
+    for (std::size_t i = 0; i < 2; ++i) {
+      QpAttr attr;
+      attr.remote_qpn = ends_[1 - i]->qp.qpn();
+      attr.dlid = devices_[3 - i]->lid();
+      ends_[i]->qp.connect(attr);
+    }
+    for (std::size_t i = 0; i < 2; ++i)
+      for (int n = 0; n < 3; ++n) ends_[i]->write_to(*ends_[1 - i]);
+    for (std::size_t i = 0; i < 2; ++i) {
       PairOptions small;
       small.bytes = 16 << 10;
-      pairs_.push_back(std::make_unique<Pair>(*device, small));
+      pairs_.push_back(std::make_unique<Pair>(*devices_[i], small));
       Pair& p = *pairs_.back();
       for (const WqeOp op : {WqeOp::kRdmaWrite, WqeOp::kRdmaRead, WqeOp::kAtomicFa, WqeOp::kSend})
         p.a.post(p.wr(op, 0, op == WqeOp::kAtomicFa ? 8 : 9000));
@@ -79,6 +125,7 @@ class Scene {
   CardRig rig_;
   std::vector<std::unique_ptr<Device>> devices_;
   std::vector<std::unique_ptr<Pair>> pairs_;
+  std::vector<std::unique_ptr<End>> ends_;
   std::vector<std::string> states_;
 };
 
