@@ -49,10 +49,10 @@ struct End {
 
 class Scene {
  public:
-  Scene() : rig_({"link=ib", "link=eth", kCredited, kCredited}) {
+  Scene() : rig_({"link=ib", "link=eth", kCredited, kCredited, kCredited}) {
     DeviceOptions o;
     o.wait_active = false;  // the switch's subnet comes up when all are there
-    for (std::size_t i = 0; i < 4; ++i) {
+    for (std::size_t i = 0; i < 5; ++i) {
       devices_.push_back(std::make_unique<Device>(rig_.function(i), o));
       devices_.back()->probe();
     }
@@ -63,15 +63,12 @@ class Scene {
     if (!rig_.machine().run_until(up)) finding("a port does not come up");
     rig_.keep();
     states_.push_back(save_state());
-    for (std::size_t i = 2; i < 4; ++i) ends_.push_back(std::make_unique<End>(*devices_[i]));
-    for (std::size_t i = 0; i < 2; ++i) {
-      QpAttr attr;
-      attr.remote_qpn = ends_[1 - i]->qp.qpn();
-      attr.dlid = devices_[3 - i]->lid();
-      ends_[i]->qp.connect(attr);
+    for (const std::size_t from : {2u, 3u}) {
+      ends_.push_back(std::make_unique<End>(*devices_[from]));
+      ends_.push_back(std::make_unique<End>(*devices_[4]));
+      join(*ends_[ends_.size() - 2], from, 4);
+      join(*ends_.back(), 4, from);
     }
-    for (std::size_t i = 0; i < 2; ++i)
-      for (int n = 0; n < 3; ++n) ends_[i]->write_to(*ends_[1 - i]);
     for (std::size_t i = 0; i < 2; ++i) {
       PairOptions small;
       small.bytes = 16 << 10;
@@ -80,8 +77,11 @@ class Scene {
       for (const WqeOp op : {WqeOp::kRdmaWrite, WqeOp::kRdmaRead, WqeOp::kAtomicFa, WqeOp::kSend})
         p.a.post(p.wr(op, 0, op == WqeOp::kAtomicFa ? 8 : 9000));
     }
-    for (int i = 0; i < 4; ++i) {
-      rig_.machine().advance(1500);
+    // Two write to the third, whose room is for one packet.
+    for (int n = 0; n < 8; ++n)
+      for (const std::size_t i : {0u, 2u}) ends_[i]->write_to(*ends_[i + 1]);
+    for (const int ns : {1500, 1500, 21000, 2000, 4000}) {
+      rig_.machine().advance(ns);
       states_.push_back(save_state());
     }
     rig_.keep();
@@ -122,6 +122,14 @@ class Scene {
   }
 
  private:
+  // Its far end is the other one of its pair.
+  void join(End& end, std::size_t from, std::size_t to) {
+    QpAttr attr;
+    attr.remote_qpn = ends_[ends_.size() - (from == 4 ? 2 : 1)]->qp.qpn();
+    attr.dlid = devices_[to]->lid();
+    end.qp.connect(attr);
+  }
+
   CardRig rig_;
   std::vector<std::unique_ptr<Device>> devices_;
   std::vector<std::unique_ptr<Pair>> pairs_;
