@@ -31,6 +31,7 @@ struct Parameter {
 };
 
 constexpr double kMaxNs = 1e9;
+constexpr unsigned kCreditBlock = 64;        // bytes of a credit of InfiniBand's links (IBTA 7.9)
 constexpr std::size_t kMostBytes = 1 << 20;  // of a file
 
 std::vector<Parameter> parameters(Profile& p, double& clock_mhz) {
@@ -324,6 +325,17 @@ bool take_section(const std::vector<Parameter>& rows, const std::string& file, c
   return true;
 }
 
+// Values that are allowed each by itself, and mean nothing together.
+bool agree(const Profile& p, std::string& err) {
+  if (p.memory.atc != 0 && p.memory.iotlb == 0)
+    err = "memory.atc: the HCA keeps translations of an IOMMU, and there is none: set memory.iotlb";
+  else if (p.port.lane_buffer != 0 && p.port.lane_buffer < kCreditBlock)
+    err = "port.lane_buffer: must be 0, or at least the 64 bytes of a credit";
+  else
+    return true;
+  return false;
+}
+
 }  // namespace
 
 double Profile::gather_ps_per_byte() const {
@@ -359,6 +371,7 @@ bool Profile::load(const std::string& path, const std::vector<std::string>& fold
     for (const std::string& text : overrides) {
       if (!override_one(rows, text, err)) return false;
     }
+    if (!agree(p, err)) return false;
     p.cycle = std::max<Time>(1, std::llround(1e6 / clock_mhz));
     for (const Parameter& r : rows) {
       if (std::strcmp(r.section, "host") == 0) continue;  // whose clock is another

@@ -157,6 +157,17 @@ TEST_F(ProfileFile, ParametersAreOverriddenByNameUnderTheSameRules) {
   }
 }
 
+TEST_F(ProfileFile, ValuesThatMeanNothingTogetherAreToldSo) {
+  std::ofstream(folder + "/card.toml") << "[memory]\natc = 8\n";
+  EXPECT_FALSE(Profile::load("card", {folder}, profile, err));
+  EXPECT_THAT(err, HasSubstr("memory.atc: the HCA keeps translations of an IOMMU, and there is none"));
+  EXPECT_TRUE(Profile::load("card", {folder}, profile, err, {"memory.iotlb=16"})) << err;
+  EXPECT_FALSE(Profile::load("card", {folder}, profile, err, {"memory.iotlb=16", "port.lane_buffer=63"}));
+  EXPECT_THAT(err, HasSubstr("port.lane_buffer: must be 0, or at least the 64 bytes of a credit"));
+  EXPECT_TRUE(Profile::load("card", {folder}, profile, err, {"memory.iotlb=16", "port.lane_buffer=64"}))
+      << err;
+}
+
 TEST_F(ProfileFile, ParametersHaveNamesAndValues) {
   ASSERT_TRUE(load("[pcie]\nlanes = 4\nread_latency_ns = 321\n[core]\nclock_mhz = 500\n")) << err;
   const auto& names = Profile::names();
