@@ -47,8 +47,8 @@ class Switch : public sc_core::sc_module, private FaultSink {
     std::function<void(Time)> stop;                // nothing new may leave the HCA before then
     // The HCA hears at that time that so many bytes of this lane's buffer are free again.
     std::function<void(Time, unsigned, std::uint32_t)> room;
-    std::uint32_t lane_buffer =
-        0;  // InfiniBand: bytes that the HCA has for each lane; 0: says nothing of that
+    // InfiniBand: bytes that the HCA has for each lane; 0: it says nothing of that.
+    std::uint32_t lane_buffer = 0;
   };
   struct Counters {
     std::uint64_t packets = 0, bytes = 0;                 // in
