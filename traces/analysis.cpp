@@ -142,9 +142,9 @@ bool Analysis::starts_anew(const Queue& q) const {
 
 void Analysis::wqe_record(const Record& r) {
   const Point p = r.p();
-  const std::uint32_t qpn = r.obj & 0xffffff;
-  const unsigned hca = r.obj >> 24 != 0 ? (r.obj >> 24) - 1 : r.hca;
-  if (qpn == 0 && r.obj >> 24 == 0) {
+  const std::uint32_t qpn = QpTag::qpn(r.obj);
+  const unsigned hca = QpTag::hca(r.obj, r.hca);
+  if (r.obj == 0) {
     if (p == Point::kPacketRx) foreign_packets_++;
     return;
   }
@@ -169,7 +169,7 @@ std::size_t Analysis::row_of(Queue& q, unsigned hca, std::uint32_t qpn, std::uin
   auto [it, is_new] = q.rows.try_emplace(serial, wqes_.size());
   if (is_new) {
     WqeRow& w = wqes_.emplace_back();
-    w.hca = static_cast<std::uint8_t>(hca);
+    w.hca = static_cast<std::uint16_t>(hca);
     w.qpn = qpn;
     w.serial = serial;
     w.life = q.life;

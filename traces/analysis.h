@@ -41,7 +41,7 @@ extern const char* const kStageNames[kStages];
 constexpr std::int64_t kNoTime = INT64_MIN;
 
 struct WqeRow {
-  std::uint8_t hca = 0;  ///< the requester's
+  std::uint16_t hca = 0;  ///< the requester's
   std::uint32_t qpn = 0, serial = 0;
   int opcode = -1;  ///< WQE opcode; -1: no wqe_parsed record
   int bth_opcode = -1;
@@ -71,7 +71,7 @@ struct WqeRow {
 };
 
 struct CommandRow {
-  std::uint8_t hca = 0;
+  std::uint16_t hca = 0;
   std::uint32_t slot = 0, seq = 0;
   std::uint16_t opcode = 0, op_mod = 0, uid = 0;
   std::int64_t start = kNoTime, end = kNoTime;  ///< ps

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "traces/points.h"
+#include "traces/qp_tag.h"
 
 namespace hcasim::traces {
 
@@ -32,7 +33,7 @@ class RecordFilter {
   bool paths() const { return paths_; }
   bool takes(Point p, std::uint32_t obj) const {
     const auto n = static_cast<unsigned>(p);
-    return points_[n] && (qpns_.empty() || !of_a_qp(p) || of(obj & 0xffffff));
+    return points_[n] && (qpns_.empty() || !of_a_qp(p) || of(QpTag::qpn(obj)));
   }
 
  private:

@@ -8,7 +8,7 @@
 ///   end     a block of magic kEndMagic: u32 records of the file low, high, 0, 0
 ///
 /// A record is: u16 point as varint; u8 bit mask of the parts that follow (Coder::Part); then these parts:
-/// u8 hca, if it differs from the previous record's; as varints the flags, with the function from bit 8 on,
+/// as varints the hca, if it differs from the previous record's, the flags, with the function from bit 8 on,
 /// and the blob length; for each of time, obj, index, a0, a1 the signed difference from its prediction as
 /// varint; the blob's bytes. The prediction is a linear extrapolation from the two previous records of the
 /// same point (all 0 at a block's start). A missing part is 0. Integers are little-endian.
@@ -25,7 +25,7 @@
 namespace hcasim::traces::format {
 
 constexpr char kMagic[8] = {'H', 'C', 'A', 'S', 'I', 'M', 'T', 'R'};
-constexpr std::uint32_t kVersion = 3, kEndianCheck = 0x01020304;
+constexpr std::uint32_t kVersion = 4, kEndianCheck = 0x01020304;
 constexpr std::uint32_t kBlockMagic = 0x314b4c42, kEndMagic = 0x31444e45;  // "BLK1", "END1"
 constexpr std::uint32_t kBlockRecords = 8192;       ///< a block is cut at this many records
 constexpr std::uint32_t kBlockBytes = 256 * 1024;   ///< or when it holds so many bytes
@@ -89,7 +89,7 @@ class Coder {
   }
 
   /// Upper bound of the bytes of a record without its blob.
-  static constexpr std::size_t kMost = 4 + 7 * kMaxVarint;
+  static constexpr std::size_t kMost = 4 + 8 * kMaxVarint;
 
   /// Returns the end of the bytes written: at most kMost and the blob.
   [[gnu::always_inline]] std::uint8_t* encode(const Record& r, const std::uint8_t* blob, std::uint8_t* p) {
@@ -100,7 +100,7 @@ class Coder {
     Last& last = last_of(r.point);
     const std::uint64_t time = last.time.step(static_cast<std::uint64_t>(r.time_ps));
     const Rest rest{last.obj.step(r.obj), last.index.step(r.index), last.a0.step(r.a0), last.a1.step(r.a1)};
-    const unsigned seldom = static_cast<unsigned>(r.hca ^ hca_) | r.flags | r.function | r.blob_len;
+    const unsigned seldom = (unsigned{r.hca} ^ hca_) | r.flags | r.function | r.blob_len;
     if ((rest.obj | rest.index | rest.a0 | rest.a1 | seldom) != 0) return encode_rest(r, blob, p, time, rest);
     *p++ = time != 0 ? std::uint8_t{kTime} : std::uint8_t{0};
     std::uint8_t* end = put_varint(p, zigzag(static_cast<std::int64_t>(time)));
@@ -113,19 +113,19 @@ class Coder {
     if (!get_varint(p, end, point) || point > 0xffff || p == end) return false;
     r.point = static_cast<std::uint16_t>(point);
     const unsigned there = *p++;
-    if ((there & kHca) != 0) {
-      if (p == end) return false;
-      hca_ = *p++;
-    }
-    r.hca = hca_;
     bool good = true;
     const auto get = [&](Part part) {
       std::uint64_t v = 0;
       if ((there & part) != 0) good = good && get_varint(p, end, v);
       return v;
     };
+    if (const std::uint64_t hca = get(kHca); (there & kHca) != 0) {
+      if (hca >= kMostHcas) return false;
+      hca_ = static_cast<std::uint16_t>(hca);
+    }
+    r.hca = hca_;
     const std::uint64_t flags = get(kFlags);
-    r.flags = static_cast<std::uint8_t>(flags);
+    r.flags = flags & 7;
     r.function = static_cast<std::uint32_t>(flags >> 8 & 0xfff);
     const std::uint64_t len = get(kBlob);
     Last& last = last_of(r.point);
@@ -135,7 +135,7 @@ class Coder {
     r.a0 = last.a0.go(get(kA0));
     r.a1 = last.a1.go(get(kA1));
     if (!good || len > kMaxBlob || static_cast<std::uint64_t>(end - p) < len) return false;
-    r.blob_len = static_cast<std::uint32_t>(len & 0xfffff);
+    r.blob_len = static_cast<std::uint32_t>(len & 0x1ffff);
     *blob = p;
     p += len;
     return true;
@@ -181,9 +181,10 @@ class Coder {
     unsigned there = 0;
     if (r.hca != hca_) {
       there |= kHca;
-      *p++ = hca_ = r.hca;
+      hca_ = r.hca;
+      p = put_varint(p, hca_);
     }
-    if (const unsigned flags = r.flags | r.function << 8; flags != 0) {
+    if (const unsigned flags = r.flags | unsigned{r.function} << 8; flags != 0) {
       there |= kFlags;
       p = put_varint(p, flags);
     }
@@ -211,7 +212,7 @@ class Coder {
   Last& last_of(std::uint16_t point) { return last_[point % last_.size()]; }
 
   std::array<Last, 256> last_{};
-  std::uint8_t hca_ = 0;
+  std::uint16_t hca_ = 0;
 };
 static_assert(kPoints <= 256);
 

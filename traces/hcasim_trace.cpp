@@ -68,7 +68,7 @@ void add_options(CLI::App& app, Request& request) {
       ->type_name("OUT.json");
   app.add_option("--qpn", request.filter.qpn, "only the WQEs of this send queue's QPN")
       ->check(CLI::Range(0, 0xffffff));
-  app.add_option("--hca", request.filter.hca, "only this HCA")->check(CLI::Range(0, 253));
+  app.add_option("--hca", request.filter.hca, "only this HCA")->check(CLI::Range(0u, kMostHcas - 1));
   app.add_option("--limit", o.limit, "maximum number of rows in each table");
   app.add_flag("--fields", o.fields, "print the commands' mailboxes by field");
   app.add_flag("--absolute", o.absolute,

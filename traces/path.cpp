@@ -126,6 +126,7 @@ void Paths::add(const Record& r, const std::vector<std::uint8_t>& blob) {
   if (fresh) {
     paths_.emplace_back();
     paths_.back().number = r.obj;
+    paths_.back().hca = r.hca;
   }
   PathStep step;
   step.record = r;
@@ -153,9 +154,7 @@ void Paths::finish() {
   }
 }
 
-std::string path_id(const FramePath& path) {
-  return fmt::format("{}:{}", static_cast<int>(path.number >> 24) - 1, path.number & 0xffffff);
-}
+std::string path_id(const FramePath& path) { return fmt::format("{}:{}", path.hca, path.number & 0xffffff); }
 
 std::string step_text(const PathStep& step) {
   const Record& r = step.record;
@@ -217,9 +216,8 @@ std::string path_text(const FramePath& path) {
       fmt::format("frame {} at {:.3f} us", path_id(path), static_cast<double>(first.record.time_ps) / 1e6);
   if (!first.head.empty()) {
     if (const auto qpn = static_cast<std::uint32_t>(first.record.a1); qpn != 0)
-      text += fmt::format(", WQE {}:{:#x}:{}",
-                          qpn >> 24 != 0 ? static_cast<int>(qpn >> 24) - 1 : int{first.record.hca},
-                          qpn & 0xffffff, first.record.a1 >> 32);
+      text += fmt::format(", WQE {}:{:#x}:{}", QpTag::hca(qpn, first.record.hca), QpTag::qpn(qpn),
+                          first.record.a1 >> 32);
     text += "\n  " + frame_text(first.head.data(), first.head.size());
   }
   text += "\n";

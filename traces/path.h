@@ -21,7 +21,8 @@ struct PathStep {
 };
 
 struct FramePath {
-  std::uint32_t number = 0;  ///< as in the records, with the HCA's in bits 31:24
+  std::uint32_t number = 0;  ///< as in the records (Tracer::next_step())
+  unsigned hca = 0;          ///< the one that the frame came to first
   std::vector<PathStep> steps;
   std::vector<std::size_t> roots;  ///< steps whose predecessor the trace has not
 };

@@ -99,7 +99,7 @@ int path_main(int argc, char** argv) {
   bool json = false;
   app.add_option("FILE", path, "trace file")->required();
   app.add_option("FRAME", c.id, "only this one, as \"0:17\"");
-  app.add_option("--hca", c.hca, "only frames that this HCA has seen")->check(CLI::Range(0, 253));
+  app.add_option("--hca", c.hca, "only frames that this HCA has seen")->check(CLI::Range(0u, kMostHcas - 1));
   app.add_option("--function", c.function, "only frames in this function's tables")
       ->check(CLI::Range(0, 4095));
   app.add_option("--vport", c.vport, "only frames that come from this vport or go to it; 65535: the uplink")

@@ -23,7 +23,7 @@ bool names_a_wqe(const PointInfo& p) {
 
 bool is_batch(Point p) { return p == Point::kDoorbell || p == Point::kScheduled || p == Point::kWqeFetch; }
 
-unsigned hca_of(const Record& r) { return r.obj >> 24 != 0 ? (r.obj >> 24) - 1 : r.hca; }
+unsigned hca_of(const Record& r) { return QpTag::hca(r.obj, r.hca); }
 
 /// All QP transition commands have QPN and context at the same offsets as these two.
 using Modify = prm::rst2init_qp_in;
@@ -129,7 +129,7 @@ bool bears_on(const Record& r, const Story& s, std::int64_t begin, std::int64_t 
 
 bool parse_wqe_id(const std::string& text, WqeId* id, std::string* err) {
   unsigned long part[4] = {0, 0, 0, 0};
-  const unsigned long limit[4] = {253, 0xffffff, UINT32_MAX, UINT32_MAX};
+  const unsigned long limit[4] = {kMostHcas - 1, QpTag::kQpnMask, UINT32_MAX, UINT32_MAX};
   const char* p = text.c_str();
   for (unsigned i = 0; i < 4; i++) {
     char* end = nullptr;
@@ -160,9 +160,9 @@ std::string wqe_id(const WqeRow& w) {
 }
 
 std::string wqe_of(const Record& r) {
-  if (!names_a_wqe(info(r.p())) || (r.obj & 0xffffff) == 0) return "";
+  if (!names_a_wqe(info(r.p())) || QpTag::qpn(r.obj) == 0) return "";
   char s[48];
-  std::snprintf(s, sizeof s, "%u:%#x:%u", hca_of(r), r.obj & 0xffffff, r.index);
+  std::snprintf(s, sizeof s, "%u:%#x:%u", hca_of(r), QpTag::qpn(r.obj), r.index);
   return s;
 }
 
@@ -290,7 +290,7 @@ bool tell(const std::string& path, const Analysis& a, const std::vector<const Wq
       continue;
     }
     // A record of the QP without a WQE's serial (a dropped ghost packet) concerns its queue.
-    const auto q = queues.find({hca_of(r), r.obj & 0xffffff});
+    const auto q = queues.find({hca_of(r), QpTag::qpn(r.obj)});
     if (q == queues.end()) continue;
     for (Story* s : q->second) take(s, r, n);
   }

@@ -129,7 +129,7 @@ Record Tracer::make(Point p, std::int64_t time_ps, Subject obj, std::uint32_t in
   r.obj = obj.number;
   r.index = index;
   r.point = static_cast<std::uint16_t>(p);
-  r.hca = hca_;
+  r.hca = static_cast<std::uint16_t>(hca_);
   r.function = obj.function & 0xfff;
   return r;
 }
@@ -151,7 +151,7 @@ void Tracer::put_blob(Point p, std::int64_t time_ps, Subject obj, std::uint32_t 
   const bool cut = len > kMaxBlob;
   Record r = make(p, time_ps, obj, index, a0, a1);
   if (cut) r.flags = Record::kTruncated;
-  r.blob_len = static_cast<std::uint32_t>(cut ? kMaxBlob : len) & 0xfffff;
+  r.blob_len = static_cast<std::uint32_t>(cut ? kMaxBlob : len) & 0x1ffff;
   sink_->put(r, static_cast<const std::uint8_t*>(bytes));
 }
 

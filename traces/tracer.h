@@ -19,6 +19,7 @@
 
 #include "traces/filter.h"
 #include "traces/points.h"
+#include "traces/qp_tag.h"
 #include "traces/rules.h"
 
 namespace hcasim::traces {
@@ -28,14 +29,14 @@ struct Record {
   std::uint64_t a0 = 0, a1 = 0;
   std::uint32_t obj = 0, index = 0;
   std::uint16_t point = 0;  ///< Point
-  std::uint8_t hca = 0;     ///< the HCA that recorded it
-  std::uint8_t flags = 0;
-  std::uint32_t blob_len : 20;  ///< bytes beside it, up to kMaxBlob
+  std::uint16_t hca = 0;    ///< the HCA that recorded it
+  std::uint32_t flags : 3;
+  std::uint32_t blob_len : 17;  ///< bytes beside it, up to kMaxBlob
   std::uint32_t function : 12;  ///< the PCIe function of that HCA which it is about, 0: the first, or none
 
-  Record() : blob_len(0), function(0) {}
+  Record() : flags(0), blob_len(0), function(0) {}
 
-  static constexpr std::uint8_t kTruncated = 1;  ///< the blob was cut to kMaxBlob bytes
+  static constexpr unsigned kTruncated = 1;  ///< of flags: the blob was cut to kMaxBlob bytes
   Point p() const { return static_cast<Point>(point); }
 };
 static_assert(sizeof(Record) == 40);
@@ -56,8 +57,8 @@ class FileSink;
 
 class Tracer {
  public:
-  /// `hca`: number of the HCA in its process, 0..253.
-  explicit Tracer(unsigned hca = 0) : hca_(static_cast<std::uint8_t>(hca < 254 ? hca : 253)) {}
+  /// `hca`: number of the HCA in its process, below kMostHcas.
+  explicit Tracer(unsigned hca = 0) : hca_(hca % kMostHcas) {}
   ~Tracer();
   Tracer(const Tracer&) = delete;
   Tracer& operator=(const Tracer&) = delete;
@@ -98,11 +99,11 @@ class Tracer {
   bool busy_wanted() const { return busy_wanted_; }
   void busy(Unit unit, unsigned which, std::int64_t from, std::int64_t to, std::uint32_t qpn);
   unsigned hca() const { return hca_; }
-  /// A QPN with this HCA's number in bits 31:24, for records that other HCAs make about its WQEs; packets
-  /// carry it as side data. A QPN with 0 there belongs to the recording HCA.
-  std::uint32_t tag(std::uint32_t qpn) const { return (hca_ + 1u) << 24 | (qpn & 0xffffff); }
-  /// A number for the next step of a frame through flow tables (points frame_*), with this HCA's like tag().
-  std::uint32_t next_step() { return tag(++steps_); }
+  /// A QPN of this HCA as packets carry it as side data, for records that other HCAs make about its WQEs.
+  std::uint32_t tag(std::uint32_t qpn) const { return QpTag::of(hca_, qpn); }
+  /// A number for the next step of a frame through flow tables (points frame_*): 24 bits that count, and
+  /// above them as much of this HCA's number as there is room for.
+  std::uint32_t next_step() { return (hca_ % 255 + 1) << 24 | (++steps_ & 0xffffff); }
 
   void record(Point p, std::int64_t time_ps, Subject obj, std::uint32_t index, std::uint64_t a0 = 0,
               std::uint64_t a1 = 0) {
@@ -150,7 +151,7 @@ class Tracer {
   void settle();
 
   bool enabled_ = false, detail_ = false, paths_ = false, busy_wanted_ = false, on_ = true;
-  std::uint8_t hca_;
+  unsigned hca_;
   std::uint32_t steps_ = 0;
   std::shared_ptr<Sink> sink_;
   FileSink* file_ = nullptr;  // sink_, if it is a FileSink

@@ -62,7 +62,7 @@ struct Choice {
 
   void options(CLI::App& app) {
     app.add_option("--qpn", filter.qpn, "only of this send queue's QPN")->check(CLI::Range(0, 0xffffff));
-    app.add_option("--hca", filter.hca, "only of this HCA")->check(CLI::Range(0, 253));
+    app.add_option("--hca", filter.hca, "only of this HCA")->check(CLI::Range(0u, kMostHcas - 1));
     app.add_option("--opcode", opcode, "only of this opcode, such as RDMA_WRITE");
     app.add_option("--status", status,
                    "only those with this status: ok, error (any), open, or a name such as RNR_RETRY_EXC");
@@ -201,7 +201,7 @@ int commands_main(int argc, char** argv) {
   ReportOptions o;
   bool failed = false, json = false;
   app.add_option("FILE", path, "a trace file")->required();
-  app.add_option("--hca", filter.hca, "only of this HCA")->check(CLI::Range(0, 253));
+  app.add_option("--hca", filter.hca, "only of this HCA")->check(CLI::Range(0u, kMostHcas - 1));
   app.add_option("--name", name, "only this command, such as CREATE_QP");
   app.add_flag("--failed", failed, "only those that failed, or were never answered");
   app.add_flag("--fields", o.fields, "with input and output, field by field");
@@ -414,7 +414,7 @@ int export_main(int argc, char** argv) {
              "trace_marker, \"hcasim: t=NS\", or from causes and effects")
           ->needs(with_ftrace);
   app.add_option("--qpn", filter.qpn, "only WQEs of this send queue's QPN")->check(CLI::Range(0, 0xffffff));
-  app.add_option("--hca", filter.hca, "only of this HCA")->check(CLI::Range(0, 253));
+  app.add_option("--hca", filter.hca, "only of this HCA")->check(CLI::Range(0u, kMostHcas - 1));
   if (const auto status = parse(app, argc, argv)) return *status;
   if (perfetto.empty() && csv.empty() && json.empty() && vcd.empty())
     return complain("nothing to export: name --perfetto, --csv, --json or --vcd; see export --help");

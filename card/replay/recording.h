@@ -22,6 +22,7 @@
 #include "card/api/hca_api.h"
 #include "card/replay/chunk_store.h"
 #include "model/clock.h"
+#include "traces/qp_tag.h"
 #include "traces/stream_file.h"
 
 namespace hcasim {
@@ -93,7 +94,7 @@ enum class Event : std::uint8_t {
 };
 
 // An h field. Of function 0, and of what concerns the card as a whole, it is the HCA's number alone.
-constexpr unsigned kMaxHcas = 1u << 12;
+constexpr unsigned kMaxHcas = traces::kMostHcas;
 constexpr std::uint64_t device_number(unsigned hca, unsigned function) {
   return hca | std::uint64_t{function} * kMaxHcas;
 }

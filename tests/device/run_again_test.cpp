@@ -24,7 +24,7 @@ struct OneRun {
 };
 
 // QPNs of packets in traces have the number of their HCA in the process above them (Tracer::tag()).
-constexpr std::uint32_t kQpn = 0xffffff;
+constexpr std::uint32_t kQpn = traces::QpTag::kQpnMask;
 constexpr const char* kTagged[] = {"trace_qpn", "requester"};
 
 test::StateListing without_tags(test::StateListing state) {

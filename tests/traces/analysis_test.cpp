@@ -257,7 +257,7 @@ TEST(Report, AnyRecordsCanBeShown) {
     r.a1 = rnd() >> rnd() % 64;
     r.obj = static_cast<std::uint32_t>(rnd() % 4 == 0 ? rnd() : rnd() % 8);
     r.index = static_cast<std::uint32_t>(rnd() % 16);
-    r.hca = static_cast<std::uint8_t>(rnd() % 3);
+    r.hca = static_cast<std::uint16_t>(rnd() % 3);
     std::vector<std::uint8_t> blob(rnd() % 4 == 0 ? rnd() % 600 : 0);
     for (auto& b : blob) b = static_cast<std::uint8_t>(rnd());
     a.add(r, blob);

@@ -90,7 +90,9 @@ TEST(Tracer, Memory) {
   EXPECT_EQ(r[0].a1, 12u);
   EXPECT_EQ(blobs[1], (std::vector<std::uint8_t>{1, 2, 3}));
   EXPECT_TRUE(t.drain().empty());
-  EXPECT_EQ(t.tag(0x42), 0x04000042u);
+  EXPECT_EQ(QpTag::qpn(t.tag(0x42)), 0x42u);
+  EXPECT_EQ(QpTag::hca(t.tag(0x42), 7), 3u);
+  EXPECT_EQ(QpTag::hca(0x42, 7), 7u);
 }
 
 void fill(Tracer& t, unsigned n, std::vector<Record>* want, std::vector<std::vector<std::uint8_t>>* blobs) {
@@ -104,7 +106,7 @@ void fill(Tracer& t, unsigned n, std::vector<Record>* want, std::vector<std::vec
     r.index = i;
     r.a0 = rnd() >> rnd() % 64;
     r.a1 = rnd() >> rnd() % 64;
-    r.hca = static_cast<std::uint8_t>(t.hca());
+    r.hca = static_cast<std::uint16_t>(t.hca());
     blob.assign(rnd() % 50 == 0 ? rnd() % 3000 : 0, static_cast<std::uint8_t>(i));
     r.blob_len = static_cast<std::uint32_t>(blob.size());
     t.record_blob(r.p(), r.time_ps, r.obj, r.index, r.a0, r.a1, blob.data(), blob.size());
@@ -165,6 +167,29 @@ TEST(Tracer, HcasShareAFile) {
   EXPECT_EQ(got.records[0].hca, 0);
   EXPECT_EQ(got.records[20].hca, 1);
   EXPECT_EQ(got.warning, "");
+}
+
+TEST(Tracer, EachOfTheMostHcasIsNamed) {
+  TempFile f;
+  const std::vector<unsigned> numbers = {0, 1, 127, 128, 253, 254, 255, 256, 1023, kMostHcas - 1};
+  constexpr std::uint32_t kQpn = (1u << 18) - 1;
+  {
+    std::vector<std::unique_ptr<Tracer>> tracers;
+    std::string err;
+    for (const unsigned n : numbers) {
+      tracers.push_back(std::make_unique<Tracer>(n));
+      ASSERT_TRUE(tracers.back()->open(f.path(), &err)) << err;
+    }
+    for (std::size_t i = 0; i < numbers.size(); ++i)
+      tracers[i]->record(Point::kPacketRx, 1, tracers[(i + 1) % numbers.size()]->tag(kQpn), 1);
+  }
+  const Read got = read_all(f.path());
+  ASSERT_EQ(got.records.size(), numbers.size()) << got.warning;
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    EXPECT_EQ(got.records[i].hca, numbers[i]);
+    EXPECT_EQ(QpTag::hca(got.records[i].obj, 5), numbers[(i + 1) % numbers.size()]);
+    EXPECT_EQ(QpTag::qpn(got.records[i].obj), kQpn);
+  }
 }
 
 TEST(Tracer, ARecordNamesItsFunction) {
