@@ -86,6 +86,7 @@ std::vector<Parameter> parameters(Profile& p, double& clock_mhz) {
       {"engine", "gather_ns", &eng.gather, 0, kMaxNs},
       {"engine", "gather_page_ns", &eng.gather_page, 0, kMaxNs},
       {"engine", "gather_pages", &eng.gather_pages, 1, Profile::Engine::kMostPages},
+      {"engine", "gather_messages", &eng.gather_messages, 0, Profile::Engine::kMostMessages},
       {"engine", "stream_bytes", &eng.stream_bytes, 0, 4096},
       {"engine", "tx_packet_ns", &eng.tx_packet, 0, kMaxNs},
       {"engine", "tx_pipeline_ns", &eng.tx_pipeline, 0, kMaxNs},

@@ -57,7 +57,7 @@ struct Profile {
   } memory;
 
   struct Engine {
-    static constexpr unsigned kMostPages = 16;
+    static constexpr unsigned kMostPages = 16, kMostMessages = 8;
     static constexpr std::uint32_t kPage = 4096;  // bytes, of what is gathered
     Time doorbell = from_ns(10);                  // UAR decode
     Time schedule = from_ns(8);                   // one QP picked
@@ -78,9 +78,10 @@ struct Profile {
     Time gather = from_ns(80);        // setting up the gather of a payload that is not inline
     Time gather_page = from_ns(0);    // one engine's reading of 4 KiB of it; 0: as fast as the link
     unsigned gather_pages = 8;        // of a message, that are read at a time: kMostPages at most
-    unsigned stream_bytes = 0;        // of a packet that have to be there before it goes on; 0: all
-    Time ack = from_ns(8);            // building or taking an ACK
-    Time cqe = from_ns(6);            // completion unit occupancy per CQE
+    unsigned gather_messages = 0;  // of a QP, that are read at a time: kMostMessages at most; 0: any number
+    unsigned stream_bytes = 0;     // of a packet that have to be there before it goes on; 0: all
+    Time ack = from_ns(8);         // building or taking an ACK
+    Time cqe = from_ns(6);         // completion unit occupancy per CQE
     Time eqe = from_ns(10);
     Time atomic = from_ns(7);         // the ALU, on top of the memory read
     unsigned atomic_slots = 512;      // locks; of 8 bytes each, chosen by the low bits of the address

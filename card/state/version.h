@@ -9,7 +9,7 @@
 
 namespace hcasim::saved {
 
-constexpr std::uint32_t kVersion = 9;
+constexpr std::uint32_t kVersion = 10;
 
 }  // namespace hcasim::saved
 #endif

@@ -18,6 +18,7 @@
 #include "model/occupancy.h"
 #include "model/pcie/dma.h"
 #include "model/state/fields.h"
+#include "model/state/qp_tags.h"
 #include "model/timed_queue.h"
 #include "prm/cqe.h"
 
@@ -35,6 +36,7 @@ struct CqeBlock {
     template <class Archive>
     void list_state(Archive& a) {
       HCASIM_FIELDS(a, hash, byte_cnt, check_sum, counter, trace_qpn, wqe_serial);
+      state::qp_tags(a, trace_qpn);
     }
   };
   std::vector<One> cqes;

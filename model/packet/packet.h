@@ -15,6 +15,7 @@
 #include "model/packet/packet_pool.h"
 #include "model/prefetch.h"
 #include "model/state/fields.h"
+#include "model/state/qp_tags.h"
 #include "model/time.h"
 #include "prm/packet.h"
 
@@ -218,6 +219,7 @@ struct Packet {
                   departure_id, payload_len, wqe_serial, trace_qpn, trace_packets, first_bit, corrupt,
                   packets, unit);
     HCASIM_FIELDS_SINCE(2, a, streamed);
+    state::qp_tags(a, trace_qpn);
     if constexpr (Archive::kLoads) {
       a.check(kind <= PacketKind::kEthernet, "there is no such kind of packet");
       a.check(packets >= 1 && packets <= kMaxRun, "a run has 1 to 16 packets");

@@ -56,11 +56,6 @@ class Writer {
   std::uint8_t* at_;
 };
 
-std::uint32_t transport_bytes(const Packet& p) {  // BTH to ICRC
-  return static_cast<std::uint32_t>(sizeof(prm::Bth)) + traits_of(p.opcode).ext_bytes +
-         padded(p.payload_len) + prm::kIcrcBytes;
-}
-
 std::uint16_t ip_checksum(const Ipv4Hdr& header) {
   const auto* p = reinterpret_cast<const std::uint8_t*>(&header);
   std::uint32_t sum = 0;
@@ -393,6 +388,11 @@ void take_ipv4(const Ipv4Hdr& h, Packet& p) {
 }
 
 }  // namespace
+
+std::uint32_t transport_bytes(const Packet& p) {
+  return static_cast<std::uint32_t>(sizeof(prm::Bth)) + traits_of(p.opcode).ext_bytes +
+         padded(p.payload_len) + prm::kIcrcBytes;
+}
 
 std::uint32_t encoded_bytes(const Packet& p) {
   switch (p.kind) {

@@ -18,6 +18,9 @@ constexpr std::size_t kShortestFrame = 60;  // bytes of the shortest Ethernet fr
 // Bytes of a payload with its pad (IBTA 9.2.2): whole dwords.
 inline std::uint32_t padded(std::uint32_t len) { return (len + 3) & ~3u; }
 
+// Bytes of a RoCE or InfiniBand packet from BTH to ICRC.
+std::uint32_t transport_bytes(const Packet& packet);
+
 // Bytes of the packet on its link as encode() makes them.
 std::uint32_t encoded_bytes(const Packet& packet);
 

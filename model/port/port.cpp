@@ -104,6 +104,12 @@ bool Port::ours(std::uint16_t dlid) const {
   return lid_ != 0 && (dlid & mask) == (lid_ & mask);
 }
 
+bool Port::ours(const std::uint8_t* mac) const {
+  Mac dest;
+  std::copy(mac, mac + dest.size(), dest.begin());
+  return addresses_.is_local(dest);
+}
+
 // IBTA 7.2.2: while the link is not ACTIVE, SMPs pass, and an ARMED port takes all that comes in.
 bool Port::passes(const Packet& p, bool inward) const {
   if (state_ == PortState::kActive) return inward || p.vl != VirtualLanes::kNone || p.vl15;
@@ -186,9 +192,17 @@ void Port::drop(Time t, const Packet& p, DropReason reason) {
   trace_drop(tracer_, t, p, reason);
 }
 
-Time Port::duration(const Packet& p, std::uint32_t bytes) const {
+Time Port::duration(const Packet& p, std::uint32_t bytes) const { return span(bytes + wire_overhead(p)); }
+
+Time Port::span(std::uint32_t bytes) const {
   // NOLINTNEXTLINE(bugprone-incorrect-roundings)
-  return static_cast<Time>((bytes + wire_overhead(p)) * ps_per_byte_ + 0.5);
+  return static_cast<Time>(bytes * ps_per_byte_ + 0.5);
+}
+
+// RoCE from one QP of the card to another goes without what Ethernet and IP put before and behind it.
+std::uint32_t Port::framing(const Packet& p, const Route& to) const {
+  if (to.out || p.kind == PacketKind::kIb || p.kind == PacketKind::kEthernet || !ours(p.dest_mac())) return 0;
+  return wire_bytes(p) + wire_overhead(p) - transport_bytes(p);
 }
 
 // A run, one that only goes round, or one that is looked at or stopped.
@@ -299,8 +313,8 @@ void Port::trace_request(const Packet& p, Time start, Time end) {
 }
 
 // The next time on the cable for a packet, which is counted.
-inline Port::Slot Port::take_slot(Time t, Packet& p, std::uint32_t bytes) {
-  const Time lasts = duration(p, bytes), start = reserve(t, lasts, p);
+inline Port::Slot Port::take_slot(Time t, Packet& p, std::uint32_t bytes, std::uint32_t spared) {
+  const Time lasts = span(bytes + wire_overhead(p) - spared), start = reserve(t, lasts, p);
   p.first_bit = start;
   ++counters_.tx_packets;
   counters_.tx_bytes += bytes;
@@ -332,9 +346,9 @@ Time Port::transmit_now(Time t, PacketRef&& packet) {
     return t;
   }
   const std::uint32_t bytes = size_of(p);
-  const Slot slot = take_slot(t, p, bytes);
-  if (tracer_.enabled() && p.kind != PacketKind::kEthernet) trace_request(p, slot.start, slot.end);
   const Route to = route(p);
+  const Slot slot = take_slot(t, p, bytes, framing(p, to));
+  if (tracer_.enabled() && p.kind != PacketKind::kEthernet) trace_request(p, slot.start, slot.end);
   if (link_ == LinkType::kEthernet) {
     count_tx(p, bytes, to);
   } else {
@@ -369,7 +383,7 @@ Time Port::transmit_crossed(Time t, PacketRef&& packet) {
     return t;
   }
   const std::uint32_t bytes = wire_bytes(p);
-  const Slot slot = take_slot(t, p, bytes);
+  const Slot slot = take_slot(t, p, bytes, 0);
   count_cable_tx(p, bytes, 1);
   // The trace is of the HCA whose function it is.
   Port* home = group_ ? &group_->other() : nullptr;
@@ -396,7 +410,7 @@ Time Port::transmit_switched(Time t, PacketRef&& packet) {
   Time switched = t;
   for (const EmbeddedSwitch::Copy& copy : copies_) switched = std::max(switched, copy.at);
   const std::uint32_t bytes = size_of(p);
-  const Slot slot = take_slot(switched, p, bytes);
+  const Slot slot = take_slot(switched, p, bytes, 0);
   if (tracer_.enabled() && p.kind != PacketKind::kEthernet) trace_request(p, slot.start, slot.end);
   bool out = false;
   for (EmbeddedSwitch::Copy& copy : copies_) {
@@ -441,9 +455,7 @@ Port::Route Port::route(const Packet& p) const {
     if (!wire_) return {true, false};
     const std::uint8_t* to = p.dest_mac();
     if (to[0] & 1) return {true, true};
-    Mac dest;
-    std::copy(to, to + dest.size(), dest.begin());
-    const bool own = addresses_.is_local(dest);
+    const bool own = ours(to);
     return {own, !own};
   }
   const bool multicast = is_multicast(p.dlid), own = ours(p.dlid);

@@ -27,6 +27,7 @@
 #include "model/port/wire.h"
 #include "model/profile.h"
 #include "model/state/fields.h"
+#include "model/state/qp_tags.h"
 #include "model/timed_queue.h"
 #include "traces/drops.h"
 #include "traces/pcapng.h"
@@ -283,9 +284,11 @@ class Port : public sc_core::sc_module {
   struct Slot {
     Time lasts, start, end;
   };
-  Slot take_slot(Time t, Packet& p, std::uint32_t bytes);
+  // spared: of its wire_bytes() and wire_overhead(), what does not go over the cable.
+  Slot take_slot(Time t, Packet& p, std::uint32_t bytes, std::uint32_t spared);
   void trace_out(const Slot& slot, const Packet& p, std::uint32_t bytes) const;
   bool ours(std::uint16_t dlid) const;
+  bool ours(const std::uint8_t* mac) const;
   bool passes(const Packet& p, bool inward) const;
   Route route(const Packet& p) const;
   void send(Time t, PacketRef&& packet, Route to, Time late);
@@ -307,6 +310,9 @@ class Port : public sc_core::sc_module {
   [[gnu::cold, gnu::noinline]] void count_again(const Packet& p);
   bool has_lane(const Packet& p) const;
   Time duration(const Packet& p, std::uint32_t bytes) const;  // on the cable; bytes: wire_bytes()
+  Time span(std::uint32_t bytes) const;                       // the same with wire_overhead()
+  std::uint32_t framing(const Packet& p,
+                        const Route& to) const;  // bytes that it goes without, inside the card
   Time free_after_pause() const;
   Time transmit_now(Time t, PacketRef&& packet);
   Time transmit_switched(Time t, PacketRef&& packet);
@@ -362,6 +368,7 @@ class Port : public sc_core::sc_module {
     template <class Archive>
     void list_state(Archive& a) {
       HCASIM_FIELDS(a, requester, packets, starts);
+      state::qp_tags(a, requester);
       if constexpr (Archive::kLoads) a.check(packets <= kMaxRun, "a run has at most 16 packets");
     }
   } tail_;

@@ -130,7 +130,7 @@ Time Port::transmit_run(PacketRef&& packet) {
   const Route to = route(p);
   if (!takes_runs() || to.back == to.out || pause_.active(p.at[n - 1]) || !addresses_.open(p.function))
     return one_by_one(p);
-  const std::uint32_t frame = frame_bytes(p);
+  const std::uint32_t frame = frame_bytes(p), spared = framing(p, to);
   std::uint64_t bytes = 0;
   std::uint32_t own = 0;
   Time lasts = 0;
@@ -138,7 +138,7 @@ Time Port::transmit_run(PacketRef&& packet) {
   for (unsigned i = 0; i < n; ++i) {
     if (i <= 1 || i + 1 == n) {  // those between are as the one before
       own = part_bytes(p, frame, i);
-      lasts = duration(p, own);
+      lasts = span(own + wire_overhead(p) - spared);
       behind = tx_.appends(p.at[i], lasts);
     }
     bytes += own;

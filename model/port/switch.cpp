@@ -25,11 +25,16 @@ const std::uint8_t* source_mac(const Packet& p) {
 // 01:80:c2:00:00:0x stays between two neighbours.
 bool link_local(const std::uint8_t* mac) { return (mac_key(mac) & ~0xfull) == 0x0180c2000000ull; }
 
+Switch::Config completed(Switch::Config config) {
+  if (config.hop == 0) config.hop = config.ethernet ? Switch::kHopEthernet : Switch::kHopInfiniBand;
+  return config;
+}
+
 }  // namespace
 
 Switch::Switch(const sc_core::sc_module_name& name, const Config& config)
     : sc_module(name),
-      config_(config),
+      config_(completed(config)),
       ps_per_byte_(8000.0 / config.rate_gbps),
       random_(config.seed),
       in_(

@@ -29,10 +29,12 @@ namespace hcasim {
 
 class Switch : public sc_core::sc_module, private FaultSink {
  public:
+  // InfiniBand: hop times of clusters. Ethernet: product brief of Spectrum.
+  static constexpr Time kHopInfiniBand = from_ns(240), kHopEthernet = from_ns(300);
   struct Config {
     bool ethernet = true;
     double rate_gbps = 100;                    // of each port
-    Time hop = from_ns(240);                   // first bit in to first bit out, nothing in the way
+    Time hop = 0;                              // first bit in to first bit out, nothing in the way; 0: kHop
     std::uint64_t buffer = 1u << 20;           // bytes that may wait for an output
     bool lossless = false;                     // Ethernet
     std::uint64_t ecn_kmin = 0, ecn_kmax = 0;  // bytes that wait; kmax 0: nothing is marked

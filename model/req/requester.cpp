@@ -123,6 +123,11 @@ TurnResult Requester::turn(Time t, Qp& qp) {
     if (paced > pace.engine) return {pace.engine, paced};
 
     SendWqe& wqe = s.window[s.next_to_send];
+    if (wqe.sent == 0 && wqe.gathers()) {
+      // What is asked for then has its WQE, and the next ones theirs, by when an engine takes it.
+      const Time soon = s.pages.room(blocks_.profile) - blocks_.profile.pcie.read_latency;
+      if (soon > std::max(pace.engine, pace.ready)) return {pace.engine, soon};
+    }
     if (wqe.done) {  // acknowledged by an earlier transmission
       ++s.next_to_send;
       continue;

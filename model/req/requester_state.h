@@ -77,6 +77,8 @@ struct SendWqeHead {
     return opcode == prm::WqeOp::kAtomicCs || opcode == prm::WqeOp::kAtomicFa || is_masked_atomic();
   }
   bool is_read_or_atomic() const { return opcode == prm::WqeOp::kRdmaRead || is_atomic(); }
+  // Its payload is read from the host as it is sent.
+  bool gathers() const { return !inline_data && length != 0 && !is_read_or_atomic(); }
   bool is_local() const {
     return opcode == prm::WqeOp::kNop || opcode == prm::WqeOp::kUmr || opcode == prm::WqeOp::kSetPsv ||
            opcode == prm::WqeOp::kTagMatch || opcode == prm::WqeOp::kFlowTableAccess ||

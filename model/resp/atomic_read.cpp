@@ -65,6 +65,7 @@ bool Responder::take_read(Time t, Qp& qp, const Packet& p) {
   s.msn = (s.msn + 1) & 0xffffff;
   r.msn = s.msn;
   r.ready = blocks_.contexts.read_usable_at(t, qp, s.msn);
+  r.written = not_before_data(0, qp);
   r.trace_qpn = p.trace_qpn;
   r.wqe_serial = p.wqe_serial;
   s.expected_psn = (s.expected_psn + r.packets) & kPsnMask;
@@ -154,15 +155,20 @@ bool Responder::take_atomic(Time t, Qp& qp, const Packet& p) {
   load_words(bytes, op.bytes, old);
   const bool write = execute(op, old, now) && now != old;
   const Time alu = blocks_.profile.engine.atomic;
-  const Time done = alu_.reserve(d.at, alu) + alu;
-  traces::trace_busy(blocks_.tracer, traces::Unit::kAtomics, 0, done - alu, done, qp.qpn);
-  for (unsigned i = 0; i < locks; ++i) lock(i) = done;
+  const Time unlocked = alu_.reserve(d.at, alu) + alu;
+  traces::trace_busy(blocks_.tracer, traces::Unit::kAtomics, 0, unlocked - alu, unlocked, qp.qpn);
+  for (unsigned i = 0; i < locks; ++i) lock(i) = unlocked;
+  // Those of one QP are executed one after the other, wherever they go to. The locks are not held for that:
+  // they are given in the order in which requests come, and would stand idle.
+  const Time done = std::max(unlocked, s.atomic_done + (unlocked - begin));
+  s.atomic_done = done;
   if (write) {
     store_words(now, op.bytes, bytes);
     swap_words(bytes, op.bytes);
-    s.landed =
+    const Time landed =
         blocks_.dma.post_write(done, where[0].addr, bytes, op.bytes,
                                WriteOwner{WriteOwner::kQp, qp.function, qp.qpn}, false, where[0].space);
+    s.landed = std::max(s.landed, landed);
   }
   blocks_.tracer.record(Point::kAtomicExec, done, {qp.function, p.trace_qpn}, p.wqe_serial, p.va, old[0]);
   ++blocks_.q_counters[qp.function][qp.counter_set].rx_atomic_requests;
@@ -175,6 +181,7 @@ bool Responder::take_atomic(Time t, Qp& qp, const Packet& p) {
   s.msn = (s.msn + 1) & 0xffffff;
   r.msn = s.msn;
   r.ready = done;
+  r.written = not_before_data(0, qp);
   r.trace_qpn = p.trace_qpn;
   r.wqe_serial = p.wqe_serial;
   s.expected_psn = (s.expected_psn + 1) & kPsnMask;
@@ -235,7 +242,7 @@ bool Responder::send_response(Time& engine, Qp& qp, ResponderResource& r) {
     blocks_.tracer.record(Point::kReadRespTx, ready, {qp.function, r.trace_qpn}, r.wqe_serial, p->psn,
                           p->payload_len);
   }
-  transmit(ready + e.tx_pipeline, qp, std::move(p));
+  transmit(std::max(ready + e.tx_pipeline, r.written), qp, std::move(p));
   ++r.sent;
   r.answered = r.answered || r.done();
   return true;
@@ -260,6 +267,10 @@ TurnResult Responder::turn(Time t, Qp& qp) {
         return {engine, open, true};
       if (s.resources[i].ready > engine + blocks_.profile.pcie.read_latency) {
         return {engine, s.resources[i].ready};
+      }
+      if (!r.atomic && r.sent == 0 && r.length != 0) {
+        const Time soon = s.pages.room(blocks_.profile) - blocks_.profile.pcie.read_latency;
+        if (soon > engine) return {engine, soon};
       }
       const Time paced = blocks_.cc.earliest(engine, qp);
       if (paced > engine) return {engine, paced};

@@ -44,7 +44,6 @@ Time Responder::not_before_data(Time t, const Qp& qp) const {
 }
 
 void Responder::transmit(Time ready, Qp& qp, PacketRef&& packet) {
-  ready = not_before_data(ready, qp);
   qp.resp.last_ready = blocks_.tx.pass(std::max(qp.resp.last_ready, ready));
   if (traits_of(packet->opcode).read_resp) {
     blocks_.cc.sending(qp.resp.last_ready, qp, *packet);
@@ -183,7 +182,7 @@ void Responder::stop(Qp& qp) {
   s.ack_queued = s.port_queued = false;
   s.nak_sent = false;  // it may be among what is lost
   s.parked = {};
-  for (ResponderResource& r : s.resources) r.ready = 0;
+  for (ResponderResource& r : s.resources) r.ready = r.written = 0;
 }
 
 void Responder::restart(Time t, Qp& qp) {

@@ -13,6 +13,7 @@
 #include "model/req/requester_state.h"
 #include "model/resp/atomic_op.h"
 #include "model/state/fields.h"
+#include "model/state/qp_tags.h"
 #include "model/time.h"
 #include "prm/cqe.h"
 
@@ -31,7 +32,8 @@ struct ResponderResource {
   AtomicOperands::Words original{};  // atomic: value before the operation
   std::uint32_t msn = 0;
   std::uint32_t pd = 0;
-  Time ready = 0;  // no response leaves before this
+  Time ready = 0;    // no response leaves before this
+  Time written = 0;  // nor before what came before it, and an atomic's own result, are on their way to memory
   std::uint32_t trace_qpn = 0, wqe_serial = 0;
 
   bool parked = false;    // waits for the requester to ask again (page fault)
@@ -42,6 +44,8 @@ struct ResponderResource {
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, atomic, masked, first_psn, packets, sent, va, rkey, length, original, msn, pd, ready,
                   trace_qpn, wqe_serial, parked, answered);
+    HCASIM_FIELDS_SINCE(10, a, written);
+    state::qp_tags(a, trace_qpn);
     if constexpr (Archive::kLoads)
       a.check(!masked || length == 4 || length == 8 || length == 16 || length == 32,
               "an atomic operand has no such size");
@@ -126,7 +130,8 @@ struct ResponderState {
   std::uint8_t fail_code = 0, fail_event = 0;
   std::uint32_t fail_trace_qpn = 0, fail_serial = 0;
 
-  PagePace pages;  // of the READ that is being answered
+  PagePace pages;        // of the READ that is being answered
+  Time atomic_done = 0;  // the last one
 
   void prefetch() const { prefetch_range(this, offsetof(ResponderState, pages)); }  // (model/prefetch.h)
 
@@ -139,6 +144,8 @@ struct ResponderState {
                   rnr_trace_qpn, rnr_serial, failing, fail_psn, fail_code, fail_event, fail_trace_qpn);
     HCASIM_FIELDS(a, fail_serial);
     HCASIM_FIELDS_SINCE(2, a, pages);
+    HCASIM_FIELDS_SINCE(10, a, atomic_done);
+    state::qp_tags(a, ack_trace_qpn, rnr_trace_qpn, fail_trace_qpn);
   }
 };
 

@@ -11,6 +11,7 @@
 
 #include "model/function/id.h"
 #include "model/state/fields.h"
+#include "model/state/qp_tags.h"
 #include "model/time.h"
 
 namespace hcasim {
@@ -48,6 +49,7 @@ struct PendingFault {
   template <class Archive>
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, active, kind, psn, serial, packet, queue, trace_qpn, trace_serial);
+    state::qp_tags(a, trace_qpn);
   }
 };
 

@@ -73,7 +73,7 @@ TEST(Contexts, ARegionsMissHoldsUpItsOwnQueuePairAlone) {
 }
 
 TEST(Atomics, OneAddressIsOneMemoryRoundTripAfterAnother) {
-  Measurement s = rate("fetch_add_rate", {"depth=16", "reads=16", "qps=4", "cq_mod=1"});
+  Measurement s = rate("fetch_add_rate", {"depth=16", "reads=16", "qps=8", "threads=8", "cq_mod=1"});
   const double one = mops(s);
   EXPECT_NEAR(one, 1000.0 / 470, 0.15);
   s.set("addresses=16");
