@@ -3,6 +3,7 @@
 #include "prm/access_registers.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <iterator>
@@ -150,21 +151,27 @@ void Card::bring_up(const CardSpec& spec, const Blocks& blocks, std::uint64_t la
 std::uint64_t Cards::mac(unsigned i) { return std::uint64_t{0x02} << 40 | (i + 1); }
 
 Cards::Cards(const Scenario& scenario, unsigned count, std::vector<unsigned> here, std::uint64_t qps,
-             Coupling& coupling)
+             Coupling& coupling, const Ranks& ranks)
     : spec_(scenario.card),
       here_(std::move(here)),
       place_(count, -1),
       peers_(count),
+      rates_(count),
       machine_(kMemory + here_.size() * kMemoryOfCard + qps * kMemoryOfQp, coupling) {
   for (const unsigned i : here_) {
     place_[i] = static_cast<int>(ports_.size());
     ports_.push_back(std::make_unique<CardPort>(coupling));
     try {
-      machine_.add_hca(options_of(spec_, i), ports_.back()->sink());
+      machine_.add_hca(options_of(spec_of(scenario, i), i), ports_.back()->sink());
     } catch (const BareError& e) {
-      throw ScenarioError(std::string("[card]: ") + e.what());
+      throw ScenarioError("card " + std::to_string(i) + ": " + e.what());
     }
   }
+  std::vector<std::uint64_t> rates(count);  // kb/s
+  for (const unsigned i : here_)
+    rates[i] = static_cast<std::uint64_t>(std::llround(function(i).parameter("port.rate_gbps") * 1e6));
+  ranks.add(rates);
+  for (unsigned i = 0; i < count; ++i) rates_[i] = static_cast<double>(rates[i]) * 1e-6;
 }
 
 void Cards::start(const Needs& needs, const Ranks& ranks, const std::function<void(unsigned)>& told) {

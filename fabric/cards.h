@@ -54,7 +54,7 @@ class Cards {
  public:
   // count: of all. Makes those of `here`; throws bare::BareError or ScenarioError.
   Cards(const Scenario& scenario, unsigned count, std::vector<unsigned> here, std::uint64_t qps,
-        Coupling& coupling);
+        Coupling& coupling, const Ranks& ranks);
 
   std::size_t count() const { return place_.size(); }
   const std::vector<unsigned>& here() const { return here_; }
@@ -68,7 +68,8 @@ class Cards {
   const Peer& peer(unsigned i) const { return peers_[i]; }
   // Of any, at any time: as its switches know it.
   static std::uint64_t mac(unsigned i);
-  double rate_gbps() { return machine_.function(0).parameter("port.rate_gbps"); }
+  // Of any: its link's.
+  double rate_gbps(unsigned i) const { return rates_[i]; }
   // When the ports are joined: time begins, drivers are probed. told: how many are done.
   struct Needs {
     std::uint64_t largest_message = 1;
@@ -87,10 +88,11 @@ class Cards {
   unsigned place(unsigned i) const { return static_cast<unsigned>(place_[i]); }
   void share(const Ranks& ranks);
 
-  const CardSpec spec_;
+  const CardSpec spec_;  // of all, but for profiles and options
   const std::vector<unsigned> here_;
   std::vector<int> place_;  // of each card; -1: of another rank
   std::vector<Peer> peers_;
+  std::vector<double> rates_;  // Gb/s
   mutable bare::Machine machine_;
   Card::Blocks blocks_;
   std::vector<std::unique_ptr<CardPort>> ports_;

@@ -57,7 +57,7 @@ Network::Network(const Topology& topology, const std::vector<unsigned>& rank_of,
   }
 }
 
-double Network::rate(const Topology::Edge& e) const { return e.gbps != 0 ? e.gbps : cards_.rate_gbps(); }
+double Network::rate(const Topology::Edge& e) const { return e.gbps != 0 ? e.gbps : cards_.rate_gbps(e.a); }
 
 void Network::attach(unsigned node, const ns3::Ptr<PortDevice>& device) {
   if (topology_.is_card(node))

@@ -43,8 +43,11 @@ Time percentile(const std::vector<Time>& sorted, double share) {
 }
 
 std::string report_text(const Result& r, std::size_t links) {
-  std::string out = fmt::format("{}: {} cards of {:g} Gb/s, {} switches, {:.3f} us simulated\n\n", r.name,
-                                r.cards, r.rate_gbps, r.switches, us(r.simulated));
+  const std::string rates = r.least_gbps == r.most_gbps
+                                ? fmt::format("{:g}", r.most_gbps)
+                                : fmt::format("{:g} to {:g}", r.least_gbps, r.most_gbps);
+  std::string out = fmt::format("{}: {} cards of {} Gb/s, {} switches, {:.3f} us simulated\n\n", r.name,
+                                r.cards, rates, r.switches, us(r.simulated));
   out += fmt::format("{:<18}{:>17}{:>11}{:>11}{:>11}{:>11}{:>11}{:>11}{:>11}\n", "messages (us)", "done of",
                      "least", "50 %", "90 %", "99 %", "99.9 %", "most", "all done");
   for (const Result::Job& j : r.jobs) {
@@ -87,7 +90,8 @@ std::string report_json(const Result& r) {
   json j{{"name", r.name},
          {"cards", r.cards},
          {"switches", r.switches},
-         {"card_gbps", r.rate_gbps},
+         {"card_gbps", r.least_gbps},
+         {"card_gbps_most", r.most_gbps},
          {"ranks", r.ranks},
          {"simulated_us", us(r.simulated)},
          {"frames", r.frames},

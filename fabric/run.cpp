@@ -173,8 +173,13 @@ Result run_scenario(const Scenario& scenario, const Ranks& ranks,
   auto& coupling = *new Coupling;
   const std::string on_each = ranks.count() > 1 ? " on each rank" : "";
   progress("making " + std::to_string(here.size()) + " cards" + on_each);
-  auto& cards = *new Cards(scenario, topology.cards, here, qps, coupling);
-  r.rate_gbps = cards.rate_gbps();
+  if (ranks.count() > 1) check_files(scenario, rank_of, topology.cards);
+  auto& cards = *new Cards(scenario, topology.cards, here, qps, coupling, ranks);
+  r.least_gbps = r.most_gbps = cards.rate_gbps(0);
+  for (unsigned i = 1; i < topology.cards; ++i) {
+    r.least_gbps = std::min(r.least_gbps, cards.rate_gbps(i));
+    r.most_gbps = std::max(r.most_gbps, cards.rate_gbps(i));
+  }
   auto& border = *new Border(ranks);
   auto& network = *new Network(topology, rank_of, scenario.switches, cards, ranks, border);
   auto& traffic = *new Traffic(workload, cards, coupling);

@@ -23,7 +23,7 @@ struct LinkResult {
 struct Result {
   std::string name;
   unsigned cards = 0, switches = 0, ranks = 1;
-  double rate_gbps = 0;
+  double least_gbps = 0, most_gbps = 0;  // of cards
   struct Job {
     std::string name, kind;
     std::uint64_t messages = 0, done = 0, bytes = 0;

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "fabric/scenario.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <iterator>
+#include <map>
+#include <sstream>
 
 namespace hcasim::fabric {
 
@@ -39,13 +42,55 @@ SwitchConfig read_switch(Section s, std::uint64_t seed) {
   return c;
 }
 
+std::string read_options(Section& s) {
+  std::string options = s.text("options", "");
+  for (const char* own : {"wire=", "mac=", "name=", "link=", "cable=", "switch=", "profile="})
+    if (("," + options).find(std::string(",") + own) != std::string::npos)
+      s.fail("options", std::string(own) + " is the fabric's business (the profile has a key of its own)");
+  return options;
+}
+
+// "0, 8-15"
+std::vector<unsigned> read_numbers(Section& s, const std::string& key, unsigned cards) {
+  const std::string most = std::to_string(cards - 1);
+  const std::string wanted =
+      "numbers of cards, 0 to " + most + ", and ranges of them, such as \"0, 2-3\", are wanted";
+  const auto number = [&](const std::string& text) {
+    const std::size_t from = text.find_first_not_of(' '), to = text.find_last_not_of(' ');
+    const std::string digits = from == std::string::npos ? "" : text.substr(from, to - from + 1);
+    if (digits.empty() || digits.size() > most.size() ||
+        digits.find_first_not_of("0123456789") != std::string::npos || std::stoul(digits) >= cards)
+      s.fail(key, wanted);
+    return static_cast<unsigned>(std::stoul(digits));
+  };
+  std::vector<bool> in(cards);
+  std::istringstream list(s.text(key, "") + ",");
+  for (std::string one; std::getline(list, one, ',');) {
+    const std::size_t dash = one.find('-');
+    const unsigned from = number(one.substr(0, dash));
+    const unsigned to = dash == std::string::npos ? from : number(one.substr(dash + 1));
+    if (to < from) s.fail(key, wanted);
+    std::fill(in.begin() + from, in.begin() + to + 1, true);
+  }
+  std::vector<unsigned> numbers;
+  for (unsigned i = 0; i < cards; ++i)
+    if (in[i]) numbers.push_back(i);
+  return numbers;
+}
+
+CardChange read_change(Section s, unsigned cards) {
+  CardChange c;
+  c.cards = read_numbers(s, "which", cards);
+  c.profile = s.text("profile", "");
+  c.options = read_options(s);
+  s.done();
+  return c;
+}
+
 CardSpec read_card(Section s, Section dcqcn) {
   CardSpec c;
   c.profile = s.text("profile", c.profile);
-  c.options = s.text("options", "");
-  for (const char* own : {"wire=", "mac=", "name=", "link=", "cable=", "switch=", "profile="})
-    if (("," + c.options).find(std::string(",") + own) != std::string::npos)
-      s.fail("options", std::string(own) + " is the fabric's business (the profile has a key of its own)");
+  c.options = read_options(s);
   c.priority = static_cast<unsigned>(s.whole("priority", kLossless, 0, kPriorities - 1));
   c.dcqcn = s.flag("dcqcn", true);
   c.mtu = static_cast<unsigned>(s.whole("mtu", 4096, 256, 4096));
@@ -84,7 +129,9 @@ Scenario read_scenario(const std::string& file) {
   s.topology = read_topology(root.table("topology"), root.table("links"));
   s.switches = read_switch(root.table("switch"), seed);
   s.card = read_card(root.table("card"), root.table("dcqcn"));
-  s.workloads = read_workloads(root, file, build_topology(s.topology).cards);
+  const unsigned cards = build_topology(s.topology).cards;
+  for (const Section& change : root.tables("cards")) s.changes.push_back(read_change(change, cards));
+  s.workloads = read_workloads(root, file, cards);
   Section run = root.table("run");
   s.until = static_cast<Time>(run.real("until_us", 1e6, 1, 1e8) * static_cast<double>(kUs));
   s.sample = static_cast<Time>(run.real("sample_us", 10, 0.1, 1e6) * static_cast<double>(kUs));
@@ -93,6 +140,36 @@ Scenario read_scenario(const std::string& file) {
   run.done();
   root.done();
   return s;
+}
+
+CardSpec spec_of(const Scenario& scenario, unsigned card) {
+  CardSpec spec = scenario.card;
+  for (const CardChange& c : scenario.changes) {
+    if (!std::binary_search(c.cards.begin(), c.cards.end(), card)) continue;
+    if (!c.profile.empty()) spec.profile = c.profile;
+    if (!c.options.empty()) spec.options += (spec.options.empty() ? "" : ",") + c.options;
+  }
+  const std::string place = "{card}", number = std::to_string(card);
+  for (std::size_t at = 0; (at = spec.options.find(place, at)) != std::string::npos; at += number.size())
+    spec.options.replace(at, place.size(), number);
+  return spec;
+}
+
+void check_files(const Scenario& scenario, const std::vector<unsigned>& rank_of, unsigned cards) {
+  std::map<std::string, unsigned> writers;  // a card of each file
+  for (unsigned card = 0; card < cards; ++card) {
+    std::istringstream options(spec_of(scenario, card).options);
+    for (std::string option; std::getline(options, option, ',');) {
+      const std::string key = option.substr(0, option.find('='));
+      if (key != "trace" && key != "capture" && key != "record") continue;
+      const unsigned first = writers.try_emplace(option, card).first->second;
+      if (rank_of[first] != rank_of[card])
+        throw ScenarioError(
+            option + ": cards " + std::to_string(first) + " and " + std::to_string(card) +
+            " are of different ranks, and one file is written by one of them: put {card} into "
+            "its name, or take fewer ranks");
+    }
+  }
 }
 
 }  // namespace hcasim::fabric

@@ -56,11 +56,19 @@ struct CardSpec {
   unsigned ack_timeout = 14, retries = 7;
 };
 
+// What some cards have in place of, or besides, what all have.
+struct CardChange {
+  std::vector<unsigned> cards;
+  std::string profile;  // empty: that of all
+  std::string options;  // behind those of all
+};
+
 struct Scenario {
   std::string name;
   TopologySpec topology;
   SwitchConfig switches;
   CardSpec card;
+  std::vector<CardChange> changes;  // of several for one card each comes on top of those before it
   std::vector<WorkloadSpec> workloads;
   Time until = 0;   // of the run, from its begin; the workloads may end before
   Time sample = 0;  // between two looks at queues
@@ -68,6 +76,11 @@ struct Scenario {
 
 // Throws ScenarioError: file, line, key, what is allowed.
 Scenario read_scenario(const std::string& file);
+
+// Of one card. {card} in its options is its number.
+CardSpec spec_of(const Scenario& scenario, unsigned card);
+// Throws ScenarioError if cards of several ranks would write one file.
+void check_files(const Scenario& scenario, const std::vector<unsigned>& rank_of, unsigned cards);
 
 }  // namespace hcasim::fabric
 #endif

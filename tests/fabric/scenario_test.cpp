@@ -53,6 +53,36 @@ TEST_F(ScenarioFile, TheShortestOneIsRead) {
   EXPECT_EQ(s.switches.lossless, 0);
 }
 
+TEST_F(ScenarioFile, SomeCardsAreNotAsAll) {
+  const Scenario s = read_scenario(write(std::string(kGood) +
+                                         "[card]\noptions = \"rules=strict\"\nmtu = 1024\n"
+                                         "[[cards]]\nwhich = \"2, 0-1\"\noptions = \"trace=t{card}-{card}\"\n"
+                                         "[[cards]]\nwhich = \" 1 \"\nprofile = \"connectx5-x8\"\n"));
+  EXPECT_EQ(spec_of(s, 0).options, "rules=strict,trace=t0-0");
+  EXPECT_EQ(spec_of(s, 2).options, "rules=strict,trace=t2-2");
+  EXPECT_EQ(spec_of(s, 1).profile, "connectx5-x8");
+  EXPECT_EQ(spec_of(s, 1).options, "rules=strict,trace=t1-1");
+  EXPECT_EQ(spec_of(s, 2).profile, s.card.profile);
+  EXPECT_EQ(spec_of(s, 1).mtu, 1024u);
+}
+
+// Processes that write one file would spoil it.
+TEST_F(ScenarioFile, AFileIsOfOneRank) {
+  const std::vector<unsigned> ranks = {0, 0, 1};
+  const auto checked = [&](const std::string& more) -> std::string {
+    try {
+      check_files(read_scenario(write(kGood + more)), ranks, 3);
+      return "";
+    } catch (const ScenarioError& e) {
+      return e.what();
+    }
+  };
+  EXPECT_THAT(checked("[card]\noptions = \"rules=strict,trace=t\""), HasSubstr("trace=t: cards 0 and 2 are"));
+  EXPECT_EQ(checked("[card]\noptions = \"trace=t{card},capture=c{card}\""), "");
+  EXPECT_EQ(checked("[[cards]]\nwhich = \"0-1\"\noptions = \"capture=c\""), "");
+  EXPECT_THAT(checked("[[cards]]\nwhich = \"1-2\"\noptions = \"capture=c\""), HasSubstr("put {card}"));
+}
+
 TEST_F(ScenarioFile, WhatIsWrongIsSaidWithItsLine) {
   const struct {
     std::string text;
@@ -78,6 +108,16 @@ TEST_F(ScenarioFile, WhatIsWrongIsSaidWithItsLine) {
       {std::string(kGood) + "receiver = 3", ":7: ", "from 0 to 2"},
       {std::string(kGood) + "start_us = nan", ":7: ", "a number from 0"},
       {std::string(kGood) + "[links]\nhost_ns = 0", ":8: ", "a number from 1 to"},
+      {std::string(kGood) + "[[cards]]\noptions = \"\"",
+       ":7: ", "[[cards]] which: numbers of cards, 0 to 2,"},
+      {std::string(kGood) + "[[cards]]\nwhich = \"3\"", ":8: ", "numbers of cards"},
+      {std::string(kGood) + "[[cards]]\nwhich = \"2-1\"", ":8: ", "numbers of cards"},
+      {std::string(kGood) + "[[cards]]\nwhich = \"0,\"", ":8: ", "numbers of cards"},
+      {std::string(kGood) + "[[cards]]\nwhich = \"0 1\"", ":8: ", "numbers of cards"},
+      {std::string(kGood) + "[[cards]]\nwhich = \"99999999999999999999\"", ":8: ", "numbers of cards"},
+      {std::string(kGood) + "[[cards]]\nwhich = 1", ":8: ", "must be a text"},
+      {std::string(kGood) + "[[cards]]\nwhich = \"1\"\noptions = \"mac=0\"", ":9: ", "the fabric's business"},
+      {std::string(kGood) + "[[cards]]\nwhich = \"1\"\nmtu = 256", ":9: ", "mtu: there is no such key"},
       {std::string(kGood) + "[links]\nfabric_gbps = 0.001", ":8: ", "a number from 1 to"},
       {std::string(kGood) + "[switch]\npfc = [3, 8]", ":8: ", "a list, each a whole number from 0 to 7"},
       {std::string(kGood) + "[switch]\npfc = 3", ":8: ", "must be a list"},

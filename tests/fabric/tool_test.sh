@@ -50,6 +50,32 @@ wrong "$work/random.toml" 'random.toml'
 printf '[topology]\nkind = "star"\nhosts = 2\n[workload]\nkind = "all-to-all"\nbytes = 1000\n[card]\nprofile = "connectx6-hdr200"\n' >"$work/x.toml"
 "$fabric" "$work/x.toml" | grep -q '2 cards of 198.5 Gb/s'
 
+# Some cards are others: the link of one has its own rate, and those that are to be traced are.
+cat >"$work/some.toml" <<TOML
+[topology]
+kind = "star"
+hosts = 4
+[workload]
+kind = "all-to-all"
+bytes = 50000
+[[cards]]
+which = "1, 3"
+options = "trace=$work/card{card}.trace,trace_filter=kind=normal+error"
+[[cards]]
+which = "3"
+profile = "connectx5-x8"
+options = "port.rate_gbps=25"
+TOML
+"$fabric" "$work/some.toml" --json "$work/some.json" | grep -q '4 cards of 25 to 100 Gb/s'
+[ ! -e "$work/card0.trace" ] && [ -s "$work/card1.trace" ] && [ -s "$work/card3.trace" ]
+python3 - "$work/some.json" <<'PY'
+import json, sys
+r = json.load(open(sys.argv[1]))
+rates = {l["from"]: l["gbps"] for l in r["links"] if l["from"].startswith("card")}
+assert sorted(rates.values()) == [25, 100, 100, 100], rates
+assert r["workloads"][0]["done"] == 12 and r["workloads"][0]["most_us"] > 3 * 50000 * 8 / 25e3, r["workloads"]
+PY
+
 base='[topology]
 kind = "star"
 hosts = 2
@@ -94,6 +120,10 @@ sed -e 's/^pfc.*/queue_kib = 100/' "$work/crowd.toml" >"$work/drops.toml"
 "$fabric" "$work/crowd.toml" >"$work/one"
 grep -q 'ECN marks [1-9]' "$work/one" && grep -q 'pause frames by switches [1-9]' "$work/one"
 if "$fabric" "$work/crowd.toml" --ranks 2 >"$work/out" 2>&1 || ! grep -q 'built without MPI' "$work/out"; then
+  sed -e '/^pfc/a [card]\noptions = "trace='"$work"'/one.trace"' "$work/crowd.toml" >"$work/clash.toml"
+  status=0
+  "$fabric" "$work/clash.toml" --ranks 2 >"$work/out" 2>&1 || status=$?
+  [ "$status" = 1 ] && grep -q 'are of different ranks' "$work/out"
   for name in crowd drops; do
     "$fabric" "$work/$name.toml" >"$work/one"
     grep -v 'real time' "$work/one" >"$work/one.said"
