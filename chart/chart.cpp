@@ -50,7 +50,8 @@ class Axis {
       return list;
     }
     const double step = std::max(1.0, std::ceil((high_ - low_) / 10));
-    for (double e = low_; e <= high_ + 1e-9; e += step) list.push_back(std::pow(base_, e));
+    const auto steps = static_cast<int>((high_ - low_ + 1e-9) / step);
+    for (int i = 0; i <= steps; ++i) list.push_back(std::pow(base_, low_ + i * step));
     return list;
   }
 

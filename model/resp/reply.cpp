@@ -13,6 +13,7 @@
 #include "model/resp/responder.h"
 #include "model/rules.h"
 #include "model/sched/qos.h"
+#include "model/sched/scheduler.h"
 #include "model/sched/transmit_pipeline.h"
 #include "model/steer/rdma.h"
 #include "model/tm/tag_unit.h"
