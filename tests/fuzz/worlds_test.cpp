@@ -57,9 +57,8 @@ TEST_P(Worlds, SomethingComesOfTheWork) {
     for (const std::string& m : moves) before[m] = device->function().counter(m);
     Dice dice(1);
     const auto moved = [&] {
-      return std::all_of(moves.begin(), moves.end(), [&](const std::string& m) {
-        return device->function().counter(m) > before[m];
-      });
+      return std::all_of(moves.begin(), moves.end(),
+                         [&](const std::string& m) { return device->function().counter(m) > before[m]; });
     };
     // What it draws may switch off for long what is to move.
     for (unsigned i = 0; i < 100 || (i < 1000 && !moved()); ++i) {
