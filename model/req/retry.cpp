@@ -124,6 +124,7 @@ void Requester::stop(Qp& qp) {
   RequesterState& s = qp.req;
   s.epoch = next_epoch();  // what turns, timers and packets that were set aside are of
   s.last_ready = s.unit_until = s.rx_until = s.context_due = s.rnr_until = 0;
+  s.pages = {};
   s.timer_due = s.turn_at = kNever;
   s.timer_queued = s.port_queued = false;
   s.parked = {};

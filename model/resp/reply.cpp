@@ -178,7 +178,8 @@ void Responder::fail(Time t, Qp& qp, const Packet& packet, NakCode code, EqeType
 
 void Responder::stop(Qp& qp) {
   ResponderState& s = qp.resp;
-  s.landed = s.last_ack = s.last_ready = s.unit_until = s.rx_until = 0;
+  s.landed = s.last_ack = s.last_ready = s.unit_until = s.rx_until = s.atomic_done = 0;
+  s.pages = {};
   s.poll_since = s.turn_at = kNever;
   s.ack_queued = s.port_queued = false;
   s.nak_sent = false;  // it may be among what is lost

@@ -68,6 +68,10 @@ class PagePace {
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, page_, start_, ends_);
     HCASIM_FIELDS_SINCE(10, a, place_, busy_until_, messages_);
+    if constexpr (Archive::kLoads) {
+      for (const Time t : messages_) a.check(t >= 0 && t < kNever / 2, "an engine is busy for ever");
+      a.check(busy_until_ >= 0 && busy_until_ < kNever / 2, "an engine is busy for ever");
+    }
   }
 
  private:
