@@ -87,7 +87,7 @@ class alignas(64) Occupancy {
       a("to", to);
     }
   };
-  static constexpr unsigned kGaps = 16;
+  static constexpr unsigned kGaps = 64;
 
   // Gaps lie one behind the other: those that end too early come first.
   [[gnu::noinline]] Time reserve_gap(Time t, Time duration) {
@@ -96,11 +96,13 @@ class alignas(64) Occupancy {
       const Time start = std::max(gap.from, t);
       if (start + duration > gap.to) continue;
       const Gap rest{start + duration, gap.to};
-      gap.to = start;
-      if (gap.from == gap.to) {
-        gap = rest;  // may be empty: then it fits nothing and ages out
-      } else if (rest.from < rest.to) {
-        insert_after(i, rest);
+      if (start == gap.from && rest.from == rest.to) {
+        remove(i);
+      } else if (start == gap.from) {
+        gap = rest;
+      } else {
+        gap.to = start;
+        if (rest.from < rest.to) insert_after(i, rest);
       }
       return start;
     }
@@ -150,9 +152,29 @@ class alignas(64) Occupancy {
     else
       ++count_;
   }
+  void remove(unsigned i) {
+    if (2 * i < count_) {
+      for (unsigned j = i; j > 0; --j) at(j) = at(j - 1);
+      head_ = (head_ + 1) % kGaps;
+    } else {
+      for (unsigned j = i; j + 1 < count_; ++j) at(j) = at(j + 1);
+    }
+    --count_;
+  }
+  // Whichever side is shorter makes room; in a full list the oldest goes for it.
   void insert_after(unsigned i, Gap gap) {
+    if (count_ == kGaps && i == 0) return;  // its rest is lost
+    if (2 * i < count_) {
+      if (count_ != kGaps) {
+        head_ = (head_ + kGaps - 1) % kGaps;
+        ++count_;
+        ++i;
+      }
+      for (unsigned j = 0; j < i; ++j) at(j) = at(j + 1);
+      at(i) = gap;
+      return;
+    }
     if (count_ == kGaps) {
-      if (i == 0) return;  // the oldest of a full list: its rest is lost
       head_ = (head_ + 1) % kGaps;
       --count_;
       --i;

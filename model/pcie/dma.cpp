@@ -245,6 +245,15 @@ Time Dma::post_write(Time t, std::uint64_t addr, const void* src, std::uint32_t 
   return last;
 }
 
+Time Dma::post_write_later(Time t, Time later, std::uint64_t addr, const void* src, std::uint32_t len,
+                           WriteOwner owner, Space space) {
+  if (space == Space::kHost && enabled(owner.function)) {
+    hold_ += later;
+    return post_write(t, addr, src, len, owner, false, space);
+  }
+  return post_write(t + later, addr, src, len, owner, false, space);
+}
+
 Time Dma::post_write(Time t, std::uint64_t addr, const PacketRef& packet, std::uint32_t offset,
                      std::uint32_t len, WriteOwner owner, bool group, Space space, const Inflow& inflow) {
   if (len == 0) return t;

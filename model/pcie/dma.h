@@ -123,6 +123,10 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   };
   Time post_write(Time t, std::uint64_t addr, const PacketRef& packet, std::uint32_t offset,
                   std::uint32_t len, WriteOwner owner, bool group, Space space, const Inflow& inflow);
+  // The same of bytes that are ready only `later` than t: the link is given to them at t, as what is given
+  // far ahead nobody could take in the meantime.
+  Time post_write_later(Time t, Time later, std::uint64_t addr, const void* src, std::uint32_t len,
+                        WriteOwner owner, Space space);
   // An MSI-X message, behind the writes of `behind`; none named: behind all that the function has posted so
   // far.
   Time post_msix(Time t, FunctionId f, unsigned vector, WriteOwner behind = {});

@@ -90,6 +90,7 @@ void Requester::add_to_window(Pace& pace, Qp& qp, const std::uint8_t* bytes, std
   SendWqe& w = s.window.push();
   w.counter = s.fetched;
   w.serial = s.next_serial++;
+  w.due = pace.ready;
   parse_send_wqe(bytes, len, qp, w);
   if (fault != WqeFault::kNone) {
     w.syndrome = static_cast<std::uint8_t>(prm::CqeSyndrome::kLocalQpOp);
@@ -107,6 +108,13 @@ void Requester::add_to_window(Pace& pace, Qp& qp, const std::uint8_t* bytes, std
                         w.length);
 }
 
+// The next ones are asked for while there are some left: behind the reads of much payload they come late.
+bool Requester::runs_short(const RequesterState& s) const {
+  const std::size_t chunk = blocks_.profile.engine.wqe_fetch_bytes / prm::kWqebb;
+  return (s.fetched != s.db_counter || s.doorbell) && s.window.size() - s.next_to_send <= chunk &&
+         s.blueflame_len == 0 && s.own.empty();
+}
+
 bool Requester::fetch(Pace& pace, Qp& qp) {
   RequesterState& s = qp.req;
   if (!s.own.empty()) {
@@ -121,6 +129,7 @@ bool Requester::fetch(Pace& pace, Qp& qp) {
     if (!s.doorbell || !read_doorbell_record(pace.engine, qp) || s.fetched == s.db_counter) return false;
   }
 
+  pace.ready = pace.engine;
   if (s.blueflame_len) {
     const std::uint32_t have = s.blueflame_len;
     s.blueflame_len = 0;

@@ -64,6 +64,7 @@ void Requester::qp_changed(Time t, Qp& qp, QpState old) {
     s.doorbell = qp.has_sq;
     flush(t, qp);
   } else if (qp.state == QpState::kSqd) {
+    put_back(qp);
     finish_drain(t, qp);
   }
 }
@@ -106,6 +107,8 @@ TurnResult Requester::turn(Time t, Qp& qp) {
     if (s.next_to_send >= s.window.size()) {
       if (qp.state == QpState::kSqd) break;
       if (!fetch(pace, qp)) break;
+    } else if (runs_short(s) && qp.state == QpState::kRts) {
+      if (!fetch(pace, qp) && qp.state != QpState::kRts) break;
     }
     if (pace.packets >= e.burst_packets) {
       // Behind a run it would find the port busy: no turn for that alone.
@@ -123,6 +126,7 @@ TurnResult Requester::turn(Time t, Qp& qp) {
     if (paced > pace.engine) return {pace.engine, paced};
 
     SendWqe& wqe = s.window[s.next_to_send];
+    pace.ready = wqe.due;
     if (wqe.sent == 0 && wqe.gathers()) {
       // What is asked for then has its WQE, and the next ones theirs, by when an engine takes it.
       const Time soon = s.pages.room(blocks_.profile) - blocks_.profile.pcie.read_latency;

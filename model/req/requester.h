@@ -138,6 +138,7 @@ class Requester final : public sc_core::sc_module,
 
   // fetch.cpp: from the SQ to the window
   bool fetch(Pace& pace, Qp& qp);
+  bool runs_short(const RequesterState& s) const;
   bool read_doorbell_record(Time t, Qp& qp);
   bool read_sq(Pace& pace, Qp& qp, std::uint16_t counter, std::uint8_t* dst, std::uint32_t len);
   void add_to_window(Pace& pace, Qp& qp, const std::uint8_t* bytes, std::uint32_t len, WqeFault fault);
@@ -223,6 +224,7 @@ class Requester final : public sc_core::sc_module,
   bool outstanding(const Qp& qp) const;
   void arm_timer(Time t, Qp& qp);
   void on_timer(Time due, const Timer& timer);
+  void put_back(Qp& qp);
   void finish_drain(Time t, Qp& qp);
 
   Blocks blocks_;

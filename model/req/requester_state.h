@@ -56,6 +56,7 @@ struct SendWqeHead {
   std::uint32_t inline_head = 0;
 
   std::uint64_t length = 0;  // bytes of the message
+  Time due = 0;              // when it has come from the host
   // Packets: PSNs [first_psn, first_psn + packets) once started. READ, atomic: of the responses.
   bool started = false;
   std::uint32_t first_psn = 0;
@@ -91,6 +92,7 @@ struct SendWqeHead {
                   reported, in_cqe, imm, raddr, rkey, swap_add, compare, av, xrc_srqn, eth, header_len,
                   inline_head, length, started, first_psn, packets, sent, answered, one_by_one, done, done_at,
                   syndrome, vendor, rendezvous, tag_index);
+    HCASIM_FIELDS_SINCE(11, a, due);
   }
 };
 

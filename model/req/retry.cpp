@@ -129,7 +129,7 @@ void Requester::stop(Qp& qp) {
   s.timer_queued = s.port_queued = false;
   s.parked = {};
   s.rewound_at = ~0u;
-  for (std::size_t i = 0; i < s.window.size(); ++i) s.window[i].done_at = 0;
+  for (std::size_t i = 0; i < s.window.size(); ++i) s.window[i].due = s.window[i].done_at = 0;
 }
 
 void Requester::restart(Time t, Qp& qp) {
@@ -142,22 +142,29 @@ void Requester::restart(Time t, Qp& qp) {
     blocks_.scheduler.wake(t, qp);
 }
 
-// SQD: done when nothing fetched is left in flight (IBTA 10.3.1.5); then the driver's event.
-void Requester::stop_behind(Time t, Qp& qp) {
+// What has been fetched and not begun stays in the queue: its owner may change it until sending goes on
+// (IBTA 10.3.1.5), and it is fetched again.
+void Requester::put_back(Qp& qp) {
   RequesterState& s = qp.req;
-  if (qp.state != QpState::kRts) return;
-  while (s.window.size() > s.next_to_send && s.window.size() != 0) {
+  s.blueflame_len = 0;
+  if (qp.rendezvous) return;  // its WQEs are in no queue
+  while (s.window.size() > s.next_to_send) {
     const SendWqe& last = s.window[s.window.size() - 1];
     if (last.started || last.done) break;
     s.fetched = last.counter;
     s.window.pop_back();
   }
-  s.blueflame_len = 0;
+}
+
+void Requester::stop_behind(Time t, Qp& qp) {
+  if (qp.state != QpState::kRts) return;
+  put_back(qp);
   qp.state = QpState::kSqd;
   qp.draining = qp.sqd_event = true;
   finish_drain(t, qp);
 }
 
+// SQD: done when nothing begun is left in flight (IBTA 10.3.1.5); then the driver's event.
 void Requester::finish_drain(Time t, Qp& qp) {
   if (!qp.draining || !qp.req.window.empty()) return;
   qp.draining = false;

@@ -141,10 +141,9 @@ bool Responder::take_atomic(Time t, Qp& qp, const Packet& p) {
     return atomic_free_[(where[0].addr / kLockBytes + i) % atomic_free_.size()];
   };
   const unsigned locks = (op.bytes + kLockBytes - 1) / kLockBytes;
-  Time begin = std::max(tr.ready, blocks_.contexts.read_usable_at(t, qp, s.msn));
-  for (unsigned i = 0; i < locks; ++i) begin = std::max(begin, lock(i));
+  const Time asked = std::max(tr.ready, blocks_.contexts.read_usable_at(t, qp, s.msn));
   const ReadDone d =
-      blocks_.dma.read_flush(begin, where[0].addr, bytes, op.bytes, where[0].space, WriteOwner(qp.function));
+      blocks_.dma.read_flush(asked, where[0].addr, bytes, op.bytes, where[0].space, WriteOwner(qp.function));
   if (!d.ok) {
     fail(t, qp, p, NakCode::kRemoteOp, EqeType::kWqCatas);
     return false;
@@ -155,19 +154,24 @@ bool Responder::take_atomic(Time t, Qp& qp, const Packet& p) {
   load_words(bytes, op.bytes, old);
   const bool write = execute(op, old, now) && now != old;
   const Time alu = blocks_.profile.engine.atomic;
-  const Time unlocked = alu_.reserve(d.at, alu) + alu;
-  traces::trace_busy(blocks_.tracer, traces::Unit::kAtomics, 0, unlocked - alu, unlocked, qp.qpn);
+  const Time executed = alu_.reserve(d.at, alu) + alu;
+  traces::trace_busy(blocks_.tracer, traces::Unit::kAtomics, 0, executed - alu, executed, qp.qpn);
+  // It takes the link and the unit now, also where it waits for its lock first: what was given ahead of that
+  // nobody else could use until then.
+  const Time takes = d.at - asked + alu;
+  Time unlocked = executed;
+  for (unsigned i = 0; i < locks; ++i) unlocked = std::max(unlocked, lock(i) + takes);
   for (unsigned i = 0; i < locks; ++i) lock(i) = unlocked;
   // Those of one QP are executed one after the other, wherever they go to. The locks are not held for that:
   // they are given in the order in which requests come, and would stand idle.
-  const Time done = std::max(unlocked, s.atomic_done + (unlocked - begin));
+  const Time done = std::max(unlocked, s.atomic_done + takes);
   s.atomic_done = done;
   if (write) {
     store_words(now, op.bytes, bytes);
     swap_words(bytes, op.bytes);
     const Time landed =
-        blocks_.dma.post_write(done, where[0].addr, bytes, op.bytes,
-                               WriteOwner{WriteOwner::kQp, qp.function, qp.qpn}, false, where[0].space);
+        blocks_.dma.post_write_later(executed, done - executed, where[0].addr, bytes, op.bytes,
+                                     WriteOwner{WriteOwner::kQp, qp.function, qp.qpn}, where[0].space);
     s.landed = std::max(s.landed, landed);
   }
   blocks_.tracer.record(Point::kAtomicExec, done, {qp.function, p.trace_qpn}, p.wqe_serial, p.va, old[0]);

@@ -126,7 +126,7 @@ class Chaos : public DeviceTest, public ::testing::WithParamInterface<std::uint6
 
 TEST_P(Chaos, NothingIsTouchedThatIsNotLent) {
   breaks({"mr-bounds", "mr-key", "mr-rights", "receive-length", "rkey-bounds", "rkey-rights", "rkey-unknown",
-          "wqe-opcode", "wqe-segment"});
+          "sq-overrun", "wqe-opcode", "wqe-segment"});
   for (int step = 0; step < 3000; ++step) {
     switch (pick(20)) {
       case 0:

@@ -494,6 +494,36 @@ TEST_F(RcError, SqDrainFinishesWhatIsUnderWay) {
   EXPECT_EQ(dev().count_async(prm::EqeType::kSqDrained), 1u);
 }
 
+// As of who takes back what has been posted (mlx5dv_qp_cancel_posted_send_wrs): whatever is not complete when
+// the queue has drained may be changed.
+TEST_F(RcError, WhatWaitsBehindADrainMayBeChanged) {
+  constexpr unsigned kPosted = 40, kLen = 16384;
+  PairOptions large;
+  large.bytes = std::size_t{kPosted} * kLen;
+  Pair p(dev(), large);
+  dev().clear_async_events();
+  std::memset(p.amem.data(), 0x5a, large.bytes);
+  for (std::size_t i = 0; i < kPosted; ++i) p.a.post(p.wr(WqeOp::kRdmaWrite, i * kLen, kLen), false);
+  p.a.ring_doorbell();
+  machine().advance(3000);
+  ASSERT_TRUE(p.a.modify(kRts2Sqd, 0, {}).ok());
+  ASSERT_TRUE(machine().run_until([&] { return dev().count_async(prm::EqeType::kSqDrained, p.a.qpn()) == 1; },
+                                  1'000'000'000));
+  unsigned done = 0;
+  for (; const auto c = p.acq.poll(); ++done) EXPECT_FALSE(c->error()) << c->text();
+  ASSERT_GT(done, 0u);
+  ASSERT_LT(done, kPosted);
+  for (unsigned i = done; i < kPosted; ++i) {
+    auto* ctrl = reinterpret_cast<prm::CtrlSeg*>(p.a.sq_wqebb(static_cast<std::uint16_t>(i)));
+    ctrl->opmod_idx_opcode = i << 8 | static_cast<unsigned>(WqeOp::kNop);
+  }
+  ASSERT_TRUE(p.a.modify(prm::op::SQD_RTS_QP, 0, {}).ok());
+  p.a.ring_doorbell();
+  for (const Completion& c : p.acq.wait(kPosted - done)) EXPECT_FALSE(c.error()) << c.text();
+  for (std::size_t i = 0; i < kPosted; ++i)
+    EXPECT_EQ(p.bmem.data()[i * kLen], i < done ? 0x5a : 0) << "of " << done << " begun, " << i;
+}
+
 TEST_F(RcError, SqDrainOfAnIdleQueueIsDoneAtOnce) {
   breaks({"qp-state-transition"});
   Pair p(dev());

@@ -24,7 +24,7 @@ Measurement rate(const std::string& pattern, const std::vector<std::string>& mor
 double mops(const Measurement& s) { return measure(s).mops(); }
 
 Measurement many_writes(const std::string& qps, const std::vector<std::string>& more = {}) {
-  Measurement s = rate("write_rate", {"size=8", "inline=8", "postlist=32", "depth=128", "qps=" + qps});
+  Measurement s = rate("write_rate", {"size=8", "inline=8", "postlist=32", "depth=256", "qps=" + qps});
   for (const std::string& pair : more) s.set(pair);
   return s;
 }

@@ -28,6 +28,15 @@ TEST(Occupancy, AnEarlierTimeGetsTheGapThatWasLeft) {
   EXPECT_EQ(o.reserve(0, 400), 520);
 }
 
+// Many turns that each give their work out ahead of its time leave as many gaps, and those who come before
+// them find theirs.
+TEST(Occupancy, ManyGapsAreKept) {
+  Occupancy o;
+  for (Time t = 1000; t < 2200; t += 20) EXPECT_EQ(o.reserve(t, 10), t);
+  EXPECT_EQ(o.reserve(500, 10), 500);
+  for (Time t = 1010; t < 2000; t += 20) EXPECT_EQ(o.reserve(t, 10), t);
+}
+
 TEST(Occupancy, NeverTwoAtOnce) {
   std::mt19937 random(7);
   Occupancy o;
