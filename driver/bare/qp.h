@@ -149,8 +149,8 @@ class Qp {
   QpState state();
   CommandResult destroy();
 
-  // Posts to the SQ; returns the WQE's counter, which its completion will have. Throws if the ring is full of
-  // WQEs that were not released.
+  // Posts to the SQ; returns the WQE's counter, which its completion will have. Does not look whether there
+  // is room: what has not completed is overwritten in a full ring (the rule sq-overrun).
   std::uint16_t post(const SendWr& wr, bool ring = true);
   std::uint16_t post_umr(const UmrWr& wr, bool ring = true);
   std::uint16_t post_nop(bool signaled = true, bool ring = true);

@@ -123,8 +123,8 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   };
   Time post_write(Time t, std::uint64_t addr, const PacketRef& packet, std::uint32_t offset,
                   std::uint32_t len, WriteOwner owner, bool group, Space space, const Inflow& inflow);
-  // The same of bytes that are ready only `later` than t: the link is given to them at t, as what is given
-  // far ahead nobody could take in the meantime.
+  // As post_write() at t, of bytes that are ready only `later` (ps) than that: the link is taken at t, since
+  // a place on it far ahead would keep from it all who come sooner; they are visible so much later.
   Time post_write_later(Time t, Time later, std::uint64_t addr, const void* src, std::uint32_t len,
                         WriteOwner owner, Space space);
   // An MSI-X message, behind the writes of `behind`; none named: behind all that the function has posted so

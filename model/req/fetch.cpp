@@ -108,7 +108,8 @@ void Requester::add_to_window(Pace& pace, Qp& qp, const std::uint8_t* bytes, std
                         w.length);
 }
 
-// The next ones are asked for while there are some left: behind the reads of much payload they come late.
+// Whether to fetch while WQEs are left, one fetch's worth at most: a read takes its time, and behind those of
+// much payload more of it.
 bool Requester::runs_short(const RequesterState& s) const {
   const std::size_t chunk = blocks_.profile.engine.wqe_fetch_bytes / prm::kWqebb;
   return (s.fetched != s.db_counter || s.doorbell) && s.window.size() - s.next_to_send <= chunk &&

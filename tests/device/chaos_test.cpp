@@ -124,6 +124,7 @@ class Chaos : public DeviceTest, public ::testing::WithParamInterface<std::uint6
   std::vector<Link> links_;
 };
 
+// Posts without looking whether the queue has room.
 TEST_P(Chaos, NothingIsTouchedThatIsNotLent) {
   breaks({"mr-bounds", "mr-key", "mr-rights", "receive-length", "rkey-bounds", "rkey-rights", "rkey-unknown",
           "sq-overrun", "wqe-opcode", "wqe-segment"});
