@@ -291,7 +291,7 @@ Time CqUnit::post(Time t, Cq& cq, const Completion& c) {
       contexts_.get(t, cache_, context_id(cq.function, cq.cqn), profile_.cache.cqc_bytes);
   if (context.missed)
     traces::trace(tracer_, Point::kCtxMiss, context.at, cq.subject(), 0u, traces::kCacheCqc, context.at - t);
-  const Time done = unit_.reserve(context.at, profile_.engine.cqe) + profile_.engine.cqe;
+  const Time done = unit_.reserve(context.at, profile_.engine.cqe, profile_.engine.cqe) + profile_.engine.cqe;
   traces::trace_busy(tracer_, traces::Unit::kCqe, 0, done - profile_.engine.cqe, done);
 
   const bool error = is_error(c.opcode);

@@ -121,7 +121,7 @@ Time EqUnit::to_eq(Time t, FunctionId f, std::uint32_t eqn, std::uint8_t type, s
     write_refused(f, eqn);
     return t;
   }
-  const Time done = writer_.reserve(t, profile_.engine.eqe) + profile_.engine.eqe;
+  const Time done = writer_.reserve(t, profile_.engine.eqe, profile_.engine.eqe) + profile_.engine.eqe;
   traces::trace_busy(tracer_, traces::Unit::kEqe, 0, done - profile_.engine.eqe, done);
   const bool interrupt = eq->armed;
   const Fate met = interrupt ? fate(done, *eq) : Fate{};

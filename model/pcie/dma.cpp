@@ -30,6 +30,9 @@ Dma::Dma(const sc_core::sc_module_name& name, const Profile& profile, const PerF
       ps_per_byte_(profile.pcie.ps_per_byte()),
       buffer_time_(bytes_time(profile.pcie.write_buffer)),
       part_(cost_of_write(0, profile.engine.stream_bytes)),
+      shortest_up_(bytes_time(std::min(profile.pcie.tlp_read_overhead, profile.pcie.tlp_write_overhead))),
+      shortest_down_(
+          bytes_time(std::min(profile.pcie.tlp_completion_overhead, profile.pcie.tlp_write_overhead))),
       tags_(profile.pcie.tags, 0),
       memory_(profile),
       posted_(profile.pcie.posted_headers, profile.pcie.posted_data, profile.pcie.credit),
@@ -113,15 +116,17 @@ Dma::WriteCost Dma::cost_of_write(std::uint64_t addr, std::uint32_t len) const {
 // taken their parts of the link since: its TLPs get what was left between.
 inline Time Dma::write_time(Time leaves, const WriteCost& cost, bool late) {
   if (cost.making != 0) leaves = writes_.reserve(leaves, cost.making);
-  return late ? up_.fill(leaves, cost.wire) : up_.reserve(leaves, cost.wire) + cost.wire;
+  return late ? up_.fill(leaves, cost.wire, shortest_up_)
+              : up_.reserve(leaves, cost.wire, shortest_up_) + cost.wire;
 }
 
 // The same of a write whose bytes have come up to then for so long: most of them have left before, as far as
 // the link had room.
 inline Time Dma::streamed_time(Time leaves, Time streamed, const WriteCost& cost, bool behind) {
-  if (streamed == 0) return behind ? up_.append(leaves, cost.wire) : write_time(leaves, cost, true);
-  const Time end =
-      behind ? up_.append(leaves - streamed, cost.wire) : write_time(leaves - streamed, cost, true);
+  if (streamed == 0)
+    return behind ? up_.append(leaves, cost.wire, shortest_up_) : write_time(leaves, cost, true);
+  const Time end = behind ? up_.append(leaves - streamed, cost.wire, shortest_up_)
+                          : write_time(leaves - streamed, cost, true);
   return std::max(end, leaves + part_.making + part_.wire);
 }
 

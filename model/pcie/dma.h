@@ -361,7 +361,8 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   const Cycle cycle_;
   const double ps_per_byte_;
   const Time buffer_time_;
-  const WriteCost part_;  // of the last bytes of what has come by and by
+  const WriteCost part_;                    // of the last bytes of what has come by and by
+  const Time shortest_up_, shortest_down_;  // TLP in either direction
   FaultGate gate_;
   Time hold_ = 0;
   WriteError write_error_;

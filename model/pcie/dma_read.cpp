@@ -145,11 +145,11 @@ bool Dma::read_at_link_rate(Time t, Time apart, const ReadCost& c, unsigned n, T
   }
   const Time ahead = std::max<Time>(0, pcie.read_latency - c.first) + c.request;
   if (!down_.appends(t + ahead, c.data)) return false;
-  Time leaves = up_.reserve(t, n * c.request);
+  Time leaves = up_.reserve(t, n * c.request, shortest_up_);
   Time* const tags = tags_.data();
   tag = next_tag_;
   for (unsigned i = 0; i < n; ++i, leaves += c.request, t += apart) {
-    const Time ready = down_.append(std::max(leaves, t) + ahead, c.data);
+    const Time ready = down_.append(std::max(leaves, t) + ahead, c.data, shortest_down_);
     at[i] = whole_cycle(ready);
     tag = take_tags(tags, end, tag, c.requests, ready);
   }
@@ -185,11 +185,11 @@ Time Dma::read_batch(Time t, const ReadCost& c, std::uint64_t addr, std::size_t 
   Time leaves = std::max(t, tags_[tag]);
   if (pcie.tlp_read != 0) leaves = requests_.reserve(leaves, static_cast<Time>(c.requests) * pcie.tlp_read);
   if (nonposted_.modelled()) leaves = nonposted_.take(leaves, 0);
-  const Time sent = up_.reserve(leaves, c.request) + c.request;
+  const Time sent = up_.reserve(leaves, c.request, shortest_up_) + c.request;
   if (nonposted_.modelled()) nonposted_.left(sent, 0);
   Time latency = pcie.read_latency;
   if (asked && memory_.modelled()) latency += memory_.read(sent, asked->function, addr, bytes, asked->what);
-  const Time ready = down_.reserve(std::max(sent, sent + latency - c.first), c.data) + c.data;
+  const Time ready = down_.reserve(std::max(sent, sent + latency - c.first), c.data, shortest_down_) + c.data;
   if (c.requests == 1) {
     tags_[tag] = ready;
     if (++next_tag_ == tags_.size()) next_tag_ = 0;
@@ -221,7 +221,7 @@ Time Dma::read_time(Time t, std::uint64_t addr, std::size_t len, const Asked* as
 Time Dma::store(Time t, unsigned len) {
   const Time lasts = bytes_time(len + profile_.pcie.tlp_write_overhead);
   // The latency of a store that finds the link idle holds this already.
-  return down_.reserve(t - lasts, lasts) + lasts;
+  return down_.reserve(t - lasts, lasts, shortest_down_) + lasts;
 }
 
 ReadDone Dma::read_flush(Time t, std::uint64_t addr, void* dst, std::size_t len, Space space,

@@ -356,7 +356,11 @@ class Port : public sc_core::sc_module {
   Wire* wire_ = nullptr;
   PortState state_ = PortState::kDown;
   std::uint16_t lid_ = 0;
+  // Bytes: no packet is less, and nothing can go into what is shorter of the cable (BTH, AETH, ICRC and
+  // VCRC).
+  static constexpr std::uint32_t kShortestPacket = 22;
   Occupancy tx_;
+  Time shortest_ = 0;
   Time backlog_limit_ = 0;
   // The run that was sent last: when its packets begin. Other packets may go between them, until `taken_`
   // some do.

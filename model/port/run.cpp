@@ -98,7 +98,7 @@ bool Port::takes_runs() const {
 // earlier. The time is taken behind the run, whose times are announced already: its packets that are left are
 // too early by as much.
 Time Port::reserve(Time t, Time lasts, const Packet& p) {
-  const Time start = tx_.reserve(t, lasts);
+  const Time start = tx_.reserve(t, lasts, shortest_);
   if (tail_.packets == 0 || start <= tail_.starts[0]) return start;
   // Its own QP's requests have their order.
   if (p.trace_qpn == tail_.requester && traits_of(p.opcode).request) return start;
@@ -142,7 +142,8 @@ Time Port::transmit_run(PacketRef&& packet) {
       behind = tx_.appends(p.at[i], lasts);
     }
     bytes += own;
-    const Time start = behind ? tx_.append(p.at[i], lasts) - lasts : tx_.reserve(p.at[i], lasts);
+    const Time start =
+        behind ? tx_.append(p.at[i], lasts, shortest_) - lasts : tx_.reserve(p.at[i], lasts, shortest_);
     if (i == 0) p.first_bit = start;
     tail_.starts[i] = start;
     p.at[i] = start + lasts;

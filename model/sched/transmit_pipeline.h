@@ -20,7 +20,7 @@ class TransmitPipeline {
 
   // A packet that is whole at `ready` goes through; returns when it comes out.
   Time pass(Time ready) {
-    const Time start = stage_.reserve(ready, profile_.engine.tx_packet),
+    const Time start = stage_.reserve(ready, profile_.engine.tx_packet, profile_.engine.tx_packet),
                end = start + profile_.engine.tx_packet;
     traces::trace_busy(tracer_, traces::Unit::kTransmit, 0, start, end);
     return end;
@@ -32,7 +32,8 @@ class TransmitPipeline {
     const bool behind = stage_.appends(std::max(last, at[0] + pipeline), lasts);
     for (unsigned i = 0; i < n; ++i) {
       const Time ready = std::max(last, at[i] + pipeline);
-      at[i] = last = behind ? stage_.append(ready, lasts) : stage_.reserve(ready, lasts) + lasts;
+      at[i] = last =
+          behind ? stage_.append(ready, lasts, lasts) : stage_.reserve(ready, lasts, lasts) + lasts;
       traces::trace_busy(tracer_, traces::Unit::kTransmit, 0, last - lasts, last);
     }
     return last;

@@ -3,8 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <random>
+#include <utility>
+#include <vector>
 
 namespace hcasim {
 namespace {
@@ -55,6 +58,67 @@ TEST(Occupancy, NeverTwoAtOnce) {
       ASSERT_LE(std::prev(next)->second, start);
     }
     taken[start] = start + duration;
+  }
+}
+
+// What is idle for less than any work of the unit takes is not kept, and does not take the place of what is.
+TEST(Occupancy, GapsTooShortForAnyWorkAreForgotten) {
+  Occupancy all, useful;
+  for (Occupancy* o : {&all, &useful}) {
+    const Time shortest = o == &all ? 1 : 10;
+    EXPECT_EQ(o->reserve(1000, 10, shortest), 1000);
+    for (Time t = 1015; t < 3000; t += 15) EXPECT_EQ(o->reserve(t, 10, shortest), t);
+  }
+  EXPECT_EQ(useful.reserve(500, 10, 10), 500);
+  EXPECT_EQ(all.reserve(500, 10), 3005);  // it remembers gaps of 5 alone
+  EXPECT_EQ(useful.reserve(505, 485, 10), 510);
+  EXPECT_EQ(useful.reserve(500, 10, 10), 3005);  // 995 to 1000 is no gap
+}
+
+// The same as going over a list of all that is idle, of which the latest 64 are known.
+TEST(Occupancy, AsAListOfWhatIsIdle) {
+  struct Listed {
+    std::vector<std::pair<Time, Time>> idle;
+    Time free = 0, shortest = 1;
+
+    void keep(std::size_t i, Time from, Time to) {
+      if (to - from < shortest) return;
+      if (idle.size() == 64) {
+        if (i == 1) return;  // what is before it is the oldest
+        idle.erase(idle.begin());
+        --i;
+      }
+      idle.insert(idle.begin() + static_cast<std::ptrdiff_t>(i), {from, to});
+    }
+    Time reserve(Time t, Time duration) {
+      for (std::size_t i = 0; i < idle.size(); ++i) {
+        const auto [from, to] = idle[i];
+        const Time start = std::max(t, from);
+        if (start + duration > to) continue;
+        idle.erase(idle.begin() + static_cast<std::ptrdiff_t>(i));
+        if (start - from >= shortest)
+          idle.insert(idle.begin() + static_cast<std::ptrdiff_t>(i++), {from, start});
+        keep(i, start + duration, to);
+        return start;
+      }
+      if (t > free) keep(idle.size(), free, t);
+      const Time start = std::max(t, free);
+      free = start + duration;
+      return start;
+    }
+  };
+  for (const Time shortest : {1, 4, 12}) {
+    std::mt19937 random(3);
+    Occupancy o;
+    Listed listed;
+    listed.shortest = shortest;
+    Time base = 0;
+    for (int i = 0; i < 100000; ++i) {
+      base += random() % 40;
+      const bool far = random() % 8 == 0;
+      const Time t = base + random() % (far ? 4000 : 200), duration = shortest + random() % 30;
+      ASSERT_EQ(o.reserve(t, duration, shortest), listed.reserve(t, duration)) << i << ", " << shortest;
+    }
   }
 }
 
