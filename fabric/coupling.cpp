@@ -22,7 +22,7 @@ std::int64_t Coupling::now() const { return fabric::now() / kNs; }
 void Coupling::raised(bare::Function& function) { raised_.push_back(&function); }
 
 void Coupling::arm(std::int64_t ns) {
-  if (ns == HCA_NEVER || (ns >= armed_ && event_.IsRunning())) return;
+  if (ns == HCA_NEVER || (ns >= armed_ && !event_.IsExpired())) return;
   event_.Cancel();
   armed_ = ns;
   event_ = ns3::Simulator::Schedule(from_now(ns * kNs), &Coupling::pump, this);
@@ -116,7 +116,7 @@ unsigned SwitchNode::add(ns3::Ptr<PortDevice> device) {
 }
 
 void SwitchNode::wake_at(Time t) {
-  if (event_.IsRunning()) {
+  if (!event_.IsExpired()) {
     if (event_at_ <= t) return;
     event_.Cancel();
   }
