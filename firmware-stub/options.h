@@ -56,8 +56,9 @@ struct Options {
   // Time limit of commands that is announced to the driver, ms; 0: none, and it takes its own.
   std::uint32_t command_limit_ms = 0;
   bool page_requests = true;  // host pages asked for (profile: boot_pages, init_pages); false: none
-  // Sizes of the resource tables, log2.
-  unsigned log_max_qp = 18, log_max_cq = 16, log_max_srq = 16, log_max_mkey = 20, log_max_pd = 16;
+  // Sizes of the resource tables, log2. The one of QPs is the same for all, as traces count on it.
+  static constexpr unsigned log_max_qp = 18;
+  unsigned log_max_cq = 16, log_max_srq = 16, log_max_mkey = 20, log_max_pd = 16;
   unsigned num_eqs = 64, num_q_counters = 64, num_uars = 2048;
 };
 

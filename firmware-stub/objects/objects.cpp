@@ -4,6 +4,7 @@
 #include "firmware-stub/objects/flow_types.h"
 #include "model/device.h"
 #include "model/state/state.h"
+#include "traces/qp_tag.h"
 
 namespace hcasim::fw {
 
@@ -18,6 +19,8 @@ constexpr std::uint32_t kFirstPd = 1, kFirstXrcd = 1, kFirstTd = 1, kFirstMkey =
                         kFirstModifyHeader = 0x70, kFirstReformat = 0x90, kFirstUmem = 0x20,
                         kFirstSwIcm = 0x10, kFirstFlowSampler = 0x18, kFirstFlowMeter = 0x28,
                         kFirstMatchDefiner = 0x38, kFirstDek = 0x58, kFirstIpsec = 0x68, kFirstMacsec = 0x78;
+static_assert(Options::log_max_qp <= traces::QpTag::kQpnBits,
+              "QPNs of records name their HCA in the bits above");
 constexpr std::uint32_t room(unsigned log, std::uint32_t first) { return (1u << log) - first; }
 }  // namespace
 
