@@ -53,7 +53,7 @@ assert len([n for n in E.parse(sys.argv[1]).iter() if n.tag.endswith("polyline")
 python3 -c 'import json,sys; d=json.load(open(sys.argv[1])); f={(x["section"],x["key"]): x for x in d["fields"]}
 page=f["engine","gather_page_ns"]
 assert d["generation"]=="connectx6" and "thesis" in d["sources"] and d["sections"]["cache"] and len(f)>60
-assert page["value"]==1044 and page["unit"]=="ns" and "row 31" in page["evidence"]' "$dir/j" || fail "--export json"
+assert page["value"]==1110 and page["unit"]=="ns" and "row 31" in page["evidence"]' "$dir/j" || fail "--export json"
 "$tool" --profile connectx5-x8 --export csv > "$dir/c"
 python3 -c 'import csv,sys; rows=list(csv.DictReader(open(sys.argv[1])))
 assert [r for r in rows if (r["section"],r["key"],r["value"])==("pcie","lanes","8") and "row 10" in r["evidence"]]' "$dir/c" || fail "--export csv"
