@@ -4,6 +4,7 @@
 #ifndef HCASIM_CARD_STATE_TAGGED_TEXT_H
 #define HCASIM_CARD_STATE_TAGGED_TEXT_H
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
