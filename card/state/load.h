@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "card/state/tagged.h"
+#include "model/clock.h"
 #include "model/state/state.h"
 
 namespace hcasim::saved {
@@ -202,9 +203,16 @@ class StateLoad : public state::Fields<StateLoad> {
     return name == "log_sq_size" ? v < 26 : v < 32;
   }
 
+  // Signed numbers of this size are times, in ps: of a clock that has room left for durations behind it.
+  void check_time(std::int64_t t) const {
+    if (t != kNever && (t > kMostTime || t < -kMostTime))
+      fail("this is further away than any time: " + std::to_string(t));
+  }
+
   template <class T>
   void number(std::string_view name, T& field) {
     const std::uint64_t v = expect(name, Type::kNumber).number;
+    if constexpr (std::is_same_v<T, std::int64_t>) check_time(static_cast<std::int64_t>(v));
     if constexpr (std::is_same_v<T, bool>) {
       if (v > 1) fail("this is not a truth value: " + std::to_string(v));
       field = v != 0;
@@ -293,6 +301,8 @@ class StateLoad : public state::Fields<StateLoad> {
       field.resize(content.size() / sizeof(Element));
       if (!content.empty()) std::memcpy(field.data(), content.data(), content.size());
     }
+    if constexpr (std::is_same_v<Element, std::int64_t>)
+      for (const Element e : field) check_time(e);
     if constexpr (std::is_enum_v<Element>)
       for (const Element e : field)
         if (!state::valid(e))
@@ -393,6 +403,8 @@ class StateLoad : public state::Fields<StateLoad> {
     else
       return "of";
   }
+
+  static constexpr Time kMostTime = kNever / 8 * 7;  // 93 days of the 106 that simulated time has
 
   TaggedReader& from_;
   std::size_t functions_ = 0;
