@@ -3,6 +3,7 @@
 #include "firmware-stub/caps_devx.h"
 
 #include "firmware-stub/objects/general.h"
+#include "firmware-stub/objects/objects.h"
 #include "firmware-stub/objects/sched.h"
 #include "firmware-stub/objects/uctx.h"
 #include "prm/prm.h"
