@@ -142,7 +142,7 @@ class Switch : public sc_core::sc_module, private FaultSink {
         if (a.version() < 9) return;
       a.from_other_cards([&] { a("credits", *credits); });
       if constexpr (Archive::kLoads)
-        a.check(credits->all_held([this](const Packet& p, std::uint32_t) { return p.may_be_foreign(); }),
+        a.check(credits->all_held([](const Packet& p, std::uint32_t) { return p.may_be_foreign(); }),
                 "no packet of a port lies in a switch");
     }
   };
