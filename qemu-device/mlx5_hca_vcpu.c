@@ -52,27 +52,51 @@ static bool check(CPUState* cpu) {
 
 #if QCOMPAT_MAP_BEFORE_FLUSH
 
+/* Each space's map is kept until its vCPU has another: RCU keeps it for a vCPU that is in translated code,
+ * and not for one that is about to go there. */
+typedef struct Vcpu {
+  CPUState* cpu;
+  Notifier ends; /* of its thread */
+  QLIST_ENTRY(Vcpu) next;
+  unsigned count;
+  FlatView* held[]; /* by space */
+} Vcpu;
+
+static QLIST_HEAD(, Vcpu) vcpus = QLIST_HEAD_INITIALIZER(vcpus);
+
 /* QEMU's own: gives a vCPU the newest map, and asks for a flush of its TLB. */
 static void (*give_map)(MemoryListener* listener);
 
-/* On the vCPU's thread, outside of the translated code. */
-static void follow(CPUState* cpu G_GNUC_UNUSED, run_on_cpu_data data) { give_map(data.host_ptr); }
+static void give_and_hold(MemoryListener* listener) {
+  CpuSpace* space = container_of(listener, CpuSpace, listener);
+  Vcpu* vcpu;
 
-/* Until the vCPU has come so far it is in a section in which RCU leaves it the map that it has. */
+  QLIST_FOREACH(vcpu, &vcpus, next) {
+    if (vcpu->cpu == space->cpu) {
+      FlatView** held = &vcpu->held[space - (CpuSpace*)vcpu->cpu->cpu_ases];
+      FlatView* before = *held;
+
+      *held = address_space_get_flatview(space->as);
+      give_map(listener);
+      flatview_unref(before);
+      return;
+    }
+  }
+  give_map(listener);
+}
+
+/* On the vCPU's thread, outside of the translated code. */
+static void follow(CPUState* cpu G_GNUC_UNUSED, run_on_cpu_data data) { give_and_hold(data.host_ptr); }
+
 static void on_commit(MemoryListener* listener) {
   CPUState* cpu = container_of(listener, CpuSpace, listener)->cpu;
 
   if (cpu->created && !qemu_cpu_is_self(cpu)) {
     async_run_on_cpu(cpu, follow, RUN_ON_CPU_HOST_PTR(listener));
   } else {
-    give_map(listener);
+    give_and_hold(listener);
   }
 }
-
-typedef struct Vcpu {
-  CPUState* cpu;
-  Notifier ends; /* of its thread */
-} Vcpu;
 
 /* An unplugged vCPU's listeners stay with QEMU, which would flush the TLB of what is freed. */
 static void on_end(Notifier* notifier, void* data G_GNUC_UNUSED) {
@@ -80,36 +104,44 @@ static void on_end(Notifier* notifier, void* data G_GNUC_UNUSED) {
   CpuSpace* spaces = (CpuSpace*)vcpu->cpu->cpu_ases;
 
   bql_lock();
-  for (int i = 0; i < vcpu->cpu->num_ases; i++) {
+  for (unsigned i = 0; i < vcpu->count; i++) {
     memory_listener_unregister(&spaces[i].listener);
+    flatview_unref(vcpu->held[i]);
   }
+  QLIST_REMOVE(vcpu, next);
   bql_unlock();
   g_free(vcpu);
 }
 
-static void attend(CPUState* cpu, run_on_cpu_data data G_GNUC_UNUSED) {
-  Vcpu* vcpu = g_new0(Vcpu, 1);
+static void attend(CPUState* cpu G_GNUC_UNUSED, run_on_cpu_data data) {
+  Vcpu* vcpu = data.host_ptr;
 
-  vcpu->cpu = cpu;
   vcpu->ends.notify = on_end;
   qemu_thread_atexit_add(&vcpu->ends);
 }
 
-/* A vCPU that is not complete yet has no map that anybody goes by. */
+/* A vCPU that is not complete yet has no map that anybody goes by. One that was there before the HCA has been
+ * given the newest map by now, as its listener comes before this one. */
 static void on_change(MemoryListener* listener G_GNUC_UNUSED) {
   CPUState* cpu;
 
   CPU_FOREACH(cpu) {
     CpuSpace* spaces = (CpuSpace*)cpu->cpu_ases;
+    Vcpu* vcpu;
 
     if (!cpu->created || cpu->unplug || !check(cpu) || spaces[0].listener.commit == on_commit) {
       continue;
     }
-    for (int i = 0; i < cpu->num_ases; i++) {
+    vcpu = g_malloc0(sizeof(*vcpu) + cpu->num_ases * sizeof(vcpu->held[0]));
+    vcpu->cpu = cpu;
+    vcpu->count = cpu->num_ases;
+    for (unsigned i = 0; i < vcpu->count; i++) {
+      vcpu->held[i] = address_space_get_flatview(spaces[i].as);
       give_map = spaces[i].listener.commit;
       spaces[i].listener.commit = on_commit;
     }
-    async_run_on_cpu(cpu, attend, RUN_ON_CPU_NULL);
+    QLIST_INSERT_HEAD(&vcpus, vcpu, next);
+    async_run_on_cpu(cpu, attend, RUN_ON_CPU_HOST_PTR(vcpu));
   }
 }
 

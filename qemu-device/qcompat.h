@@ -90,12 +90,11 @@ bool cpu_unwind_state_data(CPUState* cpu, uintptr_t host_pc, uint64_t* data);
 int cpu_memory_rw_debug(CPUState* cpu, vaddr addr, void* ptr, size_t len, bool is_write);
 extern const VMStateDescription vmstate_cpu_common;
 
-#if QCOMPAT_SECTIONS_BY_NUMBER
-#include "exec/cputlb.h"
-
-/* Of a header for files that are compiled for one target. */
 FlatView* address_space_get_flatview(AddressSpace* as);
 void flatview_unref(FlatView* view);
+
+#if QCOMPAT_SECTIONS_BY_NUMBER
+#include "exec/cputlb.h"
 #endif
 
 #if !HCASIM_QEMU_AT_LEAST(9, 0)
