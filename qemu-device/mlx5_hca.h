@@ -20,7 +20,8 @@
  * - mlx5_hca_vcpu.c     the memory map that a vCPU of TCG goes by
  * - mlx5_hca_threads.c  the global lock is worth waiting for, the main loop goes first
  * - mlx5_hca_meet.c     meetings with another guest in the midst of a vCPU's code (lockstep)
- * - mlx5_hca_time.c     accesses to the model's registers, QEMU's clock against SystemC's
+ * - mlx5_hca_registers.c  accesses to the model's registers
+ * - mlx5_hca_time.c     QEMU's clock against SystemC's
  * - mlx5_hca_dma.c      DMA and interrupts
  * - mlx5_hca_code.c     where the guest's code is that writes to a register
  */
@@ -136,10 +137,18 @@ int mlx5_hca_dma_read(void* opaque, uint64_t addr, void* dst, size_t len);
 int mlx5_hca_dma_write(void* opaque, uint64_t addr, const void* src, size_t len);
 void mlx5_hca_msix(void* opaque, unsigned vector);
 
-/* mlx5_hca_time.c */
+/* mlx5_hca_registers.c */
 extern const MemoryRegionOps mlx5_hca_bar0_ops; /* their opaque: the device's HcaFunction* member */
 extern const MemoryRegionOps
     mlx5_hca_sf_ops; /* windows of all sub-functions; opaque: the same, of the physical one */
+/* A register of the vendor specific capability, now: written if value is not NULL, else read. */
+uint32_t mlx5_hca_vsc_access(HcaLink* link, uint32_t offset, const uint32_t* value);
+
+/* mlx5_hca_code.c: the program counter of the guest's code that accesses a register now, and the driver's
+ * address that it returns to if that code is not the driver's (else 0). False: nobody knows. */
+bool mlx5_hca_guest_code(uint64_t* pc, uint64_t* caller);
+
+/* mlx5_hca_time.c */
 HcaLink* mlx5_hca_link_new(Mlx5Hca* dev, const HcaPart* const* parts);
 /* The HCA of a link is complete: sees to the clock and to the end of QEMU; elaboration happens once the
  * machine is complete. */
@@ -148,12 +157,10 @@ void mlx5_hca_link_started(void);
  */
 void mlx5_hca_function_reset(HcaFunction* function);
 void mlx5_hca_link_drop(HcaLink* link);
-/* A register of the vendor specific capability, now: written if value is not NULL, else read. */
-/* mlx5_hca_code.c: the program counter of the guest's code that accesses a register now, and the driver's
- * address that it returns to if that code is not the driver's (else 0). False: nobody knows. */
-bool mlx5_hca_guest_code(uint64_t* pc, uint64_t* caller);
-
-uint32_t mlx5_hca_vsc_access(HcaLink* link, uint32_t offset, const uint32_t* value);
+/* Around a call into the model that the guest or the world makes now: what is due by then comes first, and
+ * what the call has made due behind it. Not while the model runs. */
+int64_t mlx5_hca_enter(void);
+void mlx5_hca_leave(int64_t now); /* what mlx5_hca_enter() gave */
 /* What the model has mapped goes, now or as soon as it has returned. */
 void mlx5_hca_memory_changed(HcaLink* link);
 /* HCA_CALL_TURN, as soon as the model has returned. */

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The model's registers, and time. One SystemC kernel serves all HCAs of the process, so there is one
- * QEMUTimer and one place that calls hca_sim_advance(). Everything here runs under QEMU's global lock, on
- * whichever thread made the access: a vCPU, the main loop, or under icount the one vCPU thread also for
- * timers.
+ * Time. One SystemC kernel serves all HCAs of the process, so there is one QEMUTimer and one place that calls
+ * hca_sim_advance(). Everything here runs under QEMU's global lock, on whichever thread made the access: a
+ * vCPU, the main loop, or under icount the one vCPU thread also for timers.
  *
  * `depth` counts calls into the C API in flight. The model may come back here from inside (its DMA hits
  * another HCA's BAR, or a configuration register): then nothing is run, resets and removals are put off, and
@@ -252,6 +251,19 @@ uint64_t mlx5_hca_timer_runs(void) { return hca_clock.timer_runs; }
 
 void mlx5_hca_settle(void) { advance(model_now(), hca_clock.ahead); }
 
+int64_t mlx5_hca_enter(void) {
+  int64_t now = model_now();
+
+  advance(now, 0);
+  hca_clock.depth++;
+  return now;
+}
+
+void mlx5_hca_leave(int64_t now) {
+  hca_clock.depth--;
+  advance(now, hca_clock.ahead);
+}
+
 /* ---- saved states ---- */
 
 bool mlx5_hca_drain(void) {
@@ -316,12 +328,9 @@ bool mlx5_hca_enter_now(HcaLink* link, const void* frame, size_t len) {
   if (hca_clock.depth) {
     return false;
   }
-  now = model_now();
-  advance(now, 0);
-  hca_clock.depth++;
+  now = mlx5_hca_enter();
   hca_wire_rx(link->hca, frame, len);
-  hca_clock.depth--;
-  advance(now, hca_clock.ahead);
+  mlx5_hca_leave(now);
   return true;
 }
 
@@ -334,8 +343,8 @@ void mlx5_hca_carrier(HcaLink* link, bool up) {
 
 static void poll_wire(void* opaque) {
   HcaLink* link = opaque;
-  int64_t now = model_now(), clock = qemu_clock_get_ns(QEMU_CLOCK_REALTIME);
-  int64_t due;
+  int64_t clock = qemu_clock_get_ns(QEMU_CLOCK_REALTIME);
+  int64_t now, due;
 
   if (!link->hca || !hca_sim_started()) {
     return;
@@ -343,11 +352,9 @@ static void poll_wire(void* opaque) {
   if (hca_clock.depth) {
     due = clock + SCALE_MS; /* an event loop inside an access of the model */
   } else {
-    advance(now, 0);
-    hca_clock.depth++;
+    now = mlx5_hca_enter();
     due = hca_wire_poll(link->hca, clock);
-    hca_clock.depth--;
-    advance(now, hca_clock.ahead);
+    mlx5_hca_leave(now);
   }
   if (due < hca_clock.wire_armed) { /* too early does no harm */
     hca_clock.wire_armed = due;
@@ -516,130 +523,3 @@ void mlx5_hca_link_drop(HcaLink* link) {
   }
   link_free(link);
 }
-
-/* ---- registers: BAR0, vendor specific capability ---- */
-
-/*
- * An HCA's own DMA that lands in its own BAR0 is refused, in either direction: the model is in the middle of
- * that very access. The DMA gets an error, as from a bridge that does not route it back.
- */
-static bool own_access(HcaLink* link) {
-  if (!link->in_access) {
-    return false;
-  }
-  link->refused_mmio++;
-  return true;
-}
-
-uint32_t mlx5_hca_vsc_access(HcaLink* link, uint32_t offset, const uint32_t* value) {
-  uint32_t result = UINT32_MAX;
-  int64_t now;
-
-  if (own_access(link)) {
-    return result;
-  }
-  now = model_now();
-  advance(now, 0);
-  hca_clock.depth++;
-  if (value) {
-    hca_vsc_write(link->hca, offset, *value);
-  } else {
-    result = hca_vsc_read(link->hca, offset);
-  }
-  hca_clock.depth--;
-  advance(now, hca_clock.ahead);
-  return result;
-}
-
-/* `function` is the one on the bus that is accessed, `number` the model's, whose registers these are. */
-static MemTxResult read_register(HcaFunction* function, unsigned number, hwaddr addr, uint64_t* data,
-                                 unsigned size) {
-  int64_t now;
-
-  *data = UINT64_MAX;
-  if (!function || own_access(function->link)) {
-    return MEMTX_ERROR;
-  }
-  if (function->link->dev->removed) {
-    return MEMTX_OK; /* all ones: what a port makes of a request that nobody answers */
-  }
-  now = model_now();
-  advance(now, 0); /* what is due happens before the guest looks */
-  hca_clock.depth++;
-  *data = hca_function_read(function->link->hca, number, addr, size);
-  hca_clock.depth--;
-  advance(now, hca_clock.ahead);
-  return MEMTX_OK;
-}
-
-static MemTxResult write_register(HcaFunction* function, unsigned number, hwaddr addr, uint64_t data,
-                                  unsigned size) {
-  uint64_t pc, caller;
-  int64_t now;
-
-  if (!function || own_access(function->link)) {
-    return MEMTX_ERROR;
-  }
-  if (function->link->dev->removed) {
-    return MEMTX_OK;
-  }
-  now = model_now();
-  advance(now, 0); /* the write happens now, not at the last event's time */
-  hca_clock.depth++;
-  if (function->link->guest_pc && mlx5_hca_guest_code(&pc, &caller)) {
-    hca_function_code(function->link->hca, number, addr, data, pc, caller);
-  }
-  hca_function_write(function->link->hca, number, addr, data, size);
-  hca_clock.depth--;
-  advance(now, hca_clock.ahead);
-  return MEMTX_OK;
-}
-
-static MemTxResult bar0_read(void* opaque, hwaddr addr, uint64_t* data, unsigned size,
-                             MemTxAttrs attrs G_GNUC_UNUSED) {
-  HcaFunction* function = *(HcaFunction**)opaque;
-
-  return read_register(function, function ? function->number : 0, addr, data, size);
-}
-
-static MemTxResult bar0_write(void* opaque, hwaddr addr, uint64_t data, unsigned size,
-                              MemTxAttrs attrs G_GNUC_UNUSED) {
-  HcaFunction* function = *(HcaFunction**)opaque;
-
-  return write_register(function, function ? function->number : 0, addr, data, size);
-}
-
-const MemoryRegionOps mlx5_hca_bar0_ops = {
-    .read_with_attrs = bar0_read,
-    .write_with_attrs = bar0_write,
-    .endianness = DEVICE_LITTLE_ENDIAN,
-    .valid = {.min_access_size = 1, .max_access_size = 8},
-    .impl = {.min_access_size = 1, .max_access_size = 8},
-};
-
-/* Behind the last window the model has no function, and answers with ones. */
-static unsigned sub_function_at(const HcaFunction* physical, hwaddr addr) {
-  return physical ? hca_functions(physical->link->hca) + (unsigned)(addr / HCA_SF_WINDOW_SIZE) : 0;
-}
-
-static MemTxResult sf_read(void* opaque, hwaddr addr, uint64_t* data, unsigned size,
-                           MemTxAttrs attrs G_GNUC_UNUSED) {
-  HcaFunction* physical = *(HcaFunction**)opaque;
-
-  return read_register(physical, sub_function_at(physical, addr), addr % HCA_SF_WINDOW_SIZE, data, size);
-}
-
-static MemTxResult sf_write(void* opaque, hwaddr addr, uint64_t data, unsigned size,
-                            MemTxAttrs attrs G_GNUC_UNUSED) {
-  HcaFunction* physical = *(HcaFunction**)opaque;
-
-  return write_register(physical, sub_function_at(physical, addr), addr % HCA_SF_WINDOW_SIZE, data, size);
-}
-
-const MemoryRegionOps mlx5_hca_sf_ops = {
-    .read_with_attrs = sf_read,
-    .write_with_attrs = sf_write,
-    .endianness = DEVICE_LITTLE_ENDIAN,
-    .valid = {.min_access_size = 1, .max_access_size = 8},
-    .impl = {.min_access_size = 1, .max_access_size = 8},
-};
