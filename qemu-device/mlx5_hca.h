@@ -184,10 +184,11 @@ bool mlx5_hca_lockstep(void);
 /* The next meeting with another guest (hca_sim_meeting()), in the guest's time, if somebody watches for it:
  * the timer does not wait for it then. */
 typedef struct HcaMeeting {
-  bool watched; /* set by who watches */
-  bool rests;   /* set likewise: no processor may be going on, so that the timer has all meetings */
-  bool changed; /* `due` may be another one than when the watcher looked */
-  int64_t due;  /* ns, HCA_NEVER: there is none, or it is the timer's */
+  void (*begin)(void); /* has somebody watch, soon; NULL: nobody can, or does from now on */
+  bool watched;        /* set by who watches */
+  bool rests;          /* set likewise: no processor may be going on, so that the timer has all meetings */
+  bool changed;        /* `due` may be another one than when the watcher looked */
+  int64_t due;         /* ns, HCA_NEVER: there is none, or it is the timer's */
 } HcaMeeting;
 extern HcaMeeting mlx5_hca_meeting;
 /* The guest makes no access before `end`: has the meeting that is due by then. False: there is none. */

@@ -12,13 +12,14 @@
  *
  * Each block counts its instructions down from what is left until the meeting; the clock is looked at when
  * that is used up, or was set anew. A block that ends with an instruction which lets the vCPU rest leaves the
- * meeting to the timer, as time goes on by leaps then.
+ * meeting to the timer, as time goes on by leaps then. Blocks count from the first such meeting on: what was
+ * translated before, while the guest boots mostly, is thrown away then.
  */
 #include "mlx5_hca.h"
 
 static qemu_plugin_id_t plugin;
-static bool can_watch;
-static int64_t left; /* instructions that blocks may have before one of them has to look */
+static bool can_watch; /* that target's code */
+static int64_t left;   /* instructions that blocks may have before one of them has to look */
 static int64_t ns_per_instruction;
 
 void mlx5_hca_meet_by(qemu_plugin_id_t id, const qemu_info_t* info) {
@@ -31,6 +32,9 @@ static void look(bool rests) {
   int64_t end, due;
   bool before;
 
+  if (!mlx5_hca_meeting.watched) {
+    return; /* one of the first blocks: others may not count yet */
+  }
   if (!locked) {
     bql_lock();
   }
@@ -101,16 +105,26 @@ static bool check(CPUState* cpu) {
   return field->name && field->offset == offsetof(CPUState, halted) && qcompat_exits(cpu);
 }
 
+/* Between blocks: from here on all of them count. */
+static void watch(CPUState* cpu G_GNUC_UNUSED, run_on_cpu_data data G_GNUC_UNUSED) {
+  mlx5_hca_meeting.watched = true;
+}
+
+static void begin(void) {
+  mlx5_hca_meeting.begin = NULL;
+  qemu_plugin_register_vcpu_tb_trans_cb(plugin, translated);
+  tb_flush(first_cpu);
+  async_safe_run_on_cpu(first_cpu, watch, RUN_ON_CPU_NULL);
+}
+
 /* Before the machine runs. */
 static bool start(HcaLink* link G_GNUC_UNUSED) {
   int64_t event;
   bool same_lengths = tcg_enabled() && icount_enabled() == 1; /* of instructions */
 
-  if (can_watch && !mlx5_hca_meeting.watched && same_lengths && hca_sim_meeting(&event) >= 0 &&
-      check(first_cpu)) {
+  if (can_watch && !ns_per_instruction && same_lengths && hca_sim_meeting(&event) >= 0 && check(first_cpu)) {
     ns_per_instruction = icount_to_ns(1);
-    mlx5_hca_meeting.watched = true;
-    qemu_plugin_register_vcpu_tb_trans_cb(plugin, translated);
+    mlx5_hca_meeting.begin = begin;
   }
   return false;
 }

@@ -37,6 +37,9 @@ HcaMeeting mlx5_hca_meeting = {.rests = true, .due = HCA_NEVER};
 /* Rounds of put-off resets within one access; a guest that makes more of them waits for the timer. */
 #define MAX_ROUNDS 16
 
+/* Meetings in one go while the guest sleeps, which QEMU's other work waits for. */
+#define MEETINGS_AT_REST 256
+
 /* A timer this late, ns, was kept from running by the host. */
 #define LATE_NS 1000000
 
@@ -59,11 +62,13 @@ static int64_t model_now(void) {
 /* Of what is due next the watcher of meetings takes that one, if a processor goes on that he watches. Returns
  * what is left for the timer. */
 static int64_t leave_meeting(int64_t next) {
-  int64_t event, due = HCA_NEVER;
+  int64_t event, due = hca_sim_meeting(&event);
 
-  if (!mlx5_hca_meeting.rests) {
-    due = hca_sim_meeting(&event);
-    due = due < 0 ? HCA_NEVER : due;
+  if (due != HCA_NEVER && mlx5_hca_meeting.begin) {
+    mlx5_hca_meeting.begin();
+  }
+  if (due < 0 || !mlx5_hca_meeting.watched || mlx5_hca_meeting.rests) {
+    due = HCA_NEVER;
   }
   qatomic_set(&mlx5_hca_meeting.due, due);
   qatomic_set(&mlx5_hca_meeting.changed, true);
@@ -73,7 +78,7 @@ static int64_t leave_meeting(int64_t next) {
 static void rearm(int64_t now, int64_t next) {
   int64_t at = HCA_NEVER;
 
-  if (mlx5_hca_meeting.watched) {
+  if (mlx5_hca_meeting.watched || mlx5_hca_meeting.begin) {
     next = leave_meeting(next);
   }
   if (next != HCA_NEVER) {
@@ -192,22 +197,69 @@ static bool take_frames(void) {
   return any;
 }
 
-/* The one place where simulated time moves. Nested calls leave the work to the outermost one. */
-static void advance(int64_t now, int64_t ahead) {
-  HcaLink *link, *tmp;
+static bool may_advance(void) {
+  return !hca_clock.depth && hca_clock.timer && hca_sim_started() && !hca_clock.loading;
+}
+
+/* The one place where simulated time moves. Returns when something is due next. */
+static int64_t run(int64_t now, int64_t ahead) {
   int64_t next;
   unsigned rounds = 0;
 
-  if (hca_clock.depth || !hca_clock.timer || !hca_sim_started() || hca_clock.loading) {
-    return;
-  }
   do {
     hca_clock.depth++;
     next = hca_sim_advance(now, ahead);
     hca_clock.depth--;
   } while ((run_put_off() | take_frames()) && ++rounds < MAX_ROUNDS);
-  rearm(now, rounds == MAX_ROUNDS ? now + 1 : next);
+  return rounds == MAX_ROUNDS ? now + 1 : next;
+}
+
+static void ran(int64_t now, int64_t next) {
+  HcaLink *link, *tmp;
+
+  rearm(now, next);
   QTAILQ_FOREACH_SAFE(link, &hca_clock.links, next, tmp) { call_if_wanted(link, HCA_CALL_ROOM); }
+}
+
+/* Nested calls leave the work to the outermost one. */
+static void advance(int64_t now, int64_t ahead) {
+  if (may_advance()) {
+    ran(now, run(now, ahead));
+  }
+}
+
+/* No processor goes on before an interrupt. To all_cpu_threads_idle() one is at work also while its thread
+ * has yet to look at a timer that was set. */
+static bool all_rest(void) {
+  CPUState* cpu;
+
+  if (!mlx5_hca_meeting.watched) {
+    return false;
+  }
+  CPU_FOREACH(cpu) {
+    if (!cpu->halted || cpu->interrupt_request || cpu->stop || cpu->stopped) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/* While all processors rest, nothing is done to the model until the guest's next timer expires. So the
+ * meetings that are due by then are had here, one after the other: a run of the timer for each would go
+ * through QEMU's main loop and wake a processor's thread. Called while the model's timer is not armed. */
+static int64_t meet_at_rest(int64_t next) {
+  int64_t due, event;
+
+  for (unsigned i = 0; i < MEETINGS_AT_REST && all_rest(); i++) {
+    due = hca_sim_meeting(&event);
+    if (due < 0 || due >= event || due >= mlx5_hca_quiet_until(NULL)) {
+      break;
+    }
+    hca_clock.met = hca_clock.meets = due;
+    next = run(due, 0);
+    hca_clock.meets = 0;
+  }
+  return next;
 }
 
 static void on_timer(void* opaque G_GNUC_UNUSED) {
@@ -216,7 +268,9 @@ static void on_timer(void* opaque G_GNUC_UNUSED) {
   hca_clock.armed = HCA_NEVER;
   hca_clock.timer_at = HCA_NEVER;
   hca_clock.timer_runs++;
-  advance(now, hca_clock.ahead);
+  if (may_advance()) {
+    ran(now, meet_at_rest(run(now, hca_clock.ahead)));
+  }
 }
 
 bool mlx5_hca_meet_before(int64_t end) {
@@ -373,7 +427,7 @@ static void on_wire_timer(void* opaque G_GNUC_UNUSED) {
 int64_t mlx5_hca_quiet_until(void* opaque G_GNUC_UNUSED) {
   int64_t now = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL), wait;
 
-  if (!all_cpu_threads_idle()) {
+  if (!all_cpu_threads_idle() && !all_rest()) {
     return hca_clock.meets ? hca_clock.meets : now - hca_clock.lost;
   }
   wait = qemu_clock_deadline_ns_all(QEMU_CLOCK_VIRTUAL, ~QEMU_TIMER_ATTR_EXTERNAL);

@@ -97,6 +97,11 @@ void flatview_unref(FlatView* view);
 #include "exec/cputlb.h"
 #endif
 
+#if HCASIM_QEMU_AT_LEAST(10, 2)
+#define tb_flush queue_tb_flush
+#endif
+void tb_flush(CPUState* cpu);
+
 #if !HCASIM_QEMU_AT_LEAST(9, 0)
 #define bql_lock qemu_mutex_lock_iothread
 #define bql_unlock qemu_mutex_unlock_iothread
