@@ -150,8 +150,9 @@ static const hca_host_ops host_ops = {
     .pcie_error = mlx5_hca_pcie_error,
 };
 
-static const HcaPart* const parts[] = {&mlx5_hca_state, &mlx5_hca_memory, &mlx5_hca_vcpu, &mlx5_hca_threads,
-                                       &mlx5_hca_meet,  &mlx5_hca_pcie,   &mlx5_hca_net,  NULL};
+static const HcaPart* const parts[] = {&mlx5_hca_state,   &mlx5_hca_memory, &mlx5_hca_vcpu,
+                                       &mlx5_hca_threads, &mlx5_hca_meet,   &mlx5_hca_pcie,
+                                       &mlx5_hca_net,     &mlx5_hca_wire,   NULL};
 
 static void mlx5_hca_realize(PCIDevice* pci, Error** errp) {
   Mlx5Hca* dev = MLX5_HCA(pci);

@@ -20,6 +20,7 @@
  * - mlx5_hca_vcpu.c     the memory map that a vCPU of TCG goes by
  * - mlx5_hca_threads.c  the global lock is worth waiting for, the main loop goes first
  * - mlx5_hca_meet.c     meetings with another guest in the midst of a vCPU's code (lockstep)
+ * - mlx5_hca_wire.c     wires to other processes
  * - mlx5_hca_registers.c  accesses to the model's registers
  * - mlx5_hca_time.c     QEMU's clock against SystemC's
  * - mlx5_hca_dma.c      DMA and interrupts
@@ -158,7 +159,8 @@ void mlx5_hca_link_started(void);
 void mlx5_hca_function_reset(HcaFunction* function);
 void mlx5_hca_link_drop(HcaLink* link);
 /* Around a call into the model that the guest or the world makes now: what is due by then comes first, and
- * what the call has made due behind it. Not while the model runs. */
+ * what the call has made due behind it. Others than the guest ask first: the model may run. */
+bool mlx5_hca_may_enter(void);
 int64_t mlx5_hca_enter(void);
 void mlx5_hca_leave(int64_t now); /* what mlx5_hca_enter() gave */
 /* What the model has mapped goes, now or as soon as it has returned. */
@@ -198,9 +200,12 @@ void mlx5_hca_meet_by_timer(void);
 /* A frame that arrives now. False: the model runs, the frame must wait for HCA_CALL_FRAMES. */
 bool mlx5_hca_enter_now(HcaLink* link, const void* frame, size_t len);
 void mlx5_hca_carrier(HcaLink* link, bool up);
-void mlx5_hca_watch_fd(void* opaque, int fd, int read, int write);
 int64_t mlx5_hca_quiet_until(void* opaque);
 int mlx5_hca_keep_waiting(void* opaque);
+
+/* mlx5_hca_wire.c */
+void mlx5_hca_watch_fd(void* opaque, int fd, int read, int write);
+extern const HcaPart mlx5_hca_wire;
 
 /* mlx5_hca_memory.c */
 extern const HcaPart mlx5_hca_memory;

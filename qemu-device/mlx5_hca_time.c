@@ -20,17 +20,12 @@ static struct {
   int64_t ahead;    /* the smallest of all HCAs': their common clock cannot run further */
   unsigned depth;
   uint64_t timer_runs;
-  bool put_off;          /* a link has a reset or a removal pending */
-  bool loading;          /* mlx5_hca_loading() */
-  QEMUTimer* wire_timer; /* on the clock that goes on: sockets that look for their other end, keepalives */
-  int64_t wire_armed;
+  bool put_off; /* a link has a reset or a removal pending */
+  bool loading; /* mlx5_hca_loading() */
   Notifier machine_done;
   Notifier exit;
   QTAILQ_HEAD(, HcaLink) links;
-} hca_clock = {.armed = HCA_NEVER,
-               .timer_at = HCA_NEVER,
-               .wire_armed = HCA_NEVER,
-               .links = QTAILQ_HEAD_INITIALIZER(hca_clock.links)};
+} hca_clock = {.armed = HCA_NEVER, .timer_at = HCA_NEVER, .links = QTAILQ_HEAD_INITIALIZER(hca_clock.links)};
 
 HcaMeeting mlx5_hca_meeting = {.rests = true, .due = HCA_NEVER};
 
@@ -305,6 +300,8 @@ uint64_t mlx5_hca_timer_runs(void) { return hca_clock.timer_runs; }
 
 void mlx5_hca_settle(void) { advance(model_now(), hca_clock.ahead); }
 
+bool mlx5_hca_may_enter(void) { return may_advance(); }
+
 int64_t mlx5_hca_enter(void) {
   int64_t now = model_now();
 
@@ -374,7 +371,7 @@ void mlx5_hca_clock_set(int64_t lost, int64_t armed, int64_t timer_at, uint64_t 
 
 void mlx5_hca_loading(bool on) { hca_clock.loading = on; }
 
-/* ---- the wire ---- */
+/* ---- the port ---- */
 
 bool mlx5_hca_enter_now(HcaLink* link, const void* frame, size_t len) {
   int64_t now;
@@ -395,34 +392,6 @@ void mlx5_hca_carrier(HcaLink* link, bool up) {
   mlx5_hca_settle();
 }
 
-static void poll_wire(void* opaque) {
-  HcaLink* link = opaque;
-  int64_t clock = qemu_clock_get_ns(QEMU_CLOCK_REALTIME);
-  int64_t now, due;
-
-  if (!link->hca || !hca_sim_started()) {
-    return;
-  }
-  if (hca_clock.depth) {
-    due = clock + SCALE_MS; /* an event loop inside an access of the model */
-  } else {
-    now = mlx5_hca_enter();
-    due = hca_wire_poll(link->hca, clock);
-    mlx5_hca_leave(now);
-  }
-  if (due < hca_clock.wire_armed) { /* too early does no harm */
-    hca_clock.wire_armed = due;
-    timer_mod_ns(hca_clock.wire_timer, due);
-  }
-}
-
-static void on_wire_timer(void* opaque G_GNUC_UNUSED) {
-  HcaLink *link, *tmp;
-
-  hca_clock.wire_armed = HCA_NEVER;
-  QTAILQ_FOREACH_SAFE(link, &hca_clock.links, next, tmp) { poll_wire(link); }
-}
-
 /* A guest whose processors all sleep is woken by its next timer, or by the HCA. */
 int64_t mlx5_hca_quiet_until(void* opaque G_GNUC_UNUSED) {
   int64_t now = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL), wait;
@@ -437,12 +406,6 @@ int64_t mlx5_hca_quiet_until(void* opaque G_GNUC_UNUSED) {
 /* Asked with QEMU's lock held, so that nobody else could hear a signal. */
 int mlx5_hca_keep_waiting(void* opaque G_GNUC_UNUSED) {
   return qemu_shutdown_requested_get() == SHUTDOWN_CAUSE_NONE;
-}
-
-void mlx5_hca_watch_fd(void* opaque, int fd, int read, int write) {
-  HcaLink* link = ((HcaFunction*)opaque)->link;
-
-  qemu_set_fd_handler(fd, read ? poll_wire : NULL, write ? poll_wire : NULL, link);
 }
 
 /* Nothing enters a machine that stands still. */
@@ -481,11 +444,9 @@ static void on_machine_done(Notifier* notifier G_GNUC_UNUSED, void* data G_GNUC_
     exit(1);
   }
   hca_clock.timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, on_timer, NULL);
-  hca_clock.wire_timer = timer_new_ns(QEMU_CLOCK_REALTIME, on_wire_timer, NULL);
   qemu_add_vm_change_state_handler(on_run_state, NULL);
   QTAILQ_FOREACH(link, &hca_clock.links, next) { call_parts(link, HCA_CALL_START); }
   mlx5_hca_settle();
-  on_wire_timer(NULL);
 }
 
 HcaLink* mlx5_hca_link_new(Mlx5Hca* dev, const HcaPart* const* parts) {
@@ -511,7 +472,6 @@ static void on_exit_of_qemu(Notifier* notifier G_GNUC_UNUSED, void* data G_GNUC_
   }
   if (hca_clock.timer) {
     timer_del(hca_clock.timer);
-    timer_del(hca_clock.wire_timer);
   }
   QTAILQ_FOREACH_SAFE(link, &hca_clock.links, next, tmp) {
     if (link->dev) {
