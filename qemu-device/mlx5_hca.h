@@ -18,9 +18,10 @@
  * - mlx5_hca_net.c      the network back end (netdev=)
  * - mlx5_hca_memory.c   guest memory that the model reads where it lies
  * - mlx5_hca_vcpu.c     the memory map that a vCPU of TCG goes by
+ * - mlx5_hca_wire.c     wires to other processes
  * - mlx5_hca_threads.c  the global lock is worth waiting for, the main loop goes first
  * - mlx5_hca_meet.c     meetings with another guest in the midst of a vCPU's code (lockstep)
- * - mlx5_hca_wire.c     wires to other processes
+ * - mlx5_hca_blocks.c   calls on the way of a vCPU of TCG
  * - mlx5_hca_registers.c  accesses to the model's registers
  * - mlx5_hca_time.c     QEMU's clock against SystemC's
  * - mlx5_hca_dma.c      DMA and interrupts
@@ -220,9 +221,19 @@ extern const HcaPart mlx5_hca_vcpu;
 /* mlx5_hca_threads.c */
 extern const HcaPart mlx5_hca_threads;
 
-/* mlx5_hca_meet.c: of the plugin, which sees what vCPUs execute. */
+/* mlx5_hca_meet.c */
 extern const HcaPart mlx5_hca_meet;
-void mlx5_hca_meet_by(qemu_plugin_id_t id, const qemu_info_t* info);
+
+/* mlx5_hca_blocks.c: of the plugin, which sees what vCPUs execute; data: how many instructions the block has.
+ */
+void mlx5_hca_blocks_by(qemu_plugin_id_t id, const qemu_info_t* info);
+typedef void HcaBlockCall(unsigned cpu, void* data);
+/* There is code to be seen. */
+bool mlx5_hca_has_blocks(void);
+/* Once: from soon on calls one of both where a vCPU begins a block; `rest` if the block ends with an
+ * instruction that may let it rest. Some blocks do so before the others, until `when_ready` is called,
+ * between blocks. */
+void mlx5_hca_watch_blocks(HcaBlockCall* block, HcaBlockCall* rest, void (*when_ready)(void));
 
 /* mlx5_hca_net.c */
 extern const HcaPart mlx5_hca_net;

@@ -12,20 +12,12 @@
  *
  * Each block counts its instructions down from what is left until the meeting; the clock is looked at when
  * that is used up, or was set anew. A block that ends with an instruction which lets the vCPU rest leaves the
- * meeting to the timer, as time goes on by leaps then. Blocks count from the first such meeting on: what was
- * translated before, while the guest boots mostly, is thrown away then.
+ * meeting to the timer, as time goes on by leaps then. Blocks count from the first such meeting on.
  */
 #include "mlx5_hca.h"
 
-static qemu_plugin_id_t plugin;
-static bool can_watch; /* that target's code */
-static int64_t left;   /* instructions that blocks may have before one of them has to look */
+static int64_t left; /* instructions that blocks may have before one of them has to look */
 static int64_t ns_per_instruction;
-
-void mlx5_hca_meet_by(qemu_plugin_id_t id, const qemu_info_t* info) {
-  plugin = id;
-  can_watch = !strcmp(info->target_name, "x86_64") || !strcmp(info->target_name, "i386");
-}
 
 static void look(bool rests) {
   bool locked = bql_locked();
@@ -64,36 +56,6 @@ static void on_block(unsigned cpu G_GNUC_UNUSED, void* data) {
 
 static void on_block_that_rests(unsigned cpu G_GNUC_UNUSED, void* data G_GNUC_UNUSED) { look(true); }
 
-static size_t bytes_of(const struct qemu_plugin_insn* instruction, uint8_t* out, size_t room) {
-  size_t size = MIN(qemu_plugin_insn_size(instruction), room);
-
-#if QEMU_PLUGIN_VERSION >= 3
-  return qemu_plugin_insn_data(instruction, out, size);
-#else
-  memcpy(out, qemu_plugin_insn_data(instruction), size);
-  return size;
-#endif
-}
-
-/* HLT, MWAIT */
-static bool rests(const struct qemu_plugin_insn* instruction) {
-  uint8_t bytes[3];
-  size_t size = bytes_of(instruction, bytes, sizeof(bytes));
-
-  return (size == 1 && bytes[0] == 0xf4) ||
-         (size == 3 && bytes[0] == 0x0f && bytes[1] == 0x01 && bytes[2] == 0xc9);
-}
-
-static void translated(qemu_plugin_id_t id G_GNUC_UNUSED, struct qemu_plugin_tb* block) {
-  size_t n = qemu_plugin_tb_n_insns(block);
-
-  if (n > 0) {
-    qemu_plugin_register_vcpu_tb_exec_cb(
-        block, rests(qemu_plugin_tb_get_insn(block, n - 1)) ? on_block_that_rests : on_block,
-        QEMU_PLUGIN_CB_NO_REGS, (void*)(uintptr_t)n);
-  }
-}
-
 /* Whether a vCPU is laid out as this file thinks: what QEMU says and does of members beside the one that is
  * written. */
 static bool check(CPUState* cpu) {
@@ -106,23 +68,20 @@ static bool check(CPUState* cpu) {
 }
 
 /* Between blocks: from here on all of them count. */
-static void watch(CPUState* cpu G_GNUC_UNUSED, run_on_cpu_data data G_GNUC_UNUSED) {
-  mlx5_hca_meeting.watched = true;
-}
+static void watch(void) { mlx5_hca_meeting.watched = true; }
 
 static void begin(void) {
   mlx5_hca_meeting.begin = NULL;
-  qemu_plugin_register_vcpu_tb_trans_cb(plugin, translated);
-  tb_flush(first_cpu);
-  async_safe_run_on_cpu(first_cpu, watch, RUN_ON_CPU_NULL);
+  mlx5_hca_watch_blocks(on_block, on_block_that_rests, watch);
 }
 
 /* Before the machine runs. */
 static bool start(HcaLink* link G_GNUC_UNUSED) {
   int64_t event;
-  bool same_lengths = tcg_enabled() && icount_enabled() == 1; /* of instructions */
+  bool same_lengths = icount_enabled() == 1; /* of instructions */
 
-  if (can_watch && !ns_per_instruction && same_lengths && hca_sim_meeting(&event) >= 0 && check(first_cpu)) {
+  if (mlx5_hca_has_blocks() && !ns_per_instruction && same_lengths && hca_sim_meeting(&event) >= 0 &&
+      check(first_cpu)) {
     ns_per_instruction = icount_to_ns(1);
     mlx5_hca_meeting.begin = begin;
   }

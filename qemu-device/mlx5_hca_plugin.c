@@ -33,7 +33,7 @@ QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_
     error_report("libhcasim-qemu: loaded twice; give -plugin once, it serves any number of HCAs");
     return -1;
   }
-  mlx5_hca_meet_by(id, info);
+  mlx5_hca_blocks_by(id, info);
   mlx5_hca_register_type();
   mlx5_hca_vf_register_type();
   return 0;
