@@ -263,6 +263,22 @@ Link::Link(const Address& address, const Hello& own, Owner& owner)
     : impl_(std::make_unique<Impl>(address, own, owner)) {}
 Link::~Link() = default;
 
+bool Link::waiting() const { return impl_->looks() && impl_->rings->waiting(); }
+
+void Link::look(std::int64_t now, bool sleep) {
+  Impl& i = *impl_;
+  if (!i.looks()) return;
+  i.now = now;
+  i.read_bytes = 0;
+  i.rings->stay_awake();
+  do {
+    while (i.looks() && i.read_bytes < kReadAtOnce && i.read()) {
+    }
+    if (!sleep || !i.looks() || i.rings->sleep()) return;
+  } while (i.read_bytes < kReadAtOnce);
+  i.ring(i.own_bell);  // more than is taken at a time
+}
+
 std::int64_t Link::poll(std::int64_t now) {
   impl_->now = now;
   const std::int64_t due = impl_->state == Impl::State::kFinished ? kNever : impl_->poll_once();

@@ -74,6 +74,13 @@ class Link {
   // While on, nothing is read: the owner cannot accept frames.
   void hold(bool on);
 
+  // Through shared memory, for an owner who looks every microsecond or so: whether poll() would read
+  // something. No system call.
+  bool waiting() const;
+  // Reads it. Until the next poll(), or if sleep is true from the end of this call on, the other end does not
+  // wake this one.
+  void look(std::int64_t now, bool sleep);
+
   // Coupled ends (Hello::coupled): once up, only pull() reads, and no frame is lost for lack of room. The
   // mark is sent immediately, together with everything committed before it.
   void send_mark(const Mark& mark);

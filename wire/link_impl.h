@@ -71,6 +71,7 @@ struct Link::Impl {
   void watch_socket();
 
   bool coupled_up() const { return own.coupled && state == State::kUp; }
+  bool looks() const { return state == State::kUp && through_memory && !held && !own.coupled; }
   void log(int level, const std::string& line);
 
   // ---- finding the other end ----

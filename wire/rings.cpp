@@ -163,6 +163,14 @@ bool Rings::free_taken() {
          in_.shared->writer_waits.exchange(0, std::memory_order_seq_cst) != 0;
 }
 
+bool Rings::waiting() const { return in_.shared->written.load(std::memory_order_acquire) != in_.at; }
+
+void Rings::stay_awake() {
+  // What is written meanwhile is found by the next look.
+  if (in_.shared->reader_sleeps.load(std::memory_order_relaxed) != 0)
+    in_.shared->reader_sleeps.store(0, std::memory_order_relaxed);
+}
+
 bool Rings::sleep() {
   in_.shared->reader_sleeps.store(1, std::memory_order_seq_cst);
   if (in_.shared->written.load(std::memory_order_seq_cst) == in_.at) return true;

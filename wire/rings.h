@@ -65,6 +65,10 @@ class Rings {
     took(bytes);
     return free_taken();
   }
+  // There is something beyond what was taken; available() says how much.
+  bool waiting() const;
+  // This end looks again and again: it need not be woken before the next sleep().
+  void stay_awake();
   // This end is about to sleep. False: it must not, something is there.
   bool sleep();
 

@@ -36,6 +36,8 @@ class LinkEnd final : public FarEnd, private wire::Link::Owner {
       : near_(near), wire_(wire), link_(address, hello, *this) {}
 
   std::int64_t poll(std::int64_t now) override { return link_.poll(now); }
+  bool waiting() const override { return link_.waiting(); }
+  void look(std::int64_t now, bool sleep) override { link_.look(now, sleep); }
   void hold(bool on) override { link_.hold(on); }
   void set_wish(const wire::Wish& wish) override { link_.set_wish(wish); }
   void flush() override {

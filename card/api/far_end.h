@@ -24,8 +24,10 @@ class FarEnd {
  public:
   virtual ~FarEnd() = default;
 
-  // As hca_wire_poll(), hca_wire_hold().
+  // As hca_wire_poll(), hca_wire_waiting(), hca_wire_look(), hca_wire_hold().
   virtual std::int64_t poll(std::int64_t) { return HCA_NEVER; }
+  virtual bool waiting() const { return false; }
+  virtual void look(std::int64_t, bool) {}
   virtual void hold(bool) {}
   virtual void set_wish(const wire::Wish&) {}
   // Sends what was committed.

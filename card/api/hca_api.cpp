@@ -593,6 +593,13 @@ void hca_wire_carrier(hca_t* h, int up) {
   });
 }
 
+int hca_wire_waiting(const hca_t* h) { return h && h->uplink && h->uplink->waiting() ? 1 : 0; }
+
+void hca_wire_look(hca_t* h, int64_t clock, int sleep) {
+  if (!usable(h) || !h->uplink || Simulation::instance().busy()) return;
+  enter(h, "hca_wire_look", [&] { h->uplink->look(clock, sleep != 0); });
+}
+
 int64_t hca_wire_poll(hca_t* h, int64_t clock) {
   constexpr std::int64_t kSoon = 1'000'000;
   if (!usable(h) || !h->uplink) return HCA_NEVER;

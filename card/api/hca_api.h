@@ -227,6 +227,12 @@ HCA_API void hca_wire_carrier(hca_t* hca, int up);
 // on it of the next call wanted, ready descriptor or not, HCA_NEVER without such a wire. To be called once
 // after hca_sim_start(), then as it says; run hca_sim_advance() before (to now) and after.
 HCA_API int64_t hca_wire_poll(hca_t* hca, int64_t clock);
+// wire=shm:..., for a caller who looks every microsecond or so, as somebody polls what the HCA writes: 1 if
+// something has come that hca_wire_poll() would take in. No system call; it may be called while the HCA runs.
+HCA_API int hca_wire_waiting(const hca_t* hca);
+// Takes it in, as hca_wire_poll(). After that the other end does not wake the caller by a descriptor, until
+// hca_wire_poll() or, if sleep is not 0, this call returns.
+HCA_API void hca_wire_look(hca_t* hca, int64_t clock, int sleep);
 // While on, nothing is taken from the wire: the machine stands still.
 HCA_API void hca_wire_hold(hca_t* hca, int on);
 // MAC address of the Ethernet link.

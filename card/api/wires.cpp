@@ -165,11 +165,21 @@ void SocketWire::flush() {
   far_->flush();
 }
 
-std::int64_t SocketWire::poll(std::int64_t now) {
+// Reads no further while the port has too much to do.
+void SocketWire::limit() {
   const std::size_t arriving = owner_.model.port().arriving();
   if (arriving <= kFewArriving) run_bytes_ = 0;
   full_ = !coupled_ && (arriving > kMostArriving || run_bytes_ > kMostRunBytes);
   settle();
+}
+
+void SocketWire::look(std::int64_t now, bool sleep) {
+  limit();
+  far_->look(now, sleep);
+}
+
+std::int64_t SocketWire::poll(std::int64_t now) {
+  limit();
   const std::int64_t due = far_->poll(now);
   return full_ ? std::min(due, now + kFullRetry) : due;
 }

@@ -29,8 +29,10 @@ class Uplink : public Wire {
   virtual wire::Wish far_wish() const { return {}; }
   // What this end wants of the link has changed.
   virtual void set_wish(const wire::Wish&) {}
-  // As hca_wire_poll(), hca_wire_hold().
+  // As hca_wire_poll(), hca_wire_waiting(), hca_wire_look(), hca_wire_hold().
   virtual std::int64_t poll(std::int64_t) { return HCA_NEVER; }
+  virtual bool waiting() const { return false; }
+  virtual void look(std::int64_t, bool) {}
   virtual void hold(bool) {}
   // After the model has run.
   virtual void flush() {}
@@ -99,6 +101,8 @@ class SocketWire final : public Uplink, private wire::Link::Owner {
   wire::Wish far_wish() const override;
   void set_wish(const wire::Wish& wish) override { far_->set_wish(wish); }
   std::int64_t poll(std::int64_t now) override;
+  bool waiting() const override { return far_->waiting(); }
+  void look(std::int64_t now, bool sleep) override;
   void hold(bool on) override;
   void flush() override;
   Time meets_at() const override { return meets_at_; }
@@ -117,6 +121,7 @@ class SocketWire final : public Uplink, private wire::Link::Owner {
   std::string wire_mark(const wire::Mark& mark) override;
   void wire_watch(int fd, bool read, bool write) override;
   void wire_log(int level, const std::string& line) override;
+  void limit();
   void settle();
   void sent(FarEnd::Sent what, Time t);
   void transmit_run(Time t, const Packet& packet);

@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -168,6 +169,84 @@ TEST_P(LinkTest, TwoEndsFindEachOther) {
     EXPECT_EQ(b.wish, wish);
   }
   EXPECT_FALSE(std::filesystem::exists(folder_ / "s")) << "the one who made it takes it away";
+}
+
+// Whether one of an end's files is ready, as a caller's event loop sees it.
+bool is_woken(const End& end) {
+  for (const auto& [fd, how] : end.watched) {
+    pollfd p{fd, static_cast<short>(how.first ? POLLIN : 0), 0};
+    if (::poll(&p, 1, 0) > 0) return true;
+  }
+  return false;
+}
+
+// An end that looks by itself is not woken, until it polls again or says that it sleeps.
+TEST_P(LinkTest, AnEndThatLooksIsNotWoken) {
+  End a(where(), "a"), b(where(), "b");
+  pass(1, a, b);
+  ASSERT_TRUE(a.link.up() && b.link.up());
+  const bool memory = std::string(GetParam()) == "shm:";
+  const auto send = [&b](std::uint8_t what) {
+    ASSERT_TRUE(b.send({what, 2, 3}));
+    b.link.flush();
+  };
+  EXPECT_FALSE(a.link.waiting());
+  send(1);
+  EXPECT_TRUE(is_woken(a));
+  EXPECT_EQ(a.link.waiting(), memory);
+  a.link.look(now_, false);
+  if (!memory) {  // to be polled as ever
+    EXPECT_EQ(a.count, 0u);
+    return;
+  }
+  EXPECT_EQ(a.count, 1u);
+  EXPECT_FALSE(a.link.waiting());
+  pass(0.02, a);  // takes the waking of before
+  a.link.look(now_, false);
+  for (std::uint8_t i = 2; i < 10; ++i) {
+    send(i);
+    EXPECT_FALSE(is_woken(a));
+    EXPECT_TRUE(a.link.waiting());
+    a.link.look(now_, false);
+    EXPECT_EQ(a.count, i);
+  }
+  send(10);
+  a.link.look(now_, true);
+  EXPECT_EQ(a.count, 10u);
+  EXPECT_FALSE(is_woken(a));
+  send(11);
+  EXPECT_TRUE(is_woken(a));
+  pass(0.02, a);
+  EXPECT_EQ(a.count, 11u);
+  send(12);
+  EXPECT_TRUE(is_woken(a)) << "a poll ends the looking";
+  a.link.hold(true);
+  EXPECT_FALSE(a.link.waiting());
+  a.link.look(now_, false);
+  EXPECT_EQ(a.count, 11u);
+  a.link.hold(false);
+  a.link.look(now_, false);
+  EXPECT_EQ(a.count, 12u);
+}
+
+// More than one look takes: the rest wakes an end that wants to sleep.
+TEST_P(LinkTest, ALookTakesNoMoreThanAPoll) {
+  if (std::string(GetParam()) != "shm:") GTEST_SKIP() << "of shared memory";
+  End a(where(), "a"), b(where(), "b");
+  pass(1, a, b);
+  ASSERT_TRUE(a.link.up() && b.link.up());
+  a.keep = false;
+  const Bytes frame(10000);
+  std::size_t sent = 0;
+  while (sent < 1000 && b.send(frame)) ++sent;
+  b.link.flush();
+  ASSERT_EQ(sent, 1000u);
+  a.link.look(now_, false);
+  pass(0.02, a);
+  a.link.look(now_, true);
+  EXPECT_TRUE(a.count < sent ? is_woken(a) : !a.link.waiting());
+  for (int i = 0; i < 10 && a.count < sent; ++i) a.link.look(now_, true);
+  EXPECT_EQ(a.count, sent);
 }
 
 // What is for after a mark stays until the next pull; polls take nothing.
