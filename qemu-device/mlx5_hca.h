@@ -138,6 +138,7 @@ PCIDevice* mlx5_hca_bus_master(HcaFunction* function);
 int mlx5_hca_dma_read(void* opaque, uint64_t addr, void* dst, size_t len);
 int mlx5_hca_dma_write(void* opaque, uint64_t addr, const void* src, size_t len);
 void mlx5_hca_msix(void* opaque, unsigned vector);
+extern uint64_t mlx5_hca_interrupts; /* that were sent, of all HCAs */
 
 /* mlx5_hca_registers.c */
 extern const MemoryRegionOps mlx5_hca_bar0_ops; /* their opaque: the device's HcaFunction* member */
@@ -207,6 +208,8 @@ int mlx5_hca_keep_waiting(void* opaque);
 /* mlx5_hca_wire.c */
 void mlx5_hca_watch_fd(void* opaque, int fd, int read, int write);
 extern const HcaPart mlx5_hca_wire;
+/* How often what came was found before anybody was woken for it. All HCAs. */
+uint64_t mlx5_hca_wire_looks(void);
 
 /* mlx5_hca_memory.c */
 extern const HcaPart mlx5_hca_memory;
@@ -220,6 +223,8 @@ extern const HcaPart mlx5_hca_vcpu;
 
 /* mlx5_hca_threads.c */
 extern const HcaPart mlx5_hca_threads;
+/* What `look` says under the global lock; false if that is not free. It calls nothing of QEMU's. */
+bool mlx5_hca_peek(bool (*look)(void));
 
 /* mlx5_hca_meet.c */
 extern const HcaPart mlx5_hca_meet;

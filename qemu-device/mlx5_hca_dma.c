@@ -50,6 +50,8 @@ int mlx5_hca_dma_write(void* opaque, uint64_t addr, const void* src, size_t len)
   return dma(opaque, addr, (void*)src, len, DMA_DIRECTION_FROM_DEVICE);
 }
 
+uint64_t mlx5_hca_interrupts;
+
 void mlx5_hca_msix(void* opaque, unsigned vector) {
   HcaFunction* function = opaque;
   HcaLink* link = function->link;
@@ -59,6 +61,7 @@ void mlx5_hca_msix(void* opaque, unsigned vector) {
     link->refused_dma++;
     return;
   }
+  mlx5_hca_interrupts++;
   link->in_access++;
   msix_notify(pci, vector);
   link->in_access--;

@@ -153,6 +153,13 @@ static void get_timer_runs(Object* obj G_GNUC_UNUSED, Visitor* v, const char* na
   visit_type_uint64(v, name, &value, errp);
 }
 
+static void get_wire_looks(Object* obj G_GNUC_UNUSED, Visitor* v, const char* name,
+                           void* opaque G_GNUC_UNUSED, Error** errp) {
+  uint64_t value = mlx5_hca_wire_looks();
+
+  visit_type_uint64(v, name, &value, errp);
+}
+
 static void get_activations(Object* obj G_GNUC_UNUSED, Visitor* v, const char* name,
                             void* opaque G_GNUC_UNUSED, Error** errp) {
   uint64_t value = hca_sim_activations();
@@ -186,6 +193,8 @@ void mlx5_hca_qom_init(Mlx5Hca* dev) {
       "accesses to BAR0 refused because this HCA's own DMA made them");
   add(obj, "ctr-shim-timer-runs", "uint64", get_timer_runs, NULL,
       "times the timer, not an access, ran the model, all HCAs");
+  add(obj, "ctr-shim-wire-looks", "uint64", get_wire_looks, NULL,
+      "times that what came over a wire was found before anybody was woken for it, all HCAs");
   add(obj, "sim-time", "int64", get_sim_time, NULL, "SystemC's clock, ns of the virtual clock");
   add(obj, "activations", "uint64", get_activations, NULL, "SystemC process activations so far, all HCAs");
   add(obj, "ctr-state-digest", "uint64", get_state_digest, NULL,

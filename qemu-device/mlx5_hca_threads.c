@@ -29,9 +29,12 @@
  * lock back without a word of it here. */
 static int taken_on = -1;
 
+static QemuMutex* global; /* the lock, once somebody has taken it this way */
+
 static void lock_soon(QemuMutex* mutex, const char* file, int line) {
   int64_t until;
 
+  qatomic_set(&global, mutex);
   if (qemu_mutex_trylock_impl(mutex, file, line)) {
     until = get_clock() + TRY_NS;
     do {
@@ -45,6 +48,21 @@ static void lock_soon(QemuMutex* mutex, const char* file, int line) {
     } while (qemu_mutex_trylock_impl(mutex, file, line));
   }
   qatomic_set(&taken_on, sched_getcpu());
+}
+
+bool mlx5_hca_peek(bool (*look)(void)) {
+  QemuMutex* mutex = qatomic_read(&global);
+  bool found;
+
+  if (bql_locked()) {
+    return look();
+  }
+  if (!mutex || qemu_mutex_trylock_impl(mutex, __FILE__, __LINE__)) {
+    return false;
+  }
+  found = look();
+  qemu_mutex_unlock_impl(mutex, __FILE__, __LINE__);
+  return found;
 }
 
 /* In Linux a priority is a thread's; vCPUs have theirs already. */

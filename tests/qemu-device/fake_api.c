@@ -21,7 +21,7 @@ struct hca {
   uint64_t dma_addr, dma_len, dma_result, event_actions, event_count, event_time, write_time, vector, repeat;
   uint64_t resets, vectors;
   uint32_t vsc[HCA_VSC_LENGTH / 4], vsc_accesses;
-  uint64_t rx_count, rx_len, rx_echo, rx_full, carrier, polls, held, tx_busy;
+  uint64_t rx_count, rx_len, rx_echo, rx_full, carrier, polls, held, tx_busy, waiting, looks;
   int64_t due;     // next event, HCA_NEVER = none
   int64_t period;  // of repeated events
   const uint8_t* mapped;
@@ -270,6 +270,10 @@ static uint64_t* plain_register(hca_t* h, uint64_t offset) {
       return &h->carrier;
     case FAKE_POLLS:
       return &h->polls;
+    case FAKE_WAITING:
+      return &h->waiting;
+    case FAKE_LOOKS:
+      return &h->looks;
     case FAKE_HELD:
       return &h->held;
     case FAKE_TX_BUSY:
@@ -477,6 +481,14 @@ int hca_wire_rx(hca_t* h, const void* frame, size_t len) {
 }
 int hca_wire_room(const hca_t* h) { return !h->rx_full; }
 void hca_wire_carrier(hca_t* h, int up) { h->carrier = (uint64_t)up; }
+int hca_wire_waiting(const hca_t* h) { return h->waiting != 0; }
+void hca_wire_look(hca_t* h, int64_t clock, int sleep) {
+  (void)clock;
+  (void)sleep;
+  if (in_kernel || in_access) h->counters[kNested]++;
+  h->looks += h->waiting != 0;
+  h->waiting = 0;
+}
 int64_t hca_wire_poll(hca_t* h, int64_t clock) {
   if (in_kernel || in_access) h->counters[kNested]++;
   h->polls++;

@@ -34,6 +34,8 @@ enum fake_register {
   FAKE_MEETINGS = 0xe0,       // with option meet=NS: another process is met so often; how often that has been
   FAKE_LATE_MEETINGS = 0xe8,  // of these at another time than their own
   FAKE_VECTORS = 0xd8,        // of a virtual function: hca_function_vectors(); survives resets
+  FAKE_WAITING = 0xf0,        // not 0: hca_wire_waiting() says yes, until hca_wire_look()
+  FAKE_LOOKS = 0xf8,          // hca_wire_look() calls that found so
   FAKE_SCRATCH = 0x1000,      // plain memory up to 0x2000
   FAKE_BUFFER = 0x2000,       // DMA buffer up to 0x3000
 };

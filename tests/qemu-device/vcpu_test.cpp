@@ -141,6 +141,34 @@ TEST(Vcpu, ComesAndGoes) {
   EXPECT_EQ(vm.quit(), 0) << vm.output();
 }
 
+// What much comes over a wire is looked for: by a processor on its way, while all rest by the main loop.
+TEST(WireLooks, FindWhatComes) {
+  for (const bool halts : {false, true}) {
+    Firmware firmware{halts};
+    HcaVm vm({",wire=unix:/nowhere"}, {"-bios", firmware.path()}, {"-accel", "tcg"});
+    EXPECT_EQ(vm.reg(0, FAKE_LOOKS), 0u);
+    for (uint64_t round = 1; round <= 20; round++) {
+      vm.set_reg(0, FAKE_WAITING, 1);
+      const auto done = [&] { return vm.reg(0, FAKE_LOOKS) == round; };
+      for (int i = 0; i < 2000 && !done(); i++) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      ASSERT_TRUE(done()) << vm.output();
+      EXPECT_EQ(vm.reg(0, FAKE_WAITING), 0u);
+    }
+    EXPECT_GT(vm.qom_get("hca0", "ctr-shim-wire-looks").get<uint64_t>(), 0u) << "all others by polls";
+    if (!halts) {  // a guest that is interrupted has other work
+      vm.enable_msix(0, 0x200000);
+      const uint64_t looks = vm.reg(0, FAKE_LOOKS), polls = vm.reg(0, FAKE_POLLS);
+      while (vm.reg(0, FAKE_POLLS) < polls + 400) {
+        vm.set_reg(0, FAKE_MSIX_GO, 1);
+        vm.set_reg(0, FAKE_WAITING, 1);
+      }
+      EXPECT_LE(vm.reg(0, FAKE_LOOKS), looks + 2) << "before the interrupts were seen";
+    }
+    EXPECT_EQ(vm.qom_get("hca0", "ctr-nested-calls"), 0);
+    EXPECT_EQ(vm.quit(), 0) << vm.output();
+  }
+}
+
 uint64_t timer_runs(HcaVm& vm) { return vm.qom_get("hca0", "ctr-shim-timer-runs").get<uint64_t>(); }
 
 // In lockstep with another guest the processor has meetings on its way, all of them at their times: the timer
