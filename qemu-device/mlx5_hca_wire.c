@@ -179,6 +179,12 @@ static void look_while_all_rest(void) {
 
 static void on_ready(void) { wires.ready = true; }
 
+/* Under -icount a vCPU knows the time at some of its instructions only, and in lockstep it takes what comes
+ * at its time. Of one processor the other end needs what looking would take. */
+static bool looking_pays(void) {
+  return mlx5_hca_has_blocks() && !icount_enabled() && !mlx5_hca_lockstep() && g_get_num_processors() > 1;
+}
+
 /* The main loop was woken because something had come. */
 static void count_waking(int64_t clock) {
   if (interrupted()) {
@@ -195,7 +201,7 @@ static void count_waking(int64_t clock) {
   if (wires.ready) {
     qatomic_set(&wires.look, true);
     arm(clock + LOOKS_NS);
-  } else if (!wires.watches && mlx5_hca_has_blocks() && !mlx5_hca_lockstep()) {
+  } else if (!wires.watches && looking_pays()) {
     wires.watches = true;
     mlx5_hca_watch_blocks(on_block, on_block_that_rests, on_ready);
   }
