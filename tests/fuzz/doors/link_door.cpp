@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The other end of a wire between processes: what it sends over the socket, and, where it takes the shared
-// memory, what it puts there. The first byte: its lowest bits choose the wire (unix, coupled, shm).
+// memory, what it puts there. The first byte: its lowest bits choose the wire (unix, coupled, shm), the
+// fourth whether the near end looks.
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -145,13 +146,15 @@ class Far {
 // with an offset, low one first, one with its length, then it.
 void open_door(const std::uint8_t* bytes, std::size_t len) {
   if (len == 0) return;
-  const bool coupled = (bytes[0] & 1) != 0, shared = (bytes[0] & 2) != 0, greets = (bytes[0] & 4) == 0;
+  const bool coupled = (bytes[0] & 1) != 0, shared = (bytes[0] & 2) != 0, greets = (bytes[0] & 4) == 0,
+             looks = (bytes[0] & 8) != 0;
   ++bytes;
   --len;
   Near near((shared ? "shm:" : "unix:") + path(), coupled);
   std::int64_t now = 1'000'000'000;
   const auto pass = [&] {
     now += 10'000'000;
+    if (looks && near.link->waiting()) near.link->look(now, now % 20'000'000 == 0);
     near.link->poll(now);
     if (coupled && near.link->up())
       for (int i = 0; i < 50 && near.link->pull(now) == Link::Pulled::kMark; ++i)
@@ -228,6 +231,8 @@ std::vector<std::string> seeds() {
         const std::string written{
             static_cast<char>(m.size()), static_cast<char>(m.size() >> 8), 0, 0, 0, 0, 0, 0};
         all.push_back(std::string{head} + piece(2, 0, m) + piece(0, kTakersWritten, written));
+        all.push_back(std::string{static_cast<char>(head | 8)} + piece(2, 0, m) +
+                      piece(0, kTakersWritten, written));
         all.push_back(std::string{head} + piece(2, 0, m) + piece(0, kMakersWritten, written) +
                       piece(0, kMakersRead, written) + piece(0, kTakersWritten, written));
       }
