@@ -15,12 +15,12 @@
 #include "mlx5_hca.h"
 #include "qemu/processor.h"
 
-#define LOOK_EVERY 500   /* instructions of a vCPU */
-#define SOON_NS 5000000  /* wakings that are not further apart, ... */
-#define MANY 100         /* so many in a row, without an interrupt, make vCPUs look */
-#define LOOK_NS 50000    /* before a vCPU rests, at most */
-#define PAUSES 32        /* between two looks then */
-#define LOOKS_NS 1000000 /* without a find after which they look no more */
+#define INSTRUCTIONS_A_LOOK 500 /* instructions of a vCPU */
+#define WAKING_GAP_NS 5000000   /* wakings that are not further apart, ... */
+#define WAKINGS 100             /* so many in a row, without an interrupt, make vCPUs look */
+#define PATIENCE_NS 50000       /* before a vCPU rests, at most */
+#define PAUSES 32               /* between two looks then */
+#define GIVE_UP_NS 1000000      /* without a find after which they look no more */
 
 static struct {
   QEMUTimer* timer; /* on the clock that goes on: sockets that look for their other end, keepalives */
@@ -28,7 +28,7 @@ static struct {
   GPtrArray* links; /* that have a wire; NULL: none has had one yet */
 
   int64_t woken;    /* when something had come */
-  unsigned in_row;  /* wakings, each SOON_NS after the one before at most */
+  unsigned in_row;  /* wakings, each WAKING_GAP_NS after the one before at most */
   bool watches;     /* blocks are watched, or will be soon */
   bool ready;       /* they are */
   bool look;        /* vCPUs look, ... */
@@ -38,7 +38,7 @@ static struct {
   int64_t patience; /* ... for so many ns */
   uint64_t looks;
   uint64_t interrupts; /* mlx5_hca_interrupts as last seen */
-} wires = {.armed = HCA_NEVER, .patience = LOOK_NS, .rests = true};
+} wires = {.armed = HCA_NEVER, .patience = PATIENCE_NS, .rests = true};
 
 static __thread int64_t left; /* instructions of this vCPU until it looks */
 
@@ -101,7 +101,7 @@ static void take_in(bool sleep) {
 static void on_block(unsigned cpu G_GNUC_UNUSED, void* data) {
   left -= (uintptr_t)data;
   if (left <= 0) {
-    left = LOOK_EVERY;
+    left = INSTRUCTIONS_A_LOOK;
     if (qatomic_read(&wires.look)) {
       if (qatomic_read(&wires.rests)) {
         qatomic_set(&wires.rests, false);
@@ -117,7 +117,7 @@ static void on_block(unsigned cpu G_GNUC_UNUSED, void* data) {
 static void be_patient(bool any) {
   int64_t before = qatomic_read(&wires.patience);
 
-  qatomic_set(&wires.patience, any ? MIN(2 * before + LOOK_NS / 16, LOOK_NS) : before / 2);
+  qatomic_set(&wires.patience, any ? MIN(2 * before + PATIENCE_NS / 16, PATIENCE_NS) : before / 2);
 }
 
 /* As long as it pays; until there is something to do for the guest, whose next instruction lets the vCPU
@@ -162,7 +162,7 @@ static void look_while_all_rest(void) {
   bool any = false;
 
   while (wires.look && qatomic_read(&wires.rests) && all_cpu_threads_idle() && now < until &&
-         now - begin < LOOKS_NS) {
+         now - begin < GIVE_UP_NS) {
     if (something_waits()) {
       take_in(false);
       any = true;
@@ -192,15 +192,15 @@ static void count_waking(int64_t clock) {
     wires.in_row = 0;
     return;
   }
-  wires.in_row = clock - wires.woken < SOON_NS ? wires.in_row + 1 : 0;
+  wires.in_row = clock - wires.woken < WAKING_GAP_NS ? wires.in_row + 1 : 0;
   wires.woken = clock;
   wires.found = true;
-  if (wires.in_row < MANY || wires.look) {
+  if (wires.in_row < WAKINGS || wires.look) {
     return;
   }
   if (wires.ready) {
     qatomic_set(&wires.look, true);
-    arm(clock + LOOKS_NS);
+    arm(clock + GIVE_UP_NS);
   } else if (!wires.watches && looking_pays()) {
     wires.watches = true;
     mlx5_hca_watch_blocks(on_block, on_block_that_rests, on_ready);
@@ -241,7 +241,7 @@ static void on_timer(void* opaque G_GNUC_UNUSED) {
     qatomic_set(&wires.look, wires.found);
     wires.found = false;
     if (wires.look) {
-      arm(qemu_clock_get_ns(QEMU_CLOCK_REALTIME) + LOOKS_NS);
+      arm(qemu_clock_get_ns(QEMU_CLOCK_REALTIME) + GIVE_UP_NS);
     }
   }
   for (unsigned i = 0; i < wires.links->len; i++) {
