@@ -32,8 +32,6 @@
 
 #include "qcompat.h"
 
-#include "qemu/qemu-plugin.h"
-
 #include "card/api/hca_api.h"
 #include "mlx5_hca_properties.h"
 

@@ -40,7 +40,7 @@ static bool rests(const struct qemu_plugin_insn* instruction) {
          (size == 3 && bytes[0] == 0x0f && bytes[1] == 0x01 && bytes[2] == 0xc9);
 }
 
-static void translated(qemu_plugin_id_t id G_GNUC_UNUSED, struct qemu_plugin_tb* block) {
+static void translated(QCOMPAT_TRANSLATED_ARGS(block)) {
   size_t n = qemu_plugin_tb_n_insns(block);
 
   if (n > 0) {
@@ -56,7 +56,7 @@ void mlx5_hca_watch_blocks(HcaBlockCall* block, HcaBlockCall* rest, void (*when_
   blocks.block = block;
   blocks.rest = rest;
   blocks.ready = when_ready;
-  qemu_plugin_register_vcpu_tb_trans_cb(blocks.plugin, translated);
+  qcompat_on_translation(blocks.plugin, translated);
   tb_flush(first_cpu);
   async_safe_run_on_cpu(first_cpu, ready, RUN_ON_CPU_NULL);
 }

@@ -51,9 +51,9 @@ static int machine_pre_save(void* opaque G_GNUC_UNUSED) {
   return 0;
 }
 
-static int machine_post_save(void* opaque G_GNUC_UNUSED) {
+static QcompatPostSave machine_post_save(void* opaque G_GNUC_UNUSED) {
   forget_bytes();
-  return 0;
+  return QCOMPAT_POST_SAVED;
 }
 
 static int machine_pre_load(void* opaque G_GNUC_UNUSED) {

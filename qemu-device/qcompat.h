@@ -11,7 +11,9 @@
  *   10.0 virtual functions are made with the physical one, not when they are enabled, and the core resets
  *        SR-IOV; sysemu/ became system/; property arrays are const and end without a marker; pci_pm_init()
  *   10.1 class_init takes const data, interface lists are const
- *   11   qdev, boards and irq headers moved to hw/core/
+ *   11.0 qdev, boards and irq headers moved to hw/core/, that of plugins to plugins/
+ *   11.1 callbacks of plugins (version 7) get their user's data instead of the plugin's id; post_save() of a
+ *        saved state cannot fail
  *   until 8.1.0, from 10.0.4 to 10.2: a vCPU's TLB can be older than its memory map (mlx5_hca_vcpu.c)
  */
 #ifndef HCASIM_QEMU_DEVICE_QCOMPAT_H
@@ -45,6 +47,11 @@
 #include "qapi/qmp/qdict.h"
 #endif
 #include "qapi/visitor.h"
+#if __has_include("plugins/qemu-plugin.h")
+#include "plugins/qemu-plugin.h"
+#else
+#include "qemu/qemu-plugin.h"
+#endif
 #include "qemu/error-report.h"
 #include "qemu/main-loop.h"
 #include "qemu/range.h"
@@ -212,6 +219,24 @@ static inline int qcompat_aer_inject(PCIDevice* dev, uint32_t status, bool corre
   return pci_get_long(registers + at) & status ? 0 : -1;
 #endif
 }
+
+/* What a plugin is told about code that has been translated. */
+#if QEMU_PLUGIN_VERSION >= 7
+#define QCOMPAT_TRANSLATED_ARGS(block) struct qemu_plugin_tb *block, void *data G_GNUC_UNUSED
+#define qcompat_on_translation(id, call) qemu_plugin_register_vcpu_tb_trans_cb(id, call, NULL)
+#else
+#define QCOMPAT_TRANSLATED_ARGS(block) qemu_plugin_id_t id G_GNUC_UNUSED, struct qemu_plugin_tb *block
+#define qcompat_on_translation(id, call) qemu_plugin_register_vcpu_tb_trans_cb(id, call)
+#endif
+
+/* What VMStateDescription.post_save returns. */
+#if HCASIM_QEMU_AT_LEAST(11, 1)
+typedef void QcompatPostSave;
+#define QCOMPAT_POST_SAVED
+#else
+typedef int QcompatPostSave;
+#define QCOMPAT_POST_SAVED 0
+#endif
 
 /* Alternative routing IDs; next: the function that is found after this one, 0: none. */
 static inline void qcompat_ari_init(PCIDevice* dev, uint16_t offset, uint8_t next) {

@@ -14,9 +14,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "qemu/qemu-plugin.h"
-
 #include "coverage/format.h"
+#include "coverage/plugin/plugin_api.h"
 
 QEMU_PLUGIN_EXPORT int qemu_plugin_version = QEMU_PLUGIN_VERSION;
 
@@ -114,7 +113,7 @@ static void count_instruction(struct qemu_plugin_insn* insn, const struct execut
 #endif
 }
 
-static void translated(qemu_plugin_id_t id G_GNUC_UNUSED, struct qemu_plugin_tb* block) {
+static void translated(TRANSLATED_ARGS(block)) {
   uint64_t start = qemu_plugin_tb_vaddr(block);
   gboolean module = start >= EXECUTED_FIRST_OF_MODULES && start <= EXECUTED_LAST_OF_MODULES;
   const void* at = NULL;
@@ -143,7 +142,7 @@ static void translated(qemu_plugin_id_t id G_GNUC_UNUSED, struct qemu_plugin_tb*
   }
 }
 
-static void finished(qemu_plugin_id_t id G_GNUC_UNUSED, void* data G_GNUC_UNUSED) {
+static void finished(USERDATA_ARGS(data)) {
 #if QEMU_PLUGIN_VERSION >= 2
   g_mutex_lock(&lock);
   for (uint32_t i = 0; i < header->records; i++) records[i].count = qemu_plugin_u64_sum(count_of(i));
@@ -212,7 +211,7 @@ QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_
 #if QEMU_PLUGIN_VERSION >= 2
   counts = qemu_plugin_scoreboard_new((size_t)EXECUTED_CAPACITY * sizeof(uint64_t));
 #endif
-  qemu_plugin_register_vcpu_tb_trans_cb(id, translated);
+  register_translated(id, translated);
   qemu_plugin_register_atexit_cb(id, finished, g_strdup(out));
   return 0;
 }

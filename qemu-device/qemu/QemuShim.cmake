@@ -165,7 +165,9 @@ function(_hcasim_qemu_setup)
   add_library(hcasim_qemu_headers INTERFACE)
   target_include_directories(hcasim_qemu_headers SYSTEM INTERFACE ${gen} ${src}/include ${src}/linux-headers
                                                                   ${HCASIM_GLIB_INCLUDE_DIRS})
-  target_compile_definitions(hcasim_qemu_headers INTERFACE _GNU_SOURCE _FILE_OFFSET_BITS=64 _LARGEFILE_SOURCE)
+  # The last: as files of the system emulator, which some headers want to know from 10.1 on.
+  target_compile_definitions(hcasim_qemu_headers INTERFACE _GNU_SOURCE _FILE_OFFSET_BITS=64 _LARGEFILE_SOURCE
+                                                           COMPILING_SYSTEM_VS_USER)
   # As QEMU itself: its inline functions count on the first two, and its headers refuse NDEBUG.
   target_compile_options(hcasim_qemu_headers INTERFACE -fno-strict-aliasing -fwrapv -UNDEBUG)
   # A new QEMU package: configure again, so that the shim follows it.

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "qemu/qemu-plugin.h"
+#include "coverage/plugin/plugin_api.h"
 
 QEMU_PLUGIN_EXPORT int qemu_plugin_version = QEMU_PLUGIN_VERSION;
 
@@ -21,7 +21,7 @@ static GMutex lock;
 static GHashTable* entered;
 static FILE* out;
 
-static void translated(qemu_plugin_id_t id G_GNUC_UNUSED, struct qemu_plugin_tb* block) {
+static void translated(TRANSLATED_ARGS(block)) {
   uint64_t at = qemu_plugin_tb_vaddr(block);
   if (at < first_of_modules) return;
   g_mutex_lock(&lock);
@@ -31,7 +31,7 @@ static void translated(qemu_plugin_id_t id G_GNUC_UNUSED, struct qemu_plugin_tb*
   g_mutex_unlock(&lock);
 }
 
-static void finished(qemu_plugin_id_t id G_GNUC_UNUSED, void* data G_GNUC_UNUSED) {
+static void finished(USERDATA_ARGS(data G_GNUC_UNUSED)) {
   g_mutex_lock(&lock);
   fflush(out);
   g_mutex_unlock(&lock);
@@ -44,7 +44,7 @@ QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_
     return -1;
   }
   entered = g_hash_table_new(NULL, NULL);
-  qemu_plugin_register_vcpu_tb_trans_cb(id, translated);
+  register_translated(id, translated);
   qemu_plugin_register_atexit_cb(id, finished, NULL);
   return 0;
 }
