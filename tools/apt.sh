@@ -6,7 +6,7 @@
 # Needs common.sh.
 
 # Debian stanzas and lines of the machine's own sources, for suites of $1 (its codename), re-written to codename $2,
-# with package sources added, into the folder $3: deb822 for .sources files and one-line style for the others. $4: a suite
+# with package sources added (sid is a single suite), into the folder $3: deb822 for .sources files and one-line style for the others. $4: a suite
 # that the archive has beside the main one, such as "-backports", and that the machine need not list.
 apt_private_sources() {
   local from=$1 to=$2 out=$3 extra=${4:-} etc list parts file
@@ -24,6 +24,7 @@ apt_private_sources() {
         if (match(line, /^\[[^]]*\][ \t]*/)) { opts = substr(line, 1, RLENGTH); line = substr(line, RLENGTH + 1) }
         n = split(line, w, /[ \t]+/)
         if (w[2] !~ ("^" from "(-updates|-security|-backports|/updates)?$")) next
+        if (to == "sid" && w[2] != from) next
         sub("^" from, to, w[2])
         rest = w[1]; for (i = 2; i <= n; i++) rest = rest " " w[i]
         print "deb " opts rest; print "deb-src " opts rest
@@ -37,7 +38,7 @@ apt_private_sources() {
         if (!enabled || !binary || suites == "") { reset_(); return }
         n = split(suites, w, /[ \t]+/); keep = ""
         for (i = 1; i <= n; i++)
-          if (w[i] ~ ("^" from "(-updates|-security|-backports|/updates)?$")) { s = w[i]; sub("^" from, to, s); keep = keep " " s; if (extra != "" && s == to) keep = keep " " s extra }
+          if (w[i] ~ ("^" from "(-updates|-security|-backports|/updates)?$") && (to != "sid" || w[i] == from)) { s = w[i]; sub("^" from, to, s); keep = keep " " s; if (extra != "" && s == to) keep = keep " " s extra }
         if (keep != "") printf "Types: deb deb-src\nSuites:%s\n%s\n", keep, text
         reset_()
       }

@@ -7,7 +7,7 @@ build_jobs() { nproc; }
 
 # configure PRESET FOLDER QEMU-SOURCE MLX5-IFC
 configure() {
-  (cd "$HCASIM_ROOT" && cmake --preset "$1" -B "$2" -DHCASIM_QEMU_SRC="$3" -DHCASIM_MLX5_IFC="$4")
+  (cd "$HCASIM_ROOT" && cmake --preset "$1" -B "$2" -DHCASIM_QEMU="$(command -v qemu-system-x86_64)" -DHCASIM_QEMU_SRC="$3" -DHCASIM_MLX5_IFC="$4")
 }
 
 # build_release [TARGET...]: these targets, or all. Nothing is done twice; says nothing when all is up to date.
@@ -26,7 +26,7 @@ build_preset() {
     source=$("$HCASIM_ROOT/tools/fetch-qemu-source") || exit 1
   else
     source=$("$HCASIM_ROOT/tools/fetch-qemu-source" --expected)
-    [[ -e $source/.hcasim-source ]] || source=
+    [[ -n ${HCASIM_QEMU_SRC:-} || -e $source/.hcasim-source ]] || source=
   fi
   header=$(mlx5_ifc_header) || die "no mlx5_ifc.h under /usr/src" "install a linux-headers-*-common package"
   # Ninja unless this folder was already configured with something else.

@@ -40,12 +40,11 @@ doctor() {
   if have qemu-system-x86_64; then
     version=$(dpkg-query -W -f '${Version}' qemu-system-x86 2>/dev/null || true)
     good QEMU "$(qemu-system-x86_64 --version | head -n 1)"
-    [[ -n $version ]] || bad "QEMU's package" "qemu-system-x86_64 is not Debian's: its exact source cannot be found" "install the package qemu-system-x86, or configure with -DHCASIM_QEMU_SRC=<its source tree>"
+    [[ -n $version || -n ${HCASIM_QEMU_SRC:-} ]] || bad "QEMU's package" "qemu-system-x86_64 is not Debian's: its exact source cannot be found" "install the package qemu-system-x86, or set HCASIM_QEMU_SRC to the source tree that it was built from"
     if [[ $HCASIM_INSTALLED == yes ]]; then
       [[ $version == "$(<"$HCASIM_ROOT/installed")" ]] || bad device "is for QEMU $(<"$HCASIM_ROOT/installed"), here is $version" "build the package again here: ./hcasim package"
-    elif [[ -n $version ]]; then
-      source=$("$HCASIM_ROOT/tools/fetch-qemu-source" --expected)
-      if [[ -e $source/.hcasim-source ]]; then good "QEMU source" "$source"; else later "QEMU source" "fetched at the first build"; fi
+    elif [[ -n $version || -n ${HCASIM_QEMU_SRC:-} ]] && source=$("$HCASIM_ROOT/tools/fetch-qemu-source" --expected); then
+      if [[ -n ${HCASIM_QEMU_SRC:-} || -e $source/.hcasim-source ]]; then good "QEMU source" "$source"; else later "QEMU source" "fetched at the first build"; fi
       if [[ -e $HCASIM_PLUGIN ]]; then
         built=$(sed -n 's/^HCASIM_QEMU_SRC:[A-Z]*=//p' "$HCASIM_RELEASE/CMakeCache.txt" 2>/dev/null)
         if [[ $built == "$source" ]]; then
