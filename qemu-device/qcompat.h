@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The only file that knows which QEMU it is compiled for. Everything else in the shim uses the names below.
- * Tested (tests/qemu-device): 7.2 of Debian 12, 10.0 of Debian 13.
+ * Tested (tests/qemu-device): 7.2 of Debian 12, 10.0 of Debian 13, 10.2.2, 11.1 before its release.
  * What moved, and when:
  *   7.2.x, 8.1  qemu_new_nic() got a guard against re-entry as an argument, which DeviceState has since then
  *   8.0  hw/pci/pci_device.h split off hw/pci/pci.h; errors are injected by a function, not by the monitor's
