@@ -60,7 +60,7 @@ void fill_table(const Options& options, FlowTableType type, std::uint8_t* c) {
   const FlowTypeCaps& offers = *found;
   put<typename T::ft_support>(c, 1);
   put<typename T::log_max_ft_size>(c, kLogFlowTableSize);
-  put<typename T::max_ft_level>(c, flow_levels(type));
+  put<typename T::max_ft_level>(c, kFlowLevels);
   put<typename T::log_max_ft_num>(c, kLogFlowTables);
   put<typename T::log_max_destination>(c, kLogDestinations);
   put<typename T::log_max_flow_counter>(c, 0);  // of one entry

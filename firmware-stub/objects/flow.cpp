@@ -111,7 +111,6 @@ Syndrome create_flow_table(Firmware& fw, Command& cmd) {
       (!fw.options().generation->sw_steering() || !has_software_tables(type->type) || two_switches))
     return Syndrome::kFlowFeature;
   const std::uint32_t level = cmd.get<c::level>();
-  if (level > flow_levels(type->type)) return Syndrome::kFlowLevel;
   if (cmd.get<c::log_size>() > kLogFlowTableSize) return Syndrome::kFlowTableSize;
   Miss miss;
   s = demux ? read_lag_next<c>(fw, cmd, static_cast<std::uint8_t>(level), miss)
