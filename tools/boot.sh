@@ -15,7 +15,7 @@ With CMD: runs it as root, prints its output, exits with its status (124: time l
   --kernel {6.1,6.12,backports,FILE}   Debian's kernel of that series, the newest of Debian 13's backports, or your own bzImage   (6.1)
   --modules DIR              your own modules: a modules_install tree, or a folder of .ko files that take the place of
                              Debian's of the same name. Of your own kernel without this: lib/modules beside it, or this machine's
-  --debian {12,13}           whose user space the guest has                                 (12)
+  --debian {12,13,14}        whose user space the guest has; 14 is what is to be the next   (12)
   --hca KEY=VALUE,...        properties of the HCA; more than once: more than one HCA       (link=eth)
                              where the port's cable leads, if not back to the port itself:
                                netdev=ID    link=eth: a network back end of QEMU, given as -netdev TYPE,id=ID,...
@@ -328,7 +328,7 @@ boot() {
     *) [[ -r $kernel ]] || die "no kernel '$kernel'" "--kernel takes 6.1, 6.12, backports or the path of a bzImage" ;;
   esac
   [[ -z $modules || -d $modules ]] || die "--modules $modules is no folder"
-  debian_suite "$debian" >/dev/null || die "--debian takes 12 or 13, not '$debian'"
+  debian_suite "$debian" >/dev/null || die "--debian takes 12, 13 or 14, not '$debian'"
   [[ -z $script || -r $script ]] || die "cannot read the script $script"
   for file in "${files[@]}"; do [[ -r $file && ! -d $file ]] || die "cannot read the file $file"; done
   case $rules in

@@ -3,7 +3,7 @@
 #
 # Makes what a guest is started from, out of Debian packages; nothing is installed on this machine. Needs common.sh, apt.sh.
 #   build/cache/guest/kernel-<6.1|6.12|backports>/   vmlinuz, release, lib/modules/<release> (the modules of modules.txt)
-#   build/cache/guest/root-<12|13>.img     the user space of that Debian
+#   build/cache/guest/root-<12|13|14>.img     the user space of that Debian
 #   build/cache/guest/<kernel>/            initramfs.img, modules.img
 # Each is made once; a changed recipe (this file, packages.txt, modules.txt, the init scripts) makes it again.
 # Functions run where `set -e` may be off (inside a condition), so that each step names its own failure.
@@ -11,9 +11,12 @@
 GUEST_RECIPES=$HCASIM_ROOT/driver/guest
 GUEST_CACHE=$HCASIM_CACHE/guest
 
-# The lines of a list; one that starts with "13:" is of Debian $2=13 only.
-recipe_list() { sed -E -e 's/#.*//' -e "s/^${2:-}: *//" -e '/^[0-9]+:/d' -e '/^[[:space:]]*$/d' "$GUEST_RECIPES/$1"; }
-debian_suite() { case $1 in 12) echo bookworm ;; 13) echo trixie ;; *) return 1 ;; esac; }
+# The lines of a list; one that starts with "13:" is of Debian 13 and later, if $2 is one.
+recipe_list() {
+  sed -E -e 's/#.*//' -e '/^[[:space:]]*$/d' "$GUEST_RECIPES/$1" |
+    awk -v debian="${2:-0}" 'match($0, /^[0-9]+:/) { if (debian + 0 < substr($0, 1, RLENGTH - 1) + 0) next; sub(/^[0-9]+: */, "") } { print }'
+}
+debian_suite() { case $1 in 12) echo bookworm ;; 13) echo trixie ;; 14) echo forky ;; *) return 1 ;; esac; }
 # recipe_hash FILES -- FUNCTIONS: changes when one of these does.
 recipe_hash() {
   {
