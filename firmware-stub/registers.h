@@ -80,7 +80,6 @@ Syndrome read_pmaos(Access& a);
 
 // registers_management.cpp
 Syndrome read_mgir(Access& a);
-Syndrome read_nvda(Access& a);
 Syndrome read_mfrl(Access& a);
 Syndrome write_mfrl(Access& a);
 Syndrome read_mcqs(Access& a);
@@ -89,6 +88,9 @@ Syndrome read_mcc(Access& a);
 Syndrome write_mcc(Access& a);
 Syndrome write_mcda(Access& a);
 Syndrome read_mqis(Access& a);
+
+// registers_nv.cpp
+Syndrome read_nvda(Access& a);
 
 // registers_diag.cpp
 Syndrome read_mtrc_cap(Access& a);

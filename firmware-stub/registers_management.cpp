@@ -79,33 +79,6 @@ Syndrome read_mqis(Access& a) {
   return Syndrome::kOk;
 }
 
-// Configuration that outlives power-off: the addresses that the card was made with. They stay.
-Syndrome read_nvda(Access& a) {
-  using r = prm::nvda;
-  const Options& options = a.fw.options();
-  std::array<std::uint8_t, prm::nv_base_mac_guid::bytes> item{};
-  std::size_t size = 0;
-  switch (prm::get<r::type>(a.data)) {
-    case prm::kNvBaseMacGuid:
-      prm::set<prm::nv_base_mac_guid::base_mac>(item.data(), options.mac);
-      prm::set<prm::nv_base_mac_guid::base_guid>(item.data(), options.node_guid);
-      size = prm::nv_base_mac_guid::bytes;
-      break;
-    case prm::kNvBaseMacGuidCap:
-      prm::set<prm::nv_base_mac_guid_cap::num_of_allocated_guids>(item.data(), 1);
-      prm::set<prm::nv_base_mac_guid_cap::num_of_allocated_macs>(item.data(), 1);
-      size = prm::nv_base_mac_guid_cap::bytes;
-      break;
-    default:
-      return Syndrome::kRegisterValue;
-  }
-  if (a.room < r::bytes + size) return Syndrome::kRegisterLength;
-  prm::set<r::version>(a.data, 0);
-  prm::set<r::length>(a.data, static_cast<std::uint32_t>(size));
-  std::memcpy(a.data + r::bytes, item.data(), size);
-  return Syndrome::kOk;
-}
-
 // ---- Reset ----
 
 Syndrome read_mfrl(Access& a) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Access registers of card management that the kernel's mlx5_ifc.h lacks. Source: mstflint's
-// reg_access_hca_layouts.h (MGIR, MQIS) and tools_open_layouts.h (NVDA).
+// reg_access_hca_layouts.h (MGIR, MQIS) and tools_open_layouts.h (NVDA); of later items below.
 #ifndef HCASIM_PRM_MANAGEMENT_H
 #define HCASIM_PRM_MANAGEMENT_H
 
@@ -54,7 +54,16 @@ struct nvda {
   using type = Field<0x20, 32>;
   static constexpr std::size_t bytes = 12;  // then the data
 };
-enum : std::uint32_t { kNvBaseMacGuid = 2, kNvBaseMacGuidCap = 3 };  // type, of class 0 (global)
+// nvda.type, of class 0 (global). The last five: Linux, mlx5 lib/nv_param.c (6.17 and later).
+enum : std::uint32_t {
+  kNvBaseMacGuid = 2,
+  kNvBaseMacGuidCap = 3,
+  kNvGlobalPciConf = 0x80,
+  kNvGlobalPciCap = 0x81,
+  kNvSwOffloadConf = 0x10a,
+  kNvSwOffloadCap = 0x10b,
+  kNvSwAccelerateConf = 0x11d
+};
 struct nv_base_mac_guid {
   using base_mac = Field<0, 64>;
   using base_guid = Field<64, 64>;
@@ -65,6 +74,33 @@ struct nv_base_mac_guid_cap {
   using guid_en = Field<1, 1>;
   using num_of_allocated_guids = Field<32, 16>;
   using num_of_allocated_macs = Field<48, 16>;
+  static constexpr std::size_t bytes = 8;
+};
+struct nv_global_pci_conf {
+  using sriov_valid = Field<0, 1>;
+  using per_pf_total_vf = Field<17, 1>;  // each physical function has a number of its own
+  using sriov_en = Field<32, 1>;
+  using total_vfs = Field<48, 16>;
+  static constexpr std::size_t bytes = 12;
+};
+struct nv_global_pci_cap {
+  using max_vfs_per_pf_valid = Field<0, 1>;
+  using per_pf_total_vf_supported = Field<20, 1>;
+  using sriov_support = Field<32, 1>;
+  using max_vfs_per_pf = Field<48, 16>;
+  static constexpr std::size_t bytes = 20;
+};
+struct nv_sw_offload_conf {
+  using uctx_en = Field<23, 1>;          // user contexts (DevX)
+  using cqe_compression = Field<29, 3>;  // 0 balanced, 1 aggressive
+  static constexpr std::size_t bytes = 8;
+};
+struct nv_sw_offload_cap {
+  using swp_l4_csum_mode_l4_only = Field<25, 1>;
+  static constexpr std::size_t bytes = 4;
+};
+struct nv_sw_accelerate_conf {
+  using swp_l4_csum_mode = Field<0, 2>;  // 0: the device's default
   static constexpr std::size_t bytes = 8;
 };
 

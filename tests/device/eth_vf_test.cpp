@@ -2,6 +2,8 @@
 // Virtual functions of an Ethernet card, as the function that manages them and the E-Switch sees them: what
 // is offered, what is settled of a vport, what it is told of, tables of other vports.
 #include "eth_vf_rig.h"
+#include "prm/access_registers.h"
+#include "prm/management.h"
 
 namespace hcasim {
 namespace {
@@ -32,6 +34,32 @@ TEST_F(EthVf, TheManagerIsOfferedTheSwitch) {
   EXPECT_EQ(eswitch.get<Switch::vport_cvlan_strip>(), 1u);
   EXPECT_FALSE(group(*vf, 8).ok());
   EXPECT_FALSE(group(*vf, 9).ok());
+}
+
+// As Linux' devlink reads total_vfs and enable_sriov, from 6.17 on.
+TEST_F(EthVf, ConfigurationSaysHowMany) {
+  auto vf = probed(1);
+  using r = prm::nvda;
+  constexpr std::size_t kRoom = 256;
+  const auto item = [](bare::Device& d, std::uint32_t type, bool write = false) {
+    std::vector<std::uint8_t> data(r::bytes + kRoom);
+    prm::set<r::type>(data.data(), type);
+    prm::set<r::length>(data.data(), kRoom);
+    return d.access_register(prm::reg::kNvda, write, data);
+  };
+  constexpr std::size_t at = prm::access_register_out::bytes + r::bytes;
+  const auto cap = item(pf, prm::kNvGlobalPciCap).must();
+  EXPECT_EQ(prm::get<prm::nv_global_pci_cap::sriov_support>(cap.out.data() + at), 1u);
+  EXPECT_EQ(prm::get<prm::nv_global_pci_cap::max_vfs_per_pf_valid>(cap.out.data() + at), 1u);
+  EXPECT_EQ(prm::get<prm::nv_global_pci_cap::max_vfs_per_pf>(cap.out.data() + at), kVfs);
+  EXPECT_EQ(prm::get<prm::nv_global_pci_cap::per_pf_total_vf_supported>(cap.out.data() + at), 0u);
+  const auto conf = item(pf, prm::kNvGlobalPciConf).must();
+  EXPECT_EQ(prm::get<prm::nv_global_pci_conf::sriov_en>(conf.out.data() + at), 1u);
+  EXPECT_EQ(prm::get<prm::nv_global_pci_conf::total_vfs>(conf.out.data() + at), kVfs);
+  EXPECT_EQ(prm::get<prm::nv_global_pci_conf::per_pf_total_vf>(conf.out.data() + at), 0u);
+  // They are made with the card.
+  EXPECT_FALSE(item(pf, prm::kNvGlobalPciConf, true).ok());
+  EXPECT_FALSE(item(*vf, prm::kNvGlobalPciCap).ok());
 }
 
 TEST_F(EthVf, ItsAddressIsTheManagersToGive) {

@@ -207,6 +207,38 @@ TEST_F(IcmdEthernet, AddressesAreThoseOfTheCard) {
   EXPECT_EQ(access(kNvda, kWrite, set).status, RegisterStatus::kMethod);
 }
 
+// What Linux' devlink reads, from 6.17 on, through its own door too.
+TEST_F(IcmdEthernet, ConfigurationHasItsItems) {
+  const struct {
+    std::uint32_t type;
+    std::size_t bytes;
+  } items[] = {{prm::kNvGlobalPciConf, 12},
+               {prm::kNvGlobalPciCap, 20},
+               {prm::kNvSwOffloadConf, 8},
+               {prm::kNvSwOffloadCap, 4},
+               {prm::kNvSwAccelerateConf, 8}};
+  for (const auto& i : items) {
+    const Answer a = nv_item(i.type);
+    ASSERT_EQ(a.status, RegisterStatus::kOk) << i.type;
+    EXPECT_EQ(a.field<prm::nvda::length>(), i.bytes) << i.type;
+    std::vector<std::uint8_t> data(prm::nvda::bytes + 64);
+    prm::set<prm::nvda::type>(data.data(), i.type);
+    const auto by_command = dev().access_register(kNvda, false, data).must();
+    EXPECT_EQ(std::memcmp(by_command.out.data() + prm::access_register_out::bytes + prm::nvda::bytes,
+                          a.data.data() + prm::nvda::bytes, i.bytes),
+              0)
+        << i.type;
+  }
+  // A card without virtual functions, whose CQEs are compressed in the balanced way; DevX is there.
+  const auto data_of = [&](std::uint32_t type) { return nv_item(type).data; };
+  const auto cap = data_of(prm::kNvGlobalPciCap), conf = data_of(prm::kNvGlobalPciConf),
+             offload = data_of(prm::kNvSwOffloadConf);
+  EXPECT_EQ(prm::get<prm::nv_global_pci_cap::sriov_support>(cap.data() + prm::nvda::bytes), 0u);
+  EXPECT_EQ(prm::get<prm::nv_global_pci_conf::sriov_en>(conf.data() + prm::nvda::bytes), 0u);
+  EXPECT_EQ(prm::get<prm::nv_sw_offload_conf::cqe_compression>(offload.data() + prm::nvda::bytes), 0u);
+  EXPECT_EQ(prm::get<prm::nv_sw_offload_conf::uctx_en>(offload.data() + prm::nvda::bytes), 1u);
+}
+
 // What mstflint wants before it asks the firmware instead of the flash: 0x9060 to 0x9064, and MGIR.
 TEST_F(Icmd, McamTellsOfWhatToolsCanReach) {
   using r = prm::mcam_reg;
