@@ -38,7 +38,7 @@ shows 'QSFP28' ethtool -m "$dev"
 shows 'temperature +: [0-9]' ethtool -m "$dev"
 shows 'Adaptive RX: o(n|ff)' ethtool -c "$dev"
 shows 'RX:.*on' ethtool -a "$dev"
-shows 'PTP Hardware Clock: 0' ethtool -T "$dev"
+shows '(PTP Hardware Clock|provider index): 0' ethtool -T "$dev"
 shows 'toeplitz: on' ethtool -x "$dev"
 
 does ethtool -G "$dev" rx 512 tx 2048

@@ -16,7 +16,7 @@ links_up() {
   within 30 carrier in_far "$far"
 }
 links_up
-clock_of() { $1 ethtool -T "$2" | sed -n 's/^PTP Hardware Clock: //p'; }
+clock_of() { $1 ethtool -T "$2" | sed -nE 's/^(PTP Hardware Clock|Hardware timestamp provider index): //p'; }
 cat >/tmp/ptp.conf <<'TEXT'
 [global]
 logAnnounceInterval -2

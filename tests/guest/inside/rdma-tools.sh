@@ -57,7 +57,7 @@ stop
 
 # What of a region on demand is counted.
 start -o
-has_region() { rdma statistic show mr | grep -q 'dev mlx5_0 mrn .*page_faults [0-9]'; }
+has_region() { rdma statistic show mr | tr '\n' ' ' | grep -q 'dev mlx5_0 mrn .*page_faults [0-9]'; } # newer ones in lines of their own
 within 20 has_region
 stop
 
