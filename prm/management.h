@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Access registers of card management that the kernel's mlx5_ifc.h lacks. Source: mstflint's
-// reg_access_hca_layouts.h (MGIR, MQIS) and tools_open_layouts.h (NVDA); of later items below.
+// reg_access_hca_layouts.h (MGIR, MQIS) and tools_open_layouts.h (NVDA); of NVDA's newer items: below.
 #ifndef HCASIM_PRM_MANAGEMENT_H
 #define HCASIM_PRM_MANAGEMENT_H
 
