@@ -79,6 +79,7 @@ class CableEnd final : public Uplink {
   hca& peer() const { return peer_; }
   void transmit(Time t, const PacketRef& packet) override;
   bool takes_runs() const override { return true; }
+  bool takes_messages() const override { return true; }
   std::uint32_t room_of_lanes() const override;
   void make_room(Time t, unsigned lane, std::uint32_t bytes) override;
   void emptied() override;

@@ -9,7 +9,7 @@
 
 namespace hcasim::saved {
 
-constexpr std::uint32_t kVersion = 11;
+constexpr std::uint32_t kVersion = 12;
 
 }  // namespace hcasim::saved
 #endif

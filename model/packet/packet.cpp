@@ -18,7 +18,7 @@ namespace {
 constexpr unsigned kSlab = 16;  // packets made at a time
 
 // Of a packet, what is in front of what is not initialized; and as it is in a new one (a constant).
-constexpr std::size_t kHead = sizeof(Packet) - sizeof(Packet::at);
+constexpr std::size_t kHead = sizeof(Packet) - sizeof(Packet::at) - sizeof(Packet::message);
 constexpr std::size_t kLine = 64;
 static_assert(kHead % kLine == 0);
 alignas(kLine) std::uint8_t g_fresh[kHead];

@@ -155,8 +155,12 @@ struct Packet {
   // then, the times are each packet's own. They have PSNs from psn on and `unit` bytes of payload, the last
   // one what remains of payload_len; the opcode is that of one packet which is the first of its message if
   // the first of them is, and the last if the last is. Who needs to see them one by one takes part_of()
-  // (port/run.h). Only SENDs and RDMA WRITEs of RC, without immediate, whose payload is borrowed.
+  // (port/run.h). Only SENDs and RDMA WRITEs of RC, without immediate; of one message, whose payload is
+  // borrowed, or of several (of_messages).
   std::uint16_t packets = 1;
+  // Such a run of messages: each of its packets is an RDMA WRITE Only of RC, which has an address of its own
+  // (`message`) and whose payload of `unit` bytes is in the packet's own buffer.
+  bool of_messages = false;
   std::uint32_t unit = 0;
 
   // Of one that has come to a port: `function` may be another card's.
@@ -219,6 +223,7 @@ struct Packet {
                   departure_id, payload_len, wqe_serial, trace_qpn, trace_packets, first_bit, corrupt,
                   packets, unit);
     HCASIM_FIELDS_SINCE(2, a, streamed);
+    HCASIM_FIELDS_SINCE(12, a, of_messages);
     state::qp_tags(a, trace_qpn);
     if constexpr (Archive::kLoads) {
       a.check(kind <= PacketKind::kEthernet, "there is no such kind of packet");
@@ -229,6 +234,14 @@ struct Packet {
           "the packets of a run do not have their bytes");
     }
     for (unsigned i = 0; packets > 1 && i < packets; ++i) a("at", at[i]);
+    if constexpr (Archive::kLoads)
+      a.check(!of_messages || (packets > 1 && payload_len == packets * unit && payload_len <= kMaxFrame),
+              "the messages of a run do not have their bytes");
+    for (unsigned i = 0; of_messages && i < packets; ++i) {
+      a("message_va", message[i].va);
+      a("message_rkey", message[i].rkey);
+      a("message_serial", message[i].wqe_serial);
+    }
     if constexpr (Archive::kLoads) {
       const std::string_view bytes = a.bytes("frame");
       a("head", head_);
@@ -273,6 +286,13 @@ struct Packet {
  public:
   // Of a run: when each packet is where the run is. Not initialized.
   alignas(64) std::array<Time, kMaxRun> at;
+  // Of a run of messages: each one's RETH, and its WQE. Not initialized.
+  struct Message {
+    std::uint64_t va;  // on its way to the host: the bus address
+    std::uint32_t rkey;
+    std::uint32_t wqe_serial;
+  };
+  std::array<Message, kMaxRun> message;
 };
 
 // Shared ownership of a pooled packet; single-threaded by design.

@@ -300,6 +300,24 @@ Time Dma::post_write(Time t, std::uint64_t addr, const PacketRef& packet, std::u
   return placed(written_at(due, addr, len, owner.function), e, group, {});
 }
 
+void Dma::post_messages(const PacketRef& packet, WriteOwner owner, std::uint32_t missed) {
+  Packet& p = *packet;
+  const std::uint32_t unit = p.unit;
+  Time due = 0;
+  for (unsigned i = 0; i < p.packets; ++i) {
+    const std::uint64_t addr = p.message[i].va;
+    const Time streamed = (missed >> i & 1) != 0 ? 0 : p.streamed;
+    const WriteCost cost = cost_of_write(addr, unit);
+    const Time left = posted_.modelled() ? credited_time(p.at[i], streamed, addr, unit)
+                      : streamed == 0    ? write_time(p.at[i], cost, false)
+                                         : streamed_time(p.at[i], streamed, cost, false);
+    p.at[i] = due = std::max(due, written_at(left, addr, unit, owner.function));
+  }
+  Entry& e = new_entry(p.message[0].va, p.payload_len, Kind::kMessages, owner);
+  e.packet = packet;
+  p.at[p.packets - 1] = placed(due, e, false, {});
+}
+
 Time Dma::post_msix(Time t, FunctionId f, unsigned vector, WriteOwner behind) {
   if (!enabled(f)) return t;
   return push(t, new_entry(vector, kMsixBytes, Kind::kMsix, WriteOwner(f)), false, behind);
@@ -334,6 +352,13 @@ void Dma::perform_front() {
       ok = host.dma_write(addr, e.bytes, len);
       unused_.push_back(&e);
       break;
+    case Kind::kMessages: {
+      const PacketRef packet = std::move(e.packet);
+      unused_.push_back(&e);
+      loans_.settle_released();
+      simulation().copies.make();
+      return write_messages(*packet, owner);
+    }
     case Kind::kPacket: {
       const PacketRef packet = std::move(e.packet);
       const std::uint32_t offset = e.offset;
@@ -362,6 +387,22 @@ void Dma::perform_front() {
   } else {
     refused(sim_now(), owner, addr, len, true);
     if (owner.kind != WriteOwner::kNone) refusals_.push_back(owner);
+  }
+}
+
+void Dma::write_messages(const Packet& p, WriteOwner owner) {
+  HostSide& side = sides_[owner.function];
+  HostPort& host = *side.host;
+  const std::uint8_t* from = p.data();
+  for (unsigned i = 0; i < p.packets; ++i, from += p.unit) {
+    const std::uint64_t addr = p.message[i].va;
+    if (!host.dma_write(addr, from, p.unit)) {
+      refused(sim_now(), owner, addr, p.unit, true);
+      refusals_.push_back(owner);
+      continue;
+    }
+    bytes_written_ += p.unit;
+    if (WrittenPages* pages = side.pages.get()) pages->written(addr, p.unit);
   }
 }
 

@@ -123,6 +123,10 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   };
   Time post_write(Time t, std::uint64_t addr, const PacketRef& packet, std::uint32_t offset,
                   std::uint32_t len, WriteOwner owner, bool group, Space space, const Inflow& inflow);
+  // The payloads of a run of messages (Packet::of_messages), each to the bus address in its message's va,
+  // ready to leave at its packet->at, which is when it is visible then. Those of `missed` (a bit each) had to
+  // wait for their translation. All are written when the last of them is due.
+  void post_messages(const PacketRef& packet, WriteOwner owner, std::uint32_t missed);
   // As post_write() at t, of bytes that are ready only `later` (ps) than that: the link is taken at t, since
   // a place on it far ahead would keep from it all who come sooner; they are visible so much later.
   Time post_write_later(Time t, Time later, std::uint64_t addr, const void* src, std::uint32_t len,
@@ -228,7 +232,7 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
       if (Archive::kStores || Archive::kResets || pages) HCASIM_FIELDS(a, pages);
     }
   };
-  enum class Kind : std::uint8_t { kInlineBytes, kPacket, kMsix };
+  enum class Kind : std::uint8_t { kInlineBytes, kPacket, kMsix, kMessages };
   struct Entry {
     std::uint64_t addr;  // MSI-X: vector
     PacketRef packet;
@@ -254,8 +258,14 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
       a("len", e.len);
       a("kind", e.kind);
       if constexpr (Archive::kLoads) {
-        a.check(e.kind <= Kind::kMsix, "this is no kind of write");
+        a.check(e.kind <= Kind::kMessages, "this is no kind of write");
         e.owner = owner;
+      }
+      if (e.kind == Kind::kMessages) {
+        a("packet", e.packet);
+        if constexpr (Archive::kLoads)
+          a.check(e.packet && e.packet->of_messages && e.len == e.packet->payload_len,
+                  "the write is not of the messages of its packet");
       }
       if (e.kind == Kind::kPacket) {
         a("offset", e.offset);
@@ -336,6 +346,7 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   Time read_time(Time t, std::uint64_t addr, std::size_t len, const Asked* asked);
   Time written_at(Time left, std::uint64_t addr, std::uint32_t len, FunctionId f);
   void perform_front();
+  void write_messages(const Packet& p, WriteOwner owner);
   void turn() override;
   std::size_t depth() const override { return tail_ - head_; }
   void arm(Time due);

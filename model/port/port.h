@@ -23,6 +23,7 @@
 #include "model/port/pause.h"
 #include "model/port/port_group.h"
 #include "model/port/priority.h"
+#include "model/port/run.h"
 #include "model/port/virtual_lanes.h"
 #include "model/port/wire.h"
 #include "model/profile.h"
@@ -184,6 +185,14 @@ class Port : public sc_core::sc_module {
   }
   // Whether a run of packets would leave as it comes: nothing looks at, holds back or harms single ones.
   bool takes_runs() const;
+  // Whether packets that are as this one, from t on, may leave as a run of messages. Then each of them gets
+  // its time as it comes, ready at t, by add_message(), which returns when it has left; and goes when all of
+  // them have theirs (packet->at).
+  bool takes_messages(Time t, const Packet& like, MessageSize& size) const;
+  Time add_message(Time t, const Packet& run, const MessageSize& size) {
+    return reserve(t, size.lasts, run) + size.lasts;
+  }
+  void send_messages(PacketRef&& packet, const MessageSize& size);
   // How long a packet of RC with so much payload, in the middle of its message, takes on the cable.
   Time full_packet(std::uint32_t payload) const;
 

@@ -13,6 +13,7 @@ namespace hcasim {
 using traces::Point;
 
 std::uint8_t part_opcode(const Packet& run, unsigned i) {
+  if (run.of_messages) return run.opcode;
   const prm::BthTraits& traits = traits_of(run.opcode);
   return piece_opcode(run.opcode, traits.first && i == 0, traits.last && i + 1 == run.packets);
 }
@@ -27,7 +28,13 @@ PacketRef part_of(Packet& run, unsigned i) {
   const bool end = i + 1 == run.packets;
   const std::uint32_t from = i * run.unit;
   p.packets = 1;
+  p.of_messages = false;
   p.opcode = part_opcode(run, i);
+  if (run.of_messages) {
+    p.va = run.message[i].va;
+    p.rkey = run.message[i].rkey;
+    p.wqe_serial = run.message[i].wqe_serial;
+  }
   p.psn = (run.psn + i) & kPsnMask;
   p.payload_len = end ? run.payload_len - from : run.unit;
   p.ack_req = run.ack_req && end;
@@ -61,16 +68,16 @@ std::uint32_t Port::frame_bytes(const Packet& run) {
   return wire_bytes(run) - traits_of(run.opcode).ext_bytes - padded(run.payload_len);
 }
 
-// Of a run's packets only the first may have an extended header, the RETH of its message: they have no
-// immediate.
+// Of a message's packets only the first may have an extended header, its RETH: they have no immediate.
 std::uint32_t Port::part_bytes(const Packet& run, std::uint32_t frame, unsigned i) {
-  const std::uint32_t extended = i == 0 ? traits_of(run.opcode).ext_bytes : 0;
+  const std::uint32_t extended = i == 0 || run.of_messages ? traits_of(run.opcode).ext_bytes : 0;
   return frame + extended + padded(part_length(run, i));
 }
 
 std::uint64_t Port::run_bytes(const Packet& run) {
   const unsigned n = run.packets;
   const std::uint32_t frame = frame_bytes(run);
+  if (run.of_messages) return std::uint64_t{n} * part_bytes(run, frame, 0);
   return std::uint64_t{n} * frame + traits_of(run.opcode).ext_bytes +
          std::uint64_t{n - 1} * padded(run.unit) + padded(part_length(run, n - 1));
 }
@@ -91,6 +98,46 @@ bool Port::takes_runs() const {
   return !harms && !switched() && !(group_ && group_->aggregated()) && !gate_.open(FaultType::kWire) &&
          !each_packet() && !credits_.limited() && state_ == PortState::kActive &&
          !pause_.active(tx_.free_at()) && (!wire_ || wire_->takes_runs());
+}
+
+bool Port::takes_messages(Time t, const Packet& like, MessageSize& size) const {
+  if (!takes_runs() || pause_.active(t) || like.internal || !addresses_.open(like.function) ||
+      !passes(like, false) || is_multicast(like.dlid))
+    return false;
+  const Route to = route(like);
+  if (to.back == to.out || (to.out && !wire_->takes_messages())) return false;
+  size.bytes = wire_bytes(like);
+  size.lasts = span(size.bytes + wire_overhead(like) - framing(like, to));
+  return true;
+}
+
+void Port::send_messages(PacketRef&& packet, const MessageSize& size) {
+  Packet& p = *packet;
+  const unsigned n = p.packets;
+  const Route to = route(p);
+  p.first_bit = p.at[0] - size.lasts;
+  const std::uint64_t bytes = std::uint64_t{n} * size.bytes;
+  counters_.tx_packets += n;
+  counters_.tx_bytes += bytes;
+  counters_.tx_data += p.payload_len;
+  if (n > 1) ++counters_.tx_runs;
+  if (tracer_.enabled())
+    for (unsigned i = 0; i < n; ++i) {
+      const traces::Subject sender{p.function, p.trace_qpn};
+      const std::uint64_t what = psn_opcode(p.opcode, p.psn + i);
+      traces::trace(tracer_, Point::kPacketTxFirst, p.at[i] - size.lasts, sender, part_serial(p, i), what,
+                    p.unit);
+      traces::trace(tracer_, Point::kPacketTxLast, p.at[i], sender, part_serial(p, i), what, p.trace_packets);
+    }
+  if (link_ == LinkType::kEthernet)
+    count_tx(p, bytes, to, n);
+  else
+    addresses_.sent(p.function, false, bytes, n);
+  p.looped = to.back;
+  const Time end = p.at[n - 1];
+  if (!to.back) return wire_->transmit(end, packet);
+  for (unsigned i = 0; i < n; ++i) p.at[i] += profile_.port.loopback;
+  rx_.push(end + profile_.port.loopback, std::move(packet));
 }
 
 // A run is longer than what the scheduler lets packets wait for. Who has so much of it before him goes
@@ -205,7 +252,7 @@ void Port::arrive_run(Time t, PacketRef& packet) {
   p.streamed = p.internal ? 0 : ahead_of_end(p.unit, ps_per_byte_);
   if (tracer_.enabled())
     for (unsigned i = 0; i < n; ++i)
-      traces::trace(tracer_, Point::kPacketRx, p.at[i], {p.function, p.trace_qpn}, p.wqe_serial,
+      traces::trace(tracer_, Point::kPacketRx, p.at[i], {p.function, p.trace_qpn}, part_serial(p, i),
                     psn_opcode(part_opcode(p, i), p.psn + i), part_length(p, i));
   if (receive_) receive_(t, packet);
 }

@@ -22,8 +22,19 @@ constexpr std::uint8_t piece_opcode(std::uint8_t opcode, bool first, bool last) 
 // Of packet i of a run.
 std::uint8_t part_opcode(const Packet& run, unsigned i);
 
+// Its WQE.
+inline std::uint32_t part_serial(const Packet& run, unsigned i) {
+  return run.of_messages ? run.message[i].wqe_serial : run.wqe_serial;
+}
+
 // Packet i of a run, which stays as it is.
 PacketRef part_of(Packet& run, unsigned i);
+
+// What each packet of a run of messages takes.
+struct MessageSize {
+  std::uint32_t bytes = 0;  // as Port::wire_bytes()
+  Time lasts = 0;           // on the cable
+};
 
 // Calls f(time, packet) with the packets of a run, in order.
 template <class F>

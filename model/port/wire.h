@@ -19,6 +19,8 @@ class Wire {
   // Whether it carries runs of packets (Packet::packets) as they are: packet->at are their times then, and
   // `t` the last one's; the port at its far end takes them by their distance to the last one.
   virtual bool takes_runs() const { return false; }
+  // The same of runs of messages (Packet::of_messages), if it carries runs.
+  virtual bool takes_messages() const { return false; }
   // InfiniBand, flow control (model/port/lane_credits.h): bytes that the far end has for packets of each
   // lane, 0 if it says nothing of that; and that such a packet, which has come from there, has left this
   // end's buffer at t.

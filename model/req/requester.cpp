@@ -84,7 +84,6 @@ bool Requester::fenced(const Qp& qp, const SendWqe& wqe) const {
 
 TurnResult Requester::turn(Time t, Qp& qp) {
   RequesterState& s = qp.req;
-  const Profile::Engine& e = blocks_.profile.engine;
   if (qp.state == QpState::kErr || qp.state == QpState::kSqErr) {
     flush(t, qp);
     return {t, kNever};
@@ -99,6 +98,15 @@ TurnResult Requester::turn(Time t, Qp& qp) {
   if (t < s.context_due) return {t, s.context_due};
 
   Pace pace{t, t};
+  const TurnResult result = progress(pace, qp);
+  send_messages(pace);
+  return result;
+}
+
+TurnResult Requester::progress(Pace& pace, Qp& qp) {
+  RequesterState& s = qp.req;
+  const Profile::Engine& e = blocks_.profile.engine;
+  const Time t = pace.engine;
   blocks_.tracer.record(Point::kScheduled, t, qp.subject(), s.next_serial,
                         static_cast<std::uint16_t>(s.db_counter - s.fetched));
 
@@ -177,6 +185,11 @@ Requester::Step Requester::refuse(SendWqe& wqe, CqeSyndrome syndrome, std::uint8
 }
 
 Requester::Step Requester::step(Pace& pace, Qp& qp, SendWqe& wqe) {
+  if (wqe.inline_data && joins(pace, qp, wqe)) {
+    add_message(pace, qp, wqe);
+    return Step::kSent;
+  }
+  send_messages(pace);
   if (wqe.is_local()) return run_local(pace, qp, wqe);
   const PendingFault& fault = qp.req.send_fault;
   if (fault.active && wqe.serial == fault.serial && wqe.sent >= fault.packet) return Step::kBlocked;

@@ -15,6 +15,7 @@
 #include "model/ctx/qp_states.h"
 #include "model/function/id.h"
 #include "model/packet/packet.h"
+#include "model/port/run.h"
 #include "model/sched/turn.h"
 #include "model/state/fields.h"
 #include "model/timed_queue.h"
@@ -134,6 +135,11 @@ class Requester final : public sc_core::sc_module,
     Time ready;
     unsigned packets = 0;
     unsigned run = 1;  // packets that go in one step
+    // Messages of one packet each that go as one (messages.cpp), while they come together: null, none.
+    // Messages of one packet each that go as one (messages.cpp), while they come together; null: none do.
+    PacketRef messages{};
+    MessageSize message_size{};
+    bool no_messages = false;  // they do not, in this turn
   };
 
   // fetch.cpp: from the SQ to the window
@@ -150,6 +156,7 @@ class Requester final : public sc_core::sc_module,
   void response_fault(Time t, Qp& qp, SendWqe& wqe, std::uint64_t offset, const Packet& packet);
 
   // requester.cpp: from the window to packets
+  TurnResult progress(Pace& pace, Qp& qp);
   Step step(Pace& pace, Qp& qp, SendWqe& wqe);
   Step start(Qp& qp, SendWqe& wqe);
   Step send_packet(Pace& pace, Qp& qp, SendWqe& wqe);
@@ -177,6 +184,11 @@ class Requester final : public sc_core::sc_module,
   bool send_run(Pace& pace, Qp& qp, SendWqe& wqe);
   void pace_run(Time ready, Qp& qp, const RunPlan& plan, Packet& p);
   void commit_run(Pace& pace, Time ready, Qp& qp, SendWqe& wqe, const RunPlan& plan, PacketRef&& packet);
+  // messages.cpp: short messages that go as one (Packet::of_messages)
+  bool joins(Pace& pace, Qp& qp, const SendWqe& wqe);
+  bool begin_messages(Pace& pace, Qp& qp, const SendWqe& wqe);
+  void add_message(Pace& pace, Qp& qp, SendWqe& wqe);
+  void send_messages(Pace& pace);
   Step send_request(Pace& pace, Qp& qp, SendWqe& wqe);
   Step send_datagram(Pace& pace, Qp& qp, SendWqe& wqe);
   Step run_local(Pace& pace, Qp& qp, SendWqe& wqe);

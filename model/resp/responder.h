@@ -135,6 +135,7 @@ class Responder final : public sc_core::sc_module,
   bool in_sequence_run(const Qp& qp, const Packet& run, const Traits& traits) const;
   void receive_run(Time t, Qp& qp, PacketRef& run, const Traits& traits);
   void take_each(Qp& qp, PacketRef& run);
+  bool take_messages(Qp& qp, PacketRef& run, const Traits& traits);
   void duplicate(Time t, Qp& qp, const Packet& packet, const Traits& traits);
   bool in_sequence(const Qp& qp, const Packet& packet, const Traits& traits) const;
 

@@ -31,6 +31,10 @@ bool Responder::in_sequence_run(const Qp& qp, const Packet& p, const Traits& tra
 void Responder::receive_run(Time t, Qp& qp, PacketRef& run, const Traits& traits) {
   ResponderState& s = qp.resp;
   const Packet& p = *run;
+  if (p.of_messages) {
+    if (!take_messages(qp, run, traits)) take_each(qp, run);
+    return;
+  }
   if (!in_sequence_run(qp, p, traits)) {
     take_each(qp, run);
     return;

@@ -31,6 +31,10 @@ Time ReceivePipeline::admit(Time t, Time& own, Time service) {
 
 Time ReceivePipeline::admit_run(Packet& run, Time& own) {
   const Profile::Engine& e = blocks_.profile.engine;
+  if (run.of_messages) {
+    for (unsigned i = 0; i < run.packets; ++i) run.at[i] = admit(run.at[i], own, e.rx_message);
+    return run.at[run.packets - 1];
+  }
   const Time stalled = blocks_.dma.stalled_until();
   const bool first = traits_of(run.opcode).first;
   const Time packet = e.rx_packet, more = e.rx_more, pipeline = e.rx_pipeline;

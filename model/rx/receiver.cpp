@@ -32,7 +32,8 @@ bool Receiver::takes_run(FunctionId f, const Packet& p) const {
       (flows.active(FlowTableType::kSnifferRx) || flows.active(FlowTableType::kRdmaRx)))
     return false;
   const Qp* qp = blocks_.steering[f].unicast(p.dest_qpn);
-  return qp && qp->type == QpType::kRc && qp->mtu == p.unit && !blocks_.tags.serves(*qp);
+  return qp && qp->type == QpType::kRc && (p.of_messages ? qp->mtu >= p.unit : qp->mtu == p.unit) &&
+         !blocks_.tags.serves(*qp);
 }
 
 // Packets of many QPs come in by turns: what the next ones will need is fetched while others have their

@@ -140,6 +140,28 @@ Translation Tpt::translate(Time t, std::uint32_t wire_key, const KeyUser& user, 
   return {status, w.t, w.misses};
 }
 
+bool Tpt::reach_anew(Time t, Page& page, std::uint32_t wire_key, const KeyUser& user, Access access,
+                     std::uint64_t va, std::uint64_t len, Piece& piece) {
+  page = {};
+  if (check(wire_key, user, access, va, len) != TptStatus::kOk || signed_key(user.function, wire_key))
+    return false;
+  fragments_.clear();
+  const Translation tr = translate(t, wire_key, user, access, va, len, fragments_);
+  if (tr.status != TptStatus::kOk || fragments_.size() != 1 || fragments_.front().space != Space::kHost)
+    return false;
+  piece = {fragments_.front().addr, tr.ready, tr.misses != 0};
+  const Mkey* mkey = find(user.function, wire_key >> 8);
+  if (!mkey || mkey->mode != AccessMode::kMtt) return true;
+  const std::uint64_t in_page = (1ULL << mkey->log_page) - 1, from = mkey->start & ~in_page;
+  const std::uint64_t begin = from + ((va - from) & ~in_page), end = begin + in_page;
+  const std::uint64_t first = std::max(begin, mkey->start);
+  // The key's last byte; without a length it has none.
+  const std::uint64_t last = mkey->length64 ? end : std::min(end, mkey->start + mkey->len - 1);
+  if (va < first || end < begin || va > last || len - 1 > last - va) return true;
+  page = {wire_key, first, last, piece.addr - va, std::max(mkey_cache_.there(), mtt_cache_.there())};
+  return true;
+}
+
 void Tpt::list_line(Walk& w, std::uint64_t id) {
   const ContextFetch::Got line = contexts_.get(w.t, mtt_cache_, id, kLineBytes);
   w.t = line.at;

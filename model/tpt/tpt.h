@@ -67,6 +67,30 @@ class Tpt {
   // together: one read's latency for each level of a list.
   Translation translate(Time t, std::uint32_t wire_key, const KeyUser& user, Access access, std::uint64_t va,
                         std::uint64_t len, std::vector<Fragment>& out);
+  // Short pieces of one piece of work, one after the other: what follows in the same page of the same key
+  // needs no walk. Nothing may change a key while it lasts.
+  struct Page {
+    std::uint32_t key = 0;
+    std::uint64_t first = 1, last = 0;  // the virtual addresses that it is known of: none
+    std::uint64_t to_bus = 0;           // added to them
+    Time there = 0;                     // its entries, in the caches
+  };
+  struct Piece {
+    std::uint64_t addr = 0;  // bus
+    Time ready = 0;
+    bool missed = false;  // an entry was not in its cache
+  };
+  // check() and translate() of [va, va + len), len > 0. False: it is not allowed, not there, not in one piece
+  // of the host's memory, or transformed on its way.
+  bool reach(Time t, Page& page, std::uint32_t wire_key, const KeyUser& user, Access access, std::uint64_t va,
+             std::uint64_t len, Piece& piece) {
+    if (wire_key != page.key || va < page.first || va > page.last || len - 1 > page.last - va)
+      return reach_anew(t, page, wire_key, user, access, va, len, piece);
+    mkey_cache_.touch_again();
+    mtt_cache_.touch_again();
+    piece = {va + page.to_bus, std::max(t + profile_.engine.translate, page.there), false};
+    return true;
+  }
   // The access check of the key itself alone, without its translation list.
   TptStatus check(std::uint32_t wire_key, const KeyUser& user, Access access, std::uint64_t va,
                   std::uint64_t len) const;
@@ -105,6 +129,8 @@ class Tpt {
     unsigned steps, misses;
   };
   TptStatus walk(Walk& w, std::uint32_t wire_key, std::uint64_t va, std::uint64_t len, unsigned depth);
+  bool reach_anew(Time t, Page& page, std::uint32_t wire_key, const KeyUser& user, Access access,
+                  std::uint64_t va, std::uint64_t len, Piece& piece);
   bool walk_one_page(Walk& w, const Mkey& mkey, std::uint64_t va, std::uint64_t len);
   TptStatus walk_mtt(Walk& w, const Mkey& mkey, std::uint64_t va, std::uint64_t len);
   TptStatus walk_klm(Walk& w, const Mkey& mkey, std::uint64_t offset, std::uint64_t len, unsigned depth);
@@ -126,6 +152,7 @@ class Tpt {
   const PerFunction<PsvTable> psvs_;
   SignatureErrorHandler signature_error_;
   std::function<void(FunctionId)> invalidate_;
+  std::vector<Fragment> fragments_;  // scratch
   ContextCache mkey_cache_;
   ContextCache mtt_cache_;
 };
