@@ -194,7 +194,7 @@ void Link::Impl::hello(const Message& m) {
     return close(kError, differs + "; closed", differs, kLongRetry);
   }
   state = State::kUp;
-  through_memory = own.shared;
+  through_memory = read_out = own.shared;
   peer_runs = peer.runs;
   deadline = kNever;
   received_at = sent_at = now;
@@ -274,7 +274,7 @@ void Link::look(std::int64_t now, bool sleep) {
   do {
     while (i.looks() && i.read_bytes < kReadAtOnce && i.read()) {
     }
-    if (!sleep || !i.looks() || i.rings->sleep()) return;
+    if (!sleep || !i.looks() || i.sleep()) return;
   } while (i.read_bytes < kReadAtOnce);
   i.ring(i.own_bell);  // more than is taken at a time
 }

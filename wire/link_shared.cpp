@@ -201,7 +201,8 @@ bool Link::Impl::read_memory() {
           "nonsense in the memory");
     return false;
   }
-  if (n < kHeaderBytes) return false;
+  read_out = n < kHeaderBytes;
+  if (read_out) return false;
   std::uint8_t header[kHeaderBytes];
   std::memcpy(header, rings->begin(), sizeof header);
   Message m;
@@ -211,7 +212,8 @@ bool Link::Impl::read_memory() {
     close(kError, std::string("the other end sent ") + why + "; closed", why);
     return false;
   }
-  if (used > n) return false;
+  read_out = used > n;
+  if (read_out) return false;
   m.len = used - kHeaderBytes;
   m.body = rings->begin() + kHeaderBytes;
   if (m.type != Type::kRun) m.body = static_cast<std::uint8_t*>(std::memcpy(in.data(), m.body, m.len));
@@ -262,11 +264,15 @@ void Link::Impl::poll_memory(bool look) {
   if (look && !held) read_socket();
   if (!through_memory || held) return;
   // More than is taken at a time, or it came just now.
-  if (!rings->sleep()) ring(own_bell);
+  if (!sleep()) ring(own_bell);
 }
 
+// From here on the other end wakes this one. False: something is to be read, or may be. Part of a message is
+// nothing: who goes on with it wakes this end.
+bool Link::Impl::sleep() { return read_out && rings->sleep(); }
+
 void Link::Impl::wait_memory(int milliseconds) {
-  if (!rings->sleep()) return;
+  if (!sleep()) return;
   pollfd p[2] = {{socket.native_handle(), POLLIN, 0}, {own_bell.native_handle(), POLLIN, 0}};
   if (::poll(p, 2, milliseconds) <= 0) return;
   look_at_socket = p[0].revents != 0;

@@ -173,7 +173,7 @@ void Rings::stay_awake() {
 
 bool Rings::sleep() {
   in_.shared->reader_sleeps.store(1, std::memory_order_seq_cst);
-  if (in_.shared->written.load(std::memory_order_seq_cst) == in_.at) return true;
+  if (in_.shared->written.load(std::memory_order_seq_cst) == in_.other) return true;
   in_.shared->reader_sleeps.store(0, std::memory_order_relaxed);
   return false;
 }

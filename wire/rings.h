@@ -69,7 +69,7 @@ class Rings {
   bool waiting() const;
   // This end looks again and again: it need not be woken before the next sleep().
   void stay_awake();
-  // This end is about to sleep. False: it must not, something is there.
+  // This end is about to sleep. False: it must not, more is there than available() has said last.
   bool sleep();
 
   // The other end has written positions that cannot be.

@@ -164,6 +164,35 @@ TEST_F(SharedPeer, FramesAndRunsCome) {
   EXPECT_TRUE(near_.link->takes_runs());
 }
 
+// A message that is not whole yet is nothing to stay awake for: whoever writes the rest wakes this end.
+TEST_F(SharedPeer, PartOfAMessageIsWaitedForAsleep) {
+  greet();
+  ASSERT_TRUE(near_.link->up()) << near_.log;
+  const Bytes whole = message(Type::kFrame, Bytes(100, 1));
+  const auto write = [&](std::size_t from, std::size_t to) {
+    std::memcpy(rings_->end(), whole.data() + from, to - from);
+    rings_->wrote(to - from);
+    return rings_->publish();  // the reader is to be woken
+  };
+  const auto rung = [&] {
+    std::uint64_t times = 0;
+    return read(files_[1], &times, sizeof times) == sizeof times;
+  };
+  pass();
+  static_cast<void>(rung());
+  const std::size_t parts[] = {0, 3, kHeaderBytes, kHeaderBytes + 50, whole.size()};
+  for (std::size_t i = 0; i + 1 < std::size(parts); ++i) {
+    EXPECT_TRUE(write(parts[i], parts[i + 1])) << i;
+    EXPECT_EQ(near_.frames, 0u);
+    if (i % 2 == 0)
+      near_.link->look(now_ += 1'000'000, true);
+    else
+      pass();
+    EXPECT_FALSE(rung()) << "this end's own bell, after part " << i;
+  }
+  EXPECT_EQ(near_.frames, 1u);
+}
+
 TEST_F(SharedPeer, RunsThatDoNotFitEndTheConnection) {
   const auto altered = [](std::size_t at, std::uint8_t value) {
     Bytes body = run_of(2, 100, 200);
