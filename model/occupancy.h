@@ -46,6 +46,8 @@ class alignas(64) Occupancy {
     }
     return free_ += duration;
   }
+  // Of one that nothing was given yet: it is, until t.
+  void taken_until(Time t) { free_ = t; }
   void prefetch() const { prefetch_line(this); }
   // From when on it is idle for good, as far as known.
   Time free_at() const { return free_; }

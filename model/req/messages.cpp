@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "model/cc/congestion.h"
+#include "model/pcie/dma.h"
 #include "model/port/port.h"
 #include "model/profile.h"
 #include "model/req/requester.h"
@@ -46,7 +47,7 @@ bool Requester::joins(Pace& pace, Qp& qp, const SendWqe& wqe) {
 bool Requester::begin_messages(Pace& pace, Qp& qp, const SendWqe& wqe) {
   const bool roce = blocks_.port.link() != LinkType::kIb;
   pace.no_messages = true;
-  if (blocks_.profile.engine.batch_window == 0 || !blocks_.scheduler.alone(qp) || qp.cc.limited ||
+  if (blocks_.profile.engine.batch_window == 0 || !blocks_.dma.borrows(qp.function) || qp.cc.limited ||
       blocks_.qos[qp.function].limits(qp) || (roce && blocks_.rdma.sees_transmitted(qp.function)))
     return false;
   PacketRef packet = make_packet(qp, wqe);

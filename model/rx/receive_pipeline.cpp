@@ -14,11 +14,17 @@ namespace hcasim {
 ReceivePipeline::ReceivePipeline(const Blocks& blocks)
     : blocks_(blocks), units_(blocks.profile.engine.rx_units) {}
 
+// Packets come in the order of their times, but those of a run together: who comes between is let between.
+inline Time ReceivePipeline::shared(Time t) {
+  const Time lasts = blocks_.profile.engine.rx_packet;
+  return stage_.reserve(t, lasts, lasts) + lasts;
+}
+
 Time ReceivePipeline::admit(Time t, Time& own, Time service) {
   const Profile::Engine& e = blocks_.profile.engine;
   // What the link to the host has not taken fills the buffer of posted writes; then nothing more comes in.
-  free_ = std::max({free_, t, blocks_.dma.stalled_until()}) + e.rx_packet;
-  Time begin = std::max(free_, own);
+  const Time free = shared(std::max(t, blocks_.dma.stalled_until()));
+  Time begin = std::max(free, own);
   if (service != 0) {
     Time& unit = units_.best(begin);
     begin = std::max(begin, unit);
@@ -31,29 +37,26 @@ Time ReceivePipeline::admit(Time t, Time& own, Time service) {
 
 Time ReceivePipeline::admit_run(Packet& run, Time& own) {
   const Profile::Engine& e = blocks_.profile.engine;
-  if (run.of_messages) {
-    for (unsigned i = 0; i < run.packets; ++i) run.at[i] = admit(run.at[i], own, e.rx_message);
-    return run.at[run.packets - 1];
-  }
   const Time stalled = blocks_.dma.stalled_until();
   const bool first = traits_of(run.opcode).first;
-  const Time packet = e.rx_packet, more = e.rx_more, pipeline = e.rx_pipeline;
-  // All in one unit.
-  Time free = std::max({free_, run.at[0], stalled}) + packet;
-  Time begin = std::max(free, own);
-  Time& unit = units_.best(begin);
-  begin = std::max(begin, unit);
-  Time until = begin + (first ? e.rx_message : more);
-  run.at[0] = begin + pipeline;
-  for (unsigned i = 1; i < run.packets; ++i) {
-    free = std::max(free, run.at[i]) + packet;
-    begin = std::max(free, until);
-    until = begin + more;
-    run.at[i] = begin + pipeline;
+  const Time lasts = e.rx_packet;
+  // Between the packets of a long message nobody is let: their bytes keep the stage busy.
+  const Time shortest = run.of_messages ? lasts : kNever;
+  const bool behind = stage_.appends(std::max(run.at[0], stalled), lasts);
+  Time begin = own, until = own;
+  Time* unit = nullptr;  // all in one
+  for (unsigned i = 0; i < run.packets; ++i) {
+    const Time t = std::max(run.at[i], stalled);
+    begin = std::max(behind ? stage_.append(t, lasts, shortest) : shared(t), until);
+    if (!unit) {
+      unit = &units_.best(begin);
+      begin = std::max(begin, *unit);
+    }
+    until = begin + ((i == 0 ? first : run.of_messages) ? e.rx_message : e.rx_more);
+    run.at[i] = begin + e.rx_pipeline;
   }
-  free_ = free;
-  own = unit = until;
-  return begin + pipeline;
+  own = *unit = until;
+  return begin + e.rx_pipeline;
 }
 
 void ReceivePipeline::clear() { reset_state(*this); }

@@ -4,6 +4,7 @@
 #ifndef HCASIM_MODEL_RX_RECEIVE_PIPELINE_H
 #define HCASIM_MODEL_RX_RECEIVE_PIPELINE_H
 
+#include "model/occupancy.h"
 #include "model/packet/packet.h"
 #include "model/prefetch.h"
 #include "model/state/fields.h"
@@ -34,18 +35,30 @@ class ReceivePipeline {
   // The same with all packets of a run, each at its own time; returns when the last one is looked at.
   Time admit_run(Packet& run, Time& own);
   // When the pipeline has taken all that came.
-  Time free_at() const { return free_; }
+  Time free_at() const { return stage_.free_at(); }
   void clear();
-  void prefetch() const { prefetch_line(&free_); }
+  void prefetch() const { stage_.prefetch(); }
 
   template <class Archive>
   void list_state(Archive& a) {
-    HCASIM_FIELDS(a, free_, units_);
+    if constexpr (Archive::kLoads) {
+      if (a.version() < 12) {  // whose stage had no gaps
+        Time free_ = 0;
+        HCASIM_FIELDS(a, free_);
+        stage_.clear();
+        stage_.taken_until(free_);
+      }
+    }
+    HCASIM_FIELDS_SINCE(12, a, stage_);
+    HCASIM_FIELDS(a, units_);
   }
 
  private:
+  // When what all units share is done with a packet that comes at t.
+  Time shared(Time t);
+
   Blocks blocks_;
-  Time free_ = 0;
+  Occupancy stage_;  // what all units share
   UnitPool units_;
 };
 
