@@ -151,8 +151,8 @@ struct Link::Impl {
   asio::posix::stream_descriptor own_bell{io}, far_bell{io};  // eventfds: rung for whoever sleeps
   std::vector<int> files;                                     // that were passed, and have no owner yet
   std::vector<std::uint8_t> aside;                            // from the socket, beside the memory
-  bool read_out = false;  // no whole message was in the memory when it was read last
-  bool through_memory = false, in_memory = false;             // in_memory: what append() gave lies there
+  bool read_out = false;                           // no whole message was in the memory when it was read last
+  bool through_memory = false, in_memory = false;  // in_memory: what append() gave lies there
   bool look_at_socket = false, peer_runs = false, runs_taken = false;
   std::size_t unpublished = 0;
   error_code found_ignored;
