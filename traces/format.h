@@ -12,6 +12,11 @@
 /// and the blob length; for each of time, obj, index, a0, a1 the signed difference from its prediction as
 /// varint; the blob's bytes. The prediction is a linear extrapolation from the two previous records of the
 /// same point (all 0 at a block's start). A missing part is 0. Integers are little-endian.
+///
+/// From version 5 on, a series of records, which count as so many: kSeriesMark in place of a point; as a
+/// varint how many follow the first, and times 2 plus 1 if a0 counts up with the index; the first, without a
+/// blob; for each other the signed difference of its time's step from the step before as varint. It leaves
+/// predictions that go on as it does.
 #pragma once
 
 #include <array>
@@ -25,12 +30,14 @@
 namespace hcasim::traces::format {
 
 constexpr char kMagic[8] = {'H', 'C', 'A', 'S', 'I', 'M', 'T', 'R'};
-constexpr std::uint32_t kVersion = 4, kEndianCheck = 0x01020304;
+constexpr std::uint32_t kVersion = 5, kFirstRead = 4, kEndianCheck = 0x01020304;
 constexpr std::uint32_t kBlockMagic = 0x314b4c42, kEndMagic = 0x31444e45;  // "BLK1", "END1"
 constexpr std::uint32_t kBlockRecords = 8192;       ///< a block is cut at this many records
 constexpr std::uint32_t kBlockBytes = 256 * 1024;   ///< or when it holds so many bytes
 constexpr std::uint32_t kMaxRaw = 4 * 1024 * 1024;  ///< a reader refuses larger blocks
 constexpr std::uint32_t kMaxHeader = 1024 * 1024;
+constexpr std::uint16_t kSeriesMark = 0x7f;  ///< no point has this number
+constexpr unsigned kMostSeries = 64;         ///< records of a series
 
 inline void put_u32(std::string& out, std::uint32_t v) {
   for (int i = 0; i < 4; i++) out.push_back(static_cast<char>(v >> (8 * i)));
@@ -105,6 +112,44 @@ class Coder {
     *p++ = time != 0 ? std::uint8_t{kTime} : std::uint8_t{0};
     std::uint8_t* end = put_varint(p, zigzag(static_cast<std::int64_t>(time)));
     return time != 0 ? end : p;
+  }
+
+  /// A record, and `n` that follow it, by the steps of their times and that of their a0. Returns the end of
+  /// the bytes written: at most kMost and (n + 3) * kMaxVarint.
+  std::uint8_t* encode_series(const Record& r, std::uint32_t a0_step, const std::uint32_t* steps, unsigned n,
+                              std::uint8_t* p) {
+    *p++ = kSeriesMark;
+    p = put_varint(p, n);
+    p = put_varint(p, a0_step);
+    p = encode(r, nullptr, p);
+    Number& time = last_of(r.point).time;
+    for (unsigned i = 0; i < n; ++i)
+      p = put_varint(p, zigzag(static_cast<std::int64_t>(time.step(time.value + steps[i]))));
+    went_on(r.point, n, a0_step);
+    return p;
+  }
+
+  /// false: the bytes are not a valid record, or series. `*blob` points into them. `more`: of a series, what
+  /// follows the first record.
+  bool decode(const std::uint8_t*& p, const std::uint8_t* end, Record& r, const std::uint8_t** blob,
+              std::vector<Record>& more) {
+    more.clear();
+    if (p == end || *p != kSeriesMark) return decode(p, end, r, blob);
+    std::uint64_t n, a0_step;
+    if (!get_varint(++p, end, n) || n >= kMostSeries || !get_varint(p, end, a0_step) || a0_step > ~0u ||
+        (p != end && *p == kSeriesMark) || !decode(p, end, r, blob) || r.blob_len != 0)
+      return false;
+    Number& time = last_of(r.point).time;
+    for (unsigned i = 1; i <= n; ++i) {
+      std::uint64_t change;
+      if (!get_varint(p, end, change)) return false;
+      Record& next = more.emplace_back(r);
+      next.time_ps = static_cast<std::int64_t>(time.go(change));
+      next.index = r.index + i;
+      next.a0 = r.a0 + i * a0_step;
+    }
+    went_on(r.point, static_cast<unsigned>(n), static_cast<std::uint32_t>(a0_step));
+    return true;
   }
 
   /// false: the bytes are not a valid record. `*blob` points into them.
@@ -208,12 +253,23 @@ class Coder {
     return p + r.blob_len;
   }
 
+  // What comes behind a series, whose first was followed by n, is expected to go on.
+  void went_on(std::uint16_t point, unsigned n, std::uint32_t a0_step) {
+    if (n == 0) return;
+    Last& last = last_of(point);
+    last.obj.width = last.a1.width = 0;
+    last.index.value += n;
+    last.index.width = 1;
+    last.a0.value += std::uint64_t{n} * a0_step;
+    last.a0.width = a0_step;
+  }
+
   // Points that this reader does not know have state too.
   Last& last_of(std::uint16_t point) { return last_[point % last_.size()]; }
 
   std::array<Last, 256> last_{};
   std::uint16_t hca_ = 0;
 };
-static_assert(kPoints <= 256);
+static_assert(kPoints <= 256 && kPoints <= kSeriesMark);
 
 }  // namespace hcasim::traces::format

@@ -37,9 +37,9 @@ bool Reader::open(const std::string& path, std::string* err) {
     return fail("not an hcasim trace file (it does not begin with HCASIMTR)");
   const std::uint32_t version = format::get_u32(head + 8), length = format::get_u32(head + 16);
   if (format::get_u32(head + 12) != format::kEndianCheck) return fail("written with another byte order");
-  if (version != format::kVersion)
-    return fail("format version " + std::to_string(version) + "; this program reads version " +
-                std::to_string(format::kVersion));
+  if (version < format::kFirstRead || version > format::kVersion)
+    return fail("format version " + std::to_string(version) + "; this program reads versions " +
+                std::to_string(format::kFirstRead) + " to " + std::to_string(format::kVersion));
   if (length > format::kMaxHeader) return fail("header length " + std::to_string(length) + " is too large");
   std::string text(length, '\0');
   if (!read(text.data(), length)) return fail("ends within its header");
@@ -110,17 +110,22 @@ bool Reader::load_block() {
   }
   format::Coder coder;
   const std::uint8_t *p = raw_.data(), *end = p + raw;
-  for (std::uint32_t i = 0; i < count; i++) {
-    Record r;
-    const std::uint8_t* blob = nullptr;
-    if (!coder.decode(p, end, r, &blob)) {
-      warn("a record in the block " + at + " is damaged; the rest of the block is left out");
-      break;
-    }
+  const auto keep = [&](Record r, const std::uint8_t* blob) {
     file_points_.push_back(r.point);
     r.point = r.point < point_map_.size() ? point_map_[r.point] : static_cast<std::uint16_t>(kPoints);
     records_.push_back(r);
     blob_at_.push_back(static_cast<std::size_t>(blob - raw_.data()));
+  };
+  std::vector<Record> series;
+  while (records_.size() < count) {
+    Record r;
+    const std::uint8_t* blob = nullptr;
+    if (!coder.decode(p, end, r, &blob, series)) {
+      warn("a record in the block " + at + " is damaged; the rest of the block is left out");
+      break;
+    }
+    keep(r, blob);
+    for (const Record& other : series) keep(other, blob);
   }
   total_ += records_.size();
   return true;

@@ -301,17 +301,55 @@ void FileSink::drain(std::size_t left) {
   }
 }
 
+bool FileSink::add_series(const Record& r, const std::int64_t* times, unsigned n, std::uint32_t step) {
+  if (n > format::kMostSeries) return false;
+  std::array<std::uint32_t, format::kMostSeries> steps;
+  steps[0] = step;
+  for (unsigned i = 1; i < n; ++i) {
+    const std::int64_t by = times[i] - times[i - 1];
+    steps[i] = static_cast<std::uint32_t>(by);
+    if (by != steps[i]) return false;
+  }
+  Record first = r;
+  first.flags = kSeries;
+  first.blob_len = n * sizeof(std::uint32_t) & 0x1ffff;
+  put(first, reinterpret_cast<const std::uint8_t*>(steps.data()));
+  return true;
+}
+
+// So many bytes at the block's end.
+inline std::uint8_t* FileSink::room_for(std::size_t bytes) {
+  if (block_.size + bytes > block_.raw.size()) block_.raw.resize(block_.size + bytes + kSpare);
+  return block_.raw.data() + block_.size;
+}
+
+// So many records, up to there.
+inline void FileSink::coded(const std::uint8_t* end, unsigned records) {
+  block_.size = static_cast<std::size_t>(end - block_.raw.data());
+  block_.records += records;
+  // Blocks are cut by content alone: the file must not depend on when the writer runs.
+  if (block_.records >= format::kBlockRecords || block_.size >= format::kBlockBytes) cut_block();
+}
+
 void FileSink::code(const Batch& batch) {
   const std::uint8_t* blob = batch.blobs.data();
   for (std::size_t i = 0; i < batch.count; ++i) {
     const Record& r = batch.records[i];
-    const std::size_t room = block_.size + format::Coder::kMost + r.blob_len;
-    if (room > block_.raw.size()) block_.raw.resize(room + kSpare);
-    std::uint8_t* raw = block_.raw.data();
-    block_.size = static_cast<std::size_t>(coder_.encode(r, blob, raw + block_.size) - raw);
-    blob += r.blob_len;
-    // Blocks are cut by content alone: the file must not depend on when the writer runs.
-    if (++block_.records == format::kBlockRecords || block_.size >= format::kBlockBytes) cut_block();
+    const std::uint8_t* const end = blob + r.blob_len;
+    if ((r.flags & kSeries) == 0) {
+      coded(coder_.encode(r, blob, room_for(format::Coder::kMost + r.blob_len)), 1);
+      blob = end;
+      continue;
+    }
+    Record first = r;
+    first.flags = 0;
+    first.blob_len = 0;
+    std::array<std::uint32_t, format::kMostSeries> steps;
+    const auto n = static_cast<unsigned>(r.blob_len / sizeof(std::uint32_t));
+    std::memcpy(steps.data(), blob, r.blob_len);
+    std::uint8_t* at = room_for(format::Coder::kMost + (n + 2) * format::kMaxVarint);
+    coded(coder_.encode_series(first, steps[0], steps.data() + 1, n - 1, at), n);
+    blob = end;
   }
 }
 

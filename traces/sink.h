@@ -116,6 +116,9 @@ class FileSink final : public Sink {
     prefetch_record(next_ + kAhead);
     *next_++ = r;
   }
+  /// The same for n records, the i-th at times[i], by i more in its index and by i * step in its a0; `r` is
+  /// the first. false: nothing was stored, their times are too far apart.
+  bool add_series(const Record& r, const std::int64_t* times, unsigned n, std::uint32_t step);
   void flush() override;
   /// Writes everything including the end mark; later records are dropped.
   void finish();
@@ -129,6 +132,8 @@ class FileSink final : public Sink {
     std::size_t count = 0;
     std::vector<std::uint8_t> blobs;  // in the records' order
   };
+  /// Of a raw record's flags: a series, its blob the step of its a0 and the steps of its times.
+  static constexpr unsigned kSeries = 2;
   static constexpr std::size_t kMostBlobs = std::size_t{1} << 20;  // bytes of a batch's blobs
   static constexpr std::size_t kMostWaiting = 256;                 // batches
   static constexpr std::size_t kWorthWaking = 4;  // batches from which on the thread is woken
@@ -151,6 +156,8 @@ class FileSink final : public Sink {
   void start_batch();
   /// Writes waiting batches until this many are left. The caller holds drain_mutex_.
   void drain(std::size_t left);
+  std::uint8_t* room_for(std::size_t bytes);
+  void coded(const std::uint8_t* end, unsigned records);
   void code(const Batch& batch);
   void cut_block();
 

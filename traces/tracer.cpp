@@ -144,6 +144,14 @@ void Tracer::put(Point p, std::int64_t time_ps, Subject obj, std::uint32_t index
     sink_->put(r, nullptr);
 }
 
+void Tracer::put_series(Point p, const std::int64_t* times, unsigned n, Subject obj, std::uint32_t index,
+                        std::uint64_t a0, std::uint32_t step, std::uint64_t a1) {
+  if (!filter_.trivial() && !filter_.takes(p, obj.number)) return;
+  if (file_ != nullptr && n > 1 && file_->add_series(make(p, times[0], obj, index, a0, a1), times, n, step))
+    return;
+  for (unsigned i = 0; i < n; ++i) put(p, times[i], obj, index + i, a0 + std::uint64_t{i} * step, a1);
+}
+
 void Tracer::put_blob(Point p, std::int64_t time_ps, Subject obj, std::uint32_t index, std::uint64_t a0,
                       std::uint64_t a1, const void* bytes, std::size_t len) {
   if (!is_error(p)) ++counts_[static_cast<unsigned>(p)];

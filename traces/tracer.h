@@ -113,6 +113,13 @@ class Tracer {
       put(p, time_ps, obj, index, a0, a1);
     }
   }
+  /// `n` records of neighbours, the i-th at times[i], of index + i, with a0 + i * step: less work than one by
+  /// one.
+  void record_series(Point p, const std::int64_t* times, unsigned n, Subject obj, std::uint32_t index,
+                     std::uint64_t a0, std::uint32_t step, std::uint64_t a1) {
+    if (is_error(p) || enabled_) counts_[static_cast<unsigned>(p)] += n;
+    if (__builtin_expect(enabled_, 0)) put_series(p, times, n, obj, index, a0, step, a1);
+  }
   /// A record with a blob, such as a mailbox; cut to kMaxBlob bytes.
   void record_blob(Point p, std::int64_t time_ps, Subject obj, std::uint32_t index, std::uint64_t a0,
                    std::uint64_t a1, const void* bytes, std::size_t len) {
@@ -145,6 +152,8 @@ class Tracer {
               std::uint64_t a1) const;
   void put(Point p, std::int64_t time_ps, Subject obj, std::uint32_t index, std::uint64_t a0,
            std::uint64_t a1);
+  void put_series(Point p, const std::int64_t* times, unsigned n, Subject obj, std::uint32_t index,
+                  std::uint64_t a0, std::uint32_t step, std::uint64_t a1);
   void put_blob(Point p, std::int64_t time_ps, Subject obj, std::uint32_t index, std::uint64_t a0,
                 std::uint64_t a1, const void* bytes, std::size_t len);
 
@@ -183,6 +192,10 @@ class FunctionTracer {
   void record(Point p, std::int64_t time_ps, std::uint32_t obj, std::uint32_t index, std::uint64_t a0 = 0,
               std::uint64_t a1 = 0) const {
     tracer_.record(p, time_ps, {function_, obj}, index, a0, a1);
+  }
+  void record_series(Point p, const std::int64_t* times, unsigned n, Subject obj, std::uint32_t index,
+                     std::uint64_t a0, std::uint32_t step, std::uint64_t a1) const {
+    tracer_.record_series(p, times, n, obj, index, a0, step, a1);
   }
   void record_blob(Point p, std::int64_t time_ps, std::uint32_t obj, std::uint32_t index, std::uint64_t a0,
                    std::uint64_t a1, const void* bytes, std::size_t len) const {

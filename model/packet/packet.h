@@ -159,7 +159,8 @@ struct Packet {
   // borrowed, or of several (of_messages).
   std::uint16_t packets = 1;
   // Such a run of messages: each of its packets is an RDMA WRITE Only of RC, which has an address of its own
-  // (`message`) and whose payload of `unit` bytes is in the packet's own buffer.
+  // (`message`) and whose payload of `unit` bytes is in the packet's own buffer. Their WQEs' serials count
+  // up, and so do their PSNs, without a wrap.
   bool of_messages = false;
   std::uint32_t unit = 0;
 
@@ -240,7 +241,6 @@ struct Packet {
     for (unsigned i = 0; of_messages && i < packets; ++i) {
       a("message_va", message[i].va);
       a("message_rkey", message[i].rkey);
-      a("message_serial", message[i].wqe_serial);
     }
     if constexpr (Archive::kLoads) {
       const std::string_view bytes = a.bytes("frame");
@@ -286,11 +286,10 @@ struct Packet {
  public:
   // Of a run: when each packet is where the run is. Not initialized.
   alignas(64) std::array<Time, kMaxRun> at;
-  // Of a run of messages: each one's RETH, and its WQE. Not initialized.
+  // Of a run of messages: each one's RETH. Not initialized.
   struct Message {
     std::uint64_t va;  // on its way to the host: the bus address
     std::uint32_t rkey;
-    std::uint32_t wqe_serial;
   };
   std::array<Message, kMaxRun> message;
 };

@@ -337,6 +337,8 @@ class Port : public sc_core::sc_module {
   Time transmit_other(Time t, PacketRef&& packet);
   Time reserve(Time t, Time lasts, const Packet& p);
   // run.cpp
+  void trace_sent(const Packet& run, const MessageSize& size);
+  void trace_received_run(const Packet& run);
   Time transmit_run(PacketRef&& packet);
   bool passes_run(const Packet& run) const;
   void arrive_run(Time t, PacketRef& packet);

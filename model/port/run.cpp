@@ -33,7 +33,7 @@ PacketRef part_of(Packet& run, unsigned i) {
   if (run.of_messages) {
     p.va = run.message[i].va;
     p.rkey = run.message[i].rkey;
-    p.wqe_serial = run.message[i].wqe_serial;
+    p.wqe_serial = part_serial(run, i);
   }
   p.psn = (run.psn + i) & kPsnMask;
   p.payload_len = end ? run.payload_len - from : run.unit;
@@ -111,6 +111,18 @@ bool Port::takes_messages(Time t, const Packet& like, MessageSize& size) const {
   return true;
 }
 
+// Their WQEs and PSNs count up.
+void Port::trace_sent(const Packet& p, const MessageSize& size) {
+  std::array<Time, kMaxRun> starts;
+  for (unsigned i = 0; i < p.packets; ++i) starts[i] = p.at[i] - size.lasts;
+  const traces::Subject sender{p.function, p.trace_qpn};
+  const std::uint64_t what = psn_opcode(p.opcode, p.psn);
+  tracer_.record_series(Point::kPacketTxFirst, starts.data(), p.packets, sender, p.wqe_serial, what, 1,
+                        p.unit);
+  tracer_.record_series(Point::kPacketTxLast, p.at.data(), p.packets, sender, p.wqe_serial, what, 1,
+                        p.trace_packets);
+}
+
 void Port::send_messages(PacketRef&& packet, const MessageSize& size) {
   Packet& p = *packet;
   const unsigned n = p.packets;
@@ -121,14 +133,7 @@ void Port::send_messages(PacketRef&& packet, const MessageSize& size) {
   counters_.tx_bytes += bytes;
   counters_.tx_data += p.payload_len;
   if (n > 1) ++counters_.tx_runs;
-  if (tracer_.enabled())
-    for (unsigned i = 0; i < n; ++i) {
-      const traces::Subject sender{p.function, p.trace_qpn};
-      const std::uint64_t what = psn_opcode(p.opcode, p.psn + i);
-      traces::trace(tracer_, Point::kPacketTxFirst, p.at[i] - size.lasts, sender, part_serial(p, i), what,
-                    p.unit);
-      traces::trace(tracer_, Point::kPacketTxLast, p.at[i], sender, part_serial(p, i), what, p.trace_packets);
-    }
+  if (tracer_.enabled()) trace_sent(p, size);
   if (link_ == LinkType::kEthernet)
     count_tx(p, bytes, to, n);
   else
@@ -232,6 +237,18 @@ bool Port::passes_run(const Packet& run) const {
          (ethernet ? !pause_tx && !pfc_tx : ours(run.dlid));
 }
 
+void Port::trace_received_run(const Packet& p) {
+  const traces::Subject sender{p.function, p.trace_qpn};
+  if (p.of_messages) {
+    tracer_.record_series(Point::kPacketRx, p.at.data(), p.packets, sender, p.wqe_serial,
+                          psn_opcode(p.opcode, p.psn), 1, p.unit);
+    return;
+  }
+  for (unsigned i = 0; i < p.packets; ++i)
+    traces::trace(tracer_, Point::kPacketRx, p.at[i], sender, p.wqe_serial,
+                  psn_opcode(part_opcode(p, i), p.psn + i), part_length(p, i));
+}
+
 void Port::arrive_run(Time t, PacketRef& packet) {
   Packet& p = *packet;
   const unsigned n = p.packets;
@@ -250,10 +267,7 @@ void Port::arrive_run(Time t, PacketRef& packet) {
     if (link_ == LinkType::kEthernet) count_rx(p, bytes, n);
   }
   p.streamed = p.internal ? 0 : ahead_of_end(p.unit, ps_per_byte_);
-  if (tracer_.enabled())
-    for (unsigned i = 0; i < n; ++i)
-      traces::trace(tracer_, Point::kPacketRx, p.at[i], {p.function, p.trace_qpn}, part_serial(p, i),
-                    psn_opcode(part_opcode(p, i), p.psn + i), part_length(p, i));
+  if (tracer_.enabled()) trace_received_run(p);
   if (receive_) receive_(t, packet);
 }
 

@@ -24,7 +24,7 @@ std::uint8_t part_opcode(const Packet& run, unsigned i);
 
 // Its WQE.
 inline std::uint32_t part_serial(const Packet& run, unsigned i) {
-  return run.of_messages ? run.message[i].wqe_serial : run.wqe_serial;
+  return run.of_messages ? run.wqe_serial + i : run.wqe_serial;
 }
 
 // Packet i of a run, which stays as it is.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The requester's receive side: acknowledgements, responses, completions.
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <utility>
 
@@ -269,14 +270,31 @@ bool Requester::into_cqe(const Qp& qp, SendWqe& w, const Packet& packet) {
 void Requester::complete_front(Time t, Qp& qp) {
   RequesterState& s = qp.req;
   Loans& loans = blocks_.dma.loans();
+  // Those without a completion are recorded together: their serials count up.
+  std::array<Time, kMaxRun> times;
+  std::uint32_t first = 0;
+  unsigned silent = 0;
+  const auto record_silent = [&] {
+    if (silent != 0)
+      blocks_.tracer.record_series(Point::kWqeDone, times.data(), silent, qp.subject(), first, 0, 0, 0);
+    silent = 0;
+  };
   while (!s.window.empty() && s.window.front().done) {
     SendWqe& w = s.window.front();
     if (!loans.empty()) loans.release(qp.function, qp.qpn, w.first_psn, w.packets, &blocks_.dma);
-    blocks_.tracer.record(Point::kWqeDone, t, qp.subject(), w.serial, w.signaled ? 1u << 8 : 0u);
-    if (w.signaled) complete(t, qp, w, CqeSyndrome::kOk, 0);
+    if (w.signaled) {
+      record_silent();
+      blocks_.tracer.record(Point::kWqeDone, t, qp.subject(), w.serial, 1u << 8);
+      complete(t, qp, w, CqeSyndrome::kOk, 0);
+    } else if (blocks_.tracer.enabled()) {
+      if (silent == times.size() || w.serial != first + silent) record_silent();
+      if (silent == 0) first = w.serial;
+      times[silent++] = t;
+    }
     s.window.pop();
     if (s.next_to_send) --s.next_to_send;
   }
+  record_silent();
 }
 
 void Requester::complete(Time t, Qp& qp, const SendWqe& wqe, CqeSyndrome syndrome, std::uint8_t vendor) {

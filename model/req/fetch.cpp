@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The requester's WQE fetch: doorbell record, SQ ring, BlueFlame buffer.
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "model/ctx/qp_states.h"
@@ -102,10 +103,33 @@ void Requester::add_to_window(Pace& pace, Qp& qp, const std::uint8_t* bytes, std
                          bytes, len);
     w.reported = true;
   }
-  const Time parsed = std::max(pace.engine, pace.ready) + blocks_.profile.engine.wqe_parse;
-  blocks_.tracer.record(Point::kWqeParsed, parsed, qp.subject(), w.serial,
-                        static_cast<std::uint64_t>(w.opcode) | static_cast<std::uint64_t>(w.counter) << 16,
-                        w.length);
+}
+
+// Those of the window from `from` on, which one fetch has brought: alike and one behind the other, mostly.
+void Requester::trace_parsed(const Pace& pace, const Qp& qp, std::size_t from) {
+  const SendWindow& window = qp.req.window;
+  std::array<Time, kMaxRun> times;
+  times.fill(std::max(pace.engine, pace.ready) + blocks_.profile.engine.wqe_parse);
+  const auto a0_of = [&](std::size_t i) {
+    return static_cast<std::uint64_t>(window[i].opcode) | static_cast<std::uint64_t>(window[i].counter) << 16;
+  };
+  while (from < window.size()) {
+    const SendWqe& first = window[from];
+    unsigned n = 1;
+    std::uint64_t step = 0;
+    for (; from + n < window.size() && n < times.size(); ++n) {
+      if (window[from + n].length != first.length) break;
+      const std::uint64_t by = a0_of(from + n) - a0_of(from + n - 1);
+      if (n == 1)
+        step = by;
+      else if (by != step)
+        break;
+      if (by >> 32 != 0) break;
+    }
+    blocks_.tracer.record_series(Point::kWqeParsed, times.data(), n, qp.subject(), first.serial, a0_of(from),
+                                 static_cast<std::uint32_t>(step), first.length);
+    from += n;
+  }
 }
 
 // Whether to fetch while WQEs are left, one fetch's worth at most: a read takes its time, and behind those of
@@ -118,14 +142,22 @@ bool Requester::runs_short(const RequesterState& s) const {
 
 bool Requester::fetch(Pace& pace, Qp& qp) {
   RequesterState& s = qp.req;
-  if (!s.own.empty()) {
-    SendWqe& w = s.window.push();
-    w = std::move(s.own.front());
-    s.own.erase(s.own.begin());
-    w.serial = s.next_serial++;
-    ++wqes_;
-    return true;
+  if (s.own.empty()) {
+    const std::size_t had = s.window.size();
+    const bool fetched = fetch_posted(pace, qp);
+    if (blocks_.tracer.enabled()) trace_parsed(pace, qp, had);
+    return fetched;
   }
+  SendWqe& w = s.window.push();
+  w = std::move(s.own.front());
+  s.own.erase(s.own.begin());
+  w.serial = s.next_serial++;
+  ++wqes_;
+  return true;
+}
+
+bool Requester::fetch_posted(Pace& pace, Qp& qp) {
+  RequesterState& s = qp.req;
   if (s.fetched == s.db_counter) {
     if (!s.doorbell || !read_doorbell_record(pace.engine, qp) || s.fetched == s.db_counter) return false;
   }

@@ -36,7 +36,7 @@ bool Requester::joins(Pace& pace, Qp& qp, const SendWqe& wqe) {
   if (pace.messages) {
     const Packet& run = *pace.messages;
     if (run.unit == wqe.length && run.packets < kMaxRun && (run.packets + 1U) * run.unit <= kMaxFrame &&
-        psn == ((run.psn + run.packets) & kPsnMask))
+        psn == run.psn + run.packets && wqe.serial == run.wqe_serial + run.packets)
       return true;
     send_messages(pace);
   }
@@ -71,7 +71,7 @@ void Requester::add_message(Pace& pace, Qp& qp, SendWqe& wqe) {
   Packet& run = *pace.messages;
   if (!wqe.started) start(qp, wqe);
   const unsigned i = run.packets++;
-  run.message[i] = {wqe.raddr, wqe.rkey, wqe.serial};
+  run.message[i] = {wqe.raddr, wqe.rkey};
   std::memcpy(run.data() + std::size_t{i} * run.unit, wqe.bytes.data(), run.unit);
   ++pace.packets;
   ++s.since_ack_req;
@@ -94,7 +94,6 @@ void Requester::send_messages(Pace& pace) {
   const Packet::Message& first = p.message[0];
   p.va = first.va;
   p.rkey = first.rkey;
-  p.wqe_serial = first.wqe_serial;
   p.of_messages = p.packets > 1;
   p.payload_len = p.packets * p.unit;
   blocks_.port.send_messages(std::move(pace.messages), pace.message_size);

@@ -144,6 +144,8 @@ class Requester final : public sc_core::sc_module,
 
   // fetch.cpp: from the SQ to the window
   bool fetch(Pace& pace, Qp& qp);
+  bool fetch_posted(Pace& pace, Qp& qp);
+  void trace_parsed(const Pace& pace, const Qp& qp, std::size_t from);
   bool runs_short(const RequesterState& s) const;
   bool read_doorbell_record(Time t, Qp& qp);
   bool read_sq(Pace& pace, Qp& qp, std::uint16_t counter, std::uint8_t* dst, std::uint32_t len);

@@ -48,18 +48,17 @@ bool Responder::take_messages(Qp& qp, PacketRef& run, const Traits& traits) {
     p.message[i].va = pieces[i].addr;
   }
   blocks_.dma.post_messages(run, WriteOwner{WriteOwner::kQp, qp.function, qp.qpn}, missed);
-  for (unsigned i = 0; i < n; ++i) {
-    s.landed = std::max({s.landed, came[i], p.at[i]});
-    if (!blocks_.tracer.enabled()) continue;
+  for (unsigned i = 0; i < n; ++i) p.at[i] = s.landed = std::max({s.landed, came[i], p.at[i]});
+  if (blocks_.tracer.enabled()) {
     const traces::Subject sender{qp.function, p.trace_qpn};
-    blocks_.tracer.record(Point::kChecked, came[i], sender, part_serial(p, i),
-                          psn_opcode(p.opcode, p.psn + i), qp.qpn);
-    blocks_.tracer.record(Point::kScattered, s.landed, sender, part_serial(p, i), p.unit, qp.qpn);
+    blocks_.tracer.record_series(Point::kChecked, came.data(), n, sender, p.wqe_serial,
+                                 psn_opcode(p.opcode, p.psn), 1, qp.qpn);
+    blocks_.tracer.record_series(Point::kScattered, p.at.data(), n, sender, p.wqe_serial, p.unit, 0, qp.qpn);
   }
   blocks_.q_counters[qp.function][qp.counter_set].rx_write_requests += n;
   s.expected_psn = (s.expected_psn + n) & kPsnMask;
   s.msn = (s.msn + n) & 0xffffff;
-  p.wqe_serial = p.message[n - 1].wqe_serial;
+  p.wqe_serial = part_serial(p, n - 1);
   if (p.ack_req) acknowledge(came[n - 1], qp, p);
   return true;
 }

@@ -135,6 +135,65 @@ TEST(Tracer, FileRoundTripLosesNothing) {
   }
 }
 
+// Among others, and whatever their times and steps are.
+TEST(Tracer, SeriesAreTheRecordsThatTheyStandFor) {
+  TempFile together, single;
+  std::uint64_t counted[2];
+  for (TempFile* f : {&together, &single}) {
+    Tracer t(1);
+    std::string err;
+    ASSERT_TRUE(t.open(f->path(), &err)) << err;
+    std::mt19937_64 rnd(7);
+    std::int64_t time = 0;
+    for (unsigned i = 0; i < 30000; ++i) {
+      const Point p = rnd() % 2 ? Point::kChecked : Point::kPacketRx;
+      const Subject subject(static_cast<unsigned>(rnd() % 3), static_cast<std::uint32_t>(rnd() % 4));
+      const auto index = static_cast<std::uint32_t>(rnd() % 9 == 0 ? 0xfffffffe : i * 3);
+      const std::uint64_t a0 = rnd() >> rnd() % 64, a1 = rnd() % 5 == 0 ? rnd() : 64;
+      const auto step = static_cast<std::uint32_t>(rnd() % 3 == 0 ? rnd() : rnd() % 2);
+      std::vector<std::int64_t> times(1 + rnd() % 70);
+      for (std::int64_t& at : times) {
+        time += rnd() % 40 == 0 ? static_cast<std::int64_t>(rnd() % 10'000'000'000) - 5'000'000'000 : 55'000;
+        at = time;
+      }
+      if (f == &together)
+        t.record_series(p, times.data(), static_cast<unsigned>(times.size()), subject, index, a0, step, a1);
+      for (unsigned n = 0; f == &single && n < times.size(); ++n)
+        t.record(p, times[n], subject, index + n, a0 + std::uint64_t{n} * step, a1);
+      if (rnd() % 4 == 0) t.record(p, time, subject, index, a0, a1);
+    }
+    counted[f == &single] = t.count(Point::kChecked) + t.count(Point::kPacketRx);
+  }
+  EXPECT_EQ(counted[0], counted[1]);
+  const Read got = read_all(together.path()), want = read_all(single.path());
+  EXPECT_EQ(got.warning, "");
+  ASSERT_EQ(got.records.size(), want.records.size());
+  EXPECT_GT(got.records.size(), 1'000'000u);
+  for (std::size_t i = 0; i < want.records.size(); ++i)
+    ASSERT_EQ(std::memcmp(&got.records[i], &want.records[i], sizeof(Record)), 0) << i;
+  EXPECT_LT(together.bytes().size(), single.bytes().size());
+}
+
+// Which have no series.
+TEST(Reader, ReadsFilesOfTheVersionBefore) {
+  TempFile f;
+  {
+    Tracer t;
+    std::string err;
+    ASSERT_TRUE(t.open(f.path(), &err)) << err;
+    fill(t, 1000, nullptr, nullptr);
+  }
+  std::string bytes = f.bytes();
+  ASSERT_EQ(bytes[8], 5);
+  for (const char version : {3, 4, 6}) {
+    bytes[8] = version;
+    f.write(bytes);
+    const Read got = read_all(f.path());
+    EXPECT_EQ(got.opened, version == 4) << got.error;
+    EXPECT_EQ(got.records.size(), version == 4 ? 1000u : 0u);
+  }
+}
+
 TEST(Tracer, EqualRunsGiveEqualFiles) {
   TempFile a, b;
   for (TempFile* f : {&a, &b}) {

@@ -116,6 +116,15 @@ std::string sample(std::uint32_t* records) {
     for (std::size_t p = 0; p < kPoints; ++p)
       put(static_cast<Point>(p), 0x40, round, p * 3 % 17, round,
           std::vector<std::uint8_t>(p % 3 == 0 ? 64 : 0, 1));
+  for (const std::uint32_t step : {0u, 1u, 70'000u}) {
+    Record r{};
+    r.time_ps = 5000 * ++*records;
+    r.point = static_cast<std::uint16_t>(Point::kChecked);
+    const std::uint32_t steps[] = {55'000, 55'000, 60'000};
+    std::uint8_t room[format::Coder::kMost + 6 * format::kMaxVarint];
+    bytes.insert(bytes.end(), room, coder.encode_series(r, step, steps, 3, room));
+    *records += 3;
+  }
   return {bytes.begin(), bytes.end()};
 }
 
