@@ -6,6 +6,7 @@
 
 #include "model/ctx/q_counters.h"
 #include "model/pcie/dma.h"
+#include "model/port/port.h"
 #include "model/port/run.h"
 #include "model/port/traits.h"
 #include "model/resp/responder.h"
