@@ -132,6 +132,42 @@ TEST_F(DmaTest, WritesKeepTheOrderOfTheirCalls) {
   EXPECT_THAT(order, ::testing::ElementsAre(0x2000, 0x1000, 0x2000, 0x100, 1000003, 0x200));
 }
 
+// Messages that go as one: each is visible when it would be by itself, and they are written with the last.
+TEST_F(DmaTest, MessagesTakeAsLongAsWrites) {
+  constexpr unsigned kMessages = 12, kLength = 70;
+  const WriteOwner qp{WriteOwner::kQp, 0, 7};
+  const Time t = sim_now();
+  const auto ready = [&](unsigned i) { return t + from_ns(3) * i + (i > 6 ? from_ns(400) : 0); };
+  const auto place = [](unsigned i) { return 0x1000 + (i * 5 % kMessages) * 251u; };
+  for (unsigned i = 0; i < sizeof buf; ++i) buf[i] = static_cast<std::uint8_t>(i * 7 + 1);
+  std::vector<Time> single;
+  for (unsigned i = 0; i < kMessages; ++i)
+    single.push_back(b.dma.post_write(ready(i), place(i), buf, kLength, qp));
+  b.dma.reset();
+  b.dma.set_enabled(0, true);
+  PacketRef run = PacketPool::make();
+  run->of_messages = true;
+  run->packets = kMessages;
+  run->unit = kLength;
+  run->payload_len = kMessages * kLength;
+  std::memcpy(run->data(), buf, run->payload_len);
+  for (unsigned i = 0; i < kMessages; ++i) {
+    run->at[i] = ready(i);
+    run->message[i] = {place(i), 0};
+  }
+  b.dma.post_messages(run, qp, 0);
+  EXPECT_EQ(std::vector<Time>(run->at.begin(), run->at.begin() + kMessages), single);
+  b.run(single.back() - t - 1);
+  EXPECT_EQ(b.host.events.size(), 0u);
+  b.run(1);
+  ASSERT_EQ(b.host.events.size(), kMessages);
+  for (unsigned i = 0; i < kMessages; ++i) {
+    EXPECT_EQ(b.host.events[i].addr, place(i));
+    EXPECT_EQ(std::memcmp(&b.host.memory[place(i)], buf + i * kLength, kLength), 0) << i;
+  }
+  EXPECT_EQ(b.dma.bytes_written(), std::uint64_t{kMessages} * kLength);
+}
+
 TEST_F(DmaTest, ALateWriteHoldsUpItsOwnQueuesAndNoOthers) {
   const WriteOwner a{WriteOwner::kQp, 0, 1}, c{WriteOwner::kQp, 0, 2}, cq{WriteOwner::kCq, 0, 9};
   const Time t = sim_now(), late = t + from_ns(500);

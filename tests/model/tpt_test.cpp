@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+
 namespace hcasim {
 
 bool operator==(const Fragment& a, const Fragment& b) {
@@ -281,6 +283,50 @@ TEST_F(TptTest, ListsMadeToBeSlowEnd) {
   list.insert(list.end(), {entry(1, 9), 0});
   make(20, AccessMode::kKlm, 0, 1, list);
   EXPECT_EQ(get(key(20), 0, 1), TptStatus::kBadList);
+}
+
+// Whatever the page is that is known: what reach() says of a short piece is what check() and translate() say.
+TEST_F(TptTest, ShortPiecesAreReachedAsTheyAreTranslated) {
+  make(9, AccessMode::kMtt, 0x7f0000000123, 0x2f00, {0x10003, 0x50003, 0x51003, 0x90003});
+  make(10, AccessMode::kMtt, 0x200000, 0x400000, {0x40000000, 0x80000000}).log_page = 21;
+  make(11, AccessMode::kMtt, 0x7f0000000000, 0, {0x70003, 0x20003}).length64 = true;
+  make(12, AccessMode::kPa, 0x7f0000000000, 0x10000);
+  make(13, AccessMode::kKlm, 0x7f0000000000, 0x2f00, {entry(0x2f00, 9), 0x7f0000000123});
+  make(14, AccessMode::kSwIcm, 0, 0x1000).base = 0x700000000000;
+  make(15, AccessMode::kMtt, 0x7f0000000000, 0x3000, {0x10001, 0x20002, 0x30003}).paged = true;
+  make(16, AccessMode::kMtt, 0x7f0000000000, 0x3000, {0x10003, 0x20003, 0x30003}).rights.remote_write = false;
+  std::mt19937 random(3);
+  const std::uint64_t starts[] = {0x7f0000000000, 0x7f0000000000, 0x7f0000000000, 0x3ff000, 0};
+  Tpt::Page page;
+  std::uint32_t index = 9;
+  std::uint64_t start = 0;
+  unsigned reached = 0, repeated = 0;
+  for (unsigned i = 0; i < 20000; ++i) {
+    if (random() % 16 == 0) index = 8 + random() % 9;
+    if (random() % 8 == 0) start = starts[random() % 5];
+    if (random() % 50 == 0) page = {};
+    const std::uint64_t va = start + random() % 0x4100, len = 1 + random() % 200;
+    const Access access = Access::kRemoteWrite;
+    const TptStatus status = get(key(index), va, len, access);  // and its entries are in the caches then
+    const bool good = status == TptStatus::kOk && out.size() == 1 && out[0].space == Space::kHost &&
+                      tpt.check(key(index), {kPd, kQpn, 0}, access, va, len) == TptStatus::kOk;
+    const bool known = page.key == key(index) && va >= page.first && va + len - 1 <= page.last;
+    Tpt::Piece piece;
+    ASSERT_EQ(tpt.reach(now, page, key(index), {kPd, kQpn, 0}, access, va, len, piece), good)
+        << index << " " << std::hex << va << "+" << len;
+    now += 10;
+    if (!good) {
+      EXPECT_FALSE(known) << index;
+      continue;
+    }
+    ++reached;
+    repeated += known;
+    EXPECT_EQ(piece.addr, out[0].addr);
+    EXPECT_EQ(piece.ready, std::max(last.ready, now - 10 + profile.engine.translate));
+    EXPECT_FALSE(piece.missed);
+  }
+  EXPECT_GT(reached, 4000u);
+  EXPECT_GT(repeated, 500u);
 }
 
 TEST_F(TptTest, MissesCostAReadEach) {
