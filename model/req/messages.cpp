@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Short RDMA WRITEs whose data are in their WQEs, one behind the other in one turn of their QP: what their
-// packets have in common is done once for all of them, and they go through the HCAs as one
-// (Packet::of_messages). Each has its own times: it goes through the engine, its pipeline and the port when
-// it would by itself. Only where nothing else has a say in single packets, as for runs (run.cpp); what is not
-// alike, what asks for an acknowledgement and the end of the turn end it.
+// Short RDMA WRITEs, one behind the other in one turn of their QP: what their packets have in common is done
+// once for all of them, and they go through the HCAs as one (Packet::of_messages). Each has its own times: it
+// goes through the engine, its pipeline and the port when it would by itself. Only where nothing else has a
+// say in single packets, as for runs (run.cpp); what is not alike, what asks for an acknowledgement and the
+// end of the turn end it.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -23,13 +23,18 @@ namespace hcasim {
 
 using prm::WqeOp;
 
+namespace {
+constexpr unsigned kMostBytes = 1024;  // of one: it is copied twice, where a longer one is borrowed
+}
+
 // Whether this WQE, which nobody has begun, is a message that goes with those of pace.messages; there is such
 // a run then. False: nothing has been done, or what was there has been sent.
 bool Requester::joins(Pace& pace, Qp& qp, const SendWqe& wqe) {
   RequesterState& s = qp.req;
   if (wqe.opcode != WqeOp::kRdmaWrite || qp.type != QpType::kRc || pace.no_messages || wqe.sent != 0)
     return false;
-  if (wqe.length == 0 || wqe.length > qp.mtu || wqe.solicited || s.send_fault.active) return false;
+  if (wqe.length == 0 || wqe.length > std::min(qp.mtu, kMostBytes) || wqe.solicited || s.send_fault.active)
+    return false;
   const std::uint32_t psn = wqe.started ? wqe.first_psn : s.next_psn;
   if (psn_diff(psn, s.una_psn) >= static_cast<std::int32_t>(blocks_.profile.engine.inflight_packets))
     return false;
@@ -65,32 +70,43 @@ bool Requester::begin_messages(Pace& pace, Qp& qp, const SendWqe& wqe) {
   return true;
 }
 
-void Requester::add_message(Pace& pace, Qp& qp, SendWqe& wqe) {
+Requester::Step Requester::add_message(Pace& pace, Qp& qp, SendWqe& wqe) {
   RequesterState& s = qp.req;
   const Profile::Engine& e = blocks_.profile.engine;
   Packet& run = *pace.messages;
-  if (!wqe.started) start(qp, wqe);
-  const unsigned i = run.packets++;
-  run.message[i] = {wqe.raddr, wqe.rkey};
-  std::memcpy(run.data() + std::size_t{i} * run.unit, wqe.bytes.data(), run.unit);
+  if (!wqe.started) {
+    const Step started = start(qp, wqe);
+    if (started != Step::kSent) return started;
+  }
+  const unsigned i = run.packets;
   ++pace.packets;
+  Time ready = std::max(pace.engine, pace.ready);
+  const Step loaded =
+      load_payload(pace, qp, wqe, 0, {run.data() + std::size_t{i} * run.unit, run.unit, nullptr}, ready);
+  if (loaded != Step::kSent) return loaded;
+  ++run.packets;
+  run.message[i] = {wqe.raddr, wqe.rkey};
   ++s.since_ack_req;
   run.ack_req = s.since_ack_req >= e.ack_every || wants_ack(qp, s.next_to_send);
-  const Time ready = std::max(pace.engine, pace.ready);
   s.last_ready = blocks_.tx.pass(std::max(s.last_ready, ready + e.tx_pipeline));
   run.at[i] = blocks_.port.add_message(s.last_ready, run, pace.message_size);
   ++wqe.sent;
   ++s.next_to_send;
   arm_timer(ready, qp);
-  if (!run.ack_req) return;
+  if (!run.ack_req) return Step::kSent;
   s.since_ack_req = 0;
   send_messages(pace);
+  return Step::kSent;
 }
 
 // Those that there are.
 void Requester::send_messages(Pace& pace) {
   if (!pace.messages) return;
   Packet& p = *pace.messages;
+  if (p.packets == 0) {  // the first one has failed
+    pace.messages = PacketRef();
+    return;
+  }
   const Packet::Message& first = p.message[0];
   p.va = first.va;
   p.rkey = first.rkey;

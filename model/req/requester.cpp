@@ -185,10 +185,7 @@ Requester::Step Requester::refuse(SendWqe& wqe, CqeSyndrome syndrome, std::uint8
 }
 
 Requester::Step Requester::step(Pace& pace, Qp& qp, SendWqe& wqe) {
-  if (wqe.inline_data && joins(pace, qp, wqe)) {
-    add_message(pace, qp, wqe);
-    return Step::kSent;
-  }
+  if (joins(pace, qp, wqe)) return add_message(pace, qp, wqe);
   send_messages(pace);
   if (wqe.is_local()) return run_local(pace, qp, wqe);
   const PendingFault& fault = qp.req.send_fault;
@@ -251,35 +248,34 @@ void Requester::transmit(Time ready, Qp& qp, PacketRef&& packet) {
 }
 
 MoveResult Requester::gather_message(Time ready, const Qp& qp, const SendWqe& wqe, std::uint64_t offset,
-                                     Packet& packet) {
-  const std::uint32_t len = packet.payload_len;
+                                     const PayloadPlace& to) {
   const bool fenced = wqe.fence >= prm::kFenceFence;
   if (wqe.inline_head == 0) {
     // Until an acknowledged message is complete its data stay as they are (IBTA 10.8.2.2).
-    return is_reliable(qp.type) && !fenced
-               ? mover_.gather_payload(ready, qp, wqe.sges, offset, packet)
-               : mover_.gather(ready, qp, wqe.sges, offset, len, packet.data(), fenced);
+    return is_reliable(qp.type) && !fenced && to.borrower
+               ? mover_.gather_payload(ready, qp, wqe.sges, offset, *to.borrower)
+               : mover_.gather(ready, qp, wqe.sges, offset, to.len, to.bytes, fenced);
   }
   std::uint32_t head = 0;  // of this packet, what comes out of the WQE
   if (offset < wqe.inline_head) {
-    head = static_cast<std::uint32_t>(std::min<std::uint64_t>(wqe.inline_head - offset, len));
-    std::memcpy(packet.data(), wqe.bytes.data() + offset, head);
+    head = static_cast<std::uint32_t>(std::min<std::uint64_t>(wqe.inline_head - offset, to.len));
+    std::memcpy(to.bytes, wqe.bytes.data() + offset, head);
   }
-  return mover_.gather(ready, qp, wqe.sges, offset + head - wqe.inline_head, len - head, packet.data() + head,
+  return mover_.gather(ready, qp, wqe.sges, offset + head - wqe.inline_head, to.len - head, to.bytes + head,
                        fenced);
 }
 
 Requester::Step Requester::load_payload(Pace& pace, Qp& qp, SendWqe& wqe, std::uint64_t offset,
-                                        Packet& packet, Time& ready) {
-  const std::uint32_t len = packet.payload_len;
+                                        const PayloadPlace& to, Time& ready) {
+  const std::uint32_t len = to.len;
   if (len == 0) return Step::kSent;
   if (wqe.inline_data) {
-    std::memcpy(packet.data(), wqe.bytes.data() + offset, len);
+    std::memcpy(to.bytes, wqe.bytes.data() + offset, len);
     return Step::kSent;
   }
   const Time begun = qp.req.pages.begin(ready + blocks_.profile.engine.gather, offset, blocks_.profile);
   ready = begun;
-  const MoveResult r = gather_message(ready, qp, wqe, offset, packet);
+  const MoveResult r = gather_message(ready, qp, wqe, offset, to);
   if (r.status == TptStatus::kFault) return payload_fault(ready, qp, wqe, offset);
   if (r.status != TptStatus::kOk)
     return refuse(wqe, CqeSyndrome::kLocalProt, static_cast<std::uint8_t>(r.status));
@@ -355,7 +351,7 @@ Requester::Step Requester::send_packet(Pace& pace, Qp& qp, SendWqe& wqe) {
 
   ++pace.packets;
   Time ready = std::max(pace.engine, pace.ready);
-  const Step loaded = load_payload(pace, qp, wqe, offset, *p, ready);
+  const Step loaded = load_payload(pace, qp, wqe, offset, all_of(*p), ready);
   if (loaded != Step::kSent) return loaded;
   if (rc) {
     ++s.since_ack_req;
@@ -453,7 +449,7 @@ Requester::Step Requester::send_datagram(Pace& pace, Qp& qp, SendWqe& wqe) {
   p->payload_len = static_cast<std::uint32_t>(wqe.length);
   ++pace.packets;
   Time ready = std::max(pace.engine, pace.ready);
-  const Step loaded = load_payload(pace, qp, wqe, 0, *p, ready);
+  const Step loaded = load_payload(pace, qp, wqe, 0, all_of(*p), ready);
   if (loaded != Step::kSent) return loaded;
   transmit(ready + e.tx_pipeline, qp, std::move(p));
   wqe.sent = 1;

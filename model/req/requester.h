@@ -162,9 +162,17 @@ class Requester final : public sc_core::sc_module,
   Step step(Pace& pace, Qp& qp, SendWqe& wqe);
   Step start(Qp& qp, SendWqe& wqe);
   Step send_packet(Pace& pace, Qp& qp, SendWqe& wqe);
-  // The bytes of `packet`, which begins at `offset` of the message, out of the memory that the WQE names.
+  // Where payload goes: so many bytes. borrower: the packet that they are all of the payload of, if it may
+  // borrow them (Packet::borrowed()).
+  struct PayloadPlace {
+    std::uint8_t* bytes;
+    std::uint32_t len;
+    Packet* borrower;
+  };
+  static PayloadPlace all_of(Packet& p) { return {p.data(), p.payload_len, &p}; }
+  // What begins at `offset` of the message, out of the memory that the WQE names.
   MoveResult gather_message(Time ready, const Qp& qp, const SendWqe& wqe, std::uint64_t offset,
-                            Packet& packet);
+                            const PayloadPlace& to);
   // run.cpp: packets of a message that go as one (Packet::packets)
   bool runs_allowed(const Qp& qp) const;
   unsigned run_ahead(const Pace& pace, const Qp& qp) const {
@@ -189,12 +197,13 @@ class Requester final : public sc_core::sc_module,
   // messages.cpp: short messages that go as one (Packet::of_messages)
   bool joins(Pace& pace, Qp& qp, const SendWqe& wqe);
   bool begin_messages(Pace& pace, Qp& qp, const SendWqe& wqe);
-  void add_message(Pace& pace, Qp& qp, SendWqe& wqe);
+  Step add_message(Pace& pace, Qp& qp, SendWqe& wqe);
   void send_messages(Pace& pace);
   Step send_request(Pace& pace, Qp& qp, SendWqe& wqe);
   Step send_datagram(Pace& pace, Qp& qp, SendWqe& wqe);
   Step run_local(Pace& pace, Qp& qp, SendWqe& wqe);
-  Step load_payload(Pace& pace, Qp& qp, SendWqe& wqe, std::uint64_t offset, Packet& packet, Time& ready);
+  Step load_payload(Pace& pace, Qp& qp, SendWqe& wqe, std::uint64_t offset, const PayloadPlace& to,
+                    Time& ready);
   PacketRef make_packet(const Qp& qp, const SendWqe& wqe) const;
   void emit_frame(Time t, Qp& qp, const SendWqe& wqe, PacketRef packet);
   void transmit(Time ready, Qp& qp, PacketRef&& packet);
