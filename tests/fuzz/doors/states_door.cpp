@@ -84,6 +84,7 @@ class Scene {
       rig_.machine().advance(ns);
       states_.push_back(save_state());
     }
+    states_.push_back(with_messages());
     rig_.keep();
   }
 
@@ -122,6 +123,23 @@ class Scene {
   }
 
  private:
+  // Short messages that go together are on their way.
+  std::string with_messages() {
+    Pair& p = *pairs_[0];
+    for (int n = 0; n < 8; ++n) {
+      SendWr w = p.wr(WqeOp::kRdmaWrite, 0, 0);
+      w.inline_data.assign(40, static_cast<std::uint8_t>(n));
+      p.a.post(w, false);
+    }
+    p.a.ring_doorbell();
+    for (int n = 0; n < 400; ++n) {
+      rig_.machine().advance(50);
+      std::string state = save_state();
+      if (state.find("message_rkey") != std::string::npos) return state;
+    }
+    finding("short messages do not go together");
+    return {};
+  }
   // Its far end is the other one of its pair.
   void join(End& end, std::size_t from, std::size_t to) {
     QpAttr attr;
