@@ -175,13 +175,17 @@ inline Time Dma::written_at(Time left, std::uint64_t addr, std::uint32_t len, Fu
   return whole_cycle(left + profile_.pcie.write_latency + longer);
 }
 
+// When the link has taken all of a write that is ready at t, and has come in since `streamed` before.
+inline Time Dma::left_at(Time t, Time streamed, std::uint64_t addr, std::uint32_t len) {
+  if (posted_.modelled()) return credited_time(t, streamed, addr, len);
+  const WriteCost cost = cost_of_write(addr, len);
+  return streamed == 0 ? write_time(t, cost, false) : streamed_time(t, streamed, cost, false);
+}
+
 // Gives a filled-in entry, ready to leave at t, its due time and its place. Returns when it is due.
 Time Dma::push(Time t, Entry& e, bool group, WriteOwner behind, Time streamed) {
   const std::uint64_t addr = e.kind == Kind::kMsix ? 0 : e.addr;
-  const WriteCost cost = cost_of_write(addr, e.len);
-  const Time left = posted_.modelled() ? credited_time(t, streamed, addr, e.len)
-                    : streamed == 0    ? write_time(t, cost, false)
-                                       : streamed_time(t, streamed, cost, false);
+  const Time left = left_at(t, streamed, addr, e.len);
   Time due = e.kind == Kind::kMsix ? whole_cycle(left + profile_.pcie.write_latency)
                                    : written_at(left, addr, e.len, e.owner.function);
   if (__builtin_expect(hold_ != 0, 0)) {
@@ -307,10 +311,7 @@ void Dma::post_messages(const PacketRef& packet, WriteOwner owner, std::uint32_t
   for (unsigned i = 0; i < p.packets; ++i) {
     const std::uint64_t addr = p.message[i].va;
     const Time streamed = (missed >> i & 1) != 0 ? 0 : p.streamed;
-    const WriteCost cost = cost_of_write(addr, unit);
-    const Time left = posted_.modelled() ? credited_time(p.at[i], streamed, addr, unit)
-                      : streamed == 0    ? write_time(p.at[i], cost, false)
-                                         : streamed_time(p.at[i], streamed, cost, false);
+    const Time left = left_at(p.at[i], streamed, addr, unit);
     p.at[i] = due = std::max(due, written_at(left, addr, unit, owner.function));
   }
   Entry& e = new_entry(p.message[0].va, p.payload_len, Kind::kMessages, owner);
@@ -321,6 +322,18 @@ void Dma::post_messages(const PacketRef& packet, WriteOwner owner, std::uint32_t
 Time Dma::post_msix(Time t, FunctionId f, unsigned vector, WriteOwner behind) {
   if (!enabled(f)) return t;
   return push(t, new_entry(vector, kMsixBytes, Kind::kMsix, WriteOwner(f)), false, behind);
+}
+
+// The host has taken a write, or has not.
+inline void Dma::performed(bool ok, std::uint64_t addr, std::uint32_t len, WriteOwner owner) {
+  if (ok) {
+    bytes_written_ += len;
+    if (WrittenPages* pages = sides_[owner.function].pages.get(); pages && len != 0)
+      pages->written(addr, len);
+  } else {
+    refused(sim_now(), owner, addr, len, true);
+    if (owner.kind != WriteOwner::kNone) refusals_.push_back(owner);
+  }
 }
 
 void Dma::perform_front() {
@@ -380,29 +393,15 @@ void Dma::perform_front() {
       break;
     }
   }
-  if (ok) {
-    bytes_written_ += len;
-    if (WrittenPages* pages = sides_[owner.function].pages.get(); pages && len != 0)
-      pages->written(addr, len);
-  } else {
-    refused(sim_now(), owner, addr, len, true);
-    if (owner.kind != WriteOwner::kNone) refusals_.push_back(owner);
-  }
+  performed(ok, addr, len, owner);
 }
 
 void Dma::write_messages(const Packet& p, WriteOwner owner) {
-  HostSide& side = sides_[owner.function];
-  HostPort& host = *side.host;
+  HostPort& host = *sides_[owner.function].host;
   const std::uint8_t* from = p.data();
   for (unsigned i = 0; i < p.packets; ++i, from += p.unit) {
     const std::uint64_t addr = p.message[i].va;
-    if (!host.dma_write(addr, from, p.unit)) {
-      refused(sim_now(), owner, addr, p.unit, true);
-      refusals_.push_back(owner);
-      continue;
-    }
-    bytes_written_ += p.unit;
-    if (WrittenPages* pages = side.pages.get()) pages->written(addr, p.unit);
+    performed(host.dma_write(addr, from, p.unit), addr, p.unit, owner);
   }
 }
 

@@ -344,8 +344,10 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   ReadDone read_host(Time t, std::uint64_t addr, void* dst, std::size_t len, WriteOwner owner, What what);
   ReadDone counted_read(Time t, std::uint64_t addr, std::size_t len, WriteOwner owner, What what);
   Time read_time(Time t, std::uint64_t addr, std::size_t len, const Asked* asked);
+  Time left_at(Time t, Time streamed, std::uint64_t addr, std::uint32_t len);
   Time written_at(Time left, std::uint64_t addr, std::uint32_t len, FunctionId f);
   void perform_front();
+  void performed(bool ok, std::uint64_t addr, std::uint32_t len, WriteOwner owner);
   void write_messages(const Packet& p, WriteOwner owner);
   void turn() override;
   std::size_t depth() const override { return tail_ - head_; }

@@ -135,7 +135,6 @@ class Requester final : public sc_core::sc_module,
     Time ready;
     unsigned packets = 0;
     unsigned run = 1;  // packets that go in one step
-    // Messages of one packet each that go as one (messages.cpp), while they come together: null, none.
     // Messages of one packet each that go as one (messages.cpp), while they come together; null: none do.
     PacketRef messages{};
     MessageSize message_size{};

@@ -59,7 +59,7 @@ bool Responder::take_messages(Qp& qp, PacketRef& run, const Traits& traits) {
   blocks_.q_counters[qp.function][qp.counter_set].rx_write_requests += n;
   s.expected_psn = (s.expected_psn + n) & kPsnMask;
   s.msn = (s.msn + n) & 0xffffff;
-  p.wqe_serial = part_serial(p, n - 1);
+  p.wqe_serial = part_serial(p, n - 1);  // as whose acknowledgement it is traced: the last one's
   if (p.ack_req) acknowledge(came[n - 1], qp, p);
   return true;
 }
