@@ -13,12 +13,19 @@
 /// varint; the blob's bytes. The prediction is a linear extrapolation from the two previous records of the
 /// same point (all 0 at a block's start). A missing part is 0. Integers are little-endian.
 ///
-/// From version 5 on, a series of records, which count as so many: kSeriesMark in place of a point; as a
-/// varint how many follow the first, and times 2 plus 1 if a0 counts up with the index; the first, without a
-/// blob; for each other the signed difference of its time's step from the step before as varint. It leaves
-/// predictions that go on as it does.
+/// A series of records counts as so many, of one point: a mark in place of a point; a varint that depends on
+/// the mark; as a varint by how much a0 goes up from one to the next, as the index does by 1; the first of
+/// them, without a blob; and then, by the mark, the steps between their times:
+///   kSeriesMark (from version 5 on)  varint: how many follow the first; of each the signed difference of its
+///                                    step from the step before as varint
+///   kEvenMark (from version 6 on)    varint: how many follow the first; the same of the one step that they
+///                                    all have
+///   kAgainMark (from version 6 on)   varint: how many series of kSeriesMark of this block have come since
+///                                    the one whose steps these have, below kRemembered; nothing more
+/// It leaves predictions that go on as it does.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstring>
@@ -30,14 +37,15 @@
 namespace hcasim::traces::format {
 
 constexpr char kMagic[8] = {'H', 'C', 'A', 'S', 'I', 'M', 'T', 'R'};
-constexpr std::uint32_t kVersion = 5, kFirstRead = 4, kEndianCheck = 0x01020304;
+constexpr std::uint32_t kVersion = 6, kFirstRead = 4, kEndianCheck = 0x01020304;
 constexpr std::uint32_t kBlockMagic = 0x314b4c42, kEndMagic = 0x31444e45;  // "BLK1", "END1"
 constexpr std::uint32_t kBlockRecords = 8192;       ///< a block is cut at this many records
 constexpr std::uint32_t kBlockBytes = 256 * 1024;   ///< or when it holds so many bytes
 constexpr std::uint32_t kMaxRaw = 4 * 1024 * 1024;  ///< a reader refuses larger blocks
 constexpr std::uint32_t kMaxHeader = 1024 * 1024;
-constexpr std::uint16_t kSeriesMark = 0x7f;  ///< no point has this number
-constexpr unsigned kMostSeries = 64;         ///< records of a series
+constexpr std::uint16_t kSeriesMark = 0x7f, kEvenMark = 0x7e, kAgainMark = 0x7d;  ///< no point has them
+constexpr unsigned kMostSeries = 64;                                              ///< records of a series
+constexpr unsigned kRemembered = 8;  ///< series whose steps others may have too
 
 inline void put_u32(std::string& out, std::uint32_t v) {
   for (int i = 0; i < 4; i++) out.push_back(static_cast<char>(v >> (8 * i)));
@@ -93,6 +101,7 @@ class Coder {
   void reset() {
     last_.fill({});
     hca_ = 0;
+    listed_ = 0;
   }
 
   /// Upper bound of the bytes of a record without its blob.
@@ -114,17 +123,31 @@ class Coder {
     return time != 0 ? end : p;
   }
 
-  /// A record, and `n` that follow it, by the steps of their times and that of their a0. Returns the end of
-  /// the bytes written: at most kMost and (n + 3) * kMaxVarint.
+  /// A record, and `n` that follow it (below kMostSeries), by the steps of their times and that of their a0.
+  /// Returns the end of the bytes written: at most kMost and (n + 3) * kMaxVarint.
   std::uint8_t* encode_series(const Record& r, std::uint32_t a0_step, const std::uint32_t* steps, unsigned n,
                               std::uint8_t* p) {
-    *p++ = kSeriesMark;
-    p = put_varint(p, n);
-    p = put_varint(p, a0_step);
-    p = encode(r, nullptr, p);
+    const unsigned since = find(steps, n);
+    const bool again = since < kRemembered;
+    p = encode_first(r, again ? kAgainMark : kSeriesMark, again ? since : n, a0_step, p);
     Number& time = last_of(r.point).time;
-    for (unsigned i = 0; i < n; ++i)
-      p = put_varint(p, zigzag(static_cast<std::int64_t>(time.step(time.value + steps[i]))));
+    if (again) {
+      for (unsigned i = 0; i < n; ++i) time.step(time.value + steps[i]);
+    } else {
+      for (unsigned i = 0; i < n; ++i)
+        p = put_varint(p, zigzag(static_cast<std::int64_t>(time.step(time.value + steps[i]))));
+      remember(steps, n);
+    }
+    went_on(r.point, n, a0_step);
+    return p;
+  }
+  /// The same with one step for all times.
+  std::uint8_t* encode_even(const Record& r, std::uint32_t a0_step, std::uint32_t step, unsigned n,
+                            std::uint8_t* p) {
+    p = encode_first(r, kEvenMark, n, a0_step, p);
+    Number& time = last_of(r.point).time;
+    p = put_varint(p, zigzag(static_cast<std::int64_t>(time.step(time.value + step))));
+    time.value += std::uint64_t{n - 1} * step;
     went_on(r.point, n, a0_step);
     return p;
   }
@@ -134,20 +157,37 @@ class Coder {
   bool decode(const std::uint8_t*& p, const std::uint8_t* end, Record& r, const std::uint8_t** blob,
               std::vector<Record>& more) {
     more.clear();
-    if (p == end || *p != kSeriesMark) return decode(p, end, r, blob);
+    if (p == end || !is_mark(*p)) return decode(p, end, r, blob);
+    const std::uint8_t mark = *p++;
     std::uint64_t n, a0_step;
-    if (!get_varint(++p, end, n) || n >= kMostSeries || !get_varint(p, end, a0_step) || a0_step > ~0u ||
-        (p != end && *p == kSeriesMark) || !decode(p, end, r, blob) || r.blob_len != 0)
+    if (!get_varint(p, end, n) || !get_varint(p, end, a0_step) || a0_step > ~0u || p == end || is_mark(*p) ||
+        !decode(p, end, r, blob) || r.blob_len != 0)
       return false;
-    Number& time = last_of(r.point).time;
-    for (unsigned i = 1; i <= n; ++i) {
-      std::uint64_t change;
-      if (!get_varint(p, end, change)) return false;
-      Record& next = more.emplace_back(r);
-      next.time_ps = static_cast<std::int64_t>(time.go(change));
-      next.index = r.index + i;
-      next.a0 = r.a0 + i * a0_step;
+    const Steps* known = nullptr;
+    if (mark == kAgainMark) {
+      if (n >= std::min(listed_, kRemembered)) return false;
+      known = &remembered_[(listed_ - 1 - n) % kRemembered];
+      n = known->n;
     }
+    if (n >= kMostSeries) return false;
+    Number& time = last_of(r.point).time;
+    std::array<std::uint32_t, kMostSeries> steps;
+    for (unsigned i = 0; i < n; ++i) {
+      std::uint64_t change = 0;
+      if (known)
+        time.step(time.value + known->steps[i]);
+      else if ((i == 0 || mark == kSeriesMark) && !get_varint(p, end, change))
+        return false;
+      else
+        time.go(change);
+      if (time.width > ~0u) return false;
+      steps[i] = static_cast<std::uint32_t>(time.width);
+      Record& next = more.emplace_back(r);
+      next.time_ps = static_cast<std::int64_t>(time.value);
+      next.index = r.index + i + 1;
+      next.a0 = r.a0 + (i + 1) * a0_step;
+    }
+    if (mark == kSeriesMark) remember(steps.data(), static_cast<unsigned>(n));
     went_on(r.point, static_cast<unsigned>(n), static_cast<std::uint32_t>(a0_step));
     return true;
   }
@@ -248,9 +288,40 @@ class Coder {
     put(kA0, rest.a0);
     put(kA1, rest.a1);
     parts = static_cast<std::uint8_t>(there);
-    if (r.blob_len == 0) return p;
+    if (r.blob_len == 0 || blob == nullptr) return p;
     std::memcpy(p, blob, r.blob_len);
     return p + r.blob_len;
+  }
+
+  // Of a series whose steps were listed.
+  struct Steps {
+    unsigned n = 0;
+    std::array<std::uint32_t, kMostSeries> steps;
+  };
+
+  static bool is_mark(std::uint8_t byte) {
+    return byte == kSeriesMark || byte == kEvenMark || byte == kAgainMark;
+  }
+  std::uint8_t* encode_first(const Record& r, std::uint16_t mark, unsigned n, std::uint32_t a0_step,
+                             std::uint8_t* p) {
+    *p++ = static_cast<std::uint8_t>(mark);
+    p = put_varint(p, n);
+    p = put_varint(p, a0_step);
+    return encode(r, nullptr, p);
+  }
+  // How many such series have come since the one with these steps; kRemembered: there is none, or it came
+  // too long ago.
+  unsigned find(const std::uint32_t* steps, unsigned n) const {
+    for (unsigned since = 0; since < std::min(listed_, kRemembered); ++since) {
+      const Steps& s = remembered_[(listed_ - 1 - since) % kRemembered];
+      if (s.n == n && std::memcmp(s.steps.data(), steps, n * sizeof *steps) == 0) return since;
+    }
+    return kRemembered;
+  }
+  void remember(const std::uint32_t* steps, unsigned n) {
+    Steps& s = remembered_[listed_++ % kRemembered];
+    s.n = n;
+    std::memcpy(s.steps.data(), steps, n * sizeof *steps);
   }
 
   // What comes behind a series, whose first was followed by n, is expected to go on.
@@ -269,7 +340,9 @@ class Coder {
 
   std::array<Last, 256> last_{};
   std::uint16_t hca_ = 0;
+  std::array<Steps, kRemembered> remembered_;
+  unsigned listed_ = 0;  // series since reset()
 };
-static_assert(kPoints <= 256 && kPoints <= kSeriesMark);
+static_assert(kPoints <= kAgainMark);
 
 }  // namespace hcasim::traces::format

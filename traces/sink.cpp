@@ -295,26 +295,52 @@ void FileSink::drain(std::size_t left) {
     lock.unlock();
     code(*batch);
     batch->count = 0;
-    batch->blobs.clear();
+    batch->blob_bytes = 0;
     lock.lock();
     free_.push_back(std::move(batch));
   }
 }
 
-bool FileSink::add_series(const Record& r, const std::int64_t* times, unsigned n, std::uint32_t step) {
-  if (n > format::kMostSeries) return false;
-  std::array<std::uint32_t, format::kMostSeries> steps;
-  steps[0] = step;
+void FileSink::put(const Record& r, const std::uint8_t* blob) {
+  Record* const to = add();
+  if (!to) return;
+  *to = r;
+  if (r.blob_len == 0 || finished_) return;
+  std::memcpy(open_->room_for_blob(r.blob_len), blob, r.blob_len);
+  open_->blob_bytes += r.blob_len;
+  if (open_->blob_bytes > kMostBlobs) submit();
+}
+
+FileSink::Series FileSink::add_series(const std::int64_t* times, unsigned n, std::uint32_t step) {
+  if (n < 2 || n > format::kMostSeries || finished_) return {};
+  if (open_->blob_bytes > kMostBlobs) submit();
+  Record* const first = add();
+  if (!first) return {};
+  std::uint8_t* const blob = open_->room_for_blob(sizeof(RawSeries));
+  prefetch_line(blob + kBlobAhead);
+  // Field by field: blobs are not aligned, and stores are read back slowly as wider ones.
+  std::uint8_t* const steps = blob + offsetof(RawSeries, steps);
+  std::uint64_t all = 0;
+  std::uint32_t uneven = 0;
+  const auto one = static_cast<std::uint32_t>(times[1] - times[0]);
   for (unsigned i = 1; i < n; ++i) {
-    const std::int64_t by = times[i] - times[i - 1];
-    steps[i] = static_cast<std::uint32_t>(by);
-    if (by != steps[i]) return false;
+    const auto by = static_cast<std::uint64_t>(times[i] - times[i - 1]);
+    const auto kept = static_cast<std::uint32_t>(by);
+    std::memcpy(steps + (i - 1) * sizeof kept, &kept, sizeof kept);
+    all |= by;
+    uneven |= kept ^ one;
   }
-  Record first = r;
-  first.flags = kSeries;
-  first.blob_len = n * sizeof(std::uint32_t) & 0x1ffff;
-  put(first, reinterpret_cast<const std::uint8_t*>(steps.data()));
-  return true;
+  if (all > ~0u) {
+    --next_;
+    return {};
+  }
+  const auto put = [blob](std::size_t at, std::uint32_t v) { std::memcpy(blob + at, &v, sizeof v); };
+  put(offsetof(RawSeries, follow), n - 1);
+  put(offsetof(RawSeries, a0_step), step);
+  put(offsetof(RawSeries, even), uneven == 0);
+  const std::size_t bytes = RawSeries::bytes(uneven == 0 ? 1 : n - 1);
+  open_->blob_bytes += bytes;
+  return {first, kSeries, static_cast<unsigned>(bytes)};
 }
 
 // So many bytes at the block's end.
@@ -344,11 +370,16 @@ void FileSink::code(const Batch& batch) {
     Record first = r;
     first.flags = 0;
     first.blob_len = 0;
-    std::array<std::uint32_t, format::kMostSeries> steps;
-    const auto n = static_cast<unsigned>(r.blob_len / sizeof(std::uint32_t));
-    std::memcpy(steps.data(), blob, r.blob_len);
-    std::uint8_t* at = room_for(format::Coder::kMost + (n + 2) * format::kMaxVarint);
-    coded(coder_.encode_series(first, steps[0], steps.data() + 1, n - 1, at), n);
+    RawSeries raw;
+    std::memcpy(&raw, blob, RawSeries::bytes(1));
+    std::uint8_t* at = room_for(format::Coder::kMost + (raw.follow + 3) * format::kMaxVarint);
+    if (raw.even) {
+      at = coder_.encode_even(first, raw.a0_step, raw.steps[0], raw.follow, at);
+    } else {
+      std::memcpy(raw.steps.data(), blob + offsetof(RawSeries, steps), raw.follow * sizeof raw.steps[0]);
+      at = coder_.encode_series(first, raw.a0_step, raw.steps.data(), raw.follow, at);
+    }
+    coded(at, raw.follow + 1);
     blob = end;
   }
 }

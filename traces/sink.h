@@ -104,21 +104,21 @@ class FileSink final : public Sink {
   explicit FileSink(std::FILE* file, std::string path);
   ~FileSink() override;
 
-  void put(const Record& r, const std::uint8_t* blob) override {
-    add(r);
-    if (r.blob_len == 0 || finished_) return;
-    open_->blobs.insert(open_->blobs.end(), blob, blob + r.blob_len);
-    if (open_->blobs.size() > kMostBlobs) submit();
+  void put(const Record& r, const std::uint8_t* blob) override;
+  /// Where the next record goes, one without a blob: the caller fills it in. null: the file is complete.
+  [[gnu::always_inline]] Record* add() {
+    if (__builtin_expect(next_ == end_, 0) && !make_room()) return nullptr;
+    prefetch_line(next_ + kAhead);
+    return next_++;
   }
-  /// The same for a record without a blob; inline.
-  [[gnu::always_inline]] void add(const Record& r) {
-    if (__builtin_expect(next_ == end_, 0) && !make_room()) return;
-    prefetch_record(next_ + kAhead);
-    *next_++ = r;
-  }
-  /// The same for n records, the i-th at times[i], by i more in its index and by i * step in its a0; `r` is
-  /// the first. false: nothing was stored, their times are too far apart.
-  bool add_series(const Record& r, const std::int64_t* times, unsigned n, std::uint32_t step);
+  /// The same for n records, the i-th at times[i], by i more in its index and by i * step in its a0: the
+  /// caller fills in the first, with these flags and this length of a blob. null: they are not stored, their
+  /// times are too far apart.
+  struct Series {
+    Record* first;
+    unsigned flags, blob_len;
+  };
+  Series add_series(const std::int64_t* times, unsigned n, std::uint32_t step);
   void flush() override;
   /// Writes everything including the end mark; later records are dropped.
   void finish();
@@ -131,23 +131,39 @@ class FileSink final : public Sink {
     std::array<Record, kRecords> records;
     std::size_t count = 0;
     std::vector<std::uint8_t> blobs;  // in the records' order
+    std::size_t blob_bytes = 0;       // of them, in use
+
+    // So many bytes at their end.
+    std::uint8_t* room_for_blob(std::size_t bytes) {
+      if (blob_bytes + bytes > blobs.size()) blobs.resize(2 * (blob_bytes + bytes));
+      return blobs.data() + blob_bytes;
+    }
   };
-  /// Of a raw record's flags: a series, its blob the step of its a0 and the steps of its times.
+  /// Of a raw record's flags: a series, its blob a RawSeries.
   static constexpr unsigned kSeries = 2;
+  struct RawSeries {
+    std::uint32_t follow;                                  // records behind the first
+    std::uint32_t a0_step;                                 // from one to the next
+    std::uint32_t even;                                    // all steps are the first
+    std::array<std::uint32_t, format::kMostSeries> steps;  // of times, ps: one, if they are even
+
+    static constexpr std::size_t bytes(unsigned listed) { return 4 * (3 + std::size_t{listed}); }
+  };
   static constexpr std::size_t kMostBlobs = std::size_t{1} << 20;  // bytes of a batch's blobs
   static constexpr std::size_t kMostWaiting = 256;                 // batches
   static constexpr std::size_t kWorthWaking = 4;  // batches from which on the thread is woken
 
   /// Prefetches a cache line of a batch: the writer used it last, possibly on a processor that shares no
   /// cache with this one. May lie beyond the batch's end.
-  static void prefetch_record(const Record* r) {
+  static void prefetch_line(const void* at) {
 #if defined(__x86_64__)
-    asm volatile("prefetchw %0" : : "m"(*reinterpret_cast<const char*>(r)));
+    asm volatile("prefetchw %0" : : "m"(*static_cast<const char*>(at)));
 #else
-    __builtin_prefetch(r, 1);
+    __builtin_prefetch(at, 1);
 #endif
   }
-  static constexpr std::size_t kAhead = 32;  // records
+  static constexpr std::size_t kAhead = 32;       // records
+  static constexpr std::size_t kBlobAhead = 512;  // bytes
 
   void thread_main();
   bool make_room();

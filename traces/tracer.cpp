@@ -120,9 +120,8 @@ void Tracer::close() {
   settle();
 }
 
-Record Tracer::make(Point p, std::int64_t time_ps, Subject obj, std::uint32_t index, std::uint64_t a0,
-                    std::uint64_t a1) const {
-  Record r;
+inline void Tracer::fill(Record& r, Point p, std::int64_t time_ps, Subject obj, std::uint32_t index,
+                         std::uint64_t a0, std::uint64_t a1, unsigned flags, unsigned blob_len) const {
   r.time_ps = time_ps;
   r.a0 = a0;
   r.a1 = a1;
@@ -130,25 +129,30 @@ Record Tracer::make(Point p, std::int64_t time_ps, Subject obj, std::uint32_t in
   r.index = index;
   r.point = static_cast<std::uint16_t>(p);
   r.hca = static_cast<std::uint16_t>(hca_);
+  r.flags = flags & 7;
+  r.blob_len = blob_len & 0x1ffff;
   r.function = obj.function & 0xfff;
-  return r;
 }
 
 void Tracer::put(Point p, std::int64_t time_ps, Subject obj, std::uint32_t index, std::uint64_t a0,
                  std::uint64_t a1) {
   if (!filter_.trivial() && !filter_.takes(p, obj.number)) return;
-  const Record r = make(p, time_ps, obj, index, a0, a1);
-  if (file_ != nullptr)
-    file_->add(r);
-  else
-    sink_->put(r, nullptr);
+  if (file_ != nullptr) {
+    if (Record* r = file_->add()) fill(*r, p, time_ps, obj, index, a0, a1, 0, 0);
+    return;
+  }
+  Record r;
+  fill(r, p, time_ps, obj, index, a0, a1, 0, 0);
+  sink_->put(r, nullptr);
 }
 
 void Tracer::put_series(Point p, const std::int64_t* times, unsigned n, Subject obj, std::uint32_t index,
                         std::uint64_t a0, std::uint32_t step, std::uint64_t a1) {
   if (!filter_.trivial() && !filter_.takes(p, obj.number)) return;
-  if (file_ != nullptr && n > 1 && file_->add_series(make(p, times[0], obj, index, a0, a1), times, n, step))
-    return;
+  if (file_ != nullptr) {
+    const FileSink::Series s = file_->add_series(times, n, step);
+    if (s.first) return fill(*s.first, p, times[0], obj, index, a0, a1, s.flags, s.blob_len);
+  }
   for (unsigned i = 0; i < n; ++i) put(p, times[i], obj, index + i, a0 + std::uint64_t{i} * step, a1);
 }
 
@@ -157,9 +161,9 @@ void Tracer::put_blob(Point p, std::int64_t time_ps, Subject obj, std::uint32_t 
   if (!is_error(p)) ++counts_[static_cast<unsigned>(p)];
   if (!filter_.trivial() && !filter_.takes(p, obj.number)) return;
   const bool cut = len > kMaxBlob;
-  Record r = make(p, time_ps, obj, index, a0, a1);
-  if (cut) r.flags = Record::kTruncated;
-  r.blob_len = static_cast<std::uint32_t>(cut ? kMaxBlob : len) & 0x1ffff;
+  Record r;
+  fill(r, p, time_ps, obj, index, a0, a1, cut ? Record::kTruncated : 0,
+       static_cast<unsigned>(cut ? kMaxBlob : len));
   sink_->put(r, static_cast<const std::uint8_t*>(bytes));
 }
 

@@ -148,8 +148,8 @@ class Tracer {
   void set_steps(std::uint32_t n) { steps_ = n; }
 
  private:
-  Record make(Point p, std::int64_t time_ps, Subject obj, std::uint32_t index, std::uint64_t a0,
-              std::uint64_t a1) const;
+  void fill(Record& r, Point p, std::int64_t time_ps, Subject obj, std::uint32_t index, std::uint64_t a0,
+            std::uint64_t a1, unsigned flags, unsigned blob_len) const;
   void put(Point p, std::int64_t time_ps, Subject obj, std::uint32_t index, std::uint64_t a0,
            std::uint64_t a1);
   void put_series(Point p, const std::int64_t* times, unsigned n, Subject obj, std::uint32_t index,

@@ -10,6 +10,7 @@
 #include <random>
 #include <set>
 
+#include "traces/format.h"
 #include "traces/reader.h"
 
 namespace hcasim::traces {
@@ -145,16 +146,20 @@ TEST(Tracer, SeriesAreTheRecordsThatTheyStandFor) {
     ASSERT_TRUE(t.open(f->path(), &err)) << err;
     std::mt19937_64 rnd(7);
     std::int64_t time = 0;
-    for (unsigned i = 0; i < 30000; ++i) {
+    for (unsigned i = 0; i < 50000; ++i) {
       const Point p = rnd() % 2 ? Point::kChecked : Point::kPacketRx;
       const Subject subject(static_cast<unsigned>(rnd() % 3), static_cast<std::uint32_t>(rnd() % 4));
       const auto index = static_cast<std::uint32_t>(rnd() % 9 == 0 ? 0xfffffffe : i * 3);
       const std::uint64_t a0 = rnd() >> rnd() % 64, a1 = rnd() % 5 == 0 ? rnd() : 64;
       const auto step = static_cast<std::uint32_t>(rnd() % 3 == 0 ? rnd() : rnd() % 2);
+      // Even ones, uneven ones that come again now and then, and some that are like no other.
       std::vector<std::int64_t> times(1 + rnd() % 70);
-      for (std::int64_t& at : times) {
-        time += rnd() % 40 == 0 ? static_cast<std::int64_t>(rnd() % 10'000'000'000) - 5'000'000'000 : 55'000;
-        at = time;
+      const std::uint64_t like = rnd() % 12, unlike = rnd() % 3;
+      if (like < 9) times.resize(3 + like % 3 * 14);
+      for (std::size_t n = 0; n < times.size(); ++n) {
+        if (unlike == 0 && rnd() % 40 == 0)
+          time += static_cast<std::int64_t>(rnd() % 10'000'000'000) - 5'000'000'000;
+        times[n] = time += 55'000 + static_cast<std::int64_t>(n * like % 4 * 8'000);
       }
       if (f == &together)
         t.record_series(p, times.data(), static_cast<unsigned>(times.size()), subject, index, a0, step, a1);
@@ -174,8 +179,30 @@ TEST(Tracer, SeriesAreTheRecordsThatTheyStandFor) {
   EXPECT_LT(together.bytes().size(), single.bytes().size());
 }
 
-// Which have no series.
-TEST(Reader, ReadsFilesOfTheVersionBefore) {
+// However many come between, up to a number; not those of another block.
+TEST(Coder, SeriesWithTheStepsOfAnotherNameIt) {
+  constexpr unsigned kFollow = 20;
+  format::Coder coder;
+  Record r;
+  r.point = static_cast<std::uint16_t>(Point::kChecked);
+  std::uint8_t room[format::Coder::kMost + (kFollow + 3) * format::kMaxVarint];
+  const auto bytes = [&](unsigned first) {
+    r.time_ps += 5'000'000;
+    std::uint32_t steps[kFollow];
+    for (unsigned i = 0; i < kFollow; ++i) steps[i] = first + i * i * 3'000;
+    return coder.encode_series(r, 1, steps, kFollow, room) - room;
+  };
+  for (unsigned i = 0; i < format::kRemembered; ++i) EXPECT_GT(bytes(i), kFollow);
+  for (unsigned i = 0; i < format::kRemembered; ++i) EXPECT_LT(bytes(i), kFollow) << i;
+  EXPECT_GT(bytes(format::kRemembered), kFollow);
+  EXPECT_GT(bytes(0), kFollow);  // the oldest, for which it came
+  EXPECT_LT(bytes(2), kFollow);
+  coder.reset();
+  EXPECT_GT(bytes(2), kFollow);
+  EXPECT_LT(coder.encode_even(r, 1, 40'000, kFollow, room) - room, kFollow);
+}
+
+TEST(Reader, ReadsFilesOfVersionsBefore) {
   TempFile f;
   {
     Tracer t;
@@ -184,13 +211,14 @@ TEST(Reader, ReadsFilesOfTheVersionBefore) {
     fill(t, 1000, nullptr, nullptr);
   }
   std::string bytes = f.bytes();
-  ASSERT_EQ(bytes[8], 5);
-  for (const char version : {3, 4, 6}) {
+  ASSERT_EQ(bytes[8], 6);
+  for (const char version : {3, 4, 5, 7}) {
     bytes[8] = version;
     f.write(bytes);
     const Read got = read_all(f.path());
-    EXPECT_EQ(got.opened, version == 4) << got.error;
-    EXPECT_EQ(got.records.size(), version == 4 ? 1000u : 0u);
+    const bool known = version == 4 || version == 5;
+    EXPECT_EQ(got.opened, known) << got.error;
+    EXPECT_EQ(got.records.size(), known ? 1000u : 0u);
   }
 }
 

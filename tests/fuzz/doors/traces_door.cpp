@@ -122,8 +122,12 @@ std::string sample(std::uint32_t* records) {
     r.point = static_cast<std::uint16_t>(Point::kChecked);
     const std::uint32_t steps[] = {55'000, 55'000, 60'000};
     std::uint8_t room[format::Coder::kMost + 6 * format::kMaxVarint];
+    // The second and the third have the steps of the first.
     bytes.insert(bytes.end(), room, coder.encode_series(r, step, steps, 3, room));
     *records += 3;
+    r.time_ps = 5000 * ++*records;
+    bytes.insert(bytes.end(), room, coder.encode_even(r, step, 55'000, 4, room));
+    *records += 4;
   }
   return {bytes.begin(), bytes.end()};
 }
