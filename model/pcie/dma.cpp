@@ -336,6 +336,13 @@ inline void Dma::performed(bool ok, std::uint64_t addr, std::uint32_t len, Write
   }
 }
 
+// A fault keeps a write from the host.
+inline bool Dma::struck(std::uint64_t addr, std::uint32_t len, WriteOwner owner) {
+  if (!gate_.open(FaultType::kDma) || !refuse_by_fault(sim_now(), true, addr, len, owner)) return false;
+  if (owner.kind != WriteOwner::kNone) refusals_.push_back(owner);
+  return true;
+}
+
 void Dma::perform_front() {
   // The host may come back with work of its own: the entry is out of the queue by then, but not free.
   Entry& e = *ring_[head_ & (ring_.size() - 1)].entry;
@@ -345,11 +352,9 @@ void Dma::perform_front() {
   HostPort& host = *sides_[owner.function].host;
   ++head_;
   bool ok = true;
-  if (gate_.open(FaultType::kDma) && e.kind != Kind::kMsix &&
-      refuse_by_fault(sim_now(), true, addr, len, owner)) {
+  if (e.kind != Kind::kMsix && e.kind != Kind::kMessages && struck(addr, len, owner)) {
     e.packet = PacketRef();
     unused_.push_back(&e);
-    if (owner.kind != WriteOwner::kNone) refusals_.push_back(owner);
     return;
   }
   switch (e.kind) {
@@ -401,7 +406,7 @@ void Dma::write_messages(const Packet& p, WriteOwner owner) {
   const std::uint8_t* from = p.data();
   for (unsigned i = 0; i < p.packets; ++i, from += p.unit) {
     const std::uint64_t addr = p.message[i].va;
-    performed(host.dma_write(addr, from, p.unit), addr, p.unit, owner);
+    if (!struck(addr, p.unit, owner)) performed(host.dma_write(addr, from, p.unit), addr, p.unit, owner);
   }
 }
 

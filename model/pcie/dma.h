@@ -347,6 +347,7 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   Time left_at(Time t, Time streamed, std::uint64_t addr, std::uint32_t len);
   Time written_at(Time left, std::uint64_t addr, std::uint32_t len, FunctionId f);
   void perform_front();
+  bool struck(std::uint64_t addr, std::uint32_t len, WriteOwner owner);
   void performed(bool ok, std::uint64_t addr, std::uint32_t len, WriteOwner owner);
   void write_messages(const Packet& p, WriteOwner owner);
   void turn() override;

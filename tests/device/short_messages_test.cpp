@@ -349,6 +349,41 @@ TEST_P(ShortMessages, AreSavedOnTheirWay) {
     EXPECT_EQ(std::memcmp(way.far().mem->data() + std::size_t{i} * 64, pattern(64, i).data(), 64), 0) << i;
 }
 
+// A fault that is armed while they are on their way to the host: it strikes the one that it names.
+TEST_P(ShortMessages, AFaultStrikesOneOfThem) {
+  const test::Folder folder;
+  constexpr unsigned kAll = 12, kStruck = 5;
+  Machine machine(std::size_t{64} << 20);
+  std::map<std::string, std::unique_ptr<Way>> ways;
+  for (const std::string name : {"together", "single"}) {
+    std::string options = link() + ",pcie.write_latency_ns=100000";
+    if (name == "single") options += ",capture=" + folder / (name + "%.pcapng");
+    ways[name] = std::make_unique<Way>(machine, name, options, cable());
+  }
+  machine.start();
+  for (auto& [name, way] : ways) {
+    ASSERT_NO_FATAL_FAILURE(way->start());
+    Function& to = *way->functions.back();
+    const std::uint64_t runs = way->runs(), injected = to.counter("faults_injected");
+    const auto landed = [&, &w = *way](unsigned i) {
+      return std::memcmp(w.far().mem->data() + std::size_t{i} * 64, pattern(64, i).data(), 64) == 0;
+    };
+    for (unsigned i = 0; i < kAll; ++i)
+      way->near().qp->post(way->write(std::size_t{i} * 64, pattern(64, i)), false);
+    way->near().qp->ring_doorbell();
+    machine.advance(50'000);
+    EXPECT_EQ(way->runs() > runs, name == "together");
+    EXPECT_FALSE(landed(0)) << "they are there already";
+    ASSERT_EQ(to.inject("fault=dma,direction=write,owner=qp,address=" +
+                        std::to_string(way->far().mem->bus(std::size_t{kStruck} * 64))),
+              "");
+    machine.advance(1'000'000);
+    for (unsigned i = 0; i < kAll; ++i) EXPECT_EQ(landed(i), i != kStruck) << name << ", " << i;
+    EXPECT_EQ(to.counter("faults_injected"), injected + 1);
+    to.inject("none");
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Links, ShortMessages,
                          ::testing::Combine(::testing::Values("ib", "eth"), ::testing::Bool()));
 
