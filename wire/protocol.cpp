@@ -26,10 +26,12 @@ enum : std::size_t {
   kAtName = 40,
   kAtLatency = 80,
   kAtModes = 88,
+  kAtLaneRoom = 92,
 };
-static_assert(kAtName + kNameBytes == kAtLatency && kAtModes + 8 == kHelloBytes);
+static_assert(kAtName + kNameBytes == kAtLatency && kAtModes + 4 == kAtLaneRoom &&
+              kAtLaneRoom + 4 == kHelloBytes);
 constexpr std::uint8_t kHelloWanted = 1, kHelloSm = 2, kHelloCoupled = 4, kHelloInsists = 8,
-                       kHelloShared = 16, kHelloRuns = 32;
+                       kHelloShared = 16, kHelloRuns = 32, kHelloCredits = 64;
 constexpr std::uint8_t kWishUp = 1, kWishInsists = 2;
 constexpr std::size_t kShortestHello = 80;  // of any version
 
@@ -106,6 +108,8 @@ bool parse_hello(const Message& message, Hello& out) {
   out.coupled = (p[kAtFlags] & kHelloCoupled) != 0;
   out.shared = (p[kAtFlags] & kHelloShared) != 0;
   out.runs = (p[kAtFlags] & kHelloRuns) != 0;
+  out.credits = (p[kAtFlags] & kHelloCredits) != 0;
+  out.lane_room = get<std::uint32_t>(p + kAtLaneRoom);
   out.latency = static_cast<std::int64_t>(get<std::uint64_t>(p + kAtLatency));
   out.lid = get<std::uint16_t>(p + kAtLid);
   out.node_guid = get<std::uint64_t>(p + kAtGuid);
@@ -135,6 +139,13 @@ Mark parse_mark(const Message& message) {
   mark.next = static_cast<std::int64_t>(get<std::uint64_t>(message.body));
   mark.wish = wish_at(message.body + 8);
   return mark;
+}
+
+bool parse_credits(const Message& message, Credits& out) {
+  if (message.len != kCreditsBytes) return false;
+  out.lane = message.body[0];
+  out.bytes = get<std::uint32_t>(message.body + 4);
+  return true;
 }
 
 bool parse_run(const Message& message, Run& out) {
@@ -180,10 +191,11 @@ void put_hello(std::uint8_t* out, const Hello& hello, std::int64_t time) {
   std::memcpy(p, kMagic, sizeof kMagic);
   put(p + kAtVersion, hello.version);
   p[kAtLink] = static_cast<std::uint8_t>(hello.link);
-  p[kAtFlags] = static_cast<std::uint8_t>(
-      (hello.wish.up ? kHelloWanted : 0) | (hello.subnet_manager ? kHelloSm : 0) |
-      (hello.coupled ? kHelloCoupled : 0) | (hello.wish.insists ? kHelloInsists : 0) |
-      (hello.shared ? kHelloShared : 0) | (hello.runs ? kHelloRuns : 0));
+  p[kAtFlags] =
+      static_cast<std::uint8_t>((hello.wish.up ? kHelloWanted : 0) | (hello.subnet_manager ? kHelloSm : 0) |
+                                (hello.coupled ? kHelloCoupled : 0) |
+                                (hello.wish.insists ? kHelloInsists : 0) | (hello.shared ? kHelloShared : 0) |
+                                (hello.runs ? kHelloRuns : 0) | (hello.credits ? kHelloCredits : 0));
   put(p + kAtModes, hello.wish.modes);
   put(p + kAtLatency, static_cast<std::uint64_t>(hello.latency));
   put(p + kAtLid, hello.lid);
@@ -191,6 +203,7 @@ void put_hello(std::uint8_t* out, const Hello& hello, std::int64_t time) {
   put(p + kAtInstance, hello.instance);
   put(p + kAtMtu, hello.mtu);
   put(p + kAtRate, hello.rate);
+  put(p + kAtLaneRoom, hello.lane_room);
   const std::size_t len = std::min(hello.name.size(), kNameBytes - 1);
   std::copy_n(hello.name.begin(), len, p + kAtName);  // zeros follow
 }
@@ -199,6 +212,12 @@ void put_wish(std::uint8_t* out, const Wish& wish) {
   out[0] = static_cast<std::uint8_t>((wish.up ? kWishUp : 0) | (wish.insists ? kWishInsists : 0));
   out[1] = 0;
   put(out + 2, wish.modes);
+}
+
+void put_credits(std::uint8_t* out, const Credits& credits) {
+  std::memset(out, 0, kCreditsBytes);
+  out[0] = credits.lane;
+  put(out + 4, credits.bytes);
 }
 
 void put_mark(std::uint8_t* out, const Mark& mark) {

@@ -11,9 +11,13 @@
 //   header (16 bytes)  u32 length of the body | u8 type | u8 flags | u16 0 | i64 simulated send time, ps
 //   hello  (96 bytes)  8 bytes magic | u32 version | u8 link | u8 flags | u16 LID | u64 node GUID |
 //                      u64 instance | u32 MTU | u32 rate, Mb/s | 40 bytes name, NUL-padded |
-//                      i64 latency of the cable, ps | u16 link modes | 6 bytes 0
+//                      i64 latency of the cable, ps | u16 link modes | u16 0 | u32 room of lanes
 //   frame              the packet as on its link: Ethernet without FCS, IB from LRH to ICRC (no VCRC, because
-//                      it crosses no physical link)
+//                      it crosses no physical link); or, with a flag, credits
+//   credits (8 bytes)  in coupled time, if both hellos allow it: u8 lane, or kAllLanes | 3 bytes 0 | u32
+//   bytes.
+//                      That much of what has come by that lane has left its buffer, at the header's time; or
+//                      all of the port's buffers are empty, as it was reset
 //   carrier (4 bytes)  u8 flags | u8 0 | u16 link modes
 //   keepalive          nothing
 //   bye                text
@@ -26,7 +30,8 @@
 //                      message | 4 bytes 0; the header's time is that of the meeting
 //
 // Flags of carrier and mark: bit 0, the link is wanted; bit 1, its mode is insisted on. Link modes: a bit for
-// each that the end offers, as the firmware numbers them (LinkKind); InfiniBand makes nothing of them.
+// each that the end offers, as the firmware numbers them (LinkKind); InfiniBand makes nothing of them. Room
+// of lanes: bytes that an InfiniBand port has for packets of each lane; 0: it says nothing of that.
 #ifndef HCASIM_WIRE_PROTOCOL_H
 #define HCASIM_WIRE_PROTOCOL_H
 
@@ -61,6 +66,10 @@ enum class Type : std::uint8_t {
 
 // Flags of a frame.
 constexpr std::uint8_t kFrameCorrupt = 1;  // damaged in transit: the receiver sees a bad CRC
+constexpr std::uint8_t kFrameCredits = 2;  // no packet: credits
+
+constexpr std::size_t kCreditsBytes = 8;
+constexpr std::uint8_t kAllLanes = 0xff;
 
 enum class LinkLayer : std::uint8_t { kIb = 0, kEthernet = 1 };
 
@@ -82,7 +91,9 @@ struct Hello {
   bool coupled = false;        // both ends share one time
   bool shared = false;         // what follows the hellos goes through shared memory
   bool runs = false;           // it takes runs
-  std::uint16_t lid = 0;       // IB: the LID it requires; 0: any
+  bool credits = false;        // it takes credits
+  std::uint32_t lane_room = 0;
+  std::uint16_t lid = 0;  // IB: the LID it requires; 0: any
   std::uint64_t node_guid = 0;
   std::uint64_t instance = 0;  // random: detects an end that talks to itself
   std::uint32_t mtu = 0;       // bytes
@@ -95,6 +106,11 @@ struct Mark {
   std::int64_t at = 0;    // ps
   std::int64_t next = 0;  // ps
   Wish wish{false};
+};
+
+struct Credits {
+  std::uint8_t lane = kAllLanes;
+  std::uint32_t bytes = 0;
 };
 
 // Packets of one message, one behind the other.
@@ -130,6 +146,9 @@ bool parse_hello(const Message& message, Hello& out);
 Wish parse_wish(const Message& message);
 Mark parse_mark(const Message& message);
 
+// The body of a frame with kFrameCredits. False: it has another length.
+bool parse_credits(const Message& message, Credits& out);
+
 // The body of a run that parse() returned; its pointers point into it. False: its parts do not fit.
 bool parse_run(const Message& message, Run& out);
 // Writes everything in front of the frame to out, the frame and the payload are to follow it there. Returns
@@ -141,6 +160,8 @@ void put_header(std::uint8_t* out, Type type, std::uint8_t flags, std::int64_t t
 void put_hello(std::uint8_t* out, const Hello& hello, std::int64_t time);
 // out: kCarrierBytes, the body alone.
 void put_wish(std::uint8_t* out, const Wish& wish);
+// out: kCreditsBytes, the body alone.
+void put_credits(std::uint8_t* out, const Credits& credits);
 // out: kHeaderBytes + kMarkBytes.
 void put_mark(std::uint8_t* out, const Mark& mark);
 

@@ -37,6 +37,8 @@ wire::Hello hello_of(const hca& h) {
   hello.wish = h.wish();
   hello.coupled = h.settings.coupled;
   hello.runs = !h.settings.coupled && !Recorder::current();
+  hello.credits = h.settings.coupled && hello.link == wire::LinkLayer::kIb;
+  hello.lane_room = hello.credits ? h.model.profile().port.lane_buffer : 0;
   hello.latency = h.model.profile().port.wire_latency;
   hello.name = h.settings.name;
   return hello;
@@ -158,6 +160,35 @@ void SocketWire::sent(FarEnd::Sent what, Time t) {
   if (what == FarEnd::Sent::kFull) owner_.model.port().pause(sim_now() + kBusyPause);
 }
 
+void SocketWire::send_credits(Time t, const wire::Credits& credits) {
+  if (!tells_room_ || !up_) return;
+  std::uint8_t* room = far_->frame(wire::kCreditsBytes);
+  if (!room) return;
+  wire::put_credits(room, credits);
+  sent(far_->commit(wire::kCreditsBytes, wire::kFrameCredits, t), t);
+}
+
+void SocketWire::make_room(Time t, unsigned lane, std::uint32_t bytes) {
+  send_credits(t, {static_cast<std::uint8_t>(lane), bytes});
+}
+
+void SocketWire::emptied() { send_credits(sim_now(), {}); }
+
+// The sender has them at t.
+void SocketWire::take_credits(const wire::Message& frame, Time t) {
+  Port& port = owner_.model.port();
+  wire::Credits credits;
+  const bool all = wire::parse_credits(frame, credits) && credits.lane == wire::kAllLanes;
+  if (room_of_lanes_ == 0 || frame.len != wire::kCreditsBytes ||
+      (!all && (credits.lane >= LaneCredits::kLanes || credits.bytes > kMaxPayload + kMaxHeaders)))
+    return port.drop(sim_now(), *PacketPool::make(), DropReason::kMalformed);
+  if (!up_) return;  // of packets from before the link went down
+  if (all)
+    port.far_end_emptied(t);
+  else
+    port.made_room(t, credits.lane, credits.bytes);
+}
+
 void SocketWire::flush() {
   // Coupled ends send when they meet.
   if (coupled_) return;
@@ -218,6 +249,11 @@ std::string SocketWire::wire_up(const wire::Hello& peer) {
     owner_.firmware.port().assign(lids.own, lids.sm, {{peer.node_guid, lids.peer}});
   }
   joined_ = true;
+  if (own.credits && peer.credits) {
+    room_of_lanes_ = peer.lane_room;
+    tells_room_ = own.lane_room != 0;
+    owner_.model.port().connect(this);
+  }
   peer_wish_ = peer.wish;
   peer_latency_ = peer.latency;
   owner_.follow_carrier();
@@ -245,6 +281,7 @@ void SocketWire::wire_frame(const wire::Message& frame) {
   // Of coupled ends each frame counts, whatever becomes of it: the other one has counted it too.
   const Time t = coupled_ ? arrival(frame) : sim_now();
   if (!owner_.in_service) return;
+  if ((frame.flags & wire::kFrameCredits) != 0) return take_credits(frame, t);
   Port& port = owner_.model.port();
   PacketRef packet = PacketPool::make();
   if (port.link() == LinkType::kEthernet) {
@@ -253,6 +290,9 @@ void SocketWire::wire_frame(const wire::Message& frame) {
   } else {
     const Decoded how = decode_ib(frame.body, frame.len, *packet, Vcrc::kLeftOut);
     if (how != Decoded::kOk) {
+      // It has not come to a buffer of its lane, but its sender has taken room there.
+      if (const unsigned lane = frame.body[0] >> 4; lane < LaneCredits::kLanes)
+        make_room(t, lane, static_cast<std::uint32_t>(frame.len + prm::kVcrcBytes));
       return port.drop(sim_now(), *packet,
                        how == Decoded::kBadCrc ? DropReason::kCorrupt : DropReason::kMalformed);
     }

@@ -98,6 +98,10 @@ class SocketWire final : public Uplink, private wire::Link::Owner {
   SocketWire(hca& owner, const wire::Address& address, bool coupled);
   void transmit(Time t, const PacketRef& packet) override;
   bool takes_runs() const override { return far_->takes_runs(); }
+  // In coupled time: of other processes nobody could say when room is made.
+  std::uint32_t room_of_lanes() const override { return room_of_lanes_; }
+  void make_room(Time t, unsigned lane, std::uint32_t bytes) override;
+  void emptied() override;
   bool plugged() const override { return joined_; }
   wire::Wish far_wish() const override;
   void set_wish(const wire::Wish& wish) override { far_->set_wish(wish); }
@@ -125,6 +129,8 @@ class SocketWire final : public Uplink, private wire::Link::Owner {
   void limit();
   void settle();
   void sent(FarEnd::Sent what, Time t);
+  void send_credits(Time t, const wire::Credits& credits);
+  void take_credits(const wire::Message& frame, Time t);
   void transmit_run(Time t, const Packet& packet);
   bool decode_run(const wire::Run& run, Packet& packet) const;
   // coupling.cpp
@@ -142,6 +148,8 @@ class SocketWire final : public Uplink, private wire::Link::Owner {
   wire::Wish agreed_{false};  // the other end's when the link could change last
   Time meets_at_;
   Time own_latency_, peer_latency_ = 0;
+  std::uint32_t room_of_lanes_ = 0;              // at the other end
+  bool tells_room_ = false;                      // of this end's lanes
   Time own_next_ = 0, peer_next_ = 0;            // from when on an end may send, as announced
   Time first_out_ = kNever, first_in_ = kNever;  // first arrival at the other end, and here
   Meetings meetings_;

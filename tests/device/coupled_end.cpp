@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One end of a wire, as a process: coupled_end SIDE OPTIONS ROUNDS SEED [LEAVE_US]
+// One end of a wire, as a process: coupled_end SIDE OPTIONS ROUNDS SEED [LEAVE_US [BYTES]]
 //   SIDE      a or b: which begins
 //   OPTIONS   of the HCA; without coupled=on its time is its own, and goes as real time does, or slower
 //   ROUNDS    messages to and fro, with the pattern checked; 0: only waits for its port
 //   SEED      of the pauses that make this process fast or slow; 0: none
 //   LEAVE_US  ends at once, without a word, so long (simulated time) after its port has come up, or
 //             after the first message (0: never)
+//   BYTES     of a message (64)
 // Prints what it sees of the port and of the messages, with the simulated times, then the HCA's log.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
@@ -24,7 +26,6 @@ using namespace hcasim::bare;
 namespace {
 
 constexpr std::int64_t kMs = 1'000'000;
-constexpr std::uint32_t kBytes = 64;
 
 class Pauses {
  public:
@@ -45,6 +46,7 @@ int run(int argc, char** argv) {
   const unsigned rounds = static_cast<unsigned>(std::atoi(argv[3]));
   Pauses pauses(static_cast<unsigned>(std::atoi(argv[4])));
   const std::int64_t stay = argc > 5 ? std::atoll(argv[5]) * 1000 : 0;
+  const auto bytes = static_cast<std::uint32_t>(argc > 6 ? std::atoi(argv[6]) : 64);
   std::int64_t leave = 0;
 
   const RuleWatch watch;
@@ -82,7 +84,8 @@ int run(int argc, char** argv) {
     Pd pd(device);
     Cq cq(device);
     Qp qp(device, pd, cq, cq);
-    Buffer memory = device.memory().allocate(1 << 16);
+    Buffer memory = device.memory().allocate(2 * std::max(bytes, 4096u));
+    std::uint8_t* const sent = memory.data() + memory.size() / 2;
     Mr mr(device, Mr::of(pd, memory, kAllAccess));
     QpAttr attr;
     attr.ack_timeout = 10;       // 4 ms
@@ -96,9 +99,9 @@ int run(int argc, char** argv) {
       attr.dlid = device.lid() == 1 ? 2 : 1;
     }
     qp.connect(attr);
-    const std::vector<Sge> receive = {{mr.start(), mr.key(), kBytes}};
+    const std::vector<Sge> receive = {{mr.start(), mr.key(), bytes}};
     SendWr send;
-    send.sges = {{mr.start() + 4096, mr.key(), kBytes}};
+    send.sges = {{mr.start() + memory.size() / 2, mr.key(), bytes}};
     qp.post_recv(receive);
     // The other end may take longer to get here; RC tries again.
     rest(2 * kMs);
@@ -109,7 +112,7 @@ int run(int argc, char** argv) {
       for (const bool sends : {first, !first}) {
         if (lost) break;
         if (sends) {
-          std::memset(memory.data() + 4096, static_cast<int>(i + 1), kBytes);
+          std::memset(sent, static_cast<int>(i + 1), bytes);
           qp.post(send);
         }
         bool done = false;
@@ -136,7 +139,8 @@ int run(int argc, char** argv) {
           return 1;
         }
         if (!sends && !lost) {
-          if (memory.data()[0] != static_cast<std::uint8_t>(i + 1))
+          if (memory.data()[0] != static_cast<std::uint8_t>(i + 1) ||
+              memory.data()[bytes - 1] != memory.data()[0])
             std::printf("wrong data in round %u\n", i);
           qp.post_recv(receive);
         }

@@ -46,10 +46,13 @@ class Coupled : public ::testing::Test {
     std::string a, b;              // what they printed
     std::string trace_a, trace_b;  // the files
   };
-  Ran pair(unsigned seed_a, unsigned seed_b, const std::string& more = "") {
-    const std::string ta = folder_ / "ta", tb = folder_ / "tb";
-    Process a(COUPLED_END, {"a", options("1", ",trace=" + ta + more), "40", std::to_string(seed_a)});
-    Process b(COUPLED_END, {"b", options("2", ",trace=" + tb + more), "40", std::to_string(seed_b)});
+  // bytes: of a message.
+  Ran pair(unsigned seed_a, unsigned seed_b, const std::string& more = "", unsigned bytes = 64) {
+    const std::string ta = folder_ / "ta", tb = folder_ / "tb", size = std::to_string(bytes);
+    Process a(COUPLED_END,
+              {"a", options("1", ",trace=" + ta + more), "40", std::to_string(seed_a), "0", size});
+    Process b(COUPLED_END,
+              {"b", options("2", ",trace=" + tb + more), "40", std::to_string(seed_b), "0", size});
     Ran r;
     r.status_a = a.end();
     r.status_b = b.end();
@@ -81,16 +84,49 @@ TEST_F(Coupled, RunsAreTheSameAtWhateverSpeedTheEndsRun) {
   }
 }
 
-// 40 rounds are 80 ways: what they take grows by the cable's latency each.
-TEST_F(Coupled, EachWayTakesTheCablesLatency) {
-  const auto took = [&](int latency) {
-    const Ran r = pair(0, 0, ",batch_window_ns=0,wire_latency_ns=" + std::to_string(latency));
+// 40 rounds are 80 messages: what they take grows by the cable's latency for each of their ways.
+class CoupledWays : public Coupled {
+ protected:
+  long long took(int latency, const std::string& more = "", unsigned bytes = 64) {
+    const Ran r = pair(0, 0, ",batch_window_ns=0,wire_latency_ns=" + std::to_string(latency) + more, bytes);
     EXPECT_EQ(r.status_a, 0) << r.a;
+    EXPECT_EQ(r.status_b, 0) << r.b;
+    EXPECT_THAT(r.a, Not(HasSubstr("wrong data")));
     const std::string line = line_with(r.a, "rounds");
     return line.empty() ? 0 : std::atoll(line.c_str() + line.find(" in ") + 4);
-  };
+  }
+};
+
+TEST_F(CoupledWays, EachTakesTheCablesLatency) {
   const long long low = took(500), high = took(10'500);
   EXPECT_EQ(high - low, 80 * 10'000) << low << " and " << high;
+}
+
+// A lane's buffer holds three packets of 4 KiB: of the eight of a message the fourth waits for the credits of
+// the first, which come all the way back, and the seventh for those of the fourth.
+TEST_F(CoupledWays, CreditsOfALaneComeBackOverTheCable) {
+  const std::string room = ",port.lane_buffer=13000";
+  const long long low = took(20'500, room, 32768), high = took(30'500, room, 32768);
+  EXPECT_EQ(high - low, 80 * 5 * 10'000) << low << " and " << high;
+  const long long plenty = took(30'500, ",port.lane_buffer=65536", 32768);
+  EXPECT_EQ(plenty, took(30'500, "", 32768)) << "there is room for all of a message";
+  EXPECT_NEAR(static_cast<double>(high - plenty), 80. * 4 * 30'500, 0.05 * 80 * 4 * 30'500);
+}
+
+// A packet whose bytes are damaged has taken room as well, and gives it back: else soon none would be left.
+TEST_F(CoupledWays, DamagedPacketsGiveTheirRoomBack) {
+  EXPECT_GT(took(5'000, ",port.lane_buffer=9000,corrupt=0.02", 32768), 80 * 5'000);
+}
+
+// They pass as what comes over the wire does.
+TEST_F(Coupled, CreditsAreReplayed) {
+  const std::string size = "32768", room = ",wire_latency_ns=5000,port.lane_buffer=9000";
+  Process a(COUPLED_END, {"a", options("1", room + recorded("1")), "10", "0", "0", size});
+  Process b(COUPLED_END, {"b", options("2", room), "10", "0", "0", size});
+  EXPECT_EQ(a.end(), 0) << a.said;
+  EXPECT_EQ(b.end(), 0) << b.said;
+  EXPECT_THAT(a.said, HasSubstr("rounds 10 in "));
+  expect_replays("1");
 }
 
 TEST_F(Coupled, TheFirstOneWaitsForTheOther) {
@@ -159,6 +195,13 @@ class Stranger {
   void frame(std::int64_t time, std::size_t len) const {
     std::vector<std::uint8_t> m(wire::kHeaderBytes + len);
     wire::put_header(m.data(), wire::Type::kFrame, 0, time, len);
+    send(m);
+  }
+  void credits(std::int64_t time, unsigned lane, std::uint32_t bytes, std::size_t len) const {
+    std::vector<std::uint8_t> m(wire::kHeaderBytes + std::max(len, wire::kCreditsBytes));
+    wire::put_credits(m.data() + wire::kHeaderBytes, {static_cast<std::uint8_t>(lane), bytes});
+    m.resize(wire::kHeaderBytes + len);
+    wire::put_header(m.data(), wire::Type::kFrame, wire::kFrameCredits, time, len);
     send(m);
   }
   // The next message's type and time; false: the connection has ended.
@@ -272,6 +315,25 @@ TEST_F(CoupledStranger, AMarkOfAnotherTimeEndsIt) {
   EXPECT_TRUE(s.go_along(50));
   s.mark(12345, 12345);
   expect_alone("a mark of the time 12345 ps, but the ends meet at");
+}
+
+// Of lanes that there are none of, of more than any packet takes, of another length; where nothing was said
+// of room, and where it was.
+TEST_F(CoupledStranger, CreditsThatMakeNoSenseDoNoHarm) {
+  Stranger s(path());
+  wire::Hello h = Stranger::hello();
+  h.credits = true;
+  h.lane_room = 64;
+  s.greet(h);
+  EXPECT_TRUE(s.go_along(50));
+  for (const std::int64_t t : {std::int64_t{0}, INT64_MIN, INT64_MAX}) {
+    for (const unsigned lane : {0u, 3u, 4u, 15u, 254u, 255u})
+      for (const std::uint32_t bytes : {0u, 1u, 4096u, 1u << 31, UINT32_MAX}) s.credits(t, lane, bytes, 8);
+    for (const std::size_t len : {1u, 7u, 9u, 100u}) s.credits(t, 0, 64, len);
+  }
+  EXPECT_TRUE(s.go_along(200));
+  s.send(std::vector<std::uint8_t>(64, 0xff));
+  EXPECT_EQ(end_.end(), 0) << end_.said;
 }
 
 // What comes late, or is said to come in ages, comes as soon, or as late, as it can.
