@@ -230,11 +230,16 @@ struct Packet {
       a.check(kind <= PacketKind::kEthernet, "there is no such kind of packet");
       a.check(packets >= 1 && packets <= kMaxRun, "a run has 1 to 16 packets");
       a.check(payload_len <= (packets == 1 ? kMaxFrame : kMaxRun * kMaxPayload), "the payload is too large");
+      a.check(packets == 1 || (kind != PacketKind::kEthernet && unit <= kMaxPayload), "there is no such run");
       a.check(
           packets <= 1 || (unit != 0 && payload_len > (packets - 1U) * unit && payload_len <= packets * unit),
           "the packets of a run do not have their bytes");
     }
     for (unsigned i = 0; packets > 1 && i < packets; ++i) a("at", at[i]);
+    if constexpr (Archive::kLoads) {
+      for (unsigned i = 0; packets > 1 && i < packets; ++i)
+        a.check(at[i] > -kNever / 2 && at[i] < kNever / 2, "no packet comes at such a time");
+    }
     if constexpr (Archive::kLoads)
       a.check(!of_messages || (packets > 1 && payload_len == packets * unit && payload_len <= kMaxFrame),
               "the messages of a run do not have their bytes");

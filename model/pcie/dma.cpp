@@ -401,12 +401,22 @@ void Dma::perform_front() {
   performed(ok, addr, len, owner);
 }
 
+// What comes next for this host is not made before the last access is over.
+inline void Dma::took(HostSide& side) {
+  if (const Time took = side.host->took(); took != 0)
+    side.host_free = std::max(side.host_free, sim_now() + took);
+}
+
 void Dma::write_messages(const Packet& p, WriteOwner owner) {
-  HostPort& host = *sides_[owner.function].host;
+  HostSide& side = sides_[owner.function];
+  HostPort& host = *side.host;
   const std::uint8_t* from = p.data();
-  for (unsigned i = 0; i < p.packets; ++i, from += p.unit) {
+  // The host may take its time for each of them, or reset the function from inside one.
+  for (unsigned i = 0; i < p.packets && side.enabled; ++i, from += p.unit) {
     const std::uint64_t addr = p.message[i].va;
-    if (!struck(addr, p.unit, owner)) performed(host.dma_write(addr, from, p.unit), addr, p.unit, owner);
+    if (struck(addr, p.unit, owner)) continue;
+    performed(host.dma_write(addr, from, p.unit), addr, p.unit, owner);
+    took(side);
   }
 }
 
@@ -491,8 +501,7 @@ bool Dma::perform(std::uint64_t end, Time limit) {
     if (front_free() > limit) return false;
     HostSide& side = sides_[ring_[head_ & (ring_.size() - 1)].owner.function];
     perform_front();
-    if (const Time took = side.host->took(); took != 0)
-      side.host_free = std::max(side.host_free, sim_now() + took);
+    took(side);
   }
   return true;
 }

@@ -73,13 +73,16 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   Dma(const sc_core::sc_module_name& name, const Profile& profile, const PerFunction<HostPort>& hosts,
       traces::Tracer& tracer, FaultSink& faults);
 
+  using What = HostMemory::What;
   // Reads at once, as if requested at t; `at` follows from tags, link occupancy and latency. Data in posted
   // writes of this HCA that have not been performed yet is NOT seen, except through read_flush().
   // Memory of the device's own (space) costs no PCIe and is written at once, ahead of what is queued.
-  ReadDone read(Time t, std::uint64_t addr, void* dst, std::size_t len, Space space, WriteOwner owner);
+  ReadDone read(Time t, std::uint64_t addr, void* dst, std::size_t len, Space space, WriteOwner owner,
+                What what = What::kDescriptor);
   // As read(), after performing the function's posted writes queued so far (PCIe: a read pushes posted writes
   // of its requester ahead).
-  ReadDone read_flush(Time t, std::uint64_t addr, void* dst, std::size_t len, Space space, WriteOwner owner);
+  ReadDone read_flush(Time t, std::uint64_t addr, void* dst, std::size_t len, Space space, WriteOwner owner,
+                      What what = What::kDescriptor);
   // As read(), of the packet's whole payload; it may be borrowed instead: then it is not copied before it
   // lands. For what nobody may change until the QP's WQE is complete. qp: its owner, a QP.
   ReadDone read_payload(Time t, std::uint64_t addr, Packet& packet, WriteOwner qp);
@@ -340,7 +343,6 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   Time read_batch(Time t, const ReadCost& cost, std::uint64_t addr, std::size_t bytes, const Asked* asked);
   bool read_at_link_rate(Time t, Time apart, const ReadCost& cost, unsigned n, Time* at);
   static std::size_t take_tags(Time* tags, std::size_t count, std::size_t first, std::size_t n, Time ready);
-  using What = HostMemory::What;
   ReadDone read_host(Time t, std::uint64_t addr, void* dst, std::size_t len, WriteOwner owner, What what);
   ReadDone counted_read(Time t, std::uint64_t addr, std::size_t len, WriteOwner owner, What what);
   Time read_time(Time t, std::uint64_t addr, std::size_t len, const Asked* asked);
@@ -348,6 +350,7 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   Time written_at(Time left, std::uint64_t addr, std::uint32_t len, FunctionId f);
   void perform_front();
   bool struck(std::uint64_t addr, std::uint32_t len, WriteOwner owner);
+  static void took(HostSide& side);
   void performed(bool ok, std::uint64_t addr, std::uint32_t len, WriteOwner owner);
   void write_messages(const Packet& p, WriteOwner owner);
   void turn() override;

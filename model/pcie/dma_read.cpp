@@ -34,10 +34,11 @@ ReadDone Dma::read_local(Time t, std::uint64_t addr, void* dst, std::size_t len,
   return {ok, t + local_time(len)};
 }
 
-ReadDone Dma::read(Time t, std::uint64_t addr, void* dst, std::size_t len, Space space, WriteOwner owner) {
+ReadDone Dma::read(Time t, std::uint64_t addr, void* dst, std::size_t len, Space space, WriteOwner owner,
+                   What what) {
   if (len == 0) return {true, t};
   if (space != Space::kHost) return read_local(t, addr, dst, len, space, owner.function);
-  return read_host(t, addr, dst, len, owner, What::kDescriptor);
+  return read_host(t, addr, dst, len, owner, what);
 }
 
 inline ReadDone Dma::read_host(Time t, std::uint64_t addr, void* dst, std::size_t len, WriteOwner owner,
@@ -225,9 +226,9 @@ Time Dma::store(Time t, unsigned len) {
 }
 
 ReadDone Dma::read_flush(Time t, std::uint64_t addr, void* dst, std::size_t len, Space space,
-                         WriteOwner owner) {
+                         WriteOwner owner, What what) {
   if (space == Space::kHost) flush(owner.function);
-  return read(t, addr, dst, len, space, owner);
+  return read(t, addr, dst, len, space, owner, what);
 }
 
 }  // namespace hcasim

@@ -14,6 +14,11 @@ namespace hcasim {
 using traces::Point;
 
 void trace_drop(traces::Tracer& tracer, Time t, const Packet& p, DropReason reason) {
+  if (p.of_messages) {
+    tracer.record_series(Point::kPacketDrop, p.at.data(), p.packets, {p.function, p.trace_qpn}, p.wqe_serial,
+                         psn_opcode(p.opcode, p.psn), 1, static_cast<std::uint64_t>(reason));
+    return;
+  }
   traces::trace(tracer, Point::kPacketDrop, t, {p.function, p.trace_qpn}, p.wqe_serial, psn_opcode(p),
                 reason);
 }

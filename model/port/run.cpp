@@ -101,8 +101,8 @@ bool Port::takes_runs() const {
 }
 
 bool Port::takes_messages(Time t, const Packet& like, MessageSize& size) const {
-  if (!takes_runs() || pause_.active(t) || like.internal || !addresses_.open(like.function) ||
-      !passes(like, false) || is_multicast(like.dlid))
+  if (!takes_runs() || pause_.active(t) || like.internal || like.kind == PacketKind::kEthernet ||
+      !addresses_.open(like.function) || !passes(like, false) || is_multicast(like.dlid))
     return false;
   const Route to = route(like);
   if (to.back == to.out || (to.out && !wire_->takes_messages())) return false;
@@ -179,6 +179,7 @@ Time Port::transmit_run(PacketRef&& packet) {
     rx_.push(p.at[n - 1], std::move(packet));
     return p.at[n - 1] - profile_.port.loopback;
   }
+  if (p.kind == PacketKind::kEthernet) return one_by_one(p);  // a RoCE packet without a source
   const Route to = route(p);
   if (!takes_runs() || to.back == to.out || pause_.active(p.at[n - 1]) || !addresses_.open(p.function))
     return one_by_one(p);

@@ -89,6 +89,7 @@ Requester::Step Requester::add_message(Pace& pace, Qp& qp, SendWqe& wqe) {
   ++s.since_ack_req;
   run.ack_req = s.since_ack_req >= e.ack_every || wants_ack(qp, s.next_to_send);
   s.last_ready = blocks_.tx.pass(std::max(s.last_ready, ready + e.tx_pipeline));
+  blocks_.qos[qp.function].sent(s.last_ready, qp, false, run);  // which has the length of one
   run.at[i] = blocks_.port.add_message(s.last_ready, run, pace.message_size);
   ++wqe.sent;
   ++s.next_to_send;

@@ -54,9 +54,9 @@ MoveResult Mover::gather(Time t, const Qp& qp, const std::vector<Sge>& sges, std
         std::uint8_t* to = dst + at;
         for (const Fragment& f : fragments_) {
           r.local = r.local || f.space != Space::kHost;
-          const ReadDone d = behind_writes
-                                 ? dma_.read_flush(tr.ready, f.addr, to, f.len, f.space, qp_owner(qp))
-                                 : dma_.read(tr.ready, f.addr, to, f.len, f.space, qp_owner(qp));
+          const auto read = behind_writes ? &Dma::read_flush : &Dma::read;
+          const ReadDone d =
+              (dma_.*read)(tr.ready, f.addr, to, f.len, f.space, qp_owner(qp), Dma::What::kPayload);
           r.dma_ok = r.dma_ok && d.ok;
           r.at = std::max(r.at, d.at);
           to += f.len;
@@ -164,7 +164,8 @@ MoveResult Mover::read_remote(Time t, const Qp& qp, std::uint32_t pd, std::uint3
   if (!r.ok()) return r;
   for (const Fragment& f : fragments_) {
     r.local = r.local || f.space != Space::kHost;
-    const ReadDone d = dma_.read_flush(tr.ready, f.addr, dst, f.len, f.space, qp_owner(qp));
+    const ReadDone d =
+        dma_.read_flush(tr.ready, f.addr, dst, f.len, f.space, qp_owner(qp), Dma::What::kPayload);
     r.dma_ok = r.dma_ok && d.ok;
     r.at = std::max(r.at, d.at);
     dst += f.len;

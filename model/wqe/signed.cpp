@@ -43,7 +43,8 @@ bool Mover::fetch_signed(MoveResult& r, Mkey& mkey, const Party& who, std::uint6
   std::uint8_t* to = bytes_.data();
   Time at = r.at;
   for (const Fragment& f : fragments_) {
-    const ReadDone d = dma_.read_flush(tr.ready, f.addr, to, f.len, f.space, WriteOwner(mkey.function));
+    const ReadDone d =
+        dma_.read_flush(tr.ready, f.addr, to, f.len, f.space, WriteOwner(mkey.function), Dma::What::kPayload);
     r.dma_ok = r.dma_ok && d.ok;
     at = std::max(at, d.at);
     to += f.len;
