@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "vfio-user/dma_map.h"
 
+#include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <fstream>
 #include <vector>
 
 #include "vfio-user/protocol.h"
@@ -19,22 +22,43 @@ std::vector<DmaMap*>& maps() {
   static std::vector<DmaMap*> list;
   return list;
 }
+
+// Of files, by all clients of the process.
+std::size_t g_mappings = 0;
+
+// What is cut needs a mapping of its own in the place of each page that was mapped: a client must not use up
+// all that the kernel has for this process.
+std::size_t most_mappings() {
+  static const std::size_t most = [] {
+    std::size_t n = 65'530;
+    std::ifstream("/proc/sys/vm/max_map_count") >> n;
+    return std::max<std::size_t>(n / 2, 1);
+  }();
+  return most;
+}
+
+// Of mappings of this file.
+std::size_t page_of(const Descriptor& file) {
+  struct statfs status {};
+  if (::fstatfs(file.get(), &status) == 0 && status.f_type == HUGETLBFS_MAGIC)
+    return static_cast<std::size_t>(status.f_bsize);
+  return static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+}
 }  // namespace
 
 // Faults come while bytes are copied from or to a range, on the one thread that changes the ranges: the
 // handler can look at them.
 struct BusErrors {
   static void handle(int signal, siginfo_t* info, void*) {
-    const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
     auto* const where = static_cast<std::uint8_t*>(info->si_addr);
     for (DmaMap* map : maps()) {
       for (auto& [address, range] : map->ranges_) {
         auto* const first = static_cast<std::uint8_t*>(range.mapping);
         if (!first || where < first || where >= first + range.mapped) continue;
         range.lost = true;
-        std::uint8_t* const start = first + static_cast<std::size_t>(where - first) / page * page;
-        if (::mmap(start, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) !=
-            MAP_FAILED)
+        std::uint8_t* const start = first + static_cast<std::size_t>(where - first) / range.page * range.page;
+        if (::mmap(start, range.page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+                   0) != MAP_FAILED)
           return;
       }
     }
@@ -64,7 +88,9 @@ DmaMap::~DmaMap() {
 }
 
 void DmaMap::unmap(Range& range) {
-  if (range.mapping) ::munmap(range.mapping, range.mapped);
+  if (!range.mapping) return;
+  ::munmap(range.mapping, range.mapped);
+  --g_mappings;
 }
 
 int DmaMap::add(std::uint64_t address, std::uint64_t size, std::uint32_t flags, const Descriptor& file,
@@ -82,18 +108,20 @@ int DmaMap::add(std::uint64_t address, std::uint64_t size, std::uint32_t flags, 
   range.size = size;
   range.flags = flags;
   if (file && flags != 0) {
+    if (g_mappings >= most_mappings()) return ENOSPC;
     struct stat status {};
     if (::fstat(file.get(), &status) != 0) return errno;
     if (S_ISREG(status.st_mode) && offset + size > static_cast<std::uint64_t>(status.st_size)) return EINVAL;
-    const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-    const std::uint64_t lead = offset % page;
-    if (size > SIZE_MAX - lead) return EINVAL;
-    range.mapped = static_cast<std::size_t>(size + lead);
+    range.page = page_of(file);
+    const std::uint64_t lead = offset % range.page;
+    if (size > SIZE_MAX - lead - range.page) return EINVAL;
+    range.mapped = static_cast<std::size_t>((size + lead + range.page - 1) / range.page * range.page);
     const int rights =
         ((flags & kDmaReadable) != 0 ? PROT_READ : 0) | ((flags & kDmaWritable) != 0 ? PROT_WRITE : 0);
     void* const mapping =
         ::mmap(nullptr, range.mapped, rights, MAP_SHARED, file.get(), static_cast<off_t>(offset - lead));
     if (mapping == MAP_FAILED) return errno;
+    ++g_mappings;
     range.mapping = mapping;
     range.bytes = static_cast<std::uint8_t*>(mapping) + lead;
   }

@@ -25,7 +25,7 @@ class DmaMap {
   // flags: DmaFlags. file: none if it is not to be mapped here. 0, or an errno:
   //   EINVAL  nothing, wraps around, unknown flags, beyond the file's end
   //   EEXIST  overlaps another range
-  //   ENOSPC  too many ranges
+  //   ENOSPC  too many ranges: here, or in the whole process
   //   what fstat() and mmap() say of the file
   int add(std::uint64_t address, std::uint64_t size, std::uint32_t flags, const Descriptor& file,
           std::uint64_t offset);
@@ -53,6 +53,7 @@ class DmaMap {
     std::uint8_t* bytes = nullptr;  // null: not mapped here
     void* mapping = nullptr;        // of whole pages, around it
     std::size_t mapped = 0;
+    std::size_t page = 0;  // bytes
     volatile bool lost = false;
   };
   using Ranges = std::map<std::uint64_t, Range>;

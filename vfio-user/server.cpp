@@ -99,18 +99,19 @@ class Server::Implementation {
   // A card with its socket and, while there is one, its client.
   struct Slot {
     Slot(asio::io_context& loop, Local::acceptor from)
-        : acceptor(std::move(from)), socket(loop), wire_timer(loop) {}
+        : acceptor(std::move(from)), socket(loop), wire_timer(loop), retry(loop) {}
     std::string path;
     Card* card = nullptr;
     Local::acceptor acceptor;
     asio::posix::stream_descriptor socket;  // the session's, to wait for
     std::unique_ptr<Session> session;
+    unsigned sessions = 0;  // so far: what was asked for by one of before is none of the next one's
     struct Watched {
       asio::posix::stream_descriptor descriptor;
       bool read = false, write = false, waits_read = false, waits_write = false;
     };
     std::map<int, std::shared_ptr<Watched>> watched;  // descriptors of the wire
-    asio::steady_timer wire_timer;
+    asio::steady_timer wire_timer, retry;
     std::int64_t wire_at = HCA_NEVER;
     bool served = false;
   };
@@ -126,7 +127,8 @@ class Server::Implementation {
 
   void accept(Slot& slot) {
     slot.acceptor.async_accept([this, &slot](error_code ec, Local::socket client) {
-      if (ec) return;
+      if (ec == asio::error::operation_aborted) return;
+      if (ec) return accept_later(slot, ec);
       // One that has gone by now was perhaps another server's, which looked whether the path is taken.
       if (slot.session && slot.session->serve() == Session::State::kEnd) end(slot);
       if (slot.session)
@@ -137,7 +139,17 @@ class Server::Implementation {
     });
   }
 
+  // There may be no descriptor left, for a while.
+  void accept_later(Slot& slot, error_code ec) {
+    log_(HCA_LOG_WARNING, slot.card->name() + ": no client can be taken: " + ec.message());
+    slot.retry.expires_after(std::chrono::seconds(1));
+    slot.retry.async_wait([this, &slot](error_code aborted) {
+      if (!aborted) accept(slot);
+    });
+  }
+
   void begin(Slot& slot, int fd) {
+    ++slot.sessions;
     slot.session = std::make_unique<Session>(Descriptor(fd), *slot.card);
     slot.socket.assign(fd);
     log_(HCA_LOG_INFO, slot.card->name() + ": a client is there");
@@ -145,12 +157,14 @@ class Server::Implementation {
   }
 
   void wait(Slot& slot, asio::posix::stream_descriptor::wait_type what) {
-    slot.socket.async_wait(what, [this, &slot](error_code ec) {
-      if (!ec) serve(slot);
+    slot.socket.async_wait(what, [this, &slot, n = slot.sessions](error_code ec) {
+      if (!ec) serve(slot, n);
     });
   }
 
-  void serve(Slot& slot) {
+  // The n-th session, if it is still there.
+  void serve(Slot& slot, unsigned n) {
+    if (!slot.session || slot.sessions != n) return;
     Session::State state = slot.session->serve();
     if (state == Session::State::kIdle && options_.spin > 0) state = spin(slot);
     switch (state) {
@@ -161,9 +175,7 @@ class Server::Implementation {
         wait(slot, asio::posix::stream_descriptor::wait_write);
         break;
       case Session::State::kBusy:  // others have their turn
-        asio::post(loop_, [this, &slot] {
-          if (slot.session) serve(slot);
-        });
+        asio::post(loop_, [this, &slot, n] { serve(slot, n); });
         break;
       case Session::State::kEnd:
         end(slot);

@@ -163,5 +163,41 @@ TEST(DmaMap, TakesNoMoreRangesThanAgreed) {
   EXPECT_EQ(map.add(0, kPage, 0, Descriptor(), 0), ENOSPC);
 }
 
+// Pages that lie apart in their file are mappings of their own, of which a process has so many: one that is
+// cut needs another one.
+TEST(DmaMap, LeavesMappingsForWhatIsCut) {
+  DmaMap map, other;
+  const Descriptor memory = file(std::uint64_t{1} << 30);
+  std::uint64_t n = 0;
+  while (n < kMostMaps && map.add(kBase + n * kPage, kPage, kBoth, memory, 2 * n * kPage) == 0) ++n;
+  EXPECT_GT(n, 1000u);
+  EXPECT_EQ(other.add(kBase, kPage, kBoth, memory, 0), n < kMostMaps ? ENOSPC : 0);
+  ASSERT_EQ(::ftruncate(memory.get(), 0), 0);
+  std::uint32_t value = 0;
+  EXPECT_EQ(map.read(kBase + n / 2 * kPage, &value, sizeof value), Result::kLost);
+  map.clear();
+  EXPECT_EQ(other.add(kBase, kPage, kBoth, file(kPage), 0), 0);
+}
+
+TEST(DmaMap, FilesOfHugePagesAreMappedAsSuch) {
+  constexpr std::uint64_t kHuge = std::uint64_t{2} << 20;
+  const Descriptor memory(
+      ::memfd_create("dma_map_test", MFD_CLOEXEC | MFD_HUGETLB | (21u << 26)));  // of 2^21 bytes
+  DmaMap map;
+  std::uint32_t value = 0x12345678;
+  if (!memory || ::ftruncate(memory.get(), static_cast<off_t>(kHuge)) != 0 ||
+      map.add(kBase, kHuge, kBoth, memory, 0) != 0)
+    GTEST_SKIP() << "no huge page is free (/proc/sys/vm/nr_hugepages)";
+  ASSERT_EQ(map.write(kBase, &value, sizeof value), Result::kDone);
+  EXPECT_EQ(map.remove(kBase, kHuge), 0);
+  ASSERT_EQ(map.add(kBase, 640 << 10, kBoth, memory, 0), 0) << "the memory below the hole of a PC";
+  ASSERT_EQ(map.add(kBase + (1 << 20), 1 << 20, kBoth, memory, 1 << 20), 0);
+  EXPECT_EQ(map.read(kBase, &value, sizeof value), Result::kDone);
+  EXPECT_EQ(value, 0x12345678u);
+  ASSERT_EQ(::ftruncate(memory.get(), 0), 0);
+  EXPECT_EQ(map.read(kBase + (1 << 20), &value, sizeof value), Result::kLost);
+  EXPECT_EQ(map.remove(kBase, 640 << 10), 0);
+}
+
 }  // namespace
 }  // namespace hcasim::vfio_user

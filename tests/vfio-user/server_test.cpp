@@ -255,6 +255,58 @@ TEST_F(ServerTest, ASecondClientIsTurnedAway) {
   EXPECT_EQ(guest.client().config(0, 2), 0x15b3u);
 }
 
+// One leaves with requests that were not looked at yet, and the next one comes at once: nothing of the first
+// one's is served, or waited for, in the name of the second.
+TEST_F(ServerTest, RequestsOfOneThatHasGoneAreNotTheNextOnes) {
+  using vfio_user::Command;
+  using vfio_user::Header;
+  Process server = serve();
+  ASSERT_TRUE(server.prints("waits for a client"));
+  const auto message = [](std::string& to, Command command, std::uint32_t flags, const std::string& body) {
+    const Header h{1, static_cast<std::uint16_t>(command), static_cast<std::uint32_t>(sizeof h + body.size()),
+                   flags, 0};
+    to.append(reinterpret_cast<const char*>(&h), sizeof h).append(body);
+  };
+  const vfio_user::Version version{0, 1};
+  std::string greeting, requests;
+  message(greeting, Command::kVersion, 0, {reinterpret_cast<const char*>(&version), sizeof version});
+  for (unsigned i = 0; i < 100; ++i)  // more than are served in a turn, and fewer than in two
+    message(requests, Command::kDeviceGetInfo, vfio_user::kNoReply,
+            std::string(sizeof(vfio_user::DeviceInfo), 0));
+  const auto pause = [] { std::this_thread::sleep_for(std::chrono::milliseconds(50)); };
+  for (unsigned round = 0; round < 3; ++round) {
+    Descriptor first = connect_to(socket);
+    ASSERT_TRUE(first) << "the server has gone, in round " << round;
+    const auto say = [&](const std::string& bytes) {
+      EXPECT_EQ(::send(first.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL),
+                static_cast<ssize_t>(bytes.size()));
+    };
+    say(greeting);
+    char answer[4096];
+    if (::recv(first.get(), answer, sizeof answer, 0) <= 0) continue;  // the one before is there still
+    server.signal(SIGSTOP);                                            // it sees all of this at once
+    pause();
+    say(requests);
+    first.close();
+    Descriptor second = connect_to(socket);
+    server.signal(SIGCONT);
+    pause();
+    second.close();
+    pause();
+  }
+  ASSERT_TRUE(server.prints("the client has gone"));
+  for (int tries = 0;; ++tries) {  // the last one's end may be heard of later
+    try {
+      Guest guest(socket);
+      EXPECT_EQ(guest.client().config(0, 2), 0x15b3u);
+      break;
+    } catch (const std::exception& e) {
+      ASSERT_LT(tries, 50) << e.what() << server.said;
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+  }
+}
+
 TEST_F(ServerTest, EndsWithItsClientsIfAsked) {
   Process server = serve({"--once"});
   ASSERT_TRUE(server.prints("waits for a client"));
