@@ -173,10 +173,7 @@ void Card::pcie_error(int what, std::uint32_t bit, const std::string& name) {
   const auto message = config_.report(bit, severity);
   if (message == ConfigSpace::ErrorMessage::kNone) return;
   // The protocol has no message to the root port, only this.
-  if (message != ConfigSpace::ErrorMessage::kCorrectable && error_file_) {
-    const std::uint64_t one = 1;
-    static_cast<void>(!::write(error_file_.get(), &one, sizeof one));
-  }
+  if (message != ConfigSpace::ErrorMessage::kCorrectable && error_file_) Interrupts::add_one(error_file_);
   log(HCA_LOG_WARNING, std::string(message == ConfigSpace::ErrorMessage::kCorrectable ? "ERR_COR"
                                    : message == ConfigSpace::ErrorMessage::kNonFatal  ? "ERR_NONFATAL"
                                                                                       : "ERR_FATAL") +

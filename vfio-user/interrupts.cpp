@@ -7,16 +7,15 @@
 
 namespace hcasim::vfio_user {
 
-namespace {
 // An eventfd adds up what is written to it. One that is full would make its writer wait, and has said already
 // what there is to say.
-void add_one(int fd) {
+void Interrupts::add_one(const Descriptor& file) {
+  const int fd = file.get();
   const std::uint64_t one = 1;
   pollfd room{fd, POLLOUT, 0};
   if (::poll(&room, 1, 0) == 1 && (room.revents & POLLOUT) != 0)
     static_cast<void>(!::write(fd, &one, sizeof one));
 }
-}  // namespace
 
 bool Interrupts::is_eventfd(const Descriptor& file) {
   char target[64] = "";
@@ -31,14 +30,14 @@ void Interrupts::set(unsigned vector, Descriptor file) {
   const std::uint64_t bit = 1ull << vector;
   if (files_[vector] && (pending_ & bit) != 0) {
     pending_ &= ~bit;
-    add_one(files_[vector].get());
+    add_one(files_[vector]);
   }
 }
 
 bool Interrupts::signal(unsigned vector) {
   if (vector >= files_.size()) return false;
   if (files_[vector]) {
-    add_one(files_[vector].get());
+    add_one(files_[vector]);
     return true;
   }
   pending_ |= 1ull << vector;

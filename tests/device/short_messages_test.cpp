@@ -384,6 +384,44 @@ TEST_P(ShortMessages, AFaultStrikesOneOfThem) {
   }
 }
 
+// Each lane gets its share of a slow link, whoever of them rang first.
+TEST(ShortMessagesOfLanes, CountForTheirLane) {
+  constexpr unsigned kAll = 120;
+  Machine machine(std::size_t{64} << 20);
+  Way way(machine, "w", "link=ib,port.rate_gbps=10", true);
+  machine.start();
+  ASSERT_NO_FATAL_FAILURE(way.start());
+  QpOptions long_queue;
+  long_queue.log_sq = 8;
+  struct Lane {
+    Lane(Way& w, std::uint8_t level, const QpOptions& o)
+        : cq(w.near().dev),
+          from(w.near().dev, *w.near().pd, cq, cq, o),
+          to(w.far().dev, *w.far().pd, *w.far().cq, *w.far().cq) {
+      QpAttr attr;
+      attr.sl = level;
+      connect_pair(from, to, attr);
+    }
+    Cq cq;
+    Qp from, to;
+  };
+  Lane first(way, 0, long_queue), second(way, 1, long_queue);
+  const std::uint64_t runs = way.runs();
+  for (unsigned i = 0; i < kAll; ++i) {
+    const SendWr w = way.gathered(0, pattern(1024, i), 0);
+    first.from.post(w, false);
+    second.from.post(w, false);
+  }
+  first.from.ring_doorbell();
+  second.from.ring_doorbell();
+  for (unsigned i = 0; i < 80; ++i) ASSERT_FALSE(first.cq.wait_one().error()) << i;
+  unsigned beside = 0;
+  while (second.cq.poll()) ++beside;
+  EXPECT_GT(way.runs(), runs);
+  EXPECT_GE(beside, 60u);
+  EXPECT_LE(beside, 100u);
+}
+
 INSTANTIATE_TEST_SUITE_P(Links, ShortMessages,
                          ::testing::Combine(::testing::Values("ib", "eth"), ::testing::Bool()));
 
