@@ -384,6 +384,66 @@ TEST_P(ShortMessages, AFaultStrikesOneOfThem) {
   }
 }
 
+// What the payload of writes from memory costs where it does not lie in the processors' cache.
+TEST_P(ShortMessages, ArePayloadToTheHostsMemory) {
+  const test::Folder folder;
+  std::map<std::string, std::uint64_t> read;
+  Machine machine(std::size_t{64} << 20);
+  std::map<std::string, std::unique_ptr<Way>> ways;
+  for (const std::string name : {"together", "single"}) {
+    std::string options = link() + ",memory.llc_kib=64,memory.llc_io_kib=4,memory.dram_ns=500";
+    if (name == "single") options += ",capture=" + folder / (name + "%.pcapng");
+    ways[name] = std::make_unique<Way>(machine, name, options, cable());
+  }
+  machine.start();
+  for (auto& [name, way] : ways) {
+    ASSERT_NO_FATAL_FAILURE(way->start());
+    const std::uint64_t before = way->functions.front()->counter("dram_reads"), runs = way->runs();
+    for (unsigned i = 0; i < 32; ++i) way->near().qp->post(way->gathered(0, pattern(64, i), i), false);
+    way->near().qp->ring_doorbell();
+    ASSERT_NO_FATAL_FAILURE(way->complete(32));
+    read[name] = way->functions.front()->counter("dram_reads") - before;
+    EXPECT_EQ(way->runs() > runs, name == "together");
+  }
+  EXPECT_GE(read["single"], 32u);
+  EXPECT_EQ(read["together"], read["single"]);
+}
+
+// Where nobody takes them each is dropped, and its trace says so.
+TEST_P(ShortMessages, AreEachTracedWhenTheyAreDropped) {
+  const test::Folder folder;
+  std::map<std::string, std::pair<std::uint32_t, std::int64_t>> sent;
+  {
+    Machine machine(std::size_t{64} << 20);
+    std::map<std::string, std::unique_ptr<Way>> ways;
+    for (const std::string name : {"together", "single"}) {
+      std::string options = link() + ",trace=" + folder / (name + "%");
+      if (name == "single") options += ",capture=" + folder / (name + "%.pcapng");
+      ways[name] = std::make_unique<Way>(machine, name, options, cable());
+    }
+    machine.start();
+    for (auto& [name, way] : ways) {
+      ASSERT_NO_FATAL_FAILURE(way->start());
+      (way->other ? *way->other : *way->far().qp).to_error();
+      sent[name] = {way->near().qp->qpn(), machine.now() * 1000};
+      const std::uint64_t runs = way->runs();
+      for (unsigned i = 0; i < 8; ++i) way->near().qp->post(way->write(0, pattern(64, i)), false);
+      way->near().qp->ring_doorbell();
+      machine.advance(20'000);
+      EXPECT_EQ(way->runs() > runs, name == "together");
+    }
+    for (auto& [name, way] : ways)
+      for (Function* f : way->functions) hca_destroy(f->handle());
+  }
+  for (const std::string name : {"together", "single"}) {
+    unsigned dropped = 0;
+    for (const auto& [where, times] :
+         times_of(folder / (name + (cable() ? "-far" : "")), sent[name].first, sent[name].second))
+      if (std::get<0>(where) == "packet_drop") ++dropped;
+    EXPECT_EQ(dropped, 8u) << name;
+  }
+}
+
 // Each lane gets its share of a slow link, whoever of them rang first.
 TEST(ShortMessagesOfLanes, CountForTheirLane) {
   constexpr unsigned kAll = 120;

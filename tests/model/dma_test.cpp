@@ -168,6 +168,50 @@ TEST_F(DmaTest, MessagesTakeAsLongAsWrites) {
   EXPECT_EQ(b.dma.bytes_written(), std::uint64_t{kMessages} * kLength);
 }
 
+class DmaMessages : public DmaTest {
+ protected:
+  static constexpr unsigned kMessages = 8;
+  const WriteOwner qp{WriteOwner::kQp, 0, 7}, cq{WriteOwner::kCq, 0, 9};
+  static std::uint64_t place(unsigned i) { return 0x1000 + 0x100 * i; }
+  void post() {
+    PacketRef run = PacketPool::make();
+    run->of_messages = true;
+    run->packets = kMessages;
+    run->unit = 64;
+    run->payload_len = kMessages * 64;
+    std::memset(run->data(), 7, run->payload_len);
+    for (unsigned i = 0; i < kMessages; ++i) {
+      run->at[i] = sim_now();
+      run->message[i] = {place(i), 0};
+    }
+    b.dma.post_messages(run, qp, 0);
+    b.dma.post_write(sim_now(), 0x8000, buf, 64, cq, false, Space::kHost, qp);
+  }
+};
+
+// Whichever of them it is that the host takes long for.
+TEST_F(DmaMessages, WhatIsBehindThemWaitsForTheHostsOwnTime) {
+  constexpr Time kLong = from_ns(5000);
+  for (unsigned slow = 0; slow < kMessages; ++slow) {
+    b.host.events.clear();
+    b.host.on_write = [&](std::uint64_t addr) { b.host.slow_down(addr == place(slow) ? kLong : 0); };
+    post();
+    b.run_ns(10'000);
+    ASSERT_EQ(b.host.events.size(), kMessages + 1);
+    EXPECT_GE(b.host.events.back().at, b.host.events[slow].at + kLong) << slow;
+  }
+}
+
+TEST_F(DmaMessages, AResetFromInsideOneEndsThem) {
+  b.host.on_write = [&](std::uint64_t addr) {
+    if (addr == place(2)) b.dma.reset(0);
+  };
+  post();
+  b.run_ns(10'000);
+  EXPECT_EQ(b.host.events.size(), 3u);
+  b.dma.set_enabled(0, true);
+}
+
 TEST_F(DmaTest, ALateWriteHoldsUpItsOwnQueuesAndNoOthers) {
   const WriteOwner a{WriteOwner::kQp, 0, 1}, c{WriteOwner::kQp, 0, 2}, cq{WriteOwner::kCq, 0, 9};
   const Time t = sim_now(), late = t + from_ns(500);

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <vector>
 
 #include "model/pcie/host_port.h"
@@ -37,6 +38,7 @@ class FakeHost : public HostPort {
     if (addr >= kSize || len > kSize - addr) return false;
     std::memcpy(&memory[addr], src, len);
     events.push_back({false, addr, len, sim_now()});
+    if (on_write) on_write(addr);
     return true;
   }
   void msix(unsigned vector) noexcept override { events.push_back({true, vector, 0, sim_now()}); }
@@ -44,9 +46,11 @@ class FakeHost : public HostPort {
 
   // Each access takes so much longer than the profile says.
   void slow_down(Time t) { took_ = t; }
+  std::function<void(std::uint64_t)> on_write;  // from inside a write
 
   void clear() {
     took_ = 0;
+    on_write = nullptr;
     std::fill(memory.begin(), memory.end(), 0);
     events.clear();
     reads = 0;
