@@ -169,7 +169,10 @@ void Requester::emit_frame(Time t, Qp& qp, const SendWqe& wqe, PacketRef packet)
   FlowVerdict& verdict = flows.run(t, FlowTableType::kNicTx, std::move(frame));
   if (verdict.deliveries.empty()) return blocks_.port.drop(t, *packet, DropReason::kRule);
   packet = {};
-  for (FlowDelivery& d : verdict.deliveries) {
+  // The match engine is asked again for each of them (a sniffer, the E-Switch).
+  std::vector<FlowDelivery> list;
+  list.swap(verdict.deliveries);
+  for (FlowDelivery& d : list) {
     if (d.fate != FlowDelivery::kPass) continue;
     d.frame.writable();  // each copy a packet of its own
     d.frame.packet->trail = d.frame.trail;

@@ -383,6 +383,43 @@ TEST_F(Roce, NothingIsTakenWhileRoceIsOff) {
 }
 
 // A QP that talks to itself inside the HCA needs no address, no RoCE, and is nobody's business outside.
+// A frame of which the transmit side's tables make two: the sniffer's tables are asked between them.
+TEST_F(Roce, TheSnifferSeesEachCopyOfAFrame) {
+  EthLink link(dev());
+  link.steer_to(0);
+  const auto table = [&](unsigned level, unsigned type) { return make_flow_table(dev(), 0, level, type); };
+  const auto all = [&](const EthObject& of, unsigned type) {
+    return make_flow_group(dev(), of.number(), 0, 0, 0, {}, type);
+  };
+  const auto rule = [&](const EthObject& of, const EthObject& group, unsigned type,
+                        std::vector<FlowDest> to) {
+    FlowRule r;
+    r.table = of.number(), r.group = group.number(), r.type = type, r.to = std::move(to);
+    return make_flow(dev(), r);
+  };
+  {
+    const EthObject sniffer = table(0, kSnifferTxTable), sniffed = all(sniffer, kSnifferTxTable);
+    const EthObject to_queue = rule(sniffer, sniffed, kSnifferTxTable, {{FlowDest::kTir, link.tir.number()}});
+    set_flow_root(dev(), sniffer.number(), kSnifferTxTable).must();
+    const EthObject one = table(1, kNicTxTable), other = table(1, kNicTxTable);  // all pass them
+    const EthObject root = table(0, kNicTxTable), any = all(root, kNicTxTable);
+    const EthObject both =
+        rule(root, any, kNicTxTable, {{FlowDest::kTable, one.number()}, {FlowDest::kTable, other.number()}});
+    set_flow_root(dev(), root.number(), kNicTxTable).must();
+    const Frame plain = plain_frame(200);
+    for (unsigned round = 0; round < 3; ++round) {
+      for (unsigned i = 0; i < 2; ++i) link.rq.post({link.rx_sge(i * 4096, 4096)});
+      expect_good(link.scq, link.send(plain));
+      for (unsigned i = 0; i < 2; ++i) {
+        const Completion c = link.rcq.wait_one();
+        EXPECT_EQ(c.byte_cnt, 200u);
+        EXPECT_EQ(link.received(c.wqe_counter % 2 * 4096u, 200), plain);
+      }
+      EXPECT_FALSE(link.rcq.poll());
+    }
+  }
+}
+
 TEST_F(Roce, AForcedLoopStaysInside) {
   breaks({"rkey-bounds"});
   PairOptions o;
