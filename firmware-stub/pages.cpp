@@ -15,6 +15,8 @@ namespace {
 constexpr std::uint64_t kLow = 64;     // free pages below which more are asked for ...
 constexpr std::uint64_t kChunk = 128;  // ... this many at a time
 constexpr std::uint64_t kMaxAsk = 1 << 16;
+// That a function may have given: more than its objects can take, and few of one that is never asked.
+constexpr std::uint64_t kMostPages = 1 << 20, kMostUnasked = 1 << 12;
 // op_mod of QUERY_PAGES and MANAGE_PAGES (mlx5 pagealloc.c).
 enum : std::uint16_t { kQueryBoot = 1, kQueryInit = 2, kQueryRegular = 3 };
 enum : std::uint16_t { kCantGive = 0, kGive = 1, kTake = 2 };
@@ -103,6 +105,8 @@ void PagePool::request_if_low(Time t) {
 Syndrome PagePool::give(const Command& cmd, std::uint32_t count) {
   using in = prm::manage_pages_in;
   if (count > prm::fit_count<in::pas>(cmd.in_len)) return Syndrome::kPageCount;
+  const std::uint64_t most = enabled_ ? kMostPages : kMostUnasked;
+  if (count > most - std::min<std::uint64_t>(most, pages_.size())) return Syndrome::kPageLimit;
   std::unordered_set<std::uint64_t> fresh;
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::uint64_t pa = prm::get<in::pas>(cmd.in.data(), i);

@@ -89,6 +89,7 @@
   X(PageCount, 0x5a0205, kBadParam, kPageList, "number of pages beyond the list")                         \
   X(PageAddress, 0x5a0206, kBadParam, kPageAddress, "page address not 4 KiB aligned")                     \
   X(PageTwice, 0x5a0207, kBadParam, kPageTwice, "page given twice")                                       \
+  X(PageLimit, 0x5a02f0, kLim, kCount, "more pages than the card takes")                                  \
   X(InitPages, 0x5a020d, kBadSysState, kInitPages, "boot and init pages have not been given")             \
   X(Register, 0x5a0208, kBadParam, kRegister, "no such register")                                         \
   X(RegisterRead, 0x5a0209, kBadParam, kRegisterAccess, "register cannot be accessed that way")           \

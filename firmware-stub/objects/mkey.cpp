@@ -14,7 +14,6 @@ namespace {
 
 // Translation list entries of all mkeys together: what is set aside costs memory of ours, and a driver only
 // has to name a number to get it.
-constexpr std::uint64_t kMaxXltWords = 1u << 26;
 constexpr std::uint64_t kMaxSparseWords = 1u << 28;  // of one mkey
 constexpr unsigned kMinPageShift = 12, kMaxPageShift = 40;
 
@@ -43,7 +42,7 @@ Syndrome read_umem(Firmware& fw, const Command& cmd, std::uint64_t start, std::u
   const std::uint64_t page = std::uint64_t{1} << shift;
   if (((part.start ^ start) & (page - 1)) != 0) return Syndrome::kUmemOffset;
   const std::uint64_t n = mtt_entries(start, len, shift), first = part.start & ~(page - 1);
-  if (n > kMaxXltWords) return Syndrome::kMkeyListSize;
+  if (n > kMaxListWords) return Syndrome::kMkeyListSize;
   xlt.resize(n);
   for (std::uint64_t i = 0; i < n; ++i) {
     const std::uint64_t at = first + (i << shift);
@@ -197,8 +196,7 @@ Syndrome create_mkey(Firmware& fw, Command& cmd) {
   if (s == Syndrome::kOk) s = r.read_list(fw, cmd);
   if (s != Syndrome::kOk) return s;
   r.check_pages(fw, cmd);
-  if (r.size_words > (r.sparse() ? kMaxSparseWords : kMaxXltWords) ||
-      r.footprint() > kMaxXltWords - std::min(kMaxXltWords, o.xlt_words))
+  if (r.size_words > (r.sparse() ? kMaxSparseWords : kMaxListWords) || r.footprint() > o.list_words_left())
     return Syndrome::kMkeyListSize;
   if (o.mkeys.full()) return Syndrome::kMkeyLimit;
   // An empty list costs pages only when it is filled; UMR does that without the firmware: not counted.
@@ -218,7 +216,7 @@ Syndrome create_mkey(Firmware& fw, Command& cmd) {
   object->memic = Ref(r.memic);
   object->icm = icm;
   object->reserved = r.footprint();
-  o.xlt_words += object->reserved;
+  o.list_words += object->reserved;
   r.fill(cmd, *m);
   fw.device().tpt().invalidate(*m);
   cmd.put<prm::create_mkey_out::mkey_index>(index);
@@ -271,7 +269,7 @@ Syndrome destroy_mkey(Firmware& fw, Command& cmd) {
   fw.device().tpt().destroy(fw.function().id(), index);
   fw.quiesce();
   fw.pages().release(object->icm);
-  o.xlt_words -= object->reserved;
+  o.list_words -= object->reserved;
   o.mkeys.destroy(index);
   fw.trace_destroy(ObjType::kMkey, index, cmd.uid);
   return Syndrome::kOk;

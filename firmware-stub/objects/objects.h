@@ -332,6 +332,7 @@ struct FlowGroupObject : Referred {
 };
 
 // Context memory (ICM) that an object takes, bytes: for page requests.
+constexpr std::uint64_t kMaxListWords = 1u << 26;  // of a function's translation lists
 constexpr std::uint64_t kIcmQp = 1024, kIcmCq = 256, kIcmSrq = 256, kIcmEq = 256, kIcmMkey = 128, kIcmMtt = 8,
                         kIcmRq = 512, kIcmTir = 256, kIcmTis = 128, kIcmFlow = 128, kIcmSwIcm = 256,
                         kIcmDek = 64, kIcmIpsec = 64, kIcmMacsec = 128;
@@ -411,13 +412,16 @@ struct Objects {
   Table<SaObject> ipsecs, macsecs;
   Table<PlainObject> reserved_qpns;  // by the block: number n has the n-th from kFirstReservedQpn on
   std::uint32_t flows = 0;           // entries of all flow tables
-  std::uint64_t xlt_words = 0;       // translation list entries set aside, all mkeys
+  std::uint64_t list_words = 0;      // of translation lists set aside, by mkeys and UMEMs
   UserContexts users;
   Table<UmemObject> umems;
   UmemUsers umem_users;
   Table<SchedObject> sched_elements;
   SchedUsers sched_users;
   std::uint32_t general_objects = 0;  // of all types
+
+  // What a function may still set aside: this memory is the host's, whatever pages it is charged for.
+  std::uint64_t list_words_left() const { return kMaxListWords - std::min(kMaxListWords, list_words); }
 
   // In the order in which a reset takes them: what refers before what is referred to. Flow entries name
   // samplers, and those name tables: a reset ends the entries first.
@@ -429,7 +433,9 @@ struct Objects {
                   flow_groups, flow_counters, counter_bulks, modify_headers, reformats, flow_meters,
                   header_arguments, ipsecs, macsecs, match_definers, deks, tirs, rqts, rqs, qps, tises, srqs,
                   mkeys, memics, psvs, cqs, eqs, umems, sched_elements, sw_icms, reserved_qpns, pds, uars,
-                  xrcds, tds, q_counters, flows, xlt_words, general_objects);
+                  xrcds, tds, q_counters, flows);
+    a("xlt_words", list_words);
+    HCASIM_FIELDS(a, general_objects);
   }
 };
 

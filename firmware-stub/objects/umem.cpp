@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "firmware-stub/objects/umem.h"
 
+#include <algorithm>
+
 #include "firmware-stub/firmware.h"
 #include "firmware-stub/handlers.h"
 #include "prm/umem.h"
@@ -89,10 +91,11 @@ Syndrome create_umem(Firmware& fw, Command& cmd) {
     if ((mtt & prm::umem_ref::kMttWrite) == 0) writable = false;
     pages[i] = mtt & ~std::uint64_t{0xfff};
   }
-  if (o.umems.full()) return Syndrome::kUmemLimit;
+  if (o.umems.full() || entries > o.list_words_left()) return Syndrome::kUmemLimit;
   if (!fw.pages().charge(entries * kIcmMtt)) return Syndrome::kWaitPages;
   std::uint32_t id = 0;
   UmemObject* umem = o.umems.create(id);
+  o.list_words += entries;
   umem->pages = std::move(pages);
   umem->log_page = log_page;
   umem->start = start;
@@ -109,6 +112,7 @@ Syndrome destroy_umem(Firmware& fw, Command& cmd) {
   if (umem == nullptr) return Syndrome::kUmemNumber;
   if (umem->referred()) return Syndrome::kUmemBusy;
   fw.pages().release(umem->pages.size() * kIcmMtt);
+  o.list_words -= std::min<std::uint64_t>(o.list_words, umem->pages.size());
   o.umems.destroy(id);
   fw.trace_destroy(ObjType::kUmem, id, cmd.uid);
   return Syndrome::kOk;

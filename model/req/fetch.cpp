@@ -158,6 +158,9 @@ bool Requester::fetch(Pace& pace, Qp& qp) {
 
 bool Requester::fetch_posted(Pace& pace, Qp& qp) {
   RequesterState& s = qp.req;
+  // Of a queue whose driver goes round it without waiting (Rule::kSqOverrun) no more is held than it has room
+  // for.
+  if (qp.has_sq && s.window.size() >= std::size_t{1} << qp.log_sq_size) return false;
   if (s.fetched == s.db_counter) {
     if (!s.doorbell || !read_doorbell_record(pace.engine, qp) || s.fetched == s.db_counter) return false;
   }

@@ -173,12 +173,14 @@ void TagUnit::cancel(Time t, Qp& qp, std::uint16_t index) {
   post(t, qp, *xrq, c, TmOp::kCanceled, index);
 }
 
+constexpr std::size_t kMostReads = 1024;  // of a QP that wait: more would come than its peer answers
+
 // False: software must do it.
 bool TagUnit::start_rendezvous(Time t, Qp& qp, const Srq& xrq, const TagEntry& entry, const Packet& packet) {
   prm::Rvh rvh;
   std::memcpy(&rvh, packet.data() + sizeof(prm::Tmh), sizeof rvh);
   if (!xrq.rendezvous || !qp.rendezvous || qp.state != QpState::kRts || rvh.len > entry.len ||
-      rvh.len > 1ULL << std::min(qp.log_msg_max, 31u))
+      rvh.len > 1ULL << std::min(qp.log_msg_max, 31u) || qp.req.own.size() >= kMostReads)
     return false;
   SendWqe w;
   w.opcode = prm::WqeOp::kRdmaRead;

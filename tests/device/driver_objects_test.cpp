@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "fixture.h"
+#include "prm/umem.h"
 
 namespace hcasim::bare {
 namespace {
@@ -192,6 +193,67 @@ TEST_F(DriverObjects, NoPagesMakesALimitErrorNotAHang) {
   dev().set_pages_available(true);
   for (int i = 0; i < 100; ++i) mrs.push_back(std::make_unique<Mr>(dev(), Mr::of(pd, b)));
   mrs.clear();
+  expect_serves_on();
+}
+
+// Pages that nobody asked for, and that are nowhere: some are taken, as a card would, but not without end.
+TEST_F(DriverObjects, PagesWithoutEndAreRefused) {
+  constexpr std::uint32_t kEach = 1 << 15;
+  const auto give = [&](std::uint64_t from) {
+    Mailbox in(prm::op::MANAGE_PAGES, prm::manage_pages_in::bytes + std::size_t{kEach} * 8, 1);
+    in.set<prm::manage_pages_in::input_num_entries>(kEach);
+    for (std::uint32_t i = 0; i < kEach; ++i)
+      prm::set<prm::manage_pages_in::pas>(in.data(), i, from + i * kPage);
+    return dev().exec(in);
+  };
+  std::uint64_t from = std::uint64_t{1} << 45;
+  unsigned given = 0;
+  for (; given < 64; ++given, from += std::uint64_t{kEach} * kPage)
+    if (const CommandResult r = give(from); !r.ok()) {
+      EXPECT_EQ(r.status, CmdStatus::kLim);
+      break;
+    }
+  EXPECT_GT(given, 0u);
+  EXPECT_LT(given, 64u);
+  Mailbox take(prm::op::MANAGE_PAGES, prm::manage_pages_in::bytes, 2);
+  take.set<prm::manage_pages_in::input_num_entries>(kEach);
+  for (unsigned i = 0; i < given; ++i)
+    EXPECT_EQ(dev()
+                  .exec(take, prm::manage_pages_out::bytes + std::size_t{kEach} * 8)
+                  .must()
+                  .get<prm::manage_pages_out::output_num_entries>(),
+              kEach);
+  expect_serves_on();
+}
+
+// What UMEMs list is kept by the card: of one page, many times over, not without end.
+TEST_F(DriverObjects, ListsOfUmemsWithoutEndAreRefused) {
+  constexpr std::uint32_t kEntries = 1 << 20;
+  using In = prm::create_umem_in;
+  const Buffer b = dev().memory().allocate(kPage);
+  const std::size_t list = In::umem::mtt::bit_off / 8;
+  Mailbox in(prm::op::CREATE_UMEM, list + std::size_t{kEntries} * 8);
+  in.set<In::umem::num_of_mtt>(kEntries);
+  for (std::uint32_t i = 0; i < kEntries; ++i)
+    prm::store64(in.data() + list + 8 * i, b.bus() | prm::umem_ref::kMttRead | prm::umem_ref::kMttWrite);
+  std::vector<std::uint32_t> made;
+  while (made.size() < 100) {
+    const CommandResult r = dev().exec(in, prm::create_umem_out::bytes);
+    if (!r.ok()) {
+      EXPECT_EQ(r.status, CmdStatus::kLim);
+      break;
+    }
+    made.push_back(r.get<prm::create_umem_out::umem_id>());
+  }
+  EXPECT_GT(made.size(), 10u);
+  EXPECT_LT(made.size(), 100u);
+  const auto destroy = [&](std::uint32_t id) {
+    Mailbox d(prm::op::DESTROY_UMEM, prm::destroy_umem_in::bytes);
+    EXPECT_TRUE(dev().exec(d.set<prm::destroy_umem_in::umem_id>(id)).ok());
+  };
+  destroy(made.back());
+  made.back() = dev().exec(in, prm::create_umem_out::bytes).must().get<prm::create_umem_out::umem_id>();
+  for (const std::uint32_t id : made) destroy(id);
   expect_serves_on();
 }
 
