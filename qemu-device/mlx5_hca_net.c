@@ -142,7 +142,9 @@ static bool resume(HcaLink* link) {
     return false;
   }
   link->wants &= ~(1u << HCA_CALL_ROOM);
-  qemu_flush_queued_packets(qemu_get_queue(net->nic));
+  for (int i = 0; i < MAX(1, net->nic->conf->peers.queues); i++) {
+    qemu_flush_queued_packets(qemu_get_subqueue(net->nic, i));
+  }
   return true;
 }
 

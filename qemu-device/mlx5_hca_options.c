@@ -40,6 +40,11 @@ static bool add_network(GString* out, Mlx5Hca* dev, Error** errp) {
 }
 
 /* options=a=1;b=2 : ';' and ':' part the pairs, because QEMU parts its own options by commas. */
+/* What the device has to know itself. */
+static bool is_property(const char* key) {
+  return !strcmp(key, "wire") || !strcmp(key, "coupled") || !strcmp(key, "card") || !strcmp(key, "name");
+}
+
 static bool add_free_options(GString* out, const char* list, Error** errp) {
   g_auto(GStrv) pairs = g_strsplit_set(list, strchr(list, ';') ? ";" : ":", -1);
 
@@ -55,6 +60,10 @@ static bool add_free_options(GString* out, const char* list, Error** errp) {
       return false;
     }
     *eq = '\0';
+    if (is_property(*p)) {
+      error_setg(errp, TYPE_MLX5_HCA ": options: %s is given beside options=, not in it", *p);
+      return false;
+    }
     if (!add_option(out, *p, eq + 1, errp)) {
       return false;
     }

@@ -64,6 +64,7 @@ bool mlx5_hca_sriov_init(Mlx5Hca* dev, Error** errp) {
   qcompat_ari_init(pci, PF_ARI_OFFSET, dev->prop_card && function == 0 ? 1 : 0);
   if (!qcompat_sriov_init(pci, PF_SRIOV_OFFSET, TYPE_MLX5_HCA_VF,
                           hca_get_pci_identity(link->hca).vf_device_id, total, behind, errp)) {
+    pci->exp.sriov_cap = 0; /* QEMU has taken back what there was of them */
     return false;
   }
   pcie_sriov_pf_init_vf_bar(pci, MLX5_HCA_BAR_REGISTERS, VF_BAR_TYPE, HCA_VF_BAR0_SIZE);

@@ -361,6 +361,7 @@ TEST(Refusal, Options) {
       {"mlx5-hca,time=sometimes", "allowed are auto, eager, lockstep"},
       {"mlx5-hca,ahead=2000000000", "allowed are 0 to"},
       {"mlx5-hca,options=lanes", "is not KEY=VALUE"},
+      {"mlx5-hca,options=wire=unix:/no/such;", "options: wire is given beside options="},
       {"mlx5-hca,profile=a,,b", "comma"},
       {"mlx5-hca,options=no-such-key=1", "no-such-key"},
       {"mlx5-hca,options=pcie.lanes=3", "pcie.lanes"},

@@ -318,5 +318,16 @@ TEST(SriovRefusal, ItNeedsExpressAndRoomOnTheBus) {
   EXPECT_THAT(r.output, HasSubstr("mlx5-hca-vf"));
 }
 
+// A number that another device has, here the bridge to ISA: from 10.0 on QEMU makes them at the start.
+TEST(SriovRefusal, ItNeedsNumbersThatNobodyHas) {
+  const std::string version = run_qemu({"--version"}).output;
+  const std::size_t at = version.find("version ");
+  if (at == std::string::npos || std::atoi(version.c_str() + at + 8) < 10)
+    GTEST_SKIP() << "this version of QEMU makes virtual functions later";
+  const auto r = run_qemu({"-M", "q35", "-device", "mlx5-hca,vfs=8,addr=0x1e"});
+  EXPECT_EQ(r.status, 1) << r.output;
+  EXPECT_THAT(r.output, HasSubstr("in use by"));
+}
+
 }  // namespace
 }  // namespace hcasim::tests
