@@ -50,13 +50,22 @@ static void translated(QCOMPAT_TRANSLATED_ARGS(block)) {
   }
 }
 
-static void ready(CPUState* cpu G_GNUC_UNUSED, run_on_cpu_data data G_GNUC_UNUSED) { blocks.ready(); }
+/* While no processor executes. From 8.0 to 10.1 tb_flush() itself sees to that only where several processors
+ * may run at once, and not if its caller is the main loop beside the only one. */
+static void flushed(CPUState* cpu G_GNUC_UNUSED, run_on_cpu_data data G_GNUC_UNUSED) {
+#if !HCASIM_QEMU_AT_LEAST(10, 2)
+  tb_flush(cpu);
+#endif
+  blocks.ready();
+}
 
 void mlx5_hca_watch_blocks(HcaBlockCall* block, HcaBlockCall* rest, void (*when_ready)(void)) {
   blocks.block = block;
   blocks.rest = rest;
   blocks.ready = when_ready;
   qcompat_on_translation(blocks.plugin, translated);
+#if HCASIM_QEMU_AT_LEAST(10, 2)
   tb_flush(first_cpu);
-  async_safe_run_on_cpu(first_cpu, ready, RUN_ON_CPU_NULL);
+#endif
+  async_safe_run_on_cpu(first_cpu, flushed, RUN_ON_CPU_NULL);
 }
