@@ -121,6 +121,7 @@ struct Rq {
     HCASIM_FIELDS(a, rqn, state, type, keep_vlan, scatter_fcs, use_rmp, rmpn, cqn, pd, user_index,
                   counter_set, ring, log_size, log_stride, dbr_addr, log_strides, log_stride_size,
                   two_byte_shift, split, producer, consumer, head, wqe, ahead, next_stride, epoch);
+    if constexpr (Archive::kLoads) a.check(ahead.fits(log_stride), "what was read ahead has no bytes");
   }
 };
 

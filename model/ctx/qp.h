@@ -242,7 +242,17 @@ struct Qp {
     HCASIM_FIELDS(a, affinity, prio, cs_res, sqd_event, tis, transport_domain, flush_in_error, tls,
                   gives_headers, departures_cqn, draining, log_dci_errored, dc_key, dc_key_violations,
                   dc_key_armed, dctn, dc_session, dc_first_psn, dc_closed, dc_last_used, req, resp, cc, qos);
+    if constexpr (Archive::kLoads) {
+      a.check(mtu >= 256 && mtu <= kMaxPayload && (mtu & (mtu - 1)) == 0, "there is no such path MTU");
+      a.check(sends_are_sound(), "a WQE of the send queue does not agree with itself");
+      a.check(resp.rq_ahead.fits(log_rq_stride), "what was read ahead has no bytes");
+    }
   }
+
+ private:
+  // Whether each WQE that may still be sent is such as parsing and the requester leave it. They do not check
+  // it again.
+  bool sends_are_sound() const;
 };
 
 // The PD that a remote key is checked against: of the SRQ that the request names, on XRC (IBTA A14).
@@ -284,8 +294,14 @@ class DcContexts {
         ++there;
       }
       bool good = index_.size() == there && free_.size() == contexts_.size() - there;
-      for (const auto& [key, i] : index_) good = good && i < contexts_.size() && contexts_[i];
-      for (const std::uint32_t i : free_) good = good && i < contexts_.size() && !contexts_[i];
+      std::vector<bool> named(contexts_.size());
+      const auto once = [&](std::uint32_t i) {
+        if (i >= named.size() || named[i]) return false;
+        named[i] = true;
+        return true;
+      };
+      for (const auto& [key, i] : index_) good = good && once(i) && contexts_[i];
+      for (const std::uint32_t i : free_) good = good && once(i) && !contexts_[i];
       a.check(good, "the contexts of DC initiators do not agree with their index");
     }
   }
