@@ -80,9 +80,8 @@ class StateLoad : public state::Fields<StateLoad> {
     const std::uint64_t number = expect("number", Type::kNumber).number;
     auto& seen = packets_.of<Ref>();
     if (number > seen.size() + 1) fail("the packet has not been said");
-    if (number == 0) {
-      ref = Ref();
-    } else if (number <= seen.size()) {
+    if (number == 0) fail("a packet is missing");  // nobody keeps a reference to none
+    if (number <= seen.size()) {
       ref = seen[number - 1];
       if (!ref) fail("a packet lies in itself");
     } else {
@@ -91,8 +90,7 @@ class StateLoad : public state::Fields<StateLoad> {
       load("packet", *ref);
       packets_.of<Ref>()[number - 1] = ref;
     }
-    if (number != 0 && !of_this_card(*ref))
-      fail("the card has no such function: " + std::to_string(ref->function));
+    if (!of_this_card(*ref)) fail("the card has no such function: " + std::to_string(ref->function));
   }
   // set: called with the object once all are there.
   template <class Target, class Set>

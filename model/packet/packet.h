@@ -5,6 +5,7 @@
 #ifndef HCASIM_MODEL_PACKET_PACKET_H
 #define HCASIM_MODEL_PACKET_PACKET_H
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstring>
@@ -18,6 +19,7 @@
 #include "model/state/qp_tags.h"
 #include "model/time.h"
 #include "prm/packet.h"
+#include "prm/wqe.h"
 
 namespace hcasim {
 
@@ -39,6 +41,23 @@ enum Ecn : std::uint8_t { kNotEct = 0, kEct1 = 1, kEct0 = 2, kCe = 3, kEcnMask =
 
 // Packets that may be carried as one (Packet::packets).
 constexpr unsigned kMaxRun = 16;
+// Whether those with this BTH opcode may be: SENDs and RDMA WRITEs of RC, without immediate.
+constexpr bool may_be_run(std::uint8_t opcode) {
+  if ((opcode & prm::bth::kTransportMask) != prm::bth::kRc) return false;
+  switch (static_cast<prm::BthOp>(opcode & prm::bth::kOpMask)) {
+    case prm::BthOp::kSendFirst:
+    case prm::BthOp::kSendMiddle:
+    case prm::BthOp::kSendLast:
+    case prm::BthOp::kSendOnly:
+    case prm::BthOp::kWriteFirst:
+    case prm::BthOp::kWriteMiddle:
+    case prm::BthOp::kWriteLast:
+    case prm::BthOp::kWriteOnly:
+      return true;
+    default:
+      return false;
+  }
+}
 
 // For traces (points frame_*): the way of a frame through flow tables, by the number of its first step, and
 // its last step so far. 0: it is not traced.
@@ -234,6 +253,7 @@ struct Packet {
       a.check(
           packets <= 1 || (unit != 0 && payload_len > (packets - 1U) * unit && payload_len <= packets * unit),
           "the packets of a run do not have their bytes");
+      a.check(packets == 1 || may_be_run(opcode), "such packets do not go as a run");
     }
     for (unsigned i = 0; packets > 1 && i < packets; ++i) a("at", at[i]);
     if constexpr (Archive::kLoads) {
@@ -252,6 +272,9 @@ struct Packet {
       a("head", head_);
       a.check(bytes.size() == frame_len && frame_len <= kMaxFrame && head_ <= kMaxFrame,
               "a frame does not have its bytes");
+      // An atomic's result is put where the answer's payload lies, whatever that was.
+      a.check(packets > 1 || std::max(payload_len, prm::kMaxAtomicBytes) <= kMaxFrame - head_,
+              "the payload does not lie in the packet");
       std::memcpy(buffer_, bytes.data(), bytes.size());
       const std::string_view payload = a.bytes("payload");
       a.check(payload.size() == payload_len, "a packet does not have its payload");
