@@ -250,6 +250,11 @@ struct FlowSamplerObject : Referred {
   }
 };
 
+// log2: bytes of a page, of a message of a report, of all ranges together; and ranges of an object.
+constexpr unsigned kLogMinTrackedPage = 12, kLogMaxTrackedPage = 21, kLogMinTrackMessage = 12,
+                   kLogMaxTrackMessage = 16, kLogMinTrackSpace = 12, kLogMaxTrackSpace = 56,
+                   kPageTrackRanges = 64, kLogPageTracks = 7;
+
 // Which pages a function writes; they are noted where it writes them (model/pcie/written_pages.h).
 struct PageTrackObject : Referred {
   FunctionId function = 0;
@@ -261,12 +266,14 @@ struct PageTrackObject : Referred {
   void list_state(Archive& a) {
     Referred::list_state(a);
     HCASIM_FIELDS(a, function, vhca_id, state, qpn, ranges, log_space, log_page, log_message, qp);
+    if constexpr (Archive::kLoads)
+      a.check(log_page >= kLogMinTrackedPage && log_page <= kLogMaxTrackedPage &&
+                  log_message >= kLogMinTrackMessage && log_message <= kLogMaxTrackMessage &&
+                  log_space >= kLogMinTrackSpace && log_space <= kLogMaxTrackSpace &&
+                  ranges <= kPageTrackRanges,
+              "pages are not tracked that way");
   }
 };
-// log2: bytes of a page, of a message of a report, of all ranges together; and ranges of an object.
-constexpr unsigned kLogMinTrackedPage = 12, kLogMaxTrackedPage = 21, kLogMinTrackMessage = 12,
-                   kLogMaxTrackMessage = 16, kLogMinTrackSpace = 12, kLogMaxTrackSpace = 56,
-                   kPageTrackRanges = 64, kLogPageTracks = 7;
 
 struct HeaderArgumentObject : PlainObject {
   Ref<PlainObject> pd;
