@@ -134,7 +134,8 @@ void Injector::perform(Time t, std::size_t index) {
     begin_for_a_while(t, s);
     if (generation != generation_) return;
   }
-  const bool again = s.every != 0 && (s.times == 0 || f.injected < s.times);
+  const bool again = s.every != 0 && (s.times == 0 || f.injected < s.times) &&
+                     s.every < static_cast<std::uint64_t>(kNever - t);
   if (again)
     turns_.push(t + static_cast<Time>(s.every), Turn{index, generation_, true});
   else

@@ -70,8 +70,7 @@ class Injector : public sc_core::sc_module {
     if constexpr (Archive::kLoads) {
       bool good = lasting_.size() == faults_.size();
       for (std::size_t i = 0; i < faults_.size(); ++i)
-        good = good && faults_[i] && faults_[i]->spec.number == i + 1 &&
-               (faults_[i]->spec.timed || faults_[i]->spec.every != 0);
+        good = good && faults_[i] && faults_[i]->spec.number == i + 1 && faults_[i]->spec.sound();
       for (std::size_t i = 0; i < turns_.size(); ++i) {
         const Turn* turn = turns_.to_come(i);
         good = good && turn && (turn->generation != generation_ || turn->index < faults_.size());

@@ -392,6 +392,16 @@ const std::vector<PcieErrorName>& pcie_errors() {
   return list;
 }
 
+bool FaultSpec::sound() const {
+  const auto time = [](std::uint64_t ps) { return ps <= static_cast<std::uint64_t>(kNever) / 2; };
+  // Of those at a time it is one.
+  if (timed ? !time(every) : every == 0) return false;
+  for (const FaultKey k : {FaultKey::kDelay, FaultKey::kDuration})
+    if (!time(value(k))) return false;
+  return traces::info(action).kind == kind &&
+         (kind != FaultType::kPcie || value(FaultKey::kError) < pcie_errors().size());
+}
+
 bool parse_time(const std::string& text, Time& out) {
   if (text.empty() || !(std::isdigit(static_cast<unsigned char>(text[0])) || text[0] == '.')) return false;
   char* end = nullptr;

@@ -50,6 +50,8 @@ struct FaultSpec {
     HCASIM_FIELDS(a, kind, action, number, timed, from, until, nth, times, every, probability, seed, given,
                   values, bytes);
   }
+  // Whether it can be in force: of one that was not parsed.
+  bool sound() const;
   bool has(FaultKey k) const { return (given >> static_cast<unsigned>(k) & 1) != 0; }
   std::uint64_t value(FaultKey k, std::uint64_t otherwise = 0) const {
     return has(k) ? values[static_cast<unsigned>(k)].low : otherwise;
