@@ -75,6 +75,7 @@ class Agenda : public sc_core::sc_module {
       void list_state(Archive& a) {
         a("due", due);
         a("seq", seq);
+        if constexpr (Archive::kLoads) a.check(seq <= kMostTurns, "so many turns are never asked for");
       }
     };
     Turn wanted() const;

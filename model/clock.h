@@ -12,6 +12,9 @@ using Time = std::int64_t;  // ps
 
 constexpr Time kNever = INT64_MAX;
 
+// Turns have numbers (ModelClock::seq). A saved state has none beyond this, so that they never go round.
+constexpr std::uint64_t kMostTurns = UINT64_MAX / 2;
+
 // Of all HCAs of the process: what each turn of a block reads or writes, in one cache line.
 struct alignas(64) ModelClock {
   // The time that the model's blocks have come to, where SystemC's clock is behind it (model/agenda.h);

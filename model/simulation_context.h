@@ -39,6 +39,7 @@ struct SimulationContext {
     a.lasting("last_frame_version", last_frame_version);
     if constexpr (Archive::kStores) {
       a("seq", clock.seq);
+      if constexpr (Archive::kLoads) a.check(clock.seq <= kMostTurns, "so many turns are never asked for");
       a("activations", clock.activations);
       a("turns", clock.turns);
     }

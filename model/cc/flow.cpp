@@ -7,7 +7,6 @@ namespace hcasim {
 
 namespace {
 
-constexpr double kAlphaOne = 1024;
 constexpr Time kUs = from_ns(1000);
 
 double power(double base, std::uint64_t n) {

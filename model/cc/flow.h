@@ -50,9 +50,21 @@ struct CcFlow {
     HCASIM_FIELDS(a, limited, current, target, alpha, alpha_due, cnp_since_alpha, cut_at, cut_pending,
                   timer_due, bytes, time_events, byte_events, raised_by_time, raised_by_bytes, next_send,
                   last_cnp_sent);
+    if constexpr (Archive::kLoads) {
+      const auto rate = [](double r) { return r >= 0 && r <= kMostRate; };  // no NaN either
+      a.check(rate(current) && rate(target) && alpha >= 0 && alpha <= kAlphaOne, "there is no such rate");
+      a.check(alpha_due >= 0 && cut_at >= 0 && timer_due >= 0 && next_send >= 0 && last_cnp_sent >= -1,
+              "there is no such time");
+      a.check(bytes <= kMostBytes, "no byte counter comes to that");
+    }
   }
 
  private:
+  static constexpr double kAlphaOne = 1024;
+  static constexpr double kMostRate = 1e12;  // Mb/s, far beyond any port's
+  // What the byte counter counts to at most.
+  static constexpr std::uint64_t kMostBytes = UINT32_MAX * ReactionParams::kByteUnit;
+
   void advance_alpha(Time t, const ReactionParams& p);
   void cut(Time t, const ReactionParams& p);
   void skip_idle_events(Time t, const ReactionParams& p);

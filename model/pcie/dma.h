@@ -189,6 +189,7 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
     HCASIM_FIELDS(a, refusals_, up_, down_, writes_, requests_);
     a.kept("tags", tags_);
     HCASIM_FIELDS(a, next_tag_);
+    if constexpr (Archive::kLoads) a.check(next_tag_ < tags_.size(), "there is no such tag of a read");
     // reset() drops what is queued
     if constexpr (Archive::kLoads) {
       a.list("queue", [&](auto read) {

@@ -65,7 +65,7 @@ class Memic : public LocalMemory {
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, areas_, bytes_);
     if constexpr (Archive::kLoads) {
-      bool good = areas_.empty() || bytes_.size() == kBytes;
+      bool good = bytes_.empty() ? areas_.empty() : bytes_.size() == kBytes;
       std::uint64_t end = kBase;
       for (const auto& [addr, area] : areas_) {
         good = good && addr >= end && area.size <= kBytes && addr - kBase <= kBytes - area.size;

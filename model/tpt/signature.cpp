@@ -192,6 +192,19 @@ void SigStream::start_blind(const SigFormat& f, bool to_wire, std::uint64_t in_o
   blind_ = true;
 }
 
+bool SigStream::goes_with(const SigFormat& f) const {
+  const auto alike = [](const SigDomain& a, const SigDomain& b) {
+    return a.type == b.type && (a.bytes() == 0 || a.block == b.block);
+  };
+  if (!running_) return true;
+  if (!alike(from_, to_wire_ ? f.mem : f.wire) || !alike(to_, to_wire_ ? f.wire : f.mem)) return false;
+  if (from_.bytes() != 0 && in_pos_ >= from_.unit()) return false;
+  if (!f.same) return to_.bytes() == 0 || out_pos_ < to_.block;
+  // The block that comes out ends with the signature that comes in. A stream that was begun within a
+  // signature has nothing of its block.
+  return in_signature() ? out_pos_ == to_.block || out_pos_ == 0 : out_pos_ == in_pos_;
+}
+
 std::uint64_t SigStream::piece() const {
   if (from_.bytes() && in_signature()) return from_.unit() - in_pos_;
   return std::min(from_.bytes() ? from_.block - in_pos_ : ~0ULL, to_.bytes() ? to_.block - out_pos_ : ~0ULL);

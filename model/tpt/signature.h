@@ -16,6 +16,7 @@
 namespace hcasim {
 
 enum class SigType : std::uint8_t { kNone, kT10Crc, kT10Checksum, kCrc32 };
+constexpr std::uint64_t kLongestSigBlock = 1u << 30;  // bytes
 
 // One side of a key.
 struct SigDomain {
@@ -38,7 +39,10 @@ struct SigDomain {
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, type, block, psv, seed_ones, app, app_mask, ref, ref_increments, app_escape,
                   app_ref_escape);
-    if constexpr (Archive::kLoads) a.check(type == decltype(type){} || block != 0, "a block has no bytes");
+    if constexpr (Archive::kLoads)
+      a.check(
+          type <= SigType::kCrc32 && (type == SigType::kNone || (block != 0 && block <= kLongestSigBlock)),
+          "there is no such block of data with a signature");
   }
 };
 
@@ -80,6 +84,9 @@ struct SigFormat {
   template <class Archive>
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, mem, wire, same, check, copy);
+    if constexpr (Archive::kLoads)
+      a.check(!same || (mem.bytes() != 0 && mem.bytes() == wire.bytes() && mem.block == wire.block),
+              "both sides do not have the same blocks");
   }
 };
 // False: malformed, or of a kind that is not offered.
@@ -101,6 +108,8 @@ class SigStream {
   bool in_signature() const { return in_pos_ >= from_.block; }
   bool at_signature() const { return from_.bytes() != 0 && in_pos_ == from_.block; }
   void push(const SigFormat& f, const std::uint8_t* p, std::size_t n, std::vector<std::uint8_t>& out);
+  // Whether it can go on, with the format that it began with.
+  bool goes_with(const SigFormat& f) const;
   // The first mismatch since it was taken last.
   std::optional<SigError> take_error() {
     auto e = error_;
@@ -146,6 +155,8 @@ struct MkeySignature {
   template <class Archive>
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, room, enabled, set, format, reported, tx, rx, psv_epoch, left);
+    if constexpr (Archive::kLoads)
+      a.check(tx.goes_with(format) && rx.goes_with(format), "a stream does not agree with its key's format");
   }
 };
 
