@@ -32,6 +32,8 @@ class Simulation {
   template <class Archive>
   void list_clock(Archive& a) {
     a("clock_at_start", base_);
+    if constexpr (Archive::kLoads)
+      a.check(base_ > -kFurthest && base_ < kFurthest, "no clock shows such a time");
   }
   // A new run of the HCAs that there are, from this time of the caller's clock on
   // (SimulationContext::renew()). False: something is under way, or time goes in step with another process.
@@ -71,6 +73,8 @@ class Simulation {
   bool busy() const { return depth_ != 0; }
 
  private:
+  // 146 years in ns: times of two clocks differ by a number.
+  static constexpr std::int64_t kFurthest = INT64_MAX / 2;
   static void run_to(std::int64_t ps);
   std::int64_t next() const;
   std::int64_t in_ns(std::int64_t due) const;
