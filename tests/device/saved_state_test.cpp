@@ -12,8 +12,11 @@
 #include <string>
 #include <vector>
 
+#include "card/state/tagged.h"
 #include "driver/bare/saved.h"
 #include "fixture.h"
+#include "prm/icmd.h"
+#include "prm/prm.h"
 #include "rule_check.h"
 
 namespace hcasim::bare {
@@ -168,6 +171,88 @@ TEST_F(SavedState, IsOfACardThatWasMadeInTheSameWay) {
   seal(state);
   const std::string why = load_state(state);
   EXPECT_NE(why.find("different link types: INFIniband and infiniband"), std::string::npos) << why;
+}
+
+// A state as it is, but for the first number whose path ends so.
+class OneNumber {
+ public:
+  OneNumber(const std::string& state, std::string path, std::uint64_t value)
+      : from_(state), to_(from_.version()), path_(std::move(path)), value_(value) {
+    copy();
+  }
+  std::string state() && {
+    EXPECT_TRUE(done_) << "there is no " << path_;
+    return std::move(to_).finish();
+  }
+
+ private:
+  bool meant() const {
+    const std::string path = from_.path();
+    return !done_ && path.size() >= path_.size() &&
+           path.compare(path.size() - path_.size(), path_.size(), path_) == 0;
+  }
+  void copy() {
+    while (!from_.at_end()) {
+      const saved::Item item = from_.next();
+      switch (item.type) {
+        case saved::Type::kNumber:
+          to_.number(item.name, meant() ? done_ = true, value_ : item.number);
+          break;
+        case saved::Type::kReal:
+          to_.real(item.name, item.real);
+          break;
+        case saved::Type::kNone:
+          to_.none(item.name);
+          break;
+        case saved::Type::kBytes:
+          to_.bytes(item.name, item.content.data(), item.content.size());
+          break;
+        default:
+          to_.open(item.name, item.type);
+          from_.enter();
+          copy();
+          from_.leave();
+          to_.close();
+      }
+    }
+  }
+
+  saved::TaggedReader from_;
+  saved::TaggedWriter to_;
+  const std::string path_;
+  const std::uint64_t value_;
+  bool done_ = false;
+};
+
+TEST_F(SavedState, NumbersThatNoCardComesTo) {
+  start_traffic(6);
+  machine().advance(2500);
+  const std::string state = save_state();
+  EXPECT_EQ(load_state(OneNumber(state, "next_tag", 0).state()), "");
+  const auto expect = [&](const char* path, std::uint64_t value, const char* message) {
+    const std::string why = load_state(OneNumber(state, path, value).state());
+    EXPECT_NE(why.find(message), std::string::npos) << path << ": " << why;
+  };
+  expect("dma.next_tag", 1u << 20, "there is no such tag of a read");
+  expect("turn.seq", std::uint64_t{1} << 63, "so many turns are never asked for");
+  expect("simulation.seq", std::uint64_t{1} << 63, "so many turns are never asked for");
+  expect("clock_at_start", std::uint64_t{1} << 62, "no clock shows such a time");
+  expect("mtu", 0, "there is no such path MTU");
+  EXPECT_EQ(load_state(state), "");
+}
+
+// An access of tools that would be under way, with a mailbox in which there is none.
+TEST_F(SavedState, AnAccessOfToolsIsWhatLiesInTheirMailbox) {
+  constexpr std::uint32_t kMailboxSpace = 3, kSetSpace = 0x04, kAddress = 0x10, kData = 0x14,
+                          kGiven = 1u << 31;
+  hca_t* const card = fn().handle();
+  hca_vsc_write(card, kSetSpace, kMailboxSpace);
+  hca_vsc_write(card, kData, prm::kIcmdAccessRegister << 16 | 1);  // busy
+  hca_vsc_write(card, kAddress, kGiven);                           // control: address 0
+  const std::string state = save_state();
+  const std::string why = load_state(OneNumber(state, "icmd.cmd.opcode", prm::op::ACCESS_REG).state());
+  EXPECT_NE(why.find("the access does not agree with its mailbox"), std::string::npos) << why;
+  EXPECT_EQ(load_state(state), "");
 }
 
 }  // namespace
