@@ -263,7 +263,11 @@ Link::Link(const Address& address, const Hello& own, Owner& owner)
     : impl_(std::make_unique<Impl>(address, own, owner)) {}
 Link::~Link() = default;
 
-bool Link::waiting() const { return impl_->looks() && impl_->rings->waiting(); }
+// Part of a message is nothing to read: only when it has grown is it looked at again.
+bool Link::waiting() const {
+  const Impl& i = *impl_;
+  return i.looks() && (i.read_out ? i.rings->grown() : i.rings->waiting());
+}
 
 void Link::look(std::int64_t now, bool sleep) {
   Impl& i = *impl_;

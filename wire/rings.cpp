@@ -165,6 +165,8 @@ bool Rings::free_taken() {
 
 bool Rings::waiting() const { return in_.shared->written.load(std::memory_order_acquire) != in_.at; }
 
+bool Rings::grown() const { return in_.shared->written.load(std::memory_order_acquire) != in_.other; }
+
 void Rings::stay_awake() {
   // What is written meanwhile is found by the next look.
   if (in_.shared->reader_sleeps.load(std::memory_order_relaxed) != 0)

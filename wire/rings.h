@@ -67,6 +67,8 @@ class Rings {
   }
   // There is something beyond what was taken; available() says how much.
   bool waiting() const;
+  // There is more than available() has said last.
+  bool grown() const;
   // This end looks again and again: it need not be woken before the next sleep().
   void stay_awake();
   // This end is about to sleep. False: it must not, more is there than available() has said last.
