@@ -205,6 +205,12 @@ void Link::Impl::hello(const Message& m) {
   log(kInfo, text);
   watch_socket();
   if (!own.coupled && !(own.wish == announced)) send_wish();
+  if (!through_memory) return;
+  // What came right behind the hello has come beside the memory.
+  aside.assign(in.begin() + static_cast<std::ptrdiff_t>(in_head),
+               in.begin() + static_cast<std::ptrdiff_t>(in_tail));
+  in_head = in_tail = 0;
+  take_aside();
 }
 
 void Link::Impl::send_wish() {

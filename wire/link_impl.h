@@ -132,6 +132,7 @@ struct Link::Impl {
   bool read_memory();
   // From the socket, beside the memory: why the other end closes, or that it is gone.
   void read_socket();
+  void take_aside();
   void poll_memory(bool look);
   void wait_memory(int milliseconds);
   bool sleep();

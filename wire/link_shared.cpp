@@ -248,6 +248,11 @@ void Link::Impl::read_socket() {
   }
   if (!through_memory || marked) return;
   if (ec) return close(kWarning, "the other end has gone", "");
+  take_aside();
+}
+
+// A bye is all that may come there.
+void Link::Impl::take_aside() {
   Message m;
   std::size_t used = 0;
   const char* why = nullptr;

@@ -24,18 +24,19 @@ using ::testing::HasSubstr;
 using Bytes = std::vector<std::uint8_t>;
 
 struct Near final : Link::Owner {
-  static Hello hello() {
+  static Hello hello(bool coupled = false) {
     Hello h;
     h.name = "near";
     h.node_guid = 1;
-    h.runs = true;
+    h.runs = !coupled;
+    h.coupled = coupled;
     return h;
   }
-  explicit Near(const std::string& path) {
+  explicit Near(const std::string& path, bool coupled = false) : own(hello(coupled)) {
     Address a;
     std::string err;
     EXPECT_TRUE(parse_address("shm:" + path, a, err)) << err;
-    link = std::make_unique<Link>(a, hello(), *this);
+    link = std::make_unique<Link>(a, own, *this);
   }
   std::string wire_up(const Hello&) override { return ""; }
   void wire_down() override { ++downs; }
@@ -54,6 +55,7 @@ struct Near final : Link::Owner {
   void wire_watch(int, bool, bool) override {}
   void wire_log(int, const std::string& line) override { log += line + "\n"; }
 
+  const Hello own;
   std::string log;
   unsigned downs = 0, frames = 0, runs = 0;
   std::size_t bytes = 0;
@@ -106,13 +108,16 @@ class SharedPeer : public ::testing::Test {
     rings_.reset();
   }
   void say(const Bytes& bytes) const { EXPECT_GE(send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL), 0); }
-  void greet(bool shared = true) {
+  // behind: in the same breath as the hello.
+  void greet(bool shared = true, const Bytes& behind = {}) {
     Hello h = Near::hello();
     h.node_guid = 2;
     h.instance = 77;
     h.shared = shared;
+    h.coupled = near_.own.coupled;
     Bytes m(kHeaderBytes + kHelloBytes);
     put_hello(m.data(), h, 0);
+    m.insert(m.end(), behind.begin(), behind.end());
     say(m);
     char text[4096], control[256];
     iovec iov{text, sizeof text};
@@ -182,7 +187,9 @@ TEST_F(SharedPeer, PartOfAMessageIsWaitedForAsleep) {
   static_cast<void>(rung());
   const std::size_t parts[] = {0, 3, kHeaderBytes, kHeaderBytes + 50, whole.size()};
   for (std::size_t i = 0; i + 1 < std::size(parts); ++i) {
+    EXPECT_FALSE(near_.link->waiting()) << "before part " << i;
     EXPECT_TRUE(write(parts[i], parts[i + 1])) << i;
+    EXPECT_TRUE(near_.link->waiting()) << "part " << i;
     EXPECT_EQ(near_.frames, 0u);
     if (i % 2 == 0)
       near_.link->look(now_ += 1'000'000, true);
@@ -191,6 +198,7 @@ TEST_F(SharedPeer, PartOfAMessageIsWaitedForAsleep) {
     EXPECT_FALSE(rung()) << "this end's own bell, after part " << i;
   }
   EXPECT_EQ(near_.frames, 1u);
+  EXPECT_FALSE(near_.link->waiting());
 }
 
 TEST_F(SharedPeer, RunsThatDoNotFitEndTheConnection) {
@@ -244,6 +252,26 @@ TEST_F(SharedPeer, AByeIsHeardAndNothingElseBesideTheMemory) {
   EXPECT_EQ(near_.frames, 0u);
   EXPECT_FALSE(near_.link->up());
   EXPECT_THAT(near_.log, HasSubstr("beside the shared memory"));
+}
+
+// A run of which no byte lies in the memory would be settled with bytes that are gone.
+TEST_F(SharedPeer, BehindTheHelloOnlyAByeIsHeard) {
+  for (const Bytes& bad : {message(Type::kRun, run_of(3, 1000, 2500)), message(Type::kFrame, Bytes(10)),
+                           message(Type::kKeepalive, {}), Bytes(5000, 1)}) {
+    greet(true, bad);
+    EXPECT_EQ(near_.runs + near_.frames, 0u);
+    EXPECT_FALSE(near_.link->up());
+    EXPECT_THAT(near_.log, HasSubstr("beside the shared memory"));
+    near_.log.clear();
+    drop();
+    pass(600);
+    connect();
+  }
+  const std::string why = "changed my mind";
+  greet(true, message(Type::kBye, Bytes(why.begin(), why.end())));
+  EXPECT_FALSE(near_.link->up());
+  EXPECT_EQ(near_.downs, 5u);
+  EXPECT_THAT(near_.log, HasSubstr("the other end has closed: changed my mind"));
 }
 
 TEST_F(SharedPeer, AnEndOfASocketIsToldSo) {
