@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::int64_t kKeepalive = 2 * kSecond;           // sent after this long without traffic
 constexpr std::int64_t kSilence = 15 * kSecond;            // after which the peer is given up
-constexpr std::size_t kReadAtOnce = std::size_t{4} << 20;  // bytes per poll()
+constexpr std::int64_t kHeldRetry = kSecond / 100;         // between looks for what a held link has read
 constexpr std::size_t kFlushAt = std::size_t{256} << 10;   // bytes from which on no flush() is awaited
 constexpr std::size_t kPublishAt = std::size_t{32} << 10;  // the same in shared memory, where it costs little
 // Of coupled ends: more than a link of any rate carries between two meetings.
@@ -105,7 +105,6 @@ bool Link::Impl::read() {
     return false;
   }
   in_tail += n;
-  read_bytes += n;
   received_at = now;
   parse_all();
   // A short read means that the socket is empty.
@@ -113,8 +112,13 @@ bool Link::Impl::read() {
 }
 
 void Link::Impl::parse_all() {
+  unparsed = false;
   while (socket.is_open() && (state == State::kGreeting || state == State::kUp)) {
     if (coupled_up() && (!pulling || marked)) return;
+    if (held || read_bytes >= kReadAtOnce) {
+      unparsed = in_head < in_tail;
+      return;
+    }
     Message m;
     std::size_t used = 0;
     const char* why = nullptr;
@@ -131,6 +135,7 @@ void Link::Impl::parse_all() {
         return;
       case Parsed::kMessage:
         in_head += used;
+        count(used);
         take(m);
         break;
     }
@@ -236,6 +241,7 @@ std::int64_t Link::Impl::poll_once() {
   }
   read_bytes = 0;
   const bool looked = through_memory && !rang;
+  if (unparsed && !coupled_up()) parse_all();
   while ((state == State::kGreeting || state == State::kUp) && !held && !coupled_up() &&
          read_bytes < kReadAtOnce && read()) {
   }
@@ -255,6 +261,7 @@ std::int64_t Link::Impl::poll_once() {
   }
   switch (state) {
     case State::kUp:
+      if (unparsed && !own.coupled) return held ? now + kHeldRetry : now;
       return own.coupled ? now + kSecond : std::min(received_at + kSilence, now + kKeepalive);
     case State::kFinished:
       return kNever;
@@ -363,18 +370,22 @@ Link::Pulled Link::pull(std::int64_t now) {
   if (!up()) return Pulled::kDown;
   i.pulling = true;
   i.marked = false;
+  i.read_bytes = i.pulled = 0;
   i.parse_all();
-  while (up() && !i.marked && i.read()) {
+  while (up() && !i.marked && i.read_bytes < kReadAtOnce && i.read()) {
   }
-  if (i.look_at_socket && !i.marked && up()) i.read_socket();
+  if (i.look_at_socket && !i.marked && i.read_bytes < kReadAtOnce && up()) i.read_socket();
   i.pulling = false;
   if (i.marked) return Pulled::kMark;
   if (up() && i.blocked) i.write();
   return up() ? Pulled::kNothing : Pulled::kDown;
 }
 
+std::size_t Link::pulled() const { return impl_->pulled; }
+
 void Link::wait(int milliseconds) {
   Impl& i = *impl_;
+  if (i.unparsed) return;
   if (i.through_memory) return i.wait_memory(milliseconds);
   pollfd p{-1, POLLIN, 0};
   if (i.socket.is_open()) {

@@ -84,9 +84,12 @@ class Link {
   // Coupled ends (Hello::coupled): once up, only pull() reads, and no frame is lost for lack of room. The
   // mark is sent immediately, together with everything committed before it.
   void send_mark(const Mark& mark);
-  // Handles what has arrived, up to the next mark. kDown: the connection is gone.
+  // Handles what has arrived, up to the next mark, and no more than is taken at a time: kNothing then, too,
+  // and wait() does not wait. kDown: the connection is gone.
   enum class Pulled : std::uint8_t { kNothing, kMark, kDown };
   Pulled pull(std::int64_t now);
+  // Bytes of all messages that the last pull() has handled.
+  std::size_t pulled() const;
   // Waits until there is something to pull, or for this long.
   void wait(int milliseconds);
   // A peer was found whose version or settings do not match ours.

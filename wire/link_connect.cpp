@@ -239,7 +239,7 @@ void Link::Impl::greet(bool accepted) {
   state = State::kGreeting;
   deadline = now + kGreeting;
   out_head = out_tail = in_head = in_tail = 0;
-  blocked = false;
+  blocked = unparsed = false;
   announced = own.wish;
   if (address.shared) {
     std::string why = stranger();

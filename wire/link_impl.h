@@ -6,6 +6,7 @@
 
 #include <sys/types.h>
 
+#include <algorithm>
 #include <boost/asio/basic_socket_acceptor.hpp>
 #include <boost/asio/basic_stream_socket.hpp>
 #include <boost/asio/generic/stream_protocol.hpp>
@@ -31,6 +32,8 @@ constexpr std::int64_t kSecond = 1'000'000'000;
 constexpr std::int64_t kRetry = kSecond / 2;      // between attempts to find the other end
 constexpr std::int64_t kLongRetry = 5 * kSecond;  // after it was refused
 constexpr std::size_t kReadBuffer = std::size_t{1} << 20;
+constexpr std::size_t kReadAtOnce = std::size_t{4} << 20;  // bytes per poll(), look(), pull()
+constexpr std::size_t kLeastRead = 1024;  // that a message counts for: a short one's owner keeps more of it
 
 enum : int { kError = 0, kWarning = 1, kInfo = 2 };
 
@@ -111,7 +114,12 @@ struct Link::Impl {
   void send_small(Type type, const std::uint8_t* body, std::size_t len);
   // One read, and the messages in it. False: nothing more for now.
   bool read();
+  // Until kReadAtOnce is reached; `unparsed` then.
   void parse_all();
+  void count(std::size_t message) {
+    read_bytes += std::max(message, kLeastRead);
+    pulled += message;
+  }
   void take(const Message& m);
   void hello(const Message& m);
   void send_wish();
@@ -169,7 +177,8 @@ struct Link::Impl {
   std::string last_logged;
   std::vector<std::uint8_t> out, in;
   std::size_t out_head = 0, out_tail = 0, in_head = 0, in_tail = 0;
-  std::size_t read_bytes = 0;
+  std::size_t read_bytes = 0, pulled = 0;
+  bool unparsed = false;  // `in` may hold whole messages
   std::uint64_t lost = 0;
 };
 

@@ -220,7 +220,7 @@ bool Link::Impl::read_memory() {
   take(m);
   if (!through_memory) return false;
   received_at = now;
-  read_bytes += used;
+  count(used);
   rings->took(used);
   runs_taken = runs_taken || m.type == Type::kRun;
   // Runs stay until their owner has done with them; but not so long that the other end has to wait.
@@ -243,10 +243,14 @@ void Link::Impl::read_socket() {
       had < kAside ? socket.read_some(asio::buffer(aside.data() + had, kAside - had), ec) : 0;
   aside.resize(had + n);
   if (ec && later(ec)) return;
-  // What it has sent before is taken still.
-  while (ec && !held && !marked && through_memory && read()) {
+  // What it has sent before is taken still, however often that has to be gone on with.
+  while (ec && !held && !marked && through_memory && read_bytes < kReadAtOnce && read()) {
   }
   if (!through_memory || marked) return;
+  if (ec && !read_out) {
+    look_at_socket = true;
+    return;
+  }
   if (ec) return close(kWarning, "the other end has gone", "");
   take_aside();
 }

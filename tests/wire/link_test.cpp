@@ -467,6 +467,29 @@ TEST_P(LinkTest, FloodsArriveWholeAndInOrder) {
   EXPECT_EQ(b.bytes, bytes);
 }
 
+// Of short messages an owner keeps more than their bytes: it gets few at a time, and the rest later.
+TEST_P(LinkTest, FewShortMessagesAreTakenAtATime) {
+  End a(where(), "a"), b(where(), "b");
+  b.keep = false;
+  pass(1, a, b);
+  std::size_t sent = 0;
+  while (sent < 200'000 && a.send({1})) ++sent;
+  a.link.flush();
+  EXPECT_EQ(sent, 200'000u);
+  now_ += kSecond / 100;
+  const std::int64_t due = b.link.poll(now_);
+  EXPECT_GT(b.count, 0u);
+  EXPECT_LE(b.count, 5000u);
+  EXPECT_TRUE(is_woken(b) || due <= now_ + kSecond / 1000) << "there is more";
+  b.link.hold(true);
+  const std::size_t before = b.count;
+  pass(0.1, a, b);
+  EXPECT_EQ(b.count, before);
+  b.link.hold(false);
+  pass(2, a, b);
+  EXPECT_EQ(b.count, sent);
+}
+
 // Whatever comes, the link stays usable for the next peer.
 TEST_P(LinkTest, NonsenseFromAPeer) {
   const std::string path = folder_ / "s";

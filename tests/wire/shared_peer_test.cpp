@@ -8,9 +8,13 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstring>
+#include <future>
 #include <memory>
 #include <random>
+#include <thread>
 #include <vector>
 
 #include "../files.h"
@@ -85,7 +89,7 @@ Bytes run_of(unsigned packets, std::uint32_t unit, std::uint32_t payload) {
 class SharedPeer : public ::testing::Test {
  protected:
   // The peer connects: it takes the memory that the near end makes.
-  SharedPeer() : near_(folder_ / "s") { connect(); }
+  explicit SharedPeer(bool coupled = false) : near_(folder_ / "s", coupled) { connect(); }
   ~SharedPeer() override { drop(); }
 
   void pass(int times = 1) {
@@ -315,6 +319,42 @@ TEST_F(SharedPeer, NonsenseInTheMemory) {
     connect();
   }
   EXPECT_EQ(ups, 200u);
+}
+
+class CoupledSharedPeer : public SharedPeer {
+ protected:
+  CoupledSharedPeer() : SharedPeer(true) {}
+};
+
+// Whatever comes as fast as it is read, the owner gets its turn.
+TEST_F(CoupledSharedPeer, AFloodDoesNotKeepAPull) {
+  greet();
+  ASSERT_TRUE(near_.link->up()) << near_.log;
+  for (const Bytes& one : {message(Type::kKeepalive, {}), message(Type::kFrame, Bytes(1))}) {
+    std::atomic<bool> flows{false}, ends{false};
+    std::thread flood([&] {
+      Bytes many;
+      while (many.size() < 64 * 1024) many.insert(many.end(), one.begin(), one.end());
+      while (!ends) {
+        while (rings_->room() >= many.size()) {
+          std::memcpy(rings_->end(), many.data(), many.size());
+          rings_->wrote(many.size());
+          static_cast<void>(rings_->publish());
+          flows = true;
+          if (ends) break;
+        }
+      }
+    });
+    while (!flows) std::this_thread::yield();
+    auto pull = std::async(std::launch::async, [this] { return near_.link->pull(now_); });
+    EXPECT_EQ(pull.wait_for(std::chrono::seconds(2)), std::future_status::ready);
+    ends = true;
+    EXPECT_EQ(pull.get(), Link::Pulled::kNothing);
+    flood.join();
+    near_.link->wait(60'000);  // there is more: at once
+    EXPECT_GT(near_.link->pulled(), 0u);
+    EXPECT_LE(near_.frames, 5000u);
+  }
 }
 
 // The peer listens, and makes the memory; or passes what is none.
