@@ -14,10 +14,12 @@ namespace hcasim::api {
 
 namespace {
 
-// Bytes of frames from one meeting to the next that no link carries in that time.
-constexpr std::size_t kMostBytes = std::size_t{128} << 20;
+// Bytes of messages from one meeting to the next that no link carries in that time, and packets, or credits,
+// that none has on the way.
+constexpr std::size_t kMostBytes = std::size_t{128} << 20, kMostOnTheWay = std::size_t{1} << 17;
 constexpr std::int64_t kSpinNs = 20'000, kSayNs = 5'000'000'000;
 constexpr int kWaitMs = 50;
+constexpr std::int64_t kAskNs = std::int64_t{kWaitMs} * 1'000'000;
 
 std::int64_t real_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -76,7 +78,6 @@ class LinkEnd final : public FarEnd, private wire::Link::Owner {
     wire_.wire_wish(wish);
   }
   void wire_frame(const wire::Message& frame) override {
-    bytes_in_ += frame.len + wire::kHeaderBytes;
     Recorded call(Event::kLinkFrame, near_.number, std::uint64_t{frame.flags}, from_now(frame.time),
                   std::string_view(reinterpret_cast<const char*>(frame.body), frame.len));
     wire_.wire_frame(frame);
@@ -97,6 +98,10 @@ class LinkEnd final : public FarEnd, private wire::Link::Owner {
   void wire_watch(int fd, bool read, bool write) override { wire_.wire_watch(fd, read, write); }
 
   bool goes_on(std::int64_t since);
+  bool overrun() const {
+    const Port& port = near_.model.port();
+    return port.arriving() > kMostOnTheWay || port.credits().returning() > kMostOnTheWay;
+  }
 
   hca& near_;
   wire::Link::Owner& wire_;
@@ -104,8 +109,8 @@ class LinkEnd final : public FarEnd, private wire::Link::Owner {
   std::array<std::uint8_t, wire::kMaxFrameBytes> lost_;
   std::string peer_name_;
   bool said_waiting_ = false;
-  std::size_t bytes_in_ = 0;
-  std::int64_t spin_ = 0;  // real ns that it looks for the other end's mark before it sleeps
+  std::int64_t asked_ = 0;  // the host, whether to go on waiting: real ns
+  std::int64_t spin_ = 0;   // real ns that it looks for the other end's mark before it sleeps
   wire::Link link_;
 };
 
@@ -130,7 +135,8 @@ FarEnd::Sent LinkEnd::commit(std::size_t len, std::uint8_t flags, Time t) {
 
 // While this end waits: says so when it takes long. False: the host wants no more of it.
 bool LinkEnd::goes_on(std::int64_t since) {
-  if (!said_waiting_ && real_ns() - since > kSayNs) {
+  asked_ = real_ns();
+  if (!said_waiting_ && asked_ - since > kSayNs) {
     said_waiting_ = true;
     char text[200];
     std::snprintf(text, sizeof text, "waits for %s at the other end of the wire, at %.9f s of simulated time",
@@ -158,10 +164,16 @@ void LinkEnd::send_mark(const wire::Mark& mark) {
 FarEnd::Hearing LinkEnd::hear() {
   const std::int64_t start = real_ns();
   std::int64_t now = start;
-  bytes_in_ = 0;
-  wire::Link::Pulled got;
-  bool given_up = false;
-  while ((got = link_.pull(now)) == wire::Link::Pulled::kNothing && bytes_in_ <= kMostBytes) {
+  wire::Link::Pulled got = wire::Link::Pulled::kNothing;
+  std::size_t bytes = 0;
+  bool too_much = false;
+  // Of many meetings none may wait, as the other end's marks are there: time passes all the same.
+  bool given_up = start - asked_ >= kAskNs && !goes_on(start);
+  while (!given_up) {
+    got = link_.pull(now);
+    bytes += link_.pulled();
+    too_much = bytes > kMostBytes || overrun();
+    if (got != wire::Link::Pulled::kNothing || too_much) break;
     now = real_ns();
     if (now - start < spin_) continue;
     given_up = !goes_on(start);
@@ -179,7 +191,7 @@ FarEnd::Hearing LinkEnd::hear() {
     h.waited = static_cast<std::uint64_t>(now - start);
     if (got == wire::Link::Pulled::kDown) {
       h.what = Heard::kDown;
-    } else if (bytes_in_ > kMostBytes) {
+    } else if (too_much) {
       h.what = Heard::kTooMuch;
     } else if (said_waiting_) {
       said_waiting_ = false;

@@ -21,7 +21,8 @@ constexpr Time kBusyPause = from_ns(10'000);  // between looks whether a full wa
 // Reading stops while more packets than that wait in the port, or runs of more bytes have come since few
 // waited.
 constexpr std::size_t kMostArriving = 4096, kMostRunBytes = std::size_t{32} << 20, kFewArriving = 256;
-constexpr std::int64_t kFullRetry = 1'000'000;              // ns until reading is tried again
+constexpr std::int64_t kFullRetry = 1'000'000;  // ns until reading is tried again
+constexpr Time kShortestLatency = from_ns(1);
 constexpr std::uint64_t kNowhere = std::uint64_t{1} << 63;  // a bus address that no host's memory has
 constexpr std::uint32_t kShortestRun = 256;  // bytes of payload from which on a packet is worth it
 
@@ -234,7 +235,9 @@ std::string SocketWire::wire_up(const wire::Hello& peer) {
   if (peer.coupled != own.coupled) {
     return std::string("the ends differ: ") + (own.coupled ? "this" : "the other") + " one's time is coupled";
   }
-  if (own.coupled && peer.latency <= 0) return "the other end's cable has no latency";
+  // The ends meet as often as that.
+  if (own.coupled && peer.latency < kShortestLatency)
+    return "the other end's cable has a latency of less than 1 ns, which takes too many meetings of the ends";
   if (peer.node_guid == own.node_guid) {
     std::snprintf(text, sizeof text, "both ends have the node GUID %016" PRIx64 ": give one of them another",
                   own.node_guid);

@@ -59,6 +59,8 @@ class LaneCredits : public sc_core::sc_module {
     });
   }
   bool stopped(unsigned lane) const { return (closed_ >> lane & 1u) != 0; }
+  // Credits that have been given back, and are not here yet.
+  std::size_t returning() const { return returns_.size(); }
   bool full() const { return waiting_ >= kMostWaiting; }
   // How long lanes have had packets and no credits for them, ps: PortXmitWait is made of it.
   Time waited() const { return waited_; }

@@ -31,9 +31,9 @@ std::string line_with(const std::string& text, const std::string& what) {
 
 class Coupled : public ::testing::Test {
  protected:
-  std::string options(const char* side, const std::string& more = "") const {
-    return std::string("link=ib,coupled=on,node_guid=000000000000000") + side + ",name=end-" + side +
-           ",wire=" + test::wire_scheme() + (folder_ / "wire") + more;
+  std::string options(const char* side, const std::string& more = "", const char* link = "ib") const {
+    return std::string("link=") + link + std::string(",coupled=on,node_guid=000000000000000") + side +
+           ",name=end-" + side + ",wire=" + test::wire_scheme() + (folder_ / "wire") + more;
   }
   std::string recorded(const char* side) const {
     return "," + test::recorded((folder_ / "r") + side, (folder_ / "t") + side);
@@ -240,7 +240,8 @@ class Stranger {
 
 class CoupledStranger : public Coupled {
  protected:
-  CoupledStranger() : end_(COUPLED_END, {"a", options("1", recorded("1")), "0", "0"}) {}
+  explicit CoupledStranger(const char* link = "ib")
+      : end_(COUPLED_END, {"a", options("1", recorded("1"), link), "0", "0"}) {}
   // Whatever the stranger did, the recording has it.
   void TearDown() override {
     end_.end();
@@ -298,7 +299,12 @@ TEST_F(CoupledStranger, OneWhoseTimeIsItsOwnEndsIt) {
 }
 
 TEST_F(CoupledStranger, ACableWithoutLatencyIsRefused) {
-  expect_refused([](wire::Hello& h) { h.latency = 0; }, "the other end's cable has no latency");
+  expect_refused([](wire::Hello& h) { h.latency = 0; }, "a latency of less than 1 ns");
+}
+
+// Of marks that are all there the ends would take millions before the host hears of it.
+TEST_F(CoupledStranger, ACableOfNextToNoLatencyIsRefused) {
+  expect_refused([](wire::Hello& h) { h.latency = 999; }, "a latency of less than 1 ns");
 }
 
 TEST_F(CoupledStranger, MalformedMessagesEndIt) {
@@ -360,6 +366,25 @@ TEST_F(CoupledStranger, FramesWithoutEndEndIt) {
   s.greet();
   EXPECT_TRUE(s.go_along(50));
   for (int i = 0; i < 20'000; ++i) s.frame(0, 10'000);
+  expect_alone("more frames than a link carries");
+}
+
+class CoupledEthernetStranger : public CoupledStranger {
+ protected:
+  CoupledEthernetStranger() : CoupledStranger("eth") {}
+};
+
+// A few bytes each, from meeting to meeting, which are all to come in ages.
+TEST_F(CoupledEthernetStranger, ShortFramesWithoutEndEndIt) {
+  Stranger s(path());
+  wire::Hello h = Stranger::hello();
+  h.link = wire::LinkLayer::kEthernet;
+  s.greet(h);
+  std::vector<std::uint8_t> many(1000 * (wire::kHeaderBytes + 1));
+  for (std::size_t at = 0; at < many.size(); at += wire::kHeaderBytes + 1)
+    wire::put_header(many.data() + at, wire::Type::kFrame, 0, INT64_MAX, 1);
+  for (int round = 0; round < 5 && s.go_along(10); ++round)
+    for (int i = 0; i < 40; ++i) s.send(many);
   expect_alone("more frames than a link carries");
 }
 
