@@ -293,7 +293,7 @@ void Link::look(std::int64_t now, bool sleep) {
     }
     if (!sleep || !i.looks() || i.sleep()) return;
   } while (i.read_bytes < kReadAtOnce);
-  i.ring(i.own_bell);  // more than is taken at a time
+  i.go_on();  // more than is taken at a time
 }
 
 std::int64_t Link::poll(std::int64_t now) {
@@ -349,7 +349,7 @@ void Link::hold(bool on) {
   if (up()) impl_->received_at = impl_->now;
   impl_->watch_socket();
   // What came meanwhile was announced to nobody.
-  if (!on && impl_->through_memory) Impl::ring(impl_->own_bell);
+  if (!on && impl_->through_memory) impl_->go_on();
 }
 
 void Link::send_mark(const Mark& mark) {

@@ -57,7 +57,8 @@ void Link::Impl::watch_socket() {
   if (state == State::kConnecting) return watch(on_socket, socket.native_handle(), false, true);
   const bool reads = !held && !coupled_up();
   watch(on_socket, socket.native_handle(), reads, blocked && !coupled_up() && !through_memory);
-  if (own_bell.is_open()) watch(on_bell, own_bell.native_handle(), reads && through_memory, false);
+  if (bell.is_open()) watch(on_bell, bell.native_handle(), reads && through_memory, false);
+  if (again.is_open()) watch(on_again, again.native_handle(), reads && through_memory, false);
 }
 
 void Link::Impl::log(int level, const std::string& line) {

@@ -125,7 +125,7 @@ struct Link::Impl {
   void send_wish();
   // ---- link_shared.cpp: through shared memory, once both hellos have passed through the socket ----
 
-  // The end that accepts makes the memory, and an eventfd for either end to sleep on, and passes them with
+  // The end that accepts makes the memory and the bell, and passes the memory and one half of the bell with
   // its hello. "" or why the connection ends.
   std::string make_memory();
   std::string take_memory();
@@ -134,6 +134,7 @@ struct Link::Impl {
   // As a read from the socket: bytes to the end of `in`, and the files that came with them.
   std::size_t read_with_files(error_code& ec);
   void drop_files();
+  void forget_far_half();
   void drop_memory();
   void free_memory();
   void write_memory();
@@ -144,8 +145,11 @@ struct Link::Impl {
   void poll_memory(bool look);
   void wait_memory(int milliseconds);
   bool sleep();
+  std::string make_again();
+  // The other end has rung, or this one wants to go on.
   bool bell_rang();
-  static void ring(asio::posix::stream_descriptor& bell);
+  void ring();
+  void go_on();
 
   // Does the work that is due; returns when to be called again.
   std::int64_t poll_once();
@@ -156,10 +160,15 @@ struct Link::Impl {
   asio::io_context io{1};
   asio::basic_stream_socket<Stream> socket{io};
   asio::basic_socket_acceptor<Stream> acceptor{io};
-  std::unique_ptr<Rings> rings;                               // null: not (yet)
-  asio::posix::stream_descriptor own_bell{io}, far_bell{io};  // eventfds: rung for whoever sleeps
-  std::vector<int> files;                                     // that were passed, and have no owner yet
-  std::vector<std::uint8_t> aside;                            // from the socket, beside the memory
+  std::unique_ptr<Rings> rings;  // null: not (yet)
+  // A half of a pair of sockets: by a byte, an end wakes the other one that sleeps. Never one descriptor for
+  // both: whoever shares it decides whether it blocks.
+  asio::posix::stream_descriptor bell{io};
+  int far_half = -1;                               // until it is passed
+  asio::posix::stream_descriptor again{io};        // an eventfd of this end alone: there is more to be read
+  bool goes_on = false, bell_gone = false;         // again is set; the other end's half is closed
+  std::vector<int> files;                          // that were passed, and have no owner yet
+  std::vector<std::uint8_t> aside;                 // from the socket, beside the memory
   bool read_out = false;                           // no whole message was in the memory when it was read last
   bool through_memory = false, in_memory = false;  // in_memory: what append() gave lies there
   bool look_at_socket = false, peer_runs = false, runs_taken = false;
@@ -168,7 +177,7 @@ struct Link::Impl {
   std::vector<Stream::endpoint> targets;
   std::size_t next_target = 0;
   std::optional<FileId> file;
-  Watch on_socket, on_acceptor, on_bell;
+  Watch on_socket, on_acceptor, on_bell, on_again;
   State state = State::kIdle;
   std::int64_t now = 0, deadline = 0, received_at = 0, sent_at = 0;
   bool held = false, blocked = false;

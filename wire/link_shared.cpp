@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A link through shared memory. The socket finds the other end, carries the hellos and tells that the other
-// end has gone, or why it closes; the rest goes through two rings. An eventfd for each end (its bell) is rung
-// only if that end sleeps.
+// end has gone, or why it closes; the rest goes through two rings. The bell, a pair of sockets, is rung only
+// for an end that sleeps.
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -18,7 +18,8 @@ namespace hcasim::wire {
 
 namespace {
 
-constexpr std::size_t kFiles = 3;  // memory, the maker's bell, the taker's
+constexpr std::size_t kFiles = 2;  // memory, the taker's half of the bell
+constexpr int kMostRings = 4;      // reads for them; a bell is full with fewer
 constexpr std::size_t kMostFiles = 8;
 constexpr std::size_t kAside = 4096;
 constexpr std::size_t kMostHeld = Rings::kBytes / 8;  // bytes of runs that the owner may still look at
@@ -48,13 +49,20 @@ std::string Link::Impl::make_memory() {
   std::string why;
   std::unique_ptr<Rings> made = Rings::make(why);
   if (!made) return why;
-  for (asio::posix::stream_descriptor* bell : {&own_bell, &far_bell}) {
-    const int fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (fd < 0) return "no eventfd: " + last_error().message();
-    bell->assign(fd);
-    bell->non_blocking(true);
-  }
-  rings = std::move(made);
+  int halves[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, halves) != 0)
+    return "no pair of sockets: " + last_error().message();
+  bell.assign(halves[0]);
+  far_half = halves[1];
+  why = make_again();
+  if (why.empty()) rings = std::move(made);
+  return why;
+}
+
+std::string Link::Impl::make_again() {
+  const int fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (fd < 0) return "no eventfd: " + last_error().message();
+  again.assign(fd);
   return "";
 }
 
@@ -62,26 +70,23 @@ std::string Link::Impl::make_memory() {
 // none.
 std::string Link::Impl::take_memory() {
   if (rings) return files.empty() ? "" : "both ends have made memory";
-  if (files.size() != kFiles) return "it has passed " + std::to_string(files.size()) + " files instead of 3";
+  if (files.size() != kFiles) return "it has passed " + std::to_string(files.size()) + " files instead of 2";
   std::string why;
   std::unique_ptr<Rings> taken = Rings::take(files[0], why);
   if (!taken) return why;
-  for (std::size_t i = 1; i < kFiles; ++i) {
-    // Of eventfds an event is all that can be read; of anything else, reading might block.
-    const std::string name = "/proc/self/fd/" + std::to_string(files[i]);
-    char target[64];
-    const ssize_t n = ::readlink(name.c_str(), target, sizeof target - 1);
-    target[std::max<ssize_t>(n, 0)] = '\0';
-    if (std::strstr(target, "[eventfd]") == nullptr) return "it has passed something else than an eventfd";
-  }
+  const auto option = [this](int name) {
+    int value = -1;
+    socklen_t len = sizeof value;
+    return ::getsockopt(files[1], SOL_SOCKET, name, &value, &len) == 0 ? value : -1;
+  };
+  if (option(SO_DOMAIN) != AF_UNIX || option(SO_TYPE) != SOCK_STREAM)
+    return "its bell is none: no stream socket of this machine";
   error_code ec;
-  for (std::size_t i = 1; i < kFiles && !ec; ++i) {
-    asio::posix::stream_descriptor& bell = i == 1 ? far_bell : own_bell;
-    bell.assign(files[i], ec);
-    if (!ec) files[i] = -1;
-    if (!ec) bell.non_blocking(true, ec);
-  }
-  if (ec) return "its eventfds cannot be used: " + ec.message();
+  bell.assign(files[1], ec);
+  if (ec) return "its bell cannot be used: " + ec.message();
+  files[1] = -1;
+  why = make_again();
+  if (!why.empty()) return why;
   drop_files();
   rings = std::move(taken);
   return "";
@@ -95,7 +100,7 @@ void Link::Impl::send_hello_with_files() {
   message.msg_iovlen = 1;
   FilesMessage control{};
   if (rings) {
-    const int passed[kFiles] = {rings->file(), own_bell.native_handle(), far_bell.native_handle()};
+    const int passed[kFiles] = {rings->file(), far_half};
     message.msg_control = control.bytes;
     message.msg_controllen = CMSG_SPACE(sizeof passed);
     cmsghdr* c = CMSG_FIRSTHDR(&message);
@@ -109,7 +114,10 @@ void Link::Impl::send_hello_with_files() {
   while (n < 0 && errno == EINTR);
   // A fresh socket has room for a hello. If it has none it is not one to wait for: read() finds out why.
   out_head = out_tail;
-  if (n >= 0 && rings) rings->forget_file();
+  if (n >= 0 && rings) {
+    rings->forget_file();
+    forget_far_half();
+  }
 }
 
 std::size_t Link::Impl::read_with_files(error_code& ec) {
@@ -151,24 +159,47 @@ void Link::Impl::drop_memory() {
   if (runs_taken) owner.wire_settle();
   runs_taken = false;
   forget(*this, on_bell);
-  own_bell.close(found_ignored);
-  far_bell.close(found_ignored);
+  forget(*this, on_again);
+  bell.close(found_ignored);
+  again.close(found_ignored);
+  forget_far_half();
+  goes_on = bell_gone = false;
   rings.reset();
   through_memory = look_at_socket = in_memory = peer_runs = false;
   unpublished = 0;
   aside.clear();
 }
 
-void Link::Impl::ring(asio::posix::stream_descriptor& bell) {
+void Link::Impl::forget_far_half() {
+  if (far_half >= 0) ::close(far_half);
+  far_half = -1;
+}
+
+// No flag of a descriptor's is relied on: it may be the other end's, too.
+void Link::Impl::ring() {
+  const char one = 1;
+  // If it is full, it has been rung already.
+  (void)!::send(bell.native_handle(), &one, sizeof one, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+void Link::Impl::go_on() {
   const std::uint64_t one = 1;
-  error_code full;  // it has been rung already
-  bell.write_some(asio::buffer(&one, sizeof one), full);
+  goes_on = ::write(again.native_handle(), &one, sizeof one) == sizeof one;
 }
 
 bool Link::Impl::bell_rang() {
+  bool rang = goes_on;
   std::uint64_t times = 0;
-  error_code ec;
-  return own_bell.read_some(asio::buffer(&times, sizeof times), ec) != 0;
+  if (goes_on) (void)!::read(again.native_handle(), &times, sizeof times);
+  goes_on = false;
+  char many[512];
+  for (int i = 0; i < kMostRings; ++i) {
+    const ssize_t n = ::recv(bell.native_handle(), many, sizeof many, MSG_DONTWAIT);
+    if (n == 0 || (n < 0 && !later(last_error()))) bell_gone = true;
+    rang = rang || n > 0;
+    if (n < static_cast<ssize_t>(sizeof many)) break;
+  }
+  return rang;
 }
 
 void Link::Impl::write_memory() {
@@ -188,7 +219,7 @@ void Link::Impl::write_memory() {
   wake = rings->publish() || wake;
   unpublished = 0;
   blocked = out_head < out_tail;
-  if (wake) ring(far_bell);
+  if (wake) ring();
 }
 
 // One message. The other end can change it at any time: its header is looked at in a copy, and so is what
@@ -231,7 +262,7 @@ bool Link::Impl::read_memory() {
 void Link::Impl::free_memory() {
   if (runs_taken) owner.wire_settle();
   runs_taken = false;
-  if (through_memory && rings->taken() != 0 && rings->free_taken()) ring(far_bell);
+  if (through_memory && rings->taken() != 0 && rings->free_taken()) ring();
 }
 
 void Link::Impl::read_socket() {
@@ -242,17 +273,18 @@ void Link::Impl::read_socket() {
   const std::size_t n =
       had < kAside ? socket.read_some(asio::buffer(aside.data() + had, kAside - had), ec) : 0;
   aside.resize(had + n);
-  if (ec && later(ec)) return;
+  const bool gone = bell_gone || (ec && !later(ec));
+  if (ec && !gone) return;
   // What it has sent before is taken still, however often that has to be gone on with.
-  while (ec && !held && !marked && through_memory && read_bytes < kReadAtOnce && read()) {
+  while (gone && !held && !marked && through_memory && read_bytes < kReadAtOnce && read()) {
   }
   if (!through_memory || marked) return;
-  if (ec && !read_out) {
+  if (gone && !read_out) {
     look_at_socket = true;
     return;
   }
-  if (ec) return close(kWarning, "the other end has gone", "");
-  take_aside();
+  if (!ec) take_aside();
+  if (gone && through_memory) close(kWarning, "the other end has gone", "");
 }
 
 // A bye is all that may come there.
@@ -270,10 +302,10 @@ void Link::Impl::take_aside() {
 
 // After the messages were read. look: nobody has rung, so it may be the socket that has something.
 void Link::Impl::poll_memory(bool look) {
-  if (look && !held) read_socket();
+  if ((look || bell_gone) && !held) read_socket();
   if (!through_memory || held) return;
   // More than is taken at a time, or it came just now.
-  if (!sleep()) ring(own_bell);
+  if (!sleep()) go_on();
 }
 
 // From here on the other end wakes this one. False: something is to be read, or may be. Part of a message is
@@ -282,10 +314,10 @@ bool Link::Impl::sleep() { return read_out && rings->sleep(); }
 
 void Link::Impl::wait_memory(int milliseconds) {
   if (!sleep()) return;
-  pollfd p[2] = {{socket.native_handle(), POLLIN, 0}, {own_bell.native_handle(), POLLIN, 0}};
+  pollfd p[2] = {{socket.native_handle(), POLLIN, 0}, {bell.native_handle(), POLLIN, 0}};
   if (::poll(p, 2, milliseconds) <= 0) return;
-  look_at_socket = p[0].revents != 0;
   if (p[1].revents != 0) bell_rang();
+  look_at_socket = p[0].revents != 0 || bell_gone;
 }
 
 }  // namespace hcasim::wire

@@ -41,7 +41,7 @@
 
 namespace hcasim::wire {
 
-constexpr std::uint32_t kVersion = 3;
+constexpr std::uint32_t kVersion = 4;
 constexpr std::size_t kHeaderBytes = 16;
 constexpr std::size_t kHelloBytes = 96;
 constexpr std::size_t kCarrierBytes = 4;

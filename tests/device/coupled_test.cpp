@@ -291,7 +291,7 @@ TEST_F(CoupledStranger, AForeignOneIsSentAwayAndTheWaitGoesOn) {
 }
 
 TEST_F(CoupledStranger, AnotherVersionEndsIt) {
-  expect_refused([](wire::Hello& h) { h.version = 1; }, "version 1 of the protocol there, 3 here");
+  expect_refused([](wire::Hello& h) { h.version = 1; }, "version 1 of the protocol there, 4 here");
 }
 
 TEST_F(CoupledStranger, OneWhoseTimeIsItsOwnEndsIt) {
@@ -369,13 +369,13 @@ TEST_F(CoupledStranger, FramesWithoutEndEndIt) {
   expect_alone("more frames than a link carries");
 }
 
-class CoupledEthernetStranger : public CoupledStranger {
+class CoupledStrangerOnEthernet : public CoupledStranger {
  protected:
-  CoupledEthernetStranger() : CoupledStranger("eth") {}
+  CoupledStrangerOnEthernet() : CoupledStranger("eth") {}
 };
 
 // A few bytes each, from meeting to meeting, which are all to come in ages.
-TEST_F(CoupledEthernetStranger, ShortFramesWithoutEndEndIt) {
+TEST_F(CoupledStrangerOnEthernet, ShortFramesWithoutEndEndIt) {
   Stranger s(path());
   wire::Hello h = Stranger::hello();
   h.link = wire::LinkLayer::kEthernet;

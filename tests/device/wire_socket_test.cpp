@@ -132,7 +132,7 @@ TEST_F(WirePeer, MismatchesAreNamed) {
     void (*change)(wire::Hello&);
     const char* text;
   } const cases[] = {
-      {[](wire::Hello& h) { h.version = 1; }, "version 1 of the protocol there, 3 here"},
+      {[](wire::Hello& h) { h.version = 1; }, "version 1 of the protocol there, 4 here"},
       {[](wire::Hello& h) { h.link = wire::LinkLayer::kEthernet; }, "the ends differ: link=ib and link=eth"},
       {[](wire::Hello& h) { h.node_guid = 0x0002c90300000030; },
        "both ends have the node GUID 0002c90300000030"},

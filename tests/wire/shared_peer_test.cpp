@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A link of shared memory whose other end is made by hand, and does not behave: other files, none, nonsense
 // in the memory, runs that do not fit, words beside the memory; or dies with messages on the way.
+#include <fcntl.h>
 #include <gmock/gmock.h>
+#include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -14,6 +16,7 @@
 #include <future>
 #include <memory>
 #include <random>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -56,10 +59,21 @@ struct Near final : Link::Owner {
     for (std::size_t i = 0; i < run.frame_len; ++i) sum += run.frame[i];
     for (std::size_t i = 0; i < run.payload_len; ++i) sum += run.payload[i];
   }
-  void wire_watch(int, bool, bool) override {}
+  void wire_watch(int fd, bool read, bool) override {
+    if (read)
+      watched.insert(fd);
+    else
+      watched.erase(fd);
+  }
+  bool is_woken() const {
+    std::vector<pollfd> all;
+    for (const int fd : watched) all.push_back({fd, POLLIN, 0});
+    return ::poll(all.data(), all.size(), 0) > 0;
+  }
   void wire_log(int, const std::string& line) override { log += line + "\n"; }
 
   const Hello own;
+  std::set<int> watched;
   std::string log;
   unsigned downs = 0, frames = 0, runs = 0;
   std::size_t bytes = 0;
@@ -135,20 +149,18 @@ class SharedPeer : public ::testing::Test {
     ASSERT_NE(c, nullptr);
     files_.resize((c->cmsg_len - CMSG_LEN(0)) / sizeof(int));
     std::memcpy(files_.data(), CMSG_DATA(c), files_.size() * sizeof(int));
-    ASSERT_EQ(files_.size(), 3u);
+    ASSERT_EQ(files_.size(), 2u);
     std::string why;
     rings_ = Rings::take(files_[0], why);
     ASSERT_TRUE(rings_) << why;
     pass();
   }
+  void ring() const { EXPECT_EQ(send(files_[1], "", 1, MSG_NOSIGNAL), 1) << "the bell"; }
   void put(const Bytes& bytes) {
     ASSERT_GE(rings_->room(), bytes.size());
     std::memcpy(rings_->end(), bytes.data(), bytes.size());
     rings_->wrote(bytes.size());
-    if (rings_->publish()) {
-      const std::uint64_t one = 1;
-      EXPECT_EQ(write(files_[1], &one, sizeof one), 8) << "the maker's bell";
-    }
+    if (rings_->publish()) ring();
     // Its reader consumes it as fast as it comes.
     pass();
     if (rings_) rings_->consume(rings_->available());
@@ -183,12 +195,7 @@ TEST_F(SharedPeer, PartOfAMessageIsWaitedForAsleep) {
     rings_->wrote(to - from);
     return rings_->publish();  // the reader is to be woken
   };
-  const auto rung = [&] {
-    std::uint64_t times = 0;
-    return read(files_[1], &times, sizeof times) == sizeof times;
-  };
   pass();
-  static_cast<void>(rung());
   const std::size_t parts[] = {0, 3, kHeaderBytes, kHeaderBytes + 50, whole.size()};
   for (std::size_t i = 0; i + 1 < std::size(parts); ++i) {
     EXPECT_FALSE(near_.link->waiting()) << "before part " << i;
@@ -199,7 +206,7 @@ TEST_F(SharedPeer, PartOfAMessageIsWaitedForAsleep) {
       near_.link->look(now_ += 1'000'000, true);
     else
       pass();
-    EXPECT_FALSE(rung()) << "this end's own bell, after part " << i;
+    EXPECT_FALSE(near_.is_woken()) << "by itself, after part " << i;
   }
   EXPECT_EQ(near_.frames, 1u);
   EXPECT_FALSE(near_.link->waiting());
@@ -305,8 +312,7 @@ TEST_F(SharedPeer, NonsenseInTheMemory) {
     for (unsigned n = random() % 4; n > 0; --n)
       page[16 + random() % 1000] = static_cast<std::uint8_t>(random());
     munmap(page, 4096);
-    const std::uint64_t one = 1;
-    (void)!write(files_[1], &one, sizeof one);
+    (void)!send(files_[1], "", 1, MSG_NOSIGNAL);
     if (std::uint8_t* room = near_.link->frame(500)) {
       std::memset(room, 1, 500);
       near_.link->commit(500, 0, 0);
@@ -319,6 +325,55 @@ TEST_F(SharedPeer, NonsenseInTheMemory) {
     connect();
   }
   EXPECT_EQ(ups, 200u);
+}
+
+// Nothing that the peer does to its half, or does not do, makes this end wait.
+TEST_F(SharedPeer, ABellThatBlocksOrIsFullKeepsNobody) {
+  greet();
+  ASSERT_TRUE(near_.link->up()) << near_.log;
+  EXPECT_EQ(fcntl(files_[1], F_SETFL, 0), 0);
+  pass(3);  // there is nothing to be heard
+  put(message(Type::kFrame, Bytes(100, 1)));
+  EXPECT_EQ(near_.frames, 1u);
+  // It is woken for each frame, and never takes the bell's word.
+  for (int i = 0; i < 2000; ++i) {
+    rings_->consume(rings_->available());
+    ASSERT_TRUE(rings_->sleep());
+    std::uint8_t* room = near_.link->frame(1);
+    ASSERT_NE(room, nullptr);
+    *room = 1;
+    near_.link->commit(1, 0, 0);
+    near_.link->flush();
+  }
+  put(message(Type::kFrame, Bytes(100, 1)));
+  EXPECT_EQ(near_.frames, 2u);
+  // And rings without end itself.
+  EXPECT_EQ(fcntl(files_[1], F_SETFL, O_NONBLOCK), 0);
+  while (send(files_[1], "", 1, MSG_NOSIGNAL) == 1) {
+  }
+  pass(10);
+  EXPECT_FALSE(near_.is_woken());
+  EXPECT_TRUE(near_.link->up());
+}
+
+TEST_F(SharedPeer, WhoClosesItsHalfOfTheBellIsGone) {
+  greet();
+  const Bytes frame = message(Type::kFrame, Bytes(1000, 1));
+  for (int i = 0; i < 5000; ++i) {
+    std::memcpy(rings_->end(), frame.data(), frame.size());
+    rings_->wrote(frame.size());
+  }
+  rings_->publish();
+  close(files_[1]);
+  files_.pop_back();
+  EXPECT_TRUE(near_.is_woken());
+  for (int i = 0; i < 5 && near_.link->up(); ++i) {
+    EXPECT_TRUE(near_.is_woken()) << "there is more, or the end of it";
+    pass();
+  }
+  EXPECT_FALSE(near_.link->up());
+  EXPECT_EQ(near_.frames, 5000u) << "what came before is taken";
+  EXPECT_THAT(near_.log, HasSubstr("the other end has gone"));
 }
 
 class CoupledSharedPeer : public SharedPeer {
@@ -372,23 +427,32 @@ TEST(SharedMaker, WhatItPassesIsChecked) {
   std::string why;
   const std::unique_ptr<Rings> rings = Rings::make(why);
   ASSERT_TRUE(rings) << why;
-  const int bell = eventfd(0, EFD_NONBLOCK), plain = memfd_create("x", 0);
-  int ends[2];
+  const int event = eventfd(0, EFD_NONBLOCK), plain = memfd_create("x", 0);
+  const int datagrams = socket(AF_UNIX, SOCK_DGRAM, 0), lonely = socket(AF_UNIX, SOCK_STREAM, 0);
+  int ends[2], halves[2];
   ASSERT_EQ(pipe(ends), 0);
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, halves), 0);
+  const int bell = halves[0];
   const int memory = rings->file();
   struct {
     std::vector<int> files;
     const char* text;
   } const cases[] = {
       {{}, "it has passed 0 files"},
-      {{memory, bell}, "it has passed 2 files"},
-      {{memory, bell, bell, bell}, "it has passed 4 files"},
+      {{memory}, "it has passed 1 files"},
+      {{memory, bell, bell}, "it has passed 3 files"},
       // Each line differs from the one before, or it would not be logged again.
-      {{plain, bell, bell}, "its memory is not one of a wire"},
-      {{memory, ends[0], bell}, "something else than an eventfd"},
-      {{bell, bell, bell}, "its memory is not one of a wire"},
-      {{memory, bell, memory}, "something else than an eventfd"},
-      {{memory, bell, bell}, "joined with"},
+      {{plain, bell}, "its memory is not one of a wire"},
+      {{memory, ends[0]}, "its bell is none"},
+      {{bell, bell}, "its memory is not one of a wire"},
+      {{memory, memory}, "its bell is none"},
+      {{event, bell}, "its memory is not one of a wire"},
+      {{memory, event}, "its bell is none"},
+      {{memory, bell, bell, bell}, "it has passed 4 files"},
+      {{memory, datagrams}, "its bell is none"},
+      // It passes for a bell, and is found not to be one when it is listened to.
+      {{memory, lonely}, "the other end has gone"},
+      {{memory, bell}, "joined with"},
   };
   for (const auto& c : cases) {
     int fd = -1;
@@ -417,12 +481,13 @@ TEST(SharedMaker, WhatItPassesIsChecked) {
       std::memcpy(CMSG_DATA(head), c.files.data(), c.files.size() * sizeof(int));
     }
     ASSERT_GT(sendmsg(fd, &out, MSG_NOSIGNAL), 0);
-    near.link->poll(now += 10'000'000);
+    for (int i = 0; i < 2; ++i) near.link->poll(now += 10'000'000);
     EXPECT_THAT(near.log, HasSubstr(c.text));
     near.log.clear();
     close(fd);
   }
-  for (const int fd : {bell, plain, ends[0], ends[1], listener}) close(fd);
+  for (const int fd : {event, plain, datagrams, lonely, ends[0], ends[1], halves[0], halves[1], listener})
+    close(fd);
 }
 
 }  // namespace
