@@ -249,9 +249,11 @@ std::string SocketWire::wire_up(const wire::Hello& peer) {
       std::snprintf(text, sizeof text, "both ends want LID %u: give one of them another", own.lid);
       return text;
     }
+    lids_ = lids;
     owner_.firmware.port().assign(lids.own, lids.sm, {{peer.node_guid, lids.peer}});
   }
   joined_ = true;
+  peer_guid_ = peer.node_guid;
   if (own.credits && peer.credits) {
     room_of_lanes_ = peer.lane_room;
     tells_room_ = own.lane_room != 0;
@@ -265,6 +267,17 @@ std::string SocketWire::wire_up(const wire::Hello& peer) {
 
 void SocketWire::wire_down() {
   joined_ = false;
+  owner_.follow_carrier();
+}
+
+// Where nobody has joined yet the port stays as it was: a machine that moves here does not see its link go
+// down.
+void SocketWire::loaded() {
+  if (!joined_) return;
+  fw::PortAgent& port = owner_.firmware.port();
+  const auto& known = port.peers();
+  const bool same = known.size() == 1 && known[0].guid == peer_guid_ && known[0].lid == lids_.peer;
+  if (lids_.own != 0 && !same) port.assign(lids_.own, lids_.sm, {{peer_guid_, lids_.peer}});
   owner_.follow_carrier();
 }
 

@@ -36,6 +36,8 @@ class Uplink : public Wire {
   virtual void hold(bool) {}
   // After the model has run.
   virtual void flush() {}
+  // A saved state was loaded, which knows of another far end, or of none.
+  virtual void loaded() {}
   // Coupled time: the simulated time at which this end meets the other one next, kNever if there is none; to
   // be called when it has come: first tell() of all wires, with the time from which on something may be sent
   // if nothing comes in, then hear() of all, which waits for the other end.
@@ -92,6 +94,19 @@ class CableEnd final : public Uplink {
   hca& peer_;
 };
 
+// The LIDs that the built-in subnet managers of two joined ports agree on: the one with the lower node GUID
+// gives itself 1 and the other one the next, unless an end insists on a LID (not 0). 0: both insist on the
+// same, or cannot be distinguished.
+struct SubnetEnd {
+  std::uint64_t node_guid = 0;
+  std::uint16_t lid = 0;
+};
+struct SubnetLids {
+  std::uint16_t own = 0, peer = 0;
+  std::uint16_t sm = 0;  // the acting manager's
+};
+SubnetLids assign_lids(const SubnetEnd& own, const SubnetEnd& peer);
+
 // To an HCA of another process.
 class SocketWire final : public Uplink, private wire::Link::Owner {
  public:
@@ -110,6 +125,7 @@ class SocketWire final : public Uplink, private wire::Link::Owner {
   void look(std::int64_t now, bool sleep) override;
   void hold(bool on) override;
   void flush() override;
+  void loaded() override;
   Time meets_at() const override { return meets_at_; }
   bool meets_plainly() const override;
   void tell(Time next) override;
@@ -140,6 +156,8 @@ class SocketWire final : public Uplink, private wire::Link::Owner {
 
   hca& owner_;
   bool joined_ = false, held_ = false, full_ = false;
+  SubnetLids lids_;  // as agreed with the other end
+  std::uint64_t peer_guid_ = 0;
   wire::Wish peer_wish_{false};
   // Coupled time. Frames count from one meeting to the next; times are ps.
   bool coupled_;
@@ -157,19 +175,6 @@ class SocketWire final : public Uplink, private wire::Link::Owner {
   Loans in_memory_;            // packets whose payload lies in the memory shared with the other end
   const std::unique_ptr<FarEnd> far_;
 };
-
-// The LIDs that the built-in subnet managers of two joined ports agree on: the one with the lower node GUID
-// gives itself 1 and the other one the next, unless an end insists on a LID (not 0). 0: both insist on the
-// same, or cannot be distinguished.
-struct SubnetEnd {
-  std::uint64_t node_guid = 0;
-  std::uint16_t lid = 0;
-};
-struct SubnetLids {
-  std::uint16_t own = 0, peer = 0;
-  std::uint16_t sm = 0;  // the acting manager's
-};
-SubnetLids assign_lids(const SubnetEnd& own, const SubnetEnd& peer);
 
 }  // namespace hcasim::api
 #endif

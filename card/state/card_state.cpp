@@ -8,6 +8,7 @@
 #include "card/api/fabric.h"
 #include "card/api/instance.h"
 #include "card/api/simulation.h"
+#include "card/api/wires.h"
 #include "card/state/load.h"
 #include "card/state/save.h"
 #include "model/state/fields.h"
@@ -213,7 +214,10 @@ void load(const Cards& cards, std::string_view file) {
   for (hca* card : cards) card->loading = true;
   const auto loaded = [&] {
     for (hca* card : cards) card->loading = false;
-    for (hca* card : cards) card->wish_changed();
+    for (hca* card : cards) {
+      card->wish_changed();
+      if (card->uplink) card->uplink->loaded();
+    }
   };
   try {
     load_into(cards, file);

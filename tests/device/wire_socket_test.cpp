@@ -76,6 +76,72 @@ class Peer {
   std::string heard_;
 };
 
+// Saved and loaded between two drivers: the memory of one would have to be saved with the card.
+class WireState : public ::testing::Test {
+ protected:
+  WireState() { wired_machine().function(kAlone).reset(); }
+  static std::string save() {
+    char err[300] = "";
+    std::size_t len = 0;
+    const void* const state = hca_sim_save(&len, err, sizeof err);
+    EXPECT_NE(state, nullptr) << err;
+    return std::string(static_cast<const char*>(state), state ? len : 0);
+  }
+  static void load(const std::string& state) {
+    char err[300] = "";
+    EXPECT_EQ(hca_sim_load(state.data(), state.size(), err, sizeof err), 0) << err;
+    wired_machine().set_now(hca_sim_time());
+  }
+  // A driver finds the port so.
+  static void expect_port(unsigned state, unsigned lid = 0) {
+    End end(kAlone);
+    EXPECT_TRUE(reaches(end.device, state));
+    if (lid != 0) {
+      EXPECT_EQ(end.device.lid(), lid);
+    }
+  }
+};
+
+// A state of before: the far end is there now all the same, and is the one of now.
+TEST_F(WireState, TheCarrierOfNowIsFollowed) {
+  expect_port(kDown);
+  const std::string without = save();
+  std::string with;
+  {
+    Peer peer;
+    peer.greet();
+    expect_port(kActive, 2);
+    with = save();
+    load(without);
+    expect_port(kActive, 2);
+    const std::string again = save();
+    load(again);
+    EXPECT_TRUE(save() == again) << "what is followed already changes nothing";
+  }
+  expect_port(kDown);
+  Peer peer;
+  wire::Hello h = Peer::hello();
+  h.node_guid = 0x0002c90300000031;  // the higher one
+  peer.greet(h);
+  expect_port(kActive, 1);
+  load(with);
+  expect_port(kActive, 1);
+}
+
+// Of a machine that moves to another process the link stays up until that one's wire has joined.
+TEST_F(WireState, WhereNobodyHasJoinedThePortStaysAsItWas) {
+  std::string with;
+  {
+    Peer peer;
+    peer.greet();
+    expect_port(kActive, 2);
+    with = save();
+  }
+  expect_port(kDown);
+  load(with);
+  expect_port(kActive, 2);
+}
+
 class WirePeer : public ::testing::Test {
  protected:
   WirePeer() : end_(kAlone, ud()) { wired_machine().clear_log(); }
