@@ -205,7 +205,8 @@ void Link::Impl::accept_all() {
       return;
     }
     if (socket.is_open()) {
-      send_refusal(fresh, "this wire has two ends already");
+      // Whoever has connected before may turn out to be nobody: then this one should come again.
+      if (state == State::kUp) send_refusal(fresh, "this wire has two ends already");
       continue;
     }
     socket = std::move(fresh);

@@ -401,6 +401,25 @@ TEST_P(LinkTest, RefusalIsToldToBoth) {
 }
 
 // The process is there but does nothing: keepalives stop.
+// What says nothing holds the place for a while. The end that comes meanwhile is not sent away for good.
+TEST_P(LinkTest, AStrangerBeforeThePeerIsWaitedOut) {
+  const std::string where = this->where();
+  End a(where, coupled_hello("a"));
+  pass(1, a);
+  const int stranger = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_un at{};
+  at.sun_family = AF_UNIX;
+  std::strncpy(at.sun_path, (folder_ / "s").c_str(), sizeof at.sun_path - 1);
+  ASSERT_EQ(::connect(stranger, reinterpret_cast<const sockaddr*>(&at), sizeof at), 0);
+  pass(0.02, a);
+  End b(where, coupled_hello("b"));
+  pass(2, a, b);
+  EXPECT_FALSE(b.link.refused()) << b.log;
+  pass(8, a, b);
+  EXPECT_TRUE(a.link.up() && b.link.up()) << a.log << b.log;
+  ::close(stranger);
+}
+
 TEST_P(LinkTest, ASilentPeerIsGivenUpAndAQuietOneIsNot) {
   const std::string where = this->where();
   End a(where, "a"), b(where, "b");
