@@ -21,7 +21,8 @@ constexpr Time kBusyPause = from_ns(10'000);  // between looks whether a full wa
 // Reading stops while more packets than that wait in the port, or runs of more bytes have come since few
 // waited.
 constexpr std::size_t kMostArriving = 4096, kMostRunBytes = std::size_t{32} << 20, kFewArriving = 256;
-constexpr std::int64_t kFullRetry = 1'000'000;  // ns until reading is tried again
+constexpr std::int64_t kFullRetry = 1'000'000;                     // ns until reading is tried again
+constexpr std::uint16_t kFirstUnicast = 1, kLastUnicast = 0xbfff;  // LIDs of ports (IBTA, local identifiers)
 constexpr Time kShortestLatency = from_ns(1);
 constexpr std::uint64_t kNowhere = std::uint64_t{1} << 63;  // a bus address that no host's memory has
 constexpr std::uint32_t kShortestRun = 256;  // bytes of payload from which on a packet is worth it
@@ -244,6 +245,10 @@ std::string SocketWire::wire_up(const wire::Hello& peer) {
     return text;
   }
   if (own.link == wire::LinkLayer::kIb) {
+    if (peer.lid > kLastUnicast) {
+      std::snprintf(text, sizeof text, "the other end wants LID %u, which is none of a port", peer.lid);
+      return text;
+    }
     const SubnetLids lids = assign_lids({own.node_guid, own.lid}, {peer.node_guid, peer.lid});
     if (lids.own == 0) {
       std::snprintf(text, sizeof text, "both ends want LID %u: give one of them another", own.lid);
@@ -378,14 +383,13 @@ void SocketWire::wire_log(int level, const std::string& line) { owner_.log(level
 // ---- LIDs ----
 
 SubnetLids assign_lids(const SubnetEnd& own, const SubnetEnd& peer) {
-  constexpr std::uint16_t kFirst = 1, kLast = 0xbfff;
   if (own.node_guid == peer.node_guid || (own.lid != 0 && own.lid == peer.lid)) return {};
   const bool acting = own.node_guid < peer.node_guid;
   SubnetLids lids{own.lid, peer.lid, 0};
   std::uint16_t& manager = acting ? lids.own : lids.peer;
   std::uint16_t& other = acting ? lids.peer : lids.own;
-  if (manager == 0) manager = other == kFirst ? kFirst + 1 : kFirst;
-  if (other == 0) other = static_cast<std::uint16_t>(manager == kLast ? manager - 1 : manager + 1);
+  if (manager == 0) manager = other == kFirstUnicast ? kFirstUnicast + 1 : kFirstUnicast;
+  if (other == 0) other = static_cast<std::uint16_t>(manager == kLastUnicast ? manager - 1 : manager + 1);
   lids.sm = manager;
   return lids;
 }

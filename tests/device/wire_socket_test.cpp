@@ -202,6 +202,7 @@ TEST_F(WirePeer, MismatchesAreNamed) {
       {[](wire::Hello& h) { h.link = wire::LinkLayer::kEthernet; }, "the ends differ: link=ib and link=eth"},
       {[](wire::Hello& h) { h.node_guid = 0x0002c90300000030; },
        "both ends have the node GUID 0002c90300000030"},
+      {[](wire::Hello& h) { h.lid = 0xc000; }, "the other end wants LID 49152"},
   };
   for (const auto& c : cases) {
     Peer peer;
