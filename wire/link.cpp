@@ -329,6 +329,7 @@ void Link::flush() {
   if (!impl_->blocked) impl_->write();
 }
 bool Link::pending() const { return impl_->unsent() && !impl_->blocked; }
+bool Link::unsent() const { return impl_->unsent(); }
 bool Link::congested() const {
   const Impl& i = *impl_;
   if (i.own.coupled) return false;

@@ -67,6 +67,7 @@ class Link {
   // Sends committed data, as far as the socket accepts it.
   void flush();
   bool pending() const;        // there is data to flush
+  bool unsent() const;         // the same, or the peer has not made room for it
   bool congested() const;      // the peer reads more slowly than we send
   std::uint64_t lost() const;  // frames without room
 

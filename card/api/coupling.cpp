@@ -49,9 +49,9 @@ void SocketWire::part(const std::string& reason) {
 
 bool SocketWire::meets_plainly() const { return up_ && meets_at_ != kNever && meets_at_ % kLongest != 0; }
 
-void SocketWire::tell(Time next) {
+void SocketWire::tell(Time next, const FarEnd::Meanwhile& meanwhile) {
   if (!joined_) {
-    far_->find();
+    far_->find(meanwhile);
     if (!joined_) part("");
   }
   if (meets_at_ == kNever) return;
@@ -62,9 +62,9 @@ void SocketWire::tell(Time next) {
   far_->send_mark(mark);
 }
 
-void SocketWire::hear() {
+void SocketWire::hear(const FarEnd::Meanwhile& meanwhile) {
   if (meets_at_ == kNever) return;
-  const FarEnd::Hearing heard = far_->hear();
+  const FarEnd::Hearing heard = far_->hear(meanwhile);
   if (heard.what == FarEnd::Heard::kGivenUp) return part("the machine ends");
   ++meetings_.count;
   if (heard.waited != 0) {

@@ -18,7 +18,7 @@ namespace {
 // that none has on the way.
 constexpr std::size_t kMostBytes = std::size_t{128} << 20, kMostOnTheWay = std::size_t{1} << 17;
 constexpr std::int64_t kSpinNs = 20'000, kSayNs = 5'000'000'000;
-constexpr int kWaitMs = 50;
+constexpr int kWaitMs = 50, kShortWaitMs = 1;
 constexpr std::int64_t kAskNs = std::int64_t{kWaitMs} * 1'000'000;
 
 std::int64_t real_ns() {
@@ -55,9 +55,13 @@ class LinkEnd final : public FarEnd, private wire::Link::Owner {
     link_.commit(len, 0, t, wire::Type::kRun);
     return link_.congested() ? Sent::kFull : Sent::kTaken;
   }
-  void find() override;
+  bool go_on() override {
+    link_.poll(real_ns());
+    return link_.unsent();
+  }
+  void find(const Meanwhile& meanwhile) override;
   void send_mark(const wire::Mark& mark) override;
-  Hearing hear() override;
+  Hearing hear(const Meanwhile& meanwhile) override;
   void finish(const std::string& reason) override { link_.finish(reason); }
 
  private:
@@ -146,11 +150,12 @@ bool LinkEnd::goes_on(std::int64_t since) {
   return !near_.ops.keep_waiting || near_.ops.keep_waiting(near_.opaque) != 0;
 }
 
-void LinkEnd::find() {
+void LinkEnd::find(const Meanwhile& meanwhile) {
   const std::int64_t since = real_ns();
   for (;;) {
     link_.poll(real_ns());
     if (link_.up() || link_.refused() || !goes_on(since)) break;
+    meanwhile();
     link_.wait(2);
   }
   note(Event::kLinkFind, near_.number);
@@ -161,7 +166,7 @@ void LinkEnd::send_mark(const wire::Mark& mark) {
   note(Event::kLinkTell, near_.number, from_now(mark.next), recorded_wish(mark.wish));
 }
 
-FarEnd::Hearing LinkEnd::hear() {
+FarEnd::Hearing LinkEnd::hear(const Meanwhile& meanwhile) {
   const std::int64_t start = real_ns();
   std::int64_t now = start;
   wire::Link::Pulled got = wire::Link::Pulled::kNothing;
@@ -178,7 +183,7 @@ FarEnd::Hearing LinkEnd::hear() {
     if (now - start < spin_) continue;
     given_up = !goes_on(start);
     if (given_up) break;
-    link_.wait(kWaitMs);
+    link_.wait(meanwhile() ? kShortWaitMs : kWaitMs);
     now = real_ns();
   }
   Hearing h{Heard::kMark};

@@ -44,8 +44,12 @@ class FarEnd {
   // Nobody looks at the runs any more that have come.
   virtual void free_runs() {}
 
-  // Coupled time. Waits for the other end; the owner knows afterwards whether it is there.
-  virtual void find() = 0;
+  // Coupled time. While one wire waits, the others look for their ends too, and send what is unsent: those
+  // wait for it that this one waits for. True: something is left.
+  using Meanwhile = std::function<bool()>;
+  virtual bool go_on() { return false; }
+  // Waits for the other end; the owner knows afterwards whether it is there.
+  virtual void find(const Meanwhile& meanwhile) = 0;
   virtual void send_mark(const wire::Mark& mark) = 0;
   // Waits for the other end's mark.
   enum class Heard : std::uint8_t { kMark, kDown, kGivenUp, kTooMuch };
@@ -53,7 +57,7 @@ class FarEnd {
     Heard what;
     std::uint64_t waited = 0;  // real ns; 0: the mark was there
   };
-  virtual Hearing hear() = 0;
+  virtual Hearing hear(const Meanwhile& meanwhile) = 0;
   // Ends for good; the reason is sent to the other end.
   virtual void finish(const std::string& reason) = 0;
 };

@@ -198,11 +198,18 @@ class Partners final : public Simulation::Partners {
     for (const auto& h : all()) {
       if (h->uplink && h->uplink->meets_at() <= now) here.push_back(h.get());
     }
-    for (hca* h : here) h->uplink->tell(std::min(next, unprompted(*h, now)));
-    for (hca* h : here) h->uplink->hear();
+    for (hca* h : here)
+      h->uplink->tell(std::min(next, unprompted(*h, now)), [h] { return others_go_on(*h); });
+    for (hca* h : here) h->uplink->hear([h] { return others_go_on(*h); });
   }
 
  private:
+  static bool others_go_on(const hca& waits) {
+    bool left = false;
+    for (const auto& h : all())
+      if (h.get() != &waits && h->uplink) left = h->uplink->go_on() || left;
+    return left;
+  }
   // Before this, an HCA sends nothing because of its host, or of what may come in over other wires.
   static hcasim::Time unprompted(const hca& h, hcasim::Time now) {
     const hcasim::Time latency = h.model.profile().pcie.mmio_latency;

@@ -44,8 +44,10 @@ class Uplink : public Wire {
   virtual Time meets_at() const { return kNever; }
   // Whether nothing but the times that the ends announce can change then: the link is up, and stays so.
   virtual bool meets_plainly() const { return false; }
-  virtual void tell(Time) {}
-  virtual void hear() {}
+  virtual void tell(Time, const FarEnd::Meanwhile&) {}
+  virtual void hear(const FarEnd::Meanwhile&) {}
+  // As FarEnd::go_on().
+  virtual bool go_on() { return false; }
   // Of coupled time.
   struct Meetings {
     std::uint64_t count = 0;    // times the ends have met
@@ -128,8 +130,9 @@ class SocketWire final : public Uplink, private wire::Link::Owner {
   void loaded() override;
   Time meets_at() const override { return meets_at_; }
   bool meets_plainly() const override;
-  void tell(Time next) override;
-  void hear() override;
+  void tell(Time next, const FarEnd::Meanwhile& meanwhile) override;
+  void hear(const FarEnd::Meanwhile& meanwhile) override;
+  bool go_on() override { return meets_at_ != kNever && far_->go_on(); }
   Meetings meetings() const override { return meetings_; }
 
  private:

@@ -101,11 +101,11 @@ class Replay::Peer final : public FarEnd {
     const Noted* answer = f_.replay->answer(made, 4, true);
     return answer ? static_cast<Sent>(answer->numbers[4]) : Sent::kTaken;
   }
-  void find() override { ask({Event::kLinkFind, {f_.number}, {}}, 1); }
+  void find(const Meanwhile&) override { ask({Event::kLinkFind, {f_.number}, {}}, 1); }
   void send_mark(const wire::Mark& mark) override {
     ask({Event::kLinkTell, {f_.number, from_now(mark.next), recorded_wish(mark.wish)}, {}}, 3);
   }
-  Hearing hear() override {
+  Hearing hear(const Meanwhile&) override {
     marked_ = false;
     const Noted* answer = ask({Event::kLinkHear, {f_.number}, {}}, 1);
     if (!answer) return {Heard::kDown};

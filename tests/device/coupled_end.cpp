@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // One end of a wire, as a process: coupled_end SIDE OPTIONS ROUNDS SEED [LEAVE_US [BYTES]]
 //   SIDE      a or b: which begins
-//   OPTIONS   of the HCA; without coupled=on its time is its own, and goes as real time does, or slower
+//   OPTIONS   of the HCA; without coupled=on its time is its own, and goes as real time does, or slower. A |
+//             and those of a second one may follow: its port is waited for, too
 //   ROUNDS    messages to and fro, with the pattern checked; 0: only waits for its port
 //   SEED      of the pauses that make this process fast or slow; 0: none
 //   LEAVE_US  ends at once, without a word, so long (simulated time) after its port has come up, or
@@ -15,6 +16,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <random>
 #include <string>
 
@@ -52,12 +54,21 @@ int run(int argc, char** argv) {
   const RuleWatch watch;
   Machine machine(std::size_t{64} << 20);
   machine.echo_log = true;
-  Function& function = machine.add_hca(argv[2]);
+  const std::string given = argv[2];
+  const std::size_t bar = given.find('|');
+  Function& function = machine.add_hca(given.substr(0, bar));
+  Function* const second_function =
+      bar != std::string::npos ? &machine.add_hca(given.substr(bar + 1)) : nullptr;
   machine.start();
   DeviceOptions options;
   options.wait_active = false;
   Device device(function, options);
   device.probe();
+  std::optional<Device> second;
+  if (second_function) {
+    second.emplace(*second_function, options);
+    second->probe();
+  }
   const bool coupled = std::strstr(argv[2], "coupled=on") != nullptr;
   const auto pass = [&](auto pred, std::int64_t limit) {
     const auto looks = [&] {
@@ -74,12 +85,13 @@ int run(int argc, char** argv) {
     else
       machine.wait_real([] { return false; }, 50);
   };
-  pass([&] { return device.port_state() == 4; }, 20 * kMs);
+  pass([&] { return device.port_state() == 4 && (!second || second->port_state() == 4); }, 20 * kMs);
   const auto stays = [&] {
     if (stay != 0 && leave == 0) leave = machine.now() + stay;
   };
   if (rounds == 0) stays();
   std::printf("port %u at %" PRId64 "\n", device.port_state(), machine.now());
+  if (second) std::printf("second port %u\n", second->port_state());
   if (rounds != 0) {
     Pd pd(device);
     Cq cq(device);
@@ -151,6 +163,7 @@ int run(int argc, char** argv) {
   rest(10 * kMs);
   std::printf("port %u in the end, meetings %" PRIu64 ", late %" PRIu64 "\n", device.port_state(),
               function.counter("wire_meetings"), function.counter("wire_late"));
+  if (second) second->teardown();
   device.teardown();
   // Once more around: the other end hears that the link is not wanted any more.
   machine.advance(10 * kMs);

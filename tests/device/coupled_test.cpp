@@ -139,6 +139,23 @@ TEST_F(Coupled, TheFirstOneWaitsForTheOther) {
   EXPECT_EQ(line_with(a.said, "port 4 at"), line_with(b.said, "port 4 at"));
 }
 
+// Each process would wait for the other one's second wire.
+TEST_F(Coupled, TwoWiresInCrossedOrder) {
+  const auto card = [this](const char* guid, const char* wire) {
+    return std::string("link=ib,coupled=on,node_guid=000000000000000") + guid + ",name=end-" + guid +
+           ",wire=" + test::wire_scheme() + (folder_ / wire);
+  };
+  Process a(COUPLED_END, {"a", card("1", "x") + recorded("a") + "|" + card("2", "y"), "0", "0"});
+  Process b(COUPLED_END, {"b", card("3", "y") + "|" + card("4", "x"), "0", "0"});
+  EXPECT_EQ(a.end(), 0) << a.said;
+  EXPECT_EQ(b.end(), 0) << b.said;
+  for (const Process* end : {&a, &b}) {
+    EXPECT_THAT(end->said, HasSubstr("port 4 at "));
+    EXPECT_THAT(end->said, HasSubstr("second port 4"));
+  }
+  expect_replays("a");
+}
+
 TEST_F(Coupled, WhenTheOtherEndDiesThePortGoesDownAndTimeGoesOn) {
   Process a(COUPLED_END, {"a", options("1", recorded("1")), "0", "0"});
   Process b(COUPLED_END, {"b", options("2"), "0", "0", "5000"});
