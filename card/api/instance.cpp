@@ -262,6 +262,7 @@ std::vector<hcasim::api::Counter> hca::counters() const {
       {"tx_bytes", port.tx_bytes},
       {"rx_bytes", port.rx_bytes},
       {"tx_discards", port.tx_discards},
+      {"tx_errors", port.tx_errors},
       {"port_xmit_wait", model.port().xmit_wait()},
       {"wire_lost", wire_lost + (uplink ? uplink->lost() : 0)},
       {"wire_meetings", meetings.count},

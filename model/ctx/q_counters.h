@@ -19,7 +19,8 @@ struct QCounter {
                 implied_nak_seq_err = 0, local_ack_timeout_err = 0, req_remote_access_errors = 0,
                 req_remote_invalid_request = 0, req_cqe_error = 0, resp_cqe_error = 0,
                 req_cqe_flush_error = 0, resp_cqe_flush_error = 0, resp_local_length_error = 0,
-                resp_remote_access_errors = 0, rx_dct_connect = 0;
+                resp_remote_access_errors = 0, rx_dct_connect = 0, req_transport_retries_exceeded = 0,
+                req_rnr_retries_exceeded = 0;
 
   template <class Archive>
   void list_state(Archive& a) {
@@ -28,6 +29,7 @@ struct QCounter {
                   local_ack_timeout_err, req_remote_access_errors, req_remote_invalid_request, req_cqe_error,
                   resp_cqe_error, req_cqe_flush_error, resp_cqe_flush_error, resp_local_length_error,
                   resp_remote_access_errors, rx_dct_connect);
+    HCASIM_FIELDS_SINCE(13, a, req_transport_retries_exceeded, req_rnr_retries_exceeded);
   }
   QCounter& operator+=(QCounter other) {
     Members to, from;
@@ -39,6 +41,7 @@ struct QCounter {
 
  private:
   struct Members {
+    static constexpr bool kLoads = false;
     std::vector<std::uint64_t*> at;
     template <class... T>
     void all(const char*, T&... members) {

@@ -15,11 +15,12 @@ namespace hcasim {
 // HCA is not among them; over a cable to itself a frame counts on both sides.
 struct MacCounters {
   struct Direction {
-    std::uint64_t frames = 0, octets = 0;        // all of them
+    std::uint64_t frames = 0, octets = 0;        // all that are in order
     std::uint64_t multicast = 0, broadcast = 0;  // frames
     std::uint64_t control = 0;                   // MAC control frames among them
     std::uint64_t pause = 0;                     // ... that stop or start a transmitter
-    std::array<std::uint64_t, 8> prio_frames{}, prio_octets{}, prio_pause{};
+    std::array<std::uint64_t, 8> prio_frames{}, prio_octets{};
+    std::array<std::uint64_t, 8> prio_pause{};  // those that are of no priority: with priority 0's
 
     template <class Archive>
     void list_state(Archive& a) {
@@ -30,7 +31,7 @@ struct MacCounters {
   Direction tx, rx;
   // Received frames by size: 64, -127, -255, -511, -1023, -1518, -2047, -4095, -8191, and longer.
   std::array<std::uint64_t, 10> rx_sizes{};
-  std::uint64_t rx_fcs_errors = 0;
+  std::uint64_t rx_fcs_errors = 0, rx_too_long = 0;
 
   static unsigned size_class(std::uint32_t octets) {
     constexpr std::array<std::uint32_t, 9> kLargest{64, 127, 255, 511, 1023, 1518, 2047, 4095, 8191};
@@ -41,6 +42,7 @@ struct MacCounters {
   template <class Archive>
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, tx, rx, rx_sizes, rx_fcs_errors);
+    HCASIM_FIELDS_SINCE(13, a, rx_too_long);
   }
 };
 
@@ -71,6 +73,7 @@ struct PortCounters {
   std::uint64_t tx_multicast = 0, rx_multicast = 0;
   std::uint64_t symbol_errors = 0;  // of the physical layer: only faults make them
   std::uint64_t rx_errors = 0, tx_discards = 0, rx_dropped = 0;
+  std::uint64_t tx_errors = 0;  // frames longer than the port's MTU
   std::uint64_t injected_drop = 0, injected_dup = 0, injected_reorder = 0, injected_corrupt = 0,
                 injected_garble = 0, injected_ecn = 0;
   // Ethernet
@@ -86,6 +89,7 @@ struct PortCounters {
                   rx_multicast, symbol_errors, rx_errors, tx_discards, rx_dropped, injected_drop,
                   injected_dup, injected_reorder, injected_corrupt, injected_garble, injected_ecn,
                   rx_icrc_errors, ecn_marked, mac, vport);
+    HCASIM_FIELDS_SINCE(13, a, tx_errors);
   }
 };
 

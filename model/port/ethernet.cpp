@@ -101,6 +101,7 @@ void Port::take_pause(Time t, const Packet& p) {
     obeyed &= frame.priorities;
   } else {
     // A port that obeys one kind does not obey the other.
+    if (pfc_rx == 0) ++counters_.mac.rx.prio_pause[0];
     obeyed = pause_rx && !pfc_rx ? 0xff : 0;
   }
   traces::trace(tracer_, traces::Point::kPauseRx, t, 1u, 0u, obeyed, frame.quanta[0]);
@@ -117,7 +118,7 @@ void Port::send_pause(Time t, const PauseFrame& frame) {
   ++tx.control;
   ++tx.pause;
   for (unsigned i = 0; i < kPriorities; ++i)
-    tx.prio_pause[i] += frame.by_priority ? frame.priorities >> i & 1u : 0u;
+    tx.prio_pause[i] += frame.by_priority ? frame.priorities >> i & 1u : i == 0;
   traces::trace(tracer_, traces::Point::kPauseTx, t, 1u, 0u, frame.by_priority ? frame.priorities : 0xffu,
                 frame.quanta[0]);
   const Time end = t + duration(*p, wire_bytes(*p));

@@ -79,6 +79,11 @@ Pause::Pause(const sc_core::sc_module_name& name, Time xoff, Time xon, FaultSink
 
 void Pause::clear() { reset_state(*this); }
 
+void Pause::clear_times(Time t) {
+  for (PauseTime& time : received_) time.clear(t);
+  for (PauseTime& time : asked_time_) time.clear(t);
+}
+
 // ---- Transmit side ----
 
 Time Pause::all_open() const {
@@ -124,6 +129,7 @@ void Pause::take(Time t, const PauseFrame& frame, std::uint8_t priorities) {
   for (unsigned i = 0; i < kPriorities; ++i) {
     if ((priorities >> i & 1) == 0) continue;
     const Time until = t + quanta(frame.quanta[frame.by_priority ? i : 0]);
+    if (frame.by_priority || i == 0) received_[i].stop(t, until);
     const bool shorter = until < until_[i] && until_[i] > t;
     set(i, until);
     if (!shorter) continue;
@@ -140,9 +146,13 @@ void Pause::arrived(Time t, unsigned priority, bool whole, std::uint8_t prioriti
   const Thresholds& own = thresholds_[priority];
   if (late <= (own.xoff != 0 ? own.xoff : xoff_)) return;
   if ((priorities >> priority & 1) != 0) {
-    if ((asked_ >> priority & 1) == 0) ask_again_ = 0;
+    if ((asked_ >> priority & 1) == 0) {
+      ask_again_ = 0;
+      asked_time_[priority].stop(t, kNever);
+    }
     asked_ = static_cast<std::uint8_t>(asked_ | 1u << priority);
   } else if (whole && priorities == 0) {
+    if (!asked_whole_) asked_time_[0].stop(t, kNever);
     asked_whole_ = true;
   } else {
     return;
@@ -184,6 +194,7 @@ void Pause::check(Time due) {
     return;
   }
   ask(due, false);
+  for (PauseTime& time : asked_time_) time.stop(due, due);
   checking_ = asked_whole_ = false;
   asked_ = 0;
   ask_again_ = 0;

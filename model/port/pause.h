@@ -34,6 +34,41 @@ struct PauseFrame {
 bool parse_pause(const Packet& p, PauseFrame& out);
 PacketRef make_pause(const Mac& from, const PauseFrame& frame);
 
+// How often and for how long a priority has been stopped, since the counters were cleared.
+class PauseTime {
+ public:
+  // From t on it is stopped until then; it may have been before. t itself: it goes on.
+  void stop(Time t, Time until) {
+    lasted_ = lasted(t);
+    if (!on(t) && until > t) ++stops_;
+    since_ = t;
+    until_ = until;
+  }
+  void clear(Time t) {
+    lasted_ = 0;
+    stops_ = on(t) ? 1 : 0;
+    since_ = t;
+  }
+  Time lasted(Time t) const { return lasted_ + std::max<Time>(0, std::min(t, until_) - since_); }
+  // Times that it could go on again.
+  std::uint64_t ended(Time t) const { return stops_ - (on(t) && stops_ != 0 ? 1 : 0); }
+
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, stops_, lasted_, since_, until_);
+    if constexpr (Archive::kLoads)
+      a.check(lasted_ >= 0 && lasted_ < kNever / 2 && since_ >= 0 && until_ >= 0,
+              "nobody is stopped for so long");
+  }
+
+ private:
+  bool on(Time t) const { return t < until_; }
+
+  std::uint64_t stops_ = 0;
+  Time lasted_ = 0;  // ps, before since_
+  Time since_ = 0, until_ = 0;
+};
+
 class Pause : public sc_core::sc_module {
  public:
   // What it needs of the port. release: a packet that was held back goes out at t. resume: what was stopped
@@ -78,6 +113,12 @@ class Pause : public sc_core::sc_module {
     thresholds_[priority] = {xoff, std::min(xon, xoff)};
   }
 
+  // Counted by priority; pauses of the port as a whole count as priority 0's. received: of our transmitter,
+  // as far as it obeys; asked: of the far end's.
+  const PauseTime& received(unsigned priority) const { return received_[priority]; }
+  const PauseTime& asked(unsigned priority) const { return asked_time_[priority]; }
+  void clear_times(Time t);
+
   void clear();
 
   // Packets that wait in the port before the transmitter counts as stopped for all.
@@ -87,6 +128,7 @@ class Pause : public sc_core::sc_module {
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, until_, last_, held_, waiting_, thresholds_, xon_asked_, asked_whole_, asked_,
                   ask_again_, checking_, opens_, checks_);
+    HCASIM_FIELDS_SINCE(13, a, received_, asked_time_);
     if constexpr (Archive::kLoads) {
       for (std::size_t i = 0; i < opens_.size(); ++i)
         a.check(*opens_.to_come(i) < kPriorities, "there is no such priority");
@@ -137,6 +179,7 @@ class Pause : public sc_core::sc_module {
   std::uint8_t asked_ = 0;
   Time ask_again_ = 0;
   bool checking_ = false;
+  std::array<PauseTime, kPriorities> received_{}, asked_time_{};
   TimedQueue<unsigned> opens_;  // priorities
   TimedQueue<bool> checks_;
 };

@@ -178,8 +178,10 @@ void Port::drop(Time t, const Packet& p, DropReason reason) {
   switch (reason) {
     case DropReason::kLinkDown:
     case DropReason::kNoPath:
-    case DropReason::kTooLong:
       counters_.tx_discards += n;
+      break;
+    case DropReason::kTooLong:
+      counters_.tx_errors += n;
       break;
     case DropReason::kInjected:
       counters_.injected_drop += n;
@@ -579,6 +581,12 @@ void Port::come_in(Time t, PacketRef& packet) {
       drop(t, p, p.kind == PacketKind::kEthernet ? DropReason::kCorrupt : DropReason::kIcrc);
       return;
     }
+    if (__builtin_expect(bytes > max_frame, 0) && too_long(p)) {
+      ++counters_.mac.rx_too_long;
+      ++counters_.rx_dropped;
+      trace_drop(tracer_, t, p, DropReason::kTooLong);
+      return;
+    }
     count_rx(p, bytes);
     if (p.kind == PacketKind::kEthernet) {
       const std::uint8_t* type = p.frame() + offsetof(prm::EthHdr, ethertype);
@@ -602,6 +610,12 @@ void Port::come_in(Time t, PacketRef& packet) {
   }
   if (p.kind != PacketKind::kEthernet) found_roce(t, *packet);
   if (receive_) receive_(t, packet);
+}
+
+// From the cable. RoCE goes by the MTU of its path, here as when it is sent.
+bool Port::too_long(const Packet& p) const {
+  if (p.kind != PacketKind::kEthernet || (p.looped && wire_)) return false;
+  return decode_roce(*PacketPool::copy(p)) == Decoded::kNotRoce;
 }
 
 void Port::found_roce(Time t, Packet& p) {

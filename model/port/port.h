@@ -215,6 +215,8 @@ class Port : public sc_core::sc_module {
   bool pause_rx = false, pause_tx = false;
   std::uint8_t pfc_rx = 0, pfc_tx = 0;
   PriorityMap priorities;
+  const PauseTime& pause_received(unsigned priority) const { return pause_.received(priority); }
+  const PauseTime& pause_asked(unsigned priority) const { return pause_.asked(priority); }
   const PortBuffers& buffers() const { return buffers_; }
   void set_buffers(const PortBuffers& buffers);
 
@@ -234,6 +236,7 @@ class Port : public sc_core::sc_module {
   void clear_counters() {
     counters_ = {};
     credits_.clear_waited();
+    pause_.clear_times(sim_now());
   }
   // PortXmitWait (IBTA 16.1.3.5): for how long some lane had packets and no credits, in the time of 4 bytes.
   std::uint64_t xmit_wait() const {
@@ -309,6 +312,7 @@ class Port : public sc_core::sc_module {
   };
   Harm harm(Time t, const Packet& p, std::uint64_t direction);
   void come_in(Time t, PacketRef& packet);
+  [[gnu::cold]] bool too_long(const Packet& p) const;
   void trace_received(Time t, const Packet& p);
   void mark_congestion(Packet& p, Time waits);
   void arrive(Time t, PacketRef& packet);

@@ -134,12 +134,13 @@ void Requester::take_nak(Time t, Qp& qp, const Packet& packet) {
   if (rnr) {
     if (qp.rnr_retry != 7) {  // 7: no limit (IBTA 9.7.5.2.8)
       if (s.rnr_left == 0) {
-        ++q.rnr_nak_retry_err;
+        ++q.req_rnr_retries_exceeded;
         fail_front(t, qp, CqeSyndrome::kRnrRetryExc, value);
         return;
       }
       --s.rnr_left;
     }
+    ++q.rnr_nak_retry_err;
     s.rnr_until = t + from_ns(1000.0 * prm::rnr_timer_us(value));
     s.rewound_at = packet.psn;
     rewind(t, qp, packet.psn);

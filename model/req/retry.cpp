@@ -65,6 +65,7 @@ void Requester::retry(Time t, Qp& qp, std::uint32_t psn) {
   RequesterState& s = qp.req;
   if (s.window.empty()) return;
   if (s.retries_left == 0) {
+    ++blocks_.q_counters[qp.function][qp.counter_set].req_transport_retries_exceeded;
     fail_front(t, qp, CqeSyndrome::kTransportRetryExc, 0x81);
     return;
   }

@@ -125,6 +125,32 @@ TEST_F(EthPortTest, ARoceQpWithoutASourceSendsNothing) {
   EXPECT_EQ(b.port.counters().tx_discards, 1u);
 }
 
+TEST_F(EthPortTest, FramesLongerThanTheMtuAreErrors) {
+  const std::uint32_t largest = b.port.max_frame - prm::kFcsBytes;
+  b.port.connect(&wire_);
+  for (const std::uint32_t len : {largest + 1, largest})
+    b.port.wire_receive(sim_now(), frame(kOwn, static_cast<std::uint16_t>(len)));
+  b.run_ns(1000);
+  ASSERT_EQ(b.received.size(), 1u);
+  EXPECT_EQ(b.received[0].second->frame_len, largest);
+  const MacCounters& m = b.port.counters().mac;
+  EXPECT_EQ(m.rx.frames, 1u);
+  EXPECT_EQ(m.rx.octets, b.port.max_frame);
+  EXPECT_EQ(m.rx_too_long, 1u);
+  EXPECT_EQ(b.port.counters().rx_dropped, 1u);
+  PacketRef bytes = PacketPool::make();
+  bytes->kind = PacketKind::kEthernet;
+  bytes->frame_len = static_cast<std::uint16_t>(encode(*roce(kOwn, 4096), bytes->frame(), kMaxFrame));
+  ASSERT_GT(bytes->frame_len, largest);
+  b.port.wire_receive(sim_now(), bytes);
+  b.run_ns(1000);
+  EXPECT_EQ(b.received.size(), 2u) << "RoCE goes by its path's MTU";
+  EXPECT_EQ(m.rx_too_long, 1u);
+  b.port.drop(sim_now(), *frame(kOther), DropReason::kTooLong);
+  EXPECT_EQ(b.port.counters().tx_errors, 1u);
+  EXPECT_EQ(b.port.counters().tx_discards, 0u);
+}
+
 TEST_F(EthPortTest, CorruptPacketsCountByWhatFindsThem) {
   b.port.faults().corrupt = 1;
   b.port.transmit(sim_now(), frame(kOther));
@@ -132,6 +158,7 @@ TEST_F(EthPortTest, CorruptPacketsCountByWhatFindsThem) {
   b.run_ns(10000);
   EXPECT_TRUE(b.received.empty());
   EXPECT_EQ(b.port.counters().mac.rx_fcs_errors, 1u);
+  EXPECT_EQ(b.port.counters().mac.rx.frames, 0u);
   EXPECT_EQ(b.port.counters().rx_icrc_errors, 1u);
   EXPECT_EQ(b.port.counters().rx_errors, 2u);
   // Over a wire out of the process, the bytes are wrong.

@@ -169,6 +169,37 @@ TEST_F(PauseTest, APriorityStopsAlone) {
   for (std::uint32_t i = 0; i < 4; ++i) EXPECT_EQ(wire_.sent[i + 1].second->psn, i);
 }
 
+TEST_F(PauseTest, TimesStoppedAreCounted) {
+  constexpr double kPs = 100;
+  b.port.pause_rx = true;
+  const auto lasted = [](const PauseTime& time) { return static_cast<double>(time.lasted(sim_now())); };
+  receive(pause(1000));
+  EXPECT_EQ(b.port.counters().mac.rx.prio_pause[0], 1u);
+  b.run(quanta(500));
+  EXPECT_NEAR(lasted(b.port.pause_received(0)), static_cast<double>(quanta(500)), 2000 + kPs);
+  EXPECT_EQ(b.port.pause_received(0).ended(sim_now()), 0u);
+  receive(pause(1000));  // prolonged
+  b.run(quanta(2000));
+  const double both = lasted(b.port.pause_received(0));
+  EXPECT_NEAR(both, static_cast<double>(quanta(1500)), 4000 + kPs);
+  EXPECT_EQ(b.port.pause_received(0).ended(sim_now()), 1u);
+  EXPECT_EQ(b.port.pause_received(1).lasted(sim_now()), 0) << "the whole port counts as priority 0";
+  receive(pause(1000));
+  b.run(quanta(100));
+  b.port.clear_counters();
+  EXPECT_EQ(b.port.pause_received(0).lasted(sim_now()), 0);
+  receive(pause(0));
+  EXPECT_EQ(b.port.pause_received(0).ended(sim_now()), 1u);
+  EXPECT_LT(lasted(b.port.pause_received(0)), 2000 + kPs);
+
+  b.port.pause_rx = false;
+  b.port.pfc_rx = 0x08;
+  receive(pfc(0x0c, 100));
+  b.run(quanta(200));
+  EXPECT_NEAR(lasted(b.port.pause_received(3)), static_cast<double>(quanta(100)), kPs);
+  EXPECT_EQ(b.port.pause_received(2).lasted(sim_now()), 0) << "it is not obeyed";
+}
+
 TEST_F(PauseTest, TooManyWaitingOfOnePriorityStopAll) {
   b.port.pfc_rx = 0x08;
   receive(pfc(0x08, 0xffff));
@@ -199,7 +230,7 @@ TEST_F(PauseTest, ACongestedReceiverAsksForAPause) {
   receive(packet(0));
   EXPECT_TRUE(wire_.sent.empty());
   busy = sim_now() + b.profile.port.rx_xoff + from_ns(3000);
-  const Time relieved = busy - b.profile.port.rx_xon;
+  const Time relieved = busy - b.profile.port.rx_xon, asked = sim_now();
   receive(packet(0));
   receive(packet(0));
   ASSERT_EQ(wire_.sent.size(), 1u) << "asked once";
@@ -208,6 +239,7 @@ TEST_F(PauseTest, ACongestedReceiverAsksForAPause) {
   EXPECT_FALSE(f.by_priority);
   EXPECT_EQ(f.quanta[0], 0xffff);
   EXPECT_EQ(b.port.counters().mac.tx.pause, 1u);
+  EXPECT_EQ(b.port.counters().mac.tx.prio_pause[0], 1u);
   EXPECT_EQ(b.port.counters().tx_packets, 0u);
   b.run(relieved - sim_now() - from_ns(10));
   EXPECT_EQ(wire_.sent.size(), 1u);
@@ -217,6 +249,9 @@ TEST_F(PauseTest, ACongestedReceiverAsksForAPause) {
   EXPECT_EQ(f.quanta[0], 0u) << "and told when it may go on";
   b.run_ns(1000000);
   EXPECT_EQ(wire_.sent.size(), 2u);
+  EXPECT_NEAR(static_cast<double>(b.port.pause_asked(0).lasted(sim_now())),
+              static_cast<double>(relieved - asked), 1000);
+  EXPECT_EQ(b.port.pause_asked(1).lasted(sim_now()), 0);
 }
 
 TEST_F(PauseTest, ABufferSaysWhenItIsFull) {
