@@ -160,7 +160,9 @@ void EthRx::post(Time t, Rq& rq, Completion& c) {
 
 void EthRx::flush(Time t, Rq& rq) {
   const auto flushed = [&](std::uint16_t counter) {
-    ++blocks_.q_counters[rq.function][rq.counter_set].resp_cqe_flush_error;
+    QCounter& q = blocks_.q_counters[rq.function][rq.counter_set];
+    ++q.resp_cqe_flush_error;
+    ++q.resp_cqe_error;
     blocks_.tracer.record(Point::kFlush, t, rq.subject(), 0, counter, 1);
     Completion c;
     c.opcode = static_cast<std::uint8_t>(CqeOp::kRespErr);

@@ -308,6 +308,7 @@ void Requester::complete(Time t, Qp& qp, const SendWqe& wqe, CqeSyndrome syndrom
   if (syndrome == CqeSyndrome::kWrFlush) {
     if (qp.type == QpType::kSq && !qp.flush_in_error) return;
     ++q.req_cqe_flush_error;
+    ++q.req_cqe_error;
     blocks_.tracer.record(Point::kFlush, t, qp.subject(), wqe.serial, wqe.counter, 0);
   } else if (syndrome != CqeSyndrome::kOk) {
     ++q.req_cqe_error;

@@ -180,7 +180,9 @@ void Responder::flush(Time t, Qp& qp) {
 void Responder::flush_rq(Time t, Qp& qp) {
   ResponderState& s = qp.resp;
   const auto flushed = [&](std::uint16_t counter, std::uint32_t srqn = 0) {
-    ++blocks_.q_counters[qp.function][qp.counter_set].resp_cqe_flush_error;
+    QCounter& q = blocks_.q_counters[qp.function][qp.counter_set];
+    ++q.resp_cqe_flush_error;
+    ++q.resp_cqe_error;
     blocks_.tracer.record(Point::kFlush, t, qp.subject(), 0, counter, 1);
     Completion c;
     c.opcode = static_cast<std::uint8_t>(CqeOp::kRespErr);
