@@ -119,6 +119,8 @@ Syndrome query_q_counter(Firmware& fw, Command& cmd) {
   put(out::req_remote_invalid_request{}, c.req_remote_invalid_request);
   put(out::req_remote_access_errors{}, c.req_remote_access_errors);
   put(out::resp_remote_access_errors{}, c.resp_remote_access_errors);
+  put(out::req_transport_retries_exceeded{}, c.req_transport_retries_exceeded);
+  put(prm::query_q_counter_more_out::req_rnr_retries_exceeded{}, c.req_rnr_retries_exceeded);
   put(out::resp_cqe_flush_error{}, c.resp_cqe_flush_error);
   put(out::req_cqe_flush_error{}, c.req_cqe_flush_error);
   if (cmd.get<in::clear>() == 0) return Syndrome::kOk;

@@ -5,6 +5,7 @@
 
 #include "fixture.h"
 #include "prm/umem.h"
+#include "prm/vport_counters.h"
 
 namespace hcasim::bare {
 namespace {
@@ -128,6 +129,60 @@ TEST_F(DriverObjects, QCountersCount) {
     EXPECT_GT(q.get<Q::packet_seq_err>(), 0u);
     EXPECT_GT(q.get<Q::local_ack_timeout_err>(), 0u);
   }
+}
+
+using RnrRetriesExceeded = prm::query_q_counter_more_out::req_rnr_retries_exceeded;
+
+TEST_F(DriverObjects, RnrNaksCountWhileThereAreRetries) {
+  QCounter q(dev());
+  PairOptions o;
+  o.counter_set = q.id;
+  o.attr.min_rnr_nak = 1;  // 0.01 ms
+  for (const unsigned rnr_retry : {7u, 6u}) {
+    o.attr.rnr_retry = rnr_retry;
+    Pair p(dev(), o);
+    const std::uint64_t before = q.get<Q::rnr_nak_retry_err>();
+    const auto n = p.a.post(p.wr(WqeOp::kSend, 0, 64));
+    machine().advance(35'000);
+    EXPECT_GE(q.get<Q::rnr_nak_retry_err>(), before + 2);
+    p.b.post_recv({p.bsge(0, 64)});
+    expect_good(p.acq, n);
+  }
+  EXPECT_EQ(q.get<RnrRetriesExceeded>(), 0u);
+  EXPECT_EQ(q.get<Q::req_cqe_error>(true), 0u);
+  o.attr.rnr_retry = 2;
+  Pair p(dev(), o);
+  p.a.post(p.wr(WqeOp::kSend, 0, 64));
+  expect_error(p.acq.wait_one(), prm::CqeSyndrome::kRnrRetryExc);
+  EXPECT_EQ(q.get<Q::rnr_nak_retry_err>(), 2u) << "those after which it was sent again";
+  EXPECT_EQ(q.get<RnrRetriesExceeded>(), 1u);
+  EXPECT_EQ(q.get<Q::req_transport_retries_exceeded>(), 0u);
+  EXPECT_EQ(q.get<Q::req_cqe_error>(), 1u);
+}
+
+TEST_F(DriverObjects, RetriesThatRunOutAndFlushesCount) {
+  QCounter q(dev());
+  PairOptions o;
+  o.counter_set = q.id;
+  o.attr.ack_timeout = 6;
+  o.attr.retry_count = 2;
+  Pair p(dev(), o);
+  ASSERT_EQ(fn().inject("drop=1"), "");
+  p.a.post(p.wr(WqeOp::kRdmaWrite, 0, 64), false);
+  p.a.post(p.wr(WqeOp::kRdmaWrite, 0, 64));
+  EXPECT_EQ(p.acq.wait(2).size(), 2u);
+  fn().inject("none");
+  EXPECT_EQ(q.get<Q::req_transport_retries_exceeded>(), 1u);
+  EXPECT_EQ(q.get<Q::local_ack_timeout_err>(), 3u);
+  EXPECT_EQ(q.get<RnrRetriesExceeded>(), 0u);
+  // What is flushed is completed with an error, too.
+  EXPECT_EQ(q.get<Q::req_cqe_flush_error>(), 1u);
+  EXPECT_EQ(q.get<Q::req_cqe_error>(), 2u);
+  for (int i = 0; i < 3; ++i) p.b.post_recv({p.bsge(0, 64)});
+  EXPECT_TRUE(p.b.to_error().ok());
+  EXPECT_EQ(p.bcq.wait(3).size(), 3u);
+  EXPECT_EQ(q.get<Q::resp_cqe_flush_error>(), 3u);
+  EXPECT_EQ(q.get<Q::resp_cqe_error>(), 3u);
 }
 
 // Asked by UCX of each HCA that it opens.
