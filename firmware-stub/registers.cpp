@@ -85,7 +85,7 @@ Syndrome read_ppcnt(Access& a) {
       using ib = set::ib_port_cntrs_grp_data_layout;
       saturate<ib::link_downed_counter>(a.data, a.fw.port().link_downed());
       saturate<ib::port_rcv_errors>(a.data, c.rx_errors);
-      saturate<ib::port_xmit_discards>(a.data, c.tx_discards);
+      saturate<ib::port_xmit_discards>(a.data, c.tx_discards + c.tx_errors);
       saturate<ib::port_xmit_wait>(a.data, a.fw.device().port().xmit_wait());
       break;
     }

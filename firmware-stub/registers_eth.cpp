@@ -31,7 +31,7 @@ void put_802_3(Access& a, const PortCounters& c) {
   using g = Sets::eth_802_3_cntrs_grp_data_layout;
   const MacCounters& m = c.mac;
   HCASIM_PUT64(g, a_frames_transmitted_ok, m.tx.frames);
-  HCASIM_PUT64(g, a_frames_received_ok, m.rx.frames - m.rx_fcs_errors);
+  HCASIM_PUT64(g, a_frames_received_ok, m.rx.frames);
   HCASIM_PUT64(g, a_frame_check_sequence_errors, m.rx_fcs_errors);
   HCASIM_PUT64(g, a_octets_transmitted_ok, m.tx.octets);
   HCASIM_PUT64(g, a_octets_received_ok, m.rx.octets);
@@ -41,6 +41,7 @@ void put_802_3(Access& a, const PortCounters& c) {
   HCASIM_PUT64(g, a_broadcast_frames_received_ok, m.rx.broadcast);
   HCASIM_PUT64(g, a_mac_control_frames_transmitted, m.tx.control);
   HCASIM_PUT64(g, a_mac_control_frames_received, m.rx.control);
+  HCASIM_PUT64(g, a_frame_too_long_errors, m.rx_too_long);
   HCASIM_PUT64(g, a_pause_mac_ctrl_frames_received, m.rx.pause);
   HCASIM_PUT64(g, a_pause_mac_ctrl_frames_transmitted, m.tx.pause);
 }
@@ -50,10 +51,11 @@ void put_2863(Access& a, const PortCounters& c) {
   const MacCounters& m = c.mac;
   HCASIM_PUT64(g, if_in_octets, m.rx.octets);
   HCASIM_PUT64(g, if_in_ucast_pkts, m.rx.frames - m.rx.multicast - m.rx.broadcast);
-  HCASIM_PUT64(g, if_in_errors, m.rx_fcs_errors);
+  HCASIM_PUT64(g, if_in_errors, m.rx_fcs_errors + m.rx_too_long);
   HCASIM_PUT64(g, if_out_octets, m.tx.octets);
   HCASIM_PUT64(g, if_out_ucast_pkts, m.tx.frames - m.tx.multicast - m.tx.broadcast);
   HCASIM_PUT64(g, if_out_discards, c.tx_discards);
+  HCASIM_PUT64(g, if_out_errors, c.tx_errors);
   HCASIM_PUT64(g, if_in_multicast_pkts, m.rx.multicast);
   HCASIM_PUT64(g, if_in_broadcast_pkts, m.rx.broadcast);
   HCASIM_PUT64(g, if_out_multicast_pkts, m.tx.multicast);
@@ -64,7 +66,7 @@ void put_2819(Access& a, const PortCounters& c) {
   using g = Sets::eth_2819_cntrs_grp_data_layout;
   const MacCounters& m = c.mac;
   HCASIM_PUT64(g, ether_stats_octets, m.rx.octets);
-  HCASIM_PUT64(g, ether_stats_pkts, m.rx.frames);
+  HCASIM_PUT64(g, ether_stats_pkts, m.rx.frames + m.rx_fcs_errors + m.rx_too_long);
   HCASIM_PUT64(g, ether_stats_broadcast_pkts, m.rx.broadcast);
   HCASIM_PUT64(g, ether_stats_multicast_pkts, m.rx.multicast);
   HCASIM_PUT64(g, ether_stats_crc_align_errors, m.rx_fcs_errors);
@@ -83,6 +85,7 @@ void put_2819(Access& a, const PortCounters& c) {
 void put_3635(Access& a, const PortCounters& c) {
   using g = Sets::eth_3635_cntrs_grp_data_layout;
   HCASIM_PUT64(g, dot3stats_fcs_errors, c.mac.rx_fcs_errors);
+  HCASIM_PUT64(g, dot3stats_frame_too_longs, c.mac.rx_too_long);
   HCASIM_PUT64(g, dot3in_pause_frames, c.mac.rx.pause);
   HCASIM_PUT64(g, dot3out_pause_frames, c.mac.tx.pause);
 }

@@ -141,6 +141,7 @@ std::vector<Bytes> transmit_side(Firmware& fw, Time, std::uint32_t) {
   count(list, "tx_packets", d.port().counters().tx_packets);
   count(list, "tx_bytes", d.port().counters().tx_bytes);
   count(list, "tx_discards", d.port().counters().tx_discards);
+  count(list, "tx_errors", d.port().counters().tx_errors);
   return {list};
 }
 std::vector<Bytes> receive_side(Firmware& fw, Time, std::uint32_t) {

@@ -170,7 +170,7 @@ Syndrome query_vport_counter(Firmware& fw, Command& cmd) {
     return Syndrome::kOk;
   }
   cmd.put<out::received_errors::packets>(c.rx_errors);
-  cmd.put<out::transmit_errors::packets>(c.tx_discards);
+  cmd.put<out::transmit_errors::packets>(c.tx_discards + c.tx_errors);
   if (fw.options().link == Link::kEthernet) {
     put_vport_traffic(cmd, c.vport);
   } else {

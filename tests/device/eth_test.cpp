@@ -2,6 +2,7 @@
 // Frames over an Ethernet port whose cable leads back to itself: from an SQ through flow tables and TIRs into
 // RQs.
 #include "eth_fixture.h"
+#include "prm/access_registers.h"
 
 #include <map>
 
@@ -346,6 +347,41 @@ TEST_F(EthTest, FramesAboveTheMtuAreDropped) {
   link.send(plain_frame(9018));
   EXPECT_EQ(link.rcq.wait_one().byte_cnt, 9018u);
   EXPECT_EQ(link.received(0, 9018), plain_frame(9018));
+}
+
+// As ethtool shows them: rx_oversize_pkts_phy and rx_packets_phy, tx_errors_phy and tx_discards_phy.
+TEST_F(EthTest, FramesAboveTheMtuAreCountedAtEitherEnd) {
+  using Set = prm::ppcnt_reg::counter_set;
+  using Frames = Set::eth_802_3_cntrs_grp_data_layout;
+  using Interface = Set::eth_2863_cntrs_grp_data_layout;
+  enum : std::uint32_t { k802_3 = 0, kRfc2863 = 1 };
+  const auto count = [](Device& device, std::uint32_t group, auto low) {
+    std::vector<std::uint8_t> r(prm::ppcnt_reg::bytes);
+    prm::set<prm::ppcnt_reg::local_port>(r.data(), 1);
+    prm::set<prm::ppcnt_reg::grp>(r.data(), group);
+    const auto out = device.access_register(prm::reg::kPpcnt, false, r).must();
+    return std::uint64_t{prm::get<decltype(low)>(out.out.data() + prm::access_register_out::bytes)};
+  };
+  Device left(machine().function(kEthernetPair)), right(machine().function(kEthernetPair + 1));
+  left.probe();
+  right.probe();
+  {
+    EthLink from(left), to(right);
+    EXPECT_CMD_OK(left.set_port_mtu(9022));
+    EXPECT_CMD_OK(right.set_port_mtu(1522));
+    const std::uint64_t frames = count(right, k802_3, Frames::a_frames_received_ok_low{});
+    to.rq.post({to.rx_sge(0, 4096)});
+    expect_good(from.scq, from.send(plain_frame(1519)));
+    expect_good(from.scq, from.send(plain_frame(1518)));
+    EXPECT_EQ(to.rcq.wait_one().byte_cnt, 1518u);
+    EXPECT_EQ(count(right, k802_3, Frames::a_frame_too_long_errors_low{}), 1u);
+    EXPECT_EQ(count(right, k802_3, Frames::a_frames_received_ok_low{}), frames + 1);
+    expect_good(from.scq, from.send(plain_frame(9019)));
+    EXPECT_EQ(count(left, kRfc2863, Interface::if_out_errors_low{}), 1u);
+    EXPECT_EQ(count(left, kRfc2863, Interface::if_out_discards_low{}), 0u);
+  }
+  left.teardown();
+  right.teardown();
 }
 
 // A lone frame costs few turns of the model's blocks, many at once share theirs.
