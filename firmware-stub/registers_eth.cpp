@@ -104,6 +104,12 @@ void put_priority(Access& a, const PortCounters& c, std::uint32_t priority) {
   HCASIM_PUT64(g, tx_frames, m.tx.prio_frames[priority]);
   HCASIM_PUT64(g, rx_pause, m.rx.prio_pause[priority]);
   HCASIM_PUT64(g, tx_pause, m.tx.prio_pause[priority]);
+  const auto us = [](Time t) { return static_cast<std::uint64_t>(t / from_ns(1000)); };
+  const Port& port = a.fw.device().port();
+  const PauseTime &received = port.pause_received(priority), &asked = port.pause_asked(priority);
+  HCASIM_PUT64(g, rx_pause_duration, us(received.lasted(a.cmd.now)));
+  HCASIM_PUT64(g, rx_pause_transition, received.ended(a.cmd.now));
+  HCASIM_PUT64(g, tx_pause_duration, us(asked.lasted(a.cmd.now)));
 }
 
 void put_physical(Access& a) {

@@ -395,6 +395,23 @@ TEST(PauseRoce, ASlowReceiverPausesItsSenderAndNothingIsLost) {
   using G = prm::ppcnt_reg::counter_set::eth_802_3_cntrs_grp_data_layout;
   const std::uint8_t* data = out.out.data() + prm::access_register_out::bytes;
   EXPECT_EQ(prm::get<G::a_pause_mac_ctrl_frames_received_low>(data), sent);
+  // Of all traffic: the driver has them from priority 0.
+  using Priority = prm::ppcnt_reg::counter_set::eth_per_prio_grp_data_layout;
+  constexpr std::uint32_t kPerPriority = 0x10;
+  prm::set<prm::ppcnt_reg::grp>(r.data(), kPerPriority);
+  const auto of = [&](Host& host, auto low) {
+    const auto answer = host.device.access_register(kPpcnt, false, r).must();
+    return std::uint64_t{prm::get<decltype(low)>(answer.out.data() + prm::access_register_out::bytes)};
+  };
+  EXPECT_EQ(of(a, Priority::rx_pause_low{}), sent);
+  EXPECT_EQ(of(b, Priority::tx_pause_low{}), sent);
+  const std::uint64_t stopped_us = of(a, Priority::rx_pause_duration_low{});
+  EXPECT_GT(stopped_us, static_cast<std::uint64_t>(paused) / 2000);
+  EXPECT_LE(stopped_us, static_cast<std::uint64_t>(paused) / 1000);
+  EXPECT_NEAR(static_cast<double>(of(b, Priority::tx_pause_duration_low{})), static_cast<double>(stopped_us),
+              0.1 * static_cast<double>(stopped_us));
+  EXPECT_GE(of(a, Priority::rx_pause_transition_low{}), 1u);
+  EXPECT_LE(of(a, Priority::rx_pause_transition_low{}), sent / 2);
 }
 
 }  // namespace
