@@ -83,6 +83,7 @@ Syndrome read_ppcnt(Access& a) {
   switch (prm::get<prm::ppcnt_reg::grp>(a.data)) {
     case kGroupIb: {
       using ib = set::ib_port_cntrs_grp_data_layout;
+      saturate<ib::symbol_error_counter>(a.data, c.symbol_errors);
       saturate<ib::link_downed_counter>(a.data, a.fw.port().link_downed());
       saturate<ib::port_rcv_errors>(a.data, c.rx_errors);
       saturate<ib::port_xmit_discards>(a.data, c.tx_discards + c.tx_errors);

@@ -42,6 +42,7 @@ void put_802_3(Access& a, const PortCounters& c) {
   HCASIM_PUT64(g, a_mac_control_frames_transmitted, m.tx.control);
   HCASIM_PUT64(g, a_mac_control_frames_received, m.rx.control);
   HCASIM_PUT64(g, a_frame_too_long_errors, m.rx_too_long);
+  HCASIM_PUT64(g, a_symbol_error_during_carrier, c.symbol_errors);
   HCASIM_PUT64(g, a_pause_mac_ctrl_frames_received, m.rx.pause);
   HCASIM_PUT64(g, a_pause_mac_ctrl_frames_transmitted, m.tx.pause);
 }
@@ -86,6 +87,7 @@ void put_3635(Access& a, const PortCounters& c) {
   using g = Sets::eth_3635_cntrs_grp_data_layout;
   HCASIM_PUT64(g, dot3stats_fcs_errors, c.mac.rx_fcs_errors);
   HCASIM_PUT64(g, dot3stats_frame_too_longs, c.mac.rx_too_long);
+  HCASIM_PUT64(g, dot3stats_symbol_errors, c.symbol_errors);
   HCASIM_PUT64(g, dot3in_pause_frames, c.mac.rx.pause);
   HCASIM_PUT64(g, dot3out_pause_frames, c.mac.tx.pause);
 }

@@ -435,17 +435,27 @@ TEST_F(Fault, ThePhysicalLayerCountsErrors) {
   constexpr std::uint32_t kPhysical = 0x12;
   Device eth(machine().function(kEthFunction));
   eth.probe();
-  const auto errors = [&] {
+  constexpr std::uint32_t k802_3 = 0, kInfiniBand = 0x20;
+  using Set = prm::ppcnt_reg::counter_set;
+  const auto read = [&](std::uint32_t group, auto field) {
     std::vector<std::uint8_t> r(prm::ppcnt_reg::bytes);
     prm::set<prm::ppcnt_reg::local_port>(r.data(), 1);
-    prm::set<prm::ppcnt_reg::grp>(r.data(), kPhysical);
+    prm::set<prm::ppcnt_reg::grp>(r.data(), group);
     const auto out = eth.access_register(prm::reg::kPpcnt, false, r).must();
-    return prm::get<prm::ppcnt_reg::counter_set::phys_layer_cntrs::symbol_errors_low>(
-        out.out.data() + prm::access_register_out::bytes);
+    return std::uint32_t{prm::get<decltype(field)>(out.out.data() + prm::access_register_out::bytes)};
+  };
+  const auto errors = [&] { return read(kPhysical, Set::phys_layer_cntrs::symbol_errors_low{}); };
+  const auto ib = [&] {
+    return read(kInfiniBand, Set::ib_port_cntrs_grp_data_layout::symbol_error_counter{});
   };
   EXPECT_EQ(errors(), 0u);
   ASSERT_EQ(eth.function().inject("fault=port,action=errors,count=17"), "");
   EXPECT_EQ(errors(), 17u);
+  EXPECT_EQ(read(k802_3, Set::eth_802_3_cntrs_grp_data_layout::a_symbol_error_during_carrier_low{}), 17u);
+  EXPECT_EQ(ib(), 17u);
+  ASSERT_EQ(eth.function().inject("fault=port,action=errors,count=65530"), "");
+  EXPECT_EQ(errors(), 65547u);
+  EXPECT_EQ(ib(), 0xffffu) << "it stops at its highest value";
   eth.teardown();
 }
 
