@@ -165,9 +165,11 @@ Syndrome read_ptys_eth(Access& a) {
   prm::set<r::ext_eth_proto_capability>(a.data, link.extended());
   prm::set<r::ext_eth_proto_admin>(a.data, admin.extended);
   prm::set<r::ext_eth_proto_oper>(a.data, active ? active->extended : 0);
+  // One field for bits of either kind: drivers take them for extended ones if the port has such.
   std::uint32_t partners = 0;
   for (const LinkMode& mode : link.modes())
-    if (link.negotiated() && (link.partners_offer().kinds & link_bit(mode.kind)) != 0) partners |= mode.plain;
+    if (link.negotiated() && (link.partners_offer().kinds & link_bit(mode.kind)) != 0)
+      partners |= link.extended() != 0 ? mode.extended : mode.plain;
   prm::set<r::eth_proto_lp_advertise>(a.data, partners);
   return Syndrome::kOk;
 }

@@ -113,6 +113,22 @@ TEST_P(LinkSpeed, TheEndsComeToIt) {
   EXPECT_EQ(trouble(a.device), prm::kNoIssue);
 }
 
+// Drivers take them for extended modes where the port has such.
+TEST(ExtendedLinkSpeed, WhatTheFarEndOffersIsInExtendedModes) {
+  using Ptys = prm::ptys_reg;
+  End a(kExtendedA), b(kExtendedB);
+  ASSERT_TRUE(reaches(a.device, kActive));
+  ASSERT_TRUE(reaches(b.device, kActive));
+  std::vector<std::uint8_t> in(Ptys::bytes);
+  prm::set<Ptys::local_port>(in.data(), 1);
+  prm::set<Ptys::proto_mask>(in.data(), kEthernet);
+  const auto ptys = a.device.access_register(kPtys, false, in).must();
+  const std::uint8_t* data = ptys.out.data() + prm::access_register_out::bytes;
+  EXPECT_EQ(prm::get<Ptys::an_status>(data), 1u);
+  EXPECT_NE(prm::get<Ptys::ext_eth_proto_capability>(data), 0u);
+  EXPECT_EQ(prm::get<Ptys::eth_proto_lp_advertise>(data), prm::get<Ptys::ext_eth_proto_capability>(data));
+}
+
 INSTANTIATE_TEST_SUITE_P(Wires, LinkSpeed,
                          ::testing::Values(std::pair(kEthA, kEthB), std::pair(kSpeedA, kSpeedB)),
                          [](const auto& p) { return p.index == 0 ? "Socket" : "Cable"; });

@@ -28,6 +28,8 @@ enum Wired : std::size_t {
   kManagedB,
   kSpeedA,  // cable= to each other, Ethernet
   kSpeedB,
+  kExtendedA,  // the same, of a generation with extended link modes
+  kExtendedB,
 };
 // Where kAlone listens or connects.
 std::string alone_path();

@@ -54,6 +54,8 @@ Machine& wired_machine() {
     add("link=ib,name=managed-b,sm=off");
     add("link=eth,name=speed-a,mac=02:00:00:00:00:04,cable=speed-b");
     add("link=eth,name=speed-b,mac=02:00:00:00:00:05");
+    add("link=eth,name=extended-a,mac=02:00:00:00:00:06,profile=connectx6-hdr200,cable=extended-b");
+    add("link=eth,name=extended-b,mac=02:00:00:00:00:07,profile=connectx6-hdr200");
     made->start();
     return made;
   }();
