@@ -33,6 +33,9 @@ class EthLink {
     template <class Archive>
     void list_state(Archive& a) {
       HCASIM_FIELDS(a, plain, extended, forced);
+      if constexpr (Archive::kLoads) {
+        if (a.version() < 13) plain = of_optical_modules(plain);
+      }
     }
   };
   Admin admin() const;

@@ -23,10 +23,10 @@ std::vector<LinkMode> link_modes(double rate_gbps, const Generation& generation)
       {LinkKind::k100g4x, 95, 100, 25, 21, 9, FecRow::k100g},
       {LinkKind::k100g2x, 95, 100, 50, kNone, 10, FecRow::k100g2x},
       {LinkKind::k100g1x, 95, 100, 100, kNone, 11, FecRow::k100g1x},
-      {LinkKind::k50g2x, 47, 50, 25, 31, 7, FecRow::k50g},
+      {LinkKind::k50g2x, 47, 50, 25, 18, 7, FecRow::k50g},
       {LinkKind::k50g1x, 47, 50, 50, kNone, 8, FecRow::k50g1x},
       {LinkKind::k40g4x, 38, 40, 10, 15, 5, FecRow::k10g40g},
-      {LinkKind::k25g, 23, 25, 25, 28, 6, FecRow::k25g},
+      {LinkKind::k25g, 23, 25, 25, 29, 6, FecRow::k25g},
       {LinkKind::k10g, 9.5, 10, 10, 13, 4, FecRow::k10g40g},
       {LinkKind::k1g, 0, 1, 10, 0, 1, FecRow::kNone},
   };

@@ -70,6 +70,13 @@ struct LinkOffer {
   }
 };
 
+// Earlier versions' bits of the modes of 50 and 25 Gb/s were those of backplanes (50GBASE_KR2, 25GBASE_KR).
+constexpr std::uint32_t of_optical_modules(std::uint32_t plain) {
+  constexpr std::uint32_t k50gKr2 = 1u << 31, k50gSr2 = 1u << 18, k25gKr = 1u << 28, k25gSr = 1u << 29;
+  return (plain & ~(k50gKr2 | k25gKr)) | ((plain & k50gKr2) != 0 ? k50gSr2 : 0) |
+         ((plain & k25gKr) != 0 ? k25gSr : 0);
+}
+
 // The modes of a port of this generation whose profile has this rate, fastest first: of each kind the
 // short-reach optical one or, where there is none, the copper one. The fastest ones run at the profile's
 // rate.

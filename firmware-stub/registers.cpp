@@ -241,12 +241,13 @@ Syndrome read_pcam(Access& a) {
     set_register_bit(a.data, first_bit, first, reg.id);
   }
   if (link_of(a.fw) == kOnIb) return Syndrome::kOk;
-  // PPCNT has no discard group, PTYS not the connector, PFCC no stall masks.
+  // PPCNT has no discard group, PFCC no stall masks.
   using features = r::feature_cap_mask::enhanced_features;
   const Generation& generation = *a.fw.options().generation;
   prm::set<features::rx_icrc_encapsulated_counter>(a.data, 1);
   prm::set<features::ppcnt_statistical_group>(a.data, 1);
   prm::set<features::per_lane_error_counters>(a.data, 1);
+  prm::set<features::ptys_connector_type>(a.data, 1);
   prm::set<features::ptys_extended_ethernet>(a.data, generation.has.ptys_extended ? 1 : 0);
   prm::set<features::fec_50G_per_lane_in_pplm>(a.data, Fec::lanes_of_50g(generation) ? 1 : 0);
   prm::set<features::fec_100G_per_lane_in_pplm>(a.data, Fec::lanes_of_100g(generation) ? 1 : 0);

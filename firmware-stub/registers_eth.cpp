@@ -12,7 +12,8 @@ namespace hcasim::fw {
 
 namespace {
 
-constexpr std::uint32_t kMinEthMtu = 68 + 22;  // IPv4's smallest and the headers
+constexpr std::uint32_t kMinEthMtu = 68 + 22;            // IPv4's smallest and the headers
+enum : std::uint32_t { kPortNone = 1, kPortFibre = 6 };  // ptys_reg.connector_type (mlx5 port.h)
 enum : std::uint32_t { kAnUnavailable = 0, kAnComplete = 1, kAnFailed = 2 };  // ptys_reg.an_status
 constexpr std::uint32_t kPriorities = 8;                                      // and traffic classes
 
@@ -159,6 +160,7 @@ Syndrome read_ptys_eth(Access& a) {
   prm::set<r::an_status>(a.data, link.negotiated()                                       ? kAnComplete
                                  : active || !link.offer().negotiates || !link.partner() ? kAnUnavailable
                                                                                          : kAnFailed);
+  prm::set<r::connector_type>(a.data, a.fw.port().cable_in() ? kPortFibre : kPortNone);
   prm::set<r::eth_proto_capability>(a.data, link.plain());
   prm::set<r::eth_proto_admin>(a.data, admin.plain);
   prm::set<r::eth_proto_oper>(a.data, active ? active->plain : 0);

@@ -10,7 +10,7 @@
 namespace hcasim::bare {
 namespace {
 
-constexpr std::uint32_t kPlain100 = 1u << 21, kPlain50 = 1u << 31, kPlain25 = 1u << 28;
+constexpr std::uint32_t kPlain100 = 1u << 21, kPlain50 = 1u << 18, kPlain25 = 1u << 29;
 using namespace prm::reg;
 constexpr std::uint8_t kEthernet = 4, kUp = 1, kClosed = 2;
 

@@ -49,7 +49,7 @@ TEST_F(ConnectX6Eth, PortTellsItsSpeedInExtendedModes) {
   answer = r.out.data() + prm::access_register_out::register_data::bit_off / 8;
   EXPECT_EQ(prm::get<Ptys::ext_eth_proto_capability>(answer), 0x17f2u);  // 200 Gb/s and what is slower
   EXPECT_EQ(prm::get<Ptys::ext_eth_proto_oper>(answer), 1u << 12);
-  EXPECT_EQ(prm::get<Ptys::eth_proto_capability>(answer), 0x9020a001u);  // 100 Gb/s at most
+  EXPECT_EQ(prm::get<Ptys::eth_proto_capability>(answer), 0x2024a001u);  // 100 Gb/s at most
   prm::set<Ptys::ext_eth_proto_admin>(ptys.data(), 1u << 12);
   EXPECT_OK(dev().access_register(prm::reg::kPtys, true, ptys));
   prm::set<Ptys::ext_eth_proto_admin>(ptys.data(), 1u << 16);

@@ -7,7 +7,7 @@
 namespace hcasim::fw {
 namespace {
 
-constexpr std::uint32_t kPlain100 = 1u << 21, kPlain50 = 1u << 31, kPlain40 = 1u << 15, kPlain25 = 1u << 28;
+constexpr std::uint32_t kPlain100 = 1u << 21, kPlain50 = 1u << 18, kPlain40 = 1u << 15, kPlain25 = 1u << 29;
 constexpr std::uint32_t kExtended100x4 = 1u << 9, kExtended100x2 = 1u << 10, kExtended50x1 = 1u << 8;
 
 EthLink of(const char* generation, double gbps) { return {gbps, *find_generation(generation)}; }

@@ -191,6 +191,11 @@ TEST_F(EthPort, MtuAndSpeed) {
   auto ptys = request<Ptys>();
   prm::set<Ptys::proto_mask>(ptys.data(), 4);
   const auto r = read(kPtys, ptys);
+  constexpr std::uint32_t kPortNone = 1, kPortFibre = 6;  // mlx5e_connector_type
+  EXPECT_EQ(prm::get<Ptys::connector_type>(r.data()), kPortFibre);
+  ASSERT_EQ(fn().inject("link=down"), "");
+  EXPECT_EQ(prm::get<Ptys::connector_type>(read(kPtys, ptys).data()), kPortNone);
+  ASSERT_EQ(fn().inject("link=up"), "");
   const std::uint32_t oper = prm::get<Ptys::eth_proto_oper>(r.data());
   EXPECT_NE(oper, 0u);
   EXPECT_EQ(oper & (oper - 1), 0u);
@@ -320,6 +325,7 @@ TEST_F(EthPort, PortRegistersAreNamed) {
   prm::set<prm::pcam_enhanced_features::rx_icrc_encapsulated_counter>(features.data(), 1);
   prm::set<prm::pcam_enhanced_features::ppcnt_statistical_group>(features.data(), 1);
   prm::set<prm::pcam_enhanced_features::per_lane_error_counters>(features.data(), 1);
+  prm::set<prm::pcam_enhanced_features::ptys_connector_type>(features.data(), 1);
   const auto at = pcam.begin() + Features::bit_off / 8;
   EXPECT_EQ(std::vector<std::uint8_t>(at, at + Features::bytes), features);
   for (auto* other : {+[](std::uint8_t* p) { prm::set<R::feature_group>(p, 1); },

@@ -87,7 +87,7 @@ TEST_F(EthLink, ModeAndCorrection) {
   const auto p = page(prm::kPddrOperation);
   EXPECT_EQ(prm::get<Operation::proto_active>(p.data()), 4u);
   EXPECT_EQ(prm::get<Operation::link_active>(p.data()), 1u << 21);         // 100GBASE-SR4, as PTYS has it
-  EXPECT_EQ(prm::get<Operation::cable_proto_cap>(p.data()), 0x9020a001u);  // and 50, 40, 25, 10, 1 Gb/s
+  EXPECT_EQ(prm::get<Operation::cable_proto_cap>(p.data()), 0x2024a001u);  // and 50, 40, 25, 10, 1 Gb/s
   EXPECT_EQ(prm::get<Operation::fec_mode_active>(p.data()), 2u);           // RS(528,514)
   EXPECT_EQ(prm::get<Operation::eth_100g_fec_support>(p.data()), 5u);
   EXPECT_EQ(prm::get<Operation::eth_25g_50g_fec_support>(p.data()), 7u);
