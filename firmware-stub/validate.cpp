@@ -10,6 +10,7 @@
 #include "prm/info.h"
 #include "prm/psp.h"
 #include "prm/qos.h"
+#include "prm/tir.h"
 
 namespace hcasim::fw {
 
@@ -76,6 +77,7 @@ const std::vector<std::uint8_t>& field_bits(std::uint16_t opcode) {
       fields.add<prm::qp_ext::qos_queue_group_id_requester>();
       fields.add<prm::qp_ext::qos_queue_group_id_responder>();
     }
+    if (opcode == prm::op::MODIFY_TIR) fields.add<prm::modify_tir_indirect_table>();
     if (opcode == prm::op::CREATE_FLOW_GROUP)
       fields.add<prm::psp::match_syndrome_of<prm::create_flow_group_in::match_criteria::bit_off>>();
     if (opcode == prm::op::SET_FLOW_TABLE_ENTRY)

@@ -7,6 +7,7 @@
 
 #include "firmware-stub/firmware.h"
 #include "firmware-stub/handlers.h"
+#include "prm/tir.h"
 
 namespace hcasim::fw {
 
@@ -17,6 +18,16 @@ enum : std::uint32_t { kHashNone = 0, kHashXor8 = 1, kToeplitz = 2 };  // tirc.r
 enum : std::uint32_t { kLroIpv4 = 1, kLroIpv6 = 2 };                   // tirc.packet_merge_mask
 constexpr std::uint32_t kLroSizeUnit = 256;                            // of lro_max_ip_payload_size
 constexpr std::uint32_t kHashFields = 0x1f;                            // addresses, L4 ports, SPI
+
+// What MODIFY_TIR can change.
+using TirMask = prm::modify_tir_in::bitmask;
+constexpr std::uint64_t tir_bit(std::size_t bit_off) {
+  return std::uint64_t{1} << (TirMask::bit_off + 63 - bit_off);
+}
+constexpr std::uint64_t kTirChanges = tir_bit(TirMask::packet_merge::bit_off) |
+                                      tir_bit(prm::modify_tir_indirect_table::bit_off) |
+                                      tir_bit(TirMask::hash::bit_off) | tir_bit(TirMask::self_lb_en::bit_off);
+static_assert(kTirChanges == 0x17);
 
 HashFields hash_fields(std::uint32_t ipv6, std::uint32_t udp, std::uint32_t selected) {
   HashFields f;
@@ -300,7 +311,16 @@ Syndrome modify_tir(Firmware& fw, Command& cmd) {
   TirObject* object = fw.objects().tirs.find(tirn);
   Tir* tir = EthTable::find(fw.function().eth().tirs, tirn);
   if (object == nullptr || tir == nullptr) return Syndrome::kTirNumber;
+  if ((prm::load64(prm::ptr<TirMask>(cmd.in.data())) & ~kTirChanges) != 0) return Syndrome::kModifyMask;
   std::uint8_t* kept = object->tirc.data();
+  const bool other_table = cmd.get<prm::modify_tir_indirect_table>() != 0;
+  const std::uint32_t rqtn = cmd.get<c::indirect_table>();
+  RqtObject* rqt = nullptr;
+  if (other_table) {
+    if (!tir->indirect) return Syndrome::kModifyMask;
+    rqt = fw.objects().rqts.find(rqtn);
+    if (rqt == nullptr) return Syndrome::kRqtNumber;
+  }
   const bool merge = cmd.get<in::bitmask::packet_merge>() != 0;
   LroParams lro;
   if (merge) {
@@ -324,8 +344,14 @@ Syndrome modify_tir(Firmware& fw, Command& cmd) {
     tir->self_lb_allow = static_cast<std::uint8_t>(cmd.get<c::self_lb_block>());
     prm::set<prm::tirc::self_lb_block>(kept, tir->self_lb_allow);
   }
+  // What is being merged belongs to a queue of the table before.
+  if (merge || other_table) fw.device().eth_rx().tir_changed(cmd.now, fw.function().id(), tirn);
+  if (other_table) {
+    object->rqt = Ref(rqt);
+    tir->rqt = rqtn;
+    prm::set<prm::tirc::indirect_table>(kept, rqtn);
+  }
   if (merge) {
-    fw.device().eth_rx().tir_changed(cmd.now, fw.function().id(), tirn);
     tir->lro = lro;
     prm::set<prm::tirc::packet_merge_mask>(kept, cmd.get<c::packet_merge_mask>());
     prm::set<prm::tirc::lro_timeout_period_usecs>(kept, cmd.get<c::lro_timeout_period_usecs>());

@@ -244,7 +244,7 @@ TEST_F(EthTest, RssSpreadsAndReportsItsHash) {
     numbers.push_back(rqs.back()->rqn());
     for (unsigned j = 0; j < kFlows; ++j) rqs.back()->post({link.rx_sge(0, 2048)});
   }
-  const EthObject rqt = make_rqt(dev(), numbers);
+  const EthObject rqt = make_rqt(dev(), numbers), alone = make_rqt(dev(), {numbers[1]});
   TirSpec spec;
   spec.rqt = rqt.number();
   spec.transport_domain = link.td.number();
@@ -270,6 +270,18 @@ TEST_F(EthTest, RssSpreadsAndReportsItsHash) {
     }
   }
   EXPECT_EQ(by_queue.size(), kQueues);
+  // All to one queue, by another table of the same TIR.
+  using Modify = prm::modify_tir_in;
+  Mailbox other(prm::op::MODIFY_TIR, Modify::bytes);
+  other.set<Modify::tirn>(tir.number()).set<Modify::ctx::indirect_table>(alone.number());
+  prm::store64(prm::ptr<Modify::bitmask>(other.data()), 1 << 1);
+  EXPECT_CMD_OK(dev().exec(other));
+  for (unsigned flow = 0; flow < 8; ++flow) {
+    L4 l4{false, false, 50};
+    l4.sport = static_cast<std::uint16_t>(1000 + flow);
+    link.send(l4_frame(l4));
+    EXPECT_EQ(cq.wait_one().user_index, 101u);
+  }
   link.steer_to(link.tir.number());
 }
 

@@ -139,6 +139,46 @@ TEST_F(EthObjects, TirAttributes) {
                 CmdStatus::kBadRes);
 }
 
+TEST_F(EthObjects, ATirMayLeadToAnotherTable) {
+  breaks({"cmd-reserved-bits", "destroy-busy", "modify-mask", "object-unknown"});
+  Pd pd(dev());
+  Cq cq(dev());
+  EthRq rq(dev(), pd, cq);
+  auto td = make_transport_domain(dev());
+  auto before = std::make_unique<EthObject>(make_rqt(dev(), {rq.rqn()}));
+  auto after = make_rqt(dev(), {rq.rqn()});
+  TirSpec spec;
+  spec.rqt = before->number();
+  spec.transport_domain = td.number();
+  auto tir = make_tir(dev(), spec);
+  using In = prm::modify_tir_in;
+  const auto modify = [&](std::uint32_t tirn, std::uint32_t rqtn, std::uint64_t bits) {
+    Mailbox in(prm::op::MODIFY_TIR, In::bytes);
+    in.set<In::tirn>(tirn).set<In::ctx::indirect_table>(rqtn);
+    prm::store64(prm::ptr<In::bitmask>(in.data()), bits);
+    return dev().exec(in);
+  };
+  constexpr std::uint64_t kIndirectTable = 1 << 1;
+  for (const unsigned bit : {3u, 5u, 31u, 32u, 63u})
+    EXPECT_STATUS(modify(tir.number(), after.number(), std::uint64_t{1} << bit | kIndirectTable),
+                  CmdStatus::kBadParam);
+  EXPECT_STATUS(modify(tir.number(), 0xfff, kIndirectTable), CmdStatus::kBadRes);
+  EXPECT_STATUS(before->destroy(), CmdStatus::kBadResState);
+  EXPECT_OK(modify(tir.number(), after.number(), kIndirectTable));
+  using Out = prm::query_tir_out;
+  const auto q =
+      name<prm::query_tir_in::tirn>(prm::op::QUERY_TIR, prm::query_tir_in::bytes, tir.number(), Out::bytes)
+          .must();
+  EXPECT_EQ(q.get<Out::tir_context::indirect_table>(), after.number());
+  EXPECT_OK(before->destroy());
+  EXPECT_STATUS(after.destroy(), CmdStatus::kBadResState);
+  TirSpec direct;
+  direct.rqn = rq.rqn();
+  direct.transport_domain = td.number();
+  auto other = make_tir(dev(), direct);
+  EXPECT_STATUS(modify(other.number(), after.number(), kIndirectTable), CmdStatus::kBadParam);
+}
+
 TEST_F(EthObjects, TisAttributes) {
   breaks({"cap-not-offered", "object-reference", "object-unknown"});
   auto td = make_transport_domain(dev());
