@@ -194,7 +194,8 @@ Syndrome read_mtmp(Access& a) {
   using r = prm::mtmp_reg;
   const std::uint32_t sensor = prm::get<r::sensor_index>(a.data);
   const bool forget = prm::get<r::mtr>(a.data) != 0;
-  if (sensor != kChipSensor && sensor != kModuleSensor) return Syndrome::kRegisterValue;
+  const bool there = sensor == kChipSensor || (sensor == kModuleSensor && a.fw.port().cable_in());
+  if (!there) return Syndrome::kRegisterValue;
   std::memset(a.data, 0, r::bytes);
   prm::set<r::sensor_index>(a.data, sensor);
   if (sensor == kModuleSensor) {

@@ -331,7 +331,7 @@ Syndrome read_mcia(Access& a) {
   std::uint8_t* out = prm::ptr<r::dwords>(a.data);
   std::memset(out, 0, kMciaRead);
   std::uint32_t status = kGood;
-  if (prm::get<r::module>(a.data) != 0) {
+  if (prm::get<r::module>(a.data) != 0 || !a.fw.port().cable_in()) {
     status = kNoModule;
   } else if (prm::get<r::i2c_device_address>(a.data) != kI2cLow) {
     status = kI2cError;

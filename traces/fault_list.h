@@ -66,13 +66,13 @@ namespace hcasim::traces {
   X(kStall,        kHealth,      "stall",        "the health counter stands still, commands are not taken")    \
   X(kNicDisabled,  kHealth,      "nic-disabled", "nic_interface reads \"disabled\"")                           \
   X(kSelf,         kFwReset,     "self",         "the function starts anew; the driver finds it disabled")     \
-  X(kPortDown,     kPort,        "down",         "the cable is out, for `duration` (0: until port/up)")        \
-  X(kPortUp,       kPort,        "up",           "the cable is in")                                            \
+  X(kPortDown,     kPort,        "down",         "cable and module are out, for `duration` (0: until port/up)") \
+  X(kPortUp,       kPort,        "up",           "cable and module are in")                                    \
   X(kPortErrors,   kPort,        "errors",       "the physical layer counts `count` more symbol errors")       \
   X(kHot,          kTemperature, "hot",          "the event is sent")                                          \
   X(kModError,     kModule,      "error",        "status \"error\", with `error`")                             \
-  X(kPlugged,      kModule,      "plugged",      "status \"plugged\"")                                         \
-  X(kUnplugged,    kModule,      "unplugged",    "status \"unplugged\"")                                       \
+  X(kPlugged,      kModule,      "plugged",      "status \"plugged\"; module 0: and the cable is in")            \
+  X(kUnplugged,    kModule,      "unplugged",    "status \"unplugged\"; module 0: and the cable is out")         \
   X(kDisabled,     kModule,      "disabled",     "status \"disabled\"")                                        \
   X(kEventSent,    kEvent,       "sent",         "the event is sent")                                          \
   X(kDrop,         kWire,        "drop",         "lost")                                                       \

@@ -32,6 +32,7 @@ prm::EqeType event_of(FaultAction how) {
 
 // The physical port's cable is the first function's host's to pull.
 constexpr FunctionId kPortsOwn = 0;
+constexpr std::uint64_t kPortsModule = 0;  // the number of the module at its end
 
 bool can_send(const Qp& qp) { return qp.has_sq && (qp.state == QpState::kRts || qp.state == QpState::kSqd); }
 }  // namespace
@@ -88,6 +89,14 @@ void FaultActor::break_cqs(Time t, const FaultSpec& f) {
   });
 }
 
+// A cable goes with the module at its end.
+void FaultActor::plug(Time t, bool in) {
+  prm::EqePortModule data{};
+  data.status = in ? prm::EqePortModule::kPlugged : prm::EqePortModule::kUnplugged;
+  blocks_.eqs.post(t, kPortsOwn, static_cast<std::uint8_t>(prm::EqeType::kPortModule), 0, &data, sizeof data);
+  blocks_.hosts[kPortsOwn].cable(in);
+}
+
 void FaultActor::act(Time t, const FaultSpec& f, bool begin) {
   if (f.function() >= blocks_.qps.size()) return;  // the card has no such function
   switch (f.kind) {
@@ -105,7 +114,7 @@ void FaultActor::act(Time t, const FaultSpec& f, bool begin) {
                        f.bytes.size());
       return;
     case FaultType::kWire:  // the link after a packet that took it down
-      blocks_.hosts[kPortsOwn].cable(!begin);
+      plug(t, !begin);
       return;
     case FaultType::kPort:
       if (f.action == FaultAction::kPortErrors) {
@@ -116,8 +125,13 @@ void FaultActor::act(Time t, const FaultSpec& f, bool begin) {
       }
       if (begin) blocks_.injector.note(t, f, 1, 0);
       // "up" lasts: there is nothing to take back.
-      if (begin || f.action == FaultAction::kPortDown)
-        blocks_.hosts[kPortsOwn].cable(begin == (f.action == FaultAction::kPortUp));
+      if (begin || f.action == FaultAction::kPortDown) plug(t, begin == (f.action == FaultAction::kPortUp));
+      return;
+    case FaultType::kModule:
+      blocks_.firmware[f.function()].fault(t, f, begin);
+      if (begin && f.value(FaultKey::kModule) == kPortsModule &&
+          (f.action == FaultAction::kPlugged || f.action == FaultAction::kUnplugged))
+        blocks_.hosts[kPortsOwn].cable(f.action == FaultAction::kPlugged);
       return;
     case FaultType::kPcie: {
       if (!begin) return;

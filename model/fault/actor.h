@@ -43,6 +43,7 @@ class FaultActor final : public DoorbellWatcher {
   void doorbell(Time t, Qp& qp) override;
 
  private:
+  void plug(Time t, bool in);
   void break_qps(Time t, const FaultSpec& fault);
   void break_cqs(Time t, const FaultSpec& fault);
   void break_qp(Time t, Qp& qp, FaultAction how);

@@ -483,7 +483,60 @@ TEST_F(Fault, EventsOfTheCardsSurroundings) {
   EXPECT_EQ(static_cast<EqeType>(seen[3].type), EqeType::kGpio);
   EXPECT_EQ(seen[3].sub_type, 9);
   EXPECT_EQ(std::memcmp(seen[3].data.raw, "\1\2\xff", 3), 0);
+  inject("fault=module,action=plugged");
   EXPECT_CMD_OK(eq.destroy());
+}
+
+// However it goes, its registers and events say the same.
+TEST_F(Fault, AModuleThatIsOut) {
+  breaks({"register-value"});
+  Device eth(machine().function(kEthFunction));
+  eth.probe();
+  std::vector<prm::Eqe> seen;
+  std::array<std::uint64_t, 4> mask{};
+  mask[0] = std::uint64_t{1} << static_cast<unsigned>(EqeType::kPortModule);
+  {
+    EventQueue eq(eth, 6, 0, mask, [&](const prm::Eqe& e) { seen.push_back(e); });
+    eq.set_automatic(false);
+    const auto mcia_status = [&] {
+      using R = prm::mcia_reg;
+      std::vector<std::uint8_t> data(R::bytes);
+      prm::set<R::i2c_device_address>(data.data(), 0x50);
+      prm::set<R::size>(data.data(), 16);
+      const auto out = eth.access_register(prm::reg::kMcia, false, data).must();
+      return prm::get<R::status>(out.out.data() + prm::access_register_out::bytes);
+    };
+    const auto sensor = [&] {
+      using R = prm::mtmp_reg;
+      std::vector<std::uint8_t> data(R::bytes);
+      prm::set<R::sensor_index>(data.data(), 64);
+      return eth.access_register(prm::reg::kMtmp, false, data).ok();
+    };
+    constexpr std::uint32_t kGood = 0, kNoModule = 1;
+    for (const auto& [out, in] :
+         {std::pair("fault=port,action=down", "fault=port,action=up"),
+          std::pair("fault=module,action=unplugged", "fault=module,action=plugged")}) {
+      seen.clear();
+      EXPECT_EQ(mcia_status(), kGood);
+      EXPECT_TRUE(sensor());
+      ASSERT_EQ(eth.function().inject(out), "");
+      machine().advance(10'000);
+      EXPECT_EQ(mcia_status(), kNoModule) << out;
+      EXPECT_FALSE(sensor()) << out;
+      EXPECT_EQ(eth.port_state(), 1) << out;
+      ASSERT_EQ(eth.function().inject(in), "");
+      machine().advance(10'000);
+      eq.poll();
+      ASSERT_EQ(seen.size(), 2u) << out;
+      EXPECT_EQ(seen[0].data.port_module.module, 0);
+      EXPECT_EQ(seen[0].data.port_module.status, prm::EqePortModule::kUnplugged);
+      EXPECT_EQ(seen[1].data.port_module.status, prm::EqePortModule::kPlugged);
+      EXPECT_EQ(eth.port_state(), 4) << in;
+    }
+    EXPECT_EQ(mcia_status(), kGood);
+    EXPECT_CMD_OK(eq.destroy());
+  }
+  eth.teardown();
 }
 
 // ---- the wire ----
