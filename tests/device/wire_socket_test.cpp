@@ -79,7 +79,7 @@ class Peer {
 // Saved and loaded between two drivers: the memory of one would have to be saved with the card.
 class WireState : public ::testing::Test {
  protected:
-  WireState() { wired_machine().function(kAlone).reset(); }
+  void SetUp() override { expect_port(kDown); }
   static std::string save() {
     char err[300] = "";
     std::size_t len = 0;
@@ -104,7 +104,6 @@ class WireState : public ::testing::Test {
 
 // A state of before: the far end is there now all the same, and is the one of now.
 TEST_F(WireState, TheCarrierOfNowIsFollowed) {
-  expect_port(kDown);
   const std::string without = save();
   std::string with;
   {
@@ -140,6 +139,12 @@ TEST_F(WireState, WhereNobodyHasJoinedThePortStaysAsItWas) {
   expect_port(kDown);
   load(with);
   expect_port(kActive, 2);
+  {
+    Peer peer;
+    peer.greet();
+    expect_port(kActive, 2);
+  }
+  expect_port(kDown);
 }
 
 class WirePeer : public ::testing::Test {
