@@ -2,7 +2,6 @@
 // The other end of a wire between processes: what it sends over the socket, and, where it takes the shared
 // memory, what it puts there. The first byte: its lowest bits choose the wire (unix, coupled, shm), the
 // fourth whether the near end looks.
-#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -127,10 +126,7 @@ class Far {
     const std::size_t ring = (size_ - 4096) / 2;
     const std::size_t at = (region % 3 == 0 ? 0 : 4096 + (region % 3 - 1) * ring) + off % 4096;
     if (at + len <= size_) std::memcpy(static_cast<std::uint8_t*>(memory_) + at, bytes, len);
-    if (files_.size() > 1) {
-      const std::uint64_t one = 1;
-      static_cast<void>(!::write(files_[1], &one, sizeof one));
-    }
+    if (files_.size() > 1) static_cast<void>(!::send(files_[1], "", 1, MSG_NOSIGNAL | MSG_DONTWAIT));
   }
 
  private:
