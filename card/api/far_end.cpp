@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "card/api/instance.h"
+#include "card/api/simulation.h"
 #include "card/replay/recording.h"
 #include "traces/format.h"
 
@@ -113,8 +114,9 @@ class LinkEnd final : public FarEnd, private wire::Link::Owner {
   std::array<std::uint8_t, wire::kMaxFrameBytes> lost_;
   std::string peer_name_;
   bool said_waiting_ = false;
-  std::int64_t asked_ = 0;  // the host, whether to go on waiting: real ns
-  std::int64_t spin_ = 0;   // real ns that it looks for the other end's mark before it sleeps
+  std::int64_t asked_ = 0;     // the host, whether to go on waiting: real ns
+  std::uint64_t advance_ = 0;  // of the meeting before
+  std::int64_t spin_ = 0;      // real ns that it looks for the other end's mark before it sleeps
   wire::Link link_;
 };
 
@@ -172,7 +174,11 @@ FarEnd::Hearing LinkEnd::hear(const Meanwhile& meanwhile) {
   wire::Link::Pulled got = wire::Link::Pulled::kNothing;
   std::size_t bytes = 0;
   bool too_much = false;
-  // Of many meetings none may wait, as the other end's marks are there: time passes all the same.
+  // Of many meetings none may wait, as the other end's marks are there: while the host does, all the same.
+  if (const std::uint64_t advance = Simulation::instance().advances(); advance != advance_) {
+    advance_ = advance;
+    asked_ = start;
+  }
   bool given_up = start - asked_ >= kAskNs && !goes_on(start);
   while (!given_up) {
     got = link_.pull(now);

@@ -57,8 +57,8 @@ typedef struct hca_host_ops {
   // clock, HCA_NEVER if it waits for the HCA alone. May be null, and answer too early a time, such as now:
   // the two ends then meet more often.
   int64_t (*quiet_until)(void* opaque);
-  // coupled=on: asked now and then while hca_sim_advance() waits for the other end. 0 = it should wait no
-  // longer: the wire ends. May be null.
+  // coupled=on: asked now and then while hca_sim_advance() waits for the other end, or takes long. 0 = it
+  // should wait no longer: the wire ends. May be null.
   int (*keep_waiting)(void* opaque);
   // Where len bytes at bus address addr lie, if in one piece in plain memory, so that a copy from there
   // brings what dma_read does, or (write) one to there does what dma_write does; null otherwise. May be null.

@@ -101,6 +101,7 @@ std::int64_t Simulation::advance(std::int64_t now, std::int64_t ahead) noexcept 
   if (busy()) return -1;
   if (!started_ || dead_) return HCA_NEVER;
   Entry entry(*this);
+  ++advances_;
   try {
     const std::int64_t target = std::min(now - base_, kMaxNs);
     if (partners_) {

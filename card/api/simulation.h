@@ -26,6 +26,8 @@ class Simulation {
   // As hca_sim_advance().
   std::int64_t advance(std::int64_t now, std::int64_t ahead) noexcept;
   std::int64_t time() const noexcept;
+  // How often advance() has begun: two calls of the model's are of one if it is the same.
+  std::uint64_t advances() const { return advances_; }
   // As hca_sim_meeting().
   std::int64_t meeting(std::int64_t* event) const noexcept;
   // Of saved states: where the caller's clock began.
@@ -82,6 +84,7 @@ class Simulation {
 
   bool prepared_ = false, started_ = false, dead_ = false;
   unsigned depth_ = 0;
+  std::uint64_t advances_ = 0;
   Partners* partners_ = nullptr;
   std::int64_t base_ = 0;  // the caller's clock at simulated time 0, ns
   std::string cause_;
