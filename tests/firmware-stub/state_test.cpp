@@ -200,7 +200,7 @@ TEST(FirmwareState, EachKindOfObjectIsListedAndGoneAfterAReset) {
     o.sched_users[{ObjType::kQp, 128}][1] = Ref(root);
   });
   expect_listed("numbers of flow entries", [](Objects& o) { ++o.flows; });
-  expect_listed("translation list", [](Objects& o) { o.xlt_words += 8; });
+  expect_listed("translation list", [](Objects& o) { o.list_words += 8; });
   expect_listed("numbers of general objects", [](Objects& o) { ++o.general_objects; });
   expect_listed("how many QPs a driver wants", [](Objects& o) { o.qps.limit(100); });
 }
