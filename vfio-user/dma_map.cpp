@@ -26,13 +26,13 @@ std::vector<DmaMap*>& maps() {
 // Of files, by all clients of the process.
 std::size_t g_mappings = 0;
 
-// What is cut needs a mapping of its own in the place of each page that was mapped: a client must not use up
-// all that the kernel has for this process.
+// A client must not use up all that the kernel has for this process, which needs some of its own, and one in
+// the place of each that is cut.
 std::size_t most_mappings() {
   static const std::size_t most = [] {
     std::size_t n = 65'530;
     std::ifstream("/proc/sys/vm/max_map_count") >> n;
-    return std::max<std::size_t>(n / 2, 1);
+    return std::max<std::size_t>(n / 8 * 7, 1);
   }();
   return most;
 }
@@ -56,9 +56,9 @@ struct BusErrors {
         auto* const first = static_cast<std::uint8_t*>(range.mapping);
         if (!first || where < first || where >= first + range.mapped) continue;
         range.lost = true;
-        std::uint8_t* const start = first + static_cast<std::size_t>(where - first) / range.page * range.page;
-        if (::mmap(start, range.page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
-                   0) != MAP_FAILED)
+        // All of it: a piece would need mappings of its own, of which the process may have no more.
+        if (::mmap(first, range.mapped, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != MAP_FAILED)
           return;
       }
     }
@@ -112,10 +112,10 @@ int DmaMap::add(std::uint64_t address, std::uint64_t size, std::uint32_t flags, 
     struct stat status {};
     if (::fstat(file.get(), &status) != 0) return errno;
     if (S_ISREG(status.st_mode) && offset + size > static_cast<std::uint64_t>(status.st_size)) return EINVAL;
-    range.page = page_of(file);
-    const std::uint64_t lead = offset % range.page;
-    if (size > SIZE_MAX - lead - range.page) return EINVAL;
-    range.mapped = static_cast<std::size_t>((size + lead + range.page - 1) / range.page * range.page);
+    const std::size_t page = page_of(file);
+    const std::uint64_t lead = offset % page;
+    if (size > SIZE_MAX - lead - page) return EINVAL;
+    range.mapped = static_cast<std::size_t>((size + lead + page - 1) / page * page);
     const int rights =
         ((flags & kDmaReadable) != 0 ? PROT_READ : 0) | ((flags & kDmaWritable) != 0 ? PROT_WRITE : 0);
     void* const mapping =

@@ -3,7 +3,7 @@
 // have mapped, or (without a file) memory that only the client can reach.
 //
 // The other end may cut its file while it is mapped here. What is accessed then is lost, not this process:
-// the page that faults (SIGBUS) becomes an empty one, and the range is refused from then on.
+// the range that faults (SIGBUS) becomes an empty one, and is refused from then on.
 #ifndef HCASIM_VFIO_USER_DMA_MAP_H
 #define HCASIM_VFIO_USER_DMA_MAP_H
 
@@ -53,7 +53,6 @@ class DmaMap {
     std::uint8_t* bytes = nullptr;  // null: not mapped here
     void* mapping = nullptr;        // of whole pages, around it
     std::size_t mapped = 0;
-    std::size_t page = 0;  // bytes
     volatile bool lost = false;
   };
   using Ranges = std::map<std::uint64_t, Range>;
