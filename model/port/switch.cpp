@@ -49,7 +49,11 @@ std::size_t Switch::attach(Station station) {
     port.credits = std::make_unique<LaneCredits>(credits.c_str(), static_cast<FaultSink&>(*this));
     port.credits->set_room(port.station.lane_buffer);
     port.credits->connect({[this, &port](Time t, PacketRef packet, std::uint32_t inside) {
-                             Port& from = *ports_[inside_.at(inside).port];
+                             // A state that is refused half way may have left packets that came in by
+                             // no port.
+                             const auto came = inside_.find(inside);
+                             if (came == inside_.end() || came->second.port >= ports_.size()) return;
+                             Port& from = *ports_[came->second.port];
                              const Time takes = lasts(*packet);
                              copy_left(inside, depart(t, takes, std::move(packet), from, port));
                            },
