@@ -337,10 +337,7 @@ bool SocketWire::decode_run(const wire::Run& run, Packet& packet) const {
   const prm::BthTraits& traits = traits_of(packet.opcode);
   if (packet.payload_len != 0 || !traits.payload) return false;
   if (run.packets == 1) return run.payload_len <= kMaxPayload;
-  const bool plain = (packet.opcode & prm::bth::kTransportMask) == prm::bth::kRc &&
-                     (traits.send || traits.write) &&
-                     packet.opcode == piece_opcode(packet.opcode, traits.first, traits.last);
-  return plain && run.unit != 0 && run.unit <= kMaxPayload &&
+  return may_be_run(packet.opcode) && run.unit != 0 && run.unit <= kMaxPayload &&
          run.payload_len > (run.packets - 1U) * run.unit && run.payload_len <= run.packets * run.unit &&
          std::is_sorted(run.gaps, run.gaps + run.packets - 1, std::greater<>());
 }

@@ -115,6 +115,19 @@ struct Way {
   std::optional<Qp> other;  // where there is one card
 };
 
+// One whose short writes go together, and one whose wire is captured, so that they go one by one.
+// options: of each; @: its name.
+using Ways = std::map<std::string, std::unique_ptr<Way>>;
+Ways both_ways(Machine& machine, const test::Folder& folder, const std::string& options, bool cable) {
+  Ways ways;
+  for (const std::string name : {"together", "single"}) {
+    std::string own = std::regex_replace(options, std::regex("@"), name);
+    if (name == "single") own += ",capture=" + folder / (name + "%.pcapng");
+    ways[name] = std::make_unique<Way>(machine, name, own, cable);
+  }
+  return ways;
+}
+
 std::vector<std::uint8_t> pattern(std::size_t len, unsigned seed) {
   std::vector<std::uint8_t> bytes(len);
   for (std::size_t i = 0; i < len; ++i) bytes[i] = static_cast<std::uint8_t>(seed * 37 + i);
@@ -151,12 +164,7 @@ TEST_P(ShortMessages, HaveTheTimesOfSingleOnes) {
   std::map<std::string, Ran> ran;
   {
     Machine machine(std::size_t{64} << 20);
-    std::map<std::string, std::unique_ptr<Way>> ways;
-    for (const std::string name : {"together", "single"}) {
-      std::string options = link() + ",trace=" + folder / (name + "%");
-      if (name == "single") options += ",capture=" + folder / (name + "%.pcapng");
-      ways[name] = std::make_unique<Way>(machine, name, options, cable());
-    }
+    Ways ways = both_ways(machine, folder, link() + ",trace=" + folder / "@%", cable());
     machine.start();
     for (auto& [name, way] : ways) ASSERT_NO_FATAL_FAILURE(way->start());
     for (auto& [name, way] : ways) {
@@ -217,12 +225,7 @@ TEST_P(ShortMessages, OfManyQueuesTakeAsLong) {
   std::map<std::string, std::int64_t> took;
   std::map<std::string, std::uint64_t> runs;
   Machine machine(std::size_t{64} << 20);
-  std::map<std::string, std::unique_ptr<Way>> ways;
-  for (const std::string name : {"together", "single"}) {
-    std::string options = link();
-    if (name == "single") options += ",capture=" + folder / (name + "%.pcapng");
-    ways[name] = std::make_unique<Way>(machine, name, options, cable());
-  }
+  Ways ways = both_ways(machine, folder, link(), cable());
   machine.start();
   for (auto& [name, way] : ways) ASSERT_NO_FATAL_FAILURE(way->start());
   for (auto& [name, way] : ways) {
@@ -354,12 +357,7 @@ TEST_P(ShortMessages, AFaultStrikesOneOfThem) {
   const test::Folder folder;
   constexpr unsigned kAll = 12, kStruck = 5;
   Machine machine(std::size_t{64} << 20);
-  std::map<std::string, std::unique_ptr<Way>> ways;
-  for (const std::string name : {"together", "single"}) {
-    std::string options = link() + ",pcie.write_latency_ns=100000";
-    if (name == "single") options += ",capture=" + folder / (name + "%.pcapng");
-    ways[name] = std::make_unique<Way>(machine, name, options, cable());
-  }
+  Ways ways = both_ways(machine, folder, link() + ",pcie.write_latency_ns=100000", cable());
   machine.start();
   for (auto& [name, way] : ways) {
     ASSERT_NO_FATAL_FAILURE(way->start());
@@ -389,12 +387,8 @@ TEST_P(ShortMessages, ArePayloadToTheHostsMemory) {
   const test::Folder folder;
   std::map<std::string, std::uint64_t> read;
   Machine machine(std::size_t{64} << 20);
-  std::map<std::string, std::unique_ptr<Way>> ways;
-  for (const std::string name : {"together", "single"}) {
-    std::string options = link() + ",memory.llc_kib=64,memory.llc_io_kib=4,memory.dram_ns=500";
-    if (name == "single") options += ",capture=" + folder / (name + "%.pcapng");
-    ways[name] = std::make_unique<Way>(machine, name, options, cable());
-  }
+  Ways ways = both_ways(machine, folder, link() + ",memory.llc_kib=64,memory.llc_io_kib=4,memory.dram_ns=500",
+                        cable());
   machine.start();
   for (auto& [name, way] : ways) {
     ASSERT_NO_FATAL_FAILURE(way->start());
@@ -415,12 +409,7 @@ TEST_P(ShortMessages, AreEachTracedWhenTheyAreDropped) {
   std::map<std::string, std::pair<std::uint32_t, std::int64_t>> sent;
   {
     Machine machine(std::size_t{64} << 20);
-    std::map<std::string, std::unique_ptr<Way>> ways;
-    for (const std::string name : {"together", "single"}) {
-      std::string options = link() + ",trace=" + folder / (name + "%");
-      if (name == "single") options += ",capture=" + folder / (name + "%.pcapng");
-      ways[name] = std::make_unique<Way>(machine, name, options, cable());
-    }
+    Ways ways = both_ways(machine, folder, link() + ",trace=" + folder / "@%", cable());
     machine.start();
     for (auto& [name, way] : ways) {
       ASSERT_NO_FATAL_FAILURE(way->start());

@@ -322,7 +322,8 @@ TEST(SriovRefusal, ItNeedsExpressAndRoomOnTheBus) {
 TEST(SriovRefusal, ItNeedsNumbersThatNobodyHas) {
   const std::string version = run_qemu({"--version"}).output;
   const std::size_t at = version.find("version ");
-  if (at == std::string::npos || std::atoi(version.c_str() + at + 8) < 10)
+  ASSERT_NE(at, std::string::npos) << version;
+  if (std::atoi(version.c_str() + at + 8) < 10)
     GTEST_SKIP() << "this version of QEMU makes virtual functions later";
   const auto r = run_qemu({"-M", "q35", "-device", "mlx5-hca,vfs=8,addr=0x1e"});
   EXPECT_EQ(r.status, 1) << r.output;
