@@ -15,6 +15,27 @@ class Hostile : public DeviceTest {
   void store(std::uint64_t offset, std::uint64_t value, unsigned len) { fn().write(offset, &value, len); }
 };
 
+// Round and round a send queue whose first WQE never completes: no more WQEs are held than it has room for.
+TEST_F(Hostile, ASendQueueThatIsOverrunHoldsNoMoreThanItsRing) {
+  breaks({"sq-overrun"});
+  constexpr unsigned kLogRing = 7;
+  PairOptions o;
+  o.log_sq = kLogRing;
+  o.attr.ack_timeout = 0;  // for ever
+  Pair p(dev(), o);
+  ASSERT_TRUE(p.b.to_reset().ok());
+  p.a.post(p.wr(WqeOp::kRdmaWrite, 0, 64));
+  machine().advance(20'000);
+  const std::uint64_t before = fn().counter("wqes");
+  for (unsigned round = 0; round < 20; ++round) {
+    for (unsigned i = 0; i < 64; ++i) p.a.post_nop(false, false);
+    p.a.ring_doorbell();
+    machine().advance(20'000);
+  }
+  EXPECT_LE(fn().counter("wqes") - before, 1u << kLogRing);
+  ASSERT_TRUE(p.a.to_reset().ok());
+}
+
 TEST_F(Hostile, DoorbellsToNothing) {
   breaks({"cq-arm-no-cq", "eq-doorbell-no-eq", "sq-doorbell-no-queue"});
   const std::uint64_t uar = dev().uar_offset();
