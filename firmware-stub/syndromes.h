@@ -43,6 +43,7 @@
   X(UmemOffset, 0x5a0119, kBadParam, kUmem, "offset in the UMEM not aligned")                             \
   X(UmemRange, 0x5a011a, kBadParam, kUmem, "not wholly inside of the UMEM")                               \
   X(UmemWrite, 0x5a011b, kBadParam, kUmem, "UMEM is read-only to the device")                             \
+  X(RingMemory, 0x5a0137, kNoRes, kCount, "no memory for the page list of a queue's ring")                \
   X(UmemFeature, 0x5a011c, kBadParam, kCapNotOffered, "UMEM feature not offered")                         \
   X(GeneralType, 0x5a011d, kBadParam, kGeneralObject, "no such type of general object")                   \
   X(GeneralFeature, 0x5a011e, kBadParam, kCapNotOffered, "ranges, aliases not offered")                   \
@@ -333,6 +334,7 @@
   X(PageTrackQp, 0x5a1012, kBadRes, kReference, "no such QP for reports: RC, without a send queue")       \
   X(PageTrackLimit, 0x5a1013, kLim, kCount, "no more page tracks")                                        \
   X(PageTrackBusy, 0x5a1014, kBadResState, kCount, "the function's pages are tracked already")            \
+  X(PageTrackReports, 0x5a1016, kLim, kCount, "too many messages of earlier reports are not received")    \
   X(PageTrackNumber, 0x5a1015, kBadRes, kNoObject, "no such page track")                                  \
   /* inside the firmware: the command waits until the driver gives pages, or is not done yet */           \
   X(WaitPages, 0x5a0f01, kNoRes, kCount, "waits for host pages")                                          \

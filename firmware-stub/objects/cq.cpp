@@ -75,9 +75,11 @@ Syndrome create_cq(Firmware& fw, Command& cmd) {
     const Syndrome s = umem_ring(fw, cmd, umems.buffer, cmd.get<prm::umem_ref::cq_offset>(),
                                  std::uint64_t{cqe_size} << log_size, cqe_size, true, ring);
     if (s != Syndrome::kOk) return s;
-  } else if (!read_ring(fw, cmd, in::pas::bit_off / 8, cmd.get<c::log_page_size>(), cmd.get<c::page_offset>(),
-                        std::uint64_t{cqe_size} << log_size, ring)) {
-    return Syndrome::kCqPages;
+  } else {
+    const Syndrome s =
+        read_ring(fw, cmd, in::pas::bit_off / 8, cmd.get<c::log_page_size>(), cmd.get<c::page_offset>(),
+                  std::uint64_t{cqe_size} << log_size, Syndrome::kCqPages, ring);
+    if (s != Syndrome::kOk) return s;
   }
   if (o.cqs.full()) return Syndrome::kCqLimit;
   if (!fw.pages().charge(kIcmCq)) return Syndrome::kWaitPages;
@@ -92,6 +94,7 @@ Syndrome create_cq(Firmware& fw, Command& cmd) {
   }
   std::memcpy(object->cqc.data(), prm::ptr<c>(cmd.in.data()), object->cqc.size());
   object->eq = Ref(eq);
+  o.take_list(ring.pages.size());
   cq->ring = std::move(ring);
   cq->log_size = log_size;
   cq->cqe_size = cqe_size;
@@ -119,6 +122,7 @@ Syndrome destroy_cq(Firmware& fw, Command& cmd) {
   if (object == nullptr) return Syndrome::kCqNumber;
   if (object->referred()) return Syndrome::kCqBusy;
   fw.device().dma().flush(fw.function().id());  // CQEs and events posted so far
+  if (const Cq* cq = fw.function().cqs().find(cqn)) o.return_list(cq->ring.pages.size());
   fw.device().cqs().destroy(fw.function().id(), cqn);
   o.cqs.destroy(cqn);
   fw.pages().release(kIcmCq);
@@ -183,10 +187,15 @@ Syndrome modify_cq(Firmware& fw, Command& cmd) {
     const Syndrome s =
         umem_ring(fw, cmd, umem, cmd.get<prm::umem_ref::cq_offset>(), bytes, cq->cqe_size, true, ring);
     if (s != Syndrome::kOk) return s;
-  } else if (!read_ring(fw, cmd, in::pas::bit_off / 8, log_page, offset, bytes, ring)) {
-    return Syndrome::kCqPages;
+  } else {
+    const Syndrome s =
+        read_ring(fw, cmd, in::pas::bit_off / 8, log_page, offset, bytes, Syndrome::kCqPages, ring);
+    if (s != Syndrome::kOk) return s;
   }
+  const std::uint64_t words = ring.pages.size(), words_before = cq->ring.pages.size();
   if (!fw.device().cqs().resize(cmd.now, *cq, std::move(ring), log_size)) return Syndrome::kCqResize;
+  fw.objects().take_list(words);
+  fw.objects().return_list(words_before);
   fw.objects().umem_users.hold(fw.objects(), ObjType::kCq, cqn, UmemUsers::kBuffer, umem);
   prm::set<prm::cqc::log_cq_size>(object->cqc.data(), log_size);
   prm::set<prm::cqc::log_page_size>(object->cqc.data(), log_page);

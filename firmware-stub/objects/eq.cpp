@@ -24,9 +24,9 @@ Syndrome create_eq(Firmware& fw, Command& cmd) {
   const unsigned vector = cmd.get<c::intr>();
   if (vector >= fw.vectors()) return Syndrome::kEqVector;
   GuestRing ring;
-  if (!read_ring(fw, cmd, in::pas::bit_off / 8, cmd.get<c::log_page_size>(), cmd.get<c::page_offset>(),
-                 kEqeBytes << log_size, ring))
-    return Syndrome::kEqPages;
+  const Syndrome s = read_ring(fw, cmd, in::pas::bit_off / 8, cmd.get<c::log_page_size>(),
+                               cmd.get<c::page_offset>(), kEqeBytes << log_size, Syndrome::kEqPages, ring);
+  if (s != Syndrome::kOk) return s;
   if (o.eqs.full()) return Syndrome::kEqLimit;
   if (!fw.pages().charge(kIcmEq)) return Syndrome::kWaitPages;
 
@@ -41,6 +41,7 @@ Syndrome create_eq(Firmware& fw, Command& cmd) {
   std::memcpy(object->eqc.data(), prm::ptr<c>(cmd.in.data()), object->eqc.size());
   for (unsigned i = 0; i < object->mask.size(); ++i)
     object->mask[i] = prm::get<in::event_bitmask>(cmd.in.data(), i);
+  o.take_list(ring.pages.size());
   eq->ring = std::move(ring);
   eq->log_size = log_size;
   eq->vector = vector;
@@ -57,6 +58,7 @@ Syndrome destroy_eq(Firmware& fw, Command& cmd) {
   if (object == nullptr) return Syndrome::kEqNumber;
   if (object->referred()) return Syndrome::kEqBusy;
   fw.device().dma().flush(fw.function().id());
+  if (const Eq* eq = fw.function().eqs().find(eqn)) fw.objects().return_list(eq->ring.pages.size());
   fw.device().eqs().destroy(fw.function().id(), eqn);
   fw.objects().eqs.destroy(eqn);
   fw.pages().release(kIcmEq);

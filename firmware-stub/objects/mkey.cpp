@@ -15,7 +15,7 @@ namespace {
 // Translation list entries of all mkeys together: what is set aside costs memory of ours, and a driver only
 // has to name a number to get it.
 constexpr std::uint64_t kMaxSparseWords = 1u << 28;  // of one mkey
-constexpr unsigned kMinPageShift = 12, kMaxPageShift = 40;
+constexpr unsigned kMinPageShift = Mkey::kMinLogPage, kMaxPageShift = Mkey::kMaxLogPage;
 
 unsigned mode_of(const std::uint8_t* mkc) {
   return prm::get<prm::mkc::access_mode_4_2>(mkc) << 2 | prm::get<prm::mkc::access_mode_1_0>(mkc);
@@ -216,7 +216,7 @@ Syndrome create_mkey(Firmware& fw, Command& cmd) {
   object->memic = Ref(r.memic);
   object->icm = icm;
   object->reserved = r.footprint();
-  o.list_words += object->reserved;
+  o.take_list(object->reserved);
   r.fill(cmd, *m);
   fw.device().tpt().invalidate(*m);
   cmd.put<prm::create_mkey_out::mkey_index>(index);
@@ -269,7 +269,7 @@ Syndrome destroy_mkey(Firmware& fw, Command& cmd) {
   fw.device().tpt().destroy(fw.function().id(), index);
   fw.quiesce();
   fw.pages().release(object->icm);
-  o.list_words -= object->reserved;
+  o.return_list(object->reserved);
   o.mkeys.destroy(index);
   fw.trace_destroy(ObjType::kMkey, index, cmd.uid);
   return Syndrome::kOk;

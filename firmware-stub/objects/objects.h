@@ -419,7 +419,7 @@ struct Objects {
   Table<SaObject> ipsecs, macsecs;
   Table<PlainObject> reserved_qpns;  // by the block: number n has the n-th from kFirstReservedQpn on
   std::uint32_t flows = 0;           // entries of all flow tables
-  std::uint64_t list_words = 0;      // of translation lists set aside, by mkeys and UMEMs
+  std::uint64_t list_words = 0;      // of translation lists set aside: of mkeys, UMEMs and queues' rings
   UserContexts users;
   Table<UmemObject> umems;
   UmemUsers umem_users;
@@ -429,6 +429,9 @@ struct Objects {
 
   // What a function may still set aside: this memory is the host's, whatever pages it is charged for.
   std::uint64_t list_words_left() const { return kMaxListWords - std::min(kMaxListWords, list_words); }
+  void take_list(std::uint64_t words) { list_words += words; }
+  // Of a state that counted fewer kinds of lists, more may come back than was taken.
+  void return_list(std::uint64_t words) { list_words -= std::min(list_words, words); }
 
   // In the order in which a reset takes them: what refers before what is referred to. Flow entries name
   // samplers, and those name tables: a reset ends the entries first.

@@ -50,6 +50,9 @@ bool read_track_ranges(const Command& cmd, std::uint32_t n, std::vector<WrittenP
   return true;
 }
 
+// Messages that wait for a peer that has no receive WQEs: as many as four reports of 2^20 pages may have.
+constexpr std::size_t kMostReports = 8192;
+
 // Big-endian addresses, in messages of the size that was agreed upon; the last one ends the report.
 void send_report(Firmware& fw, const PageTrackObject& o, Qp& qp, const std::vector<std::uint64_t>& pages) {
   using Entry = prm::page_track_report_entry;
@@ -120,6 +123,7 @@ Syndrome modify_page_track(Firmware& fw, Command& cmd) {
                                    cmd.get<TrackHeader::obj_id>());
     return Syndrome::kOk;
   }
+  if (qp->req.own.size() > kMostReports) return Syndrome::kPageTrackReports;
   // What has been posted is written before it is said.
   fw.device().dma().flush(o->function);
   send_report(fw, *o, *qp, pages->take(start, len));

@@ -174,9 +174,7 @@ Syndrome Request::read_memory(Firmware& fw, const Command& cmd) {
                      false, ring);
   }
   return read_ring(fw, cmd, In::pas::bit_off / 8, cmd.get<C::log_page_size>(), cmd.get<C::page_offset>(),
-                   g.rq_bytes + g.sq_bytes, ring)
-             ? Syndrome::kOk
-             : Syndrome::kQpPages;
+                   g.rq_bytes + g.sq_bytes, Syndrome::kQpPages, ring);
 }
 
 void Request::fill(const Command& cmd, Qp& qp) {
@@ -236,6 +234,7 @@ Syndrome create_qp(Firmware& fw, Command& cmd) {
   object->rcq = Ref(r.rcq);
   object->srq = Ref(r.srq);
   object->xrcd = Ref(r.xrcd);
+  o.take_list(r.ring.pages.size());
   r.fill(cmd, *qp);
   if (is_special(r.type)) function.steering().set_special(r.special_index(), qpn);
   cmd.put<prm::create_qp_out::qpn>(qpn);
@@ -261,6 +260,7 @@ Syndrome destroy_qp(Firmware& fw, Command& cmd) {
   fw.quiesce();
   if (is_special(qp->type)) function.steering().set_special(qp->type == QpType::kQp1 ? 1 : 0, 0);
   device.page_faults().forget(*qp);
+  o.return_list(qp->ring.pages.size());
   function.qps().destroy(qpn);
   o.qps.destroy(qpn);
   fw.pages().release(kIcmQp);

@@ -54,9 +54,7 @@ Syndrome read_wq_ring(Firmware& fw, const Command& cmd, GuestRing& ring, UmemRef
                      false, ring);
   }
   return read_ring(fw, cmd, W::pas::bit_off / 8, cmd.get<typename W::log_wq_pg_sz>(),
-                   cmd.get<typename W::page_offset>(), bytes, ring)
-             ? Syndrome::kOk
-             : Syndrome::kWqPages;
+                   cmd.get<typename W::page_offset>(), bytes, Syndrome::kWqPages, ring);
 }
 
 template <class W>
@@ -181,6 +179,7 @@ Syndrome create_rq(Firmware& fw, Command& cmd) {
   object->pd = Ref(o.pds.find(rq.pd));
   object->counter_set = Ref(q_counter);
   object->rmp = Ref(rmp);
+  o.take_list(rq.ring.pages.size());
   const std::uint32_t rqn = rq.rqn;
   rq.function = fw.function().id();
   fw.function().eth().rqs[rqn] = std::move(rq);
@@ -235,6 +234,7 @@ Syndrome destroy_rq(Firmware& fw, Command& cmd) {
     fw.device().eth_rx().rq_changed(cmd.now, *rq, old);
   }
   fw.quiesce();
+  o.return_list(rq->ring.pages.size());
   fw.function().eth().rqs.erase(rqn);
   o.rqs.destroy(rqn);
   fw.pages().release(kIcmRq);
@@ -364,6 +364,7 @@ Syndrome create_sq(Firmware& fw, Command& cmd) {
   sq->scq = cmd.get<c::cqn>();
   sq->departures_cqn = cmd.get<c::ts_cqe_to_dest_cqn>();
   sq->has_rq = false;
+  o.take_list(ring.pages.size());
   sq->ring = std::move(ring);
   sq->log_sq_size = cmd.get<w::log_wq_sz>();
   sq->dbr_addr = dbr;
@@ -426,6 +427,7 @@ Syndrome destroy_sq(Firmware& fw, Command& cmd) {
   if (!find_sq(fw, sqn, object, sq)) return Syndrome::kSqNumber;
   move_sq(fw, *sq, QpState::kRst);
   fw.quiesce();
+  o.return_list(sq->ring.pages.size());
   function.qps().destroy(sqn);
   o.qps.destroy(sqn);
   fw.pages().release(kIcmQp);

@@ -53,8 +53,10 @@ Syndrome create(Firmware& fw, Command& cmd, const Attributes& a, std::uint32_t& 
     umems.buffer = a.buffer_umem_id;
     const Syndrome s = umem_ring(fw, cmd, umems.buffer, a.umem_offset, bytes, 64, false, ring);
     if (s != Syndrome::kOk) return s;
-  } else if (!read_ring(fw, cmd, a.pas_offset, a.log_page_size, a.page_offset, bytes, ring)) {
-    return Syndrome::kSrqPages;
+  } else {
+    const Syndrome s =
+        read_ring(fw, cmd, a.pas_offset, a.log_page_size, a.page_offset, bytes, Syndrome::kSrqPages, ring);
+    if (s != Syndrome::kOk) return s;
   }
   if (o.srqs.full()) return Syndrome::kSrqLimit;
   if (!fw.pages().charge(kIcmSrq)) return Syndrome::kWaitPages;
@@ -75,6 +77,7 @@ Syndrome create(Firmware& fw, Command& cmd, const Attributes& a, std::uint32_t& 
   srq->xrq = a.kind == ObjType::kXrq;
   srq->rendezvous = a.rendezvous;
   if (a.log_tags != 0) srq->tags = std::make_unique<TagList>(a.log_tags);
+  o.take_list(ring.pages.size());
   srq->ring = std::move(ring);
   srq->log_size = a.log_size;
   srq->log_stride = a.log_stride;
@@ -106,6 +109,7 @@ Syndrome destroy(Firmware& fw, Command& cmd, std::uint32_t srqn, ObjType kind) {
   if (object->referred()) return Syndrome::kSrqBusy;
   Objects& o = fw.objects();
   fw.quiesce();
+  o.return_list(srq->ring.pages.size());
   fw.function().qps().destroy_srq(srqn);
   o.srqs.destroy(srqn);
   fw.pages().release(kIcmSrq);

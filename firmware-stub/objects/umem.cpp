@@ -47,6 +47,7 @@ Syndrome umem_ring(Firmware& fw, const Command& cmd, std::uint32_t number, std::
   // An entry must not straddle pages: they are no neighbours on the bus.
   if ((at & (align - 1)) != 0) return Syndrome::kUmemOffset;
   const std::uint64_t first = at >> umem->log_page, behind = (at + bytes + page - 1) >> umem->log_page;
+  if (behind - first > fw.objects().list_words_left()) return Syndrome::kRingMemory;
   ring.log_page = umem->log_page;
   ring.start = at & (page - 1);
   ring.pages.assign(umem->pages.begin() + static_cast<std::ptrdiff_t>(first),
@@ -95,7 +96,7 @@ Syndrome create_umem(Firmware& fw, Command& cmd) {
   if (!fw.pages().charge(entries * kIcmMtt)) return Syndrome::kWaitPages;
   std::uint32_t id = 0;
   UmemObject* umem = o.umems.create(id);
-  o.list_words += entries;
+  o.take_list(entries);
   umem->pages = std::move(pages);
   umem->log_page = log_page;
   umem->start = start;
@@ -112,7 +113,7 @@ Syndrome destroy_umem(Firmware& fw, Command& cmd) {
   if (umem == nullptr) return Syndrome::kUmemNumber;
   if (umem->referred()) return Syndrome::kUmemBusy;
   fw.pages().release(umem->pages.size() * kIcmMtt);
-  o.list_words -= std::min<std::uint64_t>(o.list_words, umem->pages.size());
+  o.return_list(umem->pages.size());
   o.umems.destroy(id);
   fw.trace_destroy(ObjType::kUmem, id, cmd.uid);
   return Syndrome::kOk;

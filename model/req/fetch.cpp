@@ -150,7 +150,7 @@ bool Requester::fetch(Pace& pace, Qp& qp) {
   }
   SendWqe& w = s.window.push();
   w = std::move(s.own.front());
-  s.own.erase(s.own.begin());
+  s.own.pop_front();
   w.serial = s.next_serial++;
   ++wqes_;
   return true;

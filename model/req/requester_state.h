@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <vector>
 
 #include "model/prefetch.h"
@@ -197,7 +198,7 @@ struct RequesterState {
   std::uint16_t doorbell_index = 0;  // a WQE that the DBR then must be past
   SendWindow window;                 // fetched, not completed
   std::size_t next_to_send = 0;      // index into window
-  std::vector<SendWqe> own;          // of the HCA itself: go into the window before those of the SQ
+  std::deque<SendWqe> own;           // of the HCA itself: go into the window before those of the SQ
   std::uint32_t next_serial = 0;
 
   // Firmware sets next_psn (and una_psn alike) at RTR2RTS from qpc.next_send_psn.

@@ -68,6 +68,7 @@ struct Mkey {
   // addresses.
   bool paged = false;
 
+  static constexpr unsigned kMinLogPage = 12, kMaxLogPage = 40;  // of an MTT
   static constexpr std::uint64_t kSparseWords = 1u << 20;
   std::uint64_t written_words() const { return sparse ? xlt_words : xlt.size(); }
   // Of a KSM or KLM: byte_count << 32 | mkey, and the address.

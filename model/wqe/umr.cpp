@@ -136,6 +136,11 @@ UmrResult execute_umr(Time t, const UmrBlocks& blocks, const Qp& qp, const SendW
   if ((ctrl.flags & prm::kUmrCheckNotFree) && !mkey->free) return refused(t);
   if ((ctrl.flags & prm::kUmrCheckQpn) && !mkey->usable_by(qp.qpn)) return refused(t);
 
+  if ((ctrl.mkey_mask & prm::mkey_mask::kPageSize) && mkey->mode == AccessMode::kMtt) {
+    const std::uint64_t log_page = prm::get<prm::mkc::log_page_size>(segment);
+    if (log_page < Mkey::kMinLogPage || log_page > Mkey::kMaxLogPage) return refused(t);
+  }
+
   UmrResult r;
   r.at = t;
   // A BSF comes inline behind the list; its length stands where the offset would.

@@ -409,6 +409,20 @@ TEST_F(Umr, ListLongerThanTheKeyHasRoomFor) {
   expect_serves_on();
 }
 
+TEST_F(Umr, PagesOfASizeThatNobodyHas) {
+  breaks({"rkey-unknown", "wqe-umr"});
+  Pair p(dev());
+  Mr mr(dev(), empty(p.pd, 8));
+  UmrWr u;
+  u.mkey = mr.key();
+  u.spec = Mr::of(p.pd, p.bmem, kAllAccess, 4, 0, 64);
+  u.spec.umr_en = true;
+  u.mask = mask::kLen | mask::kPageSize | mask::kStartAddr | mask::kFree | mask::kLr | mask::kRr | mask::kRw;
+  p.a.post_umr(u);
+  EXPECT_TRUE(p.acq.wait_one().error());
+  expect_serves_on();
+}
+
 TEST_F(Umr, IndirectListByUmr) {
   Pair p(dev());
   p.fill(7);

@@ -172,6 +172,27 @@ TEST_F(PageTrack, OfManyPagesThereAreSeveralMessages) {
   EXPECT_EQ(ends.taken - before, pages.size() / (kMessage / 8));
 }
 
+TEST_F(PageTrack, ReportsThatNobodyTakesAreNotKeptWithoutEnd) {
+  auto vf = probed(1);
+  Ends ends(pf);
+  Wanted w;
+  w.qpn = ends.reporter.qpn();
+  w.ranges = {{0, 1u << 20}};
+  const std::uint32_t object = create(1, w).must().get<prm::general_obj_out_cmd_hdr::obj_id>();
+  CommandResult last;
+  unsigned taken = 0;
+  while ((last = ask(object, 0, 4096)).ok() && taken < 20000) ++taken;
+  EXPECT_EQ(last.status, CmdStatus::kLim) << last.text();
+  EXPECT_GT(taken, 1000u);
+  // As somebody takes them, there is room for others.
+  for (unsigned i = 0; i < 100; ++i) {
+    const bare::Completion done = ends.cq.wait_one();
+    ASSERT_FALSE(done.error()) << done.text();
+    ends.post();
+  }
+  EXPECT_TRUE(ask(object, 0, 4096).ok());
+}
+
 TEST_F(PageTrack, WhatIsNotOfferedIsRefused) {
   auto vf = probed(1);
   Ends ends(pf);

@@ -318,6 +318,33 @@ TEST_F(Devx, ResizedCqLetsGoOfItsOldUmem) {
   cq.clear();
 }
 
+// The list of a ring's pages is held by the host, not by pages that the driver gives.
+TEST_F(Devx, RingsShareTheMemoryForLists) {
+  const Pd pd(dev());
+  constexpr std::uint64_t kAll = 1u << 26, kSpare = 1024;  // entries, 8 bytes each
+  MkeySpec empty;
+  empty.pd = pd.pdn();
+  empty.free = empty.umr_en = true;
+  empty.access = 0;
+  empty.reserve_octowords = (kAll - kSpare) / 2;
+  Mr held(dev(), empty);
+  Uctx user(dev());
+  const Uctx::As as(dev(), user);
+  CqInUmem cq(dev());
+  Umem umem(dev(), Umem::of(cq.mem));
+  prm::set<CqInUmem::C::log_cq_size>(cq.in.data(), 7);  // two pages each
+  CommandResult last;
+  unsigned made = 0;
+  while ((last = cq.make(umem.id(), 0, umem.id(), (1 << 14) - 8)).ok() && made < kSpare) ++made;
+  EXPECT_STATUS(last, CmdStatus::kNoRes);
+  EXPECT_LT(made, kSpare / 2);
+  EXPECT_GT(made, kSpare / 4) << "the driver's own rings are smaller";
+  cq.clear();
+  for (unsigned i = 0; i < made; ++i) EXPECT_OK(cq.make(umem.id(), 0, umem.id(), (1 << 14) - 8));
+  EXPECT_STATUS(cq.make(umem.id(), 0, umem.id(), (1 << 14) - 8), CmdStatus::kNoRes);
+  cq.clear();
+}
+
 // ---- Traffic ----
 
 class DevxTraffic : public Devx {
