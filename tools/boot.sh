@@ -132,6 +132,8 @@ vfio_user_options() {
   shift 2
   two_ports "$@"
   set -- "${SPECS[@]}"
+  # -m counts in MiB, the backend in bytes.
+  [[ $memory == *[!0-9]* ]] || memory+=M
   HCA_OPTIONS=(-object "memory-backend-memfd,id=hcasim-memory,size=$memory,share=on" -machine memory-backend=hcasim-memory)
   SERVE_OPTIONS=(--once --quiet --control "$folder/hca-control.sock" --spin "$spin")
   for spec in "$@"; do
@@ -156,6 +158,7 @@ serve_start() {
     kill -0 "$serve_child" 2>/dev/null || break
     sleep 0.1
   done
+  kill "$serve_child" 2>/dev/null || true
   wait "$serve_child" || true
   serve_child=
   die "the HCAs' process did not start; what it says is above"
@@ -241,10 +244,11 @@ boot_stop() {
 serve_end() {
   [[ -n $serve_child ]] || return 0
   local status=0
-  (sleep 20 && kill "$serve_child") 2>/dev/null &
+  # It must not hold what this script's output goes to, nor outlive it.
+  (sleep 20 && kill "$serve_child") >/dev/null 2>&1 </dev/null &
   local watchdog=$!
   wait "$serve_child" || status=$?
-  kill "$watchdog" 2>/dev/null || true
+  kill_tree "$watchdog"
   serve_child=
   ((status == 0)) || say "hcasim: the HCAs' process ended with status $status"
   return "$status"
@@ -444,7 +448,7 @@ boot() {
       -device virtserialport,chardev=control,name=hcasim.control "${extra[@]}"
       -drive "if=none,id=files,format=raw,readonly=on,file=$work/files" -device virtio-blk-pci,drive=files,serial=hcasim-files)
     snapshot_ready "$work" "${qemu[@]}"
-    qemu+=(-incoming "exec:cat $SNAPSHOT" -fw_cfg "name=opt/hcasim/script,file=$work/script")
+    qemu+=(-incoming "exec:cat $(printf %q "$SNAPSHOT")" -fw_cfg "name=opt/hcasim/script,file=$work/script")
     extra=()
   else
     for file in "${files[@]}"; do qemu+=(-fw_cfg "name=opt/hcasim/bin/${file##*/},file=${file//,/,,}"); done

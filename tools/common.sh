@@ -54,7 +54,7 @@ kill_tree() {
 # step TITLE LOGNAME CMD...: runs CMD with its output in a log; one line says how it goes, and how long it took.
 # On failure the end of the log is shown and the function returns CMD's status.
 step() {
-  local title=$1 log=$HCASIM_LOGS/$2.log status=0 start=$SECONDS pid tick=0
+  local title=$1 log=$HCASIM_LOGS/$2.log status=0 start=$SECONDS pid tick=0 room
   shift 2
   mkdir -p "$HCASIM_LOGS"
   printf '%s-- %s ...%s' "$dim_" "$title" "$off_" >&2
@@ -67,8 +67,11 @@ step() {
     sleep 0.2
     tick=$((tick + 1))
     if [[ -t 2 ]] && ((tick % 5 == 0)); then
+      # A line that the terminal breaks could not be taken back.
+      room=$(stty size <&2 2>/dev/null | cut -d ' ' -f 2)
+      room=$((${room:-80} - ${#title} - 20))
       printf '\r\033[K%s-- %s ... %d s  %s%s' "$dim_" "$title" $((SECONDS - start)) \
-        "$(tail -c 400 "$log" | tr '\r' '\n' | grep -v '^$' | tail -n 1 | cut -c 1-70 || true)" "$off_" >&2
+        "$(tail -c 400 "$log" | tr '\r' '\n' | grep -v '^$' | tail -n 1 | cut -c "1-$((room > 1 ? room : 1))" || true)" "$off_" >&2
     elif ((tick % 150 == 0)); then
       # For logs: every half minute, with the count of ninja, or of the step itself, where there is one.
       printf ' %d s%s' $((SECONDS - start)) "$(tail -n 1 "$log" | sed -n 's/^\(\[[0-9][0-9/]*\]\).*/ \1/p')" >&2

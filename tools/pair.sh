@@ -141,7 +141,7 @@ pair() {
     [[ -n $script_a && -n $script_b ]] || die "the guests need a script each" "--script-a FILE and --script-b FILE, or --script FILE for both"
   fi
   accel_ready "$accel" "$lockstep" "$hca" "$hca_a" "$hca_b"
-  for word in $script_a $script_b; do [[ -r $word ]] || die "cannot read the script $word"; done
+  for word in "$script_a" "$script_b"; do [[ -z $word || -r $word ]] || die "cannot read the script $word"; done
 
   # All is made here, once; the two boots then find it ready.
   if [[ $first$peer == rxerxe ]]; then install_missing; elif [[ $coverage == yes ]]; then need_plugin hcasim-executed hcasim-coverage; else need_plugin; fi
@@ -270,7 +270,8 @@ pair_commands() {
 
 # The rest of pair() without one: a shell in each, side by side in tmux, or on a socket each.
 pair_shells() {
-  local side
+  local side quoted
+  printf -v quoted %q "$work"
   for side in a b; do
     local -n options=options_$side
     {
@@ -287,9 +288,9 @@ pair_shells() {
     say "Guest A is on the left, B on the right; 'wire-up' in each sets its addresses. Ctrl-B and an arrow changes between them,"
     say "'exit' in one ends both."
     # A server of its own: the user's tmux is left alone, and this works inside one too. A pane that ends takes the session along.
-    env -u TMUX tmux -S "$work/tmux" new-session -d -s pair "$work/run-a; tmux -S $work/tmux kill-session -t pair" \; \
+    env -u TMUX tmux -S "$work/tmux" new-session -d -s pair "$quoted/run-a; tmux -S $quoted/tmux kill-session -t pair" \; \
       set-option -g mouse on \; \
-      split-window -h -t pair "$work/run-b; tmux -S $work/tmux kill-session -t pair" \; attach-session -t pair
+      split-window -h -t pair "$quoted/run-b; tmux -S $quoted/tmux kill-session -t pair" \; attach-session -t pair
     return
   fi
   for side in a b; do

@@ -54,11 +54,19 @@ snapshot_key() {
   } | sha256sum | cut -c 1-20
 }
 
+# monitor_word PATH: for a shell within a word in quotation marks of QEMU's monitor.
+monitor_word() {
+  local word
+  printf -v word %q "$1"
+  word=${word//\\/\\\\}
+  printf '%s' "${word//\"/\\\"}"
+}
+
 # snapshot_make STATE WORK WORD...: boots the guest of that command line, and saves it when it waits for its script. It is stopped
 # for that: of a running one that is emulated, QEMU can miss what a processor writes to a page while it begins to copy that page again. As
 # the state does not say that it was stopped, who loads it goes on at once.
 snapshot_make() {
-  local state=$1 work=$2/making console=$HCASIM_LOGS/snapshot-${1##*/}.console monitor status=0 tries word
+  local state=$1 work=$2/making console=$HCASIM_LOGS/snapshot-${1##*/}.console monitor said reader status=0 tries word
   local -a words=()
   shift 2
   mkdir -p "$work" "$HCASIM_LOGS"
@@ -73,22 +81,26 @@ snapshot_make() {
   : >"$work/control"
   printf '#hcasim: wait\n' >"$work/wait"
   snapshot_script "$work/wait" "$work/script"
-  cat "$work/monitor.out" >"$work/said" &
+  # Both ends of each at once: opening one alone waits for the other end, and a QEMU that refuses its command line never comes.
+  exec {monitor}<>"$work/monitor.in" {said}<>"$work/monitor.out"
+  cat "$work/monitor.out" >"$work/said" {monitor}>&- {said}>&- &
+  reader=$!
   HCASIM_RULES_REPORT=/dev/null timeout -k 5 300 "$@" -fw_cfg "name=opt/hcasim/script,file=$work/script" -serial "file:$console" \
     -chardev null,id=out -chardev "file,id=control,path=$work/control" -chardev "pipe,id=monitor,path=$work/monitor" -mon monitor \
     -global migration.store-global-state=off </dev/null &
   boot_child=$!
-  exec {monitor}>"$work/monitor.in"
   for ((tries = 0; tries < 3000; tries++)); do
     if grep -q '^ready' "$work/control" || ! kill -0 "$boot_child" 2>/dev/null; then break; fi
     sleep 0.1
   done
   if grep -q '^ready' "$work/control"; then
-    printf 'stop\nmigrate_set_parameter max-bandwidth 1T\nmigrate "exec:cat >%s"\nquit\n' "$work/state" >&"$monitor"
+    # The monitor takes a word in quotation marks, and gives it to a shell.
+    printf 'stop\nmigrate_set_parameter max-bandwidth 1T\nmigrate "exec:cat >%s"\nquit\n' "$(monitor_word "$work/state")" >&"$monitor"
   fi
   wait "$boot_child" || status=$?
   boot_child=
-  exec {monitor}>&-
+  exec {monitor}>&- {said}>&-
+  wait "$reader" || true
   if ((status != 0)) || [[ ! -s $work/state ]]; then
     tail -n 15 "$console" "$work/said" | sed 's/^/   | /' >&2
     die "the guest could not be saved (status $status)" "without --from-snapshot it boots; its console: $console"
