@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <map>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -145,14 +144,6 @@ class StateSave : public state::Fields<StateSave> {
   }
 
  private:
-  template <class K, class V>
-  static const K& key_of(const std::pair<const K, V>& element) {
-    return element.first;
-  }
-  template <class K>
-  static const K& key_of(const K& element) {
-    return element;
-  }
   template <class T>
   void add(std::string_view name, T& field) {
     using Plain = std::remove_cv_t<T>;
@@ -189,10 +180,8 @@ class StateSave : public state::Fields<StateSave> {
     } else if constexpr (std::is_same_v<Plain, std::string> || state::PlainBytes<Plain>::value) {
       to_.bytes(name, field.data(), field.size() * sizeof(*field.data()));
     } else if constexpr (state::IsUnordered<Plain>::value) {
-      std::map<typename Plain::key_type, typename Plain::iterator> order;
-      for (auto it = field.begin(); it != field.end(); ++it) order.emplace(key_of(*it), it);
       to_.open(name, Type::kList);
-      for (auto& [key, it] : order) add("", *it);
+      state::visit_in_order(field, [&](auto& element) { add("", element); });
       to_.close();
     } else {
       to_.open(name, Type::kList);

@@ -29,6 +29,7 @@
 #include <bitset>
 #include <cstdint>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <optional>
 #include <random>
@@ -115,6 +116,23 @@ template <class T, class = void>
 struct IsUnordered : std::false_type {};
 template <class T>
 struct IsUnordered<T, std::void_t<typename T::hasher>> : std::true_type {};
+
+template <class K, class V>
+const K& key_of(const std::pair<const K, V>& element) {
+  return element.first;
+}
+template <class K>
+const K& key_of(const K& element) {
+  return element;
+}
+// The elements of an unordered container by their keys, which is an order that does not depend on its
+// history.
+template <class T, class Visit>
+void visit_in_order(T& field, Visit visit) {
+  std::map<typename T::key_type, typename T::iterator> order;
+  for (auto it = field.begin(); it != field.end(); ++it) order.emplace(key_of(*it), it);
+  for (auto& [key, it] : order) visit(*it);
+}
 
 // A structure of bytes on a wire or in host memory (WQE segments, addresses): no padding, no pointer.
 template <class T>
@@ -384,6 +402,10 @@ class StateList : public state::Fields<StateList<Sink>> {
       sink_(path_.text(), field);
     } else if constexpr (state::PlainBytes<Plain>::value) {
       if (field.size() != 0) bytes(field.data(), field.size() * sizeof(*field.data()));
+    } else if constexpr (state::IsUnordered<Plain>::value) {
+      std::size_t i = 0;
+      state::visit_in_order(field,
+                            [&](auto& element) { path_.within(std::to_string(i++), [&] { add(element); }); });
     } else {
       std::size_t i = 0;
       for (auto&& element : field) {
