@@ -272,7 +272,7 @@ Syndrome query_vnic_env(Firmware& fw, Command& cmd) {
   cmd.put<env::total_error_queues>(static_cast<std::uint32_t>(of->qp_errors()));
   cmd.put<env::invalid_command>(static_cast<std::uint32_t>(commands.failed + commands.bad_deliveries));
   cmd.put<env::quota_exceeded_command>(static_cast<std::uint32_t>(commands.over_limit));
-  cmd.put<env::nic_receive_steering_discard>(c.no_rule + c.dropped);
+  cmd.put<env::nic_receive_steering_discard>(c.no_rule);  // a rule that drops is a match
   cmd.put<env::receive_discard_vport_down>(of->function().vport().rx_down);
   cmd.put<env::transmit_discard_vport_down>(of->function().vport().tx_down);
   return Syndrome::kOk;

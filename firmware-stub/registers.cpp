@@ -181,10 +181,10 @@ constexpr Register kRegisters[] = {
     {kPfcc, prm::pfcc_reg::bytes, true, kOnEthernet, read_pfcc, write_pfcc},
     {kPpcnt, prm::ppcnt_reg::bytes, true, kOnBoth, read_ppcnt, nullptr},
     {kPptb, prm::pptb_reg::bytes, true, kOnEthernet, read_pptb, write_pptb},
-    {kPbmc, prm::pbmc_reg::bytes, true, kOnEthernet, read_pbmc, write_pbmc},
+    {kPbmc, prm::pbmc_reg::bytes, true, kOnEthernet, read_pbmc, write_pbmc, kByBoth, false, false, 100},
     {kPvlc, prm::pvlc_reg::bytes, true, kOnIb, read_pvlc, nullptr},
     {kPmaos, prm::pmaos_reg::bytes, false, kOnBoth, read_pmaos, nullptr},
-    {kPplm, prm::pplm_reg::bytes, true, kOnEthernet, read_pplm, write_pplm},
+    {kPplm, prm::pplm_reg::bytes, true, kOnEthernet, read_pplm, write_pplm, kByBoth, false, false, 24},
     {kSltp, prm::sltp_reg::bytes, true, kOnBoth, read_sltp, nullptr},
     {kPddr, prm::pddr_reg::bytes, true, kOnBoth, read_pddr, nullptr},
     {kPpaos, prm::ppaos_reg::bytes, true, kOnBoth, read_ppaos, nullptr},
@@ -312,8 +312,9 @@ Syndrome access_register(Firmware& fw, Command& cmd) {
   if (reg == std::end(kRegisters)) return Syndrome::kRegister;
   if (cmd.op_mod != kWrite && cmd.op_mod != kRead) return Syndrome::kOpMod;
   constexpr std::size_t in_at = in::register_data::bit_off / 8, out_at = out::register_data::bit_off / 8;
-  if (cmd.in_len < in_at + reg->bytes) return Syndrome::kRegisterLength;
-  if (cmd.out_len < out_at + reg->bytes) return Syndrome::kOutputShort;
+  const std::size_t least = reg->least != 0 ? reg->least : reg->bytes;
+  if (cmd.in_len < in_at + least) return Syndrome::kRegisterLength;
+  if (cmd.out_len < out_at + least) return Syndrome::kOutputShort;
   auto handler = cmd.op_mod == kRead ? reg->read : reg->write;
   if (handler == nullptr) return Syndrome::kRegisterRead;
   if (fw.options().vf && cmd.op_mod == kWrite) {
@@ -322,10 +323,28 @@ Syndrome access_register(Firmware& fw, Command& cmd) {
     if (reg->in_mcam) return Syndrome::kRegisterRead;
     if (reg->has_port) handler = reg->read;
   }
-  Access access{fw, cmd.out.data() + out_at, cmd.out_len - out_at, cmd};
-  std::memcpy(access.data, cmd.in.data() + in_at, reg->bytes);
-  if (reg->has_port && prm::get<prm::pmtu_reg::local_port>(access.data) != 1) return Syndrome::kPortNumber;
-  return handler(access);
+  const std::uint8_t* const asked = cmd.in.data() + in_at;
+  if (reg->has_port && prm::get<prm::pmtu_reg::local_port>(asked) != 1) return Syndrome::kPortNumber;
+  std::uint8_t* const answer = cmd.out.data() + out_at;
+  const std::size_t given = std::min(cmd.in_len - in_at, reg->bytes),
+                    room = std::min(cmd.out_len - out_at, reg->bytes);
+  if (given == reg->bytes && room == reg->bytes) {
+    std::memcpy(answer, asked, reg->bytes);
+    Access access{fw, answer, cmd.out_len - out_at, cmd};
+    return handler(access);
+  }
+  // Of a driver that knows less of it: what it does not write stays as it is.
+  std::vector<std::uint8_t> whole(reg->bytes);
+  std::memcpy(whole.data(), asked, given);
+  Access access{fw, whole.data(), whole.size(), cmd};
+  Syndrome s = Syndrome::kOk;
+  if (cmd.op_mod == kWrite) {
+    s = reg->read(access);
+    std::memcpy(whole.data(), asked, given);
+  }
+  if (s == Syndrome::kOk) s = handler(access);
+  std::memcpy(answer, whole.data(), room);
+  return s;
 }
 
 }  // namespace hcasim::fw

@@ -35,8 +35,9 @@ struct Register {
   Syndrome (*read)(Access&);  // null: cannot be
   Syndrome (*write)(Access&);
   RegisterDoors doors = kByBoth;
-  bool in_mcam = false;  // MCAM tells of it, to those who can get at it; PCAM tells of all in its range
-  bool of_card = false;  // of the physical function alone
+  bool in_mcam = false;   // MCAM tells of it, to those who can get at it; PCAM tells of all in its range
+  bool of_card = false;   // of the physical function alone
+  std::size_t least = 0;  // bytes, as older drivers know a register that has grown; 0: all of them
 };
 
 // Numbers of all of them in order, whatever the link and the door: for fuzzers.

@@ -297,6 +297,27 @@ TEST_F(EthPort, ErrorCorrection) {
   EXPECT_EQ(active(), kRs528);
 }
 
+// Drivers before Linux 5.6 know the first 24 bytes of it: what is behind them they do not change.
+TEST_F(EthPort, ErrorCorrectionOfOlderDrivers) {
+  breaks({"register-length"});
+  using R = prm::pplm_reg;
+  constexpr std::size_t kOld = 24;
+  auto data = request<R>();
+  data.resize(kOld);
+  auto r = dev().access_register(kPplm, false, data);
+  EXPECT_OK(r);
+  const auto all = read(kPplm, request<R>());
+  constexpr std::size_t at = prm::access_register_out::register_data::bit_off / 8;
+  ASSERT_GE(r.out.size(), at + kOld);
+  EXPECT_TRUE(std::equal(all.begin(), all.begin() + kOld, r.out.begin() + at));
+  std::copy(all.begin(), all.begin() + kOld, data.begin());
+  prm::set<R::fec_override_admin_25g>(data.data(), 2);
+  EXPECT_OK(dev().access_register(kPplm, true, data));
+  EXPECT_EQ(prm::get<R::fec_override_admin_25g>(read(kPplm, request<R>()).data()), 2u);
+  data.resize(kOld - 4);
+  EXPECT_STATUS(dev().access_register(kPplm, false, data), CmdStatus::kBadInpLen);
+}
+
 // PCAM names the registers 0x50xx that can be read, and no other; the features are those of the driver's that
 // hold here.
 TEST_F(EthPort, PortRegistersAreNamed) {

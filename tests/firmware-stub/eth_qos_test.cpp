@@ -154,6 +154,14 @@ TEST_F(EthQos, BuffersAreKeptWithinWhatThereIs) {
   prm::set<X::size>(one, all);
   EXPECT_STATUS(write(kPbmc, data), CmdStatus::kBadParam);
 
+  // As drivers before Linux 5.10 know it: without what all share.
+  prm::set<X::size>(one, 400);
+  data.resize(100);
+  EXPECT_OK(write(kPbmc, data));
+  got = read(kPbmc, request<R>());
+  EXPECT_EQ(prm::get<X::size>(element<R::buffer>(got, 1)), 400u);
+  EXPECT_OK(dev().access_register(kPbmc, false, data));
+
   using P = prm::pptb_reg;
   Data map = request<P>();
   prm::set<P::pm>(map.data(), 0x0c);
