@@ -198,6 +198,7 @@ Caps::Caps(const Options& options) : selects_port_(options.selects_port()) {
   }
   put<prm::debug_cap::core_dump_general>(fixed_block(CapGroup::kDebug), options.vf ? 0 : 1);
   put<prm::debug_cap::resource_dump>(fixed_block(CapGroup::kDebug), 1);
+  has_roce_ = may_use_roce();
   general_power_on_ = general_max_;
   prm::set<prm::cmd_hca_cap::cmdif_checksum>(general_power_on_.data(), 0);
   vhca_state_off(general_power_on_.data());
@@ -246,6 +247,9 @@ Syndrome Caps::set(std::uint16_t group, const std::uint8_t* block) {
       if (!take<g::log_max_qp>(block, general_max_, next)) return Syndrome::kCapValue;
       if (!take<g::cmdif_checksum>(block, general_max_, next)) return Syndrome::kCapValue;
       if (!take_vhca_state(block, general_max_, next)) return Syndrome::kCapValue;
+      if (prm::get<g::roce_rw_supported>(general_max_.data()) != 0 &&
+          !take<g::roce>(block, general_max_, next))
+        return Syndrome::kCapValue;
       // pkey_table_size 0 (128 entries) and 4 KiB UAR pages are all there is: in `next` already. Everything
       // else must be as it was: a change that is not made must not be answered with success.
       if (std::memcmp(next.data(), block, prm::cmd_hca_cap::bytes) != 0) return Syndrome::kCapValue;
@@ -275,11 +279,14 @@ Syndrome Caps::set(std::uint16_t group, const std::uint8_t* block) {
   }
 }
 
-Syndrome Caps::vectors_of(const std::uint8_t* block, unsigned& vectors) const {
+Syndrome Caps::managed_of(const std::uint8_t* block, ManagedCaps& wanted) const {
   using g = prm::cmd_hca_cap;
   Block next = general_max_;
-  vectors = prm::get<g::dynamic_msix_table_size>(block);
-  prm::set<g::dynamic_msix_table_size>(next.data(), vectors);
+  wanted.vectors = prm::get<g::dynamic_msix_table_size>(block);
+  wanted.roce = prm::get<g::roce>(block) != 0;
+  if (wanted.roce && !has_roce_) return Syndrome::kCapValue;
+  prm::set<g::dynamic_msix_table_size>(next.data(), wanted.vectors);
+  prm::set<g::roce>(next.data(), wanted.roce ? 1 : 0);
   // Nothing else of a function is its manager's to choose.
   return std::memcmp(next.data(), block, g::bytes) == 0 ? Syndrome::kOk : Syndrome::kCapValue;
 }
@@ -313,6 +320,18 @@ void Caps::set_vectors(unsigned vectors) {
     prm::set<prm::cmd_hca_cap::dynamic_msix_table_size>(block->data(), vectors);
 }
 
+bool Caps::may_use_roce() const { return prm::get<prm::cmd_hca_cap::roce>(general_max_.data()) != 0; }
+
+void Caps::allow_roce(bool on) {
+  for (Block* block : {&general_max_, &general_power_on_})
+    prm::set<prm::cmd_hca_cap::roce>(block->data(), on && has_roce_ ? 1 : 0);
+}
+
+void Caps::set_roce(bool on) {
+  allow_roce(on);
+  prm::set<prm::cmd_hca_cap::roce>(general_.data(), may_use_roce() ? 1 : 0);
+}
+
 void Caps::keep_vectors() { set_vectors(get<prm::cmd_hca_cap::dynamic_msix_table_size>()); }
 
 bool Caps::atomic_host_endian() const {
@@ -341,7 +360,8 @@ Syndrome query_hca_cap(Firmware& fw, Command& cmd) {
   return Syndrome::kOk;
 }
 
-// The size of the MSI-X table that a function's configuration space shows. They share a pool of entries.
+// Of a function: whether it may be migrated; whether it has RoCE, and the size of the MSI-X table that its
+// configuration space shows. The tables share a pool of entries.
 Syndrome set_managed_cap(Firmware& fw, const Command& cmd, std::uint32_t number) {
   Firmware* vf = fw.managed(number);
   if (vf == nullptr) return Syndrome::kFunction;
@@ -354,15 +374,19 @@ Syndrome set_managed_cap(Firmware& fw, const Command& cmd, std::uint32_t number)
     return s;
   }
   if (cmd.op_mod >> 1 != static_cast<std::uint16_t>(CapGroup::kGeneral)) return Syndrome::kCapGroup;
-  unsigned vectors = 0;
-  const Syndrome s = vf->caps().vectors_of(prm::ptr<prm::set_hca_cap_in::capability>(cmd.in.data()), vectors);
+  ManagedCaps wanted;
+  const Syndrome s = vf->caps().managed_of(prm::ptr<prm::set_hca_cap_in::capability>(cmd.in.data()), wanted);
   if (s != Syndrome::kOk) return s;
-  if (vectors < kVfMinVectors || vectors > kVfMaxVectors) return Syndrome::kCapValue;
-  unsigned left = kVfPoolVectors * fw.options().vfs;
-  for (std::uint32_t n = 1; Firmware* other = fw.managed(n); ++n)
-    if (n != number) left -= std::min(left, other->vectors());
-  if (vectors > left) return Syndrome::kMsixPool;
-  vf->caps().set_vectors(vectors);
+  const unsigned vectors = wanted.vectors;
+  if (vectors != vf->caps().get<prm::cmd_hca_cap::dynamic_msix_table_size>()) {
+    if (vectors < kVfMinVectors || vectors > kVfMaxVectors) return Syndrome::kCapValue;
+    unsigned left = kVfPoolVectors * fw.options().vfs;
+    for (std::uint32_t n = 1; Firmware* other = fw.managed(n); ++n)
+      if (n != number) left -= std::min(left, other->vectors());
+    if (vectors > left) return Syndrome::kMsixPool;
+    vf->caps().set_vectors(vectors);
+  }
+  vf->caps().set_roce(wanted.roce);
   return Syndrome::kOk;
 }
 

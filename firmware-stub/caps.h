@@ -44,6 +44,12 @@ void put(std::uint8_t* c, std::uint64_t v) {
   prm::set<F>(c, static_cast<typename F::type>(v));
 }
 
+// What of a function its manager chooses.
+struct ManagedCaps {
+  unsigned vectors = 0;  // of its MSI-X table
+  bool roce = false;
+};
+
 class Caps {
  public:
   static constexpr std::size_t kBytes = prm::hca_cap_union::bytes;  // of each group
@@ -61,7 +67,12 @@ class Caps {
     if constexpr (Archive::kStores) {
       bool may_migrate = migratable();
       a("migratable", may_migrate);
-      if constexpr (Archive::kLoads) set_migratable(may_migrate);
+      bool roce_allowed = may_use_roce();
+      HCASIM_FIELDS_SINCE(14, a, roce_allowed);
+      if constexpr (Archive::kLoads) {
+        set_migratable(may_migrate);
+        allow_roce(roce_allowed);
+      }
     }
     if constexpr (Archive::kLoads) keep_vectors();
   }
@@ -87,10 +98,11 @@ class Caps {
   bool atomic_host_endian() const;
   // Queues' own affinity comes before the tables that select a port.
   bool port_select_bypass() const;
-  // dynamic_msix_table_size of a virtual function: what a block of its manager's wants, which may change
-  // nothing else; and what it is from now on, which only the manager changes.
-  Syndrome vectors_of(const std::uint8_t* block, unsigned& vectors) const;
+  // What a block of a virtual function's manager wants, which may change nothing else; and what it is from
+  // now on, which only the manager changes: dynamic_msix_table_size, roce.
+  Syndrome managed_of(const std::uint8_t* block, ManagedCaps& wanted) const;
   void set_vectors(unsigned vectors);
+  void set_roce(bool on);
   // cmd_hca_cap_2.migratable of a virtual function, which its manager chooses: what a block of the manager's
   // wants, which may change nothing else.
   Syndrome migratable_of(const std::uint8_t* block, bool& on) const;
@@ -106,12 +118,15 @@ class Caps {
   }
 
  private:
+  bool may_use_roce() const;
+  void allow_roce(bool on);
   bool take_over(const Block& general, const Block& atomic, const Block& odp);
   std::uint8_t* fixed_block(CapGroup group) { return fixed_[static_cast<std::uint16_t>(group)].data(); }
 
   Block general_max_{}, general_power_on_{}, general_{}, atomic_max_{}, atomic_{}, odp_max_{},
       odp_power_on_{}, odp_{}, port_selection_max_{}, port_selection_power_on_{}, port_selection_{};
   bool selects_port_;
+  bool has_roce_ = false;  // whatever the manager says
   // Never changed by a driver; empty on the InfiniBand link.
   std::map<std::uint16_t, Block> fixed_;
 };

@@ -50,6 +50,7 @@ void fill_general_eth(const Options& options, std::uint8_t* c) {
   put<g::eth_net_offloads>(c, 1);
   put<g::nic_flow_table>(c, 1);
   put<g::roce>(c, 1);
+  put<g::roce_rw_supported>(c, options.vf ? 0 : 1);  // of virtual functions it is their manager's choice
   put<g::vport_group_manager>(c, options.vf ? 0 : 1);
   // Traffic classes and trust are the port's; there is no agent for DCBX.
   put<g::ts_cqe_to_dest_cqn>(c, options.generation->has.port_stamps ? 1 : 0);
@@ -58,6 +59,7 @@ void fill_general_eth(const Options& options, std::uint8_t* c) {
   put<g::max_tc>(c, TrafficClasses::kCount);
   if (options.manages_switch()) {
     put<g::eswitch_manager>(c, 1);
+    put<g::vhca_resource_manager>(c, 1);
     put<g::log_max_l2_table>(c, kLogL2Table);
     // Registers C stay with a frame until it leaves the switch, whatever tables it meets.
     put<g::reg_c_preserve>(c, options.generation->has.flow_rewrite ? 1 : 0);

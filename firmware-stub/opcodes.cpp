@@ -44,7 +44,7 @@ bool has_pacing(const Caps& c) { return c.get<prm::qos_cap::packet_pacing>(CapGr
 bool has_sw_icm(const Caps& c) {
   return c.get<prm::device_mem_cap::log_steering_sw_icm_size>(CapGroup::kDeviceMemory) != 0;
 }
-bool has_pkeys(const Caps& c) { return has_vport(c) || has_roce(c); }
+bool has_pkeys(const Caps& c) { return has_vport(c) || has_eth(c); }  // without RoCE too
 bool has_signature(const Caps& c) { return c.get<prm::cmd_hca_cap::sho>() != 0; }
 bool has_memic(const Caps& c) { return c.get<prm::device_mem_cap::memic>(CapGroup::kDeviceMemory) != 0; }
 bool has_odp(const Caps& c) { return c.get<prm::cmd_hca_cap::pg>() != 0; }

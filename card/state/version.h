@@ -9,7 +9,7 @@
 
 namespace hcasim::saved {
 
-constexpr std::uint32_t kVersion = 13;
+constexpr std::uint32_t kVersion = 14;
 
 }  // namespace hcasim::saved
 #endif

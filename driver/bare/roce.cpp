@@ -73,6 +73,7 @@ void Device::start_roce() {
   r.must();
   set_mac_of_vport(r.get<C::permanent_address::mac_addr_47_32>(),
                    r.get<C::permanent_address::mac_addr_31_0>(), mac_);
+  if (cap<prm::cmd_hca_cap::roce>() == 0) return;  // a function whose manager wants none
   enable_roce(true).must();
   const RoceEntry entries[kRoceEntries] = {{mapped(mac_, 10), mac_, true, 2, false, 0},
                                            {link_local(mac_), mac_, false, 2, false, 0},

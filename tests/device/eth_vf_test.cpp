@@ -92,6 +92,48 @@ TEST_F(EthVf, OnlyTheManagerSpeaksOfOthers) {
   EXPECT_FALSE(make_table(*vf, kIngressAcl, 2).ok());
 }
 
+// As "devlink port function set ... roce" has it: the maximum of the function with that one field changed.
+TEST_F(EthVf, TheManagerChoosesWhoHasRoce) {
+  using g = prm::cmd_hca_cap;
+  using Query = prm::query_hca_cap_in;
+  using Set = prm::set_hca_cap_in;
+  constexpr std::size_t kOut = prm::query_hca_cap_out::capability::bit_off / 8,
+                        kIn = Set::capability::bit_off / 8;
+  EXPECT_EQ(pf.cap<g::vhca_resource_manager>(), 1u);
+  ASSERT_TRUE(enable(1).ok());
+  const auto maximum = [&] {
+    Mailbox in(prm::op::QUERY_HCA_CAP, Query::bytes, 0);
+    in.set<Query::other_function>(1).set<Query::function_id>(1);
+    const auto all = pf.exec(in, prm::query_hca_cap_out::bytes).must().out;
+    return std::vector<std::uint8_t>(all.begin() + kOut, all.end());
+  };
+  const auto allow = [&](bool on, auto... also) {
+    Mailbox in(prm::op::SET_HCA_CAP, Set::bytes, 0);
+    in.set<Set::other_function>(1).set<Set::function_id>(1);
+    const auto caps = maximum();
+    std::copy(caps.begin(), caps.end(), in.begin() + kIn);
+    prm::set<g::roce>(in.data() + kIn, on ? 1 : 0);
+    (prm::set<decltype(also)>(in.data() + kIn, 0), ...);
+    return pf.exec(in);
+  };
+  EXPECT_EQ(prm::get<g::roce>(maximum().data()), 1u);
+  EXPECT_TRUE(allow(false).ok());
+  EXPECT_EQ(allow(false, g::eth_net_offloads{}).status, CmdStatus::kBadParam) << "nothing else";
+  EXPECT_EQ(prm::get<g::roce>(maximum().data()), 0u);
+  {
+    auto vf = probed(1);
+    EXPECT_EQ(vf->cap<g::roce>(), 0u);
+    EXPECT_EQ(vf->cap<g::roce_rw_supported>(), 0u);
+    Mailbox query(prm::op::QUERY_ROCE_ADDRESS, prm::query_roce_address_in::bytes);
+    EXPECT_EQ(vf->exec(query, prm::query_roce_address_out::bytes).status, CmdStatus::kBadOp);
+  }
+  EXPECT_TRUE(allow(true).ok());
+  EXPECT_EQ(probed(1)->cap<g::roce>(), 1u);
+  EXPECT_TRUE(allow(false).ok());
+  ASSERT_TRUE(enable(1, false).ok());  // with the function goes what its manager chose
+  EXPECT_EQ(probed(1)->cap<g::roce>(), 1u);
+}
+
 TEST_F(EthVf, ChangesAreToldOnceUntilArmedAgain) {
   auto vf = probed(1), other = probed(2);
   pf.clear_async_events();
