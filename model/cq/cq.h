@@ -84,9 +84,8 @@ struct Cq {
   // when the count behind the last one does.
   bool waiting(std::uint32_t ci, bool solicited_only) const {
     constexpr std::uint32_t kIndex = 0xffffff;
-    const std::uint32_t solicited = (solicited_end - ci) & kIndex;
-    return solicited_only ? any_solicited && solicited != 0 && solicited <= kIndex / 2
-                          : ((producer - ci) & kIndex) != 0;
+    const std::uint32_t beyond = (producer - ci) & kIndex;  // CQEs of any kind
+    return solicited_only ? any_solicited && producer - solicited_end < beyond : beyond != 0;
   }
   std::uint32_t held() const { return block ? static_cast<std::uint32_t>(block->cqes.size()) : 0; }
 

@@ -57,6 +57,22 @@ TEST_F(CqUnitTest, ACqeIsWrittenIntoTheNextSlotWithTheOwnerBitOfThePass) {
   }
 }
 
+// The count behind the last solicited CQE is of 32 bits, consumer indexes have 24.
+TEST_F(CqUnitTest, ASolicitedCqeOfLongAgoIsNoneThatWaits) {
+  Cq c;
+  c.any_solicited = true;
+  c.solicited_end = 5;
+  c.producer = 9;
+  EXPECT_TRUE(c.waiting(4, true));
+  EXPECT_FALSE(c.waiting(5, true));
+  for (std::uint32_t since = 1; since < 1u << 25; since += 4099) {
+    c.producer = c.solicited_end + since;
+    EXPECT_FALSE(c.waiting((c.producer - 1) & 0xffffff, true)) << since;
+    EXPECT_FALSE(c.waiting(c.producer & 0xffffff, true)) << since;
+    EXPECT_TRUE(c.waiting((c.producer - 1) & 0xffffff, false)) << since;
+  }
+}
+
 TEST_F(CqUnitTest, WithoutArmingThereIsNoEvent) {
   post(0);
   EXPECT_TRUE(events().empty());
