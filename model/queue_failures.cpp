@@ -46,8 +46,18 @@ void QueueFailures::cq_failed(Time t, const Cq& cq) {
   const std::uint32_t cqn = cq.cqn;
   blocks_.qps[f].for_each_qp([&](Qp& qp) {
     const bool sends = qp.has_sq && qp.scq == cqn, receives = (qp.has_rq || qp.use_srq) && qp.rcq == cqn;
-    if ((sends || receives) && qp.state != QpState::kInit && qp.type != QpType::kDct)
+    if ((!sends && !receives) || qp.state == QpState::kInit) return;
+    if (qp.type != QpType::kDct || qp.dctn != 0) {
       blocks_.errors.qp_error(t, qp, kCatastrophic);
+    } else if (qp.state != QpState::kErr) {
+      qp.state = QpState::kErr;
+      blocks_.eqs.qp_event(t, f, kCatastrophic, qp.qpn, prm::kEvDct);
+    }
+  });
+  blocks_.qps[f].for_each_srq([&](Srq& srq) {
+    if (!srq.has_cq() || srq.cqn != cqn || srq.error) return;
+    srq.error = true;
+    blocks_.eqs.srq_event(t, f, static_cast<std::uint8_t>(prm::EqeType::kSrqCatas), srq.srqn);
   });
   for (auto& entry : blocks_.eth[f].rqs)
     if (entry.second.cqn == cqn) blocks_.eth_rx.rq_failed(t, entry.second);

@@ -118,10 +118,8 @@ Syndrome drain_dct(Firmware& fw, Command& cmd) {
   QpObject* object = nullptr;
   Qp* dct = nullptr;
   if (!find(fw, dctn, object, dct)) return Syndrome::kQpNumber;
-  if (dct->state != QpState::kErr) {
-    dct->state = QpState::kErr;
-    fw.function().qps().dc_contexts().remove_all_of(dctn);
-  }
+  dct->state = QpState::kErr;
+  fw.function().qps().dc_contexts().remove_all_of(dctn);
   fw.device().eqs().qp_event(cmd.now, fw.function().id(),
                              static_cast<std::uint8_t>(prm::EqeType::kDctDrained), dctn, prm::kEvDct);
   return Syndrome::kOk;

@@ -17,23 +17,31 @@ Qp* DcContexts::find(std::uint32_t dctn, std::uint32_t initiator, const Address&
   return it == index_.end() ? nullptr : contexts_[it->second].get();
 }
 
-bool DcContexts::reclaim(Time t) {
+auto DcContexts::oldest_idle(Time t) -> std::map<Key, std::uint32_t>::iterator {
   auto oldest = index_.end();
   for (auto it = index_.begin(); it != index_.end(); ++it) {
     const Qp& c = *contexts_[it->second];
     if (t - c.dc_last_used < (c.dc_closed ? kClosedRest : kIdle)) continue;
     if (oldest == index_.end() || c.dc_last_used < contexts_[oldest->second]->dc_last_used) oldest = it;
   }
-  if (oldest == index_.end()) return false;
-  contexts_[oldest->second].reset();
-  free_.push_back(oldest->second);
-  index_.erase(oldest);
-  return true;
+  return oldest;
+}
+
+Qp* DcContexts::to_reclaim(Time t, std::size_t limit) {
+  if (index_.size() < limit) return nullptr;
+  const auto oldest = oldest_idle(t);
+  return oldest == index_.end() ? nullptr : contexts_[oldest->second].get();
 }
 
 Qp* DcContexts::create(Time t, std::size_t limit, std::uint32_t dctn, std::uint32_t initiator,
                        const Address& from) {
-  if (index_.size() >= limit && !reclaim(t)) return nullptr;
+  if (index_.size() >= limit) {
+    const auto oldest = oldest_idle(t);
+    if (oldest == index_.end()) return nullptr;
+    contexts_[oldest->second].reset();
+    free_.push_back(oldest->second);
+    index_.erase(oldest);
+  }
   std::uint32_t i = static_cast<std::uint32_t>(contexts_.size());
   if (free_.empty()) {
     contexts_.emplace_back();

@@ -273,6 +273,8 @@ class DcContexts {
     return i < contexts_.size() ? contexts_[i].get() : nullptr;
   }
   Qp* find(std::uint32_t dctn, std::uint32_t initiator, const Address& from);
+  // Whose context the next one is given: null, none is needed, or none is idle at t.
+  Qp* to_reclaim(Time t, std::size_t limit);
   // Null: `limit` contexts are in use and none of them is idle at t.
   Qp* create(Time t, std::size_t limit, std::uint32_t dctn, std::uint32_t initiator, const Address& from);
   void remove_all_of(std::uint32_t dctn);
@@ -318,7 +320,7 @@ class DcContexts {
       HCASIM_FIELDS(a, dctn, initiator, from);
     }
   };
-  bool reclaim(Time t);
+  std::map<Key, std::uint32_t>::iterator oldest_idle(Time t);
 
   FunctionId function_;
   std::vector<std::unique_ptr<Qp>> contexts_;
@@ -356,6 +358,10 @@ class QpTable {
   void for_each_qp(F f) {
     qps_.for_each(f);
     dc_contexts_.for_each(f);
+  }
+  template <class F>
+  void for_each_srq(F f) {
+    srqs_.for_each(f);
   }
   template <class Archive>
   void list_state(Archive& a) {

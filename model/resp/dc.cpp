@@ -133,10 +133,13 @@ Qp* Responder::dc_context(Time t, Qp& dct, const Packet& p) {
     dc_refuse(t, dct, p, p.psn, Aeth::kNak | static_cast<std::uint8_t>(NakCode::kDcNoConnection));
     return nullptr;
   }
+  // The receive WQE of a message that came in part goes back to its owner.
   if (c) {
+    flush_rq(t, *c);
     c->req = RequesterState{};  // a new epoch
     c->resp = new_responder_state();
   } else {
+    if (Qp* const oldest = all.to_reclaim(t, blocks_.profile.engine.dc_contexts)) flush_rq(t, *oldest);
     c = all.create(t, blocks_.profile.engine.dc_contexts, dct.qpn, p.src_qpn, from);
     if (!c) {
       dc_refuse(t, dct, p, p.dc_first_psn,

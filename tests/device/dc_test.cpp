@@ -158,6 +158,67 @@ TEST_F(Dc, AFailedConnectionHarmsNoOther) {
   EXPECT_EQ(dev().count_async(prm::EqeType::kLastWqe), 0u);
 }
 
+// An initiator that goes away in the middle of a message and comes back: the receive WQE that the message had
+// is not lost.
+TEST_F(Dc, AMessageThatIsNeverFinishedGivesItsReceiveWqeBack) {
+  Pair p(dev());
+  Net n(p);
+  unsigned flushed = 0;
+  for (unsigned i = 0; i < 40; ++i) {
+    n.srq.post({p.bsge(0, 40000)});
+    ASSERT_EQ(fn().inject("drop=0.4"), "");
+    n.a->post(to(n.t1, p.wr(WqeOp::kSend, 0, 40000)));
+    machine().advance(8000);
+    ASSERT_TRUE(n.a->to_reset().ok());
+    while (p.acq.poll()) {
+    }
+    ASSERT_EQ(fn().inject("drop=0"), "");
+    n.a->connect({});
+    n.a->post(to(n.t1, p.wr(WqeOp::kSend, 0, 64)));
+    ASSERT_TRUE(machine().run_until([&] { return p.bcq.ready(); }, 1'000'000)) << i;
+    Completion c = p.bcq.wait_one();
+    n.srq.release(c.wqe_counter);
+    if (c.error() || c.byte_cnt != 64) {  // the message has been begun, or got through
+      if (c.error()) {
+        ++flushed;
+        expect_error(c, prm::CqeSyndrome::kWrFlush);
+        EXPECT_EQ(c.qpn, n.t1.dctn());
+      }
+      n.srq.post({p.bsge(0, 40000)});
+      c = p.bcq.wait_one();
+      n.srq.release(c.wqe_counter);
+    }
+    EXPECT_FALSE(c.error()) << c.text();
+    EXPECT_FALSE(p.acq.wait_one().error());
+  }
+  EXPECT_GT(flushed, 3u);
+}
+
+TEST_F(Dc, ATargetFailsWithItsCq) {
+  breaks({"cq-overrun"});
+  Pair p(dev());
+  QpAttr attr;
+  attr.retry_count = 1;
+  attr.ack_timeout = 8;
+  Net n(p, {}, attr);
+  CqOptions few;
+  few.log_size = 2;
+  Cq cq(dev(), few);
+  cq.set_auto_update(false);
+  Dct t(dev(), p.pd, cq, n.srq);
+  for (int i = 0; i < 8; ++i) n.srq.post({p.bsge(0, 1024)});
+  dev().clear_async_events();
+  for (int i = 0; i < 4; ++i) expect_good(p.acq, n.a->post(to(t, p.wr(WqeOp::kSend, 0, 64))));
+  n.a->post(to(t, p.wr(WqeOp::kSend, 0, 64)));
+  p.acq.wait_one();  // the message is there, and its completion is not
+  EXPECT_TRUE(machine().run_until([&] { return dev().count_async(prm::EqeType::kWqCatas, t.dctn()) != 0; },
+                                  1'000'000));
+  n.b->post(to(t, p.wr(WqeOp::kSend, 0, 64)));
+  expect_error(p.acq.wait_one(), prm::CqeSyndrome::kTransportRetryExc);
+  ASSERT_TRUE(t.drain().ok());
+  ASSERT_TRUE(t.destroy().ok());
+}
+
 TEST_F(Dc, RightsOfTheTarget) {
   breaks({"qp-rights"});
   Pair p(dev());

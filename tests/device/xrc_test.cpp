@@ -145,6 +145,28 @@ TEST_F(Xrc, AnotherDomainsSrqIsRefused) {
   expect_serves_on();
 }
 
+// With its CQ an SRQ has failed: what comes for it is refused, and not taken for nothing.
+TEST_F(Xrc, AnSrqFailsWithItsCq) {
+  breaks({"cq-overrun"});
+  Pair p(dev());
+  Pairs x(p);
+  CqOptions few;
+  few.log_size = 2;
+  Cq cq(dev(), few);
+  Srq srq(dev(), p.pd, x.srq_options(cq, 0x333));
+  for (int i = 0; i < 8; ++i) srq.post({p.bsge(0, 1024)});
+  dev().clear_async_events();
+  auto w = p.wr(WqeOp::kSend, 0, 64);
+  w.xrc_srqn = srq.srqn();
+  for (int i = 0; i < 5; ++i) expect_good(p.acq, x.a.post(w));
+  EXPECT_TRUE(machine().run_until([&] { return dev().count_async(prm::EqeType::kSrqCatas, srq.srqn()) != 0; },
+                                  1'000'000));
+  EXPECT_EQ(dev().count_async(prm::EqeType::kCqError, cq.cqn()), 1u);
+  x.a.post(w);
+  expect_error(p.acq.wait_one(), prm::CqeSyndrome::kRemoteOp);
+  EXPECT_EQ(dev().count_async(prm::EqeType::kSrqCatas), 1u);
+}
+
 TEST_F(Xrc, AnRmpIsNoXrcSrq) {
   Pair p(dev());
   Pairs x(p);
