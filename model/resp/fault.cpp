@@ -109,7 +109,9 @@ void Responder::fault_resumed(Time t, Qp& qp, PendingFault&, bool error) {
   ResponderState& s = qp.resp;
   const PendingFault was = s.fault;
   s.fault = {};
-  if (!error || s.failing) return;  // the requester tries again
+  if (!error) return;  // the requester tries again
+  if (s.failing && was.kind != FaultKind::kRdmaRead) return;
+  s.failing = false;  // of what lies behind the READ
   PacketRef p = PacketPool::make();
   p->psn = was.psn;
   p->trace_qpn = was.trace_qpn;

@@ -160,11 +160,10 @@ void Responder::fail(Time t, Qp& qp, const Packet& packet, NakCode code, EqeType
   ResponderState& s = qp.resp;
   if (qp.type == QpType::kUc) {  // no NAK: the message is gone (IBTA 9.8.2.2.4)
     s.message = ResponderState::Message::kNone;
-    if (event != EqeType::kComp) {
+    if (event == EqeType::kComp || event == EqeType::kWqCatas)  // the receive queue's own error
+      blocks_.errors.qp_error(t, qp, static_cast<std::uint8_t>(event));
+    else
       trace_drop(blocks_.tracer, t, packet, DropReason::kRefused);
-      return;
-    }
-    blocks_.errors.qp_error(t, qp, 0);
     return;
   }
   s.failing = true;

@@ -55,12 +55,23 @@ void Responder::receive(Time t, Qp& qp, PacketRef& packet) {
   if (!blocks_.contexts.wait(t, qp, qp.resp.parked, packet)) take(t, qp, packet);
 }
 
+namespace {
+
+// While a refusal waits behind responses that are owed, these alone are of interest: they may need to be
+// asked for again, as their pages were not there.
+bool asks_again(const Qp& qp, const Packet& p, const prm::BthTraits& traits) {
+  return p.packets == 1 && !traits.send && !traits.write && psn_diff(p.psn, qp.resp.expected_psn) < 0;
+}
+
+}  // namespace
+
 void Responder::take(Time t, Qp& qp, PacketRef& packet) {
   const Packet& p = *packet;
   const Traits& traits = traits_of(p.opcode);
   const std::uint8_t transport = p.opcode & prm::bth::kTransportMask;
   const bool datagram = sends_datagrams(qp.type);
-  if (!receives(qp.state) || !traits.valid || transport != transport_bits(qp.type) || qp.resp.failing) {
+  if (!receives(qp.state) || !traits.valid || transport != transport_bits(qp.type) ||
+      (qp.resp.failing && !asks_again(qp, p, traits))) {
     trace_drop(blocks_.tracer, t, p, DropReason::kQpState);
     return;
   }

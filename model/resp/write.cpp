@@ -18,6 +18,8 @@ using prm::NakCode;
 using traces::Point;
 using Message = ResponderState::Message;
 
+constexpr std::uint64_t kMostBytes = 1u << 31;  // of a message (IBTA 9.4.3)
+
 inline TptStatus Responder::check_write(const Qp& qp, const WritePlan& plan) const {
   return blocks_.tpt.check(plan.rkey, rights_user(qp), Access::kRemoteWrite, plan.va, plan.length);
 }
@@ -32,6 +34,10 @@ inline Responder::WritePlan Responder::plan_write(const Qp& qp, const Packet& p,
     plan.va = p.va;
     plan.rkey = p.rkey;
     plan.length = p.dma_len;
+    if (plan.length > kMostBytes) {
+      plan.refusal = Refusal::kLength;
+      return plan;
+    }
     if (!qp.rwe) {
       plan.refusal = Refusal::kQpRights;
       return plan;
@@ -129,7 +135,8 @@ void Responder::write_not_moved(Time t, Qp& qp, const Packet& p, const WritePlan
   if (status == TptStatus::kFault && remote_fault(t, qp, p, plan.rkey, plan.va, plan.length, plan.offset))
     return;
   write_denied(t, qp, p, plan, status);
-  if (qp.resp.wqe.valid) receive_error(t, qp, CqeSyndrome::kLocalAccess, static_cast<std::uint8_t>(status));
+  if (qp.resp.wqe.valid && qp.type != QpType::kUc)  // there it serves the next message
+    receive_error(t, qp, CqeSyndrome::kLocalAccess, static_cast<std::uint8_t>(status));
   fail(t, qp, p, NakCode::kRemoteAccess, EqeType::kWqAccess);
 }
 

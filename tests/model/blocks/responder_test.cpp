@@ -180,6 +180,68 @@ TEST_F(ResponderTest, AnRdmaWriteBeyondItsKeyIsRefusedBeforeItsFirstByte) {
   EXPECT_EQ(r.host.memory[BlockRig::kData + BlockRig::kDataBytes - 99], 0);
 }
 
+TEST_F(ResponderTest, AnRdmaWriteOfMoreThanAMessageMayHaveIsRefused) {
+  key->length64 = true;
+  PacketRef p = remote(BthOp::kWriteFirst, kFirstPsn, BlockRig::kMtu, (1u << 31) + 1);
+  receive(p);
+  expect_reply(0, kFirstPsn, nak(NakCode::kInvalidReq));
+  EXPECT_FALSE(holds(kRemote, 1));
+}
+
+// Nobody is told of an unreliable connection's lost messages, but a receive queue that is broken is.
+TEST_F(ResponderTest, AnUnreliableQpFailsWithItsReceiveQueue) {
+  qp->type = QpType::kUc;
+  prm::DataSeg data{};
+  data.byte_count = kBufferLen | prm::InlineSeg::kFlag;  // no receive WQE has data of its own
+  r.store(BlockRig::kQpRing, data);
+  r.store(BlockRig::kQpDbr + offsetof(prm::QpDbr, rcv), prm::be32(++posted));
+  PacketRef p = request(BthOp::kSendOnly, kFirstPsn, 64);
+  p->opcode = static_cast<std::uint8_t>(static_cast<unsigned>(BthOp::kSendOnly) | prm::bth::kUc);
+  receive(p);
+  EXPECT_THAT(r.errors.events, ElementsAre(event(EqeType::kWqCatas)));
+  ASSERT_EQ(completions(), 1u);
+  EXPECT_EQ(r.err_cqe(0).syndrome, static_cast<unsigned>(CqeSyndrome::kLocalQpOp));
+}
+
+TEST_F(ResponderTest, AnUnreliableWriteThatIsRefusedLeavesItsReceiveWqe) {
+  qp->type = QpType::kUc;
+  post_receive();
+  const auto of_uc = [](PacketRef p, BthOp op) {
+    p->opcode = static_cast<std::uint8_t>(static_cast<unsigned>(op) | prm::bth::kUc);
+    return p;
+  };
+  receive(
+      of_uc(remote(BthOp::kWriteFirst, kFirstPsn, BlockRig::kMtu, BlockRig::kMtu + 8), BthOp::kWriteFirst));
+  key->rights.remote_write = false;  // taken away between the packets
+  receive(of_uc(remote(BthOp::kWriteLastImm, kFirstPsn + 1, 8, 0), BthOp::kWriteLastImm));
+  EXPECT_EQ(completions(), 0u);
+  EXPECT_TRUE(r.errors.events.empty());
+  PacketRef p = of_uc(request(BthOp::kSendOnly, kFirstPsn + 2, 64), BthOp::kSendOnly);
+  receive(p);
+  ASSERT_EQ(completions(), 1u);
+  EXPECT_EQ(r.cqe(0).opcode(), CqeOp::kRespSend);
+}
+
+// A READ without its pages is to be asked for again, also when the request behind it has been refused.
+TEST_F(ResponderTest, AReadIsAskedForAgainWhileARefusalWaits) {
+  std::iota(&r.host.memory[kRemote], &r.host.memory[kRemote] + 64, std::uint8_t{1});
+  PacketRef read = remote(BthOp::kReadReq, kFirstPsn, 0, 64);
+  r.response_turns.to = nullptr;  // no turn yet: it is owed
+  receive(read);
+  ASSERT_EQ(qp->resp.resources.size(), 1u);
+  qp->resp.resources.front().parked = true;  // as read_fault() leaves it
+  PacketRef bad = remote(BthOp::kWriteOnly, kFirstPsn + 1, 64, 64);
+  bad->rkey ^= 0xff;
+  receive(bad);
+  EXPECT_TRUE(qp->resp.failing);
+  EXPECT_TRUE(r.wire.sent.empty());
+  r.response_turns.to = &r.responder;
+  receive(remote(BthOp::kReadReq, kFirstPsn, 0, 64));
+  ASSERT_EQ(r.wire.sent.size(), 2u);
+  EXPECT_EQ(r.sent_op(0), BthOp::kReadRespOnly);
+  expect_reply(1, kFirstPsn + 1, nak(NakCode::kRemoteAccess));
+}
+
 TEST_F(ResponderTest, AQpThatIsNotSetUpForWritesRefusesThemAsInvalid) {
   qp->rwe = false;
   receive(remote(BthOp::kWriteOnly, kFirstPsn, 100, 100));
