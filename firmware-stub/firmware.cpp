@@ -58,7 +58,10 @@ void Firmware::set_node_description(std::string text) {
 }
 
 void Firmware::set_enabled(bool on) {
-  if (options_.vf && !on) caps_.set_vectors(options_.msix_vectors);
+  if (options_.vf && !on) {
+    caps_.set_vectors(options_.msix_vectors);
+    caps_.set_roce(true);
+  }
   if (enabled_ && !on) {
     device_.restart(function_.id());  // comes back through function_reset()
     device_.dma().set_enabled(function_.id(), false);
@@ -217,7 +220,7 @@ void Firmware::resume() {
   icmd_.resume();
 }
 
-void Firmware::qp_state_changed(std::uint32_t qpn) {
+void Firmware::qp_failed(std::uint32_t qpn) {
   // The state itself is read from the model when it is asked for.
   ++qp_errors_;
   say(sim_now(), TraceString::kQpError, {options_.vhca_id, qpn});

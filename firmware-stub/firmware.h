@@ -102,7 +102,7 @@ class Firmware : public sc_core::sc_module, public FirmwarePort {
   bool icmd_write(std::uint32_t address, std::uint32_t value) override { return icmd_.write(address, value); }
   std::vector<std::uint64_t> core() override;
   void function_reset() override;
-  void qp_state_changed(std::uint32_t qpn) override;
+  void qp_failed(std::uint32_t qpn) override;
   bool take_mad(Time t, const Packet& packet) override;
   void fault(Time t, const FaultSpec& fault, bool begin) override;
   void fatal(const char* what) noexcept override;

@@ -35,8 +35,8 @@ class FirmwarePort {
   virtual std::vector<std::uint64_t> core() { return {}; }
   // The function goes back to power-on state (FLR, bus reset). The model has dropped its own state already.
   virtual void function_reset() = 0;
-  // A QP left its state by itself (error), or finished draining: for resource state that firmware tracks.
-  virtual void qp_state_changed(std::uint32_t qpn) = 0;
+  // A QP, or its send queue, has failed by itself.
+  virtual void qp_failed(std::uint32_t qpn) = 0;
   // A datagram for QP 0 or 1 of the port. True: one of the card's own agents has taken it.
   virtual bool take_mad(Time t, const Packet& packet) {
     (void)t, (void)packet;
@@ -76,8 +76,8 @@ class FirmwareSlot final : public FirmwarePort {
   void function_reset() override {
     if (firmware_) firmware_->function_reset();
   }
-  void qp_state_changed(std::uint32_t qpn) override {
-    if (firmware_) firmware_->qp_state_changed(qpn);
+  void qp_failed(std::uint32_t qpn) override {
+    if (firmware_) firmware_->qp_failed(qpn);
   }
   bool take_mad(Time t, const Packet& packet) override { return firmware_ && firmware_->take_mad(t, packet); }
   void fault(Time t, const FaultSpec& fault, bool begin) override {

@@ -332,6 +332,10 @@ bool agree(const Profile& p, std::string& err) {
     err = "memory.atc: the HCA keeps translations of an IOMMU, and there is none: set memory.iotlb";
   else if (p.port.lane_buffer != 0 && p.port.lane_buffer < kCreditBlock)
     err = "port.lane_buffer: must be 0, or at least the 64 bytes of a credit";
+  else if (p.engine.inflight_packets < p.engine.ack_every)
+    err =
+        "engine.inflight_packets: must be at least engine.ack_every, or the window is full before anybody "
+        "asks for an acknowledgement";
   else
     return true;
   return false;

@@ -279,7 +279,8 @@ Syndrome query_qp(Firmware& fw, Command& cmd) {
   cmd.put<out::opt_param_mask>(object->opt_param_mask);
   // What runs on by itself.
   constexpr std::uint32_t kDraining = 7;
-  cmd.put<c::state>(qp->draining ? kDraining : static_cast<std::uint32_t>(qp->state));
+  cmd.put<c::state>(qp->draining && qp->state == QpState::kSqd ? kDraining
+                                                               : static_cast<std::uint32_t>(qp->state));
   cmd.put<c::next_send_psn>(qp->req.next_psn & kPsnMask);
   cmd.put<c::last_acked_psn>((qp->req.una_psn - 1) & kPsnMask);
   cmd.put<c::next_rcv_psn>(qp->resp.expected_psn & kPsnMask);

@@ -142,7 +142,9 @@ Syndrome Modify::check_required(const QpTransition& t) {
     return Syndrome::kQpPd;
   if (t.takes(kAttrMtu)) {
     const unsigned mtu = mtu_bytes(cmd_.get<C::mtu>());
-    if (mtu == 0 || mtu > fw_.device().profile().port.max_mtu) return Syndrome::kQpMtu;
+    // Datagrams are as long as the port allows, whatever drivers name here: the longest that there is.
+    const bool connected = is_reliable(qp_.type) || qp_.type == QpType::kUc;
+    if (mtu == 0 || (connected && mtu > fw_.device().profile().port.max_mtu)) return Syndrome::kQpMtu;
   }
   if (t.takes(kAttrMessageSize) && cmd_.get<C::log_msg_max>() > caps.get<prm::cmd_hca_cap::log_max_msg>())
     return Syndrome::kQpMsgSize;

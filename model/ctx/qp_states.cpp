@@ -26,7 +26,7 @@ void QpStates::qp_error(Time t, Qp& qp, std::uint8_t event_type) {
   requester_->flush(t, qp);
   responder_->flush(t, qp);
   if (qp.dctn != 0) return;  // one connection of a DC target: the target goes on
-  blocks_.firmware[qp.function].qp_state_changed(qp.qpn);
+  blocks_.firmware[qp.function].qp_failed(qp.qpn);
   if (event_type)
     blocks_.eqs.qp_event(t, qp.function, event_type, qp.qpn,
                          qp.type == QpType::kSq ? prm::kEvSq : prm::kEvQp);

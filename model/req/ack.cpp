@@ -352,16 +352,18 @@ void Requester::fail_front(Time t, Qp& qp, CqeSyndrome syndrome, std::uint8_t ve
   complete(t, qp, failed, syndrome, vendor);
   s.window.pop();
   if (s.next_to_send) --s.next_to_send;
+  if (qp.type == QpType::kDci && stream_failed(t, qp, stream)) return;
+  // Local operations behind it may have been executed; they are flushed all the same (IBTA 10.3.1.7).
+  for (std::size_t i = 0; i < s.window.size(); ++i) s.window[i].done = false;
   if (qp.type == QpType::kUd || qp.type == QpType::kUc || qp.type == QpType::kQp0 ||
       qp.type == QpType::kQp1) {
     blocks_.tracer.record(Point::kQpError, t, qp.subject(), 0, static_cast<std::uint64_t>(QpState::kSqErr),
                           static_cast<std::uint64_t>(syndrome));
     qp.state = QpState::kSqErr;
     flush(t, qp);
-    blocks_.firmware[qp.function].qp_state_changed(qp.qpn);
+    blocks_.firmware[qp.function].qp_failed(qp.qpn);
     return;
   }
-  if (qp.type == QpType::kDci && stream_failed(t, qp, stream)) return;
   blocks_.errors.qp_error(t, qp, 0);
 }
 

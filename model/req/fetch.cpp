@@ -172,7 +172,9 @@ bool Requester::fetch_posted(Pace& pace, Qp& qp) {
     prm::CtrlSeg ctrl;
     std::memcpy(&ctrl, s.blueflame.data(), sizeof ctrl);
     const std::uint32_t need = ctrl.ds() * prm::kDs;
-    if (ctrl.wqe_index() == s.fetched && ctrl.qpn() == qp.qpn && need && need <= have) {
+    const auto rung = static_cast<std::uint16_t>(s.db_counter - s.fetched);  // WQEBBs
+    if (ctrl.wqe_index() == s.fetched && ctrl.qpn() == qp.qpn && need && need <= have &&
+        wqebbs(ctrl.ds()) <= rung) {
       add_to_window(pace, qp, s.blueflame.data(), need, WqeFault::kNone);
       s.fetched = static_cast<std::uint16_t>(s.fetched + wqebbs(ctrl.ds()));
       return true;

@@ -201,7 +201,9 @@ Requester::Step Requester::step(Pace& pace, Qp& qp, SendWqe& wqe) {
   return send_packet(pace, qp, wqe);
 }
 
-// Checks the whole message before its first packet, and gives it its PSNs.
+constexpr std::uint32_t kMostPsns = (kPsnMask + 1) / 2;  // of packets that are not acknowledged
+
+// Checks the whole message before its first packet, and gives it its PSNs. kBlocked: when there are some.
 Requester::Step Requester::start(Qp& qp, SendWqe& wqe) {
   RequesterState& s = qp.req;
   const bool datagram = sends_datagrams(qp.type);
@@ -218,6 +220,9 @@ Requester::Step Requester::start(Qp& qp, SendWqe& wqe) {
     }
   }
   wqe.packets = static_cast<std::uint32_t>(std::max<std::uint64_t>(1, (wqe.length + mtu - 1) / mtu));
+  // Of more PSNs under way nobody could tell what is old and what is new (IBTA 9.7.1).
+  if (is_reliable(qp.type) && ((s.next_psn - s.una_psn) & kPsnMask) + wqe.packets > kMostPsns)
+    return Step::kBlocked;
   wqe.first_psn = s.next_psn;
   s.next_psn = (s.next_psn + wqe.packets) & kPsnMask;
   wqe.started = true;
@@ -299,7 +304,7 @@ bool Requester::wants_ack(Qp& qp, std::size_t index) {
   if (index + 1 >= s.window.size()) return true;
   SendWqe& next = s.window[index + 1];
   if (!s.errored_streams.empty() && s.stream_errored(next.stream)) return true;
-  if (!next.is_local() && !next.started && !next.syndrome) start(qp, next);
+  if (!next.is_local() && !next.started && !next.syndrome && start(qp, next) == Step::kBlocked) return true;
   if (qp.type == QpType::kDci && !dc_same_target(qp, s.window[index], next)) return true;
   return next.is_local() || next.syndrome || next.fence != prm::kFenceNone;
 }
@@ -468,6 +473,8 @@ Requester::Step Requester::run_local(Pace& pace, Qp& qp, SendWqe& wqe) {
   } else if (wqe.opcode == WqeOp::kUmr) {
     // An invalidation must not overtake what still uses the key.
     if (s.next_to_send != 0 && umr_invalidates(wqe)) return Step::kBlocked;
+    wqe.started =
+        true;  // what stops the queue meanwhile (a signature that its list does not match) leaves it there
     const UmrResult r =
         execute_umr(done, {blocks_.profile, blocks_.tracer, blocks_.tpt, blocks_.dma}, qp, wqe);
     if (r.syndrome) return refuse(wqe, static_cast<CqeSyndrome>(r.syndrome), r.vendor);

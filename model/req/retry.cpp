@@ -23,7 +23,9 @@ bool Requester::outstanding(const Qp& qp) const {
   for (std::size_t i = 0; i < s.window.size(); ++i) {
     const SendWqe& w = s.window[i];
     if (w.done || w.is_local()) continue;
-    return w.started && w.sent > w.answered;
+    if (!w.started) return false;
+    if (w.is_read_or_atomic()) return w.sent > w.answered;
+    return w.sent != 0 && psn_diff((w.first_psn + w.sent) & kPsnMask, s.una_psn) > 0;
   }
   return false;
 }
@@ -173,7 +175,6 @@ void Requester::finish_drain(Time t, Qp& qp) {
     qp.sqd_event = false;
     blocks_.eqs.qp_event(t, qp.function, static_cast<std::uint8_t>(prm::EqeType::kSqDrained), qp.qpn);
   }
-  blocks_.firmware[qp.function].qp_state_changed(qp.qpn);
 }
 
 }  // namespace hcasim

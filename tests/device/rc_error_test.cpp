@@ -528,13 +528,31 @@ TEST_F(RcError, SqDrainOfAnIdleQueueIsDoneAtOnce) {
   breaks({"qp-state-transition"});
   Pair p(dev());
   dev().clear_async_events();
+  const std::uint64_t failed = fn().counter("fw_qp_errors");
   ASSERT_TRUE(p.a.modify(kRts2Sqd, 0, {}).ok());
   EXPECT_TRUE(machine().run_until([&] { return dev().count_async(prm::EqeType::kSqDrained, p.a.qpn()) == 1; },
                                   1'000'000));
+  EXPECT_EQ(fn().counter("fw_qp_errors"), failed) << "it has not failed";
   EXPECT_CMD_STATUS(p.a.modify(kRts2Sqd, 0, {}), CmdStatus::kBadQpState);
   ASSERT_TRUE(p.a.modify(prm::op::SQD_RTS_QP, 0, {}).ok());
   p.fill(2);
   expect_good(p.acq, p.a.post(p.wr(WqeOp::kRdmaWrite, 0, 100)));
+}
+
+TEST_F(RcError, AQueueThatFailsWhileItDrainsIsInError) {
+  PairOptions o;
+  o.attr.retry_count = 1;
+  o.attr.ack_timeout = 8;
+  Pair p(dev(), o);
+  ASSERT_TRUE(p.b.to_reset().ok());
+  p.a.post(p.wr(WqeOp::kRdmaWrite, 0, 64));
+  machine().advance(20'000);
+  dev().clear_async_events();
+  ASSERT_TRUE(p.a.modify(kRts2Sqd, 0, {}).ok());
+  EXPECT_EQ(p.a.query().must().get<prm::query_qp_out::qpc::state>(), 7u) << "draining";
+  expect_error(p.acq.wait_one(), S::kTransportRetryExc);
+  EXPECT_EQ(p.a.query().must().get<prm::query_qp_out::qpc::state>(), static_cast<unsigned>(QpState::kErr));
+  EXPECT_EQ(dev().count_async(prm::EqeType::kSqDrained), 0u);
 }
 
 TEST_F(RcError, SqDrainEndsInError) {

@@ -23,7 +23,7 @@ class NotingFirmware : public FirmwarePort {
     writes.emplace_back(offset, value);
   }
   void function_reset() override { fatals = 0; }
-  void qp_state_changed(std::uint32_t) override {}
+  void qp_failed(std::uint32_t) override {}
   void fatal(const char*) noexcept override { ++fatals; }
 
   std::vector<std::pair<std::uint32_t, std::uint32_t>> writes;

@@ -164,6 +164,9 @@ TEST_F(ProfileFile, ValuesThatMeanNothingTogetherAreToldSo) {
   EXPECT_TRUE(Profile::load("card", {folder}, profile, err, {"memory.iotlb=16"})) << err;
   EXPECT_FALSE(Profile::load("card", {folder}, profile, err, {"memory.iotlb=16", "port.lane_buffer=63"}));
   EXPECT_THAT(err, HasSubstr("port.lane_buffer: must be 0, or at least the 64 bytes of a credit"));
+  EXPECT_FALSE(
+      Profile::load("card", {folder}, profile, err, {"memory.iotlb=16", "engine.inflight_packets=16"}));
+  EXPECT_THAT(err, HasSubstr("engine.inflight_packets: must be at least engine.ack_every"));
   EXPECT_TRUE(Profile::load("card", {folder}, profile, err, {"memory.iotlb=16", "port.lane_buffer=64"}))
       << err;
 }

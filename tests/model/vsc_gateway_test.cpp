@@ -26,7 +26,7 @@ class Firmware final : public FirmwarePort {
   std::uint32_t counted = 2;
   void init_seg_write(std::uint32_t, std::uint32_t) override {}
   void function_reset() override {}
-  void qp_state_changed(std::uint32_t) override {}
+  void qp_failed(std::uint32_t) override {}
   void fatal(const char*) noexcept override {}
   std::optional<std::uint32_t> icmd_read(std::uint32_t address) override {
     if (address != kWord) return {};

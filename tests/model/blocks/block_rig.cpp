@@ -111,7 +111,7 @@ void BlockRig::reset() {
   dma.set_enabled(kFunction, true);
   host.clear();
   expected_faults = 0;
-  firmware.changed.clear();
+  firmware.failed.clear();
   errors = {};
   wire.sent.clear();
   for (FakeEngine* e : {&request_turns, &response_turns, &prefetcher, &doorbell_faults}) *e = {};

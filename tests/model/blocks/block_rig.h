@@ -93,9 +93,9 @@ class FakeFirmware : public FirmwarePort {
   std::uint32_t init_seg_read(std::uint32_t) override { return 0; }
   void init_seg_write(std::uint32_t, std::uint32_t) override {}
   void function_reset() override {}
-  void qp_state_changed(std::uint32_t qpn) override { changed.push_back(qpn); }
+  void qp_failed(std::uint32_t qpn) override { failed.push_back(qpn); }
   void fatal(const char* what) noexcept override { ADD_FAILURE() << what; }
-  std::vector<std::uint32_t> changed;
+  std::vector<std::uint32_t> failed;
 };
 
 // The blocks of a card with two functions: what tests do is the second one's, so that a block which takes the

@@ -254,19 +254,87 @@ TEST_F(RequesterTest, ADoorbellRecordThatJumpsBreaksTheQueue) {
   EXPECT_THAT(r.errors.events, ElementsAre(static_cast<unsigned>(prm::EqeType::kWqCatas)));
 }
 
-TEST_F(RequesterTest, ADrainedQueueSendsNothingNewAndTellsFirmware) {
+TEST_F(RequesterTest, ADrainedQueueSendsNothingNewAndHasNotFailed) {
   post(WqeOp::kSend, 64);
   ring();
   qp->state = QpState::kSqd;
   qp->draining = true;
   r.requester.qp_changed(sim_now(), *qp, QpState::kRts);
-  EXPECT_TRUE(r.firmware.changed.empty()) << "a send is in flight";
+  EXPECT_TRUE(qp->draining) << "a send is in flight";
   post(WqeOp::kSend, 64);
   ring();
   EXPECT_EQ(r.wire.sent.size(), 1u);
   ack(kFirstPsn);
-  EXPECT_THAT(r.firmware.changed, ElementsAre(BlockRig::kQpn));
+  EXPECT_FALSE(qp->draining);
+  EXPECT_TRUE(r.firmware.failed.empty());
   EXPECT_EQ(r.wire.sent.size(), 1u);
+}
+
+// A WQE that comes with its doorbell and says that it is longer than what is posted: what the ring held
+// before is not executed.
+TEST_F(RequesterTest, APushedWqeIsNoLongerThanWhatIsPosted) {
+  for (int i = 0; i < 3; ++i) post(WqeOp::kSend, 64);  // old contents
+  posted = 0;
+  post(WqeOp::kSend, 100);
+  std::array<std::uint8_t, 256> pushed{};
+  std::memcpy(pushed.data(), &r.host.memory[BlockRig::kQpRing + BlockRig::kSqOffset], pushed.size());
+  prm::CtrlSeg ctrl{};
+  ctrl.set(WqeOp::kSend, 0, BlockRig::kQpn, 16, prm::kCeAlways);  // four WQEBBs
+  std::memcpy(pushed.data(), &ctrl, sizeof ctrl);
+  ASSERT_TRUE(r.scheduler.blueflame(sim_now(), BlockRig::kFunction, BlockRig::kQpn, pushed.data(),
+                                    pushed.size(), BlockRig::kUarPage));
+  settle();
+  EXPECT_EQ(qp->req.fetched, 1u);
+  ASSERT_EQ(r.wire.sent.size(), 1u);
+  EXPECT_EQ(r.sent(0).payload_len, 100u);
+}
+
+// More than 2^23 PSNs under way nobody could tell from those that are acknowledged (IBTA 9.7.1).
+TEST_F(RequesterTest, ReadsTakeNoMorePsnsThanCanBeToldApart) {
+  qp->mtu = 256;
+  qp->log_sra_max = 4;
+  AccessRights rights;
+  rights.local_write = true;
+  key = &r.make_key(0x12, rights);
+  key->length64 = true;
+  key->mode = AccessMode::kPa;
+  for (int i = 0; i < 3; ++i) post(WqeOp::kRdmaRead, 1u << 30);  // 2^22 packets each
+  ring();
+  EXPECT_THAT(r.sent_psns(), ElementsAre(kFirstPsn, kFirstPsn + (1u << 22)));
+  const std::uint8_t bytes[256] = {};
+  answer(BthOp::kReadRespFirst, kFirstPsn, Aeth::kAck | Aeth::kInvalidCredits, bytes, sizeof bytes);
+  EXPECT_EQ(qp->req.window[0].answered, 1u) << "no ghost";
+  EXPECT_EQ(r.wire.sent.size(), 2u) << "a message of 2^22 packets needs more room than one";
+}
+
+TEST_F(RequesterTest, WhatIsDoneBehindAFailureIsFlushed) {
+  post(WqeOp::kRdmaWrite, 64);
+  post(WqeOp::kNop, 0);
+  ring();
+  EXPECT_EQ(completions(), 0u) << "in their order";
+  nak(kFirstPsn, prm::NakCode::kRemoteAccess);
+  ASSERT_EQ(completions(), 2u);
+  EXPECT_EQ(r.err_cqe(0).syndrome, static_cast<unsigned>(CqeSyndrome::kRemoteAccess));
+  EXPECT_EQ(r.cqe(1).opcode(), CqeOp::kReqErr);
+  EXPECT_EQ(r.err_cqe(1).syndrome, static_cast<unsigned>(CqeSyndrome::kWrFlush));
+}
+
+// A long message whose packets so far are acknowledged, the next ones held back: nothing is awaited.
+TEST_F(RequesterTest, NoTimerRunsWhileAllThatWasSentIsAcknowledged) {
+  qp->path.ack_timeout = 4;  // 65.5 us
+  qp->retry_count = qp->req.retries_left = 1;
+  post(WqeOp::kRdmaWrite, 3 * BlockRig::kMtu);
+  ring();
+  ASSERT_EQ(r.wire.sent.size(), 3u);
+  SendWqe& w = qp->req.window[0];
+  w.sent = 1;  // the others are still to come
+  qp->req.next_to_send = 0;
+  qp->req.next_psn = kFirstPsn + 3;
+  qp->req.rnr_until = kNever / 2;  // no turn meanwhile
+  ack(kFirstPsn);
+  r.run_ns(1'000'000);
+  EXPECT_EQ(r.requester.timeouts() - timeouts, 0u);
+  EXPECT_EQ(qp->req.retries_left, 1u);
 }
 
 }  // namespace
