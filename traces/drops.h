@@ -29,7 +29,8 @@
   X(kUnasked,   21, "it answers nothing that was asked")                                            \
   X(kRefused,   22, "the request is wrong, and its transport has no NAK")                           \
   X(kNoLane,    23, "its service level goes by no virtual lane")                                    \
-  X(kSuspended, 24, "its function is held to be migrated")
+  X(kSuspended, 24, "its function is held to be migrated")                                          \
+  X(kBehind,    25, "the link to the host is far behind, and nothing holds its sender back")
 // clang-format on
 
 namespace hcasim::traces {

@@ -174,6 +174,8 @@ void Responder::duplicate(Time t, Qp& qp, const Packet& p, const Traits& traits)
   }
 }
 
+constexpr Time kMostBehind = from_ns(1e6);
+
 void Responder::receive_uc(Time t, Qp& qp, PacketRef& packet, const Traits& traits) {
   ResponderState& s = qp.resp;
   const Packet& p = *packet;
@@ -193,6 +195,12 @@ void Responder::receive_uc(Time t, Qp& qp, PacketRef& packet, const Traits& trai
   if (s.fault.active || !in_sequence(qp, p, traits)) {
     s.message = Message::kNone;
     trace_drop(blocks_.tracer, t, p, s.fault.active ? DropReason::kPageFault : DropReason::kSequence);
+    return;
+  }
+  // A receive WQE each bounds what SENDs have waiting for the host, acknowledgements what reliable QPs have.
+  if (traits.write && blocks_.dma.stalled_until() > sim_now() + kMostBehind) {
+    s.message = Message::kNone;
+    trace_drop(blocks_.tracer, t, p, DropReason::kBehind);
     return;
   }
   if (traits.send)

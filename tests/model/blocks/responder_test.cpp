@@ -203,6 +203,27 @@ TEST_F(ResponderTest, AnUnreliableQpFailsWithItsReceiveQueue) {
   EXPECT_EQ(r.err_cqe(0).syndrome, static_cast<unsigned>(CqeSyndrome::kLocalQpOp));
 }
 
+TEST_F(ResponderTest, UnreliableWritesDoNotQueueForTheHostWithoutEnd) {
+  qp->type = QpType::kUc;
+  const auto write = [&](std::uint32_t psn) {
+    PacketRef p = remote(BthOp::kWriteOnly, psn, 64, 64);
+    p->opcode = static_cast<std::uint8_t>(static_cast<unsigned>(BthOp::kWriteOnly) | prm::bth::kUc);
+    receive(p);
+  };
+  write(kFirstPsn);  // its context is known from now on
+  ASSERT_TRUE(holds(kRemote, 64));
+  std::fill_n(&r.host.memory[kRemote], 64, std::uint8_t{0});
+  const std::vector<std::uint8_t> bytes(4096);
+  while (r.dma.stalled_until() < sim_now() + from_ns(2e6))
+    r.dma.post_write(sim_now(), kBuffer, bytes.data(), static_cast<std::uint32_t>(bytes.size()),
+                     WriteOwner(BlockRig::kFunction));
+  write(kFirstPsn + 1);
+  r.run_ns(4'000'000);
+  EXPECT_FALSE(holds(kRemote, 64)) << "it would have waited for 2 ms";
+  write(kFirstPsn + 2);
+  EXPECT_TRUE(holds(kRemote, 64));
+}
+
 TEST_F(ResponderTest, AnUnreliableWriteThatIsRefusedLeavesItsReceiveWqe) {
   qp->type = QpType::kUc;
   post_receive();
