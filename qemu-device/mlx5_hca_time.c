@@ -408,6 +408,14 @@ int mlx5_hca_keep_waiting(void* opaque G_GNUC_UNUSED) {
   return qemu_shutdown_requested_get() == SHUTDOWN_CAUSE_NONE;
 }
 
+/* The machine's clock may have gone back with what was loaded. The model's does not: it goes on from where it
+ * is, and not when the machine's has caught up. */
+static void clock_after_failed_load(void) {
+  int64_t now = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
+
+  mlx5_hca_clock_set(MIN(hca_clock.lost, now - hca_sim_time()), HCA_NEVER, HCA_NEVER, hca_clock.timer_runs);
+}
+
 /* Nothing enters a machine that stands still. */
 static void on_run_state(void* opaque G_GNUC_UNUSED, bool running, RunState state G_GNUC_UNUSED) {
   HcaLink* link;
@@ -423,7 +431,9 @@ static void on_run_state(void* opaque G_GNUC_UNUSED, bool running, RunState stat
     /* A stream without our section, or a load that failed: what the model has, nobody knows. */
     hca_clock.loading = false;
     error_report(TYPE_MLX5_HCA ": the machine runs without the state of its HCAs: they are reset");
+    clock_after_failed_load();
     QTAILQ_FOREACH(link, &hca_clock.links, next) { reset_now(&link->physical); }
+    mlx5_hca_settle();
   }
 }
 
