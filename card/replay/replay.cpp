@@ -424,7 +424,9 @@ bool Replay::pass(const Noted& record, std::uint64_t& result) {
 
 bool Replay::from_wire(const Noted& record, std::uint64_t& result) {
   if (!hca_of(record.numbers[0])) return false;
-  Peer* peer = functions_[record.numbers[0]]->peer;
+  // A wire is its HCA's, which function 0 stands for.
+  const bool right = function_of(record.numbers[0]) == 0;
+  Peer* peer = right ? functions_[api::hca_of(record.numbers[0])]->peer : nullptr;
   // As hca_wire_poll() does it: what comes back from a callback runs nothing.
   Simulation::Entry entry(Simulation::instance());
   if (peer && started_ && peer->take(record, result)) return true;

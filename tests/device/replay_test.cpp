@@ -419,6 +419,29 @@ TEST_F(Replay, RefusesAProfileThatNoRecorderWrites) {
   }
 }
 
+// A wire is an HCA's, not one of its functions'.
+TEST_F(Replay, RefusesALinkOfAVirtualFunction) {
+  // As card/replay/recording.h numbers them; an h field has the function from bit 12 on.
+  constexpr char kLinkUp = 15, kLinkDown = 16, kEnd = 22;
+  const std::string function_1_of_hca0 = "\x80\x20";
+  {
+    Machine machine(std::size_t{16} << 20);
+    machine.add_hca(recorded("link=ib,vfs=4"));
+    machine.start();
+  }
+  const std::string records = records_of(file("r"));
+  const std::size_t end = records.rfind(kEnd, records.size() - 2);
+  ASSERT_NE(end, std::string::npos);
+  for (const char event : {kLinkUp, kLinkDown}) {
+    const std::string no_text(event == kLinkUp ? 1 : 0, '\0');
+    std::string spoiled = records;
+    write_records(file("s"), spoiled.insert(end, event + function_1_of_hca0 + no_text));
+    const Ran ran = replay(file("s"));
+    EXPECT_EQ(ran.status, 0) << ran.text;
+    EXPECT_THAT(ran.text, HasSubstr("the replay ends early: it is damaged: hca0.1 link_")) << ran.text;
+  }
+}
+
 // What differs is named: the payload of the send reaches memory changed, so the write of it is not the same.
 TEST_F(Replay, FindsAChangedByte) {
   {
