@@ -96,7 +96,12 @@ void Switch::run(Time now) {
         break;
       case kRenew: {
         const Ingress& in = p.ingress[item.priority];
-        if (in.stopped && in.again_at == item.at) stop(item.port, item.priority, now);
+        if (!in.stopped || in.again_at != item.at) break;
+        // It had nothing here that could leave when others' frames had filled the buffer.
+        if (may_go_on(in))
+          go(item.port, item.priority, now);
+        else
+          stop(item.port, item.priority, now);
         break;
       }
       case kArrival:
@@ -174,6 +179,8 @@ bool Switch::admit(unsigned in, unsigned out, Frame& frame, Time now) {
   }
   Ingress& from = ports_[in].ingress[priority];
   const bool over = from.bytes + length > config_.xoff || shared_ + length > config_.buffer;
+  // Also for a frame that finds no room: headroom may be less than one, and more are to come.
+  if (over && !from.stopped) stop(in, priority, now);
   if (over && from.headroom + length > config_.headroom) {
     ++ports_[in].counters.dropped_headroom;
     return false;
@@ -184,7 +191,6 @@ bool Switch::admit(unsigned in, unsigned out, Frame& frame, Time now) {
     from.headroom += length;
     in_headroom_ += length;
     ports_[in].counters.most_headroom = std::max(ports_[in].counters.most_headroom, from.headroom);
-    if (!from.stopped) stop(in, priority, now);
   } else {
     shared_ += length;
   }
@@ -199,6 +205,16 @@ void Switch::stop(unsigned in, unsigned priority, Time now) {
   push({from.again_at, kRenew, in, priority, nullptr});
   p.stop = static_cast<std::uint8_t>(p.stop | 1u << priority);
   p.go = static_cast<std::uint8_t>(p.go & ~(1u << priority));
+  turn_at(in, std::max(p.free, now));
+}
+
+bool Switch::may_go_on(const Ingress& from) const { return from.bytes <= config_.xon && from.headroom == 0; }
+
+void Switch::go(unsigned in, unsigned priority, Time now) {
+  Port& p = ports_[in];
+  p.ingress[priority].stopped = false;
+  p.go = static_cast<std::uint8_t>(p.go | 1u << priority);
+  p.stop = static_cast<std::uint8_t>(p.stop & ~(1u << priority));
   turn_at(in, std::max(p.free, now));
 }
 
@@ -301,15 +317,10 @@ void Switch::leave_buffer(const Frame& frame, Time now) {
   const std::uint32_t length = frame.length();
   (frame.headroom ? in_headroom_ : shared_) -= length;
   if ((config_.lossless >> frame.priority & 1u) == 0) return;
-  Port& p = ports_[frame.ingress];
-  Ingress& from = p.ingress[frame.priority];
+  Ingress& from = ports_[frame.ingress].ingress[frame.priority];
   from.bytes -= length;
   if (frame.headroom) from.headroom -= length;
-  if (!from.stopped || from.bytes > config_.xon || from.headroom != 0) return;
-  from.stopped = false;
-  p.go = static_cast<std::uint8_t>(p.go | 1u << frame.priority);
-  p.stop = static_cast<std::uint8_t>(p.stop & ~(1u << frame.priority));
-  turn_at(frame.ingress, std::max(p.free, now));
+  if (from.stopped && may_go_on(from)) go(frame.ingress, frame.priority, now);
 }
 
 }  // namespace hcasim::fabric

@@ -123,6 +123,8 @@ class Switch {
   void take_pause(unsigned port, const Frame& frame, Time now);
   bool admit(unsigned in, unsigned out, Frame& frame, Time now);
   void stop(unsigned in, unsigned priority, Time now);
+  bool may_go_on(const Ingress& from) const;
+  void go(unsigned in, unsigned priority, Time now);
   void mark(Port& out, Frame& frame);
   void turn(unsigned port, Time now);
   Time next_chance(const Port& port, Time now) const;

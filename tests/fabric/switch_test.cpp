@@ -271,6 +271,44 @@ TEST(Switch, MoreThanTheHeadroomIsDroppedAndCounted) {
   EXPECT_EQ(b.sw.buffered(), 0u);
 }
 
+// Where headroom is less than a frame, the one that is over is lost, and stops those that would follow it.
+TEST(Switch, PfcStopsTheInputAlsoWithoutHeadroom) {
+  SwitchConfig c = lossless();
+  c.headroom = 0;
+  Bench b(c);
+  for (int i = 0; i < 15; ++i) b.sw.arrives(0, frame(1, 1000, 3), kUs + i);
+  b.run();
+  EXPECT_EQ(b.by(1).size(), 10u);
+  EXPECT_EQ(b.counters(0).dropped_headroom, 5u);
+  EXPECT_EQ(b.counters(0).pauses_sent, 1u);
+  const auto control = b.by(0, true);
+  ASSERT_EQ(control.size(), 2u);
+  PauseRequest stop, go;
+  ASSERT_TRUE(parse_pause(*control[0]->frame, stop));
+  ASSERT_TRUE(parse_pause(*control[1]->frame, go));
+  EXPECT_EQ(stop.quanta[3], 0xffff);
+  EXPECT_EQ(go.quanta[3], 0);
+}
+
+// An input that others' frames have kept out has nothing in the switch that could leave and let it go on.
+TEST(Switch, WhatOthersKeptOutGoesOnWhenTheStopWouldBeRenewed) {
+  SwitchConfig c = lossless();
+  c.headroom = 0;
+  c.buffer = 6 * 1004;
+  Bench b(c);
+  for (int i = 0; i < 6; ++i) b.sw.arrives(0, frame(1), kUs + i);
+  b.sw.arrives(2, frame(3, 1000, 3), kUs + 20);
+  b.run();
+  EXPECT_EQ(b.counters(2).dropped_headroom, 1u);
+  EXPECT_EQ(b.counters(2).pauses_sent, 1u);
+  ASSERT_EQ(b.by(2, true).size(), 2u);
+  PauseRequest go;
+  ASSERT_TRUE(parse_pause(*b.by(2, true)[1]->frame, go));
+  EXPECT_EQ(go.priorities, 1u << 3);
+  EXPECT_EQ(go.quanta[3], 0);
+  EXPECT_LT(b.by(2, true)[1]->at, 200 * kUs);
+}
+
 // A frame that was in the headroom of one switch is not in that of the next.
 TEST(Switch, HeadroomIsOfOneSwitch) {
   Bench first(lossless()), second(lossless());
