@@ -84,7 +84,7 @@ bare::Function::FrameSink CardPort::sink() {
     FramePtr frame = make_frame(bytes, len);
     ++frames_out_;
     bytes_out_ += frame->length();
-    pauses_out_ += frame->mac_control;
+    pauses_out_ += stops(*frame);
     device_->leaves(std::move(frame), ps);
   };
 }

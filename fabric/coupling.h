@@ -72,7 +72,7 @@ class CardPort final : public Station {
   std::uint64_t bytes_in() const { return bytes_in_; }
   std::uint64_t bytes_out() const { return bytes_out_; }
   std::uint64_t refused() const { return refused_; }
-  std::uint64_t pauses_out() const { return pauses_out_; }
+  std::uint64_t pauses_out() const { return pauses_out_; }  // that stop
   // Sees each frame that comes in; for tests.
   using Watch = std::function<void(const Frame&, Time)>;
   void watch(Watch watch) { watch_ = std::move(watch); }

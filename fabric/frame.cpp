@@ -155,4 +155,12 @@ bool parse_pause(const Frame& f, PauseRequest& out) {
   }
 }
 
+bool stops(const Frame& frame) {
+  PauseRequest request;
+  if (!parse_pause(frame, request)) return false;
+  for (unsigned i = 0; i < kPriorities; ++i)
+    if ((request.priorities >> i & 1u) != 0 && request.quanta[i] != 0) return true;
+  return false;
+}
+
 }  // namespace hcasim::fabric

@@ -61,6 +61,8 @@ constexpr unsigned kQuantumBits = 512;
 FramePtr make_pfc(std::uint64_t source_mac, const PauseRequest& request);
 // False: another kind of MAC control frame. An 802.3x pause is of all priorities.
 bool parse_pause(const Frame& frame, PauseRequest& out);
+// Whether it is a pause that stops some priority; one of no quanta lets go on.
+bool stops(const Frame& frame);
 
 // ps that so many bytes take at a rate.
 inline Time serialisation(std::uint32_t bytes, double ps_per_byte) {

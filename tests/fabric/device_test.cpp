@@ -8,6 +8,8 @@
 
 #include <vector>
 
+#include "fabric/coupling.h"
+
 namespace hcasim::fabric {
 namespace {
 
@@ -83,6 +85,30 @@ TEST(Half, ALinkThatLeavesTheProcessHandsItsFramesOverWithTheTimeOfTheirArrival)
   EXPECT_EQ(far.got[0].at, now() + 1000 + 7654321);
   EXPECT_EQ(far.got[0].size, 100u);
   EXPECT_EQ(far.got[0].protocol, 42);
+}
+
+// As the switches count theirs: what lets the other end go on is no pause.
+TEST(CardPort, CountsThePausesThatStop) {
+  // They live as long as ns-3 and the model do.
+  auto& coupling = *new Coupling;
+  auto& machine = *new bare::Machine(std::size_t{16} << 20, coupling);
+  auto& port = *new CardPort(coupling);
+  const auto sink = port.sink();
+  const Joint joint = join(ns3::CreateObject<ns3::Node>(), ns3::CreateObject<ns3::Node>(), 100, 1000);
+  port.join(machine.add_hca("wire=host,link=eth", sink), joint.a);
+  PauseRequest stop;
+  stop.priorities = 1u << 3 | 1u << 4;
+  stop.quanta[3] = 0xffff;
+  PauseRequest go;
+  go.priorities = stop.priorities;
+  go.quanta[5] = 0xffff;  // not of these priorities
+  const Time from = now() + 1000;
+  for (const auto& [request, pauses] : {std::pair(stop, 1u), std::pair(go, 1u), std::pair(stop, 2u)}) {
+    const FramePtr frame = make_pfc(1, request);
+    sink(frame->bytes.data(), frame->bytes.size(), from);
+    EXPECT_EQ(port.pauses_out(), pauses);
+  }
+  EXPECT_EQ(port.frames_out(), 3u);
 }
 
 }  // namespace
