@@ -38,13 +38,20 @@ CqOptions cq_options(unsigned entries) {
   return o;
 }
 
-std::string options_of(const CardSpec& spec, unsigned number) {
-  char text[120];
+// Each card has chance of its own, or all would lose the packets of one number; what `options` says comes
+// after.
+std::uint64_t seed_of(std::uint64_t seed, unsigned number) {
+  return mix(seed + (number + std::uint64_t{1}) * 0x9e3779b97f4a7c15ull);
+}
+
+std::string options_of(const CardSpec& spec, unsigned number, std::uint64_t seed) {
+  char text[160];
   const std::uint64_t mac = Cards::mac(number);
   const auto byte = [mac](unsigned i) { return static_cast<unsigned>(mac >> (40 - 8 * i) & 0xff); };
   std::snprintf(text, sizeof text,
-                "wire=host,link=eth,name=card%u,mac=%02x:%02x:%02x:%02x:%02x:%02x,profile=", number, byte(0),
-                byte(1), byte(2), byte(3), byte(4), byte(5));
+                "wire=host,link=eth,name=card%u,mac=%02x:%02x:%02x:%02x:%02x:%02x,seed=%llu,profile=", number,
+                byte(0), byte(1), byte(2), byte(3), byte(4), byte(5),
+                static_cast<unsigned long long>(seed_of(seed, number)));
   return text + spec.profile + (spec.options.empty() ? "" : "," + spec.options);
 }
 
@@ -162,7 +169,7 @@ Cards::Cards(const Scenario& scenario, unsigned count, std::vector<unsigned> her
     place_[i] = static_cast<int>(ports_.size());
     ports_.push_back(std::make_unique<CardPort>(coupling));
     try {
-      machine_.add_hca(options_of(spec_of(scenario, i), i), ports_.back()->sink());
+      machine_.add_hca(options_of(spec_of(scenario, i), i, scenario.seed), ports_.back()->sink());
     } catch (const BareError& e) {
       throw ScenarioError("card " + std::to_string(i) + ": " + e.what());
     }

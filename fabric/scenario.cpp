@@ -123,11 +123,11 @@ Scenario read_scenario(const std::string& file) {
   Section root(file, table, "");
   Scenario s;
   s.name = root.text("name", std::filesystem::path(file).stem().string());
-  const std::uint64_t seed = root.whole("seed", 1, 0, std::uint64_t{1} << 62);
+  s.seed = root.whole("seed", 1, 0, std::uint64_t{1} << 62);
   if (!root.has("topology"))
     root.fail("topology", "is missing; a [topology] with its kind: star, leaf-spine, fat-tree, rail");
   s.topology = read_topology(root.table("topology"), root.table("links"));
-  s.switches = read_switch(root.table("switch"), seed);
+  s.switches = read_switch(root.table("switch"), s.seed);
   s.card = read_card(root.table("card"), root.table("dcqcn"));
   const unsigned cards = build_topology(s.topology).cards;
   for (const Section& change : root.tables("cards")) s.changes.push_back(read_change(change, cards));

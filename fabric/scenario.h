@@ -65,6 +65,7 @@ struct CardChange {
 
 struct Scenario {
   std::string name;
+  std::uint64_t seed = 1;  // of all that is left to chance
   TopologySpec topology;
   SwitchConfig switches;
   CardSpec card;
