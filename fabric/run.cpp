@@ -83,11 +83,16 @@ std::vector<Traffic::Times> join_times(const std::vector<Traffic::Times>& own, c
 }
 
 // The first message that has failed, and the rules broken anywhere.
-std::string join_failures(const std::string& failure, const std::set<std::string>& broken,
+std::string join_failures(const Traffic::Failure& failure, const std::set<std::string>& broken,
                           const Ranks& ranks) {
+  std::vector<Time> at{failure.at};
+  ranks.least(at);
+  std::vector<Time> message{failure.at == at[0] ? Time{failure.message} : kNever};
+  ranks.least(message);
+  const bool first = failure.at == at[0] && Time{failure.message} == message[0];
   std::string text;
-  for (const std::string& one : ranks.texts(failure))
-    if (text.empty()) text = one;
+  // Where none has failed the texts are empty.
+  for (const std::string& one : ranks.texts(first ? failure.text : "")) text += one;
   std::string own;
   for (const std::string& rule : broken) own += rule + "\n";
   std::set<std::string> rules;
@@ -213,7 +218,7 @@ Result run_scenario(const Scenario& scenario, const Ranks& ranks,
   Border::Progress all;
   while (now() < end && all.failed == 0 && all.done < workload.messages.size()) {
     coupling.run(std::min(now() + span, end));
-    all = border.meet({traffic.done(), traffic.failure().empty() ? 0u : 1u});
+    all = border.meet({traffic.done(), traffic.failure().text.empty() ? 0u : 1u});
     now_and_then(microseconds(now() - start) + " simulated, " + std::to_string(all.done) + " of " +
                  std::to_string(workload.messages.size()) + " messages");
   }

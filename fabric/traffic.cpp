@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 namespace hcasim::fabric {
 
@@ -174,9 +175,7 @@ void Traffic::sent(unsigned number) {
     const std::uint32_t id = c.posted.front();
     c.posted.pop_front();
     if (completion->error()) {
-      if (failure_.empty())
-        failure_ = "message " + std::to_string(id) + " from card " + std::to_string(c.card) + " to card " +
-                   std::to_string(c.peer) + " failed: " + completion->text();
+      failed(id, completion->text());
       return;
     }
     times_[id].done = since_begin();
@@ -186,6 +185,16 @@ void Traffic::sent(unsigned number) {
     post(c);
   }
   card.send_cq->arm();
+}
+
+// What ns-3 does at one time has an order that depends on how cards are dealt out to ranks.
+void Traffic::failed(std::uint32_t id, const std::string& how) {
+  const Time at = since_begin();
+  if (std::pair(at, id) >= std::pair(failure_.at, failure_.message)) return;
+  const Message& m = workload_.messages[id];
+  failure_ = {at, id,
+              "message " + std::to_string(id) + " from card " + std::to_string(m.source) + " to card " +
+                  std::to_string(m.destination) + " failed: " + how};
 }
 
 void Traffic::received(unsigned number) {

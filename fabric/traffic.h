@@ -34,8 +34,13 @@ class Traffic {
   const std::vector<Times>& times() const { return times_; }
   std::size_t done() const { return done_; }
   std::uint64_t bytes_done() const { return bytes_done_; }
-  // "" or the first message that failed, and how.
-  const std::string& failure() const { return failure_; }
+  // The first message that failed, of those of one time that of the least number.
+  struct Failure {
+    Time at = kNever;  // from begin(); kNever: none has
+    std::uint32_t message = 0;
+    std::string text;  // how
+  };
+  const Failure& failure() const { return failure_; }
 
  private:
   struct Connection {
@@ -50,6 +55,7 @@ class Traffic {
   void sent(unsigned card);
   void received(unsigned card);
   void reached(std::uint32_t message, unsigned at);
+  void failed(std::uint32_t message, const std::string& how);
   void start_due();
   Connection& connection(unsigned card, unsigned peer);
   Time since_begin() const { return fabric::now() - begin_; }
@@ -68,7 +74,7 @@ class Traffic {
   std::size_t done_ = 0;
   std::uint64_t bytes_done_ = 0;
   Time begin_ = 0;
-  std::string failure_;
+  Failure failure_;
 };
 
 }  // namespace hcasim::fabric

@@ -158,6 +158,32 @@ if "$fabric" "$work/crowd.toml" --ranks 2 >"$work/out" 2>&1 || ! grep -q 'built 
     done
   done
   grep -q 'buffer full [1-9]' "$work/two"
+  # The message that fails first, and of those that fail at one time the one of the least number.
+  for rows in '1, 15, 0, 1000|2, 0, 15, 1000' '1, 15, 0, 1000|1, 0, 15, 1000'; do
+    echo "$rows" | tr '|' '\n' >"$work/failing.csv"
+    cat >"$work/failing.toml" <<'TOML'
+[topology]
+kind = "leaf-spine"
+leaves = 4
+hosts = 4
+spines = 2
+[links]
+host_ns = 900000
+fabric_ns = 10000
+[card]
+retries = 0
+ack_timeout = 1
+[workload]
+kind = "trace"
+file = "failing.csv"
+TOML
+    for ranks in 1 4; do
+      status=0
+      "$fabric" "$work/failing.toml" --ranks "$ranks" >"$work/out" 2>&1 || status=$?
+      [ "$status" = 1 ]
+      grep -q '^FAILED: message 0 from card 15 to card 0 failed: ' "$work/out"
+    done
+  done
 fi
 status=0
 "$fabric" "$examples/incast.toml" --ranks 2 >"$work/out" 2>&1 || status=$?
