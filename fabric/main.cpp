@@ -5,10 +5,11 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <iostream>
 #include <new>
+#include <optional>
 
+#include "chart/output_file.h"
 #include "fabric/report.h"
 
 namespace {
@@ -16,12 +17,6 @@ namespace {
 using namespace hcasim::fabric;
 
 constexpr const char* kShow = "HCASIM_FABRIC_PROGRESS";  // mpirun has the terminal, the ranks have not
-
-void write_file(const std::string& path, const std::string& text) {
-  std::ofstream file(path);
-  file << text;
-  if (!file.flush()) throw std::runtime_error("cannot write " + path);
-}
 
 // One line on the terminal that is written over; nothing where there is none. Of several ranks, the first's.
 class ProgressLine {
@@ -67,6 +62,10 @@ int run(int argc, char** argv, const Ranks& all, ProgressLine& line) {
               << build_workload(scenario.workloads, t.cards).messages.size() << " messages\n";
     return 0;
   }
+  const bool first = all.number() == 0;
+  std::optional<hcasim::chart::OutputFile> json_file, svg_file;
+  if (first && !json.empty()) json_file.emplace(json);
+  if (first && !svg.empty()) svg_file.emplace(svg);
   if (ranks > 1 && all.count() == 1) {
     const Topology topology = build_topology(scenario.topology);
     partition(topology, ranks);
@@ -74,19 +73,20 @@ int run(int argc, char** argv, const Ranks& all, ProgressLine& line) {
     check_memory(topology.cards,
                  Traffic::connections(workload) * 2);  // of all ranks, which are of this machine
     if (isatty(STDERR_FILENO) == 1) setenv(kShow, "1", 1);
+    json_file.reset();  // the first rank's
+    svg_file.reset();
     throw std::runtime_error(start_by_mpi(ranks, argv));
   }
   if (ranks > 1 && ranks != all.count())
     throw std::runtime_error("--ranks " + std::to_string(ranks) + ", but mpirun has started " +
                              std::to_string(all.count()));
-  const bool first = all.number() == 0;
   line.allow(first && (isatty(STDERR_FILENO) == 1 || std::getenv(kShow) != nullptr));
   const Result result = run_scenario(scenario, all, [&line](const std::string& text) { line.show(text); });
   line.clear();
   if (!first) return result.failure.empty() ? 0 : 1;
   std::cout << report_text(result, links) << std::flush;
-  if (!json.empty()) write_file(json, report_json(result));
-  if (!svg.empty()) write_file(svg, report_svg(result));
+  if (json_file) json_file->write(report_json(result));
+  if (svg_file) svg_file->write(report_svg(result));
   return result.failure.empty() ? 0 : 1;
 }
 

@@ -151,7 +151,8 @@ std::string report_json(const Result& r) {
   }
   for (const Result::Sample& s : r.samples)
     j["samples"].push_back({us(s.at), s.longest_queue, s.buffered, s.delivered});
-  return j.dump(1) + "\n";
+  // A name that the file system has need not be UTF-8.
+  return j.dump(1, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
 std::string report_svg(const Result& r) {

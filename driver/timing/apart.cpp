@@ -85,7 +85,7 @@ Child start(const Setup& setup, std::size_t index) {
     } catch (const std::exception& e) {
       answer = {{"error", e.what()}};
     }
-    const std::string text = answer.dump();
+    const std::string text = answer.dump(-1, ' ', false, json::error_handler_t::replace);
     for (std::size_t at = 0; at < text.size();) {
       const ssize_t n = write(ends[1], text.data() + at, text.size() - at);
       if (n < 0 && errno == EINTR) continue;

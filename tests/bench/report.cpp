@@ -271,29 +271,34 @@ std::string Grid::label(std::size_t i, const std::string& without) const {
   return text.empty() ? setups_[i].pattern() : text;
 }
 
-std::vector<chart::Chart> Grid::charts() const {
-  const auto x_key = std::find_if(keys_.begin(), keys_.end(), [&](const std::string& key) {
+const std::string& Grid::x_key() const {
+  const auto key = std::find_if(keys_.begin(), keys_.end(), [&](const std::string& key) {
     return std::none_of(setups_.begin(), setups_.end(),
                         [&](const Setup& s) { return std::isnan(number(s.get(key))); });
   });
-  if (x_key == keys_.end()) throw timing::SetupError("a plot needs a --sweep over numbers");
+  if (key == keys_.end()) throw timing::SetupError("a plot needs a --sweep over numbers");
+  return *key;
+}
+
+std::vector<chart::Chart> Grid::charts() const {
+  const std::string& x = x_key();
   std::vector<chart::Chart> charts;
   for (const Metric metric : {Metric::kLat, Metric::kBw, Metric::kRate}) {
     chart::Chart chart;
-    chart.x = *x_key;
+    chart.x = x;
     chart.title = metric == Metric::kLat ? "Latency" : metric == Metric::kBw ? "Bandwidth" : "Messages";
     chart.title += ", " + setups_.front().profile;
     chart.y = metric == Metric::kLat ? "median, us" : metric == Metric::kBw ? "Gb/s" : "M/s";
     for (std::size_t i = 0; i < setups_.size(); ++i) {
       if (setups_[i].metric != metric) continue;
-      const std::string name = label(i, *x_key);
+      const std::string name = label(i, x);
       auto curve = std::find_if(chart.curves.begin(), chart.curves.end(),
                                 [&](const chart::Curve& c) { return c.name == name; });
       if (curve == chart.curves.end()) curve = chart.curves.insert(curve, {name, {}});
       const Result& r = results[i];
-      curve->points.emplace_back(number(setups_[i].get(*x_key)), metric == Metric::kLat  ? r.median / 1000
-                                                                 : metric == Metric::kBw ? r.gbps()
-                                                                                         : r.mops());
+      curve->points.emplace_back(number(setups_[i].get(x)), metric == Metric::kLat  ? r.median / 1000
+                                                            : metric == Metric::kBw ? r.gbps()
+                                                                                    : r.mops());
     }
     if (!chart.curves.empty()) charts.push_back(std::move(chart));
   }

@@ -37,7 +37,9 @@ class Grid {
   std::string line(std::size_t i) const;
   std::string csv() const;
   nlohmann::json json() const;
-  // Over the first key that was swept and is a number: latencies, and throughput in Gb/s (rate: M/s).
+  // The first key that was swept and is a number. Throws timing::SetupError if there is none.
+  const std::string& x_key() const;
+  // Over that key: latencies, and throughput in Gb/s (rate: M/s).
   std::vector<chart::Chart> charts() const;
 
  private:

@@ -11,12 +11,13 @@
 #include <array>
 #include <chrono>
 #include <cstdio>
-#include <fstream>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "all_to_all.h"
+#include "chart/output_file.h"
 #include "driver/bare/rules.h"
 #include "plot.h"
 
@@ -101,6 +102,8 @@ int main(int argc, char** argv) {
     return run_one(options, writes, rounds);
   }
   try {
+    std::optional<hcasim::chart::OutputFile> file;
+    if (!svg.empty()) file.emplace(svg);
     json all = json::array();
     hcasim::bench::Plot plot{"Writes of all to all, " + std::to_string(options.bytes) + " B, link=" + link,
                              "packets",
@@ -137,11 +140,7 @@ int main(int argc, char** argv) {
       all.push_back(std::move(first));
     }
     if (as_json) std::cout << all.dump(2) << "\n";
-    if (!svg.empty()) {
-      std::ofstream file(svg);
-      file << hcasim::bench::svg(plot);
-      if (!file.flush()) throw std::runtime_error("cannot write " + svg);
-    }
+    if (file) file->write(hcasim::bench::svg(plot));
     return same ? 0 : 1;
   } catch (const std::exception& e) {
     std::cerr << "bench switch: " << e.what() << "\n";

@@ -5,10 +5,11 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <fstream>
 #include <iostream>
+#include <map>
 #include <thread>
 
+#include "chart/output_file.h"
 #include "driver/bare/machine.h"
 #include "fit.h"
 #include "perftest.h"
@@ -29,6 +30,7 @@ struct Arguments {
   std::vector<std::pair<std::string, std::string>> keys;  // --size 8 and the like, as given
   unsigned jobs = 1;
   bool list = false, perftest = false;
+  std::map<std::string, hcasim::chart::OutputFile> files;  // that are written, opened before the measurements
 
   bool one_measurement() const {
     return !sweeps.empty() ||
@@ -36,14 +38,22 @@ struct Arguments {
   }
 };
 
-void write(const std::string& file, const std::string& text) {
-  if (file == "-") {
+void open_files(Arguments& a) {
+  for (const std::string& file : {a.json, a.csv, a.svg, a.out})
+    if (!file.empty() && file != "-") a.files.try_emplace(file, file);
+}
+
+void write(Arguments& a, const std::string& file, const std::string& text) {
+  if (file == "-")
     std::cout << text;
-    return;
-  }
-  std::ofstream out(file);
-  out << text;
-  if (!out.flush()) throw std::runtime_error("cannot write " + file);
+  else
+    a.files.at(file).write(text);
+}
+
+// A file's name need not be UTF-8.
+template <class Json>
+std::string json_text(const Json& json) {
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 // How far it has got, where somebody sees it.
@@ -72,7 +82,7 @@ std::vector<Result> measured(const std::vector<Setup>& setups, unsigned jobs) {
   return measure_all(setups, jobs, [&](std::size_t) { progress.step(); });
 }
 
-bool compare(const Arguments& a) {
+bool compare(Arguments& a) {
   std::vector<PublishedRow> rows = load_published(a.published);
   if (!a.rows.empty()) {
     std::string ids;
@@ -95,10 +105,11 @@ bool compare(const Arguments& a) {
       all.push_back(s);
     }
   }
+  open_files(a);
   const Comparison table(std::move(rows), measured(all, a.jobs));
   if (a.csv != "-" && a.json != "-") std::cout << table.text();
-  if (!a.csv.empty()) write(a.csv, table.csv());
-  if (!a.json.empty()) write(a.json, table.json().dump(2) + "\n");
+  if (!a.csv.empty()) write(a, a.csv, table.csv());
+  if (!a.json.empty()) write(a, a.json, json_text(table.json()));
   return table.good();
 }
 
@@ -109,7 +120,9 @@ Setup base_of(const Arguments& a) {
   return setup;
 }
 
-void run(Grid& grid, const Arguments& a) {
+void run(Grid& grid, Arguments& a) {
+  if (!a.svg.empty()) (void)grid.x_key();
+  open_files(a);
   grid.results = measured(grid.setups(), a.jobs);
   if (a.perftest) {
     std::cout << perftest_text(grid.setups(), grid.results);
@@ -117,13 +130,13 @@ void run(Grid& grid, const Arguments& a) {
     std::cout << grid.heading();
     for (std::size_t i = 0; i < grid.setups().size(); ++i) std::cout << grid.line(i);
   }
-  if (!a.csv.empty()) write(a.csv, grid.csv());
-  if (!a.json.empty()) write(a.json, grid.json().dump(2) + "\n");
-  if (!a.svg.empty()) write(a.svg, svg(grid.charts()));
+  if (!a.csv.empty()) write(a, a.csv, grid.csv());
+  if (!a.json.empty()) write(a, a.json, json_text(grid.json()));
+  if (!a.svg.empty()) write(a, a.svg, svg(grid.charts()));
 }
 
 // Latency and bandwidth over size, of one verb or of those there are.
-void plot(const Arguments& a) {
+void plot(Arguments& a) {
   const Setup base = base_of(a);
   const std::string verb = base.pattern().substr(0, base.pattern().rfind('_'));
   const bool chosen =
@@ -137,7 +150,7 @@ void plot(const Arguments& a) {
 }
 
 // A profile fitted to a file of measured figures.
-void fit_to(const Arguments& a) {
+void fit_to(Arguments& a) {
   Setup base;
   bool profile = false;
   for (const auto& [key, value] : a.keys) {
@@ -157,6 +170,7 @@ void fit_to(const Arguments& a) {
                      " say how they are measured; beside it go --profile and --set SECTION.KEY=VALUE");
   const Measured measured = load_measured(a.fit, base, profile);
   for (const std::string& n : measured.notes) std::cerr << n << "\n";
+  open_files(a);
   const bool seen = isatty(2) != 0;
   FitProgress progress;
   progress.round = [&](unsigned round, double rms) {
@@ -169,10 +183,10 @@ void fit_to(const Arguments& a) {
   };
   const Fit found = fit(measured, a.over, set, HCASIM_PROFILES, a.jobs, progress);
   if (a.json != "-") std::cout << text(found);
-  if (!a.json.empty()) write(a.json, json(found).dump(2) + "\n");
+  if (!a.json.empty()) write(a, a.json, json_text(json(found)));
   if (a.out.empty()) return;
   const std::string name = a.out.substr(a.out.rfind('/') + 1);
-  write(a.out, fitted_profile(found, HCASIM_PROFILES, name.substr(0, name.find(".toml"))));
+  write(a, a.out, fitted_profile(found, HCASIM_PROFILES, name.substr(0, name.find(".toml"))));
 }
 
 void list(const Arguments& a) {

@@ -85,7 +85,30 @@ refused '"size": expected KEY=A,B,C' --sweep size
 refused 'expected KEY=VALUE' --set size
 refused 'frob' --frob
 refused 'profile nobody' --profile nobody --export csv
-refused 'cannot write /no/such/folder/c' --pattern write_lat --csv /no/such/folder/c
+# Before anything is measured, so that nothing is printed; what was there stays.
+for kind in json csv svg; do
+  refused "cannot write /no/such/folder/f" --pattern write_lat --sweep size=8,16 --$kind /no/such/folder/f
+  [ ! -s "$dir/out" ] || fail "--$kind: measured before the file was opened"
+done
+refused 'cannot write /no/such/folder/f' --csv /no/such/folder/f
+refused 'cannot write /no/such/folder/f.toml' --fit "$dir/p.txt" --out /no/such/folder/f.toml
+! grep -q round "$dir/err" || fail "--out: fitted before the file was opened"
+refused 'a plot needs a --sweep over numbers' --pattern write_lat --sweep link=eth,ib --svg "$dir/new"
+[ ! -e "$dir/new" ] || fail "--svg: a file of a plot that is refused"
+echo before > "$dir/kept"
+refused 'size=x' --pattern write_lat --size x --csv "$dir/kept"
+refused 'must be' --pattern write_lat --set pcie.lanes=3 --csv "$dir/kept" --json "$dir/new"
+{ [ "$(cat "$dir/kept")" = before ] && [ ! -e "$dir/new" ]; } || fail "a run that fails changes files"
+# A name need not be UTF-8, but JSON is.
+name=$dir/$(printf 'name\377.toml')
+cp "$dir/mine.toml" "$name"
+"$tool" --profile "$name" --pattern write_lat --json "$dir/j" > "$dir/out"
+python3 -c 'import json,sys; assert json.load(open(sys.argv[1], encoding="utf-8"))[0]["setup"]["profile"].endswith("name\ufffd.toml")' "$dir/j" ||
+  fail "--json of a profile whose name is not UTF-8"
+cp "$dir/p.txt" "$dir/$(printf 'p\377.txt')"
+"$tool" --profile connectx5-x8 --fit "$dir/$(printf 'p\377.txt')" --over pcie.read_latency_ns --json "$dir/j" > "$dir/out" 2> "$dir/err" ||
+  fail "--fit of a file whose name is not UTF-8: $(cat "$dir/err")"
+refused 'no such file' --profile "$dir/$(printf 'none\377.toml')" --pattern write_lat
 refused 'transport=ud: only for send' --pattern write_lat --transport ud
 printf '[[row]]\nid = 1\n' > "$dir/rows"
 refused "$dir/rows:1: id: a string" --published "$dir/rows"

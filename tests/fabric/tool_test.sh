@@ -113,8 +113,22 @@ wrong "$work/x.toml" 'rpg_ai_rate'
 # Packets that find no room, and a sender that gives up.
 printf '%s\nretries = 0\nack_timeout = 1\n[links]\nhost_ns = 9000000\n[run]\nuntil_us = 100000\n' "$base" >"$work/x.toml"
 wrong "$work/x.toml" 'FAILED: message'
-if "$fabric" "$examples/rail.toml" --json "$work/none/x" 2>"$work/out"; then exit 1; fi
-grep -q 'cannot write' "$work/out"
+# What cannot be written is said before the run; a run that fails leaves files as they were.
+for ranks in 1 2; do
+  if "$fabric" "$examples/leaf-spine.toml" --ranks "$ranks" --json "$work/none/x" >"$work/said" 2>"$work/out"; then exit 1; fi
+  grep -q 'cannot write' "$work/out"
+  [ ! -s "$work/said" ]
+done
+printf '%s\noptions = "no=such"\n' "$base" >"$work/x.toml"
+echo before >"$work/kept"
+if "$fabric" "$work/x.toml" --json "$work/kept" --svg "$work/new" 2>"$work/out"; then exit 1; fi
+[ "$(cat "$work/kept")" = before ]
+[ ! -e "$work/new" ]
+# A name need not be UTF-8, but JSON is.
+name=$(printf 'name\377')
+printf '%s\n' "$base" >"$work/$name.toml"
+"$fabric" "$work/$name.toml" --json "$work/kept" >"$work/said"
+python3 -c 'import json, sys; assert json.load(open(sys.argv[1], encoding="utf-8"))["name"] == "name\ufffd"' "$work/kept"
 # Several ranks, where MPI is: all that is said is the same, with marks, pauses and drops. Pods and racks stay whole.
 cat >"$work/crowd.toml" <<'TOML'
 [topology]
