@@ -275,7 +275,8 @@ int main(int argc, char** argv) {
       return 0;
     }
     if (!a.exported.empty()) {
-      std::cout << export_profile(base_of(a).profile, HCASIM_PROFILES, a.exported);
+      const Setup setup = base_of(a);
+      std::cout << export_profile(setup.profile, HCASIM_PROFILES, setup.parameters, a.exported);
       return 0;
     }
     if (!a.fit.empty()) {

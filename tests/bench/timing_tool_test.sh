@@ -56,7 +56,20 @@ assert d["generation"]=="connectx6" and "thesis" in d["sources"] and d["sections
 assert page["value"]==1110 and page["unit"]=="ns" and "row 31" in page["evidence"]' "$dir/j" || fail "--export json"
 "$tool" --profile connectx5-x8 --export csv > "$dir/c"
 python3 -c 'import csv,sys; rows=list(csv.DictReader(open(sys.argv[1])))
-assert [r for r in rows if (r["section"],r["key"],r["value"])==("pcie","lanes","8") and "row 10" in r["evidence"]]' "$dir/c" || fail "--export csv"
+assert [r for r in rows if (r["section"],r["key"],r["value"])==("pcie","lanes","8") and "row 10" in r["evidence"]]
+assert all(r["unit"] for r in rows), [r["key"] for r in rows if not r["unit"]]
+unit={r["section"]+"."+r["key"]: r["unit"] for r in rows}
+assert unit["memory.llc_kib"]==unit["memory.llc_io_kib"]=="KiB" and unit["port.lane_buffer"]=="B"' "$dir/c" || fail "--export csv"
+# What the file leaves as it is, what is given beside it, and nothing that a run would refuse.
+printf '[pcie]\nlanes = 8 # of mine\n' > "$dir/part.toml"
+"$tool" --profile "$dir/part.toml" --set pcie.tags=77 --export json > "$dir/j"
+python3 -c 'import json,sys; d=json.load(open(sys.argv[1])); f={x["section"]+"."+x["key"]: x for x in d["fields"]}
+assert f["pcie.lanes"]["value"]==8 and f["pcie.lanes"]["evidence"]=="of mine"
+assert f["pcie.tags"]["value"]==77 and "--set" in f["pcie.tags"]["evidence"]
+assert len(f)>100 and f["host.post_ns"]["value"]==30 and "default" in f["host.post_ns"]["evidence"]' "$dir/j" || fail "--export of a part"
+printf '[pcie]\nlanes = "x8"\n' > "$dir/part.toml"
+refused "$dir/part.toml:2: pcie.lanes: must be a whole number" --profile "$dir/part.toml" --export csv
+refused 'pcie.lanes: must be' --set pcie.lanes=x8 --export json
 
 # What perftest would print, and a profile fitted to it.
 "$tool" --profile connectx5-x8 --pattern read_lat --sweep size=2,4K --set pcie.read_latency_ns=600 --perftest > "$dir/p.txt"
