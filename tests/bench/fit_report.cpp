@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <cstdlib>
 #include <stdexcept>
 #include <string_view>
 
 #include "fit.h"
+#include "model/profile_parameters.h"
 #include "model/toml_text.h"
 
 namespace hcasim::bench {
@@ -19,6 +21,14 @@ constexpr std::size_t kMostBytes = 1 << 20;
 constexpr std::string_view kBefore = "; before:";
 
 std::string number(double v) { return fmt::format("{:.6g}", v); }
+
+// As a profile takes it: whole parameters only whole, of any size.
+std::string profile_value(const std::string& name, double v) {
+  const auto& ranges = parameter_ranges();
+  const bool whole = std::any_of(ranges.begin(), ranges.end(),
+                                 [&](const ParameterRange& r) { return r.name == name && r.whole; });
+  return whole ? fmt::format("{:.0f}", v) : fmt::format("{:.10g}", v);
+}
 
 std::string joined(const std::vector<std::string>& words) {
   std::string out;
@@ -216,7 +226,7 @@ nlohmann::json json(const Fit& fit) {
   for (const Combination& c : s.combinations) {
     nlohmann::json one{{"identified", c.known}, {"sentence", sentence(fit, c)}};
     for (const std::size_t k : c.unknowns) one["parameters"].push_back(fit.parameters[k].name);
-    if (c.known == 1) {
+    if (!c.weights.empty()) {
       one["weights"] = c.weights;
       one["value"] = c.value;
       one["standard_error"] = c.error;
@@ -234,17 +244,20 @@ std::string fitted_profile(const Fit& fit, const std::string& folder, const std:
   const std::string file = plain(fit.file.substr(fit.file.rfind('/') + 1));
   for (const std::string& pair : fit.set) {
     const std::size_t eq = pair.find('=');
-    put(lines, pair.substr(0, eq), pair.substr(eq + 1), "given beside " + file);
+    const std::string parameter = pair.substr(0, eq);
+    // Not the text: strtod() reads what TOML does not.
+    put(lines, parameter, profile_value(parameter, std::strtod(pair.c_str() + eq + 1, nullptr)),
+        "given beside " + file);
   }
   for (std::size_t j = 0; j < fit.parameters.size(); ++j) {
     const Estimate& e = s.estimates[j];
     if (!has_error(e) && e.value == fit.parameters[j].start) continue;
     std::string why = "fitted to " + file;
     if (has_error(e)) why += fmt::format(", +- {:.2g}", e.error);
-    if (e.known == Known::kTogether || e.known == Known::kHardly)
-      why += "; not identified: " + verdict(fit, j).substr(4);
-    put(lines, fit.parameters[j].name, number(e.value),
-        why + fmt::format(" (was {})", number(fit.parameters[j].start)));
+    if (!has_error(e)) why += "; not identified: " + verdict(fit, j).substr(4);
+    const std::string& parameter = fit.parameters[j].name;
+    put(lines, parameter, profile_value(parameter, e.value),
+        why + fmt::format(" (was {})", profile_value(parameter, fit.parameters[j].start)));
   }
   std::size_t header = 0, after = 0;
   const std::size_t named = find_line(lines, "", "name", header);

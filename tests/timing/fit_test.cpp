@@ -263,6 +263,65 @@ TEST(FitOfProfile, TakesRowsOfATable) {
   EXPECT_THAT(fitted_profile(f, HCASIM_PROFILES, "x"), HasSubstr("post_ns = 40"));
 }
 
+// ---- what is said of a fit ----
+
+Fit made(const std::vector<std::string>& parameters, const std::vector<Estimate>& estimates) {
+  Fit f;
+  f.file = "theirs.txt";
+  f.profile = "default";
+  for (const std::string& name : parameters)
+    f.parameters.push_back(unknown(name.c_str(), value_of("default", name)));
+  f.solution.estimates = estimates;
+  return f;
+}
+
+std::string line_of(const std::string& text, const std::string& key) {
+  const std::size_t at = text.find("\n" + key + " = ");
+  return at == std::string::npos ? "" : text.substr(at + 1, text.find('\n', at + 1) - at - 1);
+}
+
+// What is of unequal units has no sum.
+TEST(FitReport, ACombinationOfUnequalUnitsHasNoWeights) {
+  Fit f = made({"pcie.read_latency_ns", "port.rate_gbps"},
+               {{500, 0, Known::kTogether, false, 0}, {90, 0, Known::kTogether, false, 0}});
+  Combination c;
+  c.unknowns = {0, 1};
+  c.known = 1;
+  f.solution.combinations = {c};
+  const nlohmann::json unequal = json(f)["combinations"][0];
+  EXPECT_EQ(unequal["identified"], 1);
+  for (const char* const key : {"weights", "value", "standard_error"})
+    EXPECT_FALSE(unequal.contains(key)) << key;
+  f.solution.combinations[0].weights = {1, 0.5};
+  f.solution.combinations[0].value = 545;
+  EXPECT_EQ(json(f)["combinations"][0]["value"], 545);
+}
+
+// On the way to the others, one may be moved that the rows do not tell in the end.
+TEST(FitReport, AValueThatNoRowDependsOnIsSaidNotToBeIdentified) {
+  const Fit f = made({"engine.crypto_ns", "engine.cqe_ns"}, {{120, 0, Known::kNo}, {9, 1, Known::kYes}});
+  const std::string profile = fitted_profile(f, HCASIM_PROFILES, "x");
+  EXPECT_THAT(
+      line_of(profile, "crypto_ns"),
+      HasSubstr("fitted to theirs.txt; not identified: no row depends on it, near this value (was 100)"));
+  EXPECT_THAT(line_of(profile, "cqe_ns"), HasSubstr("fitted to theirs.txt, +- 1 (was 5)"));
+}
+
+// Whatever its values are, the profile is taken back.
+TEST(FitReport, AProfileOfLargeAndLongValuesIsTakenBack) {
+  const Folder folder;
+  Fit f = made({"cache.mtt", "port.rate_gbps", "port.wire_latency_ns"},
+               {{1048577, 1, Known::kYes}, {123.4567, 1, Known::kYes}, {123456789, 1, Known::kYes}});
+  f.set = {"pcie.tags=0077", "memory.llc_kib=1048575", "pcie.efficiency=.5"};
+  const std::string file = folder.file("mine.toml", fitted_profile(f, HCASIM_PROFILES, "mine"));
+  EXPECT_EQ(value_of(file, "cache.mtt"), 1048577);
+  EXPECT_EQ(value_of(file, "port.rate_gbps"), 123.4567);
+  EXPECT_EQ(value_of(file, "port.wire_latency_ns"), 123456789);
+  EXPECT_EQ(value_of(file, "pcie.tags"), 77);
+  EXPECT_EQ(value_of(file, "memory.llc_kib"), 1048575);
+  EXPECT_EQ(value_of(file, "pcie.efficiency"), 0.5);
+}
+
 std::string refusal(const std::function<void()>& what) {
   try {
     what();
