@@ -182,10 +182,17 @@ Grid::Grid(const Setup& base, const std::vector<std::string>& sweeps) : setups_{
   }
 }
 
+std::size_t Grid::width(const std::string& key) const {
+  std::size_t most = std::max<std::size_t>(10, key.size());
+  for (const Setup& s : setups_) most = std::max(most, s.get(key).size());
+  return most;
+}
+
 std::string Grid::heading() const {
   std::string out;
-  for (const std::string& key : keys_)
-    out += fmt::format("{:>{}} ", key, std::max<std::size_t>(10, key.size()));
+  for (const std::string& key : keys_) {
+    if (!shown(key)) out += fmt::format("{:>{}} ", key, width(key));
+  }
   out += fmt::format("{:>14} {:>8}", "pattern", "size");
   const auto any = [&](bool latency) {
     return std::any_of(setups_.begin(), setups_.end(),
@@ -201,8 +208,7 @@ std::string Grid::line(std::size_t i) const {
   const Result& r = results[i];
   std::string out;
   for (const std::string& key : keys_) {
-    if (!shown(key))
-      out += fmt::format("{:>{}} ", setups_[i].get(key), std::max<std::size_t>(10, key.size()));
+    if (!shown(key)) out += fmt::format("{:>{}} ", setups_[i].get(key), width(key));
   }
   out += fmt::format("{:>14} {:>8}", s.pattern(), s.size);
   const bool mixed = std::any_of(setups_.begin(), setups_.end(),

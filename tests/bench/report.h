@@ -44,6 +44,7 @@ class Grid {
 
  private:
   std::string label(std::size_t i, const std::string& without) const;
+  std::size_t width(const std::string& key) const;
 
   std::vector<std::string> keys_;  // swept
   std::vector<timing::Setup> setups_;

@@ -146,5 +146,41 @@ TEST(GridOf, SweepsAreCombined) {
   EXPECT_THROW(Grid(base, {"size=4K,x"}), timing::SetupError);
 }
 
+// Where the heading's word ends, the figure of a line does.
+std::string below(const std::string& heading, const std::string& word, const std::string& line) {
+  const std::size_t end = heading.find(word) + word.size();
+  if (heading.find(word) == std::string::npos || end > line.size()) return "none";
+  if (end < line.size() && line[end] != ' ' && line[end] != '\n') return "beside it";
+  const std::string left = line.substr(0, end);
+  return left.substr(left.rfind(' ') + 1);
+}
+
+TEST(GridOf, ColumnsStandBelowTheirHeadings) {
+  timing::Setup base;
+  base.set("link=ib");
+  Grid grid(base, {"size=4K,1M", "profile=connectx5-edr,connectx6-hdr100", "pattern=read_bw,write_lat",
+                   "reads=1,16"});
+  ASSERT_EQ(grid.setups().size(), 16u);
+  grid.results.resize(16);
+  for (std::size_t i = 0; i < 16; ++i) {
+    timing::Result& r = grid.results[i];
+    r.rate = 3e6, r.bits = 7e9;
+    r.median = 11000, r.least = 12000, r.most = 13000;
+    const std::string heading = grid.heading(), line = grid.line(i);
+    const timing::Setup& s = grid.setups()[i];
+    EXPECT_EQ(below(heading, "size", line), s.get("size")) << heading << line;
+    EXPECT_EQ(below(heading, "pattern", line), s.get("pattern")) << heading << line;
+    EXPECT_EQ(below(heading, "reads", line), s.get("reads")) << heading << line;
+    EXPECT_EQ(below(heading, "profile", line), s.get("profile")) << heading << line;
+    if (s.metric == timing::Metric::kLat) {
+      EXPECT_EQ(below(heading, "median us", line), "11.000") << heading << line;
+      EXPECT_EQ(below(heading, "most us", line), "13.000") << heading << line;
+    } else {
+      EXPECT_EQ(below(heading, "M/s", line), "3.000") << heading << line;
+      EXPECT_EQ(below(heading, "Gb/s", line), "7.00") << heading << line;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace hcasim::bench
