@@ -236,6 +236,8 @@ std::string Setup::get(const std::string& key) const {
   return {};
 }
 
+bool Setup::several() const { return qps > 1 || threads > 1 || postlist > 1 || (depth > 1 && !udp()); }
+
 unsigned Setup::socket_datagrams() const {
   return static_cast<unsigned>(std::max<std::uint64_t>(1, kSocketBuffer / socket_bytes(size)));
 }
@@ -256,7 +258,11 @@ Setup Setup::resolved() const {
   }
   if (s.inline_limit < 0) s.inline_limit = lat ? 220 : 0;
   if (pulls()) s.inline_limit = 0;
-  if (lat) s.qps = s.threads = s.postlist = 1;
+  // Not left out in silence: a sweep over them would show one figure as if it were of each.
+  must(!lat || !several(),
+       "qps, threads, depth, postlist: above 1 for bandwidth and rate only: latency is of one message at a "
+       "time");
+  must(!udp() || threads == 1 || threads == qps, "threads: of udp there are as many as qps");
   if (lat && !udp()) s.depth = 1;
   if (s.depth == 0) s.depth = std::max(128u, 2 * s.postlist);
   // A full queue must contain a WQE that generates a CQE, or it stays full: up to cq_mod - 1 WQEs await

@@ -75,6 +75,8 @@ struct Setup {
   Setup resolved() const;
   bool atomic() const { return verb == Verb::kFetchAdd || verb == Verb::kCmpSwap; }
   bool udp() const { return verb == Verb::kUdp; }
+  // Asks for more than one message at a time. (The queues of datagrams are as deep in any case.)
+  bool several() const;
   bool pulls() const { return atomic() || verb == Verb::kRead; }
   // Datagrams that wait in a socket at most.
   unsigned socket_datagrams() const;

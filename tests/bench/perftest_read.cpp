@@ -161,6 +161,11 @@ class Reader {
           "CMP_AND_SWAP, Latency Test or [Bidirectional] [Post List] BW Test");
     // Latency's queues are of one message; bandwidth's defaults are those of perftest.
     set("", "pattern", verb + (lat ? "_lat" : "_bw"));
+    if (lat) {
+      // What is told beside the file is of its bandwidth tests.
+      run_.qps = run_.threads = run_.postlist = 1;
+      run_.depth = 0;
+    }
     known_ = true;
   }
 
@@ -188,11 +193,11 @@ class Reader {
     };
     const bool lat = run_.metric == Metric::kLat;
     if (key == "Number of qps") {
-      set(k, "qps", std::to_string(whole()));
+      if (!lat) set(k, "qps", std::to_string(whole()));
     } else if (key == "TX depth") {
       if (!lat) set(k, "depth", std::to_string(whole()));
     } else if (key == "Post List") {
-      set(k, "postlist", std::to_string(whole()));
+      if (!lat) set(k, "postlist", std::to_string(whole()));
     } else if (key == "CQ Moderation") {
       set(k, "cq_mod", std::to_string(whole()));
     } else if (key == "Mtu") {

@@ -142,10 +142,13 @@ void plot(Arguments& a) {
   const bool chosen =
       std::any_of(a.keys.begin(), a.keys.end(), [](const auto& k) { return k.first == "pattern"; });
   if (base.atomic()) throw SetupError("--svg: atomics have one size: give --sweep");
+  if (chosen) (void)base.resolved();
+  // Of several messages at a time there is no latency.
+  const std::string latencies = chosen ? verb + "_lat," : "write_lat,send_lat,read_lat,";
   Grid grid(base, {base.udp() ? "size=2,8,32,128,256,512,1024,1472"
                               : "size=2,8,32,128,512,2K,4K,8K,16K,32K,64K,256K,1M",
-                   chosen ? "pattern=" + verb + "_lat," + verb + "_bw"
-                          : "pattern=write_lat,send_lat,read_lat,write_bw,send_bw,read_bw"});
+                   "pattern=" + (base.several() ? "" : latencies) +
+                       (chosen ? verb + "_bw" : "write_bw,send_bw,read_bw")});
   run(grid, a);
 }
 

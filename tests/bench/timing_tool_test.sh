@@ -44,6 +44,8 @@ assert len([n for n in E.parse(sys.argv[1]).iter() if n.tag.endswith("polyline")
 "$tool" --pattern write_lat --svg "$dir/s" > "$dir/out"
 python3 -c 'import sys; from xml.etree import ElementTree as E
 assert len([n for n in E.parse(sys.argv[1]).iter() if n.tag.endswith("polyline")])==2' "$dir/s" || fail "--svg over size"
+"$tool" --pattern write_bw --qps 4 --svg "$dir/s" > "$dir/out"
+! grep -q write_lat "$dir/out" || fail "--svg over size: a latency of several QPs"
 "$tool" --pattern write_lat --csv - | head -n 1 | grep -q '^profile,pattern,' || fail "--csv -"
 "$tool" --profile connectx5-x8 --list > "$dir/out"
 { grep -Eq '^  pcie.lanes +8$' "$dir/out" && grep -q '^  cq_mod' "$dir/out" && grep -q '^  23 ' "$dir/out"; } || fail "--list"
@@ -93,6 +95,8 @@ refused '--perftest: of what is measured' --perftest
 refused 'pcie.lane: unknown; allowed are generation, lanes' --set pcie.lane=4
 refused 'profile nobody: no such file; profiles are connectx' --profile nobody
 refused 'size=x: allowed: 1 to 64M bytes' --size x
+refused 'latency is of one message at a time' --pattern write_lat --sweep qps=1,64
+refused 'latency is of one message at a time' --pattern write_lat --qps 4 --svg "$dir/s"
 refused 'there is no row 77; there are 1, 2a' --row 77
 refused '"size": expected KEY=A,B,C' --sweep size
 refused 'expected KEY=VALUE' --set size

@@ -120,6 +120,24 @@ TEST(PerftestText, RatesAreReadWithTheirSetUp) {
   EXPECT_THAT(read.notes[1], HasSubstr("Outstand reads: 16 are simulated"));
 }
 
+// A file may have tests of both kinds, and queues be told beside it.
+TEST(PerftestText, QueuesAreOfBandwidthTests) {
+  Measurement base;
+  base.set("qps=8");
+  base.set("depth=32");
+  base.set("threads=2");
+  base.set("postlist=2");
+  const PerftestRows read = read_perftest(kLatency + kGigabits, "f", base);
+  ASSERT_EQ(read.rows.size(), 3u);
+  EXPECT_EQ(read.rows[0].measurements.at(0).qps, 1u);
+  EXPECT_FALSE(read.rows[0].measurements.at(0).several());
+  EXPECT_EQ(read.rows[2].measurements.at(0).qps, 8u);
+  EXPECT_EQ(read.rows[2].measurements.at(0).depth, 32u);
+  const std::string of_several = " Number of qps   : 4\n Post List : 4\n TX depth        : 8\n Mtu ";
+  const std::string text = std::string(kLatency).replace(kLatency.find(" Mtu "), 5, of_several);
+  EXPECT_EQ(read_perftest(text, "f", Measurement()).rows.size(), 2u);
+}
+
 // perftest's megabytes are MiB.
 TEST(PerftestText, MegabytesAreOfTwoToTheTwentieth) {
   const std::string text =
