@@ -53,13 +53,17 @@ int run(int argc, char** argv, const Ranks& all, ProgressLine& line) {
                  "processes that share the work, each with some of the pods or racks, by MPI (mpirun)")
       ->check(CLI::Range(1u, 1024u))
       ->capture_default_str();
-  app.add_flag("--check", check, "read the file, say what is wrong, and run nothing");
+  app.add_flag("--check", check,
+               "read the file, say what is wrong and what memory it takes, and run nothing");
   CLI11_PARSE(app, argc, argv);
   const Scenario scenario = read_scenario(file);
   if (check) {
     const Topology t = build_topology(scenario.topology);
+    partition(t, ranks);
+    const Workload workload = build_workload(scenario.workloads, t.cards);
     std::cout << file << ": " << t.cards << " cards, " << t.switches.size() << " switches, "
-              << build_workload(scenario.workloads, t.cards).messages.size() << " messages\n";
+              << workload.messages.size() << " messages, about "
+              << (memory_of(t.cards, Traffic::connections(workload) * 2) >> 20) << " MiB\n";
     return 0;
   }
   const bool first = all.number() == 0;

@@ -143,9 +143,13 @@ std::uint64_t peak_memory() {
 
 }  // namespace
 
-void check_memory(std::uint64_t cards, std::uint64_t qps) {
+std::uint64_t memory_of(std::uint64_t cards, std::uint64_t qps) {
   constexpr std::uint64_t kOfCard = 3u << 19, kOfQp = 24u << 10;  // bytes, as measured (docs/fabric.md)
-  const std::uint64_t wanted = cards * kOfCard + qps * kOfQp;
+  return cards * kOfCard + qps * kOfQp;
+}
+
+void check_memory(std::uint64_t cards, std::uint64_t qps) {
+  const std::uint64_t wanted = memory_of(cards, qps);
   std::ifstream info("/proc/meminfo");
   for (std::string line; std::getline(info, line);) {
     if (line.rfind("MemAvailable:", 0) != 0) continue;

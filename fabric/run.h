@@ -48,6 +48,8 @@ struct Result {
   std::uint64_t events = 0;        // of ns-3's loop, cancelled ones as well
 };
 
+// Bytes that so many cards and QPs take, about.
+std::uint64_t memory_of(std::uint64_t cards, std::uint64_t qps);
 // Throws ScenarioError if this machine has not the memory for so many cards and QPs, before the kernel ends
 // the process in the midst of it.
 void check_memory(std::uint64_t cards, std::uint64_t qps);

@@ -204,4 +204,6 @@ status=0
 [ "$status" = 1 ]
 grep -q 'pods and racks are not divided, and here are 1' "$work/out"
 
-"$fabric" --check "$examples/incast.toml" | grep -q '33 cards, 1 switches, 256 messages'
+"$fabric" --check "$examples/incast.toml" | grep -q '33 cards, 1 switches, 256 messages, about [0-9]* MiB$'
+if "$fabric" --check "$examples/fat-tree.toml" --ranks 1000 >"$work/out" 2>&1; then exit 1; fi
+grep -q 'are not divided' "$work/out"
