@@ -322,7 +322,6 @@ bool Firmware::image_fits() {
 void Firmware::clear_for_image() {
   device_.drop_objects(function_.id());
   function_.q_counters().clear();
-  function_.sw_steering().clear();
   function_.vport().clear_roce_addresses();
   StateReset reset;
   list_objects(reset);

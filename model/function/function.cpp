@@ -24,6 +24,7 @@ Function::Function(FunctionId id, std::uint16_t vport, HostPort& host, traces::T
 
 void Function::drop_objects() {
   flows_.clear();
+  sw_steering_.clear();
   qos_.clear();
   eth_.clear();
   deks_.clear();
@@ -45,7 +46,6 @@ void Function::reset() {
   health_.reset();
   vport_.reset();
   qps_.suspension = {};
-  sw_steering_.clear();
   q_counters_.clear();
   bad_accesses_ = 0;
 }

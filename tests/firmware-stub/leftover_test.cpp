@@ -199,12 +199,20 @@ TEST_F(LeftoverEth, ObjectsOfTheEthernetLink) {
     in.set<In::flow_meter_aso_obj::meter_aso_access_pd>(pd.pdn());
     return general(prm::k::GENERAL_OBJECT_TYPES_FLOW_METER_ASO, in);
   });
-  // Definers are those of a card of two ports, keys and IPsec those of a board that encrypts, arguments of
-  // lists those of later steering formats.
-  const std::set<std::string> others = {"deks",           "ipsecs",        "macsecs", "header_arguments",
-                                        "match_definers", "mkeys",         "xrcds",   "srqs",
-                                        "page_tracks",    "q_counters",    "psvs",    "umems",
-                                        "sched_elements", "reserved_qpns", "sw_icms", "users.table"};
+  comes_and_goes("SW ICM", [&] {
+    using In = prm::create_sw_icm_in;
+    Mailbox in = general_in(In::bytes);
+    in.set<In::sw_icm::sw_icm_start_addr>(
+        prm::get<prm::device_mem_cap::steering_sw_icm_start_address>(caps(15, true).data()));
+    in.set<In::sw_icm::log_sw_icm_size>(16);
+    return general(prm::k::OBJ_TYPE_SW_ICM, in);
+  });
+  // Definers are those of a card of two ports or of later steering formats, as are arguments of lists; keys
+  // and IPsec those of a board that encrypts.
+  const std::set<std::string> others = {"deks",           "ipsecs",        "macsecs",    "header_arguments",
+                                        "match_definers", "mkeys",         "xrcds",      "srqs",
+                                        "page_tracks",    "q_counters",    "psvs",       "umems",
+                                        "sched_elements", "reserved_qpns", "users.table"};
   EXPECT_EQ(unused_tables(), others);
 }
 
