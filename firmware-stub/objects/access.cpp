@@ -3,6 +3,8 @@
 // somebody else's object too (BAD_RES).
 #include "firmware-stub/objects/access.h"
 
+#include <algorithm>
+
 #include "firmware-stub/firmware.h"
 #include "firmware-stub/objects/general.h"
 #include "model/steer/flow.h"
@@ -43,43 +45,24 @@ Syndrome check_rqt(Firmware& fw, const Command& cmd) {
 
 }  // namespace
 
-Syndrome check_set_fte(Firmware& fw, const Command& cmd) {
-  using c = prm::set_fte_in::flow_context;
-  using d = prm::dest_format_struct;
-  constexpr std::size_t kList = c::destination::bit_off / 8, kItem = d::bytes;
-  const std::uint64_t destinations = cmd.get<c::destination_list_size>();
-  const std::uint64_t counters = cmd.get<c::flow_counter_list_size>();
-  if (cmd.in_len < kList) return Syndrome::kOk;
-  const std::uint64_t given = (cmd.in_len - kList) / kItem;
-  const std::uint32_t action = cmd.get<c::action>();
-  if ((action & kFlowModify) != 0 &&
-      !may_use(fw, cmd, ObjType::kModifyHeader, cmd.get<c::modify_header_id>()))
-    return Syndrome::kNotOwner;
-  if ((action & kFlowReformat) != 0 &&
-      !may_use(fw, cmd, ObjType::kReformat, cmd.get<c::packet_reformat_id>()))
-    return Syndrome::kNotOwner;
-  for (std::uint64_t i = 0; i < destinations + counters && i < given; ++i) {
-    const std::uint8_t* p = cmd.in.data() + kList + i * kItem;
-    bool good = true;
-    if (i >= destinations) {
-      good = may_use(fw, cmd, ObjType::kFlowCounter,
-                     fw.objects().allocated_counter(prm::get<prm::flow_counter_list::flow_counter_id>(p)));
-    } else if (prm::get<d::destination_type>(p) == FlowDestination::kTable) {
-      good = may_use(fw, cmd, ObjType::kFlowTable, prm::get<d::destination_id>(p));
-    } else if (prm::get<d::destination_type>(p) == FlowDestination::kTir) {
-      good = may_use(fw, cmd, ObjType::kTir, prm::get<d::destination_id>(p));
-    }
-    if (!good) return Syndrome::kNotOwner;
-  }
-  return Syndrome::kOk;
+// A table that parts the ports of a LAG is of the port, not of one of its users.
+Syndrome check_create_flow_table(Firmware&, const Command& cmd) {
+  return cmd.op_mod == 0 ? Syndrome::kOk : Syndrome::kNotForUsers;
 }
 
+// All counters of a run.
 Syndrome check_query_flow_counter(Firmware& fw, const Command& cmd) {
-  const std::uint32_t id = cmd.get<prm::query_flow_counter_in::flow_counter_id>();
-  return UserContexts::may_change(
-             cmd.uid, fw.objects().users.owner(ObjType::kFlowCounter, fw.objects().allocated_counter(id)))
-             ? Syndrome::kOk
-             : Syndrome::kNotOwner;
+  using in = prm::query_flow_counter_in;
+  const std::uint32_t first = cmd.get<in::flow_counter_id>();
+  const std::uint32_t n =
+      std::clamp<std::uint32_t>(cmd.get<in::num_of_counters>(), 1, 1u << kLogFlowCounterBulk);
+  for (std::uint32_t i = 0; i < n; ++i) {
+    if (fw.function().flows().counter(first + i) == nullptr) continue;
+    const std::uint32_t allocated = fw.objects().allocated_counter(first + i);
+    if (!UserContexts::may_change(cmd.uid, fw.objects().users.owner(ObjType::kFlowCounter, allocated)))
+      return Syndrome::kNotOwner;
+  }
+  return Syndrome::kOk;
 }
 
 Syndrome check_create_rqt(Firmware& fw, const Command& cmd) {
@@ -115,9 +98,15 @@ std::vector<Named> named_by_create_xrc_srq() {
 
 std::vector<Named> named_by_create_sq() {
   using C = prm::create_sq_in::ctx;
-  return {use<C::wq::pd>(ObjType::kPd), use<C::cqn>(ObjType::kCq),
+  return {use<C::wq::pd>(ObjType::kPd), use<C::cqn>(ObjType::kCq), use<C::ts_cqe_to_dest_cqn>(ObjType::kCq),
           use<C::tis_num_0>(ObjType::kTis, leads_to_tis)};
 }
+std::vector<Named> named_by_create_tis() {
+  using C = prm::create_tis_in::ctx;
+  return {use<C::transport_domain>(ObjType::kTransportDomain),
+          use<C::pd>(ObjType::kPd, equals<C::tls_en, 1>)};
+}
+
 bool leads_to_tis(const Command& cmd) { return cmd.get<prm::create_sq_in::ctx::tis_lst_sz>() != 0; }
 
 std::vector<Named> named_by_create_rq() {

@@ -88,6 +88,7 @@ std::vector<Named> named_by_create_qp();
 std::vector<Named> named_by_create_dct();
 std::vector<Named> named_by_create_xrc_srq();
 std::vector<Named> named_by_create_sq();
+std::vector<Named> named_by_create_tis();
 std::vector<Named> named_by_create_rq();
 std::vector<Named> named_by_create_tir();
 std::vector<Named> named_by_create_flow_table();
@@ -95,7 +96,7 @@ std::vector<Named> named_by_modify_flow_table();
 bool leads_to_tis(const Command&);  // CREATE_SQ: sends frames of the user's making
 Syndrome check_create_rqt(Firmware&, const Command&);
 Syndrome check_modify_rqt(Firmware&, const Command&);
-Syndrome check_set_fte(Firmware&, const Command&);
+Syndrome check_create_flow_table(Firmware&, const Command&);
 Syndrome check_query_flow_counter(Firmware&, const Command&);
 
 }  // namespace hcasim::fw

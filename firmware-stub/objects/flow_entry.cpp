@@ -178,6 +178,36 @@ Syndrome check_action(Firmware& fw, const FlowTable& table, const FlowTypeCaps& 
   return Syndrome::kOk;
 }
 
+// All that the entry names belongs to the user context that sets it, or is shared.
+Syndrome check_owners(Firmware& fw, const Command& cmd, const FlowEntry& e) {
+  const Objects& o = fw.objects();
+  const auto may_use = [&](ObjType type, std::uint32_t id) {
+    return UserContexts::may_use(cmd.uid, o.users.owner(type, id));
+  };
+  const auto may_use_general = [&](std::uint16_t type, std::uint32_t id) {
+    return UserContexts::may_use(cmd.uid, o.users.owner_general(type, id));
+  };
+  for (const FlowDestination& d : e.destinations) {
+    if ((d.type == FlowDestination::kTable && !may_use(ObjType::kFlowTable, d.id)) ||
+        (d.type == FlowDestination::kTir && !may_use(ObjType::kTir, d.id)) ||
+        (d.type == FlowDestination::kSampler &&
+         !may_use_general(prm::k::GENERAL_OBJECT_TYPES_SAMPLER, d.id)) ||
+        (d.reformat != 0 && !may_use(ObjType::kReformat, d.reformat)))
+      return Syndrome::kNotOwner;
+  }
+  for (const std::uint32_t id : e.counters)
+    if (!may_use(ObjType::kFlowCounter, o.allocated_counter(id))) return Syndrome::kNotOwner;
+  const auto has = [&](unsigned action) { return (e.action & action) != 0; };
+  const std::uint16_t crypto = e.crypto.type == CryptoAction::kMacsec ? prm::k::GENERAL_OBJECT_TYPES_MACSEC
+                                                                      : prm::k::GENERAL_OBJECT_TYPES_IPSEC;
+  if ((has(kFlowModify) && !may_use(ObjType::kModifyHeader, e.modify)) ||
+      (has(kFlowReformat) && !may_use(ObjType::kReformat, e.reformat)) ||
+      (has(kFlowAso) && !may_use_general(prm::k::GENERAL_OBJECT_TYPES_FLOW_METER_ASO, e.aso.object)) ||
+      (has(kFlowCrypto) && e.crypto.type != CryptoAction::kPsp && !may_use_general(crypto, e.crypto.object)))
+    return Syndrome::kNotOwner;
+  return Syndrome::kOk;
+}
+
 using Aso = FlowContext::execute_aso;
 
 // What kFlowAso is to do: one of the list's four, a flow meter.
@@ -284,6 +314,7 @@ Syndrome set_fte(Firmware& fw, Command& cmd) {
   if ((mask & kModifyDestinations) != 0) entry.destinations = given.destinations;
   if ((mask & kModifyCounters) != 0) entry.counters = given.counters;
   s = check_action(fw, *table, type, entry);
+  if (s == Syndrome::kOk) s = check_owners(fw, cmd, entry);
   if (s != Syndrome::kOk) return s;
   if (fresh) {
     if (o.flows >= 1u << kLogFlows) return Syndrome::kFlowLimit;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Send queues that are told when each of their frames leaves the port (sqc.ts_cqe_to_dest_cqn): the driver's
 // tx_port_ts.
+#include "driver/bare/devx.h"
 #include "eth_fixture.h"
 
 namespace hcasim::bare {
@@ -68,6 +69,21 @@ TEST_F(Departure, OfWhatDoesNotExist) {
   EXPECT_FALSE(departures->destroy().ok()) << "a queue refers to it";
   EXPECT_TRUE(sq.destroy().ok());
   EXPECT_TRUE(departures->destroy().ok());
+}
+
+// The driver's CQ is not for a user's frames.
+TEST_F(Departure, ToACqOfOnesOwn) {
+  breaks({"devx-owner"});
+  constexpr std::uint32_t kRawTx = 1;
+  Cq drivers(dev());
+  Uctx user(dev(), kRawTx);
+  const Uctx::As as(dev(), user);
+  Pd pd(dev());
+  Cq cq(dev());
+  const EthObject td = make_transport_domain(dev());
+  const EthObject tis = make_tis(dev(), td.number());
+  EXPECT_THROW(Sq(dev(), pd, cq, tis.number(), 7, false, drivers.cqn()), std::exception);
+  EXPECT_NO_THROW(Sq(dev(), pd, cq, tis.number(), 7, false, cq.cqn()));
 }
 
 }  // namespace

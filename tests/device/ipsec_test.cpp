@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "crypto_fixture.h"
+#include "driver/bare/devx.h"
 #include "esp_packets.h"
 #include "prm/crypto.h"
 
@@ -399,6 +400,23 @@ TEST_F(IpsecTest, WhatIsNotToBeEncryptedDoesNotLeaveAtAll) {
   expect_good(link->scq, link->send(l4_frame({})));
   EXPECT_TRUE(link->rcq.wait(1, 1'000'000).empty());
   EXPECT_EQ(machine.function(0).counter("ipsec_not_encrypted"), 1u);
+}
+
+TEST_F(IpsecTest, AUsersEntryNamesNoOtherSa) {
+  breaks({"devx-owner"});
+  const std::uint32_t sa = make_sa({});
+  Uctx user(*dev);
+  std::unique_ptr<Uctx::As> as = std::make_unique<Uctx::As>(*dev, user);
+  table(kNicTxTable, false);
+  FlowRule r = rule(kNicTxTable, false);
+  r.action = kEncrypt;
+  r.allow = true;
+  r.crypto = sa;
+  EXPECT_EQ(try_flow(*dev, r).status, prm::CmdStatus::kBadRes);
+  as.reset();
+  rules.push_back(std::make_unique<EthObject>(make_flow(*dev, r)));
+  for (auto* list : {&rules, &tables})
+    while (!list->empty()) list->pop_back();
 }
 
 TEST_F(IpsecTest, WhatIsInUseStays) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "crypto_fixture.h"
+#include "driver/bare/devx.h"
 #include "prm/crypto.h"
 #include "tls_records.h"
 
@@ -474,6 +475,17 @@ TEST_F(TlsTest, Keys) {
   EXPECT_EQ(prm::get<prm::encryption_key_obj::pd>(object), pd);
   EXPECT_TRUE(std::all_of(object + 0x40, query.out.data() + query.out.size(), [](auto b) { return b == 0; }))
       << "a key is never told";
+}
+
+TEST_F(TlsTest, ATissKeysAreOfItsOwnersDomain) {
+  breaks({"devx-owner"});
+  Uctx user(*dev);
+  const Uctx::As as(*dev, user);
+  const Pd pd(*dev);
+  const EthObject td = make_transport_domain(*dev);
+  EXPECT_EQ(try_tis(*dev, td.number(), link->pd.pdn()).status, prm::CmdStatus::kBadRes);
+  const auto n = try_tis(*dev, td.number(), pd.pdn()).must().get<prm::create_tis_out::tisn>();
+  EXPECT_TRUE(destroy(*dev, prm::op::DESTROY_TIS, n).ok());
 }
 
 TEST_F(TlsTest, WhatIsNotOffered) {

@@ -271,6 +271,51 @@ TEST_F(Flow, Counters) {
   EXPECT_STATUS(dealloc(id), CmdStatus::kBadRes);
 }
 
+// A run of counters is read, and cleared, by whoever owns all of them.
+TEST_F(Flow, UsersCountersAreTheirOwn) {
+  breaks({"devx-owner"});
+  using Alloc = prm::alloc_flow_counter_in;
+  using Query = prm::query_flow_counter_in;
+  constexpr unsigned kBulk = 128;
+  Mailbox alloc(prm::op::ALLOC_FLOW_COUNTER, Alloc::bytes);
+  alloc.set<Alloc::flow_counter_bulk>(1);
+  const auto bulk = [&] {
+    return dev().exec(alloc).must().get<prm::alloc_flow_counter_out::flow_counter_id>();
+  };
+  const auto query = [&](std::uint64_t first, unsigned n) {
+    Mailbox m(prm::op::QUERY_FLOW_COUNTER, Query::bytes);
+    m.set<Query::flow_counter_id>(first).set<Query::num_of_counters>(n).set<Query::clear>(1);
+    return dev().exec(m, prm::query_flow_counter_out::bytes + 16 * n);
+  };
+  Uctx user(dev());
+  std::uint64_t own = 0;
+  {
+    const Uctx::As as(dev(), user);
+    own = bulk();
+  }
+  const std::uint64_t drivers = bulk();
+  ASSERT_EQ(drivers, own + kBulk);
+  {
+    const Uctx::As as(dev(), user);
+    EXPECT_OK(query(own, kBulk));
+    EXPECT_STATUS(query(own, 2 * kBulk), CmdStatus::kBadRes);
+    EXPECT_STATUS(query(own + kBulk - 4, 8), CmdStatus::kBadRes);
+    EXPECT_STATUS(query(drivers, 4), CmdStatus::kBadRes);
+  }
+  EXPECT_OK(query(own, 4 * kBulk));  // with numbers that nobody has
+  for (const std::uint64_t id : {own, drivers})
+    EXPECT_OK((name<prm::dealloc_flow_counter_in::flow_counter_id>(
+        prm::op::DEALLOC_FLOW_COUNTER, prm::dealloc_flow_counter_in::bytes, static_cast<std::uint32_t>(id))));
+}
+
+TEST_F(Flow, TablesThatPartALagAreTheDrivers) {
+  breaks({"devx-command"});
+  Uctx user(dev());
+  const Uctx::As as(dev(), user);
+  Mailbox in(prm::op::CREATE_FLOW_TABLE, prm::create_flow_table_in::bytes, 1);
+  EXPECT_STATUS(dev().exec(in), CmdStatus::kBadOp);
+}
+
 // What the driver shares is a destination of users' entries, and theirs to change in nothing.
 TEST_F(Flow, UsersTablesLeadToSharedOnes) {
   breaks({"devx-owner"});
