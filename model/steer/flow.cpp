@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #include "model/steer/flow_match.h"
 #include "model/steer/lookup_time.h"
@@ -28,13 +29,36 @@ std::vector<FlowGroup::Word> words_of(const FlowGroup& group) {
 }
 
 void unindex(FlowGroup& group, std::uint32_t flow_index, const FlowEntry& entry) {
-  const auto range = group.index.equal_range(flow_hash(entry.key.data(), entry.key.size()));
-  const auto it =
-      std::find_if(range.first, range.second, [&](const auto& item) { return item.second == flow_index; });
-  if (it != range.second) group.index.erase(it);
+  const auto it = group.index.find(flow_hash(entry.key.data(), entry.key.size()));
+  if (it != group.index.end() && it->second.erase(flow_index)) group.index.erase(it);
+}
+
+// The first of the table's groups, which do not overlap, that begins behind that flow index.
+std::vector<FlowGroup*>::const_iterator first_behind(const FlowTable& table, std::uint32_t index) {
+  return std::upper_bound(table.order.begin(), table.order.end(), index,
+                          [](std::uint32_t i, const FlowGroup* group) { return i < group->first; });
 }
 
 }  // namespace
+
+void FlowIndices::insert(std::uint32_t index) {
+  if (index < lowest_) std::swap(index, lowest_);
+  others_.insert(std::lower_bound(others_.begin(), others_.end(), index), index);
+}
+
+bool FlowIndices::erase(std::uint32_t index) {
+  auto it = others_.begin();
+  if (index != lowest_) {
+    it = std::lower_bound(others_.begin(), others_.end(), index);
+    if (it == others_.end() || *it != index) return false;
+  } else if (others_.empty()) {
+    return true;
+  } else {
+    lowest_ = *it;
+  }
+  others_.erase(it);
+  return false;
+}
 
 bool FlowSteering::rebuild() {
   for (auto& [id, table] : tables_) {
@@ -79,9 +103,8 @@ bool FlowSteering::destroy_table(std::uint32_t id) {
 
 bool FlowSteering::fits(const FlowTable& table, const FlowGroup& group) {
   if (group.first > group.last || group.last >> std::min(table.log_size, 31u) != 0) return false;
-  return std::none_of(table.order.begin(), table.order.end(), [&](const FlowGroup* other) {
-    return group.first <= other->last && other->first <= group.last;
-  });
+  const auto behind = first_behind(table, group.last);
+  return behind == table.order.begin() || (*std::prev(behind))->last < group.first;
 }
 
 bool FlowSteering::create_group(FlowTable& table, const FlowGroup& group) {
@@ -95,9 +118,7 @@ bool FlowSteering::index_group(FlowTable& table, FlowGroup& group) {
   group.words = words_of(group);
   group.index.clear();
   criteria_ |= group.criteria;
-  table.order.insert(std::find_if(table.order.begin(), table.order.end(),
-                                  [&](const FlowGroup* other) { return other->first > group.first; }),
-                     &group);
+  table.order.insert(first_behind(table, group.first), &group);
   return true;
 }
 
@@ -106,7 +127,7 @@ bool FlowSteering::destroy_group(FlowTable& table, std::uint32_t group) {
   if (it == table.groups.end()) return false;
   const auto entry = table.entries.lower_bound(it->second.first);
   if (entry != table.entries.end() && entry->first <= it->second.last) return false;
-  table.order.erase(std::find(table.order.begin(), table.order.end(), &it->second));
+  table.order.erase(std::prev(first_behind(table, it->second.first)));
   table.groups.erase(it);
   return true;
 }
@@ -128,7 +149,8 @@ void FlowSteering::index_entry(FlowGroup& group, std::uint32_t index, FlowEntry&
   entry.index = index;
   entry.key.clear();
   for (const FlowGroup::Word& word : group.words) entry.key.push_back(flow_word(entry.value.data(), word));
-  group.index.emplace(flow_hash(entry.key.data(), entry.key.size()), index);
+  const auto [it, fresh] = group.index.try_emplace(flow_hash(entry.key.data(), entry.key.size()), index);
+  if (!fresh) it->second.insert(index);
 }
 
 bool FlowSteering::delete_entry(FlowTable& table, std::uint32_t index) {

@@ -169,6 +169,21 @@ struct FlowSampler {
   }
 };
 
+// The flow indices whose entries share a hash: nearly always one.
+class FlowIndices {
+ public:
+  explicit FlowIndices(std::uint32_t index) : lowest_(index) {}
+  std::uint32_t lowest() const { return lowest_; }
+  const std::vector<std::uint32_t>& others() const { return others_; }  // ascending
+  void insert(std::uint32_t index);
+  // True: it was the last one.
+  bool erase(std::uint32_t index);
+
+ private:
+  std::uint32_t lowest_;
+  std::vector<std::uint32_t> others_;
+};
+
 struct FlowGroup {
   std::uint32_t id = 0;
   std::uint32_t first = 0, last = 0;  // flow indices
@@ -177,14 +192,13 @@ struct FlowGroup {
   bool splits = false;   // every frame fits; a hash of its fields says which flow index takes it (HASH_SPLIT)
   MatchDefiner definer;  // splits: of those
 
-  // The engine's own: the words that the mask names, and the entries by a hash of those (several flow indices
-  // may share one).
+  // The engine's own: the words that the mask names, and the entries by a hash of those.
   struct Word {
     std::uint16_t at;    // bytes from the start of the parameters
     std::uint32_t mask;  // as in memory
   };
   std::vector<Word> words;
-  std::unordered_multimap<std::uint64_t, std::uint32_t> index;
+  std::unordered_map<std::uint64_t, FlowIndices> index;
 
   template <class Archive>
   void list_state(Archive& a) {
@@ -261,6 +275,8 @@ class SwTables {
   // time: what the entries take, of the E-Switch's; null: of others.
   virtual void walk(FlowTableType type, std::uint64_t root, SteeredFrame frame, FlowSteering& steering,
                     LookupTime* time) = 0;
+  // A frame is discarded that has cost too much in the firmware's tables.
+  virtual void lose() = 0;
 
  protected:
   ~SwTables() = default;
@@ -321,6 +337,9 @@ class FlowSteering {
   // kMaxHops tables, copies after kMaxCopies.
   static constexpr unsigned kMaxHops = 256;  // at least max_ft_level
   static constexpr std::size_t kMaxCopies = 256;
+  // What one frame may cost: groups looked at, entries of one hash beyond the first, and for a destination
+  // that changes the frame kChangeWork. Drivers may have any number of each.
+  static constexpr unsigned kMaxWork = 1u << 16, kChangeWork = 16;
   // frame: as on the cable, without FCS. The verdict lives until the next call.
   FlowVerdict& run(Time now, FlowTableType type, SteeredFrame frame, std::uint16_t vport = 0) {
     return run_from(now, type, root(type, vport), std::move(frame));
@@ -376,11 +395,19 @@ class FlowSteering {
     std::uint32_t table;
     SteeredFrame frame;
   };
-  // at: goes on by what the look-ups take; null: they take nothing.
+  // False: not as much is left, and nothing then.
+  static bool spend(unsigned& work, unsigned amount) {
+    const bool enough = work >= amount;
+    work -= enough ? amount : work;
+    return enough;
+  }
+  // at: goes on by what the look-ups take; null: they take nothing. work: what the frame may cost still; null
+  // and nothing left: the entry has not been found.
   const FlowEntry* lookup(const FlowTable& table, const std::uint8_t* params, const SteeredFrame& frame,
-                          Time* at) const;
+                          Time* at, unsigned& work) const;
   static const FlowEntry* split(const FlowTable& table, const FlowGroup& group, const SteeredFrame& frame);
   void visit(Time now, Step step);
+  void lose(SteeredFrame frame);
   void miss(const FlowTable& table, SteeredFrame frame);
   bool act(Time now, const FlowEntry& entry, SteeredFrame& frame);
   bool change(const FlowEntry& entry, SteeredFrame& frame);
@@ -403,6 +430,7 @@ class FlowSteering {
   std::uint64_t params_of_ = 0;
   bool params_valid_ = false;
   Time now_ = 0;
+  unsigned work_left_ = 0;                         // of the frame that is walked with
   FlowTableType walking_ = FlowTableType::kNicRx;  // the domain that the step being made is in
 };
 

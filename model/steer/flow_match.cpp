@@ -330,9 +330,10 @@ void fill_match_param(const SteeredFrame& steered, const GeneveOption& option, u
 
 // The entry with the lowest flow index that fits.
 const FlowEntry* FlowSteering::lookup(const FlowTable& table, const std::uint8_t* params,
-                                      const SteeredFrame& frame, Time* at) const {
+                                      const SteeredFrame& frame, Time* at, unsigned& work) const {
   const bool from_uplink = frame.source_port == kUplinkPort;
   for (const FlowGroup* group : table.order) {
+    if (!spend(work, 1)) return nullptr;
     if (group->splits) {
       if (const FlowEntry* entry = split(table, *group, frame)) return entry;
       continue;
@@ -340,22 +341,24 @@ const FlowEntry* FlowSteering::lookup(const FlowTable& table, const std::uint8_t
     if (group->index.empty()) continue;
     std::uint64_t hash = 0;
     for (const FlowGroup::Word& word : group->words) hash = flow_hash_step(hash, flow_word(params, word));
-    const auto range = group->index.equal_range(hash);
-    const FlowEntry* found = nullptr;
-    std::uint32_t lowest = 0;
-    for (auto it = range.first; it != range.second; ++it) {
-      if (found && it->second > lowest) continue;
-      const auto entry = table.entries.find(it->second);
-      if (entry == table.entries.end()) continue;
+    const auto fitting = [&](std::uint32_t index) -> const FlowEntry* {
+      const auto entry = table.entries.find(index);
+      if (entry == table.entries.end()) return nullptr;
       const FlowEntry::Source source = entry->second.source;
-      if (source != FlowEntry::kAny && (source == FlowEntry::kFromUplink) != from_uplink) continue;
+      if (source != FlowEntry::kAny && (source == FlowEntry::kFromUplink) != from_uplink) return nullptr;
       const std::vector<std::uint32_t>& key = entry->second.key;
-      bool same = true;
-      for (std::size_t i = 0; i < key.size() && same; ++i)
-        same = key[i] == flow_word(params, group->words[i]);
-      if (!same) continue;
-      found = &entry->second;
-      lowest = it->second;
+      for (std::size_t i = 0; i < key.size(); ++i)
+        if (key[i] != flow_word(params, group->words[i])) return nullptr;
+      return &entry->second;
+    };
+    const FlowEntry* found = nullptr;
+    if (const auto same = group->index.find(hash); same != group->index.end()) {
+      found = fitting(same->second.lowest());
+      const std::vector<std::uint32_t>& others = same->second.others();
+      for (auto it = others.begin(); !found && it != others.end(); ++it) {
+        if (!spend(work, 1)) return nullptr;
+        found = fitting(*it);
+      }
     }
     if (at)
       *at = time_->look_up(*at, found ? LookupTime::entry_line(table.id, found->index)

@@ -224,9 +224,10 @@ void FlowSteering::visit(Time now, Step step) {
     return;
   }
   const FlowEntry* entry =
-      lookup(*table, params_.data(), frame, time_ && in_switch(walking_) ? &frame.at : nullptr);
+      lookup(*table, params_.data(), frame, time_ && in_switch(walking_) ? &frame.at : nullptr, work_left_);
   if (in_switch(walking_)) now = frame.at;
   if (const auto* trace = tracer()) trace_table(*trace, now, frame, *table, entry);
+  if (!entry && work_left_ == 0) return lose(std::move(frame));
   if (!entry) return miss(*table, std::move(frame));
   frame.turned |= table->terminates;
   if (!act(now, *entry, frame) || entry->action & kFlowDrop) return drop(std::move(frame));
@@ -237,9 +238,15 @@ void FlowSteering::visit(Time now, Step step) {
   if (n != 0) lead(entry->destinations[n - 1], std::move(frame));
 }
 
+void FlowSteering::lose(SteeredFrame frame) {
+  if (sw_tables_) sw_tables_->lose();
+  drop(std::move(frame));
+}
+
 // With what is done to the frame for that destination alone.
 void FlowSteering::lead(const FlowDestination& to, SteeredFrame frame) {
   if (to.reformat != 0) {
+    if (!spend(work_left_, kChangeWork)) return lose(std::move(frame));
     const auto it = reformats.find(to.reformat);
     if (it == reformats.end() || !it->second.apply(frame)) return drop(std::move(frame));
     if (time_ && in_switch(walking_)) frame.at = time_->reformat(frame.at);
@@ -254,6 +261,7 @@ FlowVerdict& FlowSteering::run_from(Time now, FlowTableType type, std::uint32_t 
   params_valid_ = false;
   walking_ = type;
   now_ = now;
+  work_left_ = kMaxWork;
   if (in_switch(type)) frame.at = std::max(frame.at, now);
   if (const auto* trace = tracer(); trace && !in_switch(type))
     trace_entry(*trace, now, frame, type, frame.packet->function);

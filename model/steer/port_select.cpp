@@ -17,7 +17,7 @@ const FlowEntry* FlowSteering::split(const FlowTable& table, const FlowGroup& gr
 
 FlowSteering::PortChoice FlowSteering::select_port(const SteeredFrame& frame) {
   MatchParam params{};
-  unsigned filled = 0;
+  unsigned filled = 0, work = kMaxWork;
   std::uint32_t id = root(FlowTableType::kPortSelection);
   for (unsigned hops = 0; id != 0 && hops < kMaxHops; ++hops) {
     const FlowTable* table = find_table(id);
@@ -26,7 +26,8 @@ FlowSteering::PortChoice FlowSteering::select_port(const SteeredFrame& frame) {
     for (const FlowGroup* group : table->order) criteria |= group->criteria;
     if (criteria & ~filled) fill_match_param(frame, geneve_option, criteria & ~filled, params.data());
     filled |= criteria;
-    const FlowEntry* entry = lookup(*table, params.data(), frame, nullptr);
+    const FlowEntry* entry = lookup(*table, params.data(), frame, nullptr, work);
+    if (!entry && work == 0) break;
     if (!entry) {
       id = table->miss_to_table ? table->miss_table : 0;
       continue;

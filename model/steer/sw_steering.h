@@ -22,7 +22,8 @@ class SwSteering final : public SwTables, private SteObjects {
   void begin() override { work_left_ = SteWalker::kMaxWork; }
   void walk(FlowTableType type, std::uint64_t root, SteeredFrame frame, FlowSteering& steering,
             LookupTime* time) override;
-  // Frames that entries led nowhere: discarded.
+  void lose() override { ++lost_; }
+  // Frames that entries led nowhere, or that cost too much: discarded.
   std::uint64_t lost() const { return lost_; }
   void clear();
 

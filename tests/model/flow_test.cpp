@@ -364,6 +364,120 @@ TEST_F(FlowChain, LoopsEnd) {
   EXPECT_LE(tirs_of(match()).size(), FlowSteering::kMaxHops);
 }
 
+// As many groups as one likes, before the same table again and again: the frame is given up, where one of a
+// few passes.
+TEST_F(FlowChain, WhatAFrameMayCostEnds) {
+  FlowTable* t = steering.create_table(1, FlowTableType::kNicTx);
+  ASSERT_TRUE(steering.set_root(FlowTableType::kNicTx, 1));
+  t->log_size = 20;
+  t->miss_to_table = true;
+  t->miss_table = 1;
+  constexpr unsigned kGroups = 2 * FlowSteering::kMaxWork / FlowSteering::kMaxHops;
+  FlowEntry e = entry(kFlowAllow);
+  prm::set<Lyr::dmac_47_16>(e.value.data(), 1);
+  for (unsigned i = 0; i < kGroups; ++i) {
+    FlowGroup g;
+    g.id = i + 1;
+    g.first = g.last = i;
+    g.criteria = kOuter;
+    prm::set<Lyr::dmac_47_16>(g.mask.data(), ~0u);
+    ASSERT_TRUE(steering.create_group(*t, g));
+    e.group = g.id;
+    ASSERT_TRUE(steering.set_entry(*t, i, e));
+    if (i == 9) EXPECT_FALSE(match(FlowTableType::kNicTx).dropped_by_rule);
+  }
+  EXPECT_TRUE(match(FlowTableType::kNicTx).dropped_by_rule);
+  // And entries of one group that are alike but for the side that they are for.
+  FlowTable* fdb = steering.create_table(2, FlowTableType::kFdb);
+  ASSERT_TRUE(steering.set_root(FlowTableType::kFdb, 2));
+  fdb->log_size = 20;
+  fdb->miss_to_table = true;
+  fdb->miss_table = 2;
+  FlowGroup all;
+  all.id = kGroups + 1;
+  all.last = kGroups;
+  ASSERT_TRUE(steering.create_group(*fdb, all));
+  FlowEntry one = entry(kFlowAllow);
+  one.group = all.id;
+  one.source = FlowEntry::kFromUplink;
+  for (unsigned i = 0; i < kGroups; ++i) {
+    ASSERT_TRUE(steering.set_entry(*fdb, i, one));
+    if (i == 9) EXPECT_FALSE(match(FlowTableType::kFdb).dropped_by_rule);
+  }
+  EXPECT_TRUE(match(FlowTableType::kFdb).dropped_by_rule);
+  one.source = FlowEntry::kFromVport;
+  ASSERT_TRUE(steering.set_entry(*fdb, kGroups, one));
+  EXPECT_EQ(match(FlowTableType::kFdb).deliveries.size(), 1u) << "it is found before that";
+}
+
+// Copies that are changed cost more than those that are not.
+TEST_F(FlowChain, ReformatsOfDestinationsEnd) {
+  constexpr unsigned kDestinations = 64;
+  FlowTable* t = table(1);
+  ASSERT_TRUE(steering.set_root(FlowTableType::kNicRx, 1));
+  PacketReformat tag;
+  tag.type = prm::k::REFORMAT_TYPE_INSERT_HDR;
+  tag.anchor = prm::k::REFORMAT_CONTEXT_ANCHOR_MAC_START;
+  tag.offset = 12;
+  tag.data = {0x81, 0, 0, 1};
+  steering.reformats[7] = tag;
+  FlowEntry e = entry(kFlowForward);
+  for (unsigned i = 0; i < kDestinations; ++i) e.destinations.push_back({FlowDestination::kTable, 1, 7});
+  ASSERT_TRUE(steering.set_entry(*t, 0, e));
+  const FlowVerdict& v = match();
+  EXPECT_TRUE(v.deliveries.empty());
+  EXPECT_TRUE(v.dropped_by_rule);
+}
+
+// Entries that are alike: the lowest of them that there is, whatever the order they come and go in.
+TEST_F(FlowChain, OfEntriesAlikeTheLowestIsTaken) {
+  FlowTable* t = table(1);
+  ASSERT_TRUE(steering.set_root(FlowTableType::kNicRx, 1));
+  std::set<std::uint32_t> there;
+  std::mt19937 random(5);
+  for (unsigned step = 0; step < 500; ++step) {
+    const std::uint32_t index = random() % 8;
+    if (there.erase(index) != 0) {
+      ASSERT_TRUE(steering.delete_entry(*t, index));
+    } else {
+      there.insert(index);
+      ASSERT_TRUE(steering.set_entry(*t, index, entry(kFlowForward, {{FlowDestination::kTir, index}})));
+    }
+    const std::vector<std::uint32_t> tirs = tirs_of(match());
+    ASSERT_EQ(tirs,
+              there.empty() ? std::vector<std::uint32_t>{} : std::vector<std::uint32_t>{*there.begin()});
+  }
+}
+
+TEST_F(FlowChain, GroupsKeepTheirOrder) {
+  FlowTable* t = steering.create_table(1, FlowTableType::kNicRx);
+  t->log_size = 6;
+  std::set<std::uint32_t> there;
+  std::mt19937 random(6);
+  for (unsigned step = 0; step < 500; ++step) {
+    FlowGroup g;
+    g.first = random() % 16 * 4;
+    g.last = g.first + 3;
+    g.id = g.first + 1;
+    if (there.erase(g.first) != 0) {
+      ASSERT_TRUE(steering.destroy_group(*t, g.id));
+    } else {
+      there.insert(g.first);
+      ASSERT_TRUE(steering.create_group(*t, g));
+      FlowGroup wide = g;
+      wide.id = 1000;
+      for (const auto [first, last] : {std::pair{g.first + 1, g.last - 1}, std::pair{g.first, g.first},
+                                       std::pair{g.last, g.last}, std::pair{0u, 63u}}) {
+        wide.first = first, wide.last = last;
+        ASSERT_FALSE(steering.create_group(*t, wide)) << first << " to " << last;
+      }
+    }
+    std::vector<std::uint32_t> order;
+    for (const FlowGroup* group : t->order) order.push_back(group->first);
+    ASSERT_EQ(order, std::vector<std::uint32_t>(there.begin(), there.end()));
+  }
+}
+
 TEST_F(FlowChain, RefusesWhatDoesNotFit) {
   FlowTable* t = table(1);
   FlowGroup overlap;
