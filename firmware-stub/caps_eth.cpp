@@ -73,12 +73,12 @@ void fill_general_eth(const Options& options, std::uint8_t* c) {
     put<g::lag_tx_port_affinity>(c, 1);
     put<g::init2_lag_tx_port_affinity>(c, 1);
     put<prm::cap_rts2rts_lag_tx_port_affinity>(c, 1);
-    if (options.selects_port()) {
-      put<g::port_selection_cap>(c, 1);
-      put<g::max_num_match_definer>(c, kMatchDefiners);
-      put<g::match_definer_format_supported>(c, definer_formats());
-    }
+    put<g::port_selection_cap>(c, options.selects_port() ? 1 : 0);
     put<g::lag_native_fdb_selection>(c, options.shares_fdb() ? 1 : 0);
+  }
+  if (options.has_definers()) {
+    put<g::max_num_match_definer>(c, kMatchDefiners);
+    put<g::match_definer_format_supported>(c, definer_formats());
   }
   put<g::fl_rc_qp_when_roce_disabled>(c, 1);
   put<g::max_geneve_tlv_options>(c, kGeneveOptions);

@@ -50,6 +50,11 @@ struct Options {
   bool selects_port() const {
     return port_tables && ports != 1 && !vf && link == Link::kEthernet && generation->has.flow_rewrite;
   }
+  // Software may write entries that match by definers, as may flow groups that split by hash.
+  bool has_definers() const {
+    return selects_port() || (link == Link::kEthernet && generation->sw_steering() &&
+                              generation->has.ste != SteFormat::kConnectX5);
+  }
   bool crypto = false;  // of the boards of a chip that can encrypt one that may
   bool psp() const { return encrypts() && generation->has.psp; }
   bool encrypts() const { return crypto && link == Link::kEthernet && generation->has.crypto; }

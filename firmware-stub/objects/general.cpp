@@ -29,7 +29,7 @@ bool has_flow_rewrite(const Options& options) {
 }
 bool encrypts(const Options& options) { return options.encrypts(); }
 bool tracks_pages(const Options& options) { return options.tracks_pages(); }
-bool selects_port(const Options& options) { return options.selects_port(); }
+bool has_definers(const Options& options) { return options.has_definers(); }
 
 const GeneralType* find_type(const Firmware& fw, std::uint16_t type) {
   for (const GeneralType& t : general_types())

@@ -66,7 +66,7 @@ TEST(Generation, NumbersAreThoseThatDriversKnow) {
 }
 
 // The later formats of steering entries have a bit of their own that software may write them, memory for
-// patterns, and arguments of these.
+// patterns, arguments of these, and definers.
 void clear_owners(CapGroup group, std::uint8_t* block) {
   using Nic = prm::flow_table_nic_cap;
   if (group == CapGroup::kFlowTable) {
@@ -81,8 +81,11 @@ void clear_owners(CapGroup group, std::uint8_t* block) {
     using General = prm::cmd_hca_cap;
     prm::set<General::log_max_num_header_modify_argument>(block, 0);
     prm::set<General::log_header_modify_argument_max_alloc>(block, 0);
-    const std::uint64_t arguments = std::uint64_t{1} << prm::k::OBJ_TYPE_HEADER_MODIFY_ARGUMENT;
-    prm::set<General::general_obj_types>(block, prm::get<General::general_obj_types>(block) & ~arguments);
+    prm::set<General::max_num_match_definer>(block, 0);
+    prm::set<General::match_definer_format_supported>(block, 0);
+    const std::uint64_t objects = std::uint64_t{1} << prm::k::OBJ_TYPE_HEADER_MODIFY_ARGUMENT |
+                                  std::uint64_t{1} << prm::k::OBJ_TYPE_MATCH_DEFINER;
+    prm::set<General::general_obj_types>(block, prm::get<General::general_obj_types>(block) & ~objects);
   }
 }
 
