@@ -19,7 +19,7 @@ constexpr std::uint8_t kGpeIpv4 = 1, kGpeIpv6 = 2, kGpeEthernet = 3;  // VXLAN-G
 constexpr std::uint8_t kGtpuData = 255;
 constexpr std::uint8_t kProtoIcmp = 1, kProtoIcmpv6 = 58;
 constexpr unsigned kMaxExtensions = 8;  // IPv6 extension headers looked through
-constexpr std::uint8_t kHopByHop = 0, kRouting = 43, kFragment = 44, kDestOptions = 60;
+constexpr std::uint8_t kHopByHop = 0, kRouting = 43, kDestOptions = 60;
 
 // Ethertype behind the tags at `at` (which points at the first ethertype); at moves behind it.
 bool parse_tags(const std::uint8_t* frame, std::uint32_t len, std::uint32_t& at, std::uint8_t& tags,
@@ -77,7 +77,7 @@ void parse_ipv6(const std::uint8_t* frame, std::uint32_t len, std::uint32_t at, 
   std::uint8_t next = frame[at + 6];
   at += 40;
   for (unsigned n = 0; n < kMaxExtensions && at + 8 <= end; ++n) {
-    if (next == kFragment) {
+    if (next == kProtoFragment) {
       ip.fragment = true;
       ip.options = true;
       next = frame[at];

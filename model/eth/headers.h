@@ -57,8 +57,8 @@ constexpr std::uint16_t kTpidCvlan = 0x8100, kTpidSvlan = 0x88a8;
 constexpr std::uint16_t kEthertypeIpv4 = 0x0800, kEthertypeIpv6 = 0x86dd, kEthertypeTeb = 0x6558,
                         kEthertypeMpls = 0x8847, kEthertypeMplsMulticast = 0x8848, kEthertypeRoce = 0x8915,
                         kEthertypeMacsec = 0x88e5;
-constexpr std::uint8_t kProtoIpip = 4, kProtoTcp = 6, kProtoUdp = 17, kProtoIpv6 = 41, kProtoGre = 47,
-                       kProtoEsp = 50, kProtoAh = 51;
+constexpr std::uint8_t kProtoIpip = 4, kProtoTcp = 6, kProtoUdp = 17, kProtoIpv6 = 41, kProtoFragment = 44,
+                       kProtoGre = 47, kProtoEsp = 50, kProtoAh = 51;
 constexpr std::uint16_t kEspUdpPort = 4500;
 
 // Where an IP packet ends: where its header says, or with the buffer (headers of a large send, whose lengths

@@ -106,7 +106,8 @@ bool pop_vlan(SteeredFrame& frame);
 
 // Puts a tunnel's headers (L2 to the tunnel header itself) before the frame: before its Ethernet header, or
 // in place of that one and its tags. IP and UDP lengths and the IPv4 checksum are made; a UDP checksum is
-// made unless the headers given say none.
+// made unless the headers given say none, and a UDP source port if they have 0 there: a hash of the frame's
+// own headers.
 enum class EncapOf : std::uint8_t { kL2, kL3 };
 bool encapsulate(SteeredFrame& frame, const std::uint8_t* header, std::uint32_t len, EncapOf of);
 // Leaves the inner Ethernet frame of a tunnel.

@@ -13,10 +13,20 @@ namespace hcasim {
 namespace {
 
 constexpr std::uint32_t kEsp = 16, kIcv = 16, kUdp = 8, kIpv6 = 40;  // bytes; ESP's header with the IV
+constexpr std::uint32_t kIpv6Unit = 8;                               // of extension headers' lengths
 constexpr std::uint32_t kEspWord = 4, kTrailer = 2;
 
+// In the IP header, or in the last of its extension headers.
 void set_protocol(std::uint8_t* frame, const IpHeaders& ip, std::uint8_t protocol) {
-  frame[ip.l3 + (ip.version == 4 ? 9u : 6u)] = protocol;
+  std::uint32_t at = ip.l3 + (ip.version == 4 ? 9u : 6u);
+  if (ip.version == 6) {
+    for (std::uint32_t next = ip.l3 + kIpv6; next < ip.l4;) {
+      const std::uint32_t size = frame[at] == kProtoFragment ? kIpv6Unit : kIpv6Unit * (1u + frame[next + 1]);
+      at = next;
+      next += size;
+    }
+  }
+  frame[at] = protocol;
 }
 
 // The IP packet from l3 on ends with the frame.

@@ -27,8 +27,28 @@ bool splice(SteeredFrame& frame, std::uint32_t at, std::uint32_t cut, const std:
   return true;
 }
 
-// Lengths and checksums of the outermost IP packet, which ends with the frame.
-void finish_tunnel(SteeredFrame& frame) {
+// The UDP source port of a tunnel's packets, as RFC 7348 (section 5) and RFC 8926 (3.3) have it: one of the
+// dynamic ports, the same for all frames of a flow. ip: of the frame inside, which begins at byte `at`.
+std::uint16_t port_of_flow(const std::uint8_t* p, const IpHeaders& ip, std::uint32_t at) {
+  constexpr std::uint32_t kFirst = 0xc000, kCount = 0x4000, kMacsAndType = 14;
+  std::uint32_t hash = 2166136261u;  // FNV-1a, whose low bits alone do not tell close numbers apart
+  const auto add = [&](std::uint32_t from, std::uint32_t len) {
+    for (std::uint32_t i = 0; i < len; ++i) hash = (hash ^ p[from + i]) * 16777619u;
+  };
+  if (ip.version == 0) {
+    add(at, kMacsAndType);
+  } else {
+    hash ^= ip.protocol;
+    add(at + ip.l3 + (ip.version == 4 ? 12 : 8), ip.version == 4 ? 8 : 32);  // addresses
+    if (ip.tcp || ip.udp) add(at + ip.l4, 4);
+  }
+  hash ^= hash >> 16;
+  return static_cast<std::uint16_t>(kFirst + hash % kCount);
+}
+
+// Lengths, checksums and the source port, where the headers given leave that open, of the outermost IP
+// packet, which ends with the frame.
+void finish_tunnel(SteeredFrame& frame, const IpHeaders& inner, std::uint32_t inner_at) {
   std::uint8_t* p = frame.writable();
   const FrameHeaders h = parse_frame(p, frame.len(), LengthsOf::kBuffer);
   const IpHeaders& ip = h.outer;
@@ -39,6 +59,7 @@ void finish_tunnel(SteeredFrame& frame) {
     prm::store16(p + ip.l3 + 4, static_cast<std::uint32_t>(ip.end - ip.l3 - 40));
   put_ip_checksum(p, ip);
   if (ip.udp) {
+    if (!p[ip.l4] && !p[ip.l4 + 1]) prm::store16(p + ip.l4, port_of_flow(p, inner, inner_at));
     prm::store16(p + ip.l4 + 4, static_cast<std::uint32_t>(ip.end - ip.l4));
     if (p[ip.l4 + 6] || p[ip.l4 + 7]) put_l4_checksum(p, ip);
   }
@@ -63,8 +84,9 @@ bool encapsulate(SteeredFrame& frame, const std::uint8_t* header, std::uint32_t 
   if (of == EncapOf::kL3 && !frame.headers.outer.version) return false;
   // Padding of a short frame does not belong to its IP packet.
   const std::uint32_t end = of == EncapOf::kL3 ? frame.headers.outer.end : frame.len();
+  const IpHeaders inner = frame.headers.outer;
   if (!splice(frame, 0, cut, header, len, end)) return false;
-  finish_tunnel(frame);
+  finish_tunnel(frame, inner, len - cut);
   frame.reparse();
   return true;
 }
