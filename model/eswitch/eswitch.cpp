@@ -2,10 +2,12 @@
 #include "model/eswitch/eswitch.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 #include <vector>
 
 #include "model/eth/headers.h"
+#include "model/port/codec.h"
 #include "model/steer/flow.h"
 #include "model/steer/path_trace.h"
 #include "model/steer/roce_frame.h"
@@ -27,6 +29,13 @@ bool is_for(const Packet& p, const Vport& vport) {
 // The end of a frame's way, if somebody wants to know.
 void ends(FlowSteering& flows, Time t, SteeredFrame& frame, traces::FrameEnd how, std::uint32_t vport = 0) {
   if (const auto* trace = flows.tracer()) trace_end(*trace, std::max(t, frame.at), frame, how, vport);
+}
+
+// What a rule has made too short for the cable, by a tag or a tunnel's headers.
+void pad(Packet& p) {
+  if (p.kind != PacketKind::kEthernet || p.frame_len >= kShortestFrame) return;
+  std::memset(p.frame() + p.frame_len, 0, kShortestFrame - p.frame_len);
+  p.frame_len = kShortestFrame;
 }
 
 // Through the ACL of that side of a vport, if there is one. False: dropped. `led` is where its entry leads,
@@ -142,6 +151,7 @@ void ESwitch::plug(Time t, const Passage& way, std::uint16_t to, SteeredFrame fr
   copy.at = way.last = std::max(frame.at, way.last);
   copy.packet = frame.version != 0 ? as_packet(frame) : PacketPool::copy(*way.packet);
   Packet& p = *copy.packet;
+  if (to == kUplinkVport) pad(p);
   p.trail = frame.trail;
   p.source_vport = 0;
   p.reg_c = {};

@@ -337,6 +337,21 @@ TEST_F(ESwitchTest, ADestinationMayHaveAReformatOfItsOwn) {
   EXPECT_EQ(out[17], 20 + 8 + 64) << "the length of the outer IP packet";
 }
 
+// Ethernet has no shorter ones; what stays inside of the card is as long as the rule leaves it.
+TEST_F(ESwitchTest, ShortFramesLeavePadded) {
+  FlowTable& fdb = table(FlowTableType::kFdb);
+  entry(fdb, group(fdb, 0, {}), {}, kFlowForward | kFlowPopVlan,
+        {{FlowDestination::kVport, 2}, {FlowDestination::kVport, kUplinkVport}});
+  Bytes tagged = frame(0x12, 0x11, 5);
+  tagged.resize(60);
+  Bytes plain = tagged;
+  plain.erase(plain.begin() + 12, plain.begin() + 16);
+  EXPECT_EQ(send(1, tagged), (To{2, kOut}));
+  EXPECT_EQ(arrived(2), plain);
+  plain.resize(60);
+  EXPECT_EQ(arrived(kOut), plain);
+}
+
 TEST_F(ESwitchTest, WhatNamesNoFunctionGoesNowhere) {
   FlowTable& fdb = table(FlowTableType::kFdb);
   entry(fdb, group(fdb, 0, {}), {}, kFlowForward,
