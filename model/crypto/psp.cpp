@@ -89,7 +89,7 @@ const GcmKey& PspKeys::key_of(std::uint32_t spi, std::size_t key_len) {
 }
 
 void PspKeys::clear() {
-  rotations_ = 0;
+  rotations_ += 2 + (rotations_ & 1);  // the first phase again
   next_ = 1;
   recent_ = {};
 }

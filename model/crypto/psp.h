@@ -38,11 +38,12 @@ class PspKeys {
   const GcmKey& key_of(std::uint32_t spi, std::size_t key_len);
   std::uint32_t rotations() const { return rotations_; }
 
+  // Both device keys are gone for good, with what was handed out of them.
   void clear();
   template <class Archive>
   void list_state(Archive& a) {
     a.lasting("owner", owner_);
-    HCASIM_FIELDS(a, rotations_);
+    a.lasting("rotations", rotations_);
     a("next", next_, 1u);
     if constexpr (Archive::kLoads) {
       a.check(next_ != 0 && next_ <= prm::psp::kSpiPhase, "no SPI is that large");
@@ -54,8 +55,8 @@ class PspKeys {
   std::vector<std::uint8_t> derive(std::uint32_t spi, std::size_t key_len) const;
 
   std::uint64_t owner_ = 0;
-  std::uint32_t rotations_ = 0;
-  std::uint32_t next_ = 1;  // SPI without its phase; 0 is reserved
+  std::uint32_t rotations_ = 0;  // ever: no device key comes twice
+  std::uint32_t next_ = 1;       // SPI without its phase; 0 is reserved
   struct Recent {
     std::uint32_t spi;
     std::size_t key_len;

@@ -138,5 +138,26 @@ TEST(Psp, ARotationLeavesTheKeysBeforeIt) {
   EXPECT_EQ(now(), PspStatus::kAuthFailed);
 }
 
+// A driver that begins anew gets numbers as before, and none of the keys; what was under these is not opened.
+TEST(Psp, ANewSessionHasKeysOfItsOwn) {
+  PspKeys keys;
+  std::set<Bytes> all;
+  for (unsigned session = 0; session < 3; ++session) {
+    const Spi first = generate(keys);
+    EXPECT_EQ(first.number, 1u);
+    const Bytes wire = psp_packets::sealed(psp_packets::packet(first.number, Bytes(50, 1), {}), first.key);
+    all.insert(first.key);
+    keys.rotate();
+    all.insert(generate(keys).key);
+    if (session == 1) keys.rotate();
+    keys.clear();
+    Bytes p = wire;
+    EXPECT_EQ(decrypt(keys, p), PspStatus::kAuthFailed);
+    keys.rotate();
+    keys.clear();
+  }
+  EXPECT_EQ(all.size(), 6u);
+}
+
 }  // namespace
 }  // namespace hcasim

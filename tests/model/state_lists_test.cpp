@@ -170,12 +170,15 @@ TEST(StateLists, KeysAndRecordsOfTlsInTheirMiddle) {
   expect_listed(none, some, [](IpsecTable& t) { t.create(1, {}); });
   MacsecTable no_macsec, macsec;
   expect_listed(no_macsec, macsec, [](MacsecTable& t) { t.create(1, {}); });
-  PspKeys first_keys, rotated;
-  expect_listed(first_keys, rotated, [](PspKeys& k) { k.rotate(); });
-  expect_listed(first_keys, rotated, [](PspKeys& k) {
+  PspKeys first_keys, told;
+  expect_listed(first_keys, told, [](PspKeys& k) {
     std::vector<std::uint8_t> key;
     k.generate(16, key);
   });
+  const std::uint64_t before_rotation = digest_state(told);
+  told.rotate();
+  reset_state(told);
+  EXPECT_NE(digest_state(told), before_rotation) << "no device key comes again";
   EthTable plain, encrypts;
   expect_listed(plain, encrypts, [](EthTable& t) { t.tises[1].tls.emplace(); });
   expect_listed(plain, encrypts, [](EthTable& t) { t.tirs[1].tls.emplace(); });
