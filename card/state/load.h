@@ -197,7 +197,8 @@ class StateLoad : public state::Fields<StateLoad> {
   static bool in_range(std::string_view name, std::uint64_t v) {
     if (name.substr(0, 4) != "log_") return true;
     if (name == "log_page" || name == "log_dci_errored" || name == "log_space") return v < 64;
-    if (name == "log_stride" || name == "log_rq_stride") return v <= 11;
+    if (name == "log_stride") return v <= 15;
+    if (name == "log_rq_stride") return v <= 11;
     return name == "log_sq_size" ? v < 26 : v < 32;
   }
 

@@ -27,7 +27,6 @@ constexpr unsigned kLogWqebb = 6;
 constexpr unsigned kMinLogRqStride = 4, kMaxLogRqStride = 15;
 constexpr unsigned kBaseLogStrides = 9, kBaseLogStrideSize = 6;  // of striding RQs, as the wq says them
 constexpr unsigned kFirstFewerStrides = 10;                      // -6: 8 strides
-constexpr unsigned kMaxLogStrides = 16, kMaxLogStrideSize = 13;
 
 bool striding(WqType t) { return t == WqType::kLinkedListStriding || t == WqType::kCyclicStriding; }
 
@@ -87,9 +86,7 @@ Syndrome read_split(Firmware& fw, const Command& cmd, Rq& rq) {
   split.log_frames = cmd.get<w::log_max_num_of_packets_per_reservation>();
   split.log_align = align == kAlignPage ? kLogPage : align == kAlignStride ? rq.log_stride_size : 0;
   split.timeout = from_ns(1e3 * cmd.get<c::reservation_timeout>());
-  if (split.log_reservation < rq.log_stride_size ||
-      split.log_reservation > rq.log_strides + rq.log_stride_size)
-    return Syndrome::kWqStride;
+  if (!rq.reservations_fit(split)) return Syndrome::kWqStride;
   rq.split = split;
   return Syndrome::kOk;
 }
@@ -135,7 +132,8 @@ Syndrome create_rq(Firmware& fw, Command& cmd) {
     if (fewer && fw.caps().get<prm::cmd_hca_cap::ext_stride_num_range>() == 0) return Syndrome::kWqStride;
     rq.log_strides = strides + kBaseLogStrides - (fewer ? 16 : 0);
     rq.log_stride_size = cmd.get<w::log_wqe_stride_size>() + kBaseLogStrideSize;
-    if (rq.log_strides > kMaxLogStrides || rq.log_stride_size > kMaxLogStrideSize) return Syndrome::kWqStride;
+    if (rq.log_strides > Rq::kMaxLogStrides || rq.log_stride_size > Rq::kMaxLogStrideSize)
+      return Syndrome::kWqStride;
     rq.two_byte_shift = cmd.get<w::two_byte_shift_en>() != 0;
   }
   if (cmd.get<w::shampo_enable>() != 0) {

@@ -199,7 +199,7 @@ prm::CqeTls TlsRx::take(const GcmKey& key, std::uint32_t sn, std::uint8_t* data,
   Walk w{data, len};
   const std::int32_t ahead = distance(sn, next_sn);
   if (ahead < 0) {  // again, all of it or its start
-    const auto old = static_cast<std::uint32_t>(-ahead);
+    const std::uint32_t old = next_sn - sn;
     if (old >= len) return CqeTls::kNotDecrypted;
     w.data += old;
     w.len -= old;

@@ -100,6 +100,7 @@ struct Rq {
   unsigned log_stride = 4;  // bytes of a WQE, log2
   std::uint64_t dbr_addr = 0;
   // Striding types
+  static constexpr unsigned kMaxLogStrides = 16, kMaxLogStrideSize = 13;
   unsigned log_strides = 9;      // strides a WQE, log2 (wq.log_wqe_num_of_strides + 9)
   unsigned log_stride_size = 6;  // bytes of a stride, log2 (wq.log_wqe_stride_size + 6)
   bool two_byte_shift = false;   // two bytes before each frame, so that its IP header is aligned
@@ -115,13 +116,21 @@ struct Rq {
   std::uint64_t epoch = next_epoch();
 
   traces::Subject subject() const { return {function, rqn}; }
+  bool reservations_fit(const HeaderSplit& s) const {
+    return s.log_reservation >= log_stride_size && s.log_reservation <= log_strides + log_stride_size;
+  }
   bool striding() const { return type == WqType::kLinkedListStriding || type == WqType::kCyclicStriding; }
   template <class Archive>
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, rqn, state, type, keep_vlan, scatter_fcs, use_rmp, rmpn, cqn, pd, user_index,
                   counter_set, ring, log_size, log_stride, dbr_addr, log_strides, log_stride_size,
                   two_byte_shift, split, producer, consumer, head, wqe, ahead, next_stride, epoch);
-    if constexpr (Archive::kLoads) a.check(ahead.fits(log_stride), "what was read ahead has no bytes");
+    if constexpr (Archive::kLoads) {
+      a.check(ahead.fits(log_stride), "what was read ahead has no bytes");
+      a.check(log_strides <= kMaxLogStrides && log_stride_size <= kMaxLogStrideSize,
+              "no WQE has such strides");
+      a.check(!split || reservations_fit(*split), "reservations do not fit into a WQE");
+    }
   }
 };
 

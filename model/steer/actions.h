@@ -90,6 +90,8 @@ struct FieldAction {
   template <class Archive>
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, type, field, offset, width, data, from, from_offset);
+    if constexpr (Archive::kLoads)
+      a.check(offset < 32 && width <= 32 && from_offset < 32, "no field has as many bits");
   }
 };
 // In order. An action on a field that the frame does not have does nothing.

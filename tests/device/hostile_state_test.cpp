@@ -20,6 +20,7 @@
 #include "model/ctx/qp.h"
 #include "model/fault/injector.h"
 #include "model/packet/packet.h"
+#include "model/steer/actions.h"
 #include "model/timed_queue.h"
 #include "model/tpt/memic.h"
 #include "model/tpt/signature.h"
@@ -228,6 +229,35 @@ TEST(HostileState, ReceiveWqesReadAhead) {
   };
   expect_refused<Rq>(of_rq, {{"one too many", [](Rq& rq) { rq.ahead.count = 5; }, words},
                              {"longer ones", [](Rq& rq) { rq.log_stride = 7; }, words}});
+}
+
+TEST(HostileState, StridingQueues) {
+  const auto split = [](Rq& rq) {
+    rq.type = WqType::kLinkedListStriding;
+    rq.log_strides = 9;
+    rq.log_stride_size = 6;
+    rq.split = HeaderSplit{};
+    rq.split->log_reservation = 12;
+  };
+  const char* const strides = "no WQE has such strides";
+  const char* const reservations = "reservations do not fit into a WQE";
+  expect_refused<Rq>(
+      split, {{"more strides than a WQE has", [](Rq& rq) { rq.log_strides = 17; }, strides},
+              {"longer strides", [](Rq& rq) { rq.log_stride_size = 14; }, strides},
+              {"a WQE of 4 GiB", [](Rq& rq) { rq.log_strides = 31, rq.log_stride_size = 1; }, strides},
+              {"longer than a WQE", [](Rq& rq) { rq.split->log_reservation = 16; }, reservations},
+              {"shorter than a stride", [](Rq& rq) { rq.split->log_reservation = 5; }, reservations}});
+  Rq large;
+  large.log_stride = 15;  // none is taken from it, but it may be made
+  EXPECT_EQ(refusal_of(large), "");
+}
+
+TEST(HostileState, ChangesOfFields) {
+  const char* const words = "no field has as many bits";
+  expect_refused<FieldAction>([](FieldAction& a) { a.offset = a.from_offset = 31, a.width = 32; },
+                              {{"offset", [](FieldAction& a) { a.offset = 32; }, words},
+                               {"width", [](FieldAction& a) { a.width = 33; }, words},
+                               {"copied from", [](FieldAction& a) { a.from_offset = 32; }, words}});
 }
 
 TEST(HostileState, ContextsOfDcInitiatorsNamedTwice) {

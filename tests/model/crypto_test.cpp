@@ -200,6 +200,16 @@ TEST_F(TlsRxTest, WhatCameBeforeTheFirstRecordOrAgainIsLeftAlone) {
   EXPECT_EQ(take(s, s.begins[2] + 1000, s.cipher.size()), CqeTls::kDecrypted);
 }
 
+// Half of all sequence numbers away, a segment is as far ahead as behind.
+TEST_F(TlsRxTest, WhatIsFurthestAwayIsLeftAlone) {
+  Bytes data(100, 1);
+  EXPECT_EQ(rx.take(key(), kStart + 0x80000000u, data.data(), data.size(), events), CqeTls::kNotDecrypted);
+  EXPECT_EQ(data, Bytes(100, 1));
+  EXPECT_EQ(rx.next_sn, kStart);
+  const Stream s({2000});
+  rest(s, 0, CqeTls::kDecrypted);
+}
+
 TEST_F(TlsRxTest, AMissingSegmentWithinARecordCostsThatRecordAlone) {
   const Stream s({3000, 3000, 3000});
   EXPECT_EQ(take(s, 0, 1000), CqeTls::kDecrypted);
