@@ -341,8 +341,8 @@ struct FlowGroupObject : Referred {
 // Context memory (ICM) that an object takes, bytes: for page requests.
 constexpr std::uint64_t kMaxListWords = 1u << 26;  // of a function's translation lists
 constexpr std::uint64_t kIcmQp = 1024, kIcmCq = 256, kIcmSrq = 256, kIcmEq = 256, kIcmMkey = 128, kIcmMtt = 8,
-                        kIcmRq = 512, kIcmTir = 256, kIcmTis = 128, kIcmFlow = 128, kIcmDek = 64,
-                        kIcmIpsec = 64, kIcmMacsec = 128;
+                        kIcmRq = 512, kIcmTir = 256, kIcmTis = 128, kIcmFlow = 128, kIcmSwIcm = 256,
+                        kIcmDek = 64, kIcmIpsec = 64, kIcmMacsec = 128;
 
 // Tables of the Ethernet link, log2 unless said otherwise.
 constexpr unsigned kLogTds = 8, kLogTises = 12, kLogTirs = 14, kLogRqts = 14, kLogRqtSize = 11, kLogRqs = 14,

@@ -18,11 +18,12 @@ Syndrome create_sw_icm(Firmware& fw, Command& cmd) {
   if (log_size < SwIcm::kLogGranularity || log_size > SwIcm::log_size(SwIcm::kSteering))
     return Syndrome::kSwIcmRange;
   if (o.sw_icms.full()) return Syndrome::kSwIcmLimit;
-  const std::uint64_t bytes = std::uint64_t{1} << log_size;
-  if (!fw.pages().charge(bytes)) return Syndrome::kWaitPages;
+  // What of it is written lies with the model, as far as its areas go: drivers that take large chunks would
+  // have to give as much of their memory for nothing.
+  if (!fw.pages().charge(kIcmSwIcm)) return Syndrome::kWaitPages;
   const std::uint64_t start = cmd.get<SwIcmIn::sw_icm::sw_icm_start_addr>();
-  if (!fw.function().sw_steering().icm().allocate(start, bytes)) {
-    fw.pages().release(bytes);
+  if (!fw.function().sw_steering().icm().allocate(start, std::uint64_t{1} << log_size)) {
+    fw.pages().release(kIcmSwIcm);
     return Syndrome::kSwIcmRange;
   }
   std::uint32_t id = 0;
@@ -50,7 +51,7 @@ Syndrome destroy_sw_icm(Firmware& fw, Command& cmd) {
   const SwIcmObject* object = o.sw_icms.find(id);
   if (object == nullptr) return Syndrome::kSwIcmNumber;
   fw.function().sw_steering().icm().release(object->start);
-  fw.pages().release(std::uint64_t{1} << object->log_size);
+  fw.pages().release(kIcmSwIcm);
   o.sw_icms.destroy(id);
   return Syndrome::kOk;
 }

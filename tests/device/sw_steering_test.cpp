@@ -50,29 +50,14 @@ TEST_F(SwSteering, MemoryIsGivenOutInGranulesOfItsAreas) {
   EXPECT_CMD_OK(dev().exec(Mailbox(prm::op::SYNC_STEERING, prm::sync_steering_in::bytes)));
 }
 
-TEST_F(SwSteering, MemoryTakesAsManyPagesAsItIsLong) {
-  constexpr unsigned kLog = 22;
-  const auto used = [this] { return dev().function().counter("fw_pages_used"); };
-  const std::uint64_t before = used();
-  {
-    const EthObject icm = make_icm(dev(), icm_start, kLog);
-    EXPECT_EQ(used(), before + (1u << (kLog - 12)));
-    EXPECT_GE(dev().pages_given(), used());
-  }
-  EXPECT_EQ(used(), before);
-}
-
 // A driver that goes without a word leaves no memory to the next one.
 TEST_F(SwSteering, MemoryGoesWithTheDriver) {
   breaks({"sw-icm-range", "teardown-objects"});
   const auto make = [this] { return create_icm(dev(), icm_start, kLogIcm); };
-  const auto used = [this] { return dev().function().counter("fw_pages_used"); };
   EXPECT_CMD_OK(make());
   EXPECT_CMD_STATUS(make(), CmdStatus::kBadParam);
-  const std::uint64_t with_it = used();
   dev().teardown();
   dev().probe();
-  EXPECT_EQ(used(), with_it - (1u << (kLogIcm - 12)));
   EXPECT_CMD_OK(make());
   dev().teardown();
   dev().cmd().start();
