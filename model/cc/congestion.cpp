@@ -19,10 +19,17 @@ namespace {
 constexpr unsigned kDscpShift = 2, kPcpShift = 13;
 constexpr std::uint16_t kVlanId = 0x0fff;
 
-bool has(std::uint8_t mask, std::uint8_t priority) { return (mask >> (priority & 7) & 1) != 0; }
+bool has(std::uint8_t mask, unsigned priority) { return (mask >> priority & 1) != 0; }
 
 bool connected(const Qp& qp) {
   return qp.type == QpType::kRc || qp.type == QpType::kUc || qp.type == QpType::kXrc;
+}
+
+// What the port will find its packets to have (PriorityMap::of()); only RoCE v2 has a DSCP.
+unsigned priority_of(const Qp& qp, const PriorityMap& map) {
+  const AddressPath& path = qp.path;
+  if (map.by_dscp) return path.source.version != 0 ? map.of_dscp[path.dscp % kDscps] : 0u;
+  return path.source.vlan_valid ? path.eth_prio & 7u : 0u;
 }
 
 }  // namespace
@@ -35,7 +42,7 @@ void CongestionControl::reset() { reset_state(*this); }
 
 void CongestionControl::marked(Time t, Qp& qp, const Packet& p) {
   ++statistics_.np_ecn_marked_roce_packets;
-  const std::uint8_t priority = p.has_vlan ? p.vlan_tci >> kPcpShift & 7 : qp.path.eth_prio;
+  const unsigned priority = blocks_.port.priorities.of(p);
   if (!has(np_enabled, priority)) return;
   const std::uint32_t to = connected(qp) ? qp.remote_qpn : p.src_qpn;
   if (to <= 1 || p.dest_qpn == kMulticastQpn) return;  // no reaction point
@@ -71,11 +78,17 @@ void CongestionControl::marked(Time t, Qp& qp, const Packet& p) {
 
 // ---- Reaction point ----
 
+// Datagrams have the priorities of their address vectors.
+bool CongestionControl::reacts(const Qp& qp) const {
+  if (!connected(qp)) return rp_enabled != 0;
+  return has(rp_enabled, priority_of(qp, blocks_.port.egress(qp.affinity).priorities));
+}
+
 void CongestionControl::receive_cnp(Time t, FunctionId f, const Packet& p) {
   Qp* qp = blocks_.qps[f].find(p.dest_qpn);
   const bool sends =
       qp && (qp->state == QpState::kRtr || qp->state == QpState::kRts || qp->state == QpState::kSqd);
-  if (!sends || qp->type == QpType::kSq || !has(rp_enabled, qp->path.eth_prio)) {
+  if (!sends || qp->type == QpType::kSq || !reacts(*qp)) {
     ++statistics_.rp_cnp_ignored;
     return;
   }
@@ -89,9 +102,8 @@ void CongestionControl::receive_cnp(Time t, FunctionId f, const Packet& p) {
 Time CongestionControl::earliest_of_slowed(Time t, Qp& qp) {
   const Port& port = blocks_.port.egress(qp.affinity);
   if (port.stopped(t) && connected(qp)) {
-    const bool tagged = qp.path.source.vlan_valid;
     t = port.link() == LinkType::kIb ? port.lane_open_at(t, qp.path.sl)
-                                     : port.open_at(t, tagged ? qp.path.eth_prio & 7u : 0);
+                                     : port.open_at(t, priority_of(qp, port.priorities));
   }
   if (!qp.cc.limited) return t;
   qp.cc.advance(t, rp, line_rate());
@@ -99,7 +111,8 @@ Time CongestionControl::earliest_of_slowed(Time t, Qp& qp) {
 }
 
 void CongestionControl::stamp(Time t, Qp& qp, Packet& p) {
-  if (!has(rp_enabled, qp.path.eth_prio) || qp.type == QpType::kQp1) return;
+  if (qp.type == QpType::kQp1) return;
+  if (rp_enabled != 0xff && !has(rp_enabled, blocks_.port.egress(qp.affinity).priorities.of(p))) return;
   p.tclass = static_cast<std::uint8_t>((p.tclass & ~kEcnMask) | kEct0);
   if (qp.cc.limited) {
     qp.cc.advance(t, rp, line_rate());

@@ -94,6 +94,7 @@ class CongestionControl {
   void stamp(Time t, Qp& qp, Packet& p);
   Time earliest_of_slowed(Time t, Qp& qp);
   double line_rate() const;  // Mb/s
+  bool reacts(const Qp& qp) const;
 
   Blocks blocks_;
   Statistics statistics_;

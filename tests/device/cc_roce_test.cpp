@@ -124,6 +124,23 @@ struct Host {
     prm::set<prm::pfcc_reg::pptx>(r.data(), tx);
     device.access_register(kPfcc, true, r).must();
   }
+  // Of one priority, which is that of one DSCP.
+  void pause_dscp(unsigned dscp, unsigned priority, bool rx, bool tx) {
+    std::vector<std::uint8_t> r(prm::pfcc_reg::bytes), map(prm::qpdpm_reg::bytes),
+        trust(prm::qpts_reg::bytes);
+    prm::set<prm::pfcc_reg::local_port>(r.data(), 1);
+    prm::set<prm::pfcc_reg::prio_mask_rx>(r.data(), 1u << priority);
+    prm::set<prm::pfcc_reg::prio_mask_tx>(r.data(), 1u << priority);
+    prm::set<prm::pfcc_reg::pfcrx>(r.data(), rx ? 1u << priority : 0u);
+    prm::set<prm::pfcc_reg::pfctx>(r.data(), tx ? 1u << priority : 0u);
+    device.access_register(kPfcc, true, r).must();
+    map[1] = trust[1] = 1;  // local_port
+    using Dscps = prm::qpdpm_reg::dscp;
+    prm::store16(map.data() + Dscps::bit_off / 8 + std::size_t{dscp} * Dscps::elem_bytes, 0x8000 | priority);
+    device.access_register(kQpdpm, true, map).must();
+    prm::set<prm::qpts_reg::trust_state>(trust.data(), 2);
+    device.access_register(kQpts, true, trust).must();
+  }
 
   unsigned hca;
   Function& function;
@@ -136,7 +153,7 @@ struct Host {
 struct Flow {
   explicit Flow(Host& h) : host(h), cq(h.device), qp(h.device, *h.pd, cq, cq) {}
 
-  void connect(std::uint32_t remote_qpn, unsigned remote_hca) {
+  void connect(std::uint32_t remote_qpn, unsigned remote_hca, unsigned dscp = 0) {
     using namespace prm;
     QpAttr a;
     qp.to_init(a).must();
@@ -148,6 +165,7 @@ struct Flow {
         prm::set<P::vhca_port_num>(c, 1u);
         prm::set<P::src_addr_index>(c, 0u);
         prm::set<P::hop_limit>(c, 64u);
+        prm::set<P::dscp>(c, dscp);
         prm::set<P::rmac_47_32>(c, 0x0200u);
         prm::set<P::rmac_31_0>(c, remote_hca + 1);
         const auto gid = gid_of(remote_hca);
@@ -412,6 +430,26 @@ TEST(PauseRoce, ASlowReceiverPausesItsSenderAndNothingIsLost) {
               0.1 * static_cast<double>(stopped_us));
   EXPECT_GE(of(a, Priority::rx_pause_transition_low{}), 1u);
   EXPECT_LE(of(a, Priority::rx_pause_transition_low{}), sent / 2);
+}
+
+TEST(PauseRoce, APriorityOfADscpStopsItsQpsAlone) {
+  Host a(2), b(3);
+  a.pause_dscp(26, 3, true, false);
+  b.pause_dscp(26, 3, false, true);
+  Flow x(a), y(b), own(a);
+  x.connect(y.qp.qpn(), 3, 26);
+  y.connect(x.qp.qpn(), 2, 26);
+  own.connect(own.qp.qpn(), 2);
+  constexpr std::uint32_t kLen = 1 << 18;
+  const auto bytes_in = [](const Host& h) { return h.function.counter("rx_bytes"); };
+  for (int i = 0; i < 8; ++i) x.post(WqeOp::kRdmaWrite, b, kLen);
+  for (int i = 0; i < 1000 && a.function.counter("pause_received") == 0; ++i) machine().advance(1000);
+  const std::uint64_t at_first = bytes_in(b);
+  for (int i = 0; i < 8; ++i) own.post(WqeOp::kRdmaWrite, a, kLen);
+  for (const Completion& c : own.cq.wait(8)) EXPECT_FALSE(c.error()) << c.text();
+  EXPECT_LT(bytes_in(b) - at_first, kLen) << "what is of another priority went at its own pace";
+  for (const Completion& c : x.cq.wait(8)) EXPECT_FALSE(c.error()) << c.text();
+  EXPECT_GT(b.function.counter("pause_sent"), 2u);
 }
 
 }  // namespace

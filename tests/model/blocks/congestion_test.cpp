@@ -83,9 +83,37 @@ TEST_F(CongestionTest, APriorityWithoutNotificationSendsNoCnp) {
   r.cc.np_enabled = 0xfe;
   r.cc.received(sim_now(), *qp, *data_packet(kCe));
   EXPECT_TRUE(r.wire.sent.empty());
-  qp->path.eth_prio = 1;
-  r.cc.received(sim_now(), *qp, *data_packet(kCe));
+  PacketRef p = data_packet(kCe);
+  p->has_vlan = true;
+  p->vlan_tci = 1 << 13 | 5;
+  r.cc.received(sim_now(), *qp, *p);
   EXPECT_EQ(r.wire.sent.size(), 1u);
+}
+
+TEST_F(CongestionTest, PrioritiesAreOfTheDscpIfThePortTrustsIt) {
+  r.port.priorities.by_dscp = true;
+  r.port.priorities.of_dscp[26] = 3;
+  r.cc.np_enabled = r.cc.rp_enabled = 1 << 3;
+  PacketRef p = data_packet(kCe);
+  r.cc.received(sim_now(), *qp, *p);
+  EXPECT_TRUE(r.wire.sent.empty());
+  p->tclass |= 26 << 2;
+  r.cc.received(sim_now(), *qp, *p);
+  EXPECT_EQ(r.wire.sent.size(), 1u);
+
+  qp->path.source.version = 2;
+  r.cc.receive_cnp(sim_now(), BlockRig::kFunction, *cnp());
+  EXPECT_FALSE(qp->cc.limited);
+  qp->path.dscp = 26;
+  qp->path.eth_prio = 1;
+  r.cc.receive_cnp(sim_now(), BlockRig::kFunction, *cnp());
+  EXPECT_TRUE(qp->cc.limited);
+  for (const std::uint8_t dscp : {0, 26}) {
+    p = data_packet(kNotEct);
+    p->tclass = static_cast<std::uint8_t>(dscp << 2);
+    r.cc.sending(sim_now(), *qp, *p);
+    EXPECT_EQ(p->tclass & kEcnMask, dscp == 26 ? kEct0 : kNotEct) << unsigned{dscp};
+  }
 }
 
 TEST_F(CongestionTest, ACnpCutsTheRateOfItsQpAlone) {
