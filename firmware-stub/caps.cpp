@@ -100,9 +100,9 @@ void fill_general(const Options& o, std::uint8_t* c) {
   set(g::retransmission_q_counters{}, 1);
   set(g::enhanced_error_q_counters{}, 1);
   set(g::rts2rts_qp_counters_set_id{}, 1);
-  // Congestion control, of RoCE v2
-  set(g::cc_query_allowed{}, o.link == Link::kEthernet ? 1 : 0);
-  set(g::cc_modify_allowed{}, o.link == Link::kEthernet ? 1 : 0);
+  // Congestion control, of RoCE v2: the port's, which others than its function only read
+  set(g::cc_query_allowed{}, eth ? 1 : 0);
+  set(g::cc_modify_allowed{}, eth && !o.vf ? 1 : 0);
   set(g::vhca_id{}, o.vhca_id);
   if (eth) fill_general_eth(o, c);
   if (eth) fill_general_sw_steering(*o.generation, c);
@@ -113,9 +113,9 @@ void fill_general(const Options& o, std::uint8_t* c) {
   if (o.vf && !(eth && o.generation->sw_steering())) set(g::device_memory{}, 0);
   // Firmware
   set(g::debug{}, 1);
-  set(g::vnic_env_queue_counters{}, eth ? 1 : 0);
-  set(g::invalid_command_count{}, eth ? 1 : 0);
-  set(g::quota_exceeded_count{}, eth ? 1 : 0);
+  set(g::vnic_env_queue_counters{}, 1);
+  set(g::invalid_command_count{}, 1);
+  set(g::quota_exceeded_count{}, 1);
   set(g::cmdif_checksum{}, 3);
   set(g::driver_version{}, 1);
   set(g::fast_teardown{}, 1);

@@ -121,6 +121,7 @@ std::uint32_t Firmware::first_enabled() {
 void Firmware::end_managed() {
   end_sub_functions();
   for_each_managed([](Firmware& managed) {
+    managed.hca_vport_.watch = {};  // nobody hears of its end
     managed.set_enabled(false);
     managed.forget_settled();
   });
@@ -133,6 +134,7 @@ void Firmware::end_sub_functions() {
   for_each_managed([](Firmware& managed) {
     if (!managed.options_.sf) return;
     managed.sub_function_ = {};  // before its reset, which is nobody's to hear of
+    managed.hca_vport_.watch = {};
     managed.set_enabled(false);
     managed.forget_settled();
   });
@@ -254,6 +256,7 @@ void Firmware::inject_health(std::uint8_t syndrome, bool reset_requested,
 void Firmware::inject_link(bool up) { port_.cable(up); }
 
 void Firmware::drop_objects() {
+  const std::uint32_t changed = nic_vport_.differences(NicVport{});
   device_.drop_objects(function_.id());
   objects_.page_tracks.for_each([this](std::uint32_t, const PageTrackObject& track) {
     device_.dma().watch_pages(track.function, nullptr);
@@ -264,6 +267,8 @@ void Firmware::drop_objects() {
   cmdq_.pages_changed();  // what waited for pages finds the function gone
   if (function_.physical()) reset_state(traps_);
   port_.teardown(function_);
+  // Its manager keeps what it has made for the function's addresses until it hears that they are gone.
+  if (changed != 0) nic_vport_changed(changed);
 }
 
 void Firmware::to_power_on() {

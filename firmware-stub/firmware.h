@@ -49,6 +49,7 @@ struct NicVport {
   std::array<std::vector<std::uint64_t>, 3> lists;  // unicast, multicast, VLANs; entries as in the command
   // What its manager may want to hear of (VportWatch).
   enum Change : std::uint32_t { kUc = 1, kMc = 2, kVlan = 4, kPromisc = 8, kMtu = 16 };
+  std::uint32_t differences(const NicVport& from) const;
 
   template <class Archive>
   void list_state(Archive& a) {

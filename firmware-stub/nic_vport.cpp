@@ -38,6 +38,16 @@ std::uint32_t list_limit(const Caps& caps, std::uint32_t type) {
 
 }  // namespace
 
+std::uint32_t NicVport::differences(const NicVport& from) const {
+  constexpr Change kOfList[] = {kUc, kMc, kVlan};
+  std::uint32_t changed = mtu != from.mtu ? kMtu : 0u;
+  if (promisc_uc != from.promisc_uc || promisc_mc != from.promisc_mc || promisc_all != from.promisc_all)
+    changed |= kPromisc;
+  for (std::size_t i = 0; i < lists.size(); ++i)
+    if (lists[i] != from.lists[i]) changed |= kOfList[i];
+  return changed;
+}
+
 Syndrome query_nic_vport_context(Firmware& fw, Command& cmd) {
   using in = prm::query_nic_vport_context_in;
   using c = prm::query_nic_vport_context_out::nic_vport_context;
@@ -74,20 +84,10 @@ Syndrome query_nic_vport_context(Firmware& fw, Command& cmd) {
 
 namespace {
 
-// What a manager settles of a vport, its own or another one: who it is, and what it wants to hear of it.
-void settle(Firmware& of, const Command& cmd) {
-  using in = prm::modify_nic_vport_context_in;
-  using f = in::field_select;
-  using c = in::nic_vport_context;
-  HcaVport& vport = of.hca_vport();
-  if (of.options().vf && cmd.get<f::permanent_address>() != 0)
-    vport.mac = std::uint64_t{cmd.get<c::permanent_address::mac_addr_47_32>()} << 32 |
-                cmd.get<c::permanent_address::mac_addr_31_0>();
-  // Zero: none of its own, and the card's stays.
-  if (const std::uint64_t guid = cmd.get<c::node_guid>(); cmd.get<f::node_guid>() != 0 && guid != 0)
-    vport.node_guid = guid;
-  if (const std::uint64_t guid = cmd.get<c::port_guid>(); cmd.get<f::port_guid>() != 0 && guid != 0)
-    vport.port_guid = guid;
+// What a manager wants to hear of a vport, its own or another one.
+void watch(Firmware& of, const Command& cmd) {
+  using f = prm::modify_nic_vport_context_in::field_select;
+  using c = prm::modify_nic_vport_context_in::nic_vport_context;
   if (cmd.get<f::change_event>() == 0) return;
   const auto bit = [&cmd](auto field, std::uint32_t change) {
     return cmd.get<decltype(field)>() != 0 ? change : 0u;
@@ -98,6 +98,22 @@ void settle(Firmware& of, const Command& cmd) {
                          bit(c::event_on_promisc_change{}, NicVport::kPromisc) |
                          bit(c::event_on_mtu{}, NicVport::kMtu),
                      cmd.get<c::arm_change_event>() != 0);
+}
+
+// Who a function is: its manager settles it.
+void settle(Firmware& of, const Command& cmd) {
+  using in = prm::modify_nic_vport_context_in;
+  using f = in::field_select;
+  using c = in::nic_vport_context;
+  HcaVport& vport = of.hca_vport();
+  if (cmd.get<f::permanent_address>() != 0)
+    vport.mac = std::uint64_t{cmd.get<c::permanent_address::mac_addr_47_32>()} << 32 |
+                cmd.get<c::permanent_address::mac_addr_31_0>();
+  // Zero: none of its own, and the card's stays.
+  if (const std::uint64_t guid = cmd.get<c::node_guid>(); cmd.get<f::node_guid>() != 0 && guid != 0)
+    vport.node_guid = guid;
+  if (const std::uint64_t guid = cmd.get<c::port_guid>(); cmd.get<f::port_guid>() != 0 && guid != 0)
+    vport.port_guid = guid;
 }
 
 // Whether the function's driver has an event queue for them.
@@ -129,6 +145,7 @@ Syndrome modify_nic_vport_context(Firmware& fw, Command& cmd) {
     return Syndrome::kVportField;
   const bool guids = cmd.get<f::node_guid>() != 0 || cmd.get<f::port_guid>() != 0;
   if (guids && of == &fw) return Syndrome::kVportField;  // the card's
+  if (cmd.get<f::permanent_address>() != 0 && of == &fw && fw.options().vf) return Syndrome::kVportField;
   if (cmd.get<f::change_event>() != 0 && !fw.manages()) return Syndrome::kVportField;
   if (cmd.get<f::change_event>() != 0 && cmd.get<c::arm_change_event>() != 0 && !hears_of_vports(fw))
     fw.tracer().broke_value(traces::Rule::kEventUnheard, cmd.now, traces::RuleObject::kCommand, cmd.seq,
@@ -139,6 +156,7 @@ Syndrome modify_nic_vport_context(Firmware& fw, Command& cmd) {
       return Syndrome::kVportField;
     if (cmd.get<f::min_inline>() != 0) of->nic_vport().min_inline = cmd.get<c::min_wqe_inline_mode>();
     settle(*of, cmd);
+    watch(*of, cmd);
     return Syndrome::kOk;
   }
   NicVport& v = fw.nic_vport();
@@ -176,7 +194,7 @@ Syndrome modify_nic_vport_context(Firmware& fw, Command& cmd) {
     prm::store32(vport.mac.data() + 2, cmd.get<c::permanent_address::mac_addr_31_0>());
   }
   if (cmd.get<f::roce_en>() != 0) vport.roce_enabled = cmd.get<c::roce_en>() != 0;
-  settle(fw, cmd);
+  watch(fw, cmd);
   if (changed != 0) fw.nic_vport_changed(changed);
   return Syndrome::kOk;
 }

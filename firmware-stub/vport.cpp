@@ -163,10 +163,12 @@ Syndrome query_vport_counter(Firmware& fw, Command& cmd) {
   Firmware* of = vport_of<in>(fw, cmd, why);
   if (of == nullptr) return why;
   const PortCounters& c = fw.device().port().counters();
+  // User contexts share them with all others: they only read.
+  const bool clear = cmd.get<in::clear>() != 0 && cmd.uid == 0;
   if (fw.device().functions() != 1) {
     VportTraffic& traffic = of->function().vport().traffic;
     put_vport_traffic(cmd, traffic);
-    if (cmd.get<in::clear>() != 0) traffic = VportTraffic{};
+    if (clear) traffic = VportTraffic{};
     return Syndrome::kOk;
   }
   cmd.put<out::received_errors::packets>(c.rx_errors);
@@ -181,7 +183,7 @@ Syndrome query_vport_counter(Firmware& fw, Command& cmd) {
     cmd.put<out::received_ib_multicast::packets>(c.rx_multicast);
     cmd.put<out::transmitted_ib_multicast::packets>(c.tx_multicast);
   }
-  if (cmd.get<in::clear>() != 0) fw.device().port().clear_counters();
+  if (clear) fw.device().port().clear_vport_counters();
   return Syndrome::kOk;
 }
 

@@ -172,7 +172,9 @@ Syndrome query_cong_statistics(Firmware& fw, Command& cmd) {
   put(out::np_ecn_marked_roce_packets_high{}, out::np_ecn_marked_roce_packets_low{},
       s.np_ecn_marked_roce_packets);
   put(out::np_cnp_sent_high{}, out::np_cnp_sent_low{}, s.np_cnp_sent);
-  if (cmd.get<prm::query_cong_statistics_in::clear>() != 0) cc.clear_statistics();
+  // The card's: whoever may not change how it works does not clear them either.
+  const bool may = !fw.options().vf && cmd.uid == 0;
+  if (may && cmd.get<prm::query_cong_statistics_in::clear>() != 0) cc.clear_statistics();
   return Syndrome::kOk;
 }
 

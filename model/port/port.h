@@ -238,6 +238,8 @@ class Port : public sc_core::sc_module {
     credits_.clear_waited();
     pause_.clear_times(sim_now());
   }
+  // Those that the vport of a card's only function has.
+  void clear_vport_counters();
   // PortXmitWait (IBTA 16.1.3.5): for how long some lane had packets and no credits, in the time of 4 bytes.
   std::uint64_t xmit_wait() const {
     return static_cast<std::uint64_t>(static_cast<double>(credits_.waited()) / (4 * ps_per_byte_));

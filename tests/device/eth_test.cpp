@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Frames over an Ethernet port whose cable leads back to itself: from an SQ through flow tables and TIRs into
 // RQs.
+#include "driver/bare/devx.h"
 #include "eth_fixture.h"
 #include "prm/access_registers.h"
+#include "prm/vport_counters.h"
 
 #include <map>
 
@@ -394,6 +396,38 @@ TEST_F(EthTest, FramesAboveTheMtuAreCountedAtEitherEnd) {
   }
   left.teardown();
   right.teardown();
+}
+
+// A user context only reads them; whoever may clear them clears what the command tells of.
+TEST_F(EthTest, CountersOfTheVportAreClearedAlone) {
+  using In = prm::query_vport_counter_in;
+  using Out = prm::query_vport_counter_out;
+  using Frames = prm::ppcnt_reg::counter_set::eth_802_3_cntrs_grp_data_layout;
+  const auto cleared = [this] {
+    Mailbox in(prm::op::QUERY_VPORT_COUNTER, In::bytes);
+    return dev().exec(in.set<In::clear>(1), Out::bytes).must().get<Out::received_eth_unicast::packets>();
+  };
+  const auto on_the_cable = [this] {
+    std::vector<std::uint8_t> r(prm::ppcnt_reg::bytes);
+    prm::set<prm::ppcnt_reg::local_port>(r.data(), 1);
+    const auto out = dev().access_register(prm::reg::kPpcnt, false, r).must();
+    return prm::get<Frames::a_frames_received_ok_low>(out.out.data() + prm::access_register_out::bytes);
+  };
+  EthLink link(dev());
+  cleared();
+  link.rq.post({link.rx_sge(0, 2048)});
+  expect_good(link.scq, link.send(plain_frame(100)));
+  EXPECT_EQ(link.rcq.wait_one().byte_cnt, 100u);
+  const std::uint64_t frames = on_the_cable();
+  EXPECT_GT(frames, 0u);
+  {
+    Uctx user(dev());
+    const Uctx::As as(dev(), user);
+    EXPECT_EQ(cleared(), 1u);
+  }
+  EXPECT_EQ(cleared(), 1u);
+  EXPECT_EQ(cleared(), 0u);
+  EXPECT_EQ(on_the_cable(), frames);
 }
 
 // A lone frame costs few turns of the model's blocks, many at once share theirs.

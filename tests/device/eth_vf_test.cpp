@@ -81,6 +81,55 @@ TEST_F(EthVf, ItsAddressIsTheManagersToGive) {
   EXPECT_EQ(mac_of(nic_vport(pf, 1, true).must()), 0u);
 }
 
+TEST_F(EthVf, ItsAddressIsNotItsOwnToChange) {
+  auto vf = probed(1);
+  ASSERT_TRUE(set_mac(1, kMac).ok());
+  using In = prm::modify_nic_vport_context_in;
+  Mailbox in(prm::op::MODIFY_NIC_VPORT_CONTEXT, In::bytes);
+  in.set<In::field_select::permanent_address>(1);
+  in.set<In::nic_vport_context::permanent_address::mac_addr_31_0>(5);
+  EXPECT_EQ(vf->exec(in).status, CmdStatus::kBadParam);
+  EXPECT_EQ(mac_of(nic_vport(*vf, 0, false).must()), kMac);
+  EXPECT_EQ(mac_of(nic_vport(pf, 1, true).must()), kMac);
+}
+
+// How the card's congestion control works is no virtual function's affair.
+TEST_F(EthVf, ReadsCongestionControlAlone) {
+  auto vf = probed(1);
+  EXPECT_EQ(pf.cap<g::cc_modify_allowed>(), 1u);
+  EXPECT_EQ(vf->cap<g::cc_query_allowed>(), 1u);
+  EXPECT_EQ(vf->cap<g::cc_modify_allowed>(), 0u);
+  using Status = prm::modify_cong_status_in;
+  Mailbox status(prm::op::MODIFY_CONG_STATUS, Status::bytes);
+  status.set<Status::cong_protocol>(1);
+  EXPECT_EQ(vf->exec(status).status, CmdStatus::kBadOp);
+  EXPECT_EQ(c.card.cc().rp_enabled, 0xff);
+  using Params = prm::modify_cong_params_in;
+  Mailbox params(prm::op::MODIFY_CONG_PARAMS, Params::bytes);
+  params.set<Params::cong_protocol>(1);
+  EXPECT_EQ(vf->exec(params).status, CmdStatus::kBadOp);
+  EXPECT_TRUE(pf.exec(params).ok());
+
+  PacketRef cnp = PacketPool::make();
+  cnp->kind = PacketKind::kRoceV2;
+  c.card.cc().receive_cnp(sim_now(), 0, *cnp);
+  using In = prm::query_cong_statistics_in;
+  using Out = prm::query_cong_statistics_out;
+  Mailbox clear(prm::op::QUERY_CONG_STATISTICS, In::bytes);
+  clear.set<In::clear>(1);
+  const auto ignored = [&](bare::Device& d) {
+    return d.exec(clear, Out::bytes).must().get<Out::rp_cnp_ignored_low>();
+  };
+  EXPECT_EQ(ignored(*vf), 1u);
+  {
+    bare::Uctx user(pf);
+    const bare::Uctx::As as(pf, user);
+    EXPECT_EQ(ignored(pf), 1u);
+  }
+  EXPECT_EQ(ignored(pf), 1u);
+  EXPECT_EQ(ignored(pf), 0u);
+}
+
 TEST_F(EthVf, OnlyTheManagerSpeaksOfOthers) {
   auto vf = probed(1);
   EXPECT_EQ(nic_vport(*vf, 2, true).status, CmdStatus::kBadParam);
@@ -164,6 +213,52 @@ TEST_F(EthVf, ChangesAreToldOnceUntilArmedAgain) {
   const auto r = pf.exec(in, prm::query_nic_vport_context_out::bytes + 64).must();
   EXPECT_EQ(r.get<Out::allowed_list_size>(), 1u);
   EXPECT_EQ(prm::load64(r.out.data() + Out::current_uc_mac_address::bit_off / 8), kMac);
+}
+
+// Whatever ends the function: its manager hears that the addresses are gone.
+TEST_F(EthVf, AddressesThatAreGoneAreAChange) {
+  auto vf = probed(1), other = probed(2);
+  pf.clear_async_events();
+  std::size_t told = 0;
+  const auto listed = [&] {
+    ASSERT_TRUE(list(*vf, 0, kMac).ok());
+    ASSERT_TRUE(arm(1).ok());
+    told = changes();
+    ASSERT_TRUE(arm(1).ok());
+    ASSERT_EQ(changes(), told);
+  };
+  listed();
+  other->teardown();
+  EXPECT_EQ(changes(), told);
+  vf->teardown();
+  EXPECT_EQ(changes(), told + 1);
+  ASSERT_TRUE(arm(1).ok());
+  vf->probe();
+  EXPECT_EQ(changes(), told + 1) << "there was nothing";
+  listed();
+  vf->function_reset();
+  EXPECT_EQ(changes(), told + 1);
+  vf->probe();
+  listed();
+  EXPECT_TRUE(enable(1, false).ok());
+  EXPECT_EQ(changes(), told + 1);
+  EXPECT_TRUE(enable(1).ok());
+  vf->function_reset();
+  vf->probe();
+  listed();
+  // Promiscuity too.
+  using In = prm::modify_nic_vport_context_in;
+  Mailbox in(prm::op::MODIFY_NIC_VPORT_CONTEXT, In::bytes);
+  in.set<In::field_select::promisc>(1).set<In::nic_vport_context::promisc_all>(1);
+  vf->function_reset();
+  EXPECT_EQ(changes(), told + 1);
+  vf->probe();
+  EXPECT_TRUE(vf->exec(in).ok());
+  ASSERT_TRUE(arm(1).ok());
+  told = changes();
+  ASSERT_TRUE(arm(1).ok());
+  vf->function_reset();
+  EXPECT_EQ(changes(), told + 1);
 }
 
 TEST_F(EthVf, TheStateOfItsLinkIsTheManagersToForce) {

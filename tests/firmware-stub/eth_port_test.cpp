@@ -457,6 +457,19 @@ TEST_F(EthPort, Environment) {
 
 // The port of the InfiniBand link has no PCAM.
 class IbPort : public FirmwareTest {};
+TEST_F(IbPort, HasAnEnvironmentToo) {
+  breaks({"cmd-opcode"});
+  const auto refused_commands = [this] {
+    return dev()
+        .exec(Mailbox(prm::op::QUERY_VNIC_ENV, prm::query_vnic_env_in::bytes), prm::query_vnic_env_out::bytes)
+        .must()
+        .get<prm::query_vnic_env_out::vport_env::invalid_command>();
+  };
+  EXPECT_EQ(dev().cap<prm::cmd_hca_cap::invalid_command_count>(), 1u);
+  const auto before = refused_commands();
+  EXPECT_STATUS(dev().exec(Mailbox(0xfff, 16)), CmdStatus::kBadOp);
+  EXPECT_EQ(refused_commands(), before + 1);
+}
 TEST_F(IbPort, HasNoPcam) {
   breaks({"register-unknown"});
   EXPECT_EQ(prm::get<prm::cmd_hca_cap::pcam_reg>(caps(0, true).data()), 0u);
