@@ -87,9 +87,13 @@ std::uint16_t set_port_info(Mad& m, const PortInfo& i) {
   if (operational > lanes_code(VirtualLanes::kLanes)) return kMadBadField;
   const auto state = static_cast<std::uint8_t>(i.speed_supported_state & 0xf);
   if (state > static_cast<std::uint8_t>(PortState::kActive)) return kMadBadField;
+  // 0: no change
+  const unsigned mtu = i.neighbor_mtu_sm_sl >> 4;
+  if (mtu > mtu_code(m.fw.device().profile().port.max_mtu)) return kMadBadField;
   agent.management_key().set(i.m_key, i.m_key_protect_lmc >> 6, i.m_key_lease);
   if (i.m_key_violations == 0) agent.management_key().clear_violations();
   agent.set_subnet_prefix(i.gid_prefix);
+  if (mtu != 0) agent.set_mtu(static_cast<std::uint16_t>(mtu_of_code(mtu)));
   agent.set_lid(lid, i.m_key_protect_lmc & 7, i.master_sm_lid, i.neighbor_mtu_sm_sl & 0xf);
   agent.set_subnet_timeout(i.rereg_subnet_timeout);
   VirtualLanes lanes = m.fw.device().port().lanes;
@@ -262,6 +266,40 @@ PortCounters counters_of(Firmware& fw) {
   return c;
 }
 
+// A Set takes back those counters that are selected (IBTA 16.1.3.5, 16.1.4.11). All packets are unicast or
+// multicast ones: their number falls with that of either kind.
+void clear_selected(Firmware& fw, const PortCountersMad& asked) {
+  using Select = PortCountersMad;
+  const std::uint16_t select = asked.counter_select;
+  Port& port = fw.device().port();
+  PortCounters& c = port.counters_to_clear();
+  if ((select & Select::kSymbolErrors) != 0) c.symbol_errors = 0;
+  if ((select & Select::kLinkDowned) != 0) fw.port().clear_link_downed();
+  if ((select & Select::kRcvErrors) != 0) c.rx_errors = 0;
+  if ((select & Select::kXmitDiscards) != 0) c.tx_discards = 0;
+  if ((select & Select::kXmitData) != 0) c.tx_bytes = 0;
+  if ((select & Select::kRcvData) != 0) c.rx_bytes = 0;
+  if ((select & Select::kXmitPackets) != 0) c.tx_packets = c.tx_multicast = 0;
+  if ((select & Select::kRcvPackets) != 0) c.rx_packets = c.rx_multicast = 0;
+  if ((asked.counter_select2 & Select::kXmitWait) != 0) port.clear_xmit_wait();
+}
+
+void clear_selected(PortCounters& c, const PortCountersExtMad& asked) {
+  using Select = PortCountersExtMad;
+  const std::uint16_t select = asked.counter_select;
+  const auto packets = [select](std::uint64_t& all, std::uint64_t& multicast, unsigned of_all,
+                                unsigned of_unicast, unsigned of_multicast) {
+    if ((select & (of_all | of_unicast)) != 0) all = multicast;
+    if ((select & (of_all | of_multicast)) == 0) return;
+    all -= multicast;
+    multicast = 0;
+  };
+  if ((select & Select::kXmitData) != 0) c.tx_bytes = 0;
+  if ((select & Select::kRcvData) != 0) c.rx_bytes = 0;
+  packets(c.tx_packets, c.tx_multicast, Select::kXmitPackets, Select::kUnicastXmit, Select::kMulticastXmit);
+  packets(c.rx_packets, c.rx_multicast, Select::kRcvPackets, Select::kUnicastRcv, Select::kMulticastRcv);
+}
+
 std::uint16_t performance(Mad& m, std::uint16_t attribute) {
   const PortCounters c = counters_of(m.fw);
   switch (attribute) {
@@ -277,10 +315,11 @@ std::uint16_t performance(Mad& m, std::uint16_t attribute) {
     case kAttrPortCounters: {
       const auto asked = load<PortCountersMad>(m.data);
       if (asked.port_select > 1 && asked.port_select != 0xff) return kMadBadField;
-      if (m.set) m.fw.device().port().clear_counters();
+      if (m.set) clear_selected(m.fw, asked);
       PortCountersMad i{};
       i.port_select = asked.port_select;
       i.counter_select = asked.counter_select;
+      i.counter_select2 = asked.counter_select2;
       if (!m.set) {
         i.link_downed = m.fw.options().vf ? 0 : capped<std::uint8_t>(m.fw.port().link_downed());
         i.symbol_errors = capped<std::uint16_t>(c.symbol_errors);
@@ -298,7 +337,7 @@ std::uint16_t performance(Mad& m, std::uint16_t attribute) {
     case kAttrPortCountersExt: {
       const auto asked = load<PortCountersExtMad>(m.data);
       if (asked.port_select > 1 && asked.port_select != 0xff) return kMadBadField;
-      if (m.set) m.fw.device().port().clear_counters();
+      if (m.set) clear_selected(m.fw.device().port().counters_to_clear(), asked);
       PortCountersExtMad i{};
       i.port_select = asked.port_select;
       i.counter_select = asked.counter_select;

@@ -128,9 +128,21 @@ struct PortCountersMad {
   be16 counter_select, symbol_errors;
   std::uint8_t link_error_recovery, link_downed;
   be16 rcv_errors, rcv_remote_physical_errors, rcv_switch_relay_errors, xmit_discards;
-  std::uint8_t xmit_constraint_errors, rcv_constraint_errors, rsvd1, link_overrun_errors;
+  std::uint8_t xmit_constraint_errors, rcv_constraint_errors, counter_select2, link_overrun_errors;
   be16 rsvd2, vl15_dropped;
   be32 xmit_data, rcv_data, xmit_packets, rcv_packets, xmit_wait;  // data in units of 4 bytes
+
+  enum : std::uint16_t {  // counter_select
+    kSymbolErrors = 1 << 0,
+    kLinkDowned = 1 << 2,
+    kRcvErrors = 1 << 3,
+    kXmitDiscards = 1 << 6,
+    kXmitData = 1 << 12,
+    kRcvData = 1 << 13,
+    kXmitPackets = 1 << 14,
+    kRcvPackets = 1 << 15,
+  };
+  static constexpr std::uint8_t kXmitWait = 1;  // counter_select2
 };
 static_assert(sizeof(PortCountersMad) == 44);
 
@@ -140,6 +152,17 @@ struct PortCountersExtMad {
   be32 rsvd1;
   be64 xmit_data, rcv_data, xmit_packets, rcv_packets;
   be64 unicast_xmit, unicast_rcv, multicast_xmit, multicast_rcv;
+
+  enum : std::uint16_t {  // counter_select
+    kXmitData = 1 << 0,
+    kRcvData = 1 << 1,
+    kXmitPackets = 1 << 2,
+    kRcvPackets = 1 << 3,
+    kUnicastXmit = 1 << 4,
+    kUnicastRcv = 1 << 5,
+    kMulticastXmit = 1 << 6,
+    kMulticastRcv = 1 << 7,
+  };
 };
 static_assert(sizeof(PortCountersExtMad) == 72);
 

@@ -30,6 +30,7 @@ void PortAgent::state(PortState s) { device_.port().set_state(s); }
 
 // Every entry of the table is the prefix with a GUID behind it; of the GUIDs only the first is assigned.
 void PortAgent::set_subnet_prefix(std::uint64_t prefix) {
+  const bool changed = subnet_prefix_ != prefix;
   subnet_prefix_ = prefix;
   for (FunctionId f = 0; f < device_.functions(); ++f) {
     Vport& vport = device_.function(f).vport();
@@ -41,6 +42,8 @@ void PortAgent::set_subnet_prefix(std::uint64_t prefix) {
       guid = 0;
     }
   }
+  // Who has the port in use has GIDs of the prefix before.
+  if (changed && device_.port().state() == PortState::kActive) device_.port_changed(prm::kPortGuid);
 }
 
 void PortAgent::start(Function& function, std::uint64_t mac, std::uint64_t guid) {

@@ -97,6 +97,7 @@ class PortAgent {
   bool admin_up() const { return admin_up_; }
   bool cable_in() const { return cable_; }
   std::uint64_t link_downed() const { return link_downed_; }  // times
+  void clear_link_downed() { link_downed_ = 0; }
   ManagementKey& management_key() { return management_key_; }
   EthLink& eth_link() { return eth_link_; }
   const EthLink& eth_link() const { return eth_link_; }

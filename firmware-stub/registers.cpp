@@ -77,31 +77,35 @@ void saturate(std::uint8_t* p, std::uint64_t v) {
   prm::set<F>(p, static_cast<typename F::type>(std::min(v, max)));
 }
 
+void clear_ib_group(Firmware& fw) {
+  PortCounters& c = fw.device().port().counters_to_clear();
+  c.symbol_errors = c.rx_errors = c.tx_discards = c.tx_errors = 0;
+  fw.port().clear_link_downed();
+  fw.device().port().clear_xmit_wait();
+}
+
+// Groups have counters in common: these go with any of them.
 Syndrome read_ppcnt(Access& a) {
   using set = prm::ppcnt_reg::counter_set;
   const PortCounters& c = a.fw.device().port().counters();
-  switch (prm::get<prm::ppcnt_reg::grp>(a.data)) {
-    case kGroupIb: {
-      using ib = set::ib_port_cntrs_grp_data_layout;
-      saturate<ib::symbol_error_counter>(a.data, c.symbol_errors);
-      saturate<ib::link_downed_counter>(a.data, a.fw.port().link_downed());
-      saturate<ib::port_rcv_errors>(a.data, c.rx_errors);
-      saturate<ib::port_xmit_discards>(a.data, c.tx_discards + c.tx_errors);
-      saturate<ib::port_xmit_wait>(a.data, a.fw.device().port().xmit_wait());
-      break;
-    }
-    default: {
-      const bool ethernet = a.fw.options().link == Link::kEthernet;
-      const Syndrome s = ethernet ? read_ppcnt_eth(a) : Syndrome::kRegisterValue;
-      if (s != Syndrome::kOk) return s;
-      break;
-    }
+  const bool ib_group = prm::get<prm::ppcnt_reg::grp>(a.data) == kGroupIb;
+  if (ib_group) {
+    using ib = set::ib_port_cntrs_grp_data_layout;
+    saturate<ib::symbol_error_counter>(a.data, c.symbol_errors);
+    saturate<ib::link_downed_counter>(a.data, a.fw.port().link_downed());
+    saturate<ib::port_rcv_errors>(a.data, c.rx_errors);
+    saturate<ib::port_xmit_discards>(a.data, c.tx_discards + c.tx_errors);
+    saturate<ib::port_xmit_wait>(a.data, a.fw.device().port().xmit_wait());
+  } else {
+    const bool ethernet = a.fw.options().link == Link::kEthernet;
+    const Syndrome s = ethernet ? read_ppcnt_eth(a) : Syndrome::kRegisterValue;
+    if (s != Syndrome::kOk) return s;
   }
   if (a.fw.options().vf) {  // what others make of the port they are not told
     constexpr std::size_t at = set::bit_off / 8;
     std::memset(a.data + at, 0, prm::ppcnt_reg::bytes - at);
   } else if (prm::get<prm::ppcnt_reg::clr>(a.data) != 0) {
-    a.fw.device().port().clear_counters();
+    ib_group ? clear_ib_group(a.fw) : clear_ppcnt_eth(a);
   }
   return Syndrome::kOk;
 }

@@ -16,6 +16,17 @@ constexpr std::uint32_t kMinEthMtu = 68 + 22;            // IPv4's smallest and 
 enum : std::uint32_t { kPortNone = 1, kPortFibre = 6 };  // ptys_reg.connector_type (mlx5 port.h)
 enum : std::uint32_t { kAnUnavailable = 0, kAnComplete = 1, kAnFailed = 2 };  // ptys_reg.an_status
 constexpr std::uint32_t kPriorities = 8;                                      // and traffic classes
+enum : std::uint32_t {                                                        // ppcnt_reg.grp (mlx5 device.h)
+  k802_3 = 0,
+  kRfc2863 = 1,
+  kRfc2819 = 2,
+  kRfc3635 = 3,
+  kExtended = 5,
+  kPerPriority = 0x10,
+  kPerTc = 0x11,
+  kPhysical = 0x12,
+  kStatistical = 0x16,
+};
 
 // Counters come as two dwords, high and low.
 template <class High, class Low>
@@ -274,17 +285,6 @@ Syndrome write_pfcc(Access& a) {
 }
 
 Syndrome read_ppcnt_eth(Access& a) {
-  enum : std::uint32_t {  // ppcnt_reg.grp (mlx5 device.h)
-    k802_3 = 0,
-    kRfc2863 = 1,
-    kRfc2819 = 2,
-    kRfc3635 = 3,
-    kExtended = 5,
-    kPerPriority = 0x10,
-    kPerTc = 0x11,
-    kPhysical = 0x12,
-    kStatistical = 0x16,
-  };
   const PortCounters& c = a.fw.device().port().counters();
   const std::uint32_t group = prm::get<prm::ppcnt_reg::grp>(a.data);
   const std::uint32_t index = prm::get<prm::ppcnt_reg::prio_tc>(a.data);
@@ -318,6 +318,54 @@ Syndrome read_ppcnt_eth(Access& a) {
       return Syndrome::kOk;
     default:
       return Syndrome::kRegisterValue;
+  }
+}
+
+void clear_ppcnt_eth(Access& a) {
+  Port& port = a.fw.device().port();
+  PortCounters& c = port.counters_to_clear();
+  MacCounters& m = c.mac;
+  const auto frames = [](MacCounters::Direction& d) { d.frames = d.octets = d.multicast = d.broadcast = 0; };
+  switch (prm::get<prm::ppcnt_reg::grp>(a.data)) {
+    case k802_3:
+      for (MacCounters::Direction* d : {&m.tx, &m.rx}) {
+        frames(*d);
+        d->control = d->pause = 0;
+      }
+      m.rx_fcs_errors = m.rx_too_long = c.symbol_errors = 0;
+      break;
+    case kRfc2863:
+      frames(m.tx);
+      frames(m.rx);
+      m.rx_fcs_errors = m.rx_too_long = c.tx_discards = c.tx_errors = 0;
+      break;
+    case kRfc2819:
+      frames(m.rx);
+      m.rx_fcs_errors = m.rx_too_long = 0;
+      m.rx_sizes = {};
+      break;
+    case kRfc3635:
+      m.rx_fcs_errors = m.rx_too_long = c.symbol_errors = m.rx.pause = m.tx.pause = 0;
+      break;
+    case kExtended:
+      c.rx_icrc_errors = 0;
+      break;
+    case kPerPriority: {
+      const std::uint32_t priority = prm::get<prm::ppcnt_reg::prio_tc>(a.data);
+      for (MacCounters::Direction* d : {&m.tx, &m.rx})
+        d->prio_frames[priority] = d->prio_octets[priority] = d->prio_pause[priority] = 0;
+      port.clear_pause_times(priority);
+      break;
+    }
+    case kPhysical:
+      c.symbol_errors = 0;
+      a.fw.port().clear_link_downed();
+      break;
+    case kStatistical:
+      m.rx.octets = c.symbol_errors = 0;
+      break;
+    default:
+      break;
   }
 }
 

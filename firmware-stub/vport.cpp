@@ -47,6 +47,17 @@ void put_vport_traffic(Command& cmd, const VportTraffic& v) {
   put_count<out::transmitted_eth_multicast>(cmd, v.tx_eth[t::kMulticast]);
 }
 
+// Of a card's only function.
+void clear_reported(Link link, PortCounters& c) {
+  c.rx_errors = c.tx_discards = c.tx_errors = 0;
+  if (link == Link::kEthernet) {
+    c.vport = {};
+  } else {
+    c.rx_packets = c.rx_bytes = c.rx_multicast = 0;
+    c.tx_packets = c.tx_bytes = c.tx_multicast = 0;
+  }
+}
+
 }  // namespace
 
 Syndrome query_hca_vport_context(Firmware& fw, Command& cmd) {
@@ -183,7 +194,7 @@ Syndrome query_vport_counter(Firmware& fw, Command& cmd) {
     cmd.put<out::received_ib_multicast::packets>(c.rx_multicast);
     cmd.put<out::transmitted_ib_multicast::packets>(c.tx_multicast);
   }
-  if (clear) fw.device().port().clear_vport_counters();
+  if (clear) clear_reported(fw.options().link, fw.device().port().counters_to_clear());
   return Syndrome::kOk;
 }
 

@@ -79,9 +79,9 @@ Pause::Pause(const sc_core::sc_module_name& name, Time xoff, Time xon, FaultSink
 
 void Pause::clear() { reset_state(*this); }
 
-void Pause::clear_times(Time t) {
-  for (PauseTime& time : received_) time.clear(t);
-  for (PauseTime& time : asked_time_) time.clear(t);
+void Pause::clear_times(Time t, unsigned priority) {
+  received_[priority].clear(t);
+  asked_time_[priority].clear(t);
 }
 
 // ---- Transmit side ----

@@ -117,7 +117,7 @@ class Pause : public sc_core::sc_module {
   // as far as it obeys; asked: of the far end's.
   const PauseTime& received(unsigned priority) const { return received_[priority]; }
   const PauseTime& asked(unsigned priority) const { return asked_time_[priority]; }
-  void clear_times(Time t);
+  void clear_times(Time t, unsigned priority);
 
   void clear();
 

@@ -646,17 +646,6 @@ void Port::trace_received(Time t, const Packet& p) {
   }
 }
 
-void Port::clear_vport_counters() {
-  PortCounters& c = counters_;
-  c.rx_errors = c.tx_discards = c.tx_errors = 0;
-  if (link_ == LinkType::kEthernet) {
-    c.vport = {};
-  } else {
-    c.rx_packets = c.rx_bytes = c.rx_multicast = 0;
-    c.tx_packets = c.tx_bytes = c.tx_multicast = 0;
-  }
-}
-
 void Port::reset() {
   reset_state(*this);
   if (wire_) wire_->emptied();

@@ -233,13 +233,10 @@ class Port : public sc_core::sc_module {
   void count_symbol_errors(std::uint64_t n) { counters_.symbol_errors += n; }
   void reseed();
   const PortCounters& counters() const { return counters_; }
-  void clear_counters() {
-    counters_ = {};
-    credits_.clear_waited();
-    pause_.clear_times(sim_now());
-  }
-  // Those that the vport of a card's only function has.
-  void clear_vport_counters();
+  // Of which management clears some.
+  PortCounters& counters_to_clear() { return counters_; }
+  void clear_xmit_wait() { credits_.clear_waited(); }
+  void clear_pause_times(unsigned priority) { pause_.clear_times(sim_now(), priority); }
   // PortXmitWait (IBTA 16.1.3.5): for how long some lane had packets and no credits, in the time of 4 bytes.
   std::uint64_t xmit_wait() const {
     return static_cast<std::uint64_t>(static_cast<double>(credits_.waited()) / (4 * ps_per_byte_));

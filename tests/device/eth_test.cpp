@@ -430,6 +430,33 @@ TEST_F(EthTest, CountersOfTheVportAreClearedAlone) {
   EXPECT_EQ(on_the_cable(), frames);
 }
 
+TEST_F(EthTest, AGroupOfCountersIsClearedAlone) {
+  using Set = prm::ppcnt_reg::counter_set;
+  using Frames = Set::eth_802_3_cntrs_grp_data_layout;
+  using Priority = Set::eth_per_prio_grp_data_layout;
+  enum : std::uint32_t { k802_3 = 0, kPerPriority = 0x10 };
+  const auto received = [this](std::uint32_t group, bool clear = false) -> std::uint64_t {
+    std::vector<std::uint8_t> r(prm::ppcnt_reg::bytes);
+    prm::set<prm::ppcnt_reg::local_port>(r.data(), 1);
+    prm::set<prm::ppcnt_reg::grp>(r.data(), group);
+    prm::set<prm::ppcnt_reg::clr>(r.data(), clear);
+    const auto out = dev().access_register(prm::reg::kPpcnt, false, r).must();
+    const std::uint8_t* data = out.out.data() + prm::access_register_out::bytes;
+    return group == k802_3 ? prm::get<Frames::a_frames_received_ok_low>(data)
+                           : prm::get<Priority::rx_frames_low>(data);
+  };
+  EthLink link(dev());
+  link.rq.post({link.rx_sge(0, 2048)});
+  expect_good(link.scq, link.send(plain_frame(100)));
+  EXPECT_EQ(link.rcq.wait_one().byte_cnt, 100u);
+  const std::uint64_t frames = received(k802_3), of_priority = received(kPerPriority);
+  EXPECT_GT(of_priority, 0u);
+  EXPECT_EQ(received(k802_3, true), frames);
+  EXPECT_EQ(received(k802_3), 0u);
+  EXPECT_EQ(received(kPerPriority, true), of_priority);
+  EXPECT_EQ(received(kPerPriority), 0u);
+}
+
 // A lone frame costs few turns of the model's blocks, many at once share theirs.
 TEST_F(EthTest, Turns) {
   RqOptions o;

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // MAD_IFC, and the port under a subnet manager that is not built in.
+#include <algorithm>
+
+#include "driver/bare/qp.h"
 #include "fixture.h"
+#include "prm/access_registers.h"
 
 namespace hcasim::bare {
 namespace {
@@ -104,6 +108,59 @@ TEST_F(Mads, PerformanceClass) {
   EXPECT_EQ(ask(kPerf, kGet, 0x12, 0, port).status, kBadField);
 }
 
+// What a Set selects goes, all else stays.
+TEST_F(Mads, CountersAreTakenBackAsSelected) {
+  enum : std::uint16_t { kCounters = 0x12, kExtended = 0x1d };
+  ASSERT_EQ(fn().inject("link=down"), "");
+  machine().advance(1'000'000);
+  ASSERT_EQ(fn().inject("link=up"), "");
+  machine().advance(1'000'000);
+  {
+    Pd pd(dev());
+    Cq cq(dev());
+    Qp qp(dev(), pd, cq, cq);
+    Buffer buffer = dev().memory().allocate(4096);
+    Mr mr(dev(), Mr::of(pd, buffer));
+    QpAttr attr;
+    attr.remote_qpn = qp.qpn();
+    qp.connect(attr);
+    SendWr wr;
+    wr.op = WqeOp::kRdmaWrite;
+    wr.sges = {{mr.start(), mr.key(), 1024}};
+    wr.raddr = mr.start() + 1024;
+    wr.rkey = mr.key();
+    qp.post(wr);
+    ASSERT_FALSE(cq.wait_one().error());
+  }
+  const auto select = [this](std::uint16_t attribute, std::uint16_t mask) {
+    std::vector<std::uint8_t> data(64);
+    data[1] = 1;  // the port
+    prm::store16(data.data() + 2, mask);
+    return ask(kPerf, mask != 0 ? kSet : kGet, attribute, 0, data).data;
+  };
+  const auto counters = [&] { return select(kCounters, 0); };
+  const auto downed = [&] { return counters()[7]; };
+  const auto counter = [&](std::size_t at) { return prm::load32(counters().data() + at); };
+  constexpr std::size_t kXmitData = 24, kRcvData = 28, kXmitPackets = 32, kRcvPackets = 36;
+  ASSERT_GT(downed(), 0u);
+  ASSERT_GT(counter(kXmitPackets), 0u);
+  const std::uint32_t data = counter(kXmitData), packets = counter(kRcvPackets);
+  select(kCounters, 1 << 2);
+  EXPECT_EQ(downed(), 0u);
+  EXPECT_EQ(counter(kXmitData), data);
+  select(kCounters, 1 << 13 | 1 << 14);
+  EXPECT_EQ(counter(kXmitData), data);
+  EXPECT_EQ(counter(kRcvData), 0u);
+  EXPECT_EQ(counter(kXmitPackets), 0u);
+  EXPECT_EQ(counter(kRcvPackets), packets);
+  select(kExtended, 1 << 0 | 1 << 7);
+  EXPECT_EQ(counter(kXmitData), 0u);
+  EXPECT_EQ(counter(kRcvPackets), packets);
+  select(kExtended, 1 << 3);
+  EXPECT_EQ(counter(kRcvPackets), 0u);
+  EXPECT_EQ(prm::load64(select(kExtended, 0).data() + 48), 0u) << "unicast packets";
+}
+
 TEST_F(Mads, WhatIsNotAnswered) {
   breaks({"cmd-function", "mad-format"});
   EXPECT_EQ(ask(kSubn, kGet, 0x1234).status, kBadAttribute);
@@ -187,6 +244,51 @@ TEST_F(ForeignSm, SetsTheVirtualLanes) {
   EXPECT_EQ(ask(kSubn, kGet, kPortInfo, 1).data[43] >> 4, 2);
   info[43] = static_cast<std::uint8_t>(4 << 4);
   EXPECT_EQ(ask(kSubn, kSet, kPortInfo, 1, info).status, kBadField);
+}
+
+// The MTU of the link is what the subnet manager finds that both ends can do.
+TEST_F(ForeignSm, ChoosesTheMtu) {
+  const auto oper_mtu = [this] {
+    std::vector<std::uint8_t> pmtu(prm::pmtu_reg::bytes);
+    prm::set<prm::pmtu_reg::local_port>(pmtu.data(), 1);
+    const auto r = dev().access_register(prm::reg::kPmtu, false, pmtu).must();
+    return prm::get<prm::pmtu_reg::oper_mtu>(r.out.data() + prm::access_register_out::bytes);
+  };
+  std::vector<std::uint8_t> info = ask(kSubn, kGet, kPortInfo, 1).data;
+  EXPECT_EQ(info[36] >> 4, 5);
+  prm::store32(info.data() + 16, 0x00420007);
+  info[36] = 4 << 4;
+  EXPECT_EQ(ask(kSubn, kSet, kPortInfo, 1, info).data[36] >> 4, 4);
+  EXPECT_EQ(oper_mtu(), 2048u);
+  info[36] = 6 << 4;
+  EXPECT_EQ(ask(kSubn, kSet, kPortInfo, 1, info).status, kBadField);
+  info[36] = 0;
+  EXPECT_EQ(ask(kSubn, kSet, kPortInfo, 1, info).data[36] >> 4, 4) << "no change";
+  info[36] = 5 << 4;
+  EXPECT_EQ(ask(kSubn, kSet, kPortInfo, 1, info).status, 0);
+  EXPECT_EQ(oper_mtu(), 4096u);
+}
+
+TEST_F(ForeignSm, AnotherPrefixOfAPortInUseIsTold) {
+  std::vector<std::uint8_t> info = ask(kSubn, kGet, kPortInfo, 1).data;
+  prm::store32(info.data() + 16, 0x00420007);
+  prm::store64(info.data() + 8, 0xfe800000000000aa);
+  dev().clear_async_events();
+  const auto set = [&](unsigned state) {
+    info[32] = static_cast<std::uint8_t>((info[32] & 0xf0) | state);
+    EXPECT_EQ(ask(kSubn, kSet, kPortInfo, 1, info).status, 0);
+    machine().advance(1'000'000);
+    const auto& events = dev().async_events();
+    return std::count_if(events.begin(), events.end(), [](const auto& e) {
+      return e.type == prm::EqeType::kPortChange && e.sub_type == prm::kPortGuid;
+    });
+  };
+  EXPECT_EQ(set(3), 0) << "nobody uses it yet";
+  EXPECT_EQ(set(4), 0);
+  prm::store64(info.data() + 8, 0xfe800000000000bb);
+  EXPECT_EQ(set(4), 1);
+  EXPECT_EQ(prm::load64(dev().gid(0).data()), 0xfe800000000000bb);
+  EXPECT_EQ(set(4), 1);
 }
 
 TEST_F(ForeignSm, NoActiveWithoutArmed) {

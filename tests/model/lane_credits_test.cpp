@@ -80,7 +80,7 @@ TEST_F(LaneCreditsTest, APacketWithoutCreditsWaitsAndOtherLanesDoNot) {
   }
   EXPECT_FALSE(b.port.credits().stopped());
   EXPECT_GT(b.port.xmit_wait(), 0u);
-  b.port.clear_counters();
+  b.port.clear_xmit_wait();
   EXPECT_EQ(b.port.xmit_wait(), 0u);
 }
 

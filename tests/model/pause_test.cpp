@@ -186,7 +186,7 @@ TEST_F(PauseTest, TimesStoppedAreCounted) {
   EXPECT_EQ(b.port.pause_received(1).lasted(sim_now()), 0) << "the whole port counts as priority 0";
   receive(pause(1000));
   b.run(quanta(100));
-  b.port.clear_counters();
+  b.port.clear_pause_times(0);
   EXPECT_EQ(b.port.pause_received(0).lasted(sim_now()), 0);
   receive(pause(0));
   EXPECT_EQ(b.port.pause_received(0).ended(sim_now()), 1u);
