@@ -71,6 +71,9 @@ CardFirmware::CardFirmware(const sc_core::sc_module_name& name, Device& device, 
                                    CardParts{port_, traps_, image_, thermal_, images}, *this));
     device.attach(f, *functions_.back());
   }
+  port_.on_move([this](PortState before) {
+    for (const auto& function : functions_) function->port_moved(before);
+  });
 }
 
 }  // namespace hcasim::fw

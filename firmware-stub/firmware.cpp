@@ -73,6 +73,7 @@ void Firmware::vport_state_changed(PortState before) {
   function_.vport().open = hca_vport_.policy != VportPolicy::kDown;
   const PortState now = hca_vport_.state(device_.port().state());
   if (now == before || state_ != State::kInit) return;
+  if (now == PortState::kArmed && before != PortState::kDown) return;  // on the way between the other two
   const std::uint8_t event = now == PortState::kDown     ? prm::kPortDown
                              : now == PortState::kActive ? prm::kPortActive
                                                          : prm::kPortInitialized;

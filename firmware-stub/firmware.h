@@ -188,8 +188,10 @@ class Firmware : public sc_core::sc_module, public FirmwarePort {
     return options_.vf && !options_.sf ? caps_.get<prm::cmd_hca_cap::dynamic_msix_table_size>()
                                        : options_.msix_vectors;
   }
-  // The policy of its port's state has changed, from `before` on.
+  // Its port's state was `before`: the policy of it has changed, or what that follows.
   void vport_state_changed(PortState before);
+  // The state of the card's port was `before`.
+  void port_moved(PortState before) { vport_state_changed(hca_vport_.state(before)); }
   // Commands that wait for the host's answer run again.
   void host_answered();
   // The firmware's processor goes on after a stall.

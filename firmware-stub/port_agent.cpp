@@ -7,6 +7,7 @@
 #include "model/state/state.h"
 #include "prm/eqe.h"
 #include "prm/field.h"
+#include "traces/tracer.h"
 
 namespace hcasim::fw {
 
@@ -26,7 +27,14 @@ PortAgent::PortAgent(Device& device, const Options& options)
       node_description_("MT" + std::to_string(options.device_id) + " " + options.generation->node +
                         ", hcasim") {}
 
-void PortAgent::state(PortState s) { device_.port().set_state(s); }
+void PortAgent::move(PortState to) {
+  Port& port = device_.port();
+  const PortState before = port.state();
+  port.set_state(to);
+  if (to != PortState::kArmed)
+    traces::trace(device_.tracer(), traces::Point::kPortState, sim_now(), 1u, 0u, port.state());
+  if (on_move_) on_move_(before);
+}
 
 // Every entry of the table is the prefix with a GUID behind it; of the GUIDs only the first is assigned.
 void PortAgent::set_subnet_prefix(std::uint64_t prefix) {
@@ -56,7 +64,6 @@ void PortAgent::start(Function& function, std::uint64_t mac, std::uint64_t guid)
       vport.mac[i] = static_cast<std::uint8_t>(mac >> (40 - 8 * i));
   if (!function.physical()) {
     if (!ethernet()) set_subnet_prefix(subnet_prefix_);
-    if (device_.port().state() == PortState::kActive) device_.port_changed(function.id(), prm::kPortActive);
     return;
   }
   running_ = true;
@@ -79,13 +86,11 @@ void PortAgent::link_up(const LinkMode* mode) {
   if (mode) {
     eth_link_.link_up(*mode);
     device_.set_link_rate(mode->rate_gbps);
-    state(PortState::kActive);
-    device_.port_changed(prm::kPortActive);
+    move(PortState::kActive);
     return;
   }
   if (!options_.sm) {
-    state(PortState::kInit);
-    device_.port_changed(prm::kPortInitialized);
+    move(PortState::kInit);
     return;
   }
   Port& port = device_.port();
@@ -94,8 +99,7 @@ void PortAgent::link_up(const LinkMode* mode) {
   port.sm_lid = sm_lid_;
   port.sm_sl = 0;
   subnet_timeout_ = kSmSubnetTimeout;
-  state(PortState::kActive);
-  device_.port_changed(prm::kPortActive);
+  move(PortState::kActive);
 }
 
 void PortAgent::teardown(Function& function) {
@@ -159,8 +163,7 @@ void PortAgent::follow() {
   if (was_up) {
     ++link_downed_;
     eth_link_.link_down();
-    state(PortState::kDown);
-    device_.port_changed(prm::kPortDown);
+    move(PortState::kDown);
   }
   if (up) link_up(mode);
 }
@@ -188,19 +191,16 @@ bool PortAgent::set_state(PortState wanted) {
   switch (wanted) {
     case PortState::kDown:  // the link trains again and comes back in INIT
       if (now == PortState::kDown) return true;
-      state(PortState::kDown);
-      device_.port_changed(prm::kPortDown);
-      state(PortState::kInit);
-      device_.port_changed(prm::kPortInitialized);
+      move(PortState::kDown);
+      move(PortState::kInit);
       return true;
     case PortState::kArmed:
       if (now != PortState::kInit && now != PortState::kActive) return false;
-      state(PortState::kArmed);
+      move(PortState::kArmed);
       return true;
     case PortState::kActive:
       if (now != PortState::kArmed) return false;
-      state(PortState::kActive);
-      device_.port_changed(prm::kPortActive);
+      move(PortState::kActive);
       return true;
     default:
       return false;

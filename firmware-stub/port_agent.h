@@ -70,6 +70,8 @@ class PortAgent {
   bool running() const { return running_; }
   // Is notified when the host takes the link down or up (PAOS), and when running() changes.
   void on_admin(std::function<void()> handler) { on_admin_ = std::move(handler); }
+  // Tells the functions that the port's state was this one, and has changed: each makes its own of it.
+  void on_move(std::function<void(PortState before)> handler) { on_move_ = std::move(handler); }
 
   // What a subnet manager writes (PortInfo, IBTA 14.2.5.6), with the events that follow.
   void set_lid(std::uint16_t lid, std::uint8_t lmc, std::uint16_t sm_lid, std::uint8_t sm_sl);
@@ -124,7 +126,7 @@ class PortAgent {
   void follow();  // link state after cable, far end or PAOS changed
   void link_up(const LinkMode* mode);
   bool ethernet() const { return options_.link == Link::kEthernet; }
-  void state(PortState s);
+  void move(PortState to);
 
   Device& device_;
   const Options& options_;
@@ -132,6 +134,7 @@ class PortAgent {
   bool cable_ = true;
   bool admin_up_ = true;
   std::function<void()> on_admin_;
+  std::function<void(PortState)> on_move_;
   std::uint16_t lid_, sm_lid_;  // IB: what the built-in subnet manager gives
   std::vector<Peer> peers_;
   std::uint32_t cap_mask_ = kDefaultCaps;

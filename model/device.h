@@ -96,7 +96,8 @@ class Device : public sc_core::sc_module {
   void quiesce(FunctionId f);
   // Everything the function's driver has made is gone, and nothing is written for it any more.
   void drop_objects(FunctionId f);
-  // Async port event to the drivers, after firmware changed port state; eqe_subtype: prm::kPortActive ...
+  // Async port event to all drivers: of what is the port's, not of their own ports' state; eqe_subtype:
+  // prm::kPortLid ...
   void port_changed(std::uint8_t eqe_subtype);
   // What the link has come to, Gb/s.
   void set_link_rate(double gbps);

@@ -130,6 +130,35 @@ TEST_F(EthVf, ReadsCongestionControlAlone) {
   EXPECT_EQ(ignored(pf), 0u);
 }
 
+// What the engines have done for all functions.
+TEST_F(EthVf, DumpsOfEnginesTellItOfItsOwnAlone) {
+  auto vf = probed(1);
+  std::uint16_t slice = 0;
+  const auto dump = [&](bare::Device& d, std::uint16_t segment) {
+    using R = prm::resource_dump;
+    std::vector<std::uint8_t> all, data(R::bytes);
+    prm::set<R::segment_type>(data.data(), segment);
+    for (bool more = true; more;) {
+      prm::set<R::inline_dump>(data.data(), 1);
+      const auto r = d.access_register(prm::reg::kResourceDump, false, data).must();
+      data.assign(r.out.begin() + prm::access_register_out::bytes, r.out.end());
+      const std::uint8_t* piece = data.data() + R::inline_data::bit_off / 8;
+      all.insert(all.end(), piece, piece + prm::get<R::size>(data.data()));
+      more = prm::get<R::more_dump>(data.data()) != 0;
+    }
+    return std::string(all.begin(), all.end());
+  };
+  const std::string menu = dump(*vf, 0xffff);
+  const auto* record = reinterpret_cast<const std::uint8_t*>(menu.data()) + menu.find("SX_SLICE_ALL") -
+                       prm::resource_dump_menu_record::segment_name::bit_off / 8;
+  slice = static_cast<std::uint16_t>(prm::get<prm::resource_dump_menu_record::segment_type>(record));
+  EXPECT_NE(dump(pf, slice).find("dma_read_bytes"), std::string::npos);
+  const std::string own = dump(*vf, slice);
+  EXPECT_EQ(own.find("dma_read_bytes"), std::string::npos);
+  EXPECT_EQ(own.find("doorbells"), std::string::npos);
+  EXPECT_NE(own.find("tx_packets"), std::string::npos);
+}
+
 TEST_F(EthVf, OnlyTheManagerSpeaksOfOthers) {
   auto vf = probed(1);
   EXPECT_EQ(nic_vport(*vf, 2, true).status, CmdStatus::kBadParam);
@@ -283,6 +312,25 @@ TEST_F(EthVf, TheStateOfItsLinkIsTheManagersToForce) {
   EXPECT_EQ(set_state(1, 3).status, CmdStatus::kBadParam);
   EXPECT_EQ(set_state(kVfs + 1, kUp).status, CmdStatus::kBadParam);
   EXPECT_EQ(set_state(0, kDown).status, CmdStatus::kBadParam);
+}
+
+// Of the port's changes a function hears what its own link has of them.
+TEST_F(EthVf, ALinkThatIsForcedDoesNotHearOfThePorts) {
+  auto vf = probed(1), other = probed(2);
+  ASSERT_TRUE(set_state(1, kUp).ok());
+  c.machine.advance(100'000);
+  vf->clear_async_events();
+  other->clear_async_events();
+  c.firmware.port().cable(false);
+  c.machine.advance(100'000);
+  ASSERT_EQ(other->async_events().size(), 1u);
+  EXPECT_EQ(other->async_events()[0].sub_type, prm::kPortDown);
+  c.firmware.port().cable(true);
+  c.machine.advance(100'000);
+  ASSERT_EQ(other->async_events().size(), 2u);
+  EXPECT_EQ(other->async_events()[1].sub_type, prm::kPortActive);
+  EXPECT_TRUE(vf->async_events().empty());
+  ASSERT_TRUE(set_state(1, kFollow).ok());
 }
 
 TEST_F(EthVf, TablesOfAVportAreNamedWithIt) {

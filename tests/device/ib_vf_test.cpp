@@ -134,6 +134,48 @@ TEST_F(IbVf, ItsPortFollowsThePolicy) {
   EXPECT_FALSE(again.write(peer, 4));  // ... and nothing goes out
 }
 
+TEST_F(IbVf, HearsOfThePortAsFarAsItsPolicyGoes) {
+  auto down = probed(1), up = probed(2);
+  ASSERT_TRUE(modify(1, kPolicy, 0, kDown).ok());
+  ASSERT_TRUE(modify(2, kPolicy, 0, kUp).ok());
+  c.machine.advance(1'000'000);
+  down->clear_async_events();
+  up->clear_async_events();
+  pf.clear_async_events();
+  c.firmware.port().cable(false);
+  c.machine.advance(1'000'000);
+  for (const bare::Device* d : {&pf, up.get()}) {
+    ASSERT_EQ(d->async_events().size(), 1u);
+    EXPECT_EQ(d->async_events()[0].sub_type, prm::kPortDown);
+  }
+  c.firmware.port().cable(true);
+  c.machine.advance(1'000'000);
+  for (const bare::Device* d : {&pf, up.get()}) {
+    ASSERT_EQ(d->async_events().size(), 2u);
+    EXPECT_EQ(d->async_events()[1].sub_type, prm::kPortActive);
+  }
+  EXPECT_TRUE(down->async_events().empty());
+  // A subnet manager of another host takes the port through its states.
+  EXPECT_TRUE(c.firmware.port().set_state(PortState::kDown));
+  EXPECT_TRUE(c.firmware.port().set_state(PortState::kArmed));
+  EXPECT_TRUE(c.firmware.port().set_state(PortState::kActive));
+  c.machine.advance(1'000'000);
+  const auto heard = [](const bare::Device& d) {
+    std::vector<unsigned> list;
+    for (const auto& e : d.async_events()) list.push_back(e.sub_type);
+    return list;
+  };
+  using List = std::vector<unsigned>;
+  EXPECT_EQ(heard(pf), (List{prm::kPortDown, prm::kPortActive, prm::kPortDown, prm::kPortInitialized,
+                             prm::kPortActive}));
+  EXPECT_EQ(heard(*up), (List{prm::kPortDown, prm::kPortActive, prm::kPortDown, prm::kPortActive}));
+  EXPECT_TRUE(down->async_events().empty());
+  // What is the port's, all are told.
+  c.firmware.port().client_reregister();
+  c.machine.advance(1'000'000);
+  EXPECT_EQ(heard(*down), List{prm::kPortClientRereg});
+}
+
 TEST_F(IbVf, TheManagerChoosesTheSizesOfTheirMsixTables) {
   using g = prm::cmd_hca_cap;
   using Query = prm::query_hca_cap_in;
