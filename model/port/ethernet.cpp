@@ -81,6 +81,11 @@ void Port::count_vport_rx(const Packet& p) {
 
 void Port::set_buffers(const PortBuffers& buffers) {
   buffers_ = buffers;
+  set_thresholds();
+}
+
+// Cells in times: how long the link takes to fill them.
+void Port::set_thresholds() {
   const auto time_of = [this](unsigned cells) {
     return static_cast<Time>(cells * PortBuffers::kCell * ps_per_byte_);
   };

@@ -83,6 +83,7 @@ void Port::set_rate(double gbps) {
   shortest_ = span(kShortestPacket);
   full_ = {};
   pause_.set_quantum(kQuantumBits / 8.0 * ps_per_byte_);
+  set_thresholds();
   Packet largest_like;
   largest_like.payload_len = profile_.port.max_mtu;
   backlog_limit_ =

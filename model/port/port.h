@@ -349,6 +349,7 @@ class Port : public sc_core::sc_module {
   void take_pause(Time t, const Packet& p);
   void send_pause(Time t, const PauseFrame& frame);
   // ethernet.cpp
+  void set_thresholds();
   // bytes: of all `frames` of a run
   void count_tx(const Packet& p, std::uint64_t bytes, Route to, unsigned frames = 1);
   void count_vport_tx(const Packet& p, std::uint64_t bytes, unsigned frames);

@@ -280,6 +280,26 @@ TEST_F(PauseTest, ABufferSaysWhenItIsFull) {
   EXPECT_EQ(f.quanta[3], 0u);
 }
 
+// At a tenth of the speed the same cells hold what comes in ten times as long.
+TEST_F(PauseTest, ABufferHoldsItsCellsWhateverTheSpeed) {
+  const double gbps = bench().profile.port.rate_gbps;
+  b.port.pfc_tx = 0x08;
+  PortBuffers buffers;
+  buffers.of_priority[3] = 2;
+  buffers.buffers[2] = {false, 400, 100, 50};
+  b.port.set_buffers(buffers);
+  b.port.set_rate(gbps / 10);
+  const Time fill = static_cast<Time>(100 * PortBuffers::kCell * 8000.0 / gbps);
+  Time late = 9 * fill;
+  b.port.watch_backlog([&late] { return sim_now() + late; });
+  receive(packet(3));
+  EXPECT_TRUE(wire_.sent.empty());
+  late = 11 * fill;
+  receive(packet(3));
+  EXPECT_EQ(wire_.sent.size(), 1u);
+  b.port.set_rate(gbps);
+}
+
 TEST_F(PauseTest, ItAsksAgainWhileItIsCongested) {
   b.port.pfc_tx = 0x20;
   b.port.watch_backlog([] { return sim_now() + from_ns(1e6); });  // never gets less
