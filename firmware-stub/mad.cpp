@@ -117,8 +117,9 @@ std::uint16_t port_info(Mad& m) {
   const ManagementKey& guard = agent.management_key();
   const Port& port = m.fw.device().port();
   const Profile::Port& profile = m.fw.device().profile().port;
-  const std::uint8_t width = width_code(profile.ib_link_width), speed = base_speed(profile.ib_link_speed);
-  const std::uint8_t ext = ext_speed(profile.ib_link_speed);
+  const unsigned link_speed = m.fw.options().generation->ib_speed(profile.ib_link_speed);
+  const std::uint8_t width = width_code(profile.ib_link_width), speed = base_speed(link_speed);
+  const std::uint8_t ext = ext_speed(link_speed);
   const PortState state = m.fw.hca_vport().state(port.state());
   const bool up = state != PortState::kDown;
   PortInfo i{};

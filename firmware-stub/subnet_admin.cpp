@@ -32,9 +32,10 @@ struct Rate {
   std::uint8_t code;
   unsigned value;
 };
-constexpr Rate kRates[] = {{2, 25},    {5, 50},    {3, 100},   {11, 140},  {6, 200},  {15, 250},
-                           {4, 300},   {7, 400},   {12, 560},  {8, 600},   {9, 800},  {16, 1000},
-                           {13, 1120}, {10, 1200}, {14, 1680}, {17, 2000}, {18, 3000}};
+constexpr Rate kRates[] = {{2, 25},    {5, 50},    {3, 100},   {11, 140},  {6, 200},   {15, 250},
+                           {19, 280},  {4, 300},   {7, 400},   {20, 500},  {12, 560},  {8, 600},
+                           {9, 800},   {16, 1000}, {13, 1120}, {10, 1200}, {14, 1680}, {17, 2000},
+                           {18, 3000}, {21, 4000}, {22, 6000}, {23, 8000}};
 unsigned rate_value(std::uint8_t code) {
   for (const Rate& r : kRates)
     if (r.code == code) return r.value;
@@ -478,10 +479,11 @@ std::uint8_t SubnetAdmin::mtu() const { return mtu_code(agent_.mtu()); }
 std::uint8_t SubnetAdmin::rate() const {
   // The name of a rate is that of the lanes' sum before encoding (PTYS: one bit a speed, lanes as a number).
   const Profile::Port& port = device_.profile().port;
-  constexpr unsigned kLane[] = {25, 50, 100, 100, 140, 250, 500};
+  constexpr unsigned kLane[] = {25, 50, 100, 100, 140, 250, 500, 1000};
+  const unsigned speed = device_.profile().generation->ib_speed(port.ib_link_speed);
   unsigned lane = 0;
   for (unsigned bit = 0; bit < std::size(kLane); ++bit)
-    if ((port.ib_link_speed >> bit & 1) != 0) lane = kLane[bit];
+    if ((speed >> bit & 1) != 0) lane = kLane[bit];
   const unsigned have = lane * lanes_of(port.ib_link_width);
   std::uint8_t code = kRates[0].code;
   for (const Rate& r : kRates)

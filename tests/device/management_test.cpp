@@ -393,5 +393,33 @@ TEST_P(Sa, PerformanceManagement) {
 
 INSTANTIATE_TEST_SUITE_P(Both, Sa, ::testing::Bool());
 
+// The speed is what the generation has of the profile's, for all who ask.
+class SaAlone : public Sa {
+ protected:
+  void SetUp() override {}
+  void expect_speed(std::size_t hca, unsigned rate, unsigned extended) {
+    a_ = open(hca, QpType::kQp1);
+    ASSERT_TRUE(reaches(a_->device, kActive));
+    const Answer path = ask(kGet, 0x35, 0, {});
+    ASSERT_EQ(path.status, 0);
+    EXPECT_EQ(path.data[55] & 0x3f, rate);
+    std::vector<std::uint8_t> mad(kMad);
+    mad[0] = mad[2] = 1;
+    mad[1] = kSubn;
+    mad[3] = kGet;
+    prm::store32(mad.data() + 16, 0x15u << 16);
+    prm::store32(mad.data() + 20, 1);
+    const auto r = mad_ifc(a_->device, mad).must();
+    EXPECT_EQ(r.out[prm::mad_ifc_out::response_mad_packet::bit_off / 8 + 64 + 62] >> 4, extended);
+  }
+};
+
+TEST_P(SaAlone, RateOfTheSpeed) {
+  expect_speed(kNdr, 21, 8);
+  expect_speed(kNoNdr, 16, 2);
+}
+
+INSTANTIATE_TEST_SUITE_P(Alone, SaAlone, ::testing::Values(true));
+
 }  // namespace
 }  // namespace hcasim::bare

@@ -30,6 +30,8 @@ enum Wired : std::size_t {
   kSpeedB,
   kExtendedA,  // the same, of a generation with extended link modes
   kExtendedB,
+  kNdr,    // no cable, InfiniBand, a profile of NDR
+  kNoNdr,  // the same of a generation without
 };
 // Where kAlone listens or connects.
 std::string alone_path();

@@ -2,6 +2,7 @@
 // Joined HCAs: by a cable in one machine, by a socket, and with the host's network.
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <random>
 
 #include "../files.h"
@@ -56,6 +57,12 @@ Machine& wired_machine() {
     add("link=eth,name=speed-b,mac=02:00:00:00:00:05");
     add("link=eth,name=extended-a,mac=02:00:00:00:00:06,profile=connectx6-hdr200,cable=extended-b");
     add("link=eth,name=extended-b,mac=02:00:00:00:00:07,profile=connectx6-hdr200");
+    for (const char* const generation : {"connectx7", "connectx5"}) {
+      const std::string profile = in_folder(generation) + ".toml";
+      std::ofstream(profile) << "name = \"ndr\"\ngeneration = \"" << generation
+                             << "\"\n[port]\nib_link_speed = 128\n";
+      add(std::string("link=ib,name=") + generation + ",profile=" + profile);
+    }
     made->start();
     return made;
   }();
