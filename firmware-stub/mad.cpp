@@ -79,6 +79,11 @@ void node_info(Mad& m) {
   store(m.data, i);
 }
 
+template <class T>
+T capped(std::uint64_t v) {
+  return static_cast<T>(std::min<std::uint64_t>(v, static_cast<T>(~T{0})));
+}
+
 std::uint16_t set_port_info(Mad& m, const PortInfo& i) {
   PortAgent& agent = m.fw.port();
   const std::uint16_t lid = i.lid;
@@ -92,6 +97,9 @@ std::uint16_t set_port_info(Mad& m, const PortInfo& i) {
   if (mtu > mtu_code(m.fw.device().profile().port.max_mtu)) return kMadBadField;
   agent.management_key().set(i.m_key, i.m_key_protect_lmc >> 6, i.m_key_lease);
   if (i.m_key_violations == 0) agent.management_key().clear_violations();
+  PortCounters& counters = m.fw.device().port().counters_to_clear();
+  if (i.p_key_violations == 0) counters.pkey_violations = 0;
+  if (i.q_key_violations == 0) counters.qkey_violations = 0;
   agent.set_subnet_prefix(i.gid_prefix);
   if (mtu != 0) agent.set_mtu(static_cast<std::uint16_t>(mtu_of_code(mtu)));
   agent.set_lid(lid, i.m_key_protect_lmc & 7, i.master_sm_lid, i.neighbor_mtu_sm_sl & 0xf);
@@ -127,6 +135,10 @@ std::uint16_t port_info(Mad& m) {
   if (!m.fw.options().vf) i.m_key = m.set ? guard.key() : guard.shown(sim_now(), m.key);
   i.m_key_lease = guard.lease();
   i.m_key_violations = guard.violations();
+  if (!m.fw.options().vf) {
+    i.p_key_violations = capped<std::uint16_t>(port.counters().pkey_violations);
+    i.q_key_violations = capped<std::uint16_t>(port.counters().qkey_violations);
+  }
   i.gid_prefix = agent.subnet_prefix();
   i.lid = port.lid();
   i.master_sm_lid = port.sm_lid;
@@ -244,11 +256,6 @@ std::uint16_t subnet(Mad& m, std::uint16_t attribute) {
     default:
       return kMadBadAttribute;
   }
-}
-
-template <class T>
-T capped(std::uint64_t v) {
-  return static_cast<T>(std::min<std::uint64_t>(v, static_cast<T>(~T{0})));
 }
 
 // The port's counters as a function has them: a virtual one knows what itself has sent and received.

@@ -83,6 +83,13 @@ Syndrome query_hca_vport_context(Firmware& fw, Command& cmd) {
   cmd.put<c::cap_mask1_field_select>(kSettableCaps);
   cmd.put<c::lid>(port.lid());
   cmd.put<c::lmc>(port.lmc);
+  if (!vf) {
+    const auto saturated = [](std::uint64_t n) {
+      return static_cast<std::uint32_t>(std::min<std::uint64_t>(n, 0xffff));
+    };
+    cmd.put<c::pkey_violation_counter>(saturated(port.counters().pkey_violations));
+    cmd.put<c::qkey_violation_counter>(saturated(port.counters().qkey_violations));
+  }
   cmd.put<c::subnet_timeout>(agent.subnet_timeout());
   cmd.put<c::sm_lid>(port.sm_lid);
   cmd.put<c::sm_sl>(port.sm_sl);

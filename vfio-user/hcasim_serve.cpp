@@ -104,7 +104,8 @@ int control(const std::string& path, const std::string& verb, const std::string&
                ec.message());
     return 1;
   }
-  const std::string line = request.dump() + "\n";
+  // Of a name that is not UTF-8 the server says that it knows no such thing.
+  const std::string line = request.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
   boost::asio::write(socket, boost::asio::buffer(line), ec);
   std::string answer;
   boost::asio::read_until(socket, boost::asio::dynamic_buffer(answer), '\n', ec);

@@ -73,7 +73,8 @@ struct PortCounters {
   std::uint64_t tx_multicast = 0, rx_multicast = 0;
   std::uint64_t symbol_errors = 0;  // of the physical layer: only faults make them
   std::uint64_t rx_errors = 0, tx_discards = 0, rx_dropped = 0;
-  std::uint64_t tx_errors = 0;  // frames longer than the port's MTU
+  std::uint64_t tx_errors = 0;                             // frames longer than the port's MTU
+  std::uint64_t pkey_violations = 0, qkey_violations = 0;  // of packets for this port's QPs (IBTA 14.2.5.6)
   std::uint64_t injected_drop = 0, injected_dup = 0, injected_reorder = 0, injected_corrupt = 0,
                 injected_garble = 0, injected_ecn = 0;
   // Ethernet
@@ -90,6 +91,7 @@ struct PortCounters {
                   injected_dup, injected_reorder, injected_corrupt, injected_garble, injected_ecn,
                   rx_icrc_errors, ecn_marked, mac, vport);
     HCASIM_FIELDS_SINCE(13, a, tx_errors);
+    HCASIM_FIELDS_SINCE(14, a, pkey_violations, qkey_violations);
   }
 };
 

@@ -194,6 +194,13 @@ void Port::drop(Time t, const Packet& p, DropReason reason) {
     case DropReason::kCorrupt:
       counters_.rx_errors += n;
       break;
+    case DropReason::kPkey:
+      counters_.pkey_violations += n;
+      counters_.rx_dropped += n;
+      break;
+    case DropReason::kQkey:
+      counters_.qkey_violations += n;
+      break;
     default:
       counters_.rx_dropped += n;
       break;

@@ -41,7 +41,7 @@ void Responder::receive_ud(Time t, Qp& qp, PacketRef& packet) {
   const Packet& p = *packet;
   const auto drop = [&](DropReason reason) { trace_drop(blocks_.tracer, t, p, reason); };
   const std::uint32_t qkey = qp.type == QpType::kQp1 ? kGsiQkey : qp.qkey;
-  if (qp.type != QpType::kQp0 && p.qkey != qkey) return drop(DropReason::kQkey);
+  if (qp.type != QpType::kQp0 && p.qkey != qkey) return blocks_.port.drop(t, p, DropReason::kQkey);
   if (s.fault.active) return drop(DropReason::kPageFault);
   if (!s.wqe.valid) {
     switch (take_wqe(t, qp, p)) {

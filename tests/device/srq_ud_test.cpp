@@ -269,6 +269,24 @@ TEST_F(Ud, WhatDoesNotFitIsDropped) {
   EXPECT_FALSE(p.bcq.ready());
 }
 
+TEST_F(Ud, WrongQkeysAreCounted) {
+  if (dev().ethernet()) GTEST_SKIP() << "its vport context has no such counter";
+  Pair p(dev());
+  Pairs u(dev(), p);
+  using C = prm::query_hca_vport_context_out::hca_vport_context;
+  const auto violations = [this] { return dev().query_vport().must().get<C::qkey_violation_counter>(); };
+  const auto before = violations();
+  u.b.post_recv({p.bsge(0, 4096)});
+  SendWr w;
+  w.sges = {p.asge(0, 100)};
+  w.av.qpn = u.b.qpn();
+  w.av.qkey = 0xbad;
+  for (int i = 0; i < 3; ++i) expect_good(p.acq, u.a.post(w));
+  machine().advance(1'000'000);
+  EXPECT_FALSE(p.bcq.ready());
+  EXPECT_EQ(violations(), before + 3u);
+}
+
 TEST_F(Ud, NoReceiverIsNoError) {
   Pair p(dev());
   Pairs u(dev(), p);
