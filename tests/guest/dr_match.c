@@ -27,8 +27,9 @@ enum {
   kV6 = 2,
   kIn4 = 4,
   kIn6 = 8,
-  kWhole = 16
-};  // kWhole: changed in full only, as other bits are read by it
+  kWhole = 16,  // changed in full only, as other bits are read by it
+  kNew = 32     // libraries that do not know it may take a matcher of it alone for one of all frames
+};
 
 struct field {
   const char* name;
@@ -157,9 +158,9 @@ static const struct field kFields[] = {
     {"outer_first_mpls_over_udp_ttl", kMplsUdp, kMisc2 + 120, 8, kOption, 24, 0},
     {"tunnel_header_0", kGtp, kMisc5 + 128, 32, kTunnel, 0, kWhole},
     {"tunnel_header_1", kVxlan4, kMisc5 + 160, 32, kTunnel, 32, kWhole},
-    {"bth_opcode", kRoce, kMisc + 184, 8, kTunnel, 0, 0},
-    {"bth_dst_qp", kRoce, kMisc + 328, 24, kTunnel, 40, 0},
-    {"bth_a", kRoce, kMisc + 1, 1, kTunnel, 64, 0},
+    {"bth_opcode", kRoce, kMisc + 184, 8, kTunnel, 0, kNew},
+    {"bth_dst_qp", kRoce, kMisc + 328, 24, kTunnel, 40, kNew},
+    {"bth_a", kRoce, kMisc + 1, 1, kTunnel, 64, kNew},
 };
 
 static struct mlx5dv_dr_table* table;
@@ -213,6 +214,15 @@ static void add_needs(const struct field* f, struct mask* mask, struct mask* val
   }
 }
 
+// Whether the matcher is one of frames that have nothing of what the field is in.
+static int takes_all(void) {
+  struct frame f = make_frame(kIcmp4);
+  number_frame(&f, ++number);
+  send_frame(&f);
+  if (!receive(kLimit)) fail("the frame did not arrive");
+  return arrival.queue == kHit;
+}
+
 static void check_field(const struct field* f) {
   const struct frame frame = make_frame(f->shape);
   const unsigned first = frame.at[f->place] * 8 + f->at;
@@ -226,6 +236,12 @@ static void check_field(const struct field* f) {
   if (!install(&mask, &value)) {
     printf("not offered: %s (%s)\n", f->name, strerror(errno));
     ++refused;
+    return;
+  }
+  if (f->with & kNew && takes_all()) {
+    printf("not known to the library: %s\n", f->name);
+    ++refused;
+    uninstall();
     return;
   }
   send_numbered(frame, kHit);
