@@ -383,7 +383,7 @@ Answered answer_mad(Firmware& fw, std::uint8_t* mad, const Sender& sender) {
     return Answered::kRefused;
   }
   if (header.method == kMethodTrapRepress && subnet_class) {
-    if (!fw.options().vf) fw.traps().repress();
+    if (!fw.options().vf) fw.traps().repress(header.tid);
     return Answered::kSilently;
   }
   if (!subnet_class && header.mgmt_class != kClassPerf) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "firmware-stub/traps.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "firmware-stub/mad_formats.h"
@@ -10,8 +11,6 @@
 namespace hcasim::fw {
 
 namespace {
-constexpr unsigned kTimes = 5;
-constexpr Time kInterval = kSecond;
 constexpr std::uint16_t kLocalChange = 144, kWrongKey = 256;
 }  // namespace
 
@@ -21,8 +20,8 @@ Traps::Traps(const sc_core::sc_module_name& name, Device& device, const PortAgen
       agent_(agent),
       due_(
           "due",
-          [this](Time due, std::uint64_t& serial) {
-            if (serial == serial_) send(due);
+          [this](Time due, std::uint64_t& what) {
+            if (what < pending_.size()) come(due, static_cast<What>(what));
           },
           device.faults()) {}
 
@@ -57,15 +56,41 @@ void Traps::wrong_key(const std::uint8_t* smp, std::uint16_t from) {
 void Traps::raise(What what) {
   // The built-in subnet manager knows; without one there is nobody to tell.
   if (agent_.built_in_sm() || device_.port().sm_lid == 0 || device_.port().link() != LinkType::kIb) return;
-  what_ = what;
-  left_ = kTimes;
-  due_.push(sim_now() + device_.profile().firmware.command, ++serial_);
+  Pending& pending = pending_.at(static_cast<std::size_t>(what));
+  pending.left = kTimes;
+  pending.tid = ++serial_;
+  if (pending.queued < 2) queue(std::max(sim_now() + device_.profile().firmware.command, not_before_), what);
 }
 
-void Traps::send(Time t) {
+void Traps::repress(std::uint64_t tid) {
+  for (Pending& pending : pending_)
+    if (pending.tid == tid) pending.left = 0;
+}
+
+Time Traps::interval() const { return from_ns(4096) << agent_.subnet_timeout(); }
+
+void Traps::queue(Time due, What what) {
+  ++pending_.at(static_cast<std::size_t>(what)).queued;
+  due_.push(due, static_cast<std::uint64_t>(what));
+}
+
+void Traps::come(Time due, What what) {
+  Pending& pending = pending_.at(static_cast<std::size_t>(what));
+  if (pending.queued == 0) return;  // of a state of before version 14
+  --pending.queued;
+  if (device_.port().sm_lid == 0) pending.left = 0;
+  if (pending.left == 0) return;
+  if (due < not_before_) return queue(not_before_, what);
+  --pending.left;
+  not_before_ = due + interval();
+  send(due, what);
+  // Each other kind has its turn before it comes again.
+  const Time round = static_cast<Time>(pending_.size()) * interval();
+  if (pending.left != 0 && pending.queued == 0) queue(due + std::max(kSecond, round), what);
+}
+
+void Traps::send(Time t, What what) {
   const Port& port = device_.port();
-  if (left_ == 0 || port.sm_lid == 0) return;
-  --left_;
   PacketRef packet = PacketPool::make();
   packet->vl15 = true;
   packet->slid = port.lid();
@@ -79,23 +104,22 @@ void Traps::send(Time t) {
   header.base_version = header.class_version = 1;
   header.mgmt_class = kClassSubnLid;
   header.method = kMethodTrap;
-  header.tid = serial_;
+  header.tid = pending_.at(static_cast<std::size_t>(what)).tid;
   header.attr_id = kAttrNotice;
   std::memcpy(mad, &header, sizeof header);
-  if (what_ == What::kWrongKey) {
+  if (what == What::kWrongKey) {
     auto notice = load<WrongKeyNotice>(wrong_key_.data());
     notice.issuer_lid = port.lid();
     std::memcpy(mad + kMadData, &notice, sizeof notice);
   } else {
-    put_change(mad + kMadData);
+    put_change(mad + kMadData, what);
   }
   device_.port().transmit(t, std::move(packet));
   ++sent_;
-  if (left_ != 0) due_.push(t + kInterval, serial_);
 }
 
-void Traps::put_change(std::uint8_t* data) const {
-  const bool description = what_ == What::kDescription;
+void Traps::put_change(std::uint8_t* data, What what) const {
+  const bool description = what == What::kDescription;
   LocalChangeNotice notice{};
   notice.type = LocalChangeNotice::kGeneric | LocalChangeNotice::kInformational;
   notice.producer[2] = NodeInfo::kChannelAdapter;

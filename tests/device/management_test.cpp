@@ -49,8 +49,10 @@ CommandResult mad_ifc(Device& device, const std::vector<std::uint8_t>& mad) {
   return device.exec(in, prm::mad_ifc_out::bytes);
 }
 
-// What a subnet manager does, by PortInfo, with the end's own agent.
-void set_port(Device& device, std::uint16_t lid, unsigned state) {
+// What a subnet manager does, by PortInfo, with the end's own agent; with a key, the port has it from then
+// on.
+void set_port(Device& device, std::uint16_t lid, unsigned state, unsigned subnet_timeout = 0,
+              std::uint64_t key = 0, std::uint64_t key_before = 0) {
   std::vector<std::uint8_t> mad(kMad);
   mad[0] = mad[2] = 1;
   mad[1] = kSubn;
@@ -64,8 +66,20 @@ void set_port(Device& device, std::uint16_t lid, unsigned state) {
   mad[4] = mad[5] = 0;
   prm::store32(mad.data() + 64 + 16, std::uint32_t{lid} << 16 | 1);
   mad[64 + 32] = static_cast<std::uint8_t>((mad[64 + 32] & 0xf0) | state);
+  mad[64 + 51] = static_cast<std::uint8_t>(subnet_timeout);
+  prm::store64(mad.data() + 24, key_before);
+  prm::store64(mad.data() + 64, key);
   const auto done = mad_ifc(device, mad).must();
   EXPECT_EQ(prm::load32(done.out.data() + prm::mad_ifc_out::response_mad_packet::bit_off / 8 + 4) >> 16, 0u);
+}
+
+void repress(Device& device, std::uint64_t tid) {
+  std::vector<std::uint8_t> mad(kMad);
+  mad[0] = mad[2] = 1;
+  mad[1] = kSubn;
+  mad[3] = 7;
+  prm::store64(mad.data() + 8, tid);
+  mad_ifc(device, mad).must();
 }
 
 // ---- QP0 ----
@@ -149,12 +163,54 @@ TEST_F(Smp, NewDescriptionIsTold) {
     EXPECT_EQ(mad[64 + 15], 1) << "local changes";
     EXPECT_EQ(mad[64 + 21], 1) << "of the description";
   }
-  std::vector<std::uint8_t> repress(kMad);
-  repress[0] = repress[2] = 1;
-  repress[1] = kSubn;
-  repress[3] = 7;
-  mad_ifc(a_->device, repress).must();
+  repress(a_->device, prm::load64(b_->memory.data() + 4096 + 40 + 8));
   EXPECT_TRUE(b_->cq.wait(1, 3'000'000'000).empty());
+}
+
+// Whoever comes with wrong keys, however often, does not keep others' traps from the manager; and no two
+// leave within the subnet's timeout.
+TEST_F(Smp, TrapsOfSeveralKinds) {
+  constexpr unsigned kTimeout = 19;  // 2.1 s
+  constexpr std::int64_t kTimeoutNs = std::int64_t{4096} << kTimeout;
+  set_port(a_->device, 5, kArmed);
+  set_port(b_->device, 9, kArmed);
+  set_port(a_->device, 5, kActive, kTimeout, 0x1122);
+  set_port(b_->device, 1, kActive);
+  for (int i = 0; i < 16; ++i) b_->qp.post_recv({b_->sge(4096, 512)});
+  struct Trap {
+    std::uint64_t tid;
+    std::uint32_t number;
+    std::int64_t at;
+  };
+  const auto trap = [this] {
+    const auto got = b_->cq.wait(1, 4 * kTimeoutNs);
+    EXPECT_EQ(got.size(), 1u);
+    const std::uint8_t* mad = b_->memory.data() + 4096 + 40;
+    return Trap{prm::load64(mad + 8), prm::load32(mad + 68) >> 16, wired_machine().now()};
+  };
+  std::vector<std::uint8_t> text(64), wrong(kMad);
+  std::memcpy(text.data(), "a third name", 12);
+  EXPECT_TRUE(a_->device.access_register(0x6001, true, text).ok());
+  wrong[0] = wrong[2] = 1;
+  wrong[1] = kSubn;
+  wrong[3] = kSet;
+  prm::store32(wrong.data() + 16, 0x15u << 16);
+  prm::store64(wrong.data() + 24, 0x3344);
+  for (int i = 0; i < 20; ++i) EXPECT_FALSE(mad_ifc(a_->device, wrong).ok());
+  const Trap first = trap(), second = trap();
+  EXPECT_EQ(first.number, 144u);
+  EXPECT_EQ(second.number, 256u);
+  EXPECT_NEAR(static_cast<double>(second.at - first.at), kTimeoutNs, 1e6);
+  repress(a_->device, second.tid - 1);  // of a wrong key that came before
+  repress(a_->device, first.tid);
+  for (int i = 0; i < 2; ++i) {
+    const Trap again = trap();
+    EXPECT_EQ(again.number, 256u);
+    EXPECT_EQ(again.tid, second.tid);
+  }
+  repress(a_->device, second.tid);
+  EXPECT_TRUE(b_->cq.wait(1, 4 * kTimeoutNs).empty());
+  set_port(a_->device, 5, kActive, 0, 0, 0x1122);
 }
 
 // ---- Subnet administration ----
