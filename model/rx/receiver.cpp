@@ -226,6 +226,7 @@ void Receiver::deliver(Time t, TransportVerdict verdict, PacketRef& packet) {
       blocks_.requester.receive(t, *verdict.qp, packet);
       break;
     case TransportVerdict::To::kDcTarget:
+      if (packet->dc_key == verdict.qp->dc_key) blocks_.cc.received(t, *verdict.qp, *packet);
       blocks_.responder.receive_dc(t, *verdict.qp, packet);
       break;
     case TransportVerdict::To::kCnp:

@@ -299,6 +299,32 @@ TEST_F(Dc, InitiatorsWaitForAContext) {
   expect_good(p.acq, n.b->post(to(n.t1, p.wr(WqeOp::kRdmaRead, 0, 64))));
 }
 
+class DcRoce : public Dc {
+ protected:
+  DcRoce() { function_ = kEthFunction; }
+};
+
+// What comes marked is answered to the initiator, which sends slower then.
+TEST_F(DcRoce, MarksSlowTheInitiator) {
+  Pair p(dev());
+  Net n(p);
+  const auto took = [&] {
+    const std::int64_t from = machine().now();
+    for (int i = 0; i < 10; ++i) n.a->post(to(n.t1, p.wr(WqeOp::kRdmaWrite, 0, 60000)));
+    for (const Completion& c : p.acq.wait(10)) EXPECT_FALSE(c.error()) << c.text();
+    return machine().now() - from;
+  };
+  took();
+  const std::int64_t full = took();
+  const std::uint64_t sent = fn().counter("cnp_sent"), handled = fn().counter("cnp_handled");
+  ASSERT_EQ(fn().inject("ecn=1"), "");
+  took();
+  EXPECT_GT(fn().counter("cnp_sent"), sent);
+  EXPECT_EQ(fn().counter("cnp_handled") - handled, fn().counter("cnp_sent") - sent);
+  EXPECT_GT(took(), 4 * full);
+  ASSERT_EQ(fn().inject("ecn=0"), "");
+}
+
 // Streams of a DCI, which chips later than ConnectX-5 have (HCASIM_TEST_OPTIONS=generation=connectx7).
 class DcStreams : public Dc {
  protected:
