@@ -13,7 +13,8 @@ namespace hcasim::fw {
 
 namespace {
 constexpr std::uint16_t kDefaultEthMtu = 1522;  // bytes, with headers and FCS
-constexpr std::uint8_t kSmSubnetTimeout = 18;   // 4.096 us * 2^18: about a second
+constexpr std::size_t kMostPeers = 4096;
+constexpr std::uint8_t kSmSubnetTimeout = 18;  // 4.096 us * 2^18: about a second
 }  // namespace
 
 PortAgent::PortAgent(Device& device, const Options& options)
@@ -143,6 +144,20 @@ void PortAgent::assign(std::uint16_t lid, std::uint16_t sm_lid, std::vector<Peer
   if (options_.sm && running_ && options_.link == Link::kInfiniBand &&
       device_.port().state() == PortState::kActive) {
     set_lid(lid, device_.port().lmc, sm_lid, device_.port().sm_sl);
+  }
+}
+
+void PortAgent::learn(const Peer& function) {
+  const auto at_lid = [lid = function.lid](const Peer& p) { return p.lid == lid; };
+  if (function.guid == 0 || function.lid == 0 || std::none_of(peers_.begin(), peers_.end(), at_lid)) return;
+  for (FunctionId f = 0; f < device_.functions(); ++f)
+    if (device_.function(f).vport().guid == function.guid) return;
+  const auto known = std::find_if(peers_.begin(), peers_.end(),
+                                  [&function](const Peer& p) { return p.guid == function.guid; });
+  if (known == peers_.end()) {
+    if (peers_.size() < kMostPeers) peers_.push_back(function);
+  } else if (std::any_of(peers_.begin(), known, [&known](const Peer& p) { return p.lid == known->lid; })) {
+    known->lid = function.lid;  // it has moved; a port has its LID from the subnet manager
   }
 }
 

@@ -65,7 +65,10 @@ class PortAgent {
     }
   };
   void assign(std::uint16_t lid, std::uint16_t sm_lid, std::vector<Peer> peers);
+  // Behind those of assign() there are virtual functions that it has heard of (learn()).
   const std::vector<Peer>& peers() const { return peers_; }
+  // A GUID at the LID of one of them: of a virtual function, which shares its port's.
+  void learn(const Peer& function);
   // Between INIT_HCA and the end of it.
   bool running() const { return running_; }
   // Is notified when the host takes the link down or up (PAOS), and when running() changes.

@@ -102,6 +102,7 @@ bool SubnetAdmin::take(Time t, const Packet& packet) {
     return true;
   }
   ++requests_;
+  learn_sender(packet);
   Answer answer;
   serve(request, answer);
   if (answer.status != kMadOk) ++refused_;
@@ -212,6 +213,13 @@ void SubnetAdmin::serve(const Request& request, Answer& answer) {
   }
 }
 
+// A virtual function of another card: there is a GRH in its requests, as its LID is its port's.
+void SubnetAdmin::learn_sender(const Packet& packet) {
+  const Gid& own = vport_.gids.at(0);
+  if (packet.has_grh && std::equal(own.begin(), own.begin() + 8, packet.sgid.begin()))
+    agent_.learn({prm::load64(packet.sgid.data() + 8), packet.slid});
+}
+
 std::vector<SubnetAdmin::Node> SubnetAdmin::nodes() const {
   const Port& port = device_.port();
   const Vport& vport = vport_;
@@ -223,6 +231,8 @@ std::vector<SubnetAdmin::Node> SubnetAdmin::nodes() const {
   for (const PortAgent::Peer& p : agent_.peers()) {
     if (p.lid == 0) continue;
     Node peer{vport.gids.at(0), p.lid};
+    peer.shares_lid =
+        std::any_of(list.begin(), list.end(), [&p](const Node& other) { return other.lid == p.lid; });
     prm::store64(peer.gid.data() + 8, p.guid);
     list.push_back(peer);
   }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Subnet administration by the built-in subnet manager (IBTA chapter 15): paths between the ports that it
-// knows, which are its own and the one at the other end of the cable, and multicast groups. Requests come to
-// QP1 of the port at whose LID the manager is; what it does not answer goes on to the driver's QP1, where a
-// subnet manager of the host may listen.
+// knows, which are its own and the one at the other end of the cable, with the virtual functions that it
+// knows at them (those of other cards once they have asked for something), and multicast groups. Requests
+// come to QP1 of the port at whose LID the manager is; what it does not answer goes on to the driver's QP1,
+// where a subnet manager of the host may listen.
 #ifndef HCASIM_FIRMWARE_STUB_SUBNET_ADMIN_H
 #define HCASIM_FIRMWARE_STUB_SUBNET_ADMIN_H
 
@@ -113,6 +114,7 @@ class SubnetAdmin {
   void send_segments(Time t, Transfer& transfer, std::uint32_t window);
   void take_ack(Time t, const Packet& packet, const SaHeader& header);
 
+  void learn_sender(const Packet& packet);
   std::vector<Node> nodes() const;
   void add_broadcast_group();
   std::uint16_t free_mlid() const;

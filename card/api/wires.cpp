@@ -281,7 +281,7 @@ void SocketWire::loaded() {
   if (!joined_) return;
   fw::PortAgent& port = owner_.firmware.port();
   const auto& known = port.peers();
-  const bool same = known.size() == 1 && known[0].guid == peer_guid_ && known[0].lid == lids_.peer;
+  const bool same = !known.empty() && known[0].guid == peer_guid_ && known[0].lid == lids_.peer;
   if (lids_.own != 0 && !same) port.assign(lids_.own, lids_.sm, {{peer_guid_, lids_.peer}});
   owner_.follow_carrier();
 }

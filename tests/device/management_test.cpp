@@ -224,8 +224,8 @@ class Sa : public ::testing::TestWithParam<bool> {
     ASSERT_TRUE(reaches(b_->device, kActive));
   }
   // Who asks: the end where the manager is, or the other one.
-  End& asker() { return GetParam() ? *a_ : *b_; }
-  End& other() { return GetParam() ? *b_ : *a_; }
+  End& asker() { return from_a_ ? *a_ : *b_; }
+  End& other() { return from_a_ ? *b_ : *a_; }
   std::uint16_t sm_lid(Device& d) {
     return static_cast<std::uint16_t>(
         d.query_vport().must().get<prm::query_hca_vport_context_out::hca_vport_context::sm_lid>());
@@ -252,7 +252,10 @@ class Sa : public ::testing::TestWithParam<bool> {
     prm::store64(mad + 48, mask);
     std::copy(record.begin(), record.end(), mad + 56);
     e.qp.post_recv({e.sge(4096, 512)});
-    e.qp.post(mad_wr(e, sm_lid(e.device), 1));
+    SendWr w = mad_wr(e, sm_lid(e.device), 1);
+    w.av.grh = global_;
+    w.av.dgid = {0xfe, 0x80, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 2};  // wherever the manager is
+    e.qp.post(w);
     EXPECT_FALSE(e.cq.wait_one().error());
     return take();
   }
@@ -290,6 +293,8 @@ class Sa : public ::testing::TestWithParam<bool> {
   static constexpr std::uint64_t kJoin = 1 | 2 | 1 << 16;  // MGID, PortGID, JoinState
   static constexpr std::uint64_t kCreate = kJoin | 4 | 1 << 6 | 1 << 7 | 1 << 12 | 1 << 13;
   std::uint64_t tid_ = 0x1122334455660000;
+  bool from_a_ = GetParam();
+  bool global_ = false;  // requests with a GRH, as virtual functions send them
   std::unique_ptr<End> a_, b_;
 };
 
@@ -448,6 +453,61 @@ TEST_P(Sa, PerformanceManagement) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Both, Sa, ::testing::Bool());
+
+// The one end is a virtual function, of the card that has not the subnet manager.
+class SaOfFunctions : public Sa {
+ protected:
+  void SetUp() override {
+    a_ = open(kVirtualA, QpType::kQp1);
+    pf_ = open(kVirtualB, QpType::kQp1);
+    ASSERT_TRUE(reaches(a_->device, kActive));
+    ASSERT_TRUE(reaches(pf_->device, kActive));
+    ASSERT_EQ(sm_lid(pf_->device), a_->device.lid());
+    using In = prm::enable_hca_in;
+    pf_->device.exec(Mailbox(prm::op::ENABLE_HCA, In::bytes).set<In::function_id>(1)).must();
+    wired_machine().add_virtual(wired_machine().function(kVirtualB), 1);
+    b_ = open(wired_machine().functions() - 1, QpType::kQp1);
+    ASSERT_TRUE(reaches(b_->device, kActive));
+    global_ = true;
+  }
+  void TearDown() override {
+    b_.reset();
+    using In = prm::disable_hca_in;
+    pf_->device.exec(Mailbox(prm::op::DISABLE_HCA, In::bytes).set<In::function_id>(1)).must();
+  }
+  std::unique_ptr<End> pf_;
+};
+
+TEST_P(SaOfFunctions, JoinAndAreFound) {
+  std::vector<std::uint8_t> path(64), join(52);
+  const auto gid = b_->device.gid(0), of_a = a_->device.gid(0);
+  const std::uint8_t mgid[] = {0xff, 0x12, 0x40, 0x1b, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff};
+  std::copy(std::begin(mgid), std::end(mgid), join.begin());
+  std::copy(gid.begin(), gid.end(), join.begin() + 16);
+  join[48] = 1;
+  std::copy(gid.begin(), gid.end(), path.begin() + 8);
+  std::copy(of_a.begin(), of_a.end(), path.begin() + 24);
+  from_a_ = true;
+  EXPECT_EQ(ask(kSet, 0x38, kJoin, join).status, 0x500) << "nobody has heard of it";
+  EXPECT_EQ(ask(kGet, 0x35, 1 << 2 | 1 << 3, path).status, 0x300);
+  from_a_ = false;
+  EXPECT_EQ(ask(kSet, 0x38, kJoin, join).status, 0);
+  from_a_ = true;
+  Answer a = ask(kGet, 0x35, 1 << 2 | 1 << 3, path);
+  ASSERT_EQ(a.status, 0);
+  EXPECT_EQ(prm::load32(a.data.data() + 40),
+            std::uint32_t{pf_->device.lid()} << 16 | std::uint32_t{a_->device.lid()});
+  EXPECT_EQ(prm::load32(a.data.data() + 44) & 0xff, 1u) << "by its GID alone";
+  from_a_ = false;
+  std::swap_ranges(path.begin() + 8, path.begin() + 24, path.begin() + 24);
+  a = ask(kGet, 0x35, 1 << 2 | 1 << 3, path);
+  ASSERT_EQ(a.status, 0);
+  EXPECT_EQ(prm::load32(a.data.data() + 40),
+            std::uint32_t{a_->device.lid()} << 16 | std::uint32_t{pf_->device.lid()});
+  EXPECT_EQ(ask(kDelete, 0x38, kJoin, join).status, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Cable, SaOfFunctions, ::testing::Values(false));
 
 // The speed is what the generation has of the profile's, for all who ask.
 class SaAlone : public Sa {

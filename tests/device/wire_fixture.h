@@ -30,8 +30,10 @@ enum Wired : std::size_t {
   kSpeedB,
   kExtendedA,  // the same, of a generation with extended link modes
   kExtendedB,
-  kNdr,    // no cable, InfiniBand, a profile of NDR
-  kNoNdr,  // the same of a generation without
+  kNdr,       // no cable, InfiniBand, a profile of NDR
+  kNoNdr,     // the same of a generation without
+  kVirtualA,  // cable= to each other, InfiniBand, a virtual function each
+  kVirtualB,
 };
 // Where kAlone listens or connects.
 std::string alone_path();

@@ -63,6 +63,8 @@ Machine& wired_machine() {
                              << "\"\n[port]\nib_link_speed = 128\n";
       add(std::string("link=ib,name=") + generation + ",profile=" + profile);
     }
+    add("link=ib,name=virtual-a,vfs=1,cable=virtual-b");
+    add("link=ib,name=virtual-b,vfs=1");
     made->start();
     return made;
   }();
