@@ -13,8 +13,8 @@ namespace hcasim::fw {
 
 namespace {
 constexpr std::uint16_t kDefaultEthMtu = 1522;  // bytes, with headers and FCS
-constexpr std::size_t kMostPeers = 4096;
-constexpr std::uint8_t kSmSubnetTimeout = 18;  // 4.096 us * 2^18: about a second
+constexpr std::size_t kMostPeers = 1024;        // each answer goes over all of them
+constexpr std::uint8_t kSmSubnetTimeout = 18;   // 4.096 us * 2^18: about a second
 }  // namespace
 
 PortAgent::PortAgent(Device& device, const Options& options)
