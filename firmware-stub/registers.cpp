@@ -170,6 +170,11 @@ Syndrome read_pcam(Access& a);  // tell of this table
 Syndrome read_mcam(Access& a);
 Syndrome read_qcam(Access& a);
 
+// Up to the modes of more lanes (drivers before Linux 5.6), and to the end of the buffers.
+constexpr std::size_t kPplmOld = prm::pplm_reg::fec_override_cap_400g_8x::bit_off / 8,
+                      kPbmcOld =
+                          prm::pbmc_reg::buffer::bit_off / 8 + PortBuffers::kCount * prm::bufferx_reg::bytes;
+
 constexpr Register kRegisters[] = {
     {kQpts, prm::qpts_reg::bytes, true, kOnEthernet, read_qpts, write_qpts},
     {kQetcr, prm::qetc_reg::bytes, false, kOnEthernet, read_qetcr, write_qetcr},
@@ -185,10 +190,10 @@ constexpr Register kRegisters[] = {
     {kPfcc, prm::pfcc_reg::bytes, true, kOnEthernet, read_pfcc, write_pfcc},
     {kPpcnt, prm::ppcnt_reg::bytes, true, kOnBoth, read_ppcnt, nullptr},
     {kPptb, prm::pptb_reg::bytes, true, kOnEthernet, read_pptb, write_pptb},
-    {kPbmc, prm::pbmc_reg::bytes, true, kOnEthernet, read_pbmc, write_pbmc, kByBoth, false, false, 100},
+    {kPbmc, prm::pbmc_reg::bytes, true, kOnEthernet, read_pbmc, write_pbmc, kByBoth, false, false, kPbmcOld},
     {kPvlc, prm::pvlc_reg::bytes, true, kOnIb, read_pvlc, nullptr},
     {kPmaos, prm::pmaos_reg::bytes, false, kOnBoth, read_pmaos, nullptr},
-    {kPplm, prm::pplm_reg::bytes, true, kOnEthernet, read_pplm, write_pplm, kByBoth, false, false, 24},
+    {kPplm, prm::pplm_reg::bytes, true, kOnEthernet, read_pplm, write_pplm, kByBoth, false, false, kPplmOld},
     {kSltp, prm::sltp_reg::bytes, true, kOnBoth, read_sltp, nullptr},
     {kPddr, prm::pddr_reg::bytes, true, kOnBoth, read_pddr, nullptr},
     {kPpaos, prm::ppaos_reg::bytes, true, kOnBoth, read_ppaos, nullptr},

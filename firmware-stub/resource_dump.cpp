@@ -122,7 +122,7 @@ std::vector<Bytes> answer_of_query_mkey(Firmware& fw, Time now, std::uint32_t n)
 
 // ---- Engines: what they have counted, each a name of 16 characters and 64 bits ----
 // They work for all functions: a virtual one is told of its own packets alone. (It has these segments all the
-// same, as Linux' reporters give nothing of a queue where one of them is missing.)
+// same: where one is missing, the reporters of Linux 6.1 give nothing of a queue.)
 
 void count(Bytes& to, const char* name, std::uint64_t value) {
   const std::size_t at = to.size();

@@ -301,7 +301,7 @@ TEST_F(EthPort, ErrorCorrection) {
 TEST_F(EthPort, ErrorCorrectionOfOlderDrivers) {
   breaks({"register-length"});
   using R = prm::pplm_reg;
-  constexpr std::size_t kOld = 24;
+  constexpr std::size_t kOld = R::fec_override_cap_400g_8x::bit_off / 8;
   auto data = request<R>();
   data.resize(kOld);
   auto r = dev().access_register(kPplm, false, data);
@@ -438,37 +438,33 @@ TEST_F(EthPort, FirmwareVersion) {
   EXPECT_EQ(prm::get<Mcam::mng_access_reg_cap_mask::access_regs::mcda>(mcam.data()), 1u);
 }
 
+// Commands that were refused so far, as the vport's environment has them.
+auto refused_commands(Device& device) {
+  return device
+      .exec(Mailbox(prm::op::QUERY_VNIC_ENV, prm::query_vnic_env_in::bytes), prm::query_vnic_env_out::bytes)
+      .must()
+      .get<prm::query_vnic_env_out::vport_env::invalid_command>();
+}
+
 TEST_F(EthPort, Environment) {
   breaks({"cap-not-offered"});
-  const auto refused_commands = [this] {
-    return dev()
-        .exec(Mailbox(prm::op::QUERY_VNIC_ENV, prm::query_vnic_env_in::bytes), prm::query_vnic_env_out::bytes)
-        .must()
-        .get<prm::query_vnic_env_out::vport_env::invalid_command>();
-  };
-  const auto before = refused_commands();
+  const auto before = refused_commands(dev());
   EXPECT_OK(dev().exec(Mailbox(prm::op::QUERY_VPORT_COUNTER, prm::query_vport_counter_in::bytes),
                        prm::query_vport_counter_out::bytes));
   EXPECT_STATUS(dev().exec(Mailbox(prm::op::QUERY_HCA_VPORT_CONTEXT, prm::query_hca_vport_context_in::bytes),
                            prm::query_hca_vport_context_out::bytes),
                 CmdStatus::kBadOp);
-  EXPECT_EQ(refused_commands(), before + 1);
+  EXPECT_EQ(refused_commands(dev()), before + 1);
 }
 
 // The port of the InfiniBand link has no PCAM.
 class IbPort : public FirmwareTest {};
 TEST_F(IbPort, HasAnEnvironmentToo) {
   breaks({"cmd-opcode"});
-  const auto refused_commands = [this] {
-    return dev()
-        .exec(Mailbox(prm::op::QUERY_VNIC_ENV, prm::query_vnic_env_in::bytes), prm::query_vnic_env_out::bytes)
-        .must()
-        .get<prm::query_vnic_env_out::vport_env::invalid_command>();
-  };
   EXPECT_EQ(dev().cap<prm::cmd_hca_cap::invalid_command_count>(), 1u);
-  const auto before = refused_commands();
+  const auto before = refused_commands(dev());
   EXPECT_STATUS(dev().exec(Mailbox(0xfff, 16)), CmdStatus::kBadOp);
-  EXPECT_EQ(refused_commands(), before + 1);
+  EXPECT_EQ(refused_commands(dev()), before + 1);
 }
 TEST_F(IbPort, HasNoPcam) {
   breaks({"register-unknown"});
