@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Frames over an Ethernet port whose cable leads back to itself: from an SQ through flow tables and TIRs into
 // RQs.
-#include "driver/bare/devx.h"
 #include "eth_fixture.h"
-#include "prm/access_registers.h"
-#include "prm/vport_counters.h"
 
 #include <map>
 
@@ -361,100 +358,6 @@ TEST_F(EthTest, FramesAboveTheMtuAreDropped) {
   link.send(plain_frame(9018));
   EXPECT_EQ(link.rcq.wait_one().byte_cnt, 9018u);
   EXPECT_EQ(link.received(0, 9018), plain_frame(9018));
-}
-
-// As ethtool shows them: rx_oversize_pkts_phy and rx_packets_phy, tx_errors_phy and tx_discards_phy.
-TEST_F(EthTest, FramesAboveTheMtuAreCountedAtEitherEnd) {
-  using Set = prm::ppcnt_reg::counter_set;
-  using Frames = Set::eth_802_3_cntrs_grp_data_layout;
-  using Interface = Set::eth_2863_cntrs_grp_data_layout;
-  enum : std::uint32_t { k802_3 = 0, kRfc2863 = 1 };
-  const auto count = [](Device& device, std::uint32_t group, auto low) {
-    std::vector<std::uint8_t> r(prm::ppcnt_reg::bytes);
-    prm::set<prm::ppcnt_reg::local_port>(r.data(), 1);
-    prm::set<prm::ppcnt_reg::grp>(r.data(), group);
-    const auto out = device.access_register(prm::reg::kPpcnt, false, r).must();
-    return std::uint64_t{prm::get<decltype(low)>(out.out.data() + prm::access_register_out::bytes)};
-  };
-  Device left(machine().function(kEthernetPair)), right(machine().function(kEthernetPair + 1));
-  left.probe();
-  right.probe();
-  {
-    EthLink from(left), to(right);
-    EXPECT_CMD_OK(left.set_port_mtu(9022));
-    EXPECT_CMD_OK(right.set_port_mtu(1522));
-    const std::uint64_t frames = count(right, k802_3, Frames::a_frames_received_ok_low{});
-    to.rq.post({to.rx_sge(0, 4096)});
-    expect_good(from.scq, from.send(plain_frame(1519)));
-    expect_good(from.scq, from.send(plain_frame(1518)));
-    EXPECT_EQ(to.rcq.wait_one().byte_cnt, 1518u);
-    EXPECT_EQ(count(right, k802_3, Frames::a_frame_too_long_errors_low{}), 1u);
-    EXPECT_EQ(count(right, k802_3, Frames::a_frames_received_ok_low{}), frames + 1);
-    expect_good(from.scq, from.send(plain_frame(9019)));
-    EXPECT_EQ(count(left, kRfc2863, Interface::if_out_errors_low{}), 1u);
-    EXPECT_EQ(count(left, kRfc2863, Interface::if_out_discards_low{}), 0u);
-  }
-  left.teardown();
-  right.teardown();
-}
-
-// A user context only reads them; whoever may clear them clears what the command tells of.
-TEST_F(EthTest, CountersOfTheVportAreClearedAlone) {
-  using In = prm::query_vport_counter_in;
-  using Out = prm::query_vport_counter_out;
-  using Frames = prm::ppcnt_reg::counter_set::eth_802_3_cntrs_grp_data_layout;
-  const auto cleared = [this] {
-    Mailbox in(prm::op::QUERY_VPORT_COUNTER, In::bytes);
-    return dev().exec(in.set<In::clear>(1), Out::bytes).must().get<Out::received_eth_unicast::packets>();
-  };
-  const auto on_the_cable = [this] {
-    std::vector<std::uint8_t> r(prm::ppcnt_reg::bytes);
-    prm::set<prm::ppcnt_reg::local_port>(r.data(), 1);
-    const auto out = dev().access_register(prm::reg::kPpcnt, false, r).must();
-    return prm::get<Frames::a_frames_received_ok_low>(out.out.data() + prm::access_register_out::bytes);
-  };
-  EthLink link(dev());
-  cleared();
-  link.rq.post({link.rx_sge(0, 2048)});
-  expect_good(link.scq, link.send(plain_frame(100)));
-  EXPECT_EQ(link.rcq.wait_one().byte_cnt, 100u);
-  const std::uint64_t frames = on_the_cable();
-  EXPECT_GT(frames, 0u);
-  {
-    Uctx user(dev());
-    const Uctx::As as(dev(), user);
-    EXPECT_EQ(cleared(), 1u);
-  }
-  EXPECT_EQ(cleared(), 1u);
-  EXPECT_EQ(cleared(), 0u);
-  EXPECT_EQ(on_the_cable(), frames);
-}
-
-TEST_F(EthTest, AGroupOfCountersIsClearedAlone) {
-  using Set = prm::ppcnt_reg::counter_set;
-  using Frames = Set::eth_802_3_cntrs_grp_data_layout;
-  using Priority = Set::eth_per_prio_grp_data_layout;
-  enum : std::uint32_t { k802_3 = 0, kPerPriority = 0x10 };
-  const auto received = [this](std::uint32_t group, bool clear = false) -> std::uint64_t {
-    std::vector<std::uint8_t> r(prm::ppcnt_reg::bytes);
-    prm::set<prm::ppcnt_reg::local_port>(r.data(), 1);
-    prm::set<prm::ppcnt_reg::grp>(r.data(), group);
-    prm::set<prm::ppcnt_reg::clr>(r.data(), clear);
-    const auto out = dev().access_register(prm::reg::kPpcnt, false, r).must();
-    const std::uint8_t* data = out.out.data() + prm::access_register_out::bytes;
-    return group == k802_3 ? prm::get<Frames::a_frames_received_ok_low>(data)
-                           : prm::get<Priority::rx_frames_low>(data);
-  };
-  EthLink link(dev());
-  link.rq.post({link.rx_sge(0, 2048)});
-  expect_good(link.scq, link.send(plain_frame(100)));
-  EXPECT_EQ(link.rcq.wait_one().byte_cnt, 100u);
-  const std::uint64_t frames = received(k802_3), of_priority = received(kPerPriority);
-  EXPECT_GT(of_priority, 0u);
-  EXPECT_EQ(received(k802_3, true), frames);
-  EXPECT_EQ(received(k802_3), 0u);
-  EXPECT_EQ(received(kPerPriority, true), of_priority);
-  EXPECT_EQ(received(kPerPriority), 0u);
 }
 
 // A lone frame costs few turns of the model's blocks, many at once share theirs.

@@ -175,32 +175,19 @@ TEST_F(EthVf, OnlyTheManagerSpeaksOfOthers) {
 
 // As "devlink port function set ... roce" has it: the maximum of the function with that one field changed.
 TEST_F(EthVf, TheManagerChoosesWhoHasRoce) {
-  using g = prm::cmd_hca_cap;
-  using Query = prm::query_hca_cap_in;
-  using Set = prm::set_hca_cap_in;
-  constexpr std::size_t kOut = prm::query_hca_cap_out::capability::bit_off / 8,
-                        kIn = Set::capability::bit_off / 8;
   EXPECT_EQ(pf.cap<g::vhca_resource_manager>(), 1u);
   ASSERT_TRUE(enable(1).ok());
-  const auto maximum = [&] {
-    Mailbox in(prm::op::QUERY_HCA_CAP, Query::bytes, 0);
-    in.set<Query::other_function>(1).set<Query::function_id>(1);
-    const auto all = pf.exec(in, prm::query_hca_cap_out::bytes).must().out;
-    return std::vector<std::uint8_t>(all.begin() + kOut, all.end());
+  const auto may = [this] { return prm::get<g::roce>(general_caps_of(pf, 1).data()); };
+  const auto allow = [this](bool on, bool all_else = true) {
+    auto caps = general_caps_of(pf, 1);
+    prm::set<g::roce>(caps.data(), on ? 1 : 0);
+    if (!all_else) prm::set<g::eth_net_offloads>(caps.data(), 0);
+    return pf.exec(set_caps_of(1, caps));
   };
-  const auto allow = [&](bool on, auto... also) {
-    Mailbox in(prm::op::SET_HCA_CAP, Set::bytes, 0);
-    in.set<Set::other_function>(1).set<Set::function_id>(1);
-    const auto caps = maximum();
-    std::copy(caps.begin(), caps.end(), in.begin() + kIn);
-    prm::set<g::roce>(in.data() + kIn, on ? 1 : 0);
-    (prm::set<decltype(also)>(in.data() + kIn, 0), ...);
-    return pf.exec(in);
-  };
-  EXPECT_EQ(prm::get<g::roce>(maximum().data()), 1u);
+  EXPECT_EQ(may(), 1u);
   EXPECT_TRUE(allow(false).ok());
-  EXPECT_EQ(allow(false, g::eth_net_offloads{}).status, CmdStatus::kBadParam) << "nothing else";
-  EXPECT_EQ(prm::get<g::roce>(maximum().data()), 0u);
+  EXPECT_EQ(allow(true, false).status, CmdStatus::kBadParam) << "nothing else";
+  EXPECT_EQ(may(), 0u);
   {
     auto vf = probed(1);
     EXPECT_EQ(vf->cap<g::roce>(), 0u);

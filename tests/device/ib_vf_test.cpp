@@ -178,23 +178,12 @@ TEST_F(IbVf, HearsOfThePortAsFarAsItsPolicyGoes) {
 
 TEST_F(IbVf, TheManagerChoosesTheSizesOfTheirMsixTables) {
   using g = prm::cmd_hca_cap;
-  using Query = prm::query_hca_cap_in;
   using Set = prm::set_hca_cap_in;
-  constexpr std::size_t kOut = prm::query_hca_cap_out::capability::bit_off / 8,
-                        kIn = Set::capability::bit_off / 8;
-  const auto general = [&](std::uint32_t function) {
-    Mailbox in(prm::op::QUERY_HCA_CAP, Query::bytes, 0);
-    in.set<Query::other_function>(1).set<Query::function_id>(function);
-    return pf.exec(in, prm::query_hca_cap_out::bytes).must();
-  };
-  // As the kernel does: the maximum of the function with that one field changed.
+  constexpr std::size_t kIn = Set::capability::bit_off / 8;
   const auto ask = [&](std::uint32_t function, std::uint32_t vectors, std::uint16_t op_mod = 0) {
-    Mailbox in(prm::op::SET_HCA_CAP, Set::bytes, op_mod);
-    in.set<Set::other_function>(1).set<Set::function_id>(function);
-    const auto caps = general(function <= kVfs ? function : 1);
-    std::copy(caps.out.begin() + kOut, caps.out.end(), in.begin() + kIn);
-    prm::set<g::dynamic_msix_table_size>(in.data() + kIn, vectors);
-    return in;
+    auto caps = general_caps_of(pf, function <= kVfs ? function : 1);
+    prm::set<g::dynamic_msix_table_size>(caps.data(), vectors);
+    return set_caps_of(function, caps, op_mod);
   };
   const auto size_of = [&](FunctionId f) { return c.firmware.function(f).vectors(); };
   const std::uint32_t total = pf.cap<g::num_total_dynamic_vf_msix>(),
@@ -205,7 +194,7 @@ TEST_F(IbVf, TheManagerChoosesTheSizesOfTheirMsixTables) {
   EXPECT_EQ(size_of(1), fw::kVfVectors);
   EXPECT_TRUE(pf.exec(ask(1, 6)).ok());
   EXPECT_EQ(size_of(1), 6u);
-  EXPECT_EQ(prm::get<g::dynamic_msix_table_size>(general(1).out.data() + kOut), 6u);
+  EXPECT_EQ(prm::get<g::dynamic_msix_table_size>(general_caps_of(pf, 1).data()), 6u);
   EXPECT_EQ(size_of(2), fw::kVfVectors);
 
   // Its driver sees it, echoes it, and has no vector beyond it.

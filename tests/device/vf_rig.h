@@ -118,5 +118,24 @@ struct End {
   bare::Mr mr;
 };
 
+// The general capabilities that a function may have, as its manager is told.
+inline std::vector<std::uint8_t> general_caps_of(bare::Device& manager, std::uint32_t function) {
+  using Query = prm::query_hca_cap_in;
+  Mailbox in(prm::op::QUERY_HCA_CAP, Query::bytes, 0);
+  in.set<Query::other_function>(1).set<Query::function_id>(function);
+  const auto all = manager.exec(in, prm::query_hca_cap_out::bytes).must().out;
+  return {all.begin() + prm::query_hca_cap_out::capability::bit_off / 8, all.end()};
+}
+
+// SET_HCA_CAP of a function with these, in which the kernel changes one field.
+inline Mailbox set_caps_of(std::uint32_t function, const std::vector<std::uint8_t>& caps,
+                           std::uint16_t op_mod = 0) {
+  using Set = prm::set_hca_cap_in;
+  Mailbox in(prm::op::SET_HCA_CAP, Set::bytes, op_mod);
+  in.set<Set::other_function>(1).set<Set::function_id>(function);
+  std::copy(caps.begin(), caps.end(), in.begin() + Set::capability::bit_off / 8);
+  return in;
+}
+
 }  // namespace hcasim
 #endif
