@@ -81,6 +81,7 @@ void fill_general(const Options& o, std::uint8_t* c) {
   set(g::ib_virt{}, eth ? 0 : 1);
   set(g::local_ca_ack_delay{}, 16);
   set(g::port_module_event{}, 1);
+  set(g::beacon_led{}, o.vf ? 0 : 1);
   set(g::temp_warn_event{}, 1);
   set(g::vport_counters{}, 1);
   set(g::vport_group_manager{}, o.manages() ? 1 : 0);

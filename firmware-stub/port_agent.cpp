@@ -128,6 +128,17 @@ void PortAgent::set_mtu(std::uint16_t bytes) {
   if (ethernet()) device_.port().max_frame = bytes;
 }
 
+void PortAgent::set_beacon(std::uint16_t seconds) {
+  beacon_ = seconds;
+  beacon_end_ = seconds == kBeaconForEver ? kNever : sim_now() + seconds * kSecond;
+}
+
+std::uint16_t PortAgent::beacon_left() const {
+  if (beacon_ == kBeaconOff || beacon_ == kBeaconForEver) return beacon_;
+  const Time left = std::max<Time>(beacon_end_ - sim_now(), 0);
+  return static_cast<std::uint16_t>((left + kSecond - 1) / kSecond);
+}
+
 void PortAgent::cable(bool in) {
   cable_ = in;
   follow();

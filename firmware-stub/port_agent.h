@@ -88,6 +88,12 @@ class PortAgent {
   // What the host changes.
   void set_admin(bool up);  // PAOS
   void set_mtu(std::uint16_t bytes);
+  // The port's LED blinks, so that the card is found among others (MLCR): for so many seconds, or until it is
+  // told to stop.
+  static constexpr std::uint16_t kBeaconOff = 0, kBeaconForEver = 0xffff;
+  void set_beacon(std::uint16_t seconds);
+  std::uint16_t beacon() const { return beacon_; }  // as set
+  std::uint16_t beacon_left() const;                // seconds, begun ones too
   void set_node_description(std::string text) { node_description_ = std::move(text); }
   void set_caps(std::uint32_t mask, std::uint32_t value) { cap_mask_ = (cap_mask_ & ~mask) | (value & mask); }
 
@@ -113,6 +119,9 @@ class PortAgent {
   template <class Archive>
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, running_, subnet_timeout_, eth_link_, management_key_);
+    HCASIM_FIELDS_SINCE(15, a, beacon_, beacon_end_);
+    if constexpr (Archive::kLoads)
+      a.check(beacon_end_ >= 0 && beacon_end_ <= kNever, "there is no such time");
     a("admin_up", admin_up_, true);
     a("cap_mask", cap_mask_, kDefaultCaps);
     a("subnet_prefix", subnet_prefix_, kDefaultSubnetPrefix);
@@ -145,6 +154,8 @@ class PortAgent {
   std::uint8_t subnet_timeout_ = 0;
   std::uint64_t subnet_prefix_ = kDefaultSubnetPrefix;
   std::uint64_t link_downed_ = 0;
+  std::uint16_t beacon_ = kBeaconOff;
+  Time beacon_end_ = 0;
   EthLink eth_link_;
   ManagementKey management_key_;
   std::string node_description_;

@@ -204,6 +204,7 @@ constexpr Register kRegisters[] = {
     {kMcia, kMciaBytes, false, kOnEthernet, read_mcia, nullptr},
     {kMgir, prm::mgir::bytes, false, kOnBoth, read_mgir, nullptr, kByIcmd, true},
     {kNvda, prm::nvda::bytes, false, kOnBoth, read_nvda, nullptr, kByBoth, true, true},
+    {kMlcr, prm::mlcr_reg::bytes, true, kOnBoth, read_mlcr, write_mlcr, kByBoth, true},
     {kMfrl, prm::mfrl_reg::bytes, false, kOnBoth, read_mfrl, write_mfrl, kByBoth, true},
     {kMcqs, prm::mcqs_reg::bytes, false, kOnBoth, read_mcqs, nullptr, kByBoth, true},
     {kMcqi, prm::mcqi_reg::bytes, false, kOnBoth, read_mcqi, nullptr, kByBoth, true},

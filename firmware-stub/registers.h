@@ -79,6 +79,8 @@ Syndrome read_pddr(Access& a);
 Syndrome read_sltp(Access& a);
 Syndrome read_ppaos(Access& a);
 Syndrome read_pmaos(Access& a);
+Syndrome read_mlcr(Access& a);
+Syndrome write_mlcr(Access& a);
 
 // registers_management.cpp
 Syndrome read_mgir(Access& a);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the vendor's tools and ethtool ask when a link does not do as it should: PDDR, PMAOS, PPAOS, SLTP.
-// There is no analog part behind it: states, modes and the module are those of the model, and settings of
-// transmitters do not exist.
+// What the vendor's tools and ethtool ask when a link does not do as it should: PDDR, PMAOS, PPAOS, SLTP,
+// MLCR. There is no analog part behind it: states, modes and the module are those of the model, and settings
+// of transmitters do not exist.
 #include <cmath>
 #include <cstring>
 #include <string>
@@ -217,6 +217,18 @@ Syndrome read_pddr(Access& a) {
   if (select != prm::kPddrOperation) return Syndrome::kRegisterValue;
   put_operation(a, page);
   return Syndrome::kOk;
+}
+
+// The LED that shows where the card is.
+Syndrome read_mlcr(Access& a) {
+  using r = prm::mlcr_reg;
+  prm::set<r::beacon_duration>(a.data, a.fw.port().beacon());
+  prm::set<r::beacon_remain>(a.data, a.fw.port().beacon_left());
+  return Syndrome::kOk;
+}
+Syndrome write_mlcr(Access& a) {
+  a.fw.port().set_beacon(static_cast<std::uint16_t>(prm::get<prm::mlcr_reg::beacon_duration>(a.data)));
+  return read_mlcr(a);
 }
 
 // The module in the cage, which is always enabled.

@@ -41,6 +41,7 @@ enum : std::uint16_t {
   kMgir = 0x9020,
   kNvda = 0x9024,
   kMfrl = 0x9028,
+  kMlcr = 0x902b,
   kMtrcCap = 0x9040,
   kMtrcConf = 0x9041,
   kMtrcStdb = 0x9042,

@@ -152,6 +152,31 @@ TEST_F(EthLink, ModuleState) {
   EXPECT_STATUS(dev().access_register(kPmaos, false, data), CmdStatus::kBadParam);
 }
 
+TEST_F(EthLink, TheBeaconBlinksForItsTime) {
+  using R = prm::mlcr_reg;
+  const auto beacon = [&](int set = -1) {
+    std::vector<std::uint8_t> data(R::bytes);
+    prm::set<R::local_port>(data.data(), 1);
+    if (set >= 0) prm::set<R::beacon_duration>(data.data(), static_cast<unsigned>(set));
+    const auto r = dev().access_register(kMlcr, set >= 0, data).must();
+    const std::uint8_t* answer = r.out.data() + prm::access_register_out::bytes;
+    return std::make_pair(prm::get<R::beacon_duration>(answer), prm::get<R::beacon_remain>(answer));
+  };
+  using Times = std::pair<std::uint32_t, std::uint32_t>;
+  constexpr unsigned kGeneral = 0;
+  EXPECT_EQ(prm::get<prm::cmd_hca_cap::beacon_led>(caps(kGeneral, true).data()), 1u);
+  EXPECT_EQ(beacon(), Times(0, 0));
+  EXPECT_EQ(beacon(3), Times(3, 3));
+  machine().advance(1'500'000'000);
+  EXPECT_EQ(beacon(), Times(3, 2));
+  machine().advance(2'000'000'000);
+  EXPECT_EQ(beacon(), Times(3, 0)) << "and no longer";
+  EXPECT_EQ(beacon(0xffff), Times(0xffff, 0xffff)) << "until it is told to stop";
+  machine().advance(1'000'000'000);
+  EXPECT_EQ(beacon(), Times(0xffff, 0xffff));
+  EXPECT_EQ(beacon(0), Times(0, 0));
+}
+
 TEST_F(EthLink, NoSettingsOfTransmitters) {
   breaks({"register-value"});
   using R = prm::sltp_reg;

@@ -96,6 +96,7 @@ elif [[ $(uname -r) != 6.1.* ]]; then
 fi
 shows 'The test result is PASS' ethtool -t "$interface" online
 shows 'The test result is PASS' ethtool -t "$interface" offline
+ethtool -p "$interface" 1 || fail "the port's LED does not blink"
 shows 'Hardware Receive Filter Modes' ethtool -T "$interface"
 shows 'enable_roce' devlink dev param show "$dev" name enable_roce
 
