@@ -7,6 +7,7 @@
 #include <sys/vfs.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -191,9 +192,17 @@ DmaMap::Result DmaMap::read(std::uint64_t address, void* to, std::size_t len) {
                 });
 }
 
+// A CQE or EQE belongs to the guest, whose processors run meanwhile, once its last byte is there: the copy of
+// the rest has no order of its own.
 DmaMap::Result DmaMap::write(std::uint64_t address, const void* from, std::size_t len) {
+  constexpr std::size_t kEntry = 64, kLast = sizeof(std::uint64_t);
   return access(address, len, Access::kWrite, [from](std::uint8_t* there, std::size_t done, std::size_t n) {
-    std::memcpy(there, static_cast<const std::uint8_t*>(from) + done, n);
+    const auto* bytes = static_cast<const std::uint8_t*>(from) + done;
+    const std::size_t first = n == kEntry || n == 2 * kEntry ? n - kLast : n;
+    std::memcpy(there, bytes, first);
+    if (first == n) return;
+    std::atomic_thread_fence(std::memory_order_release);
+    std::memcpy(there + first, bytes + first, kLast);
   });
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "vfio-user/interrupts.h"
 
+#include <fcntl.h>
 #include <poll.h>
 
 #include <string>
@@ -26,6 +27,8 @@ bool Interrupts::is_eventfd(const Descriptor& file) {
 
 void Interrupts::set(unsigned vector, Descriptor file) {
   if (vector >= files_.size()) return;
+  // The client may fill it as well, between a look and the write.
+  if (file) ::fcntl(file.get(), F_SETFL, ::fcntl(file.get(), F_GETFL) | O_NONBLOCK);
   files_[vector] = std::move(file);
   const std::uint64_t bit = 1ull << vector;
   if (files_[vector] && (pending_ & bit) != 0) {

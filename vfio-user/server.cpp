@@ -184,10 +184,15 @@ class Server::Implementation {
     rearm();
   }
 
-  // An answer often brings the next request: to find it takes less time than to be woken for it.
+  // An answer often brings the next request: to find it takes less time than to be woken for it. Now and then
+  // all others have their turn, however busy this client is.
   Session::State spin(Slot& slot) {
+    constexpr int kTurns = 8;
     Session::State state = Session::State::kIdle;
-    for (std::int64_t now = monotonic(), until = now + options_.spin; now < until; now = monotonic()) {
+    std::int64_t now = monotonic(), until = now + options_.spin;
+    const std::int64_t others = now + kTurns * options_.spin;
+    for (; now < until; now = monotonic()) {
+      if (now >= others) return Session::State::kBusy;
       const std::uint64_t before = slot.session->messages();
       state = slot.session->serve();
       if (state != Session::State::kIdle) return state;
@@ -281,7 +286,15 @@ class Server::Implementation {
 
   void accept_control() {
     control_->async_accept([this](error_code ec, Local::socket client) {
-      if (ec) return;
+      if (ec == asio::error::operation_aborted) return;
+      if (ec) {  // as for the cards: there may be no descriptor left, for a while
+        log_(HCA_LOG_WARNING, "the control socket takes nobody: " + ec.message());
+        control_retry_.expires_after(std::chrono::seconds(1));
+        control_retry_.async_wait([this](error_code aborted) {
+          if (!aborted) accept_control();
+        });
+        return;
+      }
       serve_control(std::make_shared<Control>(std::move(client)));
       accept_control();
     });
@@ -321,6 +334,7 @@ class Server::Implementation {
   std::vector<std::unique_ptr<Slot>> slots_;
   std::vector<std::unique_ptr<Card>> cards_;
   std::optional<Local::acceptor> control_;
+  asio::steady_timer control_retry_{loop_};
 };
 
 Server::Server(ServerOptions options, Log log)
