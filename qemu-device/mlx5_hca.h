@@ -179,6 +179,7 @@ void mlx5_hca_clock_get(int64_t* lost, int64_t* armed, int64_t* timer_at, uint64
 void mlx5_hca_clock_set(int64_t lost, int64_t armed, int64_t timer_at, uint64_t timer_runs);
 /* A state is being loaded: the model is neither reset nor run, and makes no access. */
 void mlx5_hca_loading(bool on);
+bool mlx5_hca_is_loading(void);
 /* How often the timer, not an access, ran the model: each costs a hand-off to another thread. All HCAs. */
 uint64_t mlx5_hca_timer_runs(void);
 /* The model's time is exactly the guest's, that of all HCAs. */

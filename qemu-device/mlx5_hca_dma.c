@@ -46,8 +46,22 @@ int mlx5_hca_dma_read(void* opaque, uint64_t addr, void* dst, size_t len) {
   return dma(opaque, addr, dst, len, DMA_DIRECTION_TO_DEVICE);
 }
 
+#define ENTRY_BYTES 64 /* of an EQE, of a CQE or half of one */
+
+/* A CQE or EQE belongs to the guest, whose processors may run meanwhile, once its last byte is there: the
+ * copy of the rest has no order of its own. */
 int mlx5_hca_dma_write(void* opaque, uint64_t addr, const void* src, size_t len) {
-  return dma(opaque, addr, (void*)src, len, DMA_DIRECTION_FROM_DEVICE);
+  size_t first = len == ENTRY_BYTES || len == 2 * ENTRY_BYTES ? len - sizeof(uint64_t) : len;
+  char* bytes = (char*)src;
+
+  if (dma(opaque, addr, bytes, first, DMA_DIRECTION_FROM_DEVICE)) {
+    return -1;
+  }
+  if (first == len) {
+    return 0;
+  }
+  smp_wmb();
+  return dma(opaque, addr + first, bytes + first, len - first, DMA_DIRECTION_FROM_DEVICE);
 }
 
 uint64_t mlx5_hca_interrupts;

@@ -21,6 +21,12 @@ struct HcaNet {
   unsigned count;
 };
 
+/* A network interface whose device has gone. */
+typedef struct HcaNicEnd {
+  NICState* nic;
+  Mlx5Hca* dev;
+} HcaNicEnd;
+
 static HcaLink* link_of(NetClientState* nc) { return MLX5_HCA(qemu_get_nic_opaque(nc))->link; }
 
 static bool net_can_receive(NetClientState* nc) {
@@ -91,11 +97,28 @@ void mlx5_hca_net_init(Mlx5Hca* dev) {
   qemu_format_nic_info_str(qemu_get_queue(net->nic), dev->prop_nic.macaddr.a);
 }
 
+static void delete_nic(void* opaque) {
+  HcaNicEnd* end = opaque;
+
+  qemu_del_nic(end->nic);
+  object_unref(OBJECT(end->dev));
+  g_free(end);
+}
+
+/* The device may go because of a frame that its network interface is just being given, which goes on to use
+ * the interface: that is deleted behind it. The device, whose properties it uses, stays in memory as long. */
 void mlx5_hca_net_exit(HcaLink* link) {
-  if (link->net && link->net->nic) {
-    qemu_del_nic(link->net->nic);
-    link->net->nic = NULL;
+  HcaNicEnd* end;
+
+  if (!link->net || !link->net->nic) {
+    return;
   }
+  end = g_new0(HcaNicEnd, 1);
+  end->nic = link->net->nic;
+  end->dev = link->dev;
+  object_ref(OBJECT(end->dev));
+  link->net->nic = NULL;
+  aio_bh_schedule_oneshot(qemu_get_aio_context(), delete_nic, end);
 }
 
 static bool free_net(HcaLink* link) {
@@ -142,7 +165,7 @@ static bool resume(HcaLink* link) {
     return false;
   }
   link->wants &= ~(1u << HCA_CALL_ROOM);
-  for (int i = 0; i < MAX(1, net->nic->conf->peers.queues); i++) {
+  for (int i = 0, queues = MAX(1, net->nic->conf->peers.queues); i < queues && net->nic; i++) {
     qemu_flush_queued_packets(qemu_get_subqueue(net->nic, i));
   }
   return true;

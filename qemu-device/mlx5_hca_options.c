@@ -76,16 +76,38 @@ static bool add_free_options(GString* out, const char* list, Error** errp) {
 #define ADD_NUMBER(bits, member, name, initial, text)
 #define ADD_NETWORK(member, netdev, mac) &&add_network(out, dev, errp)
 
+/* Of all HCAs: other options (cable=), messages and traces name them so. */
+static GHashTable* names;
+
+/* For one without an id: by its place among all, or the next number that is free. */
+static char* free_name(void) {
+  for (unsigned n = g_hash_table_size(names);; n++) {
+    char* name = g_strdup_printf("hca%u", n);
+
+    if (!g_hash_table_contains(names, name)) {
+      return name;
+    }
+    g_free(name);
+  }
+}
+
 static bool build_options(Mlx5Hca* dev, bool coupled, GString* out, Error** errp) {
-  static unsigned instances;
   const char* id = DEVICE(dev)->id;
-  g_autofree char* name = id ? g_strdup(id) : g_strdup_printf("hca%u", instances);
+  g_autofree char* name = NULL;
+
+  if (!names) {
+    names = g_hash_table_new(g_str_hash, g_str_equal);
+  }
+  name = id ? g_strdup(id) : free_name();
 
   if (mlx5_hca_has_netdev(dev) && dev->prop_wire) {
     error_setg(errp, TYPE_MLX5_HCA ": netdev= and wire=: the port has one cable; take one of the two");
     return false;
   }
-  instances++;
+  if (!g_hash_table_add(names, g_strdup(name))) {
+    error_setg(errp, TYPE_MLX5_HCA ": another one is called '%s' already: give each an id of its own", name);
+    return false;
+  }
   return add_option(out, "name", name, errp)
              MLX5_HCA_PROPERTIES(ADD_TEXT, ADD_SWITCH, ADD_NUMBER, ADD_NETWORK) &&
          (!coupled || add_option(out, "coupled", "on", errp)) &&

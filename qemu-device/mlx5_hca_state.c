@@ -28,13 +28,28 @@ static void forget_bytes(void) {
   machine.len = 0;
 }
 
+/* Behind a load that failed, QEMU's part may be of the one state and the model's of another. */
+static bool has_all_of_a_state(void) {
+  if (!mlx5_hca_is_loading()) {
+    return true;
+  }
+  error_report(TYPE_MLX5_HCA
+               ": the HCAs cannot be saved: the state that was loaded last was refused, or had nothing of "
+               "them; load another one, or go on without (cont), which resets them");
+  return false;
+}
+
 /* ---- the model ---- */
 
 static int machine_pre_save(void* opaque G_GNUC_UNUSED) {
   char why[512] = "";
   size_t len = 0;
-  const void* bytes = mlx5_hca_save(&len, why, sizeof(why));
+  const void* bytes;
 
+  if (!has_all_of_a_state()) {
+    return -EINVAL;
+  }
+  bytes = mlx5_hca_save(&len, why, sizeof(why));
   if (bytes && len > MOST_BYTES) {
     snprintf(why, sizeof(why), "their state has %zu bytes, and QEMU takes up to %u", len, MOST_BYTES);
     bytes = NULL;
@@ -115,6 +130,9 @@ const HcaPart mlx5_hca_state = {.calls = {[HCA_CALL_START] = start, [HCA_CALL_ST
 
 static int function_pre_save(void* opaque G_GNUC_UNUSED) {
   /* It may change configuration spaces, which are saved before the model is. */
+  if (!has_all_of_a_state()) {
+    return -EINVAL;
+  }
   return mlx5_hca_drain() ? 0 : -EBUSY;
 }
 

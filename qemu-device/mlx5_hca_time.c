@@ -20,8 +20,10 @@ static struct {
   int64_t ahead;    /* the smallest of all HCAs': their common clock cannot run further */
   unsigned depth;
   uint64_t timer_runs;
-  bool put_off; /* a link has a reset or a removal pending */
-  bool loading; /* mlx5_hca_loading() */
+  bool put_off;     /* a link has a reset or a removal pending */
+  unsigned keepers; /* while there are some, removals wait ... */
+  bool kept;        /* ... and one does */
+  bool loading;     /* mlx5_hca_loading() */
   Notifier machine_done;
   Notifier exit;
   QTAILQ_HEAD(, HcaLink) links;
@@ -154,6 +156,16 @@ static void run_resets(HcaLink* link) {
   }
 }
 
+/* While somebody goes over the links, or is about to use one, none of them is freed. */
+static void keep_links(void) { hca_clock.keepers++; }
+
+static void keep_no_longer(void) {
+  if (!--hca_clock.keepers && hca_clock.kept) {
+    hca_clock.kept = false;
+    hca_clock.put_off = true;
+  }
+}
+
 /* Does what was put off while the model ran. Returns whether there was anything. */
 static bool run_put_off(void) {
   HcaLink *link, *tmp;
@@ -163,6 +175,10 @@ static bool run_put_off(void) {
   }
   hca_clock.put_off = false;
   QTAILQ_FOREACH_SAFE(link, &hca_clock.links, next, tmp) {
+    if (link->destroy_pending && hca_clock.keepers) {
+      hca_clock.kept = true;
+      continue;
+    }
     if (link->destroy_pending) {
       link_free(link);
       continue;
@@ -210,10 +226,15 @@ static int64_t run(int64_t now, int64_t ahead) {
 }
 
 static void ran(int64_t now, int64_t next) {
-  HcaLink *link, *tmp;
+  HcaLink* link;
 
   rearm(now, next);
-  QTAILQ_FOREACH_SAFE(link, &hca_clock.links, next, tmp) { call_if_wanted(link, HCA_CALL_ROOM); }
+  keep_links();
+  QTAILQ_FOREACH(link, &hca_clock.links, next) { call_if_wanted(link, HCA_CALL_ROOM); }
+  keep_no_longer();
+  if (!hca_clock.depth && !hca_clock.keepers) {
+    run_put_off();
+  }
 }
 
 /* Nested calls leave the work to the outermost one. */
@@ -305,8 +326,10 @@ bool mlx5_hca_may_enter(void) { return may_advance(); }
 int64_t mlx5_hca_enter(void) {
   int64_t now = model_now();
 
+  keep_links(); /* the caller's goes on being there until it leaves */
   advance(now, 0);
   hca_clock.depth++;
+  keep_no_longer();
   return now;
 }
 
@@ -370,6 +393,7 @@ void mlx5_hca_clock_set(int64_t lost, int64_t armed, int64_t timer_at, uint64_t 
 }
 
 void mlx5_hca_loading(bool on) { hca_clock.loading = on; }
+bool mlx5_hca_is_loading(void) { return hca_clock.loading; }
 
 /* ---- the port ---- */
 

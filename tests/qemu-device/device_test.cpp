@@ -322,6 +322,28 @@ TEST(SavedMachine, ThatTheModelDoesNotGiveFailsTheCommand) {
   EXPECT_EQ(vm.reg(0, FAKE_SCRATCH), 1u) << "the machine goes on";
 }
 
+// Behind a load that failed, QEMU has the configuration spaces of the one state and the model what it had:
+// nobody shall take the two for a state.
+TEST(SavedMachine, BehindALoadThatFailedThereIsNoneToSave) {
+  const std::string disk = testing::TempDir() + "hcasim-disk-" + std::to_string(getpid());
+  ASSERT_EQ(std::system(("qemu-img create -q -f qcow2 " + disk + " 64M").c_str()), 0);
+  HcaVm vm({""}, {"-drive", "if=none,format=qcow2,file=" + disk});
+  vm.set_reg(0, FAKE_SCRATCH, FAKE_UNLOADABLE);
+  EXPECT_EQ(vm.hmp("savevm bad"), "");
+  vm.set_reg(0, FAKE_SCRATCH, 1);
+  EXPECT_EQ(vm.hmp("savevm good"), "");
+  EXPECT_THAT(vm.hmp("loadvm bad"), HasSubstr("cannot be loaded: the fake does not want to"));
+  EXPECT_THAT(vm.hmp("savevm mixed"),
+              HasSubstr("cannot be saved: the state that was loaded last was refused"));
+  EXPECT_NE(vm.hmp("loadvm mixed"), "") << "there is none";
+  EXPECT_EQ(vm.hmp("loadvm good"), "");
+  EXPECT_EQ(vm.reg(0, FAKE_SCRATCH), 1u);
+  EXPECT_EQ(vm.hmp("savevm again"), "");
+  EXPECT_EQ(vm.hmp("loadvm again"), "");
+  EXPECT_EQ(vm.quit(), 0);
+  std::remove(disk.c_str());
+}
+
 TEST(Device, TimeModeFollowsTheAccelerator) {
   HcaVm wall({""}, {}, {"-accel", "tcg", "-S"});
   EXPECT_EQ(wall.qom_get("hca0", "time-mode"), "eager");

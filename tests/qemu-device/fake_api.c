@@ -27,6 +27,9 @@ struct hca {
   const uint8_t* mapped;
   uint64_t map_changes;
   uint64_t nested_go;  // action to be done inside hca_sim_advance()
+  uint64_t later_go;   // the same, not in the first one
+  bool later;          // the first one has been
+  uint64_t rx_go;      // action to be done inside hca_wire_rx()
   uint64_t counters[kCounters];
   uint8_t scratch[0x1000], buffer[FAKE_BUFFER_SIZE];
   char stats[2048];
@@ -53,7 +56,7 @@ static void power_on(hca_t* h) {
   memset(h->buffer, 0, sizeof(h->buffer));
   memset(h->vsc, 0, sizeof(h->vsc));
   h->dma_addr = h->dma_len = h->dma_result = h->event_actions = h->event_count = h->event_time = 0;
-  h->write_time = h->vector = h->repeat = h->nested_go = 0;
+  h->write_time = h->vector = h->repeat = h->nested_go = h->later_go = h->rx_go = 0;
   h->due = HCA_NEVER;
   h->resets = resets;
 }
@@ -227,6 +230,11 @@ int64_t hca_sim_advance(int64_t now, int64_t ahead) {
   for (unsigned i = 0; i < hca_total; i++) {
     uint64_t go = hcas[i]->nested_go;
     hcas[i]->nested_go = 0;
+    if (hcas[i]->later_go && hcas[i]->later) {
+      go = hcas[i]->later_go;
+      hcas[i]->later_go = 0;
+    }
+    hcas[i]->later = true;
     if (go && hcas[i]->alive) act(hcas[i], go);
   }
   run_events(now + ahead);
@@ -329,6 +337,11 @@ void hca_mmio_write(hca_t* h, uint64_t offset, uint64_t value, unsigned size) {
     h->mapped = h->ops->dma_map(h->opaque, h->dma_addr, h->dma_len, value != 0);
   } else if (offset == FAKE_DMA_GO_NESTED) {
     h->nested_go = value;
+  } else if (offset == FAKE_DMA_GO_LATER) {
+    h->later_go = value;
+    h->later = false;
+  } else if (offset == FAKE_RX_GO) {
+    h->rx_go = value;
   } else if (offset == FAKE_MSIX_GO) {
     act(h, FAKE_MSIX);
   } else if (offset == FAKE_EVENT_DELAY) {
@@ -426,6 +439,12 @@ int hca_sim_load(const void* state, size_t len, char* err, size_t err_len) {
     return -1;
   }
   memcpy(saved, state, len);
+  uint64_t first;
+  memcpy(&first, saved[0].scratch, sizeof(first));
+  if (first == FAKE_UNLOADABLE) {
+    snprintf(err, err_len, "the fake does not want to");
+    return -1;
+  }
   for (unsigned i = 0; i < hca_total; i++) {
     hcas[i]->due = saved[i].due;
     memcpy(hcas[i]->scratch, saved[i].scratch, sizeof(saved[i].scratch));
@@ -471,6 +490,12 @@ int hca_wire_rx(hca_t* h, const void* frame, size_t len) {
   if (in_kernel || in_access) h->counters[kNested]++;
   h->rx_count++;
   h->rx_len = len;
+  if (h->rx_go) {
+    uint64_t go = h->rx_go;
+    h->rx_go = 0;
+    act(h, go);
+    return 0;
+  }
   memcpy(h->buffer, frame, len < FAKE_BUFFER_SIZE ? len : FAKE_BUFFER_SIZE);
   if (h->rx_echo) {
     h->rx_echo--;

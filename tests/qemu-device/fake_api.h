@@ -36,6 +36,8 @@ enum fake_register {
   FAKE_VECTORS = 0xd8,        // of a virtual function: hca_function_vectors(); survives resets
   FAKE_WAITING = 0xf0,        // not 0: hca_wire_waiting() says yes, until hca_wire_look()
   FAKE_LOOKS = 0xf8,          // hca_wire_look() calls that found so
+  FAKE_DMA_GO_LATER = 0x100,  // write: as FAKE_DMA_GO_NESTED, but as the next access after this one begins
+  FAKE_RX_GO = 0x108,         // write: as FAKE_DMA_GO, when the next frame comes in
   FAKE_SCRATCH = 0x1000,      // plain memory up to 0x2000
   FAKE_BUFFER = 0x2000,       // DMA buffer up to 0x3000
 };
@@ -44,7 +46,8 @@ enum fake_action { FAKE_READ = 1, FAKE_WRITE = 2, FAKE_MSIX = 4, FAKE_TX = 8 };
 
 #define FAKE_ID_VALUE 0x5eca0000face0001ull
 #define FAKE_NOTHING 0xbad0bad0bad0bad0ull
-#define FAKE_UNSAVABLE 0x0face000dead000ull /* in the first word of FAKE_SCRATCH: hca_sim_save() fails */
+#define FAKE_UNSAVABLE 0x0face000dead000ull  /* in the first word of FAKE_SCRATCH: hca_sim_save() fails */
+#define FAKE_UNLOADABLE 0x0face000dead001ull /* the same: hca_sim_load() does not take it */
 #define FAKE_BUFFER_SIZE 0x1000u
 
 #endif

@@ -216,6 +216,30 @@ TEST(Net, UnplugUnderTraffic) {
   EXPECT_EQ(vm.quit(), 0);
 }
 
+// A frame makes the card remove itself, from within the network that gives it the frame.
+TEST(Net, UnplugByAFrame) {
+  Folder folder;
+  FarEnd far(folder);
+  std::vector<std::string> args = far.netdev();
+  args.insert(args.end(), {"-global", "ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off"});
+  setenv("MALLOC_PERTURB_", "165", 1);  // what is freed is not what it was
+  HcaVm vm({",netdev=net0", ""}, args);
+  unsetenv("MALLOC_PERTURB_");
+  const unsigned exp = vm.find_capability(0, 4, 0x10);
+  vm.set_config(0, 4, exp + 24, 0x0100, 2);  // slot powered, indicator on
+  vm.set_reg(0, FAKE_BUFFER, 0x0700, 2);     // off, both
+  vm.set_reg(0, FAKE_DMA_ADDR, Vm::ecam_address(0, 4, exp + 24));
+  vm.set_reg(0, FAKE_DMA_LEN, 2);
+  vm.set_reg(0, FAKE_RX_GO, FAKE_WRITE);
+  for (std::uint8_t i = 0; i < 4; ++i) far.send(frame(60, i));
+  ASSERT_TRUE(vm.wait_event("DEVICE_DELETED")) << vm.output();
+  vm.clock_step(100000);
+  EXPECT_EQ(vm.config(1, 0, 0), 0xffffffffu);
+  EXPECT_EQ(vm.hmp("info network").find("hca0"), std::string::npos);
+  EXPECT_EQ(vm.reg(1, FAKE_ID), FAKE_ID_VALUE);
+  EXPECT_EQ(vm.quit(), 0);
+}
+
 TEST(Net, SocketsOfTheModelArePolledAndHeld) {
   HcaVm vm({",wire=unix:/nowhere"});
   const auto before = vm.reg(0, FAKE_POLLS);
@@ -304,6 +328,16 @@ TEST(Joined, WhatCannotBeJoinedIsTold) {
     EXPECT_EQ(exit.status, 1) << c.message;
     EXPECT_THAT(exit.output, HasSubstr(c.message));
   }
+}
+
+// Ids may look like the names that HCAs without one get.
+TEST(NetRefusal, OneNameForTwo) {
+  const QemuExit exit = run_qemu({"-device", "mlx5-hca", "-device", "mlx5-hca,id=hca0"});
+  EXPECT_EQ(exit.status, 1);
+  EXPECT_THAT(exit.output, HasSubstr("another one is called 'hca0' already"));
+  Vm vm({"-M", "pc", "-device", "mlx5-hca,id=hca1,addr=7", "-device", "mlx5-hca,addr=8"});
+  EXPECT_EQ(vm.config(0, 8, 0), 0x101915b3u) << "the second is hca2";
+  EXPECT_EQ(vm.quit(), 0);
 }
 
 TEST(NetRefusal, TwoCables) {

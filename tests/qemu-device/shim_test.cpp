@@ -240,6 +240,33 @@ TEST(Shim, UnplugByOwnDma) {
   }
 }
 
+// What is freed is not what it was.
+class PerturbedMemory {
+ public:
+  PerturbedMemory() { setenv("MALLOC_PERTURB_", "165", 1); }
+  ~PerturbedMemory() { unsetenv("MALLOC_PERTURB_"); }
+  PerturbedMemory(const PerturbedMemory&) = delete;
+  PerturbedMemory& operator=(const PerturbedMemory&) = delete;
+};
+
+// The model runs as an access begins, and removes the card that is accessed.
+TEST(Shim, UnplugByOwnDmaAsAnAccessBegins) {
+  const PerturbedMemory perturbed;
+  HcaVm vm({"", ""}, {"-global", "ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off"});
+  const unsigned exp = vm.find_capability(0, 4, 0x10);
+  vm.set_config(0, 4, exp + 24, 0x0100, 2);
+  vm.set_reg(0, FAKE_BUFFER, 0x0700, 2);
+  vm.set_reg(0, FAKE_DMA_ADDR, Vm::ecam_address(0, 4, exp + 24));
+  vm.set_reg(0, FAKE_DMA_LEN, 2);
+  vm.set_reg(0, FAKE_DMA_GO_LATER, FAKE_WRITE);
+  vm.reg(0, FAKE_ID);
+  ASSERT_TRUE(vm.wait_event("DEVICE_DELETED")) << vm.output();
+  EXPECT_EQ(vm.config(1, 0, 0), 0xffffffffu);
+  vm.clock_step(100000);
+  EXPECT_EQ(vm.reg(1, FAKE_ID), FAKE_ID_VALUE);
+  EXPECT_EQ(vm.quit(), 0);
+}
+
 TEST(Shim, HcasAreEndedWithQemu) {
   HcaVm vm({"", ""});
   vm.set_reg(0, FAKE_EVENT_DELAY, 100);
