@@ -57,5 +57,7 @@ static_assert(sizeof(GetPsvSeg) == 48 && offsetof(GetPsvSeg, lkey) == 20 && offs
 /// Cqe::tls_outer_l3_tunneled 4:3.
 enum class CqeTls : uint8_t { kNotDecrypted = 0, kDecrypted = 1, kResync = 2, kError = 3 };
 constexpr unsigned kCqeTlsShift = 3;
+/// Its other bits, of received frames. Source: kernel device.h (cqe_is_tunneled()); DPDK's mlx5_prm.h.
+constexpr uint8_t kCqeTunneled = 1, kCqeOuterIpv6 = 2;
 
 }  // namespace hcasim::prm

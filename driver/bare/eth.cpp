@@ -348,26 +348,34 @@ std::uint16_t Sq::post(const EthWr& wr, bool ring) {
     append(w, eth);
     if (wr.headers.size() > kEthInline) w.insert(w.end(), wr.headers.begin() + kEthInline, wr.headers.end());
     pad(w);
-    for (const auto& data : {wr.trailer, wr.inline_data}) {
-      if (data.empty()) continue;
+    const auto append_inline = [&w](const std::vector<std::uint8_t>& data) {
+      if (data.empty()) return;
       prm::InlineSeg seg;
       seg.byte_count = prm::InlineSeg::kFlag | static_cast<std::uint32_t>(data.size());
       append(w, seg);
       w.insert(w.end(), data.begin(), data.end());
       pad(w);
-    }
-    for (const Sge& s : wr.sges) {
+    };
+    append_inline(wr.trailer);
+    append_inline(wr.inline_data);
+    for (std::size_t i = 0; i <= wr.sges.size(); ++i) {
+      for (const EthWr::Piece& piece : wr.pieces)
+        if (piece.behind == i) append_inline(piece.bytes);
+      if (i == wr.sges.size()) break;
       prm::DataSeg seg;
-      seg.byte_count = s.len;
-      seg.lkey = s.lkey;
-      seg.addr = s.addr;
+      seg.byte_count = wr.sges[i].len;
+      seg.lkey = wr.sges[i].lkey;
+      seg.addr = wr.sges[i].addr;
       append(w, seg);
     }
   }
   const auto ds = static_cast<unsigned>(w.size() / prm::kDs);
   if (ds > prm::kMaxWqeDs) throw BareError("WQE too large");
   prm::CtrlSeg ctrl{};
-  ctrl.set(wr.op, pi_, sqn_, ds, wr.signaled ? prm::kCeAlways : prm::kCeOnError);
+  ctrl.set(wr.op, pi_, sqn_, ds,
+           wr.signaled           ? prm::kCeAlways
+           : wr.only_first_error ? prm::kCeOnFirstError
+                                 : prm::kCeOnError);
   ctrl.imm = wr.tis << 8;
   std::memcpy(w.data(), &ctrl, sizeof ctrl);
   return post_raw(std::move(w), (ds + 3) / 4, ring);
@@ -399,6 +407,7 @@ EthRq::EthRq(Device& device, const Pd& pd, Cq& cq, const RqOptions& o)
   Mailbox in(prm::op::CREATE_RQ, In::bytes + pas.size() * 8);
   in.set<C::vsd>(o.keep_vlan);
   in.set<C::scatter_fcs>(o.scatter_fcs);
+  in.set<C::flush_in_error_en>(o.flush_in_error);
   in.set<C::user_index>(o.user_index);
   in.set<C::cqn>(cq.cqn());
   in.set<C::counter_set_id>(o.counter_set);

@@ -140,7 +140,14 @@ struct EthWr {
     std::uint8_t flags = 0;  // EthSeg::kInnerIpv6 ...
   } given;
   std::optional<std::uint16_t> vlan;  // tag to insert; headers must be empty
+  // Inline data among the sges: behind so many of them.
+  struct Piece {
+    std::size_t behind = 0;
+    std::vector<std::uint8_t> bytes;
+  };
+  std::vector<Piece> pieces;
   bool signaled = true;
+  bool only_first_error = false;  // not signaled: no CQE if it is flushed
 };
 
 class Sq {
@@ -181,7 +188,7 @@ struct RqOptions {
   unsigned log_stride = 4;  // bytes, log2
   unsigned type = 1;        // wq_type: 1 cyclic, 2 linked list striding, 3 cyclic striding
   unsigned log_strides = 9, log_stride_size = 6;
-  bool two_byte_shift = false, keep_vlan = true, scatter_fcs = false;
+  bool two_byte_shift = false, keep_vlan = true, scatter_fcs = false, flush_in_error = true;
   std::uint32_t counter_set = 0, user_index = 0xffffff;
   RingLayout ring;
   // Headers apart from data (SHAMPO), of type 2. Logarithms: entries of the headers' buffer, bytes of an

@@ -169,6 +169,7 @@ Syndrome create_rq(Firmware& fw, Command& cmd) {
   std::memcpy(object->rqc.data(), prm::ptr<c>(cmd.in.data()), object->rqc.size());
   rq.keep_vlan = cmd.get<c::vsd>() != 0;
   rq.scatter_fcs = cmd.get<c::scatter_fcs>() != 0;
+  rq.flush_in_error = cmd.get<c::flush_in_error_en>() != 0;
   rq.cqn = cmd.get<c::cqn>();
   rq.pd = cmd.get<w::pd>();
   rq.user_index = cmd.get<c::user_index>();
@@ -250,6 +251,7 @@ Syndrome query_rq(Firmware& fw, Command& cmd) {
   cmd.put<c::state>(static_cast<std::uint32_t>(rq->state));
   cmd.put<c::vsd>(rq->keep_vlan ? 1 : 0);
   cmd.put<c::scatter_fcs>(rq->scatter_fcs ? 1 : 0);
+  cmd.put<c::flush_in_error_en>(rq->flush_in_error ? 1 : 0);
   cmd.put<c::counter_set_id>(rq->counter_set);
   cmd.put<c::wq::hw_counter>(rq->consumer);
   cmd.put<c::wq::sw_counter>(rq->producer);

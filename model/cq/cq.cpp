@@ -63,7 +63,8 @@ inline prm::Cqe make_cqe(const Completion& c, bool error, Time done) {
     }
     if (const FrameCompletion* f = c.frame) {
       cqe.tls_outer_l3_tunneled =
-          static_cast<std::uint8_t>((f->tunneled ? 1 : 0) | f->tls << prm::kCqeTlsShift);
+          static_cast<std::uint8_t>((f->tunneled ? prm::kCqeTunneled : 0) |
+                                    (f->outer_ipv6 ? prm::kCqeOuterIpv6 : 0) | f->tls << prm::kCqeTlsShift);
       cqe.wqe_id = f->wqe_id;
       cqe.rss_hash_result = f->rss_hash;
       cqe.rss_hash_type = f->rss_type;

@@ -106,7 +106,7 @@ struct FrameCompletion {
   std::uint8_t ok = 0;           // Cqe::kL2Ok ...
   std::uint8_t header_type = 0;  // l4_l3_hdr_type
   std::uint16_t vlan = 0;
-  bool tunneled = false;
+  bool tunneled = false, outer_ipv6 = false;
   std::uint8_t tls = 0;  // prm::CqeTls
   std::uint32_t flow_tag = 0;
   std::uint8_t segments = 0;            // LRO: of the queue's frames; more than one: put together

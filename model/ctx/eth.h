@@ -88,9 +88,10 @@ struct Rq {
   // Attributes
   RqState state = RqState::kRst;
   WqType type = WqType::kCyclic;
-  bool keep_vlan = false;    // rqc.vsd: VLAN strip disabled
-  bool scatter_fcs = false;  // four bytes of FCS behind the frame
-  bool use_rmp = false;      // rqc.mem_rq_type 1: WQEs come from an RMP (Srq)
+  bool keep_vlan = false;      // rqc.vsd: VLAN strip disabled
+  bool scatter_fcs = false;    // four bytes of FCS behind the frame
+  bool flush_in_error = true;  // a CQE for each WQE that is posted when it fails
+  bool use_rmp = false;        // rqc.mem_rq_type 1: WQEs come from an RMP (Srq)
   std::uint32_t rmpn = 0;
   std::uint32_t cqn = 0, pd = 0;
   std::uint32_t user_index = 0xffffff;
@@ -125,6 +126,7 @@ struct Rq {
     HCASIM_FIELDS(a, rqn, state, type, keep_vlan, scatter_fcs, use_rmp, rmpn, cqn, pd, user_index,
                   counter_set, ring, log_size, log_stride, dbr_addr, log_strides, log_stride_size,
                   two_byte_shift, split, producer, consumer, head, wqe, ahead, next_stride, epoch);
+    HCASIM_FIELDS_SINCE(15, a, flush_in_error);
     if constexpr (Archive::kLoads) {
       a.check(ahead.fits(log_stride), "what was read ahead has no bytes");
       a.check(log_strides <= kMaxLogStrides && log_stride_size <= kMaxLogStrideSize,

@@ -20,17 +20,18 @@ std::uint64_t pieces(std::uint64_t bytes, std::uint64_t of) {
 // As parse_frame_wqe() makes it.
 bool frames_are_sound(const SendWqe& w) {
   const std::uint64_t inline_bytes = w.bytes.size();
+  const bool within = std::all_of(w.sges.begin(), w.sges.end(), [&](const Sge& sge) {
+    return sge.lkey != prm::kInvalidLkey || (sge.addr <= inline_bytes && sge.len <= inline_bytes - sge.addr);
+  });
+  if (!within) return false;
   switch (w.opcode) {
     case WqeOp::kEnhancedMpsw:
-      return w.packets == w.sges.size() && std::all_of(w.sges.begin(), w.sges.end(), [&](const Sge& sge) {
-               return sge.lkey != prm::kInvalidLkey ||
-                      (sge.addr <= inline_bytes && sge.len <= inline_bytes - sge.addr);
-             });
+      return w.packets == w.sges.size();
     case WqeOp::kLso:
-      return w.eth.mss != 0 && inline_bytes <= w.length &&
-             w.packets == pieces(w.length - inline_bytes, w.eth.mss);
+      return w.eth.mss != 0 && w.inline_front() <= w.length &&
+             w.packets == pieces(w.length - w.inline_front(), w.eth.mss);
     default:
-      return w.packets == 1;
+      return w.packets == 1 && w.inline_front() <= w.length;
   }
 }
 

@@ -159,6 +159,10 @@ void EthRx::post(Time t, Rq& rq, Completion& c) {
 }
 
 void EthRx::flush(Time t, Rq& rq) {
+  if (!rq.flush_in_error) {
+    rq.wqe.valid = false;
+    return;
+  }
   const auto flushed = [&](std::uint16_t counter) {
     QCounter& q = blocks_.q_counters[rq.function][rq.counter_set];
     ++q.resp_cqe_flush_error;

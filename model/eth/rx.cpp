@@ -34,6 +34,7 @@ constexpr std::uint8_t kLbUnicast = 1, kLbMulticast = 2;  // Tir::self_lb_allow
 // Cqe::l4_l3_hdr_type
 constexpr unsigned kVlanStripped = 1, kL3Shift = 2, kL3Ipv6 = 1, kL3Ipv4 = 2, kL4Shift = 4;
 constexpr unsigned kL4TcpNoAck = 1, kL4Udp = 2, kL4TcpAck = 3, kL4TcpAckData = 4;
+constexpr unsigned kFragment = 1u << 7;  // which drivers of DPDK look for
 constexpr std::uint8_t kTcpAck = 0x10;
 
 std::uint16_t swap16(std::uint16_t v) { return static_cast<std::uint16_t>(v << 8 | v >> 8); }
@@ -54,7 +55,7 @@ unsigned header_type(const std::uint8_t* frame, const FrameHeaders& h) {
     const bool data = ip.l4 + (tcp[12] >> 4) * 4 < ip.end;
     l4 = !(tcp[13] & kTcpAck) ? kL4TcpNoAck : data ? kL4TcpAckData : kL4TcpAck;
   }
-  return (ip.version == 4 ? kL3Ipv4 : kL3Ipv6) << kL3Shift | l4 << kL4Shift;
+  return (ip.version == 4 ? kL3Ipv4 : kL3Ipv6) << kL3Shift | l4 << kL4Shift | (ip.fragment ? kFragment : 0);
 }
 
 }  // namespace
@@ -183,6 +184,8 @@ void EthRx::to_queue(Time t, FunctionId f, const Tir& tir, Arrival& a) {
   if (rq->split) return take_split(t, *rq, a);
   // A CQE says of one segment what TLS made of it.
   if (tir.lro.on() && !tir.tls && offer_to_lro(t, tir, *rq, a)) return;
+  if (rq->state != RqState::kRdy)  // the session that has just ended found no place
+    return drop(t, p, blocks_.eth[f].counters.no_rule, DropReason::kQpState);
   take_frame(t, *rq, a);
 }
 
@@ -329,6 +332,7 @@ void EthRx::complete(Time t, Rq& rq, const Arrival& a, Completion& c, FrameCompl
   f.rss_type = a.hash.type;
   f.ok = a.ok;
   f.tunneled = a.headers->inner.version != 0;
+  f.outer_ipv6 = f.tunneled && a.headers->outer.version == 6;
   f.tls = static_cast<std::uint8_t>(a.tls);
   f.flow_tag = a.flow_tag;
   c.imm = a.metadata;

@@ -306,7 +306,7 @@ void Requester::complete(Time t, Qp& qp, const SendWqe& wqe, CqeSyndrome syndrom
   Cq* cq = blocks_.cqs.find(qp.function, qp.scq);
   QCounter& q = blocks_.q_counters[qp.function][qp.counter_set];
   if (syndrome == CqeSyndrome::kWrFlush) {
-    if (qp.type == QpType::kSq && !qp.flush_in_error) return;
+    if (wqe.silent_flush || (qp.type == QpType::kSq && !qp.flush_in_error)) return;
     ++q.req_cqe_flush_error;
     ++q.req_cqe_error;
     blocks_.tracer.record(Point::kFlush, t, qp.subject(), wqe.serial, wqe.counter, 0);

@@ -51,7 +51,7 @@ Recipe recipe(const SendWqe& wqe) {
     return r;
   }
   r.head = wqe.bytes.data();
-  r.head_len = static_cast<std::uint32_t>(wqe.bytes.size());
+  r.head_len = static_cast<std::uint32_t>(wqe.inline_front());
   const std::uint64_t payload = wqe.length - r.head_len;
   if (wqe.opcode == WqeOp::kLso) {
     const std::uint32_t mss = wqe.eth.mss;
@@ -73,6 +73,33 @@ void put_checksums(std::uint8_t* frame, const FrameHeaders& headers, std::uint8_
 
 }  // namespace
 
+// Bytes [offset, offset + len) of a list in which some pieces lie in the WQE itself.
+MoveResult Requester::gather_pieces(Time t, const Qp& qp, const SendWqe& wqe, std::uint64_t offset,
+                                    std::uint32_t len, std::uint8_t* dst) {
+  MoveResult all;
+  all.at = t;
+  for (const Sge& sge : wqe.sges) {
+    if (offset >= sge.len) {
+      offset -= sge.len;
+      continue;
+    }
+    const auto n = static_cast<std::uint32_t>(std::min<std::uint64_t>(len, sge.len - offset));
+    if (sge.lkey == prm::kInvalidLkey) {
+      std::memcpy(dst, wqe.bytes.data() + sge.addr + offset, n);
+    } else {
+      const MoveResult m = mover_.gather(t, qp, {sge}, offset, n, dst);
+      if (!m.ok()) return m;
+      all.at = std::max(all.at, m.at);
+    }
+    dst += n;
+    len -= n;
+    if (len == 0) return all;
+    offset = 0;
+  }
+  all.status = TptStatus::kOutOfRange;
+  return all;
+}
+
 // Gathers the WQE's next frame and finishes its headers; ready becomes when it is there.
 Requester::Step Requester::load_frame(Time& ready, Qp& qp, SendWqe& wqe, Packet& packet) {
   const Recipe r = recipe(wqe);
@@ -86,7 +113,9 @@ Requester::Step Requester::load_frame(Time& ready, Qp& qp, SendWqe& wqe, Packet&
   if (r.head_len) std::memcpy(start, r.head, r.head_len);
   if (r.len) {
     ready += blocks_.profile.engine.gather;
-    const MoveResult m = mover_.gather(ready, qp, wqe.sges, r.offset, r.len, start + r.head_len);
+    const MoveResult m = r.head_len == wqe.bytes.size() || wqe.opcode == WqeOp::kEnhancedMpsw
+                             ? mover_.gather(ready, qp, wqe.sges, r.offset, r.len, start + r.head_len)
+                             : gather_pieces(ready, qp, wqe, r.offset, r.len, start + r.head_len);
     if (m.status != TptStatus::kOk) {
       blocks_.tracer.record(Point::kAccessErr, ready, qp.subject(), wqe.serial,
                             wqe.sges.empty() ? 0 : wqe.sges[0].lkey, wqe.sges.empty() ? 0 : wqe.sges[0].addr);

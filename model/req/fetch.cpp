@@ -250,6 +250,7 @@ void Requester::flush_unfetched(Time t, Qp& qp) {
     w.opcode = ctrl.opcode();
     w.counter = s.fetched;
     w.serial = s.next_serial++;
+    w.silent_flush = ctrl.ce() == prm::kCeOnFirstError;
     complete(t, qp, w, prm::CqeSyndrome::kWrFlush, 0);
     s.fetched = static_cast<std::uint16_t>(s.fetched + std::clamp(wqebbs(ctrl.ds()), 1u, posted));
   }

@@ -220,6 +220,8 @@ class Requester final : public sc_core::sc_module,
   // ethernet.cpp: frames
   Step send_frame(Pace& pace, Qp& qp, SendWqe& wqe);
   Step load_frame(Time& ready, Qp& qp, SendWqe& wqe, Packet& packet);
+  MoveResult gather_pieces(Time t, const Qp& qp, const SendWqe& wqe, std::uint64_t offset, std::uint32_t len,
+                           std::uint8_t* dst);
   WqeFault finish_frame(Time& ready, Qp& qp, const SendWqe& wqe, std::uint8_t* frame, std::uint32_t& len,
                         std::uint32_t offset);
 

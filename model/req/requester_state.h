@@ -38,19 +38,20 @@ struct SendWqeHead {
   std::uint16_t counter = 0;  // wqe_index of the control segment: goes into the CQE
   std::uint32_t serial = 0;   // count of WQEs of this QP since reset, for traces
   bool signaled = false, solicited = false;
-  std::uint8_t fence = 0;    // CtrlSeg::fence()
-  std::uint16_t stream = 0;  // DCI
-  bool inline_data = false;  // all of the message lies in `bytes`
-  bool reported = false;     // that it breaks a rule
-  bool in_cqe = false;       // READ, atomic: the result lies in `bytes` and goes into the CQE
-  std::uint32_t imm = 0;     // immediate, R_Key to invalidate, the mkey of a UMR, or a TIS or TIR << 8
+  std::uint8_t fence = 0;     // CtrlSeg::fence()
+  std::uint16_t stream = 0;   // DCI
+  bool inline_data = false;   // all of the message lies in `bytes`
+  bool reported = false;      // that it breaks a rule
+  bool silent_flush = false;  // has a CQE if it fails itself, and none behind another that failed
+  bool in_cqe = false;        // READ, atomic: the result lies in `bytes` and goes into the CQE
+  std::uint32_t imm = 0;      // immediate, R_Key to invalidate, the mkey of a UMR, or a TIS or TIR << 8
   std::uint64_t raddr = 0;
   std::uint32_t rkey = 0;
   std::uint64_t swap_add = 0, compare = 0;
   prm::AvSeg av{};             // UD
   std::uint32_t xrc_srqn = 0;  // XRC: the receive queue at the other end
-  // Frames (type kSq). bytes: inline headers and data, in front of what the sges bring. ENHANCED_MPSW: each
-  // sge is a frame, one with kInvalidLkey lies in bytes, at addr.
+  // Frames (type kSq). bytes: inline headers and data, in front of what the sges bring (inline_front()); an
+  // sge with kInvalidLkey lies in bytes, at addr. ENHANCED_MPSW: each sge is a frame.
   prm::EthSeg eth{};
   std::uint32_t header_len = 0;  // LSO: of bytes, what each segment repeats
   // Other messages: as many bytes of it lie in `bytes`, in front of what the sges bring.
@@ -94,6 +95,7 @@ struct SendWqeHead {
                   inline_head, length, started, first_psn, packets, sent, answered, one_by_one, done, done_at,
                   syndrome, vendor, rendezvous, tag_index);
     HCASIM_FIELDS_SINCE(11, a, due);
+    HCASIM_FIELDS_SINCE(15, a, silent_flush);
   }
 };
 
@@ -105,6 +107,13 @@ struct SendWqe : SendWqeHead {
 
   void prefetch() const { prefetch_range(this, sizeof *this); }
   void prefetch_targets() const { prefetch_line(sges.data()); }
+
+  // A frame: as many of its bytes lie in front of the sges, others are pieces among them.
+  std::size_t inline_front() const {
+    for (const Sge& sge : sges)
+      if (sge.lkey == prm::kInvalidLkey) return sge.addr;
+    return bytes.size();
+  }
 
   template <class Archive>
   void list_state(Archive& a) {

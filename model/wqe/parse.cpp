@@ -103,6 +103,7 @@ void parse_send_wqe(const std::uint8_t* bytes, std::size_t len, const Qp& qp, Se
   w.opcode = ctrl.opcode();
   w.opmod = ctrl.opmod();
   w.signaled = ctrl.ce() >= prm::kCeAlways;
+  w.silent_flush = ctrl.ce() == prm::kCeOnFirstError;
   w.solicited = ctrl.solicited();
   w.fence = static_cast<std::uint8_t>(ctrl.fence());
   w.imm = ctrl.imm;

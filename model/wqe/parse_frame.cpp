@@ -13,7 +13,8 @@ using prm::WqeOp;
 namespace {
 
 constexpr std::size_t kInlineInSeg = sizeof prm::EthSeg::inline_start;  // inline bytes within the EthSeg
-constexpr std::uint32_t kMaxLso = 1u << 18;                             // bytes (cap.max_lso_cap)
+// Bytes: twice what cap.max_lso_cap says, as Linux looks at GSO_MAX_SIZE alone.
+constexpr std::uint32_t kMaxLso = 1u << 19;
 constexpr std::size_t kSegStart = offsetof(prm::EthSeg, inline_start);
 
 std::size_t round_up(std::size_t bytes) { return (bytes + prm::kDs - 1) / prm::kDs * prm::kDs; }
@@ -76,16 +77,15 @@ void parse_frame_wqe(const std::uint8_t* bytes, std::size_t len, std::size_t at,
       w.trailer.assign(data, data + count);
       return w.sges.empty();
     }
-    if (many)
+    // A frame by itself, or a piece behind others, as DPDK has short buffers of a packet.
+    if (many || ((!w.sges.empty() || w.opcode == WqeOp::kLso) && count != 0))
       w.sges.push_back(Sge{w.bytes.size(), prm::kInvalidLkey, static_cast<std::uint32_t>(count)});
-    else if (!w.sges.empty())
-      return false;  // inline data goes in front of the rest
     w.bytes.insert(w.bytes.end(), data, data + count);
     w.length += count;
     return true;
   };
   const auto on_data = [&](const prm::DataSeg& seg) {
-    if (many && seg.lkey == prm::kInvalidLkey) return false;
+    if (seg.lkey == prm::kInvalidLkey) return false;
     w.sges.push_back(Sge{seg.addr, seg.lkey, seg.byte_count});
     w.length += seg.byte_count;
     return true;
@@ -98,7 +98,7 @@ void parse_frame_wqe(const std::uint8_t* bytes, std::size_t len, std::size_t at,
   if ((trailer && (many || !of_outer)) || !each_segment(bytes, len, at, on_inline, on_data) || trailer)
     return refuse(w, prm::CqeSyndrome::kLocalQpOp, WqeFault::kSegment);
   if (w.opcode == WqeOp::kLso) {
-    if (w.header_len == 0 || w.header_len != w.bytes.size() || w.eth.mss == 0)
+    if (w.header_len == 0 || w.eth.mss == 0)
       return refuse(w, prm::CqeSyndrome::kLocalQpOp, WqeFault::kHeaders);
     if (w.length - w.header_len > kMaxLso)
       return refuse(w, prm::CqeSyndrome::kLocalLength, WqeFault::kLength);
