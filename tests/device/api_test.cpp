@@ -92,7 +92,7 @@ TEST_F(ApiOptions, WrongOnesAreToldWithWhatIsAllowed) {
       {"colour=red", "unknown option colour; there are name, link, profile, trace"},
       {"profile=none-such",
        "profile none-such: no such file; profiles are connectx4-edr, connectx5-100g-roce, connectx5-100gbe, "
-       "connectx5-edr, connectx5-x8, connectx6-hdr100, connectx6-hdr200, default"},
+       "connectx5-edr, connectx5-x8, connectx6-hdr100, connectx6-hdr200, connectx7-ndr400, default"},
       {"pcie.lanes=3", "pcie.lanes: must be a whole number from 1 to 16, a power of two (pcie.lanes=3)"},
       {"pcie.lane=4", "pcie.lane: unknown; allowed are generation, lanes"},
       {"generation=connectx3", "generation=connectx3: allowed: connectx4, connectx4lx, connectx5, "},

@@ -193,7 +193,7 @@ TEST(Profiles, AllOfOursLoad) {
     EXPECT_EQ(p.name, entry.path().stem().string());
     ++n;
   }
-  EXPECT_GE(n, 8u);
+  EXPECT_GE(n, 9u);
 }
 
 TEST(Profiles, LinkRate) {
