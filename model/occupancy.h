@@ -51,6 +51,13 @@ class alignas(64) Occupancy {
   void prefetch() const { prefetch_line(this); }
   // From when on it is idle for good, as far as known.
   Time free_at() const { return free_; }
+  // How long it is idle in all between t and free_at(), as far as remembered: of work that comes apart.
+  Time idle_from(Time t) const {
+    Time idle = 0;
+    for (unsigned i = end_; i > first_ && gaps_[i - 1].to > t; --i)
+      idle += gaps_[i - 1].to - std::max(gaps_[i - 1].from, t);
+    return idle;
+  }
   void clear() {
     free_ = 0;
     full_from_ = kNever;

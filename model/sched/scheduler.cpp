@@ -101,8 +101,12 @@ Time Scheduler::port_open(PortAffinity affinity, std::uint32_t requester) const 
   const Profile::Engine& e = blocks_.profile.engine;
   const Time ahead =
       blocks_.port.backlog_limit() + blocks_.profile.pcie.read_latency + e.gather + e.tx_pipeline;
-  const Time free = blocks_.port.egress(affinity).tx_free(requester);
-  return free > ahead ? free - ahead : 0;
+  const Port& port = blocks_.port.egress(affinity);
+  const Time free = port.tx_free(requester), now = sim_now();
+  // A unit is busy for longer with a response than with a request, so that what it took ahead of its time
+  // comes apart, and keeps nobody from going in between.
+  const Time apart = requester == kResponder && free > now + ahead ? port.tx_idle(now) : 0;
+  return std::max<Time>(free - apart - ahead, 0);
 }
 
 namespace {
@@ -245,10 +249,11 @@ void Scheduler::port_turn(Time due) {
   while (!port_queue_.empty()) {
     const auto first = first_in_line();
     const Turn turn = first->turn;
-    const Time room = port_queue_.size() == 1
-                          ? first->open
-                          : port_open(first->affinity, turn.responder ? 0 : blocks_.tracer.tag(turn.qpn)) -
-                                lead_of(qp_of(turn), turn.responder, blocks_.profile);
+    const Time room =
+        port_queue_.size() == 1
+            ? first->open
+            : port_open(first->affinity, turn.responder ? kResponder : blocks_.tracer.tag(turn.qpn)) -
+                  lead_of(qp_of(turn), turn.responder, blocks_.profile);
     if (room > due) return arm_port(room);
     if (const Time free = units_.idle_at(due) ? 0 : units_.free_at(); beyond(due, free))
       return arm_port(free);

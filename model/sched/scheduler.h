@@ -65,8 +65,9 @@ class Scheduler final : public sc_core::sc_module {
   void resume(Time t);
   // From when on the port has room for what a turn makes. Packets wait for their payload before they wait for
   // the port, so a turn may be that much ahead of it.
-  // affinity: of the queue; requester: as of Port::tx_free().
-  Time port_open(PortAffinity affinity, std::uint32_t requester = 0) const;
+  // affinity: of the queue; requester: as of Port::tx_free(), or the responder.
+  static constexpr std::uint32_t kResponder = 0;
+  Time port_open(PortAffinity affinity, std::uint32_t requester = kResponder) const;
   // Nobody waits for the port, but for the send queue of this QP, whose turn it is. (It may wait there and
   // have a turn all the same: an acknowledgement gave it one.)
   bool alone(const Qp& qp) const { return port_queue_.empty() || alone_in_line(qp); }

@@ -212,6 +212,16 @@ TEST(Shape, CreditsBoundWhatIsOnTheWayToTheHost) {
   EXPECT_GT(rates[0].gbps(), 2 * four);
 }
 
+// Units are busy for longer with a READ's answer than the port is: as many work side by side, however fast it
+// is.
+TEST(Shape, AFasterLinkHasNoFewerReads) {
+  const auto r =
+      over("profile=connectx6-hdr200 link=ib pattern=read_rate size=64 qps=32 threads=32 iterations=50000 ",
+           {"port.rate_gbps=100", "port.rate_gbps=198.5", "port.rate_gbps=400"});
+  EXPECT_NEAR(r[1].mops(), r[0].mops(), 0.02 * r[0].mops());
+  EXPECT_NEAR(r[2].mops(), r[0].mops(), 0.02 * r[0].mops());
+}
+
 // A lane's buffer is on its way over a long cable once in its round trip, and no more often.
 TEST(Shape, LongCablesNeedLargeBuffers) {
   const std::string far =
