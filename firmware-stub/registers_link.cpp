@@ -2,6 +2,7 @@
 // What the vendor's tools and ethtool ask when a link does not do as it should: PDDR, PMAOS, PPAOS, SLTP,
 // MLCR. There is no analog part behind it: states, modes and the module are those of the model, and settings
 // of transmitters do not exist.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <string>
@@ -106,7 +107,7 @@ Syndrome put_trouble(Access& a) {
   std::memset(a.data + page::bit_off / 8, 0, page::bytes);
   prm::set<page::group_opcode>(a.data, group);
   prm::set<page::status_opcode::pddr_monitor_opcode::monitor_opcode>(a.data, code);
-  std::memcpy(a.data + page::status_message::bit_off / 8, text.data(), text.size());
+  std::copy(text.begin(), text.end(), a.data + page::status_message::bit_off / 8);
   return Syndrome::kOk;
 }
 
@@ -122,7 +123,7 @@ void put_copper(std::uint8_t* page) {
   constexpr std::uint8_t kUnequalized = 0xa0;  // SFF-8636, byte 147
   const auto text = [page](std::size_t bit, std::string s) {
     s.resize(16, ' ');
-    std::memcpy(page + bit / 8, s.data(), s.size());
+    std::copy(s.begin(), s.end(), page + bit / 8);
   };
   prm::set<p::cable_type>(page, prm::kPassiveCopper);
   prm::set<p::cable_identifier>(page, prm::kCageQsfp28);
