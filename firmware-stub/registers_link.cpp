@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the vendor's tools and ethtool ask when a link does not do as it should: PDDR, PMAOS, PPAOS, SLTP,
-// MLCR. There is no analog part behind it: states, modes and the module are those of the model, and settings
-// of transmitters do not exist.
+// What the vendor's tools and ethtool ask when a link does not do as it should: PDDR, PMAOS, PPAOS, SLTP; and
+// the LED beside it (MLCR). There is no analog part behind it: states, modes and the module are those of the
+// model, and settings of transmitters do not exist.
 #include <algorithm>
 #include <cmath>
 #include <cstring>

@@ -150,7 +150,8 @@ struct Cqe {
   static constexpr uint32_t kInline32 = 32, kInline64 = 64;  ///< bytes
   static constexpr uint8_t kAppTagMatching = 1;
   static constexpr uint32_t kGrh = 3u << 28;
-  static constexpr uint8_t kVlanPresent = 1;  ///< of l4_l3_hdr_type
+  static constexpr uint8_t kVlanPresent = 1;    ///< of l4_l3_hdr_type
+  static constexpr uint8_t kIpFragment = 0x80;  ///< the same. Source: DPDK's mlx5_prm.h
   static constexpr uint8_t kL2Ok = 1, kL3Ok = 2, kL4Ok = 4;
   CqeOp opcode() const { return static_cast<CqeOp>(op_own >> 4); }
   unsigned format() const { return op_own >> 2 & 3; }

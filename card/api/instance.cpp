@@ -264,6 +264,7 @@ std::vector<hcasim::api::Counter> hca::counters() const {
       {"tx_discards", port.tx_discards},
       {"tx_errors", port.tx_errors},
       {"port_xmit_wait", model.port().xmit_wait()},
+      {"port_beacon_s", firmware.port().beacon_left()},  // 65535: until it is told to stop
       {"wire_lost", wire_lost + (uplink ? uplink->lost() : 0)},
       {"wire_meetings", meetings.count},
       {"wire_waits", meetings.waits},

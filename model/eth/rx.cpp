@@ -34,7 +34,6 @@ constexpr std::uint8_t kLbUnicast = 1, kLbMulticast = 2;  // Tir::self_lb_allow
 // Cqe::l4_l3_hdr_type
 constexpr unsigned kVlanStripped = 1, kL3Shift = 2, kL3Ipv6 = 1, kL3Ipv4 = 2, kL4Shift = 4;
 constexpr unsigned kL4TcpNoAck = 1, kL4Udp = 2, kL4TcpAck = 3, kL4TcpAckData = 4;
-constexpr unsigned kFragment = 1u << 7;  // which drivers of DPDK look for
 constexpr std::uint8_t kTcpAck = 0x10;
 
 std::uint16_t swap16(std::uint16_t v) { return static_cast<std::uint16_t>(v << 8 | v >> 8); }
@@ -55,7 +54,8 @@ unsigned header_type(const std::uint8_t* frame, const FrameHeaders& h) {
     const bool data = ip.l4 + (tcp[12] >> 4) * 4 < ip.end;
     l4 = !(tcp[13] & kTcpAck) ? kL4TcpNoAck : data ? kL4TcpAckData : kL4TcpAck;
   }
-  return (ip.version == 4 ? kL3Ipv4 : kL3Ipv6) << kL3Shift | l4 << kL4Shift | (ip.fragment ? kFragment : 0);
+  return (ip.version == 4 ? kL3Ipv4 : kL3Ipv6) << kL3Shift | l4 << kL4Shift |
+         (ip.fragment ? Cqe::kIpFragment : 0);
 }
 
 }  // namespace

@@ -175,8 +175,12 @@ class Port : public sc_core::sc_module {
     if (tail_.packets == 0 || requester == tail_.requester) return tx_.free_at();
     return std::min(tx_.free_at(), std::max(taken_, tail_.starts[0]));
   }
-  // How long it is idle until then, between packets that are apart: so much less lies before another one.
-  Time tx_idle(Time t) const { return tail_.packets == 0 ? tx_.idle_from(t) : 0; }
+  // How long it is idle from t until then, between packets that are apart: so much less lies before another
+  // one. Who may not send is not idle.
+  Time tx_idle(Time t) const {
+    const bool may_send = tail_.packets == 0 && !pause_.active(tx_.free_at()) && !credits_.full();
+    return may_send ? tx_.idle_from(t) : 0;
+  }
   Time backlog_limit() const { return backlog_limit_; }
   // How long before the end of so much payload, which comes at `ps_per_byte`, it may begin to leave or to go
   // on: it is passed on by parts (engine.stream_bytes).

@@ -129,7 +129,6 @@ TEST_F(EthQueue, AReceiveQueueMayFailWithoutFlushing) {
 
 TEST_F(EthQueue, AFragmentIsCalledOne) {
   EthLink link(dev());
-  constexpr std::uint8_t kFragment = 0x80;
   for (const unsigned field :
        {0u, 0x2000u, 0x0010u, 0x4000u}) {  // more fragments; an offset; do not fragment
     Frame f = l4_frame({false, true, 100});
@@ -137,7 +136,9 @@ TEST_F(EthQueue, AFragmentIsCalledOne) {
     link.rq.post({link.rx_sge(0, 2048)});
     link.send(f);
     const bool fragment = (field & 0x3fff) != 0;
-    EXPECT_EQ(link.rcq.wait_one().raw.l4_l3_hdr_type & kFragment, fragment ? kFragment : 0) << field;
+    EXPECT_EQ(link.rcq.wait_one().raw.l4_l3_hdr_type & prm::Cqe::kIpFragment,
+              fragment ? prm::Cqe::kIpFragment : 0)
+        << field;
   }
 }
 

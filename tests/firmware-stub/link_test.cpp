@@ -167,6 +167,7 @@ TEST_F(EthLink, TheBeaconBlinksForItsTime) {
   EXPECT_EQ(prm::get<prm::cmd_hca_cap::beacon_led>(caps(kGeneral, true).data()), 1u);
   EXPECT_EQ(beacon(), Times(0, 0));
   EXPECT_EQ(beacon(3), Times(3, 3));
+  EXPECT_EQ(fn().counter("port_beacon_s"), 3u) << "and the host's user sees it";
   machine().advance(1'500'000'000);
   EXPECT_EQ(beacon(), Times(3, 2));
   machine().advance(2'000'000'000);

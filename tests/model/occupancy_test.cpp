@@ -31,6 +31,21 @@ TEST(Occupancy, AnEarlierTimeGetsTheGapThatWasLeft) {
   EXPECT_EQ(o.reserve(0, 400), 520);
 }
 
+TEST(Occupancy, HowLongItIsIdleInAll) {
+  Occupancy o;
+  EXPECT_EQ(o.idle_from(0), 0);
+  o.reserve(0, 10);
+  EXPECT_EQ(o.idle_from(0), 0) << "what comes behind all work is not between it";
+  o.reserve(30, 10);
+  o.reserve(50, 10);
+  EXPECT_EQ(o.idle_from(0), 30);
+  EXPECT_EQ(o.idle_from(25), 15) << "a gap that has begun";
+  EXPECT_EQ(o.idle_from(40), 10);
+  EXPECT_EQ(o.idle_from(50), 0);
+  o.reserve(12, 5);  // into the first
+  EXPECT_EQ(o.idle_from(0), 25);
+}
+
 // Many turns that each give their work out ahead of its time leave as many gaps, and those who come before
 // them find theirs.
 TEST(Occupancy, ManyGapsAreKept) {

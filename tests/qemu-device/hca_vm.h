@@ -3,10 +3,21 @@
 #ifndef HCASIM_TESTS_QEMU_DEVICE_HCA_VM_H
 #define HCASIM_TESTS_QEMU_DEVICE_HCA_VM_H
 
+#include <cstdlib>
+
 #include "fake_api.h"
 #include "vm.h"
 
 namespace hcasim::tests {
+
+// While it is there, machines begin in which what is freed is not what it was.
+class PerturbedMemory {
+ public:
+  PerturbedMemory() { setenv("MALLOC_PERTURB_", "165", 1); }
+  ~PerturbedMemory() { unsetenv("MALLOC_PERTURB_"); }
+  PerturbedMemory(const PerturbedMemory&) = delete;
+  PerturbedMemory& operator=(const PerturbedMemory&) = delete;
+};
 
 // HCA number i: id "hca<i>", bus i + 1, slot 0, root port at slot 4 + i.
 class HcaVm : public Vm {

@@ -222,9 +222,8 @@ TEST(Net, UnplugByAFrame) {
   FarEnd far(folder);
   std::vector<std::string> args = far.netdev();
   args.insert(args.end(), {"-global", "ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off"});
-  setenv("MALLOC_PERTURB_", "165", 1);  // what is freed is not what it was
+  const PerturbedMemory perturbed;
   HcaVm vm({",netdev=net0", ""}, args);
-  unsetenv("MALLOC_PERTURB_");
   const unsigned exp = vm.find_capability(0, 4, 0x10);
   vm.set_config(0, 4, exp + 24, 0x0100, 2);  // slot powered, indicator on
   vm.set_reg(0, FAKE_BUFFER, 0x0700, 2);     // off, both

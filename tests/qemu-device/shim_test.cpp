@@ -240,15 +240,6 @@ TEST(Shim, UnplugByOwnDma) {
   }
 }
 
-// What is freed is not what it was.
-class PerturbedMemory {
- public:
-  PerturbedMemory() { setenv("MALLOC_PERTURB_", "165", 1); }
-  ~PerturbedMemory() { unsetenv("MALLOC_PERTURB_"); }
-  PerturbedMemory(const PerturbedMemory&) = delete;
-  PerturbedMemory& operator=(const PerturbedMemory&) = delete;
-};
-
 // The model runs as an access begins, and removes the card that is accessed.
 TEST(Shim, UnplugByOwnDmaAsAnAccessBegins) {
   const PerturbedMemory perturbed;
