@@ -126,6 +126,7 @@ std::vector<Parameter> parameters(Profile& p, double& clock_mhz) {
       {"steering", "rewrite_ns", &p.steering.rewrite, 0, kMaxNs},
       {"steering", "reformat_ns", &p.steering.reformat, 0, kMaxNs},
       {"port", "rate_gbps", &p.port.rate_gbps, 0.1, 3200},
+      {"port", "infiniband_overhead_percent", &p.port.infiniband_overhead_percent, 0, 50},
       {"port", "loopback_ns", &p.port.loopback, 0, kMaxNs},
       {"port", "wire_latency_ns", &p.port.wire_latency, 0, kMaxNs},
       {"port", "ib_link_width", &p.port.ib_link_width, 1, 16, true},

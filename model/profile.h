@@ -119,7 +119,10 @@ struct Profile {
   } steering;
 
   struct Port {
-    double rate_gbps = 100.0;     // data rate after encoding
+    double rate_gbps = 100.0;  // data rate after encoding
+    // InfiniBand: what flow control and skip ordered sets take of the rate, in per cent; Ethernet's link has
+    // its whole rate for frames.
+    double infiniband_overhead_percent = 0;
     Time loopback = from_ns(60);  // port out to port in, cable to itself
     Time wire_latency = from_ns(150);
     unsigned ib_link_width = 0x4;     // PTYS encoding: 1 = 1X, 2 = 2X, 4 = 4X, 8 = 8X
@@ -132,6 +135,11 @@ struct Profile {
     // InfiniBand: bytes of each lane's receive buffer, for which the far end gets credits; 0: without flow
     // control (model/port/lane_credits.h).
     unsigned lane_buffer = 0;
+
+    // Gb/s for packets on a link whose rate is gbps.
+    double packets_gbps(double gbps, bool infiniband) const {
+      return infiniband ? gbps * (100 - infiniband_overhead_percent) / 100 : gbps;
+    }
   } port;
 
   struct Firmware {

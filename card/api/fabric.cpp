@@ -70,7 +70,7 @@ void build(const std::string& name, const std::vector<hca*>& members) {
   const Profile::Port& port = members.front()->model.profile().port;
   Switch::Config config;
   config.ethernet = ethernet(*members.front());
-  config.rate_gbps = port.rate_gbps;
+  config.rate_gbps = port.packets_gbps(port.rate_gbps, !config.ethernet);
   config.lane_buffer = config.ethernet ? 0 : port.lane_buffer;
   switches().push_back(std::make_unique<Switch>(("switch_" + name).c_str(), config));
   Switch& fabric = *switches().back();

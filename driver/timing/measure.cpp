@@ -26,16 +26,22 @@ class Waiter : public Cpu {
  protected:
   Waiter(const CpuCosts& costs, bool events) : Cpu(costs), events_(events) {}
 
-  void await(bare::Cq& cq, const Step& then) {
+  void await(bare::Cq& cq, const Step& then) { await(cq, cq, then); }
+  // Until either has a CQE.
+  void await(bare::Cq& a, bare::Cq& b, const Step& then) {
+    const auto ready = [&a, &b] { return a.ready() || b.ready(); };
     if (!events_) {
-      poll([&cq] { return cq.ready(); }, then);
-    } else if (cq.ready()) {
+      poll(ready, then);
+    } else if (ready()) {
       then();
     } else {
-      spend(costs().doorbell, [this, &cq, then] {
-        const std::uint64_t events = cq.events();
-        cq.arm();  // what has come meanwhile raises its event at once
-        sleep([&cq, events] { return cq.events() != events; }, [this, &cq, then] { await(cq, then); });
+      const bool two = &a != &b;
+      spend(costs().doorbell * (two ? 2 : 1), [this, &a, &b, two, then] {
+        const std::uint64_t events_a = a.events(), events_b = b.events();
+        a.arm();  // what has come meanwhile raises its event at once
+        if (two) b.arm();
+        sleep([&a, &b, events_a, events_b] { return a.events() != events_a || b.events() != events_b; },
+              [this, &a, &b, then] { await(a, b, then); });
       });
     }
   }
@@ -126,19 +132,54 @@ class Player final : public Waiter {
   std::vector<Ps> posts_;
 };
 
+// What comes in at one thread's QPs of an end: CQEs are taken, and their receive WQEs posted again.
+class Inbox {
+ public:
+  // tally: null if the sender counts.
+  Inbox(End& end, const Setup& setup, unsigned thread, std::size_t who, Tally* tally)
+      : end_(end), thread_(thread), threads_(setup.threads), who_(who), tally_(tally) {}
+
+  bare::Cq& cq() { return end_.recv_cq(thread_); }
+  // As many as there can be at once, as perftest polls for them: more than senders complete in a turn.
+  unsigned most() const {
+    return end_.receive_queue() * static_cast<unsigned>(end_.lanes().size() / threads_ + 1);
+  }
+  void post_all() {
+    for (std::size_t i = thread_; i < end_.lanes().size(); i += threads_)
+      end_.post_receives(end_.lanes()[i], end_.receive_queue());
+  }
+  void take(Ps time) {
+    const auto c = cq().poll();
+    if (c->error()) failed(*c);
+    Lane& lane = end_.lane_of(c->qpn);
+    ++lane.received;
+    end_.post_receives(lane, 1);
+    if (tally_) tally_->note(who_, end_.number(lane), 1, time);
+  }
+
+ private:
+  End& end_;
+  const unsigned thread_, threads_;
+  const std::size_t who_;
+  Tally* const tally_;
+};
+
 // A CPU that keeps its QPs' queues full, as perftest's bandwidth tests do: fills each QP in turn, then polls
-// for completions.
+// for completions; of what it receives first, where both ends send.
 class Sender final : public Waiter {
  public:
-  // tally: null if the receiver counts.
-  Sender(const CpuCosts& costs, End& end, const Setup& setup, unsigned thread, std::size_t who, Tally* tally)
+  // tally: null if the receiver counts. inbox: null if another CPU takes what comes in, or nothing does.
+  Sender(const CpuCosts& costs, End& end, const Setup& setup, unsigned thread, std::size_t who, Tally* tally,
+         std::unique_ptr<Inbox> inbox)
       : Waiter(costs, setup.events),
         end_(end),
         setup_(setup),
         cq_(end.send_cq(thread)),
         who_(who),
-        tally_(tally) {
+        tally_(tally),
+        inbox_(std::move(inbox)) {
     for (std::size_t i = thread; i < end.lanes().size(); i += setup.threads) open_.push_back(&end.lanes()[i]);
+    if (inbox_) inbox_->post_all();
   }
   void begin() override { fill(); }
 
@@ -160,7 +201,22 @@ class Sender final : public Waiter {
   }
 
   void complete() {
-    await(cq_, [this] { spend(costs().cqe, [this] { take(1); }); });
+    if (inbox_)
+      await(cq_, inbox_->cq(), [this] { receive(0); });
+    else
+      await(cq_, [this] { spend(costs().cqe, [this] { take(1); }); });
+  }
+
+  void receive(unsigned taken) {
+    if (taken < inbox_->most() && inbox_->cq().ready())
+      spend(costs().cqe + costs().post_recv, [this, taken] {
+        inbox_->take(time());
+        receive(taken + 1);
+      });
+    else if (cq_.ready())
+      spend(costs().cqe, [this] { take(1); });
+    else
+      complete();
   }
 
   void take(unsigned taken) {
@@ -183,52 +239,35 @@ class Sender final : public Waiter {
   bare::Cq& cq_;
   const std::size_t who_;
   Tally* const tally_;
+  const std::unique_ptr<Inbox> inbox_;
   std::vector<Lane*> open_;  // may have room
   std::size_t next_ = 0;
 };
 
-// A CPU that receives messages and reposts their receive WQEs.
+// A CPU that only receives.
 class Receiver final : public Waiter {
  public:
-  Receiver(const CpuCosts& costs, End& end, const Setup& setup, unsigned thread, std::size_t who,
-           Tally* tally)
-      : Waiter(costs, setup.events),
-        end_(end),
-        thread_(thread),
-        threads_(setup.threads),
-        who_(who),
-        tally_(tally) {}
-
-  void begin() override {
-    for (std::size_t i = thread_; i < end_.lanes().size(); i += threads_)
-      end_.post_receives(end_.lanes()[i], end_.receive_queue());
-    await();
+  Receiver(const CpuCosts& costs, const Setup& setup, std::unique_ptr<Inbox> inbox)
+      : Waiter(costs, setup.events), inbox_(std::move(inbox)) {
+    inbox_->post_all();
   }
+  void begin() override { await(); }
 
  private:
   void await() {
-    Waiter::await(end_.recv_cq(thread_), [this] { busy(); });
+    Waiter::await(inbox_->cq(), [this] { busy(); });
   }
   void busy() {
-    spend(costs().cqe + costs().post_recv, [this] { take(); });
-  }
-  void take() {
-    const auto c = end_.recv_cq(thread_).poll();
-    if (c->error()) failed(*c);
-    Lane& lane = end_.lane_of(c->qpn);
-    ++lane.received;
-    end_.post_receives(lane, 1);
-    if (tally_) tally_->note(who_, end_.number(lane), 1, time());
-    if (end_.recv_cq(thread_).ready())
-      busy();
-    else
-      await();
+    spend(costs().cqe + costs().post_recv, [this] {
+      inbox_->take(time());
+      if (inbox_->cq().ready())
+        busy();
+      else
+        await();
+    });
   }
 
-  End& end_;
-  const unsigned thread_, threads_;
-  const std::size_t who_;
-  Tally* const tally_;
+  const std::unique_ptr<Inbox> inbox_;
 };
 
 Result latency(Stage& stage, const Setup& s) {
@@ -249,18 +288,24 @@ Result throughput(Stage& stage, const Setup& s) {
   const std::size_t parties = stage.senders.size() * (s.both ? 2 : 1);
   Tally tally(s, parties);
   std::vector<std::unique_ptr<Cpu>> all;
-  const auto one_way = [&](End& from, End& to, std::size_t who) {
-    for (unsigned t = 0; t < s.threads; ++t) {
-      if (s.verb == Verb::kSend)
-        all.push_back(std::make_unique<Receiver>(CpuCosts(to.device().function()), to, s, t, who,
-                                                 received ? &tally : nullptr));
-      all.push_back(std::make_unique<Sender>(CpuCosts(from.device().function()), from, s, t, who,
-                                             received ? nullptr : &tally));
-    }
+  const auto sends = [&](End& end, std::size_t who, unsigned t, std::unique_ptr<Inbox> inbox) {
+    all.push_back(std::make_unique<Sender>(CpuCosts(end.device().function()), end, s, t, who,
+                                           received ? nullptr : &tally, std::move(inbox)));
+  };
+  const auto inbox = [&](End& end, std::size_t who, unsigned t) {
+    return s.verb == Verb::kSend ? std::make_unique<Inbox>(end, s, t, who, received ? &tally : nullptr)
+                                 : nullptr;
   };
   for (std::size_t i = 0; i < stage.senders.size(); ++i) {
-    one_way(*stage.senders[i], *stage.receivers[i], i);
-    if (s.both) one_way(*stage.receivers[i], *stage.senders[i], stage.senders.size() + i);
+    End &a = *stage.senders[i], &b = *stage.receivers[i];
+    const std::size_t back = stage.senders.size() + i;
+    for (unsigned t = 0; t < s.threads; ++t) {
+      sends(a, i, t, s.both ? inbox(a, back, t) : nullptr);
+      if (s.both)
+        sends(b, back, t, inbox(b, i, t));
+      else if (s.verb == Verb::kSend)
+        all.push_back(std::make_unique<Receiver>(CpuCosts(b.device().function()), s, inbox(b, i, t)));
+    }
   }
   Cpus cpus(stage.machine());
   for (const auto& cpu : all) cpus.add(*cpu);

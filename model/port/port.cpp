@@ -80,7 +80,7 @@ void Port::set_state(PortState s) {
 
 void Port::set_rate(double gbps) {
   rate_gbps_ = gbps;
-  ps_per_byte_ = 8000.0 / gbps;
+  ps_per_byte_ = 8000.0 / profile_.port.packets_gbps(gbps, link_ == LinkType::kIb);
   shortest_ = span(kShortestPacket);
   full_ = {};
   pause_.set_quantum(kQuantumBits / 8.0 * ps_per_byte_);

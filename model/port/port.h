@@ -95,6 +95,7 @@ class Port : public sc_core::sc_module {
   void capture(Time t, const Packet& p, Direction direction, const char* comment = nullptr);
 
   // Data rate of the link after encoding, Gb/s: the profile's, or what the ends of an Ethernet link came to.
+  // An InfiniBand link has less of it for packets (Profile::Port::packets_gbps).
   double rate_gbps() const { return rate_gbps_; }
   void set_rate(double gbps);
 
@@ -102,6 +103,7 @@ class Port : public sc_core::sc_module {
   void set_link(LinkType link) {
     link_ = link;
     connect(wire_);
+    set_rate(rate_gbps_);
   }
   // Ethernet: the switch between the functions and the port, of cards that have one.
   void plug_in(EmbeddedSwitch& eswitch) { eswitch_ = &eswitch; }

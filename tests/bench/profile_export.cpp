@@ -62,9 +62,9 @@ std::string beside(const Lines& lines, const toml::node& value) {
 
 std::string unit_of(const std::string& name) {
   static constexpr std::pair<const char*, const char*> kEnds[] = {
-      {"_ns", "ns"},     {"_bytes", "B"},     {"_gbps", "Gb/s"},           {"_kib", "KiB"},
-      {"_mhz", "MHz"},   {"_overhead", "B"},  {"_packets", "packets"},     {"_ways", "ways"},
-      {".ways", "ways"}, {"_units", "units"}, {"_pages", "pages of 4 KiB"}};
+      {"_ns", "ns"},     {"_bytes", "B"},   {"_gbps", "Gb/s"},   {"_percent", "%"},
+      {"_kib", "KiB"},   {"_mhz", "MHz"},   {"_overhead", "B"},  {"_packets", "packets"},
+      {"_ways", "ways"}, {".ways", "ways"}, {"_units", "units"}, {"_pages", "pages of 4 KiB"}};
   static constexpr std::pair<const char*, const char*> kNames[] = {{"pcie.generation", "generation of PCIe"},
                                                                    {"pcie.lanes", "lanes"},
                                                                    {"pcie.efficiency", "share"},

@@ -48,7 +48,7 @@ head -c 200 /dev/urandom >"$work/random.toml"
 wrong "$work/random.toml" 'random.toml'
 # The profile counts.
 printf '[topology]\nkind = "star"\nhosts = 2\n[workload]\nkind = "all-to-all"\nbytes = 1000\n[card]\nprofile = "connectx6-hdr200"\n' >"$work/x.toml"
-"$fabric" "$work/x.toml" | grep -q '2 cards of 198.5 Gb/s'
+"$fabric" "$work/x.toml" | grep -q '2 cards of 200 Gb/s'
 
 # Some cards are others: the link of one has its own rate, and those that are to be traced are.
 cat >"$work/some.toml" <<TOML
@@ -108,7 +108,7 @@ printf '%s\nprofile = "none"\n' "$base" >"$work/x.toml"
 wrong "$work/x.toml" 'none'
 printf '%s\noptions = "no=such"\n' "$base" >"$work/x.toml"
 wrong "$work/x.toml" 'no'
-printf '%s\nprofile = "connectx5-edr"\n[dcqcn]\nrpg_ai_rate = 99999\n' "$base" >"$work/x.toml"
+printf '%s\nprofile = "connectx5-edr"\n[dcqcn]\nrpg_ai_rate = 100001\n' "$base" >"$work/x.toml"
 wrong "$work/x.toml" 'rpg_ai_rate'
 # Packets that find no room, and a sender that gives up.
 printf '%s\nretries = 0\nack_timeout = 1\n[links]\nhost_ns = 9000000\n[run]\nuntil_us = 100000\n' "$base" >"$work/x.toml"

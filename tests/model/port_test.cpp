@@ -21,9 +21,19 @@ class PortTest : public BlockTest {
     return p;
   }
   static Time wire(std::uint32_t bytes) {
-    return static_cast<Time>(bytes * 8000.0 / bench().profile.port.rate_gbps);
+    const Profile::Port& port = bench().profile.port;
+    return static_cast<Time>(bytes * 8000.0 / port.packets_gbps(port.rate_gbps, true));
   }
 };
+
+// Flow control and skip ordered sets have their part of an InfiniBand link.
+TEST(PacketsRate, LessThanTheLinksOnInfiniBandAlone) {
+  Profile::Port port;
+  port.rate_gbps = 200;
+  port.infiniband_overhead_percent = 0.75;
+  EXPECT_EQ(port.packets_gbps(port.rate_gbps, true), 198.5);
+  EXPECT_EQ(port.packets_gbps(port.rate_gbps, false), 200);
+}
 
 TEST_F(PortTest, SizesOnTheWire) {
   PacketRef p = packet(5);

@@ -332,6 +332,34 @@ TEST(Shape, BothDirectionsAtOnce) {
   EXPECT_NEAR(r[1].shares[0], 0.5, 0.02);
 }
 
+// A link's whole rate is for Ethernet's frames; InfiniBand's link layer has its part of it.
+TEST(Shape, InfiniBandsLinkLayerTakesItsPart) {
+  const auto r = over("profile=connectx6-hdr100 pattern=write_bw mtu=4096 size=64K",
+                      {"link=ib", "link=ib port.infiniband_overhead_percent=0",
+                       "link=ib port.infiniband_overhead_percent=10", "link=eth", "link=ib fabric=switch"});
+  EXPECT_NEAR(r[0].gbps(), 99 * 4096. / (4096 + 26), 0.1);
+  EXPECT_NEAR(r[1].gbps(), 100 * 4096. / (4096 + 26), 0.1);
+  EXPECT_NEAR(r[2].gbps(), 90 * 4096. / (4096 + 26), 0.1);
+  EXPECT_NEAR(r[3].gbps(), 100 * 4096. / (4096 + 82), 0.1);
+  EXPECT_NEAR(r[4].gbps(), r[0].gbps(), 0.1);
+}
+
+// Where both ends send, one CPU does all that its end has to do, as with perftest's -b.
+TEST(Shape, OneCpuSendsAndReceives) {
+  const std::string slow = " host.cqe_ns=60 host.post_recv_ns=60";
+  for (const char* transport : {"rc", "uc", "ud"}) {
+    const auto r = over(
+        std::string("pattern=send_rate depth=128 transport=") + transport,
+        {"both=off", "both=off" + slow, "both=on", "both=on" + slow, "both=on qps=4", "both=on events=on"});
+    EXPECT_NEAR(r[1].rate / r[0].rate, 1, 0.02) << transport;
+    EXPECT_GT(r[2].rate, 1.5 * r[0].rate) << transport;
+    EXPECT_LT(r[2].rate, 1.9 * r[0].rate) << transport;
+    EXPECT_LT(r[3].rate, 0.8 * r[2].rate) << transport;
+    EXPECT_NEAR(r[4].rate / r[2].rate, 1, 0.1) << transport;
+    EXPECT_NEAR(r[5].rate / r[2].rate, 1, 0.1) << transport;
+  }
+}
+
 // A switch adds the same to all sizes, to a read twice.
 TEST(Shape, ASwitchAddsItsHop) {
   for (const char* link : {"link=ib", "link=eth"}) {
