@@ -78,6 +78,7 @@ void build(const std::string& name, const std::vector<hca*>& members) {
     Switch::Station station;
     station.cable = h->model.profile().port.wire_latency / 2;
     station.lane_buffer = config.ethernet ? 0 : h->model.profile().port.lane_buffer;
+    station.lanes = [h]() -> const VirtualLanes* { return h->in_service ? &h->model.port().lanes : nullptr; };
     station.deliver = [h](Time t, PacketRef packet) {
       if (h->in_service) h->model.port().wire_receive(t, std::move(packet));
     };

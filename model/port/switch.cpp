@@ -43,23 +43,33 @@ Switch::Switch(const sc_core::sc_module_name& name, const Config& config)
 std::size_t Switch::attach(Station station) {
   const std::size_t number = ports_.size();
   ports_.push_back(std::make_unique<Port>(*this, number, std::move(station)));
-  Port& port = *ports_.back();
-  if (config_.lane_buffer != 0 && port.station.lane_buffer != 0) {
-    const std::string credits = std::string(basename()) + "_credits_" + std::to_string(number);
-    port.credits = std::make_unique<LaneCredits>(credits.c_str(), static_cast<FaultSink&>(*this));
-    port.credits->set_room(port.station.lane_buffer);
-    port.credits->connect({[this, &port](Time t, PacketRef packet, std::uint32_t inside) {
-                             // A state that is refused half way may have left packets that came in by
-                             // no port.
-                             const auto came = inside_.find(inside);
-                             if (came == inside_.end() || came->second.port >= ports_.size()) return;
-                             Port& from = *ports_[came->second.port];
-                             const Time takes = lasts(*packet);
-                             copy_left(inside, depart(t, takes, std::move(packet), from, port));
-                           },
-                           [](Time) {}});
-  }
+  if (!config_.ethernet && config_.lane_buffer != 0) connect_lanes(*ports_.back());
   return number;
+}
+
+// Packets that have come in by a lane with a buffer of its own wait for credits, then for their turn.
+void Switch::connect_lanes(Port& port) {
+  const std::string of = std::string(basename()) + "_", at = "_" + std::to_string(port.number);
+  OutputLanes::Users users;
+  users.go = [this, &port](Time ready, PacketRef packet, std::uint32_t inside) -> std::uint32_t {
+    const std::uint32_t bytes = hcasim::Port::wire_bytes(*packet);
+    const Time takes = lasts(*packet), left = depart(ready, takes, std::move(packet), nullptr, port);
+    if (inside != 0) copy_left(inside, left);
+    return bytes;
+  };
+  users.free = [&port] { return port.free; };
+  users.settings = [&port]() -> const VirtualLanes* {
+    return port.attached && port.station.lanes ? port.station.lanes() : nullptr;
+  };
+  port.lanes = std::make_unique<OutputLanes>((of + "lanes" + at).c_str(), std::move(users),
+                                             static_cast<FaultSink&>(*this));
+  if (port.station.lane_buffer == 0) return;
+  port.credits = std::make_unique<LaneCredits>((of + "credits" + at).c_str(), static_cast<FaultSink&>(*this));
+  port.credits->set_room(port.station.lane_buffer);
+  port.credits->connect({[&port](Time t, PacketRef packet, std::uint32_t inside) {
+                           port.lanes->push(t, t, std::move(packet), inside);
+                         },
+                         [](Time) {}});
 }
 
 void Switch::assign(std::size_t number, std::uint16_t lid) {
@@ -182,29 +192,30 @@ void Switch::forward(Time t, PacketRef packet, Port& from, Port& to, std::uint32
   if (!to.attached) return;
   const Time takes = lasts(*packet);
   const Time ready = t + config_.hop > takes ? t + config_.hop - takes : 0;  // its first bit
-  Inside* const inside = number != 0 ? &inside_.at(number) : nullptr;
-  if (inside && to.credits &&
-      to.credits->hold(ready, packet->vl, hcasim::Port::wire_bytes(*packet), packet, number)) {
-    ++inside->copies;
+  if (!to.lanes) {
+    depart(ready, takes, std::move(packet), &from, to);
     return;
   }
-  const Time left = depart(ready, takes, std::move(packet), from, to);
-  if (inside) inside->left = std::max(inside->left, left);
+  if (number != 0) ++inside_.at(number).copies;
+  if (number != 0 && to.credits &&
+      to.credits->hold(ready, packet->vl, hcasim::Port::wire_bytes(*packet), packet, number))
+    return;
+  to.lanes->push(t, ready, std::move(packet), number);
 }
 
-Time Switch::depart(Time ready, Time lasts, PacketRef packet, Port& from, Port& to) {
+Time Switch::depart(Time ready, Time lasts, PacketRef packet, Port* from, Port& to) {
   if (!to.attached) return ready;
   const Time start = std::max({ready, to.free, to.stopped});
   const auto waiting = static_cast<std::uint64_t>(static_cast<double>(start - ready) / ps_per_byte_);
   counters_.most_waiting = std::max(counters_.most_waiting, waiting);
-  if (waiting > config_.buffer && config_.lane_buffer == 0) {
+  if (waiting > config_.buffer && from) {
     if (config_.ethernet && !config_.lossless) {
       ++counters_.dropped_full;
       return ready;
     }
     // Until half of what waits has left.
     ++counters_.stops;
-    from.station.stop(start - (start - ready) / 2);
+    from->station.stop(start - (start - ready) / 2);
   }
   if (config_.ethernet && mark(*packet, waiting)) {
     ++counters_.marked;

@@ -20,6 +20,7 @@
 
 #include "model/packet/packet.h"
 #include "model/port/lane_credits.h"
+#include "model/port/output_lanes.h"
 #include "model/port/wire.h"
 #include "model/state/fields.h"
 #include "model/time.h"
@@ -51,6 +52,9 @@ class Switch : public sc_core::sc_module, private FaultSink {
     std::function<void(Time, unsigned, std::uint32_t)> room;
     // InfiniBand: bytes that the HCA has for each lane; 0: it says nothing of that.
     std::uint32_t lane_buffer = 0;
+    // InfiniBand: how the lanes share the cable to the HCA, as a subnet manager has set both ends of it.
+    // Asked for until detach(); without: equally.
+    std::function<const VirtualLanes*()> lanes;
   };
   struct Counters {
     std::uint64_t packets = 0, bytes = 0;                 // in
@@ -129,12 +133,24 @@ class Switch : public sc_core::sc_module, private FaultSink {
     Time stopped = 0;  // by a pause frame
     bool attached = true;
     std::unique_ptr<LaneCredits> credits;  // of the output, if its HCA says what room it has
+    std::unique_ptr<OutputLanes> lanes;    // of the output, where inputs have a buffer for each
 
     template <class Archive>
     void list_state(Archive& a) {
       HCASIM_FIELDS(a, free, stopped);
       a("attached", attached, true);
       if (credits) list_credits(a);
+      if (lanes) list_lanes(a);
+    }
+    template <class Archive>
+    void list_lanes(Archive& a) {
+      if constexpr (Archive::kLoads) {
+        if (a.version() < 16) return lanes->clear();
+      }
+      a.from_other_cards([&] { a("lanes", *lanes); });
+      if constexpr (Archive::kLoads)
+        a.check(lanes->all([](const Packet& p, std::uint32_t) { return p.may_be_foreign(); }),
+                "no packet of a port lies in a switch");
     }
     template <class Archive>
     void list_credits(Archive& a) {
@@ -172,11 +188,13 @@ class Switch : public sc_core::sc_module, private FaultSink {
   void check_inside(Archive& a) {
     if constexpr (Archive::kLoads) {
       std::unordered_map<std::uint32_t, std::uint32_t> copies;
+      const auto counted = [&](const Packet&, std::uint32_t tag) {
+        ++copies[tag];
+        return tag == 0 || inside_.count(tag) != 0;
+      };
       for (const auto& port : ports_)
-        a.check(!port->credits || port->credits->all_held([&](const Packet&, std::uint32_t tag) {
-          ++copies[tag];
-          return inside_.count(tag) != 0;
-        }),
+        a.check((!port->credits || port->credits->all_held(counted)) &&
+                    (!port->lanes || port->lanes->all(counted)),
                 "a packet waits that is not in the switch");
       for (const auto& [tag, in] : inside_)
         a.check(in.port < ports_.size() && in.lane < LaneCredits::kLanes && in.copies == copies[tag] &&
@@ -202,8 +220,9 @@ class Switch : public sc_core::sc_module, private FaultSink {
   void route_by_lid(Time t, Arrival& arrival, std::uint32_t inside);
   void flood(Time t, const Arrival& arrival, std::uint32_t inside = 0);
   void forward(Time t, PacketRef packet, Port& from, Port& to, std::uint32_t inside = 0);
-  // Says when the packet has left.
-  Time depart(Time ready, Time lasts, PacketRef packet, Port& from, Port& to);
+  void connect_lanes(Port& port);
+  // Says when the packet has left. from: who is stopped when the output's buffer is full; null: nobody.
+  Time depart(Time ready, Time lasts, PacketRef packet, Port* from, Port& to);
   void copy_left(std::uint32_t inside, Time t);
   Time lasts(const Packet& p) const;
   bool mark(const Packet& p, std::uint64_t waiting);

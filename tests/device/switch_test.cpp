@@ -3,12 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "all_to_all.h"
+#include "subnet_management.h"
 
 namespace hcasim::bare {
 namespace {
@@ -126,9 +128,7 @@ class LanesOnASwitch : public ::testing::Test {
     Cq cq, far_cq;
     Qp qp, far;
   };
-  // Writes that the second lane's QP has done in the time of 40 at the full port's rate.
-  static unsigned beside(const std::string& more) {
-    Machine machine(std::size_t{256} << 20);
+  static std::vector<std::unique_ptr<Node>> nodes_of(Machine& machine, const std::string& more) {
     for (std::size_t i = 0; i < kHcas; ++i) machine.add_hca("switch=s,link=ib" + more);
     machine.start();
     std::vector<std::unique_ptr<Node>> nodes;
@@ -136,6 +136,12 @@ class LanesOnASwitch : public ::testing::Test {
     EXPECT_TRUE(machine.run_until([&] {
       return std::all_of(nodes.begin(), nodes.end(), [](const auto& n) { return n->dev->port_state() == 4; });
     }));
+    return nodes;
+  }
+  // Writes that the second lane's QP has done in the time of 40 at the full port's rate.
+  static unsigned beside(const std::string& more) {
+    Machine machine(std::size_t{256} << 20);
+    const std::vector<std::unique_ptr<Node>> nodes = nodes_of(machine, more);
     std::vector<std::unique_ptr<Flow>> crowd;
     for (std::size_t i = 0; i < kFull; ++i)
       crowd.push_back(std::make_unique<Flow>(*nodes[i], *nodes[kFull], 0));
@@ -157,6 +163,42 @@ class LanesOnASwitch : public ::testing::Test {
 TEST_F(LanesOnASwitch, AreHeldBackTogetherWithoutBuffersOfTheirOwn) { EXPECT_LT(beside(""), 20u); }
 TEST_F(LanesOnASwitch, AreHeldBackEachByItselfWithBuffers) {
   EXPECT_GT(beside(",port.lane_buffer=65536"), 26u);
+}
+
+// Two HCAs by each of two lanes write to one: how its lanes share the cable is what the subnet manager has
+// set of it.
+TEST_F(LanesOnASwitch, OutputsGoByTheTablesOfTheHcaBehind) {
+  Machine machine(std::size_t{256} << 20);
+  const std::vector<std::unique_ptr<Node>> nodes = nodes_of(machine, ",port.lane_buffer=65536");
+  std::vector<std::unique_ptr<Flow>> flows;
+  for (std::size_t i = 0; i < kFull; ++i)
+    flows.push_back(std::make_unique<Flow>(*nodes[i], *nodes[kFull], static_cast<std::uint8_t>(i % 2)));
+  // Writes of lanes 0 and 1 in the time of 60.
+  const auto share = [&] {
+    std::array<unsigned, 2> done{};
+    for (unsigned i = 0; i < kWrites; ++i)
+      for (const auto& flow : flows) flow->post();
+    machine.advance(static_cast<std::int64_t>(60 * kBytes * 8 / 98.75));
+    for (std::size_t i = 0; i < kFull; ++i) done[i % 2] += flows[i]->done();
+    machine.advance(3'000'000);
+    unsigned all = done[0] + done[1];
+    for (const auto& flow : flows) all += flow->done();
+    EXPECT_EQ(all, kFull * kWrites);
+    EXPECT_EQ(machine.function(0).counter("retransmits"), 0u);
+    return done;
+  };
+  const auto equal = share();
+  EXPECT_NEAR(equal[0], equal[1], 4);
+  EXPECT_GT(equal[0] + equal[1], 50u);
+  arbitrate(*nodes[kFull]->dev, kVlLow, {{0, 192}, {1, 64}});
+  const auto weighted = share();
+  EXPECT_NEAR(weighted[0], 3 * weighted[1], 12);
+  EXPECT_GT(weighted[0] + weighted[1], 50u);
+  arbitrate(*nodes[kFull]->dev, kVlHigh, {{1, 1}});
+  limit_high_lanes(*nodes[kFull]->dev, 255);
+  const auto strict = share();
+  EXPECT_LT(strict[0], 6u);
+  EXPECT_GT(strict[1], 50u);
 }
 
 // What is wrong is said before time starts.

@@ -46,6 +46,11 @@ Bench::Bench()
           },
           faults),
       lanes("lanes", lanes_config()),
+      output(
+          "output",
+          {[this](Time ready, PacketRef p, std::uint32_t tag) { return cable.go(ready, std::move(p), tag); },
+           [this] { return cable.free; }, [this] { return &cable.shares; }},
+          faults),
       platform(new Platform("platform", profile, tracer)) {
   sc_core::sc_report_handler::set_actions(sc_core::SC_ID_NO_SC_START_ACTIVITY_, sc_core::SC_DO_NOTHING);
   for (std::size_t i = 0; i < stations.size(); ++i) {
@@ -58,10 +63,19 @@ Bench::Bench()
       at.rooms.push_back({t, lane, bytes});
     };
     station.lane_buffer = 1024;
+    station.lanes = [&at]() -> const VirtualLanes* { return &at.shares; };
     lanes.assign(lanes.attach(std::move(station)), static_cast<std::uint16_t>(i + 1));
   }
   dma.on_write_error([this](Time t, WriteOwner owner) { write_errors.emplace_back(t, owner); });
   port.on_receive([this](Time t, PacketRef& packet) { received.emplace_back(t, packet); });
+}
+
+std::uint32_t OutputCable::go(Time ready, PacketRef packet, std::uint32_t tag) {
+  const std::uint32_t bytes = packet->payload_len;
+  const Time start = std::max(ready, free);
+  free = start + bytes;
+  gone.push_back({ready, start, std::move(packet), tag});
+  return bytes;
 }
 
 Switch::Config Bench::lanes_config() {
@@ -90,6 +104,8 @@ void Bench::reset() {
   port.faults() = PortFaults();
   reset_state(lanes);
   stations = {};
+  reset_state(output);
+  cable = {};
   port.reseed();
   dma.set_enabled(0, true);
   dma_few_tags.set_enabled(0, true);

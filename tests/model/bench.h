@@ -53,6 +53,20 @@ struct SwitchStation {
   };
   std::vector<std::pair<Time, PacketRef>> arrived;
   std::vector<Room> rooms;
+  VirtualLanes shares;
+};
+
+// The cable behind an output: a picosecond a byte.
+struct OutputCable {
+  struct Gone {
+    Time ready, start;
+    PacketRef packet;
+    std::uint32_t tag;
+  };
+  std::uint32_t go(Time ready, PacketRef packet, std::uint32_t tag);
+  Time free = 0;
+  std::vector<Gone> gone;
+  VirtualLanes shares;
 };
 
 struct Bench {
@@ -80,6 +94,8 @@ struct Bench {
   // InfiniBand, 100 Gb/s, with 1024 bytes for each lane at inputs and HCAs. LIDs 1 to 3.
   Switch lanes;
   std::array<SwitchStation, 3> stations;
+  OutputLanes output;
+  OutputCable cable;
   std::function<void(Time, int)> on_item;
   std::vector<std::pair<Time, int>> taken;
   Platform* platform;  // with a Device of its own; lives as long as the SystemC kernel

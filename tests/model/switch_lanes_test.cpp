@@ -43,20 +43,33 @@ class SwitchLanes : public BlockTest {
 // Eight blocks each: two packets fill a lane's buffer of the second HCA.
 TEST_F(SwitchLanes, AFullLaneWaitsAndOthersGo) {
   send({packet(2, 0, 1), packet(2, 0, 2), packet(2, 0, 3), packet(2, 1, 4), packet(3, 0, 5)});
-  EXPECT_THAT(arrived(1), ElementsAre(1, 2, 4));
+  EXPECT_THAT(arrived(1), ElementsAre(1, 4, 2));
   EXPECT_THAT(arrived(2), ElementsAre(5)) << "of the same lane, to another HCA";
   EXPECT_EQ(rooms(), 4u) << "the third is still in the input's buffer";
   make_room(1, 1);
-  EXPECT_THAT(arrived(1), ElementsAre(1, 2, 4)) << "of another lane";
+  EXPECT_THAT(arrived(1), ElementsAre(1, 4, 2)) << "of another lane";
   const Time back = sim_now();
   make_room(1, 0);
-  EXPECT_THAT(arrived(1), ElementsAre(1, 2, 4, 3));
+  EXPECT_THAT(arrived(1), ElementsAre(1, 4, 2, 3));
   EXPECT_GE(b.stations[1].arrived.back().first, back + from_ns(2 * 10)) << "there and back over the cable";
   ASSERT_EQ(rooms(), 5u);
   EXPECT_EQ(b.stations[0].rooms.back().lane, 0u);
   EXPECT_EQ(b.stations[0].rooms.back().bytes, bytes());
   EXPECT_EQ(b.stations[0].rooms.back().t, b.stations[1].arrived.back().first);
   EXPECT_GE(b.lanes.waited(1), from_ns(1000));
+}
+
+// All of them have credits, and come at once.
+TEST_F(SwitchLanes, AnOutputTakesThemByTheTablesOfItsHca) {
+  b.stations[1].shares.high[0] = {2, 1};
+  b.stations[1].shares.high_limit = VirtualLanes::kNoLimit;
+  b.stations[2].shares.high[0] = {1, 1};
+  b.stations[2].shares.high_limit = VirtualLanes::kNoLimit;
+  send({packet(2, 0, 1), packet(2, 0, 2), packet(2, 1, 3), packet(2, 2, 4), packet(2, 2, 5)});
+  EXPECT_THAT(arrived(1), ElementsAre(1, 4, 5, 3, 2));
+  EXPECT_EQ(rooms(), 5u);
+  send({packet(3, 0, 1), packet(3, 0, 2), packet(3, 1, 3), packet(3, 2, 4), packet(3, 2, 5)});
+  EXPECT_THAT(arrived(2), ElementsAre(1, 3, 4, 2, 5)) << "lane 0 has had its turn";
 }
 
 TEST_F(SwitchLanes, ALanesOrderStays) {
@@ -70,7 +83,7 @@ TEST_F(SwitchLanes, ManagementWaitsForNobody) {
   PacketRef management = packet(2, 0, 9);
   management->vl15 = true;
   send({packet(2, 0, 1), packet(2, 0, 2), packet(2, 0, 3), management});
-  EXPECT_THAT(arrived(1), ElementsAre(1, 2, 9));
+  EXPECT_THAT(arrived(1), ElementsAre(1, 9, 2)) << "past what waits, behind what is under way";
   EXPECT_EQ(rooms(), 2u);
 }
 
