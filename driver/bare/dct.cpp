@@ -16,7 +16,7 @@ Dct::Dct(Device& device, const Pd& pd, Cq& cq, Srq& srq, const DctOptions& o)
   in.set<C::srqn_xrqn>(srq.srqn());
   in.set<C::dc_access_key>(o.key);
   in.set<C::mtu>(code);
-  in.set<C::port>(1);
+  in.set<C::port>(o.port);
   in.set<C::my_addr_index>(device.ethernet() ? static_cast<std::uint32_t>(device.sgid_index()) : 0);
   in.set<C::min_rnr_nak>(o.min_rnr_nak);
   in.set<C::rre>((o.access & kRemoteRead) != 0);

@@ -15,6 +15,7 @@ struct DctOptions {
   unsigned min_rnr_nak = 1;
   std::uint32_t user_index = 0xffffff;
   unsigned atomic_mode = 5;  // masked atomics of up to 2^5 bytes
+  unsigned port = 1;         // by which answers leave, where ports are aggregated
 };
 
 class Dct {

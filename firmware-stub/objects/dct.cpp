@@ -27,7 +27,10 @@ bool find(Firmware& fw, std::uint32_t dctn, QpObject*& object, Qp*& dct) {
 
 Syndrome check_path(Firmware& fw, const Command& cmd) {
   const Vport& vport = fw.function().vport();
-  if (cmd.get<C::pkey_index>() >= vport.pkeys.size() || cmd.get<C::port>() > 1) return Syndrome::kQpPath;
+  // Of a card whose ports are aggregated: the one that answers leave by, as lag_tx_port_affinity of a QP.
+  const std::uint32_t port = cmd.get<C::port>();
+  if (cmd.get<C::pkey_index>() >= vport.pkeys.size() || (port > 1 && !affinity_offered(fw.caps(), port)))
+    return Syndrome::kQpPath;
   const std::uint32_t index = cmd.get<C::my_addr_index>();
   const bool valid = fw.device().port().link() == LinkType::kEthernet ? vport.roce_address(index).valid
                                                                       : index < vport.gids.size();
@@ -61,6 +64,7 @@ void fill(Qp& dct, const Command& cmd, bool ethernet) {
   dct.path.hop_limit = static_cast<std::uint8_t>(cmd.get<C::hop_limit>());
   if (dct.path.hop_limit == 0) dct.path.hop_limit = kDefaultHops;
   dct.path.eth_prio = static_cast<std::uint8_t>(cmd.get<C::eth_prio>());
+  dct.affinity.port = static_cast<std::uint8_t>(cmd.get<C::port>());
 }
 
 }  // namespace

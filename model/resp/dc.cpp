@@ -66,6 +66,7 @@ void set_up(Qp& c, const Qp& dct, const Packet& p, const Vport& vport) {
   c.atomic_mode = dct.atomic_mode;
   c.counter_set = dct.counter_set;
   c.path = dct.path;
+  c.affinity = dct.affinity;
   c.remote_qpn = p.src_qpn;
   c.path.rlid = p.slid;
   c.path.mlid = static_cast<std::uint8_t>(p.dlid & 0x7f);

@@ -109,7 +109,10 @@ Responder::Take Responder::take_from_srq(Time t, Qp& qp, Srq& srq) {
       return broken();
     }
     srq.producer = posted;
-    if (srq.consumed == srq.producer) return Take::kEmpty;
+    if (srq.consumed == srq.producer) {
+      check_srq_limit(t, srq);  // it may have been armed when there was nothing left
+      return Take::kEmpty;
+    }
   }
   std::uint8_t bytes[kMaxRecvWqe];
   const std::uint32_t stride = std::min<std::uint32_t>(1u << srq.log_stride, sizeof bytes);

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <memory>
 
+#include "driver/bare/dct.h"
 #include "driver/bare/qp.h"
 #include "fixture.h"
 #include "prm/prm.h"
@@ -149,6 +150,42 @@ TEST_F(LagTest, AQueueLeavesByThePortThatStandsForItsAffinity) {
   EXPECT_EQ(write(near, far), (Sent{0, kPackets}));
   EXPECT_CMD_STATUS(set_affinity(near.qp, 3), prm::CmdStatus::kBadParam);
   EXPECT_CMD_STATUS(set_affinity(far.qp, 1), prm::CmdStatus::kBadParam);  // not offered
+}
+
+// As a QP's, that of a DC target: Linux gives targets of a bond ports 1 and 2 in turn.
+TEST_F(LagTest, ATargetsAnswersLeaveByItsPort) {
+  breaks_any_rule();
+  End near(*dev[0]), far(*dev[2]);
+  Srq srq(*dev[0], near.pd), far_srq(*dev[2], far.pd);
+  ASSERT_TRUE(create(1, 2).ok());
+  ASSERT_TRUE(plain(prm::op::CREATE_VPORT_LAG).ok());
+  QpOptions o;
+  o.type = QpType::kDci;
+  Qp initiator(*dev[2], far.pd, far.cq, far.cq, o, &far_srq);
+  initiator.connect({});
+  for (const unsigned port : {1u, 2u, 2u}) {
+    DctOptions d;
+    d.port = port;
+    const Dct target(*dev[0], near.pd, near.cq, srq, d);
+    SendWr w;
+    w.op = WqeOp::kRdmaRead;
+    w.sges = {{far.mr.start(), far.mr.key(), kBytes}};
+    w.raddr = near.mr.start();
+    w.rkey = near.mr.key();
+    w.av.qpn = target.dctn();
+    w.av.dc_key = target.key();
+    w.av.roce.dgid = dev[0]->roce_entry(dev[0]->sgid_index()).gid;
+    w.av.roce.dmac = dev[0]->mac();
+    const std::uint64_t before[] = {sent(0), sent(1)};
+    expect_good(far.cq, initiator.post(w));
+    EXPECT_GE(sent(port - 1) - before[port - 1], kPackets) << port;
+    EXPECT_EQ(sent(2 - port) - before[2 - port], 0u) << port;
+  }
+  DctOptions d;
+  d.port = 3;
+  EXPECT_THROW(Dct(*dev[0], near.pd, near.cq, srq, d), BareError);
+  d.port = 2;
+  EXPECT_THROW(Dct(*dev[2], far.pd, far.cq, far_srq, d), BareError) << "a card of one port";
 }
 
 // What the far end sends reaches the first port's queues by either port, once the two are one vport.

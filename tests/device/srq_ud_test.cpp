@@ -82,6 +82,30 @@ TEST_F(SrqTest, LimitEventFiresOnce) {
   EXPECT_EQ(dev().count_async(prm::EqeType::kSrqLimit), 2u);
 }
 
+// A receiver that posts more when it is told that few are left, and arms its limit after all of them were
+// used.
+TEST_F(SrqTest, ALimitThatIsArmedWhenNothingIsLeftIsToldOfAtTheNextMessage) {
+  Pair p(dev());
+  Srq srq(dev(), p.pd);
+  Qp rx(dev(), p.pd, p.bcq, p.bcq, {}, &srq), tx(dev(), p.pd, p.acq, p.acq);
+  connect_pair(tx, rx);
+  SendWr w;
+  w.sges = {p.asge(0, 8)};
+  srq.post({p.bsge(0, 1024)});
+  tx.post(w);
+  srq.release(p.bcq.wait_one().wqe_counter);
+  p.acq.wait(1);
+  dev().clear_async_events();
+  ASSERT_TRUE(srq.arm_limit(4).ok());
+  tx.post(w);
+  machine().advance(20'000);
+  EXPECT_EQ(dev().count_async(prm::EqeType::kSrqLimit, srq.srqn()), 1u);
+  for (int i = 0; i < 8; ++i) srq.post({p.bsge(0, 1024)});
+  p.bcq.wait(1);
+  p.acq.wait(1);
+  EXPECT_EQ(dev().count_async(prm::EqeType::kSrqLimit), 1u);
+}
+
 TEST_F(SrqTest, ARingIsTakenInItsOrder) {
   Pair p(dev());
   SrqOptions o;
