@@ -13,6 +13,9 @@ namespace {
 
 // How long a block waits for more messages: a burst of them is one event.
 constexpr Time kLinger = from_ns(100'000);
+// The first one: Linux forgets the time of the last block that it has read only when it has turned the tracer
+// on, and takes a block that it hears of before that for one that has come after others were lost.
+constexpr Time kFirstLinger = from_ns(10'000'000);
 constexpr std::uint64_t kTickMask = (std::uint64_t{1} << 53) - 1;
 constexpr unsigned kWindowBits = 7;  // of a message's own time stamp
 constexpr std::size_t kStringAlign = 64;
@@ -150,7 +153,7 @@ void FwTracer::say(Time t, TraceString what, std::initializer_list<std::uint32_t
   } else if (apart) {
     entries_.push_back(stamp(group_ + 1));
   }
-  if (entries_.empty()) due_.push(t + kLinger, block_);
+  if (entries_.empty()) due_.push(t + (block_ == 0 ? kFirstLinger : kLinger), block_);
   using e = prm::tracer_string_event;
   std::uint8_t bytes[e::bytes] = {};
   prm::set<e::lost>(bytes, gap_ ? 1 : 0);

@@ -223,6 +223,14 @@ Syndrome send_record(Firmware& fw, const Command& cmd, Firmware& vf, std::size_t
   return Syndrome::kOk;
 }
 
+// A driver that gives up before it has read anything has no memory for a record: that nothing has changed, it
+// was told, takes none.
+bool only_ends_tracking(const Command& cmd, Firmware& vf) {
+  using in = prm::save_vhca_state_in;
+  return cmd.get<in::set_track>() == 0 && cmd.get<in::incremental>() == 0 && cmd.get<in::size>() == 0 &&
+         vf.migration().tracking && !at_rest(vf);
+}
+
 }  // namespace
 
 Syndrome save_vhca_state(Firmware& fw, Command& cmd) {
@@ -231,6 +239,11 @@ Syndrome save_vhca_state(Firmware& fw, Command& cmd) {
   Firmware* vf = nullptr;
   if (const Syndrome s = find<in::vhca_id>(fw, cmd, vf); s != Syndrome::kOk) return s;
   if (cmd.op_mod != 0) return Syndrome::kOpMod;
+  if (cmd.step == 0 && only_ends_tracking(cmd, *vf)) {
+    vf->migration().tracking = false;
+    vf->migration().sender.forget();
+    return Syndrome::kOk;
+  }
   if (cmd.step == 0) {
     // As much as it says it has, all of it.
     if (!key_covers(fw, cmd.get<in::mkey>(), cmd.get<in::va>(), cmd.get<in::size>()))

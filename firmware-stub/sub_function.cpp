@@ -54,18 +54,17 @@ void Firmware::tell_vhca_state() {
   device_.eqs().vhca_event(sim_now(), manager().function_.id(), function_.vport().number());
 }
 
-// The manager lets a driver start it, or wants it ended. A driver that has it initialized ends it itself;
-// one that has not gets no further.
+// The manager lets a driver start it, or wants it ended. A driver that has enabled it ends it itself, also if
+// it has not initialized it.
 Syndrome Firmware::activate(bool on) {
   const VhcaState state = sub_function_.state;
   if (on) {
     if (state != VhcaState::kAllocated && state != VhcaState::kActive && state != VhcaState::kInUse)
       return Syndrome::kSfState;
     if (state == VhcaState::kAllocated) set_vhca_state(VhcaState::kActive);
-  } else if (state == VhcaState::kInUse) {
+  } else if (state == VhcaState::kInUse || (state == VhcaState::kActive && state_ != State::kOff)) {
     set_vhca_state(VhcaState::kTeardownRequest);
   } else if (state == VhcaState::kActive) {
-    to_power_on();
     set_vhca_state(VhcaState::kAllocated);
   } else {
     return Syndrome::kSfState;

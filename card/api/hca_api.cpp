@@ -85,6 +85,9 @@ bool take_port(Settings& s, std::string& why) {
   } else if (first.settings.firmware.vfs != s.firmware.vfs) {
     why = start + first.settings.name + " has vfs=" + std::to_string(first.settings.firmware.vfs) +
           ", and both ports have as many";
+  } else if (first.settings.firmware.sfs != s.firmware.sfs) {
+    why = start + first.settings.name + " has sfs=" + std::to_string(first.settings.firmware.sfs) +
+          ", and both ports have as many";
   } else if (first.settings.firmware.port_tables != s.firmware.port_tables) {
     why = start + first.settings.name + " has another port_select";
   }

@@ -329,6 +329,21 @@ TEST_F(Migrating, WhatWentAheadIsGivenUp) {
   EXPECT_TRUE(vf->query_vport().ok());
 }
 
+// A driver that gives up before it has read the first record has no memory for another one, and needs none:
+// nothing has changed.
+TEST_F(Migrating, GivenUpBeforeAnythingWasRead) {
+  auto vf = probed(1);
+  Records records = ahead_of(1, 0);
+  while (required(1, true) != 0) records.push_back(record_of(1, required(1, true), true, true));
+  const auto saved = pf.exec(saving(id(1), 0, 0, false, false), prm::save_vhca_state_out::bytes);
+  ASSERT_TRUE(saved.ok()) << saved.text();
+  EXPECT_EQ(saved.get<prm::save_vhca_state_out::actual_image_size>(), 0u);
+  EXPECT_EQ(query(id(1), true).status, CmdStatus::kBadResState) << "nothing is tracked";
+  EXPECT_EQ(pf.exec(saving(id(1), 0, 0, false, false), prm::save_vhca_state_out::bytes).status,
+            CmdStatus::kBadParam);
+  EXPECT_TRUE(vf->query_vport().ok());
+}
+
 // The image takes its time; other commands go on meanwhile.
 TEST_F(Migrating, OtherCommandsGoOnWhileAnImageIsWritten) {
   auto vf = probed(1);

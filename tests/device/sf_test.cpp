@@ -130,10 +130,19 @@ TEST_F(Sf, OneThatIsTooLateGetsNoFurther) {
   EXPECT_EQ(early.enable_hca().status, CmdStatus::kBadResState);
   ASSERT_TRUE(enable(kFirst).ok());
   EXPECT_TRUE(early.enable_hca().ok());
-  ASSERT_TRUE(enable(kFirst, false).ok());  // no driver has initialized it
+  // Its driver, which has not initialized it (as Linux's, from 6.12 on, until devlink has it reload), ends it
+  // itself.
+  ASSERT_TRUE(enable(kFirst, false).ok());
+  EXPECT_EQ(state(kFirst), VhcaState::kTeardownRequest);
+  EXPECT_EQ(dealloc(kFirst).status, CmdStatus::kBadResState);
+  EXPECT_TRUE(early.disable_hca().ok());
   EXPECT_EQ(state(kFirst), VhcaState::kAllocated);
   EXPECT_EQ(early.init_hca().status, CmdStatus::kBadSysState);
   EXPECT_EQ(early.enable_hca().status, CmdStatus::kBadResState);
+  // One that nobody has enabled is ended at once.
+  ASSERT_TRUE(enable(kFirst).ok());
+  ASSERT_TRUE(enable(kFirst, false).ok());
+  EXPECT_EQ(state(kFirst), VhcaState::kAllocated);
   EXPECT_TRUE(dealloc(kFirst).ok());
 }
 

@@ -79,6 +79,7 @@ class FwTracer : public FirmwareTest {
     ASSERT_TRUE(own(true));
     EXPECT_OK(conf(mr_->key()));
     EXPECT_OK(ctrl(true, true));
+    machine().advance(10'000'000);  // until its first block is due
   }
   void look(std::uint64_t ns = 200'000) {
     machine().advance(ns);
