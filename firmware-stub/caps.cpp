@@ -165,7 +165,7 @@ static_assert(prm::cmd_hca_cap::bytes <= Caps::kBytes && prm::atomic_caps::bytes
               prm::roce_cap::bytes <= Caps::kBytes && prm::odp_cap::bytes <= Caps::kBytes &&
               prm::flow_table_nic_cap::bytes <= Caps::kBytes);
 
-Caps::Caps(const Options& options) : selects_port_(options.selects_port()) {
+Caps::Caps(const Options& options) : selects_port_(options.selects_port()), encrypts_(options.encrypts()) {
   fill_general(options, general_max_.data());
   fill_atomic(atomic_max_.data());
   fill_general_2(options, fixed_block(CapGroup::kGeneral2));
@@ -200,6 +200,8 @@ Caps::Caps(const Options& options) : selects_port_(options.selects_port()) {
   put<prm::debug_cap::core_dump_general>(fixed_block(CapGroup::kDebug), options.vf ? 0 : 1);
   put<prm::debug_cap::resource_dump>(fixed_block(CapGroup::kDebug), 1);
   has_roce_ = may_use_roce();
+  if (!options.vf) ipsec_ = all_ipsec();
+  show_ipsec();
   general_power_on_ = general_max_;
   prm::set<prm::cmd_hca_cap::cmdif_checksum>(general_power_on_.data(), 0);
   vhca_state_off(general_power_on_.data());
@@ -285,9 +287,11 @@ Syndrome Caps::managed_of(const std::uint8_t* block, ManagedCaps& wanted) const 
   Block next = general_max_;
   wanted.vectors = prm::get<g::dynamic_msix_table_size>(block);
   wanted.roce = prm::get<g::roce>(block) != 0;
-  if (wanted.roce && !has_roce_) return Syndrome::kCapValue;
+  wanted.ipsec = prm::get<g::ipsec_offload>(block) != 0;
+  if ((wanted.roce && !has_roce_) || (wanted.ipsec && !encrypts_)) return Syndrome::kCapValue;
   prm::set<g::dynamic_msix_table_size>(next.data(), wanted.vectors);
   prm::set<g::roce>(next.data(), wanted.roce ? 1 : 0);
+  prm::set<g::ipsec_offload>(next.data(), wanted.ipsec ? 1 : 0);
   // Nothing else of a function is its manager's to choose.
   return std::memcmp(next.data(), block, g::bytes) == 0 ? Syndrome::kOk : Syndrome::kCapValue;
 }
@@ -304,6 +308,50 @@ bool Caps::migratable() const { return get<prm::cmd_hca_cap_2::migratable>(CapGr
 
 void Caps::set_migratable(bool on) {
   put<prm::cmd_hca_cap_2::migratable>(fixed_block(CapGroup::kGeneral2), on ? 1 : 0);
+}
+
+Syndrome Caps::set_managed_ipsec(CapGroup group, const std::uint8_t* block) {
+  using e = prm::per_protocol_networking_offload_caps;
+  using i = prm::ipsec_cap;
+  const Block* now = current(static_cast<std::uint16_t>(group));
+  if (now == nullptr || !encrypts_) return Syndrome::kCapGroup;
+  Block next = *now;
+  IpsecAllowed wanted = ipsec_;
+  if (group == CapGroup::kEthernet) {
+    wanted.trailer = prm::get<e::insert_trailer>(block) != 0;
+    prm::set<e::insert_trailer>(next.data(), wanted.trailer ? 1 : 0);
+  } else {
+    wanted.crypto = prm::get<i::ipsec_crypto_offload>(block) != 0;
+    wanted.packets = prm::get<i::ipsec_full_offload>(block) != 0;
+    prm::set<i::ipsec_crypto_offload>(next.data(), wanted.crypto ? 1 : 0);
+    prm::set<i::ipsec_full_offload>(next.data(), wanted.packets ? 1 : 0);
+  }
+  if (std::memcmp(next.data(), block, next.size()) != 0) return Syndrome::kCapValue;
+  ipsec_ = wanted;
+  show_ipsec();
+  return Syndrome::kOk;
+}
+
+void Caps::set_ipsec(bool on) {
+  ipsec_.any = on;
+  show_ipsec();
+  prm::set<prm::cmd_hca_cap::ipsec_offload>(general_.data(), on ? 1 : 0);
+}
+
+void Caps::forget_ipsec() {
+  ipsec_ = {};
+  set_ipsec(false);
+}
+
+void Caps::show_ipsec() {
+  if (!encrypts_) return;
+  for (Block* block : {&general_max_, &general_power_on_})
+    prm::set<prm::cmd_hca_cap::ipsec_offload>(block->data(), ipsec_.any ? 1 : 0);
+  std::uint8_t* const ipsec = fixed_block(CapGroup::kIpsec);
+  put<prm::ipsec_cap::ipsec_crypto_offload>(ipsec, ipsec_.crypto ? 1 : 0);
+  put<prm::ipsec_cap::ipsec_full_offload>(ipsec, ipsec_.packets ? 1 : 0);
+  put<prm::per_protocol_networking_offload_caps::insert_trailer>(fixed_block(CapGroup::kEthernet),
+                                                                 ipsec_.trailer ? 1 : 0);
 }
 
 bool Caps::take_over(const Block& general, const Block& atomic, const Block& odp) {
@@ -361,7 +409,7 @@ Syndrome query_hca_cap(Firmware& fw, Command& cmd) {
   return Syndrome::kOk;
 }
 
-// Of a function: whether it may be migrated; whether it has RoCE, and the size of the MSI-X table that its
+// Of a function: whether it may be migrated, and has RoCE, and IPsec; the size of the MSI-X table that its
 // configuration space shows. The tables share a pool of entries.
 Syndrome set_managed_cap(Firmware& fw, const Command& cmd, std::uint32_t number) {
   Firmware* vf = fw.managed(number);
@@ -374,7 +422,10 @@ Syndrome set_managed_cap(Firmware& fw, const Command& cmd, std::uint32_t number)
     if (s == Syndrome::kOk) vf->caps().set_migratable(on);
     return s;
   }
-  if (cmd.op_mod >> 1 != static_cast<std::uint16_t>(CapGroup::kGeneral)) return Syndrome::kCapGroup;
+  const auto group = static_cast<CapGroup>(cmd.op_mod >> 1);
+  if (group == CapGroup::kEthernet || group == CapGroup::kIpsec)
+    return vf->caps().set_managed_ipsec(group, prm::ptr<prm::set_hca_cap_in::capability>(cmd.in.data()));
+  if (group != CapGroup::kGeneral) return Syndrome::kCapGroup;
   ManagedCaps wanted;
   const Syndrome s = vf->caps().managed_of(prm::ptr<prm::set_hca_cap_in::capability>(cmd.in.data()), wanted);
   if (s != Syndrome::kOk) return s;
@@ -388,6 +439,7 @@ Syndrome set_managed_cap(Firmware& fw, const Command& cmd, std::uint32_t number)
     vf->caps().set_vectors(vectors);
   }
   vf->caps().set_roce(wanted.roce);
+  vf->caps().set_ipsec(wanted.ipsec);
   return Syndrome::kOk;
 }
 

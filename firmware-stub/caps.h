@@ -48,6 +48,7 @@ void put(std::uint8_t* c, std::uint64_t v) {
 struct ManagedCaps {
   unsigned vectors = 0;  // of its MSI-X table
   bool roce = false;
+  bool ipsec = false;
 };
 
 class Caps {
@@ -69,7 +70,13 @@ class Caps {
       a("migratable", may_migrate);
       bool roce_allowed = may_use_roce();
       HCASIM_FIELDS_SINCE(14, a, roce_allowed);
+      // Functions of earlier versions had all of it, whatever their manager said.
+      IpsecAllowed ipsec = Archive::kLoads ? all_ipsec() : ipsec_;
+      HCASIM_FIELDS_SINCE(16, a, ipsec);
       if constexpr (Archive::kLoads) {
+        a.check(may_be(ipsec), "a card that does not encrypt has no IPsec");
+        ipsec_ = ipsec;
+        show_ipsec();
         set_migratable(may_migrate);
         allow_roce(roce_allowed);
       }
@@ -108,6 +115,11 @@ class Caps {
   Syndrome migratable_of(const std::uint8_t* block, bool& on) const;
   bool migratable() const;
   void set_migratable(bool on);
+  // IPsec, of which a function that has a manager has none at first: what a block of group kEthernet or
+  // kIpsec wants, which may change nothing else, is so from now on; of kGeneral managed_of() says.
+  Syndrome set_managed_ipsec(CapGroup group, const std::uint8_t* block);
+  void set_ipsec(bool on);
+  void forget_ipsec();
   // One that was read back: what is in force is what there is.
   void keep_vectors();
   // A field of the maximum of another group, zero if there is no such group.
@@ -118,6 +130,20 @@ class Caps {
   }
 
  private:
+  // Each a bit that drivers look at.
+  struct IpsecAllowed {
+    bool any = false, crypto = false, packets = false, trailer = false;
+
+    template <class Archive>
+    void list_state(Archive& a) {
+      HCASIM_FIELDS(a, any, crypto, packets, trailer);
+    }
+  };
+  IpsecAllowed all_ipsec() const { return {encrypts_, encrypts_, encrypts_, encrypts_}; }
+  bool may_be(const IpsecAllowed& i) const {
+    return encrypts_ || (!i.any && !i.crypto && !i.packets && !i.trailer);
+  }
+  void show_ipsec();
   bool may_use_roce() const;
   void allow_roce(bool on);
   bool take_over(const Block& general, const Block& atomic, const Block& odp);
@@ -127,6 +153,8 @@ class Caps {
       odp_power_on_{}, odp_{}, port_selection_max_{}, port_selection_power_on_{}, port_selection_{};
   bool selects_port_;
   bool has_roce_ = false;  // whatever the manager says
+  bool encrypts_;
+  IpsecAllowed ipsec_;
   // Never changed by a driver; empty on the InfiniBand link.
   std::map<std::uint16_t, Block> fixed_;
 };

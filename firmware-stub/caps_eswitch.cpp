@@ -39,6 +39,7 @@ void fill_eswitch(const Options& options, std::uint8_t* c) {
   ones<e::esw_uplink_ingress_acl, e::nvgre_encap_decap, e::vxlan_encap_decap>(c);
   put<e::max_encap_header_size>(c, kMaxReformatData);
   put<e::log_max_packet_reformat_context>(c, kLogReformats);
+  put<e::log_max_fdb_encap_uplink>(c, kLogVportDestinations);
   put<e::merged_eswitch>(c, options.ports != 1);
   put<e::root_ft_on_other_esw>(c, options.shares_fdb());
   put<e::esw_shared_ingress_acl>(c, options.shares_fdb());

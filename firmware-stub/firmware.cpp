@@ -59,8 +59,9 @@ void Firmware::set_node_description(std::string text) {
 
 void Firmware::set_enabled(bool on) {
   if (options_.vf && !on) {
-    caps_.set_vectors(options_.msix_vectors);
+    if (!options_.sf) caps_.set_vectors(options_.msix_vectors);
     caps_.set_roce(true);
+    caps_.forget_ipsec();
   }
   if (enabled_ && !on) {
     device_.restart(function_.id());  // comes back through function_reset()

@@ -65,6 +65,7 @@ Syndrome query_flow_sampler(Firmware& fw, Command& cmd) {
   cmd.put<out::sample_table_id>(it->second.sample_table);
   cmd.put<out::default_table_id>(it->second.default_table);
   cmd.put<out::sw_steering_icm_address_rx>(icm_address({IcmTarget::kSampler, id}));
+  cmd.put<out::sw_steering_icm_address_tx>(icm_address({IcmTarget::kSampler, id}));
   return Syndrome::kOk;
 }
 

@@ -27,6 +27,9 @@ bool has_patterns(const Options& options) {
 bool has_flow_rewrite(const Options& options) {
   return options.link == Link::kEthernet && options.generation->has.flow_rewrite;
 }
+bool has_flow_meters(const Options& options) {
+  return options.link == Link::kEthernet && options.generation->later_actions();
+}
 bool encrypts(const Options& options) { return options.encrypts(); }
 bool tracks_pages(const Options& options) { return options.tracks_pages(); }
 bool has_definers(const Options& options) { return options.has_definers(); }
@@ -73,6 +76,9 @@ Syndrome create_general_object(Firmware& fw, Command& cmd) {
   const auto type = static_cast<std::uint16_t>(cmd.get<In::obj_type>());
   const GeneralType* t = find_type(fw, type);
   if (t == nullptr || t->create == nullptr) return Syndrome::kGeneralType;
+  // A function whose manager does not let it have IPsec.
+  if (type == prm::k::GENERAL_OBJECT_TYPES_IPSEC && fw.caps().get<prm::cmd_hca_cap::ipsec_offload>() == 0)
+    return Syndrome::kGeneralType;
   // Aliases of objects are not offered, nor ranges, but those that their handlers look at.
   std::uint32_t range = 0;
   if (type == prm::kGeneralReservedQpn || type == prm::k::OBJ_TYPE_HEADER_MODIFY_ARGUMENT)

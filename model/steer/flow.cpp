@@ -13,16 +13,39 @@ namespace hcasim {
 
 namespace {
 
+// Who asks for one kind of VLAN tag asks that there is not the other kind: a mask of one with the value 0 is
+// a frame without any (Linux: untagged of both).
+template <class C, class S>
+void ask_for_both(std::uint8_t* mask) {
+  if (prm::get<C>(mask) == 0 && prm::get<S>(mask) == 0) return;
+  prm::set<C>(mask, 1);
+  prm::set<S>(mask, 1);
+}
+
+MatchParam with_tags(MatchParam mask) {
+  using Layer = prm::fte_match_set_lyr_2_4;
+  using Misc = prm::fte_match_set_misc;
+  for (const unsigned block : {0u, 2u})
+    ask_for_both<Layer::cvlan_tag, Layer::svlan_tag>(mask.data() + block * kMatchBlock);
+  std::uint8_t* const misc = mask.data() + kMatchBlock;
+  ask_for_both<Misc::outer_second_cvlan_tag, Misc::outer_second_svlan_tag>(misc);
+  ask_for_both<Misc::inner_second_cvlan_tag, Misc::inner_second_svlan_tag>(misc);
+  return mask;
+}
+
 // The words of the mask that its criteria name, from the start of the parameters on.
 std::vector<FlowGroup::Word> words_of(const FlowGroup& group) {
+  const auto all = with_tags(group.mask);
   std::vector<FlowGroup::Word> words;
   for (unsigned block = 0; block < 8; ++block) {
     if (!(group.criteria >> block & 1)) continue;
     for (unsigned i = 0; i < kMatchBlock; i += 4) {
       const unsigned at = block * kMatchBlock + i;
       std::uint32_t mask;
-      std::memcpy(&mask, group.mask.data() + at, sizeof mask);
-      if (mask) words.push_back({static_cast<std::uint16_t>(at), mask});
+      std::memcpy(&mask, all.data() + at, sizeof mask);
+      std::uint32_t own;
+      std::memcpy(&own, group.mask.data() + at, sizeof own);
+      if (mask) words.push_back({static_cast<std::uint16_t>(at), mask, own});
     }
   }
   return words;
@@ -148,7 +171,8 @@ bool FlowSteering::set_entry(FlowTable& table, std::uint32_t index, const FlowEn
 void FlowSteering::index_entry(FlowGroup& group, std::uint32_t index, FlowEntry& entry) {
   entry.index = index;
   entry.key.clear();
-  for (const FlowGroup::Word& word : group.words) entry.key.push_back(flow_word(entry.value.data(), word));
+  for (const FlowGroup::Word& word : group.words)
+    entry.key.push_back(flow_word(entry.value.data(), word) & word.own);
   const auto [it, fresh] = group.index.try_emplace(flow_hash(entry.key.data(), entry.key.size()), index);
   if (!fresh) it->second.insert(index);
 }

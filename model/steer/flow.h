@@ -196,6 +196,7 @@ struct FlowGroup {
   struct Word {
     std::uint16_t at;    // bytes from the start of the parameters
     std::uint32_t mask;  // as in memory
+    std::uint32_t own;   // what of it the group's creator asked for; the rest has to be zero
   };
   std::vector<Word> words;
   std::unordered_map<std::uint64_t, FlowIndices> index;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Flow meters of the switch and of a function's own tables, set by ACCESS_ASO: what of a function's frames is
 // green, yellow, red.
-#include "eth_vf_rig.h"
+#include "eth_vf_later_rig.h"
 #include "prm/wqe.h"
 
 namespace hcasim {
@@ -22,10 +22,10 @@ struct Rate {
   double bytes_per_ns() const { return static_cast<double>(mantissa) / static_cast<double>(1u << exponent); }
 };
 
-class EthVfMeter : public EthVf {
+class EthVfMeter : public EthVfLater {
  protected:
   void SetUp() override {
-    EthVf::SetUp();
+    EthVfLater::SetUp();
     EXPECT_TRUE(set_mac(1, kMac).ok());
     vf = probed(1);
     sender = std::make_unique<Sender>(*vf);
@@ -35,7 +35,7 @@ class EthVfMeter : public EthVf {
     sender.reset();
     setter.reset();
     vf.reset();
-    EthVf::TearDown();
+    EthVfLater::TearDown();
   }
 
   struct Sender {

@@ -167,6 +167,9 @@ TEST_F(SwSteering, SamplersAndTablesAreReachedByAddress) {
   const auto q =
       general(dev(), prm::op::QUERY_GENERAL_OBJECT, prm::k::GENERAL_OBJECT_TYPES_SAMPLER, id).must();
   EXPECT_EQ(q.get<prm::query_sampler_obj_out::sampler_object::sample_ratio>(), 4u);
+  EXPECT_EQ(q.get<prm::query_sampler_obj_out::sampler_object::sw_steering_icm_address_tx>(),
+            q.get<prm::query_sampler_obj_out::sampler_object::sw_steering_icm_address_rx>())
+      << "for what functions send";
   w.write(0, Entry(prm::SteType::kRx,
                    q.get<prm::query_sampler_obj_out::sampler_object::sw_steering_icm_address_rx>()));
   EXPECT_FALSE(sampled.destroy().ok());

@@ -26,8 +26,9 @@ using bare::CommandResult;
 using bare::Mailbox;
 constexpr FunctionId kVfs = 2;
 
-inline fw::Options with_vfs(fw::Link link, unsigned sfs) {
+inline fw::Options with_vfs(fw::Link link, unsigned sfs, bool crypto) {
   fw::Options o;
+  o.crypto = crypto;
   o.link = link;
   o.vfs = kVfs;
   o.sfs = sfs;
@@ -36,10 +37,10 @@ inline fw::Options with_vfs(fw::Link link, unsigned sfs) {
 
 struct Card {
   explicit Card(fw::Link link, unsigned sfs = 0, const Generation* generation = nullptr,
-                fw::FunctionImages* images = nullptr)
+                fw::FunctionImages* images = nullptr, bool crypto = false)
       : profile(of(generation)),
         card("card", profile, ports(sfs), tracer, sfs),
-        firmware("firmware", card, with_vfs(link, sfs), images) {
+        firmware("firmware", card, with_vfs(link, sfs, crypto), images) {
     for (FunctionId f = 0; f < card.functions(); ++f) {
       bare::Function* made = &machine.add_function(pcie.emplace_back(card, f));
       if (f <= kVfs)

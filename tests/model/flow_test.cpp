@@ -147,6 +147,18 @@ const FieldCase kFields[] = {
 };
 #undef VALUE
 
+// Of the first tag. Who asks for a tag of one kind asks that there is none of the other kind.
+bool is_tag(const FieldCase& f) { return f.put == put<Lyr::cvlan_tag> || f.put == put<Lyr::svlan_tag>; }
+bool tags_fit(const std::vector<const FieldCase*>& fields, const Spec& rule, const Spec& frame) {
+  bool asked = false, customer = false, service = false;
+  for (const FieldCase* f : fields) {
+    if (!is_tag(*f)) continue;
+    asked = true;
+    (f->put == put<Lyr::cvlan_tag> ? customer : service) |= f->value(rule) != 0;
+  }
+  return !asked || (customer == (frame.tagged && !frame.svlan) && service == (frame.tagged && frame.svlan));
+}
+
 std::uint8_t* block_of(MatchParam& p, const FieldCase& f) {
   return p.data() + (f.block == kOuter ? 0 : f.block == kMisc ? kBlock : 2 * kBlock);
 }
@@ -261,8 +273,10 @@ TEST(Flow, AgreesWithASlowEngine) {
       const Spec spec = dice.spec();
       const std::vector<std::uint8_t> frame = make_frame(spec);
       const auto rule = std::find_if(rules.begin(), rules.end(), [&](const Rule& r) {
-        return std::all_of(r.fields.begin(), r.fields.end(),
-                           [&](const FieldCase* f) { return f->value(r.spec) == f->value(spec); });
+        return tags_fit(r.fields, r.spec, spec) &&
+               std::all_of(r.fields.begin(), r.fields.end(), [&](const FieldCase* f) {
+                 return is_tag(*f) || f->value(r.spec) == f->value(spec);
+               });
       });
       const FlowVerdict& verdict = steering.run(0, FlowTableType::kNicRx, steered(frame));
       std::vector<std::uint32_t> expected;
@@ -329,6 +343,36 @@ TEST_F(FlowChain, FollowsTablesMissesTagsAndCounts) {
   EXPECT_EQ(steering.counter(5)->bytes, frame.size());
 }
 
+// As Linux asks for untagged frames: a mask of one kind of tag, with the value 0.
+TEST_F(FlowChain, UntaggedIsWithoutTagsOfEitherKind) {
+  for (const bool service : {false, true}) {
+    const std::uint32_t id = service ? 2 : 1;
+    FlowTable* t = steering.create_table(id, FlowTableType::kNicRx);
+    ASSERT_TRUE(steering.set_root(FlowTableType::kNicRx, id));
+    t->log_size = 4;
+    FlowGroup group;
+    group.id = 1;
+    group.last = 7;
+    group.criteria = kOuter;
+    (service ? put<Lyr::svlan_tag> : put<Lyr::cvlan_tag>)(group.mask.data(), 1);
+    ASSERT_TRUE(steering.create_group(*t, group));
+    FlowEntry untagged = entry(kFlowForward, {{FlowDestination::kTir, 5}});
+    // What the mask does not name does not count.
+    (service ? put<Lyr::cvlan_tag> : put<Lyr::svlan_tag>)(untagged.value.data(), 1);
+    ASSERT_TRUE(steering.set_entry(*t, 0, untagged));
+    Spec spec;
+    const auto found = [&] {
+      const std::vector<std::uint8_t> bytes = make_frame(spec);
+      return tirs_of(steering.run(0, FlowTableType::kNicRx, steered(bytes))).size();
+    };
+    EXPECT_EQ(found(), 1u);
+    spec.tagged = true;
+    EXPECT_EQ(found(), 0u);
+    spec.svlan = true;
+    EXPECT_EQ(found(), 0u);
+  }
+}
+
 TEST_F(FlowChain, CopiesToSeveralDestinations) {
   FlowTable* first = table(1);
   FlowTable* second = table(2);
@@ -384,7 +428,9 @@ TEST_F(FlowChain, WhatAFrameMayCostEnds) {
     ASSERT_TRUE(steering.create_group(*t, g));
     e.group = g.id;
     ASSERT_TRUE(steering.set_entry(*t, i, e));
-    if (i == 9) EXPECT_FALSE(match(FlowTableType::kNicTx).dropped_by_rule);
+    if (i == 9) {
+      EXPECT_FALSE(match(FlowTableType::kNicTx).dropped_by_rule);
+    }
   }
   EXPECT_TRUE(match(FlowTableType::kNicTx).dropped_by_rule);
   // And entries of one group that are alike but for the side that they are for.
@@ -402,7 +448,9 @@ TEST_F(FlowChain, WhatAFrameMayCostEnds) {
   one.source = FlowEntry::kFromUplink;
   for (unsigned i = 0; i < kGroups; ++i) {
     ASSERT_TRUE(steering.set_entry(*fdb, i, one));
-    if (i == 9) EXPECT_FALSE(match(FlowTableType::kFdb).dropped_by_rule);
+    if (i == 9) {
+      EXPECT_FALSE(match(FlowTableType::kFdb).dropped_by_rule);
+    }
   }
   EXPECT_TRUE(match(FlowTableType::kFdb).dropped_by_rule);
   one.source = FlowEntry::kFromVport;
@@ -466,8 +514,8 @@ TEST_F(FlowChain, GroupsKeepTheirOrder) {
       ASSERT_TRUE(steering.create_group(*t, g));
       FlowGroup wide = g;
       wide.id = 1000;
-      for (const auto [first, last] : {std::pair{g.first + 1, g.last - 1}, std::pair{g.first, g.first},
-                                       std::pair{g.last, g.last}, std::pair{0u, 63u}}) {
+      for (const auto& [first, last] : {std::pair{g.first + 1, g.last - 1}, std::pair{g.first, g.first},
+                                        std::pair{g.last, g.last}, std::pair{0u, 63u}}) {
         wide.first = first, wide.last = last;
         ASSERT_FALSE(steering.create_group(*t, wide)) << first << " to " << last;
       }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# boot: --debian 14 --hca link=eth,vfs=2,generation=connectx7
-# What devlink says of virtual functions in switchdev mode, and changes: whether they have RoCE, and whether they may be migrated.
+# boot: --debian 14 --hca link=eth,vfs=2,generation=connectx7,options=crypto=on
+# What devlink says of virtual functions in switchdev mode, and changes: whether they have RoCE, and IPsec, and whether
+# they may be migrated.
 mark_kernel_log
 card=pci/${pf##*/}
 mode switchdev
@@ -51,6 +52,15 @@ says 0 'roce enable'
 net=$(net_of "$(vf_of 0)")
 ip link set "$net" up && ip address add "10.9.1.9/24" dev "$net"
 within 60 has_gids 0
+# IPsec, of either kind, which none has at first.
+for kind in crypto packet; do
+  for vf in 0 1; do says $vf "ipsec_$kind disable"; done
+  sets 1 "ipsec_$kind" enable
+  says 1 "ipsec_$kind enable"
+  says 0 "ipsec_$kind disable"
+  sets 1 "ipsec_$kind" disable
+  says 1 "ipsec_$kind disable"
+done
 sets 1 migratable disable
 says 1 'migratable disable'
 sets 1 migratable enable

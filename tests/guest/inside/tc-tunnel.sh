@@ -6,6 +6,7 @@ mark_kernel_log
 far_end
 to_switchdev 2
 functions_up 2
+in_vf 1 ip link set "${net[1]}" promisc on || fail "promiscuous"
 tc_ready "$port" "${rep[@]}"
 ip address add 10.9.2.100/24 dev "$port" && in_far ip address add 10.9.2.200/24 dev "$far" || fail "address"
 in_vf 0 ip address add 10.9.7.1/24 dev "${net[0]}" && in_vf 0 ip link set "${net[0]}" mtu 1400 || fail "address"
@@ -15,6 +16,8 @@ between_ends() {
   tcp_between in_far "in_vf 0" 10.9.7.200
   tcp_between "in_vf 0" in_far 10.9.7.1
 }
+copies() { in_vf 1 cat "/sys/class/net/${net[1]}/statistics/rx_packets"; }
+has_copies() { (($(copies) >= $1)); }
 # A rule of a tunnel device cannot be the card alone: the kernel has it, too, and counts apart what each has taken.
 # through KIND ID [PORT] -- OPTIONS OF THE TUNNEL HERE -- OPTIONS OF THE TUNNEL THERE
 through() {
@@ -35,6 +38,15 @@ through() {
   counts "${rep[0]}" 1000 && counts tun0 1000
   note "$kind $udp: $(hits "${rep[0]}") packets into the tunnel, $(hits tun0) out of it"
   tc filter show dev tun0 ingress | grep -q in_hw || fail "$kind: not in hardware"
+  # And a copy of what goes into the tunnel, without it, to the other function.
+  tc filter del dev "${rep[0]}" ingress || fail "rule"
+  # shellcheck disable=SC2086
+  rule "${rep[0]}" protocol all prio 1 flower skip_sw action mirred egress mirror dev "${rep[1]}" \
+    action tunnel_key set src_ip 10.9.2.100 dst_ip 10.9.2.200 id "$id" ${udp:+dst_port $udp} nocsum action mirred egress redirect dev tun0
+  reaches "in_vf 0" 10.9.7.200
+  copied=$(copies)
+  in_vf 0 ping -q -c 5 -i 0.2 -W 5 10.9.7.200 >/tmp/ping || fail "with a copy: $(cat /tmp/ping)"
+  within 20 has_copies $((copied + 5))
   tc filter del dev tun0 ingress && tc filter del dev "${rep[0]}" ingress || fail "rules"
   ip link del tun0 && in_far ip link del tun1 || fail "$kind"
 }
