@@ -41,7 +41,7 @@ void fill_qos(const Options& options, std::uint8_t* c) {
     prm::set<q::esw_element_type>(c, 1u << kElementTsar | 1u << kElementVport);
     prm::set<q::esw_tsar_type>(c, prm::k::TSAR_TYPE_CAP_MASK_DWRR);
   }
-  if (options.link == Link::kEthernet && options.generation->later_actions())
+  if (options.link == Link::kEthernet && options.generation->has.flow_rewrite)
     prm::set<q::log_max_num_meter_aso>(c, kLogFlowMeters);  // one object at a time
   if (options.link != Link::kEthernet) return;              // only SQs are paced
   prm::set<q::packet_pacing>(c, 1);

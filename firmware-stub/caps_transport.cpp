@@ -50,7 +50,6 @@ void fill_general_2(const Options& options, std::uint8_t* c) {
   }
   // How much of the WQE's metadata comes back with a frame's time at the port.
   if (options.generation->has.port_stamps) prm::set<g::ts_cqe_metadata_size2wqe_counter>(c, kDepartureIdBits);
-  if (!options.generation->later_actions()) return;
   constexpr std::uint32_t kMost = 255;  // bytes, of what the fields hold
   static_assert(kMost <= kMaxReformatData);
   prm::set<g::max_reformat_insert_size>(c, kMost);

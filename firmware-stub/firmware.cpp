@@ -59,7 +59,7 @@ void Firmware::set_node_description(std::string text) {
 
 void Firmware::set_enabled(bool on) {
   if (options_.vf && !on) {
-    if (!options_.sf) caps_.set_vectors(options_.msix_vectors);
+    caps_.set_vectors(options_.sf ? 0 : options_.msix_vectors);
     caps_.set_roce(true);
     caps_.forget_ipsec();
   }

@@ -323,6 +323,8 @@ Syndrome load_vhca_state(Firmware& fw, Command& cmd) {
 // manager, the GID of a function that is in use.
 bool Firmware::image_fits() {
   bool fits = objects_.page_tracks.count() == 0 && function_.flows().of_nic_alone();
+  // What this function's manager does not let it have.
+  fits = fits && (objects_.ipsecs.count() == 0 || caps_.get<prm::cmd_hca_cap::ipsec_offload>() != 0);
   function_.eqs().for_each([&](const Eq& eq) { fits = fits && eq.vector < vectors(); });
   for (FunctionId f = 0; f < device_.functions(); ++f) {
     if (f == function_.id() || device_.migration().of(f).responder) continue;

@@ -53,9 +53,6 @@ struct Generation {
 
   // Whether software may own flow tables.
   bool sw_steering() const { return has.ste != SteFormat::kNone; }
-  // What entries of format 0 have no room for, and its chips do not do: flow meters, bytes put in or taken
-  // out.
-  bool later_actions() const { return has.flow_rewrite && has.ste != SteFormat::kConnectX5; }
   // Whether virtual functions can be migrated: of the generations whose drivers know them by one ID.
   bool migration() const { return vf_device_id == 0x101e; }
   // The speed that the port reports (one bit of ib_speeds): `wanted` if the generation has it, else its

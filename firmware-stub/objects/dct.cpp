@@ -37,7 +37,8 @@ Syndrome check_path(Firmware& fw, const Command& cmd) {
   return valid ? Syndrome::kOk : Syndrome::kQpPath;
 }
 
-void fill(Qp& dct, const Command& cmd, bool ethernet) {
+// aggregated: the port is an affinity; drivers of functions that see one port alone name that.
+void fill(Qp& dct, const Command& cmd, bool ethernet, bool aggregated) {
   dct.type = QpType::kDct;
   dct.state = QpState::kRtr;
   dct.has_sq = dct.has_rq = false;
@@ -64,7 +65,7 @@ void fill(Qp& dct, const Command& cmd, bool ethernet) {
   dct.path.hop_limit = static_cast<std::uint8_t>(cmd.get<C::hop_limit>());
   if (dct.path.hop_limit == 0) dct.path.hop_limit = kDefaultHops;
   dct.path.eth_prio = static_cast<std::uint8_t>(cmd.get<C::eth_prio>());
-  dct.affinity.port = static_cast<std::uint8_t>(cmd.get<C::port>());
+  if (aggregated) dct.affinity.port = static_cast<std::uint8_t>(cmd.get<C::port>());
 }
 
 }  // namespace
@@ -109,7 +110,7 @@ Syndrome create_dct(Firmware& fw, Command& cmd) {
   object->rcq = Ref(cq);
   object->srq = Ref(srq);
   object->counter_set = Ref(counters);
-  fill(*dct, cmd, device.port().link() == LinkType::kEthernet);
+  fill(*dct, cmd, device.port().link() == LinkType::kEthernet, fw.options().ports != 1 && !fw.options().vf);
   dct->log_rra_max = fw.caps().get<prm::cmd_hca_cap::log_max_ra_res_dc>();
   cmd.put<prm::create_dct_out::dctn>(dctn);
   fw.trace_create(ObjType::kDct, dctn, cmd.uid);

@@ -27,13 +27,6 @@ constexpr FlowTypeCaps with(FlowTypeCaps caps, unsigned action, std::uint32_t re
   return caps;
 }
 
-// Of generations without later_actions().
-constexpr FlowTypeCaps earlier(FlowTypeCaps caps) {
-  caps.actions = static_cast<std::uint16_t>(caps.actions & ~kFlowAso);
-  caps.reformats &= ~kBytes;
-  return caps;
-}
-
 constexpr FlowTypeCaps kTypes[] = {
     kNicRx,
     kNicTx,
@@ -65,17 +58,14 @@ constexpr FlowTypeCaps kPlainTypes[] = {
 // Of the function that manages an E-Switch; without has.flow_rewrite tags are given to vports, not by ACLs.
 constexpr std::uint32_t kVport = 1u << FlowDestination::kVport,
                         kVports = kVport | 1u << FlowDestination::kUplink;
-constexpr FlowTypeCaps kFdb{FlowTableType::kFdb,
-                            kPlain | kFlowModify | kFlowReformat | kFlowDecap | kFlowPopVlan | kFlowPopVlan2 |
-                                kFlowPushVlan | kFlowPushVlan2 | kFlowAso,
-                            kTable | kVports | kSampler,
-                            kEncap | 1u << REFORMAT_TYPE_L3_TUNNEL_TO_L2 | kBytes, false};
 constexpr FlowTypeCaps kSwitchTypes[] = {
     {FlowTableType::kEswIngressAcl, kPlain | kFlowPushVlan | kFlowModify, kTable, 0, false},
     {FlowTableType::kEswEgressAcl, kPlain | kFlowPopVlan, kTable | kVport, 0, false},
-    kFdb,
+    {FlowTableType::kFdb,
+     kPlain | kFlowModify | kFlowReformat | kFlowDecap | kFlowPopVlan | kFlowPopVlan2 | kFlowPushVlan |
+         kFlowPushVlan2 | kFlowAso,
+     kTable | kVports | kSampler, kEncap | 1u << REFORMAT_TYPE_L3_TUNNEL_TO_L2 | kBytes, false},
 };
-constexpr FlowTypeCaps kEarlierTypes[] = {earlier(kNicRx), earlier(kNicTx), earlier(kFdb)};
 constexpr FlowTypeCaps kPlainSwitchTypes[] = {
     {FlowTableType::kEswIngressAcl, kPlain, kTable, 0, false},
     {FlowTableType::kEswEgressAcl, kPlain, kTable, 0, false},
@@ -102,8 +92,6 @@ const FlowTypeCaps* flow_type(const Options& options, std::uint32_t table_type) 
     if (const FlowTypeCaps* crypto = find(kCryptoTypes, table_type)) return crypto;
   if (type == nullptr && options.manages_switch())
     type = rewrites ? find(kSwitchTypes, table_type) : find(kPlainSwitchTypes, table_type);
-  if (type != nullptr && rewrites && !options.generation->later_actions())
-    if (const FlowTypeCaps* with_less = find(kEarlierTypes, table_type)) type = with_less;
   if (options.selects_port() && static_cast<FlowTableType>(table_type) == kPortSelection.type)
     return &kPortSelection;
   return type;

@@ -27,9 +27,6 @@ bool has_patterns(const Options& options) {
 bool has_flow_rewrite(const Options& options) {
   return options.link == Link::kEthernet && options.generation->has.flow_rewrite;
 }
-bool has_flow_meters(const Options& options) {
-  return options.link == Link::kEthernet && options.generation->later_actions();
-}
 bool encrypts(const Options& options) { return options.encrypts(); }
 bool tracks_pages(const Options& options) { return options.tracks_pages(); }
 bool has_definers(const Options& options) { return options.has_definers(); }

@@ -30,13 +30,17 @@ void OutputLanes::clear() {
 void OutputLanes::come(Time t, Held& held) {
   const unsigned lane = lane_of(*held.packet);
   if (waiting_ == 0) {
-    if (const VirtualLanes* settings = users_.settings()) settings->apply(arbiter_);
+    take_settings();
     if (users_.free() <= t) return go(t, lane, std::move(held));
     turns_.push(users_.free(), true);
   }
   ++waiting_;
   if (lane < kLanes) arbiter_.waits(lane);
   held_[lane].push_back(std::move(held));
+}
+
+void OutputLanes::take_settings() {
+  if (const VirtualLanes* settings = users_.settings()) settings->apply(arbiter_);
 }
 
 // There is one that waits.
@@ -51,6 +55,7 @@ unsigned OutputLanes::next() {
 
 void OutputLanes::turn(Time t) {
   if (waiting_ == 0) return;
+  take_settings();
   const unsigned lane = next();
   Held held = std::move(held_[lane].front());
   held_[lane].pop_front();
@@ -62,7 +67,8 @@ void OutputLanes::turn(Time t) {
 
 void OutputLanes::go(Time t, unsigned lane, Held held) {
   const std::uint32_t bytes = users_.go(held.ready, std::move(held.packet), held.tag);
-  if (lane < kLanes) arbiter_.sent(t, lane, bytes);
+  // What goes while nobody else waits is not made up for later.
+  if (lane < kLanes && arbiter_.counts(lane)) arbiter_.sent(t, lane, bytes);
 }
 
 }  // namespace hcasim

@@ -57,10 +57,10 @@ class OutputLanes : public sc_core::sc_module {
       for (unsigned lane = 0; lane <= kLanes; ++lane) {
         waiting_ += held_[lane].size();
         for (const Held& h : held_[lane])
-          a.check(h.packet && lane_of(*h.packet) == lane, "this is no packet that waits for an output");
+          a.check(h.good() && lane_of(*h.packet) == lane, "this is no packet that waits for an output");
       }
       for (std::size_t i = 0; i < coming_.size(); ++i) {
-        a.check(!!coming_.to_come(i)->packet, "this is no packet that waits for an output");
+        a.check(coming_.to_come(i)->good(), "this is no packet that waits for an output");
       }
       a.check(waiting_ == 0 || !turns_.empty(), "what waits would never have its turn");
     }
@@ -72,6 +72,7 @@ class OutputLanes : public sc_core::sc_module {
     PacketRef packet;
     std::uint32_t tag = 0;
 
+    bool good() const { return packet && ready >= 0 && ready < kNever / 2; }
     template <class Archive>
     void list_state(Archive& a) {
       HCASIM_FIELDS(a, ready, packet, tag);
@@ -80,6 +81,7 @@ class OutputLanes : public sc_core::sc_module {
 
   // kLanes: management's.
   static unsigned lane_of(const Packet& p) { return p.vl15 || p.vl >= kLanes ? kLanes : p.vl; }
+  void take_settings();
   unsigned next();
   void come(Time t, Held& held);
   void turn(Time t);

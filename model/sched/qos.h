@@ -30,7 +30,7 @@ class Qos {
   void set_port_rate(double mbps) { port_mbps_ = mbps; }
 
   static constexpr unsigned kPaces = 128;   // with number 0, which is no limit
-  static constexpr unsigned kMaxDepth = 8;  // of the tree, root included
+  static constexpr unsigned kMaxDepth = 9;  // of the tree, root included: HTB has eight levels of classes
   static constexpr std::uint32_t kElements = 512;
 
   // --- What firmware sets. Index 0 and elements that do not exist change nothing.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Flow tables of all types through PCIe: the transmit side, the RDMA tables, what entries do to frames.
-#include "later_chip.h"
 #include "steering_fixture.h"
 
 namespace hcasim::bare {
@@ -283,17 +282,7 @@ TEST_F(Steering, L3TunnelAndBack) {
   set_flow_root(dev(), link->table.number()).must();
 }
 
-// Of later chips (HCASIM_TEST_OPTIONS=generation=connectx7).
-using SteeringLater = Steering;
-TEST_F(SteeringLater, BytesAreInsertedAndRemoved) {
-  if (!later_chip()) {
-    breaks({"packet-reformat"});
-    Reformat insert;
-    insert.type = REFORMAT_TYPE_INSERT_HDR, insert.anchor = REFORMAT_CONTEXT_ANCHOR_MAC_START;
-    insert.data = {0x81, 0x00, 0x00, 0x64};
-    EXPECT_THROW(make_reformat(dev(), insert), BareError);
-    return;
-  }
+TEST_F(Steering, BytesAreInsertedAndRemoved) {
   Root tx(dev(), kNicTxTable);
   const Frame plain = plain_frame(100);
   Reformat insert;

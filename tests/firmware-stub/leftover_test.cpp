@@ -193,6 +193,12 @@ TEST_F(LeftoverEth, ObjectsOfTheEthernetLink) {
     in.set<In::sampler_object::default_table_id>(after.number()).set<In::sampler_object::sample_ratio>(4);
     return general(prm::k::GENERAL_OBJECT_TYPES_SAMPLER, in);
   });
+  comes_and_goes("flow meter", [&] {
+    using In = prm::create_flow_meter_aso_obj_in;
+    Mailbox in = general_in(In::bytes);
+    in.set<In::flow_meter_aso_obj::meter_aso_access_pd>(pd.pdn());
+    return general(prm::k::GENERAL_OBJECT_TYPES_FLOW_METER_ASO, in);
+  });
   comes_and_goes("SW ICM", [&] {
     using In = prm::create_sw_icm_in;
     Mailbox in = general_in(In::bytes);
@@ -201,12 +207,12 @@ TEST_F(LeftoverEth, ObjectsOfTheEthernetLink) {
     in.set<In::sw_icm::log_sw_icm_size>(16);
     return general(prm::k::OBJ_TYPE_SW_ICM, in);
   });
-  // Definers are those of a card of two ports or of later steering formats, as are arguments of lists and
-  // flow meters; keys and IPsec those of a board that encrypts.
-  const std::set<std::string> others = {"deks",           "ipsecs",        "macsecs",     "header_arguments",
-                                        "match_definers", "mkeys",         "xrcds",       "srqs",
-                                        "page_tracks",    "q_counters",    "psvs",        "umems",
-                                        "sched_elements", "reserved_qpns", "users.table", "flow_meters"};
+  // Definers are those of a card of two ports or of later steering formats, as are arguments of lists; keys
+  // and IPsec those of a board that encrypts.
+  const std::set<std::string> others = {"deks",           "ipsecs",        "macsecs",    "header_arguments",
+                                        "match_definers", "mkeys",         "xrcds",      "srqs",
+                                        "page_tracks",    "q_counters",    "psvs",       "umems",
+                                        "sched_elements", "reserved_qpns", "users.table"};
   EXPECT_EQ(unused_tables(), others);
 }
 

@@ -112,16 +112,29 @@ TEST_F(OutputLanesTest, HighPriorityHasItsLimit) {
   EXPECT_NEAR(among(46, 0), 5, 1);
 }
 
-TEST_F(OutputLanesTest, SettingsCountFromTheNextQueueOn) {
-  push_many(10, {0, 1});
-  b.run(20 * kBytes);
+TEST_F(OutputLanesTest, SettingsCountAtOnce) {
+  push_many(20, {0, 1});
+  b.run(10 * kBytes - 10);
   EXPECT_NEAR(among(10, 0), 5, 1);
   b.cable.gone.clear();
   shares().high[0] = {1, 1};
   shares().high_limit = VirtualLanes::kNoLimit;
-  push_many(10, {0, 1});
-  b.run(20 * kBytes);
-  EXPECT_EQ(among(11, 1), 10);
+  b.run(30 * kBytes);
+  EXPECT_GE(among(15, 1), 14);
+  EXPECT_EQ(gone().size(), 30u);
+}
+
+// A lane that has had the cable for itself for long has its share none the less when others come.
+TEST_F(OutputLanesTest, WhatWentWithoutOthersWaitingDoesNotCount) {
+  for (unsigned i = 0; i < 200; ++i) {
+    push(0, 0);
+    b.run(kBytes + 10);
+  }
+  ASSERT_EQ(gone().size(), 200u);
+  b.cable.gone.clear();
+  push_many(40, {1, 0});
+  b.run(80 * kBytes);
+  EXPECT_NEAR(among(40, 0), 20, 2);
 }
 
 // Behind what is under way.
