@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// af_xdp SENDER RECEIVER FRAMES: sends FRAMES frames through an AF_XDP socket in zero-copy mode on queue 0 of
-// the interface SENDER and wants each of them from such a socket of RECEIVER, byte for byte: a cable joins
-// the two. An XDP program, attached in native mode, hands what arrives to the socket. The system calls are
-// made directly, as the guest has no libxdp. Status 0: every frame came.
+// af_xdp SENDER RECEIVER FRAMES [CHUNK [unaligned]]: sends FRAMES frames through an AF_XDP socket in
+// zero-copy mode on queue 0 of the interface SENDER and wants each of them from such a socket of RECEIVER,
+// byte for byte: a cable joins the two. An XDP program, attached in native mode, hands what arrives to the
+// socket. The system calls are made directly, as the guest has no libxdp. CHUNK: bytes of each buffer (4096),
+// which lies anywhere in a page if unaligned. Status 0: every frame came.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -24,9 +25,27 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { kFrame = 4096, kHalf = 256, kRing = 256, kBatch = 32, kLimitSeconds = 60 };
+enum { kHalf = 256, kRing = 256, kBatch = 32, kLimitSeconds = 60 };
 // Local experimental EtherType 1 (IEEE 802): nothing of the kernel sends it.
 enum { kEtherType = 0x88b5 };
+
+static uint32_t chunk = 4096;
+static int unaligned;
+
+// Buffer number i: chunks one behind the other, or anywhere in a page of its own (the kernel takes none that
+// lies across pages which are not neighbours).
+static uint64_t place(uint32_t i) {
+  if (!unaligned) return (uint64_t)i * chunk;
+  return (uint64_t)i * 4096 + i * 72 % (4096 - chunk + 1);
+}
+// What the address of a received frame says: its buffer, and where the frame begins.
+static uint64_t buffer_of(uint64_t address) {
+  return unaligned ? address & XSK_UNALIGNED_BUF_ADDR_MASK : address - address % chunk;
+}
+static uint64_t start_of(uint64_t address) {
+  return unaligned ? (address & XSK_UNALIGNED_BUF_ADDR_MASK) + (address >> XSK_UNALIGNED_BUF_OFFSET_SHIFT)
+                   : address;
+}
 
 struct ring {
   uint32_t *producer, *consumer;
@@ -120,12 +139,15 @@ struct port {
 
 static void open_socket(struct port* port, uint32_t interface) {
   const int ring = kRing;
-  const size_t size = (size_t)2 * kHalf * kFrame;
+  const size_t size = (size_t)2 * kHalf * (unaligned ? 4096 : chunk);
   port->fd = socket(AF_XDP, SOCK_RAW, 0);
   require(port->fd >= 0, "AF_XDP");
   port->memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   require(port->memory != MAP_FAILED, "mmap");
-  const struct xdp_umem_reg umem = {.addr = (uintptr_t)port->memory, .len = size, .chunk_size = kFrame};
+  const struct xdp_umem_reg umem = {.addr = (uintptr_t)port->memory,
+                                    .len = size,
+                                    .chunk_size = chunk,
+                                    .flags = unaligned ? XDP_UMEM_UNALIGNED_CHUNK_FLAG : 0};
   require(setsockopt(port->fd, SOL_XDP, XDP_UMEM_REG, &umem, sizeof(umem)) == 0, "XDP_UMEM_REG");
   const int rings[] = {XDP_UMEM_FILL_RING, XDP_UMEM_COMPLETION_RING, XDP_RX_RING, XDP_TX_RING};
   for (size_t i = 0; i < 4; i++)
@@ -137,7 +159,7 @@ static void open_socket(struct port* port, uint32_t interface) {
   port->completion = map_ring(port->fd, &at.cr, sizeof(uint64_t), (off_t)XDP_UMEM_PGOFF_COMPLETION_RING);
   port->receive = map_ring(port->fd, &at.rx, sizeof(struct xdp_desc), XDP_PGOFF_RX_RING);
   port->transmit = map_ring(port->fd, &at.tx, sizeof(struct xdp_desc), (off_t)XDP_PGOFF_TX_RING);
-  for (uint32_t i = 0; i < kHalf; i++) ((uint64_t*)port->fill.entries)[i] = (uint64_t)(kHalf + i) * kFrame;
+  for (uint32_t i = 0; i < kHalf; i++) ((uint64_t*)port->fill.entries)[i] = place(kHalf + i);
   store(port->fill.producer, kHalf);
   const struct sockaddr_xdp to = {.sxdp_family = AF_XDP,
                                   .sxdp_flags = XDP_ZEROCOPY | XDP_USE_NEED_WAKEUP,
@@ -157,7 +179,7 @@ static void send_some(struct port* port, uint32_t received, uint32_t frames) {
   port->completed += done;
   store(port->completion.consumer, *port->completion.consumer + done);
   while (port->sent < frames && port->sent - received < kBatch && port->sent - port->completed < kRing) {
-    const uint64_t address = (uint64_t)(port->sent % kHalf) * kFrame;
+    const uint64_t address = place(port->sent % kHalf);
     struct xdp_desc* desc = (struct xdp_desc*)port->transmit.entries + *port->transmit.producer % kRing;
     *desc = (struct xdp_desc){.addr = address,
                               .len = make_frame(port->memory + address, port->sent, port->address)};
@@ -169,10 +191,10 @@ static void send_some(struct port* port, uint32_t received, uint32_t frames) {
 }
 
 static void receive_some(struct port* port, const uint8_t* source) {
-  static uint8_t want[kFrame];
+  static uint8_t want[4096];
   while (*port->receive.consumer != load(port->receive.producer)) {
     const struct xdp_desc desc = ((struct xdp_desc*)port->receive.entries)[*port->receive.consumer % kRing];
-    const uint8_t* frame = port->memory + desc.addr;
+    const uint8_t* frame = port->memory + start_of(desc.addr);
     // The kernel sends some of its own, such as router solicitations.
     if (desc.len >= 18 && frame[12] == kEtherType >> 8 && frame[13] == (kEtherType & 0xff)) {
       const uint32_t length = make_frame(want, port->received, source);
@@ -183,7 +205,7 @@ static void receive_some(struct port* port, const uint8_t* source) {
       }
       port->received++;
     }
-    ((uint64_t*)port->fill.entries)[*port->fill.producer % kRing] = desc.addr - desc.addr % kFrame;
+    ((uint64_t*)port->fill.entries)[*port->fill.producer % kRing] = buffer_of(desc.addr);
     store(port->fill.producer, *port->fill.producer + 1);
     store(port->receive.consumer, *port->receive.consumer + 1);
   }
@@ -215,12 +237,14 @@ static int carrier(const char* name) {
 }
 
 int main(int argc, char** argv) {
-  if (argc != 4) {
-    fprintf(stderr, "usage: %s SENDER RECEIVER FRAMES\n", argv[0]);
+  if (argc < 4 || argc > 6) {
+    fprintf(stderr, "usage: %s SENDER RECEIVER FRAMES [CHUNK [unaligned]]\n", argv[0]);
     return 2;
   }
   static struct port from, to;
   const uint32_t frames = (uint32_t)strtoul(argv[3], NULL, 0);
+  if (argc > 4) chunk = (uint32_t)strtoul(argv[4], NULL, 0);
+  unaligned = argc > 5;
   open_port(&from, argv[1]);
   open_port(&to, argv[2]);
   const time_t end = time(NULL) + kLimitSeconds;
