@@ -49,6 +49,24 @@ is "$(flow 5220 12M)" 90 "a leaf of 40 Mb/s that may have 90, alone"
 does tc class change dev "$near" parent 1:1 classid 1:10 htb rate 15mbit ceil 15mbit
 serve 5210
 is "$(flow 5210 2M)" 15 "the leaf, changed to 15 Mb/s"
+# A leaf that becomes a class of classes, and a leaf again.
+does tc class add dev "$near" parent 1:20 classid 1:21 htb rate 10mbit ceil 20mbit
+does tc filter add dev "$near" egress protocol ip flower ip_proto tcp dst_port 5221 action skbedit priority 1:21
+serve 5221
+is "$(flow 5221 3M)" 20 "a leaf below what was one"
+does tc class del dev "$near" classid 1:21
+serve 5220
+is "$(flow 5220 12M)" 90 "which is one again"
+# As many levels as HTB has.
+below=30
+for class in 31 32 33 34 35 36; do
+  does tc class add dev "$near" parent 1:$below classid 1:$class htb rate 10mbit ceil 25mbit
+  below=$class
+done
+does tc filter add dev "$near" egress protocol ip flower ip_proto tcp dst_port 5236 action skbedit priority 1:36
+serve 5236
+is "$(flow 5236 4M)" 25 "a leaf of the eighth level"
+for class in 36 35 34 33 32 31; do does tc class del dev "$near" classid 1:$class; done
 does tc class del dev "$near" classid 1:30
 does tc qdisc del dev "$near" root
 does tc qdisc del dev "$near" clsact
