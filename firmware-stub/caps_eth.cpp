@@ -71,6 +71,7 @@ void fill_general_eth(const Options& options, std::uint8_t* c) {
     put<g::lag_master>(c, options.vf ? 0 : 1);
     put<g::num_lag_ports>(c, options.ports);
     put<g::lag_tx_port_affinity>(c, 1);
+    put<g::lag_dct>(c, 1);
     put<g::init2_lag_tx_port_affinity>(c, 1);
     put<prm::cap_rts2rts_lag_tx_port_affinity>(c, 1);
     put<g::port_selection_cap>(c, options.selects_port() ? 1 : 0);

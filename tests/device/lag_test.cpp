@@ -155,6 +155,8 @@ TEST_F(LagTest, AQueueLeavesByThePortThatStandsForItsAffinity) {
 // As a QP's, that of a DC target: Linux gives targets of a bond ports 1 and 2 in turn.
 TEST_F(LagTest, ATargetsAnswersLeaveByItsPort) {
   breaks_any_rule();
+  EXPECT_NE(dev[0]->cap<prm::cmd_hca_cap::lag_dct>(), 0u) << "or mlx5_ib makes no targets on a bond";
+  EXPECT_EQ(dev[2]->cap<prm::cmd_hca_cap::lag_dct>(), 0u);
   End near(*dev[0]), far(*dev[2]);
   Srq srq(*dev[0], near.pd), far_srq(*dev[2], far.pd);
   ASSERT_TRUE(create(1, 2).ok());
