@@ -37,8 +37,9 @@ Syndrome check_path(Firmware& fw, const Command& cmd) {
   return valid ? Syndrome::kOk : Syndrome::kQpPath;
 }
 
-// aggregated: the port is an affinity; drivers of functions that see one port alone name that.
-void fill(Qp& dct, const Command& cmd, bool ethernet, bool aggregated) {
+// has_ports: the physical function of a card of two; its port is an affinity. Drivers of others always name
+// the first.
+void fill(Qp& dct, const Command& cmd, bool ethernet, bool has_ports) {
   dct.type = QpType::kDct;
   dct.state = QpState::kRtr;
   dct.has_sq = dct.has_rq = false;
@@ -65,7 +66,7 @@ void fill(Qp& dct, const Command& cmd, bool ethernet, bool aggregated) {
   dct.path.hop_limit = static_cast<std::uint8_t>(cmd.get<C::hop_limit>());
   if (dct.path.hop_limit == 0) dct.path.hop_limit = kDefaultHops;
   dct.path.eth_prio = static_cast<std::uint8_t>(cmd.get<C::eth_prio>());
-  if (aggregated) dct.affinity.port = static_cast<std::uint8_t>(cmd.get<C::port>());
+  if (has_ports) dct.affinity.port = static_cast<std::uint8_t>(cmd.get<C::port>());
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Virtual functions of an Ethernet card, as the function that manages them and the E-Switch sees them: what
 // is offered, what is settled of a vport, what it is told of, tables of other vports.
-
 #include "eth_vf_rig.h"
 #include "prm/access_registers.h"
 #include "prm/management.h"

@@ -19,7 +19,8 @@ within 30 has_v2_gid mlx5_bond_0
 within 30 has_v2_gid "$far_rdma"
 reaches "" 10.9.1.200
 # It is the one whose link was up first, at times the second.
-echo "$p0" >/sys/class/net/bond0/bonding/active_slave && within 20 eval '[[ $(active) == "$p0" ]]'
+echo "$p0" >/sys/class/net/bond0/bonding/active_slave || fail "$p0 is not to be the active port"
+[[ $(active) == "$p0" ]] || fail "active is $(active)"
 leave_by "$p0" "$p1" 1000 roce "$far_rdma" mlx5_bond_0 ibv_rc_pingpong -c -n 1000
 leave_by "$p0" "$p1" 500 roce mlx5_bond_0 "$far_rdma" ibv_ud_pingpong -c -s 1024 -n 500
 roce mlx5_bond_0 mlx5_bond_0 ibv_rc_pingpong -c -n 100
