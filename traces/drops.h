@@ -30,7 +30,8 @@
   X(kRefused,   22, "the request is wrong, and its transport has no NAK")                           \
   X(kNoLane,    23, "its service level goes by no virtual lane")                                    \
   X(kSuspended, 24, "its function is held to be migrated")                                          \
-  X(kBehind,    25, "the link to the host is far behind, and nothing holds its sender back")
+  X(kBehind,    25, "the link to the host is far behind, and nothing holds its sender back")         \
+  X(kNoRoom,    26, "it goes out where it came in, and too much waits there")
 // clang-format on
 
 namespace hcasim::traces {

@@ -73,6 +73,7 @@ Syndrome create(Firmware& fw, Command& cmd, std::uint32_t hierarchy, std::uint32
   e->parent_ref = Ref(o.sched_elements.find(e->parent()));
   fw.function().qos().create_element(id, e->parent());
   if (e->type() == kElementVport) fw.function().qos().set_vport(e->vport(), id);
+  fw.device().scheduler().recount_line();
   apply(fw, cmd, id, *e);
   return Syndrome::kOk;
 }
@@ -102,6 +103,7 @@ Syndrome destroy(Firmware& fw, const Command& cmd, std::uint32_t hierarchy, std:
   if (e->referred()) return Syndrome::kSchedBusy;
   if (e->type() == kElementVport) fw.function().qos().set_vport(e->vport(), 0);
   fw.function().qos().destroy_element(id);
+  fw.device().scheduler().recount_line();
   o.sched_elements.destroy(id);
   return Syndrome::kOk;
 }

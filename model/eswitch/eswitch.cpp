@@ -41,9 +41,10 @@ void pad(Packet& p) {
 // Through the ACL of that side of a vport, if there is one. False: dropped. `led` is where its entry leads,
 // if that is to a vport.
 bool pass_acl(FlowSteering& flows, Time t, FlowTableType side, std::uint16_t vport, SteeredFrame& frame,
-              FlowDelivery* led = nullptr) {
+              unsigned& work, FlowDelivery* led = nullptr) {
   if (flows.root(side, vport) == 0) return true;
-  FlowVerdict& verdict = flows.run(t, side, std::move(frame), vport);
+  FlowVerdict& verdict = flows.run(t, side, std::move(frame), vport, work);
+  work = flows.work_left();
   if (verdict.deliveries.empty()) return false;
   FlowDelivery& first = verdict.deliveries.front();
   frame = std::move(first.frame);
@@ -93,14 +94,19 @@ void ESwitch::enter(Time t, const Vport* from, PacketRef& packet, Copies& out) {
   frame.at = t;
   if (from != nullptr) frame.source_vhca = from->vhca_id;
   if (const auto* trace = flows.tracer()) trace_entry(*trace, t, frame, FlowTableType::kFdb, source);
+  // The ACL looks at what the function has sent: Linux 5.10's lets frames pass that have no tag, and has one
+  // put on behind it.
+  unsigned work = FlowSteering::kMaxWork;
+  if (!pass_acl(flows, t, FlowTableType::kEswIngressAcl, source, frame, work)) return;
   if (from != nullptr && !from->vlans.insert(frame))
     return ends(flows, t, frame, traces::FrameEnd::kTagged, source);
-  if (!pass_acl(flows, t, FlowTableType::kEswIngressAcl, source, frame)) return;
   ESwitch& fdb = shared_root_ != 0 ? *other_ : *this;
   const std::uint32_t root = shared_root_ != 0 ? shared_root_ : flows.root(FlowTableType::kFdb);
   std::vector<FlowDelivery> list;
-  list.swap(fdb.blocks_.flows.run_from(t, FlowTableType::kFdb, root, std::move(frame)).deliveries);
-  const Passage way{*this, source, packet, out, from != nullptr ? last_[packet->function] : last_.back()};
+  list.swap(fdb.blocks_.flows.run_from(t, FlowTableType::kFdb, root, std::move(frame), work).deliveries);
+  work = fdb.blocks_.flows.work_left();
+  const Passage way{*this, source, packet, out, from != nullptr ? last_[packet->function] : last_.back(),
+                    work};
   const std::uint16_t by_default = from != nullptr ? kUplinkVport : std::uint16_t{kManager};
   for (FlowDelivery& d : list) {
     const std::uint16_t to = d.fate == FlowDelivery::kVport    ? static_cast<std::uint16_t>(d.vport)
@@ -132,17 +138,18 @@ void ESwitch::plug(Time t, const Passage& way, std::uint16_t to, SteeredFrame fr
   const FunctionId receiver = to != kUplinkVport ? blocks_.vports.function_at(to) : kNoFunction;
   if (to != kUplinkVport) {
     if (receiver == kNoFunction) return ends(flows, t, frame, traces::FrameEnd::kNoVport, to);
-    if (!blocks_.vports.passes(receiver, true))
-      return ends(flows, t, frame, traces::FrameEnd::kVportDown, to);
+    // A vport that is down may lead to another one: of representors in a bond, the passive one's does.
     FlowDelivery led;
     led.fate = FlowDelivery::kPass;
-    if (!pass_acl(flows, t, FlowTableType::kEswEgressAcl, to, frame, &led)) return;
+    if (!pass_acl(flows, t, FlowTableType::kEswEgressAcl, to, frame, way.work, &led)) return;
     if (led.fate == FlowDelivery::kVport) {
       ESwitch* at = led.other ? other_ : this;
       // Two that lead to each other would keep it for ever.
       if (forwarded || at == nullptr) return ends(flows, t, frame, traces::FrameEnd::kAcl, to);
       return at->plug(t, way, static_cast<std::uint16_t>(led.vport), std::move(frame), true);
     }
+    if (!blocks_.vports.passes(receiver, true))
+      return ends(flows, t, frame, traces::FrameEnd::kVportDown, to);
     blocks_.vports[receiver].vlans.strip(frame);
   }
   ends(flows, t, frame, to == kUplinkVport ? traces::FrameEnd::kUplink : traces::FrameEnd::kVport, to);

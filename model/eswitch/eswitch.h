@@ -80,7 +80,8 @@ class ESwitch final : public EmbeddedSwitch {
     std::uint16_t source;  // vport
     const PacketRef& packet;
     Copies& out;
-    Time& last;  // when what came in there before was out
+    Time& last;      // when what came in there before was out
+    unsigned& work;  // what it may cost still, in all tables and for all its copies
   };
   // from: null for the uplink.
   void enter(Time t, const Vport* from, PacketRef& packet, Copies& out);

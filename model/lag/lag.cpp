@@ -53,9 +53,7 @@ void Lag::hand_over(Time t, PacketRef& packet) { other_->blocks_.receiver.take_o
 void Lag::give_back(Time t, PacketRef& packet) { other_->blocks_.receiver.take_back(t, packet); }
 
 void Lag::switch_over(Time t, FunctionId to, PacketRef& packet) {
-  if (to != kNoFunction) return other_->blocks_.receiver.take_switched(t, to, packet);
-  packet->crossed = true;
-  other().transmit(t, std::move(packet));
+  other_->blocks_.receiver.take_switched(t, to, packet);
 }
 
 }  // namespace hcasim

@@ -370,10 +370,21 @@ Time Port::transmit_now(Time t, PacketRef&& packet) {
   return slot.end;
 }
 
-void Port::send_back(Time t, PacketRef packet) {
-  if (!wire_) return;
-  packet->crossed = true;
-  transmit(t, std::move(packet));
+// Nothing holds the sender of what comes in and goes out again back: it has a receive buffer, and beyond that
+// it is lost.
+bool Port::has_room_for_passing(Time t, const Packet& p) const {
+  constexpr std::uint64_t kRoom = PortBuffers::kCells * PortBuffers::kCell;
+  if (pause_.active(t)) return pause_.waiting() * wire_size(p) < kRoom;
+  return tx_.free_at() < t + span(kRoom);
+}
+
+void Port::send_back(EmbeddedSwitch::Copy&& copy) {
+  Port& out = way_out(copy);
+  if (!out.wire_) return;
+  Packet& p = *copy.packet;
+  if (!out.has_room_for_passing(copy.at, p)) return drop(copy.at, p, DropReason::kNoRoom);
+  p.crossed = true;
+  out.transmit(copy.at, std::move(copy.packet));
 }
 
 // From a function of the card's other port (aggregate.cpp), or from the cable: out over it, whatever its
@@ -411,23 +422,35 @@ Time Port::transmit_switched(Time t, PacketRef&& packet) {
   const PacketRef sent = packet;  // for what is told of it
   eswitch_->from_function(t, packet, copies_);
   Time switched = t;
-  for (const EmbeddedSwitch::Copy& copy : copies_) switched = std::max(switched, copy.at);
-  const std::uint32_t bytes = wire_size(p);
-  const Slot slot = take_slot(switched, p, bytes, 0);
-  if (tracer_.enabled() && p.kind != PacketKind::kEthernet) trace_request(p, slot.start, slot.end);
-  bool out = false;
+  bool elsewhere = !copies_.empty();            // by another port alone, whose time it takes
+  const EmbeddedSwitch::Copy* first = nullptr;  // that goes over the cable
   for (EmbeddedSwitch::Copy& copy : copies_) {
+    switched = std::max(switched, copy.at);
     if (copy.to == kNoFunction) copy.way = &way_out(copy);
-    out = out || copy.way == this;
+    elsewhere = elsewhere && copy.way != nullptr && copy.way != this;
+    if (first == nullptr && copy.way == this && wire_ && passes(*copy.packet, false)) first = &copy;
   }
-  count_tx(*sent, bytes, {copies_.size() > (out ? 1u : 0u), out && wire_});
+  // What goes over the cable takes its time as it is behind the switch, what stays in the card as it was
+  // before.
+  Packet& taken = first != nullptr ? *first->packet : p;
+  const std::uint32_t bytes = wire_size(taken);
+  Slot slot{0, switched, switched};
+  if (!elsewhere) {
+    slot = take_slot(switched, taken, bytes, 0);
+    if (tracer_.enabled() && p.kind != PacketKind::kEthernet) trace_request(p, slot.start, slot.end);
+  }
+  if (wire_ && (first != nullptr || elsewhere))
+    count_vport_tx(*sent, wire_size(*sent), 1);
+  else
+    count_tx(*sent, bytes, {!copies_.empty(), false});
   if (copies_.empty()) {
     drop(slot.end, *sent, addresses_.open(sent->function) ? DropReason::kRule : DropReason::kLinkDown);
     return slot.end;
   }
-  trace_out(slot, *sent, bytes);
+  if (!elsewhere) trace_out(slot, *sent, bytes);
   EmbeddedSwitch::Copies copies;
   copies.swap(copies_);
+  Slot out = slot;
   for (EmbeddedSwitch::Copy& copy : copies) {
     if (copy.to != kNoFunction) {
       copy.packet->looped = true;
@@ -442,13 +465,19 @@ Time Port::transmit_switched(Time t, PacketRef&& packet) {
     } else if (!passes(*copy.packet, false)) {
       drop(slot.end, *copy.packet, DropReason::kLinkDown);
     } else if (wire_) {
+      if (&copy != first) {
+        const std::uint32_t own = wire_size(*copy.packet);
+        out = take_slot(switched, *copy.packet, own, 0);
+        trace_out(out, *copy.packet, own);
+      }
+      count_cable_tx(*copy.packet, wire_size(*copy.packet), 1);
       copy.packet->looped = false;
-      report_departure(slot.start, *copy.packet);
-      leave(slot.end, slot.lasts, slot.start - switched, std::move(copy.packet), {false, true});
+      report_departure(out.start, *copy.packet);
+      leave(out.end, out.lasts, out.start - switched, std::move(copy.packet), {false, true});
     }
   }
   copies_ = std::move(copies);
-  return slot.end;
+  return out.end;
 }
 
 // IB: to our own LID and multicast over the loopback, all else and multicast over the cable. Ethernet: the

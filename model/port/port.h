@@ -110,10 +110,9 @@ class Port : public sc_core::sc_module {
   bool switched() const { return eswitch_ && link_ == LinkType::kEthernet && eswitch_->on(); }
   // The other ports of a card that has some.
   void join(PortGroup& group) { group_ = &group; }
+  bool aggregated() const { return group_ != nullptr && group_->aggregated(); }
   // By which port the packets of a queue of this port's functions leave.
-  const Port& egress(PortAffinity affinity) const {
-    return group_ && group_->aggregated() ? group_->egress(affinity) : *this;
-  }
+  const Port& egress(PortAffinity affinity) const { return aggregated() ? group_->egress(affinity) : *this; }
   // Null: a cable to itself. The wire outlives the port's use of it.
   void connect(Wire* wire);
   // InfiniBand: bytes that a packet of this lane has taken in the far end's buffer are free there; the sender
@@ -166,8 +165,9 @@ class Port : public sc_core::sc_module {
     return plain ? transmit_now(t, std::move(packet)) : transmit_other(t, std::move(packet));
   }
   Time transmit(Time t, const PacketRef& packet) { return transmit(t, PacketRef(packet)); }
-  // What came in here, out again, whatever its address: the E-Switch says so. Without a cable it is gone.
-  void send_back(Time t, PacketRef packet);
+  // What came in here, out again, whatever its address: the E-Switch says so. Without a cable it is gone; of
+  // ports that are one link it leaves by the one that serves it.
+  void send_back(EmbeddedSwitch::Copy&& copy);
   // When the transmitter would be free for one more packet; the scheduler waits while this lies far ahead.
   // A request of `requester` (Packet::trace_qpn) stays behind those of its own runs; all others have but so
   // many packets of a run before them (reserve()).
@@ -304,6 +304,7 @@ class Port : public sc_core::sc_module {
     Time lasts, start, end;
   };
   // spared: of its wire_bytes() and wire_overhead(), what does not go over the cable.
+  bool has_room_for_passing(Time t, const Packet& p) const;
   Slot take_slot(Time t, Packet& p, std::uint32_t bytes, std::uint32_t spared);
   void trace_out(const Slot& slot, const Packet& p, std::uint32_t bytes) const;
   bool ours(std::uint16_t dlid) const;

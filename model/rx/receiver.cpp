@@ -78,12 +78,12 @@ void Receiver::receive_switched(Time t, FunctionId sender, PacketRef& packet) {
   EmbeddedSwitch::Copies copies;
   blocks_.eswitch.from_uplink(t, packet, copies);
   for (EmbeddedSwitch::Copy& copy : copies) {
-    if (copy.other)
+    if (copy.to == kNoFunction)
+      blocks_.port.send_back(std::move(copy));
+    else if (copy.other)
       blocks_.lag.switch_over(copy.at, copy.to, copy.packet);
-    else if (copy.to != kNoFunction)
-      receive(copy.at, copy.to, sender, copy.packet);
     else
-      blocks_.port.send_back(copy.at, std::move(copy.packet));
+      receive(copy.at, copy.to, sender, copy.packet);
   }
   if (copies.empty()) blocks_.port.drop(t, *packet, DropReason::kRule);
 }

@@ -124,7 +124,6 @@ void Qos::count_waiting(std::uint32_t id) {
   for (Element* e = find(id); e != nullptr && steps < kMaxDepth; e = find(e->parent), ++steps) ++e->waiting;
 }
 
-// The element may be another of the same number by now.
 void Qos::count_left(Time t, std::uint32_t id) {
   unsigned steps = 0;
   for (Element* e = find(id); e != nullptr && steps < kMaxDepth; e = find(e->parent), ++steps) {
@@ -141,6 +140,10 @@ void Qos::begin_anew() {
     e.wanted = -1;
     e.waiting = 0;
   }
+}
+
+void Qos::forget_waiting() {
+  for (auto& [id, e] : elements_) e.waiting = 0;
 }
 
 void Qos::waits(std::uint32_t group) {

@@ -70,6 +70,8 @@ class Qos {
   // its vport, and what is above them want to send all that time.
   void waits(std::uint32_t group);
   void left(Time t, std::uint32_t group);
+  // Nobody waits: who does is counted anew, as elements have come, gone or changed their place.
+  void forget_waiting();
   // Elements and limiters are as if nothing had been sent yet.
   void begin_anew();
 

@@ -95,6 +95,11 @@ void Scheduler::leave_line(Time t, FunctionId f) {
   }
 }
 
+void Scheduler::recount_line() {
+  blocks_.qos.for_each([](Qos& qos) { qos.forget_waiting(); });
+  for (const Waiting& w : port_queue_) blocks_.qos[w.turn.function].waits(w.group);
+}
+
 void Scheduler::clear() { reset_state(*this); }
 
 Time Scheduler::port_open(PortAffinity affinity, std::uint32_t requester) const {
@@ -243,18 +248,35 @@ std::deque<Scheduler::Waiting>::iterator Scheduler::first_in_line() {
   return it != port_queue_.end() ? it : port_queue_.begin();
 }
 
+// When there is room for its packet.
+Time Scheduler::room_for(const Waiting& w) const {
+  if (port_queue_.size() == 1) return w.open;
+  const Turn& turn = w.turn;
+  return port_open(w.affinity, turn.responder ? kResponder : blocks_.tracer.tag(turn.qpn)) -
+         lead_of(qp_of(turn), turn.responder, blocks_.profile);
+}
+
+// The first that leaves by another port than this one: each port of a link has a line of its own.
+std::deque<Scheduler::Waiting>::iterator Scheduler::first_of_other_port(const Waiting& than) {
+  if (!blocks_.port.aggregated()) return port_queue_.end();
+  const Port* of = &blocks_.port.egress(than.affinity);
+  return std::find_if(port_queue_.begin(), port_queue_.end(),
+                      [&](const Waiting& w) { return &blocks_.port.egress(w.affinity) != of; });
+}
+
 void Scheduler::port_turn(Time due) {
   if (due != port_armed_) return;  // an earlier one took its place
   port_armed_ = kNever;
   while (!port_queue_.empty()) {
-    const auto first = first_in_line();
-    const Turn turn = first->turn;
-    const Time room =
-        port_queue_.size() == 1
-            ? first->open
-            : port_open(first->affinity, turn.responder ? kResponder : blocks_.tracer.tag(turn.qpn)) -
-                  lead_of(qp_of(turn), turn.responder, blocks_.profile);
+    auto first = first_in_line();
+    Time room = room_for(*first);
+    if (room > due) {
+      const auto other = first_of_other_port(*first);
+      const Time there = other != port_queue_.end() ? room_for(*other) : kNever;
+      if (there < room) first = other, room = there;
+    }
     if (room > due) return arm_port(room);
+    const Turn turn = first->turn;
     if (const Time free = units_.idle_at(due) ? 0 : units_.free_at(); beyond(due, free))
       return arm_port(free);
     const std::uint32_t group = first->group;

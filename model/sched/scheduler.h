@@ -73,6 +73,9 @@ class Scheduler final : public sc_core::sc_module {
   bool alone(const Qp& qp) const { return port_queue_.empty() || alone_in_line(qp); }
   // Nobody of the function waits for the port any more.
   void leave_line(Time t, FunctionId f);
+  // Scheduling elements have been made or destroyed: those above a queue in line may be others than when it
+  // began to wait, and what waits below an element has to be what leaves it.
+  void recount_line();
   void clear();
 
   std::uint64_t doorbells() const { return doorbells_; }
@@ -128,6 +131,8 @@ class Scheduler final : public sc_core::sc_module {
   void wait_for_port(const Turn& turn, Qp& qp, Time open);
   void port_turn(Time due);
   std::deque<Waiting>::iterator first_in_line();
+  std::deque<Waiting>::iterator first_of_other_port(const Waiting& than);
+  Time room_for(const Waiting& w) const;
   void arm_port(Time t);
   void prefetch_next() const;
 

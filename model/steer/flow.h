@@ -271,8 +271,10 @@ class LookupTime;
 // says where the frame and its copies go by FlowSteering::forward(), pass() and drop(), any number of times.
 class SwTables {
  public:
-  // What is walked from now on is for another frame.
-  virtual void begin() = 0;
+  // What is walked from now on is for another frame, which may cost so much (FlowSteering::kMaxWork); and
+  // what is left of that.
+  virtual void begin(unsigned work) = 0;
+  virtual unsigned work_left() const = 0;
   // time: what the entries take, of the E-Switch's; null: of others.
   virtual void walk(FlowTableType type, std::uint64_t root, SteeredFrame frame, FlowSteering& steering,
                     LookupTime* time) = 0;
@@ -341,12 +343,19 @@ class FlowSteering {
   // What one frame may cost: groups looked at, entries of one hash beyond the first, and for a destination
   // that changes the frame kChangeWork. Drivers may have any number of each.
   static constexpr unsigned kMaxWork = 1u << 16, kChangeWork = 16;
-  // frame: as on the cable, without FCS. The verdict lives until the next call.
-  FlowVerdict& run(Time now, FlowTableType type, SteeredFrame frame, std::uint16_t vport = 0) {
-    return run_from(now, type, root(type, vport), std::move(frame));
+  // frame: as on the cable, without FCS. The verdict lives until the next call. work: less, if the frame has
+  // been through other tables already.
+  FlowVerdict& run(Time now, FlowTableType type, SteeredFrame frame, std::uint16_t vport = 0,
+                   unsigned work = kMaxWork) {
+    return run_from(now, type, root(type, vport), std::move(frame), work);
   }
   // From that table on; 0: there is none.
-  FlowVerdict& run_from(Time now, FlowTableType type, std::uint32_t table, SteeredFrame frame);
+  FlowVerdict& run_from(Time now, FlowTableType type, std::uint32_t table, SteeredFrame frame,
+                        unsigned work = kMaxWork);
+  // Of the last run's.
+  unsigned work_left() const {
+    return sw_tables_ != nullptr ? std::min(work_left_, sw_tables_->work_left()) : work_left_;
+  }
   // A frame to be asked about, with what the card knows tunnels by.
   SteeredFrame frame(PacketRef packet) const { return SteeredFrame(std::move(packet), vxlan_ports_); }
   const VxlanPorts* vxlan_ports() const { return vxlan_ports_; }

@@ -254,18 +254,19 @@ void FlowSteering::lead(const FlowDestination& to, SteeredFrame frame) {
   forward(to, std::move(frame));
 }
 
-FlowVerdict& FlowSteering::run_from(Time now, FlowTableType type, std::uint32_t table, SteeredFrame frame) {
+FlowVerdict& FlowSteering::run_from(Time now, FlowTableType type, std::uint32_t table, SteeredFrame frame,
+                                    unsigned work) {
   verdict_.dropped_by_rule = false;
   verdict_.deliveries.clear();
   todo_.clear();
   params_valid_ = false;
   walking_ = type;
   now_ = now;
-  work_left_ = kMaxWork;
+  work_left_ = work;
   if (in_switch(type)) frame.at = std::max(frame.at, now);
   if (const auto* trace = tracer(); trace && !in_switch(type))
     trace_entry(*trace, now, frame, type, frame.packet->function);
-  if (sw_tables_) sw_tables_->begin();
+  if (sw_tables_) sw_tables_->begin(work);
   if (table == 0) {
     pass(std::move(frame));
     return verdict_;

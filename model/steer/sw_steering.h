@@ -4,6 +4,8 @@
 #ifndef HCASIM_MODEL_STEER_SW_STEERING_H
 #define HCASIM_MODEL_STEER_SW_STEERING_H
 
+#include <algorithm>
+
 #include "model/state/fields.h"
 #include "model/steer/flow.h"
 #include "model/steer/ste.h"
@@ -19,7 +21,8 @@ class SwSteering final : public SwTables, private SteObjects {
   }
 
   SwIcm& icm() { return icm_; }
-  void begin() override { work_left_ = SteWalker::kMaxWork; }
+  void begin(unsigned work) override { work_left_ = std::min(work, SteWalker::kMaxWork); }
+  unsigned work_left() const override { return work_left_; }
   void walk(FlowTableType type, std::uint64_t root, SteeredFrame frame, FlowSteering& steering,
             LookupTime* time) override;
   void lose() override { ++lost_; }

@@ -163,6 +163,29 @@ TEST_F(EthVfRate, SharesOfTheVports) {
   EXPECT_GE(share(kWrites), kWrites - 1);
 }
 
+// As `devlink port function rate set .. parent` does it: its element is destroyed, and another one made below
+// the other group, while its queues wait for the port. Neither those that stay beside nor itself may wait for
+// what has gone.
+TEST_F(EthVfRate, AVportIsMovedToAnotherGroupWhileItSends) {
+  auto one = with_mac(1), two = with_mac(2);
+  Sender s(*one), t(*two);
+  const std::uint32_t root = made(create(kTsar, 0)), a = made(create(kTsar, root)),
+                      b = made(create(kTsar, root));
+  std::uint32_t vport = made(create(kVport, a, 1));
+  made(create(kVport, a, 2));
+  // A few times, as not each time the queue waits for the port just then.
+  for (int round = 0; round < 5; ++round) {
+    SCOPED_TRACE(round);
+    s.post(kWrites);
+    t.post(kWrites / 4);
+    for (int i = 0; i < 8; ++i) s.a.cq.wait_one();  // it is sending
+    EXPECT_TRUE(destroy(vport).ok());
+    vport = made(create(kVport, round % 2 == 0 ? b : a, 1));
+    ASSERT_EQ(s.a.cq.wait(kWrites - 8, 1'000'000).size(), kWrites - 8);
+    ASSERT_EQ(t.a.cq.wait(kWrites / 4, 1'000'000).size(), kWrites / 4);
+  }
+}
+
 TEST_F(EthVfRate, TheTreeIsTheManagersAlone) {
   auto vf = with_mac(1);
   EXPECT_FALSE(create(kTsar, 0, 0, 0, 0, kSwitch, vf.get()).ok());
