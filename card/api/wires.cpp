@@ -73,6 +73,8 @@ void HostWire::transmit(Time t, const PacketRef& packet) {
   if (!more) owner_.model.port().pause(sim_now() + kBusyPause);
 }
 
+void HostWire::loaded() { owner_.follow_carrier(); }
+
 bool HostWire::receive(const void* frame, std::size_t len, Time t) {
   Port& port = owner_.model.port();
   PacketRef packet = PacketPool::make();

@@ -67,6 +67,8 @@ class HostWire final : public Uplink {
   void transmit(Time t, const PacketRef& packet) override;
   bool plugged() const override { return carrier_; }
   void host_carrier(bool on) { carrier_ = on; }
+  // The port follows what the host has said here, and not what the one said that the state is of.
+  void loaded() override;
   // Its last bit arrives at t. False: dropped.
   bool receive(const void* frame, std::size_t len, Time t);
 

@@ -101,7 +101,10 @@ bool Replay::begin_with(const std::string& state, std::uint64_t event, std::stri
   Noted record;
   FarEnds ends;
   while (events_ < event && next(record)) {
-    if (record.event == Event::kCreate || record.event == Event::kStart || record.event == Event::kCable) {
+    // Which cards there are, what joins them, and what the host last said of their links: the state has none
+    // of it.
+    if (record.event == Event::kCreate || record.event == Event::kDestroy || record.event == Event::kStart ||
+        record.event == Event::kCable || record.event == Event::kCarrier) {
       call(record);
     } else if (record.event == Event::kAttach) {
       if (hca_t* h = hca_of(record.numbers[0])) attach(h, record.numbers[0], record.numbers[1] != 0);

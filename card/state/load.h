@@ -100,6 +100,12 @@ class StateLoad : public state::Fields<StateLoad> {
       return;
     }
     const std::string path(expect("to", Type::kBytes).content);
+    // Objects refer to such of their own function alone: others have a life of their own.
+    static constexpr std::string_view kObjects = "objects.";
+    const std::string own = this->path();
+    const std::size_t at = own.find(kObjects);
+    if (at != std::string::npos && path.compare(0, at + kObjects.size(), own, 0, at + kObjects.size()) != 0)
+      fail(path + " is not this function's");
     later_.push_back([this, path, set, where = from_.path()] {
       const auto it = referred_.find(path);
       if (it == referred_.end()) throw StateError(where + ": there is no " + path);

@@ -345,7 +345,7 @@ constexpr std::uint64_t kIcmQp = 1024, kIcmCq = 256, kIcmSrq = 256, kIcmEq = 256
                         kIcmDek = 64, kIcmIpsec = 64, kIcmMacsec = 128;
 
 // Tables of the Ethernet link, log2 unless said otherwise.
-constexpr unsigned kLogTds = 8, kLogTises = 12, kLogTirs = 14, kLogRqts = 14, kLogRqtSize = 11, kLogRqs = 14,
+constexpr unsigned kLogTds = 8, kLogTises = 16, kLogTirs = 14, kLogRqts = 14, kLogRqtSize = 11, kLogRqs = 14,
                    kLogSqs = 14;
 constexpr unsigned kLogUcList = 7, kLogMcList = 11, kLogVlanList = 12, kLogL2Table = 12;
 constexpr unsigned kLogFlowTables = 12, kLogFlowTableSize = 22, kLogFlows = 20, kLogDestinations = 5;
@@ -433,12 +433,19 @@ struct Objects {
   // Of a state that counted fewer kinds of lists, more may come back than was taken.
   void return_list(std::uint64_t words) { list_words -= std::min(list_words, words); }
 
-  // In the order in which a reset takes them: what refers before what is referred to. Flow entries name
-  // samplers, and those name tables: a reset ends the entries first.
+  // A reset ends all references before it ends an object: those of flow entries, groups and users, then those
+  // of the objects in tables to each other.
   template <class Archive>
   void list_state(Archive& a) {
-    if constexpr (Archive::kResets)
+    if constexpr (Archive::kResets) {
       flow_tables.for_each([](std::uint32_t, FlowTableObject& table) { table.entries.clear(); });
+      multicast.clear();
+      const auto end = [&a](auto&... tables) { (tables.end_references(a), ...); };
+      end(page_tracks, flow_samplers, flow_tables, flow_groups, flow_counters, modify_headers, reformats,
+          flow_meters, header_arguments, ipsecs, macsecs, match_definers, deks, tirs, rqts, rqs, qps, tises,
+          srqs, mkeys, psvs, cqs, eqs, umems, sched_elements, sw_icms, reserved_qpns, pds, uars, xrcds, tds,
+          q_counters);
+    }
     HCASIM_FIELDS(a, users, umem_users, sched_users, multicast, page_tracks, flow_samplers, flow_tables,
                   flow_groups, flow_counters, counter_bulks, modify_headers, reformats, flow_meters,
                   header_arguments, ipsecs, macsecs, match_definers, deks, tirs, rqts, rqs, qps, tises, srqs,

@@ -116,12 +116,17 @@ class Table {
       if (slot.object) f(number, *slot.object);
   }
 
-  // (model/state/state.h) The objects by number. At reset objects end what they refer to before any of them
-  // goes, as they may refer to others of the table.
+  // At reset, before the objects of any table go: what they refer to, in whichever table it is. What a saved
+  // state refers to need not be what commands would have let it.
+  template <class Archive>
+  void end_references(Archive& a) {
+    for_each([&](std::uint32_t, T& object) { object.list_state(a); });
+  }
+
+  // (model/state/state.h) The objects by number. Resets want end_references() first, of all tables.
   template <class Archive>
   void list_state(Archive& a) {
     if constexpr (Archive::kResets) {
-      for_each([&](std::uint32_t, T& object) { object.list_state(a); });
       slots_.clear();
     } else if constexpr (Archive::kLoads) {
       a.list("numbers", [&](auto read) {

@@ -41,10 +41,12 @@ struct SplitSession {
   Time due = 0;
   std::uint32_t mss = 0;                 // data of the first
   std::optional<std::uint16_t> id_step;  // how IPv4's identification goes on, from the second on
+  prm::CqeTls tls = prm::CqeTls::kNotDecrypted;
 
   template <class Archive>
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, last, flow_tag, metadata, due, mss, id_step);
+    HCASIM_FIELDS_SINCE(17, a, tls);
     if constexpr (Archive::kLoads) {
       a.check(last && last->kind == PacketKind::kEthernet, "a session has a frame");
       headers = parse_frame(last->frame(), last->frame_len);

@@ -58,7 +58,7 @@ bool continues(const SplitSession& s, const SplitSession& next, const TcpSegment
          same_headers(a, s.headers, b, next.headers) &&
          same_options(a, s.headers, b, next.headers,
                       static_cast<std::uint32_t>(last.data - s.headers.outer.l4)) &&
-         s.flow_tag == next.flow_tag && s.metadata == next.metadata &&
+         s.flow_tag == next.flow_tag && s.metadata == next.metadata && s.tls == next.tls &&
          (s.id_step ? id_step == *s.id_step : id_step <= 1);
 }
 
@@ -78,9 +78,13 @@ EthRx::Fit EthRx::join_split(Time t, Rq& rq, const Arrival& a) {
   next.headers = *a.headers;
   next.flow_tag = a.flow_tag;
   next.metadata = a.metadata;
+  next.tls = a.tls;
   next.due = t + split.timeout;
   next.mss = segment.len;
-  const bool is_good = split.merges && is_tcp && is_whole && (a.ok & kGood) == kGood;
+  // The driver reads of the first CQE alone what TLS has made of the data: of what asks for it, or has
+  // failed, there is nothing behind or before.
+  const bool says_nothing = a.tls == prm::CqeTls::kNotDecrypted || a.tls == prm::CqeTls::kDecrypted;
+  const bool is_good = split.merges && is_tcp && is_whole && (a.ok & kGood) == kGood && says_nothing;
   if (is_good && split.session && t < split.session->due && continues(*split.session, next, segment)) {
     fit.match = true;
     next.mss = split.session->mss;

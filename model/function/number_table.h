@@ -3,6 +3,7 @@
 #ifndef HCASIM_MODEL_FUNCTION_NUMBER_TABLE_H
 #define HCASIM_MODEL_FUNCTION_NUMBER_TABLE_H
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -14,8 +15,9 @@
 
 namespace hcasim {
 
-// kNumber: where a T holds its number; it has a `function`, too. Numbers are below kEnd.
-template <class T, std::uint32_t T::*kNumber, std::uint32_t kEnd = 1u << 24>
+// kNumber: where a T holds its number; it has a `function`, too. Numbers are below kEnd, at most 2^24: a
+// place is kept for each up to the highest one, so that it is no more than firmware gives out.
+template <class T, std::uint32_t T::*kNumber, std::uint32_t kEnd = 1u << 20>
 class NumberTable {
  public:
   explicit NumberTable(FunctionId function = 0) : function_(function) {}
@@ -25,6 +27,7 @@ class NumberTable {
   T* create(std::uint32_t number) {
     if (number >= kEnd || find(number)) return nullptr;
     if (number >= table_.size()) table_.resize(number + 1);
+    reached_ = std::max(reached_, number + 1);
     table_[number] = std::make_unique<T>();
     T* const made = table_[number].get();
     made->*kNumber = number;
@@ -50,16 +53,14 @@ class NumberTable {
 
   template <class Archive>
   void list_state(Archive& a) {
-    if constexpr (Archive::kStores) {
-      // How far numbers have come shows in digests, whether there are such objects now or not.
-      auto size = static_cast<std::uint32_t>(table_.size());
-      a("size", size);
-      if constexpr (Archive::kLoads) {
-        a.check(size <= kEnd, "there are no such numbers");
-        table_.resize(size);
-      }
-    }
-    if constexpr (Archive::kLoads) {
+    // How far numbers have come shows in digests, whether there are such objects now or not.
+    if constexpr (Archive::kStores) a("size", reached_);
+    if constexpr (Archive::kResets) {
+      std::vector<std::unique_ptr<T>>().swap(table_);
+      reached_ = 0;
+      count_ = 0;
+    } else if constexpr (Archive::kLoads) {
+      a.check(reached_ <= kEnd, "there are no such numbers");
       a.list("objects", [&](auto read) {
         Numbered one{*this};
         read(one);
@@ -73,6 +74,7 @@ class NumberTable {
         }
       });
     } else {
+      table_.resize(reached_);
       HCASIM_FIELDS(a, table_, count_);
     }
   }
@@ -98,6 +100,7 @@ class NumberTable {
 
   FunctionId function_;
   std::vector<std::unique_ptr<T>> table_;
+  std::uint32_t reached_ = 0;  // behind the highest number that there has been
   std::size_t count_ = 0;
 };
 

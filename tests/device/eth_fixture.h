@@ -37,7 +37,7 @@ constexpr std::uint32_t kCatchAll = 8;  // flow index of EthLink's rule that tak
 // An SQ and an RQ of one port whose cable leads back to itself; everything is steered to the RQ.
 struct EthLink {
   explicit EthLink(Device& device, const RqOptions& rq = {}, const CqOptions& rcq = {});
-  ~EthLink();
+  virtual ~EthLink();
   static constexpr std::size_t kBytes = 256 << 10, kSlot = 16 << 10;
 
   // From one of 16 places in turn.

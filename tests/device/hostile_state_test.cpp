@@ -15,6 +15,7 @@
 #include "card/state/version.h"
 #include "firmware-stub/objects/objects.h"
 #include "model/cc/flow.h"
+#include "model/cq/cq.h"
 #include "model/crypto/tls.h"
 #include "model/ctx/eth.h"
 #include "model/ctx/qp.h"
@@ -466,6 +467,49 @@ TEST(HostileState, TrackedPages) {
               {"pages of a byte", [](fw::PageTrackObject& o) { o.log_page = 0; }, words},
               {"space", [](fw::PageTrackObject& o) { o.log_space = 57; }, words},
               {"ranges", [](fw::PageTrackObject& o) { o.ranges = 65; }, words}});
+}
+
+// Two functions' objects: those of one end while those of the other live on.
+struct TwoFunctions {
+  struct One {
+    fw::Objects objects{fw::Options{}};
+    template <class Archive>
+    void list_state(Archive& a) {
+      HCASIM_FIELDS(a, objects);
+    }
+  };
+  One first, second;
+  template <class Archive>
+  void list_state(Archive& a) {
+    HCASIM_FIELDS(a, first, second);
+  }
+};
+
+TEST(HostileState, ReferencesToObjectsOfAnotherFunction) {
+  TwoFunctions two, other;
+  std::uint32_t n = 0;
+  fw::QpObject* qp = two.second.objects.qps.create(n);
+  qp->pd = fw::Ref(two.second.objects.pds.create(n));
+  EXPECT_EQ(refusal(state_of(two), other), "");
+  two.first.objects.pds.create(n);
+  qp->pd = fw::Ref(two.first.objects.pds.find(n));
+  TwoFunctions third;
+  EXPECT_NE(refusal(state_of(two), third).find("is not this function's"), std::string::npos);
+}
+
+TEST(HostileState, NumbersThatFirmwareGivesNobody) {
+  const auto of_size = [](std::uint32_t size) {
+    TaggedWriter out(kVersion);
+    out.open("it", Type::kGroup);
+    out.number("size", size);
+    out.open("objects", Type::kList);
+    out.close();
+    out.close();
+    return std::move(out).finish();
+  };
+  CqTable table, other;
+  EXPECT_EQ(refusal(of_size(1u << 20), table), "");
+  EXPECT_EQ(refusal(of_size((1u << 20) + 1), other), "it.size: there are no such numbers");
 }
 
 }  // namespace

@@ -100,6 +100,33 @@ TEST_F(ReplayStates, ThatAreNotWhatTheModelHasAreFound) {
   EXPECT_THAT(ran.text, HasSubstr("expected state("));
 }
 
+// Two cards, of which one is taken out, and what the host says of the other one's link: the states have
+// neither.
+TEST_F(ReplayStates, BeginsBehindACardThatIsGoneAndALinkThatIsDown) {
+  std::int64_t from = 0;
+  {
+    Machine machine(std::size_t{64} << 20);
+    Function& function = machine.add_hca(recorded("link=eth,wire=host,snapshot_every=20us"));
+    Function& other = machine.add_hca("link=ib");
+    machine.start();
+    Device device(function);
+    device.probe();
+    hca_destroy(other.handle());
+    function.set_carrier(false);
+    machine.advance(100'000);
+    from = machine.now();
+    // What follows the link asks what the host said last.
+    ASSERT_EQ(function.inject("fault=port,action=down"), "");
+    machine.advance(1000);
+    ASSERT_EQ(function.inject("fault=port,action=up"), "");
+    machine.advance(1000);
+    device.teardown();
+  }
+  const Ran ran = replay(file("r") + " --from " + std::to_string(from));
+  EXPECT_EQ(ran.status, 0) << ran.text;
+  EXPECT_THAT(ran.text, HasSubstr("begins at "));
+}
+
 // The host goes back to a state, as loadvm does.
 TEST_F(ReplayStates, ThatTheHostLoadsAreLoadedAgain) {
   {

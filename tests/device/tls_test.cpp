@@ -11,6 +11,7 @@
 
 #include "crypto_fixture.h"
 #include "driver/bare/devx.h"
+#include "eth_split_rig.h"
 #include "prm/crypto.h"
 #include "tls_records.h"
 
@@ -33,6 +34,7 @@ CqeTls tls_of(const Completion& c) {
 
 class TlsTest : public CryptoTest {
  protected:
+  using CryptoTest::CryptoTest;
   void SetUp() override {
     RqOptions rq;
     rq.log_size = 7;
@@ -94,8 +96,9 @@ class TlsTest : public CryptoTest {
     in.set<In::ctx::self_lb_block>(3).set<In::ctx::rx_hash_fn>(1);
     return d.exec(in, prm::create_tir_out::bytes);
   }
-  std::unique_ptr<EthObject> tls_tir() {
-    const auto n = try_tir(*dev, link->rq.rqn(), link->td.number()).must().get<prm::create_tir_out::tirn>();
+  std::unique_ptr<EthObject> tls_tir() { return tls_tir(link->rq.rqn()); }
+  std::unique_ptr<EthObject> tls_tir(std::uint32_t rqn) {
+    const auto n = try_tir(*dev, rqn, link->td.number()).must().get<prm::create_tir_out::tirn>();
     return std::make_unique<EthObject>(*dev, n, [this, n] { return destroy(*dev, prm::op::DESTROY_TIR, n); });
   }
 
@@ -403,6 +406,61 @@ TEST_F(TlsTest, AKeyThatGoesLeavesNothingToDecryptWith) {
   const Got got = pass(s.cipher, 300, s.begins[1], false);
   EXPECT_EQ(got.tls, CqeTls::kNotDecrypted);
   EXPECT_EQ(got.payload, part(s.cipher, 300, s.begins[1]));
+}
+
+// Into a queue that merges segments (HW-GRO): of what continues another one the driver does not look at the
+// CQE.
+class TlsSplit : public TlsTest {
+ protected:
+  TlsSplit() : TlsTest("connectx7") {}
+  void SetUp() override {
+    auto of_split = std::make_unique<SplitLink>(*dev);
+    split_ = of_split.get();
+    link = std::move(of_split);
+    dek = make_dek(link->pd.pdn(), tls_records::kKey);
+    tir = tls_tir(split_->queue.rqn());
+    split_->post(3);
+    start_rx();
+    link->steer_to(tir->number());
+  }
+  // How one segment comes in: what TLS made of it, and whether it continues the one before.
+  std::pair<CqeTls, bool> come(const Bytes& stream, std::size_t from, std::size_t to) {
+    send(stream, from, to, false);
+    good();
+    SplitGot got = split_->get();
+    while (got.filler) got = split_->get();
+    return {tls_of(got.c), got.match};
+  }
+  SplitLink* split_ = nullptr;
+};
+
+TEST_F(TlsSplit, SegmentsAreMergedThatTlsHasMadeTheSameOf) {
+  using Came = std::pair<CqeTls, bool>;
+  const Stream s({900, 900, 900, 900});
+  const std::size_t second = s.begins[1], third = s.begins[2], fourth = s.begins[3];
+  EXPECT_EQ(come(s.cipher, 0, 300), Came(CqeTls::kDecrypted, false));
+  EXPECT_EQ(come(s.cipher, 300, 600), Came(CqeTls::kDecrypted, true));
+  // Some of it is lost; the header that is found then is asked for, which has to be seen.
+  EXPECT_EQ(come(s.cipher, second + 100, second + 400), Came(CqeTls::kNotDecrypted, false));
+  EXPECT_EQ(come(s.cipher, second + 400, second + 700), Came(CqeTls::kNotDecrypted, true));
+  EXPECT_EQ(come(s.cipher, second + 700, third + 71), Came(CqeTls::kResync, false));
+  EXPECT_EQ(come(s.cipher, third + 71, third + 371), Came(CqeTls::kNotDecrypted, false));
+  Params confirm;
+  confirm.first = kFirst + 2;
+  confirm.resync = kStart + static_cast<std::uint32_t>(third);
+  post_static(prm::kTlsOfTir, tir->number(), confirm);
+  good();
+  EXPECT_EQ(come(s.cipher, third + 371, third + 671), Came(CqeTls::kNotDecrypted, true));
+  EXPECT_EQ(come(s.cipher, third + 671, fourth), Came(CqeTls::kNotDecrypted, true));
+  EXPECT_EQ(come(s.cipher, fourth, fourth + 300), Came(CqeTls::kDecrypted, false)) << "behind what was not";
+  EXPECT_EQ(come(s.cipher, fourth + 300, fourth + 600), Came(CqeTls::kDecrypted, true));
+}
+
+// Linux keeps up to 4,096 that are free beside those in use (ktls_tx.c).
+TEST_F(TlsTest, ThereAreMoreTisesThanTheDriverKeepsFree) {
+  std::vector<std::unique_ptr<EthObject>> many;
+  for (int i = 0; i < 5000; ++i) many.push_back(tls_tis());
+  many.clear();
 }
 
 class WrongTls : public TlsTest {

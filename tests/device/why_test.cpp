@@ -24,9 +24,10 @@ class Why : public ::testing::Test {
   ~Why() override { unlink(path_); }
 
   // Runs `scenario` on a probed HCA; the trace ends with it.
-  void run(const std::function<void(Device&)>& scenario, const std::string& options = "") {
+  void run(const std::function<void(Device&)>& scenario, const std::string& options = "",
+           const std::string& link = "ib") {
     Machine machine(std::size_t{64} << 20);
-    Function& function = machine.add_hca("link=ib" + options + ",trace=" + path_);
+    Function& function = machine.add_hca("link=" + link + options + ",trace=" + path_);
     machine.start();
     Device device(function);
     device.probe();
@@ -255,6 +256,22 @@ TEST_F(Why, SlowBecauseThePeerWasNotReady) {
   EXPECT_THAT(text, HasSubstr("It succeeded"));
   EXPECT_THAT(text, HasSubstr("more than is usual"));
   EXPECT_THAT(text, HasSubstr("The other end had no receive WQE for it at first."));
+}
+
+TEST_F(Why, SlowBecauseOfCongestion) {
+  run(
+      [&](Device& d) {
+        TwoQps w(d);
+        qpn_ = w.a->qpn();
+        for (int i = 0; i < 10; ++i) {
+          if (i == 9) ASSERT_EQ(d.function().inject("ecn=1"), "");
+          w.a->post(w.wr(WqeOp::kRdmaWrite, 30'000));
+          w.cq.wait_one();
+        }
+      },
+      "", "eth");
+  const std::string text = said(qpn_, 9, 0);
+  EXPECT_THAT(text, HasSubstr("Its QP is slowed down by congestion control."));
 }
 
 // ---- commands ----

@@ -51,6 +51,21 @@ TEST(Ref, AReferenceToTheSameThingAgainCountsOnce) {
   EXPECT_EQ(a.refs(), 1u);
 }
 
+// A saved state may have a QP refer to what no command would have let it, such as objects that a reset ends
+// first.
+TEST(Objects, ReferencesEndBeforeAnyObjectDoes) {
+  Objects o{Options{}};
+  std::uint32_t n = 0;
+  o.qps.create(n)->pd = Ref(o.flow_counters.create(n));
+  o.mkeys.create(n)->pd = Ref(o.modify_headers.create(n));
+  o.eqs.create(n);
+  TirObject* tir = o.tirs.create(n);
+  tir->td = Ref(o.reformats.create(n));
+  tir->rq = Ref(o.rqs.create(n));
+  o.clear();
+  EXPECT_EQ(o.qps.count() + o.flow_counters.count() + o.reformats.count(), 0u);
+}
+
 // Teardown: nothing refers to what is gone already. Built with AddressSanitizer this is what finds a wrong
 // order.
 TEST(Objects, AllMayGoAtOnceWhoeverRefersToWhom) {
