@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "vfio-user/interrupts.h"
 
-#include <fcntl.h>
 #include <poll.h>
 
+#include <cerrno>
 #include <string>
+
+#include "vfio-user/bounded_write.h"
 
 namespace hcasim::vfio_user {
 
 // An eventfd adds up what is written to it. One that is full would make its writer wait, and has said already
-// what there is to say.
-void Interrupts::add_one(const Descriptor& file) {
+// what there is to say. A client that fills it between the look and the write, and has it wait, means harm.
+void Interrupts::add_one(Descriptor& file) {
   const int fd = file.get();
   const std::uint64_t one = 1;
   pollfd room{fd, POLLOUT, 0};
-  if (::poll(&room, 1, 0) == 1 && (room.revents & POLLOUT) != 0)
-    static_cast<void>(!::write(fd, &one, sizeof one));
+  if (::poll(&room, 1, 0) != 1 || (room.revents & POLLOUT) == 0) return;
+  if (!bounded_write(fd, &one, sizeof one) && errno == EINTR) file.close();
 }
 
 bool Interrupts::is_eventfd(const Descriptor& file) {
@@ -27,8 +29,6 @@ bool Interrupts::is_eventfd(const Descriptor& file) {
 
 void Interrupts::set(unsigned vector, Descriptor file) {
   if (vector >= files_.size()) return;
-  // The client may fill it as well, between a look and the write.
-  if (file) ::fcntl(file.get(), F_SETFL, ::fcntl(file.get(), F_GETFL) | O_NONBLOCK);
   files_[vector] = std::move(file);
   const std::uint64_t bit = 1ull << vector;
   if (files_[vector] && (pending_ & bit) != 0) {

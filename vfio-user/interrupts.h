@@ -18,8 +18,8 @@ class Interrupts {
   unsigned count() const { return static_cast<unsigned>(files_.size()); }
   // Whether a descriptor is an eventfd.
   static bool is_eventfd(const Descriptor& file);
-  // Never waits.
-  static void add_one(const Descriptor& file);
+  // Waits for a few tenths of a second at most; closes what has made it wait.
+  static void add_one(Descriptor& file);
   // From now on this vector is signalled by this eventfd; none: it is pending instead. What was pending is
   // signalled at once. Out of range: does nothing.
   void set(unsigned vector, Descriptor file);
