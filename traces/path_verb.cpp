@@ -10,6 +10,7 @@
 
 #include "traces/frame_end.h"
 #include "traces/path.h"
+#include "traces/qp_tag.h"
 #include "traces/reader.h"
 #include "traces/verbs.h"
 
@@ -57,7 +58,7 @@ bool takes(const PathChoice& c, const FramePath& p) {
     return false;
   if (c.qpn >= 0 && !any([&](const PathStep& s) {
         return s.record.p() == Point::kFrameEnters &&
-               static_cast<std::int64_t>(s.record.a1 & 0xffffff) == c.qpn;
+               static_cast<std::int64_t>(QpTag::qpn(static_cast<std::uint32_t>(s.record.a1))) == c.qpn;
       }))
     return false;
   if (c.dropped && !any(is_drop)) return false;

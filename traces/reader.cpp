@@ -84,7 +84,8 @@ bool Reader::load_block() {
     warn("no block " + at + ": the file is damaged from there on");
     return false;
   }
-  if (raw > format::kMaxRaw || stored > static_cast<std::uint64_t>(size_) || count > raw) {
+  if (raw > format::kMaxRaw || stored > static_cast<std::uint64_t>(size_) ||
+      count > std::uint64_t{raw} * format::kMostSeries) {
     warn("impossible sizes in the block header " + at);
     return false;
   }

@@ -119,7 +119,7 @@ bool bears_on(const Record& r, const Story& s, std::int64_t begin, std::int64_t 
       }
     }
     case Point::kCnpRx:
-      return r.time_ps >= begin && here && number == w.qpn;
+      return r.time_ps >= begin && hca_of(r) == w.hca && QpTag::qpn(r.obj) == w.qpn;
     default:
       return false;
   }

@@ -52,7 +52,18 @@ HcaModule::Inner::Inner(HcaModule& outer, api::Parts parts, const HcaConfig& con
   if (config.dmi) host_.use_dmi([this] { model_.dma().loans().settle_all(); });
   parts_.tracer->rules().on_broken([this](const traces::Broken& b) {
     if (b.count == 1) log(1, describe(b));
+    fw::Firmware& its = firmware_.function(kShown);
+    if (parts_.tracer->rules().mode() == traces::Rules::Mode::kStrict && its.health().syndrome() == 0)
+      its.inject_health(fw::kSyndFwInternal, true);
   });
+  if (!parts_.settings.capture.empty()) {
+    std::string why;
+    capture_ = traces::Capture::get(parts_.settings.capture, &why);
+    if (capture_)
+      model_.port().capture_to(capture_, parts_.settings.name);
+    else
+      SC_REPORT_ERROR("/hcasim/config", (std::string(outer.name()) + ": " + why).c_str());
+  }
   firmware_.port().on_admin([this] { admin_changed(); });
   host_.dma.bind(outer_.dma);
   outer_.wire_in.bind(*this);
@@ -80,6 +91,7 @@ bool HcaModule::Inner::write(Time t, std::uint64_t address, const std::uint8_t* 
   Item item;
   item.kind = place.bar == ConfigSpace::Bar::kRegisters ? Item::kRegisters : Item::kMsixTable;
   item.len = len;
+  item.resets = resets_;
   item.offset = place.offset;
   std::memcpy(item.bytes.data(), bytes, len);
   inbox_.push(t, item);
@@ -125,8 +137,10 @@ void HcaModule::Inner::config_write(unsigned offset, std::uint32_t value, unsign
     std::memcpy(item.bytes.data(), &value, sizeof value);
   } else if (config_.write(offset, value, len)) {
     config_.function_reset();
-    item.kind = Item::kReset;
+    host_.set_enabled(config_.bus_master());
+    return reset_now();
   }
+  item.resets = resets_;
   host_.set_enabled(config_.bus_master());
   inbox_.push(sim_now(), item);
 }
@@ -138,16 +152,25 @@ void HcaModule::Inner::hold(bool& why, bool on) {
   if (on && !held()) {
     config_.reset();
     host_.set_enabled(false);
-    Item item;
-    item.kind = Item::kReset;
-    inbox_.push(sim_now(), item);
+    reset_now();
   }
   why = on;
+}
+
+void HcaModule::Inner::reset_now() {
+  ++resets_;
+  Item item;
+  item.kind = Item::kReset;
+  inbox_.push(sim_now(), item);
 }
 
 void HcaModule::Inner::perform(Item& item) {
   // What has begun has come before whatever is read from now on.
   if (inbox_.empty()) drained_.notify(sc_core::SC_ZERO_TIME);
+  // An initiator may be ahead of time: what it has written for later than a reset is lost with that.
+  const bool written =
+      item.kind == Item::kRegisters || item.kind == Item::kMsixTable || item.kind == Item::kGateway;
+  if (written && (held() || item.resets != resets_)) return;
   switch (item.kind) {
     case Item::kRegisters:
       model_.bar_write(kShown, item.offset, item.bytes.data(), item.len);

@@ -17,6 +17,7 @@
 #include "model/pcie/tlm_host_port.h"
 #include "model/port/wire.h"
 #include "model/timed_queue.h"
+#include "traces/pcapng.h"
 
 namespace hcasim::sc {
 
@@ -58,6 +59,7 @@ class HcaModule::Inner final : public WireIf, private Wire, private FaultSink {
     enum Kind : std::uint8_t { kRegisters, kMsixTable, kGateway, kReset, kInterrupts, kCarrier } kind;
     bool up = false;
     unsigned len = 0;
+    unsigned resets = 0;  // of the host's: how many came before it
     std::uint64_t offset = 0;
     std::array<std::uint8_t, kMostBytes> bytes;
   };
@@ -66,6 +68,7 @@ class HcaModule::Inner final : public WireIf, private Wire, private FaultSink {
     std::uint64_t value;
   };
   void perform(Item& item);
+  void reset_now();
   void signal(unsigned vector);
   void send(const ConfigSpace::Message& message);
   void send_unmasked();
@@ -88,12 +91,14 @@ class HcaModule::Inner final : public WireIf, private Wire, private FaultSink {
   mutable fw::CardFirmware firmware_;
   ConfigSpace config_;
   TimedQueue<Item> inbox_;
+  unsigned resets_ = 0;                     // that have come into the inbox
   bool in_reset_ = false, pulled_ = false;  // by the reset signal; by a fault: the card is out of its slot
   bool cable_in_ = true, peer_up_ = true;   // a fault may take the cable out; what the far end says
   bool wired_ = false, watched_ = false;
   sc_core::sc_event drained_;
   Vcd vcd_;
   std::vector<std::uint8_t> frame_;
+  std::shared_ptr<traces::Capture> capture_;  // null: none
 };
 
 }  // namespace hcasim::sc

@@ -286,6 +286,66 @@ TEST_F(Module, AWriteHappensWhenItsDelaySays) {
   });
 }
 
+// A CPU that is ahead of time has written for later than a reset that it does not know of.
+TEST_F(Module, AWriteForLaterThanAResetIsLost) {
+  TestPlatform p("p");
+  p.run([&](bare::Machine& machine) {
+    bare::Function& f = machine.function(0);
+    const auto write_ahead = [&](std::uint32_t value) {
+      tlm::tlm_generic_payload w;
+      w.set_command(tlm::TLM_WRITE_COMMAND);
+      w.set_address(kBars + kAddressLow);
+      w.set_data_ptr(reinterpret_cast<unsigned char*>(&value));
+      w.set_data_length(4);
+      w.set_streaming_width(4);
+      sc_time delay(5, SC_US);
+      p.cpu.bus->b_transport(w, delay);
+      EXPECT_TRUE(w.is_response_ok());
+    };
+    for (const sc_time& lasts : {sc_time(1, SC_US), sc_time(10, SC_US)}) {
+      write_ahead(0x00302211);
+      p.reset.write(true);
+      wait(lasts);
+      p.reset.write(false);
+      wait(sc_time(10, SC_US));
+      f.reset();  // places the BARs again
+      EXPECT_EQ(p.peek(kBars + kAddressLow) & kAddressMask, 0u) << lasts;
+    }
+    write_ahead(0x00302211);
+    wait(sc_time(6, SC_US));
+    EXPECT_EQ(p.peek(kBars + kAddressLow) & kAddressMask, 0x00302211u);
+  });
+}
+
+TEST_F(Module, CapturesWhatItsPortSends) {
+  const std::string file = "/tmp/hcasim-module-" + std::to_string(::getpid()) + ".pcapng";
+  unsigned wrong = 1;
+  {
+    TestPlatform p("p", "capture=" + file);
+    timed_write(p, &wrong);
+    EXPECT_EQ(wrong, 0u);
+  }
+  std::ifstream in(file, std::ios::binary | std::ios::ate);
+  EXPECT_GT(in.tellg(), 2000) << "packets of a write of some KiB";
+  std::remove(file.c_str());
+}
+
+constexpr std::uint32_t kHealthSyndrome = 0x23c;  // health.synd is its second byte
+
+TEST_F(Module, BreakingAStrictRuleIsFatal) {
+  TestPlatform p("p", "rules=strict");
+  p.run([&](bare::Machine& machine) {
+    bare::Device device(machine.function(0));
+    device.probe();
+    bare::Mailbox in(hcasim::prm::op::QUERY_ISSI, hcasim::prm::query_issi_in::bytes);
+    in.end()[-1] = 1;  // reserved
+    const auto syndrome = [&] { return machine.function(0).read32(kHealthSyndrome) >> 16 & 0xff; };
+    EXPECT_EQ(syndrome(), 0u);
+    device.exec(in, hcasim::prm::query_issi_out::bytes);
+    EXPECT_NE(syndrome(), 0u);
+  });
+}
+
 // While a command's mailbox is being read, for as long as a millisecond, the CPU reads and writes registers.
 TEST_F(Module, IsReadableWhileItsDmaWaits) {
   TestPlatform p("p");

@@ -256,6 +256,26 @@ TEST(Tracer, HcasShareAFile) {
   EXPECT_EQ(got.warning, "");
 }
 
+// Such blocks have more records than bytes.
+TEST(Tracer, RecordsOfNothingButSeriesAreRead) {
+  constexpr unsigned kSeries = 16, kAll = 3000;
+  TempFile f;
+  {
+    Tracer t(0);
+    std::string err;
+    ASSERT_TRUE(t.open(f.path(), &err)) << err;
+    std::int64_t times[kSeries];
+    for (unsigned i = 0; i < kAll; ++i) {
+      for (unsigned n = 0; n < kSeries; ++n) times[n] = std::int64_t{i} * 1'000'000 + n * 5000;
+      t.record_series(Point::kChecked, times, kSeries, 0x80, i * kSeries, 7, 0, 9);
+    }
+  }
+  const Read got = read_all(f.path());
+  EXPECT_EQ(got.warning, "");
+  ASSERT_EQ(got.records.size(), kAll * kSeries);
+  EXPECT_EQ(got.records.back().time_ps, (kAll - 1) * 1'000'000LL + (kSeries - 1) * 5000);
+}
+
 TEST(Tracer, EachOfTheMostHcasIsNamed) {
   TempFile f;
   const std::vector<unsigned> numbers = {0, 1, 127, 128, 253, 254, 255, 256, 1023, kMostHcas - 1};
