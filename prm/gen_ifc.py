@@ -39,21 +39,43 @@ def version_key(path):
     return [int(x) for x in re.findall(r"\d+", m.group(1))] if m else []
 
 
-def find_header(path):
+def headers():
+    """The mlx5_ifc.h of installed kernels' headers: Debian's first, those without real time first, the newest first."""
+    under = os.environ.get("HCASIM_USR_SRC", "/usr/src")  # tests have another
+    found = glob.glob(f"{under}/linux-headers-*/include/linux/mlx5/mlx5_ifc.h")
+    return sorted(found, key=lambda p: ("-common" in p, "-rt/" not in p, version_key(p)), reverse=True)
+
+
+def what_lacks(path):
+    """What is in the way of building the sources with this header; empty: nothing."""
+    from names_used import lacking  # beside this file
+    try:
+        p = parse(path)
+    except (Error, OSError) as e:
+        return str(e)
+    members = {ident(name): {ident(m.name, (name + "_at",)): ident(m.type_name) if m.kind == "struct" and m.count is None else None
+                             for m, _ in members_of(p.layouts, layout)} for name, layout in p.layouts.items()}
+    constants = {ident(re.sub(r"^MLX5_(CMD_OP_)?", "", name)) for name in p.enums}
+    found = lacking(members, constants, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    some = ", ".join(f"{name} ({user})" for name, user in sorted(found.items())[:3])
+    return f"{path} lacks {len(found)} names that the sources use, such as {some}" if found else ""
+
+
+def find_header(path, prefer=""):
     if path:
         if not os.path.isfile(path):
-            raise Error(f"{path}: no such file (HCASIM_MLX5_IFC must name mlx5_ifc.h)")
+            raise Error(f"{path}: no such file (HCASIM_MLX5_IFC must name mlx5_ifc.h; empty: the newest installed)")
+        lack = what_lacks(path)
+        if lack:
+            print(f"gen_ifc: {lack}", file=sys.stderr)
         return path
-    found = []
-    for pattern in ("linux-headers-*-common", "linux-headers-*"):
-        found = glob.glob(f"/usr/src/{pattern}/include/linux/mlx5/mlx5_ifc.h")
-        found = [p for p in found if "-rt/" not in p] or found
-        if found:
-            break
-    if not found:
-        raise Error("mlx5_ifc.h not found: install linux-headers-amd64 (it brings linux-headers-*-common), "
-                    "or set HCASIM_MLX5_IFC")
-    return max(found, key=version_key)
+    why = ""
+    for candidate in ([prefer] if os.path.isfile(prefer) else []) + headers():
+        lack = what_lacks(candidate)
+        if not lack:
+            return candidate
+        why = why or lack
+    raise Error(f"{why or 'mlx5_ifc.h not found'}: install the newest linux-headers-*-common, or set HCASIM_MLX5_IFC")
 
 
 TOKEN = re.compile(r"[A-Za-z_]\w*|0[xX][0-9a-fA-F]+[uUlL]*|\d+[uUlL]*|<<|>>|\S")
@@ -306,6 +328,20 @@ def hexs(v):
     return hex(v) if v > 9 else str(v)
 
 
+def parse(path):
+    p = Parser()
+    fpga = os.path.join(os.path.dirname(path), "mlx5_ifc_fpga.h")  # mlx5_ifc.h includes it
+    for f in (fpga, path):
+        if os.path.isfile(f):
+            with open(f, encoding="utf-8", errors="replace") as fh:
+                p.parse(fh.read())
+    p.resolve()
+    for need in ("cqc", "qpc", "mkc", "eqc", "create_cq_in", "cmd_hca_cap"):
+        if need not in p.layouts:
+            raise Error(f"{path}: structure mlx5_ifc_{need}_bits not found; is this mlx5_ifc.h?")
+    return p
+
+
 def write_header(p, source, out):
     w = out.append
     w("// SPDX-License-Identifier: BSD-3-Clause")
@@ -425,25 +461,17 @@ def write_if_changed(path, lines):
 
 def main():
     a = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    a.add_argument("--ifc", default="", help="path of mlx5_ifc.h; default: the newest installed")
+    a.add_argument("--ifc", default="", help="path of mlx5_ifc.h; default: the newest installed that has all that the sources name")
+    a.add_argument("--prefer", default="", help="the header that is taken before these, if it has all")
     a.add_argument("--header", help="C++ header to write")
     a.add_argument("--names", help="C++ source of the run-time tables to write")
     a.add_argument("--print-path", action="store_true", help="only print the header that would be read")
     args = a.parse_args()
-    path = find_header(args.ifc)
     if args.print_path:
-        print(path)
+        print(find_header(args.ifc, args.prefer))
         return
-    p = Parser()
-    fpga = os.path.join(os.path.dirname(path), "mlx5_ifc_fpga.h")  # mlx5_ifc.h includes it
-    for f in (fpga, path):
-        if os.path.isfile(f):
-            with open(f, encoding="utf-8", errors="replace") as fh:
-                p.parse(fh.read())
-    p.resolve()
-    for need in ("cqc", "qpc", "mkc", "eqc", "create_cq_in", "cmd_hca_cap"):
-        if need not in p.layouts:
-            raise Error(f"{path}: structure mlx5_ifc_{need}_bits not found; is this mlx5_ifc.h?")
+    path = args.ifc or find_header("")
+    p = parse(path)
     m = re.search(r"linux-headers-[^/]+", path)
     source = (m.group(0) + " " if m else "") + "mlx5_ifc.h"
     for target, writer in ((args.header, write_header), (args.names, write_names)):

@@ -64,6 +64,7 @@ apt_private_sources() {
 
 # apt_private_setup NAME CODENAME STATUS [EXTRA]: makes the private configuration build/cache/apt/NAME and reads the
 # archive's lists. STATUS "host" resolves against what this machine has installed, "empty" against an empty system.
+# Where the archive cannot be reached, older lists will do, as what they name may have been fetched already; they do not count as read.
 # Afterwards apt_private NAME CMD ARGS... runs apt-get or apt-cache with it.
 apt_private_setup() {
   local name=$1 codename=$2 status=$3 dir=$HCASIM_CACHE/apt/$1 status_file=/var/lib/dpkg/status host
@@ -102,7 +103,13 @@ Acquire::Retries "3";
 CONF
   # The user _apt cannot reach a build folder under a private home.
   if ((EUID == 0)); then echo 'APT::Sandbox::User "root";' >>"$dir/apt.conf"; fi
-  apt_private "$name" apt-get update
+  rm -f "$dir/ready"
+  # Without that mode, not to have reached any archive is no failure to apt-get.
+  if apt_private "$name" apt-get -o APT::Update::Error-Mode=any update; then
+    touch "$dir/ready"
+  else
+    [[ -n $(find "$dir/lists" -maxdepth 1 -name '*_Packages*' -print -quit) ]]
+  fi
 }
 
 apt_private() {
@@ -116,5 +123,14 @@ apt_private() {
 apt_private_ready() {
   local dir=$HCASIM_CACHE/apt/$1
   if [[ -e $dir/ready && -z $(find "$dir/ready" -mmin +1440) ]] && grep -qsF "\"$dir/archives\"" "$dir/apt.conf"; then return 0; fi
-  apt_private_setup "$@" && touch "$dir/ready"
+  apt_private_setup "$@"
+}
+
+# apt_private_again CMD...: if CMD fails it is called once more, with lists that are read anew: those that it had may be older than the
+# archive, and name files that are gone. Of some minutes ago they are not.
+apt_private_again() {
+  local status=0
+  "$@" || status=$?
+  if ((status == 0)) || [[ -z $(find "$HCASIM_CACHE/apt" -mindepth 2 -maxdepth 2 -name ready -mmin +10 -print -delete 2>/dev/null) ]]; then return "$status"; fi
+  "$@"
 }

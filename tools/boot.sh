@@ -240,6 +240,9 @@ boot_stop() {
   [[ -z $serve_child ]] || kill "$serve_child" 2>/dev/null || true
 }
 
+# boot_console OWN CONSOLE: a guest's console, once the guest has ended, is where it was to be.
+boot_console() { [[ ! -e $1 ]] || { cp "$1" "$2.$$" && mv -f "$2.$$" "$2"; }; }
+
 # The HCAs' process ends by itself when QEMU has gone; its traces and its report are complete then.
 serve_end() {
   [[ -n $serve_child ]] || return 0
@@ -482,7 +485,17 @@ boot() {
   [[ -s $work/script ]] || die "the command is empty"
   : >"$work/control"
   mkdir -p "$(dirname "$console")"
-  qemu+=(-serial "file:$console")
+  # Guests that run at once may have been given one name. With --deterministic a guest's exit status is on its console, too: each has a file
+  # of its own, and a link under that name as long as it runs.
+  local own=$console
+  if [[ $deterministic == yes || $console == "$HCASIM_LOGS/guest-console.log" ]] && [[ -f $console || ! -e $console ]]; then
+    own=$work/console
+    : >"$own"
+    ln -sfn "$own" "$console" || true
+    # shellcheck disable=SC2064 # the names now, not later
+    trap "boot_stop; boot_console '$own' ${console@Q} || true; rm -rf '$work'" EXIT
+  fi
+  qemu+=(-serial "file:$own")
   if [[ $from_snapshot == yes ]]; then
     mv "$work/script" "$work/command"
     snapshot_script "$work/command" "$work/script"
@@ -511,7 +524,7 @@ boot() {
     wait "$boot_child" || status=$?
     boot_child=
     serve_end || status=$((status == 0 ? 125 : status))
-    if [[ $accel != tcg ]] || ((tries == 3 || status != 0 || version >= 801)) || ! kernel_met_replaced_code "$console"; then break; fi
+    if [[ $accel != tcg ]] || ((tries == 3 || status != 0 || version >= 801)) || ! kernel_met_replaced_code "$own"; then break; fi
     say "hcasim: the guest's kernel died of an int3, as it does where QEMU $((version / 100)).$((version % 100)) translates code that is replaced" \
       "(docs/using.md), before it had loaded anything; it boots once more"
     [[ $vfio_user == no ]] || serve_start "$work"
@@ -522,17 +535,17 @@ boot() {
   if [[ $deterministic == yes ]]; then wait || true; fi
   if ((status == 124 || status == 137)); then
     say "hcasim: the guest was ended after its time limit of ${timeout:-600} s; the end of its console ($console):"
-    tail -n 25 "$console" | sed 's/^/   | /' >&2
+    tail -n 25 "$own" | sed 's/^/   | /' >&2
     return 124
   fi
   report=$(sed -n 's/^exit \([0-9]*\)$/\1/p' "$work/control" | tail -n 1)
-  [[ -n $report ]] || report=$(tr -d '\r' <"$console" | sed -n 's/^hcasim-guest-exit: \([0-9]*\)$/\1/p' | tail -n 1)
+  [[ -n $report ]] || report=$(tr -d '\r' <"$own" | sed -n 's/^hcasim-guest-exit: \([0-9]*\)$/\1/p' | tail -n 1)
   if [[ -z $report ]]; then
     say "hcasim: QEMU ended with status $status and the guest did not report; the end of its console ($console):"
-    tail -n 25 "$console" | sed 's/^/   | /' >&2
+    tail -n 25 "$own" | sed 's/^/   | /' >&2
     return 125
   fi
-  if ((report == 125 || report == 126)); then tail -n 25 "$console" | sed 's/^/   | /' >&2; fi
+  if ((report == 125 || report == 126)); then tail -n 25 "$own" | sed 's/^/   | /' >&2; fi
   if ((status != 0)); then
     say "hcasim: the guest reported $report, but QEMU ended with status $status"
     return 125

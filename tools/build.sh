@@ -18,7 +18,7 @@ build_without_qemu() { HCASIM_NEEDS_QEMU=no build_preset release "$HCASIM_RELEAS
 
 # build_preset PRESET FOLDER [TARGET...]
 build_preset() {
-  local source header preset=$1 folder=$2 cache=$2/CMakeCache.txt
+  local source header configured lack preset=$1 folder=$2 cache=$2/CMakeCache.txt
   shift 2
   install_missing
   if [[ $HCASIM_INSTALLED == yes ]]; then return 0; fi
@@ -28,17 +28,20 @@ build_preset() {
     source=$("$HCASIM_ROOT/tools/fetch-qemu-source" --expected)
     [[ -n ${HCASIM_QEMU_SRC:-} || -e $source/.hcasim-source ]] || source=
   fi
-  header=$(mlx5_ifc_header) || die "no mlx5_ifc.h under /usr/src" "install a linux-headers-*-common package"
+  header=$(mlx5_ifc_header) || die "no mlx5_ifc.h to build with: $(mlx5_ifc_lack)" "install a newer linux-headers-*-common package"
   # Ninja unless this folder was already configured with something else.
   [[ -e $cache ]] || export CMAKE_GENERATOR=Ninja
-  if [[ $(sed -n 's/^HCASIM_QEMU_SRC:[A-Z]*=//p' "$cache" 2>/dev/null) != "$source" ||
+  # The header that this folder was configured with stays, unless it has gone, as headers go with their kernel, or lacks what is named by now.
+  configured=$(sed -n 's/^HCASIM_MLX5_IFC:[A-Z]*=//p' "$cache" 2>/dev/null || true)
+  if [[ -e $configured && $configured != "$header" ]]; then header=$(choose_mlx5_ifc "$configured" 2>/dev/null) || header=$configured; fi
+  if [[ $(sed -n 's/^HCASIM_QEMU_SRC:[A-Z]*=//p' "$cache" 2>/dev/null) != "$source" || ${configured:-$header} != "$header" ||
     ! (-e $folder/build.ninja || -e $folder/Makefile) ]]; then
     with_lock "$preset" step "configuring" cmake-configure configure "$preset" "$folder" "$source" "$header" ||
       die "CMake cannot configure the build" "./hcasim doctor says what is missing; delete $folder to start afresh"
   fi
   if [[ -e $folder/build.ninja ]] && ninja -C "$folder" -n "$@" 2>/dev/null | grep -q 'no work to do'; then return 0; fi
   with_lock "$preset" step "building" cmake-build cmake --build "$folder" -j "$(build_jobs)" ${1:+--target "$@"} ||
-    die "the build failed; the compiler's messages stand above"
+    { lack=$(mlx5_ifc_lack) && die "the build failed; the compiler's messages stand above" ${lack:+"$lack"}; }
 }
 
 # run_built FOLDER TARGET ARGUMENT...: a program of the build takes this script's place. It is built when it is not there: what reads

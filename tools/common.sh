@@ -4,6 +4,10 @@
 # What every script of the launcher shares: places, messages, running a long step quietly.
 # Source it; it prints nothing and starts nothing.
 
+# What other programs print is read here, and figures are sorted: in one language, whatever the user's is (LANGUAGE goes before LC_ALL).
+export LC_ALL=C.UTF-8
+unset LANGUAGE
+
 HCASIM_ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 # A tree that the Debian package holds (tools/package.sh) has its programs, and belongs to nobody who runs them.
 HCASIM_INSTALLED=no
@@ -12,6 +16,7 @@ if [[ -e $HCASIM_ROOT/installed ]]; then
   HCASIM_BUILD=${HCASIM_BUILD:-${XDG_CACHE_HOME:-$HOME/.cache}/hcasim}
 fi
 HCASIM_BUILD=${HCASIM_BUILD:-$HCASIM_ROOT/build}
+[[ $HCASIM_BUILD == /* ]] || HCASIM_BUILD=$PWD/$HCASIM_BUILD # some steps run in other folders
 HCASIM_CACHE=$HCASIM_BUILD/cache
 HCASIM_LOGS=$HCASIM_BUILD/logs
 HCASIM_RELEASE=$HCASIM_BUILD/release
@@ -19,6 +24,7 @@ if [[ $HCASIM_INSTALLED == yes ]]; then HCASIM_RELEASE=$HCASIM_ROOT/built; fi
 # shellcheck disable=SC2034 # these two are read by the scripts that source this file
 HCASIM_OWN_PLUGIN=${HCASIM_PLUGIN:+yes} # a plugin of the user's own is used as it is
 HCASIM_PLUGIN=${HCASIM_PLUGIN:-$HCASIM_RELEASE/qemu-device/libhcasim-qemu.so}
+[[ $HCASIM_PLUGIN == /* ]] || HCASIM_PLUGIN=$PWD/$HCASIM_PLUGIN
 export HCASIM_ROOT HCASIM_INSTALLED HCASIM_BUILD HCASIM_CACHE HCASIM_LOGS HCASIM_RELEASE
 
 # Everything that is not a result goes to stderr, so that `qemu-args` can be used in $( ).

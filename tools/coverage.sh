@@ -174,7 +174,7 @@ coverage_debug() {
   dir=$HCASIM_CACHE/debug/$(<"$GUEST_DIR/release")${version:+_$version}
   file=$dir/$module.debug
   if [[ ! -e $file ]]; then
-    with_lock guest step "fetching the debug information of Linux $kernel's modules (some 900 MB, once)" coverage-debug fetch_debug "$dir" "$kernel" "$version" ||
+    with_lock guest step "fetching the debug information of Linux $kernel's modules (some 900 MB, once)" coverage-debug apt_private_again fetch_debug "$dir" "$kernel" "$version" ||
       fetch_failed "debug information of the guest's kernel ($version)" coverage-debug
   fi
   [[ -e $file ]] || die "Debian's debug information of Linux $kernel has no module $module" "delete $dir and try again"

@@ -35,7 +35,11 @@ doctor() {
 
   if [[ $HCASIM_INSTALLED == yes ]]; then
     good hcasim "installed for QEMU $(<"$HCASIM_ROOT/installed")"
-  elif header=$(mlx5_ifc_header); then good mlx5_ifc.h "$header"; else bad mlx5_ifc.h "not under /usr/src" "./hcasim build installs a linux-headers-*-common package"; fi
+  elif header=$(mlx5_ifc_header); then
+    good mlx5_ifc.h "$header"
+  else
+    bad mlx5_ifc.h "$(mlx5_ifc_lack)" "./hcasim build installs the newest linux-headers-*-common package"
+  fi
 
   if have qemu-system-x86_64; then
     version=$(dpkg-query -W -f '${Version}' qemu-system-x86 2>/dev/null || true)
@@ -46,8 +50,9 @@ doctor() {
     elif [[ -n $version || -n ${HCASIM_QEMU_SRC:-} ]] && source=$("$HCASIM_ROOT/tools/fetch-qemu-source" --expected); then
       if [[ -n ${HCASIM_QEMU_SRC:-} || -e $source/.hcasim-source ]]; then good "QEMU source" "$source"; else later "QEMU source" "fetched at the first build"; fi
       if [[ -e $HCASIM_PLUGIN ]]; then
-        built=$(sed -n 's/^HCASIM_QEMU_SRC:[A-Z]*=//p' "$HCASIM_RELEASE/CMakeCache.txt" 2>/dev/null)
-        if [[ $built == "$source" ]]; then
+        # A plugin of the user's own needs no build folder here.
+        built=$(sed -n 's/^HCASIM_QEMU_SRC:[A-Z]*=//p' "$HCASIM_RELEASE/CMakeCache.txt" 2>/dev/null || true)
+        if [[ $HCASIM_OWN_PLUGIN == yes || $built == "$source" ]]; then
           good device "$HCASIM_PLUGIN"
         else
           bad device "built for ${built##*/}, installed is ${source##*/}" "./hcasim build"

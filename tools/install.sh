@@ -12,17 +12,35 @@ package_list() {
 
 package_installed() { [[ $(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null) == installed ]]; }
 
-# The mlx5_ifc.h that the bit layouts are generated from: the newest installed.
+# choose_mlx5_ifc [HEADER]: the newest mlx5_ifc.h that has all that the sources name; HEADER, if it has.
+choose_mlx5_ifc() { python3 "$HCASIM_ROOT/prm/gen_ifc.py" --print-path --prefer "${1:-}"; }
+
+# The one that the bit layouts are generated from. It stays, and is looked at again when sources are newer than the answer. If they name what
+# no package has, it stays, too: a name that is written wrong is for the compiler to say.
 mlx5_ifc_header() {
-  local dir
-  for dir in $(printf '%s\n' /usr/src/linux-headers-*-common* | sort -rV); do
-    [[ -r $dir/include/linux/mlx5/mlx5_ifc.h ]] && { printf '%s\n' "$dir/include/linux/mlx5/mlx5_ifc.h"; return 0; }
-  done
-  return 1
+  local answer=$HCASIM_CACHE/mlx5-ifc header='' chosen newest
+  if [[ -s $answer ]]; then header=$(<"$answer"); fi
+  if [[ ! -r $header || -n $(find "$HCASIM_ROOT" \( -name build -o -name .git \) -prune -o \( -name '*.cpp' -o -name '*.h' -o -name '*.py' \) \
+    -newer "$answer" -print -quit) ]]; then
+    if chosen=$(choose_mlx5_ifc "$header" 2>/dev/null); then
+      header=$chosen
+      mkdir -p "$HCASIM_CACHE" && printf '%s\n' "$header" >"$answer"
+    else
+      newest=$(newest_kernel_headers)
+      [[ -r $header ]] && { [[ -z $newest ]] || package_installed "$newest"; } || return 1
+    fi
+  fi
+  printf '%s\n' "$header"
+}
+
+# What is in the way of it; nothing where one does.
+mlx5_ifc_lack() {
+  local said
+  said=$(choose_mlx5_ifc 2>&1 >/dev/null) || sed -n -e '$s/^gen_ifc: //' -e '$s/: install the newest.*//' -e '$p' <<<"$said"
 }
 
 newest_kernel_headers() {
-  apt-cache pkgnames linux-headers- 2>/dev/null | grep -E '^linux-headers-[0-9][^-]*(-[0-9]+)?-common$' | sort -V | tail -n 1
+  apt-cache pkgnames linux-headers- 2>/dev/null | grep -E '^linux-headers-[0-9][^-]*(-[0-9]+)?-common$' | sort -V | tail -n 1 || true
 }
 
 # One a line what is missing (of the group named, or of those without one); "@kernel-headers" stays as it is.
@@ -61,8 +79,9 @@ install_group() {
     sudo -n true 2>/dev/null || { [[ -t 0 ]] && say "sudo is needed to install packages:" && sudo -v; } ||
       die "packages are missing, and sudo asks for a password that nobody can type here" "as root: $command"
   fi
-  # Lists are missing in fresh containers; one look at a package that must exist tells.
-  if [[ -z $(newest_kernel_headers) ]] || ! apt-cache show "${wanted[0]/@kernel-headers/g++}" >/dev/null 2>&1; then
+  # Lists are missing in fresh containers; one look at a package that must exist tells. Headers that are there and do not do are old, too.
+  headers=$(newest_kernel_headers)
+  if [[ -z $headers ]] || { [[ " ${wanted[*]} " == *" @kernel-headers "* ]] && package_installed "$headers"; } || ! apt-cache show "${wanted[0]/@kernel-headers/g++}" >/dev/null 2>&1; then
     step "reading the package lists" apt-update update_lists ||
       die "apt-get update failed" "check this machine's network and /etc/apt, then call again"
   fi
@@ -70,6 +89,11 @@ install_group() {
     [[ ${wanted[package]} == @kernel-headers ]] || continue
     headers=$(newest_kernel_headers)
     [[ -n $headers ]] || die "no package linux-headers-*-common in this machine's archives" "its mlx5_ifc.h holds the layouts the model is generated from"
+    if have python3 && package_installed "$headers"; then
+      die "$headers is the newest in this machine's archives, and does not do: $(mlx5_ifc_lack)" \
+        "add an archive with a newer Linux to /etc/apt: this Debian's security archive, or its backports"
+    fi
+    if have python3; then say "hcasim: $(mlx5_ifc_lack)"; fi
     wanted[package]=$headers
   done
   step "installing ${#wanted[@]} Debian packages" apt-install install_packages "${wanted[@]}" ||

@@ -343,7 +343,7 @@ guest_ready_locked() {
   guest_paths "$kernel" "$modules" "$debian"
   if debian_kernel "$kernel"; then
     if ! stamp_is "$GUEST_CACHE/kernel-$kernel/stamp" "$(recipe_hash modules.txt -- fetch_kernel pick_modules)"; then
-      step "fetching Debian's Linux $kernel" "guest-kernel-$kernel" fetch_kernel "$kernel" ||
+      step "fetching Debian's Linux $kernel" "guest-kernel-$kernel" apt_private_again fetch_kernel "$kernel" ||
         fetch_failed "a package of Linux $kernel" "guest-kernel-$kernel"
     fi
     if ! stamp_is "$GUEST_CACHE/kernel-$kernel/images.stamp" "$(recipe_hash initramfs-init hcasim-init -- make_initramfs make_modules_image)"; then
